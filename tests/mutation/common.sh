@@ -9,6 +9,7 @@ libraries="$(pkg-config --libs $packages) -lm -ldl -pthread"
 sources () { find src -name '*.c' ! -name transport_mpi.c | LC_ALL=C sort; }
 unit_sources () { find tests/unit -name 'test_*.c' | LC_ALL=C sort; }
 
+room_of () { cut -d/ -f2 <<< "$1"; }
 object_of () { local name=${1#src/}; printf '%s.o' "${name//\//-}"; }
 
 # compile FILE FOLDER: FOLDER/room-file.c.o

@@ -6,10 +6,10 @@
  *     @:2:5: error: ...          @ stands for the path of the document
  *     exit 2
  *
- * NAME.EXT is the name that the reader sees. "=== file NAME.EXT" has no document of its own: it is the file
- * of that name in the folder beside. "=== NAME.EXT without newline": the last line of the document has none.
- * Above a case there may be blank lines and lines that begin with '#'. A document that has a line "=>", or
- * one that begins with "=== ", cannot be written here. Such a one is a file. */
+ * NAME.EXT is the name that the reader sees. "=== NAME.EXT escaped": the document has escapes of C, such as
+ * \377 for a byte that no editor shows. "=== NAME.EXT without newline": the last line of the document has
+ * none; both may stand, in this order. Above a case there may be blank lines and lines that begin with '#'. A
+ * line "=>" of a document, or one that begins with "=== ", is written with an escape. */
 #ifndef LS_TESTS_CASES_FILE_H
 #define LS_TESTS_CASES_FILE_H
 
@@ -20,8 +20,8 @@
 typedef struct {
   char *above; /* comments and blank lines */
   char *header, *name;
-  bool is_file, lacks_newline;
-  char *document; /* NULL: it is a file */
+  bool is_escaped, lacks_newline;
+  char *document; /* as it is written */
   char *expected; /* "" if it has never been written */
 } LsDocCase;
 
@@ -38,7 +38,7 @@ ls_doc_case_free (gpointer data)
 }
 
 #define LS_CASE_HEADER     "=== "
-#define LS_CASE_FILE       "file "
+#define LS_CASE_ESCAPED    " escaped"
 #define LS_CASE_NO_NEWLINE " without newline"
 
 static inline bool
@@ -108,6 +108,16 @@ ls_take_expected (const char **at)
   return g_strdup ("");
 }
 
+/* Cuts the word off the end of the name, if it is there. */
+static inline bool
+ls_take_suffix (char *name, const char *suffix)
+{
+  bool has = g_str_has_suffix (name, suffix);
+  if (has)
+    name[strlen (name) - strlen (suffix)] = '\0';
+  return has;
+}
+
 /* The line of a header, taken apart. */
 static inline LsDocCase *
 ls_take_header (const char **at)
@@ -116,12 +126,28 @@ ls_take_header (const char **at)
   const char *line = *at;
   *at = ls_next_line (line);
   c->header = g_strchomp (g_strndup (line, (gsize) (*at - line)));
-  const char *name = c->header + strlen (LS_CASE_HEADER);
-  c->is_file = g_str_has_prefix (name, LS_CASE_FILE);
-  name += c->is_file ? strlen (LS_CASE_FILE) : 0;
-  c->lacks_newline = g_str_has_suffix (name, LS_CASE_NO_NEWLINE);
-  c->name = g_strndup (name, strlen (name) - (c->lacks_newline ? strlen (LS_CASE_NO_NEWLINE) : 0));
+  c->name = g_strdup (c->header + strlen (LS_CASE_HEADER));
+  c->lacks_newline = ls_take_suffix (c->name, LS_CASE_NO_NEWLINE);
+  c->is_escaped = ls_take_suffix (c->name, LS_CASE_ESCAPED);
   return c;
+}
+
+/* The bytes that the document stands for; g_string_free() them. A NUL is written \000. */
+static inline GString *
+ls_doc_case_bytes (const LsDocCase *c)
+{
+  g_autofree char *written = g_strndup (c->document, strlen (c->document) - c->lacks_newline);
+  if (!c->is_escaped)
+    return g_string_new (written);
+  GString *bytes = g_string_new (NULL);
+  g_auto (GStrv) parts = g_strsplit (written, "\\000", -1);
+  for (guint i = 0; parts[i]; i++) {
+    g_autofree char *part = g_strcompress (parts[i]);
+    if (i > 0)
+      g_string_append_c (bytes, '\0');
+    g_string_append (bytes, part);
+  }
+  return bytes;
 }
 
 /* NULL if the text at *at, the line of a header, is no case; *why says what is wrong with it. */
@@ -137,7 +163,6 @@ ls_take_case (const char **at, const char **why)
   }
   *why = !*c->name || strpbrk (c->name, " /") ? "expected a file name after \"=== \""
       : !has_arrow                            ? "no \"=>\" after the document"
-      : c->is_file && *c->document            ? "a document stands in a file and here"
       : c->lacks_newline && !*c->document     ? "no document that could lack a newline"
                                               : NULL;
   if (!*why)

@@ -197,6 +197,12 @@ dp_part_s (const DpRun *run, LsPart part)
 }
 
 /* Edits: embedding and head apart; and so wide that compute takes longer than what runs beside. */
+static inline uint64_t
+dp_n_params (const DpRun *r)
+{
+  return r->result->plan->programs[0].n_params;
+}
+
 static inline void
 dp_untied (LsModel *m)
 {

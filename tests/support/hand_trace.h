@@ -86,6 +86,15 @@ hand_new (uint32_t n_ranks)
   return h;
 }
 
+/* One that is run in pieces and op by op, and compared. */
+static inline Hand *
+hand_coarse_new (uint32_t n_ranks)
+{
+  Hand *h = hand_new (n_ranks);
+  h->options.coarsen = LS_SHORTCUT_CHECK;
+  return h;
+}
+
 static inline void
 hand_comm (Hand *h, LsSlot slot, LsAxis axis, bool spans_stages, const uint32_t *ranks, uint32_t n)
 {

@@ -12,14 +12,13 @@
 #include "ls_test.h"
 
 typedef struct {
-  const char *kind; /* tests/reject/KIND.txt, odd documents in tests/reject/KIND/ */
+  const char *kind;                                   /* tests/reject/KIND.txt */
   bool (*read) (const char *path, LsDiagList *diags); /* true: accepted, which is a failure */
 } LsRejectKind;
 
 typedef struct {
   const LsRejectKind *kind;
-  char *folder;  /* of the documents that are files */
-  char *scratch; /* where the others are written to be read */
+  const char *scratch; /* where documents are written to be read */
 } LsRejects;
 
 static inline char *
@@ -64,13 +63,12 @@ ls_reject_read (const LsRejectKind *kind, const char *name, const char *path)
 static inline char *
 ls_reject_got (const LsRejects *r, const LsDocCase *c)
 {
-  g_autofree char *path = g_build_filename (c->is_file ? r->folder : r->scratch, c->name, NULL);
-  if (c->is_file)
-    return ls_reject_read (r->kind, c->name, path);
-  gssize length = (gssize) strlen (c->document) - c->lacks_newline;
-  LS_CHECK (g_file_set_contents (path, c->document, length, NULL));
+  g_autofree char *path = g_build_filename (r->scratch, c->name, NULL);
+  GString *bytes = ls_doc_case_bytes (c);
+  LS_CHECK (g_file_set_contents (path, bytes->str, (gssize) bytes->len, NULL));
   char *got = ls_reject_read (r->kind, c->name, path);
   g_remove (path);
+  g_string_free (bytes, TRUE);
   return got;
 }
 
@@ -93,7 +91,7 @@ ls_reject_check (const LsRejects *r, LsDocCase *c)
                  r->kind->kind, c->name, c->expected, got);
 }
 
-/* No name comes twice, and no file of the folder is left out. */
+/* No name comes twice. */
 static inline void
 ls_reject_check_names (const LsRejects *r, const GPtrArray *cases)
 {
@@ -102,12 +100,6 @@ ls_reject_check_names (const LsRejects *r, const GPtrArray *cases)
     const LsDocCase *c = cases->pdata[i];
     ls_check_impl (g_hash_table_insert (names, c->name, cases->pdata[i]), __FILE__, __LINE__,
                    "%s/%s: comes twice", r->kind->kind, c->name);
-  }
-  g_autoptr (GDir) dir = g_dir_open (r->folder, 0, NULL);
-  for (const char *file = dir ? g_dir_read_name (dir) : NULL; file; file = g_dir_read_name (dir)) {
-    const LsDocCase *c = g_hash_table_lookup (names, file);
-    ls_check_impl (c && c->is_file, __FILE__, __LINE__, "%s/%s: no case \"=== file %s\"", r->kind->kind, file,
-                   file);
   }
 }
 
@@ -148,13 +140,12 @@ static inline guint
 ls_reject_run_kind (const LsRejectKind *kind, const char *scratch)
 {
   g_autofree char *file = g_strconcat (kind->kind, ".txt", NULL), *path = ls_reject_path (file), *text = NULL;
-  g_autofree char *folder = ls_reject_path (kind->kind);
   gsize length = 0;
   if (!ls_check_impl (g_file_get_contents (path, &text, &length, NULL), __FILE__, __LINE__, "%s: not there",
                       path)
       || !ls_check_impl (strlen (text) == length, __FILE__, __LINE__, "%s: a NUL", path))
     return 0;
-  LsRejects r = { .kind = kind, .folder = folder, .scratch = (char *) scratch };
+  LsRejects r = { .kind = kind, .scratch = scratch };
   return ls_reject_run_file (&r, path, text);
 }
 

@@ -9,7 +9,7 @@ what_is_read_is_written_again (void)
 {
   static const char text[]
       = "# Wrong files.\n\n=== a.json\n{\n# no comment\n\n}\n=>\n@: error: no\nexit 3\n\n# Next.\n"
-        "=== file b.json\n=>\n=== empty.csv\n=>\nexit 2\n=== cut.json without newline\n{\n=>\nexit 3\n# The "
+        "=== b.json escaped\n\\377\\000x\\\\\n=>\n=== empty.csv\n=>\nexit 2\n=== cut.json without newline\n{\n=>\nexit 3\n# The "
         "end.\n";
   g_autofree char *tail = NULL;
   const char *why = NULL;
@@ -24,7 +24,12 @@ what_is_read_is_written_again (void)
   LS_CHECK_STR (a->expected, "@: error: no\nexit 3\n");
   LS_CHECK_STR (b->above, "\n# Next.\n");
   LS_CHECK_STR (b->name, "b.json");
-  LS_CHECK (!a->is_file && b->is_file && !empty->is_file);
+  LS_CHECK (!a->is_escaped && b->is_escaped && !empty->is_escaped);
+  GString *bytes = ls_doc_case_bytes (b), *cut_bytes = ls_doc_case_bytes (cut);
+  LS_CHECK (bytes->len == 5 && memcmp (bytes->str, "\377\0x\\\n", 5) == 0);
+  LS_CHECK_STR (cut_bytes->str, "{");
+  g_string_free (bytes, TRUE);
+  g_string_free (cut_bytes, TRUE);
   LS_CHECK_STR (b->expected, "");
   LS_CHECK_STR (empty->document, "");
   LS_CHECK_STR (cut->name, "cut.json");
@@ -46,7 +51,7 @@ another_form_is_refused_with_its_line (void)
     { "=== a\n{}\n=>\nexit 3\nmore\n", 5 },                    /* after the exit code */
     { "=== a\n{}\n=>\n@: error\n=== b\n{}\n=>\nexit 3\n", 4 }, /* diagnostics without one */
     { "=== a\n{}\n=>\nx\n=>\n@: error\nexit 3\n", 4 },         /* an arrow in the document */
-    { "=== file a\n{}\n=>\nexit 3\n", 1 },                     /* two documents */
+    { "=== a escaped twice\n{}\n=>\nexit 3\n", 1 },            /* no such form */
     { "=== a b\n{}\n=>\nexit 3\n", 1 },                        /* a name of two words */
     { "=== ../a\n{}\n=>\nexit 3\n", 1 },                       /* a path */
     { "=== \n{}\n=>\nexit 3\n", 1 },

@@ -1,6 +1,8 @@
-/* Pins: the text of a diagnostic, byte for byte. */
+/* Pins: the text of a diagnostic, byte for byte, and the exit code that each error stands for, which scripts
+ * rely on. */
 #include "ls_test.h"
 
+#include <lockstep/error.h>
 #include <string.h>
 
 #include "base/diag.h"
@@ -112,8 +114,39 @@ an_error_carries_everything (void)
   LS_CHECK_STR (error->message, "error: one\nerror: two");
 }
 
+static int
+exit_code_of (LsErrorCode code)
+{
+  g_autoptr (GError) error = g_error_new_literal (LS_ERROR, (gint) code, "x");
+  return ls_error_exit_code (error);
+}
+
+static void
+exit_codes_are_as_documented (void)
+{
+  LS_CHECK_INT (ls_error_exit_code (NULL), ==, 0);
+  LS_CHECK_INT (exit_code_of (LS_ERROR_FAILED), ==, 1);
+  LS_CHECK_INT (exit_code_of (LS_ERROR_IO), ==, 1);
+  LS_CHECK_INT (exit_code_of (LS_ERROR_LIMIT), ==, 1);
+  LS_CHECK_INT (exit_code_of (LS_ERROR_DEADLOCK), ==, 1);
+  LS_CHECK_INT (exit_code_of (LS_ERROR_USAGE), ==, 2);
+  LS_CHECK_INT (exit_code_of (LS_ERROR_INPUT), ==, 3);
+  LS_CHECK_INT (exit_code_of (LS_ERROR_CONFLICT), ==, 4);
+  LS_CHECK_INT (exit_code_of (LS_ERROR_UNSUPPORTED), ==, 4);
+  LS_CHECK_INT (exit_code_of (LS_ERROR_NO_FIT), ==, 4);
+  LS_CHECK_INT (exit_code_of (LS_ERROR_TOLERANCE), ==, 5);
+}
+
+static void
+errors_of_other_domains_are_failures (void)
+{
+  g_autoptr (GError) error = g_error_new_literal (g_quark_from_static_string ("other"), 3, "x");
+  LS_CHECK_INT (ls_error_exit_code (error), ==, 1);
+}
+
 LS_TEST_MAIN ("diag", LS_TEST (the_documented_example), LS_TEST (unknown_parts_are_left_out),
               LS_TEST (carets_survive_tabs_and_wide_characters),
               LS_TEST (long_lines_are_cut_around_the_caret),
               LS_TEST (control_characters_do_not_reach_the_terminal), LS_TEST (only_twenty_are_shown),
-              LS_TEST (what_is_not_shown_costs_nothing), LS_TEST (an_error_carries_everything))
+              LS_TEST (what_is_not_shown_costs_nothing), LS_TEST (an_error_carries_everything),
+              LS_TEST (exit_codes_are_as_documented), LS_TEST (errors_of_other_domains_are_failures))

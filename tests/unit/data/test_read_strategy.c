@@ -72,6 +72,32 @@ flags_set_the_knobs (void)
   ls_strategy_clear (&s);
 }
 
+static char *
+chunks_of_one (guint n)
+{
+  GString *list = g_string_new ("1");
+  for (guint i = 1; i < n; i++)
+    g_string_append (list, ",1");
+  return g_string_free (list, FALSE);
+}
+
+static void
+chunks_are_limited (void)
+{
+  g_autofree char *chunks = chunks_of_one (4097);
+  g_autofree char *text
+      = g_strdup_printf ("{\"schema\":\"lockstep.strategy/1\",\"name\":\"t\",\"source\":\"test\","
+                         "\"layers_per_chunk\":[%s]}",
+                         chunks);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "t.json", diags);
+  LsStrategy s;
+  LS_CHECK (doc && !ls_strategy_read (doc, &s, diags));
+  g_autofree char *said = ls_diag_list_format (diags);
+  LS_CHECK (g_str_has_prefix (
+      said, "t.json:1:79: error: /layers_per_chunk: expected at most 4096 chunks; got 4097\n"));
+}
+
 /* Every flag that the command line promises exists. */
 static void
 no_knob_is_missing (void)
@@ -123,4 +149,4 @@ names_read_back (void)
 }
 
 LS_TEST_MAIN ("read_strategy", LS_TEST (a_file_sets_the_knobs), LS_TEST (flags_set_the_knobs),
-              LS_TEST (no_knob_is_missing), LS_TEST (names_read_back))
+              LS_TEST (chunks_are_limited), LS_TEST (no_knob_is_missing), LS_TEST (names_read_back))

@@ -2,15 +2,12 @@
  * not. By hand: the worked example of exec/shortcuts/coarsen.c, what the host does meanwhile, how far it was
  * ahead, and what keeps a segment from it: copies, receives, links that others load, streams that
  * the host or a kernel waits for, ranks that are a step behind. Each job is also run op by op and
- * must come out the same: times, issue times, causes, bytes, digest (--coarsen check). Random
- * programs of kernels, collectives, copies, records and waits of the host besides, which take no less
- * than exec/shortcuts/plan_bound.h says either; LS_CASES says how many. */
+ * must come out the same: times, issue times, causes, bytes, digest (--coarsen check). */
 #include "ls_test.h"
 
 #include "hand_trace.h"
 
 #include "exec/shortcuts/fold.h"
-#include "exec/shortcuts/plan_bound.h"
 
 #define ENOUGH 1100 /* kernels: more than the host looks ahead */
 
@@ -29,14 +26,6 @@ op_on (Hand *h, uint32_t rank, LsOpKind kind, LsStream stream, LsTime duration, 
   LsDep dep = { LS_DEP_STREAM, (uint16_t) after };
   op.recorded = duration;
   return hand_op (h, rank, op, &dep, after == LS_N_STREAMS ? 0 : 1);
-}
-
-static Hand *
-coarse_new (uint32_t n_ranks)
-{
-  Hand *h = hand_new (n_ranks);
-  h->options.coarsen = LS_SHORTCUT_CHECK;
-  return h;
 }
 
 /* Frees the job. */
@@ -67,7 +56,7 @@ span_of (const LsTimeline *t, uint32_t instance, uint32_t i)
 static void
 the_worked_example (void)
 {
-  Hand *h = coarse_new (1);
+  Hand *h = hand_coarse_new (1);
   h->options.host.cost[LS_HOST_LAUNCH] = LS_US;
   kernels (h, 0, 10, LS_US);
   hand_next_segment (h, 0);
@@ -97,7 +86,7 @@ the_worked_example (void)
 static void
 the_launch_queue_is_full_meanwhile (void)
 {
-  Hand *h = coarse_new (1);
+  Hand *h = hand_coarse_new (1);
   h->options.host.cost[LS_HOST_LAUNCH] = LS_US;
   kernels (h, 0, 200, 10 * LS_US);
   hand_then (h, 0, 0, 12);
@@ -114,7 +103,7 @@ the_launch_queue_is_full_meanwhile (void)
 static void
 a_host_that_is_ahead_by_as_much (void)
 {
-  Hand *h = coarse_new (1);
+  Hand *h = hand_coarse_new (1);
   h->options.host.cost[LS_HOST_LAUNCH] = 3 * LS_US;
   kernels (h, 0, 4, LS_US);
   hand_next_segment (h, 0);
@@ -141,7 +130,7 @@ a_host_that_is_ahead_by_as_much (void)
 static void
 a_host_that_gets_ahead (void)
 {
-  Hand *h = coarse_new (1);
+  Hand *h = hand_coarse_new (1);
   h->options.host.cost[LS_HOST_LAUNCH] = 9 * LS_US;
   kernels (h, 0, 4, 10 * LS_US);
   hand_then (h, 0, 0, 600);
@@ -153,7 +142,7 @@ a_host_that_gets_ahead (void)
 static Hand *
 with_collectives (void)
 {
-  Hand *h = coarse_new (4);
+  Hand *h = hand_coarse_new (4);
   for (uint32_t r = 0; r < 4; r++)
     h->plan->bindings[r].role = 0;
   hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, (const uint32_t[]) { 0, 1 }, 2);
@@ -192,7 +181,7 @@ collectives_of_one_class (void)
 static Hand *
 three_and (uint32_t n_ranks)
 {
-  Hand *h = coarse_new (n_ranks);
+  Hand *h = hand_coarse_new (n_ranks);
   kernels (h, 0, 10, LS_US);
   hand_next_segment (h, 0);
   kernels (h, 0, 1, 50 * LS_US);
@@ -254,7 +243,7 @@ static void
 others_load_the_same_link (void)
 {
   for (uint32_t gpu = 1; gpu <= 4; gpu += 3) {
-    Hand *h = coarse_new (4);
+    Hand *h = hand_coarse_new (4);
     LsClusterSpec spec = tiny_pcie (2);
     ls_cluster_free (h->cluster);
     h->cluster = ls_cluster_build (&spec, NULL);
@@ -281,7 +270,7 @@ others_load_the_same_link (void)
 static void
 a_stream_of_before_that_is_not_over (void)
 {
-  Hand *h = coarse_new (1);
+  Hand *h = hand_coarse_new (1);
   h->options.no_spans = true; /* causes would tell */
   op_on (h, 0, LS_OP_KERNEL, LS_STREAM_COMPUTE, LS_US, LS_STREAM_COPY);
   kernels (h, 0, 9, LS_US);
@@ -303,7 +292,7 @@ a_stream_of_before_that_is_not_over (void)
 static void
 a_host_that_goes_on_meanwhile (void)
 {
-  Hand *h = coarse_new (1);
+  Hand *h = hand_coarse_new (1);
   h->options.host.cost[LS_HOST_LAUNCH] = LS_NS;
   hand_kernel (h, 0, LS_TAG_F, LS_US);
   op_on (h, 0, LS_OP_KERNEL, LS_STREAM_TP, LS_US, LS_STREAM_COMPUTE);
@@ -331,7 +320,7 @@ a_host_that_goes_on_meanwhile (void)
 static void
 a_rank_that_is_a_step_ahead (void)
 {
-  Hand *h = coarse_new (2);
+  Hand *h = hand_coarse_new (2);
   h->options.n_steps = 3;
   h->options.host.cost[LS_HOST_LAUNCH] = LS_NS;
   for (uint32_t r = 0; r < 2; r++) {
@@ -345,136 +334,6 @@ a_rank_that_is_a_step_ahead (void)
   if (t)
     LS_CHECK (t->n_coarse > 60);
   hand_free (h);
-}
-
-/* --- random programs ------------------------------------------------------------------- */
-
-static const LsStream others[] = { LS_STREAM_TP, LS_STREAM_DP, LS_STREAM_COPY };
-
-static LsTime
-draw_time (GRand *rand)
-{
-  static const LsTime times[]
-      = { 0, LS_US, LS_US, 2 * LS_US, 7 * LS_US, 40 * LS_US }; /* few, so that they tie */
-  return times[g_rand_int_range (rand, 0, G_N_ELEMENTS (times))];
-}
-
-/* Of the segment that is written: the tail of a stream, mostly of compute; or an op. */
-static LsDep
-draw_dep (GRand *rand, guint n_ops)
-{
-  int what = g_rand_int_range (rand, 0, 12);
-  if (what == 0 && n_ops > 0)
-    return (LsDep) { LS_DEP_END, (uint16_t) g_rand_int_range (rand, 0, (gint32) n_ops) };
-  return (LsDep) { LS_DEP_STREAM,
-                   (uint16_t) (what == 1 ? others[g_rand_int_range (rand, 0, 3)] : LS_STREAM_COMPUTE) };
-}
-
-static void
-draw_op (Hand *h, uint32_t rank, GRand *rand, guint n_ops, bool has_comm)
-{
-  int what = g_rand_int_range (rand, 0, 40);
-  LsStream other = others[g_rand_int_range (rand, 0, 3)];
-  LsDep dep = draw_dep (rand, n_ops);
-  LsOpKind kind = what == 0 ? LS_OP_HOST_SYNC
-      : what == 1           ? LS_OP_HOST_DELAY
-      : what == 2           ? LS_OP_COPY
-      : what < 6            ? LS_OP_RECORD
-                            : LS_OP_KERNEL;
-  bool is_rare = kind == LS_OP_HOST_SYNC || kind == LS_OP_HOST_DELAY || kind == LS_OP_COPY;
-  if (is_rare && g_rand_int_range (rand, 0, 4) > 0)
-    kind = LS_OP_KERNEL;
-  if (has_comm && (what == 38 || what == 39)) {
-    (what == 38 ? hand_async : hand_sync) (h, rank, LS_SLOT_TP, other, LS_COLL_ALL_REDUCE,
-                                           1u << g_rand_int_range (rand, 10, 22));
-    return;
-  }
-  bool is_besides = kind == LS_OP_COPY || kind == LS_OP_RECORD || (kind == LS_OP_KERNEL && what > 34);
-  LsOp op = hand_blank (kind, is_besides ? other : LS_STREAM_COMPUTE, LS_TAG_F, "random");
-  op.host = kind == LS_OP_KERNEL ? LS_HOST_LAUNCH : LS_HOST_FREE;
-  op.recorded = draw_time (rand);
-  op.event = kind == LS_OP_RECORD && g_rand_boolean (rand) ? (uint16_t) g_rand_int_range (rand, 0, 4)
-                                                           : LS_EVENT_NONE;
-  bool has_dep = is_besides ? g_rand_int_range (rand, 0, 100) > 0
-                            : kind == LS_OP_HOST_SYNC || g_rand_int_range (rand, 0, 8) == 0;
-  uint16_t at = hand_op (h, rank, op, &dep, has_dep ? 1 : 0);
-  if (is_besides && g_rand_boolean (rand))
-    hand_join (h, rank, at);
-}
-
-static void
-draw_program (Hand *h, uint32_t rank, GRand *rand, bool has_comm)
-{
-  static const int sizes[] = { 3, 12, 60, 300 };
-  guint n_ops[HAND_MAX_SEGMENTS], total = 0;
-  for (uint32_t s = 0; s < HAND_MAX_SEGMENTS; s++) {
-    if (s > 0)
-      hand_next_segment (h, rank);
-    n_ops[s] = (guint) g_rand_int_range (rand, 1, sizes[g_rand_int_range (rand, 0, 4)]);
-    hand_kernel (h, rank, LS_TAG_F, draw_time (rand));
-    while (h->ops[rank]->len - h->first[rank][s] < n_ops[s])
-      draw_op (h, rank, rand, h->ops[rank]->len - h->first[rank][s], has_comm);
-    g_array_set_size (h->next_deps[rank], 0); /* those of a segment are its own */
-    if (g_rand_int_range (rand, 0, 4) > 0)
-      hand_kernel (h, rank, LS_TAG_F, draw_time (rand));
-  }
-  while (total < 2500) {
-    uint32_t s = (uint32_t) g_rand_int_range (rand, 0, HAND_MAX_SEGMENTS),
-             n = (uint32_t) g_rand_int_range (rand, 1, 30);
-    hand_then (h, rank, s, n);
-    total += n * n_ops[s];
-  }
-}
-
-/* One rank, two alike with a communicator, or two with nothing in common. */
-static bool
-check_random_program (guint32 seed)
-{
-  g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
-  uint32_t n_ranks = 1 + (seed % 3 > 0);
-  bool has_comm = seed % 3 == 1;
-  Hand *h = coarse_new (n_ranks);
-  if (has_comm) {
-    h->plan->bindings[1].role = 0;
-    hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, (const uint32_t[]) { 0, 1 }, 2);
-    h->options.fold = LS_SHORTCUT_CHECK;
-  }
-  for (uint32_t r = 0; r < (has_comm ? 1 : n_ranks); r++)
-    draw_program (h, r, rand, has_comm);
-  const double slow[] = { 1, 1.25 };
-  h->options.slow = n_ranks == 2 && !has_comm && g_rand_boolean (rand) ? slow : NULL;
-  h->options.n_steps = (uint32_t) g_rand_int_range (rand, 1, 6);
-  h->options.steady = g_rand_boolean (rand);
-  h->options.no_spans = g_rand_int_range (rand, 0, 4) == 0;
-  h->options.host.cost[LS_HOST_LAUNCH] = draw_time (rand) / 7;
-  h->options.host.cost[LS_HOST_COMM] = draw_time (rand) / 3;
-  g_autoptr (GError) error = NULL;
-  g_autoptr (LsTimeline) t = hand_run_error (h, &error);
-  ls_check_impl (t != NULL, __FILE__, __LINE__, "seed %u: %s", seed, error ? error->message : "");
-  LsTime least = ls_plan_bound (h->plan, h->cluster, &h->calibration, &h->nccl, &h->options);
-  uint32_t n_whole = t ? t->n_steps - (t->first_step == 0) : 0;
-  ls_check_impl (!t || n_whole * least <= t->window_end, __FILE__, __LINE__,
-                 "seed %u: its steps take less than the plan can", seed);
-  bool has_pieces = t && t->n_coarse > 0;
-  hand_free (h);
-  return has_pieces;
-}
-
-static void
-random_programs (void)
-{
-  const char *wanted = g_getenv ("LS_CASES");
-  guint32 n = wanted ? (guint32) g_ascii_strtoull (wanted, NULL, 10) : 32, n_coarse = 0;
-  for (guint32 seed = 1; seed <= n; seed++)
-    n_coarse += check_random_program (seed);
-  if (n < 881)
-    check_random_program (
-        881); /* what the host does itself counted as queued, so it was trusted too far ahead */
-  if (n < 2785)
-    check_random_program (2785); /* a tie at the quiescent point, and another cause */
-  LS_CHECK_INT (n_coarse, >, n / 4);
-  if (wanted)
-    printf ("of %u programs %u had segments in one piece\n", n, n_coarse);
 }
 
 /* --- the comparison -------------------------------------------------------------------- */
@@ -524,5 +383,4 @@ LS_TEST_MAIN ("coarsen", LS_TEST (the_worked_example), LS_TEST (the_launch_queue
               LS_TEST (a_kernel_of_another_stream_could_start_meanwhile),
               LS_TEST (a_receive_could_start_meanwhile), LS_TEST (others_load_the_same_link),
               LS_TEST (a_stream_of_before_that_is_not_over), LS_TEST (a_host_that_goes_on_meanwhile),
-              LS_TEST (a_rank_that_is_a_step_ahead), LS_TEST (the_comparison_notices),
-              LS_TEST (random_programs))
+              LS_TEST (a_rank_that_is_a_step_ahead), LS_TEST (the_comparison_notices))

@@ -1,197 +1,15 @@
-/* Pins: folding and coarsening are exact. Random small jobs on every kind of cluster, folded and with each
- * rank by itself, in pieces and op by op, have the same picoseconds, causes, bytes and digest (--fold check,
- * --coarsen check), and most of them do fold; the fast and the plain implementations by turns. By hand: what
- * splits classes and what does not, that the comparison notices a picosecond and a byte, that errors name
- * real ranks. LS_CASES says how many random jobs; 2,000 take some minutes. */
+/* Pins folding, by hand: what splits classes and what does not, that the comparison notices a picosecond and a
+ * byte, that errors name real ranks. */
 #include "ls_test.h"
 
 #include <math.h>
 
+#include <lockstep/error.h>
+
 #include "fabric_cluster.h"
 #include "hand_trace.h"
-#include "random_job.h"
-#include "tiny_torus.h"
 
 #include "exec/shortcuts/fold.h"
-#include "exec/shortcuts/plan_bound.h"
-
-typedef enum { DGX, PCIE, OVERSUBSCRIBED, ECMP, FAT_TREE, FAULTS, TORUS, UNEVEN, N_KINDS } Kind;
-
-static const char *const kind_names[N_KINDS]
-    = { "dgx", "pcie", "oversubscribed", "ecmp", "fat tree", "faults", "torus", "uneven" };
-
-static void
-degrade (GRand *rand, LsClusterSpec *spec)
-{
-  static const char *const links[]
-      = { "node0/gpu1>nvswitch", "node1/gpu0>nvswitch", "node1/nic0>leaf0", "node2/nic3>leaf3" };
-  guint n = 1 + (guint) g_rand_int_range (rand, 0, 2);
-  for (guint i = 0; i < n; i++) {
-    const char *link = links[(guint) g_rand_int_range (rand, 0, 2) + 2 * i];
-    add_fault (spec, link, g_rand_double_range (rand, 0.2, 0.9));
-  }
-}
-
-/* Else all kernels are bound by memory. */
-static void
-draw_compute (GRand *rand, LsGpu *gpu)
-{
-  bool is_bound_by_compute = g_rand_boolean (rand);
-  gpu->persistent_gemms = g_rand_boolean (rand);
-  for (int d = 0; d < LS_N_DTYPES && is_bound_by_compute; d++)
-    gpu->peak_flops[d] = 100e12;
-}
-
-static LsClusterSpec
-cluster_of (Kind kind, GRand *rand)
-{
-  LsClusterSpec s = kind == PCIE ? tiny_pcie (8) : kind == FAT_TREE ? tiny_fat_tree (16) : tiny_dgx (8);
-  if (kind == OVERSUBSCRIBED || kind == ECMP) {
-    s.nodes_per_leaf = 2;
-    s.oversubscription = kind == ECMP ? 1 : 2;
-    s.rails = g_rand_boolean (rand) ? 8 : 1;
-  }
-  if (g_rand_int_range (rand, 0, 4) == 0) /* a link that nobody uses, and the quantum of all rates */
-    s.cpu_memory.bandwidth_bytes_per_s = 1e18;
-  if (kind == ECMP) {
-    s.routing = LS_ROUTING_ECMP;
-    s.seed = g_rand_int (rand) & 0xff;
-  } else if (kind == FAULTS)
-    degrade (rand, &s);
-  else if (kind == TORUS)
-    s = tiny_torus (4, 4, 4, 0, LS_WRAP_ALL);
-  else if (kind == UNEVEN) {
-    s.gpus_per_node = s.nics = s.rails = 6;
-    s.pcie_switches = s.cpu_sockets = 2;
-    s.nvme_drives = 2;
-    s.n_nodes = 11;
-    s.nodes_per_leaf = 3;
-  }
-  draw_compute (rand, &s.gpu);
-  return s;
-}
-
-/* More replicas than random_strategy() has: they are what folds. */
-static void
-widen (GRand *rand, LsStrategy *s)
-{
-  uint32_t by = pick (rand, 3, (uint32_t[]) { 1, 2, 4 });
-  while (by * s->gpus > 64)
-    by /= 2;
-  s->dp *= by;
-  s->gpus *= by;
-  s->global_batch *= by;
-}
-
-/* More that repeats, and nothing beside it that could start meanwhile: receives of Megatron-LM's
- * schedules follow kernels. */
-static void
-repeat (LsStrategy *s)
-{
-  s->global_batch *= 3;
-  s->dp_overlap = false;
-  g_clear_pointer (&s->schedule, g_free);
-  if (s->pp > 1)
-    s->p2p = LS_P2P_BATCHED;
-}
-
-typedef struct {
-  uint32_t n_run, n_folded, n_coarse, n_from_quiescence;
-  double tightness; /* sum of bounds over steps */
-} Tally;
-
-static void
-check_job (guint32 seed, Tally *tally)
-{
-  g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
-  Kind kind = (Kind) (seed % N_KINDS);
-  guint32 turn = seed / N_KINDS;
-  LsClusterSpec spec = cluster_of (kind, rand);
-  g_autoptr (GError) error = NULL;
-  g_autoptr (LsCluster) cluster = ls_cluster_build (&spec, &error);
-  if (spec.faults)
-    ls_cluster_spec_clear (&spec);
-  LS_CHECK_NO_ERROR (error);
-  if (!cluster)
-    return;
-  LsModel model = small_model (rand);
-  LsStrategy s;
-  random_strategy (rand, &s);
-  widen (rand, &s);
-  if (turn % 3 < 2)
-    repeat (&s);
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (!ls_strategy_resolve (&s, &model, s.gpus, cluster->spec.gpus_per_node, diags)) {
-    ls_strategy_clear (&s); /* not every recipe goes with every cluster */
-    return;
-  }
-  g_autoptr (LsPlan) plan = ls_lower (&model, &s, NULL, &error);
-  LS_CHECK_NO_ERROR (error);
-  LsCalibration calibration;
-  ls_calibration_init_roofline (&calibration);
-  double slow[64];
-  for (guint i = 0; i < 64; i++)
-    slow[i] = g_rand_int_range (rand, 0, 8) == 0 ? g_rand_double_range (rand, 0.9, 1.4) : 1;
-  LsRunOptions options;
-  ls_run_options_init (&options);
-  options.n_steps = turn % 4 == 0 ? 2 : 3;
-  options.steady = turn % 5 < 3;
-  options.fold = turn % 4 == 3 ? LS_SHORTCUT_AUTO : LS_SHORTCUT_CHECK;
-  options.coarsen = turn % 8 == 7 ? LS_SHORTCUT_OFF : LS_SHORTCUT_CHECK;
-  options.slow = g_rand_int_range (rand, 0, 4) == 0 ? slow : NULL;
-  options.network = g_rand_int_range (rand, 0, 8) == 0 ? LS_NETWORK_ALPHABETA : LS_NETWORK_FLOW;
-  if (g_rand_boolean (
-          rand)) /* ties: everything at once, but for a quiescent point (exec/shortcuts/steady.c) */
-    options.host = (LsHostCosts) { .cost[LS_HOST_SYNC] = 1 };
-  options.solver = seed % 5 == 0 ? LS_SOLVER_REFERENCE : LS_SOLVER_FAST;
-  options.queue = seed % 7 == 0 ? LS_QUEUE_REFERENCE : LS_QUEUE_FAST;
-  options.no_run_ahead = turn % 4 == 2;
-  LsNccl with_stall = nccl;
-  with_stall.stall_per_byte = g_rand_boolean (rand) ? 1.6 : 0;
-  g_autoptr (LsTimeline) t
-      = plan ? ls_run (plan, cluster, &calibration, &with_stall, &options, NULL, &error) : NULL;
-  ls_check_impl (t != NULL, __FILE__, __LINE__, "seed %u on %s, tp %u pp %u dp %u: %s", seed,
-                 kind_names[kind], s.tp, s.pp, s.dp, error ? error->message : "not lowered");
-  if (t) {
-    tally->n_run++;
-    tally->n_folded += t->n_classes < t->n_ranks;
-    tally->n_coarse += t->n_coarse > 0;
-    tally->n_from_quiescence += t->first_step == 0;
-    LsTime least = ls_plan_bound (plan, cluster, &calibration, &with_stall, &options),
-           step = t->window_end - t->window_start;
-    ls_check_impl (least > 0 && least <= step, __FILE__, __LINE__,
-                   "seed %u on %s takes %.9g s, at least %.9g s", seed, kind_names[kind], ls_time_to_s (step),
-                   ls_time_to_s (least));
-    tally->tightness += ls_time_to_s (least) / ls_time_to_s (step);
-  }
-  ls_strategy_clear (&s);
-  ls_calibration_clear (&calibration);
-}
-
-static void
-random_jobs_fold_exactly (void)
-{
-  const char *wanted = g_getenv ("LS_CASES");
-  guint n = wanted ? (guint) g_ascii_strtoull (wanted, NULL, 10) : 32;
-  Tally tally = { 0 };
-  for (guint32 seed = 1; seed <= n; seed++)
-    check_job (seed, &tally);
-  if (n < 141)
-    check_job (
-        141,
-        &tally); /* a small kernel at 1.1 times the speed took a picosecond more as an activity: its HBM was too slow for it */
-  LS_CHECK_INT (tally.n_run, >, n / 2);
-  LS_CHECK_INT (tally.n_folded, >, tally.n_run / 3);
-  LS_CHECK_INT (tally.n_coarse, >, tally.n_run / 4);
-  LS_CHECK_INT (tally.n_from_quiescence, >, tally.n_run / 8);
-  LS_CHECK (tally.tightness > 0.3 * tally.n_run);
-  if (wanted)
-    printf (
-        "of %u jobs %u folded, %u had segments in one piece, %u began at the quiescent point; bounds are %.3f of steps\n",
-        tally.n_run, tally.n_folded, tally.n_coarse, tally.n_from_quiescence, tally.tightness / tally.n_run);
-}
-
-/* --- by hand -------------------------------------------------------------------- */
 
 /* n ranks run one program: a kernel and an all-reduce in communicators of `width`. */
 static Hand *
@@ -523,5 +341,4 @@ LS_TEST_MAIN ("fold", LS_TEST (replicas_are_one_class), LS_TEST (steps_that_repe
               LS_TEST (copies_share_the_memory_of_their_socket), LS_TEST (message_by_message_nothing_folds),
               LS_TEST (loads_beyond_a_quarter_of_memory_fold_nothing), LS_TEST (errors_name_real_ranks),
               LS_TEST (the_comparison_notices_a_picosecond),
-              LS_TEST (stragglers_depend_on_seed_and_rank_only), LS_TEST (named_stragglers),
-              LS_TEST (random_jobs_fold_exactly))
+              LS_TEST (stragglers_depend_on_seed_and_rank_only), LS_TEST (named_stragglers))

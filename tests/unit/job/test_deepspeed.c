@@ -1,17 +1,11 @@
 /* Pins DeepSpeed's ZeRO: bytes on the wire to the byte, buckets, fetching and
- * prefetching with their timelines, memory, offloading; and parameter servers. Jobs of the tiny
+ * prefetching with their timelines, memory; and parameter servers. Jobs of the tiny
  * model on one made-up node of 8 GPUs, whose NVLinks carry nothing else: without a gradient norm. */
 #include "dp_timeline.h"
 
 #define N     8
 #define ONCE  "--persistence-threshold 1 --max-reuse-distance 0 --prefetch-bucket 1 "
 #define PLAIN "--gpus 8 --dp-kind deepspeed --grad-norm 0 --fold off "
-
-static uint64_t
-n_params (const DpRun *r)
-{
-  return r->result->plan->programs[0].n_params;
-}
 
 /* --- bytes on the wire ------------------------------------------------------------ */
 
@@ -21,7 +15,7 @@ check_k (const char *flags, double k)
 {
   DpRun r = dp_run (flags, dp_untied);
   if (r.result)
-    LS_CHECK_NEAR (dp_bytes_sent (&r), k * (N - 1) / N * 2.0 * (double) n_params (&r), 1e-12);
+    LS_CHECK_NEAR (dp_bytes_sent (&r), k * (N - 1) / N * 2.0 * (double) dp_n_params (&r), 1e-12);
   dp_clear (&r);
 }
 
@@ -77,7 +71,7 @@ recomputation_gathers_once_more (void)
   DpRun r = dp_run (PLAIN ONCE "--zero 3 --global-batch 8 --recompute full", dp_untied);
   if (r.result) {
     double outside = 2.0 * 1024 * 50048 + 1024 * 1024 + 2 * 1024; /* words twice, positions, final norm */
-    double layers = (double) n_params (&r) - outside;
+    double layers = (double) dp_n_params (&r) - outside;
     LS_CHECK_NEAR (dp_bytes_sent (&r), (N - 1.0) / N * 2 * (3 * outside + 4 * layers), 1e-12);
   }
   dp_clear (&r);
@@ -276,7 +270,7 @@ small_parameters_persist (void)
       "--gpus 8 --zero 3 --grad-norm 0 --fold off --global-batch 8 --max-reuse-distance 0 --max-live-params 1",
       dp_untied);
   if (r.result) {
-    double small = 4 * 13312.0 + 2 * 1024, large = (double) n_params (&r) - small;
+    double small = 4 * 13312.0 + 2 * 1024, large = (double) dp_n_params (&r) - small;
     LS_CHECK_NEAR (dp_bytes_sent (&r), (N - 1.0) / N * 2 * (3 * large + 2 * small), 1e-12);
     LS_CHECK_INT (r.result->plan->programs[0].static_bytes[LS_MEM_UNSHARDED], ==,
                   2 * (uint64_t) small + UINT64_C (1000000000));
@@ -382,98 +376,6 @@ lists_take_the_time_of_the_host (void)
   dp_clear (&views);
 }
 
-/* --- offload -------------------------------------------------------------------------- */
-
-typedef struct {
-  uint64_t bytes[LS_N_COPY_DIRECTIONS];
-  LsTime first[LS_N_COPY_DIRECTIONS], time[LS_N_COPY_DIRECTIONS];
-} Copied;
-
-static Copied
-copies_of (const DpRun *r)
-{
-  Copied c = { .first = { 0 } };
-  g_autoptr (GPtrArray) spans = dp_spans (r);
-  for (guint i = 0; i < spans->len; i++) {
-    const LsSpan *s = spans->pdata[i];
-    const LsOp *op = dp_op (r, s);
-    if (op->kind != LS_OP_COPY)
-      continue;
-    if (c.bytes[op->root] == 0)
-      c.first[op->root] = s->start;
-    c.bytes[op->root] += op->bytes;
-    c.time[op->root] += s->end - s->start;
-  }
-  return c;
-}
-
-/* 2 sockets of 100 GB/s; 42 bytes per parameter with clipping, 34 without. */
-#define SOCKET 100e9
-
-static void
-one_gpu_offloads_its_optimizer (void)
-{
-  DpRun r = dp_run ("--gpus 1 --offload optimizer --fold off --global-batch 1 --reduce-bucket 4200000",
-                    dp_untied);
-  if (r.result) {
-    uint64_t n = n_params (&r);
-    Copied c = copies_of (&r);
-    LS_CHECK_INT (c.bytes[LS_COPY_TO_HOST], ==, 4 * n);
-    LS_CHECK_INT (c.bytes[LS_COPY_TO_DEVICE], ==, 2 * n);
-    LS_CHECK_INT (c.bytes[LS_COPY_IN_HOST], ==, 42 * n);
-    LS_CHECK_NEAR (ls_time_to_s (c.time[LS_COPY_IN_HOST]), 42 * (double) n / SOCKET, 1e-6);
-    LS_CHECK_INT (c.first[LS_COPY_TO_HOST], <, c.first[LS_COPY_IN_HOST]);
-    LS_CHECK_INT (r.result->plan->programs[0].static_bytes[LS_MEM_OPTIMIZER], ==, 0);
-    LS_CHECK_INT (r.result->plan->programs[0].static_bytes[LS_MEM_GRADIENTS], ==, 0);
-    LS_CHECK_INT (r.result->plan->programs[0].static_bytes[LS_MEM_PARAMETERS], ==, 2 * n);
-  }
-  dp_clear (&r);
-}
-
-/* Eight parts; four ranks share the memory of a socket. */
-static void
-ranks_share_the_memory_of_their_socket (void)
-{
-  DpRun r = dp_run ("--gpus 8 --offload optimizer --grad-norm 0 --fold off --global-batch 8", dp_untied);
-  if (r.result) {
-    double n = (double) n_params (&r) / N;
-    Copied c = copies_of (&r);
-    LS_CHECK_NEAR (ls_time_to_s (c.time[LS_COPY_IN_HOST]), 34 * n / (SOCKET / 4), 1e-3);
-  }
-  dp_clear (&r);
-}
-
-/* Two micro-batches: the first sum leaves in 16 bits and comes back, the second leaves in 32. */
-static void
-sums_of_gradients_come_and_go (void)
-{
-  DpRun r = dp_run ("--gpus 8 --offload optimizer --fold off --global-batch 16", dp_untied);
-  if (r.result) {
-    uint64_t n = n_params (&r) / N;
-    Copied c = copies_of (&r);
-    LS_CHECK_INT (c.bytes[LS_COPY_TO_HOST], ==, (2 + 4) * n);
-    LS_CHECK_INT (c.bytes[LS_COPY_TO_DEVICE], ==, (2 + 2) * n);
-  }
-  dp_clear (&r);
-}
-
-/* Infinity: parameters are read for the forward and for the backward, and written once. */
-static void
-drives_hold_parameters_and_states (void)
-{
-  DpRun r = dp_run ("--gpus 8 --offload parameters --offload-to nvme --fold off --global-batch 8 " ONCE,
-                    dp_untied);
-  if (r.result) {
-    uint64_t n = n_params (&r) / N;
-    Copied c = copies_of (&r);
-    LS_CHECK_INT (c.bytes[LS_COPY_FROM_NVME], ==, (2 * 2 + 16) * n);
-    LS_CHECK_INT (c.bytes[LS_COPY_TO_NVME], ==, (4 + 12 + 2) * n);
-    LS_CHECK_INT (c.bytes[LS_COPY_TO_HOST] + c.bytes[LS_COPY_TO_DEVICE], ==, 0);
-    LS_CHECK_INT (r.result->plan->programs[0].static_bytes[LS_MEM_PARAMETERS], ==, 0);
-  }
-  dp_clear (&r);
-}
-
 /* Weights in fp8, in both layouts beside 16 bits, are cut as all parameters are. */
 static void
 fp8_weights_are_cut_with_the_rest (void)
@@ -497,7 +399,7 @@ a_server_sends_to_everybody (void)
 {
   DpRun r = dp_run ("--gpus 8 --dp-kind ps --grad-norm 0 --fold off --global-batch 8", dp_untied);
   if (r.result) {
-    LS_CHECK_NEAR (dp_bytes_sent (&r), (N - 1) * 2.0 * (double) n_params (&r), 1e-12);
+    LS_CHECK_NEAR (dp_bytes_sent (&r), (N - 1) * 2.0 * (double) dp_n_params (&r), 1e-12);
     LS_CHECK_INT (count (&r, "grad all-reduce"), >, 4);
   }
   dp_clear (&r);
@@ -513,6 +415,4 @@ LS_TEST_MAIN (
     LS_TEST (short_operators_wait_for_their_gathers), LS_TEST (small_parameters_persist),
     LS_TEST (lists_move_what_others_move), LS_TEST (lists_are_copied_once_for_each_rank),
     LS_TEST (persistent_parameters_are_copied_part_by_part), LS_TEST (lists_take_the_time_of_the_host),
-    LS_TEST (one_gpu_offloads_its_optimizer), LS_TEST (ranks_share_the_memory_of_their_socket),
-    LS_TEST (sums_of_gradients_come_and_go), LS_TEST (drives_hold_parameters_and_states),
     LS_TEST (a_server_sends_to_everybody), LS_TEST (fp8_weights_are_cut_with_the_rest))

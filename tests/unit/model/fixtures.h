@@ -102,4 +102,38 @@ saved_bytes (const GArray *ops, bool with_attention_core)
   return bytes;
 }
 
+static inline bool
+is_gemm (const LsKernel *k)
+{
+  return k->kind == LS_KERNEL_GEMM || k->kind == LS_KERNEL_BATCHED_GEMM;
+}
+
+static inline bool
+is_flash (const LsKernel *k)
+{
+  return k->kind == LS_KERNEL_ATTENTION_FWD || k->kind == LS_KERNEL_ATTENTION_BWD;
+}
+
+typedef struct {
+  GArray *embedding, *layer, *head;
+} Parts;
+
+static inline Parts
+parts_new (const LsModel *m, const LsShard *s)
+{
+  Parts p = { operators_new (), operators_new (), operators_new () };
+  ls_operators_embedding (m, s, p.embedding);
+  ls_operators_layer (m, s, 0, p.layer);
+  ls_operators_head (m, s, !m->tied_embeddings, p.head);
+  return p;
+}
+
+static inline void
+parts_free (Parts p)
+{
+  g_array_unref (p.embedding);
+  g_array_unref (p.layer);
+  g_array_unref (p.head);
+}
+
 #endif

@@ -1,4 +1,5 @@
-/* Pins send/recv over NVLink, NICs and rails. */
+/* Pins send/recv over NVLink, NICs and rails; and permutes: a send and a receive per member, by NCCL's kernels or
+ * by copy engines. */
 #include "fixtures.h"
 
 static const LsCollPlan *
@@ -67,5 +68,78 @@ a_communicator_of_two_uses_half_of_its_channels (void)
   }
 }
 
+/* The worked example of coll_permute.c. */
+static void
+inside_a_node (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (1));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  uint32_t gpus[] = { 0, 1, 2, 3 };
+  const LsCollPlan *plan
+      = plan_of (c, &round_nccl, LS_COLL_PERMUTE, gpus, 4, 64 * MIB, LS_NETWORK_FLOW, arena);
+  LS_CHECK_STR (plan->algorithm, "shift");
+  LS_CHECK_NEAR (ls_time_to_s (ls_coll_time_alone (c, plan)), 12e-6 + 64 * MIB / 250e9, 1e-9);
+  LS_CHECK_NEAR (bytes_on (c, plan->phases, "node0/gpu3>nvswitch"), 64 * MIB, 1e-12);
+  LS_CHECK_NEAR (bytes_on (c, plan->phases, "node0/nvswitch>gpu0"), 64 * MIB, 1e-12);
+  LS_CHECK_DOUBLE (bytes_on (c, plan->phases, "node0/gpu4>nvswitch"), ==, 0.0);
+  LS_CHECK_NEAR (bytes_on (c, plan->phases, "*/hbm"), 4 * 2 * 2 * 64 * MIB, 1e-12);
+  LS_CHECK_NEAR (plan->sm_share, 8.0 / 108, 1e-12); /* 32 channels among 4 members */
+}
+
+/* As long as a send: a ring of two is a send both ways. */
+static void
+takes_as_long_as_a_send (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (4));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const struct {
+    uint32_t gpus[4], n;
+  } cases[] = { { { 0, 1 }, 2 }, { { 0, 8 }, 2 }, { { 0, 8, 16, 24 }, 4 }, { { 6, 1, 3 }, 3 } };
+  for (size_t i = 0; i < G_N_ELEMENTS (cases); i++)
+    for (uint64_t bytes = 1; bytes <= 64 * MIB; bytes *= 64) {
+      const LsCollPlan *plan = plan_of (c, &round_nccl, LS_COLL_PERMUTE, cases[i].gpus, cases[i].n, bytes,
+                                        LS_NETWORK_FLOW, arena);
+      const LsCollPlan *send
+          = plan_of (c, &round_nccl, LS_COLL_SEND_RECV, cases[i].gpus, 2, bytes, LS_NETWORK_FLOW, arena);
+      LS_CHECK_NEAR ((double) ls_coll_time_alone (c, plan), (double) ls_coll_time_alone (c, send), 1e-6);
+      LS_CHECK (cases[i].n > 2 || plan->sm_share == send->sm_share);
+    }
+}
+
+static void
+across_nodes_each_has_its_nic (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (4));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  uint32_t gpus[] = { 3, 11, 19, 27 };
+  const LsCollPlan *plan
+      = plan_of (c, &round_nccl, LS_COLL_PERMUTE, gpus, 4, 64 * MIB, LS_NETWORK_FLOW, arena);
+  LS_CHECK_NEAR (bytes_on (c, plan->phases, "node3/nic3>leaf3"), 64 * MIB, 1e-12);
+  LS_CHECK_NEAR (bytes_on (c, plan->phases, "leaf3>node0/nic3"), 64 * MIB, 1e-12);
+  LS_CHECK_INT (coef_on (c, plan->phases, "node1/nic3>leaf3"), ==, 2 * LS_COEF_ONE);
+}
+
+static void
+copy_engines_hold_no_sms (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (2));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  uint32_t near[] = { 0, 1, 2, 3 }, far[] = { 0, 8 };
+  const LsCollPlan *plan
+      = plan_of (c, &round_nccl, LS_COLL_COPY_PERMUTE, near, 4, 64 * MIB, LS_NETWORK_FLOW, arena);
+  LS_CHECK_DOUBLE (plan->sm_share, ==, 0.0);
+  LS_CHECK_NEAR (bytes_on (c, plan->phases, "node0/gpu3>nvswitch"), 64 * MIB, 1e-12);
+  LS_CHECK_NEAR (bytes_on (c, plan->phases, "*/hbm"), 4 * 2 * 64 * MIB, 1e-12);
+  LS_CHECK (plan->phases[0].latency < 12 * LS_US);
+  /* They do not reach other hosts. */
+  plan = plan_of (c, &round_nccl, LS_COLL_COPY_PERMUTE, far, 2, 64 * MIB, LS_NETWORK_FLOW, arena);
+  const LsCollPlan *permute
+      = plan_of (c, &round_nccl, LS_COLL_PERMUTE, far, 2, 64 * MIB, LS_NETWORK_FLOW, arena);
+  LS_CHECK_INT (ls_coll_time_alone (c, plan), ==, ls_coll_time_alone (c, permute));
+  LS_CHECK_DOUBLE (plan->sm_share, ==, permute->sm_share);
+}
+
 LS_TEST_MAIN ("coll_p2p", LS_TEST (a_communicator_of_two_uses_half_of_its_channels), LS_TEST (over_nvlink),
-              LS_TEST (across_nodes), LS_TEST (small_messages_use_one_channel))
+              LS_TEST (across_nodes), LS_TEST (small_messages_use_one_channel), LS_TEST (inside_a_node),
+              LS_TEST (takes_as_long_as_a_send), LS_TEST (across_nodes_each_has_its_nic),
+              LS_TEST (copy_engines_hold_no_sms))

@@ -9,9 +9,11 @@
 #include "list_cluster.h"
 #include "prover.h"
 
-static const struct {
+typedef struct {
   uint32_t n, per_node;
-} shapes[] = {
+} Shape;
+
+static const Shape shapes[] = {
   { 2, 8 },  { 3, 8 },  { 4, 8 },  { 5, 8 },  { 6, 8 },  { 7, 8 },  { 8, 8 },  { 9, 8 },
   { 10, 8 }, { 11, 8 }, { 12, 8 }, { 13, 8 }, { 14, 8 }, { 15, 8 }, { 16, 8 }, { 17, 8 },
   { 2, 1 },  { 3, 1 },  { 4, 1 },  { 5, 1 },  { 6, 1 },  { 7, 1 },  { 8, 1 },  { 9, 1 },
@@ -19,12 +21,8 @@ static const struct {
   { 9, 3 },  { 12, 3 }, { 15, 3 }, { 12, 4 }, { 16, 4 }, { 15, 5 }, { 7, 2 },  { 11, 3 },
 };
 /* On a hybrid cube; the last two with hosts of different numbers of members. */
-static const struct {
-  uint32_t n, per_node;
-} mesh_shapes[]
+static const Shape mesh_shapes[]
     = { { 2, 8 }, { 4, 8 }, { 7, 8 }, { 8, 8 }, { 16, 8 }, { 12, 4 }, { 9, 3 }, { 11, 8 }, { 15, 4 } };
-/* Whole nodes. */
-static const uint32_t whole_nodes[] = { 2, 3, 4, 5 };
 
 /* Members in an order of their own: what an algorithm makes of seats must come back. */
 static void
@@ -46,14 +44,6 @@ wide_cluster (bool pxn)
   return built (spec);
 }
 
-static LsNccl
-nvls_nccl (void)
-{
-  LsNccl nccl = round_nccl;
-  nccl.nvls_bus = 400e9;
-  return nccl;
-}
-
 /* Rings there go along links, not by GPU number. */
 static LsCluster *
 mesh_cluster (void)
@@ -72,8 +62,9 @@ static uint32_t n_done[32][LS_N_COLL_KINDS];
 static void
 check_shape (const LsCluster *c, uint32_t n, uint32_t per_node, uint64_t bytes, Check check)
 {
-  LsNccl nccl = nvls_nccl ();
+  LsNccl nccl = round_nccl;
   uint32_t gpus[64];
+  nccl.nvls_bus = 400e9;
   shuffled (gpus, n, per_node);
   const char *const *names = ls_coll_algorithms ();
   for (uint32_t a = 0; names[a]; a++)
@@ -98,8 +89,8 @@ check_all (uint64_t bytes, size_t step, Check check)
     if (shapes[i].per_node > 1 && shapes[i].per_node < 8)
       check_shape (pxn, shapes[i].n, shapes[i].per_node, bytes, check);
   }
-  for (size_t i = 0; i < G_N_ELEMENTS (whole_nodes); i++)
-    check_shape (c, whole_nodes[i] * 8, 8, bytes, check);
+  for (uint32_t whole_nodes = 2; whole_nodes <= 5; whole_nodes++)
+    check_shape (c, whole_nodes * 8, 8, bytes, check);
   g_autoptr (LsCluster) mesh = mesh_cluster ();
   for (size_t i = 0; i < G_N_ELEMENTS (mesh_shapes); i += step)
     check_shape (mesh, mesh_shapes[i].n, mesh_shapes[i].per_node, bytes, check);
@@ -120,32 +111,30 @@ proves (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request)
                  ls_coll_kind_name (request->kind), request->n, wrong ? wrong : "");
 }
 
+#define KIND(name) (1u << LS_COLL_##name)
+#define SHARDED    (KIND (ALL_REDUCE) | KIND (ALL_GATHER) | KIND (REDUCE_SCATTER))
+#define ROOTED     (KIND (BROADCAST) | KIND (REDUCE))
+
 /* What was proved, so that a check that never runs is noticed. */
 static const struct {
   const char *algorithm;
   uint32_t kinds;
 } proved[] = {
-  { "ring",
-    1 << LS_COLL_ALL_REDUCE | 1 << LS_COLL_ALL_GATHER | 1 << LS_COLL_REDUCE_SCATTER | 1 << LS_COLL_BROADCAST
-        | 1 << LS_COLL_REDUCE },
-  { "tree", 1 << LS_COLL_ALL_REDUCE },
-  { "nvls", 1 << LS_COLL_ALL_REDUCE },
-  { "nvls-tree", 1 << LS_COLL_ALL_REDUCE },
-  { "p2p", 1 << LS_COLL_SEND_RECV },
-  { "shift", 1 << LS_COLL_PERMUTE | 1 << LS_COLL_COPY_PERMUTE },
-  { "pairwise",
-    1 << LS_COLL_ALL_REDUCE | 1 << LS_COLL_ALL_GATHER | 1 << LS_COLL_REDUCE_SCATTER
-        | 1 << LS_COLL_ALL_TO_ALL },
-  { "direct", 1 << LS_COLL_GATHER | 1 << LS_COLL_SCATTER },
-  { "dissemination", 1 << LS_COLL_BARRIER },
-  { "hierarchical", 1 << LS_COLL_ALL_REDUCE | 1 << LS_COLL_ALL_GATHER | 1 << LS_COLL_REDUCE_SCATTER },
-  { "halving-doubling", 1 << LS_COLL_ALL_REDUCE | 1 << LS_COLL_ALL_GATHER | 1 << LS_COLL_REDUCE_SCATTER },
-  { "collnet", 1 << LS_COLL_ALL_REDUCE },
-  { "pat", 1 << LS_COLL_ALL_GATHER | 1 << LS_COLL_REDUCE_SCATTER },
-  { "parameter-server", 1 << LS_COLL_ALL_REDUCE },
-  { "naive",
-    1 << LS_COLL_ALL_REDUCE | 1 << LS_COLL_ALL_GATHER | 1 << LS_COLL_REDUCE_SCATTER | 1 << LS_COLL_BROADCAST
-        | 1 << LS_COLL_REDUCE },
+  { "ring", SHARDED | ROOTED },
+  { "tree", KIND (ALL_REDUCE) },
+  { "nvls", KIND (ALL_REDUCE) },
+  { "nvls-tree", KIND (ALL_REDUCE) },
+  { "p2p", KIND (SEND_RECV) },
+  { "shift", KIND (PERMUTE) | KIND (COPY_PERMUTE) },
+  { "pairwise", SHARDED | KIND (ALL_TO_ALL) },
+  { "direct", KIND (GATHER) | KIND (SCATTER) },
+  { "dissemination", KIND (BARRIER) },
+  { "hierarchical", SHARDED },
+  { "halving-doubling", SHARDED },
+  { "collnet", KIND (ALL_REDUCE) },
+  { "pat", KIND (ALL_GATHER) | KIND (REDUCE_SCATTER) },
+  { "parameter-server", KIND (ALL_REDUCE) },
+  { "naive", SHARDED | ROOTED },
   { "torus", 0 }, /* has clusters of its own: test_coll_torus.c */
 };
 
@@ -208,6 +197,13 @@ waits_for_more (const LsScript *s, uint32_t place, uint32_t round)
 }
 
 static void
+check_rejected (LsScript s)
+{
+  g_autofree char *wrong = what_is_wrong (&s);
+  LS_CHECK (wrong != NULL);
+}
+
+static void
 a_wrong_script_is_rejected (void)
 {
   g_autoptr (LsCluster) c = built (tiny_dgx (1));
@@ -222,17 +218,13 @@ a_wrong_script_is_rejected (void)
   for (size_t i = 0; i < G_N_ELEMENTS (wrong_sends); i++) {
     LsScript s = *original;
     s.sends = wrong_sends[i];
-    g_autofree char *wrong = what_is_wrong (&s);
-    LS_CHECK (wrong != NULL);
+    check_rejected (s);
   }
-  LsScript s = *original;
-  s.n_receives = waits_for_more;
-  g_autofree char *wrong = what_is_wrong (&s);
-  LS_CHECK (wrong != NULL);
-  LsScript short_one = *original;
-  short_one.n_rounds--;
-  g_autofree char *unfinished = what_is_wrong (&short_one);
-  LS_CHECK (unfinished != NULL);
+  LsScript waiting = *original, unfinished = *original;
+  waiting.n_receives = waits_for_more;
+  unfinished.n_rounds--;
+  check_rejected (waiting);
+  check_rejected (unfinished);
 }
 
 /* --- bytes --- */
@@ -261,14 +253,10 @@ sent (const LsScript *s, double bytes, double *ret_most)
 static uint32_t
 hosts_of (const LsCollRequest *q)
 {
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < q->n; i++) {
-    bool is_new = true;
-    for (uint32_t j = 0; j < i; j++)
-      is_new = is_new && q->gpus[j] / 8 != q->gpus[i] / 8;
-    n += is_new;
-  }
-  return n;
+  uint64_t hosts = 0;
+  for (uint32_t i = 0; i < q->n; i++)
+    hosts |= UINT64_C (1) << q->gpus[i] / 8;
+  return (uint32_t) __builtin_popcountll (hosts);
 }
 
 /* Sum over members; most: of one member, 0: not pinned. */

@@ -1,0 +1,158 @@
+#!/usr/bin/env bash
+# A check must accept what is right and report each kind of violation: it is run on small trees of its own.
+# Usage: catches.sh CHECK [COMPILER [ARG...]]; the name of CHECK says which function below is for it.
+set -euo pipefail
+check=$1
+compiler=("${@:2}")
+tree=$(mktemp -d)
+trap 'rm -rf -- "$tree"' EXIT
+
+# refuses WORDS COMMAND...: the command fails, and says these words.
+refuses() {
+  local said
+  if said=$("${@:2}" 2>&1) || [[ $said != *"$1"* ]]; then
+    printf 'expected "%s"; got:\n%s\n' "$1" "$said"
+    exit 1
+  fi
+}
+
+# One file of each violation, and one that is in order.
+layers() {
+  put() {
+    mkdir -p "$tree/$(dirname "$1")"
+    printf '#include %s\n' "${@:2}" > "$tree/$1"
+  }
+  mkdir -p "$tree/tests" "$tree/tools"
+  put src/base/up.c '"core/event.h"'
+  put src/network/side.c '"compute/cost.h"'
+  put src/lower/side.c '"network/coll.h"'
+  put src/lower/core.c '"core/engine.h"'
+  put src/cli/deep.c '"job/job.h"'
+  put src/model/json.c '<cjson/cJSON.h>'
+  put src/exec/gsl.c '<gsl/gsl_math.h>'
+  put src/core/cunit.c '<CUnit/CUnit.h>'
+  put src/sweep/public.c '<lockstep/lockstep.h>'
+  put src/sweep/mpi.c '<mpi.h>'
+  put src/data/relative.c '"../base/diag.h"'
+  put src/network/fine.c '"network/coll.h"' '"core/maxmin.h"' '"base/arena.h"' '<lockstep/units.h>' '<glib.h>'
+  refuses '12 files, 11 violations' "$check" "$tree"
+  ! "$check" "$tree" | grep -F fine.c
+}
+
+# A file that is not on the map, one that is only on it, a name that two rooms have, a mention of what does not exist.
+map() {
+  mkdir -p "$tree/src/base" "$tree/src/core"
+  touch "$tree"/src/base/{a.c,a.h,meson.build} "$tree/src/core/b.c"
+  printf '%s\n' '### base/' '| File | Concept |' '|---|---|' '| `a.[ch]` | a pair, unlike `c.[ch]` |' '### core/' \
+    '| `b.c` | one file; see `base/a.h` |' '## Other' '| `d.c` | not a file of a room |' > "$tree/src/README.md"
+  "$check" "$tree"
+  touch "$tree/src/core/new.c"
+  refuses '> core/new.c' "$check" "$tree"
+  mv "$tree/src/core/new.c" "$tree/src/core/a.c"
+  refuses 'a is a file of: base core' "$check" "$tree"
+  rm "$tree/src/core/a.c" "$tree/src/base/a.h"
+  refuses '< base/a.h' "$check" "$tree"
+  touch "$tree/src/base/a.h"
+  printf 'see `core/gone.h`\n' >> "$tree/src/README.md"
+  refuses 'there is no core/gone.h' "$check" "$tree"
+}
+
+# A circle of five files, by a function or by data, and one of two headers; four files may need each other.
+circles() {
+  mkdir -p "$tree/src/room"
+  # ring N KIND: a library of N files, each of which needs the next, the last one the first.
+  ring() {
+    local i next
+    rm -f "$tree"/*.[oa]
+    for ((i = 0; i < $1; i++)); do
+      next=$(((i + 1) % $1))
+      if [[ $2 == data ]]; then
+        printf 'extern const void *const d%d; const void *const d%d = &d%d;\n' "$next" "$i" "$next"
+      else
+        printf 'int f%d (int); int f%d (int x) { return x > 0 ? f%d (x - 1) : 0; }\n' "$next" "$i" "$next"
+      fi > "$tree/f$i.c"
+      "${compiler[@]}" -c "$tree/f$i.c" -o "$tree/f$i.c.o"
+    done
+    ar -rcs "$tree/ring.a" "$tree"/*.o
+  }
+  printf '#include "room/b.h"\n' > "$tree/src/room/a.h"
+  printf '#include <glib.h>\n' > "$tree/src/room/b.h"
+  ring 4 code
+  "$check" "$tree" "$tree/ring.a"
+  ring 5 code
+  refuses 'circle of 5 objects' "$check" "$tree" "$tree/ring.a"
+  ring 5 data
+  refuses 'circle of 5 objects' "$check" "$tree" "$tree/ring.a"
+  ring 4 code
+  printf '#include "room/a.h"\n' >> "$tree/src/room/b.h"
+  refuses 'circle of 2 headers' "$check" "$tree" "$tree/ring.a"
+}
+
+# A function that is hidden, and one that is shown but not declared.
+exports() {
+  mkdir "$tree/lockstep"
+  printf '/* ls_comment () */\nint ls_one (void);\nint ls_two (int a);\n' > "$tree/lockstep/a.h"
+  local shown='__attribute__ ((visibility ("default")))'
+  # Builds a library of these lines and checks it.
+  library() {
+    printf '%s\n' "$@" > "$tree/a.c"
+    "${compiler[@]}" -shared -fPIC -fvisibility=hidden -o "$tree/liba.so" "$tree/a.c"
+    "$check" "$tree" "$tree/liba.so" "${compiler[@]}"
+  }
+  local one="$shown int ls_one (void) { return 1; }" two="$shown int ls_two (int a) { return a; }"
+  library "$one" "$two" 'int ls_inner (void) { return 3; }'
+  refuses '< ls_two' library "$one" 'int ls_two (int a) { return a; }'
+  refuses '> ls_three' library "$one" "$two" "$shown int ls_three (void) { return 3; }"
+  refuses '> other' library "$one" "$two" "$shown int other;"
+}
+
+# C that does not compile, and a manual without any; other blocks are left alone.
+snippets() {
+  mkdir -p "$tree/src/manual" "$tree/src/include"
+  printf 'int half (int x);\n' > "$tree/src/half.h"
+  page() { printf '%s\n' '```' 'not C' '```' "$@" > "$tree/src/manual/a.md"; }
+  page '<!-- compiled -->' '```' '#include "half.h"' 'int half (int x) { return x / 2; }' '```'
+  "$check" "$tree" "${compiler[@]}"
+  page '<!-- compiled -->' '```' 'int half (int x) { return y / 2; }' '```'
+  refuses y "$check" "$tree" "${compiler[@]}"
+  page
+  refuses '0 snippets' "$check" "$tree" "${compiler[@]}"
+}
+
+# An example that fails, one whose file was not written, a command without one. What a page has too is left to it.
+help_examples() {
+  mkdir "$tree/bin"
+  cat > "$tree/bin/lockstep" <<'END'
+#!/usr/bin/env bash
+case "$*" in
+--help) printf 'Commands:\n  run        runs\n\n'; exit ;;
+'run --help') printf '%b\n' "$EXAMPLE"; exit ;;
+esac
+[[ "$*" != *--wrong* ]]
+END
+  chmod +x "$tree/bin/lockstep"
+  check_with() { EXAMPLE=$1 "$check" "$tree" "$tree/bin/lockstep"; }
+  check_with 'Example:\n  lockstep run \\\n    --good\n'
+  refuses 'fails with 1' check_with 'Examples:\n  lockstep run --good\n  lockstep run --wrong\n'
+  refuses 'b.json was not written' check_with 'Example:\n  lockstep run -o b.json\n'
+  refuses 'run --help has no example' check_with 'Options:\n  --tp\n'
+  mkdir -p "$tree/src/manual"
+  printf 'Text.\n\n    lockstep run --wrong\n' > "$tree/src/manual/run.md"
+  check_with 'Examples:\n  lockstep run --good\n  lockstep run --wrong\n'
+  refuses 'fails with 1' check_with 'Example:\n  lockstep run --wrong --more\n'
+}
+
+# A file of 501 lines among short ones; data may be long.
+length() {
+  mkdir -p "$tree"/{src,tests,tools}
+  for i in {1..120}; do printf 'int x;\n' > "$tree/src/$i.c"; done
+  seq 600 > "$tree/tests/data.txt"
+  seq 500 > "$tree/tests/fits.c"
+  "$check" "$tree"
+  seq 501 > "$tree/tools/long.sh"
+  refuses 'tools/long.sh: 501 lines' "$check" "$tree"
+  rm -r "$tree/tools/long.sh" "$tree/src"/*
+  refuses '' "$check" "$tree"
+}
+
+"$(basename -- "$check" .sh)"

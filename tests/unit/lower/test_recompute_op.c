@@ -1,0 +1,298 @@
+/* What runs again and what is kept where operators are chosen one by one, or by what they are: sums over the
+ * ops of a small job, by hand. */
+#include "fixtures.h"
+
+/* Llama: K and V half as wide as Q, gated MLP. */
+static LsModel
+llama (void)
+{
+  LsModel m = model;
+  m.n_kv_heads = 2;
+  m.mlp = LS_MLP_SWIGLU;
+  m.norm = LS_NORM_RMSNORM;
+  m.position = LS_POSITION_ROPE;
+  m.attention = LS_ATTENTION_FLASH;
+  m.linear_bias = m.dropout = false;
+  return m;
+}
+
+static LsStrategy
+op_job (uint32_t tp)
+{
+  LsStrategy s = job (tp, 1);
+  s.dp = 2;
+  s.gpus = 2 * tp;
+  s.global_batch = 4;
+  s.sp = tp > 1;
+  s.dp_kind = LS_DP_FSDP2;
+  s.recompute = LS_RECOMPUTE_SELECTIVE;
+  return s;
+}
+
+static guint
+count_again (const LsPlan *plan, const char *name)
+{
+  guint n = 0;
+  for (uint32_t i = 0; i < plan->programs[0].n_instances; i++) {
+    const LsSegment *seg = &plan->segments[plan->programs[0].instances[i].segment];
+    for (uint32_t o = 0; o < seg->n_ops; o++)
+      n += seg->ops[o].tag == LS_TAG_RECOMPUTE && strcmp (seg->ops[o].name, name) == 0;
+  }
+  return n;
+}
+
+/* torchtitan's "op": of q, k, v, projection, gate, up, down every other product runs again: k (a
+ * quarter of the QKV columns here), projection, up. Not attention, and nothing behind up. Of
+ * 2 s b x in x out FLOPs each. */
+static void
+op_runs_every_other_product_again (void)
+{
+  const double tokens = 128 * 2, h = 256, f = 1024;
+  for (uint32_t tp = 1; tp <= 2; tp++) {
+    const LsModel m = llama ();
+    LsStrategy s = op_job (tp);
+    g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+    if (!LS_CHECK (plan != NULL))
+      return;
+    LS_CHECK_INT (s.recompute_parts, ==, LS_RECOMPUTE_OP);
+    Sums sums = sums_of (plan, 0);
+    LS_CHECK_NEAR (sums.flops[LS_TAG_RECOMPUTE], 4 * 2 * tokens * (h * 128 + h * h + h * f) / tp, 1e-12);
+    LS_CHECK_INT (count_again (plan, "rmsnorm-fwd"), ==, 8);
+    LS_CHECK_INT (count_again (plan, "rope-fwd"), ==, 4);
+    LS_CHECK_INT (count_again (plan, "swiglu"), ==, 4);
+    LS_CHECK_INT (count_again (plan, "fc2"), ==, 0);
+    LS_CHECK_INT (count_again (plan, "flash-attention-fwd"), ==, 0);
+    LS_CHECK_INT (count_again (plan, "tp all-gather"), ==, tp > 1 ? 8 : 0);
+    LS_CHECK_INT (count_again (plan, "tp reduce-scatter"), ==, 0);
+    ls_strategy_clear (&s);
+  }
+}
+
+static LsRecipe
+one_by_one (LsRecipeOperator which)
+{
+  const LsRecipeKernel core = { .is_core = true };
+  LsRecipe r = { .operator_ = which,
+                 .one_by_one = which != LS_RECIPE_ATTENTION,
+                 .forward = g_array_new (FALSE, FALSE, sizeof core),
+                 .backward = g_array_new (FALSE, FALSE, sizeof core) };
+  g_array_append_val (r.forward, core);
+  g_array_append_val (r.backward, core);
+  return r;
+}
+
+/* With a matrix product for each of them those that are kept are no kernels any more; copies around attention
+ * are made again. */
+static void
+op_runs_products_one_by_one_again (void)
+{
+  const double tokens = 128 * 2, h = 256, f = 1024;
+  char *message = NULL;
+  LsRecipe recipes[]
+      = { one_by_one (LS_RECIPE_QKV), one_by_one (LS_RECIPE_FC1), one_by_one (LS_RECIPE_ATTENTION) };
+  const LsRecipeKernel copy = { .name = g_strdup ("repeat k"),
+                                .access = LS_ACCESS_STRIDED16,
+                                .elements = ls_expression_parse ("s*b*q", &message) };
+  g_array_prepend_val (recipes[2].forward, copy);
+  const LsModel m = llama ();
+  LsStrategy s = op_job (1);
+  s.kernels = g_strdup ("by hand");
+  s.recipes = ls_recipes_new ();
+  s.recipes->operators = g_array_new (FALSE, FALSE, sizeof (LsRecipe));
+  g_array_append_vals (s.recipes->operators, recipes, G_N_ELEMENTS (recipes));
+  g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+  if (!LS_CHECK (plan != NULL))
+    return;
+  Sums sums = sums_of (plan, 0);
+  LS_CHECK_NEAR (sums.flops[LS_TAG_RECOMPUTE], 4 * 2 * tokens * (h * 128 + h * h + h * f), 1e-12);
+  LS_CHECK_INT (count_again (plan, "qkv"), ==, 4); /* k */
+  LS_CHECK_INT (count_again (plan, "fc1"), ==, 4); /* up */
+  LS_CHECK_INT (count_again (plan, "proj"), ==, 4);
+  LS_CHECK_INT (count_again (plan, "repeat k"), ==, 4);
+  LS_CHECK_INT (count_again (plan, "flash-attention-fwd"), ==, 0);
+  LS_CHECK_INT (sums.allocated, ==, sums.freed);
+  ls_strategy_clear (&s);
+}
+
+/* The copies of FSDP that a list names are touched as it says; the others are as built in. */
+static void
+listed_copies_of_fsdp_say_how_they_touch_memory (void)
+{
+  const LsRecipeKernel copy = { .name = g_strdup ("gather-copy-out"), .access = LS_ACCESS_MULTI };
+  LsRecipe r = { .operator_ = LS_RECIPE_FSDP, .forward = g_array_new (FALSE, FALSE, sizeof copy) };
+  g_array_append_val (r.forward, copy);
+  const LsModel m = llama ();
+  LsStrategy s = op_job (1);
+  s.kernels = g_strdup ("by hand");
+  s.recipes = ls_recipes_new ();
+  s.recipes->operators = g_array_new (FALSE, FALSE, sizeof (LsRecipe));
+  g_array_append_val (s.recipes->operators, r);
+  g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+  guint n_out = 0, n_in = 0;
+  for (uint32_t i = 0; plan && i < plan->n_kernels; i++) {
+    const LsKernel *k = &plan->kernels[i];
+    n_out += strcmp (k->name, "gather-copy-out") == 0 && k->access == LS_ACCESS_MULTI;
+    n_in += strcmp (k->name, "gather-copy-in") == 0 && k->access == LS_ACCESS_NONE;
+  }
+  LS_CHECK_INT (n_out, ==, 2); /* layers, and the root */
+  LS_CHECK_INT (n_in, ==, 2);
+  ls_strategy_clear (&s);
+}
+
+/* Kernels of one name and shape that touch memory otherwise are two. */
+static void
+kernels_of_another_access_are_others (void)
+{
+  char *message = NULL;
+  LsRecipe r
+      = { .operator_ = LS_RECIPE_NORM, .forward = g_array_new (FALSE, FALSE, sizeof (LsRecipeKernel)) };
+  static const LsAccess accesses[] = { LS_ACCESS_VEC, LS_ACCESS_STRIDED16 };
+  for (guint i = 0; i < G_N_ELEMENTS (accesses); i++) {
+    const LsRecipeKernel k = { .name = g_strdup ("norm"),
+                               .access = (int) accesses[i],
+                               .elements = ls_expression_parse ("s*b*h", &message),
+                               .read = 2 };
+    g_array_append_val (r.forward, k);
+  }
+  const LsModel m = llama ();
+  LsStrategy s = op_job (1);
+  s.kernels = g_strdup ("by hand");
+  s.recipes = ls_recipes_new ();
+  s.recipes->operators = g_array_new (FALSE, FALSE, sizeof (LsRecipe));
+  g_array_append_val (s.recipes->operators, r);
+  g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+  guint n[LS_N_ACCESSES] = { 0 };
+  for (uint32_t i = 0; plan && i < plan->n_kernels; i++)
+    n[plan->kernels[i].access] += strcmp (plan->kernels[i].name, "norm") == 0;
+  LS_CHECK_INT (n[LS_ACCESS_VEC], ==, 1);
+  LS_CHECK_INT (n[LS_ACCESS_STRIDED16], ==, 1);
+  ls_strategy_clear (&s);
+}
+
+/* In s b elements of 2 bytes, per layer: its input h, q h and v h/2, the context h, gate f, down h; and the
+ * log-sum-exp of each row and head. Without: two norms' inputs 2h, two norms' outputs 2h, q, k and v 2h, the
+ * context h, gate and up 2f, what they make f. Of dots: its input h, q, k and v 2h, the projection's output
+ * h, gate and up 2f; where attention is kept the context h and its log-sum-exp too. */
+static void
+op_keeps_the_other_products (void)
+{
+  static const uint32_t parts[] = { 0, LS_RECOMPUTE_OP, LS_RECOMPUTE_DOTS, LS_RECOMPUTE_DOTS_FLASH };
+  const LsModel m = llama ();
+  const uint64_t tokens = 128 * 2, lse = 4 * tokens * 4;
+  uint64_t kept[G_N_ELEMENTS (parts)] = { 0 };
+  for (guint p = 0; p < G_N_ELEMENTS (parts); p++) {
+    LsStrategy s = op_job (1);
+    s.recompute = parts[p] ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
+    s.recompute_parts = parts[p];
+    g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+    for (uint32_t i = 0; plan && i < plan->programs[0].n_instances; i++) {
+      const LsSegment *seg = &plan->segments[plan->programs[0].instances[i].segment];
+      Sums sums = { 0 };
+      for (uint32_t o = 0; o < seg->n_ops; o++)
+        add_op (plan, &seg->ops[o], &sums);
+      if (g_str_has_prefix (seg->name, "forward"))
+        kept[p] = sums.allocated - sums.freed;
+    }
+    ls_strategy_clear (&s);
+  }
+  uint64_t dots = 2 * tokens * (4 * 256 + 2 * 1024);
+  LS_CHECK_INT (kept[0] - kept[2], ==, 4 * (2 * tokens * (7 * 256 + 3 * 1024) + lse - dots));
+  LS_CHECK_INT (kept[3] - kept[2], ==, 4 * (2 * tokens * 256 + lse));
+  uint64_t all = 2 * tokens * (7 * 256 + 3 * 1024) + lse, ops = 2 * tokens * (4 * 256 + 128 + 1024) + lse;
+  LS_CHECK_INT (kept[0] - kept[1], ==, 4 * (all - ops));
+}
+
+/* JAX's policies: no matrix product of a layer runs again, whatever its format; norms, rope and the
+ * activation do, and attention unless that is kept. */
+static void
+dots_run_all_but_products_again (void)
+{
+  static const uint32_t parts[] = { LS_RECOMPUTE_DOTS, LS_RECOMPUTE_DOTS_FLASH };
+  const LsModel m = llama ();
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
+    for (int is_fp8 = 0; is_fp8 < 2; is_fp8++) {
+      LsStrategy s = op_job (1);
+      s.recompute_parts = parts[i];
+      s.dtype = is_fp8 ? LS_DTYPE_FP8 : s.dtype;
+      g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+      if (!LS_CHECK (plan != NULL))
+        return;
+      guint n = 0;
+      static const char *const products[] = { "qkv", "proj", "fc1", "fc2" };
+      for (guint p = 0; p < G_N_ELEMENTS (products); p++)
+        n += count_again (plan, products[p]);
+      LS_CHECK_INT (n, ==, 0);
+      LS_CHECK_INT (count_again (plan, "rmsnorm-fwd"), ==, 8);
+      LS_CHECK_INT (count_again (plan, "swiglu"), ==, 4);
+      LS_CHECK_INT (count_again (plan, "flash-attention-fwd"), ==, parts[i] == LS_RECOMPUTE_DOTS ? 4 : 0);
+      ls_strategy_clear (&s);
+    }
+}
+
+static void
+op_goes_with_plain_layers_only (void)
+{
+  static const struct {
+    uint32_t parts, pp;
+    uint32_t resolved; /* 0: refused */
+  } jobs[] = {
+    { LS_RECOMPUTE_OP | LS_RECOMPUTE_NORM, 1, 0 },
+    { LS_RECOMPUTE_OP, 2, 0 },
+    { LS_RECOMPUTE_DOTS, 2, 0 },
+    { LS_RECOMPUTE_DOTS | LS_RECOMPUTE_OP, 1, 0 },
+    { LS_RECOMPUTE_DOTS_FLASH, 1, LS_RECOMPUTE_DOTS_FLASH },
+    { 0, 2, LS_RECOMPUTE_CORE }, /* by itself it is not chosen there */
+    { 0, 1, LS_RECOMPUTE_OP },
+  };
+  const LsModel m = llama ();
+  for (guint i = 0; i < G_N_ELEMENTS (jobs); i++) {
+    LsStrategy s = op_job (1);
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    s.recompute_parts = jobs[i].parts;
+    s.pp = jobs[i].pp;
+    s.gpus = 2 * s.pp;
+    s.zero_stage = s.pp > 1 ? 2 : 3;
+    s.schedule = s.pp > 1 ? g_strdup ("zb-h1") : NULL;
+    gboolean ok = ls_strategy_resolve (&s, &m, s.gpus, 8, diags);
+    LS_CHECK_INT (ok, ==, jobs[i].resolved != 0);
+    LS_CHECK (!ok || s.recompute_parts == jobs[i].resolved);
+    LS_CHECK (ok || ls_diag_list_n (diags) == 1);
+    ls_strategy_clear (&s);
+  }
+}
+
+static void
+odd_recomputation_is_refused (void)
+{
+  static const struct {
+    const char *pointer;
+    uint32_t tp, n_stages;
+    int recompute;
+    bool sp, partitions;
+  } wrong[] = {
+    { "/recompute_stages", 1, 2, LS_RECOMPUTE_SELECTIVE, false, false },
+    { "/partition_activations", 1, 0, LS_RECOMPUTE_FULL, false, true },
+    { "/partition_activations", 2, 0, LS_RECOMPUTE_FULL, true, true },
+    { "/partition_activations", 2, 0, LS_RECOMPUTE_NONE, false, true },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (wrong); i++) {
+    LsStrategy s = job (wrong[i].tp, 1);
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    s.recompute = wrong[i].recompute;
+    s.sp = wrong[i].sp;
+    s.partition_activations = wrong[i].partitions;
+    s.n_recompute_stages = wrong[i].n_stages;
+    s.recompute_stages = wrong[i].n_stages > 0 ? g_new0 (uint32_t, wrong[i].n_stages) : NULL;
+    LS_CHECK (!ls_strategy_resolve (&s, &model, s.gpus, 8, diags));
+    g_autofree char *text = ls_diag_list_format (diags);
+    LS_CHECK (strstr (text, wrong[i].pointer) != NULL);
+    ls_strategy_clear (&s);
+  }
+}
+
+LS_TEST_MAIN ("recompute_op", LS_TEST (op_runs_every_other_product_again),
+              LS_TEST (op_runs_products_one_by_one_again),
+              LS_TEST (listed_copies_of_fsdp_say_how_they_touch_memory),
+              LS_TEST (kernels_of_another_access_are_others), LS_TEST (op_keeps_the_other_products),
+              LS_TEST (op_goes_with_plain_layers_only), LS_TEST (dots_run_all_but_products_again),
+              LS_TEST (odd_recomputation_is_refused))

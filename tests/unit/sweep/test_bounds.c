@@ -1,0 +1,245 @@
+/* Pins: a bound is never above what the simulation says, in time and in memory, whatever was bound before; what
+ * is refused at a glance is refused by the rules; layers of chunks found among others are those found alone.
+ * Small jobs of tests/golden/data. */
+#include "ls_test.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "job/knobs.h"
+#include "small_sweep.h"
+#include "sweep/layouts.h"
+
+/* False: it is refused by the lowering. */
+static bool
+check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s, uint64_t variant)
+{
+  g_autoptr (LsBounds) fresh = ls_bounds_new (&x->model, x->hardware);
+  LsLowerBound bound = ls_bound (bounds, s, g_ptr_array_index (x->clusters, 0), variant);
+  LsLowerBound alone = ls_bound (fresh, s, g_ptr_array_index (x->clusters, 0), variant);
+  LsRunOptions options = x->options;
+  options.no_spans = true;
+  LsJobResult *prepared = ls_job_prepare (&x->model, x->hardware, 0, s, NULL);
+  LsTime least = prepared ? ls_job_bound (prepared, x->hardware, &options) : 0;
+  g_autoptr (LsJobResult) r = ls_job_simulate_prepared (prepared, x->hardware, &options, NULL);
+  if (!r)
+    return false;
+  LsTime step = r->timeline->window_end - r->timeline->window_start;
+  uint64_t bytes = ls_memory_fullest (r->memory)->needed_bytes;
+  g_autofree char *knobs = ls_knobs_format (s);
+  ls_check_impl (0 < bound.step && bound.step <= step, __FILE__, __LINE__,
+                 "%s: %" PRId64 " ps, but at least %" PRId64, knobs, (int64_t) step, (int64_t) bound.step);
+  ls_check_impl (bound.step == alone.step && bound.memory_bytes == alone.memory_bytes, __FILE__, __LINE__,
+                 "%s: a bound depends on what was bound before", knobs);
+  ls_check_impl (0 < least && least <= step, __FILE__, __LINE__,
+                 "%s: %" PRId64 " ps, but at least %" PRId64 " by its plan", knobs, (int64_t) step,
+                 (int64_t) least);
+  ls_check_impl (bound.memory_bytes <= bytes, __FILE__, __LINE__,
+                 "%s: %" PRIu64 " bytes, but at least %" PRIu64, knobs, bytes, bound.memory_bytes);
+  return true;
+}
+
+/* Found among others, the layers of the chunks are those that are found alone. Moves on to the chunks of *s. */
+static bool
+balance (const LsSweepRun *x, LsLayouts *shared, LsStrategy *s, uint64_t variant)
+{
+  const LsCluster *cluster = g_ptr_array_index (x->clusters, 0);
+  g_autoptr (LsLayouts) fresh = ls_layouts_new (&x->model, x->hardware);
+  LsStrategy alone;
+  ls_strategy_copy (&alone, s);
+  bool is_known = ls_layouts_balance (shared, s, cluster, variant);
+  LS_CHECK (ls_layouts_balance (fresh, &alone, cluster, variant) == is_known);
+  bool is_same = s->layers_are_found == alone.layers_are_found
+      && s->n_layers_per_chunk == alone.n_layers_per_chunk
+      && (s->n_layers_per_chunk == 0
+          || memcmp (s->layers_per_chunk, alone.layers_per_chunk,
+                     s->n_layers_per_chunk * sizeof *s->layers_per_chunk)
+              == 0);
+  if (!is_same) { /* knobs are long to write */
+    g_autofree char *is = ls_knobs_format (s), *expected = ls_knobs_format (&alone);
+    ls_check_impl (false, __FILE__, __LINE__, "%s; alone: %s", is, expected);
+  }
+  ls_strategy_clear (&alone);
+  return is_known;
+}
+
+/* One of `every` that is legal; with LS_CASES so many times as often. */
+static void
+check_bounds (LsSweepSpec *spec, guint every)
+{
+  const char *cases = g_getenv ("LS_CASES");
+  every = MAX (1, every / MAX (1, cases ? (guint) g_ascii_strtoull (cases, NULL, 10) : 1));
+  gint stop = 1; /* loaded, but not run: configurations are gone through here */
+  spec->stop = &stop;
+  g_autoptr (LsSweepRun) x = run (spec);
+  g_autoptr (LsBounds) bounds = ls_bounds_new (&x->model, x->hardware);
+  g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware);
+  const LsStrategy *base = &spec->job.strategy;
+  guint n = 0, n_checked = 0;
+  LsPoint p = { 0 };
+  do {
+    LsStrategy s;
+    if (!ls_space_is_distinct (&spec->space, &x->model, base, &p))
+      continue;
+    bool is_legal = candidate_strategy (x, &p, &s, NULL);
+    is_legal = is_legal && balance (x, layouts, &s, ls_space_variant (&spec->space, &p));
+    LS_CHECK (!is_legal || !ls_space_is_refused (&spec->space, &x->model, base, &p));
+    if (is_legal && n++ % every == 0)
+      n_checked += check_bound (x, bounds, &s, ls_space_variant (&spec->space, &p));
+    ls_strategy_clear (&s);
+  } while (ls_space_next (&spec->space, &p));
+  LS_CHECK_INT (n_checked, >, 10);
+}
+
+static void
+bounds_are_below_dense_jobs (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, "model", "tiny", "gpus", "8", "global-batch", "16", "micro-batch", "1,2");
+  check_bounds (&spec, 41);
+  ls_sweep_spec_clear (&spec);
+  SPEC_INIT (&spec, "model", "tiny", "gpus", "8", "global-batch", "16", "micro-batch", "1", "pp", "2,4",
+             "schedule", "gpipe,zb-h2,zbv,dualpipe,chimera,hanayo,interleaved-zb", "recompute", "none",
+             "zero", "1");
+  check_bounds (&spec, 2);
+  ls_sweep_spec_clear (&spec);
+}
+
+/* Where nobody waits for the norm, stages are not all in one step: what a rank does last may lie beside the
+ * first of the next. */
+static void
+bounds_are_below_jobs_without_a_barrier (void)
+{
+  static const char *const knobs[][2] = { { "grad-norm", "0" }, { "post-validation", "1" } };
+  for (guint i = 0; i < G_N_ELEMENTS (knobs); i++) {
+    LsSweepSpec spec;
+    SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "4", "global-batch", "16", "micro-batch", "4", "pp", "4",
+               "recompute", "none,full", "schedule", "1f1b,gpipe,zb-h1,zb-h2,zb-1p,zb-2p,zbv,hanayo",
+               knobs[i][0], knobs[i][1]);
+    check_bounds (&spec, 1);
+    ls_sweep_spec_clear (&spec);
+  }
+  LsSweepSpec spec; /* no flush at all; long sequences, as each micro-batch has an optimizer of its own */
+  SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "4", "global-batch", "16", "micro-batch", "1,2,4", "pp",
+             "2,4", "seq", "4096", "schedule", "pipedream", "recompute", "none,full");
+  check_bounds (&spec, 1);
+  ls_sweep_spec_clear (&spec);
+}
+
+/* FSDP2 with a pipeline reduces all gradients of the first stage behind its last backward. With short
+ * sequences, most layers on that stage and gradients twice as wide as parameters this tail is most of a step:
+ * a bound that counts it twice is above it. */
+static void
+bounds_are_below_jobs_that_end_in_a_reduction (void)
+{
+  LsSweepSpec spec;
+  g_autofree char *model = g_build_filename (g_getenv ("LS_DATA_DIR"), "..", "..", "..", "models",
+                                             "llama3.1-8b.json", NULL); /* untied */
+  SPEC_INIT (&spec, "model", model, "gpus", "8", "global-batch", "8", "micro-batch", "1", "pp", "2", "tp",
+             "1", "cp", "1", "seq", "128", "dp-kind", "fsdp2", "zero", "2,3", "grad-sync", "last",
+             "grad-dtype", "bf16,fp32", "grad-norm", "0,1", "schedule", "1f1b,gpipe", "recompute", "none",
+             "layers-per-chunk", "31,1/16,16");
+  check_bounds (&spec, 1);
+  ls_sweep_spec_clear (&spec);
+}
+
+/* What a bound remembers must not be of another value of a knob that is listed. */
+static void
+bounds_are_below_jobs_of_listed_knobs (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, SMALL, "grad-dtype", "bf16,fp32", "attention", "flash,unfused", "p2p",
+             "batched,overlapped", "dtype", "bf16,fp16", "recompute", "none,selective", "recompute-parts",
+             "core/norm,activation", "tp-async", "0,1", "seq", "512,1024");
+  LS_CHECK (spec.space.values[ls_space_axis ("recompute-parts")]->len == 2);
+  check_bounds (&spec, 397);
+  ls_sweep_spec_clear (&spec);
+}
+
+/* Kernels as launched: more of them, other bytes kept, once again where the forward runs again; and next to
+ * none, so that a bound by those that are built in is above the step. */
+static void
+bounds_are_below_jobs_of_listed_kernels (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, SMALL, "kernels", "built-in,eager,fused", "recompute", "none,selective,full", "dp-kind",
+             "megatron,fsdp1,fsdp2", "recompute-parts", "core/op", "zero", "1,3", "grad-norm", "0,1");
+  check_bounds (&spec, 29);
+  ls_sweep_spec_clear (&spec);
+}
+
+static void
+bounds_are_below_jobs_with_experts (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "8", "global-batch", "16", "micro-batch", "1,2", "cp",
+             "1,2");
+  check_bounds (&spec, 59);
+  ls_sweep_spec_clear (&spec);
+}
+
+/* tiny-odd has 7 layers, of which the first has no experts: on 2 and 4 stages, with several chunks each, and
+ * as given. */
+static void
+bounds_are_below_jobs_of_uneven_chunks (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, "model", "tiny-odd", "gpus", "8", "global-batch", "32", "micro-batch", "1,2", "pp", "2,4",
+             "vpp", "1,2,3", "schedule", "1f1b,interleaved-1f1b,zb-h1,gpipe,zb-h2", "layers-per-chunk",
+             "auto/3,1,2,1/0,4,3,0/0,7/6,1/0,1x5,2,0");
+  check_bounds (&spec, 23);
+  ls_sweep_spec_clear (&spec);
+  SPEC_INIT (&spec, "model", "tiny-odd", "gpus", "8", "global-batch", "16", "micro-batch", "1", "pp", "2,4",
+             "recompute", "none,full", "schedule", "1f1b,zbv,dualpipe,chimera,hanayo,dualpipev,looped-bfs",
+             "zero", "1", "layers-per-chunk", "balanced");
+  check_bounds (&spec, 5);
+  ls_sweep_spec_clear (&spec);
+  SPEC_INIT (&spec, "model", "tiny-odd", "gpus", "4", "global-batch", "16", "micro-batch", "1,4", "seq",
+             "128,8192", "pp", "2,4", "recompute", "none,full", "schedule", "1f1b", "zero", "1",
+             "layers-per-chunk", "balanced");
+  check_bounds (&spec, 3);
+  ls_sweep_spec_clear (&spec);
+}
+
+/* XLA's FSDP, collectives on a torus, and messages on it: a shipped cluster. */
+static void
+bounds_are_below_jobs_on_a_torus (void)
+{
+  LsSweepSpec spec;
+  g_autofree char *data = g_strdup (g_getenv ("LS_DATA_DIR")),
+                  *root = g_build_filename (data, "..", "..", "..", NULL);
+  g_autofree char *tiny = g_build_filename (data, "models", "tiny.json", NULL),
+                  *moe = g_build_filename (data, "models", "tiny-moe.json", NULL);
+  g_setenv ("LS_DATA_DIR", root, TRUE);
+  static const char *const p2p[] = { "batched", "overlapped" };
+  for (guint i = 0; i < G_N_ELEMENTS (p2p); i++) {
+    SPEC_INIT (&spec, "model", tiny, "cluster", "tpu-v5p", "gpus", "16", "global-batch", "16", "micro-batch",
+               "1,2", "pp", "1,2,4", "p2p", p2p[i], "schedule",
+               i == 0 ? "1f1b,interleaved-1f1b,zb-h1,gpipe" : "interleaved-1f1b,zb-h1,dualpipe");
+    check_bounds (&spec, 23);
+    ls_sweep_spec_clear (&spec);
+  }
+  SPEC_INIT (&spec, "model", moe, "cluster", "tpu-v5p", "gpus", "8", "global-batch", "16", "micro-batch", "1",
+             "cp", "1,2", "zero", "0,3", "dp-kind", "auto,xla-fsdp");
+  check_bounds (&spec, 31);
+  ls_sweep_spec_clear (&spec);
+  SPEC_INIT (&spec, "model", tiny, "cluster", "tpu-v5p", "gpus", "8", "global-batch", "16", "micro-batch",
+             "1,2", "pp", "1,2", "zero", "1,3", "dp-kind", "megatron,xla-fsdp", "grad-sync", "each,last",
+             "recompute", "none", "seq", "128");
+  check_bounds (&spec, 1);
+  ls_sweep_spec_clear (&spec);
+  g_setenv ("LS_DATA_DIR", data, TRUE);
+}
+
+int
+main (void)
+{
+  small_sweep_data ();
+  static const LsTestCase cases[] = {
+    LS_TEST (bounds_are_below_dense_jobs),           LS_TEST (bounds_are_below_jobs_without_a_barrier),
+    LS_TEST (bounds_are_below_jobs_with_experts),    LS_TEST (bounds_are_below_jobs_of_uneven_chunks),
+    LS_TEST (bounds_are_below_jobs_on_a_torus),      LS_TEST (bounds_are_below_jobs_that_end_in_a_reduction),
+    LS_TEST (bounds_are_below_jobs_of_listed_knobs), LS_TEST (bounds_are_below_jobs_of_listed_kernels),
+  };
+  return ls_test_run ("bounds", cases, G_N_ELEMENTS (cases));
+}
