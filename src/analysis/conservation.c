@@ -114,10 +114,10 @@ ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, G
   double done = ls_plan_model_flops (plan, false);
   if (fabs (done - asked) <= FLOPS_TOLERANCE * asked)
     return TRUE;
-  g_set_error (
-      error, LS_ERROR, LS_ERROR_FAILED,
-      "internal error: the kernels of a step compute %.17g FLOPs without what they recompute; the model has %.17g",
-      done, asked);
+  g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
+               "internal error: the kernels of a step compute %.17g FLOPs without what they recompute; the "
+               "model has %.17g",
+               done, asked);
   return FALSE;
 }
 
@@ -132,8 +132,9 @@ ls_conserves_memory (const LsMemory *memory, GError **error)
         continue;
       g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
                    "internal error: a step of role %u begins with %" G_GUINT64_FORMAT
-                   " bytes of %s and ends with %" G_GUINT64_FORMAT "; %" G_GUINT64_FORMAT
-                   " bytes were freed that were not alive",
+                   " bytes of %s and ends with %" G_GUINT64_FORMAT "; %" G_GUINT64_FORMAT " bytes were freed "
+                   "that were not "
+                   "alive",
                    m->role, begin, ls_mem_category_name ((LsMemCategory) c), end, m->overfreed_bytes);
       return FALSE;
     }

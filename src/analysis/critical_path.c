@@ -286,11 +286,12 @@ LsCriticalPath *
 ls_critical_path_new (const LsTimeline *t, const LsCluster *cluster, const LsNccl *nccl, GError **error)
 {
   if (t->is_sampled) {
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_LIMIT,
-        "--critical-path needs what every rank did; this step has too many ops on %u classes of ranks to keep them all\n"
-        "note: --fold auto keeps ranks that behave alike once; --global-batch makes fewer micro-batches",
-        t->n_classes);
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+                 "--critical-path needs what every rank did; this step has too many ops on %u classes of "
+                 "ranks to keep them all\n"
+                 "note: --fold auto keeps ranks that behave alike once; --global-batch makes fewer "
+                 "micro-batches",
+                 t->n_classes);
     return NULL;
   }
   g_autoptr (LsMatcher) matcher = ls_matcher_new (t);

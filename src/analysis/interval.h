@@ -96,10 +96,10 @@ typedef struct {
   char *software;     /* whose training loop, in words (runs_like of data/jobs/read_software.h) */
   uint32_t n;         /* rows                                            */
   double lowest_mfu;  /* of them, predicted                              */
-  GArray *
-      residuals; /* double: LS_RESIDUAL_POINTS of them, or n if fewer, ascending; fractions, 0.01 is a point */
-  GArray *
-      traits; /* char *: words that rows have but the architecture, as "format bf16"; NULL or empty: not known */
+  /* double: LS_RESIDUAL_POINTS of them, or n if fewer, ascending; fractions, 0.01 is a point */
+  GArray *residuals;
+  /* char *: words that rows have but the architecture, as "format bf16"; NULL or empty: not known */
+  GArray *traits;
   double figures[LS_N_FIGURE_ASPECTS]; /* the most extreme one; 0: not known, or not there */
 } LsResidualGroup;
 
@@ -125,7 +125,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsResiduals, ls_residuals_free)
 
 double ls_residual (double measured_s, double predicted_s, double mfu);
 
-/* Adds a group from the residuals of its rows, n > 0, which are sorted on the way. Its traits are left out. */
+/* Adds a group from the residuals of its rows, n > 0, which are sorted on the way. Its traits are left
+ * out. */
 void ls_residuals_add (LsResiduals *r, const char *source, const char *family, const char *architecture,
                        const char *software, double lowest_mfu, double *residuals, guint n);
 
@@ -153,8 +154,8 @@ typedef struct {
 
 typedef struct {
   double low, high; /* over the predicted step      */
-  double
-      stretch; /* times as wide as for a job like the runs; 1: it is one; infinity: as runs that were not off at all */
+  /* times as wide as for a job like the runs; 1: it is one; infinity: as runs that were not off at all */
+  double stretch;
   char *wider;          /* what none of the runs does, "is in fp8 or ..."; NULL: it is like them. Owned */
   const char *software; /* as of a group; borrowed */
   guint n_sources;      /* published ones which it rests on; 0: on none   */

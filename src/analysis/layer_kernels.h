@@ -5,8 +5,8 @@
  * norm, of rope or of an activation. But attention and matrix products have names, and a layer has them in
  * one order:
  *
- *     attention | copies | proj | residual sum, norm | fc1 (gate, up) | activation | fc2 | residual sum, norm |
- *     qkv (q, k, v) | rope, copies | attention
+ *     attention | copies | proj | residual sum, norm | fc1 (gate, up) | activation | fc2 |
+ *     residual sum, norm | qkv (q, k, v) | rope, copies | attention
  *
  * From an attention to the next one there are 1 + fc1 + 1 + qkv products, with 1 or 2 for fc1 and 1 to 3 for
  * qkv: 4 to 7. Which of the splits it is follows from where other kernels stand: some before fc1, fc2 and the

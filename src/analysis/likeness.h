@@ -45,7 +45,8 @@ const char *ls_aspect_key (LsAspect aspect); /* for programs: "architecture"; st
 /* Of figures of an aspect: is a more extreme than b? 0 is not, and nothing is more extreme than 0 there. */
 bool ls_aspect_is_beyond (LsAspect aspect, double a, double b);
 
-/* How far it is from one figure to another: the logarithm of their ratio, of shares their difference; >= 0. */
+/* How far it is from one figure to another: the logarithm of their ratio, of shares their difference; >=
+ * 0. */
 double ls_aspect_distance (LsAspect aspect, double a, double b);
 
 /* "is on GPUs of architecture volta": what none of the runs does. extreme: the furthest figure that they

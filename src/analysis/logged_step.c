@@ -79,14 +79,14 @@ explain_flops (const LsMeasured *l, const LsReport *r, const LsModel *m, const L
                             ways[0].words);
   guint best = nearest_way (ways, n, flops);
   if (agree (flops, ways[best].flops))
-    return g_strdup_printf (
-        "TFLOP/s: fit this job (%+.1f %%) if the log counts %s; counted as here they would be %.4g",
-        100 * (flops / ways[best].flops - 1), ways[best].words,
-        ways[0].flops / (r->n_ranks * l->step_s) / 1e12);
-  return g_strdup_printf (
-      "TFLOP/s: a step of the log has %.3g times this job's FLOPs (%.4g TFLOP/s as counted here), which no known"
-      " way to count explains: another model, batch, sequence or number of %ss",
-      flops / ways[0].flops, ways[0].flops / (r->n_ranks * l->step_s) / 1e12, r->chip);
+    return g_strdup_printf ("TFLOP/s: fit this job (%+.1f %%) if the log counts %s; counted as here they "
+                            "would be %.4g",
+                            100 * (flops / ways[best].flops - 1), ways[best].words,
+                            ways[0].flops / (r->n_ranks * l->step_s) / 1e12);
+  return g_strdup_printf ("TFLOP/s: a step of the log has %.3g times this job's FLOPs (%.4g TFLOP/s as "
+                          "counted here), which no known"
+                          " way to count explains: another model, batch, sequence or number of %ss",
+                          flops / ways[0].flops, ways[0].flops / (r->n_ranks * l->step_s) / 1e12, r->chip);
 }
 
 /* --- tokens --- */
@@ -107,10 +107,11 @@ explain_tokens (const LsMeasured *l, const LsReport *r, const LsStrategy *s, dou
     return g_strdup_printf ("tokens/s: agree with the time and this job's %.4g tokens a step (%+.1f %%)",
                             tokens, 100 * (ratio - 1));
   double error = r->step_time_s * ratio / l->step_s - 1;
-  return g_strdup_printf (
-      "tokens/s: a step of the log has %.4g tokens, this job %.4g: another batch (%.4g sequences of %u) or sequence length;"
-      " at its speed this job would take %.4g s, and the error would be %+.1f %%",
-      ratio * tokens, tokens, ratio * s->global_batch, s->seq, l->step_s / ratio, 100 * error);
+  return g_strdup_printf ("tokens/s: a step of the log has %.4g tokens, this job %.4g: another batch (%.4g "
+                          "sequences of %u) or sequence length;"
+                          " at its speed this job would take %.4g s, and the error would be %+.1f %%",
+                          ratio * tokens, tokens, ratio * s->global_batch, s->seq, l->step_s / ratio,
+                          100 * error);
 }
 
 /* --- memory --- */

@@ -47,7 +47,8 @@ ls_layers_held (const LsModel *m, const LsStrategy *s, uint32_t pp_rank)
 LsMemoryFormula
 ls_memory_formula (const LsModel *m, const LsStrategy *s, uint32_t pp_rank, uint64_t n_params)
 {
-  /* Of mixed precision by whole ranks: not of experts, replicas of pipes, scaled formats, what is elsewhere. */
+  /* Of mixed precision by whole ranks: not of experts, replicas of pipes, scaled formats, what is
+   * elsewhere. */
   bool applies = m->n_experts == 0 && s->offload == LS_OFFLOAD_NONE
       && !ls_dtype_is_scaled ((LsDtype) s->dtype) && !ls_dp_traits (s->dp_kind)->is_fsdp;
   const LsSched *sched = ls_sched_find (s->schedule);

@@ -235,10 +235,10 @@ judge_class (GArray *words, const LsReconcileRow *c, LsTime step)
     say (words, extra, "%s: %u of %u that were measured have no counterpart (%.3f ms)", name,
          c->n_measured - c->n_matched, c->n_measured, MS (extra));
   if (missing > worth && c->n_measured == 0)
-    say (
-        words, missing,
-        "%s: %u predicted (%.3f ms), none measured: fused into others, or the job's flags are not those of the run",
-        name, c->n_predicted, MS (missing));
+    say (words, missing,
+         "%s: %u predicted (%.3f ms), none measured: fused into others, or the job's flags are not those of "
+         "the run",
+         name, c->n_predicted, MS (missing));
   else if (missing > worth)
     say (words, missing, "%s: %u of %u that were predicted have no counterpart (%.3f ms)", name,
          c->n_predicted - c->n_matched, c->n_predicted, MS (missing));
@@ -267,9 +267,9 @@ find_words (LsReconciled *r)
     judge_class (words, &g_array_index (r->classes, LsReconcileRow, i), m->step);
   judge_part (words, "exposed communication", communication (m), communication (p), m->step, "");
   judge_part (words, "the device waits for the host", m->idle_host, p->idle_host, m->step,
-              m->idle_host > p->idle_host
-                  ? ": see --host-launch and --host-comm; the profiler itself costs the host time, too"
-                  : "");
+              m->idle_host > p->idle_host ? ": see --host-launch and --host-comm; the profiler itself costs "
+                                            "the host time, too"
+                                          : "");
   judge_part (words, "gaps of the device", m->idle_device, p->idle_device, m->step, "");
   g_array_sort (words, by_weight);
   for (guint i = 0; i < words->len; i++)

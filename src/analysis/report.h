@@ -132,7 +132,8 @@ void ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, c
                      const LsStrategy *s, const LsCluster *c, const double cost_share[4]);
 void ls_report_clear (LsReport *r);
 
-/* Model FLOPs of a step (attention whole, no recomputation) / dense peak of the strategy's dtype. s resolved. */
+/* Model FLOPs of a step (attention whole, no recomputation) / dense peak of the strategy's dtype. s
+ * resolved. */
 double ls_mfu (const LsModel *m, const LsStrategy *s, const LsCluster *c, uint32_t n_ranks, double step_s);
 
 /* All links that carry something, most used first; how it fills links and link_groups. */

@@ -187,11 +187,11 @@ ls_result_notes (const LsResult *result)
     g_string_append_printf (text, "%s\n", (const char *) g_ptr_array_index (result->job->notes, i));
   const LsReport *r = &result->job->report;
   if (r->mfu > 1)
-    g_string_append_printf (
-        text,
-        "MFU %.0f %% counts attention over all pairs of tokens, as Megatron-LM prints it; kernels compute the causal half: "
-        "causal MFU %.1f %%\n",
-        100 * r->mfu, 100 * r->mfu_causal);
+    g_string_append_printf (text,
+                            "MFU %.0f %% counts attention over all pairs of tokens, as Megatron-LM prints "
+                            "it; kernels compute the causal half: "
+                            "causal MFU %.1f %%\n",
+                            100 * r->mfu, 100 * r->mfu_causal);
   return g_string_free (text, FALSE);
 }
 

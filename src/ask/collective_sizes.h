@@ -29,8 +29,9 @@ typedef struct {
   uint32_t factor; /* of a size over the one before; 0: 2, of several numbers of GPUs 8 */
   char *compare;   /* path of measured rows, or NULL       */
   char *trust;     /* measured rows of this trust; "all"; NULL: "A" where the column exists */
-  LsProgress
-      progress; /* of the messages that --network step moves one by one, on the GPUs that are timed; func NULL: nobody asks */
+  /* of the messages that --network step moves one by one, on the GPUs that are timed; func NULL: nobody
+   * asks */
+  LsProgress progress;
 } LsCollectiveSpec;
 
 void ls_collective_spec_init (LsCollectiveSpec *spec);

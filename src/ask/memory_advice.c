@@ -186,7 +186,8 @@ simulate_hopeful (Search *x, const GPtrArray *candidates)
   x->advice->n_left_out += n - MIN (n, MAX_TRIED);
 }
 
-/* Least too much first, then most gain; of equals that which was tried first. What could not run, at the end. */
+/* Least too much first, then most gain; of equals that which was tried first. What could not run, at the
+ * end. */
 static int
 compare_rows (gconstpointer x, gconstpointer y)
 {

@@ -32,8 +32,8 @@
 
 /* What would make the job fit. */
 typedef struct {
-  LsWhatIf *
-      tried; /* the job as it is, short of memory; rows: what is too much for the least memory first, then the fastest */
+  /* the job as it is, short of memory; rows: what is too much for the least memory first, then the fastest */
+  LsWhatIf *tried;
   guint n_left_out; /* changes that might do and were not simulated */
 } LsMemoryAdvice;
 

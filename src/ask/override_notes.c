@@ -55,7 +55,8 @@ reason_of (const char *key, bool is_link, double bytes)
   if (bytes < 0)
     return "nothing here crosses such a link, or something else limits what does";
   if (g_str_has_suffix (key, ".latency"))
-    return "NCCL's own latencies hold for the way to the leaf and back, and this link is not on it, or hides behind others";
+    return "NCCL's own latencies hold for the way to the leaf and back, and this link is not on it, or hides "
+           "behind others";
   return "what crosses such links is limited elsewhere (--critical-path and --sensitivity show where)";
 }
 

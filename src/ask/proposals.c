@@ -412,9 +412,9 @@ keep_order (GPtrArray *changes)
 const char *
 ls_changes_left_out (const LsJobSpec *spec)
 {
-  return spec->order
-      ? "Changes of schedule, pp, vpp, dp, micro-batch and batch are left out: the order of a file fixes them."
-      : NULL;
+  return spec->order ? "Changes of schedule, pp, vpp, dp, micro-batch and batch are left out: the order of a "
+                       "file fixes them."
+                     : NULL;
 }
 
 GPtrArray *

@@ -12,7 +12,8 @@ size_t ls_edit_distance (const char *a, const char *b);
 
 /* The word that was probably meant, borrowed from the NULL-terminated list: the shortest one that continues
  * what was typed ("llama3" for "llama3-8b") or has it between dashes ("h100" for "dgx-h100"), else the
- * nearest one; the first of equals. NULL if none is near: more than a third of its characters would change. */
+ * nearest one; the first of equals. NULL if none is near: more than a third of its characters would
+ * change. */
 const char *ls_suggest (const char *typed, const char *const *words);
 
 #endif

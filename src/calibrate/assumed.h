@@ -1,10 +1,10 @@
 /* calibrate/assumed.h — what a profile of kernelbench says besides its kernels, held against what the
  * simulator assumes, and put where jobs are simulated with it:
  *
- *   in the calibration   launch on the host, gaps of queues and of CUDA graphs, copies within the GPU, how GEMMs are slowed
- *                        down beside a kernel that holds SMs (compute/around.h)
- *   in the cluster       copies to and from the host and between GPUs: rate of a link; what the traffic of communication costs
- *                        GEMMs beside it (LsNccl.stall_per_byte)
+ *   in the calibration   launch on the host, gaps of queues and of CUDA graphs, copies within the GPU, how
+ *                        GEMMs are slowed down beside a kernel that holds SMs (compute/around.h)
+ *   in the cluster       copies to and from the host and between GPUs: rate of a link; what the traffic of
+ *                        communication costs GEMMs beside it (LsNccl.stall_per_byte)
  *
  * The products of a layer, against the sum of their times alone, are the calibration's `sustained`
  * (calibrate_slots.c). What has no place in the simulator is said to be unused, by name. */

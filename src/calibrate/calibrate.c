@@ -261,12 +261,11 @@ ls_calibrate_run_new (const LsCalibrateSpec *spec, GError **error)
     return NULL;
   if (has_samples (run) || has_facts (run))
     return g_steal_pointer (&run);
-  g_set_error (
-      error, LS_ERROR, LS_ERROR_INPUT, "%s: no kernel that an entry of a calibration can be fitted to%s",
-      spec->files[0],
-      n_own_attention (run) > 0
-          ? "\nnote: attention of \"own\" is kernelbench's, which no job runs: it stands for none of fa2, fa3 and cudnn"
-          : "");
+  g_set_error (error, LS_ERROR, LS_ERROR_INPUT,
+               "%s: no kernel that an entry of a calibration can be fitted to%s", spec->files[0],
+               n_own_attention (run) > 0 ? "\nnote: attention of \"own\" is kernelbench's, which no job "
+                                           "runs: it stands for none of fa2, fa3 and cudnn"
+                                         : "");
   return NULL;
 }
 
@@ -333,9 +332,9 @@ ls_calibrate_run_json (LsCalibrateRun *run, const char *name)
   LsCalibration c = run->calibration; /* borrows */
   g_autofree char *over
       = run->has_base ? g_strdup_printf (" over calibration %s", run->base.name) : g_strdup ("");
-  g_autofree char *source
-      = g_strdup_printf ("lockstep calibrate%s, from measured kernels of %s; %s; see provenance", over,
-                         run->gpu.name, run->report.timing);
+  g_autofree char *source = g_strdup_printf ("lockstep calibrate%s, from measured kernels of %s; %s; see "
+                                             "provenance",
+                                             over, run->gpu.name, run->report.timing);
   c.name = (char *) name;
   c.source = source;
   g_autoptr (GPtrArray) around

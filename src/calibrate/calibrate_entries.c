@@ -334,22 +334,22 @@ fit_sustained (LsCalibrateRun *run)
   if (run->has_base && !isnan (ratio) && was > 0)
     c->sustained_accumulate = ls_fit_round (fmin (1, c->sustained_accumulate * c->sustained / was), 3);
   if (!isnan (in_layer))
-    run->report.timing = g_strdup_printf (
-        "burst and sustained: kernels alone on a cool accelerator, and the products of whole layers (sustained %g)",
-        c->sustained);
+    run->report.timing = g_strdup_printf ("burst and sustained: kernels alone on a cool accelerator, and the "
+                                          "products of whole layers (sustained %g)",
+                                          c->sustained);
   else if (!isnan (ratio))
-    run->report.timing = g_strdup_printf (
-        "burst and sustained: kernels alone on a cool accelerator, and %u GEMMs on a hot one (sustained %g)",
-        n, c->sustained);
+    run->report.timing = g_strdup_printf ("burst and sustained: kernels alone on a cool accelerator, and %u "
+                                          "GEMMs on a hot one (sustained %g)",
+                                          n, c->sustained);
   else if (run->has_base)
-    run->report.timing = g_strdup_printf (
-        "burst: kernels alone on a cool accelerator; %s timed hot, so inside a step GEMMs keep their share of that rate "
-        "(sustained %g of %s)",
-        n > 0 ? "too few were" : "none was", c->sustained, run->base.name);
+    run->report.timing = g_strdup_printf ("burst: kernels alone on a cool accelerator; %s timed hot, so "
+                                          "inside a step GEMMs keep their share of that rate "
+                                          "(sustained %g of %s)",
+                                          n > 0 ? "too few were" : "none was", c->sustained, run->base.name);
   else
-    run->report.timing = g_strdup (
-        "burst: kernels alone on a cool accelerator; none was timed hot, so inside a step GEMMs run as fast "
-        "(sustained 1)");
+    run->report.timing = g_strdup ("burst: kernels alone on a cool accelerator; none was timed hot, so "
+                                   "inside a step GEMMs run as fast "
+                                   "(sustained 1)");
 }
 
 /* Entries with no kernel of their own, that moved with no other. */

@@ -6,7 +6,8 @@
  *
  * Model. ln (measured / predicted) of kernel i has the standard deviation
  *
- *     s_i = 1.4 of the calibration's mean absolute error for a kernel that is bound by arithmetic, 2 for any other
+ *     s_i = 1.4 of the calibration's mean absolute error for a kernel that is bound by arithmetic,
+ *           2 for any other
  *
  * and two kernels that are d octaves apart have the correlation 0.7 exp (-d), d being the Euclidean distance
  * of (log2 m, log2 n, log2 k, log2 batch); timings of one shape 0.99.

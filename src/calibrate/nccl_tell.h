@@ -3,8 +3,10 @@
  * J_ij: by how much ln (time) of point i moves for ln (figure j), by differences of 2 % from where the
  * fit of j starts, with the others as they were fitted. Of the points that are fitted
  *
- *   two at least must move by a tenth of what the figure does: else no size depends on it (a bandwidth, of 1 to 16 KiB);
- *   the standard error s sqrt ((J'J)^-1_jj) must be below 0.25: else it trades with others, and the worst one goes
+ *   two at least must move by a tenth of what the figure does: else no size depends on it (a bandwidth, of
+ *   1 to 16 KiB);
+ *   the standard error s sqrt ((J'J)^-1_jj) must be below 0.25: else it trades with others, and the worst
+ *   one goes
  *
  * with s the larger of 1 %, what runs of nccl-tests scatter by (a guess), and the root mean square of what is
  * left. */

@@ -28,11 +28,10 @@ note_outliers (const LsCheckedRun *runs, const double *off, guint n, double medi
   double limit = fmax (log (OUTLIER), N_DEVIATIONS * median_of (apart, n));
   for (guint i = 0; i < n; i++)
     if (apart[i] > limit)
-      g_ptr_array_add (
-          notes,
-          g_strdup_printf (
-              "%s is far from the others: measured is %.3g times what is predicted, in the median of all %.3g",
-              runs[i].id, exp (off[i]), exp (median)));
+      g_ptr_array_add (notes,
+                       g_strdup_printf ("%s is far from the others: measured is %.3g times what is "
+                                        "predicted, in the median of all %.3g",
+                                        runs[i].id, exp (off[i]), exp (median)));
 }
 
 /* Of each group that is predicted alike the slowest run, against the fastest. */
@@ -51,11 +50,10 @@ note_contradictions (const LsCheckedRun *runs, guint n, GPtrArray *notes)
     }
     double ratio = runs[slow].measured_s / runs[fast].measured_s;
     if (is_first && ratio > CONTRADICTION)
-      g_ptr_array_add (
-          notes,
-          g_strdup_printf (
-              "%s and %s are one job to the simulator, and measured %.3g times apart: nothing that is fitted explains that",
-              runs[fast].id, runs[slow].id, ratio));
+      g_ptr_array_add (notes,
+                       g_strdup_printf ("%s and %s are one job to the simulator, and measured %.3g times "
+                                        "apart: nothing that is fitted explains that",
+                                        runs[fast].id, runs[slow].id, ratio));
   }
 }
 

@@ -27,8 +27,8 @@ typedef struct {
   const LsCalibration *calibration;
   char *const *slot_source;          /* LS_N_ENTRIES of them; NULL: the entry is left out */
   const LsFitProvenance *provenance; /* NULL: none */
-  char *const *
-      around_source; /* keys of LsCalibration.around, each with its source behind it; ends with NULL; NULL: none */
+  /* keys of LsCalibration.around, each with its source behind it; ends with NULL; NULL: none */
+  char *const *around_source;
 } LsCalibrationFile;
 
 /* Newly allocated: the file. Digits are those of LsKindFit after ls_fit_solve(): reading

@@ -14,7 +14,8 @@ static const CliHelp help = {
   .job = CLI_JOB_TAKEN,
   .description
   = "FILE is a profile of tools/kernelbench (JSON or CSV), the spans of its --plan, or a table of GEMMs,\n"
-    "attention or streaming kernels; with --nccl, what nccl-tests printed or wrote (-J). The file written is for\n"
+    "attention or streaming kernels; with --nccl, what nccl-tests printed or wrote (-J). The file written is "
+    "for\n"
     "--gpu-calibration, with --nccl for --nccl of other commands; with --runs it is a cluster, with\n"
     "--pytorch-trace a file of software, for --software ./NAME.json.\n"
     "With --pytorch-trace, the options that say which job are those of lockstep run, from --model to\n"
@@ -27,7 +28,8 @@ static const CliHelp help = {
     "  lockstep calibrate --nccl all_reduce.txt all_gather.json --cluster dgx-h100 -o nccl-mine.json\n"
     "  lockstep calibrate --runs mine.csv --cluster dgx-h100 -o my-h100.json\n"
     "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2\n"
-    "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2 -o my-software.json\n\n" CLI_EXIT_CODES,
+    "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2 "
+    "-o my-software.json\n\n" CLI_EXIT_CODES,
 };
 
 #define NO_RANK G_MININT64 /* --rank was not said */
@@ -84,7 +86,8 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "rank", 0, 0, G_OPTION_ARG_INT64, &args->rank,
       "With --pytorch-trace: which of the job's; default: as the trace says, else 0", "N" },
     { "step", 0, 0, G_OPTION_ARG_FILENAME, &args->step,
-      "With --pytorch-trace: N of ProfilerStep#N, or a range such as 120ms:180ms; default: the last whole one",
+      "With --pytorch-trace: N of ProfilerStep#N, or a range such as 120ms:180ms; default: the last whole "
+      "one",
       "N|FROM:TO" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "With --pytorch-trace: print JSON", NULL },
     { "hold-out", 0, 0, G_OPTION_ARG_FILENAME, &args->hold_out,
@@ -94,7 +97,8 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "output", 'o', 0, G_OPTION_ARG_FILENAME, &args->output,
       "Write the calibration there; with --pytorch-trace the software, for --software", "FILE" },
     { "cluster-output", 0, 0, G_OPTION_ARG_FILENAME, &args->cluster_output,
-      "Of kernels, with --cluster: write it there with its links as measured, simulated with the calibration of -o",
+      "Of kernels, with --cluster: write it there with its links as measured, simulated with the calibration "
+      "of -o",
       "FILE" },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &args->plots,
       "Draw predicted over measured time (.svg or .png, by gnuplot; .gp: its script); may be repeated",

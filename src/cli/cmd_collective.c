@@ -53,7 +53,8 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
       "What NCCL reaches (lockstep calibrate --nccl writes such a file); default: as the cluster's GPU names",
       "NAME|FILE" },
     { "op", 0, 0, G_OPTION_ARG_FILENAME, &args->op,
-      "Which operation, such as all-reduce; a wrong one is answered with a list; with --compare: only its rows",
+      "Which operation, such as all-reduce; a wrong one is answered with a list; with --compare: only its "
+      "rows",
       "KIND" },
     { "algorithm", 0, 0, G_OPTION_ARG_FILENAME, &args->algorithm,
       "By which algorithm, such as ring; a wrong one is answered with a list; default: as NCCL", "KIND" },

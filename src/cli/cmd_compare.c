@@ -4,7 +4,8 @@ static const CliHelp help = {
   .usage = "compare A.json B.json... | --spans MEASURED.csv PREDICTED.csv",
   .summary
   = "Results of lockstep run --json side by side: which options differ, which parts of the step,\n"
-    "of the memory and of the links moved, and by how much; of more than two, a column each. Or spans that kernelbench --plan measured on a\n"
+    "of the memory and of the links moved, and by how much; of more than two, a column each. Or spans that "
+    "kernelbench --plan measured on a\n"
     "GPU beside those that lockstep run --csv predicted: by kernel, gaps and the whole.",
   .description = "Examples:\n"
                  "  lockstep compare before.json after.json\n"

@@ -18,7 +18,8 @@ static const CliHelp help = {
     "  lockstep kernel --gpu a100-80g --op norm --shape 8192,12288 --json\n"
     "  lockstep kernel --gpu h100 --op elementwise --shape 8192,4096 --bytes 134MB --access strided16\n"
     "  lockstep kernel --gpu h200 --from gemm.csv --dtype bf16 --min-flops 1e9 --holdout\n"
-    "  lockstep kernel --list-shapes --model llama3.1-8b --cluster dgx-h100 --gpus 8 --tp 2\n\n" CLI_EXIT_CODES,
+    "  lockstep kernel --list-shapes --model llama3.1-8b --cluster dgx-h100 --gpus 8 "
+    "--tp 2\n\n" CLI_EXIT_CODES,
 };
 
 typedef struct {
@@ -95,17 +96,18 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     SWITCH ("backward", "The gradient of attention; default: the forward"),
     FLAG (
         "op",
-        "A kernel that streams: softmax, norm, elementwise, reduction, embedding, cross-entropy, optimizer, memset",
+        "A kernel that streams: softmax, norm, elementwise, reduction, embedding, cross-entropy, optimizer, "
+        "memset",
         "KIND"),
     FLAG ("shape",
           "Its elements, read and written once: two tensors in and one out for elementwise, one and one for "
           "softmax, norm and embedding, 30 bytes an element for optimizer, one tensor for others",
           "ROWS,COLUMNS"),
     FLAG ("bytes", "Its traffic instead; with --access besides", "SIZE"),
-    FLAG (
-        "access",
-        "How it touches memory, as kernels of PyTorch do that are not fused: vec, castup, bcast16, strided16, cat, ... (manual: formats/access.md)",
-        "KIND"),
+    FLAG ("access",
+          "How it touches memory, as kernels of PyTorch do that are not fused: vec, castup, bcast16, "
+          "strided16, cat, ... (manual: formats/access.md)",
+          "KIND"),
     FLAG ("dtype", "fp32, tf32, fp16, bf16, fp8 or nvfp4; default bf16; of --from only such rows", "DTYPE"),
     SWITCH ("sustained", "As inside a training step, on a hot chip, instead of in a loop of its own"),
     FLAG ("from", "The kernels of a table: GEMM (m, n, k), attention, streaming or vidur's mlp.csv", "FILE"),

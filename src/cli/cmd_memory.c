@@ -24,7 +24,8 @@ static const CliHelp help = {
   .description
   = "Examples:\n"
     "  lockstep memory --model gpt-22b --cluster dgx-a100-80g --tp 8 --micro-batch 4 --memory-clock device\n"
-    "  lockstep memory --model llama3.1-70b --cluster dgx-h100 --nodes 1 --tp 8 --memory-chart memory.svg\n\n" CLI_EXIT_CODES,
+    "  lockstep memory --model llama3.1-70b --cluster dgx-h100 --nodes 1 --tp 8 "
+    "--memory-chart memory.svg\n\n" CLI_EXIT_CODES,
 };
 
 static gboolean

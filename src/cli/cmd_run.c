@@ -64,8 +64,8 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "emit", 0, 0, G_OPTION_ARG_STRING, &args->emit,
       "Print the job for another program instead: megatron, torchtitan, deepspeed", "PROGRAM" },
     { "residuals", 0, 0, G_OPTION_ARG_FILENAME, &args->residuals,
-      "Measured runs that the interval around the step comes from; none: no interval; default: those that the "
-      "cluster was fitted to, else residuals",
+      "Measured runs that the interval around the step comes from; none: no interval; default: those that "
+      "the cluster was fitted to, else residuals",
       "NAME|FILE" },
     { "show-placement", 0, 0, G_OPTION_ARG_NONE, &args->show_placement,
       "Print which rank runs on which GPU with whom", NULL },

@@ -17,7 +17,8 @@ static const CliHelp help = {
   .description
   = "Examples:\n"
     "  lockstep schedule --schedule zb-h1 --pp 4 --micro-batches 8 --b-time 1 --w-time 1\n"
-    "  lockstep schedule --schedule interleaved-1f1b --pp 4 --vpp 2 --micro-batches 8 --format svg -o chart.svg\n"
+    "  lockstep schedule --schedule interleaved-1f1b --pp 4 --vpp 2 --micro-batches 8 --format svg "
+    "-o chart.svg\n"
     "  lockstep schedule --schedule mine.csv --f-time 2ms --b-time 4ms --json\n"
     "  lockstep schedule --all --pp 8 --micro-batches 32 --plot bubbles.svg\n\n" CLI_EXIT_CODES,
 };
@@ -86,7 +87,8 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
       "Chunks of a rank, where the schedule leaves a choice; with --all default 2", "V" },
     { "micro-batches", 0, 0, G_OPTION_ARG_FILENAME, &o->micro_batches, "Micro-batches of a step", "M" },
     { "group", 0, 0, G_OPTION_ARG_FILENAME, &o->group,
-      "Micro-batches that pass a chunk before the next chunk's turn: interleaved-1f1b, default P; hanayo, default M",
+      "Micro-batches that pass a chunk before the next chunk's turn: interleaved-1f1b, default P; hanayo, "
+      "default M",
       "N" },
     { "rounds", 0, 0, G_OPTION_ARG_FILENAME, &o->rounds,
       "Whose rule forms the groups of interleaved-1f1b; default megatron", "megatron|pytorch" },
@@ -95,7 +97,8 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "pipes", 0, 0, G_OPTION_ARG_FILENAME, &o->pipes,
       "Replicas of chimera, half in each direction; default 2", "K" },
     { "f-time", 0, 0, G_OPTION_ARG_FILENAME, &o->f_time,
-      "Forward of a chunk (with --all: of a rank's whole share): a number, or all times with a unit; default 1",
+      "Forward of a chunk (with --all: of a rank's whole share): a number, or all times with a unit; default "
+      "1",
       "T" },
     { "b-time", 0, 0, G_OPTION_ARG_FILENAME, &o->b_time,
       "Full backward, default 2; with --w-time the input gradient, default 1", "T" },
@@ -105,7 +108,8 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
       "A forward and a backward together; default: one after the other", "T" },
     { "comm-time", 0, 0, G_OPTION_ARG_FILENAME, &o->comm_time, "From a rank to another; default 0", "T" },
     { "memory-limit", 0, 0, G_OPTION_ARG_FILENAME, &o->memory_limit,
-      "For orders that are searched for: micro-batches of a rank's full activations; with --all others are marked that exceed it",
+      "For orders that are searched for: micro-batches of a rank's full activations; with --all others are "
+      "marked that exceed it",
       "X" },
     { "format", 0, 0, G_OPTION_ARG_FILENAME, &args->format, "What to print; svg and png are drawn by gnuplot",
       "text|csv|json|svg|png" },
@@ -113,7 +117,8 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "output", 'o', 0, G_OPTION_ARG_FILENAME, &args->output, "Where to; default: stdout, but for pictures",
       "FILE" },
     { "plot", 0, 0, G_OPTION_ARG_FILENAME, &args->plot,
-      "Draw as well (.svg or .png; .gp: its script): the schedule, or bubbles over micro-batches and over stages with --all",
+      "Draw as well (.svg or .png; .gp: its script): the schedule, or bubbles over micro-batches and over "
+      "stages with --all",
       "FILE" },
     { "width", 0, 0, G_OPTION_ARG_INT, &args->width, "Columns of the text; default: the terminal's, or 120",
       "N" },

@@ -41,7 +41,8 @@ static const CliHelp help = {
     "Examples:\n"
     "  lockstep sweep --model gpt-7.5b --cluster dgx-a100-80g --gpus 64 --global-batch 512\n"
     "  lockstep sweep --model llama3.1-8b --cluster dgx-h100 --gpus 16 --global-batch 64 --for megatron\n"
-    "  lockstep sweep --model gpt-39.1b --cluster dgx-a100-80g --gpus 64 --global-batch 128 --micro-batch 1 --p2p scatter-gather --list all.csv\n\n" CLI_EXIT_CODES,
+    "  lockstep sweep --model gpt-39.1b --cluster dgx-a100-80g --gpus 64 --global-batch 128 --micro-batch 1 "
+    "--p2p scatter-gather --list all.csv\n\n" CLI_EXIT_CODES,
 };
 
 /* Flags that a sweep has not. */
@@ -83,7 +84,8 @@ parse_args (int *argc, char ***argv, Args *args, gboolean *ret_done, GError **er
     { "pareto-chart", 0, 0, G_OPTION_ARG_FILENAME, &args->pareto_chart,
       "Draw time, memory and cost (.svg or .png; .gp: its script); implies --pareto", "FILE" },
     { "scaling-chart", 0, 0, G_OPTION_ARG_FILENAME, &args->scaling_chart,
-      "Draw the best over several numbers of GPUs or batches against ideal scaling (.svg or .png; .gp: its script)",
+      "Draw the best over several numbers of GPUs or batches against ideal scaling (.svg or .png; .gp: its "
+      "script)",
       "FILE" },
     { "timing", 0, 0, G_OPTION_ARG_NONE, &args->timing, "Also how long it took", NULL },
     { "json", 0, 0, G_OPTION_ARG_NONE, &args->json, "Print JSON", NULL },

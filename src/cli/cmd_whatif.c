@@ -26,7 +26,8 @@ static const CliHelp help = {
   .description
   = "Examples:\n"
     "  lockstep whatif --model llama3.1-8b --cluster dgx-h100 --gpus 16 --tp 2 --global-batch 64\n"
-    "  lockstep whatif --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 --global-batch 64 --all\n\n" CLI_EXIT_CODES,
+    "  lockstep whatif --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 --global-batch 64 "
+    "--all\n\n" CLI_EXIT_CODES,
 };
 
 static const char *

@@ -242,7 +242,8 @@ typedef struct {
   struct LsTopoIndex *index;
 } LsCluster;
 
-/* What its accelerators are called: "GPU" or, of TPUs, "chip"; with n other than 1 "GPUs" or "chips". Static. */
+/* What its accelerators are called: "GPU" or, of TPUs, "chip"; with n other than 1 "GPUs" or "chips".
+ * Static. */
 const char *ls_cluster_chip_word (const LsClusterSpec *spec, uint64_t n);
 
 /* Takes a copy of spec. Linear in the number of GPUs. Free with ls_cluster_free().

@@ -1,18 +1,21 @@
 /* compute/around.h — what of a GPU and its host was measured around kernels (tools/kernelbench), put before
  * what is assumed.
  *
- *   host_launch   what the driver's call to launch a kernel takes on the host: a program pays no less, unless it was told what it
- *                 pays (--host-launch)
- *   kernel_gap    from the end of a kernel to the start of the next of a full queue. The launch of kernels with an access kind
- *                 (LsAccessFit) holds it: what the file of the GPU has of it goes, this takes its place
- *   graph_gap     the same inside a CUDA graph: a kernel that its graph launches starts so much earlier than from a queue
+ *   host_launch   what the driver's call to launch a kernel takes on the host: a program pays no less,
+ *                 unless it was told what it pays (--host-launch)
+ *   kernel_gap    from the end of a kernel to the start of the next of a full queue. The launch of kernels
+ *                 with an access kind (LsAccessFit) holds it: what the file of the GPU has of it goes, this
+ *                 takes its place
+ *   graph_gap     the same inside a CUDA graph: a kernel that its graph launches starts so much earlier
+ *                 than from a queue
  *   memcpy_share  share of the HBM bandwidth that a copy within the GPU reaches (LS_ACCESS_MEMCPY)
- *   gemms         how the GEMMs of the library occupy the SMs, and by what they take longer beside a kernel that holds a share
- *                 s of these (exec/kernel_run.c):
+ *   gemms         how the GEMMs of the library occupy the SMs, and by what they take longer beside a
+ *                 kernel that holds a share s of these (exec/kernel_run.c):
  *                   tiles       a block for each tile of the result: time * 1 / (1 - lost * s)
- *                   clusters    the same in clusters of blocks that start together on neighbouring SMs, so that an SM that is held
- *                               may cost its neighbour too: lost is of its own
- *                   persistent  a block for each SM: those that find none run in a second wave: time * waves, whatever s is
+ *                   clusters    the same in clusters of blocks that start together on neighbouring SMs, so
+ *                               that an SM that is held may cost its neighbour too: lost is of its own
+ *                   persistent  a block for each SM: those that find none run in a second wave:
+ *                               time * waves, whatever s is
  *                   told        persistent, and told of the SMs that are left: time * 1 / (1 - lost * s)
  *
  * Of what was not measured: lost is 1, waves 2, and the GPU's file says whether GEMMs are persistent

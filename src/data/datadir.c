@@ -103,9 +103,9 @@ not_found (LsDataKind kind, const char *name)
   if (near)
     return g_strdup_printf ("no %s is named \"%s\"; did you mean \"%s\"?", kinds[kind].what, name, near);
   if (entries->len == 0)
-    return g_strdup_printf (
-        "no %s is named \"%s\", nor is any other to be found: run from the root of the project, or set LS_DATA_DIR to it",
-        kinds[kind].what, name);
+    return g_strdup_printf ("no %s is named \"%s\", nor is any other to be found: run from the root of the "
+                            "project, or set LS_DATA_DIR to it",
+                            kinds[kind].what, name);
   return g_strdup_printf ("no %s is named \"%s\" in %s/", kinds[kind].what, name, kinds[kind].folder);
 }
 

@@ -122,7 +122,8 @@ is_crowded (const Rank *r)
   return r->sm_share > r->sm_margin;
 }
 
-/* Of the SMs that communication holds, those that were announced cost a GEMM what is measured of told ones. */
+/* Of the SMs that communication holds, those that were announced cost a GEMM what is measured of told
+ * ones. */
 static double
 sms_lost (const Run *x, const Rank *r, const XOp *op)
 {

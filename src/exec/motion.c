@@ -1,7 +1,8 @@
 /* exec/motion.c — what moves: phase by phase, first the latency, then the flow; or with
  * --network step message by message (messages.h).
  *
- * Collectives, transfers of p2p groups and copies are all motions; what they load is a Call (exec/calls.h). */
+ * Collectives, transfers of p2p groups and copies are all motions; what they load is a Call
+ * (exec/calls.h). */
 #include "exec/motion.h"
 #include "exec/state.h"
 

@@ -147,10 +147,10 @@ check_room_outside (const Run *x, GError **error)
     if (!is_memory && !is_drives)
       continue;
     g_autofree char *has = ls_format_bytes (is_memory ? memory : drives);
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_CONFLICT,
-        "what is offloaded to the %s of node %u takes more than its %s; expected more nodes, or less offloaded",
-        is_memory ? "memory" : "drives", node, has);
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "what is offloaded to the %s of node %u takes more than its %s; expected more nodes, or "
+                 "less offloaded",
+                 is_memory ? "memory" : "drives", node, has);
     return FALSE;
   }
   return TRUE;
@@ -339,7 +339,8 @@ run_from (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *cal
   return timeline;
 }
 
-/* From the quiescent point if only the steady state is wanted, and from the beginning if that leads nowhere. */
+/* From the quiescent point if only the steady state is wanted, and from the beginning if that leads
+ * nowhere. */
 static LsTimeline *
 run_once (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration, const LsNccl *nccl,
           const LsRunOptions *options, double *ret_cost_share, bool *ret_is_folded, GError **error)

@@ -30,10 +30,10 @@ typedef struct {
   LsSolverKind solver;       /* LS_SOLVER_FAST; with the reference every message is a
                                  flow of the net too (exec/messages/lease.h)          */
   LsShortcut fold; /* ranks that behave alike are simulated once; OFF. No effect with LS_NETWORK_STEP */
-  LsShortcut
-      coarsen; /* what is known to repeat is not done again: segments that nothing disturbs run in one piece,
-                                 and no further step where the next is known to be as the last (steady.c); OFF. No effect
-                                 with LS_NETWORK_STEP and no_run_ahead */
+  /* What is known to repeat is not done again: segments that nothing disturbs run in one piece, and no
+   * further step where the next is known to be as the last (steady.c); OFF. No effect with LS_NETWORK_STEP
+   * and no_run_ahead. */
+  LsShortcut coarsen;
   bool no_spans;             /* keep step times only (a sweep needs no more) */
   uint64_t max_spans;        /* of a step: with more, one rank of each role keeps them; 20e6 */
   uint64_t max_memory_bytes; /* refuse runs that would need more; 16 GiB     */

@@ -47,8 +47,8 @@ typedef struct {
   char *software_name;           /* as it was named */
   LsHeadroomAsk headroom;
   GHashTable *said; /* keys of a strategy that a file or a flag has set: static strings; NULL: none */
-  GPtrArray *
-      options_said; /* char *: other options but model and cluster that were set, as "--steps 5"; NULL: none */
+  /* char *: other options but model and cluster that were set, as "--steps 5"; NULL: none */
+  GPtrArray *options_said;
   LsRunOptions options; /* its `network` and `stragglers` follow from those below */
   LsSlow slow;
   int network;         /* LsJobNetwork  */

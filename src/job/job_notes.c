@@ -17,12 +17,11 @@ note_tensor_parallel (LsJobResult *r)
   double exposed = r->report.breakdown_s[LS_PART_EXPOSED_TP];
   if (s->tp == 1 || !s->tp_async || s->tp_overlap || exposed < LEAST_SHARE * r->report.step_time_s)
     return;
-  g_ptr_array_add (
-      r->notes,
-      g_strdup_printf (
-          "%s puts weight gradients off: tensor-parallel collectives of backwards have no GEMM of them to run beside,"
-          " as they have in 1f1b (exposed tp %.1f %% of the step)",
-          s->schedule, 100 * exposed / r->report.step_time_s));
+  g_ptr_array_add (r->notes,
+                   g_strdup_printf ("%s puts weight gradients off: tensor-parallel collectives of backwards "
+                                    "have no GEMM of them to run beside,"
+                                    " as they have in 1f1b (exposed tp %.1f %% of the step)",
+                                    s->schedule, 100 * exposed / r->report.step_time_s));
 }
 
 void
@@ -41,11 +40,11 @@ ls_note_tcp (const LsClusterSpec *cluster, uint32_t n_gpus, const char *nccl, GP
 {
   if (cluster->transport != LS_NIC_TCP || n_gpus <= ls_cluster_taken (cluster) || nccl)
     return;
-  g_ptr_array_add (
-      notes,
-      g_strdup (
-          "what crosses nodes over TCP is a bound: NCCL is as fast here as over RDMA. Others measured a third to a half of 100 Gbit/s"
-          " (NVIDIA/nccl issue 450); with your own: lockstep calibrate --nccl LOG, or the efficiency of node.nics.link and fabric.link"));
+  g_ptr_array_add (notes,
+                   g_strdup ("what crosses nodes over TCP is a bound: NCCL is as fast here as over RDMA. "
+                             "Others measured a third to a half of 100 Gbit/s"
+                             " (NVIDIA/nccl issue 450); with your own: lockstep calibrate --nccl LOG, or the "
+                             "efficiency of node.nics.link and fabric.link"));
 }
 
 /* Of DeepSpeed and of whatever launches what the built-in kernels do not; on TPUs kernels are a roofline
@@ -61,12 +60,12 @@ note_built_in (LsJobResult *r)
 {
   if (r->strategy.kernels || !is_other_software (&r->strategy, &r->cluster->spec))
     return;
-  g_ptr_array_add (
-      r->notes,
-      g_strdup_printf (
-          "kernels are fused, as Megatron-Core and Transformer Engine launch them; what runs with --dp-kind %s may launch others:"
-          " --software NAME (lockstep list software) or --kernels NAME (lockstep list kernels)",
-          ls_dp_kind_name (r->strategy.dp_kind)));
+  g_ptr_array_add (r->notes,
+                   g_strdup_printf ("kernels are fused, as Megatron-Core and Transformer Engine launch them; "
+                                    "what runs with --dp-kind %s may launch others:"
+                                    " --software NAME (lockstep list software) or --kernels NAME (lockstep "
+                                    "list kernels)",
+                                    ls_dp_kind_name (r->strategy.dp_kind)));
 }
 
 /* The program's own implementation of attention, where it was not measured. */
@@ -80,11 +79,11 @@ note_attention (const LsSoftwareSpec *software, LsJobResult *r)
     return;
   const LsField *field = ls_field_find (ls_strategy_fields, "attention_kernel");
   g_autofree char *name = ls_field_text (field, &software->defaults, NULL);
-  g_ptr_array_add (
-      r->notes,
-      g_strdup_printf (
-          "%s runs attention by %s, with which %s was not measured: it takes the time of what was measured there",
-          software->program ? software->program : software->name, name, r->cluster->spec.gpu.name));
+  g_ptr_array_add (r->notes,
+                   g_strdup_printf ("%s runs attention by %s, with which %s was not measured: it takes the "
+                                    "time of what was measured there",
+                                    software->program ? software->program : software->name, name,
+                                    r->cluster->spec.gpu.name));
 }
 
 void

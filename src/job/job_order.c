@@ -23,12 +23,12 @@ has_shape (const char *path, const LsOrders *orders, const LsStrategy *s, GError
   if (l->n_ranks == s->pp && l->n_chunks == n_chunks && l->n_pipes == n_pipes
       && l->n_micro_batches * l->n_pipes == shape.n_micro_batches)
     return TRUE;
-  g_set_error (
-      error, LS_ERROR, LS_ERROR_CONFLICT,
-      "--order %s: pp %u, vpp %u, %u micro-batches%s; expected pp %u, vpp %u, %u micro-batches%s, as the job has them",
-      path, l->n_ranks, l->n_pipes > 1 ? 1 : l->n_chunks, l->n_micro_batches * l->n_pipes,
-      l->n_pipes > 1 ? " and replicas of the model" : "", s->pp, s->vpp, shape.n_micro_batches,
-      n_pipes > 1 ? " and replicas of the model" : "");
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+               "--order %s: pp %u, vpp %u, %u micro-batches%s; expected pp %u, vpp %u, %u micro-batches%s, "
+               "as the job has them",
+               path, l->n_ranks, l->n_pipes > 1 ? 1 : l->n_chunks, l->n_micro_batches * l->n_pipes,
+               l->n_pipes > 1 ? " and replicas of the model" : "", s->pp, s->vpp, shape.n_micro_batches,
+               n_pipes > 1 ? " and replicas of the model" : "");
   return FALSE;
 }
 
@@ -43,10 +43,10 @@ is_placed_alike (const char *path, const LsOrders *orders, const LsStrategy *s, 
       LsStageRef expected = ls_place (placement, l->n_ranks, l->n_chunks, rank, chunk);
       if (at.stage == expected.stage && at.pipe == expected.pipe)
         continue;
-      g_set_error (
-          error, LS_ERROR, LS_ERROR_CONFLICT,
-          "--order %s: stage %u is chunk %u of rank %u, where --schedule %s has stage %u; name a schedule with the same placement",
-          path, at.stage, chunk, rank, s->schedule, expected.stage);
+      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                   "--order %s: stage %u is chunk %u of rank %u, where --schedule %s has stage %u; name a "
+                   "schedule with the same placement",
+                   path, at.stage, chunk, rank, s->schedule, expected.stage);
       return FALSE;
     }
   return TRUE;

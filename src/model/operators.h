@@ -90,15 +90,16 @@ typedef struct {
   bool apex_norm;     /* layer norms run apex's kernels, not those for long rows that came in 2022 */
   bool bias_is_apart; /* the bias of proj and fc2 is added in a kernel of its own        */
   bool grad_is_fused; /* the GEMM of W adds to a 16-bit gradient too, not only to an fp32 one */
-  bool
-      grad_is_cast; /* W makes a gradient in the type of activations, which is cast and then added to an fp32 one */
+  /* W makes a gradient in the type of activations, which is cast and then added to an fp32 one */
+  bool grad_is_cast;
   bool grad_is_fresh;       /* W makes a gradient of its own in the type of activations, and adds to none */
   const LsRecipes *recipes; /* kernels as some software launches them; NULL: as built in */
-  bool
-      gathers_in_pieces; /* beside products: Q, K and V, gate and up share what was gathered, in one product each */
+  /* beside products: Q, K and V, gate and up share what was gathered, in one product each */
+  bool gathers_in_pieces;
 } LsShard;
 
-/* The number format of its products: bf16 at the ends of a model in a scaled format, if so many layers are. */
+/* The number format of its products: bf16 at the ends of a model in a scaled format, if so many layers
+ * are. */
 LsDtype ls_layer_dtype (const LsModel *m, const LsShard *s, uint32_t layer);
 
 /* Flash attention, whether or not cut over ranks. */

@@ -57,13 +57,15 @@ typedef struct {
 
 void ls_operator_bias (LsOperator *op, const LsCut *cut, LsBias bias, uint64_t rows, uint64_t cols);
 
-/* Does the job's software list the kernels of this operator? Then those around its products are the list's. */
+/* Does the job's software list the kernels of this operator? Then those around its products are the
+ * list's. */
 bool ls_cut_lists (const LsCut *cut, LsRecipeOperator which);
 /* And is the sum that gives the gradient of its bias among them? */
 bool ls_cut_lists_bias_grad (const LsCut *cut, LsRecipeOperator which);
 /* Puts the kernels that the job's software launches (LsShard.recipes) in the place of those of op, if its
  * list names this operator: of `tokens` rows, an MLP of width ffn. Its own products and attention stay where
- * the list has its core, one by one if it says so, and all of W but for an embedding's (operators_recipe.c). */
+ * the list has its core, one by one if it says so, and all of W but for an embedding's
+ * (operators_recipe.c). */
 void ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t tokens,
                               uint64_t ffn);
 /* Appends to what op does backwards the sum of the gradients of its input, which goes into this sum too;

@@ -71,11 +71,11 @@ typedef struct {
   int operator_;              /* LsRecipeOperator */
   int models;                 /* LsRecipeFor      */
   GArray *forward, *backward; /* LsRecipeKernel in order; NULL: none        */
-  bool
-      one_by_one; /* a GEMM for each of its products (Q, K, V; gate, up), but where they share a gather in pieces */
+  /* a GEMM for each of its products (Q, K, V; gate, up), but where they share a gather in pieces */
+  bool one_by_one;
   bool is_one_hot; /* embedding: words by a product with a one-hot matrix, which is its core */
-  bool
-      bias_grad_is_listed; /* a kernel of the lists sums the gradient of the bias: no kernel of its own does */
+  /* a kernel of the lists sums the gradient of the bias: no kernel of its own does */
+  bool bias_grad_is_listed;
   char *saved_text;
   LsExpression *saved; /* bytes kept for the backward, besides the input of a product; NULL: as built in */
   char *source;

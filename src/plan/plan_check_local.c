@@ -36,9 +36,9 @@ field_fault (const LsPlan *plan, const LsOp *op)
       && !(op->kernel == UINT32_MAX && op->recorded != LS_TIME_NEVER))
     return g_strdup_printf ("kernel %u does not exist", op->kernel);
   if (op->kind == LS_OP_COPY && op->root >= LS_N_COPY_DIRECTIONS)
-    return g_strdup_printf (
-        "direction %u: a copy goes to the device (0), to the host (1), from NVMe (2), to NVMe (3) or stays in the host (4)",
-        op->root);
+    return g_strdup_printf ("direction %u: a copy goes to the device (0), to the host (1), from NVMe (2), to "
+                            "NVMe (3) or stays in the host (4)",
+                            op->root);
   if (op->kind == LS_OP_COLLECTIVE && ls_slot_is_peer (op->slot))
     return g_strdup_printf ("a collective cannot use slot %s", ls_slot_name (op->slot));
   if (op->parts != LS_PARTS_EQUAL
@@ -329,8 +329,8 @@ check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, Bu
     return ls_plan_fail (fault, plan, rank, at, "frees buffer %u, which is not alive", b->id);
   if (old->buf->bytes != b->bytes || old->buf->category != b->category)
     return ls_plan_fail (fault, plan, rank, at,
-                         "frees buffer %u as %" G_GUINT64_FORMAT
-                         " bytes of %s; allocated as %" G_GUINT64_FORMAT " of %s",
+                         "frees buffer %u as %" G_GUINT64_FORMAT " bytes of %s; allocated as "
+                         "%" G_GUINT64_FORMAT " of %s",
                          b->id, b->bytes, ls_mem_category_name (b->category), old->buf->bytes,
                          ls_mem_category_name (old->buf->category));
   g_hash_table_remove (alive->places, key);

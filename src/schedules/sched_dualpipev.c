@@ -24,8 +24,10 @@
  * (PP/2 - 1)(FB + F + I - 2 W); where I > F there is no closed form.
  *
  *     p = 2, m = 4; stage.micro-batch
- *     rank 0   F0.0 F0.1 F0.2 F3.0 I3.0 W3.0 F3.1 (F0.3;B3.1) (F3.2;B0.0) B3.2 (F3.3;B0.1) B3.3 I0.2 W0.2 I0.3 W0.3
- *     rank 1   F1.0 F2.0 F1.1 F2.1 F1.2 B2.0 (F2.2;B1.0) (F1.3;B2.1) (F2.3;B1.1) B2.2 B1.2 I2.3 I1.3 W2.3 W1.3
+ *     rank 0   F0.0 F0.1 F0.2 F3.0 I3.0 W3.0 F3.1 (F0.3;B3.1) (F3.2;B0.0) B3.2 (F3.3;B0.1) B3.3 I0.2 W0.2
+ *              I0.3 W0.3
+ *     rank 1   F1.0 F2.0 F1.1 F2.1 F1.2 B2.0 (F2.2;B1.0) (F1.3;B2.1) (F2.3;B1.1) B2.2 B1.2 I2.3 I1.3 W2.3
+ *              W1.3
  *
  * Reference: DeepSeek-AI, DualPipe (github.com/deepseek-ai/DualPipe, dualpipev.py); the
  * cut in half is Sea AI Lab's (Qi et al. 2025). Orders checked against PyTorch's

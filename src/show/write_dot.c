@@ -52,8 +52,9 @@ add_vertex (GString *out, const LsCluster *c, uint32_t v, const char *indent)
 static void
 add_vertices (GString *out, const LsCluster *c)
 {
-  g_string_append (
-      out, "  subgraph cluster_node0 {\n    label=\"node 0\";\n    style=rounded;\n    color=\"#888888\";\n");
+  g_string_append (out,
+                   "  subgraph cluster_node0 {\n    label=\"node 0\";\n    style=rounded;\n    "
+                   "color=\"#888888\";\n");
   guint v = 0;
   for (; v < c->nodes->len && vertex (c, v)->host == 0; v++)
     add_vertex (out, c, v, "    ");
@@ -107,14 +108,15 @@ ls_dot_format (const LsCluster *c)
 {
   GString *out = g_string_new (NULL);
   g_autofree char *title = g_strescape (c->spec.name ? c->spec.name : "", NULL);
-  g_string_append_printf (
-      out,
-      "graph \"%s\" {\n"
-      "  // links: how many physical ones side by side, and their payload together, one direction\n"
-      "  graph [fontname=\"DejaVu Sans\", ranksep=1];\n"
-      "  node [fontname=\"DejaVu Sans\", fontsize=10, shape=box, style=\"rounded,filled\", color=\"#666666\"];\n"
-      "  edge [fontname=\"DejaVu Sans\", fontsize=8, color=\"#666666\"];\n",
-      title);
+  g_string_append_printf (out,
+                          "graph \"%s\" {\n"
+                          "  // links: how many physical ones side by side, and their payload together, one "
+                          "direction\n"
+                          "  graph [fontname=\"DejaVu Sans\", ranksep=1];\n"
+                          "  node [fontname=\"DejaVu Sans\", fontsize=10, shape=box, "
+                          "style=\"rounded,filled\", color=\"#666666\"];\n"
+                          "  edge [fontname=\"DejaVu Sans\", fontsize=8, color=\"#666666\"];\n",
+                          title);
   add_vertices (out, c);
   GArray *edges = collect_edges (c);
   for (guint i = 0; i < edges->len; i++) {

@@ -268,8 +268,8 @@ csv_row (GString *out, const LsWhatIfRow *row)
 char *
 ls_what_if_to_csv (const LsWhatIf *w)
 {
-  GString *out = g_string_new (
-      "change,idea,cost,refused,gain,step_time_s,tokens_per_s,needed_bytes,capacity_bytes,fits,usd_per_million_tokens\n");
+  GString *out = g_string_new ("change,idea,cost,refused,gain,step_time_s,tokens_per_s,needed_bytes,capacity_"
+                               "bytes,fits,usd_per_million_tokens\n");
   for (guint i = 0; i < w->rows->len; i++)
     csv_row (out, row_at (w, i));
   return g_string_free (out, FALSE);

@@ -16,7 +16,8 @@ char *ls_what_if_to_text (const LsWhatIf *w, const LsWhatIfText *text);
 char *ls_what_if_to_json (const LsWhatIf *w);
 char *ls_what_if_to_csv (const LsWhatIf *w);
 
-/* A table of the first `top` changes that fit, or that do not, with the memory that they save; top 0: of all. */
+/* A table of the first `top` changes that fit, or that do not, with the memory that they save; top 0: of
+ * all. */
 void ls_what_if_print_savings (const LsWhatIf *w, bool that_fit, guint top, GString *out);
 /* The keys of all of it, in the object that is open. */
 void ls_json_what_if (LsJsonOut *out, const LsWhatIf *w);

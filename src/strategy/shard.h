@@ -5,7 +5,8 @@
 #include "model/operators.h"
 #include "strategy/strategy.h"
 
-/* s: resolved. Experts are evenly loaded: which rank is meant, and with which load, is the caller's to say. */
+/* s: resolved. Experts are evenly loaded: which rank is meant, and with which load, is the caller's to
+ * say. */
 LsShard ls_strategy_shard (const LsStrategy *s);
 
 #endif

@@ -89,8 +89,8 @@ typedef enum { LS_TP_OVERLAP_BULK, LS_TP_OVERLAP_RING } LsTpOverlap;
 typedef struct {
   char *name, *source;
   char *software; /* the program whose defaults it began with (strategies/software); NULL: none */
-  bool
-      software_is_assumed; /* the job named none: of the program it has only what a user does not choose (job/softwares.h) */
+  /* the job named none: of the program it has only what a user does not choose (job/softwares.h) */
+  bool software_is_assumed;
   uint32_t gpus; /* 0: the whole cluster                                       */
   uint32_t tp, pp, cp, ep, vpp;
   uint32_t dp; /* 0: gpus / (tp pp cp)                                       */
@@ -106,8 +106,8 @@ typedef struct {
   uint32_t micro_batch;
   uint32_t global_batch; /* sequences; 0: dp * micro_batch * pp                */
   uint32_t seq;          /* 0: the model's                                     */
-  bool
-      is_compiled; /* a step is one executable, as XLA makes it: issuing its ops costs the host nothing; no knob */
+  /* a step is one executable, as XLA makes it: issuing its ops costs the host nothing; no knob */
+  bool is_compiled;
   int recompute;              /* LsRecompute                                        */
   int attention;              /* LsAttention or LS_ATTENTION_AUTO: the model's      */
   int attention_kernel;       /* LsAttentionKernel of flash attention               */
@@ -170,8 +170,8 @@ typedef struct {
 
   bool apex_norm;          /* layer norms run apex's kernels of before 2022          */
   bool split_bias_dropout; /* the bias before a dropout in a kernel of its own, as in Megatron-LM of 2023 */
-  bool
-      batch_sync; /* each forward fetches its micro-batch and waits for the device in it, as Megatron-LM until late 2023 */
+  /* each forward fetches its micro-batch and waits for the device in it, as Megatron-LM until late 2023 */
+  bool batch_sync;
   bool batch_ends;              /* with batch_sync: the first and the last stage only     */
   bool launch_blocking;         /* the host waits for each op that it issues: CUDA_LAUNCH_BLOCKING=1 */
   bool grad_check;              /* megatron: the host reads the norm of each bucket before it is reduced */

@@ -47,18 +47,18 @@ check_p2p (const LsStrategy *s, LsDiagList *diags)
               "expected batched or scatter-gather, as 1f1b waits for every p2p (Megatron-LM overlaps"
               " it only with interleaved-1f1b); got overlapped");
   if (s->p2p == LS_P2P_OVERLAPPED && s->launch_blocking && strcmp (s->schedule, "interleaved-1f1b") == 0)
-    conflict (
-        diags, "/p2p",
-        "expected batched or scatter-gather, as with launch_blocking the host of each stage waits for a single send"
-        " before it asks for what the other sends; got overlapped");
+    conflict (diags, "/p2p",
+              "expected batched or scatter-gather, as with launch_blocking the host of each stage waits for "
+              "a single send"
+              " before it asks for what the other sends; got overlapped");
   if (s->p2p == LS_P2P_DEEPSPEED && strcmp (s->schedule, "1f1b") != 0)
     conflict (diags, "/p2p",
               "expected another kind with %s, as DeepSpeed's pipeline engine has 1f1b only; got deepspeed",
               s->schedule);
   if (s->p2p == LS_P2P_DEEPSPEED && s->sp)
-    conflict (
-        diags, "/p2p",
-        "expected another kind with sequence parallelism (sp), whose activations are cut already; got deepspeed");
+    conflict (diags, "/p2p",
+              "expected another kind with sequence parallelism (sp), whose activations are cut already; got "
+              "deepspeed");
 }
 
 const char *
@@ -73,7 +73,8 @@ ls_sched_job_refusal (const LsSched *sched, const LsStrategy *s, const LsModel *
   if (s->pp > 1 && s->launch_blocking)
     return "launch_blocking must be off: sends and receives are in the background";
   if (s->pp > 1 && m->tied_embeddings)
-    return "the model's embeddings must not be tied: the first and the last stage update theirs at different times";
+    return "the model's embeddings must not be tied: the first and the last stage update theirs at different "
+           "times";
   if (s->zero_stage > 0 || (s->dp > 1 && s->dp_kind != LS_DP_DDP && s->dp_kind != LS_DP_MEGATRON))
     return "data parallelism must be ddp, or megatron with zero 0: versions of the weights are kept whole";
   if (s->dtype == LS_DTYPE_FP16)

@@ -263,10 +263,10 @@ check_tp_overlap (const LsStrategy *s, uint32_t gpus_per_node, LsDiagList *diags
     conflict (diags, "/tp_overlap",
               "expected sequence parallelism (sp) with it, whose collectives it cuts in pieces; got none");
   if (s->tp_overlap_kind == LS_TP_OVERLAP_RING && gpus_per_node % s->tp != 0)
-    conflict (
-        diags, "/tp_overlap",
-        "expected tp groups inside a node, as pieces move by copy engines: a divisor of %u, the size of a node; got tp %u",
-        gpus_per_node, s->tp);
+    conflict (diags, "/tp_overlap",
+              "expected tp groups inside a node, as pieces move by copy engines: a divisor of %u, the size "
+              "of a node; got tp %u",
+              gpus_per_node, s->tp);
 }
 
 /* ZeRO-Offload and ZeRO-Infinity. */
@@ -279,10 +279,10 @@ check_offload (const LsStrategy *s, LsDiagList *diags)
     conflict (diags, "/offload", "expected none with dp_kind %s, as only deepspeed offloads; got %s",
               ls_dp_kind_name (s->dp_kind), s->offload == LS_OFFLOAD_PARAMETERS ? "parameters" : "optimizer");
   else if (s->offload == LS_OFFLOAD_PARAMETERS && s->zero_stage != 3)
-    conflict (
-        diags, "/offload",
-        "expected none or optimizer with zero %u, as only stage 3 gathers parameters when they are used; got parameters",
-        s->zero_stage);
+    conflict (diags, "/offload",
+              "expected none or optimizer with zero %u, as only stage 3 gathers parameters when they are "
+              "used; got parameters",
+              s->zero_stage);
   else if (s->zero_stage == 0)
     conflict (diags, "/offload", "expected zero 1 to 3 with it, whose optimizer is cut; got zero 0");
   else if (s->offload_to == LS_OFFLOAD_TO_NVME && s->zero_stage != 3)
@@ -298,8 +298,8 @@ check_data_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   if (s->dp_kind == LS_DP_NONE && n_copies (s) == 1 && n_expert_copies (s, m) > 1)
     conflict (diags, "/dp_kind",
-              "expected a way to reduce gradients of experts, which %" G_GUINT64_FORMAT
-              " ranks have alike; got none",
+              "expected a way to reduce gradients of experts, which %" G_GUINT64_FORMAT " ranks have alike; "
+              "got none",
               n_expert_copies (s, m));
   if (s->dp_kind == LS_DP_NONE && n_copies (s) > 1)
     conflict (diags, "/dp_kind", "expected a way to reduce gradients, as dp * cp = %u * %u; got none", s->dp,
@@ -320,9 +320,9 @@ check_data_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (s->dp_kind == LS_DP_PS && sums_each)
     conflict (diags, "/grad_sync", "expected last, as servers sum the gradients of a step; got each");
   if (s->dp_kind == LS_DP_MEGATRON && s->zero_stage > 0 && s->gather_overlap == 1 && !s->dp_overlap)
-    conflict (
-        diags, "/gather_overlap",
-        "expected 0 with dp_overlap 0, as Megatron-LM's overlap_param_gather needs overlap_grad_reduce; got 1");
+    conflict (diags, "/gather_overlap",
+              "expected 0 with dp_overlap 0, as Megatron-LM's overlap_param_gather needs "
+              "overlap_grad_reduce; got 1");
   if (s->collective_lists
       && (s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage != 3 || s->offload != LS_OFFLOAD_NONE))
     conflict (
@@ -332,10 +332,10 @@ check_data_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     conflict (diags, "/wgrad_placeholders", "expected dp_kind megatron with it; got %s",
               ls_dp_kind_name (s->dp_kind));
   if (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage >= 2 && s->pp > 1)
-    conflict (
-        diags, "/zero",
-        "expected 0 or 1 with pp %u, as DeepSpeed's pipeline engine accumulates whole gradients; got %u",
-        s->pp, s->zero_stage);
+    conflict (diags, "/zero",
+              "expected 0 or 1 with pp %u, as DeepSpeed's pipeline engine accumulates whole gradients; got "
+              "%u",
+              s->pp, s->zero_stage);
 }
 
 static void
@@ -356,11 +356,11 @@ check_fsdp (const LsStrategy *s, LsDiagList *diags)
     conflict (diags, "/reshard_after_forward",
               "expected 0, 1 or a size of groups that divides dp * cp = %u * %u; got %u", s->dp, s->cp, n);
   if (s->zero_group > 0 || s->ep > 1)
-    unsupported (
-        diags, "/reshard_after_forward",
-        "groups of %u behind a forward go neither with zero %u@group nor with ep %u: a rank has one kind"
-        " of sharding group; expected 0 or 1",
-        n, s->zero_stage, s->ep);
+    unsupported (diags, "/reshard_after_forward",
+                 "groups of %u behind a forward go neither with zero %u@group nor with ep %u: a rank has one "
+                 "kind"
+                 " of sharding group; expected 0 or 1",
+                 n, s->zero_stage, s->ep);
 }
 
 static void
@@ -375,10 +375,10 @@ check_context_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags
               parts, is_halved ? ", twice for the balance" : "", s->sp ? ", tp for sp" : "", s->seq);
   uint32_t heads = MAX (m->n_heads / s->tp, 1), kv_heads = MAX (m->n_kv_heads / s->tp, 1);
   if (s->cp_kind == LS_CP_ULYSSES && (heads % s->cp != 0 || kv_heads % s->cp != 0))
-    conflict (
-        diags, "/cp",
-        "expected a divisor of the %u heads and %u key-value heads of a rank, which ulysses cuts; got %u",
-        heads, kv_heads, s->cp);
+    conflict (diags, "/cp",
+              "expected a divisor of the %u heads and %u key-value heads of a rank, which ulysses cuts; got "
+              "%u",
+              heads, kv_heads, s->cp);
   if (s->attention == LS_ATTENTION_UNFUSED)
     conflict (diags, "/cp", "expected flash attention with cp %u; got unfused", s->cp);
 }
@@ -393,10 +393,10 @@ check_recompute (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     conflict (diags, "/recompute_parts",
               "expected op, dots or dots-flash alone, which leave nothing for other parts; got several");
   else if (has_ops && !can_recompute_ops (s, m))
-    unsupported (
-        diags, "/recompute_parts",
-        "op, dots and dots-flash count the products of layers without experts or latent attention, in schedules that do not"
-        " split backwards; expected core, norm or activation");
+    unsupported (diags, "/recompute_parts",
+                 "op, dots and dots-flash count the products of layers without experts or latent attention, "
+                 "in schedules that do not"
+                 " split backwards; expected core, norm or activation");
   if (s->recompute_stages && (!is_full || s->recompute_method != LS_RECOMPUTE_BLOCK))
     conflict (diags, "/recompute_stages", "expected recompute full by block; got %s%s",
               ls_recompute_name (s->recompute), is_full ? " uniform" : "");

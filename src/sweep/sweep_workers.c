@@ -97,7 +97,7 @@ pop (Workers *workers, bool is_patient)
   return done;
 }
 
-/* --- another process --------------------------------------------------------------------------------------- */
+/* --- another process --- */
 
 void
 workers_serve (LsSweepRun *x)
@@ -171,10 +171,10 @@ take_proof (Workers *workers, guint from, const Work *work)
   if (work->status == TRY_DONE && work->step == rule->step && work->memory_bytes == rule->memory_bytes)
     workers->hands[from].n = workers->hands[from].n_wanted;
   else if (!x->error)
-    g_set_error (
-        &x->error, LS_ERROR, LS_ERROR_CONFLICT,
-        "process %u simulates another step than process 0: all need the same program, model, cluster and calibration",
-        from);
+    g_set_error (&x->error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "process %u simulates another step than process 0: all need the same program, model, "
+                 "cluster and calibration",
+                 from);
 }
 
 /* --- the leader: results -------------------------------------------------------------------------- */

@@ -43,12 +43,12 @@ load_transport (GError **error)
   if (problem)
     g_propagate_error (error, g_steal_pointer (&problem));
   else if (!module)
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-        "--mpi: there is no " LS_TRANSPORT_MODULE
-        " in $LS_MODULE_DIR, beside the program or in %s: this Lockstep was built "
-        "without MPI\nhint: install Open MPI (Debian: libopenmpi-dev, openmpi-bin) and build with -Dmpi=enabled",
-        LS_MODULEDIR);
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                 "--mpi: there is no " LS_TRANSPORT_MODULE " in $LS_MODULE_DIR, beside the program or in %s: "
+                 "this Lockstep was built "
+                 "without MPI\nhint: install Open MPI (Debian: libopenmpi-dev, openmpi-bin) and build with "
+                 "-Dmpi=enabled",
+                 LS_MODULEDIR);
   else if (!g_module_symbol (module, LS_TRANSPORT_SYMBOL, &transport))
     g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "--mpi: %s is no module of Lockstep",
                  g_module_name (module));
@@ -160,10 +160,10 @@ ls_team_gather (LsTeam *team, const char *key, guint *ret_n_threads, GError **er
     if (!is_ready && !first)
       g_set_error (&first, LS_ERROR, (gint) m.number, "process %u: %s", from, m.bytes);
     else if (is_ready && !is_same && !first)
-      g_set_error (
-          &first, LS_ERROR, LS_ERROR_CONFLICT,
-          "process %u has another job than process 0: all need the same program, command line and data",
-          from);
+      g_set_error (&first, LS_ERROR, LS_ERROR_CONFLICT,
+                   "process %u has another job than process 0: all need the same program, command line and "
+                   "data",
+                   from);
   }
   team->has_reported = true;
   if (!first)

@@ -20,7 +20,7 @@ fail() {
 }
 
 # The indented program at the beginning of the header, and the file.
-diff -B <(sed -n '/^ \*     #include <stdio/,/^ \* [^ ]/p' "$root/src/include/lockstep/lockstep.h" | sed '$d' | sed -E 's/^ \*(     )?//') \
+diff -B <(sed -n '/^ \*   #include <stdio/,/^ \* [^ ]/p' "$root/src/include/lockstep/lockstep.h" | sed '$d' | sed -E 's/^ \*(   )?//') \
   <(sed -n '/^#include/,$p' "$root/tests/install/example.c") || fail 'lockstep.h shows another program'
 
 "$meson" install -C "$build" --destdir "$out" --no-rebuild --quiet >/dev/null

@@ -94,9 +94,9 @@ ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError
   if (job->strategy->launch_blocking)
     emit_note (&e, "CUDA_LAUNCH_BLOCKING=1 in the environment makes launches block");
   if (job->strategy->cuda_allocator == LS_CUDA_ALLOCATOR_EXPANDABLE)
-    emit_note (
-        &e,
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in the environment makes segments of the allocator grow");
+    emit_note (&e,
+               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in the environment makes segments of the "
+               "allocator grow");
   target->emit (&e, out);
   g_autoptr (GError) refused = NULL;
   if (!ls_diag_list_to_error (refusals, &refused)) {

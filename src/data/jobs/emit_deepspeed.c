@@ -84,9 +84,9 @@ add_zero (Emit *e, LsJsonOut *w)
   } else if (s->zero_group > 0)
     emit_refuse (e, "--zero", "groups of ranks; DeepSpeed has them with stage 3 only (MiCS)");
   if (s->collective_lists)
-    emit_note (
-        e,
-        "gathers and scatters over lists of tensors are those of DeepSpeed until early 2021; no setting brings them back");
+    emit_note (e,
+               "gathers and scatters over lists of tensors are those of DeepSpeed until early 2021; no "
+               "setting brings them back");
   add_offloads (e, w);
   ls_json_out_end_object (w);
 }
@@ -105,9 +105,9 @@ add_recompute (Emit *e, LsJsonOut *w)
   ls_json_out_bool (w, "partition_activations", s->partition_activations);
   ls_json_out_bool (w, "cpu_checkpointing", s->offload_activations);
   ls_json_out_end_object (w);
-  emit_note (
-      e,
-      "which layers are recomputed is up to the model's code: it calls deepspeed.checkpointing.checkpoint()");
+  emit_note (e,
+             "which layers are recomputed is up to the model's code: it calls "
+             "deepspeed.checkpointing.checkpoint()");
 }
 
 static void

@@ -198,14 +198,34 @@ hf_is_decoder (const LsJsonDoc *doc, LsDiagList *diags)
   const cJSON *both = hf_get (doc, "is_encoder_decoder"), *name;
   if (cJSON_IsTrue (both))
     return hf_refuse (doc, both, diags, "a model with an encoder; only decoders can be simulated");
-  cJSON_ArrayForEach (name, hf_get (doc, "architectures")) if (
-      !cJSON_IsString (name)
-      || !(
-          strstr (name->valuestring, "CausalLM")
-          || strstr (
-              name->valuestring,
-              "LMHeadModel"))) return hf_refuse (doc, name, diags,
-                                                 "not a decoder with a language-model head, which is all that can be simulated");
+  cJSON_ArrayForEach (
+      name, hf_get (doc, "architectures")) if (!cJSON_IsString (name)
+                                               || !(strstr (name->valuestring, "CausalLM")
+                                                    || strstr (name->valuestring,
+                                                               "LMHeadMode"
+                                                               "l"))) return hf_refuse (doc, name, diags,
+                                                                                        "not "
+                                                                                        "a "
+                                                                                        "deco"
+                                                                                        "der "
+                                                                                        "with"
+                                                                                        " a "
+                                                                                        "lang"
+                                                                                        "uage"
+                                                                                        "-mod"
+                                                                                        "el "
+                                                                                        "head"
+                                                                                        ", "
+                                                                                        "whic"
+                                                                                        "h "
+                                                                                        "is "
+                                                                                        "all "
+                                                                                        "that"
+                                                                                        " can"
+                                                                                        " be "
+                                                                                        "simu"
+                                                                                        "late"
+                                                                                        "d");
   return true;
 }
 
@@ -237,11 +257,11 @@ family_of_classes (const LsJsonDoc *doc, const cJSON *type, GPtrArray *notes)
     if (!f)
       continue;
     if (notes)
-      g_ptr_array_add (
-          notes,
-          g_strdup_printf ("model_type %s is not known; read as %s, which its architecture %s is",
-                           cJSON_IsString (type) ? type->valuestring : "(none)", f->model_type,
-                           name->valuestring));
+      g_ptr_array_add (notes,
+                       g_strdup_printf ("model_type %s is not known; read as %s, which its architecture %s "
+                                        "is",
+                                        cJSON_IsString (type) ? type->valuestring : "(none)", f->model_type,
+                                        name->valuestring));
     return f;
   }
   return NULL;

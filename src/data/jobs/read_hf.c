@@ -71,9 +71,9 @@ check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagLi
     return false;
   }
   if ((c->embedding_width > 0 && c->embedding_width != c->hidden) || !c->norm_before)
-    return hf_refuse (
-        doc, root, diags,
-        "an OPT with norms after the layers or a narrower embedding (opt-350m) cannot be simulated");
+    return hf_refuse (doc, root, diags,
+                      "an OPT with norms after the layers or a narrower embedding (opt-350m) cannot be "
+                      "simulated");
   return true;
 }
 
@@ -193,9 +193,9 @@ note_assumptions (const HfFamily *f, const HfConfig *c, GPtrArray *notes)
   if (c->n_predictions > 0)
     note (notes, "layers that predict further tokens are left out");
   if (f->experts == HF_LLAMA4)
-    note (
-        notes,
-        "norms of queries and keys are left out, and attention is taken over the whole sequence in all layers");
+    note (notes,
+          "norms of queries and keys are left out, and attention is taken over the whole sequence in all "
+          "layers");
   if (f->experts == HF_QWEN && c->shared_ffn > 0)
     note (notes, "the gate of the shared expert is left out");
   if (strcmp (f->model_type, "gpt_neox") == 0 || strcmp (f->model_type, "falcon") == 0)

@@ -71,8 +71,8 @@ const LsField ls_model_fields[] = {
   UINT ("moe_every", moe_every, 65536, .default_text = "1",
         .meaning = "of every so many of the others the last has experts"),
   UINT ("kv_lora", kv_lora, 1 << 20, .default_text = "none",
-        .meaning
-        = "latent width of keys and values (multi-head latent attention); the keys that follow go with it"),
+        .meaning = "latent width of keys and values (multi-head latent attention); the keys that follow go "
+                   "with it"),
   UINT ("q_lora", q_lora, 1 << 20, .default_text = "none", .meaning = "latent width of queries"),
   UINT ("rope_dim", rope_dim, 1 << 20, .default_text = "none",
         .meaning = "of head_dim, what is rotated: one such key for all heads"),
@@ -126,9 +126,9 @@ complete_latent (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
     return complain (doc, "v_dim", diags, NULL, "expected widths of keys and values whose sum is even");
   if (m->n_kv_heads != m->n_heads || m->qkv_bias || m->linear_bias || m->qk_norm
       || m->position != LS_POSITION_ROPE)
-    return complain (
-        doc, "kv_lora", diags, NULL,
-        "expected as many heads of keys and values as of queries, rope, and neither biases nor qk_norm, with latent attention");
+    return complain (doc, "kv_lora", diags, NULL,
+                     "expected as many heads of keys and values as of queries, rope, and neither biases nor "
+                     "qk_norm, with latent attention");
   return true;
 }
 

@@ -49,11 +49,11 @@ static const LsEnumName dtypes[]
   {                                                                                                          \
     key_, kind_, offsetof (LsRecipeKernel, member_)
 
-static const LsField kernel_fields[]
-    = { KERNEL ("core", LS_FIELD_BOOL, is_core), .default_text = "false",
-        .meaning = "here stand the operator's own matrix products, or attention; no other key then" },
-    KERNEL ("name", LS_FIELD_STRING, name), .default_text = "required, but of the core",
-                                            .meaning = "what pictures show"
+static const LsField kernel_fields[] = { KERNEL ("core", LS_FIELD_BOOL, is_core), .default_text = "false",
+                                         .meaning = "here stand the operator's own matrix products, or "
+                                                    "attention; no other key then" },
+                     KERNEL ("name", LS_FIELD_STRING, name), .default_text = "required, but of the core",
+                     .meaning = "what pictures show"
 }
 , KERNEL ("access", LS_FIELD_ENUM, access), .names = ls_access_names,
                                             .default_text = "required, but of the core",
@@ -68,9 +68,9 @@ static const LsField kernel_fields[]
 }
 , KERNEL ("write", LS_FIELD_DOUBLE, write), .max = 1e3, .default_text = "0", .meaning = "and writes"
 }
-, KERNEL ("bytes", LS_FIELD_STRING, bytes_text),
-    .default_text = "elements times read and write",
-    .meaning = "all its traffic, where what is read and what is written differ in elements"
+, KERNEL ("bytes", LS_FIELD_STRING, bytes_text), .default_text = "elements times read and write",
+                                                 .meaning = "all its traffic, where what is read and what is "
+                                                            "written differ in elements"
 }
 , KERNEL ("launches", LS_FIELD_STRING, launches_text),
     .default_text = "one", .meaning = "as many kernels that share elements and bytes, such as T"
@@ -103,9 +103,9 @@ static const LsField operator_fields[] = {
   { "bias_grad_listed", LS_FIELD_BOOL, offsetof (LsRecipe, bias_grad_is_listed), .default_text = "false",
     .meaning = "a kernel of `backward` sums the gradient of the bias too; else one does that is built in" },
   KERNELS ("forward", forward, "in order; again where the forward is computed again"),
-  KERNELS (
-      "backward", backward,
-      "in order, but for gradients of weights that products have; of residual: the sum of its two gradients"),
+  KERNELS ("backward", backward,
+           "in order, but for gradients of weights that products have; of residual: the sum of its two "
+           "gradients"),
   { "saved", LS_FIELD_STRING, offsetof (LsRecipe, saved_text), .default_text = "as built in",
     .meaning = "bytes kept for the backward, as an expression of sizes; of a product besides its input" },
   { "source", LS_FIELD_STRING, offsetof (LsRecipe, source), .required = true,
@@ -116,8 +116,8 @@ static const LsField operator_fields[] = {
 const LsField ls_recipes_fields[] = {
   LS_FIELDS_HEADER (LsRecipes),
   { "variant_of", LS_FIELD_STRING, offsetof (LsRecipes, variant_of), .default_text = "none",
-    .meaning
-    = "the list that it takes the place of where the program is asked to, say to compile: whatif proposes it" },
+    .meaning = "the list that it takes the place of where the program is asked to, say to compile: whatif "
+               "proposes it" },
   { "operators", LS_FIELD_ARRAY, offsetof (LsRecipes, operators), .required = true, .fields = operator_fields,
     .element_size = sizeof (LsRecipe), .meaning = "those that differ from what is built in" },
   { NULL },

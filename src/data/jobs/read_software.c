@@ -47,8 +47,8 @@ static const LsField table_fields[] = {
 static const LsField own_fields[] = {
   LS_FIELDS_HEADER (LsSoftwareSpec),
   { "based_on", LS_FIELD_STRING, offsetof (LsSoftwareSpec, based_on), .default_text = "nothing",
-    .meaning
-    = "another file of this folder, whose keys hold where this one has none (but for dp_kinds, architectures and tables)" },
+    .meaning = "another file of this folder, whose keys hold where this one has none (but for dp_kinds, "
+               "architectures and tables)" },
   { "program", LS_FIELD_STRING, offsetof (LsSoftwareSpec, program), .required = true,
     .meaning = "its name as one would say it" },
   { "vendor", LS_FIELD_STRING, offsetof (LsSoftwareSpec, vendor), .default_text = "not said",
@@ -58,16 +58,16 @@ static const LsField own_fields[] = {
   { "emit", LS_FIELD_STRING, offsetof (LsSoftwareSpec, emit), .default_text = "none",
     .meaning = "what --emit calls it; what that refuses is illegal with --for" },
   { "dp_kinds", LS_FIELD_STRING, offsetof (LsSoftwareSpec, dp_kinds), .default_text = "none",
-    .meaning
-    = "jobs with one of these dp_kind (with commas) are taken to run it where they name no software" },
+    .meaning = "jobs with one of these dp_kind (with commas) are taken to run it where they name no "
+               "software" },
   { "architectures", LS_FIELD_STRING, offsetof (LsSoftwareSpec, architectures),
     .default_text = "any that no other file names",
-    .meaning
-    = "and only on accelerators of one of these (with commas): names of files in topologies/nccl, tpu" },
+    .meaning = "and only on accelerators of one of these (with commas): names of files in topologies/nccl, "
+               "tpu" },
   { "runs_like", LS_FIELD_STRING, offsetof (LsSoftwareSpec, runs_like),
     .default_text = "as the file whose dp_kinds has the job's",
-    .meaning
-    = "whose measured runs tell how far off a prediction may be; jobs are compared with those of the same words" },
+    .meaning = "whose measured runs tell how far off a prediction may be; jobs are compared with those of "
+               "the same words" },
   { "defaults", LS_FIELD_OBJECT, offsetof (LsSoftwareSpec, defaults), .fields = ls_strategy_fields,
     .table = "strategy", .default_text = "those of Lockstep",
     .meaning = "keys of a strategy, as the program has them if nobody says anything" },
@@ -76,8 +76,8 @@ static const LsField own_fields[] = {
     .meaning = "memory that it takes besides what is simulated" },
   { "tables", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, tables), .fields = table_fields,
     .element_size = sizeof (LsTableFacts), .default_text = "none",
-    .meaning
-    = "published tables of its runs, and what `lockstep validate` has to know of them besides their columns" },
+    .meaning = "published tables of its runs, and what `lockstep validate` has to know of them besides their "
+               "columns" },
 };
 
 static const LsEnumName interleaved_p2p[] = {
@@ -175,11 +175,12 @@ check_architectures (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *
   if (!*name)
     return true;
   const char *near = ls_suggest (*name, all);
-  ls_json_doc_diag (
-      doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "architectures"), LS_JSON_AT_VALUE,
-      diags, NULL, "expected names of files in %s, or " LS_ARCHITECTURE_TPU ", with commas; got \"%s\"%s%s%s",
-      ls_data_folder (LS_DATA_NCCL_TABLES), *name, near ? "; did you mean \"" : "", near ? near : "",
-      near ? "\"?" : "");
+  ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "architectures"),
+                    LS_JSON_AT_VALUE, diags, NULL,
+                    "expected names of files in %s, or " LS_ARCHITECTURE_TPU ", with commas; got "
+                    "\"%s\"%s%s%s",
+                    ls_data_folder (LS_DATA_NCCL_TABLES), *name, near ? "; did you mean \"" : "",
+                    near ? near : "", near ? "\"?" : "");
   return false;
 }
 

@@ -38,9 +38,9 @@ typedef struct {
   char *name, *source;
   char *based_on;                   /* NULL: nothing */
   char *program, *vendor, *release; /* as one would say it: "Megatron-LM", "NVIDIA", "core 0.15" */
-  char *
-      runs_like; /* whose measured runs tell how far off a prediction may be, in words; NULL: as those of the program
-                          that jobs like it are taken to run (dp_kinds) */
+  /* whose measured runs tell how far off a prediction may be, in words; NULL: as those of the program that
+   * jobs like it are taken to run (dp_kinds) */
+  char *runs_like;
   char *emit; /* data/jobs/emit.h; NULL: no job is written for it */
   char
       *dp_kinds; /* "megatron,none": whose jobs are taken to run it where they name no software; NULL: none */
@@ -56,7 +56,8 @@ const LsField *ls_software_fields (void); /* made once, then static */
 
 /* LS_ERROR_INPUT. On success the caller clears *ret_software; on failure it is untouched. */
 bool ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagList *diags);
-/* False without a diagnostic, too, where the file itself has neither dp_kinds nor emit: it is of a release. */
+/* False without a diagnostic, too, where the file itself has neither dp_kinds nor emit: it is of a
+ * release. */
 bool ls_software_load_general (const char *name, LsSoftwareSpec *ret_software, LsDiagList *diags);
 bool ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList *diags);
 void ls_software_clear (LsSoftwareSpec *software); /* NULL allowed */

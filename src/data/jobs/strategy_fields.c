@@ -272,12 +272,12 @@ format_zero (const void *target)
 const LsField ls_strategy_fields[] = {
   LS_FIELDS_HEADER (LsStrategy),
   { "software", LS_FIELD_STRING, offsetof (LsStrategy, software), .file_only = true, .default_text = "none",
-    .meaning
-    = "the program that runs the job (`lockstep list software`): its defaults, below the keys of this file" },
+    .meaning = "the program that runs the job (`lockstep list software`): its defaults, below the keys of "
+               "this file" },
   { "software_is_assumed", LS_FIELD_BOOL, offsetof (LsStrategy, software_is_assumed), .file_only = true,
     .default_text = "false",
-    .meaning
-    = "of a trace: its job named no software, and was taken to run this one; nothing in a file of a strategy" },
+    .meaning = "of a trace: its job named no software, and was taken to run this one; nothing in a file of a "
+               "strategy" },
 
   { UINT (layout, gpus, "tp pp cp dp, or the whole cluster", "ranks of the job"), USUAL },
   { UINT (layout, tp, "1", "tensor-parallel degree"), USUAL },
@@ -307,9 +307,10 @@ const LsField ls_strategy_fields[] = {
 
   { ENUM (memory, recompute, recompute_kinds, "none", "activations that the backward pass computes again"),
     USUAL },
-  { CUSTOM (
-        memory, recompute_parts, parse_parts, format_parts, "core, op with fsdp2",
-        "selective: what is computed again: core (inside of attention), norm, activation (their outputs), op (torchtitan's policy), dots (JAX's: all but matrix products), dots-flash (but these and attention)"),
+  { CUSTOM (memory, recompute_parts, parse_parts, format_parts, "core, op with fsdp2",
+            "selective: what is computed again: core (inside of attention), norm, activation (their "
+            "outputs), op (torchtitan's policy), dots (JAX's: all but matrix products), dots-flash (but "
+            "these and attention)"),
     .argument = "A,B",
     .expected = "core, norm, activation, several such as \"core,norm\", op, dots, dots-flash, or auto" },
   { ENUM (memory, recompute_method, recompute_methods, "uniform",
@@ -326,9 +327,9 @@ const LsField ls_strategy_fields[] = {
           "full: kept inputs are cut over tp, and gathered for recomputation") },
   { BOOL (memory, offload_activations, "false", "kept activations go to the host's memory and come back"),
     USUAL },
-  { ENUM (
-        memory, cuda_allocator, cuda_allocators, "none",
-        "PyTorch's: segments of fixed size, which it gives back and takes anew at the GPU's limit, or that grow (expandable_segments)"),
+  { ENUM (memory, cuda_allocator, cuda_allocators, "none",
+          "PyTorch's: segments of fixed size, which it gives back and takes anew at the GPU's limit, or that "
+          "grow (expandable_segments)"),
     SET_ONLY },
   { ENUM (memory, offload, offloads, "none",
           "deepspeed: what lives outside the accelerator (parameters: the optimizer too)") },
@@ -338,9 +339,9 @@ const LsField ls_strategy_fields[] = {
   { ENUM (precision, grad_dtype, grad_dtypes, "the 16-bit type of dtype",
           "number format of gradients, accumulated and reduced"),
     USUAL },
-  { ENUM (
-      precision, fp8_recipe, fp8_recipes, "delayed",
-      "fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, or of 32 (Blackwell)") },
+  { ENUM (precision, fp8_recipe, fp8_recipes, "delayed",
+          "fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, or of 32 "
+          "(Blackwell)") },
   { BOOL (precision, fp8_params, "false", "fp8: weights are stored and gathered in fp8") },
   { COUNT (precision, bf16_first, "0",
            "fp8, nvfp4: so many layers at the start have their products in bf16") },
@@ -351,8 +352,8 @@ const LsField ls_strategy_fields[] = {
   { CUSTOM (software, kernels, parse_kernels, format_kernels, "built-in: fused, as Megatron-LM's",
             "kernels as some software launches them (lockstep list kernels)"),
     .argument = "NAME|FILE", USUAL, .of_program = true,
-    .expected
-    = "built-in, or a file of kernels without mistakes (lockstep list kernels; lockstep check FILE says what is wrong with one)" },
+    .expected = "built-in, or a file of kernels without mistakes (lockstep list kernels; lockstep check FILE "
+                "says what is wrong with one)" },
   { ENUM (software, attention_kernel, attention_kernels, "auto",
           "flash: its implementation; auto: whichever the accelerator was measured with"),
     SET_ONLY },
@@ -371,22 +372,22 @@ const LsField ls_strategy_fields[] = {
   { BOOL (software, split_bias_dropout, "false",
           "the bias before a dropout is added in a kernel of its own, as in Megatron-LM of 2023"),
     SET_ONLY },
-  { BOOL (
-        software, batch_sync, "false",
-        "each forward fetches its micro-batch, in which the host waits for the device, as in Megatron-LM until late 2023"),
+  { BOOL (software, batch_sync, "false",
+          "each forward fetches its micro-batch, in which the host waits for the device, as in Megatron-LM "
+          "until late 2023"),
     SET_ONLY },
   { BOOL (software, batch_ends, "false", "with batch_sync: only the first and the last stage fetch one"),
     SET_ONLY },
   { BOOL (software, launch_blocking, "false",
           "the host waits for each op that it issues, as with CUDA_LAUNCH_BLOCKING=1"),
     SET_ONLY },
-  { BOOL (
-        software, grad_fusion, "false",
-        "weight-gradient GEMMs add to 16-bit gradients too, as Megatron-LM since 2023; to fp32 ones they always do"),
+  { BOOL (software, grad_fusion, "false",
+          "weight-gradient GEMMs add to 16-bit gradients too, as Megatron-LM since 2023; to fp32 ones they "
+          "always do"),
     SET_ONLY },
-  { BOOL (
-        software, wgrad_placeholders, "false",
-        "megatron, with Transformer Engine from 2.3 on: a 16-bit tensor stands for the gradient of each shape of weight"),
+  { BOOL (software, wgrad_placeholders, "false",
+          "megatron, with Transformer Engine from 2.3 on: a 16-bit tensor stands for the gradient of each "
+          "shape of weight"),
     SET_ONLY },
 
   { ENUM (pipeline, p2p, p2p_kinds, "batched; pipedream: overlapped", "how stages exchange activations") },
@@ -397,17 +398,17 @@ const LsField ls_strategy_fields[] = {
           "auto: even where pp vpp divides the layers, or layers + 2, else balanced",
           "layers of each chunk, pp vpp of them; balanced: by what layers, embedding and head cost"),
     .names = layer_rules, .word_offset = offsetof (LsStrategy, balance_layers),
-    .expected
-    = "auto, balanced, or layers of each chunk in model order such as 4x13,3x3 (13 chunks of 4, then 3 of 3), whole numbers" },
+    .expected = "auto, balanced, or layers of each chunk in model order such as 4x13,3x3 (13 chunks of 4, "
+                "then 3 of 3), whole numbers" },
   { BOOL (pipeline, post_validation, "false",
           "nobody waits for the norm of the gradients: it is checked a step later (zero bubble)") },
 
   { BOOL (tensor, tp_overlap, "false", "tensor-parallel collectives beside GEMMs; needs sp"), ON_OFF },
   { ENUM (tensor, tp_overlap_kind, tp_overlaps, "ring",
           "tp_overlap: beside GEMMs that do not need it, or pipelined with those that do too") },
-  { BOOL (
-        tensor, tp_async, "true",
-        "in the backward, tensor-parallel collectives of column-parallel layers run beside a GEMM, as in Megatron-LM since 2022"),
+  { BOOL (tensor, tp_async, "true",
+          "in the backward, tensor-parallel collectives of column-parallel layers run beside a GEMM, as in "
+          "Megatron-LM since 2022"),
     SET_ONLY },
   { BOOL (tensor, sp_save_gathered, "false",
           "with sp: keep the gathered inputs instead of gathering them again"),
@@ -421,9 +422,9 @@ const LsField ls_strategy_fields[] = {
   { ROW (experts, expert_capacity, LS_FIELD_DOUBLE, "0",
          "tokens that an expert takes at most, over the mean; 0: none are dropped"),
     .min = 0, .max = 1e6 },
-  { TEXT (
-        experts, expert_load, "even",
-        "how tokens fall on experts: even, zipf:S (the busiest on the first ranks), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over"),
+  { TEXT (experts, expert_load, "even",
+          "how tokens fall on experts: even, zipf:S (the busiest on the first ranks), lognormal:SIGMA:SEED "
+          "(anywhere), or weights a,b,... over and over"),
     .argument = "TEXT" },
 
   { BOOL (data, dp_overlap, "true", "reduce gradients during the backward pass"), ON_OFF },
@@ -433,9 +434,9 @@ const LsField ls_strategy_fields[] = {
   { ENUM (data, grad_sync, grad_syncs, "each with zero 2 and 3, else last",
           "micro-batches that reduce gradients") },
   { BOOL (data, grad_norm, "true", "all-reduce the norm of the gradients before the optimizer"), ON_OFF },
-  { BOOL (
-      data, grad_check, "false",
-      "megatron: the host reads the norm of each bucket before it is reduced, to find what is no number (check_for_nan_in_grad)") },
+  { BOOL (data, grad_check, "false",
+          "megatron: the host reads the norm of each bucket before it is reduced, to find what is no number "
+          "(check_for_nan_in_grad)") },
   { ROW (data, bucket_bytes, LS_FIELD_BYTES, "25MiB, the first 1MiB", "ddp: size of a bucket"),
     .above = true },
   { ELEMENTS (data, bucket_params, "the larger of 40e6 and 1e6 dp", "megatron: parameters of a bucket") },
@@ -448,9 +449,9 @@ const LsField ls_strategy_fields[] = {
            "units gathered ahead in the forward by an explicit list (fsdp1: 0 or 1)") },
   { COUNT (fsdp, backward_prefetch_units, "0",
            "fsdp2: the same in the backward; 0: one, as it does by itself") },
-  { CUSTOM (
-        fsdp, reshard_after_forward, parse_reshard, format_reshard, "1 with zero 3, 0 with zero 2 or pp",
-        "fsdp2: whether parameters are freed after the forward; N: sharded in groups of N until the backward"),
+  { CUSTOM (fsdp, reshard_after_forward, parse_reshard, format_reshard, "1 with zero 3, 0 with zero 2 or pp",
+            "fsdp2: whether parameters are freed after the forward; N: sharded in groups of N until the "
+            "backward"),
     .argument = "N", .expected = "0, 1, auto, or the size of a group" },
 
   { ELEMENTS (deepspeed, reduce_bucket, "5e8", "elements of a bucket of gradients") },
@@ -460,9 +461,9 @@ const LsField ls_strategy_fields[] = {
   { ELEMENTS (deepspeed, max_live_params, "1e9", "stage 3: gathered elements before gathering ahead stops") },
   { ROW (deepspeed, max_reuse_distance, LS_FIELD_UINT64, "1e9",
          "stage 3: parameters are kept if fewer elements are used before their next use; 0: none") },
-  { BOOL (
-        deepspeed, collective_lists, "false",
-        "stage 3, of early 2021: parameters one by one and blocking, through lists of one tensor for each rank"),
+  { BOOL (deepspeed, collective_lists, "false",
+          "stage 3, of early 2021: parameters one by one and blocking, through lists of one tensor for each "
+          "rank"),
     SET_ONLY },
 
   { ENUM (host, cuda_graphs, cuda_graphs, "none",

@@ -57,8 +57,8 @@ G_STATIC_ASSERT (G_N_ELEMENTS (kind_fields) == LS_N_ACCESSES);
 const LsField ls_access_fields[] = {
   LS_FIELDS_HEADER (LsAccessFile),
   { "gap", LS_FIELD_TIME, offsetof (LsAccessFile, gap), .max = (double) LS_S, .default_text = "not known",
-    .meaning
-    = "what of each launch is the gap between two kernels of a full queue: one that was measured replaces it" },
+    .meaning = "what of each launch is the gap between two kernels of a full queue: one that was measured "
+               "replaces it" },
   { "access", LS_FIELD_OBJECT, 0, .required = true, .fields = kind_fields,
     .meaning = "by how kernels touch memory" },
   { NULL },

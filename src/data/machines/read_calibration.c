@@ -12,8 +12,8 @@ static const LsField fit_fields[] = {
   { "flops_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, flops_half), .max = 1e24, .default_text = "0",
     .meaning = "FLOPs of one launch at which that share is halved (kinds without tiles); 0: no fall-off" },
   { "depth_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, depth_half), .max = 1e9, .default_text = "0",
-    .meaning
-    = "length of the inner loop (k of a GEMM, keys of attention) at which half of a tile's time is overhead" },
+    .meaning = "length of the inner loop (k of a GEMM, keys of attention) at which half of a tile's time is "
+               "overhead" },
   { "width_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, width_half), .max = 1e9, .default_text = "0",
     .meaning = "width of a head at which softmax takes half the time of attention" },
   { "wide_slow", LS_FIELD_DOUBLE, offsetof (LsKindFit, wide_slow), .max = 10, .default_text = "0",
@@ -21,8 +21,8 @@ static const LsField fit_fields[] = {
   { "wide_head", LS_FIELD_DOUBLE, offsetof (LsKindFit, wide_head), .max = 1e9, .default_text = "128",
     .meaning = "width of a head from which on wide_slow is paid, itself not" },
   { "tail", LS_FIELD_DOUBLE, offsetof (LsKindFit, tail), .max = 10, .default_text = "0",
-    .meaning
-    = "longest tiles of attention in which the SMs run out of work; 0: it spreads evenly over them" },
+    .meaning = "longest tiles of attention in which the SMs run out of work; 0: it spreads evenly over "
+               "them" },
   { "tile_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, tile_half), .max = 1e9, .default_text = "0",
     .meaning = "edge of the square tile that runs at half rate" },
   { "wave_rounding", LS_FIELD_DOUBLE, offsetof (LsKindFit, wave_rounding), .max = 1, .default_text = "0",
@@ -174,20 +174,20 @@ const LsEnumName ls_gemms_names[] = {
                                                            .default_text = (default_), .meaning = (meaning_) \
   }
 static const LsField around_fields[] = {
-  AROUND (
-      "host_launch", LS_FIELD_TIME, host_launch, (double) LS_S, "0us",
-      "what the driver's call to launch a kernel takes on the host: no job pays less, unless `--host-launch` says so"),
-  AROUND (
-      "kernel_gap", LS_FIELD_TIME, kernel_gap, (double) LS_S, "as the access file has it",
-      "from the end of a kernel to the start of the next of a full queue: of kernels with an access kind"),
+  AROUND ("host_launch", LS_FIELD_TIME, host_launch, (double) LS_S, "0us",
+          "what the driver's call to launch a kernel takes on the host: no job pays less, unless "
+          "`--host-launch` says so"),
+  AROUND ("kernel_gap", LS_FIELD_TIME, kernel_gap, (double) LS_S, "as the access file has it",
+          "from the end of a kernel to the start of the next of a full queue: of kernels with an access "
+          "kind"),
   AROUND ("graph_gap", LS_FIELD_TIME, graph_gap, (double) LS_S, "kernel_gap",
           "the same in a CUDA graph: of all kernels that a graph launches"),
   AROUND ("memcpy_share", LS_FIELD_DOUBLE, memcpy_share, 1, "as the access file has it",
           "share of the HBM bandwidth that copies within the GPU reach"),
   { "gemms", LS_FIELD_ENUM, offsetof (LsCalibration, around.gemms), .names = ls_gemms_names,
     .default_text = "as persistent_gemms of the GPU",
-    .meaning
-    = "how the library's GEMMs occupy the SMs: a block for each tile, clusters of blocks, or a block for each SM" },
+    .meaning = "how the library's GEMMs occupy the SMs: a block for each tile, clusters of blocks, or a "
+               "block for each SM" },
   AROUND ("lost_tiles", LS_FIELD_DOUBLE, lost_tiles, 16, "1",
           "SMs that a GEMM of a block for each tile loses for each that communication holds"),
   AROUND ("lost_clusters", LS_FIELD_DOUBLE, lost_clusters, 16, "1", "the same of one in clusters"),
@@ -202,9 +202,9 @@ static const LsField around_fields[] = {
 const LsField ls_calibration_fields[] = {
   LS_FIELDS_HEADER (LsCalibration),
   { "provenance", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
-    .meaning
-    = "what `lockstep calibrate` was given: command, version, files with their SHA-256, dates and rows; burst or "
-      "sustained" },
+    .meaning = "what `lockstep calibrate` was given: command, version, files with their SHA-256, dates and "
+               "rows; burst or "
+               "sustained" },
   { "sustained", LS_FIELD_DOUBLE, offsetof (LsCalibration, sustained), .above = true, .max = 1,
     .default_text = "1",
     .meaning = "rate of GEMMs inside a training step relative to the loops that were measured" },

@@ -152,9 +152,9 @@ static const LsField torus_fields[] = {
     .expected = "a list of 2 or 3 whole numbers", .default_text = "as the job needs, up to dims",
     .meaning = "chips of a slice along x, y (and z)" },
   { "wrap", LS_FIELD_ENUM, SPEC (torus.wrap), .required = true, .names = wrap_rules,
-    .meaning
-    = "axes whose last chip is joined to the first: full-axes: those as long as in the largest slice; cubes: all if "
-      "each is a multiple of 4" },
+    .meaning = "axes whose last chip is joined to the first: full-axes: those as long as in the largest "
+               "slice; cubes: all if "
+               "each is a multiple of 4" },
   LINK ("link", ici, "between two chips"),
   { "host", LS_FIELD_OBJECT, 0, .required = true, .fields = torus_host_fields,
     .meaning = "the CPU hosts of the chips" },
@@ -166,8 +166,8 @@ static const LsField node_fields[] = {
   { "gpus", LS_FIELD_UINT, SPEC (gpus_per_node), .min = 1, .max = 1024,
     .default_text = "required, but of a list those in it", .meaning = GPUS_MEANING },
   { "segment", LS_FIELD_UINT, SPEC (segment), .min = 1, .max = 1024, .default_text = "nodes are filled",
-    .meaning
-    = "compute trays (cpu.boards) that jobs on several nodes take together; those of whole segments leave the rest of a node free" },
+    .meaning = "compute trays (cpu.boards) that jobs on several nodes take together; those of whole segments "
+               "leave the rest of a node free" },
   { "list", LS_FIELD_OBJECT, 0, .fields = list_fields, .default_text = "none",
     .meaning = "all vertices and links, instead of the keys from here to nvme" },
   { "torus", LS_FIELD_OBJECT, 0, .fields = torus_fields, .default_text = "none",
@@ -203,8 +203,8 @@ const LsField ls_cluster_fields[] = {
     .fields = successor_element, .default_text = "none",
     .meaning = "names of clusters of later accelerators, which `lockstep whatif` tries instead" },
   { "faults", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
-    .meaning
-    = "by name of a link, the share of its capacity that is left, from 0 (failed) to 1, or an object" },
+    .meaning = "by name of a link, the share of its capacity that is left, from 0 (failed) to 1, or an "
+               "object" },
   { NULL },
 };
 

@@ -13,7 +13,8 @@ extern const LsField ls_link_fields[]; /* of an LsLinkSpec */
 /* By name or path; what ends in ".xml" is a topology file of NCCL. On success the caller clears *ret_spec; on
  * failure it is untouched and diags says why (LS_ERROR_INPUT). */
 bool ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags);
-/* The link of which "node.nics.link" or a key inside it, "node.nics.link.bandwidth", speaks; NULL: of none. */
+/* The link of which "node.nics.link" or a key inside it, "node.nics.link.bandwidth", speaks; NULL: of
+ * none. */
 const LsLinkSpec *ls_cluster_link_at (const LsClusterSpec *spec, const char *path);
 bool ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diags);
 

@@ -65,8 +65,8 @@ const LsField ls_fabric_fields[] = {
   { "seed", LS_FIELD_UINT, offsetof (LsClusterSpec, seed), .max = UINT32_MAX, .default_text = "0",
     .meaning = "of the hash of `ecmp`" },
   { "pxn", LS_FIELD_BOOL, offsetof (LsClusterSpec, pxn), .default_text = "true",
-    .meaning
-    = "with rails, what goes to another rail is sent over NVLink to the GPU whose NIC is there, and rings keep to rails; NCCL before 2.12 has none" },
+    .meaning = "with rails, what goes to another rail is sent over NVLink to the GPU whose NIC is there, and "
+               "rings keep to rails; NCCL before 2.12 has none" },
   { "nodes_per_leaf", LS_FIELD_UINT, offsetof (LsClusterSpec, nodes_per_leaf), .min = 1, .max = 1 << 20,
     .default_text = "required but of a list", .meaning = "nodes that one leaf of a rail serves" },
   { "oversubscription", LS_FIELD_DOUBLE, offsetof (LsClusterSpec, oversubscription), .min = 1, .max = 1e6,

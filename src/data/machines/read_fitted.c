@@ -17,8 +17,8 @@ static const LsField left_out_fields[] = {
   { "file", LS_FIELD_STRING, SPEC (fitted.runs.file), .required = true, .meaning = "where they were read" },
   { "low", LS_FIELD_DOUBLE, SPEC (fitted.runs.low), .above = true, .max = 1000,
     .default_text = "none: too few runs",
-    .meaning
-    = "measured step over that predicted by a fit to the other runs: where the interval begins (`src/analysis/own_runs.h`)" },
+    .meaning = "measured step over that predicted by a fit to the other runs: where the interval begins "
+               "(`src/analysis/own_runs.h`)" },
   { "high", LS_FIELD_DOUBLE, SPEC (fitted.runs.high), .above = true, .max = 1000,
     .default_text = "none: too few runs", .meaning = "where it ends" },
   { "architecture", LS_FIELD_STRING, SPEC (fitted.runs.architecture), .default_text = "not known",

@@ -30,14 +30,14 @@ const LsField ls_gpu_fields[] = {
     .max = 1, .meaning = "share of it that kernels together can reach" },
   { "power_limited", LS_FIELD_FLOPS, offsetof (LsGpu, power_limited_flops), .above = true,
     .default_text = "no limit",
-    .meaning
-    = "16-bit rate that long matrix products keep under a power limit below that of the calibration" },
+    .meaning = "16-bit rate that long matrix products keep under a power limit below that of the "
+               "calibration" },
   { "clock_spread", LS_FIELD_DOUBLE, offsetof (LsGpu, clock_spread), .max = 0.2, .default_text = "0",
-    .meaning
-    = "standard deviation of the rate of matrix products among such chips: a job waits for its slowest" },
+    .meaning = "standard deviation of the rate of matrix products among such chips: a job waits for its "
+               "slowest" },
   { "persistent_gemms", LS_FIELD_BOOL, offsetof (LsGpu, persistent_gemms), .default_text = "false",
-    .meaning
-    = "GEMMs launch a block for each SM: what finds none beside communication runs in a second wave" },
+    .meaning = "GEMMs launch a block for each SM: what finds none beside communication runs in a second "
+               "wave" },
   { "mxfp8", LS_FIELD_BOOL, offsetof (LsGpu, has_mxfp8), .default_text = "false",
     .meaning = "its matrix units take fp8 with a scale for each 32 values (fp8_recipe mxfp8)" },
   { "hbm_size", LS_FIELD_BYTES, offsetof (LsGpu, hbm_bytes), .required = true, .above = true,
@@ -57,8 +57,8 @@ const LsField ls_gpu_fields[] = {
   { "nccl", LS_FIELD_STRING, offsetof (LsGpu, nccl), .default_text = "nccl- and calibration, or else name",
     .meaning = "name of a file in topologies/calib" },
   { "access", LS_FIELD_STRING, offsetof (LsGpu, access), .default_text = "the bandwidth",
-    .meaning
-    = "name of a file in topologies/calib: rates of kernels by how they touch memory, for kernels as launched" },
+    .meaning = "name of a file in topologies/calib: rates of kernels by how they touch memory, for kernels "
+               "as launched" },
   { NULL },
 };
 

@@ -56,13 +56,13 @@ const LsField ls_nccl_fields[] = {
   LS_FIELDS_HEADER (LsNccl),
   { "measured_on", LS_FIELD_OBJECT, 0, .fields = links_fields,
     .default_text = "any: the rates hold as they stand",
-    .meaning
-    = "the links on which the rates and latencies were measured: on a cluster with other links they follow these" },
+    .meaning = "the links on which the rates and latencies were measured: on a cluster with other links they "
+               "follow these" },
   { "generation", LS_FIELD_STRING, offsetof (File, generation), .default_text = "`\"" USUAL_GENERATION "\"`",
     .meaning = "name of a file in topologies/nccl: whose tables NCCL's tuner uses" },
   { "nvlink", LS_FIELD_RATE, offsetof (LsNccl, nvlink), .default_text = "0GB/s",
-    .meaning
-    = "what NCCL counts for the NVLinks of a GPU; 0GB/s: no tuner, the fastest algorithm runs, with Simple" },
+    .meaning = "what NCCL counts for the NVLinks of a GPU; 0GB/s: no tuner, the fastest algorithm runs, with "
+               "Simple" },
   CHANNELS (channels_ring, "of ring collectives inside a node"),
   CHANNELS (channels_net, "of ring collectives across nodes, for each NIC that a node uses"),
   { "channels_nvls", LS_FIELD_UINT, offsetof (LsNccl, channels_nvls), .required = true, .max = 1024,
@@ -87,15 +87,15 @@ const LsField ls_nccl_fields[] = {
   { "handshake_hop", LS_FIELD_TIME, offsetof (LsNccl, handshake_hop), .default_text = "0us",
     .max = (double) LS_S, .meaning = "part for each step inside a node with the protocol Simple" },
   { "ramp_bytes", LS_FIELD_BYTES_DOUBLE, offsetof (LsNccl, ramp_bytes), .required = true,
-    .meaning
-    = "a message of W bytes on the wire costs W ramp / (W + ramp) bytes more of the bus's time; across nodes times the share of a node's channels" },
+    .meaning = "a message of W bytes on the wire costs W ramp / (W + ramp) bytes more of the bus's time; "
+               "across nodes times the share of a node's channels" },
   NUMBER (drain, 16, "time of the last step of a ring over that of one that also sends"),
   { "self_copy", LS_FIELD_DOUBLE, offsetof (LsNccl, self_copy), .default_text = "0", .max = 16,
     .meaning = "all-to-all: time of what a member copies to itself over that of a message" },
   NUMBER (sm_share_per_channel, 1, "SMs held by one channel / SMs of the GPU"),
   { "stall_per_byte", LS_FIELD_DOUBLE, offsetof (LsNccl, stall_per_byte), .default_text = "0", .max = 16,
-    .meaning
-    = "a compute-bound kernel beside moving data stands still while the HBM could move this many bytes per byte of the array" },
+    .meaning = "a compute-bound kernel beside moving data stands still while the HBM could move this many "
+               "bytes per byte of the array" },
   NUMBER (hbm_per_wire_all_reduce, 16, "HBM bytes for each byte on the wire, all-reduce"),
   NUMBER (hbm_per_wire_all_gather, 16, "all-gather"),
   NUMBER (hbm_per_wire_reduce_scatter, 16, "reduce-scatter"),

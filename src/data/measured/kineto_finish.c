@@ -62,13 +62,13 @@ note_overlaps (LsKineto *k)
   }
   g_autofree char *name = first ? kineto_short_name (first->name) : NULL;
   if (first)
-    g_ptr_array_add (
-        k->notes,
-        g_strdup_printf (
-            "%s: %u kernel%s overlap%s another one of the same stream, the first is record %u \"%s\" on "
-            "stream %d, under record %u: a merge of several traces, or kernels that start early on purpose",
-            k->path, n, n > 1 ? "s" : "", n > 1 ? "" : "s", first->record, name, first->stream,
-            under->record));
+    g_ptr_array_add (k->notes,
+                     g_strdup_printf ("%s: %u kernel%s overlap%s another one of the same stream, the first "
+                                      "is record %u \"%s\" on "
+                                      "stream %d, under record %u: a merge of several traces, or kernels "
+                                      "that start early on purpose",
+                                      k->path, n, n > 1 ? "s" : "", n > 1 ? "" : "s", first->record, name,
+                                      first->stream, under->record));
 }
 
 static void
@@ -78,12 +78,11 @@ note_streamless (LsKineto *k)
   for (guint i = 0; i < k->ops->len; i++)
     n += g_array_index (k->ops, LsKinetoOp, i).stream < 0;
   if (n > 0)
-    g_ptr_array_add (
-        k->notes,
-        g_strdup_printf (
-            "%s: %u of %u kernels and copies do not say their \"stream\", as PyTorch's do: whether they overlap is "
-            "not checked",
-            k->path, n, k->ops->len));
+    g_ptr_array_add (k->notes,
+                     g_strdup_printf ("%s: %u of %u kernels and copies do not say their \"stream\", as "
+                                      "PyTorch's do: whether they overlap is "
+                                      "not checked",
+                                      k->path, n, k->ops->len));
 }
 
 static void
@@ -93,12 +92,11 @@ note_unlinked (LsKineto *k)
   for (guint i = 0; i < k->ops->len; i++)
     n += g_array_index (k->ops, LsKinetoOp, i).launch == LS_KINETO_NONE;
   if (n > 0)
-    g_ptr_array_add (
-        k->notes,
-        g_strdup_printf (
-            "%s: %u of %u kernels and copies have no launch by the host in the trace (\"correlation\" of a "
-            "cuda_runtime event): waiting for the host shows as gaps of the device",
-            k->path, n, k->ops->len));
+    g_ptr_array_add (k->notes,
+                     g_strdup_printf ("%s: %u of %u kernels and copies have no launch by the host in the "
+                                      "trace (\"correlation\" of a "
+                                      "cuda_runtime event): waiting for the host shows as gaps of the device",
+                                      k->path, n, k->ops->len));
 }
 
 static bool

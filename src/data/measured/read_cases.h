@@ -15,7 +15,8 @@
  *   allocated_gib  optional: what PyTorch had allocated at most on the fullest rank, measured
  *     (torch.cuda.max_memory_allocated: without NCCL, the CUDA context and fragmentation)
  *   split, source, caveat  optional
- *   family  optional: rows that are scored together; else the name of its table, where the software knows it, or of the software
+ *   family  optional: rows that are scored together; else the name of its table, where the software knows
+ *     it, or of the software
  *   any other key of a strategy or a model, optional (moe_ffn: expert_ffn); with experts ffn may be empty
  * The limits of a cell are those of the same key in a model or strategy file. A knob whose column is
  * optional, and those of recompute, schedule, dp_kind, dp_overlap, tp_overlap, p2p, attention, grad_dtype,
@@ -56,8 +57,9 @@ typedef struct {
   GHashTable *said;    /* keys of the strategy of which it has a value (char *, static) */
   double measured_s;
   double allocated_gib; /* 0: not measured */
-  char *
-      wrong; /* what cannot be read of the row, "dtype: expected ...", which then says nothing but its id; NULL: it is whole */
+  /* what cannot be read of the row, "dtype: expected ...", which then says nothing but its id; NULL: it is
+   * whole */
+  char *wrong;
 } LsCase;
 
 /* Reads all rows; NULL, with located diagnostics, if any cell is wrong or there is no

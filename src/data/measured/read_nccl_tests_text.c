@@ -62,9 +62,9 @@ static void
 read_titles (Reader *r, const GPtrArray *words)
 {
   if (r->n_values > 0) {
-    complain (
-        r,
-        "a second title line: where the run that it belongs to begins is not said; expected its first lines (\"# nThread ...\")");
+    complain (r,
+              "a second title line: where the run that it belongs to begins is not said; expected its first "
+              "lines (\"# nThread ...\")");
     return;
   }
   guint time = find (words, "time", 1), wrong = find (words, "#wrong", time);
@@ -86,9 +86,9 @@ static void
 read_device (Reader *r, const GPtrArray *words)
 {
   if (r->t->rows->len > 0) {
-    complain (
-        r,
-        "devices of another run: where it begins is not said; expected its first lines (\"# nThread ...\")");
+    complain (r,
+              "devices of another run: where it begins is not said; expected its first lines (\"# nThread "
+              "...\")");
     return;
   }
   guint on = find (words, "on", 0), device = find (words, "device", on), group = find (words, "Group", 0);
@@ -178,9 +178,9 @@ read_row (Reader *r)
 {
   g_autoptr (GPtrArray) words = words_of (r->line);
   if (r->is_over) {
-    complain (
-        r,
-        "figures after the end of the run: lines of several runs are mixed, or the first ones of the next are missing");
+    complain (r,
+              "figures after the end of the run: lines of several runs are mixed, or the first ones of the "
+              "next are missing");
     return;
   }
   if (r->n_values == 0) {

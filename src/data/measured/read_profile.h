@@ -44,8 +44,8 @@ typedef struct {
   double events_s;            /* what two events cost; taken off isolated times   */
   GArray *kernels;            /* LsTimedKernel, on a cool GPU                     */
   GArray *sustained;          /* LsTimedKernel, on a hot one                      */
-  GArray *
-      facts; /* LsProfileFact, of the groups `host`, `copies`, `slowdown` and `context`; counted as passed over too */
+  /* LsProfileFact, of the groups `host`, `copies`, `slowdown` and `context`; counted as passed over too */
+  GArray *facts;
   LsJsonDoc *doc; /* one of these two, to say where a row stands      */
   LsCsv *csv;
 } LsProfile;

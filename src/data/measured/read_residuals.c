@@ -46,8 +46,8 @@ static const LsField stretch_fields[] = {
     .meaning = "how many times as wide its interval then is" },
   { "reach", LS_FIELD_DOUBLE, offsetof (LsStretch, reach), .min = 0, .max = 100,
     .default_text = "0: of a word",
-    .meaning
-    = "of a figure: how far beyond those of the runs it holds; ln of the ratio, of shares their difference" },
+    .meaning = "of a figure: how far beyond those of the runs it holds; ln of the ratio, of shares their "
+               "difference" },
   { "n", LS_FIELD_UINT, offsetof (LsStretch, n), .required = true, .min = 2,
     .meaning = "words or figures of runs that were left out in turn to find it" },
   { NULL },
@@ -57,9 +57,9 @@ static const LsField group_fields[] = {
   TEXT (source, "paper or benchmark; all sources count alike"),
   TEXT (family, "which of its runs"),
   TEXT (architecture, "of their GPUs: name of a file in topologies/nccl, or tpu"),
-  TEXT (
-      software,
-      "whose training loop ran them (runs_like of a file of software); jobs are compared with runs of the same"),
+  TEXT (software,
+        "whose training loop ran them (runs_like of a file of software); jobs are compared with runs of the "
+        "same"),
   { "n", LS_FIELD_UINT, offsetof (LsResidualGroup, n), .required = true, .min = 1, .meaning = "runs" },
   { "lowest_mfu", LS_FIELD_DOUBLE, offsetof (LsResidualGroup, lowest_mfu), .required = true, .min = 1e-4,
     .max = 1, .meaning = "the lowest MFU that was predicted for one of them" },

@@ -261,13 +261,16 @@ static const struct {
   const char *mark, *hint;
 } lookalikes[] = {
   { "-model-parallel-size",
-    "this looks like arguments of Megatron-LM: give them as --tp, --pp, --cp, --ep, --micro-batch and --global-batch, or as a "
+    "this looks like arguments of Megatron-LM: give them as --tp, --pp, --cp, --ep, --micro-batch and "
+    "--global-batch, or as a "
     "strategy in JSON (the manual: formats/strategy.md)" },
   { "[parallelism]",
-    "this looks like TOML of torchtitan: give its degrees as --tp, --pp, --cp, --ep and --dp-kind fsdp2, or as a strategy in JSON "
+    "this looks like TOML of torchtitan: give its degrees as --tp, --pp, --cp, --ep and --dp-kind fsdp2, or "
+    "as a strategy in JSON "
     "(the manual: formats/strategy.md)" },
   { "[training]",
-    "this looks like TOML of torchtitan: give its degrees as --tp, --pp, --cp, --ep and --dp-kind fsdp2, or as a strategy in JSON "
+    "this looks like TOML of torchtitan: give its degrees as --tp, --pp, --cp, --ep and --dp-kind fsdp2, or "
+    "as a strategy in JSON "
     "(the manual: formats/strategy.md)" },
   { "#!/", "this looks like a script; expected JSON" },
 };

@@ -253,17 +253,16 @@ static const LsField op_fields[] = {
         .meaning = "in-order queue that it runs on"),
   ENUM (TraceOp, "tag", tag, tags, .default_text = "of a kernel F, else sync",
         .meaning = "what it is for; I input gradient, W weight gradient, B both"),
-  ENUM (
-      TraceOp, "host", host, host_costs, .default_text = "by op",
-      .meaning
-      = "what issuing it costs: --host-launch, --host-comm, nothing, --host-sync, --host-view, --host-batch"),
+  ENUM (TraceOp, "host", host, host_costs, .default_text = "by op",
+        .meaning = "what issuing it costs: --host-launch, --host-comm, nothing, --host-sync, --host-view, "
+                   "--host-batch"),
   INDEX (TraceOp, "kernel", kernel, UINT32_MAX - 1, .default_text = "none",
          .meaning = "of a kernel: index into `kernels`"),
   { "recorded", LS_FIELD_TIME, offsetof (TraceOp, recorded), .max = MAX_TIME,
     .default_text = "costed from the shape", .meaning = "of a kernel, copy or host-delay: how long it took" },
   INDEX (TraceOp, "repeat", repeat, LS_TRACE_MAX_REPEAT, .min = 1, .default_text = "1",
-         .meaning
-         = "of a kernel or host-delay: so many alike, one behind the other; issuing each costs the host"),
+         .meaning = "of a kernel or host-delay: so many alike, one behind the other; issuing each costs the "
+                    "host"),
   ENUM (TraceOp, "slot", slot, comm_slots, .default_text = "none",
         .meaning = "of a collective: on which communicator of the rank"),
   ENUM (TraceOp, "coll", coll, colls, .default_text = "none", .meaning = "of a collective: which"),
@@ -277,10 +276,9 @@ static const LsField op_fields[] = {
          .meaning = "of a collective: the whole array, as nccl-tests counts; of a copy"),
   ENUM (TraceOp, "dtype", dtype, dtypes, .default_text = "the kernel's, or fp32",
         .meaning = "of the numbers"),
-  INDEX (
-      TraceOp, "root", root, UINT32_MAX - 1, .default_text = "0",
-      .meaning
-      = "of a broadcast, reduce, gather or scatter: the member in whose hands it starts or ends, by its place in the communicator"),
+  INDEX (TraceOp, "root", root, UINT32_MAX - 1, .default_text = "0",
+         .meaning = "of a broadcast, reduce, gather or scatter: the member in whose hands it starts or ends, "
+                    "by its place in the communicator"),
   ENUM (TraceOp, "direction", direction, directions, .default_text = "to-device", .meaning = "of a copy"),
   INDEX (TraceOp, "layer", layer, MAX_INDEX_16, .default_text = "none", .meaning = "within the chunk"),
   INDEX (TraceOp, "unit", unit, MAX_INDEX_16, .default_text = "none", .meaning = "gradient bucket"),

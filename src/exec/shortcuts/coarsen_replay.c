@@ -1,4 +1,5 @@
-/* exec/shortcuts/coarsen_replay.c — a frame in one piece: what it was recorded to do, from another time on. */
+/* exec/shortcuts/coarsen_replay.c — a frame in one piece: what it was recorded to do, from another time
+ * on. */
 #include "exec/shortcuts/coarsen.h"
 
 typedef struct {

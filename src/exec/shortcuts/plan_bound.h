@@ -19,9 +19,9 @@
  *        time of c: those that mind it least come first
  *
  * Proof. A stream runs one op at a time, and a GPU one kernel; nothing is faster than alone (core/maxmin.h:
- * sharing only slows; exec/kernel_run.c), so what is in a step, and comes round every step, takes at least its
- * sum. On the compute stream T = W + loss + idle, loss and idle being what they are. (1) idle >= I. Let L be
- * the longest path through a segment between its compute ops; idle is L less the kernels. As one of these
+ * sharing only slows; exec/kernel_run.c), so what is in a step, and comes round every step, takes at least
+ * its sum. On the compute stream T = W + loss + idle, loss and idle being what they are. (1) idle >= I. Let L
+ * be the longest path through a segment between its compute ops; idle is L less the kernels. As one of these
  * gets longer L grows by as much or not at all, so idle does not grow: I is computed with all of them as long
  * as the SMs that are left make them, and all else alone. One that the HBM makes longer still takes no more
  * off idle than it adds to the loss, and to what lies beside kernels. (2) While a collective moves, the
@@ -37,7 +37,8 @@
  * Deviations. It is of steps in the long run: one of ranks that share nothing may end early behind a first
  * one that ended late on another rank. What launching costs the host and who shares what link count as
  * nothing; but for the chain sends and receives, waits for events of other segments, host syncs and latencies
- * beside kernels do too; in the chain loss does. With --network step collectives and messages do everywhere. */
+ * beside kernels do too; in the chain loss does. With --network step collectives and messages do
+ * everywhere. */
 #ifndef LS_EXEC_SHORTCUTS_PLAN_BOUND_H
 #define LS_EXEC_SHORTCUTS_PLAN_BOUND_H
 

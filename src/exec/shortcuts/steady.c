@@ -8,7 +8,8 @@
  * on. A rank at its quiescent point at t_r is the same rank as at t_r of any other step, but for the time. If
  *
  *     (1) every rank comes to its quiescent point with nothing in progress,
- *     (2) no communication of any rank, nor its step before, ends later than the first rank is there: max_r c_r <= min_r t_r,
+ *     (2) no communication of any rank, nor its step before, ends later than the first rank is there:
+ *         max_r c_r <= min_r t_r,
  *
  * what follows depends on the differences t_r - t_0 alone; by (2) no data are on the way, no call or transfer
  * has one partner on this side and one on the other, and nobody waits for the end of the step before

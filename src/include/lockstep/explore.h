@@ -119,7 +119,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSweep, ls_sweep_free)
 LS_PUBLIC gboolean ls_sweep_set (LsSweep *sweep, const char *key, const char *value, GError **error);
 /* Replaces all knobs of the strategy that no axis sets; errors as of ls_job_load_strategy(). */
 LS_PUBLIC gboolean ls_sweep_load_strategy (LsSweep *sweep, const char *name_or_path, GError **error);
-/* Ranges of axes from a file (the manual: formats/ranges.md); what is set later overrides it. LS_ERROR_INPUT. */
+/* Ranges of axes from a file (the manual: formats/ranges.md); what is set later overrides it.
+ * LS_ERROR_INPUT. */
 LS_PUBLIC gboolean ls_sweep_load_ranges (LsSweep *sweep, const char *path, GError **error);
 /* Also finds what nothing beats in time, memory and cost together. */
 LS_PUBLIC void ls_sweep_set_pareto (LsSweep *sweep, gboolean is_wanted);
@@ -234,7 +235,8 @@ LS_PUBLIC gboolean ls_check_spans (const char *path_measured, const char *path_p
 
 /* kind: "models", "clusters", "gpus", "strategies", "software", "traces", "schedules", or NULL for all.
  * LS_ERROR_USAGE for another one. */
-/* The word of a NULL-terminated list that was probably meant by what was typed; NULL: none is near. Borrowed. */
+/* The word of a NULL-terminated list that was probably meant by what was typed; NULL: none is near.
+ * Borrowed. */
 LS_PUBLIC const char *ls_nearest_word (const char *typed, const char *const *words);
 
 LS_PUBLIC char *ls_list_text (const char *kind, GError **error);

@@ -21,7 +21,8 @@ append_part (Chunk *c, uint16_t layer, guint from)
   }
 }
 
-/* Dense, or with a mixture of experts; in capitals with products in bf16 where others are in a scaled format. */
+/* Dense, or with a mixture of experts; in capitals with products in bf16 where others are in a scaled
+ * format. */
 static char
 layer_kind (const Lower *l, uint32_t layer)
 {

@@ -17,8 +17,9 @@
  *            its output is kept. Products in fp8 are other ops, of which none is kept.
  *            dots: each layer runs again but for the outputs of its matrix products (JAX's policy
  *            dots_with_no_batch_dims_saveable, praxis' SAVE_DOT_WITH_NO_BATCH_DIM, MaxText's minimal): those
- *            of attention have a batch, so attention runs again, fused or not. Products are kept whatever their
- *            format, and XLA drops what nobody needs. dots-flash: attention is kept too (MaxText's minimal_flash).
+ *            of attention have a batch, so attention runs again, fused or not. Products are kept whatever
+ *            their format, and XLA drops what nobody needs. dots-flash: attention is kept too (MaxText's
+ *            minimal_flash).
  *
  * Early stop: torch.utils.checkpoint without reentrance stops a layer that runs again, or a group, once the
  * last tensor that the backward needs is there (its default since PyTorch 2.1, pytorch/pytorch#96866): the

@@ -8,8 +8,10 @@
  *     rate'    = rate * link' / link
  *     latency' = latency + (way' - way)
  *
- *     inside a node   way = 2 NVLinks (GPU, switch, GPU); rates: nvlink, ring_bus_intra, nvls_bus, p2p_intra
- *     across nodes    way = 4 PCIe + 2 NIC links (GPU, switch, NIC, leaf and back); rates: ring_bus_per_nic, p2p_inter
+ *     inside a node   way = 2 NVLinks (GPU, switch, GPU);
+ *                     rates: nvlink, ring_bus_intra, nvls_bus, p2p_intra
+ *     across nodes    way = 4 PCIe + 2 NIC links (GPU, switch, NIC, leaf and back);
+ *                     rates: ring_bus_per_nic, p2p_inter
  *
  * Without GPUDirect data go down to the memory of the CPU and up again at both ends: 2 PCIe + 2 memory links
  * more at each.

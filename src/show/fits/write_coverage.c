@@ -67,10 +67,10 @@ void
 ls_coverage_to_text (const LsCoverage *c, GString *out)
 {
   LsTextTable t;
-  g_string_append_printf (
-      out,
-      "\nIntervals of %.0f %%, of each source by what the others measured; unlike: none, for want of a run like it\n",
-      100 * c->level);
+  g_string_append_printf (out,
+                          "\nIntervals of %.0f %%, of each source by what the others measured; unlike: none, "
+                          "for want of a run like it\n",
+                          100 * c->level);
   begin_table (&t, "source");
   for (guint i = 0; i < c->n_sources; i++)
     add_line (&t, &c->sources[i]);
@@ -79,9 +79,9 @@ ls_coverage_to_text (const LsCoverage *c, GString *out)
   ls_text_table_print (&t, 0, out);
   if (c->n_left_out == 0)
     return;
-  g_string_append (
-      out,
-      "\nThe same of all runs that have something in common, by the runs without; each source counts once\n");
+  g_string_append (out,
+                   "\nThe same of all runs that have something in common, by the runs without; each source "
+                   "counts once\n");
   begin_table (&t, "left out");
   for (guint i = 0; i < c->n_left_out; i++)
     add_line (&t, &c->left_out[i]);

@@ -96,9 +96,9 @@ append_changes (GString *out, const LsFitReport *r)
 {
   static const char *const head[] = { "entry", "coefficient", "before", "now", "std error", "" };
   if (!r->base) {
-    g_string_append (
-        out,
-        "the accelerator has no calibration to start from: what is not below runs at its physical limits\n\n");
+    g_string_append (out,
+                     "the accelerator has no calibration to start from: what is not below runs at its "
+                     "physical limits\n\n");
     return;
   }
   LsTextTable t;

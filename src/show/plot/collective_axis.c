@@ -70,14 +70,14 @@ write_boundary (FILE *out, const LsCollectiveTable *t, const char *what, double 
 {
   if (n_gpus < exp2 (first) || n_gpus >= exp2 (last))
     return;
-  fprintf (
-      out,
-      "set arrow from %.1f, graph 0 to %.1f, graph 1 nohead back linewidth 1 dashtype (6,4) linecolor rgb '#999999'\n",
-      n_gpus, n_gpus);
-  fprintf (
-      out,
-      "set label '%s: %.0f %s' at %.1f, graph 1 offset 0, character 0.6 center noenhanced textcolor rgb '#555555'\n",
-      what, n_gpus, t->chips, n_gpus);
+  fprintf (out,
+           "set arrow from %.1f, graph 0 to %.1f, graph 1 nohead back linewidth 1 dashtype (6,4) linecolor "
+           "rgb '#999999'\n",
+           n_gpus, n_gpus);
+  fprintf (out,
+           "set label '%s: %.0f %s' at %.1f, graph 1 offset 0, character 0.6 center noenhanced textcolor rgb "
+           "'#555555'\n",
+           what, n_gpus, t->chips, n_gpus);
 }
 
 void

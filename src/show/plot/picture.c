@@ -132,6 +132,17 @@ ls_picture_write_data_name (const LsPicture *p, FILE *out)
 }
 
 void
+ls_picture_write_margins (FILE *out, double left, double right, double top, double bottom)
+{
+  fprintf (out,
+           "set lmargin at screen %.6f\n"
+           "set rmargin at screen %.6f\n"
+           "set tmargin at screen %.6f\n"
+           "set bmargin at screen %.6f\n",
+           left, right, top, bottom);
+}
+
+void
 ls_picture_write_terminal (const LsPicture *p, FILE *out, int width, int height, const char *svg_fonts,
                            const char *png_fonts)
 {

@@ -37,4 +37,7 @@ void ls_picture_write_data_name (const LsPicture *p, FILE *out);
 void ls_picture_write_terminal (const LsPicture *p, FILE *out, int width, int height, const char *svg_fonts,
                                 const char *png_fonts);
 
+/* In the script: where the axes of a panel lie, as shares of the picture from its left and its bottom. */
+void ls_picture_write_margins (FILE *out, double left, double right, double top, double bottom);
+
 #endif

@@ -113,12 +113,13 @@ write_panel (FILE *out, const Plot *p, guint panel)
   write_xtics (out, p, panel);
   for (guint i = 0; i < p->b->panels[panel]->len; i++) {
     const LsBubbleCurve *c = curve_at (p, panel, i);
-    fprintf (
-        out,
-        "%sdata index '%s_%u' using 1:2 with linespoints linewidth %u pointtype %u pointsize 0.8 linecolor rgb 0x%06x "
-        "dashtype %u title '%s'",
-        i == 0 ? "plot " : ", \\\n  ", c->schedule, panel, 2 + 3 * n_above (p, panel, i), 4 + c->line % 10,
-        colors[c->line % G_N_ELEMENTS (colors)], 1 + c->line / (guint) G_N_ELEMENTS (colors), c->schedule);
+    fprintf (out,
+             "%sdata index '%s_%u' using 1:2 with linespoints linewidth %u pointtype %u pointsize 0.8 "
+             "linecolor rgb 0x%06x "
+             "dashtype %u title '%s'",
+             i == 0 ? "plot " : ", \\\n  ", c->schedule, panel, 2 + 3 * n_above (p, panel, i),
+             4 + c->line % 10, colors[c->line % G_N_ELEMENTS (colors)],
+             1 + c->line / (guint) G_N_ELEMENTS (colors), c->schedule);
   }
   fputs ("\nunset label 3\nunset key\n", out);
 }
@@ -133,15 +134,16 @@ write_script (FILE *out, void *data, GError **error)
   g_autofree char *title = ls_gnuplot_quote (p->b->title);
   fprintf (out, "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", title,
            (double) LEFT / WIDTH, 1 - 28.0 / HEIGHT);
-  fprintf (
-      out,
-      "set tmargin at screen %.6f\nset bmargin at screen %.6f\n"
-      "set logscale x 2\nset yrange [0:100]\nset ytics out nomirror\nset border 3 linecolor rgb '#555555'\n"
-      "set grid ytics linetype 1 linecolor rgb '#e6e6e6' linewidth 1\n"
-      "set key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 2 spacing 1.2 noenhanced\n"
-      "set multiplot\n",
-      1 - (double) TOP / HEIGHT, (double) BOTTOM / HEIGHT,
-      (double) (LEFT + 2 * PANEL_WIDTH + GAP + 20) / WIDTH, 1 - (TOP - 10.0) / HEIGHT);
+  fprintf (out,
+           "set tmargin at screen %.6f\nset bmargin at screen %.6f\n"
+           "set logscale x 2\nset yrange [0:100]\nset ytics out nomirror\nset border 3 linecolor rgb "
+           "'#555555'\n"
+           "set grid ytics linetype 1 linecolor rgb '#e6e6e6' linewidth 1\n"
+           "set key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 2 "
+           "spacing 1.2 noenhanced\n"
+           "set multiplot\n",
+           1 - (double) TOP / HEIGHT, (double) BOTTOM / HEIGHT,
+           (double) (LEFT + 2 * PANEL_WIDTH + GAP + 20) / WIDTH, 1 - (TOP - 10.0) / HEIGHT);
   for (guint panel = 0; panel < 2; panel++)
     if (p->b->panels[panel]->len > 0)
       write_panel (out, p, panel);

@@ -72,19 +72,17 @@ write_axes (FILE *out, const Plot *p)
   char lo[G_ASCII_DTOSTR_BUF_SIZE], hi[G_ASCII_DTOSTR_BUF_SIZE];
   g_ascii_formatd (lo, sizeof lo, "%.6g", p->lo);
   g_ascii_formatd (hi, sizeof hi, "%.6g", p->hi);
-  fprintf (
-      out,
-      "set lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
-      (double) LEFT / WIDTH, 1 - (double) RIGHT / WIDTH, 1 - (double) TOP / HEIGHT, (double) BOTTOM / HEIGHT);
+  ls_picture_write_margins (out, (double) LEFT / WIDTH, 1 - (double) RIGHT / WIDTH, 1 - (double) TOP / HEIGHT,
+                            (double) BOTTOM / HEIGHT);
   fprintf (out, "set logscale xy\nset xrange [%s:%s]\nset yrange [%s:%s]\n", lo, hi, lo, hi);
   fputs ("set xlabel 'measured time (us)'\nset ylabel 'predicted time (us)' offset 1\n"
          "set format '%g'\nset tics out nomirror\nset border 3 linecolor rgb '#555555'\n"
          "set grid xtics ytics linetype 1 linecolor rgb '#e6e6e6' linewidth 1\n",
          out);
-  fprintf (
-      out,
-      "set key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 1 spacing 1.2 noenhanced\n",
-      1 - (RIGHT - 16.0) / WIDTH, 1 - TOP / (double) HEIGHT);
+  fprintf (out,
+           "set key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 1 "
+           "spacing 1.2 noenhanced\n",
+           1 - (RIGHT - 16.0) / WIDTH, 1 - TOP / (double) HEIGHT);
 }
 
 static void
@@ -99,11 +97,11 @@ write_class (FILE *out, const Plot *p, guint i)
                                               held_out ? "held out" : "fitted",
                                               100 * (held_out ? c->held_out.mape : c->fit.mape));
     g_autofree char *quoted = ls_gnuplot_quote (label);
-    fprintf (
-        out,
-        ", \\\n  data index %u using 1:2 with points pointtype %d pointsize 0.6 linewidth 1 linecolor rgb '#%06x' title %s",
-        2 * i + held_out, ls_series_markers[i % LS_N_SERIES_MARKERS] - (int) held_out,
-        ls_series_colors[i % LS_N_SERIES_COLORS], quoted);
+    fprintf (out,
+             ", \\\n  data index %u using 1:2 with points pointtype %d pointsize 0.6 linewidth 1 linecolor "
+             "rgb '#%06x' title %s",
+             2 * i + held_out, ls_series_markers[i % LS_N_SERIES_MARKERS] - (int) held_out,
+             ls_series_colors[i % LS_N_SERIES_COLORS], quoted);
   }
 }
 
@@ -118,16 +116,16 @@ write_script (FILE *out, void *data, GError **error)
   ls_picture_write_data_name (p->picture, out);
   fprintf (out, "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", quoted_title,
            (double) LEFT / WIDTH, 1 - 26.0 / HEIGHT);
-  fprintf (
-      out,
-      "set label 2 'in the band within 10 %%; open: held out of the fit; in brackets the mean absolute error' at screen %.6f, "
-      "screen %.6f left noenhanced textcolor rgb '#555555'\n",
-      (double) LEFT / WIDTH, 1 - 50.0 / HEIGHT);
+  fprintf (out,
+           "set label 2 'in the band within 10 %%; open: held out of the fit; in brackets the mean absolute "
+           "error' at screen %.6f, "
+           "screen %.6f left noenhanced textcolor rgb '#555555'\n",
+           (double) LEFT / WIDTH, 1 - 50.0 / HEIGHT);
   write_axes (out, p);
-  fprintf (
-      out,
-      "plot '+' using 1:($1 / %g):($1 * %g) with filledcurves linecolor rgb '#d9d9d9' notitle, \\\n  x with lines linewidth 1 linecolor rgb '#888888' notitle",
-      BAND, BAND);
+  fprintf (out,
+           "plot '+' using 1:($1 / %g):($1 * %g) with filledcurves linecolor rgb '#d9d9d9' notitle, \\\n  x "
+           "with lines linewidth 1 linecolor rgb '#888888' notitle",
+           BAND, BAND);
   for (guint i = 0; i < p->r->classes->len; i++)
     write_class (out, p, i);
   fputc ('\n', out);

@@ -289,9 +289,9 @@ note_of (const Plot *p)
   if (p->t->is_scaling)
     return g_strdup_printf ("%s over %s, alone on the network",
                             ls_collective_shows_time (p->t) ? "time" : "bus bandwidth", p->t->chips);
-  return g_strdup (p->t->n_networks > 1
-                       ? "bus bandwidth over size, alone on the network"
-                       : "bus bandwidth over size, alone on the network; points: algorithm and protocol");
+  return g_strdup (p->t->n_networks > 1 ? "bus bandwidth over size, alone on the network"
+                                        : "bus bandwidth over size, alone on the network; points: algorithm "
+                                          "and protocol");
 }
 
 static void
@@ -329,11 +329,8 @@ write_margins (FILE *out, const Plot *p, guint panel)
 {
   int left = LEFT + (int) (panel % p->n_columns) * (p->panel_width + GAP_X);
   int top = TOP + (int) (panel / p->n_columns) * (p->panel_height + GAP_Y);
-  fprintf (
-      out,
-      "set lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
-      (double) left / p->width, (double) (left + p->panel_width) / p->width, 1 - (double) top / p->height,
-      1 - (double) (top + p->panel_height) / p->height);
+  ls_picture_write_margins (out, (double) left / p->width, (double) (left + p->panel_width) / p->width,
+                            1 - (double) top / p->height, 1 - (double) (top + p->panel_height) / p->height);
 }
 
 /* Curve i of the data. */
@@ -349,10 +346,11 @@ write_curve (FILE *out, const Plot *p, guint i)
              "  data index %u using 1:3 with points pointtype %d pointsize 0.7 linecolor rgb '#%06x' notitle",
              i, color, i, marker, color);
   else
-    fprintf (
-        out,
-        "data index %u using 1:2 with %s linewidth %d pointtype %d pointsize %d.%d linecolor rgb '#%06x' notitle",
-        i, has_base (p) ? "points" : "linespoints", 2 + 2 * above, marker, tenths / 10, tenths % 10, color);
+    fprintf (out,
+             "data index %u using 1:2 with %s linewidth %d pointtype %d pointsize %d.%d linecolor rgb "
+             "'#%06x' notitle",
+             i, has_base (p) ? "points" : "linespoints", 2 + 2 * above, marker, tenths / 10, tenths % 10,
+             color);
 }
 
 static void
@@ -389,12 +387,12 @@ write_panel (FILE *out, const Plot *p, guint panel)
 static void
 write_legend (FILE *out, const Plot *p)
 {
-  fprintf (
-      out,
-      "\n# legend\nunset border; unset tics; unset grid; unset xlabel; unset ylabel; unset logscale\n"
-      "set key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 2 spacing 1.25 noenhanced\n"
-      "plot [0:1] [0:1] ",
-      1 - (KEY_WIDTH - 24.0) / p->width, 1 - (TOP - 6.0) / p->height);
+  fprintf (out,
+           "\n# legend\nunset border; unset tics; unset grid; unset xlabel; unset ylabel; unset logscale\n"
+           "set key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 2 "
+           "spacing 1.25 noenhanced\n"
+           "plot [0:1] [0:1] ",
+           1 - (KEY_WIDTH - 24.0) / p->width, 1 - (TOP - 6.0) / p->height);
   for (guint i = 0; i < p->styles->len; i++) {
     g_autofree char *label = ls_gnuplot_quote (g_array_index (p->styles, Style, i).label);
     fprintf (out, "%sNaN with %s linewidth 2 pointtype %d pointsize 0.9 linecolor rgb '#%06x' title %s",

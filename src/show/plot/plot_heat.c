@@ -176,11 +176,9 @@ write_frame (FILE *out, const Plot *p)
            "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n"
            "set label 2 %s at screen %.6f, screen %.6f left noenhanced textcolor rgb '#555555'\n",
            title, 24.0 / p->width, 1 - 26.0 / p->height, note, 24.0 / p->width, 1 - 50.0 / p->height);
-  fprintf (
-      out,
-      "set lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
-      (double) p->left / p->width, (double) (p->left + CELL_WIDTH * (int) p->n[0]) / p->width,
-      1 - (double) TOP / p->height, (double) BOTTOM / p->height);
+  ls_picture_write_margins (out, (double) p->left / p->width,
+                            (double) (p->left + CELL_WIDTH * (int) p->n[0]) / p->width,
+                            1 - (double) TOP / p->height, (double) BOTTOM / p->height);
   fprintf (out, "set xrange [-0.5:%u - 0.5]\nset yrange [-0.5:%u - 0.5]\nset border 0\n", p->n[0], p->n[1]);
   for (int a = 0; a < 2; a++) {
     g_autofree char *name = ls_gnuplot_quote (p->map->names[a]);
@@ -191,10 +189,10 @@ write_frame (FILE *out, const Plot *p)
     }
     fputs (")\n", out);
   }
-  fprintf (
-      out,
-      "set key at screen %.6f, screen %.6f left top Left reverse vertical maxrows 3 samplen 1.6 spacing 1.3 width 2 noenhanced\n",
-      24.0 / p->width, (BOTTOM - 64.0) / p->height);
+  fprintf (out,
+           "set key at screen %.6f, screen %.6f left top Left reverse vertical maxrows 3 samplen 1.6 spacing "
+           "1.3 width 2 noenhanced\n",
+           24.0 / p->width, (BOTTOM - 64.0) / p->height);
 }
 
 /* viridis (N. Smith and S. van der Walt, matplotlib) at 0, 1/8, .. 1: the best is bright. People
@@ -244,25 +242,25 @@ static void
 write_cells (FILE *out, const Plot *p)
 {
   const char *sign = p->map->is_more_better ? "≤" : "≥";
-  g_autofree char *open = g_strdup_printf (
-      has_open (p) ? "title 'best that was simulated; %s: what a bound left out cannot beat this'"
-                   : "title 'best, simulated'",
-      sign);
+  g_autofree char *open = g_strdup_printf (has_open (p) ? "title 'best that was simulated; %s: what a bound "
+                                                          "left out cannot beat this'"
+                                                        : "title 'best, simulated'",
+                                           sign);
   fprintf (out, "plot " BOX ":3 with boxxyerror fillstyle solid noborder fillcolor palette notitle, \\\n", 0);
   fprintf (out, "  keyentry with boxes fillstyle solid noborder fillcolor rgb '#5ec962' %s, \\\n", open);
   fprintf (out,
            "  " BOX " with boxxyerror fillstyle pattern 4 noborder linecolor rgb '#b9cbe0' notitle, \\\n", 1);
   if (has_kind (p, LS_HEAT_BOUND))
-    fprintf (
-        out,
-        "  keyentry with boxes fillstyle pattern 4 border linecolor rgb '#b9cbe0' title 'not simulated: no configuration beats the bound shown', \\\n");
+    fprintf (out,
+             "  keyentry with boxes fillstyle pattern 4 border linecolor rgb '#b9cbe0' title 'not simulated: "
+             "no configuration beats the bound shown', \\\n");
   fprintf (out, "  " BOX " with boxxyerror fillstyle solid noborder linecolor rgb '#e3e3e3' notitle, \\\n",
            2);
   fprintf (out, "  " BOX " with boxxyerror fillstyle solid noborder linecolor rgb '#f3f3f3' notitle, \\\n",
            3);
-  fprintf (
-      out,
-      "  for [k=0:4] data index k using 1:($2 + .16 * ($6 - 1)):4:5 with labels textcolor rgb variable notitle\n");
+  fprintf (out,
+           "  for [k=0:4] data index k using 1:($2 + .16 * ($6 - 1)):4:5 with labels textcolor rgb variable "
+           "notitle\n");
 }
 
 static gboolean
@@ -276,10 +274,10 @@ write_script (FILE *out, void *data, GError **error)
   write_frame (out, p);
   write_palette (out, p);
   guint x = p->best % p->n[0], y = p->best / p->n[0];
-  fprintf (
-      out,
-      "set object 1 rectangle from %u - .485, %u - .47 to %u + .485, %u + .47 front fillstyle empty border linecolor rgb '#cc3311' linewidth 3\n",
-      x, y, x, y);
+  fprintf (out,
+           "set object 1 rectangle from %u - .485, %u - .47 to %u + .485, %u + .47 front fillstyle empty "
+           "border linecolor rgb '#cc3311' linewidth 3\n",
+           x, y, x, y);
   write_cells (out, p);
   return TRUE;
 }

@@ -124,15 +124,16 @@ static void
 write_frame (FILE *out, const Page *p)
 {
   g_autofree char *title = ls_gnuplot_quote (p->plot->title), *note = ls_gnuplot_quote (p->plot->note);
-  fprintf (
-      out,
-      "set label 1 %s at screen 0.055, screen 0.965 left noenhanced font title_font\n"
-      "set label 2 %s at screen 0.055, screen 0.922 left noenhanced textcolor rgb '#555555'\n"
-      "set lmargin at screen 0.055\nset rmargin at screen 0.985\nset tmargin at screen 0.845\nset bmargin at screen 0.095\n"
-      "set xlabel 'time from the start of the step (ms)'\nset ylabel 'GiB'\n"
-      "set border 3 linecolor rgb '#555555'\nset xtics out nomirror\nset ytics out nomirror\n"
-      "set key at screen 0.985, screen 0.88 right center horizontal Left reverse maxrows 1 samplen 1.2\n",
-      title, note);
+  fprintf (out,
+           "set label 1 %s at screen 0.055, screen 0.965 left noenhanced font title_font\n"
+           "set label 2 %s at screen 0.055, screen 0.922 left noenhanced textcolor rgb '#555555'\n"
+           "set lmargin at screen 0.055\nset rmargin at screen 0.985\nset tmargin at screen 0.845\nset "
+           "bmargin at screen 0.095\n"
+           "set xlabel 'time from the start of the step (ms)'\nset ylabel 'GiB'\n"
+           "set border 3 linecolor rgb '#555555'\nset xtics out nomirror\nset ytics out nomirror\n"
+           "set key at screen 0.985, screen 0.88 right center horizontal Left reverse maxrows 1 samplen "
+           "1.2\n",
+           title, note);
   fputs ("set xrange [0:", out);
   write_number (out, (double) p->plot->window / (double) LS_MS, "%.6f");
   fputs ("]\nset yrange [0:", out);
@@ -152,10 +153,10 @@ write_plot (FILE *out, const Page *p)
       continue;
     g_autofree char *name = g_strdelimit (g_strdup (ls_mem_category_name ((LsMemCategory) c)), "_", ' ');
     g_autofree char *below = c == 0 ? g_strdup ("(0)") : g_strdup_printf ("%d", c + 1);
-    fprintf (
-        out,
-        "data using 1:%s:%d with filledcurves fillstyle solid 0.9 noborder fillcolor rgb '%s' title '%s', \\\n  ",
-        below, c + 2, colors[c], name);
+    fprintf (out,
+             "data using 1:%s:%d with filledcurves fillstyle solid 0.9 noborder fillcolor rgb '%s' title "
+             "'%s', \\\n  ",
+             below, c + 2, colors[c], name);
   }
   fputs ("capacity with lines linewidth 2 dashtype 2 linecolor rgb '#222222' title 'capacity'\n", out);
 }

@@ -141,9 +141,9 @@ static gboolean
 write_data (FILE *out, void *data, GError **error)
 {
   const Plot *p = data;
-  fputs (
-      "# GiB, days, cost. Blocks: beaten in all three, the front, those of it that have a name.\n# beaten\n-9 NaN NaN\n",
-      out);
+  fputs ("# GiB, days, cost. Blocks: beaten in all three, the front, those of it that have a name.\n# "
+         "beaten\n-9 NaN NaN\n",
+         out);
   for (guint i = 0; i < p->plot->points->len; i++)
     if (!point_at (p, i)->name) {
       write_point (out, point_at (p, i));
@@ -176,27 +176,24 @@ static void
 write_axes (FILE *out, const Plot *p)
 {
   double margin = is_log (p) ? 0 : fmax (0.06 * (p->max_days - p->min_days), 0.01 * p->max_days);
-  fprintf (
-      out,
-      "set lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
-      (double) LEFT / WIDTH, (double) (LEFT + PANEL_WIDTH) / WIDTH, 1 - (double) TOP / HEIGHT,
-      (double) BOTTOM / HEIGHT);
+  ls_picture_write_margins (out, (double) LEFT / WIDTH, (double) (LEFT + PANEL_WIDTH) / WIDTH,
+                            1 - (double) TOP / HEIGHT, (double) BOTTOM / HEIGHT);
   write_range (out, "x", 0, 1.05 * p->max_gib);
   write_range (out, "y", is_log (p) ? p->min_days / 1.12 : p->min_days - margin,
                is_log (p) ? p->max_days * 1.12 : p->max_days + margin);
   write_range (out, "cb", p->min_cost, p->max_cost > p->min_cost ? p->max_cost : p->max_cost * 1.001);
-  fprintf (
-      out,
-      "%sset xlabel 'memory of the fullest rank (GiB)'\nset ylabel 'time for a trillion tokens (days)'\n"
-      "set format y '%%g'\nset format cb '%s'\nset cblabel '%s%s for a trillion tokens' noenhanced offset 2.4\n"
-      "set tics out nomirror\nset border 3 linecolor rgb '#555555'\n"
-      "set grid xtics ytics linetype 1 linecolor rgb '#e6e6e6' linewidth 1\n",
-      is_log (p) ? "set logscale y\n" : "", p->max_cost >= 1e4 ? "%.0s%c" : "%g",
-      p->plot->is_money ? "$" : p->plot->chip, p->plot->is_money ? "" : " hours");
-  fputs (
-      "set palette defined (0 '#fde725', 1 '#addc30', 2 '#5ec962', 3 '#28ae80', 4 '#21918c', 5 '#2c728e', 6 '#3b528b', 7 '#472d7b', "
-      "8 '#440154') # viridis (N. Smith and S. van der Walt, matplotlib), cheap is bright\n",
-      out);
+  fprintf (out,
+           "%sset xlabel 'memory of the fullest rank (GiB)'\nset ylabel 'time for a trillion tokens (days)'\n"
+           "set format y '%%g'\nset format cb '%s'\nset cblabel '%s%s for a trillion tokens' noenhanced "
+           "offset 2.4\n"
+           "set tics out nomirror\nset border 3 linecolor rgb '#555555'\n"
+           "set grid xtics ytics linetype 1 linecolor rgb '#e6e6e6' linewidth 1\n",
+           is_log (p) ? "set logscale y\n" : "", p->max_cost >= 1e4 ? "%.0s%c" : "%g",
+           p->plot->is_money ? "$" : p->plot->chip, p->plot->is_money ? "" : " hours");
+  fputs ("set palette defined (0 '#fde725', 1 '#addc30', 2 '#5ec962', 3 '#28ae80', 4 '#21918c', 5 '#2c728e', "
+         "6 '#3b528b', 7 '#472d7b', "
+         "8 '#440154') # viridis (N. Smith and S. van der Walt, matplotlib), cheap is bright\n",
+         out);
   fprintf (out, "set colorbox user origin screen %.6f, screen %.6f size screen %.6f, screen %.6f noborder\n",
            (double) (LEFT + PANEL_WIDTH + 16) / WIDTH, (double) BOTTOM / HEIGHT, 14.0 / WIDTH,
            (double) PANEL_HEIGHT / HEIGHT);
@@ -215,13 +212,13 @@ write_name (FILE *out, const LsParetoPlot *plot, const LsParetoPoint *point, gui
            1 - y / HEIGHT);
   fprintf (out, "set label %u %s at screen %.6f, screen %.6f left noenhanced font small_font\n", 11 + 3 * i,
            name, (x + 8) / WIDTH, 1 - y / HEIGHT);
-  fprintf (
-      out,
-      "set label %u '%s days, %s GiB, %s%s%s%s%s%s' at screen %.6f, screen %.6f left noenhanced font small_font textcolor rgb '#777777'\n",
-      12 + 3 * i, g_ascii_formatd (days, sizeof days, "%.1f", point->days),
-      g_ascii_formatd (gib, sizeof gib, "%.1f", point->gib), plot->is_money ? "$" : "", cost,
-      is_thousands ? "k" : "", plot->is_money ? "" : " ", plot->is_money ? "" : plot->chip,
-      plot->is_money ? "" : " hours", (x + 8) / WIDTH, 1 - (y + 15) / HEIGHT);
+  fprintf (out,
+           "set label %u '%s days, %s GiB, %s%s%s%s%s%s' at screen %.6f, screen %.6f left noenhanced font "
+           "small_font textcolor rgb '#777777'\n",
+           12 + 3 * i, g_ascii_formatd (days, sizeof days, "%.1f", point->days),
+           g_ascii_formatd (gib, sizeof gib, "%.1f", point->gib), plot->is_money ? "$" : "", cost,
+           is_thousands ? "k" : "", plot->is_money ? "" : " ", plot->is_money ? "" : plot->chip,
+           plot->is_money ? "" : " hours", (x + 8) / WIDTH, 1 - (y + 15) / HEIGHT);
 }
 
 static void
@@ -241,17 +238,17 @@ write_capacity (FILE *out, const Plot *p)
 {
   char gib[G_ASCII_DTOSTR_BUF_SIZE];
   if (p->is_far)
-    fprintf (
-        out,
-        "set label 3 'capacity: %s GiB' at graph 1, graph 1 right offset 0, -0.8 textcolor rgb '#222222'\n",
-        g_ascii_formatd (gib, sizeof gib, "%.4g", p->plot->capacity_gib));
+    fprintf (out,
+             "set label 3 'capacity: %s GiB' at graph 1, graph 1 right offset 0, -0.8 textcolor rgb "
+             "'#222222'\n",
+             g_ascii_formatd (gib, sizeof gib, "%.4g", p->plot->capacity_gib));
   else {
     g_ascii_formatd (gib, sizeof gib, "%.6g", p->plot->capacity_gib);
-    fprintf (
-        out,
-        "set arrow 1 from %s, graph 0 to %s, graph 1 nohead linewidth 1.5 dashtype 2 linecolor rgb '#222222'\n"
-        "set label 3 'capacity' at %s, graph 1 right offset -0.5, -0.8 textcolor rgb '#222222'\n",
-        gib, gib, gib);
+    fprintf (out,
+             "set arrow 1 from %s, graph 0 to %s, graph 1 nohead linewidth 1.5 dashtype 2 linecolor rgb "
+             "'#222222'\n"
+             "set label 3 'capacity' at %s, graph 1 right offset -0.5, -0.8 textcolor rgb '#222222'\n",
+             gib, gib, gib);
   }
 }
 
@@ -266,17 +263,18 @@ write_script (FILE *out, void *data, GError **error)
   write_axes (out, p);
   write_words (out, p);
   write_capacity (out, p);
-  fprintf (
-      out,
-      "set key at screen %.6f, screen %.6f left center Left reverse horizontal maxrows 1 samplen 1 width 1\n",
-      (double) LEFT / WIDTH, 1 - 72.0 / HEIGHT);
-  fputs (
-      "plot data index 0 using 1:2:3 with points pointtype 7 pointsize 0.5 linecolor palette notitle, \\\n"
-      "  keyentry with points pointtype 7 pointsize 0.5 linecolor rgb '#888888' title 'beaten in time, memory and cost', \\\n"
-      "  data index 1 using 1:2:3 with points pointtype 7 pointsize 1.5 linecolor palette notitle, \\\n"
-      "  data index 1 using 1:2 with points pointtype 6 pointsize 1.5 linewidth 1.5 linecolor rgb '#cc3311' title 'Pareto front', \\\n"
-      "  data index 2 using 1:2:4 with labels offset 0.9, 0.75 notitle\n",
-      out);
+  fprintf (out,
+           "set key at screen %.6f, screen %.6f left center Left reverse horizontal maxrows 1 samplen 1 "
+           "width 1\n",
+           (double) LEFT / WIDTH, 1 - 72.0 / HEIGHT);
+  fputs ("plot data index 0 using 1:2:3 with points pointtype 7 pointsize 0.5 linecolor palette notitle, \\\n"
+         "  keyentry with points pointtype 7 pointsize 0.5 linecolor rgb '#888888' title 'beaten in time, "
+         "memory and cost', \\\n"
+         "  data index 1 using 1:2:3 with points pointtype 7 pointsize 1.5 linecolor palette notitle, \\\n"
+         "  data index 1 using 1:2 with points pointtype 6 pointsize 1.5 linewidth 1.5 linecolor rgb "
+         "'#cc3311' title 'Pareto front', \\\n"
+         "  data index 2 using 1:2:4 with labels offset 0.9, 0.75 notitle\n",
+         out);
   return TRUE;
 }
 

@@ -165,10 +165,10 @@ static gboolean
 write_data (FILE *out, void *data, GError **error)
 {
   const Plot *p = data;
-  fprintf (
-      out,
-      "# %s or global batch, then step time in s, tokens/s, MFU in %%, and these three were scaling ideal. A block is a curve.\n",
-      p->r->chips);
+  fprintf (out,
+           "# %s or global batch, then step time in s, tokens/s, MFU in %%, and these three were scaling "
+           "ideal. A block is a curve.\n",
+           p->r->chips);
   for (guint r = 0, n = 0; r < p->n_rows; r++) {
     const Row *row = &p->rows[r];
     for (guint c = 0; c < row->curves->len; c++) {
@@ -276,22 +276,21 @@ write_panel (FILE *out, const Plot *p, guint r, guint column, guint first)
   static const char *const names[] = { "step time (s)", "tokens/s", "MFU (%)" };
   const Row *row = &p->rows[r];
   int left = LEFT + (int) column * (PANEL_WIDTH + GAP_X), top = TOP + (int) r * (PANEL_HEIGHT + GAP_Y);
-  fprintf (
-      out,
-      "\nset lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
-      (double) left / p->width, (double) (left + PANEL_WIDTH) / p->width, 1 - (double) top / p->height,
-      1 - (double) (top + PANEL_HEIGHT) / p->height);
+  fputc ('\n', out);
+  ls_picture_write_margins (out, (double) left / p->width, (double) (left + PANEL_WIDTH) / p->width,
+                            1 - (double) top / p->height, 1 - (double) (top + PANEL_HEIGHT) / p->height);
   fprintf (out, "set xlabel '%s'\nset ylabel '%s'\n",
            row->over_gpus ? p->r->chips : "global batch (sequences)", names[column]);
   write_xtics (out, row);
   write_yaxis (out, p, row, column);
   for (guint c = 0; c < row->curves->len; c++)
-    fprintf (
-        out,
-        "%sdata index %u using 1:%u with lines linewidth 1 dashtype 2 linecolor rgb '#%06x' notitle, \\\n"
-        "  data index %u using 1:%u with linespoints linewidth 2 pointtype %d pointsize 0.9 linecolor rgb '#%06x' notitle",
-        c > 0 ? ", \\\n  " : "plot ", first + c, column + 5, color_of (row, c), first + c, column + 2,
-        markers[c % G_N_ELEMENTS (markers)], color_of (row, c));
+    fprintf (out,
+             "%sdata index %u using 1:%u with lines linewidth 1 dashtype 2 linecolor rgb '#%06x' notitle, "
+             "\\\n"
+             "  data index %u using 1:%u with linespoints linewidth 2 pointtype %d pointsize 0.9 linecolor "
+             "rgb '#%06x' notitle",
+             c > 0 ? ", \\\n  " : "plot ", first + c, column + 5, color_of (row, c), first + c, column + 2,
+             markers[c % G_N_ELEMENTS (markers)], color_of (row, c));
   fputs ("\nunset label\n", out);
 }
 
@@ -301,18 +300,19 @@ write_legend (FILE *out, const Plot *p, guint r)
 {
   const Row *row = &p->rows[r];
   int top = TOP + (int) r * (PANEL_HEIGHT + GAP_Y);
-  fprintf (
-      out,
-      "\nset key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 2 spacing 1.25 noenhanced\n"
-      "unset border; unset tics; unset grid; unset xlabel; unset ylabel; unset logscale y\nplot [1:2] [1:2] ",
-      1 - (KEY_WIDTH - 16.0) / p->width, 1 - (top - 6.0) / p->height);
+  fprintf (out,
+           "\nset key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 2 "
+           "spacing 1.25 noenhanced\n"
+           "unset border; unset tics; unset grid; unset xlabel; unset ylabel; unset logscale y\nplot [1:2] "
+           "[1:2] ",
+           1 - (KEY_WIDTH - 16.0) / p->width, 1 - (top - 6.0) / p->height);
   for (guint c = 0; c < MIN (row->curves->len, MAX_CURVES); c++)
-    fprintf (
-        out,
-        "%sNaN with linespoints linewidth 2 pointtype %d pointsize 0.9 linecolor rgb '#%06x' title '%s%u%s%s'",
-        c > 0 ? ", \\\n  " : "", markers[c % G_N_ELEMENTS (markers)], color_of (row, c),
-        row->over_gpus ? "batch " : "", g_array_index (row->curves, uint32_t, c), row->over_gpus ? "" : " ",
-        row->over_gpus ? "" : p->r->chips);
+    fprintf (out,
+             "%sNaN with linespoints linewidth 2 pointtype %d pointsize 0.9 linecolor rgb '#%06x' title "
+             "'%s%u%s%s'",
+             c > 0 ? ", \\\n  " : "", markers[c % G_N_ELEMENTS (markers)], color_of (row, c),
+             row->over_gpus ? "batch " : "", g_array_index (row->curves, uint32_t, c),
+             row->over_gpus ? "" : " ", row->over_gpus ? "" : p->r->chips);
   fputs (", \\\n  NaN with lines linewidth 1 dashtype 2 linecolor rgb '#555555' title 'ideal'\nunset key\n",
          out);
 }

@@ -176,10 +176,8 @@ write_frame (FILE *out, const Plot *p)
       p->picture, out, width, height,
       is_low ? "title_font = ',17'; number_font = ',9'" : "title_font = ',17'; number_font = ',11'",
       is_low ? "title_font = ',14'; number_font = ',7'" : "title_font = ',14'; number_font = ',8.5'");
-  fprintf (
-      out,
-      "set lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
-      (double) LEFT / width, 1 - (double) RIGHT / width, 1 - (double) TOP / height, (double) BOTTOM / height);
+  ls_picture_write_margins (out, (double) LEFT / width, 1 - (double) RIGHT / width, 1 - (double) TOP / height,
+                            (double) BOTTOM / height);
   g_autofree char *title = ls_gnuplot_quote (p->v->title);
   g_autofree char *total = ls_schedule_time_text (p->v->eval->makespan, p->v->has_unit);
   const LsSchedEval *e = p->v->eval;
@@ -188,17 +186,18 @@ write_frame (FILE *out, const Plot *p)
     peak = MAX (peak, ls_schedule_peak (e, rank, ls_schedule_count (p->v->is_searched)));
   fprintf (out, "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", title,
            (double) LEFT / width, 1 - 24.0 / height);
-  fprintf (
-      out,
-      "set label 2 'makespan %s; bubble %.1f %%, of the span %.1f %%; at most %.4g micro-batches held%s' "
-      "at screen %.6f, screen %.6f left noenhanced textcolor rgb '#555555'\n",
-      total, 100 * ls_schedule_bubble (e->ideal, e->makespan), 100 * ls_schedule_bubble (e->ideal, e->span),
-      peak, p->v->orders->layout.n_chunks > 1 ? "; later chunks lighter" : "", (double) LEFT / width,
-      1 - 48.0 / height);
-  fprintf (
-      out,
-      "set key at screen %.6f, screen %.6f left center horizontal Left reverse maxrows 1 samplen 1 width 0 noenhanced\n",
-      (double) (LEFT - 8) / width, 1 - 72.0 / height);
+  fprintf (out,
+           "set label 2 'makespan %s; bubble %.1f %%, of the span %.1f %%; at most %.4g micro-batches "
+           "held%s' "
+           "at screen %.6f, screen %.6f left noenhanced textcolor rgb '#555555'\n",
+           total, 100 * ls_schedule_bubble (e->ideal, e->makespan),
+           100 * ls_schedule_bubble (e->ideal, e->span), peak,
+           p->v->orders->layout.n_chunks > 1 ? "; later chunks lighter" : "", (double) LEFT / width,
+           1 - 48.0 / height);
+  fprintf (out,
+           "set key at screen %.6f, screen %.6f left center horizontal Left reverse maxrows 1 samplen 1 "
+           "width 0 noenhanced\n",
+           (double) (LEFT - 8) / width, 1 - 72.0 / height);
 }
 
 static void
@@ -245,16 +244,17 @@ write_script (FILE *out, void *data, GError **error)
   write_frame (out, p);
   write_axes (out, p);
   ls_picture_write_data_name (p->picture, out);
-  fprintf (
-      out,
-      "plot data index 'idle' using 1:3:1:2:($3 - 0.46):($3 + 0.46) with boxxyerror fillcolor rgb '#eeeeee' notitle, \\\n"
-      "  data index 'actions' using 1:3:1:2:4:5:6 with boxxyerror fillstyle solid 1.0 %s linewidth 0.5 fillcolor rgb "
-      "variable notitle",
-      p->has_edges ? "border rgb '#ffffff'" : "noborder");
+  fprintf (out,
+           "plot data index 'idle' using 1:3:1:2:($3 - 0.46):($3 + 0.46) with boxxyerror fillcolor rgb "
+           "'#eeeeee' notitle, \\\n"
+           "  data index 'actions' using 1:3:1:2:4:5:6 with boxxyerror fillstyle solid 1.0 %s linewidth 0.5 "
+           "fillcolor rgb "
+           "variable notitle",
+           p->has_edges ? "border rgb '#ffffff'" : "noborder");
   if (p->n_labels > 0)
-    fputs (
-        ", \\\n  data index 'numbers' using 1:2:3:4 with labels font number_font textcolor rgb variable notitle",
-        out);
+    fputs (", \\\n  data index 'numbers' using 1:2:3:4 with labels font number_font textcolor rgb variable "
+           "notitle",
+           out);
   write_key (out, p);
   return TRUE;
 }

@@ -69,15 +69,16 @@ write_head (FILE *out, const Plot *p)
   ls_picture_write_terminal (p->picture, out, WIDTH, HEIGHT, "title_font = ',18'", "title_font = ',15'");
   ls_picture_write_data_name (p->picture, out);
   fputs ("set multiplot\n", out);
-  fprintf (
-      out,
-      "set label 1 'Predicted over measured step time' at screen %.6f, screen %.6f left noenhanced font title_font\n",
-      (double) LEFT / WIDTH, 1 - 26.0 / HEIGHT);
-  fprintf (
-      out,
-      "set label 2 '%u runs, mean absolute error %.1f %%, bias %+.1f %%; in the band within 10 %%' at screen %.6f, "
-      "screen %.6f left noenhanced textcolor rgb '#555555'\n",
-      p->s->total.n, p->s->total.mape_pct, p->s->total.bias_pct, (double) LEFT / WIDTH, 1 - 50.0 / HEIGHT);
+  fprintf (out,
+           "set label 1 'Predicted over measured step time' at screen %.6f, screen %.6f left noenhanced font "
+           "title_font\n",
+           (double) LEFT / WIDTH, 1 - 26.0 / HEIGHT);
+  fprintf (out,
+           "set label 2 '%u runs, mean absolute error %.1f %%, bias %+.1f %%; in the band within 10 %%' at "
+           "screen %.6f, "
+           "screen %.6f left noenhanced textcolor rgb '#555555'\n",
+           p->s->total.n, p->s->total.mape_pct, p->s->total.bias_pct, (double) LEFT / WIDTH,
+           1 - 50.0 / HEIGHT);
 }
 
 static void
@@ -86,21 +87,18 @@ write_axes (FILE *out, const Plot *p)
   char lo[G_ASCII_DTOSTR_BUF_SIZE], hi[G_ASCII_DTOSTR_BUF_SIZE];
   g_ascii_formatd (lo, sizeof lo, "%.6g", p->lo);
   g_ascii_formatd (hi, sizeof hi, "%.6g", p->hi);
-  fprintf (
-      out,
-      "set lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
-      (double) LEFT / WIDTH, 1 - (double) RIGHT / WIDTH, 1 - (double) TOP / HEIGHT,
-      1 - (double) (TOP + SIDE) / HEIGHT);
+  ls_picture_write_margins (out, (double) LEFT / WIDTH, 1 - (double) RIGHT / WIDTH, 1 - (double) TOP / HEIGHT,
+                            1 - (double) (TOP + SIDE) / HEIGHT);
   fprintf (out, "set logscale xy\nset xrange [%s:%s]\nset yrange [%s:%s]\n", lo, hi, lo, hi);
   fputs ("set ylabel 'predicted (s)' offset 1\nset format '%g'\nset format x ''\n"
          "set tics out nomirror\nset border 3 linecolor rgb '#555555'\n"
          "set grid xtics ytics linetype 1 linecolor rgb '#e6e6e6' linewidth 1\n",
          out);
-  fprintf (
-      out,
-      "set key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 1 spacing 1.2 noenhanced "
-      "title 'family: runs, mean error' left\n",
-      1 - (RIGHT - 16.0) / WIDTH, 1 - TOP / (double) HEIGHT);
+  fprintf (out,
+           "set key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 1 "
+           "spacing 1.2 noenhanced "
+           "title 'family: runs, mean error' left\n",
+           1 - (RIGHT - 16.0) / WIDTH, 1 - TOP / (double) HEIGHT);
 }
 
 /* y: how the column pair makes the ordinate. The title is empty in the lower panel. */
@@ -113,11 +111,11 @@ write_families (FILE *out, const Plot *p, const char *y, bool has_title)
       continue;
     g_autofree char *label = g_strdup_printf ("%s: %u, %.1f %%", f->family, f->score.n, f->score.mape_pct);
     g_autofree char *quoted = ls_gnuplot_quote (label);
-    fprintf (
-        out,
-        ", \\\n  data index %u using 1:%s with points pointtype %d pointsize 0.9 linewidth 1 linecolor rgb '#30%06x' %s %s",
-        i, y, ls_series_markers[i % LS_N_SERIES_MARKERS], ls_series_colors[i % LS_N_SERIES_COLORS],
-        has_title ? "title" : "notitle", has_title ? quoted : "");
+    fprintf (out,
+             ", \\\n  data index %u using 1:%s with points pointtype %d pointsize 0.9 linewidth 1 linecolor "
+             "rgb '#30%06x' %s %s",
+             i, y, ls_series_markers[i % LS_N_SERIES_MARKERS], ls_series_colors[i % LS_N_SERIES_COLORS],
+             has_title ? "title" : "notitle", has_title ? quoted : "");
   }
   fputc ('\n', out);
 }
@@ -125,16 +123,16 @@ write_families (FILE *out, const Plot *p, const char *y, bool has_title)
 static void
 write_errors (FILE *out, const Plot *p)
 {
-  fputs (
-      "unset label\nunset key\nunset logscale y\nset format x '%g'\nset xlabel 'measured (s)'\nset ylabel 'error (%)' offset 1\n",
-      out);
+  fputs ("unset label\nunset key\nunset logscale y\nset format x '%g'\nset xlabel 'measured (s)'\nset ylabel "
+         "'error (%)' offset 1\n",
+         out);
   fprintf (out, "set ytics %g\n", p->max_pct / 2);
   fprintf (out, "set tmargin at screen %.6f\nset bmargin at screen %.6f\nset yrange [%g:%g]\n",
            1 - (double) (TOP + SIDE + GAP) / HEIGHT, (double) BOTTOM / HEIGHT, -p->max_pct, p->max_pct);
-  fprintf (
-      out,
-      "plot '+' using 1:(-%g):(%g) with filledcurves linecolor rgb '#d9d9d9' notitle, \\\n  0 with lines linewidth 1 linecolor rgb '#888888' notitle",
-      100 * (BAND - 1), 100 * (BAND - 1));
+  fprintf (out,
+           "plot '+' using 1:(-%g):(%g) with filledcurves linecolor rgb '#d9d9d9' notitle, \\\n  0 with "
+           "lines linewidth 1 linecolor rgb '#888888' notitle",
+           100 * (BAND - 1), 100 * (BAND - 1));
   write_families (out, p, "(100 * ($2 / $1 - 1))", false);
 }
 
@@ -144,10 +142,10 @@ write_script (FILE *out, void *data, GError **error)
   const Plot *p = data;
   write_head (out, p);
   write_axes (out, p);
-  fprintf (
-      out,
-      "plot '+' using 1:($1 * %g):($1 * %g) with filledcurves linecolor rgb '#d9d9d9' notitle, \\\n  x with lines linewidth 1 linecolor rgb '#888888' notitle",
-      2 - BAND, BAND);
+  fprintf (out,
+           "plot '+' using 1:($1 * %g):($1 * %g) with filledcurves linecolor rgb '#d9d9d9' notitle, \\\n  x "
+           "with lines linewidth 1 linecolor rgb '#888888' notitle",
+           2 - BAND, BAND);
   write_families (out, p, "2", true);
   write_errors (out, p);
   fputs ("unset multiplot\n", out);

@@ -200,11 +200,11 @@ static gboolean
 write_data (FILE *out, void *data, GError **error)
 {
   const Plot *p = data;
-  fputs (
-      "# Times in ms from the start of the step. Blocks are named by the line above them:\n"
-      "# from, to, row, then: chunk and micro-batch (compute), height = share of the\n"
-      "# interval that is exposed (communication); centre, row, micro-batch, color (numbers)\n\n\n# idle\n",
-      out);
+  fputs ("# Times in ms from the start of the step. Blocks are named by the line above them:\n"
+         "# from, to, row, then: chunk and micro-batch (compute), height = share of the\n"
+         "# interval that is exposed (communication); centre, row, micro-batch, color (numbers)\n\n\n# "
+         "idle\n",
+         out);
   for (guint row = 0; row < p->rows->len; row++) {
     write_interval (out, 0, window (p), row);
     fputc ('\n', out);
@@ -230,13 +230,8 @@ write_terminal (FILE *out, const Plot *p)
   int height = TOP + BOTTOM + row_height (p) * (int) p->rows->len;
   ls_picture_write_terminal (p->picture, out, WIDTH, height, "title_font = ',18'; number_font = ',10.5'",
                              "title_font = ',15'; number_font = ',8'");
-  fprintf (out,
-           "set lmargin at screen %.6f\n"
-           "set rmargin at screen %.6f\n"
-           "set tmargin at screen %.6f\n"
-           "set bmargin at screen %.6f\n",
-           (double) LEFT / WIDTH, 1 - (double) RIGHT / WIDTH, 1 - (double) TOP / height,
-           (double) BOTTOM / height);
+  ls_picture_write_margins (out, (double) LEFT / WIDTH, 1 - (double) RIGHT / WIDTH, 1 - (double) TOP / height,
+                            (double) BOTTOM / height);
   fprintf (out, "title_y = %.6f\nnote_y = %.6f\nkey_y = %.6f\n\n", 1 - 26.0 / height, 1 - 54.0 / height,
            1 - 62.0 / height);
 }
@@ -271,10 +266,10 @@ write_axes (FILE *out, const Plot *p)
     fprintf (out, "%s'rank %u (stage %u)' %u", row > 0 ? ", " : "", rank,
              p->t->plan->programs[p->t->plan->bindings[rank].role].stage, row);
   }
-  fputs (
-      ")\nset border 1 linecolor rgb '#555555'\n"
-      "set key at screen 0.985, screen key_y right center horizontal Left reverse maxrows 1 samplen 1 width 0\n\n",
-      out);
+  fputs (")\nset border 1 linecolor rgb '#555555'\n"
+         "set key at screen 0.985, screen key_y right center horizontal Left reverse maxrows 1 samplen 1 "
+         "width 0\n\n",
+         out);
 }
 
 /* Neighbouring micro-batches are told apart by white edges, or, where boxes are so
@@ -325,14 +320,14 @@ write_plot (FILE *out, const Plot *p)
                box_styles[kind].color, has_edges (p) ? "border rgb '#ffffff'" : "noborder");
   for (size_t kind = 0; kind < N_STRIP_KINDS; kind++)
     if (n_strips_of (p, kind) > 0)
-      fprintf (
-          out,
-          ", \\\n  data index '%s' using 1:3:1:2:(strip($3, 0)):(strip($3, $4)) with boxxyerror fillcolor rgb %s notitle",
-          strip_kinds[kind].label, strip_kinds[kind].color);
+      fprintf (out,
+               ", \\\n  data index '%s' using 1:3:1:2:(strip($3, 0)):(strip($3, $4)) with boxxyerror "
+               "fillcolor rgb %s notitle",
+               strip_kinds[kind].label, strip_kinds[kind].color);
   if (write_labels (NULL, p) > 0)
-    fputs (
-        ", \\\n  data index 'numbers' using 1:($2 - 0.11):3:4 with labels font number_font textcolor rgb variable notitle",
-        out);
+    fputs (", \\\n  data index 'numbers' using 1:($2 - 0.11):3:4 with labels font number_font textcolor rgb "
+           "variable notitle",
+           out);
   for (int kind = 0; kind < LS_N_BOX_KINDS; kind++)
     if (n_boxes_of (p, (LsBoxKind) kind) > 0)
       fprintf (out, ", \\\n  NaN with boxes fillcolor rgb tint(%s, 0.08) title '%s'", box_styles[kind].color,

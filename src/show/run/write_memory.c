@@ -152,9 +152,9 @@ add_formulas (GString *out, const LsMemoryTable *t)
     add_formula (&table, states_formula (&r->formula), states_of (r->m->category_peak));
     add_formula (&table, r->formula.activations, (double) r->m->kept_by_layers);
   }
-  g_string_append (
-      out,
-      "\nFormulas, GiB  states as in ZeRO (Rajbhandari et al. 2020), what layers keep as in Korthikanti et al. 2022\n");
+  g_string_append (out,
+                   "\nFormulas, GiB  states as in ZeRO (Rajbhandari et al. 2020), what layers keep as in "
+                   "Korthikanti et al. 2022\n");
   ls_text_table_print (&table, 2, out);
 }
 
@@ -322,8 +322,9 @@ ls_memory_to_csv (const LsMemoryTable *t)
   GString *out = g_string_new ("rank,stage,count,");
   for (int c = 0; c < LS_N_MEM; c++)
     g_string_append_printf (out, "%s_bytes,", ls_mem_category_name ((LsMemCategory) c));
-  g_string_append (
-      out, "peak_bytes,needed_bytes,peak_ps,peak_segment,peak_op,peak_micro_batch,kept_by_layers_bytes\n");
+  g_string_append (out,
+                   "peak_bytes,needed_bytes,peak_ps,peak_segment,peak_op,peak_micro_batch,kept_by_layers_"
+                   "bytes\n");
   for (guint i = 0; i < t->rows->len; i++)
     csv_row (out, row_at (t, i));
   return g_string_free (out, FALSE);
