@@ -248,8 +248,8 @@ ls_plan_event (const LsPlan *plan, const LsInstance *instance, const LsOp *op)
   return ((size_t) op->event * plan->n_micro_batches + instance->mb) * plan->n_chunks + instance->chunk;
 }
 
-/* The name of a buffer or event of a program, for a hash table: its id, micro-batch and chunk in the bits of a
- * pointer. */
+/* The name of a buffer or event of a program, for a hash table: its id, micro-batch and chunk in the bits of
+ * a pointer. */
 G_STATIC_ASSERT (sizeof (gpointer) == 8);
 
 static inline gpointer

@@ -44,8 +44,8 @@ LsAllocator *ls_allocator_new (uint64_t limit_bytes); /* 0: none */
 void ls_allocator_free (LsAllocator *a);              /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsAllocator, ls_allocator_free)
 
-/* A block of at least so many bytes, by its handle. O(log blocks), and the listed free blocks of its stream are
- * moved in memory. */
+/* A block of at least so many bytes, by its handle. O(log blocks), and the listed free blocks of its stream
+ * are moved in memory. */
 uint32_t ls_allocator_take (LsAllocator *a, uint64_t bytes, uint32_t stream);
 /* Whether that takes no retry: a free block fits, or one more segment is within the limit. */
 bool ls_allocator_has_room (const LsAllocator *a, uint64_t bytes, uint32_t stream);
