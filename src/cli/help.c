@@ -44,26 +44,24 @@ append_option (GString *out, const char *option, const char *text)
 }
 
 static void
-append_entry (GString *out, const GOptionEntry *e)
+append_own (GString *out, const LsCommand *command)
 {
-  g_autofree char *letter = e->short_name ? g_strdup_printf ("-%c, ", e->short_name) : g_strdup ("");
-  g_autofree char *option
-      = g_strconcat (letter, "--", e->long_name, e->arg_description ? "=" : "", e->arg_description, NULL);
-  append_option (out, option, e->description);
-}
-
-static void
-append_entries (GString *out, const GOptionEntry *entries)
-{
-  for (const GOptionEntry *e = entries; e->long_name; e++)
-    if (!(e->flags & G_OPTION_FLAG_HIDDEN) && *e->long_name) /* G_OPTION_REMAINING is "" */
-      append_entry (out, e);
+  guint n;
+  const LsOption *options = ls_command_options (command, &n);
+  for (guint i = 0; i < n; i++) {
+    const LsOption *o = &options[i];
+    if (o->topic || o->is_positional)
+      continue;
+    g_autofree char *letter = o->letter ? g_strdup_printf ("-%c, ", o->letter) : g_strdup ("");
+    g_autofree char *option = g_strconcat (letter, "--", o->flag, o->argument ? "=" : "", o->argument, NULL);
+    append_option (out, option, o->meaning);
+  }
 }
 
 /* --- knobs ------------------------------------------------------------------------------------ */
 
 static char *
-knob_option (const LsKnob *k)
+knob_option (const LsOption *k)
 {
   if (!k->flag)
     return g_strconcat ("--set ", k->key, "=", k->argument, NULL);
@@ -72,7 +70,7 @@ knob_option (const LsKnob *k)
 
 /* "who reduces gradients: none, ddp; default none" */
 static char *
-full_text (const LsKnob *k, gboolean with_choices, gboolean with_default)
+full_text (const LsOption *k, gboolean with_choices, gboolean with_default)
 {
   GString *text = g_string_new (k->meaning);
   if (with_choices && k->choices)
@@ -84,7 +82,7 @@ full_text (const LsKnob *k, gboolean with_choices, gboolean with_default)
 
 /* Of one line: as much of it as fits. */
 static char *
-line_text (const LsKnob *k)
+line_text (const LsOption *k)
 {
   static const gboolean parts[][2] = { { TRUE, TRUE }, { TRUE, FALSE }, { FALSE, TRUE }, { FALSE, FALSE } };
   for (guint i = 0; i < G_N_ELEMENTS (parts); i++) {
@@ -95,23 +93,13 @@ line_text (const LsKnob *k)
   return g_strdup (k->meaning);
 }
 
-static gboolean
-is_offered (const LsKnob *k, const GOptionEntry *entries)
-{
-  for (const GOptionEntry *e = entries; e->long_name; e++)
-    if (g_strcmp0 (e->long_name, k->flag) == 0)
-      return (e->flags & G_OPTION_FLAG_HIDDEN) != 0;
-  return !k->flag;
-}
-
 static void
-append_topic (GString *out, const CliHelp *help, const LsKnobTopic *topic, gboolean only_usual)
+append_topic (GString *out, const LsCommand *command, const LsTopic *topic, gboolean only_usual)
 {
   guint n, n_shown = 0;
-  const LsKnob *knobs = ls_knobs (&n);
+  const LsOption *knobs = ls_command_options (command, &n);
   for (guint i = 0; i < n; i++) {
-    if (strcmp (knobs[i].topic, topic->name) != 0 || (only_usual && !knobs[i].is_usual)
-        || !is_offered (&knobs[i], help->entries))
+    if (g_strcmp0 (knobs[i].topic, topic->name) != 0 || (only_usual && !knobs[i].is_usual))
       continue;
     if (n_shown++ == 0)
       g_string_append_printf (out, "%s (--help %s):\n", topic->title, topic->name);
@@ -122,19 +110,19 @@ append_topic (GString *out, const CliHelp *help, const LsKnobTopic *topic, gbool
 }
 
 static void
-append_topics (GString *out, const CliHelp *help, gboolean only_usual)
+append_topics (GString *out, const LsCommand *command, gboolean only_usual)
 {
   guint n;
-  const LsKnobTopic *topics = ls_knob_topics (&n);
+  const LsTopic *topics = ls_topics (&n);
   for (guint t = 0; t < n; t++)
-    append_topic (out, help, &topics[t], only_usual);
+    append_topic (out, command, &topics[t], only_usual);
 }
 
 static char *
 topic_names (void)
 {
   guint n;
-  const LsKnobTopic *topics = ls_knob_topics (&n);
+  const LsTopic *topics = ls_topics (&n);
   GString *names = g_string_new (NULL);
   for (guint t = 0; t < n; t++)
     g_string_append_printf (names, "%s, ", topics[t].name);
@@ -145,9 +133,9 @@ topic_names (void)
 /* --- the whole -------------------------------------------------------------------------------- */
 
 static void
-append_general (GString *out, const CliHelp *help)
+append_general (GString *out, const LsCommand *command)
 {
-  if (help->job == CLI_NO_JOB) {
+  if (command->job == LS_JOB_NONE) {
     append_option (out, "-h, --help", "Show this and exit");
     return;
   }
@@ -159,41 +147,41 @@ append_general (GString *out, const CliHelp *help)
 
 /* is_short: of the knobs the usual ones, where the command shows them. */
 static char *
-whole_help (const CliHelp *help, gboolean is_short)
+whole_help (const LsCommand *command, gboolean is_short)
 {
   GString *out = g_string_new (NULL);
-  g_string_append_printf (out, "Usage: lockstep %s\n\n%s\n\n", help->usage, help->summary);
-  gboolean has_knobs = is_short ? help->job == CLI_JOB_SHOWN : help->job != CLI_NO_JOB;
+  g_string_append_printf (out, "Usage: lockstep %s\n\n%s\n\n", command->usage, command->summary);
+  gboolean has_knobs = is_short ? command->job == LS_JOB_SHOWN : command->job != LS_JOB_NONE;
   if (has_knobs)
-    append_topics (out, help, is_short);
+    append_topics (out, command, is_short);
   g_string_append (out, has_knobs ? "Results:\n" : "Options:\n");
-  append_entries (out, help->entries);
-  append_general (out, help);
-  g_string_append_printf (out, "\n%s\n", help->description);
+  append_own (out, command);
+  append_general (out, command);
+  g_string_append_printf (out, "\n%s\n\n" CLI_EXIT_CODES "\n", command->examples);
   return g_string_free (out, FALSE);
 }
 
 static char *
-topic_help (const CliHelp *help, const char *name, GError **error)
+topic_help (const LsCommand *command, const char *name, GError **error)
 {
   guint n;
-  const LsKnobTopic *topics = ls_knob_topics (&n);
-  for (guint t = 0; help->job != CLI_NO_JOB && t < n; t++)
+  const LsTopic *topics = ls_topics (&n);
+  for (guint t = 0; command->job != LS_JOB_NONE && t < n; t++)
     if (strcmp (topics[t].name, name) == 0) {
       GString *out = g_string_new (NULL);
-      append_topic (out, help, &topics[t], FALSE);
+      append_topic (out, command, &topics[t], FALSE);
       return g_string_free (out, FALSE);
     }
-  g_autofree char *names = help->job != CLI_NO_JOB ? topic_names () : g_strdup ("all");
+  g_autofree char *names = command->job != LS_JOB_NONE ? topic_names () : g_strdup ("all");
   g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--help: expected a topic, which are %s; got \"%s\"", names,
                name);
   return NULL;
 }
 
 char *
-cli_help_text (const CliHelp *help, const char *topic, GError **error)
+cli_help_text (const LsCommand *command, const char *topic, GError **error)
 {
   if (topic && strcmp (topic, "all") != 0)
-    return topic_help (help, topic, error);
-  return whole_help (help, !topic);
+    return topic_help (command, topic, error);
+  return whole_help (command, !topic);
 }

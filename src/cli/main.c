@@ -1,40 +1,17 @@
-/* lockstep — the command line: finds the subcommand, prints its error, exits. */
+/* lockstep — the command line: finds the command, asks, prints its error, exits. */
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
 
-typedef struct {
-  const char *name;
-  gboolean (*run) (int argc, char **argv, GError **error);
-  const char *line;
-} Command;
-
-static const Command commands[] = {
-  { "run", cli_run, "simulate one training job: step time, where it goes, memory" },
-  { "sweep", cli_sweep, "the best of all legal configurations of a job" },
-  { "collective", cli_collective, "time a collective alone: a table over sizes, or errors" },
-  { "kernel", cli_kernel, "time of a kernel alone, or errors over a table of them" },
-  { "calibrate", cli_calibrate, "fit a GPU's kernels, or NCCL, to measured times" },
-  { "compare", cli_compare, "two results side by side, or measured spans and predicted ones" },
-  { "topology", cli_topology, "a cluster as a tree, its links and bandwidths, paths, pictures" },
-  { "schedule", cli_schedule, "a pipeline schedule: its order drawn and timed, or all compared" },
-  { "validate", cli_validate, "compare with published measurements" },
-  { "whatif", cli_whatif, "single changes to a job, simulated and ranked by what they gain" },
-  { "memory", cli_memory, "what each rank holds at its peak, and what would make it fit" },
-  { "trace", cli_trace, "write what a job does as a file that run replays" },
-  { "list", cli_list, "models, clusters, GPUs, software, schedules and others at hand" },
-  { "check", cli_check, "read data files and report every mistake" },
-};
-
 static char *
 usage_text (void)
 {
   GString *text = g_string_new ("Usage: lockstep COMMAND [OPTION...]\n\n"
                                 "Predicts one training step of a large model on a cluster.\n\nCommands:\n");
-  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
-    g_string_append_printf (text, "  %-11s %s\n", commands[i].name, commands[i].line);
+  for (const LsCommand *const *c = ls_commands (); *c; c++)
+    g_string_append_printf (text, "  %-11s %s\n", (*c)->name, (*c)->line);
   g_string_append (
       text,
       "\nSee 'lockstep COMMAND --help'; 'lockstep --version' prints the version.\n\n" CLI_EXIT_CODES "\n");
@@ -55,28 +32,48 @@ print_version (GError **error)
   return cli_print (text, error);
 }
 
-static const Command *
-find_command (const char *name)
+/* --- one command ---------------------------------------------------------------------------------- */
+
+static gboolean
+ask (int argc, char **argv, const LsCommand *command, LsTeam *team, GError **error)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
-    if (strcmp (commands[i].name, name) == 0)
-      return &commands[i];
-  return NULL;
+  g_autoptr (LsRequest) request = ls_request_new (command->name, error);
+  gboolean is_done = FALSE;
+  return request && cli_parse (argc, argv, command, request, &is_done, error)
+      && (is_done || cli_answer (command, request, team, error));
 }
 
-static void
-unknown_command (const char *name, GError **error)
+/* Of all processes only the leader prints; it also gets the errors of the others. */
+static gboolean
+ask_together (int argc, char **argv, const LsCommand *command, GError **error)
 {
-  const char *names[G_N_ELEMENTS (commands) + 1] = { NULL };
-  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
-    names[i] = commands[i].name;
-  const char *near = ls_nearest_word (name, names);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-               near ? "unknown command \"%s\"; did you mean \"%s\"?" : "unknown command \"%s\"", name, near);
+  g_autoptr (GError) problem = NULL;
+  LsTeam *team = ls_team_join (error);
+  if (!team)
+    return FALSE;
+  gboolean is_leader = ls_team_rank (team) == 0;
+  if (!is_leader && !freopen ("/dev/null", "w", stdout))
+    fputs ("warning: cannot open /dev/null\n", stderr);
+  ask (argc, argv, command, team, &problem);
+  ls_team_leave (team, problem);
+  if (!is_leader || !problem)
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&problem));
+  return FALSE;
+}
+
+/* Before anything can fail. */
+static gboolean
+is_of_team (int argc, char **argv, const LsCommand *command)
+{
+  for (int i = 1; i < argc; i++)
+    if (strcmp (command->name, "sweep") == 0 && strcmp (argv[i], "--mpi") == 0)
+      return TRUE;
+  return FALSE;
 }
 
 static gboolean
-dispatch (int argc, char **argv, const Command **ret_command, GError **error)
+dispatch (int argc, char **argv, const LsCommand **ret_command, GError **error)
 {
   const char *name = argc > 1 ? argv[1] : NULL;
   if (!name) {
@@ -88,12 +85,12 @@ dispatch (int argc, char **argv, const Command **ret_command, GError **error)
   if (strcmp (name, "--version") == 0)
     return print_version (error);
 
-  *ret_command = find_command (name);
-  if (!*ret_command) {
-    unknown_command (name, error);
+  *ret_command = ls_command_find (name, error);
+  if (!*ret_command)
     return FALSE;
-  }
-  return (*ret_command)->run (argc - 1, argv + 1, error);
+  return is_of_team (argc - 1, argv + 1, *ret_command)
+      ? ask_together (argc - 1, argv + 1, *ret_command, error)
+      : ask (argc - 1, argv + 1, *ret_command, NULL, error);
 }
 
 /* Located diagnostics come complete; other messages get the word. */
@@ -105,7 +102,7 @@ says_error (const char *message)
 }
 
 static void
-print_error (const GError *error, const Command *command)
+print_error (const GError *error, const LsCommand *command)
 {
   fprintf (stderr, "%s%s\n", says_error (error->message) ? "" : "error: ", error->message);
   if (g_error_matches (error, LS_ERROR, LS_ERROR_USAGE))
@@ -116,7 +113,7 @@ int
 main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
-  const Command *command = NULL;
+  const LsCommand *command = NULL;
   setlocale (LC_CTYPE, ""); /* only to know what the terminal can show */
   if (dispatch (argc, argv, &command, &error))
     return 0;

@@ -4,29 +4,29 @@
 
 #include <lockstep/lockstep.h>
 
-static LsResult *
+static LsAnswer *
 simulate (GError **error)
 {
-  static const char *const knobs[][2] = {
+  static const char *const options[][2] = {
     { "model", "llama3.1-8b" }, { "cluster", "dgx-h100" }, { "gpus", "8" }, { "tp", "2" }, { "pp", "2" },
   };
-  g_autoptr (LsJob) job = ls_job_new ();
-  for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
-    if (!ls_job_set (job, knobs[i][0], knobs[i][1], error))
+  g_autoptr (LsRequest) request = ls_request_new ("run", error);
+  for (guint i = 0; i < G_N_ELEMENTS (options); i++)
+    if (!ls_request_set (request, options[i][0], options[i][1], error))
       return NULL;
-  return ls_job_run (job, error);
+  return ls_request_run (request, error);
 }
 
 int
 main (void)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (LsResult) result = simulate (&error);
-  if (!result) {
+  g_autoptr (LsAnswer) answer = simulate (&error);
+  if (!answer) {
     fprintf (stderr, "%s\n", error->message);
     return ls_error_exit_code (error);
   }
-  g_autofree char *summary = ls_result_summary (result, LS_TEXT_PLAIN);
-  printf ("%s", summary);
+  g_autofree char *text = ls_answer_format (answer, LS_FORM_TEXT, NULL);
+  printf ("%s", text);
   return 0;
 }

@@ -1,216 +1,240 @@
-/* Pins the public API through its header alone: the example of lockstep.h runs, and
- * misuse by a user's data (not by a programmer) comes back as an error with the
- * documented code. Simulates the small job of tests/golden/data. */
-#include "ls_test.h"
+/* Pins the public API through its headers alone: what can be asked is listed and can be set, requests give
+ * answers in every form, which outlive them, and misuse by a user's data (not by a programmer) comes back as
+ * an error with the documented code. Simulates the small job of tests/golden/data. */
+#include "asked.h"
 
-#include <string.h>
+#define SMALL_JOB "model tiny cluster pair nodes 2 tp 2 pp 2"
 
-#include <lockstep/lockstep.h>
-
-static LsJob *
-new_small_job (void)
-{
-  static const char *const knobs[][2]
-      = { { "model", "tiny" }, { "cluster", "pair" }, { "nodes", "2" }, { "tp", "2" }, { "pp", "2" } };
-  LsJob *job = ls_job_new ();
-  for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
-    LS_CHECK (ls_job_set (job, knobs[i][0], knobs[i][1], NULL));
-  return job;
-}
-
-static void
-a_job_gives_every_kind_of_result (void)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (LsJob) job = new_small_job ();
-  g_autoptr (LsResult) result = ls_job_run (job, &error);
-  LS_CHECK_NO_ERROR (error);
-  if (!result)
-    return;
-  g_autofree char *summary = ls_result_summary (result, LS_TEXT_ASCII);
-  g_autofree char *json = ls_result_json (result);
-  g_autofree char *placement = ls_result_placement (result);
-  g_autofree char *notes = ls_result_notes (result);
-  LS_CHECK_DOUBLE (ls_result_step_time_s (result), >, 0);
-  LS_CHECK (strstr (summary, "tiny on 4 GPUs of pair") == summary && g_str_is_ascii (summary));
-  LS_CHECK (strstr (json, "\"step_time_s\"") != NULL);
-  LS_CHECK (strstr (placement, "rank") != NULL);
-  LS_CHECK_STR (notes, "");
-  LS_CHECK (ls_result_check_fit (result, NULL));
-}
-
-static void
-colour_is_used_only_on_request (void)
-{
-  g_autoptr (LsJob) job = new_small_job ();
-  g_autoptr (LsResult) result = ls_job_run (job, NULL);
-  if (!LS_CHECK (result != NULL))
-    return;
-  g_autofree char *plain = ls_result_summary (result, LS_TEXT_PLAIN);
-  g_autofree char *color = ls_result_summary (result, LS_TEXT_COLOR);
-  LS_CHECK (strchr (plain, '\033') == NULL);
-  LS_CHECK (strchr (color, '\033') != NULL);
-}
-
-static void
-results_outlive_their_job (void)
-{
-  LsJob *job = new_small_job ();
-  g_autoptr (LsResult) result = ls_job_run (job, NULL);
-  ls_job_free (job);
-  if (!LS_CHECK (result != NULL))
-    return;
-  g_autofree char *json = ls_result_json (result);
-  LS_CHECK (strstr (json, "\"tiny\"") != NULL);
-}
-
-/* Takes the error. */
-static void
-check_code (GError *error, int exit_code)
-{
-  LS_CHECK (error != NULL && error->domain == LS_ERROR);
-  LS_CHECK_INT (ls_error_exit_code (error), ==, exit_code);
-  g_clear_error (&error);
-}
-
-static void
-errors_carry_the_documented_codes (void)
-{
-  GError *error = NULL;
-  g_autoptr (LsJob) job = ls_job_new ();
-  LS_CHECK (ls_job_run (job, &error) == NULL);
-  check_code (g_steal_pointer (&error), 2); /* no model */
-  LS_CHECK (!ls_job_set (job, "tp", "many", &error));
-  check_code (g_steal_pointer (&error), 2);
-  LS_CHECK (!ls_job_load_strategy (job, "no-such-strategy", &error));
-  check_code (g_steal_pointer (&error), 3);
-  LS_CHECK (ls_list_text ("racks", &error) == NULL);
-  check_code (g_steal_pointer (&error), 2);
-  LS_CHECK (ls_check_file ("no/such/file.json", NULL, NULL, &error) == NULL);
-  check_code (g_steal_pointer (&error), 3);
-
-  g_autoptr (LsJob) odd = new_small_job ();
-  LS_CHECK (ls_job_set (odd, "tp", "3", NULL));
-  LS_CHECK (ls_job_run (odd, &error) == NULL);
-  check_code (g_steal_pointer (&error), 4);
-}
+/* --- what can be asked ---------------------------------------------------------------------------- */
 
 static gboolean
 is_topic (const char *name)
 {
   guint n;
-  const LsKnobTopic *topics = ls_knob_topics (&n);
+  const LsTopic *topics = ls_topics (&n);
   for (guint t = 0; t < n; t++)
     if (g_str_equal (topics[t].name, name))
       return TRUE;
   return FALSE;
 }
 
-/* All that the table says is there, once, and a value that none takes is refused as such. */
 static void
-the_table_of_knobs_is_what_can_be_set (void)
+check_option (const LsCommand *command, const LsOption *o, GHashTable *seen)
 {
-  guint n, n_without_flag = 0;
-  const LsKnob *knobs = ls_knobs (&n);
-  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
-  for (guint i = 0; i < n; i++) {
-    g_autoptr (GError) error = NULL;
-    g_autoptr (LsJob) job = ls_job_new ();
-    LS_CHECK (is_topic (knobs[i].topic) && *knobs[i].meaning && knobs[i].usually);
-    LS_CHECK (g_hash_table_add (seen, (gpointer) knobs[i].key));
-    LS_CHECK (knobs[i].flag || (knobs[i].argument && !knobs[i].is_usual));
-    ls_job_set (job, knobs[i].key, "\001", &error);
-    LS_CHECK (!error || !strstr (error->message, "there is no knob"));
-    n_without_flag += !knobs[i].flag;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsRequest) request = ls_request_new (command->name, NULL);
+  ls_check_impl (g_hash_table_add (seen, (gpointer) o->key), __FILE__, __LINE__, "%s has two options %s",
+                 command->name, o->key);
+  ls_check_impl (*o->meaning && o->usually && (!o->topic || is_topic (o->topic)), __FILE__, __LINE__,
+                 "%s of %s", o->key, command->name);
+  LS_CHECK (o->flag || (o->topic && o->argument && !o->is_usual));
+  LS_CHECK (!o->is_positional || o->argument);
+  LS_CHECK (o->writes == LS_WRITES_NOTHING || o->argument);
+  LS_CHECK (ls_request_set (request, o->key, o->argument ? "1" : NULL, &error));
+  LS_CHECK_NO_ERROR (error);
+}
+
+/* All that the tables say is there, once, and can be set. */
+static void
+every_option_of_every_command_can_be_set (void)
+{
+  guint n_commands = 0;
+  for (const LsCommand *const *c = ls_commands (); *c; c++) {
+    g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+    guint n;
+    const LsOption *options = ls_command_options (*c, &n);
+    for (guint i = 0; i < n; i++)
+      check_option (*c, &options[i], seen);
+    LS_CHECK (ls_command_find ((*c)->name, NULL) == *c && *(*c)->line && *(*c)->usage && *(*c)->summary);
+    LS_CHECK (((*c)->job == LS_JOB_NONE) == !g_hash_table_contains (seen, "micro_batch"));
+    n_commands++;
   }
-  LS_CHECK_INT (n, >=, 95);
+  LS_CHECK_INT (n_commands, ==, 14);
+}
+
+static void
+all_knobs_of_a_job_are_options_of_run (void)
+{
+  guint n, n_knobs = 0, n_without_flag = 0;
+  const LsOption *options = ls_command_options (ls_command_find ("run", NULL), &n);
+  for (guint i = 0; i < n; i++) {
+    n_knobs += options[i].topic != NULL;
+    n_without_flag += !options[i].flag;
+  }
+  LS_CHECK_INT (n_knobs, >=, 95);
   LS_CHECK_INT (n_without_flag, >=, 13);
 }
 
+/* --- answers -------------------------------------------------------------------------------------- */
+
 static void
-output_paths_can_be_checked_before_a_run (void)
+a_job_gives_every_kind_of_result (void)
 {
-  GError *error = NULL;
-  LS_CHECK (!ls_check_output_path (LS_OUTPUT_CHROME_TRACE, "no/such/folder/t.json", &error));
-  check_code (g_steal_pointer (&error), 1);
-  LS_CHECK (!ls_check_output_path (LS_OUTPUT_CHROME_TRACE, "a\nb.json", &error));
-  check_code (g_steal_pointer (&error), 2);
-  LS_CHECK (!ls_check_output_path (LS_OUTPUT_TIMELINE, "step.pdf", &error));
-  check_code (g_steal_pointer (&error), 2);
-  LS_CHECK (ls_check_output_path (LS_OUTPUT_CHROME_TRACE, "step.pdf", &error));
-  LS_CHECK (!g_file_test ("step.pdf", G_FILE_TEST_EXISTS));
+  g_autoptr (LsAnswer) answer = asked ("run", SMALL_JOB);
+  if (!answer)
+    return;
+  const LsTextStyle ascii = { .is_ascii = TRUE };
+  g_autofree char *text = ls_answer_format (answer, LS_FORM_TEXT, &ascii);
+  g_autofree char *json = ls_answer_format (answer, LS_FORM_JSON, NULL);
+  g_autofree char *notes = ls_answer_notes (answer), *warning = ls_answer_warning (answer);
+  LS_CHECK (strstr (text, "tiny on 4 GPUs of pair") == text && g_str_is_ascii (text));
+  LS_CHECK (strstr (json, "\"step_time_s\"") != NULL);
+  LS_CHECK (ls_answer_format (answer, LS_FORM_CSV, NULL) == NULL);
+  LS_CHECK_STR (notes, "");
+  LS_CHECK_STR (warning, "");
+  LS_CHECK_INT (ls_answer_form (answer), ==, LS_FORM_TEXT);
+  LS_CHECK (ls_answer_check (answer, NULL));
 }
 
 static void
-a_file_that_cannot_be_written_is_an_error (void)
+colour_is_used_only_on_request (void)
 {
-  g_autoptr (LsJob) job = new_small_job ();
-  g_autoptr (LsResult) result = ls_job_run (job, NULL);
-  if (!LS_CHECK (result != NULL))
+  g_autoptr (LsAnswer) answer = asked ("run", SMALL_JOB);
+  if (!answer)
     return;
-  GError *error = NULL;
-  LS_CHECK (!ls_result_write_chrome_trace (result, "no/such/folder/t.json", &error));
-  check_code (g_steal_pointer (&error), 1);
-  LS_CHECK (!ls_result_write_timeline (result, "step.pdf", &error));
-  check_code (g_steal_pointer (&error), 2);
+  const LsTextStyle style = { .has_color = TRUE };
+  g_autofree char *plain = ls_answer_format (answer, LS_FORM_TEXT, NULL);
+  g_autofree char *color = ls_answer_format (answer, LS_FORM_TEXT, &style);
+  LS_CHECK (strchr (plain, '\033') == NULL);
+  LS_CHECK (strchr (color, '\033') != NULL);
+}
+
+/* A request is a value: it is run again, and changed, and the first answer stays. */
+static void
+a_request_may_be_run_again (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsRequest) request = request_of ("run", SMALL_JOB, &error);
+  g_autoptr (LsAnswer) first = ls_request_run (request, &error), second = ls_request_run (request, &error);
+  LS_CHECK (ls_request_set (request, "micro-batch", "2", &error)
+            && ls_request_set (request, "json", NULL, &error));
+  g_autoptr (LsAnswer) third = ls_request_run (request, &error);
+  LS_CHECK_NO_ERROR (error);
+  if (!first || !second || !third)
+    return;
+  g_autofree char *a = ls_answer_format (first, LS_FORM_JSON, NULL),
+                  *b = ls_answer_format (second, LS_FORM_JSON, NULL),
+                  *c = ls_answer_format (third, LS_FORM_JSON, NULL);
+  LS_CHECK_STR (a, b);
+  LS_CHECK (strcmp (a, c) != 0);
+  LS_CHECK_INT (ls_answer_form (third), ==, LS_FORM_JSON);
+}
+
+/* Options are set in any order, with dashes or underscores; the last value of one counts. */
+static void
+how_a_request_is_put_makes_no_difference (void)
+{
+  g_autoptr (LsAnswer) a = asked ("run", SMALL_JOB " strategy ddp micro-batch 2");
+  g_autoptr (LsAnswer) b
+      = asked ("run", "micro_batch 1 micro_batch 2 pp 2 tp 2 nodes 2 cluster pair model tiny strategy ddp");
+  if (!a || !b)
+    return;
+  g_autofree char *x = ls_answer_format (a, LS_FORM_JSON, NULL),
+                  *y = ls_answer_format (b, LS_FORM_JSON, NULL);
+  LS_CHECK_STR (x, y);
+}
+
+static void
+what_does_not_fit_is_a_warning_unless_it_must (void)
+{
+#define LARGE_JOB SMALL_JOB " micro-batch 4096 global-batch 4096"
+  g_autoptr (LsAnswer) answer = asked ("run", LARGE_JOB);
+  if (!answer)
+    return;
+  g_autofree char *warning = ls_answer_warning (answer);
+  LS_CHECK (g_str_has_prefix (warning, "does not fit: rank ") && strstr (warning, "\nlockstep memory"));
+  LS_CHECK (ls_answer_check (answer, NULL));
+  check_fails ("run", LARGE_JOB " require-fit -", LS_ERROR_NO_FIT);
 }
 
 static void
 a_collective_gives_every_kind_of_result (void)
 {
-  const LsCollectiveOptions options = { .cluster = "pair", .op = "all-reduce", .min = "1KiB", .max = "4KiB" };
-  g_autoptr (GError) error = NULL;
-  g_autoptr (LsCollective) collective = ls_collective_run (&options, &error);
-  LS_CHECK_NO_ERROR (error);
-  if (!collective)
+  g_autoptr (LsAnswer) answer = asked ("collective", "cluster pair op all-reduce min 1KiB max 4KiB");
+  if (!answer)
     return;
-  g_autofree char *text = ls_collective_text (collective);
-  g_autofree char *json = ls_collective_json (collective);
-  g_autofree char *csv = ls_collective_csv (collective);
-  g_autofree char *notes = ls_collective_notes (collective);
+  g_autofree char *text = ls_answer_format (answer, LS_FORM_TEXT, NULL),
+                  *json = ls_answer_format (answer, LS_FORM_JSON, NULL),
+                  *csv = ls_answer_format (answer, LS_FORM_CSV, NULL), *notes = ls_answer_notes (answer);
   LS_CHECK (g_str_has_prefix (text, "# all-reduce on 2 GPUs of pair, 1 node\n"));
   LS_CHECK (strstr (json, "\"busbw_GBps\"") != NULL);
   LS_CHECK (g_str_has_prefix (csv, "cluster,op,"));
   LS_CHECK_STR (notes, "");
-  GError *failure = NULL;
-  LS_CHECK (!ls_collective_plot (collective, "table.pdf", &failure));
-  check_code (g_steal_pointer (&failure), 2);
 }
 
+/* --- errors --------------------------------------------------------------------------------------- */
+
 static void
-a_collective_fails_with_the_documented_codes (void)
+errors_carry_the_documented_codes (void)
 {
   static const struct {
-    LsCollectiveOptions options;
-    int exit_code;
+    const char *command, *options;
+    LsErrorCode code;
   } cases[] = {
-    { { .cluster = "pair" }, 2 },
-    { { .cluster = "pair", .op = "all-reduce", .min = "8" }, 2 },
-    { { .cluster = "nowhere", .op = "all-reduce" }, 3 },
-    { { .compare = "no/such/file.csv" }, 3 },
-    { { .cluster = "pair", .op = "all-reduce", .nodes = "1", .gpus = "3" }, 4 },
-    { { .cluster = "pair", .op = "all-reduce", .algorithm = "p2p" }, 4 },
+    { "runn", "tp 2", LS_ERROR_USAGE },
+    { "run", "tp 2", LS_ERROR_USAGE }, /* no model */
+    { "run", "tpp 2", LS_ERROR_USAGE },
+    { "run", "json 2", LS_ERROR_USAGE },
+    { "run", "model -", LS_ERROR_USAGE },
+    { "run", SMALL_JOB " tp many", LS_ERROR_USAGE },
+    { "run", SMALL_JOB " strategy no-such-strategy", LS_ERROR_INPUT },
+    { "run", SMALL_JOB " tp 3", LS_ERROR_CONFLICT },
+    { "run", SMALL_JOB " emit nemo", LS_ERROR_USAGE },
+    { "sweep", "slice 2x2", LS_ERROR_USAGE }, /* of a job, but a sweep has it not */
+    { "memory", SMALL_JOB " json - csv -", LS_ERROR_USAGE },
+    { "memory", SMALL_JOB " rank -1", LS_ERROR_USAGE },
+    { "list", "kind racks", LS_ERROR_USAGE },
+    { "check", "file no/such/file.json", LS_ERROR_INPUT },
+    { "validate", "cases no/such/file.csv", LS_ERROR_INPUT },
+    { "collective", "cluster pair", LS_ERROR_USAGE },
+    { "collective", "cluster pair op all-reduce min 8", LS_ERROR_USAGE },
+    { "collective", "cluster nowhere op all-reduce", LS_ERROR_INPUT },
+    { "collective", "compare no/such/file.csv", LS_ERROR_INPUT },
+    { "collective", "cluster pair op all-reduce nodes 1 gpus 3", LS_ERROR_CONFLICT },
+    { "collective", "cluster pair op all-reduce algorithm p2p", LS_ERROR_CONFLICT },
   };
-  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    GError *error = NULL;
-    LS_CHECK (ls_collective_run (&cases[i].options, &error) == NULL);
-    check_code (g_steal_pointer (&error), cases[i].exit_code);
-  }
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    check_fails (cases[i].command, cases[i].options, cases[i].code);
+}
+
+/* Before the job, which is wrong too. */
+static void
+outputs_are_checked_before_anything_else (void)
+{
+  check_fails ("run", "chrome-trace no/such/folder/t.json", LS_ERROR_IO);
+  check_fails ("run", "chrome-trace a\nb.json", LS_ERROR_USAGE);
+  check_fails ("run", "timeline step.pdf", LS_ERROR_USAGE);
+  check_fails ("run", "timeline step.svg timeline step.pdf", LS_ERROR_USAGE);
+  check_fails ("calibrate", "output mine.csv", LS_ERROR_USAGE);
+  check_fails ("collective", "cluster pair op all-reduce plot table.pdf", LS_ERROR_USAGE);
+  LS_CHECK (!g_file_test ("step.svg", G_FILE_TEST_EXISTS) && !g_file_test ("step.pdf", G_FILE_TEST_EXISTS));
+}
+
+/* The answer is there all the same, to be printed. */
+static void
+a_file_that_cannot_be_written_leaves_the_answer (void)
+{
+  g_autoptr (LsAnswer) answer = asked ("run", SMALL_JOB " csv /dev/full");
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (answer && !ls_answer_check (answer, &error));
+  LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_IO));
 }
 
 int
 main (void)
 {
   static const LsTestCase cases[] = {
+    LS_TEST (every_option_of_every_command_can_be_set),
+    LS_TEST (all_knobs_of_a_job_are_options_of_run),
     LS_TEST (a_job_gives_every_kind_of_result),
     LS_TEST (colour_is_used_only_on_request),
-    LS_TEST (results_outlive_their_job),
-    LS_TEST (errors_carry_the_documented_codes),
-    LS_TEST (the_table_of_knobs_is_what_can_be_set),
-    LS_TEST (output_paths_can_be_checked_before_a_run),
-    LS_TEST (a_file_that_cannot_be_written_is_an_error),
+    LS_TEST (a_request_may_be_run_again),
+    LS_TEST (how_a_request_is_put_makes_no_difference),
+    LS_TEST (what_does_not_fit_is_a_warning_unless_it_must),
     LS_TEST (a_collective_gives_every_kind_of_result),
-    LS_TEST (a_collective_fails_with_the_documented_codes),
+    LS_TEST (errors_carry_the_documented_codes),
+    LS_TEST (outputs_are_checked_before_anything_else),
+    LS_TEST (a_file_that_cannot_be_written_leaves_the_answer),
   };
   const char *root = g_getenv ("LS_DATA_DIR");
   g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);

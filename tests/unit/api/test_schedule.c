@@ -1,21 +1,9 @@
 /* Pins pipeline schedules through the public header: figures equal closed forms, charts keep
  * within their width whatever the size, orders printed read back as themselves, pictures are
  * drawn, and all schedules are compared or refused. */
-#include "ls_test.h"
+#include "asked.h"
 
 #include <glib/gstdio.h>
-#include <string.h>
-
-#include <lockstep/lockstep.h>
-
-static LsSchedule *
-made (const LsScheduleOptions *options)
-{
-  g_autoptr (GError) error = NULL;
-  LsSchedule *s = ls_schedule_new (options, &error);
-  LS_CHECK_NO_ERROR (error);
-  return s;
-}
 
 /* The number after a key of our own JSON. */
 static double
@@ -27,12 +15,12 @@ number (const char *json, const char *key)
 }
 
 static void
-check_figures (const LsScheduleOptions *options, double makespan, double span, double ideal)
+check_figures (const char *options, double makespan, double span, double ideal)
 {
-  g_autoptr (LsSchedule) s = made (options);
+  g_autoptr (LsAnswer) s = asked ("schedule", options);
   if (!s)
     return;
-  g_autofree char *json = ls_schedule_json (s);
+  g_autofree char *json = ls_answer_format (s, LS_FORM_JSON, NULL);
   LS_CHECK_DOUBLE (number (json, "makespan"), ==, makespan);
   LS_CHECK_DOUBLE (number (json, "span"), ==, span);
   LS_CHECK_DOUBLE (number (json, "ideal"), ==, ideal);
@@ -45,27 +33,12 @@ check_figures (const LsScheduleOptions *options, double makespan, double span, d
 static void
 figures_equal_closed_forms (void)
 {
-  check_figures (&(LsScheduleOptions) { .schedule = "gpipe", .pp = "4", .micro_batches = "8" }, 33, 33, 24);
-  check_figures (
-      &(LsScheduleOptions) {
-          .schedule = "1f1b", .pp = "8", .micro_batches = "8", .f_time = "0.1", .b_time = "0.3" },
-      6, 6, 3.2);
-  check_figures (
-      &(LsScheduleOptions) { .schedule = "interleaved-1f1b", .pp = "4", .vpp = "2", .micro_batches = "8" },
-      57, 57, 48);
-  check_figures (&(LsScheduleOptions) { .schedule = "zb-h1",
-                                        .pp = "4",
-                                        .micro_batches = "8",
-                                        .f_time = "10",
-                                        .b_time = "12",
-                                        .w_time = "8" },
-                 282, 282, 240);
-  check_figures (&(LsScheduleOptions) { .schedule = "zb-h2", .pp = "4", .micro_batches = "8", .w_time = "1" },
-                 27, 24, 24);
-  check_figures (
-      &(LsScheduleOptions) {
-          .schedule = "1f1b", .pp = "2", .micro_batches = "2", .f_time = "1s", .b_time = "2s" },
-      9, 9, 6);
+  check_figures ("schedule gpipe pp 4 micro-batches 8", 33, 33, 24);
+  check_figures ("schedule 1f1b pp 8 micro-batches 8 f-time 0.1 b-time 0.3", 6, 6, 3.2);
+  check_figures ("schedule interleaved-1f1b pp 4 vpp 2 micro-batches 8", 57, 57, 48);
+  check_figures ("schedule zb-h1 pp 4 micro-batches 8 f-time 10 b-time 12 w-time 8", 282, 282, 240);
+  check_figures ("schedule zb-h2 pp 4 micro-batches 8 w-time 1", 27, 24, 24);
+  check_figures ("schedule 1f1b pp 2 micro-batches 2 f-time 1s b-time 2s", 9, 9, 6);
 }
 
 /* Columns of the widest line that shows a rank. */
@@ -87,15 +60,13 @@ charts_keep_within_their_width (void)
   static const char *const names[] = { "1f1b", "zbv", "gpipe", "hanayo" };
   for (guint i = 0; i < G_N_ELEMENTS (stages); i++)
     for (guint k = 0; k < G_N_ELEMENTS (names); k++) {
-      g_autoptr (LsSchedule) s = made (&(LsScheduleOptions) { .schedule = names[k],
-                                                              .pp = stages[i],
-                                                              .micro_batches = "64",
-                                                              .f_time = "1.3",
-                                                              .b_time = "1.7",
-                                                              .w_time = "0.9" });
+      g_autofree char *options = g_strdup_printf (
+          "schedule %s pp %s micro-batches 64 f-time 1.3 b-time 1.7 w-time 0.9", names[k], stages[i]);
+      g_autoptr (LsAnswer) s = asked ("schedule", options);
       for (guint width = 50; s && width <= 250; width += 40) {
-        g_autofree char *text = ls_schedule_text (s, LS_TEXT_PLAIN, width);
-        g_autofree char *ascii = ls_schedule_text (s, LS_TEXT_ASCII, width);
+        const LsTextStyle blocks = { .width = width }, no_blocks = { .is_ascii = TRUE, .width = width };
+        g_autofree char *text = ls_answer_format (s, LS_FORM_TEXT, &blocks);
+        g_autofree char *ascii = ls_answer_format (s, LS_FORM_TEXT, &no_blocks);
         LS_CHECK_INT (chart_width (text), <=, width);
         LS_CHECK_INT (chart_width (text), ==, chart_width (ascii));
         LS_CHECK (g_str_is_ascii (ascii));
@@ -107,11 +78,11 @@ charts_keep_within_their_width (void)
 static void
 colours_are_switched_off_again (void)
 {
-  g_autoptr (LsSchedule) s
-      = made (&(LsScheduleOptions) { .schedule = "dualpipe", .pp = "4", .micro_batches = "8" });
+  g_autoptr (LsAnswer) s = asked ("schedule", "schedule dualpipe pp 4 micro-batches 8");
   if (!s)
     return;
-  g_autofree char *text = ls_schedule_text (s, LS_TEXT_COLOR, 120);
+  const LsTextStyle style = { .has_color = TRUE, .width = 120 };
+  g_autofree char *text = ls_answer_format (s, LS_FORM_TEXT, &style);
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
   for (char **line = lines; *line; line++) {
     const char *last = NULL;
@@ -125,36 +96,41 @@ colours_are_switched_off_again (void)
 static void
 orders_read_back_as_themselves (void)
 {
-  static const LsScheduleOptions all[] = {
-    { .schedule = "interleaved-zb", .pp = "3", .vpp = "3", .micro_batches = "8" },
-    { .schedule = "zb-auto", .pp = "3", .micro_batches = "5", .memory_limit = "2" },
-    { .schedule = "dualpipev", .pp = "3", .micro_batches = "7" },
-    { .schedule = "chimera", .pp = "4", .pipes = "4", .micro_batches = "8" },
-    { .schedule = "hanayo", .pp = "3", .waves = "2", .micro_batches = "4" },
+  static const char *const all[] = {
+    "schedule interleaved-zb pp 3 vpp 3 micro-batches 8",
+    "schedule zb-auto pp 3 micro-batches 5 memory-limit 2",
+    "schedule dualpipev pp 3 micro-batches 7",
+    "schedule chimera pp 4 pipes 4 micro-batches 8",
+    "schedule hanayo pp 3 waves 2 micro-batches 4",
   };
   g_autofree char *folder = g_dir_make_tmp ("ls-schedule-XXXXXX", NULL);
   g_autofree char *path = g_build_filename (folder, "orders.csv", NULL);
   for (guint i = 0; i < G_N_ELEMENTS (all); i++) {
-    g_autoptr (LsSchedule) s = made (&all[i]);
-    if (!s)
+    g_autofree char *to_file = g_strdup_printf ("%s format csv output %s", all[i], path),
+                    *from_file = g_strdup_printf ("schedule %s", path), *written = NULL;
+    g_autoptr (LsAnswer) s = asked ("schedule", all[i]), put = asked ("schedule", to_file);
+    if (!s || !put)
       continue;
-    g_autofree char *csv = ls_schedule_csv (s);
-    LS_CHECK (ls_schedule_write (csv, path, NULL));
-    g_autoptr (LsSchedule) read = made (&(LsScheduleOptions) { .schedule = path });
-    g_autofree char *again = read ? ls_schedule_csv (read) : NULL;
+    g_autoptr (LsAnswer) read = asked ("schedule", from_file);
+    g_autofree char *csv = ls_answer_format (s, LS_FORM_CSV, NULL),
+                    *again = read ? ls_answer_format (read, LS_FORM_CSV, NULL) : NULL,
+                    *printed = ls_answer_format (put, ls_answer_form (put), NULL);
+    LS_CHECK (g_file_get_contents (path, &written, NULL, NULL));
+    LS_CHECK_STR (written, csv);
     LS_CHECK_STR (again, csv);
+    LS_CHECK_STR (printed, ""); /* it went to the file */
   }
   g_remove (path);
   g_rmdir (folder);
 }
 
 static void
-check_picture (const LsSchedule *s, const char *folder, const char *word)
+check_picture (const char *options, const char *folder, const char *word)
 {
   g_autofree char *picture = g_build_filename (folder, "s.svg", NULL), *svg = NULL;
-  g_autoptr (GError) error = NULL;
-  LS_CHECK (ls_schedule_plot (s, picture, &error));
-  LS_CHECK_NO_ERROR (error);
+  g_autofree char *drawn = g_strdup_printf ("%s plot %s", options, picture);
+  g_autoptr (LsAnswer) s = asked ("schedule", drawn);
+  LS_CHECK (s && ls_answer_check (s, NULL));
   LS_CHECK (g_file_get_contents (picture, &svg, NULL, NULL) && strstr (svg, word));
   g_remove (picture);
 }
@@ -168,13 +144,8 @@ pictures_are_drawn (void)
     return;
   }
   g_autofree char *folder = g_dir_make_tmp ("ls-schedule-XXXXXX", NULL);
-  g_autoptr (LsSchedule) one
-      = made (&(LsScheduleOptions) { .schedule = "zb-h1", .pp = "4", .micro_batches = "8" });
-  g_autoptr (LsSchedule) all = made (&(LsScheduleOptions) { .all = TRUE, .pp = "2", .micro_batches = "4" });
-  if (one && all) {
-    check_picture (one, folder, "weight gradient");
-    check_picture (all, folder, "interleaved-zb");
-  }
+  check_picture ("schedule zb-h1 pp 4 micro-batches 8", folder, "weight gradient");
+  check_picture ("all - pp 2 micro-batches 4", folder, "interleaved-zb");
   g_rmdir (folder);
 }
 
@@ -186,11 +157,10 @@ every_schedule_has_a_row (void)
           "looped-bfs", "interleaved-zb", "zb-h1",     "zb-h2",     "zb-auto",
           "zb-1p",      "zb-2p",          "zbv",       "zbv-auto",  "v-half",
           "v-min",      "dualpipe",       "dualpipev", "chimera",   "hanayo" };
-  g_autoptr (LsSchedule) s
-      = made (&(LsScheduleOptions) { .all = TRUE, .pp = "4", .micro_batches = "8", .w_time = "1" });
+  g_autoptr (LsAnswer) s = asked ("schedule", "all - pp 4 micro-batches 8 w-time 1");
   if (!s)
     return;
-  g_autofree char *json = ls_schedule_json (s);
+  g_autofree char *json = ls_answer_format (s, LS_FORM_JSON, NULL);
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
     g_autofree char *row = g_strdup_printf ("\"schedule\": \"%s\",\n      \"refusal\": null", names[i]);
     LS_CHECK (strstr (json, row) != NULL);

@@ -1,21 +1,8 @@
 /* Pins the topology through the public header: shipped clusters are described and drawn, the
  * lists of links agree with each other, and files fail as documented. */
-#include "ls_test.h"
+#include "asked.h"
 
 #include <glib/gstdio.h>
-#include <string.h>
-
-#include <lockstep/lockstep.h>
-
-static LsTopology *
-described (const char *cluster, const char *nodes, const char *slice)
-{
-  g_autoptr (GError) error = NULL;
-  const LsTopologyOptions options = { .cluster = cluster, .nodes = nodes, .slice = slice };
-  LsTopology *t = ls_topology_new (&options, &error);
-  LS_CHECK_NO_ERROR (error);
-  return t;
-}
 
 static guint
 count (const char *text, const char *word)
@@ -26,21 +13,30 @@ count (const char *text, const char *word)
   return n;
 }
 
+/* In a form; NULL, with a failed check: there is none. */
+static char *
+described (const char *options, LsForm form)
+{
+  const LsTextStyle ascii = { .is_ascii = TRUE };
+  g_autoptr (LsAnswer) answer = asked ("topology", options);
+  return answer ? ls_answer_format (answer, form, &ascii) : NULL;
+}
+
 static void
 details_add_links (void)
 {
-  g_autoptr (LsTopology) t = described ("dgx-1-v100", "2", NULL);
-  if (!t)
+#define TWO_NODES "cluster dgx-1-v100 nodes 2"
+  g_autofree char *brief = described (TWO_NODES, LS_FORM_TEXT),
+                  *links = described (TWO_NODES " links -", LS_FORM_TEXT),
+                  *all = described (TWO_NODES " all -", LS_FORM_TEXT);
+  if (!brief || !links || !all)
     return;
-  g_autofree char *brief = ls_topology_text (t, LS_TOPOLOGY_BRIEF, LS_TEXT_ASCII);
-  g_autofree char *links = ls_topology_text (t, LS_TOPOLOGY_LINKS, LS_TEXT_ASCII);
-  g_autofree char *all = ls_topology_text (t, LS_TOPOLOGY_ALL, LS_TEXT_ASCII);
   LS_CHECK (g_str_is_ascii (brief));
   LS_CHECK (g_str_has_prefix (links, brief) && g_str_has_prefix (all, links));
   LS_CHECK (strstr (links, "NVLink2") != NULL && !strstr (brief, "NVLink2 "));
   LS_CHECK (strstr (all, "node1/gpu3>gpu7") != NULL && !strstr (links, "node1/gpu3>gpu7"));
-  g_autofree char *json = ls_topology_json (t, LS_TOPOLOGY_LINKS),
-                  *more = ls_topology_json (t, LS_TOPOLOGY_ALL);
+  g_autofree char *json = described (TWO_NODES " links -", LS_FORM_JSON),
+                  *more = described (TWO_NODES " all -", LS_FORM_JSON);
   LS_CHECK (!strstr (json, "\"trunks\"") && strstr (more, "\"trunks\""));
 }
 
@@ -48,26 +44,23 @@ details_add_links (void)
 static void
 output_is_the_same_each_time (void)
 {
-  g_autoptr (LsTopology) a = described ("gb200-nvl72", "4", NULL);
-  g_autoptr (LsTopology) b = described ("gb200-nvl72", "4", NULL);
-  if (!a || !b)
-    return;
-  g_autofree char *x = ls_topology_json (a, LS_TOPOLOGY_ALL), *y = ls_topology_json (b, LS_TOPOLOGY_ALL);
+  g_autofree char *x = described ("cluster gb200-nvl72 nodes 4 all -", LS_FORM_JSON),
+                  *y = described ("cluster gb200-nvl72 nodes 4 all -", LS_FORM_JSON);
   LS_CHECK_STR (x, y);
 }
 
-/* Written a piece at a time it is the same text, of which this is more than two pieces. */
+/* Written in parts it is the same text, of which this is more than two parts. */
 static void
 json_may_be_printed_as_it_is_made (void)
 {
-  g_autoptr (LsTopology) t = described ("dgx-h100", "256", NULL);
+  g_autoptr (LsAnswer) t = asked ("topology", "cluster dgx-h100 nodes 256 all -");
   if (!t)
     return;
-  g_autofree char *whole = ls_topology_json (t, LS_TOPOLOGY_ALL);
+  g_autofree char *whole = ls_answer_format (t, LS_FORM_JSON, NULL);
   size_t n = strlen (whole);
   g_autofree char *printed = g_malloc0 (n + 1);
   FILE *file = tmpfile ();
-  ls_topology_print_json (t, LS_TOPOLOGY_ALL, file);
+  LS_CHECK (ls_answer_print (t, LS_FORM_JSON, NULL, file, NULL));
   LS_CHECK (n > 2 << 20 && ftell (file) == (long) n);
   rewind (file);
   LS_CHECK_INT (fread (printed, 1, n, file), ==, n);
@@ -78,19 +71,19 @@ json_may_be_printed_as_it_is_made (void)
 /* --- pictures --- */
 
 static char *
-drawn (const LsTopology *t)
+drawn (const char *cluster)
 {
   g_autofree char *gnuplot = g_find_program_in_path ("gnuplot");
   if (!gnuplot) {
     printf ("skipped: no gnuplot here\n");
     return NULL;
   }
-  g_autoptr (GError) error = NULL;
   g_autofree char *folder = g_dir_make_tmp ("ls-topology-XXXXXX", NULL),
-                  *path = g_build_filename (folder, "x.svg", NULL);
+                  *path = g_build_filename (folder, "x.svg", NULL),
+                  *options = g_strdup_printf ("%s svg %s", cluster, path);
   char *picture = NULL;
-  LS_CHECK (ls_topology_plot (t, path, &error));
-  LS_CHECK_NO_ERROR (error);
+  g_autoptr (LsAnswer) t = asked ("topology", options);
+  LS_CHECK (t && ls_answer_check (t, NULL));
   g_file_get_contents (path, &picture, NULL, NULL);
   LS_CHECK_INT (g_unlink (path) + g_rmdir (folder), ==, 0);
   return picture;
@@ -100,8 +93,7 @@ drawn (const LsTopology *t)
 static void
 a_server_is_drawn (void)
 {
-  g_autoptr (LsTopology) t = described ("dgx-h100", "4", NULL);
-  g_autofree char *picture = t ? drawn (t) : NULL;
+  g_autofree char *picture = drawn ("cluster dgx-h100 nodes 4");
   if (!picture)
     return;
   LS_CHECK_INT (count (picture, ">gpu<"), ==, 8);
@@ -113,8 +105,7 @@ a_server_is_drawn (void)
 static void
 a_slice_is_drawn (void)
 {
-  g_autoptr (LsTopology) t = described ("tpu-v4", NULL, "4x4x4");
-  g_autofree char *picture = t ? drawn (t) : NULL;
+  g_autofree char *picture = drawn ("cluster tpu-v4 slice 4x4x4");
   if (!picture)
     return;
   LS_CHECK (strstr (picture, ">63<") != NULL);
@@ -124,8 +115,7 @@ a_slice_is_drawn (void)
 static void
 what_is_too_large_is_drawn_in_part (void)
 {
-  g_autoptr (LsTopology) t = described ("dgx-h100", "512", NULL);
-  g_autofree char *picture = t ? drawn (t) : NULL;
+  g_autofree char *picture = drawn ("cluster dgx-h100 nodes 512");
   if (!picture)
     return;
   LS_CHECK_INT (count (picture, ">node "), ==, 8);
@@ -135,15 +125,9 @@ what_is_too_large_is_drawn_in_part (void)
 static void
 files_fail_as_documented (void)
 {
-  g_autoptr (LsTopology) t = described ("dgx-h100", NULL, NULL);
-  g_autoptr (GError) error = NULL;
-  if (!t)
-    return;
-  LS_CHECK (!ls_topology_write_dot (t, "/no/such/folder/x.dot", &error));
-  LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_IO));
-  g_clear_error (&error);
-  LS_CHECK (!ls_topology_plot (t, "x.pdf", &error));
-  LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_USAGE));
+  check_fails ("topology", "cluster dgx-h100 dot /no/such/folder/x.dot", LS_ERROR_IO);
+  check_fails ("topology", "cluster dgx-h100 svg x.pdf", LS_ERROR_USAGE);
+  check_fails ("topology", "cluster dgx-h100 svg x.png", LS_ERROR_USAGE);
 }
 
 /* --- large all-reduces over 4 nodes of 8 GPUs with 400 Gbit/s each, as measured: bus bandwidth
@@ -153,13 +137,11 @@ files_fail_as_documented (void)
 static double
 bus_of_4_nodes (const char *cluster, const char *algorithm, const char *size)
 {
-  g_autoptr (GError) error = NULL;
-  const LsCollectiveOptions options = {
-    .cluster = cluster, .op = "all-reduce", .nodes = "4", .algorithm = algorithm, .min = size, .max = size
-  };
-  g_autoptr (LsCollective) run = ls_collective_run (&options, &error);
-  LS_CHECK_NO_ERROR (error);
-  g_autofree char *json = run ? ls_collective_json (run) : g_strdup ("");
+  g_autofree char *options
+      = g_strdup_printf ("cluster %s op all-reduce nodes 4 min %s max %s%s%s", cluster, size, size,
+                         algorithm ? " algorithm " : "", algorithm ? algorithm : "");
+  g_autoptr (LsAnswer) run = asked ("collective", options);
+  g_autofree char *json = run ? ls_answer_format (run, LS_FORM_JSON, NULL) : g_strdup ("");
   const char *bus = strstr (json, "\"busbw_GBps\": ");
   return LS_CHECK (bus != NULL) ? g_ascii_strtod (bus + strlen ("\"busbw_GBps\": "), NULL) : 0;
 }

@@ -2,87 +2,62 @@
  * job itself, in every output; on another GPU it gives what the job gives there; more
  * replicas of a trace are the job with more replicas; and the file grows with what ranks
  * do, not with their number. Simulates real models on real clusters. */
-#include "ls_test.h"
-
-#include <string.h>
+#include "asked.h"
 
 #include <glib/gstdio.h>
-#include <lockstep/lockstep.h>
 
 /* All that a run can print or write. */
 typedef struct {
-  char *json, *summary, *placement, *chrome, *csv;
+  char *json, *text, *chrome, *csv;
 } Outputs;
 
 static void
 outputs_clear (Outputs *o)
 {
-  char *texts[] = { o->json, o->summary, o->placement, o->chrome, o->csv };
+  char *texts[] = { o->json, o->text, o->chrome, o->csv };
   for (size_t i = 0; i < G_N_ELEMENTS (texts); i++)
     g_free (texts[i]);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Outputs, outputs_clear)
 
-/* "model gpt-1.7b tp 2": knobs and values. */
-static LsJob *
-job_of (const char *knobs)
-{
-  g_autoptr (LsJob) job = ls_job_new ();
-  g_autoptr (GError) error = NULL;
-  g_auto (GStrv) words = g_strsplit (knobs, " ", -1);
-  for (char **w = words; *w; w += 2) {
-    bool ok = strcmp (w[0], "strategy") == 0 ? ls_job_load_strategy (job, w[1], &error)
-                                             : ls_job_set (job, w[0], w[1], &error);
-    ls_check_impl (ok, __FILE__, __LINE__, "%s: %s", knobs, error ? error->message : "");
-    g_clear_error (&error);
-  }
-  return g_steal_pointer (&job);
-}
-
-typedef gboolean (*Write) (const LsResult *result, const char *path, GError **error);
-
+/* What was written there, which is removed. */
 static char *
-written (const LsResult *result, const char *folder, Write write)
+taken (const char *path)
 {
-  g_autofree char *path = g_build_filename (folder, "written", NULL);
   char *text = NULL;
-  LS_CHECK (write (result, path, NULL) && g_file_get_contents (path, &text, NULL, NULL));
+  LS_CHECK (g_file_get_contents (path, &text, NULL, NULL));
   g_unlink (path);
   return text;
 }
 
 static bool
-run (const char *knobs, const char *folder, Outputs *ret)
+run (const char *job, const char *folder, Outputs *ret)
 {
-  g_autoptr (LsJob) job = job_of (knobs);
-  g_autoptr (GError) error = NULL;
-  g_autoptr (LsResult) result = ls_job_run (job, &error);
-  if (!ls_check_impl (result != NULL, __FILE__, __LINE__, "%s: %s", knobs, error ? error->message : ""))
+  g_autofree char *chrome = g_build_filename (folder, "chrome", NULL),
+                  *csv = g_build_filename (folder, "csv", NULL);
+  g_autofree char *options = g_strdup_printf ("%s show-placement - chrome-trace %s csv %s", job, chrome, csv);
+  g_autoptr (LsAnswer) answer = asked ("run", options);
+  if (!answer)
     return false;
-  *ret = (Outputs) {
-    .json = ls_result_json (result),
-    .summary = ls_result_summary (result, LS_TEXT_PLAIN),
-    .placement = ls_result_placement (result),
-    .chrome = written (result, folder, ls_result_write_chrome_trace),
-    .csv = written (result, folder, ls_result_write_csv),
-  };
+  *ret = (Outputs) { .json = ls_answer_format (answer, LS_FORM_JSON, NULL),
+                     .text = ls_answer_format (answer, LS_FORM_TEXT, NULL),
+                     .chrome = taken (chrome),
+                     .csv = taken (csv) };
   return true;
 }
 
-static void export(const char *knobs, const char *path)
+static void export(const char *job, const char *path)
 {
-  g_autoptr (LsJob) job = job_of (knobs);
-  g_autoptr (GError) error = NULL;
-  LS_CHECK (ls_job_write_trace (job, path, &error));
-  LS_CHECK_NO_ERROR (error);
+  g_autofree char *options = g_strdup_printf ("action export output %s %s", path, job);
+  g_autoptr (LsAnswer) answer = asked ("trace", options);
 }
 
 static void
 check_same (const Outputs *a, const Outputs *b, const char *what)
 {
-  const char *names[] = { "JSON", "summary", "placement", "Chrome trace", "spans" };
-  const char *x[] = { a->json, a->summary, a->placement, a->chrome, a->csv };
-  const char *y[] = { b->json, b->summary, b->placement, b->chrome, b->csv };
+  const char *names[] = { "JSON", "placement or summary", "Chrome trace", "spans" };
+  const char *x[] = { a->json, a->text, a->chrome, a->csv };
+  const char *y[] = { b->json, b->text, b->chrome, b->csv };
   for (size_t i = 0; i < G_N_ELEMENTS (names); i++)
     ls_check_impl (x[i] && strcmp (x[i], y[i]) == 0, __FILE__, __LINE__, "%s: %s differs", what, names[i]);
 }
@@ -169,27 +144,17 @@ the_file_does_not_grow_with_ranks (void)
 }
 
 static void
-check_refused (const char *knobs, LsErrorCode code)
-{
-  g_autoptr (LsJob) job = job_of (knobs);
-  g_autoptr (GError) error = NULL;
-  g_autoptr (LsResult) result = ls_job_run (job, &error);
-  ls_check_impl (!result && g_error_matches (error, LS_ERROR, (int) code), __FILE__, __LINE__, "%s: %s",
-                 knobs, error ? error->message : "ran");
-}
-
-static void
 a_trace_has_fixed_the_rest (void)
 {
-  check_refused ("trace two-ranks", LS_ERROR_USAGE);
-  check_refused ("trace two-ranks cluster dgx-h100 model gpt-1.7b", LS_ERROR_USAGE);
-  check_refused ("trace two-ranks cluster dgx-h100 tp 2", LS_ERROR_USAGE);
-  check_refused ("trace two-ranks cluster dgx-h100 strategy ddp", LS_ERROR_USAGE);
-  check_refused ("trace two-ranks cluster dgx-h100 dp 1", LS_ERROR_CONFLICT);
-  check_refused ("trace late-rank cluster dgx-h100 dp 8", LS_ERROR_CONFLICT);
-  check_refused ("trace 1f1b-four-stages cluster dgx-h100 dp 2", LS_ERROR_CONFLICT);
-  check_refused ("trace no-such-trace cluster dgx-h100", LS_ERROR_INPUT);
-  check_refused ("trace two-ranks cluster dgx-h100 nodes 1 dp 16", LS_ERROR_CONFLICT);
+  check_fails ("run", "trace two-ranks", LS_ERROR_USAGE);
+  check_fails ("run", "trace two-ranks cluster dgx-h100 model gpt-1.7b", LS_ERROR_USAGE);
+  check_fails ("run", "trace two-ranks cluster dgx-h100 tp 2", LS_ERROR_USAGE);
+  check_fails ("run", "trace two-ranks cluster dgx-h100 strategy ddp", LS_ERROR_USAGE);
+  check_fails ("run", "trace two-ranks cluster dgx-h100 dp 1", LS_ERROR_CONFLICT);
+  check_fails ("run", "trace late-rank cluster dgx-h100 dp 8", LS_ERROR_CONFLICT);
+  check_fails ("run", "trace 1f1b-four-stages cluster dgx-h100 dp 2", LS_ERROR_CONFLICT);
+  check_fails ("run", "trace no-such-trace cluster dgx-h100", LS_ERROR_INPUT);
+  check_fails ("run", "trace two-ranks cluster dgx-h100 nodes 1 dp 16", LS_ERROR_CONFLICT);
 }
 
 LS_TEST_MAIN ("trace", LS_TEST (a_replay_gives_the_same_bytes),

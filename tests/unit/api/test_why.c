@@ -1,68 +1,46 @@
-/* Pins the public way to why a step takes its time: nothing is shown before it was asked for,
- * then it is, in text, JSON and Chrome trace; asking again changes nothing; jobs for other
- * programs come with notes or an error. */
-#include "ls_test.h"
+/* Pins the public way to why a step takes its time: what was asked for is shown, in text and JSON, and what
+ * was not is not; asking again changes nothing; jobs for other programs come with notes or an error. */
+#include "asked.h"
 
-#include <string.h>
-
-#include <lockstep/lockstep.h>
-
-static LsJob *
-job_new (void)
-{
-  static const char *const knobs[][2]
-      = { { "model", "tiny" }, { "cluster", "pair" }, { "nodes", "2" }, { "tp", "2" }, { "pp", "2" } };
-  g_autoptr (GError) error = NULL;
-  LsJob *job = ls_job_new ();
-  for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
-    LS_CHECK (ls_job_set (job, knobs[i][0], knobs[i][1], &error));
-  LS_CHECK_NO_ERROR (error);
-  return job;
-}
+#define SMALL_JOB "model tiny cluster pair nodes 2 tp 2 pp 2"
 
 static void
-check_shown (const LsResult *result, bool has_path, bool has_sensitivity)
+check_shown (const char *options, bool has_path, bool has_sensitivity)
 {
-  g_autofree char *text = ls_result_summary (result, LS_TEXT_ASCII), *json = ls_result_json (result);
+  const LsTextStyle ascii = { .is_ascii = TRUE };
+  g_autoptr (LsAnswer) answer = asked ("run", options);
+  if (!answer)
+    return;
+  g_autofree char *text = ls_answer_format (answer, LS_FORM_TEXT, &ascii),
+                  *json = ls_answer_format (answer, LS_FORM_JSON, NULL),
+                  *again = ls_answer_format (answer, LS_FORM_JSON, NULL);
   LS_CHECK ((strstr (text, "\nCritical path") != NULL) == has_path
             && (strstr (json, "\"critical_path\"") != NULL) == has_path);
   LS_CHECK ((strstr (text, "\nSensitivity") != NULL) == has_sensitivity
             && (strstr (json, "\"sensitivity\"") != NULL) == has_sensitivity);
+  LS_CHECK_STR (json, again);
 }
 
 static void
 what_is_asked_for_is_shown (void)
 {
-  g_autoptr (GError) error = NULL;
-  g_autoptr (LsJob) job = job_new ();
-  g_autoptr (LsResult) result = ls_job_run (job, &error);
-  LS_CHECK_NO_ERROR (error);
-  check_shown (result, false, false);
-  LS_CHECK (ls_result_find_critical_path (result, &error));
-  check_shown (result, true, false);
-  LS_CHECK (ls_result_find_sensitivity (result, job, 2, &error));
-  check_shown (result, true, true);
-  g_autofree char *before = ls_result_json (result);
-  LS_CHECK (ls_result_find_critical_path (result, &error)
-            && ls_result_find_sensitivity (result, job, 1, &error));
-  g_autofree char *after = ls_result_json (result);
-  LS_CHECK_STR (before, after);
+  check_shown (SMALL_JOB, false, false);
+  check_shown (SMALL_JOB " critical-path -", true, false);
+  check_shown (SMALL_JOB " sensitivity -", false, true);
+  check_shown (SMALL_JOB " critical-path - sensitivity 1", true, true);
+  check_shown (SMALL_JOB " critical-path 0", false, false);
 }
 
 static void
 jobs_are_written_for_others (void)
 {
-  g_autoptr (GError) error = NULL, refused = NULL, unknown = NULL;
-  g_autofree char *notes = NULL, *none = NULL;
-  g_autoptr (LsJob) job = job_new ();
-  g_autoptr (LsResult) result = ls_job_run (job, &error);
-  g_autofree char *flags = ls_result_emit (result, job, "megatron", &notes, &error);
-  LS_CHECK_NO_ERROR (error);
+  g_autoptr (LsAnswer) answer = asked ("run", SMALL_JOB " emit megatron");
+  if (!answer)
+    return;
+  g_autofree char *flags = ls_answer_format (answer, LS_FORM_TEXT, NULL), *notes = ls_answer_notes (answer);
   LS_CHECK (strstr (flags, "--tensor-model-parallel-size 2\n") && strlen (notes) > 0);
-  LS_CHECK (!ls_result_emit (result, job, "torchtitan", &none, &refused)
-            && ls_error_exit_code (refused) == 4);
-  LS_CHECK (!ls_check_emit_target ("nemo", &unknown) && ls_error_exit_code (unknown) == 2);
-  LS_CHECK (none == NULL);
+  check_fails ("run", SMALL_JOB " emit torchtitan", LS_ERROR_UNSUPPORTED);
+  check_fails ("run", SMALL_JOB " emit megatron json -", LS_ERROR_USAGE);
 }
 
 int

@@ -1,0 +1,195 @@
+#include "api/answer.h"
+
+#include <errno.h>
+
+#include "api/request.h"
+
+struct LsAnswer {
+  gpointer data;
+  LsAnswerForms forms;
+  LsForm form;
+  GString *notes;
+  char *warning; /* NULL: none */
+  GError *failure;
+};
+
+LsAnswer *
+ls_answer_new (void)
+{
+  LsAnswer *a = g_new0 (LsAnswer, 1);
+  a->notes = g_string_new (NULL);
+  return a;
+}
+
+static void
+drop_data (LsAnswer *a)
+{
+  if (a->forms.free)
+    a->forms.free (a->data);
+}
+
+void
+ls_answer_free (LsAnswer *a)
+{
+  if (!a)
+    return;
+  drop_data (a);
+  g_string_free (a->notes, TRUE);
+  g_free (a->warning);
+  g_clear_error (&a->failure);
+  g_free (a);
+}
+
+/* --- what a command says ------------------------------------------------------------------------- */
+
+void
+ls_answer_take (LsAnswer *a, gpointer data, const LsAnswerForms *forms)
+{
+  drop_data (a);
+  a->data = data;
+  a->forms = *forms;
+}
+
+static char *
+whole_text (gconstpointer text, const LsTextStyle *style)
+{
+  return g_strdup (text);
+}
+
+static char *
+same_text (gconstpointer text)
+{
+  return g_strdup (text);
+}
+
+void
+ls_answer_take_text (LsAnswer *a, char *text)
+{
+  static const LsAnswerForms forms = { whole_text, same_text, same_text, NULL, g_free };
+  ls_answer_take (a, text, &forms);
+}
+
+void
+ls_answer_set_form (LsAnswer *a, LsForm form)
+{
+  a->form = form;
+}
+
+void
+ls_answer_note (LsAnswer *a, const char *line)
+{
+  g_string_append_printf (a->notes, "%s\n", line);
+}
+
+void
+ls_answer_note_lines (LsAnswer *a, const char *lines)
+{
+  g_string_append (a->notes, lines);
+  if (*lines && !g_str_has_suffix (lines, "\n"))
+    g_string_append_c (a->notes, '\n');
+}
+
+void
+ls_answer_note_all (LsAnswer *a, const GPtrArray *notes)
+{
+  for (guint i = 0; notes && i < notes->len; i++)
+    ls_answer_note (a, notes->pdata[i]);
+}
+
+void
+ls_answer_warn (LsAnswer *a, char *text)
+{
+  g_free (a->warning);
+  a->warning = text;
+}
+
+void
+ls_answer_fail (LsAnswer *a, GError *error)
+{
+  if (a->failure)
+    g_error_free (error);
+  else
+    a->failure = error;
+}
+
+void
+ls_answer_write (LsAnswer *a, const LsRequest *r, const char *key, LsAnswerWrite write)
+{
+  g_autofree const char **paths = ls_request_texts (r, key);
+  for (const char **path = paths; path && *path; path++) {
+    GError *error = NULL;
+    if (!write (a->data, *path, &error))
+      ls_answer_fail (a, error);
+  }
+}
+
+/* --- what is read of it --------------------------------------------------------------------------- */
+
+LsForm
+ls_answer_form (const LsAnswer *a)
+{
+  g_return_val_if_fail (a, LS_FORM_TEXT);
+  return a->form;
+}
+
+char *
+ls_answer_format (const LsAnswer *a, LsForm form, const LsTextStyle *style)
+{
+  static const LsTextStyle plain;
+  g_return_val_if_fail (a && a->forms.text, NULL);
+  if (form == LS_FORM_JSON)
+    return a->forms.json ? a->forms.json (a->data) : NULL;
+  if (form == LS_FORM_CSV)
+    return a->forms.csv ? a->forms.csv (a->data) : NULL;
+  return a->forms.text (a->data, style ? style : &plain);
+}
+
+/* What went wrong stays with the stream. */
+static gboolean
+print (const LsAnswer *a, LsForm form, const LsTextStyle *style, FILE *out)
+{
+  if (form == LS_FORM_JSON && a->forms.print_json) {
+    a->forms.print_json (a->data, out);
+    return TRUE;
+  }
+  g_autofree char *text = ls_answer_format (a, form, style);
+  return text && (fputs (text, out), TRUE);
+}
+
+gboolean
+ls_answer_print (const LsAnswer *a, LsForm form, const LsTextStyle *style, FILE *out, GError **error)
+{
+  g_return_val_if_fail (a && out, FALSE);
+  errno = 0;
+  if (!print (a, form, style, out))
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "there is no %s of this",
+                 form == LS_FORM_CSV ? "CSV" : "JSON");
+  else if (fflush (out) == EOF || ferror (out))
+    g_set_error (error, LS_ERROR, LS_ERROR_IO, "cannot write to stdout: %s", g_strerror (errno));
+  else
+    return TRUE;
+  return FALSE;
+}
+
+char *
+ls_answer_notes (const LsAnswer *a)
+{
+  g_return_val_if_fail (a, NULL);
+  return g_strdup (a->notes->str);
+}
+
+char *
+ls_answer_warning (const LsAnswer *a)
+{
+  g_return_val_if_fail (a, NULL);
+  return g_strdup (a->warning ? a->warning : "");
+}
+
+gboolean
+ls_answer_check (const LsAnswer *a, GError **error)
+{
+  g_return_val_if_fail (a, FALSE);
+  if (a->failure && error)
+    *error = g_error_copy (a->failure);
+  return !a->failure;
+}

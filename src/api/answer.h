@@ -1,0 +1,38 @@
+/* api/answer.h — an answer, as a command fills it (private). */
+#ifndef LS_API_ANSWER_H
+#define LS_API_ANSWER_H
+
+#include <lockstep/lockstep.h>
+
+/* What a command answers with: its forms, of which a command may lack some, but not text. */
+typedef struct {
+  char *(*text) (gconstpointer data, const LsTextStyle *style);
+  char *(*json) (gconstpointer data);
+  char *(*csv) (gconstpointer data);
+  void (*print_json) (gconstpointer data, FILE *out); /* as it is made; NULL: json (data) */
+  GDestroyNotify free;
+} LsAnswerForms;
+
+LsAnswer *ls_answer_new (void);
+/* Takes the data. */
+void ls_answer_take (LsAnswer *a, gpointer data, const LsAnswerForms *forms);
+/* A text that is the same in every form. Takes it. */
+void ls_answer_take_text (LsAnswer *a, char *text);
+/* The form to be printed. */
+void ls_answer_set_form (LsAnswer *a, LsForm form);
+
+/* Appends a line; lines; the lines of an array, NULL: none. */
+void ls_answer_note (LsAnswer *a, const char *line);
+void ls_answer_note_lines (LsAnswer *a, const char *lines);
+void ls_answer_note_all (LsAnswer *a, const GPtrArray *notes);
+/* Takes the text; see ls_answer_warning(). */
+void ls_answer_warn (LsAnswer *a, char *text);
+/* There is an answer, and yet the command failed. Takes the error; the first one stays. */
+void ls_answer_fail (LsAnswer *a, GError *error);
+
+/* Asks `write` to write the answer's data to each file that the option names, and fails the answer where it
+ * cannot. */
+typedef gboolean (*LsAnswerWrite) (gconstpointer data, const char *path, GError **error);
+void ls_answer_write (LsAnswer *a, const LsRequest *r, const char *key, LsAnswerWrite write);
+
+#endif

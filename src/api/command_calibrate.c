@@ -1,0 +1,274 @@
+/* `lockstep calibrate`: kernels, collectives or a cluster fitted to what was measured. With a profile of
+ * PyTorch it is profile_answer.h. */
+#include <string.h>
+
+#include "api/commands.h"
+#include "api/profile_answer.h"
+#include "calibrate/calibrate.h"
+#include "calibrate/calibrate_nccl.h"
+#include "calibrate/calibrate_runs.h"
+#include "data/text/write_file.h"
+#include "show/fits/write_fits.h"
+#include "show/plot/plots.h"
+
+static const LsOption own[] = {
+  { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE", .meaning = "Measured times" },
+  { "gpu", .argument = "NAME|FILE", .meaning = "On which GPU they ran; default: that which a profile names" },
+  { "nccl", .meaning = "The files are outputs of nccl-tests" },
+  { "cluster", .argument = "NAME|FILE",
+    .meaning = "Where they ran; required with --nccl and --pytorch-trace" },
+  { "op", .argument = "KIND", .meaning = "With --nccl: what ran; default: what the files say" },
+  { "runs", .argument = "FILE",
+    .meaning = "Step times measured on one cluster, as lockstep validate reads them" },
+  { "threads", .argument = "N", .meaning = "With --runs: simulations at once; default: one per processor" },
+  { "pytorch-trace", .argument = "FILE",
+    .meaning = "What torch.profiler wrote of one rank, .json or .json.gz" },
+  { "rank", .argument = "N",
+    .meaning = "With --pytorch-trace: which of the job's; default: as the trace says, else 0" },
+  { "step", .argument = "N|FROM:TO",
+    .meaning = "With --pytorch-trace: N of ProfilerStep#N, or a range such as 120ms:180ms; default: the last "
+               "whole one" },
+  { "json", .meaning = "With --pytorch-trace: print JSON" },
+  { "hold-out", .argument = "fifth|half",
+    .meaning = "Of kernels: how many families are kept from the fit and predicted; default fifth" },
+  { "max-mape", .argument = "P",
+    .meaning = "Of kernels: exit 5 if those held out are off by more percent in the mean" },
+  { "output", .letter = 'o', .argument = "FILE", .writes = LS_WRITES_NAMED,
+    .meaning = "Write the calibration there; with --pytorch-trace the software, for --software" },
+  { "cluster-output", .argument = "FILE", .writes = LS_WRITES_NAMED,
+    .meaning = "Of kernels, with --cluster: write it there with its links as measured, simulated with the "
+               "calibration of -o" },
+  { "plot", .argument = "FILE", .writes = LS_WRITES_PICTURE, .is_repeated = TRUE,
+    .meaning
+    = "Draw predicted over measured time (.svg or .png, by gnuplot; .gp: its script); may be repeated" },
+  { NULL },
+};
+
+static const char *const job_too[] = { "cluster", NULL };
+
+/* One of them: of kernels, of collectives, of whole steps. */
+typedef struct {
+  LsCalibrateRun *kernels;
+  LsCalibrateNccl *nccl;
+  LsCalibrateRuns *runs;
+} Data;
+
+static void
+data_free (gpointer data)
+{
+  Data *c = data;
+  ls_calibrate_run_free (c->kernels);
+  ls_calibrate_nccl_free (c->nccl);
+  ls_calibrate_runs_free (c->runs);
+  g_free (c);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Data, data_free)
+
+/* --- what it prints and writes -------------------------------------------------------------------- */
+
+static char *
+to_text (gconstpointer data, const LsTextStyle *style)
+{
+  const Data *c = data;
+  if (c->runs)
+    return ls_fitted_report_to_text (ls_calibrate_runs_report (c->runs));
+  return c->kernels ? ls_fit_report_to_text (ls_calibrate_run_report (c->kernels))
+                    : ls_nccl_report_to_text (ls_calibrate_nccl_report (c->nccl));
+}
+
+static const LsAnswerForms forms = { .text = to_text, .free = data_free };
+
+static gboolean
+draw (gconstpointer data, const char *path, GError **error)
+{
+  return ls_plot_calibration (ls_calibrate_run_report (((const Data *) data)->kernels), path, error);
+}
+
+static gboolean
+write_calibration (gconstpointer data, const char *path, GError **error)
+{
+  const Data *c = data;
+  g_autofree char *name = ls_output_name (path, error);
+  if (!name)
+    return FALSE;
+  g_autofree char *json = c->runs ? ls_calibrate_runs_json (c->runs, name, error)
+      : c->kernels                ? ls_calibrate_run_json (c->kernels, name)
+                                  : ls_calibrate_nccl_json (c->nccl, name);
+  return json && ls_write_text (path, json, error);
+}
+
+static gboolean
+write_cluster (const Data *c, const char *path, const char *calibration, GError **error)
+{
+  g_autofree char *name = ls_output_name (path, error);
+  g_autofree char *json
+      = name ? ls_calibrate_run_machine_json (c->kernels, name, path, calibration, error) : NULL;
+  return json && ls_write_text (path, json, error);
+}
+
+/* The cluster first: it may be refused, and is then no place for a calibration. */
+static void
+write_files (const Data *c, const LsRequest *r, LsAnswer *a)
+{
+  GError *error = NULL;
+  const char *cluster = ls_request_text (r, "cluster-output");
+  ls_answer_write (a, r, "plot", draw);
+  if (cluster && !write_cluster (c, cluster, ls_request_text (r, "output"), &error))
+    ls_answer_fail (a, error);
+  else
+    ls_answer_write (a, r, "output", write_calibration);
+}
+
+/* --- what goes together --------------------------------------------------------------------------- */
+
+static gboolean
+check_held_out (const LsRequest *r, gboolean is_of_kernels, GError **error)
+{
+  const char *share = ls_request_text (r, "hold-out");
+  if ((share || ls_request_text (r, "max-mape")) && !is_of_kernels)
+    return ls_request_refuse ("--hold-out and --max-mape go with kernels, not with --runs or --nccl", error);
+  return !share || strcmp (share, "half") == 0 || strcmp (share, "fifth") == 0
+      || ls_request_refuse ("--hold-out: expected fifth or half", error);
+}
+
+static const char *
+wrong_with_runs (const LsRequest *r)
+{
+  static const char *const others[] = { "file", "nccl", "gpu", "op", "plot", NULL };
+  return ls_request_has_any (r, others) ? "--runs goes with --cluster, --threads and --output only" : NULL;
+}
+
+static const char *
+wrong_with_files (const LsRequest *r)
+{
+  static const char *const of_kernels[] = { "gpu", "plot", NULL };
+  gboolean is_nccl = ls_request_is_on (r, "nccl");
+  if (ls_request_text (r, "threads"))
+    return "--threads goes with --runs";
+  if (!ls_request_text (r, "file"))
+    return "expected files with measured times";
+  if (is_nccl && ls_request_has_any (r, of_kernels))
+    return "--gpu and --plot go with kernels, not with --nccl";
+  if (is_nccl && !ls_request_text (r, "cluster"))
+    return "expected --cluster with --nccl";
+  return !is_nccl && ls_request_text (r, "op") ? "--op goes with --nccl" : NULL;
+}
+
+static gboolean
+check (const LsRequest *r, GError **error)
+{
+  static const char *const of_trace[] = { "rank", "step", "json", NULL };
+  gboolean is_of_kernels = !ls_request_text (r, "runs") && !ls_request_is_on (r, "nccl");
+  if (ls_request_has_knobs (r) || ls_request_has_any (r, of_trace))
+    return ls_request_refuse ("--rank, --step, --json and the flags of a job go with --pytorch-trace", error);
+  const char *wrong = ls_request_text (r, "runs") ? wrong_with_runs (r) : wrong_with_files (r);
+  if (wrong)
+    return ls_request_refuse (wrong, error);
+  if (ls_request_text (r, "cluster-output") && (!is_of_kernels || !ls_request_text (r, "cluster")))
+    return ls_request_refuse ("--cluster-output goes with kernels and --cluster", error);
+  return check_held_out (r, is_of_kernels, error);
+}
+
+/* --- the command ---------------------------------------------------------------------------------- */
+
+static LsCalibrateRuns *
+fit_runs (const LsRequest *r, GError **error)
+{
+  LsCalibrateRunsSpec spec = { .path = ls_request_text (r, "runs"),
+                               .cluster = ls_request_text (r, "cluster"),
+                               .version = ls_version (),
+                               .progress = ls_request_progress (r) };
+  return ls_request_threads (r, &spec.n_threads, error) ? ls_calibrate_runs_new (&spec, error) : NULL;
+}
+
+static gboolean
+fit (const LsRequest *r, Data *c, GError **error)
+{
+  g_autofree const char **files = ls_request_texts (r, "file");
+  const char *gpu = ls_request_text (r, "gpu"), *cluster = ls_request_text (r, "cluster");
+  if (ls_request_text (r, "runs"))
+    return (c->runs = fit_runs (r, error)) != NULL;
+  if (ls_request_is_on (r, "nccl")) {
+    const LsCalibrateNcclSpec spec = { files, cluster, ls_request_text (r, "op") };
+    return (c->nccl = ls_calibrate_nccl_new (&spec, error)) != NULL;
+  }
+  gboolean holds_half = g_strcmp0 (ls_request_text (r, "hold-out"), "half") == 0;
+  const LsCalibrateSpec spec = { files, gpu, cluster, holds_half, ls_version () };
+  return (c->kernels = ls_calibrate_run_new (&spec, error)) != NULL;
+}
+
+static void
+check_mape (const LsCalibrateRun *kernels, double max_pct, LsAnswer *a)
+{
+  guint n;
+  double error_pct = 100 * ls_calibrate_run_held_out_error (kernels, &n);
+  if (n > 0 && error_pct <= max_pct)
+    return;
+  if (n == 0)
+    ls_answer_fail (
+        a, g_error_new (LS_ERROR, LS_ERROR_TOLERANCE, "no kernel was held out, so nothing was predicted"));
+  else
+    ls_answer_fail (a,
+                    g_error_new (LS_ERROR, LS_ERROR_TOLERANCE,
+                                 "mean absolute error %.2f %% of %u kernels held out exceeds %.2f %%",
+                                 error_pct, n, max_pct));
+}
+
+static gboolean
+run (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  double max_pct = 0;
+  if (ls_request_text (r, "pytorch-trace"))
+    return ls_request_reconcile (r, a, error);
+  if (!check (r, error) || !ls_request_percent (r, "max-mape", G_MAXDOUBLE, &max_pct, error))
+    return FALSE;
+  g_autoptr (Data) made = g_new0 (Data, 1);
+  if (!fit (r, made, error))
+    return FALSE;
+  Data *c = g_steal_pointer (&made);
+  ls_answer_take (a, c, &forms);
+  ls_answer_note_all (a,
+                      c->kernels    ? ls_calibrate_run_notes (c->kernels)
+                          : c->runs ? ls_calibrate_runs_notes (c->runs)
+                                    : NULL);
+  write_files (c, r, a);
+  if (ls_request_text (r, "max-mape"))
+    check_mape (c->kernels, max_pct, a);
+  return TRUE;
+}
+
+const Command command_calibrate = {
+  .shown = {
+    .name = "calibrate",
+    .line = "fit a GPU's kernels, or NCCL, to measured times",
+    .usage
+    = "calibrate FILE... [--gpu NAME|FILE] [-o NAME.json] | --nccl FILE... --cluster NAME|FILE [-o NAME.json]\n"
+      "  lockstep calibrate --runs CASES.csv [--cluster NAME|FILE] [-o NAME.json]\n"
+      "  lockstep calibrate --pytorch-trace FILE --model NAME|FILE --cluster NAME|FILE [JOB...] "
+      "[-o NAME.json]",
+    .summary = "Fits the kernels of a GPU to measured ones, NCCL to outputs of nccl-tests, or a cluster to\n"
+               "step times measured on it; prints how far off the fit is, on what it saw and on what was\n"
+               "held out. Or lays a step that torch.profiler recorded beside the predicted one, op by op.",
+    .examples
+    = "FILE is a profile of tools/kernelbench (JSON or CSV), the spans of its --plan, or a table of GEMMs,\n"
+      "attention or streaming kernels; with --nccl, what nccl-tests printed or wrote (-J). The file written is for\n"
+      "--gpu-calibration, with --nccl for --nccl of other commands; with --runs it is a cluster, with\n"
+      "--pytorch-trace a file of software, for --software ./NAME.json.\n"
+      "With --pytorch-trace, the options that say which job are those of lockstep run, from --model to\n"
+      "--strategy.\n\n"
+      "Examples:\n"
+      "  lockstep calibrate profile.json -o mine.json --plot mine.svg\n"
+      "  lockstep calibrate profile.json --hold-out half --max-mape 50\n"
+      "  lockstep calibrate gemm.csv attention.csv --gpu h100\n"
+      "  lockstep calibrate profile.json --cluster dgx-h200 -o mine.json --cluster-output my-h200.json\n"
+      "  lockstep calibrate --nccl all_reduce.txt all_gather.json --cluster dgx-h100 -o nccl-mine.json\n"
+      "  lockstep calibrate --runs mine.csv --cluster dgx-h100 -o my-h100.json\n"
+      "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2\n"
+      "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2 "
+      "-o my-software.json",
+    .job = LS_JOB_TAKEN,
+  },
+  .own = own,
+  .job_too = job_too,
+  .run = run,
+};

@@ -1,0 +1,171 @@
+/* `lockstep compare`: results, or spans, beside each other. */
+#include <math.h>
+
+#include "api/answer.h"
+#include "api/commands.h"
+#include "api/request.h"
+#include "ask/compare.h"
+#include "show/write_compare.h"
+#include "show/write_compare_many.h"
+
+static const LsOption own[] = {
+  { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE",
+    .meaning = "Results of lockstep run --json; with --spans tables of spans" },
+  { "spans", .meaning = "The files hold spans, the measured ones first" },
+  { "max-error", .argument = "P",
+    .meaning = "With --spans: exit 5 if the predicted step is off by more percent" },
+  { "json", .meaning = "Print JSON" },
+  { NULL },
+};
+
+/* --- results -------------------------------------------------------------------------------------- */
+
+static void
+files_free (gpointer files)
+{
+  g_ptr_array_unref (files);
+}
+
+static LsResultFile *const *
+all_of (gconstpointer data, guint *ret_n)
+{
+  const GPtrArray *files = data;
+  *ret_n = files->len;
+  return (LsResultFile *const *) (gpointer) files->pdata;
+}
+
+static char *
+files_to_text (gconstpointer data, const LsTextStyle *style)
+{
+  guint n;
+  LsResultFile *const *files = all_of (data, &n);
+  if (n > 2)
+    return ls_compare_many_to_text (files, n);
+  g_autoptr (LsResultCompare) compare = ls_result_compare_new (files[0], files[1]);
+  return ls_result_compare_to_text (compare);
+}
+
+static char *
+files_to_json (gconstpointer data)
+{
+  guint n;
+  LsResultFile *const *files = all_of (data, &n);
+  if (n > 2)
+    return ls_compare_many_to_json (files, n);
+  g_autoptr (LsResultCompare) compare = ls_result_compare_new (files[0], files[1]);
+  return ls_result_compare_to_json (compare);
+}
+
+static gboolean
+compare_results (const char *const *paths, LsAnswer *a, GError **error)
+{
+  static const LsAnswerForms forms = { .text = files_to_text, .json = files_to_json, .free = files_free };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GPtrArray) files = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_result_file_free);
+  for (; *paths; paths++)
+    g_ptr_array_add (files, ls_result_file_load (*paths, diags));
+  if (!ls_diag_list_to_error (diags, error))
+    return FALSE;
+  ls_answer_take (a, g_steal_pointer (&files), &forms);
+  return TRUE;
+}
+
+/* --- spans ---------------------------------------------------------------------------------------- */
+
+static char *
+spans_to_text (gconstpointer compare, const LsTextStyle *style)
+{
+  return ls_span_compare_to_text (compare);
+}
+
+static char *
+spans_to_json (gconstpointer compare)
+{
+  return ls_span_compare_to_json (compare);
+}
+
+static void
+spans_free (gpointer compare)
+{
+  ls_span_compare_free (compare);
+}
+
+/* Which of the two files is which is known by their columns. */
+static gboolean
+check_sides (const LsSpanTable *measured, const LsSpanTable *predicted, GError **error)
+{
+  if (measured->is_measured && !predicted->is_measured)
+    return TRUE;
+  return ls_request_refuse (measured->is_measured ? "both files hold measured spans"
+                                : predicted->is_measured
+                                ? "the measured spans (kernelbench --plan) come first"
+                                : "both files hold predicted spans",
+                            error);
+}
+
+static LsSpanCompare *
+load_spans (const char *const *paths, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsSpanTable) measured = ls_span_table_load (paths[0], diags);
+  g_autoptr (LsSpanTable) predicted = ls_span_table_load (paths[1], diags);
+  if (!ls_diag_list_to_error (diags, error) || !check_sides (measured, predicted, error))
+    return NULL;
+  return ls_span_compare_new (measured, predicted, error);
+}
+
+static gboolean
+compare_spans (const char *const *paths, double max_pct, LsAnswer *a, GError **error)
+{
+  static const LsAnswerForms forms = { .text = spans_to_text, .json = spans_to_json, .free = spans_free };
+  LsSpanCompare *compare = load_spans (paths, error);
+  if (!compare)
+    return FALSE;
+  ls_answer_take (a, compare, &forms);
+  double error_pct = 100 * (compare->predicted.step_us / compare->measured.step_us - 1);
+  if (!(fabs (error_pct) <= max_pct))
+    ls_answer_fail (a,
+                    g_error_new (LS_ERROR, LS_ERROR_TOLERANCE,
+                                 "the predicted step is off by %+.2f %%, more than %.2f %%", error_pct,
+                                 max_pct));
+  return TRUE;
+}
+
+/* --- the command ---------------------------------------------------------------------------------- */
+
+static gboolean
+run (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  g_autofree const char **paths = ls_request_texts (r, "file");
+  guint n = paths ? g_strv_length ((char **) paths) : 0;
+  gboolean has_spans = ls_request_is_on (r, "spans");
+  double max_pct = INFINITY;
+  if (n < 2 || (has_spans && n != 2)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected two files%s; got %u", has_spans ? "" : " or more",
+                 n);
+    return FALSE;
+  }
+  if (!has_spans && ls_request_text (r, "max-error"))
+    return ls_request_refuse ("--max-error goes with --spans", error);
+  if (!ls_request_percent (r, "max-error", G_MAXDOUBLE, &max_pct, error))
+    return FALSE;
+  return has_spans ? compare_spans (paths, max_pct, a, error) : compare_results (paths, a, error);
+}
+
+const Command command_compare = {
+  .shown = {
+    .name = "compare",
+    .line = "two results side by side, or measured spans and predicted ones",
+    .usage = "compare A.json B.json... | --spans MEASURED.csv PREDICTED.csv",
+    .summary
+    = "Results of lockstep run --json side by side: which options differ, which parts of the step,\n"
+      "of the memory and of the links moved, and by how much; of more than two, a column each. Or spans\n"
+      "that kernelbench --plan measured on a GPU beside those that lockstep run --csv predicted: by\n"
+      "kernel, gaps and the whole.",
+    .examples = "Examples:\n"
+                "  lockstep compare before.json after.json\n"
+                "  lockstep compare --spans measured.csv predicted.csv --json",
+  },
+  .own = own,
+  .run = run,
+};

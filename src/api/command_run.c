@@ -1,0 +1,236 @@
+/* `lockstep run`: one job. */
+#include "api/commands.h"
+#include "api/job_answer.h"
+#include "data/jobs/emit.h"
+#include "job/knobs.h"
+#include "job/placement.h"
+#include "show/plot/plots.h"
+#include "show/run/trace_chrome.h"
+#include "show/run/write_links.h"
+#include "show/run/write_report.h"
+#include "show/run/write_spans.h"
+#include "show/run/write_summary.h"
+
+/* A Chrome trace of more ranks shows one of each role. */
+#define TRACE_MAX_RANKS 16
+
+static const LsOption own[] = {
+  { "json", .meaning = "Print JSON" },
+  { "chrome-trace", .argument = "FILE", .writes = LS_WRITES_FILE,
+    .meaning = "Write a trace for Perfetto or chrome://tracing" },
+  { "csv", .argument = "FILE", .writes = LS_WRITES_FILE,
+    .meaning = "Write every span: a row each, times in picoseconds" },
+  { "links", .argument = "FILE", .writes = LS_WRITES_FILE,
+    .meaning = "Write what each link carried: a row each" },
+  { "timeline", .argument = "FILE", .writes = LS_WRITES_PICTURE, .is_repeated = TRUE,
+    .meaning = "Draw the step (.svg or .png, by gnuplot; .gp: its script); may be repeated" },
+  { "memory-chart", .argument = "FILE", .writes = LS_WRITES_PICTURE,
+    .meaning = "Draw what the fullest rank holds over the step (.svg or .png; .gp: its script)" },
+  { "critical-path", .meaning = "Which ops, links and ranks the step went through" },
+  { "sensitivity", .meaning = "What a percent more FLOPs, bandwidth, latency is worth: a dozen runs more" },
+  { "emit", .argument = "PROGRAM",
+    .meaning = "Print the job for another program instead: megatron, torchtitan, deepspeed" },
+  { "residuals", .argument = "NAME|FILE",
+    .meaning
+    = "Measured runs that the interval around the step comes from; none: no interval; default: those "
+      "that the cluster was fitted to, else residuals" },
+  { "show-placement", .meaning = "Print which rank runs on which GPU with whom" },
+  { "require-fit", .meaning = "Exit 4 if it does not fit into memory" },
+  { NULL },
+};
+
+/* --- what it prints ------------------------------------------------------------------------------- */
+
+static char *
+summary (const LsJobAnswer *j, const LsTextStyle *style)
+{
+  const LsSummaryText text = {
+    .title = j->title,
+    .subtitle = j->subtitle,
+    .interval = j->interval,
+    .measured = &j->spec.measured,
+    .findings = j->findings,
+    .critical_path = j->critical_summary,
+    .sensitivity = j->sensitivity,
+    .color = style->has_color,
+    .ascii = style->is_ascii,
+  };
+  return ls_summary_format (&j->job->report, &text);
+}
+
+static char *
+to_text (gconstpointer data, const LsTextStyle *style)
+{
+  const LsJobAnswer *j = data;
+  if (j->emitted)
+    return g_strdup (j->emitted);
+  g_autofree char *text = summary (j, style);
+  if (!j->has_placement)
+    return g_steal_pointer (&text);
+  g_autofree char *placement = ls_placement_format (j->job->plan, &j->job->strategy, j->job->cluster);
+  return g_strconcat (placement, "\n", text, NULL);
+}
+
+static char *
+to_json (gconstpointer data)
+{
+  const LsJobAnswer *j = data;
+  const LsJobResult *r = j->job;
+  g_autofree char *knobs = r->model.name ? ls_knobs_format (&r->strategy) : NULL;
+  const LsReportProvenance provenance = {
+    .version = ls_version (),
+    .trace = r->trace,
+    .trace_source = r->trace_source,
+    .model = r->model.name,
+    .model_source = r->model.source,
+    .cluster = r->cluster->spec.name,
+    .cluster_source = r->cluster->spec.source,
+    .strategy = r->strategy.name,
+    .strategy_source = r->strategy.source,
+    .software = r->strategy.software,
+    .software_is_assumed = r->strategy.software_is_assumed,
+    .calibration = r->hardware->calibration.name,
+    .calibration_source = r->hardware->calibration.source,
+    .network = r->hardware->nccl.name,
+    .network_source = r->hardware->nccl.source,
+    .options = knobs,
+  };
+  const LsReportExtras extras
+      = { j->interval, j->critical_summary, j->sensitivity, &j->spec.measured, j->findings };
+  return ls_report_to_json (&r->report, &provenance, &extras);
+}
+
+static const LsAnswerForms forms = { .text = to_text, .json = to_json, .free = ls_job_answer_free };
+
+/* --- what it writes ------------------------------------------------------------------------------- */
+
+static gboolean
+write_chrome_trace (gconstpointer data, const char *path, GError **error)
+{
+  const LsJobAnswer *j = data;
+  return ls_trace_chrome_write (j->job->timeline, j->critical_path, j->title, TRACE_MAX_RANKS, path, error);
+}
+
+static gboolean
+write_csv (gconstpointer data, const char *path, GError **error)
+{
+  return ls_spans_write (((const LsJobAnswer *) data)->job->timeline, path, error);
+}
+
+static gboolean
+write_links (gconstpointer data, const char *path, GError **error)
+{
+  const LsJobAnswer *j = data;
+  return ls_links_write (j->job->timeline, j->job->cluster, path, error);
+}
+
+static gboolean
+write_timeline (gconstpointer data, const char *path, GError **error)
+{
+  const LsJobAnswer *j = data;
+  return ls_plot_timeline (j->job->timeline, j->title, path, error);
+}
+
+static gboolean
+write_memory_chart (gconstpointer data, const char *path, GError **error)
+{
+  return ls_job_answer_plot_memory (data, -1, path, error);
+}
+
+/* --- the command ---------------------------------------------------------------------------------- */
+
+static gboolean
+find_critical_path (LsJobAnswer *j, GError **error)
+{
+  const LsJobResult *r = j->job;
+  j->critical_path = ls_critical_path_new (r->timeline, r->cluster, &r->hardware->nccl, error);
+  j->critical_summary = j->critical_path ? ls_path_summary_new (j->critical_path) : NULL;
+  return j->critical_path != NULL;
+}
+
+static gboolean
+find_sensitivity (LsJobAnswer *j, GError **error)
+{
+  j->sensitivity = ls_sensitivity_new (&j->spec, j->job, 0, error);
+  return j->sensitivity != NULL;
+}
+
+static gboolean
+emit (LsJobAnswer *j, const char *target, LsAnswer *a, GError **error)
+{
+  if (j->spec.trace) {
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                 "--emit %s does not go with --trace: it is not known which knobs made its ops", target);
+    return FALSE;
+  }
+  const LsJobResult *r = j->job;
+  const LsEmitJob emitted
+      = { .model = &r->model, .strategy = &r->strategy, .order = j->spec.order, .title = j->title };
+  g_autofree char *notes = NULL;
+  j->emitted = ls_emit (&emitted, target, &notes, error);
+  if (j->emitted)
+    ls_answer_note_lines (a, notes);
+  return j->emitted != NULL;
+}
+
+static gboolean
+check (const LsRequest *r, GError **error)
+{
+  const char *target = ls_request_text (r, "emit");
+  if (target && ls_request_is_on (r, "json"))
+    return ls_request_refuse (
+        "--emit does not go with --json: each prints what it has instead of the summary", error);
+  return !target || ls_emit_check_target (target, error);
+}
+
+/* What takes more than the run. */
+static gboolean
+find_more (LsJobAnswer *j, const LsRequest *r, LsAnswer *a, GError **error)
+{
+  const char *target = ls_request_text (r, "emit");
+  return (!ls_request_is_on (r, "critical-path") || find_critical_path (j, error))
+      && (!ls_request_is_on (r, "sensitivity") || find_sensitivity (j, error))
+      && (!target || emit (j, target, a, error));
+}
+
+static gboolean
+run (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  if (!check (r, error))
+    return FALSE;
+  g_autoptr (LsJobAnswer) made = ls_job_answer_new (r, a, error);
+  if (!made || !find_more (made, r, a, error))
+    return FALSE;
+  LsJobAnswer *j = g_steal_pointer (&made);
+  ls_answer_take (a, j, &forms);
+  j->has_placement = ls_request_is_on (r, "show-placement");
+  ls_answer_write (a, r, "chrome-trace", write_chrome_trace);
+  ls_answer_write (a, r, "csv", write_csv);
+  ls_answer_write (a, r, "links", write_links);
+  ls_answer_write (a, r, "memory-chart", write_memory_chart);
+  ls_answer_write (a, r, "timeline", write_timeline);
+  ls_job_answer_check_fit (j, r, "lockstep memory, with the same options, simulates what would make it fit",
+                           a);
+  return TRUE;
+}
+
+static const char *const job_too[] = { "residuals", NULL };
+
+const Command command_run = {
+  .shown = {
+    .name = "run",
+    .line = "simulate one training job: step time, where it goes, memory",
+    .usage = "run --model NAME|FILE|--trace NAME|FILE --cluster NAME|FILE [OPTION...]",
+    .summary
+    = "Simulates one training job: step time, where it goes, memory. Times are in seconds,\n"
+      "batches in sequences, degrees in ranks. Options override --strategy, which overrides --software.",
+    .examples
+    = "Example:\n"
+      "  lockstep run --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 --vpp 3 \\\n"
+      "    --sp --recompute selective --global-batch 64",
+    .job = LS_JOB_SHOWN,
+  },
+  .own = own,
+  .job_too = job_too,
+  .run = run,
+};

@@ -1,0 +1,231 @@
+/* `lockstep schedule`: a pipeline schedule drawn and timed, or all of them. */
+#include <string.h>
+
+#include "api/answer.h"
+#include "api/commands.h"
+#include "api/request.h"
+#include "ask/schedule.h"
+#include "data/text/write_file.h"
+#include "show/plot/picture.h"
+#include "show/plot/plots.h"
+#include "show/write_schedule.h"
+#include "show/write_schedule_all.h"
+
+#define DEFAULT_WIDTH 120
+#define MIN_WIDTH     50
+#define MAX_WIDTH     1000
+
+static const LsOption own[] = {
+  { "schedule", .argument = "NAME|FILE.csv",
+    .meaning = "A schedule's name, or a file in PyTorch's text format" },
+  { "all", .meaning = "Compare all schedules for the same job" },
+  { "pp", .argument = "P", .meaning = "Ranks of the pipeline" },
+  { "vpp", .argument = "V",
+    .meaning = "Chunks of a rank, where the schedule leaves a choice; with --all default 2" },
+  { "micro-batches", .argument = "M", .meaning = "Micro-batches of a step" },
+  { "group", .argument = "N",
+    .meaning = "Micro-batches that pass a chunk before the next chunk's turn: interleaved-1f1b, default P; "
+               "hanayo, default M" },
+  { "rounds", .argument = "megatron|pytorch",
+    .meaning = "Whose rule forms the groups of interleaved-1f1b; default megatron" },
+  { "waves", .argument = "W", .meaning = "Waves of hanayo, of two chunks each; default 1" },
+  { "pipes", .argument = "K", .meaning = "Replicas of chimera, half in each direction; default 2" },
+  { "f-time", .argument = "T",
+    .meaning
+    = "Forward of a chunk (with --all: of a rank's whole share): a number, or all times with a unit; "
+      "default 1" },
+  { "b-time", .argument = "T",
+    .meaning = "Full backward, default 2; with --w-time the input gradient, default 1" },
+  { "w-time", .argument = "T", .meaning = "Weight gradient; default: half of the backward" },
+  { "fb-time", .argument = "T",
+    .meaning = "A forward and a backward together; default: one after the other" },
+  { "comm-time", .argument = "T", .meaning = "From a rank to another; default 0" },
+  { "memory-limit", .argument = "X",
+    .meaning = "For orders that are searched for: micro-batches of a rank's full activations; with --all "
+               "others are marked that exceed it" },
+  { "format", .argument = "text|csv|json|svg|png",
+    .meaning = "What to print; svg and png are drawn by gnuplot" },
+  { "json", .meaning = "The same as --format json" },
+  { "output", .letter = 'o', .argument = "FILE", .meaning = "Where to; default: stdout, but for pictures" },
+  { "plot", .argument = "FILE", .writes = LS_WRITES_PICTURE,
+    .meaning
+    = "Draw as well (.svg or .png; .gp: its script): the schedule, or bubbles over micro-batches and "
+      "over stages with --all" },
+  { "width", .argument = "N", .meaning = "Columns of the text; default: the terminal's, or 120" },
+  { NULL },
+};
+
+static const char *const keys[]
+    = { "schedule", "pp",     "vpp",    "micro-batches", "group",     "rounds",       "waves", "pipes",
+        "f-time",   "b-time", "w-time", "fb-time",       "comm-time", "memory-limit", NULL };
+
+typedef struct {
+  LsScheduleSpec spec;
+  LsScheduleRun *run; /* one of the two is NULL */
+  LsScheduleTable *table;
+  guint width; /* 0: as the reader has it */
+} Data;
+
+static void
+data_free (gpointer data)
+{
+  Data *s = data;
+  ls_schedule_spec_clear (&s->spec);
+  ls_schedule_run_free (s->run);
+  ls_schedule_table_free (s->table);
+  g_free (s);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Data, data_free)
+
+static char *
+to_text (gconstpointer data, const LsTextStyle *style)
+{
+  const Data *s = data;
+  guint shown = style->width > 0 ? MIN (style->width, MAX_WIDTH) : DEFAULT_WIDTH;
+  const LsScheduleText text = { style->has_color, style->is_ascii, s->width > 0 ? s->width : shown };
+  return s->run ? ls_schedule_to_text (&s->run->view, &text) : ls_schedule_all_to_text (s->table);
+}
+
+static char *
+to_json (gconstpointer data)
+{
+  const Data *s = data;
+  return s->run ? ls_schedule_to_json (&s->run->view) : ls_schedule_all_to_json (s->table);
+}
+
+static char *
+to_csv (gconstpointer data)
+{
+  const Data *s = data;
+  return s->run ? ls_schedule_to_csv (&s->run->view) : ls_schedule_all_to_csv (s->table);
+}
+
+static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free };
+
+static gboolean
+draw (gconstpointer data, const char *path, GError **error)
+{
+  const Data *s = data;
+  if (s->run)
+    return ls_plot_schedule (&s->run->view, path, error);
+  g_autoptr (LsBubbles) bubbles = ls_schedule_bubbles (&s->spec, error);
+  return bubbles && ls_plot_bubbles (bubbles, path, error);
+}
+
+/* --- where to ------------------------------------------------------------------------------------- */
+
+/* As LsForm, then the pictures. */
+static const char *const formats[] = { "text", "json", "csv", "svg", "png" };
+#define FIRST_PICTURE 3
+
+static gboolean
+read_format (const LsRequest *r, guint *ret_format, GError **error)
+{
+  const char *asked = ls_request_text (r, "format");
+  gboolean is_json = ls_request_is_on (r, "json");
+  if (is_json && asked && strcmp (asked, "json") != 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --json or --format %s; got both", asked);
+    return FALSE;
+  }
+  *ret_format = is_json ? LS_FORM_JSON : LS_FORM_TEXT;
+  for (guint i = 0; asked && i < G_N_ELEMENTS (formats); i++)
+    if (strcmp (formats[i], asked) == 0) {
+      *ret_format = i;
+      return TRUE;
+    }
+  if (asked)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                 "--format: expected one of \"text\", \"csv\", \"json\", \"svg\", \"png\"; got \"%s\"",
+                 asked);
+  return !asked;
+}
+
+/* Before the schedule is made: a mistake must not cost it. */
+static gboolean
+check_output (const char *path, guint format, GError **error)
+{
+  if (format < FIRST_PICTURE)
+    return !path || ls_write_file_check (path, error);
+  g_autofree char *suffix = g_strconcat (".", formats[format], NULL);
+  if (path && g_str_has_suffix (path, suffix))
+    return ls_picture_check (path, error);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--format %s: expected -o and a name that ends in %s",
+               formats[format], suffix);
+  return FALSE;
+}
+
+/* What went to a file is not printed. */
+static void
+put (const Data *s, const char *path, guint format, LsAnswer *a)
+{
+  GError *error = NULL;
+  if (!path) {
+    ls_answer_set_form (a, (LsForm) format);
+    return;
+  }
+  g_autofree char *text = format < FIRST_PICTURE ? ls_answer_format (a, (LsForm) format, NULL) : NULL;
+  if (text ? !ls_write_text (path, text, &error) : !draw (s, path, &error))
+    ls_answer_fail (a, error);
+  ls_answer_take_text (a, g_strdup (""));
+}
+
+/* --- the command ---------------------------------------------------------------------------------- */
+
+static gboolean
+set_knob (gpointer spec, const char *key, const char *value, LsDiagList *diags)
+{
+  return ls_schedule_spec_set (spec, key, value, diags);
+}
+
+static Data *
+make (const LsRequest *r, GError **error)
+{
+  g_autoptr (Data) s = g_new0 (Data, 1);
+  ls_schedule_spec_init (&s->spec);
+  if (!ls_request_set_all (r, keys, set_knob, &s->spec, error))
+    return NULL;
+  if (ls_request_is_on (r, "all"))
+    s->table = ls_schedule_all (&s->spec, error);
+  else
+    s->run = ls_schedule_run_new (&s->spec, error);
+  return s->table || s->run ? g_steal_pointer (&s) : NULL;
+}
+
+static gboolean
+run (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  const char *path = ls_request_text (r, "output");
+  gint64 width = 0;
+  guint format;
+  if (!ls_request_number (r, "width", MIN_WIDTH, MAX_WIDTH, &width, error) || !read_format (r, &format, error)
+      || !check_output (path, format, error))
+    return FALSE;
+  Data *s = make (r, error);
+  if (!s)
+    return FALSE;
+  s->width = (guint) width;
+  ls_answer_take (a, s, &forms);
+  ls_answer_write (a, r, "plot", draw);
+  put (s, path, format, a);
+  return TRUE;
+}
+
+const Command command_schedule = {
+  .shown = {
+    .name = "schedule",
+    .line = "a pipeline schedule: its order drawn and timed, or all compared",
+    .usage = "schedule --schedule NAME|FILE.csv --pp P --micro-batches M [OPTION...]",
+    .summary = "Draws and times a pipeline schedule: the order in which each rank executes forwards and\n"
+               "backwards, its makespan, bubble and activations; or compares all of them. Without link\n"
+               "contention and with equal stages: `lockstep run` has both.",
+    .examples
+    = "Examples:\n"
+      "  lockstep schedule --schedule zb-h1 --pp 4 --micro-batches 8 --b-time 1 --w-time 1\n"
+      "  lockstep schedule --schedule interleaved-1f1b --pp 4 --vpp 2 --micro-batches 8 --format svg "
+      "-o chart.svg\n"
+      "  lockstep schedule --schedule mine.csv --f-time 2ms --b-time 4ms --json\n"
+      "  lockstep schedule --all --pp 8 --micro-batches 32 --plot bubbles.svg",
+  },
+  .own = own,
+  .run = run,
+};

@@ -1,0 +1,258 @@
+/* `lockstep sweep`: the best of all legal configurations. */
+#include "api/answer.h"
+#include "api/commands.h"
+#include "api/request.h"
+#include "data/jobs/read_strategy.h"
+#include "data/text/write_file.h"
+#include "show/plot/plots.h"
+#include "show/write_sweep.h"
+#include "sweep/sweep_charts.h"
+
+static const LsOption own[] = {
+  { "ranges", .argument = "FILE", .meaning = "Ranges of axes from a file; the flags override it" },
+  { "prune", .argument = "on|off", .meaning = "off: simulate all that may fit; default on" },
+  { "top", .argument = "N",
+    .meaning = "How many ideas are ranked of each number of GPUs and global batch; default 5" },
+  { "time-limit", .argument = "TIME",
+    .meaning = "End with the results so far after that time, with exit code 6" },
+  { "pareto", .meaning = "Also what nothing beats in time, memory and cost together" },
+  { "threads", .letter = 'j', .argument = "N", .meaning = "Threads; default: one per processor" },
+  { "mpi", .meaning = "With all processes that mpirun started" },
+  { "gpu-hour", .argument = "USD", .meaning = "Dollars for an hour of a GPU; default: of May 2026" },
+  { "gpu-watts", .argument = "W", .meaning = "Power of a GPU; default: its board limit" },
+  { "pue", .argument = "X", .meaning = "Power of the data centre over that; default 1.1" },
+  { "list", .argument = "FILE", .writes = LS_WRITES_FILE,
+    .meaning = "Write every simulated configuration with its picoseconds (CSV)" },
+  { "journal", .argument = "FILE",
+    .meaning = "Write down what is done; started again, the sweep goes on from there" },
+  { "heat-map", .argument = "FILE", .writes = LS_WRITES_PICTURE,
+    .meaning = "Draw the best over two axes, with what a bound left out (.svg or .png; .gp: its script)" },
+  { "heat-axes", .argument = "A,B", .meaning = "Which axes, across and up; default tp,pp" },
+  { "heat-figure", .argument = "NAME", .meaning = "Of which figure: step, tokens, mfu; default step" },
+  { "pareto-chart", .argument = "FILE", .writes = LS_WRITES_PICTURE,
+    .meaning = "Draw time, memory and cost (.svg or .png; .gp: its script); implies --pareto" },
+  { "scaling-chart", .argument = "FILE", .writes = LS_WRITES_PICTURE,
+    .meaning = "Draw the best over several numbers of GPUs or batches against ideal scaling (.svg or .png; "
+               ".gp: its script)" },
+  { "timing", .meaning = "Also how long it took" },
+  { "json", .meaning = "Print JSON" },
+  { "csv", .meaning = "Print a row for each of the best" },
+  { NULL },
+};
+
+/* Of its own, those that ls_sweep_spec_set() reads. */
+static const char *const set_by_spec[]
+    = { "prune", "top", "time-limit", "threads", "gpu-hour", "gpu-watts", "pue", NULL };
+
+/* Flags of a job that a sweep has not. */
+static const char *const without[]
+    = { "trace", "order", "measured", "published", "slow", "dp", "slice", NULL };
+
+typedef struct {
+  LsSweepSpec spec;
+  LsSweepRun *run;
+} Data;
+
+static void
+data_free (gpointer data)
+{
+  Data *s = data;
+  ls_sweep_run_free (s->run);
+  ls_sweep_spec_clear (&s->spec);
+  g_free (s);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Data, data_free)
+
+/* --- what it prints and writes -------------------------------------------------------------------- */
+
+static const LsSweepReport *
+report (gconstpointer data)
+{
+  return ls_sweep_run_report (((const Data *) data)->run);
+}
+
+static char *
+to_text (gconstpointer data, const LsTextStyle *style)
+{
+  return ls_sweep_to_text (report (data));
+}
+
+static char *
+to_json (gconstpointer data)
+{
+  return ls_sweep_to_json (report (data));
+}
+
+static char *
+to_csv (gconstpointer data)
+{
+  return ls_sweep_to_csv (report (data));
+}
+
+static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free };
+
+static gboolean
+write_list (gconstpointer data, const char *path, GError **error)
+{
+  g_autofree char *text = ls_sweep_run_list (((const Data *) data)->run);
+  return ls_write_text (path, text, error);
+}
+
+static gboolean
+write_heat_map (gconstpointer data, const char *path, GError **error)
+{
+  g_auto (LsHeatMap) map = { 0 };
+  ls_sweep_run_heat_map (((const Data *) data)->run, &map);
+  return ls_plot_heat (&map, path, error);
+}
+
+static gboolean
+write_pareto_chart (gconstpointer data, const char *path, GError **error)
+{
+  g_auto (LsParetoPlot) plot = { 0 };
+  ls_sweep_run_pareto (((const Data *) data)->run, &plot);
+  return ls_plot_pareto (&plot, path, error);
+}
+
+static gboolean
+write_scaling_chart (gconstpointer data, const char *path, GError **error)
+{
+  return ls_plot_scaling (report (data), path, error);
+}
+
+/* --- the command ---------------------------------------------------------------------------------- */
+
+static gboolean
+load_ranges (LsSweepSpec *spec, const char *path, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsRanges ranges;
+  if (!ls_ranges_load (path, &ranges, diags))
+    return ls_diag_list_to_error (diags, error);
+  ls_space_set_ranges (&spec->space, &ranges);
+  ls_ranges_clear (&ranges);
+  return TRUE;
+}
+
+static gboolean
+set_knob (gpointer spec, const char *key, const char *value, LsDiagList *diags)
+{
+  return ls_sweep_spec_set (spec, key, value, diags);
+}
+
+/* What a chart needs is gathered while it searches. */
+static gboolean
+ask_for_charts (LsSweepSpec *spec, const LsRequest *r, GError **error)
+{
+  const char *axes = ls_request_text (r, "heat-axes"), *figure = ls_request_text (r, "heat-figure");
+  gboolean has_map = ls_request_text (r, "heat-map") != NULL;
+  if (!has_map && (axes || figure))
+    return ls_request_refuse ("--heat-axes and --heat-figure need --heat-map", error);
+  spec->pareto = ls_request_is_on (r, "pareto") || ls_request_text (r, "pareto-chart");
+  spec->scaling_chart = ls_request_text (r, "scaling-chart") != NULL;
+  return !has_map || ls_sweep_spec_set_heat (spec, axes, figure, error);
+}
+
+static gboolean
+read_spec (LsSweepSpec *spec, const LsRequest *r, GError **error)
+{
+  const char *ranges = ls_request_text (r, "ranges");
+  if ((ranges && !load_ranges (spec, ranges, error)) || !ls_request_set_job (r, set_knob, spec, error)
+      || !ls_request_set_all (r, set_by_spec, set_knob, spec, error) || !ask_for_charts (spec, r, error))
+    return FALSE;
+  spec->has_timing = ls_request_is_on (r, "timing");
+  spec->journal = ls_request_text (r, "journal");
+  spec->team = ls_request_team (r);
+  spec->stop = ls_request_stop (r);
+  spec->progress = ls_request_progress (r);
+  return TRUE;
+}
+
+static void
+check_result (const LsSweepReport *s, LsAnswer *a)
+{
+  if (s->is_interrupted)
+    ls_answer_fail (a,
+                    g_error_new (LS_ERROR, LS_ERROR_STOPPED,
+                                 "stopped with %" G_GUINT64_FORMAT
+                                 " configurations left: these are the results so far",
+                                 s->counts.left));
+  else if (s->best->len == 0)
+    ls_answer_fail (a,
+                    g_error_new (LS_ERROR, LS_ERROR_NO_FIT,
+                                 "of %" G_GUINT64_FORMAT " configurations %" G_GUINT64_FORMAT
+                                 " are illegal and %" G_GUINT64_FORMAT " do not fit",
+                                 s->counts.enumerated, s->counts.illegal, s->counts.infeasible));
+}
+
+/* Of a team only the leader has results. */
+static gboolean
+run (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  g_autoptr (Data) made = g_new0 (Data, 1);
+  ls_sweep_spec_init (&made->spec);
+  if (!read_spec (&made->spec, r, error))
+    return FALSE;
+  made->run = ls_sweep_spec_run (&made->spec, error);
+  if (!made->run)
+    return FALSE;
+  if (made->spec.team && ls_team_rank (made->spec.team) > 0) {
+    ls_answer_take_text (a, g_strdup (""));
+    return TRUE;
+  }
+  Data *s = g_steal_pointer (&made);
+  ls_answer_take (a, s, &forms);
+  ls_answer_write (a, r, "list", write_list);
+  ls_answer_write (a, r, "heat-map", write_heat_map);
+  ls_answer_write (a, r, "pareto-chart", write_pareto_chart);
+  ls_answer_write (a, r, "scaling-chart", write_scaling_chart);
+  check_result (report (s), a);
+  return TRUE;
+}
+
+LsTeam *
+ls_team_join (GError **error)
+{
+  return ls_team_new (error);
+}
+
+guint
+ls_team_rank (const LsTeam *team)
+{
+  g_return_val_if_fail (team, 0);
+  return ls_team_own_rank (team);
+}
+
+void
+ls_team_leave (LsTeam *team, const GError *error)
+{
+  ls_team_free (team, error);
+}
+
+const Command command_sweep = {
+  .shown = {
+    .name = "sweep",
+    .line = "the best of all legal configurations of a job",
+    .usage = "sweep --model NAME|FILE --cluster NAME|FILE --gpus N --global-batch B [OPTION...]",
+    .summary
+    = "The best of all legal configurations: enumerated, those that cannot fit or cannot win left out\n"
+      "by bounds, the rest simulated on threads. --gpus, --global-batch, --tp, --pp, --cp, --ep, --vpp,\n"
+      "--sp, --zero, --dp-kind, --micro-batch, --schedule, --recompute and --tp-overlap take a list\n"
+      "(\"1,2,4\", or the doublings \"1..4\") that narrows their range; every other knob of parallelism\n"
+      "takes one too (--p2p batched,overlapped; where values have commas: --layers-per-chunk\n"
+      "auto/balanced/4x13,3x3). The other options that say which job are those of lockstep run, --for and\n"
+      "--headroom among them.",
+    .examples
+    = "Ctrl-C ends it with the results so far and exit code 6; a second time at once.\n\n"
+      "Examples:\n"
+      "  lockstep sweep --model gpt-7.5b --cluster dgx-a100-80g --gpus 64 --global-batch 512\n"
+      "  lockstep sweep --model llama3.1-8b --cluster dgx-h100 --gpus 16 --global-batch 64 --for megatron\n"
+      "  lockstep sweep --model gpt-39.1b --cluster dgx-a100-80g --gpus 64 --global-batch 128 "
+      "--micro-batch 1 --p2p scatter-gather --list all.csv",
+    .job = LS_JOB_TAKEN,
+    .can_stop = TRUE,
+  },
+  .own = own,
+  .without = without,
+  .run = run,
+};

@@ -1,0 +1,146 @@
+/* `lockstep topology`: a cluster described. */
+#include "api/answer.h"
+#include "api/commands.h"
+#include "api/request.h"
+#include "ask/topology_view.h"
+#include "data/text/write_file.h"
+#include "show/plot/plots.h"
+#include "show/write_dot.h"
+#include "show/write_topology.h"
+
+static const LsOption own[] = {
+  { "cluster", .argument = "NAME|FILE", .meaning = "Which cluster" },
+  { "nodes", .argument = "N", .meaning = "Nodes of the cluster; default: the file's" },
+  { "gpus", .argument = "N", .meaning = "As many nodes as hold so many GPUs" },
+  { "slice", .argument = "XxY[xZ]", .meaning = "Chips of a TPU slice along x, y (and z)" },
+  { "links", .meaning = "List every kind of link, with its source" },
+  { "all", .meaning = "List every link, not only kinds; also in JSON" },
+  { "path", .argument = "A,B", .is_repeated = TRUE,
+    .meaning = "Show the way between two GPUs, such as 0,12 or node0/gpu0,node1/gpu4; may be repeated" },
+  { "dot", .argument = "FILE", .writes = LS_WRITES_FILE, .meaning = "Write a graph for Graphviz" },
+  { "svg", .argument = "FILE", .writes = LS_WRITES_PICTURE,
+    .meaning = "Draw the cluster (by gnuplot; .gp: its script)" },
+  { "png", .argument = "FILE", .writes = LS_WRITES_PICTURE, .meaning = "The same as PNG" },
+  { "json", .meaning = "Print JSON" },
+  { NULL },
+};
+
+static const char *const keys[] = { "cluster", "nodes", "gpus", "slice", NULL };
+
+typedef struct {
+  LsTopologyRun *run;
+  gboolean has_links, has_all;
+} Data;
+
+static void
+data_free (gpointer data)
+{
+  ls_topology_run_free (((Data *) data)->run);
+  g_free (data);
+}
+
+static char *
+to_text (gconstpointer data, const LsTextStyle *style)
+{
+  const Data *t = data;
+  const LsTopologyText text = { .has_links = t->has_links, .has_all = t->has_all, .ascii = style->is_ascii };
+  return ls_topology_to_text (t->run->map, t->run->paths, &text);
+}
+
+static char *
+to_json (gconstpointer data)
+{
+  const Data *t = data;
+  return ls_topology_to_json (t->run->map, t->run->paths, t->has_all);
+}
+
+static void
+print_json (gconstpointer data, FILE *out)
+{
+  const Data *t = data;
+  ls_topology_write_json (t->run->map, t->run->paths, t->has_all, out);
+}
+
+static const LsAnswerForms forms
+    = { .text = to_text, .json = to_json, .print_json = print_json, .free = data_free };
+
+static gboolean
+write_dot (gconstpointer data, const char *path, GError **error)
+{
+  g_autofree char *text = ls_dot_format (((const Data *) data)->run->cluster);
+  return ls_write_text (path, text, error);
+}
+
+static gboolean
+draw (gconstpointer data, const char *path, GError **error)
+{
+  return ls_plot_topology (((const Data *) data)->run->map, path, error);
+}
+
+/* The option says which kind of picture it is. */
+static gboolean
+check_picture (const LsRequest *r, const char *key, GError **error)
+{
+  const char *path = ls_request_text (r, key);
+  g_autofree char *suffix = g_strconcat (".", key, NULL);
+  if (!path || g_str_has_suffix (path, suffix) || g_str_has_suffix (path, ".gp"))
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+               "--%s: expected a name that ends in %s, or in .gp for the script; got \"%s\"", key, suffix,
+               path);
+  return FALSE;
+}
+
+static gboolean
+set_knob (gpointer spec, const char *key, const char *value, LsDiagList *diags)
+{
+  return ls_job_spec_set (spec, key, value, diags);
+}
+
+static LsTopologyRun *
+describe (const LsRequest *r, GError **error)
+{
+  g_autofree const char **paths = ls_request_texts (r, "path");
+  LsJobSpec spec;
+  ls_job_spec_init (&spec);
+  LsTopologyRun *run = ls_request_set_all (r, keys, set_knob, &spec, error)
+      ? ls_topology_run_new (&spec, paths, error)
+      : NULL;
+  ls_job_spec_clear (&spec);
+  return run;
+}
+
+static gboolean
+run (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  if (!check_picture (r, "svg", error) || !check_picture (r, "png", error))
+    return FALSE;
+  LsTopologyRun *run = describe (r, error);
+  if (!run)
+    return FALSE;
+  Data *t = g_new (Data, 1);
+  gboolean has_all = ls_request_is_on (r, "all");
+  *t = (Data) { run, has_all || ls_request_is_on (r, "links"), has_all };
+  ls_answer_take (a, t, &forms);
+  ls_answer_write (a, r, "dot", write_dot);
+  ls_answer_write (a, r, "svg", draw);
+  ls_answer_write (a, r, "png", draw);
+  return TRUE;
+}
+
+const Command command_topology = {
+  .shown = {
+    .name = "topology",
+    .line = "a cluster as a tree, its links and bandwidths, paths, pictures",
+    .usage = "topology --cluster NAME|FILE [OPTION...]",
+    .summary = "Shows a cluster: what a node consists of, what joins the nodes, how much gets through at\n"
+               "each level and between halves, and the way from one GPU to another. Rates are of one\n"
+               "direction.",
+    .examples = "Examples:\n"
+                "  lockstep topology --cluster dgx-h100 --nodes 4 --links\n"
+                "  lockstep topology --cluster dgx-h100:fabric.oversubscription=4,nodes=64 --path 0,511\n"
+                "  lockstep topology --cluster tpu-v5e --slice 4x4 --svg slice.svg",
+  },
+  .own = own,
+  .run = run,
+};

@@ -1,0 +1,71 @@
+/* `lockstep trace`: the plan of a job as a file. */
+#include <string.h>
+
+#include "api/answer.h"
+#include "api/commands.h"
+#include "api/request.h"
+#include "data/text/write_file.h"
+
+static const LsOption own[] = {
+  { "action", .is_positional = TRUE, .argument = "export", .meaning = "What to do: export" },
+  { "output", .letter = 'o', .argument = "FILE", .writes = LS_WRITES_FILE,
+    .meaning = "Where to write; required" },
+  { NULL },
+};
+
+/* "a/gpt3.json" is named gpt3: a file says its own name. */
+static char *
+name_of (const char *path)
+{
+  g_autofree char *base = g_path_get_basename (path);
+  char *suffix = g_str_has_suffix (base, ".json") ? base + strlen (base) - strlen (".json") : NULL;
+  return g_strndup (base, suffix ? (gsize) (suffix - base) : strlen (base));
+}
+
+static gboolean
+check (const LsRequest *r, GError **error)
+{
+  const char *action = ls_request_text (r, "action");
+  if (!action)
+    return ls_request_refuse ("expected \"export\"", error);
+  if (strcmp (action, "export") != 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected \"export\"; got \"%s\"", action);
+    return FALSE;
+  }
+  return ls_request_text (r, "output") || ls_request_refuse ("expected -o FILE", error);
+}
+
+static gboolean
+run (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  if (!check (r, error))
+    return FALSE;
+  const char *path = ls_request_text (r, "output");
+  g_autofree char *name = name_of (path);
+  LsJobSpec spec;
+  g_autofree char *text = ls_request_job (r, &spec, error) ? ls_job_spec_export (&spec, name, error) : NULL;
+  ls_job_spec_clear (&spec);
+  if (!text || !ls_write_text (path, text, error))
+    return FALSE;
+  ls_answer_take_text (a, g_strdup (""));
+  return TRUE;
+}
+
+const Command command_trace = {
+  .shown = {
+    .name = "trace",
+    .line = "write what a job does as a file that run replays",
+    .usage = "trace export --cluster NAME|FILE [OPTION...] -o FILE",
+    .summary = "Writes the plan of a job, what each rank runs and exchanges, as a file that lockstep run\n"
+               "--trace replays: on the same cluster with the same result, or on another. All options of\n"
+               "lockstep run that say which job are taken, from --model to --strategy. The format is\n"
+               "documented in the manual, formats/trace.md.",
+    .examples
+    = "Examples:\n"
+      "  lockstep trace export --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 -o gpt3.json\n"
+      "  lockstep run --trace ./gpt3.json --cluster dgx-h100",
+    .job = LS_JOB_TAKEN,
+  },
+  .own = own,
+  .run = run,
+};

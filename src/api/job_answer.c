@@ -1,0 +1,151 @@
+#include "api/job_answer.h"
+
+#include "ask/memory_view.h"
+#include "ask/override_notes.h"
+#include "data/jobs/read_hf.h"
+#include "job/knobs.h"
+#include "show/plot/plots.h"
+
+char *
+ls_job_title (const LsJobResult *r)
+{
+  return g_strdup_printf ("%s on %u %s of %s", r->model.name ? r->model.name : r->trace, r->plan->n_ranks,
+                          ls_cluster_chip_word (&r->cluster->spec, r->plan->n_ranks), r->cluster->spec.name);
+}
+
+char *
+ls_job_subtitle (const LsJobResult *r)
+{
+  if (!r->model.name)
+    return g_strdup (r->trace_source);
+  g_autofree char *knobs = ls_knobs_summary (&r->strategy), *taken = ls_segment_text (&r->cluster->spec);
+  return taken ? g_strconcat (knobs, ", on ", taken, NULL) : g_strdup (knobs);
+}
+
+static void
+note_result (const LsJobAnswer *j, LsAnswer *a)
+{
+  ls_answer_note_all (a, j->job->notes);
+  const LsReport *r = &j->job->report;
+  g_autofree char *line = r->mfu > 1
+      ? g_strdup_printf ("MFU %.0f %% counts attention over all pairs of tokens, as Megatron-LM prints it; "
+                         "kernels compute the causal half: causal MFU %.1f %%",
+                         100 * r->mfu, 100 * r->mfu_causal)
+      : NULL;
+  if (line)
+    ls_answer_note (a, line);
+}
+
+/* The interval, what the numbers say, and how it is called. */
+static void
+explain (LsJobAnswer *j, const LsResiduals *residuals)
+{
+  const LsJobSpec *spec = &j->spec;
+  LsJobResult *r = j->job;
+  ls_override_note_job (spec, r, r->notes);
+  if (residuals) {
+    j->interval = g_new0 (LsInterval, 1);
+    ls_job_interval (spec, r, residuals, j->interval);
+  }
+  const LsModel *model = r->model.name ? &r->model : NULL;
+  j->findings = ls_measured_explain (&spec->measured, &r->report, model, &r->strategy);
+  if (spec->strategy.seq > 0)
+    ls_model_notes_drop_length (r->notes);
+  j->title = ls_job_title (r);
+  j->subtitle = ls_job_subtitle (r);
+}
+
+LsJobAnswer *
+ls_job_answer_new (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  g_autoptr (LsJobAnswer) j = g_new0 (LsJobAnswer, 1);
+  g_autoptr (LsResiduals) residuals = NULL;
+  if (!ls_request_job (r, &j->spec, error) || !ls_job_residuals_load (&j->spec, &residuals, error))
+    return NULL;
+  j->job = ls_job_spec_run (&j->spec, error);
+  if (!j->job)
+    return NULL;
+  explain (j, residuals);
+  note_result (j, a);
+  return g_steal_pointer (&j);
+}
+
+void
+ls_job_answer_free (gpointer answer)
+{
+  LsJobAnswer *j = answer;
+  if (!j)
+    return;
+  ls_path_summary_free (j->critical_summary);
+  ls_critical_path_free (j->critical_path);
+  ls_sensitivity_free (j->sensitivity);
+  ls_job_result_free (j->job);
+  ls_memory_advice_free (j->advice);
+  if (j->interval)
+    ls_interval_clear (j->interval);
+  g_free (j->interval);
+  g_clear_pointer (&j->findings, g_ptr_array_unref);
+  g_free (j->title);
+  g_free (j->subtitle);
+  g_free (j->emitted);
+  ls_job_spec_clear (&j->spec);
+  g_free (j);
+}
+
+/* --- memory --------------------------------------------------------------------------------------- */
+
+static GError *
+misfit (const LsReport *r)
+{
+  int largest = 0;
+  for (int c = 1; c < LS_N_MEM; c++)
+    if (r->at_peak[c] > r->at_peak[largest])
+      largest = c;
+  g_autofree char *needed = ls_format_bytes (r->needed_bytes);
+  g_autofree char *capacity = ls_format_bytes (r->capacity_bytes);
+  g_autofree char *most = ls_format_bytes (r->at_peak[largest]);
+  g_autofree char *headroom = ls_headroom_text (&r->headroom);
+  return g_error_new (
+      LS_ERROR, LS_ERROR_NO_FIT, "does not fit: rank %u needs %s, %s available%s%s; largest: %s %s",
+      r->peak_rank, needed, capacity, r->headroom.is_asked ? ", headroom " : "",
+      r->headroom.is_asked ? headroom : "", ls_mem_category_name ((LsMemCategory) largest), most);
+}
+
+void
+ls_job_answer_check_fit (const LsJobAnswer *j, const LsRequest *r, const char *help, LsAnswer *a)
+{
+  if (j->job->report.fits)
+    return;
+  GError *error = misfit (&j->job->report);
+  if (ls_request_is_on (r, "require-fit")) {
+    ls_answer_fail (a, error);
+    return;
+  }
+  ls_answer_warn (a, g_strconcat (error->message, help ? "\n" : NULL, help, NULL));
+  g_error_free (error);
+}
+
+gboolean
+ls_job_answer_plot_memory (const LsJobAnswer *j, gint64 rank, const char *path, GError **error)
+{
+  const LsJobResult *job = j->job;
+  const LsMemoryOptions *options = &j->spec.options.memory;
+  uint32_t shown = rank < 0 ? job->report.peak_rank : (uint32_t) MIN (rank, G_MAXUINT32);
+  g_autoptr (GArray) samples = ls_memory_curve_of (job, options, shown, error);
+  if (!samples)
+    return FALSE;
+  const LsTimeline *t = job->timeline;
+  g_autofree char *capacity = ls_format_bytes (job->report.capacity_bytes);
+  g_autofree char *note = g_strdup_printf ("rank %u%s, stage %u, %s clock; %s for the job", shown,
+                                           shown == job->report.peak_rank ? ", the fullest" : "",
+                                           job->plan->programs[job->plan->bindings[shown].role].stage,
+                                           ls_memory_clock_name (options->clock), capacity);
+  const LsMemoryPlot plot = {
+    .title = j->title,
+    .note = note,
+    .samples = samples,
+    .window = t->window_end - t->window_start,
+    .capacity_bytes = job->report.capacity_bytes,
+  };
+  return ls_plot_memory (&plot, path, error);
+}

@@ -1,0 +1,45 @@
+/* api/job_answer.h — a job that was run, and what was found out about it: what `run` and `memory` show
+ * (private). */
+#ifndef LS_API_JOB_ANSWER_H
+#define LS_API_JOB_ANSWER_H
+
+#include "analysis/critical_summary.h"
+#include "api/answer.h"
+#include "api/request.h"
+#include "ask/sensitivity.h"
+#include "job/job_interval.h"
+#include "show/run/write_memory.h"
+
+typedef struct {
+  LsJobSpec spec;
+  LsJobResult *job;
+  LsMemoryAdvice *advice; /* NULL: nobody asked, as the three that follow */
+  LsCriticalPath *critical_path;
+  LsPathSummary *critical_summary;
+  LsSensitivityTable *sensitivity;
+  LsInterval *interval; /* NULL: not wanted               */
+  GPtrArray *findings;  /* char *: what its numbers say   */
+  char *title, *subtitle;
+  char *emitted;          /* for another program, in place of the summary; NULL: nobody asked */
+  gboolean has_placement; /* is shown with the summary */
+} LsJobAnswer;
+
+/* Runs the job of a request, and says in the answer what is worth knowing. Errors as of ls_job_spec_run().
+ * Free with ls_job_answer_free(). */
+LsJobAnswer *ls_job_answer_new (const LsRequest *r, LsAnswer *a, GError **error);
+void ls_job_answer_free (gpointer answer); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJobAnswer, ls_job_answer_free)
+
+/* A job that does not fit is a result: a warning, with the line `help` unless that is NULL; a failure where
+ * the request has "require-fit". */
+void ls_job_answer_check_fit (const LsJobAnswer *j, const LsRequest *r, const char *help, LsAnswer *a);
+
+/* Draws what a rank holds over the step; -1: the fullest. LS_ERROR_USAGE: there is no such rank. */
+gboolean ls_job_answer_plot_memory (const LsJobAnswer *j, gint64 rank, const char *path, GError **error);
+
+/* "gpt3-175b on 64 GPUs of dgx-a100-80g"; "tp 8 + sp, pp 8 x 3 chunks, ...", or where a trace comes from.
+ * Newly allocated. */
+char *ls_job_title (const LsJobResult *r);
+char *ls_job_subtitle (const LsJobResult *r);
+
+#endif

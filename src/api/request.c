@@ -1,0 +1,372 @@
+#include "api/request.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "api/answer.h"
+#include "api/commands.h"
+#include "data/text/write_file.h"
+#include "show/plot/picture.h"
+
+typedef struct {
+  const LsOption *option;
+  char *value;
+} Given;
+
+struct LsRequest {
+  const Command *command;
+  GArray *given; /* Given, in order */
+  char *debug;   /* NULL: none      */
+  LsProgress progress;
+  const gint *stop;
+  LsTeam *team;
+};
+
+static void
+given_clear (gpointer given)
+{
+  g_free (((Given *) given)->value);
+}
+
+LsRequest *
+ls_request_new (const char *command, GError **error)
+{
+  g_return_val_if_fail (command, NULL);
+  const LsCommand *found = ls_command_find (command, error);
+  if (!found)
+    return NULL;
+  LsRequest *r = g_new0 (LsRequest, 1);
+  r->command = (const Command *) found;
+  r->given = g_array_new (FALSE, FALSE, sizeof (Given));
+  g_array_set_clear_func (r->given, given_clear);
+  return r;
+}
+
+void
+ls_request_free (LsRequest *r)
+{
+  if (!r)
+    return;
+  g_array_unref (r->given);
+  g_free (r->debug);
+  g_free (r);
+}
+
+/* --- what is set ---------------------------------------------------------------------------------- */
+
+/* In the words of a job, which knows what was probably meant. */
+static gboolean
+refuse_key (const LsRequest *r, const char *key, GError **error)
+{
+  if (r->command->shown.job == LS_JOB_NONE) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s has no option \"%s\"", r->command->shown.name, key);
+    return FALSE;
+  }
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsJobSpec spec;
+  ls_job_spec_init (&spec);
+  gboolean is_known = ls_job_spec_set (&spec, key, "", diags) || command_option (&command_run.shown, key);
+  ls_job_spec_clear (&spec);
+  if (!is_known)
+    return ls_diag_list_to_error (diags, error);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s does not take \"%s\"", r->command->shown.name, key);
+  return FALSE;
+}
+
+gboolean
+ls_request_set (LsRequest *r, const char *key, const char *value, GError **error)
+{
+  g_return_val_if_fail (r && key, FALSE);
+  const LsOption *option = command_option (&r->command->shown, key);
+  if (!option)
+    return refuse_key (r, key, error);
+  gboolean is_own_switch = !option->topic && !option->argument && !option->is_positional;
+  if (is_own_switch && value && strcmp (value, "0") != 0 && strcmp (value, "1") != 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected 0 or 1; got \"%s\"", option->key, value);
+    return FALSE;
+  }
+  if (option->argument && !value) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected %s", option->key, option->argument);
+    return FALSE;
+  }
+  const Given given = { option, g_strdup (value ? value : "1") };
+  g_array_append_val (r->given, given);
+  return TRUE;
+}
+
+void
+ls_request_set_debug (LsRequest *r, const char *text)
+{
+  g_return_if_fail (r);
+  g_free (r->debug);
+  r->debug = g_strdup (text);
+}
+
+void
+ls_request_set_progress (LsRequest *r, LsProgressFunc progress, gpointer data)
+{
+  g_return_if_fail (r);
+  r->progress = (LsProgress) { progress, data };
+}
+
+void
+ls_request_set_stop (LsRequest *r, const gint *stop)
+{
+  g_return_if_fail (r);
+  r->stop = stop;
+}
+
+void
+ls_request_set_team (LsRequest *r, LsTeam *team)
+{
+  g_return_if_fail (r);
+  r->team = team;
+}
+
+LsProgress
+ls_request_progress (const LsRequest *r)
+{
+  return r->progress;
+}
+
+const gint *
+ls_request_stop (const LsRequest *r)
+{
+  return r->stop;
+}
+
+LsTeam *
+ls_request_team (const LsRequest *r)
+{
+  return r->team;
+}
+
+const char *
+ls_request_debug (const LsRequest *r)
+{
+  return r->debug;
+}
+
+/* --- the command's own options -------------------------------------------------------------------- */
+
+const char **
+ls_request_texts (const LsRequest *r, const char *key)
+{
+  g_autoptr (GPtrArray) texts = g_ptr_array_new ();
+  for (guint i = 0; i < r->given->len; i++) {
+    const Given *g = &g_array_index (r->given, Given, i);
+    if (strcmp (g->option->key, key) != 0)
+      continue;
+    if (!g->option->is_repeated)
+      g_ptr_array_set_size (texts, 0);
+    g_ptr_array_add (texts, g->value);
+  }
+  if (texts->len == 0)
+    return NULL;
+  g_ptr_array_add (texts, NULL);
+  return (const char **) (gpointer) g_ptr_array_steal (texts, NULL);
+}
+
+const char *
+ls_request_text (const LsRequest *r, const char *key)
+{
+  const char *text = NULL;
+  for (guint i = 0; i < r->given->len; i++) {
+    const Given *g = &g_array_index (r->given, Given, i);
+    if (strcmp (g->option->key, key) == 0)
+      text = g->value;
+  }
+  return text;
+}
+
+gboolean
+ls_request_is_on (const LsRequest *r, const char *key)
+{
+  return g_strcmp0 (ls_request_text (r, key), "1") == 0;
+}
+
+gboolean
+ls_request_has_any (const LsRequest *r, const char *const *keys)
+{
+  for (; *keys; keys++)
+    if (ls_request_text (r, *keys) && strcmp (ls_request_text (r, *keys), "0") != 0)
+      return TRUE;
+  return FALSE;
+}
+
+gboolean
+ls_request_number (const LsRequest *r, const char *key, gint64 min, gint64 max, gint64 *value, GError **error)
+{
+  const char *text = ls_request_text (r, key);
+  if (!text || g_ascii_string_to_signed (text, 10, min, max, value, NULL))
+    return TRUE;
+  g_autofree char *range = max == G_MAXINT64
+      ? g_strdup_printf ("%" G_GINT64_FORMAT " or more", min)
+      : g_strdup_printf ("%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, min, max);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected %s; got \"%s\"", key, range, text);
+  return FALSE;
+}
+
+gboolean
+ls_request_threads (const LsRequest *r, guint *ret_n, GError **error)
+{
+  gint64 n = 0;
+  gboolean ok = ls_request_number (r, "threads", 0, 1024, &n, error);
+  *ret_n = (guint) n;
+  return ok;
+}
+
+gboolean
+ls_request_percent (const LsRequest *r, const char *key, double max, double *value, GError **error)
+{
+  const char *text = ls_request_text (r, key);
+  char *end = NULL;
+  double read = text ? g_ascii_strtod (text, &end) : *value;
+  if (text && (end == text || *end != '\0' || !isfinite (read) || read < 0)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a percentage of 0 or more; got \"%s\"", key,
+                 text);
+    return FALSE;
+  }
+  if (text && read > max) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a percentage up to %g; got \"%s\"", key,
+                 max, text);
+    return FALSE;
+  }
+  *value = read;
+  return TRUE;
+}
+
+gboolean
+ls_request_set_all (const LsRequest *r, const char *const *keys, LsSetFunc set, gpointer target,
+                    GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  for (; *keys; keys++) {
+    const char *value = ls_request_text (r, *keys);
+    if (value)
+      set (target, *keys, value, diags);
+  }
+  return ls_diag_list_to_error (diags, error);
+}
+
+gboolean
+ls_request_refuse (const char *why, GError **error)
+{
+  g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, why);
+  return FALSE;
+}
+
+/* --- the job -------------------------------------------------------------------------------------- */
+
+static gboolean
+is_of_job (const LsRequest *r, const LsOption *o)
+{
+  const char *const *too = r->command->job_too;
+  return o->topic || (too && g_strv_contains (too, o->key));
+}
+
+gboolean
+ls_request_has_knobs (const LsRequest *r)
+{
+  for (guint i = 0; i < r->given->len; i++)
+    if (g_array_index (r->given, Given, i).option->topic)
+      return TRUE;
+  return FALSE;
+}
+
+/* What sets defaults comes first. */
+static const char *const files[] = { "for", "software", "strategy", NULL };
+
+static gboolean
+set_one (LsSetFunc set, gpointer target, const char *key, const char *value, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  return set (target, key, value, diags) || ls_diag_list_to_error (diags, error);
+}
+
+gboolean
+ls_request_set_job (const LsRequest *r, LsSetFunc set, gpointer target, GError **error)
+{
+  if (r->debug && !set_one (set, target, "debug", r->debug, error))
+    return FALSE;
+  for (guint i = 0; files[i]; i++) {
+    const char *file = ls_request_text (r, files[i]);
+    if (file && !set_one (set, target, files[i], file, error))
+      return FALSE;
+  }
+  for (guint i = 0; i < r->given->len; i++) {
+    const Given *g = &g_array_index (r->given, Given, i);
+    if (is_of_job (r, g->option) && !g_strv_contains (files, g->option->key)
+        && !set_one (set, target, g->option->key, g->value, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+set_knob (gpointer spec, const char *key, const char *value, LsDiagList *diags)
+{
+  return ls_job_spec_set (spec, key, value, diags);
+}
+
+gboolean
+ls_request_job (const LsRequest *r, LsJobSpec *ret_spec, GError **error)
+{
+  ls_job_spec_init (ret_spec);
+  return ls_request_set_job (r, set_knob, ret_spec, error);
+}
+
+/* --- running it ----------------------------------------------------------------------------------- */
+
+static gboolean
+check_named (const char *path, GError **error)
+{
+  g_autofree char *name = ls_output_name (path, error);
+  return name && ls_write_file_check (path, error);
+}
+
+/* Before it is run: a mistake must not cost that. */
+static gboolean
+check_outputs (const LsRequest *r, GError **error)
+{
+  for (guint i = 0; i < r->given->len; i++) {
+    const Given *g = &g_array_index (r->given, Given, i);
+    LsWrites writes = g->option->writes;
+    if ((writes == LS_WRITES_FILE && !ls_write_file_check (g->value, error))
+        || (writes == LS_WRITES_PICTURE && !ls_picture_check (g->value, error))
+        || (writes == LS_WRITES_NAMED && !check_named (g->value, error)))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* Only the leader of a team writes. */
+static gboolean
+writes_files (const LsRequest *r)
+{
+  return !r->team || ls_team_rank (r->team) == 0;
+}
+
+/* "csv" of run is a file. */
+static gboolean
+asks_for (const LsRequest *r, const char *form)
+{
+  const LsOption *option = command_option (&r->command->shown, form);
+  return option && !option->argument && ls_request_is_on (r, form);
+}
+
+LsAnswer *
+ls_request_run (const LsRequest *r, GError **error)
+{
+  g_return_val_if_fail (r, NULL);
+  gboolean is_json = asks_for (r, "json"), is_csv = asks_for (r, "csv");
+  if (is_json && is_csv) {
+    ls_request_refuse ("--json and --csv exclude each other", error);
+    return NULL;
+  }
+  if (writes_files (r) && !check_outputs (r, error))
+    return NULL;
+  g_autoptr (LsAnswer) a = ls_answer_new ();
+  ls_answer_set_form (a, is_json ? LS_FORM_JSON : is_csv ? LS_FORM_CSV : LS_FORM_TEXT);
+  return r->command->run (r, a, error) ? g_steal_pointer (&a) : NULL;
+}

@@ -1,0 +1,49 @@
+/* api/request.h — what a command reads of a request (private). */
+#ifndef LS_API_REQUEST_H
+#define LS_API_REQUEST_H
+
+#include <lockstep/lockstep.h>
+
+#include "base/diag.h"
+#include "base/parallel.h"
+#include "job/job.h"
+
+/* The value of one of its own options: of several the last; NULL: it was not set. Borrowed. */
+const char *ls_request_text (const LsRequest *r, const char *key);
+gboolean ls_request_is_on (const LsRequest *r, const char *key);
+/* All values of a repeated option, which are borrowed; ends in NULL; NULL: there is none. g_free() the
+ * array. */
+const char **ls_request_texts (const LsRequest *r, const char *key);
+/* A whole number from min to max; what was not set leaves *value. LS_ERROR_USAGE. */
+gboolean ls_request_number (const LsRequest *r, const char *key, gint64 min, gint64 max, gint64 *value,
+                            GError **error);
+/* The same of "threads": 0, or as said. */
+gboolean ls_request_threads (const LsRequest *r, guint *ret_n, GError **error);
+/* A limit in percent, from 0 to max. */
+gboolean ls_request_percent (const LsRequest *r, const char *key, double max, double *value, GError **error);
+
+/* Sets, of the keys, ends in NULL, those that the request has, with ls_X_spec_set(). All malformed values are
+ * in the error, LS_ERROR_USAGE. */
+typedef gboolean (*LsSetFunc) (gpointer target, const char *key, const char *value, LsDiagList *diags);
+gboolean ls_request_set_all (const LsRequest *r, const char *const *keys, LsSetFunc set, gpointer target,
+                             GError **error);
+
+/* Whether a knob of a job is set that is no option of the command itself. */
+gboolean ls_request_has_knobs (const LsRequest *r);
+/* Sets all knobs of the job, what sets defaults first, then in the order given. LS_ERROR_USAGE,
+ * LS_ERROR_INPUT. */
+gboolean ls_request_set_job (const LsRequest *r, LsSetFunc set, gpointer target, GError **error);
+/* The same of a job. Clear with ls_job_spec_clear() in either case. */
+gboolean ls_request_job (const LsRequest *r, LsJobSpec *ret_spec, GError **error);
+
+LsProgress ls_request_progress (const LsRequest *r);
+const gint *ls_request_stop (const LsRequest *r);
+LsTeam *ls_request_team (const LsRequest *r);
+const char *ls_request_debug (const LsRequest *r);
+
+/* FALSE, with LS_ERROR_USAGE. */
+gboolean ls_request_refuse (const char *why, GError **error);
+/* That, where options of a NULL-terminated list are set: "--a, --b ...". */
+gboolean ls_request_has_any (const LsRequest *r, const char *const *keys);
+
+#endif

@@ -1,0 +1,236 @@
+/* Options and arguments, by GOption, into a request. */
+#include "cli/cli.h"
+
+#include <string.h>
+
+typedef struct {
+  const LsCommand *command;
+  LsRequest *request;
+} Parse;
+
+/* --- entries -------------------------------------------------------------------------------------- */
+
+/* "--tp 8" becomes tp = 8; a switch may do without its value 1. */
+static gboolean
+on_option (const char *flag, const char *value, gpointer parse, GError **error)
+{
+  const char *name = flag + strspn (flag, "-");
+  guint n;
+  const LsOption *options = ls_command_options (((Parse *) parse)->command, &n);
+  if (flag[1] != '-')
+    for (guint i = 0; i < n; i++)
+      if (options[i].letter == *name)
+        name = options[i].key;
+  return ls_request_set (((Parse *) parse)->request, name, value, error);
+}
+
+/* "--set tp_async=0" */
+static gboolean
+on_set (const char *flag, const char *text, gpointer parse, GError **error)
+{
+  g_auto (GStrv) parts = g_strsplit (text, "=", 2);
+  if (parts[0] && *parts[0] && parts[1])
+    return ls_request_set (((Parse *) parse)->request, parts[0], parts[1], error);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--set: expected KEY=VALUE, such as tp_async=0; got \"%s\"",
+               text);
+  return FALSE;
+}
+
+static GOptionEntry
+entry_of (const LsOption *o)
+{
+  gboolean is_knob_switch = !o->argument && o->topic;
+  GOptionFlags flags = o->argument ? G_OPTION_FLAG_FILENAME
+      : is_knob_switch             ? G_OPTION_FLAG_FILENAME | G_OPTION_FLAG_OPTIONAL_ARG
+                                   : G_OPTION_FLAG_NO_ARG;
+  return (GOptionEntry) { o->flag,    o->letter,  (int) flags, G_OPTION_ARG_CALLBACK, (gpointer) on_option,
+                          o->meaning, o->argument };
+}
+
+static GArray *
+entries_of (const LsCommand *command)
+{
+  const GOptionEntry set
+      = { "set", 0, G_OPTION_FLAG_FILENAME, G_OPTION_ARG_CALLBACK, (gpointer) on_set, "", "KEY=VALUE" };
+  GArray *entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
+  guint n;
+  const LsOption *options = ls_command_options (command, &n);
+  for (guint i = 0; i < n; i++) {
+    const GOptionEntry entry = entry_of (&options[i]);
+    if (options[i].flag && !options[i].is_positional)
+      g_array_append_val (entries, entry);
+  }
+  if (command->job != LS_JOB_NONE)
+    g_array_append_val (entries, set);
+  return entries;
+}
+
+static GOptionContext *
+new_context (const GArray *entries, Parse *parse)
+{
+  GOptionContext *context = g_option_context_new (NULL);
+  g_option_context_set_help_enabled (context, FALSE);
+  GOptionGroup *group = g_option_group_new ("main", "", "", parse, NULL);
+  g_option_group_add_entries (group, (const GOptionEntry *) (gpointer) entries->data);
+  g_option_context_set_main_group (context, group);
+  return context;
+}
+
+/* --- what GOption leaves undone ---------------------------------------------------------- */
+
+/* Whether "-j8" is the short option -j with its value. */
+static gboolean
+has_attached_value (const char *arg, const GArray *entries)
+{
+  if (arg[0] != '-' || arg[1] == '-' || arg[1] == '\0' || arg[2] == '\0')
+    return FALSE;
+  for (guint i = 0; i < entries->len; i++) {
+    const GOptionEntry *e = &g_array_index (entries, GOptionEntry, i);
+    if (e->short_name == arg[1])
+      return !(e->flags & G_OPTION_FLAG_NO_ARG);
+  }
+  return FALSE;
+}
+
+/* The arguments with "-j8" as "-j", "8", NULL-terminated, for as long as the program runs. */
+static GPtrArray *
+split_short (int argc, char *const *argv, const GArray *entries)
+{
+  static GStringChunk *made;
+  static GPtrArray *args;
+  made = g_string_chunk_new (16);
+  args = g_ptr_array_new ();
+  gboolean has_ended = FALSE;
+  for (int i = 0; i < argc; i++) {
+    has_ended = has_ended || strcmp (argv[i], "--") == 0;
+    if (i == 0 || has_ended || !has_attached_value (argv[i], entries)) {
+      g_ptr_array_add (args, argv[i]);
+      continue;
+    }
+    g_ptr_array_add (args, g_string_chunk_insert_len (made, argv[i], 2));
+    g_ptr_array_add (args, argv[i] + 2);
+  }
+  g_ptr_array_add (args, NULL);
+  return args;
+}
+
+/* A knob without an option of its own; NULL: name is none. */
+static const char *
+key_to_set (const LsCommand *command, const char *name)
+{
+  g_autofree char *key = g_strdelimit (g_strdup (name), "-", '_');
+  guint n;
+  const LsOption *options = ls_command_options (command, &n);
+  for (guint i = 0; i < n; i++)
+    if (!options[i].flag && strcmp (options[i].key, key) == 0)
+      return options[i].key;
+  return NULL;
+}
+
+/* "Unknown option --modle", with the option that was probably meant. */
+static void
+report_unknown (const char *message, const LsCommand *command, const GArray *entries, GError **error)
+{
+  const char *typed = strstr (message, "--");
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  for (guint i = 0; i < entries->len; i++)
+    g_ptr_array_add (names, (gpointer) g_array_index (entries, GOptionEntry, i).long_name);
+  g_ptr_array_add (names, NULL);
+  const char *key = typed ? key_to_set (command, typed + 2) : NULL;
+  const char *near = typed ? ls_nearest_word (typed + 2, (const char *const *) names->pdata) : NULL;
+  if (key)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                 "unknown option %s; it is a knob without one: --set %s=VALUE", typed, key);
+  else
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, near ? "%c%s; did you mean --%s?" : "%c%s",
+                 g_ascii_tolower (*message), message + 1, near);
+}
+
+static void
+report (GError *problem, const LsCommand *command, const GArray *entries, GError **error)
+{
+  if (problem->domain == LS_ERROR)
+    g_propagate_error (error, g_error_copy (problem));
+  else if (g_error_matches (problem, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION))
+    report_unknown (problem->message, command, entries, error);
+  else
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%c%s", g_ascii_tolower (*problem->message),
+                 problem->message + 1);
+}
+
+/* --- help ---------------------------------------------------------------------------------------- */
+
+static gboolean
+is_help (const char *arg)
+{
+  return strcmp (arg, "--help") == 0 || strcmp (arg, "-h") == 0;
+}
+
+/* Whether help was asked for, wherever that stands; *ret_topic: borrowed, NULL: without a topic. */
+static gboolean
+find_help (const GPtrArray *args, const char **ret_topic)
+{
+  for (guint i = 1; i < args->len - 1; i++) {
+    const char *arg = args->pdata[i], *next = args->pdata[i + 1];
+    if (strcmp (arg, "--") == 0)
+      return FALSE;
+    *ret_topic = g_str_has_prefix (arg, "--help=") ? arg + strlen ("--help=")
+        : next && *next != '-'                     ? next
+                                                   : NULL;
+    if (is_help (arg) || g_str_has_prefix (arg, "--help="))
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* Without topics what follows may be a file. */
+static gboolean
+print_help (const LsCommand *command, const char *topic, GError **error)
+{
+  if (command->job == LS_JOB_NONE && g_strcmp0 (topic, "all") != 0)
+    topic = NULL;
+  g_autofree char *text = cli_help_text (command, topic, error);
+  return text && cli_print (text, error);
+}
+
+/* --- the whole ------------------------------------------------------------------------------------ */
+
+/* What stands alone: values of the option that is meant by that. */
+static gboolean
+take_arguments (int argc, char **argv, const Parse *parse, GError **error)
+{
+  guint n;
+  const LsOption *options = ls_command_options (parse->command, &n);
+  const LsOption *taker = n > 0 && options[0].is_positional ? &options[0] : NULL;
+  int most = !taker ? 0 : taker->is_repeated ? argc : 1;
+  if (argc - 1 > most) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "unexpected argument \"%s\"", argv[most + 1]);
+    return FALSE;
+  }
+  for (int i = 1; i < argc; i++)
+    if (!ls_request_set (parse->request, taker->key, argv[i], error))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+cli_parse (int argc, char **argv, const LsCommand *command, LsRequest *request, gboolean *ret_done,
+           GError **error)
+{
+  g_autoptr (GArray) entries = entries_of (command);
+  const GPtrArray *args = split_short (argc, argv, entries);
+  const char *topic;
+  *ret_done = find_help (args, &topic);
+  if (*ret_done)
+    return print_help (command, topic, error);
+
+  Parse parse = { command, request };
+  g_autoptr (GOptionContext) context = new_context (entries, &parse);
+  g_autoptr (GError) problem = NULL;
+  argc = (int) args->len - 1;
+  argv = (char **) args->pdata;
+  if (g_option_context_parse (context, &argc, &argv, &problem))
+    return take_arguments (argc, argv, &parse, error);
+  report (problem, command, entries, error);
+  return FALSE;
+}
