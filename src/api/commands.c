@@ -2,11 +2,10 @@
 
 #include <string.h>
 
+#include "api/answer.h"
+#include "api/request.h"
 #include "base/handover.h"
 #include "base/suggest.h"
-#include "data/jobs/read_strategy.h"
-#include "data/text/field.h"
-#include "job/job.h"
 
 /* In the order in which they are shown. */
 static const Command *const table[]
@@ -14,32 +13,6 @@ static const Command *const table[]
         &command_compare, &command_topology, &command_schedule,   &command_validate, &command_whatif,
         &command_memory,  &command_trace,    &command_list,       &command_check };
 #define N_COMMANDS G_N_ELEMENTS (table)
-
-static const LsTopic topics[] = {
-  { "job", "What is trained, and where" },
-  { "layout", "Degrees of parallelism" },
-  { "batch", "Batch" },
-  { "memory", "Memory" },
-  { "precision", "Number formats" },
-  { "software", "Software" },
-  { "pipeline", "Pipeline" },
-  { "tensor", "Tensor parallelism" },
-  { "context", "Context parallelism" },
-  { "experts", "Experts" },
-  { "data", "Reduction of gradients" },
-  { "fsdp", "FSDP" },
-  { "deepspeed", "DeepSpeed" },
-  { "host", "What issuing costs the host" },
-  { "measured", "What was measured" },
-  { "simulation", "The simulation itself" },
-};
-
-const LsTopic *
-ls_topics (guint *ret_n)
-{
-  *ret_n = G_N_ELEMENTS (topics);
-  return topics;
-}
 
 const LsCommand *const *
 ls_commands (void)
@@ -77,120 +50,30 @@ ls_nearest_word (const char *typed, const char *const *words)
   return ls_suggest (typed, words);
 }
 
-/* --- options ------------------------------------------------------------------------------------ */
-
-static const char *
-flag_of (const LsField *f)
-{
-  g_autofree char *flag = ls_field_flag (f);
-  return f->set_only ? NULL : g_intern_string (flag + 2);
-}
-
-/* A name for each value: of several the first. */
-static const char *
-choices_of (const LsField *f)
-{
-  if (f->kind != LS_FIELD_ENUM || f->argument)
-    return NULL;
-  g_autoptr (GString) choices = g_string_new (NULL);
-  for (const LsEnumName *e = f->names; e->name; e++) {
-    gboolean is_new = TRUE;
-    for (const LsEnumName *other = f->names; other < e; other++)
-      is_new = is_new && other->value != e->value;
-    if (is_new)
-      g_string_append_printf (choices, "%s%s", choices->len > 0 ? ", " : "", e->name);
-  }
-  return g_intern_string (choices->str);
-}
-
-static LsOption
-option_of (const LsField *f)
-{
-  return (LsOption) { .key = f->key,
-                      .flag = flag_of (f),
-                      .topic = f->topic,
-                      .argument = ls_field_argument (f),
-                      .choices = choices_of (f),
-                      .usually = ls_field_typed (f, f->default_text),
-                      .meaning = f->meaning,
-                      .is_usual = f->usual };
-}
-
-static gboolean
-is_hidden (const Command *c, const LsOption *knob)
-{
-  for (const LsOption *o = c->own; o->key; o++)
-    if (g_strcmp0 (o->key, knob->flag) == 0)
-      return TRUE;
-  return knob->flag && c->without && g_strv_contains (c->without, knob->flag);
-}
-
-static void
-append_knobs (GArray *options, const Command *c, const LsField *fields, const char *topic)
-{
-  for (const LsField *f = fields; f->key; f++) {
-    const LsOption knob = option_of (f);
-    if (g_strcmp0 (f->topic, topic) == 0 && !is_hidden (c, &knob))
-      g_array_append_val (options, knob);
-  }
-}
-
-static GArray *
-options_of (const Command *c)
-{
-  GArray *options = g_array_new (TRUE, TRUE, sizeof (LsOption));
-  for (const LsOption *o = c->own; o->key; o++) {
-    LsOption own = *o;
-    own.flag = own.key;
-    own.usually = "";
-    g_array_append_val (options, own);
-  }
-  for (guint t = 0; c->shown.job != LS_JOB_NONE && t < G_N_ELEMENTS (topics); t++) {
-    append_knobs (options, c, ls_job_fields, topics[t].name);
-    append_knobs (options, c, ls_strategy_fields, topics[t].name);
-  }
-  return options;
-}
-
-const LsOption *
-ls_command_options (const LsCommand *command, guint *ret_n)
-{
-  static GArray *options[N_COMMANDS];
-  static gsize are_made;
-  if (ls_once_enter (&are_made)) {
-    for (guint i = 0; i < N_COMMANDS; i++)
-      options[i] = options_of (table[i]);
-    ls_once_leave (&are_made);
-  }
-  guint i = 0;
-  while (&table[i]->shown != command)
-    g_assert (++i < N_COMMANDS);
-  *ret_n = options[i]->len;
-  return (const LsOption *) (gpointer) options[i]->data;
-}
-
-static gboolean
-are_alike (const char *a, const char *b)
-{
-  for (; *a && *b; a++, b++)
-    if (*a != *b && !(strchr ("-_", *a) && strchr ("-_", *b)))
-      return FALSE;
-  return *a == *b;
-}
-
-const LsOption *
-command_option (const LsCommand *command, const char *key)
-{
-  guint n;
-  const LsOption *options = ls_command_options (command, &n);
-  for (guint i = 0; i < n; i++)
-    if (are_alike (options[i].key, key))
-      return &options[i];
-  return NULL;
-}
-
 const char *
 ls_version (void)
 {
   return LS_VERSION;
+}
+
+/* --- requests ------------------------------------------------------------------------------------- */
+
+LsRequest *
+ls_request_new (const char *command, GError **error)
+{
+  const LsCommand *found = ls_command_find (command, error);
+  return found ? ls_request_of ((const Command *) found) : NULL;
+}
+
+/* Outputs are checked before: a mistake must not cost the run. */
+LsAnswer *
+ls_request_run (const LsRequest *r, GError **error)
+{
+  g_return_val_if_fail (r, NULL);
+  LsForm form;
+  if (!ls_request_form (r, &form, error) || !ls_request_check_outputs (r, error))
+    return NULL;
+  g_autoptr (LsAnswer) a = ls_answer_new ();
+  ls_answer_set_form (a, form);
+  return ls_request_command (r)->run (r, a, error) ? g_steal_pointer (&a) : NULL;
 }

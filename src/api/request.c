@@ -3,10 +3,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "api/answer.h"
 #include "api/commands.h"
+#include "data/jobs/read_strategy.h"
+#include "data/text/field.h"
 #include "data/text/write_file.h"
 #include "show/plot/picture.h"
+#include "sweep/team.h"
 
 typedef struct {
   const LsOption *option;
@@ -29,14 +31,10 @@ given_clear (gpointer given)
 }
 
 LsRequest *
-ls_request_new (const char *command, GError **error)
+ls_request_of (const Command *command)
 {
-  g_return_val_if_fail (command, NULL);
-  const LsCommand *found = ls_command_find (command, error);
-  if (!found)
-    return NULL;
   LsRequest *r = g_new0 (LsRequest, 1);
-  r->command = (const Command *) found;
+  r->command = command;
   r->given = g_array_new (FALSE, FALSE, sizeof (Given));
   g_array_set_clear_func (r->given, given_clear);
   return r;
@@ -54,23 +52,23 @@ ls_request_free (LsRequest *r)
 
 /* --- what is set ---------------------------------------------------------------------------------- */
 
-/* In the words of a job, which knows what was probably meant. */
+/* In the words of a job, which knows what was probably meant, unless it is a knob that the command does not
+ * take. */
 static gboolean
 refuse_key (const LsRequest *r, const char *key, GError **error)
 {
-  if (r->command->shown.job == LS_JOB_NONE) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s has no option \"%s\"", r->command->shown.name, key);
+  const char *name = r->command->shown.name;
+  if (r->command->shown.job == LS_JOB_NONE || ls_field_find (ls_job_fields, key)
+      || ls_field_find (ls_strategy_fields, key)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s has no option \"%s\"", name, key);
     return FALSE;
   }
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsJobSpec spec;
   ls_job_spec_init (&spec);
-  gboolean is_known = ls_job_spec_set (&spec, key, "", diags) || command_option (&command_run.shown, key);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_job_spec_set (&spec, key, "", diags);
   ls_job_spec_clear (&spec);
-  if (!is_known)
-    return ls_diag_list_to_error (diags, error);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s does not take \"%s\"", r->command->shown.name, key);
-  return FALSE;
+  return ls_diag_list_to_error (diags, error);
 }
 
 gboolean
@@ -127,6 +125,12 @@ LsProgress
 ls_request_progress (const LsRequest *r)
 {
   return r->progress;
+}
+
+const Command *
+ls_request_command (const LsRequest *r)
+{
+  return r->command;
 }
 
 const gint *
@@ -316,7 +320,7 @@ ls_request_job (const LsRequest *r, LsJobSpec *ret_spec, GError **error)
   return ls_request_set_job (r, set_knob, ret_spec, error);
 }
 
-/* --- running it ----------------------------------------------------------------------------------- */
+/* --- what it writes, and how it is answered ------------------------------------------------------- */
 
 static gboolean
 check_named (const char *path, GError **error)
@@ -325,10 +329,11 @@ check_named (const char *path, GError **error)
   return name && ls_write_file_check (path, error);
 }
 
-/* Before it is run: a mistake must not cost that. */
-static gboolean
-check_outputs (const LsRequest *r, GError **error)
+gboolean
+ls_request_check_outputs (const LsRequest *r, GError **error)
 {
+  if (r->team && ls_team_own_rank (r->team) > 0)
+    return TRUE;
   for (guint i = 0; i < r->given->len; i++) {
     const Given *g = &g_array_index (r->given, Given, i);
     LsWrites writes = g->option->writes;
@@ -340,13 +345,6 @@ check_outputs (const LsRequest *r, GError **error)
   return TRUE;
 }
 
-/* Only the leader of a team writes. */
-static gboolean
-writes_files (const LsRequest *r)
-{
-  return !r->team || ls_team_rank (r->team) == 0;
-}
-
 /* "csv" of run is a file. */
 static gboolean
 asks_for (const LsRequest *r, const char *form)
@@ -355,18 +353,10 @@ asks_for (const LsRequest *r, const char *form)
   return option && !option->argument && ls_request_is_on (r, form);
 }
 
-LsAnswer *
-ls_request_run (const LsRequest *r, GError **error)
+gboolean
+ls_request_form (const LsRequest *r, LsForm *ret_form, GError **error)
 {
-  g_return_val_if_fail (r, NULL);
   gboolean is_json = asks_for (r, "json"), is_csv = asks_for (r, "csv");
-  if (is_json && is_csv) {
-    ls_request_refuse ("--json and --csv exclude each other", error);
-    return NULL;
-  }
-  if (writes_files (r) && !check_outputs (r, error))
-    return NULL;
-  g_autoptr (LsAnswer) a = ls_answer_new ();
-  ls_answer_set_form (a, is_json ? LS_FORM_JSON : is_csv ? LS_FORM_CSV : LS_FORM_TEXT);
-  return r->command->run (r, a, error) ? g_steal_pointer (&a) : NULL;
+  *ret_form = is_json ? LS_FORM_JSON : is_csv ? LS_FORM_CSV : LS_FORM_TEXT;
+  return !(is_json && is_csv) || ls_request_refuse ("--json and --csv exclude each other", error);
 }

@@ -2,11 +2,13 @@
 #ifndef LS_API_REQUEST_H
 #define LS_API_REQUEST_H
 
-#include <lockstep/lockstep.h>
-
+#include "api/commands.h"
 #include "base/diag.h"
 #include "base/parallel.h"
 #include "job/job.h"
+
+LsRequest *ls_request_of (const Command *command);
+const Command *ls_request_command (const LsRequest *r);
 
 /* The value of one of its own options: of several the last; NULL: it was not set. Borrowed. */
 const char *ls_request_text (const LsRequest *r, const char *key);
@@ -35,6 +37,12 @@ gboolean ls_request_has_knobs (const LsRequest *r);
 gboolean ls_request_set_job (const LsRequest *r, LsSetFunc set, gpointer target, GError **error);
 /* The same of a job. Clear with ls_job_spec_clear() in either case. */
 gboolean ls_request_job (const LsRequest *r, LsJobSpec *ret_spec, GError **error);
+
+/* Whether each file that an option names can be written; nothing is written by those of a team that do not
+ * lead. Errors as of ls_write_file_check(), ls_picture_check(), ls_output_name(). */
+gboolean ls_request_check_outputs (const LsRequest *r, GError **error);
+/* "json" or "csv", else text. LS_ERROR_USAGE: both. */
+gboolean ls_request_form (const LsRequest *r, LsForm *ret_form, GError **error);
 
 LsProgress ls_request_progress (const LsRequest *r);
 const gint *ls_request_stop (const LsRequest *r);

@@ -5,6 +5,8 @@
 
 #define SMALL_JOB "model tiny cluster pair nodes 2 tp 2 pp 2"
 
+static char *strategy; /* path of one */
+
 /* --- what can be asked ---------------------------------------------------------------------------- */
 
 static gboolean
@@ -120,18 +122,22 @@ a_request_may_be_run_again (void)
   LS_CHECK_INT (ls_answer_form (third), ==, LS_FORM_JSON);
 }
 
-/* Options are set in any order, with dashes or underscores; the last value of one counts. */
+/* Options are set in any order, with dashes or underscores; the last value of one counts. A strategy is read
+ * before what overrides it. */
 static void
 how_a_request_is_put_makes_no_difference (void)
 {
-  g_autoptr (LsAnswer) a = asked ("run", SMALL_JOB " strategy ddp micro-batch 2");
-  g_autoptr (LsAnswer) b
-      = asked ("run", "micro_batch 1 micro_batch 2 pp 2 tp 2 nodes 2 cluster pair model tiny strategy ddp");
+  g_autofree char *late = g_strdup_printf (SMALL_JOB " micro-batch 2 strategy %s", strategy),
+                  *early = g_strdup_printf ("strategy %s micro_batch 1 micro_batch 2 pp 2 tp 2 nodes 2 "
+                                            "cluster pair model tiny",
+                                            strategy);
+  g_autoptr (LsAnswer) a = asked ("run", late), b = asked ("run", early);
   if (!a || !b)
     return;
   g_autofree char *x = ls_answer_format (a, LS_FORM_JSON, NULL),
                   *y = ls_answer_format (b, LS_FORM_JSON, NULL);
   LS_CHECK_STR (x, y);
+  LS_CHECK (strstr (x, "--micro-batch 2") != NULL);
 }
 
 static void
@@ -238,6 +244,7 @@ main (void)
   };
   const char *root = g_getenv ("LS_DATA_DIR");
   g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
+  g_autofree char *path = strategy = g_build_filename (root ? root : ".", "strategies", "ddp.json", NULL);
   g_setenv ("LS_DATA_DIR", data, TRUE);
   return ls_test_run ("api/lockstep", cases, G_N_ELEMENTS (cases));
 }
