@@ -242,7 +242,8 @@ const Command command_calibrate = {
     .name = "calibrate",
     .line = "fit a GPU's kernels, or NCCL, to measured times",
     .usage
-    = "calibrate FILE... [--gpu NAME|FILE] [-o NAME.json] | --nccl FILE... --cluster NAME|FILE [-o NAME.json]\n"
+    = "calibrate FILE... [--gpu NAME|FILE] [-o NAME.json] | --nccl FILE... --cluster NAME|FILE "
+      "[-o NAME.json]\n"
       "  lockstep calibrate --runs CASES.csv [--cluster NAME|FILE] [-o NAME.json]\n"
       "  lockstep calibrate --pytorch-trace FILE --model NAME|FILE --cluster NAME|FILE [JOB...] "
       "[-o NAME.json]",
@@ -251,7 +252,8 @@ const Command command_calibrate = {
                "held out. Or lays a step that torch.profiler recorded beside the predicted one, op by op.",
     .examples
     = "FILE is a profile of tools/kernelbench (JSON or CSV), the spans of its --plan, or a table of GEMMs,\n"
-      "attention or streaming kernels; with --nccl, what nccl-tests printed or wrote (-J). The file written is for\n"
+      "attention or streaming kernels; with --nccl, what nccl-tests printed or wrote (-J). "
+      "The file written is for\n"
       "--gpu-calibration, with --nccl for --nccl of other commands; with --runs it is a cluster, with\n"
       "--pytorch-trace a file of software, for --software ./NAME.json.\n"
       "With --pytorch-trace, the options that say which job are those of lockstep run, from --model to\n"

@@ -83,7 +83,8 @@ const Command command_memory = {
                "fastest first. The options that say which job are those of lockstep run.",
     .examples
     = "Examples:\n"
-      "  lockstep memory --model gpt-22b --cluster dgx-a100-80g --tp 8 --micro-batch 4 --memory-clock device\n"
+      "  lockstep memory --model gpt-22b --cluster dgx-a100-80g --tp 8 --micro-batch 4 --memory-clock "
+      "device\n"
       "  lockstep memory --model llama3.1-70b --cluster dgx-h100 --nodes 1 --tp 8 --memory-chart memory.svg",
     .job = LS_JOB_TAKEN,
   },

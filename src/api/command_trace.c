@@ -62,7 +62,8 @@ const Command command_trace = {
                "documented in the manual, formats/trace.md.",
     .examples
     = "Examples:\n"
-      "  lockstep trace export --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 -o gpt3.json\n"
+      "  lockstep trace export --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 "
+      "-o gpt3.json\n"
       "  lockstep run --trace ./gpt3.json --cluster dgx-h100",
     .job = LS_JOB_TAKEN,
   },

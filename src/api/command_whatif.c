@@ -102,7 +102,8 @@ const Command command_whatif = {
     .usage = "whatif --model NAME|FILE --cluster NAME|FILE [OPTION...]",
     .summary = "Makes single changes to a job, simulates each, and ranks them by what they gain: pipeline\n"
                "schedules and chunks, layouts, micro-batches, recomputation, offloading, overlap, data\n"
-               "parallelism, number formats, faster links, later GPUs. Each line shows the options to append\n"
+               "parallelism, number formats, faster links, later GPUs. Each line shows the options to "
+               "append\n"
                "to the job. The options that say which job are those of lockstep run.",
     .examples
     = "Examples:\n"

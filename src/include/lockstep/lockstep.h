@@ -1,35 +1,35 @@
 /* lockstep/lockstep.h — predict one training step of a large model on a cluster.
  *
- *     #include <stdio.h>
+ *   #include <stdio.h>
  *
- *     #include <lockstep/lockstep.h>
+ *   #include <lockstep/lockstep.h>
  *
- *     static LsAnswer *
- *     simulate (GError **error)
- *     {
- *       static const char *const options[][2] = {
- *         { "model", "llama3.1-8b" }, { "cluster", "dgx-h100" }, { "gpus", "8" }, { "tp", "2" }, { "pp", "2" },
- *       };
- *       g_autoptr (LsRequest) request = ls_request_new ("run", error);
- *       for (guint i = 0; i < G_N_ELEMENTS (options); i++)
- *         if (!ls_request_set (request, options[i][0], options[i][1], error))
- *           return NULL;
- *       return ls_request_run (request, error);
+ *   static LsAnswer *
+ *   simulate (GError **error)
+ *   {
+ *     static const char *const options[][2] = {
+ *       { "model", "llama3.1-8b" }, { "cluster", "dgx-h100" }, { "gpus", "8" }, { "tp", "2" }, { "pp", "2" },
+ *     };
+ *     g_autoptr (LsRequest) request = ls_request_new ("run", error);
+ *     for (guint i = 0; i < G_N_ELEMENTS (options); i++)
+ *       if (!ls_request_set (request, options[i][0], options[i][1], error))
+ *         return NULL;
+ *     return ls_request_run (request, error);
+ *   }
+ *
+ *   int
+ *   main (void)
+ *   {
+ *     g_autoptr (GError) error = NULL;
+ *     g_autoptr (LsAnswer) answer = simulate (&error);
+ *     if (!answer) {
+ *       fprintf (stderr, "%s\n", error->message);
+ *       return ls_error_exit_code (error);
  *     }
- *
- *     int
- *     main (void)
- *     {
- *       g_autoptr (GError) error = NULL;
- *       g_autoptr (LsAnswer) answer = simulate (&error);
- *       if (!answer) {
- *         fprintf (stderr, "%s\n", error->message);
- *         return ls_error_exit_code (error);
- *       }
- *       g_autofree char *text = ls_answer_format (answer, LS_FORM_TEXT, NULL);
- *       printf ("%s", text);
- *       return 0;
- *     }
+ *     g_autofree char *text = ls_answer_format (answer, LS_FORM_TEXT, NULL);
+ *     printf ("%s", text);
+ *     return 0;
+ *   }
  *
  * What the command line does, a program does: it asks with a command, keys and values, and gets an answer as
  * text, JSON or CSV. ls_commands() and ls_command_options() list what there is to ask.
