@@ -213,6 +213,12 @@ kernel_before (const Walk *w, uint32_t span)
   return LS_SPAN_NONE;
 }
 
+static bool
+is_communication (const LsOp *op)
+{
+  return op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P;
+}
+
 /* Of an op that began at `to`: what it had waited for. False: nothing that is known. */
 static bool
 step_back (Walk *w)
@@ -230,7 +236,11 @@ step_back (Walk *w)
       return true;
     }
   }
-  take (w, free_at, is_hosts ? LS_PATH_HOST : op->kind == LS_OP_COPY ? LS_PATH_QUEUE : LS_PATH_OTHER);
+  bool is_copy = op->kind == LS_OP_COPY, is_queued = is_copy || is_communication (op);
+  if (is_queued && is_hosts)
+    take (w, MAX (x->issued, free_at), LS_PATH_QUEUE);
+  bool is_behind = is_copy || (is_queued && cause != LS_SPAN_NONE);
+  take (w, free_at, is_hosts ? LS_PATH_HOST : is_behind ? LS_PATH_QUEUE : LS_PATH_OTHER);
   w->span = cause;
   return cause != LS_SPAN_NONE;
 }

@@ -45,7 +45,7 @@ typedef enum {
   LS_PATH_LATENCY,  /* communication: nothing moves yet             */
   LS_PATH_MOVING,   /* communication, copies: data move             */
   LS_PATH_HOST,     /* waiting to be issued                         */
-  LS_PATH_QUEUE,    /* behind an earlier transfer or copy the same way */
+  LS_PATH_QUEUE,    /* behind an earlier transfer or copy the same way, or blocks of a kernel */
   LS_PATH_OTHER,    /* what nothing explains                        */
   LS_N_PATH_KINDS
 } LsPathKind;

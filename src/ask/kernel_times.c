@@ -113,6 +113,8 @@ cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
   };
   if (timed->what == LS_TIMED_USUAL && !by_access)
     ls_measured_refine (b->calibration.measured, timed->attention, fit, &b->gpu, &timed->kernel, &row.cost);
+  if (b->spec->sustained)
+    ls_kernel_cost_in_layer (&b->calibration, &timed->kernel, &row.cost);
   if (is_in_table)
     row.besides_s = ls_kernel_timed_besides_s (fit, &b->gpu, timed->side_bytes, timed->has_host);
   row.time_s = ls_time_to_s (row.cost.alone) + row.besides_s;

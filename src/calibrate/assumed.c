@@ -8,6 +8,8 @@
 #include "data/text/json_out.h"
 #include "exec/run.h"
 
+#define MOST_SLOWER 16.0 /* a kernel in a layer, or faster: as calibrations are read */
+
 void
 ls_assumed_add (const LsAssumed *c, const char *what, const char *unit, double assumed, double measured,
                 const char *note, char *use)
@@ -96,9 +98,13 @@ static void
 compare_priority (const LsAssumed *a)
 {
   const LsProfileFact *wait = ls_profile_fact (a->profile, "host", "priority-wait");
-  if (wait)
-    ls_assumed_add (a, "wait of a stream with priority", "us", 0, wait->time_s * 1e6,
-                    "communication is simulated to start at once", NULL);
+  if (!wait)
+    return;
+  double assumed = ls_time_to_s (a->assumed->around.priority_wait);
+  a->around->priority_wait = ls_time_from_s (wait->time_s);
+  ls_assumed_add (a, "wait of a stream with priority", "us", assumed * 1e6, wait->time_s * 1e6,
+                  "the least that communication waits: a stream without priority waits longer",
+                  ls_assumed_put (a, "priority_wait", "host", "priority-wait"));
 }
 
 /* --- copies ------------------------------------------------------------------------------ */
@@ -160,6 +166,26 @@ slower_way (const LsAssumed *a)
   return is_in ? "copy-host-to-device" : "copy-device-to-host";
 }
 
+/* Bytes are those of both. A link is as fast both ways, as fast as the slower way: what is left of that. */
+static void
+compare_both_ways (const LsAssumed *a, const char *slower)
+{
+  const LsProfileFact *both = ls_profile_fact (a->profile, "copies", "copy-both-ways"),
+                      *one = ls_profile_fact (a->profile, "copies", slower);
+  if (!both)
+    return;
+  if (!one || both->bytes != 2 * one->bytes) {
+    ls_assumed_add (a, "copies both ways at once", "GB/s", NAN, both->bytes / both->time_s / 1e9,
+                    "a copy as large one way was not measured", NULL);
+    return;
+  }
+  double share = fmin (1, one->time_s / both->time_s);
+  a->around->copy_duplex = ls_fit_round (share, 4);
+  ls_assumed_add (a, "each of two copies both ways", "", ls_around_duplex (&a->assumed->around), share,
+                  "share of the rate of the slower way",
+                  ls_assumed_put (a, "copy_duplex", "copies", "copy-both-ways"));
+}
+
 static void
 compare_host_copies (const LsAssumed *a)
 {
@@ -176,8 +202,7 @@ compare_host_copies (const LsAssumed *a)
                 key ? other_way : NULL);
   compare_copy (a, "copy-device-to-host", "copy, device to host", link, 1, is_in ? NULL : key,
                 key ? other_way : NULL);
-  compare_copy (a, "copy-both-ways", "copies both ways at once", link, 2, NULL,
-                s ? "each way is simulated as a link of its own" : NULL);
+  compare_both_ways (a, way);
 }
 
 /* Bytes are those of the tensor: the memory reads and writes each. */
@@ -212,17 +237,51 @@ compare_copies (const LsAssumed *a)
 
 /* --- a layer -------------------------------------------------------------------------- */
 
-/* A layer, and what it is made of, against the sum of the times alone. The products are written as
- * `sustained`. */
+/* The products of a layer against the sum of their times alone: `sustained`. */
 static void
-compare_context (const LsAssumed *a, const char *name, const char *what, bool is_gemm)
+compare_products_in_layer (const LsAssumed *a)
 {
-  double measured = ls_profile_mean_noted (a->profile, "context", name, "ratio");
+  double measured = ls_profile_mean_noted (a->profile, "context", "layer-gemms", "ratio");
   double sustained = a->assumed->sustained > 0 ? a->assumed->sustained : 1;
   if (!isnan (measured))
-    ls_assumed_add (a, what, "", is_gemm ? 1 / sustained : 1, measured,
-                    is_gemm ? NULL : "kernels that stream have no rate of their own inside a step",
-                    is_gemm ? g_strdup ("calibration: sustained") : NULL);
+    ls_assumed_add (a, "products inside a layer", "", 1 / sustained, measured, NULL,
+                    g_strdup ("calibration: sustained"));
+}
+
+/* Its streams, against what the calibration that is made says of them alone, behind their launches. NaN:
+ * there are none. Their times in the profile that are alone do not do: they are isolated, with an L2 that
+ * owes no writes, whereas the entries of streams are fitted to loops. */
+static double
+streams_in_layer (const LsAssumed *a)
+{
+  LsCalibration alone = *a->made; /* borrows */
+  double inside_s = 0, alone_s = 0;
+  alone.around.streams_in_layer = 0;
+  for (guint i = 0; i < a->profile->in_layer->len; i++) {
+    const LsTimedKernel *t = &g_array_index (a->profile->in_layer, LsTimedKernel, i);
+    const LsKernelCost cost = ls_kernel_cost (&alone, a->gpu, &t->kernel);
+    inside_s += t->measured_s - cost.launch_s;
+    alone_s += fmax (cost.compute_s, cost.memory_s);
+  }
+  return alone_s > 0 ? inside_s / alone_s : NAN;
+}
+
+static void
+compare_streams_in_layer (const LsAssumed *a)
+{
+  static const char what[] = "streams inside a layer";
+  double measured = streams_in_layer (a),
+         of_row = ls_profile_mean_noted (a->profile, "context", "layer-streams", "ratio");
+  bool is_plausible = measured >= 1 / MOST_SLOWER && measured <= MOST_SLOWER;
+  if (is_plausible) {
+    a->around->streams_in_layer = ls_fit_round (measured, 4);
+    ls_assumed_add (a, what, "", ls_around_streams (&a->assumed->around), measured,
+                    "over what the calibration says of them alone",
+                    ls_assumed_put (a, "streams_in_layer", "context", "of streams"));
+  } else if (!isnan (measured) || !isnan (of_row))
+    ls_assumed_add (
+        a, what, "", ls_around_streams (&a->assumed->around), isnan (measured) ? of_row : measured,
+        isnan (measured) ? "the rows of its kernels are not there" : "no kernel is off by so much", NULL);
 }
 
 /* --- what there is no use for ---------------------------------------------------------- */
@@ -248,8 +307,8 @@ ls_assumed_compare (const LsAssumed *a)
               "event-pair is taken off isolated times instead");
   compare_copies (a);
   ls_assumed_slowdown (a);
-  compare_context (a, "layer-gemms", "products inside a layer", true);
-  compare_context (a, "layer-streams", "streams inside a layer", false);
+  compare_products_in_layer (a);
+  compare_streams_in_layer (a);
   add_unused (a, "context", "layer", "a whole layer", "its products and streams are compared one by one");
 }
 

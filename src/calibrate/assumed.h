@@ -1,7 +1,8 @@
 /* calibrate/assumed.h — what a profile of kernelbench says besides its kernels, held against what the
  * simulator assumes, and put where jobs are simulated with it:
  *
- *   in the calibration   launch on the host, gaps of queues and of CUDA graphs, copies within the GPU, how
+ *   in the calibration   launch on the host, gaps of queues and of CUDA graphs, copies within the GPU, copies
+ *                        both ways at once, the wait of a stream with priority, streams inside a layer, how
  *                        GEMMs are slowed down beside a kernel that holds SMs (compute/around.h)
  *   in the cluster       copies to and from the host and between GPUs: rate of a link; what the traffic of
  *                        communication costs GEMMs beside it (LsNccl.stall_per_byte)
@@ -37,6 +38,7 @@ typedef struct {
   const LsProfile *profile;
   const LsGpu *gpu;
   const LsCalibration *assumed; /* that kernels are simulated with so far, with its access kinds        */
+  const LsCalibration *made;    /* that is written: kernels alone, as far as they were fitted           */
   const char *access;           /* why the gap of a queue has no place there; NULL: it has              */
   const LsClusterSpec *cluster; /* NULL: none was named, then links are held against nothing            */
   const LsNccl *nccl;           /* likewise; of a torus too                                             */

@@ -210,6 +210,7 @@ compare_assumptions (LsCalibrateRun *run, GError **error)
     return ls_diag_list_to_error (diags, error);
   LsAssumed a = { .gpu = &run->gpu,
                   .assumed = &assumed,
+                  .made = &run->calibration,
                   .around = &run->calibration.around,
                   .sources = run->around_sources,
                   .changes = run->changes,

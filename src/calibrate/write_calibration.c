@@ -176,14 +176,23 @@ write_around (LsJsonOut *w, const LsAround *a, char *const *source)
     const char *key;
     LsTime time;
     double value;
-  } figures[] = { { "host_launch", a->host_launch, 0 }, { "kernel_gap", a->kernel_gap, 0 },
-                  { "graph_gap", a->graph_gap, 0 },     { "memcpy_share", 0, a->memcpy_share },
-                  { "lost_tiles", 0, a->lost_tiles },   { "lost_clusters", 0, a->lost_clusters },
-                  { "lost_told", 0, a->lost_told },     { "waves", 0, a->waves } };
+  } figures[] = { { "host_launch", a->host_launch, 0 },
+                  { "kernel_gap", a->kernel_gap, 0 },
+                  { "graph_gap", a->graph_gap, 0 },
+                  { "memcpy_share", 0, a->memcpy_share },
+                  { "copy_duplex", 0, a->copy_duplex },
+                  { "priority_wait", a->priority_wait, 0 },
+                  { "streams_in_layer", 0, a->streams_in_layer },
+                  { "lost_tiles", 0, a->lost_tiles },
+                  { "lost_clusters", 0, a->lost_clusters },
+                  { "lost_told", 0, a->lost_told },
+                  { "waves", 0, a->waves } };
   char digits[G_ASCII_DTOSTR_BUF_SIZE];
   ls_json_out_begin_object (w, NULL);
   for (guint i = 0; i < G_N_ELEMENTS (figures); i++) {
-    g_autofree char *time = g_strdup_printf ("%.3fus", ls_time_to_s (figures[i].time) * 1e6);
+    LsTime t = figures[i].time;
+    g_autofree char *time = t % LS_NS == 0 ? g_strdup_printf ("%.3fus", ls_time_to_s (t) * 1e6)
+                                           : g_strdup_printf ("%" G_GINT64_FORMAT "ps", t);
     if (figures[i].time > 0)
       ls_json_out_string (w, figures[i].key, time);
     else if (figures[i].value > 0)

@@ -5,9 +5,9 @@
 bool
 ls_around_is_measured (const LsAround *a)
 {
-  return a->host_launch > 0 || a->kernel_gap > 0 || a->graph_gap > 0 || a->memcpy_share > 0
-      || a->gemms != LS_GEMMS_UNKNOWN || a->lost_tiles > 0 || a->lost_clusters > 0 || a->lost_told > 0
-      || a->waves > 0;
+  return a->host_launch > 0 || a->kernel_gap > 0 || a->graph_gap > 0 || a->priority_wait > 0
+      || a->memcpy_share > 0 || a->copy_duplex > 0 || a->streams_in_layer > 0 || a->gemms != LS_GEMMS_UNKNOWN
+      || a->lost_tiles > 0 || a->lost_clusters > 0 || a->lost_told > 0 || a->waves > 0;
 }
 
 LsGemms
@@ -31,6 +31,18 @@ double
 ls_around_waves (const LsAround *a)
 {
   return a->waves > 0 ? a->waves : 2;
+}
+
+double
+ls_around_duplex (const LsAround *a)
+{
+  return a->copy_duplex > 0 ? a->copy_duplex : 1;
+}
+
+double
+ls_around_streams (const LsAround *a)
+{
+  return a->streams_in_layer > 0 ? a->streams_in_layer : 1;
 }
 
 LsTime

@@ -9,6 +9,14 @@
  *   graph_gap     the same inside a CUDA graph: a kernel that its graph launches starts so much earlier
  *                 than from a queue
  *   memcpy_share  share of the HBM bandwidth that a copy within the GPU reaches (LS_ACCESS_MEMCPY)
+ *   copy_duplex   rate of a copy to or from the host while another goes the other way, over its rate alone
+ *                 (exec/copy.c)
+ *   priority_wait how long the kernel of a stream of high priority waits for SMs while a kernel runs that
+ *                 holds them all: until blocks of that end. Communication that gets ready beside a kernel
+ *                 waits as long (exec/kernel_run.c)
+ *   streams_in_layer
+ *                 time of the kernels of a layer that stream through memory, in the midst of the layer, over
+ *                 their time alone (compute/cost.c)
  *   gemms         how the GEMMs of the library occupy the SMs, and by what they take longer beside a
  *                 kernel that holds a share s of these (exec/kernel_run.c):
  *                   tiles       a block for each tile of the result: time * 1 / (1 - lost * s)
@@ -18,8 +26,8 @@
  *                               time * waves, whatever s is
  *                   told        persistent, and told of the SMs that are left: time * 1 / (1 - lost * s)
  *
- * Of what was not measured: lost is 1, waves 2, and the GPU's file says whether GEMMs are persistent
- * (LsGpu.persistent_gemms).
+ * Of what was not measured: lost is 1, waves 2, copy_duplex 1, priority_wait 0, streams_in_layer 1, and the
+ * GPU's file says whether GEMMs are persistent (LsGpu.persistent_gemms).
  *
  * Worked example. 16 of 132 SMs held, s = 0.121: lost 1 costs 1 / 0.879 = 1.138 times the time, lost 1.5
  * 1.222 times. */
@@ -34,9 +42,11 @@ typedef enum { LS_GEMMS_UNKNOWN, LS_GEMMS_TILES, LS_GEMMS_CLUSTERS, LS_GEMMS_PER
 
 /* 0 of each: not measured. */
 typedef struct {
-  LsTime host_launch, kernel_gap, graph_gap;
-  double memcpy_share; /* (0, 1]                                                           */
-  int gemms;           /* LsGemms, of the library                                          */
+  LsTime host_launch, kernel_gap, graph_gap, priority_wait;
+  double memcpy_share;     /* (0, 1]                                                           */
+  double copy_duplex;      /* (0, 1]                                                       */
+  double streams_in_layer; /* above 0; below 1: faster there                               */
+  int gemms;               /* LsGemms, of the library                                          */
   double lost_tiles, lost_clusters, lost_told; /* SMs lost for each that is held                 */
   double waves; /* of a persistent GEMM: time beside over time alone, at least 1    */
 } LsAround;
@@ -48,6 +58,8 @@ LsGemms ls_around_gemms (const LsAround *around, bool is_persistent);
 /* SMs that GEMMs of that kind lose for each that is held: of persistent ones those that were told. */
 double ls_around_lost (const LsAround *around, LsGemms gemms);
 double ls_around_waves (const LsAround *around);
+double ls_around_duplex (const LsAround *around);
+double ls_around_streams (const LsAround *around);
 /* The launch of a kernel from a queue, of which `gap` is that of the GPU's file: with the gap that was
  * measured. */
 LsTime ls_around_launch (const LsAround *around, LsTime launch, LsTime gap);

@@ -52,6 +52,11 @@
  *
  *     compute   times 1 + throttle * (1 - min (1, burst / compute)), or 1 + throttle
  *
+ * A layer. What a kernel that streams finds in the L2, and whose writes it waits for, is another inside a
+ * layer than in a loop of its own. Where that was measured (compute/around.h), kernels of the kinds that
+ * layers have, elementwise, norms, softmaxes and reductions, take streams_in_layer times as long between
+ * launch and end. Kernels with an access kind do not: their figures are of steps.
+ *
  * Overlap. Where compute and memory are alike, neither hides the other in full: both
  * are stretched by (1 + (smaller / larger)^p)^(1 / p), p = overlap.
  *
@@ -381,6 +386,25 @@ access_cost (const LsAccessFit *fit, const LsGpu *gpu, const LsKernel *kernel)
   return cost;
 }
 
+static bool
+streams_in_layers (LsKernelKind kind)
+{
+  return kind == LS_KERNEL_SOFTMAX || kind == LS_KERNEL_NORM || kind == LS_KERNEL_ELEMENTWISE
+      || kind == LS_KERNEL_REDUCTION;
+}
+
+void
+ls_kernel_cost_in_layer (const LsCalibration *calibration, const LsKernel *kernel, LsKernelCost *cost)
+{
+  double slower = ls_around_streams (&calibration->around);
+  if (slower == 1 || !streams_in_layers (kernel->kind) || kernel->access != LS_ACCESS_NONE)
+    return;
+  cost->compute_s *= slower;
+  cost->memory_s *= slower;
+  cost->bound = bound_of (cost);
+  cost->alone = ls_kernel_time_beside (cost, 0);
+}
+
 LsKernelCost
 ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel)
 {
@@ -392,6 +416,7 @@ ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKern
   int implementation
       = runs_other_attention (calibration) ? calibration->attention_kernel : LS_ATTENTION_KERNEL_AUTO;
   ls_measured_refine (calibration->measured, implementation, fit, gpu, kernel, &cost);
+  ls_kernel_cost_in_layer (calibration, kernel, &cost);
   return cost;
 }
 

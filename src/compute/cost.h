@@ -129,6 +129,10 @@ double ls_calibration_sustained (const LsCalibration *calibration, const LsKerne
 LsKernelCost ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu,
                                 const LsKernel *kernel);
 
+/* A kernel that streams, alone, as it is inside a layer (LsAround.streams_in_layer). ls_kernel_cost() holds
+ * it. */
+void ls_kernel_cost_in_layer (const LsCalibration *calibration, const LsKernel *kernel, LsKernelCost *cost);
+
 /* What such a timing of the kernel holds besides it, in seconds: `side_bytes` of
  * another kernel's traffic, and a constant if the timing is a framework's. */
 double ls_kernel_timed_besides_s (const LsKindFit *fit, const LsGpu *gpu, double side_bytes, bool has_host);

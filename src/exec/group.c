@@ -25,7 +25,7 @@ group_channel (Run *x, const Rank *r, const LsTransfer *t)
 }
 
 /* ncclGroup runs all transfers in one kernel: the most SMs that one of them needs. */
-static uint64_t
+uint64_t
 group_share (Run *x, const Rank *r, const LsOp *op)
 {
   uint64_t most = 0;
@@ -87,6 +87,8 @@ transfer_moving (void *run, const Motion *m, int sign)
 {
   Run *x = run;
   const Channel *ch = (const Channel *) m;
+  if (m->call->stall == 0)
+    return;
   kernel_stall (x, &x->ranks[ch->from], m->call->stall, sign);
   kernel_stall (x, &x->ranks[ch->to], m->call->stall, sign);
 }

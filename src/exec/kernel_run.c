@@ -33,7 +33,19 @@
  * Worked example: 400 us alone. Beside communication for all of its time 800 us; if that ends after
  * 150 us, 150 + 400.
  *
- * Deviation: communication that comes to a GEMM does not wait for its SMs.
+ * Communication that gets ready beside a kernel finds its SMs when blocks of that kernel end. A calibration
+ * knows how long that takes (LsAround.priority_wait); then it starts, and holds SMs, so much later, or behind
+ * the kernel if that ends before. So does what gets ready as a kernel begins: the next kernel of a queue is
+ * there sooner than one of another stream that waits for an event. But of a persistent GEMM, whose blocks end
+ * with it, the other order stays, that of the two waves above. What needs no SMs does not wait, nor what
+ * comes to a GEMM that leaves it some. Where nothing was measured, nothing waits.
+ *
+ * Worked example. A kernel of 100 us; a collective is ready at 20 us and another at 95, priority_wait is 10
+ * us: they start at 30 us and at 100.
+ *
+ * Deviations: the wait is that for one block beside blocks of one length, whatever the kernel. A stream
+ * without priority waits longer, for all blocks of the kernel that have not started; so does one beside a
+ * persistent GEMM, whose blocks end with it.
  *
  * Example: all-gathers of 4 GiB over 8 A100-40G beside GEMMs: 24 of 108 SMs and 1.6
  * bytes of HBM time per byte at 246 of 1,555 GB/s, 0.22 + 0.25 = 0.47 of the GEMM's rate;
@@ -120,6 +132,17 @@ static bool
 is_crowded (const Rank *r)
 {
   return r->sm_share > r->sm_margin;
+}
+
+LsTime
+kernel_lets_in (const Run *x, Rank *r, LsTime ready, bool has_margin)
+{
+  if (!r->is_kernel_running || ready < r->kernel_start)
+    return ready;
+  const XOp *running = running_op (r);
+  bool was_first = ready == r->kernel_start && is_persistent (x, running),
+       has_room = has_margin && running->cost != NO_ID && is_gemm (x, running->cost);
+  return was_first || has_room ? ready : ready + x->around->priority_wait;
 }
 
 /* Of the SMs that communication holds, those that were announced cost a GEMM what is measured of told

@@ -18,7 +18,7 @@ motion_over (Run *x, Motion *m, LsTime at)
 static void
 motion_moves (Run *x, const Motion *m, int sign)
 {
-  if (m->moving && m->call->stall > 0)
+  if (m->moving)
     m->moving (x, m, sign);
 }
 

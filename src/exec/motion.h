@@ -15,7 +15,7 @@ struct Motion {
   Call *call;
   uint32_t phase, step;
   void (*finished) (void *run, Motion *m, LsTime at);
-  /* Data begin to move (sign 1) or no longer do (-1), at the cost of kernels; may be NULL. */
+  /* Data begin to move (sign 1) or no longer do (-1), at the cost of kernels or other copies; may be NULL. */
   void (*moving) (void *run, const Motion *m, int sign);
 };
 
@@ -52,6 +52,7 @@ typedef struct Channel {
 typedef struct Copy {
   Motion motion; /* first member */
   bool is_busy;
+  bool is_moving; /* past its latency */
   uint32_t rank;
   uint64_t frame;
   uint16_t op;
@@ -76,6 +77,7 @@ void collectives_init (Run *x);
 void comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 
 /* group.c */
+uint64_t group_share (Run *x, const Rank *r, const LsOp *op); /* of the SMs, that it holds */
 void groups_init (Run *x);
 void groups_clear (Run *x);
 void group_launch (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);

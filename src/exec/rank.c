@@ -3,9 +3,9 @@
  * rank_advance() repeats: let the host issue what it can; among the heads of all
  * streams take the one that can start first, and start it. Of kernels that wait for the GPU it is
  * the one that has waited longest, as a kernel of another stream slips in behind the one
- * that runs; other ties: first issued. It stops when nothing can start, or when the next start
- * lies in the future and the rank must not run ahead (rank.h), in which case the rank's wake
- * event is set. */
+ * that runs; communication that waits for SMs is behind all others of its instant (kernel_run.c); other
+ * ties: first issued. It stops when nothing can start, or when the next start lies in the future and
+ * the rank must not run ahead (rank.h), in which case the rank's wake event is set. */
 #include "exec/motion.h"
 #include "exec/shortcuts/coarsen.h"
 #include "exec/state.h"
@@ -198,6 +198,24 @@ later (Candidate *c, LsTime at, LsCause kind, SpanRef span)
   c->span = span;
 }
 
+static bool
+needs_sms (Run *x, const Rank *r, const LsOp *op)
+{
+  if (op->kind == LS_OP_P2P)
+    return group_share (x, r, op) > 0;
+  return op->kind == LS_OP_COLLECTIVE
+      && call_find (x->comms[r->binding->comm[op->slot]].calls, collective_key (op))->sm_share > 0;
+}
+
+static Candidate
+wait_for_sms (Run *x, Rank *r, const LsOp *op, Candidate c)
+{
+  c.is_barred = needs_sms (x, r, op);
+  if (c.is_barred)
+    c.start = c.ready = kernel_lets_in (x, r, c.start, op->has_margin);
+  return c;
+}
+
 /* start is LS_TIME_NEVER if it depends on something whose end is not known. */
 static Candidate
 head_start (Run *x, Rank *r, uint32_t s)
@@ -240,7 +258,18 @@ head_start (Run *x, Rank *r, uint32_t s)
   later (&c, f->time[st->op], LS_CAUSE_HOST, f->span[st->op]);
   if (op->kind != LS_OP_KERNEL)
     c.ready = c.start;
-  return c;
+  return x->around->priority_wait > 0 ? wait_for_sms (x, r, &f->seg->ops[st->op], c) : c;
+}
+
+/* Of two that could start at one instant. */
+static bool
+is_before (const Rank *r, const Candidate *c, const Candidate *best)
+{
+  const Stream *a = &r->streams[c->stream], *b = &r->streams[best->stream];
+  return c->is_barred != best->is_barred ? best->is_barred
+      : c->ready != best->ready          ? c->ready < best->ready
+      : a->frame != b->frame             ? a->frame < b->frame
+                                         : a->op < b->op;
 }
 
 /* The first of all heads; *ret_second is when the next one could start. */
@@ -255,14 +284,7 @@ first_head (Run *x, Rank *r, LsTime *ret_second)
     Candidate c = head_start (x, r, s);
     if (c.start == LS_TIME_NEVER)
       continue;
-    bool is_first = c.start < best.start;
-    if (c.start == best.start) {
-      const Stream *a = &r->streams[s], *b = &r->streams[best.stream];
-      is_first = c.ready != best.ready ? c.ready < best.ready
-          : a->frame != b->frame       ? a->frame < b->frame
-                                       : a->op < b->op;
-    }
-    if (is_first) {
+    if (c.start < best.start || (c.start == best.start && is_before (r, &c, &best))) {
       second = best.start;
       best = c;
     } else

@@ -142,6 +142,7 @@ typedef struct {
   LsTime start;
   LsTime ready; /* but for a kernel of another stream that runs until start */
   LsCause kind;
+  bool is_barred; /* communication that kernels of the same instant keep from SMs (kernel_run.c) */
   SpanRef span;
   uint32_t stream; /* NO_ID: none */
 } Candidate;
@@ -155,6 +156,9 @@ double kernel_least_lost (const Run *x,
 LsTime kernel_time_alone (double slow, const XOp *op);
 void kernel_run_alone (Run *x, Rank *r, const Candidate *c); /* it meets nobody         */
 void kernel_start (Run *x, Rank *r, const Candidate *c);     /* as an activity          */
+/* When communication that needs SMs and is ready finds some, if the kernel that runs now runs on until then;
+ * GEMMs may leave it a margin. */
+LsTime kernel_lets_in (const Run *x, Rank *r, LsTime ready, bool has_margin);
 /* Communication that holds this share of the SMs was launched (+1) or is over (-1). */
 void kernel_residency (Run *x, Rank *r, const LsOp *op, uint64_t sm_share, int sign);
 /* Moving data take this share of a compute-bound kernel's rate (+1), or no longer do (-1). */

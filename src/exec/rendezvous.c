@@ -43,7 +43,7 @@ collective_moving (void *run, const Motion *m, int sign)
 {
   Run *x = run;
   const LsCommunicator *group = &x->plan->comms[((const Comm *) m)->id];
-  for (uint32_t i = 0; i < group->n_ranks; i++)
+  for (uint32_t i = 0; i < group->n_ranks && m->call->stall > 0; i++)
     kernel_stall (x, &x->ranks[group->ranks[i]], m->call->stall, sign);
 }
 

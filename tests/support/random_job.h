@@ -1,5 +1,5 @@
-/* tests/support/random_job.h — small jobs of every kind that can be lowered: model,
- * degrees, schedule, p2p, sharding, recomputation, precision drawn from a seed. */
+/* tests/support/random_job.h — small jobs of every kind that can be lowered: model, degrees, schedule, p2p,
+ * sharding, recomputation, precision and what was measured around kernels drawn from a seed. */
 #ifndef LS_TESTS_RANDOM_JOB_H
 #define LS_TESTS_RANDOM_JOB_H
 
@@ -161,6 +161,18 @@ typedef struct {
   double slow[64];
 } Job;
 
+/* Half of them on machines of which it was measured: communication waits for SMs, copies for each other,
+ * streams take longer in a layer. Persistent GEMMs, half of them. */
+static inline void
+random_around (LsAround *a, GRand *rand)
+{
+  if (g_rand_boolean (rand))
+    a->priority_wait = g_rand_int_range (rand, 1, 50) * LS_US;
+  a->copy_duplex = g_rand_double_range (rand, 0.5, 1);
+  a->streams_in_layer = g_rand_double_range (rand, 0.8, 1.3);
+  a->gemms = g_rand_boolean (rand) ? LS_GEMMS_PERSISTENT : LS_GEMMS_TILES;
+}
+
 static inline bool
 job_init (Job *j, GRand *rand)
 {
@@ -180,6 +192,7 @@ job_init (Job *j, GRand *rand)
   LS_CHECK_NO_ERROR (error);
   for (int r = 0; r < 64; r++)
     j->slow[r] = 1 + 0.01 * g_rand_int_range (rand, 0, 20);
+  random_around (&j->calibration.around, rand);
   return j->plan != NULL;
 }
 

@@ -184,6 +184,15 @@ static const LsField around_fields[] = {
           "the same in a CUDA graph: of all kernels that a graph launches"),
   AROUND ("memcpy_share", LS_FIELD_DOUBLE, memcpy_share, 1, "as the access file has it",
           "share of the HBM bandwidth that copies within the GPU reach"),
+  AROUND ("copy_duplex", LS_FIELD_DOUBLE, copy_duplex, 1, "1",
+          "rate of a copy to or from the host while another goes the other way, over its rate alone"),
+  AROUND (
+      "priority_wait", LS_FIELD_TIME, priority_wait, (double) LS_S, "0us",
+      "how long communication waits for SMs that gets ready beside a kernel; at most until that kernel ends"),
+  AROUND (
+      "streams_in_layer", LS_FIELD_DOUBLE, streams_in_layer, 16, "1",
+      "time of elementwise kernels, norms, softmaxes and reductions inside a layer, over their time alone; "
+      "not of those with an access kind"),
   { "gemms", LS_FIELD_ENUM, offsetof (LsCalibration, around.gemms), .names = ls_gemms_names,
     .default_text = "as persistent_gemms of the GPU",
     .meaning = "how the library's GEMMs occupy the SMs: a block for each tile, clusters of blocks, or a "

@@ -48,6 +48,21 @@ static const struct {
   { "grad-clip", LS_KERNEL_OPTIMIZER },
 };
 
+/* Kernels of its layer, which go by what they are used for. */
+static const struct {
+  const char *use, *stream;
+} uses[] = {
+  { "attention-dropout", "dropout" },
+  { "attention-dropout-bwd", "dropout-bwd" },
+  { "bias-dropout-add-bwd", "dropout-bwd" },
+  { "row-bias-grad", "bias-grad" },
+  { "fc1-bias-grad", "bias-grad" },
+  { "qkv-bias-grad", "bias-grad" },
+  { "qkv-bias", "bias-add" },
+  { "context-transpose", "copy" },
+  { "qkv-grad-concat", "copy" },
+};
+
 /* Its products. */
 static const char *const products[]
     = { "forward",          "dgrad",      "wgrad",           "wgrad16", "scores-bmm", "dk-bmm", "expert-fc1",
@@ -121,7 +136,7 @@ append_gemm (LsProfile *p, guint row, const LsProfileRow *r, const char *name, G
 
 static void
 append_stream (LsProfile *p, guint row, const LsProfileRow *r, const char *name, LsKernelKind kind,
-               LsDiagList *diags)
+               GArray *kernels, LsDiagList *diags)
 {
   uint64_t s[2] = { 0 }, batch = 1;
   LsDtype dtype = LS_DTYPE_FP16;
@@ -136,7 +151,7 @@ append_stream (LsProfile *p, guint row, const LsProfileRow *r, const char *name,
     .row = row,
   };
   t.kernel.batch = batch;
-  g_array_append_val (p->kernels, t);
+  g_array_append_val (kernels, t);
 }
 
 /* Whose flash attention ran. */
@@ -197,14 +212,26 @@ take_product (LsProfile *p, guint row, const LsProfileRow *r, GArray *kernels, L
 }
 
 static bool
-take_stream (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
+take_stream (LsProfile *p, guint row, const LsProfileRow *r, const char *name, GArray *kernels,
+             LsDiagList *diags)
 {
   for (guint i = 0; i < G_N_ELEMENTS (streams); i++)
-    if (strcmp (r->name, streams[i].name) == 0) {
-      append_stream (p, row, r, streams[i].name, streams[i].kind, diags);
+    if (strcmp (name, streams[i].name) == 0) {
+      append_stream (p, row, r, streams[i].name, streams[i].kind, kernels, diags);
       return true;
     }
   return false;
+}
+
+/* No kernel alone: it is counted as passed over. */
+static void
+take_stream_in_layer (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
+{
+  const char *name = r->name;
+  for (guint i = 0; i < G_N_ELEMENTS (uses); i++)
+    if (strcmp (name, uses[i].use) == 0)
+      name = uses[i].stream;
+  take_stream (p, row, r, name, p->in_layer, diags);
 }
 
 /* kernelbench's own is a kernel that no job runs: it is never taken for one of those. */
@@ -257,7 +284,7 @@ take_shape (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
   else if (kind == LS_KERNEL_ATTENTION_FWD || kind == LS_KERNEL_ATTENTION_BWD)
     take_attention (p, row, r, kind == LS_KERNEL_ATTENTION_BWD, diags);
   else
-    append_stream (p, row, r, name, (LsKernelKind) kind, diags);
+    append_stream (p, row, r, name, (LsKernelKind) kind, p->kernels, diags);
   return true;
 }
 
@@ -291,11 +318,13 @@ ls_profile_take_row (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList 
   else if (strcmp (r->group, "gemm-sustained") == 0)
     is_taken = take_product (p, row, r, p->sustained, diags);
   else if (strcmp (r->group, "streams") == 0 || strcmp (r->group, "operators") == 0)
-    is_taken = take_stream (p, row, r, diags);
+    is_taken = take_stream (p, row, r, r->name, p->kernels, diags);
   else if (strcmp (r->group, "attention") == 0)
     is_taken = take_attention_row (p, row, r, diags);
   else if (strcmp (r->group, "shapes") == 0 || strcmp (r->group, "plan") == 0)
     is_taken = take_shape (p, row, r, diags);
+  else if (strcmp (r->group, "context") == 0)
+    take_stream_in_layer (p, row, r, diags);
   p->n_passed += !is_taken;
   note_fact (p, r);
 }

@@ -100,6 +100,7 @@ ls_profile_free (LsProfile *p)
   g_free (p->sha256);
   g_clear_pointer (&p->kernels, g_array_unref);
   g_clear_pointer (&p->sustained, g_array_unref);
+  g_clear_pointer (&p->in_layer, g_array_unref);
   g_clear_pointer (&p->facts, g_array_unref);
   ls_json_doc_free (p->doc);
   ls_csv_free (p->csv);
@@ -161,15 +162,23 @@ find_events (LsProfile *p, const LsProfileRow *r)
     p->events_s = r->time_us * 1e-6;
 }
 
-/* Products and attention are timed alone, between two events; streams back to back. */
+static void
+take_events_off_each (const LsProfile *p, GArray *kernels, bool with_streams)
+{
+  for (guint i = 0; i < kernels->len; i++) {
+    LsTimedKernel *t = &g_array_index (kernels, LsTimedKernel, i);
+    if ((with_streams || is_isolated (t->kernel.kind)) && p->events_s < t->measured_s)
+      t->measured_s -= p->events_s;
+  }
+}
+
+/* Products and attention are timed alone, between two events, and so are the kernels of a layer; streams back
+ * to back. */
 static void
 take_events_off (LsProfile *p)
 {
-  for (guint i = 0; i < p->kernels->len; i++) {
-    LsTimedKernel *t = &g_array_index (p->kernels, LsTimedKernel, i);
-    if (is_isolated (t->kernel.kind) && p->events_s < t->measured_s)
-      t->measured_s -= p->events_s;
-  }
+  take_events_off_each (p, p->kernels, false);
+  take_events_off_each (p, p->in_layer, true);
 }
 
 /* ---- files ---- */
@@ -254,6 +263,7 @@ ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu,
   p->sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
   p->kernels = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
   p->sustained = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
+  p->in_layer = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
   p->facts = g_array_new (FALSE, FALSE, sizeof (LsProfileFact));
   if (is_json (text))
     p->doc = ls_json_doc_parse (text, n, path, diags);

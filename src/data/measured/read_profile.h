@@ -7,12 +7,12 @@
  *   table    of others: data/measured/read_kernels.h
  *
  * Of kernelbench's groups `gemm-isolated`, `gemm-batched`, `attention`, `streams`,
- * `operators` and `shapes` are kernels alone on a cool GPU, `gemm-sustained` are GEMMs on a hot one. The
- * other groups are no kernels alone; these, names that the simulator does not know, and
- * batches with interleaved operands are passed over and counted, and so are rows that were
- * disturbed whenever they were measured (heat, other processes). Isolated times contain the two
- * events around the kernel: what these cost, where the profile says it (`event-pair` of the group
- * `host`), is taken off. Hold-out is that of
+ * `operators` and `shapes` are kernels alone on a cool GPU, `gemm-sustained` are GEMMs on a hot one,
+ * `context` has the streams of a layer as they are inside of it. The other groups are no kernels alone;
+ * these, names that the simulator does not know, and batches with interleaved operands are passed over and
+ * counted, and so are rows that were disturbed whenever they were measured (heat, other processes).
+ * Isolated times contain the two events around the kernel: what these cost, where the profile says it
+ * (`event-pair` of the group `host`), is taken off. Hold-out is that of
  * data/measured/read_kernels.h: "n,k" for GEMMs, "heads,kv_heads,head_dim" for attention,
  * "rows,columns" for streams. */
 #ifndef LS_DATA_MEASURED_READ_PROFILE_H
@@ -44,6 +44,7 @@ typedef struct {
   double events_s;            /* what two events cost; taken off isolated times   */
   GArray *kernels;            /* LsTimedKernel, on a cool GPU                     */
   GArray *sustained;          /* LsTimedKernel, on a hot one                      */
+  GArray *in_layer;           /* LsTimedKernel: streams in the midst of a layer; counted as passed over too */
   /* LsProfileFact, of the groups `host`, `copies`, `slowdown` and `context`; counted as passed over too */
   GArray *facts;
   LsJsonDoc *doc; /* one of these two, to say where a row stands      */

@@ -1,9 +1,8 @@
-/* Pins the critical path. By hand, to the picosecond: through a transfer and a late member of
- * a collective to the rank that came last, the host, groups of transfers, a queue, a kernel of
- * another stream, the edges of the window, causes that run in a circle; and that the step
- * follows ops on the path and no others. On random jobs: pieces lie end to end from edge to
- * edge of the window, nothing is left unexplained, and folded jobs have the same path.
- * LS_CASES says how many. */
+/* Pins the critical path. By hand, to the picosecond: through a transfer and a late member of a collective to
+ * the rank that came last, the host, groups of transfers, a queue, communication that waited for SMs, a
+ * kernel of another stream, the edges of the window, causes that run in a circle; and that the step follows
+ * ops on the path and no others. On random jobs: pieces lie end to end from edge to edge of the window,
+ * nothing is left unexplained, and folded jobs have the same path. LS_CASES says how many. */
 #include "ls_test.h"
 
 #include "hand_trace.h"
@@ -111,6 +110,30 @@ through_a_collective_to_the_last_member (void)
   g_autoptr (LsCriticalPath) path = path_of_hand (h, t);
   CHECK_PIECES (path, { LS_PATH_KERNEL, 1, 17 * US }, { LS_PATH_LATENCY, 0, 10 * US },
                 { LS_PATH_MOVING, 0, comm - 10 * US }, { LS_PATH_KERNEL, 0, US });
+  hand_free (h);
+}
+
+/* Issued after 20 us, beside a kernel whose blocks it waits for. */
+static void
+a_wait_for_the_blocks_of_a_kernel_is_a_queue (void)
+{
+  static const uint32_t pair[] = { 0, 1 };
+  Hand *h = hand_new (2);
+  h->calibration.around.priority_wait = 10 * US;
+  h->options.host.cost[LS_HOST_COMM] = 20 * US;
+  hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, pair, 2);
+  for (uint32_t r = 0; r < 2; r++) {
+    hand_kernel (h, r, LS_TAG_F, 35 * US);
+    uint16_t op = hand_sync (h, r, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_REDUCE, MB);
+    g_array_index (h->ops[r], LsOp, op).n_deps = 0;
+    hand_kernel (h, r, LS_TAG_F, US);
+  }
+  g_autoptr (LsTimeline) t = hand_run (h);
+  LsTime comm = hand_coll_time (h, LS_COLL_ALL_REDUCE, MB, pair, 2);
+  g_autoptr (LsCriticalPath) path = path_of_hand (h, t);
+  CHECK_PIECES (path, { LS_PATH_HOST, 0, 20 * US }, { LS_PATH_QUEUE, 0, 10 * US },
+                { LS_PATH_LATENCY, 0, 10 * US }, { LS_PATH_MOVING, 0, comm - 10 * US },
+                { LS_PATH_KERNEL, 0, US });
   hand_free (h);
 }
 
@@ -404,7 +427,8 @@ random_jobs_are_covered (void)
 }
 
 LS_TEST_MAIN ("critical path", LS_TEST (through_a_transfer_to_the_sender),
-              LS_TEST (through_a_collective_to_the_last_member), LS_TEST (the_step_follows_its_path),
+              LS_TEST (through_a_collective_to_the_last_member),
+              LS_TEST (a_wait_for_the_blocks_of_a_kernel_is_a_queue), LS_TEST (the_step_follows_its_path),
               LS_TEST (a_slow_host_is_the_path), LS_TEST (a_host_that_waited_leads_to_what_it_waited_for),
               LS_TEST (the_window_cuts), LS_TEST (a_kernel_of_another_stream_is_in_the_way),
               LS_TEST (a_circle_is_left), LS_TEST (nothing_ended_in_the_window),

@@ -184,6 +184,69 @@ known_coefficients_come_back (void)
   ls_calibration_clear (&c);
 }
 
+/* Streams of a layer as known_stream says of them alone, but `slower` times as long behind their launches. */
+static void
+append_layer (GString *csv, double slower)
+{
+  LsCalibration c;
+  ls_calibration_init_roofline (&c);
+  c.kind[LS_KERNEL_ELEMENTWISE] = known_stream;
+  c.around.streams_in_layer = slower;
+  for (uint64_t rows = 1024; rows <= 16384; rows *= 4) {
+    LsKernel k = ls_kernel_stream ("bias-gelu", LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP16, rows, 6144,
+                                   4.0 * (double) rows * 6144, 0);
+    g_string_append_printf (csv, "context,bias-gelu,%" G_GUINT64_FORMAT "x6144,fp16,%.0f,0,%.3f\n", rows,
+                            k.bytes, (double) ls_kernel_cost (&c, &gpu, &k).alone / 1e6);
+  }
+  ls_calibration_clear (&c);
+}
+
+/* Newly allocated: the file that rows of facts and a layer make, beside kernels; read back. */
+static char *
+calibrate_with (const char *rows, double slower, LsCalibration *ret_calibration)
+{
+  g_auto (File) flat = flat_new ();
+  g_autofree char *kernels = profile_text (1);
+  g_autoptr (GString) csv = g_string_new (kernels);
+  g_string_append (csv, rows);
+  append_layer (csv, slower);
+  g_auto (File) profile = file_new ("profile.csv", csv->str);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsCalibrateRun) run = calibrate (profile.path, flat.path, &error);
+  LS_CHECK_NO_ERROR (error);
+  g_autofree char *json = run ? ls_calibrate_run_json (run, "mine") : NULL;
+  return json && read_back (json, ret_calibration) ? g_steal_pointer (&json) : NULL;
+}
+
+/* The slower way has 5200 us alone and 6500 beside the other. Copies that are faster both ways than one, and
+ * streams 100 times as slow, cannot be. */
+static void
+waits_shares_and_layers_come_back (void)
+{
+  LsCalibration c;
+  g_autofree char *json = calibrate_with (
+      "host,priority-wait,-,-,0,0,14.25\nhost,kernel-gap,-,-,0,0,0.0004\n"
+      "copies,copy-host-to-device,-,-,268435456,0,5000\ncopies,copy-device-to-host,-,-,268435456,0,5200\n"
+      "copies,copy-both-ways,-,-,536870912,0,6500\n",
+      1.15, &c);
+  if (!json)
+    return;
+  LS_CHECK_INT (c.around.priority_wait, ==, 14250 * LS_NS);
+  LS_CHECK_INT (c.around.kernel_gap, ==, 400);
+  LS_CHECK_NEAR (c.around.copy_duplex, 0.8, 1e-4);
+  LS_CHECK_NEAR (c.around.streams_in_layer, 1.15, 0.02); /* the entry was fitted to noisy times */
+  LS_CHECK (strstr (json, "\"streams_in_layer\":\"profile.csv, rows of streams of context\"") != NULL);
+  ls_calibration_clear (&c);
+  g_autofree char *odd = calibrate_with ("copies,copy-host-to-device,-,-,268435456,0,5000\n"
+                                         "copies,copy-both-ways,-,-,536870912,0,4000\n",
+                                         100, &c);
+  if (!odd)
+    return;
+  LS_CHECK_DOUBLE (c.around.copy_duplex, ==, 1);
+  LS_CHECK_DOUBLE (c.around.streams_in_layer, ==, 0);
+  ls_calibration_clear (&c);
+}
+
 /* Nothing timed hot: burst, and it says so. Tables of others leave no measured rows. */
 static void
 tables_of_others_ship_coefficients (void)
@@ -245,7 +308,7 @@ nonsense_is_refused (void)
   check_refused ("group,name,shape,dtype,bytes,flops,time_us\nstreams,add,65536x8192,fp16,3221225472,0,100\n",
                  LS_ERROR_INPUT, "32.21 times the HBM bandwidth");
   check_refused ("dtype,m,n,k,latency_ms\nbf16,64,64,64,-1\n", LS_ERROR_INPUT, "latency_ms");
-  check_refused ("group,name,shape,dtype,bytes,flops,time_us\nhost,priority-wait,-,-,0,0,4\n", LS_ERROR_INPUT,
+  check_refused ("group,name,shape,dtype,bytes,flops,time_us\nhost,event-bracket,-,-,0,0,4\n", LS_ERROR_INPUT,
                  "no kernel that an entry");
   check_refused (
       "group,name,shape,dtype,bytes,flops,time_us,implementation\nattention,flash-attention-fwd,1x64x1x1x64,bf16,1,1,4,own\n",
@@ -428,6 +491,7 @@ small_sizes_tell_no_bandwidth (void)
 }
 
 LS_TEST_MAIN ("calibrate", LS_TEST (known_coefficients_come_back),
-              LS_TEST (tables_of_others_ship_coefficients), LS_TEST (files_are_named_as_they_are),
-              LS_TEST (nonsense_is_refused), LS_TEST (known_figures_of_nccl_come_back),
-              LS_TEST (known_figures_of_sends_come_back), LS_TEST (small_sizes_tell_no_bandwidth))
+              LS_TEST (waits_shares_and_layers_come_back), LS_TEST (tables_of_others_ship_coefficients),
+              LS_TEST (files_are_named_as_they_are), LS_TEST (nonsense_is_refused),
+              LS_TEST (known_figures_of_nccl_come_back), LS_TEST (known_figures_of_sends_come_back),
+              LS_TEST (small_sizes_tell_no_bandwidth))

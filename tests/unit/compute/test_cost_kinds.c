@@ -195,10 +195,47 @@ access_without_figures_is_a_roofline (void)
   ls_calibration_clear (&c);
 }
 
+/* Between launch and end, kinds that layers have, and no others; what was timed too, but nothing with an
+ * access kind. */
+static void
+streams_take_longer_in_a_layer (void)
+{
+  static const LsKernelKind in_layers[]
+      = { LS_KERNEL_SOFTMAX, LS_KERNEL_NORM, LS_KERNEL_ELEMENTWISE, LS_KERNEL_REDUCTION };
+  LsGpu gpu = round_gpu ();
+  for (int kind = 0; kind < LS_N_KERNEL_KINDS; kind++) {
+    LsCalibration c = calibration_of ((LsKernelKind) kind, tiled_fit ());
+    LsKernel k = ls_kernel_stream ("k", (LsKernelKind) kind, LS_DTYPE_BF16, 1000, 1000, 75e6, 0);
+    LsTime alone = ls_kernel_cost (&c, &gpu, &k).alone;
+    LS_CHECK_INT (alone, ==, 103 * LS_US);
+    bool is_in_layers = false;
+    for (guint i = 0; i < G_N_ELEMENTS (in_layers); i++)
+      is_in_layers |= (int) in_layers[i] == kind;
+    c.around.streams_in_layer = 1.2;
+    LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &k).alone, ==, is_in_layers ? 123 * LS_US : alone);
+    c.around.streams_in_layer = 1;
+    LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &k).alone, ==, alone);
+    LsTime last = 0;
+    for (c.around.streams_in_layer = 0.5; c.around.streams_in_layer < 2; c.around.streams_in_layer += 0.1) {
+      LsTime t = ls_kernel_cost (&c, &gpu, &k).alone;
+      LS_CHECK_INT (t, >=, last);
+      last = t;
+    }
+    LsAccessFit access = { .share = 0.75, .launch = 3 * LS_US };
+    c.access[LS_ACCESS_VEC] = access;
+    k.access = LS_ACCESS_VEC;
+    LsKernelCost cost = ls_kernel_cost (&c, &gpu, &k);
+    LS_CHECK_INT (cost.alone, ==, 103 * LS_US);
+    ls_kernel_cost_in_layer (&c, &k, &cost);
+    LS_CHECK_INT (cost.alone, ==, 103 * LS_US);
+    ls_calibration_clear (&c);
+  }
+}
+
 LS_TEST_MAIN ("cost_kinds", LS_TEST (attention_deals_out_the_tiles_of_a_triangle),
               LS_TEST (wide_heads_cost_extra), LS_TEST (attention_counts_its_flops),
               LS_TEST (another_attention_has_its_own_fits),
               LS_TEST (streams_with_arithmetic_take_what_was_measured),
               LS_TEST (joining_partial_sums_takes_a_launch), LS_TEST (small_streams_stay_in_the_l2),
               LS_TEST (access_is_elements_or_bytes_behind_the_gap),
-              LS_TEST (access_without_figures_is_a_roofline))
+              LS_TEST (access_without_figures_is_a_roofline), LS_TEST (streams_take_longer_in_a_layer))

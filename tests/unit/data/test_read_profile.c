@@ -234,7 +234,33 @@ spans_of_a_plan_are_kernels (void)
   LS_CHECK_STR (g_array_index (p->kernels, LsTimedKernel, 0).kernel.name, "add");
 }
 
+/* Under the names of what they are; events are taken off, as they lie between the kernels of a layer too. Its
+ * products and totals are none. */
+static void
+streams_of_a_layer_are_read (void)
+{
+  g_autoptr (LsProfile) p
+      = parse ("group,name,shape,dtype,bytes,flops,time_us,note\n"
+               "context,layernorm-fwd,8192x6144,fp16,201326592,0,91,isolated_us=80 ratio=1.1\n"
+               "context,qkv-grad-concat,8192x2304,fp16,75497472,0,41,\n"
+               "context,qkv,8192x2304x6144,fp16,1,231928233984,400,layout=TN\n"
+               "context,layer-streams,hidden=6144,fp16,276824064,0,132,ratio=1.1\n"
+               "host,event-pair,1x32,none,0,0,1,\n");
+  if (!LS_CHECK (p != NULL && p->in_layer->len == 2))
+    return;
+  const LsTimedKernel *norm = &g_array_index (p->in_layer, LsTimedKernel, 0),
+                      *copy = &g_array_index (p->in_layer, LsTimedKernel, 1);
+  LS_CHECK_INT (norm->kernel.kind, ==, LS_KERNEL_NORM);
+  LS_CHECK_NEAR (norm->measured_s, 90e-6, 1e-12);
+  LS_CHECK_STR (copy->kernel.name, "copy");
+  LS_CHECK_INT (copy->kernel.n, ==, 2304);
+  LS_CHECK_NEAR (copy->measured_s, 40e-6, 1e-12);
+  LS_CHECK_INT (p->kernels->len, ==, 0);
+  LS_CHECK_INT (p->n_passed, ==, 5);
+  LS_CHECK_INT (p->facts->len, ==, 5);
+}
+
 LS_TEST_MAIN ("read-profile", LS_TEST (spans_of_a_plan_are_kernels), LS_TEST (a_profile_is_read),
               LS_TEST (its_csv_says_the_same), LS_TEST (a_table_of_others_is_read),
               LS_TEST (a_row_is_located), LS_TEST (events_are_taken_off_and_disturbed_rows_left_out),
-              LS_TEST (kernels_are_kept_by_implementation))
+              LS_TEST (kernels_are_kept_by_implementation), LS_TEST (streams_of_a_layer_are_read))

@@ -144,6 +144,7 @@ check_job (guint32 seed, Tally *tally)
   options.no_run_ahead = turn % 4 == 2;
   LsNccl with_stall = nccl;
   with_stall.stall_per_byte = g_rand_boolean (rand) ? 1.6 : 0;
+  random_around (&calibration.around, rand);
   g_autoptr (LsTimeline) t
       = plan ? ls_run (plan, cluster, &calibration, &with_stall, &options, NULL, &error) : NULL;
   ls_check_impl (t != NULL, __FILE__, __LINE__, "seed %u on %s, tp %u pp %u dp %u: %s", seed,
