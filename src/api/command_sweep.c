@@ -245,9 +245,10 @@ const Command command_sweep = {
     .examples
     = "Ctrl-C ends it with the results so far and exit code 6; a second time at once.\n\n"
       "Examples:\n"
-      "  lockstep sweep --model gpt-7.5b --cluster dgx-a100-80g --gpus 64 --global-batch 512\n"
-      "  lockstep sweep --model llama3.1-8b --cluster dgx-h100 --gpus 16 --global-batch 64 --for megatron\n"
-      "  lockstep sweep --model gpt-39.1b --cluster dgx-a100-80g --gpus 64 --global-batch 128 "
+      "  lockstep sweep --model gpt-7.5b --cluster dgx-a100-80g --gpus 16 --global-batch 128\n"
+      "  lockstep sweep --model llama3.1-8b --cluster dgx-h100 --gpus 16 --global-batch 64 --for megatron "
+      "--top 3\n"
+      "  lockstep sweep --model gpt-7.5b --cluster dgx-a100-80g --gpus 16 --global-batch 64 "
       "--micro-batch 1 --p2p scatter-gather --list all.csv",
     .job = LS_JOB_TAKEN,
     .can_stop = TRUE,

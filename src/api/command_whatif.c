@@ -108,8 +108,8 @@ const Command command_whatif = {
     .examples
     = "Examples:\n"
       "  lockstep whatif --model llama3.1-8b --cluster dgx-h100 --gpus 16 --tp 2 --global-batch 64\n"
-      "  lockstep whatif --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 --global-batch 64 "
-      "--all",
+      "  lockstep whatif --model gpt-18.4b --cluster dgx-a100-80g --gpus 8 --tp 2 --pp 4 --sp "
+      "--global-batch 16 --all",
     .job = LS_JOB_TAKEN,
   },
   .own = own,

@@ -19,6 +19,7 @@ ls_space_init (LsSpace *space)
     space->values[a] = g_array_new (FALSE, FALSE, sizeof (uint32_t));
     space->texts[a] = g_ptr_array_new_with_free_func (g_free);
   }
+  space->layers_axis = ls_space_axis ("layers_per_chunk");
 }
 
 void
@@ -423,7 +424,7 @@ ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *
     return false;
   if (pp > 1 && p->at[LS_SPACE_VPP] > 0 && ls_sched_fixes_chunks (sched_of (space, p)))
     return false;
-  bool has_lists = base->layers_per_chunk || space->values[ls_space_axis ("layers_per_chunk")]->len > 0;
+  bool has_lists = base->layers_per_chunk || space->values[space->layers_axis]->len > 0;
   return !space->has_usual_vpp || has_lists
       || is_usual (m->n_layers, (uint32_t) pp, ls_space_value (space, p, LS_SPACE_VPP));
 }
@@ -452,7 +453,7 @@ ls_space_is_refused (const LsSpace *space, const LsModel *m, const LsStrategy *b
   uint64_t ep = ls_space_value (space, p, LS_SPACE_EP), vpp = ls_space_value (space, p, LS_SPACE_VPP);
   if (m->n_experts == 0 ? ep > 1 : m->n_experts % ep != 0)
     return true;
-  if (base->layers_per_chunk || space->values[ls_space_axis ("layers_per_chunk")]->len > 0
+  if (base->layers_per_chunk || space->values[space->layers_axis]->len > 0
       || (pp > 1 && ls_sched_fixes_chunks (sched_of (space, p))))
     return false;
   return pp * vpp > m->n_layers + UINT64_C (2);
@@ -462,7 +463,8 @@ ls_space_is_refused (const LsSpace *space, const LsModel *m, const LsStrategy *b
 static void
 set_listed (const LsSpace *space, const LsPoint *p, LsStrategy *s)
 {
-  for (guint a = LS_N_SPACE_AXES; a < ls_space_n_axes (); a++)
+  const guint n_axes = ls_space_n_axes ();
+  for (guint a = LS_N_SPACE_AXES; a < n_axes; a++)
     if (space->texts[a]->len > 0) {
       bool ok
           = ls_field_value_set (field_of ((LsSpaceAxis) a), s, g_ptr_array_index (space->texts[a], p->at[a]));

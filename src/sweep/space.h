@@ -31,6 +31,7 @@
 typedef struct {
   GArray *values[LS_MAX_SPACE_AXES];   /* uint32_t, no value twice; of axes of texts: places in texts */
   GPtrArray *texts[LS_MAX_SPACE_AXES]; /* char *, owned; of SCHEDULE and the axes behind LS_N_SPACE_AXES */
+  LsSpaceAxis layers_axis;             /* of layers_per_chunk                                     */
   bool has_usual_vpp;                  /* the axis has its default range                           */
   uint64_t size;                       /* product of the lengths, once filled                      */
 } LsSpace;

@@ -70,8 +70,9 @@ LsSpaceAxis
 ls_space_axis (const char *knob)
 {
   const LsField *f = ls_field_find (ls_strategy_fields, knob);
-  for (guint a = 0; f && a < ls_space_n_axes (); a++)
-    if (f == all_axes ()->field[a])
+  const Axes *all = all_axes ();
+  for (guint a = 0; f && a < all->n; a++)
+    if (f == all->field[a])
       return (LsSpaceAxis) a;
   return LS_NO_SPACE_AXIS;
 }

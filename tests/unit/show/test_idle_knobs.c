@@ -166,22 +166,25 @@ is_set (const Job *job, const LsField *f)
   return strstr (options, flag) != NULL;
 }
 
-/* Returns whether the value was legal. */
+/* Returns whether the value was legal. What the job has anyway is not run again: there is nothing to say of it. */
 static gboolean
 check_value (const Job *job, const LsField *f, const char *value, const Base *base)
 {
   LsJobSpec spec;
   init_job (&spec, job);
   g_autoptr (GError) error = NULL;
-  g_autoptr (LsJobResult) r = set (&spec, f->key, value) ? ls_job_spec_run (&spec, &error) : NULL;
+  gboolean is_value = set (&spec, f->key, value);
   g_autofree char *given = ls_field_text (f, &spec.strategy, NULL),
                   *anyway = ls_field_text (f, &base->result->strategy, NULL);
+  gboolean is_other = g_strcmp0 (given, anyway) != 0;
+  g_autoptr (LsJobResult) r = is_value && is_other ? ls_job_spec_run (&spec, &error) : NULL;
   ls_job_spec_clear (&spec);
+  if (is_value && !is_other)
+    return TRUE;
   if (!r)
     return FALSE;
   g_autofree char *usual = default_of (f), *flag = ls_field_flag (f);
-  gboolean is_noted = has_note (r, flag),
-           is_asked = given && g_strcmp0 (given, anyway) != 0 && g_strcmp0 (given, usual) != 0;
+  gboolean is_noted = has_note (r, flag), is_asked = given && g_strcmp0 (given, usual) != 0;
   if (is_noted)
     ls_check_impl (is_same (r, base), __FILE__, __LINE__, "%s: %s %s is said to have no effect, and has one",
                    job->name, flag, value);
