@@ -94,7 +94,7 @@ bool ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrat
  * base says of what. */
 void ls_space_choose_parts (const LsStrategy *base, LsStrategy *s);
 /* False: another configuration is the same, as can be seen of s, which is p resolved and balanced. */
-bool ls_space_has_effect (const LsSpace *space, const LsPoint *p, const LsStrategy *s);
+bool ls_space_has_effect (const LsSpace *space, const LsPoint *p, const LsStrategy *s, const LsModel *m);
 
 /* Numbers points by the axes behind LS_N_SPACE_AXES: equal ones agree in all of these. */
 uint64_t ls_space_variant (const LsSpace *space, const LsPoint *p);

@@ -105,7 +105,7 @@ look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, 
   bool is_legal = candidate_strategy (x, p, &s, NULL)
       && ls_layouts_balance (layouts, &s, cluster, candidate_variant (x, p));
   is_legal = is_legal && can_be_emitted (x, &s, NULL); /* with these layers */
-  bool is_repeated = is_legal && !ls_space_has_effect (space, p, &s);
+  bool is_repeated = is_legal && !ls_space_has_effect (space, p, &s, &x->model);
   n->enumerated += !is_repeated;
   if (!is_legal || (!is_repeated && !is_within_budget (x, &s)))
     n->illegal++;

@@ -231,6 +231,23 @@ nodes_are_swept_whole (void)
   ls_sweep_spec_clear (&spec);
 }
 
+/* Experts that are not spread over ranks may still be whole on each rank of tp: that is another
+ * configuration, and not the same again. What says nothing is tried once. */
+static void
+only_what_makes_a_difference_is_tried (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "2", "global-batch", "8", "micro-batch", "1", "tp", "2",
+             "pp", "1", "ep", "1", "etp", "1,2", "cp-kind", "ring,ulysses", "recompute", "none", "sp", "1",
+             "tp-overlap", "0", "zero", "1");
+  spec.no_prune = true;
+  g_autoptr (LsSweepRun) x = run (&spec);
+  const LsSweepReport *r = ls_sweep_run_report (x);
+  LS_CHECK_INT (r->counts.enumerated, ==, 2);
+  LS_CHECK_INT (r->counts.simulated, ==, 2);
+  ls_sweep_spec_clear (&spec);
+}
+
 /* --- ends ---------------------------------------------------------------------------------- */
 
 static void
@@ -313,6 +330,7 @@ main (void)
     LS_TEST (bad_ranges_are_refused),
     LS_TEST (what_a_run_refuses_is_illegal),
     LS_TEST (nodes_are_swept_whole),
+    LS_TEST (only_what_makes_a_difference_is_tried),
   };
   return ls_test_run ("sweep", cases, G_N_ELEMENTS (cases));
 }
