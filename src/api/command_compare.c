@@ -6,7 +6,6 @@
 #include "api/request.h"
 #include "ask/compare.h"
 #include "show/write_compare.h"
-#include "show/write_compare_many.h"
 
 static const LsOption own[] = {
   { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE",

@@ -9,7 +9,6 @@
 #include "show/plot/picture.h"
 #include "show/plot/plots.h"
 #include "show/write_schedule.h"
-#include "show/write_schedule_all.h"
 
 #define DEFAULT_WIDTH 120
 #define MIN_WIDTH     50

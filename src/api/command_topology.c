@@ -5,7 +5,6 @@
 #include "ask/topology_view.h"
 #include "data/text/write_file.h"
 #include "show/plot/plots.h"
-#include "show/write_dot.h"
 #include "show/write_topology.h"
 
 static const LsOption own[] = {

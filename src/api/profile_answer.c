@@ -3,7 +3,6 @@
 #include "ask/reconcile_job.h"
 #include "data/text/write_file.h"
 #include "show/run/write_reconcile.h"
-#include "show/run/write_seen_software.h"
 
 static char *
 to_text (gconstpointer run, const LsTextStyle *style)

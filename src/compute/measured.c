@@ -76,19 +76,25 @@ is_same_work (const LsMeasuredKernel *row, int implementation, const LsKernel *k
       && is_near (row->flops / volume (&a), kernel->flops / volume (&b));
 }
 
+LsKernel
+ls_measured_shape (const LsMeasuredKernel *row)
+{
+  return (LsKernel) { .name = row->name ? row->name : "",
+                      .kind = (LsKernelKind) row->kind,
+                      .dtype = (LsDtype) row->dtype,
+                      .m = row->m,
+                      .n = row->n,
+                      .k = row->k,
+                      .batch = row->batch,
+                      .flops = row->flops,
+                      .bytes = row->bytes };
+}
+
 /* Measured over fitted time. */
 static double
 factor_of (const LsMeasuredKernel *row, const LsKindFit *fit, const LsGpu *gpu)
 {
-  const LsKernel kernel = { .name = row->name ? row->name : "",
-                            .kind = (LsKernelKind) row->kind,
-                            .dtype = (LsDtype) row->dtype,
-                            .m = row->m,
-                            .n = row->n,
-                            .k = row->k,
-                            .batch = row->batch,
-                            .flops = row->flops,
-                            .bytes = row->bytes };
+  const LsKernel kernel = ls_measured_shape (row);
   return (double) row->time / (double) MAX (1, ls_kernel_cost_by (fit, 1, gpu, &kernel).alone);
 }
 

@@ -40,6 +40,9 @@ typedef struct {
   LsTime time;
 } LsMeasuredKernel;
 
+/* Its shape; borrows the name. */
+LsKernel ls_measured_shape (const LsMeasuredKernel *row);
+
 /* Frees the names and the array; NULL allowed. */
 void ls_measured_free (GArray *table);
 

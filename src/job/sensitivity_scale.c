@@ -43,15 +43,7 @@ scale_gpu (LsScaled *x, double flops, double hbm)
   GArray *measured = own_list (x, &x->calibration.measured);
   for (guint i = 0; measured && i < measured->len; i++) {
     LsMeasuredKernel *row = &g_array_index (measured, LsMeasuredKernel, i);
-    const LsKernel kernel = { .name = row->name ? row->name : "",
-                              .kind = (LsKernelKind) row->kind,
-                              .dtype = (LsDtype) row->dtype,
-                              .m = row->m,
-                              .n = row->n,
-                              .k = row->k,
-                              .batch = row->batch,
-                              .flops = row->flops,
-                              .bytes = row->bytes };
+    const LsKernel kernel = ls_measured_shape (row);
     const LsKindFit *fit = ls_calibration_fit (&x->calibration, &kernel);
     LsTime old = ls_kernel_cost_by (fit, 1, &before, &kernel).alone,
            now = ls_kernel_cost_by (fit, 1, gpu, &kernel).alone;

@@ -2,48 +2,11 @@
 
 #include <glib.h>
 
-static const char *const kind_names[] = {
-  [LS_KERNEL_GEMM] = "gemm",
-  [LS_KERNEL_BATCHED_GEMM] = "batched-gemm",
-  [LS_KERNEL_ATTENTION_FWD] = "attention-fwd",
-  [LS_KERNEL_ATTENTION_BWD] = "attention-bwd",
-  [LS_KERNEL_SOFTMAX] = "softmax",
-  [LS_KERNEL_NORM] = "norm",
-  [LS_KERNEL_ELEMENTWISE] = "elementwise",
-  [LS_KERNEL_REDUCTION] = "reduction",
-  [LS_KERNEL_EMBEDDING] = "embedding",
-  [LS_KERNEL_CROSS_ENTROPY] = "cross-entropy",
-  [LS_KERNEL_OPTIMIZER] = "optimizer",
-  [LS_KERNEL_MEMSET] = "memset",
-};
-G_STATIC_ASSERT (G_N_ELEMENTS (kind_names) == LS_N_KERNEL_KINDS);
+#define NAME(name, number) [number] = name
 
-static const char *const access_names[] = {
-  [LS_ACCESS_NONE] = "none",
-  [LS_ACCESS_VEC] = "vec",
-  [LS_ACCESS_CASTDN] = "castdn",
-  [LS_ACCESS_CASTUP] = "castup",
-  [LS_ACCESS_BCAST16] = "bcast16",
-  [LS_ACCESS_BCAST32] = "bcast32",
-  [LS_ACCESS_STRIDED16] = "strided16",
-  [LS_ACCESS_STRIDED32] = "strided32",
-  [LS_ACCESS_CAT] = "cat",
-  [LS_ACCESS_GATHER] = "gather",
-  [LS_ACCESS_SCATTER] = "scatter",
-  [LS_ACCESS_ROWRED] = "rowred",
-  [LS_ACCESS_COLRED] = "colred",
-  [LS_ACCESS_FILL] = "fill",
-  [LS_ACCESS_MEMCPY] = "memcpy",
-  [LS_ACCESS_MULTI] = "multi-tensor",
-  [LS_ACCESS_SOFTMAX] = "softmax",
-  [LS_ACCESS_TRITON] = "triton",
-  [LS_ACCESS_TRITON_RED] = "triton-red",
-  [LS_ACCESS_XLA] = "xla",
-  [LS_ACCESS_XLA_RED] = "xla-red",
-  [LS_ACCESS_XLA_COLRED] = "xla-colred",
-  [LS_ACCESS_XLA_TRANSPOSE] = "xla-transpose",
-  [LS_ACCESS_TINY] = "tiny",
-};
+static const char *const kind_names[] = { LS_KERNEL_KINDS (NAME) };
+G_STATIC_ASSERT (G_N_ELEMENTS (kind_names) == LS_N_KERNEL_KINDS);
+static const char *const access_names[] = { LS_ACCESSES (NAME) };
 G_STATIC_ASSERT (G_N_ELEMENTS (access_names) == LS_N_ACCESSES);
 
 const char *

@@ -27,6 +27,15 @@ typedef enum {
   LS_N_KERNEL_KINDS
 } LsKernelKind;
 
+/* Their names: X (name, number) of each, for an array. */
+#define LS_KERNEL_KINDS(X)                                                                                   \
+  X ("gemm", LS_KERNEL_GEMM), X ("batched-gemm", LS_KERNEL_BATCHED_GEMM),                                    \
+      X ("attention-fwd", LS_KERNEL_ATTENTION_FWD), X ("attention-bwd", LS_KERNEL_ATTENTION_BWD),            \
+      X ("softmax", LS_KERNEL_SOFTMAX), X ("norm", LS_KERNEL_NORM),                                          \
+      X ("elementwise", LS_KERNEL_ELEMENTWISE), X ("reduction", LS_KERNEL_REDUCTION),                        \
+      X ("embedding", LS_KERNEL_EMBEDDING), X ("cross-entropy", LS_KERNEL_CROSS_ENTROPY),                    \
+      X ("optimizer", LS_KERNEL_OPTIMIZER), X ("memset", LS_KERNEL_MEMSET)
+
 /* How a kernel that streams touches memory, as the libraries that launch it write such kernels. It decides
  * how fast the kernel is (LsAccessFit in compute/cost.h). NONE: as its kind, nothing more is known. */
 typedef enum {
@@ -56,6 +65,18 @@ typedef enum {
   LS_ACCESS_TINY,          /* a few kB: all launch                                         */
   LS_N_ACCESSES
 } LsAccess;
+
+/* Their names: X (name, number) of each, for an array. */
+#define LS_ACCESSES(X)                                                                                       \
+  X ("none", LS_ACCESS_NONE), X ("vec", LS_ACCESS_VEC), X ("castdn", LS_ACCESS_CASTDN),                      \
+      X ("castup", LS_ACCESS_CASTUP), X ("bcast16", LS_ACCESS_BCAST16), X ("bcast32", LS_ACCESS_BCAST32),    \
+      X ("strided16", LS_ACCESS_STRIDED16), X ("strided32", LS_ACCESS_STRIDED32), X ("cat", LS_ACCESS_CAT),  \
+      X ("gather", LS_ACCESS_GATHER), X ("scatter", LS_ACCESS_SCATTER), X ("rowred", LS_ACCESS_ROWRED),      \
+      X ("colred", LS_ACCESS_COLRED), X ("fill", LS_ACCESS_FILL), X ("memcpy", LS_ACCESS_MEMCPY),            \
+      X ("multi-tensor", LS_ACCESS_MULTI), X ("softmax", LS_ACCESS_SOFTMAX), X ("triton", LS_ACCESS_TRITON), \
+      X ("triton-red", LS_ACCESS_TRITON_RED), X ("xla", LS_ACCESS_XLA), X ("xla-red", LS_ACCESS_XLA_RED),    \
+      X ("xla-colred", LS_ACCESS_XLA_COLRED), X ("xla-transpose", LS_ACCESS_XLA_TRANSPOSE),                  \
+      X ("tiny", LS_ACCESS_TINY)
 
 /* Implementations of flash attention: FlashAttention, its version in Triton, FlashAttention-2 and
  * -3, cuDNN's; AUTO: whichever a GPU was measured with. */

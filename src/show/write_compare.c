@@ -7,7 +7,6 @@
 #include <lockstep/units.h>
 
 #include "data/text/json_out.h"
-#include "show/write_compare_many.h"
 
 #define MAX_LINKS  10 /* of a text */
 #define NAME_WIDTH 28

@@ -1,10 +1,8 @@
-#include "show/write_compare_many.h"
+#include "show/write_compare.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
-
-#include "show/write_compare.h"
 
 #define NAME_WIDTH 28
 

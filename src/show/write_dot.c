@@ -1,4 +1,4 @@
-#include "show/write_dot.h"
+#include "show/write_topology.h"
 
 #include <stdbool.h>
 

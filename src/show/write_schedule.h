@@ -8,6 +8,7 @@
 #ifndef LS_SHOW_WRITE_SCHEDULE_H
 #define LS_SHOW_WRITE_SCHEDULE_H
 
+#include "ask/schedule.h"
 #include "ask/schedule_view.h"
 
 typedef struct {
@@ -21,5 +22,10 @@ typedef struct {
 char *ls_schedule_to_text (const LsScheduleView *v, const LsScheduleText *text);
 char *ls_schedule_to_json (const LsScheduleView *v);
 char *ls_schedule_to_csv (const LsScheduleView *v);
+
+/* Schedules beside each other. Whether a row fits is told where there is a limit. */
+char *ls_schedule_all_to_text (const LsScheduleTable *t);
+char *ls_schedule_all_to_json (const LsScheduleTable *t);
+char *ls_schedule_all_to_csv (const LsScheduleTable *t);
 
 #endif

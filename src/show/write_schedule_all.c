@@ -1,4 +1,4 @@
-#include "show/write_schedule_all.h"
+#include "show/write_schedule.h"
 
 #include <math.h>
 

@@ -26,4 +26,8 @@ char *ls_topology_ends (const LsClusterSpec *spec, const LsTopoLinks *links);
 /* "node1/gpu3"; newly allocated. */
 char *ls_topology_gpu_name (const LsCluster *cluster, uint32_t gpu);
 
+/* As a graph for Graphviz (dot -Tsvg FILE): node 0 in full, the others as one box each, the switches of the
+ * fabric. Newly allocated. */
+char *ls_dot_format (const LsCluster *cluster);
+
 #endif

@@ -72,20 +72,8 @@ static const LsField fit_fields[] = {
         .fields = fit_fields, .default_text = "not known", .meaning = (meaning_)                             \
   }
 
-/* Keys are those of ls_kernel_kind_name(); a test compares them. */
 static const LsField kernel_fields[] = {
-  KIND ("gemm", LS_KERNEL_GEMM),
-  KIND ("batched-gemm", LS_KERNEL_BATCHED_GEMM),
-  KIND ("attention-fwd", LS_KERNEL_ATTENTION_FWD),
-  KIND ("attention-bwd", LS_KERNEL_ATTENTION_BWD),
-  KIND ("softmax", LS_KERNEL_SOFTMAX),
-  KIND ("norm", LS_KERNEL_NORM),
-  KIND ("elementwise", LS_KERNEL_ELEMENTWISE),
-  KIND ("reduction", LS_KERNEL_REDUCTION),
-  KIND ("embedding", LS_KERNEL_EMBEDDING),
-  KIND ("cross-entropy", LS_KERNEL_CROSS_ENTROPY),
-  KIND ("optimizer", LS_KERNEL_OPTIMIZER),
-  KIND ("memset", LS_KERNEL_MEMSET),
+  LS_KERNEL_KINDS (KIND),
   { "gemm_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_fp8), .fields = fit_fields,
     .default_text = "as gemm", .meaning = "coefficients of fp8 GEMMs" },
   { "gemm_nvfp4", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_nvfp4), .fields = fit_fields,

@@ -1,4 +1,4 @@
-#include "show/run/write_critical.h"
+#include "show/run/write_parts.h"
 
 #include "show/text_table.h"
 

@@ -1,4 +1,4 @@
-#include "show/run/write_headroom.h"
+#include "show/run/write_parts.h"
 
 #define GIB 1073741824.0
 

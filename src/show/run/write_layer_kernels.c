@@ -1,4 +1,4 @@
-#include "show/run/write_layer_kernels.h"
+#include "show/run/write_reconcile.h"
 
 #include "show/text_table.h"
 

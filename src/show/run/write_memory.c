@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "show/run/write_headroom.h"
+#include "show/run/write_parts.h"
 #include "show/text_table.h"
 
 #define GIB 1073741824.0

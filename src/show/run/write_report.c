@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "show/run/write_headroom.h"
+#include "show/run/write_parts.h"
 
 static void
 add_text (LsJsonOut *w, const char *key, const char *text)

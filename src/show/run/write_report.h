@@ -6,8 +6,7 @@
 #include "analysis/interval.h"
 #include "analysis/logged_step.h"
 #include "analysis/report.h"
-#include "show/run/write_critical.h"
-#include "show/run/write_sensitivity.h"
+#include "show/run/write_parts.h"
 
 /* Where a result comes from. All strings borrowed; NULL ones are left out. */
 typedef struct {

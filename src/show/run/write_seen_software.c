@@ -1,4 +1,4 @@
-#include "show/run/write_seen_software.h"
+#include "show/run/write_reconcile.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "show/run/write_sensitivity.h"
+#include "show/run/write_parts.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "show/run/write_headroom.h"
+#include "show/run/write_parts.h"
 #include "show/text_table.h"
 
 #define BAR_WIDTH     36

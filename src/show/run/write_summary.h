@@ -6,8 +6,7 @@
 #include "analysis/interval.h"
 #include "analysis/logged_step.h"
 #include "analysis/report.h"
-#include "show/run/write_critical.h"
-#include "show/run/write_sensitivity.h"
+#include "show/run/write_parts.h"
 
 /* What the report does not know. Strings are borrowed; NULL ones leave their line
  * out. */
