@@ -115,6 +115,37 @@ the_worked_example (void)
   LS_CHECK (has_word);
 }
 
+/* What was measured and not predicted stands by name, what takes most first. */
+static void
+unmatched_ops_stand_by_name (void)
+{
+  static const char *const names[] = { "b", "a", "b", "c" };
+  static const double us[] = { 1, 3, 1, 2.5 };
+  g_autoptr (LsStepSide) measured = ls_step_side_new ();
+  g_autoptr (LsStepSide) predicted = ls_step_side_new ();
+  measured->length = predicted->length = 100 * US;
+  for (guint i = 0; i < G_N_ELEMENTS (us); i++) {
+    add (measured, LS_CLASS_NORM, 10 * i, 10 * i + us[i], -1, 0);
+    g_array_index (measured->ops, LsStepOp, i).name = names[i];
+  }
+  ls_step_side_finish (measured, 0);
+  ls_step_side_finish (predicted, 0);
+  g_autoptr (LsReconciled) r = ls_reconcile (measured, predicted);
+  static const struct {
+    const char *name;
+    guint n;
+    double us;
+  } expected[] = { { "a", 1, 3 }, { "c", 1, 2.5 }, { "b", 2, 2 } };
+  if (!LS_CHECK (r->unmatched->len == G_N_ELEMENTS (expected)))
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (expected); i++) {
+    const LsReconcileName *n = &g_array_index (r->unmatched, LsReconcileName, i);
+    LS_CHECK_STR (n->name, expected[i].name);
+    LS_CHECK_INT (n->n, ==, expected[i].n);
+    LS_CHECK_INT (n->time, ==, (LsTime) (expected[i].us * US));
+  }
+}
+
 /* The largest kernel of a class is missing: the others still find theirs. */
 static void
 the_largest_may_be_missing (void)
@@ -239,6 +270,6 @@ long_sequences_align (void)
 }
 
 LS_TEST_MAIN ("reconcile", LS_TEST (kernels_have_classes), LS_TEST (the_worked_example),
-              LS_TEST (the_largest_may_be_missing), LS_TEST (parts_add_up),
-              LS_TEST (a_class_that_is_slower_throughout_still_matches), LS_TEST (sizes_must_agree),
-              LS_TEST (long_sequences_align))
+              LS_TEST (unmatched_ops_stand_by_name), LS_TEST (the_largest_may_be_missing),
+              LS_TEST (parts_add_up), LS_TEST (a_class_that_is_slower_throughout_still_matches),
+              LS_TEST (sizes_must_agree), LS_TEST (long_sequences_align))

@@ -390,8 +390,23 @@ ways_spread_too_far_are_refused (void)
   refuse (&s, "equal ways from \"a\" to \"b\" take 256 links");
 }
 
-LS_TEST_MAIN ("interiors", LS_TEST (dgx_1_has_six_nvlinks_per_gpu),
-              LS_TEST (far_gpus_of_a_mesh_go_over_common_neighbours),
+static void
+listed_links_between_gpus_are_nvlinks (void)
+{
+  LsClusterSpec s = list_dgx (1);
+  guint n_nvlinks = 0;
+  for (guint i = 0; i < s.list_links->len; i++) {
+    const LsListLink *link = &g_array_index (s.list_links, LsListLink, i);
+    bool is_nvlink = g_str_has_prefix (link->to, "nvs");
+    LS_CHECK_INT (ls_cluster_spec_is_nvlink (&s, link), ==, is_nvlink);
+    n_nvlinks += is_nvlink;
+  }
+  LS_CHECK_INT (n_nvlinks, ==, 8 * 4);
+  ls_cluster_spec_clear (&s);
+}
+
+LS_TEST_MAIN ("interiors", LS_TEST (listed_links_between_gpus_are_nvlinks),
+              LS_TEST (dgx_1_has_six_nvlinks_per_gpu), LS_TEST (far_gpus_of_a_mesh_go_over_common_neighbours),
               LS_TEST (mesh_gpus_without_a_way_use_pcie), LS_TEST (without_switches_all_hangs_on_the_cpus),
               LS_TEST (boards_are_joined_by_nvlink_alone), LS_TEST (equal_ways_share_by_capacity),
               LS_TEST (a_list_equals_the_server_that_it_describes),
