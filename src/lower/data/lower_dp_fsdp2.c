@@ -288,16 +288,4 @@ reduce_rest (Build *b, uint32_t pp_rank)
   fsdp_step_held (b, pp_rank, dp_last_compute (b), true);
 }
 
-const DpBackend dp_backend_fsdp2 = {
-  .name = "fsdp2",
-  .variant = fsdp_variant,
-  .begin = fsdp_begin,
-  .before = fsdp_before,
-  .after = fsdp_after,
-  .end = fsdp_end,
-  .step_begin = fsdp_step_begin,
-  .reduce_rest = reduce_rest,
-  .cuts = fsdp_cuts,
-  .steps_on_shards = true,
-  .static_memory = fsdp_static_memory,
-};
+const DpBackend dp_backend_fsdp2 = FSDP_BACKEND ("fsdp2", reduce_rest);

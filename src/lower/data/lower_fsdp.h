@@ -148,4 +148,12 @@ void fsdp_free_grads (Build *b, const DpPass *p, const Fsdp *f, guint unit, uint
 void fsdp_step_begin (Build *b, uint32_t pp_rank);
 void fsdp_step_held (Build *b, uint32_t pp_rank, uint16_t op, bool is_free);
 
+/* A backend, but for what reduces the rest. */
+#define FSDP_BACKEND(name_, reduce_rest_)                                                                    \
+  {                                                                                                          \
+    .name = (name_), .variant = fsdp_variant, .begin = fsdp_begin, .before = fsdp_before,                    \
+    .after = fsdp_after, .end = fsdp_end, .step_begin = fsdp_step_begin, .reduce_rest = (reduce_rest_),      \
+    .cuts = fsdp_cuts, .steps_on_shards = true, .static_memory = fsdp_static_memory                          \
+  }
+
 #endif
