@@ -355,7 +355,30 @@ experts_make_gradients_as_others_do (void)
   LS_CHECK_NEAR (bytes[1], bytes[2], 1e-12);
 }
 
-LS_TEST_MAIN ("experts", LS_TEST (largest_remainders_get_the_rest), LS_TEST (all_assignments_are_shared_out),
+/* In fp8 the inputs of a product of experts are cast before it, forward and backward, as of others. */
+static void
+products_of_experts_are_cast_to_fp8 (void)
+{
+  static const char *const names[] = { "expert-fc1", "expert-fc2" };
+  LsModel m = mixtral ();
+  LsShard s = expert_shard (&m, 1, 8, 1);
+  g_autoptr (GArray) plain = layer_operators (&m, &s);
+  s.dtype = LS_DTYPE_FP8;
+  g_autoptr (GArray) fp8 = layer_operators (&m, &s);
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    const LsOperator *a = find_operator (plain, names[i]), *b = find_operator (fp8, names[i]);
+    if (!LS_CHECK (a && b))
+      return;
+    LS_CHECK_INT (a->n_fwd, ==, 1);
+    LS_CHECK_INT (b->n_fwd, >, 1);
+    LS_CHECK_INT (b->n_igrad, >, a->n_igrad);
+    LS_CHECK_INT (b->fwd[b->n_fwd - 1].dtype, ==, LS_DTYPE_FP8); /* the product, behind what it waits for */
+    LS_CHECK_STR (b->fwd[b->n_fwd - 1].name, names[i]);
+  }
+}
+
+LS_TEST_MAIN ("experts", LS_TEST (products_of_experts_are_cast_to_fp8),
+              LS_TEST (largest_remainders_get_the_rest), LS_TEST (all_assignments_are_shared_out),
               LS_TEST (a_seed_says_it_all), LS_TEST (wrong_loads_are_refused),
               LS_TEST (a_capacity_drops_what_is_above), LS_TEST (which_layers_have_experts),
               LS_TEST (a_layer_by_hand), LS_TEST (ranks_compute_what_tokens_ask_for),

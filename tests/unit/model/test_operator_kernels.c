@@ -343,6 +343,7 @@ grouped_queries_unfused_expand_k_and_v (void)
   LsShard s = shard (&m, 8, false, 1);
   g_autoptr (GArray) ops = layer_operators (&m, &s);
   LS_CHECK_DOUBLE (kernel_bytes (ops, "repeat-k"), ==, 2.0 * 8192 * (1024 + 128));
+  LS_CHECK_DOUBLE (kernel_bytes (ops, "repeat-v"), ==, 2.0 * 8192 * (1024 + 128));
   LS_CHECK_DOUBLE (kernel_bytes (ops, "dv-group-sum"), ==, 2.0 * 8192 * (1024 + 128));
 }
 
