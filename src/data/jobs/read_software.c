@@ -137,7 +137,7 @@ check_dp_kinds (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags
   bool ok = true;
   for (char **name = names; *name; name++) {
     bool is_known = false;
-    for (int kind = LS_DP_NONE; kind <= LS_DP_XLA_FSDP; kind++)
+    for (int kind = LS_DP_NONE; kind < LS_N_DP_KINDS; kind++)
       is_known |= strcmp (*name, ls_dp_kind_name (kind)) == 0;
     if (!is_known)
       ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "dp_kinds"),
