@@ -165,7 +165,8 @@ ls_answer_print (const LsAnswer *a, LsForm form, const LsTextStyle *style, FILE 
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "there is no %s of this",
                  form == LS_FORM_CSV ? "CSV" : "JSON");
   else if (fflush (out) == EOF || ferror (out))
-    g_set_error (error, LS_ERROR, LS_ERROR_IO, "cannot write to stdout: %s", g_strerror (errno));
+    g_set_error (error, LS_ERROR, LS_ERROR_IO, "cannot write to %s: %s",
+                 out == stdout ? "stdout" : "the file", g_strerror (errno));
   else
     return TRUE;
   return FALSE;
