@@ -108,6 +108,7 @@ for ends in 0 0,0 0,x 0,100000; do
 done
 look 0 list clusters
 look 0 check "$root/topologies/$cluster.json" "$root/topologies/gpu/$cluster.json"
+look 0 import "$data/megatron.log"
 look 0 schedule --schedule 1f1b --pp 4 --micro-batches 8
 look 0 kernel --gpu "$cluster" --gemm 4096,4096,4096
 

@@ -90,6 +90,9 @@ compare 'json: memory' memory.keys
 "$lockstep" sweep --model tiny --cluster pair --gpus 4 --global-batch 8 --micro-batch 1 --recompute none --pareto --gpu-hour 1 --gpu-watts 100 --json > sweep.json
 paths sweep.json | sort -u > sweep.keys
 compare 'json: sweep' sweep.keys
+"$lockstep" import "$LS_DATA_DIR/megatron.log" --json > import.json 2> notes
+paths import.json | sed -E 's/^(model|strategy)\..*/\1/' | sort -u > import.keys
+compare 'json: import' import.keys
 "$lockstep" whatif --model tiny --cluster pair --gpus 4 --pp 2 --global-batch 8 --json > whatif.json
 paths whatif.json | sort -u > whatif.keys
 compare 'json: whatif' whatif.keys

@@ -23,6 +23,8 @@ elif [[ $1 == topology ]]; then
   printf '{\n  "cluster": 1\n}\n'
 elif [[ $1 == memory ]]; then
   [[ ${!#} == --csv ]] && printf 'rank,stage\n' || printf '{\n  "clock": 1\n}\n'
+elif [[ $1 == import ]]; then
+  printf '{\n  "model": {\n    "layers": 1\n  }\n}\n'
 elif [[ $1 == whatif ]]; then
   [[ ${!#} == --csv ]] && printf 'change,gain\n' || printf '{\n  "now": 1\n}\n'
 elif [[ $1 == sweep ]]; then
@@ -49,6 +51,9 @@ page() {
 <!-- json: validate -->
 | `by_family.FAMILY.n` | `not a key` |
 | `assumed[]` | two |
+<!-- /json -->
+<!-- json: import -->
+| `model` | one |
 <!-- /json -->
 <!-- json: whatif -->
 | `now` | one |

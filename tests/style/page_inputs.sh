@@ -23,6 +23,7 @@ page_inputs() {
   cp -- "$data/rank0.json.gz" rank0.json.gz
   cp -- "$data/spans-measured.csv" measured.csv
   cp -- "$data/spans-predicted.csv" predicted.csv
+  cp -- "$data/pretrain_gpt.sh" "$data/config.sh" "$data/megatron.log" .
   sed -nE '1p; 2,5s/,pair,/,dgx-h100,/; 2s/,[^,]*$/,0.0354/p; 3s/,[^,]*$/,0.0405/p; 4s/,[^,]*$/,0.0782/p; 5s/,[^,]*$/,0.0353/p' \
     "$data/runs.csv" > mine.csv
   cp -- mine.csv cases.csv

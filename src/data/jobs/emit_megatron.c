@@ -151,6 +151,10 @@ add_pipeline (Emit *e, GString *out)
 {
   const LsStrategy *s = e->s;
   add (out, "--pipeline-model-parallel-size %u", s->pp);
+  bool is_plain = s->vpp == 1 && (g_str_equal (s->schedule, "none") || g_str_equal (s->schedule, "1f1b"));
+  if (s->pp == 1 && !is_plain)
+    emit_refuse (e, s->vpp > 1 ? "--vpp" : "--schedule",
+                 "Megatron-LM has neither chunks nor a schedule with --pp 1");
   if (s->pp == 1)
     return;
   const char *own = s->vpp > 1 ? "interleaved-1f1b" : "1f1b";

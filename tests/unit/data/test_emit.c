@@ -77,6 +77,8 @@ static const Case all_cases[] = {
   { "megatron", "pp=4 p2p=scatter-gather", "!--p2p scatter-gather" },
   { "megatron", "pp=4 p2p=deepspeed", "!--p2p deepspeed" },
   { "megatron", "pp=4 schedule=gpipe", "!--schedule gpipe" },
+  { "megatron", "pp=1 schedule=zb-h1", "!--schedule" },
+  { "megatron", "pp=1 vpp=2 schedule=hanayo", "!--vpp" },
   { "megatron", "pp=4 layers-per-chunk=1,3,3,1", "  --pipeline-model-parallel-layout 'Et|t*3|t*3|tL'\n" },
   { "megatron", "pp=2 vpp=3 p2p=overlapped", "  --pipeline-model-parallel-layout 'Et|t*2|t*2|t|t|tL'\n" },
   { "megatron", "pp=4 layers-per-chunk=balanced",

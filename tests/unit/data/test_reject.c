@@ -8,6 +8,7 @@
 #include "data/jobs/read_recipes.h"
 #include "data/jobs/read_software.h"
 #include "data/jobs/read_strategy.h"
+#include "data/launch/import.h"
 #include "data/machines/read_access.h"
 #include "data/machines/read_calibration.h"
 #include "data/machines/read_cluster.h"
@@ -153,6 +154,13 @@ read_kineto (const char *path, LsDiagList *diags)
 }
 
 static bool
+read_launch (const char *path, LsDiagList *diags)
+{
+  LsImport import;
+  return ls_import_load ((const char *const[]) { path, NULL }, &import, diags);
+}
+
+static bool
 read_nccl_tests (const char *path, LsDiagList *diags)
 {
   g_autoptr (GPtrArray) tests = ls_nccl_tests_load (path, diags);
@@ -215,6 +223,7 @@ static const LsRejectKind kinds[] = {
   { "json", read_json },
   { "kernels", read_kernels },
   { "kineto", read_kineto },
+  { "launch", read_launch },
   { "model", read_model },
   { "nccl", read_nccl },
   { "nccl-generation", read_nccl_tables },

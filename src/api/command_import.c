@@ -1,0 +1,144 @@
+/* `lockstep import`: a job as the files of another program say it. */
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "api/answer.h"
+#include "api/commands.h"
+#include "api/request.h"
+#include "data/jobs/read_model.h"
+#include "data/jobs/read_strategy.h"
+#include "data/launch/import.h"
+#include "data/text/write_file.h"
+#include "show/tell_import.h"
+
+static const LsOption own[] = {
+  { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE",
+    .meaning = "Options, a launch script or a log of Megatron-LM; behind it files that it sources" },
+  { "output", .letter = 'o', .argument = "NAME.json", .writes = LS_WRITES_NAMED,
+    .meaning = "Write the strategy there and the model to NAME-model.json, for --strategy and --model" },
+  { "strict", .meaning = "Exit 4 if something is not known that may matter" },
+  { "json", .meaning = "Print JSON" },
+  { NULL },
+};
+
+static char *
+to_text (gconstpointer import, const LsTextStyle *style)
+{
+  return ls_import_to_text (import);
+}
+
+static char *
+to_json (gconstpointer import)
+{
+  return ls_import_to_json (import);
+}
+
+static void
+import_free (gpointer import)
+{
+  ls_import_clear (import);
+  g_free (import);
+}
+
+/* Read back before it is written: what our own reader refuses is none of our files. */
+static bool
+check_files (const LsImport *import, const char *name, const char *model_name, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) model_doc = ls_import_model (import, model_name, diags);
+  g_autoptr (LsJsonDoc) strategy_doc = model_doc ? ls_import_strategy (import, name, diags) : NULL;
+  LsModel model;
+  LsStrategy strategy;
+  if (!strategy_doc || !ls_model_read (model_doc, &model, NULL, diags))
+    return false;
+  ls_model_clear (&model);
+  if (!ls_strategy_read (strategy_doc, &strategy, diags))
+    return false;
+  ls_strategy_clear (&strategy);
+  return true;
+}
+
+static gboolean
+write_files (const LsImport *import, const char *path, LsAnswer *a, GError **error)
+{
+  g_autofree char *name = ls_output_name (path, error);
+  if (!name)
+    return FALSE;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *model_name = g_strconcat (name, "-model", NULL), *folder = g_path_get_dirname (path),
+                  *model_file = g_strconcat (model_name, ".json", NULL),
+                  *model_path
+      = strchr (path, '/') ? g_build_filename (folder, model_file, NULL) : g_strdup (model_file);
+  if (!check_files (import, name, model_name, diags))
+    return ls_diag_list_to_error (diags, error);
+  g_autofree char *model = ls_import_model_text (import, model_name),
+                  *strategy = ls_import_strategy_text (import, name);
+  if (!ls_write_text (model_path, model, error) || !ls_write_text (path, strategy, error))
+    return FALSE;
+  g_autofree char *line = g_strdup_printf ("written: --model %s --strategy %s", model_path, path);
+  ls_answer_note (a, line);
+  return TRUE;
+}
+
+/* Contradictions first: they are refused. */
+static void
+judge (const LsImport *import, const LsRequest *r, LsAnswer *a)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  GError *error = NULL;
+  const char *path = ls_request_text (r, "output");
+  if (!ls_import_check (import, diags)) {
+    ls_diag_list_to_error (diags, &error);
+    ls_answer_fail (a, error);
+  } else if (import->unknown->len > 0 && ls_request_is_on (r, "strict")) {
+    for (guint i = 0; i < import->unknown->len; i++)
+      ls_diag_add (diags, LS_ERROR_UNSUPPORTED, import->path, 0, 0, NULL, NULL, NULL,
+                   "not known, may matter: %s", (const char *) import->unknown->pdata[i]);
+    ls_diag_list_to_error (diags, &error);
+    ls_answer_fail (a, error);
+  } else if (path && !write_files (import, path, a, &error))
+    ls_answer_fail (a, error);
+  if (import->unknown->len > 0)
+    ls_answer_warn (a,
+                    g_strdup_printf ("%u %s not known, and may matter to time or memory",
+                                     import->unknown->len,
+                                     import->unknown->len == 1 ? "thing is" : "things are"));
+}
+
+static gboolean
+run (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  static const LsAnswerForms forms = { .text = to_text, .json = to_json, .free = import_free };
+  g_autofree const char **paths = ls_request_texts (r, "file");
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (!paths)
+    return ls_request_refuse ("expected a file to read", error);
+  LsImport *import = g_new0 (LsImport, 1);
+  if (!ls_import_load (paths, import, diags)) {
+    g_free (import);
+    return ls_diag_list_to_error (diags, error);
+  }
+  ls_answer_take (a, import, &forms);
+  judge (import, r, a);
+  return TRUE;
+}
+
+const Command command_import = {
+  .shown = {
+    .name = "import",
+    .line = "a launch script or log of another program as our files",
+    .usage = "import FILE... [-o NAME.json] [OPTION...]",
+    .summary
+    = "Reads what a job of Megatron-LM is launched with, options, a shell script or the log of a run, and\n"
+      "says what it means by the keys of our models and strategies: what the file says, what follows from\n"
+      "the program's defaults, what is not known and may matter, what contradicts itself, and what is\n"
+      "ignored. Nothing is executed: what only a run would know is named. Of a log, also the time of an\n"
+      "iteration and the memory of the fullest rank.",
+    .examples = "Examples:\n"
+                "  lockstep import pretrain_gpt.sh\n"
+                "  lockstep import pretrain_gpt.sh config.sh -o mine.json\n"
+                "  lockstep import megatron.log --json",
+  },
+  .own = own,
+  .run = run,
+};

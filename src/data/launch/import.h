@@ -1,0 +1,58 @@
+/* data/launch/import.h — a job as the files of another program say it: launch scripts, configurations,
+ * logs.
+ *
+ * One read_X.c for each program, in the registry of import.c; the mirror of data/jobs/emit.h. What a file
+ * says is set in a model and a strategy by the keys of our files, and only what it says, or what follows
+ * from its program's rules; the latter is told in `inferred`. Nothing is executed. */
+#ifndef LS_DATA_LAUNCH_IMPORT_H
+#define LS_DATA_LAUNCH_IMPORT_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "base/diag.h"
+#include "data/text/json_doc.h"
+#include "model/model.h"
+#include "strategy/strategy.h"
+
+/* A step that a log timed; step_s 0: it times none. */
+typedef struct {
+  double step_s;
+  guint n_lines, n_steady;                /* lines that time a step; those whose median step_s is */
+  double allocated_bytes, reserved_bytes; /* the peak of the fullest rank; 0: the log does not say */
+} LsImportMeasured;
+
+typedef struct {
+  const char *program; /* "Megatron-LM", static */
+  char *name;          /* of the first file, with what is no letter, digit, '-', '_' or '.' as '-' */
+  char *path;          /* of the first file */
+  LsModel model;
+  LsStrategy strategy;
+  GHashTable *model_said, *strategy_said; /* keys that are set: static strings */
+  LsImportMeasured measured;
+  GPtrArray *inferred;  /* char *: what follows from the program's rules, not from a word of the file */
+  GPtrArray *unknown;   /* what may matter, and is not understood */
+  GPtrArray *ignored;   /* options that matter neither to time nor to memory */
+  GPtrArray *conflicts; /* what contradicts itself: such a job is refused */
+} LsImport;
+
+/* Reads the files, of which the first says what is launched, and others are what it sources. On success the
+ * caller clears *ret_import; on failure it is untouched and diags says why: LS_ERROR_INPUT;
+ * LS_ERROR_UNSUPPORTED for jobs that are no decoders. */
+bool ls_import_load (const char *const *paths, LsImport *ret_import, LsDiagList *diags);
+/* The same of a text; name stands for its path. */
+bool ls_import_read (const char *text, gsize n, const char *name, LsImport *ret_import, LsDiagList *diags);
+void ls_import_clear (LsImport *import); /* NULL allowed */
+
+/* Adds what ls_import_load() of a whole job still lacks to be run, and its conflicts, as LS_ERROR_CONFLICT
+ * and LS_ERROR_INPUT. */
+bool ls_import_check (const LsImport *import, LsDiagList *diags);
+
+/* The job as our files of a model and of a strategy; "name" is as given. NULL: diagnostics. */
+LsJsonDoc *ls_import_model (const LsImport *import, const char *name, LsDiagList *diags);
+LsJsonDoc *ls_import_strategy (const LsImport *import, const char *name, LsDiagList *diags);
+/* Their texts, newly allocated, end in a newline. */
+char *ls_import_model_text (const LsImport *import, const char *name);
+char *ls_import_strategy_text (const LsImport *import, const char *name);
+
+#endif

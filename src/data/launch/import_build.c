@@ -1,0 +1,88 @@
+#include "data/launch/import_reader.h"
+
+#include <string.h>
+
+#include "base/printable.h"
+#include "data/jobs/read_model.h"
+#include "data/jobs/read_strategy.h"
+#include "data/text/field_write.h"
+
+#define MAX_TOLD 2000 /* lines of a list: a file may have a million options */
+
+static void
+tell (GPtrArray *list, const char *format, va_list args)
+{
+  if (list->len >= MAX_TOLD)
+    return;
+  g_autofree char *text = g_strdup_vprintf (format, args);
+  g_strdelimit (text, "\001\002", ' ');
+  g_ptr_array_add (list, ls_printable (text));
+}
+
+#define TELLER(name, list)                                                                                   \
+  void name (LsImport *import, const char *format, ...)                                                      \
+  {                                                                                                          \
+    va_list args;                                                                                            \
+    va_start (args, format);                                                                                 \
+    tell (import->list, format, args);                                                                       \
+    va_end (args);                                                                                           \
+  }
+
+TELLER (import_infer, inferred)
+TELLER (import_unknown, unknown)
+TELLER (import_ignore, ignored)
+TELLER (import_conflict, conflicts)
+
+static void
+set (LsImport *import, const LsField *fields, void *target, GHashTable *said, const char *key,
+     const char *text, const char *option)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  const LsField *f = ls_field_find (fields, key);
+  g_assert (f);
+  if (ls_field_set_text (fields, target, key, text, diags)) {
+    g_hash_table_add (said, (gpointer) f->key);
+    return;
+  }
+  import_conflict (import, "%s: \"%s\" is no value for %s", option, text, key);
+}
+
+void
+import_set_model (LsImport *import, const char *key, const char *text, const char *option)
+{
+  set (import, ls_model_fields, &import->model, import->model_said, key, text, option);
+}
+
+void
+import_set_strategy (LsImport *import, const char *key, const char *text, const char *option)
+{
+  set (import, ls_strategy_fields, &import->strategy, import->strategy_said, key, text, option);
+}
+
+void
+import_set_model_number (LsImport *import, const char *key, guint64 value)
+{
+  char text[24];
+  g_snprintf (text, sizeof text, "%" G_GUINT64_FORMAT, value);
+  import_set_model (import, key, text, key);
+}
+
+void
+import_set_strategy_number (LsImport *import, const char *key, guint64 value)
+{
+  char text[24];
+  g_snprintf (text, sizeof text, "%" G_GUINT64_FORMAT, value);
+  import_set_strategy (import, key, text, key);
+}
+
+bool
+import_has_model (const LsImport *import, const char *key)
+{
+  return g_hash_table_contains (import->model_said, ls_field_find (ls_model_fields, key)->key);
+}
+
+bool
+import_has_strategy (const LsImport *import, const char *key)
+{
+  return g_hash_table_contains (import->strategy_said, ls_field_find (ls_strategy_fields, key)->key);
+}

@@ -1,0 +1,41 @@
+/* data/launch/import_reader.h — what a read_X.c is made of (private to launch/). */
+#ifndef LS_DATA_LAUNCH_IMPORT_READER_H
+#define LS_DATA_LAUNCH_IMPORT_READER_H
+
+#include "data/launch/import.h"
+
+/* The files, read. */
+typedef struct {
+  const char *path;
+  char *text;
+  gsize n;
+} ImportFile;
+
+typedef struct {
+  const ImportFile *files;
+  guint n;
+} ImportFiles;
+
+typedef struct {
+  bool (*is_its) (const ImportFile *file);
+  /* false: with a diagnostic */
+  bool (*read) (const ImportFiles *files, LsImport *import, LsDiagList *diags);
+} ImportReader;
+
+extern const ImportReader import_megatron_log, import_megatron;
+
+/* Sets a key of the model or the strategy from text; `option` is what the file calls it. A value out of
+ * range is a conflict. */
+void import_set_model (LsImport *import, const char *key, const char *text, const char *option);
+void import_set_strategy (LsImport *import, const char *key, const char *text, const char *option);
+void import_set_model_number (LsImport *import, const char *key, guint64 value);
+void import_set_strategy_number (LsImport *import, const char *key, guint64 value);
+bool import_has_model (const LsImport *import, const char *key);
+bool import_has_strategy (const LsImport *import, const char *key);
+
+void import_infer (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
+void import_unknown (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
+void import_ignore (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
+void import_conflict (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
+#endif

@@ -1,0 +1,300 @@
+/* The model: what megatron/training/arguments.py and transformer_config.py make of options together, and of
+ * those that are not given. */
+#include "data/launch/megatron_rules.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- layers --------------------------------------------------------------------------------------- */
+
+/* validate_args (): 4 h; with --swiglu two thirds of it, in whole multiples of 64. */
+static void
+set_ffn (MegatronJob *job, bool is_gated)
+{
+  LsImport *import = job->import;
+  guint64 ffn = megatron_number (job, "ffn-hidden-size");
+  bool is_open = !ffn && megatron_is_on (job, "ffn-hidden-size");
+  if (!ffn && !is_open && import->model.hidden > 0) {
+    ffn = is_gated ? (guint64) (4 * (guint64) import->model.hidden * 2 / 3) / 64 * 64
+                   : 4 * (guint64) import->model.hidden;
+    import_infer (import, "ffn %" G_GUINT64_FORMAT ": %s", ffn,
+                  is_gated
+                      ? "4 x 2/3 of the hidden size in multiples of 64, as --swiglu without --ffn-hidden-size"
+                      : "4 times the hidden size, without --ffn-hidden-size");
+  }
+  if (ffn > 0)
+    import_set_model_number (import, "ffn", ffn);
+}
+
+/* Returns whether it is gated. */
+static bool
+set_mlp (MegatronJob *job)
+{
+  bool is_geglu = megatron_is_on (job, "geglu") || megatron_is_on (job, "quick-geglu");
+  bool is_gated = megatron_is_on (job, "swiglu") || is_geglu;
+  import_set_model (job->import, "mlp",
+                    is_gated                                   ? "swiglu"
+                        : megatron_is_on (job, "squared-relu") ? "relu2"
+                                                               : "gelu",
+                    "--swiglu");
+  if (is_geglu)
+    import_infer (job->import, "mlp swiglu: a gated GELU has the same products");
+  return megatron_is_on (job, "swiglu");
+}
+
+static void
+set_norm (MegatronJob *job)
+{
+  const char *norm = megatron_text (job, "normalization");
+  bool is_rms = norm && g_ascii_strcasecmp (norm, "RMSNorm") == 0;
+  if (norm && !is_rms && g_ascii_strcasecmp (norm, "LayerNorm") != 0)
+    import_unknown (job->import, "--normalization %s", norm);
+  import_set_model (job->import, "norm", is_rms ? "rmsnorm" : "layernorm", "--normalization");
+}
+
+static void
+set_position (MegatronJob *job)
+{
+  const char *type = megatron_text (job, "position-embedding-type");
+  const char *position = "learned";
+  if (megatron_is_on (job, "use-rotary-position-embeddings"))
+    position = "rope";
+  else if (!type && megatron_is_on (job, "no-position-embedding"))
+    position = "none";
+  else if (type && (strcmp (type, "rope") == 0 || strcmp (type, "alibi") == 0 || strcmp (type, "none") == 0))
+    position = type;
+  else if (type && strcmp (type, "learned_absolute") != 0) {
+    import_unknown (job->import, "--position-embedding-type %s", type);
+    position = g_str_has_suffix (type, "rope") ? "rope" : "learned";
+  }
+  import_set_model (job->import, "position", position, "--position-embedding-type");
+}
+
+/* 0.1 each, unless it is given. */
+static bool
+is_dropped (const MegatronJob *job, const char *name)
+{
+  const char *text = megatron_text (job, name);
+  return !text || g_ascii_strtod (text, NULL) > 0;
+}
+
+/* A dump that has no such key is of a release whose linear layers always had one. */
+static bool
+has_biases (const MegatronJob *job)
+{
+  bool is_off = g_hash_table_contains (job->words->off, "add-bias-linear");
+  return !is_off && !megatron_is_on (job, "disable-bias-linear");
+}
+
+static void
+set_switches (MegatronJob *job)
+{
+  bool has_bias = has_biases (job), has_latent = megatron_is_on (job, "multi-latent-attention");
+  if (has_bias && import_has_model (job->import, "experts")) {
+    import_infer (job->import, "linear_bias false: grouped matrix products of experts have none");
+    has_bias = false;
+  }
+  import_set_model (job->import, "linear_bias", has_bias && !has_latent ? "1" : "0", "--disable-bias-linear");
+  if (megatron_is_on (job, "add-qkv-bias"))
+    import_set_model (job->import, "qkv_bias", "1", "--add-qkv-bias");
+  if (megatron_is_on (job, "qk-layernorm") && !has_latent)
+    import_set_model (job->import, "qk_norm", "1", "--qk-layernorm");
+  import_set_model (job->import, "tied_embeddings",
+                    megatron_is_on (job, "untie-embeddings-and-output-weights") ? "0" : "1",
+                    "--untie-embeddings-and-output-weights");
+  import_set_model (job->import, "dropout",
+                    is_dropped (job, "attention-dropout") || is_dropped (job, "hidden-dropout") ? "1" : "0",
+                    "--hidden-dropout");
+}
+
+/* --- attention ------------------------------------------------------------------------------------ */
+
+static guint64
+number_or (const MegatronJob *job, const char *name, const char *older, guint64 otherwise)
+{
+  guint64 value = megatron_number (job, name);
+  value = value ? value : megatron_number (job, older);
+  return value ? value : otherwise;
+}
+
+/* Defaults as of _add_mla_args (). */
+static void
+set_latent (MegatronJob *job)
+{
+  LsImport *import = job->import;
+  guint64 rope = number_or (job, "qk-pos-emb-head-dim", "qk-rope-head-dim", 64);
+  guint64 plain = number_or (job, "qk-head-dim", "qk-nope-head-dim", 128);
+  guint64 q_lora = megatron_number (job, "q-lora-rank");
+  import_set_model_number (import, "kv_lora", number_or (job, "kv-lora-rank", "kv-lora-rank", 32));
+  if (q_lora > 0)
+    import_set_model_number (import, "q_lora", q_lora);
+  import_set_model_number (import, "rope_dim", rope);
+  import_set_model_number (import, "head_dim", plain + rope);
+  import_set_model_number (import, "v_dim", number_or (job, "v-head-dim", "v-head-dim", 128));
+  if (import_has_model (import, "heads"))
+    import_set_model_number (import, "kv_heads", import->model.n_heads);
+}
+
+static void
+set_heads (MegatronJob *job)
+{
+  LsImport *import = job->import;
+  guint64 head_dim = megatron_number (job, "kv-channels"), groups = megatron_number (job, "num-query-groups");
+  bool is_grouped = megatron_is_on (job, "group-query-attention");
+  bool is_open = !groups && megatron_is_on (job, "num-query-groups");
+  if (megatron_is_on (job, "multi-latent-attention")) {
+    set_latent (job);
+    return;
+  }
+  if (head_dim > 0)
+    import_set_model_number (import, "head_dim", head_dim);
+  if (is_grouped && !is_open)
+    import_set_model_number (import, "kv_heads", groups ? groups : 1);
+  else if (!is_grouped && import_has_model (import, "heads"))
+    import_set_model_number (import, "kv_heads", import->model.n_heads);
+}
+
+/* --- experts -------------------------------------------------------------------------------------- */
+
+/* Reads "([0]*3+[1]*58)" to a 0 or 1 for each layer; false: it is none such. */
+static bool
+read_layers (const char *text, GString *layers)
+{
+  for (const char *p = text; *p;) {
+    if (strchr ("()+ ", *p)) {
+      p++;
+      continue;
+    }
+    char *end = NULL;
+    bool has = p[0] == '[' && p[1] == '1', is_run = p[0] == '[' && (p[1] == '0' || has) && p[2] == ']';
+    guint64 n = is_run && p[3] == '*' ? g_ascii_strtoull (p + 4, &end, 10) : 1;
+    if (!is_run || n > 65536 || layers->len + n > 65536)
+      return false;
+    for (; n > 0; n--)
+      g_string_append_c (layers, has ? '1' : '0');
+    p = end ? end : p + 3;
+  }
+  return layers->len > 0;
+}
+
+/* Dense layers first, then the last of every so many has experts; false: they lie otherwise. */
+static bool
+set_pattern (LsImport *import, const char *layers)
+{
+  const char *first = strchr (layers, '1'), *second = first ? strchr (first + 1, '1') : NULL;
+  if (!first)
+    return false;
+  gsize every = second ? (gsize) (second - first) : 1, n = strlen (layers);
+  gsize n_before = (gsize) (first - layers), n_dense = n_before >= every - 1 ? n_before - (every - 1) : 0;
+  for (gsize i = 0; i < n; i++) {
+    bool has = i >= n_dense && (i - n_dense + 1) % every == 0;
+    if (has != (layers[i] == '1'))
+      return false;
+  }
+  if (n_dense > 0)
+    import_set_model_number (import, "dense_layers", n_dense);
+  import_set_model_number (import, "moe_every", every);
+  return true;
+}
+
+/* A number: of every so many layers the first has experts. */
+static void
+set_moe_layers (MegatronJob *job)
+{
+  const char *text = megatron_text (job, "moe-layer-freq");
+  guint64 every = megatron_number (job, "moe-layer-freq");
+  every = every ? every : megatron_number (job, "expert-interval");
+  GString *layers = g_string_new (NULL);
+  if (every > 1) {
+    import_set_model_number (job->import, "moe_every", every);
+    import_infer (job->import, "of every %" G_GUINT64_FORMAT " layers the last has experts, there the first",
+                  every);
+  } else if (text && every == 0 && !(read_layers (text, layers) && set_pattern (job->import, layers->str)))
+    import_unknown (job->import, "--moe-layer-freq %s", text);
+  g_string_free (layers, TRUE);
+}
+
+static void
+set_experts (MegatronJob *job)
+{
+  LsImport *import = job->import;
+  guint64 n = megatron_number (job, "num-experts"), top_k = number_or (job, "moe-router-topk", "topk", 0);
+  guint64 ffn = megatron_number (job, "moe-ffn-hidden-size"),
+          shared = megatron_number (job, "moe-shared-expert-intermediate-size");
+  if (n < 2)
+    return; /* Megatron-DeepSpeed's --num-experts 1 is dense */
+  import_set_model_number (import, "experts", n);
+  bool is_deepspeed = megatron_is_on (job, "deepspeed");
+  if (top_k == 0)
+    import_infer (import, "top_k %d: the default", is_deepspeed ? 1 : 2);
+  import_set_model_number (import, "top_k", top_k ? top_k : is_deepspeed ? 1 : 2);
+  if (ffn == 0 && import_has_model (import, "ffn")) {
+    ffn = import->model.ffn;
+    import_infer (import, "expert_ffn %" G_GUINT64_FORMAT ": as --ffn-hidden-size", ffn);
+  }
+  if (ffn > 0)
+    import_set_model_number (import, "expert_ffn", ffn);
+  if (shared > 0)
+    import_set_model_number (import, "shared_ffn", shared);
+  set_moe_layers (job);
+}
+
+/* --- vocabulary ----------------------------------------------------------------------------------- */
+
+/* Sizes of published vocabularies, and the tokenizers that have no other. */
+static const struct {
+  const char *tokenizer;
+  guint64 vocab;
+  const char *source;
+} tokenizers[] = {
+  { "GPT2BPETokenizer", 50257, "the vocabulary of GPT-2" },
+  { "BertWordPieceLowerCase", 30522, "the vocabulary of uncased BERT" },
+  { "BertWordPieceCase", 28996, "the vocabulary of cased BERT" },
+  { "Llama2Tokenizer", 32000, "the vocabulary of Llama 2" },
+};
+
+/* Which tokenizer a script takes by itself: args_defaults of pretrain_X.py, until --tokenizer-type was
+ * required. */
+static const char *
+tokenizer_of (MegatronJob *job)
+{
+  const char *type = megatron_text (job, "tokenizer-type");
+  if (type || !job->script || !megatron_is_on (job, "vocab-file"))
+    return type;
+  bool is_gpt = g_str_has_prefix (job->script, "pretrain_gpt");
+  return is_gpt                                         ? "GPT2BPETokenizer"
+      : g_str_has_prefix (job->script, "pretrain_bert") ? "BertWordPieceLowerCase"
+                                                        : NULL;
+}
+
+static void
+set_vocab (MegatronJob *job)
+{
+  guint64 vocab = megatron_number (job, "vocab-size"), to = megatron_number (job, "pad-vocab-size-to");
+  const char *type = tokenizer_of (job);
+  for (guint i = 0; i < G_N_ELEMENTS (tokenizers) && !vocab && type; i++)
+    if (strcmp (tokenizers[i].tokenizer, type) == 0) {
+      vocab = tokenizers[i].vocab;
+      import_infer (job->import, "vocab %" G_GUINT64_FORMAT ": %s, which %s has", vocab, tokenizers[i].source,
+                    type);
+    }
+  if (!vocab && (to > 0 || megatron_number (job, "padded-vocab-size") > 0)) {
+    vocab = to ? to : megatron_number (job, "padded-vocab-size");
+    import_infer (job->import, "vocab %" G_GUINT64_FORMAT ": with its padding", vocab);
+  }
+  if (vocab > 0)
+    import_set_model_number (job->import, "vocab", vocab);
+}
+
+void
+megatron_model (MegatronJob *job)
+{
+  bool is_gated = set_mlp (job);
+  set_ffn (job, is_gated);
+  set_heads (job);
+  set_experts (job);
+  set_norm (job);
+  set_position (job);
+  set_switches (job);
+  set_vocab (job);
+}

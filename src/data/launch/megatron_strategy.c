@@ -1,0 +1,441 @@
+/* The strategy: what megatron/training/arguments.py makes of options together, and of those that are not
+ * given. */
+#include "data/launch/megatron_rules.h"
+
+#include <string.h>
+
+#include "strategy/strategy.h"
+
+/* --- degrees -------------------------------------------------------------------------------------- */
+
+/* Unless the script says another, or does not say which. */
+static void
+set_default (MegatronJob *job, const char *key, const char *value)
+{
+  if (!import_has_strategy (job->import, key) && !g_hash_table_contains (job->open, key))
+    import_set_strategy (job->import, key, value, key);
+}
+
+static bool
+has_open_experts (const MegatronJob *job)
+{
+  return megatron_is_on (job, "num-experts") && megatron_number (job, "num-experts") == 0;
+}
+
+static bool
+has_open_degree (const MegatronJob *job)
+{
+  return g_hash_table_contains (job->open, "tp") || g_hash_table_contains (job->open, "pp")
+      || g_hash_table_contains (job->open, "cp");
+}
+
+/* --num-layers-per-virtual-pipeline-stage counts layers, the others chunks. */
+static void
+set_chunks (MegatronJob *job)
+{
+  LsImport *import = job->import;
+  guint64 layers = megatron_number (job, "num-layers-per-virtual-pipeline-stage"),
+          vpp = megatron_number (job, "num-virtual-stages-per-pipeline-rank"),
+          of_a_stage = import->model.n_layers / MAX (1, import->strategy.pp);
+  vpp = vpp ? vpp : megatron_number (job, "virtual-pipeline-model-parallel-size");
+  if (layers > 0 && vpp == 0 && import->model.n_layers > 0 && !has_open_degree (job)) {
+    if (import->model.n_layers % import->strategy.pp != 0 || of_a_stage % layers != 0)
+      import_conflict (import,
+                       "--num-layers-per-virtual-pipeline-stage %" G_GUINT64_FORMAT
+                       " does not divide the %u layers over %u stages",
+                       layers, import->model.n_layers, import->strategy.pp);
+    vpp = of_a_stage / layers;
+  }
+  if (vpp > 0 && import->strategy.pp > 1)
+    import_set_strategy_number (import, "vpp", vpp);
+}
+
+/* "Ett|t*3|ttL": layers of each chunk, in model order. Empty: it has other parts. */
+static GString *
+read_layout (const char *text, guint *ret_n)
+{
+  GString *list = g_string_new (NULL);
+  g_auto (GStrv) chunks = g_strsplit (text, "|", 4097);
+  *ret_n = g_strv_length (chunks);
+  for (guint i = 0; i < *ret_n; i++) {
+    guint64 n = 0;
+    for (const char *p = chunks[i]; *p;) {
+      guint64 times = 1;
+      char what = *p++;
+      if (*p == '*')
+        times = g_ascii_strtoull (p + 1, (char **) &p, 10);
+      if (!strchr ("EtL ", what)) {
+        g_string_truncate (list, 0);
+        return list;
+      }
+      n += what == 't' ? MIN (times, 65536) : 0;
+    }
+    g_string_append_printf (list, "%s%" G_GUINT64_FORMAT, i > 0 ? "," : "", n);
+  }
+  return list;
+}
+
+static void
+set_layout (MegatronJob *job)
+{
+  const char *text = megatron_text (job, "pipeline-model-parallel-layout");
+  guint n;
+  if (!text)
+    return;
+  GString *list = read_layout (text, &n);
+  guint pp = job->import->strategy.pp;
+  if (list->len == 0)
+    import_unknown (job->import, "--pipeline-model-parallel-layout %s", text);
+  else if (n % pp != 0)
+    import_conflict (job->import, "--pipeline-model-parallel-layout: %u parts are no multiple of %u stages",
+                     n, pp);
+  else {
+    import_set_strategy_number (job->import, "vpp", n / pp);
+    import_set_strategy (job->import, "layers_per_chunk", list->str, "--pipeline-model-parallel-layout");
+  }
+  g_string_free (list, TRUE);
+}
+
+/* The first or the last stage has another number of layers; the rest have as many each. */
+static void
+set_ends (MegatronJob *job)
+{
+  LsImport *import = job->import;
+  guint64 first = megatron_number (job, "decoder-first-pipeline-num-layers"),
+          last = megatron_number (job, "decoder-last-pipeline-num-layers"), layers = import->model.n_layers;
+  guint pp = import->strategy.pp, n_ends = (first > 0) + (last > 0);
+  if (n_ends == 0 || layers == 0 || pp <= n_ends || import->strategy.vpp > 1)
+    return;
+  guint64 rest = layers > first + last ? layers - first - last : 0, each = rest / (pp - n_ends);
+  if (rest % (pp - n_ends) != 0 || each == 0) {
+    import_conflict (import, "%u stages do not share the layers between the first and the last evenly", pp);
+    return;
+  }
+  GString *list = g_string_new (NULL);
+  for (guint i = 0; i < pp; i++) {
+    guint64 n = i == 0 && first ? first : i == pp - 1 && last ? last : each;
+    g_string_append_printf (list, "%s%" G_GUINT64_FORMAT, i > 0 ? "," : "", n);
+  }
+  import_set_strategy (import, "layers_per_chunk", list->str, "--decoder-first-pipeline-num-layers");
+  g_string_free (list, TRUE);
+}
+
+static void
+set_pipeline (MegatronJob *job)
+{
+  LsImport *import = job->import;
+  set_default (job, "pp", "1");
+  if (megatron_is_on (job, "no-pipeline-parallel") && import->strategy.pp > 1)
+    import_conflict (import, "--no-pipeline-parallel, and %u stages", import->strategy.pp);
+  set_chunks (job);
+  set_layout (job);
+  set_ends (job);
+  if (import->strategy.pp == 1)
+    return;
+  if (megatron_is_on (job, "enable-zero-bubble")) {
+    bool is_vee = megatron_is_on (job, "zero-bubble-v-schedule");
+    import_set_strategy (import, "schedule", is_vee ? "zbv-auto" : "zb-auto", "--enable-zero-bubble");
+    import_infer (import, "schedule: --enable-zero-bubble searches one; so does ours");
+  } else
+    import_set_strategy (import, "schedule", import->strategy.vpp > 1 ? "interleaved-1f1b" : "1f1b", "--");
+  if (import->strategy.vpp > 1 && !job->is_dump)
+    import_set_strategy (import, "p2p",
+                         megatron_is_on (job, "no-overlap-p2p-communication") ? "batched" : "overlapped",
+                         "--no-overlap-p2p-communication");
+}
+
+static void
+set_context (MegatronJob *job)
+{
+  static const char *const kinds[][2] = {
+    { "p2p", "ring" }, { "a2a", "ulysses" }, { "all_gather", "all-gather" }, { "allgather", "all-gather" }
+  };
+  const char *type = megatron_text (job, "cp-comm-type");
+  guint64 ulysses = megatron_number (job, "ds-sequence-parallel-size");
+  if (ulysses > 1) {
+    import_set_strategy_number (job->import, "cp", ulysses);
+    import_set_strategy (job->import, "cp_kind", "ulysses", "--ds-sequence-parallel-size");
+  }
+  set_default (job, "cp", "1");
+  if (job->import->strategy.cp == 1 || ulysses > 1)
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
+    if (strcmp (kinds[i][0], type ? type : "p2p") == 0) {
+      import_set_strategy (job->import, "cp_kind", kinds[i][1], "--cp-comm-type");
+      return;
+    }
+  import_unknown (job->import, "--cp-comm-type %s", type);
+}
+
+static void
+set_degrees (MegatronJob *job)
+{
+  LsImport *import = job->import;
+  set_default (job, "tp", "1");
+  set_pipeline (job);
+  set_context (job);
+  if (import->model.n_experts > 0)
+    set_default (job, "ep", "1");
+  else if (import_has_strategy (import, "ep") && !has_open_experts (job)) {
+    if (import->strategy.ep > 1)
+      import_infer (import, "ep 1: the model has no experts");
+    g_hash_table_remove (import->strategy_said, "ep");
+  }
+  if (import->model.n_experts == 0)
+    g_hash_table_remove (import->strategy_said, "etp");
+  set_default (job, "sp", "0");
+}
+
+/* --- ranks and batches ---------------------------------------------------------------------------- */
+
+static void
+set_gpus (MegatronJob *job)
+{
+  LsImport *import = job->import;
+  const LsStrategy *s = &import->strategy;
+  guint64 world = megatron_number (job, "world-size"), of_model = (guint64) s->tp * s->pp * s->cp;
+  guint64 gpus = world ? world : job->gpus;
+  if (gpus == 0) {
+    import_unknown (import, "how many GPUs: nothing here says");
+    return;
+  }
+  if (gpus % of_model != 0 && !has_open_degree (job)) {
+    import_conflict (import, "%" G_GUINT64_FORMAT " GPUs do not hold tp %u x pp %u x cp %u ranks", gpus,
+                     s->tp, s->pp, s->cp);
+    return;
+  }
+  import_set_strategy_number (import, "gpus", gpus);
+  if (!import_has_strategy (import, "global_batch") && import_has_strategy (import, "micro_batch")
+      && !has_open_degree (job) && !g_hash_table_contains (job->open, "global_batch")) {
+    guint64 batch = gpus / of_model * s->micro_batch;
+    import_infer (import, "global_batch %" G_GUINT64_FORMAT ": one micro-batch on each copy, the default",
+                  batch);
+    import_set_strategy_number (import, "global_batch", batch);
+  }
+}
+
+static void
+set_batch (MegatronJob *job)
+{
+  LsImport *import = job->import;
+  const LsStrategy *s = &import->strategy;
+  if (megatron_is_on (job, "rampup-batch-size"))
+    import_infer (import, "global_batch: that at the end of --rampup-batch-size");
+  set_gpus (job);
+  if (has_open_degree (job) || !import_has_strategy (import, "gpus")
+      || !import_has_strategy (import, "global_batch") || !import_has_strategy (import, "micro_batch"))
+    return;
+  guint64 at_once = (guint64) s->gpus / (s->tp * s->pp * s->cp) * s->micro_batch;
+  if (s->global_batch % at_once != 0)
+    import_conflict (import, "a batch of %u is no multiple of the %" G_GUINT64_FORMAT " sequences at once",
+                     s->global_batch, at_once);
+}
+
+/* --- recomputation -------------------------------------------------------------------------------- */
+
+static void
+set_parts (MegatronJob *job)
+{
+  static const char *const names[][2]
+      = { { "core_attn", "core" }, { "layernorm", "norm" }, { "moe_act", "activation" } };
+  const LaunchOption *o = launch_words_find (job->words, "recompute-modules");
+  GString *parts = g_string_new (NULL);
+  for (guint i = 0; o && i < o->values->len; i++) {
+    g_auto (GStrv) modules = g_strsplit_set (o->values->pdata[i], "[],' \"", -1);
+    for (char **module = modules; *module; module++) {
+      guint k = 0;
+      while (k < G_N_ELEMENTS (names) && strcmp (names[k][0], *module) != 0)
+        k++;
+      if (k < G_N_ELEMENTS (names))
+        g_string_append_printf (parts, "%s%s", parts->len > 0 ? "," : "", names[k][1]);
+      else if (**module)
+        import_unknown (job->import, "--recompute-modules %s", *module);
+    }
+  }
+  if (parts->len > 0)
+    import_set_strategy (job->import, "recompute_parts", parts->str, "--recompute-modules");
+  else if (!o)
+    import_set_strategy (job->import, "recompute_parts", "core", "--recompute-modules");
+  g_string_free (parts, TRUE);
+}
+
+/* Until 2022: --checkpoint-activations; in 2022: --activations-checkpoint-method. */
+static void
+set_full (MegatronJob *job)
+{
+  LsImport *import = job->import;
+  const char *method = megatron_text (job, "recompute-method");
+  method = method ? method : megatron_text (job, "activations-checkpoint-method");
+  guint64 layers = megatron_number (job, "recompute-num-layers");
+  layers = layers ? layers : megatron_number (job, "activations-checkpoint-num-layers");
+  layers = layers ? layers : megatron_number (job, "checkpoint-num-layers");
+  import_set_strategy (import, "recompute", "full", "--recompute-granularity");
+  import_set_strategy (import, "recompute_method", method ? method : "uniform", "--recompute-method");
+  if (layers > 0)
+    import_set_strategy_number (import, "recompute_layers", layers);
+}
+
+static void
+set_recompute (MegatronJob *job)
+{
+  const char *granularity = megatron_text (job, "recompute-granularity");
+  bool is_full = (granularity && strcmp (granularity, "full") == 0)
+      || megatron_is_on (job, "checkpoint-activations")
+      || megatron_text (job, "activations-checkpoint-method");
+  bool is_selective = megatron_is_on (job, "recompute-activations")
+      || (granularity && strcmp (granularity, "selective") == 0);
+  if (is_full)
+    set_full (job);
+  else
+    import_set_strategy (job->import, "recompute", is_selective ? "selective" : "none",
+                         "--recompute-granularity");
+  if (is_selective && !is_full)
+    set_parts (job);
+}
+
+/* --- precision ------------------------------------------------------------------------------------ */
+
+static void
+set_fp8 (MegatronJob *job)
+{
+  static const char *const recipes[][2] = {
+    { "delayed", "delayed" }, { "tensorwise", "current" }, { "blockwise", "blockwise" }, { "mxfp8", "mxfp8" }
+  };
+  const char *recipe = megatron_text (job, "fp8-recipe");
+  import_set_strategy (job->import, "dtype", "fp8", "--fp8-format");
+  if (!recipe)
+    import_infer (job->import, "fp8_recipe delayed: the default");
+  for (guint i = 0; i < G_N_ELEMENTS (recipes); i++)
+    if (strcmp (recipes[i][0], recipe ? recipe : "delayed") == 0) {
+      import_set_strategy (job->import, "fp8_recipe", recipes[i][1], "--fp8-recipe");
+      return;
+    }
+  import_unknown (job->import, "--fp8-recipe %s", recipe);
+}
+
+static void
+set_precision (MegatronJob *job)
+{
+  bool is_bf16 = megatron_is_on (job, "bf16"), is_fp16 = megatron_is_on (job, "fp16");
+  bool in_fp32 = megatron_is_on (job, "accumulate-allreduce-grads-in-fp32");
+  if (is_bf16 && is_fp16)
+    import_conflict (job->import, "--bf16 and --fp16");
+  import_set_strategy (job->import, "dtype", is_bf16 ? "bf16" : is_fp16 ? "fp16" : "fp32", "--bf16");
+  if (megatron_is_on (job, "fp4-format"))
+    import_set_strategy (job->import, "dtype", "nvfp4", "--fp4-format");
+  else if (megatron_is_on (job, "fp8-format") || megatron_is_on (job, "fp8-hybrid")
+           || megatron_is_on (job, "fp8-e4m3") || megatron_is_on (job, "fp8"))
+    set_fp8 (job);
+  bool is_16 = is_bf16 ? megatron_is_on (job, "grad-reduce-in-bf16") : is_fp16 && !in_fp32;
+  import_set_strategy (job->import, "grad_dtype",
+                       !is_16        ? "fp32"
+                           : is_bf16 ? "bf16"
+                                     : "fp16",
+                       "--grad-reduce-in-bf16");
+}
+
+/* Transformer Engine has fused kernels; layers of Megatron-LM's own have them with --use-flash-attn. */
+static void
+set_attention (MegatronJob *job)
+{
+  const char *backend = megatron_text (job, "attention-backend"),
+             *impl = megatron_text (job, "transformer-impl"), *software = job->import->strategy.software;
+  bool is_flash = megatron_is_on (job, "use-flash-attn") || megatron_is_on (job, "use-flash-attn-v2"),
+       is_local = (impl && strcmp (impl, "local") == 0) || strcmp (software, "megatron") != 0;
+  if (backend)
+    is_flash = strcmp (backend, "unfused") != 0 && strcmp (backend, "local") != 0;
+  else if (!is_flash && !is_local) {
+    is_flash = true;
+    import_infer (job->import, "attention flash: --attention-backend is auto, which takes a fused kernel");
+  }
+  import_set_strategy (job->import, "attention", is_flash ? "flash" : "unfused", "--attention-backend");
+}
+
+/* --- data parallelism ------------------------------------------------------------------------------ */
+
+static void
+set_fsdp (MegatronJob *job)
+{
+  const char *shards = megatron_text (job, "data-parallel-sharding-strategy");
+  bool is_own = megatron_is_on (job, "use-megatron-fsdp") || megatron_is_on (job, "use-custom-fsdp");
+  const char *zero = !is_own ? megatron_is_on (job, "torch-fsdp2-no-reshard-after-forward") ? "2" : "3"
+      : !shards || strcmp (shards, "no_shard") == 0 ? "0"
+      : strcmp (shards, "optim") == 0               ? "1"
+      : strcmp (shards, "optim_grads") == 0         ? "2"
+                                                    : "3";
+  import_set_strategy (job->import, "dp_kind", "fsdp2", "--use-torch-fsdp2");
+  import_set_strategy (job->import, "zero", zero, "--data-parallel-sharding-strategy");
+  if (is_own)
+    import_infer (job->import, "dp_kind fsdp2: Megatron-FSDP shards as fully_shard does");
+  else
+    import_set_strategy (job->import, "reshard_after_forward", strcmp (zero, "3") == 0 ? "1" : "0", "--");
+}
+
+static void
+set_deepspeed (MegatronJob *job)
+{
+  const char *stage = megatron_text (job, "zero-stage");
+  import_set_strategy (job->import, "dp_kind", "deepspeed", "--deepspeed");
+  if (stage)
+    import_set_strategy (job->import, "zero", stage, "--zero-stage");
+  else
+    import_unknown (job->import, "the ZeRO stage: it stands in the file of --deepspeed_config");
+}
+
+static void
+set_zero (MegatronJob *job)
+{
+  LsImport *import = job->import;
+  guint64 n = megatron_number (job, "num-distributed-optimizer-instances");
+  bool is_on = megatron_is_on (job, "use-distributed-optimizer");
+  const LsStrategy *s = &import->strategy;
+  import_set_strategy (import, "dp_kind", "megatron", "--use-distributed-optimizer");
+  if (n > 1 && is_on && s->gpus > 0) {
+    g_autofree char *zero = g_strdup_printf ("1@%u", (guint) MAX (1, s->gpus / (s->tp * s->pp) / n));
+    import_set_strategy (import, "zero", zero, "--num-distributed-optimizer-instances");
+  } else
+    import_set_strategy (import, "zero", is_on ? "1" : "0", "--use-distributed-optimizer");
+  set_default (job, "dp_overlap", "0");
+  if (is_on)
+    set_default (job, "gather_overlap", "0");
+}
+
+static void
+set_data_parallel (MegatronJob *job)
+{
+  const char *impl = megatron_text (job, "DDP-impl"), *clip = megatron_text (job, "clip-grad");
+  if (megatron_is_on (job, "use-torch-fsdp2") || megatron_is_on (job, "use-megatron-fsdp")
+      || megatron_is_on (job, "use-custom-fsdp"))
+    set_fsdp (job);
+  else if (megatron_is_on (job, "deepspeed"))
+    set_deepspeed (job);
+  else if (impl && strcmp (impl, "torch") == 0) {
+    import_set_strategy (job->import, "dp_kind", "ddp", "--DDP-impl");
+    import_set_strategy (job->import, "zero", "0", "--DDP-impl");
+  } else
+    set_zero (job);
+  if (clip && g_ascii_strtod (clip, NULL) == 0)
+    import_set_strategy (job->import, "grad_norm", "0", "--clip-grad");
+}
+
+static void
+set_overlap (MegatronJob *job)
+{
+  if (!import_has_strategy (job->import, "tp_overlap"))
+    return;
+  bool is_bulk = megatron_is_on (job, "disable-tp-comm-overlap-ag")
+      && megatron_is_on (job, "disable-tp-comm-overlap-rs");
+  import_set_strategy (job->import, "tp_overlap_kind", is_bulk ? "bulk" : "ring", "--tp-comm-overlap");
+}
+
+void
+megatron_strategy (MegatronJob *job)
+{
+  set_degrees (job);
+  set_batch (job);
+  set_recompute (job);
+  set_precision (job);
+  set_attention (job);
+  set_data_parallel (job);
+  set_overlap (job);
+}

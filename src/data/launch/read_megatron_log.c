@@ -1,0 +1,207 @@
+/* A log of Megatron-LM: the arguments that it prints, and the lines of its iterations.
+ *
+ *     ------------------------ arguments ------------------------
+ *       num_layers ...................................... 64
+ *     -------------------- end of arguments ---------------------
+ *      iteration  20/ 1000 | ... | elapsed time per iteration (ms): 2711.1 | ... | global batch size: 4 | ...
+ *     [Rank 51] (after 20 iterations) memory (MB) | allocated: 19494.4 | max allocated: 22106.0 | ...
+ */
+#include <math.h>
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/launch/megatron_rules.h"
+
+#define MIB             1048576.0
+#define N_WARM_UP_LINES 1 /* the first line has what is done once: allocation, compilation, connections */
+
+typedef struct {
+  double step_s;
+  double batch; /* sequences of the step; 0: the line does not say */
+} Line;
+
+/* The number behind the last such words before the end of the line; NAN: there is none. */
+static double
+number_behind (const char *line, gsize n, const char *words)
+{
+  const char *p = g_strstr_len (line, (gssize) n, words);
+  char *end = NULL;
+  double value = p ? g_ascii_strtod (p + strlen (words), &end) : NAN;
+  return p && end > p + strlen (words) && end <= line + n && isfinite (value) ? value : NAN;
+}
+
+/* --- arguments ------------------------------------------------------------------------------------- */
+
+/* Behind what launchers put in front of a line: "0: ", "[default0]:". */
+static const char *
+skip_prefix (const char *line, const char *end)
+{
+  while (line < end && g_ascii_isspace (*line))
+    line++;
+  const char *p = line;
+  while (p < end && !g_ascii_isspace (*p) && *p != ':')
+    p++;
+  if (p >= end || *p != ':')
+    return line;
+  for (p++; p < end && g_ascii_isspace (*p); p++)
+    ;
+  return p;
+}
+
+/* "  num_layers ....... 64", "  long_name_without_dots  False". */
+static void
+read_argument (LaunchWords *words, const char *line, const char *end)
+{
+  const char *name = skip_prefix (line, end), *p = name;
+  while (p < end && (g_ascii_isalnum (*p) || *p == '_'))
+    p++;
+  const char *value = p;
+  while (value < end && strchr (" .", *value))
+    value++;
+  if (p == name || value == p)
+    return;
+  g_autofree char *key = g_strndup (name, (gsize) (p - name)),
+                  *text = g_strstrip (g_strndup (value, (gsize) (end - value)));
+  launch_words_add_value (words, key, text);
+}
+
+static const char *
+line_end (const char *p)
+{
+  const char *end = strchr (p, '\n');
+  return end ? end : p + strlen (p);
+}
+
+/* Where the dump begins, behind its headline; NULL: there is none. */
+static const char *
+find_dump (const char *text)
+{
+  const char *head = strstr (text, "--- arguments ---");
+  return head ? line_end (head) : NULL;
+}
+
+static void
+read_dump (const char *text, LaunchWords *words)
+{
+  for (const char *p = find_dump (text); p && *p == '\n';) {
+    const char *end = line_end (++p);
+    if (g_strstr_len (p, end - p, "end of arguments"))
+      return;
+    read_argument (words, p, end);
+    p = end;
+  }
+}
+
+/* --- iterations ------------------------------------------------------------------------------------ */
+
+static void
+read_line (const char *line, gsize n, GArray *lines, LsImportMeasured *m)
+{
+  double ms = number_behind (line, n, "elapsed time per iteration (ms):"),
+         s = number_behind (line, n, "elapsed time per iteration (s):"),
+         batch = number_behind (line, n, "global batch size:"),
+         allocated = number_behind (line, n, "max allocated:"),
+         reserved = number_behind (line, n, "max reserved:");
+  const Line read = { isnan (ms) ? s : ms / 1000, isnan (batch) ? 0 : batch };
+  if (read.step_s > 0)
+    g_array_append_val (lines, read);
+  if (allocated > 0 && g_strstr_len (line, (gssize) n, "memory (MB)")) {
+    m->allocated_bytes = MAX (m->allocated_bytes, allocated * MIB);
+    m->reserved_bytes = MAX (m->reserved_bytes, isnan (reserved) ? 0 : reserved * MIB);
+  }
+}
+
+static gint
+by_time (gconstpointer a, gconstpointer b)
+{
+  double x = *(const double *) a, y = *(const double *) b;
+  return (x > y) - (x < y);
+}
+
+static double
+median (GArray *times)
+{
+  g_array_sort (times, by_time);
+  guint n = times->len;
+  return (g_array_index (times, double, (n - 1) / 2) + g_array_index (times, double, n / 2)) / 2;
+}
+
+/* The median of the later half of the lines that have the batch of the last one, without the first line of
+ * the log: of few, of all of them. */
+static void
+measure (const GArray *lines, LsImport *import)
+{
+  LsImportMeasured *m = &import->measured;
+  g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (double));
+  m->n_lines = lines->len;
+  if (lines->len == 0)
+    return;
+  double batch = g_array_index (lines, Line, lines->len - 1).batch;
+  for (guint i = lines->len > N_WARM_UP_LINES ? N_WARM_UP_LINES : 0; i < lines->len; i++)
+    if (g_array_index (lines, Line, i).batch == batch)
+      g_array_append_val (times, g_array_index (lines, Line, i).step_s);
+  if (times->len >= 4)
+    g_array_remove_range (times, 0, times->len / 2);
+  if (times->len == 0)
+    g_array_append_val (times, g_array_index (lines, Line, 0).step_s);
+  m->n_steady = times->len;
+  m->step_s = median (times);
+  import_infer (import, "measured.iteration_s: the median of the last %u of %u lines that time iterations",
+                m->n_steady, m->n_lines);
+  if (batch > 0 && import_has_strategy (import, "global_batch") && batch != import->strategy.global_batch)
+    import_conflict (import, "the timed iterations have a global batch of %g, the arguments one of %u", batch,
+                     import->strategy.global_batch);
+}
+
+static void
+read_iterations (const char *text, LsImport *import)
+{
+  g_autoptr (GArray) lines = g_array_new (FALSE, FALSE, sizeof (Line));
+  for (const char *p = text; *p;) {
+    const char *end = line_end (p);
+    read_line (p, (gsize) (end - p), lines, &import->measured);
+    p = *end ? end + 1 : end;
+  }
+  measure (lines, import);
+}
+
+/* --- the whole ------------------------------------------------------------------------------------- */
+
+/* " > padded vocab (size: 50257) with 431 dummy tokens (new size: 50688)" */
+static void
+read_vocab (const char *text, LsImport *import)
+{
+  const char *line = strstr (text, "padded vocab (size:");
+  double size = line ? number_behind (line, (gsize) (line_end (line) - line), "(size:") : NAN;
+  if (size >= 1 && size <= 1 << 24)
+    import_set_model_number (import, "vocab", (guint64) size);
+}
+
+static bool
+read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  const ImportFile *file = &files->files[0];
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  import->program = "Megatron-LM";
+  read_dump (file->text, words);
+  if (words->options->len == 0) {
+    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
+                 "this log has iterations but no arguments: what is trained is not known");
+    return false;
+  }
+  MegatronJob job = { import, words, NULL, 0, true };
+  megatron_read (&job);
+  read_vocab (file->text, import);
+  read_iterations (file->text, import);
+  return true;
+}
+
+static bool
+is_its (const ImportFile *file)
+{
+  const char *dump = find_dump (file->text);
+  return dump && strstr (dump, "end of arguments");
+}
+
+const ImportReader import_megatron_log = { is_its, read };

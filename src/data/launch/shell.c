@@ -1,0 +1,441 @@
+#include "data/launch/shell.h"
+
+#include <string.h>
+
+#include "data/launch/shell_command.h"
+#include "data/launch/shell_scan.h"
+#include "data/launch/shell_text.h"
+
+#define MAX_DEPTH 64 /* of texts within texts, and blocks within blocks */
+
+static ShellStatus read_list (ShellText *s, const char *const *stops);
+static ShellStatus read_command (ShellText *s);
+static void read_text (LsShell *sh, const char *text, gsize n);
+
+static ShellMode
+enter (LsShell *sh, ShellMode mode)
+{
+  ShellMode before = sh->mode;
+  sh->mode = MIN (before, mode);
+  return before;
+}
+
+/* --- simple commands ------------------------------------------------------------------------------ */
+
+static bool
+is_declaration (const GPtrArray *words)
+{
+  static const char *const all[] = { "export", "declare", "local", "readonly", "typeset", NULL };
+  return words->len > 0 && g_strv_contains (all, words->pdata[0]);
+}
+
+static void
+read_word (ShellText *s, GPtrArray *words, bool *ret_has_begun)
+{
+  const char *end = shell_next_end (s);
+  bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left;
+  bool assigns = (!*ret_has_begun || is_declaration (words)) && shell_assignment_value (s->p, end);
+  if (shell_is_descriptor (s, end) || s->is_bad || is_skipped)
+    *ret_has_begun = *ret_has_begun || !assigns;
+  else if (assigns)
+    shell_perform_assignment (s->sh, s->p, end);
+  else {
+    shell_expand (s->sh, s->p, end, words);
+    *ret_has_begun = true;
+  }
+  s->p = end;
+}
+
+static bool
+has_ended (ShellText *s)
+{
+  return s->p >= s->end || strchr ("\n;|)(", *s->p) || (*s->p == '&' && !shell_is_at (s, "&>"));
+}
+
+static ShellStatus
+read_simple (ShellText *s)
+{
+  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
+  g_autofree char *here = NULL;
+  bool has_begun = false;
+  const char *begin = s->p;
+  for (shell_skip_blanks (s); !has_ended (s) && !shell_has_failed (s->sh); shell_skip_blanks (s)) {
+    char *text = shell_is_redirection (s) ? shell_take_redirection (s) : NULL;
+    if (text) {
+      g_free (here);
+      here = text;
+    } else if (!has_ended (s) && !shell_is_redirection (s))
+      read_word (s, words, &has_begun);
+  }
+  if (s->p == begin && s->p < s->end)
+    s->p++; /* a bracket out of place */
+  bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left;
+  if (words->len == 0 || is_skipped || is_declaration (words) || shell_has_failed (s->sh))
+    return SHELL_DONE;
+  return shell_run (s->sh, words, here, read_text);
+}
+
+/* [[ ... ]] */
+static ShellStatus
+read_test (ShellText *s)
+{
+  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
+  for (s->p += 2; s->p < s->end && !s->is_bad;) {
+    const char *end = shell_next_end (s);
+    if (g_ascii_isspace (*s->p)) {
+      s->p++;
+      continue;
+    }
+    if (shell_is_word (s, "]]"))
+      break;
+    if (end == s->p)
+      end += shell_is_at (s, "&&") || shell_is_at (s, "||") ? 2 : 1;
+    g_ptr_array_add (
+        words, s->sh->mode == SHELL_SKIPPED ? g_strdup ("") : shell_expand_text (s->sh, s->p, end, false));
+    s->p = end;
+  }
+  s->p = MIN (s->p + 2, s->end);
+  return shell_test (s->sh, (char *const *) words->pdata, words->len, true);
+}
+
+/* (( ... )) */
+static ShellStatus
+read_arithmetic (ShellText *s)
+{
+  const char *end = shell_group_end (s->p + 1, s->end, '(', ')');
+  gint64 value;
+  if (!end) {
+    shell_give_up (s, "a bracket is not closed");
+    return SHELL_UNKNOWN;
+  }
+  g_autofree char *text = shell_expand_text (s->sh, s->p + 2, MAX (end - 2, s->p + 2), true);
+  s->p = end;
+  return !shell_arithmetic (s->sh, text, &value) ? SHELL_UNKNOWN : value != 0 ? SHELL_YES : SHELL_NO;
+}
+
+/* --- blocks --------------------------------------------------------------------------------------- */
+
+static ShellMode
+mode_of (ShellStatus condition)
+{
+  return condition == SHELL_YES ? SHELL_RUN : condition == SHELL_NO ? SHELL_SKIPPED : SHELL_MAYBE;
+}
+
+static ShellMode
+mode_of_rest (ShellStatus condition)
+{
+  return condition == SHELL_YES ? SHELL_SKIPPED : condition == SHELL_NO ? SHELL_RUN : SHELL_MAYBE;
+}
+
+static ShellStatus
+read_if (ShellText *s)
+{
+  ShellMode outer = s->sh->mode, rest = outer;
+  do {
+    s->sh->mode = rest;
+    ShellStatus condition = read_list (s, (const char *const[]) { "then", NULL });
+    shell_take_word (s, "then");
+    enter (s->sh, mode_of (condition));
+    read_list (s, (const char *const[]) { "elif", "else", "fi", NULL });
+    rest = MIN (rest, mode_of_rest (condition));
+  } while (shell_take_word (s, "elif"));
+  if (shell_take_word (s, "else")) {
+    s->sh->mode = rest;
+    read_list (s, (const char *const[]) { "fi", NULL });
+  }
+  shell_take_word (s, "fi");
+  s->sh->mode = outer;
+  return SHELL_DONE;
+}
+
+static ShellStatus
+read_while (ShellText *s)
+{
+  ShellMode outer = enter (s->sh, SHELL_MAYBE);
+  ShellStatus condition = read_list (s, (const char *const[]) { "do", NULL });
+  shell_take_word (s, "do");
+  if (condition == SHELL_NO)
+    s->sh->mode = SHELL_SKIPPED;
+  read_list (s, (const char *const[]) { "done", NULL });
+  shell_take_word (s, "done");
+  s->sh->mode = outer;
+  return SHELL_DONE;
+}
+
+/* The words of "for X in a b c"; the one value that X has, or NULL. */
+static char *
+read_for_words (ShellText *s)
+{
+  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
+  shell_skip_blanks (s);
+  if (shell_is_word (s, "in"))
+    s->p += 2;
+  for (shell_skip_blanks (s); !has_ended (s) && !s->is_bad; shell_skip_blanks (s)) {
+    const char *end = shell_next_end (s);
+    if (s->sh->mode != SHELL_SKIPPED)
+      shell_expand (s->sh, s->p, end, words);
+    s->p = MAX (end, s->p + 1);
+  }
+  return words->len == 1 && !ls_shell_has_hole (words->pdata[0]) ? g_strdup (words->pdata[0]) : NULL;
+}
+
+static ShellStatus
+read_for (ShellText *s)
+{
+  shell_skip_blanks (s);
+  ShellMode outer = s->sh->mode;
+  const char *name_end = shell_name_end (s->p, s->end);
+  g_autofree char *name = g_strndup (s->p, (gsize) (name_end - s->p)), *only = NULL;
+  s->p = name_end;
+  if (shell_is_at (s, "(("))
+    read_arithmetic (s);
+  else
+    only = read_for_words (s);
+  enter (s->sh, only ? SHELL_RUN : SHELL_MAYBE);
+  if (*name) {
+    GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
+    g_ptr_array_add (items, only ? g_strdup (only) : g_strdup ("?"));
+    shell_assign (s->sh, name, items, false, false);
+  }
+  shell_take_word (s, "do");
+  read_list (s, (const char *const[]) { "done", NULL });
+  shell_take_word (s, "done");
+  s->sh->mode = outer;
+  return SHELL_DONE;
+}
+
+/* Whether a word fits one of "a|b", up to the bracket. */
+static ShellStatus
+read_patterns (ShellText *s, const char *word)
+{
+  ShellStatus found = SHELL_NO;
+  if (shell_is_at (s, "("))
+    s->p++;
+  while (s->p < s->end && *s->p != ')' && !s->is_bad) {
+    shell_skip_blanks (s);
+    const char *end = shell_next_end (s);
+    g_autofree char *pattern = shell_expand_text (s->sh, s->p, end, false);
+    const char *words[] = { word, "==", pattern };
+    if (end > s->p && found != SHELL_YES)
+      found = shell_test (s->sh, (char *const *) words, 3, true);
+    s->p = MIN (MAX (end, s->p) + (end < s->end && *end != ')'), s->end);
+  }
+  s->p = MIN (s->p + 1, s->end);
+  return found;
+}
+
+static ShellStatus
+read_case (ShellText *s)
+{
+  shell_skip_blanks (s);
+  const char *end = shell_next_end (s);
+  ShellMode outer = s->sh->mode, rest = outer;
+  g_autofree char *word = shell_expand_text (s->sh, s->p, end, false);
+  s->p = end;
+  shell_take_word (s, "in");
+  for (shell_skip_separators (s); s->p < s->end && !shell_is_word (s, "esac") && !s->is_bad;
+       shell_skip_separators (s)) {
+    s->sh->mode = rest;
+    const char *begin = s->p;
+    ShellStatus fits = read_patterns (s, word);
+    enter (s->sh, mode_of (fits));
+    read_list (s, (const char *const[]) { ";;", "esac", NULL });
+    rest = MIN (rest, mode_of_rest (fits));
+    shell_skip_separators (s);
+    if (shell_is_at (s, ";;"))
+      s->p += 2;
+    if (s->p == begin)
+      s->p++;
+  }
+  shell_take_word (s, "esac");
+  s->sh->mode = outer;
+  return SHELL_DONE;
+}
+
+static ShellStatus
+read_group (ShellText *s, const char *close)
+{
+  s->p++;
+  ShellStatus status = read_list (s, (const char *const[]) { close, NULL });
+  shell_take_word (s, close);
+  return status;
+}
+
+/* --- functions ------------------------------------------------------------------------------------ */
+
+/* Behind "NAME ()", p unchanged: no function begins here. */
+static const char *
+function_head_end (ShellText *s)
+{
+  const char *q = shell_name_end (s->p, s->end);
+  if (q == s->p)
+    return s->p;
+  while (q < s->end && *q == ' ')
+    q++;
+  return s->end - q > 2 && q[0] == '(' && q[1] == ')' ? q + 2 : s->p;
+}
+
+static ShellStatus
+read_function (ShellText *s, const char *name, const char *name_end, const char *head_end)
+{
+  g_autofree char *key = g_strndup (name, (gsize) (name_end - name));
+  s->p = head_end;
+  shell_skip_separators (s);
+  const char *body = s->p;
+  ShellMode outer = enter (s->sh, SHELL_SKIPPED);
+  read_command (s);
+  s->sh->mode = outer;
+  if (shell_afford (s->sh, (gsize) (s->p - body)))
+    g_hash_table_replace (s->sh->functions, g_steal_pointer (&key), g_strndup (body, (gsize) (s->p - body)));
+  return SHELL_DONE;
+}
+
+static ShellStatus
+read_function_word (ShellText *s)
+{
+  shell_skip_blanks (s);
+  const char *name = s->p, *end = shell_name_end (s->p, s->end), *head = function_head_end (s);
+  return read_function (s, name, end, MAX (head, end));
+}
+
+/* --- lists ---------------------------------------------------------------------------------------- */
+
+static bool
+take_keyword (ShellText *s, const char *word)
+{
+  if (!shell_is_word (s, word))
+    return false;
+  s->p += strlen (word);
+  return true;
+}
+
+static ShellStatus
+read_block (ShellText *s)
+{
+  const char *head = function_head_end (s);
+  if (take_keyword (s, "if"))
+    return read_if (s);
+  if (take_keyword (s, "while") || take_keyword (s, "until"))
+    return read_while (s);
+  if (take_keyword (s, "for") || take_keyword (s, "select"))
+    return read_for (s);
+  if (take_keyword (s, "case"))
+    return read_case (s);
+  if (take_keyword (s, "function"))
+    return read_function_word (s);
+  if (shell_is_word (s, "[["))
+    return read_test (s);
+  if (shell_is_at (s, "(("))
+    return read_arithmetic (s);
+  if (shell_is_at (s, "("))
+    return read_group (s, ")");
+  if (shell_is_word (s, "{"))
+    return read_group (s, "}");
+  return head > s->p ? read_function (s, s->p, shell_name_end (s->p, s->end), head) : read_simple (s);
+}
+
+static ShellStatus
+read_command (ShellText *s)
+{
+  bool is_negated = false;
+  shell_skip_blanks (s);
+  for (; take_keyword (s, "!") || take_keyword (s, "time"); shell_skip_blanks (s))
+    is_negated = !is_negated;
+  if (++s->sh->depth > MAX_DEPTH)
+    shell_give_up (s, "blocks or texts are nested too deep");
+  ShellStatus status = s->is_bad ? SHELL_UNKNOWN : read_block (s);
+  s->sh->depth--;
+  if (!is_negated || status == SHELL_UNKNOWN)
+    return status;
+  return status == SHELL_NO ? SHELL_YES : SHELL_NO;
+}
+
+static ShellStatus
+read_pipeline (ShellText *s)
+{
+  ShellStatus status = read_command (s);
+  for (shell_skip_blanks (s); shell_is_at (s, "|") && !shell_is_at (s, "||"); shell_skip_blanks (s)) {
+    s->p += shell_is_at (s, "|&") ? 2 : 1;
+    while (shell_skip_blanks (s), s->p < s->end && *s->p == '\n')
+      shell_skip_newline (s);
+    read_command (s);
+    status = SHELL_DONE;
+  }
+  while (s->p < s->end && shell_is_redirection (s)) {
+    g_free (shell_take_redirection (s)); /* of a block */
+    shell_skip_blanks (s);
+  }
+  return status;
+}
+
+static ShellStatus
+read_and_or (ShellText *s)
+{
+  ShellMode outer = s->sh->mode;
+  ShellStatus status = read_pipeline (s);
+  for (shell_skip_blanks (s); shell_is_at (s, "&&") || shell_is_at (s, "||"); shell_skip_blanks (s)) {
+    bool is_and = shell_is_at (s, "&&");
+    s->p += 2;
+    while (shell_skip_blanks (s), s->p < s->end && *s->p == '\n')
+      shell_skip_newline (s);
+    ShellStatus taken = status == SHELL_DONE ? SHELL_YES : status;
+    enter (s->sh, is_and ? mode_of (taken) : mode_of_rest (taken));
+    bool is_read = s->sh->mode != SHELL_SKIPPED;
+    ShellStatus next = read_pipeline (s);
+    s->sh->mode = outer;
+    if (status == SHELL_UNKNOWN)
+      continue;
+    status = is_read ? next : status;
+  }
+  return status;
+}
+
+static bool
+is_stopped (ShellText *s, const char *const *stops)
+{
+  for (; stops && *stops; stops++)
+    if (shell_is_word (s, *stops))
+      return true;
+  return s->p >= s->end || s->is_bad || shell_has_failed (s->sh);
+}
+
+static ShellStatus
+read_list (ShellText *s, const char *const *stops)
+{
+  ShellStatus status = SHELL_YES;
+  for (shell_skip_separators (s); !is_stopped (s, stops); shell_skip_separators (s)) {
+    const char *begin = s->p;
+    status = read_and_or (s);
+    if (s->p == begin)
+      s->p++; /* a word out of place, such as "fi" or ";;" */
+  }
+  return status;
+}
+
+static void
+read_text (LsShell *sh, const char *text, gsize n)
+{
+  ShellText s = { sh, text, text, text + n, NULL, false };
+  if (++sh->depth > MAX_DEPTH)
+    shell_give_up (&s, "blocks or texts are nested too deep");
+  else
+    read_list (&s, NULL);
+  sh->depth--;
+}
+
+/* Without carriage returns, and the characters that mark holes. */
+char *
+ls_shell_read (LsShell *sh, const char *text, gsize n)
+{
+  if (!shell_afford (sh, n))
+    return g_strdup (sh->faults->pdata[0]);
+  g_autofree char *copy = g_malloc (n + 1);
+  gsize length = 0;
+  for (gsize i = 0; i < n; i++)
+    if (text[i] != '\r')
+      copy[length++]
+          = text[i] == '\0' || text[i] == LS_SHELL_HOLE || text[i] == LS_SHELL_HOLE_END ? ' ' : text[i];
+  copy[length] = '\0';
+  read_text (sh, copy, length);
+  return shell_has_failed (sh) ? g_strdup (sh->faults->pdata[0]) : NULL;
+}

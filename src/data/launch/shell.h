@@ -1,0 +1,59 @@
+/* data/launch/shell.h — the commands of a shell script, found by reading it: nothing is executed.
+ *
+ * Followed are assignments, arrays, ${X:-default} and its kin, $((arithmetic)), if, case, functions, eval,
+ * bash -c "...", here documents, and files that are sourced, as far as the script decides them. What only a
+ * run would know ($1, the output of a command, a variable that nobody set) stands in a word as a hole with
+ * its name. A variable that nobody set is taken as not set where the script asks (-z, ${X:-...}).
+ *
+ * A loop is read once, as what perhaps happens; so are the branches of a condition that is not decided:
+ * what they append is kept as such, what they set is a hole.
+ *
+ * Memory is limited before it is taken: LS_SHELL_MAX_BYTES of words in all. */
+#ifndef LS_DATA_LAUNCH_SHELL_H
+#define LS_DATA_LAUNCH_SHELL_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#define LS_SHELL_MAX_BYTES ((gsize) 32 << 20)
+
+/* A hole is '\001', its name, '\002'. */
+#define LS_SHELL_HOLE     '\001'
+#define LS_SHELL_HOLE_END '\002'
+
+typedef struct {
+  char *const *words; /* of the commands around it first; NULL at the end */
+  guint n;
+  bool is_certain; /* false: the script does not decide that it is run */
+} LsShellCommand;
+
+typedef struct {
+  void (*command) (const LsShellCommand *command, gpointer data);
+  /* Text of a file that is sourced, newly allocated; NULL: there is none. name: without its folder */
+  char *(*source) (const char *name, gpointer data);
+} LsShellFuncs;
+
+typedef struct LsShell LsShell;
+
+LsShell *ls_shell_new (const LsShellFuncs *funcs, gpointer data);
+void ls_shell_free (LsShell *sh); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsShell, ls_shell_free)
+
+/* Reads a script. A reason, newly allocated, why it cannot be read; NULL: it was. */
+char *ls_shell_read (LsShell *sh, const char *text, gsize n);
+
+/* A variable that is set from outside, before or while the script is read. */
+void ls_shell_set (LsShell *sh, const char *name, const char *text);
+
+/* The variables that were set, in order: names, borrowed. */
+const GPtrArray *ls_shell_names (const LsShell *sh);
+/* The words of a value: char *, owned by the array; NULL: it is not set. */
+GPtrArray *ls_shell_words (const LsShell *sh, const char *name);
+/* Names of variables that were taken as not set, sorted; g_list_free(). */
+GList *ls_shell_unset (const LsShell *sh);
+
+/* Whether a word has holes; the names of them, "$X, $(hostname)", newly allocated. */
+bool ls_shell_has_hole (const char *word);
+char *ls_shell_hole_names (const char *word);
+
+#endif

@@ -1,0 +1,238 @@
+#include "data/launch/shell_command.h"
+
+#include <string.h>
+
+#include "data/launch/shell_scan.h"
+
+/* --- assignments -------------------------------------------------------------------------------- */
+
+/* The elements between the brackets of an array. */
+static void
+read_elements (LsShell *sh, const char *p, const char *end, GPtrArray *items)
+{
+  while (p < end && !shell_has_failed (sh)) {
+    const char *newline = memchr (p, '\n', (size_t) (end - p));
+    const char *behind = shell_word_end (p, end);
+    if (*p == '#')
+      p = newline ? newline : end;
+    else if (g_ascii_isspace (*p) || behind == p)
+      p++;
+    else if (*p == '\\' && p + 1 < end && p[1] == '\n')
+      p += 2;
+    else {
+      shell_expand (sh, p, behind ? behind : end, items);
+      p = behind ? behind : end;
+    }
+  }
+}
+
+void
+shell_perform_assignment (LsShell *sh, const char *p, const char *end)
+{
+  const char *value = shell_assignment_value (p, end), *name_end = shell_name_end (p, end);
+  g_autofree char *name = g_strndup (p, (gsize) (name_end - p));
+  bool is_appended = value[-2] == '+', is_array = value < end && *value == '(';
+  if (*name_end == '[')
+    return; /* an element of an array */
+  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
+  if (is_array)
+    read_elements (sh, value + 1, end - 1, items);
+  else
+    g_ptr_array_add (items, shell_expand_text (sh, value, end, false));
+  const ShellValue *old = shell_value (sh, name);
+  shell_assign (sh, name, items, is_array || (is_appended && old && old->is_array), is_appended);
+}
+
+/* --- texts that commands hand on ----------------------------------------------------------------- */
+
+static const char *
+base_of (const char *word)
+{
+  const char *slash = strrchr (word, '/');
+  return slash ? slash + 1 : word;
+}
+
+static bool
+is_one_of (const char *word, const char *const *names)
+{
+  return g_strv_contains (names, base_of (word));
+}
+
+static const char *const shells[] = { "bash", "sh", "zsh", "dash", NULL };
+static const char *const submitters[] = { "sbatch", "bash", "sh", "srun", "qsub", "bsub", "salloc", NULL };
+
+/* Reads a text as what the command in front of it starts: a shell of its own. */
+static void
+read_inner (LsShell *sh, GPtrArray *words, guint n_outer, const char *text, ShellReadFunc read)
+{
+  guint n_before = sh->outer->len;
+  bool had_left = sh->has_left;
+  for (guint i = 0; i < n_outer; i++)
+    g_ptr_array_add (sh->outer, words->pdata[i]);
+  read (sh, text, strlen (text));
+  g_ptr_array_set_size (sh->outer, (gint) n_before);
+  sh->has_left = had_left;
+}
+
+/* Where the text behind "bash ... -c" is; 0: nowhere. */
+static guint
+find_inner (const GPtrArray *words)
+{
+  for (guint i = 0; i + 1 < words->len; i++) {
+    if (!is_one_of (words->pdata[i], shells))
+      continue;
+    for (guint j = i + 1; j + 1 < words->len && *(char *) words->pdata[j] == '-'; j++)
+      if (((char *) words->pdata[j])[1] != '-' && strchr (words->pdata[j], 'c'))
+        return j + 1;
+  }
+  return 0;
+}
+
+static void
+read_source (LsShell *sh, const char *path, GPtrArray *words, guint n_outer, ShellReadFunc read)
+{
+  const char *name = base_of (path);
+  g_autofree char *text
+      = sh->funcs.source && !ls_shell_has_hole (name) ? sh->funcs.source (name, sh->data) : NULL;
+  if (text)
+    read_inner (sh, words, n_outer, text, read);
+}
+
+static void
+read_script (LsShell *sh, GPtrArray *words, ShellReadFunc read)
+{
+  for (guint i = 1; i < words->len; i++)
+    if (g_str_has_suffix (words->pdata[i], ".sh") || g_str_has_suffix (words->pdata[i], ".sbatch"))
+      read_source (sh, words->pdata[i], words, i, read);
+}
+
+static void
+read_eval (LsShell *sh, GPtrArray *words, ShellReadFunc read)
+{
+  GString *text = g_string_new (NULL);
+  for (guint i = 1; i < words->len; i++)
+    g_string_append_printf (text, "%s%s", i > 1 ? " " : "", (char *) words->pdata[i]);
+  if (shell_afford (sh, text->len))
+    read (sh, text->str, text->len);
+  g_string_free (text, TRUE);
+}
+
+/* --- functions ---------------------------------------------------------------------------------- */
+
+static void
+set_positional (LsShell *sh, const GPtrArray *words)
+{
+  GPtrArray *all = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 1; i < words->len; i++) {
+    char name[16];
+    GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
+    g_snprintf (name, sizeof name, "%u", i);
+    g_ptr_array_add (items, g_strdup (words->pdata[i]));
+    shell_assign (sh, name, items, false, false);
+    g_ptr_array_add (all, g_strdup (words->pdata[i]));
+  }
+  shell_assign (sh, "@", all, true, false);
+}
+
+static void
+forget_positional (LsShell *sh, guint n)
+{
+  char name[16];
+  for (guint i = 1; i < n; i++) {
+    g_snprintf (name, sizeof name, "%u", i);
+    g_hash_table_remove (sh->values, name);
+  }
+  g_hash_table_remove (sh->values, "@");
+}
+
+static void
+call (LsShell *sh, const char *body, const GPtrArray *words, ShellReadFunc read)
+{
+  g_autofree char *kept = g_strdup (body);
+  set_positional (sh, words);
+  read (sh, kept, strlen (kept));
+  forget_positional (sh, words->len);
+}
+
+/* --- commands ----------------------------------------------------------------------------------- */
+
+static void
+hand_over (LsShell *sh, GPtrArray *words)
+{
+  g_autoptr (GPtrArray) all = g_ptr_array_new ();
+  for (guint i = 0; i < sh->outer->len; i++)
+    g_ptr_array_add (all, sh->outer->pdata[i]);
+  for (guint i = 0; i < words->len; i++)
+    g_ptr_array_add (all, words->pdata[i]);
+  g_ptr_array_add (all, NULL);
+  const LsShellCommand command = { (char *const *) all->pdata, all->len - 1, sh->mode == SHELL_RUN };
+  sh->funcs.command (&command, sh->data);
+}
+
+static ShellStatus
+run_test (LsShell *sh, const GPtrArray *words)
+{
+  guint n = words->len - 1;
+  if (strcmp (words->pdata[0], "[") == 0 && n > 0 && strcmp (words->pdata[n], "]") == 0)
+    n--;
+  return shell_test (sh, (char *const *) words->pdata + 1, n, false);
+}
+
+/* A script that ends with an error launches nothing: its user sees to it that it goes on. */
+static void
+leave (LsShell *sh, const GPtrArray *words)
+{
+  bool is_error = words->len > 1 && strcmp (words->pdata[1], "0") != 0;
+  if (sh->mode == SHELL_RUN && !is_error)
+    sh->has_left = true;
+}
+
+static void
+unset_all (LsShell *sh, const GPtrArray *words)
+{
+  for (guint i = 1; i < words->len; i++)
+    shell_unset (sh, words->pdata[i]);
+}
+
+static void
+run_program (LsShell *sh, GPtrArray *words, const char *here, ShellReadFunc read)
+{
+  guint inner = find_inner (words);
+  if (inner > 0)
+    read_inner (sh, words, inner, words->pdata[inner], read);
+  else if (here && is_one_of (words->pdata[0], submitters))
+    read_inner (sh, words, words->len, here, read);
+  else
+    hand_over (sh, words);
+  if (inner == 0 && !here && is_one_of (words->pdata[0], submitters))
+    read_script (sh, words, read);
+}
+
+ShellStatus
+shell_run (LsShell *sh, GPtrArray *words, const char *here, ShellReadFunc read)
+{
+  static const char *const silent[] = { "echo", "printf", "cd", "mkdir", "set", "shift", "rm", NULL };
+  const char *name = words->pdata[0];
+  const char *body = g_hash_table_lookup (sh->functions, name);
+  if (!shell_afford (sh, 64))
+    return SHELL_UNKNOWN;
+  if (strcmp (name, "[") == 0 || strcmp (name, "test") == 0)
+    return run_test (sh, words);
+  if (strcmp (name, "true") == 0 || strcmp (name, ":") == 0)
+    return SHELL_YES;
+  if (strcmp (name, "false") == 0)
+    return SHELL_NO;
+  if (strcmp (name, "exit") == 0 || strcmp (name, "return") == 0)
+    leave (sh, words);
+  else if (strcmp (name, "unset") == 0)
+    unset_all (sh, words);
+  else if (strcmp (name, "eval") == 0)
+    read_eval (sh, words, read);
+  else if ((strcmp (name, "source") == 0 || strcmp (name, ".") == 0) && words->len > 1)
+    read_source (sh, words->pdata[1], words, 0, read);
+  else if (body)
+    call (sh, body, words, read);
+  else if (!g_strv_contains (silent, name))
+    run_program (sh, words, here, read);
+  return SHELL_DONE;
+}

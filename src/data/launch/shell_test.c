@@ -1,0 +1,185 @@
+/* [ ... ] and [[ ... ]]: decided where no hole stands in the way. */
+#include "data/launch/shell_parts.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+typedef struct {
+  LsShell *sh;
+  char *const *words;
+  guint n, at;
+  bool has_patterns;
+  int depth;
+} Test;
+
+static ShellStatus either (Test *t);
+
+static ShellStatus
+status_of (bool is_true)
+{
+  return is_true ? SHELL_YES : SHELL_NO;
+}
+
+static ShellStatus
+negated (ShellStatus s)
+{
+  return s == SHELL_YES ? SHELL_NO : s == SHELL_NO ? SHELL_YES : SHELL_UNKNOWN;
+}
+
+static bool
+take (Test *t, const char *word)
+{
+  if (t->at >= t->n || strcmp (t->words[t->at], word) != 0)
+    return false;
+  t->at++;
+  return true;
+}
+
+/* The name, if the whole word is a variable that nobody set; NULL: it is not. */
+static char *
+unset_name (const char *word)
+{
+  gsize n = strlen (word);
+  if (n < 4 || word[0] != LS_SHELL_HOLE || word[1] != '$' || strchr (word, LS_SHELL_HOLE_END) != word + n - 1)
+    return NULL;
+  g_autofree char *name = g_strndup (word + 2, n - 3);
+  gsize length = strlen (name);
+  if (length > 2 && name[0] == '{' && name[length - 1] == '}') {
+    memmove (name, name + 1, length - 2);
+    name[length - 2] = '\0';
+  }
+  for (const char *p = name; *p; p++)
+    if (!g_ascii_isalnum (*p) && *p != '_')
+      return NULL;
+  return g_steal_pointer (&name);
+}
+
+static ShellStatus
+is_empty (Test *t, const char *word)
+{
+  if (!ls_shell_has_hole (word))
+    return status_of (*word == '\0');
+  g_autofree char *name = unset_name (word);
+  if (!name)
+    return word[0] != LS_SHELL_HOLE ? SHELL_NO : SHELL_UNKNOWN;
+  if (g_hash_table_size (t->sh->unset) < 1000)
+    g_hash_table_add (t->sh->unset, g_steal_pointer (&name));
+  return SHELL_YES;
+}
+
+static ShellStatus
+equal (Test *t, const char *a, const char *b)
+{
+  if (*b == '\0')
+    return is_empty (t, a);
+  if (*a == '\0')
+    return is_empty (t, b);
+  if (ls_shell_has_hole (a) || ls_shell_has_hole (b))
+    return SHELL_UNKNOWN;
+  if (t->has_patterns && strlen (a) + strlen (b) < 4096)
+    return status_of (fnmatch (b, a, 0) == 0);
+  return status_of (strcmp (a, b) == 0);
+}
+
+static ShellStatus
+compare (const char *a, const char *operator, const char * b)
+{
+  gint64 x, y;
+  if (!g_ascii_string_to_signed (a, 10, G_MININT64, G_MAXINT64, &x, NULL)
+      || !g_ascii_string_to_signed (b, 10, G_MININT64, G_MAXINT64, &y, NULL))
+    return SHELL_UNKNOWN;
+  static const char *const names[] = { "-eq", "-ne", "-lt", "-le", "-gt", "-ge" };
+  const bool results[] = { x == y, x != y, x<y, x <= y, x> y, x >= y };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (strcmp (operator, names[i]) == 0)
+      return status_of (results[i]);
+  return SHELL_UNKNOWN;
+}
+
+static ShellStatus
+binary (Test *t, const char *a, const char *operator, const char * b)
+{
+  if (strcmp (operator, "=") == 0 || strcmp (operator, "==") == 0)
+    return equal (t, a, b);
+  if (strcmp (operator, "!=") == 0)
+    return negated (equal (t, a, b));
+  return compare (a, operator, b);
+}
+
+static bool
+is_operator (const char *word)
+{
+  static const char *const all[] = { "=",   "==",  "!=",  "=~",  "<",   ">",   "-eq", "-ne",
+                                     "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", NULL };
+  return g_strv_contains (all, word);
+}
+
+static ShellStatus
+unary (Test *t, const char *operator, const char * word)
+{
+  if (strcmp (operator, "-z") == 0)
+    return is_empty (t, word);
+  if (strcmp (operator, "-n") == 0)
+    return negated (is_empty (t, word));
+  return SHELL_UNKNOWN; /* of files */
+}
+
+static ShellStatus
+primary (Test *t)
+{
+  if (t->at >= t->n)
+    return SHELL_UNKNOWN;
+  if (take (t, "(")) {
+    ShellStatus inner = either (t);
+    take (t, ")");
+    return inner;
+  }
+  const char *a = t->words[t->at++];
+  if (t->at + 1 < t->n && is_operator (t->words[t->at])) {
+    t->at += 2;
+    return binary (t, a, t->words[t->at - 2], t->words[t->at - 1]);
+  }
+  if (a[0] == '-' && strlen (a) == 2 && t->at < t->n)
+    return unary (t, a, t->words[t->at++]);
+  return negated (is_empty (t, a));
+}
+
+static ShellStatus not(Test * t)
+{
+  bool is_negated = false;
+  while (take (t, "!"))
+    is_negated = !is_negated;
+  ShellStatus s = ++t->depth > 64 ? SHELL_UNKNOWN : primary (t);
+  t->depth--;
+  return is_negated ? negated (s) : s;
+}
+
+static ShellStatus
+both (Test *t)
+{
+  ShellStatus s = not(t);
+  while (take (t, "-a") || take (t, "&&")) {
+    ShellStatus next = not(t);
+    s = s == SHELL_NO || next == SHELL_NO ? SHELL_NO : s == SHELL_YES ? next : s;
+  }
+  return s;
+}
+
+static ShellStatus
+either (Test *t)
+{
+  ShellStatus s = both (t);
+  while (take (t, "-o") || take (t, "||")) {
+    ShellStatus next = both (t);
+    s = s == SHELL_YES || next == SHELL_YES ? SHELL_YES : s == SHELL_NO ? next : s;
+  }
+  return s;
+}
+
+ShellStatus
+shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns)
+{
+  Test t = { sh, words, n, 0, has_patterns, 0 };
+  ShellStatus s = either (&t);
+  return t.at == n ? s : SHELL_UNKNOWN;
+}

@@ -1,0 +1,236 @@
+#include "data/launch/shell_parts.h"
+
+#include <string.h>
+
+static void
+value_free (gpointer value)
+{
+  g_ptr_array_unref (((ShellValue *) value)->items);
+  g_free (value);
+}
+
+LsShell *
+ls_shell_new (const LsShellFuncs *funcs, gpointer data)
+{
+  LsShell *sh = g_new0 (LsShell, 1);
+  sh->funcs = *funcs;
+  sh->data = data;
+  sh->values = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, value_free);
+  sh->names = g_ptr_array_new_with_free_func (g_free);
+  sh->functions = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  sh->unset = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  sh->outer = g_ptr_array_new ();
+  sh->mode = SHELL_RUN;
+  sh->faults = g_ptr_array_new_with_free_func (g_free);
+  return sh;
+}
+
+void
+ls_shell_free (LsShell *sh)
+{
+  if (!sh)
+    return;
+  g_hash_table_unref (sh->values);
+  g_ptr_array_unref (sh->names);
+  g_hash_table_unref (sh->functions);
+  g_hash_table_unref (sh->unset);
+  g_ptr_array_unref (sh->outer);
+  g_ptr_array_unref (sh->faults);
+  g_free (sh);
+}
+
+void
+shell_fail (LsShell *sh, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_ptr_array_add (sh->faults, g_strdup_vprintf (format, args));
+  va_end (args);
+}
+
+bool
+shell_has_failed (const LsShell *sh)
+{
+  return sh->faults->len > 0;
+}
+
+bool
+shell_afford (LsShell *sh, gsize n)
+{
+  if (n > LS_SHELL_MAX_BYTES - sh->n_bytes) {
+    if (!shell_has_failed (sh))
+      shell_fail (sh, "its words grow beyond %d MiB", (int) (LS_SHELL_MAX_BYTES >> 20));
+    return false;
+  }
+  sh->n_bytes += n;
+  return true;
+}
+
+/* --- holes -------------------------------------------------------------------------------------- */
+
+bool
+ls_shell_has_hole (const char *word)
+{
+  return strchr (word, LS_SHELL_HOLE) != NULL;
+}
+
+char *
+ls_shell_hole_names (const char *word)
+{
+  GString *names = g_string_new (NULL);
+  for (const char *p = strchr (word, LS_SHELL_HOLE); p; p = strchr (p, LS_SHELL_HOLE)) {
+    const char *end = strchr (++p, LS_SHELL_HOLE_END);
+    gsize n = end ? (gsize) (end - p) : strlen (p);
+    g_string_append_printf (names, "%s%.*s", names->len > 0 ? ", " : "", (int) MIN (n, 60), p);
+  }
+  return g_string_free (names, FALSE);
+}
+
+/* --- variables ---------------------------------------------------------------------------------- */
+
+const ShellValue *
+shell_value (const LsShell *sh, const char *name)
+{
+  return g_hash_table_lookup (sh->values, name);
+}
+
+static char *
+perhaps (const char *name)
+{
+  return g_strdup_printf ("%c$%s, which the script does not decide%c", LS_SHELL_HOLE, name,
+                          LS_SHELL_HOLE_END);
+}
+
+static GPtrArray *
+new_items (char *first)
+{
+  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
+  g_ptr_array_add (items, first);
+  return items;
+}
+
+static gsize
+size_of (const GPtrArray *items)
+{
+  gsize n = 0;
+  for (guint i = 0; i < items->len; i++)
+    n += strlen (items->pdata[i]) + sizeof (char *);
+  return n;
+}
+
+static bool
+begins_with (const GPtrArray *items, const GPtrArray *old)
+{
+  for (guint i = 0; i < old->len; i++)
+    if (i >= items->len || strcmp (items->pdata[i], old->pdata[i]) != 0)
+      return false;
+  return true;
+}
+
+/* What a branch that is perhaps taken leaves of a value: the value before, with a hole behind it where the
+ * branch only appends; a hole where it sets another. */
+static GPtrArray *
+perhaps_items (const char *name, const ShellValue *old, GPtrArray *items, bool is_array)
+{
+  g_autoptr (GPtrArray) made = items;
+  if (!old)
+    return new_items (perhaps (name));
+  bool appends = is_array && begins_with (items, old->items);
+  bool extends = !is_array && old->items->len == 1 && items->len == 1
+      && g_str_has_prefix (items->pdata[0], old->items->pdata[0]) && *(char *) old->items->pdata[0];
+  g_autofree char *hole = perhaps (name);
+  if (extends)
+    return new_items (g_strconcat (old->items->pdata[0], " ", hole, NULL));
+  if (!appends)
+    return new_items (g_steal_pointer (&hole));
+  GPtrArray *kept = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < old->items->len; i++)
+    g_ptr_array_add (kept, g_strdup (old->items->pdata[i]));
+  g_ptr_array_add (kept, g_steal_pointer (&hole));
+  return kept;
+}
+
+static GPtrArray *
+appended (const ShellValue *old, GPtrArray *items, bool is_array)
+{
+  g_autoptr (GPtrArray) more = items;
+  if (!is_array && old->items->len > 0) {
+    char *joined = g_strconcat (old->items->pdata[0], more->len > 0 ? more->pdata[0] : "", NULL);
+    return new_items (joined);
+  }
+  GPtrArray *all = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < old->items->len; i++)
+    g_ptr_array_add (all, g_strdup (old->items->pdata[i]));
+  for (guint i = 0; i < more->len; i++)
+    g_ptr_array_add (all, g_strdup (more->pdata[i]));
+  return all;
+}
+
+static bool
+is_same (const ShellValue *old, const GPtrArray *items)
+{
+  return old && old->items->len == items->len && begins_with (items, old->items);
+}
+
+void
+shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended)
+{
+  const ShellValue *old = shell_value (sh, name);
+  gsize n = size_of (items) + (old && is_appended ? size_of (old->items) : 0) + strlen (name);
+  if (sh->mode == SHELL_SKIPPED || !shell_afford (sh, n)) {
+    g_ptr_array_unref (items);
+    return;
+  }
+  if (old && is_appended)
+    items = appended (old, items, is_array);
+  if (sh->mode == SHELL_MAYBE && !is_same (old, items))
+    items = perhaps_items (name, old, items, is_array);
+  ShellValue *value = g_new (ShellValue, 1);
+  *value = (ShellValue) { items, is_array };
+  if (!old)
+    g_ptr_array_add (sh->names, g_strdup (name));
+  g_hash_table_replace (sh->values, g_strdup (name), value);
+}
+
+void
+shell_unset (LsShell *sh, const char *name)
+{
+  if (sh->mode == SHELL_RUN)
+    g_hash_table_remove (sh->values, name);
+  else if (sh->mode == SHELL_MAYBE && shell_value (sh, name))
+    shell_assign (sh, name, new_items (g_strdup ("")), false, false);
+}
+
+const GPtrArray *
+ls_shell_names (const LsShell *sh)
+{
+  return sh->names;
+}
+
+GPtrArray *
+ls_shell_words (const LsShell *sh, const char *name)
+{
+  const ShellValue *value = shell_value (sh, name);
+  if (!value)
+    return NULL;
+  GPtrArray *words = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < value->items->len; i++) {
+    const char *item = value->items->pdata[i];
+    shell_split (item, words);
+  }
+  return words;
+}
+
+GList *
+ls_shell_unset (const LsShell *sh)
+{
+  return g_list_sort (g_hash_table_get_keys (sh->unset), (GCompareFunc) strcmp);
+}
+
+void
+ls_shell_set (LsShell *sh, const char *name, const char *text)
+{
+  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
+  g_ptr_array_add (items, g_strdup (text));
+  shell_assign (sh, name, items, false, false);
+}

@@ -1,0 +1,361 @@
+/* Pins what options and logs of Megatron-LM mean by the keys of our files: values, defaults of its own, old
+ * names, what is told and not guessed, what is refused; and that a job which is written for it and read
+ * again is the same job. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "data/jobs/emit.h"
+#include "data/jobs/read_model.h"
+#include "data/jobs/read_software.h"
+#include "data/jobs/read_strategy.h"
+#include "data/launch/write_import.h"
+#include "data/text/field_write.h"
+#include "random_job.h"
+#include "strategy/chunks.h"
+#include "strategy/strategy_idle.h"
+
+#define GPT                                                                                                  \
+  "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 4 "
+
+static bool
+read_text (const char *text, LsImport *import)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  bool ok = ls_import_read (text, strlen (text), "job.sh", import, diags);
+  g_autofree char *said = ls_diag_list_format (diags);
+  ls_check_impl (ok, __FILE__, __LINE__, "%s\n%s", text, said);
+  return ok;
+}
+
+static char *
+value_of (const LsImport *import, const char *key)
+{
+  char *value = ls_import_strategy_value (import, key);
+  return value ? value : ls_import_model_value (import, key);
+}
+
+static bool
+has_line (const GPtrArray *list, const char *part)
+{
+  for (guint i = 0; i < list->len; i++)
+    if (strstr (list->pdata[i], part))
+      return true;
+  return false;
+}
+
+/* expected: "key=value", "key" that is not set, "?part" of what is not known, "!part" of a contradiction,
+ * "~part" of what is inferred, "-part" of what is ignored. */
+static void
+check_one (const LsImport *import, const char *expected, const char *text)
+{
+  const char *equals = strchr (expected, '=');
+  const GPtrArray *lists[] = { import->unknown, import->conflicts, import->inferred, import->ignored };
+  const char *mark = strchr ("?!~-", *expected);
+  if (mark) {
+    ls_check_impl (has_line (lists[mark - strchr ("?!~-", '?')], expected + 1), __FILE__, __LINE__,
+                   "\"%s\": no line \"%s\"", text, expected);
+    return;
+  }
+  g_autofree char *key = equals ? g_strndup (expected, (gsize) (equals - expected)) : g_strdup (expected);
+  g_autofree char *found = value_of (import, key);
+  ls_check_impl (g_strcmp0 (found, equals ? equals + 1 : NULL) == 0, __FILE__, __LINE__,
+                 "\"%s\": %s; found %s", text, expected, found ? found : "nothing");
+}
+
+static void
+check (const char *text, const char *expected)
+{
+  LsImport import;
+  g_auto (GStrv) all = g_strsplit (expected, "; ", -1);
+  if (!read_text (text, &import))
+    return;
+  for (char **one = all; *one; one++)
+    check_one (&import, *one, text);
+  ls_import_clear (&import);
+}
+
+static void
+values_are_those_of_our_keys (void)
+{
+  check (
+      GPT "--tensor-model-parallel-size 8 --pipeline_model_parallel_size=4 --global-batch-size 64 --bf16",
+      "layers=24; hidden=1024; heads=16; seq=2048; tp=8; pp=4; micro_batch=4; global_batch=64; dtype=bf16; "
+      "schedule=1f1b; zero=0; recompute=none; sp=false; cp=1; ep");
+  check (GPT "--swiglu", "mlp=swiglu; ffn=2688; ~ffn 2688");
+  check (GPT,
+         "mlp=gelu; ffn=4096; norm=layernorm; position=learned; linear_bias=true; tied_embeddings=true; "
+         "dropout=true; kv_heads=16; dtype=fp32; vocab");
+  check (GPT "--group-query-attention --num-query-groups 4 --kv-channels 128", "kv_heads=4; head_dim=128");
+  check (GPT "--num-experts 8 --moe-layer-freq '([0]*3+[1]*21)' --disable-bias-linear",
+         "experts=8; top_k=2; expert_ffn=4096; dense_layers=3; moe_every=1; ep=1");
+  check (GPT "--num-experts 8 --moe-layer-freq [0,1]*12", "?--moe-layer-freq");
+  check (GPT "--multi-latent-attention --kv-lora-rank 512 --qk-layernorm",
+         "kv_lora=512; rope_dim=64; head_dim=192; v_dim=128; q_lora; qk_norm");
+  check (GPT "--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 2",
+         "vpp=3; p2p=overlapped");
+  check (GPT "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et*5|t*7|t*7|t*5L'",
+         "vpp=2; layers_per_chunk=5,7x2,5");
+  check (GPT "--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 3",
+         "layers_per_chunk=3,7x3");
+  check (GPT "--recompute-granularity selective --recompute-modules core_attn layernorm mlp",
+         "recompute=selective; recompute_parts=core,norm; ?--recompute-modules mlp");
+  check (GPT "--bf16 --fp8-format hybrid", "dtype=fp8; fp8_recipe=delayed; ~fp8_recipe; grad_dtype=fp32");
+  check (GPT "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads", "zero=2; dp_kind=fsdp2");
+  check (GPT "--tokenizer-type GPT2BPETokenizer", "vocab=50257; ~GPT-2");
+  check ("python pretrain_gpt.py " GPT "--vocab-file a.json", "vocab=50257; gpus=1; global_batch=4");
+}
+
+/* Each release has its own words for one thing. */
+static void
+names_of_older_releases_are_known (void)
+{
+  check ("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 8 --batch-size 8 "
+         "--model-parallel-size 2 --checkpoint-activations",
+         "software=megatron-lm-2021-04; tp=2; micro_batch=8; recompute=full; attention=unfused");
+  check (GPT "--activations-checkpoint-method uniform --DDP-impl torch",
+         "recompute=full; recompute_method=uniform; dp_kind=ddp; software=megatron-lm-2021-04");
+  check (GPT "--moe-expert-parallel-size 4 --num-experts 1", "ep; experts");
+  check (GPT "--deepspeed --zero-stage 2", "dp_kind=deepspeed; zero=2");
+  check (GPT "--deepspeed", "?ZeRO stage; zero");
+}
+
+static void
+ranks_are_those_of_the_launcher (void)
+{
+  check ("G=8\nN=2\ntorchrun --nproc_per_node $G --nnodes $N pretrain_gpt.py " GPT
+         "--tensor-model-parallel-size 2\n",
+         "gpus=16; global_batch=32; ~global_batch 32");
+  check ("#SBATCH --nodes=4\n#SBATCH --gres=gpu:8\nsrun bash -c \"python pretrain_gpt.py " GPT "\"\n",
+         "gpus=32");
+  check ("#SBATCH --nodes=4\nGPUS=4\nsrun bash -c \"torchrun --nnodes $SLURM_NNODES --nproc-per-node $GPUS "
+         "pretrain_gpt.py " GPT "\"\n",
+         "gpus=16");
+  check ("mpirun -np 32 python pretrain_gpt.py " GPT, "gpus=32");
+  check ("torchrun --nnodes $N pretrain_gpt.py " GPT, "gpus; ?how many GPUs");
+}
+
+/* Nothing is guessed in silence. */
+static void
+what_is_not_known_is_told (void)
+{
+  check (GPT "--never-heard-of 3 --lr 1 --seed 2", "?--never-heard-of 3; ---lr; ---seed");
+  check ("A='" GPT "'\npython pretrain_gpt.py $A --tensor-model-parallel-size $TP\n", "tp; ?$TP");
+  check ("python pretrain_gpt.py " GPT "\"$@\" ${MORE}\n", "?$@; ?${MORE}");
+  check ("if [ $1 = a ]; then python pretrain_gpt.py " GPT "; fi\n", "?whether this command is run");
+  check ("python pretrain_bert.py " GPT, "?pretrain_bert.py");
+  check (". setup.sh\npython pretrain_gpt.py " GPT, "?setup.sh");
+}
+
+static void
+contradictions_are_told (void)
+{
+  check ("torchrun --nproc_per_node 8 pretrain_gpt.py " GPT
+         "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 2",
+         "!8 GPUs do not hold tp 8 x pp 2; gpus");
+  check (GPT "--bf16 --fp16", "!--bf16 and --fp16");
+  check (GPT "--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 5",
+         "!does not divide");
+  check (GPT "--tensor-model-parallel-size eight",
+         "!--tensor-model-parallel-size: \"eight\" is no value for tp");
+  check (GPT "--tensor-model-parallel-size", "!--tensor-model-parallel-size: a value is missing");
+  check ("torchrun --nproc_per_node 8 pretrain_gpt.py " GPT "--global-batch-size 36", "!batch of 36");
+}
+
+/* --- logs ----------------------------------------------------------------------------------------- */
+
+#define DUMP                                                                                                 \
+  "0: ------------------------ arguments ------------------------\n"                                         \
+  "0:   bf16 ............................................ True\n"                                            \
+  "0:   fp16 ............................................ False\n"                                           \
+  "0:   global_batch_size ............................... 64\n"                                              \
+  "0:   hidden_size ..................................... 1024\n"                                            \
+  "0:   a_name_that_is_so_long_that_no_dot_has_room_here  True\n"                                            \
+  "0:   micro_batch_size ................................ 2\n"                                               \
+  "0:   num_attention_heads ............................. 16\n"                                              \
+  "0:   num_layers ...................................... 24\n"                                              \
+  "0:   recompute_granularity ........................... None\n"                                            \
+  "0:   seq_length ...................................... 2048\n"                                            \
+  "0:   sequence_parallel ............................... True\n"                                            \
+  "0:   tensor_model_parallel_size ...................... 2\n"                                               \
+  "0:   world_size ...................................... 16\n"                                              \
+  "0: -------------------- end of arguments ---------------------\n"                                         \
+  " > padded vocab (size: 50257) with 431 dummy tokens (new size: 50688)\n"
+#define STEP(ms, batch)                                                                                      \
+  " iteration 1/ 9 | elapsed time per iteration (ms): " ms " | global batch size: " batch " | lm loss: 1 |\n"
+
+#define MEMORY                                                                                               \
+  "[Rank 3] (after 1 iterations) memory (MB) | allocated: 1.0 | max allocated: 2048.0 | "                    \
+  "reserved: 1.0 | max reserved: 4096.0\n"
+
+/* The first line, and the steps of a batch that grew, tell nothing of the job's step. */
+static void
+a_log_is_job_and_measurement (void)
+{
+  LsImport import;
+  static const char text[] = DUMP STEP ("9000.0", "64") STEP ("500.0", "32") STEP ("1100.0", "64")
+      STEP ("1000.0", "64") STEP ("1010.0", "64") STEP ("1020.0", "64") MEMORY;
+  if (!read_text (text, &import))
+    return;
+  static const char *const expected[] = { "layers=24",
+                                          "tp=2",
+                                          "gpus=16",
+                                          "sp=true",
+                                          "vocab=50257",
+                                          "dtype=bf16",
+                                          "recompute=none",
+                                          "global_batch=64",
+                                          "?a-name-that-is-so-long" };
+  for (guint i = 0; i < G_N_ELEMENTS (expected); i++)
+    check_one (&import, expected[i], "a log");
+  LS_CHECK_NEAR (import.measured.step_s, 1.015, 1e-12);
+  LS_CHECK_INT (import.measured.n_lines, ==, 6);
+  LS_CHECK_NEAR (import.measured.allocated_bytes, 2048.0 * 1048576, 1e-12);
+  LS_CHECK_NEAR (import.measured.reserved_bytes, 4096.0 * 1048576, 1e-12);
+  ls_import_clear (&import);
+}
+
+static void
+a_log_of_another_batch_is_refused (void)
+{
+  LsImport import;
+  if (!read_text (DUMP STEP ("1.0", "32") STEP ("1.0", "32"), &import))
+    return;
+  check_one (&import, "!global batch of 32", "a log");
+  ls_import_clear (&import);
+}
+
+/* --- written and read ------------------------------------------------------------------------------ */
+
+/* Layers are compared as they lie, whether by a rule or a list. */
+static void
+add_layers (GString *out, const LsStrategy *s, const LsModel *m)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree uint32_t *layers = g_new0 (uint32_t, s->pp * s->vpp);
+  LS_CHECK (ls_chunk_layers (s, m, layers, diags));
+  for (guint i = 0; i < s->pp * s->vpp; i++)
+    g_string_append_printf (out, "chunk %u: %u\n", i, layers[i]);
+}
+
+/* The choices of a user that make a difference, as one text. */
+static char *
+choices_of (const LsStrategy *s, const LsModel *m)
+{
+  GString *out = g_string_new (NULL);
+  add_layers (out, s, m);
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    bool is_layers = strcmp (f->key, "layers_per_chunk") == 0;
+    g_autofree char *value
+        = f->file_only || is_layers || ls_field_is_of_program (f) || ls_strategy_idle (s, m, f->key)
+        ? NULL
+        : ls_field_text (f, s, NULL);
+    if (value)
+      g_string_append_printf (out, "%s=%s\n", f->key, value);
+  }
+  return g_string_free (out, FALSE);
+}
+
+static bool
+resolve (LsStrategy *s, const LsModel *m, guint gpus)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  bool ok = ls_strategy_resolve (s, m, gpus, 8, diags) && ls_strategy_balance (s, m, NULL, NULL);
+  g_autofree char *text = ls_diag_list_format (diags);
+  ls_check_impl (ok, __FILE__, __LINE__, "%s", text);
+  return ok;
+}
+
+/* A fragment as its user has it: in a script that launches it. */
+static char *
+script_of (const char *fragment, guint gpus)
+{
+  return g_strdup_printf ("%s\nG=%u\ntorchrun --nproc_per_node $G --nnodes 1 pretrain_gpt.py \\\n"
+                          "  ${MEGATRON_ARGS[@]}\n",
+                          fragment, gpus);
+}
+
+static bool
+model_is_same (const LsImport *import, const LsModel *m, guint64 seed)
+{
+  for (const LsField *f = ls_model_fields; f->key; f++) {
+    g_autofree char *said = f->file_only ? NULL : ls_import_model_value (import, f->key),
+                    *value = said ? ls_field_text (f, m, NULL) : NULL;
+    if (said && g_strcmp0 (said, value) != 0) {
+      ls_check_impl (false, __FILE__, __LINE__, "seed %" G_GUINT64_FORMAT ": model %s: %s, was %s", seed,
+                     f->key, said, value ? value : "not there");
+      return false;
+    }
+  }
+  return true;
+}
+
+static void
+check_again (const LsModel *m, const LsStrategy *s, const LsStrategy *defaults, const char *script,
+             guint64 seed)
+{
+  LsImport import;
+  LsStrategy again;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (!read_text (script, &import))
+    return;
+  g_autofree char *text = ls_import_strategy_text (&import, "again");
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "again.json", diags);
+  ls_strategy_copy (&again, defaults);
+  bool ok = doc && ls_fields_read_file (ls_strategy_fields, "strategy", doc, &again, diags)
+      && resolve (&again, m, s->gpus) && model_is_same (&import, m, seed);
+  g_autofree char *before = choices_of (s, m), *after = choices_of (&again, m);
+  ls_check_impl (ok && strcmp (before, after) == 0 && import.conflicts->len == 0 && import.unknown->len == 0,
+                 __FILE__, __LINE__, "seed %" G_GUINT64_FORMAT "\n--- before\n%s--- after\n%s--- script\n%s",
+                 seed, before, after, script);
+  ls_strategy_clear (&again);
+  ls_import_clear (&import);
+}
+
+/* Over the defaults of the program, whose releases differ in what no option says. */
+static bool
+draw_job (GRand *rand, const LsStrategy *defaults, LsModel *m, LsStrategy *s)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  *m = small_model (rand);
+  random_strategy (rand, s);
+  s->grad_fusion = defaults->grad_fusion;
+  s->cuda_allocator = defaults->cuda_allocator;
+  if (g_rand_boolean (rand))
+    s->grad_dtype = LS_DTYPE_FP32;
+  if (s->vpp == 1)
+    s->p2p = s->pp > 1 ? LS_P2P_BATCHED : s->p2p;
+  return ls_strategy_resolve (s, m, s->gpus, 8, diags) && ls_strategy_balance (s, m, NULL, NULL);
+}
+
+static void
+what_is_written_is_read_as_the_same_job (void)
+{
+  const char *cases = g_getenv ("LS_CASES");
+  guint n = cases ? (guint) g_ascii_strtoull (cases, NULL, 10) : 3000, n_read = 0;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsSoftwareSpec software;
+  if (!LS_CHECK (ls_software_load ("megatron", &software, diags)))
+    return;
+  for (guint64 seed = 1; seed <= n; seed++) {
+    g_autoptr (GRand) rand = g_rand_new_with_seed ((guint32) seed);
+    LsModel m;
+    LsStrategy s;
+    bool ok = draw_job (rand, &software.defaults, &m, &s);
+    const LsEmitJob job = { .model = &m, .strategy = &s, .title = "small" };
+    g_autofree char *notes = NULL, *fragment = ok ? ls_emit (&job, "megatron", &notes, NULL) : NULL;
+    g_autofree char *script = fragment ? script_of (fragment, s.gpus) : NULL;
+    if (script) {
+      check_again (&m, &s, &software.defaults, script, seed);
+      n_read++;
+    }
+    ls_strategy_clear (&s);
+  }
+  ls_check_impl (n_read * 40 > n, __FILE__, __LINE__, "only %u of %u jobs can be written", n_read, n);
+  ls_software_clear (&software);
+}
+
+LS_TEST_MAIN ("import", LS_TEST (values_are_those_of_our_keys), LS_TEST (names_of_older_releases_are_known),
+              LS_TEST (ranks_are_those_of_the_launcher), LS_TEST (what_is_not_known_is_told),
+              LS_TEST (contradictions_are_told), LS_TEST (a_log_is_job_and_measurement),
+              LS_TEST (a_log_of_another_batch_is_refused), LS_TEST (what_is_written_is_read_as_the_same_job))

@@ -1,0 +1,154 @@
+/* Pins how much of real users' launch files is read, and read right: every file is read or refused for a
+ * reason, and the values that people read out of them are ours. Not run where the files are absent. */
+#include "ls_test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "data/launch/write_import.h"
+#include "data/text/csv.h"
+
+typedef struct {
+  guint n_files, n_right, n_wrong, n_missing;
+} Count;
+
+/* A column of the table, and the key that it is. */
+static const struct {
+  const char *column, *key;
+  bool is_strategy;
+} columns[] = {
+  { "layers", "layers", false },
+  { "hidden", "hidden", false },
+  { "heads", "heads", false },
+  { "kv_heads", "kv_heads", false },
+  { "head_dim", "head_dim", false },
+  { "ffn", "ffn", false },
+  { "vocab", "vocab", false },
+  { "seq", "seq", false },
+  { "experts", "experts", false },
+  { "top_k", "top_k", false },
+  { "expert_ffn", "expert_ffn", false },
+  { "tp", "tp", true },
+  { "pp", "pp", true },
+  { "cp", "cp", true },
+  { "ep", "ep", true },
+  { "etp", "etp", true },
+  { "zero", "zero", true },
+  { "mbs", "micro_batch", true },
+  { "gbs", "global_batch", true },
+  { "recompute", "recompute", true },
+};
+
+static const char *
+cell (const LsCsv *csv, guint row, const char *column)
+{
+  int c = ls_csv_column (csv, column);
+  return c < 0 ? "" : ls_csv_cell (csv, row, (guint) c);
+}
+
+/* "full uniform" is full, "8 layers per chunk" no number. */
+static bool
+agrees (const char *ours, const char *theirs)
+{
+  gsize n = strcspn (theirs, " ");
+  return strlen (ours) == n && strncmp (ours, theirs, n) == 0;
+}
+
+static void
+judge (const LsImport *import, const LsCsv *csv, guint row, Count *count)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (columns); i++) {
+    const char *theirs = cell (csv, row, columns[i].column);
+    if (!*theirs)
+      continue;
+    g_autofree char *ours = columns[i].is_strategy ? ls_import_strategy_value (import, columns[i].key)
+                                                   : ls_import_model_value (import, columns[i].key);
+    guint *which = !ours ? &count->n_missing : agrees (ours, theirs) ? &count->n_right : &count->n_wrong;
+    ++*which;
+    if (ours && which == &count->n_wrong && g_getenv ("LS_SHOW"))
+      g_print ("%s %s: %s, read by others as %s\n", import->path, columns[i].key, ours, theirs);
+  }
+  const char *time = cell (csv, row, "measured_iteration_s");
+  if (*time && import->measured.step_s > 0)
+    ++*(fabs (import->measured.step_s / g_ascii_strtod (time, NULL) - 1) < 0.002 ? &count->n_right
+                                                                                 : &count->n_wrong);
+}
+
+/* Of a script with several jobs, the one that it has as it stands. */
+static bool
+is_default (const char *variant)
+{
+  return !*variant || strstr (variant, "default") || strcmp (variant, "log") == 0;
+}
+
+static void
+judge_table (const char *folder, const char *frameworks, Count *count)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *path = g_build_filename (folder, "oracle.csv", NULL);
+  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
+  for (guint row = 0; csv && row < ls_csv_n_rows (csv); row++) {
+    g_autoptr (LsDiagList) why = ls_diag_list_new ();
+    g_autofree char *file = g_build_filename (folder, cell (csv, row, "file"), NULL);
+    const char *const paths[] = { file, NULL };
+    LsImport import;
+    if (!strstr (frameworks, cell (csv, row, "framework")) || !is_default (cell (csv, row, "variant"))
+        || !ls_import_load (paths, &import, why))
+      continue;
+    count->n_files++;
+    judge (&import, csv, row, count);
+    ls_import_clear (&import);
+  }
+}
+
+static char *
+launch_folder (void)
+{
+  const char *shared = ls_test_shared_data ();
+  return shared ? g_build_filename (shared, "launch", NULL) : NULL;
+}
+
+/* The few that differ mean another thing: heads of latent attention count their rotated part here, and
+ * Megatron-FSDP with optim_grads_params shards parameters, whatever --use-distributed-optimizer says. */
+static void
+values_of_megatron_files_are_right (void)
+{
+  g_autofree char *folder = launch_folder ();
+  Count count = { 0 };
+  if (!folder || !g_file_test (folder, G_FILE_TEST_IS_DIR))
+    return;
+  judge_table (folder, "megatron-lm megatron-deepspeed", &count);
+  g_print ("%u files: %u values right, %u others, %u missing\n", count.n_files, count.n_right, count.n_wrong,
+           count.n_missing);
+  LS_CHECK_INT (count.n_files, >=, 40);
+  LS_CHECK_INT (count.n_right, >=, 450);
+  LS_CHECK_INT (count.n_wrong, <=, 7);
+}
+
+static void
+every_file_is_read_or_refused_for_a_reason (void)
+{
+  g_autofree char *folder = launch_folder (),
+                  *path = folder ? g_build_filename (folder, "index.csv", NULL) : NULL;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  guint n_read = 0;
+  if (!path || !g_file_test (path, G_FILE_TEST_IS_REGULAR))
+    return;
+  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
+  for (guint row = 0; csv && row < ls_csv_n_rows (csv); row++) {
+    g_autoptr (LsDiagList) why = ls_diag_list_new ();
+    g_autofree char *file = g_build_filename (folder, cell (csv, row, "file"), NULL);
+    const char *const paths[] = { file, NULL };
+    LsImport import;
+    bool ok = ls_import_load (paths, &import, why);
+    ls_check_impl (ok || ls_diag_list_n (why) > 0, __FILE__, __LINE__, "%s: refused without a word", file);
+    if (ok)
+      ls_import_clear (&import);
+    n_read += ok;
+  }
+  g_print ("%u files are read\n", n_read);
+  LS_CHECK_INT (n_read, >=, 75);
+}
+
+LS_TEST_MAIN ("launch_files", LS_TEST (values_of_megatron_files_are_right),
+              LS_TEST (every_file_is_read_or_refused_for_a_reason))
