@@ -43,7 +43,7 @@ read_word (ShellText *s, GPtrArray *words, bool *ret_has_begun)
     shell_expand (s->sh, s->p, end, words);
     *ret_has_begun = true;
   }
-  s->p = end;
+  s->p = MIN (MAX (end, s->p + 1), s->end); /* whatever stands there, it is passed over */
 }
 
 static bool
@@ -174,7 +174,7 @@ read_for_words (ShellText *s)
     const char *end = shell_next_end (s);
     if (s->sh->mode != SHELL_SKIPPED)
       shell_expand (s->sh, s->p, end, words);
-    s->p = MAX (end, s->p + 1);
+    s->p = MIN (MAX (end, s->p + 1), s->end);
   }
   return words->len == 1 && !ls_shell_has_hole (words->pdata[0]) ? g_strdup (words->pdata[0]) : NULL;
 }
@@ -423,7 +423,7 @@ read_text (LsShell *sh, const char *text, gsize n)
   sh->depth--;
 }
 
-/* Without carriage returns, and the characters that mark holes. */
+/* Without carriage returns; other control characters, of which some mark holes, are blanks. */
 char *
 ls_shell_read (LsShell *sh, const char *text, gsize n)
 {
@@ -433,8 +433,7 @@ ls_shell_read (LsShell *sh, const char *text, gsize n)
   gsize length = 0;
   for (gsize i = 0; i < n; i++)
     if (text[i] != '\r')
-      copy[length++]
-          = text[i] == '\0' || text[i] == LS_SHELL_HOLE || text[i] == LS_SHELL_HOLE_END ? ' ' : text[i];
+      copy[length++] = g_ascii_iscntrl (text[i]) && text[i] != '\n' && text[i] != '\t' ? ' ' : text[i];
   copy[length] = '\0';
   read_text (sh, copy, length);
   return shell_has_failed (sh) ? g_strdup (sh->faults->pdata[0]) : NULL;
