@@ -229,6 +229,25 @@ a_class_that_is_slower_throughout_still_matches (void)
     LS_CHECK_INT (op_of (measured, i)->match, ==, i < 5 ? i : i == 5 ? LS_UNMATCHED : i - 1);
 }
 
+/* Four kernels of which each is 5 times what is predicted, the last of them not at all: neither the lengths
+ * as they are nor the ratio of medians (60 to 8) tell which is missing; that of means does. */
+static void
+means_tell_what_medians_do_not (void)
+{
+  static const double us[] = { 8, 100, 8, 20 };
+  g_autoptr (LsStepSide) measured = ls_step_side_new ();
+  g_autoptr (LsStepSide) predicted = ls_step_side_new ();
+  measured->length = predicted->length = 4000 * US;
+  for (guint i = 0; i < 4; i++) {
+    add (measured, LS_CLASS_GEMM, 1000 * i, 1000 * i + 5 * us[i], 0, 0);
+    if (i < 3)
+      add (predicted, LS_CLASS_GEMM, 1000 * i, 1000 * i + us[i], 0, 0);
+  }
+  ls_reconcile_match (measured, predicted);
+  for (guint i = 0; i < 4; i++)
+    LS_CHECK_INT (op_of (measured, i)->match, ==, i < 3 ? i : LS_UNMATCHED);
+}
+
 static void
 sizes_must_agree (void)
 {
@@ -272,4 +291,5 @@ long_sequences_align (void)
 LS_TEST_MAIN ("reconcile", LS_TEST (kernels_have_classes), LS_TEST (the_worked_example),
               LS_TEST (unmatched_ops_stand_by_name), LS_TEST (the_largest_may_be_missing),
               LS_TEST (parts_add_up), LS_TEST (a_class_that_is_slower_throughout_still_matches),
-              LS_TEST (sizes_must_agree), LS_TEST (long_sequences_align))
+              LS_TEST (means_tell_what_medians_do_not), LS_TEST (sizes_must_agree),
+              LS_TEST (long_sequences_align))

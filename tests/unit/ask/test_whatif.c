@@ -318,6 +318,7 @@ other_kernels_of_the_program_are_tried (void)
   LsWhatIf *w = what_if (&spec, 1, NULL);
   guint n = 0;
   if (LS_CHECK (w != NULL)) {
+    row_of (w, "--reshard-after-forward 0");
     const LsWhatIfRow *row = row_of (w, "--kernels torchtitan-2025-03-compile");
     if (LS_CHECK (row != NULL))
       check_row (knobs, row);
@@ -348,9 +349,26 @@ variants_are_of_lists_that_there_are (void)
   LS_CHECK_INT (n, >, 0);
 }
 
+/* Parameters that stay behind the forward are freed, and those that are freed stay (above). */
+static void
+a_switch_is_turned_from_where_it_is (void)
+{
+  static const char *const knobs[]
+      = { "model", "gpt-1.7b:layers=1",     "cluster", "dgx-h100",     "gpus", "2", "dp-kind",
+          "fsdp2", "reshard-after-forward", "0",       "global-batch", "2",    NULL };
+  LsJobSpec spec;
+  init_job (&spec, knobs);
+  g_autoptr (LsWhatIf) w = what_if (&spec, 1, NULL);
+  ls_job_spec_clear (&spec);
+  const LsWhatIfRow *row = w ? row_of (w, "--reshard-after-forward 1") : NULL;
+  if (LS_CHECK (row && !row->refused))
+    check_row (knobs, row);
+}
+
 LS_TEST_MAIN ("whatif", LS_TEST (the_options_of_a_row_do_what_it_says),
               LS_TEST (a_smaller_micro_batch_closes_the_bubble), LS_TEST (threads_change_nothing),
               LS_TEST (a_successor_is_tried), LS_TEST (what_a_job_has_not_can_be_proposed),
-              LS_TEST (changes_join), LS_TEST (other_kernels_of_the_program_are_tried),
+              LS_TEST (changes_join), LS_TEST (a_switch_is_turned_from_where_it_is),
+              LS_TEST (other_kernels_of_the_program_are_tried),
               LS_TEST (variants_are_of_lists_that_there_are), LS_TEST (a_trace_leaves_nothing_to_change),
               LS_TEST (the_order_of_a_file_leaves_what_it_does_not_fix))

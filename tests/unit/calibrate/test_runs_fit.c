@@ -88,6 +88,40 @@ few_rows_fit_few (void)
   ls_runs_fit_clear (&fit);
 }
 
+/* A row for each of two parameters, on which its log depends. */
+static bool
+predict_apart (void *context, const double *x, size_t row, double *ret_log)
+{
+  (void) context;
+  for (size_t i = 0; i < 2; i++)
+    if (row == LS_ALL_ROWS || row == i)
+      ret_log[i] = 1 - log (x[i]);
+  return true;
+}
+
+/* Of two rows one parameter is tried: that which explains more within its range. The second, by half of what
+ * its row is off: 0.4^2 - 0.2^2 is more than 0.3^2. Where it may go a sixth of the way,
+ * 0.4^2 - (5 / 6 0.4)^2 is less. */
+static void
+the_one_that_explains_more_is_tried (void)
+{
+  static const struct {
+    double most;
+    int tried;
+  } cases[] = { { 0.2, 1 }, { 0.4 / 6, 0 } };
+  const double log_measured[] = { 1 - 0.3, 1 - 0.4 };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    const LsRunsParameter two[] = { { "a", 1, 0.5, 2 }, { "b", 1, 0.5, exp (cases[i].most) } };
+    const LsRunsProblem p = { two, 2, 2, log_measured, NULL, NULL, predict_apart, NULL };
+    int tried = cases[i].tried;
+    LsRunsFit fit;
+    LS_CHECK (ls_runs_fit (&p, &fit));
+    LS_CHECK_INT (fit.state[tried], !=, LS_KEPT_FEW_ROWS);
+    LS_CHECK_INT (fit.state[!tried], ==, LS_KEPT_FEW_ROWS);
+    ls_runs_fit_clear (&fit);
+  }
+}
+
 /* Beyond its range a parameter stays at the end of it, and says so. */
 static void
 ranges_hold (void)
@@ -452,6 +486,7 @@ main (void)
   static const LsTestCase cases[] = { LS_TEST (what_rows_show_is_found),
                                       LS_TEST (what_trades_is_kept),
                                       LS_TEST (few_rows_fit_few),
+                                      LS_TEST (the_one_that_explains_more_is_tried),
                                       LS_TEST (ranges_hold),
                                       LS_TEST (what_bites_on_one_side_is_found),
                                       LS_TEST (what_bites_on_one_side_is_tried_again),

@@ -74,6 +74,7 @@ check_kernels (const LsProfile *p)
   LS_CHECK_INT (adam->kernel.kind, ==, LS_KERNEL_OPTIMIZER);
   LS_CHECK_STR (adam->kernel.name, "adam");
   LS_CHECK_INT (adam->kernel.dtype, ==, LS_DTYPE_FP32);
+  LS_CHECK_DOUBLE (adam->kernel.flops, ==, 0);
   LS_CHECK_INT (adam->row, ==, 4);
   LS_CHECK_INT (g_array_index (p->sustained, LsTimedKernel, 0).row, ==, 2);
 }
