@@ -251,10 +251,18 @@ static void
 drop_attention (LsOperator *o)
 {
   uint8_t n = 0;
-  for (uint32_t k = 0; k < o->n_fwd && !o->context_parallel; k++)
+  for (uint32_t k = 0; k < o->n_fwd; k++)
     if (o->fwd[k].kind != LS_KERNEL_ATTENTION_FWD)
       o->fwd[n++] = o->fwd[k];
   o->n_fwd = n;
+  o->context_parallel = false;
+}
+
+static void
+drop_all (LsOperator *o)
+{
+  o->n_fwd = 0;
+  o->context_parallel = false;
 }
 
 void
@@ -271,10 +279,9 @@ recompute_prepare (const Lower *l, Chunk *c)
     if (has_ops && is_layer (c, i) && ls_operator_is_flash (&o) && keeps_attention (l))
       drop_attention (&o);
     if (is_stopped_before (l, c, i))
-      o.n_fwd = 0;
+      drop_all (&o);
     if (o.n_fwd == 0 || (has_ops && o.tp == LS_TP_ROW && l->shard.sp))
       o.tp = LS_TP_NONE;
-    o.context_parallel &= o.n_fwd > 0;
     o.saved_bytes -= has_ops && is_layer (c, i) ? recompute_kept_bytes (l, c, i) : 0;
     g_array_append_val (c->again, o);
   }

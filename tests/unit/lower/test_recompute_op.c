@@ -169,6 +169,53 @@ kernels_of_another_access_are_others (void)
   ls_strategy_clear (&s);
 }
 
+/* Two ranks of data parallelism, or of one sequence. */
+static LsStrategy
+cut_job (uint32_t cp)
+{
+  LsStrategy s = op_job (1);
+  s.cp = cp;
+  s.dp = 2 / cp;
+  s.global_batch = 2 * s.dp;
+  return s;
+}
+
+/* Bytes of activations that are left behind a forward. */
+static uint64_t
+kept_by_forward (uint32_t parts, uint32_t cp)
+{
+  const LsModel m = llama ();
+  LsStrategy s = cut_job (cp);
+  uint64_t kept = 0;
+  s.recompute = parts ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
+  s.recompute_parts = parts;
+  g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+  for (uint32_t i = 0; plan && i < plan->programs[0].n_instances; i++) {
+    const LsSegment *seg = &plan->segments[plan->programs[0].instances[i].segment];
+    Sums sums = { 0 };
+    for (uint32_t o = 0; o < seg->n_ops; o++)
+      add_op (plan, &seg->ops[o], &sums);
+    if (g_str_has_prefix (seg->name, "forward"))
+      kept = sums.allocated - sums.freed;
+  }
+  ls_strategy_clear (&s);
+  return kept;
+}
+
+static double
+attention_flops (const LsPlan *plan, LsTag tag)
+{
+  double flops = 0;
+  for (uint32_t i = 0; i < plan->programs[0].n_instances; i++) {
+    const LsSegment *seg = &plan->segments[plan->programs[0].instances[i].segment];
+    for (uint32_t o = 0; o < seg->n_ops; o++)
+      if (seg->ops[o].kind == LS_OP_KERNEL && seg->ops[o].tag == tag
+          && plan->kernels[seg->ops[o].kernel].kind == LS_KERNEL_ATTENTION_FWD)
+        flops += plan->kernels[seg->ops[o].kernel].flops;
+  }
+  return flops;
+}
+
 /* In s b elements of 2 bytes, per layer: its input h, q h and v h/2, the context h, gate f, down h; and the
  * log-sum-exp of each row and head. Without: two norms' inputs 2h, two norms' outputs 2h, q, k and v 2h, the
  * context h, gate and up 2f, what they make f. Of dots: its input h, q, k and v 2h, the projection's output
@@ -177,29 +224,60 @@ static void
 op_keeps_the_other_products (void)
 {
   static const uint32_t parts[] = { 0, LS_RECOMPUTE_OP, LS_RECOMPUTE_DOTS, LS_RECOMPUTE_DOTS_FLASH };
-  const LsModel m = llama ();
   const uint64_t tokens = 128 * 2, lse = 4 * tokens * 4;
   uint64_t kept[G_N_ELEMENTS (parts)] = { 0 };
-  for (guint p = 0; p < G_N_ELEMENTS (parts); p++) {
-    LsStrategy s = op_job (1);
-    s.recompute = parts[p] ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
-    s.recompute_parts = parts[p];
-    g_autoptr (LsPlan) plan = lowered_model (&m, &s);
-    for (uint32_t i = 0; plan && i < plan->programs[0].n_instances; i++) {
-      const LsSegment *seg = &plan->segments[plan->programs[0].instances[i].segment];
-      Sums sums = { 0 };
-      for (uint32_t o = 0; o < seg->n_ops; o++)
-        add_op (plan, &seg->ops[o], &sums);
-      if (g_str_has_prefix (seg->name, "forward"))
-        kept[p] = sums.allocated - sums.freed;
-    }
-    ls_strategy_clear (&s);
-  }
+  for (guint p = 0; p < G_N_ELEMENTS (parts); p++)
+    kept[p] = kept_by_forward (parts[p], 1);
   uint64_t dots = 2 * tokens * (4 * 256 + 2 * 1024);
   LS_CHECK_INT (kept[0] - kept[2], ==, 4 * (2 * tokens * (7 * 256 + 3 * 1024) + lse - dots));
   LS_CHECK_INT (kept[3] - kept[2], ==, 4 * (2 * tokens * 256 + lse));
   uint64_t all = 2 * tokens * (7 * 256 + 3 * 1024) + lse, ops = 2 * tokens * (4 * 256 + 128 + 1024) + lse;
   LS_CHECK_INT (kept[0] - kept[1], ==, 4 * (all - ops));
+}
+
+/* Where two ranks share a sequence, each keeps that of its half: attention is attention, if in steps. */
+static void
+attention_over_a_cut_sequence_is_kept_alike (void)
+{
+  const uint64_t tokens = 128 * 2 / 2, lse = 4 * tokens * 4;
+  uint64_t all = kept_by_forward (0, 2), op = kept_by_forward (LS_RECOMPUTE_OP, 2),
+           dots = kept_by_forward (LS_RECOMPUTE_DOTS, 2),
+           flash = kept_by_forward (LS_RECOMPUTE_DOTS_FLASH, 2);
+  LS_CHECK_INT (flash - dots, ==, 4 * (2 * tokens * 256 + lse));
+  LS_CHECK_INT (all - op, ==, 4 * 2 * tokens * ((7 - 4) * 256 - 128 + (3 - 1) * 1024));
+}
+
+/* It runs again where all of a layer does, also where that stops early, and where dots alone are kept; not
+ * where attention is kept. Of as many FLOPs as in the forward. */
+static void
+attention_over_a_cut_sequence_runs_again (void)
+{
+  static const struct {
+    LsRecompute recompute;
+    uint32_t parts;
+    bool stops_early, runs;
+  } cases[] = {
+    { LS_RECOMPUTE_FULL, 0, false, true },
+    { LS_RECOMPUTE_FULL, 0, true, true },
+    { LS_RECOMPUTE_SELECTIVE, LS_RECOMPUTE_DOTS, false, true },
+    { LS_RECOMPUTE_SELECTIVE, LS_RECOMPUTE_DOTS_FLASH, false, false },
+    { LS_RECOMPUTE_SELECTIVE, LS_RECOMPUTE_OP, false, false },
+  };
+  static const LsCpKind kinds[] = { LS_CP_RING, LS_CP_ALL_GATHER, LS_CP_ULYSSES };
+  const LsModel m = llama ();
+  for (guint i = 0; i < G_N_ELEMENTS (cases) * G_N_ELEMENTS (kinds); i++) {
+    guint c = i / G_N_ELEMENTS (kinds);
+    LsStrategy s = cut_job (2);
+    s.cp_kind = kinds[i % G_N_ELEMENTS (kinds)];
+    s.recompute = cases[c].recompute;
+    s.recompute_parts = cases[c].parts;
+    s.recompute_early_stop = cases[c].stops_early;
+    g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+    double forward = plan ? attention_flops (plan, LS_TAG_F) : 0;
+    LS_CHECK (forward > 0);
+    LS_CHECK_DOUBLE (plan ? attention_flops (plan, LS_TAG_RECOMPUTE) : 0, ==, cases[c].runs ? forward : 0);
+    ls_strategy_clear (&s);
+  }
 }
 
 /* JAX's policies: no matrix product of a layer runs again, whatever its format; norms, rope and the
@@ -294,5 +372,6 @@ LS_TEST_MAIN ("recompute_op", LS_TEST (op_runs_every_other_product_again),
               LS_TEST (op_runs_products_one_by_one_again),
               LS_TEST (listed_copies_of_fsdp_say_how_they_touch_memory),
               LS_TEST (kernels_of_another_access_are_others), LS_TEST (op_keeps_the_other_products),
-              LS_TEST (op_goes_with_plain_layers_only), LS_TEST (dots_run_all_but_products_again),
-              LS_TEST (odd_recomputation_is_refused))
+              LS_TEST (attention_over_a_cut_sequence_is_kept_alike),
+              LS_TEST (attention_over_a_cut_sequence_runs_again), LS_TEST (op_goes_with_plain_layers_only),
+              LS_TEST (dots_run_all_but_products_again), LS_TEST (odd_recomputation_is_refused))
