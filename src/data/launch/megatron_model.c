@@ -148,6 +148,8 @@ set_heads (MegatronJob *job)
   }
   if (head_dim > 0)
     import_set_model_number (import, "head_dim", head_dim);
+  if (groups > 0 && !is_grouped)
+    import_infer (import, "kv_heads: --num-query-groups has no effect without --group-query-attention");
   if (is_grouped && !is_open)
     import_set_model_number (import, "kv_heads", groups ? groups : 1);
   else if (!is_grouped && import_has_model (import, "heads"))

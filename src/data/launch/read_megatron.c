@@ -116,13 +116,11 @@ take_command (const LsShellCommand *c, gpointer data)
     read_directive (s, c);
     return;
   }
-  guint n_known = count_known (c->words, c->n);
-  if (n_known == 0)
-    return;
   if (g_str_has_prefix (c->words[0], "--")) {
     add_words (s->bare, c->words, c->n);
     return;
   }
+  guint n_known = count_known (c->words, c->n);
   if (n_known < 3)
     return;
   s->n_commands++;
@@ -163,11 +161,14 @@ take_variables (Search *s)
   for (guint i = 0; i < names->len; i++) {
     g_autoptr (GPtrArray) words = ls_shell_words (s->shell, names->pdata[i]);
     guint n_known = words ? count_known ((char *const *) words->pdata, words->len) : 0;
-    if (n_known > 0) {
+    bool has_options = words && words->len > 0 && g_str_has_prefix (words->pdata[0], "--");
+    if (n_known > 0 || has_options) {
       add_words (s->words, (char *const *) words->pdata, words->len);
       s->n_known += n_known;
     }
   }
+  if (s->n_known == 0)
+    g_ptr_array_set_size (s->words, 0);
 }
 
 /* --- the launch -------------------------------------------------------------------------------------- */
@@ -300,7 +301,10 @@ search (Search *s, LsImport *import, LsDiagList *diags)
     return false;
   }
   import->program = "Megatron-LM";
-  if (s->words->len == 0)
+  if (s->words->len > 0 && s->bare->len > 0)
+    import_unknown (import, "%s: lines of options that belong to no command; is a \\ missing?",
+                    (const char *) s->bare->pdata[0]);
+  if (s->words->len == 0 && count_known ((char *const *) s->bare->pdata, s->bare->len) > 0)
     add_words (s->words, (char *const *) s->bare->pdata, s->bare->len);
   if (s->words->len == 0)
     take_variables (s);

@@ -106,6 +106,18 @@ values_are_those_of_our_keys (void)
   check ("python pretrain_gpt.py " GPT "--vocab-file a.json", "vocab=50257; gpus=1; global_batch=4");
 }
 
+/* A line of options counts whatever is on it, and so does a variable. */
+static void
+lists_of_options_are_read_whole (void)
+{
+  check (GPT "\n--bf16 --use-distributed-optimizer\n--pipeline-model-parallel-size 2\n"
+             "--num-layers-per-virtual-pipeline-stage 4\n--swiglu\n",
+         "dtype=bf16; zero=1; vpp=3; mlp=swiglu");
+  check ("A='" GPT "'\nB=(--bf16)\nC=\"--swiglu\"\n", "layers=24; dtype=bf16; mlp=swiglu");
+  check ("python pretrain_gpt.py " GPT "\n  --bf16\n", "?is a \\ missing; dtype=fp32");
+  check (GPT "--num-query-groups 4", "kv_heads=16; ~--num-query-groups has no effect");
+}
+
 /* Each release has its own words for one thing. */
 static void
 names_of_older_releases_are_known (void)
@@ -355,7 +367,8 @@ what_is_written_is_read_as_the_same_job (void)
   ls_software_clear (&software);
 }
 
-LS_TEST_MAIN ("import", LS_TEST (values_are_those_of_our_keys), LS_TEST (names_of_older_releases_are_known),
-              LS_TEST (ranks_are_those_of_the_launcher), LS_TEST (what_is_not_known_is_told),
-              LS_TEST (contradictions_are_told), LS_TEST (a_log_is_job_and_measurement),
-              LS_TEST (a_log_of_another_batch_is_refused), LS_TEST (what_is_written_is_read_as_the_same_job))
+LS_TEST_MAIN ("import", LS_TEST (values_are_those_of_our_keys), LS_TEST (lists_of_options_are_read_whole),
+              LS_TEST (names_of_older_releases_are_known), LS_TEST (ranks_are_those_of_the_launcher),
+              LS_TEST (what_is_not_known_is_told), LS_TEST (contradictions_are_told),
+              LS_TEST (a_log_is_job_and_measurement), LS_TEST (a_log_of_another_batch_is_refused),
+              LS_TEST (what_is_written_is_read_as_the_same_job))
