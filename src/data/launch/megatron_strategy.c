@@ -46,6 +46,8 @@ set_chunks (MegatronJob *job)
                        layers, import->model.n_layers, import->strategy.pp);
     vpp = of_a_stage / layers;
   }
+  if (vpp > 1 && import->strategy.pp == 1 && !has_open_degree (job))
+    import_conflict (import, "%" G_GUINT64_FORMAT " chunks of a stage, and no pipeline", vpp);
   if (vpp > 0 && import->strategy.pp > 1)
     import_set_strategy_number (import, "vpp", vpp);
 }

@@ -166,6 +166,7 @@ contradictions_are_told (void)
          "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 2",
          "!8 GPUs do not hold tp 8 x pp 2; gpus");
   check (GPT "--bf16 --fp16", "!--bf16 and --fp16");
+  check (GPT "--num-layers-per-virtual-pipeline-stage 4", "!6 chunks of a stage, and no pipeline; vpp");
   check (GPT "--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 5",
          "!does not divide");
   check (GPT "--tensor-model-parallel-size eight",
