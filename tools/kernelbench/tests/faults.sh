@@ -45,8 +45,8 @@ has unsupported.json "gemm-isolated wgrad 96x256x192.*operation not supported"
 is_profile unsupported.json
 
 test="no memory costs what needs it"
-KB_FAULT=cudaMalloc:2:2 run memory 0 --only streams --skip-checks
-n_rows memory.csv $(($(planned streams) - 1))
+KB_FAULT=cudaMalloc:2:2 run memory 0 --only streams/copy --skip-checks
+n_rows memory.csv $(($(planned streams/copy) - 1))
 has memory.json "streams copy 96x1024.*out of memory"
 
 test="a check that cannot run costs its kernels"
