@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/conformal.h"
+#include "base/order.h"
 
 #define ROUNDING 1e-9 /* of counts and distances */
 
@@ -59,19 +60,12 @@ ls_residual (double measured_s, double predicted_s, double mfu)
   return mfu * log (measured_s / predicted_s);
 }
 
-static int
-compare_doubles (const void *a, const void *b)
-{
-  double x = *(const double *) a, y = *(const double *) b;
-  return (x > y) - (x < y);
-}
-
 void
 ls_residuals_add (LsResiduals *r, const char *source, const char *family, const char *architecture,
                   const char *software, double lowest_mfu, double *residuals, guint n)
 {
   g_assert (n > 0);
-  qsort (residuals, n, sizeof *residuals, compare_doubles);
+  qsort (residuals, n, sizeof *residuals, ls_compare_doubles);
   LsResidualGroup g = {
     .source = g_strdup (source),
     .family = g_strdup (family),
@@ -203,7 +197,7 @@ ls_residuals_add_stretch (LsResiduals *r, LsAspect aspect, GArray *needed, doubl
 {
   if (needed->len < 2)
     return;
-  qsort (needed->data, needed->len, sizeof (double), compare_doubles);
+  qsort (needed->data, needed->len, sizeof (double), ls_compare_doubles);
   guint n
       = (guint) ceil (needed->len * fmin (1, ls_conformal_share (needed->len, LS_INTERVAL_LEVEL)) - ROUNDING);
   LsStretch s = {

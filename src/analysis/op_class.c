@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "network/coll.h"
-
 static const char *const names[] = {
   [LS_CLASS_GEMM] = "gemm",
   [LS_CLASS_ATTENTION_FWD] = "attention-fwd",

@@ -3,7 +3,6 @@
 
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
-#include <string.h>
 
 #define GAP          0.7 /* about ln 2 */
 #define MAX_SIZE_GAP 0.1 /* ln: padding, and where buckets end */

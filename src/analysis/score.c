@@ -3,17 +3,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int
-compare_doubles (const void *a, const void *b)
-{
-  double x = *(const double *) a, y = *(const double *) b;
-  return (x > y) - (x < y);
-}
+#include "base/order.h"
 
 static double
 median (double *values, guint n)
 {
-  qsort (values, n, sizeof *values, compare_doubles);
+  qsort (values, n, sizeof *values, ls_compare_doubles);
   return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 

@@ -2,7 +2,6 @@
 #include "api/answer.h"
 #include "api/commands.h"
 #include "api/request.h"
-#include "data/jobs/read_strategy.h"
 #include "data/text/write_file.h"
 #include "show/plot/plots.h"
 #include "show/write_sweep.h"

@@ -145,12 +145,6 @@ ls_request_team (const LsRequest *r)
   return r->team;
 }
 
-const char *
-ls_request_debug (const LsRequest *r)
-{
-  return r->debug;
-}
-
 /* --- the command's own options -------------------------------------------------------------------- */
 
 const char **

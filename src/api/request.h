@@ -47,7 +47,6 @@ gboolean ls_request_form (const LsRequest *r, LsForm *ret_form, GError **error);
 LsProgress ls_request_progress (const LsRequest *r);
 const gint *ls_request_stop (const LsRequest *r);
 LsTeam *ls_request_team (const LsRequest *r);
-const char *ls_request_debug (const LsRequest *r);
 
 /* FALSE, with LS_ERROR_USAGE. */
 gboolean ls_request_refuse (const char *why, GError **error);

@@ -1,7 +1,7 @@
 #include <stddef.h>
-#include <string.h>
 
 #include "ask/collective_sizes.h"
+#include "base/order.h"
 #include "data/measured/read_collectives.h"
 #include "data/text/field.h"
 #include "job/doublings.h"
@@ -17,13 +17,6 @@ static const LsEnumName protocol_names[] = {
   { "LL128", LS_PROTOCOL_LL128 },   { NULL },
 };
 
-static gint
-by_count (gconstpointer a, gconstpointer b)
-{
-  uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
-  return (x > y) - (x < y);
-}
-
 static bool
 parse_gpus (const char *text, void *target)
 {
@@ -35,7 +28,7 @@ parse_gpus (const char *text, void *target)
       return false;
   if (counts->len == 0)
     return false;
-  g_array_sort (counts, by_count);
+  g_array_sort (counts, ls_compare_uint32);
   for (guint i = counts->len - 1; i > 0; i--)
     if (g_array_index (counts, uint32_t, i) == g_array_index (counts, uint32_t, i - 1))
       g_array_remove_index (counts, i);

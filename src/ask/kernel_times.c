@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "compute/measured.h"
 #include "data/machines/read_access.h"
 #include "data/machines/read_calibration.h"
@@ -230,13 +231,6 @@ append_table (const Bench *b, GArray *rows, LsDiagList *diags, GError **error)
   return table != NULL;
 }
 
-static int
-by_value (const void *a, const void *b)
-{
-  double x = *(const double *) a, y = *(const double *) b;
-  return (x > y) - (x < y);
-}
-
 static LsKernelErrors
 errors_of (const GArray *rows, bool only_held_out)
 {
@@ -252,7 +246,7 @@ errors_of (const GArray *rows, bool only_held_out)
   }
   if (errors->len == 0)
     return (LsKernelErrors) { .mape_pct = NAN, .median_pct = NAN };
-  qsort (errors->data, errors->len, sizeof (double), by_value);
+  qsort (errors->data, errors->len, sizeof (double), ls_compare_doubles);
   guint n = errors->len;
   double middle = (g_array_index (errors, double, (n - 1) / 2) + g_array_index (errors, double, n / 2)) / 2;
   return (LsKernelErrors) { .n = n, .mape_pct = sum / n, .median_pct = middle };

@@ -1,7 +1,5 @@
 #include "ask/measured_step.h"
 
-#include <string.h>
-
 #include <lockstep/error.h>
 
 #define PS_PER_NS 1000

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include <lockstep/error.h>
-
 #include "ask/measured_step.h"
 #include "ask/reconcile_layer.h"
 #include "data/text/override.h"

@@ -1,7 +1,5 @@
 #include "ask/schedule.h"
 
-#include <string.h>
-
 #include "base/suggest.h"
 #include "data/jobs/read_schedule.h"
 

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "base/order.h"
+
 #define HUBER_KNEE   0.1
 #define N_ROUNDS     4
 #define N_SCATTERED  32
@@ -299,13 +301,6 @@ ls_fit_solve (LsKindFit *fit, guint free_mask, const LsGpu *gpu, const GArray *s
   fit->mape = held_out.n > 0 ? held_out.mape : NAN;
 }
 
-static int
-by_value (const void *a, const void *b)
-{
-  double x = *(const double *) a, y = *(const double *) b;
-  return (x > y) - (x < y);
-}
-
 LsFitError
 ls_fit_error (const LsKindFit *fit, const LsGpu *gpu, const GArray *samples, bool held_out,
               LsSampleFilter filter)
@@ -323,7 +318,7 @@ ls_fit_error (const LsKindFit *fit, const LsGpu *gpu, const GArray *samples, boo
   }
   if (errors->len == 0)
     return e;
-  qsort (errors->data, errors->len, sizeof (double), by_value);
+  qsort (errors->data, errors->len, sizeof (double), ls_compare_doubles);
   e.n = errors->len;
   e.mape /= e.n;
   e.bias /= e.n;
@@ -344,6 +339,6 @@ ls_fit_sustained (const LsKindFit *gemm, const LsGpu *gpu, const GArray *samples
   }
   if (ratio->len == 0)
     return NAN;
-  qsort (ratio->data, ratio->len, sizeof (double), by_value);
+  qsort (ratio->data, ratio->len, sizeof (double), ls_compare_doubles);
   return g_array_index (ratio, double, ratio->len / 2);
 }

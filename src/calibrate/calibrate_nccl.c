@@ -5,11 +5,9 @@
 
 #include <lockstep/error.h>
 
-#include "ask/collective_call.h"
 #include "calibrate/nccl_file.h"
 #include "calibrate/nccl_fit.h"
 #include "calibrate/nccl_tell.h"
-#include "data/datadir.h"
 #include "data/machines/read_nccl.h"
 #include "data/measured/read_nccl_tests.h"
 #include "job/hardware.h"

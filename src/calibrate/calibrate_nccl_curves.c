@@ -1,7 +1,5 @@
 #include "calibrate/calibrate_nccl_run.h"
 
-#include <string.h>
-
 #include <lockstep/error.h>
 
 #include "ask/collective_call.h"

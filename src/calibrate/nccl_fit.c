@@ -2,7 +2,6 @@
 
 #include <gsl/gsl_multimin.h>
 #include <math.h>
-#include <string.h>
 
 #define SMALL_WEIGHT 0.5
 #define HUBER_DELTA  0.1

@@ -255,10 +255,6 @@ LsCluster *ls_cluster_build_within (const LsClusterSpec *spec, uint64_t max_byte
 void ls_cluster_free (LsCluster *cluster); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCluster, ls_cluster_free)
 
-/* Asserts every structural invariant: link ends exist, each link has a reverse,
- * trunk capacity = sum of its links, every GPU reaches every other. */
-void ls_cluster_check (const LsCluster *cluster);
-
 static inline uint32_t
 ls_cluster_host_of (const LsCluster *c, uint32_t gpu)
 {

@@ -7,8 +7,8 @@
  * nic_to override it. What has failed is routed around (faults.h).
  *
  * ls_route() puts together what the interior and the fabric know: O(hops), no search,
- * no allocation. ls_route_bfs() is the plain reference: shortest paths over all links,
- * split over all of them. The tests hold the two against each other, trunk by trunk. */
+ * no allocation. The tests hold it against shortest paths over all links, split over all of
+ * them (tests/support/route_bfs.h), trunk by trunk. */
 #ifndef LS_CLUSTER_ROUTE_H
 #define LS_CLUSTER_ROUTE_H
 
@@ -62,16 +62,6 @@ void ls_route_host_memory (const LsCluster *c, uint32_t gpu, bool is_to_host, Ls
 bool ls_cluster_has_nvme (const LsCluster *c);
 void ls_route_nvme (const LsCluster *c, uint32_t gpu, bool is_to_nvme, LsRoute *ret_route);
 
-/* Load on every trunk (array of c->trunks->len doubles, zeroed by the callee) of
- * one unit of flow split at each vertex over its shortest onward links in
- * proportion to their capacity. NVLink is preferred to PCIe by weight: a path's
- * length is its sum of link weights (NVLink 2, all others 4). A GPU forwards only
- * between two NVLinks, from the flow's first GPU straight to its last, at weight 1
- * (NCCL's NVB); of the NICs only the two GPUs' own carry the flow; what has failed
- * carries nothing. With PXN first to the GPU that sends; without GPUDirect by way of the memory of the CPUs
- * next to both. It does not hash. */
-void ls_route_bfs (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *ret_load);
-
 /* Through which a GPU sends and receives, within its host: by affinity, the next that works. */
 uint32_t ls_nic_of_gpu (const LsCluster *c, uint32_t gpu);
 /* Whether a GPU reaches the NIC of another one of its host, the owner, over no more trunks than the owner
@@ -85,15 +75,6 @@ bool ls_host_has_nvswitch (const LsCluster *c, uint32_t host);
  * its host, those that work: 0 where it takes more than one hop. */
 bool ls_cluster_has_gpu_links (const LsCluster *c);
 uint32_t ls_gpu_links (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to);
-
-/* Flows on each physical uplink of a leaf (a switch with NICs: the leaf-th of the fabric) if
- * the given flows, one each, run at once: mean and busiest. Hashing shows in max / mean. */
-typedef struct {
-  uint32_t n_uplinks;
-  double mean, max;
-} LsUplinkLoad;
-LsUplinkLoad ls_cluster_uplink_load (const LsCluster *c, const LsRouteEnds *flows, uint32_t n_flows,
-                                     uint32_t leaf);
 
 /* Private to cluster/: parts of a route, with numbers within the host. Appended; false
  * and nothing if no way works. */

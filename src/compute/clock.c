@@ -1,7 +1,5 @@
 #include "compute/clock.h"
 
-#include <math.h>
-
 #include <gsl/gsl_cdf.h>
 
 /* Of what a power limit leaves. */

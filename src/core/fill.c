@@ -1,7 +1,5 @@
 #include "core/fill.h"
 
-#include <string.h>
-
 #include "core/level.h"
 
 /* An activity on a resource, with what a pass over the resource reads. */

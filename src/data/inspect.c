@@ -1,7 +1,5 @@
 #include "data/inspect.h"
 
-#include <string.h>
-
 #include <lockstep/units.h>
 
 #include "data/datadir.h"

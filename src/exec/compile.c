@@ -6,7 +6,6 @@
 #include "exec/state.h"
 
 #include <math.h>
-#include <string.h>
 
 static gboolean
 refuse (const LsSegment *seg, uint32_t op, const char *why, GError **error)

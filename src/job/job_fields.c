@@ -4,7 +4,6 @@
 #include "data/measured/read_collectives.h"
 #include "data/text/field.h"
 #include "job/job.h"
-#include "job/knobs.h"
 #include "job/measured_spec.h"
 
 #define MAX_STEPS 1000

@@ -1,7 +1,5 @@
 #include "job/job_interval.h"
 
-#include <string.h>
-
 #include "analysis/own_runs.h"
 #include "data/measured/read_residuals.h"
 #include "job/softwares.h"

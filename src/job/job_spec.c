@@ -6,7 +6,6 @@
 #include "data/text/field.h"
 #include "job/job.h"
 #include "job/knobs.h"
-#include "job/measured_spec.h"
 #include "job/softwares.h"
 
 void

@@ -29,12 +29,16 @@ name_of_role (const Lower *l, const char *name)
   return g_strconcat (name, cp ? cp : "", ep ? ep : "", NULL);
 }
 
-uint32_t
-build_find (Lower *l, const char *segment)
+bool
+build_reuses (Build *b, Lower *l, const char *segment)
 {
   g_autofree char *name = name_of_role (l, segment);
   gpointer id = g_hash_table_lookup (l->segment_ids, name);
-  return id ? GPOINTER_TO_UINT (id) - 1 : UINT32_MAX;
+  if (id)
+    b->segment = GPOINTER_TO_UINT (id) - 1;
+  else
+    build_init (b, l);
+  return id != NULL;
 }
 
 /* With CUDA_LAUNCH_BLOCKING=1 a launch returns when what it launched is over. */

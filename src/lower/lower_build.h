@@ -19,6 +19,7 @@ typedef struct {
   uint16_t layer;      /* stamped on what is emitted               */
   struct DpPass *pass; /* of lower_dp.h, while one is built        */
   bool is_too_long;    /* ops were dropped                         */
+  uint32_t segment;    /* that build_reuses() found                */
 } Build;
 
 void build_init (Build *b, Lower *l);
@@ -26,8 +27,8 @@ void build_clear (Build *b); /* instead of build_finish() */
 /* Stores the segment under `name` (copied), which is apart for each cp_rank that has a program
  * of its own, and returns its id; the build is spent. */
 uint32_t build_finish (Build *b, const char *name);
-/* Id of a segment stored before, or UINT32_MAX. */
-uint32_t build_find (Lower *l, const char *name);
+/* Whether a segment was stored under that name before: it is b->segment. If not, begins to build it. */
+bool build_reuses (Build *b, Lower *l, const char *name);
 
 LsOp op_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name);
 uint16_t build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps);

@@ -89,11 +89,9 @@ segment_check_norm (Lower *l, uint32_t pp_rank)
   static const char name[] = "check norm";
   if (!l->s->post_validation || pp_rank + 1 >= l->mesh.pp)
     return UINT32_MAX;
-  uint32_t id = build_find (l, name);
-  if (id != UINT32_MAX)
-    return id;
   Build b;
-  build_init (&b, l);
+  if (build_reuses (&b, l, name))
+    return b.segment;
   LsOp wait = op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait for the norm");
   wait.event = EVENT_NORM;
   build_op (&b, wait, NULL, 0);

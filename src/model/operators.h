@@ -120,7 +120,6 @@ typedef struct {
   LsKernel merge, merge_grad; /* of its results with those of the steps before; bytes 0: none */
 } LsContextStep;
 
-uint32_t ls_context_n_steps (const LsShard *s);
 /* Whether ranks of a cp group have different kernels. */
 bool ls_context_is_uneven (const LsShard *s);
 /* Of member cp_rank of the cp group, which does not matter unless they are uneven. */

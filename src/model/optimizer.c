@@ -27,8 +27,6 @@
  * clip_grad_norm and _copy_main_params_to_model_params. */
 #include "model/operators.h"
 
-#include <string.h>
-
 #define MASTER_AND_MOMENTS_BYTES (3 * 2 * 4) /* three fp32 values, read and written */
 
 static void

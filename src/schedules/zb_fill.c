@@ -16,8 +16,6 @@
  * Parallelism, ICLR 2024 (W fills the bubbles). */
 #include "schedules/zb.h"
 
-#include <string.h>
-
 void
 ls_zb_run_init (LsZbRun *run, const LsZbJob *job, int64_t budget)
 {

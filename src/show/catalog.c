@@ -4,9 +4,7 @@
 
 #include "base/printable.h"
 #include "data/inspect.h"
-#include "data/jobs/read_strategy.h"
 #include "job/job.h"
-#include "lower/lower.h"
 #include "schedules/sched.h"
 #include "show/text_table.h"
 

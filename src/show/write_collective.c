@@ -55,10 +55,8 @@ write_family (LsJsonOut *w, const char *key, const LsCollectiveFamily *f, const 
 char *
 ls_collective_to_json (const LsCollectiveTable *t)
 {
-  GString *text = g_string_new (NULL);
   LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_open (&w);
   if (t->is_comparison) {
     write_family (&w, "summary", &t->total, &t->n_skipped);
     ls_json_out_begin_object (&w, "by_family");
@@ -70,9 +68,7 @@ ls_collective_to_json (const LsCollectiveTable *t)
   for (guint i = 0; i < t->n_rows; i++)
     write_row (&w, &t->rows[i]);
   ls_json_out_end_array (&w);
-  ls_json_out_end_object (&w);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
+  return ls_json_out_close (&w);
 }
 
 /* ---- CSV ---- */

@@ -169,10 +169,8 @@ ls_result_compare_to_text (const LsResultCompare *c)
 char *
 ls_result_compare_to_json (const LsResultCompare *c)
 {
-  GString *text = g_string_new (NULL);
   LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_open (&w);
   ls_json_out_string (&w, "a", c->a->path);
   ls_json_out_string (&w, "b", c->b->path);
   LsResultFile *const files[] = { (LsResultFile *) c->a, (LsResultFile *) c->b };
@@ -191,9 +189,7 @@ ls_result_compare_to_json (const LsResultCompare *c)
     }
     ls_json_out_end_array (&w);
   }
-  ls_json_out_end_object (&w);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
+  return ls_json_out_close (&w);
 }
 
 /* ---- spans ---- */
@@ -259,10 +255,8 @@ write_total (LsJsonOut *w, const char *key, const LsSpanTotal *t)
 char *
 ls_span_compare_to_json (const LsSpanCompare *c)
 {
-  GString *text = g_string_new (NULL);
   LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_open (&w);
   ls_json_out_uint (&w, "rank", c->rank);
   write_total (&w, "predicted", &c->predicted);
   write_total (&w, "measured", &c->measured);
@@ -279,7 +273,5 @@ ls_span_compare_to_json (const LsSpanCompare *c)
     ls_json_out_end_object (&w);
   }
   ls_json_out_end_array (&w);
-  ls_json_out_end_object (&w);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
+  return ls_json_out_close (&w);
 }

@@ -188,10 +188,8 @@ write_section (LsResultFile *const *files, guint n, int section, LsJsonOut *w)
 char *
 ls_compare_many_to_json (LsResultFile *const *files, guint n)
 {
-  GString *text = g_string_new (NULL);
   LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_open (&w);
   ls_json_out_begin_array (&w, "files");
   for (guint i = 0; i < n; i++)
     ls_json_out_string (&w, NULL, files[i]->path);
@@ -199,7 +197,5 @@ ls_compare_many_to_json (LsResultFile *const *files, guint n)
   ls_compare_options_write (files, n, &w);
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++)
     write_section (files, n, s, &w);
-  ls_json_out_end_object (&w);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
+  return ls_json_out_close (&w);
 }

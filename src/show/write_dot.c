@@ -1,7 +1,5 @@
 #include "show/write_topology.h"
 
-#include <stdbool.h>
-
 #include "analysis/topology.h"
 
 #define NO_HOST UINT32_MAX

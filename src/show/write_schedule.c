@@ -1,7 +1,6 @@
 #include "show/write_schedule.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "data/text/json_out.h"
 #include "show/schedule_chart.h"
@@ -134,9 +133,7 @@ ls_schedule_to_json (const LsScheduleView *v)
 {
   const LsSchedEval *e = v->eval;
   LsJsonOut w;
-  GString *out = g_string_new (NULL);
-  ls_json_out_init (&w, out, 2);
-  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_open (&w);
   ls_json_out_string (&w, "unit", v->has_unit ? "s" : NULL);
   ls_json_out_double (&w, "makespan", ls_schedule_number (e->makespan, v->has_unit));
   ls_json_out_double (&w, "span", ls_schedule_number (e->span, v->has_unit));
@@ -145,9 +142,7 @@ ls_schedule_to_json (const LsScheduleView *v)
   ls_json_out_double (&w, "bubble_frac_span", ls_schedule_bubble (e->ideal, e->span));
   add_ranks (&w, v);
   add_orders (&w, v);
-  ls_json_out_end_object (&w);
-  g_string_append_c (out, '\n');
-  return g_string_free (out, FALSE);
+  return ls_json_out_close (&w);
 }
 
 char *

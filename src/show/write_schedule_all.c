@@ -91,9 +91,7 @@ char *
 ls_schedule_all_to_json (const LsScheduleTable *t)
 {
   LsJsonOut w;
-  GString *out = g_string_new (NULL);
-  ls_json_out_init (&w, out, 2);
-  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_open (&w);
   ls_json_out_string (&w, "unit", t->has_unit ? "s" : NULL);
   if (t->memory_limit > 0)
     ls_json_out_double (&w, "memory_limit", t->memory_limit);
@@ -108,9 +106,7 @@ ls_schedule_all_to_json (const LsScheduleTable *t)
     ls_json_out_end_object (&w);
   }
   ls_json_out_end_array (&w);
-  ls_json_out_end_object (&w);
-  g_string_append_c (out, '\n');
-  return g_string_free (out, FALSE);
+  return ls_json_out_close (&w);
 }
 
 static void

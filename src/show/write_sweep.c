@@ -2,9 +2,7 @@
 
 #include <math.h>
 
-#include "data/jobs/read_strategy.h"
 #include "data/text/csv.h"
-#include "data/text/field_write.h"
 #include "show/text_table.h"
 
 #define GIB 1073741824.0

@@ -149,10 +149,8 @@ write_none (LsJsonOut *w, const LsSweepNone *none)
 char *
 ls_sweep_to_json (const LsSweepReport *r)
 {
-  GString *text = g_string_new (NULL);
   LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_open (&w);
   write_counts (&w, &r->counts);
   ls_json_out_string (&w, "software", r->software);
   if (r->software_is_assumed)
@@ -175,7 +173,5 @@ ls_sweep_to_json (const LsSweepReport *r)
   if (r->command)
     ls_json_out_string (&w, "command", r->command);
   write_none (&w, r->none);
-  ls_json_out_end_object (&w);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
+  return ls_json_out_close (&w);
 }

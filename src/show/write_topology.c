@@ -1,7 +1,6 @@
 #include "show/write_topology.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "show/text_table.h"
 

@@ -224,14 +224,10 @@ ls_json_what_if (LsJsonOut *out, const LsWhatIf *w)
 char *
 ls_what_if_to_json (const LsWhatIf *w)
 {
-  GString *text = g_string_new (NULL);
   LsJsonOut out;
-  ls_json_out_init (&out, text, 2);
-  ls_json_out_begin_object (&out, NULL);
+  ls_json_out_open (&out);
   ls_json_what_if (&out, w);
-  ls_json_out_end_object (&out);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
+  return ls_json_out_close (&out);
 }
 
 /* --- CSV ------------------------------------------------------------------------------- */

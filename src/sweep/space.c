@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/order.h"
 #include "data/jobs/read_strategy.h"
 #include "data/text/field_value.h"
 #include "data/text/field_write.h"
@@ -234,19 +235,12 @@ add_divisors (LsSpace *space, LsSpaceAxis axis, uint32_t n, uint32_t most)
       add_value (space, axis, d);
 }
 
-static int
-compare_values (gconstpointer a, gconstpointer b)
-{
-  uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
-  return (x > y) - (x < y);
-}
-
 static void
 add_divisors_of_each (LsSpace *space, LsSpaceAxis axis, const GArray *numbers, uint32_t most)
 {
   for (guint i = 0; i < numbers->len; i++)
     add_divisors (space, axis, g_array_index (numbers, uint32_t, i), most);
-  g_array_sort (space->values[axis], compare_values);
+  g_array_sort (space->values[axis], ls_compare_uint32);
 }
 
 static uint32_t

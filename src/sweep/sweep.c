@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "data/jobs/read_model.h"
-#include "job/knobs.h"
 #include "sweep/sweep_charts.h"
 #include "sweep/sweep_state.h"
 

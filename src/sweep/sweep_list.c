@@ -2,7 +2,6 @@
  * recorded has a lower bound of its memory and no peak (exec/memory/memory.h). */
 #include <inttypes.h>
 
-#include "data/text/csv.h"
 #include "job/knobs.h"
 #include "sweep/sweep_state.h"
 

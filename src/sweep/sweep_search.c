@@ -1,8 +1,6 @@
 /* sweep/sweep_search.c — which configurations of a sweep are tried: see sweep.h. */
 #include "sweep/sweep_state.h"
 
-#include <string.h>
-
 #include "job/budget.h"
 #include "strategy/chunks.h"
 #include "sweep/idea.h"

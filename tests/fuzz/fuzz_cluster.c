@@ -3,6 +3,8 @@
  * of theirs holds. */
 #include "fuzz.h"
 
+#include "cluster_check.h"
+
 #include "cluster/route.h"
 #include "data/machines/read_cluster.h"
 

@@ -2,6 +2,8 @@
 #ifndef LS_TESTS_ROUTE_AGREEMENT_H
 #define LS_TESTS_ROUTE_AGREEMENT_H
 
+#include "cluster_check.h"
+#include "route_bfs.h"
 #include "ls_test.h"
 
 #include "cluster/route.h"

@@ -3,7 +3,6 @@
 #include <lockstep/error.h>
 
 #include "base/handover.h"
-#include "base/suggest.h"
 #include "data/jobs/emit_target.h"
 
 static const EmitTarget *const targets[] = { &emit_megatron, &emit_torchtitan, &emit_deepspeed };

@@ -1,6 +1,5 @@
 /* A job as flags of Megatron-LM: an array for a shell script. Names and rules as in
  * megatron/training/arguments.py of Megatron-LM (main, autumn 2025, core 0.15). */
-#include <string.h>
 
 #include "data/jobs/emit_target.h"
 #include "strategy/chunks.h"

@@ -1,6 +1,5 @@
 /* A job as sections of a torchtitan configuration (TOML). Names and rules as in
  * torchtitan/config/job_config.py of torchtitan in August 2025. */
-#include <string.h>
 
 #include "data/jobs/emit_target.h"
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "data/jobs/schedule_cells.h"
 #include "data/text/read_file.h"
 
@@ -169,13 +170,6 @@ key_of (const LsCell *cell)
   return cell->pipe * MAX_STAGES + cell->stage;
 }
 
-static int
-by_key (const void *a, const void *b)
-{
-  uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
-  return (x > y) - (x < y);
-}
-
 /* The stages that a rank computes: uint32_t keys in ascending order. */
 static GArray *
 stages_of (const LsCellLine *line)
@@ -187,7 +181,7 @@ stages_of (const LsCellLine *line)
     if (cell->kind == LS_CELL_COMPUTE)
       g_array_append_val (keys, key);
   }
-  g_array_sort (keys, by_key);
+  g_array_sort (keys, ls_compare_uint32);
   guint n = 0;
   for (guint i = 0; i < keys->len; i++)
     if (n == 0 || g_array_index (keys, uint32_t, n - 1) != g_array_index (keys, uint32_t, i))
@@ -242,7 +236,7 @@ check_extent (const LsCellFile *f, const Extent *e)
 static uint16_t
 chunk_of (const GArray *keys, uint32_t key)
 {
-  const uint32_t *at = bsearch (&key, keys->data, keys->len, sizeof key, by_key);
+  const uint32_t *at = bsearch (&key, keys->data, keys->len, sizeof key, ls_compare_uint32);
   return (uint16_t) (at - (const uint32_t *) (const void *) keys->data);
 }
 

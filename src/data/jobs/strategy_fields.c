@@ -1,7 +1,5 @@
 #include "data/jobs/read_strategy.h"
 
-#include <string.h>
-
 #include "data/jobs/read_recipes.h"
 #include "model/kernel.h"
 

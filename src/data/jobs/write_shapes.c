@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "data/jobs/kernel_kinds.h"
 #include "data/text/json_out.h"
 
 /* The first op that runs it; NULL: none does. */
@@ -65,10 +64,8 @@ write_kernel (LsJsonOut *w, const LsKernel *k, const LsOp *op)
 char *
 ls_shapes_to_json (const LsPlan *plan, const char *source)
 {
-  GString *text = g_string_new (NULL);
   LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_open (&w);
   ls_json_out_string (&w, "schema", "lockstep.shapes/1");
   ls_json_out_string (&w, "source", source);
   ls_json_out_begin_array (&w, "kernels");
@@ -78,7 +75,5 @@ ls_shapes_to_json (const LsPlan *plan, const char *source)
       write_kernel (&w, &plan->kernels[i], op);
   }
   ls_json_out_end_array (&w);
-  ls_json_out_end_object (&w);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
+  return ls_json_out_close (&w);
 }

@@ -1,7 +1,5 @@
 #include "data/machines/read_nccl_tables.h"
 
-#include <string.h>
-
 #include "data/datadir.h"
 
 /* As the file has it: lists of any length. */

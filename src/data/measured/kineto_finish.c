@@ -1,7 +1,5 @@
 #include "data/measured/kineto_reader.h"
 
-#include <string.h>
-
 #include "analysis/op_class.h"
 
 static void

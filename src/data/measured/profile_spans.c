@@ -7,9 +7,9 @@
  * and so are kernels that only moved as many bytes as the job's, and kernelbench's own attention.
  *
  * Inside a step the chip is as hot as it gets: products are those of the group `gemm-sustained`. */
-#include <math.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "data/text/csv_fields.h"
 #include "data/measured/profile_row.h"
 
@@ -144,17 +144,10 @@ key_of (const Span *s)
                           s->row.note, s->row.implementation);
 }
 
-static int
-by_size (gconstpointer a, gconstpointer b)
-{
-  double x = *(const double *) a, y = *(const double *) b;
-  return (x > y) - (x < y);
-}
-
 static double
 median (GArray *us)
 {
-  g_array_sort (us, by_size);
+  g_array_sort (us, ls_compare_doubles);
   return (g_array_index (us, double, (us->len - 1) / 2) + g_array_index (us, double, us->len / 2)) / 2;
 }
 

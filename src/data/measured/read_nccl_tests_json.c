@@ -1,5 +1,3 @@
-#include <math.h>
-#include <string.h>
 
 #include "data/measured/nccl_tests_run.h"
 #include "data/text/field.h"

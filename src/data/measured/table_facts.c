@@ -1,7 +1,5 @@
 #include "data/measured/table_facts.h"
 
-#include <string.h>
-
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_strategy.h"
 #include "data/text/field_value.h"

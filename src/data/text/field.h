@@ -137,8 +137,4 @@ const char *ls_field_argument (const LsField *f);
 /* The key that was probably meant, borrowed; NULL if none is near (base/suggest.h). */
 const char *ls_field_suggest (const LsField *fields, const char *typed);
 
-/* Markdown for a README: a table of the keys (key, type, unit, default, meaning),
- * then one for each kind of nested object. Newly allocated. */
-char *ls_fields_markdown (const LsField *fields);
-
 #endif

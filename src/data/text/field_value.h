@@ -1,5 +1,5 @@
 /* data/text/field_value.h — one value of one field: from text to memory. Used by
- * field.c, field_write.c, field_markdown.c, csv_fields.c and table_facts.c only. */
+ * field.c, field_write.c, csv_fields.c and table_facts.c only. */
 #ifndef LS_DATA_TEXT_FIELD_VALUE_H
 #define LS_DATA_TEXT_FIELD_VALUE_H
 

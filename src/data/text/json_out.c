@@ -99,6 +99,21 @@ ls_json_out_end_object (LsJsonOut *w)
 }
 
 void
+ls_json_out_open (LsJsonOut *w)
+{
+  ls_json_out_init (w, g_string_new (NULL), 2);
+  ls_json_out_begin_object (w, NULL);
+}
+
+char *
+ls_json_out_close (LsJsonOut *w)
+{
+  ls_json_out_end_object (w);
+  g_string_append_c (w->text, '\n');
+  return g_string_free (w->text, FALSE);
+}
+
+void
 ls_json_out_begin_array (LsJsonOut *w, const char *key)
 {
   begin (w, key, '[', ']');

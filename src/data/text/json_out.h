@@ -31,6 +31,11 @@ typedef struct {
 
 void ls_json_out_init (LsJsonOut *w, GString *text, int indent);
 
+/* A whole file: an object with two blanks per level, in a text of its own; what closes it gives that text
+ * with a line break at its end, newly allocated. */
+void ls_json_out_open (LsJsonOut *w);
+char *ls_json_out_close (LsJsonOut *w);
+
 void ls_json_out_begin_object (LsJsonOut *w, const char *key);
 void ls_json_out_end_object (LsJsonOut *w);
 void ls_json_out_begin_array (LsJsonOut *w, const char *key);

@@ -284,10 +284,8 @@ write_object (LsJsonOut *w, const char *key, const LsField *fields, const void *
 static char *
 format_file (const TraceFile *file, const LsTraceHead *head)
 {
-  GString *text = g_string_new (NULL);
   LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_open (&w);
   ls_json_out_string (&w, "schema", "lockstep.trace/1");
   ls_json_out_string (&w, "name", head->name);
   ls_json_out_string (&w, "source", head->source);
@@ -296,9 +294,7 @@ format_file (const TraceFile *file, const LsTraceHead *head)
     write_object (&w, "strategy", ls_strategy_fields, head->strategy);
   }
   ls_fields_write (ls_trace_fields, &w, file, &ls_trace_file_blank);
-  ls_json_out_end_object (&w);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
+  return ls_json_out_close (&w);
 }
 
 static void

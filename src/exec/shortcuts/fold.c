@@ -1,7 +1,5 @@
 #include "exec/shortcuts/fold.h"
 
-#include <string.h>
-
 #include "exec/shortcuts/refine.h"
 #include "exec/state.h"
 

@@ -1,7 +1,5 @@
 /* exec/shortcuts/fold_calls.c — what the programs call, each call lowered for each communicator and
  * channel apart: nothing is taken for alike that was not looked at. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "exec/shortcuts/refine.h"
 #include "exec/state.h"

@@ -26,8 +26,6 @@
  * stream, so that a bucket starts when the one before it is through. */
 #include "lower/data/lower_bucket.h"
 
-#include <string.h>
-
 #define MIN_PARAMS      40000000u
 #define PARAMS_PER_RANK 1000000u
 

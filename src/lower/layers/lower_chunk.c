@@ -194,11 +194,9 @@ segment_pass (Lower *l, DpPass *p)
   g_autofree char *name = g_strdup_printf ("%s %u layers%s%s%s%s%s", names[p->type], c->n_layers, c->kinds,
                                            c->has_embedding ? " embedding" : "", c->has_head ? " head" : "",
                                            again ? again : "", variant ? variant : "");
-  uint32_t id = build_find (l, name);
-  if (id != UINT32_MAX)
-    return id;
   Build b;
-  build_init (&b, l);
+  if (build_reuses (&b, l, name))
+    return b.segment;
   build_with (&b, p, backend);
   return build_finish (&b, name);
 }

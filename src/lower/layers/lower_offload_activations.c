@@ -10,7 +10,6 @@
  * buffer), so that its memory is taken when the copy begins, however far the host is ahead.
  *
  * Deviation: the bounce buffers of the host's driver cost nothing. */
-#include "lower/data/lower_dp.h"
 #include "lower/layers/lower_layers.h"
 
 static bool

@@ -60,11 +60,9 @@ static uint32_t
 segment_group (Lower *l, uint32_t what)
 {
   g_autofree char *name = group_segment_name ("p2p", what);
-  uint32_t id = build_find (l, name);
-  if (id != UINT32_MAX)
-    return id;
   Build b;
-  build_init (&b, l);
+  if (build_reuses (&b, l, name))
+    return b.segment;
   uint16_t group = pipe_build_group (&b, LS_STREAM_PP_FWD, what, group_name (what));
   build_device_sync (&b);
   uint32_t n_received = (what & RECV_F ? 1u : 0u) + (what & RECV_B ? 1u : 0u);
@@ -97,11 +95,9 @@ segment_async (Lower *l, uint32_t what)
   guint k = 0;
   while (singles[k].what != what)
     k++;
-  uint32_t id = build_find (l, singles[k].name);
-  if (id != UINT32_MAX)
-    return id;
   Build b;
-  build_init (&b, l);
+  if (build_reuses (&b, l, singles[k].name))
+    return b.segment;
   LsDep done = { LS_DEP_END, pipe_build_group (&b, singles[k].stream, what, singles[k].name) };
   if (singles[k].event != LS_EVENT_NONE) {
     LsOp record = op_blank (LS_OP_RECORD, singles[k].stream, LS_TAG_SYNC, "received");
@@ -116,11 +112,9 @@ static uint32_t
 segment_blocking (Lower *l, uint32_t what)
 {
   g_autofree char *name = group_segment_name ("blocking p2p", what);
-  uint32_t id = build_find (l, name);
-  if (id != UINT32_MAX)
-    return id;
   Build b;
-  build_init (&b, l);
+  if (build_reuses (&b, l, name))
+    return b.segment;
   for (guint k = 0; k < G_N_ELEMENTS (singles); k++)
     if (what & singles[k].what)
       build_join (&b, pipe_build_group (&b, singles[k].stream, singles[k].what, singles[k].name));
@@ -131,11 +125,9 @@ static uint32_t
 segment_wait (Lower *l, uint16_t event)
 {
   const char *name = event == EVENT_RECV_F ? "wait forward" : "wait backward";
-  uint32_t id = build_find (l, name);
-  if (id != UINT32_MAX)
-    return id;
   Build b;
-  build_init (&b, l);
+  if (build_reuses (&b, l, name))
+    return b.segment;
   LsOp wait = op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, name);
   wait.event = event;
   build_op (&b, wait, NULL, 0);

@@ -218,11 +218,9 @@ segment_posts (Lower *l, const Post *posts, guint n)
     n_of[kind_of (&posts[i])]++;
   g_autofree char *name = g_strdup_printf ("p2p previous %u out %u in, next %u out %u in", n_of[SEND_PREV],
                                            n_of[RECV_PREV], n_of[SEND_NEXT], n_of[RECV_NEXT]);
-  uint32_t id = build_find (l, name);
-  if (id != UINT32_MAX)
-    return id;
   Build b;
-  build_init (&b, l);
+  if (build_reuses (&b, l, name))
+    return b.segment;
   build_transfers (&b, LS_STREAM_PP_FWD, n > 1 ? "p2p group" : kinds[kind_of (posts)].name, n_of);
   return build_finish (&b, name);
 }
@@ -231,11 +229,9 @@ uint32_t
 segment_post (Lower *l, const Post *post)
 {
   int kind = kind_of (post);
-  uint32_t id = build_find (l, kinds[kind].name);
-  if (id != UINT32_MAX)
-    return id;
   Build b;
-  build_init (&b, l);
+  if (build_reuses (&b, l, kinds[kind].name))
+    return b.segment;
   uint32_t n_of[N_KINDS] = { 0 };
   n_of[kind] = 1;
   build_transfers (&b, kinds[kind].stream, kinds[kind].name, n_of);
@@ -245,11 +241,9 @@ segment_post (Lower *l, const Post *post)
 static uint32_t
 segment_event (Lower *l, const char *name, LsOpKind kind, LsStream stream, uint16_t event, bool gathers)
 {
-  uint32_t id = build_find (l, name);
-  if (id != UINT32_MAX)
-    return id;
   Build b;
-  build_init (&b, l);
+  if (build_reuses (&b, l, name))
+    return b.segment;
   LsOp op = op_blank (kind, stream, LS_TAG_SYNC,
                       kind == LS_OP_RECORD ? "received" : "wait for what was received");
   op.event = event;

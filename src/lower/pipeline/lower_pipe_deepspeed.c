@@ -92,11 +92,9 @@ segment_between (Lower *l, uint32_t send, uint32_t receive)
       "between passes%s%s%s%s", send == SEND_F ? " send activations" : "",
       send == SEND_B ? " send gradients" : "", receive == RECV_F ? " receive activations" : "",
       receive == RECV_B ? " receive gradients" : "");
-  uint32_t id = build_find (l, name);
-  if (id != UINT32_MAX)
-    return id;
   Build b;
-  build_init (&b, l);
+  if (build_reuses (&b, l, name))
+    return b.segment;
   if (receives_first)
     build_receive (&b, receive);
   build_send (&b, send);

@@ -50,14 +50,13 @@ static void
 await (Pipe *p, LsStream stream, uint32_t mb)
 {
   g_autofree char *name = g_strdup_printf ("wait for %s", ls_stream_name (stream));
-  uint32_t id = build_find (p->l, name);
-  if (id == UINT32_MAX) {
-    Build b;
-    build_init (&b, p->l);
-    build_join_stream (&b, stream);
-    id = build_finish (&b, name);
+  Build b;
+  if (build_reuses (&b, p->l, name)) {
+    pipe_add (p, b.segment, mb, 0);
+    return;
   }
-  pipe_add (p, id, mb, 0);
+  build_join_stream (&b, stream);
+  pipe_add (p, build_finish (&b, name), mb, 0);
 }
 
 /* And receives what the next forward needs. */

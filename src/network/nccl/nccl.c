@@ -51,7 +51,6 @@
  * src/device/prims_simple.h. Fitted by
  * tools/fit/fit_nccl.c. */
 #include <math.h>
-#include <string.h>
 
 #include "cluster/route.h"
 #include "network/algorithm.h"

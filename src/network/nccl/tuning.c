@@ -415,17 +415,3 @@ ls_tune_buffer_bytes (LsProtocol protocol)
     return 4 << 20;
   }
 }
-
-uint64_t
-ls_tune_chunk_bytes (LsProtocol protocol)
-{
-  uint64_t step = ls_tune_buffer_bytes (protocol) / STEPS;
-  switch (protocol) {
-  case LS_PROTOCOL_LL:
-    return step / 2;
-  case LS_PROTOCOL_LL128:
-    return step / 16 * 15;
-  default:
-    return 4 * step;
-  }
-}

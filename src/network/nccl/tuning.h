@@ -87,9 +87,7 @@ LsTuneChoice ls_tune_choose (const LsTuneComm *comm, LsCollKind kind, uint64_t b
 uint32_t ls_tune_channels (LsTuneAlgorithm algorithm, LsProtocol protocol, uint32_t n, uint32_t max_channels,
                            uint64_t bytes);
 
-/* How the buffer of a channel is cut: bytes that a step of a ring moves at once, and
- * how much of the buffer is payload. NCCL 2.30.7 src/init.cc, src/enqueue.cc. */
+/* How much of the buffer of a channel is payload. NCCL 2.30.7 src/init.cc. */
 uint64_t ls_tune_buffer_bytes (LsProtocol protocol);
-uint64_t ls_tune_chunk_bytes (LsProtocol protocol);
 
 #endif

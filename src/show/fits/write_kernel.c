@@ -66,10 +66,8 @@ write_errors (LsJsonOut *w, const char *name, const LsKernelErrors *e)
 char *
 ls_kernel_rows_to_json (const LsKernelRows *rows)
 {
-  GString *text = g_string_new (NULL);
   LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_open (&w);
   ls_json_out_string (&w, "gpu", rows->gpu);
   ls_json_out_begin_array (&w, "rows");
   for (guint i = 0; i < rows->rows->len; i++)
@@ -79,9 +77,7 @@ ls_kernel_rows_to_json (const LsKernelRows *rows)
     write_errors (&w, "summary", &rows->all);
     write_errors (&w, "holdout", &rows->held_out);
   }
-  ls_json_out_end_object (&w);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
+  return ls_json_out_close (&w);
 }
 
 /* ---- text ---- */

@@ -1,9 +1,5 @@
 #include "show/fits/write_fits.h"
 
-#include <string.h>
-
-#include "data/text/json_out.h"
-
 static void
 append_error (GString *out, const LsFitError *e)
 {

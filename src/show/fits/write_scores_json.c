@@ -115,10 +115,8 @@ write_names (LsJsonOut *w, const char *key, const char *const *names)
 char *
 ls_scores_to_json (const LsScores *s)
 {
-  GString *text = g_string_new (NULL);
   LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_open (&w);
   write_compared (&w, "summary", &s->total, s->total_baseline);
   if (s->memory.n + s->memory.refused > 0)
     write_score (&w, "memory", &s->memory);
@@ -136,7 +134,5 @@ ls_scores_to_json (const LsScores *s)
     ls_coverage_to_json (s->coverage, &w);
   write_names (&w, "assumed", s->assumed);
   write_names (&w, "families_with_facts", s->own_knobs);
-  ls_json_out_end_object (&w);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
+  return ls_json_out_close (&w);
 }

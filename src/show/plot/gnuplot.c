@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif

@@ -1,3 +1,4 @@
+#include "base/order.h"
 #include "show/plot/plots.h"
 
 #include <stdbool.h>
@@ -50,13 +51,6 @@ write_data (FILE *out, void *data, GError **error)
   return TRUE;
 }
 
-static int
-by_x (gconstpointer a, gconstpointer b)
-{
-  uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
-  return (x > y) - (x < y);
-}
-
 /* A tic where there are points. */
 static void
 write_xtics (FILE *out, const Plot *p, guint panel)
@@ -65,7 +59,7 @@ write_xtics (FILE *out, const Plot *p, guint panel)
   for (guint i = 0; i < p->b->panels[panel]->len; i++)
     for (guint k = 0; k < curve_at (p, panel, i)->points->len; k++)
       g_array_append_val (xs, g_array_index (curve_at (p, panel, i)->points, LsBubblePoint, k).x);
-  g_array_sort (xs, by_x);
+  g_array_sort (xs, ls_compare_uint32);
   uint32_t before = 0;
   fprintf (out, "set xrange [%u * 0.93:%u * 1.07]\nset xtics out nomirror (", g_array_index (xs, uint32_t, 0),
            g_array_index (xs, uint32_t, xs->len - 1));

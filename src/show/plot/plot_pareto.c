@@ -1,3 +1,4 @@
+#include "base/order.h"
 #include "show/plot/plots.h"
 
 #include <math.h>
@@ -71,13 +72,6 @@ pixels_from_named (const Plot *p, guint i)
   return nearest;
 }
 
-static int
-compare_indices (gconstpointer a, gconstpointer b)
-{
-  guint x = *(const guint *) a, y = *(const guint *) b;
-  return (x > y) - (x < y);
-}
-
 /* The fastest, then again and again that which is farthest from all that have one. */
 static void
 choose_named (Plot *p)
@@ -93,7 +87,7 @@ choose_named (Plot *p)
       break;
     g_array_append_val (p->named, best);
   }
-  g_array_sort (p->named, compare_indices);
+  g_array_sort (p->named, ls_compare_uint32);
 }
 
 static void

@@ -1,3 +1,4 @@
+#include "base/order.h"
 #include "show/plot/plots.h"
 
 #include <math.h>
@@ -55,13 +56,6 @@ curve_of (const Row *row, const LsSweepGroup *g)
   return row->over_gpus ? g->global_batch : g->gpus;
 }
 
-static int
-compare_numbers (gconstpointer a, gconstpointer b)
-{
-  uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
-  return (x > y) - (x < y);
-}
-
 static void
 add_number (GArray *list, uint32_t number)
 {
@@ -69,7 +63,7 @@ add_number (GArray *list, uint32_t number)
     if (g_array_index (list, uint32_t, i) == number)
       return;
   g_array_append_val (list, number);
-  g_array_sort (list, compare_numbers);
+  g_array_sort (list, ls_compare_uint32);
 }
 
 static const LsSweepGroup *

@@ -1,7 +1,6 @@
 #include "show/plot/plots.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "show/plot/gnuplot.h"
 #include "show/plot/picture.h"

@@ -2,6 +2,7 @@
  * row that would be too long, the first ones and the last. */
 #include <math.h>
 
+#include "base/order.h"
 #include "show/plot/topology_draw.h"
 
 #define MAX_NODES    8u
@@ -30,13 +31,6 @@ static const LsTopoNode *
 vertex (const Fabric *f, uint32_t v)
 {
   return &g_array_index (f->map->cluster->nodes, LsTopoNode, v);
-}
-
-static int
-by_number (gconstpointer a, gconstpointer b)
-{
-  uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
-  return (x > y) - (x < y);
 }
 
 /* Leaves the first ones and the last. */
@@ -72,7 +66,7 @@ choose_switches (Fabric *f, LsNodeKind kind, bool *is_chosen)
     is_found[link->to] = true;
     g_array_append_val (row, link->to);
   }
-  g_array_sort (row, by_number);
+  g_array_sort (row, ls_compare_uint32);
   shorten (row, kind == LS_NODE_LEAF ? MAX_LEAVES : MAX_SWITCHES);
   for (guint i = 0; i < row->len; i++)
     is_chosen[g_array_index (row, uint32_t, i)] = true;

@@ -204,15 +204,6 @@ ls_memory_to_text (const LsMemoryTable *t)
 /* --- JSON ------------------------------------------------------------------------ */
 
 static void
-json_bytes (LsJsonOut *w, const char *key, const uint64_t bytes[LS_N_MEM])
-{
-  ls_json_out_begin_object (w, key);
-  for (int c = 0; c < LS_N_MEM; c++)
-    ls_json_out_uint (w, ls_mem_category_name ((LsMemCategory) c), bytes[c]);
-  ls_json_out_end_object (w);
-}
-
-static void
 json_peak (LsJsonOut *w, const LsMemoryRow *r)
 {
   ls_json_out_begin_object (w, "peak");
@@ -232,8 +223,8 @@ json_row (LsJsonOut *w, const LsMemoryTable *t, const LsMemoryRow *r)
   ls_json_out_uint (w, "count", r->m->count);
   ls_json_out_uint (w, "peak_bytes", r->m->peak_bytes);
   ls_json_out_uint (w, "needed_bytes", r->m->needed_bytes);
-  json_bytes (w, "by_category", r->m->category_peak);
-  json_bytes (w, "at_peak", r->m->at_peak);
+  ls_json_bytes_by_category (w, "by_category", r->m->category_peak);
+  ls_json_bytes_by_category (w, "at_peak", r->m->at_peak);
   json_peak (w, r);
   if (is_caching (t)) {
     ls_json_out_uint (w, "reserved_bytes", r->m->reserved_bytes);
@@ -268,10 +259,8 @@ ls_json_advice (LsJsonOut *w, const LsMemoryAdvice *a)
 char *
 ls_memory_to_json (const LsMemoryTable *t)
 {
-  GString *text = g_string_new (NULL);
   LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_open (&w);
   ls_json_out_string (&w, "clock", ls_memory_clock_name (t->memory->options.clock));
   ls_json_out_string (&w, "allocator", ls_memory_allocator_name (t->memory->options.allocator));
   ls_json_out_begin_array (&w, "ranks");
@@ -284,9 +273,7 @@ ls_memory_to_json (const LsMemoryTable *t)
   ls_json_headroom (&w, t->headroom, ls_memory_fullest (t->memory)->needed_bytes, t->capacity_bytes);
   ls_json_out_double (&w, "step_time_s", t->step_time_s);
   ls_json_advice (&w, t->advice);
-  ls_json_out_end_object (&w);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
+  return ls_json_out_close (&w);
 }
 
 /* --- CSV ------------------------------------------------------------------------- */

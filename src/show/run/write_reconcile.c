@@ -1,7 +1,6 @@
 #include "show/run/write_reconcile.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "data/text/json_out.h"
 #include "show/text_table.h"
@@ -241,10 +240,8 @@ char *
 ls_reconcile_to_json (const LsReconcileReport *report)
 {
   const LsReconciled *r = report->reconciled;
-  GString *out = g_string_new (NULL);
   LsJsonOut w;
-  ls_json_out_init (&w, out, 2);
-  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_open (&w);
   ls_json_out_string (&w, "profile", report->profile);
   ls_json_out_string (&w, "step", report->step);
   ls_json_out_string (&w, "gpu", report->gpu);
@@ -263,7 +260,5 @@ ls_reconcile_to_json (const LsReconcileReport *report)
   for (guint i = 0; i < r->words->len; i++)
     ls_json_out_string (&w, NULL, g_ptr_array_index (r->words, i));
   ls_json_out_end_array (&w);
-  ls_json_out_end_object (&w);
-  g_string_append_c (out, '\n');
-  return g_string_free (out, FALSE);
+  return ls_json_out_close (&w);
 }

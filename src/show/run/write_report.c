@@ -29,8 +29,8 @@ add_bubbles (LsJsonOut *w, const LsReport *r)
   ls_json_out_end_object (w);
 }
 
-static void
-add_bytes_by_category (LsJsonOut *w, const char *key, const uint64_t bytes[LS_N_MEM])
+void
+ls_json_bytes_by_category (LsJsonOut *w, const char *key, const uint64_t bytes[LS_N_MEM])
 {
   ls_json_out_begin_object (w, key);
   for (int c = 0; c < LS_N_MEM; c++)
@@ -69,8 +69,8 @@ add_memory (LsJsonOut *w, const LsReport *r)
   ls_json_out_bool (w, "fits", r->fits);
   ls_json_headroom (w, &r->headroom, r->needed_bytes, r->capacity_bytes);
   add_retries (w, &r->retries);
-  add_bytes_by_category (w, "by_category", r->by_category);
-  add_bytes_by_category (w, "at_peak", r->at_peak);
+  ls_json_bytes_by_category (w, "by_category", r->by_category);
+  ls_json_bytes_by_category (w, "at_peak", r->at_peak);
   ls_json_out_end_object (w);
 }
 
@@ -222,10 +222,8 @@ add_measured (LsJsonOut *w, const LsReport *r, const LsMeasured *m, const GPtrAr
 char *
 ls_report_to_json (const LsReport *r, const LsReportProvenance *p, const LsReportExtras *extras)
 {
-  GString *text = g_string_new (NULL);
   LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_open (&w);
   ls_json_out_double (&w, "step_time_s", r->step_time_s);
   if (extras && extras->interval)
     add_interval (&w, r, extras->interval);
@@ -258,7 +256,5 @@ ls_report_to_json (const LsReport *r, const LsReportProvenance *p, const LsRepor
   if (extras && extras->sensitivity)
     ls_sensitivity_to_json (extras->sensitivity, &w);
   add_provenance (&w, r, p);
-  ls_json_out_end_object (&w);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
+  return ls_json_out_close (&w);
 }

@@ -1,10 +1,6 @@
 #include "show/run/write_reconcile.h"
 
-#include <string.h>
-
 #include <lockstep/error.h>
-
-#include "data/text/field_write.h"
 
 static const LsSeenKey *
 key_at (const LsSeenReport *r, guint i)
@@ -76,10 +72,8 @@ ls_seen_report_file (const LsSeenReport *r, const char *name, GError **error)
     return NULL;
   }
   g_autofree char *source = source_of (r);
-  GString *out = g_string_new (NULL);
   LsJsonOut w;
-  ls_json_out_init (&w, out, 2);
-  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_open (&w);
   ls_json_out_string (&w, "schema", "lockstep.software/1");
   ls_json_out_string (&w, "name", name);
   ls_json_out_string (&w, "source", source);
@@ -87,7 +81,5 @@ ls_seen_report_file (const LsSeenReport *r, const char *name, GError **error)
     ls_json_out_string (&w, "based_on", r->based_on);
   ls_json_out_string (&w, "program", r->program);
   write_defaults (r, "defaults", &w);
-  ls_json_out_end_object (&w);
-  g_string_append_c (out, '\n');
-  return g_string_free (out, FALSE);
+  return ls_json_out_close (&w);
 }

@@ -1,5 +1,6 @@
 /* Pins what the builder lays out: invariants on every shape, names, capacity
  * sums, oversubscription, refusals, linear cost. */
+#include "cluster_check.h"
 #include "ls_test.h"
 #include "tiny_cluster.h"
 

@@ -1,5 +1,6 @@
 /* Pins what is inside odd nodes: meshes, boxes without switches, racks of boards, and
  * explicit lists: routes by name and share, NICs and memories of GPUs, refusals. */
+#include "cluster_check.h"
 #include "ls_test.h"
 
 #include <string.h>

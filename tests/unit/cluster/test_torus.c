@@ -1,6 +1,7 @@
 /* Pins a slice of a torus: its shape (degrees, links, bisection), numbering, wrap rules,
  * ways against a search that knows nothing of axes, where a tp group lies, and the slice
  * that a job gets. */
+#include "cluster_check.h"
 #include "ls_test.h"
 #include "tiny_torus.h"
 

@@ -1,5 +1,7 @@
 /* Pins the shipped clusters as machines: at several sizes every invariant of the graph
  * holds and routes are those of a search; and the bandwidths that people quote come out. */
+#include "cluster_check.h"
+#include "route_bfs.h"
 #include "ls_test.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* Pins: what each kind of field takes from a file and from a flag. Messages are
  * pinned here for flags, by tests/reject for files. */
+#include "field_markdown.h"
 #include "ls_test.h"
 
 #include <string.h>

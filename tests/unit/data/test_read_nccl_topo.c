@@ -1,5 +1,6 @@
 /* Pins: topology files of NCCL arrive as nodes with NCCL's own rates; damaged ones are
  * refused with the line. */
+#include "cluster_check.h"
 #include "ls_test.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
  * field table that reads such files says; a table of files, between "<!-- files: FOLDER -->"
  * and "<!-- /files -->", has a row for each file of the folder and for nothing else.
  * LS_UPDATE_GOLDEN=1 writes the tables of keys anew. */
+#include "field_markdown.h"
 #include "ls_test.h"
 
 #include <string.h>

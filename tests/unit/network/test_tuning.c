@@ -250,7 +250,6 @@ channels_and_chunks_follow_size_and_protocol (void)
   LS_CHECK_INT (ls_tune_channels (LS_TUNE_NVLS, LS_PROTOCOL_SIMPLE, 8, 16, 400 * KIB), ==, 10);
   LS_CHECK_INT (ls_tune_channels (LS_TUNE_RING, LS_PROTOCOL_SIMPLE, 8, 24, 1), ==, 1);
   LS_CHECK_INT (ls_tune_channels (LS_TUNE_RING, LS_PROTOCOL_SIMPLE, 8, 24, GIB), ==, 24);
-  LS_CHECK_INT (ls_tune_chunk_bytes (LS_PROTOCOL_SIMPLE), ==, 2 * MIB);
   LS_CHECK_INT (ls_tune_buffer_bytes (LS_PROTOCOL_LL), ==, 524288);
   LS_CHECK_INT (ls_tune_buffer_bytes (LS_PROTOCOL_LL128), ==, 4915200);
 }

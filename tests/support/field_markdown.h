@@ -1,6 +1,6 @@
-#include "data/text/field.h"
-
-#include <string.h>
+/* tests/support/field_markdown.h — a field table as a table of the manual. */
+#ifndef LS_TESTS_FIELD_MARKDOWN_H
+#define LS_TESTS_FIELD_MARKDOWN_H
 
 #include "data/text/field_value.h"
 
@@ -10,7 +10,7 @@ typedef struct {
   const char *name;
 } Section;
 
-static const char *
+static inline const char *
 section_name (GArray *sections, const LsField *f)
 {
   for (guint i = 0; i < sections->len; i++)
@@ -21,7 +21,7 @@ section_name (GArray *sections, const LsField *f)
   return f->key;
 }
 
-static char *
+static inline char *
 enum_type (const LsField *f)
 {
   GString *type = g_string_new (NULL);
@@ -30,16 +30,16 @@ enum_type (const LsField *f)
   return g_string_free (type, FALSE);
 }
 
-static char *type_of (const LsField *f, GArray *sections);
+static inline char *type_of (const LsField *f, GArray *sections);
 
-static char *
+static inline char *
 list_type (const LsField *element, GArray *sections)
 {
   g_autofree char *type = type_of (element, sections);
   return g_strdup_printf ("list; each %s", type);
 }
 
-static char *
+static inline char *
 type_of (const LsField *f, GArray *sections)
 {
   switch (f->kind) {
@@ -84,7 +84,7 @@ type_of (const LsField *f, GArray *sections)
   return g_strdup (f->expected ? f->expected : "text");
 }
 
-static const char *
+static inline const char *
 unit_of (LsFieldKind kind)
 {
   switch (kind) {
@@ -102,7 +102,7 @@ unit_of (LsFieldKind kind)
   }
 }
 
-static void
+static inline void
 append_row (GString *out, const LsField *f, GArray *sections)
 {
   g_autofree char *type = type_of (f, sections);
@@ -113,7 +113,7 @@ append_row (GString *out, const LsField *f, GArray *sections)
                           absent, f->meaning ? f->meaning : "");
 }
 
-static void
+static inline void
 append_table (GString *out, const LsField *fields, GArray *sections)
 {
   g_string_append (out, "| Key | Type | Unit as in | Default | Meaning |\n|---|---|---|---|---|\n");
@@ -121,7 +121,9 @@ append_table (GString *out, const LsField *fields, GArray *sections)
     append_row (out, f, sections);
 }
 
-char *
+/* Markdown for a README: a table of the keys (key, type, unit, default, meaning),
+ * then one for each kind of nested object. Newly allocated. */
+static inline char *
 ls_fields_markdown (const LsField *fields)
 {
   GString *out = g_string_new (NULL);
@@ -134,3 +136,5 @@ ls_fields_markdown (const LsField *fields)
   }
   return g_string_free (out, FALSE);
 }
+
+#endif

@@ -1,25 +1,27 @@
-/* cluster/route_bfs.c — routing without knowing the shape: distances by
+/* tests/support/route_bfs.h — routing without knowing the shape: distances by
  * relaxing all links until nothing changes, then one unit of flow pushed down
  * the distances. Quadratic and proud of it; a reference for route.c.
  *
  * GPUs forward only between two NVLinks, from the first GPU to the last, and of the
  * NICs only those of the two GPUs carry the flow: affinity is a rule of the software,
  * not of the graph. */
-#include "cluster/route.h"
-
-#include "cluster/index.h"
+#ifndef LS_TESTS_ROUTE_BFS_H
+#define LS_TESTS_ROUTE_BFS_H
 
 #include <string.h>
 
+#include "cluster/index.h"
+#include "cluster/route.h"
+
 #define FAR (UINT32_MAX / 2)
 
-static LsNodeKind
+static inline LsNodeKind
 kind_of (const LsCluster *c, uint32_t v)
 {
   return g_array_index (c->nodes, LsTopoNode, v).kind;
 }
 
-static bool
+static inline bool
 is_nvlink (const LsCluster *c, const LsLink *link)
 {
   LsNodeKind from = kind_of (c, link->from), to = kind_of (c, link->to);
@@ -31,14 +33,14 @@ typedef struct {
   uint32_t from, to, nic_from, nic_to; /* vertices */
 } Ends;
 
-static uint32_t
+static inline uint32_t
 weight (const LsCluster *c, const Ends *ends, const LsLink *link)
 {
   return (is_nvlink (c, link) ? 2 : 4) + (kind_of (c, link->to) == LS_NODE_GPU && link->to != ends->to);
 }
 
 /* dist is what is known so far: 2 for who has an NVLink to the last GPU. */
-static bool
+static inline bool
 may_enter (const LsCluster *c, const Ends *ends, const LsLink *link, const uint32_t *dist)
 {
   uint32_t v = link->to;
@@ -55,7 +57,7 @@ may_enter (const LsCluster *c, const Ends *ends, const LsLink *link, const uint3
 }
 
 /* dist[v] = length of the shortest path from v to the destination. */
-static void
+static inline void
 distances (const LsCluster *c, const Ends *ends, uint32_t *dist)
 {
   for (guint v = 0; v < c->nodes->len; v++)
@@ -76,14 +78,14 @@ distances (const LsCluster *c, const Ends *ends, uint32_t *dist)
   }
 }
 
-static gboolean
+static inline gboolean
 is_onward (const LsCluster *c, const Ends *ends, const LsLink *link, const uint32_t *dist)
 {
   return may_enter (c, ends, link, dist) && dist[link->from] < FAR
       && dist[link->from] == dist[link->to] + weight (c, ends, link);
 }
 
-static Ends
+static inline Ends
 ends_of (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to)
 {
   Ends ends = { .from = ls_gpu_vertex (c, gpu_from),
@@ -98,7 +100,7 @@ ends_of (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to)
 }
 
 /* Adds to the load. */
-static void
+static inline void
 push (const LsCluster *c, Ends ends, double *load)
 {
   guint n = c->nodes->len;
@@ -126,7 +128,7 @@ push (const LsCluster *c, Ends ends, double *load)
 }
 
 /* The memory of CPUs of its host that is next to a GPU. */
-static uint32_t
+static inline uint32_t
 nearest_memory (const LsCluster *c, uint32_t gpu)
 {
   g_autofree uint32_t *dist = g_new (uint32_t, c->nodes->len);
@@ -146,7 +148,7 @@ nearest_memory (const LsCluster *c, uint32_t gpu)
 }
 
 /* From GPU to GPU of different nodes, by way of the memory next to each. */
-static void
+static inline void
 push_staged (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *load)
 {
   Ends out = ends_of (c, gpu_from, gpu_to), over = out, in = out;
@@ -157,7 +159,15 @@ push_staged (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *loa
   push (c, in, load);
 }
 
-void
+/* Load on every trunk (array of c->trunks->len doubles, zeroed by the callee) of
+ * one unit of flow split at each vertex over its shortest onward links in
+ * proportion to their capacity. NVLink is preferred to PCIe by weight: a path's
+ * length is its sum of link weights (NVLink 2, all others 4). A GPU forwards only
+ * between two NVLinks, from the flow's first GPU straight to its last, at weight 1
+ * (NCCL's NVB); of the NICs only the two GPUs' own carry the flow; what has failed
+ * carries nothing. With PXN first to the GPU that sends; without GPUDirect by way of the memory of the CPUs
+ * next to both. It does not hash. */
+static inline void
 ls_route_bfs (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *ret_load)
 {
   memset (ret_load, 0, c->trunks->len * sizeof *ret_load);
@@ -171,3 +181,5 @@ ls_route_bfs (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *re
   else
     push (c, ends_of (c, proxy, gpu_to), ret_load);
 }
+
+#endif
