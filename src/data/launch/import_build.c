@@ -9,8 +9,7 @@
 
 #define MAX_TOLD 2000 /* lines of a list: a file may have a million options */
 
-static void
-tell (GPtrArray *list, const char *format, va_list args)
+static G_GNUC_PRINTF (2, 0) void tell (GPtrArray *list, const char *format, va_list args)
 {
   if (list->len >= MAX_TOLD)
     return;
