@@ -90,19 +90,13 @@ check_picture (const LsRequest *r, const char *key, GError **error)
   return FALSE;
 }
 
-static gboolean
-set_knob (gpointer spec, const char *key, const char *value, LsDiagList *diags)
-{
-  return ls_job_spec_set (spec, key, value, diags);
-}
-
 static LsTopologyRun *
 describe (const LsRequest *r, GError **error)
 {
   g_autofree const char **paths = ls_request_texts (r, "path");
   LsJobSpec spec;
   ls_job_spec_init (&spec);
-  LsTopologyRun *run = ls_request_set_all (r, keys, set_knob, &spec, error)
+  LsTopologyRun *run = ls_request_set_all (r, keys, ls_request_set_knob, &spec, error)
       ? ls_topology_run_new (&spec, paths, error)
       : NULL;
   ls_job_spec_clear (&spec);

@@ -148,12 +148,6 @@ check_simulated (const LsScores *scores, GError **error)
 
 /* --- the command ---------------------------------------------------------------------------------- */
 
-static gboolean
-set_knob (gpointer spec, const char *key, const char *value, LsDiagList *diags)
-{
-  return ls_job_spec_set (spec, key, value, diags);
-}
-
 /* A table has one column for what is predicted. */
 static gboolean
 check_network (const LsJobSpec *spec, GError **error)
@@ -168,8 +162,9 @@ read_options (const LsRequest *r, LsRunOptions *ret_options, GError **error)
 {
   static const char *const keys[] = { "fold", "coarsen", "network", NULL };
   LsJobSpec spec;
-  gboolean ok = ls_request_job (r, &spec, error) && ls_request_set_all (r, keys, set_knob, &spec, error)
-      && check_network (&spec, error) && ls_job_spec_options (&spec, ret_options, error);
+  gboolean ok = ls_request_job (r, &spec, error)
+      && ls_request_set_all (r, keys, ls_request_set_knob, &spec, error) && check_network (&spec, error)
+      && ls_job_spec_options (&spec, ret_options, error);
   ls_job_spec_clear (&spec);
   return ok;
 }

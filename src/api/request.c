@@ -186,9 +186,11 @@ ls_request_is_on (const LsRequest *r, const char *key)
 gboolean
 ls_request_has_any (const LsRequest *r, const char *const *keys)
 {
-  for (; *keys; keys++)
-    if (ls_request_text (r, *keys) && strcmp (ls_request_text (r, *keys), "0") != 0)
+  for (; *keys; keys++) {
+    const char *text = ls_request_text (r, *keys);
+    if (text && strcmp (text, "0") != 0)
       return TRUE;
+  }
   return FALSE;
 }
 
@@ -301,8 +303,8 @@ ls_request_set_job (const LsRequest *r, LsSetFunc set, gpointer target, GError *
   return TRUE;
 }
 
-static gboolean
-set_knob (gpointer spec, const char *key, const char *value, LsDiagList *diags)
+gboolean
+ls_request_set_knob (gpointer spec, const char *key, const char *value, LsDiagList *diags)
 {
   return ls_job_spec_set (spec, key, value, diags);
 }
@@ -311,7 +313,7 @@ gboolean
 ls_request_job (const LsRequest *r, LsJobSpec *ret_spec, GError **error)
 {
   ls_job_spec_init (ret_spec);
-  return ls_request_set_job (r, set_knob, ret_spec, error);
+  return ls_request_set_job (r, ls_request_set_knob, ret_spec, error);
 }
 
 /* --- what it writes, and how it is answered ------------------------------------------------------- */

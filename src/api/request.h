@@ -29,6 +29,8 @@ gboolean ls_request_percent (const LsRequest *r, const char *key, double max, do
 typedef gboolean (*LsSetFunc) (gpointer target, const char *key, const char *value, LsDiagList *diags);
 gboolean ls_request_set_all (const LsRequest *r, const char *const *keys, LsSetFunc set, gpointer target,
                              GError **error);
+/* An LsSetFunc of a job: ls_job_spec_set(). */
+gboolean ls_request_set_knob (gpointer spec, const char *key, const char *value, LsDiagList *diags);
 
 /* Whether a knob of a job is set that is no option of the command itself. */
 gboolean ls_request_has_knobs (const LsRequest *r);
@@ -50,7 +52,7 @@ LsTeam *ls_request_team (const LsRequest *r);
 
 /* FALSE, with LS_ERROR_USAGE. */
 gboolean ls_request_refuse (const char *why, GError **error);
-/* That, where options of a NULL-terminated list are set: "--a, --b ...". */
+/* Whether one of its own options, of a NULL-terminated list of keys, is set, and not to "0". */
 gboolean ls_request_has_any (const LsRequest *r, const char *const *keys);
 
 #endif
