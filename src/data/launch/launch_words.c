@@ -1,12 +1,43 @@
 #include "data/launch/launch_words.h"
 
+#include <math.h>
 #include <string.h>
+
+/* --- names ----------------------------------------------------------------------------------------- */
+
+static char
+fold (char c)
+{
+  return c == '_' ? '-' : c;
+}
+
+static guint
+name_hash (gconstpointer name)
+{
+  guint h = 5381;
+  for (const char *p = name; *p; p++)
+    h = h * 33 + (guchar) fold (*p);
+  return h;
+}
+
+static gboolean
+name_equal (gconstpointer a, gconstpointer b)
+{
+  const char *p = a, *q = b;
+  while (*p && fold (*p) == fold (*q)) {
+    p++;
+    q++;
+  }
+  return fold (*p) == fold (*q);
+}
+
+/* --- the list -------------------------------------------------------------------------------------- */
 
 static void
 option_free (gpointer option)
 {
   LaunchOption *o = option;
-  g_free (o->name);
+  g_free (o->written);
   g_ptr_array_unref (o->values);
   g_free (o);
 }
@@ -16,8 +47,8 @@ launch_words_new (void)
 {
   LaunchWords *w = g_new (LaunchWords, 1);
   w->options = g_ptr_array_new_with_free_func (option_free);
-  w->by_name = g_hash_table_new (g_str_hash, g_str_equal);
-  w->off = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  w->by_name = g_hash_table_new (name_hash, name_equal);
+  w->off = g_hash_table_new_full (name_hash, name_equal, g_free, NULL);
   w->others = g_ptr_array_new_with_free_func (g_free);
   return w;
 }
@@ -35,15 +66,32 @@ launch_words_free (LaunchWords *w)
 }
 
 static LaunchOption *
-add_option (LaunchWords *w, const char *name, gsize n)
+add_option (LaunchWords *w, const char *written, gsize n)
 {
   LaunchOption *o = g_new0 (LaunchOption, 1);
-  o->name = g_strdelimit (g_strndup (name, n), "_", '-');
+  o->written = g_strndup (written, n);
+  o->name = o->written + strspn (o->written, "-");
   o->values = g_ptr_array_new_with_free_func (g_free);
   g_ptr_array_add (w->options, o);
-  g_hash_table_replace (w->by_name, o->name, o);
+  g_hash_table_replace (w->by_name, (gpointer) o->name, o);
+  g_hash_table_remove (w->off, o->name);
   return o;
 }
+
+static void
+add_off (LaunchWords *w, const char *name)
+{
+  g_hash_table_remove (w->by_name, name);
+  g_hash_table_add (w->off, g_strdup (name));
+}
+
+LaunchOption *
+launch_words_find (const LaunchWords *w, const char *name)
+{
+  return g_hash_table_lookup (w->by_name, name);
+}
+
+/* --- words ----------------------------------------------------------------------------------------- */
 
 static bool
 is_option (const char *word)
@@ -70,7 +118,6 @@ launch_words_add (LaunchWords *w, char *const *words, guint n)
       g_ptr_array_add (last ? last->values : w->others, bare (word));
       continue;
     }
-    word += word[1] == '-' ? 2 : 1;
     last = add_option (w, word, equals ? (gsize) (equals - word) : strlen (word));
     if (equals)
       g_ptr_array_add (last->values, bare (equals + 1));
@@ -82,7 +129,7 @@ launch_words_add_value (LaunchWords *w, const char *name, const char *value)
 {
   static const char *const absent[] = { "None", "False", "[]", "false", "null", "{}", "", NULL };
   if (value && g_strv_contains (absent, value)) {
-    g_hash_table_add (w->off, g_strdelimit (g_strdup (name), "_", '-'));
+    add_off (w, name);
     return;
   }
   LaunchOption *o = add_option (w, name, strlen (name));
@@ -91,8 +138,97 @@ launch_words_add_value (LaunchWords *w, const char *name, const char *value)
     g_ptr_array_add (o->values, bare (value));
 }
 
-LaunchOption *
-launch_words_find (const LaunchWords *w, const char *name)
+void
+launch_words_add_pairs (LaunchWords *w, char *const *words, guint n)
 {
-  return g_hash_table_lookup (w->by_name, name);
+  for (guint i = 0; i < n; i++) {
+    const char *word = words[i] + strspn (words[i], "+"), *equals = strchr (word, '=');
+    g_autofree char *name = equals ? g_strndup (word, (gsize) (equals - word)) : NULL;
+    if (name && *name)
+      launch_words_add_value (w, name, equals + 1);
+    else
+      g_ptr_array_add (w->others, bare (words[i]));
+  }
+}
+
+/* --- trees ----------------------------------------------------------------------------------------- */
+
+/* Newly allocated. Whole numbers that a double holds exactly have no point. */
+static char *
+text_of (const cJSON *item)
+{
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+  if (cJSON_IsString (item) || cJSON_IsRaw (item))
+    return g_strdup (item->valuestring);
+  if (!cJSON_IsNumber (item))
+    return g_strdup (cJSON_IsTrue (item) ? "true" : cJSON_IsFalse (item) ? "false" : "null");
+  double x = item->valuedouble;
+  if (fabs (x) < 9007199254740992.0 && x == floor (x))
+    return g_strdup_printf ("%.0f", x);
+  return g_strdup (g_ascii_dtostr (text, sizeof text, x));
+}
+
+static bool
+is_tree (const cJSON *item)
+{
+  return cJSON_IsObject (item) || cJSON_IsArray (item);
+}
+
+/* Of texts, numbers and truths. */
+static bool
+is_flat (const cJSON *list)
+{
+  const cJSON *item;
+  cJSON_ArrayForEach (item, list) if (is_tree (item)) return false;
+  return true;
+}
+
+static void
+add_list (LaunchWords *w, const char *name, const cJSON *list)
+{
+  LaunchOption *o = add_option (w, name, strlen (name));
+  const cJSON *item;
+  cJSON_ArrayForEach (item, list) g_ptr_array_add (o->values, text_of (item));
+}
+
+static void
+add_item (LaunchWords *w, const char *name, const cJSON *item)
+{
+  g_autofree char *text = is_tree (item) ? NULL : text_of (item);
+  if (is_tree (item) && !item->child)
+    add_off (w, name);
+  else if (!is_tree (item))
+    launch_words_add_value (w, name, text);
+  else
+    add_list (w, name, item);
+}
+
+/* prefix: with its dot; it is as at the start when this returns. */
+static void
+add_tree (LaunchWords *w, GString *prefix, const cJSON *tree)
+{
+  gsize n = prefix->len;
+  guint at = 0;
+  const cJSON *item;
+  cJSON_ArrayForEach (item, tree)
+  {
+    if (cJSON_IsArray (tree))
+      g_string_append_printf (prefix, "%u", at++);
+    else
+      g_string_append (prefix, item->string);
+    if (is_tree (item) && item->child && (cJSON_IsObject (item) || !is_flat (item))) {
+      g_string_append_c (prefix, '.');
+      add_tree (w, prefix, item);
+    } else
+      add_item (w, prefix->str, item);
+    g_string_truncate (prefix, n);
+  }
+}
+
+void
+launch_words_add_tree (LaunchWords *w, const cJSON *tree)
+{
+  GString *prefix = g_string_new (NULL);
+  add_tree (w, prefix, tree);
+  g_string_free (prefix, TRUE);
 }

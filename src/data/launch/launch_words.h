@@ -1,22 +1,26 @@
 /* data/launch/launch_words.h — options with their values, in the order in which they stand: of a command
- * line, or of what a log printed (private to launch/). */
+ * line, of a configuration, or of what a log printed (private to launch/).
+ *
+ * A name is kept as the file writes it; '_' and '-' are the same where names are compared. Of several options
+ * of one name the last holds, so what overrides a configuration is added behind it. */
 #ifndef LS_DATA_LAUNCH_LAUNCH_WORDS_H
 #define LS_DATA_LAUNCH_LAUNCH_WORDS_H
 
+#include <cjson/cJSON.h>
 #include <glib.h>
 #include <stdbool.h>
 
 typedef struct {
-  char *name;        /* without its dashes, '-' for '_' */
-  GPtrArray *values; /* char * */
-  bool is_used;
+  char *written;     /* as the file has it: "--tp_size", "training.seq_len" */
+  const char *name;  /* of it, without dashes in front                      */
+  GPtrArray *values; /* char *; none: it is on                              */
 } LaunchOption;
 
 typedef struct {
-  GPtrArray *options; /* LaunchOption * */
-  GHashTable *by_name;
-  GHashTable *off;   /* names that are said to be off: "add_bias_linear ... False" */
-  GPtrArray *others; /* char *: words in front of the first option */
+  GPtrArray *options;  /* LaunchOption * */
+  GHashTable *by_name; /* LaunchOption * that hold */
+  GHashTable *off;     /* names that are said to be off: "add_bias_linear ... False" */
+  GPtrArray *others;   /* char *: words in front of the first option */
 } LaunchWords;
 
 LaunchWords *launch_words_new (void);
@@ -27,8 +31,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LaunchWords, launch_words_free)
 void launch_words_add (LaunchWords *w, char *const *words, guint n);
 /* An option with its one value; NULL: none. An empty list, None, False and null: it is off. */
 void launch_words_add_value (LaunchWords *w, const char *name, const char *value);
+/* "a.b=c": an option with its value, as above; "+" in front is passed over. Words without "=" are others. */
+void launch_words_add_pairs (LaunchWords *w, char *const *words, guint n);
+/* A configuration: keys of objects within objects by dots, "training.seq_len". A list of texts and numbers is
+ * one option of several values, as on a command line; a list of lists or objects counts its items, "a.0.b".
+ * true is an option without a value; false, null, "" and what is empty are off. */
+void launch_words_add_tree (LaunchWords *w, const cJSON *tree);
 
-/* Of several the last; NULL: it is not there. */
+/* NULL: it is not there, or off. */
 LaunchOption *launch_words_find (const LaunchWords *w, const char *name);
 
 #endif

@@ -9,11 +9,11 @@
 
 /* validate_args (): 4 h; with --swiglu two thirds of it, in whole multiples of 64. */
 static void
-set_ffn (MegatronJob *job, bool is_gated)
+set_ffn (LaunchJob *job, bool is_gated)
 {
   LsImport *import = job->import;
-  guint64 ffn = megatron_number (job, "ffn-hidden-size");
-  bool is_open = !ffn && megatron_is_on (job, "ffn-hidden-size");
+  guint64 ffn = option_number (job, "ffn-hidden-size");
+  bool is_open = !ffn && option_is_on (job, "ffn-hidden-size");
   if (!ffn && !is_open && import->model.hidden > 0) {
     ffn = is_gated ? (guint64) (4 * (guint64) import->model.hidden * 2 / 3) / 64 * 64
                    : 4 * (guint64) import->model.hidden;
@@ -28,24 +28,24 @@ set_ffn (MegatronJob *job, bool is_gated)
 
 /* Returns whether it is gated. */
 static bool
-set_mlp (MegatronJob *job)
+set_mlp (LaunchJob *job)
 {
-  bool is_geglu = megatron_is_on (job, "geglu") || megatron_is_on (job, "quick-geglu");
-  bool is_gated = megatron_is_on (job, "swiglu") || is_geglu;
+  bool is_geglu = option_is_on (job, "geglu") || option_is_on (job, "quick-geglu");
+  bool is_gated = option_is_on (job, "swiglu") || is_geglu;
   import_set_model (job->import, "mlp",
-                    is_gated                                   ? "swiglu"
-                        : megatron_is_on (job, "squared-relu") ? "relu2"
-                                                               : "gelu",
+                    is_gated                                 ? "swiglu"
+                        : option_is_on (job, "squared-relu") ? "relu2"
+                                                             : "gelu",
                     "--swiglu");
   if (is_geglu)
     import_infer (job->import, "mlp swiglu: a gated GELU has the same products");
-  return megatron_is_on (job, "swiglu");
+  return option_is_on (job, "swiglu");
 }
 
 static void
-set_norm (MegatronJob *job)
+set_norm (LaunchJob *job)
 {
-  const char *norm = megatron_text (job, "normalization");
+  const char *norm = option_text (job, "normalization");
   bool is_rms = norm && g_ascii_strcasecmp (norm, "RMSNorm") == 0;
   if (norm && !is_rms && g_ascii_strcasecmp (norm, "LayerNorm") != 0)
     import_unknown (job->import, "--normalization %s", norm);
@@ -53,13 +53,13 @@ set_norm (MegatronJob *job)
 }
 
 static void
-set_position (MegatronJob *job)
+set_position (LaunchJob *job)
 {
-  const char *type = megatron_text (job, "position-embedding-type");
+  const char *type = option_text (job, "position-embedding-type");
   const char *position = "learned";
-  if (megatron_is_on (job, "use-rotary-position-embeddings"))
+  if (option_is_on (job, "use-rotary-position-embeddings"))
     position = "rope";
-  else if (!type && megatron_is_on (job, "no-position-embedding"))
+  else if (!type && option_is_on (job, "no-position-embedding"))
     position = "none";
   else if (type && (strcmp (type, "rope") == 0 || strcmp (type, "alibi") == 0 || strcmp (type, "none") == 0))
     position = type;
@@ -72,35 +72,35 @@ set_position (MegatronJob *job)
 
 /* 0.1 each, unless it is given. */
 static bool
-is_dropped (const MegatronJob *job, const char *name)
+is_dropped (const LaunchJob *job, const char *name)
 {
-  const char *text = megatron_text (job, name);
+  const char *text = option_text (job, name);
   return !text || g_ascii_strtod (text, NULL) > 0;
 }
 
 /* A dump that has no such key is of a release whose linear layers always had one. */
 static bool
-has_biases (const MegatronJob *job)
+has_biases (const LaunchJob *job)
 {
   bool is_off = g_hash_table_contains (job->words->off, "add-bias-linear");
-  return !is_off && !megatron_is_on (job, "disable-bias-linear");
+  return !is_off && !option_is_on (job, "disable-bias-linear");
 }
 
 static void
-set_switches (MegatronJob *job)
+set_switches (LaunchJob *job)
 {
-  bool has_bias = has_biases (job), has_latent = megatron_is_on (job, "multi-latent-attention");
+  bool has_bias = has_biases (job), has_latent = option_is_on (job, "multi-latent-attention");
   if (has_bias && import_has_model (job->import, "experts")) {
     import_infer (job->import, "linear_bias false: grouped matrix products of experts have none");
     has_bias = false;
   }
   import_set_model (job->import, "linear_bias", has_bias && !has_latent ? "1" : "0", "--disable-bias-linear");
-  if (megatron_is_on (job, "add-qkv-bias"))
+  if (option_is_on (job, "add-qkv-bias"))
     import_set_model (job->import, "qkv_bias", "1", "--add-qkv-bias");
-  if (megatron_is_on (job, "qk-layernorm") && !has_latent)
+  if (option_is_on (job, "qk-layernorm") && !has_latent)
     import_set_model (job->import, "qk_norm", "1", "--qk-layernorm");
   import_set_model (job->import, "tied_embeddings",
-                    megatron_is_on (job, "untie-embeddings-and-output-weights") ? "0" : "1",
+                    option_is_on (job, "untie-embeddings-and-output-weights") ? "0" : "1",
                     "--untie-embeddings-and-output-weights");
   import_set_model (job->import, "dropout",
                     is_dropped (job, "attention-dropout") || is_dropped (job, "hidden-dropout") ? "1" : "0",
@@ -110,21 +110,21 @@ set_switches (MegatronJob *job)
 /* --- attention ------------------------------------------------------------------------------------ */
 
 static guint64
-number_or (const MegatronJob *job, const char *name, const char *older, guint64 otherwise)
+number_or (const LaunchJob *job, const char *name, const char *older, guint64 otherwise)
 {
-  guint64 value = megatron_number (job, name);
-  value = value ? value : megatron_number (job, older);
+  guint64 value = option_number (job, name);
+  value = value ? value : option_number (job, older);
   return value ? value : otherwise;
 }
 
 /* Defaults as of _add_mla_args (). */
 static void
-set_latent (MegatronJob *job)
+set_latent (LaunchJob *job)
 {
   LsImport *import = job->import;
   guint64 rope = number_or (job, "qk-pos-emb-head-dim", "qk-rope-head-dim", 64);
   guint64 plain = number_or (job, "qk-head-dim", "qk-nope-head-dim", 128);
-  guint64 q_lora = megatron_number (job, "q-lora-rank");
+  guint64 q_lora = option_number (job, "q-lora-rank");
   import_set_model_number (import, "kv_lora", number_or (job, "kv-lora-rank", "kv-lora-rank", 32));
   if (q_lora > 0)
     import_set_model_number (import, "q_lora", q_lora);
@@ -136,13 +136,13 @@ set_latent (MegatronJob *job)
 }
 
 static void
-set_heads (MegatronJob *job)
+set_heads (LaunchJob *job)
 {
   LsImport *import = job->import;
-  guint64 head_dim = megatron_number (job, "kv-channels"), groups = megatron_number (job, "num-query-groups");
-  bool is_grouped = megatron_is_on (job, "group-query-attention");
-  bool is_open = !groups && megatron_is_on (job, "num-query-groups");
-  if (megatron_is_on (job, "multi-latent-attention")) {
+  guint64 head_dim = option_number (job, "kv-channels"), groups = option_number (job, "num-query-groups");
+  bool is_grouped = option_is_on (job, "group-query-attention");
+  bool is_open = !groups && option_is_on (job, "num-query-groups");
+  if (option_is_on (job, "multi-latent-attention")) {
     set_latent (job);
     return;
   }
@@ -201,11 +201,11 @@ set_pattern (LsImport *import, const char *layers)
 
 /* A number: of every so many layers the first has experts. */
 static void
-set_moe_layers (MegatronJob *job)
+set_moe_layers (LaunchJob *job)
 {
-  const char *text = megatron_text (job, "moe-layer-freq");
-  guint64 every = megatron_number (job, "moe-layer-freq");
-  every = every ? every : megatron_number (job, "expert-interval");
+  const char *text = option_text (job, "moe-layer-freq");
+  guint64 every = option_number (job, "moe-layer-freq");
+  every = every ? every : option_number (job, "expert-interval");
   GString *layers = g_string_new (NULL);
   if (every > 1) {
     import_set_model_number (job->import, "moe_every", every);
@@ -217,16 +217,16 @@ set_moe_layers (MegatronJob *job)
 }
 
 static void
-set_experts (MegatronJob *job)
+set_experts (LaunchJob *job)
 {
   LsImport *import = job->import;
-  guint64 n = megatron_number (job, "num-experts"), top_k = number_or (job, "moe-router-topk", "topk", 0);
-  guint64 ffn = megatron_number (job, "moe-ffn-hidden-size"),
-          shared = megatron_number (job, "moe-shared-expert-intermediate-size");
+  guint64 n = option_number (job, "num-experts"), top_k = number_or (job, "moe-router-topk", "topk", 0);
+  guint64 ffn = option_number (job, "moe-ffn-hidden-size"),
+          shared = option_number (job, "moe-shared-expert-intermediate-size");
   if (n < 2)
     return; /* Megatron-DeepSpeed's --num-experts 1 is dense */
   import_set_model_number (import, "experts", n);
-  bool is_deepspeed = megatron_is_on (job, "deepspeed");
+  bool is_deepspeed = option_is_on (job, "deepspeed");
   if (top_k == 0)
     import_infer (import, "top_k %d: the default", is_deepspeed ? 1 : 2);
   import_set_model_number (import, "top_k", top_k ? top_k : is_deepspeed ? 1 : 2);
@@ -258,10 +258,10 @@ static const struct {
 /* Which tokenizer a script takes by itself: args_defaults of pretrain_X.py, until --tokenizer-type was
  * required. */
 static const char *
-tokenizer_of (MegatronJob *job)
+tokenizer_of (LaunchJob *job)
 {
-  const char *type = megatron_text (job, "tokenizer-type");
-  if (type || !job->script || !megatron_is_on (job, "vocab-file"))
+  const char *type = option_text (job, "tokenizer-type");
+  if (type || !job->script || !option_is_on (job, "vocab-file"))
     return type;
   bool is_gpt = g_str_has_prefix (job->script, "pretrain_gpt");
   return is_gpt                                         ? "GPT2BPETokenizer"
@@ -270,9 +270,9 @@ tokenizer_of (MegatronJob *job)
 }
 
 static void
-set_vocab (MegatronJob *job)
+set_vocab (LaunchJob *job)
 {
-  guint64 vocab = megatron_number (job, "vocab-size"), to = megatron_number (job, "pad-vocab-size-to");
+  guint64 vocab = option_number (job, "vocab-size"), to = option_number (job, "pad-vocab-size-to");
   const char *type = tokenizer_of (job);
   for (guint i = 0; i < G_N_ELEMENTS (tokenizers) && !vocab && type; i++)
     if (strcmp (tokenizers[i].tokenizer, type) == 0) {
@@ -280,8 +280,8 @@ set_vocab (MegatronJob *job)
       import_infer (job->import, "vocab %" G_GUINT64_FORMAT ": %s, which %s has", vocab, tokenizers[i].source,
                     type);
     }
-  if (!vocab && (to > 0 || megatron_number (job, "padded-vocab-size") > 0)) {
-    vocab = to ? to : megatron_number (job, "padded-vocab-size");
+  if (!vocab && (to > 0 || option_number (job, "padded-vocab-size") > 0)) {
+    vocab = to ? to : option_number (job, "padded-vocab-size");
     import_infer (job->import, "vocab %" G_GUINT64_FORMAT ": with its padding", vocab);
   }
   if (vocab > 0)
@@ -289,7 +289,7 @@ set_vocab (MegatronJob *job)
 }
 
 void
-megatron_model (MegatronJob *job)
+megatron_model (LaunchJob *job)
 {
   bool is_gated = set_mlp (job);
   set_ffn (job, is_gated);

@@ -1,35 +1,16 @@
 #include "data/launch/megatron_options.h"
 
 #include <glib.h>
-#include <string.h>
 
-#define MODEL(option, key)                                                                                   \
-  {                                                                                                          \
-    option, MEGATRON_MODEL, key, NULL                                                                        \
-  }
-#define STRATEGY(option, key)                                                                                \
-  {                                                                                                          \
-    option, MEGATRON_STRATEGY, key, NULL                                                                     \
-  }
-#define SWITCH(option, key)                                                                                  \
-  {                                                                                                          \
-    option, MEGATRON_SWITCH, key, NULL                                                                       \
-  }
-#define RULE(option)                                                                                         \
-  {                                                                                                          \
-    option, MEGATRON_RULE, NULL, NULL                                                                        \
-  }
-#define IGNORED(option)                                                                                      \
-  {                                                                                                          \
-    option, MEGATRON_IGNORED, NULL, NULL                                                                     \
-  }
-#define OLD(option, kind, key, until)                                                                        \
-  {                                                                                                          \
-    option, kind, key, until                                                                                 \
-  }
+#define MODEL(option, key)    OPTION_MODEL_ROW (option, key)
+#define STRATEGY(option, key) OPTION_STRATEGY_ROW (option, key)
+#define SWITCH(option, key)   OPTION_SWITCH_ROW (option, key)
+#define RULE(option)          OPTION_RULE_ROW (option)
+#define IGNORED(option)       OPTION_IGNORED_ROW (option)
+#define OLD                   OPTION_OLD_ROW
 
 /* Of several for one key the first is today's. */
-static const MegatronOption table[] = {
+static const OptionRow rows[] = {
   /* the model */
   MODEL ("num-layers", "layers"),
   MODEL ("hidden-size", "hidden"),
@@ -47,7 +28,7 @@ static const MegatronOption table[] = {
   RULE ("qk-rope-head-dim"),
   RULE ("v-head-dim"),
   MODEL ("seq-length", "seq"),
-  OLD ("encoder-seq-length", MEGATRON_MODEL, "seq", NULL),
+  OLD ("encoder-seq-length", OPTION_MODEL, "seq", NULL),
   RULE ("num-experts"),
   RULE ("moe-router-topk"),
   RULE ("topk"),
@@ -82,11 +63,11 @@ static const MegatronOption table[] = {
 
   /* degrees */
   STRATEGY ("tensor-model-parallel-size", "tp"),
-  OLD ("model-parallel-size", MEGATRON_STRATEGY, "tp", "megatron-lm-2021-04"),
+  OLD ("model-parallel-size", OPTION_STRATEGY, "tp", "megatron-lm-2021-04"),
   STRATEGY ("pipeline-model-parallel-size", "pp"),
   STRATEGY ("context-parallel-size", "cp"),
   STRATEGY ("expert-model-parallel-size", "ep"),
-  OLD ("moe-expert-parallel-size", MEGATRON_STRATEGY, "ep", NULL),
+  OLD ("moe-expert-parallel-size", OPTION_STRATEGY, "ep", NULL),
   STRATEGY ("expert-tensor-parallel-size", "etp"),
   RULE ("num-virtual-stages-per-pipeline-rank"),
   RULE ("num-layers-per-virtual-pipeline-stage"),
@@ -105,7 +86,7 @@ static const MegatronOption table[] = {
 
   /* the batch */
   STRATEGY ("micro-batch-size", "micro_batch"),
-  OLD ("batch-size", MEGATRON_STRATEGY, "micro_batch", "megatron-lm-2021-04"),
+  OLD ("batch-size", OPTION_STRATEGY, "micro_batch", "megatron-lm-2021-04"),
   STRATEGY ("global-batch-size", "global_batch"),
   RULE ("rampup-batch-size"),
 
@@ -115,13 +96,12 @@ static const MegatronOption table[] = {
   RULE ("recompute-num-layers"),
   RULE ("recompute-modules"),
   RULE ("recompute-activations"),
-  OLD ("checkpoint-activations", MEGATRON_RULE, NULL, "megatron-lm-2021-04"),
-  OLD ("checkpoint-num-layers", MEGATRON_RULE, NULL, "megatron-lm-2021-04"),
-  OLD ("activations-checkpoint-method", MEGATRON_RULE, NULL, "megatron-lm-2021-04"),
-  OLD ("activations-checkpoint-num-layers", MEGATRON_RULE, NULL, "megatron-lm-2021-04"),
+  OLD ("checkpoint-activations", OPTION_RULE, NULL, "megatron-lm-2021-04"),
+  OLD ("checkpoint-num-layers", OPTION_RULE, NULL, "megatron-lm-2021-04"),
+  OLD ("activations-checkpoint-method", OPTION_RULE, NULL, "megatron-lm-2021-04"),
+  OLD ("activations-checkpoint-num-layers", OPTION_RULE, NULL, "megatron-lm-2021-04"),
   SWITCH ("distribute-saved-activations", "partition_activations"),
-  OLD ("distribute-checkpointed-activations", MEGATRON_SWITCH, "partition_activations",
-       "megatron-lm-2021-04"),
+  OLD ("distribute-checkpointed-activations", OPTION_SWITCH, "partition_activations", "megatron-lm-2021-04"),
 
   /* precision */
   RULE ("bf16"),
@@ -153,7 +133,7 @@ static const MegatronOption table[] = {
   SWITCH ("overlap-grad-reduce", "dp_overlap"),
   SWITCH ("overlap-param-gather", "gather_overlap"),
   STRATEGY ("ddp-bucket-size", "bucket_params"),
-  OLD ("DDP-impl", MEGATRON_RULE, NULL, "megatron-lm-2022-05"),
+  OLD ("DDP-impl", OPTION_RULE, NULL, "megatron-lm-2022-05"),
   RULE ("use-torch-fsdp2"),
   RULE ("torch-fsdp2-no-reshard-after-forward"),
   RULE ("use-megatron-fsdp"),
@@ -299,40 +279,4 @@ static const MegatronOption table[] = {
   IGNORED ("weight-decay-incr-style"),
 };
 
-static bool
-fits (const char *pattern, const char *name)
-{
-  gsize n = strlen (pattern);
-  return pattern[n - 1] == '*' ? strncmp (pattern, name, n - 1) == 0 : strcmp (pattern, name) == 0;
-}
-
-const MegatronOption *
-megatron_option (const char *name)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (table); i++)
-    if (fits (table[i].option, name))
-      return &table[i];
-  return NULL;
-}
-
-static const char *
-option_of (MegatronKind kind, const char *key)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (table); i++)
-    if (table[i].kind == kind && strcmp (table[i].key, key) == 0)
-      return table[i].option;
-  return NULL;
-}
-
-const char *
-megatron_option_of_model (const char *key)
-{
-  return option_of (MEGATRON_MODEL, key);
-}
-
-const char *
-megatron_option_of_strategy (const char *key)
-{
-  const char *option = option_of (MEGATRON_STRATEGY, key);
-  return option ? option : option_of (MEGATRON_SWITCH, key);
-}
+const OptionTable megatron_options = { rows, G_N_ELEMENTS (rows) };

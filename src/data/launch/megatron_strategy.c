@@ -8,22 +8,14 @@
 
 /* --- degrees -------------------------------------------------------------------------------------- */
 
-/* Unless the script says another, or does not say which. */
-static void
-set_default (MegatronJob *job, const char *key, const char *value)
+static bool
+has_open_experts (const LaunchJob *job)
 {
-  if (!import_has_strategy (job->import, key) && !g_hash_table_contains (job->open, key))
-    import_set_strategy (job->import, key, value, key);
+  return option_is_on (job, "num-experts") && option_number (job, "num-experts") == 0;
 }
 
 static bool
-has_open_experts (const MegatronJob *job)
-{
-  return megatron_is_on (job, "num-experts") && megatron_number (job, "num-experts") == 0;
-}
-
-static bool
-has_open_degree (const MegatronJob *job)
+has_open_degree (const LaunchJob *job)
 {
   return g_hash_table_contains (job->open, "tp") || g_hash_table_contains (job->open, "pp")
       || g_hash_table_contains (job->open, "cp");
@@ -31,13 +23,13 @@ has_open_degree (const MegatronJob *job)
 
 /* --num-layers-per-virtual-pipeline-stage counts layers, the others chunks. */
 static void
-set_chunks (MegatronJob *job)
+set_chunks (LaunchJob *job)
 {
   LsImport *import = job->import;
-  guint64 layers = megatron_number (job, "num-layers-per-virtual-pipeline-stage"),
-          vpp = megatron_number (job, "num-virtual-stages-per-pipeline-rank"),
+  guint64 layers = option_number (job, "num-layers-per-virtual-pipeline-stage"),
+          vpp = option_number (job, "num-virtual-stages-per-pipeline-rank"),
           of_a_stage = import->model.n_layers / MAX (1, import->strategy.pp);
-  vpp = vpp ? vpp : megatron_number (job, "virtual-pipeline-model-parallel-size");
+  vpp = vpp ? vpp : option_number (job, "virtual-pipeline-model-parallel-size");
   if (layers > 0 && vpp == 0 && import->model.n_layers > 0 && !has_open_degree (job)) {
     if (import->model.n_layers % import->strategy.pp != 0 || of_a_stage % layers != 0)
       import_conflict (import,
@@ -78,9 +70,9 @@ read_layout (const char *text, guint *ret_n)
 }
 
 static void
-set_layout (MegatronJob *job)
+set_layout (LaunchJob *job)
 {
-  const char *text = megatron_text (job, "pipeline-model-parallel-layout");
+  const char *text = option_text (job, "pipeline-model-parallel-layout");
   guint n;
   if (!text)
     return;
@@ -100,11 +92,11 @@ set_layout (MegatronJob *job)
 
 /* The first or the last stage has another number of layers; the rest have as many each. */
 static void
-set_ends (MegatronJob *job)
+set_ends (LaunchJob *job)
 {
   LsImport *import = job->import;
-  guint64 first = megatron_number (job, "decoder-first-pipeline-num-layers"),
-          last = megatron_number (job, "decoder-last-pipeline-num-layers"), layers = import->model.n_layers;
+  guint64 first = option_number (job, "decoder-first-pipeline-num-layers"),
+          last = option_number (job, "decoder-last-pipeline-num-layers"), layers = import->model.n_layers;
   guint pp = import->strategy.pp, n_ends = (first > 0) + (last > 0);
   if (n_ends == 0 || layers == 0 || pp <= n_ends || import->strategy.vpp > 1)
     return;
@@ -123,42 +115,42 @@ set_ends (MegatronJob *job)
 }
 
 static void
-set_pipeline (MegatronJob *job)
+set_pipeline (LaunchJob *job)
 {
   LsImport *import = job->import;
-  set_default (job, "pp", "1");
-  if (megatron_is_on (job, "no-pipeline-parallel") && import->strategy.pp > 1)
+  option_default (job, "pp", "1");
+  if (option_is_on (job, "no-pipeline-parallel") && import->strategy.pp > 1)
     import_conflict (import, "--no-pipeline-parallel, and %u stages", import->strategy.pp);
   set_chunks (job);
   set_layout (job);
   set_ends (job);
   if (import->strategy.pp == 1)
     return;
-  if (megatron_is_on (job, "enable-zero-bubble")) {
-    bool is_vee = megatron_is_on (job, "zero-bubble-v-schedule");
+  if (option_is_on (job, "enable-zero-bubble")) {
+    bool is_vee = option_is_on (job, "zero-bubble-v-schedule");
     import_set_strategy (import, "schedule", is_vee ? "zbv-auto" : "zb-auto", "--enable-zero-bubble");
     import_infer (import, "schedule: --enable-zero-bubble searches one; so does ours");
   } else
     import_set_strategy (import, "schedule", import->strategy.vpp > 1 ? "interleaved-1f1b" : "1f1b", "--");
   if (import->strategy.vpp > 1 && !job->is_dump)
     import_set_strategy (import, "p2p",
-                         megatron_is_on (job, "no-overlap-p2p-communication") ? "batched" : "overlapped",
+                         option_is_on (job, "no-overlap-p2p-communication") ? "batched" : "overlapped",
                          "--no-overlap-p2p-communication");
 }
 
 static void
-set_context (MegatronJob *job)
+set_context (LaunchJob *job)
 {
   static const char *const kinds[][2] = {
     { "p2p", "ring" }, { "a2a", "ulysses" }, { "all_gather", "all-gather" }, { "allgather", "all-gather" }
   };
-  const char *type = megatron_text (job, "cp-comm-type");
-  guint64 ulysses = megatron_number (job, "ds-sequence-parallel-size");
+  const char *type = option_text (job, "cp-comm-type");
+  guint64 ulysses = option_number (job, "ds-sequence-parallel-size");
   if (ulysses > 1) {
     import_set_strategy_number (job->import, "cp", ulysses);
     import_set_strategy (job->import, "cp_kind", "ulysses", "--ds-sequence-parallel-size");
   }
-  set_default (job, "cp", "1");
+  option_default (job, "cp", "1");
   if (job->import->strategy.cp == 1 || ulysses > 1)
     return;
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
@@ -170,14 +162,14 @@ set_context (MegatronJob *job)
 }
 
 static void
-set_degrees (MegatronJob *job)
+set_degrees (LaunchJob *job)
 {
   LsImport *import = job->import;
-  set_default (job, "tp", "1");
+  option_default (job, "tp", "1");
   set_pipeline (job);
   set_context (job);
   if (import->model.n_experts > 0)
-    set_default (job, "ep", "1");
+    option_default (job, "ep", "1");
   else if (import_has_strategy (import, "ep") && !has_open_experts (job)) {
     if (import->strategy.ep > 1)
       import_infer (import, "ep 1: the model has no experts");
@@ -185,17 +177,17 @@ set_degrees (MegatronJob *job)
   }
   if (import->model.n_experts == 0)
     g_hash_table_remove (import->strategy_said, "etp");
-  set_default (job, "sp", "0");
+  option_default (job, "sp", "0");
 }
 
 /* --- ranks and batches ---------------------------------------------------------------------------- */
 
 static void
-set_gpus (MegatronJob *job)
+set_gpus (LaunchJob *job)
 {
   LsImport *import = job->import;
   const LsStrategy *s = &import->strategy;
-  guint64 world = megatron_number (job, "world-size"), of_model = (guint64) s->tp * s->pp * s->cp;
+  guint64 world = option_number (job, "world-size"), of_model = (guint64) s->tp * s->pp * s->cp;
   guint64 gpus = world ? world : job->gpus;
   if (gpus == 0) {
     import_unknown (import, "how many GPUs: nothing here says");
@@ -217,11 +209,11 @@ set_gpus (MegatronJob *job)
 }
 
 static void
-set_batch (MegatronJob *job)
+set_batch (LaunchJob *job)
 {
   LsImport *import = job->import;
   const LsStrategy *s = &import->strategy;
-  if (megatron_is_on (job, "rampup-batch-size"))
+  if (option_is_on (job, "rampup-batch-size"))
     import_infer (import, "global_batch: that at the end of --rampup-batch-size");
   set_gpus (job);
   if (has_open_degree (job) || !import_has_strategy (import, "gpus")
@@ -236,7 +228,7 @@ set_batch (MegatronJob *job)
 /* --- recomputation -------------------------------------------------------------------------------- */
 
 static void
-set_parts (MegatronJob *job)
+set_parts (LaunchJob *job)
 {
   static const char *const names[][2]
       = { { "core_attn", "core" }, { "layernorm", "norm" }, { "moe_act", "activation" } };
@@ -263,14 +255,14 @@ set_parts (MegatronJob *job)
 
 /* Until 2022: --checkpoint-activations; in 2022: --activations-checkpoint-method. */
 static void
-set_full (MegatronJob *job)
+set_full (LaunchJob *job)
 {
   LsImport *import = job->import;
-  const char *method = megatron_text (job, "recompute-method");
-  method = method ? method : megatron_text (job, "activations-checkpoint-method");
-  guint64 layers = megatron_number (job, "recompute-num-layers");
-  layers = layers ? layers : megatron_number (job, "activations-checkpoint-num-layers");
-  layers = layers ? layers : megatron_number (job, "checkpoint-num-layers");
+  const char *method = option_text (job, "recompute-method");
+  method = method ? method : option_text (job, "activations-checkpoint-method");
+  guint64 layers = option_number (job, "recompute-num-layers");
+  layers = layers ? layers : option_number (job, "activations-checkpoint-num-layers");
+  layers = layers ? layers : option_number (job, "checkpoint-num-layers");
   import_set_strategy (import, "recompute", "full", "--recompute-granularity");
   import_set_strategy (import, "recompute_method", method ? method : "uniform", "--recompute-method");
   if (layers > 0)
@@ -278,13 +270,12 @@ set_full (MegatronJob *job)
 }
 
 static void
-set_recompute (MegatronJob *job)
+set_recompute (LaunchJob *job)
 {
-  const char *granularity = megatron_text (job, "recompute-granularity");
+  const char *granularity = option_text (job, "recompute-granularity");
   bool is_full = (granularity && strcmp (granularity, "full") == 0)
-      || megatron_is_on (job, "checkpoint-activations")
-      || megatron_text (job, "activations-checkpoint-method");
-  bool is_selective = megatron_is_on (job, "recompute-activations")
+      || option_is_on (job, "checkpoint-activations") || option_text (job, "activations-checkpoint-method");
+  bool is_selective = option_is_on (job, "recompute-activations")
       || (granularity && strcmp (granularity, "selective") == 0);
   if (is_full)
     set_full (job);
@@ -298,12 +289,12 @@ set_recompute (MegatronJob *job)
 /* --- precision ------------------------------------------------------------------------------------ */
 
 static void
-set_fp8 (MegatronJob *job)
+set_fp8 (LaunchJob *job)
 {
   static const char *const recipes[][2] = {
     { "delayed", "delayed" }, { "tensorwise", "current" }, { "blockwise", "blockwise" }, { "mxfp8", "mxfp8" }
   };
-  const char *recipe = megatron_text (job, "fp8-recipe");
+  const char *recipe = option_text (job, "fp8-recipe");
   import_set_strategy (job->import, "dtype", "fp8", "--fp8-format");
   if (!recipe)
     import_infer (job->import, "fp8_recipe delayed: the default");
@@ -316,19 +307,19 @@ set_fp8 (MegatronJob *job)
 }
 
 static void
-set_precision (MegatronJob *job)
+set_precision (LaunchJob *job)
 {
-  bool is_bf16 = megatron_is_on (job, "bf16"), is_fp16 = megatron_is_on (job, "fp16");
-  bool in_fp32 = megatron_is_on (job, "accumulate-allreduce-grads-in-fp32");
+  bool is_bf16 = option_is_on (job, "bf16"), is_fp16 = option_is_on (job, "fp16");
+  bool in_fp32 = option_is_on (job, "accumulate-allreduce-grads-in-fp32");
   if (is_bf16 && is_fp16)
     import_conflict (job->import, "--bf16 and --fp16");
   import_set_strategy (job->import, "dtype", is_bf16 ? "bf16" : is_fp16 ? "fp16" : "fp32", "--bf16");
-  if (megatron_is_on (job, "fp4-format"))
+  if (option_is_on (job, "fp4-format"))
     import_set_strategy (job->import, "dtype", "nvfp4", "--fp4-format");
-  else if (megatron_is_on (job, "fp8-format") || megatron_is_on (job, "fp8-hybrid")
-           || megatron_is_on (job, "fp8-e4m3") || megatron_is_on (job, "fp8"))
+  else if (option_is_on (job, "fp8-format") || option_is_on (job, "fp8-hybrid")
+           || option_is_on (job, "fp8-e4m3") || option_is_on (job, "fp8"))
     set_fp8 (job);
-  bool is_16 = is_bf16 ? megatron_is_on (job, "grad-reduce-in-bf16") : is_fp16 && !in_fp32;
+  bool is_16 = is_bf16 ? option_is_on (job, "grad-reduce-in-bf16") : is_fp16 && !in_fp32;
   import_set_strategy (job->import, "grad_dtype",
                        !is_16        ? "fp32"
                            : is_bf16 ? "bf16"
@@ -338,11 +329,11 @@ set_precision (MegatronJob *job)
 
 /* Transformer Engine has fused kernels; layers of Megatron-LM's own have them with --use-flash-attn. */
 static void
-set_attention (MegatronJob *job)
+set_attention (LaunchJob *job)
 {
-  const char *backend = megatron_text (job, "attention-backend"),
-             *impl = megatron_text (job, "transformer-impl"), *software = job->import->strategy.software;
-  bool is_flash = megatron_is_on (job, "use-flash-attn") || megatron_is_on (job, "use-flash-attn-v2"),
+  const char *backend = option_text (job, "attention-backend"), *impl = option_text (job, "transformer-impl"),
+             *software = job->import->strategy.software;
+  bool is_flash = option_is_on (job, "use-flash-attn") || option_is_on (job, "use-flash-attn-v2"),
        is_local = (impl && strcmp (impl, "local") == 0) || strcmp (software, "megatron") != 0;
   if (backend)
     is_flash = strcmp (backend, "unfused") != 0 && strcmp (backend, "local") != 0;
@@ -356,11 +347,11 @@ set_attention (MegatronJob *job)
 /* --- data parallelism ------------------------------------------------------------------------------ */
 
 static void
-set_fsdp (MegatronJob *job)
+set_fsdp (LaunchJob *job)
 {
-  const char *shards = megatron_text (job, "data-parallel-sharding-strategy");
-  bool is_own = megatron_is_on (job, "use-megatron-fsdp") || megatron_is_on (job, "use-custom-fsdp");
-  const char *zero = !is_own ? megatron_is_on (job, "torch-fsdp2-no-reshard-after-forward") ? "2" : "3"
+  const char *shards = option_text (job, "data-parallel-sharding-strategy");
+  bool is_own = option_is_on (job, "use-megatron-fsdp") || option_is_on (job, "use-custom-fsdp");
+  const char *zero = !is_own ? option_is_on (job, "torch-fsdp2-no-reshard-after-forward") ? "2" : "3"
       : !shards || strcmp (shards, "no_shard") == 0 ? "0"
       : strcmp (shards, "optim") == 0               ? "1"
       : strcmp (shards, "optim_grads") == 0         ? "2"
@@ -374,9 +365,9 @@ set_fsdp (MegatronJob *job)
 }
 
 static void
-set_deepspeed (MegatronJob *job)
+set_deepspeed (LaunchJob *job)
 {
-  const char *stage = megatron_text (job, "zero-stage");
+  const char *stage = option_text (job, "zero-stage");
   import_set_strategy (job->import, "dp_kind", "deepspeed", "--deepspeed");
   if (stage)
     import_set_strategy (job->import, "zero", stage, "--zero-stage");
@@ -385,11 +376,11 @@ set_deepspeed (MegatronJob *job)
 }
 
 static void
-set_zero (MegatronJob *job)
+set_zero (LaunchJob *job)
 {
   LsImport *import = job->import;
-  guint64 n = megatron_number (job, "num-distributed-optimizer-instances");
-  bool is_on = megatron_is_on (job, "use-distributed-optimizer");
+  guint64 n = option_number (job, "num-distributed-optimizer-instances");
+  bool is_on = option_is_on (job, "use-distributed-optimizer");
   const LsStrategy *s = &import->strategy;
   import_set_strategy (import, "dp_kind", "megatron", "--use-distributed-optimizer");
   if (n > 1 && is_on && s->gpus > 0) {
@@ -397,19 +388,19 @@ set_zero (MegatronJob *job)
     import_set_strategy (import, "zero", zero, "--num-distributed-optimizer-instances");
   } else
     import_set_strategy (import, "zero", is_on ? "1" : "0", "--use-distributed-optimizer");
-  set_default (job, "dp_overlap", "0");
+  option_default (job, "dp_overlap", "0");
   if (is_on)
-    set_default (job, "gather_overlap", "0");
+    option_default (job, "gather_overlap", "0");
 }
 
 static void
-set_data_parallel (MegatronJob *job)
+set_data_parallel (LaunchJob *job)
 {
-  const char *impl = megatron_text (job, "DDP-impl"), *clip = megatron_text (job, "clip-grad");
-  if (megatron_is_on (job, "use-torch-fsdp2") || megatron_is_on (job, "use-megatron-fsdp")
-      || megatron_is_on (job, "use-custom-fsdp"))
+  const char *impl = option_text (job, "DDP-impl"), *clip = option_text (job, "clip-grad");
+  if (option_is_on (job, "use-torch-fsdp2") || option_is_on (job, "use-megatron-fsdp")
+      || option_is_on (job, "use-custom-fsdp"))
     set_fsdp (job);
-  else if (megatron_is_on (job, "deepspeed"))
+  else if (option_is_on (job, "deepspeed"))
     set_deepspeed (job);
   else if (impl && strcmp (impl, "torch") == 0) {
     import_set_strategy (job->import, "dp_kind", "ddp", "--DDP-impl");
@@ -421,17 +412,17 @@ set_data_parallel (MegatronJob *job)
 }
 
 static void
-set_overlap (MegatronJob *job)
+set_overlap (LaunchJob *job)
 {
   if (!import_has_strategy (job->import, "tp_overlap"))
     return;
-  bool is_bulk = megatron_is_on (job, "disable-tp-comm-overlap-ag")
-      && megatron_is_on (job, "disable-tp-comm-overlap-rs");
+  bool is_bulk
+      = option_is_on (job, "disable-tp-comm-overlap-ag") && option_is_on (job, "disable-tp-comm-overlap-rs");
   import_set_strategy (job->import, "tp_overlap_kind", is_bulk ? "bulk" : "ring", "--tp-comm-overlap");
 }
 
 void
-megatron_strategy (MegatronJob *job)
+megatron_strategy (LaunchJob *job)
 {
   set_degrees (job);
   set_batch (job);

@@ -26,12 +26,9 @@ typedef struct {
 static bool
 is_known (const char *word)
 {
-  g_autofree char *name = g_strdelimit (g_strdup (word + 2), "_", '-');
-  char *equals = strchr (name, '=');
-  if (equals)
-    *equals = '\0';
-  const MegatronOption *row = megatron_option (name);
-  return row && (row->kind == MEGATRON_MODEL || row->kind == MEGATRON_STRATEGY);
+  g_autofree char *name = g_strndup (word + 2, strcspn (word + 2, "="));
+  const OptionRow *row = option_find (&megatron_options, name);
+  return row && (row->kind == OPTION_MODEL || row->kind == OPTION_STRATEGY);
 }
 
 static guint
@@ -253,7 +250,8 @@ read_words (Search *s, const char *path, LsImport *import, LsDiagList *diags)
   launch_words_add (words, (char *const *) s->words->pdata + first, s->words->len - first);
   if (script && !check_script (script, import, path, diags))
     return false;
-  MegatronJob job = { import, words, script, count_gpus (s, s->words, n_front, import), false };
+  LaunchJob job = { .import = import, .words = words, .script = script };
+  job.gpus = count_gpus (s, s->words, n_front, import);
   megatron_read (&job);
   return true;
 }

@@ -190,7 +190,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
                  "this log has iterations but no arguments: what is trained is not known");
     return false;
   }
-  MegatronJob job = { import, words, NULL, 0, true };
+  LaunchJob job = { .import = import, .words = words, .is_dump = true };
   megatron_read (&job);
   read_vocab (file->text, import);
   read_iterations (file->text, import);

@@ -218,7 +218,7 @@ a_log_is_job_and_measurement (void)
                                           "dtype=bf16",
                                           "recompute=none",
                                           "global_batch=64",
-                                          "?a-name-that-is-so-long" };
+                                          "?a_name_that_is_so_long" };
   for (guint i = 0; i < G_N_ELEMENTS (expected); i++)
     check_one (&import, expected[i], "a log");
   LS_CHECK_NEAR (import.measured.step_s, 1.015, 1e-12);

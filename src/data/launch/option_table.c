@@ -1,0 +1,206 @@
+#include "data/launch/option_table.h"
+
+#include <string.h>
+
+#include "data/launch/shell.h"
+
+/* --- rows ------------------------------------------------------------------------------------------ */
+
+/* Whether two letters of names are the same, the first of a row. */
+static bool
+is_same (char a, char b)
+{
+  return a == b || (a == '-' && b == '_') || (a == '_' && b == '-');
+}
+
+static bool
+fits (const char *pattern, const char *name)
+{
+  const char *star = NULL, *from = NULL;
+  while (*name) {
+    if (*pattern == '*') {
+      star = pattern++;
+      from = name;
+    } else if (is_same (*pattern, *name)) {
+      pattern++;
+      name++;
+    } else if (star) {
+      pattern = star + 1;
+      name = ++from;
+    } else
+      return false;
+  }
+  return pattern[strspn (pattern, "*")] == '\0';
+}
+
+const OptionRow *
+option_find (const OptionTable *table, const char *name)
+{
+  for (guint i = 0; i < table->n; i++)
+    if (fits (table->rows[i].option, name))
+      return &table->rows[i];
+  return NULL;
+}
+
+static const char *
+option_of (const OptionTable *table, OptionKind kind, const char *key)
+{
+  for (guint i = 0; i < table->n; i++)
+    if (table->rows[i].kind == kind && strcmp (table->rows[i].key, key) == 0)
+      return table->rows[i].option;
+  return NULL;
+}
+
+const char *
+option_of_model (const OptionTable *table, const char *key)
+{
+  return option_of (table, OPTION_MODEL, key);
+}
+
+const char *
+option_of_strategy (const OptionTable *table, const char *key)
+{
+  const char *option = option_of (table, OPTION_STRATEGY, key);
+  return option ? option : option_of (table, OPTION_SWITCH, key);
+}
+
+/* --- what rules ask -------------------------------------------------------------------------------- */
+
+const char *
+option_text (const LaunchJob *job, const char *name)
+{
+  const LaunchOption *o = launch_words_find (job->words, name);
+  return o && o->values->len > 0 && !ls_shell_has_hole (o->values->pdata[0]) ? o->values->pdata[0] : NULL;
+}
+
+bool
+option_is_on (const LaunchJob *job, const char *name)
+{
+  const char *text = option_text (job, name);
+  return launch_words_find (job->words, name)
+      && !(text && (g_ascii_strcasecmp (text, "false") == 0 || g_ascii_strcasecmp (text, "none") == 0));
+}
+
+guint64
+option_number (const LaunchJob *job, const char *name)
+{
+  const char *text = option_text (job, name);
+  guint64 value = 0;
+  return text && g_ascii_string_to_unsigned (text, 10, 0, G_MAXUINT32, &value, NULL) ? value : 0;
+}
+
+void
+option_default (LaunchJob *job, const char *key, const char *value)
+{
+  if (!import_has_strategy (job->import, key) && !g_hash_table_contains (job->open, key))
+    import_set_strategy (job->import, key, value, key);
+}
+
+/* --- each by itself -------------------------------------------------------------------------------- */
+
+static void
+tell_hole (LaunchJob *job, const char *word)
+{
+  if (!ls_shell_has_hole (word))
+    return;
+  g_autofree char *names = ls_shell_hole_names (word);
+  import_unknown (job->import, "what %s stands for: the script does not say", names);
+}
+
+/* Words with holes behind an option that takes so many. */
+static void
+tell_holes (LaunchJob *job, const LaunchOption *o, guint n_values)
+{
+  for (guint i = n_values; i < o->values->len; i++)
+    tell_hole (job, o->values->pdata[i]);
+}
+
+/* A value that the script leaves open; false: it does not. */
+static bool
+is_open (LaunchJob *job, const LaunchOption *o)
+{
+  if (o->values->len == 0 || !ls_shell_has_hole (o->values->pdata[0]))
+    return false;
+  g_autofree char *names = ls_shell_hole_names (o->values->pdata[0]);
+  import_unknown (job->import, "%s: its value is %s, which the script does not say", o->written, names);
+  return true;
+}
+
+static void
+set_value (LaunchJob *job, const LaunchOption *o, const OptionRow *row)
+{
+  tell_holes (job, o, 1);
+  if (is_open (job, o)) {
+    g_hash_table_add (job->open, (gpointer) row->key);
+    return;
+  }
+  if (o->values->len == 0)
+    import_conflict (job->import, "%s: a value is missing", o->written);
+  else if (row->kind == OPTION_MODEL)
+    import_set_model (job->import, row->key, o->values->pdata[0], o->written);
+  else
+    import_set_strategy (job->import, row->key, o->values->pdata[0], o->written);
+}
+
+static void
+tell_unknown (LaunchJob *job, const LaunchOption *o)
+{
+  const char *value = o->values->len > 0 ? o->values->pdata[0] : "";
+  bool is_shown = *value && !ls_shell_has_hole (value);
+  import_unknown (job->import, "%s%s%s", o->written, is_shown ? " " : "", is_shown ? value : "");
+  tell_holes (job, o, 0);
+}
+
+static void
+read_option (LaunchJob *job, const LaunchOption *o)
+{
+  const OptionRow *row = option_find (job->table, o->name);
+  if (!row)
+    tell_unknown (job, o);
+  else if (row->kind == OPTION_IGNORED) {
+    import_ignore (job->import, "%s", o->written);
+    tell_holes (job, o, 1);
+  } else if (row->kind == OPTION_MODEL || row->kind == OPTION_STRATEGY)
+    set_value (job, o, row);
+  else if (row->kind == OPTION_SWITCH) {
+    tell_holes (job, o, 0);
+    if (option_is_on (job, o->name))
+      import_set_strategy (job->import, row->key, "1", o->written);
+  } else if (!is_open (job, o))
+    tell_holes (job, o, 0);
+}
+
+void
+option_release (LaunchJob *job, const char *today)
+{
+  const char *until = NULL, *word = NULL;
+  for (guint i = 0; i < job->words->options->len; i++) {
+    const LaunchOption *o = job->words->options->pdata[i];
+    const OptionRow *row = option_find (job->table, o->name);
+    if (row && row->until && (!until || strcmp (row->until, until) < 0)) {
+      until = row->until;
+      word = o->written;
+    }
+  }
+  g_free (job->import->strategy.software);
+  job->import->strategy.software = g_strdup (until ? until : today);
+  g_hash_table_add (job->import->strategy_said, (gpointer) "software");
+  if (until)
+    import_infer (job->import, "software %s: %s is an option of its time", until, word);
+  else
+    import_infer (job->import, "software %s: no option says an earlier release", today);
+}
+
+void
+option_read_all (LaunchJob *job)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_direct_hash, g_direct_equal);
+  job->open = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < job->words->options->len; i++) {
+    LaunchOption *o = launch_words_find (job->words, ((LaunchOption *) job->words->options->pdata[i])->name);
+    if (o && g_hash_table_add (seen, o))
+      read_option (job, o);
+  }
+  for (guint i = 0; i < job->words->others->len; i++)
+    tell_hole (job, job->words->others->pdata[i]);
+}

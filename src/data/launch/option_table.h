@@ -1,0 +1,95 @@
+/* data/launch/option_table.h — what options of a program are in our files: one table for each program
+ * (private to launch/).
+ *
+ * A row is the name of an option, and what its value is. Names are written as the program writes them; '_'
+ * and '-' are the same where names are compared, and '*' in a row stands for any characters, dots too. A
+ * name may have several rows: the first that fits is taken, so exact rows stand before those with '*'. */
+#ifndef LS_DATA_LAUNCH_OPTION_TABLE_H
+#define LS_DATA_LAUNCH_OPTION_TABLE_H
+
+#include "data/launch/import_reader.h"
+#include "data/launch/launch_words.h"
+
+typedef enum {
+  OPTION_MODEL,    /* its value is that of a key of the model             */
+  OPTION_STRATEGY, /* of the strategy                                     */
+  OPTION_SWITCH,   /* is there or not: a key of the strategy, on          */
+  OPTION_RULE,     /* means something with others: the reader asks for it */
+  OPTION_IGNORED,  /* matters neither to time nor to memory               */
+} OptionKind;
+
+typedef struct {
+  const char *option; /* without dashes */
+  OptionKind kind;
+  const char *key; /* NULL: OPTION_RULE, OPTION_IGNORED */
+  /* The release of strategies/software that is the last to have it; NULL: it is there still. Names of
+   * releases of one program sort by their age. */
+  const char *until;
+} OptionRow;
+
+typedef struct {
+  const OptionRow *rows; /* of several for one key the first is today's */
+  guint n;
+} OptionTable;
+
+/* The parts of a table. */
+#define OPTION_MODEL_ROW(option, key)                                                                        \
+  {                                                                                                          \
+    option, OPTION_MODEL, key, NULL                                                                          \
+  }
+#define OPTION_STRATEGY_ROW(option, key)                                                                     \
+  {                                                                                                          \
+    option, OPTION_STRATEGY, key, NULL                                                                       \
+  }
+#define OPTION_SWITCH_ROW(option, key)                                                                       \
+  {                                                                                                          \
+    option, OPTION_SWITCH, key, NULL                                                                         \
+  }
+#define OPTION_RULE_ROW(option)                                                                              \
+  {                                                                                                          \
+    option, OPTION_RULE, NULL, NULL                                                                          \
+  }
+#define OPTION_IGNORED_ROW(option)                                                                           \
+  {                                                                                                          \
+    option, OPTION_IGNORED, NULL, NULL                                                                       \
+  }
+#define OPTION_OLD_ROW(option, kind, key, until)                                                             \
+  {                                                                                                          \
+    option, kind, key, until                                                                                 \
+  }
+
+/* NULL: the table has none that fits. */
+const OptionRow *option_find (const OptionTable *table, const char *name);
+
+/* The option, without dashes, that says a key today; NULL: none does by its value alone. */
+const char *option_of_model (const OptionTable *table, const char *key);
+const char *option_of_strategy (const OptionTable *table, const char *key);
+
+/* --- a job that is read by a table ----------------------------------------------------------------- */
+
+typedef struct {
+  LsImport *import;
+  const LaunchWords *words;
+  const OptionTable *table;
+  const char *script; /* "pretrain_gpt.py", NULL: not known */
+  guint64 gpus;       /* ranks that are launched; 0: not known */
+  bool is_dump;       /* all arguments, as a log has them, not only those given */
+  GHashTable *open;   /* keys whose options have values that the file leaves open: static strings */
+} LaunchJob;
+
+/* Sets software to the release of the oldest option, or to today's, and says so. */
+void option_release (LaunchJob *job, const char *today);
+
+/* Reads each option once, as its row says: sets keys of the model and of the strategy; tells what is ignored,
+ * what no row fits, and what is left open by a hole. Allocates job->open, which the caller unrefs. */
+void option_read_all (LaunchJob *job);
+
+/* What rules ask of an option: */
+const char *option_text (const LaunchJob *job, const char *name); /* NULL: not given, or with a hole */
+bool option_is_on (const LaunchJob *job, const char *name);       /* given, and not false */
+guint64 option_number (const LaunchJob *job, const char *name);   /* 0: not given, or no number */
+
+/* Sets a key of the strategy unless it is set, or is left open by the file. */
+void option_default (LaunchJob *job, const char *key, const char *value);
+
+#endif

@@ -1,0 +1,115 @@
+/* Pins options with values: names of '_' and '-' that are the same and are shown as written, the last that
+ * holds, trees of configurations as dotted names, and which row of a table fits a name. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "data/launch/option_table.h"
+
+static char *
+values_of (const LaunchWords *w, const char *name)
+{
+  const LaunchOption *o = launch_words_find (w, name);
+  if (!o)
+    return g_strdup (g_hash_table_contains (w->off, name) ? "off" : "not there");
+  GString *text = g_string_new (o->values->len > 0 ? NULL : "on");
+  for (guint i = 0; i < o->values->len; i++)
+    g_string_append_printf (text, "%s%s", i > 0 ? " " : "", (const char *) o->values->pdata[i]);
+  return g_string_free (text, FALSE);
+}
+
+static void
+check (const LaunchWords *w, const char *name, const char *expected)
+{
+  g_autofree char *found = values_of (w, name);
+  ls_check_impl (strcmp (found, expected) == 0, __FILE__, __LINE__, "%s: %s; found %s", name, expected,
+                 found);
+}
+
+static void
+add_words (LaunchWords *w, const char *text, void (*add) (LaunchWords *, char *const *, guint))
+{
+  g_auto (GStrv) words = g_strsplit (text, " ", -1);
+  add (w, words, g_strv_length (words));
+}
+
+static void
+names_are_kept_and_compared_alike (void)
+{
+  g_autoptr (LaunchWords) w = launch_words_new ();
+  add_words (w, "front --tp_size 8 --tp-size=4 -b 1 2", launch_words_add);
+  check (w, "tp-size", "4");
+  check (w, "tp_size", "4");
+  check (w, "b", "1 2");
+  LS_CHECK_STR (launch_words_find (w, "tp_size")->written, "--tp-size");
+  LS_CHECK_INT (w->others->len, ==, 1);
+}
+
+/* An override turns off what a file turned on, and on. */
+static void
+the_last_holds (void)
+{
+  g_autoptr (LaunchWords) w = launch_words_new ();
+  add_words (w, "a.b=true +c=3 ++d=x word", launch_words_add_pairs);
+  check (w, "a.b", "on");
+  check (w, "c", "3");
+  check (w, "d", "x");
+  add_words (w, "a.b=false c=None", launch_words_add_pairs);
+  check (w, "a.b", "off");
+  check (w, "c", "off");
+  add_words (w, "--c 4", launch_words_add);
+  check (w, "c", "4");
+  LS_CHECK (!g_hash_table_contains (w->off, "c"));
+}
+
+static void
+trees_are_dotted_names (void)
+{
+  g_autoptr (LaunchWords) w = launch_words_new ();
+  cJSON *tree = cJSON_Parse ("{\"training\": {\"seq_len\": 8192, \"lr\": 0.0003, \"compile\": true},"
+                             "\"off\": {\"a\": false, \"b\": null, \"c\": \"\", \"d\": [], \"e\": {}},"
+                             "\"flat\": [1, \"two\", true], \"deep\": [{\"x\": 1}, [2, 3]]}");
+  launch_words_add_tree (w, tree);
+  cJSON_Delete (tree);
+  check (w, "training.seq_len", "8192");
+  check (w, "training.lr", "0.00029999999999999997");
+  check (w, "training.compile", "on");
+  for (const char *name = "abcde"; *name; name++) {
+    const char off[] = { 'o', 'f', 'f', '.', *name, '\0' };
+    check (w, off, "off");
+  }
+  check (w, "flat", "1 two true");
+  check (w, "deep.0.x", "1");
+  check (w, "deep.1", "2 3");
+  check (w, "training", "not there");
+}
+
+static void
+rows_fit_names (void)
+{
+  static const OptionRow rows[] = {
+    OPTION_MODEL_ROW ("num_layers", "layers"),
+    OPTION_OLD_ROW ("n_layers", OPTION_MODEL, "layers", "old"),
+    OPTION_SWITCH_ROW ("p.sp", "sp"),
+    OPTION_RULE_ROW ("list.*.x"),
+    OPTION_IGNORED_ROW ("log*"),
+    OPTION_IGNORED_ROW ("*_dir"),
+  };
+  const OptionTable table = { rows, G_N_ELEMENTS (rows) };
+  static const char *const fits[][2] = { { "num-layers", "num_layers" }, { "list.3.x", "list.*.x" },
+                                         { "list.a.b.x", "list.*.x" },   { "log", "log*" },
+                                         { "log.a_b", "log*" },          { "a.dump-dir", "*_dir" } };
+  static const char *const others[] = { "num_layer", "num_layers2", "list.x", "list.0.xy", "lo", "" };
+  for (guint i = 0; i < G_N_ELEMENTS (fits); i++) {
+    const OptionRow *row = option_find (&table, fits[i][0]);
+    ls_check_impl (row && strcmp (row->option, fits[i][1]) == 0, __FILE__, __LINE__, "%s", fits[i][0]);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++)
+    ls_check_impl (!option_find (&table, others[i]), __FILE__, __LINE__, "%s fits", others[i]);
+  LS_CHECK_STR (option_of_model (&table, "layers"), "num_layers");
+  LS_CHECK_STR (option_of_strategy (&table, "sp"), "p.sp");
+  LS_CHECK (!option_of_strategy (&table, "tp"));
+}
+
+LS_TEST_MAIN ("launch_words", LS_TEST (names_are_kept_and_compared_alike), LS_TEST (the_last_holds),
+              LS_TEST (trees_are_dotted_names), LS_TEST (rows_fit_names))
