@@ -4,7 +4,7 @@
 set -euo pipefail
 root=$1
 shift
-read -r -a packages < <(pkg-config --cflags glib-2.0 libcjson gsl)
+read -r -a packages < <(pkg-config --cflags glib-2.0 libcjson gsl yaml-0.1)
 export root
 
 check() {

@@ -1,0 +1,425 @@
+#include "data/text/yaml.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "base/printable.h"
+#include "data/text/json_scan.h"
+#include "data/text/read_file.h"
+#include "data/text/yaml_scalar.h"
+
+#define YAML_PREFIX "tag:yaml.org,2002:"
+#define MAX_NOTES   1000
+
+/* A mapping or a sequence that is not at its end. */
+typedef struct {
+  cJSON *node, *items; /* items: where its members go; node itself, but for a sequence with a tag */
+  char *anchor;        /* NULL: none */
+  char *key;           /* of a mapping: what the next node is the value of; NULL: that is a key */
+  int key_line;
+  bool is_merge;     /* that key is << */
+  GHashTable *keys;  /* of a mapping: char * -> cJSON * */
+  GPtrArray *merged; /* of a mapping: cJSON *, in the order of <<; owned by Build.kept */
+} Frame;
+
+typedef struct {
+  const char *text, *name;
+  yaml_parser_t parser;
+  LsDiagList *diags;
+  GPtrArray *notes;
+  GArray *frames;      /* Frame */
+  GHashTable *anchors; /* char * -> cJSON * */
+  GPtrArray *kept;     /* cJSON *: no part of the tree, but an anchor may name a part of them */
+  cJSON *root;
+  guint n_nodes;
+  gsize n_bytes;
+} Build;
+
+/* --- faults --------------------------------------------------------------------------------------- */
+
+/* offset: in code points, as libyaml counts. */
+static void
+fault_at (const Build *b, gsize offset, const char *message)
+{
+  const char *at
+      = g_utf8_offset_to_pointer (b->text, (glong) MIN (offset, (gsize) g_utf8_strlen (b->text, -1)));
+  const char *start = at;
+  int line = 1;
+  while (start > b->text && start[-1] != '\n')
+    start--;
+  for (const char *p = b->text; p < start; p++)
+    line += *p == '\n';
+  g_autofree char *source_line = g_strndup (start, strcspn (start, "\r\n"));
+  ls_diag_add (b->diags, LS_ERROR_INPUT, b->name, line, (int) g_utf8_pointer_to_offset (start, at) + 1, NULL,
+               source_line, NULL, "%s", message);
+}
+
+static bool G_GNUC_PRINTF (3, 4) fault (const Build *b, yaml_mark_t mark, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+  fault_at (b, mark.index, message);
+  return false;
+}
+
+static bool
+parser_fault (const Build *b)
+{
+  const yaml_parser_t *p = &b->parser;
+  const char *problem = p->problem ? p->problem : "it cannot be read";
+  if (p->error == YAML_READER_ERROR) {
+    gsize byte = MIN (p->problem_offset, strlen (b->text));
+    return fault (b, (yaml_mark_t) { .index = (gsize) g_utf8_strlen (b->text, (gssize) byte) }, "no YAML: %s",
+                  problem);
+  }
+  return fault (b, p->problem_mark, "no YAML: %s%s%s", problem, p->context ? ", " : "",
+                p->context ? p->context : "");
+}
+
+/* --- frames --------------------------------------------------------------------------------------- */
+
+static void
+frame_clear (gpointer data)
+{
+  Frame *f = data;
+  cJSON_Delete (f->node);
+  g_free (f->anchor);
+  g_free (f->key);
+  if (f->keys)
+    g_hash_table_unref (f->keys);
+  if (f->merged)
+    g_ptr_array_unref (f->merged);
+}
+
+static Frame *
+top (const Build *b)
+{
+  return b->frames->len > 0 ? &g_array_index (b->frames, Frame, b->frames->len - 1) : NULL;
+}
+
+/* False: the tree is as large as it may be. */
+static bool
+count (Build *b, guint n_nodes, gsize n_bytes, yaml_mark_t mark)
+{
+  if (n_nodes > LS_YAML_MAX_NODES - b->n_nodes)
+    return fault (b, mark, "more than %u values, with those that aliases repeat", LS_YAML_MAX_NODES);
+  if (n_bytes > LS_MAX_INPUT_BYTES - b->n_bytes)
+    return fault (b, mark, "more than %zu MiB of text, with what aliases repeat", LS_MAX_INPUT_BYTES >> 20);
+  b->n_nodes += n_nodes;
+  b->n_bytes += n_bytes;
+  return true;
+}
+
+static void
+tell_repeated (Build *b, const Frame *f)
+{
+  if (!b->notes || b->notes->len >= MAX_NOTES)
+    return;
+  g_autofree char *key = ls_printable (f->key);
+  g_ptr_array_add (b->notes,
+                   g_strdup_printf ("line %d: \"%s\" again; of equal keys the last holds", f->key_line, key));
+}
+
+static void
+add_member (Build *b, Frame *f, cJSON *node)
+{
+  cJSON *before = g_hash_table_lookup (f->keys, f->key);
+  if (before) {
+    tell_repeated (b, f);
+    g_ptr_array_add (b->kept, cJSON_DetachItemViaPointer (f->items, before));
+  }
+  g_hash_table_replace (f->keys, g_strdup (f->key), node);
+  cJSON_AddItemToObject (f->items, f->key, node);
+  g_clear_pointer (&f->key, g_free);
+}
+
+static bool
+add_merged (Build *b, Frame *f, cJSON *node, yaml_mark_t mark)
+{
+  g_ptr_array_add (b->kept, node);
+  g_clear_pointer (&f->key, g_free);
+  f->is_merge = false;
+  const cJSON *item = cJSON_IsArray (node) ? node->child : node;
+  for (; item; item = cJSON_IsArray (node) ? item->next : NULL) {
+    if (!cJSON_IsObject (item))
+      return fault (b, mark, "expected a mapping, or a list of them, behind <<");
+    g_ptr_array_add (f->merged, (gpointer) item);
+  }
+  return true;
+}
+
+/* Takes node. */
+static bool
+add_node (Build *b, cJSON *node, yaml_mark_t mark)
+{
+  Frame *f = top (b);
+  if (!f)
+    b->root = node;
+  else if (!f->keys)
+    cJSON_AddItemToArray (f->items, node);
+  else if (f->is_merge)
+    return add_merged (b, f, node, mark);
+  else
+    add_member (b, f, node);
+  return true;
+}
+
+static void
+set_anchor (Build *b, const char *anchor, cJSON *node)
+{
+  if (anchor)
+    g_hash_table_replace (b->anchors, g_strdup (anchor), node);
+}
+
+static bool
+expects_key (const Build *b)
+{
+  const Frame *f = top (b);
+  return f && f->keys && !f->key;
+}
+
+/* --- events --------------------------------------------------------------------------------------- */
+
+/* "!!python/name:x" of its long form; NULL: no tag. */
+static char *
+tag_text (const yaml_char_t *tag)
+{
+  const char *t = (const char *) tag;
+  if (!t || strcmp (t, "!") == 0)
+    return NULL;
+  return g_str_has_prefix (t, YAML_PREFIX) ? g_strconcat ("!!", t + strlen (YAML_PREFIX), NULL)
+                                           : g_strdup (t);
+}
+
+/* The type of YAML itself that a tag names; NULL: another tag, or none. */
+static const char *
+core_type (const char *tag)
+{
+  static const char *const types[] = { "null",  "bool",      "int",    "float", "str", "map", "seq",
+                                       "merge", "timestamp", "binary", "omap",  "set", NULL };
+  return tag && g_str_has_prefix (tag, "!!") && g_strv_contains (types, tag + 2) ? tag + 2 : NULL;
+}
+
+static cJSON *
+scalar_node (const yaml_event_t *e)
+{
+  const char *text = (const char *) e->data.scalar.value;
+  g_autofree char *tag = tag_text (e->data.scalar.tag);
+  const char *type = core_type (tag);
+  if (type)
+    return ls_yaml_tagged (type, text);
+  if (tag)
+    return cJSON_CreateString (*text ? text : tag);
+  bool is_plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && !e->data.scalar.tag;
+  return is_plain ? ls_yaml_scalar (text) : cJSON_CreateString (text);
+}
+
+static bool
+take_key (Build *b, const yaml_event_t *e)
+{
+  Frame *f = top (b);
+  f->key = g_strdup ((const char *) e->data.scalar.value);
+  f->key_line = (int) e->start_mark.line + 1;
+  f->is_merge = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp (f->key, "<<") == 0;
+  return count (b, 0, e->data.scalar.length, e->start_mark);
+}
+
+static bool
+take_scalar (Build *b, const yaml_event_t *e)
+{
+  if (strlen ((const char *) e->data.scalar.value) != e->data.scalar.length)
+    return fault (b, e->start_mark, "a NUL byte in this text");
+  if (expects_key (b))
+    return take_key (b, e);
+  if (!count (b, 1, e->data.scalar.length, e->start_mark))
+    return false;
+  cJSON *node = scalar_node (e);
+  set_anchor (b, (const char *) e->data.scalar.anchor, node);
+  return add_node (b, node, e->start_mark);
+}
+
+/* Depth, nodes and bytes of a tree; stops counting beyond what may be. */
+static void
+measure (const cJSON *node, guint depth, guint *deepest, guint *n_nodes, gsize *n_bytes)
+{
+  *deepest = MAX (*deepest, depth);
+  *n_bytes
+      += (node->valuestring ? strlen (node->valuestring) : 0) + (node->string ? strlen (node->string) : 0);
+  if (++*n_nodes > LS_YAML_MAX_NODES)
+    return;
+  for (const cJSON *child = node->child; child; child = child->next)
+    measure (child, depth + 1, deepest, n_nodes, n_bytes);
+}
+
+static bool
+take_alias (Build *b, const yaml_event_t *e)
+{
+  const char *name = (const char *) e->data.alias.anchor;
+  const cJSON *node = g_hash_table_lookup (b->anchors, name);
+  guint depth = 0, n_nodes = 0;
+  gsize n_bytes = 0;
+  if (expects_key (b))
+    return fault (b, e->start_mark, "an alias as a key");
+  if (!node)
+    return fault (b, e->start_mark, "*%s: no value with the anchor &%s ends before it", name, name);
+  measure (node, 1, &depth, &n_nodes, &n_bytes);
+  if (b->frames->len + depth > LS_JSON_MAX_DEPTH)
+    return fault (b, e->start_mark, "more than %d levels, with those of *%s", LS_JSON_MAX_DEPTH, name);
+  return count (b, n_nodes, n_bytes, e->start_mark)
+      && add_node (b, cJSON_Duplicate (node, true), e->start_mark);
+}
+
+static bool
+start (Build *b, const yaml_event_t *e, bool is_mapping)
+{
+  const yaml_char_t *long_tag = is_mapping ? e->data.mapping_start.tag : e->data.sequence_start.tag,
+                    *anchor = is_mapping ? e->data.mapping_start.anchor : e->data.sequence_start.anchor;
+  g_autofree char *tag = tag_text (long_tag);
+  if (expects_key (b))
+    return fault (b, e->start_mark, "a key that is no scalar");
+  if (b->frames->len >= LS_JSON_MAX_DEPTH)
+    return fault (b, e->start_mark, "more than %d levels", LS_JSON_MAX_DEPTH);
+  if (!count (b, tag ? 3 : 1, tag ? strlen (tag) : 0, e->start_mark))
+    return false;
+  bool is_told = tag && !core_type (tag);
+  Frame f = { .anchor = g_strdup ((const char *) anchor) };
+  f.node = is_mapping || is_told ? cJSON_CreateObject () : cJSON_CreateArray ();
+  f.items = f.node;
+  if (is_told)
+    cJSON_AddStringToObject (f.node, LS_YAML_TAG, tag);
+  if (is_told && !is_mapping)
+    f.items = cJSON_AddArrayToObject (f.node, LS_YAML_ITEMS);
+  f.keys = is_mapping ? g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) : NULL;
+  f.merged = is_mapping ? g_ptr_array_new () : NULL;
+  g_array_append_val (b->frames, f);
+  return true;
+}
+
+/* Keys of the mapping itself hold; of those merged, the first. */
+static bool
+merge (Build *b, const Frame *f, yaml_mark_t mark)
+{
+  for (guint i = 0; f->merged && i < f->merged->len; i++)
+    for (const cJSON *m = ((const cJSON *) f->merged->pdata[i])->child; m; m = m->next) {
+      guint depth = 0, n_nodes = 0;
+      gsize n_bytes = 0;
+      if (g_hash_table_contains (f->keys, m->string))
+        continue;
+      measure (m, 1, &depth, &n_nodes, &n_bytes);
+      if (!count (b, n_nodes, n_bytes, mark))
+        return false;
+      cJSON *node = cJSON_Duplicate (m, true);
+      g_hash_table_insert (f->keys, g_strdup (m->string), node);
+      cJSON_AddItemToObject (f->items, m->string, node);
+    }
+  return true;
+}
+
+static bool
+end (Build *b, const yaml_event_t *e)
+{
+  Frame f = *top (b);
+  if (!merge (b, &f, e->start_mark))
+    return false;
+  cJSON *node = f.node;
+  f.node = NULL;
+  set_anchor (b, f.anchor, node);
+  *top (b) = f;
+  g_array_set_size (b->frames, b->frames->len - 1);
+  return add_node (b, node, e->start_mark);
+}
+
+static bool
+take (Build *b, const yaml_event_t *e)
+{
+  switch (e->type) {
+  case YAML_DOCUMENT_START_EVENT:
+    return !b->root || fault (b, e->start_mark, "a second document; expected one in a file");
+  case YAML_SCALAR_EVENT:
+    return take_scalar (b, e);
+  case YAML_ALIAS_EVENT:
+    return take_alias (b, e);
+  case YAML_MAPPING_START_EVENT:
+  case YAML_SEQUENCE_START_EVENT:
+    return start (b, e, e->type == YAML_MAPPING_START_EVENT);
+  case YAML_MAPPING_END_EVENT:
+  case YAML_SEQUENCE_END_EVENT:
+    return end (b, e);
+  default:
+    return true;
+  }
+}
+
+/* --- documents ------------------------------------------------------------------------------------ */
+
+static bool
+build (Build *b)
+{
+  bool ok = true, is_end = false;
+  while (ok && !is_end) {
+    yaml_event_t e;
+    if (!yaml_parser_parse (&b->parser, &e))
+      return parser_fault (b);
+    is_end = e.type == YAML_STREAM_END_EVENT;
+    ok = take (b, &e);
+    yaml_event_delete (&e);
+  }
+  if (ok && !b->root)
+    b->root = cJSON_CreateNull ();
+  return ok;
+}
+
+/* Whether the bytes can be YAML at all. */
+static bool
+check_bytes (const char *text, gsize n, const char *name, LsDiagList *diags)
+{
+  const char *what = n > LS_MAX_INPUT_BYTES       ? "too large; expected 64 MiB of YAML at most"
+      : memchr (text, '\0', n)                    ? "a NUL byte; expected YAML"
+      : !g_utf8_validate (text, (gssize) n, NULL) ? "invalid UTF-8; expected YAML"
+                                                  : NULL;
+  if (what)
+    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL, "%s", what);
+  return !what;
+}
+
+static void
+build_clear (Build *b)
+{
+  yaml_parser_delete (&b->parser);
+  g_array_unref (b->frames);
+  g_hash_table_unref (b->anchors);
+  g_ptr_array_unref (b->kept);
+}
+
+static void
+delete_node (gpointer node)
+{
+  cJSON_Delete (node);
+}
+
+cJSON *
+ls_yaml_parse (const char *text, gsize n, const char *name, GPtrArray *notes, LsDiagList *diags)
+{
+  if (!check_bytes (text, n, name, diags))
+    return NULL;
+  bool has_mark = n >= 3 && memcmp (text, "\xef\xbb\xbf", 3) == 0;
+  g_autofree char *copy = g_strndup (text + (has_mark ? 3 : 0), n - (has_mark ? 3 : 0));
+  Build b = { .text = copy, .name = name, .diags = diags, .notes = notes };
+  b.frames = g_array_new (FALSE, FALSE, sizeof (Frame));
+  g_array_set_clear_func (b.frames, frame_clear);
+  b.anchors = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  b.kept = g_ptr_array_new_with_free_func (delete_node);
+  if (!yaml_parser_initialize (&b.parser))
+    g_error ("yaml: no memory");
+  yaml_parser_set_encoding (&b.parser, YAML_UTF8_ENCODING);
+  yaml_parser_set_input_string (&b.parser, (const unsigned char *) copy, strlen (copy));
+  bool ok = build (&b);
+  build_clear (&b);
+  if (!ok)
+    g_clear_pointer (&b.root, cJSON_Delete);
+  return b.root;
+}
