@@ -1,4 +1,4 @@
-/* `lockstep trace`: the plan of a job as a file. */
+/* `lockstep trace`: what a job does as a file. */
 #include <string.h>
 
 #include "api/answer.h"
@@ -8,6 +8,7 @@
 
 static const LsOption own[] = {
   { "action", .is_positional = TRUE, .argument = "export", .meaning = "What to do: export" },
+  { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE", .meaning = "What it is done to" },
   { "output", .letter = 'o', .argument = "FILE", .writes = LS_WRITES_FILE,
     .meaning = "Where to write; required" },
   { NULL },
@@ -22,23 +23,20 @@ name_of (const char *path)
   return g_strndup (base, suffix ? (gsize) (suffix - base) : strlen (base));
 }
 
+/* --- export: the plan of a job ---------------------------------------------------------------------- */
+
 static gboolean
-check (const LsRequest *r, GError **error)
+check_export (const LsRequest *r, GError **error)
 {
-  const char *action = ls_request_text (r, "action");
-  if (!action)
-    return ls_request_refuse ("expected \"export\"", error);
-  if (strcmp (action, "export") != 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected \"export\"; got \"%s\"", action);
-    return FALSE;
-  }
-  return ls_request_text (r, "output") || ls_request_refuse ("expected -o FILE", error);
+  static const char *const files[] = { "file", NULL };
+  return !ls_request_has_any (r, files)
+      || ls_request_refuse ("trace export takes a job by its options, and no file", error);
 }
 
 static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+export_job (const LsRequest *r, LsAnswer *a, GError **error)
 {
-  if (!check (r, error))
+  if (!check_export (r, error))
     return FALSE;
   const char *path = ls_request_text (r, "output");
   g_autofree char *name = name_of (path);
@@ -49,6 +47,39 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
     return FALSE;
   ls_answer_take_text (a, g_strdup (""));
   return TRUE;
+}
+
+/* --- the command ---------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *name;
+  gboolean (*run) (const LsRequest *r, LsAnswer *a, GError **error);
+} actions[] = {
+  { "export", export_job },
+};
+
+/* "export" or ...: newly allocated. */
+static char *
+action_names (void)
+{
+  g_autoptr (GString) names = g_string_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (actions); i++)
+    g_string_append_printf (names, "%s\"%s\"", i > 0 ? " or " : "", actions[i].name);
+  return g_string_free (g_steal_pointer (&names), FALSE);
+}
+
+static gboolean
+run (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  const char *action = ls_request_text (r, "action");
+  for (guint i = 0; action && i < G_N_ELEMENTS (actions); i++)
+    if (strcmp (action, actions[i].name) == 0)
+      return ls_request_text (r, "output") ? actions[i].run (r, a, error)
+                                           : ls_request_refuse ("expected -o FILE", error);
+  g_autofree char *names = action_names ();
+  g_autofree char *got = action ? g_strdup_printf ("; got \"%s\"", action) : g_strdup ("");
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected %s%s", names, got);
+  return FALSE;
 }
 
 const Command command_trace = {

@@ -195,21 +195,22 @@ print_help (const LsCommand *command, const char *topic, GError **error)
 
 /* --- the whole ------------------------------------------------------------------------------------ */
 
-/* What stands alone: values of the option that is meant by that. */
+/* What stands alone: values of the options that are meant by that, in their order; a repeated one takes all
+ * that is left. */
 static gboolean
 take_arguments (int argc, char **argv, const Parse *parse, GError **error)
 {
-  guint n;
+  guint n, at = 0;
   const LsOption *options = ls_command_options (parse->command, &n);
-  const LsOption *taker = n > 0 && options[0].is_positional ? &options[0] : NULL;
-  int most = !taker ? 0 : taker->is_repeated ? argc : 1;
-  if (argc - 1 > most) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "unexpected argument \"%s\"", argv[most + 1]);
-    return FALSE;
-  }
-  for (int i = 1; i < argc; i++)
-    if (!ls_request_set (parse->request, taker->key, argv[i], error))
+  for (int i = 1; i < argc; i++) {
+    if (at == n || !options[at].is_positional) {
+      g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "unexpected argument \"%s\"", argv[i]);
       return FALSE;
+    }
+    if (!ls_request_set (parse->request, options[at].key, argv[i], error))
+      return FALSE;
+    at += !options[at].is_repeated;
+  }
   return TRUE;
 }
 
