@@ -5,49 +5,13 @@
 #include "base/printable.h"
 #include "data/text/json_scan.h"
 #include "data/text/read_file.h"
+#include "data/text/text_place.h"
 
 struct LsJsonDoc {
   char *name;
   char *text; /* NUL-terminated */
   cJSON *root;
 };
-
-/* --- places in the text ------------------------------------------------------- */
-
-static void
-line_and_column (const char *text, size_t offset, int *ret_line, int *ret_col)
-{
-  int line = 1, col = 1;
-  for (size_t i = 0; i < offset; i++) {
-    if (text[i] == '\n') {
-      line++;
-      col = 1;
-    } else if (((unsigned char) text[i] & 0xc0) != 0x80) { /* first byte of a code point */
-      col++;
-    }
-  }
-  *ret_line = line;
-  *ret_col = col;
-}
-
-static char *
-line_around (const char *text, size_t offset)
-{
-  const char *start = text + offset;
-  while (start > text && start[-1] != '\n')
-    start--;
-  return g_strndup (start, strcspn (start, "\r\n"));
-}
-
-static void
-diag_at (LsErrorCode code, const char *name, const char *text, size_t offset, LsDiagList *diags,
-         const char *pointer, const char *hint, const char *message)
-{
-  int line, col;
-  line_and_column (text, offset, &line, &col);
-  g_autofree char *source_line = line_around (text, offset);
-  ls_diag_add (diags, code, name, line, col, pointer, source_line, hint, "%s", message);
-}
 
 /* --- finding a node again ----------------------------------------------------- */
 
@@ -137,7 +101,7 @@ offset_of (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place)
 void
 ls_json_doc_locate (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, int *ret_line, int *ret_col)
 {
-  line_and_column (doc->text, offset_of (doc, node, place), ret_line, ret_col);
+  ls_text_place (doc->text, offset_of (doc, node, place), ret_line, ret_col);
 }
 
 static void
@@ -183,8 +147,8 @@ add_diag (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace
     return;
   }
   g_autofree char *pointer = ls_json_doc_pointer (doc, node);
-  diag_at (code, doc->name, doc->text, offset_of (doc, node, place), diags, *pointer ? pointer : "/", hint,
-           message);
+  ls_text_diag (code, doc->name, doc->text, offset_of (doc, node, place), diags, *pointer ? pointer : "/",
+                hint, message);
 }
 
 void
@@ -240,13 +204,13 @@ check_bytes (const char *text, size_t n, const char *name, LsDiagList *diags)
 {
   const char *nul = memchr (text, '\0', n), *end = NULL;
   if (nul) {
-    diag_at (LS_ERROR_INPUT, name, text, (size_t) (nul - text), diags, NULL, NULL,
-             "a NUL byte; expected JSON text");
+    ls_text_diag (LS_ERROR_INPUT, name, text, (size_t) (nul - text), diags, NULL, NULL,
+                  "a NUL byte; expected JSON text");
     return false;
   }
   if (!g_utf8_validate (text, (gssize) n, &end)) {
-    diag_at (LS_ERROR_INPUT, name, text, (size_t) (end - text), diags, NULL, NULL,
-             "invalid UTF-8; expected JSON text");
+    ls_text_diag (LS_ERROR_INPUT, name, text, (size_t) (end - text), diags, NULL, NULL,
+                  "invalid UTF-8; expected JSON text");
     return false;
   }
   if (text[strspn (text, " \t\r\n")] == '\0') {
@@ -292,7 +256,8 @@ check_syntax (const char *text, const char *name, LsDiagList *diags)
   if (ls_json_scan (text, &fault))
     return true;
   const char *hint = hint_of_lookalike (text);
-  diag_at (LS_ERROR_INPUT, name, text, fault.offset, diags, NULL, hint ? hint : fault.hint, fault.message);
+  ls_text_diag (LS_ERROR_INPUT, name, text, fault.offset, diags, NULL, hint ? hint : fault.hint,
+                fault.message);
   g_free (fault.message);
   return false;
 }
@@ -341,8 +306,8 @@ build_tree (LsJsonDoc *doc, LsDiagList *diags)
   const char *end = NULL;
   doc->root = cJSON_ParseWithLengthOpts (doc->text, strlen (doc->text) + 1, &end, 1);
   if (!doc->root) {
-    diag_at (LS_ERROR_INPUT, doc->name, doc->text, end ? (size_t) (end - doc->text) : 0, diags, NULL, NULL,
-             "cannot parse from here");
+    ls_text_diag (LS_ERROR_INPUT, doc->name, doc->text, end ? (size_t) (end - doc->text) : 0, diags, NULL,
+                  NULL, "cannot parse from here");
     return false;
   }
   guint n_before = ls_diag_list_n (diags);

@@ -1,0 +1,38 @@
+#include "data/text/text_place.h"
+
+#include <string.h>
+
+void
+ls_text_place (const char *text, size_t offset, int *ret_line, int *ret_col)
+{
+  int line = 1, col = 1;
+  for (size_t i = 0; i < offset; i++) {
+    if (text[i] == '\n') {
+      line++;
+      col = 1;
+    } else if (((unsigned char) text[i] & 0xc0) != 0x80) { /* first byte of a code point */
+      col++;
+    }
+  }
+  *ret_line = line;
+  *ret_col = col;
+}
+
+static char *
+line_around (const char *text, size_t offset)
+{
+  const char *start = text + offset;
+  while (start > text && start[-1] != '\n')
+    start--;
+  return g_strndup (start, strcspn (start, "\r\n"));
+}
+
+void
+ls_text_diag (LsErrorCode code, const char *name, const char *text, size_t offset, LsDiagList *diags,
+              const char *pointer, const char *hint, const char *message)
+{
+  int line, col;
+  ls_text_place (text, offset, &line, &col);
+  g_autofree char *source_line = line_around (text, offset);
+  ls_diag_add (diags, code, name, line, col, pointer, source_line, hint, "%s", message);
+}

@@ -1,0 +1,17 @@
+/* data/text/text_place.h — where in a text something stands, and diagnostics that show it. */
+#ifndef LS_DATA_TEXT_TEXT_PLACE_H
+#define LS_DATA_TEXT_TEXT_PLACE_H
+
+#include <stddef.h>
+
+#include "base/diag.h"
+
+/* 1-based line and column (in code points) of a byte. */
+void ls_text_place (const char *text, size_t offset, int *ret_line, int *ret_col);
+
+/* Appends a diagnostic that shows the line of a byte. text: NUL-terminated; name: of the file; pointer and
+ * hint may be NULL. */
+void ls_text_diag (LsErrorCode code, const char *name, const char *text, size_t offset, LsDiagList *diags,
+                   const char *pointer, const char *hint, const char *message);
+
+#endif
