@@ -1,0 +1,326 @@
+#include "data/launch/launch_script.h"
+
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/text/read_file.h"
+
+#define MAX_SOURCE ((size_t) 4 << 20) /* bytes of a file that is sourced */
+
+/* What is found while a script is read. */
+typedef struct {
+  LsShell *shell;
+  const LaunchKind *kind;
+  const ImportFiles *files;
+  GPtrArray *words; /* char *: of the best command so far */
+  guint n_known;    /* options of it that are known       */
+  bool is_certain;
+  guint n_commands;        /* others that launch too             */
+  GPtrArray *bare;         /* char *: lines that are options and no command */
+  guint64 nodes, per_node; /* of a batch system; 0: not said */
+  GPtrArray *sources;      /* char *: files that are sourced and not there */
+} Search;
+
+static bool
+is_known (const Search *s, const char *word)
+{
+  g_autofree char *name = g_strndup (word + 2, strcspn (word + 2, "="));
+  return s->kind->is_known (name);
+}
+
+static guint
+count_known (const Search *s, char *const *words, guint n)
+{
+  guint n_known = 0;
+  for (guint i = 0; i < n; i++)
+    n_known += g_str_has_prefix (words[i], "--") && is_known (s, words[i]);
+  return n_known;
+}
+
+static void
+add_words (GPtrArray *to, char *const *words, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    g_ptr_array_add (to, g_strdup (words[i]));
+}
+
+/* --- the batch system ------------------------------------------------------------------------------ */
+
+/* "8", "gpu:8", "gpu:a100:8", "4-4" */
+static guint64
+last_number (const char *text)
+{
+  const char *colon = strrchr (text, ':');
+  guint64 value = 0;
+  return g_ascii_string_to_unsigned (colon ? colon + 1 : text, 10, 1, 1 << 20, &value, NULL) ? value : 0;
+}
+
+static guint64
+value_of (const LaunchWords *w, const char *name)
+{
+  const LaunchOption *o = launch_words_find (w, name);
+  return o && o->values->len > 0 && !ls_shell_has_hole (o->values->pdata[0])
+      ? last_number (o->values->pdata[0])
+      : 0;
+}
+
+static guint64
+first_of (const LaunchWords *w, const char *const *names)
+{
+  for (; *names; names++) {
+    guint64 value = value_of (w, *names);
+    if (value > 0)
+      return value;
+  }
+  return 0;
+}
+
+static const char *const node_options[] = { "nodes", "N", "num-nodes", NULL };
+static const char *const task_options[]
+    = { "gpus-per-node", "ntasks-per-node", "gres", "tasks-per-node", NULL };
+
+static void
+read_directive (Search *s, const LsShellCommand *c)
+{
+  g_autoptr (LaunchWords) w = launch_words_new ();
+  launch_words_add (w, c->words, c->n);
+  guint64 nodes = first_of (w, node_options),
+          gpus = first_of (w, (const char *const[]) { "gres", "gpus-per-node", NULL }),
+          tasks = value_of (w, "ntasks-per-node");
+  s->nodes = nodes ? nodes : s->nodes;
+  if (gpus > 0)
+    s->per_node = gpus;
+  else if (tasks > 1 && s->per_node == 0)
+    s->per_node = tasks;
+  char text[24];
+  g_snprintf (text, sizeof text, "%" G_GUINT64_FORMAT, nodes);
+  if (nodes > 0) {
+    ls_shell_set (s->shell, "SLURM_NNODES", text);
+    ls_shell_set (s->shell, "SLURM_JOB_NUM_NODES", text);
+  }
+}
+
+/* --- commands --------------------------------------------------------------------------------------- */
+
+static void
+take_command (const LsShellCommand *c, gpointer data)
+{
+  Search *s = data;
+  if (c->words[0][0] == '#') {
+    read_directive (s, c);
+    return;
+  }
+  if (g_str_has_prefix (c->words[0], "--")) {
+    add_words (s->bare, c->words, c->n);
+    return;
+  }
+  guint n_known = count_known (s, c->words, c->n);
+  if (n_known < s->kind->n_needed)
+    return;
+  s->n_commands++;
+  if (s->words->len > 0 && (s->is_certain > c->is_certain || s->n_known >= n_known))
+    return;
+  g_ptr_array_set_size (s->words, 0);
+  add_words (s->words, c->words, c->n);
+  s->n_known = n_known;
+  s->is_certain = c->is_certain;
+}
+
+/* Of the files that were given, the one of that name, or whose name ends so. */
+static char *
+find_source (const char *name, gpointer data)
+{
+  Search *s = data;
+  for (guint i = 1; i < s->files->n; i++)
+    if (g_str_has_suffix (s->files->files[i].path, name))
+      return g_strndup (s->files->files[i].text, s->files->files[i].n);
+  g_autofree char *folder = g_path_get_dirname (s->files->files[0].path),
+                  *path = g_build_filename (folder, name, NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  size_t n;
+  char *text = g_file_test (path, G_FILE_TEST_IS_REGULAR) ? ls_read_file (path, MAX_SOURCE, &n, diags) : NULL;
+  if (text) /* beside the script */
+    return text;
+  if (s->sources->len < 100)
+    g_ptr_array_add (s->sources, g_strdup (name));
+  return NULL;
+}
+
+/* Without a command that launches: the options that variables hold. A variable that another one contains is
+ * passed over by what comes of it: an option counts once. */
+static void
+take_variables (Search *s)
+{
+  const GPtrArray *names = ls_shell_names (s->shell);
+  for (guint i = 0; i < names->len; i++) {
+    g_autoptr (GPtrArray) words = ls_shell_words (s->shell, names->pdata[i]);
+    guint n_known = words ? count_known (s, (char *const *) words->pdata, words->len) : 0;
+    bool has_options = words && words->len > 0 && g_str_has_prefix (words->pdata[0], "--");
+    if (n_known > 0 || has_options) {
+      add_words (s->words, (char *const *) words->pdata, words->len);
+      s->n_known += n_known;
+    }
+  }
+  if (s->n_known == 0)
+    g_ptr_array_set_size (s->words, 0);
+}
+
+/* --- the launch -------------------------------------------------------------------------------------- */
+
+/* Where the script of Python stands, or its module, "-m torchtitan.train", which launchers are started by too;
+ * the number of words: nowhere. */
+static guint
+find_script (const GPtrArray *words)
+{
+  static const char *const launchers[] = { "torch.distributed.launch", "torch.distributed.run",
+                                           "deepspeed.launcher.runner", "accelerate.commands.launch", NULL };
+  for (guint i = 0; i < words->len; i++) {
+    bool is_module = i > 0 && strcmp (words->pdata[i - 1], "-m") == 0;
+    if (g_str_has_suffix (words->pdata[i], ".py")
+        || (is_module && !g_strv_contains (launchers, words->pdata[i])))
+      return i;
+  }
+  return words->len;
+}
+
+static bool
+has_word (const GPtrArray *words, guint n, const char *const *names)
+{
+  for (guint i = 0; i < n; i++) {
+    const char *word = words->pdata[i], *slash = strrchr (word, '/');
+    if (g_strv_contains (names, slash ? slash + 1 : word))
+      return true;
+  }
+  return false;
+}
+
+/* torchrun starts processes of its own on each node; without it the batch system does, or nobody. */
+static guint64
+count_gpus (Search *s, const GPtrArray *words, guint n, LsImport *import)
+{
+  static const char *const torch[]
+      = { "torchrun", "torch.distributed.launch", "torch.distributed.run", NULL };
+  static const char *const deepspeed[] = { "deepspeed", NULL }, *const mpi[] = { "mpirun", "mpiexec", NULL },
+                           *const slurm[] = { "srun", "sbatch", NULL };
+  g_autoptr (LaunchWords) w = launch_words_new ();
+  launch_words_add (w, (char *const *) words->pdata, n);
+  guint64 nodes = first_of (w, node_options), tasks = first_of (w, task_options);
+  nodes = nodes ? nodes : s->nodes;
+  if (has_word (words, n, torch)) {
+    guint64 each = value_of (w, "nproc-per-node"), count = value_of (w, "nnodes");
+    each = each || launch_words_find (w, "nproc-per-node") ? each : 1;
+    count = count || launch_words_find (w, "nnodes") ? count : 1;
+    return each * count;
+  }
+  if (has_word (words, n, mpi))
+    return first_of (w, (const char *const[]) { "np", "n", NULL });
+  if (has_word (words, n, deepspeed))
+    return value_of (w, "num-nodes") * value_of (w, "num-gpus");
+  if (has_word (words, n, slurm) || s->nodes > 0)
+    return nodes * (tasks > 1 ? tasks : s->per_node);
+  if (n == 0 || !has_word (words, n, (const char *const[]) { "python", "python3", NULL }))
+    return 0;
+  import_infer (import, "1 GPU: python is started by itself");
+  return 1;
+}
+
+static bool
+refuse (const Search *s, const char *path, LsDiagList *diags)
+{
+  GString *why = g_string_new (NULL);
+  g_string_printf (why, "nothing here launches %s", s->kind->program);
+  for (guint i = 0; i < s->sources->len; i++)
+    g_string_append_printf (why, "%s%s", i == 0 ? "; it sources what is not here: " : ", ",
+                            (const char *) s->sources->pdata[i]);
+  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL,
+               s->sources->len > 0 ? "give these files too, behind it" : NULL, "%s", why->str);
+  g_string_free (why, TRUE);
+  return false;
+}
+
+static void
+tell_script (const Search *s, LsImport *import)
+{
+  GList *unset = ls_shell_unset (s->shell);
+  GString *names = g_string_new (NULL);
+  for (GList *at = unset; at; at = at->next)
+    g_string_append_printf (names, "%s%s", names->len > 0 ? ", " : "", (const char *) at->data);
+  if (names->len > 0)
+    import_infer (import, "taken as not set outside of the script: %s", names->str);
+  if (s->n_commands > 1)
+    import_infer (import, "of %u commands that launch, the one with the most options", s->n_commands);
+  if (s->n_commands > 0 && !s->is_certain)
+    import_unknown (import, "whether this command is run: the script does not decide it");
+  for (guint i = 0; i < s->sources->len; i++)
+    import_unknown (import, "what %s sets: it is sourced, and not here", (const char *) s->sources->pdata[i]);
+  g_string_free (names, TRUE);
+  g_list_free (unset);
+}
+
+static bool
+search (Search *s, LsImport *import, LsDiagList *diags)
+{
+  const ImportFile *file = &s->files->files[0];
+  g_autofree char *why = ls_shell_read (s->shell, file->text, file->n);
+  if (why) {
+    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL, "this script is not read: %s",
+                 why);
+    return false;
+  }
+  import->program = s->kind->program;
+  if (s->words->len > 0 && s->bare->len > 0)
+    import_unknown (import, "%s: lines of options that belong to no command; is a \\ missing?",
+                    (const char *) s->bare->pdata[0]);
+  if (s->words->len == 0 && count_known (s, (char *const *) s->bare->pdata, s->bare->len) > 0)
+    add_words (s->words, (char *const *) s->bare->pdata, s->bare->len);
+  if (s->words->len == 0 && s->kind->takes_variables)
+    take_variables (s);
+  if (s->words->len == 0)
+    return refuse (s, file->path, diags);
+  tell_script (s, import);
+  return true;
+}
+
+static void
+split (Search *s, LaunchScript *ret, LsImport *import)
+{
+  guint at = find_script (s->words), first = at < s->words->len ? at + 1 : 0;
+  ret->front = g_ptr_array_new_with_free_func (g_free);
+  add_words (ret->front, (char *const *) s->words->pdata, first > 0 ? at : 0);
+  ret->script = first > 0 ? g_path_get_basename (s->words->pdata[at]) : NULL;
+  ret->words = launch_words_new ();
+  launch_words_add (ret->words, (char *const *) s->words->pdata + first, s->words->len - first);
+  ret->gpus = count_gpus (s, ret->front, ret->front->len, import);
+}
+
+bool
+launch_script_read (const ImportFiles *files, const LaunchKind *kind, LaunchScript *ret_script,
+                    LsImport *import, LsDiagList *diags)
+{
+  static const LsShellFuncs funcs = { take_command, find_source };
+  Search s = { .files = files, .kind = kind };
+  *ret_script = (LaunchScript) { 0 };
+  s.shell = ls_shell_new (&funcs, &s);
+  s.words = g_ptr_array_new_with_free_func (g_free);
+  s.bare = g_ptr_array_new_with_free_func (g_free);
+  s.sources = g_ptr_array_new_with_free_func (g_free);
+  bool ok = search (&s, import, diags);
+  if (ok)
+    split (&s, ret_script, import);
+  ls_shell_free (s.shell);
+  g_ptr_array_unref (s.words);
+  g_ptr_array_unref (s.bare);
+  g_ptr_array_unref (s.sources);
+  return ok;
+}
+
+void
+launch_script_clear (LaunchScript *script)
+{
+  launch_words_free (script->words);
+  g_free (script->script);
+  if (script->front)
+    g_ptr_array_unref (script->front);
+  *script = (LaunchScript) { 0 };
+}

@@ -1,0 +1,32 @@
+/* data/launch/launch_script.h — which command of a shell script launches a job, on how many GPUs (private to
+ * launch/). */
+#ifndef LS_DATA_LAUNCH_LAUNCH_SCRIPT_H
+#define LS_DATA_LAUNCH_LAUNCH_SCRIPT_H
+
+#include "data/launch/import_reader.h"
+#include "data/launch/launch_words.h"
+#include "data/launch/shell.h"
+
+/* What a program's commands are known by. */
+typedef struct {
+  const char *program;                 /* "Megatron-LM" */
+  bool (*is_known) (const char *name); /* an option of it, without dashes; of several commands that with
+                                         * most of them launches */
+  guint n_needed;                      /* known options of a command that launches */
+  bool takes_variables;                /* options that only variables hold are a command too */
+} LaunchKind;
+
+typedef struct {
+  LaunchWords *words; /* behind the script of Python */
+  char *script;       /* "pretrain_gpt.py", a module of `-m`: "torchtitan.train"; NULL: none is there */
+  guint64 gpus;       /* 0: not known */
+  GPtrArray *front;   /* char *: the words in front of the script */
+} LaunchScript;
+
+/* Reads the first file as a script; others are what it sources. What is not decided is told in import. False:
+ * with a diagnostic. launch_script_clear() frees what is there, also after false. */
+bool launch_script_read (const ImportFiles *files, const LaunchKind *kind, LaunchScript *ret_script,
+                         LsImport *import, LsDiagList *diags);
+void launch_script_clear (LaunchScript *script);
+
+#endif
