@@ -168,8 +168,8 @@ take_variables (Search *s)
 
 /* --- the launch -------------------------------------------------------------------------------------- */
 
-/* Where the script of Python stands, or its module, "-m torchtitan.train", which launchers are started by too;
- * the number of words: nowhere. */
+/* Where the script of Python stands, or its module, "-m torchtitan.train", as which launchers are started
+ * too; the number of words: nowhere. */
 static guint
 find_script (const GPtrArray *words)
 {
