@@ -7,6 +7,7 @@
 #include "calibrate/calibrate.h"
 #include "calibrate/calibrate_nccl.h"
 #include "calibrate/calibrate_runs.h"
+#include "data/measured/templates.h"
 #include "data/text/write_file.h"
 #include "show/fits/write_fits.h"
 #include "show/plot/plots.h"
@@ -14,7 +15,7 @@
 static const LsOption own[] = {
   { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE", .meaning = "Measured times" },
   { "gpu", .argument = "NAME|FILE", .meaning = "On which GPU they ran; default: that which a profile names" },
-  { "nccl", .meaning = "The files are outputs of nccl-tests" },
+  { "nccl", .meaning = "The files are outputs of nccl-tests, or tables of measured collectives" },
   { "cluster", .argument = "NAME|FILE",
     .meaning = "Where they ran; required with --nccl and --pytorch-trace" },
   { "op", .argument = "KIND", .meaning = "With --nccl: what ran; default: what the files say" },
@@ -29,6 +30,7 @@ static const LsOption own[] = {
     .meaning = "With --pytorch-trace: N of ProfilerStep#N, or a range such as 120ms:180ms; default: the last "
                "whole one" },
   { "json", .meaning = "With --pytorch-trace: print JSON" },
+  { "template", .argument = "runs|nccl|kernels", .meaning = "Print a table to fill in, and exit" },
   { "hold-out", .argument = "fifth|half",
     .meaning = "Of kernels: how many families are kept from the fit and predicted; default fifth" },
   { "max-mape", .argument = "P",
@@ -215,9 +217,26 @@ check_mape (const LsCalibrateRun *kernels, double max_pct, LsAnswer *a)
 }
 
 static gboolean
+show_template (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  const char *which = ls_request_text (r, "template");
+  if (!ls_request_is_alone (r, "template"))
+    return ls_request_refuse ("--template goes without files and other options", error);
+  char *text = ls_template_text (which);
+  if (text)
+    ls_answer_take_text (a, text);
+  else
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--template: expected runs, nccl or kernels; got \"%s\"",
+                 which);
+  return text != NULL;
+}
+
+static gboolean
 run (const LsRequest *r, LsAnswer *a, GError **error)
 {
   double max_pct = 0;
+  if (ls_request_text (r, "template"))
+    return show_template (r, a, error);
   if (ls_request_text (r, "pytorch-trace"))
     return ls_request_reconcile (r, a, error);
   if (!check (r, error) || !ls_request_percent (r, "max-mape", G_MAXDOUBLE, &max_pct, error))
@@ -246,7 +265,8 @@ const Command command_calibrate = {
       "[-o NAME.json]\n"
       "  lockstep calibrate --runs CASES.csv [--cluster NAME|FILE] [-o NAME.json]\n"
       "  lockstep calibrate --pytorch-trace FILE --model NAME|FILE --cluster NAME|FILE [JOB...] "
-      "[-o NAME.json]",
+      "[-o NAME.json]\n"
+      "  lockstep calibrate --template runs|nccl|kernels",
     .summary = "Fits the kernels of a GPU to measured ones, NCCL to outputs of nccl-tests, or a cluster to\n"
                "step times measured on it; prints how far off the fit is, on what it saw and on what was\n"
                "held out. Or lays a step that torch.profiler recorded beside the predicted one, op by op.",
@@ -259,6 +279,7 @@ const Command command_calibrate = {
       "With --pytorch-trace, the options that say which job are those of lockstep run, from --model to\n"
       "--strategy.\n\n"
       "Examples:\n"
+      "  lockstep calibrate --template runs > mine.csv\n"
       "  lockstep calibrate profile.json -o mine.json --plot mine.svg\n"
       "  lockstep calibrate profile.json --hold-out half --max-mape 50\n"
       "  lockstep calibrate gemm.csv attention.csv --gpu h100\n"

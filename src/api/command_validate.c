@@ -4,6 +4,7 @@
 #include "api/answer.h"
 #include "api/commands.h"
 #include "api/request.h"
+#include "data/measured/templates.h"
 #include "data/text/write_file.h"
 #include "show/fits/write_scores.h"
 #include "show/plot/plots.h"
@@ -35,6 +36,7 @@ static const LsOption own[] = {
     .meaning = "Write the scores by family as a table in Markdown" },
   { "ablate",
     .meaning = "Simulate all again with each mechanism off in turn, and show what that does to the errors" },
+  { "template", .meaning = "Print a file of cases to fill in, and exit" },
   { "json", .meaning = "Print JSON" },
   { NULL },
 };
@@ -190,9 +192,20 @@ validate (const LsRequest *r, GError **error)
 }
 
 static gboolean
+show_template (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  if (!ls_request_is_alone (r, "template"))
+    return ls_request_refuse ("--template goes without a file of cases and other options", error);
+  ls_answer_take_text (a, ls_template_text ("runs"));
+  return TRUE;
+}
+
+static gboolean
 run (const LsRequest *r, LsAnswer *a, GError **error)
 {
   Limits limits;
+  if (ls_request_is_on (r, "template"))
+    return show_template (r, a, error);
   if (!ls_request_text (r, "cases"))
     return ls_request_refuse ("expected one file of cases", error);
   if (!read_limits (r, &limits, error))
@@ -214,10 +227,12 @@ const Command command_validate = {
   .shown = {
     .name = "validate",
     .line = "compare with published measurements",
-    .usage = "validate CASES.csv [OPTION...]",
+    .usage = "validate CASES.csv [OPTION...]\n"
+             "  lockstep validate --template",
     .summary = "Simulates measured training runs and compares the step times. A case that needs a\n"
                "mechanism which does not exist yet is refused with the reason, never guessed.",
     .examples = "Examples:\n"
+                "  lockstep validate --template > mine.csv\n"
                 "  lockstep validate cases.csv --split validation\n"
                 "  lockstep validate cases.csv --only '^korth' -j 4 --max-mape 10 --json\n"
                 "  lockstep validate cases.csv --chart errors.svg --markdown table.md --ablate",

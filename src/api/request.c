@@ -195,6 +195,15 @@ ls_request_has_any (const LsRequest *r, const char *const *keys)
 }
 
 gboolean
+ls_request_is_alone (const LsRequest *r, const char *key)
+{
+  for (guint i = 0; i < r->given->len; i++)
+    if (!g_str_equal (g_array_index (r->given, Given, i).option->key, key))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
 ls_request_number (const LsRequest *r, const char *key, gint64 min, gint64 max, gint64 *value, GError **error)
 {
   const char *text = ls_request_text (r, key);

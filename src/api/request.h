@@ -54,5 +54,7 @@ LsTeam *ls_request_team (const LsRequest *r);
 gboolean ls_request_refuse (const char *why, GError **error);
 /* Whether one of its own options, of a NULL-terminated list of keys, is set, and not to "0". */
 gboolean ls_request_has_any (const LsRequest *r, const char *const *keys);
+/* Whether nothing but that option is set. */
+gboolean ls_request_is_alone (const LsRequest *r, const char *key);
 
 #endif

@@ -1,5 +1,7 @@
 #include "calibrate/calibrate_nccl_run.h"
 
+#include <string.h>
+
 #include <lockstep/error.h>
 
 #include "ask/collective_call.h"
@@ -11,6 +13,17 @@ static void
 complain (const LsNcclTests *t, LsDiagList *diags, const char *hint, const char *message)
 {
   ls_diag_add (diags, LS_ERROR_INPUT, t->path, t->line, t->line > 0, NULL, NULL, hint, "%s", message);
+}
+
+/* What a table calls an operation is what --op does. */
+static bool
+kind_of_table (const LsNcclTests *t, LsCollKind *ret_kind, LsDiagList *diags)
+{
+  g_autoptr (GError) error = NULL;
+  if (ls_collective_find_kind (t->op, ret_kind, &error))
+    return true;
+  complain (t, diags, NULL, error->message);
+  return false;
 }
 
 /* Names of nccl-tests: "alltoall" is all-to-all. */
@@ -26,6 +39,8 @@ kind_of (const LsNcclTests *t, LsCollKind *ret_kind, LsDiagList *diags)
                                        [LS_COLL_GATHER] = "gather",
                                        [LS_COLL_SCATTER] = "scatter",
                                        [LS_COLL_SEND_RECV] = "sendrecv" };
+  if (t->op)
+    return kind_of_table (t, ret_kind, diags);
   for (guint i = 0; t->test && i < G_N_ELEMENTS (tests); i++)
     if (g_strcmp0 (tests[i], t->test) == 0) {
       *ret_kind = (LsCollKind) i;
@@ -80,11 +95,35 @@ curve_for (LsCalibrateNccl *run, LsCollKind kind, guint n_ranks, guint n_hosts)
   return c;
 }
 
+/* Of a table: why its rows are not for this fit; NULL: they are. Those of another operation than --op, of
+ * another cluster, and those that `collective --compare` leaves out too. */
+static char *
+passed_over (const LsCalibrateNccl *run, const LsNcclTests *t, const LsCollKind *asked)
+{
+  const char *cluster = run->hardware->spec.name;
+  LsCollKind kind;
+  if (asked && t->op && ls_collective_find_kind (t->op, &kind, NULL) && kind != *asked)
+    return g_strdup ("another operation");
+  if (t->trust && strcmp (t->trust, "A") != 0)
+    return g_strdup_printf ("trust %s", *t->trust ? t->trust : "is not said");
+  return t->op && *t->cluster && strcmp (t->cluster, cluster) != 0
+      ? g_strdup_printf ("of cluster %s", t->cluster)
+      : NULL;
+}
+
+static void
+pass_over (LsCalibrateNccl *run, const LsNcclTests *t, const char *why)
+{
+  g_ptr_array_add (run->report.files,
+                   g_strdup_printf ("%s: passed over: %s on %u, %u size%s: %s", t->path, t->op, t->n_ranks,
+                                    t->rows->len, t->rows->len == 1 ? "" : "s", why));
+}
+
 static void
 add_run (LsCalibrateNccl *run, const LsNcclTests *t, const LsCollKind *asked, LsDiagList *diags)
 {
   LsCollKind kind = asked ? *asked : LS_COLL_ALL_REDUCE;
-  if ((!asked && !kind_of (t, &kind, diags)) || !check_shape (run, t, kind, diags))
+  if (((t->op || !asked) && !kind_of (t, &kind, diags)) || !check_shape (run, t, kind, diags))
     return;
   LsNcclCurve *curve = curve_for (run, kind, t->n_ranks, t->n_hosts);
   for (guint i = 0; i < t->rows->len; i++) {
@@ -93,23 +132,33 @@ add_run (LsCalibrateNccl *run, const LsNcclTests *t, const LsCollKind *asked, Ls
     g_array_append_val (curve->points, point);
   }
   g_ptr_array_add (run->report.files,
-                   g_strdup_printf ("%s: %s, %u sizes%s%s", t->path, curve->name, t->rows->len,
-                                    t->gpu ? "; " : "", t->gpu ? t->gpu : ""));
+                   g_strdup_printf ("%s: %s, %u size%s%s%s", t->path, curve->name, t->rows->len,
+                                    t->rows->len == 1 ? "" : "s", t->gpu ? "; " : "", t->gpu ? t->gpu : ""));
 }
 
 static void
 add_file (LsCalibrateNccl *run, const char *path, const LsCollKind *asked, LsDiagList *diags)
 {
   g_autoptr (GPtrArray) runs = ls_nccl_tests_load (path, diags);
-  if (runs && runs->len > 1 && asked) {
+  bool is_table = runs && ((const LsNcclTests *) runs->pdata[0])->op;
+  if (runs && runs->len > 1 && asked && !is_table) {
     g_autofree char *message = g_strdup_printf (
         "--op is of one operation; this file holds %u runs, each of which says its own, or not at all",
         runs->len);
     complain (runs->pdata[0], diags, "leave out --op, or give a file for each", message);
     return;
   }
-  for (guint i = 0; runs && i < runs->len; i++)
-    add_run (run, runs->pdata[i], asked, diags);
+  for (guint i = 0; runs && i < runs->len; i++) {
+    const LsNcclTests *t = runs->pdata[i];
+    g_autofree char *why = passed_over (run, t, asked);
+    if (why)
+      pass_over (run, t, why);
+    else
+      add_run (run, t, asked, diags);
+  }
+  if (is_table && run->curves->len == 0 && ls_diag_list_n (diags) == 0)
+    complain (runs->pdata[0], diags, "write the name of --cluster, or nothing, into that column",
+              "no row is of this cluster, of --op and of trust A");
   while (runs && runs->len > 0)
     g_ptr_array_add (run->tests, g_ptr_array_steal_index (runs, 0));
 }

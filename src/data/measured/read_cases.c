@@ -7,6 +7,7 @@
 #include "data/datadir.h"
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_strategy.h"
+#include "data/measured/case_model.h"
 #include "data/measured/table_facts.h"
 #include "data/text/csv_fields.h"
 #include "data/text/read_file.h"
@@ -30,16 +31,6 @@ static const LsField case_fields[] = {
     .max = LS_MEASURED_MAX_GIB },
   { NULL },
 };
-
-/* Columns named and spelt as the keys of a model. */
-static const char *const model_keys[] = { "layers", "hidden", "heads", "kv_heads", "vocab", "seq", "mlp" };
-
-/* Which only has a width for all layers where there are no experts. */
-#define FFN "ffn"
-
-/* Another name of the column expert_ffn. */
-static const LsField moe_ffn
-    = { "moe_ffn", LS_FIELD_UINT, offsetof (LsModel, expert_ffn), .min = 1, .max = 1 << 22 };
 
 /* Columns named and spelt as the knobs of a strategy: those that say how a job is cut, and those that its
  * software may have a default of. */
@@ -85,16 +76,16 @@ case_new (void)
 
 /* Where the columns of a table go, as LsCsvField values. */
 typedef struct {
-  GArray *columns;      /* all but those of                         */
-  GArray *architecture; /* what the kind of MLP tells without them  */
-  GHashTable *software; /* name -> LsSoftwareSpec, as rows name it  */
+  GArray *columns;      /* all but those of                        */
+  CaseModels models;    /* its models                              */
+  GHashTable *software; /* name -> LsSoftwareSpec, as rows name it */
 } Table;
 
 static void
 table_clear (Table *t)
 {
   g_array_unref (t->columns);
-  g_array_unref (t->architecture);
+  case_models_clear (&t->models);
   g_hash_table_unref (t->software);
 }
 
@@ -136,16 +127,6 @@ find_knobs (const LsCsv *csv, GArray *columns, LsDiagList *diags)
 }
 
 static void
-find_architecture (const LsCsv *csv, GArray *columns)
-{
-  ls_csv_fields_find_optional (csv, &moe_ffn, offsetof (LsCase, model), columns);
-  for (const LsField *f = ls_model_fields; f->key; f++)
-    if (!f->file_only && strcmp (f->key, FFN) != 0 && !ls_field_find (ls_strategy_fields, f->key)
-        && !is_one_of (f->key, model_keys, G_N_ELEMENTS (model_keys)))
-      ls_csv_fields_find_optional (csv, f, offsetof (LsCase, model), columns);
-}
-
-static void
 software_free (gpointer software)
 {
   ls_software_clear (software);
@@ -156,19 +137,11 @@ static void
 find_columns (const LsCsv *csv, Table *t, LsDiagList *diags)
 {
   t->columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
-  t->architecture = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
   t->software = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, software_free);
   for (const LsField *field = case_fields; field->key; field++)
     ls_csv_fields_find (csv, field, field->required, 0, t->columns, diags);
-  for (guint i = 0; i < G_N_ELEMENTS (model_keys); i++)
-    ls_csv_fields_find (csv, ls_field_find (ls_model_fields, model_keys[i]), TRUE, offsetof (LsCase, model),
-                        t->columns, diags);
-  ls_csv_fields_find (csv, ls_field_find (ls_model_fields, FFN), TRUE, offsetof (LsCase, model), t->columns,
-                      diags);
-  if (ls_csv_column (csv, FFN) >= 0)
-    g_array_index (t->columns, LsCsvField, t->columns->len - 1).may_be_empty = true;
+  case_models_init (&t->models, csv, diags);
   find_knobs (csv, t->columns, diags);
-  find_architecture (csv, t->architecture);
 }
 
 /* --- rows --- */
@@ -193,48 +166,6 @@ software_of (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
     ls_csv_error (csv, row, (guint) column, diags, "%s", message);
   g_free (software);
   return NULL;
-}
-
-/* What the kind of MLP tells. */
-static void
-set_architecture (LsModel *m)
-{
-  gboolean is_gpt = m->mlp == LS_MLP_GELU;
-  m->norm = m->mlp == LS_MLP_SWIGLU ? LS_NORM_RMSNORM : LS_NORM_LAYERNORM;
-  m->position = is_gpt ? LS_POSITION_LEARNED : LS_POSITION_ROPE;
-  m->linear_bias = is_gpt;
-  m->tied_embeddings = is_gpt;
-}
-
-static void
-check_heads (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
-{
-  if (m->n_heads == 0 || m->hidden == 0)
-    return;
-  bool is_given = m->head_dim > 0;
-  m->head_dim = is_given ? m->head_dim : m->hidden / m->n_heads;
-  if (!is_given && m->hidden % m->n_heads != 0)
-    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "heads"), diags,
-                  "expected a divisor of hidden %u; got %u", m->hidden, m->n_heads);
-  if (m->n_kv_heads > 0 && m->n_heads % m->n_kv_heads != 0)
-    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "kv_heads"), diags,
-                  "expected a divisor of heads %u; got %u", m->n_heads, m->n_kv_heads);
-}
-
-static void
-check_experts (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
-{
-  int ffn = ls_csv_column (csv, FFN);
-  if (m->n_experts == 0 && m->ffn == 0 && ffn >= 0 && *ls_csv_cell (csv, row, (guint) ffn) == '\0')
-    ls_csv_error (csv, row, (guint) ffn, diags, "expected the width of the MLP; got none, nor experts");
-  if (m->n_experts == 0)
-    return;
-  m->moe_every = m->moe_every ? m->moe_every : 1;
-  m->ffn = m->ffn ? m->ffn : m->expert_ffn;
-  if (m->top_k == 0 || m->top_k > m->n_experts || m->expert_ffn == 0)
-    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "experts"), diags,
-                  "expected with it columns top_k, of at most as many, and expert_ffn; got %u and %u",
-                  m->top_k, m->expert_ffn);
 }
 
 /* Of the facts that name one, the last. */
@@ -266,20 +197,28 @@ find_cluster (const LsCsv *csv, guint row, const GArray *facts, LsCase *c)
   }
 }
 
-/* What the file of its software knows of the table that the row is of. */
+/* What the file of its software knows of the table that the row is of; of its model: case_model_read(). */
 static void
-apply_facts (const LsCsv *csv, guint row, const GArray *facts, LsCase *c, bool is_model)
+apply_facts (const LsCsv *csv, guint row, const GArray *facts, LsCase *c)
 {
   for (guint i = 0; facts && i < facts->len; i++) {
     const LsTableFacts *f = &g_array_index (facts, LsTableFacts, i);
     if (!ls_table_facts_hold (f, csv, row))
       continue;
-    if (is_model)
-      ls_table_facts_set_model (f, &c->model);
-    else
-      ls_table_facts_set_strategy (f, &c->strategy);
+    ls_table_facts_set_strategy (f, &c->strategy);
     c->has_facts |= f->model || f->strategy;
   }
+}
+
+/* One without a file is called as its row is. */
+static void
+finish_model (LsCase *c)
+{
+  if (c->model.name)
+    return;
+  c->model.name = g_strdup (c->id);
+  c->model.source = g_strdup (c->source);
+  c->model.attention = LS_ATTENTION_FLASH; /* as where a model's file does not say */
 }
 
 static void
@@ -311,23 +250,16 @@ read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
     ls_strategy_copy (&c->strategy, &software->defaults);
     c->runs_like = g_intern_string (software->runs_like);
   }
+  case_model_read (csv, row, &t->models, facts, &c->model, &c->strategy, diags);
   ls_csv_fields_read (csv, row, t->columns, c, diags);
   remember_said (csv, row, c);
   find_family (csv, row, facts, c);
   find_cluster (csv, row, facts, c);
-  c->model.name = g_strdup (c->id);
-  c->model.source = g_strdup (c->source);
-
-  apply_facts (csv, row, facts, c, true); /* the MLP decides on what follows */
-  set_architecture (&c->model);
-  ls_csv_fields_read (csv, row, t->architecture, c, diags);
-  apply_facts (csv, row, facts, c, true);
-  check_heads (csv, row, &c->model, diags);
-  check_experts (csv, row, &c->model, diags);
-
-  apply_facts (csv, row, facts, c, false);
+  finish_model (c);
+  apply_facts (csv, row, facts, c);
   finish_strategy (&c->strategy, software);
-  c->model.attention = (LsAttention) c->strategy.attention;
+  if (c->strategy.attention != LS_ATTENTION_AUTO)
+    c->model.attention = (LsAttention) c->strategy.attention;
   return c;
 }
 

@@ -3,7 +3,9 @@
  *
  * Columns, found by name in the header row, in any order; others are ignored:
  *   id  cluster (a name of topologies/)  gpus
- *   layers hidden heads kv_heads ffn vocab seq   mlp (gelu, relu2, swiglu)
+ *   model  optional: a name of models/ or a file. A cell of a dimension is then empty, or the same; but seq
+ *     is the job's
+ *   layers hidden heads kv_heads ffn vocab seq   mlp (gelu, relu2, swiglu): of rows that name no model
  *   attention (flash, unfused)   dtype, grad_dtype (fp16, bf16, fp8, nvfp4, fp32)
  *   global_batch micro_batch (sequences)   tp pp vpp dp cp ep
  *   zero (0 to 3; N@G inside groups of G)   sp, dp_overlap, tp_overlap (0, 1)
@@ -22,7 +24,7 @@
  * optional, and those of recompute, schedule, dp_kind, dp_overlap, tp_overlap, p2p, attention, grad_dtype,
  * zero may be empty: as the software has it.
  *
- * A table of dimensions does not tell an architecture: whether there are biases, tied embeddings. Where no
+ * The model of a row is read by data/measured/case_model.h. A table of dimensions does not tell an architecture: whether there are biases, tied embeddings. Where no
  * column says it, it follows from the kind of MLP:
  *
  *   gelu    LayerNorm, learned positions, biases, tied embeddings (GPT-2 and -3)

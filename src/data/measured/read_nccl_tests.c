@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data/measured/nccl_tests_run.h"
+#include "data/measured/read_collectives.h"
 #include "data/text/read_file.h"
 
 /* Rates are printed with as few as two digits, times too. */
@@ -18,6 +19,9 @@ ls_nccl_tests_free (LsNcclTests *t)
   g_free (t->path);
   g_free (t->sha256);
   g_free (t->test);
+  g_free (t->op);
+  g_free (t->cluster);
+  g_free (t->trust);
   g_free (t->gpu);
   g_free (t->date);
   g_free (t->version);
@@ -135,6 +139,57 @@ read_one_json (GPtrArray *runs, const char *path, const char *sha256, const char
     check_run (t, diags);
 }
 
+/* ---- tables ---- */
+
+/* By its header: what nccl-tests prints has no commas there. */
+static bool
+is_table (const char *text)
+{
+  while (*text == '#' || *text == '\n' || *text == '\r')
+    text += strcspn (text, "\n") + (text[strcspn (text, "\n")] == '\n');
+  g_autofree char *header = g_strndup (text, strcspn (text, "\n"));
+  return strchr (header, ',') && strstr (header, "size_bytes");
+}
+
+static bool
+is_of_run (const LsNcclTests *t, const LsMeasuredCollective *m)
+{
+  return strcmp (t->op, m->op) == 0 && strcmp (t->cluster, m->cluster) == 0
+      && g_strcmp0 (t->trust, m->trust) == 0 && t->n_ranks == m->n_gpus && t->n_hosts == m->n_nodes;
+}
+
+static LsNcclTests *
+run_of (GPtrArray *runs, const char *path, const char *sha256, const LsMeasuredCollective *m)
+{
+  for (guint i = 0; i < runs->len; i++)
+    if (is_of_run (runs->pdata[i], m))
+      return runs->pdata[i];
+  LsNcclTests *t = run_new (path, sha256);
+  t->op = g_strdup (m->op);
+  t->cluster = g_strdup (m->cluster);
+  t->trust = g_strdup (m->trust);
+  t->n_ranks = m->n_gpus;
+  t->n_hosts = m->n_nodes;
+  g_ptr_array_add (runs, t);
+  return t;
+}
+
+static void
+read_table (GPtrArray *runs, const char *path, const char *sha256, const char *text, size_t n,
+            LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) rows = ls_parse_collectives (path, text, diags);
+  for (guint i = 0; rows && i < rows->len; i++) {
+    const LsMeasuredCollective *m = rows->pdata[i];
+    LsNcclTests *t = run_of (runs, path, sha256, m);
+    const LsNcclTestsRow row = { m->bytes, m->time_us };
+    if (m->bytes > 0)
+      g_array_append_val (t->rows, row);
+  }
+  for (guint i = 0; i < runs->len; i++)
+    check_run (runs->pdata[i], diags);
+}
+
 GPtrArray *
 ls_nccl_tests_parse (const char *path, const char *text, size_t n, LsDiagList *diags)
 {
@@ -142,7 +197,7 @@ ls_nccl_tests_parse (const char *path, const char *text, size_t n, LsDiagList *d
   g_autoptr (GPtrArray) runs = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_nccl_tests_free);
   g_autofree char *sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
   bool is_json = text[strspn (text, " \t\r\n")] == '{';
-  (is_json ? read_one_json : read_texts) (runs, path, sha256, text, n, diags);
+  (is_json ? read_one_json : is_table (text) ? read_table : read_texts) (runs, path, sha256, text, n, diags);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&runs) : NULL;
 }
 

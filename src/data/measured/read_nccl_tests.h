@@ -1,4 +1,5 @@
-/* data/measured/read_nccl_tests.h — runs of nccl-tests, as text or as JSON (its -J).
+/* data/measured/read_nccl_tests.h — runs of nccl-tests, as text or as JSON (its -J), or a table of measured
+ * collectives (data/measured/read_collectives.h), whose rows of one kind are then a run.
  *
  * Facts of the format: NVIDIA/nccl-tests, src/util.cu and src/common.cu. Text: lines that
  * begin with '#' say what ran ("# Collective test starting: all_reduce_perf"), on which
@@ -26,6 +27,8 @@ typedef struct {
 typedef struct {
   char *path, *sha256;
   char *test; /* "all_reduce"; NULL: the file does not say          */
+  char *op;   /* of a table: "all-reduce", as its column has it; else NULL    */
+  char *cluster, *trust; /* of a table: what its columns say; "" or NULL: nothing */
   int line;   /* of the file, where the run begins; 0: its only one */
   guint n_ranks, n_hosts;
   char *gpu;            /* the first device's name; NULL: not said            */
@@ -33,7 +36,7 @@ typedef struct {
   GArray *rows;         /* LsNcclTestsRow; at least one, sizes above 0        */
 } LsNcclTests;
 
-/* LsNcclTests of each run, at least one. NULL, with located diagnostics (LS_ERROR_INPUT): no such file, a
+/* LsNcclTests of each run, at least one; of a table in the order in which they first appear. NULL, with located diagnostics (LS_ERROR_INPUT): no such file, a
  * damaged or impossible line (a time of 0 or less, a rate that is not size / time), wrong results (#wrong
  * above 0, out of bounds values), host times (-C), several groups at once, no rows, no devices; lines that no
  * run's first lines announce (a second title line, devices after rows, anything after the end), runs whose

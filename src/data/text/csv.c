@@ -65,7 +65,7 @@ ls_csv_header_error (const LsCsv *csv, LsDiagList *diags, const char *format, ..
   va_start (args, format);
   g_autofree char *message = g_strdup_vprintf (format, args);
   va_end (args);
-  add_diag (csv, diags, 1, 1, NULL, message);
+  add_diag (csv, diags, cell_at (csv, 0, 0)->line, 1, NULL, message);
 }
 
 static void
@@ -112,6 +112,14 @@ skip_line_end (Cursor *c)
     step (c);
   if (*c->at == '\n')
     step (c);
+}
+
+static void
+skip_line (Cursor *c)
+{
+  while (!ends_line (c))
+    step (c);
+  skip_line_end (c);
 }
 
 /* Reads one cell and leaves the cursor on what ended it. */
@@ -184,8 +192,9 @@ has_commas (const LsCsv *csv, LsDiagList *diags)
   const char *separator = strchr (only, ';') ? ";" : strchr (only, '\t') ? "\t" : NULL;
   if (!separator || strchr (only, *separator) == strrchr (only, *separator))
     return TRUE;
-  ls_diag_add (diags, LS_ERROR_INPUT, csv->name, 1, (int) strcspn (only, separator) + 1, NULL, csv->lines[0],
-               "write the table with commas, and decimals with points",
+  int line = cell_at (csv, 0, 0)->line;
+  ls_diag_add (diags, LS_ERROR_INPUT, csv->name, line, (int) strcspn (only, separator) + 1, NULL,
+               csv->lines[line - 1], "write the table with commas, and decimals with points",
                "expected commas between cells; got %s", *separator == ';' ? "semicolons" : "tabs");
   return FALSE;
 }
@@ -209,8 +218,8 @@ ls_csv_parse (const char *name, const char *text, gssize n, LsDiagList *diags)
     c.at += 3;
   gboolean ok = TRUE;
   while (*c.at)
-    if (ends_line (&c))
-      skip_line_end (&c);
+    if (ends_line (&c) || *c.at == '#')
+      skip_line (&c);
     else
       ok &= read_row (csv, &c, diags);
   if (csv->n_columns == 0) {
@@ -275,12 +284,19 @@ ls_csv_cell (const LsCsv *csv, guint row, guint column)
   return cell_at (csv, row + 1, column)->text;
 }
 
+/* A cell that begins with '#' would make its line a comment, if it is the first. */
+static gboolean
+needs_quotes (const char *cell)
+{
+  return *cell == '#' || strpbrk (cell, ",\"\r\n");
+}
+
 void
 ls_csv_append (GString *out, const char *cell)
 {
   if (!cell)
     return;
-  if (!strpbrk (cell, ",\"\r\n")) {
+  if (!needs_quotes (cell)) {
     g_string_append (out, cell);
     return;
   }
@@ -293,7 +309,7 @@ ls_csv_append (GString *out, const char *cell)
 void
 ls_csv_print (FILE *out, const char *cell)
 {
-  if (cell && !strpbrk (cell, ",\"\r\n")) { /* nearly all, and there may be millions */
+  if (cell && !needs_quotes (cell)) { /* nearly all, and there may be millions */
     fputs (cell, out);
     return;
   }

@@ -1,8 +1,9 @@
 /* data/text/csv.h — a table read from comma-separated text (RFC 4180): a header row
- * that names the columns, quoted cells, "" for a quote inside them. Every cell
- * keeps its place in the file, so that whoever reads a number can say where it
- * stood.
+ * that names the columns, quoted cells, "" for a quote inside them. A line that begins
+ * with '#' is a comment; a first cell that does stands in quotes. Every cell keeps its
+ * place in the file, so that whoever reads a number can say where it stood.
  *
+ *     # where, and how many GPUs
  *     id,gpus,source
  *     a-1,8,"Table 1, row 3"
  */

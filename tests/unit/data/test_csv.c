@@ -54,6 +54,26 @@ broken_tables_are_refused_with_their_place (void)
   check_refused ("a,b\n1,\"2\n", "t.csv:2:3: error: expected a closing quote; got the end of the file");
 }
 
+/* Above the header, between rows and at the end; in a cell '#' is a letter, and what begins with it is written
+ * in quotes. Places are those of the file. */
+static void
+lines_that_begin_with_a_hash_are_comments (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsCsv) csv = ls_csv_parse ("t.csv", "# a, b\r\n#\nid,n\n#x,1\ny,#2\n\"#z\",3\n# end", -1, diags);
+  if (!LS_CHECK (csv != NULL))
+    return;
+  LS_CHECK_INT (ls_csv_n_rows (csv), ==, 2);
+  LS_CHECK_STR (ls_csv_cell (csv, 0, 1), "#2");
+  LS_CHECK_STR (ls_csv_cell (csv, 1, 0), "#z");
+  g_autoptr (GString) out = g_string_new (NULL);
+  ls_csv_append (out, "#z");
+  LS_CHECK_STR (out->str, "\"#z\"");
+  check_refused ("# only a comment", "t.csv:1:1: error: expected a header row; got an empty file");
+  check_refused ("# semicolons\na;b;c\n", "t.csv:2:2: error: expected commas between cells; got semicolons");
+  check_refused ("# short\na,b\n1\n", "t.csv:3:1: error: expected 2 cells as in the header; got 1");
+}
+
 static void
 columns_of_a_place_count_code_points (void)
 {
@@ -102,5 +122,6 @@ a_missing_file_is_an_input_error (void)
 LS_TEST_MAIN ("data/csv", LS_TEST (cells_are_found_by_row_and_column_name),
               LS_TEST (quoted_cells_hold_commas_quotes_and_lines),
               LS_TEST (broken_tables_are_refused_with_their_place),
+              LS_TEST (lines_that_begin_with_a_hash_are_comments),
               LS_TEST (columns_of_a_place_count_code_points), LS_TEST (a_very_wide_header_is_refused_at_once),
               LS_TEST (cells_are_printable), LS_TEST (a_missing_file_is_an_input_error))
