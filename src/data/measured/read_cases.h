@@ -24,8 +24,9 @@
  * optional, and those of recompute, schedule, dp_kind, dp_overlap, tp_overlap, p2p, attention, grad_dtype,
  * zero may be empty: as the software has it.
  *
- * The model of a row is read by data/measured/case_model.h. A table of dimensions does not tell an architecture: whether there are biases, tied embeddings. Where no
- * column says it, it follows from the kind of MLP:
+ * The model of a row is read by data/measured/case_model.h. A table of dimensions does not tell an
+ * architecture: whether there are biases, tied embeddings. Where no column says it, it follows from the
+ * kind of MLP:
  *
  *   gelu    LayerNorm, learned positions, biases, tied embeddings (GPT-2 and -3)
  *   swiglu  RMSNorm, rotary positions, no biases, untied (Llama)

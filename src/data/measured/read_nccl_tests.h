@@ -26,21 +26,22 @@ typedef struct {
 
 typedef struct {
   char *path, *sha256;
-  char *test; /* "all_reduce"; NULL: the file does not say          */
-  char *op;   /* of a table: "all-reduce", as its column has it; else NULL    */
+  char *test;            /* "all_reduce"; NULL: the file does not say          */
+  char *op;              /* of a table: "all-reduce", as its column has it; else NULL    */
   char *cluster, *trust; /* of a table: what its columns say; "" or NULL: nothing */
-  int line;   /* of the file, where the run begins; 0: its only one */
+  int line;              /* of the file, where the run begins; 0: its only one */
   guint n_ranks, n_hosts;
   char *gpu;            /* the first device's name; NULL: not said            */
   char *date, *version; /* of the run, of NCCL; NULL: not said               */
   GArray *rows;         /* LsNcclTestsRow; at least one, sizes above 0        */
 } LsNcclTests;
 
-/* LsNcclTests of each run, at least one; of a table in the order in which they first appear. NULL, with located diagnostics (LS_ERROR_INPUT): no such file, a
- * damaged or impossible line (a time of 0 or less, a rate that is not size / time), wrong results (#wrong
- * above 0, out of bounds values), host times (-C), several groups at once, no rows, no devices; lines that no
- * run's first lines announce (a second title line, devices after rows, anything after the end), runs whose
- * lines are mixed. Free with g_ptr_array_unref(). */
+/* LsNcclTests of each run, at least one; of a table in the order in which they first appear. NULL, with
+ * located diagnostics (LS_ERROR_INPUT): no such file, a damaged or impossible line (a time of 0 or less, a
+ * rate that is not size / time), wrong results (#wrong above 0, out of bounds values), host times (-C),
+ * several groups at once, no rows, no devices; lines that no run's first lines announce (a second title
+ * line, devices after rows, anything after the end), runs whose lines are mixed. Free with
+ * g_ptr_array_unref(). */
 GPtrArray *ls_nccl_tests_load (const char *path, LsDiagList *diags);
 /* The same from memory. */
 GPtrArray *ls_nccl_tests_parse (const char *path, const char *text, size_t n, LsDiagList *diags);
