@@ -87,6 +87,7 @@ to_json (gconstpointer data)
     .cluster_source = r->cluster->spec.source,
     .strategy = r->strategy.name,
     .strategy_source = r->strategy.source,
+    .from = j->spec.from,
     .software = r->strategy.software,
     .software_is_assumed = r->strategy.software_is_assumed,
     .calibration = r->hardware->calibration.name,

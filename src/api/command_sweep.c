@@ -1,6 +1,7 @@
 /* `lockstep sweep`: the best of all legal configurations. */
 #include "api/answer.h"
 #include "api/commands.h"
+#include "api/job_answer.h"
 #include "api/request.h"
 #include "data/text/write_file.h"
 #include "show/plot/plots.h"
@@ -192,6 +193,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   ls_sweep_spec_init (&made->spec);
   if (!read_spec (&made->spec, r, error))
     return FALSE;
+  ls_job_tell_from (&made->spec.job, a);
   made->run = ls_sweep_spec_run (&made->spec, error);
   if (!made->run)
     return FALSE;

@@ -86,7 +86,10 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   if (!ls_request_number (r, "top", 1, 1000, &top, error) || !ls_request_threads (r, &n_threads, error))
     return FALSE;
   LsJobSpec job;
-  Data *w = ls_request_job (r, &job, error) ? simulate (&job, r, n_threads, error) : NULL;
+  gboolean ok = ls_request_job (r, &job, error);
+  if (ok)
+    ls_job_tell_from (&job, a);
+  Data *w = ok ? simulate (&job, r, n_threads, error) : NULL;
   ls_job_spec_clear (&job);
   if (!w)
     return FALSE;

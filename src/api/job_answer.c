@@ -3,6 +3,7 @@
 #include "ask/memory_view.h"
 #include "ask/override_notes.h"
 #include "data/jobs/read_hf.h"
+#include "job/job_from.h"
 #include "job/knobs.h"
 #include "show/plot/plots.h"
 
@@ -20,6 +21,15 @@ ls_job_subtitle (const LsJobResult *r)
     return g_strdup (r->trace_source);
   g_autofree char *knobs = ls_knobs_summary (&r->strategy), *taken = ls_segment_text (&r->cluster->spec);
   return taken ? g_strconcat (knobs, ", on ", taken, NULL) : g_strdup (knobs);
+}
+
+void
+ls_job_tell_from (LsJobSpec *spec, LsAnswer *a)
+{
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  ls_job_from_notes (spec, notes);
+  ls_job_from_measure (spec, notes);
+  ls_answer_note_all (a, notes);
 }
 
 static void
@@ -62,6 +72,7 @@ ls_job_answer_new (const LsRequest *r, LsAnswer *a, GError **error)
   g_autoptr (LsResiduals) residuals = NULL;
   if (!ls_request_job (r, &j->spec, error) || !ls_job_residuals_load (&j->spec, &residuals, error))
     return NULL;
+  ls_job_tell_from (&j->spec, a);
   j->job = ls_job_spec_run (&j->spec, error);
   if (!j->job)
     return NULL;

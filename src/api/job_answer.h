@@ -30,6 +30,9 @@ LsJobAnswer *ls_job_answer_new (const LsRequest *r, LsAnswer *a, GError **error)
 void ls_job_answer_free (gpointer answer); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJobAnswer, ls_job_answer_free)
 
+/* Says what a launch file was read as, and takes the step that it timed; nothing without --from. */
+void ls_job_tell_from (LsJobSpec *spec, LsAnswer *a);
+
 /* A job that does not fit is a result: a warning, with the line `help` unless that is NULL; a failure where
  * the request has "require-fit". */
 void ls_job_answer_check_fit (const LsJobAnswer *j, const LsRequest *r, const char *help, LsAnswer *a);

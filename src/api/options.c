@@ -67,7 +67,8 @@ option_of (const LsField *f)
                       .choices = choices_of (f),
                       .usually = ls_field_typed (f, f->default_text),
                       .meaning = f->meaning,
-                      .is_usual = f->usual };
+                      .is_usual = f->usual,
+                      .is_repeated = f->repeated };
 }
 
 static gboolean

@@ -284,7 +284,33 @@ ls_request_has_knobs (const LsRequest *r)
 }
 
 /* What sets defaults comes first. */
-static const char *const files[] = { "for", "software", "strategy", NULL };
+static const char *const files[] = { "for", "software", "from", "strategy", NULL };
+
+/* What the files of a job are to know: what a program makes of its options depends on them together, so those
+ * of the command line count among them. */
+static void
+append_known (const LsRequest *r, GString *lines)
+{
+  for (guint i = 0; i < r->given->len; i++) {
+    const Given *g = &g_array_index (r->given, Given, i);
+    const LsField *f = ls_field_find (ls_strategy_fields, g->option->key);
+    if (f && !f->file_only && g->option->topic && !strpbrk (g->value, ",/\n[]{}\"."))
+      g_string_append_printf (lines, "\n:%s=%s", f->key, g->value);
+  }
+}
+
+/* All that was said, a line each; NULL: nothing. */
+static char *
+lines_of (const LsRequest *r, const char *key)
+{
+  g_autofree const char **texts = ls_request_texts (r, key);
+  g_autofree char *all = texts ? g_strjoinv ("\n", (char **) texts) : NULL;
+  if (!all || strcmp (key, "from") != 0)
+    return g_steal_pointer (&all);
+  GString *lines = g_string_new (all);
+  append_known (r, lines);
+  return g_string_free (lines, FALSE);
+}
 
 static gboolean
 set_one (LsSetFunc set, gpointer target, const char *key, const char *value, GError **error)
@@ -299,7 +325,7 @@ ls_request_set_job (const LsRequest *r, LsSetFunc set, gpointer target, GError *
   if (r->debug && !set_one (set, target, "debug", r->debug, error))
     return FALSE;
   for (guint i = 0; files[i]; i++) {
-    const char *file = ls_request_text (r, files[i]);
+    g_autofree char *file = lines_of (r, files[i]);
     if (file && !set_one (set, target, files[i], file, error))
       return FALSE;
   }

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "analysis/conservation.h"
-#include "data/jobs/read_model.h"
 #include "data/jobs/write_shapes.h"
 #include "data/traces/trace_json.h"
 #include "exec/shortcuts/plan_bound.h"
 #include "job/budget.h"
+#include "job/job_from.h"
 #include "job/job_idle.h"
 #include "job/job_notes.h"
 #include "job/job_order.h"
@@ -280,16 +280,16 @@ ls_job_simulate (const LsModel *model, const LsHardware *hardware, uint32_t n_no
 static gboolean
 load (const LsJobSpec *spec, LsModel *ret_model, LsHardware **ret_hardware, GPtrArray *notes, GError **error)
 {
-  if (!spec->model || !spec->cluster) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --%s", spec->model ? "cluster" : "model");
+  if (!ls_job_check_named (spec, error))
     return FALSE;
-  }
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  gboolean has_model = ls_model_load (spec->model, ret_model, notes, diags);
+  gboolean has_model = ls_job_load_model (spec, ls_job_says, ret_model, notes, diags);
   *ret_hardware = ls_job_hardware_load (spec, diags);
   bool is_loaded = has_model && *ret_hardware;
-  if (is_loaded)
+  if (is_loaded) {
     (*ret_hardware)->max_memory_bytes = spec->options.max_memory_bytes;
+    is_loaded = ls_job_from_has_size (spec, &(*ret_hardware)->spec, diags);
+  }
   if (is_loaded ? ls_hardware_set_slice (*ret_hardware, spec->slice, error)
                 : ls_diag_list_to_error (diags, error))
     return TRUE;

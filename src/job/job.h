@@ -16,6 +16,7 @@
 
 #include "analysis/logged_step.h"
 #include "analysis/report.h"
+#include "data/launch/import.h"
 #include "data/text/field.h"
 #include "exec/run.h"
 #include "job/hardware.h"
@@ -38,7 +39,12 @@ typedef struct {
   char *order;                   /* file with the order of the pipeline's actions, NULL: the schedule's own */
   uint32_t n_nodes;              /* 0: as above   */
   uint32_t slice[LS_TORUS_AXES]; /* of a torus, 0 beyond its axes; all 0: as its file says */
-  uint32_t segment; /* compute trays of a node taken together (cluster/segment.h); 0: as its file says */
+  uint32_t segment;      /* compute trays of a node taken together (cluster/segment.h); 0: as its file says */
+  LsImport *from;        /* of a launch file, in the place of a model and under all of strategy; NULL: none.
+                           Shared, counted */
+  bool gpus_are_from;    /* the number of GPUs is that of `from`: another size of the job takes its place */
+  bool software_is_from; /* so is `software` */
+  bool is_strict;        /* what is not known of `from` is refused */
   LsStrategy strategy;
   char *strategy_knob; /* NULL: none was set that a trace would contradict */
   LsSoftwareSpec
@@ -69,7 +75,9 @@ void ls_job_spec_copy (const LsJobSpec *spec,
 
 /* Sets one knob from text; key is a long flag without dashes (see lockstep/lockstep.h). Diagnostics are
  * LS_ERROR_USAGE; spec is then unchanged. "for" and "software", of which there is one, are set before all
- * knobs of a strategy: they take its defaults from a program (also LS_ERROR_INPUT). */
+ * knobs of a strategy: they take its defaults from a program (also LS_ERROR_INPUT). So is "from", behind
+ * these: the files of ls_import_load(), a line each (also LS_ERROR_INPUT, LS_ERROR_CONFLICT,
+ * LS_ERROR_UNSUPPORTED). */
 gboolean ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags);
 
 /* A strategy file over the defaults, which are of the software that it names unless the spec has one.

@@ -146,10 +146,15 @@ parse_headroom (const char *text, void *target)
                           .argument = (argument_), .default_text = (default_), .meaning = (meaning_)
 #define USUAL .usual = true
 
-/* The rows "for", "software" and "strategy" tell what they are; ls_job_spec_set() knows them. */
+/* The rows "from", "for", "software" and "strategy" tell what they are; ls_job_spec_set() knows them. */
 const LsField ls_job_fields[] = {
   { FILE_ROW (job, model, "", "what is trained (lockstep list models), or a Hugging Face config.json"),
     USUAL },
+  { ROW (job, from, LS_FIELD_STRING, strategy_knob, "",
+         "the job as a launch script, configuration or log of another program says it (lockstep import); may "
+         "be repeated: what it sources behind it"), .argument = "FILE", USUAL, .repeated = true },
+  { ROW (job, strict, LS_FIELD_BOOL, is_strict, "",
+         "with --from, refuse a job of which something is not known that may matter") },
   { FILE_ROW (job, cluster, "", "where (lockstep list clusters); NAME:KEY=VALUE,... changes it"), USUAL },
   { ROW (job, nodes, LS_FIELD_UINT, n_nodes, "the file's, or as many as the GPUs need",
          "nodes of the cluster"), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS, USUAL },

@@ -49,6 +49,12 @@ software_clear (gpointer software)
   ls_software_clear (software);
 }
 
+static void
+from_clear (gpointer from)
+{
+  ls_import_clear (from);
+}
+
 void
 ls_job_spec_clear (LsJobSpec *spec)
 {
@@ -60,6 +66,8 @@ ls_job_spec_clear (LsJobSpec *spec)
   g_free (spec->order);
   g_free (spec->residuals);
   g_free (spec->strategy_knob);
+  if (spec->from)
+    g_atomic_rc_box_release_full (spec->from, from_clear);
   ls_measured_clear (&spec->measured);
   ls_slow_clear (&spec->slow);
   ls_strategy_clear (&spec->strategy);
@@ -85,6 +93,7 @@ ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy)
   ls_strategy_copy (&ret_copy->strategy, &spec->strategy);
   ret_copy->software = spec->software ? g_atomic_rc_box_acquire (spec->software) : NULL;
   ret_copy->program = spec->program ? ret_copy->software : NULL;
+  ret_copy->from = spec->from ? g_atomic_rc_box_acquire (spec->from) : NULL;
   ret_copy->said = NULL;
   GHashTableIter keys;
   gpointer key;
@@ -171,14 +180,48 @@ ls_software_check (const LsSoftwareSpec *software, const LsModel *model, const L
 
 /* --- what is set -------------------------------------------------------------------------------- */
 
-/* The software that a strategy file names, unless one was named before it. */
+/* What a file made of the strategy, which is taken; knob: by which option. */
+static void
+take_strategy (LsJobSpec *spec, const LsStrategy *strategy, const char *knob)
+{
+  ls_strategy_clear (&spec->strategy);
+  spec->strategy = *strategy;
+  spec->strategy.software_is_assumed = false;
+  if (spec->software) {
+    g_free (spec->strategy.software);
+    spec->strategy.software = g_strdup (spec->software->name);
+  }
+  if (!spec->strategy_knob)
+    spec->strategy_knob = g_strdup (knob);
+}
+
+/* What a launch file says, over the defaults of what runs it. */
+static gboolean
+take_from (LsJobSpec *spec, LsDiagList *diags)
+{
+  const LsImport *from = spec->from;
+  LsStrategy strategy;
+  g_autoptr (LsJsonDoc) doc = ls_import_strategy (from, from->name, diags);
+  if (!doc || !ls_strategy_read_over (doc, &spec->strategy, &strategy, said_of (spec), diags))
+    return FALSE;
+  take_strategy (spec, &strategy, "from");
+  spec->gpus_are_from = g_hash_table_contains (from->strategy_said, "gpus");
+  return TRUE;
+}
+
+/* The software that a strategy file names, unless one was named before it by another option. */
 static gboolean
 load_its_software (LsJobSpec *spec, const char *name_or_path, LsDiagList *diags)
 {
   g_autofree char *name = NULL;
   if (!ls_strategy_find_software (name_or_path, &name, diags))
     return FALSE;
-  return spec->software || !name || set_software (spec, name, false, diags);
+  if (!name || (spec->software && !spec->software_is_from))
+    return TRUE;
+  if (spec->said)
+    g_hash_table_remove_all (spec->said);
+  spec->software_is_from = false;
+  return set_software (spec, name, false, diags) && (!spec->from || take_from (spec, diags));
 }
 
 gboolean
@@ -188,16 +231,26 @@ ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, LsDiagList
   if (!load_its_software (spec, name_or_path, diags)
       || !ls_strategy_load_over (name_or_path, &spec->strategy, &strategy, said_of (spec), diags))
     return FALSE;
-  ls_strategy_clear (&spec->strategy);
-  spec->strategy = strategy;
-  spec->strategy.software_is_assumed = false;
-  if (spec->software) {
-    g_free (spec->strategy.software);
-    spec->strategy.software = g_strdup (spec->software->name);
-  }
-  if (!spec->strategy_knob)
-    spec->strategy_knob = g_strdup ("strategy");
+  take_strategy (spec, &strategy, "strategy");
   return TRUE;
+}
+
+/* files: a line each. */
+static gboolean
+set_from (LsJobSpec *spec, const char *files, LsDiagList *diags)
+{
+  LsImport from;
+  g_auto (GStrv) paths = g_strsplit (files, "\n", -1);
+  if (!ls_import_load ((const char *const *) paths, &from, diags))
+    return FALSE;
+  if (!spec->strategy_knob)
+    spec->strategy_knob = g_strdup ("from");
+  if (spec->from)
+    g_atomic_rc_box_release_full (spec->from, from_clear);
+  spec->from = g_atomic_rc_box_dup (sizeof from, &from);
+  spec->software_is_from = !spec->software && from.strategy.software;
+  return (!spec->software_is_from || set_software (spec, from.strategy.software, false, diags))
+      && take_from (spec, diags);
 }
 
 /* The last of several counts. */
@@ -220,14 +273,27 @@ remember_option (LsJobSpec *spec, const LsField *f, const char *value)
 static bool
 is_named (const char *key)
 {
-  return strcmp (key, "strategy") == 0 || strcmp (key, "for") == 0 || strcmp (key, "software") == 0;
+  return strcmp (key, "from") == 0 || strcmp (key, "strategy") == 0 || strcmp (key, "for") == 0
+      || strcmp (key, "software") == 0;
 }
 
 static gboolean
 set_named (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags)
 {
-  return strcmp (key, "strategy") == 0 ? ls_job_spec_load_strategy (spec, value, diags)
-                                       : set_software (spec, value, strcmp (key, "for") == 0, diags);
+  return strcmp (key, "from") == 0    ? set_from (spec, value, diags)
+      : strcmp (key, "strategy") == 0 ? ls_job_spec_load_strategy (spec, value, diags)
+                                      : set_software (spec, value, strcmp (key, "for") == 0, diags);
+}
+
+/* Another size of the job takes the place of that of its launch file. */
+static void
+forget_size (LsJobSpec *spec)
+{
+  if (!spec->gpus_are_from)
+    return;
+  spec->gpus_are_from = false;
+  spec->strategy.gpus = 0;
+  g_hash_table_remove (spec->said, "gpus");
 }
 
 static gboolean
@@ -235,6 +301,8 @@ set_option (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList
 {
   if (!ls_field_set_text (ls_job_fields, spec, field->key, value, diags))
     return FALSE;
+  if (strcmp (field->key, "nodes") == 0 || strcmp (field->key, "slice") == 0)
+    forget_size (spec);
   if (strcmp (field->key, "model") != 0 && strcmp (field->key, "cluster") != 0
       && strcmp (field->key, "debug") != 0)
     remember_option (spec, field, value);
@@ -246,6 +314,10 @@ set_strategy (LsJobSpec *spec, const LsField *field, const char *value, LsDiagLi
 {
   if (!ls_field_set_text (ls_strategy_fields, &spec->strategy, field->key, value, diags))
     return FALSE;
+  if (strcmp (field->key, "gpus") == 0)
+    spec->gpus_are_from = false;
+  else if (strcmp (field->key, "dp") == 0)
+    forget_size (spec);
   g_hash_table_add (said_of (spec), (gpointer) field->key);
   bool goes_with_trace = strcmp (field->key, "dp") == 0 || strcmp (field->topic, "host") == 0;
   if (!spec->strategy_knob && !goes_with_trace)

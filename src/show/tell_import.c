@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "data/launch/write_import.h"
-#include "data/text/json_out.h"
 
 /* --- JSON ----------------------------------------------------------------------------------------- */
 
@@ -14,6 +13,18 @@ add_list (LsJsonOut *w, const char *key, const GPtrArray *list)
   for (guint i = 0; i < list->len; i++)
     ls_json_out_string (w, NULL, list->pdata[i]);
   ls_json_out_end_array (w);
+}
+
+void
+ls_import_add_provenance (const LsImport *import, LsJsonOut *w)
+{
+  ls_json_out_begin_object (w, "from");
+  add_list (w, "files", import->files);
+  ls_json_out_string (w, "program", import->program);
+  add_list (w, "inferred", import->inferred);
+  add_list (w, "unknown", import->unknown);
+  add_list (w, "ignored", import->ignored);
+  ls_json_out_end_object (w);
 }
 
 static void

@@ -3,9 +3,12 @@
 #define LS_SHOW_TELL_IMPORT_H
 
 #include "data/launch/import.h"
+#include "data/text/json_out.h"
 
 /* Newly allocated; end in a newline. */
 char *ls_import_to_text (const LsImport *import);
 char *ls_import_to_json (const LsImport *import);
+/* A member "from" of what a job of such files came to: the files, and what was told of reading them. */
+void ls_import_add_provenance (const LsImport *import, LsJsonOut *w);
 
 #endif

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/jobs/read_model.h"
+#include "job/job_from.h"
 #include "sweep/sweep_charts.h"
 #include "sweep/sweep_state.h"
 
@@ -162,16 +162,21 @@ ls_sweep_run_free (LsSweepRun *x)
   g_free (x);
 }
 
+/* A knob with a range needs no value. */
+static bool
+is_given (const LsJobSpec *job, const char *key)
+{
+  return ls_space_axis (key) < LS_N_SPACE_AXES || ls_job_says (job, key);
+}
+
 static gboolean
 load (LsSweepRun *x, GError **error)
 {
   const LsJobSpec *job = &x->spec->job;
-  if (!job->model || !job->cluster) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --%s", job->model ? "cluster" : "model");
+  if (!ls_job_check_named (job, error))
     return FALSE;
-  }
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  gboolean has_model = ls_model_load (job->model, &x->model, NULL, diags);
+  gboolean has_model = ls_job_load_model (job, is_given, &x->model, NULL, diags);
   x->hardware = ls_job_hardware_load (job, diags);
   if (!has_model || !x->hardware)
     return ls_diag_list_to_error (diags, error);

@@ -335,15 +335,31 @@ count (LsSweepRun *x)
   }
 }
 
+static void
+append_job (const LsJobSpec *job, GString *out)
+{
+  g_autofree char *model = job->model ? ls_shell_quote (job->model) : NULL;
+  if (model)
+    g_string_append_printf (out, " --model %s", model);
+  for (guint i = 0; job->from && i < job->from->asked->len; i++) {
+    g_autofree char *file = ls_shell_quote (job->from->asked->pdata[i]);
+    g_string_append_printf (out, " --from %s", file);
+  }
+}
+
 /* As one would type it: all that was said of the job, then the knobs. */
 static char *
 command_of (const LsSweepRun *x, const LsStrategy *s)
 {
   const LsJobSpec *job = &x->spec->job;
-  g_autofree char *model = ls_shell_quote (job->model), *cluster = ls_shell_quote (job->cluster);
-  g_autofree char *knobs = ls_knobs_format_over (s, job->software ? &job->software->defaults : NULL);
-  GString *out = g_string_new (NULL);
-  g_string_append_printf (out, "lockstep run --model %s --cluster %s", model, cluster);
+  g_autofree char *cluster = ls_shell_quote (job->cluster);
+  g_autofree char *knobs = ls_knobs_format_over (s,
+                                                 job->from           ? &job->strategy
+                                                     : job->software ? &job->software->defaults
+                                                                     : NULL);
+  GString *out = g_string_new ("lockstep run");
+  append_job (job, out);
+  g_string_append_printf (out, " --cluster %s", cluster);
   if (job->software) {
     g_autofree char *program = ls_shell_quote (job->software_name);
     g_string_append_printf (out, " --%s %s", job->program ? "for" : "software", program);

@@ -49,7 +49,14 @@ ls_strategy_load_over (const char *name, const LsStrategy *base, LsStrategy *ret
                        LsDiagList *diags)
 {
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_STRATEGIES, name, diags);
-  if (!doc || !read_over (doc, base, ret_strategy, diags))
+  return doc && ls_strategy_read_over (doc, base, ret_strategy, said, diags);
+}
+
+bool
+ls_strategy_read_over (const LsJsonDoc *doc, const LsStrategy *base, LsStrategy *ret_strategy,
+                       GHashTable *said, LsDiagList *diags)
+{
+  if (!read_over (doc, base, ret_strategy, diags))
     return false;
   for (const LsField *f = ls_strategy_fields; f->key && said; f++)
     if (!f->file_only && cJSON_HasObjectItem (ls_json_doc_root (doc), f->key))

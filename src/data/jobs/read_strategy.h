@@ -20,5 +20,7 @@ bool ls_strategy_find_software (const char *name, char **ret_software, LsDiagLis
 bool ls_strategy_load_over (const char *name, const LsStrategy *base, LsStrategy *ret_strategy,
                             GHashTable *said, LsDiagList *diags);
 bool ls_strategy_read (const LsJsonDoc *doc, LsStrategy *ret_strategy, LsDiagList *diags);
+bool ls_strategy_read_over (const LsJsonDoc *doc, const LsStrategy *base, LsStrategy *ret_strategy,
+                            GHashTable *said, LsDiagList *diags);
 
 #endif

@@ -7,7 +7,9 @@
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_strategy.h"
 #include "data/launch/import_reader.h"
+#include "data/launch/import_given.h"
 #include "data/launch/write_import.h"
+#include "data/text/override.h"
 #include "data/text/read_file.h"
 
 /* Told in this order: a log has words of a script too. */
@@ -28,13 +30,24 @@ name_of (const char *path)
 }
 
 static void
-import_init (LsImport *import, const char *path)
+import_init (LsImport *import, const ImportFiles *files)
 {
+  const char *path = files->files[0].path;
   *import = (LsImport) { .name = name_of (path), .path = g_strdup (path) };
+  import->files = g_ptr_array_new_with_free_func (g_free);
+  import->asked = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < files->n; i++) {
+    const ImportFile *f = &files->files[i];
+    g_ptr_array_add (import->files, g_strdup (f->path));
+    g_ptr_array_add (import->asked, g_strdup (f->asked ? f->asked : f->path));
+  }
   import->model.attention = LS_ATTENTION_FLASH;
   ls_strategy_init (&import->strategy);
   import->model_said = g_hash_table_new (g_str_hash, g_str_equal);
   import->strategy_said = g_hash_table_new (g_str_hash, g_str_equal);
+  import->given = g_hash_table_new (g_str_hash, g_str_equal);
+  import->open = g_hash_table_new (g_str_hash, g_str_equal);
+  import->follows_gpus = g_hash_table_new (g_str_hash, g_str_equal);
   import->inferred = g_ptr_array_new_with_free_func (g_free);
   import->unknown = g_ptr_array_new_with_free_func (g_free);
   import->ignored = g_ptr_array_new_with_free_func (g_free);
@@ -48,10 +61,15 @@ ls_import_clear (LsImport *import)
     return;
   g_free (import->name);
   g_free (import->path);
+  g_ptr_array_unref (import->files);
+  g_ptr_array_unref (import->asked);
   ls_model_clear (&import->model);
   ls_strategy_clear (&import->strategy);
   g_hash_table_unref (import->model_said);
   g_hash_table_unref (import->strategy_said);
+  g_hash_table_unref (import->given);
+  g_hash_table_unref (import->open);
+  g_hash_table_unref (import->follows_gpus);
   g_ptr_array_unref (import->inferred);
   g_ptr_array_unref (import->unknown);
   g_ptr_array_unref (import->ignored);
@@ -59,15 +77,21 @@ ls_import_clear (LsImport *import)
   *import = (LsImport) { 0 };
 }
 
+/* changes: "vocab=50257", char *. */
 static bool
-read_files (const ImportFiles *files, LsImport *ret_import, LsDiagList *diags)
+read_files (const ImportFiles *files, const GPtrArray *changes, LsImport *ret_import, LsDiagList *diags)
 {
   for (guint i = 0; i < G_N_ELEMENTS (readers); i++) {
     if (!readers[i]->is_its (&files->files[0]))
       continue;
     LsImport import;
-    import_init (&import, files->files[0].path);
-    bool ok = readers[i]->read (files, &import, diags);
+    import_init (&import, files);
+    g_autoptr (GArray) variables = import_take_given (&import, changes, diags);
+    ImportFiles all = *files;
+    all.given = (ImportGiven *) (gpointer) variables->data;
+    all.n_given = variables->len;
+    bool ok = ls_diag_list_n (diags) == 0 && readers[i]->read (&all, &import, diags)
+        && import_check_given (&all, diags);
     if (ok)
       *ret_import = import;
     else
@@ -85,21 +109,38 @@ file_clear (gpointer file)
   g_free (((ImportFile *) file)->text);
 }
 
+/* Appends what is given behind a path, "vocab=50257"; the path without it. A file may have such a name. */
+static char *
+split_path (const char *path, GPtrArray *changes)
+{
+  const char *behind = g_file_test (path, G_FILE_TEST_EXISTS) ? NULL : ls_override_find (path);
+  g_autoptr (GPtrArray) items = behind ? ls_override_split (behind) : NULL;
+  for (guint i = 0; items && i < items->len; i++)
+    g_ptr_array_add (changes, g_strconcat (*path == ':' ? ":" : "", items->pdata[i], NULL));
+  return behind ? g_strndup (path, (gsize) (behind - 1 - path)) : g_strdup (path);
+}
+
 bool
 ls_import_load (const char *const *paths, LsImport *ret_import, LsDiagList *diags)
 {
   g_autoptr (GArray) files = g_array_new (FALSE, FALSE, sizeof (ImportFile));
+  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free),
+                        changes = g_ptr_array_new_with_free_func (g_free);
   g_array_set_clear_func (files, file_clear);
   for (; *paths; paths++) {
     size_t n;
-    char *text = ls_read_file (*paths, LS_MAX_INPUT_BYTES, &n, diags);
+    char *path = split_path (*paths, changes);
+    g_ptr_array_add (names, path);
+    if (*path == '\0' && names->len > 1)
+      continue;
+    char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
     if (!text)
       return false;
-    const ImportFile file = { *paths, text, n };
+    const ImportFile file = { path, text, n, *paths };
     g_array_append_val (files, file);
   }
-  const ImportFiles all = { (const ImportFile *) (gpointer) files->data, files->len };
-  return read_files (&all, ret_import, diags);
+  const ImportFiles all = { (const ImportFile *) (gpointer) files->data, files->len, NULL, 0 };
+  return read_files (&all, changes, ret_import, diags);
 }
 
 bool
@@ -108,8 +149,9 @@ ls_import_read (const char *text, gsize n, const char *name, LsImport *ret_impor
   g_autofree char *copy = g_malloc (n + 1);
   memcpy (copy, text, n);
   copy[n] = '\0';
-  const ImportFile file = { name, copy, n };
-  return read_files (&(ImportFiles) { &file, 1 }, ret_import, diags);
+  const ImportFile file = { name, copy, n, NULL };
+  g_autoptr (GPtrArray) none = g_ptr_array_new ();
+  return read_files (&(ImportFiles) { &file, 1, NULL, 0 }, none, ret_import, diags);
 }
 
 /* --- as our files --------------------------------------------------------------------------------- */

@@ -26,9 +26,16 @@ typedef struct {
   const char *program; /* "Megatron-LM", static */
   char *name;          /* of the first file, with what is no letter, digit, '-', '_' or '.' as '-' */
   char *path;          /* of the first file */
+  GPtrArray *files;    /* char *: all paths, the first one too                  */
+  GPtrArray *asked;    /* char *: the same with what is given behind them       */
   LsModel model;
   LsStrategy strategy;
   GHashTable *model_said, *strategy_said; /* keys that are set: static strings */
+  GHashTable *given;   /* keys that were given, whatever the files say: static strings, of either */
+  const char *departs; /* the last of them of which a file says another value; NULL: none. Static */
+  /* Keys, of either, that the file leaves open, static strings, and what is told of each, a line of
+   * `unknown`; and keys of the strategy that were inferred from the number of GPUs. */
+  GHashTable *open, *follows_gpus;
   LsImportMeasured measured;
   GPtrArray *inferred;  /* char *: what follows from the program's rules, not from a word of the file */
   GPtrArray *unknown;   /* what may matter, and is not understood */
@@ -36,11 +43,14 @@ typedef struct {
   GPtrArray *conflicts; /* what contradicts itself: such a job is refused */
 } LsImport;
 
-/* Reads the files, of which the first says what is launched, and others are what it sources. On success the
- * caller clears *ret_import; on failure it is untouched and diags says why: LS_ERROR_INPUT;
- * LS_ERROR_UNSUPPORTED for jobs that are no decoders. */
+/* Reads the files, of which the first says what is launched, and others are what it sources. What they leave
+ * open, or say otherwise, may be given behind a path, as behind the name of a file of ours:
+ * "train.sh:vocab=50257,NNODES=4", keys of a model, of a strategy, and variables that a script asks for. With
+ * no path, ":gpus=8", behind the first, it is known without being told, and dropped if it is malformed. On
+ * success the caller clears *ret_import; on failure it is untouched and diags says why: LS_ERROR_INPUT;
+ * LS_ERROR_UNSUPPORTED for jobs that are no decoders; LS_ERROR_USAGE: what is given is of no use. */
 bool ls_import_load (const char *const *paths, LsImport *ret_import, LsDiagList *diags);
-/* The same of a text; name stands for its path. */
+/* The same of a text; name stands for its path, and nothing is given. */
 bool ls_import_read (const char *text, gsize n, const char *name, LsImport *ret_import, LsDiagList *diags);
 void ls_import_clear (LsImport *import); /* NULL allowed */
 

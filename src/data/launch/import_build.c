@@ -32,6 +32,24 @@ TELLER (import_unknown, unknown)
 TELLER (import_ignore, ignored)
 TELLER (import_conflict, conflicts)
 
+/* Whether a file says of a given key what was given. */
+static void
+compare_given (LsImport *import, const LsField *fields, const void *target, const LsField *f,
+               const char *text)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsModel model = { 0 };
+  LsStrategy strategy;
+  ls_strategy_init (&strategy);
+  void *said = fields == ls_model_fields ? (void *) &model : (void *) &strategy;
+  ls_field_set_text (fields, said, f->key, text, diags);
+  g_autofree char *theirs = ls_field_text (f, said, NULL), *given = ls_field_text (f, target, NULL);
+  if (g_strcmp0 (theirs, given) != 0)
+    import->departs = f->key;
+  ls_model_clear (&model);
+  ls_strategy_clear (&strategy);
+}
+
 static void
 set (LsImport *import, const LsField *fields, void *target, GHashTable *said, const char *key,
      const char *text, const char *option)
@@ -39,6 +57,10 @@ set (LsImport *import, const LsField *fields, void *target, GHashTable *said, co
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   const LsField *f = ls_field_find (fields, key);
   g_assert (f);
+  if (g_hash_table_contains (import->given, f->key)) {
+    compare_given (import, fields, target, f, text);
+    return;
+  }
   if (ls_field_set_text (fields, target, key, text, diags)) {
     g_hash_table_add (said, (gpointer) f->key);
     return;
@@ -72,6 +94,47 @@ import_set_strategy_number (LsImport *import, const char *key, guint64 value)
   char text[24];
   g_snprintf (text, sizeof text, "%" G_GUINT64_FORMAT, value);
   import_set_strategy (import, key, text, key);
+}
+
+/* --- what is left open ----------------------------------------------------------------------------- */
+
+static const char *
+static_key (const char *key)
+{
+  const LsField *f = ls_field_find (ls_strategy_fields, key);
+  return (f ? f : ls_field_find (ls_model_fields, key))->key;
+}
+
+void
+import_open (LsImport *import, const char *key, const char *format, ...)
+{
+  guint n = import->unknown->len;
+  if (g_hash_table_contains (import->given, static_key (key)))
+    return;
+  va_list args;
+  va_start (args, format);
+  tell (import->unknown, format, args);
+  va_end (args);
+  g_hash_table_insert (import->open, (gpointer) static_key (key),
+                       import->unknown->len > n ? import->unknown->pdata[n] : NULL);
+}
+
+bool
+import_is_open (const LsImport *import, const char *key)
+{
+  return g_hash_table_contains (import->open, static_key (key));
+}
+
+bool
+import_is_given (const LsImport *import, const char *key)
+{
+  return g_hash_table_contains (import->given, static_key (key));
+}
+
+void
+import_follows_gpus (LsImport *import, const char *key)
+{
+  g_hash_table_add (import->follows_gpus, (gpointer) static_key (key));
 }
 
 bool

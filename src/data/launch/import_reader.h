@@ -9,11 +9,21 @@ typedef struct {
   const char *path;
   char *text;
   gsize n;
+  const char *asked; /* the path with what is given behind it; NULL: nothing is */
 } ImportFile;
+
+/* "NNODES=4": what is given of what is no key of ours, for a variable of the file. */
+typedef struct {
+  char *name, *value;
+  bool is_used; /* set by the reader that had use for it  */
+  bool is_lost; /* set by one that found that the file sets it itself */
+} ImportGiven;
 
 typedef struct {
   const ImportFile *files;
   guint n;
+  ImportGiven *given;
+  guint n_given;
 } ImportFiles;
 
 typedef struct {
@@ -25,11 +35,17 @@ typedef struct {
 extern const ImportReader import_megatron_log, import_megatron;
 
 /* Sets a key of the model or the strategy from text; `option` is what the file calls it. A value out of
- * range is a conflict. */
+ * range is a conflict. A key that was given stays as it is. */
 void import_set_model (LsImport *import, const char *key, const char *text, const char *option);
 void import_set_strategy (LsImport *import, const char *key, const char *text, const char *option);
 void import_set_model_number (LsImport *import, const char *key, guint64 value);
 void import_set_strategy_number (LsImport *import, const char *key, guint64 value);
+/* What is told of a key of the model or the strategy whose value the file leaves open: of `unknown` too. */
+void import_open (LsImport *import, const char *key, const char *format, ...) G_GNUC_PRINTF (3, 4);
+bool import_is_open (const LsImport *import, const char *key);
+bool import_is_given (const LsImport *import, const char *key);
+/* A key of the strategy that was inferred from the number of GPUs, and is not known for another one. */
+void import_follows_gpus (LsImport *import, const char *key);
 bool import_has_model (const LsImport *import, const char *key);
 bool import_has_strategy (const LsImport *import, const char *key);
 

@@ -258,11 +258,30 @@ tell_script (const Search *s, LsImport *import)
   g_list_free (unset);
 }
 
+static void
+set_given (const Search *s)
+{
+  for (guint i = 0; i < s->files->n_given; i++)
+    ls_shell_set (s->shell, s->files->given[i].name, s->files->given[i].value);
+}
+
+static void
+look_given (const Search *s)
+{
+  for (guint i = 0; i < s->files->n_given; i++) {
+    LsShellOutside what = ls_shell_outside (s->shell, s->files->given[i].name);
+    s->files->given[i].is_used = what == LS_SHELL_ASKED;
+    s->files->given[i].is_lost = what == LS_SHELL_OVERWRITTEN;
+  }
+}
+
 static bool
 search (Search *s, LsImport *import, LsDiagList *diags)
 {
   const ImportFile *file = &s->files->files[0];
+  set_given (s);
   g_autofree char *why = ls_shell_read (s->shell, file->text, file->n);
+  look_given (s);
   if (why) {
     ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL, "this script is not read: %s",
                  why);

@@ -188,14 +188,16 @@ set_gpus (LaunchJob *job)
   LsImport *import = job->import;
   const LsStrategy *s = &import->strategy;
   guint64 world = option_number (job, "world-size"), of_model = (guint64) s->tp * s->pp * s->cp;
-  guint64 gpus = world ? world : job->gpus;
+  guint64 gpus = import_has_strategy (import, "gpus") ? s->gpus : world ? world : job->gpus;
   if (gpus == 0) {
-    import_unknown (import, "how many GPUs: nothing here says");
+    import_open (import, "gpus", "how many GPUs: nothing here says");
     return;
   }
   if (gpus % of_model != 0 && !has_open_degree (job)) {
-    import_conflict (import, "%" G_GUINT64_FORMAT " GPUs do not hold tp %u x pp %u x cp %u ranks", gpus,
-                     s->tp, s->pp, s->cp);
+    import_conflict (import,
+                     "%" G_GUINT64_FORMAT
+                     " GPUs do not hold tp %u x pp %u x cp %u ranks; is it more of them (--gpus N)?",
+                     gpus, s->tp, s->pp, s->cp);
     return;
   }
   import_set_strategy_number (import, "gpus", gpus);
@@ -205,6 +207,7 @@ set_gpus (LaunchJob *job)
     import_infer (import, "global_batch %" G_GUINT64_FORMAT ": one micro-batch on each copy, the default",
                   batch);
     import_set_strategy_number (import, "global_batch", batch);
+    import_follows_gpus (import, "global_batch");
   }
 }
 

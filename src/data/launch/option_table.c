@@ -115,14 +115,28 @@ tell_holes (LaunchJob *job, const LaunchOption *o, guint n_values)
     tell_hole (job, o->values->pdata[i]);
 }
 
-/* A value that the script leaves open; false: it does not. */
+/* Behind an option that does not matter: what is to be filled in by hand, "<path to data>", is another value
+ * of it; a variable may be more options. */
+static void
+tell_holes_that_matter (LaunchJob *job, const LaunchOption *o)
+{
+  for (guint i = 1; i < o->values->len; i++)
+    if (!g_str_has_prefix (o->values->pdata[i], "\001<"))
+      tell_hole (job, o->values->pdata[i]);
+}
+
+/* A value that the script leaves open, of a key or, NULL, of none alone; false: it does not. */
 static bool
-is_open (LaunchJob *job, const LaunchOption *o)
+is_open (LaunchJob *job, const LaunchOption *o, const char *key)
 {
   if (o->values->len == 0 || !ls_shell_has_hole (o->values->pdata[0]))
     return false;
   g_autofree char *names = ls_shell_hole_names (o->values->pdata[0]);
-  import_unknown (job->import, "%s: its value is %s, which the script does not say", o->written, names);
+  static const char format[] = "%s: its value is %s, which the script does not say";
+  if (key)
+    import_open (job->import, key, format, o->written, names);
+  else
+    import_unknown (job->import, format, o->written, names);
   return true;
 }
 
@@ -130,7 +144,9 @@ static void
 set_value (LaunchJob *job, const LaunchOption *o, const OptionRow *row)
 {
   tell_holes (job, o, 1);
-  if (is_open (job, o)) {
+  if (import_is_given (job->import, row->key))
+    return;
+  if (is_open (job, o, row->key)) {
     g_hash_table_add (job->open, (gpointer) row->key);
     return;
   }
@@ -159,14 +175,14 @@ read_option (LaunchJob *job, const LaunchOption *o)
     tell_unknown (job, o);
   else if (row->kind == OPTION_IGNORED) {
     import_ignore (job->import, "%s", o->written);
-    tell_holes (job, o, 1);
+    tell_holes_that_matter (job, o);
   } else if (row->kind == OPTION_MODEL || row->kind == OPTION_STRATEGY)
     set_value (job, o, row);
   else if (row->kind == OPTION_SWITCH) {
     tell_holes (job, o, 0);
     if (option_is_on (job, o->name))
       import_set_strategy (job->import, row->key, "1", o->written);
-  } else if (!is_open (job, o))
+  } else if (!is_open (job, o, NULL))
     tell_holes (job, o, 0);
 }
 

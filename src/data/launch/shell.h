@@ -44,6 +44,9 @@ char *ls_shell_read (LsShell *sh, const char *text, gsize n);
 
 /* A variable that is set from outside, before or while the script is read. */
 void ls_shell_set (LsShell *sh, const char *name, const char *text);
+/* What became of it: whether the script asked for it, or set it itself before it did. */
+typedef enum { LS_SHELL_UNASKED, LS_SHELL_ASKED, LS_SHELL_OVERWRITTEN } LsShellOutside;
+LsShellOutside ls_shell_outside (const LsShell *sh, const char *name);
 
 /* The variables that were set, in order: names, borrowed. */
 const GPtrArray *ls_shell_names (const LsShell *sh);

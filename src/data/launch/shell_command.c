@@ -39,7 +39,7 @@ shell_perform_assignment (LsShell *sh, const char *p, const char *end)
     read_elements (sh, value + 1, end - 1, items);
   else
     g_ptr_array_add (items, shell_expand_text (sh, value, end, false));
-  const ShellValue *old = shell_value (sh, name);
+  const ShellValue *old = is_appended ? shell_value (sh, name) : NULL;
   shell_assign (sh, name, items, is_array || (is_appended && old && old->is_array), is_appended);
 }
 

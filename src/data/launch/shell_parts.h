@@ -23,6 +23,7 @@ struct LsShell {
   GPtrArray *names;      /* char *: in the order in which they were first set */
   GHashTable *functions; /* name: text of its body */
   GHashTable *unset;     /* names that were taken as not set */
+  GHashTable *outside;   /* name: LsShellOutside of what is set from outside */
   GPtrArray *outer;      /* words of commands that this text was handed to, borrowed */
   ShellMode mode;
   bool has_left;     /* exit was met, or return in a function */

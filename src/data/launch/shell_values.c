@@ -18,6 +18,7 @@ ls_shell_new (const LsShellFuncs *funcs, gpointer data)
   sh->values = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, value_free);
   sh->names = g_ptr_array_new_with_free_func (g_free);
   sh->functions = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  sh->outside = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   sh->unset = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   sh->outer = g_ptr_array_new ();
   sh->mode = SHELL_RUN;
@@ -34,6 +35,7 @@ ls_shell_free (LsShell *sh)
   g_ptr_array_unref (sh->names);
   g_hash_table_unref (sh->functions);
   g_hash_table_unref (sh->unset);
+  g_hash_table_unref (sh->outside);
   g_ptr_array_unref (sh->outer);
   g_ptr_array_unref (sh->faults);
   g_free (sh);
@@ -88,10 +90,27 @@ ls_shell_hole_names (const char *word)
 
 /* --- variables ---------------------------------------------------------------------------------- */
 
+/* A variable from outside has this become of it, unless another thing has. */
+static void
+note_outside (const LsShell *sh, const char *name, LsShellOutside what)
+{
+  gpointer state;
+  if (g_hash_table_lookup_extended (sh->outside, name, NULL, &state)
+      && GPOINTER_TO_INT (state) == LS_SHELL_UNASKED)
+    g_hash_table_insert (sh->outside, g_strdup (name), GINT_TO_POINTER (what));
+}
+
+static const ShellValue *
+look_up (const LsShell *sh, const char *name)
+{
+  return g_hash_table_lookup (sh->values, name);
+}
+
 const ShellValue *
 shell_value (const LsShell *sh, const char *name)
 {
-  return g_hash_table_lookup (sh->values, name);
+  note_outside (sh, name, LS_SHELL_ASKED);
+  return look_up (sh, name);
 }
 
 static char *
@@ -175,12 +194,13 @@ is_same (const ShellValue *old, const GPtrArray *items)
 void
 shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended)
 {
-  const ShellValue *old = shell_value (sh, name);
+  const ShellValue *old = look_up (sh, name);
   gsize n = size_of (items) + (old && is_appended ? size_of (old->items) : 0) + strlen (name);
   if (sh->mode == SHELL_SKIPPED || !shell_afford (sh, n)) {
     g_ptr_array_unref (items);
     return;
   }
+  note_outside (sh, name, is_appended ? LS_SHELL_ASKED : LS_SHELL_OVERWRITTEN);
   if (old && is_appended)
     items = appended (old, items, is_array);
   if (sh->mode == SHELL_MAYBE && !is_same (old, items))
@@ -197,7 +217,7 @@ shell_unset (LsShell *sh, const char *name)
 {
   if (sh->mode == SHELL_RUN)
     g_hash_table_remove (sh->values, name);
-  else if (sh->mode == SHELL_MAYBE && shell_value (sh, name))
+  else if (sh->mode == SHELL_MAYBE && look_up (sh, name))
     shell_assign (sh, name, new_items (g_strdup ("")), false, false);
 }
 
@@ -210,7 +230,7 @@ ls_shell_names (const LsShell *sh)
 GPtrArray *
 ls_shell_words (const LsShell *sh, const char *name)
 {
-  const ShellValue *value = shell_value (sh, name);
+  const ShellValue *value = look_up (sh, name);
   if (!value)
     return NULL;
   GPtrArray *words = g_ptr_array_new_with_free_func (g_free);
@@ -233,4 +253,11 @@ ls_shell_set (LsShell *sh, const char *name, const char *text)
   GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
   g_ptr_array_add (items, g_strdup (text));
   shell_assign (sh, name, items, false, false);
+  g_hash_table_insert (sh->outside, g_strdup (name), GINT_TO_POINTER (LS_SHELL_UNASKED));
+}
+
+LsShellOutside
+ls_shell_outside (const LsShell *sh, const char *name)
+{
+  return (LsShellOutside) GPOINTER_TO_INT (g_hash_table_lookup (sh->outside, name));
 }

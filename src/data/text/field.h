@@ -74,6 +74,7 @@ struct LsField {
   bool file_only;           /* not a flag                                   */
   const char *topic;        /* of a knob of a job: the group of the help that shows it */
   const char *argument;     /* of a knob: what the help shows for its value; NULL: as its kind has it */
+  bool repeated;            /* of a knob: its flag may be given several times, and all count */
   bool usual;               /* of a knob: the short help shows it too       */
   bool set_only;            /* of a knob: no flag of its own, --set alone; what it says is the program's */
   bool of_program;          /* of a knob with a flag: what it says is the program's, not the user's choice */

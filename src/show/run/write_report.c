@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "show/run/write_parts.h"
+#include "show/tell_import.h"
 
 static void
 add_text (LsJsonOut *w, const char *key, const char *text)
@@ -163,6 +164,8 @@ add_provenance (LsJsonOut *w, const LsReport *r, const LsReportProvenance *p)
   add_named (w, "model", p->model, p->model_source);
   add_named (w, "cluster", p->cluster, p->cluster_source);
   add_named (w, "strategy", p->strategy, p->strategy_source);
+  if (p->from)
+    ls_import_add_provenance (p->from, w);
   add_text (w, "software", p->software);
   if (p->software_is_assumed)
     ls_json_out_bool (w, "software_is_assumed", true);

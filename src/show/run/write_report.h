@@ -6,6 +6,7 @@
 #include "analysis/interval.h"
 #include "analysis/logged_step.h"
 #include "analysis/report.h"
+#include "data/launch/import.h"
 #include "show/run/write_parts.h"
 
 /* Where a result comes from. All strings borrowed; NULL ones are left out. */
@@ -15,6 +16,7 @@ typedef struct {
   const char *model, *model_source;
   const char *cluster, *cluster_source;
   const char *strategy, *strategy_source;
+  const LsImport *from;                         /* the launch file that says the job */
   const char *software;                         /* whose defaults the strategy began with */
   bool software_is_assumed;                     /* the job named none */
   const char *calibration, *calibration_source; /* kernel times        */

@@ -1,0 +1,205 @@
+#include "job/job_from.h"
+
+#include <string.h>
+
+#include "data/jobs/read_model.h"
+#include "data/jobs/read_strategy.h"
+#include "data/launch/write_import.h"
+#include "data/text/field_write.h"
+
+#define MAX_SHOWN 6 /* of what may matter: all of it is what `import` is for */
+
+gboolean
+ls_job_check_named (const LsJobSpec *spec, GError **error)
+{
+  bool has_job = spec->model || spec->from;
+  if (has_job && spec->cluster)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected %s",
+               has_job ? "--cluster" : "--model, or --from and a launch file");
+  return FALSE;
+}
+
+/* --- what is missing ------------------------------------------------------------------------------ */
+
+static bool
+has (GHashTable *keys, const char *key)
+{
+  return keys && g_hash_table_contains (keys, key);
+}
+
+bool
+ls_job_says (const LsJobSpec *spec, const char *key)
+{
+  const LsImport *from = spec->from;
+  bool follows = from && has (from->follows_gpus, key),
+       is_as_inferred = follows && spec->strategy.gpus == from->strategy.gpus;
+  return is_as_inferred || (!follows && from && has (from->strategy_said, key)) || has (spec->said, key);
+}
+
+/* Knobs without which a job is another one. */
+static const char *const needed[] = { "micro_batch", "global_batch" };
+
+static void
+ask_for (const LsJobSpec *spec, const char *key, const char *why, LsDiagList *diags)
+{
+  const LsField *f = ls_field_find (ls_strategy_fields, key);
+  g_autofree char *flag = ls_field_flag (f);
+  const char *argument = ls_field_argument (f);
+  ls_diag_add (diags, LS_ERROR_INPUT, spec->from->path, 0, 0, NULL, NULL, NULL, "%s: give it by %s%s%s", why,
+               flag, f->set_only ? "=" : " ", argument ? argument : "1");
+}
+
+static void
+find_open_knobs (const LsJobSpec *spec, LsJobSaysFunc says, LsDiagList *diags)
+{
+  const LsImport *from = spec->from;
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    const char *line = has (from->open, f->key) ? g_hash_table_lookup (from->open, f->key) : NULL;
+    if (line && strcmp (f->key, "gpus") != 0 && !says (spec, f->key))
+      ask_for (spec, f->key, line, diags);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (needed); i++) {
+    g_autofree char *why = g_strdup_printf (
+        has (from->follows_gpus, needed[i]) ? "%s follows from another number of GPUs" : "it does not say %s",
+        needed[i]);
+    if (!has (from->open, needed[i]) && !says (spec, needed[i]))
+      ask_for (spec, needed[i], why, diags);
+  }
+}
+
+static void
+find_open_model (const LsImport *from, LsDiagList *diags)
+{
+  for (const LsField *f = ls_model_fields; f->key; f++) {
+    if (!f->required || f->file_only || has (from->model_said, f->key))
+      continue;
+    const char *line = has (from->open, f->key) ? g_hash_table_lookup (from->open, f->key) : NULL;
+    g_autofree char *why
+        = line ? g_strdup (line) : g_strdup_printf ("it does not say %s (%s)", f->key, f->meaning);
+    ls_diag_add (diags, LS_ERROR_INPUT, from->path, 0, 0, NULL, NULL, NULL,
+                 "%s: give it behind the name, --from %s:%s=%s, or the model by --model", why, from->path,
+                 f->key, f->kind == LS_FIELD_ENUM ? f->names[0].name : "N");
+  }
+}
+
+static void
+find_unknown (const LsImport *from, LsDiagList *diags)
+{
+  for (guint i = 0; i < from->unknown->len; i++)
+    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, from->path, 0, 0, NULL, NULL, NULL, "not known, may matter: %s",
+                 (const char *) from->unknown->pdata[i]);
+}
+
+bool
+ls_job_from_has_size (const LsJobSpec *spec, const LsClusterSpec *cluster, LsDiagList *diags)
+{
+  const LsStrategy *s = &spec->strategy;
+  if (!spec->from || s->gpus > 0 || s->dp > 0 || spec->n_nodes > 0 || cluster->n_nodes > 1
+      || spec->slice[0] > 0)
+    return true;
+  ask_for (spec, "gpus", "it does not say how many GPUs there are", diags);
+  return false;
+}
+
+bool
+ls_job_load_model (const LsJobSpec *spec, LsJobSaysFunc says, LsModel *ret_model, GPtrArray *notes,
+                   LsDiagList *diags)
+{
+  const LsImport *from = spec->from;
+  guint n = ls_diag_list_n (diags);
+  if (from && spec->is_strict)
+    find_unknown (from, diags);
+  if (from)
+    find_open_knobs (spec, says, diags);
+  if (spec->model)
+    return ls_model_load (spec->model, ret_model, notes, diags) && ls_diag_list_n (diags) == n;
+  find_open_model (from, diags);
+  if (ls_diag_list_n (diags) > n)
+    return false;
+  g_autoptr (LsJsonDoc) doc = ls_import_model (from, from->name, diags);
+  return doc && ls_model_read (doc, ret_model, notes, diags);
+}
+
+/* --- what is told --------------------------------------------------------------------------------- */
+
+/* Whether that line is of a key that was given since. */
+static bool
+is_settled (const LsJobSpec *spec, const char *line)
+{
+  GHashTableIter keys;
+  gpointer key, told;
+  for (g_hash_table_iter_init (&keys, spec->from->open); g_hash_table_iter_next (&keys, &key, &told);)
+    if (told == line)
+      return ls_job_says (spec, key) || strcmp (key, "gpus") == 0 || spec->model;
+  return false;
+}
+
+static GPtrArray *
+unsettled (const LsJobSpec *spec)
+{
+  GPtrArray *lines = g_ptr_array_new ();
+  for (guint i = 0; i < spec->from->unknown->len; i++)
+    if (!is_settled (spec, spec->from->unknown->pdata[i]))
+      g_ptr_array_add (lines, spec->from->unknown->pdata[i]);
+  return lines;
+}
+
+void
+ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
+{
+  const LsImport *from = spec->from;
+  if (!from)
+    return;
+  g_autoptr (GPtrArray) lines = unsettled (spec);
+  g_ptr_array_add (
+      notes,
+      g_strdup_printf ("%s is a job of %s: %u values, %u inferred, %u options ignored, %u not known "
+                       "that may matter; lockstep import shows all",
+                       from->path, from->program,
+                       g_hash_table_size (from->model_said) + g_hash_table_size (from->strategy_said),
+                       from->inferred->len, from->ignored->len, lines->len));
+  for (guint i = 0; i < MIN (lines->len, MAX_SHOWN); i++)
+    g_ptr_array_add (notes, g_strdup_printf ("not known, may matter: %s", (char *) lines->pdata[i]));
+  if (lines->len > MAX_SHOWN)
+    g_ptr_array_add (notes, g_strdup_printf ("not known, may matter: %u more", lines->len - MAX_SHOWN));
+  if (spec->model)
+    g_ptr_array_add (notes, g_strdup_printf ("the model is %s, not that of %s", spec->model, from->path));
+}
+
+/* --- what a log measured -------------------------------------------------------------------------- */
+
+/* The first knob that an option changed; NULL: none. */
+static const char *
+changed_knob (const LsJobSpec *spec)
+{
+  const LsImport *from = spec->from;
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    if (f->file_only || !has (from->strategy_said, f->key) || strcmp (f->key, "software") == 0)
+      continue;
+    g_autofree char *logged = ls_field_text (f, &from->strategy, NULL),
+                    *now = ls_field_text (f, &spec->strategy, NULL);
+    bool is_size = strcmp (f->key, "gpus") == 0 && spec->strategy.gpus == 0;
+    if (!is_size && g_strcmp0 (logged, now) != 0)
+      return f->key;
+  }
+  return spec->model ? "model" : from->departs;
+}
+
+void
+ls_job_from_measure (LsJobSpec *spec, GPtrArray *notes)
+{
+  const LsImport *from = spec->from;
+  if (!from || from->measured.step_s == 0 || spec->measured.step_s > 0)
+    return;
+  const char *key = changed_knob (spec);
+  if (key) {
+    g_ptr_array_add (notes,
+                     g_strdup_printf ("%s timed a step of %.4g s, of another job: %s is not as it was logged",
+                                      from->path, from->measured.step_s, key));
+    return;
+  }
+  spec->measured = (LsMeasured) { .step_s = from->measured.step_s,
+                                  .memory_bytes = from->measured.allocated_bytes,
+                                  .source = g_strdup (from->path) };
+}

@@ -1,0 +1,34 @@
+/* job/job_from.h — a job that a launch file says (LsJobSpec.from): its model, what is missing, what is told.
+ *
+ * The file stands for a file of a model and one of a strategy: `lockstep import FILE -o mine.json` writes
+ * these, and `--model mine-model.json --strategy mine.json` is the same job. --model takes the place of its
+ * model, --strategy and every knob go before what it says. What it leaves open is refused unless it is given:
+ * nothing is assumed about a job that somebody has. */
+#ifndef LS_JOB_JOB_FROM_H
+#define LS_JOB_JOB_FROM_H
+
+#include "job/job.h"
+
+/* LS_ERROR_USAGE: neither a model nor a launch file, or no cluster. */
+gboolean ls_job_check_named (const LsJobSpec *spec, GError **error);
+
+/* Whether a key of the strategy has a value that somebody said. */
+typedef bool (*LsJobSaysFunc) (const LsJobSpec *spec, const char *key);
+bool ls_job_says (const LsJobSpec *spec, const char *key);
+
+/* The model of --model, or that of the launch file. Of the latter also what the job lacks, LS_ERROR_INPUT
+ * with the form that gives it, and with is_strict what is not known, LS_ERROR_UNSUPPORTED. Otherwise as
+ * ls_model_load(). says: of the job, or of what it is the base of. */
+bool ls_job_load_model (const LsJobSpec *spec, LsJobSaysFunc says, LsModel *ret_model, GPtrArray *notes,
+                        LsDiagList *diags);
+/* Whether anything says how many accelerators a job of a launch file has; LS_ERROR_INPUT. */
+bool ls_job_from_has_size (const LsJobSpec *spec, const LsClusterSpec *cluster, LsDiagList *diags);
+
+/* What a user wants to know of the reading, a line each (char *, owned by the array); none without a file. */
+void ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes);
+
+/* Takes the step that a log timed to compare with, unless --measured says one, or an option changed the job:
+ * that is a note. Once all is set. */
+void ls_job_from_measure (LsJobSpec *spec, GPtrArray *notes);
+
+#endif
