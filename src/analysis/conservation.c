@@ -85,6 +85,16 @@ one_hot_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   return r && r->is_one_hot ? 4 * tokens * (double) m->hidden * (double) ls_model_padded_vocab (m, s->tp) : 0;
 }
 
+/* Attention that is not fused computes what a window hides. */
+static double
+hidden_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
+{
+  double layers = 0, q = (double) m->n_heads * m->head_dim;
+  for (uint32_t i = 0; i < m->n_layers && s->attention == LS_ATTENTION_UNFUSED; i++)
+    layers += 1 - 2 * ls_model_attention_pairs (m, ls_model_layer_kind (m, i), seq);
+  return 12 * (double) s->global_batch * seq * seq * q * layers;
+}
+
 double
 ls_dropped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
@@ -110,7 +120,8 @@ ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, G
 {
   uint32_t seq = s->seq ? s->seq : m->seq;
   double asked = ls_model_flops (m, ls_model_padded_vocab (m, s->tp), seq, s->global_batch, false)
-      + repeated_flops (m, s, seq) + one_hot_flops (m, s, seq) - ls_dropped_flops (m, s, seq);
+      + repeated_flops (m, s, seq) + one_hot_flops (m, s, seq) + hidden_flops (m, s, seq)
+      - ls_dropped_flops (m, s, seq);
   double done = ls_plan_model_flops (plan, false);
   if (fabs (done - asked) <= FLOPS_TOLERANCE * asked)
     return TRUE;

@@ -38,8 +38,9 @@ struct LsBounds {
   GHashTable *optimizer; /* OptimizerKey -> LsTime *            */
   uint64_t variant;      /* of the strategy at hand             */
   LsCallTimes *call_times;
-  uint32_t *n_moe;          /* [n_layers + 1] with experts among the first so many */
-  uint32_t *layers, *first; /* scratch: layers of each chunk, and before it */
+  uint32_t
+      *n_of_kind[LS_N_LAYER_KINDS]; /* [n_layers + 1] of a kind among the first so many; NULL: it has none */
+  uint32_t *layers, *first;         /* scratch: layers of each chunk, and before it */
   Entry *last;
 };
 
@@ -58,6 +59,20 @@ optimizer_equal (gconstpointer a, gconstpointer b)
   return memcmp (a, b, sizeof (OptimizerKey)) == 0;
 }
 
+static void
+count_kinds (LsBounds *b)
+{
+  const LsModel *m = b->model;
+  for (uint32_t i = 0; i < m->n_layers; i++) {
+    uint32_t kind = ls_model_layer_kind (m, i);
+    if (!b->n_of_kind[kind])
+      b->n_of_kind[kind] = g_new0 (uint32_t, m->n_layers + 1);
+  }
+  for (uint32_t kind = 0; kind < LS_N_LAYER_KINDS; kind++)
+    for (uint32_t i = 0; i < m->n_layers && b->n_of_kind[kind]; i++)
+      b->n_of_kind[kind][i + 1] = b->n_of_kind[kind][i] + (ls_model_layer_kind (m, i) == kind);
+}
+
 LsBounds *
 ls_bounds_new (const LsModel *m, const LsHardware *hardware)
 {
@@ -68,9 +83,7 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   b->entries = g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
   b->optimizer = g_hash_table_new_full (optimizer_hash, optimizer_equal, g_free, g_free);
   b->call_times = ls_call_times_new (&hardware->nccl);
-  b->n_moe = g_new0 (uint32_t, m->n_layers + 1);
-  for (uint32_t i = 0; i < m->n_layers; i++)
-    b->n_moe[i + 1] = b->n_moe[i] + ls_model_has_experts (m, i);
+  count_kinds (b);
   b->layers = g_new0 (uint32_t, LS_MAX_CHUNKS);
   b->first = g_new0 (uint32_t, LS_MAX_CHUNKS + 1);
   return b;
@@ -84,7 +97,8 @@ ls_bounds_free (LsBounds *b)
   g_hash_table_unref (b->entries);
   g_hash_table_unref (b->optimizer);
   ls_call_times_free (b->call_times);
-  g_free (b->n_moe);
+  for (uint32_t kind = 0; kind < LS_N_LAYER_KINDS; kind++)
+    g_free (b->n_of_kind[kind]);
   g_free (b->layers);
   g_free (b->first);
   g_free (b);
@@ -141,16 +155,19 @@ static BoundPart
 chunk_part (const LsBounds *b, const Entry *e, uint32_t stage, uint32_t n)
 {
   uint32_t first = b->first[stage], n_layers = b->layers[stage];
-  uint64_t n_moe = b->n_moe[first + n_layers] - b->n_moe[first], n_dense = n_layers - n_moe;
-  const BoundPart *d = &e->part[PART_DENSE], *x = &e->part[PART_EXPERTS];
-  BoundPart p = {
-    .f = (LsTime) n_dense * d->f + (LsTime) n_moe * x->f,
-    .b = (LsTime) n_dense * d->b + (LsTime) n_moe * x->b,
-    .reduce = (LsTime) n_dense * d->reduce + (LsTime) n_moe * x->reduce,
-    .n_params = n_dense * d->n_params + n_moe * x->n_params,
-    .n_expert = n_dense * d->n_expert + n_moe * x->n_expert,
-    .kept = n_dense * d->kept + n_moe * x->kept,
-  };
+  BoundPart p = { 0 };
+  for (uint32_t kind = 0; kind < LS_N_LAYER_KINDS; kind++) {
+    if (!b->n_of_kind[kind])
+      continue;
+    uint64_t n_layers_of = b->n_of_kind[kind][first + n_layers] - b->n_of_kind[kind][first];
+    const BoundPart *l = &e->part[PART_LAYER + kind];
+    p.f += (LsTime) n_layers_of * l->f;
+    p.b += (LsTime) n_layers_of * l->b;
+    p.reduce += (LsTime) n_layers_of * l->reduce;
+    p.n_params += n_layers_of * l->n_params;
+    p.n_expert += n_layers_of * l->n_expert;
+    p.kept += n_layers_of * l->kept;
+  }
   for (int end = 0; end < 2; end++) {
     const BoundPart *q = &e->part[end ? PART_HEAD : PART_EMBEDDING];
     if (stage != (end ? n - 1 : 0))

@@ -13,7 +13,8 @@ typedef struct {
   uint64_t kept;               /* bytes from forward to backward */
 } BoundPart;
 
-enum { PART_EMBEDDING, PART_DENSE, PART_EXPERTS, PART_HEAD, N_BOUND_PARTS }; /* a layer of either kind */
+/* PART_LAYER + kind: a layer of that kind. */
+enum { PART_EMBEDDING, PART_HEAD, PART_LAYER, N_BOUND_PARTS = PART_LAYER + LS_N_LAYER_KINDS };
 
 typedef struct {
   const LsModel *model;

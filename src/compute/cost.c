@@ -244,28 +244,41 @@ gemm_compute_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, 
   return best;
 }
 
-/* Does each query see the keys before it only? Half of the FLOPs are missing then. */
-static bool
-is_causal (const LsKernel *kernel)
+/* Keys that are met: by the mean query; by the mean tile of queries, with the corners that its mask cuts;
+ * by the longest. */
+typedef struct {
+  double by_query, by_tile, by_longest;
+} Keys;
+
+/* All keys, half of them with a causal mask, fewer with a window, which has a corner at both ends: as the
+ * FLOPs say. */
+static Keys
+keys_met (const LsKernel *kernel)
 {
-  double passes = kernel->kind == LS_KERNEL_ATTENTION_BWD ? 2.5 : 1;
-  double all
-      = 4 * passes * (double) kernel->batch * (double) kernel->m * (double) kernel->n * (double) kernel->k;
-  return kernel->flops < 0.75 * all;
+  double passes = kernel->kind == LS_KERNEL_ATTENTION_BWD ? 2.5 : 1, n = (double) kernel->n;
+  double pairs = (double) kernel->batch * (double) kernel->m * n;
+  double share = kernel->flops / (4 * passes * pairs * (double) kernel->k);
+  double corner = fmin (n, ATTENTION_TILE_ROWS);
+  if (share >= 0.75)
+    return (Keys) { n, n, n };
+  Keys causal = { n / 2, (n + corner) / 2, n };
+  if (share > 0.499)
+    return causal;
+  double windowed = fmin (share * n + corner, causal.by_tile);
+  return (Keys) { share * n, windowed, windowed };
 }
 
 static double
 attention_compute_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate)
 {
-  double m = (double) kernel->m, n = (double) kernel->n, heads = fmax (1, (double) kernel->batch);
+  double m = (double) kernel->m, heads = fmax (1, (double) kernel->batch);
   double blocks = heads * ceil (m / ATTENTION_TILE_ROWS);
-  double seen = is_causal (kernel) ? n / 2 : n; /* by the mean query; by its tile, with the corner: */
-  double mean = is_causal (kernel) ? (n + fmin (n, ATTENTION_TILE_ROWS)) / 2 : n;
-  double key_s = kernel->flops / (heads * m * seen) * ATTENTION_TILE_ROWS * gpu->n_sm / rate;
+  const Keys met = keys_met (kernel);
+  double key_s = kernel->flops / (heads * m * met.by_query) * ATTENTION_TILE_ROWS * gpu->n_sm / rate;
   double wide = fit->wide_head > 0 ? fit->wide_head : WIDE_HEAD;
   key_s *= (1 + fit->width_half / (double) kernel->k) * ((double) kernel->k > wide ? 1 + fit->wide_slow : 1);
-  double longest_s = (n + fit->depth_half) * key_s;
-  double even_s = blocks * (mean + fit->depth_half) * key_s / gpu->n_sm;
+  double longest_s = (met.by_longest + fit->depth_half) * key_s;
+  double even_s = blocks * (met.by_tile + fit->depth_half) * key_s / gpu->n_sm;
   return fmax (longest_s, even_s + fit->tail * longest_s);
 }
 

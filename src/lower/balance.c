@@ -59,7 +59,7 @@ balance_init (Balance *b, const LsModel *m, const LsStrategy *s, const LsPartTim
   b->total = g_new0 (LsTime, b->n_ranks);
   b->before = g_new0 (LsTime, m->n_layers + 1);
   for (uint32_t i = 0; i < m->n_layers; i++)
-    b->before[i + 1] = b->before[i] + (ls_model_has_experts (m, i) ? times->experts : times->dense);
+    b->before[i + 1] = b->before[i] + times->layer[ls_model_layer_kind (m, i)];
 }
 
 static void
@@ -231,8 +231,7 @@ ls_balance_layers (const LsModel *m, const LsStrategy *s, const LsPartTimes *tim
   Balance b;
   balance_init (&b, m, s, times, ret_layers);
   deal_out (&b, m->n_layers);
-  uint32_t n_moe = ls_model_n_moe_layers (m);
-  if (n_moe > 0 && n_moe < m->n_layers)
+  if (ls_model_n_layer_kinds (m) > 1)
     balance_kinds (&b, m->n_layers);
   balance_clear (&b);
 }

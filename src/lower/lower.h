@@ -32,7 +32,7 @@ LsPlan *ls_lower_orders (const LsModel *m, const LsStrategy *s, const LsOrders *
  * again; 0: it has none. */
 typedef struct {
   LsTime embedding, head;
-  LsTime dense, experts; /* a layer without and with a mixture of experts */
+  LsTime layer[LS_N_LAYER_KINDS]; /* a layer of each kind that the model has */
 } LsPartTimes;
 
 /* s: resolved. Errors and costs as of ls_lower(). */

@@ -20,6 +20,7 @@ typedef struct {
   struct DpPass *pass; /* of lower_dp.h, while one is built        */
   bool is_too_long;    /* ops were dropped                         */
   uint32_t segment;    /* that build_reuses() found                */
+  uint32_t layer_kind; /* of the attention at hand, with cp > 1    */
 } Build;
 
 void build_init (Build *b, Lower *l);

@@ -3,7 +3,8 @@
  * for the gradient of each factor.
  *
  *     per token    6 * (parameters that it multiplies)     linear layers, logits
- *     per sequence 3 * 2 * 2 s^2 q, half of it if causal   Q K^T and P V, q = heads * head_dim
+ *     per sequence 3 * 2 * 2 s^2 q, half of it if causal   Q K^T and P V, q = heads * head_dim; of a
+ *                                                          windowed layer what its window leaves
  *
  * which for q = h, f = 4h is 72 B L s h^2 (1 + s/6h + V/12hL). Of experts a token multiplies
  * top_k, the shared ones and the router; values may be narrower than keys: q is the mean. */
@@ -15,6 +16,9 @@ ls_model_flops (const LsModel *m, uint64_t vocab, uint32_t seq, double n_sequenc
   double s = seq;
   double q = m->n_heads * ((double) m->head_dim + ls_model_v_dim (m)) / 2;
   double linear = 6 * s * (double) ls_model_linear_params (m, vocab);
-  double attention = 12 * s * s * q * m->n_layers;
+  double layers = 0; /* as those without a window */
+  for (uint32_t i = 0; i < m->n_layers; i++)
+    layers += 2 * ls_model_attention_pairs (m, ls_model_layer_kind (m, i), seq);
+  double attention = 12 * s * s * q * layers;
   return n_sequences * (linear + (causal ? attention / 2 : attention));
 }

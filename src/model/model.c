@@ -37,12 +37,56 @@ ls_model_has_experts (const LsModel *m, uint32_t layer)
   return (layer - m->n_dense_layers + 1) % MAX (1, m->moe_every) == 0;
 }
 
+static bool
+is_windowed (const LsModel *m, uint32_t layer)
+{
+  return m->window > 0 && (m->full_every == 0 || (layer + 1) % m->full_every != 0);
+}
+
+static bool
+is_unrotated (const LsModel *m, uint32_t layer)
+{
+  return m->unrotated_every > 0 && (layer + 1) % m->unrotated_every == 0;
+}
+
+uint32_t
+ls_model_layer_kind (const LsModel *m, uint32_t layer)
+{
+  return (ls_model_has_experts (m, layer) ? LS_LAYER_EXPERTS : 0)
+      | (is_windowed (m, layer) ? LS_LAYER_WINDOWED : 0) | (is_unrotated (m, layer) ? LS_LAYER_UNROTATED : 0);
+}
+
+uint32_t
+ls_model_n_layer_kinds (const LsModel *m)
+{
+  uint32_t n = 0;
+  for (uint32_t i = 0, seen = 0; i < m->n_layers; i++) {
+    uint32_t bit = 1u << ls_model_layer_kind (m, i);
+    n += (seen & bit) == 0;
+    seen |= bit;
+  }
+  return n;
+}
+
 uint32_t
 ls_model_n_moe_layers (const LsModel *m)
 {
   if (m->n_experts == 0 || m->n_layers < m->n_dense_layers)
     return 0;
   return (m->n_layers - m->n_dense_layers) / MAX (1, m->moe_every);
+}
+
+/* --- attention ---------------------------------------------------------------------- */
+
+double
+ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
+{
+  double s = seq, w = m->window;
+  if (!(kind & LS_LAYER_WINDOWED))
+    return 0.5;
+  if (m->window_kind == LS_WINDOW_CHUNK)
+    return w < s ? w / (2 * s) : 0.5;
+  return w < s ? (w - w * w / (2 * s)) / s : 0.5;
 }
 
 /* --- parameters --------------------------------------------------------------------- */
@@ -65,17 +109,41 @@ qkv_width (const LsModel *m)
   return query_width (m) + 2 * (uint64_t) m->n_kv_heads * m->head_dim;
 }
 
-/* Matrices of an MLP: SwiGLU has gate and up side by side, and down. */
+bool
+ls_mlp_is_gated (LsMlp mlp)
+{
+  return mlp == LS_MLP_SWIGLU || mlp == LS_MLP_GEGLU;
+}
+
+bool
+ls_norm_is_layernorm (LsNorm norm)
+{
+  return norm != LS_NORM_RMSNORM;
+}
+
+uint32_t
+ls_norm_n_vectors (LsNorm norm)
+{
+  return norm == LS_NORM_LAYERNORM ? 2 : norm == LS_NORM_LAYERNORM_PLAIN ? 0 : 1;
+}
+
+uint32_t
+ls_model_norms_per_layer (const LsModel *m)
+{
+  return m->norms == LS_NORMS_SHARED ? 1 : m->norms == LS_NORMS_BOTH ? 4 : 2;
+}
+
+/* Matrices of an MLP: with a gate, that and up side by side, and down. */
 static uint64_t
 mlp_params (const LsModel *m, uint64_t ffn)
 {
-  return (m->mlp == LS_MLP_SWIGLU ? 3 : 2) * m->hidden * ffn;
+  return (ls_mlp_is_gated (m->mlp) ? 3 : 2) * m->hidden * ffn;
 }
 
 static uint64_t
 norm_params (const LsModel *m)
 {
-  return (m->norm == LS_NORM_LAYERNORM ? 2 : 1) * (uint64_t) m->hidden;
+  return ls_norm_n_vectors (m->norm) * (uint64_t) m->hidden;
 }
 
 static uint64_t
@@ -93,7 +161,8 @@ attention_params (const LsModel *m)
 static uint64_t
 attention_norm_params (const LsModel *m)
 {
-  return m->kv_lora + m->q_lora + (m->qk_norm ? 2 * (uint64_t) m->head_dim : 0);
+  uint64_t heads = m->qk_norm_over == LS_QK_NORM_ALL ? (uint64_t) m->n_heads + m->n_kv_heads : 2;
+  return m->kv_lora + m->q_lora + (m->qk_norm ? heads * m->head_dim : 0);
 }
 
 uint64_t
@@ -117,7 +186,7 @@ layer_linear_params (const LsModel *m, bool has_experts, uint32_t n_experts)
 static uint64_t
 layer_biases (const LsModel *m, bool has_experts)
 {
-  uint64_t n = 0, fc1 = (m->mlp == LS_MLP_SWIGLU ? 2 : 1) * (uint64_t) m->ffn;
+  uint64_t n = 0, fc1 = (ls_mlp_is_gated (m->mlp) ? 2 : 1) * (uint64_t) m->ffn;
   if ((m->linear_bias || m->qkv_bias) && m->kv_lora == 0)
     n += qkv_width (m);
   if (m->linear_bias)
@@ -128,8 +197,8 @@ layer_biases (const LsModel *m, bool has_experts)
 static uint64_t
 layer_params (const LsModel *m, bool has_experts, uint32_t n_experts)
 {
-  return layer_linear_params (m, has_experts, n_experts) + layer_biases (m, has_experts) + 2 * norm_params (m)
-      + attention_norm_params (m);
+  return layer_linear_params (m, has_experts, n_experts) + layer_biases (m, has_experts)
+      + ls_model_norms_per_layer (m) * norm_params (m) + attention_norm_params (m);
 }
 
 uint64_t

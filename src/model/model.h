@@ -15,8 +15,16 @@
 
 #include "base/dtype.h"
 
-typedef enum { LS_MLP_GELU, LS_MLP_RELU2, LS_MLP_SWIGLU } LsMlp; /* 2, 2, 3 matrices */
-typedef enum { LS_NORM_LAYERNORM, LS_NORM_RMSNORM } LsNorm;
+typedef enum { LS_MLP_GELU, LS_MLP_RELU2, LS_MLP_SWIGLU, LS_MLP_GEGLU } LsMlp; /* 2, 2, 3, 3 matrices */
+/* Layer norms have a weight and a bias, a weight only, or nothing to learn. */
+typedef enum { LS_NORM_LAYERNORM, LS_NORM_RMSNORM, LS_NORM_LAYERNORM_WEIGHT, LS_NORM_LAYERNORM_PLAIN } LsNorm;
+/* Norms of a layer: before attention and before the MLP; after each instead, on what is added to the residual
+ * stream; before and after; or one before both, which work side by side. */
+typedef enum { LS_NORMS_PRE, LS_NORMS_POST, LS_NORMS_BOTH, LS_NORMS_SHARED } LsNormPlaces;
+/* RMS norms of queries and keys, with weights as wide as a head, or as all heads together. */
+typedef enum { LS_QK_NORM_HEAD, LS_QK_NORM_ALL } LsQkNormOver;
+/* Of a windowed layer a query sees so many keys, the last its own; or those of its own block of so many. */
+typedef enum { LS_WINDOW_SLIDING, LS_WINDOW_CHUNK } LsWindowKind;
 typedef enum { LS_POSITION_LEARNED, LS_POSITION_ROPE, LS_POSITION_ALIBI, LS_POSITION_NONE } LsPosition;
 typedef enum { LS_ATTENTION_UNFUSED, LS_ATTENTION_FLASH } LsAttention;
 /* How flash attention gets Q, K and V of a fused projection, and gives their gradients back: in one
@@ -51,7 +59,15 @@ typedef struct {
   LsAttention attention; /* default of the runs           */
   bool linear_bias;      /* biases on the linear layers   */
   bool qkv_bias;         /* bias on QKV only (Qwen)       */
-  bool qk_norm;          /* RMS norm of each head of Q and K (Qwen3) */
+  bool qk_norm;          /* RMS norms of Q and K (Qwen3)             */
+  LsQkNormOver qk_norm_over;
+  LsNormPlaces norms;
+  uint32_t rotary_dim;      /* of head_dim, what rope rotates; 0: all */
+  uint32_t unrotated_every; /* of every so many layers the last has no rope; 0: all have it */
+  uint32_t window;          /* keys that a query of a windowed layer sees; 0: no layer is windowed */
+  LsWindowKind window_kind;
+  uint32_t full_every; /* of every so many layers the last is not windowed; 0: all are */
+  bool logit_cap;      /* logits go through c tanh (x / c) */
   bool tied_embeddings;
   bool dropout; /* trained with dropout          */
   /* Mixture of experts; n_experts 0: none, and the rest is then 0 too. */
@@ -69,9 +85,34 @@ void ls_model_copy (LsModel *dest, const LsModel *source); /* deep */
 /* V padded to a multiple of 128 * tp (Megatron-LM, --make-vocab-size-divisible-by). */
 uint64_t ls_model_padded_vocab (const LsModel *m, uint32_t tp);
 
+/* What layers may differ in. Those of one kind, a sum of these, launch the same operators. */
+typedef enum {
+  LS_LAYER_EXPERTS = 1,   /* experts and not one MLP    */
+  LS_LAYER_WINDOWED = 2,  /* its attention has a window */
+  LS_LAYER_UNROTATED = 4, /* no rope                    */
+  LS_N_LAYER_KINDS = 8
+} LsLayerTrait;
+
+/* Of a layer in model order: below LS_N_LAYER_KINDS. */
+uint32_t ls_model_layer_kind (const LsModel *m, uint32_t layer);
+/* How many kinds its layers are of. */
+uint32_t ls_model_n_layer_kinds (const LsModel *m);
+
 /* Whether this layer, in model order, has experts and not one MLP; how many have. */
 bool ls_model_has_experts (const LsModel *m, uint32_t layer);
 uint32_t ls_model_n_moe_layers (const LsModel *m);
+
+/* Whether the MLP has a gate beside the way up: three matrices. */
+bool ls_mlp_is_gated (LsMlp mlp);
+bool ls_norm_is_layernorm (LsNorm norm);
+/* Vectors of a norm that are learned: 0, 1 or 2. */
+uint32_t ls_norm_n_vectors (LsNorm norm);
+/* Of the norms over the hidden dimension in a layer. */
+uint32_t ls_model_norms_per_layer (const LsModel *m);
+
+/* Of the s x s pairs of a query and a key of a sequence, the share that the mask of a layer of this kind
+ * leaves: a half with a causal mask alone. */
+double ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq);
 
 /* Width of a head of values: v_dim, or head_dim without latent attention. */
 uint32_t ls_model_v_dim (const LsModel *m);

@@ -63,6 +63,7 @@ typedef struct {
   uint64_t ep_bytes;     /* all-to-all: what the mean member sends               */
   uint64_t etp_bytes;    /* of this ep rank, over all of etp                     */
   bool context_parallel; /* attention with cp > 1: its kernels are those of ls_context_step() */
+  uint32_t layer_kind;   /* of that attention: LsLayerTrait */
 } LsOperator;
 
 /* How a model is cut, as far as one rank's operators depend on it. */
@@ -122,9 +123,13 @@ typedef struct {
 
 /* Whether ranks of a cp group have different kernels. */
 bool ls_context_is_uneven (const LsShard *s);
-/* Of member cp_rank of the cp group, which does not matter unless they are uneven. */
-void ls_context_step (const LsModel *m, const LsShard *s, uint32_t cp_rank, uint32_t step,
-                      LsContextStep *ret_step);
+/* Of member cp_rank of the cp group, which does not matter unless they are uneven; in a layer of this kind.
+ * What a window leaves out is taken from all steps alike. */
+typedef struct {
+  uint32_t layer_kind, cp_rank, step;
+} LsContextPlace;
+
+void ls_context_step (const LsModel *m, const LsShard *s, LsContextPlace place, LsContextStep *ret_step);
 /* A copy of n_bytes, read and written, before or after an exchange. */
 LsKernel ls_context_copy (const LsShard *s, const char *name, uint64_t n_bytes);
 /* Bytes of this rank's Q, as of the context, and of its K, as of its V. */

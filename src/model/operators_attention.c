@@ -8,7 +8,7 @@
  *
  * Flash (Dao et al. 2022, 2023): one kernel each way, causal. FLOPs: forward
  * 4 s^2 d per head and sequence, half of it if causal; backward 2.5 times that,
- * because it computes Q K^T again.
+ * because it computes Q K^T again. With a window it skips the keys outside; unfused kernels mask them.
  *
  * Unpadded (llm-foundry's attn_impl flash of 2023, llmfoundry/models/layers/attention.py, flash_attn_fn;
  * flash_attn/bert_padding.py): each of Q, K and V is gathered by an index of the tokens that are no padding,
@@ -136,13 +136,20 @@ append_context (GArray *operators, const LsCut *cut)
   ls_operator_as_launched (op, cut, LS_RECIPE_CONTEXT, cut->tokens, cut->ffn);
 }
 
+/* Of what a causal mask alone leaves. */
+static double
+window_share (const LsCut *cut)
+{
+  return 2 * ls_model_attention_pairs (cut->model, cut->kind, cut->shard->seq);
+}
+
 LsKernel
 ls_attention_kernel (const LsCut *cut, const LsAttentionPart *part, bool is_backward)
 {
   double sequences = cut->shard->micro_batch, head_dim = cut->model->head_dim;
   double q = sequences * (double) part->queries * (double) part->heads * head_dim;
   double kv = sequences * (double) part->keys * (double) part->kv_heads * head_dim;
-  double flops = 4 * q * (double) part->keys * part->pairs;
+  double flops = 4 * q * (double) part->keys * part->pairs * window_share (cut);
   double lse
       = 4 * sequences * (double) part->queries * (double) part->heads; /* log-sum-exp of each row, fp32 */
   uint32_t n_tensors = is_backward ? 4 : 2;                            /* q, k, v, o; and do, dq, dk, dv */
@@ -218,12 +225,17 @@ append_flash (GArray *operators, const LsCut *cut)
     append_pad (operators, cut);
 }
 
-/* Fused rotation of Q and K. It is linear, so its backward needs no activation. */
+/* Fused rotation of Q and K, of so much of a head as is rotated. It is linear, so its backward needs no
+ * activation. */
 static void
 append_rope (GArray *operators, const LsCut *cut)
 {
+  const LsModel *m = cut->model;
   uint64_t width = cut->q_width + cut->kv_width;
   LsOperator *op = ls_operator_append (operators, "rope", LS_TP_NONE);
+
+  if (m->rotary_dim > 0)
+    width = width / m->head_dim * m->rotary_dim;
 
   ls_operator_fwd (op,
                    ls_cut_stream (cut, "rope-fwd", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
@@ -235,7 +247,7 @@ append_rope (GArray *operators, const LsCut *cut)
 void
 ls_operators_attention (GArray *operators, const LsCut *cut)
 {
-  if (cut->model->position == LS_POSITION_ROPE)
+  if (cut->model->position == LS_POSITION_ROPE && !(cut->kind & LS_LAYER_UNROTATED))
     append_rope (operators, cut);
   if (cut->shard->attention == LS_ATTENTION_FLASH) {
     append_flash (operators, cut);

@@ -191,7 +191,7 @@ norm_backward (LsOperator *op, const LsCut *cut)
 {
   uint64_t rows = cut->local_tokens, h = cut->model->hidden;
 
-  if (cut->model->norm == LS_NORM_LAYERNORM) {
+  if (ls_norm_is_layernorm (cut->model->norm)) {
     ls_operator_igrad (
         op, norm_stream (cut, "layernorm-gamma-beta-grad", 2 * cut->elt, APEX_NORM_BWD_FLOPS * 2 / 5));
     ls_operator_igrad (op, norm_stream (cut, "layernorm-dgrad", 3 * cut->elt, APEX_NORM_BWD_FLOPS * 3 / 5));
@@ -212,7 +212,7 @@ residual_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator sum)
 void
 ls_operators_norm (GArray *operators, const LsCut *cut, const LsNormPlace *place, uint32_t out_bytes)
 {
-  bool is_layernorm = cut->model->norm == LS_NORM_LAYERNORM;
+  bool is_layernorm = ls_norm_is_layernorm (cut->model->norm);
   uint64_t rows = cut->local_tokens, h = cut->model->hidden;
   LsOperator *op = ls_operator_append (operators, place->name, LS_TP_NONE);
 
@@ -221,8 +221,7 @@ ls_operators_norm (GArray *operators, const LsCut *cut, const LsNormPlace *place
                        ? norm_stream (cut, "layernorm-fwd", cut->elt + out_bytes, APEX_NORM_FWD_FLOPS)
                        : ls_cut_stream (cut, "rmsnorm-fwd", LS_KERNEL_NORM, rows, h, cut->elt + out_bytes));
   norm_backward (op, cut);
-  ls_operator_param (op, h);
-  if (is_layernorm)
+  for (uint32_t i = 0; i < ls_norm_n_vectors (cut->model->norm); i++)
     ls_operator_param (op, h);
   op->param_replicated = op->is_norm = true;
   op->saved_bytes = rows * h * cut->elt;

@@ -23,6 +23,7 @@ typedef struct {
   uint64_t kv_width;
   uint64_t ffn;   /* f / t                                              */
   uint64_t vocab; /* padded V / t                                       */
+  uint32_t kind;  /* of the layer: LsLayerTrait                         */
   LsDtype act;    /* of activations outside GEMMs: bf16 if these are fp8 */
   uint32_t elt;   /* its bytes per element                              */
 } LsCut;

@@ -25,6 +25,9 @@
  * Worked example: s = 8192, c = 4, b = 1, d = 4096: 4 steps of 4 * 2048^2 * 4096 / 2 = 34.4
  * GFLOP, 137 together; times 4 ranks that is 4 s^2 d / 2.
  *
+ * A window leaves less of each step: all steps are taken to lose the same share, and all keys and values
+ * travel.
+ *
  * Deviations. Transformer Engine runs even and odd steps on two streams, so that the last
  * tiles of one meet the first of the next; here steps follow each other. Its two kernels of an
  * all-gather (one per part of the sequence, side by side too) are one.
@@ -100,13 +103,15 @@ merge_of (const LsCut *cut, const LsAttentionPart *part, bool is_first, bool is_
 }
 
 void
-ls_context_step (const LsModel *m, const LsShard *s, uint32_t cp_rank, uint32_t step, LsContextStep *ret_step)
+ls_context_step (const LsModel *m, const LsShard *s, LsContextPlace place, LsContextStep *ret_step)
 {
   LsCut cut;
   LsAttentionPart part;
+  uint32_t step = place.step;
   ls_cut_init (&cut, m, s);
+  cut.kind = place.layer_kind;
   *ret_step = (LsContextStep) { 0 };
-  ret_step->is_idle = !part_of (&cut, cp_rank, step, &part);
+  ret_step->is_idle = !part_of (&cut, place.cp_rank, step, &part);
   if (ret_step->is_idle)
     return;
   ret_step->fwd = ls_attention_kernel (&cut, &part, false);
@@ -145,6 +150,7 @@ void
 ls_operator_context_parallel (LsOperator *op, const LsCut *cut)
 {
   op->context_parallel = true;
+  op->layer_kind = cut->kind;
   op->saved_bytes = 4 * cut->tokens * cut->heads;
   if (cut->shard->cp_kind == LS_CP_ULYSSES)
     op->saved_bytes += cut->tokens * cut->q_width * cut->elt;

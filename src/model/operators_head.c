@@ -58,6 +58,16 @@ append_logits (GArray *operators, const LsCut *cut, bool with_weight)
   ls_operator_as_launched (op, cut, LS_RECIPE_LOGITS, cut->tokens, cut->ffn);
 }
 
+/* c tanh (x / c) of the logits in place; its backward wants the result. */
+static void
+append_logit_cap (GArray *operators, const LsCut *cut)
+{
+  LsOperator *op = ls_operator_append (operators, "logit-cap", LS_TP_NONE);
+  ls_operator_fwd (op, logits_pass (cut, "logit-cap", cut->act, 2 * cut->elt));
+  ls_operator_igrad (op, logits_pass (cut, "logit-cap-bwd", cut->act, 3 * cut->elt));
+  op->saved_bytes = cut->elt * cut->tokens * cut->vocab;
+}
+
 static void
 append_fused_loss (GArray *operators, const LsCut *cut)
 {
@@ -118,6 +128,8 @@ ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray 
 
   ls_operators_norm (operators, &cut, &last, cut.elt);
   append_logits (operators, &cut, with_weight);
+  if (m->logit_cap)
+    append_logit_cap (operators, &cut);
   if (s->loss == LS_LOSS_FUSED)
     append_fused_loss (operators, &cut);
   else if (s->tp == 1 && ls_recipe_find (s->recipes, LS_RECIPE_LOSS, m))

@@ -1,4 +1,5 @@
-/* A transformer layer on one rank (pre-norm, as GPT-2 and Llama):
+/* A transformer layer on one rank (norms before each half, as GPT-2 and Llama; others have them behind, on
+ * what is added, or on both sides, or one before both halves, whose sums are added one after the other):
  *
  *     x --+-- norm -- qkv -- attention -- proj -- add --+-- norm -- fc1 -- act -- fc2 -- add --
  *         `------------------------------------- / -----'---------------------------- / ------'
@@ -113,7 +114,7 @@ static void
 append_fc1 (GArray *operators, const LsCut *cut, const char *name)
 {
   const LsModel *m = cut->model;
-  uint64_t width = m->mlp == LS_MLP_SWIGLU ? 2 * cut->ffn : cut->ffn;
+  uint64_t width = ls_mlp_is_gated (m->mlp) ? 2 * cut->ffn : cut->ffn;
   LsOperator *op = ls_operator_append (operators, name, LS_TP_COLUMN);
 
   ls_operator_linear (op, cut, &fc1_names, cut->shard->dtype, m->hidden, width);
@@ -128,13 +129,14 @@ append_fc1 (GArray *operators, const LsCut *cut, const char *name)
 /* What an activation reads and writes, in tensors of tokens x ffn / t. */
 typedef struct {
   const char *fwd, *fwd_bias, *bwd;
-  uint32_t n_inputs; /* SwiGLU: gate and up */
+  uint32_t n_inputs; /* with a gate: that and up */
 } Activation;
 
 static const Activation activations[] = {
   [LS_MLP_GELU] = { "gelu", "bias-gelu", "gelu-bwd", 1 },
   [LS_MLP_RELU2] = { "squared-relu", "bias-squared-relu", "squared-relu-bwd", 1 },
   [LS_MLP_SWIGLU] = { "swiglu", "bias-swiglu", "swiglu-bwd", 2 },
+  [LS_MLP_GEGLU] = { "geglu", "bias-geglu", "geglu-bwd", 2 },
 };
 
 /* Megatron-LM of the unfused path has TorchScript fuse bias and GELU, in the approximation with tanh. What
@@ -200,19 +202,22 @@ ls_operators_mlp (GArray *operators, const LsCut *cut, const LsMlpNames *names)
   append_fc2 (operators, cut, names->fc2);
 }
 
-/* Each head of Q and K by itself; the weights are as wide as a head (Qwen3). */
+/* Each head of Q and K by itself, with weights as wide as a head (Qwen3), or all heads together (OLMo 2),
+ * whose sums of squares over tp are left out: 8 bytes a token. */
 static void
 append_qk_norm (GArray *operators, const LsCut *cut)
 {
+  const LsModel *m = cut->model;
+  bool is_over_all = m->qk_norm_over == LS_QK_NORM_ALL;
   uint64_t width = cut->q_width + cut->kv_width;
   LsOperator *op = ls_operator_append (operators, "qk-norm", LS_TP_NONE);
 
   ls_operator_fwd (op, ls_cut_stream (cut, "qk-norm-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "qk-norm-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
-  ls_operator_param (op, cut->model->head_dim);
-  ls_operator_param (op, cut->model->head_dim);
-  op->param_replicated = true;
+  ls_operator_param (op, is_over_all ? cut->q_width : m->head_dim);
+  ls_operator_param (op, is_over_all ? cut->kv_width : m->head_dim);
+  op->param_replicated = !is_over_all;
   op->saved_bytes = cut->tokens * width * cut->elt;
 }
 
@@ -233,29 +238,94 @@ ls_layer_dtype (const LsModel *m, const LsShard *s, uint32_t layer)
   return is_at_end ? ls_dtype_between (s->dtype) : s->dtype;
 }
 
+/* Where no norm stands at the beginning, the gradient of the residual meets that of attention or the MLP in a
+ * sum of its own. */
+static void
+append_branch (GArray *operators, const LsCut *cut, const char *name)
+{
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "residual-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
+                                    cut->model->hidden, 3 * cut->elt));
+}
+
+/* One half of a layer: attention, or what stands for the MLP. */
+typedef struct {
+  LsNormPlace before, after;
+  const char *branch, *sum;
+} Half;
+
+static const Half halves[] = {
+  { { "input-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, true },
+    { "attention-post-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, false },
+    "attention-input",
+    "attention-add" },
+  { { "mlp-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, true },
+    { "mlp-post-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, false },
+    "mlp-input",
+    "mlp-add" },
+};
+
+static void
+begin_half (GArray *operators, const LsCut *cut, const Half *half)
+{
+  LsNormPlaces norms = cut->model->norms;
+  if (norms == LS_NORMS_POST || (norms == LS_NORMS_SHARED && half != &halves[0]))
+    append_branch (operators, cut, half->branch);
+  else
+    ls_operators_norm (operators, cut, &half->before, ls_scaled_norm_out_bytes (cut->shard));
+}
+
+static void
+end_half (GArray *operators, const LsCut *cut, const Half *half)
+{
+  LsNormPlaces norms = cut->model->norms;
+  if (norms == LS_NORMS_POST || norms == LS_NORMS_BOTH)
+    ls_operators_norm (operators, cut, &half->after, cut->elt);
+  append_bias_dropout_add (operators, cut, half->sum, half->before.sum);
+}
+
+/* Behind a shared norm its output is kept once: by what computes Q, K and V. */
+static void
+share_input (GArray *operators, guint from, const LsCut *cut)
+{
+  if (cut->model->norms != LS_NORMS_SHARED)
+    return;
+  LsOperator *first = &g_array_index (operators, LsOperator, from);
+  first->saved_bytes -= first->input_bytes;
+  first->input_bytes = 0;
+}
+
+static void
+append_mlp (GArray *operators, const LsCut *cut)
+{
+  static const LsMlpNames names = { "fc1", "mlp-act", "fc2" };
+  guint from = operators->len;
+  if (cut->kind & LS_LAYER_EXPERTS) {
+    ls_operators_experts (operators, cut);
+    return;
+  }
+  ls_operators_mlp (operators, cut, &names);
+  share_input (operators, from, cut);
+}
+
 void
 ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray *operators)
 {
-  static const LsMlpNames names = { "fc1", "mlp-act", "fc2" };
-  static const LsNormPlace first = { "input-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, true },
-                           second = { "mlp-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, true };
   LsShard own = *all;
   own.dtype = ls_layer_dtype (m, all, layer);
   LsCut cut;
   ls_cut_init (&cut, m, &own);
-  uint32_t norm_out_bytes = ls_scaled_norm_out_bytes (&own);
+  cut.kind = ls_model_layer_kind (m, layer);
 
-  ls_operators_norm (operators, &cut, &first, norm_out_bytes);
+  begin_half (operators, &cut, &halves[0]);
   if (m->kv_lora > 0)
     ls_operators_latent_attention (operators, &cut);
   else
     append_attention (operators, &cut);
-  append_bias_dropout_add (operators, &cut, "attention-add", LS_RECIPE_ATTENTION_ADD);
+  end_half (operators, &cut, &halves[0]);
 
-  ls_operators_norm (operators, &cut, &second, norm_out_bytes);
-  if (ls_model_has_experts (m, layer))
-    ls_operators_experts (operators, &cut);
-  else
-    ls_operators_mlp (operators, &cut, &names);
-  append_bias_dropout_add (operators, &cut, "mlp-add", LS_RECIPE_MLP_ADD);
+  begin_half (operators, &cut, &halves[1]);
+  append_mlp (operators, &cut);
+  end_half (operators, &cut, &halves[1]);
 }

@@ -213,7 +213,7 @@ ls_operators_experts (GArray *operators, const LsCut *cut)
   append_router (operators, &x);
   append_permute (operators, &x);
   append_exchange (operators, &x, "dispatch", LS_EP_DISPATCH);
-  append_linear (operators, &x, &fc1_names, m->hidden, (m->mlp == LS_MLP_SWIGLU ? 2 : 1) * x.ffn);
+  append_linear (operators, &x, &fc1_names, m->hidden, (ls_mlp_is_gated (m->mlp) ? 2 : 1) * x.ffn);
   append_activation (operators, &x);
   append_linear (operators, &x, &fc2_names, x.ffn, m->hidden);
   append_exchange (operators, &x, "combine", LS_EP_COMBINE);

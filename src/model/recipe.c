@@ -72,11 +72,11 @@ is_for (int models, const LsModel *m)
 {
   switch ((LsRecipeFor) models) {
   case LS_FOR_RMSNORM:
-    return m->norm != LS_NORM_LAYERNORM;
+    return !ls_norm_is_layernorm (m->norm);
   case LS_FOR_LAYERNORM:
-    return m->norm == LS_NORM_LAYERNORM;
+    return ls_norm_is_layernorm (m->norm);
   case LS_FOR_SWIGLU:
-    return m->mlp == LS_MLP_SWIGLU;
+    return ls_mlp_is_gated (m->mlp);
   case LS_FOR_GELU:
     return m->mlp == LS_MLP_GELU;
   case LS_FOR_RELU2:

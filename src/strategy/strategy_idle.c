@@ -48,7 +48,7 @@ CONDITION (recomputes_nothing, ls_strategy_recomputes_nothing (s))
 CONDITION (is_not_overlapped, s->p2p != LS_P2P_OVERLAPPED)
 CONDITION (scatters_nothing, s->p2p == LS_P2P_SCATTER_GATHER && s->tp == 1)
 CONDITION (drops_nothing, !s->expert_load && s->expert_capacity >= 1)
-CONDITION (has_no_layernorm, m->norm != LS_NORM_LAYERNORM)
+CONDITION (has_no_layernorm, !ls_norm_is_layernorm (m->norm))
 CONDITION (has_no_bias, !m->linear_bias)
 CONDITION (has_no_norm, !s->grad_norm)
 

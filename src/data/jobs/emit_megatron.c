@@ -66,6 +66,41 @@ add_attention (const LsModel *m, GString *out)
     add (out, "--group-query-attention --num-query-groups %u", m->n_kv_heads);
 }
 
+/* What differs between layers; windows count the keys before the query's own. */
+static void
+add_layer_kinds (const LsModel *m, GString *out)
+{
+  if (m->rotary_dim > 0)
+    add (out, "--rotary-percent %g", (double) m->rotary_dim / m->head_dim);
+  if (m->unrotated_every > 0)
+    add (out, "--no-rope-freq %u", m->unrotated_every);
+  if (m->window > 0)
+    add (out, "--window-size %u,0", m->window - 1);
+  if (m->full_every > 0)
+    add (out, "--window-attn-skip-freq %u", m->full_every);
+}
+
+static void
+refuse_model (Emit *e)
+{
+  const LsModel *m = e->m;
+  if (m->mlp == LS_MLP_GEGLU)
+    emit_refuse (e, "--model", "its MLP is gated by GELU; Megatron-LM has --swiglu");
+  if (m->norms != LS_NORMS_PRE)
+    emit_refuse (e, "--model", "its norms do not stand before attention and the MLP; Megatron-LM's do");
+  if (m->norm != LS_NORM_RMSNORM && m->norm != LS_NORM_LAYERNORM)
+    emit_refuse (e, "--model", "its layer norms have no bias; Megatron-LM's have one");
+  if (m->qk_norm && m->qk_norm_over != LS_QK_NORM_HEAD)
+    emit_refuse (e, "--model",
+                 "norms of queries and keys are over all heads; Megatron-LM's are of each head");
+  if (m->window > 0 && m->window_kind != LS_WINDOW_SLIDING)
+    emit_refuse (e, "--model", "attention in chunks; Megatron-LM has sliding windows");
+  if (m->unrotated_every > 0 && m->n_layers % m->unrotated_every != 0)
+    emit_refuse (e, "--model", "Megatron-LM's --no-rope-freq divides the number of layers");
+  if (m->logit_cap)
+    emit_refuse (e, "--model", "its logits are capped; Megatron-LM's are not");
+}
+
 static void
 add_model (Emit *e, GString *out)
 {
@@ -75,6 +110,7 @@ add_model (Emit *e, GString *out)
   add (out, "--ffn-hidden-size %u", m->ffn);
   add_attention (m, out);
   add_experts (m, out);
+  refuse_model (e);
   if (m->mlp != LS_MLP_GELU)
     add (out, m->mlp == LS_MLP_SWIGLU ? "--swiglu" : "--squared-relu");
   if (m->norm == LS_NORM_RMSNORM)
@@ -85,6 +121,7 @@ add_model (Emit *e, GString *out)
        m->position == LS_POSITION_ROPE          ? "rope"
            : m->position == LS_POSITION_LEARNED ? "learned_absolute"
                                                 : "none");
+  add_layer_kinds (m, out);
   if (!m->tied_embeddings)
     add (out, "--untie-embeddings-and-output-weights");
   if (!m->linear_bias)

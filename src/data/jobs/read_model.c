@@ -8,10 +8,26 @@ static const LsEnumName mlps[] = {
   { "gelu", LS_MLP_GELU },
   { "relu2", LS_MLP_RELU2 },
   { "swiglu", LS_MLP_SWIGLU },
+  { "geglu", LS_MLP_GEGLU },
   { NULL },
 };
-static const LsEnumName norms[]
-    = { { "layernorm", LS_NORM_LAYERNORM }, { "rmsnorm", LS_NORM_RMSNORM }, { NULL } };
+static const LsEnumName norms[] = {
+  { "layernorm", LS_NORM_LAYERNORM },
+  { "rmsnorm", LS_NORM_RMSNORM },
+  { "layernorm_weight", LS_NORM_LAYERNORM_WEIGHT },
+  { "layernorm_plain", LS_NORM_LAYERNORM_PLAIN },
+  { NULL },
+};
+static const LsEnumName places[] = {
+  { "pre", LS_NORMS_PRE },
+  { "post", LS_NORMS_POST },
+  { "both", LS_NORMS_BOTH },
+  { "shared", LS_NORMS_SHARED },
+  { NULL },
+};
+static const LsEnumName qk_norms[] = { { "head", LS_QK_NORM_HEAD }, { "all", LS_QK_NORM_ALL }, { NULL } };
+static const LsEnumName windows[]
+    = { { "sliding", LS_WINDOW_SLIDING }, { "chunk", LS_WINDOW_CHUNK }, { NULL } };
 static const LsEnumName positions[] = {
   { "learned", LS_POSITION_LEARNED },
   { "rope", LS_POSITION_ROPE },
@@ -50,14 +66,32 @@ const LsField ls_model_fields[] = {
   UINT ("vocab", vocab, 1 << 24, .required = true,
         .meaning = "entries of the vocabulary as published, before padding"),
   UINT ("seq", seq, 1 << 27, .required = true, .meaning = "tokens of a training sequence"),
-  ENUM (mlp, mlps, .required = true, .meaning = "activation; swiglu has three matrices, the others two"),
-  ENUM (norm, norms, .required = true, .meaning = "normalisation"),
+  ENUM (mlp, mlps, .required = true,
+        .meaning = "activation; swiglu and geglu have three matrices, the others two"),
+  ENUM (norm, norms, .required = true,
+        .meaning = "normalisation; layernorm_weight has no bias, layernorm_plain nothing to learn"),
+  ENUM (norms, places, .default_text = "`\"pre\"`",
+        .meaning = "where they stand: before attention and the MLP, after (`post`), `both`, or one before "
+                   "both, side by side (`shared`)"),
   ENUM (position, positions, .required = true, .meaning = "position encoding"),
   ENUM (attention, attentions, .default_text = "`\"flash\"`",
         .meaning = "attention kernels, unless the run says otherwise"),
   BOOL (linear_bias, "biases on all linear layers"),
   BOOL (qkv_bias, "biases on the QKV projection only"),
-  BOOL (qk_norm, "RMS norms of each head of queries and keys"),
+  BOOL (qk_norm, "RMS norms of queries and keys"),
+  ENUM (qk_norm_over, qk_norms, .default_text = "`\"head\"`",
+        .meaning = "what these norm: each head, or all heads together (`all`)"),
+  UINT ("rotary_dim", rotary_dim, 1 << 20, .default_text = "head_dim",
+        .meaning = "of head_dim, what rope rotates"),
+  UINT ("unrotated_every", unrotated_every, 65536, .default_text = "none",
+        .meaning = "of every so many layers the last has no rope"),
+  UINT ("window", window, 1 << 27, .default_text = "none",
+        .meaning = "keys that a query sees in windowed layers, its own among them"),
+  ENUM (window_kind, windows, .default_text = "`\"sliding\"`",
+        .meaning = "the last keys (`sliding`), or those of its block of so many (`chunk`)"),
+  UINT ("full_every", full_every, 65536, .default_text = "none",
+        .meaning = "of every so many layers the last sees the whole sequence"),
+  BOOL (logit_cap, "logits are capped by a tanh"),
   BOOL (tied_embeddings, "the head shares the embedding's weights"),
   BOOL (dropout, "trained with dropout"),
   UINT ("experts", n_experts, 65536, .default_text = "none",
@@ -132,10 +166,25 @@ complete_latent (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
   return true;
 }
 
+static bool
+complete_attention (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
+{
+  if (m->window == 0 && (m->full_every > 0 || m->window_kind != LS_WINDOW_SLIDING))
+    return complain (doc, "full_every", diags, NULL, "missing key \"window\", which others go with");
+  if (m->qk_norm_over != LS_QK_NORM_HEAD && !m->qk_norm)
+    return complain (doc, "qk_norm_over", diags, NULL, "missing key \"qk_norm\", which this one goes with");
+  if ((m->rotary_dim > 0 || m->unrotated_every > 0) && m->position != LS_POSITION_ROPE)
+    return complain (doc, "position", diags, NULL, "expected \"rope\", as there is what it rotates");
+  if (m->rotary_dim > m->head_dim)
+    return complain (doc, "rotary_dim", diags, NULL, "expected \"rotary_dim\" of at most head_dim");
+  return true;
+}
+
 bool
 ls_model_complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 {
   bool ok = complete_experts (doc, m, diags);
+  ok = complete_attention (doc, m, diags) && ok;
   return complete_latent (doc, m, diags) && ok;
 }
 

@@ -21,12 +21,13 @@ append_part (Chunk *c, uint16_t layer, guint from)
   }
 }
 
-/* Dense, or with a mixture of experts; in capitals with products in bf16 where others are in a scaled
- * format. */
+/* A letter for each kind: d is dense, m has experts; in capitals with products in bf16 where others are in a
+ * scaled format. */
 static char
 layer_kind (const Lower *l, uint32_t layer)
 {
-  char kind = ls_model_has_experts (l->model, layer) ? 'm' : 'd';
+  static const char letters[LS_N_LAYER_KINDS + 1] = "dmwxnoyz";
+  char kind = letters[ls_model_layer_kind (l->model, layer)];
   return ls_layer_dtype (l->model, &l->shard, layer) == l->shard.dtype ? kind : g_ascii_toupper (kind);
 }
 
@@ -35,7 +36,8 @@ static char *
 layer_kinds (const Lower *l, uint32_t first, uint32_t n)
 {
   GString *text = g_string_new (NULL);
-  bool has_kinds = l->model->n_experts > 0 || l->shard.bf16_first + l->shard.bf16_last > 0;
+  bool has_kinds = l->model->n_experts > 0 || ls_model_n_layer_kinds (l->model) > 1
+      || l->shard.bf16_first + l->shard.bf16_last > 0;
   for (uint32_t i = 0, from = 0; i < n && has_kinds; i++) {
     char kind = layer_kind (l, first + i);
     if (i + 1 < n && layer_kind (l, first + i + 1) == kind)

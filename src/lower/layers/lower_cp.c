@@ -34,10 +34,12 @@
 #include "lower/layers/lower_layers.h"
 
 static LsContextStep
-step_of (const Lower *l, uint32_t step)
+step_of (const Build *b, uint32_t step)
 {
+  const Lower *l = b->l;
+  const LsContextPlace place = { .layer_kind = b->layer_kind, .cp_rank = l->cp_rank, .step = step };
   LsContextStep s;
-  ls_context_step (l->model, &l->shard, l->cp_rank, step, &s);
+  ls_context_step (l->model, &l->shard, place, &s);
   return s;
 }
 
@@ -97,7 +99,7 @@ ring_forward (Build *b, LsTag tag)
   uint16_t last = NO_OP, before_last = NO_OP,
            coming = NO_OP; /* ends of steps i - 1, i - 2; K and V of step i */
   for (uint32_t i = 0; i < n; i++) {
-    LsContextStep s = step_of (b->l, i);
+    LsContextStep s = step_of (b, i);
     uint16_t sent = i + 1 < n ? send_on (b, i, before_last, tag) : NO_OP;
     if (coming != NO_OP)
       build_join (b, coming);
@@ -122,7 +124,7 @@ ring_backward (Build *b)
 {
   uint32_t n = b->l->mesh.cp;
   for (uint32_t i = 0; i < n; i++) {
-    LsContextStep s = step_of (b->l, n - 1 - i);
+    LsContextStep s = step_of (b, n - 1 - i);
     const char *name = i == 0 ? "kv permute" : i + 1 == n ? "kv grad permute" : "kv and grad permute";
     uint16_t moved = build_cp (b, LS_COLL_PERMUTE, moved_back (b->l, i), LS_TAG_B, name);
     if (!s.is_idle)
@@ -159,7 +161,7 @@ static void
 gathered_backward (Build *b)
 {
   uint64_t bytes = k_bytes (b->l) * b->l->mesh.cp;
-  LsContextStep s = step_of (b->l, 0);
+  LsContextStep s = step_of (b, 0);
   gather_kv (b, LS_TAG_B, LS_TAG_I);
   build_kernel (b, &s.bwd, LS_TAG_I);
   in_order (b, "kv-grad-reorder", LS_TAG_I);
@@ -195,21 +197,23 @@ exchange_context (Build *b, LsTag comm_tag, LsTag tag)
 typedef enum { IN_FORWARD, IN_RECOMPUTE, IN_BACKWARD } Time; /* N_CP_BUFFERS of them */
 
 static uint64_t
-partial_results (const Lower *l)
+partial_results (const Build *b)
 {
+  const Lower *l = b->l;
   uint64_t rows = 0, all = l->shard.seq / l->mesh.cp;
   for (uint32_t i = 0; i < l->mesh.cp; i++)
-    rows += step_of (l, i).fwd.m;
+    rows += step_of (b, i).fwd.m;
   return q_bytes (l) / all * rows;
 }
 
 static uint64_t
-held_bytes (const Lower *l, Time time)
+held_bytes (const Build *b, Time time)
 {
+  const Lower *l = b->l;
   uint64_t q = q_bytes (l), k = k_bytes (l), gathered = 2 * k * l->mesh.cp;
   switch (l->shard.cp_kind) {
   case LS_CP_RING:
-    return time == IN_BACKWARD ? q + 10 * k : gathered + partial_results (l);
+    return time == IN_BACKWARD ? q + 10 * k : gathered + partial_results (b);
   case LS_CP_ALL_GATHER:
     return gathered * (1 + l->shard.cp_balance + (time == IN_BACKWARD));
   default:
@@ -222,7 +226,7 @@ held_bytes (const Lower *l, Time time)
 static void
 hold (Build *b, guint first, const Chunk *c, guint i, Time time)
 {
-  uint64_t bytes = held_bytes (b->l, time);
+  uint64_t bytes = held_bytes (b, time);
   uint16_t id = (uint16_t) (cp_buffer_base (c) + N_CP_BUFFERS * i + time);
   b->is_too_long |= buffer_base (c) > UINT16_MAX;
   while (first + 1 < b->ops->len && g_array_index (b->ops, LsOp, first).stream != LS_STREAM_COMPUTE)
@@ -235,7 +239,8 @@ void
 build_context_forward (Build *b, const Chunk *c, guint i, LsTag tag)
 {
   guint first = b->ops->len;
-  LsContextStep s = step_of (b->l, 0);
+  b->layer_kind = g_array_index (c->operators, LsOperator, i).layer_kind;
+  LsContextStep s = step_of (b, 0);
   switch (b->l->shard.cp_kind) {
   case LS_CP_RING:
     ring_forward (b, tag);
@@ -257,7 +262,8 @@ uint16_t
 build_context_backward (Build *b, const Chunk *c, guint i)
 {
   guint first = b->ops->len;
-  LsContextStep s = step_of (b->l, 0);
+  b->layer_kind = g_array_index (c->operators, LsOperator, i).layer_kind;
+  LsContextStep s = step_of (b, 0);
   switch (b->l->shard.cp_kind) {
   case LS_CP_RING:
     ring_backward (b);

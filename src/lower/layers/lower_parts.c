@@ -1,4 +1,4 @@
-/* lower/layers/lower_parts.c — what an embedding, a layer of either kind and a head take on one rank: each
+/* lower/layers/lower_parts.c — what an embedding, a layer of each kind and a head take on one rank: each
  * lowered as a chunk of its own, forwards and backwards with what runs again, as lower_order.c times
  * the passes of chunks; and the operators of a layer.
  *
@@ -23,14 +23,14 @@ part_time (Lower *l, uint32_t layer, uint32_t n_layers, bool has_embedding, bool
   return time;
 }
 
-/* Of the first layer of a kind. */
-static LsTime
-layer_time (Lower *l, bool has_experts)
+/* Of the first layer of each kind. */
+static void
+layer_times (Lower *l, LsTime ret_times[LS_N_LAYER_KINDS])
 {
-  for (uint32_t i = 0; i < l->model->n_layers; i++)
-    if (ls_model_has_experts (l->model, i) == has_experts)
-      return part_time (l, i, 1, false, false);
-  return 0;
+  for (uint32_t i = 0; i < l->model->n_layers; i++) {
+    LsTime *time = &ret_times[ls_model_layer_kind (l->model, i)];
+    *time = *time > 0 ? *time : part_time (l, i, 1, false, false);
+  }
 }
 
 gboolean
@@ -40,25 +40,27 @@ ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs,
   Lower l;
   gboolean ok = lower_begin (&l, m, s, costs, error);
   l.shard.bf16_first = l.shard.bf16_last = 0;
-  if (ok)
+  if (ok) {
     *ret_times = (LsPartTimes) {
       .embedding = part_time (&l, 0, 0, true, false),
       .head = part_time (&l, 0, 0, false, true),
-      .dense = layer_time (&l, false),
-      .experts = layer_time (&l, true),
     };
+    layer_times (&l, ret_times->layer);
+  }
   lower_clear (&l);
   return ok;
 }
 
-/* The first of the more frequent kind. */
+/* The first of the most frequent kind; of the dense one if it is as frequent as another. */
 static uint32_t
 usual_layer (const LsModel *m)
 {
-  uint32_t n_experts = 0, layer = 0;
+  uint32_t n_of[LS_N_LAYER_KINDS] = { 0 }, kind = 0, layer = 0;
   for (uint32_t i = 0; i < m->n_layers; i++)
-    n_experts += ls_model_has_experts (m, i);
-  while (layer + 1 < m->n_layers && ls_model_has_experts (m, layer) != (2 * n_experts > m->n_layers))
+    n_of[ls_model_layer_kind (m, i)]++;
+  for (uint32_t k = 1; k < LS_N_LAYER_KINDS; k++)
+    kind = n_of[k] > n_of[kind] ? k : kind;
+  while (ls_model_layer_kind (m, layer) != kind)
     layer++;
   return layer;
 }

@@ -25,7 +25,7 @@ chunk_time (const Case *c, const uint32_t *layers, uint32_t chunk)
   for (uint32_t i = 0; i < chunk; i++)
     first += layers[i];
   for (uint32_t i = first; i < first + layers[chunk]; i++)
-    t += ls_model_has_experts (&c->model, i) ? c->times.experts : c->times.dense;
+    t += c->times.layer[ls_model_layer_kind (&c->model, i)];
   return t;
 }
 
@@ -86,8 +86,9 @@ random_case (GRand *rand, Case *c)
   c->n = c->s.pp * c->s.vpp;
   c->model.n_layers = (uint32_t) g_rand_int_range (rand, (gint32) c->n - 2, 13);
   c->model.n_layers = MAX (1, c->model.n_layers);
-  c->times = (LsPartTimes) { g_rand_int_range (rand, 0, 30), g_rand_int_range (rand, 0, 300),
-                             g_rand_int_range (rand, 50, 150), 0 };
+  c->times = (LsPartTimes) { g_rand_int_range (rand, 0, 30),
+                             g_rand_int_range (rand, 0, 300),
+                             { g_rand_int_range (rand, 50, 150) } };
 }
 
 /* How much busier than need be; 0: not at all. */
@@ -129,7 +130,7 @@ of_two_kinds_of_layers_none_is_better_with_a_chunk_per_rank (void)
     c.model.n_experts = 8;
     c.model.n_dense_layers = (uint32_t) g_rand_int_range (rand, 0, (gint32) MIN (c.model.n_layers + 1, 5));
     c.model.moe_every = (uint32_t) g_rand_int_range (rand, 1, 3);
-    c.times.experts = g_rand_int_range (rand, 50, 400);
+    c.times.layer[LS_LAYER_EXPERTS] = g_rand_int_range (rand, 50, 400);
     double over = excess (&c);
     sum += over;
     if (strcmp (c.s.schedule, "1f1b") == 0)
@@ -167,12 +168,12 @@ layouts_are_as_documented (void)
 {
   const LsModel dense = { .n_layers = 61 },
                 deepseek = { .n_layers = 61, .n_experts = 256, .n_dense_layers = 3, .moe_every = 1 };
-  check_layout (&dense, 16, 1, "1f1b", (LsPartTimes) { 1, 15, 10, 0 }, "3 4 4 4 4 4 4 4 4 4 4 4 4 4 4 2");
-  check_layout (&dense, 16, 1, "1f1b", (LsPartTimes) { 0, 0, 10, 0 }, "4 4 4 4 4 4 4 4 4 4 4 4 4 3 3 3");
-  check_layout (&dense, 4, 1, "1f1b", (LsPartTimes) { 0, 80, 10, 0 }, "18 17 17 9");
-  check_layout (&deepseek, 16, 1, "1f1b", (LsPartTimes) { 3, 43, 39, 111 },
+  check_layout (&dense, 16, 1, "1f1b", (LsPartTimes) { 1, 15, { 10 } }, "3 4 4 4 4 4 4 4 4 4 4 4 4 4 4 2");
+  check_layout (&dense, 16, 1, "1f1b", (LsPartTimes) { 0, 0, { 10 } }, "4 4 4 4 4 4 4 4 4 4 4 4 4 3 3 3");
+  check_layout (&dense, 4, 1, "1f1b", (LsPartTimes) { 0, 80, { 10 } }, "18 17 17 9");
+  check_layout (&deepseek, 16, 1, "1f1b", (LsPartTimes) { 3, 43, { 39, 111 } },
                 "5 4 4 4 4 4 4 4 4 4 4 4 3 3 3 3");
-  check_layout (&deepseek, 8, 2, "interleaved-1f1b", (LsPartTimes) { 3, 43, 39, 111 },
+  check_layout (&deepseek, 8, 2, "interleaved-1f1b", (LsPartTimes) { 3, 43, { 39, 111 } },
                 "5 4 4 4 4 4 4 4 4 4 4 4 3 3 3 3");
 }
 
@@ -181,8 +182,8 @@ static void
 ends_may_be_without_layers (void)
 {
   const LsModel m = { .n_layers = 6 };
-  check_layout (&m, 4, 1, "1f1b", (LsPartTimes) { 0, 100, 10, 0 }, "2 2 2 0");
-  check_layout (&m, 2, 2, "zbv", (LsPartTimes) { 20, 100, 10, 0 }, "0 3 3 0");
+  check_layout (&m, 4, 1, "1f1b", (LsPartTimes) { 0, 100, { 10 } }, "2 2 2 0");
+  check_layout (&m, 2, 2, "zbv", (LsPartTimes) { 20, 100, { 10 } }, "0 3 3 0");
 }
 
 /* --- a strategy ------------------------------------------------------------------------------ */

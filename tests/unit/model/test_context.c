@@ -41,7 +41,7 @@ steps_of_a_balanced_ring_compute_the_same (void)
   LS_CHECK (!ls_context_is_uneven (&s));
   for (uint32_t i = 0; i < 4; i++) {
     LsContextStep step;
-    ls_context_step (&model, &s, 0, i, &step);
+    ls_context_step (&model, &s, (LsContextPlace) { .step = i }, &step);
     LS_CHECK (!step.is_idle);
     LS_CHECK_DOUBLE (step.fwd.flops, ==, 4 * 2048.0 * 2048 * 4096 / 2);
     LS_CHECK_DOUBLE (step.bwd.flops, ==, 2.5 * step.fwd.flops);
@@ -60,11 +60,11 @@ an_unbalanced_rank_sees_what_is_before_it (void)
   for (uint32_t rank = 0; rank < 4; rank++) {
     LsContextStep step;
     for (uint32_t i = 0; i < 4; i++) {
-      ls_context_step (&model, &ring, rank, i, &step);
+      ls_context_step (&model, &ring, (LsContextPlace) { .cp_rank = rank, .step = i }, &step);
       LS_CHECK_INT (step.is_idle, ==, i > rank);
       LS_CHECK_DOUBLE (step.fwd.flops, ==, i > rank ? 0 : i == 0 ? one / 2 : one);
     }
-    ls_context_step (&model, &gather, rank, 0, &step);
+    ls_context_step (&model, &gather, (LsContextPlace) { .cp_rank = rank }, &step);
     LS_CHECK_INT (step.fwd.m, ==, 2048);
     LS_CHECK_INT (step.fwd.n, ==, 2048 * (rank + 1));
     LS_CHECK_NEAR (step.fwd.flops, (rank + 0.5) * one, 1e-12);
@@ -76,7 +76,7 @@ ulysses_has_whole_sequences_of_few_heads (void)
 {
   LsShard s = shard (4, LS_CP_ULYSSES, true);
   LsContextStep step;
-  ls_context_step (&model, &s, 0, 0, &step);
+  ls_context_step (&model, &s, (LsContextPlace) { 0 }, &step);
   LS_CHECK_INT (step.fwd.batch, ==, 8);
   LS_CHECK_INT (step.fwd.m, ==, 8192);
   LS_CHECK_DOUBLE (step.fwd.flops, ==, 4 * 8192.0 * 8192 * 1024 / 2);

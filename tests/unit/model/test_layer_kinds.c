@@ -1,0 +1,140 @@
+/* Pins layers that differ within a model or from Llama's: what a window leaves of attention, where norms stand,
+ * rope in some layers and on a part of a head, gates, caps of logits, against counts by hand; and that operators
+ * hold the parameters that a model has. */
+#include "ls_test.h"
+
+#include "fixtures.h"
+
+static LsModel
+small (void)
+{
+  LsModel m = llama (12, 1024, 8, 2, 4096, 32000);
+  m.seq = 4096;
+  return m;
+}
+
+static GArray *
+layer_of (const LsModel *m, uint32_t layer)
+{
+  GArray *operators = operators_new ();
+  LsShard s = shard (m, 1, false, 1);
+  ls_operators_layer (m, &s, layer, operators);
+  return operators;
+}
+
+/* Query i of 4096 sees min (i + 1, 1024) keys: 1024 - 1024^2 / 8192 = 896 by the mean, taken as a line. */
+static void
+a_window_leaves_what_it_shows (void)
+{
+  LsModel m = small ();
+  m.window = 1024;
+  m.full_every = 4;
+  g_autoptr (GArray) windowed = layer_of (&m, 2), full = layer_of (&m, 3);
+  double pairs = 4.0 * 4096 * 8 * 128;
+  LS_CHECK_DOUBLE (find_operator (full, "attention")->fwd[0].flops, ==, pairs * 2048);
+  LS_CHECK_DOUBLE (find_operator (windowed, "attention")->fwd[0].flops, ==, pairs * 896);
+  LS_CHECK_DOUBLE (find_operator (windowed, "attention")->igrad[0].flops, ==, 2.5 * pairs * 896);
+
+  m.window_kind = LS_WINDOW_CHUNK; /* four blocks of 1024: 512 by the mean */
+  g_autoptr (GArray) chunked = layer_of (&m, 2);
+  LS_CHECK_DOUBLE (find_operator (chunked, "attention")->fwd[0].flops, ==, pairs * 512);
+
+  m.window = 8192; /* longer than the sequence */
+  g_autoptr (GArray) wide = layer_of (&m, 2);
+  LS_CHECK_DOUBLE (find_operator (wide, "attention")->fwd[0].flops, ==, pairs * 2048);
+}
+
+/* 9 of 12 layers are windowed: of attention 3 + 9 * 896 / 2048 layers are left. */
+static void
+flops_of_a_model_count_windows (void)
+{
+  LsModel m = small (), all = small ();
+  m.window = 1024;
+  m.full_every = 4;
+  double attention = 12 * 4096.0 * 4096 * 1024;
+  double linear = ls_model_flops (&all, 32000, 4096, 1, false) - 12 * attention;
+  LS_CHECK_NEAR (ls_model_flops (&m, 32000, 4096, 1, false), linear + (3 + 9 * 896 / 2048.0) * attention,
+                 1e-12);
+  LS_CHECK_INT (ls_model_n_layer_kinds (&m), ==, 2);
+  LS_CHECK_INT (ls_model_n_layer_kinds (&all), ==, 1);
+}
+
+static void
+rope_where_it_is (void)
+{
+  LsModel m = small ();
+  m.unrotated_every = 4;
+  m.rotary_dim = 32; /* of 128 */
+  g_autoptr (GArray) rotated = layer_of (&m, 0), unrotated = layer_of (&m, 7);
+  LS_CHECK_DOUBLE (find_operator (rotated, "rope")->fwd[0].bytes, ==, 4096.0 * (8 + 2) * 32 * 4);
+  LS_CHECK (!find_operator (unrotated, "rope"));
+  LS_CHECK_INT (ls_model_layer_kind (&m, 7), ==, LS_LAYER_UNROTATED);
+}
+
+/* A norm keeps what it reads, 2 bytes a number: two more keep two more; behind a shared one the way up keeps
+ * nothing of its own. */
+static void
+norms_keep_what_they_read (void)
+{
+  uint64_t tensor = 4096 * 1024 * 2;
+  LsModel m = small ();
+  g_autoptr (GArray) pre = layer_of (&m, 0);
+  m.norms = LS_NORMS_POST;
+  g_autoptr (GArray) post = layer_of (&m, 0);
+  m.norms = LS_NORMS_BOTH;
+  g_autoptr (GArray) both = layer_of (&m, 0);
+  m.norms = LS_NORMS_SHARED;
+  g_autoptr (GArray) shared = layer_of (&m, 0);
+  LS_CHECK_INT (saved_bytes (post, true), ==, saved_bytes (pre, true));
+  LS_CHECK_INT (saved_bytes (both, true), ==, saved_bytes (pre, true) + 2 * tensor);
+  LS_CHECK_INT (saved_bytes (shared, true), ==, saved_bytes (pre, true) - 2 * tensor);
+  LS_CHECK (!find_operator (post, "input-norm") && find_operator (post, "attention-post-norm")
+            && find_operator (post, "mlp-input"));
+  LS_CHECK (find_operator (both, "mlp-norm") && find_operator (both, "mlp-post-norm"));
+  LS_CHECK (find_operator (shared, "input-norm") && !find_operator (shared, "mlp-norm"));
+}
+
+/* In each form there is of a layer. */
+static void
+operators_hold_the_parameters_of_a_layer (void)
+{
+  for (int norms = LS_NORMS_PRE; norms <= LS_NORMS_SHARED; norms++)
+    for (int norm = LS_NORM_LAYERNORM; norm <= LS_NORM_LAYERNORM_PLAIN; norm++)
+      for (int over = LS_QK_NORM_HEAD; over <= LS_QK_NORM_ALL; over++)
+        for (int mlp = LS_MLP_GELU; mlp <= LS_MLP_GEGLU; mlp++) {
+          LsModel m = small ();
+          m.norms = (LsNormPlaces) norms;
+          m.norm = (LsNorm) norm;
+          m.qk_norm = true;
+          m.qk_norm_over = (LsQkNormOver) over;
+          m.mlp = (LsMlp) mlp;
+          g_autoptr (GArray) operators = layer_of (&m, 0);
+          uint64_t sum = 0;
+          for (guint i = 0; i < operators->len; i++)
+            for (uint32_t p = 0; p < g_array_index (operators, LsOperator, i).n_params; p++)
+              sum += g_array_index (operators, LsOperator, i).param_numel[p];
+          LS_CHECK_INT (sum, ==, ls_model_layer_params (&m, 0));
+        }
+}
+
+static void
+caps_pass_over_the_logits (void)
+{
+  LsModel m = small ();
+  m.logit_cap = true;
+  LsShard s = shard (&m, 1, false, 1);
+  g_autoptr (GArray) operators = operators_new ();
+  ls_operators_head (&m, &s, true, operators);
+  const LsOperator *cap = find_operator (operators, "logit-cap");
+  double logits = 4096.0 * 32000;
+  if (LS_CHECK (cap != NULL)) {
+    LS_CHECK_DOUBLE (cap->fwd[0].bytes, ==, 4 * logits);
+    LS_CHECK_DOUBLE (cap->igrad[0].bytes, ==, 6 * logits);
+    LS_CHECK_INT (cap->saved_bytes, ==, 2 * (uint64_t) logits);
+  }
+}
+
+LS_TEST_MAIN ("layer_kinds", LS_TEST (a_window_leaves_what_it_shows),
+              LS_TEST (flops_of_a_model_count_windows), LS_TEST (rope_where_it_is),
+              LS_TEST (norms_keep_what_they_read), LS_TEST (operators_hold_the_parameters_of_a_layer),
+              LS_TEST (caps_pass_over_the_logits))
