@@ -12,8 +12,10 @@ static const struct {
   const char *what;
   const char *refers[3]; /* keys that may hold the path of another file ... */
   LsDataKind of;         /* ... of this kind, or its contents               */
+  bool is_of_program;    /* what the program itself reads: also where LS_DATA_DIR has a user's files */
 } kinds[LS_N_DATA_KINDS] = {
   [LS_DATA_MODELS] = { "models", "model" },
+  [LS_DATA_MODEL_TYPES] = { "models/types", "file of model types", .is_of_program = true },
   [LS_DATA_CLUSTERS] = { "topologies", "cluster", { "gpu" }, LS_DATA_GPUS },
   [LS_DATA_GPUS]
   = { "topologies/gpu", "accelerator", { "calibration", "nccl", "access" }, LS_DATA_CALIBRATIONS },
@@ -55,11 +57,12 @@ root_beside_program (void)
 }
 
 static void
-get_roots (Root roots[N_ROOTS])
+get_roots (LsDataKind kind, Root roots[N_ROOTS])
 {
+  bool is_beside = kinds[kind].is_of_program || !g_getenv ("LS_DATA_DIR");
   roots[0] = (Root) { "$LS_DATA_DIR", g_getenv ("LS_DATA_DIR") };
   roots[1] = (Root) { ".", "." };
-  roots[2] = (Root) { "program", g_getenv ("LS_DATA_DIR") ? NULL : root_beside_program () };
+  roots[2] = (Root) { "program", is_beside ? root_beside_program () : NULL };
   roots[3] = (Root) { "installed", LS_DATADIR };
 }
 
@@ -79,7 +82,7 @@ static char *
 find_named (LsDataKind kind, const char *name)
 {
   Root roots[N_ROOTS];
-  get_roots (roots);
+  get_roots (kind, roots);
   g_autofree char *file = g_strconcat (name, ".json", NULL);
   for (int i = 0; i < N_ROOTS; i++) {
     if (!roots[i].path)
@@ -238,7 +241,7 @@ GPtrArray *
 ls_data_list (LsDataKind kind)
 {
   Root roots[N_ROOTS];
-  get_roots (roots);
+  get_roots (kind, roots);
   GPtrArray *entries = g_ptr_array_new_with_free_func (entry_free);
   for (int i = 0; i < N_ROOTS; i++) {
     if (!roots[i].path)

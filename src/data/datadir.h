@@ -1,10 +1,10 @@
 /* data/datadir.h — named models, clusters, accelerators, calibrations, tables of NCCL, strategies, software,
  * kernels, traces.
  *
- * A name is looked up in the folder of its kind under $LS_DATA_DIR, then under
- * the current directory, then, unless $LS_DATA_DIR is set, beside the program (its build tree, or
- * ../share/lockstep), then under the installed data. What contains a '/' or
- * ends in ".json" is a path. Either may be followed by changes: see data/text/override.h. */
+ * A name is looked up in the folder of its kind under $LS_DATA_DIR, then under the current directory, then,
+ * unless $LS_DATA_DIR is set (types of models all the same), beside the program (its build tree, or
+ * ../share/lockstep), then under the installed data. What contains a '/' or ends in ".json" is a path. Either
+ * may be followed by changes: see data/text/override.h. */
 #ifndef LS_DATA_DATADIR_H
 #define LS_DATA_DATADIR_H
 
@@ -12,6 +12,7 @@
 
 typedef enum {
   LS_DATA_MODELS,       /* models/           */
+  LS_DATA_MODEL_TYPES,  /* models/types/     */
   LS_DATA_CLUSTERS,     /* topologies/       */
   LS_DATA_GPUS,         /* topologies/gpu/   */
   LS_DATA_CALIBRATIONS, /* topologies/calib/ */

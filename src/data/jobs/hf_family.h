@@ -1,5 +1,9 @@
-/* data/jobs/hf_family.h — families of decoders as `config.json` of Hugging Face names them: their keys, and
- * what their files do not say (private to read_hf.c and hf_family.c). */
+/* data/jobs/hf_family.h — types of decoders as `config.json` of Hugging Face names them: what their files say
+ * in other words, and what they do not say (private to read_hf.c and hf_family.c).
+ *
+ * Facts of a type are in models/types/huggingface.json: keys of a model that all of the type have, defaults
+ * of its configuration class, other names of keys, notes on what is left out. A type that is `like` another
+ * has all of that one's first. */
 #ifndef LS_DATA_JOBS_HF_FAMILY_H
 #define LS_DATA_JOBS_HF_FAMILY_H
 
@@ -10,49 +14,65 @@
 #include "data/text/json_doc.h"
 #include "model/model.h"
 
-/* What the families have in common; keys have several spellings. */
+/* What the types have in common; keys have several spellings. */
 typedef struct {
   char *activation;
   uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, seq;
   uint32_t embedding_width; /* opt */
+  uint32_t expansion;       /* mpt: ffn / hidden */
+  uint32_t rotary_dim;
+  double rotary_share; /* of head_dim */
   uint32_t sliding_window;
+  bool use_sliding_window;
+  uint32_t unrotated_every;
   uint32_t experts, top_k, expert_ffn, shared_ffn, n_shared, dense_layers, dense_ffn, sparse_step, interleave;
   uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim;
-  uint32_t n_predictions;  /* multi-token prediction */
-  bool use_sliding_window; /* qwen2 */
+  uint32_t n_predictions; /* multi-token prediction */
   bool tied;
   bool attention_bias, mlp_bias, bias;
+  bool qk_norm;
   bool multi_query, grouped_query, alibi; /* falcon */
   bool norm_before;                       /* opt */
   double dropout;                         /* of the residual stream */
 } HfConfig;
 
-/* How a family says which experts there are. */
+/* How a type says which experts there are. */
 typedef enum {
   HF_DENSE,
-  HF_MIXTRAL,  /* every layer; intermediate_size is an expert's                        */
-  HF_QWEN,     /* each decoder_sparse_step-th, mlp_only_layers apart; shared as wide as said */
-  HF_DEEPSEEK, /* from first_k_dense_replace on, each moe_layer_freq-th; n_shared_experts     */
-  HF_LLAMA4,   /* each interleave_moe_layer_step-th; one shared expert                  */
+  HF_EVERY,       /* every layer; intermediate_size is an expert's, unless that is said apart     */
+  HF_STEPPED,     /* each decoder_sparse_step-th, mlp_only_layers apart; shared as wide as said  */
+  HF_AFTER,       /* from first_k_dense_replace on, each moe_layer_freq-th; n_shared_experts      */
+  HF_INTERLEAVED, /* each interleave_moe_layer_step-th; one shared expert                         */
 } HfExperts;
 
-/* Defaults of a family and what its files do not say. seq 0: must be given. */
+/* A type of model; seq 0: must be given. */
 typedef struct {
-  const char *model_type;
-  LsMlp mlp;
-  LsNorm norm;
-  LsPosition position;
-  uint32_t seq;
-  bool tied;
-  bool linear_bias;
-  bool qkv_bias;
-  double dropout;
+  char *model_type;
+  LsModel model; /* what all of the type have, by the keys of our files; the rest is 0 */
   HfExperts experts;
-  bool qk_norm, is_latent;
+  bool experts_are_optional;
+  bool latent;         /* attention */
+  bool slides;         /* sliding_window is heeded */
+  bool unrotated_full; /* layers that see the whole sequence have no rope, if others do not */
+  bool halves_ffn;     /* intermediate_size is twice the inner width */
+  bool qkv_bias_alone; /* attention_bias is of Q, K and V alone, and so is bias */
+  bool kv_by_flag;     /* heads of keys and values by multi_query and new_decoder_architecture */
+  LsJsonDoc *doc;      /* models/types/huggingface.json */
+  GPtrArray *chain;    /* const cJSON *: the types that it is like, the first first, and itself */
 } HfFamily;
 
-/* Of HfConfig. */
-extern const LsField hf_fields[];
+void hf_family_free (HfFamily *f); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (HfFamily, hf_family_free)
+
+/* Reads the defaults of the type, then the file, into c. Keys that are not understood go to notes. */
+bool hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes,
+                     LsDiagList *diags);
+/* Which layers are windowed and which have no rope: by the lists of the file, its pattern, or the type's.
+ * Notes say where the model has another pattern than the file. */
+bool hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, GPtrArray *notes,
+                    LsDiagList *diags);
+/* Appends what is left out in all models of the type: char *. */
+void hf_note_omissions (const HfFamily *f, GPtrArray *notes);
 
 const cJSON *hf_get (const LsJsonDoc *doc, const char *key); /* of the root; NULL: not there */
 
@@ -61,7 +81,7 @@ bool hf_refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, cons
 
 /* By model_type, else by architectures, with a note (notes: NULL or char *). NULL: a diagnostic says which
  * there are. */
-const HfFamily *hf_find_family (const LsJsonDoc *doc, GPtrArray *notes, LsDiagList *diags);
+HfFamily *hf_find_family (const LsJsonDoc *doc, GPtrArray *notes, LsDiagList *diags);
 
 /* Whether it is a decoder of the kinds that are modelled; else a diagnostic. */
 bool hf_is_decoder (const LsJsonDoc *doc, LsDiagList *diags);

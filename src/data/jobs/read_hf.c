@@ -21,6 +21,12 @@ missing (const LsJsonDoc *doc, LsDiagList *diags, uint32_t value, const char *ke
 }
 
 static bool
+has_experts (const HfFamily *f, const HfConfig *c)
+{
+  return f->experts != HF_DENSE && (c->experts > 0 || !f->experts_are_optional);
+}
+
+static bool
 check_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags)
 {
   bool is_missing = missing (doc, diags, c->layers, "num_hidden_layers");
@@ -28,17 +34,16 @@ check_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDi
   is_missing = missing (doc, diags, c->heads, "num_attention_heads") || is_missing;
   is_missing = missing (doc, diags, c->vocab, "vocab_size") || is_missing;
   is_missing = missing (doc, diags, c->seq, "max_position_embeddings") || is_missing;
-  if (f->mlp == LS_MLP_SWIGLU) /* no rule gives it; the others have four times hidden */
+  if (ls_mlp_is_gated (f->model.mlp)) /* no rule gives it; the others have four times hidden */
     is_missing = missing (doc, diags, c->ffn, "intermediate_size") || is_missing;
-  if (f->experts != HF_DENSE) {
-    is_missing
-        = missing (doc, diags, c->experts, f->experts == HF_DEEPSEEK ? "n_routed_experts" : "num_experts")
+  if (has_experts (f, c)) {
+    is_missing = missing (doc, diags, c->experts, f->experts == HF_AFTER ? "n_routed_experts" : "num_experts")
         || is_missing;
     is_missing = missing (doc, diags, c->top_k, "num_experts_per_tok") || is_missing;
   }
-  if (f->experts == HF_QWEN || f->experts == HF_DEEPSEEK)
+  if (f->experts == HF_STEPPED || f->experts == HF_AFTER)
     is_missing = missing (doc, diags, c->expert_ffn, "moe_intermediate_size") || is_missing;
-  if (f->is_latent) {
+  if (f->latent) {
     is_missing = missing (doc, diags, c->kv_lora, "kv_lora_rank") || is_missing;
     is_missing = missing (doc, diags, c->rope_dim, "qk_rope_head_dim") || is_missing;
     is_missing = missing (doc, diags, c->nope_dim, "qk_nope_head_dim") || is_missing;
@@ -81,7 +86,7 @@ check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagLi
 static uint32_t
 kv_heads (const HfFamily *f, const HfConfig *c)
 {
-  if (strcmp (f->model_type, "falcon") == 0 && !c->grouped_query)
+  if (f->kv_by_flag && !c->grouped_query)
     return c->multi_query ? 1 : c->heads;
   return c->kv_heads ? c->kv_heads : c->heads;
 }
@@ -97,62 +102,88 @@ model_name (const LsJsonDoc *doc)
   return strcmp (folder, ".") == 0 ? g_steal_pointer (&stem) : g_path_get_basename (folder);
 }
 
+static LsMlp
+activation (const HfFamily *f, const HfConfig *c)
+{
+  bool is_gelu = c->activation && strstr (c->activation, "gelu");
+  if (ls_mlp_is_gated (f->model.mlp))
+    return !c->activation ? f->model.mlp : is_gelu ? LS_MLP_GEGLU : LS_MLP_SWIGLU;
+  return g_strcmp0 (c->activation, "relu2") == 0 ? LS_MLP_RELU2 : f->model.mlp;
+}
+
+static void
+set_biases (const HfFamily *f, const HfConfig *c, LsModel *m)
+{
+  m->linear_bias = (c->bias && !f->qkv_bias_alone) || (c->attention_bias && c->mlp_bias);
+  m->qkv_bias |= (c->attention_bias && !c->mlp_bias) || (c->bias && f->qkv_bias_alone);
+}
+
+static uint32_t
+inner_width (const HfFamily *f, const HfConfig *c)
+{
+  uint32_t ratio = c->expansion ? c->expansion : 4;
+  return c->ffn ? c->ffn / (f->halves_ffn ? 2 : 1) : ratio * c->hidden;
+}
+
 static LsModel
 to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
 {
-  return (LsModel) {
-    .name = model_name (doc),
-    .source = g_strdup_printf ("Hugging Face configuration, model_type %s", f->model_type),
-    .n_layers = c->layers,
-    .hidden = c->hidden,
-    .n_heads = c->heads,
-    .n_kv_heads = kv_heads (f, c),
-    .head_dim = c->head_dim ? c->head_dim : c->hidden / c->heads,
-    .ffn = c->ffn ? c->ffn : 4 * c->hidden,
-    .vocab = c->vocab,
-    .seq = c->seq,
-    .mlp = f->mlp,
-    .norm = f->norm,
-    .position = c->alibi ? LS_POSITION_ALIBI : f->position,
-    .attention = LS_ATTENTION_FLASH,
-    .linear_bias = c->bias || (c->attention_bias && c->mlp_bias),
-    .qkv_bias = f->qkv_bias || (c->attention_bias && !c->mlp_bias),
-    .qk_norm = f->qk_norm,
-    .tied_embeddings = c->tied,
-    .dropout = c->dropout > 0,
-  };
+  LsModel m = f->model;
+  m.name = model_name (doc);
+  m.source = g_strdup_printf ("Hugging Face configuration, model_type %s", f->model_type);
+  m.n_layers = c->layers;
+  m.hidden = c->hidden;
+  m.n_heads = c->heads;
+  m.n_kv_heads = kv_heads (f, c);
+  m.head_dim = c->head_dim ? c->head_dim : c->hidden / c->heads;
+  m.ffn = inner_width (f, c);
+  m.vocab = c->vocab;
+  m.seq = c->seq;
+  m.mlp = activation (f, c);
+  m.position = c->alibi ? LS_POSITION_ALIBI : m.position;
+  m.attention = LS_ATTENTION_FLASH;
+  m.qk_norm = c->qk_norm;
+  m.qk_norm_over = m.qk_norm ? m.qk_norm_over : LS_QK_NORM_HEAD;
+  m.tied_embeddings = c->tied;
+  m.dropout = c->dropout > 0;
+  m.rotary_dim = c->rotary_share < 1 ? (uint32_t) (c->rotary_share * m.head_dim) : c->rotary_dim;
+  if (m.position != LS_POSITION_ROPE || m.rotary_dim >= m.head_dim)
+    m.rotary_dim = 0;
+  set_biases (f, c, &m);
+  return m;
 }
 
 static void
 add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
-  if (f->experts == HF_DENSE)
+  if (!has_experts (f, c))
     return;
   m->n_experts = c->experts;
   m->top_k = c->top_k;
   m->expert_ffn = c->expert_ffn;
-  m->moe_every = MAX (1, f->experts == HF_LLAMA4 ? c->interleave : c->sparse_step);
-  if (f->experts == HF_MIXTRAL || f->experts == HF_LLAMA4)
+  m->moe_every = MAX (1, f->experts == HF_INTERLEAVED ? c->interleave : c->sparse_step);
+  if (f->experts == HF_EVERY || f->experts == HF_INTERLEAVED)
     m->expert_ffn = c->ffn;
-  if (f->experts == HF_LLAMA4 && c->dense_ffn > 0)
+  if (f->experts == HF_INTERLEAVED && c->dense_ffn > 0)
     m->ffn = c->dense_ffn;
-  m->shared_ffn = f->experts == HF_QWEN ? c->shared_ffn
-      : f->experts == HF_DEEPSEEK       ? c->n_shared * c->expert_ffn
-      : f->experts == HF_LLAMA4         ? c->ffn
-                                        : 0;
-  m->n_dense_layers = f->experts == HF_DEEPSEEK ? c->dense_layers : 0;
+  m->shared_ffn = f->experts == HF_STEPPED ? c->shared_ffn
+      : f->experts == HF_AFTER             ? c->n_shared * c->expert_ffn
+      : f->experts == HF_INTERLEAVED       ? c->ffn
+                                           : 0;
+  m->n_dense_layers = f->experts == HF_AFTER ? c->dense_layers : 0;
 }
 
 static void
 add_latents (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
-  if (!f->is_latent)
+  if (!f->latent)
     return;
   m->kv_lora = c->kv_lora;
   m->q_lora = c->q_lora;
   m->rope_dim = c->rope_dim;
   m->v_dim = c->v_dim;
   m->head_dim = c->nope_dim + c->rope_dim;
+  m->rotary_dim = 0;
   m->n_kv_heads = m->n_heads;
 }
 
@@ -164,7 +195,7 @@ check_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiag
   if (cJSON_IsArray (only) && cJSON_GetArraySize (only) > 0)
     return hf_refuse (doc, only, diags,
                       "dense layers by number; only the first few, or all but each so-manieth, can be");
-  if (f->experts == HF_DEEPSEEK && c->sparse_step > 1)
+  if (f->experts == HF_AFTER && c->sparse_step > 1)
     return hf_refuse (doc, hf_get (doc, "moe_layer_freq"), diags,
                       "experts in each so-manieth layer from 0 on; expected 1");
   return true;
@@ -185,35 +216,24 @@ note_assumptions (const HfFamily *f, const HfConfig *c, GPtrArray *notes)
 {
   g_ptr_array_add (notes,
                    g_strdup_printf ("sequences of %u tokens, the longest position; " LENGTH_REMEDY, c->seq));
-  bool slides = c->sliding_window > 0 && (c->use_sliding_window || strcmp (f->model_type, "qwen2") != 0);
-  if (slides && c->sliding_window < c->seq)
-    note (notes, "attention is taken over the whole sequence, not over the sliding window");
   if (c->activation && !is_known_activation (c->activation))
     note (notes, "the activation is taken to cost as much as GELU or SiLU");
   if (c->n_predictions > 0)
     note (notes, "layers that predict further tokens are left out");
-  if (f->experts == HF_LLAMA4)
-    note (notes,
-          "norms of queries and keys are left out, and attention is taken over the whole sequence in all "
-          "layers");
-  if (f->experts == HF_QWEN && c->shared_ffn > 0)
-    note (notes, "the gate of the shared expert is left out");
-  if (strcmp (f->model_type, "gpt_neox") == 0 || strcmp (f->model_type, "falcon") == 0)
-    note (notes, "attention and MLP are taken one after the other, not side by side");
+  hf_note_omissions (f, notes);
 }
 
 static bool
 read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_model, GPtrArray *notes,
              LsDiagList *diags)
 {
-  if (!ls_fields_read (hf_fields, doc, ls_json_doc_root (doc), c, notes, diags)
-      || !check_complete (doc, f, c, diags))
+  if (!hf_read_config (f, doc, c, notes, diags) || !check_complete (doc, f, c, diags))
     return false;
   LsModel model = to_model (doc, f, c);
   add_experts (f, c, &model);
   add_latents (f, c, &model);
   bool ok = check_shape (doc, c, &model, diags) && check_layers (doc, f, c, diags)
-      && ls_model_complete (doc, &model, diags);
+      && hf_add_layers (doc, f, c, &model, notes, diags) && ls_model_complete (doc, &model, diags);
   if (ok)
     *ret_model = model;
   else
@@ -225,37 +245,52 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
 static bool
 read_text_model (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
 {
-  const HfFamily *f = NULL;
-  if (hf_is_decoder (doc, diags))
-    f = hf_find_family (doc, notes, diags);
+  g_autoptr (HfFamily) f = hf_is_decoder (doc, diags) ? hf_find_family (doc, notes, diags) : NULL;
   if (!f || !hf_is_dense (doc, f, diags))
     return false;
   g_autoptr (GPtrArray) unread = notes ? g_ptr_array_ref (notes) : g_ptr_array_new_with_free_func (g_free);
   HfConfig c = {
-    .tied = f->tied,
-    .bias = f->linear_bias,
-    .dropout = f->dropout,
-    .seq = f->seq,
     .multi_query = true,
     .norm_before = true,
+    .use_sliding_window = true,
+    .rotary_share = 1,
+    .qk_norm = f->model.qk_norm,
+    .unrotated_every = f->model.unrotated_every,
   };
   bool ok = read_config (doc, f, &c, ret_model, unread, diags);
   g_free (c.activation);
   return ok;
 }
 
-/* Of a multimodal model, what is trained on text. */
+/* What a multimodal model calls the part that reads text. */
+static const cJSON *
+text_part (const LsJsonDoc *doc)
+{
+  static const char *const names[] = { "text_config", "language_config", "llm_config" };
+  const cJSON *outer = hf_get (doc, "thinker_config");
+  const cJSON *within = cJSON_IsObject (outer) ? outer : ls_json_doc_root (doc);
+  for (size_t i = 0; i < G_N_ELEMENTS (names); i++) {
+    const cJSON *part = cJSON_GetObjectItemCaseSensitive (within, names[i]);
+    if (cJSON_IsObject (part))
+      return part;
+  }
+  return NULL;
+}
+
+/* Of a multimodal model, what is trained on text. Whether embedding and head are one may stand outside. */
 bool
 ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
 {
-  const cJSON *text = hf_get (doc, "text_config");
-  if (!cJSON_IsObject (text))
+  const cJSON *text = text_part (doc), *tied = hf_get (doc, "tie_word_embeddings");
+  if (!text)
     return read_text_model (doc, ret_model, notes, diags);
   g_autoptr (LsJsonDoc) inner = ls_json_doc_part (doc, text, diags);
   if (!inner || !read_text_model (inner, ret_model, notes, diags))
     return false;
+  if (cJSON_IsBool (tied) && !hf_get (inner, "tie_word_embeddings"))
+    ret_model->tied_embeddings = cJSON_IsTrue (tied);
   if (notes)
-    note (notes, "a multimodal model: its text_config is simulated, without what sees or hears");
+    note (notes, "a multimodal model: the part that reads text is simulated, without what sees or hears");
   return true;
 }
 

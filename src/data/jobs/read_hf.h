@@ -1,11 +1,10 @@
-/* data/jobs/read_hf.h — the config.json of a Hugging Face model, where it describes a
- * decoder: llama, mistral, qwen2, qwen3, gpt2, gpt_neox, opt, falcon; with experts
- * mixtral, qwen2_moe, qwen3_moe, deepseek_v2, deepseek_v3, llama4_text.
+/* data/jobs/read_hf.h — the config.json of a Hugging Face model, where it describes a decoder of a type that
+ * models/types/huggingface.json has; of a multimodal model, the part that reads text.
  *
  * Defaults of keys that a file leaves out are those of the configuration classes
  * of Transformers (src/transformers/models/FAMILY/configuration_FAMILY.py). The
  * training length is not in such files: seq becomes the longest position, with a
- * note. Encoders, multimodal models and layers that a model cannot have are refused. */
+ * note. Encoders and layers that a model cannot have are refused. */
 #ifndef LS_DATA_JOBS_READ_HF_H
 #define LS_DATA_JOBS_READ_HF_H
 

@@ -1,0 +1,244 @@
+/* Keys of config.json, in their several spellings, what a type of models adds to them, and whether a file is
+ * one and of a decoder. */
+#include <string.h>
+
+#include "data/jobs/hf_family.h"
+#include "data/jobs/read_hf.h"
+
+#define UINT(key_, member, max_)                                                                             \
+  {                                                                                                          \
+    key_, LS_FIELD_UINT, offsetof (HfConfig, member), .min = 1, .max = (max_)                                \
+  }
+#define COUNT(key_, member, max_)                                                                            \
+  {                                                                                                          \
+    key_, LS_FIELD_UINT, offsetof (HfConfig, member), .max = (max_)                                          \
+  }
+#define BOOL(key_, member)                                                                                   \
+  {                                                                                                          \
+    key_, LS_FIELD_BOOL, offsetof (HfConfig, member)                                                         \
+  }
+#define SHARE(key_, member)                                                                                  \
+  {                                                                                                          \
+    key_, LS_FIELD_DOUBLE, offsetof (HfConfig, member), .max = 1                                             \
+  }
+
+static const LsField common[] = {
+  UINT ("num_hidden_layers", layers, 65536),
+  UINT ("n_layer", layers, 65536),
+  UINT ("n_layers", layers, 65536),
+  UINT ("hidden_size", hidden, 1 << 20),
+  UINT ("n_embd", hidden, 1 << 20),
+  UINT ("n_embed", hidden, 1 << 20),
+  UINT ("d_model", hidden, 1 << 20),
+  UINT ("num_attention_heads", heads, 65536),
+  UINT ("n_head", heads, 65536),
+  UINT ("n_heads", heads, 65536),
+  UINT ("num_key_value_heads", kv_heads, 65536),
+  UINT ("num_kv_heads", kv_heads, 65536),
+  UINT ("n_head_kv", kv_heads, 65536),
+  UINT ("head_dim", head_dim, 1 << 20),
+  UINT ("kv_channels", head_dim, 1 << 20),
+  UINT ("intermediate_size", ffn, 1 << 22),
+  UINT ("n_inner", ffn, 1 << 22),
+  UINT ("ffn_dim", ffn, 1 << 22),
+  UINT ("ffn_hidden_size", ffn, 1 << 22),
+  UINT ("expansion_ratio", expansion, 65536),
+  UINT ("vocab_size", vocab, 1 << 24),
+  UINT ("max_position_embeddings", seq, 1 << 27),
+  UINT ("n_positions", seq, 1 << 27),
+  UINT ("seq_length", seq, 1 << 27),
+  UINT ("word_embed_proj_dim", embedding_width, 1 << 20),
+  UINT ("rotary_dim", rotary_dim, 1 << 20),
+  SHARE ("partial_rotary_factor", rotary_share),
+  SHARE ("rotary_pct", rotary_share),
+  COUNT ("sliding_window", sliding_window, 1 << 27),
+  BOOL ("use_sliding_window", use_sliding_window),
+  COUNT ("no_rope_layer_interval", unrotated_every, 65536),
+  COUNT ("num_local_experts", experts, 65536),
+  COUNT ("num_experts", experts, 65536),
+  COUNT ("n_routed_experts", experts, 65536),
+  COUNT ("num_experts_per_tok", top_k, 65536),
+  UINT ("moe_intermediate_size", expert_ffn, 1 << 22),
+  COUNT ("shared_expert_intermediate_size", shared_ffn, 1 << 22),
+  UINT ("intermediate_size_mlp", dense_ffn, 1 << 22),
+  COUNT ("n_shared_experts", n_shared, 65536),
+  COUNT ("first_k_dense_replace", dense_layers, 65536),
+  UINT ("moe_layer_freq", sparse_step, 65536),
+  UINT ("decoder_sparse_step", sparse_step, 65536),
+  UINT ("interleave_moe_layer_step", interleave, 65536),
+  UINT ("q_lora_rank", q_lora, 1 << 20),
+  UINT ("kv_lora_rank", kv_lora, 1 << 20),
+  UINT ("qk_rope_head_dim", rope_dim, 1 << 20),
+  UINT ("qk_nope_head_dim", nope_dim, 1 << 20),
+  UINT ("v_head_dim", v_dim, 1 << 20),
+  COUNT ("num_nextn_predict_layers", n_predictions, 65536),
+  COUNT ("num_mtp_modules", n_predictions, 65536),
+  BOOL ("tie_word_embeddings", tied),
+  BOOL ("attention_bias", attention_bias),
+  BOOL ("mlp_bias", mlp_bias),
+  BOOL ("bias", bias),
+  BOOL ("enable_bias", bias),
+  BOOL ("use_bias", bias),
+  BOOL ("use_qk_norm", qk_norm),
+  BOOL ("multi_query", multi_query),
+  BOOL ("new_decoder_architecture", grouped_query),
+  BOOL ("alibi", alibi),
+  BOOL ("do_layer_norm_before", norm_before),
+  SHARE ("dropout", dropout),
+  SHARE ("resid_pdrop", dropout),
+  SHARE ("residual_dropout", dropout),
+  SHARE ("hidden_dropout", dropout),
+  { "hidden_act", LS_FIELD_STRING, offsetof (HfConfig, activation) },
+  { "hidden_activation", LS_FIELD_STRING, offsetof (HfConfig, activation) },
+  { "activation_function", LS_FIELD_STRING, offsetof (HfConfig, activation) },
+  /* lists, which read_hf.c looks at */
+  { "layer_types", LS_FIELD_IGNORED },
+  { "sliding_window_pattern", LS_FIELD_IGNORED },
+  { "no_rope_layers", LS_FIELD_IGNORED },
+  { "mlp_only_layers", LS_FIELD_IGNORED },
+  { "max_window_layers", LS_FIELD_IGNORED },
+  { NULL },
+};
+
+static void
+append_ignored (GArray *fields, const char *key)
+{
+  const LsField f = { key, LS_FIELD_IGNORED };
+  g_array_append_val (fields, f);
+}
+
+/* Other names that a type gives to keys; null: of no matter. Objects have tables of their own. */
+static void
+append_names (GArray *fields, const cJSON *names)
+{
+  const cJSON *name;
+  cJSON_ArrayForEach (name, names)
+  {
+    const LsField *f = cJSON_IsString (name) ? ls_field_find (common, name->valuestring) : NULL;
+    if (f) {
+      LsField renamed = *f;
+      renamed.key = name->string;
+      g_array_append_val (fields, renamed);
+    } else {
+      append_ignored (fields, name->string);
+    }
+  }
+}
+
+/* The last type first, whose word counts. */
+static const cJSON *
+of_chain (const HfFamily *f, guint i, const char *key)
+{
+  return cJSON_GetObjectItemCaseSensitive (f->chain->pdata[f->chain->len - 1 - i], key);
+}
+
+/* Of the root of a file; of an object of this name in it (section): only the names that the type gives. */
+static LsField *
+fields_of (const HfFamily *f, const char *section)
+{
+  GArray *fields = g_array_new (TRUE, TRUE, sizeof (LsField));
+  const cJSON *key;
+  for (guint i = 0; i < f->chain->len; i++) {
+    const cJSON *names = of_chain (f, i, "keys");
+    append_names (fields, section ? cJSON_GetObjectItemCaseSensitive (names, section) : names);
+  }
+  if (!section) {
+    g_array_append_vals (fields, common, G_N_ELEMENTS (common) - 1);
+    cJSON_ArrayForEach (key, hf_get (f->doc, "ignored")) append_ignored (fields, key->valuestring);
+  }
+  return (LsField *) (gpointer) g_array_free (fields, FALSE);
+}
+
+static bool
+read_defaults (const HfFamily *f, const LsField *fields, HfConfig *c, LsDiagList *diags)
+{
+  for (guint i = f->chain->len; i-- > 0;) {
+    const cJSON *defaults = of_chain (f, i, "defaults");
+    if (defaults && !ls_fields_read (fields, f->doc, defaults, c, NULL, diags))
+      return false;
+  }
+  return true;
+}
+
+/* What the type calls by other names inside of objects of the file. */
+static bool
+read_sections (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
+{
+  for (guint i = 0; i < f->chain->len; i++) {
+    const cJSON *section;
+    cJSON_ArrayForEach (section, of_chain (f, i, "keys"))
+    {
+      const cJSON *object = cJSON_IsObject (section) ? hf_get (doc, section->string) : NULL;
+      if (!cJSON_IsObject (object))
+        continue;
+      g_autofree LsField *fields = fields_of (f, section->string);
+      g_autoptr (GPtrArray) others = g_ptr_array_new_with_free_func (g_free);
+      if (!ls_fields_read (fields, doc, object, c, others, diags))
+        return false;
+    }
+  }
+  return true;
+}
+
+bool
+hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *diags)
+{
+  g_autofree LsField *fields = fields_of (f, NULL);
+  return read_defaults (f, fields, c, diags)
+      && ls_fields_read (fields, doc, ls_json_doc_root (doc), c, notes, diags)
+      && read_sections (f, doc, c, diags);
+}
+
+/* --- what a file is --------------------------------------------------------------------- */
+
+const cJSON *
+hf_get (const LsJsonDoc *doc, const char *key)
+{
+  return cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), key);
+}
+
+bool
+ls_is_hf_config (const LsJsonDoc *doc)
+{
+  return !hf_get (doc, "schema") && (hf_get (doc, "model_type") || hf_get (doc, "architectures"));
+}
+
+bool
+hf_refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *reason)
+{
+  ls_json_doc_diag_code (doc, LS_ERROR_UNSUPPORTED, node, LS_JSON_AT_VALUE, diags, NULL, "%s", reason);
+  return false;
+}
+
+/* Experts where the family has none that we know. */
+bool
+hf_is_dense (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
+{
+  static const char *const counts[]
+      = { "num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts" };
+  if (f->experts != HF_DENSE)
+    return true;
+  for (size_t i = 0; i < G_N_ELEMENTS (counts); i++) {
+    const cJSON *n = hf_get (doc, counts[i]);
+    if (cJSON_IsNumber (n) && n->valuedouble > 1)
+      return hf_refuse (doc, n, diags, "experts in a model_type that has none");
+  }
+  return true;
+}
+
+bool
+hf_is_decoder (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *both = hf_get (doc, "is_encoder_decoder"), *name;
+  if (cJSON_IsTrue (both))
+    return hf_refuse (doc, both, diags, "a model with an encoder; only decoders can be simulated");
+  cJSON_ArrayForEach (name, hf_get (doc, "architectures"))
+  {
+    bool is_known = cJSON_IsString (name)
+        && (strstr (name->valuestring, "CausalLM") || strstr (name->valuestring, "LMHeadModel"));
+    if (!is_known)
+      return hf_refuse (doc, name, diags,
+                        "not a decoder with a language-model head, which is all that can be simulated");
+  }
+  return true;
+}

@@ -1,0 +1,180 @@
+/* Pins the types of models that a config.json of Hugging Face may be of: that each type's file of facts is whole,
+ * what layers of those with windows, norms behind and rope in some layers become, and parameters, total and
+ * active, against counts that were made from the publishers' code (not run where that table is absent). */
+#include "ls_test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/datadir.h"
+#include "data/jobs/hf_family.h"
+#include "data/jobs/read_model.h"
+#include "data/text/csv.h"
+
+static bool
+read_text (const char *text, LsModel *model, GPtrArray *notes)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+  bool ok = doc && ls_model_read (doc, model, notes, diags);
+  g_autofree char *wrong = ls_diag_list_format (diags);
+  return ls_check_impl (ok, __FILE__, __LINE__, "%s", wrong);
+}
+
+/* Each type reads a file that has but the common keys: its own defaults and names are right. */
+static void
+every_type_is_whole (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) types = ls_data_load (LS_DATA_MODEL_TYPES, "huggingface", diags);
+  const cJSON *type;
+  if (!LS_CHECK (types != NULL))
+    return;
+  cJSON_ArrayForEach (type, hf_get (types, "types"))
+  {
+    const char *name = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (type, "type"));
+    g_autofree char *text = g_strdup_printf (
+        "{\"model_type\":\"%s\",\"hidden_size\":512,\"intermediate_size\":1024,\"num_hidden_layers\":12,"
+        "\"num_attention_heads\":8,\"num_key_value_heads\":8,\"head_dim\":64,\"vocab_size\":1000,"
+        "\"max_position_embeddings\":8192,\"sliding_window\":1024,\"num_experts\":4,\"num_experts_per_tok\":2,"
+        "\"moe_intermediate_size\":256,\"q_lora_rank\":128,\"kv_lora_rank\":64,\"qk_rope_head_dim\":32,"
+        "\"qk_nope_head_dim\":32,\"v_head_dim\":32}",
+        name);
+    const cJSON *experts = cJSON_GetObjectItemCaseSensitive (type, "experts");
+    LsModel m;
+    g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), name, diags);
+    g_autoptr (HfFamily) f = hf_find_family (doc, NULL, diags);
+    bool ok = f && (f->experts == HF_DENSE || ls_model_read (doc, &m, NULL, diags));
+    if (ok && f->experts != HF_DENSE)
+      ls_model_clear (&m);
+    g_autofree char *wrong = ls_diag_list_format (diags);
+    ls_check_impl (ok, __FILE__, __LINE__, "%s: %s", name, wrong);
+    LS_CHECK (!experts || f->experts != HF_DENSE);
+  }
+}
+
+static const char gemma[] = "{\"model_type\":\"gemma3_text\",\"hidden_size\":1152,\"intermediate_size\":6912,"
+                            "\"num_hidden_layers\":26,\"num_attention_heads\":4,\"num_key_value_heads\":1,"
+                            "\"sliding_window\":512,\"sliding_window_pattern\":6,\"vocab_size\":262144,"
+                            "\"hidden_activation\":\"gelu_pytorch_tanh\"}";
+
+/* Five layers see 512 keys, the sixth all; four norms a layer; the activation has a gate. */
+static void
+windows_and_norms_on_both_sides (void)
+{
+  LsModel m;
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  if (!read_text (gemma, &m, notes))
+    return;
+  LS_CHECK (m.window == 512 && m.full_every == 6 && m.window_kind == LS_WINDOW_SLIDING);
+  LS_CHECK (m.mlp == LS_MLP_GEGLU && m.norms == LS_NORMS_BOTH && m.qk_norm && m.tied_embeddings);
+  LS_CHECK_INT (ls_model_params (&m, m.vocab), ==, 999885952);
+  LS_CHECK_INT (ls_model_n_layer_kinds (&m), ==, 2);
+  LS_CHECK_INT (ls_model_layer_kind (&m, 4), ==, LS_LAYER_WINDOWED);
+  LS_CHECK_INT (ls_model_layer_kind (&m, 5), ==, 0);
+  ls_model_clear (&m);
+}
+
+/* Lists of layers, a pattern in letters, a window that is off. */
+static void
+lists_say_which_layers (void)
+{
+  static const struct {
+    const char *keys;
+    uint32_t window, full_every, unrotated_every;
+    const char *note; /* one that there is; NULL: none of the patterns */
+  } cases[] = {
+    { "\"sliding_window_pattern\":\"LLLG\"", 64, 4, 4, NULL },
+    { "\"layer_types\":[\"sliding_attention\",\"full_attention\",\"sliding_attention\",\"full_attention\"]",
+      64, 2, 2, NULL },
+    { "\"layer_types\":[\"full_attention\",\"full_attention\",\"full_attention\",\"full_attention\"]", 0, 0,
+      0, NULL },
+    { "\"layer_types\":[\"full_attention\",\"sliding_attention\",\"sliding_attention\",\"sliding_attention\"]",
+      64, 4, 4,
+      "attention over the whole sequence: taken as each 4. layer, which the file has in other layers" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *text = g_strdup_printf (
+        "{\"model_type\":\"exaone4\",\"hidden_size\":256,\"intermediate_size\":512,\"num_hidden_layers\":4,"
+        "\"num_attention_heads\":4,\"vocab_size\":1000,\"max_position_embeddings\":512,\"sliding_window\":64,%s}",
+        cases[i].keys);
+    g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+    LsModel m;
+    if (!read_text (text, &m, notes))
+      continue;
+    LS_CHECK_INT (m.window, ==, cases[i].window);
+    LS_CHECK_INT (m.full_every, ==, cases[i].full_every);
+    LS_CHECK_INT (m.unrotated_every, ==, cases[i].unrotated_every);
+    LS_CHECK_INT (notes->len, ==, cases[i].note ? 2 : 1);
+    if (cases[i].note && notes->len > 1)
+      LS_CHECK_STR (notes->pdata[0], cases[i].note);
+    ls_model_clear (&m);
+  }
+}
+
+/* Names within objects of the file; a zero that means none; the outer file's word on the embedding. */
+static void
+names_of_publishers (void)
+{
+  LsModel m;
+  if (read_text (
+          "{\"model_type\":\"dbrx\",\"d_model\":6144,\"n_heads\":48,\"n_layers\":40,\"vocab_size\":100352,"
+          "\"max_seq_len\":32768,\"attn_config\":{\"kv_n_heads\":8,\"clip_qkv\":8},"
+          "\"ffn_config\":{\"ffn_hidden_size\":10752,\"moe_num_experts\":16,\"moe_top_k\":4}}",
+          &m, NULL)) {
+    LS_CHECK_INT (ls_model_params (&m, m.vocab), ==, 131596523520);
+    LS_CHECK_INT (ls_model_active_params (&m, m.vocab), ==, 36469708800);
+    ls_model_clear (&m);
+  }
+  if (read_text ("{\"model_type\":\"qwen3_vl\",\"tie_word_embeddings\":true,\"text_config\":{"
+                 "\"model_type\":\"qwen3_vl_text\",\"hidden_size\":2048,\"intermediate_size\":6144,"
+                 "\"num_hidden_layers\":28,\"num_attention_heads\":16,\"num_key_value_heads\":8,"
+                 "\"head_dim\":128,\"vocab_size\":151936,\"max_position_embeddings\":262144}}",
+                 &m, NULL)) {
+    LS_CHECK (m.tied_embeddings && m.qk_norm && m.n_experts == 0);
+    ls_model_clear (&m);
+  }
+  if (read_text (
+          "{\"model_type\":\"qwen3_moe\",\"hidden_size\":2048,\"intermediate_size\":6144,"
+          "\"moe_intermediate_size\":768,\"head_dim\":128,\"num_attention_heads\":32,"
+          "\"num_hidden_layers\":48,\"num_key_value_heads\":4,\"vocab_size\":151936,"
+          "\"shared_expert_intermediate_size\":0,\"max_position_embeddings\":40960,\"num_experts\":128,"
+          "\"num_experts_per_tok\":8}",
+          &m, NULL)) {
+    LS_CHECK_INT (m.shared_ffn, ==, 0);
+    ls_model_clear (&m);
+  }
+}
+
+/* By 0.1 %: what a type leaves out, such as biases of experts, is less. */
+static void
+parameters_are_as_counted (void)
+{
+  const char *shared = ls_test_shared_data ();
+  g_autofree char *table
+      = shared ? g_build_filename (shared, "..", "reference", "param_checks.csv", NULL) : NULL;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsCsv) csv
+      = table && g_file_test (table, G_FILE_TEST_EXISTS) ? ls_csv_load (table, diags) : NULL;
+  guint n_read = 0;
+  for (guint i = 0; csv && i < ls_csv_n_rows (csv); i++) {
+    g_autofree char *path = g_build_filename (shared, "configs", ls_csv_cell (csv, i, 0), NULL);
+    g_autoptr (LsDiagList) refused = ls_diag_list_new ();
+    LsModel m;
+    if (!ls_model_load (path, &m, NULL, refused))
+      continue;
+    double total = (double) ls_model_params (&m, m.vocab),
+           active = (double) ls_model_active_params (&m, m.vocab);
+    double asked = strtod (ls_csv_cell (csv, i, 2), NULL), met = strtod (ls_csv_cell (csv, i, 3), NULL);
+    ls_check_impl (fabs (total / asked - 1) < 1e-3 && fabs (active / met - 1) < 1e-3, __FILE__, __LINE__,
+                   "%s: %.0f and %.0f, counted %.0f and %.0f", path, total, active, asked, met);
+    n_read++;
+    ls_model_clear (&m);
+  }
+  LS_CHECK (!csv || n_read >= 37);
+}
+
+LS_TEST_MAIN ("model_types", LS_TEST (every_type_is_whole), LS_TEST (windows_and_norms_on_both_sides),
+              LS_TEST (lists_say_which_layers), LS_TEST (names_of_publishers),
+              LS_TEST (parameters_are_as_counted))
