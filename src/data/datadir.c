@@ -16,6 +16,7 @@ static const struct {
 } kinds[LS_N_DATA_KINDS] = {
   [LS_DATA_MODELS] = { "models", "model" },
   [LS_DATA_MODEL_TYPES] = { "models/types", "file of model types", .is_of_program = true },
+  [LS_DATA_MODEL_NAMES] = { "models/names", "file of names of models", .is_of_program = true },
   [LS_DATA_CLUSTERS] = { "topologies", "cluster", { "gpu" }, LS_DATA_GPUS },
   [LS_DATA_GPUS]
   = { "topologies/gpu", "accelerator", { "calibration", "nccl", "access" }, LS_DATA_CALIBRATIONS },

@@ -13,6 +13,7 @@
 typedef enum {
   LS_DATA_MODELS,       /* models/           */
   LS_DATA_MODEL_TYPES,  /* models/types/     */
+  LS_DATA_MODEL_NAMES,  /* models/names/     */
   LS_DATA_CLUSTERS,     /* topologies/       */
   LS_DATA_GPUS,         /* topologies/gpu/   */
   LS_DATA_CALIBRATIONS, /* topologies/calib/ */

@@ -4,6 +4,7 @@
 
 #include "data/datadir.h"
 #include "data/jobs/read_model.h"
+#include "data/jobs/read_model_names.h"
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_recipes.h"
 #include "data/jobs/read_software.h"
@@ -37,6 +38,13 @@ inspect_model (const LsJsonDoc *doc, LsDiagList *diags)
     g_string_append_printf (line, "\n  note: %s", (const char *) g_ptr_array_index (notes, i));
   ls_model_clear (&m);
   return g_string_free (line, FALSE);
+}
+
+static char *
+inspect_model_names (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  guint n = ls_model_names_check (doc, diags);
+  return n > 0 ? g_strdup_printf ("%u names of published models", n) : NULL;
 }
 
 /* Names of faults, and whether listed switches are joined, show only in the graph. Its size
@@ -245,6 +253,7 @@ static const struct {
   Inspect inspect;
 } kinds[] = {
   { "lockstep.model/1", LS_FILE_MODEL, inspect_model },
+  { "lockstep.model-names/1", LS_FILE_MODEL_NAMES, inspect_model_names },
   { "lockstep.cluster/1", LS_FILE_CLUSTER, inspect_cluster },
   { "lockstep.gpu/1", LS_FILE_GPU, inspect_gpu },
   { "lockstep.calibration/1", LS_FILE_CALIBRATION, inspect_calibration },

@@ -1,7 +1,10 @@
 /* A job as sections of a torchtitan configuration (TOML). Names and rules as in
- * torchtitan/config/job_config.py of torchtitan in August 2025. */
+ * torchtitan/config/job_config.py of January 2026, by the table that reads it. */
+
+#include <string.h>
 
 #include "data/jobs/emit_target.h"
+#include "data/launch/torchtitan_options.h"
 
 static void G_GNUC_PRINTF (2, 3) add (GString *out, const char *format, ...)
 {
@@ -10,6 +13,20 @@ static void G_GNUC_PRINTF (2, 3) add (GString *out, const char *format, ...)
   g_string_append_vprintf (out, format, args);
   g_string_append_c (out, '\n');
   va_end (args);
+}
+
+/* The option of a key of ours, within its section. */
+static const char *
+option_of (const char *key)
+{
+  const char *option = option_of_strategy (&torchtitan_options, key);
+  return strchr (option, '.') + 1;
+}
+
+static void
+add_degree (GString *out, const char *key, uint32_t degree)
+{
+  add (out, "%s = %u", option_of (key), degree);
 }
 
 /* --- [training] --- */
@@ -34,8 +51,6 @@ add_training (Emit *e, GString *out)
     emit_refuse (e, "--grad-norm 0", "torchtitan always clips gradients by their norm");
   if (s->post_validation)
     emit_refuse (e, "--post-validation", "torchtitan waits for the norm of the gradients");
-  if (s->tp_overlap)
-    add (out, "compile = true # async tensor parallelism wants it");
 }
 
 /* --- [parallelism] --- */
@@ -53,7 +68,11 @@ add_fsdp2 (Emit *e, GString *out)
   add (out, "data_parallel_shard_degree = %u", MAX (1, n_shards / s->cp));
   if (s->reshard_after_forward > 1)
     emit_refuse (e, "--reshard-after-forward", "a size of groups; torchtitan has always and never");
-  add (out, "fsdp_reshard_after_forward = \"%s\"", s->reshard_after_forward ? "always" : "never");
+  bool is_default = s->zero_stage == 3 && s->pp > 1 && !s->reshard_after_forward;
+  add (out, "fsdp_reshard_after_forward = \"%s\"",
+       s->reshard_after_forward ? "always"
+           : is_default         ? "default"
+                                : "never");
   if (s->layers_per_unit != 1)
     emit_refuse (e, "--layers-per-unit", "torchtitan wraps each layer");
   if (s->forward_prefetch > 0 || s->backward_prefetch_units > 0)
@@ -61,6 +80,8 @@ add_fsdp2 (Emit *e, GString *out)
                  "torchtitan has no knob for what is gathered ahead");
   if (s->grad_sync == LS_GRAD_SYNC_LAST && s->pp == 1 && emit_n_micro_batches (s) > 1)
     emit_refuse (e, "--grad-sync last", "torchtitan reduces gradients with each micro-batch");
+  if (s->grad_sync == LS_GRAD_SYNC_EACH && s->pp > 1 && emit_n_micro_batches (s) > 1)
+    emit_refuse (e, "--grad-sync each", "PyTorch's pipelines reduce gradients with the last micro-batch");
 }
 
 static void
@@ -85,30 +106,16 @@ static void
 add_tensor (Emit *e, GString *out)
 {
   const LsStrategy *s = e->s;
-  add (out, "tensor_parallel_degree = %u", s->tp);
+  add_degree (out, "tp", s->tp);
   if (s->tp == 1)
     return;
   if (!s->sp)
     emit_refuse (e, "--tp",
                  "without --sp: torchtitan has sequence parallelism wherever it has tensor parallelism");
   if (s->tp_overlap)
-    add (out, "enable_async_tensor_parallel = true");
+    add (out, "%s = true", option_of ("tp_overlap"));
   if (s->tp_overlap && s->tp_overlap_kind == LS_TP_OVERLAP_BULK)
     emit_refuse (e, "--tp-overlap-kind bulk", "async tensor parallelism pipelines pieces of a GEMM (ring)");
-}
-
-/* Its name there, or NULL. */
-static const char *
-schedule_name (const char *schedule)
-{
-  static const char *const names[][2] = {
-    { "gpipe", "GPipe" },          { "1f1b", "1F1B" },         { "interleaved-1f1b", "Interleaved1F1B" },
-    { "looped-bfs", "LoopedBFS" }, { "zbv", "ZBVZeroBubble" }, { "interleaved-zb", "InterleavedZeroBubble" },
-  };
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (g_str_equal (names[i][0], schedule))
-      return names[i][1];
-  return NULL;
 }
 
 /* torchtitan counts embedding and head as `less` layers of the first and last chunk. */
@@ -129,27 +136,33 @@ static void
 add_pipeline (Emit *e, GString *out)
 {
   const LsStrategy *s = e->s;
-  add (out, "pipeline_parallel_degree = %u", s->pp);
+  bool is_plain = s->vpp == 1 && (g_str_equal (s->schedule, "none") || g_str_equal (s->schedule, "1f1b"));
+  add_degree (out, "pp", s->pp);
+  if (s->pp == 1 && !is_plain)
+    emit_refuse (e, s->vpp > 1 ? "--vpp" : "--schedule",
+                 "torchtitan has neither chunks nor a schedule with --pp 1");
   if (s->pp == 1)
     return;
-  const char *name = schedule_name (s->schedule);
+  const char *name = torchtitan_schedule (s->schedule);
   g_autofree char *knob = g_strdup_printf ("--schedule %s", s->schedule);
   if (!name)
-    emit_refuse (e, knob, "torchtitan has gpipe, 1f1b, interleaved-1f1b, looped-bfs, interleaved-zb and zbv");
+    emit_refuse (
+        e, knob,
+        "torchtitan has gpipe, 1f1b, interleaved-1f1b, looped-bfs, interleaved-zb, zbv and dualpipev");
   else
     add (out, "pipeline_parallel_schedule = \"%s\"", name);
   add (out, "pipeline_parallel_microbatch_size = %u", s->micro_batch);
   add_chunks (e, out);
-  if (s->p2p == LS_P2P_SCATTER_GATHER || s->p2p == LS_P2P_DEEPSPEED)
-    emit_refuse (e, s->p2p == LS_P2P_DEEPSPEED ? "--p2p deepspeed" : "--p2p scatter-gather",
-                 "PyTorch's pipelines send whole activations");
+  g_autofree char *p2p = g_strdup_printf ("--p2p %s", ls_p2p_name (s->p2p));
+  if (s->p2p != LS_P2P_BATCHED)
+    emit_refuse (e, p2p, "PyTorch's pipelines send whole activations, batched");
 }
 
 static void
 add_context (Emit *e, GString *out)
 {
   const LsStrategy *s = e->s;
-  add (out, "context_parallel_degree = %u", s->cp);
+  add_degree (out, "cp", s->cp);
   if (s->cp == 1)
     return;
   if (s->cp_kind == LS_CP_ULYSSES)
@@ -165,9 +178,13 @@ add_experts (Emit *e, GString *out)
   const LsStrategy *s = e->s;
   if (e->m->n_experts == 0)
     return;
-  add (out, "expert_parallel_degree = %u", s->ep);
-  if (s->etp != s->tp)
-    emit_refuse (e, "--etp", "torchtitan cuts experts over as many ranks as the rest of a layer");
+  add_degree (out, "ep", s->ep);
+  add (out, "expert_tensor_parallel_degree = %u", s->etp);
+  bool is_legal = s->etp == s->tp || (s->ep > 1 && s->etp == 1);
+  if (!is_legal)
+    emit_refuse (
+        e, "--etp",
+        "torchtitan cuts experts over as many ranks as the rest of a layer, or, in groups, over none");
   if (s->ep > 1 && s->dp_kind != LS_DP_FSDP2)
     emit_refuse (e, "--ep", "torchtitan takes experts' ranks from those of fsdp2");
   if (s->ep > 1 && s->ep < s->cp)
@@ -210,8 +227,8 @@ add_fp8 (Emit *e, GString *out)
     emit_refuse (e, "--dtype nvfp4", "torchtitan has bfloat16, float32 and float8");
   if (s->dtype != LS_DTYPE_FP8)
     return;
-  add (out, "\n[model]\nconverters = [\"float8\"]");
-  add (out, "\n[float8]\nrecipe_name = \"tensorwise\"");
+  add (out, "\n[model]\nconverters = [\"quantize.linear.float8\"]");
+  add (out, "\n[quantize.linear.float8]\nrecipe_name = \"tensorwise\"");
   if (s->fp8_recipe != LS_FP8_CURRENT)
     emit_refuse (e, "--fp8-recipe", "torchtitan scales by the tensor itself (current)");
   if (s->bf16_first + s->bf16_last > 0)
@@ -219,6 +236,16 @@ add_fp8 (Emit *e, GString *out)
                  "torchtitan names products, not layers, that stay in bfloat16");
   if (s->fp8_params)
     add (out, "enable_fsdp_float8_all_gather = true");
+}
+
+/* What its layers are compiled for. */
+static void
+add_compile (Emit *e, GString *out)
+{
+  if (!e->s->tp_overlap)
+    return;
+  add (out, "\n[compile]\nenable = true # async tensor parallelism wants it");
+  emit_note (e, "with [compile] layers run other kernels: --kernels torchtitan-2025-03-compile");
 }
 
 static void
@@ -234,6 +261,7 @@ emit (Emit *e, GString *out)
   add_experts (e, out);
   add_recompute (e, out);
   add_fp8 (e, out);
+  add_compile (e, out);
   if (e->s->attention != LS_ATTENTION_FLASH)
     emit_refuse (e, "--attention unfused", "torchtitan's attention is PyTorch's, which is fused");
   emit_note (

@@ -210,11 +210,12 @@ complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 }
 
 static bool
-read_native (const LsJsonDoc *doc, LsModel *ret_model, LsDiagList *diags)
+read_native (const LsJsonDoc *doc, bool is_file, LsModel *ret_model, LsDiagList *diags)
 {
   LsModel model = { .attention = LS_ATTENTION_FLASH };
-  bool ok
-      = ls_fields_read_file (ls_model_fields, "model", doc, &model, diags) && complete (doc, &model, diags);
+  bool ok = is_file ? ls_fields_read_file (ls_model_fields, "model", doc, &model, diags)
+                    : ls_fields_read (ls_model_fields, doc, ls_json_doc_root (doc), &model, NULL, diags);
+  ok = ok && complete (doc, &model, diags);
   if (ok)
     *ret_model = model;
   else
@@ -226,7 +227,13 @@ bool
 ls_model_read (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
 {
   return ls_is_hf_config (doc) ? ls_model_read_hf (doc, ret_model, notes, diags)
-                               : read_native (doc, ret_model, diags);
+                               : read_native (doc, true, ret_model, diags);
+}
+
+bool
+ls_model_read_part (const LsJsonDoc *doc, LsModel *ret_model, LsDiagList *diags)
+{
+  return read_native (doc, false, ret_model, diags);
 }
 
 bool

@@ -15,6 +15,8 @@ extern const LsField ls_model_fields[];
 bool ls_model_load (const char *name, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags);
 /* Experts and latents: what may be left out is filled in, what does not fit is reported. */
 bool ls_model_complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags);
+/* A model that is a part of another file, of any name. */
+bool ls_model_read_part (const LsJsonDoc *doc, LsModel *ret_model, LsDiagList *diags);
 bool ls_model_read (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags);
 
 #endif

@@ -13,7 +13,8 @@
 #include "data/text/read_file.h"
 
 /* Told in this order: a log has words of a script too. */
-static const ImportReader *const readers[] = { &import_megatron_log, &import_megatron };
+static const ImportReader *const readers[]
+    = { &import_megatron_log, &import_torchtitan, &import_torchtitan_script, &import_megatron };
 
 /* "train_gpt.sh" as "train_gpt". */
 static char *
@@ -98,8 +99,12 @@ read_files (const ImportFiles *files, const GPtrArray *changes, LsImport *ret_im
       ls_import_clear (&import);
     return ok;
   }
+  GString *known = g_string_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (readers); i++)
+    g_string_append_printf (known, "%s%s", i > 0 ? ", " : "", readers[i]->what);
   ls_diag_add (diags, LS_ERROR_INPUT, files->files[0].path, 0, 0, NULL, NULL, NULL,
-               "expected options, a launch script or a log of Megatron-LM; this is none of them");
+               "this is nothing that is known; it may be %s", known->str);
+  g_string_free (known, TRUE);
   return false;
 }
 

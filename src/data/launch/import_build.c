@@ -4,6 +4,7 @@
 
 #include "base/printable.h"
 #include "data/jobs/read_model.h"
+#include "data/jobs/read_model_names.h"
 #include "data/jobs/read_strategy.h"
 #include "data/text/field_write.h"
 
@@ -135,6 +136,25 @@ void
 import_follows_gpus (LsImport *import, const char *key)
 {
   g_hash_table_add (import->follows_gpus, (gpointer) static_key (key));
+}
+
+void
+import_model_of_name (LsImport *import, const char *name)
+{
+  LsModel m = { 0 };
+  if (!ls_model_of_name (name, &m)) {
+    import_unknown (import, "model %s: its dimensions are in no file here", name);
+    return;
+  }
+  for (const LsField *f = ls_model_fields; f->key; f++) {
+    bool is_left = f->file_only || import_has_model (import, f->key) || strcmp (f->key, "seq") == 0
+        || strcmp (f->key, "attention") == 0;
+    g_autofree char *text = is_left ? NULL : ls_field_text (f, &m, NULL);
+    if (text && strcmp (text, "0") != 0)
+      import_set_model (import, f->key, text, name);
+  }
+  import_infer (import, "model %s: %s", name, m.source);
+  ls_model_clear (&m);
 }
 
 bool

@@ -27,12 +27,13 @@ typedef struct {
 } ImportFiles;
 
 typedef struct {
+  const char *what; /* that is read: "a log of Megatron-LM" */
   bool (*is_its) (const ImportFile *file);
   /* false: with a diagnostic */
   bool (*read) (const ImportFiles *files, LsImport *import, LsDiagList *diags);
 } ImportReader;
 
-extern const ImportReader import_megatron_log, import_megatron;
+extern const ImportReader import_megatron_log, import_megatron, import_torchtitan, import_torchtitan_script;
 
 /* Sets a key of the model or the strategy from text; `option` is what the file calls it. A value out of
  * range is a conflict. A key that was given stays as it is. */
@@ -48,6 +49,10 @@ bool import_is_given (const LsImport *import, const char *key);
 void import_follows_gpus (LsImport *import, const char *key);
 bool import_has_model (const LsImport *import, const char *key);
 bool import_has_strategy (const LsImport *import, const char *key);
+
+/* Sets the keys of the model that has this name for a program or a hub, but for its sequence; one that nobody
+ * has is told as unknown. */
+void import_model_of_name (LsImport *import, const char *name);
 
 void import_infer (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void import_unknown (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);

@@ -139,6 +139,17 @@ launch_words_add_value (LaunchWords *w, const char *name, const char *value)
 }
 
 void
+launch_words_add_words (LaunchWords *w, const LaunchWords *others)
+{
+  for (guint i = 0; i < others->options->len; i++) {
+    const LaunchOption *o = others->options->pdata[i];
+    LaunchOption *copy = add_option (w, o->written, strlen (o->written));
+    for (guint k = 0; k < o->values->len; k++)
+      g_ptr_array_add (copy->values, g_strdup (o->values->pdata[k]));
+  }
+}
+
+void
 launch_words_add_pairs (LaunchWords *w, char *const *words, guint n)
 {
   for (guint i = 0; i < n; i++) {

@@ -38,6 +38,9 @@ void launch_words_add_pairs (LaunchWords *w, char *const *words, guint n);
  * true is an option without a value; false, null, "" and what is empty are off. */
 void launch_words_add_tree (LaunchWords *w, const cJSON *tree);
 
+/* All options of others, as they hold there. */
+void launch_words_add_words (LaunchWords *w, const LaunchWords *others);
+
 /* NULL: it is not there, or off. */
 LaunchOption *launch_words_find (const LaunchWords *w, const char *name);
 

@@ -63,4 +63,4 @@ is_its (const ImportFile *file)
   return g_str_has_prefix (file->text, "#!");
 }
 
-const ImportReader import_megatron = { is_its, read };
+const ImportReader import_megatron = { "options or a launch script of Megatron-LM", is_its, read };

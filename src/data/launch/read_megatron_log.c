@@ -204,4 +204,4 @@ is_its (const ImportFile *file)
   return dump && strstr (dump, "end of arguments");
 }
 
-const ImportReader import_megatron_log = { is_its, read };
+const ImportReader import_megatron_log = { "a log of Megatron-LM", is_its, read };

@@ -1,19 +1,10 @@
-/* Pins what options and logs of Megatron-LM mean by the keys of our files: values, defaults of its own, old
- * names, what is told and not guessed, what is refused; and that a job which is written for it and read
- * again is the same job. */
+/* Pins what launch files mean by the keys of our files: values, defaults of their programs, names of older
+ * releases, what is told and not guessed, what is refused. */
 #include "ls_test.h"
 
 #include <string.h>
 
-#include "data/jobs/emit.h"
-#include "data/jobs/read_model.h"
-#include "data/jobs/read_software.h"
-#include "data/jobs/read_strategy.h"
 #include "data/launch/write_import.h"
-#include "data/text/field_write.h"
-#include "random_job.h"
-#include "strategy/chunks.h"
-#include "strategy/strategy_idle.h"
 
 #define GPT                                                                                                  \
   "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 4 "
@@ -175,6 +166,70 @@ contradictions_are_told (void)
   check ("torchrun --nproc_per_node 8 pretrain_gpt.py " GPT "--global-batch-size 36", "!batch of 36");
 }
 
+/* --- torchtitan ------------------------------------------------------------------------------------ */
+
+#define TITAN                                                                                                \
+  "[model]\nname = 'llama3'\nflavor = '8B'\n[parallelism]\ntensor_parallel_degree = 2\n"                     \
+  "data_parallel_shard_degree = 4\n"
+#define TITAN_BATCH "[training]\nlocal_batch_size = 4\nseq_len = 8192\n"
+
+static void
+torchtitan_is_read (void)
+{
+  check (TITAN TITAN_BATCH,
+         "layers=32; ffn=14336; seq=8192; tp=2; sp=true; gpus=8; dp_kind=fsdp2; zero=3; micro_batch=4; "
+         "global_batch=16; ~global_batch 16; software=torchtitan; recompute=full; recompute_layers=16; "
+         "~every 2 layers");
+  check (TITAN TITAN_BATCH "global_batch_size = 32\n[activation_checkpoint]\nmode = 'selective'\n"
+                           "selective_ac_option = 'op'\n",
+         "global_batch=32; recompute=selective; recompute_parts=op");
+  check (TITAN "data_parallel_replicate_degree = 2\nfsdp_reshard_after_forward = 'never'\n"
+               "context_parallel_degree = 2\ncontext_parallel_rotate_method = 'alltoall'\n" TITAN_BATCH,
+         "gpus=32; zero=2@8; reshard_after_forward=0; cp=2; cp_kind=ring");
+  check ("[model]\nname = 'llama3'\nflavor = '8B'\n[parallelism]\ndata_parallel_shard_degree = 1\n"
+         "data_parallel_replicate_degree = 4\n" TITAN_BATCH,
+         "dp_kind=ddp; gpus=4; zero");
+  check (TITAN TITAN_BATCH "[compile]\nenable = true\n[model.x]\n", "~that compile.enable runs");
+  check (TITAN TITAN_BATCH "[compile]\nenable = true\ncomponents = ['loss']\n", "kernels");
+  check ("model.converters = ['quantize.linear.float8']\n[quantize.linear.float8]\n"
+         "recipe_name = 'rowwise'\nenable_fsdp_float8_all_gather = true\n" TITAN_BATCH,
+         "dtype=fp8; fp8_recipe=current; fp8_params=true; ?rowwise; ?model.name and model.flavor");
+  check (TITAN_BATCH "[float8]\nenable_fsdp_float8_all_gather = true\n", "dtype=bf16; fp8_params");
+  check (TITAN_BATCH "never_heard_of = 3\n[checkpoint]\nfolder = 'a'\n",
+         "?training.never_heard_of 3; -checkpoint.folder; ?how many GPUs; gpus");
+}
+
+/* Each release has its own sections for one thing. */
+static void
+torchtitan_of_older_releases_is_read (void)
+{
+  check ("[model]\nname = 'llama3'\nflavor = '70B'\nnorm_type = 'np_layernorm'\n[training]\nbatch_size = 8\n"
+         "seq_len = 4096\ndata_parallel_degree = -1\ntensor_parallel_degree = 8\ncompile = true\n",
+         "layers=80; norm=layernorm; micro_batch=8; tp=8; software=torchtitan-2024-12-compile; gpus");
+  check ("[model]\nname = 'llama3'\nflavor = '8B'\n[training]\nbatch_size = 8\nseq_len = 4096\n"
+         "data_parallel_shard_degree = 2\n[experimental]\npipeline_parallel_degree = 3\n"
+         "pipeline_parallel_schedule = 'Interleaved1F1B'\npipeline_parallel_microbatches = 4\n",
+         "pp=3; vpp=2; schedule=interleaved-1f1b; micro_batch=2; gpus=6; layers_per_chunk=5,6x2,5x3; "
+         "software=torchtitan-2025-03");
+  check (
+      "[model]\nname = 'llama3'\nflavor = '8B'\n[training]\nbatch_size = 8\n[experimental]\n"
+      "pipeline_parallel_degree = 2\npipeline_parallel_split_points = ['layers.10', 'layers.20', 'layers.30']\n",
+      "vpp=2; layers_per_chunk=10x3,2");
+  check (TITAN TITAN_BATCH "[float8]\nenable_float8_linear = true\n",
+         "dtype=fp8; software=torchtitan-2024-12");
+}
+
+static void
+contradictions_of_torchtitan_are_told (void)
+{
+  check (TITAN "pipeline_parallel_degree = 3\npipeline_parallel_layers_per_stage = 8\n" TITAN_BATCH,
+         "!5 chunks are no multiple of 3");
+  check (TITAN "pipeline_parallel_degree = 2\npipeline_parallel_microbatch_size = 3\n" TITAN_BATCH,
+         "!a batch of 4 is no multiple of micro-batches of 3");
+  check (TITAN TITAN_BATCH "global_batch_size = 24\n", "!a batch of 24 is no multiple of the 16");
+  check (TITAN "expert_parallel_degree = 'x'\n" TITAN_BATCH, "!\"x\" is no value for ep");
+}
+
 /* --- logs ----------------------------------------------------------------------------------------- */
 
 #define DUMP                                                                                                 \
@@ -238,138 +293,9 @@ a_log_of_another_batch_is_refused (void)
   ls_import_clear (&import);
 }
 
-/* --- written and read ------------------------------------------------------------------------------ */
-
-/* Layers are compared as they lie, whether by a rule or a list. */
-static void
-add_layers (GString *out, const LsStrategy *s, const LsModel *m)
-{
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autofree uint32_t *layers = g_new0 (uint32_t, s->pp * s->vpp);
-  LS_CHECK (ls_chunk_layers (s, m, layers, diags));
-  for (guint i = 0; i < s->pp * s->vpp; i++)
-    g_string_append_printf (out, "chunk %u: %u\n", i, layers[i]);
-}
-
-/* The choices of a user that make a difference, as one text. */
-static char *
-choices_of (const LsStrategy *s, const LsModel *m)
-{
-  GString *out = g_string_new (NULL);
-  add_layers (out, s, m);
-  for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    bool is_layers = strcmp (f->key, "layers_per_chunk") == 0;
-    g_autofree char *value
-        = f->file_only || is_layers || ls_field_is_of_program (f) || ls_strategy_idle (s, m, f->key)
-        ? NULL
-        : ls_field_text (f, s, NULL);
-    if (value)
-      g_string_append_printf (out, "%s=%s\n", f->key, value);
-  }
-  return g_string_free (out, FALSE);
-}
-
-static bool
-resolve (LsStrategy *s, const LsModel *m, guint gpus)
-{
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  bool ok = ls_strategy_resolve (s, m, gpus, 8, diags) && ls_strategy_balance (s, m, NULL, NULL);
-  g_autofree char *text = ls_diag_list_format (diags);
-  ls_check_impl (ok, __FILE__, __LINE__, "%s", text);
-  return ok;
-}
-
-/* A fragment as its user has it: in a script that launches it. */
-static char *
-script_of (const char *fragment, guint gpus)
-{
-  return g_strdup_printf ("%s\nG=%u\ntorchrun --nproc_per_node $G --nnodes 1 pretrain_gpt.py \\\n"
-                          "  ${MEGATRON_ARGS[@]}\n",
-                          fragment, gpus);
-}
-
-static bool
-model_is_same (const LsImport *import, const LsModel *m, guint64 seed)
-{
-  for (const LsField *f = ls_model_fields; f->key; f++) {
-    g_autofree char *said = f->file_only ? NULL : ls_import_model_value (import, f->key),
-                    *value = said ? ls_field_text (f, m, NULL) : NULL;
-    if (said && g_strcmp0 (said, value) != 0) {
-      ls_check_impl (false, __FILE__, __LINE__, "seed %" G_GUINT64_FORMAT ": model %s: %s, was %s", seed,
-                     f->key, said, value ? value : "not there");
-      return false;
-    }
-  }
-  return true;
-}
-
-static void
-check_again (const LsModel *m, const LsStrategy *s, const LsStrategy *defaults, const char *script,
-             guint64 seed)
-{
-  LsImport import;
-  LsStrategy again;
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (!read_text (script, &import))
-    return;
-  g_autofree char *text = ls_import_strategy_text (&import, "again");
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "again.json", diags);
-  ls_strategy_copy (&again, defaults);
-  bool ok = doc && ls_fields_read_file (ls_strategy_fields, "strategy", doc, &again, diags)
-      && resolve (&again, m, s->gpus) && model_is_same (&import, m, seed);
-  g_autofree char *before = choices_of (s, m), *after = choices_of (&again, m);
-  ls_check_impl (ok && strcmp (before, after) == 0 && import.conflicts->len == 0 && import.unknown->len == 0,
-                 __FILE__, __LINE__, "seed %" G_GUINT64_FORMAT "\n--- before\n%s--- after\n%s--- script\n%s",
-                 seed, before, after, script);
-  ls_strategy_clear (&again);
-  ls_import_clear (&import);
-}
-
-/* Over the defaults of the program, whose releases differ in what no option says. */
-static bool
-draw_job (GRand *rand, const LsStrategy *defaults, LsModel *m, LsStrategy *s)
-{
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  *m = small_model (rand);
-  random_strategy (rand, s);
-  s->grad_fusion = defaults->grad_fusion;
-  s->cuda_allocator = defaults->cuda_allocator;
-  if (g_rand_boolean (rand))
-    s->grad_dtype = LS_DTYPE_FP32;
-  if (s->vpp == 1)
-    s->p2p = s->pp > 1 ? LS_P2P_BATCHED : s->p2p;
-  return ls_strategy_resolve (s, m, s->gpus, 8, diags) && ls_strategy_balance (s, m, NULL, NULL);
-}
-
-static void
-what_is_written_is_read_as_the_same_job (void)
-{
-  const char *cases = g_getenv ("LS_CASES");
-  guint n = cases ? (guint) g_ascii_strtoull (cases, NULL, 10) : 3000, n_read = 0;
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsSoftwareSpec software;
-  if (!LS_CHECK (ls_software_load ("megatron", &software, diags)))
-    return;
-  for (guint64 seed = 1; seed <= n; seed++) {
-    g_autoptr (GRand) rand = g_rand_new_with_seed ((guint32) seed);
-    LsModel m;
-    LsStrategy s;
-    bool ok = draw_job (rand, &software.defaults, &m, &s);
-    const LsEmitJob job = { .model = &m, .strategy = &s, .title = "small" };
-    g_autofree char *notes = NULL, *fragment = ok ? ls_emit (&job, "megatron", &notes, NULL) : NULL;
-    g_autofree char *script = fragment ? script_of (fragment, s.gpus) : NULL;
-    if (script) {
-      check_again (&m, &s, &software.defaults, script, seed);
-      n_read++;
-    }
-    ls_strategy_clear (&s);
-  }
-  ls_check_impl (n_read * 40 > n, __FILE__, __LINE__, "only %u of %u jobs can be written", n_read, n);
-  ls_software_clear (&software);
-}
-
 LS_TEST_MAIN ("import", LS_TEST (values_are_those_of_our_keys), LS_TEST (lists_of_options_are_read_whole),
               LS_TEST (names_of_older_releases_are_known), LS_TEST (ranks_are_those_of_the_launcher),
               LS_TEST (what_is_not_known_is_told), LS_TEST (contradictions_are_told),
-              LS_TEST (a_log_is_job_and_measurement), LS_TEST (a_log_of_another_batch_is_refused),
-              LS_TEST (what_is_written_is_read_as_the_same_job))
+              LS_TEST (torchtitan_is_read), LS_TEST (torchtitan_of_older_releases_is_read),
+              LS_TEST (contradictions_of_torchtitan_are_told), LS_TEST (a_log_is_job_and_measurement),
+              LS_TEST (a_log_of_another_batch_is_refused))

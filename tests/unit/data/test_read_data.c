@@ -8,6 +8,7 @@
 #include "data/datadir.h"
 #include "data/jobs/kernel_kinds.h"
 #include "data/jobs/read_model.h"
+#include "data/jobs/read_model_names.h"
 #include "data/jobs/read_recipes.h"
 #include "data/jobs/read_software.h"
 #include "data/jobs/read_strategy.h"
@@ -67,6 +68,11 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
     break;
   case LS_DATA_MODEL_TYPES: /* test_model_types.c */
     return true;
+  case LS_DATA_MODEL_NAMES: {
+    g_autoptr (LsJsonDoc) names = ls_json_doc_load (path, diags);
+    ok = names && ls_model_names_check (names, diags) > 0;
+    break;
+  }
   case LS_DATA_CLUSTERS:
     ok = ls_cluster_load (path, &spec, diags);
     break;

@@ -1,0 +1,91 @@
+#include "data/jobs/read_model_names.h"
+
+#include "data/datadir.h"
+#include "data/jobs/read_model.h"
+
+static const cJSON *
+models_of (const LsJsonDoc *doc)
+{
+  return cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "models");
+}
+
+static bool
+has_name (const cJSON *entry, const char *name)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (entry, "names"))
+  {
+    if (cJSON_IsString (one) && g_ascii_strcasecmp (one->valuestring, name) == 0)
+      return true;
+  }
+  return false;
+}
+
+/* Of an entry: a name of ours, or a file of a model in place. */
+static bool
+read_entry (const LsJsonDoc *doc, const cJSON *entry, LsModel *ret_model, LsDiagList *diags)
+{
+  const cJSON *model = cJSON_GetObjectItemCaseSensitive (entry, "model");
+  if (cJSON_IsString (model))
+    return ls_model_load (model->valuestring, ret_model, NULL, diags);
+  g_autoptr (LsJsonDoc) part = cJSON_IsObject (model) ? ls_json_doc_part (doc, model, diags) : NULL;
+  if (!cJSON_IsObject (model))
+    ls_json_doc_diag (doc, entry, LS_JSON_AT_VALUE, diags, NULL, "expected \"model\", a name or an object");
+  return part && ls_model_read_part (part, ret_model, diags);
+}
+
+bool
+ls_model_of_name (const char *name, LsModel *ret_model)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_MODEL_NAMES, "published", diags);
+  const cJSON *entry;
+  if (!doc)
+    return false;
+  cJSON_ArrayForEach (entry, models_of (doc))
+  {
+    if (has_name (entry, name))
+      return read_entry (doc, entry, ret_model, diags);
+  }
+  return false;
+}
+
+/* --- the file as a whole --------------------------------------------------------------------------- */
+
+static bool
+check_names (const LsJsonDoc *doc, const cJSON *entry, GHashTable *seen, LsDiagList *diags)
+{
+  const cJSON *names = cJSON_GetObjectItemCaseSensitive (entry, "names"), *one;
+  bool ok = cJSON_IsArray (names) && names->child;
+  if (!ok)
+    ls_json_doc_diag (doc, entry, LS_JSON_AT_VALUE, diags, NULL, "expected \"names\", a list of names");
+  cJSON_ArrayForEach (one, names)
+  {
+    char *key = cJSON_IsString (one) ? g_ascii_strdown (one->valuestring, -1) : NULL;
+    bool is_new = key && g_hash_table_add (seen, key);
+    if (!is_new)
+      ls_json_doc_diag (doc, one, LS_JSON_AT_VALUE, diags, NULL, "expected a name that no other model has");
+    ok = ok && is_new;
+  }
+  return ok;
+}
+
+guint
+ls_model_names_check (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  const cJSON *models = models_of (doc), *entry;
+  bool ok = cJSON_IsArray (models) && models->child;
+  if (!ok)
+    ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
+                      "expected \"models\", a list of names and their models");
+  cJSON_ArrayForEach (entry, models)
+  {
+    LsModel m;
+    bool is_read = read_entry (doc, entry, &m, diags);
+    if (is_read)
+      ls_model_clear (&m);
+    ok = check_names (doc, entry, seen, diags) && is_read && ok;
+  }
+  return ok ? g_hash_table_size (seen) : 0;
+}

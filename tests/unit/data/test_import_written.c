@@ -1,0 +1,239 @@
+/* Pins that a job which is written for a program and read again is the same job. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "data/jobs/emit.h"
+#include "data/jobs/read_model.h"
+#include "data/jobs/read_software.h"
+#include "data/jobs/read_strategy.h"
+#include "data/launch/write_import.h"
+#include "data/text/field_write.h"
+#include "random_job.h"
+#include "strategy/chunks.h"
+#include "strategy/strategy_idle.h"
+
+static bool
+read_text (const char *text, LsImport *import)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  bool ok = ls_import_read (text, strlen (text), "job.sh", import, diags);
+  g_autofree char *said = ls_diag_list_format (diags);
+  ls_check_impl (ok, __FILE__, __LINE__, "%s\n%s", text, said);
+  return ok;
+}
+
+/* Layers are compared as they lie, whether by a rule or a list. */
+static void
+add_layers (GString *out, const LsStrategy *s, const LsModel *m)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree uint32_t *layers = g_new0 (uint32_t, s->pp * s->vpp);
+  LS_CHECK (ls_chunk_layers (s, m, layers, diags));
+  for (guint i = 0; i < s->pp * s->vpp; i++)
+    g_string_append_printf (out, "chunk %u: %u\n", i, layers[i]);
+}
+
+/* What makes no difference beside what the strategy knows of: the stage of FSDP2, whose shards are kept or not
+ * by reshard_after_forward, and which micro-batches reduce gradients if there is one. */
+static bool
+is_said_elsewhere (const LsStrategy *s, const char *key)
+{
+  bool has_one = s->global_batch <= s->dp * s->micro_batch;
+  return (strcmp (key, "zero") == 0 && s->dp_kind == LS_DP_FSDP2)
+      || (strcmp (key, "grad_sync") == 0 && has_one);
+}
+
+/* The choices of a user that make a difference, as one text. */
+static char *
+choices_of (const LsStrategy *s, const LsModel *m)
+{
+  GString *out = g_string_new (NULL);
+  add_layers (out, s, m);
+  g_string_append_printf (out, "groups of %u\n", s->zero_group);
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    bool is_layers = strcmp (f->key, "layers_per_chunk") == 0;
+    g_autofree char *value = f->file_only || is_layers || ls_field_is_of_program (f)
+            || ls_strategy_idle (s, m, f->key) || is_said_elsewhere (s, f->key)
+        ? NULL
+        : ls_field_text (f, s, NULL);
+    if (value)
+      g_string_append_printf (out, "%s=%s\n", f->key, value);
+  }
+  return g_string_free (out, FALSE);
+}
+
+static bool
+resolve (LsStrategy *s, const LsModel *m, guint gpus)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  bool ok = ls_strategy_resolve (s, m, gpus, 8, diags) && ls_strategy_balance (s, m, NULL, NULL);
+  g_autofree char *text = ls_diag_list_format (diags);
+  ls_check_impl (ok, __FILE__, __LINE__, "%s", text);
+  return ok;
+}
+
+/* A fragment as its user has it: in a script that launches it. */
+static char *
+script_of_megatron (const char *fragment, const LsModel *m, const LsStrategy *s)
+{
+  guint gpus = s->gpus;
+  return g_strdup_printf ("%s\nG=%u\ntorchrun --nproc_per_node $G --nnodes 1 pretrain_gpt.py \\\n"
+                          "  ${MEGATRON_ARGS[@]}\n",
+                          fragment, gpus);
+}
+
+/* A configuration of torchtitan is whole. */
+static char *
+text_of_torchtitan (const char *fragment, const LsModel *m, const LsStrategy *s)
+{
+  return g_strdup_printf ("%s", fragment);
+}
+
+static bool
+model_is_same (const LsImport *import, const LsModel *m, guint64 seed)
+{
+  for (const LsField *f = ls_model_fields; f->key; f++) {
+    g_autofree char *said = f->file_only ? NULL : ls_import_model_value (import, f->key),
+                    *value = said ? ls_field_text (f, m, NULL) : NULL;
+    if (said && g_strcmp0 (said, value) != 0) {
+      ls_check_impl (false, __FILE__, __LINE__, "seed %" G_GUINT64_FORMAT ": model %s: %s, was %s", seed,
+                     f->key, said, value ? value : "not there");
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Nothing is told but that a fragment names no model. */
+static bool
+is_known_whole (const LsImport *import)
+{
+  for (guint i = 0; i < import->unknown->len; i++)
+    if (!g_str_has_prefix (import->unknown->pdata[i], "model.name"))
+      return false;
+  return import->conflicts->len == 0;
+}
+
+/* The lines of a that b has not. */
+static char *
+lines_without (const char *a, const char *b)
+{
+  g_auto (GStrv) lines = g_strsplit (a, "\n", -1), others = g_strsplit (b, "\n", -1);
+  GString *out = g_string_new (NULL);
+  for (char **line = lines; *line; line++)
+    if (!g_strv_contains ((const char *const *) others, *line))
+      g_string_append_printf (out, " %s", *line);
+  return g_string_free (out, FALSE);
+}
+
+static void
+check_again (const LsModel *m, const LsStrategy *s, const LsStrategy *defaults, const char *script,
+             guint64 seed)
+{
+  LsImport import;
+  LsStrategy again;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (!read_text (script, &import))
+    return;
+  g_autofree char *text = ls_import_strategy_text (&import, "again");
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "again.json", diags);
+  ls_strategy_copy (&again, defaults);
+  bool ok = doc && ls_fields_read_file (ls_strategy_fields, "strategy", doc, &again, diags)
+      && resolve (&again, m, s->gpus) && model_is_same (&import, m, seed);
+  g_autofree char *before = choices_of (s, m), *after = choices_of (&again, m);
+  g_autofree char *was = lines_without (before, after), *is = lines_without (after, before);
+  ls_check_impl (ok && strcmp (before, after) == 0 && is_known_whole (&import), __FILE__, __LINE__,
+                 "seed %" G_GUINT64_FORMAT ": was%s; is%s; told: %s; %s\n%s", seed, was, is,
+                 import.unknown->len > 0 ? (char *) import.unknown->pdata[import.unknown->len - 1] : "",
+                 import.conflicts->len > 0 ? (char *) import.conflicts->pdata[0] : "", script);
+  ls_strategy_clear (&again);
+  ls_import_clear (&import);
+}
+
+/* What a program always has, so that more of what is drawn can be written for it. */
+typedef void Favour (GRand *rand, LsStrategy *s);
+
+static void
+favour_torchtitan (GRand *rand, LsStrategy *s)
+{
+  s->dp_kind = LS_DP_FSDP2;
+  s->zero_stage = LS_ZERO_AUTO;
+  s->zero_group = g_rand_boolean (rand) && s->zero_group > 0 ? s->zero_group : 0;
+  s->sp = s->tp > 1;
+  s->grad_dtype = LS_DTYPE_FP32;
+  s->dtype = g_rand_boolean (rand) ? LS_DTYPE_BF16 : s->dtype;
+  s->fp8_recipe = LS_FP8_CURRENT;
+  s->recompute_parts = LS_RECOMPUTE_OP;
+  s->recompute_method = LS_RECOMPUTE_UNIFORM;
+  s->recompute_layers = 1;
+  s->layers_per_unit = 1;
+  s->forward_prefetch = s->backward_prefetch_units = 0;
+  s->tp_overlap_kind = LS_TP_OVERLAP_RING;
+  s->attention = LS_ATTENTION_FLASH;
+  s->grad_norm = true;
+  s->post_validation = s->partition_activations = s->offload_activations = false;
+}
+
+/* Over the defaults of the program, whose releases differ in what no option says. */
+static bool
+draw_job (GRand *rand, const LsStrategy *defaults, Favour *favour, LsModel *m, LsStrategy *s)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  *m = small_model (rand);
+  random_strategy (rand, s);
+  s->grad_fusion = defaults->grad_fusion;
+  s->cuda_allocator = defaults->cuda_allocator;
+  if (g_rand_boolean (rand))
+    s->grad_dtype = LS_DTYPE_FP32;
+  if (favour && g_rand_boolean (rand))
+    favour (rand, s);
+  if (s->vpp == 1)
+    s->p2p = s->pp > 1 ? LS_P2P_BATCHED : s->p2p;
+  return ls_strategy_resolve (s, m, s->gpus, 8, diags) && ls_strategy_balance (s, m, NULL, NULL);
+}
+
+static void
+check_written (const char *target, guint n_default, Favour *favour,
+               char *(*text_of) (const char *fragment, const LsModel *m, const LsStrategy *s))
+{
+  const char *cases = g_getenv ("LS_CASES");
+  guint n = cases ? (guint) g_ascii_strtoull (cases, NULL, 10) : n_default, n_read = 0;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsSoftwareSpec software;
+  if (!LS_CHECK (ls_software_load (target, &software, diags)))
+    return;
+  for (guint64 seed = 1; seed <= n; seed++) {
+    g_autoptr (GRand) rand = g_rand_new_with_seed ((guint32) seed);
+    LsModel m;
+    LsStrategy s;
+    bool ok = draw_job (rand, &software.defaults, favour, &m, &s);
+    const LsEmitJob job = { .model = &m, .strategy = &s, .title = "small" };
+    g_autofree char *notes = NULL, *fragment = ok ? ls_emit (&job, target, &notes, NULL) : NULL;
+    g_autofree char *script = fragment ? text_of (fragment, &m, &s) : NULL;
+    if (script) {
+      check_again (&m, &s, &software.defaults, script, seed);
+      n_read++;
+    }
+    ls_strategy_clear (&s);
+  }
+  g_print ("%s: %u of %u jobs are written\n", target, n_read, n);
+  ls_check_impl (n_read >= n / 60, __FILE__, __LINE__, "only %u of %u jobs can be written for %s", n_read, n,
+                 target);
+  ls_software_clear (&software);
+}
+
+static void
+what_is_written_for_megatron_is_the_same_job (void)
+{
+  check_written ("megatron", 3000, NULL, script_of_megatron);
+}
+
+static void
+what_is_written_for_torchtitan_is_the_same_job (void)
+{
+  check_written ("torchtitan", 3000, favour_torchtitan, text_of_torchtitan);
+}
+
+LS_TEST_MAIN ("import_written", LS_TEST (what_is_written_for_megatron_is_the_same_job),
+              LS_TEST (what_is_written_for_torchtitan_is_the_same_job))
