@@ -1,11 +1,17 @@
 /* `lockstep sweep`: the best of all legal configurations. */
+#include <string.h>
+
+#include <lockstep/error.h>
+
 #include "api/answer.h"
 #include "api/commands.h"
 #include "api/job_answer.h"
 #include "api/request.h"
+#include "data/jobs/emit.h"
 #include "data/text/write_file.h"
 #include "show/plot/plots.h"
 #include "show/write_sweep.h"
+#include "sweep/sweep_changes.h"
 #include "sweep/sweep_charts.h"
 
 static const LsOption own[] = {
@@ -34,6 +40,9 @@ static const LsOption own[] = {
   { "scaling-chart", .argument = "FILE", .writes = LS_WRITES_PICTURE,
     .meaning = "Draw the best over several numbers of GPUs or batches against ideal scaling (.svg or .png; "
                ".gp: its script)" },
+  { "emit", .argument = "PROGRAM",
+    .meaning
+    = "Print the best for that program instead, which --for names: megatron, torchtitan, deepspeed" },
   { "timing", .meaning = "Also how long it took" },
   { "json", .meaning = "Print JSON" },
   { "csv", .meaning = "Print a row for each of the best" },
@@ -51,6 +60,7 @@ static const char *const without[]
 typedef struct {
   LsSweepSpec spec;
   LsSweepRun *run;
+  char *emitted; /* for another program, in place of the table; NULL: nobody asked */
 } Data;
 
 static void
@@ -59,6 +69,7 @@ data_free (gpointer data)
   Data *s = data;
   ls_sweep_run_free (s->run);
   ls_sweep_spec_clear (&s->spec);
+  g_free (s->emitted);
   g_free (s);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Data, data_free)
@@ -74,6 +85,8 @@ report (gconstpointer data)
 static char *
 to_text (gconstpointer data, const LsTextStyle *style)
 {
+  if (((const Data *) data)->emitted)
+    return g_strdup (((const Data *) data)->emitted);
   return ls_sweep_to_text (report (data));
 }
 
@@ -185,13 +198,46 @@ check_result (const LsSweepReport *s, LsAnswer *a)
                                  s->counts.enumerated, s->counts.illegal, s->counts.infeasible));
 }
 
+/* Only a sweep for the program tries what it can run. */
+static gboolean
+check_emit (const LsRequest *r, const LsSweepSpec *spec, GError **error)
+{
+  static const char *const others[] = { "json", "csv", NULL };
+  const char *target = ls_request_text (r, "emit");
+  if (!target)
+    return TRUE;
+  if (ls_request_has_any (r, others))
+    return ls_request_refuse ("--emit goes neither with --json nor with --csv: it prints the job instead",
+                              error);
+  if (!ls_emit_check_target (target, error))
+    return FALSE;
+  if (spec->job.program && strcmp (spec->job.program->emit, target) == 0)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+               "--emit %s goes with --for %s, so that it can run what is found", target, target);
+  return FALSE;
+}
+
+static void
+emit (Data *s, const LsRequest *r, LsAnswer *a)
+{
+  GError *error = NULL;
+  g_autofree char *notes = NULL;
+  const char *target = ls_request_text (r, "emit");
+  s->emitted = target && report (s)->best->len > 0 ? ls_sweep_emit (s->run, target, &notes, &error) : NULL;
+  if (s->emitted)
+    ls_answer_note_lines (a, notes);
+  else if (error)
+    ls_answer_fail (a, error);
+}
+
 /* Of a team only the leader has results. */
 static gboolean
 run (const LsRequest *r, LsAnswer *a, GError **error)
 {
   g_autoptr (Data) made = g_new0 (Data, 1);
   ls_sweep_spec_init (&made->spec);
-  if (!read_spec (&made->spec, r, error))
+  if (!read_spec (&made->spec, r, error) || !check_emit (r, &made->spec, error))
     return FALSE;
   ls_job_tell_from (&made->spec.job, a);
   made->run = ls_sweep_spec_run (&made->spec, error);
@@ -203,6 +249,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   }
   Data *s = g_steal_pointer (&made);
   ls_answer_take (a, s, &forms);
+  emit (s, r, a);
   ls_answer_write (a, r, "list", write_list);
   ls_answer_write (a, r, "heat-map", write_heat_map);
   ls_answer_write (a, r, "pareto-chart", write_pareto_chart);

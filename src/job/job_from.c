@@ -154,7 +154,7 @@ ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
   g_autoptr (GPtrArray) lines = unsettled (spec);
   g_ptr_array_add (
       notes,
-      g_strdup_printf ("%s is a job of %s: %u values, %u inferred, %u options ignored, %u not known "
+      g_strdup_printf ("%s is a job of %s: %u values, %u inferred, %u ignored, %u not known "
                        "that may matter; lockstep import shows all",
                        from->path, from->program,
                        g_hash_table_size (from->model_said) + g_hash_table_size (from->strategy_said),

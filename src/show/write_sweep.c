@@ -4,6 +4,7 @@
 
 #include "data/text/csv.h"
 #include "show/text_table.h"
+#include "show/write_changes.h"
 
 #define GIB 1073741824.0
 
@@ -248,6 +249,8 @@ ls_sweep_to_text (const LsSweepReport *r)
   }
   if (r->headroom)
     g_string_append_printf (out, "\nEach leaves a headroom of %s (--headroom)\n", r->headroom);
+  if (r->changes)
+    ls_sweep_changes_print (r->changes, out);
   if (r->has_timing) {
     char wall[G_ASCII_DTOSTR_BUF_SIZE], simulate[G_ASCII_DTOSTR_BUF_SIZE];
     g_string_append_printf (out, "\nTook %s s, of which threads simulated %s s\n",

@@ -3,6 +3,7 @@
 
 #include "data/text/json_out.h"
 #include "show/write_sweep.h"
+#include "show/write_changes.h"
 
 static void
 write_config (LsJsonOut *w, const LsStrategy *s)
@@ -172,6 +173,8 @@ ls_sweep_to_json (const LsSweepReport *r)
     ls_json_out_bool (&w, "interrupted", true);
   if (r->command)
     ls_json_out_string (&w, "command", r->command);
+  if (r->changes)
+    ls_sweep_changes_add (r->changes, &w);
   write_none (&w, r->none);
   return ls_json_out_close (&w);
 }

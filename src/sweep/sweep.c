@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "job/job_from.h"
+#include "sweep/sweep_changes.h"
 #include "sweep/sweep_charts.h"
 #include "sweep/sweep_state.h"
 
@@ -157,6 +158,7 @@ ls_sweep_run_free (LsSweepRun *x)
   ls_model_clear (&x->model);
   g_free (x->title);
   g_free (x->command);
+  ls_sweep_changes_free (x->changes);
   g_free (x->headroom_text);
   g_free (x->software);
   g_free (x);
@@ -315,6 +317,7 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   bool is_asked = x->spec->stop && g_atomic_int_get (x->spec->stop) != 0;
   x->report.is_interrupted = is_asked || x->is_cut || x->report.counts.left > 0;
   x->report.has_timing = spec->has_timing;
+  x->report.changes = x->changes = ls_sweep_changes_new (x);
   if (x->report.best->len == 0 && !x->report.is_interrupted)
     sweep_explain_none (x);
   x->report.simulate_s = (double) x->simulate_us / 1e6;

@@ -4,6 +4,7 @@
 
 #include "analysis/report.h"
 #include "ask/memory_advice.h"
+#include "data/launch/launch_changes.h"
 
 /* One idea with a row, but for some knobs. */
 typedef struct {
@@ -35,6 +36,16 @@ char *ls_sweep_layers_text (const LsStrategy *s);
 typedef struct {
   uint64_t enumerated, illegal, infeasible, pruned, simulated, left; /* left: it was stopped before */
 } LsSweepCounts;
+
+/* How the files of a job change for the first; all owned. */
+typedef struct {
+  char *path, *program; /* "train.sh"; "Megatron-LM", that it is written for */
+  double now_s, best_s; /* steps; now_s NAN: the job as it is cannot be simulated */
+  uint32_t now_gpus, best_gpus;
+  char *now_refused; /* why, in a line; NULL: it can                       */
+  bool now_fits;
+  GPtrArray *changes; /* LsLaunchChange                                       */
+} LsSweepChanges;
 
 /* A rule that forbids configurations. */
 typedef struct {
@@ -82,7 +93,8 @@ typedef struct {
   const char
       *software; /* that they run: its name, or names of those that they are taken to run, with commas */
   bool software_is_assumed;
-  LsSweepNone *none; /* why there is no best; NULL: there is, or it was stopped */
+  const LsSweepChanges *changes; /* of launch files, with their program; NULL: there are none */
+  LsSweepNone *none;             /* why there is no best; NULL: there is, or it was stopped */
   double usd_per_gpu_hour, gpu_watts, pue;
 } LsSweepReport;
 

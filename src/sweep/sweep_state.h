@@ -110,6 +110,7 @@ struct LsSweepRun {
   Workers *workers;     /* reads what stands up to capacity_bytes        */
   const Group *ahead;   /* NULL, or the group that is searched, and      */
   uint32_t ahead_at;    /* how far it was looked through for more work   */
+  LsSweepChanges *changes;
   char *title, *command, *headroom_text, *software;
   LsSweepReport report;
 };

@@ -31,6 +31,13 @@ name_of (const char *path)
 }
 
 static void
+option_clear (gpointer option)
+{
+  g_free (((LsImportOption *) option)->written);
+  g_free (((LsImportOption *) option)->value);
+}
+
+static void
 import_init (LsImport *import, const ImportFiles *files)
 {
   const char *path = files->files[0].path;
@@ -42,6 +49,8 @@ import_init (LsImport *import, const ImportFiles *files)
     g_ptr_array_add (import->files, g_strdup (f->path));
     g_ptr_array_add (import->asked, g_strdup (f->asked ? f->asked : f->path));
   }
+  import->options = g_array_new (FALSE, FALSE, sizeof (LsImportOption));
+  g_array_set_clear_func (import->options, option_clear);
   import->model.attention = LS_ATTENTION_FLASH;
   ls_strategy_init (&import->strategy);
   import->model_said = g_hash_table_new (g_str_hash, g_str_equal);
@@ -64,6 +73,7 @@ ls_import_clear (LsImport *import)
   g_free (import->path);
   g_ptr_array_unref (import->files);
   g_ptr_array_unref (import->asked);
+  g_array_unref (import->options);
   ls_model_clear (&import->model);
   ls_strategy_clear (&import->strategy);
   g_hash_table_unref (import->model_said);

@@ -22,11 +22,16 @@ typedef struct {
   double allocated_bytes, reserved_bytes; /* the peak of the fullest rank; 0: the log does not say */
 } LsImportMeasured;
 
+/* An option that the files give, as they write it; value NULL: it is on. */
+typedef struct {
+  char *written, *value;
+} LsImportOption;
+
 typedef struct {
   const char *program; /* "Megatron-LM", static */
   char *name;          /* of the first file, with what is no letter, digit, '-', '_' or '.' as '-' */
   char *path;          /* of the first file */
-  GPtrArray *files;    /* char *: all paths, the first one too                  */
+  GPtrArray *files;    /* char *: all paths, also of files that were found beside the first */
   GPtrArray *asked;    /* char *: the same with what is given behind them       */
   LsModel model;
   LsStrategy strategy;
@@ -36,6 +41,8 @@ typedef struct {
   /* Keys, of either, that the file leaves open, static strings, and what is told of each, a line of
    * `unknown`; and keys of the strategy that were inferred from the number of GPUs. */
   GHashTable *open, *follows_gpus;
+  GArray *options;                 /* LsImportOption, those that hold */
+  const struct OptionTable *table; /* what options of the program are; NULL: its reader has none. Static */
   LsImportMeasured measured;
   GPtrArray *inferred;  /* char *: what follows from the program's rules, not from a word of the file */
   GPtrArray *unknown;   /* what may matter, and is not understood */

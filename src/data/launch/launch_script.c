@@ -13,6 +13,7 @@ typedef struct {
   LsShell *shell;
   const LaunchKind *kind;
   const ImportFiles *files;
+  LsImport *import;
   GPtrArray *words; /* char *: of the best command so far */
   guint n_known;    /* options of it that are known       */
   bool is_certain;
@@ -127,6 +128,14 @@ take_command (const LsShellCommand *c, gpointer data)
   s->is_certain = c->is_certain;
 }
 
+/* It is one of the job's, like those that were given. */
+static void
+add_file (LsImport *import, const char *path)
+{
+  if (!g_ptr_array_find_with_equal_func (import->files, path, g_str_equal, NULL))
+    g_ptr_array_add (import->files, g_strdup (path));
+}
+
 /* Of the files that were given, the one of that name, or whose name ends so. */
 static char *
 find_source (const char *name, gpointer data)
@@ -140,8 +149,10 @@ find_source (const char *name, gpointer data)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   size_t n;
   char *text = g_file_test (path, G_FILE_TEST_IS_REGULAR) ? ls_read_file (path, MAX_SOURCE, &n, diags) : NULL;
-  if (text) /* beside the script */
+  if (text) { /* beside the script */
+    add_file (s->import, g_str_has_prefix (path, "./") ? path + 2 : path);
     return text;
+  }
   if (s->sources->len < 100)
     g_ptr_array_add (s->sources, g_strdup (name));
   return NULL;
@@ -318,7 +329,7 @@ launch_script_read (const ImportFiles *files, const LaunchKind *kind, LaunchScri
                     LsImport *import, LsDiagList *diags)
 {
   static const LsShellFuncs funcs = { take_command, find_source };
-  Search s = { .files = files, .kind = kind };
+  Search s = { .files = files, .import = import, .kind = kind };
   *ret_script = (LaunchScript) { 0 };
   s.shell = ls_shell_new (&funcs, &s);
   s.words = g_ptr_array_new_with_free_func (g_free);

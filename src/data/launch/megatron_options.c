@@ -6,6 +6,7 @@
 #define STRATEGY(option, key) OPTION_STRATEGY_ROW (option, key)
 #define SWITCH(option, key)   OPTION_SWITCH_ROW (option, key)
 #define RULE(option)          OPTION_RULE_ROW (option)
+#define DECIDES(option, key)  OPTION_DECIDES_ROW (option, key)
 #define IGNORED(option)       OPTION_IGNORED_ROW (option)
 #define OLD                   OPTION_OLD_ROW
 
@@ -69,10 +70,10 @@ static const OptionRow rows[] = {
   STRATEGY ("expert-model-parallel-size", "ep"),
   OLD ("moe-expert-parallel-size", OPTION_STRATEGY, "ep", NULL),
   STRATEGY ("expert-tensor-parallel-size", "etp"),
-  RULE ("num-virtual-stages-per-pipeline-rank"),
-  RULE ("num-layers-per-virtual-pipeline-stage"),
-  RULE ("virtual-pipeline-model-parallel-size"),
-  RULE ("pipeline-model-parallel-layout"),
+  DECIDES ("num-virtual-stages-per-pipeline-rank", "vpp"),
+  DECIDES ("num-layers-per-virtual-pipeline-stage", "vpp"),
+  DECIDES ("virtual-pipeline-model-parallel-size", "vpp"),
+  DECIDES ("pipeline-model-parallel-layout", "vpp"),
   RULE ("decoder-first-pipeline-num-layers"),
   RULE ("decoder-last-pipeline-num-layers"),
   RULE ("account-for-embedding-in-pipeline-split"),
@@ -91,21 +92,21 @@ static const OptionRow rows[] = {
   RULE ("rampup-batch-size"),
 
   /* memory */
-  RULE ("recompute-granularity"),
-  RULE ("recompute-method"),
-  RULE ("recompute-num-layers"),
-  RULE ("recompute-modules"),
-  RULE ("recompute-activations"),
-  OLD ("checkpoint-activations", OPTION_RULE, NULL, "megatron-lm-2021-04"),
-  OLD ("checkpoint-num-layers", OPTION_RULE, NULL, "megatron-lm-2021-04"),
-  OLD ("activations-checkpoint-method", OPTION_RULE, NULL, "megatron-lm-2021-04"),
-  OLD ("activations-checkpoint-num-layers", OPTION_RULE, NULL, "megatron-lm-2021-04"),
+  DECIDES ("recompute-granularity", "recompute"),
+  DECIDES ("recompute-method", "recompute"),
+  DECIDES ("recompute-num-layers", "recompute"),
+  DECIDES ("recompute-modules", "recompute"),
+  DECIDES ("recompute-activations", "recompute"),
+  OLD ("checkpoint-activations", OPTION_RULE, "recompute", "megatron-lm-2021-04"),
+  OLD ("checkpoint-num-layers", OPTION_RULE, "recompute", "megatron-lm-2021-04"),
+  OLD ("activations-checkpoint-method", OPTION_RULE, "recompute", "megatron-lm-2021-04"),
+  OLD ("activations-checkpoint-num-layers", OPTION_RULE, "recompute", "megatron-lm-2021-04"),
   SWITCH ("distribute-saved-activations", "partition_activations"),
   OLD ("distribute-checkpointed-activations", OPTION_SWITCH, "partition_activations", "megatron-lm-2021-04"),
 
   /* precision */
-  RULE ("bf16"),
-  RULE ("fp16"),
+  DECIDES ("bf16", "dtype"),
+  DECIDES ("fp16", "dtype"),
   RULE ("params-dtype"),
   RULE ("fp8-format"),
   RULE ("fp8"),
@@ -118,29 +119,29 @@ static const OptionRow rows[] = {
   RULE ("first-last-layers-bf16"),
   STRATEGY ("num-layers-at-start-in-bf16", "bf16_first"),
   STRATEGY ("num-layers-at-end-in-bf16", "bf16_last"),
-  RULE ("accumulate-allreduce-grads-in-fp32"),
-  RULE ("grad-reduce-in-bf16"),
+  DECIDES ("accumulate-allreduce-grads-in-fp32", "grad_dtype"),
+  DECIDES ("grad-reduce-in-bf16", "grad_dtype"),
 
   /* kernels */
-  RULE ("use-flash-attn"),
-  RULE ("use-flash-attn-v2"),
-  RULE ("attention-backend"),
+  DECIDES ("use-flash-attn", "attention"),
+  DECIDES ("use-flash-attn-v2", "attention"),
+  DECIDES ("attention-backend", "attention"),
   RULE ("transformer-impl"),
 
   /* data parallelism */
-  RULE ("use-distributed-optimizer"),
+  DECIDES ("use-distributed-optimizer", "zero"),
   RULE ("num-distributed-optimizer-instances"),
   SWITCH ("overlap-grad-reduce", "dp_overlap"),
   SWITCH ("overlap-param-gather", "gather_overlap"),
   STRATEGY ("ddp-bucket-size", "bucket_params"),
   OLD ("DDP-impl", OPTION_RULE, NULL, "megatron-lm-2022-05"),
-  RULE ("use-torch-fsdp2"),
+  DECIDES ("use-torch-fsdp2", "dp_kind"),
   RULE ("torch-fsdp2-no-reshard-after-forward"),
-  RULE ("use-megatron-fsdp"),
-  RULE ("use-custom-fsdp"),
+  DECIDES ("use-megatron-fsdp", "dp_kind"),
+  DECIDES ("use-custom-fsdp", "dp_kind"),
   RULE ("data-parallel-sharding-strategy"),
   RULE ("deepspeed"),
-  RULE ("zero-stage"),
+  DECIDES ("zero-stage", "zero"),
   RULE ("clip-grad"),
   IGNORED ("no-gradient-accumulation-fusion"), /* with FSDP only, where it has no meaning */
 

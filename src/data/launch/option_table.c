@@ -4,6 +4,8 @@
 
 #include "data/launch/shell.h"
 
+#define MAX_NOTED 5000
+
 /* --- rows ------------------------------------------------------------------------------------------ */
 
 /* Whether two letters of names are the same, the first of a row. */
@@ -207,15 +209,31 @@ option_release (LaunchJob *job, const char *today)
     import_infer (job->import, "software %s: no option says an earlier release", today);
 }
 
+static void
+note_option (LsImport *import, const LaunchOption *o)
+{
+  if (import->options->len >= MAX_NOTED)
+    return;
+  GString *value = o->values->len > 0 ? g_string_new (NULL) : NULL;
+  for (guint i = 0; i < o->values->len; i++)
+    if (!ls_shell_has_hole (o->values->pdata[i]))
+      g_string_append_printf (value, "%s%s", value->len > 0 ? " " : "", (const char *) o->values->pdata[i]);
+  const LsImportOption option = { g_strdup (o->written), value ? g_string_free (value, FALSE) : NULL };
+  g_array_append_val (import->options, option);
+}
+
 void
 option_read_all (LaunchJob *job)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new (g_direct_hash, g_direct_equal);
   job->open = g_hash_table_new (g_str_hash, g_str_equal);
+  job->import->table = job->table;
   for (guint i = 0; i < job->words->options->len; i++) {
     LaunchOption *o = launch_words_find (job->words, ((LaunchOption *) job->words->options->pdata[i])->name);
-    if (o && g_hash_table_add (seen, o))
-      read_option (job, o);
+    if (!o || !g_hash_table_add (seen, o))
+      continue;
+    note_option (job->import, o);
+    read_option (job, o);
   }
   for (guint i = 0; i < job->words->others->len; i++)
     tell_hole (job, job->words->others->pdata[i]);

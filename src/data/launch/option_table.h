@@ -21,18 +21,23 @@ typedef enum {
 typedef struct {
   const char *option; /* without dashes */
   OptionKind kind;
-  const char *key; /* NULL: OPTION_RULE, OPTION_IGNORED */
+  const char *key; /* of OPTION_RULE what it decides alone, so that another option may take its place, or
+                    * NULL; NULL: OPTION_IGNORED */
   /* The release of strategies/software that is the last to have it; NULL: it is there still. Names of
    * releases of one program sort by their age. */
   const char *until;
 } OptionRow;
 
-typedef struct {
+typedef struct OptionTable {
   const OptionRow *rows; /* of several for one key the first is today's */
   guint n;
 } OptionTable;
 
 /* The parts of a table. */
+#define OPTION_DECIDES_ROW(option, key)                                                                      \
+  {                                                                                                          \
+    option, OPTION_RULE, key, NULL                                                                           \
+  }
 #define OPTION_MODEL_ROW(option, key)                                                                        \
   {                                                                                                          \
     option, OPTION_MODEL, key, NULL                                                                          \
@@ -80,8 +85,9 @@ typedef struct {
 /* Sets software to the release of the oldest option, or to today's, and says so. */
 void option_release (LaunchJob *job, const char *today);
 
-/* Reads each option once, as its row says: sets keys of the model and of the strategy; tells what is ignored,
- * what no row fits, and what is left open by a hole. Allocates job->open, which the caller unrefs. */
+/* Reads each option once, and notes it in import->options, as its row says: sets keys of the model and of
+ * the strategy; tells what is ignored, what no row fits, and what is left open by a hole. Allocates
+ * job->open, which the caller unrefs. */
 void option_read_all (LaunchJob *job);
 
 /* What rules ask of an option: */

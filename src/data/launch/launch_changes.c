@@ -1,0 +1,206 @@
+#include "data/launch/launch_changes.h"
+
+#include <string.h>
+
+#include "data/launch/launch_place.h"
+#include "data/launch/launch_words.h"
+#include "data/launch/option_table.h"
+#include "data/text/toml.h"
+
+/* --- fragments ------------------------------------------------------------------------------------- */
+
+/* "NAME=(", options, ")": the lines between. */
+static void
+add_array (LaunchWords *w, const char *text)
+{
+  GString *options = g_string_new (NULL);
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  for (char **line = lines; *line; line++)
+    if (g_str_has_prefix (g_strstrip (*line), "--"))
+      g_string_append_printf (options, "%s ", *line);
+  gint n = 0;
+  g_auto (GStrv) words = NULL;
+  if (g_shell_parse_argv (options->str, &n, &words, NULL))
+    launch_words_add (w, words, (guint) n);
+  g_string_free (options, TRUE);
+}
+
+/* What an emit_X.c writes: JSON, TOML or an array of options. */
+static LaunchWords *
+words_of (const char *text)
+{
+  LaunchWords *w = launch_words_new ();
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  bool is_array = strstr (text, "=(\n") != NULL;
+  cJSON *tree = is_array ? NULL
+      : *text == '{'     ? cJSON_Parse (text)
+                         : ls_toml_parse (text, strlen (text), "", diags);
+  if (tree)
+    launch_words_add_tree (w, tree);
+  else if (is_array)
+    add_array (w, text);
+  cJSON_Delete (tree);
+  return w;
+}
+
+static char *
+value_of (const LaunchOption *o)
+{
+  GString *value = g_string_new (NULL);
+  for (guint i = 0; i < o->values->len; i++)
+    g_string_append_printf (value, "%s%s", i > 0 ? " " : "", (const char *) o->values->pdata[i]);
+  return g_string_free (value, FALSE);
+}
+
+/* --- the user's options ---------------------------------------------------------------------------- */
+
+/* Names without the dashes in front, '_' and '-' being the same. */
+static bool
+is_same_name (const char *a, const char *b)
+{
+  a += strspn (a, "-");
+  b += strspn (b, "-");
+  for (; *a && *b; a++, b++)
+    if (*a != *b && !(strchr ("-_", *a) && strchr ("-_", *b)))
+      return false;
+  return *a == *b;
+}
+
+static const LsImportOption *
+option_named (const LsImport *import, const char *name)
+{
+  for (guint i = 0; i < import->options->len; i++) {
+    const LsImportOption *o = &g_array_index (import->options, LsImportOption, i);
+    if (is_same_name (o->written, name))
+      return o;
+  }
+  return NULL;
+}
+
+/* What an option decides, a key; NULL: not it alone. */
+static const char *
+key_of (const LsImport *import, const char *name)
+{
+  const OptionRow *row = import->table ? option_find (import->table, name + strspn (name, "-")) : NULL;
+  return row ? row->key : NULL;
+}
+
+typedef struct {
+  const LsImport *import;
+  LaunchWords *now, *wanted; /* now: NULL if it cannot be written */
+  GPtrArray *changes;
+  GHashTable *told; /* LsImportOption */
+} Work;
+
+static void
+change_free (gpointer change)
+{
+  LsLaunchChange *c = change;
+  g_free (c->option);
+  g_free (c->before);
+  g_free (c->after);
+  g_free (c->file);
+  g_free (c->through);
+  g_free (c);
+}
+
+/* user: the option in the file; NULL: it is not there. */
+static void
+add_change (Work *w, const LsImportOption *user, const char *option, const char *after)
+{
+  LsLaunchChange *c = g_new0 (LsLaunchChange, 1);
+  c->option = g_strdup (user ? user->written : option);
+  c->before = user ? g_strdup (user->value ? user->value : "") : NULL;
+  c->after = g_strdup (after);
+  if (user)
+    launch_place_find (w->import->files, c->option, c->before, &c->file, &c->line, &c->through);
+  if (user)
+    g_hash_table_add (w->told, (gpointer) user);
+  g_ptr_array_add (w->changes, c);
+}
+
+/* Takes out options of the file that decide what another option does now. */
+static void
+take_out_others (Work *w, const char *name)
+{
+  const char *key = key_of (w->import, name);
+  for (guint i = 0; key && i < w->import->options->len; i++) {
+    const LsImportOption *o = &g_array_index (w->import->options, LsImportOption, i);
+    if (!is_same_name (o->written, name) && g_strcmp0 (key_of (w->import, o->written), key) == 0
+        && !g_hash_table_contains (w->told, o)
+        && !launch_words_find (w->wanted, o->written + strspn (o->written, "-")))
+      add_change (w, o, NULL, NULL);
+  }
+}
+
+static void
+set_option (Work *w, const LaunchOption *wanted)
+{
+  const LaunchOption *now = w->now ? launch_words_find (w->now, wanted->name) : NULL;
+  g_autofree char *after = value_of (wanted), *before = now ? value_of (now) : NULL;
+  if (now && strcmp (before, after) == 0)
+    return;
+  const LsImportOption *user = option_named (w->import, wanted->name);
+  if (user && g_strcmp0 (user->value ? user->value : "", after) == 0)
+    return;
+  take_out_others (w, wanted->name);
+  add_change (w, user, wanted->written, after);
+}
+
+/* Whether another option of what is wanted decides the same, or one of the file that was told. */
+static bool
+is_decided (const Work *w, const char *name)
+{
+  const char *key = key_of (w->import, name);
+  for (guint i = 0; key && i < w->wanted->options->len; i++)
+    if (g_strcmp0 (key_of (w->import, ((LaunchOption *) w->wanted->options->pdata[i])->name), key) == 0)
+      return true;
+  for (guint i = 0; key && i < w->changes->len; i++)
+    if (g_strcmp0 (key_of (w->import, ((LsLaunchChange *) w->changes->pdata[i])->option), key) == 0)
+      return true;
+  return false;
+}
+
+/* What the file says in words that are not known to be of this option. */
+static void
+add_other_words (Work *w, const LaunchOption *now)
+{
+  LsLaunchChange *c = g_new0 (LsLaunchChange, 1);
+  c->option = g_strdup (now->written);
+  c->before = value_of (now);
+  g_ptr_array_add (w->changes, c);
+}
+
+static void
+take_out (Work *w, const LaunchOption *now)
+{
+  if (launch_words_find (w->wanted, now->name))
+    return;
+  const LsImportOption *user = option_named (w->import, now->name);
+  bool is_off = g_hash_table_contains (w->wanted->off, now->name);
+  guint n = w->changes->len;
+  if (user && g_hash_table_contains (w->told, user))
+    return;
+  if (user || is_off)
+    add_change (w, user, now->written, is_off ? "false" : NULL);
+  else
+    take_out_others (w, now->name);
+  if (w->changes->len == n && !is_decided (w, now->name))
+    add_other_words (w, now);
+}
+
+GPtrArray *
+ls_launch_changes (const LsImport *import, const char *now, const char *wanted)
+{
+  Work w = { import, now ? words_of (now) : NULL, words_of (wanted), NULL, NULL };
+  w.changes = g_ptr_array_new_with_free_func (change_free);
+  w.told = g_hash_table_new (NULL, NULL);
+  for (guint i = 0; i < w.wanted->options->len; i++)
+    set_option (&w, w.wanted->options->pdata[i]);
+  for (guint i = 0; w.now && i < w.now->options->len; i++)
+    take_out (&w, w.now->options->pdata[i]);
+  g_hash_table_unref (w.told);
+  launch_words_free (w.now);
+  launch_words_free (w.wanted);
+  return w.changes;
+}

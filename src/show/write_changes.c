@@ -1,0 +1,90 @@
+#include "show/write_changes.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "show/text_table.h"
+
+static void
+append_head (GString *out, const LsSweepChanges *c)
+{
+  g_string_append_printf (out, "\n%s as it is: ", c->path);
+  if (isnan (c->now_s))
+    g_string_append_printf (out, "not simulated (%s)", c->now_refused);
+  else
+    g_string_append_printf (out, "%.4g s%s", c->now_s, c->now_fits ? "" : ", and does not fit");
+  g_string_append_printf (out, "; the first: %.4g s", c->best_s);
+  if (!isnan (c->now_s))
+    g_string_append_printf (out, ", %+.1f %%", 100 * (c->best_s / c->now_s - 1));
+  if (c->now_gpus > 0 && c->now_gpus != c->best_gpus)
+    g_string_append_printf (out, ", on %u for %u", c->best_gpus, c->now_gpus);
+  if (c->changes->len == 0)
+    g_string_append (out, "\nIts options are those of the first: nothing is to be changed\n");
+  else
+    g_string_append_printf (out, "\nTo get there, change %u %s of it:\n", c->changes->len,
+                            c->changes->len == 1 ? "option" : "options");
+}
+
+/* "--tp 8", "training.seq_len = 8192", "--sp" */
+static char *
+option_text (const LsLaunchChange *c, const char *value)
+{
+  const char *between = g_str_has_prefix (c->option, "-") ? " " : " = ";
+  bool is_on = !*value, has_dashes = *c->option == '-';
+  return is_on ? g_strconcat (c->option, has_dashes ? "" : " = true", NULL)
+               : g_strconcat (c->option, between, value, NULL);
+}
+
+static void
+add_row (LsTextTable *t, const LsLaunchChange *c)
+{
+  g_autofree char *before = c->before ? option_text (c, c->before) : NULL,
+                  *after = c->after ? option_text (c, c->after) : NULL;
+  bool is_changed = before && after;
+  ls_text_table_add (t, "%s", !before ? "add" : !after ? "remove" : "change");
+  ls_text_table_add (t, "%s%s%s", before ? before : after, is_changed ? " -> " : "",
+                     is_changed ? (*c->after ? c->after : "true") : "");
+  if (!c->file)
+    ls_text_table_add (t, "%s", "");
+  else
+    ls_text_table_add (t, "%s:%u%s%s", c->file, c->line, c->through ? ", " : "",
+                       c->through ? c->through : "");
+}
+
+void
+ls_sweep_changes_print (const LsSweepChanges *c, GString *out)
+{
+  LsTextTable t;
+  append_head (out, c);
+  ls_text_table_init (&t, "lll");
+  for (guint i = 0; i < c->changes->len; i++)
+    add_row (&t, c->changes->pdata[i]);
+  ls_text_table_print (&t, 2, out);
+}
+
+void
+ls_sweep_changes_add (const LsSweepChanges *c, LsJsonOut *w)
+{
+  ls_json_out_begin_object (w, "changes");
+  ls_json_out_string (w, "file", c->path);
+  ls_json_out_string (w, "program", c->program);
+  ls_json_out_double (w, "now_step_time_s", c->now_s);
+  ls_json_out_double (w, "best_step_time_s", c->best_s);
+  ls_json_out_uint (w, "now_gpus", c->now_gpus);
+  ls_json_out_uint (w, "best_gpus", c->best_gpus);
+  ls_json_out_string (w, "now_refused", c->now_refused);
+  ls_json_out_begin_array (w, "options");
+  for (guint i = 0; i < c->changes->len; i++) {
+    const LsLaunchChange *one = c->changes->pdata[i];
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_string (w, "option", one->option);
+    ls_json_out_string (w, "before", one->before);
+    ls_json_out_string (w, "after", one->after);
+    ls_json_out_string (w, "file", one->file);
+    ls_json_out_double (w, "line", one->file ? one->line : NAN);
+    ls_json_out_string (w, "through", one->through);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_array (w);
+  ls_json_out_end_object (w);
+}
