@@ -29,6 +29,7 @@ static const LsOption own[] = {
   { "step", .argument = "N|FROM:TO",
     .meaning = "With --pytorch-trace: N of ProfilerStep#N, or a range such as 120ms:180ms; default: the last "
                "whole one" },
+  { "other-job", .meaning = "With --pytorch-trace: compare a profile that is plainly of another job too" },
   { "json", .meaning = "With --pytorch-trace: print JSON" },
   { "template", .argument = "runs|nccl|kernels", .meaning = "Print a table to fill in, and exit" },
   { "hold-out", .argument = "fifth|half",
@@ -159,10 +160,11 @@ wrong_with_files (const LsRequest *r)
 static gboolean
 check (const LsRequest *r, GError **error)
 {
-  static const char *const of_trace[] = { "rank", "step", "json", NULL };
+  static const char *const of_trace[] = { "rank", "step", "other-job", "json", NULL };
   gboolean is_of_kernels = !ls_request_text (r, "runs") && !ls_request_is_on (r, "nccl");
   if (ls_request_has_knobs (r) || ls_request_has_any (r, of_trace))
-    return ls_request_refuse ("--rank, --step, --json and the flags of a job go with --pytorch-trace", error);
+    return ls_request_refuse (
+        "--rank, --step, --other-job, --json and the flags of a job go with --pytorch-trace", error);
   const char *wrong = ls_request_text (r, "runs") ? wrong_with_runs (r) : wrong_with_files (r);
   if (wrong)
     return ls_request_refuse (wrong, error);

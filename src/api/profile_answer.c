@@ -42,7 +42,9 @@ check (const LsRequest *r, GError **error)
           "hold-out", "max-mape", "cluster-output", NULL };
   return !ls_request_has_any (r, others)
       || ls_request_refuse (
-          "--pytorch-trace goes with the flags of a job, --rank, --step, --json and --output only", error);
+          "--pytorch-trace goes with the flags of a job, --rank, --step, --other-job, --json and --output "
+          "only",
+          error);
 }
 
 gboolean
@@ -56,7 +58,8 @@ ls_request_reconcile (const LsRequest *r, LsAnswer *a, GError **error)
   const LsReconcileSpec spec = { .job = &job,
                                  .path = ls_request_text (r, "pytorch-trace"),
                                  .step = ls_request_text (r, "step"),
-                                 .rank = rank };
+                                 .rank = rank,
+                                 .other_job = ls_request_is_on (r, "other-job") };
   LsReconcileRun *run = is_read ? ls_reconcile_run_new (&spec, error) : NULL;
   ls_job_spec_clear (&job);
   if (!run)

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <lockstep/error.h>
+
 #include "ask/measured_step.h"
 #include "ask/reconcile_layer.h"
 #include "data/text/override.h"
@@ -105,6 +107,21 @@ find_software (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
 }
 
 static gboolean
+check_same_job (const LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
+{
+  g_autofree char *why = spec->other_job ? NULL : ls_reconciled_other (run->reconciled);
+  if (!why)
+    return TRUE;
+  const char *gpu = run->profile->gpu ? run->profile->gpu : "a GPU that it does not name";
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+               "%s: error: it is plainly of another job, and is not compared: %s\n"
+               "note: %s of it ran on %s, the job on %s; is it this model, batch, rank and step (--step)? "
+               "--other-job compares it all the same",
+               run->profile->path, why, run->measured.what, gpu, run->job->cluster->spec.gpu.name);
+  return FALSE;
+}
+
+static gboolean
 reconcile (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
 {
   uint32_t rank = choose_rank (run, spec);
@@ -112,6 +129,8 @@ reconcile (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
   if (!run->predicted)
     return FALSE;
   run->reconciled = ls_reconcile (run->measured.side, run->predicted);
+  if (!check_same_job (run, spec, error))
+    return FALSE;
   run->layer = ls_layer_report_new (run->measured.side, run->predicted, run->job, error);
   if (!run->layer || !find_software (run, spec, error))
     return FALSE;

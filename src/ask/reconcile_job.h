@@ -22,12 +22,13 @@ typedef struct {
   const char *path; /* of the profile (data/measured/read_kineto.h)                                  */
   const char *step; /* which (ask/measured_step.h); NULL: it finds one                  */
   int64_t rank;     /* which of the job's; -1: the one that the profile says, else 0      */
+  bool other_job;   /* also where it is plainly of another one (ls_reconciled_other()) */
 } LsReconcileSpec;
 
 typedef struct LsReconcileRun LsReconcileRun;
 
 /* NULL: errors of ls_job_spec_run(), LS_ERROR_USAGE (--step), LS_ERROR_INPUT (the profile),
- * LS_ERROR_CONFLICT (the job has no such rank). */
+ * LS_ERROR_CONFLICT (the job has no such rank; the profile is of another job). */
 LsReconcileRun *ls_reconcile_run_new (const LsReconcileSpec *spec, GError **error);
 void ls_reconcile_run_free (LsReconcileRun *run); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsReconcileRun, ls_reconcile_run_free)

@@ -124,7 +124,7 @@ look 0 calibrate gemm.csv --gpu "$cluster" -o mine.json
 sed '/"calibration"/d; s/"sm": 1,/"sm": 1/; s/"name": "[^"]*"/"name": "bare"/' "$root/topologies/gpu/$cluster.json" > bare.json
 look 0 calibrate gemm.csv --gpu bare.json -o mine.json
 gunzip -c -- "$data/rank0.json.gz" > rank0.json
-look 0 calibrate --pytorch-trace rank0.json "${job[@]}" --gpus 16
+look 0 calibrate --pytorch-trace rank0.json "${job[@]}" --gpus 16 --other-job
 cp -- "$data/all-reduce-pair.txt" all_reduce.txt
 look 4 calibrate --nccl all_reduce.txt --cluster "$cluster"
 "$lockstep" run "${job[@]}" --gpus 16 --json > a.json

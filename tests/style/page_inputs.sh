@@ -1,5 +1,5 @@
 # Sourced: small input files of the names that the pages and the examples of --help use, in
-# the current folder, and what mpirun needs here. Measured times are made up; the profile is
+# the current folder, and what mpirun needs here. Measured times are made up; the profile of kernels is
 # that of the flat GPU of the golden tests as an H200. $root is the project.
 
 # Many families of kernels, as one of five is held out of a fit.
@@ -15,12 +15,23 @@ kernel_tables() {
   done
 }
 
+# A profile in which all takes 64 times as long: that of a model as large as those that the pages name.
+slow_profile() {
+  gunzip -c -- "$1" | awk '
+    function stretched(key, from,    at) {
+      if (!match($0, "\"" key "\": [0-9.]+")) return
+      at = substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4)
+      $0 = substr($0, 1, RSTART + length(key) + 3) sprintf("%.3f", from + 64 * (at - from)) substr($0, RSTART + RLENGTH)
+    }
+    { stretched("ts", 88511387000); stretched("dur", 0); print }'
+}
+
 page_inputs() {
   local data=$root/tests/golden/data
   sed 's/"gpu": "Flat"/"gpu": "NVIDIA H200"/; s/"n_sms": 100/"n_sms": 132/' "$data/profile-flat.json" > profile.json
   cp -- "$data/all-reduce-pair.txt" all_reduce.txt
   cp -- "$data/all-gather-pair.json" all_gather.json
-  cp -- "$data/rank0.json.gz" rank0.json.gz
+  slow_profile "$data/rank0.json.gz" | gzip -n > rank0.json.gz
   cp -- "$data/spans-measured.csv" measured.csv
   cp -- "$data/spans-predicted.csv" predicted.csv
   cp -- "$data/pretrain_gpt.sh" "$data/config.sh" "$data/megatron.log" .
