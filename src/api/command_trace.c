@@ -4,11 +4,18 @@
 #include "api/answer.h"
 #include "api/commands.h"
 #include "api/request.h"
+#include "api/trace_import.h"
 #include "data/text/write_file.h"
 
 static const LsOption own[] = {
-  { "action", .is_positional = TRUE, .argument = "export", .meaning = "What to do: export" },
-  { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE", .meaning = "What it is done to" },
+  { "action", .is_positional = TRUE, .argument = "export|import", .meaning = "What to do: export, import" },
+  { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE", .meaning = "Profiles to import" },
+  { "step", .argument = "N|FROM:TO", .usually = "",
+    .meaning = "Import: which step, the N of ProfilerStep#N, or a range of time" },
+  { "as-measured", .meaning = "Import: communication takes the time that it took, on any cluster" },
+  { "without-stalls", .meaning = "Import: without waits for the host, and those that nothing explains" },
+  { "compute-scale", .argument = "FACTOR", .usually = "1",
+    .meaning = "Import: the time of kernels times this" },
   { "output", .letter = 'o', .argument = "FILE", .writes = LS_WRITES_FILE,
     .meaning = "Where to write; required" },
   { NULL },
@@ -28,7 +35,12 @@ name_of (const char *path)
 static gboolean
 check_export (const LsRequest *r, GError **error)
 {
-  static const char *const files[] = { "file", NULL };
+  static const char *const files[] = { "file", NULL },
+                           *const imports[]
+      = { "step", "as-measured", "without-stalls", "compute-scale", NULL };
+  if (ls_request_has_any (r, imports))
+    return ls_request_refuse ("--step, --as-measured, --without-stalls and --compute-scale go with import",
+                              error);
   return !ls_request_has_any (r, files)
       || ls_request_refuse ("trace export takes a job by its options, and no file", error);
 }
@@ -56,6 +68,7 @@ static const struct {
   gboolean (*run) (const LsRequest *r, LsAnswer *a, GError **error);
 } actions[] = {
   { "export", export_job },
+  { "import", ls_trace_import },
 };
 
 /* "export" or ...: newly allocated. */
@@ -85,17 +98,22 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
 const Command command_trace = {
   .shown = {
     .name = "trace",
-    .line = "write what a job does as a file that run replays",
-    .usage = "trace export --cluster NAME|FILE [OPTION...] -o FILE",
+    .line = "write what a job does, or did, as a file that run replays",
+    .usage = "trace export|import [PROFILE...] [OPTION...] -o FILE",
     .summary = "Writes the plan of a job, what each rank runs and exchanges, as a file that lockstep run\n"
                "--trace replays: on the same cluster with the same result, or on another. All options of\n"
                "lockstep run that say which job are taken, from --model to --strategy. The format is\n"
-               "documented in the manual, formats/trace.md.",
+               "documented in the manual, formats/trace.md.\n"
+               "\n"
+               "trace import makes such a file of profiles of a real run, of one rank or of several, which\n"
+               "PyTorch's profiler has written: kernels as measured, communication by the network of the\n"
+               "replay. With --cluster it is replayed, and its step printed beside the measured one.",
     .examples
     = "Examples:\n"
       "  lockstep trace export --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 "
       "-o gpt3.json\n"
-      "  lockstep run --trace ./gpt3.json --cluster dgx-h100",
+      "  lockstep run --trace ./gpt3.json --cluster dgx-h100\n"
+      "  lockstep trace import rank0.json.gz -o mine.json --cluster dgx-h100",
     .job = LS_JOB_TAKEN,
   },
   .own = own,

@@ -8,12 +8,14 @@
 typedef struct {
   GArray *chosen;     /* guint */
   int64_t start, end; /* ns */
+  int64_t next_launch;
 } Cut;
 
 void
 ls_measured_step_clear (LsMeasuredStep *step)
 {
   ls_step_side_free (step->side);
+  g_clear_pointer (&step->chosen, g_array_unref);
   g_free (step->what);
   *step = (LsMeasuredStep) { 0 };
 }
@@ -75,17 +77,24 @@ issue_time (const LsKinetoOp *op)
   return op->launch == LS_KINETO_NONE ? op->start : op->launch;
 }
 
-/* When the GPU begins a step; LS_KINETO_NONE: never. */
-static int64_t
-begins (const LsKineto *k, guint step)
+/* The op with which the GPU begins a step; NULL: none. */
+static const LsKinetoOp *
+first_op (const LsKineto *k, guint step)
 {
   const LsKinetoStep *s = &g_array_index (k->steps, LsKinetoStep, step);
   for (guint i = 0; i < k->ops->len; i++) {
     int64_t at = issue_time (op_at (k, i));
     if (at >= s->start && at < s->end)
-      return op_at (k, i)->start;
+      return op_at (k, i);
   }
-  return LS_KINETO_NONE;
+  return NULL;
+}
+
+static void
+end_with (Cut *cut, const LsKinetoOp *next)
+{
+  cut->end = next ? next->start : LS_KINETO_NONE;
+  cut->next_launch = next ? next->launch : LS_KINETO_NONE;
 }
 
 static void
@@ -103,7 +112,7 @@ find_step (const LsKineto *k, const Which *which, guint *ret_step, GError **erro
 {
   guint n = k->steps->len;
   if (!which) {
-    *ret_step = n > 1 && begins (k, n - 1) != LS_KINETO_NONE ? n - 2 : n - 1;
+    *ret_step = n > 1 && first_op (k, n - 1) ? n - 2 : n - 1;
     return TRUE;
   }
   for (guint i = 0; i < n; i++)
@@ -129,7 +138,9 @@ cut_annotated (const LsKineto *k, const Which *which, Cut *cut, LsMeasuredStep *
   const LsKinetoStep *s = &g_array_index (k->steps, LsKinetoStep, step);
   choose_issued (k, s->start, s->end, cut);
   ret->what = g_strdup_printf ("ProfilerStep#%" G_GUINT64_FORMAT, s->number);
-  cut->end = step + 1 < k->steps->len ? begins (k, step + 1) : LS_KINETO_NONE;
+  ret->host_end = s->end;
+  ret->thread = s->thread;
+  end_with (cut, step + 1 < k->steps->len ? first_op (k, step + 1) : NULL);
   return TRUE;
 }
 
@@ -197,7 +208,7 @@ cut_periodic (const LsKineto *k, Cut *cut, LsMeasuredStep *ret, GError **error)
     begin -= period;
   for (guint i = begin; i < begin + period; i++)
     g_array_append_val (cut->chosen, i);
-  cut->end = begin + period < n ? op_at (k, begin + period)->start : LS_KINETO_NONE;
+  end_with (cut, begin + period < n ? op_at (k, begin + period) : NULL);
   ret->what = g_strdup_printf ("a period of %u kernels and copies, from record %u", period,
                                op_at (k, begin)->record);
   return TRUE;
@@ -253,11 +264,11 @@ gboolean
 ls_measured_step_cut (const LsKineto *k, const char *which, LsMeasuredStep *ret_step, GError **error)
 {
   Which parsed;
-  *ret_step = (LsMeasuredStep) { 0 };
+  *ret_step = (LsMeasuredStep) { .host_end = LS_KINETO_NONE, .next_launch = LS_KINETO_NONE, .thread = -1 };
   if (which && !parse_which (which, &parsed, error))
     return FALSE;
   g_autoptr (GArray) chosen = g_array_new (FALSE, FALSE, sizeof (guint));
-  Cut cut = { .chosen = chosen, .start = -1, .end = LS_KINETO_NONE };
+  Cut cut = { .chosen = chosen, .start = -1, .end = LS_KINETO_NONE, .next_launch = LS_KINETO_NONE };
   gboolean ok = TRUE;
   if (which && parsed.is_range)
     cut_range (k, &parsed, which, &cut, ret_step);
@@ -268,6 +279,10 @@ ls_measured_step_cut (const LsKineto *k, const char *which, LsMeasuredStep *ret_
   if (ok && bound (k, &cut, ret_step, error)) {
     ret_step->side = ls_step_side_new ();
     fill_side (k, &cut, ret_step->side);
+    ret_step->chosen = g_array_ref (chosen);
+    ret_step->start = cut.start;
+    ret_step->end = cut.end;
+    ret_step->next_launch = cut.next_launch;
     if (ret_step->side->ops->len > 0)
       return TRUE;
     fail (error, k, "its kernels take no time", "try another --step");

@@ -22,9 +22,15 @@
 #include "data/measured/read_kineto.h"
 
 typedef struct {
-  LsStepSide *side; /* names are borrowed from the trace */
-  char *what;       /* "ProfilerStep#12", "2500us:7500us" */
-  bool is_open;     /* no next step: its end is that of its last op */
+  LsStepSide *side;   /* names are borrowed from the trace */
+  char *what;         /* "ProfilerStep#12", "2500us:7500us" */
+  bool is_open;       /* no next step: its end is that of its last op */
+  GArray *chosen;     /* guint: its ops as places in the trace's, by start                       */
+  int64_t start, end; /* of the step, in the trace's ns                                        */
+  int64_t host_end;   /* where its annotation on the host ends; LS_KINETO_NONE: there is none  */
+  int64_t
+      next_launch; /* of the first op of the next step; LS_KINETO_NONE: there is none, or it is not known */
+  int64_t thread;  /* that has the annotation; -1: not known                                */
 } LsMeasuredStep;
 
 /* which: NULL, "12", or "FROM:TO" with units. LS_ERROR_USAGE: not of these; LS_ERROR_INPUT:

@@ -13,47 +13,52 @@ number_reset (LsKinetoNumber *n)
 static LsKinetoNumber *
 numbers_of (LsKinetoEvent *e, guint i)
 {
-  LsKinetoNumber *const all[] = { &e->ts,     &e->dur,   &e->correlation, &e->external, &e->stream,
-                                  &e->device, &e->bytes, &e->n_in,        &e->n_out };
+  LsKinetoNumber *const all[]
+      = { &e->ts,         &e->dur,        &e->correlation, &e->external,    &e->stream,
+          &e->device,     &e->bytes,      &e->n_in,        &e->n_out,       &e->thread,
+          &e->group_size, &e->rank_start, &e->rank_stride, &e->wait_stream, &e->wait_record };
+  return i < G_N_ELEMENTS (all) ? all[i] : NULL;
+}
+
+static GString **
+text_of (LsKinetoEvent *e, guint i)
+{
+  GString **const all[] = { &e->category, &e->name,  &e->phase,      &e->collective,
+                            &e->dtype,    &e->group, &e->group_what, &e->ranks };
   return i < G_N_ELEMENTS (all) ? all[i] : NULL;
 }
 
 void
 ls_kineto_event_init (LsKinetoEvent *e)
 {
+  GString **text;
   *e = (LsKinetoEvent) { 0 };
-  e->category = g_string_new (NULL);
-  e->name = g_string_new (NULL);
-  e->phase = g_string_new (NULL);
-  e->collective = g_string_new (NULL);
-  e->dtype = g_string_new (NULL);
+  for (guint i = 0; (text = text_of (e, i)); i++)
+    *text = g_string_new (NULL);
 }
 
 void
 ls_kineto_event_clear (LsKinetoEvent *e)
 {
   LsKinetoNumber *n;
+  GString **text;
   for (guint i = 0; (n = numbers_of (e, i)); i++)
     number_reset (n);
-  g_string_free (e->category, TRUE);
-  g_string_free (e->name, TRUE);
-  g_string_free (e->phase, TRUE);
-  g_string_free (e->collective, TRUE);
-  g_string_free (e->dtype, TRUE);
+  for (guint i = 0; (text = text_of (e, i)); i++)
+    g_string_free (*text, TRUE);
 }
 
 static void
 reset (LsKinetoEvent *e, LsJsonWhere where)
 {
   LsKinetoNumber *n;
+  GString **text;
   for (guint i = 0; (n = numbers_of (e, i)); i++)
     number_reset (n);
+  for (guint i = 0; (text = text_of (e, i)); i++)
+    g_string_truncate (*text, 0);
   e->where = where;
-  g_string_truncate (e->category, 0);
-  g_string_truncate (e->name, 0);
-  g_string_truncate (e->phase, 0);
-  g_string_truncate (e->collective, 0);
-  g_string_truncate (e->dtype, 0);
+  e->is_xla = false;
 }
 
 /* ---- values ---- */
@@ -129,6 +134,23 @@ read_string (LsJsonPull *p, GString *to)
   return ls_json_pull_skip (p, token);
 }
 
+bool
+ls_kineto_read_ranks (LsJsonPull *p, GString *to)
+{
+  LsJsonToken token = ls_json_pull_next (p);
+  if (token == LS_TOKEN_STRING)
+    g_string_assign (to, ls_json_pull_text (p));
+  if (token != LS_TOKEN_ARRAY)
+    return ls_json_pull_skip (p, token);
+  while ((token = ls_json_pull_next (p)) != LS_TOKEN_ARRAY_END) {
+    if (token == LS_TOKEN_NUMBER)
+      g_string_append_printf (to, "%s%s", to->len > 0 ? "," : "", ls_json_pull_text (p));
+    if (!ls_json_pull_skip (p, token))
+      return false;
+  }
+  return true;
+}
+
 uint32_t
 ls_kineto_dtype_bytes (const char *name)
 {
@@ -168,11 +190,20 @@ read_arg (LsKinetoEvent *e, LsJsonPull *p, const char *key)
     { "Out msg nelems", &e->n_out, NULL },
     { "Collective name", NULL, e->collective },
     { "dtype", NULL, e->dtype },
+    { "Group size", &e->group_size, NULL },
+    { "Global rank start", &e->rank_start, NULL },
+    { "Global rank stride", &e->rank_stride, NULL },
+    { "Process Group Name", NULL, e->group },
+    { "Process Group Description", NULL, e->group_what },
+    { "wait_on_stream", &e->wait_stream, NULL },
+    { "wait_on_cuda_event_record_corr_id", &e->wait_record, NULL },
   };
   for (guint i = 0; i < G_N_ELEMENTS (known); i++)
     if (g_ascii_strcasecmp (key, known[i].key) == 0) /* "external id", once */
       return known[i].number ? read_number (p, 0, known[i].number) : read_string (p, known[i].text);
-  return ls_json_pull_skip (p, ls_json_pull_next (p));
+  e->is_xla = e->is_xla || strcmp (key, "hlo_op") == 0 || strcmp (key, "hlo_module") == 0;
+  return g_ascii_strcasecmp (key, "Process Group Ranks") == 0 ? ls_kineto_read_ranks (p, e->ranks)
+                                                              : ls_json_pull_skip (p, ls_json_pull_next (p));
 }
 
 static bool
@@ -192,6 +223,8 @@ read_member (LsKinetoEvent *e, LsJsonPull *p, const char *key)
 {
   if (strcmp (key, "args") == 0)
     return read_args (e, p);
+  if (strcmp (key, "tid") == 0)
+    return read_number (p, 0, &e->thread);
   if (strcmp (key, "ts") == 0 || strcmp (key, "dur") == 0)
     return read_number (p, 3, *key == 't' ? &e->ts : &e->dur);
   GString *text = strcmp (key, "cat") == 0 ? e->category

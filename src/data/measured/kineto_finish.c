@@ -7,8 +7,11 @@ link_op (KinetoReader *r, LsKinetoOp *op, int64_t external)
 {
   int64_t correlation = (int64_t) op->correlation;
   const Launch *launch = correlation != 0 ? g_hash_table_lookup (r->launches, &correlation) : NULL;
-  if (launch)
+  if (launch) {
     op->launch = CLAMP (launch->start - r->first, -MAX_SPAN_NS, MAX_SPAN_NS);
+    op->called = CLAMP (launch->end - r->first, -MAX_SPAN_NS, MAX_SPAN_NS);
+    op->thread = launch->thread;
+  }
   op->in_graph = launch && launch->is_graph;
   op->start -= r->first;
   op->end -= r->first;
@@ -17,8 +20,11 @@ link_op (KinetoReader *r, LsKinetoOp *op, int64_t external)
       : NULL;
   if (!message)
     return;
-  if (op->bytes == 0)
+  if (op->bytes == 0) {
     op->bytes = message->bytes;
+    op->dtype = message->dtype;
+  }
+  op->group = op->group ? op->group : message->group;
   if (message->class != LS_CLASS_OTHER && (op->class == LS_CLASS_OTHER || op->class == message->class))
     op->class = message->class;
 }
@@ -30,6 +36,37 @@ by_start (gconstpointer a, gconstpointer b)
   if (x->start != y->start)
     return x->start < y->start ? -1 : 1;
   return x->record < y->record ? -1 : x->record > y->record;
+}
+
+static int
+calls_by_start (gconstpointer a, gconstpointer b)
+{
+  const LsKinetoCall *x = a, *y = b;
+  if (x->start != y->start)
+    return x->start < y->start ? -1 : 1;
+  return x->correlation < y->correlation ? -1 : x->correlation > y->correlation;
+}
+
+/* Times from the first event on, and what CUPTI says of them besides. */
+static void
+finish_calls (KinetoReader *r)
+{
+  g_autoptr (GHashTable) details = g_hash_table_new (g_direct_hash, g_direct_equal); /* by correlation */
+  for (guint i = 0; i < r->details->len; i++) {
+    SyncDetail *d = &g_array_index (r->details, SyncDetail, i);
+    g_hash_table_insert (details, GSIZE_TO_POINTER (d->correlation), d);
+  }
+  for (guint i = 0; i < r->k->calls->len; i++) {
+    LsKinetoCall *call = &g_array_index (r->k->calls, LsKinetoCall, i);
+    const SyncDetail *d
+        = call->correlation ? g_hash_table_lookup (details, GSIZE_TO_POINTER (call->correlation)) : NULL;
+    call->start = CLAMP (call->start - r->first, -MAX_SPAN_NS, MAX_SPAN_NS);
+    call->end = CLAMP (call->end - r->first, -MAX_SPAN_NS, MAX_SPAN_NS);
+    call->stream = d ? d->stream : -1;
+    call->awaited = d ? d->awaited : -1;
+    call->record = d ? d->record : 0;
+  }
+  g_array_sort (r->k->calls, calls_by_start);
 }
 
 static int
@@ -112,15 +149,26 @@ check_span (KinetoReader *r)
   return false;
 }
 
+static void
+refuse_without_kernels (const KinetoReader *r)
+{
+  g_autoptr (GString) seen = g_string_new (NULL);
+  for (guint i = 0; i < r->categories->len; i++)
+    g_string_append_printf (seen, "%s\"%s\"", i > 0 ? ", " : "; there are ",
+                            (const char *) r->categories->pdata[i]);
+  ls_diag_add (r->diags, LS_ERROR_INPUT, r->k->path, 0, 0, NULL, NULL,
+               r->is_xla ? "it is of XLA (JAX, TPUs); read are those of torch.profiler on GPUs"
+                         : "was the GPU profiled? activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+               "no kernels: none of %" G_GUINT64_FORMAT " records is of the category \"kernel\"%s",
+               r->k->n_records, seen->str);
+}
+
 void
 kineto_finish (KinetoReader *r)
 {
   LsKineto *k = r->k;
   if (!r->has_kernels) {
-    ls_diag_add (r->diags, LS_ERROR_INPUT, k->path, 0, 0, NULL, NULL,
-                 "was the GPU profiled? activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
-                 "no kernels: none of %" G_GUINT64_FORMAT " records is of the category \"kernel\"",
-                 k->n_records);
+    refuse_without_kernels (r);
     return;
   }
   if (!check_span (r))
@@ -132,6 +180,7 @@ kineto_finish (KinetoReader *r)
     step->start -= r->first;
     step->end -= r->first;
   }
+  finish_calls (r);
   g_array_sort (k->ops, by_start);
   g_array_sort (k->steps, steps_by_start);
   note_overlaps (k);

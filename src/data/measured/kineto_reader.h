@@ -11,19 +11,27 @@
 #define MAX_NS      ((int64_t) 1 << 61)
 #define MAX_SPAN_NS ((int64_t) 1000000 * 1000000000) /* of a trace: 11 days */
 #define MAX_DIAGS   20
+#define MAX_SHOWN   5    /* categories */
 #define OVERLAP_NS  1000 /* clocks of CUPTI agree to less */
 
 /* A launch by the host. */
 typedef struct {
-  int64_t start;
+  int64_t start, end, thread;
   bool is_graph;
 } Launch;
 
 /* What a collective moves, as its call on the host says. */
 typedef struct {
   uint64_t bytes;
-  uint8_t class;
+  uint32_t group;
+  uint8_t class, dtype;
 } Message;
+
+/* Which streams a synchronising call was about, as an event of its own says. */
+typedef struct {
+  uint64_t correlation, record;
+  int32_t stream, awaited;
+} SyncDetail;
 
 typedef struct {
   LsJsonPull *p;
@@ -32,14 +40,24 @@ typedef struct {
   LsKinetoEvent event;
   GHashTable *launches; /* correlation -> Launch  */
   GHashTable *messages; /* external id -> Message */
+  GArray *details;      /* SyncDetail             */
   GArray *externals;    /* int64_t of each op; -1: none */
   int64_t device;       /* of the kernels, -1: none yet */
-  bool has_devices, has_kernels;
+  bool has_devices, has_kernels, is_xla;
+  GPtrArray *categories; /* char *: the first few that occur */
   int64_t first;
 } KinetoReader;
 
 /* Of a kernel, without arguments: names of templates go on for lines. Newly allocated. */
 char *kineto_short_name (const char *name);
+
+/* The process group that an event names: 1 + its place in k->groups, where it is added if it is new; 0: it
+ * names none. */
+uint32_t kineto_group_of (LsKineto *k, const LsKinetoEvent *e);
+/* Reads a list of process groups; false: bad JSON. */
+bool kineto_read_groups (LsJsonPull *p, LsKineto *k);
+/* LsDtype of as many bytes as elements of that name have; fp32 if it is not known. */
+uint8_t kineto_dtype (const char *name);
 
 /* What can be told once all events are there: launches and messages of ops, times from the first one on,
  * order. */

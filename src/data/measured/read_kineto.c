@@ -14,6 +14,8 @@ ls_kineto_free (LsKineto *k)
   g_free (k->gpu);
   g_array_unref (k->ops);
   g_array_unref (k->steps);
+  g_array_unref (k->calls);
+  g_array_unref (k->groups);
   g_string_chunk_free (k->names);
   g_ptr_array_unref (k->notes);
   g_free (k);
@@ -26,6 +28,8 @@ kineto_new (const char *path)
   k->path = g_strdup (path);
   k->ops = g_array_new (FALSE, FALSE, sizeof (LsKinetoOp));
   k->steps = g_array_new (FALSE, FALSE, sizeof (LsKinetoStep));
+  k->calls = g_array_new (FALSE, FALSE, sizeof (LsKinetoCall));
+  k->groups = g_array_new (FALSE, FALSE, sizeof (LsKinetoGroup));
   k->names = g_string_chunk_new (4096);
   k->notes = g_ptr_array_new_with_free_func (g_free);
   k->rank = k->world_size = -1;
@@ -99,10 +103,17 @@ own_name (KinetoReader *r)
   return g_string_chunk_insert_const (r->k->names, r->event.name->str);
 }
 
+static int32_t
+stream_of (const LsKinetoNumber *n)
+{
+  return n->is_good ? (int32_t) CLAMP (n->value, 0, G_MAXINT32) : -1;
+}
+
 static void
 add_op (KinetoReader *r, LsOpClass class)
 {
   const LsKinetoEvent *e = &r->event;
+  bool is_communication = ls_op_class_is_communication (class);
   if (!check_times (r) || !check_number (r, "stream", &e->stream, false)
       || !check_number (r, "correlation", &e->correlation, false)
       || !check_number (r, "device", &e->device, false))
@@ -116,20 +127,31 @@ add_op (KinetoReader *r, LsOpClass class)
   }
   if (e->device.is_there && r->device < 0)
     r->device = e->device.value;
-  const LsKinetoOp op
-      = { .start = e->ts.value,
-          .end = e->ts.value + e->dur.value,
-          .launch = LS_KINETO_NONE,
-          .name = own_name (r),
-          .bytes = ls_op_class_is_communication (class) ? message_bytes (e) : 0,
-          .correlation = e->correlation.is_there ? (uint64_t) e->correlation.value : 0,
-          .record = (uint32_t) r->k->n_records,
-          .stream = e->stream.is_there ? (int32_t) CLAMP (e->stream.value, 0, G_MAXINT32) : -1,
-          .class = (uint8_t) class };
+  const LsKinetoOp op = { .start = e->ts.value,
+                          .end = e->ts.value + e->dur.value,
+                          .launch = LS_KINETO_NONE,
+                          .name = own_name (r),
+                          .bytes = is_communication ? message_bytes (e) : 0,
+                          .group = is_communication ? kineto_group_of (r->k, e) : 0,
+                          .dtype = kineto_dtype (e->dtype->str),
+                          .called = LS_KINETO_NONE,
+                          .thread = -1,
+                          .correlation = e->correlation.is_there ? (uint64_t) e->correlation.value : 0,
+                          .record = (uint32_t) r->k->n_records,
+                          .stream = stream_of (&e->stream),
+                          .class = (uint8_t) class };
   int64_t external = e->external.is_good ? e->external.value : -1;
   g_array_append_val (r->k->ops, op);
   g_array_append_val (r->externals, external);
   r->first = MIN (r->first, op.start);
+}
+
+static gpointer
+keyed (int64_t key)
+{
+  int64_t *k = g_new (int64_t, 1);
+  *k = key;
+  return k;
 }
 
 static void
@@ -138,11 +160,57 @@ add_launch (KinetoReader *r)
   const LsKinetoEvent *e = &r->event;
   if (!e->correlation.is_good || e->correlation.value == 0 || !check_times (r))
     return;
-  int64_t *key = g_new (int64_t, 1);
   Launch *launch = g_new (Launch, 1);
-  *key = e->correlation.value;
-  *launch = (Launch) { .start = e->ts.value, .is_graph = strstr (e->name->str, "GraphLaunch") != NULL };
-  g_hash_table_insert (r->launches, key, launch);
+  *launch = (Launch) { .start = e->ts.value,
+                       .end = e->ts.value + e->dur.value,
+                       .thread = e->thread.is_good ? e->thread.value : -1,
+                       .is_graph = strstr (e->name->str, "GraphLaunch") != NULL };
+  g_hash_table_insert (r->launches, keyed (e->correlation.value), launch);
+}
+
+/* Of CUDA's and HIP's runtime and driver: "cudaStreamSynchronize", "hipEventRecord", "cuStreamWaitEvent". */
+static bool
+is_call (const char *name, LsKinetoCallKind *ret_kind)
+{
+  *ret_kind = strstr (name, "Synchronize") ? LS_CALL_SYNC
+      : strstr (name, "StreamWaitEvent")   ? LS_CALL_WAIT
+                                           : LS_CALL_RECORD;
+  return *ret_kind != LS_CALL_RECORD || strstr (name, "EventRecord");
+}
+
+static void
+add_call (KinetoReader *r)
+{
+  const LsKinetoEvent *e = &r->event;
+  LsKinetoCallKind kind;
+  if (!is_call (e->name->str, &kind)) {
+    add_launch (r);
+    return;
+  }
+  if (!check_times (r))
+    return;
+  const LsKinetoCall call = { .start = e->ts.value,
+                              .end = e->ts.value + e->dur.value,
+                              .correlation = e->correlation.is_good ? (uint64_t) e->correlation.value : 0,
+                              .stream = -1,
+                              .awaited = -1,
+                              .kind = (uint8_t) kind };
+  g_array_append_val (r->k->calls, call);
+}
+
+/* "Stream Wait Event", "Stream Sync", "Context Sync": what CUPTI knows of a call besides. */
+static void
+add_detail (KinetoReader *r)
+{
+  const LsKinetoEvent *e = &r->event;
+  bool is_wait = e->wait_stream.is_good;
+  if (!e->correlation.is_good || e->correlation.value == 0)
+    return;
+  const SyncDetail detail = { .correlation = (uint64_t) e->correlation.value,
+                              .record = e->wait_record.is_good ? (uint64_t) e->wait_record.value : 0,
+                              .stream = is_wait ? stream_of (&e->stream) : -1,
+                              .awaited = stream_of (is_wait ? &e->wait_stream : &e->stream) };
+  g_array_append_val (r->details, detail);
 }
 
 static void
@@ -151,11 +219,12 @@ add_message (KinetoReader *r)
   const LsKinetoEvent *e = &r->event;
   if (!e->external.is_good || e->collective->len == 0)
     return;
-  int64_t *key = g_new (int64_t, 1);
   Message *message = g_new (Message, 1);
-  *key = e->external.value;
-  *message = (Message) { message_bytes (e), (uint8_t) ls_op_class_of_collective (e->collective->str) };
-  g_hash_table_insert (r->messages, key, message);
+  *message = (Message) { .bytes = message_bytes (e),
+                         .group = kineto_group_of (r->k, e),
+                         .class = (uint8_t) ls_op_class_of_collective (e->collective->str),
+                         .dtype = kineto_dtype (e->dtype->str) };
+  g_hash_table_insert (r->messages, keyed (e->external.value), message);
 }
 
 static void
@@ -166,7 +235,8 @@ add_step (KinetoReader *r)
   if (!g_ascii_string_to_unsigned (e->name->str + strlen (STEP_NAME), 10, 0, G_MAXINT64, &number, NULL)
       || !check_times (r))
     return;
-  const LsKinetoStep step = { e->ts.value, e->ts.value + e->dur.value, number };
+  const LsKinetoStep step
+      = { e->ts.value, e->ts.value + e->dur.value, number, e->thread.is_good ? e->thread.value : -1 };
   g_array_append_val (r->k->steps, step);
   r->first = MIN (r->first, step.start);
 }
@@ -177,12 +247,26 @@ is_category (const LsKinetoEvent *e, const char *name)
   return g_ascii_strcasecmp (e->category->str, name) == 0;
 }
 
+/* What a trace without kernels has instead. */
+static void
+see_category (KinetoReader *r)
+{
+  r->is_xla = r->is_xla || r->event.is_xla;
+  if (r->has_kernels || r->categories->len == MAX_SHOWN || r->event.category->len == 0)
+    return;
+  for (guint i = 0; i < r->categories->len; i++)
+    if (strcmp (r->categories->pdata[i], r->event.category->str) == 0)
+      return;
+  g_ptr_array_add (r->categories, kineto_short_name (r->event.category->str));
+}
+
 static void
 take_event (KinetoReader *r)
 {
   const LsKinetoEvent *e = &r->event;
   if (strcmp (e->phase->str, "X") != 0)
     return;
+  see_category (r);
   if (is_category (e, "kernel")) {
     r->has_kernels = true;
     add_op (r, class_of_kernel (e));
@@ -191,7 +275,9 @@ take_event (KinetoReader *r)
   else if (is_category (e, "gpu_memset") || is_category (e, "memset"))
     add_op (r, LS_CLASS_MEMSET);
   else if (is_category (e, "cuda_runtime") || is_category (e, "cuda_driver") || is_category (e, "runtime"))
-    add_launch (r);
+    add_call (r);
+  else if (is_category (e, "cuda_sync"))
+    add_detail (r);
   else if (g_str_has_prefix (e->name->str, STEP_NAME) && !is_category (e, "gpu_user_annotation"))
     add_step (r);
   else if (strcmp (e->name->str, COMMS_NAME) == 0)
@@ -237,8 +323,9 @@ read_distributed (KinetoReader *r, LsJsonToken token)
   while ((token = ls_json_pull_next (r->p)) == LS_TOKEN_KEY) {
     const char *key = ls_json_pull_text (r->p);
     bool is_rank = strcmp (key, "rank") == 0, is_size = strcmp (key, "world_size") == 0;
-    if (is_rank || is_size ? !read_integer (r, is_rank ? &r->k->rank : &r->k->world_size)
-                           : !ls_json_pull_skip (r->p, ls_json_pull_next (r->p)))
+    if (is_rank || is_size                   ? !read_integer (r, is_rank ? &r->k->rank : &r->k->world_size)
+            : strcmp (key, "pg_config") == 0 ? !kineto_read_groups (r->p, r->k)
+                                             : !ls_json_pull_skip (r->p, ls_json_pull_next (r->p)))
       return false;
   }
   return token == LS_TOKEN_OBJECT_END;
@@ -314,6 +401,8 @@ read_all (LsInput *input, const char *name, LsDiagList *diags)
   r.launches = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
   r.messages = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
   r.externals = g_array_new (FALSE, FALSE, sizeof (int64_t));
+  r.categories = g_ptr_array_new_with_free_func (g_free);
+  r.details = g_array_new (FALSE, FALSE, sizeof (SyncDetail));
   ls_kineto_event_init (&r.event);
   if (!read_root (&r))
     ls_json_pull_complain (p, diags);
@@ -321,6 +410,8 @@ read_all (LsInput *input, const char *name, LsDiagList *diags)
     kineto_finish (&r);
   ls_kineto_event_clear (&r.event);
   g_array_unref (r.externals);
+  g_array_unref (r.details);
+  g_ptr_array_unref (r.categories);
   g_hash_table_unref (r.launches);
   g_hash_table_unref (r.messages);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&k) : NULL;

@@ -1,0 +1,100 @@
+#include "api/trace_import.h"
+
+#include "ask/import_profile.h"
+#include "data/text/write_file.h"
+#include "show/tell_profile_import.h"
+
+#define MAX_SCALE 1000.0
+
+typedef struct {
+  LsProfileImport *import;
+  LsTime replayed; /* 0: it was not */
+  char *cluster;
+} Answer;
+
+static void
+answer_free (gpointer data)
+{
+  Answer *answer = data;
+  ls_profile_import_free (answer->import);
+  g_free (answer->cluster);
+  g_free (answer);
+}
+
+static char *
+to_text (gconstpointer data, const LsTextStyle *style)
+{
+  const Answer *answer = data;
+  return ls_profile_import_to_text (answer->import, answer->replayed, answer->cluster);
+}
+
+static const LsAnswerForms forms = { .text = to_text, .free = answer_free };
+
+static gboolean
+read_scale (const LsRequest *r, double *scale, GError **error)
+{
+  const char *text = ls_request_text (r, "compute-scale");
+  char *end = NULL;
+  *scale = text ? g_ascii_strtod (text, &end) : 1;
+  if (!text || (*text && !*end && *scale > 0 && *scale <= MAX_SCALE))
+    return TRUE;
+  g_set_error (
+      error, LS_ERROR, LS_ERROR_USAGE,
+      "--compute-scale: expected a factor of the time of kernels, above 0 and at most %g; got \"%s\"",
+      MAX_SCALE, text);
+  return FALSE;
+}
+
+/* As `lockstep run --trace` would. */
+static gboolean
+replay (Answer *answer, LsJobSpec *spec, const char *path, GError **error)
+{
+  g_free (spec->trace);
+  spec->trace = g_path_is_absolute (path) ? g_strdup (path) : g_build_filename (".", path, NULL);
+  g_autoptr (LsJobResult) result = ls_job_spec_run (spec, error);
+  if (!result)
+    return FALSE;
+  answer->replayed = result->timeline->window_end - result->timeline->window_start;
+  answer->cluster = g_strdup (result->cluster->spec.name);
+  return TRUE;
+}
+
+static gboolean
+write_and_replay (const LsRequest *r, Answer *answer, const char *path, GError **error)
+{
+  LsJobSpec spec;
+  gboolean ok = ls_request_job (r, &spec, error);
+  if (ok && !spec.cluster && ls_request_has_knobs (r))
+    ok = ls_request_refuse ("options of a job go with --cluster, on which the trace is replayed", error);
+  ok = ok && ls_write_text (path, answer->import->text, error)
+      && (!spec.cluster || replay (answer, &spec, path, error));
+  ls_job_spec_clear (&spec);
+  return ok;
+}
+
+gboolean
+ls_trace_import (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  g_autofree const char **paths = ls_request_texts (r, "file");
+  const char *path = ls_request_text (r, "output");
+  g_autofree char *name = NULL;
+  LsProfileImportSpec spec = { .paths = paths,
+                               .step = ls_request_text (r, "step"),
+                               .as_measured = ls_request_is_on (r, "as-measured"),
+                               .changes = { .without_stalls = ls_request_is_on (r, "without-stalls") } };
+  if (!paths)
+    return ls_request_refuse ("expected a profile to import", error);
+  if (!ls_measured_step_check (spec.step, error) || !read_scale (r, &spec.changes.compute_scale, error)
+      || !(name = ls_output_name (path, error)))
+    return FALSE;
+  spec.name = name;
+  Answer *answer = g_new0 (Answer, 1);
+  answer->import = ls_profile_import_new (&spec, error);
+  if (!answer->import || !write_and_replay (r, answer, path, error)) {
+    answer_free (answer);
+    return FALSE;
+  }
+  ls_answer_note_all (a, answer->import->notes);
+  ls_answer_take (a, answer, &forms);
+  return TRUE;
+}

@@ -1,0 +1,381 @@
+#include "ask/import_profile.h"
+
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/traces/trace_json.h"
+
+#define PS_PER_NS 1000
+
+typedef struct {
+  LsKineto *k;
+  LsMeasuredStep cut;
+  bool *is_used;    /* of its groups */
+  uint8_t *slot_of; /* of its groups */
+  LsProfileStep *step;
+  int64_t rank;
+} Rank;
+
+typedef struct {
+  const LsProfileImportSpec *spec;
+  GArray *ranks; /* Rank */
+  LsProfileGroups groups;
+  LsProfileImport *import;
+} Importing;
+
+void
+ls_profile_import_free (LsProfileImport *import)
+{
+  if (!import)
+    return;
+  g_free (import->text);
+  g_free (import->what);
+  g_free (import->gpu);
+  g_array_unref (import->traffic);
+  g_ptr_array_unref (import->notes);
+  g_free (import);
+}
+
+static void
+rank_clear (gpointer data)
+{
+  Rank *r = data;
+  ls_profile_step_free (r->step);
+  ls_measured_step_clear (&r->cut);
+  ls_kineto_free (r->k);
+  g_free (r->is_used);
+  g_free (r->slot_of);
+}
+
+static Rank *
+rank_at (const Importing *m, guint i)
+{
+  return &g_array_index (m->ranks, Rank, i);
+}
+
+static void G_GNUC_PRINTF (2, 3) note (Importing *m, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_ptr_array_add (m->import->notes, g_strdup_vprintf (format, args));
+  va_end (args);
+}
+
+/* ---- files ---- */
+
+static void
+find_used (Rank *r)
+{
+  r->is_used = g_new0 (bool, r->k->groups->len + 1);
+  for (guint i = 0; i < r->cut.chosen->len; i++) {
+    const LsKinetoOp *op = &g_array_index (r->k->ops, LsKinetoOp, g_array_index (r->cut.chosen, guint, i));
+    if (ls_profile_is_known (op))
+      r->is_used[op->group - 1] = true;
+  }
+}
+
+static gboolean
+load (Importing *m, const char *path, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  Rank blank = { .k = ls_kineto_load (path, diags) };
+  if (!blank.k)
+    return ls_diag_list_to_error (diags, error);
+  g_array_append_val (m->ranks, blank);
+  Rank *r = rank_at (m, m->ranks->len - 1);
+  if (!ls_measured_step_cut (r->k, m->spec->step, &r->cut, error))
+    return FALSE;
+  r->rank = r->k->rank;
+  for (guint i = 0; i < r->k->notes->len; i++)
+    note (m, "%s", (const char *) r->k->notes->pdata[i]);
+  find_used (r);
+  return TRUE;
+}
+
+static int
+by_rank (gconstpointer a, gconstpointer b)
+{
+  const Rank *x = a, *y = b;
+  return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* Several profiles must say which ranks they are of, each another one. */
+static gboolean
+check_ranks (Importing *m, GError **error)
+{
+  for (guint i = 0; m->ranks->len > 1 && i < m->ranks->len; i++) {
+    const Rank *r = rank_at (m, i);
+    if (r->rank < 0) {
+      g_set_error (error, LS_ERROR, LS_ERROR_INPUT,
+                   "%s: error: it does not say of which rank it is (\"rank\" of distributedInfo), which "
+                   "several profiles must",
+                   r->k->path);
+      return FALSE;
+    }
+  }
+  g_array_sort (m->ranks, by_rank);
+  for (guint i = 1; i < m->ranks->len; i++)
+    if (rank_at (m, i)->rank == rank_at (m, i - 1)->rank) {
+      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                   "%s: error: it is of rank %" G_GINT64_FORMAT ", as another one is",
+                   rank_at (m, i)->k->path, rank_at (m, i)->rank);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+/* ---- steps and groups ---- */
+
+static gboolean
+find_groups (Importing *m, GError **error)
+{
+  g_autofree const LsKineto **profiles = g_new0 (const LsKineto *, m->ranks->len);
+  g_autofree const bool **used = g_new0 (const bool *, m->ranks->len);
+  for (guint i = 0; i < m->ranks->len; i++) {
+    profiles[i] = rank_at (m, i)->k;
+    used[i] = rank_at (m, i)->is_used;
+  }
+  if (!ls_profile_groups_find (profiles, used, m->ranks->len, &m->groups, error))
+    return FALSE;
+  for (guint i = 0; i < m->ranks->len; i++) {
+    Rank *r = rank_at (m, i);
+    r->slot_of = ls_profile_groups_slots (&m->groups, r->k);
+    r->step = ls_profile_step_new (r->k, &r->cut, r->slot_of, m->spec->as_measured);
+  }
+  return TRUE;
+}
+
+/* Of each rank the profile: its own, or of the nearest below. NULL: one for all. */
+static uint32_t *
+roles_of (const Importing *m)
+{
+  if (m->ranks->len == 1)
+    return NULL;
+  uint32_t *role_of = g_new0 (uint32_t, m->groups.n_ranks);
+  for (uint32_t rank = 0, at = 0; rank < m->groups.n_ranks; rank++) {
+    while (at + 1 < m->ranks->len && rank_at (m, at + 1)->rank <= rank)
+      at++;
+    role_of[rank] = at;
+  }
+  return role_of;
+}
+
+static char *
+source_of (const Importing *m)
+{
+  const Rank *r = rank_at (m, 0);
+  g_autofree char *file = g_path_get_basename (r->k->path), *length = ls_format_time (r->cut.side->length),
+                  *others
+      = m->ranks->len > 1 ? g_strdup_printf (" and of %u other ranks", m->ranks->len - 1) : g_strdup ("");
+  return g_strdup_printf ("%s of the profile %s%s%s%s, which took %s; communication %s%s%s", r->cut.what,
+                          file, others, r->k->gpu ? " of " : "", r->k->gpu ? r->k->gpu : "", length,
+                          m->spec->as_measured ? "as measured" : "of ours",
+                          m->spec->changes.without_stalls ? ", without stalls" : "",
+                          m->spec->changes.compute_scale != 1 ? ", kernels scaled" : "");
+}
+
+static gboolean
+write_text (Importing *m, GError **error)
+{
+  g_autofree const LsProfileStep **steps = g_new0 (const LsProfileStep *, m->ranks->len);
+  g_autofree const LsMeasuredStep **cuts = g_new0 (const LsMeasuredStep *, m->ranks->len);
+  g_autofree uint32_t *role_of = roles_of (m);
+  for (guint i = 0; i < m->ranks->len; i++) {
+    steps[i] = rank_at (m, i)->step;
+    cuts[i] = &rank_at (m, i)->cut;
+  }
+  g_autoptr (LsPlan) plan
+      = ls_profile_plan (steps, cuts, m->ranks->len, &m->groups, role_of, &m->spec->changes, error);
+  if (!plan) {
+    if (m->ranks->len > 1)
+      g_prefix_error (error, "the profiles are not of the same step of one job: ");
+    return FALSE;
+  }
+  g_autofree char *source = source_of (m);
+  const LsTraceHead head = { .name = m->spec->name,
+                             .source = source,
+                             .mesh = m->groups.has_mesh && !role_of ? &m->groups.mesh : NULL };
+  m->import->text = ls_trace_format (plan, &head, error);
+  return m->import->text != NULL;
+}
+
+/* ---- what is told ---- */
+
+static LsProfileTraffic *
+traffic_of (GArray *list, const LsProfileTraffic *like)
+{
+  for (guint i = 0; i < list->len; i++) {
+    LsProfileTraffic *t = &g_array_index (list, LsProfileTraffic, i);
+    if (t->class == like->class && t->bytes == like->bytes && t->size == like->size
+        && t->is_ours == like->is_ours)
+      return t;
+  }
+  g_array_append_val (list, *like);
+  return &g_array_index (list, LsProfileTraffic, list->len - 1);
+}
+
+static int
+most_time_first (gconstpointer a, gconstpointer b)
+{
+  const LsProfileTraffic *x = a, *y = b;
+  if (x->time != y->time)
+    return x->time > y->time ? -1 : 1;
+  return x->class != y->class ? (int) x->class - (int) y->class
+      : x->bytes < y->bytes   ? -1
+                              : x->bytes > y->bytes;
+}
+
+static void
+count_traffic (LsProfileImport *import, const LsKineto *k, const LsProfileOp *op)
+{
+  uint32_t group = op->op->group;
+  const LsProfileTraffic like
+      = { .class = op->op->class,
+          .bytes = op->op->bytes,
+          .size = group ? (uint32_t) g_array_index (k->groups, LsKinetoGroup, group - 1).size : 0,
+          .is_ours = op->kind == LS_PROFILE_COLLECTIVE };
+  LsProfileTraffic *t = traffic_of (import->traffic, &like);
+  t->n++;
+  t->time += (op->end - op->start) * PS_PER_NS;
+}
+
+static void
+count (Importing *m)
+{
+  LsProfileImport *import = m->import;
+  const Rank *r = rank_at (m, 0);
+  for (guint i = 0; i < r->step->ops->len; i++) {
+    const LsProfileOp *op = &g_array_index (r->step->ops, LsProfileOp, i);
+    bool is_communication = ls_op_class_is_communication ((LsOpClass) op->op->class),
+         is_copy = op->op->class == LS_CLASS_COPY;
+    if (is_communication)
+      count_traffic (import, r->k, op);
+    import->n_copies += is_copy;
+    if (!is_communication && !is_copy) {
+      import->n_kernels++;
+      import->kernels += (op->end - op->start) * PS_PER_NS;
+    }
+    if (op->is_hosts && op->start > op->ready)
+      import->host_late += (op->start - op->ready) * PS_PER_NS * (op->stream == LS_STREAM_COMPUTE);
+  }
+  g_array_sort (import->traffic, most_time_first);
+  import->n_syncs = r->step->syncs->len;
+  import->step = r->cut.side->length;
+  import->what = g_strdup (r->cut.what);
+  import->gpu = g_strdup (r->k->gpu);
+  import->n_profiles = m->ranks->len;
+  import->n_ranks = m->groups.n_ranks;
+  import->has_mesh = m->groups.has_mesh && m->ranks->len == 1;
+  import->mesh = m->groups.mesh;
+}
+
+static void
+note_ranks (Importing *m)
+{
+  uint32_t n = m->groups.n_ranks;
+  if (m->ranks->len == 1 && n > 1)
+    note (m, "one profile stands for all %u ranks: they run the same, and arrive at collectives together", n);
+  else if (m->ranks->len < n)
+    note (m, "%u of %u ranks have a profile: another runs that of the nearest below it", m->ranks->len, n);
+  for (guint i = 0; i < m->groups.groups->len; i++) {
+    const LsProfileGroup *g = &g_array_index (m->groups.groups, LsProfileGroup, i);
+    if (g->is_inferred)
+      note (m, "the group \"%s\" of %u ranks, %u apart, is taken for %s", g->called, g->size, g->stride,
+            ls_slot_name ((LsSlot) g->slot));
+  }
+}
+
+static void
+note_unknown (Importing *m)
+{
+  guint n = 0, of = 0, n_pairs = 0;
+  LsTime time = 0;
+  for (guint i = 0; i < m->import->traffic->len; i++) {
+    const LsProfileTraffic *t = &g_array_index (m->import->traffic, LsProfileTraffic, i);
+    bool is_pair = t->class == LS_CLASS_SEND_RECV;
+    of += t->n;
+    n += t->is_ours || is_pair ? 0 : t->n;
+    n_pairs += is_pair ? t->n : 0;
+    time += t->is_ours ? 0 : t->time;
+  }
+  g_autofree char *length = ls_format_time (time);
+  if (!m->spec->as_measured && n > 0)
+    note (
+        m,
+        "%u of %u communication kernels do not say what they move, or among which ranks: they take the time "
+        "that they took on any cluster (with what other kernels of this kind took, %s)",
+        n, of, length);
+  if (!m->spec->as_measured && n_pairs > 0)
+    note (m,
+          "%u kernels send and receive between two ranks: they take the time that they took on any cluster",
+          n_pairs);
+}
+
+static void
+note_waits (Importing *m)
+{
+  const LsProfileStep *step = rank_at (m, 0)->step;
+  if (step->n_inferred > 0)
+    note (
+        m,
+        "%u waits between streams are inferred from the order of launches and the times of ops (%u are told "
+        "by the profile)",
+        step->n_inferred, step->n_told);
+  if (step->n_shared > 0)
+    note (m, "%u streams share one with others: a replay has %d", step->n_shared, LS_N_STREAMS);
+  if (rank_at (m, 0)->cut.is_open)
+    note (m, "%s has no next step: it is taken to end with its last op", rank_at (m, 0)->cut.what);
+}
+
+/* Of kernels that ran beside communication. */
+static void
+note_beside (Importing *m)
+{
+  const LsProfileStep *step = rank_at (m, 0)->step;
+  LsTime time = 0;
+  int64_t until = G_MININT64;
+  for (guint i = 0; i < step->ops->len; i++) {
+    const LsProfileOp *op = &g_array_index (step->ops, LsProfileOp, i);
+    if (op->kind == LS_PROFILE_COLLECTIVE)
+      until = MAX (until, op->end);
+    else if (op->kind == LS_PROFILE_KERNEL && op->start < until)
+      time += (MIN (op->end, until) - op->start) * PS_PER_NS;
+  }
+  g_autofree char *length = ls_format_time (time);
+  if (time > 0)
+    note (m,
+          "%s of kernels ran beside communication that is ours now: their times hold its slowdown, and the "
+          "replay slows them down again",
+          length);
+}
+
+static gboolean
+import_all (Importing *m, GError **error)
+{
+  for (guint i = 0; m->spec->paths[i]; i++)
+    if (!load (m, m->spec->paths[i], error))
+      return FALSE;
+  if (!check_ranks (m, error) || !find_groups (m, error) || !write_text (m, error))
+    return FALSE;
+  count (m);
+  note_ranks (m);
+  note_unknown (m);
+  note_waits (m);
+  note_beside (m);
+  return TRUE;
+}
+
+LsProfileImport *
+ls_profile_import_new (const LsProfileImportSpec *spec, GError **error)
+{
+  g_autoptr (LsProfileImport) import = g_new0 (LsProfileImport, 1);
+  import->traffic = g_array_new (FALSE, FALSE, sizeof (LsProfileTraffic));
+  import->notes = g_ptr_array_new_with_free_func (g_free);
+  Importing m = { .spec = spec, .import = import, .ranks = g_array_new (FALSE, FALSE, sizeof (Rank)) };
+  g_array_set_clear_func (m.ranks, rank_clear);
+  gboolean ok = import_all (&m, error);
+  g_array_unref (m.ranks);
+  ls_profile_groups_clear (&m.groups);
+  return ok ? g_steal_pointer (&import) : NULL;
+}
