@@ -9,12 +9,15 @@
 #include "data/launch/import_reader.h"
 #include "data/launch/import_given.h"
 #include "data/launch/write_import.h"
+#include "data/launch/yaml_config.h"
 #include "data/text/override.h"
 #include "data/text/read_file.h"
 
 /* Told in this order: a log has words of a script too. */
 static const ImportReader *const readers[]
-    = { &import_megatron_log, &import_torchtitan, &import_torchtitan_script, &import_megatron };
+    = { &import_megatron_log, &import_torchtitan,  &import_torchtitan_script,
+        &import_nanotron,     &import_llm_foundry, &import_maxtext,
+        &import_nemo,         &import_neox,        &import_megatron };
 
 /* "train_gpt.sh" as "train_gpt". */
 static char *
@@ -109,6 +112,8 @@ read_files (const ImportFiles *files, const GPtrArray *changes, LsImport *ret_im
       ls_import_clear (&import);
     return ok;
   }
+  if (yaml_config_refuse (&files->files[0], diags))
+    return false;
   GString *known = g_string_new (NULL);
   for (guint i = 0; i < G_N_ELEMENTS (readers); i++)
     g_string_append_printf (known, "%s%s", i > 0 ? ", " : "", readers[i]->what);

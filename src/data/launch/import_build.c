@@ -157,6 +157,14 @@ import_model_of_name (LsImport *import, const char *name)
   ls_model_clear (&m);
 }
 
+void
+import_set_software (LsImport *import, const char *name)
+{
+  g_free (import->strategy.software);
+  import->strategy.software = g_strdup (name);
+  g_hash_table_add (import->strategy_said, (gpointer) "software");
+}
+
 bool
 import_has_model (const LsImport *import, const char *key)
 {

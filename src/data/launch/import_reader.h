@@ -33,7 +33,8 @@ typedef struct {
   bool (*read) (const ImportFiles *files, LsImport *import, LsDiagList *diags);
 } ImportReader;
 
-extern const ImportReader import_megatron_log, import_megatron, import_torchtitan, import_torchtitan_script;
+extern const ImportReader import_llm_foundry, import_maxtext, import_megatron_log, import_megatron,
+    import_nanotron, import_nemo, import_neox, import_torchtitan, import_torchtitan_script;
 
 /* Sets a key of the model or the strategy from text; `option` is what the file calls it. A value out of
  * range is a conflict. A key that was given stays as it is. */
@@ -47,6 +48,8 @@ bool import_is_open (const LsImport *import, const char *key);
 bool import_is_given (const LsImport *import, const char *key);
 /* A key of the strategy that was inferred from the number of GPUs, and is not known for another one. */
 void import_follows_gpus (LsImport *import, const char *key);
+/* The program that runs the job, a name of strategies/software. */
+void import_set_software (LsImport *import, const char *name);
 bool import_has_model (const LsImport *import, const char *key);
 bool import_has_strategy (const LsImport *import, const char *key);
 

@@ -30,12 +30,22 @@ is_known (const Search *s, const char *word)
   return s->kind->is_known (name);
 }
 
+/* "a.b=c", "++a.b=c" of Hydra. */
+static bool
+is_known_pair (const Search *s, const char *word)
+{
+  const char *name = word + strspn (word, "+"), *equals = strchr (name, '=');
+  g_autofree char *key = equals ? g_strndup (name, (gsize) (equals - name)) : NULL;
+  return key && g_ascii_isalpha (key[0]) && s->kind->is_known (key);
+}
+
 static guint
 count_known (const Search *s, char *const *words, guint n)
 {
   guint n_known = 0;
   for (guint i = 0; i < n; i++)
-    n_known += g_str_has_prefix (words[i], "--") && is_known (s, words[i]);
+    n_known += s->kind->has_pairs ? is_known_pair (s, words[i])
+                                  : g_str_has_prefix (words[i], "--") && is_known (s, words[i]);
   return n_known;
 }
 
@@ -312,6 +322,19 @@ search (Search *s, LsImport *import, LsDiagList *diags)
   return true;
 }
 
+/* Pairs are of no option in front of them. */
+static void
+add_pairs (LaunchWords *to, char *const *words, guint n)
+{
+  g_autoptr (GPtrArray) rest = g_ptr_array_new ();
+  for (guint i = 0; i < n; i++)
+    if (words[i][0] != '-' && strchr (words[i], '='))
+      g_ptr_array_add (to->others, g_strdup (words[i]));
+    else
+      g_ptr_array_add (rest, words[i]);
+  launch_words_add (to, (char *const *) rest->pdata, rest->len);
+}
+
 static void
 split (Search *s, LaunchScript *ret, LsImport *import)
 {
@@ -320,8 +343,10 @@ split (Search *s, LaunchScript *ret, LsImport *import)
   add_words (ret->front, (char *const *) s->words->pdata, first > 0 ? at : 0);
   ret->script = first > 0 ? g_path_get_basename (s->words->pdata[at]) : NULL;
   ret->words = launch_words_new ();
-  launch_words_add (ret->words, (char *const *) s->words->pdata + first, s->words->len - first);
-  ret->gpus = count_gpus (s, ret->front, ret->front->len, import);
+  (s->kind->has_pairs ? add_pairs : launch_words_add) (ret->words, (char *const *) s->words->pdata + first,
+                                                       s->words->len - first);
+  /* with pairs the program says how many */
+  ret->gpus = s->kind->has_pairs ? 0 : count_gpus (s, ret->front, ret->front->len, import);
 }
 
 bool

@@ -14,6 +14,7 @@ typedef struct {
                                          * most of them launches */
   guint n_needed;                      /* known options of a command that launches */
   bool takes_variables;                /* options that only variables hold are a command too */
+  bool has_pairs; /* its options are words "key=value", which are `others` of the words */
 } LaunchKind;
 
 typedef struct {

@@ -78,6 +78,20 @@ add_option (LaunchWords *w, const char *written, gsize n)
   return o;
 }
 
+void
+launch_words_add_renamed (LaunchWords *w, const char *name, const LaunchOption *option)
+{
+  LaunchOption *o = g_new0 (LaunchOption, 1);
+  o->written = g_strdup (option->written);
+  o->name = name;
+  o->values = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < option->values->len; i++)
+    g_ptr_array_add (o->values, g_strdup (option->values->pdata[i]));
+  g_ptr_array_add (w->options, o);
+  g_hash_table_replace (w->by_name, (gpointer) name, o);
+  g_hash_table_remove (w->off, name);
+}
+
 static void
 add_off (LaunchWords *w, const char *name)
 {

@@ -12,7 +12,7 @@
 
 typedef struct {
   char *written;     /* as the file has it: "--tp_size", "training.seq_len" */
-  const char *name;  /* of it, without dashes in front                      */
+  const char *name;  /* of it, without dashes in front, or another that it stands for                     */
   GPtrArray *values; /* char *; none: it is on                              */
 } LaunchOption;
 
@@ -40,6 +40,8 @@ void launch_words_add_tree (LaunchWords *w, const cJSON *tree);
 
 /* All options of others, as they hold there. */
 void launch_words_add_words (LaunchWords *w, const LaunchWords *others);
+/* An option of other words by another name, which is static; it is shown as it is written. */
+void launch_words_add_renamed (LaunchWords *w, const char *name, const LaunchOption *option);
 
 /* NULL: it is not there, or off. */
 LaunchOption *launch_words_find (const LaunchWords *w, const char *name);

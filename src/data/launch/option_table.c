@@ -200,9 +200,7 @@ option_release (LaunchJob *job, const char *today)
       word = o->written;
     }
   }
-  g_free (job->import->strategy.software);
-  job->import->strategy.software = g_strdup (until ? until : today);
-  g_hash_table_add (job->import->strategy_said, (gpointer) "software");
+  import_set_software (job->import, until ? until : today);
   if (until)
     import_infer (job->import, "software %s: %s is an option of its time", until, word);
   else

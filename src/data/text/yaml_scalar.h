@@ -1,4 +1,4 @@
-/* data/text/yaml_scalar.h — what a plain scalar of YAML 1.1 is (private to text/yaml.c).
+/* data/text/yaml_scalar.h — what a plain scalar of YAML 1.1 is.
  *
  * The rules are those of PyYAML's resolver (yaml/resolver.py), which differ from the specification in that a
  * float needs a point, and its exponent a sign: 1e9 and 1.5e9 are text. */

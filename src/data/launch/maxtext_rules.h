@@ -1,0 +1,20 @@
+/* data/launch/maxtext_rules.h — options of MaxText, and what they mean together (private to launch/). Names
+ * and rules as in src/maxtext/configs of AI-Hypercomputer/maxtext (e591f30cb, August 2026), and of 2023 to
+ * 2025. */
+#ifndef LS_DATA_LAUNCH_MAXTEXT_RULES_H
+#define LS_DATA_LAUNCH_MAXTEXT_RULES_H
+
+#include "data/launch/option_table.h"
+
+extern const OptionTable maxtext_options;
+
+bool maxtext_has (const LaunchJob *job, const char *name); /* given, on or off */
+double maxtext_real (const LaunchJob *job, const char *name, double otherwise);
+/* Whether an option that is not given is as in base.yml: not if a configuration on top of it, which is not
+ * here, may say it. */
+bool maxtext_is_of_base (const LaunchJob *job, const char *name);
+
+/* Sets the model. */
+void maxtext_model (LaunchJob *job);
+
+#endif

@@ -1,0 +1,308 @@
+#include "data/launch/nemo_rules.h"
+
+#include <string.h>
+
+void
+nemo_say (Nemo *n, const char *megatron, const char *value)
+{
+  launch_words_add_value (n->megatron, megatron, value);
+}
+
+static void
+say_if (Nemo *n, bool is_on, const char *megatron)
+{
+  if (is_on)
+    nemo_say (n, megatron, NULL);
+}
+
+const char *
+nemo_text (const Nemo *n, const char *name)
+{
+  return option_text (&n->job, name);
+}
+
+bool
+nemo_is_on (const Nemo *n, const char *name)
+{
+  return option_is_on (&n->job, name);
+}
+
+bool
+nemo_is_off (const Nemo *n, const char *name)
+{
+  return g_hash_table_contains (n->job.words->off, name);
+}
+
+/* --- options one by one --------------------------------------------------------------------------- */
+
+static void
+take_option (Nemo *n, const LaunchOption *o)
+{
+  const OptionRow *row = option_find (&nemo_options, o->name);
+  const char *value = o->values->len > 0 ? o->values->pdata[0] : "";
+  if (!row)
+    import_unknown (n->job.import, "%s%s%s", o->written, *value ? " " : "", value);
+  else if (row->kind == OPTION_IGNORED)
+    import_ignore (n->job.import, "%s", o->written);
+  else if (row->key)
+    launch_words_add_renamed (n->megatron, row->key, o);
+}
+
+/* Of several names of one option, that of which a file has a value holds. */
+static void
+take_off (Nemo *n, const char *name)
+{
+  const OptionRow *row = option_find (&nemo_options, name);
+  if (row && row->key && !launch_words_find (n->megatron, row->key))
+    nemo_say (n, row->key, "false");
+}
+
+void
+nemo_take_options (Nemo *n)
+{
+  const LaunchWords *w = n->job.words;
+  GHashTableIter iter;
+  gpointer name;
+  for (guint i = 0; i < w->options->len; i++) {
+    LaunchOption *o = w->options->pdata[i];
+    if (launch_words_find (w, o->name) == o)
+      take_option (n, o);
+  }
+  g_hash_table_iter_init (&iter, w->off);
+  while (g_hash_table_iter_next (&iter, &name, NULL))
+    take_off (n, name);
+}
+
+/* --- the model ------------------------------------------------------------------------------------ */
+
+/* Names of NeMo 1; and of a function of PyTorch, beside gated_linear_unit. */
+static void
+say_activation (Nemo *n)
+{
+  const char *name = nemo_text (n, "model.activation"),
+             *func = nemo_text (n, "model.activation_func._target_");
+  func = func ? func : nemo_text (n, "model.activation_func");
+  bool is_gated = nemo_is_on (n, "model.gated_linear_unit") || (name && g_str_has_suffix (name, "glu"));
+  bool is_gelu = (name && strstr (name, "geglu")) || (func && strstr (func, "gelu"));
+  bool is_squared = (name && strcmp (name, "squared-relu") == 0) || (func && strstr (func, "squared_relu"));
+  say_if (n, is_gated && !is_gelu, "swiglu");
+  say_if (n, is_gated && is_gelu, "geglu");
+  say_if (n, !is_gated && is_squared, "squared-relu");
+  if (name && !is_gated && !is_squared && strcmp (name, "gelu") != 0)
+    import_unknown (n->job.import, "model.activation %s", name);
+}
+
+/* Without it 4 times the hidden size, gated or not. */
+static void
+say_ffn (Nemo *n)
+{
+  guint64 hidden = option_number (&n->job, "model.hidden_size");
+  const LaunchOption *o = launch_words_find (n->job.words, "model.ffn_hidden_size");
+  if (o)
+    launch_words_add_renamed (n->megatron, "ffn-hidden-size", o);
+  else if (hidden > 0) {
+    g_autofree char *ffn = g_strdup_printf ("%" G_GUINT64_FORMAT, 4 * hidden);
+    import_infer (n->job.import, "ffn %s: 4 times the hidden size, without ffn_hidden_size", ffn);
+    nemo_say (n, "ffn-hidden-size", ffn);
+  }
+}
+
+static void
+say_heads (Nemo *n)
+{
+  const LaunchOption *groups = launch_words_find (n->job.words, "model.num_query_groups");
+  if (!groups)
+    return;
+  nemo_say (n, "group-query-attention", NULL);
+  launch_words_add_renamed (n->megatron, "num-query-groups", groups);
+}
+
+/* "alibi" is written in several ways. */
+static void
+say_position (Nemo *n)
+{
+  const char *type = nemo_text (n, "model.position_embedding_type");
+  g_autofree char *low = type ? g_ascii_strdown (type, -1) : NULL;
+  if (low)
+    nemo_say (n, "position-embedding-type", low);
+}
+
+static void
+say_norm (Nemo *n)
+{
+  const char *norm = nemo_text (n, "model.normalization");
+  bool is_rms = norm && g_ascii_strcasecmp (norm, "rmsnorm") == 0,
+       is_layer = norm && g_ascii_strncasecmp (norm, "layernorm", strlen ("layernorm")) == 0;
+  if (norm)
+    nemo_say (n, "normalization", is_rms ? "RMSNorm" : is_layer ? "LayerNorm" : norm);
+}
+
+/* A number, or a list of a 0 or a 1 for each layer, which Megatron-LM writes as an expression. */
+static void
+say_moe_layers (Nemo *n)
+{
+  const LaunchOption *o = launch_words_find (n->job.words, "model.moe_layer_freq");
+  if (!o || o->values->len == 0)
+    return;
+  GString *list = g_string_new (NULL);
+  for (guint i = 0; o->values->len > 1 && i < o->values->len; i++)
+    g_string_append_printf (list, "%s[%s]", i > 0 ? "+" : "", (const char *) o->values->pdata[i]);
+  nemo_say (n, "moe-layer-freq", list->len > 0 ? list->str : o->values->pdata[0]);
+  g_string_free (list, TRUE);
+}
+
+void
+nemo_say_model (Nemo *n)
+{
+  say_activation (n);
+  say_ffn (n);
+  say_heads (n);
+  say_position (n);
+  say_norm (n);
+  say_moe_layers (n);
+  say_if (n, nemo_is_off (n, "model.bias") || nemo_is_off (n, "model.add_bias_linear"),
+          "disable-bias-linear");
+  say_if (n, nemo_is_off (n, "model.share_embeddings_and_output_weights"),
+          "untie-embeddings-and-output-weights");
+}
+
+/* --- the strategy --------------------------------------------------------------------------------- */
+
+/* "bf16", "bf16-mixed", "16-mixed", 32, or one of Megatron-Bridge: "bf16_with_fp8_current_scaling_mixed". */
+static void
+say_precision_name (Nemo *n, const char *name)
+{
+  static const char *const recipes[][2] = { { "fp8_delayed", "delayed" },
+                                            { "fp8_current", "tensorwise" },
+                                            { "fp8_subchannel", "blockwise" },
+                                            { "mxfp8", "mxfp8" } };
+  bool is_bf16 = strstr (name, "bf16") != NULL;
+  say_if (n, is_bf16, "bf16");
+  say_if (n, !is_bf16 && strstr (name, "16"), "fp16");
+  if (strstr (name, "nvfp4"))
+    nemo_say (n, "fp4-format", "e2m1");
+  for (guint i = 0; i < G_N_ELEMENTS (recipes); i++)
+    if (strstr (name, recipes[i][0])) {
+      nemo_say (n, "fp8-format", "hybrid");
+      nemo_say (n, "fp8-recipe", recipes[i][1]);
+    }
+}
+
+/* Where the configuration of a precision stands, in NeMo 2 and Megatron-Bridge. */
+static void
+say_precision_config (Nemo *n, const char *prefix)
+{
+  static const char *const flags[] = { "bf16", "fp16" };
+  static const char *const values[][2]
+      = { { "fp8", "fp8-format" }, { "fp8_recipe", "fp8-recipe" }, { "fp4", "fp4-format" } };
+  for (guint i = 0; i < G_N_ELEMENTS (flags); i++) {
+    g_autofree char *name = g_strconcat (prefix, flags[i], NULL);
+    say_if (n, nemo_is_on (n, name), flags[i]);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (values); i++) {
+    g_autofree char *name = g_strconcat (prefix, values[i][0], NULL);
+    if (nemo_text (n, name))
+      nemo_say (n, values[i][1], nemo_text (n, name));
+  }
+  g_autofree char *gather = g_strconcat (prefix, "fp8_param_gather", NULL),
+                  *precision = g_strconcat (prefix, "precision", NULL);
+  say_if (n, nemo_is_on (n, gather), "fp8-param-gather");
+  if (nemo_text (n, precision))
+    say_precision_name (n, nemo_text (n, precision));
+}
+
+/* In NeMo 1 fp8 is a flag beside its formats; in Megatron-Core it names the format. */
+static void
+say_precision (Nemo *n)
+{
+  static const char *const names[] = { "trainer.precision", "mixed_precision", "model.precision" };
+  guint i = 0;
+  while (i < G_N_ELEMENTS (names) && !nemo_text (n, names[i]))
+    i++;
+  if (i < G_N_ELEMENTS (names))
+    say_precision_name (n, nemo_text (n, names[i]));
+  say_precision_config (n, "model.");
+  say_precision_config (n, "mixed_precision.");
+  say_precision_config (n, "trainer.plugins.");
+  if (n->is_nemo1 && nemo_is_on (n, "model.fp8") && !nemo_text (n, "model.fp8"))
+    nemo_say (n, "fp8-format", nemo_is_on (n, "model.fp8_e4m3") ? "e4m3" : "hybrid");
+  const char *sync = nemo_text (n, "model.optim.grad_sync_dtype");
+  bool is_16 = nemo_is_off (n, "ddp.grad_reduce_in_fp32")
+      || nemo_is_off (n, "mixed_precision.grad_reduce_in_fp32")
+      || nemo_is_off (n, "trainer.plugins.grad_reduce_in_fp32");
+  if ((sync && strcmp (sync, "fp32") != 0) || (is_16 && !nemo_is_on (n, "ddp.grad_reduce_in_fp32")))
+    nemo_say (n, "grad-reduce-in-bf16", NULL);
+  else
+    nemo_say (n, "accumulate-allreduce-grads-in-fp32", NULL);
+}
+
+/* NeMo 1: method and number stand there also where nothing is recomputed. */
+static void
+say_recompute (Nemo *n)
+{
+  static const char *const names[][2]
+      = { { "model.activations_checkpoint_method", "recompute-method" },
+          { "model.activations_checkpoint_num_layers", "recompute-num-layers" } };
+  bool is_full = nemo_text (n, "model.activations_checkpoint_granularity")
+      && strcmp (nemo_text (n, "model.activations_checkpoint_granularity"), "full") == 0;
+  for (guint i = 0; i < G_N_ELEMENTS (names) && is_full; i++)
+    if (nemo_text (n, names[i][0]))
+      nemo_say (n, names[i][1], nemo_text (n, names[i][0]));
+  if (is_full && nemo_is_on (n, "model.num_micro_batches_with_partial_activation_checkpoints"))
+    import_unknown (n->job.import, "model.num_micro_batches_with_partial_activation_checkpoints");
+  if (is_full && nemo_is_on (n, "model.activations_checkpoint_layers_per_pipeline"))
+    import_unknown (n->job.import, "model.activations_checkpoint_layers_per_pipeline");
+}
+
+/* NeMo 1: the optimizer's name says whether it is sharded (nemo/core/optim). */
+static void
+say_data_parallel (Nemo *n)
+{
+  const char *name = nemo_text (n, "model.optim.name");
+  bool is_sharded
+      = name && (strcmp (name, "distributed_fused_adam") == 0 || strstr (name, "mcore_distributed"));
+  say_if (n, is_sharded, "use-distributed-optimizer");
+  if (!n->is_nemo1 && !launch_words_find (n->megatron, "use-distributed-optimizer")
+      && !g_hash_table_contains (n->megatron->off, "use-distributed-optimizer")) {
+    import_infer (n->job.import, "zero 1: use_distributed_optimizer is on in recipes of %s",
+                  n->job.import->program);
+    nemo_say (n, "use-distributed-optimizer", NULL);
+  }
+}
+
+static void
+say_kernels (Nemo *n)
+{
+  const char *backend = nemo_text (n, "model.attention_backend");
+  bool has_engine = !n->is_nemo1 || nemo_is_on (n, "model.transformer_engine");
+  bool is_flash = backend ? !strstr (backend, "unfused") && !strstr (backend, "local")
+                          : has_engine || nemo_is_on (n, "model.use_flash_attention");
+  if (!backend && has_engine)
+    import_infer (n->job.import, "attention flash: Transformer Engine takes a fused kernel");
+  nemo_say (n, "attention-backend", is_flash ? "flash" : "unfused");
+}
+
+static void
+say_gpus (Nemo *n)
+{
+  guint64 nodes = option_number (&n->job, "trainer.num_nodes"),
+          each = option_number (&n->job, "trainer.devices");
+  if (nodes == 0 && each > 0 && !launch_words_find (n->job.words, "trainer.num_nodes")) {
+    import_infer (n->job.import, "1 node: the default of trainer.num_nodes");
+    nodes = 1;
+  }
+  n->job.gpus = nodes * each;
+}
+
+void
+nemo_say_strategy (Nemo *n)
+{
+  say_gpus (n);
+  say_precision (n);
+  say_recompute (n);
+  say_data_parallel (n);
+  say_kernels (n);
+  bool is_overlapped = nemo_is_on (n, "model.overlap_p2p_comm");
+  say_if (n, !is_overlapped && (n->is_nemo1 || nemo_is_off (n, "model.overlap_p2p_comm")),
+          "no-overlap-p2p-communication");
+}

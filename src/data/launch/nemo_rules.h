@@ -1,0 +1,37 @@
+/* data/launch/nemo_rules.h — options of NeMo 1, NeMo 2 and Megatron-Bridge, and which of Megatron-LM they are
+ * (private to launch/).
+ *
+ * All three build Megatron-Core's configurations. A row of the table with a key is an OPTION_RULE; its key
+ * is the name of Megatron-LM's option of the same value. Names of NeMo 1 are as in
+ * examples/nlp/language_modeling/conf of NVIDIA/NeMo 1.23 and 2.0; of the others as in the dataclasses of
+ * megatron/core (transformer_config.py, model_parallel_config.py, distributed_data_parallel_config.py; core
+ * 0.15), and in src/megatron/bridge/training of NVIDIA-NeMo/Megatron-Bridge (067f987df, August 2026).
+ */
+#ifndef LS_DATA_LAUNCH_NEMO_RULES_H
+#define LS_DATA_LAUNCH_NEMO_RULES_H
+
+#include "data/launch/option_table.h"
+
+extern const OptionTable nemo_options;
+
+typedef struct {
+  LaunchJob job;         /* by NeMo's options */
+  LaunchWords *megatron; /* what they are     */
+  bool is_nemo1, is_bridge;
+  char *target; /* the class of its model; NULL: none is named */
+} Nemo;
+
+/* Of NeMo's options: */
+const char *nemo_text (const Nemo *n, const char *name); /* NULL: not given, or with a hole */
+bool nemo_is_on (const Nemo *n, const char *name);
+bool nemo_is_off (const Nemo *n, const char *name);
+
+/* Adds an option of Megatron-LM; value NULL: it is on. */
+void nemo_say (Nemo *n, const char *megatron, const char *value);
+
+/* Says all in options of Megatron-LM: those of the same value, or else what no table tells. */
+void nemo_take_options (Nemo *n);
+void nemo_say_model (Nemo *n);
+void nemo_say_strategy (Nemo *n);
+
+#endif

@@ -1,0 +1,375 @@
+/* Configurations of MaxText, and the scripts that launch it with words "key=value". Names, defaults and rules
+ * as in src/maxtext/configs of AI-Hypercomputer/maxtext (e591f30cb, August 2026), and of releases since 2023
+ * where they differ. */
+#include <math.h>
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/launch/launch_script.h"
+#include "data/launch/maxtext_rules.h"
+#include "data/launch/yaml_config.h"
+
+static bool
+is_off (const LaunchJob *job, const char *name)
+{
+  return g_hash_table_contains (job->words->off, name);
+}
+
+/* --- degrees -------------------------------------------------------------------------------------- */
+
+/* A degree that base.yml leaves to what devices there are. */
+static bool
+is_left (const LaunchJob *job, const char *option)
+{
+  return !launch_words_find (job->words, option)
+      && (strcmp (option, "dcn_data_parallelism") == 0 || strcmp (option, "ici_fsdp_parallelism") == 0);
+}
+
+/* An axis of devices, within a slice (ici) and over slices (dcn); *ret_open: one of them is -1 or a hole. */
+static guint64
+axis (const LaunchJob *job, const char *name, bool *ret_open)
+{
+  static const char *const where[] = { "ici", "dcn" };
+  guint64 product = 1;
+  for (guint i = 0; i < G_N_ELEMENTS (where); i++) {
+    g_autofree char *option = g_strdup_printf ("%s_%s_parallelism", where[i], name);
+    guint64 n = option_number (job, option);
+    if (is_left (job, option) || (launch_words_find (job->words, option) && n == 0))
+      *ret_open = true;
+    product *= MAX (1, MIN (n, 65536));
+  }
+  return MIN (product, G_MAXUINT32);
+}
+
+typedef struct {
+  guint64 data, shards, tp, cp, pp, ep;
+  bool data_open, shards_open, is_open; /* left to the number of devices; another one is a hole */
+} Mesh;
+
+static Mesh
+mesh_of (LaunchJob *job)
+{
+  Mesh m = { 0 };
+  bool is_sequence = false;
+  m.data = axis (job, "data", &m.data_open);
+  m.shards = axis (job, "fsdp", &m.shards_open) * axis (job, "fsdp_transpose", &m.is_open);
+  guint64 sequence = axis (job, "tensor_sequence", &is_sequence);
+  m.tp = axis (job, "tensor", &m.is_open) * axis (job, "tensor_transpose", &m.is_open) * sequence;
+  m.cp = axis (job, "context", &m.is_open) * axis (job, "sequence", &m.is_open);
+  m.pp = axis (job, "pipeline", &m.is_open);
+  m.ep = axis (job, "expert", &m.is_open);
+  m.is_open = m.is_open || is_sequence;
+  import_set_strategy (job->import, "sp", sequence > 1 ? "1" : "0", "tensor_sequence_parallelism");
+  if (sequence > 1)
+    import_infer (job->import, "sp: tensor_sequence_parallelism cuts sequences between layers");
+  return m;
+}
+
+/* dcn_data and ici_fsdp are -1 in base.yml, so that a job of one slice has data 1. */
+static void
+close_data (LaunchJob *job, Mesh *m)
+{
+  if (m->data_open && !launch_words_find (job->words, "dcn_data_parallelism")) {
+    m->data_open = false;
+    import_infer (job->import, "dcn_data_parallelism 1: one slice, where nothing says how many");
+  }
+}
+
+static guint64
+set_mesh (LaunchJob *job, Mesh *m)
+{
+  LsImport *import = job->import;
+  bool is_sharded = m->shards > 1 || m->shards_open;
+  import_set_strategy_number (import, "tp", m->tp);
+  import_set_strategy_number (import, "cp", m->cp);
+  import_set_strategy_number (import, "pp", m->pp);
+  if (m->ep > 1 || import->model.n_experts > 0)
+    import_set_strategy_number (import, "ep", m->ep);
+  import_set_strategy (import, "dp_kind", "xla-fsdp", "ici_fsdp_parallelism");
+  g_autofree char *group = g_strdup_printf ("3@%" G_GUINT64_FORMAT, m->shards * m->ep);
+  bool is_hybrid = is_sharded && !m->shards_open && m->data > 1;
+  import_set_strategy (import, "zero", is_hybrid ? group : is_sharded ? "3" : "0", "ici_fsdp_parallelism");
+  if (m->pp > 1)
+    import_unknown (import,
+                    "the schedule of MaxText's pipeline: num_layers_per_pipeline_stage and its repeats");
+  close_data (job, m);
+  if (!m->data_open && !m->shards_open && !m->is_open)
+    return m->data * m->shards * m->ep;
+  import_open (import, "gpus", "how many devices: a degree of -1 is what is left of them");
+  return 0;
+}
+
+/* per_device_batch_size may be 0.5: a replica of several devices has whole sequences. */
+static void
+set_batch (LaunchJob *job, guint64 n_copies)
+{
+  LsImport *import = job->import;
+  const LsStrategy *s = &import->strategy;
+  double per_device = maxtext_real (job, "per_device_batch_size", 12),
+         of_copy = per_device * s->tp * s->pp * s->cp;
+  guint64 n = MAX (1, option_number (job, "gradient_accumulation_steps"));
+  if (!option_text (job, "per_device_batch_size") && !maxtext_is_of_base (job, "per_device_batch_size")) {
+    if (!launch_words_find (job->words, "per_device_batch_size"))
+      import_open (import, "micro_batch", "per_device_batch_size: nothing here says it");
+    config_set_batch (job, n_copies, 0);
+    return;
+  }
+  if (maxtext_is_of_base (job, "per_device_batch_size"))
+    import_infer (import, "12 sequences of a device: per_device_batch_size of base.yml");
+  if (!(of_copy >= 1) || of_copy > 1 << 20 || of_copy != floor (of_copy)) {
+    import_open (import, "micro_batch", "per_device_batch_size: %g sequences of a replica at once", of_copy);
+    return;
+  }
+  import_set_strategy_number (import, "micro_batch", (guint64) of_copy);
+  config_set_batch (job, n_copies, n);
+}
+
+/* --- the rest ------------------------------------------------------------------------------------- */
+
+static void
+set_recompute (LaunchJob *job)
+{
+  static const struct {
+    const char *policy, *recompute, *parts;
+  } policies[] = {
+    { "full", "full", NULL },
+    { "none", "none", NULL },
+    { "minimal", "selective", "dots" },
+    { "minimal_flash", "selective", "dots-flash" },
+    { "minimal_with_context", "selective", "dots-flash" },
+  };
+  const char *policy = option_text (job, "remat_policy");
+  if (is_off (job, "remat_policy"))
+    policy = "none";
+  if (maxtext_is_of_base (job, "remat_policy"))
+    import_infer (job->import, "recompute full: remat_policy of base.yml");
+  else if (!policy) {
+    if (!launch_words_find (job->words, "remat_policy"))
+      import_open (job->import, "recompute", "remat_policy: nothing here says it");
+    return;
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (policies); i++)
+    if (strcmp (policies[i].policy, policy ? policy : "full") == 0) {
+      import_set_strategy (job->import, "recompute", policies[i].recompute, "remat_policy");
+      if (policies[i].parts)
+        import_set_strategy (job->import, "recompute_parts", policies[i].parts, "remat_policy");
+      return;
+    }
+  import_open (job->import, "recompute", "remat_policy %s: what it keeps is no choice here", policy);
+}
+
+static void
+set_precision (LaunchJob *job)
+{
+  const char *dtype = option_text (job, "dtype"), *quantization = option_text (job, "quantization"),
+             *grads = option_text (job, "grad_dtype");
+  if (!dtype)
+    import_infer (job->import, "dtype bf16: that of base.yml");
+  if (option_text (job, "weight_dtype") && strcmp (option_text (job, "weight_dtype"), "float32") != 0)
+    import_unknown (job->import, "weight_dtype %s: weights are taken to be kept in fp32 too",
+                    option_text (job, "weight_dtype"));
+  if (option_text (job, "matmul_precision") && strcmp (option_text (job, "matmul_precision"), "default") != 0)
+    import_unknown (job->import, "matmul_precision %s", option_text (job, "matmul_precision"));
+  bool is_fp8 = quantization && strstr (quantization, "fp8");
+  import_set_strategy (job->import, "dtype", is_fp8 ? "fp8" : dtype ? dtype : "bf16", "dtype");
+  if (quantization && strstr (quantization, "current"))
+    import_set_strategy (job->import, "fp8_recipe", "current", "quantization");
+  else if (quantization && strstr (quantization, "mxfp8"))
+    import_set_strategy (job->import, "fp8_recipe", "mxfp8", "quantization");
+  else if (quantization && !is_fp8)
+    import_unknown (job->import, "quantization %s: products are taken to be of dtype", quantization);
+  import_set_strategy (job->import, "grad_dtype", grads ? grads : "fp32", "grad_dtype");
+}
+
+static void
+set_attention (LaunchJob *job)
+{
+  const char *attention = option_text (job, "attention");
+  bool is_unfused = attention && strcmp (attention, "dot_product") == 0;
+  import_set_strategy (job->import, "attention", is_unfused ? "unfused" : "flash", "attention");
+}
+
+static void
+set_software (LaunchJob *job)
+{
+  const char *hardware = option_text (job, "hardware"), *attention = option_text (job, "attention");
+  bool is_gpu
+      = (hardware && g_str_has_prefix (hardware, "gpu")) || (attention && strstr (attention, "cudnn"));
+  if (!hardware && !is_gpu && !maxtext_is_of_base (job, "hardware"))
+    return; /* what does not say its machine is a model alone, or a part of a configuration */
+  import_set_software (job->import, is_gpu ? "maxtext-2024-gpu" : "maxtext-2024");
+  import_infer (job->import, "software %s: the release of MaxText %s that is known",
+                is_gpu ? "maxtext-2024-gpu" : "maxtext-2024", is_gpu ? "on GPUs" : "on TPUs");
+}
+
+/* Rules of its own, which no file of MaxText has but base.yml and those that change them. */
+static void
+tell_rules (LaunchJob *job)
+{
+  for (guint i = 0; i < job->words->options->len; i++) {
+    const LaunchOption *o = job->words->options->pdata[i];
+    if (g_str_has_prefix (o->name, "logical_axis_rules")) {
+      import_unknown (job->import,
+                      "logical_axis_rules: which axes cut which tensors is taken to be as in base.yml");
+      return;
+    }
+  }
+}
+
+static void
+read_strategy (LaunchJob *job)
+{
+  Mesh m = mesh_of (job);
+  set_batch (job, set_mesh (job, &m));
+  set_recompute (job);
+  set_precision (job);
+  set_attention (job);
+  if (option_is_on (job, "optimizer_memory_host_offload")
+      || option_is_on (job, "parameter_memory_host_offload"))
+    import_unknown (job->import, "what is kept in the memory of hosts: nothing is, here");
+  tell_rules (job);
+}
+
+/* A file of configs/models has nothing of a run. */
+static bool
+is_run (const LaunchJob *job)
+{
+  static const char *const marks[]
+      = { "per_device_batch_size", "base_config",          "steps", "run_name", "hardware",
+          "remat_policy",          "base_output_directory" };
+  for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
+    if (maxtext_has (job, marks[i]))
+      return true;
+  return false;
+}
+
+static bool
+check_kind (const LaunchJob *job, const char *path, LsDiagList *diags)
+{
+  const char *base = option_text (job, "base_config"), *what = NULL;
+  if (base && strstr (base, "inference"))
+    what = "base_config: inference";
+  else if (option_number (job, "ici_autoregressive_parallelism") > 1)
+    what = "ici_autoregressive_parallelism: inference";
+  if (what)
+    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
+                 "%s; a job of Lockstep is training", what);
+  return !what;
+}
+
+/* Takes tree. */
+static bool
+read_tree (cJSON *tree, const char *path, LsImport *import, LsDiagList *diags)
+{
+  import->program = "MaxText";
+  g_autoptr (LaunchWords) words = yaml_config_words (tree);
+  LaunchJob job = { .import = import, .words = words, .table = &maxtext_options };
+  if (!check_kind (&job, path, diags))
+    return false;
+  bool has_run = is_run (&job);
+  option_read_all (&job);
+  maxtext_model (&job);
+  if (has_run)
+    read_strategy (&job);
+  set_software (&job);
+  g_hash_table_unref (job.open);
+  return true;
+}
+
+/* --- scripts -------------------------------------------------------------------------------------- */
+
+static bool
+is_known (const char *name)
+{
+  const OptionRow *row = option_find (&maxtext_options, name);
+  return row && row->kind != OPTION_IGNORED;
+}
+
+/* The configuration that a command names, of the files that were given; base.yml is known. */
+static bool
+add_config (cJSON *tree, const char *word, const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  g_autofree char *name = g_path_get_basename (word);
+  for (guint i = 1; i < files->n; i++)
+    if (g_str_has_suffix (files->files[i].path, name))
+      return yaml_config_add (tree, &files->files[i], import, diags);
+  if (strcmp (name, "base.yml") == 0)
+    yaml_config_set (tree, "base_config", name);
+  else
+    import_unknown (import, "what %s says: it is not here; give it too, behind the script", name);
+  return true;
+}
+
+static bool
+read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  static const LaunchKind kind
+      = { .program = "MaxText", .is_known = is_known, .n_needed = 2, .has_pairs = true };
+  LaunchScript script;
+  bool ok = launch_script_read (files, &kind, &script, import, diags);
+  cJSON *tree = cJSON_CreateObject ();
+  GPtrArray *words = ok ? script.words->others : NULL;
+  for (guint i = 0; ok && i < words->len; i++)
+    if (!strchr (words->pdata[i], '=') && g_str_has_suffix (words->pdata[i], ".yml"))
+      ok = add_config (tree, words->pdata[i], files, import, diags);
+  for (guint i = 1; ok && i < files->n; i++) /* a file of configs/models */
+    if (strstr (files->files[i].text, "base_emb_dim"))
+      ok = yaml_config_add (tree, &files->files[i], import, diags);
+  if (ok && !yaml_config_find (tree, "run_name"))
+    yaml_config_set (tree, "run_name", "run");
+  for (guint i = 0; ok && i < words->len; i++)
+    yaml_config_set_pair (tree, words->pdata[i]);
+  launch_script_clear (&script);
+  if (ok)
+    return read_tree (tree, files->files[0].path, import, diags);
+  cJSON_Delete (tree);
+  return false;
+}
+
+static bool
+fits (const cJSON *tree)
+{
+  static const char *const own[]
+      = { "base_emb_dim",         "per_device_batch_size",  "ici_fsdp_parallelism",
+          "dcn_data_parallelism", "decoder_block",          "max_target_length",
+          "remat_policy",         "ici_tensor_parallelism", "dcn_fsdp_parallelism" };
+  for (guint i = 0; i < G_N_ELEMENTS (own); i++)
+    if (yaml_config_find (tree, own[i]))
+      return true;
+  return yaml_config_find (tree, "base_config") && yaml_config_find (tree, "model_name");
+}
+
+static bool
+is_config (const ImportFile *file)
+{
+  return yaml_config_is (file, "_", fits);
+}
+
+static bool
+is_script (const ImportFile *file)
+{
+  static const char *const marks[] = { "per_device_batch_size=", "_parallelism=", "model_name=" };
+  g_autofree char *low = strstr (file->text, ".yml") ? g_ascii_strdown (file->text, -1) : NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (marks) && low; i++)
+    if (strstr (low, marks[i]) && strstr (low, "maxtext"))
+      return true;
+  return false;
+}
+
+static bool
+is_its (const ImportFile *file)
+{
+  return is_script (file) || is_config (file);
+}
+
+static bool
+read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  if (!is_config (&files->files[0]))
+    return read_script (files, import, diags);
+  cJSON *tree = yaml_config_load (files, import, diags);
+  return tree && read_tree (tree, files->files[0].path, import, diags);
+}
+
+const ImportReader import_maxtext = { "a configuration or a script of MaxText", is_its, read };

@@ -1,0 +1,299 @@
+/* Configurations of NeMo 1, NeMo 2 and Megatron-Bridge: what they mean is said in options of Megatron-LM,
+ * whose rules are read then, with what NeMo takes by default where that differs. */
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/launch/launch_script.h"
+#include "data/launch/megatron_options.h"
+#include "data/launch/megatron_rules.h"
+#include "data/launch/nemo_rules.h"
+#include "data/launch/yaml_config.h"
+
+/* --- what is known then --------------------------------------------------------------------------- */
+
+/* FSDP of PyTorch, version 1, in NeMo 1. */
+static void
+set_fsdp (Nemo *n)
+{
+  const char *strategy = nemo_text (n, "model.fsdp_sharding_strategy");
+  if (!nemo_is_on (n, "model.fsdp"))
+    return;
+  import_set_strategy (n->job.import, "dp_kind", "fsdp1", "model.fsdp");
+  import_set_strategy (n->job.import, "zero", strategy && strstr (strategy, "grad") ? "2" : "3",
+                       "model.fsdp_sharding_strategy");
+  if (strategy && strstr (strategy, "hybrid"))
+    import_unknown (n->job.import, "model.fsdp_sharding_strategy %s", strategy);
+}
+
+static void
+set_checks (Nemo *n)
+{
+  const char *name = n->is_nemo1 ? "model.optim.check_for_nan_in_grad" : "ddp.check_for_nan_in_grad";
+  if (n->is_nemo1 || nemo_is_on (n, name) || nemo_is_off (n, name))
+    import_set_strategy (n->job.import, "grad_check", nemo_is_on (n, name) ? "1" : "0", name);
+}
+
+/* A sequence of the data is not longer than the model's, and what is computed is that. */
+static void
+check_rest (Nemo *n)
+{
+  const char *block = nemo_text (n, "model.transformer_block_type");
+  if (block && strcmp (block, "pre_ln") != 0)
+    import_unknown (n->job.import, "model.transformer_block_type %s", block);
+
+  guint64 of_data = option_number (&n->job, "model.data.seq_length"), seq = n->job.import->model.seq;
+  if (n->is_nemo1 && of_data > 0 && seq > 0 && of_data != seq)
+    import_unknown (n->job.import,
+                    "model.data.seq_length %" G_GUINT64_FORMAT ", and sequences of %" G_GUINT64_FORMAT,
+                    of_data, seq);
+}
+
+static void
+set_seq (Nemo *n)
+{
+  static const char *const names[]
+      = { "data.seq_length", "dataset.seq_length", "dataset.sequence_length", "model.data.seq_length" };
+  for (guint i = 0; i < G_N_ELEMENTS (names) && !launch_words_find (n->megatron, "seq-length"); i++)
+    if (nemo_text (n, names[i]))
+      nemo_say (n, "seq-length", nemo_text (n, names[i]));
+}
+
+/* A class of NeMo 2, a checkpoint or a recipe of Megatron-Bridge has dimensions that a file of it need not
+ * repeat. False: the file has none. */
+static bool
+has_model (Nemo *n)
+{
+  const char *dot = n->target ? strrchr (n->target, '.') : NULL;
+  if (launch_words_find (n->megatron, "num-layers"))
+    return true;
+  if (n->target) {
+    g_autofree char *name = g_strconcat ("nemo/", dot ? dot + 1 : n->target, NULL);
+    import_model_of_name (n->job.import, name);
+  } else
+    import_unknown (n->job.import, "the model: this file has none");
+  return false;
+}
+
+static void
+set_software (Nemo *n)
+{
+  import_set_software (n->job.import, n->is_nemo1 ? "nemo-2024" : "nemo-2025");
+  import_infer (n->job.import,
+                n->is_nemo1 ? "software nemo-2024: the nearest release of NeMo 1 that is known"
+                            : "software nemo-2025: Megatron-Core as of NeMo 25.x");
+}
+
+/* What changes a recipe of Megatron-Bridge, which is Python, says nothing of what it leaves as it is. */
+static bool
+is_change (const Nemo *n)
+{
+  return n->is_bridge && !launch_words_find (n->megatron, "num-layers");
+}
+
+static void
+read_megatron (Nemo *n)
+{
+  LaunchJob job = { .import = n->job.import, .words = n->megatron, .gpus = n->job.gpus };
+  bool is_whole = !is_change (n);
+  job.table = &megatron_options;
+  option_read_all (&job);
+  if (has_model (n))
+    megatron_model (&job);
+  if (is_whole)
+    megatron_strategy (&job);
+  else
+    import_unknown (n->job.import,
+                    "what this file leaves as it is: the recipe says it, which is launched with it");
+  g_hash_table_unref (job.open);
+}
+
+static void
+read_options (Nemo *n)
+{
+  import_set_software (n->job.import, "megatron"); /* its rules ask for it */
+  set_seq (n);
+  if (!is_change (n)) {
+    nemo_say_model (n);
+    nemo_say_strategy (n);
+  }
+  read_megatron (n);
+  if (!is_change (n)) {
+    set_fsdp (n);
+    set_checks (n);
+    check_rest (n);
+  }
+  set_software (n);
+}
+
+/* --- files ---------------------------------------------------------------------------------------- */
+
+static bool
+check_kind (const cJSON *tree, const char *path, LsDiagList *diags)
+{
+  static const char *const others[][2] = {
+    { "model.encoder", "an encoder and a decoder" }, { "model.hybrid_override_pattern", "layers of Mamba" },
+    { "model.is_hybrid_model", "layers of Mamba" },  { "model.retro", "a retriever" },
+    { "model.bert_binary_head", "an encoder" },      { "model.unet_config", "a diffusion model" }
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
+    const cJSON *node = yaml_config_find (tree, others[i][0]);
+    if (!node || cJSON_IsNull (node) || cJSON_IsFalse (node))
+      continue;
+    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
+                 "%s: %s; a model of Lockstep is a decoder with attention", others[i][0], others[i][1]);
+    return false;
+  }
+  return true;
+}
+
+/* Files that Hydra reads too. */
+static void
+tell_defaults (const cJSON *tree, LsImport *import)
+{
+  const cJSON *item;
+  cJSON_ArrayForEach (item, yaml_config_find (tree, "defaults"))
+  {
+    const cJSON *pair = cJSON_IsObject (item) ? item->child : NULL;
+    const char *name = pair ? pair->string : cJSON_IsString (item) ? item->valuestring : "_self_";
+    bool is_absent = strcmp (name, "_self_") == 0 || (pair && cJSON_IsNull (pair));
+    if (!is_absent && !strstr (name, "ub_tp_comm_overlap_cfg"))
+      import_unknown (import, "defaults: %s: a file that is not here", name);
+  }
+}
+
+static bool
+is_nemo1 (const cJSON *tree)
+{
+  return yaml_config_find (tree, "trainer") && !yaml_config_find (tree, "trainer.strategy._target_")
+      && !yaml_config_find (tree, "train") && !yaml_config_find (tree, "model._target_");
+}
+
+/* Takes tree. */
+static bool
+read_tree (cJSON *tree, const char *path, LsImport *import, LsDiagList *diags)
+{
+  Nemo n = { .is_nemo1 = is_nemo1 (tree), .is_bridge = yaml_config_find (tree, "train") != NULL };
+  import->program = n.is_nemo1 ? "NeMo" : n.is_bridge ? "Megatron-Bridge" : "NeMo 2";
+  if (!check_kind (tree, path, diags)) {
+    cJSON_Delete (tree);
+    return false;
+  }
+  tell_defaults (tree, import);
+  const cJSON *target = yaml_config_find (tree, "model.config._target_");
+  target = target ? target : yaml_config_find (tree, "model._target_");
+  n.target = cJSON_IsString (target) ? g_strdup (target->valuestring) : NULL;
+  yaml_config_move (tree, "model.config", "model");
+  yaml_config_move (tree, "trainer.strategy.ddp", "ddp");
+  yaml_config_move (tree, "trainer.strategy", "model");
+  n.job = (LaunchJob) { .import = import, .table = &nemo_options };
+  g_autoptr (LaunchWords) words = yaml_config_words (tree), megatron = launch_words_new ();
+  n.job.words = words;
+  n.megatron = megatron;
+  nemo_take_options (&n);
+  read_options (&n);
+  g_free (n.target);
+  return true;
+}
+
+/* --- scripts -------------------------------------------------------------------------------------- */
+
+/* NeMo's launcher has all of a job under "training". */
+static const char *
+bare_name (const char *name)
+{
+  return g_str_has_prefix (name, "training.") ? name + strlen ("training.") : name;
+}
+
+static bool
+is_known (const char *name)
+{
+  const OptionRow *row = option_find (&nemo_options, bare_name (name));
+  return row && row->kind != OPTION_IGNORED;
+}
+
+/* The configuration that --config-name names is one of the files that were given: without it a script says
+ * only what differs from it. */
+static bool
+add_configs (cJSON *tree, const ImportFiles *files, const LaunchWords *words, LsImport *import,
+             LsDiagList *diags)
+{
+  const LaunchOption *o = launch_words_find (words, "config-name");
+  for (guint i = 1; i < files->n; i++)
+    if (!yaml_config_add (tree, &files->files[i], import, diags))
+      return false;
+  const char *name = o && o->values->len > 0 ? o->values->pdata[0] : "of its program";
+  if (files->n == 1)
+    ls_diag_add (diags, LS_ERROR_INPUT, files->files[0].path, 0, 0, NULL, NULL,
+                 "give that file too, behind the script",
+                 "this script changes the configuration %s, which is not here", name);
+  return files->n > 1;
+}
+
+static bool
+read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  static const LaunchKind kind
+      = { .program = "NeMo", .is_known = is_known, .n_needed = 2, .has_pairs = true };
+  LaunchScript script;
+  cJSON *tree = cJSON_CreateObject ();
+  bool ok = launch_script_read (files, &kind, &script, import, diags)
+      && add_configs (tree, files, script.words, import, diags);
+  for (guint i = 0; ok && i < script.words->others->len; i++) {
+    const char *word = script.words->others->pdata[i];
+    yaml_config_set_pair (tree, bare_name (word + strspn (word, "+")));
+  }
+  launch_script_clear (&script);
+  if (ok)
+    return read_tree (tree, files->files[0].path, import, diags);
+  cJSON_Delete (tree);
+  return false;
+}
+
+/* --- files ---------------------------------------------------------------------------------------- */
+
+static bool
+fits (const cJSON *tree)
+{
+  static const char *const own[] = { "model.tensor_model_parallel_size",
+                                     "model.micro_batch_size",
+                                     "model.num_layers",
+                                     "model.config.num_layers",
+                                     "trainer.strategy",
+                                     "model.restore_from_path",
+                                     "model._target_",
+                                     "model.seq_length" };
+  bool is_run = yaml_config_find (tree, "trainer") || yaml_config_find (tree, "train.global_batch_size")
+      || yaml_config_find (tree, "train.train_iters");
+  for (guint i = 0; i < G_N_ELEMENTS (own) && is_run; i++)
+    if (yaml_config_find (tree, own[i]))
+      return true;
+  return false;
+}
+
+static bool
+is_config (const ImportFile *file)
+{
+  return yaml_config_is (file, "model", fits);
+}
+
+/* Words "model.x=..." and "trainer.y=..." behind a script of Python. */
+static bool
+is_its (const ImportFile *file)
+{
+  bool has_pairs = strstr (file->text, "trainer.") && strstr (file->text, "model.")
+      && strstr (file->text, ".py") && strstr (file->text, "_size=");
+  return has_pairs || is_config (file);
+}
+
+static bool
+read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  if (!is_config (&files->files[0]))
+    return read_script (files, import, diags);
+  cJSON *tree = yaml_config_load (files, import, diags);
+  return tree && read_tree (tree, files->files[0].path, import, diags);
+}
+
+const ImportReader import_nemo
+    = { "a configuration or a script of NeMo, or a configuration of Megatron-Bridge", is_its, read };

@@ -1,0 +1,442 @@
+/* Configurations of gpt-neox. Names, defaults and rules as in megatron/neox_arguments and megatron/model of
+ * EleutherAI/gpt-neox (ea7aefd8, May 2026), and of releases since 2021 where they differ. */
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/launch/neox_options.h"
+#include "data/launch/yaml_config.h"
+#include "data/text/yaml.h"
+
+static void
+set_model (LaunchJob *job, const char *key, const char *value)
+{
+  import_set_model (job->import, key, value, key);
+}
+
+/* On unless it is said to be off. */
+static bool
+is_not_off (const LaunchJob *job, const char *name)
+{
+  return !g_hash_table_contains (job->words->off, name);
+}
+
+/* --- the model ------------------------------------------------------------------------------------ */
+
+static bool
+is_gated (const char *activation)
+{
+  static const char *const gated[] = { "swiglu", "geglu", "reglu", "bilinear", "glu", NULL };
+  return activation && g_strv_contains (gated, activation);
+}
+
+static guint64
+round_up (guint64 n, guint64 to)
+{
+  return (n + to - 1) / to * to;
+}
+
+/* ParallelMLP of megatron/model/transformer.py: a gated one has its two matrices together in two thirds of
+ * intermediate_size. Until September 2024 mlp_type "llama" had a module of its own, in which it is the width
+ * of each. */
+static void
+set_ffn (LaunchJob *job, bool gated)
+{
+  LsImport *import = job->import;
+  const char *type = option_text (job, "mlp_type"), *factor = option_text (job, "expansion_factor");
+  guint64 hidden = import->model.hidden, size = option_number (job, "intermediate_size"), ffn;
+  guint64 multiple = MAX (1, option_number (job, "mlp_multiple_of"));
+  bool is_llama = type && strcmp (type, "llama") == 0;
+  if (hidden == 0)
+    return;
+  guint64 all = size ? size
+      : factor       ? (guint64) (CLAMP (g_ascii_strtod (factor, NULL), 0, 1e4) * (double) hidden)
+                     : 4 * hidden;
+  if (is_llama)
+    ffn = size ? size : round_up (2 * hidden * 4 / 3, 256);
+  else
+    ffn = round_up (gated ? all * 2 / 3 / 2 : all, multiple);
+  if (size > 0 && ffn != size)
+    import_infer (
+        import, "ffn %" G_GUINT64_FORMAT ": a gated MLP has two matrices in two thirds of intermediate_size",
+        ffn);
+  else if (size == 0)
+    import_infer (import, "ffn %" G_GUINT64_FORMAT ": without intermediate_size, %s", ffn,
+                  gated || is_llama ? "what a gated MLP makes of 4 times the hidden size"
+                                    : "4 times the hidden size");
+  if (ffn > 0)
+    import_set_model_number (import, "ffn", ffn);
+}
+
+static void
+set_mlp (LaunchJob *job)
+{
+  const char *activation = option_text (job, "activation"), *type = option_text (job, "mlp_type");
+  bool gated = is_gated (activation) || (type && strcmp (type, "llama") == 0);
+  bool is_geglu = activation && strcmp (activation, "geglu") == 0;
+  if (gated && activation && strcmp (activation, "swiglu") != 0 && !is_geglu)
+    import_infer (job->import, "mlp swiglu: %s has the same products", activation);
+  else if (activation && !gated && strcmp (activation, "gelu") != 0)
+    import_infer (job->import, "mlp gelu: %s has the same products", activation);
+  set_model (job, "mlp", is_geglu ? "geglu" : gated ? "swiglu" : "gelu");
+  set_ffn (job, gated);
+}
+
+static void
+set_experts (LaunchJob *job)
+{
+  LsImport *import = job->import;
+  guint64 n = option_number (job, "moe_num_experts"), every = option_number (job, "moe_expert_interval");
+  if (n < 2)
+    return;
+  import_set_model_number (import, "experts", n);
+  import_set_model_number (import, "top_k", config_number_or (job, "moe_top_k", "top_k", 1));
+  if (import_has_model (import, "ffn"))
+    import_set_model_number (import, "expert_ffn", import->model.ffn);
+  if (every > 1)
+    import_set_model_number (import, "moe_every", every);
+  import_set_strategy (import, "ep", "1", "moe_num_experts");
+}
+
+static void
+set_position (LaunchJob *job)
+{
+  const char *type = option_text (job, "pos_emb");
+  if (!type)
+    import_infer (job->import, "position learned: the default of pos_emb");
+  bool is_rope = type && strcmp (type, "rotary") == 0, is_alibi = type && strcmp (type, "alibi") == 0;
+  bool is_none = (type && strcmp (type, "none") == 0) || g_hash_table_contains (job->words->off, "pos_emb");
+  if (type && !is_rope && !is_alibi && !is_none && strcmp (type, "learned") != 0)
+    import_unknown (job->import, "pos_emb %s", type);
+  const char *part = option_text (job, "rotary_pct");
+  guint64 width
+      = (guint64) (part ? CLAMP (g_ascii_strtod (part, NULL), 0, 1) * job->import->model.head_dim : 0);
+  if (is_rope && width > 0 && width < job->import->model.head_dim)
+    import_set_model_number (job->import, "rotary_dim", width);
+  set_model (job, "position", is_rope ? "rope" : is_alibi ? "alibi" : is_none ? "none" : "learned");
+}
+
+static void
+set_norm (LaunchJob *job)
+{
+  const char *norm = option_text (job, "norm");
+  bool is_rms = norm && strstr (norm, "rmsnorm");
+  if (norm && !is_rms && !strstr (norm, "layernorm"))
+    import_unknown (job->import, "norm %s", norm);
+  bool has_bias = is_not_off (job, "use_bias_in_norms");
+  set_model (job, "norm", is_rms ? "rmsnorm" : has_bias ? "layernorm" : "layernorm_weight");
+}
+
+static void
+set_heads (LaunchJob *job)
+{
+  guint64 kv = option_number (job, "num_kv_heads");
+  const LsModel *m = &job->import->model;
+  if (m->n_heads > 0 && m->hidden % m->n_heads == 0 && m->hidden > 0)
+    import_set_model_number (job->import, "head_dim", m->hidden / m->n_heads);
+  if (kv > 0)
+    import_set_model_number (job->import, "kv_heads", kv);
+  else if (import_has_model (job->import, "heads"))
+    import_set_model_number (job->import, "kv_heads", job->import->model.n_heads);
+}
+
+/* What is known of the size of a vocabulary without the file of it. */
+static void
+set_vocab (LaunchJob *job)
+{
+  const char *type = option_text (job, "tokenizer_type"), *file = option_text (job, "vocab_file");
+  guint64 padded = option_number (job, "padded_vocab_size");
+  bool is_gpt2 = type && strcmp (type, "GPT2BPETokenizer") == 0;
+  if (padded > 0) {
+    import_infer (job->import, "vocab %" G_GUINT64_FORMAT ": with its padding", padded);
+    import_set_model_number (job->import, "vocab", padded);
+  } else if (is_gpt2) {
+    import_infer (job->import, "vocab 50257: the vocabulary of GPT-2, which GPT2BPETokenizer has");
+    import_set_model_number (job->import, "vocab", 50257);
+  } else if (type && file && strcmp (type, "HFTokenizer") == 0
+             && g_str_has_suffix (file, "20B_tokenizer.json")) {
+    import_infer (job->import, "vocab 50277: the tokenizer of GPT-NeoX-20B, by the name of its file");
+    import_set_model_number (job->import, "vocab", 50277);
+  }
+}
+
+static bool
+is_dropped (const LaunchJob *job, const char *name)
+{
+  const char *text = option_text (job, name);
+  return text && g_ascii_strtod (text, NULL) > 0;
+}
+
+static void
+set_switches (LaunchJob *job)
+{
+  bool in_attention = is_not_off (job, "use_bias_in_attn_linear"),
+       in_mlp = is_not_off (job, "use_bias_in_mlp");
+  const char *type = option_text (job, "mlp_type");
+  in_mlp = in_mlp && !(type && strcmp (type, "llama") == 0);
+  bool has_experts = job->import->model.n_experts > 0;
+  if (in_attention != in_mlp)
+    import_infer (job->import, "linear_bias false: only %s has biases", in_mlp ? "the MLP" : "attention");
+  else if (has_experts && in_mlp)
+    import_infer (job->import, "linear_bias false: grouped matrix products of experts have none");
+  set_model (job, "linear_bias", in_attention && in_mlp && !has_experts ? "1" : "0");
+  set_model (job, "tied_embeddings", option_is_on (job, "no_weight_tying") ? "0" : "1");
+  set_model (job, "dropout",
+             is_dropped (job, "attention_dropout") || is_dropped (job, "hidden_dropout") ? "1" : "0");
+  if (option_is_on (job, "gpt_j_residual"))
+    set_model (job, "norms", "shared");
+  if (option_is_on (job, "gpt_j_residual") && !option_is_on (job, "gpt_j_tied"))
+    import_infer (job->import,
+                  "norms shared: of gpt_j_residual, whose MLP has a second norm beside that of attention");
+}
+
+/* --- the strategy --------------------------------------------------------------------------------- */
+
+static void
+set_degrees (LaunchJob *job)
+{
+  guint64 pp = option_number (job, "pipe_parallel_size");
+  option_default (job, "tp", "1");
+  option_default (job, "sp", "0");
+  import_set_strategy_number (job->import, "pp", MAX (1, pp));
+  if (pp > 1)
+    import_set_strategy (job->import, "schedule", "1f1b", "pipe_parallel_size");
+}
+
+/* NeoXArgs.calculate_derived (): a batch, or what makes one. */
+static void
+set_ranks (LaunchJob *job)
+{
+  LsImport *import = job->import;
+  const LsStrategy *s = &import->strategy;
+  guint64 gpus = option_number (job, "global_num_gpus"), each = option_number (job, "num_gpus"),
+          nodes = option_number (job, "num_nodes"), of_model = (guint64) s->tp * s->pp;
+  guint64 n = MAX (1, option_number (job, "gradient_accumulation_steps"));
+  gpus = import_is_given (import, "gpus") ? s->gpus : gpus ? gpus : each * nodes;
+  guint64 at_once = s->micro_batch * n;
+  if (gpus == 0 && import_has_strategy (import, "global_batch") && at_once > 0
+      && s->global_batch % at_once == 0) {
+    gpus = s->global_batch / at_once * of_model;
+    import_infer (import,
+                  "gpus %" G_GUINT64_FORMAT ": as many copies as train_batch_size is of what one does", gpus);
+  }
+  if (gpus > 0 && gpus % of_model != 0)
+    import_conflict (import, "%" G_GUINT64_FORMAT " GPUs do not hold %u x %u ranks", gpus, s->tp, s->pp);
+  else if (gpus > 0)
+    config_set_batch (job, gpus / of_model, n);
+  else if (n > 1 || import_has_strategy (import, "micro_batch"))
+    import_open (import, "gpus",
+                 "how many GPUs: the host file says; a copy does %" G_GUINT64_FORMAT " micro-batches a step",
+                 n);
+}
+
+static const char *
+precision_of (const LaunchJob *job)
+{
+  const char *precision = option_text (job, "precision");
+  if (precision)
+    return strcmp (precision, "bfloat16") == 0 ? "bf16" : precision;
+  if (option_is_on (job, "fp16.enabled"))
+    return "fp16";
+  return option_is_on (job, "bf16.enabled") ? "bf16" : NULL;
+}
+
+static void
+set_precision (LaunchJob *job)
+{
+  const char *precision = precision_of (job), *grads = option_text (job, "data_types.grad_accum_dtype");
+  if (!precision && import_has_strategy (job->import, "micro_batch")) {
+    import_infer (job->import, "dtype fp32: neither fp16 nor bf16 is on");
+    precision = "fp32";
+  }
+  if (precision)
+    import_set_strategy (job->import, "dtype", precision, "precision");
+  if (grads || option_is_on (job, "fp32_allreduce"))
+    import_set_strategy (job->import, "grad_dtype", grads ? grads : "fp32", "fp32_allreduce");
+}
+
+static void
+set_offload (LaunchJob *job)
+{
+  const char *optimizer = option_text (job, "zero_optimization.offload_optimizer.device"),
+             *param = option_text (job, "zero_optimization.offload_param.device");
+  bool is_param = param && strcmp (param, "none") != 0;
+  const char *to = is_param ? param : optimizer;
+  if (!to && option_is_on (job, "zero_optimization.cpu_offload"))
+    to = "cpu";
+  if (!to || strcmp (to, "none") == 0)
+    return;
+  import_set_strategy (job->import, "offload", is_param ? "parameters" : "optimizer", "offload_optimizer");
+  import_set_strategy (job->import, "offload_to", to, "offload_optimizer.device");
+}
+
+static void
+set_zero (LaunchJob *job)
+{
+  guint64 stage = option_number (job, "zero_optimization.stage");
+  stage = stage ? stage : option_number (job, "zero_stage");
+  import_set_strategy (job->import, "dp_kind", "deepspeed", "zero_optimization");
+  import_set_strategy_number (job->import, "zero", stage);
+  bool is_said = launch_words_find (job->words, "zero_optimization.overlap_comm")
+      || !is_not_off (job, "zero_optimization.overlap_comm");
+  if (is_said)
+    import_set_strategy (job->import, "dp_overlap",
+                         option_is_on (job, "zero_optimization.overlap_comm") ? "1" : "0",
+                         "zero_optimization.overlap_comm");
+  else
+    import_set_strategy (job->import, "dp_overlap", stage == 3 ? "1" : "0", "zero_optimization");
+  set_offload (job);
+}
+
+static void
+set_recompute (LaunchJob *job)
+{
+  bool is_on = option_is_on (job, "checkpoint_activations");
+  guint64 layers = option_number (job, "checkpoint_num_layers");
+  import_set_strategy (job->import, "recompute", is_on ? "full" : "none", "checkpoint_activations");
+  if (!is_on)
+    return;
+  import_set_strategy (job->import, "recompute_method", "uniform", "checkpoint_activations");
+  import_set_strategy_number (job->import, "recompute_layers", MAX (1, layers));
+  if (option_is_on (job, "partition_activations"))
+    import_set_strategy (job->import, "partition_activations", "1", "partition_activations");
+  if (option_is_on (job, "checkpoint_in_cpu"))
+    import_set_strategy (job->import, "offload_activations", "1", "checkpoint_in_cpu");
+}
+
+/* --- attention ------------------------------------------------------------------------------------ */
+
+/* The first kind of attention that is none of names; NULL: all are. */
+static const char *
+find_other (const cJSON *node, const char *const *names)
+{
+  if (cJSON_IsString (node))
+    return g_strv_contains (names, node->valuestring) ? NULL : node->valuestring;
+  for (const cJSON *child = node ? node->child : NULL; child; child = child->next) {
+    const char *other = find_other (child, names);
+    if (other)
+      return other;
+  }
+  return NULL;
+}
+
+/* False: no model with attention. */
+static bool
+set_attention (const cJSON *tree, LsImport *import, const char *path, LsDiagList *diags)
+{
+  const cJSON *config = yaml_config_find (tree, "attention_config");
+  const char *other = find_other (config, (const char *const[]) { "flash", "global", "local", NULL });
+  if (other
+      && (strcmp (other, "mamba") == 0 || strcmp (other, "rwkv") == 0 || g_str_has_suffix (other, "mlp"))) {
+    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
+                 "attention_config has %s; a model of Lockstep is a decoder with attention", other);
+    return false;
+  }
+  bool is_flash = config && !find_other (config, (const char *const[]) { "flash", NULL });
+  if (other || (config && !is_flash && find_other (config, (const char *const[]) { "global", NULL })))
+    import_unknown (import, "attention_config: layers with %s attention", other ? other : "several kinds of");
+  import_set_strategy (import, "attention", is_flash ? "flash" : "unfused", "attention_config");
+  if (!config)
+    import_infer (import, "attention unfused: attention_config is \"global\" by default");
+  return true;
+}
+
+/* --- files ---------------------------------------------------------------------------------------- */
+
+static char *
+folded (const char *key)
+{
+  return g_strdelimit (g_strdup (key), "-", '_');
+}
+
+/* A key that two files have is refused by gpt-neox too (NeoXArgs.from_ymls). */
+static void
+check_apart (const cJSON *tree, const ImportFile *file, LsImport *import)
+{
+  g_autoptr (GHashTable) keys = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (LsDiagList) quiet = ls_diag_list_new ();
+  cJSON *other = ls_yaml_parse (file->text, file->n, file->path, NULL, quiet), *item;
+  for (item = tree->child; item; item = item->next)
+    g_hash_table_add (keys, folded (item->string));
+  for (item = cJSON_IsObject (other) ? other->child : NULL; item; item = item->next) {
+    g_autofree char *key = folded (item->string);
+    if (g_hash_table_contains (keys, key))
+      import_conflict (import, "%s: %s has it too", key, file->path);
+  }
+  cJSON_Delete (other);
+}
+
+static cJSON *
+load (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  cJSON *tree = cJSON_CreateObject ();
+  for (guint i = 0; i < files->n; i++) {
+    check_apart (tree, &files->files[i], import);
+    if (!yaml_config_add (tree, &files->files[i], import, diags)) {
+      cJSON_Delete (tree);
+      return NULL;
+    }
+  }
+  return tree;
+}
+
+static void
+read_options (LaunchJob *job)
+{
+  import_set_software (job->import, "megatron-deepspeed-2022");
+  import_infer (
+      job->import,
+      "software megatron-deepspeed-2022: gpt-neox has layers of Megatron-LM on DeepSpeed as that has");
+  option_read_all (job);
+  set_heads (job);
+  set_mlp (job);
+  set_experts (job);
+  set_position (job);
+  set_norm (job);
+  set_vocab (job);
+  set_switches (job);
+  set_degrees (job);
+  set_ranks (job);
+  set_precision (job);
+  set_zero (job);
+  set_recompute (job);
+  g_hash_table_unref (job->open);
+}
+
+static bool
+read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  import->program = "gpt-neox";
+  cJSON *tree = load (files, import, diags);
+  bool ok = tree && set_attention (tree, import, files->files[0].path, diags);
+  if (!ok) {
+    cJSON_Delete (tree);
+    return false;
+  }
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  launch_words_add_tree (words, tree);
+  cJSON_Delete (tree);
+  read_options (&(LaunchJob) { .import = import, .words = words, .table = &neox_options });
+  return true;
+}
+
+static bool
+fits (const cJSON *tree)
+{
+  static const char *const own[]
+      = { "pipe_parallel_size", "model_parallel_size", "gpt_j_residual", "no_weight_tying",
+          "checkpoint_factor",  "attention_config",    "hostfile",       "text_gen_type",
+          "num_layers",         "train_iters",         "tokenizer_type", "vocab_file" };
+  guint n = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (own); i++)
+    n += yaml_config_find (tree, own[i]) != NULL;
+  return n >= 2;
+}
+
+static bool
+is_its (const ImportFile *file)
+{
+  return yaml_config_is (file, ":", fits);
+}
+
+const ImportReader import_neox = { "a configuration of gpt-neox", is_its, read };

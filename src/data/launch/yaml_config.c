@@ -1,0 +1,240 @@
+#include "data/launch/yaml_config.h"
+
+#include <string.h>
+
+#include "data/text/yaml.h"
+
+/* --- files ---------------------------------------------------------------------------------------- */
+
+bool
+yaml_config_is (const ImportFile *file, const char *mark, bool (*fits) (const cJSON *tree))
+{
+  if (!strstr (file->text, mark))
+    return false;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  cJSON *tree = ls_yaml_parse (file->text, file->n, file->path, NULL, diags);
+  bool is_it = cJSON_IsObject (tree) && fits (tree);
+  cJSON_Delete (tree);
+  return is_it;
+}
+
+static bool
+is_same_key (const char *a, const char *b, gsize n)
+{
+  for (gsize i = 0; i < n; i++)
+    if ((a[i] == '-' ? '_' : a[i]) != (b[i] == '-' ? '_' : b[i]))
+      return false;
+  return a[n] == '\0';
+}
+
+static cJSON *
+member (const cJSON *object, const char *key, gsize n)
+{
+  cJSON *item;
+  cJSON_ArrayForEach (item, object) if (item->string && is_same_key (item->string, key, n)) return item;
+  return NULL;
+}
+
+/* What from has is moved. A large mapping is looked up by a table, as two may come together. */
+static void
+merge (cJSON *into, cJSON *from)
+{
+  g_autoptr (GHashTable) keys = g_hash_table_new (g_str_hash, g_str_equal);
+  cJSON *item, *next;
+  cJSON_ArrayForEach (item, into) g_hash_table_insert (keys, item->string, item);
+  for (item = from->child; item; item = next) {
+    next = item->next;
+    cJSON *before = g_hash_table_lookup (keys, item->string);
+    cJSON_DetachItemViaPointer (from, item);
+    if (cJSON_IsObject (before) && cJSON_IsObject (item)) {
+      merge (before, item);
+      cJSON_Delete (item);
+      continue;
+    }
+    if (before) {
+      g_hash_table_remove (keys, before->string);
+      cJSON_Delete (cJSON_DetachItemViaPointer (into, before));
+    }
+    cJSON_AddItemToArray (into, item); /* keeps its key */
+    g_hash_table_insert (keys, item->string, item);
+  }
+}
+
+bool
+yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  cJSON *tree = ls_yaml_parse (file->text, file->n, file->path, notes, diags);
+  if (tree && !cJSON_IsObject (tree))
+    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL, "expected a mapping in YAML");
+  for (guint i = 0; i < notes->len; i++)
+    import_infer (import, "%s", (const char *) notes->pdata[i]);
+  bool ok = cJSON_IsObject (tree);
+  if (ok)
+    merge (into, tree);
+  cJSON_Delete (tree);
+  return ok;
+}
+
+cJSON *
+yaml_config_load (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  cJSON *tree = cJSON_CreateObject ();
+  for (guint i = 0; i < files->n; i++)
+    if (!yaml_config_add (tree, &files->files[i], import, diags)) {
+      cJSON_Delete (tree);
+      return NULL;
+    }
+  return tree;
+}
+
+bool
+yaml_config_refuse (const ImportFile *file, LsDiagList *diags)
+{
+  if (!g_str_has_suffix (file->path, ".yaml") && !g_str_has_suffix (file->path, ".yml"))
+    return false;
+  cJSON *tree = ls_yaml_parse (file->text, file->n, file->path, NULL, diags), *item;
+  if (!tree)
+    return true;
+  GString *keys = g_string_new (NULL);
+  guint n = 0;
+  for (item = cJSON_IsObject (tree) ? tree->child : NULL; item && n < 8; item = item->next, n++)
+    g_string_append_printf (keys, "%s%s", n > 0 ? ", " : "; it has ", item->string);
+  ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
+               "YAML, but the configuration of no program that is read%s%s", keys->str, item ? ", ..." : "");
+  g_string_free (keys, TRUE);
+  cJSON_Delete (tree);
+  return true;
+}
+
+/* --- members -------------------------------------------------------------------------------------- */
+
+cJSON *
+yaml_config_find (const cJSON *tree, const char *path)
+{
+  const cJSON *at = tree;
+  while (at && *path) {
+    gsize n = strcspn (path, ".");
+    at = cJSON_IsObject (at) ? member (at, path, n) : NULL;
+    path += n + (path[n] == '.');
+  }
+  return (cJSON *) at;
+}
+
+/* The mapping that has the last key of path, made with those on the way to it; *ret_key: that key. */
+static cJSON *
+reach (cJSON *tree, const char *path, const char **ret_key)
+{
+  cJSON *at = tree;
+  while (strchr (path, '.')) {
+    gsize n = strcspn (path, ".");
+    g_autofree char *key = g_strndup (path, n);
+    cJSON *next = member (at, path, n);
+    if (next && !cJSON_IsObject (next)) {
+      cJSON_Delete (cJSON_DetachItemViaPointer (at, next));
+      next = NULL;
+    }
+    at = next ? next : cJSON_AddObjectToObject (at, key);
+    path += n + 1;
+  }
+  *ret_key = path;
+  return at;
+}
+
+void
+yaml_config_move (cJSON *tree, const char *from, const char *to)
+{
+  const char *from_key, *to_key;
+  if (!cJSON_IsObject (yaml_config_find (tree, from)))
+    return;
+  cJSON *above = reach (tree, from, &from_key);
+  cJSON *moved = cJSON_DetachItemViaPointer (above, member (above, from_key, strlen (from_key)));
+  above = reach (tree, to, &to_key);
+  cJSON *before = member (above, to_key, strlen (to_key));
+  if (cJSON_IsObject (before))
+    merge (moved, before);
+  if (before)
+    cJSON_Delete (cJSON_DetachItemViaPointer (above, before));
+  cJSON_AddItemToObject (above, to_key, moved);
+}
+
+void
+yaml_config_lift (cJSON *tree, const char *key)
+{
+  cJSON *part = member (tree, key, strlen (key));
+  if (!cJSON_IsObject (part))
+    return;
+  cJSON_DetachItemViaPointer (tree, part);
+  merge (tree, part);
+  cJSON_Delete (part);
+}
+
+/* A text that is no YAML by itself is a text. */
+static cJSON *
+value_of (const char *text)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  cJSON *node = strchr (text, '$') || strchr (text, '\n')
+      ? NULL
+      : ls_yaml_parse (text, strlen (text), "a value", NULL, diags);
+  return node ? node : cJSON_CreateString (text);
+}
+
+void
+yaml_config_set (cJSON *tree, const char *path, const char *text)
+{
+  const char *key;
+  cJSON *at = reach (tree, path, &key), *before = member (at, key, strlen (key));
+  if (before)
+    cJSON_Delete (cJSON_DetachItemViaPointer (at, before));
+  cJSON_AddItemToObject (at, key, value_of (text));
+}
+
+void
+yaml_config_set_pair (cJSON *tree, const char *word)
+{
+  const char *name = word + strspn (word, "+"), *equals = strchr (name, '=');
+  g_autofree char *path = equals ? g_strndup (name, (gsize) (equals - name)) : NULL;
+  if (path && g_ascii_isalpha (path[0]))
+    yaml_config_set (tree, path, equals + 1);
+}
+
+LaunchWords *
+yaml_config_words (cJSON *tree)
+{
+  LaunchWords *words = launch_words_new ();
+  yaml_config_resolve (tree);
+  launch_words_add_tree (words, tree);
+  cJSON_Delete (tree);
+  return words;
+}
+
+/* --- rules of several programs -------------------------------------------------------------------- */
+
+guint64
+config_number_or (const LaunchJob *job, const char *name, const char *key, guint64 otherwise)
+{
+  guint64 value = option_number (job, name);
+  if (value > 0 || launch_words_find (job->words, name))
+    return value;
+  import_infer (job->import, "%s %" G_GUINT64_FORMAT ": the default of %s", key, otherwise,
+                job->import->program);
+  return otherwise;
+}
+
+void
+config_set_batch (LaunchJob *job, guint64 n_copies, guint64 n_micro_batches)
+{
+  LsImport *import = job->import;
+  const LsStrategy *s = &import->strategy;
+  guint64 of_model = (guint64) s->tp * s->pp * s->cp;
+  if (import_is_given (import, "gpus"))
+    n_copies = s->gpus / of_model;
+  if (n_copies > 0 && n_copies * of_model <= G_MAXUINT32)
+    import_set_strategy_number (import, "gpus", n_copies * of_model);
+  if (n_copies > 0 && n_micro_batches > 0 && import_has_strategy (import, "micro_batch")
+      && !import_has_strategy (import, "global_batch")) {
+    import_set_strategy_number (import, "global_batch", n_copies * n_micro_batches * s->micro_batch);
+    import_follows_gpus (import, "global_batch");
+  }
+}

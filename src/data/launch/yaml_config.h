@@ -1,0 +1,49 @@
+/* data/launch/yaml_config.h — configurations in YAML as their programs load them: several files on top of
+ * each other, values of the command line, and OmegaConf's ${...} (private to launch/). */
+#ifndef LS_DATA_LAUNCH_YAML_CONFIG_H
+#define LS_DATA_LAUNCH_YAML_CONFIG_H
+
+#include <cjson/cJSON.h>
+
+#include "data/launch/option_table.h"
+
+/* Whether a file is a mapping in YAML, whose text has `mark` and which fits. */
+bool yaml_config_is (const ImportFile *file, const char *mark, bool (*fits) (const cJSON *tree));
+
+/* The files, each on top of those before it: mappings within mappings are merged, all else is replaced. Tells
+ * equal keys. The caller frees it; NULL: a diagnostic. */
+cJSON *yaml_config_load (const ImportFiles *files, LsImport *import, LsDiagList *diags);
+/* One file more on top; NULL: into is as it was, and there is a diagnostic. */
+bool yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagList *diags);
+
+/* Why a file that no reader takes is not read, if its name says that it is YAML: a diagnostic. False: it is
+ * none by its name. */
+bool yaml_config_refuse (const ImportFile *file, LsDiagList *diags);
+
+/* A member by its path, "model.num_layers", '-' and '_' alike; NULL: there is none. */
+cJSON *yaml_config_find (const cJSON *tree, const char *path);
+/* Sets a member as Hydra does: text is a value of YAML; mappings on the way to it are made. */
+void yaml_config_set (cJSON *tree, const char *path, const char *text);
+
+/* The same of a word "a.b=c" or "++a.b=c"; others are passed over. */
+void yaml_config_set_pair (cJSON *tree, const char *word);
+
+/* Moves a mapping into another, whose own members stay. */
+void yaml_config_move (cJSON *tree, const char *from, const char *to);
+
+/* The members of a mapping become those of the tree, on top of what it has. */
+void yaml_config_lift (cJSON *tree, const char *key);
+
+/* Resolves ${path}, ${.relative}, ${multiply:a,b} and its kin of OmegaConf in place; what the files do not
+ * say, and "???", becomes a hole (shell.h) with its name. */
+void yaml_config_resolve (cJSON *tree);
+
+/* The options of a tree, resolved, which is freed. */
+LaunchWords *yaml_config_words (cJSON *tree);
+
+/* The number of an option, or else what the program takes, which is told as such; 0: its value is open. */
+guint64 config_number_or (const LaunchJob *job, const char *name, const char *key, guint64 otherwise);
+/* Sets gpus and, by what each copy does at once, the batch of a step. n_copies 0: not known, gpus neither. */
+void config_set_batch (LaunchJob *job, guint64 n_copies, guint64 n_micro_batches);
+
+#endif

@@ -1,0 +1,372 @@
+/* Pins what configurations in YAML mean: of gpt-neox, nanotron, NeMo, Megatron-Bridge, llm-foundry and MaxText,
+ * with what their programs take by default; how ${...} is resolved; that what only another file says is named,
+ * and never filled in; and what is refused. */
+#include "ls_test.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "data/launch/yaml_config.h"
+#include "data/launch/write_import.h"
+
+static char *
+value_of (const LsImport *import, const char *key)
+{
+  char *value = ls_import_strategy_value (import, key);
+  return value ? value : ls_import_model_value (import, key);
+}
+
+static bool
+has_line (const GPtrArray *list, const char *part)
+{
+  for (guint i = 0; i < list->len; i++)
+    if (strstr (list->pdata[i], part))
+      return true;
+  return false;
+}
+
+/* "key=value", "key" that is not set, "?part" of what is not known, "!part" of a contradiction, "~part" of what is
+ * inferred, "-part" of what is ignored. */
+static void
+check_one (const LsImport *import, const char *expected)
+{
+  const char *equals = strchr (expected, '='), *mark = strchr ("?!~-", *expected);
+  const GPtrArray *lists[] = { import->unknown, import->conflicts, import->inferred, import->ignored };
+  if (mark) {
+    ls_check_impl (has_line (lists[mark - strchr ("?!~-", '?')], expected + 1), __FILE__, __LINE__,
+                   "%s: no line \"%s\"", import->program, expected);
+    return;
+  }
+  g_autofree char *key = equals ? g_strndup (expected, (gsize) (equals - expected)) : g_strdup (expected);
+  g_autofree char *found = value_of (import, key);
+  ls_check_impl (g_strcmp0 (found, equals ? equals + 1 : NULL) == 0, __FILE__, __LINE__, "%s: %s; found %s",
+                 import->program, expected, found ? found : "nothing");
+}
+
+/* What is refused: expected is a part of the reason. */
+static void
+check (const char *program, const char *text, const char *expected)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsImport import;
+  bool ok = ls_import_read (text, strlen (text), "job.yaml", &import, diags);
+  g_autofree char *said = ls_diag_list_format (diags);
+  if (!program) {
+    ls_check_impl (!ok && strstr (said, expected), __FILE__, __LINE__, "%s\nexpected: %s", said, expected);
+    if (ok)
+      ls_import_clear (&import);
+    return;
+  }
+  ls_check_impl (ok, __FILE__, __LINE__, "%s\n%s", text, said);
+  if (!ok)
+    return;
+  g_auto (GStrv) all = g_strsplit (expected, "; ", -1);
+  LS_CHECK_STR (import.program, program);
+  for (char **one = all; *one; one++)
+    check_one (&import, *one);
+  ls_import_clear (&import);
+}
+
+/* --- programs ------------------------------------------------------------------------------------- */
+
+#define NEOX                                                                                                 \
+  "pipe-parallel-size: 2\nmodel_parallel_size: 4\nnum-layers: 24\nhidden_size: 2048\n"                       \
+  "num_attention_heads: 16\nseq_length: 2048\ntrain_micro_batch_size_per_gpu: 4\n"
+
+static void
+gpt_neox_is_read (void)
+{
+  check (
+      "gpt-neox", NEOX,
+      "layers=24; hidden=2048; kv_heads=16; ffn=8192; tp=4; pp=2; schedule=1f1b; micro_batch=4; zero=0; "
+      "dp_kind=deepspeed; dtype=fp32; recompute=none; attention=unfused; position=learned; norm=layernorm; "
+      "linear_bias=true; tied_embeddings=true; vocab; gpus; global_batch; ?how many GPUs; ~attention unfused");
+  check (
+      "gpt-neox",
+      NEOX
+      "fp16: {enabled: true}\nzero_optimization: {stage: 1, overlap_comm: true, reduce_bucket_size: 500000000}\n"
+      "train_batch_size: 64\ngradient_accumulation_steps: 4\ncheckpoint-activations: yes\n"
+      "attention_config: [[[flash], 24]]\npos_emb: rotary\nrotary_pct: 0.25\nactivation: swiglu\n"
+      "intermediate_size: 16512\nno_weight_tying: on\ngpt_j_residual: true\n"
+      "tokenizer_type: GPT2BPETokenizer\nlr-decay-style: cosine\nmystery_switch: 3\n",
+      "dtype=fp16; zero=1; dp_overlap=true; reduce_bucket=500000000; global_batch=64; gpus=32; recompute=full; "
+      "recompute_layers=1; attention=flash; position=rope; rotary_dim=32; mlp=swiglu; ffn=5504; "
+      "tied_embeddings=false; norms=shared; vocab=50257; -lr-decay-style; ?mystery_switch 3");
+  check ("gpt-neox", NEOX "pos_emb: alibi\nmlp_type: llama\nintermediate_size: 5632\nprecision: bfloat16\n",
+         "position=alibi; mlp=swiglu; ffn=5632; dtype=bf16; linear_bias=false");
+  check ("gpt-neox", NEOX "moe_num_experts: 8\nmoe_top_k: 2\n",
+         "experts=8; top_k=2; expert_ffn=8192; ep=1; linear_bias=false");
+  check (NULL, NEOX "attention_config: [[[mamba], 24]]\n", "attention_config has mamba");
+}
+
+#define NANOTRON                                                                                               \
+  "model:\n  dtype: bfloat16\n  model_config: {is_llama_config: true, hidden_size: 64, num_hidden_layers: 8, " \
+  "num_attention_heads: 4, intermediate_size: 256, vocab_size: 1000%s}\n"                                      \
+  "tokens: {sequence_length: 128, micro_batch_size: 2, batch_accumulation_per_replica: 3}\n"                   \
+  "optimizer: {zero_stage: 1, accumulate_grad_in_fp32: true}\n"                                                \
+  "parallelism: {dp: 4, pp: 2, tp: 2, tp_mode: REDUCE_SCATTER%s}\n"
+
+static void
+nanotron_is_read (void)
+{
+  g_autofree char *plain = g_strdup_printf (NANOTRON, "", ", pp_engine: 1f1b"),
+                  *older = g_strdup_printf (NANOTRON, ", num_key_value_heads: 2, tie_word_embeddings: true",
+                                            ", recompute_layer: true, context_parallel_size: 2"),
+                  *experts
+      = g_strdup_printf (NANOTRON, ", sliding_window_size: 20, moe_config: {num_experts: 8, top_k: 1}", ""),
+                  *mamba = g_strdup_printf (NANOTRON, ", is_mamba_config: true", "");
+  check (
+      "nanotron", plain,
+      "layers=8; hidden=64; kv_heads=4; ffn=256; vocab=1000; seq=128; mlp=swiglu; norm=rmsnorm; tp=2; pp=2; cp=1; "
+      "sp=true; gpus=16; micro_batch=2; global_batch=24; zero=1; grad_dtype=fp32; schedule=1f1b; recompute=none; "
+      "tied_embeddings=false; tp_async=false; software=nanotron-2024");
+  check ("nanotron", older,
+         "kv_heads=2; tied_embeddings=true; schedule=gpipe; recompute=full; cp=2; gpus=32; global_batch=24");
+  check ("nanotron", experts, "experts=8; top_k=1; expert_ffn=1408; shared_ffn; ep=1; window=20");
+  check (NULL, mamba, "a Mamba model");
+}
+
+#define NEMO                                                                                                 \
+  "trainer: {devices: 8, num_nodes: 4, precision: bf16, gradient_clip_val: 1.0}\n"                           \
+  "model:\n  tensor_model_parallel_size: 2\n  pipeline_model_parallel_size: 4\n  num_layers: 32\n"           \
+  "  hidden_size: 512\n  num_attention_heads: 8\n  encoder_seq_length: 1024\n  micro_batch_size: 1\n"        \
+  "  global_batch_size: 64\n  ffn_hidden_size: ${multiply:4, ${.hidden_size}}\n  transformer_engine: true\n"
+
+static void
+nemo_is_read (void)
+{
+  check (
+      "NeMo", NEMO "  optim: {name: mcore_distributed_optim, overlap_grad_sync: true}\n",
+      "layers=32; ffn=2048; kv_heads=8; seq=1024; gpus=32; tp=2; pp=4; vpp; schedule=1f1b; zero=1; dtype=bf16; "
+      "grad_dtype=fp32; dp_overlap=true; grad_check=false; recompute=none; attention=flash; software=nemo-2024; vocab");
+  check (
+      "NeMo",
+      NEMO
+      "  virtual_pipeline_model_parallel_size: 2\n  overlap_p2p_comm: true\n  fp8: true\n  fp8_hybrid: true\n"
+      "  activation: fast-swiglu\n  normalization: rmsnorm\n  bias: false\n  num_query_groups: 2\n"
+      "  position_embedding_type: rope\n  share_embeddings_and_output_weights: false\n"
+      "  activations_checkpoint_granularity: full\n  activations_checkpoint_method: block\n"
+      "  activations_checkpoint_num_layers: 2\n  optim: {name: fused_adam, grad_sync_dtype: bf16}\n"
+      "  data: {seq_length: 512}\n",
+      "vpp=2; schedule=interleaved-1f1b; p2p=overlapped; dtype=fp8; mlp=swiglu; norm=rmsnorm; linear_bias=false; "
+      "kv_heads=2; position=rope; tied_embeddings=false; recompute=full; recompute_method=block; recompute_layers=2; "
+      "zero=0; grad_dtype=bf16; ?model.data.seq_length 512");
+  check ("NeMo", NEMO "  activations_checkpoint_method: block\n  activations_checkpoint_num_layers: 0\n",
+         "recompute=none; recompute_method");
+  check (NULL, "trainer: {devices: 8}\nmodel: {micro_batch_size: 1, encoder: {num_layers: 2}, decoder: {}}\n",
+         "an encoder and a decoder");
+}
+
+static void
+nemo_2_and_bridge_are_read (void)
+{
+  check (
+      "NeMo 2",
+      "_target_: nemo.collections.llm.api.pretrain\n"
+      "model: {_target_: a.LlamaModel, config: {_target_: a.Llama3Config8B, seq_length: 8192}}\n"
+      "trainer:\n  devices: 8\n  num_nodes: 2\n  plugins: {precision: bf16-mixed}\n"
+      "  strategy: {_target_: a.MegatronStrategy, tensor_model_parallel_size: 4, context_parallel_size: 2, "
+      "ddp: {overlap_grad_reduce: true}}\n"
+      "data: {global_batch_size: 512, micro_batch_size: 1}\n",
+      "gpus=16; tp=4; cp=2; global_batch=512; seq=8192; dtype=bf16; dp_overlap=true; layers=32; mlp=swiglu; "
+      "~model nemo/Llama3Config8B");
+  check ("NeMo 2",
+         "trainer: {devices: 1, strategy: {_target_: a.M}}\nmodel: {config: {_target_: a.OwnConfig}}\n",
+         "layers; mlp; norm; gpus=1; ?model nemo/OwnConfig: its dimensions");
+  check (
+      "Megatron-Bridge",
+      "train: {micro_batch_size: 1, global_batch_size: 128}\n"
+      "model: {num_layers: 32, hidden_size: 4096, ffn_hidden_size: 14336, num_attention_heads: 32, "
+      "num_query_groups: 8, seq_length: 8192, gated_linear_unit: true, activation_func: {_target_: "
+      "torch.nn.functional.silu}, normalization: RMSNorm, add_bias_linear: false, vocab_size: 128256, "
+      "share_embeddings_and_output_weights: false, position_embedding_type: rope, recompute_granularity: null}\n"
+      "ddp: {use_distributed_optimizer: true, grad_reduce_in_fp32: false, overlap_param_gather: true}\n"
+      "mixed_precision: bf16_with_mxfp8_mixed\n",
+      "layers=32; kv_heads=8; mlp=swiglu; norm=rmsnorm; vocab=128256; tied_embeddings=false; linear_bias=false; zero=1; "
+      "dtype=fp8; fp8_recipe=mxfp8; grad_dtype=bf16; gather_overlap=1; recompute=none; gpus; ?how many GPUs");
+  check ("Megatron-Bridge",
+         "train: {global_batch_size: 8}\nmodel: {seq_length: 4096, tensor_model_parallel_size: 2}\n",
+         "tp=2; seq=4096; global_batch=8; dtype; recompute; mlp; zero; ?what this file leaves as it is");
+}
+
+#define MPT                                                                                                  \
+  "variables: {seq: 2048}\nmax_seq_len: ${variables.seq}\ntrain_loader: {name: text}\n"                      \
+  "model: {name: mpt_causal_lm, d_model: 4096, n_heads: 32, n_layers: 32, vocab_size: 50368%s}\n"            \
+  "global_train_batch_size: 1024\ndevice_train_microbatch_size: %s\nprecision: amp_bf16\n"                   \
+  "fsdp_config: {sharding_strategy: %s, mixed_precision: PURE, activation_checkpointing: true, "             \
+  "activation_checkpointing_reentrant: false}\n"
+
+static void
+llm_foundry_is_read (void)
+{
+  g_autofree char *plain = g_strdup_printf (MPT, "", "8", "FULL_SHARD"),
+                  *other
+      = g_strdup_printf (MPT,
+                         ", expansion_ratio: 3.5, no_bias: true, tie_word_embeddings: false, "
+                         "attn_config: {attn_impl: torch, alibi: true, kv_n_heads: 8}",
+                         "auto", "SHARD_GRAD_OP");
+  check (
+      "llm-foundry", plain,
+      "layers=32; hidden=4096; kv_heads=32; ffn=16384; seq=2048; vocab=50368; position=learned; linear_bias=true; "
+      "tied_embeddings=true; micro_batch=8; global_batch=1024; zero=3; dp_kind=fsdp1; recompute=full; "
+      "recompute_early_stop=true; dtype=bf16; attention=flash; grad_norm=false; gpus; ?how many GPUs");
+  check (
+      "llm-foundry", other,
+      "ffn=14336; linear_bias=false; tied_embeddings=false; position=alibi; attention=unfused; kv_heads=8; zero=2; "
+      "micro_batch; ?device_train_microbatch_size auto");
+  check (
+      "llm-foundry",
+      "name: x\ncompute: {gpus: 16}\nparameters:\n  global_train_batch_size: 8\n  train_loader: {}\n"
+      "  model: {name: hf_causal_lm, pretrained_model_name_or_path: meta-llama/Meta-Llama-3.1-8B-Instruct}\n",
+      "gpus=16; layers=32; kv_heads=8; mlp=swiglu; norm=rmsnorm; vocab=128256; ~model meta-llama/Meta-Llama-3.1-8B-Instruct");
+  check ("llm-foundry", "model: {name: hf_causal_lm, pretrained_model_name_or_path: a/b}\ntrain_loader: {}\n",
+         "layers; ?model a/b: its dimensions");
+  check (NULL, "model: {name: hf_t5}\ntrain_loader: {}\n", "no decoder");
+}
+
+static void
+maxtext_is_read (void)
+{
+  check (
+      "MaxText",
+      "base_config: base.yml\nbase_emb_dim: 4096\nbase_num_query_heads: 32\nbase_num_kv_heads: 8\n"
+      "base_mlp_dim: 14336\nbase_num_decoder_layers: 32\nmlp_activations: [silu, linear]\nvocab_size: 32_000\n"
+      "decoder_block: mistral\nhardware: gpu\nper_device_batch_size: 0.5\nici_tensor_parallelism: 4\n"
+      "ici_fsdp_parallelism: 2\ndcn_data_parallelism: 2\nremat_policy: minimal_flash\nmax_target_length: 4096\n",
+      "layers=32; kv_heads=8; head_dim=128; mlp=swiglu; norm=rmsnorm; gpus=16; tp=4; zero=3@2; micro_batch=2; "
+      "global_batch=8; recompute=selective; recompute_parts=dots-flash; software=maxtext-2024-gpu; dtype=bf16; "
+      "dp_kind=xla-fsdp; ~head_dim of base.yml");
+  check (
+      "MaxText",
+      "echo run\npython3 -m MaxText.train MaxText/configs/base.yml steps=15 per_device_batch_size=2 \\\n"
+      "  remat_policy=full global_parameter_scale=32 ici_fsdp_parallelism=-1 ici_tensor_parallelism=4 "
+      "attention='flash' quantization=\"\"\n",
+      "layers=32; hidden=8192; heads=64; ffn=28672; seq=2048; tp=4; zero=3; micro_batch=8; recompute=full; gpus; "
+      "software=maxtext-2024; ?how many devices; ~ffn 28672: base_mlp_dim of base.yml");
+  check (
+      "MaxText",
+      "python3 -m maxtext.train configs/other.yml dcn_data_parallelism=16 ici_fsdp_parallelism=8 model_name=default\n",
+      "gpus=128; layers; hidden; micro_batch; recompute; seq; dtype=bf16; ?what other.yml says");
+  check ("MaxText", "base_config: base.yml\nmodel_name: no-such-model\n",
+         "layers; hidden; mlp; ?model maxtext/no-such-model");
+  check (NULL, "base_config: inference.yml\nmodel_name: llama2-70b\n", "inference");
+}
+
+static void
+others_are_told_apart (void)
+{
+  check (NULL, "steps: [a]\nimages: b\n",
+         "the configuration of no program that is read; it has steps, images");
+  check (NULL, "a: [1\nb: 2\n", "job.yaml:2:");
+  check (
+      NULL,
+      "srun python pretrain.py --config-name=llama trainer.num_nodes=2 ++model.tensor_model_parallel_size=2\n",
+      "changes the configuration llama, which");
+}
+
+/* --- what is shared ------------------------------------------------------------------------------- */
+
+static void
+resolved_as (const char *text, const char *expected)
+{
+  LsImport import = { .inferred = g_ptr_array_new_with_free_func (g_free) };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  const ImportFile file = { .path = "a.yaml", .text = (char *) text, .n = strlen (text) };
+  cJSON *tree = yaml_config_load (&(ImportFiles) { .files = &file, .n = 1 }, &import, diags);
+  yaml_config_resolve (tree);
+  char *json = cJSON_PrintUnformatted (tree);
+  LS_CHECK_STR (json, expected);
+  cJSON_free (json);
+  cJSON_Delete (tree);
+  g_ptr_array_unref (import.inferred);
+}
+
+/* Examples of the manual of OmegaConf 2.3, and what it would refuse: left as holes. */
+static void
+interpolations_are_resolved (void)
+{
+  resolved_as ("{a: 3, b: '${a}', c: {d: '${..a}', e: '${.d}'}, f: 'x${a}y'}",
+               "{\"a\":3,\"b\":3,\"c\":{\"d\":3,\"e\":3},\"f\":\"x3y\"}");
+  resolved_as (
+      "{a: 3, b: '${multiply:4, ${.a}}', c: '${sum:${b},-1}', d: '${oc.env:X,7}', e: '${divide_ceil:7,2}'}",
+      "{\"a\":3,\"b\":12,\"c\":11,\"d\":7,\"e\":4}");
+  resolved_as ("{a: [1, 2], b: '${a}', c: '${a[1]}', k: a, d: '${${k}}'}",
+               "{\"a\":[1,2],\"b\":[1,2],\"c\":2,\"k\":\"a\",\"d\":[1,2]}");
+  resolved_as ("{model: {x: 1}, y: '${training.model.x}'}", "{\"model\":{\"x\":1},\"y\":1}");
+  resolved_as ("{a: '${b}', b: '${a}'}", "{\"a\":\"\\u0001${a}\\u0002\",\"b\":\"\\u0001${a}\\u0002\"}");
+  resolved_as ("{a: '${nothing}/x', b: '?"
+               "?"
+               "?', c: '${', d: '${oc.env:HOME}', e: '${multiply:a,2}'}",
+               "{\"a\":\"\\u0001${nothing}\\u0002/x\",\"b\":\"\\u0001?"
+               "??\\u0002\",\"c\":\"${\","
+               "\"d\":\"\\u0001${oc.env:HOME}\\u0002\",\"e\":\"\\u0001${multiply:a,2}\\u0002\"}");
+}
+
+/* Each a copy of the next, twice; a chain in which each holds the next; braces that never close. */
+static void
+interpolations_are_bounded (void)
+{
+  GString *text = g_string_new ("{"), *chain = g_string_new ("{z: {v: 1}"), *open = g_string_new ("{a: '");
+  for (int i = 0; i < 60; i++) {
+    g_string_append_printf (text, "a%d: '${a%d}${a%d}', ", i, i + 1, i + 1);
+    g_string_append_printf (chain, ", b%d: {v: '${%s}'}", i, i == 0 ? "z" : "x");
+  }
+  g_string_append (text, "a60: xxxxxxxx}");
+  g_string_append_c (chain, '}');
+  for (int i = 0; i < 20000; i++)
+    g_string_append (open, "${");
+  g_string_append (open, "'}");
+  const char *const texts[] = { text->str, chain->str, open->str };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
+    LsImport import = { .inferred = g_ptr_array_new_with_free_func (g_free) };
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    const ImportFile file = { .path = "a.yaml", .text = (char *) texts[i], .n = strlen (texts[i]) };
+    cJSON *tree = yaml_config_load (&(ImportFiles) { .files = &file, .n = 1 }, &import, diags);
+    yaml_config_resolve (tree);
+    char *json = cJSON_PrintUnformatted (tree);
+    LS_CHECK (json && strlen (json) < 64 << 20);
+    cJSON_free (json);
+    cJSON_Delete (tree);
+    g_ptr_array_unref (import.inferred);
+  }
+  g_string_free (text, TRUE);
+  g_string_free (chain, TRUE);
+  g_string_free (open, TRUE);
+}
+
+/* Of several files, the last holds; gpt-neox refuses a key that two of its files have. */
+static void
+files_lie_on_top_of_each_other (void)
+{
+  g_autofree char *folder = g_dir_make_tmp ("lockstep-yaml-XXXXXX", NULL),
+                  *a = g_build_filename (folder, "a.yml", NULL),
+                  *b = g_build_filename (folder, "b.yml", NULL);
+  const char *const paths[] = { a, b, NULL };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsImport import;
+  LS_CHECK (g_file_set_contents (a, NEOX, -1, NULL));
+  LS_CHECK (g_file_set_contents (b, "global_num_gpus: 32\nprecision: fp16\nnum_layers: 12\n", -1, NULL));
+  if (LS_CHECK (ls_import_load (paths, &import, diags))) {
+    check_one (&import, "gpus=32");
+    check_one (&import, "global_batch=16");
+    check_one (&import, "dtype=fp16");
+    check_one (&import, "!num_layers: ");
+    ls_import_clear (&import);
+  }
+  LS_CHECK (g_file_set_contents (a, NEMO, -1, NULL));
+  LS_CHECK (g_file_set_contents (b, "model: {num_layers: 12, hidden_size: 1024}\n", -1, NULL));
+  if (LS_CHECK (ls_import_load (paths, &import, diags))) {
+    check_one (&import, "layers=12");
+    check_one (&import, "ffn=4096");
+    check_one (&import, "heads=8");
+    ls_import_clear (&import);
+  }
+  g_remove (a);
+  g_remove (b);
+  g_rmdir (folder);
+}
+
+LS_TEST_MAIN ("import_yaml", LS_TEST (gpt_neox_is_read), LS_TEST (nanotron_is_read), LS_TEST (nemo_is_read),
+              LS_TEST (nemo_2_and_bridge_are_read), LS_TEST (llm_foundry_is_read), LS_TEST (maxtext_is_read),
+              LS_TEST (others_are_told_apart), LS_TEST (interpolations_are_resolved),
+              LS_TEST (interpolations_are_bounded), LS_TEST (files_lie_on_top_of_each_other))
