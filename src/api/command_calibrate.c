@@ -20,7 +20,7 @@ static const LsOption own[] = {
     .meaning = "Where they ran; required with --nccl and --pytorch-trace" },
   { "op", .argument = "KIND", .meaning = "With --nccl: what ran; default: what the files say" },
   { "runs", .argument = "FILE",
-    .meaning = "Step times measured on one cluster, as lockstep validate reads them" },
+    .meaning = "Step times measured on one cluster, as lockstep validate reads them: a table or logs" },
   { "threads", .argument = "N", .meaning = "With --runs: simulations at once; default: one per processor" },
   { "pytorch-trace", .argument = "FILE",
     .meaning = "What torch.profiler wrote of one rank, .json or .json.gz" },
@@ -137,8 +137,10 @@ check_held_out (const LsRequest *r, gboolean is_of_kernels, GError **error)
 static const char *
 wrong_with_runs (const LsRequest *r)
 {
-  static const char *const others[] = { "file", "nccl", "gpu", "op", "plot", NULL };
-  return ls_request_has_any (r, others) ? "--runs goes with --cluster, --threads and --output only" : NULL;
+  static const char *const others[] = { "nccl", "gpu", "op", "plot", NULL };
+  return ls_request_has_any (r, others)
+      ? "--runs goes with more such files, --cluster, --threads and --output only"
+      : NULL;
 }
 
 static const char *
@@ -175,10 +177,24 @@ check (const LsRequest *r, GError **error)
 
 /* --- the command ---------------------------------------------------------------------------------- */
 
+/* "--runs *.log": the first belongs to the option, the others follow. Borrowed; ends in NULL. */
+static GPtrArray *
+paths_of_runs (const LsRequest *r)
+{
+  g_autofree const char **files = ls_request_texts (r, "file");
+  GPtrArray *paths = g_ptr_array_new ();
+  g_ptr_array_add (paths, (gpointer) ls_request_text (r, "runs"));
+  for (guint i = 0; files && files[i]; i++)
+    g_ptr_array_add (paths, (gpointer) files[i]);
+  g_ptr_array_add (paths, NULL);
+  return paths;
+}
+
 static LsCalibrateRuns *
 fit_runs (const LsRequest *r, GError **error)
 {
-  LsCalibrateRunsSpec spec = { .path = ls_request_text (r, "runs"),
+  g_autoptr (GPtrArray) paths = paths_of_runs (r);
+  LsCalibrateRunsSpec spec = { .paths = (const char *const *) paths->pdata,
                                .cluster = ls_request_text (r, "cluster"),
                                .version = ls_version (),
                                .progress = ls_request_progress (r) };
@@ -265,7 +281,7 @@ const Command command_calibrate = {
     .usage
     = "calibrate FILE... [--gpu NAME|FILE] [-o NAME.json] | --nccl FILE... --cluster NAME|FILE "
       "[-o NAME.json]\n"
-      "  lockstep calibrate --runs CASES.csv [--cluster NAME|FILE] [-o NAME.json]\n"
+      "  lockstep calibrate --runs CASES.csv|LOG... [--cluster NAME|FILE] [-o NAME.json]\n"
       "  lockstep calibrate --pytorch-trace FILE --model NAME|FILE --cluster NAME|FILE [JOB...] "
       "[-o NAME.json]\n"
       "  lockstep calibrate --template runs|nccl|kernels",

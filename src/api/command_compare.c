@@ -1,21 +1,29 @@
 /* `lockstep compare`: results, or spans, beside each other. */
 #include <math.h>
+#include <string.h>
 
 #include "api/answer.h"
 #include "api/commands.h"
+#include "api/job_answer.h"
 #include "api/request.h"
 #include "ask/compare.h"
+#include "data/text/override.h"
+#include "data/text/read_file.h"
 #include "show/write_compare.h"
 
 static const LsOption own[] = {
   { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE",
-    .meaning = "Results of lockstep run --json; with --spans tables of spans" },
+    .meaning = "Results of lockstep run --json, or launch files that import reads, which are simulated; with "
+               "--spans tables of spans" },
   { "spans", .meaning = "The files hold spans, the measured ones first" },
   { "max-error", .argument = "P",
     .meaning = "With --spans: exit 5 if the predicted step is off by more percent" },
   { "json", .meaning = "Print JSON" },
   { NULL },
 };
+
+/* Flags of a job that do not go with several. */
+static const char *const without[] = { "from", "model", "strategy", "trace", "measured", "published", NULL };
 
 /* --- results -------------------------------------------------------------------------------------- */
 
@@ -55,16 +63,50 @@ files_to_json (gconstpointer data)
   return ls_result_compare_to_json (compare);
 }
 
+/* Whether the file is a result; what cannot be read is one that says why. */
 static gboolean
-compare_results (const char *const *paths, LsAnswer *a, GError **error)
+is_result (const char *path)
+{
+  size_t n;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
+  return text ? *(text + strspn (text, " \t\r\n")) == '{' && strstr (text, "\"provenance\"")
+              : !ls_override_find (path);
+}
+
+/* A job of another program's file, simulated. */
+static gboolean
+add_job (const LsRequest *r, const char *path, GPtrArray *files, LsAnswer *a, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJobAnswer) job = ls_job_answer_new_of (r, path, a, error);
+  g_autofree char *json = job ? ls_job_answer_to_json (job, ls_version ()) : NULL;
+  if (!job)
+    return FALSE;
+  g_ptr_array_add (files, ls_result_file_parse (path, json, diags));
+  return ls_diag_list_to_error (diags, error);
+}
+
+static gboolean
+compare_results (const LsRequest *r, const char *const *paths, LsAnswer *a, GError **error)
 {
   static const LsAnswerForms forms = { .text = files_to_text, .json = files_to_json, .free = files_free };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GPtrArray) files = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_result_file_free);
-  for (; *paths; paths++)
-    g_ptr_array_add (files, ls_result_file_load (*paths, diags));
+  guint n_jobs = 0;
+  for (; *paths; paths++) {
+    if (is_result (*paths)) {
+      g_ptr_array_add (files, ls_result_file_load (*paths, diags));
+      continue;
+    }
+    n_jobs++;
+    if (!add_job (r, *paths, files, a, error))
+      return FALSE;
+  }
   if (!ls_diag_list_to_error (diags, error))
     return FALSE;
+  if (n_jobs == 0 && ls_request_has_knobs (r))
+    return ls_request_refuse ("options of a job go with its launch files; these are results", error);
   ls_answer_take (a, g_steal_pointer (&files), &forms);
   return TRUE;
 }
@@ -144,27 +186,34 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
                  n);
     return FALSE;
   }
+  if (has_spans && ls_request_has_knobs (r))
+    return ls_request_refuse ("options of a job go with its launch files, not with --spans", error);
   if (!has_spans && ls_request_text (r, "max-error"))
     return ls_request_refuse ("--max-error goes with --spans", error);
   if (!ls_request_percent (r, "max-error", G_MAXDOUBLE, &max_pct, error))
     return FALSE;
-  return has_spans ? compare_spans (paths, max_pct, a, error) : compare_results (paths, a, error);
+  return has_spans ? compare_spans (paths, max_pct, a, error) : compare_results (r, paths, a, error);
 }
 
 const Command command_compare = {
   .shown = {
     .name = "compare",
     .line = "two results side by side, or measured spans and predicted ones",
-    .usage = "compare A.json B.json... | --spans MEASURED.csv PREDICTED.csv",
+    .usage = "compare A.json B.json... | --spans MEASURED.csv PREDICTED.csv\n"
+             "  lockstep compare A.sh B.sh... --cluster NAME|FILE [OPTION...]",
     .summary
     = "Results of lockstep run --json side by side: which options differ, which parts of the step,\n"
-      "of the memory and of the links moved, and by how much; of more than two, a column each. Or spans\n"
+      "of the memory and of the links moved, and by how much; of more than two, a column each. Launch files\n"
+               "of other programs are simulated on --cluster, with the options of lockstep run. Or spans\n"
       "that kernelbench --plan measured on a GPU beside those that lockstep run --csv predicted: by\n"
       "kernel, gaps and the whole.",
     .examples = "Examples:\n"
                 "  lockstep compare before.json after.json\n"
+                "  lockstep compare pretrain_gpt.sh megatron.log --cluster dgx-h100\n"
                 "  lockstep compare --spans measured.csv predicted.csv --json",
+    .job = LS_JOB_TAKEN,
   },
   .own = own,
+  .without = without,
   .run = run,
 };

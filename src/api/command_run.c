@@ -74,31 +74,7 @@ to_text (gconstpointer data, const LsTextStyle *style)
 static char *
 to_json (gconstpointer data)
 {
-  const LsJobAnswer *j = data;
-  const LsJobResult *r = j->job;
-  g_autofree char *knobs = r->model.name ? ls_knobs_format (&r->strategy) : NULL;
-  const LsReportProvenance provenance = {
-    .version = ls_version (),
-    .trace = r->trace,
-    .trace_source = r->trace_source,
-    .model = r->model.name,
-    .model_source = r->model.source,
-    .cluster = r->cluster->spec.name,
-    .cluster_source = r->cluster->spec.source,
-    .strategy = r->strategy.name,
-    .strategy_source = r->strategy.source,
-    .from = j->spec.from,
-    .software = r->strategy.software,
-    .software_is_assumed = r->strategy.software_is_assumed,
-    .calibration = r->hardware->calibration.name,
-    .calibration_source = r->hardware->calibration.source,
-    .network = r->hardware->nccl.name,
-    .network_source = r->hardware->nccl.source,
-    .options = knobs,
-  };
-  const LsReportExtras extras
-      = { j->interval, j->critical_summary, j->sensitivity, &j->spec.measured, j->findings };
-  return ls_report_to_json (&r->report, &provenance, &extras);
+  return ls_job_answer_to_json (data, ls_version ());
 }
 
 static const LsAnswerForms forms = { .text = to_text, .json = to_json, .free = ls_job_answer_free };

@@ -11,7 +11,9 @@
 #include "validate/validate.h"
 
 static const LsOption own[] = {
-  { "cases", .is_positional = TRUE, .argument = "CASES.csv", .meaning = "Measured runs, a row each" },
+  { "cases", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE",
+    .meaning = "Tables of measured runs, a row each (CSV), and logs of programs that import reads" },
+  { "cluster", .argument = "NAME|FILE", .meaning = "Where the logs ran" },
   { "split", .argument = "validation|pool", .meaning = "Only rows of this split" },
   { "only", .argument = "REGEX", .meaning = "Only rows whose id matches" },
   { "threads", .letter = 'j', .argument = "N", .meaning = "Threads; default: one per processor" },
@@ -174,10 +176,11 @@ read_options (const LsRequest *r, LsRunOptions *ret_options, GError **error)
 static LsValidationRun *
 validate (const LsRequest *r, GError **error)
 {
-  g_autofree const char **assume = ls_request_texts (r, "assume");
+  g_autofree const char **paths = ls_request_texts (r, "cases"), **assume = ls_request_texts (r, "assume");
   LsRunOptions options;
   LsValidateSpec spec = {
-    .cases_path = ls_request_text (r, "cases"),
+    .paths = paths,
+    .cluster = ls_request_text (r, "cluster"),
     .split = ls_request_text (r, "split"),
     .only = ls_request_text (r, "only"),
     .options = &options,
@@ -207,7 +210,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   if (ls_request_is_on (r, "template"))
     return show_template (r, a, error);
   if (!ls_request_text (r, "cases"))
-    return ls_request_refuse ("expected one file of cases", error);
+    return ls_request_refuse ("expected a file of cases, or logs", error);
   if (!read_limits (r, &limits, error))
     return FALSE;
   LsValidationRun *made = validate (r, error);
@@ -227,13 +230,14 @@ const Command command_validate = {
   .shown = {
     .name = "validate",
     .line = "compare with published measurements",
-    .usage = "validate CASES.csv [OPTION...]\n"
+    .usage = "validate CASES.csv... | LOG... --cluster NAME|FILE [OPTION...]\n"
              "  lockstep validate --template",
     .summary = "Simulates measured training runs and compares the step times. A case that needs a\n"
                "mechanism which does not exist yet is refused with the reason, never guessed.",
     .examples = "Examples:\n"
                 "  lockstep validate --template > mine.csv\n"
                 "  lockstep validate cases.csv --split validation\n"
+                "  lockstep validate megatron.log --cluster dgx-h100\n"
                 "  lockstep validate cases.csv --only '^korth' -j 4 --max-mape 10 --json\n"
                 "  lockstep validate cases.csv --chart errors.svg --markdown table.md --ablate",
   },

@@ -50,12 +50,6 @@ ls_nearest_word (const char *typed, const char *const *words)
   return ls_suggest (typed, words);
 }
 
-const char *
-ls_version (void)
-{
-  return LS_VERSION;
-}
-
 /* --- requests ------------------------------------------------------------------------------------- */
 
 LsRequest *

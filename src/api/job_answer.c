@@ -6,6 +6,7 @@
 #include "job/job_from.h"
 #include "job/knobs.h"
 #include "show/plot/plots.h"
+#include "show/run/write_report.h"
 
 char *
 ls_job_title (const LsJobResult *r)
@@ -68,9 +69,15 @@ explain (LsJobAnswer *j, const LsResiduals *residuals)
 LsJobAnswer *
 ls_job_answer_new (const LsRequest *r, LsAnswer *a, GError **error)
 {
+  return ls_job_answer_new_of (r, NULL, a, error);
+}
+
+LsJobAnswer *
+ls_job_answer_new_of (const LsRequest *r, const char *from, LsAnswer *a, GError **error)
+{
   g_autoptr (LsJobAnswer) j = g_new0 (LsJobAnswer, 1);
   g_autoptr (LsResiduals) residuals = NULL;
-  if (!ls_request_job (r, &j->spec, error) || !ls_job_residuals_load (&j->spec, &residuals, error))
+  if (!ls_request_job_of (r, from, &j->spec, error) || !ls_job_residuals_load (&j->spec, &residuals, error))
     return NULL;
   ls_job_tell_from (&j->spec, a);
   j->job = ls_job_spec_run (&j->spec, error);
@@ -79,6 +86,35 @@ ls_job_answer_new (const LsRequest *r, LsAnswer *a, GError **error)
   explain (j, residuals);
   note_result (j, a);
   return g_steal_pointer (&j);
+}
+
+char *
+ls_job_answer_to_json (const LsJobAnswer *j, const char *version)
+{
+  const LsJobResult *r = j->job;
+  g_autofree char *knobs = r->model.name ? ls_knobs_format (&r->strategy) : NULL;
+  const LsReportProvenance provenance = {
+    .version = version,
+    .trace = r->trace,
+    .trace_source = r->trace_source,
+    .model = r->model.name,
+    .model_source = r->model.source,
+    .cluster = r->cluster->spec.name,
+    .cluster_source = r->cluster->spec.source,
+    .strategy = r->strategy.name,
+    .strategy_source = r->strategy.source,
+    .from = j->spec.from,
+    .software = r->strategy.software,
+    .software_is_assumed = r->strategy.software_is_assumed,
+    .calibration = r->hardware->calibration.name,
+    .calibration_source = r->hardware->calibration.source,
+    .network = r->hardware->nccl.name,
+    .network_source = r->hardware->nccl.source,
+    .options = knobs,
+  };
+  const LsReportExtras extras
+      = { j->interval, j->critical_summary, j->sensitivity, &j->spec.measured, j->findings };
+  return ls_report_to_json (&r->report, &provenance, &extras);
 }
 
 void

@@ -27,6 +27,10 @@ typedef struct {
 /* Runs the job of a request, and says in the answer what is worth knowing. Errors as of ls_job_spec_run().
  * Free with ls_job_answer_free(). */
 LsJobAnswer *ls_job_answer_new (const LsRequest *r, LsAnswer *a, GError **error);
+/* The same of a launch file in the place of --from; NULL: as above. */
+LsJobAnswer *ls_job_answer_new_of (const LsRequest *r, const char *from, LsAnswer *a, GError **error);
+/* As `run --json` of that version of Lockstep prints it, newly allocated. */
+char *ls_job_answer_to_json (const LsJobAnswer *j, const char *version);
 void ls_job_answer_free (gpointer answer); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJobAnswer, ls_job_answer_free)
 

@@ -301,11 +301,14 @@ append_known (const LsRequest *r, GString *lines)
 
 /* All that was said, a line each; NULL: nothing. */
 static char *
-lines_of (const LsRequest *r, const char *key)
+lines_of (const LsRequest *r, const char *key, const char *from)
 {
+  bool is_from = strcmp (key, "from") == 0;
   g_autofree const char **texts = ls_request_texts (r, key);
-  g_autofree char *all = texts ? g_strjoinv ("\n", (char **) texts) : NULL;
-  if (!all || strcmp (key, "from") != 0)
+  g_autofree char *all = from && is_from ? g_strdup (from)
+      : texts                            ? g_strjoinv ("\n", (char **) texts)
+                                         : NULL;
+  if (!all || !is_from)
     return g_steal_pointer (&all);
   GString *lines = g_string_new (all);
   append_known (r, lines);
@@ -319,13 +322,14 @@ set_one (LsSetFunc set, gpointer target, const char *key, const char *value, GEr
   return set (target, key, value, diags) || ls_diag_list_to_error (diags, error);
 }
 
-gboolean
-ls_request_set_job (const LsRequest *r, LsSetFunc set, gpointer target, GError **error)
+/* from: a launch file in the place of that option's; NULL: none. */
+static gboolean
+set_job (const LsRequest *r, const char *from, LsSetFunc set, gpointer target, GError **error)
 {
   if (r->debug && !set_one (set, target, "debug", r->debug, error))
     return FALSE;
   for (guint i = 0; files[i]; i++) {
-    g_autofree char *file = lines_of (r, files[i]);
+    g_autofree char *file = lines_of (r, files[i], from);
     if (file && !set_one (set, target, files[i], file, error))
       return FALSE;
   }
@@ -339,6 +343,12 @@ ls_request_set_job (const LsRequest *r, LsSetFunc set, gpointer target, GError *
 }
 
 gboolean
+ls_request_set_job (const LsRequest *r, LsSetFunc set, gpointer target, GError **error)
+{
+  return set_job (r, NULL, set, target, error);
+}
+
+gboolean
 ls_request_set_knob (gpointer spec, const char *key, const char *value, LsDiagList *diags)
 {
   return ls_job_spec_set (spec, key, value, diags);
@@ -347,8 +357,14 @@ ls_request_set_knob (gpointer spec, const char *key, const char *value, LsDiagLi
 gboolean
 ls_request_job (const LsRequest *r, LsJobSpec *ret_spec, GError **error)
 {
+  return ls_request_job_of (r, NULL, ret_spec, error);
+}
+
+gboolean
+ls_request_job_of (const LsRequest *r, const char *from, LsJobSpec *ret_spec, GError **error)
+{
   ls_job_spec_init (ret_spec);
-  return ls_request_set_job (r, ls_request_set_knob, ret_spec, error);
+  return set_job (r, from, ls_request_set_knob, ret_spec, error);
 }
 
 /* --- what it writes, and how it is answered ------------------------------------------------------- */

@@ -39,6 +39,8 @@ gboolean ls_request_has_knobs (const LsRequest *r);
 gboolean ls_request_set_job (const LsRequest *r, LsSetFunc set, gpointer target, GError **error);
 /* The same of a job. Clear with ls_job_spec_clear() in either case. */
 gboolean ls_request_job (const LsRequest *r, LsJobSpec *ret_spec, GError **error);
+/* The same of a launch file in the place of --from; NULL: as above. */
+gboolean ls_request_job_of (const LsRequest *r, const char *from, LsJobSpec *ret_spec, GError **error);
 
 /* Whether each file that an option names can be written; nothing is written by those of a team that do not
  * lead. Errors as of ls_write_file_check(), ls_picture_check(), ls_output_name(). */

@@ -9,7 +9,7 @@
 #include "calibrate/runs_fit.h"
 #include "calibrate/runs_summary.h"
 #include "data/datadir.h"
-#include "data/measured/read_cases.h"
+#include "job/job_cases.h"
 #include "job/fitted.h"
 #include "job/job_interval.h"
 #include "job/softwares.h"
@@ -78,7 +78,7 @@ run_alloc (const LsCalibrateRunsSpec *spec)
   run->notes = g_ptr_array_new_with_free_func (g_free);
   run->n_threads = spec->n_threads;
   run->progress = spec->progress;
-  run->report.file = g_strdup (spec->path);
+  run->report.file = ls_job_cases_name (spec->paths);
   run->report.version = spec->version;
   run->report.lines = g_array_new (FALSE, FALSE, sizeof (LsFittedLine));
   run->report.rows = g_array_new (FALSE, FALSE, sizeof (LsFittedRow));
@@ -93,10 +93,10 @@ run_alloc (const LsCalibrateRunsSpec *spec)
 /* ---- files ---- */
 
 static gboolean
-load_cases (LsCalibrateRuns *run, const char *path, GError **error)
+load_cases (LsCalibrateRuns *run, const LsCalibrateRunsSpec *spec, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  run->cases = ls_read_cases (path, &run->report.sha256, diags);
+  run->cases = ls_job_cases_load (spec->paths, spec->cluster, false, &run->report.sha256, diags);
   return run->cases || ls_diag_list_to_error (diags, error);
 }
 
@@ -111,7 +111,7 @@ choose_cluster (LsCalibrateRuns *run, const LsCalibrateRunsSpec *spec, GError **
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
                  "%s: runs on %s (%s) and on %s (%s): a fit is of one cluster\n"
                  "note: give each its own file, or --cluster if they are one",
-                 spec->path, first->cluster, first->id, c->cluster, c->id);
+                 run->report.file, first->cluster, first->id, c->cluster, c->id);
     return FALSE;
   }
   run->name = g_strdup (spec->cluster ? spec->cluster : first->cluster);
@@ -388,7 +388,7 @@ LsCalibrateRuns *
 ls_calibrate_runs_new (const LsCalibrateRunsSpec *spec, GError **error)
 {
   g_autoptr (LsCalibrateRuns) run = run_alloc (spec);
-  if (!load_cases (run, spec->path, error) || !choose_cluster (run, spec, error) || !load_cluster (run, error)
+  if (!load_cases (run, spec, error) || !choose_cluster (run, spec, error) || !load_cluster (run, error)
       || !drop_refused (run, error) || !fit_rows (run, error))
     return NULL;
   return g_steal_pointer (&run);

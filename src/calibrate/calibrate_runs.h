@@ -59,11 +59,11 @@ typedef struct {
 } LsFittedReport;
 
 typedef struct {
-  const char *path;
-  const char *cluster; /* name or file; NULL: that of the column */
-  guint n_threads;     /* 0: one per processor                   */
-  const char *version; /* of Lockstep, for the provenance        */
-  LsProgress progress; /* in simulations                         */
+  const char *const *paths; /* of tables and logs: job/job_cases.h; a fit is of all rows of one cluster */
+  const char *cluster;      /* name or file; NULL: that of the column; of logs it is needed */
+  guint n_threads;          /* 0: one per processor                   */
+  const char *version;      /* of Lockstep, for the provenance        */
+  LsProgress progress;      /* in simulations                         */
 } LsCalibrateRunsSpec;
 
 typedef struct LsCalibrateRuns LsCalibrateRuns;

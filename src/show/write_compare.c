@@ -143,13 +143,21 @@ append_remark (GString *out, const char *what, const char *a, const char *b)
     g_string_append_printf (out, "note: not the same %s\n", what);
 }
 
+/* A launch file gives its name to its model: by that it is not known to be another one. */
+static bool
+may_be_one_model (const LsResultFile *a, const LsResultFile *b)
+{
+  return (a->model_is_of_file || b->model_is_of_file) && a->params == b->params;
+}
+
 char *
 ls_result_compare_to_text (const LsResultCompare *c)
 {
   GString *out = g_string_new (NULL);
   ls_compare_file_print (out, "A", c->a);
   ls_compare_file_print (out, "B", c->b);
-  append_remark (out, "model", c->a->model, c->b->model);
+  if (!may_be_one_model (c->a, c->b))
+    append_remark (out, "model", c->a->model, c->b->model);
   append_remark (out, "trace", c->a->trace, c->b->trace);
   append_remark (out, "cluster", c->a->cluster, c->b->cluster);
   LsResultFile *const files[] = { (LsResultFile *) c->a, (LsResultFile *) c->b };

@@ -6,7 +6,7 @@
 #include "analysis/score.h"
 #include "base/parallel.h"
 #include "data/jobs/read_strategy.h"
-#include "data/measured/read_cases.h"
+#include "job/job_cases.h"
 #include "job/job_interval.h"
 #include "job/softwares.h"
 #include "validate/ablation.h"
@@ -97,11 +97,11 @@ one_line (const GError *error)
 }
 
 static gboolean
-read_cases (LsValidationRun *v, const char *path, GError **error)
+read_cases (LsValidationRun *v, const LsValidateSpec *spec, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  v->file = g_path_get_basename (path);
-  v->cases = ls_read_cases_by_row (path, &v->sha256, diags);
+  v->file = ls_job_cases_name (spec->paths);
+  v->cases = ls_job_cases_load (spec->paths, spec->cluster, true, &v->sha256, diags);
   return v->cases || ls_diag_list_to_error (diags, error);
 }
 
@@ -418,7 +418,7 @@ ls_validate (const LsValidateSpec *spec, GError **error)
   options.no_spans = options.steady = true;
   g_autoptr (LsValidationRun) v = validation_new (&options, spec->ablate);
   g_autoptr (GRegex) only = spec->only ? compile_regex (spec->only, error) : NULL;
-  if ((spec->only && !only) || !read_cases (v, spec->cases_path, error))
+  if ((spec->only && !only) || !read_cases (v, spec, error))
     return NULL;
   choose (v, spec->split, only);
   if (!check_chosen (v, spec, error))

@@ -12,10 +12,11 @@
 #include "validate/scores.h"
 
 typedef struct {
-  const char *cases_path;
-  const char *split; /* NULL: all           */
-  const char *only;  /* regex on id, or NULL */
-  guint n_threads;   /* 0: one per processor */
+  const char *const *paths; /* of tables and logs: job/job_cases.h */
+  const char *cluster;      /* of logs; NULL: there are none       */
+  const char *split;        /* NULL: all           */
+  const char *only;         /* regex on id, or NULL */
+  guint n_threads;          /* 0: one per processor */
   const LsRunOptions *options;
   const char *const *assume; /* knobs of the strategy, host costs: "key=value"; or NULL */
   bool ablate;               /* simulate all rows again with each mechanism off (validate/ablation.h) */

@@ -59,8 +59,8 @@ case_free (gpointer data)
   g_free (c);
 }
 
-static LsCase *
-case_new (void)
+LsCase *
+ls_case_new (void)
 {
   LsCase *c = g_new0 (LsCase, 1);
   ls_strategy_init (&c->strategy);
@@ -70,6 +70,12 @@ case_new (void)
   c->software = g_strdup ("");
   c->said = g_hash_table_new (g_str_hash, g_str_equal);
   return c;
+}
+
+GPtrArray *
+ls_cases_new (void)
+{
+  return g_ptr_array_new_with_free_func (case_free);
 }
 
 /* --- columns --- */
@@ -243,7 +249,7 @@ remember_said (const LsCsv *csv, guint row, LsCase *c)
 static LsCase *
 read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
 {
-  LsCase *c = case_new ();
+  LsCase *c = ls_case_new ();
   const LsSoftwareSpec *software = software_of (csv, row, t, diags);
   const GArray *facts = software ? software->tables : NULL;
   if (software) {
@@ -316,7 +322,7 @@ is_any_whole (const GPtrArray *cases)
 static GPtrArray *
 read_rows (const LsCsv *csv, const Table *t, bool by_row, LsDiagList *diags)
 {
-  GPtrArray *cases = g_ptr_array_new_with_free_func (case_free);
+  GPtrArray *cases = ls_cases_new ();
   for (guint row = 0; row < ls_csv_n_rows (csv); row++)
     g_ptr_array_add (cases, by_row ? read_any_case (csv, row, t) : read_case (csv, row, t, diags));
   if (by_row && !is_any_whole (cases)) { /* all that is wrong, with its place */

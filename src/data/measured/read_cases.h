@@ -65,6 +65,10 @@ typedef struct {
   char *wrong;
 } LsCase;
 
+/* One that says nothing yet, and an array that frees such. */
+LsCase *ls_case_new (void);
+GPtrArray *ls_cases_new (void);
+
 /* Reads all rows; NULL, with located diagnostics, if any cell is wrong or there is no
  * row. A GPtrArray of LsCase that frees them. *ret_sha256: of the file, newly allocated,
  * unless NULL is returned; or NULL. */

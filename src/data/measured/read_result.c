@@ -192,6 +192,8 @@ read_names (LsResultFile *file, const cJSON *root)
 {
   const cJSON *provenance = cJSON_GetObjectItemCaseSensitive (root, "provenance");
   file->model = read_name (provenance, "model");
+  file->model_is_of_file = cJSON_HasObjectItem (provenance, "from");
+  file->params = cJSON_GetNumberValue (cJSON_GetObjectItemCaseSensitive (root, "params"));
   file->trace = read_name (provenance, "trace");
   file->cluster = read_name (provenance, "cluster");
   read_options (file, cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (provenance, "options")));
@@ -227,12 +229,9 @@ read_root (LsResultFile *file, const LsJsonDoc *doc, LsDiagList *diags)
     read_links (file, doc, links, groups ? "max_utilisation" : "utilisation", diags);
 }
 
-LsResultFile *
-ls_result_file_load (const char *path, LsDiagList *diags)
+static LsResultFile *
+read_doc (const char *path, const LsJsonDoc *doc, LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
-  if (!doc)
-    return NULL;
   guint n_before = ls_diag_list_n (diags);
   g_autoptr (LsResultFile) file = g_new0 (LsResultFile, 1);
   file->path = g_strdup (path);
@@ -243,4 +242,18 @@ ls_result_file_load (const char *path, LsDiagList *diags)
   }
   read_root (file, doc, diags);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&file) : NULL;
+}
+
+LsResultFile *
+ls_result_file_load (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  return doc ? read_doc (path, doc, diags) : NULL;
+}
+
+LsResultFile *
+ls_result_file_parse (const char *name, const char *text, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), name, diags);
+  return doc ? read_doc (name, doc, diags) : NULL;
 }

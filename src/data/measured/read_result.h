@@ -6,6 +6,7 @@
 #define LS_DATA_MEASURED_READ_RESULT_H
 
 #include <glib.h>
+#include <stdbool.h>
 
 #include "base/diag.h"
 
@@ -36,6 +37,8 @@ const char *ls_result_option (const GPtrArray *options, const char *name);
 typedef struct {
   char *path;
   char *model, *trace, *cluster;          /* names; NULL: the file says none             */
+  bool model_is_of_file;                  /* its name is that of a launch file           */
+  double params;                          /* NaN: not known                              */
   GPtrArray *options;                     /* LsResultOption *, as resolved; none if the file does not say */
   GArray *sections[LS_N_RESULT_SECTIONS]; /* LsResultNumber, in the order of the file */
 } LsResultFile;
@@ -43,6 +46,8 @@ typedef struct {
 /* NULL, with located diagnostics (LS_ERROR_INPUT): the file cannot be read or is no such
  * result. Free with ls_result_file_free(). */
 LsResultFile *ls_result_file_load (const char *path, LsDiagList *diags);
+/* The same of a text; name stands for the path. */
+LsResultFile *ls_result_file_parse (const char *name, const char *text, LsDiagList *diags);
 void ls_result_file_free (LsResultFile *file); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsResultFile, ls_result_file_free)
 

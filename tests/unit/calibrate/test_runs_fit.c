@@ -246,14 +246,14 @@ static LsCalibrateRuns *
 calibrated_with (const char *cluster, const double *seconds, const LsProgress *progress, GError **error)
 {
   g_autoptr (GString) text = g_string_new (NULL);
-  g_autofree char *path = NULL;
+  char *paths[] = { NULL, NULL };
   append_rows (text, seconds);
-  close (g_file_open_tmp ("runs-XXXXXX.csv", &path, NULL));
-  g_file_set_contents (path, text->str, -1, NULL);
-  const LsCalibrateRunsSpec spec
-      = { .path = path, .cluster = cluster, .n_threads = 2, .version = "test", .progress = *progress };
+  close (g_file_open_tmp ("runs-XXXXXX.csv", paths, NULL));
+  g_file_set_contents (paths[0], text->str, -1, NULL);
+  const LsCalibrateRunsSpec spec = { (const char *const *) paths, cluster, 2, "test", *progress };
   LsCalibrateRuns *run = ls_calibrate_runs_new (&spec, error);
-  g_unlink (path);
+  g_unlink (paths[0]);
+  g_free (paths[0]);
   return run;
 }
 

@@ -163,9 +163,9 @@ a_slow_host_explains_rows_it_was_not_fitted_to (void)
   LsRunOptions options;
   ls_run_options_init (&options);
   options.fold = LS_SHORTCUT_AUTO;
-  LsValidateSpec spec = {
-    .cases_path = cases_path, .only = "^vtrain-single-\\d*[13579]7$", .n_threads = 1, .options = &options
-  };
+  const char *const paths[] = { cases_path, NULL };
+  LsValidateSpec spec
+      = { .paths = paths, .only = "^vtrain-single-\\d*[13579]7$", .n_threads = 1, .options = &options };
   g_autoptr (GError) error = NULL;
   g_autoptr (LsValidationRun) as_given = ls_validate (&spec, &error);
   spec.assume = slow_host;
