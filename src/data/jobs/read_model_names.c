@@ -21,13 +21,23 @@ has_name (const cJSON *entry, const char *name)
   return false;
 }
 
+/* A model of ours, in the folder above that of the names: they are of one release. */
+static char *
+path_of (const LsJsonDoc *doc, const char *name)
+{
+  g_autofree char *names = g_path_get_dirname (ls_json_doc_name (doc)),
+                  *file = g_strconcat (name, ".json", NULL);
+  return g_build_filename (names, "..", file, NULL);
+}
+
 /* Of an entry: a name of ours, or a file of a model in place. */
 static bool
 read_entry (const LsJsonDoc *doc, const cJSON *entry, LsModel *ret_model, LsDiagList *diags)
 {
   const cJSON *model = cJSON_GetObjectItemCaseSensitive (entry, "model");
-  if (cJSON_IsString (model))
-    return ls_model_load (model->valuestring, ret_model, NULL, diags);
+  g_autofree char *path = cJSON_IsString (model) ? path_of (doc, model->valuestring) : NULL;
+  if (path)
+    return ls_model_load (path, ret_model, NULL, diags);
   g_autoptr (LsJsonDoc) part = cJSON_IsObject (model) ? ls_json_doc_part (doc, model, diags) : NULL;
   if (!cJSON_IsObject (model))
     ls_json_doc_diag (doc, entry, LS_JSON_AT_VALUE, diags, NULL, "expected \"model\", a name or an object");

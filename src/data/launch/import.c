@@ -17,7 +17,8 @@
 static const ImportReader *const readers[]
     = { &import_megatron_log, &import_torchtitan,  &import_torchtitan_script,
         &import_nanotron,     &import_llm_foundry, &import_maxtext,
-        &import_nemo,         &import_neox,        &import_megatron };
+        &import_nemo,         &import_neox,        &import_deepspeed,
+        &import_accelerate,   &import_hf_script,   &import_megatron };
 
 /* "train_gpt.sh" as "train_gpt". */
 static char *

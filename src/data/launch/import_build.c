@@ -138,6 +138,27 @@ import_follows_gpus (LsImport *import, const char *key)
   g_hash_table_add (import->follows_gpus, (gpointer) static_key (key));
 }
 
+/* Whether a text is the value of a key that is not there: `"pre"`, false. */
+static bool
+is_default (const LsField *f, const char *text)
+{
+  g_autofree char *bare = g_strdup (f->default_text ? f->default_text : "");
+  g_strdelimit (bare, "`\"", ' ');
+  return strcmp (g_strstrip (bare), text) == 0;
+}
+
+void
+import_model (LsImport *import, const LsModel *m, const char *source)
+{
+  for (const LsField *f = ls_model_fields; f->key; f++) {
+    bool is_left = f->file_only || import_has_model (import, f->key) || strcmp (f->key, "seq") == 0
+        || strcmp (f->key, "attention") == 0;
+    g_autofree char *text = is_left ? NULL : ls_field_text (f, m, NULL);
+    if (text && strcmp (text, "0") != 0 && !is_default (f, text))
+      import_set_model (import, f->key, text, source);
+  }
+}
+
 void
 import_model_of_name (LsImport *import, const char *name)
 {
@@ -146,13 +167,7 @@ import_model_of_name (LsImport *import, const char *name)
     import_unknown (import, "model %s: its dimensions are in no file here", name);
     return;
   }
-  for (const LsField *f = ls_model_fields; f->key; f++) {
-    bool is_left = f->file_only || import_has_model (import, f->key) || strcmp (f->key, "seq") == 0
-        || strcmp (f->key, "attention") == 0;
-    g_autofree char *text = is_left ? NULL : ls_field_text (f, &m, NULL);
-    if (text && strcmp (text, "0") != 0)
-      import_set_model (import, f->key, text, name);
-  }
+  import_model (import, &m, name);
   import_infer (import, "model %s: %s", name, m.source);
   ls_model_clear (&m);
 }

@@ -33,8 +33,9 @@ typedef struct {
   bool (*read) (const ImportFiles *files, LsImport *import, LsDiagList *diags);
 } ImportReader;
 
-extern const ImportReader import_llm_foundry, import_maxtext, import_megatron_log, import_megatron,
-    import_nanotron, import_nemo, import_neox, import_torchtitan, import_torchtitan_script;
+extern const ImportReader import_accelerate, import_deepspeed, import_hf_script, import_llm_foundry,
+    import_maxtext, import_megatron_log, import_megatron, import_nanotron, import_nemo, import_neox,
+    import_torchtitan, import_torchtitan_script;
 
 /* Sets a key of the model or the strategy from text; `option` is what the file calls it. A value out of
  * range is a conflict. A key that was given stays as it is. */
@@ -53,8 +54,9 @@ void import_set_software (LsImport *import, const char *name);
 bool import_has_model (const LsImport *import, const char *key);
 bool import_has_strategy (const LsImport *import, const char *key);
 
-/* Sets the keys of the model that has this name for a program or a hub, but for its sequence; one that nobody
- * has is told as unknown. */
+/* Sets the keys of a model but for its sequence; `source` is said as where it is from. */
+void import_model (LsImport *import, const LsModel *m, const char *source);
+/* The same of the model that has this name for a program or a hub; one that nobody has is told as unknown. */
 void import_model_of_name (LsImport *import, const char *name);
 
 void import_infer (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);

@@ -190,7 +190,8 @@ text_of (const cJSON *item)
   double x = item->valuedouble;
   if (fabs (x) < 9007199254740992.0 && x == floor (x))
     return g_strdup_printf ("%.0f", x);
-  return g_strdup (g_ascii_dtostr (text, sizeof text, x));
+  g_ascii_formatd (text, sizeof text, "%.15g", x);
+  return g_strdup (g_ascii_strtod (text, NULL) == x ? text : g_ascii_dtostr (text, sizeof text, x));
 }
 
 static bool

@@ -134,7 +134,7 @@ is_open (LaunchJob *job, const LaunchOption *o, const char *key)
   if (o->values->len == 0 || !ls_shell_has_hole (o->values->pdata[0]))
     return false;
   g_autofree char *names = ls_shell_hole_names (o->values->pdata[0]);
-  static const char format[] = "%s: its value is %s, which the script does not say";
+  static const char format[] = "%s: its value is %s, which is not said here";
   if (key)
     import_open (job->import, key, format, o->written, names);
   else

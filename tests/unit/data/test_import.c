@@ -4,67 +4,10 @@
 
 #include <string.h>
 
-#include "data/launch/write_import.h"
+#include "import_check.h"
 
 #define GPT                                                                                                  \
   "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 4 "
-
-static bool
-read_text (const char *text, LsImport *import)
-{
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  bool ok = ls_import_read (text, strlen (text), "job.sh", import, diags);
-  g_autofree char *said = ls_diag_list_format (diags);
-  ls_check_impl (ok, __FILE__, __LINE__, "%s\n%s", text, said);
-  return ok;
-}
-
-static char *
-value_of (const LsImport *import, const char *key)
-{
-  char *value = ls_import_strategy_value (import, key);
-  return value ? value : ls_import_model_value (import, key);
-}
-
-static bool
-has_line (const GPtrArray *list, const char *part)
-{
-  for (guint i = 0; i < list->len; i++)
-    if (strstr (list->pdata[i], part))
-      return true;
-  return false;
-}
-
-/* expected: "key=value", "key" that is not set, "?part" of what is not known, "!part" of a contradiction,
- * "~part" of what is inferred, "-part" of what is ignored. */
-static void
-check_one (const LsImport *import, const char *expected, const char *text)
-{
-  const char *equals = strchr (expected, '=');
-  const GPtrArray *lists[] = { import->unknown, import->conflicts, import->inferred, import->ignored };
-  const char *mark = strchr ("?!~-", *expected);
-  if (mark) {
-    ls_check_impl (has_line (lists[mark - strchr ("?!~-", '?')], expected + 1), __FILE__, __LINE__,
-                   "\"%s\": no line \"%s\"", text, expected);
-    return;
-  }
-  g_autofree char *key = equals ? g_strndup (expected, (gsize) (equals - expected)) : g_strdup (expected);
-  g_autofree char *found = value_of (import, key);
-  ls_check_impl (g_strcmp0 (found, equals ? equals + 1 : NULL) == 0, __FILE__, __LINE__,
-                 "\"%s\": %s; found %s", text, expected, found ? found : "nothing");
-}
-
-static void
-check (const char *text, const char *expected)
-{
-  LsImport import;
-  g_auto (GStrv) all = g_strsplit (expected, "; ", -1);
-  if (!read_text (text, &import))
-    return;
-  for (char **one = all; *one; one++)
-    check_one (&import, *one, text);
-  ls_import_clear (&import);
-}
 
 static void
 values_are_those_of_our_keys (void)
@@ -166,70 +109,6 @@ contradictions_are_told (void)
   check ("torchrun --nproc_per_node 8 pretrain_gpt.py " GPT "--global-batch-size 36", "!batch of 36");
 }
 
-/* --- torchtitan ------------------------------------------------------------------------------------ */
-
-#define TITAN                                                                                                \
-  "[model]\nname = 'llama3'\nflavor = '8B'\n[parallelism]\ntensor_parallel_degree = 2\n"                     \
-  "data_parallel_shard_degree = 4\n"
-#define TITAN_BATCH "[training]\nlocal_batch_size = 4\nseq_len = 8192\n"
-
-static void
-torchtitan_is_read (void)
-{
-  check (TITAN TITAN_BATCH,
-         "layers=32; ffn=14336; seq=8192; tp=2; sp=true; gpus=8; dp_kind=fsdp2; zero=3; micro_batch=4; "
-         "global_batch=16; ~global_batch 16; software=torchtitan; recompute=full; recompute_layers=16; "
-         "~every 2 layers");
-  check (TITAN TITAN_BATCH "global_batch_size = 32\n[activation_checkpoint]\nmode = 'selective'\n"
-                           "selective_ac_option = 'op'\n",
-         "global_batch=32; recompute=selective; recompute_parts=op");
-  check (TITAN "data_parallel_replicate_degree = 2\nfsdp_reshard_after_forward = 'never'\n"
-               "context_parallel_degree = 2\ncontext_parallel_rotate_method = 'alltoall'\n" TITAN_BATCH,
-         "gpus=32; zero=2@8; reshard_after_forward=0; cp=2; cp_kind=ring");
-  check ("[model]\nname = 'llama3'\nflavor = '8B'\n[parallelism]\ndata_parallel_shard_degree = 1\n"
-         "data_parallel_replicate_degree = 4\n" TITAN_BATCH,
-         "dp_kind=ddp; gpus=4; zero");
-  check (TITAN TITAN_BATCH "[compile]\nenable = true\n[model.x]\n", "~that compile.enable runs");
-  check (TITAN TITAN_BATCH "[compile]\nenable = true\ncomponents = ['loss']\n", "kernels");
-  check ("model.converters = ['quantize.linear.float8']\n[quantize.linear.float8]\n"
-         "recipe_name = 'rowwise'\nenable_fsdp_float8_all_gather = true\n" TITAN_BATCH,
-         "dtype=fp8; fp8_recipe=current; fp8_params=true; ?rowwise; ?model.name and model.flavor");
-  check (TITAN_BATCH "[float8]\nenable_fsdp_float8_all_gather = true\n", "dtype=bf16; fp8_params");
-  check (TITAN_BATCH "never_heard_of = 3\n[checkpoint]\nfolder = 'a'\n",
-         "?training.never_heard_of 3; -checkpoint.folder; ?how many GPUs; gpus");
-}
-
-/* Each release has its own sections for one thing. */
-static void
-torchtitan_of_older_releases_is_read (void)
-{
-  check ("[model]\nname = 'llama3'\nflavor = '70B'\nnorm_type = 'np_layernorm'\n[training]\nbatch_size = 8\n"
-         "seq_len = 4096\ndata_parallel_degree = -1\ntensor_parallel_degree = 8\ncompile = true\n",
-         "layers=80; norm=layernorm; micro_batch=8; tp=8; software=torchtitan-2024-12-compile; gpus");
-  check ("[model]\nname = 'llama3'\nflavor = '8B'\n[training]\nbatch_size = 8\nseq_len = 4096\n"
-         "data_parallel_shard_degree = 2\n[experimental]\npipeline_parallel_degree = 3\n"
-         "pipeline_parallel_schedule = 'Interleaved1F1B'\npipeline_parallel_microbatches = 4\n",
-         "pp=3; vpp=2; schedule=interleaved-1f1b; micro_batch=2; gpus=6; layers_per_chunk=5,6x2,5x3; "
-         "software=torchtitan-2025-03");
-  check (
-      "[model]\nname = 'llama3'\nflavor = '8B'\n[training]\nbatch_size = 8\n[experimental]\n"
-      "pipeline_parallel_degree = 2\npipeline_parallel_split_points = ['layers.10', 'layers.20', 'layers.30']\n",
-      "vpp=2; layers_per_chunk=10x3,2");
-  check (TITAN TITAN_BATCH "[float8]\nenable_float8_linear = true\n",
-         "dtype=fp8; software=torchtitan-2024-12");
-}
-
-static void
-contradictions_of_torchtitan_are_told (void)
-{
-  check (TITAN "pipeline_parallel_degree = 3\npipeline_parallel_layers_per_stage = 8\n" TITAN_BATCH,
-         "!5 chunks are no multiple of 3");
-  check (TITAN "pipeline_parallel_degree = 2\npipeline_parallel_microbatch_size = 3\n" TITAN_BATCH,
-         "!a batch of 4 is no multiple of micro-batches of 3");
-  check (TITAN TITAN_BATCH "global_batch_size = 24\n", "!a batch of 24 is no multiple of the 16");
-  check (TITAN "expert_parallel_degree = 'x'\n" TITAN_BATCH, "!\"x\" is no value for ep");
-}
-
 /* --- logs ----------------------------------------------------------------------------------------- */
 
 #define DUMP                                                                                                 \
@@ -296,6 +175,4 @@ a_log_of_another_batch_is_refused (void)
 LS_TEST_MAIN ("import", LS_TEST (values_are_those_of_our_keys), LS_TEST (lists_of_options_are_read_whole),
               LS_TEST (names_of_older_releases_are_known), LS_TEST (ranks_are_those_of_the_launcher),
               LS_TEST (what_is_not_known_is_told), LS_TEST (contradictions_are_told),
-              LS_TEST (torchtitan_is_read), LS_TEST (torchtitan_of_older_releases_is_read),
-              LS_TEST (contradictions_of_torchtitan_are_told), LS_TEST (a_log_is_job_and_measurement),
-              LS_TEST (a_log_of_another_batch_is_refused))
+              LS_TEST (a_log_is_job_and_measurement), LS_TEST (a_log_of_another_batch_is_refused))

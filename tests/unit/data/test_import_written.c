@@ -83,9 +83,9 @@ script_of_megatron (const char *fragment, const LsModel *m, const LsStrategy *s)
                           fragment, gpus);
 }
 
-/* A configuration of torchtitan is whole. */
+/* A configuration is whole. */
 static char *
-text_of_torchtitan (const char *fragment, const LsModel *m, const LsStrategy *s)
+text_of_whole (const char *fragment, const LsModel *m, const LsStrategy *s)
 {
   return g_strdup_printf ("%s", fragment);
 }
@@ -110,7 +110,9 @@ static bool
 is_known_whole (const LsImport *import)
 {
   for (guint i = 0; i < import->unknown->len; i++)
-    if (!g_str_has_prefix (import->unknown->pdata[i], "model.name"))
+    if (!g_str_has_prefix (import->unknown->pdata[i], "model.name")
+        && !g_str_has_prefix (import->unknown->pdata[i], "the model:")
+        && !g_str_has_prefix (import->unknown->pdata[i], "how long a sequence is"))
       return false;
   return import->conflicts->len == 0;
 }
@@ -127,9 +129,39 @@ lines_without (const char *a, const char *b)
   return g_string_free (out, FALSE);
 }
 
+/* Fills in what the files of a program do not say, as its users do. */
+typedef void Complete (const LsImport *import, const LsStrategy *was, LsStrategy *again);
+
+/* The model's code says degrees and kernels, and what it recomputes if that is not all. */
 static void
-check_again (const LsModel *m, const LsStrategy *s, const LsStrategy *defaults, const char *script,
-             guint64 seed)
+complete_deepspeed (const LsImport *import, const LsStrategy *was, LsStrategy *again)
+{
+  static const char *const keys[] = {
+    "tp",       "sp",         "pp",        "cp",         "cp_kind",         "cp_balance",      "ep",
+    "etp",      "seq",        "p2p",       "tp_overlap", "tp_overlap_kind", "expert_capacity", "attention",
+    "schedule", "bf16_first", "bf16_last", "cuda_graphs"
+  };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  again->seq = was->seq;
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
+    g_autofree char *value = ls_field_text (ls_field_find (ls_strategy_fields, keys[i]), was, NULL);
+    if (value
+        && !g_hash_table_contains (import->strategy_said, ls_field_find (ls_strategy_fields, keys[i])->key))
+      LS_CHECK (ls_field_set_text (ls_strategy_fields, again, keys[i], value, diags));
+  }
+  again->gpus *= again->tp * again->pp * again->cp; /* its ranks are copies of what the code cuts up */
+  again->grad_sync = was->grad_sync;
+  if (was->recompute == LS_RECOMPUTE_SELECTIVE || again->recompute == LS_RECOMPUTE_FULL) {
+    again->recompute = was->recompute;
+    again->recompute_parts = was->recompute_parts;
+    again->recompute_method = was->recompute_method;
+    again->recompute_layers = was->recompute_layers;
+  }
+}
+
+static void
+check_again (Complete *complete, const LsModel *m, const LsStrategy *s, const LsStrategy *defaults,
+             const char *script, guint64 seed)
 {
   LsImport import;
   LsStrategy again;
@@ -139,8 +171,10 @@ check_again (const LsModel *m, const LsStrategy *s, const LsStrategy *defaults, 
   g_autofree char *text = ls_import_strategy_text (&import, "again");
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "again.json", diags);
   ls_strategy_copy (&again, defaults);
-  bool ok = doc && ls_fields_read_file (ls_strategy_fields, "strategy", doc, &again, diags)
-      && resolve (&again, m, s->gpus) && model_is_same (&import, m, seed);
+  bool ok = doc && ls_fields_read_file (ls_strategy_fields, "strategy", doc, &again, diags);
+  if (complete)
+    complete (&import, s, &again);
+  ok = ok && resolve (&again, m, s->gpus) && model_is_same (&import, m, seed);
   g_autofree char *before = choices_of (s, m), *after = choices_of (&again, m);
   g_autofree char *was = lines_without (before, after), *is = lines_without (after, before);
   ls_check_impl (ok && strcmp (before, after) == 0 && is_known_whole (&import), __FILE__, __LINE__,
@@ -175,6 +209,19 @@ favour_torchtitan (GRand *rand, LsStrategy *s)
   s->post_validation = s->partition_activations = s->offload_activations = false;
 }
 
+static void
+favour_deepspeed (GRand *rand, LsStrategy *s)
+{
+  s->dp_kind = LS_DP_DEEPSPEED;
+  s->zero_stage = (uint32_t) g_rand_int_range (rand, 0, s->pp > 1 ? 2 : 4);
+  s->zero_group = 0;
+  s->vpp = 1;
+  s->cp_kind = LS_CP_ULYSSES;
+  s->dtype = g_rand_boolean (rand) ? LS_DTYPE_BF16 : LS_DTYPE_FP16;
+  s->post_validation = false;
+  s->offload_activations = s->offload_activations && s->recompute == LS_RECOMPUTE_FULL;
+}
+
 /* Over the defaults of the program, whose releases differ in what no option says. */
 static bool
 draw_job (GRand *rand, const LsStrategy *defaults, Favour *favour, LsModel *m, LsStrategy *s)
@@ -194,7 +241,7 @@ draw_job (GRand *rand, const LsStrategy *defaults, Favour *favour, LsModel *m, L
 }
 
 static void
-check_written (const char *target, guint n_default, Favour *favour,
+check_written (const char *target, guint n_default, Favour *favour, Complete *complete,
                char *(*text_of) (const char *fragment, const LsModel *m, const LsStrategy *s))
 {
   const char *cases = g_getenv ("LS_CASES");
@@ -212,7 +259,7 @@ check_written (const char *target, guint n_default, Favour *favour,
     g_autofree char *notes = NULL, *fragment = ok ? ls_emit (&job, target, &notes, NULL) : NULL;
     g_autofree char *script = fragment ? text_of (fragment, &m, &s) : NULL;
     if (script) {
-      check_again (&m, &s, &software.defaults, script, seed);
+      check_again (complete, &m, &s, &software.defaults, script, seed);
       n_read++;
     }
     ls_strategy_clear (&s);
@@ -226,14 +273,21 @@ check_written (const char *target, guint n_default, Favour *favour,
 static void
 what_is_written_for_megatron_is_the_same_job (void)
 {
-  check_written ("megatron", 3000, NULL, script_of_megatron);
+  check_written ("megatron", 3000, NULL, NULL, script_of_megatron);
 }
 
 static void
 what_is_written_for_torchtitan_is_the_same_job (void)
 {
-  check_written ("torchtitan", 3000, favour_torchtitan, text_of_torchtitan);
+  check_written ("torchtitan", 3000, favour_torchtitan, NULL, text_of_whole);
+}
+
+static void
+what_is_written_for_deepspeed_is_the_same_job (void)
+{
+  check_written ("deepspeed", 3000, favour_deepspeed, complete_deepspeed, text_of_whole);
 }
 
 LS_TEST_MAIN ("import_written", LS_TEST (what_is_written_for_megatron_is_the_same_job),
-              LS_TEST (what_is_written_for_torchtitan_is_the_same_job))
+              LS_TEST (what_is_written_for_torchtitan_is_the_same_job),
+              LS_TEST (what_is_written_for_deepspeed_is_the_same_job))

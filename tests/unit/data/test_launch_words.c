@@ -72,7 +72,7 @@ trees_are_dotted_names (void)
   launch_words_add_tree (w, tree);
   cJSON_Delete (tree);
   check (w, "training.seq_len", "8192");
-  check (w, "training.lr", "0.00029999999999999997");
+  check (w, "training.lr", "0.0003");
   check (w, "training.compile", "on");
   for (const char *name = "abcde"; *name; name++) {
     const char off[] = { 'o', 'f', 'f', '.', *name, '\0' };

@@ -1,0 +1,316 @@
+#include "data/launch/deepspeed_rules.h"
+
+#include <string.h>
+
+#include "data/launch/deepspeed_options.h"
+#include "data/launch/relaxed_json.h"
+#include "data/launch/shell.h"
+#include "strategy/strategy.h"
+
+/* --- the file -------------------------------------------------------------------------------------- */
+
+static void
+open_values (LaunchWords *words)
+{
+  for (guint i = 0; i < words->options->len; i++) {
+    const LaunchOption *o = words->options->pdata[i];
+    for (guint k = 0; k < o->values->len; k++) {
+      char *value = o->values->pdata[k];
+      bool is_hole = strcmp (value, "auto") == 0 || g_str_has_prefix (value, "${");
+      if (!is_hole)
+        continue;
+      o->values->pdata[k] = g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, value, LS_SHELL_HOLE_END);
+      g_free (value);
+    }
+  }
+}
+
+bool
+deepspeed_add_json (LaunchWords *words, const char *text, gsize n, const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = relaxed_json_parse (text, n, path, diags);
+  if (!doc)
+    return false;
+  launch_words_add_tree (words, ls_json_doc_root (doc));
+  open_values (words);
+  return true;
+}
+
+/* --- numbers --------------------------------------------------------------------------------------- */
+
+/* "5e8" too; false: it is not given, or open, which is told of the key. */
+static bool
+number_of (LaunchJob *job, const char *name, double *ret)
+{
+  const char *text = option_text (job, name);
+  char *end = NULL;
+  double value = text ? g_ascii_strtod (text, &end) : 0;
+  if (!text || !*text)
+    return false;
+  if (*end || !(value >= 0 && value < 1e18)) {
+    import_conflict (job->import, "%s: \"%s\" is no number", name, text);
+    return false;
+  }
+  *ret = value;
+  return true;
+}
+
+/* Elements, of which 0 is as 1: no parameter is smaller. */
+static void
+set_elements (LaunchJob *job, const char *name, const char *key)
+{
+  double value;
+  g_autofree char *option = g_strconcat ("zero_optimization.", name, NULL),
+                  *staged = g_strconcat ("zero_optimization.stage3_", name, NULL);
+  if (number_of (job, option, &value) || number_of (job, staged, &value))
+    import_set_strategy_number (job->import, key, MAX (1, (guint64) value));
+}
+
+static bool
+is_open (const LaunchJob *job, const char *name)
+{
+  const LaunchOption *o = launch_words_find (job->words, name);
+  return o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]);
+}
+
+/* --- ZeRO ------------------------------------------------------------------------------------------ */
+
+static guint64
+stage_of (LaunchJob *job)
+{
+  double stage = option_is_on (job, "zero_optimization"); /* true was stage 1 */
+  number_of (job, "zero_optimization.stage", &stage);
+  return (guint64) stage;
+}
+
+static void
+set_stage (LaunchJob *job, guint64 stage)
+{
+  LsImport *import = job->import;
+  double shards = 0, pages = 0;
+  number_of (job, "zero_optimization.mics_shard_size", &shards);
+  number_of (job, "zero_optimization.zero_hpz_partition_size", &pages);
+  g_autofree char *zero = shards > 0 && stage == 3 ? g_strdup_printf ("3@%.0f", shards)
+                                                   : g_strdup_printf ("%" G_GUINT64_FORMAT, stage);
+  import_set_strategy (import, "dp_kind", "deepspeed", "zero_optimization");
+  if (!is_open (job, "zero_optimization.stage"))
+    import_set_strategy (import, "zero", zero, "zero_optimization.stage");
+  if (pages > 1)
+    import_unknown (import, "zero_optimization.zero_hpz_partition_size %.0f: parameters are gathered anew",
+                    pages);
+}
+
+/* On by itself with stage 3; Hugging Face's "auto" leaves it so. */
+static void
+set_overlap (LaunchJob *job, guint64 stage)
+{
+  bool is_said = option_text (job, "zero_optimization.overlap_comm")
+      || g_hash_table_contains (job->words->off, "zero_optimization.overlap_comm")
+      || (launch_words_find (job->words, "zero_optimization.overlap_comm")
+          && !is_open (job, "zero_optimization.overlap_comm"));
+  if (!is_said && is_open (job, "zero_optimization.stage"))
+    return;
+  bool is_on = is_said ? option_is_on (job, "zero_optimization.overlap_comm") : stage == 3;
+  import_set_strategy (job->import, "dp_overlap", is_on ? "1" : "0", "zero_optimization.overlap_comm");
+  if (!is_said)
+    import_infer (job->import, "dp_overlap %s: the default of stage %" G_GUINT64_FORMAT,
+                  is_on ? "true" : "false", stage);
+}
+
+static void
+set_buckets (LaunchJob *job, guint64 stage)
+{
+  set_elements (job, "reduce_bucket_size", "reduce_bucket");
+  if (stage == 1 || stage == 2)
+    set_elements (job, "allgather_bucket_size", "allgather_bucket");
+  if (stage != 3)
+    return;
+  set_elements (job, "prefetch_bucket_size", "prefetch_bucket");
+  set_elements (job, "param_persistence_threshold", "persistence_threshold");
+  set_elements (job, "max_live_parameters", "max_live_params");
+  double distance;
+  if (number_of (job, "zero_optimization.max_reuse_distance", &distance)
+      || number_of (job, "zero_optimization.stage3_max_reuse_distance", &distance))
+    import_set_strategy_number (job->import, "max_reuse_distance", (guint64) distance);
+}
+
+/* Where a part lives: "cpu", "nvme"; NULL: on the device. */
+static const char *
+place_of (const LaunchJob *job, const char *part, const char *older)
+{
+  g_autofree char *option = g_strconcat ("zero_optimization.", part, ".device", NULL);
+  const char *place = option_text (job, option);
+  if (place && strcmp (place, "none") != 0)
+    return place;
+  return option_is_on (job, older) ? "cpu" : NULL;
+}
+
+static void
+set_offload (LaunchJob *job, guint64 stage)
+{
+  const char *optimizer = place_of (job, "offload_optimizer", "zero_optimization.cpu_offload"),
+             *params = place_of (job, "offload_param", "zero_optimization.cpu_offload_params");
+  if (params && stage == 3)
+    import_set_strategy (job->import, "offload", "parameters", "zero_optimization.offload_param");
+  else if (optimizer && stage > 0)
+    import_set_strategy (job->import, "offload", "optimizer", "zero_optimization.offload_optimizer");
+  else
+    return;
+  import_set_strategy (job->import, "offload_to", params && stage == 3 ? params : optimizer,
+                       "zero_optimization.offload_*.device");
+}
+
+static void
+tell_switches (LaunchJob *job)
+{
+  static const char *const on[]
+      = { "curriculum_learning.enabled", "data_efficiency.enabled", "progressive_layer_drop.enabled",
+          "torch_autocast.enabled",      "flops_profiler.enabled",  "autotuning.enabled",
+          "eigenvalue.enabled" };
+  static const char *const off[]
+      = { "zero_optimization.reduce_scatter", "zero_optimization.allgather_partitions" };
+  for (guint i = 0; i < G_N_ELEMENTS (on); i++)
+    if (option_is_on (job, on[i]) && !is_open (job, on[i]))
+      import_unknown (job->import, "%s: taken to be off", on[i]);
+  for (guint i = 0; i < G_N_ELEMENTS (off); i++)
+    if (g_hash_table_contains (job->words->off, off[i]))
+      import_unknown (job->import, "%s false: taken to be on", off[i]);
+}
+
+/* --- the rest -------------------------------------------------------------------------------------- */
+
+static void
+set_precision (LaunchJob *job)
+{
+  LsImport *import = job->import;
+  bool is_open_bf16 = is_open (job, "bf16.enabled"), is_open_fp16 = is_open (job, "fp16.enabled");
+  bool is_bf16
+      = !is_open_bf16 && (option_is_on (job, "bf16.enabled") || option_is_on (job, "bfloat16.enabled")),
+      is_fp16 = !is_open_fp16 && option_is_on (job, "fp16.enabled");
+  if (is_bf16 && is_fp16)
+    import_conflict (import, "bf16.enabled and fp16.enabled");
+  bool is_known = is_bf16 || is_fp16 || !(is_open_bf16 || is_open_fp16);
+  if (is_known && !import_has_strategy (import, "dtype"))
+    import_set_strategy (import, "dtype", is_bf16 ? "bf16" : is_fp16 ? "fp16" : "fp32", "bf16.enabled");
+  else if (!import_has_strategy (import, "dtype"))
+    import_open (import, "dtype", "bf16.enabled and fp16.enabled: it does not say which");
+}
+
+/* Both are of the type of the model by themselves. */
+static void
+set_grad_dtype (LaunchJob *job)
+{
+  const char *kept = option_text (job, "data_types.grad_accum_dtype"),
+             *sent = option_text (job, "communication_data_type");
+  const char *dtype = kept ? kept : sent;
+  if (dtype && strcmp (dtype, "none") != 0)
+    import_set_strategy (job->import, "grad_dtype", dtype, "data_types.grad_accum_dtype");
+  if (kept && sent && strcmp (kept, sent) != 0)
+    import_unknown (job->import,
+                    "communication_data_type %s: gradients are taken to be sent as they are kept", sent);
+}
+
+/* Which layers are recomputed is up to the model; whoever configures it does. */
+static void
+set_recompute (LaunchJob *job)
+{
+  static const char *const options[] = { "partition_activations", "cpu_checkpointing",
+                                         "contiguous_memory_optimization", "number_checkpoints" };
+  for (guint i = 0; i < G_N_ELEMENTS (options) && !import_has_strategy (job->import, "recompute"); i++) {
+    g_autofree char *name = g_strconcat ("activation_checkpointing.", options[i], NULL);
+    if (!launch_words_find (job->words, name) && !g_hash_table_contains (job->words->off, name))
+      continue;
+    import_set_strategy (job->import, "recompute", "full", "activation_checkpointing");
+    import_infer (job->import,
+                  "recompute full: activation_checkpointing is configured, and taken for all layers");
+  }
+}
+
+static void
+set_norm (LaunchJob *job)
+{
+  double clip = 0;
+  if (number_of (job, "gradient_clipping", &clip) || !is_open (job, "gradient_clipping"))
+    import_set_strategy (job->import, "grad_norm", clip > 0 ? "1" : "0", "gradient_clipping");
+}
+
+static void
+set_context (LaunchJob *job)
+{
+  if (import_has_strategy (job->import, "cp") && job->import->strategy.cp > 1)
+    import_set_strategy (job->import, "cp_kind", "ulysses", "sequence_parallel_size");
+}
+
+static void
+set_optimizer (LaunchJob *job)
+{
+  const char *type = option_text (job, "optimizer.type");
+  if (type && g_ascii_strcasecmp (type, "Adam") != 0 && g_ascii_strcasecmp (type, "AdamW") != 0)
+    import_unknown (job->import, "optimizer.type %s: taken for Adam", type);
+}
+
+/* --- ranks and batches ----------------------------------------------------------------------------- */
+
+/* train_batch_size = train_micro_batch_size_per_gpu x gradient_accumulation_steps x ranks. */
+static void
+set_batch (LaunchJob *job)
+{
+  LsImport *import = job->import;
+  const LsStrategy *s = &import->strategy;
+  double steps = 0;
+  bool has_steps = number_of (job, "gradient_accumulation_steps", &steps) && steps >= 1,
+       has_micro = import_has_strategy (import, "micro_batch"),
+       has_global = import_has_strategy (import, "global_batch");
+  guint64 of_model = (guint64) s->tp * s->pp * s->cp, micro = s->micro_batch,
+          gpus = import_has_strategy (import, "gpus") ? s->gpus : job->gpus;
+  if (gpus > 0 && gpus % of_model != 0) {
+    import_conflict (import, "%" G_GUINT64_FORMAT " GPUs do not hold tp %u x pp %u x cp %u ranks", gpus,
+                     s->tp, s->pp, s->cp);
+    return;
+  }
+  guint64 dp = gpus / of_model, at_once = micro * (guint64) steps;
+  if (dp == 0 && has_micro && has_global && has_steps && at_once > 0 && s->global_batch % at_once == 0) {
+    dp = s->global_batch / at_once;
+    gpus = dp * of_model;
+    import_infer (import, "gpus %" G_GUINT64_FORMAT ": train_batch_size over micro-batches and their number",
+                  gpus);
+  }
+  if (gpus > 0)
+    import_set_strategy_number (import, "gpus", gpus);
+  else
+    import_open (import, "gpus", "how many GPUs: nothing here says");
+  if (!has_global && has_micro && has_steps && dp > 0) {
+    import_set_strategy_number (import, "global_batch", dp * at_once);
+    import_follows_gpus (import, "global_batch");
+  }
+  if (!has_micro && has_global && has_steps && dp > 0 && s->global_batch % (dp * (guint64) steps) == 0)
+    import_set_strategy_number (import, "micro_batch", s->global_batch / (dp * (guint64) steps));
+  if (has_micro && has_global && dp > 0
+      && s->global_batch % (dp * micro * (has_steps ? (guint64) steps : 1)) != 0)
+    import_conflict (import,
+                     "train_batch_size %u is no multiple of the %" G_GUINT64_FORMAT " sequences at once",
+                     s->global_batch, dp * micro);
+}
+
+void
+deepspeed_read (LaunchJob *job)
+{
+  job->table = &deepspeed_options;
+  if (!job->import->strategy.software)
+    option_release (job, "deepspeed");
+  option_read_all (job);
+  guint64 stage = stage_of (job);
+  set_stage (job, stage);
+  set_overlap (job, stage);
+  set_buckets (job, stage);
+  set_offload (job, stage);
+  set_precision (job);
+  set_grad_dtype (job);
+  set_recompute (job);
+  set_norm (job);
+  set_context (job);
+  set_optimizer (job);
+  tell_switches (job);
+  set_batch (job);
+  g_hash_table_unref (job->open);
+}

@@ -1,0 +1,16 @@
+/* data/launch/deepspeed_rules.h — what keys of DeepSpeed's configuration mean together (private to
+ * launch/). */
+#ifndef LS_DATA_LAUNCH_DEEPSPEED_RULES_H
+#define LS_DATA_LAUNCH_DEEPSPEED_RULES_H
+
+#include "data/launch/option_table.h"
+
+/* A configuration as options: values that a script or the Trainer of Hugging Face fills in ("auto", "${X}")
+ * are holes. False: with a diagnostic. */
+bool deepspeed_add_json (LaunchWords *words, const char *text, gsize n, const char *path, LsDiagList *diags);
+
+/* Reads all options: job->table is set by it. What belongs to the model and to degrees that the model's code
+ * sets is read before. */
+void deepspeed_read (LaunchJob *job);
+
+#endif

@@ -1,0 +1,406 @@
+#include "data/launch/hf_rules.h"
+
+#include <string.h>
+
+#include "data/launch/deepspeed_rules.h"
+#include "data/launch/hf_options.h"
+#include "data/launch/shell.h"
+#include "strategy/strategy.h"
+
+/* --- names ----------------------------------------------------------------------------------------- */
+
+/* What stands in front of a name: a section of a configuration, or nothing on a command line. */
+static const char *const sections[] = { "",
+                                        "fsdp_config.",
+                                        "fsdp_config.fsdp_",
+                                        "fsdp_",
+                                        "deepspeed_config.",
+                                        "parallelism_config.",
+                                        "dynamo_config." };
+
+static const LaunchOption *
+find (const LaunchJob *job, const char *name)
+{
+  const LaunchOption *o = NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (sections) && !o; i++) {
+    g_autofree char *option = g_strconcat (sections[i], name, NULL);
+    o = launch_words_find (job->words, option);
+  }
+  return o;
+}
+
+static const char *
+text_of (const LaunchJob *job, const char *name)
+{
+  const LaunchOption *o = find (job, name);
+  return o ? option_text (job, o->name) : NULL;
+}
+
+static bool
+is_on (const LaunchJob *job, const char *name)
+{
+  const LaunchOption *o = find (job, name);
+  return o && option_is_on (job, o->name);
+}
+
+static bool
+is_off (const LaunchJob *job, const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (sections); i++) {
+    g_autofree char *option = g_strconcat (sections[i], name, NULL);
+    if (g_hash_table_contains (job->words->off, option))
+      return true;
+  }
+  return find (job, name) && !is_on (job, name);
+}
+
+static guint64
+number_of (const LaunchJob *job, const char *name)
+{
+  const LaunchOption *o = find (job, name);
+  return o ? option_number (job, o->name) : 0;
+}
+
+const char *
+hf_deepspeed_file (const LaunchJob *job)
+{
+  const char *file = text_of (job, "deepspeed");
+  return file ? file : text_of (job, "deepspeed_config_file");
+}
+
+/* --- the model ------------------------------------------------------------------------------------- */
+
+static void
+set_model (HfJob *hf)
+{
+  LaunchJob *job = &hf->job;
+  static const char *const options[] = { "model_name_or_path", "config_name", "model_id", "model_name" };
+  const char *name = NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (options) && !name; i++)
+    name = option_text (job, options[i]);
+  if (import_has_model (job->import, "layers"))
+    return;
+  if (name)
+    import_model_of_name (job->import, name);
+  else
+    import_unknown (job->import, "the model: no name of one is given; its file may stand behind this one");
+}
+
+static void
+set_attention (LaunchJob *job)
+{
+  const char *how = option_text (job, "attn_implementation");
+  if (how)
+    import_set_strategy (job->import, "attention", strcmp (how, "eager") == 0 ? "unfused" : "flash",
+                         "attn_implementation");
+}
+
+/* --- precision and memory -------------------------------------------------------------------------- */
+
+static void
+set_precision (LaunchJob *job)
+{
+  const char *mixed = text_of (job, "mixed_precision");
+  bool is_bf16 = is_on (job, "bf16"), is_fp16 = is_on (job, "fp16");
+  const char *dtype = is_bf16 ? "bf16" : is_fp16 ? "fp16" : mixed;
+  if (is_bf16 && is_fp16)
+    import_conflict (job->import, "bf16 and fp16");
+  if (!dtype || strcmp (dtype, "no") == 0)
+    dtype = "fp32";
+  import_set_strategy (job->import, "dtype", dtype, "mixed_precision");
+}
+
+static void
+set_recompute (HfJob *hf)
+{
+  LaunchJob *job = &hf->job;
+  bool is_full = is_on (job, "gradient_checkpointing") || is_on (job, "activation_checkpointing");
+  if (is_full || hf->has_trainer || is_off (job, "activation_checkpointing"))
+    import_set_strategy (job->import, "recompute", is_full ? "full" : "none", "gradient_checkpointing");
+}
+
+static void
+tell_switches (LaunchJob *job)
+{
+  static const char *const options[] = { "torch_compile", "use_liger_kernel", "fsdp_offload_params" };
+  const char *backend = text_of (job, "dynamo_backend"), *optim = option_text (job, "optim");
+  for (guint i = 0; i < G_N_ELEMENTS (options); i++)
+    if (is_on (job, options[i]))
+      import_unknown (job->import, "%s: taken to be off", options[i]);
+  if (backend && g_ascii_strcasecmp (backend, "no") != 0)
+    import_unknown (job->import, "dynamo_backend %s: layers are taken to run eagerly", backend);
+  if (optim && !g_str_has_prefix (optim, "adamw"))
+    import_unknown (job->import, "optim %s: taken for AdamW", optim);
+}
+
+/* --- FSDP ------------------------------------------------------------------------------------------ */
+
+/* Names and numbers of torch's ShardingStrategy, and words of --fsdp. */
+static const struct {
+  const char *name, *number, *word, *zero;
+  bool is_hybrid;
+} shardings[] = {
+  { "FULL_SHARD", "1", "full_shard", "3", false },
+  { "SHARD_GRAD_OP", "2", "shard_grad_op", "2", false },
+  { "NO_SHARD", "3", "no_shard", "0", false },
+  { "HYBRID_SHARD", "4", "hybrid_shard", "3", true },
+  { "HYBRID_SHARD_ZERO2", "5", "hybrid_shard_zero2", "2", true },
+};
+
+static bool
+has_word (const LaunchOption *o, const char *word)
+{
+  for (guint i = 0; o && i < o->values->len; i++) {
+    g_auto (GStrv) words = g_strsplit_set (o->values->pdata[i], " ,", -1);
+    if (g_strv_contains ((const char *const *) words, word))
+      return true;
+  }
+  return false;
+}
+
+static gsize
+find_sharding (const LaunchJob *job)
+{
+  const char *text = text_of (job, "sharding_strategy");
+  const LaunchOption *words = launch_words_find (job->words, "fsdp");
+  for (gsize i = 0; i < G_N_ELEMENTS (shardings); i++)
+    if (text ? g_ascii_strcasecmp (text, shardings[i].name) == 0 || strcmp (text, shardings[i].number) == 0
+             : has_word (words, shardings[i].word))
+      return i;
+  return 0;
+}
+
+/* Groups of replicas: what is said apart, or a node with a hybrid strategy. */
+static void
+set_zero (LaunchJob *job, const char *stage, bool is_hybrid)
+{
+  LsImport *import = job->import;
+  guint64 replicas = number_of (job, "parallelism_config_dp_replicate_size"),
+          shards = number_of (job, "parallelism_config_dp_shard_size");
+  guint cp = import->strategy.cp;
+  g_autofree char *zero = replicas > 1 && shards > 0
+      ? g_strdup_printf ("%s@%" G_GUINT64_FORMAT, stage, shards * cp)
+      : is_hybrid ? g_strdup_printf ("%s@8", stage)
+                  : g_strdup (stage);
+  import_set_strategy (import, "zero", zero, "fsdp_sharding_strategy");
+  if (is_hybrid && !(replicas > 1))
+    import_unknown (import, "the ranks of a node, which a hybrid strategy shards over: taken for 8");
+}
+
+static void
+set_fsdp (LaunchJob *job)
+{
+  LsImport *import = job->import;
+  gsize k = find_sharding (job);
+  bool is_second = number_of (job, "fsdp_version") == 2 || number_of (job, "version") == 2,
+       is_kept = is_second && (is_off (job, "reshard_after_forward") || strcmp (shardings[k].zero, "2") == 0);
+  if (!is_second && strcmp (shardings[k].zero, "0") == 0) {
+    import_set_strategy (import, "dp_kind", "ddp", "fsdp_sharding_strategy");
+    return;
+  }
+  import_set_strategy (import, "dp_kind", is_second ? "fsdp2" : "fsdp1", "fsdp_version");
+  set_zero (job, is_second ? (is_kept ? "2" : "3") : shardings[k].zero, shardings[k].is_hybrid);
+  if (is_second)
+    import_set_strategy (import, "reshard_after_forward", is_kept ? "0" : "1", "fsdp_reshard_after_forward");
+  const char *prefetch = text_of (job, "backward_prefetch");
+  if (!is_second && prefetch)
+    import_set_strategy (import, "backward_prefetch",
+                         strstr (prefetch, "POST") || strstr (prefetch, "post")     ? "post"
+                             : strstr (prefetch, "PRE") || strstr (prefetch, "pre") ? "pre"
+                                                                                    : "none",
+                         "fsdp_backward_prefetch");
+  if (!is_second && is_on (job, "forward_prefetch"))
+    import_set_strategy (import, "forward_prefetch", "1", "fsdp_forward_prefetch");
+}
+
+/* --- DeepSpeed ------------------------------------------------------------------------------------- */
+
+static void
+fill (HfJob *hf, const char *key, const char *value)
+{
+  const LaunchOption *o = launch_words_find (hf->deepspeed, key);
+  bool is_auto = o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]);
+  if (is_auto && value)
+    launch_words_add_value (hf->deepspeed, key, value);
+}
+
+static void
+fill_elements (HfJob *hf, const char *key, double value)
+{
+  g_autofree char *text = g_strdup_printf ("%.0f", value);
+  fill (hf, key, text);
+}
+
+/* What the Trainer puts for "auto": transformers/integrations/deepspeed.py. */
+static void
+fill_autos (HfJob *hf)
+{
+  LaunchJob *job = &hf->job;
+  const char *steps = text_of (job, "gradient_accumulation_steps"),
+             *norm = option_text (job, "max_grad_norm");
+  double hidden = import_has_model (job->import, "hidden") ? job->import->model.hidden : 0;
+  fill (hf, "train_batch_size", "None");
+  fill (hf, "train_micro_batch_size_per_gpu", option_text (job, "per_device_train_batch_size"));
+  fill (hf, "gradient_accumulation_steps", steps ? steps : hf->has_trainer ? "1" : NULL);
+  fill (hf, "gradient_clipping", norm ? norm : hf->has_trainer ? "1.0" : NULL);
+  fill (hf, "bf16.enabled", is_on (job, "bf16") ? "True" : hf->has_trainer ? "False" : NULL);
+  fill (hf, "fp16.enabled", is_on (job, "fp16") ? "True" : hf->has_trainer ? "False" : NULL);
+  if (hidden == 0)
+    return;
+  fill_elements (hf, "zero_optimization.reduce_bucket_size", hidden * hidden);
+  fill_elements (hf, "zero_optimization.stage3_prefetch_bucket_size", 0.9 * hidden * hidden);
+  fill_elements (hf, "zero_optimization.stage3_param_persistence_threshold", 10 * hidden);
+}
+
+/* The keys that accelerate asks for, as those of a file. */
+static void
+add_plugin (HfJob *hf)
+{
+  static const char *const keys[][2] = {
+    { "zero_stage", "zero_optimization.stage" },
+    { "offload_optimizer_device", "zero_optimization.offload_optimizer.device" },
+    { "offload_param_device", "zero_optimization.offload_param.device" },
+    { "gradient_accumulation_steps", "gradient_accumulation_steps" },
+    { "gradient_clipping", "gradient_clipping" },
+  };
+  hf->deepspeed = launch_words_new ();
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
+    const char *value = text_of (&hf->job, keys[i][0]);
+    if (value)
+      launch_words_add_value (hf->deepspeed, keys[i][1], value);
+  }
+}
+
+static void
+read_deepspeed (HfJob *hf)
+{
+  LaunchJob *job = &hf->job;
+  const char *file = hf_deepspeed_file (job);
+  if (!hf->deepspeed && file)
+    import_unknown (job->import, "the ZeRO stage and its buckets: they stand in %s, which is not here", file);
+  if (!hf->deepspeed && !file)
+    add_plugin (hf);
+  if (!hf->deepspeed) {
+    import_set_strategy (job->import, "dp_kind", "deepspeed", "deepspeed");
+    return;
+  }
+  fill_autos (hf);
+  LaunchJob inner = { .import = job->import, .words = hf->deepspeed, .gpus = job->gpus };
+  if (import_has_strategy (job->import, "gpus"))
+    inner.gpus = job->import->strategy.gpus;
+  deepspeed_read (&inner);
+}
+
+/* --- who shards ------------------------------------------------------------------------------------ */
+
+static bool
+has_type (const LaunchJob *job, const char *type)
+{
+  const char *text = option_text (job, "distributed_type");
+  return text && g_ascii_strcasecmp (text, type) == 0;
+}
+
+static bool
+uses_deepspeed (const LaunchJob *job)
+{
+  return find (job, "deepspeed") || is_on (job, "use_deepspeed") || has_type (job, "DEEPSPEED");
+}
+
+static bool
+uses_fsdp (const LaunchJob *job)
+{
+  return is_on (job, "fsdp") || is_on (job, "use_fsdp") || has_type (job, "FSDP");
+}
+
+static void
+set_degree (LaunchJob *job, const char *option, const char *key)
+{
+  guint64 degree = number_of (job, option);
+  if (degree > 0)
+    import_set_strategy_number (job->import, key, degree);
+}
+
+/* num_processes are those of all machines. */
+static void
+set_gpus (LaunchJob *job)
+{
+  LsImport *import = job->import;
+  guint64 gpus
+      = import_has_strategy (import, "gpus") ? import->strategy.gpus : number_of (job, "num_processes");
+  gpus = gpus ? gpus : job->gpus;
+  job->gpus = gpus;
+  if (gpus > 0)
+    import_set_strategy_number (import, "gpus", gpus);
+  else
+    import_open (import, "gpus", "how many GPUs: nothing here says");
+}
+
+static void
+set_batch (HfJob *hf)
+{
+  LaunchJob *job = &hf->job;
+  LsImport *import = job->import;
+  const LsStrategy *s = &import->strategy;
+  guint64 steps = number_of (job, "gradient_accumulation_steps"), of_model = (guint64) s->tp * s->pp * s->cp;
+  if (hf->has_trainer && !import_has_strategy (import, "micro_batch")
+      && !g_hash_table_contains (job->open, "micro_batch")) {
+    import_set_strategy (import, "micro_batch", "8", "per_device_train_batch_size");
+    import_infer (import, "micro_batch 8: the default of per_device_train_batch_size");
+  }
+  if (!import_has_strategy (import, "micro_batch")) {
+    import_open (import, "micro_batch", "the micro-batch: nothing here says");
+    return;
+  }
+  if (s->gpus == 0 || s->gpus % of_model != 0 || import_has_strategy (import, "global_batch"))
+    return;
+  guint64 batch = s->gpus / of_model * s->micro_batch * MAX (1, steps);
+  import_set_strategy_number (import, "global_batch", batch);
+  import_infer (import, "global_batch %" G_GUINT64_FORMAT ": micro-batches, accumulated, of each copy",
+                batch);
+  import_follows_gpus (import, "global_batch");
+}
+
+static void
+set_data_parallel (HfJob *hf)
+{
+  LaunchJob *job = &hf->job;
+  if (uses_deepspeed (job))
+    read_deepspeed (hf);
+  else if (uses_fsdp (job))
+    set_fsdp (job);
+  else
+    import_set_strategy (job->import, "dp_kind", job->import->strategy.gpus == 1 ? "none" : "ddp",
+                         "distributed_type");
+}
+
+static void
+set_norm (LaunchJob *job)
+{
+  const char *norm = option_text (job, "max_grad_norm");
+  if (norm && g_ascii_strtod (norm, NULL) == 0)
+    import_set_strategy (job->import, "grad_norm", "0", "max_grad_norm");
+}
+
+void
+hf_read (HfJob *hf)
+{
+  LaunchJob *job = &hf->job;
+  job->table = &hf_options;
+  option_release (job, uses_deepspeed (job) ? "deepspeed" : "hf-trainer-2024");
+  option_read_all (job);
+  set_model (hf);
+  set_attention (job);
+  set_degree (job, "parallelism_config_tp_size", "tp");
+  set_degree (job, "parallelism_config_cp_size", "cp");
+  set_gpus (job);
+  set_precision (job);
+  set_recompute (hf);
+  set_norm (job);
+  set_data_parallel (hf);
+  set_batch (hf);
+  tell_switches (job);
+  if (!import_has_model (job->import, "seq"))
+    import_open (job->import, "seq", "how long a sequence is: nothing here says");
+  launch_words_free (hf->deepspeed);
+  g_hash_table_unref (job->open);
+}

@@ -1,0 +1,20 @@
+/* data/launch/hf_rules.h — what options of Hugging Face's Trainer and of accelerate mean together (private to
+ * launch/). */
+#ifndef LS_DATA_LAUNCH_HF_RULES_H
+#define LS_DATA_LAUNCH_HF_RULES_H
+
+#include "data/launch/option_table.h"
+
+typedef struct {
+  LaunchJob job;
+  LaunchWords *deepspeed; /* the configuration of DeepSpeed; NULL: none was read */
+  bool has_trainer;       /* arguments of a Trainer are among the options, whose defaults then hold */
+} HfJob;
+
+/* The file that configures DeepSpeed; NULL: none is named. */
+const char *hf_deepspeed_file (const LaunchJob *job);
+
+/* Reads all options: job->table is set by it. */
+void hf_read (HfJob *job);
+
+#endif

@@ -1,0 +1,193 @@
+/* A configuration of accelerate, in YAML, or a script that launches a Trainer of Hugging Face; with what they
+ * name behind them: configurations of accelerate and DeepSpeed, a model's config.json. */
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/jobs/read_hf.h"
+#include "data/jobs/read_model.h"
+#include "data/launch/deepspeed_rules.h"
+#include "data/launch/hf_options.h"
+#include "data/launch/hf_rules.h"
+#include "data/launch/launch_script.h"
+#include "data/text/read_file.h"
+#include "data/text/yaml.h"
+
+#define MAX_CONFIG ((size_t) 4 << 20) /* bytes of a file that is named */
+
+/* Of the files behind the first, the one of that name; else one beside the first, else NULL. The caller frees
+ * it. */
+static char *
+find_file (const ImportFiles *files, const char *name, gsize *ret_n)
+{
+  g_autofree char *base = g_path_get_basename (name), *folder = g_path_get_dirname (files->files[0].path),
+                  *path = g_build_filename (folder, base, NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  for (guint i = 1; i < files->n; i++)
+    if (g_str_has_suffix (files->files[i].path, base)) {
+      *ret_n = files->files[i].n;
+      return g_strndup (files->files[i].text, files->files[i].n);
+    }
+  return g_file_test (path, G_FILE_TEST_IS_REGULAR) ? ls_read_file (path, MAX_CONFIG, ret_n, diags) : NULL;
+}
+
+static bool
+add_yaml (LaunchWords *words, const char *text, gsize n, const char *path, LsImport *import,
+          LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  cJSON *tree = ls_yaml_parse (text, n, path, notes, diags);
+  if (!tree)
+    return false;
+  launch_words_add_tree (words, tree);
+  cJSON_Delete (tree);
+  for (guint i = 0; i < notes->len; i++)
+    import_infer (import, "%s", (const char *) notes->pdata[i]);
+  return true;
+}
+
+/* A model's file among those behind the first. */
+static bool
+read_model (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  for (guint i = 1; i < files->n; i++) {
+    const ImportFile *file = &files->files[i];
+    g_autoptr (LsDiagList) none = ls_diag_list_new ();
+    g_autoptr (LsJsonDoc) doc = file->text[strspn (file->text, " \t\r\n")] == '{'
+        ? ls_json_doc_parse (file->text, file->n, file->path, none)
+        : NULL;
+    LsModel m;
+    bool is_model = doc && (ls_is_hf_config (doc) || strstr (file->text, "lockstep.model/"));
+    if (!is_model)
+      continue;
+    if (!ls_model_read (doc, &m, NULL, diags))
+      return false;
+    import_model (import, &m, file->path);
+    ls_model_clear (&m);
+  }
+  return true;
+}
+
+static bool
+read_job (const ImportFiles *files, HfJob *hf, LsDiagList *diags)
+{
+  const char *name = hf_deepspeed_file (&hf->job);
+  gsize n;
+  g_autofree char *text = name ? find_file (files, name, &n) : NULL;
+  if (!read_model (files, hf->job.import, diags))
+    return false;
+  if (text) {
+    hf->deepspeed = launch_words_new ();
+    if (!deepspeed_add_json (hf->deepspeed, text, n, name, diags)) {
+      launch_words_free (hf->deepspeed);
+      return false;
+    }
+  }
+  hf_read (hf);
+  return true;
+}
+
+/* --- configurations -------------------------------------------------------------------------------- */
+
+static bool
+read_config (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  const ImportFile *file = &files->files[0];
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  import->program = "accelerate";
+  if (!add_yaml (words, file->text, file->n, file->path, import, diags))
+    return false;
+  HfJob hf = { .job = { .import = import, .words = words } };
+  return read_job (files, &hf, diags);
+}
+
+static bool
+has_line (const char *text, const char *start)
+{
+  for (const char *p = strstr (text, start); p; p = strstr (p + 1, start))
+    if (p == text || p[-1] == '\n')
+      return true;
+  return false;
+}
+
+static bool
+is_config (const ImportFile *file)
+{
+  return has_line (file->text, "distributed_type:") || has_line (file->text, "compute_environment:");
+}
+
+const ImportReader import_accelerate = { "a configuration of accelerate", is_config, read_config };
+
+/* --- scripts --------------------------------------------------------------------------------------- */
+
+static bool
+is_known (const char *name)
+{
+  const OptionRow *row = option_find (&hf_options, name);
+  return row && row->kind != OPTION_IGNORED;
+}
+
+/* What accelerate launch is told in front of the script, which changes what its configuration says. */
+static bool
+add_front (const ImportFiles *files, const LaunchScript *script, LaunchWords *words, LsImport *import,
+           LsDiagList *diags)
+{
+  g_autoptr (LaunchWords) front = launch_words_new ();
+  bool is_accelerate = false;
+  for (guint i = 0; i < script->front->len; i++)
+    is_accelerate = is_accelerate || strstr (script->front->pdata[i], "accelerate");
+  if (!is_accelerate)
+    return true;
+  launch_words_add (front, (char *const *) script->front->pdata, script->front->len);
+  const LaunchOption *config = launch_words_find (front, "config_file");
+  const char *name = config && config->values->len > 0 ? config->values->pdata[0] : NULL;
+  gsize n;
+  g_autofree char *text = name ? find_file (files, name, &n) : NULL;
+  if (name && !text)
+    import_unknown (import, "what %s says: it is not here",
+                    ls_shell_has_hole (name) ? "--config_file" : name);
+  if (text && !add_yaml (words, text, n, name, import, diags))
+    return false;
+  launch_words_add_words (words, front);
+  return true;
+}
+
+static bool
+read_launch (const ImportFiles *files, const LaunchScript *script, LsImport *import, LsDiagList *diags)
+{
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  if (!add_front (files, script, words, import, diags))
+    return false;
+  launch_words_add_words (words, script->words);
+  HfJob hf = { .job = { .import = import, .words = words, .script = script->script, .gpus = script->gpus } };
+  hf.has_trainer = launch_words_find (script->words, "per_device_train_batch_size")
+      || launch_words_find (script->words, "output_dir");
+  return read_job (files, &hf, diags);
+}
+
+static bool
+read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  static const LaunchKind kind = { "a Trainer of Hugging Face", is_known, 2, true };
+  LaunchScript script;
+  bool ok = launch_script_read (files, &kind, &script, import, diags)
+      && read_launch (files, &script, import, diags);
+  import->program = "Hugging Face Trainer";
+  launch_script_clear (&script);
+  return ok;
+}
+
+static bool
+is_script (const ImportFile *file)
+{
+  static const char *const marks[] = { "per_device_train_batch_size", "accelerate launch",
+                                       "--model_name_or_path", "accelerate.commands.launch" };
+  const char *p = file->text + strspn (file->text, " \t\r\n");
+  for (guint i = 0; i < G_N_ELEMENTS (marks) && *p != '{'; i++)
+    if (strstr (file->text, marks[i]))
+      return !strstr (file->text, "--num-layers");
+  return false;
+}
+
+const ImportReader import_hf_script
+    = { "a script that launches a Trainer of Hugging Face", is_script, read_script };

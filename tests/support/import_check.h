@@ -1,0 +1,69 @@
+/* support/import_check.h — what a text means as a launch file, against what is expected. */
+#ifndef IMPORT_CHECK_H
+#define IMPORT_CHECK_H
+
+#include <string.h>
+
+#include "data/launch/write_import.h"
+#include "ls_test.h"
+
+/* Fails the test if it is refused. The caller clears *import. */
+static inline bool
+read_text (const char *text, LsImport *import)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  bool ok = ls_import_read (text, strlen (text), "job.sh", import, diags);
+  g_autofree char *said = ls_diag_list_format (diags);
+  ls_check_impl (ok, __FILE__, __LINE__, "%s\n%s", text, said);
+  return ok;
+}
+
+static inline char *
+value_of (const LsImport *import, const char *key)
+{
+  char *value = ls_import_strategy_value (import, key);
+  return value ? value : ls_import_model_value (import, key);
+}
+
+static inline bool
+has_line (const GPtrArray *list, const char *part)
+{
+  for (guint i = 0; i < list->len; i++)
+    if (strstr (list->pdata[i], part))
+      return true;
+  return false;
+}
+
+/* expected: "key=value", "key" that is not set, "?part" of what is not known, "!part" of a contradiction,
+ * "~part" of what is inferred, "-part" of what is ignored. */
+static inline void
+check_one (const LsImport *import, const char *expected, const char *text)
+{
+  const char *equals = strchr (expected, '=');
+  const GPtrArray *lists[] = { import->unknown, import->conflicts, import->inferred, import->ignored };
+  const char *mark = strchr ("?!~-", *expected);
+  if (mark) {
+    ls_check_impl (has_line (lists[mark - strchr ("?!~-", '?')], expected + 1), __FILE__, __LINE__,
+                   "\"%s\": no line \"%s\"", text, expected);
+    return;
+  }
+  g_autofree char *key = equals ? g_strndup (expected, (gsize) (equals - expected)) : g_strdup (expected);
+  g_autofree char *found = value_of (import, key);
+  ls_check_impl (g_strcmp0 (found, equals ? equals + 1 : NULL) == 0, __FILE__, __LINE__,
+                 "\"%s\": %s; found %s", text, expected, found ? found : "nothing");
+}
+
+/* The same of all, "; " between them. */
+static inline void
+check (const char *text, const char *expected)
+{
+  LsImport import;
+  g_auto (GStrv) all = g_strsplit (expected, "; ", -1);
+  if (!read_text (text, &import))
+    return;
+  for (char **one = all; *one; one++)
+    check_one (&import, *one, text);
+  ls_import_clear (&import);
+}
+
+#endif

@@ -1,0 +1,161 @@
+/* Pins what configurations of torchtitan, DeepSpeed and accelerate, and arguments of Hugging Face's Trainer mean
+ * by the keys of our files: values, defaults, names of older releases, what is told and not guessed. */
+#include "import_check.h"
+
+/* --- torchtitan ------------------------------------------------------------------------------------ */
+
+#define TITAN                                                                                                \
+  "[model]\nname = 'llama3'\nflavor = '8B'\n[parallelism]\ntensor_parallel_degree = 2\n"                     \
+  "data_parallel_shard_degree = 4\n"
+#define TITAN_BATCH "[training]\nlocal_batch_size = 4\nseq_len = 8192\n"
+
+static void
+torchtitan_is_read (void)
+{
+  check (TITAN TITAN_BATCH,
+         "layers=32; ffn=14336; seq=8192; tp=2; sp=true; gpus=8; dp_kind=fsdp2; zero=3; micro_batch=4; "
+         "global_batch=16; ~global_batch 16; software=torchtitan; recompute=full; recompute_layers=16; "
+         "~every 2 layers");
+  check (TITAN TITAN_BATCH "global_batch_size = 32\n[activation_checkpoint]\nmode = 'selective'\n"
+                           "selective_ac_option = 'op'\n",
+         "global_batch=32; recompute=selective; recompute_parts=op");
+  check (TITAN "data_parallel_replicate_degree = 2\nfsdp_reshard_after_forward = 'never'\n"
+               "context_parallel_degree = 2\ncontext_parallel_rotate_method = 'alltoall'\n" TITAN_BATCH,
+         "gpus=32; zero=2@8; reshard_after_forward=0; cp=2; cp_kind=ring");
+  check ("[model]\nname = 'llama3'\nflavor = '8B'\n[parallelism]\ndata_parallel_shard_degree = 1\n"
+         "data_parallel_replicate_degree = 4\n" TITAN_BATCH,
+         "dp_kind=ddp; gpus=4; zero");
+  check (TITAN TITAN_BATCH "[compile]\nenable = true\n[model.x]\n", "~that compile.enable runs");
+  check (TITAN TITAN_BATCH "[compile]\nenable = true\ncomponents = ['loss']\n", "kernels");
+  check ("model.converters = ['quantize.linear.float8']\n[quantize.linear.float8]\n"
+         "recipe_name = 'rowwise'\nenable_fsdp_float8_all_gather = true\n" TITAN_BATCH,
+         "dtype=fp8; fp8_recipe=current; fp8_params=true; ?rowwise; ?model.name and model.flavor");
+  check (TITAN_BATCH "[float8]\nenable_fsdp_float8_all_gather = true\n", "dtype=bf16; fp8_params");
+  check (TITAN_BATCH "never_heard_of = 3\n[checkpoint]\nfolder = 'a'\n",
+         "?training.never_heard_of 3; -checkpoint.folder; ?how many GPUs; gpus");
+}
+
+/* Each release has its own sections for one thing. */
+static void
+torchtitan_of_older_releases_is_read (void)
+{
+  check ("[model]\nname = 'llama3'\nflavor = '70B'\nnorm_type = 'np_layernorm'\n[training]\nbatch_size = 8\n"
+         "seq_len = 4096\ndata_parallel_degree = -1\ntensor_parallel_degree = 8\ncompile = true\n",
+         "layers=80; norm=layernorm; micro_batch=8; tp=8; software=torchtitan-2024-12-compile; gpus");
+  check ("[model]\nname = 'llama3'\nflavor = '8B'\n[training]\nbatch_size = 8\nseq_len = 4096\n"
+         "data_parallel_shard_degree = 2\n[experimental]\npipeline_parallel_degree = 3\n"
+         "pipeline_parallel_schedule = 'Interleaved1F1B'\npipeline_parallel_microbatches = 4\n",
+         "pp=3; vpp=2; schedule=interleaved-1f1b; micro_batch=2; gpus=6; layers_per_chunk=5,6x2,5x3; "
+         "software=torchtitan-2025-03");
+  check (
+      "[model]\nname = 'llama3'\nflavor = '8B'\n[training]\nbatch_size = 8\n[experimental]\n"
+      "pipeline_parallel_degree = 2\npipeline_parallel_split_points = ['layers.10', 'layers.20', 'layers.30']\n",
+      "vpp=2; layers_per_chunk=10x3,2");
+  check (TITAN TITAN_BATCH "[float8]\nenable_float8_linear = true\n",
+         "dtype=fp8; software=torchtitan-2024-12");
+}
+
+static void
+contradictions_of_torchtitan_are_told (void)
+{
+  check (TITAN "pipeline_parallel_degree = 3\npipeline_parallel_layers_per_stage = 8\n" TITAN_BATCH,
+         "!5 chunks are no multiple of 3");
+  check (TITAN "pipeline_parallel_degree = 2\npipeline_parallel_microbatch_size = 3\n" TITAN_BATCH,
+         "!a batch of 4 is no multiple of micro-batches of 3");
+  check (TITAN TITAN_BATCH "global_batch_size = 24\n", "!a batch of 24 is no multiple of the 16");
+  check (TITAN "expert_parallel_degree = 'x'\n" TITAN_BATCH, "!\"x\" is no value for ep");
+}
+
+/* --- DeepSpeed ------------------------------------------------------------------------------------- */
+
+#define DS(more)                                                                                               \
+  "{ \"train_batch_size\": 64, \"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": 4" more \
+  "}"
+
+static void
+deepspeed_is_read (void)
+{
+  check (DS (", \"bf16\": {\"enabled\": true}, \"gradient_clipping\": 1"),
+         "micro_batch=2; global_batch=64; gpus=8; ~gpus 8; zero=0; dp_kind=deepspeed; dtype=bf16; "
+         "grad_norm=true; dp_overlap=false; ?the model; recompute; software=deepspeed");
+  check (DS (", \"zero_optimization\": {\"stage\": 3, \"reduce_bucket_size\": 2e8, "
+             "\"stage3_prefetch_bucket_size\": 1000, \"param_persistence_threshold\": 0, "
+             "\"offload_param\": {\"device\": \"nvme\"}, \"mics_shard_size\": 4}"),
+         "zero=3@4; dp_overlap=true; ~default of stage 3; reduce_bucket=200000000; prefetch_bucket=1000; "
+         "persistence_threshold=1; offload=parameters; offload_to=nvme; dtype=fp32; grad_norm=false");
+  check (DS (", \"zero_optimization\": {\"stage\": 2, \"cpu_offload\": true, \"overlap_comm\": true}"),
+         "offload=optimizer; offload_to=cpu; zero=2; dp_overlap=true");
+  check (
+      DS (", \"zero_optimization\": true, \"activation_checkpointing\": {\"partition_activations\": true}"),
+      "zero=1; recompute=full; partition_activations=true; ~activation_checkpointing is configured");
+  check (DS (", \"zero_optimization\": {\"stage\": 1, \"zero_quantized_weights\": true}, \"x\": {\"y\": 1}, "
+             "\"optimizer\": {\"type\": \"Lamb\"}, \"progressive_layer_drop\": {\"enabled\": true}"),
+         "?zero_optimization.zero_quantized_weights; ?x.y 1; ?Lamb; ?progressive_layer_drop.enabled");
+}
+
+/* "auto", words without quotes, comments and commas behind the last item. */
+static void
+templates_of_deepspeed_are_read (void)
+{
+  check (
+      "{ // a\n \"train_batch_size\": CONFIG_BATCH, # b\n\"train_micro_batch_size_per_gpu\": \"auto\", /* c */\n"
+      "\"fp16\": {\"enabled\": ${FP16}, },\n}",
+      "global_batch; ?${CONFIG_BATCH}; micro_batch; ?value is auto; dtype; ?${FP16}; gpus");
+}
+
+static void
+contradictions_of_deepspeed_are_told (void)
+{
+  check (DS (", \"bf16\": {\"enabled\": true}, \"fp16\": {\"enabled\": true}"),
+         "!bf16.enabled and fp16.enabled");
+  check (DS (", \"zero_optimization\": {\"reduce_bucket_size\": \"many\"}"), "!\"many\" is no number");
+  check (DS (", \"zero_optimization\": {\"stage\": 4}"), "!\"4\" is no value for zero");
+}
+
+/* --- Hugging Face ---------------------------------------------------------------------------------- */
+
+#define TRAINER "train.py --model_name_or_path meta-llama/Llama-2-7b-hf --output_dir out "
+
+static void
+trainers_are_read (void)
+{
+  check ("torchrun --nproc_per_node 8 --nnodes 2 " TRAINER "--bf16 --per_device_train_batch_size 2 "
+         "--gradient_accumulation_steps 4 --fsdp 'full_shard auto_wrap' --gradient_checkpointing "
+         "--model_max_length 4096",
+         "gpus=16; micro_batch=2; global_batch=128; ~global_batch 128; dp_kind=fsdp1; zero=3; dtype=bf16; "
+         "recompute=full; layers=32; seq=4096; software=hf-trainer-2024; -output_dir");
+  check ("torchrun --nproc_per_node 4 " TRAINER "--fp16 --block_size 1024",
+         "dp_kind=ddp; micro_batch=8; ~the default; dtype=fp16; recompute=none; zero");
+  check ("deepspeed --num_gpus 8 --num_nodes 1 " TRAINER
+         "--deepspeed absent.json --per_device_train_batch_size 1",
+         "dp_kind=deepspeed; ?absent.json, which is not here; zero; gpus=8; software=deepspeed");
+  check (
+      "accelerate launch --num_processes 8 --use_fsdp --fsdp_sharding_strategy SHARD_GRAD_OP --mixed_precision "
+      "bf16 " TRAINER "--per_device_train_batch_size 1 --never_heard_of 3",
+      "gpus=8; dp_kind=fsdp1; zero=2; dtype=bf16; ?--never_heard_of 3");
+  check ("accelerate launch --num_processes 8 --use_deepspeed --zero_stage 2 " TRAINER
+         "--per_device_train_batch_size 1",
+         "zero=2; dp_kind=deepspeed; global_batch=8");
+}
+
+static void
+configurations_of_accelerate_are_read (void)
+{
+  check ("distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 16\nfsdp_config:\n  fsdp_version: 2\n"
+         "  fsdp_reshard_after_forward: false\n  fsdp_activation_checkpointing: true\nparallelism_config:\n"
+         "  parallelism_config_dp_replicate_size: 2\n  parallelism_config_dp_shard_size: 4\n"
+         "  parallelism_config_tp_size: 2\n",
+         "gpus=16; tp=2; dp_kind=fsdp2; zero=2@4; reshard_after_forward=0; recompute=full; dtype=bf16; "
+         "?the micro-batch; ?how long a sequence is; ?the model");
+  check ("distributed_type: FSDP\nfsdp_config:\n  sharding_strategy: 4\nmixed_precision: no\n",
+         "dp_kind=fsdp1; zero=3@8; ?ranks of a node; dtype=fp32; ?how many GPUs");
+  check ("distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 3\n  offload_param_device: cpu\n"
+         "  gradient_clipping: 1.0\nmixed_precision: fp16\nnum_processes: 8\n",
+         "zero=3; offload=parameters; grad_norm=true; dtype=fp16; gpus=8");
+  check ("distributed_type: 'NO'\nnum_processes: 1\n", "dp_kind=none; gpus=1");
+}
+
+LS_TEST_MAIN ("import_configs", LS_TEST (torchtitan_is_read), LS_TEST (torchtitan_of_older_releases_is_read),
+              LS_TEST (contradictions_of_torchtitan_are_told), LS_TEST (deepspeed_is_read),
+              LS_TEST (templates_of_deepspeed_are_read), LS_TEST (contradictions_of_deepspeed_are_told),
+              LS_TEST (trainers_are_read), LS_TEST (configurations_of_accelerate_are_read))
