@@ -75,13 +75,11 @@ find_used (Rank *r)
   }
 }
 
+/* Takes k. */
 static gboolean
-load (Importing *m, const char *path, GError **error)
+take (Importing *m, LsKineto *k, GError **error)
 {
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  Rank blank = { .k = ls_kineto_load (path, diags) };
-  if (!blank.k)
-    return ls_diag_list_to_error (diags, error);
+  Rank blank = { .k = k };
   g_array_append_val (m->ranks, blank);
   Rank *r = rank_at (m, m->ranks->len - 1);
   if (!ls_measured_step_cut (r->k, m->spec->step, &r->cut, error))
@@ -91,6 +89,14 @@ load (Importing *m, const char *path, GError **error)
     note (m, "%s", (const char *) r->k->notes->pdata[i]);
   find_used (r);
   return TRUE;
+}
+
+static gboolean
+load (Importing *m, const char *path, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsKineto *k = ls_kineto_load (path, diags);
+  return k ? take (m, k, error) : ls_diag_list_to_error (diags, error);
 }
 
 static int
@@ -351,11 +357,19 @@ note_beside (Importing *m)
 }
 
 static gboolean
-import_all (Importing *m, GError **error)
+load_all (Importing *m, GError **error)
 {
   for (guint i = 0; m->spec->paths[i]; i++)
     if (!load (m, m->spec->paths[i], error))
       return FALSE;
+  return TRUE;
+}
+
+static gboolean
+import_all (Importing *m, LsKineto *loaded, GError **error)
+{
+  if (loaded ? !take (m, loaded, error) : !load_all (m, error))
+    return FALSE;
   if (!check_ranks (m, error) || !find_groups (m, error) || !write_text (m, error))
     return FALSE;
   count (m);
@@ -369,12 +383,18 @@ import_all (Importing *m, GError **error)
 LsProfileImport *
 ls_profile_import_new (const LsProfileImportSpec *spec, GError **error)
 {
+  return ls_profile_import_of (NULL, spec, error);
+}
+
+LsProfileImport *
+ls_profile_import_of (LsKineto *k, const LsProfileImportSpec *spec, GError **error)
+{
   g_autoptr (LsProfileImport) import = g_new0 (LsProfileImport, 1);
   import->traffic = g_array_new (FALSE, FALSE, sizeof (LsProfileTraffic));
   import->notes = g_ptr_array_new_with_free_func (g_free);
   Importing m = { .spec = spec, .import = import, .ranks = g_array_new (FALSE, FALSE, sizeof (Rank)) };
   g_array_set_clear_func (m.ranks, rank_clear);
-  gboolean ok = import_all (&m, error);
+  gboolean ok = import_all (&m, k, error);
   g_array_unref (m.ranks);
   ls_profile_groups_clear (&m.groups);
   return ok ? g_steal_pointer (&import) : NULL;

@@ -45,6 +45,8 @@ typedef struct {
 
 /* LS_ERROR_INPUT, LS_ERROR_LIMIT, LS_ERROR_CONFLICT: the profiles are not of one job. */
 LsProfileImport *ls_profile_import_new (const LsProfileImportSpec *spec, GError **error);
+/* The same of one that is loaded, which it takes; NULL: of spec->paths. */
+LsProfileImport *ls_profile_import_of (LsKineto *k, const LsProfileImportSpec *spec, GError **error);
 void ls_profile_import_free (LsProfileImport *import); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsProfileImport, ls_profile_import_free)
 

@@ -1,5 +1,10 @@
-/* Any bytes as a profile of torch.profiler, packed or not: read, or refused with reasons; what was
- * read gives a step or a reason, and the step's parts add up. */
+/* Any bytes as a profile of torch.profiler, packed or not, or of Nsight Systems: read, or refused with
+ * reasons; what was read gives a step or a reason, and the step's parts add up; it becomes a trace, or there is
+ * a reason, and the trace is read. */
+#include <string.h>
+
+#include "ask/import_profile.h"
+#include "data/traces/trace_json.h"
 #include "fuzz.h"
 
 #include "ask/measured_step.h"
@@ -23,6 +28,26 @@ check_step (const LsKineto *k, const char *which)
   ls_measured_step_clear (&step);
 }
 
+/* Takes k. */
+static void
+check_import (LsKineto *k, bool as_measured)
+{
+  g_autoptr (GError) error = NULL;
+  const LsProfileImportSpec spec
+      = { .name = "fuzz", .as_measured = as_measured, .changes = { as_measured, as_measured ? 1 : 0.5 } };
+  g_autoptr (LsProfileImport) import = ls_profile_import_of (k, &spec, &error);
+  if (!import) {
+    g_assert (error && g_utf8_validate (error->message, -1, NULL));
+    return;
+  }
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (import->text, strlen (import->text), "fuzz.json", diags);
+  g_autoptr (LsTrace) trace = doc ? ls_trace_read (doc, 0, diags) : NULL;
+  g_autofree char *said = ls_diag_list_format (diags);
+  if (!trace)
+    fuzz_fail ("not read: %s\nof %s", said, import->text);
+}
+
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t n)
 {
@@ -38,5 +63,6 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t n)
   check_step (k, NULL);
   check_step (k, "0");
   check_step (k, "0us:1ms");
+  check_import (g_steal_pointer (&k), n % 2);
   return 0;
 }

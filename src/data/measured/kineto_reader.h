@@ -48,6 +48,9 @@ typedef struct {
   int64_t first;
 } KinetoReader;
 
+/* Without anything in it. */
+LsKineto *kineto_new (const char *path);
+
 /* Of a kernel, without arguments: names of templates go on for lines. Newly allocated. */
 char *kineto_short_name (const char *name);
 

@@ -4,6 +4,8 @@
 
 #include "analysis/op_class.h"
 #include "data/measured/kineto_reader.h"
+#include "data/measured/read_nsys.h"
+#include "data/text/read_file.h"
 
 void
 ls_kineto_free (LsKineto *k)
@@ -21,7 +23,7 @@ ls_kineto_free (LsKineto *k)
   g_free (k);
 }
 
-static LsKineto *
+LsKineto *
 kineto_new (const char *path)
 {
   LsKineto *k = g_new0 (LsKineto, 1);
@@ -417,9 +419,23 @@ read_all (LsInput *input, const char *name, LsDiagList *diags)
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&k) : NULL;
 }
 
+static bool
+is_nsys (const char *path)
+{
+  char head[16];
+  g_autoptr (LsDiagList) unsaid = ls_diag_list_new ();
+  FILE *file = ls_open_file (path, unsaid);
+  size_t n = file ? fread (head, 1, sizeof head, file) : 0;
+  if (file)
+    fclose (file);
+  return ls_nsys_is (head, n);
+}
+
 LsKineto *
 ls_kineto_load (const char *path, LsDiagList *diags)
 {
+  if (strcmp (path, "/dev/stdin") != 0 && is_nsys (path))
+    return ls_nsys_load (path, NULL, 0, diags);
   LsInput *input = ls_input_open (path, diags);
   return input ? read_all (input, path, diags) : NULL;
 }
@@ -427,5 +443,7 @@ ls_kineto_load (const char *path, LsDiagList *diags)
 LsKineto *
 ls_kineto_parse (const char *name, const void *bytes, size_t n, LsDiagList *diags)
 {
+  if (ls_nsys_is (bytes, n))
+    return ls_nsys_load (name, bytes, n, diags);
   return read_all (ls_input_of_memory (bytes, n), name, diags);
 }

@@ -94,7 +94,8 @@ typedef struct {
   uint64_t n_records;
 } LsKineto;
 
-/* NULL, with diagnostics (LS_ERROR_INPUT). */
+/* Also of an export of Nsight Systems (data/measured/read_nsys.h), which is told by how it begins. NULL, with
+ * diagnostics (LS_ERROR_INPUT). */
 LsKineto *ls_kineto_load (const char *path, LsDiagList *diags);
 /* The same of n bytes, which may be gzip. */
 LsKineto *ls_kineto_parse (const char *name, const void *bytes, size_t n, LsDiagList *diags);
