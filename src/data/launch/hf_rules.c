@@ -351,6 +351,9 @@ set_batch (HfJob *hf)
     import_open (import, "micro_batch", "the micro-batch: nothing here says");
     return;
   }
+  if (s->gpus == 0 && !import_has_strategy (import, "global_batch"))
+    import_open (import, "global_batch",
+                 "the global batch: it is that of each copy, and how many GPUs there are is not known");
   if (s->gpus == 0 || s->gpus % of_model != 0 || import_has_strategy (import, "global_batch"))
     return;
   guint64 batch = s->gpus / of_model * s->micro_batch * MAX (1, steps);

@@ -325,7 +325,11 @@ set_global_batch (LaunchJob *job, guint64 local)
     import_set_strategy_number (import, "global_batch", local * dp);
     import_infer (import, "global_batch %" G_GUINT64_FORMAT ": the local batch of each copy", local * dp);
     import_follows_gpus (import, "global_batch");
-  } else if (said > 0 && dp > 0 && s->global_batch % (local * dp) != 0)
+  } else if (said == 0 && dp == 0 && !is_open)
+    import_open (
+        import, "global_batch",
+        "the global batch: it is the local one of each copy, and how many GPUs there are is not known");
+  else if (said > 0 && dp > 0 && s->global_batch % (local * dp) != 0)
     import_conflict (import, "a batch of %u is no multiple of the %" G_GUINT64_FORMAT " sequences at once",
                      s->global_batch, local * dp);
   else if (said > 0 && dp > 0 && s->pp > 1 && s->global_batch > local * dp)
