@@ -10,5 +10,6 @@ megatron_read (LaunchJob *job)
   option_read_all (job);
   megatron_model (job);
   megatron_strategy (job);
+  megatron_kernels (job);
   g_hash_table_unref (job->open);
 }

@@ -11,5 +11,6 @@ void megatron_read (LaunchJob *job);
 /* Of it: */
 void megatron_model (LaunchJob *job);
 void megatron_strategy (LaunchJob *job);
+void megatron_kernels (LaunchJob *job);
 
 #endif

@@ -85,6 +85,9 @@ ranks_are_those_of_the_launcher (void)
 static void
 what_is_not_known_is_told (void)
 {
+  check (GPT "--no-rope-fusion --manual-gc --optimizer adam", "~--no-rope-fusion; -manual-gc; cuda_graphs");
+  check (GPT "--optimizer sgd --enable-cuda-graph", "?--optimizer sgd; cuda_graphs=layer");
+  check (GPT "--num-experts 8 --disable-bias-linear", "~without --moe-grouped-gemm");
   check (GPT "--never-heard-of 3 --lr 1 --seed 2", "?--never-heard-of 3; ---lr; ---seed");
   check ("A='" GPT "'\npython pretrain_gpt.py $A --tensor-model-parallel-size $TP\n", "tp; ?$TP");
   check ("python pretrain_gpt.py " GPT "\"$@\" ${MORE}\n", "?$@; ?${MORE}");

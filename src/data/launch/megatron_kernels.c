@@ -1,0 +1,76 @@
+/* Kernels, CUDA graphs and the optimizer: what options say of them, and what of it is not simulated. */
+#include <string.h>
+
+#include "data/launch/megatron_rules.h"
+
+/* What turns a fusion on or off that the releases have otherwise: single elementwise kernels, which are taken
+ * as the release launches them by itself. */
+static const char *const fusions[] = {
+  "no-rope-fusion",
+  "no-bias-gelu-fusion",
+  "no-bias-swiglu-fusion",
+  "no-bias-dropout-fusion",
+  "no-masked-softmax-fusion",
+  "no-persist-layer-norm",
+  "no-gradient-reduce-div-fusion",
+  "cross-entropy-loss-fusion",
+  "moe-permute-fusion",
+  "moe-router-fusion",
+  "apply-layernorm-1p",
+  "fp16-lm-cross-entropy",
+  "embed-layernorm",
+};
+
+static void
+tell_fusions (LaunchJob *job)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (fusions); i++)
+    if (option_is_on (job, fusions[i]))
+      import_infer (job->import, "--%s: kernels are those that the release launches without it", fusions[i]);
+}
+
+/* Of transformer_config.py: a graph for each layer, of Megatron-LM or of Transformer Engine, or of an
+ * iteration. */
+static void
+set_graphs (LaunchJob *job)
+{
+  const char *impl = option_text (job, "cuda-graph-impl"), *scope = option_text (job, "cuda-graph-scope");
+  bool is_on = option_is_on (job, "enable-cuda-graph") || option_is_on (job, "external-cuda-graph")
+      || (impl && strcmp (impl, "none") != 0);
+  if (is_on)
+    import_set_strategy (job->import, "cuda_graphs",
+                         scope && strstr (scope, "full_iteration") ? "step" : "layer", "--enable-cuda-graph");
+}
+
+static void
+tell_optimizer (LaunchJob *job)
+{
+  const char *optimizer = option_text (job, "optimizer");
+  if (optimizer && strcmp (optimizer, "adam") != 0)
+    import_unknown (job->import, "--optimizer %s: memory and time are those of Adam", optimizer);
+  if (option_number (job, "empty-unused-memory-level") > 0)
+    import_unknown (job->import,
+                    "--empty-unused-memory-level: memory is given back and taken again in each step");
+}
+
+/* A dump has the option where it is on, a command line too. */
+static void
+tell_experts (LaunchJob *job)
+{
+  if (job->import->model.n_experts > 0 && !option_is_on (job, "moe-grouped-gemm")
+      && !option_is_on (job, "deepspeed"))
+    import_infer (
+        job->import,
+        "products of experts are grouped here; without --moe-grouped-gemm they run one after another");
+  if (option_is_on (job, "moe-router-group-topk") || option_is_on (job, "moe-router-topk-limited-devices"))
+    import_infer (job->import, "tokens fall on all experts alike, however groups of them are chosen");
+}
+
+void
+megatron_kernels (LaunchJob *job)
+{
+  tell_fusions (job);
+  set_graphs (job);
+  tell_optimizer (job);
+  tell_experts (job);
+}
