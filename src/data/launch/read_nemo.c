@@ -128,14 +128,38 @@ read_options (Nemo *n)
 
 /* --- files ---------------------------------------------------------------------------------------- */
 
+/* What NeMo 1 calls configurations of other models, of which some take all parts from elsewhere. */
+static const char *
+other_name (const cJSON *tree)
+{
+  static const char *const names[]
+      = { "_t5", "_t0", "_bart", "_ul2", "_mamba", "_griffin", "retro", "_bert", "_audio" };
+  const cJSON *name = yaml_config_find (tree, "name");
+  for (guint i = 0; i < G_N_ELEMENTS (names) && cJSON_IsString (name); i++)
+    if (strstr (name->valuestring, names[i]))
+      return name->valuestring;
+  return NULL;
+}
+
 static bool
 check_kind (const cJSON *tree, const char *path, LsDiagList *diags)
 {
-  static const char *const others[][2] = {
-    { "model.encoder", "an encoder and a decoder" }, { "model.hybrid_override_pattern", "layers of Mamba" },
-    { "model.is_hybrid_model", "layers of Mamba" },  { "model.retro", "a retriever" },
-    { "model.bert_binary_head", "an encoder" },      { "model.unet_config", "a diffusion model" }
-  };
+  static const char *const others[][2]
+      = { { "model.encoder", "an encoder and a decoder" },
+          { "model.hybrid_override_pattern", "layers of Mamba" },
+          { "model.is_hybrid_model", "layers of Mamba" },
+          { "model.retro", "a retriever" },
+          { "model.bert_binary_head", "an encoder" },
+          { "model.unet_config", "a diffusion model" },
+          { "model.decoder", "an encoder and a decoder" },
+          { "model.hyena", "layers of Hyena" },
+          { "model.pipeline_model_parallel_split_rank", "an encoder and a decoder" } };
+  const char *name = other_name (tree);
+  if (name) {
+    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
+                 "name %s; a model of Lockstep is a decoder with attention", name);
+    return false;
+  }
   for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
     const cJSON *node = yaml_config_find (tree, others[i][0]);
     if (!node || cJSON_IsNull (node) || cJSON_IsFalse (node))
@@ -253,21 +277,32 @@ read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 /* --- files ---------------------------------------------------------------------------------------- */
 
 static bool
+has_all (const cJSON *tree, const char *const *paths)
+{
+  for (; *paths; paths++)
+    if (!yaml_config_find (tree, *paths))
+      return false;
+  return true;
+}
+
+/* NeMo has models of speech too, which have a trainer, an optimizer and layers. */
+static bool
 fits (const cJSON *tree)
 {
-  static const char *const own[] = { "model.tensor_model_parallel_size",
-                                     "model.micro_batch_size",
-                                     "model.num_layers",
-                                     "model.config.num_layers",
-                                     "trainer.strategy",
-                                     "model.restore_from_path",
-                                     "model._target_",
-                                     "model.seq_length" };
-  bool is_run = yaml_config_find (tree, "trainer") || yaml_config_find (tree, "train.global_batch_size")
-      || yaml_config_find (tree, "train.train_iters");
-  for (guint i = 0; i < G_N_ELEMENTS (own) && is_run; i++)
-    if (yaml_config_find (tree, own[i]))
+  static const char *const own[][4] = {
+    { "trainer", "model.tensor_model_parallel_size", "model.micro_batch_size" },
+    { "trainer", "model.num_layers", "model.hidden_size", "model.num_attention_heads" },
+    { "trainer", "model.restore_from_path", "model.tensor_model_parallel_size", "model.global_batch_size" },
+    { "trainer.strategy._target_", "model.config" },
+    { "trainer.strategy.tensor_model_parallel_size" },
+    { "train.global_batch_size", "model" },
+    { "train.train_iters", "model" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (own); i++) {
+    const char *const paths[] = { own[i][0], own[i][1], own[i][2], own[i][3], NULL };
+    if (has_all (tree, paths))
       return true;
+  }
   return false;
 }
 

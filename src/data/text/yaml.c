@@ -33,8 +33,8 @@ typedef struct {
   GHashTable *anchors; /* char * -> cJSON * */
   GPtrArray *kept;     /* cJSON *: no part of the tree, but an anchor may name a part of them */
   cJSON *root;
-  guint n_nodes;
-  gsize n_bytes;
+  guint n_nodes, n_copied; /* n_copied: of them, by aliases */
+  gsize n_copied_bytes;
 } Build;
 
 /* --- faults --------------------------------------------------------------------------------------- */
@@ -103,15 +103,25 @@ top (const Build *b)
 
 /* False: the tree is as large as it may be. */
 static bool
-count (Build *b, guint n_nodes, gsize n_bytes, yaml_mark_t mark)
+count (Build *b, guint n_nodes, yaml_mark_t mark)
 {
   if (n_nodes > LS_YAML_MAX_NODES - b->n_nodes)
-    return fault (b, mark, "more than %u values, with those that aliases repeat", LS_YAML_MAX_NODES);
-  if (n_bytes > LS_MAX_INPUT_BYTES - b->n_bytes)
-    return fault (b, mark, "more than %zu MiB of text, with what aliases repeat", LS_MAX_INPUT_BYTES >> 20);
+    return fault (b, mark, "more than %u values", LS_YAML_MAX_NODES);
   b->n_nodes += n_nodes;
-  b->n_bytes += n_bytes;
   return true;
+}
+
+/* The same of what an alias repeats. */
+static bool
+count_copy (Build *b, guint n_nodes, gsize n_bytes, yaml_mark_t mark)
+{
+  if (n_nodes > LS_YAML_MAX_COPIED - b->n_copied)
+    return fault (b, mark, "aliases repeat more than %u values", LS_YAML_MAX_COPIED);
+  if (n_bytes > LS_YAML_MAX_COPIED_BYTES - b->n_copied_bytes)
+    return fault (b, mark, "aliases repeat more than %zu MiB of text", LS_YAML_MAX_COPIED_BYTES >> 20);
+  b->n_copied += n_nodes;
+  b->n_copied_bytes += n_bytes;
+  return count (b, n_nodes, mark);
 }
 
 static void
@@ -225,7 +235,7 @@ take_key (Build *b, const yaml_event_t *e)
   f->key = g_strdup ((const char *) e->data.scalar.value);
   f->key_line = (int) e->start_mark.line + 1;
   f->is_merge = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp (f->key, "<<") == 0;
-  return count (b, 0, e->data.scalar.length, e->start_mark);
+  return true;
 }
 
 static bool
@@ -235,7 +245,7 @@ take_scalar (Build *b, const yaml_event_t *e)
     return fault (b, e->start_mark, "a NUL byte in this text");
   if (expects_key (b))
     return take_key (b, e);
-  if (!count (b, 1, e->data.scalar.length, e->start_mark))
+  if (!count (b, 1, e->start_mark))
     return false;
   cJSON *node = scalar_node (e);
   set_anchor (b, (const char *) e->data.scalar.anchor, node);
@@ -269,7 +279,7 @@ take_alias (Build *b, const yaml_event_t *e)
   measure (node, 1, &depth, &n_nodes, &n_bytes);
   if (b->frames->len + depth > LS_JSON_MAX_DEPTH)
     return fault (b, e->start_mark, "more than %d levels, with those of *%s", LS_JSON_MAX_DEPTH, name);
-  return count (b, n_nodes, n_bytes, e->start_mark)
+  return count_copy (b, n_nodes, n_bytes, e->start_mark)
       && add_node (b, cJSON_Duplicate (node, true), e->start_mark);
 }
 
@@ -283,7 +293,7 @@ start (Build *b, const yaml_event_t *e, bool is_mapping)
     return fault (b, e->start_mark, "a key that is no scalar");
   if (b->frames->len >= LS_JSON_MAX_DEPTH)
     return fault (b, e->start_mark, "more than %d levels", LS_JSON_MAX_DEPTH);
-  if (!count (b, tag ? 3 : 1, tag ? strlen (tag) : 0, e->start_mark))
+  if (!count (b, tag ? 3 : 1, e->start_mark))
     return false;
   bool is_told = tag && !core_type (tag);
   Frame f = { .anchor = g_strdup ((const char *) anchor) };
@@ -310,7 +320,7 @@ merge (Build *b, const Frame *f, yaml_mark_t mark)
       if (g_hash_table_contains (f->keys, m->string))
         continue;
       measure (m, 1, &depth, &n_nodes, &n_bytes);
-      if (!count (b, n_nodes, n_bytes, mark))
+      if (!count_copy (b, n_nodes, n_bytes, mark))
         return false;
       cJSON *node = cJSON_Duplicate (m, true);
       g_hash_table_insert (f->keys, g_strdup (m->string), node);

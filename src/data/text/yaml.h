@@ -10,8 +10,8 @@
  * - Keys are text as written. Of equal keys of a mapping the last holds, which is told.
  *
  * Refused, with the line: what is no YAML 1.1 in UTF-8, keys that are no scalars, more than one document,
- * more than LS_JSON_MAX_DEPTH levels, and more than LS_YAML_MAX_NODES nodes or LS_MAX_INPUT_BYTES bytes of
- * text once aliases are copied.
+ * more than LS_JSON_MAX_DEPTH levels or LS_YAML_MAX_NODES values, and aliases that repeat more than
+ * LS_YAML_MAX_COPIED values or LS_YAML_MAX_COPIED_BYTES of text.
  */
 #ifndef LS_DATA_TEXT_YAML_H
 #define LS_DATA_TEXT_YAML_H
@@ -21,9 +21,11 @@
 
 #include "base/diag.h"
 
-#define LS_YAML_MAX_NODES (1u << 20)
-#define LS_YAML_TAG       "!"
-#define LS_YAML_ITEMS     "="
+#define LS_YAML_MAX_NODES        (1u << 20)
+#define LS_YAML_MAX_COPIED       (1u << 16)
+#define LS_YAML_MAX_COPIED_BYTES ((size_t) 4 << 20)
+#define LS_YAML_TAG              "!"
+#define LS_YAML_ITEMS            "="
 
 /* The document of n bytes, which the caller frees with cJSON_Delete(); an empty one is null. name stands for
  * the path in diagnostics. notes (char *, owned by the array) takes what is told; NULL if nobody wants to

@@ -153,8 +153,14 @@ nemo_is_read (void)
       "zero=0; grad_dtype=bf16; ?model.data.seq_length 512");
   check ("NeMo", NEMO "  activations_checkpoint_method: block\n  activations_checkpoint_num_layers: 0\n",
          "recompute=none; recompute_method");
-  check (NULL, "trainer: {devices: 8}\nmodel: {micro_batch_size: 1, encoder: {num_layers: 2}, decoder: {}}\n",
-         "an encoder and a decoder");
+  check (
+      NULL,
+      "trainer: {devices: 8}\nmodel: {tensor_model_parallel_size: 1, micro_batch_size: 1, encoder: {num_layers: 2}, decoder: {}}\n",
+      "an encoder and a decoder");
+  check (NULL, "name: megatron_t5\n" NEMO, "name megatron_t5");
+  check (NULL,
+         "name: vits\ntrainer: {devices: 8, strategy: ddp}\nmodel: {n_layers: 2, optim: {name: adamw}}\n",
+         "the configuration of no program");
 }
 
 static void
