@@ -208,17 +208,35 @@ write_text (Importing *m, GError **error)
 
 /* ---- what is told ---- */
 
-static LsProfileTraffic *
-traffic_of (GArray *list, const LsProfileTraffic *like)
+/* By what they are, then those alike are one. */
+static int
+by_kind (gconstpointer a, gconstpointer b)
 {
+  const LsProfileTraffic *x = a, *y = b;
+  if (x->class != y->class)
+    return (int) x->class - (int) y->class;
+  if (x->bytes != y->bytes)
+    return x->bytes < y->bytes ? -1 : 1;
+  if (x->size != y->size)
+    return x->size < y->size ? -1 : 1;
+  return (int) x->is_ours - (int) y->is_ours;
+}
+
+static void
+join_alike (GArray *list)
+{
+  guint n = 0;
+  g_array_sort (list, by_kind);
   for (guint i = 0; i < list->len; i++) {
-    LsProfileTraffic *t = &g_array_index (list, LsProfileTraffic, i);
-    if (t->class == like->class && t->bytes == like->bytes && t->size == like->size
-        && t->is_ours == like->is_ours)
-      return t;
+    const LsProfileTraffic t = g_array_index (list, LsProfileTraffic, i);
+    LsProfileTraffic *last = n > 0 ? &g_array_index (list, LsProfileTraffic, n - 1) : NULL;
+    if (last && by_kind (last, &t) == 0) {
+      last->n++;
+      last->time += t.time;
+    } else
+      g_array_index (list, LsProfileTraffic, n++) = t;
   }
-  g_array_append_val (list, *like);
-  return &g_array_index (list, LsProfileTraffic, list->len - 1);
+  g_array_set_size (list, n);
 }
 
 static int
@@ -227,23 +245,21 @@ most_time_first (gconstpointer a, gconstpointer b)
   const LsProfileTraffic *x = a, *y = b;
   if (x->time != y->time)
     return x->time > y->time ? -1 : 1;
-  return x->class != y->class ? (int) x->class - (int) y->class
-      : x->bytes < y->bytes   ? -1
-                              : x->bytes > y->bytes;
+  return by_kind (x, y);
 }
 
 static void
 count_traffic (LsProfileImport *import, const LsKineto *k, const LsProfileOp *op)
 {
   uint32_t group = op->op->group;
-  const LsProfileTraffic like
+  const LsProfileTraffic one
       = { .class = op->op->class,
           .bytes = op->op->bytes,
           .size = group ? (uint32_t) g_array_index (k->groups, LsKinetoGroup, group - 1).size : 0,
-          .is_ours = op->kind == LS_PROFILE_COLLECTIVE };
-  LsProfileTraffic *t = traffic_of (import->traffic, &like);
-  t->n++;
-  t->time += (op->end - op->start) * PS_PER_NS;
+          .is_ours = op->kind == LS_PROFILE_COLLECTIVE,
+          .n = 1,
+          .time = (op->end - op->start) * PS_PER_NS };
+  g_array_append_val (import->traffic, one);
 }
 
 static void
@@ -265,6 +281,7 @@ count (Importing *m)
     if (op->is_hosts && op->start > op->ready)
       import->host_late += (op->start - op->ready) * PS_PER_NS * (op->stream == LS_STREAM_COMPUTE);
   }
+  join_alike (import->traffic);
   g_array_sort (import->traffic, most_time_first);
   import->n_syncs = r->step->syncs->len;
   import->step = r->cut.side->length;

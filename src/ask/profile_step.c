@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#define OVERLAP_NS 1000 /* clocks of a profiler agree to less */
+#define OVERLAP_NS  1000 /* clocks of a profiler agree to less        */
+#define MAX_STREAMS 256  /* that are told apart: more than a GPU needs */
 
 void
 ls_profile_step_free (LsProfileStep *step)
@@ -107,11 +108,12 @@ preferred (const LsProfileOp *op, const uint8_t *slot_of)
                                                                   : LS_STREAM_GLOBAL;
 }
 
+/* Of so many that they are not told apart the last; NULL: a new one. */
 static Stream *
 stream_called (GArray *streams, int32_t id)
 {
   for (guint i = 0; i < streams->len; i++)
-    if (g_array_index (streams, Stream, i).id == id)
+    if (g_array_index (streams, Stream, i).id == id || i == MAX_STREAMS - 1)
       return &g_array_index (streams, Stream, i);
   return NULL;
 }

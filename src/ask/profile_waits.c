@@ -15,6 +15,7 @@ typedef struct {
   guint last[LS_N_STREAMS];    /* op that was issued last; NO_OP: none                           */
   guint *before;               /* of each op that of its stream before it; NO_OP: none           */
   guint awaited[LS_N_STREAMS]; /* of communication: 1 + the last op that the compute stream waits for */
+  GHashTable *records;         /* index_records() */
   GHashTable *told; /* stream of the GPU -> GArray of guint: what its next op is told to wait for */
   guint n_unsaid;   /* waits without streams since the last launch                    */
   guint call;       /* next of the profile's calls                                    */
@@ -124,17 +125,26 @@ stream_of (const Waits *w, int32_t id)
   return LS_N_STREAMS;
 }
 
+/* By correlation: LsKinetoCall of those that recorded an event. */
+static GHashTable *
+index_records (const GArray *calls)
+{
+  GHashTable *records = g_hash_table_new (g_direct_hash, g_direct_equal);
+  for (guint i = 0; i < calls->len; i++) {
+    LsKinetoCall *c = &g_array_index (calls, LsKinetoCall, i);
+    if (c->kind == LS_CALL_RECORD && c->correlation != 0)
+      g_hash_table_insert (records, GSIZE_TO_POINTER (c->correlation), c);
+  }
+  return records;
+}
+
 /* In the time of the step. */
 static int64_t
 recorded_at (const Waits *w, const LsKinetoCall *wait)
 {
-  const GArray *calls = w->step->profile->calls;
-  for (guint i = w->call; wait->record != 0 && i-- > 0;) {
-    const LsKinetoCall *c = &g_array_index (calls, LsKinetoCall, i);
-    if (c->kind == LS_CALL_RECORD && c->correlation == wait->record)
-      return c->start - w->cut->start;
-  }
-  return wait->start - w->cut->start;
+  const LsKinetoCall *c
+      = wait->record != 0 ? g_hash_table_lookup (w->records, GSIZE_TO_POINTER (wait->record)) : NULL;
+  return (c ? c : wait)->start - w->cut->start;
 }
 
 static void
@@ -316,6 +326,7 @@ ls_profile_find_waits (LsProfileStep *step, const LsMeasuredStep *cut)
   w.before = g_new (guint, step->ops->len + 1);
   w.told = g_hash_table_new_full (g_direct_hash, g_direct_equal, NULL, (GDestroyNotify) g_array_unref);
   const GArray *calls = step->profile->calls;
+  w.records = index_records (calls);
   int64_t from = step->ops->len > 0 ? MIN (op_at (step, 0)->launch, op_at (step, 0)->start) : 0;
   for (int s = 0; s < LS_N_STREAMS; s++)
     w.last[s] = NO_OP;
@@ -341,5 +352,6 @@ ls_profile_find_waits (LsProfileStep *step, const LsMeasuredStep *cut)
     take_calls (&w, until - cut->start, step->ops->len);
   join_rest (&w);
   g_hash_table_unref (w.told);
+  g_hash_table_unref (w.records);
   g_free (w.before);
 }
