@@ -68,12 +68,13 @@ ls_plan_model_flops (const LsPlan *plan, bool is_recomputed)
 static double
 repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
-  double tokens = (double) s->global_batch * seq, n_more = s->tp > m->n_kv_heads ? s->tp - m->n_kv_heads : 0;
+  double tokens = (double) s->global_batch * seq, layers = ls_model_n_attention_layers (m),
+         n_more = s->tp > m->n_kv_heads ? s->tp - m->n_kv_heads : 0;
   if (m->kv_lora > 0)
-    return s->sp ? 0
-                 : 6.0 * tokens * m->n_layers * m->hidden * (s->tp - 1.0)
-            * ((double) m->q_lora + m->kv_lora + m->rope_dim);
-  return 6.0 * tokens * m->n_layers * m->hidden * 2 * n_more * m->head_dim;
+    return s->sp
+        ? 0
+        : 6.0 * tokens * layers * m->hidden * (s->tp - 1.0) * ((double) m->q_lora + m->kv_lora + m->rope_dim);
+  return 6.0 * tokens * layers * m->hidden * 2 * n_more * m->head_dim;
 }
 
 /* Words looked up by a product with a one-hot matrix, as some software does: no FLOPs of the model. */
@@ -91,7 +92,8 @@ hidden_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
   double layers = 0, q = (double) m->n_heads * m->head_dim;
   for (uint32_t i = 0; i < m->n_layers && s->attention == LS_ATTENTION_UNFUSED; i++)
-    layers += 1 - 2 * ls_model_attention_pairs (m, ls_model_layer_kind (m, i), seq);
+    if (ls_layer_has_attention (ls_model_layer_kind (m, i)))
+      layers += 1 - 2 * ls_model_attention_pairs (m, ls_model_layer_kind (m, i), seq);
   return 12 * (double) s->global_batch * seq * seq * q * layers;
 }
 

@@ -313,11 +313,12 @@ bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS])
   ls_operators_head (m, &x.shard, in->has_head_weight, operators);
   add_operators (&x, operators, &ret_parts[PART_HEAD]);
   x.is_layer = true;
-  for (uint32_t i = 0, seen = 0; i < m->n_layers; i++) {
+  uint64_t seen = 0;
+  for (uint32_t i = 0; i < m->n_layers; i++) {
     uint32_t kind = ls_model_layer_kind (m, i);
-    if (seen & 1u << kind)
+    if (seen & UINT64_C (1) << kind)
       continue;
-    seen |= 1u << kind;
+    seen |= UINT64_C (1) << kind;
     g_array_set_size (operators, 0);
     ls_operators_layer (m, &x.shard, i, operators);
     add_operators (&x, operators, &ret_parts[PART_LAYER + kind]);

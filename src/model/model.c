@@ -1,5 +1,9 @@
 #include "model/model.h"
 
+#include <string.h>
+
+#include "model/mixer.h"
+
 #define VOCAB_MULTIPLE 128 /* Megatron-LM, --make-vocab-size-divisible-by */
 
 void
@@ -9,6 +13,7 @@ ls_model_clear (LsModel *model)
     return;
   g_free (model->name);
   g_free (model->source);
+  g_free (model->layer_pattern);
   *model = (LsModel) { 0 };
 }
 
@@ -18,6 +23,7 @@ ls_model_copy (LsModel *dest, const LsModel *source)
   *dest = *source;
   dest->name = g_strdup (source->name);
   dest->source = g_strdup (source->source);
+  dest->layer_pattern = g_strdup (source->layer_pattern);
 }
 
 uint64_t
@@ -27,14 +33,46 @@ ls_model_padded_vocab (const LsModel *m, uint32_t tp)
   return (m->vocab + multiple - 1) / multiple * multiple;
 }
 
-/* --- which layers have experts ---------------------------------------------------- */
+/* --- kinds of layers ---------------------------------------------------------------- */
+
+/* Of the pattern. */
+static char
+letter_of (const LsModel *m, uint32_t layer)
+{
+  return m->layer_pattern ? m->layer_pattern[layer % strlen (m->layer_pattern)] : 'A';
+}
 
 bool
 ls_model_has_experts (const LsModel *m, uint32_t layer)
 {
-  if (m->n_experts == 0 || layer < m->n_dense_layers)
+  char letter = letter_of (m, layer);
+  if (m->n_experts == 0 || layer < m->n_dense_layers || strchr ("amd", letter))
     return false;
-  return (layer - m->n_dense_layers + 1) % MAX (1, m->moe_every) == 0;
+  return letter == 'e' || (layer - m->n_dense_layers + 1) % MAX (1, m->moe_every) == 0;
+}
+
+static uint32_t
+traits_of (char letter)
+{
+  switch (letter) {
+  case 'M':
+    return LS_LAYER_MIXER;
+  case 'm':
+    return LS_LAYER_MIXER | LS_LAYER_NO_MLP;
+  case 'a':
+    return LS_LAYER_NO_MLP;
+  case 'd':
+  case 'e':
+    return LS_LAYER_NO_MIXING;
+  default:
+    return 0;
+  }
+}
+
+bool
+ls_layer_has_attention (uint32_t kind)
+{
+  return !(kind & (LS_LAYER_MIXER | LS_LAYER_NO_MIXING));
 }
 
 static bool
@@ -52,16 +90,20 @@ is_unrotated (const LsModel *m, uint32_t layer)
 uint32_t
 ls_model_layer_kind (const LsModel *m, uint32_t layer)
 {
-  return (ls_model_has_experts (m, layer) ? LS_LAYER_EXPERTS : 0)
-      | (is_windowed (m, layer) ? LS_LAYER_WINDOWED : 0) | (is_unrotated (m, layer) ? LS_LAYER_UNROTATED : 0);
+  uint32_t kind = traits_of (letter_of (m, layer)) | (ls_model_has_experts (m, layer) ? LS_LAYER_EXPERTS : 0);
+  if (!ls_layer_has_attention (kind))
+    return kind;
+  return kind | (is_windowed (m, layer) ? LS_LAYER_WINDOWED : 0)
+      | (is_unrotated (m, layer) ? LS_LAYER_UNROTATED : 0);
 }
 
 uint32_t
 ls_model_n_layer_kinds (const LsModel *m)
 {
+  uint64_t seen = 0;
   uint32_t n = 0;
-  for (uint32_t i = 0, seen = 0; i < m->n_layers; i++) {
-    uint32_t bit = 1u << ls_model_layer_kind (m, i);
+  for (uint32_t i = 0; i < m->n_layers; i++) {
+    uint64_t bit = UINT64_C (1) << ls_model_layer_kind (m, i);
     n += (seen & bit) == 0;
     seen |= bit;
   }
@@ -69,11 +111,21 @@ ls_model_n_layer_kinds (const LsModel *m)
 }
 
 uint32_t
+ls_model_n_attention_layers (const LsModel *m)
+{
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < m->n_layers; i++)
+    n += ls_layer_has_attention (ls_model_layer_kind (m, i));
+  return n;
+}
+
+uint32_t
 ls_model_n_moe_layers (const LsModel *m)
 {
-  if (m->n_experts == 0 || m->n_layers < m->n_dense_layers)
-    return 0;
-  return (m->n_layers - m->n_dense_layers) / MAX (1, m->moe_every);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < m->n_layers; i++)
+    n += ls_model_has_experts (m, i);
+  return n;
 }
 
 /* --- attention ---------------------------------------------------------------------- */
@@ -127,12 +179,6 @@ ls_norm_n_vectors (LsNorm norm)
   return norm == LS_NORM_LAYERNORM ? 2 : norm == LS_NORM_LAYERNORM_PLAIN ? 0 : 1;
 }
 
-uint32_t
-ls_model_norms_per_layer (const LsModel *m)
-{
-  return m->norms == LS_NORMS_SHARED ? 1 : m->norms == LS_NORMS_BOTH ? 4 : 2;
-}
-
 /* Matrices of an MLP: with a gate, that and up side by side, and down. */
 static uint64_t
 mlp_params (const LsModel *m, uint64_t ffn)
@@ -151,7 +197,7 @@ attention_params (const LsModel *m)
 {
   uint64_t h = m->hidden, a = m->n_heads;
   if (m->kv_lora == 0)
-    return h * qkv_width (m) + query_width (m) * h;
+    return h * (qkv_width (m) + (m->attention_gate ? query_width (m) : 0)) + query_width (m) * h;
   uint64_t q = m->q_lora > 0 ? m->q_lora * (h + query_width (m)) : h * query_width (m);
   uint64_t kv = h * (m->kv_lora + m->rope_dim) + m->kv_lora * a * (m->head_dim - m->rope_dim + m->v_dim);
   return q + kv + a * m->v_dim * h;
@@ -171,58 +217,80 @@ ls_model_expert_params (const LsModel *m)
   return mlp_params (m, m->expert_ffn);
 }
 
+/* Of attention, or of what stands for it. */
+static uint64_t
+mixing_linear_params (const LsModel *m, uint32_t kind)
+{
+  if (kind & LS_LAYER_NO_MIXING)
+    return 0;
+  return kind & LS_LAYER_MIXER ? ls_mixer_linear_params (m) : attention_params (m);
+}
+
 /* The matrices of a layer, with so many of its experts. */
 static uint64_t
-layer_linear_params (const LsModel *m, bool has_experts, uint32_t n_experts)
+layer_linear_params (const LsModel *m, uint32_t kind, uint32_t n_experts)
 {
-  uint64_t n = attention_params (m);
-  if (!has_experts)
+  uint64_t n = mixing_linear_params (m, kind);
+  if (kind & LS_LAYER_NO_MLP)
+    return n;
+  if (!(kind & LS_LAYER_EXPERTS))
     return n + mlp_params (m, m->ffn);
   return n + (uint64_t) m->hidden * m->n_experts + n_experts * ls_model_expert_params (m)
       + mlp_params (m, m->shared_ffn);
 }
 
-/* Neither experts nor latents have biases. */
+/* Neither experts nor latents nor mixers have biases. */
 static uint64_t
-layer_biases (const LsModel *m, bool has_experts)
+layer_biases (const LsModel *m, uint32_t kind)
 {
   uint64_t n = 0, fc1 = (ls_mlp_is_gated (m->mlp) ? 2 : 1) * (uint64_t) m->ffn;
-  if ((m->linear_bias || m->qkv_bias) && m->kv_lora == 0)
+  if ((m->linear_bias || m->qkv_bias) && m->kv_lora == 0 && ls_layer_has_attention (kind))
     n += qkv_width (m);
   if (m->linear_bias)
-    n += m->hidden + (has_experts ? 0 : fc1 + m->hidden);
+    n += (ls_layer_has_attention (kind) ? m->hidden : 0)
+        + (kind & (LS_LAYER_EXPERTS | LS_LAYER_NO_MLP) ? 0 : fc1 + m->hidden);
   return n;
 }
 
-static uint64_t
-layer_params (const LsModel *m, bool has_experts, uint32_t n_experts)
+/* Over the hidden dimension. */
+static uint32_t
+norms_of (const LsModel *m, uint32_t kind)
 {
-  return layer_linear_params (m, has_experts, n_experts) + layer_biases (m, has_experts)
-      + ls_model_norms_per_layer (m) * norm_params (m) + attention_norm_params (m);
+  uint32_t n_halves = !(kind & LS_LAYER_NO_MIXING) + !(kind & LS_LAYER_NO_MLP);
+  return m->norms == LS_NORMS_SHARED ? 1 : n_halves * (m->norms == LS_NORMS_BOTH ? 2 : 1);
+}
+
+static uint64_t
+layer_params (const LsModel *m, uint32_t kind, uint32_t n_experts)
+{
+  return layer_linear_params (m, kind, n_experts) + layer_biases (m, kind)
+      + norms_of (m, kind) * norm_params (m) + (ls_layer_has_attention (kind) ? attention_norm_params (m) : 0)
+      + (kind & LS_LAYER_MIXER ? ls_mixer_other_params (m) : 0);
 }
 
 uint64_t
 ls_model_layer_params (const LsModel *m, uint32_t layer)
 {
-  return layer_params (m, ls_model_has_experts (m, layer), m->n_experts);
+  return layer_params (m, ls_model_layer_kind (m, layer), m->n_experts);
 }
 
 uint64_t
 ls_model_linear_params (const LsModel *m, uint64_t vocab)
 {
-  uint64_t n_moe = ls_model_n_moe_layers (m);
-  return n_moe * layer_linear_params (m, true, m->top_k)
-      + (m->n_layers - n_moe) * layer_linear_params (m, false, 0) + vocab * m->hidden;
+  uint64_t n = vocab * m->hidden;
+  for (uint32_t i = 0; i < m->n_layers; i++)
+    n += layer_linear_params (m, ls_model_layer_kind (m, i), m->top_k);
+  return n;
 }
 
 static uint64_t
 params_with (const LsModel *m, uint64_t vocab, uint32_t n_experts)
 {
-  uint64_t table = vocab * m->hidden, n_moe = ls_model_n_moe_layers (m);
+  uint64_t table = vocab * m->hidden, layers = 0;
   uint64_t positions = m->position == LS_POSITION_LEARNED ? (uint64_t) m->seq * m->hidden : 0;
   uint64_t head = m->tied_embeddings ? 0 : table;
-  uint64_t layers
-      = n_moe * layer_params (m, true, n_experts) + (m->n_layers - n_moe) * layer_params (m, false, 0);
+  for (uint32_t i = 0; i < m->n_layers; i++)
+    layers += layer_params (m, ls_model_layer_kind (m, i), n_experts);
   return table + positions + layers + norm_params (m) + head;
 }
 

@@ -23,6 +23,15 @@ typedef enum { LS_NORM_LAYERNORM, LS_NORM_RMSNORM, LS_NORM_LAYERNORM_WEIGHT, LS_
 typedef enum { LS_NORMS_PRE, LS_NORMS_POST, LS_NORMS_BOTH, LS_NORMS_SHARED } LsNormPlaces;
 /* RMS norms of queries and keys, with weights as wide as a head, or as all heads together. */
 typedef enum { LS_QK_NORM_HEAD, LS_QK_NORM_ALL } LsQkNormOver;
+/* What stands in some layers for attention (model/mixer.h). */
+typedef enum {
+  LS_MIXER_NONE,
+  LS_MIXER_MAMBA1,
+  LS_MIXER_MAMBA2,
+  LS_MIXER_DELTA,
+  LS_MIXER_LINEAR,
+  LS_MIXER_CONV
+} LsMixerKind;
 /* Of a windowed layer a query sees so many keys, the last its own; or those of its own block of so many. */
 typedef enum { LS_WINDOW_SLIDING, LS_WINDOW_CHUNK } LsWindowKind;
 typedef enum { LS_POSITION_LEARNED, LS_POSITION_ROPE, LS_POSITION_ALIBI, LS_POSITION_NONE } LsPosition;
@@ -68,6 +77,19 @@ typedef struct {
   LsWindowKind window_kind;
   uint32_t full_every; /* of every so many layers the last is not windowed; 0: all are */
   bool logit_cap;      /* logits go through c tanh (x / c) */
+  bool attention_gate; /* attention's output is gated: as wide a projection more as that of queries */
+  /* Layers one by one, a letter each, begun again where it is shorter than the model; NULL: all A.
+   *
+   *     A  attention, then an MLP or experts     a  attention alone    d  an MLP alone
+   *     M  a mixer, then an MLP or experts       m  a mixer alone      e  experts alone */
+  char *layer_pattern;
+  /* A mixer: LS_MIXER_NONE, and the rest is 0 too. */
+  LsMixerKind mixer;
+  uint32_t mixer_heads, mixer_head_dim;
+  uint32_t mixer_groups, mixer_state; /* of keys, and their width */
+  uint32_t mixer_conv;                /* taps of the convolution before it */
+  uint32_t mixer_chunk;               /* tokens that meet each other in products */
+  uint32_t mixer_rank;                /* of the step sizes (mamba1) */
   bool tied_embeddings;
   bool dropout; /* trained with dropout          */
   /* Mixture of experts; n_experts 0: none, and the rest is then 0 too. */
@@ -87,10 +109,13 @@ uint64_t ls_model_padded_vocab (const LsModel *m, uint32_t tp);
 
 /* What layers may differ in. Those of one kind, a sum of these, launch the same operators. */
 typedef enum {
-  LS_LAYER_EXPERTS = 1,   /* experts and not one MLP    */
-  LS_LAYER_WINDOWED = 2,  /* its attention has a window */
-  LS_LAYER_UNROTATED = 4, /* no rope                    */
-  LS_N_LAYER_KINDS = 8
+  LS_LAYER_EXPERTS = 1,    /* experts and not one MLP    */
+  LS_LAYER_WINDOWED = 2,   /* its attention has a window */
+  LS_LAYER_UNROTATED = 4,  /* no rope                    */
+  LS_LAYER_MIXER = 8,      /* a mixer, and no attention  */
+  LS_LAYER_NO_MIXING = 16, /* neither of the two        */
+  LS_LAYER_NO_MLP = 32,    /* nor an MLP or experts     */
+  LS_N_LAYER_KINDS = 64
 } LsLayerTrait;
 
 /* Of a layer in model order: below LS_N_LAYER_KINDS. */
@@ -107,8 +132,9 @@ bool ls_mlp_is_gated (LsMlp mlp);
 bool ls_norm_is_layernorm (LsNorm norm);
 /* Vectors of a norm that are learned: 0, 1 or 2. */
 uint32_t ls_norm_n_vectors (LsNorm norm);
-/* Of the norms over the hidden dimension in a layer. */
-uint32_t ls_model_norms_per_layer (const LsModel *m);
+/* Whether layers of this kind have attention. */
+bool ls_layer_has_attention (uint32_t kind);
+uint32_t ls_model_n_attention_layers (const LsModel *m);
 
 /* Of the s x s pairs of a query and a key of a sequence, the share that the mask of a layer of this kind
  * leaves: a half with a causal mask alone. */

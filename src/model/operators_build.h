@@ -117,6 +117,9 @@ void ls_operator_context_parallel (LsOperator *op, const LsCut *cut);
 /* What stands in a layer with latent attention between its norm and the sum (operators_mla.c). */
 void ls_operators_latent_attention (GArray *operators, const LsCut *cut);
 
+/* A mixer, from its way in to its way out (operators_mixer.c). */
+void ls_operators_mixer (GArray *operators, const LsCut *cut);
+
 /* A dense MLP of width cut->ffn, its names; and what stands in a layer with experts for it
  * (operators_moe.c). */
 typedef struct {

@@ -34,7 +34,7 @@ static void
 append_qkv (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t width = cut->q_width + 2 * cut->kv_width;
+  uint64_t width = cut->q_width + 2 * cut->kv_width, gate = m->attention_gate ? cut->q_width : 0;
   bool has_bias = m->linear_bias || m->qkv_bias;
   bool is_unfused = cut->shard->attention == LS_ATTENTION_UNFUSED,
        is_listed = ls_cut_lists (cut, LS_RECIPE_QKV);
@@ -43,8 +43,8 @@ append_qkv (GArray *operators, const LsCut *cut)
   if (!is_listed && (is_unfused || cut->shard->qkv_layout != LS_QKV_JOINT))
     ls_operator_igrad (
         op, ls_cut_stream (cut, "qkv-grad-concat", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
-  ls_operator_linear (op, cut, &qkv_names, cut->shard->dtype, m->hidden, width);
-  ls_operator_param (op, width * m->hidden);
+  ls_operator_linear (op, cut, &qkv_names, cut->shard->dtype, m->hidden, width + gate);
+  ls_operator_param (op, (width + gate) * m->hidden);
   if (has_bias)
     ls_operator_bias (op, cut, (LsBias) { "qkv-bias-grad", LS_RECIPE_QKV }, cut->tokens, width);
   if (has_bias && is_unfused && !is_listed)
@@ -221,6 +221,20 @@ append_qk_norm (GArray *operators, const LsCut *cut)
   op->saved_bytes = cut->tokens * width * cut->elt;
 }
 
+/* The context times the sigmoid of a gate (Qwen3-Next): one kernel each way, which keeps both. */
+static void
+append_gate (GArray *operators, const LsCut *cut)
+{
+  LsOperator *op = ls_operator_append (operators, "attention-gate", LS_TP_NONE);
+  ls_operator_fwd (
+      op,
+      ls_cut_stream (cut, "attention-gate", LS_KERNEL_ELEMENTWISE, cut->tokens, cut->q_width, 3 * cut->elt));
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "attention-gate-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens,
+                                    cut->q_width, 5 * cut->elt));
+  op->saved_bytes = 2 * cut->tokens * cut->q_width * cut->elt;
+}
+
 static void
 append_attention (GArray *operators, const LsCut *cut)
 {
@@ -228,6 +242,8 @@ append_attention (GArray *operators, const LsCut *cut)
   if (cut->model->qk_norm)
     append_qk_norm (operators, cut);
   ls_operators_attention (operators, cut);
+  if (cut->model->attention_gate)
+    append_gate (operators, cut);
   append_proj (operators, cut);
 }
 
@@ -309,6 +325,17 @@ append_mlp (GArray *operators, const LsCut *cut)
   share_input (operators, from, cut);
 }
 
+static void
+append_mixing (GArray *operators, const LsCut *cut)
+{
+  if (cut->kind & LS_LAYER_MIXER)
+    ls_operators_mixer (operators, cut);
+  else if (cut->model->kv_lora > 0)
+    ls_operators_latent_attention (operators, cut);
+  else
+    append_attention (operators, cut);
+}
+
 void
 ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray *operators)
 {
@@ -318,14 +345,14 @@ ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray
   ls_cut_init (&cut, m, &own);
   cut.kind = ls_model_layer_kind (m, layer);
 
-  begin_half (operators, &cut, &halves[0]);
-  if (m->kv_lora > 0)
-    ls_operators_latent_attention (operators, &cut);
-  else
-    append_attention (operators, &cut);
-  end_half (operators, &cut, &halves[0]);
-
-  begin_half (operators, &cut, &halves[1]);
-  append_mlp (operators, &cut);
-  end_half (operators, &cut, &halves[1]);
+  if (!(cut.kind & LS_LAYER_NO_MIXING)) {
+    begin_half (operators, &cut, &halves[0]);
+    append_mixing (operators, &cut);
+    end_half (operators, &cut, &halves[0]);
+  }
+  if (!(cut.kind & LS_LAYER_NO_MLP)) {
+    begin_half (operators, &cut, &halves[1]);
+    append_mlp (operators, &cut);
+    end_half (operators, &cut, &halves[1]);
+  }
 }

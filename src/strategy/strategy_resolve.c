@@ -249,6 +249,11 @@ check_tensor_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
               m->n_kv_heads, s->tp);
   if (m->ffn % s->tp != 0)
     conflict (diags, "/tp", "expected a divisor of the model's ffn width %u; got %u", m->ffn, s->tp);
+  if (m->mixer != LS_MIXER_NONE && (m->mixer_heads % s->tp != 0 || m->mixer_groups % s->tp != 0))
+    conflict (diags, "/tp", "expected a divisor of the model's %u heads and %u groups of mixers; got %u",
+              m->mixer_heads, m->mixer_groups, s->tp);
+  if (m->mixer != LS_MIXER_NONE && s->cp > 1)
+    conflict (diags, "/cp", "expected 1, as mixers pass their state from token to token; got %u", s->cp);
   if (s->sp && s->seq % s->tp != 0)
     conflict (diags, "/sp", "expected a sequence length divisible by tp = %u; got %u", s->tp, s->seq);
 }

@@ -29,13 +29,14 @@ static const LsField family_fields[] = {
   BOOL (latent),
   BOOL (slides),
   BOOL (unrotated_full),
+  BOOL (dense_is_shared),
   BOOL (halves_ffn),
   BOOL (qkv_bias_alone),
   BOOL (kv_by_flag),
   { NULL },
 };
 
-static const char *const others[] = { "like", "defaults", "keys", "notes", "source", NULL };
+static const char *const others[] = { "like", "defaults", "keys", "notes", "refused", "source", NULL };
 
 static bool
 set_key (HfFamily *f, const cJSON *node, LsDiagList *diags)
@@ -93,6 +94,7 @@ hf_family_free (HfFamily *f)
   if (!f)
     return;
   g_free (f->model_type);
+  ls_model_clear (&f->model);
   ls_json_doc_free (f->doc);
   g_ptr_array_unref (f->chain);
   g_free (f);
@@ -116,6 +118,23 @@ hf_note_omissions (const HfFamily *f, GPtrArray *notes)
     cJSON_ArrayForEach (note, cJSON_GetObjectItemCaseSensitive (f->chain->pdata[i], "notes"))
         g_ptr_array_add (notes, g_strdup (note->valuestring));
   }
+}
+
+bool
+hf_is_simulated (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
+{
+  for (guint i = 0; i < f->chain->len; i++) {
+    const cJSON *reason;
+    cJSON_ArrayForEach (reason, cJSON_GetObjectItemCaseSensitive (f->chain->pdata[i], "refused"))
+    {
+      const cJSON *node = hf_get (doc, reason->string);
+      bool is_off = !node || cJSON_IsNull (node) || cJSON_IsFalse (node)
+          || (cJSON_IsNumber (node) && node->valuedouble == 0);
+      if (!is_off)
+        return hf_refuse (doc, node, diags, reason->valuestring);
+    }
+  }
+  return true;
 }
 
 /* --- which it is ------------------------------------------------------------------------ */

@@ -28,6 +28,9 @@ typedef struct {
   uint32_t experts, top_k, expert_ffn, shared_ffn, n_shared, dense_layers, dense_ffn, sparse_step, interleave;
   uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim;
   uint32_t n_predictions; /* multi-token prediction */
+  uint32_t mixer_heads, mixer_head_dim, mixer_groups, mixer_state, mixer_conv, mixer_chunk, mixer_expand;
+  uint32_t attention_period, attention_offset; /* of so many layers this one has attention, from 0 */
+  uint32_t expert_period, expert_offset;
   bool tied;
   bool attention_bias, mlp_bias, bias;
   bool qk_norm;
@@ -51,14 +54,15 @@ typedef struct {
   LsModel model; /* what all of the type have, by the keys of our files; the rest is 0 */
   HfExperts experts;
   bool experts_are_optional;
-  bool latent;         /* attention */
-  bool slides;         /* sliding_window is heeded */
-  bool unrotated_full; /* layers that see the whole sequence have no rope, if others do not */
-  bool halves_ffn;     /* intermediate_size is twice the inner width */
-  bool qkv_bias_alone; /* attention_bias is of Q, K and V alone, and so is bias */
-  bool kv_by_flag;     /* heads of keys and values by multi_query and new_decoder_architecture */
-  LsJsonDoc *doc;      /* models/types/huggingface.json */
-  GPtrArray *chain;    /* const cJSON *: the types that it is like, the first first, and itself */
+  bool latent;          /* attention */
+  bool slides;          /* sliding_window is heeded */
+  bool unrotated_full;  /* layers that see the whole sequence have no rope, if others do not */
+  bool dense_is_shared; /* without experts the MLP is as wide as the shared one would be */
+  bool halves_ffn;      /* intermediate_size is twice the inner width */
+  bool qkv_bias_alone;  /* attention_bias is of Q, K and V alone, and so is bias */
+  bool kv_by_flag;      /* heads of keys and values by multi_query and new_decoder_architecture */
+  LsJsonDoc *doc;       /* models/types/huggingface.json */
+  GPtrArray *chain;     /* const cJSON *: the types that it is like, the first first, and itself */
 } HfFamily;
 
 void hf_family_free (HfFamily *f); /* NULL allowed */
@@ -71,12 +75,16 @@ bool hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrA
  * Notes say where the model has another pattern than the file. */
 bool hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, GPtrArray *notes,
                     LsDiagList *diags);
+/* Layers with a mixer or with one half: by a string or a list of the file, a period of its attention, or as
+ * the type has them. */
+bool hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m,
+                     LsDiagList *diags);
 /* Appends what is left out in all models of the type: char *. */
 void hf_note_omissions (const HfFamily *f, GPtrArray *notes);
 
 const cJSON *hf_get (const LsJsonDoc *doc, const char *key); /* of the root; NULL: not there */
 
-/* A diagnostic at a node (NULL: the root) with a reason; false. */
+/* A diagnostic at a node with a reason; false. */
 bool hf_refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *reason);
 
 /* By model_type, else by architectures, with a note (notes: NULL or char *). NULL: a diagnostic says which
@@ -86,5 +94,7 @@ HfFamily *hf_find_family (const LsJsonDoc *doc, GPtrArray *notes, LsDiagList *di
 /* Whether it is a decoder of the kinds that are modelled; else a diagnostic. */
 bool hf_is_decoder (const LsJsonDoc *doc, LsDiagList *diags);
 bool hf_is_dense (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags);
+/* Whether the file has none of the keys that the type says cannot be simulated. */
+bool hf_is_simulated (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags);
 
 #endif

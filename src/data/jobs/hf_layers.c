@@ -72,7 +72,7 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel
   const cJSON *list = hf_get (doc, "layer_types"), *pattern = hf_get (doc, "sliding_window_pattern");
   bool is_exact = true, is_off = cJSON_IsNull (hf_get (doc, "sliding_window"));
   m->full_every = pattern_period (pattern) > 0 ? pattern_period (pattern) : m->full_every;
-  if (cJSON_IsArray (list)) {
+  if (cJSON_IsArray (list) && m->mixer == LS_MIXER_NONE) {
     g_autofree bool *has = g_new0 (bool, m->n_layers);
     Layers l = { m->n_layers, has };
     if (!read_layer_types (doc, list, &l, diags))
@@ -112,5 +112,105 @@ hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsMod
   if (!add_windows (doc, f, c, m, notes, diags))
     return false;
   add_rotation (doc, f, c, m, notes);
+  return true;
+}
+
+/* --- mixers --------------------------------------------------------------------------- */
+
+/* Names of a layer in a list, and its letter in a model's pattern. */
+static const struct {
+  const char *name;
+  char letter;
+} layer_names[] = {
+  { "full_attention", 'A' }, { "attention", 'A' }, { "linear_attention", 'M' },
+  { "mamba", 'M' },          { "conv", 'M' },      { NULL },
+};
+
+/* A number stands in lists of MiniMax: 1 has attention. */
+static char
+letter_of_name (const cJSON *name)
+{
+  const char *text = cJSON_GetStringValue (name);
+  if (cJSON_IsNumber (name))
+    return name->valuedouble > 0.5 ? 'A' : 'M';
+  for (guint i = 0; text && layer_names[i].name; i++)
+    if (strcmp (text, layer_names[i].name) == 0)
+      return layer_names[i].letter;
+  return '\0';
+}
+
+static char *
+pattern_of_list (const LsJsonDoc *doc, const cJSON *list, LsDiagList *diags)
+{
+  g_autoptr (GString) pattern = g_string_new (NULL);
+  const cJSON *name;
+  cJSON_ArrayForEach (name, list)
+  {
+    char letter = letter_of_name (name);
+    if (!letter) {
+      hf_refuse (doc, name, diags, "expected attention, full_attention, linear_attention, mamba or conv");
+      return NULL;
+    }
+    g_string_append_c (pattern, letter);
+  }
+  return g_strdup (pattern->str);
+}
+
+/* One half of a layer each: M mixer, * attention, - MLP, E experts. */
+static char *
+pattern_of_halves (const LsJsonDoc *doc, const cJSON *halves, LsDiagList *diags)
+{
+  static const char theirs[] = "M*-E", ours[] = "made"; /* place by place */
+  g_autofree char *pattern = g_strdup (halves->valuestring);
+  for (char *p = pattern; *p; p++) {
+    const char *at = strchr (theirs, *p);
+    if (!at) {
+      hf_refuse (doc, halves, diags, "expected letters of M, *, - and E");
+      return NULL;
+    }
+    *p = ours[at - theirs];
+  }
+  return g_steal_pointer (&pattern);
+}
+
+/* One layer of so many has attention: the last, unless it is said which. */
+static char *
+pattern_of_period (const HfConfig *c)
+{
+  char *pattern = g_strnfill (c->attention_period, 'M');
+  bool is_said = c->attention_offset > 0 && c->attention_offset < c->attention_period;
+  pattern[is_said ? c->attention_offset : c->attention_period - 1] = 'A';
+  return pattern;
+}
+
+static char *
+find_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags)
+{
+  static const char *const lists[] = { "layer_types", "layers_block_type", "attn_type_list" };
+  const cJSON *halves = hf_get (doc, "hybrid_override_pattern");
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+    if (cJSON_IsArray (hf_get (doc, lists[i])))
+      return pattern_of_list (doc, hf_get (doc, lists[i]), diags);
+  if (cJSON_IsString (halves))
+    return pattern_of_halves (doc, halves, diags);
+  if (c->attention_period > 0)
+    return pattern_of_period (c);
+  if (!f->model.layer_pattern)
+    hf_refuse (doc, ls_json_doc_root (doc), diags, "expected a list of layers, to know which have attention");
+  return g_strdup (f->model.layer_pattern);
+}
+
+bool
+hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, LsDiagList *diags)
+{
+  if (m->mixer == LS_MIXER_NONE)
+    return true;
+  m->layer_pattern = find_pattern (doc, f, c, diags);
+  if (!m->layer_pattern)
+    return false;
+  if (!strpbrk (m->layer_pattern, "Aa")) { /* heads are the mixer's alone */
+    m->n_heads = m->n_kv_heads = m->mixer_heads;
+    m->head_dim = 1;
+  }
   return true;
 }

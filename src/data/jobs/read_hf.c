@@ -34,7 +34,8 @@ check_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDi
   is_missing = missing (doc, diags, c->heads, "num_attention_heads") || is_missing;
   is_missing = missing (doc, diags, c->vocab, "vocab_size") || is_missing;
   is_missing = missing (doc, diags, c->seq, "max_position_embeddings") || is_missing;
-  if (ls_mlp_is_gated (f->model.mlp)) /* no rule gives it; the others have four times hidden */
+  bool has_mlp = !has_experts (f, c) || c->expert_ffn == 0 || c->dense_layers > 0;
+  if (ls_mlp_is_gated (f->model.mlp) && has_mlp) /* no rule gives it; the others have four times hidden */
     is_missing = missing (doc, diags, c->ffn, "intermediate_size") || is_missing;
   if (has_experts (f, c)) {
     is_missing = missing (doc, diags, c->experts, f->experts == HF_AFTER ? "n_routed_experts" : "num_experts")
@@ -122,13 +123,32 @@ static uint32_t
 inner_width (const HfFamily *f, const HfConfig *c)
 {
   uint32_t ratio = c->expansion ? c->expansion : 4;
-  return c->ffn ? c->ffn / (f->halves_ffn ? 2 : 1) : ratio * c->hidden;
+  uint32_t own = c->ffn ? c->ffn : c->expert_ffn;
+  return own ? own / (f->halves_ffn ? 2 : 1) : ratio * c->hidden;
+}
+
+static void
+set_mixer (const HfConfig *c, LsModel *m)
+{
+  uint64_t inner = (uint64_t) c->mixer_expand * c->hidden;
+  if (m->mixer == LS_MIXER_NONE)
+    return;
+  bool is_linear = m->mixer == LS_MIXER_LINEAR;
+  m->mixer_head_dim = is_linear ? m->head_dim : c->mixer_head_dim;
+  m->mixer_heads = is_linear ? m->n_heads
+      : c->mixer_heads       ? c->mixer_heads
+                             : (uint32_t) (inner / MAX (1, c->mixer_head_dim));
+  m->mixer_groups = c->mixer_groups;
+  m->mixer_state = c->mixer_state;
+  m->mixer_conv = c->mixer_conv;
+  m->mixer_chunk = c->mixer_chunk;
 }
 
 static LsModel
 to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
 {
   LsModel m = f->model;
+  m.layer_pattern = NULL;
   m.name = model_name (doc);
   m.source = g_strdup_printf ("Hugging Face configuration, model_type %s", f->model_type);
   m.n_layers = c->layers;
@@ -150,26 +170,30 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   if (m.position != LS_POSITION_ROPE || m.rotary_dim >= m.head_dim)
     m.rotary_dim = 0;
   set_biases (f, c, &m);
+  set_mixer (c, &m);
   return m;
 }
 
 static void
 add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
+  if (!has_experts (f, c) && f->dense_is_shared && c->shared_ffn > 0)
+    m->ffn = c->shared_ffn;
   if (!has_experts (f, c))
     return;
   m->n_experts = c->experts;
   m->top_k = c->top_k;
   m->expert_ffn = c->expert_ffn;
-  m->moe_every = MAX (1, f->experts == HF_INTERLEAVED ? c->interleave : c->sparse_step);
-  if (f->experts == HF_EVERY || f->experts == HF_INTERLEAVED)
+  m->moe_every
+      = MAX (1, f->experts == HF_INTERLEAVED ? c->interleave : MAX (c->sparse_step, c->expert_period));
+  if (f->experts == HF_INTERLEAVED || c->expert_ffn == 0)
     m->expert_ffn = c->ffn;
   if (f->experts == HF_INTERLEAVED && c->dense_ffn > 0)
     m->ffn = c->dense_ffn;
-  m->shared_ffn = f->experts == HF_STEPPED ? c->shared_ffn
-      : f->experts == HF_AFTER             ? c->n_shared * c->expert_ffn
-      : f->experts == HF_INTERLEAVED       ? c->ffn
-                                           : 0;
+  m->shared_ffn = c->shared_ffn > 0  ? c->shared_ffn
+      : f->experts == HF_AFTER       ? c->n_shared * c->expert_ffn
+      : f->experts == HF_INTERLEAVED ? c->ffn
+                                     : 0;
   m->n_dense_layers = f->experts == HF_AFTER ? c->dense_layers : 0;
 }
 
@@ -233,7 +257,8 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   add_experts (f, c, &model);
   add_latents (f, c, &model);
   bool ok = check_shape (doc, c, &model, diags) && check_layers (doc, f, c, diags)
-      && hf_add_layers (doc, f, c, &model, notes, diags) && ls_model_complete (doc, &model, diags);
+      && hf_add_pattern (doc, f, c, &model, diags) && hf_add_layers (doc, f, c, &model, notes, diags)
+      && ls_model_complete (doc, &model, diags);
   if (ok)
     *ret_model = model;
   else
@@ -246,7 +271,7 @@ static bool
 read_text_model (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
 {
   g_autoptr (HfFamily) f = hf_is_decoder (doc, diags) ? hf_find_family (doc, notes, diags) : NULL;
-  if (!f || !hf_is_dense (doc, f, diags))
+  if (!f || !hf_is_dense (doc, f, diags) || !hf_is_simulated (doc, f, diags))
     return false;
   g_autoptr (GPtrArray) unread = notes ? g_ptr_array_ref (notes) : g_ptr_array_new_with_free_func (g_free);
   HfConfig c = {

@@ -1,5 +1,7 @@
 #include "data/jobs/read_model.h"
 
+#include <string.h>
+
 #include "data/datadir.h"
 #include "data/jobs/read_hf.h"
 #include "data/text/override.h"
@@ -33,6 +35,15 @@ static const LsEnumName positions[] = {
   { "rope", LS_POSITION_ROPE },
   { "alibi", LS_POSITION_ALIBI },
   { "none", LS_POSITION_NONE },
+  { NULL },
+};
+static const LsEnumName mixers[] = {
+  { "none", LS_MIXER_NONE },
+  { "mamba1", LS_MIXER_MAMBA1 },
+  { "mamba2", LS_MIXER_MAMBA2 },
+  { "delta", LS_MIXER_DELTA },
+  { "linear", LS_MIXER_LINEAR },
+  { "conv", LS_MIXER_CONV },
   { NULL },
 };
 static const LsEnumName attentions[] = {
@@ -92,6 +103,26 @@ const LsField ls_model_fields[] = {
   UINT ("full_every", full_every, 65536, .default_text = "none",
         .meaning = "of every so many layers the last sees the whole sequence"),
   BOOL (logit_cap, "logits are capped by a tanh"),
+  BOOL (attention_gate, "attention's output is gated, by a projection as wide as that of queries"),
+  { "layer_pattern", LS_FIELD_STRING, offsetof (LsModel, layer_pattern), .default_text = "`\"A\"`",
+    .meaning
+    = "a letter a layer, begun again at its end: A attention and MLP or experts, M a mixer and those; "
+      "a, m, d, e: attention, a mixer, an MLP, experts alone" },
+  ENUM (mixer, mixers, .default_text = "`\"none\"`",
+        .meaning = "what M and m are: a state-space model (`mamba1`, `mamba2`), a gated delta net (`delta`), "
+                   "`linear` attention, a short convolution (`conv`); the keys that follow go with it"),
+  UINT ("mixer_heads", mixer_heads, 1 << 20, .default_text = "none", .meaning = "its heads"),
+  UINT ("mixer_head_dim", mixer_head_dim, 1 << 20, .default_text = "1", .meaning = "width of a head"),
+  UINT ("mixer_groups", mixer_groups, 65536, .default_text = "mixer_heads",
+        .meaning = "groups of heads that share keys"),
+  UINT ("mixer_state", mixer_state, 65536, .default_text = "mixer_head_dim",
+        .meaning = "width of a key, which a head's state has for each of its own"),
+  UINT ("mixer_conv", mixer_conv, 4096, .default_text = "4",
+        .meaning = "taps of its convolution over tokens"),
+  UINT ("mixer_chunk", mixer_chunk, 65536, .default_text = "256 (delta: 64)",
+        .meaning = "tokens that meet each other in matrix products"),
+  UINT ("mixer_rank", mixer_rank, 1 << 20, .default_text = "hidden / 16",
+        .meaning = "rank of the step sizes of mamba1"),
   BOOL (tied_embeddings, "the head shares the embedding's weights"),
   BOOL (dropout, "trained with dropout"),
   UINT ("experts", n_experts, 65536, .default_text = "none",
@@ -180,10 +211,50 @@ complete_attention (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
   return true;
 }
 
+static bool
+has_mixers (const LsModel *m)
+{
+  return m->layer_pattern && strpbrk (m->layer_pattern, "Mm");
+}
+
+static bool
+complete_pattern (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
+{
+  const char *pattern = m->layer_pattern;
+  if (pattern && (!*pattern || pattern[strspn (pattern, "AMamde")]))
+    return complain (doc, "layer_pattern", diags, NULL, "expected letters of A, M, a, m, d and e");
+  if (pattern && strchr (pattern, 'e') && m->n_experts == 0)
+    return complain (doc, "layer_pattern", diags, NULL, "missing key \"experts\", for layers of them alone");
+  if (m->norms == LS_NORMS_SHARED && pattern && strpbrk (pattern, "amde"))
+    return complain (doc, "layer_pattern", diags, NULL, "expected two halves of a layer that share a norm");
+  return true;
+}
+
+/* What the file may leave out of a mixer. */
+static bool
+complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
+{
+  uint32_t said = m->mixer_heads + m->mixer_head_dim + m->mixer_groups + m->mixer_state + m->mixer_conv
+      + m->mixer_chunk + m->mixer_rank;
+  if (m->mixer == LS_MIXER_NONE)
+    return (said == 0 && !has_mixers (m)) || complain (doc, "mixer", diags, NULL, "missing key \"mixer\"");
+  if (m->mixer_heads == 0 || !has_mixers (m))
+    return complain (doc, "mixer", diags, NULL,
+                     "missing key \"mixer_heads\" or \"layer_pattern\" with an M or m");
+  m->mixer_head_dim = m->mixer_head_dim ? m->mixer_head_dim : 1;
+  m->mixer_groups = m->mixer_groups ? m->mixer_groups : m->mixer_heads;
+  m->mixer_state = m->mixer_state ? m->mixer_state : m->mixer_head_dim;
+  m->mixer_conv = m->mixer_conv ? m->mixer_conv : 4;
+  m->mixer_chunk = m->mixer_chunk ? m->mixer_chunk : m->mixer == LS_MIXER_DELTA ? 64 : 256;
+  m->mixer_rank = m->mixer != LS_MIXER_MAMBA1 ? 0 : m->mixer_rank ? m->mixer_rank : MAX (1, m->hidden / 16);
+  return true;
+}
+
 bool
 ls_model_complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 {
   bool ok = complete_experts (doc, m, diags);
+  ok = complete_pattern (doc, m, diags) && complete_mixer (doc, m, diags) && ok;
   ok = complete_attention (doc, m, diags) && ok;
   return complete_latent (doc, m, diags) && ok;
 }

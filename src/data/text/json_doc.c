@@ -316,6 +316,26 @@ build_tree (LsJsonDoc *doc, LsDiagList *diags)
   return ls_diag_list_n (diags) == n_before;
 }
 
+/* Python writes Infinity where it has one; no JSON, and no value of ours: null. */
+static void
+blank_infinities (char *text)
+{
+  static const char word[] = "Infinity", blank[] = "null";
+  bool is_string = false;
+  for (char *p = text; *p; p++) {
+    if (is_string && *p == '\\' && p[1])
+      p++;
+    else if (*p == '"')
+      is_string = !is_string;
+    else if (!is_string && strncmp (p, word, sizeof word - 1) == 0) {
+      char *from = p > text && p[-1] == '-' ? p - 1 : p;
+      memset (from, ' ', (gsize) (p - from) + sizeof word - 1);
+      memcpy (from, blank, 4);
+      p += sizeof word - 2;
+    }
+  }
+}
+
 LsJsonDoc *
 ls_json_doc_parse (const char *text, size_t n, const char *name, LsDiagList *diags)
 {
@@ -330,8 +350,10 @@ ls_json_doc_parse (const char *text, size_t n, const char *name, LsDiagList *dia
   if (n > 0)
     memcpy (doc->text, text, n);
   doc->text[n] = '\0';
-  if (!check_bytes (doc->text, n, name, diags) || !check_syntax (doc->text, name, diags)
-      || !build_tree (doc, diags))
+  if (!check_bytes (doc->text, n, name, diags))
+    return NULL;
+  blank_infinities (doc->text);
+  if (!check_syntax (doc->text, name, diags) || !build_tree (doc, diags))
     return NULL;
   return g_steal_pointer (&doc);
 }

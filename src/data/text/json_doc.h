@@ -4,8 +4,8 @@
  * child at each depth) by skipping through the text, only when a diagnostic is
  * printed: a good file pays nothing for it.
  *
- * A document that loads has no duplicate keys, no NUL bytes, valid UTF-8 and at
- * most LS_JSON_MAX_DEPTH levels; every diagnostic is LS_ERROR_INPUT. */
+ * Infinity and -Infinity, which Python writes, are null. A document that loads has no duplicate keys, no NUL
+ * bytes, valid UTF-8 and at most LS_JSON_MAX_DEPTH levels; every diagnostic is LS_ERROR_INPUT. */
 #ifndef LS_DATA_TEXT_JSON_DOC_H
 #define LS_DATA_TEXT_JSON_DOC_H
 

@@ -21,14 +21,27 @@ append_part (Chunk *c, uint16_t layer, guint from)
   }
 }
 
-/* A letter for each kind: d is dense, m has experts; in capitals with products in bf16 where others are in a
- * scaled format. */
-static char
+/* Of a layer, with whether its products are in bf16 where others are in a scaled format. */
+static uint32_t
 layer_kind (const Lower *l, uint32_t layer)
 {
-  static const char letters[LS_N_LAYER_KINDS + 1] = "dmwxnoyz";
-  char kind = letters[ls_model_layer_kind (l->model, layer)];
-  return ls_layer_dtype (l->model, &l->shard, layer) == l->shard.dtype ? kind : g_ascii_toupper (kind);
+  bool is_apart = ls_layer_dtype (l->model, &l->shard, layer) != l->shard.dtype;
+  return 2 * ls_model_layer_kind (l->model, layer) + is_apart;
+}
+
+/* d is dense, m has experts; in capitals with products in bf16; s, f, h: parts that stand for others, or are
+ * not there. */
+static void
+append_run (GString *text, uint32_t kind, uint32_t n)
+{
+  static const char letters[] = "dmwxnoyz";
+  char letter = letters[kind / 2 % (sizeof letters - 1)];
+  g_string_append_c (text, ' ');
+  g_string_append_c (text, kind % 2 ? g_ascii_toupper (letter) : letter);
+  g_string_append (text, kind / 2 & LS_LAYER_MIXER ? "s" : "");
+  g_string_append (text, kind / 2 & LS_LAYER_NO_MIXING ? "f" : "");
+  g_string_append (text, kind / 2 & LS_LAYER_NO_MLP ? "h" : "");
+  g_string_append_printf (text, "%u", n);
 }
 
 /* Runs of layers of a kind; "" where there is one. */
@@ -39,10 +52,10 @@ layer_kinds (const Lower *l, uint32_t first, uint32_t n)
   bool has_kinds = l->model->n_experts > 0 || ls_model_n_layer_kinds (l->model) > 1
       || l->shard.bf16_first + l->shard.bf16_last > 0;
   for (uint32_t i = 0, from = 0; i < n && has_kinds; i++) {
-    char kind = layer_kind (l, first + i);
+    uint32_t kind = layer_kind (l, first + i);
     if (i + 1 < n && layer_kind (l, first + i + 1) == kind)
       continue;
-    g_string_append_printf (text, " %c%u", kind, i + 1 - from);
+    append_run (text, kind, i + 1 - from);
     from = i + 1;
   }
   return g_string_free (text, FALSE);

@@ -39,7 +39,8 @@ every_type_is_whole (void)
         "\"num_attention_heads\":8,\"num_key_value_heads\":8,\"head_dim\":64,\"vocab_size\":1000,"
         "\"max_position_embeddings\":8192,\"sliding_window\":1024,\"num_experts\":4,\"num_experts_per_tok\":2,"
         "\"moe_intermediate_size\":256,\"q_lora_rank\":128,\"kv_lora_rank\":64,\"qk_rope_head_dim\":32,"
-        "\"qk_nope_head_dim\":32,\"v_head_dim\":32}",
+        "\"qk_nope_head_dim\":32,\"v_head_dim\":32,"
+        "\"layers_block_type\":[\"mamba\",\"attention\"],\"mamba_num_heads\":8,\"mamba_head_dim\":64}",
         name);
     const cJSON *experts = cJSON_GetObjectItemCaseSensitive (type, "experts");
     LsModel m;
@@ -147,6 +148,40 @@ names_of_publishers (void)
   }
 }
 
+/* Letters of halves, lists, periods with and without an offset; what is not simulated is refused. */
+static void
+mixers_stand_where_the_file_says (void)
+{
+  static const struct {
+    const char *type, *keys, *pattern; /* NULL: refused */
+  } cases[] = {
+    { "nemotron_h", "\"hybrid_override_pattern\":\"M-M*\"", "mdma" },
+    { "nemotron_h", "\"hybrid_override_pattern\":\"M-M?\"", NULL },
+    { "nemotron_h", "\"hybrid_override_pattern\":\"M-M*\",\"moe_latent_size\":64", NULL },
+    { "granitemoehybrid", "\"layer_types\":[\"mamba\",\"mamba\",\"attention\",\"mamba\"]", "MMAM" },
+    { "granitemoehybrid", "\"layer_types\":[\"mamba\",\"mamba\",\"attention\",\"rwkv\"]", NULL },
+    { "jamba", "\"attn_layer_period\":4,\"attn_layer_offset\":1,\"num_experts\":2", "MAMM" },
+    { "qwen3_next", "\"full_attention_interval\":2,\"moe_intermediate_size\":64,\"x\":[0.0,Infinity]", "MA" },
+    { "minimax", "\"attn_type_list\":[0,0,0,1],\"num_local_experts\":4", "MMMA" },
+    { "mamba2", "\"num_heads\":8", "m" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *text = g_strdup_printf (
+        "{\"model_type\":\"%s\",\"hidden_size\":256,\"intermediate_size\":512,\"num_hidden_layers\":4,"
+        "\"num_attention_heads\":4,\"vocab_size\":1000,\"max_position_embeddings\":512,\"mamba_num_heads\":4,"
+        "\"num_experts_per_tok\":2,\"mamba_d_state\":16,%s}",
+        cases[i].type, cases[i].keys);
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+    LsModel m = { 0 };
+    bool ok = doc && ls_model_read (doc, &m, NULL, diags);
+    g_autofree char *wrong = ls_diag_list_format (diags);
+    ls_check_impl (ok == (cases[i].pattern != NULL), __FILE__, __LINE__, "%s: %s", cases[i].keys, wrong);
+    LS_CHECK_STR (m.layer_pattern, cases[i].pattern);
+    ls_model_clear (&m);
+  }
+}
+
 /* By 0.1 %: what a type leaves out, such as biases of experts, is less. */
 static void
 parameters_are_as_counted (void)
@@ -172,9 +207,9 @@ parameters_are_as_counted (void)
     n_read++;
     ls_model_clear (&m);
   }
-  LS_CHECK (!csv || n_read >= 37);
+  LS_CHECK (!csv || n_read >= 42);
 }
 
 LS_TEST_MAIN ("model_types", LS_TEST (every_type_is_whole), LS_TEST (windows_and_norms_on_both_sides),
               LS_TEST (lists_say_which_layers), LS_TEST (names_of_publishers),
-              LS_TEST (parameters_are_as_counted))
+              LS_TEST (mixers_stand_where_the_file_says), LS_TEST (parameters_are_as_counted))

@@ -4,6 +4,7 @@
 #include "ls_test.h"
 
 #include "fixtures.h"
+#include "model/mixer.h"
 
 static LsModel
 small (void)
@@ -94,6 +95,16 @@ norms_keep_what_they_read (void)
   LS_CHECK (find_operator (shared, "input-norm") && !find_operator (shared, "mlp-norm"));
 }
 
+static uint64_t
+n_params (const GArray *operators)
+{
+  uint64_t sum = 0;
+  for (guint i = 0; i < operators->len; i++)
+    for (uint32_t p = 0; p < g_array_index (operators, LsOperator, i).n_params; p++)
+      sum += g_array_index (operators, LsOperator, i).param_numel[p];
+  return sum;
+}
+
 /* In each form there is of a layer. */
 static void
 operators_hold_the_parameters_of_a_layer (void)
@@ -109,12 +120,91 @@ operators_hold_the_parameters_of_a_layer (void)
           m.qk_norm_over = (LsQkNormOver) over;
           m.mlp = (LsMlp) mlp;
           g_autoptr (GArray) operators = layer_of (&m, 0);
-          uint64_t sum = 0;
-          for (guint i = 0; i < operators->len; i++)
-            for (uint32_t p = 0; p < g_array_index (operators, LsOperator, i).n_params; p++)
-              sum += g_array_index (operators, LsOperator, i).param_numel[p];
-          LS_CHECK_INT (sum, ==, ls_model_layer_params (&m, 0));
+          LS_CHECK_INT (n_params (operators), ==, ls_model_layer_params (&m, 0));
         }
+}
+
+static LsModel
+hybrid (LsMixerKind mixer)
+{
+  LsModel m = small ();
+  m.layer_pattern = (char *) "AMamde";
+  m.mixer = mixer;
+  m.mixer_heads = 8;
+  m.mixer_head_dim = 64;
+  m.mixer_groups = 2;
+  m.mixer_state = 128;
+  m.mixer_conv = 4;
+  m.mixer_chunk = 256;
+  m.mixer_rank = 64;
+  m.n_experts = 4;
+  m.top_k = 2;
+  m.expert_ffn = 512;
+  m.n_dense_layers = 1;
+  m.moe_every = 2;
+  return m;
+}
+
+/* Of all kinds of mixers, in layers of all letters. */
+static void
+operators_hold_the_parameters_of_a_mixer (void)
+{
+  for (int mixer = LS_MIXER_MAMBA1; mixer <= LS_MIXER_CONV; mixer++) {
+    LsModel m = hybrid ((LsMixerKind) mixer);
+    m.attention_gate = true;
+    for (uint32_t layer = 0; layer < 6; layer++) {
+      g_autoptr (GArray) operators = layer_of (&m, layer);
+      LS_CHECK_INT (n_params (operators), ==, ls_model_layer_params (&m, layer));
+    }
+  }
+}
+
+static double
+gemm_flops (const LsKernel *kernels, uint32_t n)
+{
+  double flops = 0;
+  for (uint32_t i = 0; i < n; i++)
+    flops += is_gemm (&kernels[i]) ? kernels[i].flops : 0;
+  return flops;
+}
+
+/* The worked example of mixer.h, and the products that a layer launches: each forwards once, backwards twice. */
+static void
+chunks_are_products (void)
+{
+  LsModel m = hybrid (LS_MIXER_MAMBA2);
+  m.mixer_groups = 1;
+  LS_CHECK_DOUBLE (ls_mixer_flops (&m, 256), ==, 150994944);
+  for (int mixer = LS_MIXER_MAMBA1; mixer <= LS_MIXER_CONV; mixer++) {
+    m.mixer = (LsMixerKind) mixer;
+    g_autoptr (GArray) operators = layer_of (&m, 3);
+    const LsOperator *chunks = find_operator (operators, "mixer-chunks");
+    double flops = chunks ? gemm_flops (chunks->fwd, chunks->n_fwd) : 0;
+    double back = chunks ? gemm_flops (chunks->igrad, chunks->n_igrad) : 0;
+    LS_CHECK_DOUBLE (flops, ==, ls_mixer_flops (&m, 4096));
+    LS_CHECK_DOUBLE (back, ==, 2 * flops);
+  }
+}
+
+/* By letter: A, M, a, m, d, e. */
+static void
+letters_say_what_a_layer_has (void)
+{
+  static const bool has_attention[] = { true, false, true, false, false, false },
+                    has_mixer[] = { false, true, false, true, false, false },
+                    has_mlp[] = { true, true, false, false, true, false },
+                    has_experts[] = { false, false, false, false, false, true };
+  LsModel m = hybrid (LS_MIXER_MAMBA2);
+  m.moe_every = 12; /* but for the letter e, none has them */
+  for (uint32_t i = 0; i < 6; i++) {
+    g_autoptr (GArray) operators = layer_of (&m, i + 6);
+    LS_CHECK ((find_operator (operators, "attention") != NULL) == has_attention[i]);
+    LS_CHECK ((find_operator (operators, "mixer-in") != NULL) == has_mixer[i]);
+    LS_CHECK ((find_operator (operators, "fc1") != NULL) == has_mlp[i]);
+    LS_CHECK ((find_operator (operators, "permute") != NULL) == has_experts[i]);
+  }
+  LS_CHECK_INT (ls_model_n_attention_layers (&m), ==, 4);
+  LS_CHECK_INT (ls_model_n_moe_layers (&m), ==, 2);
 }
 
 static void
@@ -137,4 +227,5 @@ caps_pass_over_the_logits (void)
 LS_TEST_MAIN ("layer_kinds", LS_TEST (a_window_leaves_what_it_shows),
               LS_TEST (flops_of_a_model_count_windows), LS_TEST (rope_where_it_is),
               LS_TEST (norms_keep_what_they_read), LS_TEST (operators_hold_the_parameters_of_a_layer),
-              LS_TEST (caps_pass_over_the_logits))
+              LS_TEST (operators_hold_the_parameters_of_a_mixer), LS_TEST (chunks_are_products),
+              LS_TEST (letters_say_what_a_layer_has), LS_TEST (caps_pass_over_the_logits))

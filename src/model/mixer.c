@@ -1,0 +1,139 @@
+#include "model/mixer.h"
+
+uint64_t
+ls_mixer_inner (const LsModel *m)
+{
+  return (uint64_t) m->mixer_heads * m->mixer_head_dim;
+}
+
+static uint64_t
+keys (const LsModel *m)
+{
+  return (uint64_t) m->mixer_groups * m->mixer_state;
+}
+
+uint64_t
+ls_mixer_in_width (const LsModel *m)
+{
+  uint64_t inner = ls_mixer_inner (m), heads = m->mixer_heads;
+  switch (m->mixer) {
+  case LS_MIXER_MAMBA2:
+    return 2 * inner + 2 * keys (m) + heads;
+  case LS_MIXER_DELTA:
+    return 2 * inner + 2 * keys (m) + 2 * heads;
+  case LS_MIXER_LINEAR:
+    return 4 * inner;
+  case LS_MIXER_CONV:
+    return 3 * inner;
+  case LS_MIXER_MAMBA1:
+    return 2 * inner;
+  case LS_MIXER_NONE:
+    break;
+  }
+  return 0;
+}
+
+uint64_t
+ls_mixer_conv_width (const LsModel *m)
+{
+  bool has_keys = m->mixer == LS_MIXER_MAMBA2 || m->mixer == LS_MIXER_DELTA;
+  return m->mixer == LS_MIXER_LINEAR ? 0 : ls_mixer_inner (m) + (has_keys ? 2 * keys (m) : 0);
+}
+
+/* Of mamba1, what makes step sizes and keys of the inner activations. */
+static uint64_t
+selection_params (const LsModel *m)
+{
+  uint64_t inner = ls_mixer_inner (m), rank = m->mixer_rank;
+  return m->mixer == LS_MIXER_MAMBA1 ? inner * (rank + 2 * (uint64_t) m->mixer_state) + rank * inner : 0;
+}
+
+uint64_t
+ls_mixer_linear_params (const LsModel *m)
+{
+  return m->hidden * (ls_mixer_in_width (m) + ls_mixer_inner (m)) + selection_params (m);
+}
+
+uint64_t
+ls_mixer_other_params (const LsModel *m)
+{
+  uint64_t inner = ls_mixer_inner (m), conv = ls_mixer_conv_width (m), taps = m->mixer_conv;
+  uint64_t heads = m->mixer_heads, state = m->mixer_state;
+  switch (m->mixer) {
+  case LS_MIXER_MAMBA2:
+    return conv * (taps + 1) + 3 * heads + inner;
+  case LS_MIXER_DELTA:
+    return conv * taps + 2 * heads + m->mixer_head_dim;
+  case LS_MIXER_LINEAR:
+    return inner;
+  case LS_MIXER_CONV:
+    return conv * taps;
+  case LS_MIXER_MAMBA1:
+    return conv * (taps + 1) + inner * (state + 2) + m->mixer_rank + 2 * state;
+  case LS_MIXER_NONE:
+    break;
+  }
+  return 0;
+}
+
+static uint64_t
+chunk_of (const LsModel *m, uint32_t seq)
+{
+  return MIN (m->mixer_chunk, seq);
+}
+
+uint64_t
+ls_mixer_n_chunks (const LsModel *m, uint32_t seq)
+{
+  uint64_t q = MAX (1, chunk_of (m, seq));
+  return (seq + q - 1) / q;
+}
+
+uint32_t
+ls_mixer_products (const LsModel *m, uint32_t tp, uint32_t seq,
+                   LsMixerProduct ret_products[LS_MIXER_MAX_PRODUCTS])
+{
+  uint64_t q = chunk_of (m, seq), p = m->mixer_head_dim, s = m->mixer_state;
+  uint64_t heads = m->mixer_heads / tp, groups = MAX (1, m->mixer_groups / tp);
+  const LsMixerProduct mamba2[] = {
+    { "ssd-scores", "ssd-scores-bwd", q, q, s, groups },
+    { "ssd-output", "ssd-output-bwd", q, p, q, heads },
+    { "ssd-state", "ssd-state-bwd", p, s, q, heads },
+    { "ssd-carried", "ssd-carried-bwd", q, p, s, heads },
+  };
+  const LsMixerProduct linear[] = {
+    { "linear-scores", "linear-scores-bwd", q, q, s, heads },
+    { "linear-output", "linear-output-bwd", q, p, q, heads },
+    { "linear-carried", "linear-carried-bwd", q, p, s, heads },
+    { "linear-state", "linear-state-bwd", s, p, q, heads },
+  };
+  const LsMixerProduct delta[] = {
+    { "delta-keys", "delta-keys-bwd", q, q, s, heads },
+    { "delta-w", "delta-w-bwd", q, s, q, heads },
+    { "delta-u", "delta-u-bwd", q, p, q, heads },
+    { "delta-erase", "delta-erase-bwd", q, p, s, heads },
+    { "delta-scores", "delta-scores-bwd", q, q, s, heads },
+    { "delta-output", "delta-output-bwd", q, p, q, heads },
+    { "delta-carried", "delta-carried-bwd", q, p, s, heads },
+    { "delta-state", "delta-state-bwd", s, p, q, heads },
+  };
+  const LsMixerProduct *of_kind = m->mixer == LS_MIXER_MAMBA2 ? mamba2
+      : m->mixer == LS_MIXER_LINEAR                           ? linear
+      : m->mixer == LS_MIXER_DELTA                            ? delta
+                                                              : NULL;
+  uint32_t n = !of_kind ? 0 : m->mixer == LS_MIXER_DELTA ? 8 : 4;
+  for (uint32_t i = 0; i < n; i++)
+    ret_products[i] = of_kind[i];
+  return n;
+}
+
+double
+ls_mixer_flops (const LsModel *m, uint32_t seq)
+{
+  LsMixerProduct products[LS_MIXER_MAX_PRODUCTS];
+  double flops = 0;
+  for (uint32_t i = ls_mixer_products (m, 1, seq, products); i-- > 0;)
+    flops += 2.0 * (double) products[i].m * (double) products[i].n * (double) products[i].k
+        * (double) products[i].batch;
+  return flops * (double) ls_mixer_n_chunks (m, seq);
+}

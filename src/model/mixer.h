@@ -1,0 +1,66 @@
+/* model/mixer.h — what stands in some layers for attention: state-space models, linear attention, short
+ * convolutions.
+ *
+ * Problem. A head carries a state of `state` x `head_dim` numbers from token to token. Training cuts a
+ * sequence into chunks of Q tokens: within one, tokens meet each other in matrix products as in attention;
+ * between chunks the state goes on.
+ *
+ * Letters: H heads of P (mixer_heads, mixer_head_dim), G groups of keys of N (mixer_groups, mixer_state),
+ * inner width I = H P, keys K = G N, k taps of a convolution over tokens, h hidden, R the rank of the step
+ * sizes (mixer_rank). Columns into it, columns that are convolved, and what is learned beside the products:
+ *
+ *     mamba2   2 I + 2 K + H     I + 2 K   k + 1 a column of the convolution, 3 H, a norm of I
+ *     delta    2 K + 2 I + 2 H   2 K + I   k a column, 2 H, a norm of P
+ *     linear   4 I               none      a norm of I
+ *     conv     3 I               I         k a column
+ *     mamba1   2 I               I         k + 1 a column, I (R + 2 N) + R I, I (N + 2), norms of R + 2 N
+ *
+ * and I h out of it. Products of a chunk, m n k:
+ *
+ *     mamba2   C B^T of each group: Q Q N; of each head (C B^T) X: Q P Q, B^T X: P N Q, C S: Q P N
+ *     delta    of each head K K^T, Q K^T: Q Q N; W: Q N Q; U, output: Q P Q; W S, Q S: Q P N; K^T V: N P Q
+ *     linear   of each head Q K^T: Q Q N; the output: Q P Q; Q S: Q P N; K^T V: N P Q
+ *     conv     none
+ *     mamba1   none: a scan of 9 I N operations a token (state-spaces/mamba, issue 110)
+ *
+ * Worked example: mamba2 with Q 256, H 8, P 64, G 1, N 128: a chunk is
+ * 2 (256^2 128 + 8 (256^2 64 + 2 x 256 x 64 x 128)) = 151.0 MFLOP.
+ *
+ * Deviations. Products within a chunk are whole squares, though causal; the solution of the triangular system
+ * of delta nets is left out (Q^3 / 3 a head, a sixth of one product); the state's pass between chunks is
+ * bytes only. No kernel of these was measured here: products run as other batched products do.
+ *
+ * References: Gu and Dao 2023 (mamba1), Dao and Gu 2024, section 6 (mamba2), Yang et al. 2024, sections 3.2
+ * and 3.3 (delta), MiniMax 2025, section 2.2 (linear). Sizes and parameters: modeling files of Transformers
+ * for nemotron_h, jamba, qwen3_next, minimax and lfm2. */
+#ifndef LS_MODEL_MIXER_H
+#define LS_MODEL_MIXER_H
+
+#include "model/model.h"
+
+typedef struct {
+  const char *name, *grad_name; /* static */
+  uint64_t m, n, k;
+  uint64_t batch; /* of a chunk of a sequence */
+} LsMixerProduct;
+
+#define LS_MIXER_MAX_PRODUCTS 8
+
+/* On one of tp ranks; a chunk is no longer than seq. Returns how many there are. */
+uint32_t ls_mixer_products (const LsModel *m, uint32_t tp, uint32_t seq,
+                            LsMixerProduct ret_products[LS_MIXER_MAX_PRODUCTS]);
+uint64_t ls_mixer_n_chunks (const LsModel *m, uint32_t seq);
+
+/* Columns, of all ranks. */
+uint64_t ls_mixer_inner (const LsModel *m);
+uint64_t ls_mixer_in_width (const LsModel *m);
+uint64_t ls_mixer_conv_width (const LsModel *m);
+
+/* Weights of matrix products with tokens; all that is learned beside them. */
+uint64_t ls_mixer_linear_params (const LsModel *m);
+uint64_t ls_mixer_other_params (const LsModel *m);
+
+/* FLOPs of the products of a sequence, forward. */
+double ls_mixer_flops (const LsModel *m, uint32_t seq);
+
+#endif

@@ -1,0 +1,142 @@
+/* A mixer on one rank (model/mixer.h): column-parallel into it, heads over ranks, row-parallel out of it, as
+ * Megatron-Core has it (core/ssm/mamba_mixer.py). */
+#include "model/mixer.h"
+#include "model/operators_build.h"
+
+static const LsLinearNames in_names = { "mixer-in", "mixer-in-dgrad", "mixer-in-wgrad" };
+static const LsLinearNames select_names = { "mixer-select", "mixer-select-dgrad", "mixer-select-wgrad" };
+static const LsLinearNames step_names = { "mixer-step", "mixer-step-dgrad", "mixer-step-wgrad" };
+static const LsLinearNames out_names = { "mixer-out", "mixer-out-dgrad", "mixer-out-wgrad" };
+
+#define FP32_BYTES 4
+
+static uint64_t
+per_rank (const LsCut *cut, uint64_t columns)
+{
+  return columns / cut->shard->tp;
+}
+
+static void
+append_in (GArray *operators, const LsCut *cut)
+{
+  uint64_t width = per_rank (cut, ls_mixer_in_width (cut->model));
+  LsOperator *op = ls_operator_append (operators, "mixer-in", LS_TP_COLUMN);
+  ls_operator_linear (op, cut, &in_names, cut->shard->dtype, cut->model->hidden, width);
+  ls_operator_param (op, width * cut->model->hidden);
+  op->saved_bytes += cut->tokens * width * cut->elt;
+}
+
+/* Causal, of each column by itself: fused with its activation. */
+static void
+append_conv (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t width = per_rank (cut, ls_mixer_conv_width (m));
+  if (width == 0)
+    return;
+  LsOperator *op = ls_operator_append (operators, "mixer-conv", LS_TP_NONE);
+  ls_operator_fwd (
+      op, ls_cut_stream (cut, "mixer-conv", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
+  ls_operator_igrad (
+      op, ls_cut_stream (cut, "mixer-conv-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 3 * cut->elt));
+  ls_operator_param (op, per_rank (cut, ls_mixer_other_params (m)));
+  op->saved_bytes = cut->tokens * width * cut->elt;
+}
+
+/* Of mamba1: step sizes and keys of the inner activations, summed over ranks in Jamba as in Megatron-Core's
+ * row-parallel products. */
+static void
+append_selection (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t inner = per_rank (cut, ls_mixer_inner (m)), width = m->mixer_rank + 2 * (uint64_t) m->mixer_state;
+  LsOperator *op = ls_operator_append (operators, "mixer-select", LS_TP_REDUCE);
+  ls_operator_linear (op, cut, &select_names, cut->shard->dtype, inner, width);
+  ls_operator_param (op, inner * width);
+  op->saved_bytes = op->input_bytes = 0; /* the convolution's output, kept already */
+  op->reduce_bytes = cut->tokens * width * cut->elt;
+  op = ls_operator_append (operators, "mixer-step", LS_TP_NONE);
+  ls_operator_linear (op, cut, &step_names, cut->shard->dtype, m->mixer_rank, inner);
+  ls_operator_param (op, inner * m->mixer_rank);
+}
+
+/* Reads x, z, the step sizes and B and C, writes y; 9 operations a state each way forwards, 2.5 times that
+ * backwards, where the states are had again. */
+static void
+append_scan (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t inner = per_rank (cut, ls_mixer_inner (m));
+  double tokens = (double) cut->tokens,
+         bytes = tokens * cut->elt * (4.0 * (double) inner + 2 * m->mixer_state);
+  double work = 9 * tokens * (double) inner * m->mixer_state;
+  LsOperator *op = ls_operator_append (operators, "mixer-scan", LS_TP_NONE);
+  ls_operator_fwd (
+      op,
+      ls_kernel_stream ("selective-scan", LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens, inner, bytes, work));
+  ls_operator_igrad (op,
+                     ls_kernel_stream ("selective-scan-bwd", LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens,
+                                       inner, 2 * bytes, 2.5 * work));
+  op->saved_bytes = cut->tokens * inner * cut->elt;
+}
+
+/* Products of chunks, each with two gradients, and the states between chunks. */
+static void
+append_chunks (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  LsMixerProduct products[LS_MIXER_MAX_PRODUCTS];
+  uint32_t seq = cut->shard->seq, n = ls_mixer_products (m, cut->shard->tp, seq, products);
+  uint64_t chunks = ls_mixer_n_chunks (m, seq) * cut->shard->micro_batch;
+  uint64_t inner = per_rank (cut, ls_mixer_inner (m));
+  LsOperator *op = ls_operator_append (operators, "mixer-chunks", LS_TP_NONE);
+  for (uint32_t i = 0; i < n; i++) {
+    const LsMixerProduct *p = &products[i];
+    ls_operator_fwd (
+        op, ls_kernel_gemm (p->name, cut->act, p->m, p->n, p->k, p->batch * chunks, cut->elt, false));
+    ls_operator_igrad (
+        op, ls_kernel_gemm (p->grad_name, cut->act, p->m, p->k, p->n, p->batch * chunks, cut->elt, false));
+    ls_operator_igrad (
+        op, ls_kernel_gemm (p->grad_name, cut->act, p->k, p->n, p->m, p->batch * chunks, cut->elt, false));
+  }
+  double states = (double) chunks * (double) inner * m->mixer_state * FP32_BYTES;
+  LsKernel pass = ls_kernel_stream ("state-passing", LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP32, chunks,
+                                    inner * m->mixer_state, 2 * states, 0);
+  ls_operator_fwd (op, pass);
+  pass.name = "state-passing-bwd";
+  ls_operator_igrad (op, pass);
+  op->saved_bytes = (uint64_t) states + cut->tokens * inner * cut->elt;
+}
+
+/* y times a gate, normed, in one kernel. */
+static void
+append_gate (GArray *operators, const LsCut *cut)
+{
+  uint64_t inner = per_rank (cut, ls_mixer_inner (cut->model));
+  LsOperator *op = ls_operator_append (operators, "mixer-gate", LS_TP_NONE);
+  ls_operator_fwd (op, ls_cut_stream (cut, "gated-norm", LS_KERNEL_NORM, cut->tokens, inner, 3 * cut->elt));
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "gated-norm-bwd", LS_KERNEL_NORM, cut->tokens, inner, 5 * cut->elt));
+  if (ls_mixer_conv_width (cut->model) == 0)
+    ls_operator_param (op, per_rank (cut, ls_mixer_other_params (cut->model)));
+}
+
+void
+ls_operators_mixer (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t inner = per_rank (cut, ls_mixer_inner (m));
+  append_in (operators, cut);
+  append_conv (operators, cut);
+  if (m->mixer == LS_MIXER_MAMBA1) {
+    append_selection (operators, cut);
+    append_scan (operators, cut);
+  } else {
+    if (m->mixer != LS_MIXER_CONV)
+      append_chunks (operators, cut);
+    append_gate (operators, cut);
+  }
+  LsOperator *op = ls_operator_append (operators, "mixer-out", LS_TP_ROW);
+  ls_operator_linear (op, cut, &out_names, cut->shard->dtype, inner, m->hidden);
+  ls_operator_param (op, inner * m->hidden);
+}
