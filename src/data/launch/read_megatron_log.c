@@ -11,25 +11,10 @@
 
 #include <lockstep/error.h>
 
+#include "data/launch/log_steps.h"
 #include "data/launch/megatron_rules.h"
 
-#define MIB             1048576.0
-#define N_WARM_UP_LINES 1 /* the first line has what is done once: allocation, compilation, connections */
-
-typedef struct {
-  double step_s;
-  double batch; /* sequences of the step; 0: the line does not say */
-} Line;
-
-/* The number behind the last such words before the end of the line; NAN: there is none. */
-static double
-number_behind (const char *line, gsize n, const char *words)
-{
-  const char *p = g_strstr_len (line, (gssize) n, words);
-  char *end = NULL;
-  double value = p ? g_ascii_strtod (p + strlen (words), &end) : NAN;
-  return p && end > p + strlen (words) && end <= line + n && isfinite (value) ? value : NAN;
-}
+#define MIB 1048576.0
 
 /* --- arguments ------------------------------------------------------------------------------------- */
 
@@ -66,26 +51,19 @@ read_argument (LaunchWords *words, const char *line, const char *end)
   launch_words_add_value (words, key, text);
 }
 
-static const char *
-line_end (const char *p)
-{
-  const char *end = strchr (p, '\n');
-  return end ? end : p + strlen (p);
-}
-
 /* Where the dump begins, behind its headline; NULL: there is none. */
 static const char *
 find_dump (const char *text)
 {
   const char *head = strstr (text, "--- arguments ---");
-  return head ? line_end (head) : NULL;
+  return head ? log_line_end (head) : NULL;
 }
 
 static void
 read_dump (const char *text, LaunchWords *words)
 {
   for (const char *p = find_dump (text); p && *p == '\n';) {
-    const char *end = line_end (++p);
+    const char *end = log_line_end (++p);
     if (g_strstr_len (p, end - p, "end of arguments"))
       return;
     read_argument (words, p, end);
@@ -98,12 +76,12 @@ read_dump (const char *text, LaunchWords *words)
 static void
 read_line (const char *line, gsize n, GArray *lines, LsImportMeasured *m)
 {
-  double ms = number_behind (line, n, "elapsed time per iteration (ms):"),
-         s = number_behind (line, n, "elapsed time per iteration (s):"),
-         batch = number_behind (line, n, "global batch size:"),
-         allocated = number_behind (line, n, "max allocated:"),
-         reserved = number_behind (line, n, "max reserved:");
-  const Line read = { isnan (ms) ? s : ms / 1000, isnan (batch) ? 0 : batch };
+  double ms = log_number_behind (line, n, "elapsed time per iteration (ms):"),
+         s = log_number_behind (line, n, "elapsed time per iteration (s):"),
+         batch = log_number_behind (line, n, "global batch size:"),
+         allocated = log_number_behind (line, n, "max allocated:"),
+         reserved = log_number_behind (line, n, "max reserved:");
+  const LogStep read = { isnan (ms) ? s : ms / 1000, isnan (batch) ? 0 : batch };
   if (read.step_s > 0)
     g_array_append_val (lines, read);
   if (allocated > 0 && g_strstr_len (line, (gssize) n, "memory (MB)")) {
@@ -112,58 +90,16 @@ read_line (const char *line, gsize n, GArray *lines, LsImportMeasured *m)
   }
 }
 
-static gint
-by_time (gconstpointer a, gconstpointer b)
-{
-  double x = *(const double *) a, y = *(const double *) b;
-  return (x > y) - (x < y);
-}
-
-static double
-median (GArray *times)
-{
-  g_array_sort (times, by_time);
-  guint n = times->len;
-  return (g_array_index (times, double, (n - 1) / 2) + g_array_index (times, double, n / 2)) / 2;
-}
-
-/* The median of the later half of the lines that have the batch of the last one, without the first line of
- * the log: of few, of all of them. */
-static void
-measure (const GArray *lines, LsImport *import)
-{
-  LsImportMeasured *m = &import->measured;
-  g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (double));
-  m->n_lines = lines->len;
-  if (lines->len == 0)
-    return;
-  double batch = g_array_index (lines, Line, lines->len - 1).batch;
-  for (guint i = lines->len > N_WARM_UP_LINES ? N_WARM_UP_LINES : 0; i < lines->len; i++)
-    if (g_array_index (lines, Line, i).batch == batch)
-      g_array_append_val (times, g_array_index (lines, Line, i).step_s);
-  if (times->len >= 4)
-    g_array_remove_range (times, 0, times->len / 2);
-  if (times->len == 0)
-    g_array_append_val (times, g_array_index (lines, Line, 0).step_s);
-  m->n_steady = times->len;
-  m->step_s = median (times);
-  import_infer (import, "measured.iteration_s: the median of the last %u of %u lines that time iterations",
-                m->n_steady, m->n_lines);
-  if (batch > 0 && import_has_strategy (import, "global_batch") && batch != import->strategy.global_batch)
-    import_conflict (import, "the timed iterations have a global batch of %g, the arguments one of %u", batch,
-                     import->strategy.global_batch);
-}
-
 static void
 read_iterations (const char *text, LsImport *import)
 {
-  g_autoptr (GArray) lines = g_array_new (FALSE, FALSE, sizeof (Line));
+  g_autoptr (GArray) lines = g_array_new (FALSE, FALSE, sizeof (LogStep));
   for (const char *p = text; *p;) {
-    const char *end = line_end (p);
+    const char *end = log_line_end (p);
     read_line (p, (gsize) (end - p), lines, &import->measured);
     p = *end ? end + 1 : end;
   }
-  measure (lines, import);
+  log_measure (lines, import);
 }
 
 /* --- the whole ------------------------------------------------------------------------------------- */
@@ -173,7 +109,7 @@ static void
 read_vocab (const char *text, LsImport *import)
 {
   const char *line = strstr (text, "padded vocab (size:");
-  double size = line ? number_behind (line, (gsize) (line_end (line) - line), "(size:") : NAN;
+  double size = line ? log_number_behind (line, (gsize) (log_line_end (line) - line), "(size:") : NAN;
   if (size >= 1 && size <= 1 << 24)
     import_set_model_number (import, "vocab", (guint64) size);
 }

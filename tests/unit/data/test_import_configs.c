@@ -66,6 +66,48 @@ contradictions_of_torchtitan_are_told (void)
   check (TITAN "expert_parallel_degree = 'x'\n" TITAN_BATCH, "!\"x\" is no value for ep");
 }
 
+#define TITAN_LOG                                                                                            \
+  "[titan] 1 - root - INFO - Building 2-D device mesh with ['dp_shard', 'tp'], [4, 2]\n"                     \
+  "[titan] 1 - root - INFO - Building llama3 8B with TransformerModelArgs(dim=4096)\n"                       \
+  "[titan] 1 - root - INFO - Applied full activation checkpointing to the model\n"                           \
+  "[titan] 1 - root - INFO - Training starts at step 1, with local batch size 2, global batch size 8, "      \
+  "sequence length 8192, total steps 1000\n"
+#define TITAN_STEP(step, tps, memory)                                                                        \
+  "[titan] \033[31mstep: " step "  \033[32mloss: 9.1  \033[33mmemory: " memory                               \
+  "GiB(50.00%)  \033[34mtps: " tps "  \033[35mmfu: 40%\033[39m\n"
+
+/* Tokens each second of each GPU: 8 x 8,192 tokens on 8 GPUs at 4,096 a second are 2 s. */
+static void
+a_log_of_torchtitan_is_job_and_measurement (void)
+{
+  LsImport import;
+  static const char text[] = TITAN_LOG TITAN_STEP (" 1", "10", "70.0") TITAN_STEP ("10", "4,000", "60.5")
+      TITAN_STEP ("20", "4,096", "60.5") "validate step: 20  loss: 1  memory: 90.0GiB(9%)  tps: 1\n";
+  if (!read_text (text, &import))
+    return;
+  static const char *const expected[] = { "layers=32",     "gpus=8",         "tp=2",     "zero=3",
+                                          "micro_batch=2", "global_batch=8", "seq=8192", "recompute=full" };
+  for (guint i = 0; i < G_N_ELEMENTS (expected); i++)
+    check_one (&import, expected[i], "a log");
+  LS_CHECK_INT (import.measured.n_lines, ==, 3);
+  LS_CHECK_NEAR (import.measured.step_s, (2 + 8192.0 / 4000) / 2, 1e-12);
+  LS_CHECK_NEAR (import.measured.reserved_bytes, 70.0 * 1073741824, 1e-12);
+  ls_import_clear (&import);
+}
+
+static void
+configurations_in_logs_of_torchtitan_are_read (void)
+{
+  check (
+      "[titan] Running with args: {'model': {'name': 'llama3', 'flavor': '70B', 'converters': []}, 'training': "
+      "{'local_batch_size': 1, 'seq_len': 4096, 'compile': False}, 'activation_checkpoint': {'mode': 'none'}}\n"
+      "[titan] Building device mesh with parallelism: pp=2, dp_replicate=1, dp_shard=2, cp=1, tp=4, ep=1, etp=1\n" TITAN_STEP (
+          "10", "4,000", "60.5"),
+      "layers=80; pp=2; tp=4; gpus=16; seq=4096; recompute=none; micro_batch=1");
+  check (TITAN_STEP ("1", "1", "1") "Applied selective activation checkpointing to the model\n",
+         "?what is recomputed selectively; ?model.name");
+}
+
 /* --- DeepSpeed ------------------------------------------------------------------------------------- */
 
 #define DS(more)                                                                                               \
@@ -156,6 +198,8 @@ configurations_of_accelerate_are_read (void)
 }
 
 LS_TEST_MAIN ("import_configs", LS_TEST (torchtitan_is_read), LS_TEST (torchtitan_of_older_releases_is_read),
-              LS_TEST (contradictions_of_torchtitan_are_told), LS_TEST (deepspeed_is_read),
+              LS_TEST (contradictions_of_torchtitan_are_told),
+              LS_TEST (a_log_of_torchtitan_is_job_and_measurement),
+              LS_TEST (configurations_in_logs_of_torchtitan_are_read), LS_TEST (deepspeed_is_read),
               LS_TEST (templates_of_deepspeed_are_read), LS_TEST (contradictions_of_deepspeed_are_told),
               LS_TEST (trainers_are_read), LS_TEST (configurations_of_accelerate_are_read))

@@ -1,0 +1,23 @@
+/* data/launch/log_steps.h — the lines of a log that time steps (private to launch/). */
+#ifndef LS_DATA_LAUNCH_LOG_STEPS_H
+#define LS_DATA_LAUNCH_LOG_STEPS_H
+
+#include "data/launch/import_reader.h"
+
+typedef struct {
+  double step_s;
+  double batch; /* sequences of the step; 0: the line does not say */
+} LogStep;
+
+/* The number behind such words before the end of a line of n bytes, "6,180" too; NAN: there is none. */
+double log_number_behind (const char *line, gsize n, const char *words);
+
+/* Where a line ends. */
+const char *log_line_end (const char *line);
+
+/* Sets what is measured from lines (LogStep): the median of the later half of those that have the batch of
+ * the last one, without the first line of the log; of few, of all of them. A batch that is not that of the
+ * job is a contradiction. */
+void log_measure (const GArray *lines, LsImport *import);
+
+#endif
