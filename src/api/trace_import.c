@@ -2,6 +2,7 @@
 
 #include "ask/import_profile.h"
 #include "data/text/write_file.h"
+#include "job/gpu_called.h"
 #include "show/tell_profile_import.h"
 
 #define MAX_SCALE 1000.0
@@ -45,6 +46,17 @@ read_scale (const LsRequest *r, double *scale, GError **error)
   return FALSE;
 }
 
+/* A replay does not know of it. */
+static void
+note_other_gpu (LsProfileImport *import, const char *gpu)
+{
+  if (import->gpu && ls_gpu_is_other (import->gpu, gpu))
+    g_ptr_array_add (import->notes,
+                     g_strdup_printf ("kernels keep the time that they took on \"%s\", also on the %s of "
+                                      "this cluster: --compute-scale changes it",
+                                      import->gpu, gpu));
+}
+
 /* As `lockstep run --trace` would. */
 static gboolean
 replay (Answer *answer, LsJobSpec *spec, const char *path, GError **error)
@@ -56,6 +68,7 @@ replay (Answer *answer, LsJobSpec *spec, const char *path, GError **error)
     return FALSE;
   answer->replayed = result->timeline->window_end - result->timeline->window_start;
   answer->cluster = g_strdup (result->cluster->spec.name);
+  note_other_gpu (answer->import, result->cluster->spec.gpu.name);
   return TRUE;
 }
 

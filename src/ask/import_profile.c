@@ -351,6 +351,24 @@ note_waits (Importing *m)
     note (m, "%s has no next step: it is taken to end with its last op", rank_at (m, 0)->cut.what);
 }
 
+/* Whether the host is as far ahead of the GPU as the step ends as it was when it began. */
+static void
+note_unsteady (Importing *m)
+{
+  const LsMeasuredStep *cut = &rank_at (m, 0)->cut;
+  const LsProfileOp *first = &g_array_index (rank_at (m, 0)->step->ops, LsProfileOp, 0);
+  if (cut->next_launch == LS_KINETO_NONE || first->launch == LS_KINETO_NONE)
+    return;
+  int64_t ahead = (cut->end - cut->next_launch) - (first->start - first->launch);
+  g_autofree char *length = ls_format_time (ABS (ahead) * PS_PER_NS);
+  if (ABS (ahead) > (cut->end - cut->start) / 100)
+    note (
+        m,
+        "%s is no steady step: the host %s the GPU by %s in it; a replay, which repeats it, may take another "
+        "time",
+        cut->what, ahead > 0 ? "gets ahead of" : "falls back towards", length);
+}
+
 /* Of kernels that ran beside communication. */
 static void
 note_beside (Importing *m)
@@ -393,6 +411,7 @@ import_all (Importing *m, LsKineto *loaded, GError **error)
   note_ranks (m);
   note_unknown (m);
   note_waits (m);
+  note_unsteady (m);
   note_beside (m);
   return TRUE;
 }
