@@ -379,3 +379,32 @@ launch_script_clear (LaunchScript *script)
     g_ptr_array_unref (script->front);
   *script = (LaunchScript) { 0 };
 }
+
+/* --- what is beside ------------------------------------------------------------------------------------ */
+
+char *
+launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n)
+{
+  g_autofree char *base = g_path_get_basename (name), *folder = g_path_get_dirname (files->files[0].path),
+                  *path = g_build_filename (folder, base, NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  for (guint i = 1; i < files->n; i++)
+    if (g_str_has_suffix (files->files[i].path, base)) {
+      *ret_n = files->files[i].n;
+      return g_strndup (files->files[i].text, files->files[i].n);
+    }
+  return g_file_test (path, G_FILE_TEST_IS_REGULAR) ? ls_read_file (path, MAX_SOURCE, ret_n, diags) : NULL;
+}
+
+bool
+launch_has_line (const char *text, const char *start)
+{
+  for (const char *p = strstr (text, start); p; p = strstr (p + 1, start)) {
+    const char *q = p;
+    while (q > text && (q[-1] == ' ' || q[-1] == '\t'))
+      q--;
+    if (q == text || q[-1] == '\n')
+      return true;
+  }
+  return false;
+}

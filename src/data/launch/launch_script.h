@@ -30,4 +30,11 @@ bool launch_script_read (const ImportFiles *files, const LaunchKind *kind, Launc
                          LsImport *import, LsDiagList *diags);
 void launch_script_clear (LaunchScript *script);
 
+/* The text of a file that a command names: of those behind the first the one of that name, else one beside
+ * the first. The caller frees it; NULL: there is none. */
+char *launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n);
+
+/* Whether a line of a text begins so, behind blanks. */
+bool launch_has_line (const char *text, const char *start);
+
 #endif

@@ -10,26 +10,7 @@
 #include "data/launch/hf_options.h"
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
-#include "data/text/read_file.h"
 #include "data/text/yaml.h"
-
-#define MAX_CONFIG ((size_t) 4 << 20) /* bytes of a file that is named */
-
-/* Of the files behind the first, the one of that name; else one beside the first, else NULL. The caller frees
- * it. */
-static char *
-find_file (const ImportFiles *files, const char *name, gsize *ret_n)
-{
-  g_autofree char *base = g_path_get_basename (name), *folder = g_path_get_dirname (files->files[0].path),
-                  *path = g_build_filename (folder, base, NULL);
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  for (guint i = 1; i < files->n; i++)
-    if (g_str_has_suffix (files->files[i].path, base)) {
-      *ret_n = files->files[i].n;
-      return g_strndup (files->files[i].text, files->files[i].n);
-    }
-  return g_file_test (path, G_FILE_TEST_IS_REGULAR) ? ls_read_file (path, MAX_CONFIG, ret_n, diags) : NULL;
-}
 
 static bool
 add_yaml (LaunchWords *words, const char *text, gsize n, const char *path, LsImport *import,
@@ -73,7 +54,7 @@ read_job (const ImportFiles *files, HfJob *hf, LsDiagList *diags)
 {
   const char *name = hf_deepspeed_file (&hf->job);
   gsize n;
-  g_autofree char *text = name ? find_file (files, name, &n) : NULL;
+  g_autofree char *text = name ? launch_file_of (files, name, &n) : NULL;
   if (!read_model (files, hf->job.import, diags))
     return false;
   if (text) {
@@ -102,18 +83,10 @@ read_config (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 }
 
 static bool
-has_line (const char *text, const char *start)
-{
-  for (const char *p = strstr (text, start); p; p = strstr (p + 1, start))
-    if (p == text || p[-1] == '\n')
-      return true;
-  return false;
-}
-
-static bool
 is_config (const ImportFile *file)
 {
-  return has_line (file->text, "distributed_type:") || has_line (file->text, "compute_environment:");
+  return launch_has_line (file->text, "distributed_type:")
+      || launch_has_line (file->text, "compute_environment:");
 }
 
 const ImportReader import_accelerate = { "a configuration of accelerate", is_config, read_config };
@@ -142,7 +115,7 @@ add_front (const ImportFiles *files, const LaunchScript *script, LaunchWords *wo
   const LaunchOption *config = launch_words_find (front, "config_file");
   const char *name = config && config->values->len > 0 ? config->values->pdata[0] : NULL;
   gsize n;
-  g_autofree char *text = name ? find_file (files, name, &n) : NULL;
+  g_autofree char *text = name ? launch_file_of (files, name, &n) : NULL;
   if (name && !text)
     import_unknown (import, "what %s says: it is not here",
                     ls_shell_has_hole (name) ? "--config_file" : name);

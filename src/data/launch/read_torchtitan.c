@@ -6,10 +6,7 @@
 #include "data/launch/launch_script.h"
 #include "data/launch/torchtitan_options.h"
 #include "data/launch/torchtitan_rules.h"
-#include "data/text/read_file.h"
 #include "data/text/toml.h"
-
-#define MAX_CONFIG ((size_t) 4 << 20) /* bytes of a configuration that a script names */
 
 static bool
 add_toml (LaunchWords *words, const char *text, gsize n, const char *path, LsDiagList *diags)
@@ -34,20 +31,6 @@ read_config (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   return torchtitan_read (&job, diags);
 }
 
-/* Whether a line begins so, behind blanks. */
-static bool
-has_line (const char *text, const char *start)
-{
-  for (const char *p = strstr (text, start); p; p = strstr (p + 1, start)) {
-    const char *q = p;
-    while (q > text && (q[-1] == ' ' || q[-1] == '\t'))
-      q--;
-    if (q == text || q[-1] == '\n')
-      return true;
-  }
-  return false;
-}
-
 /* Sections that every release has one of. */
 static bool
 is_config (const ImportFile *file)
@@ -58,7 +41,7 @@ is_config (const ImportFile *file)
   if (*p == '{' || g_str_has_prefix (p, "#!"))
     return false;
   for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
-    if (has_line (file->text, marks[i]))
+    if (launch_has_line (file->text, marks[i]))
       return true;
   return false;
 }
@@ -75,24 +58,20 @@ is_known (const char *name)
       || (row && row->kind != OPTION_IGNORED);
 }
 
-/* Of the files that were given, the one of that name, or the only other one; or one beside the script. The
- * caller frees it; NULL: there is none. */
+/* The one that a script names, or the only other file that was given. The caller frees it; NULL: a
+ * diagnostic. */
 static char *
 find_config (const ImportFiles *files, const char *name, gsize *ret_n, LsDiagList *diags)
 {
-  g_autofree char *base = g_path_get_basename (name), *folder = g_path_get_dirname (files->files[0].path),
-                  *path = g_build_filename (folder, base, NULL);
-  for (guint i = 1; i < files->n; i++)
-    if (g_str_has_suffix (files->files[i].path, base) || files->n == 2) {
-      *ret_n = files->files[i].n;
-      return g_strndup (files->files[i].text, files->files[i].n);
-    }
-  if (!g_file_test (path, G_FILE_TEST_IS_REGULAR)) {
+  char *text = launch_file_of (files, name, ret_n);
+  if (!text && files->n == 2) {
+    *ret_n = files->files[1].n;
+    text = g_strndup (files->files[1].text, files->files[1].n);
+  }
+  if (!text)
     ls_diag_add (diags, LS_ERROR_INPUT, files->files[0].path, 0, 0, NULL, NULL,
                  "give the configuration behind the script", "it launches %s, which is not here", name);
-    return NULL;
-  }
-  return ls_read_file (path, MAX_CONFIG, ret_n, diags);
+  return text;
 }
 
 /* The configuration, and what the command changes of it. */
