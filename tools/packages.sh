@@ -32,6 +32,6 @@ install_packages() {
     "${missing[@]}" >&2 </dev/null
 }
 
-build_packages=(gcc libc6-dev meson ninja-build pkg-config libglib2.0-dev libcjson-dev libgsl-dev libsqlite3-dev libyaml-dev zlib1g-dev gnuplot-nox)
+build_packages=(gcc libc6-dev meson ninja-build pkg-config libglib2.0-dev libcjson-dev libgsl-dev libprotobuf-c-dev libsqlite3-dev libyaml-dev protobuf-c-compiler zlib1g-dev gnuplot-nox)
 # what is optional: sweep --mpi, man pages
 extra_packages=(libopenmpi-dev openmpi-bin lowdown)

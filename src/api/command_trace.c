@@ -16,6 +16,8 @@ static const LsOption own[] = {
   { "without-stalls", .meaning = "Import: without waits for the host, and those that nothing explains" },
   { "compute-scale", .argument = "FACTOR", .usually = "1",
     .meaning = "Import: the time of kernels times this" },
+  { "format", .argument = "lockstep|chakra", .usually = "lockstep",
+    .meaning = "Export: a file of ours, or Chakra execution traces in a new folder" },
   { "output", .letter = 'o', .argument = "FILE", .writes = LS_WRITES_FILE,
     .meaning = "Where to write; required" },
   { NULL },
@@ -46,19 +48,47 @@ check_export (const LsRequest *r, GError **error)
 }
 
 static gboolean
+export_ours (const LsJobSpec *spec, const char *name, const char *path, GError **error)
+{
+  g_autofree char *text = ls_job_spec_export (spec, name, error);
+  return text && ls_write_text (path, text, error);
+}
+
+static const struct {
+  const char *name;
+  gboolean (*write) (const LsJobSpec *spec, const char *name, const char *path, GError **error);
+} formats[] = {
+  { "lockstep", export_ours },
+  { "chakra", ls_job_spec_export_chakra },
+};
+
+/* Of formats; its length: LS_ERROR_USAGE. */
+static guint
+find_format (const LsRequest *r, GError **error)
+{
+  const char *name = ls_request_text (r, "format");
+  guint i = 0;
+  while (name && i < G_N_ELEMENTS (formats) && strcmp (formats[i].name, name) != 0)
+    i++;
+  if (i == G_N_ELEMENTS (formats))
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--format: expected lockstep or chakra; got \"%s\"", name);
+  return i;
+}
+
+static gboolean
 export_job (const LsRequest *r, LsAnswer *a, GError **error)
 {
-  if (!check_export (r, error))
+  guint format = check_export (r, error) ? find_format (r, error) : G_N_ELEMENTS (formats);
+  if (format == G_N_ELEMENTS (formats))
     return FALSE;
   const char *path = ls_request_text (r, "output");
   g_autofree char *name = name_of (path);
   LsJobSpec spec;
-  g_autofree char *text = ls_request_job (r, &spec, error) ? ls_job_spec_export (&spec, name, error) : NULL;
+  gboolean ok = ls_request_job (r, &spec, error) && formats[format].write (&spec, name, path, error);
   ls_job_spec_clear (&spec);
-  if (!text || !ls_write_text (path, text, error))
-    return FALSE;
-  ls_answer_take_text (a, g_strdup (""));
-  return TRUE;
+  if (ok)
+    ls_answer_take_text (a, g_strdup (""));
+  return ok;
 }
 
 /* --- the command ---------------------------------------------------------------------------------- */
@@ -101,7 +131,8 @@ const Command command_trace = {
     .line = "write what a job does, or did, as a file that run replays",
     .usage = "trace export|import [PROFILE...] [OPTION...] -o FILE",
     .summary = "Writes the plan of a job, what each rank runs and exchanges, as a file that lockstep run\n"
-               "--trace replays: on the same cluster with the same result, or on another. All options of\n"
+               "--trace replays: on the same cluster with the same result, or on another; or as Chakra\n"
+               "traces (MLCommons), which it replays too. All options of\n"
                "lockstep run that say which job are taken, from --model to --strategy. The format is\n"
                "documented in the manual, formats/trace.md.\n"
                "\n"
@@ -114,6 +145,8 @@ const Command command_trace = {
       "  lockstep trace export --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 "
       "-o gpt3.json\n"
       "  lockstep run --trace ./gpt3.json --cluster dgx-h100\n"
+      "  lockstep trace export --format chakra --model llama3.1-8b --cluster dgx-h100 --gpus 8 -o folder\n"
+      "  lockstep run --trace ./folder --cluster dgx-h100\n"
       "  lockstep trace import rank0.json.gz -o mine.json --cluster dgx-h100",
     .job = LS_JOB_TAKEN,
   },

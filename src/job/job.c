@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "analysis/conservation.h"
-#include "data/jobs/write_shapes.h"
-#include "data/traces/trace_json.h"
 #include "exec/shortcuts/plan_bound.h"
 #include "job/budget.h"
 #include "job/job_from.h"
@@ -403,45 +401,6 @@ ls_job_spec_run (const LsJobSpec *spec, GError **error)
   add_network (report, spec, LS_JOB_NETWORK_ALPHABETA, "alphabeta");
   add_network (report, spec, LS_JOB_NETWORK_STEP, "step");
   return g_steal_pointer (&r);
-}
-
-/* What a file says that a plan is of. */
-static char *
-source_of (const LsJobResult *r, const char *command)
-{
-  if (!r->model.name)
-    return g_strdup_printf ("%s: %s", r->trace, r->trace_source);
-  g_autofree char *knobs = ls_knobs_format (&r->strategy);
-  return g_strdup_printf ("%s of %s: %s", command, r->model.name, knobs);
-}
-
-char *
-ls_job_spec_shapes (const LsJobSpec *spec, GError **error)
-{
-  g_autoptr (LsJobResult) r = ls_job_spec_prepare (spec, error);
-  if (!r)
-    return NULL;
-  g_autofree char *source = source_of (r, "lockstep kernel --list-shapes");
-  return ls_shapes_to_json (r->plan, source);
-}
-
-char *
-ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error)
-{
-  g_autoptr (LsJobResult) r = ls_job_spec_prepare (spec, error);
-  if (!r)
-    return NULL;
-  const LsMesh mesh = { r->strategy.tp, r->strategy.cp, r->strategy.dp, r->strategy.pp };
-  bool has_model = r->model.name != NULL;
-  g_autofree char *source = source_of (r, "lockstep trace export");
-  const LsTraceHead head = {
-    .name = name,
-    .source = source,
-    .mesh = &mesh,
-    .model = has_model ? &r->model : NULL,
-    .strategy = has_model ? &r->strategy : NULL,
-  };
-  return ls_trace_format (r->plan, &head, error);
 }
 
 gboolean

@@ -156,7 +156,10 @@ gboolean ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, cons
  * strategy says. */
 void ls_job_host (const LsHardware *hardware, const LsStrategy *s, LsHostCosts *costs);
 
-/* The plan of a job as the text of a trace file with that name. Newly allocated. */
+/* The plan of a job as a folder of Chakra traces (data/traces/chakra.h), which says that name. */
+gboolean ls_job_spec_export_chakra (const LsJobSpec *spec, const char *name, const char *folder,
+                                    GError **error);
+/* The same as the text of a trace file. Newly allocated. */
 char *ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error);
 /* Its kernels as a list to be timed (data/jobs/write_shapes.h). Newly allocated. */
 char *ls_job_spec_shapes (const LsJobSpec *spec, GError **error);

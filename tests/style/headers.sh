@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Each header compiles alone, without warnings; the public ones as C++ too.
-# Usage: headers.sh ROOT COMPILER [ARG...]
+# Usage: headers.sh ROOT COMPILER [ARG...], in a build folder, where made headers are
 set -euo pipefail
 root=$1
 shift
-read -r -a packages < <(pkg-config --cflags glib-2.0 libcjson gsl yaml-0.1)
+read -r -a packages < <(pkg-config --cflags glib-2.0 libcjson gsl libprotobuf-c yaml-0.1)
 export root
 
 check() {
   "${@:2}" -x c -std=gnu11 -fsyntax-only -Wall -Wextra -Werror -Wno-unused-parameter \
-    -I "$root/src" -I "$root/src/include" -include "$1" /dev/null
+    -I "$root/src" -I src -I "$root/src/include" -include "$1" /dev/null
 }
 check_public() {
   "${@:2}" -x c++ -std=c++11 -fsyntax-only -Wall -Wextra -Werror -I "$root/src/include" -include "$1" /dev/null

@@ -36,7 +36,7 @@ may_include() {
 may_use() {
   local place=$1 header=$2
   case $header in
-    cjson/* | cJSON.h | sqlite3.h | yaml.h | zlib.h) [[ $place == data || $place == tests ]] ;;
+    cjson/* | cJSON.h | protobuf-c/* | sqlite3.h | yaml.h | zlib.h) [[ $place == data || $place == tests ]] ;;
     gsl/*) [[ $place =~ ^(base|compute|analysis|calibrate|tools|tests)$ ]] ;;
     mpi.h) [[ $path == src/sweep/transport_mpi.c ]] ;; # a module of its own
     CUnit/*) [[ $place == tests ]] ;;

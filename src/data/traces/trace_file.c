@@ -199,7 +199,7 @@ static const TraceRole role_blank = { .stage = LS_TRACE_ABSENT };
                                                          .meaning = (meaning_)                               \
   }
 
-static const LsField kernel_fields[] = {
+const LsField ls_trace_kernel_fields[] = {
   { "name", LS_FIELD_STRING, offsetof (TraceKernel, name), .required = true,
     .meaning = "what pictures show" },
   ENUM (TraceKernel, "kind", kind, ls_kernel_kind_names, .required = true,
@@ -233,7 +233,7 @@ static const LsField transfer_fields[] = {
   { NULL },
 };
 
-static const LsField buffer_fields[] = {
+const LsField ls_trace_buffer_fields[] = {
   INDEX (TraceBuffer, "alloc", alloc, UINT16_MAX,
          .meaning = "a new buffer of this id, which is that of its micro-batch and chunk"),
   INDEX (TraceBuffer, "free", free, UINT16_MAX, .meaning = "the buffer of this id; one of the two"),
@@ -244,7 +244,7 @@ static const LsField buffer_fields[] = {
   { NULL },
 };
 
-static const LsField op_fields[] = {
+const LsField ls_trace_op_fields[] = {
   ENUM (TraceOp, "op", kind, op_kinds, .required = true, .meaning = "what it is"),
   { "name", LS_FIELD_STRING, offsetof (TraceOp, name), .default_text = "the kernel's, or what it is",
     .meaning = "what pictures show" },
@@ -289,14 +289,14 @@ static const LsField op_fields[] = {
          .meaning = "waits for the end of these ops, their issue, or all issued before on these streams"),
   ARRAY (TraceOp, "transfers", transfers, TraceTransfer, transfer_fields, .blank = &ls_trace_transfer_blank,
          .default_text = "none", .meaning = "of a p2p: what is sent and received at once"),
-  ARRAY (TraceOp, "buffers", buffers, TraceBuffer, buffer_fields, .blank = &ls_trace_buffer_blank,
+  ARRAY (TraceOp, "buffers", buffers, TraceBuffer, ls_trace_buffer_fields, .blank = &ls_trace_buffer_blank,
          .default_text = "none", .meaning = "memory allocated and freed"),
   { NULL },
 };
 
 static const LsField segment_fields[] = {
   { "name", LS_FIELD_STRING, offsetof (TraceSegment, name), .required = true, .meaning = "such as forward" },
-  ARRAY (TraceSegment, "ops", ops, TraceOp, op_fields, .blank = &ls_trace_op_blank, .lines = true,
+  ARRAY (TraceSegment, "ops", ops, TraceOp, ls_trace_op_fields, .blank = &ls_trace_op_blank, .lines = true,
          .required = true, .meaning = "in the order in which the host issues them"),
   { NULL },
 };
@@ -395,7 +395,7 @@ const LsField ls_trace_fields[] = {
          .default_text = "none", .meaning = "of `ranks`"),
   ARRAY (TraceFile, "ranks", ranks, TraceRank, rank_fields, .blank = &ls_trace_rank_blank, .lines = true,
          .default_text = "none: `mesh`", .meaning = "ranks one by one"),
-  ARRAY (TraceFile, "kernels", kernels, TraceKernel, kernel_fields, .blank = &ls_trace_kernel_blank,
+  ARRAY (TraceFile, "kernels", kernels, TraceKernel, ls_trace_kernel_fields, .blank = &ls_trace_kernel_blank,
          .lines = true, .default_text = "none", .meaning = "kernels by shape"),
   ARRAY (TraceFile, "segments", segments, TraceSegment, segment_fields, .lines = true, .required = true,
          .meaning = "ops that belong together"),

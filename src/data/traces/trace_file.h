@@ -89,12 +89,21 @@ typedef struct {
 } TraceFile;
 
 extern const LsField ls_trace_fields[];
+extern const LsField ls_trace_kernel_fields[], ls_trace_op_fields[], ls_trace_buffer_fields[];
 extern const TraceFile ls_trace_file_blank;
 extern const TraceKernel ls_trace_kernel_blank;
 extern const TraceOp ls_trace_op_blank;
 extern const TraceTransfer ls_trace_transfer_blank;
 extern const TraceBuffer ls_trace_buffer_blank;
 extern const TraceRank ls_trace_rank_blank;
+
+/* As a file says it, with strings borrowed from the plan; free with g_array_unref() and
+ * ls_trace_op_clear(). */
+GArray *ls_trace_kernels_of (const LsPlan *plan); /* TraceKernel */
+TraceOp ls_trace_op_of (const LsOp *op, const GArray *kernels);
+void ls_trace_op_clear (TraceOp *op);
+/* Whether a file can say the plan exactly. LS_ERROR_UNSUPPORTED. */
+gboolean ls_trace_can_say (const LsPlan *plan, GError **error);
 
 /* What an op is if the file does not say: by its kind, slot and kernel. `kernels` is
  * that of the file; op->kernel need not be in range. */

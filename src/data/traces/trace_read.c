@@ -6,6 +6,7 @@
 #include "data/datadir.h"
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_strategy.h"
+#include "data/traces/chakra.h"
 
 void
 ls_trace_free (LsTrace *trace)
@@ -238,6 +239,8 @@ ls_trace_read (const LsJsonDoc *doc, uint32_t dp, LsDiagList *diags)
 LsTrace *
 ls_trace_load (const char *name, uint32_t dp, LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_TRACES, name, diags);
+  bool is_folder = g_file_test (name, G_FILE_TEST_IS_DIR);
+  g_autoptr (LsJsonDoc) doc
+      = is_folder ? ls_chakra_load (name, diags) : ls_data_load (LS_DATA_TRACES, name, diags);
   return doc ? ls_trace_read (doc, dp, diags) : NULL;
 }

@@ -56,8 +56,8 @@ put_lists (TraceOp *to, const LsOp *op)
 }
 
 /* Only what the kind of op has a meaning for; what it is by default stays away. */
-static TraceOp
-op_of (const LsOp *op, const GArray *kernels)
+TraceOp
+ls_trace_op_of (const LsOp *op, const GArray *kernels)
 {
   TraceOp to = ls_trace_op_blank;
   to.kind = op->kind;
@@ -101,7 +101,7 @@ segments_of (const LsPlan *plan, const GArray *kernels)
     to->name = BORROWED (plan->segments[s].name);
     to->ops = array_of (sizeof (TraceOp), plan->segments[s].n_ops);
     for (uint32_t i = 0; i < plan->segments[s].n_ops; i++)
-      g_array_index (to->ops, TraceOp, i) = op_of (&plan->segments[s].ops[i], kernels);
+      g_array_index (to->ops, TraceOp, i) = ls_trace_op_of (&plan->segments[s].ops[i], kernels);
   }
   return segments;
 }
@@ -131,8 +131,8 @@ roles_of (const LsPlan *plan)
   return roles;
 }
 
-static GArray *
-kernels_of (const LsPlan *plan)
+GArray *
+ls_trace_kernels_of (const LsPlan *plan)
 {
   GArray *kernels = array_of (sizeof (TraceKernel), plan->n_kernels);
   for (uint32_t i = 0; i < plan->n_kernels; i++) {
@@ -243,8 +243,8 @@ can_say_op (const LsOp *op)
   return ok;
 }
 
-static gboolean
-can_say (const LsPlan *plan, GError **error)
+gboolean
+ls_trace_can_say (const LsPlan *plan, GError **error)
 {
   if (plan->n_weights > 0) {
     g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
@@ -297,17 +297,21 @@ format_file (const TraceFile *file, const LsTraceHead *head)
   return ls_json_out_close (&w);
 }
 
+void
+ls_trace_op_clear (TraceOp *op)
+{
+  g_clear_pointer (&op->after, g_array_unref);
+  g_clear_pointer (&op->transfers, g_array_unref);
+  g_clear_pointer (&op->buffers, g_array_unref);
+}
+
 static void
 clear_borrowed (TraceFile *file)
 {
   for (guint s = 0; s < file->segments->len; s++) {
     GArray *ops = g_array_index (file->segments, TraceSegment, s).ops;
-    for (guint i = 0; i < ops->len; i++) {
-      TraceOp *op = &g_array_index (ops, TraceOp, i);
-      g_clear_pointer (&op->after, g_array_unref);
-      g_clear_pointer (&op->transfers, g_array_unref);
-      g_clear_pointer (&op->buffers, g_array_unref);
-    }
+    for (guint i = 0; i < ops->len; i++)
+      ls_trace_op_clear (&g_array_index (ops, TraceOp, i));
     g_array_unref (ops);
   }
   for (guint r = 0; r < file->roles->len; r++)
@@ -323,9 +327,9 @@ char *
 ls_trace_format (const LsPlan *plan, const LsTraceHead *head, GError **error)
 {
   TraceFile file = ls_trace_file_blank;
-  if (!can_say (plan, error))
+  if (!ls_trace_can_say (plan, error))
     return NULL;
-  file.kernels = kernels_of (plan);
+  file.kernels = ls_trace_kernels_of (plan);
   file.segments = segments_of (plan, file.kernels);
   file.roles = roles_of (plan);
   uint32_t slots = slots_bound (plan);

@@ -1,0 +1,50 @@
+/* data/traces/chakra_node.h — nodes of a Chakra trace and their attributes (private to chakra_*.c). */
+#ifndef LS_DATA_TRACES_CHAKRA_NODE_H
+#define LS_DATA_TRACES_CHAKRA_NODE_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "data/et_def.pb-c.h"
+
+typedef ChakraProtoMsg__Node ChakraNode;
+typedef ChakraProtoMsg__AttributeProto ChakraAttr;
+
+/* The value of our attribute `lockstep` of GlobalMetadata, and the version of the schema. */
+#define CHAKRA_FORM    "lockstep.chakra/1"
+#define CHAKRA_VERSION "0.0.4"
+
+/* Names of attributes that say what a node of ours is; those of an op's keys are as in lockstep.trace/1. */
+#define CHAKRA_OP     "op"
+#define CHAKRA_NODES  "nodes"
+#define CHAKRA_AFTER  "after_streams"
+#define CHAKRA_KERNEL "kernel."
+#define CHAKRA_STATIC "static."
+
+/* Attributes under way, as both messages hold them; what they point to lives in `chunk`. */
+typedef struct {
+  GPtrArray *list; /* ChakraAttr */
+  GStringChunk *texts;
+} ChakraAttrs;
+
+void chakra_attrs_init (ChakraAttrs *a);
+void chakra_attrs_reset (ChakraAttrs *a); /* empty, for the next node */
+void chakra_attrs_clear (ChakraAttrs *a);
+
+void chakra_add_int64 (ChakraAttrs *a, const char *name, int64_t value);
+void chakra_add_uint64 (ChakraAttrs *a, const char *name, uint64_t value);
+void chakra_add_int32 (ChakraAttrs *a, const char *name, int32_t value);
+void chakra_add_double (ChakraAttrs *a, const char *name, double value);
+void chakra_add_bool (ChakraAttrs *a, const char *name, bool value);
+void chakra_add_string (ChakraAttrs *a, const char *name, const char *value);
+void chakra_add_strings (ChakraAttrs *a, const char *name, const GPtrArray *values); /* char * */
+
+/* NULL: there is none of that name. */
+const ChakraAttr *chakra_find (ChakraAttr *const *attrs, size_t n, const char *name);
+/* A whole number of any of the integer types, not below 0; false: it is none. */
+bool chakra_uint (const ChakraAttr *attr, uint64_t *ret_value);
+bool chakra_is_json_object (const char *text);
+/* Text; NULL: it is none. */
+const char *chakra_text (const ChakraAttr *attr);
+
+#endif

@@ -1,0 +1,47 @@
+/* Any bytes as the Chakra trace of the only rank, or of two ranks, a half each, where the first byte is odd: text
+ * of a trace, or refused with reasons. What is read as a trace is a legal plan. */
+#include <string.h>
+
+#include "data/traces/chakra.h"
+#include "fuzz.h"
+
+static void
+read_text (const char *text)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "fuzz.json", diags);
+  g_autoptr (LsTrace) t = doc ? ls_trace_read (doc, 0, diags) : NULL;
+  g_autoptr (GError) error = NULL;
+  g_assert ((t == NULL) == (ls_diag_list_n (diags) > 0));
+  if (t && !ls_plan_check (t->plan, &error))
+    fuzz_fail ("an illegal plan: %s", error->message);
+}
+
+static void
+add_file (GPtrArray *files, const uint8_t *data, size_t n)
+{
+  GByteArray *file = g_byte_array_new ();
+  g_byte_array_append (file, data, (guint) n);
+  g_ptr_array_add (files, file);
+}
+
+int
+LLVMFuzzerTestOneInput (const uint8_t *data, size_t n)
+{
+  if (n == 0)
+    return 0;
+  g_autoptr (GPtrArray) files = g_ptr_array_new_with_free_func ((GDestroyNotify) g_byte_array_unref);
+  bool are_two = data[0] & 1;
+  size_t half = are_two ? (n - 1) / 2 : n - 1;
+  add_file (files, data + 1, half);
+  if (are_two)
+    add_file (files, data + 1 + half, n - 1 - half);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *text = ls_chakra_parse ("fuzz", files, NULL, diags);
+  g_autofree char *said = ls_diag_list_format (diags);
+  g_assert ((text == NULL) == (ls_diag_list_n (diags) > 0));
+  g_assert (g_utf8_validate (said, -1, NULL));
+  if (text)
+    read_text (text);
+  return 0;
+}
