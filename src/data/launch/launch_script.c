@@ -216,14 +216,27 @@ has_word (const GPtrArray *words, guint n, const char *const *names)
   return false;
 }
 
+/* On the nodes of a file of hosts, or, without one, on this node. */
+static guint64
+count_deepspeed (const LaunchWords *w, LsImport *import)
+{
+  guint64 each = value_of (w, "num-gpus"), nodes = value_of (w, "num-nodes");
+  bool is_here = each > 0 && !launch_words_find (w, "num-nodes") && !launch_words_find (w, "hostfile");
+  if (is_here)
+    import_infer (import, "1 node: deepspeed is started without --num_nodes and --hostfile");
+  return each * (is_here ? 1 : nodes);
+}
+
 /* torchrun starts processes of its own on each node; without it the batch system does, or nobody. */
 static guint64
 count_gpus (Search *s, const GPtrArray *words, guint n, LsImport *import)
 {
   static const char *const torch[]
       = { "torchrun", "torch.distributed.launch", "torch.distributed.run", NULL };
-  static const char *const deepspeed[] = { "deepspeed", NULL }, *const mpi[] = { "mpirun", "mpiexec", NULL },
-                           *const slurm[] = { "srun", "sbatch", NULL };
+  static const char *const deepspeed[]
+      = { "deepspeed", NULL },
+      *const accelerate[] = { "accelerate", "accelerate.commands.launch", NULL },
+             *const mpi[] = { "mpirun", "mpiexec", NULL }, *const slurm[] = { "srun", "sbatch", NULL };
   g_autoptr (LaunchWords) w = launch_words_new ();
   launch_words_add (w, (char *const *) words->pdata, n);
   guint64 nodes = first_of (w, node_options), tasks = first_of (w, task_options);
@@ -237,7 +250,9 @@ count_gpus (Search *s, const GPtrArray *words, guint n, LsImport *import)
   if (has_word (words, n, mpi))
     return first_of (w, (const char *const[]) { "np", "n", NULL });
   if (has_word (words, n, deepspeed))
-    return value_of (w, "num-nodes") * value_of (w, "num-gpus");
+    return count_deepspeed (w, import);
+  if (has_word (words, n, accelerate)) /* num_processes says, which may stand in its configuration */
+    return 0;
   if (has_word (words, n, slurm) || s->nodes > 0)
     return nodes * (tasks > 1 ? tasks : s->per_node);
   if (n == 0 || !has_word (words, n, (const char *const[]) { "python", "python3", NULL }))

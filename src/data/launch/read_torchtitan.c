@@ -35,8 +35,7 @@ read_config (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 static bool
 is_config (const ImportFile *file)
 {
-  static const char *const marks[]
-      = { "[training]", "[parallelism]", "[activation_checkpoint]", "training.", "parallelism." };
+  static const char *const marks[] = { "[training]", "[parallelism]", "[activation_checkpoint]" };
   const char *p = file->text + strspn (file->text, " \t\r\n");
   if (*p == '{' || g_str_has_prefix (p, "#!"))
     return false;

@@ -175,6 +175,11 @@ trainers_are_read (void)
       "accelerate launch --num_processes 8 --use_fsdp --fsdp_sharding_strategy SHARD_GRAD_OP --mixed_precision "
       "bf16 " TRAINER "--per_device_train_batch_size 1 --never_heard_of 3",
       "gpus=8; dp_kind=fsdp1; zero=2; dtype=bf16; ?--never_heard_of 3");
+  check (
+      "deepspeed --num_gpus 4 main.py --model_name_or_path gpt2 --per_device_train_batch_size 8 --max_seq_len 512 "
+      "--gradient_accumulation_steps 1 --zero_stage 3 --deepspeed --gradient_checkpointing --offload",
+      "gpus=4; ~1 node; zero=3; seq=512; recompute=full; global_batch=32; ?--offload");
+  check ("python -m accelerate.commands.launch --multi_gpu " TRAINER, "gpus; ?how many GPUs; dp_kind=ddp");
   check ("accelerate launch --num_processes 8 --use_deepspeed --zero_stage 2 " TRAINER
          "--per_device_train_batch_size 1",
          "zero=2; dp_kind=deepspeed; global_batch=8");
