@@ -254,12 +254,20 @@ waits_that_are_told_hold (void)
          "\"wait_on_cuda_event_record_corr_id\":%d}}",
          at + 30, p.correlation, record);
     add_op (&p, "gemm_2", 7, at + 40, at + 421, 100, "");
+    add_call (&p, "cudaStreamSynchronize", at + 600, 2);
+    add (&p,
+         "{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"Stream Sync\",\"pid\":0,\"tid\":9,\"ts\":%.3f,"
+         "\"dur\":2,\"args\":{\"stream\":9,\"correlation\":%d}}",
+         at + 600, p.correlation);
   }
   g_autofree char *text = text_of (&p, 0, 1);
   g_autoptr (LsProfileImport) import = imported (text, NULL, NULL);
   LS_CHECK (import
             && strstr (import->text,
                        "\"name\":\"gemm_2\",\"host\":\"free\",\"recorded\":\"101000000ps\",\"after\":[0]"));
+  LS_CHECK (
+      import
+      && strstr (import->text, "\"host-sync\",\"name\":\"sync\",\"host\":\"free\",\"after\":[\"copy\"]"));
   LS_CHECK (import && !has_note (import, "inferred"));
   LS_CHECK_NEAR (replayed (import, "pair", NULL), 1000.0, 1e-9);
 }
