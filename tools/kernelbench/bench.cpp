@@ -9,9 +9,11 @@ static constexpr size_t flush_per_l2 = 4;
 static constexpr int n_tries = 3;
 static constexpr auto rest = std::chrono::seconds (1); /* before a disturbed row is measured again */
 
-Bench::Bench (const Options &options) : options_ (options), start_ (std::chrono::steady_clock::now ())
+Bench::Bench (const Options &options, FILE *out)
+  : options_ (options), out_ (out), has_chosen_ (options.only.size ()), start_ (std::chrono::steady_clock::now ())
 {
-  printf ("%s\n", row_columns);
+  if (out_)
+    fprintf (out_, "%s\n", row_columns);
   if (options.dry_run)
     return;
   device_ = std::make_unique<Device> (options.device);
@@ -36,11 +38,33 @@ Bench::elapsed_s () const
   return std::chrono::duration<double> (std::chrono::steady_clock::now () - start_).count ();
 }
 
-static void
-print (const Row &row)
+void
+Bench::print (const Row &row) const
 {
-  printf ("%s\n", row_csv (row).c_str ());
-  fflush (stdout);
+  if (!out_)
+    return;
+  fprintf (out_, "%s\n", row_csv (row).c_str ());
+  fflush (out_);
+}
+
+bool
+Bench::wants (const Row &row)
+{
+  bool is_chosen = options_.only.empty ();
+  for (size_t i = 0; i < options_.only.size (); i++)
+    if (chooses (options_.only[i], row.group, row.name, row.shape))
+      is_chosen = has_chosen_[i] = true;
+  return is_chosen;
+}
+
+std::vector<std::string>
+Bench::without_row () const
+{
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < options_.only.size (); i++)
+    if (!has_chosen_[i])
+      texts.push_back (options_.only[i].text);
+  return texts;
 }
 
 /* What the rows file calls it. */

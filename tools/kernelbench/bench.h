@@ -20,6 +20,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -109,7 +110,8 @@ inline bool has_fp8 (const cudaDeviceProp &props) { return props.major * 10 + pr
 
 class Bench {
 public:
-  explicit Bench (const Options &options);
+  /* out: where rows are printed; null: nowhere. */
+  explicit Bench (const Options &options, FILE *out = stdout);
   ~Bench ();
   Bench (const Bench &) = delete;
 
@@ -123,7 +125,8 @@ public:
    * Returns the rows, measured or from the earlier run; none if there are none. */
   std::vector<Row> measure (const Row &row, double seconds, const std::function<Timing (Row &)> &time);
   std::vector<Row> measure_case (const Row &row, double seconds, const std::function<std::vector<Row> ()> &time);
-  bool wants (const Row &row) const { return wants_row (options_, row.group, row.name); }
+  /* Of --only, what has chosen no row so far. */
+  std::vector<std::string> without_row () const;
 
   /* A group's own preparations; a Failure of them costs what it still had to measure. */
   void run_group (const Group &group);
@@ -153,12 +156,16 @@ private:
   const cudaDeviceProp &props () const { return device_->props (); }
   void flush_l2 ();
   double estimate_us (const Launch &launch);
+  bool wants (const Row &row);
+  void print (const Row &row) const;
   bool passes_over (const Row &row, const std::string &what, double seconds);
   std::vector<Row> try_case (const std::function<std::vector<Row> ()> &time);
   std::vector<Row> settle (const std::string &what, const std::function<std::vector<Row> ()> &time);
   void fail (const std::string &what, const std::string &why);
 
   Options options_;
+  FILE *out_;
+  std::vector<bool> has_chosen_; /* of each of --only: a row */
   std::chrono::steady_clock::time_point start_;
   std::unique_ptr<Device> device_; /* null on a dry run */
   std::unique_ptr<Journal> journal_;

@@ -35,9 +35,30 @@ lose (const kb::Bench &bench, const kb::Options &options, const char *why)
   return 1;
 }
 
+static void
+run_all (kb::Bench &bench)
+{
+  for (const kb::Group *group = kb::groups; group->name; group++)
+    bench.run_group (*group);
+}
+
+/* What --only asks for is in the plan: otherwise nothing is begun. */
+static void
+require_rows (const kb::Options &options)
+{
+  kb::Options plan = options;
+  plan.dry_run = true;
+  kb::Bench bench (plan, nullptr);
+  run_all (bench);
+  for (const std::string &text : bench.without_row ())
+    kb::refuse ("--only: \"" + text + "\" is no row; --dry-run lists them");
+}
+
 static int
 run_groups (const kb::Options &options)
 {
+  if (!options.only.empty ())
+    require_rows (options);
   kb::Bench bench (options);
   try {
     std::string shapes = options.shapes_file.empty () ? "" : kb::read_text_file (options.shapes_file);
@@ -45,8 +66,7 @@ run_groups (const kb::Options &options)
     if (!options.shapes_file.empty ())
       kb::run_shapes (bench, options.shapes_file, shapes);
     else
-      for (const kb::Group *group = kb::groups; group->name; group++)
-        bench.run_group (*group);
+      run_all (bench);
   } catch (const kb::DeviceLost &lost) {
     return lose (bench, options, lost.what ());
   }

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <fnmatch.h>
+
 namespace kb {
 
 static const char help[] =
@@ -17,7 +19,7 @@ static const char help[] =
   "  --rows FILE     write each row as it comes; with --json FILE.json the default is FILE.rows.jsonl\n"
   "  --resume        go on behind the rows that are there\n"
   "  --assemble      only make the profile of these rows; no GPU is asked\n"
-  "  --only WHAT     a group, or a row of it as GROUP/NAME\n"
+  "  --only WHAT     a group, or rows of it as GROUP/NAME or GROUP/NAME/SHAPE; NAME and SHAPE may have * and ?\n"
   "  --shapes FILE   time the kernels of a job (lockstep kernel --list-shapes) instead\n"
   "  --plan FILE     execute a trace instead; --rank says whose program\n"
   "  --nccl          time collectives over all GPUs here, in the format of nccl-tests\n"
@@ -38,7 +40,7 @@ usage (FILE *to, int status)
   exit (status);
 }
 
-[[noreturn]] static void
+void
 refuse (const std::string &why)
 {
   fprintf (stderr, "error: %s; see kernelbench --help\n", why.c_str ());
@@ -75,18 +77,35 @@ is_group (const std::string &name)
 }
 
 static std::vector<std::string>
+split (const std::string &text, char separator)
+{
+  std::vector<std::string> parts;
+  for (size_t at = 0; at <= text.size ();) {
+    size_t end = std::min (text.find (separator, at), text.size ());
+    parts.push_back (text.substr (at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+static RowChoice
+parse_choice (const std::string &text)
+{
+  std::vector<std::string> parts = split (text, '/');
+  if (!is_group (parts[0]))
+    refuse ("--only: \"" + parts[0] + "\" is no group");
+  if (parts.size () > 3)
+    refuse ("--only: expected GROUP, GROUP/NAME or GROUP/NAME/SHAPE; got \"" + text + "\"");
+  return RowChoice { text, parts[0], parts.size () > 1 ? parts[1] : "*", parts.size () > 2 ? parts[2] : "*" };
+}
+
+static std::vector<RowChoice>
 parse_only (const std::string &text)
 {
-  std::vector<std::string> names;
-  for (size_t at = 0; at <= text.size ();) {
-    size_t comma = std::min (text.find (',', at), text.size ());
-    names.push_back (text.substr (at, comma - at));
-    at = comma + 1;
-  }
-  for (const std::string &name : names)
-    if (!is_group (name.substr (0, name.find ('/'))))
-      refuse ("--only: \"" + name + "\" is no group");
-  return names;
+  std::vector<RowChoice> choices;
+  for (const std::string &part : split (text, ','))
+    choices.push_back (parse_choice (part));
+  return choices;
 }
 
 static const struct {
@@ -186,17 +205,14 @@ parse_options (int argc, char **argv)
 bool
 wants_group (const Options &options, const std::string &group)
 {
-  return options.only.empty () || std::any_of (options.only.begin (), options.only.end (), [&] (const std::string &o) {
-           return o.substr (0, o.find ('/')) == group;
-         });
+  return options.only.empty () || std::any_of (options.only.begin (), options.only.end (), [&] (const RowChoice &c) { return c.group == group; });
 }
 
 bool
-wants_row (const Options &options, const std::string &group, const std::string &name)
+chooses (const RowChoice &choice, const std::string &group, const std::string &name, const std::string &shape)
 {
-  return options.only.empty () || std::any_of (options.only.begin (), options.only.end (), [&] (const std::string &o) {
-           return o == group || o == group + "/" + name;
-         });
+  return choice.group == group && fnmatch (choice.name.c_str (), name.c_str (), 0) == 0
+         && fnmatch (choice.shape.c_str (), shape.c_str (), 0) == 0;
 }
 
 }

@@ -12,10 +12,10 @@ typedef struct {
 
 struct LsCsv {
   char *name;
-  char **lines; /* of the file, for diagnostics             */
-  guint n_lines;
+  char *text;       /* of the file, cut into lines  */
+  GPtrArray *lines; /* in text, for diagnostics     */
   guint n_columns;
-  GArray *cells; /* Cell, row by row, the header row first   */
+  GArray *cells; /* Cell, row by row, the header row first */
 };
 
 /* Where the reader stands. */
@@ -39,7 +39,7 @@ cell_at (const LsCsv *csv, guint line, guint column)
 static void
 add_diag (const LsCsv *csv, LsDiagList *diags, int line, int col, const char *pointer, const char *message)
 {
-  const char *source = line > 0 && (guint) line <= csv->n_lines ? csv->lines[line - 1] : NULL;
+  const char *source = line > 0 && (guint) line <= csv->lines->len ? csv->lines->pdata[line - 1] : NULL;
   ls_diag_add (diags, LS_ERROR_INPUT, csv->name, line, col, pointer, source, NULL, "%s", message);
 }
 
@@ -194,9 +194,23 @@ has_commas (const LsCsv *csv, LsDiagList *diags)
     return TRUE;
   int line = cell_at (csv, 0, 0)->line;
   ls_diag_add (diags, LS_ERROR_INPUT, csv->name, line, (int) strcspn (only, separator) + 1, NULL,
-               csv->lines[line - 1], "write the table with commas, and decimals with points",
+               csv->lines->pdata[line - 1], "write the table with commas, and decimals with points",
                "expected commas between cells; got %s", *separator == ';' ? "semicolons" : "tabs");
   return FALSE;
+}
+
+/* g_strsplit () is quadratic where strstr () is checked by a sanitizer. */
+static void
+cut_lines (LsCsv *csv, const char *text)
+{
+  csv->text = g_strdup (text);
+  csv->lines = g_ptr_array_new ();
+  for (char *line = *text ? csv->text : NULL, *end; line; line = end) {
+    g_ptr_array_add (csv->lines, line);
+    end = strchr (line, '\n');
+    if (end)
+      *end++ = '\0';
+  }
 }
 
 LsCsv *
@@ -208,8 +222,7 @@ ls_csv_parse (const char *name, const char *text, gssize n, LsDiagList *diags)
   }
   g_autoptr (LsCsv) csv = g_new0 (LsCsv, 1);
   csv->name = g_strdup (name);
-  csv->lines = g_strsplit (text, "\n", -1);
-  csv->n_lines = g_strv_length (csv->lines);
+  cut_lines (csv, text);
   csv->cells = g_array_new (FALSE, TRUE, sizeof (Cell));
   g_array_set_clear_func (csv->cells, clear_cell);
 
@@ -245,7 +258,8 @@ ls_csv_free (LsCsv *csv)
   if (!csv)
     return;
   g_free (csv->name);
-  g_strfreev (csv->lines);
+  g_free (csv->text);
+  g_ptr_array_unref (csv->lines);
   g_array_unref (csv->cells);
   g_free (csv);
 }

@@ -1,6 +1,6 @@
-/* tools/kernelbench/host/fault.h — where calls of the host's runtime may be made to fail.
+/* tools/kernelbench/host/fault.h — what a test may make of the host's runtime: calls that fail, devices, a small cache.
  *
- * no_fault.cpp: they do not. tests/injected_fault.cpp: as the environment says. */
+ * no_fault.cpp: nothing. tests/injected_fault.cpp: as the environment says. */
 #ifndef LS_KERNELBENCH_HOST_FAULT_H
 #define LS_KERNELBENCH_HOST_FAULT_H
 
@@ -12,6 +12,8 @@ namespace kb {
 cudaError_t fault_of (const char *call);
 /* How many devices there seem to be; all are the host. */
 int device_count ();
+/* Bytes of the last cache, of which four times are read before each isolated launch; 0: what the host has. */
+long cache_bytes ();
 
 }
 

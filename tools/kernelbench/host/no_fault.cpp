@@ -14,4 +14,10 @@ device_count ()
   return 1;
 }
 
+long
+cache_bytes ()
+{
+  return 0;
+}
+
 }

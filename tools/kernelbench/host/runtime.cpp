@@ -69,7 +69,7 @@ cudaError_t
 cudaGetDeviceProperties (cudaDeviceProp *props, int)
 {
   MAY_FAIL ();
-  long cache = sysconf (_SC_LEVEL3_CACHE_SIZE);
+  long cache = kb::cache_bytes () > 0 ? kb::cache_bytes () : sysconf (_SC_LEVEL3_CACHE_SIZE);
   *props = cudaDeviceProp ();
   snprintf (props->name, sizeof props->name, "host: one thread of %s", processor_name ().c_str ());
   props->major = 1000; /* takes whatever its own launch.cpp takes */

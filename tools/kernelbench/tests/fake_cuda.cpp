@@ -3,6 +3,8 @@
  * program that nvcc built runs where there is no GPU, and meets what injected_fault.cpp puts in the way of a call, or the launch of a
  * kernel, by its name.
  *
+ * The host's steady clock goes on by the device's, as if the host had waited: a measurement of seconds takes none here.
+ *
  * A launch that fails tells at the next cudaGetLastError (), as launches do. Kernels that wait for the host say at once that they began. */
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +14,9 @@
 
 #include <cuda_runtime_api.h>
 #include <cxxabi.h>
+#include <ctime>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../host/fault.h"
@@ -44,6 +48,18 @@ void
 fake_pass (double us)
 {
   clock_us += us;
+}
+
+extern "C" int
+clock_gettime (clockid_t id, timespec *time)
+{
+  int status = (int) syscall (SYS_clock_gettime, id, time);
+  if (status == 0 && id == CLOCK_MONOTONIC) {
+    double ns = (double) time->tv_nsec + 1e3 * clock_us;
+    time->tv_sec += (time_t) (ns / 1e9);
+    time->tv_nsec = (long) (ns - 1e9 * (double) (time_t) (ns / 1e9));
+  }
+  return status;
 }
 
 #define MAY_FAIL()                                          \

@@ -38,9 +38,25 @@ n_rows () { n=$(($(wc -l < "$1") - 1)); [ $n = "$2" ] || fail "$1 has $n rows, e
 # lockstep reads it, and refuses it for another GPU only
 is_profile () { "$lockstep" calibrate "$1" --gpu h100 2>&1 | grep -q "with 1 SMs; h100 has 132" || fail "$1 is no profile"; }
 
+test="--only chooses groups, names and shapes"
+[ "$(planned 'gemm-isolated/wgrad/96x256x192')" = 1 ] || fail "$(planned 'gemm-isolated/wgrad/96x256x192') rows of a shape"
+[ "$(planned 'gemm-isolated/wgrad')" = 28 ] || fail "$(planned 'gemm-isolated/wgrad') rows of a name"
+"$bench" --dry-run --only 'gemm-isolated/[dw]grad/96x256x*,streams/a*/*' > chosen.csv
+[ "$(cut -d, -f1-3 chosen.csv | sort | tr '\n' ' ')" = "$("$bench" --dry-run | cut -d, -f1-3 \
+  | grep -E '^(group|gemm-isolated,[dw]grad,96x256x|streams,a)' | sort | tr '\n' ' ')" ] || fail "other rows: $(cat chosen.csv)"
+for wrong in gemm-isolated/wgrad/96x256 gemm-isolated/Wgrad streams/copy/96x1024/bf16 stream host,streams/add/1x1; do
+  "$bench" --dry-run --only "$wrong" > /dev/null 2> wrong.err
+  [ $? = 2 ] || fail "$wrong is taken"
+  run wrong 2 --only "$wrong"
+  grep -q '^error: --only: ' wrong.err || fail "$wrong: $(cat wrong.err)"
+  [ ! -s wrong.csv ] && [ ! -e wrong.json ] || fail "$wrong: something was begun"
+done
+has wrong.err '"streams/add/1x1" is no row'
+
 test="a call that is not supported costs its row"
-KB_FAULT=gemm:30:801 run unsupported 0 --only gemm-isolated/wgrad --skip-checks
-n_rows unsupported.csv $(($(planned gemm-isolated/wgrad) - 1))
+some='gemm-isolated/wgrad/96x*'
+KB_FAULT=gemm:30:801 run unsupported 0 --only "$some" --skip-checks
+n_rows unsupported.csv $(($(planned "$some") - 1))
 has unsupported.json "gemm-isolated wgrad 96x256x192.*operation not supported"
 is_profile unsupported.json
 
@@ -50,8 +66,8 @@ n_rows memory.csv $(($(planned streams/copy) - 1))
 has memory.json "streams copy 96x1024.*out of memory"
 
 test="a check that cannot run costs its kernels"
-KB_FAULT=gemm:2:801 run checked 0 --only gemm-isolated/dgrad,gemm-isolated/forward
-n_rows checked.csv "$(planned gemm-isolated/forward)"
+KB_FAULT=gemm:2:801 run checked 0 --only 'gemm-isolated/dgrad/96x1*,gemm-isolated/forward/96x1*'
+n_rows checked.csv "$(planned 'gemm-isolated/forward/96x1*')"
 has checked.json "gemm-isolated dgrad .*check could not run.*operation not supported"
 has_not checked.csv "dgrad"
 
@@ -105,7 +121,7 @@ has_not calm.json '"disturbed"'
 has calm.json '"driver": "none'
 
 test="a row that was disturbed is measured again"
-KB_HOT=6 run hot 0 --only host
+KB_HOT=3 run hot 0 --only host
 has hot.err "disturbed (heat), measured again"
 has_not hot.json '"disturbed"'
 

@@ -65,15 +65,17 @@ has read.txt "^cudnn_fwd +compute_efficiency .*replaced"
 has read.txt "^cudnn_bwd +compute_efficiency .*replaced"
 
 test="what goes wrong with cuDNN costs its rows"
+two='attention/*/1x8192x8x1x128,attention/*/4x2048x12x12x128'
+n_two=$("$bench" --dry-run --only "$two" | grep -c implementation=cudnn)
 # without WHY [NAME=VALUE...]: ours are measured all the same
 without ()
 {
   why=$1
   shift
   rm -f less.*
-  env "$@" "$bench" --json less.json --only attention --skip-checks > less.csv 2> less.err || fail "$*: exit status $?"
-  n_rows less.csv $((n_own - 1))
-  [ "$(grep -cE "attention flash-attention-.*implementation=cudnn.*$why" less.json)" = "$n_cudnn" ] || fail "$*: no \"$why\""
+  env "$@" "$bench" --json less.json --only "$two" --skip-checks > less.csv 2> less.err || fail "$*: exit status $?"
+  n_rows less.csv $(($(planned "$two") - n_two))
+  [ "$(grep -cE "attention flash-attention-.*implementation=cudnn.*$why" less.json)" = "$n_two" ] || fail "$*: no \"$why\""
 }
 without "no engine for this graph: its heuristics propose none" KB_CUDNN=no-engine
 without "no engine for this graph: .*NOT_SUPPORTED: this engine takes no such graph" KB_CUDNN=no-plan
@@ -92,7 +94,7 @@ has beside.csv "^slowdown,beside-spin,.*variant=sm-target blocks=8 "
 has beside.err "[1-9][0-9]* left out for lack of time"
 
 test="kernels that compute nothing pass no check"
-run idle 0 --only streams/add,streams/residual-grad-add,gemm-isolated/forward,attention
+run idle 0 --only "streams/add,streams/residual-grad-add,gemm-isolated/forward/2048x6144x*,$two"
 n_rows idle.csv 0
 has idle.json '"failed": \['
 has idle.json "streams add 8192x6144"
@@ -102,10 +104,11 @@ has idle.json "attention flash-attention-fwd 4x2048x12x12x128 bf16 causal=0 impl
 has idle.json "attention flash-attention-bwd 1x8192x8x1x128 bf16 causal=1 implementation=cudnn.*check .*attention cudnn bf16 bwd d=128 causal=1 heads-per-kv=8 "
 
 test="a product that is not supported costs its row"
-KB_FAULT=cublasLtMatmulAlgoGetHeuristic:3:15 run unsupported 0 --only gemm-isolated/wgrad --skip-checks
-n_rows unsupported.csv $(($(planned gemm-isolated/wgrad) - 1))
+some='gemm-isolated/wgrad/*x2048'
+KB_FAULT=cublasLtMatmulAlgoGetHeuristic:3:15 run unsupported 0 --only "$some" --skip-checks
+n_rows unsupported.csv $(($(planned "$some") - 1))
 has unsupported.json "gemm-isolated wgrad .*cublasLtMatmulAlgoGetHeuristic.*is not supported"
-KB_NO_ALGORITHM=1 run none 0 --only gemm-isolated/dgrad,streams/add --skip-checks
+KB_NO_ALGORITHM=1 run none 0 --only 'gemm-isolated/dgrad/2048x*,streams/add' --skip-checks
 n_rows none.csv "$(planned streams/add)"
 has none.json "gemm-isolated dgrad .*cublasLt knows no algorithm"
 
@@ -136,10 +139,10 @@ n_rows killed.csv "$(planned streams)"
 
 test="heat is seen, and said if it stays"
 export LD_LIBRARY_PATH=$work/cuda:$work/nvml
-KB_HOT=1000000 run hot 0 --only host
+KB_HOT=1000000 run hot 0 --only host/event-pair --skip-checks
 has hot.err "disturbed \(heat\), measured again"
 has hot.csv "disturbed=heat"
-KB_HOT=4 run cooled 0 --only host
+KB_HOT=3 run cooled 0 --only host/event-pair --skip-checks
 has cooled.err "measured again"
 has_not cooled.csv "disturbed"
 export LD_LIBRARY_PATH=$work/cuda

@@ -19,34 +19,43 @@ device_count ()
   return text ? atoi (text) : 1;
 }
 
-/* Whether this call is the N-th of its name that the variable's text asks for. */
-static bool
-is_due (const char *variable, const char *call, int *counter, int *ret_status, bool *ret_lost)
+/* Times are not looked at where calls fail. */
+long
+cache_bytes ()
 {
-  const char *text = getenv (variable);
+  return 64 << 10;
+}
+
+namespace {
+
+/* What one of the variables asks for, and how often that call was made. */
+struct Fault {
   char name[64] = "", rest[64] = "";
-  int n = 0, status = 0;
-  if (!text || sscanf (text, "%63[^:]:%d:%d:%63s", name, &n, &status, rest) < 2 || strcmp (name, call) != 0)
-    return false;
-  *ret_status = status;
-  *ret_lost = strcmp (rest, "lost") == 0;
-  return ++*counter == n;
+  int n = 0, status = 0, n_calls = 0;
+
+  explicit Fault (const char *variable)
+  {
+    const char *text = getenv (variable);
+    if (text && sscanf (text, "%63[^:]:%d:%d:%63s", name, &n, &status, rest) < 2)
+      n = 0;
+  }
+  bool is_due (const char *call) { return n > 0 && strcmp (name, call) == 0 && ++n_calls == n; }
+};
+
 }
 
 cudaError_t
 fault_of (const char *call)
 {
-  static int n_faults, n_kills;
-  int status = 0;
-  bool loses = false;
+  static Fault kill ("KB_KILL"), fault ("KB_FAULT");
   if (is_lost)
     return cudaErrorIllegalAddress;
-  if (is_due ("KB_KILL", call, &n_kills, &status, &loses))
+  if (kill.is_due (call))
     raise (SIGKILL);
-  if (!is_due ("KB_FAULT", call, &n_faults, &status, &loses))
+  if (!fault.is_due (call))
     return cudaSuccess;
-  is_lost = loses;
-  return (cudaError_t) status;
+  is_lost = strcmp (fault.rest, "lost") == 0;
+  return (cudaError_t) fault.status;
 }
 
 }
