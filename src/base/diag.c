@@ -19,8 +19,9 @@ typedef struct {
 } Diag;
 
 struct LsDiagList {
-  GPtrArray *diags; /* Diag, owned: the first LS_DIAG_MAX_SHOWN */
-  guint n;          /* with those that are not kept */
+  GPtrArray *diags; /* Diag, owned: the first max_kept */
+  guint n;          /* with those that are not kept    */
+  guint max_kept;
 };
 
 static void
@@ -35,12 +36,25 @@ diag_free (gpointer data)
   g_free (d);
 }
 
-LsDiagList *
-ls_diag_list_new (void)
+static LsDiagList *
+new_keeping (guint max_kept)
 {
   LsDiagList *list = g_new0 (LsDiagList, 1);
   list->diags = g_ptr_array_new_with_free_func (diag_free);
+  list->max_kept = max_kept;
   return list;
+}
+
+LsDiagList *
+ls_diag_list_new (void)
+{
+  return new_keeping (LS_DIAG_MAX_SHOWN);
+}
+
+LsDiagList *
+ls_diag_list_new_counting (void)
+{
+  return new_keeping (0);
 }
 
 void
@@ -88,7 +102,7 @@ ls_diag_add (LsDiagList *list, LsErrorCode code, const char *file, int line, int
              const char *source_line, const char *hint, const char *format, ...)
 {
   list->n++;
-  if (list->n > LS_DIAG_MAX_SHOWN)
+  if (list->n > list->max_kept)
     return;
   va_list args;
   va_start (args, format);
@@ -173,6 +187,7 @@ ls_diag_list_to_error (const LsDiagList *list, GError **error)
 {
   if (list->n == 0)
     return TRUE;
+  g_assert (list->diags->len > 0);
   const Diag *first = g_ptr_array_index (list->diags, 0);
   g_autofree char *text = ls_diag_list_format (list);
   g_set_error_literal (error, LS_ERROR, (gint) first->code, g_strchomp (text));

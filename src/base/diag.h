@@ -19,6 +19,8 @@
 typedef struct LsDiagList LsDiagList;
 
 LsDiagList *ls_diag_list_new (void);
+/* Only counts, for those who ask whether there is a mistake and not which: it has ls_diag_list_n () only. */
+LsDiagList *ls_diag_list_new_counting (void);
 void ls_diag_list_free (LsDiagList *list); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsDiagList, ls_diag_list_free)
 

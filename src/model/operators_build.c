@@ -54,9 +54,10 @@ ls_cut_random_stream (const LsCut *cut, const char *name, uint64_t rows, uint64_
 LsOperator *
 ls_operator_append (GArray *operators, const char *name, LsTpMode tp)
 {
-  LsOperator op = { .name = name, .tp = tp };
-  g_array_append_val (operators, op);
-  return &g_array_index (operators, LsOperator, operators->len - 1);
+  g_array_set_size (operators, operators->len + 1);
+  LsOperator *op = &g_array_index (operators, LsOperator, operators->len - 1);
+  *op = (LsOperator) { .name = name, .tp = tp };
+  return op;
 }
 
 void

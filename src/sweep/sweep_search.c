@@ -13,7 +13,8 @@ static bool
 can_be_emitted (const LsSweepRun *x, const LsStrategy *s, LsDiagList *why)
 {
   g_autoptr (GError) error = NULL;
-  if (ls_chunks_want_balance (s, &x->model) || ls_software_check (x->spec->job.program, &x->model, s, &error))
+  if (ls_chunks_want_balance (s, &x->model)
+      || ls_software_check (x->spec->job.program, &x->model, s, why ? &error : NULL))
     return true;
   if (why)
     ls_diag_add (why, LS_ERROR_UNSUPPORTED, NULL, 0, 0, NULL, NULL, NULL, "%s", error->message);
@@ -44,7 +45,7 @@ candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, Ls
   ls_space_strategy (&x->spec->space, &x->base[candidate_dp_kind (x, p)], p, ret_s);
   if (job->software)
     ls_software_settle (job->software, ret_s);
-  g_autoptr (LsDiagList) unheard = why ? NULL : ls_diag_list_new ();
+  g_autoptr (LsDiagList) unheard = why ? NULL : ls_diag_list_new_counting ();
   bool is_legal = ls_strategy_resolve (ret_s, &x->model, ls_cluster_n_taken (cluster),
                                        ls_cluster_taken (&cluster->spec), why ? why : unheard);
   ls_space_choose_parts (&job->strategy, ret_s);

@@ -5,7 +5,7 @@
  *
  * Every shipped file, and the files that the tests use, is mutated at random: a byte is
  * replaced, taken out, put in, a stretch is dropped, doubled or swapped, the rest cut off.
- * LS_CASES=N: mutations of each file in the process (60); a fifteenth of them also
+ * LS_CASES=N: mutations of each file in the process (60); a thirtieth of them also
  * through the program. A failure names the file and the seed. */
 #include "ls_test.h"
 
@@ -26,7 +26,7 @@
 #include "data/measured/read_residuals.h"
 #include "data/traces/trace_json.h"
 
-#define SPAWN_EVERY 15
+#define SPAWN_EVERY 30
 
 /* ---- readers ---- */
 

@@ -79,7 +79,7 @@ ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError
   if (!ls_emit_check_target (target_name, error))
     return NULL;
   const EmitTarget *target = find (target_name);
-  g_autoptr (LsDiagList) refusals = ls_diag_list_new ();
+  g_autoptr (LsDiagList) refusals = error ? ls_diag_list_new () : ls_diag_list_new_counting ();
   g_autoptr (GString) out = g_string_new (NULL), notes = g_string_new (NULL);
   Emit e = { job->model, job->strategy, job->title, refusals, notes };
   if (job->order)
@@ -97,6 +97,8 @@ ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError
                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in the environment makes segments of the "
                "allocator grow");
   target->emit (&e, out);
+  if (!error && ls_diag_list_n (refusals) > 0)
+    return NULL;
   g_autoptr (GError) refused = NULL;
   if (!ls_diag_list_to_error (refusals, &refused)) {
     g_prefix_error (&refused, "%s cannot express this job:\n", target->program);

@@ -61,6 +61,15 @@ layer_kinds (const Lower *l, uint32_t first, uint32_t n)
   return g_string_free (text, FALSE);
 }
 
+/* An operator takes 5 KB: an array that doubles would copy the layers again and again. */
+static void
+reserve (GArray *array, guint n)
+{
+  guint len = array->len;
+  g_array_set_size (array, len + n);
+  g_array_set_size (array, len);
+}
+
 void
 chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool has_embedding, bool has_head)
 {
@@ -75,6 +84,8 @@ chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool ha
     guint from = c->operators->len;
     ls_operators_layer (l->model, &l->shard, first_layer + i, c->operators);
     append_part (c, (uint16_t) i, from);
+    if (i == 0)
+      reserve (c->operators, (n_layers - 1) * (c->operators->len - from));
   }
   guint from = c->operators->len;
   if (has_head) {

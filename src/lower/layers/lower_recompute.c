@@ -271,7 +271,7 @@ recompute_prepare (const Lower *l, Chunk *c)
   bool has_ops = recomputes_ops (l);
   if ((!has_ops && !l->s->recompute_early_stop) || c->again)
     return;
-  c->again = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  c->again = g_array_sized_new (FALSE, FALSE, sizeof (LsOperator), c->operators->len);
   for (guint i = 0; i < c->operators->len; i++) {
     LsOperator o = *operator_at (c, i);
     if (has_ops && is_layer (c, i) && o.n_products > 0)

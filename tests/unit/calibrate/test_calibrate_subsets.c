@@ -57,6 +57,20 @@ take_rows (Measured *d, guint which, const Fixture *x, char **lines, const GArra
   }
 }
 
+/* Of text, which they are cut out of. */
+static GPtrArray *
+lines_of (char *text)
+{
+  GPtrArray *lines = g_ptr_array_new ();
+  for (char *line = text, *end; line; line = end) {
+    g_ptr_array_add (lines, line);
+    end = strchr (line, '\n');
+    if (end)
+      *end++ = '\0';
+  }
+  return lines;
+}
+
 static void
 source_load (Measured *d, guint which, const Fixture *x, const char *file)
 {
@@ -65,11 +79,11 @@ source_load (Measured *d, guint which, const Fixture *x, const char *file)
   if (!g_file_get_contents (path, &text, NULL, NULL))
     return;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
   g_autoptr (GArray) kernels = ls_parse_kernels (file, text, x->gpu.calibration, diags);
-  d->source[which].header = g_strdup (lines[0]);
+  g_autoptr (GPtrArray) lines = lines_of (text);
+  d->source[which].header = g_strdup (lines->pdata[0]);
   if (kernels) /* NULL: none is of this GPU */
-    take_rows (d, which, x, lines, kernels);
+    take_rows (d, which, x, (char **) lines->pdata, kernels);
 }
 
 static Measured
