@@ -4,13 +4,14 @@
  *     fuzz_gpu_corpus --unpack FOLDER CORPUS     each input as a file, for libFuzzer
  *     fuzz_gpu_corpus --pack FILE...             prints files as they stand in a corpus
  *
- * Each is an input that once showed something, or that reaches something of its own. In a corpus inputs are
+ * Each is an input that once showed something, or that reaches something of its own. A corpus is of all targets; in it
+ * inputs are
  *
- *     === NAME
+ *     === TARGET/NAME
  *     its lines
- *     === NAME without newline
+ *     === TARGET/NAME without newline
  *     lines of which the last has none
- *     === NAME hex
+ *     === TARGET/NAME hex
  *     6c6f636b  bytes, in as many lines as one likes */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "fuzz.h"
 
 #define HEADER     "=== "
+#define TARGET     FUZZ_TARGET "/"
 #define HEX        " hex"
 #define NO_NEWLINE " without newline"
 #define HEX_WIDTH  50 /* bytes of a line */
@@ -77,7 +79,7 @@ from_hex (char *text, const char *name)
   return n;
 }
 
-/* section: what follows HEADER, the name's line and the input. */
+/* section: what follows HEADER and the target, the name's line and the input. */
 static void
 use_section (const char *section, Use use, const char *folder)
 {
@@ -104,13 +106,17 @@ use_corpus (const char *path, Use use, const char *folder)
   gsize n = 0;
   g_autofree char *text = contents_of (path, &n);
   if (strlen (text) != n || !g_str_has_prefix (text, HEADER))
-    die ("expected \"=== NAME\" first, and no NUL", path);
+    die ("expected \"=== TARGET/NAME\" first, and no NUL", path);
   guint n_inputs = 0;
-  for (char *at = text; at; n_inputs++) {
+  for (char *at = text; at;) {
     char *section = at + strlen (HEADER), *next = strstr (section, "\n" HEADER);
     at = next ? next + 1 : NULL;
+    if (!g_str_has_prefix (section, TARGET))
+      continue;
+    section += strlen (TARGET);
     g_autofree char *one = at ? g_strndup (section, (gsize) (at - section)) : g_strdup (section);
     use_section (one, use, folder);
+    n_inputs++;
   }
   return n_inputs;
 }
@@ -145,10 +151,10 @@ pack (const char *path)
   g_autofree char *data = contents_of (path, &n), *name = g_path_get_basename (path);
   if (is_plain (data, n)) {
     bool has_newline = data[n - 1] == '\n';
-    printf (HEADER "%s%s\n%s%s", name, has_newline ? "" : NO_NEWLINE, data, has_newline ? "" : "\n");
+    printf (HEADER TARGET "%s%s\n%s%s", name, has_newline ? "" : NO_NEWLINE, data, has_newline ? "" : "\n");
     return;
   }
-  printf (HEADER "%s" HEX "\n", name);
+  printf (HEADER TARGET "%s" HEX "\n", name);
   for (gsize i = 0; i < n; i++)
     printf ("%02x%s", (uint8_t) data[i], i + 1 == n || (i + 1) % HEX_WIDTH == 0 ? "\n" : "");
 }
