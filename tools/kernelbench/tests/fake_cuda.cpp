@@ -3,8 +3,6 @@
  * program that nvcc built runs where there is no GPU, and meets what injected_fault.cpp puts in the way of a call, or the launch of a
  * kernel, by its name.
  *
- * The host's steady clock goes on by the device's, as if the host had waited: a measurement of seconds takes none here.
- *
  * A launch that fails tells at the next cudaGetLastError (), as launches do. Kernels that wait for the host say at once that they began. */
 #include <cstdio>
 #include <cstdlib>
@@ -14,9 +12,7 @@
 
 #include <cuda_runtime_api.h>
 #include <cxxabi.h>
-#include <ctime>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../host/fault.h"
@@ -27,8 +23,7 @@ static constexpr int n_sms = 132;
 static constexpr size_t page = 4096;
 static constexpr size_t most_touched = 16u << 20; /* of more bytes nothing is written: the memory of a GPU is not here */
 
-static double clock_us;        /* of the device */
-static cudaError_t last_error; /* of a launch  */
+static cudaError_t last_error; /* of a launch */
 
 static std::map<const void *, std::string> &
 kernels ()
@@ -42,24 +37,6 @@ allocations ()
 {
   static std::map<void *, size_t> sizes;
   return sizes;
-}
-
-void
-fake_pass (double us)
-{
-  clock_us += us;
-}
-
-extern "C" int
-clock_gettime (clockid_t id, timespec *time)
-{
-  int status = (int) syscall (SYS_clock_gettime, id, time);
-  if (status == 0 && id == CLOCK_MONOTONIC) {
-    double ns = (double) time->tv_nsec + 1e3 * clock_us;
-    time->tv_sec += (time_t) (ns / 1e9);
-    time->tv_nsec = (long) (ns - 1e9 * (double) (time_t) (ns / 1e9));
-  }
-  return status;
 }
 
 #define MAY_FAIL()                                          \
@@ -107,7 +84,7 @@ launch (const void *kernel, dim3 grid, void **arguments)
     status = cudaErrorInvalidDeviceFunction;
   if (status != cudaSuccess)
     return last_error = status;
-  clock_us += launch_us;
+  fake_pass (launch_us);
   if (known->second.find ("_resident") != std::string::npos)
     begin_resident (*static_cast<Shared **> (arguments[0]), grid.x);
   return cudaSuccess;
@@ -372,7 +349,7 @@ cudaMemset (void *data, int value, size_t n)
 cudaError_t
 cudaMemsetAsync (void *data, int value, size_t n, cudaStream_t)
 {
-  clock_us += launch_us;
+  fake_pass (launch_us);
   return cudaMemset (data, value, n);
 }
 
@@ -388,7 +365,7 @@ cudaMemcpy (void *to, const void *from, size_t n, cudaMemcpyKind)
 cudaError_t
 cudaMemcpyAsync (void *to, const void *from, size_t n, cudaMemcpyKind kind, cudaStream_t)
 {
-  clock_us += launch_us;
+  fake_pass (launch_us);
   return cudaMemcpy (to, from, n, kind);
 }
 
@@ -461,7 +438,7 @@ cudaError_t
 cudaGraphLaunch (cudaGraphExec_t, cudaStream_t)
 {
   MAY_FAIL ();
-  clock_us += launch_us;
+  fake_pass (launch_us);
   return cudaSuccess;
 }
 
@@ -490,7 +467,8 @@ cudaError_t
 cudaEventRecord (cudaEvent_t event, cudaStream_t)
 {
   MAY_FAIL ();
-  *reinterpret_cast<double *> (event) = clock_us += event_us;
+  fake_pass (event_us);
+  *reinterpret_cast<double *> (event) = fake_now_us ();
   return cudaSuccess;
 }
 
