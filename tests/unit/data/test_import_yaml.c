@@ -151,6 +151,9 @@ nemo_is_read (void)
       "vpp=2; schedule=interleaved-1f1b; p2p=overlapped; dtype=fp8; mlp=swiglu; norm=rmsnorm; linear_bias=false; "
       "kv_heads=2; position=rope; tied_embeddings=false; recompute=full; recompute_method=block; recompute_layers=2; "
       "zero=0; grad_dtype=bf16; ?model.data.seq_length 512");
+  check ("NeMo", NEMO "  optim: {name: distributed_fused_adam, check_for_nan_in_grad: true}\n  fsdp: true\n",
+         "dp_kind=fsdp1; zero=3; grad_check=true");
+  check ("NeMo", NEMO "  optim: {name: distributed_fused_adam}\n", "dp_kind=megatron; zero=1");
   check ("NeMo", NEMO "  activations_checkpoint_method: block\n  activations_checkpoint_num_layers: 0\n",
          "recompute=none; recompute_method");
   check (
