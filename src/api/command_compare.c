@@ -63,14 +63,15 @@ files_to_json (gconstpointer data)
   return ls_result_compare_to_json (compare);
 }
 
-/* Whether the file is a result; what cannot be read is one that says why. */
+/* Whether the file is a result, or another of ours; what cannot be read is one that says why. */
 static gboolean
 is_result (const char *path)
 {
   size_t n;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
-  return text ? *(text + strspn (text, " \t\r\n")) == '{' && strstr (text, "\"provenance\"")
+  return text ? *(text + strspn (text, " \t\r\n")) == '{'
+          && (strstr (text, "\"provenance\"") || strstr (text, "\"lockstep."))
               : !ls_override_find (path);
 }
 

@@ -388,6 +388,7 @@ static const OptionRow rows[] = {
   IGNORED ("sample-rate"),
   IGNORED ("save"),
   IGNORED ("save-interval"),
+  IGNORED ("save-retain-interval"),
   IGNORED ("scatter-gather-tensors-in-pipeline"),
   IGNORED ("seed"),
   IGNORED ("seq-len-interpolation-factor"),

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <glib/gstdio.h>
+
 #include "import_check.h"
 
 #define GPT                                                                                                  \
@@ -112,6 +114,36 @@ contradictions_are_told (void)
   check ("torchrun --nproc_per_node 8 pretrain_gpt.py " GPT "--global-batch-size 36", "!batch of 36");
 }
 
+/* A test of Megatron-LM, by itself and with golden values. */
+static void
+tests_of_megatron_are_read (void)
+{
+  static const char args[]
+      = "TEST_TYPE: release\nMODEL_ARGS:\n  --num-layers: 24\n  --hidden-size: 1024\n"
+        "  --num-attention-heads: 16\n  --seq-length: 2048\n  --micro-batch-size: 4\n"
+        "  --use-distributed-optimizer: true\n  --sequence-parallel: false\n  --bf16: true\n",
+      golden[] = "{\"iteration-time\": {\"values\": {\"1\": 9, \"5\": \"nan\", \"10\": 3, \"15\": 2,"
+                 "\"20\": 4}}, \"mem-max-allocated-bytes\": {\"values\": {\"1\": 5e9, \"5\": 6e9}}}";
+  check (args, "layers=24; hidden=1024; zero=1; sp=false; dtype=bf16; ?how many GPUs; gpus");
+  g_autofree char *folder = g_dir_make_tmp ("megatron-XXXXXX", NULL),
+                  *config = g_build_filename (folder, "config.yaml", NULL),
+                  *values = g_build_filename (folder, "golden.json", NULL);
+  g_file_set_contents (config, args, -1, NULL);
+  g_file_set_contents (values, golden, -1, NULL);
+  const char *const paths[] = { config, values, ":gpus=8", NULL };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsImport import;
+  if (LS_CHECK (ls_import_load (paths, &import, diags))) {
+    LS_CHECK_DOUBLE (import.measured.step_s, ==, 4);
+    LS_CHECK_DOUBLE (import.measured.allocated_bytes, ==, 6e9);
+    LS_CHECK_INT (import.strategy.global_batch, ==, 32);
+    ls_import_clear (&import);
+  }
+  g_unlink (config);
+  g_unlink (values);
+  g_rmdir (folder);
+}
+
 /* --- logs ----------------------------------------------------------------------------------------- */
 
 #define DUMP                                                                                                 \
@@ -177,5 +209,6 @@ a_log_of_another_batch_is_refused (void)
 
 LS_TEST_MAIN ("import", LS_TEST (values_are_those_of_our_keys), LS_TEST (lists_of_options_are_read_whole),
               LS_TEST (names_of_older_releases_are_known), LS_TEST (ranks_are_those_of_the_launcher),
-              LS_TEST (what_is_not_known_is_told), LS_TEST (contradictions_are_told),
-              LS_TEST (a_log_is_job_and_measurement), LS_TEST (a_log_of_another_batch_is_refused))
+              LS_TEST (what_is_not_known_is_told), LS_TEST (tests_of_megatron_are_read),
+              LS_TEST (contradictions_are_told), LS_TEST (a_log_is_job_and_measurement),
+              LS_TEST (a_log_of_another_batch_is_refused))
