@@ -62,6 +62,17 @@ ls_plan_model_flops (const LsPlan *plan, bool is_recomputed)
 /* Sums of up to 10^8 terms that are each exact to 2^-53. */
 #define FLOPS_TOLERANCE 1e-7
 
+/* Of a layer, what all ranks of tp do that have no part of the tokens of their own. */
+static double
+latent_flops (const LsModel *m, double tokens, uint32_t seq)
+{
+  double width = (double) m->index_heads * m->index_dim;
+  double linear
+      = (double) m->hidden * ((double) m->q_lora + m->kv_lora + m->rope_dim + m->index_dim + m->index_heads)
+      + m->q_lora * width;
+  return 6.0 * tokens * linear + 3 * tokens / seq * ls_model_index_flops (m, seq);
+}
+
 /* With more tensor-parallel ranks than key-value heads each rank computes a whole head:
  * 6 FLOPs a token for each weight of K and V that is there more than once. So do, without
  * sequence parallelism, all of them the latents of latent attention. */
@@ -71,9 +82,7 @@ repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   double tokens = (double) s->global_batch * seq, layers = ls_model_n_attention_layers (m),
          n_more = s->tp > m->n_kv_heads ? s->tp - m->n_kv_heads : 0;
   if (m->kv_lora > 0)
-    return s->sp
-        ? 0
-        : 6.0 * tokens * layers * m->hidden * (s->tp - 1.0) * ((double) m->q_lora + m->kv_lora + m->rope_dim);
+    return s->sp ? 0 : layers * (s->tp - 1.0) * latent_flops (m, tokens, seq);
   return 6.0 * tokens * layers * m->hidden * 2 * n_more * m->head_dim;
 }
 

@@ -6,6 +6,7 @@
  *     per sequence 3 * 2 * 2 s^2 q, half of it if causal   Q K^T and P V, q = heads * head_dim; of a
  *                                                          windowed layer what its window leaves
  *
+ *     per sequence 3 * 2 (s^2 / 2) of an indexer's heads * width
  *     per sequence 3 * products of chunks                  of each mixer (model/mixer.h)
  *
  * which for q = h, f = 4h is 72 B L s h^2 (1 + s/6h + V/12hL). Of experts a token multiplies
@@ -18,13 +19,15 @@ ls_model_flops (const LsModel *m, uint64_t vocab, uint32_t seq, double n_sequenc
   double s = seq;
   double q = m->n_heads * ((double) m->head_dim + ls_model_v_dim (m)) / 2;
   double linear = 6 * s * (double) ls_model_linear_params (m, vocab);
-  double layers = 0, mixers = 0; /* layers: as those without a window */
+  double layers = 0, mixers = 0, indexed = 0; /* layers: as those without a window */
   for (uint32_t i = 0; i < m->n_layers; i++) {
     uint32_t kind = ls_model_layer_kind (m, i);
     layers += ls_layer_has_attention (kind) ? 2 * ls_model_attention_pairs (m, kind, seq) : 0;
     mixers += (kind & LS_LAYER_MIXER) != 0;
+    indexed += ls_layer_has_attention (kind);
   }
   double attention = 12 * s * s * q * layers;
   linear += mixers > 0 ? 3 * mixers * ls_mixer_flops (m, seq) : 0;
+  linear += 3 * indexed * ls_model_index_flops (m, seq);
   return n_sequences * (linear + (causal ? attention / 2 : attention));
 }

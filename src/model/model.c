@@ -141,6 +141,12 @@ ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
   return w < s ? (w - w * w / (2 * s)) / s : 0.5;
 }
 
+double
+ls_model_index_flops (const LsModel *m, uint32_t seq)
+{
+  return (double) seq * seq * m->index_heads * m->index_dim;
+}
+
 /* --- parameters --------------------------------------------------------------------- */
 
 uint32_t
@@ -192,6 +198,14 @@ norm_params (const LsModel *m)
   return ls_norm_n_vectors (m->norm) * (uint64_t) m->hidden;
 }
 
+/* Queries from their latent, one key and a weight for each head. */
+static uint64_t
+indexer_params (const LsModel *m)
+{
+  uint64_t width = (uint64_t) m->index_heads * m->index_dim;
+  return m->q_lora * width + m->hidden * ((uint64_t) m->index_dim + m->index_heads);
+}
+
 static uint64_t
 attention_params (const LsModel *m)
 {
@@ -200,7 +214,7 @@ attention_params (const LsModel *m)
     return h * (qkv_width (m) + (m->attention_gate ? query_width (m) : 0)) + query_width (m) * h;
   uint64_t q = m->q_lora > 0 ? m->q_lora * (h + query_width (m)) : h * query_width (m);
   uint64_t kv = h * (m->kv_lora + m->rope_dim) + m->kv_lora * a * (m->head_dim - m->rope_dim + m->v_dim);
-  return q + kv + a * m->v_dim * h;
+  return q + kv + a * m->v_dim * h + indexer_params (m);
 }
 
 /* Norms inside of attention. */
@@ -208,7 +222,7 @@ static uint64_t
 attention_norm_params (const LsModel *m)
 {
   uint64_t heads = m->qk_norm_over == LS_QK_NORM_ALL ? (uint64_t) m->n_heads + m->n_kv_heads : 2;
-  return m->kv_lora + m->q_lora + (m->qk_norm ? heads * m->head_dim : 0);
+  return m->kv_lora + m->q_lora + 2 * (uint64_t) m->index_dim + (m->qk_norm ? heads * m->head_dim : 0);
 }
 
 uint64_t

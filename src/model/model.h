@@ -59,9 +59,12 @@ typedef struct {
   uint32_t q_lora;     /* of queries; 0: none             */
   uint32_t rope_dim;   /* of head_dim, what is rotated    */
   uint32_t v_dim;      /* width of a head of values       */
-  uint32_t ffn;        /* inner width of the MLP          */
-  uint32_t vocab;      /* as published, before padding    */
-  uint32_t seq;        /* training sequence length        */
+  /* An indexer that chooses which keys a query of latent attention meets (DeepSeek-AI 2025, DeepSeek-V3.2,
+   * section 2.1): `window` of them; 0: none, and the next is 0 too. */
+  uint32_t index_heads, index_dim;
+  uint32_t ffn;   /* inner width of the MLP          */
+  uint32_t vocab; /* as published, before padding    */
+  uint32_t seq;   /* training sequence length        */
   LsMlp mlp;
   LsNorm norm;
   LsPosition position;
@@ -139,6 +142,9 @@ uint32_t ls_model_n_attention_layers (const LsModel *m);
 /* Of the s x s pairs of a query and a key of a sequence, the share that the mask of a layer of this kind
  * leaves: a half with a causal mask alone. */
 double ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq);
+
+/* FLOPs of the scores of an indexer, forward, for a sequence: each query meets the keys before it. */
+double ls_model_index_flops (const LsModel *m, uint32_t seq);
 
 /* Width of a head of values: v_dim, or head_dim without latent attention. */
 uint32_t ls_model_v_dim (const LsModel *m);

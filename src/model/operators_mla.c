@@ -14,13 +14,22 @@
  * together whole for every head, as in training nothing is gained by absorbing the
  * up-projections into others.
  *
+ * An indexer (DeepSeek-AI 2025, DeepSeek-V3.2, section 2.1) scores all keys before a query with narrow heads,
+ * and attention meets the best so many: its kernels have the FLOPs of a window of as many. Deviation:
+ * gathered keys are taken to be met as fast as those of a window.
+ *
  * Kept: the norm's output, the latents and their normalised forms, q, k and v. */
 #include "model/operators_scaled.h"
+
+#define FP32_BYTES  4
+#define INDEX_BYTES 4 /* of a chosen key */
 
 static const LsLinearNames q_down_names = { "q-down", "q-down-dgrad", "q-down-wgrad" };
 static const LsLinearNames q_up_names = { "q-up", "q-up-dgrad", "q-up-wgrad" };
 static const LsLinearNames kv_down_names = { "kv-down", "kv-down-dgrad", "kv-down-wgrad" };
 static const LsLinearNames kv_up_names = { "kv-up", "kv-up-dgrad", "kv-up-wgrad" };
+static const LsLinearNames index_key_names = { "index-key", "index-key-dgrad", "index-key-wgrad" };
+static const LsLinearNames index_query_names = { "index-query", "index-query-dgrad", "index-query-wgrad" };
 static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad" };
 
 /* On this rank's tokens only. */
@@ -107,6 +116,43 @@ append_rope (GArray *operators, const LsCut *cut)
   op->saved_bytes = cut->tokens * cut->heads * (2 * m->head_dim + m->v_dim) * cut->elt; /* q, k, v */
 }
 
+/* Every rank scores its own tokens against all before them: Q K^T of each head, weighted and summed in the
+ * same kernel, so one score of 4 bytes a pair is written, and read to choose from. Trained by a loss of its
+ * own, whose gradients end at its products. */
+static void
+append_indexer (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t sequences = cut->shard->micro_batch, queries = cut->local_tokens / sequences,
+           keys = cut->shard->seq;
+  uint64_t width = (uint64_t) m->index_heads * m->index_dim, scores = cut->local_tokens * keys / 2;
+  LsOperator *op = append_down (operators, cut, &index_key_names, m->index_dim + m->index_heads);
+  op->saved_bytes = op->input_bytes = 0;
+  append_norm (operators, cut, "index-norm", 2 * (uint64_t) m->index_dim);
+  op = ls_operator_append (operators, "index-query", LS_TP_NONE);
+  LsCut local = *cut;
+  local.tokens = cut->local_tokens;
+  ls_operator_linear (op, &local, &index_query_names, cut->shard->dtype, m->q_lora, width);
+  ls_operator_param (op, width * m->q_lora);
+  op->param_replicated = true;
+
+  op = ls_operator_append (operators, "index-scores", LS_TP_NONE);
+  LsKernel kernel = ls_kernel_gemm ("index-scores", cut->act, queries, keys / 2, m->index_dim,
+                                    m->index_heads * sequences, cut->elt, false);
+  kernel.flops = (double) scores * 2 * (double) width;
+  kernel.bytes = (double) cut->elt * (double) cut->local_tokens * (double) (width + m->index_dim)
+      + FP32_BYTES * (double) scores;
+  ls_operator_fwd (op, kernel);
+  ls_operator_fwd (op,
+                   ls_kernel_stream ("index-choice", LS_KERNEL_REDUCTION, LS_DTYPE_FP32, cut->local_tokens,
+                                     keys / 2, FP32_BYTES * (double) scores, 0));
+  kernel.name = "index-scores-bwd";
+  kernel.flops *= 2;
+  kernel.bytes *= 2;
+  ls_operator_igrad (op, kernel);
+  op->saved_bytes = cut->local_tokens * m->window * INDEX_BYTES;
+}
+
 static void
 append_attention (GArray *operators, const LsCut *cut)
 {
@@ -132,6 +178,8 @@ ls_operators_latent_attention (GArray *operators, const LsCut *cut)
   append_query (operators, cut);
   append_key_value (operators, cut);
   append_rope (operators, cut);
+  if (m->index_heads > 0)
+    append_indexer (operators, cut);
   append_attention (operators, cut);
   LsOperator *op = ls_operator_append (operators, "proj", LS_TP_ROW);
   ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, values, m->hidden);

@@ -99,6 +99,8 @@ refuse_model (Emit *e)
     emit_refuse (e, "--model", "Megatron-LM's --no-rope-freq divides the number of layers");
   if (m->layer_pattern || m->attention_gate)
     emit_refuse (e, "--model", "layers without attention, or with a gate behind it, cannot be written");
+  if (m->index_heads > 0)
+    emit_refuse (e, "--model", "an indexer chooses the keys of its attention, which cannot be written");
   if (m->logit_cap)
     emit_refuse (e, "--model", "its logits are capped; Megatron-LM's are not");
 }

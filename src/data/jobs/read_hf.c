@@ -206,6 +206,8 @@ add_latents (const HfFamily *f, const HfConfig *c, LsModel *m)
   m->q_lora = c->q_lora;
   m->rope_dim = c->rope_dim;
   m->v_dim = c->v_dim;
+  m->index_heads = c->index_heads;
+  m->index_dim = c->index_dim;
   m->head_dim = c->nope_dim + c->rope_dim;
   m->rotary_dim = 0;
   m->n_kv_heads = m->n_heads;

@@ -141,6 +141,9 @@ const LsField ls_model_fields[] = {
   UINT ("q_lora", q_lora, 1 << 20, .default_text = "none", .meaning = "latent width of queries"),
   UINT ("rope_dim", rope_dim, 1 << 20, .default_text = "none",
         .meaning = "of head_dim, what is rotated: one such key for all heads"),
+  UINT ("index_heads", index_heads, 65536, .default_text = "none",
+        .meaning = "heads of the indexer that chooses `window` keys for each query of latent attention"),
+  UINT ("index_dim", index_dim, 65536, .default_text = "none", .meaning = "their width"),
   UINT ("v_dim", v_dim, 1 << 20, .default_text = "none", .meaning = "width of one head of values"),
   { NULL },
 };
@@ -183,10 +186,15 @@ static bool
 complete_latent (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   if (m->kv_lora == 0)
-    return m->q_lora + m->rope_dim + m->v_dim == 0
+    return m->q_lora + m->rope_dim + m->v_dim + m->index_heads + m->index_dim == 0
         || complain (doc, "kv_lora", diags, NULL, "missing key \"kv_lora\", which others go with");
   if (m->v_dim == 0 || m->rope_dim == 0 || m->rope_dim >= m->head_dim)
     return complain (doc, "kv_lora", diags, NULL, "expected \"v_dim\", and \"rope_dim\" below head_dim");
+  if ((m->index_heads > 0) != (m->index_dim > 0)
+      || (m->index_heads > 0 && (m->q_lora == 0 || m->window == 0 || m->full_every > 0)))
+    return complain (
+        doc, "index_heads", diags, NULL,
+        "expected \"index_heads\" and \"index_dim\", with \"q_lora\" and \"window\" keys in all layers");
   if ((m->head_dim + m->v_dim) % 2 != 0)
     return complain (doc, "v_dim", diags, NULL, "expected widths of keys and values whose sum is even");
   if (m->n_kv_heads != m->n_heads || m->qkv_bias || m->linear_bias || m->qk_norm

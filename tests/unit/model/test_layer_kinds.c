@@ -207,6 +207,28 @@ letters_say_what_a_layer_has (void)
   LS_CHECK_INT (ls_model_n_moe_layers (&m), ==, 2);
 }
 
+/* 4096 queries meet 512 keys: 512 - 512^2 / 8192 = 480 by the mean. The indexer scores all pairs before:
+ * 4096^2 / 2 of 4 heads of 64, 2 FLOPs each, and backwards twice. */
+static void
+an_indexer_chooses_keys (void)
+{
+  LsModel m = small ();
+  m.n_kv_heads = m.n_heads;
+  m.kv_lora = 256;
+  m.q_lora = 512;
+  m.rope_dim = 64;
+  m.v_dim = 128;
+  m.window = 512;
+  m.index_heads = 4;
+  m.index_dim = 64;
+  g_autoptr (GArray) operators = layer_of (&m, 0);
+  LS_CHECK_DOUBLE (find_operator (operators, "attention")->fwd[0].flops, ==, 4.0 * 4096 * 8 * 128 * 480);
+  LS_CHECK_DOUBLE (find_operator (operators, "index-scores")->fwd[0].flops, ==, 4096.0 * 4096 * 4 * 64);
+  LS_CHECK_DOUBLE (find_operator (operators, "index-scores")->igrad[0].flops, ==, 2 * 4096.0 * 4096 * 4 * 64);
+  LS_CHECK_DOUBLE (ls_model_index_flops (&m, 4096), ==, 4096.0 * 4096 * 4 * 64);
+  LS_CHECK_INT (n_params (operators), ==, ls_model_layer_params (&m, 0));
+}
+
 static void
 caps_pass_over_the_logits (void)
 {
@@ -228,4 +250,5 @@ LS_TEST_MAIN ("layer_kinds", LS_TEST (a_window_leaves_what_it_shows),
               LS_TEST (flops_of_a_model_count_windows), LS_TEST (rope_where_it_is),
               LS_TEST (norms_keep_what_they_read), LS_TEST (operators_hold_the_parameters_of_a_layer),
               LS_TEST (operators_hold_the_parameters_of_a_mixer), LS_TEST (chunks_are_products),
-              LS_TEST (letters_say_what_a_layer_has), LS_TEST (caps_pass_over_the_logits))
+              LS_TEST (letters_say_what_a_layer_has), LS_TEST (an_indexer_chooses_keys),
+              LS_TEST (caps_pass_over_the_logits))
