@@ -180,6 +180,8 @@ finish_rank (RankReading *x)
 static bool
 read_messages (RankReading *x, const GByteArray *file)
 {
+  if (file->len == 0)
+    return chakra_complain (x, NULL, "an empty file; expected a Chakra trace");
   Cursor c = { file->data, file->data + file->len };
   size_t n;
   const uint8_t *bytes = next_message (&c, &n);

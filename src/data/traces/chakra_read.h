@@ -109,7 +109,7 @@ ChakraSeen *chakra_remember (RankReading *x, const ChakraNode *node);
 const ChakraAttr *chakra_attr (const ChakraNode *node, const char *name);
 const char *chakra_text_of (const ChakraNode *node, const char *name);
 bool chakra_is_on (const ChakraNode *node, const char *name);
-/* false: it is not there; a complaint if it is no whole number up to max. */
+/* false: it is not there, or, with a complaint, no whole number up to max; *ret_value then stays. */
 bool chakra_uint_of (RankReading *x, const ChakraNode *node, const char *name, uint64_t max,
                      uint64_t *ret_value);
 bool chakra_need_uint (RankReading *x, const ChakraNode *node, const char *name, uint64_t *ret_value);

@@ -73,9 +73,13 @@ bool
 chakra_uint_of (RankReading *x, const ChakraNode *node, const char *name, uint64_t max, uint64_t *ret_value)
 {
   const ChakraAttr *attr = chakra_attr (node, name);
-  if (attr && (!chakra_uint (attr, ret_value) || *ret_value > max))
+  uint64_t value;
+  if (!attr)
+    return false;
+  if (!chakra_uint (attr, &value) || value > max)
     return chakra_complain (x, node, "%s: expected a whole number up to %" G_GUINT64_FORMAT, name, max);
-  return attr != NULL;
+  *ret_value = value;
+  return true;
 }
 
 bool
