@@ -4,7 +4,7 @@
 
 #include "data/launch/deepspeed_options.h"
 #include "data/launch/relaxed_json.h"
-#include "data/launch/shell.h"
+#include "data/shell/shell.h"
 #include "strategy/strategy.h"
 
 /* --- the file -------------------------------------------------------------------------------------- */

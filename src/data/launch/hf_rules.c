@@ -4,7 +4,7 @@
 
 #include "data/launch/deepspeed_rules.h"
 #include "data/launch/hf_options.h"
-#include "data/launch/shell.h"
+#include "data/shell/shell.h"
 #include "strategy/strategy.h"
 
 /* --- names ----------------------------------------------------------------------------------------- */

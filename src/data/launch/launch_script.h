@@ -5,7 +5,7 @@
 
 #include "data/launch/import_reader.h"
 #include "data/launch/launch_words.h"
-#include "data/launch/shell.h"
+#include "data/shell/shell.h"
 
 /* What a program's commands are known by. */
 typedef struct {

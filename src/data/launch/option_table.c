@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "data/launch/shell.h"
+#include "data/shell/shell.h"
 
 #define MAX_NOTED 5000
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/launch/shell.h"
+#include "data/shell/shell.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/json_scan.h"
 #include "data/text/yaml.h"

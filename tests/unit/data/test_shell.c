@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "data/launch/shell.h"
+#include "data/shell/shell.h"
 
 /* "a|b {$X}?": the words of a command, holes in braces, '?' behind one that is perhaps run. */
 static void

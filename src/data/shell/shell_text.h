@@ -1,9 +1,9 @@
-/* data/launch/shell_text.h — a shell script as it is read: what stands between words, what a word is, where
+/* data/shell/shell_text.h — a shell script as it is read: what stands between words, what a word is, where
  * here documents lie (private to launch/). */
 #ifndef LS_DATA_LAUNCH_SHELL_TEXT_H
 #define LS_DATA_LAUNCH_SHELL_TEXT_H
 
-#include "data/launch/shell_parts.h"
+#include "data/shell/shell_parts.h"
 
 typedef struct {
   LsShell *sh;

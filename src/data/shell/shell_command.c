@@ -1,8 +1,8 @@
-#include "data/launch/shell_command.h"
+#include "data/shell/shell_command.h"
 
 #include <string.h>
 
-#include "data/launch/shell_scan.h"
+#include "data/shell/shell_scan.h"
 
 /* --- assignments -------------------------------------------------------------------------------- */
 

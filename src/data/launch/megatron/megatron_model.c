@@ -1,6 +1,6 @@
 /* The model: what megatron/training/arguments.py and transformer_config.py make of options together, and of
  * those that are not given. */
-#include "data/launch/megatron_rules.h"
+#include "data/launch/megatron/megatron_rules.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* data/launch/shell.h — the commands of a shell script, found by reading it: nothing is executed.
+/* data/shell/shell.h — the commands of a shell script, found by reading it: nothing is executed.
  *
  * Followed are assignments, arrays, ${X:-default} and its kin, $((arithmetic)), if, case, functions, eval,
  * bash -c "...", here documents, and files that are sourced, as far as the script decides them. What only a

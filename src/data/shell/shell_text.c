@@ -1,8 +1,8 @@
-#include "data/launch/shell_text.h"
+#include "data/shell/shell_text.h"
 
 #include <string.h>
 
-#include "data/launch/shell_scan.h"
+#include "data/shell/shell_scan.h"
 
 /* --- between words ------------------------------------------------------------------------------ */
 

@@ -1,9 +1,9 @@
-#include "data/launch/shell_parts.h"
+#include "data/shell/shell_parts.h"
 
 #include <fnmatch.h>
 #include <string.h>
 
-#include "data/launch/shell_scan.h"
+#include "data/shell/shell_scan.h"
 
 typedef struct {
   LsShell *sh;

@@ -1,9 +1,9 @@
-/* data/launch/shell_command.h — one simple command of a shell script: what it sets, or hands on (private to
+/* data/shell/shell_command.h — one simple command of a shell script: what it sets, or hands on (private to
  * launch/). */
 #ifndef LS_DATA_LAUNCH_SHELL_COMMAND_H
 #define LS_DATA_LAUNCH_SHELL_COMMAND_H
 
-#include "data/launch/shell_parts.h"
+#include "data/shell/shell_parts.h"
 
 /* Performs an assignment as it stands, NAME=value, NAME+=value or NAME=( ... ), up to end. */
 void shell_perform_assignment (LsShell *sh, const char *p, const char *end);

@@ -1,4 +1,4 @@
-#include "data/launch/shell_parts.h"
+#include "data/shell/shell_parts.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 
 #include <lockstep/error.h>
 
-#include "data/launch/megatron_rules.h"
+#include "data/launch/megatron/megatron_rules.h"
 #include "data/text/yaml.h"
 
 #define ARGS       "MODEL_ARGS"

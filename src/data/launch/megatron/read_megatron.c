@@ -4,8 +4,8 @@
 #include <lockstep/error.h>
 
 #include "data/launch/launch_script.h"
-#include "data/launch/megatron_options.h"
-#include "data/launch/megatron_rules.h"
+#include "data/launch/megatron/megatron_options.h"
+#include "data/launch/megatron/megatron_rules.h"
 
 static bool
 is_known (const char *name)

@@ -12,7 +12,7 @@
 #include <lockstep/error.h>
 
 #include "data/launch/log_steps.h"
-#include "data/launch/megatron_rules.h"
+#include "data/launch/megatron/megatron_rules.h"
 
 #define MIB 1048576.0
 

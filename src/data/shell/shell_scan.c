@@ -1,9 +1,9 @@
-#include "data/launch/shell_scan.h"
+#include "data/shell/shell_scan.h"
 
 #include <glib.h>
 #include <string.h>
 
-#include "data/launch/shell.h"
+#include "data/shell/shell.h"
 
 static const char *group_end (const char *p, const char *end, char open, char close, int depth);
 static const char *expansion_end (const char *p, const char *end, int depth);

@@ -1,6 +1,6 @@
 /* The strategy: what megatron/training/arguments.py makes of options together, and of those that are not
  * given. */
-#include "data/launch/megatron_rules.h"
+#include "data/launch/megatron/megatron_rules.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* [ ... ] and [[ ... ]]: decided where no hole stands in the way. */
-#include "data/launch/shell_parts.h"
+#include "data/shell/shell_parts.h"
 
 #include <fnmatch.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* $((...)): whole numbers of 64 bits, by precedence climbing. */
-#include "data/launch/shell_parts.h"
+#include "data/shell/shell_parts.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
-#include "data/launch/shell.h"
+#include "data/shell/shell.h"
 
 #include <string.h>
 
-#include "data/launch/shell_command.h"
-#include "data/launch/shell_scan.h"
-#include "data/launch/shell_text.h"
+#include "data/shell/shell_command.h"
+#include "data/shell/shell_scan.h"
+#include "data/shell/shell_text.h"
 
 #define MAX_DEPTH 64 /* of texts within texts, and blocks within blocks */
 

@@ -1,4 +1,4 @@
-/* data/launch/shell_scan.h — where a word of a shell script ends (private to launch/).
+/* data/shell/shell_scan.h — where a word of a shell script ends (private to launch/).
  *
  * Quotes, $(...), ${...}, $((...)), `...` and arrays =( ... ) belong to a word; what is nested deeper than
  * SHELL_MAX_NESTED is given up. */

@@ -1,8 +1,8 @@
-/* data/launch/shell_parts.h — what the files of the shell reader share (private to launch/). */
+/* data/shell/shell_parts.h — what the files of the shell reader share (private to launch/). */
 #ifndef LS_DATA_LAUNCH_SHELL_PARTS_H
 #define LS_DATA_LAUNCH_SHELL_PARTS_H
 
-#include "data/launch/shell.h"
+#include "data/shell/shell.h"
 
 /* What becomes of a statement: passed over, run, or perhaps run: the script does not say. */
 typedef enum { SHELL_SKIPPED, SHELL_MAYBE, SHELL_RUN } ShellMode;

@@ -1,7 +1,7 @@
 /* Kernels, CUDA graphs and the optimizer: what options say of them, and what of it is not simulated. */
 #include <string.h>
 
-#include "data/launch/megatron_rules.h"
+#include "data/launch/megatron/megatron_rules.h"
 
 /* What turns a fusion on or off that the releases have otherwise: single elementwise kernels, which are taken
  * as the release launches them by itself. */

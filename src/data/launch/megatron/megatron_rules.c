@@ -1,6 +1,6 @@
-#include "data/launch/megatron_rules.h"
+#include "data/launch/megatron/megatron_rules.h"
 
-#include "data/launch/megatron_options.h"
+#include "data/launch/megatron/megatron_options.h"
 
 void
 megatron_read (LaunchJob *job)
