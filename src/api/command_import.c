@@ -14,7 +14,7 @@
 
 static const LsOption own[] = {
   { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE",
-    .meaning = "Options, a launch script or a log of Megatron-LM; behind it files that it sources" },
+    .meaning = "A launch script, a configuration or a log; behind it files that it names" },
   { "output", .letter = 'o', .argument = "NAME.json", .writes = LS_WRITES_NAMED,
     .meaning = "Write the strategy there and the model to NAME-model.json, for --strategy and --model" },
   { "strict", .meaning = "Exit 4 if something is not known that may matter" },
@@ -129,11 +129,15 @@ const Command command_import = {
     .line = "a launch script or log of another program as our files",
     .usage = "import FILE... [-o NAME.json] [OPTION...]",
     .summary
-    = "Reads what a job of Megatron-LM is launched with, options, a shell script or the log of a run, and\n"
-      "says what it means by the keys of our models and strategies: what the file says, what follows from\n"
-      "the program's defaults, what is not known and may matter, what contradicts itself, and what is\n"
-      "ignored. Nothing is executed: what only a run would know is named. Of a log, also the time of an\n"
-      "iteration and the memory of the fullest rank.",
+    = "Reads what a job of another program is launched with, and says what it means by the keys of our\n"
+      "models and strategies: what the file says, what follows from the program's defaults, what is not\n"
+      "known and may matter, what contradicts itself, and what is ignored. Nothing is executed: what only\n"
+      "a run would know is named. Of a log, also the time of an iteration and the memory of the fullest\n"
+      "rank.\n"
+      "\n"
+      "Read are scripts, options and logs of Megatron-LM and Megatron-DeepSpeed; configurations, scripts\n"
+      "and logs of torchtitan; configurations of DeepSpeed, accelerate, gpt-neox, NeMo, Megatron-Bridge,\n"
+      "llm-foundry, MaxText and nanotron, and scripts of Hugging Face's Trainer.",
     .examples = "Examples:\n"
                 "  lockstep import pretrain_gpt.sh\n"
                 "  lockstep import pretrain_gpt.sh config.sh -o mine.json\n"

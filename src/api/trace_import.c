@@ -95,6 +95,9 @@ ls_trace_import (const LsRequest *r, LsAnswer *a, GError **error)
                                .step = ls_request_text (r, "step"),
                                .as_measured = ls_request_is_on (r, "as-measured"),
                                .changes = { .without_stalls = ls_request_is_on (r, "without-stalls") } };
+  static const char *const exports[] = { "format", NULL };
+  if (ls_request_has_any (r, exports))
+    return ls_request_refuse ("--format goes with export", error);
   if (!paths)
     return ls_request_refuse ("expected a profile to import", error);
   if (!ls_measured_step_check (spec.step, error) || !read_scale (r, &spec.changes.compute_scale, error)
