@@ -38,9 +38,9 @@ struct LsBounds {
   GHashTable *optimizer; /* OptimizerKey -> LsTime *            */
   uint64_t variant;      /* of the strategy at hand             */
   LsCallTimes *call_times;
-  uint32_t
-      *n_of_kind[LS_N_LAYER_KINDS]; /* [n_layers + 1] of a kind among the first so many; NULL: it has none */
-  uint32_t *layers, *first;         /* scratch: layers of each chunk, and before it */
+  uint32_t n_kinds, kinds[LS_N_LAYER_KINDS]; /* that the model has */
+  uint32_t *n_of_kind[LS_N_LAYER_KINDS];     /* [n_layers + 1] of kinds[i] among the first so many */
+  uint32_t *layers, *first;                  /* scratch: layers of each chunk, and before it */
   Entry *last;
 };
 
@@ -63,14 +63,15 @@ static void
 count_kinds (LsBounds *b)
 {
   const LsModel *m = b->model;
-  for (uint32_t i = 0; i < m->n_layers; i++) {
-    uint32_t kind = ls_model_layer_kind (m, i);
-    if (!b->n_of_kind[kind])
-      b->n_of_kind[kind] = g_new0 (uint32_t, m->n_layers + 1);
+  for (uint32_t kind = 0; kind < LS_N_LAYER_KINDS; kind++) {
+    g_autofree uint32_t *n_of = g_new0 (uint32_t, m->n_layers + 1);
+    for (uint32_t i = 0; i < m->n_layers; i++)
+      n_of[i + 1] = n_of[i] + (ls_model_layer_kind (m, i) == kind);
+    if (n_of[m->n_layers] == 0)
+      continue;
+    b->kinds[b->n_kinds] = kind;
+    b->n_of_kind[b->n_kinds++] = g_steal_pointer (&n_of);
   }
-  for (uint32_t kind = 0; kind < LS_N_LAYER_KINDS; kind++)
-    for (uint32_t i = 0; i < m->n_layers && b->n_of_kind[kind]; i++)
-      b->n_of_kind[kind][i + 1] = b->n_of_kind[kind][i] + (ls_model_layer_kind (m, i) == kind);
 }
 
 LsBounds *
@@ -97,8 +98,8 @@ ls_bounds_free (LsBounds *b)
   g_hash_table_unref (b->entries);
   g_hash_table_unref (b->optimizer);
   ls_call_times_free (b->call_times);
-  for (uint32_t kind = 0; kind < LS_N_LAYER_KINDS; kind++)
-    g_free (b->n_of_kind[kind]);
+  for (uint32_t i = 0; i < b->n_kinds; i++)
+    g_free (b->n_of_kind[i]);
   g_free (b->layers);
   g_free (b->first);
   g_free (b);
@@ -156,11 +157,9 @@ chunk_part (const LsBounds *b, const Entry *e, uint32_t stage, uint32_t n)
 {
   uint32_t first = b->first[stage], n_layers = b->layers[stage];
   BoundPart p = { 0 };
-  for (uint32_t kind = 0; kind < LS_N_LAYER_KINDS; kind++) {
-    if (!b->n_of_kind[kind])
-      continue;
-    uint64_t n_layers_of = b->n_of_kind[kind][first + n_layers] - b->n_of_kind[kind][first];
-    const BoundPart *l = &e->part[PART_LAYER + kind];
+  for (uint32_t i = 0; i < b->n_kinds; i++) {
+    uint64_t n_layers_of = b->n_of_kind[i][first + n_layers] - b->n_of_kind[i][first];
+    const BoundPart *l = &e->part[PART_LAYER + b->kinds[i]];
     p.f += (LsTime) n_layers_of * l->f;
     p.b += (LsTime) n_layers_of * l->b;
     p.reduce += (LsTime) n_layers_of * l->reduce;
