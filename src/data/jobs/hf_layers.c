@@ -55,6 +55,14 @@ read_layer_types (const LsJsonDoc *doc, const cJSON *list, Layers *l, LsDiagList
   return i == l->n_layers || hf_refuse (doc, list, diags, "expected as many layer_types as there are layers");
 }
 
+/* Of Qwen, max_window_layers: the layers behind so many are windowed. */
+static void
+first_see_all (const cJSON *n_first, Layers *l)
+{
+  for (uint32_t i = 0; i < l->n_layers; i++)
+    l->has[i] = i < n_first->valuedouble;
+}
+
 /* 4, or "LLLG": a letter a layer, G for those that see all. */
 static uint32_t
 pattern_period (const cJSON *pattern)
@@ -72,10 +80,13 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel
   const cJSON *list = hf_get (doc, "layer_types"), *pattern = hf_get (doc, "sliding_window_pattern");
   bool is_exact = true, is_off = cJSON_IsNull (hf_get (doc, "sliding_window"));
   m->full_every = pattern_period (pattern) > 0 ? pattern_period (pattern) : m->full_every;
-  if (cJSON_IsArray (list) && m->mixer == LS_MIXER_NONE) {
+  const cJSON *n_first = hf_get (doc, "max_window_layers");
+  if ((cJSON_IsArray (list) || cJSON_IsNumber (n_first)) && m->mixer == LS_MIXER_NONE) {
     g_autofree bool *has = g_new0 (bool, m->n_layers);
     Layers l = { m->n_layers, has };
-    if (!read_layer_types (doc, list, &l, diags))
+    if (!cJSON_IsArray (list))
+      first_see_all (n_first, &l);
+    else if (!read_layer_types (doc, list, &l, diags))
       return false;
     m->full_every = period_of (&l, &is_exact);
   }
@@ -178,8 +189,7 @@ static char *
 pattern_of_period (const HfConfig *c)
 {
   char *pattern = g_strnfill (c->attention_period, 'M');
-  bool is_said = c->attention_offset > 0 && c->attention_offset < c->attention_period;
-  pattern[is_said ? c->attention_offset : c->attention_period - 1] = 'A';
+  pattern[MIN (c->attention_offset, c->attention_period - 1)] = 'A';
   return pattern;
 }
 

@@ -221,6 +221,9 @@ check_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiag
   if (cJSON_IsArray (only) && cJSON_GetArraySize (only) > 0)
     return hf_refuse (doc, only, diags,
                       "dense layers by number; only the first few, or all but each so-manieth, can be");
+  if (c->expert_period > 0 && c->expert_offset + 1 != c->expert_period)
+    return hf_refuse (doc, first_of (doc, "expert_layer_offset", "expert_layer_period"), diags,
+                      "experts in another than the last of expert_layer_period layers; expected the last");
   if (f->experts == HF_AFTER && c->sparse_step > 1)
     return hf_refuse (doc, hf_get (doc, "moe_layer_freq"), diags,
                       "experts in each so-manieth layer from 0 on; expected 1");
@@ -283,6 +286,7 @@ read_text_model (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsD
     .rotary_share = 1,
     .qk_norm = f->model.qk_norm,
     .unrotated_every = f->model.unrotated_every,
+    .attention_offset = UINT32_MAX, /* the last */
   };
   bool ok = read_config (doc, f, &c, ret_model, unread, diags);
   g_free (c.activation);

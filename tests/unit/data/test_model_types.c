@@ -114,6 +114,35 @@ lists_say_which_layers (void)
   }
 }
 
+/* Of Qwen the layers behind max_window_layers are windowed, if any are. */
+static void
+the_first_layers_see_all (void)
+{
+  static const struct {
+    const char *keys;
+    uint32_t window, full_every, n_notes;
+  } cases[] = {
+    { "\"use_sliding_window\":true,\"max_window_layers\":4", 0, 0, 1 },
+    { "\"use_sliding_window\":true,\"max_window_layers\":0", 64, 0, 1 },
+    { "\"use_sliding_window\":true,\"max_window_layers\":2", 64, 2, 2 },
+    { "\"use_sliding_window\":false,\"max_window_layers\":0", 0, 0, 1 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *text = g_strdup_printf (
+        "{\"model_type\":\"qwen2\",\"hidden_size\":256,\"intermediate_size\":512,\"num_hidden_layers\":4,"
+        "\"num_attention_heads\":4,\"vocab_size\":1000,\"max_position_embeddings\":512,\"sliding_window\":64,%s}",
+        cases[i].keys);
+    g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+    LsModel m;
+    if (!read_text (text, &m, notes))
+      continue;
+    LS_CHECK_INT (m.window, ==, cases[i].window);
+    LS_CHECK_INT (m.full_every, ==, cases[i].full_every);
+    LS_CHECK_INT (notes->len, ==, cases[i].n_notes);
+    ls_model_clear (&m);
+  }
+}
+
 /* Names within objects of the file; a zero that means none; the outer file's word on the embedding. */
 static void
 names_of_publishers (void)
@@ -161,6 +190,8 @@ mixers_stand_where_the_file_says (void)
     { "granitemoehybrid", "\"layer_types\":[\"mamba\",\"mamba\",\"attention\",\"mamba\"]", "MMAM" },
     { "granitemoehybrid", "\"layer_types\":[\"mamba\",\"mamba\",\"attention\",\"rwkv\"]", NULL },
     { "jamba", "\"attn_layer_period\":4,\"attn_layer_offset\":1,\"num_experts\":2", "MAMM" },
+    { "jamba", "\"attn_layer_period\":4,\"attn_layer_offset\":0,\"num_experts\":2", "AMMM" },
+    { "jamba", "\"attn_layer_period\":4,\"attn_layer_offset\":1,\"expert_layer_offset\":0", NULL },
     { "qwen3_next", "\"full_attention_interval\":2,\"moe_intermediate_size\":64,\"x\":[0.0,Infinity]", "MA" },
     { "minimax", "\"attn_type_list\":[0,0,0,1],\"num_local_experts\":4", "MMMA" },
     { "mamba2", "\"num_heads\":8", "m" },
@@ -211,5 +242,6 @@ parameters_are_as_counted (void)
 }
 
 LS_TEST_MAIN ("model_types", LS_TEST (every_type_is_whole), LS_TEST (windows_and_norms_on_both_sides),
-              LS_TEST (lists_say_which_layers), LS_TEST (names_of_publishers),
-              LS_TEST (mixers_stand_where_the_file_says), LS_TEST (parameters_are_as_counted))
+              LS_TEST (lists_say_which_layers), LS_TEST (the_first_layers_see_all),
+              LS_TEST (names_of_publishers), LS_TEST (mixers_stand_where_the_file_says),
+              LS_TEST (parameters_are_as_counted))
