@@ -1,16 +1,8 @@
 #include "analysis/score.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/order.h"
-
-static double
-median (double *values, guint n)
-{
-  qsort (values, n, sizeof *values, ls_compare_doubles);
-  return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
 
 static int
 sign (double a, double b)
@@ -60,7 +52,7 @@ ls_score (const LsScoreRow *rows, guint n_rows, LsScore *ret_score)
     s.mape_pct = sum_abs / s.n;
     s.bias_pct = sum / s.n;
     s.worst_pct = worst;
-    s.median_abs_pct = median (magnitude, s.n);
+    s.median_abs_pct = ls_median (magnitude, s.n);
   }
   s.kendall_tau = tau_b (rows, n_rows);
   *ret_score = s;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/order.h"
+
 #define MIN_LAUNCHES 6 /* of a median, see above */
 
 static const LsStepOp *
@@ -53,13 +55,6 @@ launches_of (const LsStepSide *side)
   return launches;
 }
 
-static int
-times_in_order (gconstpointer a, gconstpointer b)
-{
-  const LsTime *x = a, *y = b;
-  return *x != *y ? (*x < *y ? -1 : 1) : 0;
-}
-
 static void
 find_host_launch (const LsStepSide *side, LsSeenSoftware *seen)
 {
@@ -72,7 +67,7 @@ find_host_launch (const LsStepSide *side, LsSeenSoftware *seen)
     if (l->finds_idle && l->is_kernel && before->is_kernel && !l->is_behind_unknown && time > 0)
       g_array_append_val (times, time);
   }
-  g_array_sort (times, times_in_order);
+  g_array_sort (times, ls_compare_int64);
   seen->n_launches = times->len;
   seen->host_launch = times->len < MIN_LAUNCHES ? -1 : g_array_index (times, LsTime, times->len / 2);
 }

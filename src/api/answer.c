@@ -50,22 +50,12 @@ ls_answer_take (LsAnswer *a, gpointer data, const LsAnswerForms *forms)
   a->forms = *forms;
 }
 
-static char *
-whole_text (gconstpointer text, const LsTextStyle *style)
-{
-  return g_strdup (text);
-}
-
-static char *
-same_text (gconstpointer text)
-{
-  return g_strdup (text);
-}
+LS_ANSWER_FORM (same_text, g_strdup (data))
 
 void
 ls_answer_take_text (LsAnswer *a, char *text)
 {
-  static const LsAnswerForms forms = { whole_text, same_text, same_text, NULL, g_free };
+  static const LsAnswerForms forms = { same_text, same_text, same_text, NULL, g_free };
   ls_answer_take (a, text, &forms);
 }
 
@@ -137,11 +127,10 @@ ls_answer_format (const LsAnswer *a, LsForm form, const LsTextStyle *style)
 {
   static const LsTextStyle plain;
   g_return_val_if_fail (a && a->forms.text, NULL);
-  if (form == LS_FORM_JSON)
-    return a->forms.json ? a->forms.json (a->data) : NULL;
-  if (form == LS_FORM_CSV)
-    return a->forms.csv ? a->forms.csv (a->data) : NULL;
-  return a->forms.text (a->data, style ? style : &plain);
+  LsAnswerForm *make = form == LS_FORM_JSON ? a->forms.json
+      : form == LS_FORM_CSV                 ? a->forms.csv
+                                            : a->forms.text;
+  return make ? make (a->data, style ? style : &plain) : NULL;
 }
 
 /* What went wrong stays with the stream. */

@@ -4,14 +4,26 @@
 
 #include <lockstep/lockstep.h>
 
+/* A text, newly allocated. JSON and CSV have no style. */
+typedef char *LsAnswerForm (gconstpointer data, const LsTextStyle *style);
 /* What a command answers with: its forms, of which a command may lack some, but not text. */
 typedef struct {
-  char *(*text) (gconstpointer data, const LsTextStyle *style);
-  char *(*json) (gconstpointer data);
-  char *(*csv) (gconstpointer data);
+  LsAnswerForm *text, *json, *csv;
   void (*print_json) (gconstpointer data, FILE *out); /* as it is made; NULL: json (data) */
   GDestroyNotify free;
 } LsAnswerForms;
+
+/* Defines a form that is one expression of `data` and `style`; what frees data of one type. */
+#define LS_ANSWER_FORM(name, text)                                                                           \
+  static char *name (gconstpointer data, const LsTextStyle *style)                                           \
+  {                                                                                                          \
+    return text;                                                                                             \
+  }
+#define LS_ANSWER_FREE(name, free_data)                                                                      \
+  static void name (gpointer data)                                                                           \
+  {                                                                                                          \
+    free_data (data);                                                                                        \
+  }
 
 LsAnswer *ls_answer_new (void);
 /* Takes the data. */

@@ -50,29 +50,10 @@ static const char *const keys[]
     = { "cluster", "op",     "nodes",   "gpus",  "algorithm", "protocol", "network", "min",
         "max",     "factor", "compare", "trust", "slice",     "nccl",     NULL };
 
-static char *
-to_text (gconstpointer run, const LsTextStyle *style)
-{
-  return ls_collective_to_text (ls_collective_run_table (run));
-}
-
-static char *
-to_json (gconstpointer run)
-{
-  return ls_collective_to_json (ls_collective_run_table (run));
-}
-
-static char *
-to_csv (gconstpointer run)
-{
-  return ls_collective_to_csv (ls_collective_run_table (run));
-}
-
-static void
-run_free (gpointer run)
-{
-  ls_collective_run_free (run);
-}
+LS_ANSWER_FORM (to_text, ls_collective_to_text (ls_collective_run_table (data)))
+LS_ANSWER_FORM (to_json, ls_collective_to_json (ls_collective_run_table (data)))
+LS_ANSWER_FORM (to_csv, ls_collective_to_csv (ls_collective_run_table (data)))
+LS_ANSWER_FREE (run_free, ls_collective_run_free)
 
 static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, run_free };
 
@@ -82,11 +63,7 @@ plot (gconstpointer run, const char *path, GError **error)
   return ls_plot_collective (ls_collective_run_table (run), path, error);
 }
 
-static gboolean
-set_knob (gpointer spec, const char *key, const char *value, LsDiagList *diags)
-{
-  return ls_collective_spec_set (spec, key, value, diags);
-}
+LS_REQUEST_SET (set_knob, ls_collective_spec_set)
 
 static LsCollectiveRun *
 simulate (const LsRequest *r, LsAnswer *a, GError **error)

@@ -27,11 +27,7 @@ static const char *const without[] = { "from", "model", "strategy", "trace", "me
 
 /* --- results -------------------------------------------------------------------------------------- */
 
-static void
-files_free (gpointer files)
-{
-  g_ptr_array_unref (files);
-}
+LS_ANSWER_FREE (files_free, g_ptr_array_unref)
 
 static LsResultFile *const *
 all_of (gconstpointer data, guint *ret_n)
@@ -53,7 +49,7 @@ files_to_text (gconstpointer data, const LsTextStyle *style)
 }
 
 static char *
-files_to_json (gconstpointer data)
+files_to_json (gconstpointer data, const LsTextStyle *style)
 {
   guint n;
   LsResultFile *const *files = all_of (data, &n);
@@ -114,23 +110,9 @@ compare_results (const LsRequest *r, const char *const *paths, LsAnswer *a, GErr
 
 /* --- spans ---------------------------------------------------------------------------------------- */
 
-static char *
-spans_to_text (gconstpointer compare, const LsTextStyle *style)
-{
-  return ls_span_compare_to_text (compare);
-}
-
-static char *
-spans_to_json (gconstpointer compare)
-{
-  return ls_span_compare_to_json (compare);
-}
-
-static void
-spans_free (gpointer compare)
-{
-  ls_span_compare_free (compare);
-}
+LS_ANSWER_FORM (spans_to_text, ls_span_compare_to_text (data))
+LS_ANSWER_FORM (spans_to_json, ls_span_compare_to_json (data))
+LS_ANSWER_FREE (spans_free, ls_span_compare_free)
 
 /* Which of the two files is which is known by their columns. */
 static gboolean

@@ -22,17 +22,8 @@ static const LsOption own[] = {
   { NULL },
 };
 
-static char *
-to_text (gconstpointer import, const LsTextStyle *style)
-{
-  return ls_import_to_text (import);
-}
-
-static char *
-to_json (gconstpointer import)
-{
-  return ls_import_to_json (import);
-}
+LS_ANSWER_FORM (to_text, ls_import_to_text (data))
+LS_ANSWER_FORM (to_json, ls_import_to_json (data))
 
 static void
 import_free (gpointer import)

@@ -53,23 +53,9 @@ static const char *const keys[]
         "holdout", "min-m",           "min-seq", "min-flops", "min-bytes", NULL };
 static const char *const job_too[] = { "attention", "dtype", "gpu-calibration", "measured", NULL };
 
-static char *
-to_text (gconstpointer rows, const LsTextStyle *style)
-{
-  return ls_kernel_rows_to_text (rows);
-}
-
-static char *
-to_json (gconstpointer rows)
-{
-  return ls_kernel_rows_to_json (rows);
-}
-
-static void
-rows_free (gpointer rows)
-{
-  ls_kernel_rows_free (rows);
-}
+LS_ANSWER_FORM (to_text, ls_kernel_rows_to_text (data))
+LS_ANSWER_FORM (to_json, ls_kernel_rows_to_json (data))
+LS_ANSWER_FREE (rows_free, ls_kernel_rows_free)
 
 static const LsAnswerForms forms = { .text = to_text, .json = to_json, .free = rows_free };
 
@@ -90,11 +76,7 @@ list_shapes (const LsRequest *r, LsAnswer *a, GError **error)
   return text != NULL;
 }
 
-static gboolean
-set_knob (gpointer spec, const char *key, const char *value, LsDiagList *diags)
-{
-  return ls_kernel_spec_set (spec, key, value, diags);
-}
+LS_REQUEST_SET (set_knob, ls_kernel_spec_set)
 
 static gboolean
 run (const LsRequest *r, LsAnswer *a, GError **error)

@@ -23,23 +23,9 @@ format (const LsJobAnswer *j, char *(*to) (const LsMemoryTable *t))
   return to (&table);
 }
 
-static char *
-to_text (gconstpointer j, const LsTextStyle *style)
-{
-  return format (j, ls_memory_to_text);
-}
-
-static char *
-to_json (gconstpointer j)
-{
-  return format (j, ls_memory_to_json);
-}
-
-static char *
-to_csv (gconstpointer j)
-{
-  return format (j, ls_memory_to_csv);
-}
+LS_ANSWER_FORM (to_text, format (data, ls_memory_to_text))
+LS_ANSWER_FORM (to_json, format (data, ls_memory_to_json))
+LS_ANSWER_FORM (to_csv, format (data, ls_memory_to_csv))
 
 static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, ls_job_answer_free };
 

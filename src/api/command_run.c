@@ -71,11 +71,7 @@ to_text (gconstpointer data, const LsTextStyle *style)
   return g_strconcat (placement, "\n", text, NULL);
 }
 
-static char *
-to_json (gconstpointer data)
-{
-  return ls_job_answer_to_json (data, ls_version ());
-}
+LS_ANSWER_FORM (to_json, ls_job_answer_to_json (data, ls_version ()))
 
 static const LsAnswerForms forms = { .text = to_text, .json = to_json, .free = ls_job_answer_free };
 

@@ -86,14 +86,14 @@ to_text (gconstpointer data, const LsTextStyle *style)
 }
 
 static char *
-to_json (gconstpointer data)
+to_json (gconstpointer data, const LsTextStyle *style)
 {
   const Data *s = data;
   return s->run ? ls_schedule_to_json (&s->run->view) : ls_schedule_all_to_json (s->table);
 }
 
 static char *
-to_csv (gconstpointer data)
+to_csv (gconstpointer data, const LsTextStyle *style)
 {
   const Data *s = data;
   return s->run ? ls_schedule_to_csv (&s->run->view) : ls_schedule_all_to_csv (s->table);
@@ -170,11 +170,7 @@ put (const Data *s, const char *path, guint format, LsAnswer *a)
 
 /* --- the command ---------------------------------------------------------------------------------- */
 
-static gboolean
-set_knob (gpointer spec, const char *key, const char *value, LsDiagList *diags)
-{
-  return ls_schedule_spec_set (spec, key, value, diags);
-}
+LS_REQUEST_SET (set_knob, ls_schedule_spec_set)
 
 static Data *
 make (const LsRequest *r, GError **error)

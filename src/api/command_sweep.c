@@ -90,17 +90,8 @@ to_text (gconstpointer data, const LsTextStyle *style)
   return ls_sweep_to_text (report (data));
 }
 
-static char *
-to_json (gconstpointer data)
-{
-  return ls_sweep_to_json (report (data));
-}
-
-static char *
-to_csv (gconstpointer data)
-{
-  return ls_sweep_to_csv (report (data));
-}
+LS_ANSWER_FORM (to_json, ls_sweep_to_json (report (data)))
+LS_ANSWER_FORM (to_csv, ls_sweep_to_csv (report (data)))
 
 static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free };
 
@@ -147,11 +138,7 @@ load_ranges (LsSweepSpec *spec, const char *path, GError **error)
   return TRUE;
 }
 
-static gboolean
-set_knob (gpointer spec, const char *key, const char *value, LsDiagList *diags)
-{
-  return ls_sweep_spec_set (spec, key, value, diags);
-}
+LS_REQUEST_SET (set_knob, ls_sweep_spec_set)
 
 /* What a chart needs is gathered while it searches. */
 static gboolean

@@ -47,7 +47,7 @@ to_text (gconstpointer data, const LsTextStyle *style)
 }
 
 static char *
-to_json (gconstpointer data)
+to_json (gconstpointer data, const LsTextStyle *style)
 {
   const Data *t = data;
   return ls_topology_to_json (t->run->map, t->run->paths, t->has_all);

@@ -47,23 +47,9 @@ static const char *const of_coverage[] = { "coverage", "min-coverage", "max-widt
 
 /* --- what it prints and writes -------------------------------------------------------------------- */
 
-static char *
-to_text (gconstpointer run, const LsTextStyle *style)
-{
-  return ls_scores_to_text (ls_validation_run_scores (run));
-}
-
-static char *
-to_json (gconstpointer run)
-{
-  return ls_scores_to_json (ls_validation_run_scores (run));
-}
-
-static void
-run_free (gpointer run)
-{
-  ls_validation_run_free (run);
-}
+LS_ANSWER_FORM (to_text, ls_scores_to_text (ls_validation_run_scores (data)))
+LS_ANSWER_FORM (to_json, ls_scores_to_json (ls_validation_run_scores (data)))
+LS_ANSWER_FREE (run_free, ls_validation_run_free)
 
 static const LsAnswerForms forms = { .text = to_text, .json = to_json, .free = run_free };
 

@@ -39,17 +39,8 @@ to_text (gconstpointer data, const LsTextStyle *style)
   return ls_what_if_to_text (w->table, &text);
 }
 
-static char *
-to_json (gconstpointer data)
-{
-  return ls_what_if_to_json (((const Data *) data)->table);
-}
-
-static char *
-to_csv (gconstpointer data)
-{
-  return ls_what_if_to_csv (((const Data *) data)->table);
-}
+LS_ANSWER_FORM (to_json, ls_what_if_to_json (((const Data *) data)->table))
+LS_ANSWER_FORM (to_csv, ls_what_if_to_csv (((const Data *) data)->table))
 
 static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free };
 

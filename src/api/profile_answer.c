@@ -4,23 +4,9 @@
 #include "data/text/write_file.h"
 #include "show/run/write_reconcile.h"
 
-static char *
-to_text (gconstpointer run, const LsTextStyle *style)
-{
-  return ls_reconcile_to_text (ls_reconcile_run_report (run));
-}
-
-static char *
-to_json (gconstpointer run)
-{
-  return ls_reconcile_to_json (ls_reconcile_run_report (run));
-}
-
-static void
-run_free (gpointer run)
-{
-  ls_reconcile_run_free (run);
-}
+LS_ANSWER_FORM (to_text, ls_reconcile_to_text (ls_reconcile_run_report (data)))
+LS_ANSWER_FORM (to_json, ls_reconcile_to_json (ls_reconcile_run_report (data)))
+LS_ANSWER_FREE (run_free, ls_reconcile_run_free)
 
 static const LsAnswerForms forms = { .text = to_text, .json = to_json, .free = run_free };
 

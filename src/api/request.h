@@ -29,6 +29,12 @@ gboolean ls_request_percent (const LsRequest *r, const char *key, double max, do
 typedef gboolean (*LsSetFunc) (gpointer target, const char *key, const char *value, LsDiagList *diags);
 gboolean ls_request_set_all (const LsRequest *r, const char *const *keys, LsSetFunc set, gpointer target,
                              GError **error);
+/* Defines an LsSetFunc by that of one type. */
+#define LS_REQUEST_SET(name, set)                                                                            \
+  static gboolean name (gpointer target, const char *key, const char *value, LsDiagList *diags)              \
+  {                                                                                                          \
+    return set (target, key, value, diags);                                                                  \
+  }
 /* An LsSetFunc of a job: ls_job_spec_set(). */
 gboolean ls_request_set_knob (gpointer spec, const char *key, const char *value, LsDiagList *diags);
 

@@ -4,6 +4,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/order.h"
 #include "data/traces/trace_json.h"
 
 #define PS_PER_NS 1000
@@ -103,7 +104,7 @@ static int
 by_rank (gconstpointer a, gconstpointer b)
 {
   const Rank *x = a, *y = b;
-  return x->rank < y->rank ? -1 : x->rank > y->rank;
+  return LS_ORDER (x->rank, y->rank);
 }
 
 /* Several profiles must say which ranks they are of, each another one. */
@@ -215,10 +216,8 @@ by_kind (gconstpointer a, gconstpointer b)
   const LsProfileTraffic *x = a, *y = b;
   if (x->class != y->class)
     return (int) x->class - (int) y->class;
-  if (x->bytes != y->bytes)
-    return x->bytes < y->bytes ? -1 : 1;
-  if (x->size != y->size)
-    return x->size < y->size ? -1 : 1;
+  LS_SMALLER_FIRST (x->bytes, y->bytes);
+  LS_SMALLER_FIRST (x->size, y->size);
   return (int) x->is_ours - (int) y->is_ours;
 }
 
@@ -243,8 +242,7 @@ static int
 most_time_first (gconstpointer a, gconstpointer b)
 {
   const LsProfileTraffic *x = a, *y = b;
-  if (x->time != y->time)
-    return x->time > y->time ? -1 : 1;
+  LS_LARGER_FIRST (x->time, y->time);
   return by_kind (x, y);
 }
 

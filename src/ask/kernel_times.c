@@ -246,10 +246,10 @@ errors_of (const GArray *rows, bool only_held_out)
   }
   if (errors->len == 0)
     return (LsKernelErrors) { .mape_pct = NAN, .median_pct = NAN };
-  qsort (errors->data, errors->len, sizeof (double), ls_compare_doubles);
   guint n = errors->len;
-  double middle = (g_array_index (errors, double, (n - 1) / 2) + g_array_index (errors, double, n / 2)) / 2;
-  return (LsKernelErrors) { .n = n, .mape_pct = sum / n, .median_pct = middle };
+  return (LsKernelErrors) { .n = n,
+                            .mape_pct = sum / n,
+                            .median_pct = ls_median (&g_array_index (errors, double, 0), n) };
 }
 
 static LsKernelRows *

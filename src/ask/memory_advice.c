@@ -3,6 +3,7 @@
 #include <lockstep/error.h>
 
 #include "ask/whatif.h"
+#include "base/order.h"
 #include "job/knobs.h"
 
 #define MAX_CHANGES LS_ADVICE_MAX_CHANGES
@@ -119,9 +120,8 @@ compare_candidates (gconstpointer x, gconstpointer y)
 {
   const Candidate *a = *(Candidate *const *) x, *b = *(Candidate *const *) y;
   int64_t a_short = MAX (a->over, 0), b_short = MAX (b->over, 0);
-  if (a_short != b_short)
-    return a_short < b_short ? -1 : 1;
-  return a->least < b->least ? -1 : a->least > b->least;
+  LS_SMALLER_FIRST (a_short, b_short);
+  return LS_ORDER (a->least, b->least);
 }
 
 /* Those that are legal, of use and not seen yet, by compare_candidates(); the others are freed. */
@@ -194,11 +194,10 @@ compare_rows (gconstpointer x, gconstpointer y)
   const LsWhatIfRow *a = x, *b = y;
   if (!a->refused != !b->refused)
     return a->refused ? 1 : -1;
-  if (a->short_bytes != b->short_bytes)
-    return a->short_bytes < b->short_bytes ? -1 : 1;
+  LS_SMALLER_FIRST (a->short_bytes, b->short_bytes);
   if (!a->refused && a->gain != b->gain)
     return a->gain > b->gain ? -1 : 1;
-  return a->number < b->number ? -1 : a->number > b->number;
+  return LS_ORDER (a->number, b->number);
 }
 
 /* Up to n changes together, as few as are enough. */

@@ -5,6 +5,8 @@
 
 #include <lockstep/error.h>
 
+#include "base/order.h"
+
 #define PS_PER_NS   1000
 #define SEGMENT_OPS 12000 /* each of which is four ops at most: a segment has 60,000 */
 #define MAX_OPS     2000000
@@ -94,20 +96,13 @@ n_ahead (const GArray *starts, guint issued, int64_t at)
   return issued > low ? issued - low : 0;
 }
 
-static int
-by_value (gconstpointer a, gconstpointer b)
-{
-  const int64_t *x = a, *y = b;
-  return *x < *y ? -1 : *x > *y;
-}
-
 static GArray *
 starts_of (const LsProfileStep *step)
 {
   GArray *starts = g_array_sized_new (FALSE, FALSE, sizeof (int64_t), step->ops->len);
   for (guint i = 0; i < step->ops->len; i++)
     g_array_append_val (starts, g_array_index (step->ops, LsProfileOp, i).start);
-  g_array_sort (starts, by_value);
+  g_array_sort (starts, ls_compare_int64);
   return starts;
 }
 
@@ -175,21 +170,6 @@ list_items (Program *p)
 
 /* ---- ops of the plan ---- */
 
-static LsOp
-blank_op (LsOpKind kind, LsStream stream, const char *name)
-{
-  return (LsOp) { .kind = (uint8_t) kind,
-                  .stream = (uint8_t) stream,
-                  .tag = LS_TAG_SYNC,
-                  .host = LS_HOST_FREE,
-                  .layer = UINT16_MAX,
-                  .unit = UINT16_MAX,
-                  .event = LS_EVENT_NONE,
-                  .kernel = UINT32_MAX,
-                  .recorded = LS_TIME_NEVER,
-                  .name = name };
-}
-
 static const char *
 name_of (Writing *w, const char *name)
 {
@@ -231,7 +211,7 @@ static LsOp
 op_of (Writing *w, const Program *p, const Item *item)
 {
   const LsProfileOp *from = op_at (p, item->op);
-  LsOp op = blank_op (LS_OP_KERNEL, (LsStream) from->stream, name_of (w, from->op->name));
+  LsOp op = ls_op_blank (LS_OP_KERNEL, (LsStream) from->stream, LS_TAG_SYNC, name_of (w, from->op->name));
   op.recorded = item->ns * PS_PER_NS;
   if (from->kind == LS_PROFILE_KERNEL) {
     op.tag = (uint8_t) tag_of (p, from->op);
@@ -307,7 +287,7 @@ deps_of (Writing *w, const Program *p, guint i)
   for (guint n = 0; n < op->n_waits; n++) {
     guint on = g_array_index (p->step->waits, guint, op->first_wait + n);
     const LsDep dep = { LS_DEP_END, (uint16_t) w->place[on] };
-    LsOp wait = blank_op (LS_OP_WAIT, (LsStream) op->stream, "wait");
+    LsOp wait = ls_op_blank (LS_OP_WAIT, (LsStream) op->stream, LS_TAG_SYNC, "wait");
     wait.event = (uint16_t) p->event[on];
     if (segment_of (on) == segment_of (i))
       g_array_append_val (deps, dep);
@@ -323,7 +303,7 @@ put_op (Writing *w, const Program *p, const Item *item)
   const LsProfileOp *from = op_at (p, item->op);
   g_autoptr (GArray) deps = item->takes_waits ? deps_of (w, p, item->op) : NULL;
   if (item->kind == ITEM_UNEXPLAINED) {
-    LsOp wait = blank_op (LS_OP_COPY, (LsStream) from->stream, "not explained");
+    LsOp wait = ls_op_blank (LS_OP_COPY, (LsStream) from->stream, LS_TAG_SYNC, "not explained");
     wait.recorded = item->ns * PS_PER_NS;
     put (w, wait, deps);
     return;
@@ -331,7 +311,7 @@ put_op (Writing *w, const Program *p, const Item *item)
   put (w, op_of (w, p, item), deps);
   w->place[item->op] = w->ops->len - 1;
   if (p->event[item->op] != NO_EVENT) {
-    LsOp record = blank_op (LS_OP_RECORD, (LsStream) from->stream, "record");
+    LsOp record = ls_op_blank (LS_OP_RECORD, (LsStream) from->stream, LS_TAG_SYNC, "record");
     record.event = (uint16_t) p->event[item->op];
     put (w, record, NULL);
   }
@@ -341,13 +321,13 @@ static void
 put_item (Writing *w, const Program *p, const Item *item)
 {
   if (item->kind == ITEM_DELAY) {
-    LsOp delay = blank_op (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, "host");
+    LsOp delay = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "host");
     delay.recorded = item->ns * PS_PER_NS;
     put (w, delay, NULL);
   } else if (item->kind == ITEM_SYNC)
-    put_streams (w, blank_op (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, "sync"), item->streams);
+    put_streams (w, ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "sync"), item->streams);
   else if (item->kind == ITEM_JOIN)
-    put_streams (w, blank_op (LS_OP_RECORD, LS_STREAM_COMPUTE, "step ends"), item->streams);
+    put_streams (w, ls_op_blank (LS_OP_RECORD, LS_STREAM_COMPUTE, LS_TAG_SYNC, "step ends"), item->streams);
   else
     put_op (w, p, item);
 }
@@ -372,7 +352,7 @@ put_lead (Writing *w, const Program *p)
 {
   if (p->begins >= 0 || p->changes->without_stalls)
     return false;
-  LsOp behind = blank_op (LS_OP_COPY, LS_STREAM_COMPUTE, "step before");
+  LsOp behind = ls_op_blank (LS_OP_COPY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "step before");
   behind.recorded = -p->begins * PS_PER_NS;
   put (w, behind, NULL);
   end_segment (w, "before");

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/order.h"
+
 #define OVERLAP_NS  1000 /* clocks of a profiler agree to less        */
 #define MAX_STREAMS 256  /* that are told apart: more than a GPU needs */
 
@@ -32,11 +34,9 @@ by_issue (gconstpointer a, gconstpointer b)
   const LsProfileOp *x = a, *y = b;
   int64_t at = x->launch == LS_KINETO_NONE ? x->start : x->launch,
           other = y->launch == LS_KINETO_NONE ? y->start : y->launch;
-  if (at != other)
-    return at < other ? -1 : 1;
-  if (x->start != y->start)
-    return x->start < y->start ? -1 : 1;
-  return x->op->record < y->op->record ? -1 : x->op->record > y->op->record;
+  LS_SMALLER_FIRST (at, other);
+  LS_SMALLER_FIRST (x->start, y->start);
+  return LS_ORDER (x->op->record, y->op->record);
 }
 
 static uint8_t
@@ -140,9 +140,8 @@ static int
 busiest_first (gconstpointer a, gconstpointer b)
 {
   const Stream *x = a, *y = b;
-  if (x->kernels != y->kernels)
-    return x->kernels > y->kernels ? -1 : 1;
-  return x->first < y->first ? -1 : x->first > y->first;
+  LS_LARGER_FIRST (x->kernels, y->kernels);
+  return LS_ORDER (x->first, y->first);
 }
 
 /* The busiest computes; the others get what they prefer, or what is free. */
@@ -166,9 +165,8 @@ static int
 by_start (gconstpointer a, gconstpointer b)
 {
   const LsProfileOp *const *x = a, *const *y = b;
-  if ((*x)->start != (*y)->start)
-    return (*x)->start < (*y)->start ? -1 : 1;
-  return *x < *y ? -1 : *x > *y;
+  LS_SMALLER_FIRST ((*x)->start, (*y)->start);
+  return LS_ORDER (*x, *y);
 }
 
 /* Of two streams whose kernels overlap, the one that is less busy: it is behind the other in the list. */

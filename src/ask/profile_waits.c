@@ -1,6 +1,8 @@
 /* ask/profile_waits.c — what each op waited for, and when it was ready: profile_step.h. */
 #include <string.h>
 
+#include "base/order.h"
+
 #include "ask/profile_step.h"
 
 #define CLOCK_NS        1000  /* to which the clocks of a profiler agree                         */
@@ -42,13 +44,6 @@ ended_before (const LsProfileStep *step, guint i, int64_t at)
 
 /* ---- latency ---- */
 
-static int
-by_value (gconstpointer a, gconstpointer b)
-{
-  const int64_t *x = a, *y = b;
-  return *x < *y ? -1 : *x > *y;
-}
-
 /* Median of those that found their stream idle; communication waits for others there. Of none the shortest of
  * all. */
 static int64_t
@@ -64,7 +59,7 @@ find_latency (const LsProfileStep *step)
     end[op->stream] = MAX (end[op->stream], op->end);
     least = latency >= 0 ? MIN (least, latency) : least;
   }
-  g_array_sort (found, by_value);
+  g_array_sort (found, ls_compare_int64);
   return found->len > 0 ? g_array_index (found, int64_t, found->len / 2) : least;
 }
 

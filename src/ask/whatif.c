@@ -5,6 +5,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/order.h"
 #include "job/price.h"
 
 LsWhatIfRow
@@ -102,7 +103,7 @@ compare_rows (gconstpointer x, gconstpointer y)
     return a->refused ? 1 : -1;
   if (!a->refused && a->gain != b->gain)
     return a->gain > b->gain ? -1 : 1;
-  return a->number < b->number ? -1 : a->number > b->number;
+  return LS_ORDER (a->number, b->number);
 }
 
 LsWhatIf *

@@ -1,21 +1,50 @@
-/* base/order.h — the order of plain numbers, ascending, for qsort() and g_array_sort(). */
+/* base/order.h — the order of numbers for qsort() and g_array_sort(), and the middle one. */
 #ifndef LS_BASE_ORDER_H
 #define LS_BASE_ORDER_H
 
+#include <glib.h>
 #include <stdint.h>
+#include <stdlib.h>
+
+/* -1, 0 or 1, as x is less than, equal to or more than y. */
+#define LS_ORDER(x, y) (((x) > (y)) - ((x) < (y)))
+
+/* For a comparer by several keys: returns where these differ; the smaller, or the larger, comes first. */
+#define LS_SMALLER_FIRST(x, y)                                                                               \
+  do {                                                                                                       \
+    if ((x) != (y))                                                                                          \
+      return (x) < (y) ? -1 : 1;                                                                             \
+  } while (0)
+#define LS_LARGER_FIRST(x, y) LS_SMALLER_FIRST (y, x)
 
 static inline int
 ls_compare_doubles (const void *a, const void *b)
 {
   double x = *(const double *) a, y = *(const double *) b;
-  return (x > y) - (x < y);
+  return LS_ORDER (x, y);
 }
 
 static inline int
 ls_compare_uint32 (const void *a, const void *b)
 {
   uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
-  return (x > y) - (x < y);
+  return LS_ORDER (x, y);
+}
+
+/* Of LsTime too. */
+static inline int
+ls_compare_int64 (const void *a, const void *b)
+{
+  int64_t x = *(const int64_t *) a, y = *(const int64_t *) b;
+  return LS_ORDER (x, y);
+}
+
+/* Of n > 0 values, which it sorts; the mean of the middle two if n is even. */
+static inline double
+ls_median (double *values, guint n)
+{
+  qsort (values, n, sizeof *values, ls_compare_doubles);
+  return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
 #endif

@@ -106,18 +106,6 @@ ls_nccl_spell (const LsNccl *nccl, const LsNcclFitted *f)
   return g_strdup_printf ("%.3g%s", ls_nccl_get (nccl, f) * units[f->unit].scale, units[f->unit].unit);
 }
 
-void
-ls_nccl_complete (LsNccl *nccl, const LsNcclFitted *fitted)
-{
-  bool has_self_copy = false;
-  for (const LsNcclFitted *f = fitted; f->name; f++)
-    has_self_copy = has_self_copy || f->offset == offsetof (LsNccl, self_copy);
-  nccl->base_all_gather = nccl->base_reduce_scatter = nccl->base_all_reduce;
-  nccl->base_p2p_intra = nccl->base_all_reduce + nccl->hop_intra;
-  if (!has_self_copy)
-    nccl->self_copy = nccl->drain;
-}
-
 /* What data that do not show a figure may at most drive it to: what a file may say. */
 static const double most[]
     = { [LS_NCCL_TIME] = 1, [LS_NCCL_BYTES] = 1e12, [LS_NCCL_RATE] = WIDE, [LS_NCCL_RATIO] = 16 };

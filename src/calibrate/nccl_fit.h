@@ -66,10 +66,6 @@ typedef struct {
   void (*complete) (LsNccl *nccl, const LsNcclFitted *fitted);
 } LsNcclProblem;
 
-/* One base for all collectives, a send with its hop, and copies to oneself like those at
- * the end of a ring unless fitted. */
-void ls_nccl_complete (LsNccl *nccl, const LsNcclFitted *fitted);
-
 double ls_nccl_predict_s (const LsCluster *cluster, const LsNccl *nccl, const LsNcclCurve *curve,
                           uint64_t bytes, LsArena *arena);
 /* Borrows the strings of p->fixed. The loss that was reached, if wanted. */

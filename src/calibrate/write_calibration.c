@@ -6,19 +6,25 @@
 #include "data/machines/read_calibration.h"
 #include "data/text/json_out.h"
 
-/* Coefficients that switch an effect off are left out. */
-static void
-append_number (GString *json, const char *key, double value, int digits)
+/* Coefficients are rounded to six digits, a range of shapes to four, an error to three. */
+static int
+digits_of (const LsField *f)
 {
-  if (value > 0)
-    g_string_append_printf (json, ", \"%s\": %.*g", key, digits, value);
+  bool is_range = f->offset == offsetof (LsKindFit, min_work) || f->offset == offsetof (LsKindFit, max_work);
+  return f->offset == offsetof (LsKindFit, mape) ? 3 : is_range ? 4 : 6;
 }
 
+/* Coefficients that switch an effect off are left out. */
 static void
-append_time (GString *json, const char *key, LsTime t)
+append_coefficient (GString *json, const LsKindFit *fit, const LsField *f)
 {
-  if (t > 0)
-    g_string_append_printf (json, ", \"%s\": \"%.2fus\"", key, ls_time_to_s (t) * 1e6);
+  const void *place = (const char *) fit + f->offset;
+  bool is_launch = f->offset == offsetof (LsKindFit, launch);
+  if (f->kind == LS_FIELD_TIME && (is_launch || *(const LsTime *) place > 0))
+    g_string_append_printf (json, ",%s\"%s\": \"%.2fus\"", is_launch ? "\n      " : " ", f->key,
+                            ls_time_to_s (*(const LsTime *) place) * 1e6);
+  else if (f->kind == LS_FIELD_DOUBLE && *(const double *) place > 0)
+    g_string_append_printf (json, ", \"%s\": %.*g", f->key, digits_of (f), *(const double *) place);
 }
 
 static void
@@ -26,30 +32,8 @@ append_kind (GString *json, const char *key, const LsKindFit *fit, const char *s
 {
   g_string_append_printf (json, "    \"%s\": {\n      \"fitted\": %s", key,
                           fit->is_fitted ? "true" : "false");
-  append_number (json, "compute_efficiency", fit->compute_efficiency, 6);
-  append_number (json, "flops_half", fit->flops_half, 6);
-  append_number (json, "depth_half", fit->depth_half, 6);
-  append_number (json, "width_half", fit->width_half, 6);
-  append_number (json, "wide_slow", fit->wide_slow, 6);
-  append_number (json, "wide_head", fit->wide_head, 6);
-  append_number (json, "tail", fit->tail, 6);
-  append_number (json, "tile_half", fit->tile_half, 6);
-  append_number (json, "wave_rounding", fit->wave_rounding, 6);
-  append_time (json, "split_launch", fit->split_launch);
-  append_number (json, "throttle", fit->throttle, 6);
-  append_time (json, "burst", fit->burst);
-  append_number (json, "overlap", fit->overlap, 6);
-  append_number (json, "memory_efficiency", fit->memory_efficiency, 6);
-  append_number (json, "bytes_half", fit->bytes_half, 6);
-  append_number (json, "cache_bytes", fit->cache_bytes, 6);
-  append_number (json, "cache_speed", fit->cache_speed, 6);
-  g_string_append_printf (json, ",\n      \"launch\": \"%.2fus\"", ls_time_to_s (fit->launch) * 1e6);
-  append_time (json, "timed_host", fit->timed_host);
-  append_number (json, "timed_efficiency", fit->timed_efficiency, 6);
-  append_number (json, "min_work", fit->min_work, 4);
-  append_number (json, "max_work", fit->max_work, 4);
-  if (!isnan (fit->mape))
-    append_number (json, "mape", fit->mape, 3);
+  for (const LsField *f = ls_kind_fit_fields; f->key; f++)
+    append_coefficient (json, fit, f);
   g_string_append_printf (json, ",\n      \"source\": \"%s\"\n    }%s\n", source, is_last ? "" : ",");
 }
 

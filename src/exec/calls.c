@@ -1,6 +1,7 @@
 #include <lockstep/error.h>
 
 #include "cluster/route.h"
+#include "base/order.h"
 #include "exec/state.h"
 
 #include <math.h>
@@ -32,15 +33,11 @@ static int
 by_key (const void *a, const void *b)
 {
   const CallKey *x = a, *y = b;
-  if (x->kind != y->kind)
-    return x->kind < y->kind ? -1 : 1;
-  if (x->algorithm != y->algorithm)
-    return x->algorithm < y->algorithm ? -1 : 1;
-  if (x->parts != y->parts)
-    return x->parts < y->parts ? -1 : 1;
-  if (x->root != y->root)
-    return x->root < y->root ? -1 : 1;
-  return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+  LS_SMALLER_FIRST (x->kind, y->kind);
+  LS_SMALLER_FIRST (x->algorithm, y->algorithm);
+  LS_SMALLER_FIRST (x->parts, y->parts);
+  LS_SMALLER_FIRST (x->root, y->root);
+  return LS_ORDER (x->bytes, y->bytes);
 }
 
 static void

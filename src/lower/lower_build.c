@@ -66,7 +66,7 @@ wait_for_op (Build *b, const LsOp *op, uint16_t index)
 {
   LsDep *end = ls_arena_new_array (b->l->plan->arena, LsDep, 1);
   *end = (LsDep) { LS_DEP_END, index };
-  LsOp wait = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "launch blocks");
+  LsOp wait = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "launch blocks");
   wait.host = LS_HOST_SYNC;
   wait.layer = op->layer;
   wait.deps = end;
@@ -153,22 +153,6 @@ build_finish (Build *b, const char *segment)
   return l->segments->len - 1;
 }
 
-LsOp
-op_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name)
-{
-  return (LsOp) {
-    .kind = kind,
-    .stream = stream,
-    .tag = tag,
-    .name = name,
-    .host = LS_HOST_FREE,
-    .layer = UINT16_MAX,
-    .unit = UINT16_MAX,
-    .kernel = UINT32_MAX,
-    .recorded = LS_TIME_NEVER,
-  };
-}
-
 uint16_t
 build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps)
 {
@@ -208,7 +192,7 @@ intern_kernel (Lower *l, const LsKernel *k)
 uint16_t
 build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag tag, const LsDep *deps, uint16_t n_deps)
 {
-  LsOp op = op_blank (LS_OP_KERNEL, stream, tag, k->name);
+  LsOp op = ls_op_blank (LS_OP_KERNEL, stream, tag, k->name);
   op.host = LS_HOST_LAUNCH;
   op.dtype = (uint8_t) k->dtype;
   op.kernel = intern_kernel (b->l, k);
@@ -225,7 +209,7 @@ uint16_t
 build_coll (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype, LsTag tag,
             const char *name)
 {
-  LsOp op = op_blank (LS_OP_COLLECTIVE, stream, tag, name);
+  LsOp op = ls_op_blank (LS_OP_COLLECTIVE, stream, tag, name);
   op.host = LS_HOST_COMM;
   op.slot = (uint8_t) slot;
   op.coll = (uint8_t) coll;
@@ -255,8 +239,7 @@ build_join_stream (Build *b, LsStream stream)
 void
 build_barrier (Build *b)
 {
-  LsOp op = op_blank (LS_OP_RECORD, LS_STREAM_COMPUTE, LS_TAG_SYNC, "join");
-  op.event = LS_EVENT_NONE;
+  LsOp op = ls_op_blank (LS_OP_RECORD, LS_STREAM_COMPUTE, LS_TAG_SYNC, "join");
   build_op (b, op, NULL, 0);
 }
 
@@ -266,7 +249,7 @@ build_compute_sync (Build *b, const char *name)
   if (b->next_deps->len > 0)
     build_barrier (b);
   LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
-  LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, name);
+  LsOp op = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, name);
   op.host = LS_HOST_SYNC;
   build_op (b, op, &compute, 1);
 }
@@ -285,7 +268,7 @@ build_device_sync (Build *b)
     if (is_used)
       deps[n++] = (LsDep) { LS_DEP_STREAM, (uint16_t) s };
   }
-  LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "device synchronize");
+  LsOp op = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "device synchronize");
   op.host = LS_HOST_SYNC;
   build_op (b, op, deps, n);
 }

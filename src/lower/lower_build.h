@@ -31,7 +31,6 @@ uint32_t build_finish (Build *b, const char *name);
 /* Whether a segment was stored under that name before: it is b->segment. If not, begins to build it. */
 bool build_reuses (Build *b, Lower *l, const char *name);
 
-LsOp op_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name);
 uint16_t build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps);
 uint16_t build_kernel (Build *b, const LsKernel *k, LsTag tag);
 /* On any stream; other ones than the compute stream take no joins. */

@@ -30,7 +30,7 @@ build_transfer (Build *b, LsStream stream, LsSlot slot, bool is_send, const char
 {
   LsTransfer *t = ls_arena_new_array (b->l->plan->arena, LsTransfer, 1);
   *t = (LsTransfer) { STATE_BYTES, (uint8_t) slot, is_send };
-  LsOp op = op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
+  LsOp op = ls_op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
   op.host = LS_HOST_COMM;
   op.dtype = LS_DTYPE_FP32;
   op.transfers = t;
@@ -73,7 +73,7 @@ send_norm_back (Build *b, uint32_t pp_rank)
   if (pp_rank + 1 < l->mesh.pp) {
     LsDep received
         = { LS_DEP_END, build_transfer (b, LS_STREAM_PP_BWD_RECV, LS_SLOT_NEXT, false, "recv norm") };
-    LsOp record = op_blank (LS_OP_RECORD, LS_STREAM_PP_BWD_RECV, LS_TAG_SYNC, "norm is known");
+    LsOp record = ls_op_blank (LS_OP_RECORD, LS_STREAM_PP_BWD_RECV, LS_TAG_SYNC, "norm is known");
     record.event = EVENT_NORM;
     build_op (b, record, &received, 1);
     build_join (b, received.index);
@@ -92,7 +92,7 @@ segment_check_norm (Lower *l, uint32_t pp_rank)
   Build b;
   if (build_reuses (&b, l, name))
     return b.segment;
-  LsOp wait = op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait for the norm");
+  LsOp wait = ls_op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait for the norm");
   wait.event = EVENT_NORM;
   build_op (&b, wait, NULL, 0);
   return build_finish (&b, name);

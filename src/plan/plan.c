@@ -77,6 +77,23 @@ ls_mem_category_name (LsMemCategory c)
   return mem_category_names[c];
 }
 
+LsOp
+ls_op_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name)
+{
+  return (LsOp) {
+    .kind = kind,
+    .stream = stream,
+    .tag = tag,
+    .host = LS_HOST_FREE,
+    .layer = UINT16_MAX,
+    .unit = UINT16_MAX,
+    .event = LS_EVENT_NONE,
+    .kernel = UINT32_MAX,
+    .recorded = LS_TIME_NEVER,
+    .name = name,
+  };
+}
+
 void
 ls_plan_free (LsPlan *plan)
 {

@@ -179,6 +179,9 @@ typedef struct {
   const char *name; /* static or in the plan's arena */
 } LsOp;
 
+/* An op that names no kernel, unit, layer or event, and costs the host nothing. Borrows the name. */
+LsOp ls_op_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name);
+
 typedef struct {
   const char *name;
   uint32_t n_ops;

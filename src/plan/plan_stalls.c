@@ -13,26 +13,9 @@ typedef struct {
 } Stalls;
 
 static LsOp
-blank (LsOpKind kind, const char *name)
-{
-  return (LsOp) {
-    .kind = kind,
-    .stream = LS_STREAM_COMPUTE,
-    .tag = LS_TAG_SYNC,
-    .host = LS_HOST_FREE,
-    .layer = UINT16_MAX,
-    .unit = UINT16_MAX,
-    .event = LS_EVENT_NONE,
-    .kernel = UINT32_MAX,
-    .recorded = LS_TIME_NEVER,
-    .name = name,
-  };
-}
-
-static LsOp
 wait_for_all (LsPlan *plan)
 {
-  LsOp op = blank (LS_OP_HOST_SYNC, "allocator retry");
+  LsOp op = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "allocator retry");
   LsDep *deps = ls_arena_new_array (plan->arena, LsDep, LS_N_STREAMS);
   for (int s = 0; s < LS_N_STREAMS; s++)
     deps[s] = (LsDep) { LS_DEP_STREAM, (uint16_t) s };
@@ -45,7 +28,7 @@ wait_for_all (LsPlan *plan)
 static LsOp
 busy (LsTime time)
 {
-  LsOp op = blank (LS_OP_HOST_DELAY, "cudaFree, cudaMalloc");
+  LsOp op = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "cudaFree, cudaMalloc");
   op.recorded = time;
   return op;
 }

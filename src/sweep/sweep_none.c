@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ask/memory_advice.h"
+#include "base/order.h"
 #include "job/knobs.h"
 #include "sweep/sweep_state.h"
 
@@ -165,10 +166,8 @@ static int
 compare_rules (gconstpointer a, gconstpointer b)
 {
   const LsSweepRule *x = a, *y = b;
-  if (x->n_alone != y->n_alone)
-    return x->n_alone > y->n_alone ? -1 : 1;
-  if (x->n != y->n)
-    return x->n > y->n ? -1 : 1;
+  LS_LARGER_FIRST (x->n_alone, y->n_alone);
+  LS_LARGER_FIRST (x->n, y->n);
   return strcmp (x->text, y->text);
 }
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/order.h"
 #include "job/knobs.h"
 #include "strategy/dp_traits.h"
 #include "sweep/idea.h"
@@ -30,15 +31,11 @@ static int
 compare_cases (gconstpointer a, gconstpointer b)
 {
   const RuleCase *x = a, *y = b;
-  if (x->pp != y->pp)
-    return x->pp < y->pp ? -1 : 1;
-  if (x->recompute != y->recompute)
-    return x->recompute < y->recompute ? -1 : 1;
-  if (x->sp != y->sp)
-    return x->sp > y->sp ? -1 : 1;
-  if (x->zero != y->zero)
-    return x->zero > y->zero ? -1 : 1;
-  return x->ep > y->ep ? -1 : x->ep < y->ep;
+  LS_SMALLER_FIRST (x->pp, y->pp);
+  LS_SMALLER_FIRST (x->recompute, y->recompute);
+  LS_LARGER_FIRST (x->sp, y->sp);
+  LS_LARGER_FIRST (x->zero, y->zero);
+  return LS_ORDER (y->ep, x->ep);
 }
 
 static uint32_t
@@ -140,8 +137,7 @@ static int
 compare_rows (gconstpointer a, gconstpointer b)
 {
   const LsSweepRow *x = a, *y = b;
-  if (x->tokens_per_s != y->tokens_per_s)
-    return x->tokens_per_s > y->tokens_per_s ? -1 : 1;
+  LS_LARGER_FIRST (x->tokens_per_s, y->tokens_per_s);
   return strcmp (x->knobs, y->knobs);
 }
 

@@ -1,6 +1,7 @@
 /* sweep/sweep_search.c — which configurations of a sweep are tried: see sweep.h. */
 #include "sweep/sweep_state.h"
 
+#include "base/order.h"
 #include "job/budget.h"
 #include "strategy/chunks.h"
 #include "sweep/idea.h"
@@ -128,11 +129,9 @@ static int
 compare_candidates (gconstpointer a, gconstpointer b)
 {
   const Candidate *x = a, *y = b;
-  if (x->group != y->group)
-    return x->group < y->group ? -1 : 1;
-  if (x->bound.step != y->bound.step)
-    return x->bound.step < y->bound.step ? -1 : 1;
-  return x->index < y->index ? -1 : x->index > y->index;
+  LS_SMALLER_FIRST (x->group, y->group);
+  LS_SMALLER_FIRST (x->bound.step, y->bound.step);
+  return LS_ORDER (x->index, y->index);
 }
 
 static void
@@ -229,9 +228,8 @@ static int
 compare_steps (gconstpointer a, gconstpointer b)
 {
   const Candidate *x = *(Candidate *const *) a, *y = *(Candidate *const *) b;
-  if (x->step != y->step)
-    return x->step < y->step ? -1 : 1;
-  return x->index < y->index ? -1 : x->index > y->index;
+  LS_SMALLER_FIRST (x->step, y->step);
+  return LS_ORDER (x->index, y->index);
 }
 
 GPtrArray *

@@ -107,20 +107,6 @@ hand_comm (Hand *h, LsSlot slot, LsAxis axis, bool spans_stages, const uint32_t 
   g_array_append_val (h->comms, c);
 }
 
-static inline LsOp
-hand_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name)
-{
-  return (LsOp) { .kind = kind,
-                  .stream = stream,
-                  .tag = tag,
-                  .host = LS_HOST_FREE,
-                  .layer = UINT16_MAX,
-                  .unit = UINT16_MAX,
-                  .kernel = UINT32_MAX,
-                  .recorded = LS_TIME_NEVER,
-                  .name = name };
-}
-
 static inline uint16_t
 hand_op (Hand *h, uint32_t rank, LsOp op, const LsDep *deps, uint16_t n)
 {
@@ -149,7 +135,7 @@ hand_join (Hand *h, uint32_t rank, uint16_t op)
 static inline uint16_t
 hand_kernel (Hand *h, uint32_t rank, LsTag tag, LsTime duration)
 {
-  LsOp op = hand_blank (LS_OP_KERNEL, LS_STREAM_COMPUTE, tag, "kernel");
+  LsOp op = ls_op_blank (LS_OP_KERNEL, LS_STREAM_COMPUTE, tag, "kernel");
   op.host = LS_HOST_LAUNCH;
   op.recorded = duration;
   return hand_op (h, rank, op, NULL, 0);
@@ -159,7 +145,7 @@ hand_kernel (Hand *h, uint32_t rank, LsTag tag, LsTime duration)
 static inline uint16_t
 hand_async (Hand *h, uint32_t rank, LsSlot slot, LsStream stream, int coll, uint64_t bytes)
 {
-  LsOp op = hand_blank (LS_OP_COLLECTIVE, stream, LS_TAG_SYNC, "collective");
+  LsOp op = ls_op_blank (LS_OP_COLLECTIVE, stream, LS_TAG_SYNC, "collective");
   op.host = LS_HOST_COMM;
   op.slot = (uint8_t) slot;
   op.coll = (uint8_t) coll;
@@ -183,7 +169,7 @@ hand_p2p (Hand *h, uint32_t rank, LsSlot slot, bool is_send, uint64_t bytes)
 {
   LsTransfer *t = ls_arena_new_array (h->plan->arena, LsTransfer, 1);
   *t = (LsTransfer) { bytes, (uint8_t) slot, is_send };
-  LsOp op = hand_blank (LS_OP_P2P, LS_STREAM_PP_FWD, LS_TAG_SYNC, "p2p");
+  LsOp op = ls_op_blank (LS_OP_P2P, LS_STREAM_PP_FWD, LS_TAG_SYNC, "p2p");
   op.host = LS_HOST_COMM;
   op.transfers = t;
   op.n_transfers = 1;
@@ -194,7 +180,7 @@ hand_p2p (Hand *h, uint32_t rank, LsSlot slot, bool is_send, uint64_t bytes)
 static inline uint16_t
 hand_copy (Hand *h, uint32_t rank, LsCopyDirection direction, uint64_t bytes)
 {
-  LsOp op = hand_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_SYNC, "copy");
+  LsOp op = ls_op_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_SYNC, "copy");
   op.root = (uint8_t) direction;
   op.bytes = bytes;
   return hand_op (h, rank, op, NULL, 0);
@@ -203,7 +189,7 @@ hand_copy (Hand *h, uint32_t rank, LsCopyDirection direction, uint64_t bytes)
 static inline void
 hand_host_sync (Hand *h, uint32_t rank, uint16_t op)
 {
-  LsOp sync = hand_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "host sync");
+  LsOp sync = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "host sync");
   sync.host = LS_HOST_SYNC;
   LsDep dep = { LS_DEP_END, op };
   hand_op (h, rank, sync, &dep, 1);

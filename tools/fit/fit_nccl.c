@@ -25,9 +25,9 @@
 #include "curves.h"
 #include "data/machines/read_nccl.h"
 
-#define MAX_FITTED   6
-#define MAX_GPUS     32
-#define SKIP         77
+#define MAX_FITTED 6
+#define MAX_GPUS   32
+#define SKIP       77
 
 #define FIT LS_NCCL_FIT
 
@@ -35,7 +35,8 @@ typedef struct {
   const char *files[3], *clusters[3], *trust;
   uint32_t only_gpus; /* curves of others are left aside; 0: none are */
   double nic;         /* bytes/s of one, 8 to a node */
-  const char *of_cluster; /* a number that is of the last cluster, not of NCCL: fitted, but not shipped in `files`; or NULL */
+  const char *
+      of_cluster; /* a number that is of the last cluster, not of NCCL: fitted, but not shipped in `files`; or NULL */
   LsNcclFitted fitted[MAX_FITTED + 1];
 } Generation;
 
@@ -52,20 +53,23 @@ static const Generation generations[] = {
     .trust = "A",
     .nic = 25e9,
     .of_cluster = "ring_bus_per_nic", /* NICs of virtual machines: topologies/azure-ndv4-a100-40g.json */
-    .fitted = { FIT (base_all_reduce, LS_NCCL_TIME, 8e-6), FIT (hop_intra, LS_NCCL_TIME, 1e-6), FIT (handshake, LS_NCCL_TIME, 7e-6),
-                FIT (ramp_bytes, LS_NCCL_BYTES, 8e6), FIT (drain, LS_NCCL_RATIO, 0.5), FIT (ring_bus_per_nic, LS_NCCL_RATE, 16e9) } },
+    .fitted = { FIT (base_all_reduce, LS_NCCL_TIME, 8e-6), FIT (hop_intra, LS_NCCL_TIME, 1e-6),
+                FIT (handshake, LS_NCCL_TIME, 7e-6), FIT (ramp_bytes, LS_NCCL_BYTES, 8e6),
+                FIT (drain, LS_NCCL_RATIO, 0.5), FIT (ring_bus_per_nic, LS_NCCL_RATE, 16e9) } },
   { .files = { "nccl-h100", "nccl-h200" },
     .clusters = { "dgx-h100", "dgx-h200" },
     .trust = "A",
     .nic = 50e9,
-    .fitted = { FIT (base_all_reduce, LS_NCCL_TIME, 5e-6), FIT (hop_intra, LS_NCCL_TIME, 1e-6), FIT (handshake, LS_NCCL_TIME, 7e-6),
-                FIT (ramp_bytes, LS_NCCL_BYTES, 8e6), FIT (drain, LS_NCCL_RATIO, 0.5), FIT (self_copy, LS_NCCL_RATIO, 0.2) } },
+    .fitted = { FIT (base_all_reduce, LS_NCCL_TIME, 5e-6), FIT (hop_intra, LS_NCCL_TIME, 1e-6),
+                FIT (handshake, LS_NCCL_TIME, 7e-6), FIT (ramp_bytes, LS_NCCL_BYTES, 8e6),
+                FIT (drain, LS_NCCL_RATIO, 0.5), FIT (self_copy, LS_NCCL_RATIO, 0.2) } },
   { .files = { "nccl-b200", "nccl-gb200" },
     .clusters = { "dgx-b200", "gb200-nvl72" },
     .trust = "A",
     .nic = 50e9,
-    .fitted = { FIT (base_all_reduce, LS_NCCL_TIME, 8e-6), FIT (hop_intra, LS_NCCL_TIME, 1e-6), FIT (handshake_hop, LS_NCCL_TIME, 5e-6),
-                FIT (ramp_bytes, LS_NCCL_BYTES, 8e6), FIT (drain, LS_NCCL_RATIO, 0.5), FIT (nvls_bus, LS_NCCL_RATE, 800e9) } },
+    .fitted = { FIT (base_all_reduce, LS_NCCL_TIME, 8e-6), FIT (hop_intra, LS_NCCL_TIME, 1e-6),
+                FIT (handshake_hop, LS_NCCL_TIME, 5e-6), FIT (ramp_bytes, LS_NCCL_BYTES, 8e6),
+                FIT (drain, LS_NCCL_RATIO, 0.5), FIT (nvls_bus, LS_NCCL_RATE, 800e9) } },
 };
 
 typedef struct {
@@ -142,12 +146,13 @@ report_curve (const Problem *p, const LsNccl *nccl, const LsNcclCurve *c, Error 
   for (guint k = 0; k < c->points->len; k++) {
     const LsNcclPoint *point = &g_array_index (c->points, LsNcclPoint, k);
     int side = point->bytes >= LS_NCCL_SMALL_BYTES;
-    double relative = ls_nccl_predict_s (p->fit.cluster, nccl, c, point->bytes, arena) / point->measured_s - 1;
+    double relative
+        = ls_nccl_predict_s (p->fit.cluster, nccl, c, point->bytes, arena) / point->measured_s - 1;
     count (&e[side], relative);
     count (&all[is_held_out][side], relative);
     if (g_getenv ("LS_FIT_POINTS"))
-      printf ("    %s %s %u %12.1f KiB %10.1f us %+6.1f %%\n", c->name, ls_coll_kind_name (c->kind), c->n_gpus,
-              (double) point->bytes / 1024, point->measured_s * 1e6, 100 * relative);
+      printf ("    %s %s %u %12.1f KiB %10.1f us %+6.1f %%\n", c->name, ls_coll_kind_name (c->kind),
+              c->n_gpus, (double) point->bytes / 1024, point->measured_s * 1e6, 100 * relative);
   }
   g_autofree char *what = g_strdup_printf ("%s %s %u%s", c->name, ls_coll_kind_name (c->kind), c->n_gpus,
                                            is_held_out ? " (held out)" : "");
@@ -185,9 +190,10 @@ load (const char *folder, const char *name, LsNccl *ret_nccl)
 static uint32_t
 count_differences (const Problem *p, const LsNccl *fitted, const char *folder)
 {
-  static const LsNcclFitted derived[] = { FIT (base_all_reduce, LS_NCCL_TIME, 0), FIT (base_all_gather, LS_NCCL_TIME, 0),
-                                    FIT (base_reduce_scatter, LS_NCCL_TIME, 0), FIT (base_p2p_intra, LS_NCCL_TIME, 0),
-                                    FIT (self_copy, LS_NCCL_RATIO, 0) };
+  static const LsNcclFitted derived[]
+      = { FIT (base_all_reduce, LS_NCCL_TIME, 0), FIT (base_all_gather, LS_NCCL_TIME, 0),
+          FIT (base_reduce_scatter, LS_NCCL_TIME, 0), FIT (base_p2p_intra, LS_NCCL_TIME, 0),
+          FIT (self_copy, LS_NCCL_RATIO, 0) };
   uint32_t n_bad = 0;
   size_t n_fitted = 0;
   while (p->fit.fitted[n_fitted].name)
@@ -219,6 +225,20 @@ leave_aside (GPtrArray *curves, uint32_t only_gpus)
       g_ptr_array_remove_index (curves, i);
 }
 
+/* One base for all collectives, a send with its hop, and copies to oneself like those at the end of a ring
+ * unless fitted. */
+static void
+complete (LsNccl *nccl, const LsNcclFitted *fitted)
+{
+  bool has_self_copy = false;
+  for (const LsNcclFitted *f = fitted; f->name; f++)
+    has_self_copy = has_self_copy || f->offset == offsetof (LsNccl, self_copy);
+  nccl->base_all_gather = nccl->base_reduce_scatter = nccl->base_all_reduce;
+  nccl->base_p2p_intra = nccl->base_all_reduce + nccl->hop_intra;
+  if (!has_self_copy)
+    nccl->self_copy = nccl->drain;
+}
+
 /* How many shipped constants differ; negative: a file is missing. */
 static int
 run (const Generation *g, const char *data, const char *folder)
@@ -232,8 +252,11 @@ run (const Generation *g, const char *data, const char *folder)
   if (!curves || !load (folder, g->files[0], &fixed))
     return -1;
   leave_aside (curves, g->only_gpus);
-  const Problem p = { .generation = g,
-                      .fit = { .cluster = cluster, .fixed = &fixed, .fitted = g->fitted, .curves = curves, .complete = ls_nccl_complete } };
+  const Problem p = {
+    .generation = g,
+    .fit
+    = { .cluster = cluster, .fixed = &fixed, .fitted = g->fitted, .curves = curves, .complete = complete }
+  };
   double loss;
   LsNccl nccl = ls_nccl_fit (&p.fit, &loss);
   printf ("%s: loss %.5f\n", g->files[0], loss);

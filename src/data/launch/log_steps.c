@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/order.h"
+
 #define N_WARM_UP_LINES 1 /* the first line has what is done once: allocation, compilation, connections */
 #define MAX_DIGITS      32
 
@@ -32,21 +34,6 @@ log_line_end (const char *line)
   return end ? end : line + strlen (line);
 }
 
-static gint
-by_time (gconstpointer a, gconstpointer b)
-{
-  double x = *(const double *) a, y = *(const double *) b;
-  return (x > y) - (x < y);
-}
-
-static double
-median (GArray *times)
-{
-  g_array_sort (times, by_time);
-  guint n = times->len;
-  return (g_array_index (times, double, (n - 1) / 2) + g_array_index (times, double, n / 2)) / 2;
-}
-
 void
 log_measure (const GArray *lines, LsImport *import)
 {
@@ -64,7 +51,7 @@ log_measure (const GArray *lines, LsImport *import)
   if (times->len == 0)
     g_array_append_val (times, g_array_index (lines, LogStep, 0).step_s);
   m->n_steady = times->len;
-  m->step_s = median (times);
+  m->step_s = ls_median (&g_array_index (times, double, 0), times->len);
   import_infer (import, "measured.iteration_s: the median of the last %u of %u lines that time iterations",
                 m->n_steady, m->n_lines);
   if (batch > 0 && import_has_strategy (import, "global_batch") && batch != import->strategy.global_batch)

@@ -4,7 +4,7 @@
 #include "data/datadir.h"
 #include "data/jobs/kernel_kinds.h"
 
-static const LsField fit_fields[] = {
+const LsField ls_kind_fit_fields[] = {
   { "fitted", LS_FIELD_BOOL, offsetof (LsKindFit, is_fitted), .required = true,
     .meaning = "false: the figures are a stated guess" },
   { "compute_efficiency", LS_FIELD_DOUBLE, offsetof (LsKindFit, compute_efficiency), .above = true, .max = 1,
@@ -63,26 +63,27 @@ static const LsField fit_fields[] = {
 #define KIND(key_, kind_)                                                                                    \
   {                                                                                                          \
     key_, LS_FIELD_OBJECT, offsetof (LsCalibration, kind[kind_]),                                            \
-        .fields = fit_fields, .default_text = "roofline", .meaning = "coefficients of this kind of kernel"   \
+        .fields = ls_kind_fit_fields, .default_text = "roofline",                                            \
+        .meaning = "coefficients of this kind of kernel"                                                     \
   }
 
 #define ATTENTION(key_, kernel_, backward_, meaning_)                                                        \
   {                                                                                                          \
     key_, LS_FIELD_OBJECT, offsetof (LsCalibration, attention[kernel_][backward_]),                          \
-        .fields = fit_fields, .default_text = "not known", .meaning = (meaning_)                             \
+        .fields = ls_kind_fit_fields, .default_text = "not known", .meaning = (meaning_)                     \
   }
 
 static const LsField kernel_fields[] = {
   LS_KERNEL_KINDS (KIND),
-  { "gemm_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_fp8), .fields = fit_fields,
+  { "gemm_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_fp8), .fields = ls_kind_fit_fields,
     .default_text = "as gemm", .meaning = "coefficients of fp8 GEMMs" },
-  { "gemm_nvfp4", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_nvfp4), .fields = fit_fields,
+  { "gemm_nvfp4", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_nvfp4), .fields = ls_kind_fit_fields,
     .default_text = "as gemm_fp8", .meaning = "coefficients of nvfp4 GEMMs" },
-  { "attention_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, attention_fp8), .fields = fit_fields,
+  { "attention_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, attention_fp8), .fields = ls_kind_fit_fields,
     .default_text = "as attention-fwd", .meaning = "coefficients of fp8 attention, forward" },
-  { "vllm_rmsnorm", LS_FIELD_OBJECT, offsetof (LsCalibration, vllm_rmsnorm), .fields = fit_fields,
+  { "vllm_rmsnorm", LS_FIELD_OBJECT, offsetof (LsCalibration, vllm_rmsnorm), .fields = ls_kind_fit_fields,
     .default_text = "roofline", .meaning = "vLLM's RMSNorm of 2023: only for comparing with its timings" },
-  { "vllm_silu_mul", LS_FIELD_OBJECT, offsetof (LsCalibration, vllm_silu_mul), .fields = fit_fields,
+  { "vllm_silu_mul", LS_FIELD_OBJECT, offsetof (LsCalibration, vllm_silu_mul), .fields = ls_kind_fit_fields,
     .default_text = "roofline", .meaning = "vLLM's SiLU and product of 2023: the same" },
   ATTENTION ("fa1_fwd", LS_ATTENTION_KERNEL_FA1, 0, "FlashAttention, forward: for attention_kernel fa1"),
   ATTENTION ("fa1_bwd", LS_ATTENTION_KERNEL_FA1, 1, "backward"),

@@ -7,6 +7,7 @@
 #include "data/text/field.h"
 
 extern const LsField ls_calibration_fields[];
+extern const LsField ls_kind_fit_fields[];        /* of an LsKindFit */
 extern const LsEnumName ls_measured_attentions[]; /* LsAttentionKernel that rows may be of */
 extern const LsEnumName ls_gemms_names[];         /* LsGemms */
 

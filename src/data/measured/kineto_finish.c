@@ -1,6 +1,7 @@
 #include "data/measured/kineto_reader.h"
 
 #include "analysis/op_class.h"
+#include "base/order.h"
 
 static void
 link_op (KinetoReader *r, LsKinetoOp *op, int64_t external)
@@ -33,18 +34,16 @@ static int
 by_start (gconstpointer a, gconstpointer b)
 {
   const LsKinetoOp *x = a, *y = b;
-  if (x->start != y->start)
-    return x->start < y->start ? -1 : 1;
-  return x->record < y->record ? -1 : x->record > y->record;
+  LS_SMALLER_FIRST (x->start, y->start);
+  return LS_ORDER (x->record, y->record);
 }
 
 static int
 calls_by_start (gconstpointer a, gconstpointer b)
 {
   const LsKinetoCall *x = a, *y = b;
-  if (x->start != y->start)
-    return x->start < y->start ? -1 : 1;
-  return x->correlation < y->correlation ? -1 : x->correlation > y->correlation;
+  LS_SMALLER_FIRST (x->start, y->start);
+  return LS_ORDER (x->correlation, y->correlation);
 }
 
 /* Times from the first event on, and what CUPTI says of them besides. */
@@ -73,7 +72,7 @@ static int
 steps_by_start (gconstpointer a, gconstpointer b)
 {
   const LsKinetoStep *x = a, *y = b;
-  return x->start < y->start ? -1 : x->start > y->start;
+  return LS_ORDER (x->start, y->start);
 }
 
 /* Of one stream, in order of their start. */

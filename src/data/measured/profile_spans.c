@@ -144,18 +144,11 @@ key_of (const Span *s)
                           s->row.note, s->row.implementation);
 }
 
-static double
-median (GArray *us)
-{
-  g_array_sort (us, ls_compare_doubles);
-  return (g_array_index (us, double, (us->len - 1) / 2) + g_array_index (us, double, us->len / 2)) / 2;
-}
-
 static void
 take (LsProfile *p, const Same *same, double events, LsDiagList *diags)
 {
   LsProfileRow row = same->first->row; /* borrows */
-  double us = median (same->us);
+  double us = ls_median (&g_array_index (same->us, double, 0), same->us->len);
   row.group = (char *) GROUP;
   row.time_us = us > events ? us - events : us;
   ls_profile_take_row (p, same->first->number, &row, diags);

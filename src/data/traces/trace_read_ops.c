@@ -244,7 +244,7 @@ read_op (TraceReading *r, const cJSON *node, const TraceOp *op, uint32_t index, 
     .is_in_graph = op->is_in_graph,
     .layer = index_or_none (op->layer),
     .unit = index_or_none (op->unit),
-    .event = op->kind == LS_OP_RECORD || op->kind == LS_OP_WAIT ? index_or_none (op->event) : 0,
+    .event = op->kind == LS_OP_RECORD || op->kind == LS_OP_WAIT ? index_or_none (op->event) : LS_EVENT_NONE,
     .kernel = op->kernel,
     .root = op->kind == LS_OP_COPY    ? (uint32_t) MAX (op->direction, 0)
         : op->root == LS_TRACE_ABSENT ? 0

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/order.h"
 #include "exec/memory/allocator.h"
 #include "exec/memory/memory_libraries.h"
 #include "exec/memory/memory_times.h"
@@ -165,13 +166,10 @@ static int
 compare_entries (gconstpointer x, gconstpointer y)
 {
   const Entry *a = x, *b = y;
-  if (a->at != b->at)
-    return a->at < b->at ? -1 : 1;
-  if (a->phase != b->phase)
-    return a->phase < b->phase ? -1 : 1;
-  if (a->lap != b->lap)
-    return a->lap < b->lap ? -1 : 1;
-  return a->index < b->index ? -1 : a->index > b->index;
+  LS_SMALLER_FIRST (a->at, b->at);
+  LS_SMALLER_FIRST (a->phase, b->phase);
+  LS_SMALLER_FIRST (a->lap, b->lap);
+  return LS_ORDER (a->index, b->index);
 }
 
 static bool

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/order.h"
 #include "exec/memory/allocator.h"
 #include "exec/memory/memory_libraries.h"
 #include "exec/memory/memory_times.h"
@@ -32,14 +33,10 @@ static int
 compare_events (gconstpointer x, gconstpointer y)
 {
   const Event *a = x, *b = y;
-  if (a->at != b->at)
-    return a->at < b->at ? -1 : 1;
-  if (a->phase != b->phase)
-    return a->phase < b->phase ? -1 : 1;
-  if (a->lap != b->lap)
-    return a->lap < b->lap ? -1 : 1;
-  if (a->index != b->index)
-    return a->index < b->index ? -1 : 1;
+  LS_SMALLER_FIRST (a->at, b->at);
+  LS_SMALLER_FIRST (a->phase, b->phase);
+  LS_SMALLER_FIRST (a->lap, b->lap);
+  LS_SMALLER_FIRST (a->index, b->index);
   return (int) b->is_issue - (int) a->is_issue;
 }
 
@@ -201,8 +198,7 @@ static int
 compare_calls (gconstpointer x, gconstpointer y)
 {
   const LsDriverCall *a = x, *b = y;
-  if (a->instance != b->instance)
-    return a->instance < b->instance ? -1 : 1;
+  LS_SMALLER_FIRST (a->instance, b->instance);
   return (int) a->op - (int) b->op;
 }
 

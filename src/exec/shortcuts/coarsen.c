@@ -36,6 +36,7 @@
 #include <string.h>
 
 #include "exec/motion.h"
+#include "base/order.h"
 #include "exec/shortcuts/coarsen.h"
 
 /* Of a segment, on a rank: beyond, it stays op by op. */
@@ -219,13 +220,6 @@ ref_before (const Rank *r, const XOp *op, const LsSpan *s)
   return s->cause_kind == LS_CAUSE_DEP ? REF_JOINED : REF_UNKNOWN;
 }
 
-static int
-by_time (const void *a, const void *b)
-{
-  LsTime x = *(const LsTime *) a, y = *(const LsTime *) b;
-  return (x > y) - (x < y);
-}
-
 static void
 record_stream (Rank *r, const Frame *f, Profile *p, uint32_t s, uint16_t last)
 {
@@ -270,7 +264,7 @@ record_ops (Run *x, Rank *r, const Frame *f, Profile *p)
   for (uint32_t s = 0; s < LS_N_STREAMS; s++)
     if (last[s] != NO_OP)
       record_stream (r, f, p, s, last[s]);
-  qsort (p->ends, f->seg->n_ops, sizeof *p->ends, by_time);
+  qsort (p->ends, f->seg->n_ops, sizeof *p->ends, ls_compare_int64);
 }
 
 static void

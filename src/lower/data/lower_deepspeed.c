@@ -15,7 +15,7 @@ deepspeed_sync_host (Build *b)
   LsDep deps[G_N_ELEMENTS (streams)];
   for (guint i = 0; i < G_N_ELEMENTS (streams); i++)
     deps[i] = (LsDep) { LS_DEP_STREAM, (uint16_t) streams[i] };
-  LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "device synchronize");
+  LsOp op = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "device synchronize");
   op.host = LS_HOST_SYNC;
   build_op (b, op, deps, G_N_ELEMENTS (deps));
 }
@@ -38,7 +38,7 @@ deepspeed_copy_gradients (Build *b, const char *name, uint64_t numel)
 void
 deepspeed_views (Build *b, uint64_t n)
 {
-  LsOp op = op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "views of tensors");
+  LsOp op = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "views of tensors");
   op.host = LS_HOST_VIEW;
   op.recorded = 0;
   op.repeat = (uint32_t) n;
@@ -64,8 +64,7 @@ flatten_list (Build *b, uint64_t numel, uint32_t n)
   const Lower *l = b->l;
   LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
   deepspeed_views (b, 2 * (uint64_t) n);
-  LsOp op = op_blank (LS_OP_RECORD, LS_STREAM_DP, LS_TAG_SYNC, "gradients are there");
-  op.event = LS_EVENT_NONE;
+  LsOp op = ls_op_blank (LS_OP_RECORD, LS_STREAM_DP, LS_TAG_SYNC, "gradients are there");
   build_op (b, op, &compute, 1);
   deepspeed_copies (b, LS_STREAM_DP, "grad-copy-in", l->shard.grad_dtype, numel, n, LS_TAG_W);
 }

@@ -203,8 +203,8 @@ throttle (Build *b, Stage3 *s, guint n_waits)
   }
   if (oldest.index == NO_OP)
     return;
-  LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC,
-                      "wait for a fetch"); /* free: most are over */
+  LsOp op = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC,
+                         "wait for a fetch"); /* free: most are over */
   build_op (b, op, &oldest, 1);
 }
 
@@ -273,7 +273,7 @@ release (Build *b, DpPass *p, guint o, bool is_again)
   }
   if (b->l->s->collective_lists && v->release.n > 0) {
     LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
-    LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait for compute");
+    LsOp op = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait for compute");
     op.host = LS_HOST_SYNC;
     build_op (b, op, &compute, 1);
   }
@@ -291,7 +291,7 @@ host_waits_for_reduction (Build *b, const Stage3 *s)
     return;
   LsDep oldest
       = { LS_DEP_END, g_array_index (s->reductions, uint16_t, s->reductions->len - 1 - max_pending) };
-  build_op (b, op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait for a reduction"), &oldest,
+  build_op (b, ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait for a reduction"), &oldest,
             1);
 }
 

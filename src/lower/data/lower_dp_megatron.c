@@ -164,7 +164,7 @@ begin (Build *b, DpPass *p)
 static void
 await_gathered (Build *b, guint i)
 {
-  LsOp wait = op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait parameters");
+  LsOp wait = ls_op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait parameters");
   wait.event = (uint16_t) (EVENT_PARAMS + i);
   wait.unit = (uint16_t) i;
   build_op (b, wait, NULL, 0);
@@ -252,7 +252,7 @@ gather_chunk (Build *b, uint32_t pp_rank, uint32_t chunk)
   for (guint i = buckets->len; i-- > 0;) {
     const Bucket *bucket = &g_array_index (buckets, Bucket, i);
     LsDep gathered = { LS_DEP_END, gather (b, bucket->numel, bucket->is_expert, (uint16_t) i) };
-    LsOp record = op_blank (LS_OP_RECORD, LS_STREAM_DP, LS_TAG_SYNC, "parameters gathered");
+    LsOp record = ls_op_blank (LS_OP_RECORD, LS_STREAM_DP, LS_TAG_SYNC, "parameters gathered");
     record.event = (uint16_t) (EVENT_PARAMS + i);
     build_op (b, record, &gathered, gathered.index != NO_OP);
   }

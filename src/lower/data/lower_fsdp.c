@@ -251,8 +251,7 @@ fsdp_wait_compute (Build *b, LsStream stream)
   g_autoptr (GArray) deps = g_array_copy (b->next_deps);
   LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
   g_array_append_val (deps, compute);
-  LsOp wait = op_blank (LS_OP_RECORD, stream, LS_TAG_SYNC, "wait for compute");
-  wait.event = LS_EVENT_NONE;
+  LsOp wait = ls_op_blank (LS_OP_RECORD, stream, LS_TAG_SYNC, "wait for compute");
   return build_op (b, wait, (const LsDep *) deps->data, (uint16_t) deps->len);
 }
 
@@ -260,8 +259,7 @@ uint16_t
 fsdp_wait_op (Build *b, LsStream stream, uint16_t op)
 {
   LsDep dep = { LS_DEP_END, op };
-  LsOp wait = op_blank (LS_OP_RECORD, stream, LS_TAG_SYNC, "wait for event");
-  wait.event = LS_EVENT_NONE;
+  LsOp wait = ls_op_blank (LS_OP_RECORD, stream, LS_TAG_SYNC, "wait for event");
   return build_op (b, wait, &dep, 1);
 }
 
@@ -278,7 +276,7 @@ collective (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, ui
             guint unit, const LsDep *dep)
 {
   const Lower *l = b->l;
-  LsOp op = op_blank (LS_OP_COLLECTIVE, stream, LS_TAG_SYNC, name_of (coll));
+  LsOp op = ls_op_blank (LS_OP_COLLECTIVE, stream, LS_TAG_SYNC, name_of (coll));
   op.host = LS_HOST_COMM;
   op.slot = (uint8_t) slot;
   op.coll = (uint8_t) coll;
@@ -301,8 +299,7 @@ fsdp_collective (Build *b, const FsdpUnit *u, LsStream stream, int coll, uint32_
   }
   if (last != NO_OP)
     return last;
-  LsOp join = op_blank (LS_OP_RECORD, stream, LS_TAG_SYNC, "nothing to gather or reduce");
-  join.event = LS_EVENT_NONE;
+  LsOp join = ls_op_blank (LS_OP_RECORD, stream, LS_TAG_SYNC, "nothing to gather or reduce");
   return build_op (b, join, &dep, 1);
 }
 

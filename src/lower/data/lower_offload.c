@@ -70,7 +70,7 @@ offload_variant (const Lower *l, const DpPass *p)
 static uint16_t
 copy (Build *b, LsStream stream, LsCopyDirection direction, uint64_t bytes, uint16_t after, const char *name)
 {
-  LsOp op = op_blank (LS_OP_COPY, stream, LS_TAG_OPTIMIZER, name);
+  LsOp op = ls_op_blank (LS_OP_COPY, stream, LS_TAG_OPTIMIZER, name);
   op.host = LS_HOST_LAUNCH;
   op.root = direction;
   op.bytes = bytes;

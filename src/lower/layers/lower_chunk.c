@@ -138,7 +138,7 @@ static void
 read_batch (Build *b)
 {
   build_compute_sync (b, "sizes of a batch");
-  LsOp fetch = op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "batch");
+  LsOp fetch = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "batch");
   fetch.host = LS_HOST_BATCH;
   fetch.recorded = 0;
   build_op (b, fetch, NULL, 0);

@@ -82,7 +82,7 @@ send_on (Build *b, uint32_t step, uint16_t after, LsTag tag)
 {
   if (step == 0)
     return build_cp (b, LS_COLL_PERMUTE, 2 * k_bytes (b->l), tag, "kv permute");
-  LsOp op = op_blank (LS_OP_COLLECTIVE, LS_STREAM_CP, tag, "kv permute");
+  LsOp op = ls_op_blank (LS_OP_COLLECTIVE, LS_STREAM_CP, tag, "kv permute");
   op.host = LS_HOST_COMM;
   op.slot = LS_SLOT_CP;
   op.coll = LS_COLL_PERMUTE;

@@ -52,7 +52,7 @@ host_counts_tokens (Build *b, LsTag tag)
                     build_coll (b, LS_STREAM_EP, LS_SLOT_EP, LS_COLL_ALL_GATHER, bytes, LS_DTYPE_BYTE, tag,
                                 "token counts all-gather") };
   }
-  LsOp op = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, tag, "token counts");
+  LsOp op = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, tag, "token counts");
   op.host = LS_HOST_SYNC;
   build_op (b, op, &dep, 1);
 }

@@ -25,7 +25,7 @@ build_copy (Build *b, const Chunk *c, uint32_t layer, LsStream stream, LsCopyDir
 {
   bool is_out = direction == LS_COPY_TO_HOST;
   LsOp copy
-      = op_blank (LS_OP_COPY, stream, LS_TAG_SYNC, is_out ? "offload activations" : "reload activations");
+      = ls_op_blank (LS_OP_COPY, stream, LS_TAG_SYNC, is_out ? "offload activations" : "reload activations");
   copy.root = direction;
   copy.host = LS_HOST_LAUNCH;
   uint16_t op = build_op (b, copy, deps, n_deps);

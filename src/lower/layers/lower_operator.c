@@ -61,7 +61,7 @@ build_tp_sync (Build *b, int coll, uint64_t bytes, LsTag tag, const char *name)
 static void
 build_host_read (Build *b)
 {
-  LsOp sync = op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "host reads");
+  LsOp sync = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "host reads");
   LsDep computed = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
   sync.host = LS_HOST_SYNC;
   build_op (b, sync, &computed, 1);

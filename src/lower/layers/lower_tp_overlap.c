@@ -55,7 +55,7 @@ static uint16_t
 build_move (Build *b, uint16_t after, uint64_t bytes, LsTag tag)
 {
   const Lower *l = b->l;
-  LsOp op = op_blank (LS_OP_COLLECTIVE, LS_STREAM_TP, tag, "tp ring exchange");
+  LsOp op = ls_op_blank (LS_OP_COLLECTIVE, LS_STREAM_TP, tag, "tp ring exchange");
   op.host = LS_HOST_COMM;
   op.slot = LS_SLOT_TP;
   op.coll = LS_COLL_COPY_PERMUTE;

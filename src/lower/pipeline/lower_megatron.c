@@ -100,7 +100,7 @@ segment_async (Lower *l, uint32_t what)
     return b.segment;
   LsDep done = { LS_DEP_END, pipe_build_group (&b, singles[k].stream, what, singles[k].name) };
   if (singles[k].event != LS_EVENT_NONE) {
-    LsOp record = op_blank (LS_OP_RECORD, singles[k].stream, LS_TAG_SYNC, "received");
+    LsOp record = ls_op_blank (LS_OP_RECORD, singles[k].stream, LS_TAG_SYNC, "received");
     record.event = singles[k].event;
     build_op (&b, record, &done, 1);
   }
@@ -128,7 +128,7 @@ segment_wait (Lower *l, uint16_t event)
   Build b;
   if (build_reuses (&b, l, name))
     return b.segment;
-  LsOp wait = op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, name);
+  LsOp wait = ls_op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, name);
   wait.event = event;
   build_op (&b, wait, NULL, 0);
   return build_finish (&b, name);

@@ -28,6 +28,7 @@
  * ranks, is sent as 1/t slices and gathered over NVLink afterwards. With sequence
  * parallelism it is cut already and nothing changes. */
 #include "lower/lower_build.h"
+#include "base/order.h"
 #include "lower/pipeline/lower_order.h"
 
 bool
@@ -69,11 +70,9 @@ static int
 compare_messages (const void *x, const void *y)
 {
   const Message *a = x, *b = y;
-  if (a->at != b->at)
-    return a->at < b->at ? -1 : 1;
-  if (a->from != b->from)
-    return a->from < b->from ? -1 : 1;
-  return a->action < b->action ? -1 : a->action > b->action;
+  LS_SMALLER_FIRST (a->at, b->at);
+  LS_SMALLER_FIRST (a->from, b->from);
+  return LS_ORDER (a->action, b->action);
 }
 
 static GArray *
@@ -201,7 +200,7 @@ build_transfers (Build *b, LsStream stream, const char *name, const uint32_t n_o
     for (uint32_t i = 0; i < n_of[k]; i++)
       *t++ = (LsTransfer) { message_bytes (l), k < SEND_NEXT ? LS_SLOT_PREV : LS_SLOT_NEXT,
                             k == SEND_PREV || k == SEND_NEXT };
-  LsOp op = op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
+  LsOp op = ls_op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
   op.host = LS_HOST_COMM;
   op.dtype = (uint8_t) l->shard.dtype;
   op.transfers = all;
@@ -244,8 +243,8 @@ segment_event (Lower *l, const char *name, LsOpKind kind, LsStream stream, uint1
   Build b;
   if (build_reuses (&b, l, name))
     return b.segment;
-  LsOp op = op_blank (kind, stream, LS_TAG_SYNC,
-                      kind == LS_OP_RECORD ? "received" : "wait for what was received");
+  LsOp op = ls_op_blank (kind, stream, LS_TAG_SYNC,
+                         kind == LS_OP_RECORD ? "received" : "wait for what was received");
   op.event = event;
   build_op (&b, op, NULL, 0);
   if (gathers)

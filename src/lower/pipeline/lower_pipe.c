@@ -81,7 +81,7 @@ pipe_build_group (Build *b, LsStream stream, uint32_t what, const char *name)
     t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_NEXT, true };
   if (what & RECV_B)
     t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_NEXT, false };
-  LsOp op = op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
+  LsOp op = ls_op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
   op.host = LS_HOST_COMM;
   op.dtype = (uint8_t) l->shard.dtype;
   op.transfers = t;

@@ -1,5 +1,7 @@
 #include "show/run/p2p_pairs.h"
 
+#include "base/order.h"
+
 /* Transfers of a program before each instance: [PREV, NEXT][receive, send]. */
 typedef struct {
   uint32_t n[2][2];
@@ -72,17 +74,12 @@ static int
 compare_ends (const void *a, const void *b)
 {
   const End *x = a, *y = b;
-#define COMPARE(field)                                                                                       \
-  if (x->field != y->field)                                                                                  \
-    return x->field < y->field ? -1 : 1;
-  COMPARE (from)
-  COMPARE (to)
-  COMPARE (is_forward)
-  COMPARE (step)
-  COMPARE (ordinal)
-  COMPARE (is_send)
-#undef COMPARE
-  return 0;
+  LS_SMALLER_FIRST (x->from, y->from);
+  LS_SMALLER_FIRST (x->to, y->to);
+  LS_SMALLER_FIRST (x->is_forward, y->is_forward);
+  LS_SMALLER_FIRST (x->step, y->step);
+  LS_SMALLER_FIRST (x->ordinal, y->ordinal);
+  return LS_ORDER (x->is_send, y->is_send);
 }
 
 static gboolean

@@ -132,7 +132,7 @@ host_sync_hands_its_wait_to_what_it_waited_for (void)
   hand_kernel (h, 0, LS_TAG_F, 10 * US);
   hand_p2p (h, 0, LS_SLOT_NEXT, true, MB);
   hand_host_sync (h, 1, hand_p2p (h, 1, LS_SLOT_PREV, false, MB));
-  LsOp delay = hand_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "python");
+  LsOp delay = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "python");
   delay.recorded = 3 * US;
   hand_op (h, 1, delay, NULL, 0);
   hand_kernel (h, 1, LS_TAG_F, US);

@@ -22,7 +22,7 @@ kernels (Hand *h, uint32_t rank, uint32_t n, LsTime duration)
 static uint16_t
 op_on (Hand *h, uint32_t rank, LsOpKind kind, LsStream stream, LsTime duration, LsStream after)
 {
-  LsOp op = hand_blank (kind, stream, LS_TAG_SYNC, "besides");
+  LsOp op = ls_op_blank (kind, stream, LS_TAG_SYNC, "besides");
   LsDep dep = { LS_DEP_STREAM, (uint16_t) after };
   op.recorded = duration;
   return hand_op (h, rank, op, &dep, after == LS_N_STREAMS ? 0 : 1);
@@ -228,7 +228,7 @@ a_receive_could_start_meanwhile (void)
     Hand *h = three_and (2);
     LsTransfer *receive = ls_arena_new_array (h->plan->arena, LsTransfer, 1);
     *receive = (LsTransfer) { 1 << 20, LS_SLOT_PREV, false };
-    LsOp op = hand_blank (LS_OP_P2P, LS_STREAM_PP_FWD_RECV, LS_TAG_SYNC, "receive");
+    LsOp op = ls_op_blank (LS_OP_P2P, LS_STREAM_PP_FWD_RECV, LS_TAG_SYNC, "receive");
     op.transfers = receive;
     op.n_transfers = 1;
     LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
@@ -298,7 +298,7 @@ a_host_that_goes_on_meanwhile (void)
   op_on (h, 0, LS_OP_KERNEL, LS_STREAM_TP, LS_US, LS_STREAM_COMPUTE);
   kernels (h, 0, 300, LS_US);
   hand_next_segment (h, 0);
-  LsOp sync = hand_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "host sync");
+  LsOp sync = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "host sync");
   LsDep tp = { LS_DEP_STREAM, LS_STREAM_TP };
   hand_op (h, 0, sync, &tp, 1);
   hand_kernel (h, 0, LS_TAG_F, LS_US);

@@ -49,7 +49,7 @@ draw_op (Hand *h, uint32_t rank, GRand *rand, guint n_ops, bool has_comm)
     return;
   }
   bool is_besides = kind == LS_OP_COPY || kind == LS_OP_RECORD || (kind == LS_OP_KERNEL && what > 34);
-  LsOp op = hand_blank (kind, is_besides ? other : LS_STREAM_COMPUTE, LS_TAG_F, "random");
+  LsOp op = ls_op_blank (kind, is_besides ? other : LS_STREAM_COMPUTE, LS_TAG_F, "random");
   op.host = kind == LS_OP_KERNEL ? LS_HOST_LAUNCH : LS_HOST_FREE;
   op.recorded = draw_time (rand);
   op.event = kind == LS_OP_RECORD && g_rand_boolean (rand) ? (uint16_t) g_rand_int_range (rand, 0, 4)

@@ -134,7 +134,7 @@ the_launch_queue_is_full_in_both_ways (void)
       for (int k = 0; k < 1500; k++)
         hand_kernel (h, r, LS_TAG_F, LS_MS);
       hand_next_segment (h, r);
-      LsOp op = hand_blank (LS_OP_COLLECTIVE, LS_STREAM_DP, LS_TAG_SYNC, "collective");
+      LsOp op = ls_op_blank (LS_OP_COLLECTIVE, LS_STREAM_DP, LS_TAG_SYNC, "collective");
       op.slot = LS_SLOT_DP;
       op.coll = LS_COLL_ALL_REDUCE;
       op.bytes = 1 << 20;

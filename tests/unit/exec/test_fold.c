@@ -129,7 +129,7 @@ exchange (Hand *h, uint32_t rank)
   LsTransfer *t = ls_arena_new_array (h->plan->arena, LsTransfer, 2);
   t[0] = (LsTransfer) { 1 << 20, LS_SLOT_NEXT, true };
   t[1] = (LsTransfer) { 1 << 20, LS_SLOT_PREV, false };
-  LsOp op = hand_blank (LS_OP_P2P, LS_STREAM_PP_FWD, LS_TAG_SYNC, "p2p");
+  LsOp op = ls_op_blank (LS_OP_P2P, LS_STREAM_PP_FWD, LS_TAG_SYNC, "p2p");
   op.transfers = t;
   op.n_transfers = 2;
   LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };

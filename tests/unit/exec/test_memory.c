@@ -302,8 +302,7 @@ static void
 an_event_frees_what_the_step_before_left (void)
 {
   Hand *h = hand_new (1);
-  LsOp event = hand_blank (LS_OP_RECORD, LS_STREAM_COMPUTE, LS_TAG_SYNC, "event");
-  event.event = LS_EVENT_NONE;
+  LsOp event = ls_op_blank (LS_OP_RECORD, LS_STREAM_COMPUTE, LS_TAG_SYNC, "event");
   with_buffer (h, 0, hand_op (h, 0, event, NULL, 0), 0, X_BYTES, true);
   hand_kernel (h, 0, LS_TAG_F, 10 * LS_MS);
   with_buffer (h, 0, hand_kernel (h, 0, LS_TAG_F, 10 * LS_MS), 0, X_BYTES, false);

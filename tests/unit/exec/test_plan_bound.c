@@ -36,7 +36,7 @@ check_least (Hand *h, LsTime expected, LsTime step)
 static uint16_t
 op_behind (Hand *h, LsOpKind kind, LsStream stream, LsTime duration)
 {
-  LsOp op = hand_blank (kind, stream, LS_TAG_F, "behind");
+  LsOp op = ls_op_blank (kind, stream, LS_TAG_F, "behind");
   LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
   op.recorded = duration;
   return hand_op (h, 0, op, &compute, 1);
@@ -62,7 +62,7 @@ norms (Hand *h, LsTime duration)
 {
   double bytes = ls_time_to_s (duration) * h->cluster->spec.gpu.hbm_bytes_per_s;
   LsKernel shape = ls_kernel_stream ("norms", LS_KERNEL_NORM, LS_DTYPE_FP16, 1, 1, bytes, 0);
-  LsOp op = hand_blank (LS_OP_KERNEL, LS_STREAM_COMPUTE, LS_TAG_F, shape.name);
+  LsOp op = ls_op_blank (LS_OP_KERNEL, LS_STREAM_COMPUTE, LS_TAG_F, shape.name);
   op.kernel = h->kernels->len;
   g_array_append_val (h->kernels, shape);
   hand_op (h, 0, op, NULL, 0);
@@ -175,7 +175,7 @@ waiting_counts_between_kernels (void)
   check_least (h, 50 * LS_US, 50 * LS_US);
 
   h = hand_new (1); /* it may have begun long before */
-  LsOp copy = hand_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_F, "copy");
+  LsOp copy = ls_op_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_F, "copy");
   copy.recorded = 15 * LS_US;
   hand_join (h, 0, hand_op (h, 0, copy, NULL, 0));
   hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
@@ -304,7 +304,7 @@ requests_ahead_of_sends_count_as_met (void)
   Hand *h = hand_new (2);
   LsTransfer *t = ls_arena_new_array (h->plan->arena, LsTransfer, 1);
   *t = (LsTransfer) { MESSAGE, LS_SLOT_NEXT, false };
-  LsOp ask = hand_blank (LS_OP_P2P, LS_STREAM_PP_BWD_RECV, LS_TAG_SYNC, "ask");
+  LsOp ask = ls_op_blank (LS_OP_P2P, LS_STREAM_PP_BWD_RECV, LS_TAG_SYNC, "ask");
   ask.host = LS_HOST_COMM;
   ask.transfers = t;
   ask.n_transfers = 1;
@@ -354,7 +354,7 @@ persistent_gemms_lose_nothing_if_they_were_there_first (void)
     ls_cluster_free (h->cluster);
     h->cluster = ls_cluster_build (&spec, NULL);
     LsKernel gemm = ls_kernel_gemm ("gemm", LS_DTYPE_FP16, 4096, 4096, 4096, 1, 2, false);
-    LsOp op = hand_blank (LS_OP_KERNEL, LS_STREAM_COMPUTE, LS_TAG_F, gemm.name);
+    LsOp op = ls_op_blank (LS_OP_KERNEL, LS_STREAM_COMPUTE, LS_TAG_F, gemm.name);
     op.kernel = 0;
     op.recorded = is_recorded ? 100 * LS_MS : LS_TIME_NEVER;
     g_array_append_val (h->kernels, gemm);
@@ -362,7 +362,7 @@ persistent_gemms_lose_nothing_if_they_were_there_first (void)
     hand_kernel (h, 0, LS_TAG_F, LS_MS);
     LsDep first = { LS_DEP_END, 0 };
     hand_op (h, 0, op, NULL, 0);
-    LsOp gather = hand_blank (LS_OP_COLLECTIVE, LS_STREAM_DP, LS_TAG_SYNC, "gather");
+    LsOp gather = ls_op_blank (LS_OP_COLLECTIVE, LS_STREAM_DP, LS_TAG_SYNC, "gather");
     gather.slot = LS_SLOT_DP;
     gather.coll = LS_COLL_ALL_GATHER;
     gather.bytes = GATHER_BYTES;
@@ -392,7 +392,7 @@ of_what_does_not_compile_nothing_is_known (void)
 {
   Hand *h = hand_new (1);
   hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
-  hand_op (h, 0, hand_blank (LS_OP_KERNEL, LS_STREAM_COMPUTE, LS_TAG_F, "without a shape"), NULL, 0);
+  hand_op (h, 0, ls_op_blank (LS_OP_KERNEL, LS_STREAM_COMPUTE, LS_TAG_F, "without a shape"), NULL, 0);
   LS_CHECK_INT (least_of (h), ==, 0);
   g_autoptr (GError) error = NULL;
   g_autoptr (LsTimeline) t = hand_run_error (h, &error);

@@ -39,7 +39,7 @@ with_buffer (Hand *h, uint16_t op, uint16_t id, uint64_t bytes, bool is_free)
 static uint16_t
 copy (Hand *h)
 {
-  LsOp op = hand_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_SYNC, "copy");
+  LsOp op = ls_op_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_SYNC, "copy");
   op.recorded = 10 * LS_MS;
   return hand_op (h, 0, op, NULL, 0);
 }
@@ -153,7 +153,7 @@ step_with_stall (const LsStall *stall)
   hand_kernel (h, 0, LS_TAG_F, 10 * LS_MS);
   uint16_t second = hand_kernel (h, 0, LS_TAG_F, 10 * LS_MS);
   LsDep end = { LS_DEP_END, second };
-  LsOp third = hand_blank (LS_OP_KERNEL, LS_STREAM_COMPUTE, LS_TAG_F, "third");
+  LsOp third = ls_op_blank (LS_OP_KERNEL, LS_STREAM_COMPUTE, LS_TAG_F, "third");
   third.recorded = 10 * LS_MS;
   hand_op (h, 0, third, &end, 1);
   hand_freeze (h);

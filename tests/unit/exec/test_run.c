@@ -165,7 +165,7 @@ an_event_never_recorded_is_reported (void)
 {
   Hand *h = hand_new (1);
   g_autoptr (GError) error = NULL;
-  LsOp wait = hand_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait");
+  LsOp wait = ls_op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait");
   wait.event = 1;
   hand_op (h, 0, wait, NULL, 0);
   LS_CHECK (hand_run_error (h, &error) == NULL);
@@ -179,14 +179,14 @@ events_order_streams (void)
 {
   Hand *h = hand_new (1);
   hand_kernel (h, 0, LS_TAG_F, 3 * LS_US);
-  LsOp record = hand_blank (LS_OP_RECORD, LS_STREAM_COPY, LS_TAG_SYNC, "record");
+  LsOp record = ls_op_blank (LS_OP_RECORD, LS_STREAM_COPY, LS_TAG_SYNC, "record");
   record.event = 2;
   LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
-  LsOp copy = hand_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_SYNC, "copy");
+  LsOp copy = ls_op_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_SYNC, "copy");
   copy.recorded = 5 * LS_US;
   hand_op (h, 0, copy, &compute, 1);
   hand_op (h, 0, record, NULL, 0);
-  LsOp wait = hand_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait");
+  LsOp wait = ls_op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait");
   wait.event = 2;
   hand_op (h, 0, wait, NULL, 0);
   hand_kernel (h, 0, LS_TAG_F, 2 * LS_US);
@@ -206,10 +206,10 @@ a_late_issue_still_meets_the_kernel (void)
   hand_comm (h, LS_SLOT_DP, LS_AXIS_DP, false, pair, 2);
   for (uint32_t r = 0; r < 2; r++) {
     hand_kernel (h, r, LS_TAG_F, 40 * LS_US);
-    LsOp delay = hand_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "python");
+    LsOp delay = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "python");
     delay.recorded = 4 * LS_US;
     hand_op (h, r, delay, NULL, 0);
-    LsOp op = hand_blank (LS_OP_COLLECTIVE, LS_STREAM_DP, LS_TAG_SYNC, "collective");
+    LsOp op = ls_op_blank (LS_OP_COLLECTIVE, LS_STREAM_DP, LS_TAG_SYNC, "collective");
     op.slot = LS_SLOT_DP;
     op.coll = LS_COLL_ALL_REDUCE;
     op.bytes = 1 << 20;
@@ -231,12 +231,12 @@ a_repeated_op_starts_with_its_first_launch (void)
   Hand *h = hand_new (1);
   h->options.host.cost[LS_HOST_LAUNCH] = 20 * LS_US;
   h->options.host.cost[LS_HOST_VIEW] = 3 * LS_US;
-  LsOp kernels = hand_blank (LS_OP_KERNEL, LS_STREAM_COPY, LS_TAG_F, "copies");
+  LsOp kernels = ls_op_blank (LS_OP_KERNEL, LS_STREAM_COPY, LS_TAG_F, "copies");
   kernels.recorded = 5 * LS_US;
   kernels.host = LS_HOST_LAUNCH;
   kernels.repeat = 3;
   hand_op (h, 0, kernels, NULL, 0);
-  LsOp views = hand_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "views");
+  LsOp views = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "views");
   views.recorded = 0;
   views.host = LS_HOST_VIEW;
   views.repeat = 2;
@@ -254,7 +254,7 @@ only_kernels_and_delays_repeat (void)
 {
   Hand *h = hand_new (2);
   g_autoptr (GError) error = NULL;
-  LsOp copy = hand_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_SYNC, "copy");
+  LsOp copy = ls_op_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_SYNC, "copy");
   copy.recorded = LS_US;
   copy.repeat = 2;
   hand_op (h, 0, copy, NULL, 0);
@@ -321,14 +321,14 @@ static void
 copies_both_ways_leave_the_sms_alone (void)
 {
   Hand *h = hand_new (1);
-  LsOp back = hand_blank (LS_OP_COPY, LS_STREAM_DP, LS_TAG_SYNC, "copy");
+  LsOp back = ls_op_blank (LS_OP_COPY, LS_STREAM_DP, LS_TAG_SYNC, "copy");
   back.root = LS_COPY_TO_DEVICE;
   back.bytes = 252000000;
   hand_join (h, 0, hand_copy (h, 0, LS_COPY_TO_HOST, 252000000));
   hand_join (h, 0, hand_op (h, 0, back, NULL, 0));
-  hand_op (h, 0, hand_blank (LS_OP_RECORD, LS_STREAM_COPY, LS_TAG_SYNC, "nothing"), NULL, 0);
+  hand_op (h, 0, ls_op_blank (LS_OP_RECORD, LS_STREAM_COPY, LS_TAG_SYNC, "nothing"), NULL, 0);
   g_array_index (h->ops[0], LsOp, 2).event = LS_EVENT_NONE;
-  LsOp kernel = hand_blank (LS_OP_KERNEL, LS_STREAM_TP, LS_TAG_F, "kernel");
+  LsOp kernel = ls_op_blank (LS_OP_KERNEL, LS_STREAM_TP, LS_TAG_F, "kernel");
   kernel.recorded = 4 * LS_MS;
   hand_op (h, 0, kernel, NULL, 0);
   hand_kernel (h, 0, LS_TAG_F, LS_US);

@@ -106,7 +106,7 @@ something_is_sent_behind_it (void)
   hand_p2p (h, 0, LS_SLOT_NEXT, true, 1 << 20);
   LsTransfer *receive = ls_arena_new_array (h->plan->arena, LsTransfer, 1);
   *receive = (LsTransfer) { 1 << 20, LS_SLOT_PREV, false };
-  LsOp op = hand_blank (LS_OP_P2P, LS_STREAM_PP_FWD_RECV, LS_TAG_SYNC, "receive");
+  LsOp op = ls_op_blank (LS_OP_P2P, LS_STREAM_PP_FWD_RECV, LS_TAG_SYNC, "receive");
   op.transfers = receive;
   op.n_transfers = 1;
   hand_op (h, 1, op, NULL, 0);
@@ -157,7 +157,7 @@ calls_that_do_not_match (void)
   hand_async (h, 1, LS_SLOT_DP, LS_STREAM_DP, LS_COLL_ALL_REDUCE, 4);
   hand_next_segment (h, 1);
   hand_kernel (h, 1, LS_TAG_OPTIMIZER, LS_US);
-  LsOp sync = hand_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "host sync");
+  LsOp sync = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "host sync");
   LsDep dep = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
   hand_op (h, 1, sync, &dep, 1);
   g_autoptr (LsTimeline) t = hand_run (h);
@@ -172,10 +172,10 @@ compute_is_not_over (void)
 {
   Hand *h = job_new (1, false);
   h->options.host.cost[LS_HOST_SYNC] = 0;
-  LsOp copy = hand_blank (LS_OP_COPY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "copy");
+  LsOp copy = ls_op_blank (LS_OP_COPY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "copy");
   copy.recorded = 3 * LS_MS;
   hand_next_segment (h, 0);
-  LsOp early = hand_blank (LS_OP_KERNEL, LS_STREAM_DP, LS_TAG_OPTIMIZER, "kernel");
+  LsOp early = ls_op_blank (LS_OP_KERNEL, LS_STREAM_DP, LS_TAG_OPTIMIZER, "kernel");
   early.recorded = 10 * LS_US;
   LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
   uint16_t read = hand_op (h, 0, early, &compute, 1);
@@ -217,10 +217,10 @@ what_is_behind_the_last_step (void)
   for (uint32_t i = 0; i < 2; i++) {
     h[i] = hand_new (2);
     h[i]->options.n_steps = 2 + i;
-    LsOp delay = hand_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "delay");
+    LsOp delay = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "delay");
     delay.recorded = 400 * LS_US;
     hand_op (h[i], 0, delay, NULL, 0);
-    LsOp copy = hand_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_SYNC, "copy");
+    LsOp copy = ls_op_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_SYNC, "copy");
     copy.recorded = 500 * LS_US;
     hand_join (h[i], 0, hand_op (h[i], 0, copy, NULL, 0));
     hand_host_sync (h[i], 0, hand_kernel (h[i], 0, LS_TAG_F, 1050 * LS_US));

@@ -202,7 +202,7 @@ nothing_measured_changes_nothing (void)
 static uint16_t
 copy (Hand *h, LsStream stream, LsCopyDirection direction, uint64_t bytes)
 {
-  LsOp op = hand_blank (LS_OP_COPY, stream, LS_TAG_SYNC, "copy");
+  LsOp op = ls_op_blank (LS_OP_COPY, stream, LS_TAG_SYNC, "copy");
   op.root = (uint8_t) direction;
   op.bytes = bytes;
   LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE }; /* behind the step before */

@@ -14,6 +14,7 @@
 #include <lockstep/error.h>
 
 #include "data/launch/megatron/megatron_rules.h"
+#include "base/order.h"
 #include "data/text/yaml.h"
 
 #define ARGS       "MODEL_ARGS"
@@ -54,13 +55,6 @@ values_of (const cJSON *root, const char *metric)
   return values;
 }
 
-static gint
-by_value (gconstpointer a, gconstpointer b)
-{
-  double x = *(const double *) a, y = *(const double *) b;
-  return (x > y) - (x < y);
-}
-
 /* The median of the later half. */
 static void
 measure (const cJSON *root, LsImport *import)
@@ -72,7 +66,7 @@ measure (const cJSON *root, LsImport *import)
   if (times->len > 1)
     g_array_remove_range (times, 0, times->len / 2);
   m->n_steady = times->len;
-  g_array_sort (times, by_value);
+  g_array_sort (times, ls_compare_doubles);
   if (times->len > 0) {
     m->step_s = g_array_index (times, double, times->len / 2);
     import_infer (import, "measured.iteration_s: the median of the last %u of %u golden values", m->n_steady,
