@@ -231,5 +231,34 @@ a_tie_is_nobodys (void)
   }
 }
 
+/* Links fill from the slowest on, in whatever order they come to wait. f passes a link of 6 and one of 2, which
+ * holds it back: 4 are left on the first for g, which has them already, and is not told. Were the link of 6
+ * filled before that of 2, g would fall to 3 and rise again. The links of 1 and 4 make the heap one of four. */
+static void
+the_slowest_link_fills_first (void)
+{
+  double capacity[] = { 1, 6, 2, 4 };
+  Activity g, f, on[2];
+  LsFlow **changed;
+  uint32_t n;
+  LsFill *fill = ls_fill_new (4, capacity);
+  activity_init (&g, 4, 1, 1);
+  activity_init (&on[0], 1e6, 1, 0);
+  activity_init (&f, 1e6, 2, 1);
+  activity_init (&on[1], 1e6, 1, 3);
+  ls_fill_add (fill, &g.flow);
+  ls_fill_settle (fill, &changed, &n);
+  LS_CHECK_DOUBLE (ls_fill_rate (fill, &g.flow), ==, 4);
+  ls_fill_add (fill, &on[0].flow);
+  ls_fill_add (fill, &f.flow);
+  ls_fill_add (fill, &on[1].flow);
+  LS_CHECK (ls_fill_settle (fill, &changed, &n));
+  LS_CHECK_INT (n, ==, 3);
+  LS_CHECK_DOUBLE (ls_fill_rate (fill, &f.flow), ==, 2);
+  LS_CHECK_DOUBLE (ls_fill_rate (fill, &g.flow), ==, 4);
+  ls_fill_free (fill);
+}
+
 LS_TEST_MAIN ("fill", LS_TEST (levels_are_those_of_a_solve_from_nothing), LS_TEST (a_seed_that_failed),
-              LS_TEST (who_is_not_concerned_is_not_told), LS_TEST (a_tie_is_nobodys))
+              LS_TEST (who_is_not_concerned_is_not_told), LS_TEST (a_tie_is_nobodys),
+              LS_TEST (the_slowest_link_fills_first))

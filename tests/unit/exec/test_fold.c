@@ -111,6 +111,29 @@ a_slow_link_is_felt_by_its_ring (void)
   check_classes (h, (const uint32_t[]) { 0, 0, 0, 0, 4, 4, 4, 4 });
 }
 
+/* A broadcast goes down the chain: nothing leaves its last rank. The permute has a flow more there, and feels
+ * the link that the broadcast does not. */
+static void
+calls_of_other_loads_feel_other_links (void)
+{
+  for (int has_permute = 0; has_permute < 2; has_permute++) {
+    Hand *h = alike (8, 4);
+    LsClusterSpec spec = tiny_dgx (1);
+    add_fault (&spec, "node0/gpu3>nvswitch", 0.25);
+    g_array_index (spec.faults, LsFault, 0).one_way = true;
+    replace_cluster (h, &spec);
+    ls_cluster_spec_clear (&spec);
+    g_array_set_size (h->ops[0], 0);
+    g_array_set_size (h->next_deps[0], 0);
+    hand_sync (h, 0, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_BROADCAST, 1 << 20);
+    if (has_permute)
+      hand_sync (h, 0, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_PERMUTE, 1 << 20);
+    hand_kernel (h, 0, LS_TAG_F, 10 * LS_US);
+    uint32_t other = has_permute ? 4 : 0;
+    check_classes (h, (const uint32_t[]) { 0, 0, 0, 0, other, other, other, other });
+  }
+}
+
 /* With no flow on it, it is felt by nobody. */
 static void
 an_idle_link_splits_nothing (void)
@@ -336,9 +359,10 @@ named_stragglers (void)
 LS_TEST_MAIN ("fold", LS_TEST (replicas_are_one_class), LS_TEST (steps_that_repeat_compare_too),
               LS_TEST (a_straggler_is_apart_and_so_are_its_partners),
               LS_TEST (two_like_stragglers_are_one_class), LS_TEST (a_slow_link_is_felt_by_its_ring),
-              LS_TEST (an_idle_link_splits_nothing), LS_TEST (a_ring_of_sends_is_one_class),
-              LS_TEST (a_ring_of_sends_around_a_straggler_is_none), LS_TEST (neighbours_count_without_links),
-              LS_TEST (copies_share_the_memory_of_their_socket), LS_TEST (message_by_message_nothing_folds),
+              LS_TEST (an_idle_link_splits_nothing), LS_TEST (calls_of_other_loads_feel_other_links),
+              LS_TEST (a_ring_of_sends_is_one_class), LS_TEST (a_ring_of_sends_around_a_straggler_is_none),
+              LS_TEST (neighbours_count_without_links), LS_TEST (copies_share_the_memory_of_their_socket),
+              LS_TEST (message_by_message_nothing_folds),
               LS_TEST (loads_beyond_a_quarter_of_memory_fold_nothing), LS_TEST (errors_name_real_ranks),
               LS_TEST (the_comparison_notices_a_picosecond),
               LS_TEST (stragglers_depend_on_seed_and_rank_only), LS_TEST (named_stragglers))

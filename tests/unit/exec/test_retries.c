@@ -97,6 +97,24 @@ with_room_the_driver_is_not_called (void)
   hand_free (h);
 }
 
+/* 100 MiB that the step before has left are there as the first step begins: the 90 MiB that come after they
+ * are freed lie in their segment, and so do the next 100. Without them there would be one of 90 more. */
+static void
+what_the_step_before_left_has_a_segment (void)
+{
+  Hand *h = with_memory (1000 * MIB);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 1, 60 * MIB, false);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 0, 100 * MIB, true);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 2, 90 * MIB, false);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 1, 60 * MIB, true);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 2, 90 * MIB, true);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 0, 100 * MIB, false);
+  hand_freeze (h);
+  g_autoptr (LsRetries) x = retries_of (h, NULL);
+  LS_CHECK_INT (x->roles[0].reserved_bytes, ==, 160 * MIB);
+  hand_free (h);
+}
+
 static void
 what_no_retry_can_make_room_for_is_said (void)
 {
@@ -205,6 +223,7 @@ a_stall_is_of_one_instance (void)
 }
 
 LS_TEST_MAIN ("retries", LS_TEST (segments_of_two_streams_take_turns),
-              LS_TEST (with_room_the_driver_is_not_called), LS_TEST (what_no_retry_can_make_room_for_is_said),
-              LS_TEST (a_retry_waits_for_other_streams), LS_TEST (the_driver_takes_what_its_source_says),
+              LS_TEST (with_room_the_driver_is_not_called), LS_TEST (what_the_step_before_left_has_a_segment),
+              LS_TEST (what_no_retry_can_make_room_for_is_said), LS_TEST (a_retry_waits_for_other_streams),
+              LS_TEST (the_driver_takes_what_its_source_says),
               LS_TEST (a_stall_holds_the_device_up_if_the_host_waits), LS_TEST (a_stall_is_of_one_instance))

@@ -195,6 +195,32 @@ events_order_streams (void)
   hand_free (h);
 }
 
+/* Rank 0 copies for some 70 us a step, and rank 1 computes for 100 us: as the second step of rank 1 ends, the
+ * third copy runs. The host of rank 0 waits for it, or the next kernel does. */
+static void
+what_holds_a_rank_up_at_the_end_is_told (void)
+{
+  for (int is_host = 0; is_host < 2; is_host++) {
+    Hand *h = hand_new (2);
+    uint16_t copy = hand_copy (h, 0, LS_COPY_TO_HOST, 1750 * 1000);
+    if (is_host)
+      hand_host_sync (h, 0, copy);
+    else
+      hand_join (h, 0, copy);
+    hand_kernel (h, 0, LS_TAG_F, LS_US);
+    hand_kernel (h, 1, LS_TAG_F, 100 * LS_US);
+    h->options.n_steps = 2;
+    g_autoptr (LsTimeline) t = hand_run (h);
+    if (t) {
+      const LsRankSpans *r = &t->ranks[0];
+      LS_CHECK_INT (r->tail_cause_kind, ==, is_host ? LS_CAUSE_HOST : LS_CAUSE_DEP);
+      LS_CHECK (r->tail_cause < r->n && r->spans[r->tail_cause].step == 2
+                && r->spans[r->tail_cause].op == copy);
+    }
+    hand_free (h);
+  }
+}
+
 /* A kernel of 40 us runs alone in the rank's own time only if nothing can start
  * beside it: this collective is issued 4 us into it and slows it by its 8/32 of the
  * SMs while it lasts, T, and so does that of the next step, which follows at once,
@@ -439,7 +465,8 @@ LS_TEST_MAIN ("run", LS_TEST (mismatched_collectives_name_both_sides),
               LS_TEST (members_must_agree_on_the_root), LS_TEST (the_root_says_which_way_data_go),
               LS_TEST (unequal_messages_are_refused), LS_TEST (a_cycle_is_reported_with_its_ranks),
               LS_TEST (a_missing_member_is_named), LS_TEST (an_event_never_recorded_is_reported),
-              LS_TEST (events_order_streams), LS_TEST (a_late_issue_still_meets_the_kernel),
+              LS_TEST (events_order_streams), LS_TEST (what_holds_a_rank_up_at_the_end_is_told),
+              LS_TEST (a_late_issue_still_meets_the_kernel),
               LS_TEST (a_repeated_op_starts_with_its_first_launch), LS_TEST (only_kernels_and_delays_repeat),
               LS_TEST (work_in_the_host_wants_its_memory), LS_TEST (copies_share_the_pcie_that_they_cross),
               LS_TEST (copies_both_ways_leave_the_sms_alone), LS_TEST (a_repeating_period_stops_the_run),

@@ -165,6 +165,23 @@ text_of (const char *schedule, const LsSchedShape *shape)
   return g_string_free (text, FALSE);
 }
 
+/* The second forward of rank 0 has no memory: its first is the only action that is timed, and no other rank is
+ * looked at. */
+static void
+what_breaks_the_limit_is_timed_no_further (void)
+{
+  static const LsTime one[] = { 1, 1 };
+  static const uint8_t F = LS_ZB_F, I = LS_ZB_I, W = LS_ZB_W;
+  const uint8_t string[] = { F, F, I, W, I, W, F, I, W, F, I, W };
+  const LsZbRule rules[2] = { { LS_ZB_OBEY, 16 }, { LS_ZB_OBEY, 16 } };
+  const LsZbJob job = { .p = 2, .v = 1, .m = 2, .f = one, .i = one, .w = one, .limit = 2 };
+  LsZbRun run;
+  ls_zb_run_init (&run, &job, 100);
+  LS_CHECK_INT (ls_zb_fill (&run, string, rules, NULL).span, ==, INT64_MAX);
+  LS_CHECK_INT (run.budget, ==, 99);
+  ls_zb_run_clear (&run);
+}
+
 static void
 schedules_are_the_same_every_time (void)
 {
@@ -197,4 +214,5 @@ LS_TEST_MAIN ("zb", LS_TEST (random_jobs_run_within_their_memory),
               LS_TEST (the_least_effort_and_memory_give_an_order),
               LS_TEST (zb_1p_and_zb_2p_reach_their_formulas), LS_TEST (v_half_and_v_min_reach_their_bubbles),
               LS_TEST (warm_ups_leave_the_line), LS_TEST (blocks_help_where_memory_is_ample),
+              LS_TEST (what_breaks_the_limit_is_timed_no_further),
               LS_TEST (schedules_are_the_same_every_time), LS_TEST (illegal_shapes_are_refused))
