@@ -1,13 +1,18 @@
 /* `lockstep memory`: what each rank of a job holds. */
 #include "api/commands.h"
 #include "api/job_answer.h"
-#include "ask/memory_view.h"
+#include "api/memory_snapshot.h"
 #include "ask/memory_advice.h"
+#include "ask/memory_view.h"
 
 static const LsOption own[] = {
   { "memory-chart", .argument = "FILE", .writes = LS_WRITES_PICTURE,
     .meaning = "Draw a rank over the step (.svg or .png, by gnuplot; .gp: its script)" },
-  { "rank", .argument = "N", .meaning = "The rank that --memory-chart draws; default: the fullest" },
+  { "snapshot", .argument = "FILE", .writes = LS_WRITES_FILE,
+    .meaning = "Write what PyTorch's allocator does as a memory snapshot of PyTorch (.pickle), for "
+               "pytorch.org/memory_viz" },
+  { "rank", .argument = "N[,N...]",
+    .meaning = "The rank that --memory-chart draws, those that --snapshot has; default: the fullest" },
   { "no-advice", .meaning = "Do not simulate what would make it fit" },
   { "json", .meaning = "Print JSON" },
   { "csv", .meaning = "Print a row for each class of ranks" },
@@ -41,15 +46,46 @@ advise (LsJobAnswer *j, LsAnswer *a)
     ls_answer_note (a, error->message);
 }
 
+/* uint32_t; empty: the fullest. */
+static GArray *
+ranks_of (const LsRequest *r, GError **error)
+{
+  g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  const char *text = ls_request_text (r, "rank");
+  g_auto (GStrv) words = g_strsplit (text ? text : "", ",", LS_SNAPSHOT_MAX_RANKS + 1);
+  for (char **word = words; *word; word++) {
+    guint64 rank;
+    if (word - words == LS_SNAPSHOT_MAX_RANKS
+        || !g_ascii_string_to_unsigned (*word, 10, 0, UINT32_MAX - 1, &rank, NULL)) {
+      g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                   "--rank: expected a rank, or at most %d with a comma between two; got \"%s\"",
+                   LS_SNAPSHOT_MAX_RANKS, text);
+      return NULL;
+    }
+    uint32_t value = (uint32_t) rank;
+    g_array_append_val (ranks, value);
+  }
+  if (ranks->len > 1 && ls_request_text (r, "memory-chart")) {
+    ls_request_refuse ("--memory-chart draws one rank: --rank N", error);
+    return NULL;
+  }
+  return g_steal_pointer (&ranks);
+}
+
+static gint64
+first_of (const GArray *ranks)
+{
+  return ranks->len > 0 ? (gint64) g_array_index (ranks, uint32_t, 0) : -1;
+}
+
 static gboolean
 run (const LsRequest *r, LsAnswer *a, GError **error)
 {
-  gint64 rank = -1;
-  if (!ls_request_number (r, "rank", 0, G_MAXINT64, &rank, error))
-    return FALSE;
-  g_autoptr (LsJobAnswer) made = ls_job_answer_new (r, a, error);
-  const char *chart = ls_request_text (r, "memory-chart");
-  if (!made || (chart && !ls_job_answer_plot_memory (made, rank, chart, error)))
+  g_autoptr (GArray) ranks = ranks_of (r, error);
+  g_autoptr (LsJobAnswer) made = ranks ? ls_job_answer_new (r, a, error) : NULL;
+  const char *chart = ls_request_text (r, "memory-chart"), *snapshot = ls_request_text (r, "snapshot");
+  if (!made || (chart && !ls_job_answer_plot_memory (made, first_of (ranks), chart, error))
+      || (snapshot && !ls_job_answer_write_snapshot (made, ranks, snapshot, a, error)))
     return FALSE;
   LsJobAnswer *j = g_steal_pointer (&made);
   ls_answer_take (a, j, &forms);
@@ -71,7 +107,8 @@ const Command command_memory = {
     = "Examples:\n"
       "  lockstep memory --model gpt-22b --cluster dgx-a100-80g --tp 8 --micro-batch 4 --memory-clock "
       "device\n"
-      "  lockstep memory --model llama3.1-70b --cluster dgx-h100 --nodes 1 --tp 8 --memory-chart memory.svg",
+      "  lockstep memory --model llama3.1-70b --cluster dgx-h100 --nodes 1 --tp 8 --memory-chart memory.svg\n"
+      "  lockstep memory --model llama3.1-8b --cluster dgx-h100 --nodes 1 --tp 2 --snapshot memory.pickle",
     .job = LS_JOB_TAKEN,
   },
   .own = own,

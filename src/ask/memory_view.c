@@ -54,23 +54,60 @@ ls_memory_table_init (LsMemoryTable *t, const LsJobResult *r, const char *title,
   g_array_sort (t->rows, compare_rows);
 }
 
+static gboolean
+check_rank (const LsJobResult *r, uint32_t rank, GError **error)
+{
+  if (rank < r->plan->n_ranks)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "there is no rank %u: the job has %u", rank,
+               r->plan->n_ranks);
+  return FALSE;
+}
+
+static gboolean
+check_spans (const LsJobResult *r, uint32_t rank, GError **error)
+{
+  if (r->timeline->ranks[ls_timeline_representative (r->timeline, rank)].n > 0)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+               "rank %u has no spans of its own: the table of `lockstep memory` names ranks that have", rank);
+  return FALSE;
+}
+
 GArray *
 ls_memory_curve_of (const LsJobResult *r, const LsMemoryOptions *options, uint32_t rank, GError **error)
 {
-  if (rank >= r->plan->n_ranks) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "there is no rank %u: the job has %u", rank,
-                 r->plan->n_ranks);
+  if (!check_rank (r, rank, error) || !check_spans (r, rank, error))
     return NULL;
-  }
-  uint32_t shown = r->timeline->representative ? r->timeline->representative[rank] : rank;
-  if (r->timeline->ranks[shown].n == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                 "rank %u has no spans of its own: the table of `lockstep memory` names ranks that have",
-                 rank);
-    return NULL;
-  }
   const LsMemoryInput in = ls_job_result_memory_input (r, r->hardware, options);
-  return ls_memory_curve (&in, shown);
+  return ls_memory_curve (&in, ls_timeline_representative (r->timeline, rank));
+}
+
+static gboolean
+check_history (const LsMemoryHistory *h, GError **error)
+{
+  if (h->blocks->len > 0 || h->n_changes > 0)
+    return TRUE;
+  g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                       "the trace says nothing of memory: no op allocates, and nothing is held throughout");
+  return FALSE;
+}
+
+LsMemoryHistory *
+ls_memory_history_of (const LsJobResult *r, const LsMemoryOptions *options, uint32_t rank,
+                      uint64_t max_changes, GError **error)
+{
+  if (r->cluster->spec.interior == LS_INTERIOR_TORUS) {
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                         "TPUs have no caching allocator of PyTorch, whose work a snapshot shows: XLA places "
+                         "buffers when it compiles");
+    return NULL;
+  }
+  if (!check_rank (r, rank, error) || (r->memory->is_timed && !check_spans (r, rank, error)))
+    return NULL;
+  const LsMemoryInput in = ls_job_result_memory_input (r, r->hardware, options);
+  g_autoptr (LsMemoryHistory) h = ls_memory_history_new (&in, rank, max_changes);
+  return check_history (h, error) ? g_steal_pointer (&h) : NULL;
 }
 
 void

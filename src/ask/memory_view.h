@@ -3,6 +3,7 @@
 #define LS_ASK_MEMORY_VIEW_H
 
 #include "ask/memory_advice.h"
+#include "exec/memory/history.h"
 #include "job/job.h"
 
 /* A class of ranks. */
@@ -37,5 +38,10 @@ void ls_memory_table_init (LsMemoryTable *t, const LsJobResult *r, const char *t
  * or too many spans to keep them for each. */
 GArray *ls_memory_curve_of (const LsJobResult *r, const LsMemoryOptions *options, uint32_t rank,
                             GError **error);
+
+/* What PyTorch's allocator does on a rank, of at most max_changes (exec/memory/history.h). LS_ERROR_USAGE as
+ * above; LS_ERROR_UNSUPPORTED: the job is of TPUs, or a trace that says nothing of memory. */
+LsMemoryHistory *ls_memory_history_of (const LsJobResult *r, const LsMemoryOptions *options, uint32_t rank,
+                                       uint64_t max_changes, GError **error);
 
 #endif

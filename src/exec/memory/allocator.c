@@ -1,5 +1,7 @@
 #include "exec/memory/allocator.h"
 
+#include "base/order.h"
+
 #define MIB           (UINT64_C (1) << 20)
 #define MIN_BLOCK     512
 #define SMALL_SIZE    MIB
@@ -30,6 +32,8 @@ struct LsAllocator {
   guint n_whole;   /* free blocks that are all of their segment */
   uint64_t limit, next_address;
   LsAllocatorStats stats;
+  LsSegmentFunc watch; /* NULL: nobody */
+  void *watch_data;
 };
 
 static Block *
@@ -61,6 +65,14 @@ ls_allocator_free (LsAllocator *a)
 }
 
 /* --- blocks ------------------------------------------------------------------ */
+
+LsAllocatorBlock
+ls_allocator_block (const LsAllocator *a, uint32_t handle)
+{
+  const Block *b = block_at (a, handle);
+  return (
+      LsAllocatorBlock) { b->address, b->size, handle, b->stream, b->is_small, b->is_free, b->prev == NONE };
+}
 
 static uint32_t
 add_block (LsAllocator *a, Block b)
@@ -163,12 +175,22 @@ segment_size (uint64_t size)
 }
 
 static void
+tell (const LsAllocator *a, uint32_t handle, bool is_taken)
+{
+  if (!a->watch)
+    return;
+  LsAllocatorBlock segment = ls_allocator_block (a, handle);
+  a->watch (&segment, is_taken, a->watch_data);
+}
+
+static void
 give_back (LsAllocator *a, uint32_t handle)
 {
   uint64_t size = block_at (a, handle)->size;
   a->stats.reserved -= size;
   a->stats.freed += size;
   a->stats.n_freed++;
+  tell (a, handle, false);
   unlist_free (a, handle);
   remove_block (a, handle);
 }
@@ -211,7 +233,9 @@ new_segment (LsAllocator *a, uint64_t size, uint32_t stream)
               .stream = stream,
               .is_small = size <= SMALL_SIZE };
   a->next_address += segment;
-  return add_block (a, b);
+  uint32_t handle = add_block (a, b);
+  tell (a, handle, true);
+  return handle;
 }
 
 /* --- taking and dropping ------------------------------------------------------ */
@@ -307,4 +331,36 @@ LsAllocatorStats
 ls_allocator_stats (const LsAllocator *a)
 {
   return a->stats;
+}
+
+/* --- what is there ------------------------------------------------------------- */
+
+void
+ls_allocator_watch (LsAllocator *a, LsSegmentFunc watch, void *data)
+{
+  a->watch = watch;
+  a->watch_data = data;
+}
+
+static int
+compare_blocks (gconstpointer x, gconstpointer y)
+{
+  const LsAllocatorBlock *a = x, *b = y;
+  return LS_ORDER (a->address, b->address);
+}
+
+GArray *
+ls_allocator_blocks (const LsAllocator *a)
+{
+  g_autofree bool *is_unused = g_new0 (bool, MAX (1, a->blocks->len));
+  for (guint i = 0; i < a->unused->len; i++)
+    is_unused[g_array_index (a->unused, uint32_t, i)] = true;
+  GArray *blocks = g_array_new (FALSE, FALSE, sizeof (LsAllocatorBlock));
+  for (uint32_t handle = 0; handle < a->blocks->len; handle++)
+    if (!is_unused[handle]) {
+      LsAllocatorBlock b = ls_allocator_block (a, handle);
+      g_array_append_val (blocks, b);
+    }
+  g_array_sort (blocks, compare_blocks);
+  return blocks;
 }

@@ -56,4 +56,23 @@ void ls_allocator_drop (LsAllocator *a, uint32_t handle);
 
 LsAllocatorStats ls_allocator_stats (const LsAllocator *a);
 
+/* A block, in use or free; or a segment. */
+typedef struct {
+  uint64_t address, size;
+  uint32_t handle; /* of a segment: of its first block */
+  uint32_t stream;
+  bool is_small, is_free;
+  bool begins_segment;
+} LsAllocatorBlock;
+
+/* Called for each segment that is taken, when it is counted and before it is cut, and for each that is given
+ * back. */
+typedef void (*LsSegmentFunc) (const LsAllocatorBlock *segment, bool is_taken, void *data);
+void ls_allocator_watch (LsAllocator *a, LsSegmentFunc watch, void *data);
+
+/* The block of a handle in use. */
+LsAllocatorBlock ls_allocator_block (const LsAllocator *a, uint32_t handle);
+/* LsAllocatorBlock: all there are, by address. Those of a segment come one behind the other. */
+GArray *ls_allocator_blocks (const LsAllocator *a);
+
 #endif

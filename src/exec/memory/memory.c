@@ -2,10 +2,9 @@
 
 #include <string.h>
 
-#include "base/order.h"
 #include "exec/memory/allocator.h"
+#include "exec/memory/memory_laps.h"
 #include "exec/memory/memory_libraries.h"
-#include "exec/memory/memory_times.h"
 
 /* --- the ledger: what is alive, and the most of it ------------------------------- */
 
@@ -18,13 +17,6 @@ typedef struct {
   uint32_t *handles;      /* of its blocks, by lap and change; first those of the lap before */
   GArray *samples;        /* LsMemorySample, NULL: nobody asked        */
 } Ledger;
-
-/* What a change is a change of: one of the laps of the same changes. */
-typedef struct {
-  LsTime at;
-  uint32_t lap, index;
-  uint8_t phase;
-} Entry;
 
 static bool
 is_kept_by_layer (const MemoryChange *alloc)
@@ -83,7 +75,7 @@ tell_allocator (Ledger *l, const MemoryChange *c, uint32_t lap, guint n_changes)
 {
   if (!l->allocator || c->alloc == UINT32_MAX)
     return;
-  uint32_t *handle = &l->handles[(gsize) (lap + !c->is_carried) * n_changes + c->alloc];
+  uint32_t *handle = &l->handles[memory_laps_place (c, lap, n_changes)];
   if (c->buffer->is_free && *handle == UINT32_MAX)
     return; /* counted as overfreed */
   if (c->buffer->is_free)
@@ -92,18 +84,12 @@ tell_allocator (Ledger *l, const MemoryChange *c, uint32_t lap, guint n_changes)
     *handle = ls_allocator_take (l->allocator, c->buffer->bytes, c->stream);
 }
 
-static bool
-is_outside_allocator (int category)
-{
-  return category == LS_MEM_COMM_BUFFERS; /* NCCL asks the driver */
-}
-
 static uint64_t
 outside_allocator (const LsClassMemory *m)
 {
   uint64_t bytes = 0;
   for (int c = 0; c < LS_N_MEM; c++)
-    bytes += is_outside_allocator (c) ? m->category_peak[c] : 0;
+    bytes += memory_is_outside_allocator (c) ? m->category_peak[c] : 0;
   return bytes;
 }
 
@@ -116,14 +102,11 @@ ledger_init (Ledger *l, LsClassMemory *m, const LsMemoryInput *in, guint n_handl
     l->total += l->alive[c];
   if (in->options.allocator != LS_MEMORY_CACHING)
     return;
-  uint64_t limit = in->cluster ? ls_memory_capacity (&in->cluster->spec.gpu) : 0, outside = 0;
   l->handles = g_new (uint32_t, MAX (1, n_handles));
   memset (l->handles, 0xff, n_handles * sizeof *l->handles);
+  l->allocator = ls_allocator_new (memory_allocator_limit (in, l->alive));
   for (int c = 0; c < LS_N_MEM; c++)
-    outside += is_outside_allocator (c) ? l->alive[c] : 0;
-  l->allocator = ls_allocator_new (limit > outside ? limit - outside : 0);
-  for (int c = 0; c < LS_N_MEM; c++)
-    if (l->alive[c] > 0 && !is_outside_allocator (c))
+    if (l->alive[c] > 0 && !memory_is_outside_allocator (c))
       ls_allocator_take (l->allocator, l->alive[c], LS_STREAM_COMPUTE);
 }
 
@@ -162,51 +145,8 @@ ledger_finish (Ledger *l)
 
 /* --- a step, and what lies around it ----------------------------------------------- */
 
-static int
-compare_entries (gconstpointer x, gconstpointer y)
-{
-  const Entry *a = x, *b = y;
-  LS_SMALLER_FIRST (a->at, b->at);
-  LS_SMALLER_FIRST (a->phase, b->phase);
-  LS_SMALLER_FIRST (a->lap, b->lap);
-  return LS_ORDER (a->index, b->index);
-}
-
-static bool
-is_sorted (const GArray *entries)
-{
-  for (guint i = 1; i < entries->len; i++)
-    if (compare_entries (&g_array_index (entries, Entry, i - 1), &g_array_index (entries, Entry, i)) > 0)
-      return false;
-  return true;
-}
-
-/* With three laps the same step before and after itself too. */
-static GArray *
-entries_of (const GArray *changes, uint32_t n_laps, LsTime period)
-{
-  GArray *entries = g_array_sized_new (FALSE, FALSE, sizeof (Entry), n_laps * changes->len);
-  for (uint32_t lap = 0; lap < n_laps; lap++) {
-    LsTime shift = n_laps == 1 ? 0 : ((LsTime) lap - 1) * period;
-    for (guint i = 0; i < changes->len; i++) {
-      const MemoryChange *c = &g_array_index (changes, MemoryChange, i);
-      Entry e = { c->at + shift, lap, i, c->phase };
-      g_array_append_val (entries, e);
-    }
-  }
-  if (!is_sorted (entries))
-    g_array_sort (entries, compare_entries);
-  return entries;
-}
-
-/* What is looked at: from, to; and how far from the start of the step an instant is. */
-typedef struct {
-  LsTime from, to;
-  LsTime start, period; /* period 0: times are not known */
-} Window;
-
 static LsTime
-in_step (const Window *w, LsTime at)
+in_step (const MemoryWindow *w, LsTime at)
 {
   if (w->period == 0)
     return LS_TIME_NEVER;
@@ -215,26 +155,25 @@ in_step (const Window *w, LsTime at)
 }
 
 static void
-account (Ledger *l, const GArray *changes, const GArray *entries, const Window *w)
+account (Ledger *l, const GArray *changes, MemoryLaps *laps, const MemoryWindow *w)
 {
   bool is_inside = false;
-  for (guint i = 0; i < entries->len; i++) {
-    const Entry *e = &g_array_index (entries, Entry, i);
-    const MemoryChange *c = &g_array_index (changes, MemoryChange, e->index);
-    if (!is_inside && e->at >= w->from) {
+  for (MemoryEvent e; memory_laps_next (laps, &e);) {
+    const MemoryChange *c = &g_array_index (changes, MemoryChange, e.index);
+    if (!is_inside && e.at >= w->from) {
       note_peak (l, NULL, w->period > 0 ? 0 : LS_TIME_NEVER);
       if (l->samples)
         note_sample (l, 0);
       is_inside = true;
     }
     add_bytes (l, changes, c);
-    tell_allocator (l, c, e->lap, changes->len);
-    if (e->at < w->from || e->at >= w->to)
+    tell_allocator (l, c, e.lap, changes->len);
+    if (e.at < w->from || e.at >= w->to)
       continue;
     if (!c->buffer->is_free)
-      note_peak (l, c, in_step (w, e->at));
+      note_peak (l, c, in_step (w, e.at));
     if (l->samples)
-      note_sample (l, e->at - w->from);
+      note_sample (l, e.at - w->from);
   }
   if (is_inside)
     return;
@@ -251,22 +190,19 @@ static void
 measure (LsClassMemory *m, const LsMemoryInput *in, const GArray *changes, const LsTimeline *t, Laps laps,
          GArray *samples)
 {
-  bool has_before = t && t->n_steps > 1 && laps == LAPS_THREE;
-  Window w = { .from = G_MININT64, .to = G_MAXINT64 };
-  if (t) {
-    w.start = t->window_start;
-    w.period = t->window_end - t->window_start;
-  }
-  if (has_before || samples) {
+  MemoryWindow w = memory_window_of (t, laps == LAPS_THREE);
+  if (samples) {
     w.from = t->window_start;
     w.to = t->window_end;
   }
-  g_autoptr (GArray) entries = entries_of (changes, has_before ? 3 : 1, w.period);
+  MemoryLaps ordered;
+  memory_laps_init (&ordered, changes, w.n_laps, w.period, false);
   Ledger l;
-  ledger_init (&l, m, in, entries->len + changes->len);
+  ledger_init (&l, m, in, (w.n_laps + 1) * changes->len);
   carry_in (&l, changes);
   l.samples = samples;
-  account (&l, changes, entries, &w);
+  account (&l, changes, &ordered, &w);
+  memory_laps_clear (&ordered);
   ledger_finish (&l);
 }
 
@@ -274,9 +210,7 @@ static LsClassMemory
 blank_class (const LsMemoryInput *in, uint32_t role, uint32_t rank)
 {
   LsClassMemory m = { .rank = rank, .role = role, .peak_op = UINT16_MAX, .peak_at = LS_TIME_NEVER };
-  memcpy (m.at_begin, in->plan->programs[role].static_bytes, sizeof m.at_begin);
-  if (in->cluster && in->nccl && rank != UINT32_MAX)
-    memory_add_libraries (in->plan, in->cluster, in->nccl, rank, m.at_begin);
+  memory_throughout (in, role, rank, m.at_begin);
   return m;
 }
 

@@ -1,5 +1,7 @@
 #include "exec/memory/memory_libraries.h"
 
+#include <string.h>
+
 #include "cluster/route.h"
 #include "network/nccl/tuning.h"
 
@@ -116,4 +118,21 @@ memory_add_libraries (const LsPlan *plan, const LsCluster *cluster, const LsNccl
     if (comm != UINT32_MAX)
       bytes[LS_MEM_COMM_BUFFERS] += buffers_of (plan, cluster, nccl, &plan->comms[comm], rank);
   }
+}
+
+void
+memory_throughout (const LsMemoryInput *in, uint32_t role, uint32_t rank, uint64_t ret_bytes[LS_N_MEM])
+{
+  memcpy (ret_bytes, in->plan->programs[role].static_bytes, LS_N_MEM * sizeof *ret_bytes);
+  if (in->cluster && in->nccl && rank != UINT32_MAX)
+    memory_add_libraries (in->plan, in->cluster, in->nccl, rank, ret_bytes);
+}
+
+uint64_t
+memory_allocator_limit (const LsMemoryInput *in, const uint64_t throughout[LS_N_MEM])
+{
+  uint64_t limit = in->cluster ? ls_memory_capacity (&in->cluster->spec.gpu) : 0, outside = 0;
+  for (int c = 0; c < LS_N_MEM; c++)
+    outside += memory_is_outside_allocator (c) ? throughout[c] : 0;
+  return limit > outside ? limit - outside : 0;
 }

@@ -28,12 +28,24 @@
 #ifndef LS_EXEC_MEMORY_MEMORY_LIBRARIES_H
 #define LS_EXEC_MEMORY_MEMORY_LIBRARIES_H
 
-#include "cluster/cluster.h"
-#include "network/nccl/nccl.h"
-#include "plan/plan.h"
+#include "exec/memory/memory.h"
 
 /* Adds what the rank's program makes them take, by category. TPUs have neither. */
 void memory_add_libraries (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl, uint32_t rank,
                            uint64_t bytes[LS_N_MEM]);
+
+/* What a rank of a role holds for the whole run: its program's, and of a rank (UINT32_MAX: none) on a cluster
+ * what libraries take. */
+void memory_throughout (const LsMemoryInput *in, uint32_t role, uint32_t rank, uint64_t ret_bytes[LS_N_MEM]);
+
+/* Of these, what is not PyTorch's: NCCL asks the driver. */
+static inline bool
+memory_is_outside_allocator (int category)
+{
+  return category == LS_MEM_COMM_BUFFERS;
+}
+
+/* What segments may have together beside that; 0: no limit. */
+uint64_t memory_allocator_limit (const LsMemoryInput *in, const uint64_t throughout[LS_N_MEM]);
 
 #endif

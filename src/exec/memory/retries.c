@@ -4,101 +4,25 @@
 
 #include "base/order.h"
 #include "exec/memory/allocator.h"
+#include "exec/memory/memory_laps.h"
 #include "exec/memory/memory_libraries.h"
-#include "exec/memory/memory_times.h"
 
-#define N_LAPS     3
+#define N_LAPS     MEMORY_MAX_LAPS
 #define STEADY_LAP 1
 #define NONE       UINT32_MAX
-
-/* A change of one of the laps happens; or a free is issued, long before it happens. */
-typedef struct {
-  LsTime at;
-  uint32_t lap, index;
-  uint8_t phase;
-  bool is_issue;
-} Event;
 
 typedef struct {
   const GArray *changes; /* MemoryChange */
   LsAllocator *allocator;
   uint32_t *handles; /* of its blocks, by lap and change; first those of the lap before */
-  GArray *pending;   /* guint: places in handles of blocks that were freed and may still be in use */
+  GArray *pending;   /* gsize: places in handles of blocks that were freed and may still be in use */
   LsRoleRetries *to;
 } Replay;
 
-/* --- the events ------------------------------------------------------------------ */
-
-static int
-compare_events (gconstpointer x, gconstpointer y)
-{
-  const Event *a = x, *b = y;
-  LS_SMALLER_FIRST (a->at, b->at);
-  LS_SMALLER_FIRST (a->phase, b->phase);
-  LS_SMALLER_FIRST (a->lap, b->lap);
-  LS_SMALLER_FIRST (a->index, b->index);
-  return (int) b->is_issue - (int) a->is_issue;
-}
-
-static void
-add_event (GArray *events, LsTime at, guint index, uint8_t phase, bool is_issue)
-{
-  Event e = { .at = at, .index = index, .phase = phase, .is_issue = is_issue };
-  g_array_append_val (events, e);
-}
-
-/* Of the first lap, in order. */
-static GArray *
-events_of (const GArray *changes)
-{
-  GArray *events = g_array_sized_new (FALSE, FALSE, sizeof (Event), changes->len);
-  for (guint i = 0; i < changes->len; i++) {
-    const MemoryChange *c = &g_array_index (changes, MemoryChange, i);
-    add_event (events, c->at, i, c->phase, false);
-    if (c->buffer->is_free && c->issued < c->at)
-      add_event (events, c->issued, i, PHASE_STARTS, true);
-  }
-  g_array_sort (events, compare_events);
-  return events;
-}
-
-/* The laps, each behind the other; they may overlap. */
-typedef struct {
-  const GArray *events; /* of the first */
-  LsTime period;
-  guint next[N_LAPS];
-} Laps;
-
-static bool
-next_event (Laps *l, Event *ret)
-{
-  uint32_t first = N_LAPS;
-  for (uint32_t lap = 0; lap < N_LAPS; lap++) {
-    if (l->next[lap] == l->events->len)
-      continue;
-    Event e = g_array_index (l->events, Event, l->next[lap]);
-    e.at += (LsTime) lap * l->period;
-    e.lap = lap;
-    if (first < N_LAPS && compare_events (ret, &e) < 0)
-      continue;
-    *ret = e;
-    first = lap;
-  }
-  if (first < N_LAPS)
-    l->next[first]++;
-  return first < N_LAPS;
-}
-
 /* --- one event ------------------------------------------------------------------- */
 
-static guint
-place_of (const Replay *r, const MemoryChange *c, uint32_t lap)
-{
-  return (lap + !c->is_carried) * r->changes->len + c->alloc;
-}
-
 static void
-drop (Replay *r, guint place)
+drop (Replay *r, gsize place)
 {
   if (r->handles[place] != NONE)
     ls_allocator_drop (r->allocator, r->handles[place]);
@@ -110,7 +34,7 @@ static void
 retry (Replay *r)
 {
   for (guint i = 0; i < r->pending->len; i++)
-    drop (r, g_array_index (r->pending, guint, i));
+    drop (r, g_array_index (r->pending, gsize, i));
   g_array_set_size (r->pending, 0);
   ls_allocator_retry (r->allocator);
 }
@@ -136,19 +60,20 @@ note_call (Replay *r, const MemoryChange *c, bool waits, const LsAllocatorStats 
 }
 
 static void
-take (Replay *r, const MemoryChange *c, const Event *e)
+take (Replay *r, const MemoryChange *c, const MemoryEvent *e)
 {
   LsAllocatorStats before = ls_allocator_stats (r->allocator);
   bool waits = !ls_allocator_has_room (r->allocator, c->buffer->bytes, c->stream);
   if (waits)
     retry (r);
-  r->handles[place_of (r, c, e->lap)] = ls_allocator_take (r->allocator, c->buffer->bytes, c->stream);
+  r->handles[memory_laps_place (c, e->lap, r->changes->len)]
+      = ls_allocator_take (r->allocator, c->buffer->bytes, c->stream);
   if (e->lap == STEADY_LAP)
     note_call (r, c, waits, &before);
 }
 
 static void
-happen (Replay *r, const Event *e)
+happen (Replay *r, const MemoryEvent *e)
 {
   const MemoryChange *c = &g_array_index (r->changes, MemoryChange, e->index);
   if (c->alloc == NONE)
@@ -157,7 +82,7 @@ happen (Replay *r, const Event *e)
     take (r, c, e);
     return;
   }
-  guint place = place_of (r, c, e->lap);
+  gsize place = memory_laps_place (c, e->lap, r->changes->len);
   if (e->is_issue)
     g_array_append_val (r->pending, place);
   else
@@ -170,7 +95,7 @@ static void
 take_static (Replay *r, const uint64_t bytes[LS_N_MEM])
 {
   for (int i = 0; i < LS_N_MEM; i++)
-    if (bytes[i] > 0 && i != LS_MEM_COMM_BUFFERS) /* NCCL asks the driver */
+    if (bytes[i] > 0 && !memory_is_outside_allocator (i))
       ls_allocator_take (r->allocator, bytes[i], LS_STREAM_COMPUTE);
 }
 
@@ -229,19 +154,19 @@ replay (const LsMemoryInput *in, uint32_t rank, const GArray *changes, LsTime pe
 {
   LsRoleRetries to = { .calls = g_array_new (FALSE, FALSE, sizeof (LsDriverCall)) };
   uint64_t bytes[LS_N_MEM];
-  memcpy (bytes, in->plan->programs[in->plan->bindings[rank].role].static_bytes, sizeof bytes);
-  memory_add_libraries (in->plan, in->cluster, in->nccl, rank, bytes);
+  memory_throughout (in, in->plan->bindings[rank].role, rank, bytes);
   to.limit_bytes = limit_of (in, bytes);
   Replay r = { .changes = changes, .allocator = ls_allocator_new (to.limit_bytes), .to = &to };
   r.handles = g_new (uint32_t, MAX (1, (N_LAPS + 1) * changes->len));
   memset (r.handles, 0xff, (N_LAPS + 1) * changes->len * sizeof *r.handles);
-  r.pending = g_array_new (FALSE, FALSE, sizeof (guint));
+  r.pending = g_array_new (FALSE, FALSE, sizeof (gsize));
   take_static (&r, bytes);
   carry_in (&r);
-  g_autoptr (GArray) events = events_of (changes);
-  Laps laps = { .events = events, .period = period };
-  for (Event e; laps.next[STEADY_LAP] < events->len && next_event (&laps, &e);)
+  MemoryLaps laps;
+  memory_laps_init (&laps, changes, N_LAPS, period, true);
+  for (MemoryEvent e; laps.next[STEADY_LAP] < laps.events->len && memory_laps_next (&laps, &e);)
     happen (&r, &e);
+  memory_laps_clear (&laps);
   to.reserved_bytes = ls_allocator_stats (r.allocator).peak_reserved;
   to.is_out_of_memory = to.reserved_bytes > to.limit_bytes;
   join_calls (to.calls);

@@ -1,0 +1,58 @@
+/* data/text/pickle_out.h — objects in Python's pickle format, written front to back.
+ *
+ *     LsPickleOut w;
+ *     ls_pickle_out_begin (&w, file);
+ *     ls_pickle_out_begin_dict (&w);
+ *     ls_pickle_out_text (&w, "sizes");
+ *     ls_pickle_out_begin_list (&w);
+ *     ls_pickle_out_int (&w, 512);
+ *     ls_pickle_out_end (&w);
+ *     ls_pickle_out_end (&w);
+ *     ls_pickle_out_finish (&w);
+ *
+ * Protocol 2, with no opcode but those that PyTorch's MemoryViz.js reads. A dictionary takes keys and values
+ * in turn. Lists are handed over a thousand items at a time, as Python does, since readers keep such a piece
+ * on their stack. A text is written once and referred to from then on. Misuse (an end without a begin, a key
+ * without a value) aborts. Whether the file could be written is the caller's to ask.
+ *
+ * Reference: Python, Lib/pickletools.py; PyTorch, torch/utils/viz/MemoryViz.js, unpickle. */
+#ifndef LS_DATA_TEXT_PICKLE_OUT_H
+#define LS_DATA_TEXT_PICKLE_OUT_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define LS_PICKLE_MAX_DEPTH 16
+
+typedef struct {
+  FILE *file; /* borrowed */
+  int depth;
+  struct {
+    bool is_list;
+    uint32_t n; /* items, or keys and values, that are on the stack */
+  } open[LS_PICKLE_MAX_DEPTH];
+  GHashTable *texts; /* char * -> its number, + 1 */
+  uint32_t n_kept;
+} LsPickleOut;
+
+void ls_pickle_out_begin (LsPickleOut *w, FILE *file);
+void ls_pickle_out_finish (LsPickleOut *w); /* frees what it has, too */
+
+void ls_pickle_out_begin_dict (LsPickleOut *w);
+void ls_pickle_out_begin_list (LsPickleOut *w);
+void ls_pickle_out_end (LsPickleOut *w); /* of the one begun last */
+
+void ls_pickle_out_text (LsPickleOut *w, const char *text); /* not UTF-8: with replacement characters */
+void ls_pickle_out_int (LsPickleOut *w, int64_t value);
+void ls_pickle_out_double (LsPickleOut *w, double value);
+void ls_pickle_out_bool (LsPickleOut *w, bool value);
+/* A tuple of two numbers. */
+void ls_pickle_out_pair (LsPickleOut *w, int64_t first, int64_t second);
+
+/* The object that was written last, by a number; and that object once more. */
+uint32_t ls_pickle_out_keep (LsPickleOut *w);
+void ls_pickle_out_again (LsPickleOut *w, uint32_t number);
+
+#endif

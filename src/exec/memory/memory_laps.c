@@ -1,0 +1,89 @@
+#include "exec/memory/memory_laps.h"
+
+#include "base/order.h"
+
+static int
+compare_events (gconstpointer x, gconstpointer y)
+{
+  const MemoryEvent *a = x, *b = y;
+  LS_SMALLER_FIRST (a->at, b->at);
+  LS_SMALLER_FIRST (a->phase, b->phase);
+  LS_SMALLER_FIRST (a->lap, b->lap);
+  LS_SMALLER_FIRST (a->index, b->index);
+  return (int) b->is_issue - (int) a->is_issue;
+}
+
+static void
+add_event (GArray *events, LsTime at, guint index, uint8_t phase, bool is_issue)
+{
+  MemoryEvent e = { .at = at, .index = index, .phase = phase, .is_issue = is_issue };
+  g_array_append_val (events, e);
+}
+
+static bool
+is_sorted (const GArray *events)
+{
+  for (guint i = 1; i < events->len; i++)
+    if (compare_events (&g_array_index (events, MemoryEvent, i - 1), &g_array_index (events, MemoryEvent, i))
+        > 0)
+      return false;
+  return true;
+}
+
+void
+memory_laps_init (MemoryLaps *l, const GArray *changes, uint32_t n_laps, LsTime period, bool has_issues)
+{
+  g_assert (n_laps == 1 || n_laps == MEMORY_MAX_LAPS);
+  *l = (MemoryLaps) { .period = period, .n_laps = n_laps, .shift = n_laps == 1 ? 0 : -period };
+  l->events = g_array_sized_new (FALSE, FALSE, sizeof (MemoryEvent), changes->len);
+  for (guint i = 0; i < changes->len; i++) {
+    const MemoryChange *c = &g_array_index (changes, MemoryChange, i);
+    add_event (l->events, c->at, i, c->phase, false);
+    if (has_issues && c->buffer->is_free && c->issued < c->at)
+      add_event (l->events, c->issued, i, PHASE_STARTS, true);
+  }
+  if (!is_sorted (l->events))
+    g_array_sort (l->events, compare_events);
+}
+
+void
+memory_laps_clear (MemoryLaps *l)
+{
+  g_clear_pointer (&l->events, g_array_unref);
+}
+
+bool
+memory_laps_next (MemoryLaps *l, MemoryEvent *ret)
+{
+  uint32_t first = l->n_laps;
+  for (uint32_t lap = 0; lap < l->n_laps; lap++) {
+    if (l->next[lap] == l->events->len)
+      continue;
+    MemoryEvent e = g_array_index (l->events, MemoryEvent, l->next[lap]);
+    e.at += l->shift + (LsTime) lap * l->period;
+    e.lap = lap;
+    if (first < l->n_laps && compare_events (ret, &e) < 0)
+      continue;
+    *ret = e;
+    first = lap;
+  }
+  if (first < l->n_laps)
+    l->next[first]++;
+  return first < l->n_laps;
+}
+
+MemoryWindow
+memory_window_of (const LsTimeline *t, bool overlaps)
+{
+  MemoryWindow w = { .from = G_MININT64, .to = G_MAXINT64, .n_laps = 1 };
+  if (!t)
+    return w;
+  w.start = t->window_start;
+  w.period = t->window_end - t->window_start;
+  if (!overlaps || t->n_steps == 1)
+    return w;
+  w.from = t->window_start;
+  w.to = t->window_end;
+  w.n_laps = MEMORY_MAX_LAPS;
+  return w;
+}

@@ -1,0 +1,53 @@
+/* exec/memory/memory_laps.h — the changes of a recorded step in the order in which they happen, with the
+ * same step laid before and behind it (private).
+ *
+ * Laps are 0, 1, 2; that in the middle is the step itself. A single lap is the step alone. At one instant
+ * phases come in their order (memory_times.h), then laps, then changes. */
+#ifndef LS_EXEC_MEMORY_MEMORY_LAPS_H
+#define LS_EXEC_MEMORY_MEMORY_LAPS_H
+
+#include "exec/memory/memory_times.h"
+
+#define MEMORY_MAX_LAPS 3
+
+/* A change of one of the laps happens; or a free is issued, long before it happens. */
+typedef struct {
+  LsTime at;
+  uint32_t lap, index; /* index of the change */
+  uint8_t phase;
+  bool is_issue;
+} MemoryEvent;
+
+typedef struct {
+  GArray *events; /* MemoryEvent, in order: of a lap without a shift */
+  LsTime period, shift;
+  uint32_t n_laps;
+  guint next[MEMORY_MAX_LAPS];
+} MemoryLaps;
+
+/* n_laps: 1 or MEMORY_MAX_LAPS. has_issues: also where frees are issued that happen later. */
+void memory_laps_init (MemoryLaps *l, const GArray *changes, uint32_t n_laps, LsTime period, bool has_issues);
+void memory_laps_clear (MemoryLaps *l);
+/* The next event; false: there is none. */
+bool memory_laps_next (MemoryLaps *l, MemoryEvent *ret);
+
+/* What of the laps counts, and how far from the start of the step an instant is. */
+typedef struct {
+  LsTime from, to;
+  LsTime start, period; /* period 0: times are not known */
+  uint32_t n_laps;
+} MemoryWindow;
+
+/* All of one lap, or with `overlaps`, where something of a step outlives it, the window of the timeline. t
+ * NULL: the changes are in order only. */
+MemoryWindow memory_window_of (const LsTimeline *t, bool overlaps);
+
+/* The buffer of a change among n_laps + 1 rows of n_changes: first those of the lap before all. The change
+ * must have an `alloc`. */
+static inline gsize
+memory_laps_place (const MemoryChange *c, uint32_t lap, guint n_changes)
+{
+  return (gsize) (lap + !c->is_carried) * n_changes + c->alloc;
+}
+
+#endif
