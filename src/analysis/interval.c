@@ -361,6 +361,18 @@ ls_interval_find (const LsResiduals *r, const char *without_source, const LsInte
 }
 
 void
+ls_interval_widen (LsInterval *i, double error, const char *words)
+{
+  g_autofree char *before = i->remark;
+  i->remark = g_strdup_printf ("%s%s%snot measured on this machine: %s", before ? before : "",
+                               before ? "; " : "", i->none ? "" : "wider for what was ", words);
+  if (i->none)
+    return;
+  i->low *= exp (-error);
+  i->high *= exp (error);
+}
+
+void
 ls_interval_clear (LsInterval *interval)
 {
   if (!interval)

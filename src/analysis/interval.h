@@ -161,13 +161,19 @@ typedef struct {
   guint n_sources;      /* published ones which it rests on; 0: on none   */
   guint n_runs;         /* runs of the user which it rests on (analysis/own_runs.h); 0: on none */
   char *runs;           /* their file. Owned            */
-  char *remark;         /* why runs of the user do not count; NULL: they do, or there are none. Owned */
+  char *remark;         /* why runs of the user do not count, what is not known of the machine; NULL: nothing.
+                           Owned */
   char *none;           /* why there is none; NULL: low and high hold. Owned */
 } LsInterval;
 
 /* The interval of a job by all sources, or by all but one. Clear with ls_interval_clear(). */
 void ls_interval_find (const LsResiduals *r, const char *without_source, const LsIntervalJob *job,
                        LsInterval *ret);
+/* What is not known of the machine itself: the errors of figures that were carried from another one or taken
+ * from data sheets (cluster/gpu.h, LsKnown), each times its share of the step, add up to error > 0. They may
+ * all lie on one side, so the interval is exp (error) times as far out at both ends. words: which figures;
+ * they are told where there is no interval, too. */
+void ls_interval_widen (LsInterval *interval, double error, const char *words);
 void ls_interval_clear (LsInterval *interval); /* zeroes; NULL allowed */
 
 /* In what the job is unlike all groups, "is in fp8 or ..."; NULL: it is like them. Newly allocated. */

@@ -82,7 +82,7 @@ typedef struct {
   LsLinkSpec link;
 } LsListLink;
 
-typedef enum { LS_MESH_NONE, LS_MESH_LIST, LS_MESH_HYBRID_CUBE } LsMeshShape;
+typedef enum { LS_MESH_NONE, LS_MESH_LIST, LS_MESH_HYBRID_CUBE, LS_MESH_FULL } LsMeshShape;
 
 /* NICs by themselves, or the kernels of the hosts through sockets. */
 typedef enum { LS_NIC_RDMA, LS_NIC_TCP } LsNicTransport;
@@ -140,6 +140,9 @@ typedef struct {
   LsLinkSpec c2c;         /* with a rate: GPUs are at their CPU by NVLink-C2C
                                      instead of PCIe                                   */
 
+  bool has_no_p2p; /* GPUs do not copy to each other over PCIe: data pass the
+                                     memory of the sender's CPU                        */
+
   uint32_t cpu_sockets;        /* PCIe switches are dealt to them evenly            */
   uint32_t cpu_boards;         /* sockets are dealt to them; 0 is 1                 */
   LsLinkSpec cpu_interconnect; /* between sockets of a board                        */
@@ -183,8 +186,9 @@ typedef struct {
   GArray *switch_links; /* LsListLink between them                           */
   GArray *switch_nics;  /* LsListNics: each rail of each node once           */
 
-  GArray *faults;     /* LsFault; NULL: none                               */
-  GArray *successors; /* char *: clusters of later accelerators; NULL: none */
+  LsKnown network_known; /* how what NCCL reaches across nodes is known       */
+  GArray *faults;        /* LsFault; NULL: none                               */
+  GArray *successors;    /* char *: clusters of later accelerators; NULL: none */
   LsFitted fitted;
 } LsClusterSpec;
 

@@ -8,6 +8,15 @@
 
 #include "base/dtype.h"
 
+/* How figures of a machine are known, of which `error` is how far times by them are off for that, relative
+ * and typically; 0 of what was measured on the machine itself. */
+typedef enum { LS_KNOWN_MEASURED, LS_KNOWN_SCALED, LS_KNOWN_DATA_SHEET } LsKnownBy;
+typedef struct {
+  int by;   /* LsKnownBy                                                       */
+  char *of; /* what they were measured on, if scaled: "h100"; NULL: not said  */
+  double error;
+} LsKnown;
+
 typedef struct {
   char *name;                     /* "a100-80g"                                          */
   char *source;                   /* where the figures come from                         */
@@ -31,6 +40,8 @@ typedef struct {
   char *calibration;              /* name of the file in topologies/calib                */
   char *nccl;                     /* name of its NCCL file there; NULL: "nccl-" and
                                       calibration, or name where there is none            */
+  LsKnown kernels_known;          /* how its calibration is known                        */
+  LsKnown collectives_known;      /* and its NCCL file, inside a node                    */
   char *access;                   /* and of how fast kernels are by how they touch memory; NULL:
                                       by the bandwidth alone                              */
 } LsGpu;

@@ -107,8 +107,12 @@ check (const LsClusterSpec *s, GError **error)
   if (s->is_staged && s->cpu_sockets == 0)
     return ls_spec_conflict (
         error, "without GPUDirect data wait in the memory of a CPU: expected \"cpu\" in the node");
-  if (s->is_staged && s->faults)
-    return ls_spec_conflict (error, "ways around faults are not known without GPUDirect");
+  if (s->has_no_p2p && s->cpu_sockets == 0)
+    return ls_spec_conflict (error,
+                             "without P2P data pass the memory of a CPU: expected \"cpu\" in the node");
+  if ((s->is_staged || s->has_no_p2p) && s->faults)
+    return ls_spec_conflict (error, "ways around faults are not known without %s",
+                             s->is_staged ? "GPUDirect" : "P2P");
   if (s->cpu_sockets % n_boards (s) != 0)
     return ls_spec_conflict (error, "%u CPU sockets do not deal out to %u boards", s->cpu_sockets,
                              n_boards (s));
@@ -304,24 +308,6 @@ over_nvswitch (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
   hop (r, in->t_nvlink, to, INWARD, &in->spec->nvlink);
 }
 
-static void
-within (const LsInterior *interior, uint32_t from, uint32_t to, LsRoute *r)
-{
-  const Server *in = (const Server *) interior;
-  const LsClusterSpec *s = in->spec;
-  if (s->nvswitch_planes > 0) {
-    over_nvswitch (in, from, to, r);
-    return;
-  }
-  if (in->ways && ls_ways_length (in->ways, from, to) != LS_WAYS_NONE) {
-    ls_ways_append (in->ways, from, to, r);
-    return;
-  }
-  gpu_hop (in, r, from, OUTWARD);
-  cross (in, r, plug_of_gpu (s, from), plug_of_gpu (s, to));
-  gpu_hop (in, r, to, INWARD);
-}
-
 /* The GPU that reaches the NIC over PCIe alone: the flow's own, or where the NIC is on
  * another board, the first at the NIC's socket. */
 static uint32_t
@@ -366,17 +352,50 @@ from_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
   gpu_hop (in, r, gpu, INWARD);
 }
 
+static void
+memory_to_plug (const Server *in, uint32_t socket, uint32_t plug, LsRoute *r)
+{
+  hop (r, in->t_memory, socket, INWARD, &in->spec->cpu_memory);
+  cross_sockets (in, r, socket, socket_of_plug (in->spec, plug));
+  if (in->spec->pcie_switches > 0)
+    hop (r, in->t_uplink, plug, INWARD, &in->spec->pcie);
+}
+
+/* Without P2P the sender writes into memory of its own CPU, from which the receiver reads. */
+static void
+through_memory (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
+{
+  to_memory (&in->base, from, r);
+  memory_to_plug (in, socket_of_plug (in->spec, plug_of_gpu (in->spec, from)), plug_of_gpu (in->spec, to), r);
+  gpu_hop (in, r, to, INWARD);
+}
+
+static void
+within (const LsInterior *interior, uint32_t from, uint32_t to, LsRoute *r)
+{
+  const Server *in = (const Server *) interior;
+  const LsClusterSpec *s = in->spec;
+  if (s->nvswitch_planes > 0) {
+    over_nvswitch (in, from, to, r);
+    return;
+  }
+  if (in->ways && ls_ways_length (in->ways, from, to) != LS_WAYS_NONE) {
+    ls_ways_append (in->ways, from, to, r);
+    return;
+  }
+  if (s->has_no_p2p)
+    return through_memory (in, from, to, r);
+  gpu_hop (in, r, from, OUTWARD);
+  cross (in, r, plug_of_gpu (s, from), plug_of_gpu (s, to));
+  gpu_hop (in, r, to, INWARD);
+}
+
 /* Between the memory of a socket and the other side of the NIC's PCIe link. */
 static void
 memory_to_nic (const Server *in, uint32_t socket, uint32_t nic, LsRoute *r)
 {
-  const LsClusterSpec *s = in->spec;
-  uint32_t plug = plug_of_nic (s, nic);
-  hop (r, in->t_memory, socket, INWARD, &s->cpu_memory);
-  cross_sockets (in, r, socket, socket_of_plug (s, plug));
-  if (s->pcie_switches > 0)
-    hop (r, in->t_uplink, plug, INWARD, &s->pcie);
-  hop (r, in->t_nic_pcie, nic, OUTWARD, &s->pcie);
+  memory_to_plug (in, socket, plug_of_nic (in->spec, nic), r);
+  hop (r, in->t_nic_pcie, nic, OUTWARD, &in->spec->pcie);
 }
 
 static void

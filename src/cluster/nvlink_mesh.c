@@ -11,6 +11,17 @@ static const LsMeshLink hybrid_cube[] = {
 };
 #define HYBRID_CUBE_GPUS 8
 
+/* MI300X and its successors: a link from each GPU to each other. */
+static void
+append_full (GArray *links, uint32_t n_gpus)
+{
+  for (uint32_t a = 0; a < n_gpus; a++)
+    for (uint32_t b = a + 1; b < n_gpus; b++) {
+      const LsMeshLink link = { a, b, 1 };
+      g_array_append_val (links, link);
+    }
+}
+
 static int
 by_ends (gconstpointer a, gconstpointer b)
 {
@@ -24,6 +35,8 @@ ls_mesh_links (const LsClusterSpec *s)
   GArray *links = g_array_new (FALSE, FALSE, sizeof (LsMeshLink));
   if (s->mesh == LS_MESH_HYBRID_CUBE)
     g_array_append_vals (links, hybrid_cube, G_N_ELEMENTS (hybrid_cube));
+  if (s->mesh == LS_MESH_FULL)
+    append_full (links, s->gpus_per_node);
   for (guint i = 0; s->mesh == LS_MESH_LIST && s->mesh_links && i < s->mesh_links->len; i++) {
     LsMeshLink link = g_array_index (s->mesh_links, LsMeshLink, i);
     LsMeshLink sorted = { MIN (link.a, link.b), MAX (link.a, link.b), link.count };
@@ -38,6 +51,8 @@ ls_mesh_n_links (const LsClusterSpec *s)
 {
   if (s->mesh == LS_MESH_HYBRID_CUBE)
     return G_N_ELEMENTS (hybrid_cube);
+  if (s->mesh == LS_MESH_FULL)
+    return 0.5 * s->gpus_per_node * (s->gpus_per_node - 1.0);
   return s->mesh == LS_MESH_LIST && s->mesh_links ? s->mesh_links->len : 0;
 }
 

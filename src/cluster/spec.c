@@ -60,6 +60,7 @@ ls_cluster_spec_clear (LsClusterSpec *spec)
   g_clear_pointer (&spec->source, g_free);
   g_clear_pointer (&spec->fitted.runs.file, g_free);
   g_clear_pointer (&spec->fitted.runs.architecture, g_free);
+  g_clear_pointer (&spec->network_known.of, g_free);
   ls_gpu_clear (&spec->gpu);
   for (size_t i = 0; link_at (spec, i); i++)
     g_clear_pointer (&link_at (spec, i)->source, g_free);
@@ -128,6 +129,7 @@ ls_cluster_spec_copy (const LsClusterSpec *spec, LsClusterSpec *ret_copy)
   ret_copy->source = g_strdup (spec->source);
   ret_copy->fitted.runs.file = g_strdup (spec->fitted.runs.file);
   ret_copy->fitted.runs.architecture = g_strdup (spec->fitted.runs.architecture);
+  ret_copy->network_known.of = g_strdup (spec->network_known.of);
   ls_gpu_copy (&spec->gpu, &ret_copy->gpu);
   for (size_t i = 0; link_at (ret_copy, i); i++)
     link_at (ret_copy, i)->source = g_strdup (link_at (ret_copy, i)->source);

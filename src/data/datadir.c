@@ -4,23 +4,18 @@
 
 #include "base/handover.h"
 #include "base/suggest.h"
-#include "data/text/json_out.h"
-#include "data/text/override.h"
 
 static const struct {
   const char *folder;
   const char *what;
-  const char *refers[3]; /* keys that may hold the path of another file ... */
-  LsDataKind of;         /* ... of this kind, or its contents               */
-  bool is_of_program;    /* what the program itself reads: also where LS_DATA_DIR has a user's files */
+  bool is_of_program; /* what the program itself reads: also where LS_DATA_DIR has a user's files */
 } kinds[LS_N_DATA_KINDS] = {
   [LS_DATA_MODELS] = { "models", "model" },
-  [LS_DATA_MODEL_TYPES] = { "models/types", "file of model types", .is_of_program = true },
-  [LS_DATA_MODEL_NAMES] = { "models/names", "file of names of models", .is_of_program = true },
-  [LS_DATA_CLUSTERS] = { "topologies", "cluster", { "gpu" }, LS_DATA_GPUS },
-  [LS_DATA_GPUS]
-  = { "topologies/gpu", "accelerator", { "calibration", "nccl", "access" }, LS_DATA_CALIBRATIONS },
-  [LS_DATA_CALIBRATIONS] = { "topologies/calib", "calibration", { "generation" }, LS_DATA_NCCL_TABLES },
+  [LS_DATA_MODEL_TYPES] = { "models/types", "file of model types", true },
+  [LS_DATA_MODEL_NAMES] = { "models/names", "file of names of models", true },
+  [LS_DATA_CLUSTERS] = { "topologies", "cluster" },
+  [LS_DATA_GPUS] = { "topologies/gpu", "accelerator" },
+  [LS_DATA_CALIBRATIONS] = { "topologies/calib", "calibration" },
   [LS_DATA_NCCL_TABLES] = { "topologies/nccl", "generation of GPUs in NCCL" },
   [LS_DATA_STRATEGIES] = { "strategies", "strategy" },
   [LS_DATA_SOFTWARE] = { "strategies/software", "software" },
@@ -73,10 +68,67 @@ ls_data_folder (LsDataKind kind)
   return kinds[kind].folder;
 }
 
-static bool
-is_path (const char *name)
+bool
+ls_data_is_path (const char *name)
 {
-  return strchr (name, '/') || g_str_has_suffix (name, ".json");
+  return strchr (name, '/') || g_str_has_suffix (name, ".json") || strstr (name, ".json#");
+}
+
+/* ---- sets: several files in one ---- */
+
+#define SET ".set.json"
+
+char *
+ls_data_set_of (const char *path, const char **ret_member)
+{
+  const char *hash = strrchr (path, '#');
+  bool is_member = hash && hash - path > (long) strlen (".json") && hash[1]
+      && strncmp (hash - strlen (".json"), ".json", strlen (".json")) == 0;
+  *ret_member = is_member ? hash + 1 : NULL;
+  return is_member ? g_strndup (path, (gsize) (hash - path)) : NULL;
+}
+
+static gint
+by_text (gconstpointer a, gconstpointer b)
+{
+  return strcmp (*(char *const *) a, *(char *const *) b);
+}
+
+/* Sorted, char *. */
+static GPtrArray *
+files_in (const char *folder, const char *suffix)
+{
+  GPtrArray *files = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+  for (const char *file = dir ? g_dir_read_name (dir) : NULL; file; file = g_dir_read_name (dir))
+    if (g_str_has_suffix (file, suffix))
+      g_ptr_array_add (files, g_strdup (file));
+  g_ptr_array_sort (files, by_text);
+  return files;
+}
+
+/* Those of a set that is there and right; what is wrong with it, check says. NULL or a document. */
+static LsJsonDoc *
+open_set (const char *path, const cJSON **ret_members)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsJsonDoc *doc = ls_json_doc_load (path, diags);
+  *ret_members = doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "members") : NULL;
+  return doc;
+}
+
+static char *
+find_in_sets (const char *folder, const char *name)
+{
+  g_autoptr (GPtrArray) sets = files_in (folder, SET);
+  for (guint i = 0; i < sets->len; i++) {
+    g_autofree char *path = g_build_filename (folder, sets->pdata[i], NULL);
+    const cJSON *members;
+    g_autoptr (LsJsonDoc) doc = open_set (path, &members);
+    if (cJSON_GetObjectItemCaseSensitive (members, name))
+      return g_strconcat (path, "#", name, NULL);
+  }
+  return NULL;
 }
 
 static char *
@@ -88,9 +140,12 @@ find_named (LsDataKind kind, const char *name)
   for (int i = 0; i < N_ROOTS; i++) {
     if (!roots[i].path)
       continue;
-    g_autofree char *path = g_build_filename (roots[i].path, kinds[kind].folder, file, NULL);
-    if (g_file_test (path, G_FILE_TEST_IS_REGULAR))
-      return g_steal_pointer (&path);
+    g_autofree char *folder = g_build_filename (roots[i].path, kinds[kind].folder, NULL);
+    g_autofree char *path = g_build_filename (folder, file, NULL);
+    char *found
+        = g_file_test (path, G_FILE_TEST_IS_REGULAR) ? g_steal_pointer (&path) : find_in_sets (folder, name);
+    if (found)
+      return found;
   }
   return NULL;
 }
@@ -121,7 +176,7 @@ half_a_change (LsDataKind kind, const char *name)
   if (!colon || g_file_test (name, G_FILE_TEST_EXISTS))
     return NULL;
   g_autofree char *bare = g_strndup (name, (gsize) (colon - name));
-  g_autofree char *path = is_path (bare) ? g_strdup (bare) : find_named (kind, bare);
+  g_autofree char *path = ls_data_is_path (bare) ? g_strdup (bare) : find_named (kind, bare);
   if (!path || !g_file_test (path, G_FILE_TEST_EXISTS))
     return NULL;
   return g_strdup_printf ("expected changes as %s:KEY=VALUE,KEY=VALUE; got \"%s\"", bare, colon + 1);
@@ -132,69 +187,12 @@ ls_data_find (LsDataKind kind, const char *name, char **reterr_message)
 {
   if ((*reterr_message = half_a_change (kind, name)))
     return NULL;
-  if (is_path (name))
+  if (ls_data_is_path (name))
     return g_strdup (name);
   char *path = *name ? find_named (kind, name) : NULL;
   if (!path)
     *reterr_message = not_found (kind, name);
   return path;
-}
-
-/* A path that stands in the document, as from here. Takes doc. */
-static LsJsonDoc *
-rebase_path (LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
-{
-  g_autofree char *folder = g_path_get_dirname (ls_json_doc_name (doc));
-  const char *changes = ls_override_find (node->valuestring);
-  g_autofree char *bare = changes ? g_strndup (node->valuestring, (gsize) (changes - 1 - node->valuestring))
-                                  : g_strdup (node->valuestring);
-  g_autofree char *there = g_build_filename (folder, bare, NULL);
-  if (g_path_is_absolute (bare) || !is_path (bare) || !g_file_test (there, G_FILE_TEST_IS_REGULAR))
-    return doc;
-  g_autofree char *all = g_strconcat (there, changes ? ":" : "", changes ? changes : "", NULL);
-  g_autoptr (GString) text = g_string_new (NULL);
-  LsJsonOut out;
-  ls_json_out_init (&out, text, 0);
-  ls_json_out_string (&out, NULL, all);
-  return ls_json_doc_replace (doc, node, text->str, diags);
-}
-
-/* What the root, or its object `outer` if that is not NULL, refers to. Takes doc; NULL is allowed. */
-static LsJsonDoc *
-rebase_keys (LsDataKind kind, const char *outer, LsJsonDoc *doc, LsDiagList *diags)
-{
-  for (size_t i = 0; doc && i < G_N_ELEMENTS (kinds[kind].refers) && kinds[kind].refers[i]; i++) {
-    const cJSON *root = ls_json_doc_root (doc),
-                *object = outer ? cJSON_GetObjectItemCaseSensitive (root, outer) : root;
-    const cJSON *node = cJSON_GetObjectItemCaseSensitive (object, kinds[kind].refers[i]);
-    if (cJSON_IsString (node))
-      doc = rebase_path (doc, node, diags);
-    else if (cJSON_IsObject (node) && !outer)
-      doc = rebase_keys (kinds[kind].of, kinds[kind].refers[i], doc, diags);
-  }
-  return doc;
-}
-
-LsJsonDoc *
-ls_data_rebase (LsDataKind kind, LsJsonDoc *doc, LsDiagList *diags)
-{
-  return rebase_keys (kind, NULL, doc, diags);
-}
-
-LsJsonDoc *
-ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags)
-{
-  const char *changes = ls_override_find (name);
-  g_autofree char *bare = changes ? g_strndup (name, (gsize) (changes - 1 - name)) : g_strdup (name);
-  g_autofree char *message = NULL;
-  g_autofree char *path = ls_data_find (kind, bare, &message);
-  if (path) {
-    LsJsonDoc *doc = ls_json_doc_load (path, diags);
-    doc = doc ? ls_data_rebase (kind, doc, diags) : NULL;
-    return doc && changes ? ls_override_apply (doc, changes, diags) : doc;
-  }
-  ls_diag_add (diags, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, NULL, "%s", message);
-  return NULL;
 }
 
 /* --- listing ------------------------------------------------------------------ */
@@ -224,18 +222,46 @@ has_name (const GPtrArray *entries, const char *name)
   return false;
 }
 
+/* Takes path. */
 static void
-add_file (GPtrArray *entries, const Root *root, const char *folder, const char *file)
+add_entry (GPtrArray *entries, const Root *root, const char *name, char *path)
 {
-  if (!g_str_has_suffix (file, ".json"))
+  if (has_name (entries, name)) {
+    g_free (path);
     return;
-  g_autofree char *name = g_strndup (file, strlen (file) - strlen (".json"));
-  g_autofree char *path = g_build_filename (folder, file, NULL);
-  if (has_name (entries, name) || !g_file_test (path, G_FILE_TEST_IS_REGULAR))
-    return;
+  }
   LsDataEntry *entry = g_new (LsDataEntry, 1);
-  *entry = (LsDataEntry) { g_steal_pointer (&name), g_steal_pointer (&path), root->from };
+  *entry = (LsDataEntry) { g_strdup (name), path, root->from };
   g_ptr_array_add (entries, entry);
+}
+
+static void
+add_set (GPtrArray *entries, const Root *root, const char *path)
+{
+  const cJSON *members;
+  g_autoptr (LsJsonDoc) doc = open_set (path, &members);
+  for (const cJSON *m = members ? members->child : NULL; m; m = m->next)
+    if (m->string)
+      add_entry (entries, root, m->string, g_strconcat (path, "#", m->string, NULL));
+}
+
+/* Files first: their names go before those of sets. */
+static void
+add_folder (GPtrArray *entries, const Root *root, const char *folder)
+{
+  g_autoptr (GPtrArray) files = files_in (folder, ".json");
+  for (int is_set = 0; is_set < 2; is_set++)
+    for (guint i = 0; i < files->len; i++) {
+      const char *file = files->pdata[i];
+      g_autofree char *path = g_build_filename (folder, file, NULL);
+      if (g_str_has_suffix (file, SET) != is_set || !g_file_test (path, G_FILE_TEST_IS_REGULAR))
+        continue;
+      g_autofree char *name = g_strndup (file, strlen (file) - strlen (".json"));
+      if (is_set)
+        add_set (entries, root, path);
+      else
+        add_entry (entries, root, name, g_steal_pointer (&path));
+    }
 }
 
 GPtrArray *
@@ -248,9 +274,7 @@ ls_data_list (LsDataKind kind)
     if (!roots[i].path)
       continue;
     g_autofree char *folder = g_build_filename (roots[i].path, kinds[kind].folder, NULL);
-    g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
-    for (const char *file = dir ? g_dir_read_name (dir) : NULL; file; file = g_dir_read_name (dir))
-      add_file (entries, &roots[i], folder, file);
+    add_folder (entries, &roots[i], folder);
   }
   g_ptr_array_sort (entries, by_name);
   return entries;

@@ -3,8 +3,8 @@
  *
  * A name is looked up in the folder of its kind under $LS_DATA_DIR, then under the current directory, then,
  * unless $LS_DATA_DIR is set (types of models all the same), beside the program (its build tree, or
- * ../share/lockstep), then under the installed data. What contains a '/' or ends in ".json" is a path. Either
- * may be followed by changes: see data/text/override.h. */
+ * ../share/lockstep), then under the installed data. What contains a '/' or ends in ".json" is a path.
+ * Files go before members of sets. Either may be followed by changes: see data/text/override.h. */
 #ifndef LS_DATA_DATADIR_H
 #define LS_DATA_DATADIR_H
 
@@ -33,18 +33,37 @@ const char *ls_data_folder (LsDataKind kind);
  * allocated, says so and what was probably meant. */
 char *ls_data_find (LsDataKind kind, const char *name, char **reterr_message);
 
-/* Finds and loads; NULL and diagnostics (LS_ERROR_INPUT) on failure. */
+/* What contains a '/' or ends in ".json", or is a member of a set. */
+bool ls_data_is_path (const char *name);
+
+/* A set is several data files of one schema in one, "NAME.set.json":
+ *
+ *     { "schema": "lockstep.set/1", "of": "lockstep.gpu/1", "members": { "l40s": { ... }, ... } }
+ *
+ * Its members have names as files have; the path of one is "topologies/gpu/workstation.set.json#l40s".
+ * The path of the set, newly allocated, and within path the name of the member; NULL: it is none. */
+char *ls_data_set_of (const char *path, const char **ret_member);
+
+/* The bytes of a path, whether a file or a member of a set; without what it extends. NULL and diagnostics
+ * (LS_ERROR_INPUT) on failure. */
+LsJsonDoc *ls_data_open (const char *path, LsDiagList *diags);
+LsJsonDoc *ls_data_member (const LsJsonDoc *set, const char *member, LsDiagList *diags);
+
+/* Finds, loads and completes; NULL and diagnostics (LS_ERROR_INPUT) on failure. */
 LsJsonDoc *ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags);
 
-/* The path of another file that stands in this one (a cluster's GPU, a GPU's calibration, also of a GPU
- * described in the cluster, the generation of an NCCL file) is meant from this file's folder, if there is
- * such a file: rewritten so. Takes doc; ls_data_load() does it, before the changes of a name, whose paths are
- * the user's. */
-LsJsonDoc *ls_data_rebase (LsDataKind kind, LsJsonDoc *doc, LsDiagList *diags);
+/* A document as it is meant. Paths of other files that stand in it (what it extends, a cluster's GPU, a GPU's
+ * calibration, also of a GPU described in the cluster, the generation of an NCCL file) are meant from its own
+ * folder, if there is such a file: rewritten so. "extends" in it, or in a GPU described in it, names another
+ * file of its kind or is the path of one: what it does not say itself is taken over from there, object by
+ * object; a key that is null here is not. What a file says of itself (schema, name, source, successors) is
+ * never taken over. Takes doc. ls_data_load() does it, before the changes of a name, whose paths are the
+ * user's. */
+LsJsonDoc *ls_data_complete (LsDataKind kind, LsJsonDoc *doc, LsDiagList *diags);
 
 typedef struct {
-  char *name; /* without ".json"                               */
-  char *path;
+  char *name;       /* without ".json"                               */
+  char *path;       /* of a file or of a member of a set             */
   const char *from; /* static: "$LS_DATA_DIR", ".", "program", "installed" */
 } LsDataEntry;
 

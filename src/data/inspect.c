@@ -247,26 +247,31 @@ inspect_trace (const LsJsonDoc *doc, LsDiagList *diags)
                           t->plan->n_kernels, t->plan->n_kernels == 1 ? "" : "s");
 }
 
+#define OF_NO_FOLDER LS_N_DATA_KINDS
+
 static const struct {
   const char *schema;
   LsFileKind kind;
   Inspect inspect;
+  LsDataKind data; /* whose files may extend one another */
 } kinds[] = {
-  { "lockstep.model/1", LS_FILE_MODEL, inspect_model },
-  { "lockstep.model-names/1", LS_FILE_MODEL_NAMES, inspect_model_names },
-  { "lockstep.cluster/1", LS_FILE_CLUSTER, inspect_cluster },
-  { "lockstep.gpu/1", LS_FILE_GPU, inspect_gpu },
-  { "lockstep.calibration/1", LS_FILE_CALIBRATION, inspect_calibration },
-  { "lockstep.access/1", LS_FILE_ACCESS, inspect_access },
-  { "lockstep.nccl/1", LS_FILE_NCCL, inspect_nccl },
-  { "lockstep.nccl-generation/1", LS_FILE_NCCL_TABLES, inspect_nccl_tables },
-  { "lockstep.residuals/1", LS_FILE_RESIDUALS, inspect_residuals },
-  { "lockstep.strategy/1", LS_FILE_STRATEGY, inspect_strategy },
-  { "lockstep.ranges/1", LS_FILE_RANGES, inspect_ranges },
-  { "lockstep.software/1", LS_FILE_SOFTWARE, inspect_software },
-  { "lockstep.kernels/1", LS_FILE_KERNELS, inspect_kernels },
-  { "lockstep.trace/1", LS_FILE_TRACE, inspect_trace },
+  { "lockstep.model/1", LS_FILE_MODEL, inspect_model, LS_DATA_MODELS },
+  { "lockstep.model-names/1", LS_FILE_MODEL_NAMES, inspect_model_names, OF_NO_FOLDER },
+  { "lockstep.cluster/1", LS_FILE_CLUSTER, inspect_cluster, LS_DATA_CLUSTERS },
+  { "lockstep.gpu/1", LS_FILE_GPU, inspect_gpu, LS_DATA_GPUS },
+  { "lockstep.calibration/1", LS_FILE_CALIBRATION, inspect_calibration, LS_DATA_CALIBRATIONS },
+  { "lockstep.access/1", LS_FILE_ACCESS, inspect_access, LS_DATA_CALIBRATIONS },
+  { "lockstep.nccl/1", LS_FILE_NCCL, inspect_nccl, LS_DATA_CALIBRATIONS },
+  { "lockstep.nccl-generation/1", LS_FILE_NCCL_TABLES, inspect_nccl_tables, LS_DATA_NCCL_TABLES },
+  { "lockstep.residuals/1", LS_FILE_RESIDUALS, inspect_residuals, OF_NO_FOLDER },
+  { "lockstep.strategy/1", LS_FILE_STRATEGY, inspect_strategy, LS_DATA_STRATEGIES },
+  { "lockstep.ranges/1", LS_FILE_RANGES, inspect_ranges, OF_NO_FOLDER },
+  { "lockstep.software/1", LS_FILE_SOFTWARE, inspect_software, OF_NO_FOLDER },
+  { "lockstep.kernels/1", LS_FILE_KERNELS, inspect_kernels, OF_NO_FOLDER },
+  { "lockstep.trace/1", LS_FILE_TRACE, inspect_trace, OF_NO_FOLDER },
 };
+
+#define SET_SCHEMA "lockstep.set/1"
 
 static char *
 unknown_schema (const LsJsonDoc *doc, const cJSON *schema, LsDiagList *diags)
@@ -274,10 +279,50 @@ unknown_schema (const LsJsonDoc *doc, const cJSON *schema, LsDiagList *diags)
   g_autofree char *got = ls_json_describe (schema);
   g_autoptr (GString) known = g_string_new (NULL);
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
-    g_string_append_printf (known, "%s\"%s\"", i > 0 ? ", " : "", kinds[i].schema);
-  ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, NULL, "expected one of %s; got %s", known->str,
-                    got);
+    g_string_append_printf (known, "\"%s\", ", kinds[i].schema);
+  ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, NULL, "expected one of %s\"%s\"; got %s",
+                    known->str, SET_SCHEMA, got);
   return NULL;
+}
+
+/* Takes doc, whose schema that is. */
+static char *
+inspect_as (LsJsonDoc *own, const cJSON *schema, LsFileKind *ret_kind, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = own;
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
+    if (g_strcmp0 (cJSON_GetStringValue (schema), kinds[i].schema) == 0) {
+      *ret_kind = kinds[i].kind;
+      if (kinds[i].data != OF_NO_FOLDER)
+        doc = ls_data_complete (kinds[i].data, g_steal_pointer (&doc), diags);
+      return doc ? kinds[i].inspect (doc, diags) : NULL;
+    }
+  return unknown_schema (doc, schema, diags);
+}
+
+static const cJSON *
+schema_of (const LsJsonDoc *doc)
+{
+  return cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "schema");
+}
+
+/* Each member as a file of its own. */
+static char *
+inspect_set (const LsJsonDoc *set, LsFileKind *ret_kind, LsDiagList *diags)
+{
+  const cJSON *members = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (set), "members");
+  guint n_before = ls_diag_list_n (diags), n = 0;
+  if (!cJSON_IsObject (members) || !members->child)
+    ls_json_doc_diag (set, members ? members : ls_json_doc_root (set), LS_JSON_AT_VALUE, diags, NULL,
+                      "expected \"members\": files by name");
+  g_autofree char *first = NULL;
+  for (const cJSON *m = members ? members->child : NULL; m && m->string; m = m->next, n++) {
+    LsJsonDoc *doc = ls_data_member (set, m->string, diags);
+    g_autofree char *line = doc ? inspect_as (doc, schema_of (doc), ret_kind, diags) : NULL;
+    if (!first)
+      first = g_steal_pointer (&line);
+  }
+  return ls_diag_list_n (diags) == n_before ? g_strdup_printf ("set of %u; the first: %s", n, first) : NULL;
 }
 
 char *
@@ -287,20 +332,15 @@ ls_inspect_file (const char *path, LsFileKind *ret_kind, LsDiagList *diags)
     *ret_kind = LS_FILE_CLUSTER;
     return inspect_nccl_topo (path, diags);
   }
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  g_autoptr (LsJsonDoc) doc = ls_data_open (path, diags);
   if (!doc)
     return NULL;
-  const cJSON *schema = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "schema");
+  const cJSON *schema = schema_of (doc);
   if (!schema) {
     *ret_kind = LS_FILE_MODEL; /* a Hugging Face config, or the reader says what is missing */
     return inspect_model (doc, diags);
   }
-  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
-    if (g_strcmp0 (cJSON_GetStringValue (schema), kinds[i].schema) == 0) {
-      *ret_kind = kinds[i].kind;
-      if (kinds[i].kind == LS_FILE_CLUSTER)
-        doc = ls_data_rebase (LS_DATA_CLUSTERS, g_steal_pointer (&doc), diags);
-      return doc ? kinds[i].inspect (doc, diags) : NULL;
-    }
-  return unknown_schema (doc, schema, diags);
+  if (g_strcmp0 (cJSON_GetStringValue (schema), SET_SCHEMA) == 0)
+    return inspect_set (doc, ret_kind, diags);
+  return inspect_as (g_steal_pointer (&doc), schema, ret_kind, diags);
 }

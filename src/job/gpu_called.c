@@ -1,6 +1,7 @@
 #include "job/gpu_called.h"
 
 #include <glib.h>
+#include <string.h>
 
 #include "data/datadir.h"
 
@@ -12,6 +13,13 @@ words_of (const char *name)
   return g_strsplit_set (small, " -_()", -1);
 }
 
+/* "80gb" says "80g", but "h200" not "h20". */
+static bool
+says (const char *theirs, const char *ours)
+{
+  return *ours && g_str_has_prefix (theirs, ours) && !g_ascii_isdigit (theirs[strlen (ours)]);
+}
+
 /* Does the driver's name say all words of ours? "a100-80g": a100 and 80gb. */
 static guint
 matching_words (char **driver, const char *name)
@@ -21,7 +29,7 @@ matching_words (char **driver, const char *name)
   for (char **word = ours; *word; word++) {
     bool found = false;
     for (char **d = driver; *d && !found; d++)
-      found = **word && g_str_has_prefix (*d, *word);
+      found = says (*d, *word);
     if (!found)
       return 0;
     n++;

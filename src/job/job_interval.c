@@ -1,5 +1,7 @@
 #include "job/job_interval.h"
 
+#include <math.h>
+
 #include "analysis/own_runs.h"
 #include "data/measured/read_residuals.h"
 #include "job/softwares.h"
@@ -140,6 +142,51 @@ apply_own_runs (const LsJobSpec *spec, const LsFitted *f, const LsIntervalJob *j
     interval->remark = g_strdup ("the fit of this cluster does not say how far its runs were off");
 }
 
+/* ---- what is not known of its machine ---- */
+
+/* Of the parts from..to of the step, up to the last. */
+static double
+share_of (const LsReport *r, LsPart from, LsPart to)
+{
+  double sum = 0;
+  for (int part = from; part <= (int) to; part++)
+    sum += r->breakdown_s[part];
+  return r->step_time_s > 0 ? sum / r->step_time_s : 0;
+}
+
+static void
+append_known (GString *words, const char *what, const LsKnown *known)
+{
+  if (known->by == LS_KNOWN_MEASURED)
+    return;
+  const char *from = known->by == LS_KNOWN_SCALED ? "scaled from " : "from data sheets";
+  const char *of = known->by == LS_KNOWN_SCALED ? (known->of ? known->of : "another machine") : "";
+  g_string_append_printf (words, "%s%s %s%s (%.0f %%)", words->len > 0 ? ", " : "", what, from, of,
+                          100 * known->error);
+}
+
+/* Kernels by their share of the step, exposed communication by its own. What the user gives replaces what is
+ * known. */
+static void
+widen_for_machine (const LsJobSpec *spec, const LsJobResult *r, LsInterval *interval)
+{
+  const LsClusterSpec *c = &r->hardware->spec;
+  static const LsKnown measured;
+  bool is_across = r->plan->n_ranks > ls_cluster_taken (c);
+  const LsKnown *kernels = spec->gpu_calibration ? &measured : &c->gpu.kernels_known,
+                *inside = spec->nccl ? &measured : &c->gpu.collectives_known,
+                *network = spec->nccl || !is_across ? &measured : &c->network_known;
+  g_autoptr (GString) words = g_string_new (NULL);
+  append_known (words, "kernels", kernels);
+  append_known (words, "collectives in a node", inside);
+  append_known (words, "collectives across nodes", network);
+  if (words->len == 0)
+    return;
+  double error = kernels->error * share_of (&r->report, LS_PART_FORWARD, LS_PART_SLOWDOWN)
+      + fmax (inside->error, network->error) * share_of (&r->report, LS_PART_EXPOSED_TP, LS_PART_EXPOSED_EP);
+  ls_interval_widen (interval, error, words->str);
+}
+
 void
 ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals *residuals, LsInterval *ret)
 {
@@ -154,4 +201,6 @@ ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals 
   ls_job_traits (r, &r->hardware->spec, &job.traits);
   find_published (residuals, &job, ret);
   apply_own_runs (spec, &r->hardware->spec.fitted, &job, ret);
+  if (ret->n_runs == 0)
+    widen_for_machine (spec, r, ret);
 }

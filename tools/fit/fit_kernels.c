@@ -133,6 +133,19 @@ fit_and_write (LsRecipe *r, const char *folder)
   return 1;
 }
 
+/* GPUs that have sweeps alone. */
+static int
+run_swept (const char *data, const char *out, bool is_check, LsRecipe *const *relatives, guint n_relatives, LsDiagList *diags)
+{
+  int n_bad = 0;
+  LsRecipe *r;
+  for (guint i = 0; (r = ls_recipe_swept (i, data, relatives, n_relatives, diags)); i++) {
+    n_bad += ls_diag_list_n (diags) > 0 ? 1 : is_check ? check (r, out, diags) : fit_and_write (r, out);
+    ls_recipe_free (r);
+  }
+  return n_bad;
+}
+
 static int
 run (const char *data, const char *own, const char *out, bool is_check)
 {
@@ -148,6 +161,7 @@ run (const char *data, const char *own, const char *out, bool is_check)
     LsRecipe *const recipes[] = { a100, h100, h200, b200, gb200 };
     for (guint i = 0; i < G_N_ELEMENTS (recipes); i++)
       n_bad += is_check ? check (recipes[i], out, diags) : fit_and_write (recipes[i], out);
+    n_bad += run_swept (data, out, is_check, recipes, G_N_ELEMENTS (recipes), diags);
   }
   g_autofree char *trouble = ls_diag_list_format (diags);
   fputs (trouble, stderr);

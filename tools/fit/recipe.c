@@ -158,7 +158,8 @@ copy_gemm_to_batched (LsRecipe *r, const GArray *samples)
   ls_recipe_set_source (r, LS_KERNEL_BATCHED_GEMM,
                         "coefficients of gemm; no batched data: mape is that of plain GEMMs with m >= 2048, "
                         "n >= 512, k <= 256");
-  ls_recipe_add_check (r, "gemm, m >= 2048, k <= 256", LS_KERNEL_BATCHED_GEMM, is_short_gemm, (GArray *) samples, 0.1, 0);
+  if (error.n > 0)
+    ls_recipe_add_check (r, "gemm, m >= 2048, k <= 256", LS_KERNEL_BATCHED_GEMM, is_short_gemm, (GArray *) samples, 0.1, 0);
 }
 
 /* What a fit starts from, and which of `all` it is to find: with `die` the rest is what another member of the family has. */
@@ -209,60 +210,79 @@ read_gemms (const LsRecipe *r, LsDtype dtype, LsSampleSink *sink)
   return file;
 }
 
-/* In fp8 and nvfp4 the cast of the input is in the same timing: the launch of one kernel is that
- * of the bf16 GEMM, the rest belongs to the cast. */
+/* casts: of the input, in the same timing: the launch of one kernel is that of the bf16 GEMM, the rest belongs to the cast.
+ */
+static void
+fit_gemms (LsRecipe *r, LsDtype dtype, const LsRecipe *die, GArray *samples, bool casts, const char *words)
+{
+  const GemmFormat *f = gemm_format (dtype);
+  LsKindFit *fit = ls_entry_fit (&r->calibration, f->slot);
+  g_autofree char *of_whom = NULL;
+  *fit = (LsKindFit){ .launch = ls_dtype_is_scaled (dtype) ? r->calibration.kind[LS_KERNEL_GEMM].launch : 0 };
+  guint all = ls_dtype_is_scaled (dtype) ? GEMM_FREE & ~(guint) LS_FREE_LAUNCH : GEMM_FREE;
+  all |= casts ? LS_FREE_SIDE | LS_FREE_HOST : 0;
+  ls_fit_solve (fit, start_from (fit, die, f->slot, all, OF_THE_MEMBER), &r->gpu, samples, NO_PRIOR);
+  ls_recipe_set_source (r, f->slot, "%s%s, all shapes, robust fit; hold-out by (n,k)", whose (die, &of_whom), words);
+  ls_recipe_add_check (r, f->all, f->slot, NULL, samples, 0.1, 0);
+  ls_recipe_add_check (r, f->large, f->slot, has_1_gflop, samples, f->promised, f->centred);
+  ls_recipe_add_check (r, f->training, f->slot, is_training_gemm, samples, 0.065, 0);
+  if (!ls_dtype_is_scaled (dtype))
+    copy_gemm_to_batched (r, samples);
+}
+
+void
+ls_recipe_fit_gemm_samples (LsRecipe *r, LsDtype dtype, GArray *samples, bool casts, const char *words)
+{
+  fit_gemms (r, dtype, NULL, samples, casts, words);
+}
+
 void
 ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, const LsRecipe *die, LsDiagList *diags)
 {
   bool casts = ls_dtype_is_scaled (dtype);
-  const GemmFormat *f = gemm_format (dtype);
   LsSampleSink sink = sink_for (folder, diags);
-  g_autofree char *file = read_gemms (r, dtype, &sink), *words = NULL;
-
-  LsKindFit *fit = ls_entry_fit (&r->calibration, f->slot);
-  *fit = (LsKindFit){ .launch = casts ? r->calibration.kind[LS_KERNEL_GEMM].launch : 0 };
-  guint all = casts ? (GEMM_FREE & ~(guint) LS_FREE_LAUNCH) | LS_FREE_SIDE | LS_FREE_HOST : GEMM_FREE;
-  guint free_mask = start_from (fit, die, f->slot, all, OF_THE_MEMBER);
-  ls_fit_solve (fit, free_mask, &r->gpu, sink.samples, NO_PRIOR);
-  ls_recipe_set_source (r, f->slot, "%s%s, %s (TensorRT-LLM, isolated loops%s), all shapes, robust fit; hold-out by (n,k)",
-                        whose (die, &words), file, f->words, casts ? "; its cast of the input fitted apart" : "");
-  ls_recipe_add_check (r, f->all, f->slot, NULL, sink.samples, 0.1, 0);
-  ls_recipe_add_check (r, f->large, f->slot, has_1_gflop, sink.samples, f->promised, f->centred);
-  ls_recipe_add_check (r, f->training, f->slot, is_training_gemm, sink.samples, 0.065, 0);
-  if (!casts)
-    copy_gemm_to_batched (r, sink.samples);
+  g_autofree char *file = read_gemms (r, dtype, &sink);
+  g_autofree char *words
+      = g_strdup_printf ("%s, %s (TensorRT-LLM, isolated loops%s)", file, gemm_format (dtype)->words,
+                         casts ? "; its cast of the input fitted apart" : "");
+  fit_gemms (r, dtype, die, sink.samples, casts, words);
   g_array_unref (sink.samples);
 }
 
 void
-ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double width_half, const LsRecipe *die,
-                         LsDiagList *diags)
+ls_recipe_fit_attention_samples (LsRecipe *r, LsDtype dtype, double width_half, guint more_free, const LsRecipe *die,
+                                 GArray *samples, const char *words)
 {
   bool fp8 = dtype == LS_DTYPE_FP8;
   guint slot = fp8 ? LS_ENTRY_ATTENTION_FP8 : LS_KERNEL_ATTENTION_FWD;
-  g_autofree char *file = g_strdup_printf ("attn_fwd_%s.csv", r->name);
-  LsSampleSink sink = sink_for (folder, diags);
-  ls_samples_read (&sink, file, r->name, fp8 ? is_fp8 : is_16_bit);
-
   LsKindFit *fit = ls_entry_fit (&r->calibration, slot);
   *fit = (LsKindFit){
     .width_half = ls_fit_round (width_half, 4),
     .memory_efficiency = r->calibration.kind[LS_KERNEL_ELEMENTWISE].memory_efficiency,
     .launch = r->calibration.kind[LS_KERNEL_GEMM].launch,
   };
-  guint all = ATTENTION_FREE | (width_half > 0 ? 0 : LS_FREE_WIDTH)
-              | (g_str_equal (r->name, "b200") ? LS_FREE_WIDE : 0); /* the only table with wide heads */
-  guint free_mask = start_from (fit, die, slot, all, OF_THE_MEMBER);
-  ls_fit_solve (fit, free_mask, &r->gpu, sink.samples, NO_PRIOR);
-  g_autofree char *words = NULL;
+  guint all = ATTENTION_FREE | (width_half > 0 ? 0 : LS_FREE_WIDTH) | more_free;
+  g_autofree char *of_whom = NULL;
+  ls_fit_solve (fit, start_from (fit, die, slot, all, OF_THE_MEMBER), &r->gpu, samples, NO_PRIOR);
   ls_recipe_set_source (
       r, slot,
       "%s%s, %s (TensorRT-LLM prefill; its rotation and cache copy fitted apart), memory and launch of elementwise "
       "and gemm; hold-out by (heads,kv_heads,head_dim)",
-      whose (die, &words), file, fp8 ? "fp8" : "bf16");
-  ls_recipe_add_check (r, fp8 ? "attention-fwd fp8" : "attention-fwd", slot, NULL, sink.samples, 0.1, 0);
+      whose (die, &of_whom), words, fp8 ? "fp8" : "bf16");
+  ls_recipe_add_check (r, fp8 ? "attention-fwd fp8" : "attention-fwd", slot, NULL, samples, 0.1, 0);
   ls_recipe_add_check (r, fp8 ? "attention-fwd fp8, seq >= 1024" : "attention-fwd, seq >= 1024", slot, is_long_attention,
-             sink.samples, 0.08, 0.02);
+                       samples, 0.08, 0.02);
+}
+
+void
+ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double width_half, const LsRecipe *die,
+                         LsDiagList *diags)
+{
+  g_autofree char *file = g_strdup_printf ("attn_fwd_%s.csv", r->name);
+  LsSampleSink sink = sink_for (folder, diags);
+  ls_samples_read (&sink, file, r->name, dtype == LS_DTYPE_FP8 ? is_fp8 : is_16_bit);
+  guint wide = g_str_equal (r->name, "b200") ? LS_FREE_WIDE : 0; /* the only table with wide heads */
+  ls_recipe_fit_attention_samples (r, dtype, width_half, wide, die, sink.samples, file);
   g_array_unref (sink.samples);
 }
 

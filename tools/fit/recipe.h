@@ -35,6 +35,11 @@ char *ls_recipe_json (LsRecipe *recipe); /* its file; newly allocated */
 /* Each fits or sets some slots from the CSVs in `folder` and adds its checks. die: a GPU with the same compute die, whose
  * coefficients are taken over but for what HBM and a framework's timings add; NULL: all are fitted. */
 void ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, const LsRecipe *die, LsDiagList *diags);
+/* The same from samples that were read elsewhere; words: what the source says of them. Takes a reference. */
+void ls_recipe_fit_gemm_samples (LsRecipe *r, LsDtype dtype, GArray *samples, bool casts, const char *words);
+/* Attention forward from samples of such a table. */
+void ls_recipe_fit_attention_samples (LsRecipe *r, LsDtype dtype, double width_half, guint more_free, const LsRecipe *die,
+                                      GArray *samples, const char *words);
 /* `width_half`: head_dim at which softmax takes half of the time; 0: fit it (needs
  * several head dimensions). */
 void ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double width_half, const LsRecipe *die,
@@ -74,6 +79,10 @@ LsRecipe *ls_recipe_a100 (const char *folder, const char *own, const LsRecipe *h
 LsRecipe *ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags);
 LsRecipe *ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags);
 LsRecipe *ls_recipe_gb200 (const LsRecipe *b200);
+
+/* recipe_swept.c: GPUs of which only sweeps of isolated kernels are known, in `folder`/blackwell: GEMMs, and attention
+ * but for AMD's; what streams and what a hot chip sustains is a relative's. NULL beyond the last. */
+LsRecipe *ls_recipe_swept (guint i, const char *folder, LsRecipe *const *relatives, guint n_relatives, LsDiagList *diags);
 
 /* Errors of a calibration (the fitted one, or the same read back) on a check. */
 LsFitError ls_recipe_error (const LsRecipe *recipe, const LsCalibration *calibration, const LsFitCheck *check,

@@ -78,6 +78,38 @@ ls_samples_read (LsSampleSink *sink, const char *file, const char *gpu, LsSample
   }
 }
 
+static bool
+row_has (const LsCsv *csv, guint row, char *const *conditions)
+{
+  for (; *conditions; conditions++) {
+    g_auto (GStrv) sides = g_strsplit (*conditions, "=", 2);
+    int column = ls_csv_column (csv, sides[0]);
+    if (column < 0 || strcmp (text (csv, row, column), sides[1]) != 0)
+      return false;
+  }
+  return true;
+}
+
+/* The whole file with only those rows: it is small, and its reader knows what else stands in them. */
+void
+ls_samples_where (LsSampleSink *sink, const char *file, const char *where)
+{
+  g_autofree char *path = g_build_filename (sink->folder, file, NULL), *body = NULL;
+  g_auto (GStrv) conditions = g_strsplit (where, ",", -1);
+  g_autoptr (LsCsv) csv = load (sink, file, NULL);
+  if (!csv || !g_file_get_contents (path, &body, NULL, NULL))
+    return;
+  g_auto (GStrv) lines = g_strsplit (body, "\n", -1);
+  g_autoptr (GString) kept = g_string_new (lines[0]);
+  for (guint r = 0; r < ls_csv_n_rows (csv) && lines[r + 1]; r++)
+    if (row_has (csv, r, conditions))
+      g_string_append_printf (kept, "\n%s", lines[r + 1]);
+  g_string_append_c (kept, '\n');
+  g_autoptr (GArray) rows = ls_parse_kernels (file, kept->str, NULL, sink->diags);
+  if (rows)
+    g_array_append_vals (sink->samples, rows->data, rows->len);
+}
+
 static void
 append_stream (const LsSampleSink *sink, LsKernelKind kind, uint64_t rows, uint64_t columns, double bytes,
                double seconds, bool has_host, bool held_out)

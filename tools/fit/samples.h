@@ -22,6 +22,9 @@ void ls_samples_vidur_embedding (LsSampleSink *sink, const char *file);
 void ls_samples_llmcompass_rows (LsSampleSink *sink, const char *file, LsKernelKind kind);
 void ls_samples_llmcompass_gelu (LsSampleSink *sink, const char *file);
 
+/* As ls_samples_read(), of a table of several formats or GPUs the rows whose cells are these: `where` is "column=value,
+ * column=value". */
+void ls_samples_where (LsSampleSink *sink, const char *file, const char *where);
 /* Of a table with several formats those in nvfp4. */
 void ls_samples_gemm_nvfp4 (LsSampleSink *sink, const char *file);
 

@@ -39,10 +39,14 @@ static const LsField pcie_fields[] = {
   { "switches", LS_FIELD_UINT, SPEC (pcie_switches), .required = true, .max = 1024,
     .meaning = "per node; GPUs, NICs and drives are dealt to them evenly; 0: to the CPUs themselves" },
   LINK ("link", pcie, "x16"),
+  { "p2p", LS_FIELD_IGNORED, .expected = "true or false", .default_text = "true",
+    .meaning = "false: GPUs do not copy to each other over PCIe (GeForce, virtual machines, "
+               "NCCL_P2P_DISABLE=1); data pass the memory of the sender's CPU" },
   { NULL },
 };
-static const LsEnumName mesh_shapes[]
-    = { { "list", LS_MESH_LIST }, { "hybrid-cube", LS_MESH_HYBRID_CUBE }, { NULL } };
+static const LsEnumName mesh_shapes[] = {
+  { "list", LS_MESH_LIST }, { "hybrid-cube", LS_MESH_HYBRID_CUBE }, { "full", LS_MESH_FULL }, { NULL }
+};
 static const LsField mesh_link_element[] = {
   { "", LS_FIELD_ROW, .n_row = 3, .max = 1024,
     .expected = "a list of 3 whole numbers (GPU, GPU, links), each" },
@@ -50,11 +54,11 @@ static const LsField mesh_link_element[] = {
 };
 static const LsField mesh_fields[] = {
   { "shape", LS_FIELD_ENUM, SPEC (mesh), .required = true, .names = mesh_shapes,
-    .meaning = "who is joined to whom: as listed, or as in DGX-1" },
+    .meaning = "who is joined to whom: as listed, as in DGX-1, or all to all by one link each" },
   { "links", LS_FIELD_ARRAY, SPEC (mesh_links), .element_size = sizeof (LsMeshLink),
     .fields = mesh_link_element, .lines = true, .default_text = "none",
-    .meaning = "of a list: GPU, GPU, NVLinks between them" },
-  LINK ("link", nvlink, "one NVLink"),
+    .meaning = "of a list: GPU, GPU, links between them" },
+  LINK ("link", nvlink, "one NVLink or xGMI link"),
   { NULL },
 };
 static const LsField cpu_fields[] = {
@@ -85,6 +89,8 @@ static const LsField nic_fields[] = {
     .meaning = "InfiniBand verbs and RoCE, or sockets (NCCL_IB_DISABLE=1)" },
   { "gpudirect", LS_FIELD_IGNORED, .expected = "true or false", .default_text = "true with `\"rdma\"`",
     .meaning = "false: data wait in the memory of the CPUs on both sides, and there is no PXN" },
+  { "known", LS_FIELD_OBJECT, SPEC (network_known), .fields = ls_known_fields, .default_text = "measured",
+    .meaning = "how what the accelerator's `nccl` reaches through them is known" },
   { NULL },
 };
 static const LsEnumName vertex_kinds[] = {
@@ -175,7 +181,7 @@ static const LsField node_fields[] = {
   { "nvswitch", LS_FIELD_OBJECT, 0, .fields = nvswitch_fields, .default_text = "none",
     .meaning = "NVLink inside the node, through switches" },
   { "nvlink_mesh", LS_FIELD_OBJECT, 0, .fields = mesh_fields, .default_text = "none",
-    .meaning = "NVLink inside the node, from GPU to GPU" },
+    .meaning = "NVLink or xGMI (Infinity Fabric) inside the node, from GPU to GPU" },
   { "pcie", LS_FIELD_OBJECT, 0, .fields = pcie_fields, .default_text = "none",
     .meaning = "PCIe inside the node" },
   { "cpu", LS_FIELD_OBJECT, 0, .fields = cpu_fields, .default_text = "none",
@@ -302,17 +308,36 @@ finish_torus (const LsJsonDoc *doc, const cJSON *node, LsClusterSpec *s, LsDiagL
   return ok;
 }
 
+/* What is true or false, or not said: then `otherwise`. */
+static bool
+read_truth (const LsJsonDoc *doc, const cJSON *node, bool otherwise, bool *ret, LsDiagList *diags)
+{
+  *ret = node ? cJSON_IsTrue (node) : otherwise;
+  if (!node || cJSON_IsBool (node))
+    return true;
+  g_autofree char *got = ls_json_describe (node);
+  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected true or false; got %s", got);
+  return false;
+}
+
+/* GPUs copy to each other unless the file says that they do not. */
+static bool
+finish_p2p (const LsJsonDoc *doc, const cJSON *pcie, LsClusterSpec *s, LsDiagList *diags)
+{
+  bool has_p2p, ok = read_truth (doc, cJSON_GetObjectItemCaseSensitive (pcie, "p2p"), true, &has_p2p, diags);
+  s->has_no_p2p = !has_p2p;
+  return ok;
+}
+
 /* Sockets know nothing of GPUs, unless the file says so. */
 static bool
 finish_transport (const LsJsonDoc *doc, const cJSON *nics, LsClusterSpec *s, LsDiagList *diags)
 {
   const cJSON *node = cJSON_GetObjectItemCaseSensitive (nics, "gpudirect");
-  s->is_staged = node ? cJSON_IsFalse (node) : s->transport == LS_NIC_TCP;
-  if (node && !cJSON_IsBool (node)) {
-    g_autofree char *got = ls_json_describe (node);
-    ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected true or false; got %s", got);
+  bool has_gpudirect;
+  if (!read_truth (doc, node, s->transport != LS_NIC_TCP, &has_gpudirect, diags))
     return false;
-  }
+  s->is_staged = !has_gpudirect;
   const cJSON *key = node ? node : cJSON_GetObjectItemCaseSensitive (nics, "transport");
   return !s->is_staged || !s->list_vertices
       || complain (doc, key, LS_JSON_AT_KEY, diags,
@@ -327,10 +352,12 @@ finish_node (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
   const cJSON *nics = cJSON_GetObjectItemCaseSensitive (node, "nics");
   if (cJSON_GetObjectItemCaseSensitive (node, "torus"))
     return finish_torus (doc, node, s, diags);
-  bool ok = finish_transport (doc, nics, s, diags);
+  bool ok = finish_transport (doc, nics, s, diags)
+      & finish_p2p (doc, cJSON_GetObjectItemCaseSensitive (node, "pcie"), s, diags)
+      & ls_known_check (doc, cJSON_GetObjectItemCaseSensitive (nics, "known"), &s->network_known, diags);
   if (s->list_vertices)
     return finish_list (doc, node, s, diags) && ok;
-  if (s->mesh == LS_MESH_HYBRID_CUBE && s->mesh_links)
+  if (s->mesh != LS_MESH_LIST && s->mesh_links)
     ok = complain (
         doc,
         cJSON_GetObjectItemCaseSensitive (cJSON_GetObjectItemCaseSensitive (node, "nvlink_mesh"), "links"),

@@ -18,6 +18,31 @@ static const LsField peak_fields[] = {
   { NULL },
 };
 
+static const LsEnumName known_by[] = { { "measured", LS_KNOWN_MEASURED },
+                                       { "scaled", LS_KNOWN_SCALED },
+                                       { "data-sheet", LS_KNOWN_DATA_SHEET },
+                                       { NULL } };
+
+const LsField ls_known_fields[] = {
+  { "by", LS_FIELD_ENUM, offsetof (LsKnown, by), .required = true, .names = known_by,
+    .meaning
+    = "on the machine itself, by ratios of data sheets from another one, or from data sheets alone" },
+  { "of", LS_FIELD_STRING, offsetof (LsKnown, of), .default_text = "not said",
+    .meaning = "what they were measured on, if scaled" },
+  { "error", LS_FIELD_DOUBLE, offsetof (LsKnown, error), .max = 2, .default_text = "0 of what was measured",
+    .meaning
+    = "typical error of a time for that reason, relative: the interval around a step is wider by it" },
+  { NULL },
+};
+
+static const LsField gpu_known_fields[] = {
+  { "kernels", LS_FIELD_OBJECT, offsetof (LsGpu, kernels_known), .fields = ls_known_fields,
+    .default_text = "measured", .meaning = "figures of `calibration`" },
+  { "collectives", LS_FIELD_OBJECT, offsetof (LsGpu, collectives_known), .fields = ls_known_fields,
+    .default_text = "measured", .meaning = "figures of `nccl` inside a node" },
+  { NULL },
+};
+
 const LsField ls_gpu_fields[] = {
   LS_FIELDS_HEADER (LsGpu),
   { "peak_flops", LS_FIELD_OBJECT, offsetof (LsGpu, peak_flops), .required = true, .fields = peak_fields,
@@ -59,8 +84,33 @@ const LsField ls_gpu_fields[] = {
   { "access", LS_FIELD_STRING, offsetof (LsGpu, access), .default_text = "the bandwidth",
     .meaning = "name of a file in topologies/calib: rates of kernels by how they touch memory, for kernels "
                "as launched" },
+  { "known", LS_FIELD_OBJECT, 0, .fields = gpu_known_fields, .default_text = "measured",
+    .meaning = "how the figures of its files are known" },
   { NULL },
 };
+
+bool
+ls_known_check (const LsJsonDoc *doc, const cJSON *at, const LsKnown *known, LsDiagList *diags)
+{
+  bool is_measured = known->by == LS_KNOWN_MEASURED;
+  if (!at || is_measured == (known->error == 0))
+    return true;
+  ls_json_doc_diag (doc, at, LS_JSON_AT_VALUE, diags, NULL,
+                    is_measured ? "what was measured has no \"error\" here"
+                                : "what was not measured wants an \"error\" above 0");
+  return false;
+}
+
+static bool
+check_known (const LsJsonDoc *doc, const cJSON *object, const LsGpu *gpu, LsDiagList *diags)
+{
+  const cJSON *known = cJSON_GetObjectItemCaseSensitive (object, "known");
+  bool ok
+      = ls_known_check (doc, cJSON_GetObjectItemCaseSensitive (known, "kernels"), &gpu->kernels_known, diags);
+  return ls_known_check (doc, cJSON_GetObjectItemCaseSensitive (known, "collectives"),
+                         &gpu->collectives_known, diags)
+      && ok;
+}
 
 /* What one key alone cannot show. Takes gpu, of which all is read if ok. */
 static bool
@@ -71,10 +121,12 @@ finish (const LsJsonDoc *doc, const cJSON *object, bool ok, LsGpu *gpu, LsGpu *r
                       NULL, "leaves nothing of \"hbm_size\"");
     ok = false;
   }
-  if (ok)
+  if (ok && check_known (doc, object, gpu, diags))
     *ret_gpu = *gpu;
-  else
+  else {
     ls_gpu_clear (gpu);
+    ok = false;
+  }
   return ok;
 }
 

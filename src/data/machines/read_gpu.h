@@ -7,6 +7,10 @@
 
 extern const LsField ls_gpu_fields[];
 
+/* Of an LsKnown; what one of its keys alone cannot show. `at` is where it stands, NULL: nowhere. */
+extern const LsField ls_known_fields[];
+bool ls_known_check (const LsJsonDoc *doc, const cJSON *at, const LsKnown *known, LsDiagList *diags);
+
 /* By name or path. On success the caller clears *ret_gpu; on failure it is
  * untouched and diags says why (LS_ERROR_INPUT). */
 bool ls_gpu_load (const char *name, LsGpu *ret_gpu, LsDiagList *diags);

@@ -367,14 +367,14 @@ ls_json_doc_load (const char *path, LsDiagList *diags)
 }
 
 LsJsonDoc *
-ls_json_doc_part (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
+ls_json_doc_part (const LsJsonDoc *doc, const cJSON *node, const char *name, LsDiagList *diags)
 {
   const char *from = doc->text + offset_of (doc, node, LS_JSON_AT_VALUE);
   g_autoptr (GString) text = g_string_new (NULL);
   for (const char *at = doc->text; at < from; at++) /* blank, so that places are those of the whole */
     g_string_append_c (text, *at == '\n' ? '\n' : ' ');
   g_string_append_len (text, from, skip_value (from) - from);
-  return ls_json_doc_parse (text->str, text->len, doc->name, diags);
+  return ls_json_doc_parse (text->str, text->len, name ? name : doc->name, diags);
 }
 
 /* --- changing ----------------------------------------------------------------- */
@@ -403,6 +403,21 @@ ls_json_doc_insert (LsJsonDoc *doc, const cJSON *object, const char *key, const 
 {
   g_autofree char *member = g_strdup_printf ("\"%s\": %s%s", key, text, object->child ? ", " : "");
   return splice (doc, offset_of (doc, object, LS_JSON_AT_VALUE) + 1, 0, member, diags);
+}
+
+LsJsonDoc *
+ls_json_doc_remove (LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
+{
+  const char *key = doc->text + offset_of (doc, node, LS_JSON_AT_KEY),
+             *end = skip_blanks (skip_value (doc->text + offset_of (doc, node, LS_JSON_AT_VALUE)));
+  if (*end == ',')
+    end++;
+  else /* the last: with the comma before it, if it has one */
+    while (key > doc->text && *key != '{' && *key != ',')
+      key--;
+  if (*key == '{')
+    key++;
+  return splice (doc, (size_t) (key - doc->text), (size_t) (end - key), "", diags);
 }
 
 void
@@ -437,7 +452,8 @@ ls_json_doc_sha256 (const LsJsonDoc *doc)
 char *
 ls_json_doc_stem (const LsJsonDoc *doc)
 {
-  g_autofree char *base = g_path_get_basename (doc->name);
+  const char *member = strrchr (doc->name, '#');
+  g_autofree char *base = member ? g_strdup (member + 1) : g_path_get_basename (doc->name);
   if (g_str_has_suffix (base, ".json"))
     base[strlen (base) - strlen (".json")] = '\0';
   return ls_printable (base);

@@ -27,14 +27,15 @@ LsJsonDoc *ls_json_doc_parse (const char *text, size_t n, const char *name, LsDi
 void ls_json_doc_free (LsJsonDoc *doc); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJsonDoc, ls_json_doc_free)
 
-/* The document that one of its objects is, with the same name and places. */
-LsJsonDoc *ls_json_doc_part (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags);
+/* The document that one of its objects is, with the same places. name: of it; NULL: the same. */
+LsJsonDoc *ls_json_doc_part (const LsJsonDoc *doc, const cJSON *node, const char *name, LsDiagList *diags);
 const cJSON *ls_json_doc_root (const LsJsonDoc *doc); /* borrowed, never NULL */
 const char *ls_json_doc_name (const LsJsonDoc *doc);  /* path or name, borrowed */
 
 char *ls_json_doc_sha256 (const LsJsonDoc *doc); /* of its text, newly allocated */
 
-/* "a100" of "topologies/gpu/a100.json"; newly allocated. */
+/* "a100" of "topologies/gpu/a100.json", "l40s" of "topologies/gpu/workstation.set.json#l40s"; newly
+ * allocated. */
 char *ls_json_doc_stem (const LsJsonDoc *doc);
 
 typedef enum { LS_JSON_AT_VALUE, LS_JSON_AT_KEY } LsJsonPlace;
@@ -63,6 +64,9 @@ void ls_json_doc_diag_code (const LsJsonDoc *doc, LsErrorCode code, const cJSON 
 LsJsonDoc *ls_json_doc_replace (LsJsonDoc *doc, const cJSON *node, const char *text, LsDiagList *diags);
 LsJsonDoc *ls_json_doc_insert (LsJsonDoc *doc, const cJSON *object, const char *key, const char *text,
                                LsDiagList *diags);
+
+/* The document without one key of an object. Takes doc; NULL and diagnostics as above. */
+LsJsonDoc *ls_json_doc_remove (LsJsonDoc *doc, const cJSON *node, LsDiagList *diags);
 
 /* What a node is, for "...; got %s": `the number 400`, `"abc"` (cut at 40
  * characters), `an object`. Newly allocated. */

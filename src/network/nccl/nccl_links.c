@@ -28,11 +28,11 @@ add_listed_nvlinks (const LsClusterSpec *s, LsNcclLinks *l)
   }
 }
 
-/* NVLinks of the first GPU of a mesh; a hybrid cube has six. */
+/* Links of the first GPU of a mesh; a hybrid cube has six. */
 static uint32_t
 n_mesh_links (const LsClusterSpec *s)
 {
-  uint32_t n = s->mesh == LS_MESH_HYBRID_CUBE ? 6 : 0;
+  uint32_t n = s->mesh == LS_MESH_HYBRID_CUBE ? 6 : s->mesh == LS_MESH_FULL ? s->gpus_per_node - 1 : 0;
   for (guint i = 0; s->mesh == LS_MESH_LIST && s->mesh_links && i < s->mesh_links->len; i++) {
     const LsMeshLink *link = &g_array_index (s->mesh_links, LsMeshLink, i);
     n += link->a == 0 || link->b == 0 ? link->count : 0;

@@ -268,9 +268,26 @@ residuals_are_points_of_mfu (void)
   LS_CHECK_NEAR (ls_residual (10, 10, 0.5), 0, 1e-15);
 }
 
+/* By as much on both sides; where there is none, it is told all the same. */
+static void
+errors_of_the_machine_widen (void)
+{
+  LsInterval i = { .low = 0.9, .high = 1.2, .remark = g_strdup ("first") },
+             none = { .none = g_strdup ("no") };
+  ls_interval_widen (&i, 0.1, "kernels");
+  ls_interval_widen (&none, 0.1, "kernels");
+  LS_CHECK_NEAR (i.low, 0.9 / 1.105171, 1e-6);
+  LS_CHECK_NEAR (i.high, 1.2 * 1.105171, 1e-6);
+  LS_CHECK_STR (i.remark, "first; wider for what was not measured on this machine: kernels");
+  LS_CHECK_STR (none.remark, "not measured on this machine: kernels");
+  LS_CHECK_DOUBLE (none.high, ==, 0);
+  ls_interval_clear (&i);
+  ls_interval_clear (&none);
+}
+
 LS_TEST_MAIN ("interval", LS_TEST (the_worked_example_holds), LS_TEST (a_source_left_out_says_nothing),
               LS_TEST (sources_count_not_rows), LS_TEST (families_share_their_source),
               LS_TEST (few_sources_say_nothing), LS_TEST (unlike_jobs_have_none),
               LS_TEST (other_software_does_not_count), LS_TEST (many_rows_become_quantiles),
-              LS_TEST (residuals_are_points_of_mfu), LS_TEST (unlike_jobs_are_wider),
-              LS_TEST (the_stretch_holds_each_source_alike))
+              LS_TEST (errors_of_the_machine_widen), LS_TEST (residuals_are_points_of_mfu),
+              LS_TEST (unlike_jobs_are_wider), LS_TEST (the_stretch_holds_each_source_alike))

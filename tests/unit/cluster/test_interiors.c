@@ -406,8 +406,44 @@ listed_links_between_gpus_are_nvlinks (void)
   ls_cluster_spec_clear (&s);
 }
 
-LS_TEST_MAIN ("interiors", LS_TEST (listed_links_between_gpus_are_nvlinks),
-              LS_TEST (dgx_1_has_six_nvlinks_per_gpu), LS_TEST (far_gpus_of_a_mesh_go_over_common_neighbours),
+/* Each of the eight has seven links, one to each other. */
+static void
+a_full_mesh_joins_all_to_all (void)
+{
+  LsClusterSpec s = hybrid_cube ();
+  s.mesh = LS_MESH_FULL;
+  g_autoptr (LsCluster) c = build (&s);
+  for (uint32_t a = 0; c && a < 8; a++)
+    for (uint32_t b = 0; b < 8; b++)
+      LS_CHECK_INT (a == b ? 0 : ls_gpu_links (c, a, b), ==, a != b);
+}
+
+/* Down to the memory of the sender's socket and up again, over the other socket where that is. */
+static void
+without_p2p_data_pass_the_cpu (void)
+{
+  LsClusterSpec s = tiny_dgx (1);
+  s.nvswitch_planes = 0;
+  s.has_no_p2p = true;
+  g_autoptr (LsCluster) c = build (&s);
+  if (!c)
+    return;
+  check_route (c, 0, 1,
+               "node0/gpu0>pcie0 node0/pcie0>cpu0 node0/cpu0>memory0 node0/memory0>cpu0 node0/cpu0>pcie0 "
+               "node0/pcie0>gpu1");
+  check_route (c, 0, 7,
+               "node0/gpu0>pcie0 node0/pcie0>cpu0 node0/cpu0>memory0 node0/memory0>cpu0 node0/cpu0>cpu1 "
+               "node0/cpu1>pcie3 node0/pcie3>gpu7");
+  s.pcie_switches = 1;
+  s.cpu_sockets = 0;
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (!ls_cluster_build (&s, &error));
+  LS_CHECK (error && strstr (error->message, "without P2P") != NULL);
+}
+
+LS_TEST_MAIN ("interiors", LS_TEST (a_full_mesh_joins_all_to_all), LS_TEST (without_p2p_data_pass_the_cpu),
+              LS_TEST (listed_links_between_gpus_are_nvlinks), LS_TEST (dgx_1_has_six_nvlinks_per_gpu),
+              LS_TEST (far_gpus_of_a_mesh_go_over_common_neighbours),
               LS_TEST (mesh_gpus_without_a_way_use_pcie), LS_TEST (without_switches_all_hangs_on_the_cpus),
               LS_TEST (boards_are_joined_by_nvlink_alone), LS_TEST (equal_ways_share_by_capacity),
               LS_TEST (a_list_equals_the_server_that_it_describes),

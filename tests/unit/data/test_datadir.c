@@ -118,6 +118,132 @@ paths_are_meant_from_the_folder_of_the_file (void)
   g_rmdir (top);
 }
 
+/* --- sets, and files that extend others --- */
+
+typedef struct {
+  char *top, *old_dir;
+} Folder;
+
+/* A folder of files, "NAME\nTEXT" each, that is the current one. */
+static Folder
+folder_of (const char *const *files)
+{
+  Folder f = { g_dir_make_tmp ("ls-data-XXXXXX", NULL), g_get_current_dir () };
+  g_chdir (f.top);
+  g_mkdir_with_parents ("topologies/gpu", 0700);
+  for (; *files; files++) {
+    g_auto (GStrv) parts = g_strsplit (*files, "\n", 2);
+    LS_CHECK (g_file_set_contents (parts[0], parts[1], -1, NULL));
+  }
+  return f;
+}
+
+static void
+leave (Folder *f, const char *const *files)
+{
+  for (; *files; files++) {
+    g_auto (GStrv) parts = g_strsplit (*files, "\n", 2);
+    g_unlink (parts[0]);
+  }
+  g_rmdir ("topologies/gpu");
+  g_rmdir ("topologies");
+  g_chdir (f->old_dir);
+  g_rmdir (f->top);
+  g_free (f->top);
+  g_free (f->old_dir);
+}
+
+static char *
+text_of (const char *path)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_GPUS, path, diags);
+  if (!doc)
+    return ls_diag_list_format (diags);
+  char *printed = cJSON_PrintUnformatted (ls_json_doc_root (doc)), *text = g_strdup (printed);
+  cJSON_free (printed);
+  return text;
+}
+
+#define CHECK_TEXT(path, expected)                                                                           \
+  do {                                                                                                       \
+    g_autofree char *got_ = text_of (path);                                                                  \
+    LS_CHECK_STR (got_, expected);                                                                           \
+  } while (0)
+
+/* By its name, listed, and by its path; a file of that name goes before it. */
+static void
+members_of_sets_are_files (void)
+{
+  static const char *const files[]
+      = { "topologies/gpu/few.set.json\n{\"schema\":\"lockstep.set/1\",\"of\":\"s/1\",\"members\":{"
+          "\"only-here\":{\"a\":1},\"both-here\":{\"a\":2}}}",
+          "topologies/gpu/both-here.json\n{\"a\":3}", NULL };
+  Folder f = folder_of (files);
+  CHECK_TEXT ("only-here", "{\"schema\":\"s/1\",\"name\":\"only-here\",\"a\":1}");
+  CHECK_TEXT ("only-here:a=5", "{\"schema\":\"s/1\",\"name\":\"only-here\",\"a\":5}");
+  CHECK_TEXT ("./topologies/gpu/few.set.json#both-here",
+              "{\"schema\":\"s/1\",\"name\":\"both-here\",\"a\":2}");
+  CHECK_TEXT ("both-here", "{\"a\":3}");
+  g_autofree char *missing = text_of ("topologies/gpu/few.set.json#none");
+  LS_CHECK (strstr (missing, "an object \"none\"") != NULL);
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_GPUS);
+  guint n = 0;
+  for (guint i = 0; i < entries->len; i++)
+    n += g_str_has_suffix (((LsDataEntry *) entries->pdata[i])->name, "-here");
+  LS_CHECK_INT (n, ==, 2);
+  leave (&f, files);
+}
+
+/* Object by object, over several files; what is null is gone, what a file says of itself stays its own. */
+static void
+files_extend_others (void)
+{
+  static const char *const files[] = {
+    "base.json\n{\"schema\":\"s/1\",\"name\":\"base\",\"source\":\"b\",\"peak\":{\"x\":1,\"y\":2},"
+    "\"gone\":7,\"last\":8}",
+    "mid.json\n{\"extends\":\"base.json\",\"name\":\"mid\",\"peak\":{\"y\":3,\"z\":null}}",
+    "top.json\n{\"name\":\"top\",\"peak\":{\"x\":null},\"gone\":null,\"extends\":\"./mid.json\"}",
+    "changed.json\n{\"extends\":\"./base.json:peak.x=9\",\"name\":\"changed\"}",
+    "round.json\n{\"extends\":\"around.json\"}",
+    "around.json\n{\"extends\":\"round.json\"}",
+    "number.json\n{\"extends\":4}",
+    NULL,
+  };
+  Folder f = folder_of (files);
+  CHECK_TEXT ("./mid.json", "{\"last\":8,\"gone\":7,\"name\":\"mid\",\"peak\":{\"x\":1,\"y\":3,\"z\":null}}");
+  CHECK_TEXT ("./top.json", "{\"last\":8,\"name\":\"top\",\"peak\":{\"z\":null,\"y\":3}}");
+  CHECK_TEXT ("./changed.json", "{\"last\":8,\"gone\":7,\"peak\":{\"x\":9,\"y\":2},\"name\":\"changed\"}");
+  g_autofree char *round = text_of ("./round.json"), *number = text_of ("./number.json");
+  LS_CHECK (strstr (round, "does one extend itself?") != NULL);
+  LS_CHECK (strstr (number, "expected the name or path of another file") != NULL);
+  leave (&f, files);
+}
+
+/* In a cluster's file: a named GPU with other memory. What is told of it is told of this file's lines. */
+static void
+a_described_gpu_extends_another (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  static const char *const files[]
+      = { "c.json\n{\n\"gpu\": {\"extends\": \"h100\",\n \"hbm_size\": \"96GiB\"}}", NULL };
+  Folder f = folder_of (files);
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CLUSTERS, "./c.json", diags);
+  if (LS_CHECK (doc != NULL)) {
+    const cJSON *gpu = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "gpu"),
+                *size = cJSON_GetObjectItemCaseSensitive (gpu, "hbm_size");
+    LS_CHECK_STR (size->valuestring, "96GiB");
+    LS_CHECK_STR (cJSON_GetObjectItemCaseSensitive (gpu, "calibration")->valuestring, "h100");
+    LS_CHECK (!cJSON_GetObjectItemCaseSensitive (gpu, "name"));
+    int line, column;
+    ls_json_doc_locate (doc, size, LS_JSON_AT_KEY, &line, &column);
+    LS_CHECK_INT (line, ==, 3);
+  }
+  leave (&f, files);
+}
+
 LS_TEST_MAIN ("datadir", LS_TEST (data_dir_comes_first), LS_TEST (paths_are_taken_as_they_are),
               LS_TEST (missing_names_get_a_suggestion), LS_TEST (lists_are_sorted_and_can_be_found),
-              LS_TEST (first_place_wins), LS_TEST (paths_are_meant_from_the_folder_of_the_file))
+              LS_TEST (first_place_wins), LS_TEST (paths_are_meant_from_the_folder_of_the_file),
+              LS_TEST (members_of_sets_are_files), LS_TEST (files_extend_others),
+              LS_TEST (a_described_gpu_extends_another))

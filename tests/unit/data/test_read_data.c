@@ -25,7 +25,7 @@ static bool
 has_schema (const char *path, const char *expected)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  g_autoptr (LsJsonDoc) doc = ls_data_open (path, diags);
   const cJSON *schema = doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "schema") : NULL;
   return cJSON_IsString (schema) && strcmp (schema->valuestring, expected) == 0;
 }

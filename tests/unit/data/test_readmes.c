@@ -142,15 +142,30 @@ names_of_rows (const Block *b)
   return names;
 }
 
+/* Of a set its members. */
+static void
+add_members (GPtrArray *names, const char *path)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  const cJSON *members = doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "members") : NULL;
+  for (const cJSON *m = members ? members->child : NULL; m; m = m->next)
+    g_ptr_array_add (names, g_strdup (m->string));
+}
+
 static GPtrArray *
 names_of_files (const char *folder)
 {
   GPtrArray *names = g_ptr_array_new_with_free_func (g_free);
   g_autofree char *path = g_build_filename (g_getenv ("LS_DATA_DIR"), folder, NULL);
   g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
-  for (const char *file = dir ? g_dir_read_name (dir) : NULL; file; file = g_dir_read_name (dir))
-    if (g_str_has_suffix (file, ".json"))
+  for (const char *file = dir ? g_dir_read_name (dir) : NULL; file; file = g_dir_read_name (dir)) {
+    g_autofree char *whole = g_build_filename (path, file, NULL);
+    if (g_str_has_suffix (file, ".set.json"))
+      add_members (names, whole);
+    else if (g_str_has_suffix (file, ".json"))
       g_ptr_array_add (names, g_strndup (file, strlen (file) - strlen (".json")));
+  }
   return names;
 }
 

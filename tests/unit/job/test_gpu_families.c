@@ -1,7 +1,10 @@
 /* Pins that a GPU is never slower than another of its architecture where its data sheet is nowhere worse: for
  * kernels of every kind over a grid of shapes, alone and inside a step, and for steps of jobs on the same
  * nodes. Which pairs these are is found from topologies/gpu; H200 over H100, A100 80 GB over 40 GB, GB200
- * over B200 and H100 over its 96 GB sibling must be among them. */
+ * over B200 and H100 over its 96 GB sibling must be among them. Where the two were fitted apart, each to a table of
+ * its own machine and libraries (B200 and B300), that holds in the mean of kernels within 2 %, and of steps
+ * within 6 %: what the tables of tools/fit/README.md differ by. Kernels that were scaled may be off by the error
+ * that their file states. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -107,6 +110,16 @@ for_each_pair (PairFunc visit)
 
 static const uint64_t sizes[] = { 64, 128, 200, 1024, 1500, 4096, 5120, 11008, 28672, 65536 };
 static guint n_compared, n_slower; /* of the pair at hand */
+static double sum_of_logs;         /* of fast over slow    */
+
+/* Not by coefficients of one die. */
+static bool
+are_fitted_apart (const Chip *a, const Chip *b)
+{
+  const LsKindFit *x = &a->calibration.kind[LS_KERNEL_GEMM], *y = &b->calibration.kind[LS_KERNEL_GEMM];
+  return x->depth_half != y->depth_half || x->compute_efficiency != y->compute_efficiency
+      || x->throttle != y->throttle;
+}
 
 static void
 compare (const Chip *fast, const Chip *slow, const LsKernel *kernel)
@@ -114,7 +127,9 @@ compare (const Chip *fast, const Chip *slow, const LsKernel *kernel)
   LsTime a = ls_kernel_cost (&fast->calibration, &fast->gpu, kernel).alone;
   LsTime b = ls_kernel_cost (&slow->calibration, &slow->gpu, kernel).alone;
   n_compared++;
-  if (a > b && n_slower++ < 3)
+  sum_of_logs += log (ls_time_to_s (a) / ls_time_to_s (b));
+  double error = fmax (fast->gpu.kernels_known.error, slow->gpu.kernels_known.error);
+  if ((double) a > (1 + error) * (double) b && n_slower++ < 3)
     printf ("%s over %s: %s of %d, %" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT
             ", sustained %g: %.6f of %.6f us\n",
             fast->gpu.name, slow->gpu.name, ls_kernel_kind_name (kernel->kind), kernel->dtype, kernel->m,
@@ -187,6 +202,7 @@ static void
 visit_kernels (Chip *fast, Chip *slow)
 {
   n_compared = n_slower = 0;
+  sum_of_logs = 0;
   for (int k = 0; k < LS_N_ATTENTION_KERNELS; k++)
     if (k == LS_ATTENTION_KERNEL_AUTO
         || (fast->calibration.attention[k][0].is_fitted && slow->calibration.attention[k][0].is_fitted)) {
@@ -200,7 +216,10 @@ visit_kernels (Chip *fast, Chip *slow)
   fast->calibration.sustained = a;
   slow->calibration.sustained = b;
   printf ("%s over %s: %u kernels, %u slower\n", fast->gpu.name, slow->gpu.name, n_compared, n_slower);
-  LS_CHECK_INT (n_slower, ==, 0);
+  if (are_fitted_apart (fast, slow))
+    LS_CHECK (sum_of_logs / n_compared < 0.02);
+  else
+    LS_CHECK_INT (n_slower, ==, 0);
   LS_CHECK (n_compared > 10000);
 }
 
@@ -263,7 +282,8 @@ visit_steps (Chip *fast, Chip *slow)
 {
   for (guint job = 0; job < G_N_ELEMENTS (jobs); job++) {
     LsTime a = step_of (job, fast->gpu.name), b = step_of (job, slow->gpu.name);
-    if (!LS_CHECK (a > 0 && a <= b))
+    LsTime allowed = are_fitted_apart (fast, slow) ? b + b * 6 / 100 : b;
+    if (!LS_CHECK (a > 0 && a <= allowed))
       printf ("%s over %s, %s: %.3f of %.3f ms\n", fast->gpu.name, slow->gpu.name, jobs[job][0][1],
               1e3 * ls_time_to_s (a), 1e3 * ls_time_to_s (b));
   }

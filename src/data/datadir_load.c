@@ -1,0 +1,243 @@
+/* data/datadir_load.c — a data file as it is meant: a member of a set, its paths as from its own folder, with
+ * what it takes over from another and what a name changes. */
+#include <string.h>
+
+#include "data/datadir.h"
+#include "data/text/json_out.h"
+#include "data/text/override.h"
+
+/* Which keys of a kind may hold the path of another file, or its contents, and of which kind that is. */
+static const struct {
+  const char *refers[3];
+  LsDataKind of;
+} references[LS_N_DATA_KINDS] = {
+  [LS_DATA_CLUSTERS] = { { "gpu" }, LS_DATA_GPUS },
+  [LS_DATA_GPUS] = { { "calibration", "nccl", "access" }, LS_DATA_CALIBRATIONS },
+  [LS_DATA_CALIBRATIONS] = { { "generation" }, LS_DATA_NCCL_TABLES },
+};
+
+/* ---- paths ---- */
+
+static char *
+json_string (const char *value)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  LsJsonOut out;
+  ls_json_out_init (&out, text, 0);
+  ls_json_out_string (&out, NULL, value);
+  return g_string_free (g_steal_pointer (&text), FALSE);
+}
+
+static bool
+is_there (const char *path)
+{
+  const char *member;
+  g_autofree char *set = ls_data_set_of (path, &member);
+  return g_file_test (set ? set : path, G_FILE_TEST_IS_REGULAR);
+}
+
+/* A path that stands in the document, as from here. Takes doc. */
+static LsJsonDoc *
+rebase_path (LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
+{
+  g_autofree char *folder = g_path_get_dirname (ls_json_doc_name (doc));
+  const char *changes = ls_override_find (node->valuestring);
+  g_autofree char *bare = changes ? g_strndup (node->valuestring, (gsize) (changes - 1 - node->valuestring))
+                                  : g_strdup (node->valuestring);
+  g_autofree char *there = g_build_filename (folder, bare, NULL);
+  if (g_path_is_absolute (bare) || !ls_data_is_path (bare) || !is_there (there))
+    return doc;
+  g_autofree char *all = g_strconcat (there, changes ? ":" : "", changes ? changes : "", NULL);
+  g_autofree char *text = json_string (all);
+  return ls_json_doc_replace (doc, node, text, diags);
+}
+
+/* An object of the root, or with NULL the root. */
+static const cJSON *
+object_of (const LsJsonDoc *doc, const char *outer)
+{
+  const cJSON *root = ls_json_doc_root (doc);
+  return outer ? cJSON_GetObjectItemCaseSensitive (root, outer) : root;
+}
+
+static LsJsonDoc *
+rebase_key (LsJsonDoc *doc, const char *outer, const char *key, LsDiagList *diags)
+{
+  const cJSON *node = cJSON_GetObjectItemCaseSensitive (object_of (doc, outer), key);
+  return cJSON_IsString (node) ? rebase_path (doc, node, diags) : doc;
+}
+
+/* ---- what is taken over ---- */
+
+/* What a file says of itself alone. */
+static bool
+is_own (const char *key)
+{
+  static const char *const keys[] = { "schema", "name", "source", "successors", NULL };
+  return g_strv_contains (keys, key);
+}
+
+static LsJsonDoc *take_over (LsJsonDoc *doc, GPtrArray *way, const cJSON *base, LsDiagList *diags);
+
+/* The object that `way` (of keys, from the root) leads to. */
+static const cJSON *
+at_way (const LsJsonDoc *doc, const GPtrArray *way)
+{
+  const cJSON *node = ls_json_doc_root (doc);
+  for (guint i = 0; i < way->len; i++)
+    node = cJSON_GetObjectItemCaseSensitive (node, way->pdata[i]);
+  return node;
+}
+
+/* A key of the base: as it is, if the object has none; of objects each key; null here: gone. */
+static LsJsonDoc *
+take_over_key (LsJsonDoc *doc, GPtrArray *way, const cJSON *base, LsDiagList *diags)
+{
+  const cJSON *object = at_way (doc, way), *own = cJSON_GetObjectItemCaseSensitive (object, base->string);
+  if (cJSON_IsNull (own))
+    return ls_json_doc_remove (doc, own, diags);
+  if (cJSON_IsObject (own) && cJSON_IsObject (base)) {
+    g_ptr_array_add (way, base->string);
+    doc = take_over (doc, way, base, diags);
+    g_ptr_array_remove_index (way, way->len - 1);
+    return doc;
+  }
+  if (own)
+    return doc;
+  char *text = cJSON_PrintUnformatted (base);
+  doc = ls_json_doc_insert (doc, object, base->string, text, diags);
+  cJSON_free (text);
+  return doc;
+}
+
+static LsJsonDoc *
+take_over (LsJsonDoc *doc, GPtrArray *way, const cJSON *base, LsDiagList *diags)
+{
+  for (const cJSON *key = base->child; doc && key; key = key->next)
+    doc = take_over_key (doc, way, key, diags);
+  return doc;
+}
+
+/* The outermost object keeps what it says of itself, or does not say. Takes doc. */
+static LsJsonDoc *
+take_over_base (LsJsonDoc *doc, const char *outer, const LsJsonDoc *base, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) way = g_ptr_array_new ();
+  if (outer)
+    g_ptr_array_add (way, (gpointer) outer);
+  for (const cJSON *key = ls_json_doc_root (base)->child; doc && key; key = key->next)
+    if (!is_own (key->string))
+      doc = take_over_key (doc, way, key, diags);
+  return doc;
+}
+
+#define MAX_BASES 8
+
+static LsJsonDoc *load (LsDataKind kind, const char *name, guint depth, LsDiagList *diags);
+
+/* Of the root, or of its object `outer`: "extends" replaced by what it names. Takes doc. */
+static LsJsonDoc *
+extend (LsDataKind kind, const char *outer, guint depth, LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *node = cJSON_GetObjectItemCaseSensitive (object_of (doc, outer), "extends");
+  if (!node)
+    return doc;
+  g_autoptr (LsJsonDoc) base = NULL;
+  if (!cJSON_IsString (node))
+    ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected the name or path of another file");
+  else if (depth == MAX_BASES)
+    ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
+                      "more than %d files, each of which extends the next; does one extend itself?",
+                      MAX_BASES);
+  else
+    base = load (kind, node->valuestring, depth + 1, diags);
+  if (!base) {
+    ls_json_doc_free (doc);
+    return NULL;
+  }
+  doc = ls_json_doc_remove (doc, node, diags);
+  return doc ? take_over_base (doc, outer, base, diags) : NULL;
+}
+
+static LsJsonDoc *
+complete (LsDataKind kind, const char *outer, guint depth, LsJsonDoc *doc, LsDiagList *diags)
+{
+  doc = rebase_key (doc, outer, "extends", diags);
+  for (size_t i = 0; doc && i < G_N_ELEMENTS (references[kind].refers) && references[kind].refers[i]; i++) {
+    const char *key = references[kind].refers[i];
+    const cJSON *node = cJSON_GetObjectItemCaseSensitive (object_of (doc, outer), key);
+    if (cJSON_IsObject (node) && !outer)
+      doc = complete (references[kind].of, key, depth, doc, diags);
+    else
+      doc = rebase_key (doc, outer, key, diags);
+  }
+  return doc ? extend (kind, outer, depth, doc, diags) : NULL;
+}
+
+LsJsonDoc *
+ls_data_complete (LsDataKind kind, LsJsonDoc *doc, LsDiagList *diags)
+{
+  return complete (kind, NULL, 0, doc, diags);
+}
+
+/* ---- sets ---- */
+
+static LsJsonDoc *
+insert_string (LsJsonDoc *doc, const char *key, const char *value, LsDiagList *diags)
+{
+  g_autofree char *text = json_string (value);
+  return doc ? ls_json_doc_insert (doc, ls_json_doc_root (doc), key, text, diags) : NULL;
+}
+
+/* With the name and the schema that a file of its own would have. */
+LsJsonDoc *
+ls_data_member (const LsJsonDoc *set, const char *member, LsDiagList *diags)
+{
+  const cJSON *root = ls_json_doc_root (set), *of = cJSON_GetObjectItemCaseSensitive (root, "of"),
+              *members = cJSON_GetObjectItemCaseSensitive (root, "members"),
+              *node = cJSON_GetObjectItemCaseSensitive (members, member);
+  if (!cJSON_IsString (of) || !cJSON_IsObject (node)) {
+    ls_json_doc_diag (set, root, LS_JSON_AT_VALUE, diags, NULL,
+                      "expected \"of\", a schema, and \"members\" with an object \"%s\"", member);
+    return NULL;
+  }
+  g_autofree char *name = g_strconcat (ls_json_doc_name (set), "#", member, NULL);
+  LsJsonDoc *doc = ls_json_doc_part (set, node, name, diags);
+  doc = insert_string (doc, "name", member, diags);
+  return insert_string (doc, "schema", of->valuestring, diags);
+}
+
+LsJsonDoc *
+ls_data_open (const char *path, LsDiagList *diags)
+{
+  const char *member;
+  g_autofree char *set_path = ls_data_set_of (path, &member);
+  if (!set_path)
+    return ls_json_doc_load (path, diags);
+  g_autoptr (LsJsonDoc) set = ls_json_doc_load (set_path, diags);
+  return set ? ls_data_member (set, member, diags) : NULL;
+}
+
+/* ---- loading ---- */
+
+static LsJsonDoc *
+load (LsDataKind kind, const char *name, guint depth, LsDiagList *diags)
+{
+  const char *changes = ls_override_find (name);
+  g_autofree char *bare = changes ? g_strndup (name, (gsize) (changes - 1 - name)) : g_strdup (name);
+  g_autofree char *message = NULL;
+  g_autofree char *path = ls_data_find (kind, bare, &message);
+  if (path) {
+    LsJsonDoc *doc = ls_data_open (path, diags);
+    doc = doc ? complete (kind, NULL, depth, doc, diags) : NULL;
+    return doc && changes ? ls_override_apply (doc, changes, diags) : doc;
+  }
+  ls_diag_add (diags, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, NULL, "%s", message);
+  return NULL;
+}
+
+LsJsonDoc *
+ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags)
+{
+  return load (kind, name, 0, diags);
+}
