@@ -112,7 +112,7 @@ static LsJsonDoc *
 open_set (const char *path, const cJSON **ret_members)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsJsonDoc *doc = ls_json_doc_load (path, diags);
+  LsJsonDoc *doc = ls_json_doc_load_kept (path, diags);
   *ret_members = doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "members") : NULL;
   return doc;
 }

@@ -202,7 +202,7 @@ ls_data_member (const LsJsonDoc *set, const char *member, LsDiagList *diags)
     return NULL;
   }
   g_autofree char *name = g_strconcat (ls_json_doc_name (set), "#", member, NULL);
-  LsJsonDoc *doc = ls_json_doc_part (set, node, name, diags);
+  LsJsonDoc *doc = ls_json_doc_part (set, node, name);
   doc = insert_string (doc, "name", member, diags);
   return insert_string (doc, "schema", of->valuestring, diags);
 }
@@ -213,8 +213,8 @@ ls_data_open (const char *path, LsDiagList *diags)
   const char *member;
   g_autofree char *set_path = ls_data_set_of (path, &member);
   if (!set_path)
-    return ls_json_doc_load (path, diags);
-  g_autoptr (LsJsonDoc) set = ls_json_doc_load (set_path, diags);
+    return ls_json_doc_load_kept (path, diags);
+  g_autoptr (LsJsonDoc) set = ls_json_doc_load_kept (set_path, diags);
   return set ? ls_data_member (set, member, diags) : NULL;
 }
 

@@ -315,8 +315,8 @@ ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, Ls
   const cJSON *text = text_part (doc), *tied = hf_get (doc, "tie_word_embeddings");
   if (!text)
     return read_text_model (doc, ret_model, notes, diags);
-  g_autoptr (LsJsonDoc) inner = ls_json_doc_part (doc, text, NULL, diags);
-  if (!inner || !read_text_model (inner, ret_model, notes, diags))
+  g_autoptr (LsJsonDoc) inner = ls_json_doc_part (doc, text, NULL);
+  if (!read_text_model (inner, ret_model, notes, diags))
     return false;
   if (cJSON_IsBool (tied) && !hf_get (inner, "tie_word_embeddings"))
     ret_model->tied_embeddings = cJSON_IsTrue (tied);

@@ -38,7 +38,7 @@ read_entry (const LsJsonDoc *doc, const cJSON *entry, LsModel *ret_model, LsDiag
   g_autofree char *path = cJSON_IsString (model) ? path_of (doc, model->valuestring) : NULL;
   if (path)
     return ls_model_load (path, ret_model, NULL, diags);
-  g_autoptr (LsJsonDoc) part = cJSON_IsObject (model) ? ls_json_doc_part (doc, model, NULL, diags) : NULL;
+  g_autoptr (LsJsonDoc) part = cJSON_IsObject (model) ? ls_json_doc_part (doc, model, NULL) : NULL;
   if (!cJSON_IsObject (model))
     ls_json_doc_diag (doc, entry, LS_JSON_AT_VALUE, diags, NULL, "expected \"model\", a name or an object");
   return part && ls_model_read_part (part, ret_model, diags);

@@ -128,7 +128,10 @@ read_files (const ImportFiles *files, const GPtrArray *changes, LsImport *ret_im
 static void
 file_clear (gpointer file)
 {
-  g_free (((ImportFile *) file)->text);
+  ImportFile *f = file;
+  g_free (f->text);
+  cJSON_Delete (f->yaml->tree);
+  g_free (f->yaml);
 }
 
 /* Appends what is given behind a path, "vocab=50257"; the path without it. A file may have such a name. */
@@ -158,7 +161,7 @@ ls_import_load (const char *const *paths, LsImport *ret_import, LsDiagList *diag
     char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
     if (!text)
       return false;
-    const ImportFile file = { path, text, n, *paths };
+    const ImportFile file = { path, text, n, *paths, g_new0 (ImportYaml, 1) };
     g_array_append_val (files, file);
   }
   const ImportFiles all = { (const ImportFile *) (gpointer) files->data, files->len, NULL, 0 };
@@ -168,12 +171,13 @@ ls_import_load (const char *const *paths, LsImport *ret_import, LsDiagList *diag
 bool
 ls_import_read (const char *text, gsize n, const char *name, LsImport *ret_import, LsDiagList *diags)
 {
-  g_autofree char *copy = g_malloc (n + 1);
-  memcpy (copy, text, n);
-  copy[n] = '\0';
-  const ImportFile file = { name, copy, n, NULL };
+  ImportFile file = { name, g_malloc (n + 1), n, NULL, g_new0 (ImportYaml, 1) };
+  memcpy (file.text, text, n);
+  file.text[n] = '\0';
   g_autoptr (GPtrArray) none = g_ptr_array_new ();
-  return read_files (&(ImportFiles) { &file, 1, NULL, 0 }, none, ret_import, diags);
+  bool ok = read_files (&(ImportFiles) { &file, 1, NULL, 0 }, none, ret_import, diags);
+  file_clear (&file);
+  return ok;
 }
 
 /* --- as our files --------------------------------------------------------------------------------- */

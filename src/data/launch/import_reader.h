@@ -4,12 +4,19 @@
 
 #include "data/launch/import.h"
 
+/* A file as YAML, which several readers ask for: tree NULL: it is none. */
+typedef struct {
+  struct cJSON *tree;
+  bool is_parsed;
+} ImportYaml;
+
 /* The files, read. */
 typedef struct {
   const char *path;
   char *text;
   gsize n;
   const char *asked; /* the path with what is given behind it; NULL: nothing is */
+  ImportYaml *yaml;  /* by yaml_config_tree () */
 } ImportFile;
 
 /* "NNODES=4": what is given of what is no key of ours, for a variable of the file. */

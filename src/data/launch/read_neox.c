@@ -354,8 +354,7 @@ static void
 check_apart (const cJSON *tree, const ImportFile *file, LsImport *import)
 {
   g_autoptr (GHashTable) keys = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  g_autoptr (LsDiagList) quiet = ls_diag_list_new ();
-  cJSON *other = ls_yaml_parse (file->text, file->n, file->path, NULL, quiet), *item;
+  const cJSON *other = yaml_config_tree (file), *item;
   for (item = tree->child; item; item = item->next)
     g_hash_table_add (keys, folded (item->string));
   for (item = cJSON_IsObject (other) ? other->child : NULL; item; item = item->next) {
@@ -363,7 +362,6 @@ check_apart (const cJSON *tree, const ImportFile *file, LsImport *import)
     if (g_hash_table_contains (keys, key))
       import_conflict (import, "%s: %s has it too", key, file->path);
   }
-  cJSON_Delete (other);
 }
 
 static cJSON *

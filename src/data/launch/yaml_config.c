@@ -6,16 +6,22 @@
 
 /* --- files ---------------------------------------------------------------------------------------- */
 
+const cJSON *
+yaml_config_tree (const ImportFile *file)
+{
+  if (!file->yaml->is_parsed) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    file->yaml->tree = ls_yaml_parse (file->text, file->n, file->path, NULL, diags);
+    file->yaml->is_parsed = true;
+  }
+  return file->yaml->tree;
+}
+
 bool
 yaml_config_is (const ImportFile *file, const char *mark, bool (*fits) (const cJSON *tree))
 {
-  if (!strstr (file->text, mark))
-    return false;
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  cJSON *tree = ls_yaml_parse (file->text, file->n, file->path, NULL, diags);
-  bool is_it = cJSON_IsObject (tree) && fits (tree);
-  cJSON_Delete (tree);
-  return is_it;
+  const cJSON *tree = strstr (file->text, mark) ? yaml_config_tree (file) : NULL;
+  return cJSON_IsObject (tree) && fits (tree);
 }
 
 static bool

@@ -7,6 +7,9 @@
 
 #include "data/launch/option_table.h"
 
+/* The file as YAML, borrowed, parsed when it is asked for first; NULL: it is none. */
+const cJSON *yaml_config_tree (const ImportFile *file);
+
 /* Whether a file is a mapping in YAML, whose text has `mark` and which fits. */
 bool yaml_config_is (const ImportFile *file, const char *mark, bool (*fits) (const cJSON *tree));
 

@@ -7,6 +7,7 @@
 #include "data/shell/shell_text.h"
 
 #define MAX_DEPTH 64 /* of texts within texts, and blocks within blocks */
+#define MAX_SAME  3  /* of a text within itself: what ends it, if anything does, only a run would know */
 
 static ShellStatus read_list (ShellText *s, const char *const *stops);
 static ShellStatus read_command (ShellText *s);
@@ -412,15 +413,29 @@ read_list (ShellText *s, const char *const *stops)
   return status;
 }
 
+/* How often a text is being read: a function that calls itself, an eval of itself. */
+static guint
+count_same (const LsShell *sh, const char *text)
+{
+  guint n = 0;
+  for (guint i = 0; i < sh->texts->len; i++)
+    n += strcmp (sh->texts->pdata[i], text) == 0;
+  return n;
+}
+
 static void
 read_text (LsShell *sh, const char *text, gsize n)
 {
   ShellText s = { sh, text, text, text + n, NULL, false };
+  if (count_same (sh, text) >= MAX_SAME)
+    return;
+  g_ptr_array_add (sh->texts, (gpointer) text);
   if (++sh->depth > MAX_DEPTH)
     shell_give_up (&s, "blocks or texts are nested too deep");
   else
     read_list (&s, NULL);
   sh->depth--;
+  g_ptr_array_set_size (sh->texts, (gint) sh->texts->len - 1);
 }
 
 /* Without carriage returns; other control characters, of which some mark holes, are blanks. */

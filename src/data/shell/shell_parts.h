@@ -25,6 +25,7 @@ struct LsShell {
   GHashTable *unset;     /* names that were taken as not set */
   GHashTable *outside;   /* name: LsShellOutside of what is set from outside */
   GPtrArray *outer;      /* words of commands that this text was handed to, borrowed */
+  GPtrArray *texts;      /* char *: those that are being read, one within the other, borrowed */
   ShellMode mode;
   bool has_left;     /* exit was met, or return in a function */
   int depth;         /* texts within texts, blocks within blocks */

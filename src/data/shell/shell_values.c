@@ -21,6 +21,7 @@ ls_shell_new (const LsShellFuncs *funcs, gpointer data)
   sh->outside = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   sh->unset = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   sh->outer = g_ptr_array_new ();
+  sh->texts = g_ptr_array_new ();
   sh->mode = SHELL_RUN;
   sh->faults = g_ptr_array_new_with_free_func (g_free);
   return sh;
@@ -37,6 +38,7 @@ ls_shell_free (LsShell *sh)
   g_hash_table_unref (sh->unset);
   g_hash_table_unref (sh->outside);
   g_ptr_array_unref (sh->outer);
+  g_ptr_array_unref (sh->texts);
   g_ptr_array_unref (sh->faults);
   g_free (sh);
 }

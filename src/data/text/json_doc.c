@@ -8,9 +8,11 @@
 #include "data/text/text_place.h"
 
 struct LsJsonDoc {
+  gint n_refs;
   char *name;
   char *text; /* NUL-terminated */
   cJSON *root;
+  LsJsonDoc *whole; /* that it is a part of, which has its text and its nodes; NULL: it is whole */
 };
 
 /* --- finding a node again ----------------------------------------------------- */
@@ -90,7 +92,7 @@ static size_t
 offset_of (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place)
 {
   Path path = { 0 };
-  if (!find_path (doc->root, node, &path))
+  if (!find_path (doc->whole ? doc->whole->root : doc->root, node, &path))
     g_error ("json: a node of another document");
   const char *p = skip_blanks (doc->text), *key = NULL;
   for (int d = 0; d < path.n; d++)
@@ -345,6 +347,7 @@ ls_json_doc_parse (const char *text, size_t n, const char *name, LsDiagList *dia
     return NULL;
   }
   g_autoptr (LsJsonDoc) doc = g_new0 (LsJsonDoc, 1);
+  doc->n_refs = 1;
   doc->name = g_strdup (name);
   doc->text = g_malloc (n + 1);
   if (n > 0)
@@ -367,25 +370,36 @@ ls_json_doc_load (const char *path, LsDiagList *diags)
 }
 
 LsJsonDoc *
-ls_json_doc_part (const LsJsonDoc *doc, const cJSON *node, const char *name, LsDiagList *diags)
+ls_json_doc_part (const LsJsonDoc *doc, const cJSON *node, const char *name)
 {
-  const char *from = doc->text + offset_of (doc, node, LS_JSON_AT_VALUE);
-  g_autoptr (GString) text = g_string_new (NULL);
-  for (const char *at = doc->text; at < from; at++) /* blank, so that places are those of the whole */
-    g_string_append_c (text, *at == '\n' ? '\n' : ' ');
-  g_string_append_len (text, from, skip_value (from) - from);
-  return ls_json_doc_parse (text->str, text->len, name ? name : doc->name, diags);
+  LsJsonDoc *part = g_new (LsJsonDoc, 1), *whole = ls_json_doc_ref (doc->whole ? doc->whole : doc);
+  *part = (LsJsonDoc) { 1, g_strdup (name ? name : doc->name), whole->text, (cJSON *) node, whole };
+  return part;
 }
 
 /* --- changing ----------------------------------------------------------------- */
+
+/* Its text; of a part blank up to there, so that places are those of the whole. */
+static char *
+own_text (const LsJsonDoc *doc)
+{
+  if (!doc->whole)
+    return g_strdup (doc->text);
+  size_t from = offset_of (doc, doc->root, LS_JSON_AT_VALUE);
+  char *text = g_strndup (doc->text, (gsize) (skip_value (doc->text + from) - doc->text));
+  for (char *p = text; p < text + from; p++)
+    *p = *p == '\n' ? '\n' : ' ';
+  return text;
+}
 
 /* With `text` in place of n bytes at `at`. */
 static LsJsonDoc *
 splice (LsJsonDoc *doc, size_t at, size_t n, const char *text, LsDiagList *diags)
 {
-  g_autoptr (GString) all = g_string_new_len (doc->text, (gssize) at);
+  g_autofree char *own = own_text (doc);
+  g_autoptr (GString) all = g_string_new_len (own, (gssize) at);
   g_string_append (all, text);
-  g_string_append (all, doc->text + at + n);
+  g_string_append (all, own + at + n);
   LsJsonDoc *changed = ls_json_doc_parse (all->str, all->len, doc->name, diags);
   ls_json_doc_free (doc);
   return changed;
@@ -420,13 +434,25 @@ ls_json_doc_remove (LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
   return splice (doc, (size_t) (key - doc->text), (size_t) (end - key), "", diags);
 }
 
+LsJsonDoc *
+ls_json_doc_ref (const LsJsonDoc *doc)
+{
+  LsJsonDoc *same = (LsJsonDoc *) doc;
+  g_atomic_int_inc (&same->n_refs);
+  return same;
+}
+
 void
 ls_json_doc_free (LsJsonDoc *doc)
 {
-  if (!doc)
+  if (!doc || !g_atomic_int_dec_and_test (&doc->n_refs))
     return;
-  cJSON_Delete (doc->root);
-  g_free (doc->text);
+  if (doc->whole)
+    ls_json_doc_free (doc->whole);
+  else {
+    cJSON_Delete (doc->root);
+    g_free (doc->text);
+  }
   g_free (doc->name);
   g_free (doc);
 }
@@ -446,7 +472,8 @@ ls_json_doc_name (const LsJsonDoc *doc)
 char *
 ls_json_doc_sha256 (const LsJsonDoc *doc)
 {
-  return g_compute_checksum_for_string (G_CHECKSUM_SHA256, doc->text, -1);
+  g_autofree char *own = own_text (doc);
+  return g_compute_checksum_for_string (G_CHECKSUM_SHA256, own, -1);
 }
 
 char *

@@ -20,15 +20,21 @@ typedef struct LsJsonDoc LsJsonDoc;
 /* NULL and at least one diagnostic on failure. Duplicate keys are all reported. */
 LsJsonDoc *ls_json_doc_load (const char *path, LsDiagList *diags);
 
+/* The same for a file that is asked for many times, such as one of facts: it is parsed once as long as it
+ * stays as it is. */
+LsJsonDoc *ls_json_doc_load_kept (const char *path, LsDiagList *diags);
+
 /* The same for n bytes of memory; name stands for the path in diagnostics and
  * gives the stem. The text is copied. */
 LsJsonDoc *ls_json_doc_parse (const char *text, size_t n, const char *name, LsDiagList *diags);
 
+/* A document does not change: it may be of several, also of several threads, each of which frees it. */
+LsJsonDoc *ls_json_doc_ref (const LsJsonDoc *doc);
 void ls_json_doc_free (LsJsonDoc *doc); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJsonDoc, ls_json_doc_free)
 
 /* The document that one of its objects is, with the same places. name: of it; NULL: the same. */
-LsJsonDoc *ls_json_doc_part (const LsJsonDoc *doc, const cJSON *node, const char *name, LsDiagList *diags);
+LsJsonDoc *ls_json_doc_part (const LsJsonDoc *doc, const cJSON *node, const char *name);
 const cJSON *ls_json_doc_root (const LsJsonDoc *doc); /* borrowed, never NULL */
 const char *ls_json_doc_name (const LsJsonDoc *doc);  /* path or name, borrowed */
 

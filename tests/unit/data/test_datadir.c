@@ -4,6 +4,8 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <time.h>
+#include <utime.h>
 
 #include "data/datadir.h"
 
@@ -242,8 +244,49 @@ a_described_gpu_extends_another (void)
   leave (&f, files);
 }
 
+static void
+write_at (const char *path, const char *text, time_t when)
+{
+  LS_CHECK (g_file_set_contents (path, text, -1, NULL));
+  LS_CHECK (g_utime (path, &(struct utimbuf) { when, when }) == 0);
+}
+
+static double
+read_x (const char *path)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_MODELS, path, diags);
+  return doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "x")->valuedouble : 0;
+}
+
+/* One document for all who load it; of a file that was written, also within the same second, another. */
+static void
+a_file_is_parsed_once_as_long_as_it_stays (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *top = g_dir_make_tmp ("ls-data-XXXXXX", NULL),
+                  *path = g_build_filename (top, "m.json", NULL);
+  time_t now = time (NULL);
+  write_at (path, "{\"x\": 1}", now - 100);
+  LsJsonDoc *a = ls_data_load (LS_DATA_MODELS, path, diags), *b = ls_data_load (LS_DATA_MODELS, path, diags);
+  LS_CHECK (a && a == b);
+  ls_json_doc_free (a);
+  LS_CHECK (cJSON_HasObjectItem (ls_json_doc_root (b), "x"));
+  ls_json_doc_free (b);
+  write_at (path, "{\"x\": 2}", now - 50);
+  LS_CHECK (read_x (path) == 2);
+  for (int x = 3; x < 6; x++) { /* of the same size and time */
+    g_autofree char *text = g_strdup_printf ("{\"x\": %d}", x);
+    write_at (path, text, now);
+    LS_CHECK (read_x (path) == x);
+  }
+  g_unlink (path);
+  LS_CHECK (!ls_data_load (LS_DATA_MODELS, path, diags));
+  g_rmdir (top);
+}
+
 LS_TEST_MAIN ("datadir", LS_TEST (data_dir_comes_first), LS_TEST (paths_are_taken_as_they_are),
               LS_TEST (missing_names_get_a_suggestion), LS_TEST (lists_are_sorted_and_can_be_found),
               LS_TEST (first_place_wins), LS_TEST (paths_are_meant_from_the_folder_of_the_file),
               LS_TEST (members_of_sets_are_files), LS_TEST (files_extend_others),
-              LS_TEST (a_described_gpu_extends_another))
+              LS_TEST (a_described_gpu_extends_another), LS_TEST (a_file_is_parsed_once_as_long_as_it_stays))
