@@ -127,8 +127,9 @@ const Command command_import = {
       "rank.\n"
       "\n"
       "Read are scripts, options and logs of Megatron-LM and Megatron-DeepSpeed; configurations, scripts\n"
-      "and logs of torchtitan; configurations of DeepSpeed, accelerate, gpt-neox, NeMo, Megatron-Bridge,\n"
-      "llm-foundry, MaxText and nanotron, and scripts of Hugging Face's Trainer.",
+      "and logs of torchtitan; configurations of DeepSpeed, accelerate, axolotl, gpt-neox, NeMo,\n"
+      "NeMo AutoModel, Megatron-Bridge, llm-foundry, MaxText and nanotron, variables of MLPerf Training,\n"
+      "and scripts of Hugging Face's Trainer.",
     .examples = "Examples:\n"
                 "  lockstep import pretrain_gpt.sh\n"
                 "  lockstep import pretrain_gpt.sh config.sh -o mine.json\n"

@@ -102,6 +102,7 @@ static const OptionRow rows[] = {
   IGNORED ("fp16_full_eval"),
   IGNORED ("*fsdp_auto_wrap_policy"),
   IGNORED ("*fsdp_cpu_ram_efficient_loading"),
+  IGNORED ("*fsdp_limit_all_gathers"),
   IGNORED ("*fsdp_min_num_params"),
   IGNORED ("*fsdp_state_dict_type"),
   IGNORED ("*fsdp_sync_module_states"),

@@ -122,7 +122,7 @@ set_recompute (HfJob *hf)
 static void
 tell_switches (LaunchJob *job)
 {
-  static const char *const options[] = { "torch_compile", "use_liger_kernel", "fsdp_offload_params" };
+  static const char *const options[] = { "torch_compile", "fsdp_offload_params" };
   const char *backend = text_of (job, "dynamo_backend"), *optim = option_text (job, "optim");
   for (guint i = 0; i < G_N_ELEMENTS (options); i++)
     if (is_on (job, options[i]))
@@ -384,6 +384,20 @@ set_norm (LaunchJob *job)
     import_set_strategy (job->import, "grad_norm", "0", "max_grad_norm");
 }
 
+/* Liger's kernels are software of their own; DeepSpeed's runs with those of Transformers here. */
+static void
+set_liger (LaunchJob *job)
+{
+  if (!is_on (job, "use_liger_kernel"))
+    return;
+  if (uses_deepspeed (job)) {
+    import_unknown (job->import, "use_liger_kernel: taken to be off");
+    return;
+  }
+  import_set_software (job->import, "hf-trainer-2024-liger");
+  import_infer (job->import, "software hf-trainer-2024-liger: with use_liger_kernel");
+}
+
 void
 hf_read (HfJob *hf)
 {
@@ -391,6 +405,7 @@ hf_read (HfJob *hf)
   job->table = &hf_options;
   option_release (job, uses_deepspeed (job) ? "deepspeed" : "hf-trainer-2024");
   option_read_all (job);
+  set_liger (job);
   set_model (hf);
   set_attention (job);
   set_degree (job, "parallelism_config_tp_size", "tp");

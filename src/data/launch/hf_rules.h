@@ -11,6 +11,9 @@ typedef struct {
   bool has_trainer;       /* arguments of a Trainer are among the options, whose defaults then hold */
 } HfJob;
 
+/* A model's file among those behind the first. False: with a diagnostic. */
+bool hf_read_model (const ImportFiles *files, LsImport *import, LsDiagList *diags);
+
 /* The file that configures DeepSpeed; NULL: none is named. */
 const char *hf_deepspeed_file (const LaunchJob *job);
 

@@ -8,18 +8,32 @@
 #include "data/jobs/read_strategy.h"
 #include "data/launch/import_reader.h"
 #include "data/launch/import_given.h"
+#include "data/launch/launch_script.h"
 #include "data/launch/write_import.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/override.h"
 #include "data/text/read_file.h"
 
 /* Told in this order: a log has words of a script too. */
-static const ImportReader *const readers[]
-    = { &import_megatron_log, &import_megatron_test,     &import_torchtitan_log,
-        &import_torchtitan,   &import_torchtitan_script, &import_nanotron,
-        &import_llm_foundry,  &import_maxtext,           &import_nemo,
-        &import_neox,         &import_deepspeed,         &import_accelerate,
-        &import_hf_script,    &import_megatron };
+static const ImportReader *const readers[] = {
+  &import_megatron_log,
+  &import_megatron_test,
+  &import_torchtitan_log,
+  &import_torchtitan,
+  &import_torchtitan_script,
+  &import_nanotron,
+  &import_llm_foundry,
+  &import_maxtext,
+  &import_nemo,
+  &import_automodel,
+  &import_neox,
+  &import_axolotl,
+  &import_deepspeed,
+  &import_accelerate,
+  &import_hf_script,
+  &import_mlperf,
+  &import_megatron,
+};
 
 /* "train_gpt.sh" as "train_gpt". */
 static char *
@@ -114,7 +128,7 @@ read_files (const ImportFiles *files, const GPtrArray *changes, LsImport *ret_im
       ls_import_clear (&import);
     return ok;
   }
-  if (yaml_config_refuse (&files->files[0], diags))
+  if (yaml_config_refuse (&files->files[0], diags) || launch_script_refuse (&files->files[0], diags))
     return false;
   GString *known = g_string_new (NULL);
   for (guint i = 0; i < G_N_ELEMENTS (readers); i++)

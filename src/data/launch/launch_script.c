@@ -311,18 +311,25 @@ look_given (const Search *s)
   }
 }
 
+/* The first file, with what is given. */
 static bool
-search (Search *s, LsImport *import, LsDiagList *diags)
+read_shell (Search *s, LsDiagList *diags)
 {
   const ImportFile *file = &s->files->files[0];
   set_given (s);
   g_autofree char *why = ls_shell_read (s->shell, file->text, file->n);
   look_given (s);
-  if (why) {
+  if (why)
     ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL, "this script is not read: %s",
                  why);
+  return !why;
+}
+
+static bool
+search (Search *s, LsImport *import, LsDiagList *diags)
+{
+  if (!read_shell (s, diags))
     return false;
-  }
   import->program = s->kind->program;
   if (s->words->len > 0 && s->bare->len > 0)
     import_unknown (import, "%s: lines of options that belong to no command; is a \\ missing?",
@@ -332,7 +339,7 @@ search (Search *s, LsImport *import, LsDiagList *diags)
   if (s->words->len == 0 && s->kind->takes_variables)
     take_variables (s);
   if (s->words->len == 0)
-    return refuse (s, file->path, diags);
+    return refuse (s, s->files->files[0].path, diags);
   tell_script (s, import);
   return true;
 }
@@ -364,25 +371,84 @@ split (Search *s, LaunchScript *ret, LsImport *import)
   ret->gpus = s->kind->has_pairs ? 0 : count_gpus (s, ret->front, ret->front->len, import);
 }
 
+static void
+search_init (Search *s, const ImportFiles *files, const LaunchKind *kind, LsImport *import)
+{
+  static const LsShellFuncs funcs = { take_command, find_source };
+  *s = (Search) { .files = files, .import = import, .kind = kind };
+  s->shell = ls_shell_new (&funcs, s);
+  s->words = g_ptr_array_new_with_free_func (g_free);
+  s->bare = g_ptr_array_new_with_free_func (g_free);
+  s->sources = g_ptr_array_new_with_free_func (g_free);
+}
+
+static void
+search_clear (Search *s)
+{
+  ls_shell_free (s->shell);
+  g_ptr_array_unref (s->words);
+  g_ptr_array_unref (s->bare);
+  g_ptr_array_unref (s->sources);
+}
+
 bool
 launch_script_read (const ImportFiles *files, const LaunchKind *kind, LaunchScript *ret_script,
                     LsImport *import, LsDiagList *diags)
 {
-  static const LsShellFuncs funcs = { take_command, find_source };
-  Search s = { .files = files, .import = import, .kind = kind };
+  Search s;
   *ret_script = (LaunchScript) { 0 };
-  s.shell = ls_shell_new (&funcs, &s);
-  s.words = g_ptr_array_new_with_free_func (g_free);
-  s.bare = g_ptr_array_new_with_free_func (g_free);
-  s.sources = g_ptr_array_new_with_free_func (g_free);
+  search_init (&s, files, kind, import);
   bool ok = search (&s, import, diags);
   if (ok)
     split (&s, ret_script, import);
-  ls_shell_free (s.shell);
-  g_ptr_array_unref (s.words);
-  g_ptr_array_unref (s.bare);
-  g_ptr_array_unref (s.sources);
+  search_clear (&s);
   return ok;
+}
+
+static bool
+knows_none (const char *name)
+{
+  (void) name;
+  return false;
+}
+
+static LaunchWords *
+variables_of (const LsShell *shell)
+{
+  LaunchWords *words = launch_words_new ();
+  const GPtrArray *names = ls_shell_names (shell);
+  for (guint i = 0; i < names->len; i++) {
+    g_autoptr (GPtrArray) values = ls_shell_words (shell, names->pdata[i]);
+    launch_words_add_value (words, names->pdata[i], values && values->len > 0 ? values->pdata[0] : "");
+  }
+  return words;
+}
+
+LaunchWords *
+launch_script_variables (const ImportFiles *files, LsImport *import, bool *ret_lacks, LsDiagList *diags)
+{
+  static const LaunchKind kind = { .program = "", .is_known = knows_none, .n_needed = G_MAXUINT };
+  Search s;
+  search_init (&s, files, &kind, import);
+  LaunchWords *words = read_shell (&s, diags) ? variables_of (s.shell) : NULL;
+  *ret_lacks = s.sources->len > 0;
+  if (words)
+    tell_script (&s, import);
+  search_clear (&s);
+  return words;
+}
+
+bool
+launch_script_refuse (const ImportFile *file, LsDiagList *diags)
+{
+  static const char *const ends[] = { ".sh", ".bash", ".slurm", ".sbatch", ".sub" };
+  bool is_script = g_str_has_prefix (file->text, "#!");
+  for (guint i = 0; i < G_N_ELEMENTS (ends); i++)
+    is_script = is_script || g_str_has_suffix (file->path, ends[i]);
+  if (is_script)
+    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
+                 "a script, but no command of it launches a program that is read");
+  return is_script;
 }
 
 void

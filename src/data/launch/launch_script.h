@@ -30,6 +30,14 @@ bool launch_script_read (const ImportFiles *files, const LaunchKind *kind, Launc
                          LsImport *import, LsDiagList *diags);
 void launch_script_clear (LaunchScript *script);
 
+/* The variables that a script sets, as options; NULL: with a diagnostic. *ret_lacks: whether it sources what
+ * is not here, which is told. */
+LaunchWords *launch_script_variables (const ImportFiles *files, LsImport *import, bool *ret_lacks,
+                                      LsDiagList *diags);
+
+/* Why a file that no reader takes is not read, if it is a script: a diagnostic. False: it is none. */
+bool launch_script_refuse (const ImportFile *file, LsDiagList *diags);
+
 /* The text of a file that a command names: of those behind the first the one of that name, else one beside
  * the first. The caller frees it; NULL: there is none. */
 char *launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n);

@@ -33,46 +33,6 @@ nemo_is_off (const Nemo *n, const char *name)
   return g_hash_table_contains (n->job.words->off, name);
 }
 
-/* --- options one by one --------------------------------------------------------------------------- */
-
-static void
-take_option (Nemo *n, const LaunchOption *o)
-{
-  const OptionRow *row = option_find (&nemo_options, o->name);
-  const char *value = o->values->len > 0 ? o->values->pdata[0] : "";
-  if (!row)
-    import_unknown (n->job.import, "%s%s%s", o->written, *value ? " " : "", value);
-  else if (row->kind == OPTION_IGNORED)
-    import_ignore (n->job.import, "%s", o->written);
-  else if (row->key)
-    launch_words_add_renamed (n->megatron, row->key, o);
-}
-
-/* Of several names of one option, that of which a file has a value holds. */
-static void
-take_off (Nemo *n, const char *name)
-{
-  const OptionRow *row = option_find (&nemo_options, name);
-  if (row && row->key && !launch_words_find (n->megatron, row->key))
-    nemo_say (n, row->key, "false");
-}
-
-void
-nemo_take_options (Nemo *n)
-{
-  const LaunchWords *w = n->job.words;
-  GHashTableIter iter;
-  gpointer name;
-  for (guint i = 0; i < w->options->len; i++) {
-    LaunchOption *o = w->options->pdata[i];
-    if (launch_words_find (w, o->name) == o)
-      take_option (n, o);
-  }
-  g_hash_table_iter_init (&iter, w->off);
-  while (g_hash_table_iter_next (&iter, &name, NULL))
-    take_off (n, name);
-}
-
 /* --- the model ------------------------------------------------------------------------------------ */
 
 /* Names of NeMo 1; and of a function of PyTorch, beside gated_linear_unit. */

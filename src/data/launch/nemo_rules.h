@@ -18,8 +18,14 @@ typedef struct {
   LaunchJob job;         /* by NeMo's options */
   LaunchWords *megatron; /* what they are     */
   bool is_nemo1, is_bridge;
-  char *target; /* the class of its model; NULL: none is named */
+  char *target;                 /* the class of its model; NULL: none is named */
+  const char *named, *software; /* said by who reads a tree; NULL: not */
 } Nemo;
+
+/* Reads a configuration, which is freed. Where it has no model, that of the name `named`, and in place of the
+ * software that follows from it the one given, unless they are NULL; program NULL: by what it has. */
+bool nemo_read_tree (cJSON *tree, const ImportFile *file, const char *program, const char *named,
+                     const char *software, LsImport *import, LsDiagList *diags);
 
 /* Of NeMo's options: */
 const char *nemo_text (const Nemo *n, const char *name); /* NULL: not given, or with a hole */
@@ -29,8 +35,7 @@ bool nemo_is_off (const Nemo *n, const char *name);
 /* Adds an option of Megatron-LM; value NULL: it is on. */
 void nemo_say (Nemo *n, const char *megatron, const char *value);
 
-/* Says all in options of Megatron-LM: those of the same value, or else what no table tells. */
-void nemo_take_options (Nemo *n);
+/* Says in options of Megatron-LM what no table tells. */
 void nemo_say_model (Nemo *n);
 void nemo_say_strategy (Nemo *n);
 

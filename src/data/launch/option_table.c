@@ -236,3 +236,49 @@ option_read_all (LaunchJob *job)
   for (guint i = 0; i < job->words->others->len; i++)
     tell_hole (job, job->words->others->pdata[i]);
 }
+
+/* --- in options of another program ----------------------------------------------------------------- */
+
+static const char *
+name_there (const OptionRow *row, const char *name)
+{
+  return strcmp (row->key, "*") == 0 ? name : row->key;
+}
+
+static void
+translate (const LaunchJob *job, const LaunchOption *o, LaunchWords *to)
+{
+  const OptionRow *row = option_find (job->table, o->name);
+  const char *value = o->values->len > 0 ? o->values->pdata[0] : "";
+  if (!row)
+    import_unknown (job->import, "%s%s%s", o->written, *value ? " " : "", value);
+  else if (row->kind == OPTION_IGNORED)
+    import_ignore (job->import, "%s", o->written);
+  else if (row->key)
+    launch_words_add_renamed (to, name_there (row, o->name), o);
+}
+
+/* Of several names of one option, that of which a file has a value holds. */
+static void
+translate_off (const LaunchJob *job, const char *name, LaunchWords *to)
+{
+  const OptionRow *row = option_find (job->table, name);
+  if (row && row->key && !launch_words_find (to, name_there (row, name)))
+    launch_words_add_value (to, name_there (row, name), "false");
+}
+
+void
+option_translate (const LaunchJob *job, LaunchWords *to)
+{
+  const LaunchWords *w = job->words;
+  GHashTableIter iter;
+  gpointer name;
+  for (guint i = 0; i < w->options->len; i++) {
+    LaunchOption *o = w->options->pdata[i];
+    if (launch_words_find (w, o->name) == o)
+      translate (job, o, to);
+  }
+  g_hash_table_iter_init (&iter, w->off);
+  while (g_hash_table_iter_next (&iter, &name, NULL))
+    translate_off (job, name, to);
+}

@@ -90,6 +90,10 @@ void option_release (LaunchJob *job, const char *today);
  * job->open, which the caller unrefs. */
 void option_read_all (LaunchJob *job);
 
+/* For a table whose rules name options of another program of the same value ("*": of the same name): adds
+ * them to its words, and tells what is ignored and what no row fits. */
+void option_translate (const LaunchJob *job, LaunchWords *to);
+
 /* What rules ask of an option: */
 const char *option_text (const LaunchJob *job, const char *name); /* NULL: not given, or with a hole */
 bool option_is_on (const LaunchJob *job, const char *name);       /* given, and not false */

@@ -27,9 +27,8 @@ add_yaml (LaunchWords *words, const char *text, gsize n, const char *path, LsImp
   return true;
 }
 
-/* A model's file among those behind the first. */
-static bool
-read_model (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+bool
+hf_read_model (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   for (guint i = 1; i < files->n; i++) {
     const ImportFile *file = &files->files[i];
@@ -55,7 +54,7 @@ read_job (const ImportFiles *files, HfJob *hf, LsDiagList *diags)
   const char *name = hf_deepspeed_file (&hf->job);
   gsize n;
   g_autofree char *text = name ? launch_file_of (files, name, &n) : NULL;
-  if (!read_model (files, hf->job.import, diags))
+  if (!hf_read_model (files, hf->job.import, diags))
     return false;
   if (text) {
     hf->deepspeed = launch_words_new ();

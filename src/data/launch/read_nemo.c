@@ -70,7 +70,9 @@ has_model (Nemo *n)
   if (n->target) {
     g_autofree char *name = g_strconcat ("nemo/", dot ? dot + 1 : n->target, NULL);
     import_model_of_name (n->job.import, name);
-  } else
+  } else if (n->named)
+    import_model_of_name (n->job.import, n->named);
+  else
     import_unknown (n->job.import, "the model: this file has none");
   return false;
 }
@@ -78,6 +80,10 @@ has_model (Nemo *n)
 static void
 set_software (Nemo *n)
 {
+  if (n->software) {
+    import_set_software (n->job.import, n->software);
+    return;
+  }
   import_set_software (n->job.import, n->is_nemo1 ? "nemo-2024" : "nemo-2025");
   import_infer (n->job.import,
                 n->is_nemo1 ? "software nemo-2024: the nearest release of NeMo 1 that is known"
@@ -193,13 +199,15 @@ is_nemo1 (const cJSON *tree)
       && !yaml_config_find (tree, "train") && !yaml_config_find (tree, "model._target_");
 }
 
-/* Takes tree. */
-static bool
-read_tree (cJSON *tree, const char *path, LsImport *import, LsDiagList *diags)
+bool
+nemo_read_tree (cJSON *tree, const ImportFile *file, const char *program, const char *named,
+                const char *software, LsImport *import, LsDiagList *diags)
 {
   Nemo n = { .is_nemo1 = is_nemo1 (tree), .is_bridge = yaml_config_find (tree, "train") != NULL };
-  import->program = n.is_nemo1 ? "NeMo" : n.is_bridge ? "Megatron-Bridge" : "NeMo 2";
-  if (!check_kind (tree, path, diags)) {
+  n.named = named;
+  n.software = software;
+  import->program = program ? program : n.is_nemo1 ? "NeMo" : n.is_bridge ? "Megatron-Bridge" : "NeMo 2";
+  if (!check_kind (tree, file->path, diags)) {
     cJSON_Delete (tree);
     return false;
   }
@@ -214,7 +222,7 @@ read_tree (cJSON *tree, const char *path, LsImport *import, LsDiagList *diags)
   g_autoptr (LaunchWords) words = yaml_config_words (tree), megatron = launch_words_new ();
   n.job.words = words;
   n.megatron = megatron;
-  nemo_take_options (&n);
+  option_translate (&n.job, megatron);
   read_options (&n);
   g_free (n.target);
   return true;
@@ -269,7 +277,7 @@ read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   }
   launch_script_clear (&script);
   if (ok)
-    return read_tree (tree, files->files[0].path, import, diags);
+    return nemo_read_tree (tree, &files->files[0], NULL, NULL, NULL, import, diags);
   cJSON_Delete (tree);
   return false;
 }
@@ -327,7 +335,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   if (!is_config (&files->files[0]))
     return read_script (files, import, diags);
   cJSON *tree = yaml_config_load (files, import, diags);
-  return tree && read_tree (tree, files->files[0].path, import, diags);
+  return tree && nemo_read_tree (tree, &files->files[0], NULL, NULL, NULL, import, diags);
 }
 
 const ImportReader import_nemo

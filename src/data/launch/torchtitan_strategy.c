@@ -19,7 +19,7 @@ number_of (const LaunchJob *job, const char *name, guint64 otherwise)
 static bool
 is_early (const LaunchJob *job)
 {
-  return strcmp (job->import->strategy.software, "torchtitan") != 0;
+  return g_str_has_prefix (job->import->strategy.software, "torchtitan-");
 }
 
 /* --- degrees --------------------------------------------------------------------------------------- */

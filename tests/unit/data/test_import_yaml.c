@@ -1,4 +1,5 @@
-/* Pins what configurations in YAML mean: of gpt-neox, nanotron, NeMo, Megatron-Bridge, llm-foundry and MaxText,
+/* Pins what configurations in YAML mean: of gpt-neox, nanotron, NeMo, Megatron-Bridge, llm-foundry, MaxText,
+ * axolotl and NeMo AutoModel, and scripts of MLPerf Training, which are a configuration of NeMo,
  * with what their programs take by default; how ${...} is resolved; that what only another file says is named,
  * and never filled in; and what is refused. */
 #include "ls_test.h"
@@ -261,6 +262,92 @@ maxtext_is_read (void)
   check (NULL, "base_config: inference.yml\nmodel_name: llama2-70b\n", "inference");
 }
 
+#define AXOLOTL                                                                                              \
+  "base_model: Qwen/Qwen3-8B\nsequence_len: 8192\nsample_packing: true\nmicro_batch_size: 2\n"               \
+  "datasets:\n  - path: x\ngradient_accumulation_steps: 4\n"
+
+static void
+axolotl_is_read (void)
+{
+  check (
+      "axolotl",
+      AXOLOTL "dp_shard_size: 4\ncontext_parallel_size: 2\ntensor_parallel_size: 2\nfsdp_version: 2\n"
+              "fsdp_config:\n  reshard_after_forward: true\nbf16: auto\nflash_attention: true\n"
+              "gradient_checkpointing: true\n",
+      "layers=36; seq=8192; micro_batch=2; gpus=16; tp=2; cp=2; dp_kind=fsdp2; zero=3; "
+      "global_batch=32; dtype=bf16; recompute=full; attention=flash; ~gpus 16: dp_shard_size; ~bf16 is on; "
+      "-datasets.0.path");
+  check ("axolotl", AXOLOTL "adapter: qlora\nload_in_4bit: true\nfp16: true\nbf16: false\n",
+         "dtype=fp16; dp_kind=ddp; ?adapter qlora; ?load_in_4bit; ?how many GPUs");
+  check ("axolotl",
+         AXOLOTL "deepspeed:\n  zero_optimization:\n    stage: 3\n  bf16:\n    enabled: true\n"
+                 "liger_rms_norm: true\n",
+         "dp_kind=deepspeed; zero=3; software=deepspeed; ?use_liger_kernel");
+  check ("axolotl", AXOLOTL "liger_rms_norm: true\nworld_size: 8\n",
+         "software=hf-trainer-2024-liger; gpus=8; global_batch=64");
+  check ("axolotl", "base_model: x\ndatasets: []\nval_set_size: 0\n",
+         "seq=512; micro_batch=1; ~default of axolotl; ?sample_packing is off; ?model x");
+  check (NULL, AXOLOTL "rl: dpo\n", "rl dpo: another task");
+  check (NULL, AXOLOTL "diffusion:\n  eps: 1\n", "diffusion: another task");
+}
+
+#define AUTOMODEL                                                                                            \
+  "step_scheduler:\n  global_batch_size: 512\n  local_batch_size: 8\nmodel:\n"                               \
+  "  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_config\n"                                        \
+  "  config:\n    pretrained_model_name_or_path: deepseek-ai/DeepSeek-V3\n  backend:\n    attn: te\n"        \
+  "dataset:\n  seq_len: 4096\n"
+
+static void
+automodel_is_read (void)
+{
+  check ("NeMo AutoModel",
+         AUTOMODEL "distributed:\n  strategy: fsdp2\n  pp_size: 4\n  ep_size: 64\n  cp_size: 1\n"
+                   "  activation_checkpointing: true\n  pipeline:\n    pp_schedule: interleaved1f1b\n"
+                   "    pp_microbatch_size: 1\n    layers_per_stage: 2\nci:\n  nproc_per_node: 8\n"
+                   "benchmark:\n  num_nodes: 32\n",
+         "layers=61; seq=4096; gpus=256; pp=4; vpp=8; ep=64; schedule=interleaved-1f1b; micro_batch=1; "
+         "global_batch=512; dp_kind=fsdp2; zero=2; recompute=full; dtype=bf16; grad_norm=false; "
+         "software=nemo-automodel-2025; sp=false");
+  check ("NeMo AutoModel",
+         AUTOMODEL
+         "distributed:\n  _target_: nemo_automodel.components.distributed.fsdp2.FSDP2Manager\n"
+         "  tp_size: 2\n  cp_size: 2\n  dp_replicate_size: 1\n  dp_size: none\n"
+         "  sequence_parallel: true\npeft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n"
+         "slurm:\n  nodes: 2\n  ntasks_per_node: 8\n",
+         "tp=2; cp=2; cp_kind=ring; sp=true; gpus=16; zero=3; recompute=none; ?only adapters");
+  check ("NeMo AutoModel", AUTOMODEL "distributed:\n  tp_size: 1\nbenchmark:\n  num_nodes: 32\n",
+         "gpus; global_batch=512; ?how many GPUs; ~it runs on 32 nodes");
+  check (NULL, AUTOMODEL "distributed:\n  tp_size: 1\nflow_matching:\n  adapter_type: simple\n",
+         "flow_matching: another task");
+}
+
+#define MLPERF                                                                                               \
+  "export MINIBS=144\nexport TENSOR_MODEL_PARALLEL=4\nexport PIPELINE_MODEL_PARALLEL=8\n"                    \
+  "export MICRO_BATCH_SIZE=1\nexport DGXNNODES=128\nexport DGXNGPU=4\n"                                      \
+  "export WALLTIME=$((5 + ${NEXP:-1} * 5))\n"
+
+static void
+scripts_of_mlperf_are_read (void)
+{
+  check (
+      "NeMo for MLPerf",
+      MLPERF "export INTERLEAVED_PIPELINE=8\nexport CONTEXT_PARALLEL=2\nexport MODEL_SIZE=405b\n"
+             "export FP8=True\nexport FULL_CUDA_GRAPH=1\n",
+      "layers=126; seq=8192; gpus=512; tp=4; sp=true; pp=8; vpp=8; cp=2; micro_batch=1; global_batch=1152; "
+      "dtype=fp8; zero=1; cuda_graphs=step; software=nemo-mlperf-2025; ~MINIBS for each of 8 copies");
+  check ("NeMo for MLPerf",
+         "source $(dirname $0)/config_common_405b.sh\n" MLPERF "export FP4=True\nexport CONTEXT_PARALLEL=2\n",
+         "layers=126; dtype=nvfp4; vpp; ?config_common_405b.sh sets");
+  check ("NeMo for MLPerf", MLPERF "source $(dirname $0)/config_common.sh\n",
+         "layers; dtype; cp=1; seq=2048; software=nemo-mlperf-2024; ?the model; ?FP8: whether it is on");
+  check ("NeMo for MLPerf",
+         "export MINIBS=1\nexport TP=4\nexport CP=2\nexport SP=1\nexport MBS=1\nexport DGXNNODES=8\n"
+         "export FP8=True\nexport FP8_DPA=1\n",
+         "tp=4; cp=2; gpus=64; global_batch=8; dtype=fp8; sp=true; seq=8192; ?LoRA; ?FP8_DPA; ~devices 8");
+  check (NULL, "export MINIBS=1\nexport DGXSYSTEM=x\nexport WALLTIME=1\n", "how many nodes there are");
+  check (NULL, "export FP8_AMAX_HISTORY=32\nexport FP8_REDUCE_AMAX=True\n", "a part of a configuration");
+}
+
 static void
 others_are_told_apart (void)
 {
@@ -377,5 +464,6 @@ files_lie_on_top_of_each_other (void)
 
 LS_TEST_MAIN ("import_yaml", LS_TEST (gpt_neox_is_read), LS_TEST (nanotron_is_read), LS_TEST (nemo_is_read),
               LS_TEST (nemo_2_and_bridge_are_read), LS_TEST (llm_foundry_is_read), LS_TEST (maxtext_is_read),
+              LS_TEST (axolotl_is_read), LS_TEST (automodel_is_read), LS_TEST (scripts_of_mlperf_are_read),
               LS_TEST (others_are_told_apart), LS_TEST (interpolations_are_resolved),
               LS_TEST (interpolations_are_bounded), LS_TEST (files_lie_on_top_of_each_other))

@@ -1,0 +1,363 @@
+/* A configuration of NeMo AutoModel, in YAML. It shards, pipes and accumulates as torchtitan does, by the
+ * same classes of PyTorch, in whose options it is said. Keys and defaults are those of
+ * nemo_automodel/components/distributed and training/step_scheduler.py of NVIDIA-NeMo/Automodel (36044ad3,
+ * August 2026); until late 2025 "distributed" named a class, FSDP2Manager, and the pipeline stood apart. */
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/launch/hf_rules.h"
+#include "data/launch/launch_script.h"
+#include "data/launch/torchtitan_options.h"
+#include "data/launch/torchtitan_rules.h"
+#include "data/launch/yaml_config.h"
+
+#define AS(option, torchtitan)                                                                               \
+  {                                                                                                          \
+    option, OPTION_RULE, torchtitan, NULL                                                                    \
+  }
+#define RULE(option)    OPTION_RULE_ROW (option)
+#define IGNORED(option) OPTION_IGNORED_ROW (option)
+
+static const OptionRow rows[] = {
+  AS ("step_scheduler.local_batch_size", "training.local_batch_size"),
+  AS ("step_scheduler.global_batch_size", "training.global_batch_size"),
+  AS ("distributed.tp_size", "parallelism.tensor_parallel_degree"),
+  AS ("distributed.pp_size", "parallelism.pipeline_parallel_degree"),
+  AS ("distributed.cp_size", "parallelism.context_parallel_degree"),
+  AS ("distributed.ep_size", "parallelism.expert_parallel_degree"),
+  AS ("distributed.dp_replicate_size", "parallelism.data_parallel_replicate_degree"),
+  AS ("distributed.pipeline.pp_schedule", "parallelism.pipeline_parallel_schedule"),
+  AS ("distributed.pipeline.pp_microbatch_size", "parallelism.pipeline_parallel_microbatch_size"),
+  AS ("distributed.pipeline.layers_per_stage", "parallelism.pipeline_parallel_layers_per_stage"),
+  AS ("autopipeline.pp_schedule", "parallelism.pipeline_parallel_schedule"),
+  AS ("autopipeline.pp_microbatch_size", "parallelism.pipeline_parallel_microbatch_size"),
+  AS ("autopipeline.layers_per_stage", "parallelism.pipeline_parallel_layers_per_stage"),
+  RULE ("distributed.pp_batch_size"),
+  RULE ("autopipeline.pp_batch_size"),
+  RULE ("distributed.strategy"),
+  RULE ("distributed._target_"),
+  RULE ("distributed.dp_size"),
+  RULE ("distributed.sequence_parallel"),
+  RULE ("distributed.activation_checkpointing"),
+  RULE ("distributed.moe.reshard_after_forward"),
+  RULE ("distributed.zero_dp_strategy"),
+  RULE ("distributed.defer_fsdp_grad_sync"),
+  RULE ("distributed.mp_policy.*"),
+  RULE ("model._target_"),
+  RULE ("model.pretrained_model_name_or_path"),
+  RULE ("model.config.pretrained_model_name_or_path"),
+  RULE ("model.config"),
+  RULE ("model.torch_dtype"),
+  RULE ("model.backend.attn"),
+  RULE ("model.backend.dispatcher"),
+  RULE ("model.backend.experts"),
+  RULE ("model.backend.enable_fsdp_optimizations"),
+  RULE ("model.attn_implementation"),
+  RULE ("model.use_liger_kernel"),
+  RULE ("dataset.seq_len"),
+  RULE ("dataset.seq_length"),
+  RULE ("dataset.max_length"),
+  RULE ("packed_sequence.packed_sequence_size"),
+  RULE ("packed_sequence.pack_size"),
+  RULE ("benchmark.num_nodes"),
+  RULE ("ci.nodes"),
+  RULE ("ci.nproc_per_node"),
+  RULE ("slurm.nodes"),
+  RULE ("slurm.ntasks_per_node"),
+  RULE ("peft._target_"),
+  RULE ("clip_grad_norm.max_norm"),
+  RULE ("compile.enabled"),
+  RULE ("fp8.enabled"),
+  RULE ("fp8.recipe_name"),
+  RULE ("fp8.enable_fsdp_float8_all_gather"),
+  RULE ("quantization.*"),
+  RULE ("optimizer._target_"),
+
+  /* where data and checkpoints are, what is logged, how numbers learn; which fused kernels its backends have,
+   * which its software has by itself */
+  IGNORED ("auto_resume*"),
+  IGNORED ("autopipeline.*"),
+  IGNORED ("benchmark.*"),
+  IGNORED ("checkpoint.*"),
+  IGNORED ("ci.*"),
+  IGNORED ("compile.*"),
+  IGNORED ("dataloader.*"),
+  IGNORED ("dataset.*"),
+  IGNORED ("dist_env.*"),
+  IGNORED ("distributed.pipeline.*"),
+  IGNORED ("distributed.moe.*"),
+  IGNORED ("fp8.*"),
+  IGNORED ("freeze_config.*"),
+  IGNORED ("loss_fn.*"),
+  IGNORED ("lr_scheduler.*"),
+  IGNORED ("mlflow.*"),
+  IGNORED ("moe_metrics.*"),
+  IGNORED ("parallelizer.*"),
+  IGNORED ("distributed.patch_*"),
+  IGNORED ("distributed.enable_fsdp2_prefetch"), /* on by itself */
+  IGNORED ("model.backend.*"),
+  IGNORED ("model.config.*"),
+  IGNORED ("model.text_config.*"),
+  IGNORED ("model.trust_remote_code"),
+  IGNORED ("model.output_hidden_states"),
+  IGNORED ("model.use_sdpa_patching"),
+  IGNORED ("optimizer.*"),
+  IGNORED ("packed_sequence.*"),
+  IGNORED ("peft.*"),
+  IGNORED ("processor.*"),
+  IGNORED ("profiling.*"),
+  IGNORED ("recipe"),
+  IGNORED ("rng.*"),
+  IGNORED ("run_name"),
+  IGNORED ("seed"),
+  IGNORED ("slurm.*"),
+  IGNORED ("step_scheduler.*"),
+  IGNORED ("tokenizer.*"),
+  IGNORED ("validation_*"),
+  IGNORED ("wandb.*"),
+};
+
+static const OptionTable options = { rows, G_N_ELEMENTS (rows) };
+
+typedef struct {
+  LaunchJob own, torch; /* by its options; by those of torchtitan, the words of which it fills */
+  LaunchWords *words;   /* of torch */
+} Automodel;
+
+static const char *
+text_of (const Automodel *a, const char *name)
+{
+  return option_text (&a->own, name);
+}
+
+static bool
+is_on (const Automodel *a, const char *name)
+{
+  return option_is_on (&a->own, name);
+}
+
+static bool
+is_off (const Automodel *a, const char *name)
+{
+  return g_hash_table_contains (a->own.words->off, name);
+}
+
+static guint64
+first_number (const Automodel *a, const char *const *names)
+{
+  guint64 n = 0;
+  for (; *names && n == 0; names++)
+    n = option_number (&a->own, *names);
+  return n;
+}
+
+/* --- in options of torchtitan ---------------------------------------------------------------------- */
+
+static void
+say (Automodel *a, const char *name, const char *value)
+{
+  launch_words_add_value (a->words, name, value);
+}
+
+static void
+say_recompute (Automodel *a)
+{
+  const char *how = text_of (a, "distributed.activation_checkpointing");
+  bool is_selective = how && strcmp (how, "selective") == 0;
+  say (a, "activation_checkpoint.mode",
+       is_selective                                            ? "selective"
+           : is_on (a, "distributed.activation_checkpointing") ? "full"
+                                                               : "none");
+  if (is_selective)
+    say (a, "activation_checkpoint.selective_ac_option", "op");
+}
+
+static void
+say_rest (Automodel *a)
+{
+  guint64 seq = first_number (a,
+                              (const char *const[]) { "packed_sequence.packed_sequence_size",
+                                                      "packed_sequence.pack_size", "dataset.seq_len",
+                                                      "dataset.seq_length", "dataset.max_length", NULL }),
+          batch = first_number (
+              a, (const char *const[]) { "distributed.pp_batch_size", "autopipeline.pp_batch_size", NULL });
+  g_autofree char *length = g_strdup_printf ("%" G_GUINT64_FORMAT, seq),
+                  *local = g_strdup_printf ("%" G_GUINT64_FORMAT, batch);
+  if (seq > 0)
+    say (a, "training.seq_len", length);
+  if (batch > 0 && !launch_words_find (a->words, "training.local_batch_size"))
+    say (a, "training.local_batch_size", local);
+  if (option_number (&a->own, "distributed.dp_size") > 0
+      && option_number (&a->own, "distributed.dp_replicate_size") <= 1)
+    say (a, "parallelism.data_parallel_shard_degree", text_of (a, "distributed.dp_size"));
+  if (!is_on (a, "distributed.moe.reshard_after_forward")
+      && option_number (&a->own, "distributed.ep_size") > 1)
+    say (a, "parallelism.fsdp_reshard_after_forward", "never");
+  say_recompute (a);
+}
+
+/* --- what is known then ---------------------------------------------------------------------------- */
+
+/* The GPUs of a node are said where it is submitted, if at all. */
+static void
+set_gpus (Automodel *a)
+{
+  guint64 nodes
+      = first_number (a, (const char *const[]) { "slurm.nodes", "benchmark.num_nodes", "ci.nodes", NULL }),
+      each = first_number (a, (const char *const[]) { "slurm.ntasks_per_node", "ci.nproc_per_node", NULL });
+  a->torch.gpus = MIN (nodes * each, G_MAXUINT32);
+  if (nodes > 0 && each == 0)
+    import_infer (a->own.import, "it runs on %" G_GUINT64_FORMAT " nodes; how many GPUs each has is not said",
+                  nodes);
+}
+
+static void
+set_model (Automodel *a)
+{
+  const char *name = text_of (a, "model.pretrained_model_name_or_path");
+  name = name ? name : text_of (a, "model.config.pretrained_model_name_or_path");
+  name = name ? name : text_of (a, "model.config");
+  if (import_has_model (a->own.import, "layers"))
+    return;
+  if (name)
+    import_model_of_name (a->own.import, name);
+  else
+    import_unknown (a->own.import, "the model: no name of one is given; its file may stand behind this one");
+}
+
+static void
+set_sharding (Automodel *a)
+{
+  LsImport *import = a->own.import;
+  const char *how = text_of (a, "distributed.strategy"), *class = text_of (a, "distributed._target_");
+  how = how ? how : class ? class : "fsdp2";
+  if (g_ascii_strcasecmp (how, "ddp") == 0 || strstr (how, "DDPManager"))
+    import_set_strategy (import, "dp_kind", "ddp", "distributed.strategy");
+  else if (strstr (how, "egatron"))
+    import_unknown (import, "distributed.strategy %s: taken for FSDP2", how);
+  if (is_off (a, "distributed.sequence_parallel")
+      || !launch_words_find (a->own.words, "distributed.sequence_parallel"))
+    import_set_strategy (import, "sp", "0", "distributed.sequence_parallel");
+  if (import->strategy.cp > 1)
+    import_set_strategy (import, "cp_kind",
+                         g_strcmp0 (text_of (a, "model.backend.attn"), "te") == 0 ? "ring" : "all-gather",
+                         "distributed.cp_size");
+  if (is_on (a, "distributed.defer_fsdp_grad_sync") || is_on (a, "model.backend.enable_fsdp_optimizations"))
+    import_set_strategy (import, "grad_sync", "last", "distributed.defer_fsdp_grad_sync");
+  if (!launch_words_find (a->own.words, "clip_grad_norm.max_norm"))
+    import_set_strategy (import, "grad_norm", "0", "clip_grad_norm");
+}
+
+/* Weights are of the type that the model is built in, bfloat16 by itself. */
+static void
+set_precision (Automodel *a)
+{
+  LsImport *import = a->own.import;
+  const char *dtype = text_of (a, "model.torch_dtype");
+  bool is_fp32 = dtype && strstr (dtype, "32");
+  import_set_strategy (import, "dtype",
+                       is_on (a, "fp8.enabled") ? "fp8"
+                           : is_fp32            ? "fp32"
+                                                : "bf16",
+                       "model.torch_dtype");
+  if (is_on (a, "fp8.enabled"))
+    import_set_strategy (import, "fp8_recipe", "current", "fp8.recipe_name");
+  if (!is_fp32)
+    import_unknown (import, "model.torch_dtype %s: the optimizer is taken to keep weights in fp32 too",
+                    dtype ? dtype : "bfloat16, its default");
+}
+
+static void
+set_kernels (Automodel *a)
+{
+  LsImport *import = a->own.import;
+  const char *how = text_of (a, "model.attn_implementation"), *adapter = text_of (a, "peft._target_");
+  import_set_strategy (import, "attention", how && strcmp (how, "eager") == 0 ? "unfused" : "flash",
+                       "model.attn_implementation");
+  if (is_on (a, "compile.enabled"))
+    import_unknown (import, "compile.enabled: layers are taken to run eagerly");
+  if (is_on (a, "model.use_liger_kernel"))
+    import_unknown (import, "model.use_liger_kernel: taken to be off");
+  if (adapter)
+    import_unknown (import, "peft: only adapters are trained; all weights are taken to be");
+}
+
+static void
+read_options (Automodel *a)
+{
+  option_translate (&a->own, a->words);
+  say_rest (a);
+  set_gpus (a);
+  a->torch.words = a->words;
+  a->torch.table = &torchtitan_options;
+  import_set_software (a->own.import, "nemo-automodel-2025");
+  import_infer (a->own.import, "software nemo-automodel-2025: the release of it that is known");
+  option_read_all (&a->torch);
+  set_model (a);
+  if (!import_has_model (a->own.import, "seq"))
+    import_open (a->own.import, "seq", "how long a sequence is: nothing here says");
+  torchtitan_strategy (&a->torch);
+  set_sharding (a);
+  set_precision (a);
+  set_kernels (a);
+  g_hash_table_unref (a->torch.open);
+}
+
+/* --- files ------------------------------------------------------------------------------------------ */
+
+/* Of the model's classes those that learn the next token. */
+static bool
+check_task (const cJSON *tree, LsImport *import, LsDiagList *diags)
+{
+  static const char *const others[] = { "flow_matching", "diffusion", "recipe_args", "retrieval", "dllm" };
+  const cJSON *class = yaml_config_find (tree, "model._target_");
+  const char *name = cJSON_IsString (class) ? class->valuestring : "CausalLM", *other = NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (others) && !other; i++)
+    other = yaml_config_find (tree, others[i]) ? others[i] : NULL;
+  if (!other && (strstr (name, "Encoder") || strstr (name, "Classification") || strstr (name, "Diffusion")))
+    other = name;
+  if (other)
+    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, import->path, 0, 0, NULL, NULL, NULL,
+                 "%s: another task; a job of Lockstep trains a decoder on the next token", other);
+  else if (!strstr (name, "CausalLM") && (strstr (name, "Image") || strstr (name, "Multimodal")))
+    import_unknown (import, "%s: what sees or hears is left out", name);
+  return !other;
+}
+
+static bool
+read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  cJSON *tree = cJSON_CreateObject ();
+  import->program = "NeMo AutoModel";
+  bool ok = yaml_config_add (tree, &files->files[0], import, diags) && check_task (tree, import, diags)
+      && hf_read_model (files, import, diags);
+  if (!ok) {
+    cJSON_Delete (tree);
+    return false;
+  }
+  g_autoptr (LaunchWords) words = yaml_config_words (tree), torch = launch_words_new ();
+  read_options (&(Automodel) { .own = { .import = import, .words = words, .table = &options },
+                               .torch = { .import = import },
+                               .words = torch });
+  return true;
+}
+
+static bool
+fits (const cJSON *tree)
+{
+  const cJSON *class = yaml_config_find (tree, "model._target_");
+  bool is_own = cJSON_IsString (class) && strstr (class->valuestring, "nemo_automodel");
+  return (is_own || yaml_config_find (tree, "step_scheduler"))
+      && cJSON_IsObject (yaml_config_find (tree, "model"))
+      && (yaml_config_find (tree, "distributed") || yaml_config_find (tree, "dist_env")
+          || yaml_config_find (tree, "step_scheduler.local_batch_size"));
+}
+
+static bool
+is_its (const ImportFile *file)
+{
+  return yaml_config_is (file, "model", fits);
+}
+
+const ImportReader import_automodel = { "a configuration of NeMo AutoModel", is_its, read };

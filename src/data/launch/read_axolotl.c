@@ -1,0 +1,383 @@
+/* A configuration of axolotl, in YAML: a Trainer of Hugging Face, whose rules are read. Keys and defaults are
+ * those of src/axolotl/utils/schemas of axolotl-ai-cloud/axolotl (067b021c, July 2026; context_parallel_size
+ * was sequence_parallel_degree, attn_implementation was flash_attention). */
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/launch/deepspeed_rules.h"
+#include "data/launch/hf_rules.h"
+#include "data/launch/launch_script.h"
+#include "data/launch/yaml_config.h"
+
+#define AS(option, trainer)                                                                                  \
+  {                                                                                                          \
+    option, OPTION_RULE, trainer, NULL                                                                       \
+  }
+#define SAME(option)    AS (option, "*")
+#define RULE(option)    OPTION_RULE_ROW (option)
+#define IGNORED(option) OPTION_IGNORED_ROW (option)
+
+static const OptionRow rows[] = {
+  AS ("base_model", "model_name_or_path"),
+  AS ("sequence_len", "max_seq_length"),
+  AS ("max_packed_sequence_len", "max_seq_length"),
+  AS ("micro_batch_size", "per_device_train_batch_size"),
+  SAME ("gradient_accumulation_steps"),
+  SAME ("max_grad_norm"),
+  AS ("optimizer", "optim"),
+  SAME ("torch_compile"),
+  SAME ("attn_implementation"),
+  SAME ("fp16"),
+  AS ("float16", "fp16"),
+  AS ("bfloat16", "bf16"),
+  SAME ("fsdp"),
+  SAME ("fsdp_version"),
+  SAME ("fsdp_config"),
+  SAME ("fsdp_config.*"),
+  AS ("dp_shard_size", "parallelism_config_dp_shard_size"),
+  AS ("dp_replicate_size", "parallelism_config_dp_replicate_size"),
+  AS ("context_parallel_size", "parallelism_config_cp_size"),
+  AS ("sequence_parallel_degree", "parallelism_config_cp_size"),
+  AS ("tensor_parallel_size", "parallelism_config_tp_size"),
+  AS ("world_size", "num_processes"),
+  AS ("liger_rms_norm", "use_liger_kernel"),
+  RULE ("bf16"),
+  RULE ("bf16.*"),
+  RULE ("batch_size"),
+  RULE ("gradient_checkpointing"),
+  RULE ("deepspeed"),
+  RULE ("deepspeed.*"),
+  RULE ("flash_attention"),
+  RULE ("eager_attention"),
+  RULE ("sdp_attention"),
+  RULE ("xformers_attention"),
+  RULE ("flex_attention"),
+  RULE ("sample_packing"),
+  RULE ("pad_to_sequence_len"),
+  RULE ("adapter"),
+  RULE ("lora_model_dir"),
+  RULE ("load_in_*"),
+  RULE ("expert_parallel_size"),
+  RULE ("fp8"),
+  RULE ("qat.*"),
+  RULE ("plugins"),
+  RULE ("rl"),
+
+  /* what adapters are like; where data and checkpoints are, what is logged, how numbers learn; Liger's other
+   * kernels, which come with its norm */
+  IGNORED ("lora_*"),
+  IGNORED ("peft*"),
+  IGNORED ("bnb_*"),
+  IGNORED ("qlora_*"),
+  IGNORED ("loraplus_*"),
+  IGNORED ("loftq*"),
+  IGNORED ("liger_*"),
+  IGNORED ("adam_*"),
+  IGNORED ("accelerator_config*"),
+  IGNORED ("added_tokens*"),
+  IGNORED ("auto_resume*"),
+  IGNORED ("base_model_*"),
+  IGNORED ("chat_template*"),
+  IGNORED ("cosine_*"),
+  IGNORED ("dataset*"),
+  IGNORED ("dataloader_*"),
+  IGNORED ("ddp_*"),
+  IGNORED ("debug"),
+  IGNORED ("default_system_message"),
+  IGNORED ("device_map"),
+  IGNORED ("do_*"),
+  IGNORED ("early_stopping_*"),
+  IGNORED ("embedding*"),
+  IGNORED ("eot_tokens"),
+  IGNORED ("eval_*"),
+  IGNORED ("evals_*"),
+  IGNORED ("evaluation_*"),
+  IGNORED ("excess_length_strategy"),
+  IGNORED ("experimental_*"),
+  IGNORED ("fix_*"),
+  IGNORED ("gc_*"),
+  IGNORED ("generate_*"),
+  IGNORED ("generation_*"),
+  IGNORED ("gradient_checkpointing_kwargs*"),
+  IGNORED ("group_by_length"),
+  IGNORED ("hf_*"),
+  IGNORED ("hub_*"),
+  IGNORED ("include_*"),
+  IGNORED ("is_*_derived_model"),
+  IGNORED ("learning_rate"),
+  IGNORED ("load_best_model_at_end"),
+  IGNORED ("local_rank"),
+  IGNORED ("log_*"),
+  IGNORED ("logging_*"),
+  IGNORED ("loss_watchdog_*"),
+  IGNORED ("low_cpu_mem_usage"),
+  IGNORED ("lr_*"),
+  IGNORED ("max_steps"),
+  IGNORED ("mean_resizing_embeddings"),
+  IGNORED ("min_sample_len"),
+  IGNORED ("mlflow_*"),
+  IGNORED ("comet_*"),
+  IGNORED ("model_type"),
+  IGNORED ("model_config*"),
+  IGNORED ("neftune_*"),
+  IGNORED ("num_*"),
+  IGNORED ("output_dir"),
+  IGNORED ("overrides_of_*"),
+  IGNORED ("pretrain_*"),
+  IGNORED ("pretraining_dataset*"),
+  IGNORED ("processor_*"),
+  IGNORED ("profiler_*"),
+  IGNORED ("push_*"),
+  IGNORED ("remove_unused_columns"),
+  IGNORED ("resize_token_embeddings_to_32x"),
+  IGNORED ("resume_*"),
+  IGNORED ("revision_of_model"),
+  IGNORED ("sample_packing_*"),
+  IGNORED ("save_*"),
+  IGNORED ("saves_*"),
+  IGNORED ("seed"),
+  IGNORED ("shuffle_*"),
+  IGNORED ("skip_*"),
+  IGNORED ("special_tokens*"),
+  IGNORED ("streaming*"),
+  IGNORED ("strict"),
+  IGNORED ("test_datasets*"),
+  IGNORED ("tf32"),
+  IGNORED ("tokenizer_*"),
+  IGNORED ("tokens*"),
+  IGNORED ("torch_compile_*"),
+  IGNORED ("trackio_*"),
+  IGNORED ("train_on_inputs"),
+  IGNORED ("trust_remote_code"),
+  IGNORED ("type_of_model"),
+  IGNORED ("use_tensorboard"),
+  IGNORED ("use_wandb"),
+  IGNORED ("val_set_size"),
+  IGNORED ("wandb_*"),
+  IGNORED ("warmup_*"),
+  IGNORED ("weight_decay"),
+};
+
+static const OptionTable options = { rows, G_N_ELEMENTS (rows) };
+
+typedef struct {
+  LaunchJob job;        /* by options of axolotl      */
+  LaunchWords *trainer; /* what they are of a Trainer */
+} Axolotl;
+
+static void
+say (Axolotl *a, const char *name, const char *value)
+{
+  launch_words_add_value (a->trainer, name, value);
+}
+
+static const char *
+text_of (const Axolotl *a, const char *name)
+{
+  return option_text (&a->job, name);
+}
+
+static bool
+is_on (const Axolotl *a, const char *name)
+{
+  return option_is_on (&a->job, name);
+}
+
+/* --- what else is trained --------------------------------------------------------------------------- */
+
+/* What is no training on the next token alone. */
+static bool
+check_task (const cJSON *tree, const char *path, LsDiagList *diags)
+{
+  static const char *const others[] = { "rl", "reward_model", "process_reward_model", "diffusion", "ebft" };
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
+    const cJSON *node = yaml_config_find (tree, others[i]);
+    bool is_text = cJSON_IsString (node);
+    if (!node || cJSON_IsNull (node) || cJSON_IsFalse (node))
+      continue;
+    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
+                 "%s%s%s: another task; a job of Lockstep trains a decoder on the next token", others[i],
+                 is_text ? " " : "", is_text ? node->valuestring : "");
+    return false;
+  }
+  return true;
+}
+
+static void
+tell_adapters (Axolotl *a)
+{
+  static const char *const options_on[] = { "load_in_4bit", "load_in_8bit", "fp8", "qat.weight_dtype" };
+  const char *adapter = text_of (a, "adapter");
+  LsImport *import = a->job.import;
+  if (adapter)
+    import_unknown (import, "adapter %s: only adapters are trained; all weights are taken to be", adapter);
+  for (guint i = 0; i < G_N_ELEMENTS (options_on); i++)
+    if (is_on (a, options_on[i]))
+      import_unknown (import, "%s: taken to be off", options_on[i]);
+  if (option_number (&a->job, "expert_parallel_size") > 1)
+    import_unknown (import, "expert_parallel_size: experts are taken to be sharded as other weights are");
+  if (!is_on (a, "sample_packing") && !is_on (a, "pad_to_sequence_len"))
+    import_unknown (import, "sample_packing is off: sequences are taken to be as long as sequence_len");
+}
+
+/* --- what a Trainer is told ------------------------------------------------------------------------- */
+
+static void
+say_default (Axolotl *a, const char *name, const char *value, const char *key)
+{
+  if (launch_words_find (a->trainer, name))
+    return;
+  say (a, name, value);
+  import_infer (a->job.import, "%s %s: the default of axolotl", key, value);
+}
+
+static void
+say_batch (Axolotl *a)
+{
+  guint64 batch = option_number (&a->job, "batch_size"), micro = option_number (&a->job, "micro_batch_size");
+  say_default (a, "per_device_train_batch_size", "1", "micro_batch");
+  say_default (a, "max_seq_length", "512", "seq");
+  if (batch > 0 && micro > 0 && !launch_words_find (a->trainer, "gradient_accumulation_steps")) {
+    g_autofree char *steps = g_strdup_printf ("%" G_GUINT64_FORMAT, batch / micro);
+    say (a, "gradient_accumulation_steps", steps);
+  }
+}
+
+static void
+say_precision (Axolotl *a)
+{
+  const char *bf16 = text_of (a, "bf16");
+  bool is_other = launch_words_find (a->trainer, "fp16") || is_on (a, "float32"),
+       is_off = g_hash_table_contains (a->job.words->off, "bf16"),
+       is_auto = bf16 ? strcmp (bf16, "auto") == 0 : !launch_words_find (a->job.words, "bf16");
+  if (launch_words_find (a->job.words, "bf16") || (!is_off && !is_other))
+    say (a, "bf16", "True");
+  if (is_auto && !is_off && !is_other)
+    import_infer (a->job.import, "dtype bf16: bf16 is on by itself where a GPU has it");
+}
+
+static void
+say_attention (Axolotl *a)
+{
+  static const char *const names[][2] = { { "flash_attention", "flash_attention_2" },
+                                          { "sdp_attention", "sdpa" },
+                                          { "xformers_attention", "xformers" },
+                                          { "flex_attention", "flex_attention" },
+                                          { "eager_attention", "eager" } };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (is_on (a, names[i][0]))
+      say (a, "attn_implementation", names[i][1]);
+}
+
+/* "offload" keeps what is not recomputed on the host. */
+static void
+say_recompute (Axolotl *a)
+{
+  const char *how = text_of (a, "gradient_checkpointing");
+  if (!launch_words_find (a->job.words, "gradient_checkpointing"))
+    return;
+  say (a, "gradient_checkpointing", "True");
+  if (how)
+    import_unknown (a->job.import, "gradient_checkpointing %s: activations are taken to stay on the GPU",
+                    how);
+}
+
+/* FSDP is on where any of its parts is configured; with its shards the number of GPUs is known. */
+static void
+say_shards (Axolotl *a)
+{
+  static const char *const degrees[]
+      = { "parallelism_config_dp_shard_size", "parallelism_config_dp_replicate_size",
+          "parallelism_config_cp_size", "parallelism_config_tp_size" };
+  const LaunchJob trainer = { .import = a->job.import, .words = a->trainer };
+  guint64 gpus = MAX (1, option_number (&a->job, "expert_parallel_size"));
+  bool has_config = false;
+  for (guint i = 0; i < a->trainer->options->len; i++)
+    has_config = has_config
+        || g_str_has_prefix (((LaunchOption *) a->trainer->options->pdata[i])->name, "fsdp_config");
+  for (guint i = 0; i < G_N_ELEMENTS (degrees); i++)
+    gpus = MIN (gpus * MAX (1, option_number (&trainer, degrees[i])), G_MAXUINT32);
+  bool has_shards = option_number (&trainer, degrees[0]) > 1;
+  if (has_config || has_shards)
+    say (a, "use_fsdp", "True");
+  if (!has_shards || launch_words_find (a->trainer, "num_processes"))
+    return;
+  g_autofree char *n = g_strdup_printf ("%" G_GUINT64_FORMAT, gpus);
+  say (a, "num_processes", n);
+  import_infer (a->job.import, "gpus %s: dp_shard_size times the other degrees", n);
+}
+
+/* A file, or the configuration itself. */
+static bool
+take_deepspeed (Axolotl *a, const ImportFiles *files, HfJob *hf, const cJSON *tree, LsDiagList *diags)
+{
+  const char *name = text_of (a, "deepspeed");
+  const cJSON *inside = yaml_config_find (tree, "deepspeed");
+  g_autofree char *text = cJSON_IsObject (inside) ? cJSON_PrintUnformatted (inside) : NULL;
+  gsize n = text ? strlen (text) : 0;
+  if (!text && name)
+    text = launch_file_of (files, name, &n);
+  if (name || text)
+    say (a, "deepspeed", name ? name : "deepspeed");
+  if (!text)
+    return true;
+  hf->deepspeed = launch_words_new ();
+  if (deepspeed_add_json (hf->deepspeed, text, n, name ? name : files->files[0].path, diags))
+    return true;
+  launch_words_free (hf->deepspeed);
+  return false;
+}
+
+/* --- the file --------------------------------------------------------------------------------------- */
+
+static bool
+read_tree (const ImportFiles *files, cJSON *tree, LsImport *import, LsDiagList *diags)
+{
+  g_autoptr (LaunchWords) words = launch_words_new (), trainer = launch_words_new ();
+  launch_words_add_tree (words, tree);
+  Axolotl a = { { .import = import, .words = words, .table = &options }, trainer };
+  HfJob hf = { .job = { .import = import, .words = trainer }, .has_trainer = true };
+  if (!check_task (tree, import->path, diags) || !hf_read_model (files, import, diags))
+    return false;
+  option_translate (&a.job, trainer);
+  say_batch (&a);
+  say_precision (&a);
+  say_attention (&a);
+  say_recompute (&a);
+  say_shards (&a);
+  if (!take_deepspeed (&a, files, &hf, tree, diags))
+    return false;
+  tell_adapters (&a);
+  hf_read (&hf);
+  return true;
+}
+
+static bool
+read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  cJSON *tree = cJSON_CreateObject ();
+  import->program = "axolotl";
+  bool ok = yaml_config_add (tree, &files->files[0], import, diags) && read_tree (files, tree, import, diags);
+  cJSON_Delete (tree);
+  return ok;
+}
+
+static bool
+fits (const cJSON *tree)
+{
+  static const char *const own[]
+      = { "datasets", "sequence_len", "micro_batch_size", "val_set_size", "sample_packing", "adapter" };
+  guint n = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (own); i++)
+    n += yaml_config_find (tree, own[i]) != NULL;
+  return cJSON_IsString (yaml_config_find (tree, "base_model")) && n >= 2;
+}
+
+static bool
+is_its (const ImportFile *file)
+{
+  return yaml_config_is (file, "base_model", fits);
+}
+
+const ImportReader import_axolotl = { "a configuration of axolotl", is_its, read };
