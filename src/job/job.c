@@ -117,8 +117,8 @@ resolve (LsStrategy *s, const LsModel *model, const LsCluster *cluster, GError *
 
 /* Also finds the layers of each chunk, where they are to be balanced. */
 static LsPlan *
-lower (const LsModel *model, const LsHardware *hardware, const LsCluster *cluster, LsStrategy *s,
-       const char *order, GError **error)
+make_plan (const LsModel *model, const LsHardware *hardware, const LsCluster *cluster, LsStrategy *s,
+           const char *order, GError **error)
 {
   g_autoptr (LsOrders) orders = order ? ls_job_order_load (order, s, error) : NULL;
   if ((order && !orders) || !ls_budget_check_passes (s, model, hardware->max_memory_bytes, error))
@@ -142,10 +142,9 @@ lower (const LsModel *model, const LsHardware *hardware, const LsCluster *cluste
   return g_steal_pointer (&plan);
 }
 
-/* Everything up to the plan; in the order of a file, if one is named. */
-static LsJobResult *
-prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
-         const char *order, GError **error)
+LsJobResult *
+ls_job_settle (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
+               GError **error)
 {
   g_autoptr (LsJobResult) r = g_new0 (LsJobResult, 1);
   ls_model_copy (&r->model, model);
@@ -155,13 +154,33 @@ prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, con
     return NULL;
   if (!ls_hardware_check_formats (&r->cluster->spec.gpu, &r->strategy, error))
     return NULL;
+  return g_steal_pointer (&r);
+}
+
+/* In the order of a file, if one is named. */
+static gboolean
+lower (LsJobResult *r, const LsHardware *hardware, const char *order, GError **error)
+{
   LsHardware chosen;
   if (!ls_hardware_for_job (hardware, r->strategy.attention_kernel, r->strategy.gpus, &chosen, error))
-    return NULL;
-  r->plan = lower (model, &chosen, r->cluster, &r->strategy, order, error);
-  if (!r->plan || !ls_conserves_flops (r->plan, model, &r->strategy, error))
-    return NULL;
-  return g_steal_pointer (&r);
+    return FALSE;
+  r->plan = make_plan (&r->model, &chosen, r->cluster, &r->strategy, order, error);
+  return r->plan && ls_conserves_flops (r->plan, &r->model, &r->strategy, error);
+}
+
+gboolean
+ls_job_lower (LsJobResult *settled, const LsHardware *hardware, GError **error)
+{
+  return lower (settled, hardware, NULL, error);
+}
+
+/* Everything up to the plan. */
+static LsJobResult *
+prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
+         const char *order, GError **error)
+{
+  g_autoptr (LsJobResult) r = ls_job_settle (model, hardware, n_nodes, strategy, error);
+  return r && lower (r, hardware, order, error) ? g_steal_pointer (&r) : NULL;
 }
 
 /* Rates need a time. Only a trace can be empty enough. */

@@ -139,6 +139,10 @@ LsJobResult *ls_job_simulate (const LsModel *model, const LsHardware *hardware, 
  * timeline, and memory may be there. ret_cost_share: as ls_run() gives it; may be NULL. */
 LsJobResult *ls_job_prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
                              const LsStrategy *strategy, GError **error);
+/* The first step in two: cluster and strategy, resolved; and the plan. */
+LsJobResult *ls_job_settle (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
+                            const LsStrategy *strategy, GError **error);
+gboolean ls_job_lower (LsJobResult *settled, const LsHardware *hardware, GError **error);
 LsJobResult *ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware,
                                   const LsRunOptions *options, double *ret_cost_share, GError **error);
 LsJobResult *ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware,

@@ -47,10 +47,16 @@ strategy_without (const Search *x, const LsField *knob, LsStrategy *ret_strategy
   ls_softwares_settle (x->spec->software, x->hardware, said, ret_strategy);
 }
 
+static LsMesh
+mesh_of (const LsJobResult *r)
+{
+  return (LsMesh) { r->strategy.tp, r->strategy.cp, r->strategy.dp, r->strategy.pp };
+}
+
 static char *
 plan_text (const LsJobResult *r)
 {
-  const LsMesh mesh = { r->strategy.tp, r->strategy.cp, r->strategy.dp, r->strategy.pp };
+  const LsMesh mesh = mesh_of (r);
   return ls_trace_format (r->plan, &(LsTraceHead) { .name = "", .source = "", .mesh = &mesh }, NULL);
 }
 
@@ -64,14 +70,19 @@ can_compare (const Search *x, const LsField *f)
   return !x->spec->order && !(sched && ls_sched_is_searched (sched)) && is_in_plan;
 }
 
+/* NULL: it is none. On another mesh ranks do something else, and it has no plan. */
 static LsJobResult *
-prepare_without (const Search *x, const LsField *f)
+job_without (const Search *x, const LsField *f)
 {
   LsStrategy without;
   strategy_without (x, f, &without);
-  LsJobResult *r = ls_job_prepare (&x->job->model, x->hardware, x->spec->n_nodes, &without, NULL);
+  g_autoptr (LsJobResult) r = ls_job_settle (&x->job->model, x->hardware, x->spec->n_nodes, &without, NULL);
   ls_strategy_clear (&without);
-  return r;
+  if (!r)
+    return NULL;
+  const LsMesh mesh = mesh_of (r), own = mesh_of (x->job);
+  bool is_same_mesh = memcmp (&mesh, &own, sizeof mesh) == 0;
+  return !is_same_mesh || ls_job_lower (r, x->hardware, NULL) ? g_steal_pointer (&r) : NULL;
 }
 
 /* Plans of other sizes have other texts, which are long. */
@@ -90,7 +101,7 @@ has_same_sizes (const LsPlan *a, const LsPlan *b)
 static bool
 has_same_plan (Search *x, const LsJobResult *without)
 {
-  if (!has_same_sizes (without->plan, x->job->plan))
+  if (!without->plan || !has_same_sizes (without->plan, x->job->plan))
     return false;
   g_autofree char *text = plan_text (without);
   if (!x->plan)
@@ -103,7 +114,7 @@ static const char *
 find_reason (Search *x, const LsField *f, const char *value)
 {
   const char *why = ls_strategy_idle (&x->job->strategy, &x->job->model, f->key);
-  g_autoptr (LsJobResult) without = can_compare (x, f) ? prepare_without (x, f) : NULL;
+  g_autoptr (LsJobResult) without = can_compare (x, f) ? job_without (x, f) : NULL;
   if (!without)
     return why;
   g_autofree char *anyway = ls_field_text (f, &without->strategy, NULL);

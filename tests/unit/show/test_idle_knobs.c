@@ -103,9 +103,9 @@ has_note (const LsJobResult *r, const char *flag)
   return FALSE;
 }
 
-/* Values that are worth a try, of each kind of knob. */
+/* Values that are worth a try, of each kind of knob. Without a pipeline one job tries all schedules. */
 static void
-add_values (const LsField *f, GPtrArray *values)
+add_values (const Job *job, const LsField *f, GPtrArray *values)
 {
   static const char *const numbers[] = { "1", "2", "3", "4", NULL };
   static const char *const elements[] = { "1000", "100000", "1000000000", NULL };
@@ -131,7 +131,7 @@ add_values (const LsField *f, GPtrArray *values)
         g_ptr_array_add (values, g_strdup (*w));
       return;
     }
-  if (strcmp (f->key, "schedule") == 0)
+  if (strcmp (f->key, "schedule") == 0 && (strstr (job->options, " pp=") || job == &jobs[0]))
     for (guint i = 0; ls_sched_at (i); i++)
       g_ptr_array_add (values, g_strdup (ls_sched_at (i)->name));
   for (const LsEnumName *e = f->kind == LS_FIELD_ENUM ? f->names : NULL; e && e->name; e++)
@@ -210,7 +210,7 @@ check_job (const Job *job)
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     g_autoptr (GPtrArray) values = g_ptr_array_new_with_free_func (g_free);
     if (!f->file_only && strcmp (f->topic, "host") != 0 && !is_set (job, f))
-      add_values (f, values);
+      add_values (job, f, values);
     for (guint i = 0; i < values->len; i++)
       n_legal += check_value (job, f, g_ptr_array_index (values, i), &base);
   }
