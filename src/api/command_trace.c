@@ -16,8 +16,8 @@ static const LsOption own[] = {
   { "without-stalls", .meaning = "Import: without waits for the host, and those that nothing explains" },
   { "compute-scale", .argument = "FACTOR", .usually = "1",
     .meaning = "Import: the time of kernels times this" },
-  { "format", .argument = "lockstep|chakra", .usually = "lockstep",
-    .meaning = "Export: a file of ours, or Chakra execution traces in a new folder" },
+  { "format", .argument = "lockstep|chakra|goal", .usually = "lockstep",
+    .meaning = "Export: a file of ours, Chakra execution traces in a new folder, or GOAL" },
   { "output", .letter = 'o', .argument = "FILE", .writes = LS_WRITES_FILE,
     .meaning = "Where to write; required" },
   { NULL },
@@ -48,18 +48,35 @@ check_export (const LsRequest *r, GError **error)
 }
 
 static gboolean
-export_ours (const LsJobSpec *spec, const char *name, const char *path, GError **error)
+export_ours (const LsJobSpec *spec, const char *name, const char *path, LsAnswer *a, GError **error)
 {
   g_autofree char *text = ls_job_spec_export (spec, name, error);
   return text && ls_write_text (path, text, error);
 }
 
+static gboolean
+export_chakra (const LsJobSpec *spec, const char *name, const char *path, LsAnswer *a, GError **error)
+{
+  return ls_job_spec_export_chakra (spec, name, path, error);
+}
+
+static gboolean
+export_goal (const LsJobSpec *spec, const char *name, const char *path, LsAnswer *a, GError **error)
+{
+  g_autofree char *note = NULL;
+  gboolean ok = ls_job_spec_export_goal (spec, name, path, &note, error);
+  if (note)
+    ls_answer_note (a, note);
+  return ok;
+}
+
 static const struct {
   const char *name;
-  gboolean (*write) (const LsJobSpec *spec, const char *name, const char *path, GError **error);
+  gboolean (*write) (const LsJobSpec *spec, const char *name, const char *path, LsAnswer *a, GError **error);
 } formats[] = {
   { "lockstep", export_ours },
-  { "chakra", ls_job_spec_export_chakra },
+  { "chakra", export_chakra },
+  { "goal", export_goal },
 };
 
 /* Of formats; its length: LS_ERROR_USAGE. */
@@ -71,7 +88,8 @@ find_format (const LsRequest *r, GError **error)
   while (name && i < G_N_ELEMENTS (formats) && strcmp (formats[i].name, name) != 0)
     i++;
   if (i == G_N_ELEMENTS (formats))
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--format: expected lockstep or chakra; got \"%s\"", name);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--format: expected lockstep, chakra or goal; got \"%s\"",
+                 name);
   return i;
 }
 
@@ -84,7 +102,7 @@ export_job (const LsRequest *r, LsAnswer *a, GError **error)
   const char *path = ls_request_text (r, "output");
   g_autofree char *name = name_of (path);
   LsJobSpec spec;
-  gboolean ok = ls_request_job (r, &spec, error) && formats[format].write (&spec, name, path, error);
+  gboolean ok = ls_request_job (r, &spec, error) && formats[format].write (&spec, name, path, a, error);
   ls_job_spec_clear (&spec);
   if (ok)
     ls_answer_take_text (a, g_strdup (""));
@@ -132,9 +150,9 @@ const Command command_trace = {
     .usage = "trace export|import [PROFILE...] [OPTION...] -o FILE",
     .summary = "Writes the plan of a job, what each rank runs and exchanges, as a file that lockstep run\n"
                "--trace replays: on the same cluster with the same result, or on another; or as Chakra\n"
-               "traces (MLCommons), which it replays too. All options of\n"
-               "lockstep run that say which job are taken, from --model to --strategy. The format is\n"
-               "documented in the manual, formats/trace.md.\n"
+               "traces (MLCommons), which it replays too; or in GOAL, for LogGOPSim and the like. All\n"
+               "options of lockstep run that say which job are taken, from --model to --strategy. The\n"
+               "formats are documented in the manual, formats/trace.md.\n"
                "\n"
                "trace import makes such a file of profiles of a real run, of one rank or of several, which\n"
                "PyTorch's profiler has written, or of an export of Nsight Systems (nsys export --type\n"

@@ -62,10 +62,6 @@ LsCollRequest call_request (const LsPlan *plan, CallKey key, const uint32_t *ran
  * large. */
 const LsCollPlan *call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **error);
 
-/* The path of a copy, as one flow. In arena. */
-const LsCollPlan *copy_plan (const Run *x, uint32_t gpu, LsCopyDirection direction, uint64_t bytes,
-                             LsArena *arena);
-
 /* Share of a compute-bound kernel's rate that is lost while the call moves, in 1/LS_COEF_ONE. */
 uint64_t call_stall (const Run *x, CallKey key, const LsCollPlan *plan);
 

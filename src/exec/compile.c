@@ -2,6 +2,7 @@
  * each kernel alone, the place of each op in its stream and communicator, and what each call loads. */
 #include <lockstep/error.h>
 
+#include "exec/copy_plan.h"
 #include "exec/motion.h"
 #include "exec/state.h"
 
@@ -308,7 +309,8 @@ plan_copies (Planning *p, uint32_t rank, int direction, const GArray *keys)
   for (guint i = 0; i < keys->len; i++) {
     CallKey key = g_array_index (keys, CallKey, i);
     const LsCollPlan *plan
-        = copy_plan (x, x->plan->gpu_of_rank[rank], (LsCopyDirection) direction, key.bytes, x->arena);
+        = ls_copy_plan (x->cluster, x->plan->gpu_of_rank[rank], (LsCopyDirection) direction, key.bytes,
+                        x->options->network, x->arena);
     add_call (x, &x->copies[rank * LS_N_COPY_DIRECTIONS + (uint32_t) direction].calls, key, plan,
               x->fold->n_of_rank[rank]);
   }

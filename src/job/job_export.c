@@ -2,6 +2,7 @@
 #include "compute/cost.h"
 #include "data/jobs/write_shapes.h"
 #include "data/traces/chakra.h"
+#include "data/traces/goal.h"
 #include "data/traces/trace_json.h"
 #include "job/job.h"
 #include "job/knobs.h"
@@ -89,6 +90,26 @@ ls_job_spec_export_chakra (const LsJobSpec *spec, const char *name, const char *
     return FALSE;
   g_autofree LsTime *times = kernel_times (e.job);
   gboolean ok = ls_chakra_write (e.job->plan, &e.head, times, folder, error);
+  export_end (&e);
+  return ok;
+}
+
+gboolean
+ls_job_spec_export_goal (const LsJobSpec *spec, const char *name, const char *path, char **ret_note,
+                         GError **error)
+{
+  Export e;
+  *ret_note = NULL;
+  if (!export_begin (spec, name, &e, error))
+    return FALSE;
+  g_autofree LsTime *times = kernel_times (e.job);
+  uint32_t n_rings;
+  const LsGoal goal = { e.job->plan, e.job->cluster, &e.job->hardware->nccl, times, e.source };
+  gboolean ok = ls_goal_write (&goal, path, &n_rings, error);
+  if (ok && n_rings > 0)
+    *ret_note = g_strdup_printf ("%u collective%s in switches (NVLS, SHARP) written as ring%s: GOAL has no "
+                                 "switches that compute",
+                                 n_rings, n_rings == 1 ? "" : "s", n_rings == 1 ? "" : "s");
   export_end (&e);
   return ok;
 }

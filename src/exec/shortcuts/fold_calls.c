@@ -1,6 +1,7 @@
 /* exec/shortcuts/fold_calls.c — what the programs call, each call lowered for each communicator and
  * channel apart: nothing is taken for alike that was not looked at. */
 
+#include "exec/copy_plan.h"
 #include "exec/shortcuts/refine.h"
 #include "exec/state.h"
 
@@ -196,7 +197,9 @@ lower_copies (Lowering *l, const RoleCalls *role, uint32_t rank, Sig *sig)
     g_autoptr (LsArena) arena = keys->len > 0 ? ls_arena_new () : NULL;
     for (guint i = 0; i < keys->len; i++) {
       CallKey key = g_array_index (keys, CallKey, i);
-      add_plan (l, key, copy_plan (l->x, l->plan->gpu_of_rank[rank], (LsCopyDirection) d, key.bytes, arena),
+      add_plan (l, key,
+                ls_copy_plan (l->x->cluster, l->plan->gpu_of_rank[rank], (LsCopyDirection) d, key.bytes,
+                              l->x->options->network, arena),
                 0, sig);
     }
   }

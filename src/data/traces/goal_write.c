@@ -1,0 +1,377 @@
+/* data/traces/goal_write.c — plan -> GOAL. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <lockstep/error.h>
+
+#include "data/text/write_file.h"
+#include "data/traces/goal_calls.h"
+#include "exec/copy_plan.h"
+
+/* Tags of a pair: 16 k + space. */
+#define N_SPACES 16
+enum { SPACE_NEXT = 14, SPACE_PREVIOUS = 15 };
+
+/* One rank on its way. Labels are l1, l2, ...; label 0 is none: nothing has to be over. */
+typedef struct {
+  const LsGoal *goal;
+  const LsPlan *plan;
+  GoalCalls calls;
+  FILE *out;
+  uint32_t rank;
+  const LsBinding *binding;
+  uint64_t label, n_lines;
+  uint64_t last[LS_N_STREAMS], host; /* what must be over, by stream */
+  GArray *deps;                      /* uint64_t: of the next node   */
+  GArray *ops;                       /* uint64_t: ends of the ops of the instance at hand */
+  GHashTable *events;                /* event -> end, if there is one */
+  GHashTable *counts;                /* messages by pair, space and direction */
+  LsTime computed;                   /* by this rank so far */
+  uint64_t written_ns;               /* of that */
+} Writer;
+
+/* --- nodes ------------------------------------------------------------------------------ */
+
+static void
+add_dep (GArray *deps, uint64_t label)
+{
+  for (guint i = deps->len; i-- > 0;)
+    if (g_array_index (deps, uint64_t, i) == label)
+      return;
+  if (label > 0)
+    g_array_append_val (deps, label);
+}
+
+static void
+put_deps (Writer *w, const GArray *deps)
+{
+  for (guint i = 0; i < deps->len; i++)
+    fprintf (w->out, "l%" PRIu64 " requires l%" PRIu64 "\n", w->label, g_array_index (deps, uint64_t, i));
+  w->n_lines += 1 + deps->len;
+}
+
+static uint64_t
+put_calc (Writer *w, uint64_t ns, unsigned cpu, const GArray *deps)
+{
+  fprintf (w->out, "l%" PRIu64 ": calc %" PRIu64 " cpu %u\n", ++w->label, ns, cpu);
+  put_deps (w, deps);
+  return w->label;
+}
+
+/* What is over when all of these are. */
+static uint64_t
+join (Writer *w, const GArray *deps, unsigned cpu)
+{
+  if (deps->len == 0)
+    return 0;
+  return deps->len == 1 ? g_array_index (deps, uint64_t, 0) : put_calc (w, 0, cpu, deps);
+}
+
+/* Time in whole nanoseconds, of which the rest is carried on. */
+static uint64_t
+next_ns (Writer *w, LsTime time)
+{
+  w->computed += time;
+  uint64_t all = (uint64_t) ((w->computed + LS_NS / 2) / LS_NS), ns = all - w->written_ns;
+  w->written_ns = all;
+  return ns;
+}
+
+/* The next number of a message to, or from, a rank. */
+static uint64_t
+next_tag (Writer *w, uint32_t peer, uint32_t space, bool is_send)
+{
+  gpointer key = GSIZE_TO_POINTER (((gsize) peer * N_SPACES + space) << 1 | is_send);
+  guint64 k = GPOINTER_TO_SIZE (g_hash_table_lookup (w->counts, key));
+  g_hash_table_insert (w->counts, key, GSIZE_TO_POINTER (k + 1));
+  return k * N_SPACES + space;
+}
+
+static uint64_t
+put_message (Writer *w, bool is_send, uint32_t peer, uint64_t bytes, uint32_t space, unsigned cpu,
+             const GArray *deps)
+{
+  fprintf (w->out, "l%" PRIu64 ": %s %" PRIu64 "b %s %u tag %" PRIu64 " cpu %u\n", ++w->label,
+           is_send ? "send" : "recv", bytes, is_send ? "to" : "from", peer,
+           next_tag (w, peer, space, is_send), cpu);
+  put_deps (w, deps);
+  return w->label;
+}
+
+/* --- collectives ------------------------------------------------------------------------ */
+
+/* Of the communicators that both ranks have, how many come before this one. */
+static uint32_t
+space_of (const Writer *w, uint32_t peer, uint32_t comm)
+{
+  const uint32_t *mine = w->binding->comm, *theirs = w->plan->bindings[peer].comm;
+  uint32_t n = 0;
+  for (int s = 0; s < LS_SLOT_PREV; s++) {
+    bool is_both = false, is_new = mine[s] < comm;
+    for (int t = 0; t < LS_SLOT_PREV; t++)
+      is_both |= theirs[t] == mine[s];
+    for (int t = 0; t < s; t++)
+      is_new &= mine[t] != mine[s];
+    n += is_both && is_new;
+  }
+  return n;
+}
+
+/* The rounds of a call. A lane's next sends need what it had in the round before. */
+typedef struct {
+  uint32_t round;
+  GPtrArray *ready; /* GArray of labels, by lane: what is over before this round */
+  GArray **now;     /* [n_lanes] of this round */
+  uint64_t entry;
+} Rounds;
+
+static void
+rounds_init (Rounds *r, uint32_t n_lanes, uint64_t entry)
+{
+  *r = (Rounds) { .entry = entry, .ready = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref) };
+  r->now = g_new (GArray *, n_lanes);
+  for (uint32_t lane = 0; lane < n_lanes; lane++) {
+    GArray *ready = g_array_new (FALSE, FALSE, sizeof (uint64_t));
+    add_dep (ready, entry);
+    g_ptr_array_add (r->ready, ready);
+    r->now[lane] = g_array_new (FALSE, FALSE, sizeof (uint64_t));
+  }
+}
+
+/* Many that all of the next round needs are one. */
+static void
+next_round (Writer *w, Rounds *r, unsigned cpu)
+{
+  for (guint lane = 0; lane < r->ready->len; lane++) {
+    GArray *ready = r->ready->pdata[lane], *now = r->now[lane];
+    if (now->len == 0)
+      continue;
+    uint64_t one = now->len > 2 ? join (w, now, cpu) : 0;
+    g_array_set_size (ready, 0);
+    if (one > 0)
+      add_dep (ready, one);
+    else
+      g_array_append_vals (ready, now->data, now->len);
+    g_array_set_size (now, 0);
+  }
+}
+
+static uint64_t
+rounds_end (Writer *w, Rounds *r, unsigned cpu)
+{
+  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (uint64_t));
+  next_round (w, r, cpu);
+  for (guint lane = 0; lane < r->ready->len; lane++) {
+    const GArray *ready = r->ready->pdata[lane];
+    for (guint i = 0; i < ready->len; i++)
+      add_dep (all, g_array_index (ready, uint64_t, i));
+    g_array_unref (r->now[lane]);
+  }
+  g_free (r->now);
+  g_ptr_array_unref (r->ready);
+  return join (w, all, cpu);
+}
+
+static uint64_t
+put_collective (Writer *w, const LsOp *op, const GoalCall *call, uint32_t comm)
+{
+  const GArray *messages = call->members[w->binding->member[op->slot]];
+  g_autoptr (GArray) entry = g_array_new (FALSE, FALSE, sizeof (uint64_t));
+  Rounds r;
+  rounds_init (&r, call->n_lanes, join (w, w->deps, op->stream));
+  add_dep (entry, r.entry);
+  for (guint i = 0; i < messages->len; i++) {
+    const GoalMessage *m = &g_array_index (messages, GoalMessage, i);
+    if (m->round != r.round)
+      next_round (w, &r, op->stream);
+    r.round = m->round;
+    uint64_t label = put_message (w, m->is_send, m->peer, m->bytes, space_of (w, m->peer, comm), op->stream,
+                                  m->is_send ? r.ready->pdata[m->lane] : entry);
+    g_array_append_val (r.now[m->lane], label);
+  }
+  return rounds_end (w, &r, op->stream);
+}
+
+/* --- ops ---------------------------------------------------------------------------------- */
+
+/* Sends and receives of a group begin together. */
+static uint64_t
+put_p2p (Writer *w, const LsOp *op)
+{
+  g_autoptr (GArray) labels = g_array_new (FALSE, FALSE, sizeof (uint64_t));
+  for (uint32_t i = 0; i < op->n_transfers; i++) {
+    const LsTransfer *t = &op->transfers[i];
+    bool to_next = (t->slot == LS_SLOT_NEXT) == (t->is_send != 0);
+    uint32_t peer = w->binding->peer[t->slot == LS_SLOT_NEXT];
+    add_dep (labels,
+             put_message (w, t->is_send, peer, MAX (1, t->bytes), to_next ? SPACE_NEXT : SPACE_PREVIOUS,
+                          op->stream, w->deps));
+  }
+  return join (w, labels, op->stream);
+}
+
+static LsTime
+copy_time (const Writer *w, const LsOp *op)
+{
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsCollPlan *plan = ls_copy_plan (w->goal->cluster, w->plan->gpu_of_rank[w->rank],
+                                         (LsCopyDirection) op->root, op->bytes, LS_NETWORK_ALPHABETA, arena);
+  return ls_coll_time_alone (w->goal->cluster, plan);
+}
+
+static LsTime
+time_of (const Writer *w, const LsOp *op)
+{
+  LsTime each = op->recorded;
+  if (each == LS_TIME_NEVER && op->kind == LS_OP_COPY)
+    each = copy_time (w, op);
+  else if (each == LS_TIME_NEVER)
+    each = op->kernel == UINT32_MAX ? 0 : w->goal->kernel_times[op->kernel];
+  return each * MAX (op->repeat, 1);
+}
+
+static gboolean
+put_op (Writer *w, const LsOp *op, uint64_t *ret_end, GError **error)
+{
+  uint32_t comm = op->kind == LS_OP_COLLECTIVE ? w->binding->comm[op->slot] : 0;
+  const GoalCall *call;
+  switch ((LsOpKind) op->kind) {
+  case LS_OP_KERNEL:
+  case LS_OP_COPY:
+  case LS_OP_HOST_DELAY:
+    *ret_end = put_calc (w, next_ns (w, time_of (w, op)), op->stream, w->deps);
+    return TRUE;
+  case LS_OP_COLLECTIVE:
+    call = goal_calls_find (&w->calls, op, comm, error);
+    *ret_end = call ? put_collective (w, op, call, comm) : 0;
+    return call != NULL;
+  case LS_OP_P2P:
+    *ret_end = put_p2p (w, op);
+    return TRUE;
+  case LS_OP_RECORD:
+  case LS_OP_WAIT:
+  case LS_OP_HOST_SYNC:
+    *ret_end = join (w, w->deps, op->stream);
+    return TRUE;
+  }
+  g_assert_not_reached ();
+}
+
+static bool
+is_of_host (const LsOp *op)
+{
+  return op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY;
+}
+
+/* What must be over. That an op was issued before is the order of the host, which takes no time here. */
+static void
+gather_deps (Writer *w, const LsInstance *instance, const LsOp *op)
+{
+  g_array_set_size (w->deps, 0);
+  if (!is_of_host (op))
+    add_dep (w->deps, w->last[op->stream]);
+  add_dep (w->deps, w->host);
+  for (uint32_t i = 0; i < op->n_deps; i++)
+    if (op->deps[i].kind == LS_DEP_STREAM)
+      add_dep (w->deps, w->last[op->deps[i].index]);
+    else if (op->deps[i].kind == LS_DEP_END)
+      add_dep (w->deps, g_array_index (w->ops, uint64_t, op->deps[i].index));
+  if (op->kind == LS_OP_WAIT && op->event != LS_EVENT_NONE)
+    add_dep (w->deps,
+             GPOINTER_TO_SIZE (
+                 g_hash_table_lookup (w->events, GSIZE_TO_POINTER (ls_plan_event (w->plan, instance, op)))));
+}
+
+static gboolean
+check_lines (const Writer *w, GError **error)
+{
+  if ((double) w->n_lines <= LS_GOAL_MAX_LINES)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+               "more than %.3g lines up to rank %u of %u; GOAL is written of at most so many",
+               LS_GOAL_MAX_LINES, w->rank, w->plan->n_ranks);
+  return FALSE;
+}
+
+static gboolean
+put_instance (Writer *w, const LsInstance *instance, GError **error)
+{
+  const LsSegment *segment = &w->plan->segments[instance->segment];
+  g_array_set_size (w->ops, 0);
+  for (uint32_t i = 0; i < segment->n_ops; i++) {
+    const LsOp *op = &segment->ops[i];
+    uint64_t end;
+    gather_deps (w, instance, op);
+    if (!put_op (w, op, &end, error) || !check_lines (w, error))
+      return FALSE;
+    g_array_append_val (w->ops, end);
+    if (is_of_host (op))
+      w->host = end;
+    else
+      w->last[op->stream] = end;
+    if (op->kind == LS_OP_RECORD && op->event != LS_EVENT_NONE)
+      g_hash_table_insert (w->events, GSIZE_TO_POINTER (ls_plan_event (w->plan, instance, op)),
+                           GSIZE_TO_POINTER (end));
+  }
+  return TRUE;
+}
+
+/* --- ranks ---------------------------------------------------------------------------------- */
+
+static void
+begin_rank (Writer *w, uint32_t rank)
+{
+  w->rank = rank;
+  w->binding = &w->plan->bindings[rank];
+  w->label = w->host = w->written_ns = 0;
+  w->computed = 0;
+  for (int s = 0; s < LS_N_STREAMS; s++)
+    w->last[s] = 0;
+  g_hash_table_remove_all (w->events);
+  g_hash_table_remove_all (w->counts);
+}
+
+static gboolean
+put_rank (Writer *w, uint32_t rank, GError **error)
+{
+  begin_rank (w, rank);
+  const LsProgram *p = &w->plan->programs[w->binding->role];
+  fprintf (w->out, "\nrank %u {\n", rank);
+  for (uint32_t i = 0; i < p->n_instances; i++)
+    if (!put_instance (w, &p->instances[i], error))
+      return FALSE;
+  fputs ("}\n", w->out);
+  return TRUE;
+}
+
+static gboolean
+write_all (FILE *out, void *data, GError **error)
+{
+  Writer *w = data;
+  w->out = out;
+  g_autofree char *source = g_strdelimit (g_strdup (w->goal->source), "\r\n", ' ');
+  fprintf (out, "num_ranks %u\n// %s\n", w->plan->n_ranks, source);
+  for (uint32_t rank = 0; rank < w->plan->n_ranks; rank++)
+    if (!put_rank (w, rank, error))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+ls_goal_write (const LsGoal *goal, const char *path, uint32_t *ret_n_rings, GError **error)
+{
+  Writer w = { .goal = goal, .plan = goal->plan };
+  goal_calls_init (&w.calls, goal);
+  w.deps = g_array_new (FALSE, FALSE, sizeof (uint64_t));
+  w.ops = g_array_new (FALSE, FALSE, sizeof (uint64_t));
+  w.events = g_hash_table_new (NULL, NULL);
+  w.counts = g_hash_table_new (NULL, NULL);
+  gboolean ok = ls_write_file (path, write_all, &w, error);
+  *ret_n_rings = w.calls.n_rings;
+  goal_calls_clear (&w.calls);
+  g_array_unref (w.deps);
+  g_array_unref (w.ops);
+  g_hash_table_unref (w.events);
+  g_hash_table_unref (w.counts);
+  return ok;
+}
