@@ -149,6 +149,7 @@ call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n
     .algorithm = ls_coll_algorithm_name (key.algorithm),
     .weights = key.parts == LS_PARTS_EQUAL ? NULL : plan->weights,
     .weighs_senders = key.parts == LS_PARTS_SENT,
+    .spread = plan->spread.draw.n_drawn > 0 ? &plan->spread : NULL,
   };
 }
 
@@ -175,8 +176,7 @@ call_stall (const Run *x, CallKey key, const LsCollPlan *plan)
 {
   bool is_by_copy_engines = key.kind == LS_COLL_COPY_PERMUTE && plan->sm_share <= 0;
   double passes = key.kind == LS_COLL_ALL_REDUCE ? 2 : is_by_copy_engines ? 0 : 1;
-  double lost_s
-      = x->nccl->stall_per_byte * passes * (double) key.bytes / x->cluster->spec.gpu.hbm_bytes_per_s;
+  double lost_s = x->nccl->stall_per_byte * passes * plan->array_bytes / x->cluster->spec.gpu.hbm_bytes_per_s;
   LsTime moving = ls_coll_time_alone (x->cluster, plan);
   for (uint32_t i = 0; i < plan->n_phases; i++)
     moving -= plan->phases[i].latency;

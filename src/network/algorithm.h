@@ -27,6 +27,7 @@ typedef struct {
   LsCollMemo *memo;        /* NULL: none */
   const uint32_t *weights; /* as in LsCollRequest; NULL: equal parts, or not an all-to-all */
   bool weighs_senders;
+  const LsSpread *spread; /* NULL: none */
   uint32_t n_hosts;
   LsCollHost *hosts; /* by ascending host                      */
   /* Seats: the members by ascending GPU, hence host after host. */
@@ -56,7 +57,8 @@ typedef struct {
 
 extern const LsCollAlgorithm ls_coll_ring, ls_coll_tree, ls_coll_nvls, ls_coll_nvls_tree, ls_coll_p2p,
     ls_coll_shift, ls_coll_pairwise, ls_coll_direct, ls_coll_dissemination, ls_coll_hierarchical,
-    ls_coll_halving, ls_coll_collnet, ls_coll_pat, ls_coll_server, ls_coll_naive, ls_coll_torus;
+    ls_coll_halving, ls_coll_collnet, ls_coll_pat, ls_coll_server, ls_coll_naive, ls_coll_torus,
+    ls_coll_dispatch, ls_coll_combine;
 
 /* --- the shape of a call (shape.c) --- */
 

@@ -26,6 +26,8 @@ static const LsCollAlgorithm *const registry[LS_N_ALGORITHMS - 1] = {
   [LS_ALGORITHM_SERVER - 1] = &ls_coll_server,
   [LS_ALGORITHM_NAIVE - 1] = &ls_coll_naive,
   [LS_ALGORITHM_TORUS - 1] = &ls_coll_torus,
+  [LS_ALGORITHM_DISPATCH - 1] = &ls_coll_dispatch,
+  [LS_ALGORITHM_COMBINE - 1] = &ls_coll_combine,
 };
 
 const char *const *
@@ -113,9 +115,14 @@ call_of (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *q, LsArena
 {
   g_assert (q->kind < LS_N_COLL_KINDS && q->n > 0);
   g_assert (!ls_coll_kind_has_root (q->kind) || q->root < q->n);
-  LsCollCall call = {
-    .cluster = c, .nccl = nccl, .kind = q->kind, .gpus = q->gpus, .n = q->n, .arena = arena, .memo = q->memo
-  };
+  LsCollCall call = { .cluster = c,
+                      .nccl = nccl,
+                      .kind = q->kind,
+                      .gpus = q->gpus,
+                      .n = q->n,
+                      .arena = arena,
+                      .memo = q->memo,
+                      .spread = q->spread };
   call.root = ls_coll_kind_has_root (q->kind) ? q->root : 0;
   call.bytes = q->kind == LS_COLL_BARRIER ? 0 : q->bytes;
   call.protocol = q->protocol;
@@ -214,6 +221,7 @@ plan_by (const LsCollAlgorithm *a, const LsCollCall *call)
   LsCollPlan *plan = ls_arena_new_array (call->arena, LsCollPlan, 1);
   plan->algorithm = a->name;
   plan->protocol = ls_protocol_name (call->protocol);
+  plan->array_bytes = (double) call->bytes;
   if (a->plan)
     a->plan (call, plan);
   else

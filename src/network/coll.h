@@ -58,6 +58,7 @@ typedef struct {
   const char *algorithm; /* static, of ls_coll_algorithms(); "" with one member */
   const char *protocol;  /* static: "Simple"; "" with one member               */
   double sm_share;       /* of each member's GPU, from launch to end */
+  double array_bytes;    /* what LsNccl.stall_per_byte counts            */
   uint32_t n_phases;
   LsPhase *phases;
 } LsCollPlan;
@@ -92,6 +93,7 @@ typedef struct {
    * pairwise knows it: others take what the busiest member moves for all. NULL: equal parts. */
   const uint32_t *weights; /* [n]; their sum is above 0 and below 2^31 */
   bool weighs_senders;
+  const LsSpread *spread; /* of dispatch and combine, which need it; NULL: none */
 } LsCollRequest;
 
 /* Names of all algorithms, ending in NULL; static. */

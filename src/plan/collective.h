@@ -3,6 +3,8 @@
 #ifndef LS_PLAN_COLLECTIVE_H
 #define LS_PLAN_COLLECTIVE_H
 
+#include "base/draw.h"
+
 /* Send/recv comes last: the others are collectives in the strict sense. */
 typedef enum {
   LS_COLL_ALL_REDUCE,
@@ -39,7 +41,17 @@ typedef enum {
   LS_ALGORITHM_SERVER,
   LS_ALGORITHM_NAIVE,
   LS_ALGORITHM_TORUS,
+  LS_ALGORITHM_DISPATCH,
+  LS_ALGORITHM_COMBINE,
   LS_N_ALGORITHMS
 } LsAlgorithm;
+
+/* Of an all-to-all by LS_ALGORITHM_DISPATCH or COMBINE, whose bytes are those of a row for each expert of
+ * each token: how tokens fall on its members, which have equal parts of the experts in order. */
+typedef struct {
+  LsDraw draw;       /* the experts of a token; n_drawn 0: no such calls */
+  uint64_t n_tokens; /* of a member */
+  uint32_t n_sms;    /* that a call holds */
+} LsSpread;
 
 #endif

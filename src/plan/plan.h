@@ -238,6 +238,7 @@ typedef struct {
   uint32_t *gpu_of_rank; /* [n_ranks] */
   uint32_t n_weights;    /* 0, or members of each communicator that has unequal parts */
   uint32_t *weights;     /* by member; their sum is below 2^31 */
+  LsSpread spread;       /* of calls by LS_ALGORITHM_DISPATCH and COMBINE */
 } LsPlan;
 
 void ls_plan_free (LsPlan *plan); /* NULL allowed */

@@ -130,6 +130,12 @@ random_strategy (GRand *rand, LsStrategy *s)
 }
 
 static const LsNccl nccl = {
+  .dispatch = { .dispatch = { LS_US, 20e9 },
+                .combine = { LS_US, 20e9 },
+                .of_nvlink = 0.8,
+                .of_nic = 0.9,
+                .base_intra = 30 * LS_US,
+                .base_inter = 60 * LS_US },
   .tables = LS_TEST_NCCL_VOLTA,
   .channels_ring = 8,
   .channels_net = 2,

@@ -52,6 +52,29 @@ static const LsField links_fields[] = {
   { NULL },
 };
 
+#define DISPATCH(key_, kind_, member, ...)                                                                   \
+  {                                                                                                          \
+    key_, kind_, offsetof (LsNccl, dispatch.member), .required = true, __VA_ARGS__                           \
+  }
+
+static const LsField dispatch_fields[] = {
+  DISPATCH ("dispatch_token", LS_FIELD_TIME, dispatch.token, .max = (double) LS_MS,
+            .meaning = "to experts: what a token costs an SM, whatever its width"),
+  DISPATCH ("dispatch_per_sm", LS_FIELD_RATE, dispatch.per_sm, .above = true,
+            .meaning = "to experts: what an SM moves"),
+  DISPATCH ("combine_token", LS_FIELD_TIME, combine.token, .max = (double) LS_MS,
+            .meaning = "back: what a token costs an SM"),
+  DISPATCH ("combine_per_sm", LS_FIELD_RATE, combine.per_sm, .above = true,
+            .meaning = "back: what an SM moves"),
+  DISPATCH ("of_nvlink", LS_FIELD_DOUBLE, of_nvlink, .above = true, .max = 1,
+            .meaning = "of the NVLinks' data sheet, what rows that members get may take"),
+  DISPATCH ("of_nic", LS_FIELD_DOUBLE, of_nic, .above = true, .max = 1, .meaning = "of the NICs' data sheet"),
+  DISPATCH ("base_intra", LS_FIELD_TIME, base_intra, .max = (double) LS_S,
+            .meaning = "fixed part of a call inside a node"),
+  DISPATCH ("base_inter", LS_FIELD_TIME, base_inter, .max = (double) LS_S, .meaning = "of one across nodes"),
+  { NULL },
+};
+
 const LsField ls_nccl_fields[] = {
   LS_FIELDS_HEADER (LsNccl),
   { "measured_on", LS_FIELD_OBJECT, 0, .fields = links_fields,
@@ -100,6 +123,9 @@ const LsField ls_nccl_fields[] = {
   NUMBER (hbm_per_wire_all_gather, 16, "all-gather"),
   NUMBER (hbm_per_wire_reduce_scatter, 16, "reduce-scatter"),
   NUMBER (hbm_per_wire_p2p, 16, "send and receive"),
+  { "dispatch", LS_FIELD_OBJECT, 0, .fields = dispatch_fields,
+    .default_text = "nothing is known: `dispatcher` `deepep` is refused",
+    .meaning = "DeepEP's kernels on this GPU" },
   { "sources", LS_FIELD_SOURCES, .default_text = "none", .meaning = "where each figure comes from, by key" },
   { NULL },
 };

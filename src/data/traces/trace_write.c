@@ -251,6 +251,11 @@ ls_trace_can_say (const LsPlan *plan, GError **error)
                  "a trace cannot say that the parts of an all-to-all are unequal (expert_load)");
     return FALSE;
   }
+  if (plan->spread.draw.n_drawn > 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                 "a trace cannot say that a token is sent once for several experts (dispatcher deepep)");
+    return FALSE;
+  }
   const char *what = NULL;
   for (uint32_t i = 0; i < plan->n_kernels && !what; i++)
     if (!is_whole (plan->kernels[i].bytes) || plan->kernels[i].flops > LS_TRACE_MAX_FLOPS)

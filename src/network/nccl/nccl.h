@@ -17,6 +17,19 @@ typedef struct {
   LsTime staging_latency; /* of the way through host memory, at one end; 0: GPUDirect */
 } LsNcclLinks;
 
+/* One of the two kernels that bring tokens to their experts and back (network/coll_dispatch.c). */
+typedef struct {
+  LsTime token;  /* a token of an SM, whatever its width */
+  double per_sm; /* bytes/s that an SM moves             */
+} LsDispatchSide;
+
+/* Such a library, DeepEP, on this GPU; of_nvlink 0: nothing is known of it. */
+typedef struct {
+  LsDispatchSide dispatch, combine;
+  double of_nvlink, of_nic; /* shares of what the data sheets of the links say */
+  LsTime base_intra, base_inter;
+} LsDispatchFigures;
+
 /* NCCL as it behaves on one GPU generation, from topologies/calib/NAME.json. Each
  * number carries its source there. nvls_bus 0: no NVLink SHARP. */
 typedef struct {
@@ -52,6 +65,7 @@ typedef struct {
    * beyond the SMs that it has lost (fitted: tools/fit/fit_overlap.c). */
   double stall_per_byte;
   double hbm_per_wire_all_reduce, hbm_per_wire_all_gather, hbm_per_wire_reduce_scatter, hbm_per_wire_p2p;
+  LsDispatchFigures dispatch;
 } LsNccl;
 
 void ls_nccl_clear (LsNccl *nccl); /* NULL allowed */

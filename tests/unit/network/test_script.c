@@ -135,7 +135,9 @@ static const struct {
   { "pat", KIND (ALL_GATHER) | KIND (REDUCE_SCATTER) },
   { "parameter-server", KIND (ALL_REDUCE) },
   { "naive", SHARDED | ROOTED },
-  { "torus", 0 }, /* has clusters of its own: test_coll_torus.c */
+  { "torus", 0 },    /* has clusters of its own: test_coll_torus.c */
+  { "dispatch", 0 }, /* want tokens: tests/unit/job/test_experts.c */
+  { "combine", 0 },
 };
 
 static void

@@ -1,0 +1,31 @@
+/* base/draw.h — how many parts a draw hits.
+ *
+ * Problem. Of N items, k different ones are drawn, all alike likely. The items lie in p equal parts, one
+ * behind the other: how many of the parts are hit, in the mean? Where items are in G equal groups, one behind
+ * the other, first g of the groups are drawn, then the items from these.
+ *
+ * Equations. A part of m items that could be drawn, of M in all (g N / G, or N), is missed with
+ *
+ *     q (m) = C (M - m, k) / C (M, k)
+ *
+ * and m is the sum of what lies in the part of the groups that were drawn: of w whole groups and of the
+ * pieces of groups at its two ends. The mean is the sum over parts of 1 - E (q).
+ *
+ * Worked example. 8 of 256, on 8 parts of 32: 8 (1 - C (224, 8) / C (256, 8)) = 5.29. From 4 of 8 groups,
+ * which are the parts: all 4 but for 4 C (96, 8) / C (128, 8) = 0.37: 3.63.
+ *
+ * Deviations. Items are drawn by how much they fit, not by chance; experts are trained to be chosen alike. */
+#ifndef LS_BASE_DRAW_H
+#define LS_BASE_DRAW_H
+
+#include <stdint.h>
+
+typedef struct {
+  uint32_t n_items, n_drawn;         /* n_drawn <= what the groups that are drawn hold */
+  uint32_t n_groups, n_groups_drawn; /* up to 1024; 0: items are drawn from all        */
+} LsDraw;
+
+/* In [1, n_parts], n_parts <= n_items. Cost: parts x whole groups in a part. */
+double ls_draw_parts (const LsDraw *draw, uint32_t n_parts);
+
+#endif

@@ -1,0 +1,241 @@
+/* network/coll_dispatch.c — tokens to their experts and back, by kernels that know of tokens (DeepEP).
+ *
+ * Problem. A token goes to k experts, and an all-to-all sends it k times. Several of its experts may lie on
+ * one GPU, and several of these GPUs on one host.
+ *
+ * Model. With n members on H hosts, c of them on each, and T tokens a member of s bytes, a token reaches r
+ * members and h hosts in the mean (base/draw.h). It is sent once to each other host, to the GPU of its own
+ * place there, and from that over NVLink to each member that has an expert of it: dispatch. Combine is the
+ * way back: sums of a host are made there. For a member
+ *
+ *     across hosts     T s h (H - 1) / H       through its NICs
+ *     inside a host    T s r (c - 1) / c       over NVLink
+ *
+ *     time = base + max (T (token + r s / rate) / SMs            what the kernel's blocks can do
+ *                        T s r / (share of NVLink)               measured with its own rows counted
+ *                        T s h (H - 1) / H / (share of a NIC))
+ *
+ * With other than even load the busiest member's. Both ways are under way at once, so all is one phase.
+ *
+ * Worked example. 4,096 tokens of 7,168 fp8 numbers with a scale for each 128 (7,392 bytes), 8 of 256 experts
+ * on the 8 H200 of a node, 24 SMs: r = 5.29, 160 MB; blocks need 4096 (0.39 us + 5.29 * 7392 / 22 GB/s) / 24
+ * = 370 us, NVLink 160 MB / (0.76 * 450 GB/s) = 469 us; with the base 503 us. Measured 502.
+ *
+ * Deviations. A token's hosts and members are drawn evenly; that blocks also feed the NICs is in no figure,
+ * as the NICs are slower. What the host waits for before (the counts) is an op of its own.
+ *
+ * Reference. deepseek-ai/DeepEP, csrc/kernels/{intranode,internode}.cu, docs/legacy.md and README.md (2025);
+ * the figures are those of topologies/calib/nccl-*.json, key dispatch. */
+#include <math.h>
+
+#include "core/maxmin.h" /* LS_COEF_ONE */
+#include "network/algorithm.h"
+#include "network/nccl/nccl_links.h"
+
+#define BLOCKS 65536 /* of a token's bytes times tokens: what messages are cut into */
+
+typedef struct {
+  const LsCollCall *call;
+  const LsDispatchSide *side;
+  uint32_t k;            /* members of a host */
+  double copy;           /* T s */
+  double ranks, hosts;   /* r, h */
+  double inside, across; /* copies that a member sends: to others of its host, to other hosts */
+} Spread;
+
+static bool
+applies (const LsCollCall *call)
+{
+  return call->spread && call->spread->draw.n_drawn > 0 && ls_coll_members_per_host (call) > 0
+      && call->nccl->dispatch.of_nvlink > 0 && call->spread->draw.n_items % call->n == 0;
+}
+
+static Spread
+spread_of (const LsCollCall *call, const LsDispatchSide *side)
+{
+  Spread x = { .call = call, .side = side, .k = ls_coll_members_per_host (call) };
+  const LsDraw *draw = &call->spread->draw;
+  x.copy = (double) call->bytes / draw->n_drawn;
+  x.ranks = ls_draw_parts (draw, call->n);
+  x.hosts = ls_draw_parts (draw, call->n_hosts);
+  x.inside = x.ranks * (x.k - 1) / x.k;
+  x.across = x.hosts * (call->n_hosts - 1) / call->n_hosts;
+  return x;
+}
+
+/* Bytes/s of a member's NICs. */
+static double
+nic_rate (const Spread *x)
+{
+  return ls_nccl_links_of (&x->call->cluster->spec).nic * ls_coll_min_nics (x->call) / x->k;
+}
+
+static double
+blocks_seconds (const Spread *x)
+{
+  double token = ls_time_to_s (x->side->token) * (double) x->call->spread->n_tokens;
+  return (token + x->copy * x->ranks / x->side->per_sm) / x->call->spread->n_sms;
+}
+
+static double
+inside_seconds (const Spread *x)
+{
+  const LsDispatchFigures *f = &x->call->nccl->dispatch;
+  double nvlink = ls_nccl_links_of (&x->call->cluster->spec).nvlink * f->of_nvlink;
+  return x->k > 1 && nvlink > 0 ? x->copy * x->ranks / nvlink : 0;
+}
+
+static double
+across_seconds (const Spread *x)
+{
+  return x->across > 0 ? x->copy * x->across / (nic_rate (x) * x->call->nccl->dispatch.of_nic) : 0;
+}
+
+static LsTime
+base_of (const LsCollCall *call)
+{
+  return call->n_hosts > 1 ? call->nccl->dispatch.base_inter : call->nccl->dispatch.base_intra;
+}
+
+/* --- message by message: across hosts, then inside ------------------------------------------------ */
+
+static bool
+is_across (const LsScript *s, uint32_t round)
+{
+  const Spread *x = s->data;
+  return x->call->n_hosts > 1 && round == 0;
+}
+
+static uint32_t
+sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  const Spread *x = s->data;
+  bool goes_across = is_across (s, round);
+  uint32_t seat = x->call->seat[place], h = seat / x->k, l = seat % x->k;
+  uint32_t n = goes_across ? x->call->n_hosts : x->k;
+  double copies = goes_across ? x->across : x->inside;
+  for (uint32_t i = 1; i < n; i++) {
+    uint32_t to = goes_across ? (h + i) % n * x->k + l : h * x->k + (l + i) % n;
+    ret[i - 1] = (LsSend) { .to = x->call->member[to], .n = (uint32_t) lround (BLOCKS * copies / (n - 1)) };
+  }
+  return n - 1;
+}
+
+static uint32_t
+n_receives (const LsScript *s, uint32_t place, uint32_t round)
+{
+  const Spread *x = s->data;
+  return (is_across (s, round) ? x->call->n_hosts : x->k) - 1;
+}
+
+static double
+rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n)
+{
+  const Spread *x = s->data;
+  bool goes_across = x->call->host_of[x->call->seat[from]] != x->call->host_of[x->call->seat[to]];
+  double seconds = goes_across ? across_seconds (x) : fmax (inside_seconds (x), blocks_seconds (x));
+  return x->copy * (goes_across ? x->across : x->inside) / seconds
+      / ((goes_across ? x->call->n_hosts : x->k) - 1);
+}
+
+static void
+script_of (const LsCollCall *call, const LsDispatchSide *side, LsScript *s)
+{
+  Spread *x = ls_arena_new_array (call->arena, Spread, 1);
+  *x = spread_of (call, side);
+  ls_script_cut (call, s, call->n * call->n);
+  ls_script_like_p2p (call, s);
+  s->block_bytes = x->copy / BLOCKS;
+  s->data = x;
+  s->n_rounds = (call->n_hosts > 1) + (x->k > 1);
+  s->max_sends = MAX (call->n_hosts, x->k);
+  s->sends = sends;
+  s->n_receives = n_receives;
+  s->rate_cap = rate_cap;
+  s->flows = LS_COEF_ONE;
+  s->base = base_of (call);
+  s->hop_intra = s->hop_inter = 0;
+}
+
+/* --- as one phase ------------------------------------------------------------------------------- */
+
+static void
+add_routes (const Spread *x, LsLoadList *loads)
+{
+  const LsCollCall *call = x->call;
+  double across = x->across / x->ranks / MAX (1, call->n_hosts - 1),
+         inside = x->inside / x->ranks / MAX (1, x->k - 1);
+  for (uint32_t from = 0; from < call->n; from++) {
+    uint32_t h = from / x->k, l = from % x->k;
+    for (uint32_t i = 1; i < call->n_hosts; i++)
+      ls_load_list_add_route (loads, call->sorted[from], call->sorted[(h + i) % call->n_hosts * x->k + l],
+                              (uint64_t) llround (across * (double) LS_COEF_ONE));
+    for (uint32_t i = 1; i < x->k; i++)
+      ls_load_list_add_route (loads, call->sorted[from], call->sorted[h * x->k + (l + i) % x->k],
+                              (uint64_t) llround (inside * (double) LS_COEF_ONE));
+    ls_load_list_add (loads, ls_cluster_hbm_resource (call->cluster, call->sorted[from]),
+                      (uint64_t) llround (call->nccl->hbm_per_wire_p2p * (double) LS_COEF_ONE));
+  }
+}
+
+static void
+plan_of (const LsCollCall *call, const LsDispatchSide *side, LsCollPlan *ret_plan)
+{
+  Spread x = spread_of (call, side);
+  LsPhase *phase = ls_arena_new_array (call->arena, LsPhase, 1);
+  double seconds = fmax (blocks_seconds (&x), fmax (inside_seconds (&x), across_seconds (&x)))
+      * ls_coll_busiest_over_mean (call);
+  *phase = (LsPhase) { .latency = base_of (call), .demand_bytes = x.copy * x.ranks };
+  ret_plan->n_phases = 1;
+  ret_plan->phases = phase;
+  ret_plan->array_bytes = phase->demand_bytes;
+  ret_plan->sm_share = fmin (1, (double) call->spread->n_sms / call->cluster->spec.gpu.n_sm);
+  if (phase->demand_bytes <= 0)
+    return;
+  phase->rate_cap = phase->demand_bytes / seconds;
+  LsLoadList loads = ls_load_list_new (call->cluster);
+  add_routes (&x, &loads);
+  ls_load_list_finish (&loads, call->arena, phase);
+}
+
+/* --- the two ------------------------------------------------------------------------------------ */
+
+static void
+plan_dispatch (const LsCollCall *call, LsCollPlan *ret_plan)
+{
+  plan_of (call, &call->nccl->dispatch.dispatch, ret_plan);
+}
+
+static void
+script_dispatch (const LsCollCall *call, LsScript *s)
+{
+  script_of (call, &call->nccl->dispatch.dispatch, s);
+}
+
+static void
+plan_combine (const LsCollCall *call, LsCollPlan *ret_plan)
+{
+  plan_of (call, &call->nccl->dispatch.combine, ret_plan);
+}
+
+static void
+script_combine (const LsCollCall *call, LsScript *s)
+{
+  script_of (call, &call->nccl->dispatch.combine, s);
+}
+
+#define WANTS                                                                                                \
+  "tokens that go to experts (dispatcher deepep), as many ranks on each node, a GPU whose figures are known"
+
+const LsCollAlgorithm ls_coll_dispatch = { .name = "dispatch",
+                                           .kinds = LS_COLL_BIT (LS_COLL_ALL_TO_ALL),
+                                           .applies = applies,
+                                           .wants = WANTS,
+                                           .plan = plan_dispatch,
+                                           .script = script_dispatch };
+const LsCollAlgorithm ls_coll_combine = { .name = "combine",
+                                          .kinds = LS_COLL_BIT (LS_COLL_ALL_TO_ALL),
+                                          .applies = applies,
+                                          .wants = WANTS,
+                                          .plan = plan_combine,
+                                          .script = script_combine };

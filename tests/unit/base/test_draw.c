@@ -1,0 +1,62 @@
+/* Pins how many parts a draw hits: worked examples, and every draw of small numbers counted one by one. */
+#include "ls_test.h"
+
+#include "base/draw.h"
+
+static void
+worked_examples (void)
+{
+  LsDraw any = { .n_items = 256, .n_drawn = 8 }, four = { 256, 8, 8, 4 };
+  LS_CHECK_NEAR (ls_draw_parts (&any, 8), 5.2947, 1e-4);
+  LS_CHECK_NEAR (ls_draw_parts (&four, 8), 3.6305, 1e-3);
+  LS_CHECK_NEAR (ls_draw_parts (&any, 256), 8, 1e-12);
+  LS_CHECK_NEAR (ls_draw_parts (&any, 1), 1, 1e-12);
+  LS_CHECK_NEAR (ls_draw_parts (&four, 256), 8, 1e-12);
+}
+
+static uint32_t
+n_bits (uint32_t set)
+{
+  return (uint32_t) __builtin_popcount (set);
+}
+
+/* Sets of groups all alike likely, then sets of items of them. */
+static double
+counted (const LsDraw *d, uint32_t n_parts)
+{
+  uint32_t n_groups = MAX (1, d->n_groups), chosen = d->n_groups ? d->n_groups_drawn : 1;
+  uint32_t group = d->n_items / n_groups, part = d->n_items / n_parts;
+  double sum = 0, n = 0;
+  for (uint32_t groups = 0; groups < 1u << n_groups; groups++) {
+    double hit = 0, draws = 0;
+    if (n_bits (groups) != chosen)
+      continue;
+    for (uint32_t items = 0; items < 1u << d->n_items; items++) {
+      uint32_t parts = 0;
+      bool is_legal = n_bits (items) == d->n_drawn;
+      for (uint32_t i = 0; i < d->n_items && is_legal; i++)
+        if (items >> i & 1) {
+          is_legal = groups >> i / group & 1;
+          parts |= 1u << i / part;
+        }
+      hit += is_legal ? n_bits (parts) : 0;
+      draws += is_legal;
+    }
+    sum += hit / draws;
+    n++;
+  }
+  return sum / n;
+}
+
+static void
+every_draw_is_counted (void)
+{
+  static const LsDraw draws[] = { { 12, 3, 0, 0 }, { 12, 3, 4, 2 }, { 12, 4, 3, 2 },
+                                  { 12, 2, 2, 1 }, { 12, 5, 6, 3 }, { 12, 1, 12, 4 } };
+  static const uint32_t parts[] = { 1, 2, 3, 4, 6, 12 };
+  for (guint i = 0; i < G_N_ELEMENTS (draws); i++)
+    for (guint p = 0; p < G_N_ELEMENTS (parts); p++)
+      LS_CHECK_NEAR (ls_draw_parts (&draws[i], parts[p]), counted (&draws[i], parts[p]), 1e-9);
+}
+
+LS_TEST_MAIN ("draw", LS_TEST (worked_examples), LS_TEST (every_draw_is_counted))
