@@ -40,7 +40,7 @@ ls_layers_held (const LsModel *m, const LsStrategy *s, uint32_t pp_rank)
     return g_str_equal (s->schedule, "none") ? per_chunk : NAN;
   const LsSched *sched = ls_sched_find (s->schedule);
   bool is_published = sched && sched->in_flight && !sched->is_split; /* split backwards keep more */
-  const LsSchedShape shape = { .pp = s->pp, .vpp = s->vpp, .n_micro_batches = n_mb };
+  const LsSchedShape shape = ls_strategy_sched_shape (s, n_mb);
   return is_published ? (double) ls_sched_in_flight (sched, &shape, pp_rank) * per_chunk : NAN;
 }
 

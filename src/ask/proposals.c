@@ -155,6 +155,24 @@ propose_expert_layouts (Proposals *p)
     ls_change_set (propose (p), "ep", "%u", p->s->ep / 2);
 }
 
+/* Beside another micro-batch, for which a pipeline needs several chunks; each token once. */
+static void
+propose_exchanges_of_tokens (Proposals *p)
+{
+  const LsStrategy *s = p->s;
+  if (p->r->model.n_experts == 0 || s->ep == 1)
+    return;
+  LsChange *change = propose (p);
+  ls_change_set (change, "ep-overlap", s->ep_overlap ? "0" : "1");
+  if (!s->ep_overlap)
+    ls_change_set (change, "delay-wgrad", "1");
+  else if (s->delay_wgrad)
+    ls_change_set (change, "delay-wgrad", "0");
+  if (!s->ep_overlap && s->pp > 1 && s->vpp == 1)
+    ls_change_set (change, "vpp", "2");
+  propose_names (p, "dispatcher", s->dispatcher, LS_DISPATCHER_ALL_TO_ALL);
+}
+
 /* --- batch, memory, precision ---------------------------------------------------------- */
 
 static void
@@ -368,6 +386,7 @@ static const struct {
   { "pipeline transfers", NULL, propose_p2p },
   { "layout", NULL, propose_layouts },
   { "expert layout", NULL, propose_expert_layouts },
+  { "exchange of tokens", NULL, propose_exchanges_of_tokens },
   { "micro-batch", NULL, propose_micro_batches },
   { "recomputation", NULL, propose_recompute },
   { "partitioned activations", NULL, propose_partitioning },

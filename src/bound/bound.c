@@ -278,8 +278,8 @@ rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const 
             uint32_t n_mb)
 {
   RankParts r = { 0 };
-  uint64_t n_passes = ls_sched_in_flight (
-      sched, &(LsSchedShape) { .pp = s->pp, .vpp = s->vpp, .n_micro_batches = n_mb }, rank);
+  const LsSchedShape shape = ls_strategy_sched_shape (s, n_mb);
+  uint64_t n_passes = ls_sched_in_flight (sched, &shape, rank);
   for (uint32_t c = 0; c < s->vpp; c++) {
     BoundPart p = chunk_part (b, e, stage_of (s, sched, rank, c), s->pp * s->vpp);
     if (c == 0)
@@ -300,7 +300,7 @@ rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const 
 static uint64_t
 n_blocking (const LsStrategy *s, const LsSched *sched, uint32_t rank, uint32_t n_mb)
 {
-  const LsSchedShape shape = { .pp = s->pp, .vpp = s->vpp, .n_micro_batches = n_mb };
+  const LsSchedShape shape = ls_strategy_sched_shape (s, n_mb);
   bool is_batched = s->p2p == LS_P2P_BATCHED || s->p2p == LS_P2P_SCATTER_GATHER;
   if (!is_batched || sched->recipe != LS_RECIPE_MEGATRON || s->pp == 1)
     return 0;

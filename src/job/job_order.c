@@ -16,7 +16,7 @@ static gboolean
 has_shape (const char *path, const LsOrders *orders, const LsStrategy *s, GError **error)
 {
   const LsLayout *l = &orders->layout;
-  const LsSchedShape shape = { .pp = s->pp, .vpp = s->vpp, .n_micro_batches = n_micro_batches (s) };
+  const LsSchedShape shape = ls_strategy_sched_shape (s, n_micro_batches (s));
   const LsSched *sched = ls_sched_find (s->schedule);
   uint32_t n_chunks = ls_sched_n_chunks (sched, &shape),
            n_pipes = sched->placement == LS_PLACE_PIPES ? n_chunks : 1;

@@ -11,6 +11,7 @@
 
 #include "lower/data/lower_dp.h"
 #include "lower/layers/lower_layers.h"
+#include "lower/layers/lower_pieces.h"
 #include "lower/lower_step.h"
 #include "lower/pipeline/lower_order.h"
 #include "model/expert_load.h"
@@ -74,6 +75,7 @@ lower_init (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts 
   l->segments = g_array_new (FALSE, FALSE, sizeof (LsSegment));
   l->kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
   l->segment_ids = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  l->pieces = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) g_array_unref);
   l->kernel_ids = g_hash_table_new_full (kernel_hash, kernel_equal, g_free, NULL);
 }
 
@@ -91,6 +93,7 @@ lower_clear (Lower *l)
   g_array_unref (l->segments);
   g_array_unref (l->kernels);
   g_hash_table_unref (l->segment_ids);
+  g_hash_table_unref (l->pieces);
   g_hash_table_unref (l->kernel_ids);
   g_free (l->too_long);
   ls_plan_free (l->plan);
@@ -129,6 +132,10 @@ lower_experts (Lower *l, GError **error)
     return FALSE;
   }
   l->shard.expert_share = l->expert_share;
+  if (l->shard.sends_tokens_once)
+    l->plan->spread
+        = (LsSpread) { ls_expert_draw (l->model),
+                       (uint64_t) l->s->micro_batch * l->s->seq / (l->s->cp * l->s->tp), l->s->dispatch_sms };
   g_autofree uint64_t *tokens = g_new (uint64_t, l->mesh.ep);
   ls_expert_tokens_of_ranks (l->model, &l->shard, tokens);
   for (uint32_t r = 0; r < l->mesh.ep; r++) {
@@ -193,6 +200,7 @@ lower_chunks (Lower *l, GError **error)
     kept = MAX (kept, of_rank);
   }
   use_chunks_of (l, busiest);
+  l->n_piece_events = n_piece_events (l);
   if (kept * l->n_micro_batches > MAX_BYTES) {
     g_set_error (
         error, LS_ERROR, LS_ERROR_LIMIT,

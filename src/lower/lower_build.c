@@ -12,6 +12,7 @@ build_init (Build *b, Lower *l)
   b->layer = UINT16_MAX;
   b->pass = NULL;
   b->is_too_long = false;
+  b->cuts = b->delayed = NULL;
 }
 
 void
@@ -19,10 +20,11 @@ build_clear (Build *b)
 {
   g_array_unref (b->ops);
   g_array_unref (b->next_deps);
+  g_clear_pointer (&b->cuts, g_array_unref);
 }
 
-static char *
-name_of_role (const Lower *l, const char *name)
+char *
+build_role_name (const Lower *l, const char *name)
 {
   g_autofree char *cp = l->n_cp_roles > 1 ? g_strdup_printf (" cp %u", l->cp_rank) : NULL;
   g_autofree char *ep = l->n_ep_roles > 1 ? g_strdup_printf (" ep %u", l->shard.ep_rank) : NULL;
@@ -32,7 +34,7 @@ name_of_role (const Lower *l, const char *name)
 bool
 build_reuses (Build *b, Lower *l, const char *segment)
 {
-  g_autofree char *name = name_of_role (l, segment);
+  g_autofree char *name = build_role_name (l, segment);
   gpointer id = g_hash_table_lookup (l->segment_ids, name);
   if (id)
     b->segment = GPOINTER_TO_UINT (id) - 1;
@@ -134,7 +136,7 @@ uint32_t
 build_finish (Build *b, const char *segment)
 {
   Lower *l = b->l;
-  g_autofree char *name = name_of_role (l, segment);
+  g_autofree char *name = build_role_name (l, segment);
   if (b->next_deps->len > 0)
     build_barrier (b);
   if (l->s->cuda_graphs != LS_GRAPHS_NONE)

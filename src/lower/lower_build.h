@@ -9,8 +9,15 @@
 
 #define NO_OP UINT16_MAX /* an index of none */
 
-/* Event classes of a program. EVENT_PARAMS + i: parameters of bucket i gathered. */
-enum { EVENT_RECV_F, EVENT_RECV_B, EVENT_NORM, EVENT_PARAMS };
+/* Event classes of a program. EVENT_PIECES + i: a piece of a pass that is cut (lower_pieces.h); behind
+ * these: parameters of bucket i gathered. */
+enum { EVENT_RECV_F, EVENT_RECV_B, EVENT_NORM, EVENT_PIECES };
+
+static inline uint16_t
+event_params (const Lower *l, guint i)
+{
+  return (uint16_t) (EVENT_PIECES + l->n_piece_events + i);
+}
 
 typedef struct {
   Lower *l;
@@ -21,6 +28,8 @@ typedef struct {
   bool is_too_long;    /* ops were dropped                         */
   uint32_t segment;    /* that build_reuses() found                */
   uint32_t layer_kind; /* of the attention at hand, with cp > 1    */
+  GArray *cuts;        /* where pieces begin; NULL: the pass is not cut (lower_pieces.h) */
+  GArray *delayed;     /* guint: operators whose weight gradients are to come; NULL: none are delayed */
 } Build;
 
 void build_init (Build *b, Lower *l);
@@ -28,6 +37,8 @@ void build_clear (Build *b); /* instead of build_finish() */
 /* Stores the segment under `name` (copied), which is apart for each cp_rank that has a program
  * of its own, and returns its id; the build is spent. */
 uint32_t build_finish (Build *b, const char *name);
+/* A name as it is apart for each role that has a program of its own; newly allocated. */
+char *build_role_name (const Lower *l, const char *name);
 /* Whether a segment was stored under that name before: it is b->segment. If not, begins to build it. */
 bool build_reuses (Build *b, Lower *l, const char *name);
 

@@ -51,9 +51,11 @@ typedef struct {
   GArray **posts;      /* [pp] of Post; NULL: none, or by a recipe (lower_megatron.c, lower_pipedream.c) */
   GArray *segments;    /* LsSegment                                              */
   GHashTable *segment_ids; /* name -> index + 1                                  */
-  GArray *kernels;         /* LsKernel                                               */
-  GHashTable *kernel_ids;  /* LsKernel -> index + 1                               */
-  char *too_long;          /* a segment of more than MAX_OPS ops: the plan is void   */
+  GHashTable *pieces;      /* name of a pass -> GArray of Piece (lower_pieces.h) */
+  uint16_t n_piece_events;
+  GArray *kernels;        /* LsKernel                                               */
+  GHashTable *kernel_ids; /* LsKernel -> index + 1                               */
+  char *too_long;         /* a segment of more than MAX_OPS ops: the plan is void   */
 } Lower;
 
 /* All that comes before chunks. Clear it in either case. */

@@ -3,6 +3,12 @@
 #include <math.h>
 #include <string.h>
 
+LsDraw
+ls_expert_draw (const LsModel *m)
+{
+  return (LsDraw) { m->n_experts, m->top_k, m->expert_groups, m->top_groups };
+}
+
 /* --- shares ------------------------------------------------------------------------ */
 
 static bool

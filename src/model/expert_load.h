@@ -23,7 +23,11 @@
 #ifndef LS_MODEL_EXPERT_LOAD_H
 #define LS_MODEL_EXPERT_LOAD_H
 
+#include "base/draw.h"
 #include "model/operators.h"
+
+/* The experts of a token, as a draw from all. */
+LsDraw ls_expert_draw (const LsModel *m);
 
 /* Shares of m's experts, newly allocated, or NULL: *ret_why says why not (newly allocated), or is
  * NULL if it is "even" (or load NULL). */

@@ -20,8 +20,8 @@ ls_model_flops (const LsModel *m, uint64_t vocab, uint32_t seq, double n_sequenc
   double q = m->n_heads * ((double) m->head_dim + ls_model_v_dim (m)) / 2;
   double linear = 6 * s * (double) ls_model_linear_params (m, vocab);
   double layers = 0, mixers = 0, indexed = 0; /* layers: as those without a window */
-  for (uint32_t i = 0; i < m->n_layers; i++) {
-    uint32_t kind = ls_model_layer_kind (m, i);
+  for (uint32_t i = 0; i < m->n_layers + m->predict_layers; i++) {
+    uint32_t kind = ls_model_layer_kind (m, MIN (i, m->n_layers - 1));
     layers += ls_layer_has_attention (kind) ? 2 * ls_model_attention_pairs (m, kind, seq) : 0;
     mixers += (kind & LS_LAYER_MIXER) != 0;
     indexed += ls_layer_has_attention (kind);

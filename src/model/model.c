@@ -288,10 +288,27 @@ ls_model_layer_params (const LsModel *m, uint32_t layer)
   return layer_params (m, ls_model_layer_kind (m, layer), m->n_experts);
 }
 
+/* A layer that predicts is as the last, behind a projection of two inputs; the head is that of the model. */
+static uint64_t
+predict_linear_params (const LsModel *m, uint32_t n_experts)
+{
+  uint32_t kind = ls_model_layer_kind (m, m->n_layers - 1);
+  return layer_linear_params (m, kind, n_experts) + 2 * (uint64_t) m->hidden * m->hidden;
+}
+
+/* With two norms before it, and one before the head. */
+static uint64_t
+predict_params (const LsModel *m, uint32_t n_experts)
+{
+  uint32_t kind = ls_model_layer_kind (m, m->n_layers - 1);
+  return layer_params (m, kind, n_experts) + 2 * (uint64_t) m->hidden * m->hidden + 3 * norm_params (m);
+}
+
 uint64_t
 ls_model_linear_params (const LsModel *m, uint64_t vocab)
 {
   uint64_t n = vocab * m->hidden;
+  n += m->predict_layers * (predict_linear_params (m, m->top_k) + vocab * m->hidden);
   for (uint32_t i = 0; i < m->n_layers; i++)
     n += layer_linear_params (m, ls_model_layer_kind (m, i), m->top_k);
   return n;
@@ -305,6 +322,7 @@ params_with (const LsModel *m, uint64_t vocab, uint32_t n_experts)
   uint64_t head = m->tied_embeddings ? 0 : table;
   for (uint32_t i = 0; i < m->n_layers; i++)
     layers += layer_params (m, ls_model_layer_kind (m, i), n_experts);
+  layers += m->predict_layers * predict_params (m, n_experts);
   return table + positions + layers + norm_params (m) + head;
 }
 

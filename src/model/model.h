@@ -97,10 +97,15 @@ typedef struct {
   bool dropout; /* trained with dropout          */
   /* Mixture of experts; n_experts 0: none, and the rest is then 0 too. */
   uint32_t n_experts;
-  uint32_t top_k;          /* experts that a token is sent to                 */
+  uint32_t top_k;         /* experts that a token is sent to                 */
+  uint32_t expert_groups; /* parts of the experts, in order, of which a token is sent to experts of top_groups
+                              only; 0: to any, and the next is 0 too */
+  uint32_t top_groups;
   uint32_t expert_ffn;     /* inner width of one expert's MLP                 */
   uint32_t shared_ffn;     /* inner width of the experts that see every token, together */
   uint32_t n_dense_layers; /* first layers that have an MLP instead (of width ffn) */
+  uint32_t predict_layers; /* behind the last, each with a head of its own, for tokens further ahead
+                              (DeepSeek-AI 2024, DeepSeek-V3, section 2.2) */
   uint32_t moe_every;      /* of every so many others the last has experts: 1, all of them */
 } LsModel;
 

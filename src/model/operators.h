@@ -55,12 +55,15 @@ typedef struct {
   uint64_t input_bytes;        /* of these, the input of its matrix product           */
   uint8_t n_host_reads;        /* of results on the host, before the last forward kernel */
   bool is_norm, is_activation; /* its output can be had again from what it keeps */
+  bool is_latent_up;           /* makes queries, keys or values from latents; the last keeps all three */
+  bool is_latent_attention;    /* meets them */
   uint8_t n_products;          /* products of which its GEMM is made, as a model in PyTorch has them: */
   uint64_t product_columns[LS_OPERATOR_MAX_PRODUCTS]; /* columns of Q, K, V; of gate and up    */
   uint64_t reduce_bytes; /* LS_TP_REDUCE only                                    */
   uint64_t tp_bytes;     /* the whole array that tp gathers or reduces; 0: the tensor between two layers */
   LsEpMode ep;
   uint64_t ep_bytes;     /* all-to-all: what the mean member sends               */
+  uint64_t to_ep_bytes;  /* the same of the way to experts                       */
   uint64_t etp_bytes;    /* of this ep rank, over all of etp                     */
   bool context_parallel; /* attention with cp > 1: its kernels are those of ls_context_step() */
   uint32_t layer_kind;   /* of that attention: LsLayerTrait */
@@ -83,9 +86,12 @@ typedef struct {
   bool cp_balance;
   bool sp_save_gathered;      /* with SP, keep the gathered input of COLUMN layers for the backward */
   uint32_t ep, etp;           /* experts over ep ranks, each over etp; 0 counts as 1 */
+  bool sends_tokens_once;     /* to a rank of ep, however many of its experts a token has there */
+  bool dispatch_fp8;          /* what goes to experts                                           */
   uint32_t ep_rank;           /* whose experts, where they differ in load      */
   const double *expert_share; /* [n_experts] of all tokens; NULL: evenly */
   double expert_capacity;     /* tokens of an expert over the mean; 0: no limit */
+  bool fp8_act_store;         /* the input of an activation is kept in fp8 */
   LsFp8Recipe fp8_recipe;
   uint32_t bf16_first, bf16_last; /* layers whose products are in bf16, not in the scaled dtype */
   bool apex_norm;     /* layer norms run apex's kernels, not those for long rows that came in 2022 */

@@ -17,12 +17,17 @@
  * backward (trainer.py, _eval_train_metrics), for cross-entropy and perplexity each; here the kernels are in
  * the forward, and their memory is not counted.
  *
+ * Layers that predict tokens further ahead stand behind the head, whose weight they share. Deviations: the
+ * embedding of the next token is looked up for nothing, as if its table were the one of the first stage; with
+ * tensor parallelism the projection's parts are gathered for nothing.
+ *
  * With the norm's and the logits' inputs the head keeps 4 s b h (1/t with SP) +
  * 4 s b V / t (Korthikanti et al. 2022, section 4.3). */
 #include "model/operators_build.h"
 
 #define FP32_BYTES 4
 
+static const LsLinearNames predict_names = { "predict-proj", "predict-proj-dgrad", "predict-proj-wgrad" };
 static const LsLinearNames logits_names = { "logits", "logits-dgrad", "logits-wgrad" };
 
 static LsKernel
@@ -119,23 +124,49 @@ append_loss (GArray *operators, const LsCut *cut)
   op->saved_bytes = FP32_BYTES * cut->tokens * cut->vocab;
 }
 
+static void
+append_head (GArray *operators, const LsCut *cut, bool with_weight)
+{
+  static const LsNormPlace last = { "final-norm", LS_RECIPE_FINAL_NORM, LS_RECIPE_RESIDUAL, false };
+  const LsShard *s = cut->shard;
+  ls_operators_norm (operators, cut, &last, cut->elt);
+  append_logits (operators, cut, with_weight);
+  if (cut->model->logit_cap)
+    append_logit_cap (operators, cut);
+  if (s->loss == LS_LOSS_FUSED)
+    append_fused_loss (operators, cut);
+  else if (s->tp == 1 && ls_recipe_find (s->recipes, LS_RECIPE_LOSS, cut->model))
+    append_listed_loss (operators, cut);
+  else
+    append_loss (operators, cut);
+}
+
+/* The norms of what comes from the layers and of the embedding of the next token, both through one
+ * projection, and a layer as the last. */
+static void
+append_prediction (GArray *operators, const LsCut *cut)
+{
+  static const LsNormPlace state = { "predict-state-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_RESIDUAL, false },
+                           token = { "predict-token-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_RESIDUAL, false };
+  uint64_t h = cut->model->hidden;
+  ls_operators_norm (operators, cut, &token, cut->elt);
+  ls_operators_norm (operators, cut, &state, cut->elt);
+  LsOperator *op = ls_operator_append (operators, "predict-proj", LS_TP_NONE);
+  ls_operator_linear (op, cut, &predict_names, cut->act, 2 * h, h / cut->shard->tp);
+  ls_operator_param (op, 2 * h * h / cut->shard->tp);
+  ls_operators_layer (cut->model, cut->shard, cut->model->n_layers - 1, operators);
+}
+
 void
 ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray *operators)
 {
-  static const LsNormPlace last = { "final-norm", LS_RECIPE_FINAL_NORM, LS_RECIPE_RESIDUAL, false };
   LsCut cut;
   ls_cut_init (&cut, m, s);
-
-  ls_operators_norm (operators, &cut, &last, cut.elt);
-  append_logits (operators, &cut, with_weight);
-  if (m->logit_cap)
-    append_logit_cap (operators, &cut);
-  if (s->loss == LS_LOSS_FUSED)
-    append_fused_loss (operators, &cut);
-  else if (s->tp == 1 && ls_recipe_find (s->recipes, LS_RECIPE_LOSS, m))
-    append_listed_loss (operators, &cut);
-  else
-    append_loss (operators, &cut);
+  append_head (operators, &cut, with_weight);
+  for (uint32_t i = 0; i < m->predict_layers; i++) {
+    append_prediction (operators, &cut);
+    append_head (operators, &cut, false);
+  }
   for (uint32_t i = 0; i < s->train_metrics; i++)
     append_metric (operators, &cut);
 }

@@ -178,7 +178,7 @@ ls_operator_activation (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_
   ls_operator_fwd (op, activation_stream (cut, fwd, rows, cols, a->n_inputs + 1, JIT_GELU_FWD_FLOPS));
   ls_operator_igrad (op,
                      activation_stream (cut, a->bwd, rows, cols, 2 * a->n_inputs + 1, JIT_GELU_BWD_FLOPS));
-  op->saved_bytes = rows * cols * a->n_inputs * cut->elt;
+  op->saved_bytes = rows * cols * a->n_inputs * (cut->shard->fp8_act_store ? 1 : cut->elt);
   op->is_activation = true;
   ls_operator_as_launched (op, cut, LS_RECIPE_ACTIVATION, rows, cols);
 }

@@ -66,6 +66,7 @@ append_up (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint
   ls_operator_linear (op, cut, names, cut->shard->dtype, in, out);
   ls_operator_param (op, out * in);
   op->tp_bytes = cut->tokens * gathered * cut->elt;
+  op->is_latent_up = true;
 }
 
 static void
@@ -114,6 +115,7 @@ append_rope (GArray *operators, const LsCut *cut)
   ls_operator_fwd (op, fwd);
   ls_operator_igrad (op, bwd);
   op->saved_bytes = cut->tokens * cut->heads * (2 * m->head_dim + m->v_dim) * cut->elt; /* q, k, v */
+  op->is_latent_up = true;
 }
 
 /* Every rank scores its own tokens against all before them: Q K^T of each head, weighted and summed in the
@@ -166,6 +168,7 @@ append_attention (GArray *operators, const LsCut *cut)
   square.model = &mean;
   ls_operator_fwd (op, ls_attention_kernel (&square, &whole, false));
   ls_operator_igrad (op, ls_attention_kernel (&square, &whole, true));
+  op->is_latent_attention = true;
   op->saved_bytes = 4 * cut->tokens * cut->heads; /* log-sum-exp, fp32 */
 }
 

@@ -20,6 +20,10 @@
  *     combine     sorted back; over etp reduce-scattered; all-to-all
  *     unpermute   P rows read, T written: sums over the k experts
  *
+ * Where a token is sent once to a rank (DeepEP; network/coll_dispatch.c), it leaves as it is, is laid out for
+ * each of its experts where it arrives, and their results are summed there: the kernels of permute and
+ * unpermute are not there, and those of sorting read, or write, only what arrived.
+ *
  * The grouped GEMM takes the time of one of E / ep equal matrices with R rows in all; rows of
  * an expert are rounded up to the smallest tile first, as a tile has rows of one expert only.
  *
@@ -38,6 +42,7 @@
  *
  * Reference. Fedus et al. 2022 (capacity); Megatron-LM core/transformer/moe/{router,
  * token_dispatcher, experts, moe_layer}.py. */
+#include "base/draw.h"
 #include "model/expert_load.h"
 #include "model/operators_scaled.h"
 
@@ -53,6 +58,7 @@ typedef struct {
   LsCut cut;          /* tokens: R                           */
   uint64_t local;     /* T                                   */
   uint64_t sent;      /* P                                   */
+  uint64_t arrived;   /* rows: R, or fewer if a token is sent once     */
   uint64_t tiled;     /* R, with each expert's rows in whole tiles */
   uint32_t n_experts; /* here                                */
   uint64_t ffn;       /* f / etp                             */
@@ -80,6 +86,11 @@ experts_init (Experts *x, const LsCut *cut)
     x->tiled += (tokens[e] + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
   }
   x->sent = sum / (ep * etp);
+  x->arrived = x->cut.tokens;
+  if (s->sends_tokens_once) {
+    LsDraw draw = ls_expert_draw (m);
+    x->arrived = (uint64_t) ((double) x->arrived * ls_draw_parts (&draw, ep) / m->top_k);
+  }
 }
 
 /* Rows x h, each moved so often. */
@@ -119,8 +130,10 @@ static void
 append_permute (GArray *operators, const Experts *x)
 {
   LsOperator *op = ls_operator_append (operators, "permute", LS_TP_NONE);
-  ls_operator_fwd (op, row_copy (x, "permute", x->local + x->sent, 1));
-  ls_operator_igrad (op, row_copy (x, "permute-bwd", x->local + x->sent, 1));
+  if (!x->cut.shard->sends_tokens_once) {
+    ls_operator_fwd (op, row_copy (x, "permute", x->local + x->sent, 1));
+    ls_operator_igrad (op, row_copy (x, "permute-bwd", x->local + x->sent, 1));
+  }
   if (x->cut.model->shared_ffn > 0)
     ls_operator_igrad (op, row_copy (x, "moe-grad-add", x->local, 3));
 }
@@ -130,11 +143,14 @@ append_exchange (GArray *operators, const Experts *x, const char *name, LsEpMode
 {
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
   op->ep = mode;
-  op->ep_bytes = x->sent * x->cut.model->hidden * x->cut.elt;
+  uint64_t sent = x->sent * x->cut.model->hidden;
+  op->ep_bytes = sent * x->cut.elt;
+  op->to_ep_bytes
+      = x->cut.shard->dispatch_fp8 ? ls_dtype_cast_bytes (LS_DTYPE_FP8, op->ep_bytes) : op->ep_bytes;
   op->etp_bytes = x->cut.tokens * x->cut.model->hidden * x->cut.elt;
   if (x->n_experts > 1) {
-    ls_operator_fwd (op, row_copy (x, "expert-sort", x->cut.tokens, 2));
-    ls_operator_igrad (op, row_copy (x, "expert-sort-bwd", x->cut.tokens, 2));
+    ls_operator_fwd (op, row_copy (x, "expert-sort", x->cut.tokens + x->arrived, 1));
+    ls_operator_igrad (op, row_copy (x, "expert-sort-bwd", x->cut.tokens + x->arrived, 1));
   }
 }
 
@@ -191,8 +207,10 @@ static void
 append_unpermute (GArray *operators, const Experts *x)
 {
   LsOperator *op = ls_operator_append (operators, "unpermute", LS_TP_NONE);
-  ls_operator_fwd (op, row_copy (x, "unpermute", x->local + x->sent, 1));
-  ls_operator_igrad (op, row_copy (x, "unpermute-bwd", x->local + x->sent, 1));
+  if (!x->cut.shard->sends_tokens_once) {
+    ls_operator_fwd (op, row_copy (x, "unpermute", x->local + x->sent, 1));
+    ls_operator_igrad (op, row_copy (x, "unpermute-bwd", x->local + x->sent, 1));
+  }
   if (x->cut.model->shared_ffn > 0)
     ls_operator_fwd (op, row_copy (x, "shared-expert-add", x->local, 3));
 }

@@ -59,6 +59,9 @@ typedef struct {
   LsRounds rounds; /* interleaved-1f1b: whose rule forms the groups */
   uint32_t waves;  /* hanayo; 0: vpp / 2, or 1 */
   uint32_t pipes;  /* chimera: replicas, half of them in each direction; 0: 2 */
+  /* none, interleaved-1f1b: in the steady state a forward and the backward behind it are executed as one
+   * pair, for which each rank does one forward more before */
+  bool has_pairs;
   /* Automatic schedules only. */
   LsSchedTimes times;  /* all 0: f = i = w, no communication */
   double memory_limit; /* micro-batches of a rank's full activations; one weighs 1 from F,
@@ -71,6 +74,7 @@ typedef enum {
   LS_SCHED_ROUNDS = 1 << 1,
   LS_SCHED_WAVES = 1 << 2,
   LS_SCHED_PIPES = 1 << 3,
+  LS_SCHED_PAIRS = 1 << 4,
 } LsSchedKnob;
 
 /* How the actions of a rank become a program with sends and receives. */
@@ -87,6 +91,7 @@ typedef struct {
   uint32_t knobs;          /* LsSchedKnob that it has                              */
   bool has_pytorch_rounds; /* without being asked for them, and no others          */
   bool is_split;           /* backwards are I and W: activations may be held until W */
+  bool always_pairs;       /* of a forward and a backward, without being asked for them */
   /* The schedule's own part of ls_sched_refusal; pp and n_micro_batches are not 0. */
   const char *(*refusal) (const LsSchedShape *shape);
   /* Chunks per rank; NULL: vpp, or 1. */

@@ -49,6 +49,7 @@ const LsSched ls_sched_dualpipe = {
   .name = "dualpipe",
   .placement = LS_PLACE_PIPES,
   .is_split = true,
+  .always_pairs = true,
   .refusal = refusal,
   .n_chunks = ls_sched_two_chunks,
   .order = order,

@@ -154,6 +154,7 @@ const LsSched ls_sched_dualpipev = {
   .name = "dualpipev",
   .placement = LS_PLACE_WAVE,
   .is_split = true,
+  .always_pairs = true,
   .refusal = refusal,
   .n_chunks = ls_sched_two_chunks,
   .order = order,

@@ -15,6 +15,7 @@ ls_sched_append_1f1b (const LsSchedShape *shape, uint32_t n_warmup, LsSchedNth n
   for (uint32_t k = 0; k < n + n_warmup; k++) {
     if (k < n) {
       LsAction forward = nth (shape, LS_ACTION_F, k);
+      forward.is_paired = shape->has_pairs && k >= n_warmup;
       g_array_append_val (actions, forward);
     }
     if (k >= n_warmup) {

@@ -38,7 +38,8 @@ ls_sched_append (GArray *actions, LsActionType type, uint32_t chunk, uint32_t mb
 typedef LsAction (*LsSchedNth) (const LsSchedShape *shape, LsActionType type, uint32_t k);
 
 /* The pattern of the 1F1B family: n_warmup forwards, then pairs of a forward and a
- * backward until the forwards are used up, then the backwards that are left.
+ * backward (executed together if the shape has pairs) until the forwards are used up, then
+ * the backwards that are left.
  *
  *     n = 4, n_warmup = 2:   F0 F1 | F2 B0 F3 B1 | B2 B3
  *

@@ -15,6 +15,9 @@
  *     rank 0   F0.0 F0.1 F1.0 F1.1 B1.0 B1.1 B0.0 B0.1
  *     rank 1   F0.0 F0.1 F1.0 B1.0 F1.1 B1.1 B0.0 B0.1
  *
+ * Executed as pairs (F;B), the backward of a pair is that of the micro-batch before: a rank
+ * runs one forward more, w + 1, first (Megatron-LM, overlap_moe_expert_parallel_comm).
+ *
  * The rules for N differ. Megatron-LM: given, or p; N = m comes close to breadth-first,
  * sizes between are Llama 3's flexible schedule. Legal where p <= N <= m and the last
  * group is empty or at least p: a smaller one would reach the next chunk before its
@@ -98,7 +101,8 @@ static uint32_t
 n_warmup (const LsSchedShape *shape, uint32_t rank)
 {
   return MIN (shape->n_micro_batches * shape->vpp,
-              2 * (shape->pp - rank - 1) + (shape->vpp - 1) * ls_sched_group_size (shape));
+              2 * (shape->pp - rank - 1) + (shape->vpp - 1) * ls_sched_group_size (shape)
+                  + (shape->has_pairs ? 1 : 0));
 }
 
 static void
@@ -119,7 +123,7 @@ in_flight (const LsSchedShape *shape, uint32_t rank)
 const LsSched ls_sched_interleaved = {
   .name = "interleaved-1f1b",
   .recipe = LS_RECIPE_MEGATRON,
-  .knobs = LS_SCHED_GROUP | LS_SCHED_ROUNDS,
+  .knobs = LS_SCHED_GROUP | LS_SCHED_ROUNDS | LS_SCHED_PAIRS,
   .refusal = refusal,
   .order = order,
   .n_warmup = n_warmup,

@@ -56,6 +56,9 @@ ls_strategy_init (LsStrategy *s)
     .grad_norm = true,
     .zero_stage = LS_ZERO_AUTO,
     .gather_overlap = LS_FLAG_AUTO,
+    .dispatch_sms = 20,
+    .ep_overlap = LS_FLAG_AUTO,
+    .delay_wgrad = LS_FLAG_AUTO,
     .layers_per_unit = 1,
     .limit_all_gathers = true,
     .reshard_after_forward = LS_RESHARD_AUTO,
@@ -68,6 +71,18 @@ ls_strategy_init (LsStrategy *s)
     .cp_balance = true,
     .host = { LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO },
     .tp_overlap_kind = LS_TP_OVERLAP_RING,
+  };
+}
+
+LsSchedShape
+ls_strategy_sched_shape (const LsStrategy *s, uint32_t n_micro_batches)
+{
+  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
+  return (LsSchedShape) {
+    .pp = s->pp,
+    .vpp = s->vpp,
+    .n_micro_batches = n_micro_batches,
+    .has_pairs = s->ep_overlap == 1 && sched && (sched->knobs & LS_SCHED_PAIRS),
   };
 }
 

@@ -16,6 +16,7 @@
 #include "model/model.h"
 #include "model/recipe.h"
 #include "plan/host_cost.h"
+#include "schedules/sched.h"
 
 typedef enum {
   LS_DP_AUTO,
@@ -52,6 +53,7 @@ typedef enum {
   LS_RECOMPUTE_OP = 8,          /* by operators: keeps every other product, and attention */
   LS_RECOMPUTE_DOTS = 16,       /* keeps all products, of attention none                  */
   LS_RECOMPUTE_DOTS_FLASH = 32, /* keeps all products, and flash attention                */
+  LS_RECOMPUTE_MLA_UP = 64,     /* queries, keys and values of latent attention           */
 } LsRecomputePart;
 
 /* Those that run a layer again but for what they keep: one of them, alone. */
@@ -77,6 +79,10 @@ typedef enum { LS_OFFLOAD_TO_CPU, LS_OFFLOAD_TO_NVME } LsOffloadTo;
 /* What runs beside a tensor-parallel collective: a GEMM that does not need it (BULK); besides
  * that, the GEMM that does, cut in tp pieces (RING). */
 typedef enum { LS_TP_OVERLAP_BULK, LS_TP_OVERLAP_RING } LsTpOverlap;
+
+/* What brings tokens to their experts: an all-to-all of a row for each expert of a token; kernels that send a
+ * token once to each node, and there to each GPU (network/coll_dispatch.c). */
+typedef enum { LS_DISPATCHER_ALL_TO_ALL, LS_DISPATCHER_DEEPEP } LsDispatcher;
 
 #define LS_ATTENTION_AUTO (-1)
 #define LS_DTYPE_AUTO     (-1)
@@ -149,6 +155,13 @@ typedef struct {
   uint32_t etp;           /* tensor-parallel degree of experts; 0: tp             */
   double expert_capacity; /* tokens of an expert over the mean, dropped beyond; 0: none are dropped */
   char *expert_load;      /* how tokens fall on experts; NULL: evenly             */
+  int dispatcher;         /* LsDispatcher                                       */
+  uint32_t dispatch_sms;  /* deepep: SMs of each of its calls                   */
+  bool dispatch_fp8;      /* deepep: what goes to experts goes in fp8           */
+  bool dispatch_margin;   /* deepep: GEMMs leave these SMs free                 */
+  int ep_overlap;         /* a forward and a backward side by side, so that the exchange of tokens of one runs
+                            beside kernels of the other (lower/layers/lower_pieces.h); LS_FLAG_AUTO */
+  int delay_wgrad;        /* with it: weight gradients behind what other ranks wait for; LS_FLAG_AUTO */
 
   /* recomputation */
   uint32_t
@@ -163,6 +176,7 @@ typedef struct {
   int cuda_allocator;         /* LsCudaAllocator                                */
 
   int fp8_recipe;                 /* LsFp8Recipe                                             */
+  bool fp8_act_store;             /* the input of an MLP's activation is kept in fp8         */
   bool fp8_params;                /* weights are kept and gathered in fp8                    */
   uint32_t bf16_first, bf16_last; /* fp8, nvfp4: so many layers at either end have their products in bf16 */
 
@@ -207,6 +221,9 @@ int ls_strategy_dp_kind (const LsStrategy *s);
  * them, for the degrees that there are now. */
 gboolean ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint32_t gpus_per_node,
                               LsDiagList *diags);
+
+/* What its schedule is asked for. */
+LsSchedShape ls_strategy_sched_shape (const LsStrategy *s, uint32_t n_micro_batches);
 
 /* As if layers_per_chunk had never been known. */
 void ls_strategy_forget_layers (LsStrategy *s);

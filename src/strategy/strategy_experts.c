@@ -1,6 +1,46 @@
-/* What is legal with a mixture of experts and with latent attention. */
+/* What follows, and what is legal, with a mixture of experts and with latent attention. */
 #include "model/expert_load.h"
 #include "strategy/strategy_rules.h"
+
+/* Schedules that are made of pairs are meant for it. */
+void
+fill_overlap (LsStrategy *s)
+{
+  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
+  bool is_paired = sched && sched->always_pairs;
+  if (s->ep_overlap == LS_FLAG_AUTO)
+    s->ep_overlap = s->ep > 1 && is_paired;
+  if (s->delay_wgrad == LS_FLAG_AUTO)
+    s->delay_wgrad = s->ep_overlap && is_paired;
+}
+
+/* Megatron-LM (core/transformer/transformer_config.py) has the same rules: its combined 1F1B needs several
+ * chunks per rank, and runs no layer again as a whole. */
+static void
+check_overlap (const LsStrategy *s, LsDiagList *diags)
+{
+  const LsSched *sched = ls_sched_find (s->schedule);
+  if (s->delay_wgrad && !s->ep_overlap)
+    conflict (diags, "/delay_wgrad",
+              "expected ep_overlap with it, whose exchanges run beside what is delayed;"
+              " got none");
+  if (!s->ep_overlap)
+    return;
+  if (sched && !sched->always_pairs && !(sched->knobs & LS_SCHED_PAIRS))
+    conflict (diags, "/ep_overlap",
+              "expected a schedule that pairs a forward with a backward: none, interleaved-1f1b, dualpipe or "
+              "dualpipev; got %s",
+              s->schedule);
+  if (s->zero_stage == 3)
+    conflict (diags, "/ep_overlap",
+              "expected whole parameters, as what one pass frees the other would need; got zero 3");
+  bool has_layers = s->recompute == LS_RECOMPUTE_FULL
+      || (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS);
+  if (has_layers)
+    conflict (diags, "/ep_overlap",
+              "expected no layers that run again as a whole, as exchanges would too; got recompute %s",
+              ls_recompute_name (s->recompute));
+}
 
 void
 check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
@@ -17,8 +57,18 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     if (s->expert_load)
       conflict (diags, "/expert_load", "expected none, as the model has no experts; got \"%s\"",
                 s->expert_load);
+    if (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL)
+      conflict (diags, "/dispatcher", "expected none, as the model has no experts; got deepep");
+    if (s->ep_overlap)
+      conflict (diags, "/ep_overlap", "expected 0, as the model has no experts; got 1");
+    if (s->delay_wgrad)
+      conflict (diags, "/delay_wgrad", "expected 0, as the model has no experts; got 1");
     return;
   }
+  check_overlap (s, diags);
+  if (s->dispatcher == LS_DISPATCHER_DEEPEP && s->etp > 1)
+    conflict (diags, "/dispatcher",
+              "expected all-to-all with etp %u, as DeepEP sends whole tokens; got deepep", s->etp);
   if (s->tp > 1 && !s->sp)
     conflict (
         diags, "/sp",
@@ -55,8 +105,12 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 void
 check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  if (m->kv_lora == 0)
+  if (m->kv_lora == 0) {
+    if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_MLA_UP)
+      conflict (diags, "/recompute_parts",
+                "expected no mla-up, as the model has no latent attention; got it");
     return;
+  }
   if (s->attention == LS_ATTENTION_UNFUSED)
     conflict (diags, "/attention", "expected flash with latent attention; got unfused");
   if (s->cp > 1)

@@ -26,6 +26,9 @@ CONDITION (has_one_copy, s->dp_kind == LS_DP_NONE)
 CONDITION (has_one_issued_copy, s->dp_kind == LS_DP_NONE && !s->is_compiled)
 CONDITION (has_no_sp, !s->sp)
 CONDITION (fetches_everywhere_or_never, !s->batch_sync || s->pp * s->vpp <= 2 || s->p2p == LS_P2P_DEEPSPEED)
+CONDITION (has_one_ep, s->ep == 1)
+CONDITION (is_not_deepep, s->dispatcher != LS_DISPATCHER_DEEPEP)
+CONDITION (has_no_ep_overlap, !s->ep_overlap)
 CONDITION (has_even_attention, s->cp_kind == LS_CP_ULYSSES)
 CONDITION (is_unfused, s->attention == LS_ATTENTION_UNFUSED)
 CONDITION (is_not_fp8, s->dtype != LS_DTYPE_FP8)
@@ -64,6 +67,12 @@ static const struct {
   { "tp_async", has_one_tp, "tp is 1" },
   { "expert_capacity", drops_nothing,
     "tokens fall on experts evenly (--expert-load): none has more than the mean" },
+  { "dispatcher", has_one_ep, "ep is 1" },
+  { "dispatch_sms", is_not_deepep, "it needs --dispatcher deepep" },
+  { "dispatch_fp8", is_not_deepep, "it needs --dispatcher deepep" },
+  { "dispatch_margin", is_not_deepep, "it needs --dispatcher deepep" },
+  { "ep_overlap", has_one_ep, "ep is 1" },
+  { "delay_wgrad", has_no_ep_overlap, "it needs --ep-overlap 1" },
   { "cp_kind", has_one_cp, "cp is 1" },
   { "cp_balance", has_one_cp, "cp is 1" },
   { "cp_balance", has_even_attention, "with ulysses each rank has whole sequences of some heads" },

@@ -93,11 +93,7 @@ check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches,
     return;
   /* Without a number of micro-batches, the rules on pp and vpp still hold: pp
    * micro-batches are legal wherever any number is. */
-  LsSchedShape shape = {
-    .pp = s->pp,
-    .vpp = s->vpp,
-    .n_micro_batches = n_micro_batches > 0 ? n_micro_batches : s->pp,
-  };
+  LsSchedShape shape = ls_strategy_sched_shape (s, n_micro_batches > 0 ? n_micro_batches : s->pp);
   /* Megatron-LM's rule; the order alone does not need it. Sizes are checked elsewhere. */
   bool lacks_stages = s->pp < 2 && strcmp (s->schedule, "interleaved-1f1b") == 0;
   const char *rule = lacks_stages ? "pp must be greater than 1" : sched->refusal (&shape);

@@ -159,6 +159,7 @@ ls_strategy_fill_auto (LsStrategy *s)
     s->recompute_layers = 1;
   if (s->recompute_parts == 0)
     s->recompute_parts = LS_RECOMPUTE_CORE;
+  fill_overlap (s);
 }
 
 /* torchtitan's selective checkpointing counts the products of plain layers. */
@@ -230,6 +231,8 @@ fill (LsStrategy *s, const LsModel *model, uint32_t n_gpus, LsDiagList *diags)
   fill_data_parallel (s, model);
   fill_tensor_parallel (s);
   fill_pipeline (s);
+  if (model->n_experts > 0 && s->ep == 1)
+    s->ep_overlap = s->delay_wgrad = 0; /* no exchange */
   fill_recompute (s, model);
   ls_strategy_fill_auto (s);
   fill_from_model (s, model);

@@ -28,6 +28,8 @@ n_expert_copies (const LsStrategy *s, const LsModel *m)
 
 /* --- strategy_experts.c --- */
 
+/* Defaults of passes side by side. */
+void fill_overlap (LsStrategy *s);
 void check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 void check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 

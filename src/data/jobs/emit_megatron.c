@@ -41,6 +41,8 @@ add_experts (const LsModel *m, GString *out)
     return;
   add (out, "--num-experts %u", m->n_experts);
   add (out, "--moe-router-topk %u", m->top_k);
+  if (m->expert_groups > 0)
+    add (out, "--moe-router-num-groups %u --moe-router-group-topk %u", m->expert_groups, m->top_groups);
   add (out, "--moe-ffn-hidden-size %u", m->expert_ffn);
   if (m->shared_ffn > 0)
     add (out, "--moe-shared-expert-intermediate-size %u", m->shared_ffn);
@@ -50,6 +52,8 @@ add_experts (const LsModel *m, GString *out)
 static void
 add_attention (const LsModel *m, GString *out)
 {
+  if (m->predict_layers > 0)
+    add (out, "--mtp-num-layers %u", m->predict_layers);
   add (out, "--num-attention-heads %u", m->n_heads);
   if (m->kv_lora > 0) {
     add (out, "--multi-latent-attention");
@@ -253,7 +257,16 @@ add_expert_parallel (Emit *e, GString *out)
     return;
   add (out, "--expert-model-parallel-size %u", s->ep);
   add (out, "--expert-tensor-parallel-size %u", s->etp);
-  add (out, "--moe-token-dispatcher-type alltoall");
+  bool is_deepep = s->dispatcher == LS_DISPATCHER_DEEPEP;
+  add (out, "--moe-token-dispatcher-type %s", is_deepep ? "flex" : "alltoall");
+  if (is_deepep)
+    add (out, "--moe-flex-dispatcher-backend deepep --moe-flex-dispatcher-num-sms %u", s->dispatch_sms);
+  if (is_deepep && (s->dispatch_fp8 || s->dispatch_margin))
+    emit_refuse (
+        e, s->dispatch_fp8 ? "--dispatch-fp8 1" : "--dispatch-margin 1",
+        "Megatron-LM sends tokens in 16 bits, and its products know nothing of the SMs that this takes");
+  if (s->ep_overlap)
+    add (out, "--overlap-moe-expert-parallel-comm%s", s->delay_wgrad ? " --delay-wgrad-compute" : "");
   if (s->expert_capacity > 0)
     add (out, "--moe-expert-capacity-factor %g", s->expert_capacity);
   if (s->expert_load)
@@ -338,10 +351,11 @@ add_recompute_parts (Emit *e, GString *out)
                  "Megatron-LM recomputes modules, not all but some products");
   if (s->recompute_parts & LS_RECOMPUTE_ACTIVATION && has_mlp)
     emit_refuse (e, "--recompute-parts activation", "Megatron-LM recomputes the activation of experts only");
-  add (out, "--recompute-granularity selective --recompute-modules%s%s%s",
+  add (out, "--recompute-granularity selective --recompute-modules%s%s%s%s",
        s->recompute_parts & LS_RECOMPUTE_CORE ? " core_attn" : "",
        s->recompute_parts & LS_RECOMPUTE_NORM ? " layernorm" : "",
-       s->recompute_parts & LS_RECOMPUTE_ACTIVATION ? " moe_act" : "");
+       s->recompute_parts & LS_RECOMPUTE_ACTIVATION ? " moe_act" : "",
+       s->recompute_parts & LS_RECOMPUTE_MLA_UP ? " mla_up_proj" : "");
 }
 
 static void
@@ -379,6 +393,8 @@ add_formats (Emit *e, GString *out)
   if (s->dtype == LS_DTYPE_FP8)
     add (out, "--fp8-format %s --fp8-recipe %s%s", s->fp8_recipe == LS_FP8_MXFP8 ? "e4m3" : "hybrid",
          recipes[s->fp8_recipe], s->fp8_params ? " --fp8-param-gather" : "");
+  if (s->fp8_act_store)
+    add (out, "--activation-func-fp8-input-store");
   if (s->dtype == LS_DTYPE_NVFP4)
     add (out, "--fp4-format e2m1 --fp4-recipe nvfp4");
   if (s->bf16_first + s->bf16_last > 0)

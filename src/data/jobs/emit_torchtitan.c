@@ -191,6 +191,10 @@ add_experts (Emit *e, GString *out)
     emit_refuse (e, "--ep", "below --cp: torchtitan wants whole context-parallel groups");
   if (s->expert_capacity > 0)
     emit_refuse (e, "--expert-capacity", "torchtitan drops no tokens");
+  if (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL)
+    emit_refuse (e, "--dispatcher deepep", "no option of torchtitan is written for it");
+  if (s->ep_overlap)
+    emit_refuse (e, "--ep-overlap", "torchtitan runs its passes one after the other");
   if (s->expert_load)
     emit_note (e, "how tokens fall on experts (--expert-load %s) is up to the router", s->expert_load);
 }

@@ -58,6 +58,8 @@ static const LsField common[] = {
   COUNT ("num_experts", experts, 65536),
   COUNT ("n_routed_experts", experts, 65536),
   COUNT ("num_experts_per_tok", top_k, 65536),
+  COUNT ("n_group", expert_groups, 1024),
+  COUNT ("topk_group", top_groups, 1024),
   UINT ("moe_intermediate_size", expert_ffn, 1 << 22),
   COUNT ("shared_expert_intermediate_size", shared_ffn, 1 << 22),
   UINT ("intermediate_size_mlp", dense_ffn, 1 << 22),

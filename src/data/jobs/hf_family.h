@@ -25,7 +25,8 @@ typedef struct {
   uint32_t sliding_window;
   bool use_sliding_window;
   uint32_t unrotated_every;
-  uint32_t experts, top_k, expert_ffn, shared_ffn, n_shared, dense_layers, dense_ffn, sparse_step, interleave;
+  uint32_t experts, top_k, expert_groups, top_groups, expert_ffn, shared_ffn, n_shared, dense_layers,
+      dense_ffn, sparse_step, interleave;
   uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim, index_heads, index_dim;
   uint32_t n_predictions; /* multi-token prediction */
   uint32_t mixer_heads, mixer_head_dim, mixer_groups, mixer_state, mixer_conv, mixer_chunk, mixer_expand;

@@ -183,6 +183,10 @@ add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
     return;
   m->n_experts = c->experts;
   m->top_k = c->top_k;
+  if (c->expert_groups > 1 && c->top_groups < c->expert_groups) { /* else they leave nothing out */
+    m->expert_groups = c->expert_groups;
+    m->top_groups = c->top_groups;
+  }
   m->expert_ffn = c->expert_ffn;
   m->moe_every
       = MAX (1, f->experts == HF_INTERLEAVED ? c->interleave : MAX (c->sparse_step, c->expert_period));
@@ -248,7 +252,7 @@ note_assumptions (const HfFamily *f, const HfConfig *c, GPtrArray *notes)
   if (c->activation && !is_known_activation (c->activation))
     note (notes, "the activation is taken to cost as much as GELU or SiLU");
   if (c->n_predictions > 0)
-    note (notes, "layers that predict further tokens are left out");
+    note (notes, "layers that predict further tokens are left out: predict_layers in the model brings them");
   hf_note_omissions (f, notes);
 }
 

@@ -128,6 +128,11 @@ const LsField ls_model_fields[] = {
   UINT ("experts", n_experts, 65536, .default_text = "none",
         .meaning = "experts of a layer; the keys that follow go with it"),
   UINT ("top_k", top_k, 65536, .default_text = "none", .meaning = "experts that each token is sent to"),
+  UINT ("expert_groups", expert_groups, 1024, .default_text = "none",
+        .meaning
+        = "equal parts of the experts, in order: a token is sent to experts of `top_groups` of them"),
+  UINT ("top_groups", top_groups, 1024, .default_text = "none",
+        .meaning = "groups that each token is sent to"),
   UINT ("expert_ffn", expert_ffn, 1 << 22, .default_text = "none", .meaning = "inner width of one expert"),
   UINT ("shared_ffn", shared_ffn, 1 << 22, .default_text = "none",
         .meaning = "inner width of the shared experts together, which see every token"),
@@ -135,6 +140,10 @@ const LsField ls_model_fields[] = {
         .meaning = "first layers that have an MLP, of width ffn, and no experts"),
   UINT ("moe_every", moe_every, 65536, .default_text = "1",
         .meaning = "of every so many of the others the last has experts"),
+  UINT ("predict_layers", predict_layers, 64, .default_text = "none",
+        .meaning
+        = "layers behind the last that predict tokens further ahead (MTP): each takes its input and an "
+          "embedding through a projection, and ends in the head again"),
   UINT ("kv_lora", kv_lora, 1 << 20, .default_text = "none",
         .meaning = "latent width of keys and values (multi-head latent attention); the keys that follow go "
                    "with it"),
@@ -162,13 +171,24 @@ static bool
 complete_experts (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 {
   if (m->n_experts == 0) {
-    bool is_dense = m->top_k + m->expert_ffn + m->shared_ffn + m->n_dense_layers + m->moe_every == 0;
+    bool is_dense = m->top_k + m->expert_groups + m->top_groups + m->expert_ffn + m->shared_ffn
+            + m->n_dense_layers + m->moe_every
+        == 0;
     return is_dense
         || complain (doc, "experts", diags, NULL, "missing key \"experts\", which others go with");
   }
   m->moe_every = m->moe_every ? m->moe_every : 1;
   if (m->top_k == 0 || m->top_k > m->n_experts)
     return complain (doc, "top_k", diags, NULL, "expected \"top_k\" from 1 to the number of experts");
+  bool has_groups = m->expert_groups > 0;
+  if (has_groups != (m->top_groups > 0)
+      || (has_groups
+          && (m->n_experts % m->expert_groups != 0 || m->top_groups > m->expert_groups
+              || m->top_k > m->n_experts / m->expert_groups * m->top_groups)))
+    return complain (
+        doc, "expert_groups", diags, NULL,
+        "expected \"expert_groups\" that divide the experts, and \"top_groups\" of them that hold "
+        "top_k");
   if (m->expert_ffn == 0)
     return complain (doc, "expert_ffn", diags, NULL,
                      "missing key \"expert_ffn\", the inner width of an expert");

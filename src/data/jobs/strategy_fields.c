@@ -99,6 +99,8 @@ static const LsEnumName offloads[] = {
 };
 static const LsEnumName offload_places[]
     = { { "cpu", LS_OFFLOAD_TO_CPU }, { "nvme", LS_OFFLOAD_TO_NVME }, { NULL } };
+static const LsEnumName dispatchers[]
+    = { { "all-to-all", LS_DISPATCHER_ALL_TO_ALL }, { "deepep", LS_DISPATCHER_DEEPEP }, { NULL } };
 static const LsEnumName tp_overlaps[]
     = { { "bulk", LS_TP_OVERLAP_BULK }, { "ring", LS_TP_OVERLAP_RING }, { NULL } };
 static const LsEnumName cp_kinds[] = {
@@ -127,8 +129,9 @@ static const struct {
   const char *name;
   uint32_t bit;
 } recompute_parts[] = {
-  { "core", LS_RECOMPUTE_CORE }, { "norm", LS_RECOMPUTE_NORM }, { "activation", LS_RECOMPUTE_ACTIVATION },
-  { "op", LS_RECOMPUTE_OP },     { "dots", LS_RECOMPUTE_DOTS }, { "dots-flash", LS_RECOMPUTE_DOTS_FLASH },
+  { "core", LS_RECOMPUTE_CORE },     { "norm", LS_RECOMPUTE_NORM }, { "activation", LS_RECOMPUTE_ACTIVATION },
+  { "op", LS_RECOMPUTE_OP },         { "dots", LS_RECOMPUTE_DOTS }, { "dots-flash", LS_RECOMPUTE_DOTS_FLASH },
+  { "mla-up", LS_RECOMPUTE_MLA_UP },
 };
 
 /* "core,norm" */
@@ -307,10 +310,12 @@ const LsField ls_strategy_fields[] = {
     USUAL },
   { CUSTOM (memory, recompute_parts, parse_parts, format_parts, "core, op with fsdp2",
             "selective: what is computed again: core (inside of attention), norm, activation (their "
-            "outputs), op (torchtitan's policy), dots (JAX's: all but matrix products), dots-flash (but "
+            "outputs), mla-up (what latent attention makes of its latents), op (torchtitan's policy), dots "
+            "(JAX's: all but matrix products), dots-flash (but "
             "these and attention)"),
     .argument = "A,B",
-    .expected = "core, norm, activation, several such as \"core,norm\", op, dots, dots-flash, or auto" },
+    .expected
+    = "core, norm, activation, mla-up, several such as \"core,norm\", op, dots, dots-flash, or auto" },
   { ENUM (memory, recompute_method, recompute_methods, "uniform",
           "full: groups of layers, or the first layers of a chunk") },
   { UINT (memory, recompute_layers, "uniform 1, block all",
@@ -340,6 +345,8 @@ const LsField ls_strategy_fields[] = {
   { ENUM (precision, fp8_recipe, fp8_recipes, "delayed",
           "fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, or of 32 "
           "(Blackwell)") },
+  { BOOL (precision, fp8_act_store, "false",
+          "the input of the activation of an MLP or expert is kept in fp8") },
   { BOOL (precision, fp8_params, "false", "fp8: weights are stored and gathered in fp8") },
   { COUNT (precision, bf16_first, "0",
            "fp8, nvfp4: so many layers at the start have their products in bf16") },
@@ -424,6 +431,19 @@ const LsField ls_strategy_fields[] = {
           "how tokens fall on experts: even, zipf:S (the busiest on the first ranks), lognormal:SIGMA:SEED "
           "(anywhere), or weights a,b,... over and over"),
     .argument = "TEXT" },
+  { ENUM (
+      experts, dispatcher, dispatchers, "all-to-all",
+      "what brings tokens to experts and back: NCCL's all-to-all, or DeepEP, which sends a token once to a "
+      "node and once to a GPU") },
+  { UINT (experts, dispatch_sms, "20", "deepep: SMs that each of its calls holds") },
+  { BOOL (experts, dispatch_fp8, "false", "deepep: tokens go to experts in fp8, and come back in 16 bits") },
+  { BOOL (experts, dispatch_margin, "false", "deepep: matrix products leave its SMs free") },
+  { ENUM (experts, ep_overlap, flags, "1 with dualpipe and dualpipev, else 0",
+          "a forward and a backward side by side: each exchanges tokens while the other computes"),
+    ON_OFF },
+  { ENUM (experts, delay_wgrad, flags, "1 with ep_overlap in dualpipe and dualpipev, else 0",
+          "with ep_overlap: weight gradients are computed while tokens are exchanged"),
+    ON_OFF },
 
   { BOOL (data, dp_overlap, "true", "reduce gradients during the backward pass"), ON_OFF },
   { ENUM (data, gather_overlap, flags, "as dp_overlap",

@@ -118,8 +118,9 @@ void dp_average (Build *b, uint64_t numel);
 /* A pass by another backend than the job's: to look at it, into a build that is thrown away. */
 void build_pass_by (Build *b, DpPass *p, const DpBackend *backend);
 
-/* The segment of a pass (lower_chunk.c); its variant decides which passes share one. */
+/* The segment of a pass (lower_chunk.c); its variant decides which passes share one, by the name. */
 uint32_t segment_pass (Lower *l, DpPass *p);
+char *pass_name (const Lower *l, const DpPass *p); /* newly allocated */
 
 extern const DpBackend dp_backend_none, dp_backend_ps, dp_backend_ddp, dp_backend_megatron, dp_backend_fsdp1,
     dp_backend_fsdp2, dp_backend_deepspeed, dp_backend_deepspeed3, dp_backend_xla_fsdp;

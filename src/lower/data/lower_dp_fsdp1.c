@@ -125,7 +125,7 @@ note_free (Build *b, const DpPass *p, Fsdp *f, guint unit, uint16_t op)
   if (p->type != LS_ACTION_F || unit + n_left_over (b->l, f) < f->n || unit == f->root)
     return;
   LsOp record = ls_op_blank (LS_OP_RECORD, LS_STREAM_COMPUTE, LS_TAG_SYNC, "freed");
-  record.event = (uint16_t) (EVENT_PARAMS + f->n - 1 - unit);
+  record.event = event_params (b->l, f->n - 1 - unit);
   build_op (b, record, NULL, 0);
 }
 
@@ -141,7 +141,7 @@ recall_frees (const Lower *l, const DpPass *p, Fsdp *f)
   if (p->type == LS_ACTION_F)
     return;
   for (guint i = n_left_over (l, f); i-- > 0;) {
-    FsdpFree freed = { .is_event = true, .op = (uint16_t) (EVENT_PARAMS + i) };
+    FsdpFree freed = { .is_event = true, .op = event_params (l, i) };
     g_array_append_val (f->free_ops, freed);
   }
 }

@@ -165,7 +165,7 @@ static void
 await_gathered (Build *b, guint i)
 {
   LsOp wait = ls_op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait parameters");
-  wait.event = (uint16_t) (EVENT_PARAMS + i);
+  wait.event = event_params (b->l, i);
   wait.unit = (uint16_t) i;
   build_op (b, wait, NULL, 0);
 }
@@ -253,7 +253,7 @@ gather_chunk (Build *b, uint32_t pp_rank, uint32_t chunk)
     const Bucket *bucket = &g_array_index (buckets, Bucket, i);
     LsDep gathered = { LS_DEP_END, gather (b, bucket->numel, bucket->is_expert, (uint16_t) i) };
     LsOp record = ls_op_blank (LS_OP_RECORD, LS_STREAM_DP, LS_TAG_SYNC, "parameters gathered");
-    record.event = (uint16_t) (EVENT_PARAMS + i);
+    record.event = event_params (b->l, i);
     build_op (b, record, &gathered, gathered.index != NO_OP);
   }
   return true;

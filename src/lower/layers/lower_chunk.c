@@ -3,6 +3,7 @@
  * again (lower_recompute.c). */
 #include "lower/data/lower_dp.h"
 #include "lower/layers/lower_layers.h"
+#include "lower/layers/lower_pieces.h"
 
 /* --- the chunk -------------------------------------------------------------- */
 
@@ -178,10 +179,14 @@ build_backward (Build *b, DpPass *p, const DpBackend *backend)
     }
     reload_before (b, c, i, &reload);
     recompute_before (b, c, i, &recomputed_from);
-    build_backward_operator (b, c, i, p->type);
+    build_backward_operator (b, c, i, b->delayed ? LS_ACTION_I : p->type);
     recompute_release (b, c, i);
-    hook_at (backend->after, b, p, i);
+    if (b->delayed)
+      delay_weights (b, i);
+    else
+      hook_at (backend->after, b, p, i);
   }
+  build_delayed_weights (b);
   if (b->ops->len == 0) /* nothing to do for W */
     build_barrier (b);
 }
@@ -191,6 +196,8 @@ build_with (Build *b, DpPass *p, const DpBackend *backend)
 {
   p->backend = backend;
   b->pass = p;
+  if (delays_weights (b->l, p->type))
+    b->delayed = g_array_new (FALSE, FALSE, sizeof (guint));
   hook (backend->begin, b, p);
   if (p->type == LS_ACTION_F)
     build_forward (b, p, backend);
@@ -199,11 +206,12 @@ build_with (Build *b, DpPass *p, const DpBackend *backend)
   b->layer = UINT16_MAX;
   hook (backend->end, b, p);
   b->pass = NULL;
+  g_clear_pointer (&b->delayed, g_array_unref);
 }
 
 /* Segments are shared by all chunks of the same shape. */
-uint32_t
-segment_pass (Lower *l, DpPass *p)
+char *
+pass_name (const Lower *l, const DpPass *p)
 {
   static const char *const names[] = {
     [LS_ACTION_F] = "forward",
@@ -217,13 +225,19 @@ segment_pass (Lower *l, DpPass *p)
   g_autofree char *again = c->n_recomputed > 0 && c->n_recomputed < c->n_layers
       ? g_strdup_printf (" %u again", c->n_recomputed)
       : NULL;
-  g_autofree char *name = g_strdup_printf ("%s %u layers%s%s%s%s%s", names[p->type], c->n_layers, c->kinds,
-                                           c->has_embedding ? " embedding" : "", c->has_head ? " head" : "",
-                                           again ? again : "", variant ? variant : "");
+  return g_strdup_printf ("%s %u layers%s%s%s%s%s", names[p->type], c->n_layers, c->kinds,
+                          c->has_embedding ? " embedding" : "", c->has_head ? " head" : "",
+                          again ? again : "", variant ? variant : "");
+}
+
+uint32_t
+segment_pass (Lower *l, DpPass *p)
+{
+  g_autofree char *name = pass_name (l, p);
   Build b;
   if (build_reuses (&b, l, name))
     return b.segment;
-  build_with (&b, p, backend);
+  build_with (&b, p, l->backend);
   return build_finish (&b, name);
 }
 

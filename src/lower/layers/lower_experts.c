@@ -7,13 +7,17 @@
  *     combine   forward   reduce-scatter over etp; all-to-all
  *               backward  all-to-all; gather over etp
  *
- * Everything blocks the compute stream. Where a capacity is padded to, sizes are known and the
- * host need not wait: there is no knob for that. The counts go over ep; Megatron-LM gathers them
- * over etp as well.
+ * Everything blocks the compute stream, unless passes run side by side (lower_pieces.h). Where a capacity is
+ * padded to, sizes are known and the host need not wait: there is no knob for that. The counts go over ep;
+ * Megatron-LM gathers them over etp as well.
+ *
+ * With DeepEP the exchanges are its dispatch and combine, as Megatron-LM's flex dispatcher calls them: the
+ * host waits for the counts in the same way.
  *
  * Unequal parts: member j of ep receives share w_j of what is sent, or sends it back; all other
  * numbers follow (plan.h, LsParts). */
 #include "lower/layers/lower_layers.h"
+#include "lower/layers/lower_pieces.h"
 
 #define COUNT_BYTES 8 /* torch.long */
 
@@ -23,10 +27,19 @@ exchange (Build *b, const LsOperator *o, bool is_dispatch, LsTag tag, const char
   Lower *l = b->l;
   if (l->mesh.ep == 1)
     return;
-  uint16_t op = build_coll (b, LS_STREAM_EP, LS_SLOT_EP, LS_COLL_ALL_TO_ALL, o->ep_bytes, l->act, tag, name);
+  build_piece (b, PIECE_EXCHANGE);
+  uint16_t index = build_coll (b, LS_STREAM_EP, LS_SLOT_EP, LS_COLL_ALL_TO_ALL,
+                               is_dispatch ? o->to_ep_bytes : o->ep_bytes, l->act, tag, name);
+  LsOp *op = &g_array_index (b->ops, LsOp, index);
   if (l->n_ep_roles > 1)
-    g_array_index (b->ops, LsOp, op).parts = is_dispatch ? LS_PARTS_RECEIVED : LS_PARTS_SENT;
-  build_join (b, op);
+    op->parts = is_dispatch ? LS_PARTS_RECEIVED : LS_PARTS_SENT;
+  if (l->shard.sends_tokens_once) {
+    op->algorithm = is_dispatch ? LS_ALGORITHM_DISPATCH : LS_ALGORITHM_COMBINE;
+    op->has_margin = l->s->dispatch_margin;
+  }
+  build_join (b, index);
+  build_delayed_weights (b);
+  build_piece (b, PIECE_COMPUTE);
 }
 
 /* Its communicator is tp's if it has the same ranks. */

@@ -8,6 +8,9 @@
  *            activation: the output of a norm or of the MLP's activation, which the matrix
  *            product behind it would have kept as its input, is computed again from what
  *            the norm or activation keeps anyway (Megatron-LM's CheckpointWithoutOutput).
+ *            mla-up: queries, keys and values of latent attention are made again from the latents
+ *            before the backward of attention (Megatron-LM's mla_up_proj; DeepSeek-AI 2024,
+ *            DeepSeek-V3, section 3.2.3).
  *            op: each layer runs again but for the outputs that were kept of every other
  *            matrix product, of flash attention and of reduce-scatters (torchtitan,
  *            parallelisms/parallelize_llama.py of December 2024, selective_ac_option "op").
@@ -85,9 +88,25 @@ begins_group (const Lower *l, const Chunk *c, guint i)
   return begins_layer (c, i) && layer_of (c, i) < c->n_recomputed && layer_of (c, i) % group_size (l) == 0;
 }
 
+static bool
+makes_latents_again (const Lower *l)
+{
+  return l->s->recompute == LS_RECOMPUTE_SELECTIVE && (l->s->recompute_parts & LS_RECOMPUTE_MLA_UP);
+}
+
+/* Queries, keys and values. */
+static bool
+is_made_again (const Lower *l, const Chunk *c, guint i)
+{
+  return makes_latents_again (l) && operator_at (c, i)->is_latent_up
+      && operator_at (c, i)->saved_bytes > operator_at (c, i)->input_bytes;
+}
+
 bool
 is_recomputed (const Lower *l, const Chunk *c, guint i)
 {
+  if (is_made_again (l, c, i))
+    return true;
   if (!is_layer (c, i))
     return false;
   if (recomputes_ops (l))
@@ -101,7 +120,8 @@ bool
 drops_input (const Lower *l, const Chunk *c, guint i)
 {
   if (l->s->recompute != LS_RECOMPUTE_SELECTIVE || i == 0 || !is_layer (c, i)
-      || operator_at (c, i)->input_bytes == 0)
+      || operator_at (c, i)->input_bytes == 0
+      || (makes_latents_again (l) && operator_at (c, i)->is_latent_up))
     return false;
   const LsOperator *source = operator_at (c, i - 1);
   return (source->is_norm && (l->s->recompute_parts & LS_RECOMPUTE_NORM))
@@ -365,6 +385,25 @@ run_again (Build *b, const Chunk *c, guint from, guint to)
   b->layer = layer_of (c, to);
 }
 
+/* All that makes them runs again, up to what keeps them. */
+static void
+make_latents_again (Build *b, const Chunk *c, guint attention, guint *done_from)
+{
+  guint from = attention;
+  while (from > 0 && !operator_at (c, from - 1)->is_latent_attention)
+    from--;
+  for (guint i = from; i < attention; i++) {
+    if (!operator_at (c, i)->is_latent_up)
+      continue;
+    dp_around_again (b, i, true);
+    build_forward_operator (b, c, i, LS_TAG_RECOMPUTE, false);
+    dp_around_again (b, i, false);
+    if (is_made_again (b->l, c, i))
+      keep_activation (b, first_op (b, b->ops->len), c, i, false);
+    *done_from = MIN (*done_from, i);
+  }
+}
+
 void
 recompute_before (Build *b, const Chunk *c, guint i, guint *done_from)
 {
@@ -375,6 +414,8 @@ recompute_before (Build *b, const Chunk *c, guint i, guint *done_from)
       build_kernel (b, &source->fwd[k], LS_TAG_RECOMPUTE);
     keep_input (b, first_op (b, b->ops->len), c, i, false);
   }
+  if (makes_latents_again (l) && operator_at (c, i)->is_latent_attention)
+    make_latents_again (b, c, i, done_from);
   if (!is_recomputed (l, c, i) || i >= *done_from)
     return;
   *done_from = run_start (l, c, i);

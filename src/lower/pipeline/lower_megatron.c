@@ -250,6 +250,19 @@ receives_backward (const Pipe *p, const Ordinals *o, int64_t k, bool is_steady)
   return sent && sent->chunk > 0;
 }
 
+/* Batched messages wait for all of a pair. */
+static void
+add_both (Pipe *p, const LsAction *f, const LsAction *b)
+{
+  if (f->is_paired) {
+    Pair pair = pipe_open_pair (p, f, b);
+    pipe_close_pair (p, &pair);
+    return;
+  }
+  pipe_add_action (p, f);
+  pipe_add_action (p, b);
+}
+
 static void
 pipe_interleaved (Pipe *p)
 {
@@ -270,8 +283,7 @@ pipe_interleaved (Pipe *p)
   }
   for (int64_t k = 0; k < n_steady; k++) {
     const LsAction *f = nth (p, o.f, k + n_warmup), *b = nth (p, o.b, k);
-    pipe_add_action (p, f);
-    pipe_add_action (p, b);
+    add_both (p, f, b);
     uint32_t what = sends_after (p, f) | sends_after (p, b);
     if (k + 1 < n_steady && receives_forward (p, &o, k + n_warmup, true))
       what |= RECV_F;
@@ -328,11 +340,17 @@ post_receive (Overlapped *v, uint32_t what)
 }
 
 static void
-run_action (Overlapped *v, const LsAction *a)
+await_received (Overlapped *v, const LsAction *a)
 {
   if (v->is_awaited[a - pipe_action (v->p, 0)])
     pipe_add (v->p, segment_wait (v->p->l, a->type == LS_ACTION_F ? EVENT_RECV_F : EVENT_RECV_B), a->mb,
               a->chunk);
+}
+
+static void
+run_action (Overlapped *v, const LsAction *a)
+{
+  await_received (v, a);
   pipe_add_action (v->p, a);
 }
 
@@ -362,20 +380,36 @@ overlapped_warmup (Overlapped *v, int64_t n_warmup, int64_t total)
     post_receive (v, RECV_B);
 }
 
+static Pair
+open_awaited (Overlapped *v, const LsAction *f, const LsAction *b)
+{
+  await_received (v, f);
+  await_received (v, b);
+  return pipe_open_pair (v->p, f, b);
+}
+
 static void
 overlapped_steady (Overlapped *v, int64_t n_warmup, int64_t n_steady)
 {
   Pipe *p = v->p;
   for (int64_t k = 0; k < n_steady; k++) {
     const LsAction *f = nth (p, v->o.f, k + n_warmup), *b = nth (p, v->o.b, k);
-    run_action (v, f);
+    bool is_paired = f->is_paired;
+    Pair pair;
+    if (is_paired)
+      pair = open_awaited (v, f, b);
+    else
+      run_action (v, f);
     post_send (v, f);
     if (k + 1 < n_steady && receives_forward (p, &v->o, k + n_warmup, true))
       post_receive (v, RECV_F);
-    run_action (v, b);
+    if (!is_paired)
+      run_action (v, b);
     post_send (v, b);
     if (receives_backward (p, &v->o, k, true))
       post_receive (v, RECV_B);
+    if (is_paired)
+      pipe_close_pair (p, &pair);
   }
 }
 
@@ -398,20 +432,48 @@ pipe_interleaved_overlapped (Pipe *p)
 /* With overlap_p2p_comm_warmup_flush: the receive for the next action of a direction is
  * posted as soon as this one has been issued. */
 static void
+post_first_receive (Overlapped *v, const guint n_of[2], const LsAction *a)
+{
+  if (n_of[a->type == LS_ACTION_F] == 0 && receives_before (v->p, a))
+    post_receive (v, receives_before (v->p, a));
+}
+
+/* Its send, and the receive for the next action of its direction. */
+static void
+post_behind (Overlapped *v, guint n_of[2], const LsAction *a)
+{
+  bool is_f = a->type == LS_ACTION_F;
+  post_send (v, a);
+  const LsAction *next = nth (v->p, is_f ? v->o.f : v->o.b, ++n_of[is_f]);
+  if (next && receives_before (v->p, next))
+    post_receive (v, receives_before (v->p, next));
+}
+
+static void
+pair_throughout (Overlapped *v, guint n_of[2], const LsAction *f, const LsAction *b)
+{
+  post_first_receive (v, n_of, f);
+  post_first_receive (v, n_of, b);
+  Pair pair = open_awaited (v, f, b);
+  post_behind (v, n_of, f);
+  post_behind (v, n_of, b);
+  pipe_close_pair (v->p, &pair);
+}
+
+static void
 pipe_overlapped_throughout (Pipe *p)
 {
   Overlapped v = { p, ordinals_new (p), { 0, 0 }, g_new0 (gboolean, p->actions->len) };
   guint n_of[2] = { 0, 0 };
   for (guint i = 0; i < p->actions->len; i++) {
     const LsAction *a = pipe_action (p, i);
-    bool is_f = a->type == LS_ACTION_F;
-    if (n_of[is_f] == 0 && receives_before (p, a))
-      post_receive (&v, receives_before (p, a));
+    if (a->is_paired) {
+      pair_throughout (&v, n_of, a, pipe_action (p, ++i));
+      continue;
+    }
+    post_first_receive (&v, n_of, a);
     run_action (&v, a);
-    post_send (&v, a);
-    const LsAction *next = nth (p, is_f ? v.o.f : v.o.b, ++n_of[is_f]);
-    if (next && receives_before (p, next))
-      post_receive (&v, receives_before (p, next));
+    post_behind (&v, n_of, a);
   }
   ordinals_clear (&v.o);
   g_free (v.is_awaited);

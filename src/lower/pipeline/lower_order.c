@@ -25,6 +25,30 @@ op_time (const Lower *l, const LsOp *op)
   return l->costs ? l->costs->kernel (k, l->costs->data) : (LsTime) (k->flops / FLOPS_PER_PS);
 }
 
+/* What exchanges of tokens take of a pass: beside another pass they are hidden by its kernels. */
+static LsTime
+exchange_time (Lower *l, const Chunk *c, LsActionType pass)
+{
+  Build b;
+  build_init (&b, l);
+  build_pass (&b, c, pass);
+  LsTime sum = 0;
+  for (guint i = 0; i < b.ops->len; i++) {
+    const LsOp *op = &g_array_index (b.ops, LsOp, i);
+    sum += op->stream == LS_STREAM_EP && op->coll == LS_COLL_ALL_TO_ALL ? op_time (l, op) : 0;
+  }
+  build_clear (&b);
+  return sum;
+}
+
+/* A forward and a backward side by side: kernels and exchanges each one behind the other. */
+static LsTime
+pair_time (Lower *l, const Chunk *c, const LsChunkTimes *t)
+{
+  LsTime exchanges = exchange_time (l, c, LS_ACTION_F) + exchange_time (l, c, LS_ACTION_B);
+  return l->s->ep_overlap ? MAX (t->f + t->b - exchanges, exchanges) : t->f + t->b;
+}
+
 LsTime
 pass_time (Lower *l, const Chunk *c, LsActionType pass)
 {
@@ -54,11 +78,13 @@ times_init (Lower *l)
     Chunk *c = &l->chunks[i];
     if (i > 0 && is_alike (c, c - 1))
       l->times[i] = l->times[i - 1];
-    else
+    else {
       l->times[i] = (LsChunkTimes) { .f = pass_time (l, c, LS_ACTION_F),
                                      .i = pass_time (l, c, LS_ACTION_I),
                                      .w = pass_time (l, c, LS_ACTION_W),
                                      .b = pass_time (l, c, LS_ACTION_B) };
+      l->times[i].fb = pair_time (l, c, &l->times[i]);
+    }
   }
 }
 
@@ -73,15 +99,16 @@ orders_copy (const LsOrders *o)
   return copy;
 }
 
-/* Pairs are executed one after the other (lower_pipe.c): what the forward needs is there before
- * it begins, and what the backward needs may come until that begins. */
+/* Pairs that do not run side by side are executed one after the other (lower_pipe.c): what the forward
+ * needs is there before it begins, and what the backward needs may come until that begins. */
 static void
 look_through (Lower *l)
 {
+  l->has_split |= l->s->delay_wgrad;
   for (uint32_t r = 0; r < l->orders->layout.n_ranks; r++)
     for (guint i = 0; i < l->orders->ranks[r]->len; i++) {
       LsAction *a = &g_array_index (l->orders->ranks[r], LsAction, i);
-      a->is_paired = 0;
+      a->is_paired &= l->s->ep_overlap != 0;
       l->has_split |= a->type == LS_ACTION_I;
     }
 }
@@ -92,7 +119,7 @@ orders_init (Lower *l, const LsOrders *given)
   bool has_recipe
       = l->sched->recipe == LS_RECIPE_UNFLUSHED || (l->sched->recipe == LS_RECIPE_MEGATRON && !given);
   bool has_messages = !has_recipe && l->mesh.pp > 1;
-  LsSchedShape shape = { .pp = l->mesh.pp, .vpp = l->s->vpp, .n_micro_batches = l->n_micro_batches };
+  LsSchedShape shape = ls_strategy_sched_shape (l->s, l->n_micro_batches);
   if (has_messages || ls_sched_is_searched (l->sched)) {
     times_init (l);
     shape.times.stages = l->times;

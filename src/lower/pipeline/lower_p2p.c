@@ -14,6 +14,8 @@
  *     action j-1   [ sends of j-1, receives with t <= start of j ]   [ receives with t
  *     inside j ]   action j   ...
  *
+ * A pair that runs side by side is one action.
+ *
  * Batched: each bracket is a group on one stream. The host never waits; the compute stream
  * waits for the group that brings what an action consumes. Overlapped: each on the stream of
  * its channel.
@@ -120,6 +122,20 @@ append_post (Lower *l, uint32_t rank, const Post *post)
   g_array_append_val (posts, *post);
 }
 
+/* The number behind an action, and behind its partner if it is one of a pair. */
+static uint32_t
+number_behind (const GArray *actions, uint32_t action)
+{
+  return action + (g_array_index (actions, LsAction, action).is_paired ? 2 : 1);
+}
+
+/* The same number, or that of the first of the pair whose second it is. */
+static uint32_t
+number_of_first (const GArray *actions, uint32_t action)
+{
+  return action - (action > 0 && g_array_index (actions, LsAction, action - 1).is_paired ? 1 : 0);
+}
+
 /* n_started: actions of the receiver that started before; moves on. */
 static void
 append_receive (Lower *l, const Message *m, const LsActionTime *times, uint32_t *n_started)
@@ -127,13 +143,14 @@ append_receive (Lower *l, const Message *m, const LsActionTime *times, uint32_t 
   while (*n_started < l->orders->ranks[m->to]->len && times[*n_started].start < m->at)
     (*n_started)++;
   bool is_beside = *n_started > 0 && times[*n_started - 1].end > m->at;
-  append_post (l, m->to,
-               &(Post) { .before = *n_started - is_beside,
-                         .is_beside = is_beside,
-                         .is_next = !goes_to_next (l, m),
-                         .is_gradient = m->is_gradient,
-                         .mb = m->mb,
-                         .chunk = m->to_chunk });
+  append_post (
+      l, m->to,
+      &(Post) { .before = is_beside ? number_of_first (l->orders->ranks[m->to], *n_started - 1) : *n_started,
+                .is_beside = is_beside,
+                .is_next = !goes_to_next (l, m),
+                .is_gradient = m->is_gradient,
+                .mb = m->mb,
+                .chunk = m->to_chunk });
 }
 
 void
@@ -149,7 +166,7 @@ posts_init (Lower *l, const LsSchedTimes *times)
   for (guint i = 0; i < messages->len; i++) {
     const Message *m = &g_array_index (messages, Message, i);
     append_post (l, m->from,
-                 &(Post) { .before = m->action + 1,
+                 &(Post) { .before = number_behind (l->orders->ranks[m->from], m->action),
                            .is_send = true,
                            .is_next = goes_to_next (l, m),
                            .is_gradient = m->is_gradient,

@@ -3,11 +3,11 @@
  * (lower_megatron.c) or DeepSpeed's (lower_pipe_deepspeed.c), PipeDream in the background
  * (lower_pipedream.c), all other schedules as lower_p2p.c says.
  *
- * A pair (DualPipe's forward with a backward) is its forward, then its backward: kernels of
- * both run one after the other on the compute stream. Nothing stands between the two: what the
- * forward sends moves while the backward computes, what the backward needs arrived while the
- * forward did, and the host waits for neither. Deviation: kernels of the two are not
- * interleaved, so tensor-parallel collectives of one do not hide behind kernels of the other. */
+ * A pair (DualPipe's forward with a backward) whose experts exchange tokens runs side by side
+ * (lower_pair.c). Any other is its forward, then its backward: kernels of both run one after the
+ * other on the compute stream. Nothing stands between the two: what the forward sends moves while
+ * the backward computes, what the backward needs arrived while the forward did, and the host waits
+ * for neither. Deviation: tensor-parallel collectives of one do not hide behind kernels of the other. */
 #include "lower/pipeline/lower_pipe.h"
 #include "lower/lower_step.h"
 #include "lower/pipeline/lower_order.h"
@@ -90,12 +90,18 @@ pipe_build_group (Build *b, LsStream stream, uint32_t what, const char *name)
   return build_op (b, op, &compute, 1);
 }
 
-void
-pipe_add_action (Pipe *p, const LsAction *a)
+static guint
+number_of (const Pipe *p, const LsAction *a)
+{
+  return (guint) (a - (const LsAction *) p->actions->data);
+}
+
+DpPass
+pipe_open_action (Pipe *p, const LsAction *a)
 {
   if (a->type != LS_ACTION_F)
     check_norm (p);
-  guint number = (guint) (a - (const LsAction *) p->actions->data);
+  guint number = number_of (p, a);
   const Turns *turns = &p->turns[a->chunk];
   bool is_alone = !ls_sched_is_flushed (p->l->sched)
       && a->type != LS_ACTION_F; /* each micro-batch has an update of its own */
@@ -106,16 +112,28 @@ pipe_add_action (Pipe *p, const LsAction *a)
   guint last = a->type == LS_ACTION_F ? turns->last_forward
       : completes                     ? turns->last_weights
                                       : turns->last_input;
-  DpPass pass = {
+  gather_between (p, number);
+  return (DpPass) {
     .c = chunk_at (p->l, p->rank, a->chunk),
     .pp_rank = p->rank,
     .type = (LsActionType) a->type,
     .is_first = number == first || is_alone,
     .is_last = number == last || is_alone,
   };
-  gather_between (p, number);
+}
+
+void
+pipe_close_action (Pipe *p, const LsAction *a)
+{
+  reduce_between (p, number_of (p, a));
+}
+
+void
+pipe_add_action (Pipe *p, const LsAction *a)
+{
+  DpPass pass = pipe_open_action (p, a);
   pipe_add (p, segment_pass (p->l, &pass), a->mb, a->chunk);
-  reduce_between (p, number);
+  pipe_close_action (p, a);
 }
 
 /* --- any order ----------------------------------------------------------------------- */
@@ -154,6 +172,13 @@ awaits (const Pipe *p, const LsAction *a)
 }
 
 static void
+await_posted (Pipe *p, const LsAction *a)
+{
+  if (awaits (p, a))
+    pipe_add (p, segment_await (p->l, a->type != LS_ACTION_F), a->mb, a->chunk);
+}
+
+static void
 pipe_posted (Pipe *p)
 {
   guint at = 0;
@@ -161,9 +186,14 @@ pipe_posted (Pipe *p)
     at = add_posts (p, at, i, false);
     at = add_posts (p, at, i, true);
     const LsAction *a = pipe_action (p, i);
-    if (a && awaits (p, a))
-      pipe_add (p, segment_await (p->l, a->type != LS_ACTION_F), a->mb, a->chunk);
     if (a)
+      await_posted (p, a);
+    if (a && a->is_paired) {
+      await_posted (p, a + 1);
+      Pair pair = pipe_open_pair (p, a, a + 1);
+      at = add_posts (p, at, ++i + 1, false); /* what it sends */
+      pipe_close_pair (p, &pair);
+    } else if (a)
       pipe_add_action (p, a);
   }
 }
@@ -171,11 +201,25 @@ pipe_posted (Pipe *p)
 /* --- the program --------------------------------------------------------------------- */
 
 static void
+pipe_alone (Pipe *p)
+{
+  for (guint i = 0; i < p->actions->len; i++) {
+    const LsAction *a = pipe_action (p, i);
+    if (!a->is_paired) {
+      pipe_add_action (p, a);
+      continue;
+    }
+    Pair pair = pipe_open_pair (p, a, a + 1);
+    pipe_close_pair (p, &pair);
+    i++;
+  }
+}
+
+static void
 pipe_actions (Pipe *p)
 {
   if (p->shape.pp == 1)
-    for (guint i = 0; i < p->actions->len; i++)
-      pipe_add_action (p, pipe_action (p, i));
+    pipe_alone (p);
   else if (p->l->posts)
     pipe_posted (p);
   else if (p->l->s->p2p == LS_P2P_DEEPSPEED)
@@ -213,7 +257,7 @@ turns_new (const GArray *actions, uint32_t n_chunks)
 static void
 pipe_init (Pipe *p, Lower *l, uint32_t rank)
 {
-  *p = (Pipe) { .l = l, .rank = rank, .shape = { l->mesh.pp, l->s->vpp, l->n_micro_batches } };
+  *p = (Pipe) { .l = l, .rank = rank, .shape = ls_strategy_sched_shape (l->s, l->n_micro_batches) };
   p->actions = l->orders->ranks[rank];
   p->instances = g_array_new (FALSE, FALSE, sizeof (LsInstance));
   p->turns = turns_new (p->actions, l->n_chunks);

@@ -1,6 +1,7 @@
 /* lower/pipeline/lower_pipe.h — the program of a pipeline rank under construction: what the
  * recipes share.
  *
+ *     lower_pair.c       a forward and a backward side by side
  *     lower_pipe.c       any order, with p2p where lower_p2p.c puts it
  *     lower_megatron.c   1F1B and interleaved 1F1B, as Megatron-LM communicates
  *     lower_pipe_deepspeed.c  1F1B, as DeepSpeed does
@@ -35,8 +36,21 @@ enum { SEND_F = 1, RECV_F = 2, SEND_B = 4, RECV_B = 8 };
 const LsAction *pipe_action (const Pipe *p, guint i); /* NULL past the end */
 void pipe_add (Pipe *p, uint32_t segment, uint32_t mb, uint32_t chunk);
 void pipe_add_action (Pipe *p, const LsAction *a);
+/* What stands around an action whose segments are added between the two. */
+DpPass pipe_open_action (Pipe *p, const LsAction *a);
+void pipe_close_action (Pipe *p, const LsAction *a);
 /* One group of what is set in `what`, behind the compute stream so far. */
 uint16_t pipe_build_group (Build *b, LsStream stream, uint32_t what, const char *name);
+
+/* lower_pair.c: both passes; what is sent of them stands between the two calls. */
+typedef struct {
+  const LsAction *forward, *backward;
+  const GArray *rest; /* Piece: of the backward     */
+  guint first;        /* of these, the first to come */
+} Pair;
+
+Pair pipe_open_pair (Pipe *p, const LsAction *first, const LsAction *second);
+void pipe_close_pair (Pipe *p, Pair *pair);
 
 /* lower_megatron.c */
 void pipe_megatron (Pipe *p);

@@ -53,6 +53,6 @@ reduce_pipes (Build *b, uint32_t pp_rank)
 uint32_t
 n_weight_versions (const Lower *l, uint32_t pp_rank)
 {
-  LsSchedShape shape = { .pp = l->mesh.pp, .vpp = l->s->vpp, .n_micro_batches = l->n_micro_batches };
+  LsSchedShape shape = ls_strategy_sched_shape (l->s, l->n_micro_batches);
   return ls_sched_n_versions (l->sched, &shape, pp_rank);
 }

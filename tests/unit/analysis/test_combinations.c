@@ -9,22 +9,15 @@
 #include <string.h>
 
 #include "analysis/conservation.h"
+#include "combination_rules.h"
 #include "lower/lower.h"
 #include "ls_test.h"
 #include "plan/plan_check.h"
 #include "random_job.h"
-#include "schedules/sched.h"
-#include "strategy/strategy_rules.h"
 
 #define N_SAMPLE 250
 
 static guint n_legal, n_refused;
-
-typedef struct {
-  LsModel model;
-  LsStrategy s;
-  uint32_t n_micro_batches;
-} Ask;
 
 static LsModel
 expert_model (void)
@@ -144,6 +137,19 @@ draw_numbers (GRand *rand, LsStrategy *s)
 }
 
 static void
+draw_exchanges (GRand *rand, LsStrategy *s, bool has_experts)
+{
+  s->ep_overlap = chance (rand, has_experts ? 0.3 : 0.02) ? 1 : LS_FLAG_AUTO;
+  s->delay_wgrad = chance (rand, s->ep_overlap == 1 ? 0.5 : 0.02) ? 1 : LS_FLAG_AUTO;
+  s->dispatcher = chance (rand, has_experts ? 0.2 : 0.02) ? LS_DISPATCHER_DEEPEP : LS_DISPATCHER_ALL_TO_ALL;
+  s->dispatch_fp8 = chance (rand, 0.3);
+  s->dispatch_margin = chance (rand, 0.3);
+  s->fp8_act_store = chance (rand, 0.1);
+  if (s->zero_stage == 3 || s->zero_stage == LS_ZERO_AUTO)
+    s->ep_overlap = s->delay_wgrad = 0; /* may be 3 */
+}
+
+static void
 draw (GRand *rand, Ask *a)
 {
   LsStrategy *s = &a->s;
@@ -164,6 +170,7 @@ draw (GRand *rand, Ask *a)
   s->tp_overlap_kind = g_rand_int_range (rand, LS_TP_OVERLAP_BULK, LS_TP_OVERLAP_RING + 1);
   s->sp_save_gathered = chance (rand, 0.1);
   draw_data_parallel (rand, s);
+  draw_exchanges (rand, s, has_experts);
   draw_pipeline (rand, s);
   draw_layers (rand, a);
   draw_recompute (rand, s);
@@ -175,181 +182,6 @@ draw (GRand *rand, Ask *a)
   s->global_batch = dp * s->micro_batch * a->n_micro_batches;
   bool may_be_deepspeed = s->dp_kind == LS_DP_AUTO || s->dp_kind == LS_DP_DEEPSPEED;
   s->collective_lists = may_be_deepspeed && s->zero_stage == 3 && chance (rand, 0.5);
-}
-
-/* --- the rules, once more --------------------------------------------------------------- */
-
-typedef struct {
-  GPtrArray *pointers; /* of rules that are broken */
-} Broken;
-
-static void
-rule (Broken *b, bool is_kept, const char *pointer)
-{
-  if (!is_kept)
-    g_ptr_array_add (b->pointers, (gpointer) pointer);
-}
-
-static uint32_t
-stage_of (const LsStrategy *s, int kind)
-{
-  if (s->zero_stage != LS_ZERO_AUTO)
-    return s->zero_stage;
-  return kind == LS_DP_FSDP1 || kind == LS_DP_FSDP2 || kind == LS_DP_XLA_FSDP ? 3 : 0;
-}
-
-static void
-rules_of_sharding (const Ask *a, Broken *b)
-{
-  LsStrategy s = a->s;
-  uint32_t dp = s.gpus / (s.tp * s.pp * s.cp), copies = dp * s.cp, etp = s.etp > 0 ? s.etp : s.tp;
-  uint32_t expert_copies = a->model.n_experts > 0 ? s.tp * copies / (s.ep * etp) : 1;
-  bool may_offload = s.dp_kind == LS_DP_AUTO || s.dp_kind == LS_DP_DEEPSPEED;
-  rule (b, s.offload == LS_OFFLOAD_NONE || may_offload || (copies == 1 && expert_copies <= 1 && false),
-        "/offload");
-  if (s.offload != LS_OFFLOAD_NONE && may_offload) {
-    s.dp_kind = LS_DP_DEEPSPEED;
-    if (s.zero_stage == LS_ZERO_AUTO)
-      s.zero_stage = s.offload == LS_OFFLOAD_PARAMETERS ? 3 : 2;
-    rule (b, s.zero_stage > 0 && (s.offload != LS_OFFLOAD_PARAMETERS || s.zero_stage == 3), "/offload");
-    rule (b, !s.post_validation, "/post_validation");
-  } else if (copies == 1 && expert_copies <= 1)
-    return;
-  rule (b, s.dp_kind != LS_DP_NONE, "/dp_kind");
-  if (s.dp_kind == LS_DP_AUTO)
-    s.dp_kind = s.zero_stage != LS_ZERO_AUTO && s.zero_stage >= 2 ? LS_DP_DEEPSPEED : LS_DP_MEGATRON;
-  uint32_t stage = stage_of (&s, s.dp_kind);
-  static const char *const stages[] = {
-    [LS_DP_PS] = "0",     [LS_DP_DDP] = "0",    [LS_DP_MEGATRON] = "01", [LS_DP_DEEPSPEED] = "0123",
-    [LS_DP_FSDP1] = "23", [LS_DP_FSDP2] = "23", [LS_DP_XLA_FSDP] = "3",
-  };
-  rule (b, s.dp_kind == LS_DP_NONE || strchr (stages[s.dp_kind], (int) ('0' + stage)), "/zero");
-  uint32_t group = stage == 0 || s.zero_group == copies ? 0 : s.zero_group;
-  rule (b, group == 0 || copies % group == 0, "/zero");
-  rule (b, group == 0 || s.ep == 1 || a->model.n_experts == 0, "/zero");
-  rule (b, s.dp_kind != LS_DP_DEEPSPEED || stage < 2 || s.pp == 1, "/zero");
-  rule (b,
-        !s.collective_lists || (s.dp_kind == LS_DP_DEEPSPEED && stage == 3 && s.offload == LS_OFFLOAD_NONE),
-        "/collective_lists");
-  rule (b, (s.dp_kind != LS_DP_MEGATRON && s.dp_kind != LS_DP_PS) || s.grad_sync != LS_GRAD_SYNC_EACH,
-        "/grad_sync");
-  int of_stage = stage >= 2 ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
-  rule (b,
-        s.dp_kind != LS_DP_DEEPSPEED || s.pp > 1 || s.grad_sync == LS_GRAD_SYNC_AUTO
-            || s.grad_sync == of_stage,
-        "/grad_sync");
-  rule (b, s.dp_kind != LS_DP_MEGATRON || stage == 0 || s.gather_overlap != 1 || s.dp_overlap,
-        "/gather_overlap");
-  uint32_t unit = s.dp_kind == LS_DP_FSDP1 || s.dp_kind == LS_DP_FSDP2 ? s.layers_per_unit : 1;
-  uint32_t n = s.reshard_after_forward;
-  bool reshards = s.dp_kind == LS_DP_FSDP2 && n != LS_RESHARD_AUTO;
-  rule (b, !reshards || n == 0 || stage != 2, "/reshard_after_forward");
-  rule (b, !reshards || n < 2 || (copies % n == 0 && group == 0 && s.ep == 1), "/reshard_after_forward");
-  bool is_grouped = s.recompute == LS_RECOMPUTE_FULL && s.recompute_method == LS_RECOMPUTE_UNIFORM
-      && s.recompute_layers > 1;
-  rule (b,
-        !is_grouped || stage != 3 || (s.dp_kind != LS_DP_FSDP1 && s.dp_kind != LS_DP_FSDP2)
-            || unit % s.recompute_layers == 0,
-        "/recompute_layers");
-}
-
-static void
-rules_of_experts (const Ask *a, Broken *b)
-{
-  const LsStrategy *s = &a->s;
-  const LsModel *m = &a->model;
-  uint32_t dp = s->gpus / (s->tp * s->pp * s->cp), etp = s->etp > 0 ? s->etp : s->tp;
-  rule (b, m->n_experts > 0 || s->ep == 1, "/ep");
-  rule (b, m->n_experts > 0 || s->expert_capacity <= 0, "/expert_capacity");
-  if (m->n_experts == 0)
-    return;
-  rule (b, s->tp == 1 || s->sp, "/sp");
-  rule (b, m->n_experts % s->ep == 0 && s->tp * s->cp * dp % (s->ep * etp) == 0, "/ep");
-  rule (b, m->expert_ffn % etp == 0, "/etp");
-}
-
-static void
-rules_of_attention (const Ask *a, Broken *b)
-{
-  const LsStrategy *s = &a->s;
-  const LsModel *m = &a->model;
-  int attention = s->attention == LS_ATTENTION_AUTO ? (int) m->attention : s->attention;
-  rule (b, s->cp == 1 || attention == LS_ATTENTION_FLASH, "/cp");
-  rule (b, s->cp == 1 || s->cp_kind != LS_CP_ULYSSES || m->n_kv_heads / s->tp % s->cp == 0, "/cp");
-  rule (b, !s->tp_overlap || s->tp == 1 || s->sp, "/tp_overlap");
-  rule (b, !s->partition_activations || (s->recompute == LS_RECOMPUTE_FULL && s->tp > 1 && !s->sp),
-        "/partition_activations");
-}
-
-/* Of all parameters: nothing to reduce, nothing to cut. */
-static bool
-has_one_copy (const Ask *a)
-{
-  const LsStrategy *s = &a->s;
-  uint32_t rest = s->gpus / s->pp, per_copy = s->ep * (s->etp > 0 ? s->etp : s->tp);
-  bool may_offload = s->dp_kind == LS_DP_AUTO || s->dp_kind == LS_DP_DEEPSPEED;
-  bool has_expert_copies = a->model.n_experts > 0 && rest / per_copy > 1;
-  return rest == s->tp && !has_expert_copies && !(s->offload != LS_OFFLOAD_NONE && may_offload);
-}
-
-/* Of the chunks only the first and the last may be without layers. */
-static bool
-has_gap (const LsStrategy *s)
-{
-  for (uint32_t i = 1; i + 1 < s->n_layers_per_chunk; i++)
-    if (s->layers_per_chunk[i] == 0)
-      return true;
-  return false;
-}
-
-static void
-rules_of_pipeline (const Ask *a, Broken *b)
-{
-  LsStrategy s = a->s;
-  s.dp = s.gpus / (s.tp * s.pp * s.cp);
-  const char *name = s.schedule ? s.schedule : s.vpp > 1 ? "interleaved-1f1b" : s.pp > 1 ? "1f1b" : "none";
-  const LsSched *sched = ls_sched_find (name);
-  bool divides = sched->n_chunks && sched->placement != LS_PLACE_PIPES;
-  if (s.vpp == 1 && divides)
-    s.vpp = sched->n_chunks (&(LsSchedShape) { .pp = s.pp, .n_micro_batches = 1 });
-  LsSchedShape shape = { .pp = s.pp, .vpp = s.vpp, .n_micro_batches = a->n_micro_batches };
-  if (s.p2p == LS_P2P_AUTO && sched->n_versions)
-    s.p2p = LS_P2P_OVERLAPPED;
-  if (s.zero_stage == LS_ZERO_AUTO)
-    s.zero_stage = stage_of (&s, s.dp_kind);
-  if (s.dp_kind == LS_DP_AUTO)
-    s.dp_kind = s.zero_stage >= 2 ? LS_DP_DEEPSPEED : LS_DP_MEGATRON;
-  if (has_one_copy (a)) {
-    s.dp_kind = LS_DP_NONE;
-    s.zero_stage = 0;
-  }
-  bool lacks_stages = s.pp < 2 && strcmp (name, "interleaved-1f1b") == 0;
-  rule (b,
-        !lacks_stages && !ls_sched_refusal (sched, &shape)
-            && !ls_sched_job_refusal (sched, &s, &a->model, a->n_micro_batches),
-        "/schedule");
-  rule (b, s.pp == 1 || s.p2p != LS_P2P_OVERLAPPED || strcmp (name, "1f1b") != 0, "/p2p");
-  rule (b,
-        s.pp == 1 || s.p2p != LS_P2P_OVERLAPPED || !s.launch_blocking
-            || strcmp (name, "interleaved-1f1b") != 0,
-        "/p2p");
-  rule (b, s.pp == 1 || s.p2p != LS_P2P_DEEPSPEED || (strcmp (name, "1f1b") == 0 && !(s.sp && s.tp > 1)),
-        "/p2p");
-  if (s.layers_per_chunk)
-    rule (b, s.n_layers_per_chunk == s.pp * s.vpp && !has_gap (&s), "/layers_per_chunk");
-  else
-    rule (b, s.pp * s.vpp <= a->model.n_layers + 2, "/pp");
-}
-
-static GPtrArray *
-broken_rules (const Ask *a)
-{
-  Broken b = { g_ptr_array_new () };
-  rules_of_sharding (a, &b);
-  rules_of_experts (a, &b);
-  rules_of_attention (a, &b);
-  rules_of_pipeline (a, &b);
-  return b.pointers;
 }
 
 /* --- one job --------------------------------------------------------------------------- */

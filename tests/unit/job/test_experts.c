@@ -3,6 +3,7 @@
  * (analysis/conservation.h, exec/conserve.c), and folded and unfolded runs are the same. */
 #include "ls_test.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "job/job.h"
@@ -154,5 +155,173 @@ latent_attention_runs (void)
   ls_hardware_free (hardware);
 }
 
+/* What overlaps, merges, recomputes and predicts: whatever it is, nothing is lost. */
+static void
+all_that_experts_do_besides (void)
+{
+  static const char *const knobs[][2] = {
+    { "ep 8 ep-overlap 1 delay-wgrad 1 global-batch 64", NULL },
+    { "ep 4 cp 2 ep-overlap 1 expert-load zipf:0.7 global-batch 64", NULL },
+    { "ep 8 dp-kind ddp ep-overlap 1 delay-wgrad 1 global-batch 64", NULL },
+    { "ep 8 zero 1 dp-kind deepspeed ep-overlap 1 global-batch 64", NULL },
+    { "ep 4 tp 2 sp 1 etp 1 pp 2 vpp 2 ep-overlap 1 delay-wgrad 1 zero 1 global-batch 64", NULL },
+    { "ep 4 pp 4 p2p overlapped zero 1 global-batch 64", "dualpipe" },
+    { "ep 4 pp 2 ep-overlap 1 delay-wgrad 0 global-batch 64", "dualpipev" },
+    { "ep 4 pp 2 ep-overlap 0 global-batch 64", "dualpipev" },
+    { "ep 8 dispatcher deepep", NULL },
+    { "ep 8 dispatcher deepep network step", NULL },
+    { "ep 8 dispatcher deepep expert-load zipf:0.5 dtype fp8 dispatch-fp8 1", NULL },
+    { "ep 4 pp 4 dispatcher deepep dispatch-margin 1 dispatch-sms 8 global-batch 64", "dualpipe" },
+    { "ep 8 recompute selective recompute-parts mla-up", NULL },
+    { "ep 4 pp 2 recompute selective recompute-parts norm,activation,mla-up global-batch 64", "dualpipe" },
+    { "ep 8 tp 2 sp 1 etp 1 recompute selective recompute-parts core,mla-up zero 3 dp-kind fsdp2", NULL },
+    { "ep 8 fp8-act-store 1", NULL },
+  };
+  LsHardware *hardware = hardware_new ();
+  for (guint k = 0; hardware && k < G_N_ELEMENTS (knobs); k++) {
+    LsModel m = moe_model (strstr (knobs[k][0], "cp 2") == NULL);
+    m.expert_groups = k % 2 ? 4 : 0;
+    m.top_groups = k % 2 ? 2 : 0;
+    m.predict_layers = k % 3;
+    LS_CHECK (run (hardware, &m, knobs[k][0], knobs[k][1], k % 3 == 0 ? LS_SHORTCUT_CHECK : LS_SHORTCUT_AUTO)
+              > 0);
+  }
+  ls_hardware_free (hardware);
+}
+
+/* DeepEP's kernels, one node: hidden, tokens, top k, experts, SMs, us of dispatch (fp8) and of combine.
+ * Rows of ai-dynamo/aiconfigurator's tables of H200 whose widths no figure was fitted to. */
+static void
+dispatch_is_as_measured (void)
+{
+  static const struct {
+    uint32_t hidden, tokens, top_k, experts, sms;
+    double dispatch_us, combine_us;
+  } rows[] = {
+    { 3072, 16384, 8, 256, 4, 4807.74, 6852.02 },  { 6144, 16384, 8, 160, 4, 7376.41, 13192.13 },
+    { 6144, 4096, 2, 8, 4, 959.77, 2062.04 },      { 6144, 4096, 4, 128, 8, 690.11, 1274.79 },
+    { 6144, 16384, 2, 8, 8, 1879.87, 4398.95 },    { 6144, 16384, 8, 256, 8, 3795.80, 6701.19 },
+    { 5120, 16384, 1, 16, 12, 914.53, 2202.53 },   { 3072, 16384, 8, 256, 12, 1676.18, 2406.50 },
+    { 5120, 4096, 1, 128, 12, 251.81, 550.14 },    { 2048, 4096, 8, 256, 16, 313.81, 365.08 },
+    { 6144, 16384, 8, 256, 16, 1988.18, 3434.53 }, { 6144, 4096, 8, 160, 16, 526.16, 946.16 },
+    { 2048, 16384, 8, 256, 20, 926.97, 1172.27 },  { 6144, 16384, 8, 256, 20, 1694.80, 3095.14 },
+    { 5120, 16384, 1, 128, 20, 568.27, 1363.91 },  { 2048, 4096, 8, 128, 24, 225.66, 314.72 },
+    { 6144, 16384, 8, 160, 24, 1688.57, 3056.76 }, { 6144, 16384, 4, 128, 24, 1049.45, 2051.76 },
+  };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsHardware) h = ls_hardware_load ("dgx-h200", diags);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsCluster) c = h ? ls_hardware_build (h, 1, &error) : NULL;
+  const uint32_t gpus[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+  double off = 0;
+  for (guint i = 0; LS_CHECK (c != NULL) && i < G_N_ELEMENTS (rows); i++)
+    for (int is_combine = 0; is_combine < 2; is_combine++) {
+      g_autoptr (LsArena) arena = ls_arena_new ();
+      LsSpread spread = { { rows[i].experts, rows[i].top_k, 0, 0 }, rows[i].tokens, rows[i].sms };
+      double row = rows[i].hidden * (is_combine ? 2 : 1 + 4 / 128.0);
+      LsCollRequest q = { .kind = LS_COLL_ALL_TO_ALL,
+                          .gpus = gpus,
+                          .n = 8,
+                          .bytes = (uint64_t) (row * rows[i].tokens * rows[i].top_k),
+                          .algorithm = is_combine ? "combine" : "dispatch",
+                          .spread = &spread };
+      LS_CHECK (ls_coll_applies (c, &h->nccl, &q));
+      double us
+          = ls_time_to_s (ls_coll_time_alone (c, ls_coll_plan (c, &h->nccl, &q, LS_NETWORK_FLOW, arena)))
+          * 1e6;
+      double measured = is_combine ? rows[i].combine_us : rows[i].dispatch_us;
+      LS_CHECK (fabs (us / measured - 1) < 0.35);
+      off += fabs (us / measured - 1) / (2 * G_N_ELEMENTS (rows));
+    }
+  LS_CHECK_DOUBLE (off, <, 0.15);
+}
+
+/* Two nodes: what leaves a node goes once to each token's other node, and over NVLink once to each GPU. */
+static void
+a_token_crosses_once (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsHardware) h = ls_hardware_load ("dgx-h100", diags);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsCluster) c = h ? ls_hardware_build (h, 2, &error) : NULL;
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  uint32_t gpus[16];
+  for (uint32_t i = 0; i < 16; i++)
+    gpus[i] = i;
+  if (!LS_CHECK (c != NULL))
+    return;
+  /* 16 experts, all of a token: every GPU has one. */
+  LsSpread spread = { { 16, 16, 0, 0 }, 1024, 20 };
+  LsCollRequest q = { .kind = LS_COLL_ALL_TO_ALL,
+                      .gpus = gpus,
+                      .n = 16,
+                      .bytes = 16 << 20,
+                      .algorithm = "dispatch",
+                      .spread = &spread };
+  const LsCollPlan *plan = ls_coll_plan (c, &h->nccl, &q, LS_NETWORK_FLOW, arena);
+  const LsPhase *p = &plan->phases[0];
+  LS_CHECK_DOUBLE (p->demand_bytes, ==, 16 << 20);
+  LS_CHECK_NEAR (plan->sm_share, 20.0 / 132, 1e-9);
+  double nic = 0, nvlink = 0;
+  for (uint32_t i = 0; i < p->n_loads; i++) {
+    g_autofree char *name = ls_cluster_resource_name (c, p->loads[i].resource);
+    double bytes = p->demand_bytes * (double) p->loads[i].coef / (1 << 20);
+    nic += strstr (name, "nic") && strstr (name, ">leaf") ? bytes : 0;
+    nvlink += g_str_has_suffix (name, ">nvswitch") ? bytes : 0;
+  }
+  LS_CHECK_NEAR (nic, 16.0 * (1 << 20), 1e-6);         /* a copy of each of the 16 GPUs' tokens */
+  LS_CHECK_NEAR (nvlink, 16.0 * 14 * (1 << 20), 1e-4); /* 7 for the node's own tokens, 7 for the other's */
+}
+
+/* All queries, keys and values of latent attention: 2 n + v wide, of every head, in 16 bits. */
+static void
+latents_are_made_again (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsModel m = moe_model (true);
+  g_autoptr (GError) error = NULL;
+  uint64_t kept[2] = { 0 };
+  for (int again = 0; again < 2; again++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.recompute = again ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
+    s.recompute_parts = LS_RECOMPUTE_MLA_UP;
+    LS_CHECK (ls_strategy_resolve (&s, &m, 1, 8, diags));
+    g_autoptr (LsPlan) plan = ls_lower (&m, &s, NULL, &error);
+    for (uint32_t i = 0; LS_CHECK (plan != NULL) && i < plan->programs[0].n_instances; i++) {
+      const LsSegment *seg = &plan->segments[plan->programs[0].instances[i].segment];
+      if (!g_str_has_prefix (seg->name, "forward"))
+        continue;
+      for (uint32_t o = 0; o < seg->n_ops; o++)
+        for (uint32_t b = 0; b < seg->ops[o].n_buffers; b++)
+          kept[again] += seg->ops[o].buffers[b].is_free ? 0 : seg->ops[o].buffers[b].bytes;
+    }
+    ls_strategy_clear (&s);
+  }
+  LS_CHECK_INT (kept[0] - kept[1], ==,
+                UINT64_C (2) * 256 * 8 * (2 * 32 + 24) * 8); /* tokens, heads, layers */
+}
+
+/* A layer as the last, a projection of 2 h, three norms; the head again in FLOPs, not in parameters. */
+static void
+predictions_are_counted (void)
+{
+  LsModel m = moe_model (true), more = m;
+  more.predict_layers = 2;
+  uint64_t layer = ls_model_layer_params (&m, 7), h = m.hidden;
+  LS_CHECK_INT (ls_model_params (&more, 1024) - ls_model_params (&m, 1024), ==,
+                2 * (layer + 2 * h * h + 3 * h));
+  double head = 6.0 * (double) h * 1024, proj = 6.0 * 2 * (double) (h * h), all = 0;
+  LsModel one = m;
+  one.n_layers = 9;
+  double deeper = ls_model_flops (&one, 1024, 256, 1, true) - ls_model_flops (&m, 1024, 256, 1, true);
+  all = 2 * (deeper + 256 * (head + proj));
+  LS_CHECK_NEAR (ls_model_flops (&more, 1024, 256, 1, true) - ls_model_flops (&m, 1024, 256, 1, true), all,
+                 1e-9);
+}
+
 LS_TEST_MAIN ("experts", LS_TEST (every_schedule), LS_TEST (every_way_to_be_data_parallel),
-              LS_TEST (experts_alone_are_data_parallel), LS_TEST (latent_attention_runs))
+              LS_TEST (experts_alone_are_data_parallel), LS_TEST (latent_attention_runs),
+              LS_TEST (all_that_experts_do_besides), LS_TEST (dispatch_is_as_measured),
+              LS_TEST (a_token_crosses_once), LS_TEST (latents_are_made_again),
+              LS_TEST (predictions_are_counted))

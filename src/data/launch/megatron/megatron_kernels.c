@@ -62,8 +62,32 @@ tell_experts (LaunchJob *job)
     import_infer (
         job->import,
         "products of experts are grouped here; without --moe-grouped-gemm they run one after another");
-  if (option_is_on (job, "moe-router-group-topk") || option_is_on (job, "moe-router-topk-limited-devices"))
+  if (option_is_on (job, "moe-router-topk-limited-devices"))
     import_infer (job->import, "tokens fall on all experts alike, however groups of them are chosen");
+}
+
+/* The flex dispatcher is DeepEP unless another backend is named. */
+static void
+set_dispatcher (LaunchJob *job)
+{
+  const char *type = option_text (job, "moe-token-dispatcher-type"),
+             *backend = option_text (job, "moe-flex-dispatcher-backend");
+  guint64 n_sms = option_number (job, "moe-flex-dispatcher-num-sms");
+  bool is_flex = type && strcmp (type, "flex") == 0;
+  n_sms = n_sms ? n_sms : option_number (job, "moe-deepep-num-sms");
+  if (job->import->model.n_experts == 0)
+    return;
+  if (type && strcmp (type, "allgather") == 0)
+    import_unknown (job->import, "--moe-token-dispatcher-type allgather: tokens are sent as by alltoall");
+  if (!is_flex)
+    return;
+  import_set_strategy (job->import, "dispatcher", "deepep", "--moe-token-dispatcher-type");
+  if (backend && strcmp (backend, "deepep") != 0)
+    import_unknown (job->import,
+                    "--moe-flex-dispatcher-backend %s: its kernels are taken to be as fast as DeepEP's",
+                    backend);
+  if (n_sms > 0)
+    import_set_strategy_number (job->import, "dispatch_sms", n_sms);
 }
 
 void
@@ -73,4 +97,5 @@ megatron_kernels (LaunchJob *job)
   set_graphs (job);
   tell_optimizer (job);
   tell_experts (job);
+  set_dispatcher (job);
 }

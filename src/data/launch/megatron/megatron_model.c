@@ -238,6 +238,12 @@ set_experts (LaunchJob *job)
     import_set_model_number (import, "expert_ffn", ffn);
   if (shared > 0)
     import_set_model_number (import, "shared_ffn", shared);
+  guint64 n_groups = option_number (job, "moe-router-num-groups"),
+          n_chosen = option_number (job, "moe-router-group-topk");
+  if (n_groups > 1 && n_chosen > 0 && n_chosen < n_groups) {
+    import_set_model_number (import, "expert_groups", n_groups);
+    import_set_model_number (import, "top_groups", n_chosen);
+  }
   set_moe_layers (job);
 }
 

@@ -30,6 +30,7 @@ static const OptionRow rows[] = {
   RULE ("v-head-dim"),
   MODEL ("seq-length", "seq"),
   OLD ("encoder-seq-length", OPTION_MODEL, "seq", NULL),
+  MODEL ("mtp-num-layers", "predict_layers"),
   RULE ("num-experts"),
   RULE ("moe-router-topk"),
   RULE ("topk"),
@@ -116,6 +117,7 @@ static const OptionRow rows[] = {
   RULE ("fp4-format"),
   RULE ("fp4-recipe"),
   SWITCH ("fp8-param-gather", "fp8_params"),
+  SWITCH ("activation-func-fp8-input-store", "fp8_act_store"),
   RULE ("first-last-layers-bf16"),
   STRATEGY ("num-layers-at-start-in-bf16", "bf16_first"),
   STRATEGY ("num-layers-at-end-in-bf16", "bf16_last"),
@@ -159,6 +161,12 @@ static const OptionRow rows[] = {
 
   /* experts */
   RULE ("moe-token-dispatcher-type"),
+  RULE ("moe-enable-deepep"),
+  RULE ("moe-flex-dispatcher-backend"),
+  RULE ("moe-deepep-num-sms"),
+  RULE ("moe-flex-dispatcher-num-sms"),
+  SWITCH ("overlap-moe-expert-parallel-comm", "ep_overlap"),
+  SWITCH ("delay-wgrad-compute", "delay_wgrad"),
   STRATEGY ("moe-expert-capacity-factor", "expert_capacity"),
 
   /* kernels and the optimizer */
@@ -183,6 +191,7 @@ static const OptionRow rows[] = {
   RULE ("empty-unused-memory-level"),
   RULE ("moe-grouped-gemm"),
   RULE ("moe-router-group-topk"),
+  RULE ("moe-router-num-groups"),
   RULE ("moe-router-topk-limited-devices"),
   DECIDES ("use-flash-attn-triton", "attention"),
 

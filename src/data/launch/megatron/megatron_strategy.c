@@ -233,8 +233,9 @@ set_batch (LaunchJob *job)
 static void
 set_parts (LaunchJob *job)
 {
-  static const char *const names[][2]
-      = { { "core_attn", "core" }, { "layernorm", "norm" }, { "moe_act", "activation" } };
+  static const char *const names[][2] = {
+    { "core_attn", "core" }, { "layernorm", "norm" }, { "moe_act", "activation" }, { "mla_up_proj", "mla-up" }
+  };
   const LaunchOption *o = launch_words_find (job->words, "recompute-modules");
   GString *parts = g_string_new (NULL);
   for (guint i = 0; o && i < o->values->len; i++) {

@@ -1,0 +1,316 @@
+/* Pins passes that run side by side (lower/layers/lower_pieces.h): they do all that passes one after the
+ * other do, with the same bytes on every link; nothing waits for ever in any schedule; exchanges stand on
+ * their stream in the published order, and kernels of the other pass run beside them. */
+#include "ls_test.h"
+
+#include "exec/shortcuts/plan_bound.h"
+#include "random_job.h"
+
+static LsModel
+moe_model (uint32_t n_dense)
+{
+  return (LsModel) {
+    .name = (char *) "experts",
+    .n_layers = 8,
+    .hidden = 1024,
+    .n_heads = 8,
+    .n_kv_heads = 8,
+    .head_dim = 128,
+    .ffn = 4096,
+    .vocab = 5120,
+    .seq = 1024,
+    .mlp = LS_MLP_SWIGLU,
+    .norm = LS_NORM_RMSNORM,
+    .position = LS_POSITION_ROPE,
+    .attention = LS_ATTENTION_FLASH,
+    .n_experts = 16,
+    .top_k = 2,
+    .expert_ffn = 4096,
+    .n_dense_layers = n_dense,
+    .moe_every = 1,
+  };
+}
+
+typedef struct {
+  const char *schedule;
+  uint32_t pp, vpp, tp, ep, n_micro_batches;
+  int p2p;
+  bool flushes_late, delays;
+  const char *load;
+  int dp_kind;
+  uint32_t zero, recompute_parts;
+} Case;
+
+typedef struct {
+  LsCluster *cluster;
+  LsPlan *plan;
+  LsTimeline *timeline;
+  LsTime least;
+} Ran;
+
+static Ran
+run_job (const Case *j, const LsModel *m, bool is_overlapped)
+{
+  Ran r = { 0 };
+  LsClusterSpec spec = tiny_dgx (1);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GError) error = NULL;
+  LsCalibration calibration;
+  LsRunOptions options;
+  LsStrategy s;
+  ls_calibration_init_roofline (&calibration);
+  ls_run_options_init (&options);
+  memset (&options.host, 0, sizeof options.host);
+  options.n_steps = 1;
+  ls_strategy_init (&s);
+  s.gpus = 8;
+  s.tp = j->tp;
+  s.sp = j->tp > 1;
+  s.pp = j->pp;
+  s.vpp = j->vpp;
+  s.ep = j->ep;
+  s.etp = 1;
+  s.schedule = g_strdup (j->schedule);
+  s.p2p = j->p2p;
+  s.p2p_warmup_flush = j->flushes_late;
+  s.global_batch = 8 / (j->tp * j->pp) * j->n_micro_batches;
+  s.expert_load = g_strdup (j->load);
+  s.dp_kind = j->dp_kind;
+  s.zero_stage = j->zero;
+  s.ep_overlap = is_overlapped;
+  s.delay_wgrad = is_overlapped && j->delays;
+  s.recompute = j->recompute_parts ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
+  s.recompute_parts = j->recompute_parts;
+  r.cluster = ls_cluster_build (&spec, &error);
+  LS_CHECK (ls_strategy_resolve (&s, m, 8, 8, diags));
+  r.plan = ls_lower (m, &s, NULL, &error);
+  LS_CHECK_NO_ERROR (error);
+  LS_CHECK (r.plan && ls_plan_check (r.plan, &error));
+  LS_CHECK_NO_ERROR (error);
+  r.timeline = r.plan ? ls_run (r.plan, r.cluster, &calibration, &nccl, &options, NULL, &error) : NULL;
+  LS_CHECK_NO_ERROR (error);
+  r.least = r.plan ? ls_plan_bound (r.plan, r.cluster, &calibration, &nccl, &options) : 0;
+  ls_strategy_clear (&s);
+  ls_calibration_clear (&calibration);
+  return r;
+}
+
+static void
+ran_clear (Ran *r)
+{
+  ls_timeline_free (r->timeline);
+  ls_plan_free (r->plan);
+  ls_cluster_free (r->cluster);
+}
+
+static LsTime
+step_of (const Ran *r)
+{
+  return r->timeline->window_end - r->timeline->window_start;
+}
+
+/* Of a role's program: how often each kernel, and calls and their bytes. */
+static void
+count_ops (const LsPlan *p, uint32_t role, uint64_t *kernels, uint64_t *calls, uint64_t *bytes)
+{
+  const LsProgram *program = &p->programs[role];
+  *calls = *bytes = 0;
+  for (uint32_t i = 0; i < program->n_instances; i++) {
+    const LsSegment *seg = &p->segments[program->instances[i].segment];
+    for (uint32_t o = 0; o < seg->n_ops; o++) {
+      if (seg->ops[o].kind == LS_OP_KERNEL)
+        kernels[seg->ops[o].kernel]++;
+      *calls += seg->ops[o].kind == LS_OP_COLLECTIVE;
+      *bytes += seg->ops[o].kind == LS_OP_COLLECTIVE ? seg->ops[o].bytes : 0;
+    }
+  }
+}
+
+static uint64_t
+number_of_kernel (const LsPlan *p, const uint64_t *counts, const char *name)
+{
+  uint64_t n = 0;
+  for (uint32_t k = 0; k < p->n_kernels; k++)
+    n += g_str_equal (p->kernels[k].name, name) ? counts[k] : 0;
+  return n;
+}
+
+static void
+do_the_same (const Ran *a, const Ran *b)
+{
+  LS_CHECK_INT (a->plan->n_roles, ==, b->plan->n_roles);
+  for (uint32_t role = 0; role < a->plan->n_roles; role++) {
+    g_autofree uint64_t *x = g_new0 (uint64_t, a->plan->n_kernels),
+                        *y = g_new0 (uint64_t, b->plan->n_kernels);
+    uint64_t calls[2], bytes[2];
+    count_ops (a->plan, role, x, &calls[0], &bytes[0]);
+    count_ops (b->plan, role, y, &calls[1], &bytes[1]);
+    LS_CHECK_INT (calls[0], ==, calls[1]);
+    LS_CHECK_INT (bytes[0], ==, bytes[1]);
+    for (uint32_t k = 0; k < a->plan->n_kernels; k++) {
+      const char *name = a->plan->kernels[k].name;
+      LS_CHECK_INT (number_of_kernel (a->plan, x, name), ==, number_of_kernel (b->plan, y, name));
+    }
+  }
+  for (uint32_t i = 0; i < ls_cluster_n_resources (a->cluster); i++)
+    LS_CHECK_NEAR (a->timeline->resource_bytes[i], b->timeline->resource_bytes[i], 1e-9);
+}
+
+static const Case jobs[] = {
+  { "none", 1, 1, 1, 8, 4, .delays = true },
+  { "none", 1, 1, 1, 8, 1, .delays = true },
+  { "none", 1, 1, 2, 4, 3 },
+  { "none", 1, 1, 1, 4, 3, .load = "zipf:0.7" },
+  { "none", 1, 1, 1, 8, 3, .dp_kind = LS_DP_MEGATRON, .zero = 1, .delays = true },
+  { "none", 1, 1, 1, 8, 3, .dp_kind = LS_DP_DDP },
+  { "none", 1, 1, 1, 8, 3, .dp_kind = LS_DP_DEEPSPEED, .zero = 1, .delays = true },
+  { "none", 1, 1, 1, 8, 3, .recompute_parts = LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION, .delays = true },
+  { "interleaved-1f1b", 2, 2, 1, 4, 4, .p2p = LS_P2P_BATCHED },
+  { "interleaved-1f1b", 2, 2, 1, 4, 2, .p2p = LS_P2P_BATCHED, .delays = true },
+  { "interleaved-1f1b", 2, 4, 1, 4, 6, .p2p = LS_P2P_OVERLAPPED, .delays = true },
+  { "interleaved-1f1b", 2, 2, 2, 2, 4, .p2p = LS_P2P_OVERLAPPED },
+  { "interleaved-1f1b", 4, 2, 1, 2, 8, .p2p = LS_P2P_OVERLAPPED, .flushes_late = true, .delays = true },
+  { "interleaved-1f1b", 4, 2, 1, 2, 8, .p2p = LS_P2P_BATCHED, .delays = true, .load = "zipf:0.5" },
+  { "dualpipe", 2, 1, 1, 4, 4, .p2p = LS_P2P_BATCHED, .delays = true },
+  { "dualpipe", 4, 1, 1, 2, 12, .p2p = LS_P2P_OVERLAPPED, .delays = true },
+  { "dualpipe", 4, 1, 1, 2, 8, .p2p = LS_P2P_BATCHED },
+  { "dualpipev", 2, 2, 1, 4, 6, .p2p = LS_P2P_BATCHED, .delays = true },
+  { "dualpipev", 4, 2, 1, 2, 9, .p2p = LS_P2P_OVERLAPPED },
+};
+
+static void
+every_schedule_does_the_same (void)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (jobs); i++)
+    for (uint32_t n_dense = 0; n_dense < 4; n_dense += 3) {
+      LsModel m = moe_model (n_dense);
+      Ran one = run_job (&jobs[i], &m, false), both = run_job (&jobs[i], &m, true);
+      do_the_same (&one, &both);
+      LS_CHECK_INT (both.least, <=, step_of (&both));
+      ran_clear (&one);
+      ran_clear (&both);
+    }
+}
+
+/* With one micro-batch there is no pair; with more a step is shorter. */
+static void
+a_pair_is_shorter_than_its_passes (void)
+{
+  LsModel m = moe_model (0);
+  for (guint i = 0; i < 2; i++) {
+    Ran one = run_job (&jobs[i], &m, false), both = run_job (&jobs[i], &m, true);
+    LS_CHECK_INT (step_of (&both), <, step_of (&one));
+    ran_clear (&one);
+    ran_clear (&both);
+  }
+}
+
+static char *
+exchanges (const Ran *r)
+{
+  const LsProgram *program = &r->plan->programs[0];
+  GString *text = g_string_new (NULL);
+  for (uint32_t i = 0; i < program->n_instances; i++) {
+    const LsSegment *seg = &r->plan->segments[program->instances[i].segment];
+    for (uint32_t o = 0; o < seg->n_ops; o++) {
+      const char *name = seg->ops[o].name;
+      const char *letter = !name                           ? ""
+          : g_str_equal (name, "dispatch all-to-all")      ? "D"
+          : g_str_equal (name, "combine all-to-all")       ? "K"
+          : g_str_equal (name, "dispatch grad all-to-all") ? "d"
+          : g_str_equal (name, "combine grad all-to-all")  ? "k"
+          : g_str_equal (name, "expert-fc1")               ? "M"
+          : g_str_equal (name, "expert-fc1-dgrad")         ? "m"
+          : g_str_equal (name, "expert-fc1-wgrad")         ? "w"
+          : g_str_equal (name, "flash-attention-fwd")      ? "C"
+          : g_str_equal (name, "flash-attention-bwd")      ? "c"
+          : g_str_equal (name, "qkv-wgrad")                ? "W"
+                                                           : "";
+      g_string_append (text, letter);
+    }
+  }
+  return g_string_free (text, FALSE);
+}
+
+/* Two layers: the first forward alone, the pair as in lower_pieces.h, the last backward alone. */
+static void
+pieces_are_issued_in_order (void)
+{
+  LsModel m = moe_model (0);
+  m.n_layers = 2;
+  Case j = { "none", 1, 1, 1, 8, 2, .delays = true };
+  Ran r = run_job (&j, &m, true);
+  g_autofree char *text = exchanges (&r);
+  LS_CHECK_STR (text,
+                "CDMKCDMK"
+                "kCmDdwMcKkWCmDdwMcKW"
+                "kmdwckWmdwcW");
+  ran_clear (&r);
+  j.delays = false;
+  r = run_job (&j, &m, true);
+  g_autofree char *whole = exchanges (&r);
+  LS_CHECK_STR (whole,
+                "CDMKCDMK"
+                "kCmwDdMcWKkCmwDdMcWK"
+                "kmwdcWkmwdcW");
+  ran_clear (&r);
+}
+
+/* Where the exchanges are short beside the kernels none of a pair's is waited for: the step is that of the
+ * kernels and of the exchanges of the two passes that have no partner. */
+static void
+short_exchanges_are_hidden (void)
+{
+  LsModel m = moe_model (0);
+  Case few = { "none", 1, 1, 1, 8, 3, .delays = true }, more = few;
+  more.n_micro_batches = 4;
+  Ran a = run_job (&few, &m, true), b = run_job (&more, &m, true);
+  Ran c = run_job (&few, &m, false), d = run_job (&more, &m, false);
+  LsTime pair = step_of (&b) - step_of (&a), passes = step_of (&d) - step_of (&c), kernels = 0;
+  const LsRankSpans *spans = &b.timeline->ranks[0];
+  for (uint32_t i = 0; i < spans->n; i++)
+    if (ls_span_op (b.timeline, 0, &spans->spans[i])->kind == LS_OP_KERNEL)
+      kernels += spans->spans[i].matched;
+  for (uint32_t i = 0; i < a.timeline->ranks[0].n; i++)
+    if (ls_span_op (a.timeline, 0, &a.timeline->ranks[0].spans[i])->kind == LS_OP_KERNEL)
+      kernels -= a.timeline->ranks[0].spans[i].matched;
+  LS_CHECK_INT (pair, <, passes);
+  LS_CHECK_INT (pair, >=, kernels);
+  ran_clear (&a);
+  ran_clear (&b);
+  ran_clear (&c);
+  ran_clear (&d);
+}
+
+static void
+what_cannot_be_paired_is_refused (void)
+{
+  static const struct {
+    const char *schedule;
+    uint32_t pp;
+    int recompute;
+    const char *why;
+  } cases[] = {
+    { "1f1b", 2, LS_RECOMPUTE_NONE, "expected a schedule that pairs a forward with a backward" },
+    { "none", 1, LS_RECOMPUTE_FULL, "expected no layers that run again as a whole" },
+  };
+  LsModel m = moe_model (0);
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    LsStrategy s;
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    ls_strategy_init (&s);
+    s.pp = cases[i].pp;
+    s.ep = 2;
+    s.ep_overlap = 1;
+    s.recompute = cases[i].recompute;
+    s.schedule = g_strdup (cases[i].schedule);
+    LS_CHECK (!ls_strategy_resolve (&s, &m, 8, 8, diags));
+    g_autofree char *text = ls_diag_list_format (diags);
+    LS_CHECK (strstr (text, cases[i].why) != NULL);
+    ls_strategy_clear (&s);
+  }
+}
+
+LS_TEST_MAIN ("pieces", LS_TEST (every_schedule_does_the_same), LS_TEST (a_pair_is_shorter_than_its_passes),
+              LS_TEST (pieces_are_issued_in_order), LS_TEST (short_exchanges_are_hidden),
+              LS_TEST (what_cannot_be_paired_is_refused))
