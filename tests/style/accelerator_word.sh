@@ -107,7 +107,7 @@ for ends in 0 0,0 0,x 0,100000; do
   look "$([[ $ends == 0,100000 ]] && printf 4 || printf 2)" topology --cluster "$cluster" --path "$ends"
 done
 look 0 list clusters
-look 0 check "$root/topologies/$cluster.json" "$root/topologies/gpu/$cluster.json"
+look 0 check "$root/topologies/tpu.set.json" "$root/topologies/gpu/tpu.set.json"
 look 0 import "$data/megatron.log"
 look 0 schedule --schedule 1f1b --pp 4 --micro-batches 8
 look 0 kernel --gpu "$cluster" --gemm 4096,4096,4096
@@ -121,7 +121,7 @@ look 0 validate runs.csv
 printf '%s\n' M,N,K,dtype,latency_ms 4096,{1..20}000,4096,bf16,5 > gemm.csv
 # What is written quotes the sources of what it started from, which name GPUs.
 look 0 calibrate gemm.csv --gpu "$cluster" -o mine.json
-sed '/"calibration"/d; s/"sm": 1,/"sm": 1/; s/"name": "[^"]*"/"name": "bare"/' "$root/topologies/gpu/$cluster.json" > bare.json
+printf '{"schema": "lockstep.gpu/1", "name": "bare", "source": "without a calibration", "extends": "%s", "calibration": null}' "$cluster" > bare.json
 look 0 calibrate gemm.csv --gpu bare.json -o mine.json
 gunzip -c -- "$data/rank0.json.gz" > rank0.json
 look 0 calibrate --pytorch-trace rank0.json "${job[@]}" --gpus 16 --other-job

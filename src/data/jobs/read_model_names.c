@@ -21,12 +21,13 @@ has_name (const cJSON *entry, const char *name)
   return false;
 }
 
-/* A model of ours, in the folder above that of the names: they are of one release. */
+/* A model of ours, in the folder above that of the names, as they are of one release: a name, or a member of a
+ * set there, "deepseek.set.json#deepseek-v2". */
 static char *
 path_of (const LsJsonDoc *doc, const char *name)
 {
   g_autofree char *names = g_path_get_dirname (ls_json_doc_name (doc)),
-                  *file = g_strconcat (name, ".json", NULL);
+                  *file = g_strconcat (name, strchr (name, '#') ? "" : ".json", NULL);
   return g_build_filename (names, "..", file, NULL);
 }
 

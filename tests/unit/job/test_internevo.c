@@ -1,4 +1,4 @@
-/* Pins: what InternEvo launches for a layer, read in its code (strategies/kernels/internevo-0.3.json): both
+/* Pins: what InternEvo launches for a layer, read in its code (strategies/kernels: internevo-0.3): both
  * norms, and the sum before the second, run again in the backward though nothing else is recomputed; the MLP
  * has two products up; a norm reads what was made fp32 for it. Its own software file names the list. */
 #include "ls_test.h"

@@ -1,4 +1,4 @@
-/* Pins: the kernels that XLA launches for a layer on a GPU (strategies/kernels/pax-2024.json) are those of a
+/* Pins: the kernels that XLA launches for a layer on a GPU (strategies/kernels: pax-2024) are those of a
  * profile: of Pax's GPT 126M on A100-40GB (NVIDIA/JAX-Toolbox@bcbbfa57,
  * .github/workflows/nsys-jax/test_data/pax_fsdp4_4proc_proc0.zip: 12 layers, 4 sequences of 2048 tokens,
  * attention not fused). As many of each sort; each sort within 10 % of its time, batched products, of which
