@@ -21,8 +21,8 @@ has_name (const cJSON *entry, const char *name)
   return false;
 }
 
-/* A model of ours, in the folder above that of the names, as they are of one release: a name, or a member of a
- * set there, "deepseek.set.json#deepseek-v2". */
+/* A model of ours, in the folder above that of the names: they are of one release. A name, or a member of a
+ * set there: "deepseek.set.json#deepseek-v2". */
 static char *
 path_of (const LsJsonDoc *doc, const char *name)
 {
