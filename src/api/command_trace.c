@@ -9,7 +9,8 @@
 
 static const LsOption own[] = {
   { "action", .is_positional = TRUE, .argument = "export|import", .meaning = "What to do: export, import" },
-  { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE", .meaning = "Profiles to import" },
+  { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE",
+    .meaning = "Profiles, or a folder of Chakra traces, to import" },
   { "step", .argument = "N|FROM:TO", .usually = "",
     .meaning = "Import: which step, the N of ProfilerStep#N, or a range of time" },
   { "as-measured", .meaning = "Import: communication takes the time that it took, on any cluster" },

@@ -2,6 +2,7 @@
 
 #include "ask/import_profile.h"
 #include "data/text/write_file.h"
+#include "data/traces/trace_json.h"
 #include "job/gpu_called.h"
 #include "show/tell_profile_import.h"
 
@@ -85,6 +86,52 @@ write_and_replay (const LsRequest *r, Answer *answer, const char *path, GError *
   return ok;
 }
 
+/* --- Chakra traces --------------------------------------------------------------------------- */
+
+static gboolean
+check_folder (const LsRequest *r, const char *const *paths, GError **error)
+{
+  static const char *const profiles[]
+      = { "step", "as-measured", "without-stalls", "compute-scale", "format", NULL };
+  if (ls_request_has_any (r, profiles))
+    return ls_request_refuse ("a folder of Chakra traces is imported as it is: --step, --as-measured, "
+                              "--without-stalls and --compute-scale go with profiles, --format with export",
+                              error);
+  return !paths[1] || ls_request_refuse ("a folder of Chakra traces is imported by itself", error);
+}
+
+/* The folder as a file of ours. */
+static gboolean
+write_folder (const char *folder, const char *name, const char *path, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *place
+      = g_path_is_absolute (folder) ? g_strdup (folder) : g_build_filename (".", folder, NULL);
+  g_autoptr (LsTrace) t = ls_trace_load (place, 0, diags);
+  if (!ls_diag_list_to_error (diags, error))
+    return FALSE;
+  const LsTraceHead head = { .name = name,
+                             .source = t->source,
+                             .model = t->has_model ? &t->model : NULL,
+                             .strategy = t->has_model ? &t->strategy : NULL };
+  g_autofree char *text = ls_trace_format (t->plan, &head, error);
+  return text && ls_write_text (path, text, error);
+}
+
+static gboolean
+import_folder (const LsRequest *r, LsAnswer *a, const char *const *paths, GError **error)
+{
+  const char *path = ls_request_text (r, "output");
+  g_autofree char *name = check_folder (r, paths, error) ? ls_output_name (path, error) : NULL;
+  if (!name
+      || (ls_request_has_knobs (r)
+          && !ls_request_refuse ("options of a job go with lockstep run --trace", error))
+      || !write_folder (paths[0], name, path, error))
+    return FALSE;
+  ls_answer_take_text (a, g_strdup (""));
+  return TRUE;
+}
+
 gboolean
 ls_trace_import (const LsRequest *r, LsAnswer *a, GError **error)
 {
@@ -95,6 +142,8 @@ ls_trace_import (const LsRequest *r, LsAnswer *a, GError **error)
                                .step = ls_request_text (r, "step"),
                                .as_measured = ls_request_is_on (r, "as-measured"),
                                .changes = { .without_stalls = ls_request_is_on (r, "without-stalls") } };
+  if (paths && g_file_test (paths[0], G_FILE_TEST_IS_DIR))
+    return import_folder (r, a, paths, error);
   static const char *const exports[] = { "format", NULL };
   if (ls_request_has_any (r, exports))
     return ls_request_refuse ("--format goes with export", error);

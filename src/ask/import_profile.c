@@ -373,19 +373,13 @@ note_beside (Importing *m)
 {
   const LsProfileStep *step = rank_at (m, 0)->step;
   LsTime time = 0;
-  int64_t until = G_MININT64;
-  for (guint i = 0; i < step->ops->len; i++) {
-    const LsProfileOp *op = &g_array_index (step->ops, LsProfileOp, i);
-    if (op->kind == LS_PROFILE_COLLECTIVE)
-      until = MAX (until, op->end);
-    else if (op->kind == LS_PROFILE_KERNEL && op->start < until)
-      time += (MIN (op->end, until) - op->start) * PS_PER_NS;
-  }
+  for (guint i = 0; i < step->ops->len; i++)
+    time += g_array_index (step->ops, LsProfileOp, i).beside * PS_PER_NS;
   g_autofree char *length = ls_format_time (time);
   if (time > 0)
     note (m,
-          "%s of kernels ran beside communication that is ours now: their times hold its slowdown, and the "
-          "replay slows them down again",
+          "%s of kernels ran beside communication that is ours now: their times hold its slowdown, which the "
+          "replay does not add again, nor take away where there is less communication",
           length);
 }
 

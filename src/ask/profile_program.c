@@ -207,6 +207,12 @@ coll_of (uint8_t class)
   return colls[class];
 }
 
+static LsTime
+scaled (const Program *p, int64_t ns)
+{
+  return (LsTime) llround ((double) (ns * PS_PER_NS) * p->changes->compute_scale);
+}
+
 static LsOp
 op_of (Writing *w, const Program *p, const Item *item)
 {
@@ -215,7 +221,8 @@ op_of (Writing *w, const Program *p, const Item *item)
   op.recorded = item->ns * PS_PER_NS;
   if (from->kind == LS_PROFILE_KERNEL) {
     op.tag = (uint8_t) tag_of (p, from->op);
-    op.recorded = (LsTime) llround ((double) op.recorded * p->changes->compute_scale);
+    op.recorded = scaled (p, item->ns);
+    op.beside = scaled (p, MIN (from->beside, item->ns));
   } else if (from->kind == LS_PROFILE_BESIDE) {
     op.kind = LS_OP_COPY;
     op.root = strstr (from->op->name, "DtoH") ? LS_COPY_TO_HOST : LS_COPY_TO_DEVICE;

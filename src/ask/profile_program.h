@@ -5,11 +5,14 @@
  * which it issues are those of profile_step.h. A launch that took over 20 us with 500 ops ahead of the GPU
  * waited for room in the queue, which is not the host's time.
  *
- * Steps follow each other as long after each other as they did. The first one finds the GPU as far behind the
- * host as it was.
+ * Steps follow each other as long after each other as they did. The first one finds the GPU as far behind
+ * the host as it was.
  *
- * Deviations. Kernels keep the time that they took beside communication, and communication of ours slows them
- * down again. All ranks arrive at a collective together, where one profile stands for all. */
+ * A kernel of which b ran beside communication that is ours is slowed by 1 - b of what communication takes
+ * in the replay (exec/kernel_run.c): its time holds the rest.
+ *
+ * Deviations. Such a kernel keeps its time where there is less communication than there was. All ranks
+ * arrive at a collective together, where one profile stands for all. */
 #ifndef LS_ASK_PROFILE_PROGRAM_H
 #define LS_ASK_PROFILE_PROGRAM_H
 

@@ -207,6 +207,75 @@ find_streams (LsProfileStep *step, const uint8_t *slot_of)
   }
 }
 
+/* ---- kernels beside communication ---- */
+
+typedef struct {
+  int64_t start, end;
+} Interval;
+
+static int
+compare_intervals (const void *a, const void *b)
+{
+  return LS_ORDER (((const Interval *) a)->start, ((const Interval *) b)->start);
+}
+
+/* Interval: when some collective by our network ran, in order and apart. */
+static GArray *
+busy_intervals (const LsProfileStep *step)
+{
+  GArray *all = g_array_new (FALSE, FALSE, sizeof (Interval));
+  for (guint i = 0; i < step->ops->len; i++) {
+    const LsProfileOp *op = &g_array_index (step->ops, LsProfileOp, i);
+    const Interval it = { op->start, op->end };
+    if (op->kind == LS_PROFILE_COLLECTIVE && op->end > op->start)
+      g_array_append_val (all, it);
+  }
+  g_array_sort (all, compare_intervals);
+  guint n = 0;
+  for (guint i = 0; i < all->len; i++) {
+    const Interval it = g_array_index (all, Interval, i);
+    Interval *last = n > 0 ? &g_array_index (all, Interval, n - 1) : NULL;
+    if (last && it.start <= last->end)
+      last->end = MAX (last->end, it.end);
+    else
+      g_array_index (all, Interval, n++) = it;
+  }
+  g_array_set_size (all, n);
+  return all;
+}
+
+/* The first that ends later. */
+static guint
+first_after (const GArray *busy, int64_t at)
+{
+  guint low = 0, high = busy->len;
+  while (low < high) {
+    guint mid = low + (high - low) / 2;
+    if (g_array_index (busy, Interval, mid).end <= at)
+      low = mid + 1;
+    else
+      high = mid;
+  }
+  return low;
+}
+
+static void
+find_beside (LsProfileStep *step)
+{
+  g_autoptr (GArray) busy = busy_intervals (step);
+  for (guint i = 0; i < step->ops->len; i++) {
+    LsProfileOp *op = &g_array_index (step->ops, LsProfileOp, i);
+    if (op->kind != LS_PROFILE_KERNEL)
+      continue;
+    for (guint k = first_after (busy, op->start); k < busy->len; k++) {
+      const Interval *it = &g_array_index (busy, Interval, k);
+      if (it->start >= op->end)
+        break;
+      op->beside += MIN (it->end, op->end) - MAX (it->start, op->start);
+    }
+  }
+}
+
 LsProfileStep *
 ls_profile_step_new (const LsKineto *k, const LsMeasuredStep *cut, const uint8_t *slot_of, bool as_measured)
 {
@@ -218,6 +287,7 @@ ls_profile_step_new (const LsKineto *k, const LsMeasuredStep *cut, const uint8_t
   step->length = cut->end - cut->start;
   add_ops (step, cut, slot_of, as_measured);
   find_streams (step, slot_of);
+  find_beside (step);
   ls_profile_find_waits (step, cut);
   return step;
 }

@@ -1,5 +1,5 @@
-/* ask/profile_step.h — a profiled step as a program that can be replayed: what ran, on which stream, when the
- * host issued it, and for what it waited.
+/* ask/profile_step.h — a profiled step as a program that can be replayed: what ran, on which stream, when
+ * the host issued it, and for what it waited.
  *
  * Streams. The one whose kernels take longest is the compute stream; communication goes to the stream of its
  * axis, copies to that of copies, others to what is left. A replay runs the kernels of a rank one at a time;
@@ -11,7 +11,8 @@
  *     inferred  from calls of cudaStreamWaitEvent without streams: communication that is launched next waits
  *               for what was launched before it on the compute stream; another op for the last communication
  *               of each stream that was launched before it. Without such calls: communication waits as said,
- *               and what an op started right behind (10 us) is what it waited for; an optimizer waits for the
+ *               and what an op started right behind (10 us) is what it waited for; an optimizer waits for
+ * the
  *               communication that was launched before it
  *     none      is inferred that the times contradict: that had not ended when the op started
  *
@@ -23,9 +24,9 @@
  * late: of one that the host was late with, that is the host's, of another the kernel's own (the gap of a
  * queue). What is left beyond is a wait that the profile does not explain; it is kept as one.
  *
- * Worked example. L is 5 us. A kernel ends at 100 us; the next was launched at 80 and starts at 101: it takes
- * 1 us more. One that was launched at 120 us and starts at 126: the host issues it at 126. One that was
- * launched at 30 us and starts at 180: it waits 80 us. */
+ * Worked example. L is 5 us. A kernel ends at 100 us; the next was launched at 80 and starts at 101: it
+ * takes 1 us more. One that was launched at 120 us and starts at 126: the host issues it at 126. One that
+ * was launched at 30 us and starts at 180: it waits 80 us. */
 #ifndef LS_ASK_PROFILE_STEP_H
 #define LS_ASK_PROFILE_STEP_H
 
@@ -46,6 +47,7 @@ typedef struct {
   int64_t ready;             /* when all that it waited for had ended                      */
   int64_t issue;             /* when a replay issues it; LS_KINETO_NONE: as soon as it can */
   int64_t wait;              /* that nothing explains, before it starts                    */
+  int64_t beside;            /* of a kernel: for so long a collective by our network ran, too */
   uint8_t stream;            /* LsStream      */
   uint8_t kind;              /* LsProfileKind */
   uint8_t slot;              /* LsSlot, of a collective */

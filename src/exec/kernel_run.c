@@ -33,12 +33,16 @@
  * Worked example: 400 us alone. Beside communication for all of its time 800 us; if that ends after
  * 150 us, 150 + 400.
  *
+ * A recorded duration may hold the slowdown by communication that ran beside the kernel when it was
+ * measured, for a part b of it (LsOp.beside). So s is (1 - b) of what it would be: one that ran beside
+ * communication throughout is not slowed again. It keeps that time where there is less communication.
+ *
  * Communication that gets ready beside a kernel finds its SMs when blocks of that kernel end. A calibration
- * knows how long that takes (LsAround.priority_wait); then it starts, and holds SMs, so much later, or behind
- * the kernel if that ends before. So does what gets ready as a kernel begins: the next kernel of a queue is
- * there sooner than one of another stream that waits for an event. But of a persistent GEMM, whose blocks end
- * with it, the other order stays, that of the two waves above. What needs no SMs does not wait, nor what
- * comes to a GEMM that leaves it some. Where nothing was measured, nothing waits.
+ * knows how long that takes (LsAround.priority_wait); then it starts, and holds SMs, so much later, or
+ * behind the kernel if that ends before. So does what gets ready as a kernel begins: the next kernel of a
+ * queue is there sooner than one of another stream that waits for an event. But of a persistent GEMM, whose
+ * blocks end with it, the other order stays, that of the two waves above. What needs no SMs does not wait,
+ * nor what comes to a GEMM that leaves it some. Where nothing was measured, nothing waits.
  *
  * Worked example. A kernel of 100 us; a collective is ready at 20 us and another at 95, priority_wait is 10
  * us: they start at 30 us and at 100.
@@ -169,6 +173,13 @@ share_taken (const Run *x, const Rank *r, const XOp *op)
   return fmin (sms_lost (x, r, op) / (double) LS_COEF_ONE + stall, MOST_SHARE);
 }
 
+/* Of a recorded duration, the part in which no communication ran beside the kernel. */
+static double
+not_yet_slowed (const LsOp *op)
+{
+  return op->beside == 0 ? 1 : 1 - ls_time_to_s (op->beside) / ls_time_to_s (op->recorded);
+}
+
 /* Rate of the running kernel, in bytes/s (per second if it has no traffic), when
  * communication holds part of the SMs. */
 static double
@@ -180,9 +191,9 @@ kernel_cap (Run *x, const Rank *r)
   if (r->sm_share + r->stall == 0 && !r->is_kernel_split)
     return r->kernel.nominal_rate;
   double share = share_taken (x, r, op);
-  bool is_recorded = f->seg->ops[r->kernel_op].recorded != LS_TIME_NEVER;
-  if (is_recorded) /* nothing is known of what bounds it: take it for compute */
-    return r->kernel.nominal_rate * (1 - share);
+  const LsOp *said = &f->seg->ops[r->kernel_op];
+  if (said->recorded != LS_TIME_NEVER) /* nothing is known of what bounds it: take it for compute */
+    return r->kernel.nominal_rate * (1 - share * not_yet_slowed (said));
   LsTime beside = ls_kernel_time_beside (&x->costs[op->cost], share);
   return r->kernel.nominal_rate * fmin (1, ls_time_to_s (x->costs[op->cost].alone) / ls_time_to_s (beside));
 }

@@ -172,6 +172,7 @@ typedef struct {
   uint32_t repeat; /* of a kernel or host delay: so many alike, one behind the other; 0: one */
   uint32_t root;   /* of a collective: member index, 0 where its kind has none; of a copy: LsCopyDirection */
   LsTime recorded; /* measured duration; LS_TIME_NEVER: cost it  */
+  LsTime beside;   /* of a kernel's: for so long communication ran beside it, whose slowdown is in it */
   uint64_t bytes;  /* of a collective: the whole array           */
   const LsDep *deps;
   const LsTransfer *transfers;

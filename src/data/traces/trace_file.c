@@ -260,6 +260,9 @@ const LsField ls_trace_op_fields[] = {
          .meaning = "of a kernel: index into `kernels`"),
   { "recorded", LS_FIELD_TIME, offsetof (TraceOp, recorded), .max = MAX_TIME,
     .default_text = "costed from the shape", .meaning = "of a kernel, copy or host-delay: how long it took" },
+  { "beside", LS_FIELD_TIME, offsetof (TraceOp, beside), .max = MAX_TIME, .default_text = "0s",
+    .meaning
+    = "of a kernel: for so long of `recorded` communication ran beside it, whose slowdown is in it" },
   INDEX (TraceOp, "repeat", repeat, LS_TRACE_MAX_REPEAT, .min = 1, .default_text = "1",
          .meaning = "of a kernel or host-delay: so many alike, one behind the other; issuing each costs the "
                     "host"),

@@ -40,7 +40,7 @@ typedef struct {
   int kind, stream, tag, host, slot, coll, dtype, direction;
   bool has_margin, is_in_graph;
   uint32_t kernel, root, layer, unit, event;
-  LsTime recorded;
+  LsTime recorded, beside;
   uint32_t repeat;
   uint64_t bytes;
   GArray *after;     /* LsDep         */

@@ -98,6 +98,7 @@ check_keys (TraceReading *r, const cJSON *node, const TraceOp *op)
   } keys[] = {
     { "kernel", op->kernel != LS_TRACE_ABSENT, K (LS_OP_KERNEL) },
     { "recorded", op->recorded != LS_TIME_NEVER, K (LS_OP_KERNEL) | K (LS_OP_COPY) | K (LS_OP_HOST_DELAY) },
+    { "beside", op->beside != 0, K (LS_OP_KERNEL) },
     { "repeat", op->repeat > 1, K (LS_OP_KERNEL) | K (LS_OP_HOST_DELAY) },
     { "slot", op->slot >= 0, K (LS_OP_COLLECTIVE) },
     { "coll", op->coll >= 0, K (LS_OP_COLLECTIVE) },
@@ -250,6 +251,7 @@ read_op (TraceReading *r, const cJSON *node, const TraceOp *op, uint32_t index, 
         : op->root == LS_TRACE_ABSENT ? 0
                                       : op->root,
     .recorded = op->recorded,
+    .beside = op->beside,
     .repeat = op->repeat > 1 ? op->repeat : 0,
     .bytes = op->bytes,
     .name = ls_arena_strdup (r->plan->arena, name),

@@ -64,6 +64,7 @@ ls_trace_op_of (const LsOp *op, const GArray *kernels)
   to.kernel = op->kind == LS_OP_KERNEL ? op->kernel : LS_TRACE_ABSENT;
   to.is_in_graph = op->is_in_graph;
   to.recorded = op->recorded;
+  to.beside = op->beside;
   to.repeat = MAX (op->repeat, 1);
   to.layer = op->layer == UINT16_MAX ? LS_TRACE_ABSENT : op->layer;
   to.unit = op->unit == UINT16_MAX ? LS_TRACE_ABSENT : op->unit;

@@ -133,7 +133,9 @@ add_op (RankSum *r, const LsOp *op, const XOp *xop, LsTime n)
     return;
   r->kernels += n * alone;
   bool is_recorded = op->recorded != LS_TIME_NEVER;
-  if (op->stream == LS_STREAM_COMPUTE)
+  if (op->stream == LS_STREAM_COMPUTE && op->beside > 0)
+    r->slowed += n * alone;
+  else if (op->stream == LS_STREAM_COMPUTE)
     r->work[is_recorded ? r->x->plan->n_kernels : op->kernel] += n * alone;
 }
 
@@ -179,7 +181,8 @@ static LsTime
 least_loss (const RankSum *r, const StreamSum *of, LsTime beside)
 {
   uint32_t n = r->x->plan->n_kernels, n_lots = 0;
-  g_autofree Lot *lots = g_new (Lot, n + 1);
+  g_autofree Lot *lots = g_new (Lot, n + 2);
+  lots[n_lots++] = (Lot) { 0, r->slowed };
   for (uint32_t i = 0; i <= n; i++)
     if (r->work[i] > 0)
       lots[n_lots++] = (Lot) { loss_of (r, i, of), r->work[i] };
@@ -196,7 +199,7 @@ least_loss (const RankSum *r, const StreamSum *of, LsTime beside)
 static LsTime
 bound_of_sums (const RankSum *r)
 {
-  LsTime work = 0, lost = 0, least = r->kernels;
+  LsTime work = r->slowed, lost = 0, least = r->kernels;
   for (uint32_t i = 0; i <= r->x->plan->n_kernels; i++)
     work += r->work[i];
   for (int s = 0; s < LS_N_STREAMS; s++) {

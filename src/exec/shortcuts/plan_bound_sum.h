@@ -28,6 +28,7 @@ typedef struct {
   double slow;
   GArray *known;  /* BoundCall                                                         */
   LsTime *work;   /* [n_kernels + 1] on the compute stream; last: of recorded duration */
+  LsTime slowed;  /* the same of those whose recorded duration holds a slowdown: not in work */
   LsTime kernels; /* on all streams                                                    */
   LsTime idle;
   StreamSum streams[LS_N_STREAMS];

@@ -2,8 +2,9 @@
  * end, waiting for partners included; and while its data move the time of the HBM for stall_per_byte bytes
  * per byte of the array, twice for all-reduce; nothing before and after; nothing for copy engines. A
  * persistent GEMM that starts beside communication runs in two waves, unless it was told to leave its SMs.
- * What a calibration has measured of that stands for the two waves and for the one SM that each costs, of the
- * library's way only. No bound exceeds the step. */
+ * What a calibration has measured of that stands for the two waves and for the one SM that each costs, of
+ * the library's way only. A measured time that holds the slowdown is not slowed again. No bound exceeds the
+ * step. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -103,6 +104,41 @@ waiting_costs_only_the_sms (void)
   check (LS_COLL_ALL_GATHER, 1, 1.6, 5 * LS_MS);
 }
 
+/* The kernel of rank 0, whose recorded time holds the slowdown of so much communication. */
+static LsTime
+recorded_end (LsTime beside)
+{
+  Hand *h = hand_new (2);
+  h->nccl.stall_per_byte = 1.6;
+  hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, both, 2);
+  hand_async (h, 0, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_REDUCE, BYTES);
+  uint16_t kernel = hand_kernel (h, 0, LS_TAG_F, KERNEL);
+  g_array_index (h->ops[0], LsOp, kernel).beside = beside;
+  hand_sync (h, 1, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_REDUCE, BYTES);
+  hand_kernel (h, 1, LS_TAG_F, KERNEL);
+  g_autoptr (LsTimeline) t = hand_run (h);
+  LsTime end = LS_TIME_NEVER,
+         least = ls_plan_bound (h->plan, h->cluster, &h->calibration, &h->nccl, &h->options);
+  LS_CHECK_INT (least, <=, t->window_end - t->window_start);
+  for (uint32_t i = 0; i < t->ranks[0].n; i++)
+    if (t->ranks[0].spans[i].step == 0 && t->ranks[0].spans[i].op == kernel)
+      end = t->ranks[0].spans[i].end;
+  g_clear_pointer (&t, ls_timeline_free);
+  hand_free (h);
+  return end;
+}
+
+/* Measured beside communication throughout, a kernel takes that time; measured beside it for half of its
+ * time, half of what communication takes comes on top. */
+static void
+a_measured_slowdown_is_not_added_again (void)
+{
+  LsTime plain = recorded_end (0), half = recorded_end (KERNEL / 2), all = recorded_end (KERNEL);
+  LS_CHECK_INT (plain, >, KERNEL + KERNEL / 100);
+  LS_CHECK_INT (all, ==, KERNEL);
+  LS_CHECK_NEAR ((double) (half - all), (double) (plain - all) / 2, 0.2);
+}
+
 /* Copy engines hold no SMs. They reach the GPUs of their host: across hosts it is a permute. */
 static void
 copy_engines_stall_nobody (void)
@@ -144,8 +180,8 @@ a_persistent_gemm_needs_two_waves (void)
   }
 }
 
-/* Of a GEMM that begins beside a collective: how long it takes more, over the share of the SMs times how long
- * that is there. */
+/* Of a GEMM that begins beside a collective: how long it takes more, over the share of the SMs times how
+ * long that is there. */
 static double
 lost (Gemm gemm)
 {
@@ -178,4 +214,5 @@ what_was_measured_beside_a_kernel_is_used (void)
 
 LS_TEST_MAIN ("stall", LS_TEST (what_was_measured_beside_a_kernel_is_used),
               LS_TEST (moving_data_stall_a_kernel), LS_TEST (waiting_costs_only_the_sms),
-              LS_TEST (a_persistent_gemm_needs_two_waves), LS_TEST (copy_engines_stall_nobody))
+              LS_TEST (a_measured_slowdown_is_not_added_again), LS_TEST (a_persistent_gemm_needs_two_waves),
+              LS_TEST (copy_engines_stall_nobody))
