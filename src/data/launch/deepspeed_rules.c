@@ -105,7 +105,7 @@ static void
 set_overlap (LaunchJob *job, guint64 stage)
 {
   bool is_said = option_text (job, "zero_optimization.overlap_comm")
-      || g_hash_table_contains (job->words->off, "zero_optimization.overlap_comm")
+      || option_is_off (job, "zero_optimization.overlap_comm")
       || (launch_words_find (job->words, "zero_optimization.overlap_comm")
           && !is_open (job, "zero_optimization.overlap_comm"));
   if (!is_said && is_open (job, "zero_optimization.stage"))
@@ -173,7 +173,7 @@ tell_switches (LaunchJob *job)
     if (option_is_on (job, on[i]) && !is_open (job, on[i]))
       import_unknown (job->import, "%s: taken to be off", on[i]);
   for (guint i = 0; i < G_N_ELEMENTS (off); i++)
-    if (g_hash_table_contains (job->words->off, off[i]))
+    if (option_is_off (job, off[i]))
       import_unknown (job->import, "%s false: taken to be on", off[i]);
 }
 
@@ -218,7 +218,7 @@ set_recompute (LaunchJob *job)
                                          "contiguous_memory_optimization", "number_checkpoints" };
   for (guint i = 0; i < G_N_ELEMENTS (options) && !import_has_strategy (job->import, "recompute"); i++) {
     g_autofree char *name = g_strconcat ("activation_checkpointing.", options[i], NULL);
-    if (!launch_words_find (job->words, name) && !g_hash_table_contains (job->words->off, name))
+    if (!launch_words_find (job->words, name) && !option_is_off (job, name))
       continue;
     import_set_strategy (job->import, "recompute", "full", "activation_checkpointing");
     import_infer (job->import,

@@ -48,7 +48,7 @@ is_off (const LaunchJob *job, const char *name)
 {
   for (guint i = 0; i < G_N_ELEMENTS (sections); i++) {
     g_autofree char *option = g_strconcat (sections[i], name, NULL);
-    if (g_hash_table_contains (job->words->off, option))
+    if (option_is_off (job, option))
       return true;
   }
   return find (job, name) && !is_on (job, name);

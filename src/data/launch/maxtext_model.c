@@ -5,22 +5,10 @@
 #include "data/launch/maxtext_rules.h"
 #include "data/launch/yaml_config.h"
 
-static void
-set_model (LaunchJob *job, const char *key, const char *value)
-{
-  import_set_model (job->import, key, value, key);
-}
-
-static bool
-is_off (const LaunchJob *job, const char *name)
-{
-  return g_hash_table_contains (job->words->off, name);
-}
-
 bool
 maxtext_has (const LaunchJob *job, const char *name)
 {
-  return launch_words_find (job->words, name) || is_off (job, name);
+  return launch_words_find (job->words, name) || option_is_off (job, name);
 }
 
 double
@@ -146,7 +134,7 @@ set_mlp (LaunchJob *job)
   if (!o)
     import_infer (job->import, "mlp swiglu: mlp_activations of base.yml");
   bool is_gelu = o && o->values->len > 0 && strcmp (o->values->pdata[0], "gelu") == 0;
-  set_model (job, "mlp", is_gated && is_gelu ? "geglu" : is_gated ? "swiglu" : "gelu");
+  option_set_model (job, "mlp", is_gated && is_gelu ? "geglu" : is_gated ? "swiglu" : "gelu");
 }
 
 /* Of a block of GPT-3 as of none other: MaxText's layers/gpt3.py. */
@@ -159,21 +147,21 @@ set_layer (LaunchJob *job)
       = (block && strcmp (block, "gpt3") == 0) || (!block && named && g_str_has_prefix (named, "gpt3"));
   set_mlp (job);
   if (import_has_model (import, "hidden") && (!import_has_model (import, "norm") || block)) {
-    set_model (job, "norm", is_gpt3 ? "layernorm" : "rmsnorm");
-    set_model (job, "position", is_gpt3 ? "learned" : "rope");
-    set_model (job, "linear_bias", is_gpt3 ? "1" : "0");
+    option_set_model (job, "norm", is_gpt3 ? "layernorm" : "rmsnorm");
+    option_set_model (job, "position", is_gpt3 ? "learned" : "rope");
+    option_set_model (job, "linear_bias", is_gpt3 ? "1" : "0");
   }
   if (option_is_on (job, "attention_bias"))
-    set_model (job, "qkv_bias", "1");
+    option_set_model (job, "qkv_bias", "1");
   if (maxtext_real (job, "final_logits_soft_cap", 0) > 0)
-    set_model (job, "logit_cap", "1");
+    option_set_model (job, "logit_cap", "1");
   if (option_is_on (job, "use_qk_norm"))
-    set_model (job, "qk_norm", "1");
+    option_set_model (job, "qk_norm", "1");
   bool is_known = import_has_model (import, "tied_embeddings") || !import_has_model (import, "hidden");
   if (maxtext_has (job, "logits_via_embedding") || !is_known)
-    set_model (job, "tied_embeddings", option_is_on (job, "logits_via_embedding") ? "1" : "0");
-  bool is_dropped = maxtext_real (job, "dropout_rate", 0) > 0 && !is_off (job, "enable_dropout");
-  set_model (job, "dropout", is_dropped ? "1" : "0");
+    option_set_model (job, "tied_embeddings", option_is_on (job, "logits_via_embedding") ? "1" : "0");
+  bool is_dropped = maxtext_real (job, "dropout_rate", 0) > 0 && !option_is_off (job, "enable_dropout");
+  option_set_model (job, "dropout", is_dropped ? "1" : "0");
   if (option_number (job, "sliding_window_size") > 0)
     import_unknown (import,
                     "sliding_window_size: which layers have it stands in the code of its decoder_block");

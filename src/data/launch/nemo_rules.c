@@ -30,7 +30,7 @@ nemo_is_on (const Nemo *n, const char *name)
 bool
 nemo_is_off (const Nemo *n, const char *name)
 {
-  return g_hash_table_contains (n->job.words->off, name);
+  return option_is_off (&n->job, name);
 }
 
 /* --- the model ------------------------------------------------------------------------------------ */

@@ -54,12 +54,6 @@ option_of (const OptionTable *table, OptionKind kind, const char *key)
 }
 
 const char *
-option_of_model (const OptionTable *table, const char *key)
-{
-  return option_of (table, OPTION_MODEL, key);
-}
-
-const char *
 option_of_strategy (const OptionTable *table, const char *key)
 {
   const char *option = option_of (table, OPTION_STRATEGY, key);
@@ -81,6 +75,18 @@ option_is_on (const LaunchJob *job, const char *name)
   const char *text = option_text (job, name);
   return launch_words_find (job->words, name)
       && !(text && (g_ascii_strcasecmp (text, "false") == 0 || g_ascii_strcasecmp (text, "none") == 0));
+}
+
+bool
+option_is_off (const LaunchJob *job, const char *name)
+{
+  return g_hash_table_contains (job->words->off, name);
+}
+
+void
+option_set_model (LaunchJob *job, const char *key, const char *value)
+{
+  import_set_model (job->import, key, value, key);
 }
 
 guint64

@@ -66,8 +66,7 @@ typedef struct OptionTable {
 /* NULL: the table has none that fits. */
 const OptionRow *option_find (const OptionTable *table, const char *name);
 
-/* The option, without dashes, that says a key today; NULL: none does by its value alone. */
-const char *option_of_model (const OptionTable *table, const char *key);
+/* The option, without dashes, that says a key of a strategy today; NULL: none does by its value alone. */
 const char *option_of_strategy (const OptionTable *table, const char *key);
 
 /* --- a job that is read by a table ----------------------------------------------------------------- */
@@ -97,7 +96,10 @@ void option_translate (const LaunchJob *job, LaunchWords *to);
 /* What rules ask of an option: */
 const char *option_text (const LaunchJob *job, const char *name); /* NULL: not given, or with a hole */
 bool option_is_on (const LaunchJob *job, const char *name);       /* given, and not false */
-guint64 option_number (const LaunchJob *job, const char *name);   /* 0: not given, or no number */
+bool option_is_off (const LaunchJob *job, const char *name);      /* given as false, or none */
+/* Sets a key of the model, as an option of that name would. */
+void option_set_model (LaunchJob *job, const char *key, const char *value);
+guint64 option_number (const LaunchJob *job, const char *name); /* 0: not given, or no number */
 
 /* Sets a key of the strategy unless it is set, or is left open by the file. */
 void option_default (LaunchJob *job, const char *key, const char *value);

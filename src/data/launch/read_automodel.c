@@ -140,7 +140,7 @@ is_on (const Automodel *a, const char *name)
 static bool
 is_off (const Automodel *a, const char *name)
 {
-  return g_hash_table_contains (a->own.words->off, name);
+  return option_is_off (&a->own, name);
 }
 
 static guint64

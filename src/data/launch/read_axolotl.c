@@ -249,7 +249,7 @@ say_precision (Axolotl *a)
 {
   const char *bf16 = text_of (a, "bf16");
   bool is_other = launch_words_find (a->trainer, "fp16") || is_on (a, "float32"),
-       is_off = g_hash_table_contains (a->job.words->off, "bf16"),
+       is_off = option_is_off (&a->job, "bf16"),
        is_auto = bf16 ? strcmp (bf16, "auto") == 0 : !launch_words_find (a->job.words, "bf16");
   if (launch_words_find (a->job.words, "bf16") || (!is_off && !is_other))
     say (a, "bf16", "True");

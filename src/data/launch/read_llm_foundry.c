@@ -133,18 +133,6 @@ static const OptionRow rows[] = {
 
 static const OptionTable table = { rows, G_N_ELEMENTS (rows) };
 
-static void
-set_model (LaunchJob *job, const char *key, const char *value)
-{
-  import_set_model (job->import, key, value, key);
-}
-
-static bool
-is_off (const LaunchJob *job, const char *name)
-{
-  return g_hash_table_contains (job->words->off, name);
-}
-
 static bool
 is_text (const LaunchJob *job, const char *name, const char *part)
 {
@@ -184,7 +172,7 @@ set_ffn (LaunchJob *job)
     import_set_model_number (import, "ffn", ffn);
   if (is_relu)
     import_infer (import, "mlp gelu: a ReLU has the same products");
-  set_model (job, "mlp", is_gated ? "swiglu" : "gelu");
+  option_set_model (job, "mlp", is_gated ? "swiglu" : "gelu");
 }
 
 static void
@@ -202,7 +190,7 @@ set_experts (LaunchJob *job)
     import_set_model_number (import, "expert_ffn", import->model.ffn);
   import_set_strategy_number (import, "ep", MAX (1, world));
   if (is_text (job, "model.ffn_config.mlp_type", "glu"))
-    set_model (job, "mlp", "swiglu");
+    option_set_model (job, "mlp", "swiglu");
 }
 
 /* With alibi or rope there are no learned positions, whatever learned_pos_emb says. */
@@ -211,17 +199,17 @@ set_layer (LaunchJob *job)
 {
   bool is_alibi = option_is_on (job, "model.attn_config.alibi"),
        is_rope = option_is_on (job, "model.attn_config.rope");
-  bool is_none = is_off (job, "model.learned_pos_emb"), has_experts = job->import->model.n_experts > 0;
-  set_model (job, "position", is_alibi ? "alibi" : is_rope ? "rope" : is_none ? "none" : "learned");
+  bool is_none = option_is_off (job, "model.learned_pos_emb"), has_experts = job->import->model.n_experts > 0;
+  option_set_model (job, "position", is_alibi ? "alibi" : is_rope ? "rope" : is_none ? "none" : "learned");
   bool is_rms = is_text (job, "model.norm_type", "rmsnorm"), has_bias = !option_is_on (job, "model.no_bias");
-  set_model (job, "norm", is_rms ? "rmsnorm" : has_bias ? "layernorm" : "layernorm_weight");
-  set_model (job, "linear_bias", option_is_on (job, "model.no_bias") || has_experts ? "0" : "1");
+  option_set_model (job, "norm", is_rms ? "rmsnorm" : has_bias ? "layernorm" : "layernorm_weight");
+  option_set_model (job, "linear_bias", option_is_on (job, "model.no_bias") || has_experts ? "0" : "1");
   if (has_experts && !option_is_on (job, "model.no_bias"))
     import_infer (job->import, "linear_bias false: grouped matrix products of experts have none");
-  set_model (job, "tied_embeddings", is_off (job, "model.tie_word_embeddings") ? "0" : "1");
+  option_set_model (job, "tied_embeddings", option_is_off (job, "model.tie_word_embeddings") ? "0" : "1");
   bool is_dropped = option_is_on (job, "model.resid_pdrop") || option_is_on (job, "model.emb_pdrop")
       || option_is_on (job, "model.attn_config.attn_pdrop");
-  set_model (job, "dropout", is_dropped ? "1" : "0");
+  option_set_model (job, "dropout", is_dropped ? "1" : "0");
   if (option_is_on (job, "model.attn_config.qk_ln"))
     import_unknown (job->import, "model.attn_config.qk_ln: a norm of all heads together");
   guint64 window = option_number (job, "model.attn_config.sliding_window_size"); /* -1: none */
@@ -292,7 +280,7 @@ set_recompute (LaunchJob *job)
   bool is_full = option_is_on (job, "fsdp_config.activation_checkpointing");
   import_set_strategy (job->import, "recompute", is_full ? "full" : "none",
                        "fsdp_config.activation_checkpointing");
-  if (is_full && is_off (job, "fsdp_config.activation_checkpointing_reentrant")) {
+  if (is_full && option_is_off (job, "fsdp_config.activation_checkpointing_reentrant")) {
     import_set_strategy (job->import, "recompute_early_stop", "1", "activation_checkpointing_reentrant");
     import_infer (job->import, "recompute_early_stop: without reentrance, as PyTorch since 2.1");
   }
@@ -310,7 +298,7 @@ set_prefetch (LaunchJob *job)
                          "fsdp_config.backward_prefetch");
   if (option_is_on (job, "fsdp_config.forward_prefetch"))
     import_set_strategy (job->import, "forward_prefetch", "1", "fsdp_config.forward_prefetch");
-  if (is_off (job, "fsdp_config.limit_all_gathers"))
+  if (option_is_off (job, "fsdp_config.limit_all_gathers"))
     import_set_strategy (job->import, "limit_all_gathers", "0", "fsdp_config.limit_all_gathers");
   else if (option_is_on (job, "fsdp_config.limit_all_gathers"))
     import_set_strategy (job->import, "limit_all_gathers", "1", "fsdp_config.limit_all_gathers");

@@ -10,12 +10,6 @@
 #include "data/launch/maxtext_rules.h"
 #include "data/launch/yaml_config.h"
 
-static bool
-is_off (const LaunchJob *job, const char *name)
-{
-  return g_hash_table_contains (job->words->off, name);
-}
-
 /* --- degrees -------------------------------------------------------------------------------------- */
 
 /* A degree that base.yml leaves to what devices there are. */
@@ -140,7 +134,7 @@ set_recompute (LaunchJob *job)
     { "minimal_with_context", "selective", "dots-flash" },
   };
   const char *policy = option_text (job, "remat_policy");
-  if (is_off (job, "remat_policy"))
+  if (option_is_off (job, "remat_policy"))
     policy = "none";
   if (maxtext_is_of_base (job, "remat_policy"))
     import_infer (job->import, "recompute full: remat_policy of base.yml");

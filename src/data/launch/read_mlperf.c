@@ -280,7 +280,7 @@ set_precision (Mlperf *m)
 static void
 set_optimizer (Mlperf *m)
 {
-  bool is_off = g_hash_table_contains (m->job.words->off, "USE_DIST_OPTIMIZER");
+  bool is_off = option_is_off (&m->job, "USE_DIST_OPTIMIZER");
   yaml_config_set (m->tree, "model.transformer_engine", "True");
   if (m->is_lora) {
     import_unknown (m->job.import, "LoRA: only adapters are trained; all weights are taken to be");

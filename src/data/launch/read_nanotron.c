@@ -201,7 +201,7 @@ set_degrees (LaunchJob *job)
                        option_is_on (job, "parallelism.tp_linear_async_communication") ? "1" : "0",
                        "parallelism.tp_linear_async_communication");
   const LaunchOption *again = launch_words_find (job->words, "parallelism.tp_recompute_allgather");
-  bool is_kept = !again && g_hash_table_contains (job->words->off, "parallelism.tp_recompute_allgather");
+  bool is_kept = !again && option_is_off (job, "parallelism.tp_recompute_allgather");
   if (is_scatter && is_kept)
     import_set_strategy (import, "sp_save_gathered", "1", "parallelism.tp_recompute_allgather");
   if (import->strategy.pp > 1) {

@@ -8,17 +8,11 @@
 #include "data/launch/yaml_config.h"
 #include "data/text/yaml.h"
 
-static void
-set_model (LaunchJob *job, const char *key, const char *value)
-{
-  import_set_model (job->import, key, value, key);
-}
-
 /* On unless it is said to be off. */
 static bool
 is_not_off (const LaunchJob *job, const char *name)
 {
-  return !g_hash_table_contains (job->words->off, name);
+  return !option_is_off (job, name);
 }
 
 /* --- the model ------------------------------------------------------------------------------------ */
@@ -78,7 +72,7 @@ set_mlp (LaunchJob *job)
     import_infer (job->import, "mlp swiglu: %s has the same products", activation);
   else if (activation && !gated && strcmp (activation, "gelu") != 0)
     import_infer (job->import, "mlp gelu: %s has the same products", activation);
-  set_model (job, "mlp", is_geglu ? "geglu" : gated ? "swiglu" : "gelu");
+  option_set_model (job, "mlp", is_geglu ? "geglu" : gated ? "swiglu" : "gelu");
   set_ffn (job, gated);
 }
 
@@ -105,7 +99,7 @@ set_position (LaunchJob *job)
   if (!type)
     import_infer (job->import, "position learned: the default of pos_emb");
   bool is_rope = type && strcmp (type, "rotary") == 0, is_alibi = type && strcmp (type, "alibi") == 0;
-  bool is_none = (type && strcmp (type, "none") == 0) || g_hash_table_contains (job->words->off, "pos_emb");
+  bool is_none = (type && strcmp (type, "none") == 0) || option_is_off (job, "pos_emb");
   if (type && !is_rope && !is_alibi && !is_none && strcmp (type, "learned") != 0)
     import_unknown (job->import, "pos_emb %s", type);
   const char *part = option_text (job, "rotary_pct");
@@ -113,7 +107,7 @@ set_position (LaunchJob *job)
       = (guint64) (part ? CLAMP (g_ascii_strtod (part, NULL), 0, 1) * job->import->model.head_dim : 0);
   if (is_rope && width > 0 && width < job->import->model.head_dim)
     import_set_model_number (job->import, "rotary_dim", width);
-  set_model (job, "position", is_rope ? "rope" : is_alibi ? "alibi" : is_none ? "none" : "learned");
+  option_set_model (job, "position", is_rope ? "rope" : is_alibi ? "alibi" : is_none ? "none" : "learned");
 }
 
 static void
@@ -124,7 +118,7 @@ set_norm (LaunchJob *job)
   if (norm && !is_rms && !strstr (norm, "layernorm"))
     import_unknown (job->import, "norm %s", norm);
   bool has_bias = is_not_off (job, "use_bias_in_norms");
-  set_model (job, "norm", is_rms ? "rmsnorm" : has_bias ? "layernorm" : "layernorm_weight");
+  option_set_model (job, "norm", is_rms ? "rmsnorm" : has_bias ? "layernorm" : "layernorm_weight");
 }
 
 static void
@@ -179,12 +173,12 @@ set_switches (LaunchJob *job)
     import_infer (job->import, "linear_bias false: only %s has biases", in_mlp ? "the MLP" : "attention");
   else if (has_experts && in_mlp)
     import_infer (job->import, "linear_bias false: grouped matrix products of experts have none");
-  set_model (job, "linear_bias", in_attention && in_mlp && !has_experts ? "1" : "0");
-  set_model (job, "tied_embeddings", option_is_on (job, "no_weight_tying") ? "0" : "1");
-  set_model (job, "dropout",
-             is_dropped (job, "attention_dropout") || is_dropped (job, "hidden_dropout") ? "1" : "0");
+  option_set_model (job, "linear_bias", in_attention && in_mlp && !has_experts ? "1" : "0");
+  option_set_model (job, "tied_embeddings", option_is_on (job, "no_weight_tying") ? "0" : "1");
+  option_set_model (job, "dropout",
+                    is_dropped (job, "attention_dropout") || is_dropped (job, "hidden_dropout") ? "1" : "0");
   if (option_is_on (job, "gpt_j_residual"))
-    set_model (job, "norms", "shared");
+    option_set_model (job, "norms", "shared");
   if (option_is_on (job, "gpt_j_residual") && !option_is_on (job, "gpt_j_tied"))
     import_infer (job->import,
                   "norms shared: of gpt_j_residual, whose MLP has a second norm beside that of attention");

@@ -397,7 +397,7 @@ set_recompute (LaunchJob *job)
     import_set_strategy (import, "recompute_parts", "op", "activation_checkpoint.selective_ac_option");
   } else
     import_unknown (import, "activation_checkpoint.mode %s, selective_ac_option %s", mode, option);
-  if (g_hash_table_contains (job->words->off, "activation_checkpoint.early_stop"))
+  if (option_is_off (job, "activation_checkpoint.early_stop"))
     import_set_strategy (import, "recompute_early_stop", "0", "activation_checkpoint.early_stop");
 }
 

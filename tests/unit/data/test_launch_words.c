@@ -106,7 +106,6 @@ rows_fit_names (void)
   }
   for (guint i = 0; i < G_N_ELEMENTS (others); i++)
     ls_check_impl (!option_find (&table, others[i]), __FILE__, __LINE__, "%s fits", others[i]);
-  LS_CHECK_STR (option_of_model (&table, "layers"), "num_layers");
   LS_CHECK_STR (option_of_strategy (&table, "sp"), "p.sp");
   LS_CHECK (!option_of_strategy (&table, "tp"));
 }

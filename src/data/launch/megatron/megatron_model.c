@@ -82,7 +82,7 @@ is_dropped (const LaunchJob *job, const char *name)
 static bool
 has_biases (const LaunchJob *job)
 {
-  bool is_off = g_hash_table_contains (job->words->off, "add-bias-linear");
+  bool is_off = option_is_off (job, "add-bias-linear");
   return !is_off && !option_is_on (job, "disable-bias-linear");
 }
 
