@@ -160,8 +160,10 @@ inspect_nccl_tables (const LsJsonDoc *doc, LsDiagList *diags)
   if (!ls_nccl_tables_read (doc, &tables, diags))
     return NULL;
   g_autofree char *rate = ls_format_rate (tables.nvlink);
-  char *line = g_strdup_printf ("tables of NCCL, compute capability %u.x, NVLink of %s",
-                                tables.compute_capability, rate);
+  g_autofree char *of = tables.compute_capability > 0
+      ? g_strdup_printf ("NCCL, compute capability %u.x", tables.compute_capability)
+      : g_strdup ("RCCL");
+  char *line = g_strdup_printf ("tables of %s, NVLink of %s", of, rate);
   ls_nccl_tables_clear (&tables);
   return line;
 }

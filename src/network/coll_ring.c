@@ -44,8 +44,8 @@
  * without PXN swap NICs from host to host and stay on rails; not here. Where only some members
  * have another one near their NIC, NCCL closes the rings of those. Ramp and drain limit the rate,
  * so they vanish behind a slower link. Across hosts the rings of a mesh have unequal shares
- * where their number does not divide that of the members. Rings of communicators with different
- * numbers of members per host pair them by channel number.
+ * where there are fewer channels than a whole round of entries and rings. Rings of
+ * communicators with different numbers of members per host pair them by channel number.
  *
  * Reference: Patarasuk & Yuan, Bandwidth optimal all-reduce algorithms for
  * clusters of workstations, JPDC 69 (2009); NCCL 2.30.7 src/device/all_reduce.h,
@@ -133,15 +133,23 @@ leaves_by_last (const LsCollCall *call)
   return by_last;
 }
 
+/* Across hosts, channels that differ in where they enter or in their ring of a mesh; where there are too few
+ * for all of these, as many as enter at different members. */
+static uint32_t
+n_across (const LsCollCall *call, const LsMeshRings *mesh)
+{
+  uint32_t n = ls_coll_n_entries (call), all = n;
+  for (uint32_t h = 0; mesh && h < call->n_hosts; h++)
+    if (mesh[h].n > 0)
+      all = all / ls_coll_gcd (all, mesh[h].n) * mesh[h].n;
+  return all <= ls_coll_max_channels (call) ? all : n;
+}
+
 static Orders
 orders_of (const LsCollCall *call)
 {
-  Orders o = { .call = call,
-               .n = ls_coll_n_entries (call),
-               .mesh = mesh_of (call),
-               .leaves_by_last = leaves_by_last (call) };
-  if (call->n_hosts == 1 && o.mesh && o.mesh->n > 0)
-    o.n = o.mesh->n;
+  Orders o = { .call = call, .mesh = mesh_of (call), .leaves_by_last = leaves_by_last (call) };
+  o.n = call->n_hosts == 1 && o.mesh && o.mesh->n > 0 ? o.mesh->n : n_across (call, o.mesh);
   return o;
 }
 

@@ -73,7 +73,7 @@ reruns() {
   printf '%d rows as in %s\n' "$n" "$4"
   [[ $n == "$3" ]]
 }
-reruns cases '^(sc21-t1-(1.7|7.5)B|korth-t5-(22|175)B|zb-t4-6.2B-m24|simumax.*tp1_pp2_dp4_mbc8|mpt-a100_80gb-7b|titan-t3|dgxc-v25.04-llama3.1-(8b-BF16-H100-8g|70b-BF16-H100-64)|internevo|maxtext-v5e-32B-1x|mlperf)' 16 results.txt
+reruns cases '^(sc21-t1-(1.7|7.5)B|korth-t5-(22|175)B|zb-t4-6.2B-m24|simumax.*tp1_pp2_dp4_mbc8|mpt-a100_80gb-7b|titan-t3|dgxc-v25.04-llama3.1-(8b-BF16-H100-8g|70b-BF16-H100-64)|internevo|maxtext-v5e-32B-1x|mlperf)' 18 results.txt
 reruns vtrain_fabric '^vtrain-multi-..[05]-' 12 vtrain_fabric.txt
 # Ids are names: with others the same rows have the predictions of results.txt.
 fast='^(sc21-t1-1.7B|korth-t5-22B|zb-t4-6.2B-m24|mpt-a100_80gb-7b|titan-t3|bloom-176B|maxtext-v5e-32B-1x)'

@@ -14,7 +14,8 @@ typedef struct {
   }
 
 static const LsField scale_fields[] = {
-  SCALE ("one_host", 0, "ranks on one host"),
+  { "one_host", LS_FIELD_RATE, 0, .above = true, .default_text = "not possible",
+    .meaning = "ranks on one host" },
   SCALE ("two_hosts", 1, "ranks on two hosts"),
   SCALE ("more_hosts", 2, "ranks on more hosts"),
   { NULL },
@@ -44,8 +45,9 @@ static const LsField rate_element[] = { { "", LS_FIELD_RATE, 0, .above = true },
 
 const LsField ls_nccl_tables_fields[] = {
   LS_FIELDS_HEADER (LsNcclTables),
-  { "compute_capability", LS_FIELD_UINT, offsetof (LsNcclTables, compute_capability), .required = true,
-    .min = 1, .max = 99, .meaning = "its major number: 9 for 9.x" },
+  { "compute_capability", LS_FIELD_UINT, offsetof (LsNcclTables, compute_capability), .min = 1, .max = 99,
+    .default_text = "none: no GPU of NVIDIA",
+    .meaning = "its major number, by which a topology file of NCCL names it: 9 for 9.x" },
   { "gpu", LS_FIELD_STRING, offsetof (LsNcclTables, gpu), .required = true,
     .meaning = "name of a file in topologies/gpu: what a topology file of NCCL means that names no GPU" },
   RATE (nvlink, .required = true, .meaning = "what NCCL counts for one NVLink, one direction"),
@@ -55,8 +57,9 @@ const LsField ls_nccl_tables_fields[] = {
         .meaning
         = "from this rate on more than 4 channels are doubled at half of it; up to 4 from 25 GB/s on"),
   RATE (ll, .required = true, .meaning = "limit of the bus with the protocol LL on one host"),
-  RATE (ring_ll128, .required = true, .meaning = "limit of one channel of a ring with LL128"),
-  TABLE (tree_ll128, scale_fields, .required = true, .meaning = "limit of one channel of a tree with LL128"),
+  RATE (ring_ll128, .default_text = "no LL128", .meaning = "limit of one channel of a ring with LL128"),
+  TABLE (tree_ll128, scale_fields, .default_text = "no LL128",
+         .meaning = "limit of one channel of a tree with LL128"),
   TABLE (tree_simple, scale_fields, .required = true,
          .meaning = "limit of one channel of a tree with Simple"),
   NUMBER (nvls_efficiency, 1, .default_text = "no NVLS",
@@ -102,6 +105,9 @@ finish (const LsJsonDoc *doc, File *file, LsDiagList *diags)
   LsNcclTables *t = &file->tables;
   bool ok = take_rates (doc, "rates_intra", file->rates_intra, t->rates_intra, diags);
   ok &= take_rates (doc, "rates_inter", file->rates_inter, t->rates_inter, diags);
+  if ((t->ring_ll128 > 0) != (t->tree_ll128[1] > 0))
+    ok = complain (doc, t->ring_ll128 > 0 ? "ring_ll128" : "tree_ll128", diags,
+                   "\"ring_ll128\" and \"tree_ll128\" go together");
   if ((t->nvls_efficiency > 0) != (t->nvls_tree[1] > 0))
     ok = complain (doc, t->nvls_efficiency > 0 ? "nvls_efficiency" : "nvls_tree", diags,
                    "\"nvls_efficiency\" and \"nvls_tree\" go together");
@@ -138,7 +144,7 @@ clear_tables (gpointer tables)
   ls_nccl_tables_clear (tables);
 }
 
-/* NULL with diagnostics if one cannot be read. */
+/* Those with a compute capability. NULL with diagnostics if one cannot be read. */
 static GArray *
 load_all (LsDiagList *diags)
 {
@@ -149,7 +155,10 @@ load_all (LsDiagList *diags)
     LsNcclTables tables;
     if (!ls_nccl_tables_load (((const LsDataEntry *) entries->pdata[i])->path, &tables, diags))
       return NULL;
-    g_array_append_val (all, tables);
+    if (tables.compute_capability > 0)
+      g_array_append_val (all, tables);
+    else
+      ls_nccl_tables_clear (&tables);
   }
   return g_steal_pointer (&all);
 }

@@ -14,14 +14,15 @@
 /* All rates in bytes/s. A rate of 0 is one that this generation never asks for. */
 typedef struct {
   char *name, *source;
-  uint32_t compute_capability; /* major number: 9 for 9.x                         */
+  uint32_t compute_capability; /* major number: 9 for 9.x; 0: none, not NVIDIA's  */
   double nvlink;               /* of one NVLink, as NCCL counts it                */
   char *gpu;                   /* the usual one, of topologies/gpu                */
   /* Rates of a channel that the graph search tries, inside a node and across, fastest first; 0 ends. */
   double rates_intra[LS_NCCL_MAX_RATES + 1], rates_inter[LS_NCCL_MAX_RATES + 1];
   double double_many_from; /* more than 4 channels are doubled from this rate */
   double ll;               /* limit of all channels with LL on one host       */
-  double ring_ll128;       /* limits of one channel, by hosts where there are three */
+  double ring_ll128;       /* limits of one channel, by hosts where there are three; 0: not possible (RCCL
+                              has no LL128 on gfx942, and no trees with Simple on one host of it) */
   double tree_ll128[LS_NCCL_N_SCALES], tree_simple[LS_NCCL_N_SCALES];
   double nvls_tree[LS_NCCL_N_SCALES];
   double nvls_efficiency; /* of the rate of a channel; 0: no NVLS            */

@@ -299,13 +299,13 @@ is_possible (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, LsCol
 {
   if (a != LS_TUNE_RING && a != LS_TUNE_TREE && protocol != SIMPLE)
     return false;
-  if (protocol == LL128 && !comm->has_nvlink)
+  if (protocol == LL128 && (!comm->has_nvlink || comm->tables->ring_ll128 == 0))
     return false;
   switch (a) {
   case LS_TUNE_RING:
     return true;
   case LS_TUNE_TREE:
-    return kind == LS_COLL_ALL_REDUCE;
+    return kind == LS_COLL_ALL_REDUCE && comm->tables->tree_simple[scale_of (comm)] > 0;
   case LS_TUNE_COLLNET_DIRECT:
     return comm->has_collnet && (kind == LS_COLL_ALL_REDUCE || scatters (kind));
   case LS_TUNE_COLLNET_CHAIN:

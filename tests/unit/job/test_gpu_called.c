@@ -17,7 +17,8 @@ drivers_names (void)
     { "Tesla V100-SXM2-32GB", "v100" },
     { "NVIDIA A100", NULL },
     { "A100 40GB or 80GB", NULL },
-    { "AMD Instinct MI300X", NULL },
+    { "AMD Instinct MI300X", "mi300x" },
+    { "AMD Instinct MI400X", NULL },
     { "", NULL },
   };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
@@ -34,7 +35,8 @@ contradictions (void)
   LS_CHECK (!ls_gpu_is_other ("NVIDIA H100 80GB HBM3", "h100"));
   LS_CHECK (!ls_gpu_is_other ("NVIDIA H100 80GB HBM3", "my-h100"));
   LS_CHECK (!ls_gpu_is_other ("NVIDIA H100", "h100-96g"));
-  LS_CHECK (!ls_gpu_is_other ("AMD Instinct MI300X", "h100")); /* nobody knows */
+  LS_CHECK (!ls_gpu_is_other ("AMD Instinct MI400X", "h100")); /* nobody knows */
+  LS_CHECK (ls_gpu_is_other ("AMD Instinct MI300X", "h100"));
 }
 
 LS_TEST_MAIN ("gpu_called", LS_TEST (drivers_names), LS_TEST (contradictions))
