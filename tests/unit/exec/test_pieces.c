@@ -205,6 +205,45 @@ a_pair_is_shorter_than_its_passes (void)
   }
 }
 
+/* As in lower_pieces.h; 0: none of these. */
+static char
+letter_of (const LsOp *op)
+{
+  static const struct {
+    const char *name;
+    char letter;
+  } letters[] = {
+    { "flash-attention-fwd", 'C' }, { "dispatch all-to-all", 'D' },      { "expert-fc1", 'M' },
+    { "combine all-to-all", 'K' },  { "combine grad all-to-all", 'k' },  { "expert-fc1-dgrad", 'm' },
+    { "expert-fc1-wgrad", 'w' },    { "dispatch grad all-to-all", 'd' }, { "flash-attention-bwd", 'c' },
+    { "qkv-wgrad", 'W' },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (letters); i++)
+    if (g_strcmp0 (op->name, letters[i].name) == 0)
+      return letters[i].letter;
+  return 0;
+}
+
+static int
+by_place (const void *a, const void *b)
+{
+  const LsSpan *x = a, *y = b;
+  return x->instance != y->instance ? (x->instance > y->instance ? 1 : -1)
+                                    : (x->op > y->op) - (x->op < y->op);
+}
+
+/* Those of rank 0 that have a letter, as they are issued. */
+static GArray *
+lettered_spans (const Ran *r)
+{
+  GArray *spans = g_array_new (FALSE, FALSE, sizeof (LsSpan));
+  for (uint32_t i = 0; i < r->timeline->ranks[0].n; i++)
+    if (letter_of (ls_span_op (r->timeline, 0, &r->timeline->ranks[0].spans[i])))
+      g_array_append_val (spans, r->timeline->ranks[0].spans[i]);
+  g_array_sort (spans, by_place);
+  return spans;
+}
+
 static char *
 exchanges (const Ran *r)
 {
@@ -212,24 +251,40 @@ exchanges (const Ran *r)
   GString *text = g_string_new (NULL);
   for (uint32_t i = 0; i < program->n_instances; i++) {
     const LsSegment *seg = &r->plan->segments[program->instances[i].segment];
-    for (uint32_t o = 0; o < seg->n_ops; o++) {
-      const char *name = seg->ops[o].name;
-      const char *letter = !name                           ? ""
-          : g_str_equal (name, "dispatch all-to-all")      ? "D"
-          : g_str_equal (name, "combine all-to-all")       ? "K"
-          : g_str_equal (name, "dispatch grad all-to-all") ? "d"
-          : g_str_equal (name, "combine grad all-to-all")  ? "k"
-          : g_str_equal (name, "expert-fc1")               ? "M"
-          : g_str_equal (name, "expert-fc1-dgrad")         ? "m"
-          : g_str_equal (name, "expert-fc1-wgrad")         ? "w"
-          : g_str_equal (name, "flash-attention-fwd")      ? "C"
-          : g_str_equal (name, "flash-attention-bwd")      ? "c"
-          : g_str_equal (name, "qkv-wgrad")                ? "W"
-                                                           : "";
-      g_string_append (text, letter);
-    }
+    for (uint32_t o = 0; o < seg->n_ops; o++)
+      if (letter_of (&seg->ops[o]))
+        g_string_append_c (text, letter_of (&seg->ops[o]));
   }
   return g_string_free (text, FALSE);
+}
+
+/* What is computed and exchanged of a pass begins when what stands before it in the pass is over: weight
+ * gradients too, which nothing else of it waits for. With thin experts exchanges are
+ * long, with others kernels are. */
+static void
+passes_keep_their_order (void)
+{
+  LsModel m = moe_model (0);
+  for (int kind = 0; kind < 4; kind++) {
+    bool delays = kind & 1, is_thin = kind & 2;
+    m.expert_ffn = is_thin ? 64 : 4096;
+    m.top_k = is_thin ? 8 : 2;
+    Case j = { "none", 1, 1, 1, 8, 4, .delays = delays };
+    Ran r = run_job (&j, &m, true);
+    GArray *spans = lettered_spans (&r);
+    LsTime over[2][4] = { { 0 } };
+    for (guint i = 0; i < spans->len; i++) {
+      const LsSpan *span = &g_array_index (spans, LsSpan, i);
+      char letter = letter_of (ls_span_op (r.timeline, 0, span));
+      bool is_weights = letter == 'w' || letter == 'W', is_forward = strchr ("CDMK", letter) != NULL;
+      LsTime *end = &over[is_forward][ls_span_instance (r.timeline, 0, span)->mb];
+      LS_CHECK_INT (span->start, >=, is_weights && delays ? 0 : *end);
+      *end = is_weights && delays ? *end : span->end;
+    }
+    LS_CHECK_INT (spans->len, ==, 4 * 8 * 10);
+    g_array_unref (spans);
+    ran_clear (&r);
+  }
 }
 
 /* Two layers: the first forward alone, the pair as in lower_pieces.h, the last backward alone. */
@@ -253,6 +308,27 @@ pieces_are_issued_in_order (void)
                 "CDMKCDMK"
                 "kCmwDdMcWKkCmwDdMcWK"
                 "kmwdcWkmwdcW");
+  ran_clear (&r);
+}
+
+/* The dispatch of a pair waits for nothing of the other pass: it begins before what that computes is over. */
+static void
+nothing_waits_for_the_other_pass (void)
+{
+  LsModel m = moe_model (0);
+  Case j = { "none", 1, 1, 1, 8, 3, .delays = true };
+  Ran r = run_job (&j, &m, true);
+  GArray *spans = lettered_spans (&r);
+  uint32_t n_pairs = 0;
+  for (guint i = 1; i < spans->len; i++) {
+    const LsSpan *span = &g_array_index (spans, LsSpan, i), *before = span - 1;
+    bool is_beside = letter_of (ls_span_op (r.timeline, 0, span)) == 'D'
+        && letter_of (ls_span_op (r.timeline, 0, before)) == 'm';
+    LS_CHECK_INT (is_beside ? span->start : 0, <, before->end);
+    n_pairs += is_beside;
+  }
+  LS_CHECK_INT (n_pairs, ==, 2 * 8);
+  g_array_unref (spans);
   ran_clear (&r);
 }
 
@@ -312,5 +388,6 @@ what_cannot_be_paired_is_refused (void)
 }
 
 LS_TEST_MAIN ("pieces", LS_TEST (every_schedule_does_the_same), LS_TEST (a_pair_is_shorter_than_its_passes),
-              LS_TEST (pieces_are_issued_in_order), LS_TEST (short_exchanges_are_hidden),
+              LS_TEST (pieces_are_issued_in_order), LS_TEST (passes_keep_their_order),
+              LS_TEST (nothing_waits_for_the_other_pass), LS_TEST (short_exchanges_are_hidden),
               LS_TEST (what_cannot_be_paired_is_refused))
