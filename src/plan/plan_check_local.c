@@ -28,7 +28,8 @@ field_fault (const LsPlan *plan, const LsOp *op)
 
   if (op->recorded < 0)
     return g_strdup ("its recorded duration is negative");
-  if (op->beside != 0 && (op->kind != LS_OP_KERNEL || op->beside < 0 || op->beside > op->recorded))
+  bool is_timed = op->kind == LS_OP_KERNEL && op->recorded != LS_TIME_NEVER;
+  if (op->beside != 0 && (!is_timed || op->beside < 0 || op->beside > op->recorded))
     return g_strdup ("only a part of a kernel's recorded duration may be beside communication");
   if (op->kind == LS_OP_HOST_DELAY && op->recorded == LS_TIME_NEVER)
     return g_strdup ("a host delay needs a recorded duration");
