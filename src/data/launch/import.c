@@ -16,23 +16,12 @@
 
 /* Told in this order: a log has words of a script too. */
 static const ImportReader *const readers[] = {
-  &import_megatron_log,
-  &import_megatron_test,
-  &import_torchtitan_log,
-  &import_torchtitan,
-  &import_torchtitan_script,
-  &import_nanotron,
-  &import_llm_foundry,
-  &import_maxtext,
-  &import_nemo,
-  &import_automodel,
-  &import_neox,
-  &import_axolotl,
-  &import_deepspeed,
-  &import_accelerate,
-  &import_hf_script,
-  &import_mlperf,
-  &import_megatron,
+  &import_megatron_log,  &import_megatron_test, &import_torchtitan_log,
+  &import_deepspeed_log, &import_torchtitan,    &import_torchtitan_script,
+  &import_nanotron,      &import_llm_foundry,   &import_maxtext,
+  &import_nemo,          &import_automodel,     &import_neox,
+  &import_axolotl,       &import_deepspeed,     &import_accelerate,
+  &import_hf_script,     &import_mlperf,        &import_megatron,
 };
 
 /* "train_gpt.sh" as "train_gpt". */
@@ -120,6 +109,8 @@ read_files (const ImportFiles *files, const GPtrArray *changes, LsImport *ret_im
     ImportFiles all = *files;
     all.given = (ImportGiven *) (gpointer) variables->data;
     all.n_given = variables->len;
+    g_autoptr (GHashTable) written = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+    all.written = written;
     bool ok = ls_diag_list_n (diags) == 0 && readers[i]->read (&all, &import, diags)
         && import_check_given (&all, diags);
     if (ok)
@@ -178,7 +169,7 @@ ls_import_load (const char *const *paths, LsImport *ret_import, LsDiagList *diag
     const ImportFile file = { path, text, n, *paths, g_new0 (ImportYaml, 1) };
     g_array_append_val (files, file);
   }
-  const ImportFiles all = { (const ImportFile *) (gpointer) files->data, files->len, NULL, 0 };
+  const ImportFiles all = { .files = (const ImportFile *) (gpointer) files->data, .n = files->len };
   return read_files (&all, changes, ret_import, diags);
 }
 
@@ -189,7 +180,7 @@ ls_import_read (const char *text, gsize n, const char *name, LsImport *ret_impor
   memcpy (file.text, text, n);
   file.text[n] = '\0';
   g_autoptr (GPtrArray) none = g_ptr_array_new ();
-  bool ok = read_files (&(ImportFiles) { &file, 1, NULL, 0 }, none, ret_import, diags);
+  bool ok = read_files (&(ImportFiles) { .files = &file, .n = 1 }, none, ret_import, diags);
   file_clear (&file);
   return ok;
 }

@@ -31,6 +31,7 @@ typedef struct {
   guint n;
   ImportGiven *given;
   guint n_given;
+  GHashTable *written; /* name without a folder to text: files that a script writes */
 } ImportFiles;
 
 typedef struct {
@@ -41,9 +42,9 @@ typedef struct {
 } ImportReader;
 
 extern const ImportReader import_accelerate, import_automodel, import_axolotl, import_deepspeed,
-    import_hf_script, import_llm_foundry, import_maxtext, import_megatron_log, import_mlperf,
-    import_megatron_test, import_megatron, import_nanotron, import_nemo, import_neox, import_torchtitan,
-    import_torchtitan_log, import_torchtitan_script;
+    import_deepspeed_log, import_hf_script, import_llm_foundry, import_maxtext, import_megatron_log,
+    import_mlperf, import_megatron_test, import_megatron, import_nanotron, import_nemo, import_neox,
+    import_torchtitan, import_torchtitan_log, import_torchtitan_script;
 
 /* Sets a key of the model or the strategy from text; `option` is what the file calls it. A value out of
  * range is a conflict. A key that was given stays as it is. */

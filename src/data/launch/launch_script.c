@@ -6,7 +6,7 @@
 
 #include "data/text/read_file.h"
 
-#define MAX_SOURCE ((size_t) 4 << 20) /* bytes of a file that is sourced */
+#define MAX_WRITTEN 64 /* files that a script writes */
 
 /* What is found while a script is read. */
 typedef struct {
@@ -158,7 +158,8 @@ find_source (const char *name, gpointer data)
                   *path = g_build_filename (folder, name, NULL);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   size_t n;
-  char *text = g_file_test (path, G_FILE_TEST_IS_REGULAR) ? ls_read_file (path, MAX_SOURCE, &n, diags) : NULL;
+  char *text
+      = g_file_test (path, G_FILE_TEST_IS_REGULAR) ? ls_read_file (path, LAUNCH_MAX_BESIDE, &n, diags) : NULL;
   if (text) { /* beside the script */
     add_file (s->import, g_str_has_prefix (path, "./") ? path + 2 : path);
     return text;
@@ -166,6 +167,37 @@ find_source (const char *name, gpointer data)
   if (s->sources->len < 100)
     g_ptr_array_add (s->sources, g_strdup (name));
   return NULL;
+}
+
+/* With "$NAME" for what the script does not decide. */
+static char *
+with_names (const char *text)
+{
+  GString *out = g_string_new (NULL);
+  for (const char *p = text; *p; p++) {
+    if (*p != LS_SHELL_HOLE) {
+      g_string_append_c (out, *p);
+      continue;
+    }
+    const char *name = p + 1;
+    while (*name && *name != LS_SHELL_HOLE_END && !g_ascii_isalnum (*name) && *name != '_')
+      name++;
+    g_string_append_printf (out, "$%.*s", (int) strspn (name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_"),
+                            name);
+    p = strchr (p, LS_SHELL_HOLE_END);
+    if (!p)
+      break;
+  }
+  return g_string_free (out, FALSE);
+}
+
+/* What it writes is beside it then. */
+static void
+note_written (const char *name, const char *text, gpointer data)
+{
+  const Search *s = data;
+  if (g_hash_table_size (s->files->written) < MAX_WRITTEN && !ls_shell_has_hole (name))
+    g_hash_table_replace (s->files->written, g_path_get_basename (name), with_names (text));
 }
 
 /* Without a command that launches: the options that variables hold. A variable that another one contains is
@@ -374,7 +406,7 @@ split (Search *s, LaunchScript *ret, LsImport *import)
 static void
 search_init (Search *s, const ImportFiles *files, const LaunchKind *kind, LsImport *import)
 {
-  static const LsShellFuncs funcs = { take_command, find_source };
+  static const LsShellFuncs funcs = { take_command, find_source, note_written };
   *s = (Search) { .files = files, .import = import, .kind = kind };
   s->shell = ls_shell_new (&funcs, s);
   s->words = g_ptr_array_new_with_free_func (g_free);
@@ -438,19 +470,6 @@ launch_script_variables (const ImportFiles *files, LsImport *import, bool *ret_l
   return words;
 }
 
-bool
-launch_script_refuse (const ImportFile *file, LsDiagList *diags)
-{
-  static const char *const ends[] = { ".sh", ".bash", ".slurm", ".sbatch", ".sub" };
-  bool is_script = g_str_has_prefix (file->text, "#!");
-  for (guint i = 0; i < G_N_ELEMENTS (ends); i++)
-    is_script = is_script || g_str_has_suffix (file->path, ends[i]);
-  if (is_script)
-    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
-                 "a script, but no command of it launches a program that is read");
-  return is_script;
-}
-
 void
 launch_script_clear (LaunchScript *script)
 {
@@ -459,33 +478,4 @@ launch_script_clear (LaunchScript *script)
   if (script->front)
     g_ptr_array_unref (script->front);
   *script = (LaunchScript) { 0 };
-}
-
-/* --- what is beside ------------------------------------------------------------------------------------ */
-
-char *
-launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n)
-{
-  g_autofree char *base = g_path_get_basename (name), *folder = g_path_get_dirname (files->files[0].path),
-                  *path = g_build_filename (folder, base, NULL);
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  for (guint i = 1; i < files->n; i++)
-    if (g_str_has_suffix (files->files[i].path, base)) {
-      *ret_n = files->files[i].n;
-      return g_strndup (files->files[i].text, files->files[i].n);
-    }
-  return g_file_test (path, G_FILE_TEST_IS_REGULAR) ? ls_read_file (path, MAX_SOURCE, ret_n, diags) : NULL;
-}
-
-bool
-launch_has_line (const char *text, const char *start)
-{
-  for (const char *p = strstr (text, start); p; p = strstr (p + 1, start)) {
-    const char *q = p;
-    while (q > text && (q[-1] == ' ' || q[-1] == '\t'))
-      q--;
-    if (q == text || q[-1] == '\n')
-      return true;
-  }
-  return false;
 }

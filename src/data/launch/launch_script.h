@@ -38,8 +38,11 @@ LaunchWords *launch_script_variables (const ImportFiles *files, LsImport *import
 /* Why a file that no reader takes is not read, if it is a script: a diagnostic. False: it is none. */
 bool launch_script_refuse (const ImportFile *file, LsDiagList *diags);
 
-/* The text of a file that a command names: of those behind the first the one of that name, else one beside
- * the first. The caller frees it; NULL: there is none. */
+#define LAUNCH_MAX_BESIDE ((size_t) 4 << 20) /* bytes of a file that is found beside */
+
+/* The text of a file that a command names: one that the script writes, with "$NAME" for what it does
+ * not decide, else of those behind the first the one of that name, else one beside the first. The caller
+ * frees it; NULL: there is none. */
 char *launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n);
 
 /* Whether a line of a text begins so, behind blanks. */

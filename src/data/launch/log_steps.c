@@ -34,6 +34,18 @@ log_line_end (const char *line)
   return end ? end : line + strlen (line);
 }
 
+const char *
+log_object_end (const char *object)
+{
+  int depth = 0;
+  for (const char *p = object; *p; p++) {
+    depth += *p == '{' ? 1 : *p == '}' ? -1 : 0;
+    if (depth == 0)
+      return p + 1;
+  }
+  return NULL;
+}
+
 void
 log_measure (const GArray *lines, LsImport *import)
 {

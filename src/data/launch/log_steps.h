@@ -15,6 +15,9 @@ double log_number_behind (const char *line, gsize n, const char *words);
 /* Where a line ends. */
 const char *log_line_end (const char *line);
 
+/* Where an object of JSON or Python ends, behind its brace; NULL: it does not. Braces in texts count too. */
+const char *log_object_end (const char *object);
+
 /* Sets what is measured from lines (LogStep): the median of the later half of those that have the batch of
  * the last one, without the first line of the log; of few, of all of them. A batch that is not that of the
  * job is a contradiction. */

@@ -33,19 +33,6 @@ without_colours (const char *text, gsize n)
 
 /* --- the job --------------------------------------------------------------------------------------- */
 
-/* Where an object ends, behind its brace; NULL: it does not. */
-static const char *
-object_end (const char *text)
-{
-  int depth = 0;
-  for (const char *p = text; *p; p++) {
-    depth += *p == '{' ? 1 : *p == '}' ? -1 : 0;
-    if (depth == 0)
-      return p + 1;
-  }
-  return NULL;
-}
-
 /* As JSON what Python prints of a dictionary; what it has as JSON stays so. */
 static char *
 as_json (const char *text, gsize n)
@@ -66,7 +53,7 @@ add_configuration (const char *text, const char *path, LaunchWords *words)
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
   const char *head = strstr (text, "Running with args: {");
   head = head ? head : strstr (text, "Running with configs: {");
-  const char *start = head ? strchr (head, '{') : NULL, *end = start ? object_end (start) : NULL;
+  const char *start = head ? strchr (head, '{') : NULL, *end = start ? log_object_end (start) : NULL;
   if (!end)
     return;
   g_autofree char *json = as_json (start, (gsize) (end - start));

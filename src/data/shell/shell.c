@@ -53,15 +53,32 @@ has_ended (ShellText *s)
   return s->p >= s->end || strchr ("\n;|)(", *s->p) || (*s->p == '&' && !shell_is_at (s, "&>"));
 }
 
+/* Where output goes: the word behind ">". */
+static void
+set_target (ShellText *s, const char *from, char **target)
+{
+  while (from < s->p && strchr ("<>&| \t", *from))
+    from++;
+  if (from >= s->p)
+    return;
+  g_free (*target);
+  *target = shell_expand_text (s->sh, from, s->p, false);
+}
+
 static ShellStatus
 read_simple (ShellText *s)
 {
   g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
-  g_autofree char *here = NULL;
+  g_autofree char *here = NULL, *target = NULL;
   bool has_begun = false;
   const char *begin = s->p;
   for (shell_skip_blanks (s); !has_ended (s) && !shell_has_failed (s->sh); shell_skip_blanks (s)) {
+    bool is_error = s->p > begin && s->p[-1] == '2',
+         is_output = shell_is_at (s, ">") && !shell_is_at (s, ">&") && !is_error;
+    const char *from = s->p;
     char *text = shell_is_redirection (s) ? shell_take_redirection (s) : NULL;
+    if (is_output)
+      set_target (s, from, &target);
     if (text) {
       g_free (here);
       here = text;
@@ -73,7 +90,7 @@ read_simple (ShellText *s)
   bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left;
   if (words->len == 0 || is_skipped || is_declaration (words) || shell_has_failed (s->sh))
     return SHELL_DONE;
-  return shell_run (s->sh, words, here, read_text);
+  return shell_run (s->sh, words, here, target, read_text);
 }
 
 /* [[ ... ]] */

@@ -31,6 +31,8 @@ typedef struct {
   void (*command) (const LsShellCommand *command, gpointer data);
   /* Text of a file that is sourced, newly allocated; NULL: there is none. name: without its folder */
   char *(*source) (const char *name, gpointer data);
+  /* A file that the script writes, by a here document or by echo; text: with holes. NULL: not asked for */
+  void (*write) (const char *name, const char *text, gpointer data);
 } LsShellFuncs;
 
 typedef struct LsShell LsShell;

@@ -59,6 +59,7 @@ is_one_of (const char *word, const char *const *names)
 }
 
 static const char *const shells[] = { "bash", "sh", "zsh", "dash", NULL };
+static const char *const writers[] = { "cat", "tee", NULL };
 static const char *const submitters[] = { "sbatch", "bash", "sh", "srun", "qsub", "bsub", "salloc", NULL };
 
 /* Reads a text as what the command in front of it starts: a shell of its own. */
@@ -208,14 +209,31 @@ run_program (LsShell *sh, GPtrArray *words, const char *here, ShellReadFunc read
     read_script (sh, words, read);
 }
 
+/* "cat <<END > FILE", "tee FILE <<END", "echo '{...}' > FILE". */
+static void
+write_file (LsShell *sh, const GPtrArray *words, const char *here, const char *target)
+{
+  const char *name = words->pdata[0], *file = target;
+  GString *text = g_string_new (here);
+  if (here && strcmp (name, "tee") == 0 && words->len == 2)
+    file = words->pdata[1];
+  for (guint i = 1; strcmp (name, "echo") == 0 && i < words->len; i++)
+    g_string_append_printf (text, "%s%s", i > 1 ? " " : "", (char *) words->pdata[i]);
+  bool writes = strcmp (name, "echo") == 0 || (here && is_one_of (name, writers));
+  if (writes && file && sh->funcs.write && shell_afford (sh, text->len))
+    sh->funcs.write (file, text->str, sh->data);
+  g_string_free (text, TRUE);
+}
+
 ShellStatus
-shell_run (LsShell *sh, GPtrArray *words, const char *here, ShellReadFunc read)
+shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, ShellReadFunc read)
 {
   static const char *const silent[] = { "echo", "printf", "cd", "mkdir", "set", "shift", "rm", NULL };
   const char *name = words->pdata[0];
   const char *body = g_hash_table_lookup (sh->functions, name);
   if (!shell_afford (sh, 64))
     return SHELL_UNKNOWN;
+  write_file (sh, words, here, target);
   if (strcmp (name, "[") == 0 || strcmp (name, "test") == 0)
     return run_test (sh, words);
   if (strcmp (name, "true") == 0 || strcmp (name, ":") == 0)

@@ -11,6 +11,8 @@ void shell_perform_assignment (LsShell *sh, const char *p, const char *end);
 /* Runs a command in the current mode: words (char *), and the here document at its input, NULL: none.
  * `read` reads a text as a script. */
 typedef void (*ShellReadFunc) (LsShell *sh, const char *text, gsize n);
-ShellStatus shell_run (LsShell *sh, GPtrArray *words, const char *here, ShellReadFunc read);
+/* here: a document that stands with it, target: the file that its output goes to; NULL: neither. */
+ShellStatus shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target,
+                       ShellReadFunc read);
 
 #endif

@@ -202,9 +202,67 @@ configurations_of_accelerate_are_read (void)
   check ("distributed_type: 'NO'\nnum_processes: 1\n", "dp_kind=none; gpus=1");
 }
 
+#define DS_LOG                                                                                               \
+  "[2024-05-01 10:00:00] [INFO] [config.py:996:print] DeepSpeedEngine configuration:\n"                      \
+  "[INFO] [config.py:1000:print]   gradient_accumulation_steps .. 4\n"                                       \
+  "[INFO] [config.py:1000:print]   train_batch_size ............. 128\n"                                     \
+  "[INFO] [config.py:1000:print]   world_size ................... 8\n"                                       \
+  "[INFO] [config.py:986:print_user_config]   json = {\n    \"train_batch_size\": \"auto\", \n"              \
+  "    \"train_micro_batch_size_per_gpu\": 4, \n    \"bf16\": {\n        \"enabled\": true\n    }, \n"       \
+  "    \"zero_optimization\": {\n        \"stage\": 3\n    }\n}\n"
+#define DS_STEP(rate, memory)                                                                                \
+  "[INFO] [timer.py:260:stop] epoch=0/micro_step=40/global_step=10, RunningAvgSamplesPerSec=1.5, "           \
+  "CurrSamplesPerSec=" rate ", MemAllocated=12.25GB, MaxMemAllocated=" memory "GB\n"
+
+/* Samples of all GPUs each second: 128 of them, 32 a second, are 4 s. */
+static void
+a_log_of_deepspeed_is_job_and_measurement (void)
+{
+  LsImport import;
+  if (!read_text (DS_LOG DS_STEP ("16", "40.5") DS_STEP ("31", "41.5") DS_STEP ("32", "41.0"), &import))
+    return;
+  static const char *const expected[] = { "gpus=8",     "zero=3",     "micro_batch=4", "global_batch=128",
+                                          "dtype=bf16", "?the model", "~world_size" };
+  for (guint i = 0; i < G_N_ELEMENTS (expected); i++)
+    check_one (&import, expected[i], "a log");
+  LS_CHECK_INT (import.measured.n_lines, ==, 3);
+  LS_CHECK_NEAR (import.measured.step_s, (128.0 / 31 + 4) / 2, 1e-12);
+  LS_CHECK_NEAR (import.measured.allocated_bytes, 41.5 * 1073741824, 1e-12);
+  ls_import_clear (&import);
+  if (!read_text (DS_LOG "steps: 10 loss: 5.0 iter time (s): 1.25 samples/sec: 102.4\n", &import))
+    return;
+  LS_CHECK_NEAR (import.measured.step_s, 1.25, 1e-12);
+  ls_import_clear (&import);
+}
+
+#define HEREDOC(stage)                                                                                       \
+  "#!/bin/bash\nZERO=" stage "\nDS=/tmp/ds.json\ncat <<EOF > $DS\n{ \"train_batch_size\": 256,\n"            \
+  "  \"zero_optimization\": { \"stage\": $ZERO, \"overlap_comm\": true }, \"bf16\": { \"enabled\": true,\n"  \
+  "  \"loss_scale\": $LOSS } }\nEOF\n"
+
+/* A configuration that the script writes is beside it then. */
+static void
+files_that_a_script_writes_are_read (void)
+{
+  check (
+      HEREDOC ("2") "deepspeed --num_gpus 8 pretrain_gpt.py --num-layers 24 --hidden-size 1024 "
+                    "--num-attention-heads 16 --seq-length 1024 --micro-batch-size 4 --global-batch-size 256 "
+                    "--bf16 --deepspeed --deepspeed_config=$DS\n",
+      "dp_kind=deepspeed; zero=2; layers=24");
+  check (HEREDOC ("3") "deepspeed --num_gpus 8 train.py --model_name_or_path Qwen/Qwen3-8B --output_dir x "
+                       "--per_device_train_batch_size 4 --bf16 --deepspeed $DS\n",
+         "dp_kind=deepspeed; zero=3; dp_overlap=true; global_batch=256; layers=36");
+  check (
+      "echo '{\"zero_optimization\": {\"stage\": 1}}' > ds.json\ndeepspeed --num_gpus 8 train.py --output_dir x "
+      "--model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 4 --deepspeed ds.json\n",
+      "zero=1; gpus=8");
+}
+
 LS_TEST_MAIN ("import_configs", LS_TEST (torchtitan_is_read), LS_TEST (torchtitan_of_older_releases_is_read),
               LS_TEST (contradictions_of_torchtitan_are_told),
               LS_TEST (a_log_of_torchtitan_is_job_and_measurement),
               LS_TEST (configurations_in_logs_of_torchtitan_are_read), LS_TEST (deepspeed_is_read),
               LS_TEST (templates_of_deepspeed_are_read), LS_TEST (contradictions_of_deepspeed_are_told),
-              LS_TEST (trainers_are_read), LS_TEST (configurations_of_accelerate_are_read))
+              LS_TEST (trainers_are_read), LS_TEST (configurations_of_accelerate_are_read),
+              LS_TEST (a_log_of_deepspeed_is_job_and_measurement),
+              LS_TEST (files_that_a_script_writes_are_read))

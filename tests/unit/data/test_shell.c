@@ -6,6 +6,13 @@
 
 #include "data/shell/shell.h"
 
+/* "NAME: TEXT" of a file that a script writes. */
+static void
+note_file (const char *name, const char *text, gpointer data)
+{
+  g_string_append_printf (data, "%s: %s\n", name, text);
+}
+
 /* "a|b {$X}?": the words of a command, holes in braces, '?' behind one that is perhaps run. */
 static void
 note (const LsShellCommand *c, gpointer data)
@@ -25,7 +32,7 @@ source (const char *name, gpointer data)
 static char *
 read_script (const char *script, char **ret_fault)
 {
-  static const LsShellFuncs funcs = { note, source };
+  static const LsShellFuncs funcs = { note, source, note_file };
   GString *out = g_string_new (NULL);
   g_autoptr (LsShell) sh = ls_shell_new (&funcs, out);
   *ret_fault = ls_shell_read (sh, script, strlen (script));
@@ -105,7 +112,7 @@ texts_that_commands_hand_on_are_read (void)
   check ("CMD=\"run --a 1\"\nsrun -N 4 bash -c \"$CMD\"\n", "srun|-N|4|bash|-c|run|--a|1\n");
   check ("N=3\nsbatch <<EOF\n#SBATCH --nodes=$N\nrun --n $N \\$M\nEOF\nrun b\n",
          "#SBATCH|--nodes=3\nsbatch|run|--n|3|{$M}\nrun|b\n");
-  check ("cat <<'EOF' > f\nrun $X '\nEOF\nrun a\n", "cat\nrun|a\n");
+  check ("cat <<'EOF' > f\nrun $X '\nEOF\nrun a\n", "f: run $X '\n\ncat\nrun|a\n");
   check (". ./config.sh\nlaunch x\n", "run|--tp|4|x\n");
   check ("#SBATCH --nodes=2  # two\nrun\n", "#SBATCH|--nodes=2\nrun\n");
   check ("f() { if [ $1 = a ]; then run $1 $#; fi; }\nf a\nf b\n", "run|a|0\n");
@@ -139,6 +146,16 @@ hostile_scripts_are_refused (void)
   g_string_free (deep, TRUE);
 }
 
+static void
+files_that_a_script_writes_are_noted (void)
+{
+  check ("D=/tmp/d\nA=2\ncat <<EOF > $D/ds.json\n{ $A $B }\nEOF\nrun\n",
+         "/tmp/d/ds.json: { 2 {$B} }\n\ncat\nrun\n");
+  check ("cat > f 2>&1 <<'E'\n$A\nE\necho \"a b\" c >g\necho x\ntee h <<E\n1\nE\n",
+         "f: $A\n\ncat\ng: a b c\nh: 1\n\ntee|h\n");
+  check ("if [ -n \"$(q)\" ]; then cat <<E > f\n1\nE\nfi\nrun > log 2> err\n", "f: 1\n\ncat?\nrun\n");
+}
+
 /* What ends it may be what only a run knows: a launch that tries again. */
 static void
 a_text_within_itself_is_read_a_few_times (void)
@@ -153,4 +170,5 @@ LS_TEST_MAIN ("shell", LS_TEST (words_are_expanded_as_a_shell_does), LS_TEST (ar
               LS_TEST (what_only_a_run_knows_is_a_hole), LS_TEST (branches_that_are_decided_are_taken),
               LS_TEST (branches_that_are_not_decided_leave_holes),
               LS_TEST (texts_that_commands_hand_on_are_read), LS_TEST (hostile_scripts_are_refused),
+              LS_TEST (files_that_a_script_writes_are_noted),
               LS_TEST (a_text_within_itself_is_read_a_few_times))

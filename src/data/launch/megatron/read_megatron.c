@@ -3,6 +3,7 @@
 
 #include <lockstep/error.h>
 
+#include "data/launch/deepspeed_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/megatron/megatron_options.h"
 #include "data/launch/megatron/megatron_rules.h"
@@ -33,6 +34,26 @@ check_script (const char *script, LsImport *import, const char *path, LsDiagList
   return true;
 }
 
+/* The stage of ZeRO, which the file of DeepSpeed has where no option has it. */
+static void
+add_stage (const ImportFiles *files, LaunchWords *words)
+{
+  const LaunchOption *o = launch_words_find (words, "deepspeed-config");
+  const char *name = o && o->values->len > 0 ? o->values->pdata[0] : NULL;
+  gsize n;
+  g_autofree char *text
+      = name && !launch_words_find (words, "zero-stage") ? launch_file_of (files, name, &n) : NULL;
+  g_autoptr (LaunchWords) deepspeed = launch_words_new ();
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  if (!text || !deepspeed_add_json (deepspeed, text, n, name, none))
+    return;
+  const LaunchOption *stage = launch_words_find (deepspeed, "zero_optimization.stage");
+  if (stage)
+    launch_words_add_renamed (words, "zero-stage", stage);
+  else
+    launch_words_add_value (words, "zero-stage", "0");
+}
+
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
@@ -42,6 +63,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
       && (!script.script || check_script (script.script, import, files->files[0].path, diags));
   if (ok) {
     LaunchJob job = { .import = import, .words = script.words, .script = script.script, .gpus = script.gpus };
+    add_stage (files, script.words);
     megatron_read (&job);
   }
   launch_script_clear (&script);
