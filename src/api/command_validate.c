@@ -13,6 +13,8 @@
 static const LsOption own[] = {
   { "cases", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE",
     .meaning = "Tables of measured runs, a row each (CSV), and logs of programs that import reads" },
+  { "from", .argument = "FILE", .is_repeated = TRUE,
+    .meaning = "A log, as its name alone is: a job of its own; may be repeated" },
   { "cluster", .argument = "NAME|FILE", .meaning = "Where the logs ran" },
   { "split", .argument = "validation|pool", .meaning = "Only rows of this split" },
   { "only", .argument = "REGEX", .meaning = "Only rows whose id matches" },
@@ -159,10 +161,25 @@ read_options (const LsRequest *r, LsRunOptions *ret_options, GError **error)
   return ok;
 }
 
+/* Files that stand alone, and behind --from. */
+static const char **
+paths_of (const LsRequest *r)
+{
+  static const char *const keys[] = { "cases", "from" };
+  GPtrArray *paths = g_ptr_array_new ();
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
+    g_autofree const char **some = ls_request_texts (r, keys[i]);
+    for (const char **path = some; path && *path; path++)
+      g_ptr_array_add (paths, (gpointer) *path);
+  }
+  g_ptr_array_add (paths, NULL);
+  return (const char **) g_ptr_array_free (paths, FALSE);
+}
+
 static LsValidationRun *
 validate (const LsRequest *r, GError **error)
 {
-  g_autofree const char **paths = ls_request_texts (r, "cases"), **assume = ls_request_texts (r, "assume");
+  g_autofree const char **paths = paths_of (r), **assume = ls_request_texts (r, "assume");
   LsRunOptions options;
   LsValidateSpec spec = {
     .paths = paths,
@@ -195,7 +212,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   Limits limits;
   if (ls_request_is_on (r, "template"))
     return show_template (r, a, error);
-  if (!ls_request_text (r, "cases"))
+  if (!ls_request_text (r, "cases") && !ls_request_text (r, "from"))
     return ls_request_refuse ("expected a file of cases, or logs", error);
   if (!read_limits (r, &limits, error))
     return FALSE;

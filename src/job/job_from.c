@@ -102,6 +102,17 @@ ls_job_from_has_size (const LsJobSpec *spec, const LsClusterSpec *cluster, LsDia
   return false;
 }
 
+/* A model that is given in place of the file's; how long a sequence is, the file says still. */
+static bool
+load_given (const LsJobSpec *spec, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
+{
+  if (!ls_model_load (spec->model, ret_model, notes, diags))
+    return false;
+  if (spec->from && has (spec->from->model_said, "seq"))
+    ret_model->seq = spec->from->model.seq;
+  return true;
+}
+
 bool
 ls_job_load_model (const LsJobSpec *spec, LsJobSaysFunc says, LsModel *ret_model, GPtrArray *notes,
                    LsDiagList *diags)
@@ -113,7 +124,7 @@ ls_job_load_model (const LsJobSpec *spec, LsJobSaysFunc says, LsModel *ret_model
   if (from)
     find_open_knobs (spec, says, diags);
   if (spec->model)
-    return ls_model_load (spec->model, ret_model, notes, diags) && ls_diag_list_n (diags) == n;
+    return load_given (spec, ret_model, notes, diags) && ls_diag_list_n (diags) == n;
   find_open_model (from, diags);
   if (ls_diag_list_n (diags) > n)
     return false;

@@ -2,9 +2,12 @@
 
 #include <string.h>
 
+#include "data/jobs/read_strategy.h"
 #include "data/launch/launch_place.h"
 #include "data/launch/launch_words.h"
 #include "data/launch/option_table.h"
+#include "data/launch/write_import.h"
+#include "data/text/field_write.h"
 #include "data/text/toml.h"
 
 /* --- fragments ------------------------------------------------------------------------------------- */
@@ -133,6 +136,37 @@ take_out_others (Work *w, const char *name)
   }
 }
 
+/* A value as our files write it; NULL: it is none of the key. */
+static char *
+text_of (const char *key, const char *value)
+{
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  const LsField *f = ls_field_find (ls_strategy_fields, key);
+  LsStrategy s;
+  ls_strategy_init (&s);
+  char *text = f && !f->file_only && ls_field_set_text (ls_strategy_fields, &s, key, value, none)
+      ? ls_field_text (f, &s, NULL)
+      : NULL;
+  ls_strategy_clear (&s);
+  return text;
+}
+
+/* Of a job that cannot be written as it is: whether what is known of it says this already, by another option
+ * or by a default. */
+static bool
+is_said (const Work *w, const LaunchOption *wanted, const char *after)
+{
+  const OptionRow *row = w->import->table ? option_find (w->import->table, wanted->name) : NULL;
+  if (w->now || !row || !row->key)
+    return !w->now && row && row->kind == OPTION_IGNORED;
+  g_autofree char *known = row->kind == OPTION_MODEL ? ls_import_model_value (w->import, row->key)
+                                                     : ls_import_strategy_value (w->import, row->key),
+                  *value = row->kind == OPTION_MODEL ? g_strdup (after)
+      : row->kind == OPTION_SWITCH                   ? g_strdup ("true")
+                                                     : text_of (row->key, after);
+  return known && g_strcmp0 (known, value) == 0;
+}
+
 static void
 set_option (Work *w, const LaunchOption *wanted)
 {
@@ -141,6 +175,8 @@ set_option (Work *w, const LaunchOption *wanted)
   if (now && strcmp (before, after) == 0)
     return;
   const LsImportOption *user = option_named (w->import, wanted->name);
+  if (is_said (w, wanted, after))
+    return;
   if (user && g_strcmp0 (user->value ? user->value : "", after) == 0)
     return;
   take_out_others (w, wanted->name);

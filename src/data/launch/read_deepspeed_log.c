@@ -1,5 +1,5 @@
-/* A log of DeepSpeed: the configuration that its engine prints, and lines of steps, with a model's file behind
- * it.
+/* A log of DeepSpeed: the configuration that its engine prints, and lines of steps, with a model's file
+ * behind it.
  *
  *     [INFO] [config.py:1001:print] DeepSpeedEngine configuration:
  *     [INFO] [config.py:1005:print]   world_size ................... 8
@@ -10,8 +10,8 @@
  *         CurrSamplesPerSec=12.3, MemAllocated=2.5GB, MaxMemAllocated=12.2GB
  *     steps: 10 loss: 5.0 iter time (s): 1.234 samples/sec: 25.9
  *
- * Formats are those of deepspeed/runtime/config.py, utils/timer.py and runtime/pipe/engine.py, 0.3 to 0.18. Of
- * older lines, "0/10, SamplesPerSec=12.1", the rate is the mean since the start. */
+ * Formats are those of deepspeed/runtime/config.py, utils/timer.py and runtime/pipe/engine.py, 0.3 to 0.18.
+ * Of older lines, "0/10, SamplesPerSec=12.1", the rate is the mean since the start. */
 #include <math.h>
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #define SWITCH(option, key)   OPTION_SWITCH_ROW (option, key)
 #define RULE(option)          OPTION_RULE_ROW (option)
 #define IGNORED(option)       OPTION_IGNORED_ROW (option)
+#define DECIDES(option, key)  OPTION_DECIDES_ROW (option, key)
 #define OLD                   OPTION_OLD_ROW
 
 /* Releases by what is new after them: training.batch_size and degrees in [training] and [experimental] until
@@ -24,15 +25,16 @@ static const OptionRow rows[] = {
   STRATEGY ("parallelism.pipeline_parallel_degree", "pp"),
   STRATEGY ("parallelism.context_parallel_degree", "cp"),
   STRATEGY ("parallelism.expert_parallel_degree", "ep"), RULE ("parallelism.expert_tensor_parallel_degree"),
-  RULE ("parallelism.data_parallel_replicate_degree"), RULE ("parallelism.data_parallel_shard_degree"),
+  DECIDES ("parallelism.data_parallel_replicate_degree", "replicas"),
+  DECIDES ("parallelism.data_parallel_shard_degree", "shards"),
   RULE ("parallelism.fsdp_reshard_after_forward"),
   OLD ("training.tensor_parallel_degree", OPTION_STRATEGY, "tp", IN_EARLY),
   OLD ("training.pipeline_parallel_degree", OPTION_STRATEGY, "pp", IN_2024),
   OLD ("experimental.pipeline_parallel_degree", OPTION_STRATEGY, "pp", IN_EARLY),
   OLD ("experimental.context_parallel_degree", OPTION_STRATEGY, "cp", IN_EARLY),
-  OLD ("training.data_parallel_degree", OPTION_RULE, NULL, IN_2024),
-  OLD ("training.data_parallel_replicate_degree", OPTION_RULE, NULL, IN_EARLY),
-  OLD ("training.data_parallel_shard_degree", OPTION_RULE, NULL, IN_EARLY),
+  OLD ("training.data_parallel_degree", OPTION_RULE, "shards", IN_2024),
+  OLD ("training.data_parallel_replicate_degree", OPTION_RULE, "replicas", IN_EARLY),
+  OLD ("training.data_parallel_shard_degree", OPTION_RULE, "shards", IN_EARLY),
   OLD ("training.fsdp_reshard_after_forward", OPTION_RULE, NULL, IN_EARLY),
 
   /* the pipeline */
@@ -56,18 +58,19 @@ static const OptionRow rows[] = {
   OLD ("training.enable_loss_parallel", OPTION_IGNORED, NULL, IN_2024), /* on, as by itself */
 
   /* the batch */
-  RULE ("training.local_batch_size"), OLD ("training.batch_size", OPTION_RULE, NULL, IN_EARLY),
-  RULE ("training.global_batch_size"),
+  DECIDES ("training.local_batch_size", "local batch"),
+  OLD ("training.batch_size", OPTION_RULE, "local batch", IN_EARLY),
+  DECIDES ("training.global_batch_size", "global_batch"),
 
   /* memory */
-  RULE ("activation_checkpoint.mode"), RULE ("activation_checkpoint.selective_ac_option"),
+  DECIDES ("activation_checkpoint.mode", "recompute"), RULE ("activation_checkpoint.selective_ac_option"),
   RULE ("activation_checkpoint.early_stop"),
   IGNORED (
       "activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns"), /* the router, which is small */
   IGNORED ("activation_checkpoint.memory_budget"),                           /* with that mode only */
 
   /* precision */
-  RULE ("training.mixed_precision_param"),
+  DECIDES ("training.mixed_precision_param", "dtype"),
   IGNORED ("training.mixed_precision_reduce"), /* it has float32 only */
   RULE ("training.dtype"), OLD ("float8.enable_float8_linear", OPTION_RULE, NULL, IN_2024),
   OLD ("training.fp8_linear", OPTION_RULE, NULL, IN_2024), RULE ("float8.recipe_name"),
@@ -81,9 +84,9 @@ static const OptionRow rows[] = {
   IGNORED ("mx.recipe_name"), IGNORED ("quantize.linear.mx.recipe_name"),
 
   /* kernels */
-  RULE ("compile.enable"), RULE ("compile.components"), OLD ("training.compile", OPTION_RULE, NULL, IN_EARLY),
-  RULE ("optimizer.name"), RULE ("optimizer.implementation"),
-  OLD ("optimizer.fused", OPTION_IGNORED, NULL, IN_2024),
+  DECIDES ("compile.enable", "compile"), RULE ("compile.components"),
+  OLD ("training.compile", OPTION_RULE, "compile", IN_EARLY), RULE ("optimizer.name"),
+  RULE ("optimizer.implementation"), OLD ("optimizer.fused", OPTION_IGNORED, NULL, IN_2024),
 
   /* what changes the job only if it is on */
   RULE ("fault_tolerance.enable"), RULE ("debug.deterministic"), RULE ("training.deterministic"),
