@@ -15,7 +15,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#define LS_SHELL_MAX_BYTES ((gsize) 8 << 20) /* scripts that launch have less than one */
+#define LS_SHELL_MAX_BYTES ((gsize) 2 << 20) /* scripts that launch have less than one */
 
 /* A hole is '\001', its name, '\002'. */
 #define LS_SHELL_HOLE     '\001'
