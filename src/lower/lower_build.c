@@ -13,6 +13,15 @@ build_init (Build *b, Lower *l)
   b->pass = NULL;
   b->is_too_long = false;
   b->cuts = b->delayed = NULL;
+  b->behind_exchange = NULL;
+}
+
+void
+build_piece (Build *b, PieceKind kind)
+{
+  PieceStart start = { b->ops->len, kind };
+  if (b->cuts)
+    g_array_append_val (b->cuts, start);
 }
 
 void

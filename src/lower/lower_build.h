@@ -9,6 +9,13 @@
 
 #define NO_OP UINT16_MAX /* an index of none */
 
+/* A pass that is cut, to run beside another (lower/layers/lower_pieces.h): where its pieces begin. */
+typedef enum { PIECE_COMPUTE, PIECE_EXCHANGE, PIECE_WEIGHTS } PieceKind;
+typedef struct {
+  guint first; /* op */
+  PieceKind kind;
+} PieceStart;
+
 /* Event classes of a program. EVENT_PIECES + i: a piece of a pass that is cut (lower_pieces.h); behind
  * these: parameters of bucket i gathered. */
 enum { EVENT_RECV_F, EVENT_RECV_B, EVENT_NORM, EVENT_PIECES };
@@ -19,7 +26,7 @@ event_params (const Lower *l, guint i)
   return (uint16_t) (EVENT_PIECES + l->n_piece_events + i);
 }
 
-typedef struct {
+typedef struct Build {
   Lower *l;
   GArray *ops;         /* LsOp                                     */
   GArray *next_deps;   /* LsDep: of the next compute op            */
@@ -28,11 +35,14 @@ typedef struct {
   bool is_too_long;    /* ops were dropped                         */
   uint32_t segment;    /* that build_reuses() found                */
   uint32_t layer_kind; /* of the attention at hand, with cp > 1    */
-  GArray *cuts;        /* where pieces begin; NULL: the pass is not cut (lower_pieces.h) */
+  GArray *cuts;        /* PieceStart; NULL: the pass is not cut          */
   GArray *delayed;     /* guint: operators whose weight gradients are to come; NULL: none are delayed */
+  void (*behind_exchange) (struct Build *b); /* computes these; NULL: none are delayed */
 } Build;
 
 void build_init (Build *b, Lower *l);
+/* What is built from here on is a piece of that kind; nothing where the pass is not cut. */
+void build_piece (Build *b, PieceKind kind);
 void build_clear (Build *b); /* instead of build_finish() */
 /* Stores the segment under `name` (copied), which is apart for each cp_rank that has a program
  * of its own, and returns its id; the build is spent. */

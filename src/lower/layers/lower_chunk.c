@@ -3,7 +3,6 @@
  * again (lower_recompute.c). */
 #include "lower/data/lower_dp.h"
 #include "lower/layers/lower_layers.h"
-#include "lower/layers/lower_pieces.h"
 
 /* --- the chunk -------------------------------------------------------------- */
 
@@ -186,7 +185,8 @@ build_backward (Build *b, DpPass *p, const DpBackend *backend)
     else
       hook_at (backend->after, b, p, i);
   }
-  build_delayed_weights (b);
+  if (b->delayed)
+    build_delayed_weights (b);
   if (b->ops->len == 0) /* nothing to do for W */
     build_barrier (b);
 }
@@ -196,8 +196,10 @@ build_with (Build *b, DpPass *p, const DpBackend *backend)
 {
   p->backend = backend;
   b->pass = p;
-  if (delays_weights (b->l, p->type))
+  if (delays_weights (b->l, p->type)) {
     b->delayed = g_array_new (FALSE, FALSE, sizeof (guint));
+    b->behind_exchange = build_delayed_weights;
+  }
   hook (backend->begin, b, p);
   if (p->type == LS_ACTION_F)
     build_forward (b, p, backend);
@@ -206,6 +208,7 @@ build_with (Build *b, DpPass *p, const DpBackend *backend)
   b->layer = UINT16_MAX;
   hook (backend->end, b, p);
   b->pass = NULL;
+  b->behind_exchange = NULL;
   g_clear_pointer (&b->delayed, g_array_unref);
 }
 

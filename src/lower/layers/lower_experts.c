@@ -17,7 +17,6 @@
  * Unequal parts: member j of ep receives share w_j of what is sent, or sends it back; all other
  * numbers follow (plan.h, LsParts). */
 #include "lower/layers/lower_layers.h"
-#include "lower/layers/lower_pieces.h"
 
 #define COUNT_BYTES 8 /* torch.long */
 
@@ -38,7 +37,8 @@ exchange (Build *b, const LsOperator *o, bool is_dispatch, LsTag tag, const char
     op->has_margin = l->s->dispatch_margin;
   }
   build_join (b, index);
-  build_delayed_weights (b);
+  if (b->behind_exchange)
+    b->behind_exchange (b);
   build_piece (b, PIECE_COMPUTE);
 }
 

@@ -110,6 +110,14 @@ uint16_t build_gemm_scatter (Build *b, const LsKernel *kernels, uint32_t n, LsTa
 void experts_before (Build *b, const LsOperator *o, bool is_backward, LsTag tag);
 void experts_after (Build *b, const LsOperator *o, bool is_backward, LsTag tag);
 
+/* --- lower_delayed.c --- */
+
+/* Of a backward whose weight gradients are delayed: operator i has its input gradients; those that wait are
+ * computed now, for which nothing of the exchange waits that was just built. */
+bool delays_weights (const Lower *l, LsActionType pass);
+void delay_weights (Build *b, guint i);
+void build_delayed_weights (Build *b);
+
 /* --- lower_chunk.c --- */
 
 /* first_layer: of the model. */

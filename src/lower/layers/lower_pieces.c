@@ -1,57 +1,6 @@
 #include "lower/layers/lower_pieces.h"
 #include "lower/layers/lower_layers.h"
 
-/* --- marks while a pass is built --------------------------------------------------------------- */
-
-typedef struct {
-  guint first; /* op */
-  PieceKind kind;
-} Cut;
-
-void
-build_piece (Build *b, PieceKind kind)
-{
-  Cut cut = { b->ops->len, kind };
-  if (b->cuts)
-    g_array_append_val (b->cuts, cut);
-}
-
-bool
-delays_weights (const Lower *l, LsActionType pass)
-{
-  return l->s->delay_wgrad && pass == LS_ACTION_B;
-}
-
-void
-delay_weights (Build *b, guint i)
-{
-  g_array_append_val (b->delayed, i);
-}
-
-/* They need nothing of what the next op waits for. */
-void
-build_delayed_weights (Build *b)
-{
-  if (!b->delayed)
-    return;
-  DpPass *p = b->pass;
-  GArray *joins = b->next_deps;
-  b->next_deps = g_array_new (FALSE, FALSE, sizeof (LsDep));
-  uint16_t layer = b->layer;
-  build_piece (b, PIECE_WEIGHTS);
-  for (guint d = 0; d < b->delayed->len; d++) {
-    guint i = g_array_index (b->delayed, guint, d);
-    b->layer = layer_of (p->c, i);
-    build_weight_operator (b, p->c, i);
-    if (p->backend->after)
-      p->backend->after (b, p, i);
-  }
-  b->layer = layer;
-  g_array_set_size (b->delayed, 0);
-  g_array_prepend_vals (b->next_deps, joins->data, joins->len);
-  g_array_unref (joins);
-}
-
 /* --- events between pieces ----------------------------------------------------------------------- */
 
 /* Two a piece, forwards and backwards apart: what it ends with on the compute stream and on that of
@@ -177,7 +126,7 @@ cutter_new (Build *whole, LsActionType type)
   x.next_event = (uint16_t) (EVENT_PIECES + (type == LS_ACTION_F ? 0 : n_events));
   x.end_events = (uint16_t) (x.next_event + n_events);
   for (guint i = 0, k = 0; i < whole->ops->len; i++) {
-    while (k + 1 < x.n_pieces && g_array_index (whole->cuts, Cut, k + 1).first <= i)
+    while (k + 1 < x.n_pieces && g_array_index (whole->cuts, PieceStart, k + 1).first <= i)
       k++;
     x.piece[i] = (uint16_t) k;
     x.event[i] = LS_EVENT_NONE;
@@ -206,7 +155,7 @@ cut_pass (Build *whole, LsActionType type, const char *name)
     for (; i < whole->ops->len && x.piece[i] == k; i++)
       append_cut_op (&b, &x, i);
     b.is_too_long |= b.ops->len > MAX_OPS;
-    Piece piece = { build_finish (&b, of), g_array_index (whole->cuts, Cut, k).kind };
+    Piece piece = { build_finish (&b, of), g_array_index (whole->cuts, PieceStart, k).kind };
     g_array_append_val (pieces, piece);
   }
   cutter_clear (&x);
@@ -223,7 +172,7 @@ segment_pieces (Lower *l, DpPass *p)
     return pieces;
   Build b;
   build_init (&b, l);
-  b.cuts = g_array_new (FALSE, FALSE, sizeof (Cut));
+  b.cuts = g_array_new (FALSE, FALSE, sizeof (PieceStart));
   build_piece (&b, PIECE_COMPUTE);
   build_barrier (&b); /* what an exchange at the very beginning waits for */
   build_pass_by (&b, p, l->backend);

@@ -30,17 +30,6 @@
 
 #include "lower/data/lower_dp.h"
 
-typedef enum { PIECE_COMPUTE, PIECE_EXCHANGE, PIECE_WEIGHTS } PieceKind;
-
-/* What is built from here on is a piece of that kind; nothing where the pass is not cut. */
-void build_piece (Build *b, PieceKind kind);
-
-/* Of a backward whose weight gradients are delayed: operator i has its input gradients; those that wait are
- * computed now, which nothing of the exchange that was just built waits for. */
-void delay_weights (Build *b, guint i);
-void build_delayed_weights (Build *b);
-bool delays_weights (const Lower *l, LsActionType pass);
-
 /* Events that pieces of a rank's passes may record; 0 where passes are not cut. */
 uint16_t n_piece_events (const Lower *l);
 

@@ -12,130 +12,6 @@
 #include "lower/lower_step.h"
 #include "lower/pipeline/lower_order.h"
 
-static uint32_t
-stage_of (const Pipe *p, uint32_t chunk)
-{
-  return stage_at (p->l, p->rank, chunk);
-}
-
-void
-pipe_add (Pipe *p, uint32_t segment, uint32_t mb, uint32_t chunk)
-{
-  LsInstance i = { segment, mb, (uint16_t) chunk, (uint16_t) stage_of (p, chunk) };
-  g_array_append_val (p->instances, i);
-}
-
-/* --- actions ------------------------------------------------------------------- */
-
-const LsAction *
-pipe_action (const Pipe *p, guint i)
-{
-  return i < p->actions->len ? &g_array_index (p->actions, LsAction, i) : NULL;
-}
-
-/* Post-validation: before the first backward. */
-static void
-check_norm (Pipe *p)
-{
-  uint32_t check = p->has_backward ? UINT32_MAX : segment_check_norm (p->l, p->rank);
-  if (check != UINT32_MAX)
-    pipe_add (p, check, 0, 0);
-  p->has_backward = true;
-}
-
-/* For the micro-batch that needs the parameters first. */
-static void
-add_gather (Pipe *p, uint32_t segment, uint32_t chunk)
-{
-  pipe_add (p, segment, pipe_action (p, p->turns[chunk].first_forward)->mb, chunk);
-}
-
-static void
-gather_between (Pipe *p, guint number)
-{
-  for (uint32_t c = 0; c < p->l->n_chunks; c++)
-    if (p->dp_turns[c].gather_before == number)
-      add_gather (p, segment_gather_chunk (p->l, p->rank, c), c);
-}
-
-static void
-reduce_between (Pipe *p, guint number)
-{
-  for (uint32_t c = 0; c < p->l->n_chunks; c++)
-    if (p->dp_turns[c].reduce_after == number)
-      pipe_add (p, segment_reduce_chunk (p->l, p->rank, c), 0, c);
-}
-
-uint16_t
-pipe_build_group (Build *b, LsStream stream, uint32_t what, const char *name)
-{
-  const Lower *l = b->l;
-  LsTransfer *t = ls_arena_new_array (l->plan->arena, LsTransfer, 4);
-  uint16_t n = 0;
-  /* Megatron's order: send previous, receive previous, send next, receive next. */
-  if (what & SEND_B)
-    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_PREV, true };
-  if (what & RECV_F)
-    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_PREV, false };
-  if (what & SEND_F)
-    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_NEXT, true };
-  if (what & RECV_B)
-    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_NEXT, false };
-  LsOp op = ls_op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
-  op.host = LS_HOST_COMM;
-  op.dtype = (uint8_t) l->shard.dtype;
-  op.transfers = t;
-  op.n_transfers = n;
-  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
-  return build_op (b, op, &compute, 1);
-}
-
-static guint
-number_of (const Pipe *p, const LsAction *a)
-{
-  return (guint) (a - (const LsAction *) p->actions->data);
-}
-
-DpPass
-pipe_open_action (Pipe *p, const LsAction *a)
-{
-  if (a->type != LS_ACTION_F)
-    check_norm (p);
-  guint number = number_of (p, a);
-  const Turns *turns = &p->turns[a->chunk];
-  bool is_alone = !ls_sched_is_flushed (p->l->sched)
-      && a->type != LS_ACTION_F; /* each micro-batch has an update of its own */
-  bool completes = a->type == LS_ACTION_B || a->type == LS_ACTION_W;
-  guint first = a->type == LS_ACTION_F ? turns->first_forward
-      : completes                      ? turns->first_weights
-                                       : turns->first_input;
-  guint last = a->type == LS_ACTION_F ? turns->last_forward
-      : completes                     ? turns->last_weights
-                                      : turns->last_input;
-  gather_between (p, number);
-  return (DpPass) {
-    .c = chunk_at (p->l, p->rank, a->chunk),
-    .pp_rank = p->rank,
-    .type = (LsActionType) a->type,
-    .is_first = number == first || is_alone,
-    .is_last = number == last || is_alone,
-  };
-}
-
-void
-pipe_close_action (Pipe *p, const LsAction *a)
-{
-  reduce_between (p, number_of (p, a));
-}
-
-void
-pipe_add_action (Pipe *p, const LsAction *a)
-{
-  DpPass pass = pipe_open_action (p, a);
-  pipe_add (p, segment_pass (p->l, &pass), a->mb, a->chunk);
-  pipe_close_action (p, a);
-}
-
 /* --- any order ----------------------------------------------------------------------- */
 
 /* Posts from number `from` on that stand at this place; returns the number behind them. */
@@ -273,7 +149,7 @@ pipe_flushed (Pipe *p)
   for (uint32_t c = 0; c < p->l->n_chunks; c++) {
     uint32_t gather = segment_early_gather (p->l, p->rank, c);
     if (gather != UINT32_MAX)
-      add_gather (p, gather, c);
+      pipe_add_gather (p, gather, c);
   }
   pipe_actions (p);
   pipe_add (p, segment_step_end (p->l, p->rank), 0, 0);

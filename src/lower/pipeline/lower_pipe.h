@@ -1,6 +1,7 @@
 /* lower/pipeline/lower_pipe.h — the program of a pipeline rank under construction: what the
  * recipes share.
  *
+ *     lower_action.c     an action, and what stands around it
  *     lower_pair.c       a forward and a backward side by side
  *     lower_pipe.c       any order, with p2p where lower_p2p.c puts it
  *     lower_megatron.c   1F1B and interleaved 1F1B, as Megatron-LM communicates
@@ -36,6 +37,8 @@ enum { SEND_F = 1, RECV_F = 2, SEND_B = 4, RECV_B = 8 };
 const LsAction *pipe_action (const Pipe *p, guint i); /* NULL past the end */
 void pipe_add (Pipe *p, uint32_t segment, uint32_t mb, uint32_t chunk);
 void pipe_add_action (Pipe *p, const LsAction *a);
+/* A gather of a chunk's parameters, for the micro-batch that needs them first. */
+void pipe_add_gather (Pipe *p, uint32_t segment, uint32_t chunk);
 /* What stands around an action whose segments are added between the two. */
 DpPass pipe_open_action (Pipe *p, const LsAction *a);
 void pipe_close_action (Pipe *p, const LsAction *a);
