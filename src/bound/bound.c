@@ -15,7 +15,8 @@ typedef struct {
   uint64_t variant;
   uint32_t tp, pp, cp, ep, etp, micro_batch, seq;
   uint32_t sharded, grad_sync, p2p; /* XLA's FSDP: ranks of a group */
-  uint32_t sp, tp_overlap, is_fresh, is_cast, is_split, has_head_weight, recompute, recompute_parts;
+  uint32_t sp, tp_overlap, is_fresh, is_cast, is_split, is_paired, has_head_weight, recompute,
+      recompute_parts, none;
 } Key;
 
 typedef struct {
@@ -116,6 +117,13 @@ message_bytes (const LsBounds *b, const LsStrategy *s)
   return ls_boundary_bytes (b->model, &shard) / (scatters ? s->tp : 1);
 }
 
+/* Weight gradients may be behind what others wait for. */
+static bool
+is_split (const LsStrategy *s, const LsSched *sched)
+{
+  return sched->is_split || s->delay_wgrad;
+}
+
 static const Entry *
 entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSched *sched)
 {
@@ -125,7 +133,8 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
   key.variant = b->variant;
   key.tp = s->tp, key.pp = s->pp, key.cp = s->cp, key.ep = s->ep, key.etp = s->etp,
   key.micro_batch = s->micro_batch, key.seq = s->seq;
-  key.sp = s->sp, key.tp_overlap = s->tp_overlap, key.is_split = sched->is_split;
+  key.sp = s->sp, key.tp_overlap = s->tp_overlap, key.is_split = is_split (s, sched);
+  key.is_paired = (uint32_t) s->ep_overlap;
   key.p2p = (uint32_t) s->p2p;
   if (ls_dp_traits (s->dp_kind)->cuts_operators && s->zero_group == 0)
     key.sharded = s->dp * s->cp, key.grad_sync = (uint32_t) s->grad_sync;
@@ -142,7 +151,7 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
   Entry *e = g_new0 (Entry, 1);
   e->key = key;
   const BoundComm comm = { b->call_times, cluster, s };
-  const BoundParts in = { b->model, &b->chosen, &comm, sched->is_split, key.has_head_weight != 0 };
+  const BoundParts in = { b->model, &b->chosen, &comm, key.is_split != 0, key.has_head_weight != 0 };
   bound_parts (&in, e->part);
   e->message = bound_send_time (&comm, message_bytes (b, s));
   g_hash_table_insert (b->entries, &e->key, e);
@@ -348,7 +357,7 @@ ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t v
   const Entry *e = entry_of (b, s, cluster, sched);
   uint32_t n_mb = s->global_batch / (s->dp * s->micro_batch);
   bool is_loop = sched->placement == LS_PLACE_LOOP, has_pipes = sched->placement == LS_PLACE_PIPES;
-  bool comes_back = is_loop && !sched->is_split
+  bool comes_back = is_loop && !is_split (s, sched)
       && ls_sched_is_flushed (sched); /* the last B of rank 0 is behind all of a step */
   const Cut cut = cut_of (b, s);
   LsTime fill = 0, drain = 0, all = 0, first_optimizer = 0, tail = 0;

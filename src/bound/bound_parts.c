@@ -41,10 +41,11 @@ kernels_time (const Parts *x, const LsKernel *k, uint32_t n)
   return sum;
 }
 
+/* Beside another pass its kernels hide it. */
 static LsTime
 tp_time (const Parts *x, LsCollKind kind, uint64_t bytes)
 {
-  return bound_tp_time (x->comm, kind, bytes);
+  return x->s->ep_overlap ? 0 : bound_tp_time (x->comm, kind, bytes);
 }
 
 /* In pieces beside the moves of a ring (lower_tp_overlap.c): tp pieces of g and tp - 1 moves of m, the

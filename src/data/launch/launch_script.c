@@ -297,7 +297,8 @@ static bool
 refuse (const Search *s, const char *path, LsDiagList *diags)
 {
   GString *why = g_string_new (NULL);
-  g_string_printf (why, "nothing here launches %s", s->kind->program);
+  g_string_printf (why, "nothing here launches %s%s", s->kind->program,
+                   s->kind->is_last ? ", nor another program that is read" : "");
   for (guint i = 0; i < s->sources->len; i++)
     g_string_append_printf (why, "%s%s", i == 0 ? "; it sources what is not here: " : ", ",
                             (const char *) s->sources->pdata[i]);

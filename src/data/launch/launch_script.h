@@ -15,6 +15,7 @@ typedef struct {
   guint n_needed;                      /* known options of a command that launches */
   bool takes_variables;                /* options that only variables hold are a command too */
   bool has_pairs; /* its options are words "key=value", which are `others` of the words */
+  bool is_last;   /* scripts that no other program knows are asked for it */
 } LaunchKind;
 
 typedef struct {

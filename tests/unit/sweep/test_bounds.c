@@ -82,10 +82,10 @@ check_bounds (LsSweepSpec *spec, guint every)
     if (!ls_space_is_distinct (&spec->space, &x->model, base, &p))
       continue;
     bool is_legal = candidate_strategy (x, &p, &s, NULL);
-    is_legal = is_legal && balance (x, layouts, &s, ls_space_variant (&spec->space, &p));
+    is_legal = is_legal && balance (x, layouts, &s, candidate_variant (x, &p));
     LS_CHECK (!is_legal || !ls_space_is_refused (&spec->space, &x->model, base, &p));
     if (is_legal && n++ % every == 0)
-      n_checked += check_bound (x, bounds, &s, ls_space_variant (&spec->space, &p));
+      n_checked += check_bound (x, bounds, &s, candidate_variant (x, &p));
     ls_strategy_clear (&s);
   } while (ls_space_next (&spec->space, &p));
   LS_CHECK_INT (n_checked, >, 10);
@@ -178,6 +178,18 @@ bounds_are_below_jobs_with_experts (void)
   ls_sweep_spec_clear (&spec);
 }
 
+/* Passes side by side hide what one alone waits for, and weight gradients come behind what others wait for. */
+static void
+bounds_are_below_passes_side_by_side (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "8", "global-batch", "32", "micro-batch", "1", "ep", "2,4",
+             "vpp", "1,2", "ep-overlap", "0,1", "delay-wgrad", "0,1", "schedule",
+             "none,interleaved-1f1b,dualpipe,dualpipev", "fp8-act-store", "0,1");
+  check_bounds (&spec, 7);
+  ls_sweep_spec_clear (&spec);
+}
+
 /* tiny-odd has 7 layers, of which the first has no experts: on 2 and 4 stages, with several chunks each, and
  * as given. */
 static void
@@ -236,10 +248,15 @@ main (void)
 {
   small_sweep_data ();
   static const LsTestCase cases[] = {
-    LS_TEST (bounds_are_below_dense_jobs),           LS_TEST (bounds_are_below_jobs_without_a_barrier),
-    LS_TEST (bounds_are_below_jobs_with_experts),    LS_TEST (bounds_are_below_jobs_of_uneven_chunks),
-    LS_TEST (bounds_are_below_jobs_on_a_torus),      LS_TEST (bounds_are_below_jobs_that_end_in_a_reduction),
-    LS_TEST (bounds_are_below_jobs_of_listed_knobs), LS_TEST (bounds_are_below_jobs_of_listed_kernels),
+    LS_TEST (bounds_are_below_dense_jobs),
+    LS_TEST (bounds_are_below_jobs_without_a_barrier),
+    LS_TEST (bounds_are_below_jobs_with_experts),
+    LS_TEST (bounds_are_below_passes_side_by_side),
+    LS_TEST (bounds_are_below_jobs_of_uneven_chunks),
+    LS_TEST (bounds_are_below_jobs_on_a_torus),
+    LS_TEST (bounds_are_below_jobs_that_end_in_a_reduction),
+    LS_TEST (bounds_are_below_jobs_of_listed_knobs),
+    LS_TEST (bounds_are_below_jobs_of_listed_kernels),
   };
   return ls_test_run ("bounds", cases, G_N_ELEMENTS (cases));
 }

@@ -57,7 +57,7 @@ add_stage (const ImportFiles *files, LaunchWords *words)
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
-  static const LaunchKind kind = { "Megatron-LM", is_known, 3, true };
+  static const LaunchKind kind = { "Megatron-LM", is_known, 3, true, .is_last = true };
   LaunchScript script;
   bool ok = launch_script_read (files, &kind, &script, import, diags)
       && (!script.script || check_script (script.script, import, files->files[0].path, diags));
