@@ -169,12 +169,17 @@ carry_in (Replay *r)
   }
 }
 
+/* What is free has no owner. */
+static uint64_t
+number_of (const Replay *r, const LsAllocatorBlock *block)
+{
+  return block->is_free ? 0 : g_array_index (r->owners, Owner, block->handle).number;
+}
+
 static int
 compare_numbers (gconstpointer x, gconstpointer y, gpointer replay)
 {
-  const GArray *owners = ((const Replay *) replay)->owners;
-  uint64_t a = g_array_index (owners, Owner, ((const LsAllocatorBlock *) x)->handle).number,
-           b = g_array_index (owners, Owner, ((const LsAllocatorBlock *) y)->handle).number;
+  uint64_t a = number_of (replay, x), b = number_of (replay, y);
   return LS_ORDER (a, b);
 }
 
