@@ -123,8 +123,12 @@ ls_job_load_model (const LsJobSpec *spec, LsJobSaysFunc says, LsModel *ret_model
     find_unknown (from, diags);
   if (from)
     find_open_knobs (spec, says, diags);
+  if (spec->model && !load_given (spec, ret_model, notes, diags))
+    return false;
+  if (spec->model && ls_diag_list_n (diags) > n)
+    ls_model_clear (ret_model);
   if (spec->model)
-    return load_given (spec, ret_model, notes, diags) && ls_diag_list_n (diags) == n;
+    return ls_diag_list_n (diags) == n;
   find_open_model (from, diags);
   if (ls_diag_list_n (diags) > n)
     return false;
