@@ -16,7 +16,7 @@ typedef struct {
   uint32_t tp, pp, cp, ep, etp, micro_batch, seq;
   uint32_t sharded, grad_sync, p2p; /* XLA's FSDP: ranks of a group */
   uint32_t sp, tp_overlap, is_fresh, is_cast, is_split, is_paired, has_head_weight, recompute,
-      recompute_parts, none;
+      recompute_parts, padding;
 } Key;
 
 typedef struct {

@@ -154,19 +154,25 @@ call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n
 }
 
 /* Two members have one message each way, which is never too large. */
+bool
+call_check (const LsCluster *cluster, const LsNccl *nccl, const LsCollRequest *request,
+            LsNetworkFidelity network, GError **error)
+{
+  if (ls_coll_applies (cluster, nccl, request))
+    return request->n <= 2 || ls_coll_check_size (cluster, nccl, request, network, error);
+  g_autofree char *rule = error ? ls_coll_rule (request->algorithm) : NULL;
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "an %s over %u ranks by %s: it does %s",
+               ls_coll_kind_name (request->kind), request->n, request->algorithm, rule ? rule : "");
+  return false;
+}
+
 const LsCollPlan *
 call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **error)
 {
   LsNetworkFidelity network = x->options->network;
-  if (!ls_coll_applies (x->cluster, x->nccl, request)) {
-    g_autofree char *rule = error ? ls_coll_rule (request->algorithm) : NULL;
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "an %s over %u ranks by %s: it does %s",
-                 ls_coll_kind_name (request->kind), request->n, request->algorithm, rule ? rule : "");
-    return NULL;
-  }
-  if (request->n > 2 && !ls_coll_check_size (x->cluster, x->nccl, request, network, error))
-    return NULL;
-  return ls_coll_plan (x->cluster, x->nccl, request, network, arena);
+  return call_check (x->cluster, x->nccl, request, network, error)
+      ? ls_coll_plan (x->cluster, x->nccl, request, network, arena)
+      : NULL;
 }
 
 /* Of kernels that communicate; of copy engines, which hold no SMs, nothing is known. See

@@ -58,8 +58,11 @@ void role_calls_free (RoleCalls *roles, uint32_t n_roles); /* NULL allowed */
 LsCollRequest call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n,
                             LsCollMemo *memo, LsArena *arena);
 
-/* In arena. NULL, LS_ERROR_CONFLICT: the algorithm does not do it on these GPUs; LS_ERROR_LIMIT: it is too
- * large. */
+/* LS_ERROR_CONFLICT: the algorithm does not do it on these GPUs; LS_ERROR_LIMIT: it is too large. */
+bool call_check (const LsCluster *cluster, const LsNccl *nccl, const LsCollRequest *request,
+                 LsNetworkFidelity network, GError **error);
+
+/* In arena. NULL: errors as of call_check(). */
 const LsCollPlan *call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **error);
 
 /* Share of a compute-bound kernel's rate that is lost while the call moves, in 1/LS_COEF_ONE. */

@@ -59,6 +59,15 @@ emit_note (Emit *e, const char *format, ...)
   g_string_append_c (e->notes, '\n');
 }
 
+void
+emit_refuse_megatrons (Emit *e)
+{
+  if (e->s->fp8_act_store)
+    emit_refuse (e, "--fp8-act-store", "Megatron-LM's activation_func_fp8_input_store");
+  if (e->m->predict_layers > 0)
+    emit_refuse (e, "predict_layers of the model", "only Megatron-LM's --mtp-num-layers is written");
+}
+
 uint32_t
 emit_n_micro_batches (const LsStrategy *s)
 {
@@ -90,10 +99,6 @@ ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError
     emit_refuse (&e, "--set split_bias_dropout=1", "Megatron-LM's kernels of 2023");
   if (job->strategy->batch_sync)
     emit_refuse (&e, "--set batch_sync=1", "Megatron-LM's way until late 2023");
-  if (job->strategy->fp8_act_store && !g_str_equal (target_name, "megatron"))
-    emit_refuse (&e, "--fp8-act-store", "Megatron-LM's activation_func_fp8_input_store");
-  if (job->model->predict_layers > 0 && !g_str_equal (target_name, "megatron"))
-    emit_refuse (&e, "predict_layers of the model", "only Megatron-LM's --mtp-num-layers is written");
   if (job->strategy->launch_blocking)
     emit_note (&e, "CUDA_LAUNCH_BLOCKING=1 in the environment makes launches block");
   if (job->strategy->cuda_allocator == LS_CUDA_ALLOCATOR_EXPANDABLE)

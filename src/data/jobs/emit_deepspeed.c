@@ -157,6 +157,7 @@ emit (Emit *e, GString *out)
 {
   const LsStrategy *s = e->s;
   LsJsonOut w;
+  emit_refuse_megatrons (e);
   check_data_parallel (e);
   ls_json_out_init (&w, out, 2);
   ls_json_out_begin_object (&w, NULL);

@@ -1,4 +1,4 @@
-/* data/jobs/emit_target.h — what an emit_X.c is made of (private to io/). */
+/* data/jobs/emit_target.h — what an emit_X.c is made of (private to jobs/). */
 #ifndef LS_DATA_JOBS_EMIT_TARGET_H
 #define LS_DATA_JOBS_EMIT_TARGET_H
 
@@ -24,6 +24,9 @@ extern const EmitTarget emit_megatron, emit_torchtitan, emit_deepspeed;
 /* knob: "--schedule zb-2p", as one would type it; why: of the target. */
 void emit_refuse (Emit *e, const char *knob, const char *format, ...) G_GNUC_PRINTF (3, 4);
 void emit_note (Emit *e, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
+/* What is written for Megatron-LM only. */
+void emit_refuse_megatrons (Emit *e);
 
 /* Micro-batches of a rank, one after the other. */
 uint32_t emit_n_micro_batches (const LsStrategy *s);

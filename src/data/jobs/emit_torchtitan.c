@@ -255,6 +255,7 @@ add_compile (Emit *e, GString *out)
 static void
 emit (Emit *e, GString *out)
 {
+  emit_refuse_megatrons (e);
   add (out, "# %s", e->title);
   add_training (e, out);
   add (out, "\n[parallelism]");

@@ -2,10 +2,7 @@
 
 #include <glib.h>
 
-#define AS(option, megatron)                                                                                 \
-  {                                                                                                          \
-    option, OPTION_RULE, megatron, NULL                                                                      \
-  }
+#define AS(option, megatron) OPTION_AS_ROW (option, megatron)
 #define SAME(prefix, option) AS (prefix option, option)
 #define RULE(option)         OPTION_RULE_ROW (option)
 #define IGNORED(option)      OPTION_IGNORED_ROW (option)

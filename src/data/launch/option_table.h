@@ -63,6 +63,12 @@ typedef struct OptionTable {
     option, kind, key, until                                                                                 \
   }
 
+/* Of a table whose rules name options of another program. */
+#define OPTION_AS_ROW(option, other)                                                                         \
+  {                                                                                                          \
+    option, OPTION_RULE, other, NULL                                                                         \
+  }
+
 /* NULL: the table has none that fits. */
 const OptionRow *option_find (const OptionTable *table, const char *name);
 

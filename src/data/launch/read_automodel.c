@@ -12,12 +12,9 @@
 #include "data/launch/torchtitan_rules.h"
 #include "data/launch/yaml_config.h"
 
-#define AS(option, torchtitan)                                                                               \
-  {                                                                                                          \
-    option, OPTION_RULE, torchtitan, NULL                                                                    \
-  }
-#define RULE(option)    OPTION_RULE_ROW (option)
-#define IGNORED(option) OPTION_IGNORED_ROW (option)
+#define AS(option, torchtitan) OPTION_AS_ROW (option, torchtitan)
+#define RULE(option)           OPTION_RULE_ROW (option)
+#define IGNORED(option)        OPTION_IGNORED_ROW (option)
 
 static const OptionRow rows[] = {
   AS ("step_scheduler.local_batch_size", "training.local_batch_size"),

@@ -10,13 +10,10 @@
 #include "data/launch/launch_script.h"
 #include "data/launch/yaml_config.h"
 
-#define AS(option, trainer)                                                                                  \
-  {                                                                                                          \
-    option, OPTION_RULE, trainer, NULL                                                                       \
-  }
-#define SAME(option)    AS (option, "*")
-#define RULE(option)    OPTION_RULE_ROW (option)
-#define IGNORED(option) OPTION_IGNORED_ROW (option)
+#define AS(option, trainer) OPTION_AS_ROW (option, trainer)
+#define SAME(option)        AS (option, "*")
+#define RULE(option)        OPTION_RULE_ROW (option)
+#define IGNORED(option)     OPTION_IGNORED_ROW (option)
 
 static const OptionRow rows[] = {
   AS ("base_model", "model_name_or_path"),

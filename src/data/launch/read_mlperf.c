@@ -12,12 +12,9 @@
 #include "data/launch/nemo_rules.h"
 #include "data/launch/yaml_config.h"
 
-#define AS(variable, option)                                                                                 \
-  {                                                                                                          \
-    variable, OPTION_RULE, option, NULL                                                                      \
-  }
-#define RULE(variable)    OPTION_RULE_ROW (variable)
-#define IGNORED(variable) OPTION_IGNORED_ROW (variable)
+#define AS(variable, option) OPTION_AS_ROW (variable, option)
+#define RULE(variable)       OPTION_RULE_ROW (variable)
+#define IGNORED(variable)    OPTION_IGNORED_ROW (variable)
 
 static const OptionRow rows[] = {
   AS ("DGXNNODES", "trainer.num_nodes"),

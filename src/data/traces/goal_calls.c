@@ -4,6 +4,7 @@
 
 #include <lockstep/error.h>
 
+#include "exec/calls.h"
 #include "network/script.h"
 
 static void
@@ -27,36 +28,6 @@ void
 goal_calls_clear (GoalCalls *c)
 {
   g_hash_table_unref (c->calls);
-}
-
-/* GPUs in the arena. */
-static LsCollRequest
-request_of (const LsPlan *plan, const LsOp *op, const LsCommunicator *comm, LsArena *arena)
-{
-  uint32_t *gpus = ls_arena_new_array (arena, uint32_t, comm->n_ranks);
-  for (uint32_t i = 0; i < comm->n_ranks; i++)
-    gpus[i] = plan->gpu_of_rank[comm->ranks[i]];
-  return (LsCollRequest) {
-    .kind = (LsCollKind) op->coll,
-    .gpus = gpus,
-    .n = comm->n_ranks,
-    .root = op->root,
-    .bytes = op->bytes,
-    .algorithm = ls_coll_algorithm_name ((LsAlgorithm) op->algorithm),
-    .weights = op->parts == LS_PARTS_EQUAL ? NULL : plan->weights,
-    .weighs_senders = op->parts == LS_PARTS_SENT,
-  };
-}
-
-static gboolean
-check_request (const GoalCalls *c, const LsCollRequest *request, GError **error)
-{
-  if (ls_coll_applies (c->goal->cluster, c->goal->nccl, request))
-    return ls_coll_check_size (c->goal->cluster, c->goal->nccl, request, LS_NETWORK_STEP, error);
-  g_autofree char *rule = ls_coll_rule (request->algorithm);
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "an %s over %u ranks by %s: it does %s",
-               ls_coll_kind_name (request->kind), request->n, request->algorithm, rule);
-  return FALSE;
 }
 
 /* Without switches that compute. */
@@ -129,8 +100,9 @@ goal_calls_find (GoalCalls *c, const LsOp *op, uint32_t comm, GError **error)
     return known;
   const LsPlan *plan = c->goal->plan;
   g_autoptr (LsArena) arena = ls_arena_new ();
-  LsCollRequest request = request_of (plan, op, &plan->comms[comm], arena);
-  if (!check_request (c, &request, error))
+  const LsCommunicator *of = &plan->comms[comm];
+  LsCollRequest request = call_request (plan, collective_key (op), of->ranks, of->n_ranks, NULL, arena);
+  if (!call_check (c->goal->cluster, c->goal->nccl, &request, LS_NETWORK_STEP, error))
     return NULL;
   const LsScript *s = script_of (c, &request, arena);
   if (!check_messages (c, s, error))

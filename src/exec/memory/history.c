@@ -307,13 +307,11 @@ record_rank (const LsMemoryInput *in, LsMemoryHistory *h, const GArray *changes,
              uint64_t max_changes)
 {
   uint64_t bytes[LS_N_MEM];
-  gsize n_handles = (w->n_laps + 1) * (gsize) changes->len;
   memory_throughout (in, in->plan->bindings[h->rank].role, h->rank, bytes);
   Replay r = { .in = in, .changes = changes, .to = h, .limit = memory_allocator_limit (in, bytes) };
   r.allocator = ls_allocator_new (r.limit);
   r.owners = g_array_new (FALSE, TRUE, sizeof (Owner));
-  r.handles = g_new (uint32_t, MAX (1, n_handles));
-  memset (r.handles, 0xff, n_handles * sizeof *r.handles);
+  r.handles = memory_laps_handles (w->n_laps, changes->len);
   ls_allocator_watch (r.allocator, on_segment, &r);
   take_throughout (&r, bytes);
   carry_in (&r);

@@ -94,7 +94,7 @@ outside_allocator (const LsClassMemory *m)
 }
 
 static void
-ledger_init (Ledger *l, LsClassMemory *m, const LsMemoryInput *in, guint n_handles)
+ledger_init (Ledger *l, LsClassMemory *m, const LsMemoryInput *in, uint32_t n_laps, guint n_changes)
 {
   *l = (Ledger) { .m = m };
   memcpy (l->alive, m->at_begin, sizeof l->alive);
@@ -102,8 +102,7 @@ ledger_init (Ledger *l, LsClassMemory *m, const LsMemoryInput *in, guint n_handl
     l->total += l->alive[c];
   if (in->options.allocator != LS_MEMORY_CACHING)
     return;
-  l->handles = g_new (uint32_t, MAX (1, n_handles));
-  memset (l->handles, 0xff, n_handles * sizeof *l->handles);
+  l->handles = memory_laps_handles (n_laps, n_changes);
   l->allocator = ls_allocator_new (memory_allocator_limit (in, l->alive));
   for (int c = 0; c < LS_N_MEM; c++)
     if (l->alive[c] > 0 && !memory_is_outside_allocator (c))
@@ -198,7 +197,7 @@ measure (LsClassMemory *m, const LsMemoryInput *in, const GArray *changes, const
   MemoryLaps ordered;
   memory_laps_init (&ordered, changes, w.n_laps, w.period, false);
   Ledger l;
-  ledger_init (&l, m, in, (w.n_laps + 1) * changes->len);
+  ledger_init (&l, m, in, w.n_laps, changes->len);
   carry_in (&l, changes);
   l.samples = samples;
   account (&l, changes, &ordered, &w);

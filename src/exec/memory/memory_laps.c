@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "exec/memory/memory_laps.h"
 
 #include "base/order.h"
@@ -70,6 +72,15 @@ memory_laps_next (MemoryLaps *l, MemoryEvent *ret)
   if (first < l->n_laps)
     l->next[first]++;
   return first < l->n_laps;
+}
+
+uint32_t *
+memory_laps_handles (uint32_t n_laps, guint n_changes)
+{
+  gsize n = MAX (1, (n_laps + 1) * (gsize) n_changes);
+  uint32_t *handles = g_new (uint32_t, n);
+  memset (handles, 0xff, n * sizeof *handles);
+  return handles;
 }
 
 MemoryWindow

@@ -42,6 +42,9 @@ typedef struct {
  * NULL: the changes are in order only. */
 MemoryWindow memory_window_of (const LsTimeline *t, bool overlaps);
 
+/* Of allocations, by memory_laps_place(): none is made yet, which is UINT32_MAX. g_free(). */
+uint32_t *memory_laps_handles (uint32_t n_laps, guint n_changes);
+
 /* The buffer of a change among n_laps + 1 rows of n_changes: first those of the lap before all. The change
  * must have an `alloc`. */
 static inline gsize

@@ -157,8 +157,7 @@ replay (const LsMemoryInput *in, uint32_t rank, const GArray *changes, LsTime pe
   memory_throughout (in, in->plan->bindings[rank].role, rank, bytes);
   to.limit_bytes = limit_of (in, bytes);
   Replay r = { .changes = changes, .allocator = ls_allocator_new (to.limit_bytes), .to = &to };
-  r.handles = g_new (uint32_t, MAX (1, (N_LAPS + 1) * changes->len));
-  memset (r.handles, 0xff, (N_LAPS + 1) * changes->len * sizeof *r.handles);
+  r.handles = memory_laps_handles (N_LAPS, changes->len);
   r.pending = g_array_new (FALSE, FALSE, sizeof (gsize));
   take_static (&r, bytes);
   carry_in (&r);

@@ -118,7 +118,7 @@ static Cutter
 cutter_new (Build *whole, LsActionType type)
 {
   guint n = MAX (1, whole->ops->len);
-  uint16_t n_events = n_events_of_pass (whole->l);
+  uint16_t n_events = whole->l->n_piece_events / 2; /* of either direction */
   Cutter x = { .whole = whole, .n_pieces = whole->cuts->len };
   x.piece = g_new0 (uint16_t, n);
   x.event = g_new (uint16_t, n);

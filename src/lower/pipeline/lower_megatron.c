@@ -255,8 +255,7 @@ static void
 add_both (Pipe *p, const LsAction *f, const LsAction *b)
 {
   if (f->is_paired) {
-    Pair pair = pipe_open_pair (p, f, b);
-    pipe_close_pair (p, &pair);
+    pipe_add_pair (p, f, b);
     return;
   }
   pipe_add_action (p, f);
@@ -429,8 +428,7 @@ pipe_interleaved_overlapped (Pipe *p)
   g_free (v.is_awaited);
 }
 
-/* With overlap_p2p_comm_warmup_flush: the receive for the next action of a direction is
- * posted as soon as this one has been issued. */
+/* Before the first action of a direction. */
 static void
 post_first_receive (Overlapped *v, const guint n_of[2], const LsAction *a)
 {
@@ -460,6 +458,8 @@ pair_throughout (Overlapped *v, guint n_of[2], const LsAction *f, const LsAction
   pipe_close_pair (v->p, &pair);
 }
 
+/* With overlap_p2p_comm_warmup_flush: the receive for the next action of a direction is
+ * posted as soon as this one has been issued. */
 static void
 pipe_overlapped_throughout (Pipe *p)
 {

@@ -25,9 +25,14 @@ op_time (const Lower *l, const LsOp *op)
   return l->costs ? l->costs->kernel (k, l->costs->data) : (LsTime) (k->flops / FLOPS_PER_PS);
 }
 
-/* What exchanges of tokens take of a pass: beside another pass they are hidden by its kernels. */
+static bool
+is_exchange (const LsOp *op)
+{
+  return op->stream == LS_STREAM_EP && op->coll == LS_COLL_ALL_TO_ALL;
+}
+
 static LsTime
-exchange_time (Lower *l, const Chunk *c, LsActionType pass)
+sum_of_pass (Lower *l, const Chunk *c, LsActionType pass, bool only_exchanges)
 {
   Build b;
   build_init (&b, l);
@@ -35,31 +40,28 @@ exchange_time (Lower *l, const Chunk *c, LsActionType pass)
   LsTime sum = 0;
   for (guint i = 0; i < b.ops->len; i++) {
     const LsOp *op = &g_array_index (b.ops, LsOp, i);
-    sum += op->stream == LS_STREAM_EP && op->coll == LS_COLL_ALL_TO_ALL ? op_time (l, op) : 0;
+    if (!only_exchanges || is_exchange (op))
+      sum += op_time (l, op);
   }
   build_clear (&b);
   return sum;
 }
 
-/* A forward and a backward side by side: kernels and exchanges each one behind the other. */
-static LsTime
-pair_time (Lower *l, const Chunk *c, const LsChunkTimes *t)
-{
-  LsTime exchanges = exchange_time (l, c, LS_ACTION_F) + exchange_time (l, c, LS_ACTION_B);
-  return l->s->ep_overlap ? MAX (t->f + t->b - exchanges, exchanges) : t->f + t->b;
-}
-
 LsTime
 pass_time (Lower *l, const Chunk *c, LsActionType pass)
 {
-  Build b;
-  build_init (&b, l);
-  build_pass (&b, c, pass);
-  LsTime sum = 0;
-  for (guint i = 0; i < b.ops->len; i++)
-    sum += op_time (l, &g_array_index (b.ops, LsOp, i));
-  build_clear (&b);
-  return MAX (sum, 1);
+  return MAX (sum_of_pass (l, c, pass, false), 1);
+}
+
+/* A forward and a backward side by side: kernels and exchanges each one after the other, and the
+ * kernels of one hide the exchanges of the other. */
+static LsTime
+pair_time (Lower *l, const Chunk *c, const LsChunkTimes *t)
+{
+  if (!l->s->ep_overlap)
+    return t->f + t->b;
+  LsTime exchanges = sum_of_pass (l, c, LS_ACTION_F, true) + sum_of_pass (l, c, LS_ACTION_B, true);
+  return MAX (t->f + t->b - exchanges, exchanges);
 }
 
 static bool

@@ -78,3 +78,10 @@ pipe_close_pair (Pipe *p, Pair *pair)
   pipe_close_action (p, pair->forward);
   pipe_close_action (p, pair->backward);
 }
+
+void
+pipe_add_pair (Pipe *p, const LsAction *first, const LsAction *second)
+{
+  Pair pair = pipe_open_pair (p, first, second);
+  pipe_close_pair (p, &pair);
+}

@@ -85,8 +85,7 @@ pipe_alone (Pipe *p)
       pipe_add_action (p, a);
       continue;
     }
-    Pair pair = pipe_open_pair (p, a, a + 1);
-    pipe_close_pair (p, &pair);
+    pipe_add_pair (p, a, a + 1);
     i++;
   }
 }

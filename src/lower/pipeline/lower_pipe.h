@@ -54,6 +54,8 @@ typedef struct {
 
 Pair pipe_open_pair (Pipe *p, const LsAction *first, const LsAction *second);
 void pipe_close_pair (Pipe *p, Pair *pair);
+/* Nothing is sent between the two. */
+void pipe_add_pair (Pipe *p, const LsAction *first, const LsAction *second);
 
 /* lower_megatron.c */
 void pipe_megatron (Pipe *p);

@@ -259,6 +259,7 @@ messages_match_and_all_ranks_end (void)
       { "global-batch", "4" } },
     { DENSE, { "gpus", "8" }, { "cp", "4" }, { "tp", "2" }, { "global-batch", "4" } },
     { MOE, { "gpus", "16" }, { "pp", "2" }, { "ep", "8" }, { "global-batch", "16" } },
+    { MOE, { "gpus", "16" }, { "ep", "8" }, { "dispatcher", "deepep" }, { "global-batch", "16" } },
     { { "model", "llama3.1-8b:layers=4" },
       { "cluster", "tpu-v5e" },
       { "slice", "4x4" },
