@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/commands.h"
-#include "api/profile_answer.h"
+#include "api/answers.h"
 #include "calibrate/calibrate.h"
 #include "calibrate/calibrate_nccl.h"
 #include "calibrate/calibrate_runs.h"

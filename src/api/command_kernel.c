@@ -3,7 +3,7 @@
 #include "api/commands.h"
 #include "api/request.h"
 #include "ask/kernel_times.h"
-#include "show/fits/write_kernel.h"
+#include "show/fits/write_fits.h"
 
 static const LsOption own[] = {
   { "gpu", .argument = "NAME|FILE", .meaning = "On which GPU: a name (lockstep list gpus) or a file" },

@@ -1,7 +1,7 @@
 /* `lockstep memory`: what each rank of a job holds. */
 #include "api/commands.h"
 #include "api/job_answer.h"
-#include "api/memory_snapshot.h"
+#include "api/answers.h"
 #include "ask/memory_advice.h"
 #include "ask/memory_view.h"
 

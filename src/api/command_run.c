@@ -6,10 +6,9 @@
 #include "job/placement.h"
 #include "show/plot/plots.h"
 #include "show/run/trace_chrome.h"
-#include "show/run/write_links.h"
+#include "show/run/write_run.h"
 #include "show/run/write_report.h"
 #include "show/run/write_spans.h"
-#include "show/run/write_summary.h"
 
 /* A Chrome trace of more ranks shows one of each role. */
 #define TRACE_MAX_RANKS 16

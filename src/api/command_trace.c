@@ -4,7 +4,7 @@
 #include "api/answer.h"
 #include "api/commands.h"
 #include "api/request.h"
-#include "api/trace_import.h"
+#include "api/answers.h"
 #include "data/text/write_file.h"
 
 static const LsOption own[] = {

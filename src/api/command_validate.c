@@ -6,7 +6,7 @@
 #include "api/request.h"
 #include "data/measured/templates.h"
 #include "data/text/write_file.h"
-#include "show/fits/write_scores.h"
+#include "show/fits/write_fits.h"
 #include "show/plot/plots.h"
 #include "validate/validate.h"
 

@@ -8,7 +8,7 @@
 #include "api/request.h"
 #include "ask/sensitivity.h"
 #include "job/job_interval.h"
-#include "show/run/write_memory.h"
+#include "show/run/write_run.h"
 
 typedef struct {
   LsJobSpec spec;

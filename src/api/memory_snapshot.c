@@ -1,4 +1,4 @@
-#include "api/memory_snapshot.h"
+#include "api/answers.h"
 
 #include "ask/memory_view.h"
 #include "show/run/write_snapshot.h"

@@ -1,8 +1,8 @@
-#include "api/profile_answer.h"
+#include "api/answers.h"
 
 #include "ask/reconcile_job.h"
 #include "data/text/write_file.h"
-#include "show/run/write_reconcile.h"
+#include "show/run/write_run.h"
 
 LS_ANSWER_FORM (to_text, ls_reconcile_to_text (ls_reconcile_run_report (data)))
 LS_ANSWER_FORM (to_json, ls_reconcile_to_json (ls_reconcile_run_report (data)))

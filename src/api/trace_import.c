@@ -1,10 +1,10 @@
-#include "api/trace_import.h"
+#include "api/answers.h"
 
 #include "ask/import_profile.h"
 #include "data/text/write_file.h"
 #include "data/traces/trace_json.h"
 #include "job/gpu_called.h"
-#include "show/tell_profile_import.h"
+#include "show/tell_import.h"
 
 #define MAX_SCALE 1000.0
 

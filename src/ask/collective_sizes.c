@@ -6,7 +6,7 @@
 
 #include "ask/collective_run.h"
 #include "job/hardware.h"
-#include "job/job_notes.h"
+#include "job/job_steps.h"
 
 #define DEFAULT_MIN_BYTES UINT64_C (1024)
 #define DEFAULT_MAX_BYTES (UINT64_C (8) << 30)

@@ -5,9 +5,7 @@
 
 #include "base/order.h"
 #include "compute/measured.h"
-#include "data/machines/read_access.h"
-#include "data/machines/read_calibration.h"
-#include "data/machines/read_gpu.h"
+#include "data/machines/machines.h"
 #include "data/measured/read_kernels.h"
 #include "job/hardware.h"
 

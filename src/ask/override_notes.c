@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#include "data/machines/read_cluster.h"
-#include "data/machines/read_gpu.h"
+#include "data/machines/machines.h"
 #include "data/text/override.h"
 
 /* --- names ------------------------------------------------------------------------------- */

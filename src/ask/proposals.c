@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "ask/proposals_of.h"
 #include "data/jobs/read_strategy.h"
 #include "data/text/override.h"
 #include "schedules/sched.h"

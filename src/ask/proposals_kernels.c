@@ -1,4 +1,4 @@
-#include "ask/proposals_of.h"
+#include "ask/proposals.h"
 
 #include "data/jobs/read_recipes.h"
 #include "data/jobs/read_strategy.h"

@@ -4,7 +4,7 @@
 
 #include <lockstep/error.h>
 
-#include "data/machines/read_cluster.h"
+#include "data/machines/machines.h"
 
 static LsCluster *
 build (const LsJobSpec *spec, GError **error)

@@ -1,4 +1,4 @@
-#include "bound/bound_comm.h"
+#include "bound/bound_parts.h"
 
 #include "exec/shortcuts/plan_bound.h"
 

@@ -1,9 +1,29 @@
-/* bound/bound_parts.h — what the bound of a job is made of (private to bound.c). */
+/* bound/bound_parts.h — what the bound of a job is made of (private). */
 #ifndef LS_BOUND_BOUND_PARTS_H
 #define LS_BOUND_BOUND_PARTS_H
 
-#include "bound/bound_comm.h"
+#include "job/hardware.h"
 #include "model/operators.h"
+#include "network/call_times.h"
+#include "strategy/strategy.h"
+
+/* --- bound_comm.c: what communication of the ranks of a pipeline takes at least -------------------- */
+
+/* Of a job: borrows all. */
+typedef struct {
+  LsCallTimes *times;
+  const LsCluster *cluster;
+  const LsStrategy *s; /* resolved */
+} BoundComm;
+
+/* Of the groups with tp, cp and dp index 0 of each stage the fastest; 0 for nothing to do. */
+LsTime bound_tp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
+/* The same over the ranks with the same parameters. */
+LsTime bound_dp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
+/* From a stage to the next, or back from the last to the first, whichever is fastest. */
+LsTime bound_send_time (const BoundComm *c, uint64_t bytes);
+
+/* --- bound_parts.c: what a stage of it takes ---------------------------------------------------------- */
 
 /* Of one micro-batch on one rank, at least. */
 typedef struct {

@@ -9,7 +9,7 @@
 #include "calibrate/calibrate_run.h"
 #include "calibrate/write_calibration.h"
 #include "compute/measured.h"
-#include "data/machines/read_access.h"
+#include "data/machines/machines.h"
 
 void
 ls_calibrate_run_free (LsCalibrateRun *run)

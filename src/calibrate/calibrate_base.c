@@ -1,6 +1,6 @@
 #include "calibrate/calibrate_run.h"
 #include "data/datadir.h"
-#include "data/machines/read_calibration.h"
+#include "data/machines/machines.h"
 
 /* Each entry that the file has, with its source. */
 static void

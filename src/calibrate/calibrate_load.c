@@ -3,7 +3,7 @@
 #include <lockstep/error.h>
 
 #include "calibrate/calibrate_run.h"
-#include "data/machines/read_gpu.h"
+#include "data/machines/machines.h"
 #include "job/gpu_called.h"
 
 /* Repeated timings of one kernel scatter; further apart they contradict each other, unless

@@ -4,7 +4,7 @@
 
 #include "calibrate/calibrate_run.h"
 #include "data/datadir.h"
-#include "data/machines/write_cluster.h"
+#include "data/machines/machines.h"
 
 /* "h100:reserved=2GiB" is an h100. */
 static bool

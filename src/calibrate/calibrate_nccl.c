@@ -8,7 +8,7 @@
 #include "calibrate/nccl_file.h"
 #include "calibrate/nccl_fit.h"
 #include "calibrate/nccl_tell.h"
-#include "data/machines/read_nccl.h"
+#include "data/machines/machines.h"
 #include "data/measured/read_nccl_tests.h"
 #include "job/hardware.h"
 #include "network/nccl/nccl_links.h"

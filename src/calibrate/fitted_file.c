@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "data/machines/write_cluster.h"
+#include "data/machines/machines.h"
 #include "data/text/json_out.h"
 
 static void

@@ -1,6 +1,6 @@
 #include "calibrate/nccl_file.h"
 
-#include "data/machines/write_cluster.h"
+#include "data/machines/machines.h"
 
 /* In the place of the member that was there, else at the end; takes value. */
 static void

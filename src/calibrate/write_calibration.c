@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "compute/measured.h"
-#include "data/machines/read_calibration.h"
+#include "data/machines/machines.h"
 #include "data/text/json_out.h"
 
 /* Coefficients are rounded to six digits, a range of shapes to four, an error to three. */

@@ -1,4 +1,4 @@
-#include "job/budget.h"
+#include "job/job_steps.h"
 
 #include <lockstep/error.h>
 

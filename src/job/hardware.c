@@ -8,10 +8,7 @@
 #include "compute/clock.h"
 #include "compute/entry.h"
 #include "data/jobs/read_software.h"
-#include "data/machines/read_access.h"
-#include "data/machines/read_calibration.h"
-#include "data/machines/read_cluster.h"
-#include "data/machines/read_nccl.h"
+#include "data/machines/machines.h"
 #include "job/fitted.h"
 #include "network/nccl/nccl_links.h"
 

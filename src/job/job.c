@@ -5,15 +5,9 @@
 
 #include "analysis/conservation.h"
 #include "exec/shortcuts/plan_bound.h"
-#include "job/budget.h"
+#include "job/job_steps.h"
 #include "job/job_from.h"
-#include "job/job_idle.h"
-#include "job/job_notes.h"
-#include "job/job_order.h"
-#include "job/job_retries.h"
-#include "job/job_trace.h"
 #include "job/knobs.h"
-#include "job/lower_costs.h"
 #include "job/softwares.h"
 #include "lower/lower.h"
 

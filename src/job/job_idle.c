@@ -1,4 +1,4 @@
-#include "job/job_idle.h"
+#include "job/job_steps.h"
 
 #include <string.h>
 

@@ -10,9 +10,6 @@
  * named and missing. */
 gboolean ls_job_residuals_load (const LsJobSpec *spec, LsResiduals **ret_residuals, GError **error);
 
-/* Whose runs a job with a resolved strategy is like where no software is named: gradients of Megatron-LM are
- * reduced its own way, or not at all. */
-
 /* What the job has that runs may not have, but for its architecture. */
 void ls_job_traits (const LsJobResult *result, const LsClusterSpec *cluster, LsTraits *ret_traits);
 

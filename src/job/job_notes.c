@@ -1,4 +1,4 @@
-#include "job/job_notes.h"
+#include "job/job_steps.h"
 
 #include "data/jobs/read_strategy.h"
 #include "data/text/field_write.h"

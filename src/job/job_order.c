@@ -1,4 +1,4 @@
-#include "job/job_order.h"
+#include "job/job_steps.h"
 
 #include <lockstep/error.h>
 

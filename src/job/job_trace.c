@@ -1,4 +1,4 @@
-#include "job/job_trace.h"
+#include "job/job_steps.h"
 
 #include "data/traces/trace_json.h"
 #include "job/hardware.h"

@@ -1,4 +1,4 @@
-#include "job/lower_costs.h"
+#include "job/job_steps.h"
 
 #include "compute/cost.h"
 #include "plan/mesh.h"

@@ -1,4 +1,4 @@
-#include "show/schedule_chart.h"
+#include "show/write_schedule.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "show/tell_profile_import.h"
+#include "show/tell_import.h"
 
 #include <math.h>
 

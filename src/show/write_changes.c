@@ -1,4 +1,4 @@
-#include "show/write_changes.h"
+#include "show/write_sweep.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #define LS_SHOW_WRITE_COLLECTIVE_H
 
 #include "ask/collective_table.h"
-#include "show/fits/write_scores.h"
+#include "show/fits/write_fits.h"
 
 /* Newly allocated, ending in a newline. Of a comparison the text has a line per
  * family, JSON and CSV all rows. */

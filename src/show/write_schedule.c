@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "data/text/json_out.h"
-#include "show/schedule_chart.h"
 
 /* ---- text ---- */
 

@@ -4,7 +4,6 @@
 
 #include "data/text/csv.h"
 #include "show/text_table.h"
-#include "show/write_changes.h"
 
 #define GIB 1073741824.0
 

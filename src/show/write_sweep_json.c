@@ -3,7 +3,6 @@
 
 #include "data/text/json_out.h"
 #include "show/write_sweep.h"
-#include "show/write_changes.h"
 
 static void
 write_config (LsJsonOut *w, const LsStrategy *s)

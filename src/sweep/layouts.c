@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "job/lower_costs.h"
+#include "job/job_steps.h"
 #include "schedules/sched.h"
 #include "strategy/chunks.h"
 

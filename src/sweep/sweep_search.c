@@ -2,7 +2,7 @@
 #include "sweep/sweep_state.h"
 
 #include "base/order.h"
-#include "job/budget.h"
+#include "job/job_steps.h"
 #include "strategy/chunks.h"
 #include "sweep/idea.h"
 #include "sweep/layouts.h"

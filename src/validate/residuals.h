@@ -1,6 +1,6 @@
-/* validate/residuals.h — a scoreboard as residuals (analysis/interval.h), and whether intervals made of
- * them hold: the interval of each row rests on the sources that the row is not of. A source is what
- * a family's name begins with, up to a dash. */
+/* validate/residuals.h — a scoreboard as residuals (analysis/interval.h), and whether intervals made of them
+ * hold: the interval of each row rests on the sources that the row is not of. A source is what a family's
+ * name begins with, up to a dash. */
 #ifndef LS_VALIDATE_RESIDUALS_H
 #define LS_VALIDATE_RESIDUALS_H
 
@@ -40,5 +40,19 @@ const LsCoverage *ls_coverage_run_result (const LsCoverageRun *run); /* borrowed
 
 /* Of the step times, in the order of the rows. */
 guint64 ls_predictions_digest (const LsScoreRow *rows, guint n_rows);
+
+/* --- residuals_file.c: residuals as a file that data/measured/read_residuals.h reads --------------- */
+
+/* What a file was made by and from. Borrowed. */
+typedef struct {
+  const char *command, *version;
+  const char *cases, *sha256; /* file of the measured runs */
+  guint n_rows;               /* that were simulated       */
+  guint64 digest;             /* of their step times       */
+} LsResidualProvenance;
+
+/* The file, newly allocated; c says how well it serves. */
+char *ls_residuals_to_json (const LsResiduals *r, const char *name, const LsResidualProvenance *p,
+                            const LsCoverage *c);
 
 #endif

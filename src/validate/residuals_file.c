@@ -1,4 +1,4 @@
-#include "validate/residuals_file.h"
+#include "validate/residuals.h"
 
 #include <math.h>
 

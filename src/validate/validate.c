@@ -13,7 +13,6 @@
 #include "validate/baseline.h"
 #include "validate/refusals.h"
 #include "validate/residuals.h"
-#include "validate/residuals_file.h"
 
 #define GIB 1073741824.0
 

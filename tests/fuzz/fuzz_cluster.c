@@ -6,7 +6,7 @@
 #include "cluster_check.h"
 
 #include "cluster/route.h"
-#include "data/machines/read_cluster.h"
+#include "data/machines/machines.h"
 
 #define MAX_GPUS  64
 #define MAX_PARTS 64 /* of a kind in a node */

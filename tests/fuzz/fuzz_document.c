@@ -6,10 +6,7 @@
 
 #include "data/jobs/read_hf.h"
 #include "data/jobs/read_model.h"
-#include "data/machines/read_calibration.h"
-#include "data/machines/read_gpu.h"
-#include "data/machines/read_nccl.h"
-#include "data/machines/read_nccl_tables.h"
+#include "data/machines/machines.h"
 #include "data/measured/read_residuals.h"
 
 static const LsGpu any_gpu

@@ -12,8 +12,7 @@
 #include "calibrate/calibrate.h"
 #include "calibrate/calibrate_fit.h"
 #include "data/datadir.h"
-#include "data/machines/read_calibration.h"
-#include "data/machines/read_gpu.h"
+#include "data/machines/machines.h"
 #include "data/measured/read_kernels.h"
 #include "job/job.h"
 

@@ -50,7 +50,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/machines/read_calibration.h"
+#include "data/machines/machines.h"
 #include "data/text/write_file.h"
 #include "recipe.h"
 
@@ -65,8 +65,8 @@ print_errors (const LsRecipe *r, const LsCalibration *c)
   for (guint i = 0; i < r->checks->len; i++) {
     const LsFitCheck *check = &g_array_index (r->checks, LsFitCheck, i);
     LsFitError in = ls_recipe_error (r, c, check, false), out = ls_recipe_error (r, c, check, true);
-    printf ("  %-34s %8u %8.2f %+8.2f   %8u %8.2f %+8.2f %+8.2f\n", check->name, in.n, 100 * in.mape, 100 * in.bias,
-            out.n, 100 * out.mape, 100 * out.bias, 100 * out.median);
+    printf ("  %-34s %8u %8.2f %+8.2f   %8u %8.2f %+8.2f %+8.2f\n", check->name, in.n, 100 * in.mape,
+            100 * in.bias, out.n, 100 * out.mape, 100 * out.bias, 100 * out.median);
   }
   printf ("  sustained %.3g of these GEMM rates inside a training step", c->sustained);
   if (c->sustained_accumulate > 0)
@@ -87,8 +87,8 @@ count_broken_promises (const LsRecipe *r, const LsCalibration *c)
     bool is_centred = check->promised_median <= 0 || fabs (error.median) <= check->promised_median;
     if (error.n > 0 && error.mape <= check->promised_mape && is_centred)
       continue;
-    fprintf (stderr, "%s: %s: error %.2f %%, median %+.2f %%, over %u kernels; promised %.2f %%, %.2f %%\n", r->name,
-             check->name, 100 * error.mape, 100 * error.median, error.n, 100 * check->promised_mape,
+    fprintf (stderr, "%s: %s: error %.2f %%, median %+.2f %%, over %u kernels; promised %.2f %%, %.2f %%\n",
+             r->name, check->name, 100 * error.mape, 100 * error.median, error.n, 100 * check->promised_mape,
              100 * check->promised_median);
     n_broken++;
   }
@@ -135,7 +135,8 @@ fit_and_write (LsRecipe *r, const char *folder)
 
 /* GPUs that have sweeps alone. */
 static int
-run_swept (const char *data, const char *out, bool is_check, LsRecipe *const *relatives, guint n_relatives, LsDiagList *diags)
+run_swept (const char *data, const char *out, bool is_check, LsRecipe *const *relatives, guint n_relatives,
+           LsDiagList *diags)
 {
   int n_bad = 0;
   LsRecipe *r;

@@ -23,7 +23,7 @@
 
 #include "calibrate/nccl_fit.h"
 #include "curves.h"
-#include "data/machines/read_nccl.h"
+#include "data/machines/machines.h"
 
 #define MAX_FITTED 6
 #define MAX_GPUS   32

@@ -25,8 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/machines/read_cluster.h"
-#include "data/machines/read_nccl.h"
+#include "data/machines/machines.h"
 #include "data/text/csv.h"
 
 #define MIB 1048576.0
@@ -173,8 +172,11 @@ read_pairs (const LsCsv *csv)
   GArray *pairs = g_array_new (FALSE, FALSE, sizeof (Pair));
   for (guint i = 0; i < ls_csv_n_rows (csv); i++) {
     double h2d = number (csv, i, "h2d_MB"), d2h = number (csv, i, "d2h_MB");
-    Pair p = { .gemm = number (csv, i, "compute_n"), .mib = number (csv, i, "allgather_MB"), .copies = h2d + d2h,
-               .n_gpus = (uint32_t) number (csv, i, "intra_group"), .together_s = number (csv, i, "latency_ms") * 1e-3 };
+    Pair p = { .gemm = number (csv, i, "compute_n"),
+               .mib = number (csv, i, "allgather_MB"),
+               .copies = h2d + d2h,
+               .n_gpus = (uint32_t) number (csv, i, "intra_group"),
+               .together_s = number (csv, i, "latency_ms") * 1e-3 };
     if (number (csv, i, "inter_group") != 1 || p.gemm == 0 || p.mib == 0)
       continue;
     p.gemm_s = time_of (csv, p.n_gpus, p.gemm, 0, 0, 0);
@@ -192,10 +194,11 @@ read_pairs (const LsCsv *csv)
 static Errors
 print_model (const Fit *fit, const char *name, Model model, double parameter)
 {
-  Errors fitted = errors_of (fit, model, parameter, is_fitted), held = errors_of (fit, model, parameter, is_held_out),
+  Errors fitted = errors_of (fit, model, parameter, is_fitted),
+         held = errors_of (fit, model, parameter, is_held_out),
          copies = errors_of (fit, model, parameter, has_copies);
-  printf ("%-26s %8.4f %8.2f %8.1f %8.2f %8.1f %8.2f %8.1f\n", name, parameter, fitted.mape, fitted.worst, held.mape,
-          held.worst, copies.mape, copies.worst);
+  printf ("%-26s %8.4f %8.2f %8.1f %8.2f %8.1f %8.2f %8.1f\n", name, parameter, fitted.mape, fitted.worst,
+          held.mape, held.worst, copies.mape, copies.worst);
   return held;
 }
 
@@ -203,12 +206,15 @@ static int
 report (const Fit *fit, double shipped, bool is_check)
 {
   double kappa = best (fit, stalled, 0, 1, 3), factor = best (fit, constant, 1, 1.2, 2);
-  Errors count = errors_of (fit, stalled, kappa, is_fitted), held_n = errors_of (fit, stalled, kappa, is_held_out),
+  Errors count = errors_of (fit, stalled, kappa, is_fitted),
+         held_n = errors_of (fit, stalled, kappa, is_held_out),
          copies_n = errors_of (fit, stalled, kappa, has_copies);
-  printf ("GEMM beside all-gather, A100-40G: %u pairs fitted, %u held out, %u with copies to or from the host besides\n",
-          count.n, held_n.n, copies_n.n);
+  printf (
+      "GEMM beside all-gather, A100-40G: %u pairs fitted, %u held out, %u with copies to or from the host besides\n",
+      count.n, held_n.n, copies_n.n);
   printf ("%-26s %8s %17s %17s %17s\n", "", "", "fitted", "held out", "with copies");
-  printf ("%-26s %8s %8s %8s %8s %8s %8s %8s\n", "model", "value", "mape %", "worst %", "mape %", "worst %", "mape %", "worst %");
+  printf ("%-26s %8s %8s %8s %8s %8s %8s %8s\n", "model", "value", "mape %", "worst %", "mape %", "worst %",
+          "mape %", "worst %");
   print_model (fit, "no slowdown", constant, 1);
   Errors plain = print_model (fit, "a constant", constant, factor);
   Errors ours = print_model (fit, "stall_per_byte", stalled, kappa);

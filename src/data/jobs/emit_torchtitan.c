@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "data/jobs/emit_target.h"
-#include "data/launch/torchtitan_options.h"
+#include "data/launch/torchtitan_rules.h"
 
 static void G_GNUC_PRINTF (2, 3) add (GString *out, const char *format, ...)
 {

@@ -1,4 +1,4 @@
-#include "data/launch/deepspeed_options.h"
+#include "data/launch/deepspeed_rules.h"
 
 #define STRATEGY(option, key) OPTION_STRATEGY_ROW (option, key)
 #define SWITCH(option, key)   OPTION_SWITCH_ROW (option, key)

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "data/launch/deepspeed_options.h"
 #include "data/launch/relaxed_json.h"
 #include "data/shell/shell.h"
 #include "strategy/strategy.h"

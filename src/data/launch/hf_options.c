@@ -1,4 +1,4 @@
-#include "data/launch/hf_options.h"
+#include "data/launch/hf_rules.h"
 
 #define MODEL(option, key)    OPTION_MODEL_ROW (option, key)
 #define STRATEGY(option, key) OPTION_STRATEGY_ROW (option, key)

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "data/launch/deepspeed_rules.h"
-#include "data/launch/hf_options.h"
 #include "data/shell/shell.h"
 #include "strategy/strategy.h"
 

@@ -1,5 +1,5 @@
-/* data/launch/hf_rules.h — what options of Hugging Face's Trainer and of accelerate mean together (private to
- * launch/). */
+/* data/launch/hf_rules.h — what options of Hugging Face's Trainer and of accelerate mean together (private
+ * to launch/). */
 #ifndef LS_DATA_LAUNCH_HF_RULES_H
 #define LS_DATA_LAUNCH_HF_RULES_H
 
@@ -19,5 +19,13 @@ const char *hf_deepspeed_file (const LaunchJob *job);
 
 /* Reads all options: job->table is set by it. */
 void hf_read (HfJob *job);
+
+/* --- hf_options.c ---------------------------------------------------------------------------------- */
+
+/* Options of Hugging Face's Trainer and of accelerate, and what they are in our files: TrainingArguments
+ * (transformers 4.57, training_args.py), keys of accelerate's configuration (1.10,
+ * commands/config/config_args.py) since 0.11, and flags of accelerate launch. */
+
+extern const OptionTable hf_options;
 
 #endif

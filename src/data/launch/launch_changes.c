@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "data/jobs/read_strategy.h"
-#include "data/launch/launch_place.h"
 #include "data/launch/launch_words.h"
 #include "data/launch/option_table.h"
 #include "data/launch/write_import.h"

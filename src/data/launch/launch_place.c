@@ -1,4 +1,4 @@
-#include "data/launch/launch_place.h"
+#include "data/launch/launch_changes.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
-#include "data/launch/torchtitan_options.h"
 #include "data/launch/torchtitan_rules.h"
 #include "data/launch/yaml_config.h"
 

@@ -7,7 +7,6 @@
 #include "data/jobs/read_hf.h"
 #include "data/jobs/read_model.h"
 #include "data/launch/deepspeed_rules.h"
-#include "data/launch/hf_options.h"
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/text/yaml.h"

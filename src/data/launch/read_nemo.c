@@ -5,7 +5,6 @@
 #include <lockstep/error.h>
 
 #include "data/launch/launch_script.h"
-#include "data/launch/megatron/megatron_options.h"
 #include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/nemo_rules.h"
 #include "data/launch/yaml_config.h"

@@ -4,7 +4,6 @@
 #include <lockstep/error.h>
 
 #include "data/launch/launch_script.h"
-#include "data/launch/torchtitan_options.h"
 #include "data/launch/torchtitan_rules.h"
 #include "data/text/toml.h"
 

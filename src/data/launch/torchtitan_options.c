@@ -1,4 +1,4 @@
-#include "data/launch/torchtitan_options.h"
+#include "data/launch/torchtitan_rules.h"
 
 #include <string.h>
 

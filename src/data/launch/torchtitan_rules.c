@@ -5,8 +5,6 @@
 
 #include <lockstep/error.h>
 
-#include "data/launch/torchtitan_options.h"
-
 const char *
 torchtitan_text (const LaunchJob *job, const char *name)
 {

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "data/launch/torchtitan_options.h"
 #include "strategy/strategy.h"
 
 static guint64

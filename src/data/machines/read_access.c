@@ -1,4 +1,4 @@
-#include "data/machines/read_access.h"
+#include "data/machines/machines.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "data/machines/read_calibration.h"
+#include "data/machines/machines.h"
 
 #include "compute/measured.h"
 #include "data/datadir.h"

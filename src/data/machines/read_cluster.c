@@ -1,9 +1,6 @@
-#include "data/machines/read_cluster.h"
+#include "data/machines/machines.h"
 
 #include "data/datadir.h"
-#include "data/machines/read_fabric.h"
-#include "data/machines/read_fitted.h"
-#include "data/machines/read_gpu.h"
 #include "data/machines/read_nccl_topo.h"
 #include "data/text/override.h"
 

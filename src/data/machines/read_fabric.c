@@ -1,6 +1,4 @@
-#include "data/machines/read_fabric.h"
-
-#include "data/machines/read_cluster.h"
+#include "data/machines/machines.h"
 
 static const LsEnumName fabric_kinds[] = { { "leaf-spine", LS_FABRIC_LEAF_SPINE },
                                            { "fat-tree", LS_FABRIC_FAT_TREE },

@@ -1,4 +1,4 @@
-#include "data/machines/read_fitted.h"
+#include "data/machines/machines.h"
 
 #include "analysis/conformal.h"
 #include "analysis/interval.h"

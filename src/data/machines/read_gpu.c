@@ -1,4 +1,4 @@
-#include "data/machines/read_gpu.h"
+#include "data/machines/machines.h"
 
 #include "data/datadir.h"
 

@@ -1,7 +1,6 @@
-#include "data/machines/read_nccl.h"
+#include "data/machines/machines.h"
 
 #include "data/datadir.h"
-#include "data/machines/read_nccl_tables.h"
 #include "data/text/override.h"
 
 #define USUAL_GENERATION "volta"

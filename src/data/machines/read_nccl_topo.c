@@ -4,8 +4,7 @@
 
 #include "data/datadir.h"
 #include "data/machines/nccl_topo_xml.h"
-#include "data/machines/read_gpu.h"
-#include "data/machines/read_nccl_tables.h"
+#include "data/machines/machines.h"
 #include "data/text/read_file.h"
 
 #define GB 1e9

@@ -1,4 +1,4 @@
-#include "data/machines/write_cluster.h"
+#include "data/machines/machines.h"
 
 #include "data/datadir.h"
 #include "data/text/override.h"

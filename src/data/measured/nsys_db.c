@@ -1,4 +1,4 @@
-#include "data/measured/nsys_db.h"
+#include "data/measured/nsys_reader.h"
 
 #include <string.h>
 

@@ -1,12 +1,16 @@
-/* show/fits/write_fits.h — what fits to kernels, to steps and to collectives reached, for people. Texts are
- * newly allocated, and end in a newline. */
+/* show/fits/write_fits.h — what fits, kernels and scoreboards came to, for people and for programs. Texts
+ * are newly allocated, and end in a newline. */
 #ifndef LS_SHOW_FITS_WRITE_FITS_H
 #define LS_SHOW_FITS_WRITE_FITS_H
 
+#include "ask/kernel_times.h"
 #include "calibrate/assumed.h"
 #include "calibrate/calibrate_nccl.h"
 #include "calibrate/calibrate_runs.h"
 #include "calibrate/fit_report.h"
+#include "data/text/json_out.h"
+#include "validate/residuals.h"
+#include "validate/scores.h"
 
 /* What the simulator assumes of a machine beside what was measured there, with a verdict on each: they agree
  * within a tenth, or how far apart they are. "" of none. */
@@ -20,5 +24,37 @@ char *ls_fitted_report_to_text (const LsFittedReport *report);
 
 /* The same of measured collectives. */
 char *ls_nccl_report_to_text (const LsNcclFitReport *report);
+
+/* --- write_kernel.c: times of kernels, for people and for programs (`kernel --json`) --------------- */
+
+/* Newly allocated, ending in a newline. */
+char *ls_kernel_rows_to_json (const LsKernelRows *rows);
+/* All of a single kernel; a line each of up to 40; of more measured ones the errors. */
+char *ls_kernel_rows_to_text (const LsKernelRows *rows);
+
+/* --- write_scores.c -------------------------------------------------------------------------------- */
+
+/* A scoreboard of predictions against measurements, for people, for programs (`validate --json`), and as a
+ * table in Markdown. */
+
+/* Newly allocated, ending in a newline. */
+char *ls_scores_to_json (const LsScores *s);
+char *ls_scores_to_text (const LsScores *s);
+/* Why rows were refused: a line for each reason, how many and which for example. */
+char *ls_scores_refusals (const LsScores *s);
+/* The scores by family as a table in Markdown; its numbers are those of the text. */
+char *ls_scores_to_markdown (const LsScores *s);
+
+/* How well intervals that rest on residuals hold. */
+void ls_coverage_to_json (const LsCoverage *c, LsJsonOut *w); /* as the member "coverage" */
+void ls_coverage_to_text (const LsCoverage *c, GString *out);
+
+/* What each mechanism is worth (private to the writers of scores); nothing if there were no ablations. A
+ * table of mean absolute errors and one of biases: a row for each mechanism that is off, a column for each
+ * family. */
+void ls_ablations_to_text (const LsScores *s, GString *out);
+
+/* One table, "mape / bias". */
+void ls_ablations_to_markdown (const LsScores *s, GString *out);
 
 #endif

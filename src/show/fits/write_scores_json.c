@@ -1,4 +1,4 @@
-#include "show/fits/write_scores.h"
+#include "show/fits/write_fits.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "show/run/write_links.h"
+#include "show/run/write_run.h"
 
 #include "data/text/csv.h"
 #include "data/text/write_file.h"

@@ -1,9 +1,8 @@
-#include "show/run/write_memory.h"
+#include "show/run/write_run.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-#include "show/run/write_parts.h"
 #include "show/text_table.h"
 
 #define GIB 1073741824.0

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "show/run/write_parts.h"
+#include "show/run/write_run.h"
 #include "show/tell_import.h"
 
 static void

@@ -7,7 +7,7 @@
 #include "analysis/logged_step.h"
 #include "analysis/report.h"
 #include "data/launch/import.h"
-#include "show/run/write_parts.h"
+#include "show/run/write_run.h"
 
 /* Where a result comes from. All strings borrowed; NULL ones are left out. */
 typedef struct {

@@ -1,4 +1,4 @@
-#include "show/run/write_parts.h"
+#include "show/run/write_run.h"
 
 #include <math.h>
 

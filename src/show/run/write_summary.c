@@ -1,10 +1,9 @@
-#include "show/run/write_summary.h"
+#include "show/run/write_run.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "show/run/write_parts.h"
 #include "show/text_table.h"
 
 #define BAR_WIDTH     36

@@ -8,7 +8,7 @@
 
 #include "ask/collective_sizes.h"
 #include "data/datadir.h"
-#include "data/machines/read_cluster.h"
+#include "data/machines/machines.h"
 
 static LsCollectiveRun *
 run_with (const char *cluster, const char *changes, const char *op, uint32_t n_gpus, const char *nccl)

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "ask/collective_sizes.h"
-#include "data/machines/read_calibration.h"
-#include "data/machines/read_gpu.h"
+#include "data/machines/machines.h"
 #include "job/job.h"
 
 static LsCollectiveRun *

@@ -11,7 +11,7 @@
 
 #include "ask/collective_sizes.h"
 #include "ask/kernel_times.h"
-#include "data/machines/read_gpu.h"
+#include "data/machines/machines.h"
 #include "job/job.h"
 #include "lower/lower.h"
 #include "model/operators.h"

@@ -13,8 +13,7 @@
 #include "calibrate/calibrate_nccl.h"
 #include "calibrate/nccl_fit.h"
 #include "compute/measured.h"
-#include "data/machines/read_calibration.h"
-#include "data/machines/read_nccl.h"
+#include "data/machines/machines.h"
 #include "network/coll.h"
 
 #define NOISE 0.02

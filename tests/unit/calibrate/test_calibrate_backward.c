@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "calibrate/calibrate.h"
-#include "data/machines/read_calibration.h"
+#include "data/machines/machines.h"
 
 static char *
 write_file (const char *folder, const char *name, const char *text)

@@ -8,7 +8,7 @@
 
 #include "cluster/route.h"
 #include "data/datadir.h"
-#include "data/machines/read_cluster.h"
+#include "data/machines/machines.h"
 
 static LsCluster *
 build (const LsClusterSpec *spec, uint32_t n_nodes)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cluster/route.h"
-#include "data/machines/read_cluster.h"
+#include "data/machines/machines.h"
 #include "data/machines/read_nccl_topo.h"
 
 static LsCluster *

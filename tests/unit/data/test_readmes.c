@@ -13,12 +13,7 @@
 #include "data/jobs/read_recipes.h"
 #include "data/jobs/read_software.h"
 #include "data/jobs/read_strategy.h"
-#include "data/machines/read_access.h"
-#include "data/machines/read_calibration.h"
-#include "data/machines/read_cluster.h"
-#include "data/machines/read_gpu.h"
-#include "data/machines/read_nccl.h"
-#include "data/machines/read_nccl_tables.h"
+#include "data/machines/machines.h"
 #include "data/measured/read_residuals.h"
 #include "data/traces/trace_file.h"
 

@@ -5,7 +5,7 @@
 #include <lockstep/error.h>
 
 #include "exec/timeline.h"
-#include "job/budget.h"
+#include "job/job_steps.h"
 
 /* Seven of one role, one of the other: a message between stages is none. */
 #define N_SPANS 8

@@ -11,9 +11,7 @@
 #include <string.h>
 
 #include "data/datadir.h"
-#include "data/machines/read_calibration.h"
-#include "data/machines/read_gpu.h"
-#include "data/machines/read_nccl.h"
+#include "data/machines/machines.h"
 #include "job/hardware.h"
 #include "job/job.h"
 

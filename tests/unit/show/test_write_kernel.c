@@ -1,6 +1,6 @@
 /* Pins the JSON of a kernel's times: each in microseconds under its own name, and what was not measured is
  * null. */
-#include "show/fits/write_kernel.h"
+#include "show/fits/write_fits.h"
 
 #include <math.h>
 

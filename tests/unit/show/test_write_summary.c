@@ -1,5 +1,5 @@
 /* Pins the terminal summary, character by character. */
-#include "show/run/write_summary.h"
+#include "show/run/write_run.h"
 
 #include <string.h>
 

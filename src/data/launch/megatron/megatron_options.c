@@ -1,4 +1,4 @@
-#include "data/launch/megatron/megatron_options.h"
+#include "data/launch/megatron/megatron_rules.h"
 
 #include <glib.h>
 

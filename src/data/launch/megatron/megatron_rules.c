@@ -1,7 +1,5 @@
 #include "data/launch/megatron/megatron_rules.h"
 
-#include "data/launch/megatron/megatron_options.h"
-
 void
 megatron_read (LaunchJob *job)
 {

@@ -1,7 +1,7 @@
 /* data/launch/megatron/megatron_rules.h — what options of Megatron-LM mean together, and what they are where
  * they are not given (private to launch/). */
-#ifndef LS_DATA_LAUNCH_MEGATRON_RULES_H
-#define LS_DATA_LAUNCH_MEGATRON_RULES_H
+#ifndef LS_DATA_LAUNCH_MEGATRON_MEGATRON_RULES_H
+#define LS_DATA_LAUNCH_MEGATRON_MEGATRON_RULES_H
 
 #include "data/launch/option_table.h"
 
@@ -12,5 +12,13 @@ void megatron_read (LaunchJob *job);
 void megatron_model (LaunchJob *job);
 void megatron_strategy (LaunchJob *job);
 void megatron_kernels (LaunchJob *job);
+
+/* --- megatron_options.c ---------------------------------------------------------------------------- */
+
+/* Options of Megatron-LM and what they are in our files. Names and rules as in
+ * megatron/training/arguments.py of Megatron-LM (main, autumn 2025, core 0.15), and of releases since 2020
+ * where they differ. */
+
+extern const OptionTable megatron_options;
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "data/launch/deepspeed_rules.h"
 #include "data/launch/launch_script.h"
-#include "data/launch/megatron/megatron_options.h"
 #include "data/launch/megatron/megatron_rules.h"
 
 static bool

@@ -1,0 +1,146 @@
+/* data/machines/machines.h — files of topologies/: GPUs, clusters, and how fast either was measured to be. */
+#ifndef LS_DATA_MACHINES_MACHINES_H
+#define LS_DATA_MACHINES_MACHINES_H
+
+#include "cluster/cluster.h"
+#include "cluster/gpu.h"
+#include "compute/cost.h"
+#include "data/text/field.h"
+#include "data/text/json_doc.h"
+#include "network/coll.h"
+#include "network/nccl/tables.h"
+
+/* --- read_gpu.c: topologies/gpu/NAME.json: an accelerator ------------------------------------------ */
+
+extern const LsField ls_gpu_fields[];
+
+/* Of an LsKnown; what one of its keys alone cannot show. `at` is where it stands, NULL: nowhere. */
+extern const LsField ls_known_fields[];
+bool ls_known_check (const LsJsonDoc *doc, const cJSON *at, const LsKnown *known, LsDiagList *diags);
+
+/* By name or path. On success the caller clears *ret_gpu; on failure it is
+ * untouched and diags says why (LS_ERROR_INPUT). */
+bool ls_gpu_load (const char *name, LsGpu *ret_gpu, LsDiagList *diags);
+bool ls_gpu_read (const LsJsonDoc *doc, LsGpu *ret_gpu, LsDiagList *diags);
+
+/* The same of an object inside a document, which needs no "schema", "name" and "source" there: the first says
+ * nothing, and the others are as_name and as_source then. */
+bool ls_gpu_read_part (const LsJsonDoc *doc, const cJSON *object, const char *as_name, const char *as_source,
+                       LsGpu *ret_gpu, LsDiagList *diags);
+
+/* --- read_cluster.c -------------------------------------------------------------------------------- */
+
+/* topologies/NAME.json: a cluster, with its accelerator, which is found by name. Whether its counts deal out
+ * evenly is for ls_cluster_build() to say. */
+
+extern const LsField ls_cluster_fields[];
+extern const LsField ls_link_fields[]; /* of an LsLinkSpec */
+
+/* By name or path; what ends in ".xml" is a topology file of NCCL. On success the caller clears *ret_spec; on
+ * failure it is untouched and diags says why (LS_ERROR_INPUT). */
+bool ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags);
+/* The link of which "node.nics.link" or a key inside it, "node.nics.link.bandwidth", speaks; NULL: of
+ * none. */
+const LsLinkSpec *ls_cluster_link_at (const LsClusterSpec *spec, const char *path);
+bool ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diags);
+
+/* --- read_fabric.c --------------------------------------------------------------------------------- */
+
+/* Of a cluster file, what joins the nodes, and what of it is broken. Which links exist, and whether a list
+ * joins all, is for ls_cluster_build() to say. */
+
+extern const LsField ls_fabric_fields[]; /* offsets in an LsClusterSpec */
+
+/* After the fields of the file are read: keys that only some kinds of fabric need or
+ * have, and the object "faults", into spec->faults. */
+bool ls_fabric_finish (const LsJsonDoc *doc, LsClusterSpec *spec, LsDiagList *diags);
+
+/* --- read_fitted.c --------------------------------------------------------------------------------- */
+
+/* The key "fitted" of a cluster file: what runs on the cluster itself say about it. */
+
+extern const LsField ls_fitted_fields[]; /* offsets in LsClusterSpec */
+
+/* What keys by themselves do not show: a range has two ends in order, and as many runs as it takes. */
+bool ls_fitted_finish (const LsJsonDoc *doc, const LsFitted *fitted, LsDiagList *diags);
+
+/* --- write_cluster.c: a cluster's file with some of it changed, as a file of its own --------------- */
+
+/* The document as our files are indented, newly allocated. */
+char *ls_cluster_print (const cJSON *root);
+
+/* A GPU that the cluster names becomes an object in it: paths in an object are found from where the file is.
+ * Takes doc; NULL: diagnostics. */
+LsJsonDoc *ls_cluster_with_own_gpu (LsJsonDoc *doc, LsDiagList *diags);
+
+/* `base` (a cluster; taken, freed) with changes as of data/text/override.h (char *), under another name, with
+ * its source. Newly allocated; NULL: diagnostics. */
+char *ls_cluster_changed_to_json (LsJsonDoc *base, const GPtrArray *changes, const char *name,
+                                  const char *source, LsDiagList *diags);
+
+/* --- read_calibration.c ---------------------------------------------------------------------------- */
+
+/* topologies/calib/NAME.json: how close the kernels of one accelerator come to its peaks. */
+
+extern const LsField ls_calibration_fields[];
+extern const LsField ls_kind_fit_fields[];        /* of an LsKindFit */
+extern const LsEnumName ls_measured_attentions[]; /* LsAttentionKernel that rows may be of */
+extern const LsEnumName ls_gemms_names[];         /* LsGemms */
+
+/* By name or path. Kernel kinds that the file leaves out are plain rooflines, not
+ * fitted. On success the caller clears *ret_calibration; on failure it is
+ * untouched and diags says why (LS_ERROR_INPUT). */
+bool ls_calibration_load (const char *name, LsCalibration *ret_calibration, LsDiagList *diags);
+bool ls_calibration_read (const LsJsonDoc *doc, LsCalibration *ret_calibration, LsDiagList *diags);
+
+/* --- read_access.c --------------------------------------------------------------------------------- */
+
+/* topologies/calib/access-NAME.json: how fast kernels of one accelerator are by how they touch memory
+ * (LsAccess), for kernels that are listed one by one as a framework launches them. */
+
+typedef struct {
+  char *name, *source;
+  LsTime gap; /* of each launch, what is the gap between two kernels of a full queue; 0: not known */
+  LsAccessFit fit[LS_N_ACCESSES];
+} LsAccessFile;
+
+extern const LsField ls_access_fields[];
+
+void ls_access_file_clear (LsAccessFile *file);
+/* Access kinds that the file leaves out go at the bandwidth, not fitted. On success the caller clears
+ * *ret_file; on failure it is untouched and diags says why (LS_ERROR_INPUT). */
+bool ls_access_read (const LsJsonDoc *doc, LsAccessFile *ret_file, LsDiagList *diags);
+
+/* By name or path, into the calibration of a GPU; NULL: at the bandwidth. Where the calibration holds a gap
+ * that was measured, it takes the place of the file's; a file that does not say its gap keeps its launches.
+ * Diagnostics as above. */
+bool ls_access_load (const char *name, LsCalibration *calibration, LsDiagList *diags);
+
+/* What of each launch in that file is the gap of a queue; 0: it does not say, or NULL was named. */
+bool ls_access_gap (const char *name, LsTime *ret_gap, LsDiagList *diags);
+
+/* --- read_nccl.c: NCCL on one accelerator, a file of topologies/calib ------------------------------ */
+
+extern const LsField ls_nccl_fields[];
+
+/* By name or path. On success the caller clears *ret_nccl; on failure it is
+ * untouched and diags says why (LS_ERROR_INPUT). */
+bool ls_nccl_load (const char *name, LsNccl *ret_nccl, LsDiagList *diags);
+bool ls_nccl_read (const LsJsonDoc *doc, LsNccl *ret_nccl, LsDiagList *diags);
+
+/* --- read_nccl_tables.c: topologies/nccl/NAME.json: NCCL's numbers for a generation of GPUs -------- */
+
+extern const LsField ls_nccl_tables_fields[];
+
+/* By name or path. On success the caller clears *ret_tables; on failure it is
+ * untouched and diags says why (LS_ERROR_INPUT). */
+bool ls_nccl_tables_load (const char *name, LsNcclTables *ret_tables, LsDiagList *diags);
+bool ls_nccl_tables_read (const LsJsonDoc *doc, LsNcclTables *ret_tables, LsDiagList *diags);
+
+/* Of all files that are found by name, that of the compute capability with this major number; the caller
+ * clears it. False with diagnostics if a file cannot be read, or with *reterr_why, newly allocated, if none
+ * has it: "expected 7x (v100) or 8x (a100-80g)", with the usual GPUs. */
+bool ls_nccl_tables_find (uint32_t compute_capability, LsNcclTables *ret_tables, char **reterr_why,
+                          LsDiagList *diags);
+
+#endif

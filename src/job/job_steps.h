@@ -1,0 +1,119 @@
+/* job/job_steps.h — the steps that job/job.c takes, from a spec to a result with its notes. */
+#ifndef LS_JOB_JOB_STEPS_H
+#define LS_JOB_JOB_STEPS_H
+
+#include "job/hardware.h"
+#include "job/job.h"
+#include "lower/lower.h"
+#include "model/model.h"
+#include "network/call_times.h"
+#include "plan/plan.h"
+#include "schedules/sched_layout.h"
+#include "strategy/strategy.h"
+
+/* --- budget.c -------------------------------------------------------------------------------------- */
+
+/* Whether a job may be built at all: what it will take, known before it does.
+ *
+ * What takes memory follows the number of micro-batches, which a user types: the order of their passes, the
+ * plan, the spans of two steps, the walk that measures memory. A run that is refused at its end has taken all
+ * of it before. These are lower bounds; exec/run.c knows the sum better, later. */
+
+/* Before the plan is made, of a resolved strategy: LS_ERROR_LIMIT. max_bytes 0: any. */
+gboolean ls_budget_check_passes (const LsStrategy *strategy, const LsModel *model, uint64_t max_bytes,
+                                 GError **error);
+
+/* Of a plan, before anything walks through it. */
+gboolean ls_budget_check_plan (const LsPlan *plan, uint64_t max_bytes, GError **error);
+
+/* --- job_order.c: a job in the order of a file instead of its schedule's own ----------------------- */
+
+/* Reads a CSV in PyTorch's text format (data/jobs/read_schedule.h). It must have the ranks, chunks and
+ * micro-batches of the resolved strategy, each stage where the strategy's schedule has it. NULL:
+ * LS_ERROR_INPUT (the file), LS_ERROR_CONFLICT. Free with ls_orders_free(). */
+LsOrders *ls_job_order_load (const char *path, const LsStrategy *s, GError **error);
+
+/* --- job_trace.c: a job that a trace holds, up to its plan ----------------------------------------- */
+
+/* Of a spec with a trace. Errors: those of reading it, LS_ERROR_USAGE (knobs that it has fixed),
+ * LS_ERROR_CONFLICT. */
+LsJobResult *ls_job_prepare_trace (const LsJobSpec *spec, GError **error);
+
+/* Of so many nodes, 0: as many as the job or the file says. s: its number of GPUs, or degrees, of which it
+ * follows. */
+LsCluster *ls_job_build_cluster (LsStrategy *s, const LsHardware *hardware, uint32_t n_nodes, GError **error);
+
+/* --- lower_costs.c --------------------------------------------------------------------------------- */
+
+/* What the lowering has to know of a cluster to order a pipeline: how long kernels, tensor-parallel
+ * collectives and sends between stages take alone. Zero bubble's authors measure the same in the first
+ * iterations of a run.
+ *
+ * A send is the mean over neighbouring stages of the first replica, a collective that of the first
+ * tensor-parallel group. */
+
+typedef struct {
+  const LsHardware *hardware;
+  const LsCluster *cluster;
+  const LsStrategy *strategy; /* resolved */
+  LsCallTimes *call_times;    /* with the hardware's NCCL */
+} LsCostSources;
+
+/* Borrows `of`, which must outlive the result. */
+LsLowerCosts ls_lower_costs (LsCostSources *of);
+
+/* --- job_idle.c: knobs that were set and make no difference to the job, in words ------------------- */
+
+/* Appends a note (char *) for each knob that a flag or a file has set, that is not what it is by default,
+ * and makes no difference to the job that was made of it: "--dp-overlap 0 has no effect here: FSDP always
+ * reduces beside the backward". Where no rule says so (strategy/strategy_idle.h), the job is lowered without
+ * the knob, and the plans are compared. */
+void ls_idle_notes (const LsJobSpec *spec, const LsJobResult *prepared, const LsHardware *hardware,
+                    GPtrArray *notes);
+
+/* --- job_notes.c ----------------------------------------------------------------------------------- */
+
+/* What a user should know of a result: what keeps a job from what its schedule promises, and which of its
+ * figures are bounds. */
+
+/* Appends to the notes of a result with a report: why a schedule that splits backwards gives less than
+ * `lockstep schedule` says of it, where that is a hundredth of the step or more. */
+void ls_job_note_schedule (LsJobResult *r);
+
+/* Appends to notes that what n_gpus GPUs of a cluster send over TCP is a bound. nccl: the file that the user
+ * gave of their own measurements, which says itself what it is; NULL: none. */
+void ls_note_tcp (const LsClusterSpec *cluster, uint32_t n_gpus, const char *nccl, GPtrArray *notes);
+
+/* Appends to the notes of a result, if it has a model, that its kernels are Megatron-Core's, where gradients
+ * are reduced by other software and no list of kernels is given, and that attention is not as its program
+ * runs it, where that was not measured. named: the program that the job names; NULL: none. */
+void ls_job_note_kernels (const LsSoftwareSpec *named, LsJobResult *result);
+
+/* --- job_retries.c --------------------------------------------------------------------------------- */
+
+/* A job whose segments of PyTorch's allocator meet the memory of the GPU, at the speed that it then has.
+ *
+ * The job is simulated as if there were memory enough; its allocations are replayed at the limit
+ * (exec/memory/retries.h); each call of the driver that comes out is put before its op (plan/plan_stalls.h),
+ * and the job is simulated again. Only programs that use the allocator without expandable segments
+ * (cuda_allocator) do so, and only where so much is in use that segments may fill the device: elsewhere
+ * nothing is done.
+ *
+ * Deviation. A run that keeps no times (of a sweep, of validate) looks at the order of allocations to see
+ * whether so much is in use, which is too low where the host gathers far ahead (fsdp1 without
+ * limit_all_gathers). */
+
+/* r has its timeline, of a run with these arguments, which is replaced where there are retries; r->retries
+ * says of them. Errors as of ls_run(). */
+gboolean ls_job_settle_retries (LsJobResult *r, const LsHardware *chosen, const LsRunOptions *run,
+                                double *ret_cost_share, GError **error);
+
+/* What waits to be free when a retry comes is free behind it: of the memory of a job with retries no more is
+ * needed than segments may take. */
+void ls_job_fit_retries (LsJobResult *r);
+
+/* Appends to the notes of a result what a user is to know of them: retries, no memory left, or segments that
+ * come so near to the limit that what no simulated category holds (job/job_headroom.h) meets it. */
+void ls_job_note_retries (const LsJobSpec *spec, LsJobResult *r);
+
+#endif

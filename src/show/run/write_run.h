@@ -1,0 +1,112 @@
+/* show/run/write_run.h — results of a run, of its memory and of its profile, for people and for programs. */
+#ifndef LS_SHOW_RUN_WRITE_RUN_H
+#define LS_SHOW_RUN_WRITE_RUN_H
+
+#include <glib.h>
+
+#include "analysis/critical_summary.h"
+#include "analysis/headroom.h"
+#include "analysis/interval.h"
+#include "analysis/logged_step.h"
+#include "analysis/report.h"
+#include "ask/memory_view.h"
+#include "ask/reconcile_job.h"
+#include "ask/reconcile_layer.h"
+#include "ask/seen_report.h"
+#include "ask/sensitivity.h"
+#include "cluster/cluster.h"
+#include "data/text/json_out.h"
+#include "exec/timeline.h"
+#include "show/write_whatif.h"
+
+/* --- write_summary.c ------------------------------------------------------------------------------- */
+
+/* The result of a run for people, at a terminal of 80 columns or more. */
+
+/* What the report does not know. Strings are borrowed; NULL ones leave their line
+ * out. */
+typedef struct {
+  const char *title;    /* "gpt3-175b on dgx-a100-80g, 64 GPUs"            */
+  const char *subtitle; /* "tp 8, pp 8, interleaved-1f1b, ..."             */
+  const LsInterval *interval;
+  const LsMeasured *measured; /* of time 0: none                           */
+  const GPtrArray *findings;  /* char *: what its numbers say              */
+  const LsPathSummary *critical_path;
+  const LsSensitivityTable *sensitivity;
+  bool color; /* ANSI escapes                                     */
+  bool ascii; /* no block characters: the terminal is not UTF-8   */
+} LsSummaryText;
+
+/* Newly allocated, ends in a newline. */
+char *ls_summary_format (const LsReport *r, const LsSummaryText *text);
+
+/* --- parts of a result, for people (sections of a summary) and for programs ------------------ */
+
+/* The critical path: sections of a summary, each behind an empty line. is_color: ANSI escapes. */
+void ls_critical_to_text (const LsPathSummary *s, bool is_color, GString *out);
+
+/* The member "critical_path" of an object. Seconds; the integers end in _ps. */
+void ls_critical_to_json (const LsPathSummary *s, LsJsonOut *w);
+
+/* How a step follows the hardware: a section of a summary, longest bar first. is_ascii: no block
+ * characters. */
+void ls_sensitivity_to_text (const LsSensitivityTable *t, bool is_color, bool is_ascii, GString *out);
+
+/* The member "sensitivity" of an object. */
+void ls_sensitivity_to_json (const LsSensitivityTable *t, LsJsonOut *w);
+
+/* Whether a job fits: "fits, 7.80 GiB free", "fits, but leaves 0.02 of a headroom of 6.60 GiB", "does not
+ * fit: 3.10 GiB too much"; newly allocated. What was asked for and is not left, does not fit. */
+char *ls_headroom_verdict (const LsHeadroom *h, uint64_t needed_bytes, uint64_t capacity_bytes);
+
+/* A line with its parts, so far indented; nothing if there is no headroom. */
+void ls_headroom_print (const LsHeadroom *h, guint indent, GString *out);
+
+/* The keys "free_bytes" and "headroom" of the object that is open. */
+void ls_json_headroom (LsJsonOut *w, const LsHeadroom *h, uint64_t needed_bytes, uint64_t capacity_bytes);
+
+/* An object with a member for each category of memory (plan/plan.h). */
+void ls_json_bytes_by_category (LsJsonOut *w, const char *key, const uint64_t bytes[LS_N_MEM]);
+
+/* --- write_memory.c -------------------------------------------------------------------------------- */
+
+/* What ranks hold, for people and for programs (`memory --json`), and a picture of one rank over a step. */
+
+/* "These changes make it fit ...", a table; nothing for NULL. */
+void ls_memory_advice_print (const LsMemoryAdvice *a, GString *out);
+/* The key "advice" of the object that is open; nothing for NULL. */
+void ls_json_advice (LsJsonOut *w, const LsMemoryAdvice *a);
+
+/* Newly allocated, ending in a newline. */
+char *ls_memory_to_text (const LsMemoryTable *t);
+char *ls_memory_to_json (const LsMemoryTable *t);
+char *ls_memory_to_csv (const LsMemoryTable *t);
+
+/* --- write_links.c --------------------------------------------------------------------------------- */
+
+/* `run --links`: what each link of the cluster carried in the window, a row per trunk, idle ones too, in the
+ * order of the cluster. */
+
+/* Errors as of ls_write_file(). */
+gboolean ls_links_write (const LsTimeline *timeline, const LsCluster *cluster, const char *path,
+                         GError **error);
+
+/* --- write_reconcile.c: a profiled step beside the predicted one, for people and programs ---------- */
+
+/* Newly allocated, ending in a newline. */
+char *ls_reconcile_to_text (const LsReconcileReport *report);
+char *ls_reconcile_to_json (const LsReconcileReport *report);
+
+/* What the profile shows of the software that ran it, as keys of a strategy; what it does not show is named
+ * as left. */
+void ls_seen_report_append (const LsSeenReport *report, GString *out);
+void ls_seen_report_write (const LsSeenReport *report, LsJsonOut *w); /* a member "software" */
+/* As a file lockstep.software/1, of this name, based on what the job has. NULL, LS_ERROR_CONFLICT: the
+ * profile shows no key at all. */
+char *ls_seen_report_file (const LsSeenReport *report, const char *name, GError **error);
+
+/* The kernels that a profiled layer launches beside those of a job and of the lists that there are. */
+void ls_layer_report_append (const LsLayerReport *report, GString *out);
+void ls_layer_report_write (const LsLayerReport *report, LsJsonOut *w); /* a member "layer" */
+
+#endif
