@@ -173,6 +173,24 @@ import_model_of_name (LsImport *import, const char *name)
 }
 
 void
+import_mamba (LsImport *import, const char *pattern, guint64 channels, guint64 states, guint64 taps,
+              const char *option)
+{
+  import_set_model (import, "layer_pattern", pattern, option);
+  import_set_model (import, "mixer", "mamba1", option);
+  import_set_model_number (import, "mixer_heads", channels);
+  import_set_model_number (import, "mixer_state", states);
+  import_set_model_number (import, "mixer_conv", taps);
+  if (strpbrk (pattern, "Aa"))
+    return;
+  if (!import_has_model (import, "heads"))
+    import_set_model_number (import, "heads", channels);
+  import_set_model_number (import, "kv_heads", import->model.n_heads);
+  import_set_model_number (import, "head_dim", 1);
+  import_set_model (import, "position", "none", option);
+}
+
+void
 import_set_software (LsImport *import, const char *name)
 {
   g_free (import->strategy.software);

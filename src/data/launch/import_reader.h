@@ -68,6 +68,12 @@ void import_model (LsImport *import, const LsModel *m, const char *source);
 /* The same of the model that has this name for a program or a hub; one that nobody has is told as unknown. */
 void import_model_of_name (LsImport *import, const char *name);
 
+/* Layers of Mamba, by a pattern of the model's letters ("m"), whose widths the file and its program say:
+ * channels, states of each, taps of the convolution. Without attention among them heads are what the file
+ * says, or the channels. */
+void import_mamba (LsImport *import, const char *pattern, guint64 channels, guint64 states, guint64 taps,
+                   const char *option);
+
 void import_infer (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void import_unknown (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void import_ignore (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);

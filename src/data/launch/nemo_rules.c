@@ -124,6 +124,7 @@ nemo_say_model (Nemo *n)
           "disable-bias-linear");
   say_if (n, nemo_is_off (n, "model.share_embeddings_and_output_weights"),
           "untie-embeddings-and-output-weights");
+  say_if (n, nemo_text (n, "model.mamba_ssm_ngroups") != NULL, "is-hybrid-model");
 }
 
 /* --- the strategy --------------------------------------------------------------------------------- */
@@ -247,7 +248,11 @@ say_gpus (Nemo *n)
 {
   guint64 nodes = option_number (&n->job, "trainer.num_nodes"),
           each = option_number (&n->job, "trainer.devices");
-  if (nodes == 0 && each > 0 && !launch_words_find (n->job.words, "trainer.num_nodes")) {
+  guint64 ranks = MAX (1, option_number (&n->job, "model.tensor_model_parallel_size"))
+      * MAX (1, option_number (&n->job, "model.pipeline_model_parallel_size"))
+      * MAX (1, option_number (&n->job, "model.context_parallel_size"));
+  bool is_default = nodes == 0 && each > 0 && !launch_words_find (n->job.words, "trainer.num_nodes");
+  if (is_default && each % ranks == 0) {
     import_infer (n->job.import, "1 node: the default of trainer.num_nodes");
     nodes = 1;
   }

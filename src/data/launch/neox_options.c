@@ -28,6 +28,7 @@ static const OptionRow rows[] = {
   RULE ("use_bias_in_attn_linear"),
   RULE ("use_bias_in_mlp"),
   RULE ("attention_config*"),
+  IGNORED ("mamba_*_fusion"),
   RULE ("attention_dropout"),
   RULE ("hidden_dropout"),
   RULE ("tokenizer_type"),

@@ -21,6 +21,13 @@ static const OptionRow rows[] = {
   MODEL ("vocab_size", "vocab"),
   OPTION_MODEL_ROW ("tokens.sequence_length", "seq"),
   RULE ("model.model_config.is_*_config"),
+  MODEL ("d_model", "hidden"), /* of Mamba */
+  RULE ("model.model_config.ssm_cfg.*"),
+  RULE ("model.model_config.rms_norm"),
+  IGNORED ("model.model_config.fused_add_norm"),
+  IGNORED ("model.model_config.residual_in_fp32"),
+  IGNORED ("model.model_config.pad_vocab_size_multiple"),
+  IGNORED ("model.model_config.dtype"), /* model.dtype says it */
   RULE ("model.model_config.num_key_value_heads"),
   RULE ("model.model_config.num_kv_heads"),
   RULE ("model.model_config.multi_query"),
@@ -152,6 +159,24 @@ set_layer (LaunchJob *job)
   set_bool (job, "dropout", is_dropped);
 }
 
+/* MambaConfig () of examples/mamba: layers of Mamba alone, whose head is its own (mamba.py). */
+static void
+set_mamba (LaunchJob *job)
+{
+  LsImport *import = job->import;
+  const char *text = option_text (job, CONFIG "ssm_cfg.expand");
+  double expand = text ? CLAMP (g_ascii_strtod (text, NULL), 0, 1e3) : 2;
+  import_mamba (import, "m", (guint64) (expand * import->model.hidden),
+                config_number_or (job, CONFIG "ssm_cfg.d_state", "mixer_state", 16),
+                config_number_or (job, CONFIG "ssm_cfg.d_conv", "mixer_conv", 4), CONFIG "ssm_cfg");
+  import_set_model (import, "mlp", "swiglu", CONFIG "ssm_cfg"); /* there is none */
+  import_set_model (import, "norm", option_is_off (job, CONFIG "rms_norm") ? "layernorm" : "rmsnorm",
+                    CONFIG "rms_norm");
+  set_bool (job, "tied_embeddings", false);
+  set_bool (job, "linear_bias", false);
+  set_bool (job, "dropout", false);
+}
+
 /* Of the release of 2024, examples/moe, and that of 2025. */
 static void
 set_experts (LaunchJob *job)
@@ -270,15 +295,14 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
     return false;
   g_autoptr (LaunchWords) words = yaml_config_words (tree);
   LaunchJob job = { .import = import, .words = words, .table = &table };
-  if (option_is_on (&job, CONFIG "is_mamba_config")) {
-    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, files->files[0].path, 0, 0, NULL, NULL, NULL,
-                 "a Mamba model; a model of Lockstep is a decoder with attention");
-    return false;
-  }
   option_read_all (&job);
-  set_heads (&job);
-  set_layer (&job);
-  set_experts (&job);
+  if (option_is_on (&job, CONFIG "is_mamba_config"))
+    set_mamba (&job);
+  else {
+    set_heads (&job);
+    set_layer (&job);
+    set_experts (&job);
+  }
   set_strategy (&job);
   g_hash_table_unref (job.open);
   return true;

@@ -37,6 +37,9 @@ set_checks (Nemo *n)
 static void
 check_rest (Nemo *n)
 {
+  if (nemo_text (n, "model.mm_cfg.vision_encoder.hidden_size"))
+    import_unknown (n->job.import,
+                    "model.mm_cfg: what turns images into tokens for the decoder: it is left out");
   const char *block = nemo_text (n, "model.transformer_block_type");
   if (block && strcmp (block, "pre_ln") != 0)
     import_unknown (n->job.import, "model.transformer_block_type %s", block);
@@ -138,7 +141,7 @@ static const char *
 other_name (const cJSON *tree)
 {
   static const char *const names[]
-      = { "_t5", "_t0", "_bart", "_ul2", "_mamba", "_griffin", "retro", "_bert", "_audio" };
+      = { "_t5", "_t0", "_bart", "_ul2", "_griffin", "retro", "_bert", "_audio" };
   const cJSON *name = yaml_config_find (tree, "name");
   for (guint i = 0; i < G_N_ELEMENTS (names) && cJSON_IsString (name); i++)
     if (strstr (name->valuestring, names[i]))
@@ -151,9 +154,9 @@ check_kind (const cJSON *tree, const char *path, LsDiagList *diags)
 {
   static const char *const others[][2]
       = { { "model.encoder", "an encoder and a decoder" },
-          { "model.hybrid_override_pattern", "layers of Mamba" },
-          { "model.is_hybrid_model", "layers of Mamba" },
           { "model.retro", "a retriever" },
+          { "model.vision", "a model of images" },
+          { "model.vision_pretraining_type", "a model of images" },
           { "model.bert_binary_head", "an encoder" },
           { "model.unet_config", "a diffusion model" },
           { "model.decoder", "an encoder and a decoder" },

@@ -292,8 +292,11 @@ set_recompute (LaunchJob *job)
     return;
   import_set_strategy (job->import, "recompute_method", "uniform", "checkpoint_activations");
   import_set_strategy_number (job->import, "recompute_layers", MAX (1, layers));
-  if (option_is_on (job, "partition_activations"))
+  bool is_cut = option_is_on (job, "partition_activations");
+  if (is_cut && job->import->strategy.tp > 1)
     import_set_strategy (job->import, "partition_activations", "1", "partition_activations");
+  else if (is_cut)
+    import_ignore (job->import, "partition_activations: one rank holds them");
   if (option_is_on (job, "checkpoint_in_cpu"))
     import_set_strategy (job->import, "offload_activations", "1", "checkpoint_in_cpu");
 }
@@ -314,25 +317,70 @@ find_other (const cJSON *node, const char *const *names)
   return NULL;
 }
 
-/* False: no model with attention. */
+/* A letter of a model's pattern; 0: no layer of ours. */
+static char
+letter_of (const char *kind)
+{
+  static const char *const attention[] = { "flash", "global", "local", NULL };
+  return strcmp (kind, "mamba") == 0 ? 'm' : g_strv_contains (attention, kind) ? 'A' : 0;
+}
+
+/* [[["flash", "mamba"], 12], ...]: the kinds of each part, so many times, or "all". The caller frees it;
+ * NULL: it is written otherwise, or has other kinds. */
+static char *
+pattern_of (const cJSON *config)
+{
+  GString *pattern = g_string_new (NULL);
+  bool is_read = cJSON_IsArray (config) && config->child;
+  for (const cJSON *part = is_read ? config->child : NULL; part && is_read; part = part->next) {
+    const cJSON *kinds = cJSON_GetArrayItem (part, 0), *times = cJSON_GetArrayItem (part, 1), *kind;
+    double n = cJSON_IsNumber (times) ? CLAMP (times->valuedouble, 0, 4096) : 1;
+    for (guint i = 0; i < (guint) n && is_read && pattern->len < 65536; i++)
+      cJSON_ArrayForEach (kind, kinds)
+      {
+        char letter = cJSON_IsString (kind) ? letter_of (kind->valuestring) : 0;
+        is_read = is_read && letter;
+        g_string_append_c (pattern, letter ? letter : ' ');
+      }
+  }
+  if (is_read && pattern->len > 0 && strspn (pattern->str, "m") == pattern->len)
+    g_string_assign (pattern, "m");
+  return g_string_free (pattern, !is_read || pattern->len == 0);
+}
+
+/* False: layers of another kind. */
 static bool
 set_attention (const cJSON *tree, LsImport *import, const char *path, LsDiagList *diags)
 {
   const cJSON *config = yaml_config_find (tree, "attention_config");
-  const char *other = find_other (config, (const char *const[]) { "flash", "global", "local", NULL });
-  if (other
-      && (strcmp (other, "mamba") == 0 || strcmp (other, "rwkv") == 0 || g_str_has_suffix (other, "mlp"))) {
+  const char *other
+      = find_other (config, (const char *const[]) { "flash", "global", "local", "mamba", NULL });
+  if (other && (strcmp (other, "rwkv") == 0 || g_str_has_suffix (other, "mlp"))) {
     ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
-                 "attention_config has %s; a model of Lockstep is a decoder with attention", other);
+                 "attention_config has %s, of which a model of Lockstep has no layers", other);
     return false;
   }
-  bool is_flash = config && !find_other (config, (const char *const[]) { "flash", NULL });
-  if (other || (config && !is_flash && find_other (config, (const char *const[]) { "global", NULL })))
+  bool is_flash = config && !find_other (config, (const char *const[]) { "flash", "mamba", NULL });
+  if (other
+      || (config && !is_flash && find_other (config, (const char *const[]) { "global", "mamba", NULL })))
     import_unknown (import, "attention_config: layers with %s attention", other ? other : "several kinds of");
   import_set_strategy (import, "attention", is_flash ? "flash" : "unfused", "attention_config");
   if (!config)
     import_infer (import, "attention unfused: attention_config is \"global\" by default");
   return true;
+}
+
+/* ParallelMambaBlock (): its channels are intermediate_size, or twice the hidden size, with 16 states and a
+ * convolution of 4. */
+static void
+set_mamba (LaunchJob *job, const char *pattern)
+{
+  const char *factor = option_text (job, "expansion_factor");
+  double expand = factor ? CLAMP (g_ascii_strtod (factor, NULL), 0, 1e3) : 2;
+  guint64 size = option_number (job, "intermediate_size");
+  if (pattern && strchr (pattern, 'm'))
+    import_mamba (job->import, pattern, size ? size : (guint64) (expand * job->import->model.hidden), 16, 4,
+                  "attention_config");
 }
 
 /* --- files ---------------------------------------------------------------------------------------- */
@@ -373,7 +421,7 @@ load (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 }
 
 static void
-read_options (LaunchJob *job)
+read_options (LaunchJob *job, const char *pattern)
 {
   import_set_software (job->import, "megatron-deepspeed-2022");
   import_infer (
@@ -381,12 +429,16 @@ read_options (LaunchJob *job)
       "software megatron-deepspeed-2022: gpt-neox has layers of Megatron-LM on DeepSpeed as that has");
   option_read_all (job);
   set_heads (job);
+  set_mamba (job, pattern);
   set_mlp (job);
   set_experts (job);
-  set_position (job);
+  if (!import_has_model (job->import, "position"))
+    set_position (job);
   set_norm (job);
   set_vocab (job);
   set_switches (job);
+  if (pattern && !strchr (pattern, 'A')) /* mamba_use_bias_in_linears is off */
+    import_set_model (job->import, "linear_bias", "0", "attention_config");
   set_degrees (job);
   set_ranks (job);
   set_precision (job);
@@ -405,10 +457,11 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
     cJSON_Delete (tree);
     return false;
   }
+  g_autofree char *pattern = pattern_of (yaml_config_find (tree, "attention_config"));
   g_autoptr (LaunchWords) words = launch_words_new ();
   launch_words_add_tree (words, tree);
   cJSON_Delete (tree);
-  read_options (&(LaunchJob) { .import = import, .words = words, .table = &neox_options });
+  read_options (&(LaunchJob) { .import = import, .words = words, .table = &neox_options }, pattern);
   return true;
 }
 

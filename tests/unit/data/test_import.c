@@ -42,6 +42,28 @@ values_are_those_of_our_keys (void)
   check ("python pretrain_gpt.py " GPT "--vocab-file a.json", "vocab=50257; gpus=1; global_batch=4");
 }
 
+/* Letters of a pattern are layers of one half; its bars cut the pipeline. */
+static void
+mixers_are_read (void)
+{
+  check (GPT "--hybrid-layer-pattern 'M-M*|ME-M/*E/*E' --num-experts 8 --disable-bias-linear "
+             "--pipeline-model-parallel-size 2",
+         "layers=8; layer_pattern=mdmamedm; mixer=mamba2; mixer_heads=32; mixer_head_dim=64; mixer_groups=8; "
+         "mixer_state=128; mixer_chunk=128; predict_layers=2; layers_per_chunk=4x2");
+  check (GPT "--hybrid-override-pattern MMM --mamba-num-heads 16 --mamba-state-dim 64",
+         "layers=3; layer_pattern=m; mixer_heads=16; mixer_state=64");
+  check (GPT "--is-hybrid-model --num-layers 8 --hybrid-attention-ratio 0.25 --hybrid-mlp-ratio 0.5",
+         "layer_pattern=mdadmadd");
+  check (GPT "--hybrid-layer-pattern MXM", "?which layers have Mamba; mixer; layers=24");
+  check ("python train_other.py " GPT "--hybrid-layer-pattern M-", "mixer=mamba2; ?the letters of");
+  check (
+      GPT "--experimental-attention-variant gated_delta_net --linear-attention-freq 4 "
+          "--linear-num-value-heads 32 --linear-num-key-heads 16 --linear-key-head-dim 128 "
+          "--attention-output-gate",
+      "layer_pattern=MMMA; mixer=delta; mixer_heads=32; mixer_groups=16; mixer_state=128; attention_gate=true");
+  check (GPT "--language-model-type qwen2.5_7B", "layers=24; ?images");
+}
+
 /* A line of options counts whatever is on it, and so does a variable. */
 static void
 lists_of_options_are_read_whole (void)
@@ -207,8 +229,8 @@ a_log_of_another_batch_is_refused (void)
   ls_import_clear (&import);
 }
 
-LS_TEST_MAIN ("import", LS_TEST (values_are_those_of_our_keys), LS_TEST (lists_of_options_are_read_whole),
-              LS_TEST (names_of_older_releases_are_known), LS_TEST (ranks_are_those_of_the_launcher),
-              LS_TEST (what_is_not_known_is_told), LS_TEST (tests_of_megatron_are_read),
-              LS_TEST (contradictions_are_told), LS_TEST (a_log_is_job_and_measurement),
-              LS_TEST (a_log_of_another_batch_is_refused))
+LS_TEST_MAIN ("import", LS_TEST (values_are_those_of_our_keys), LS_TEST (mixers_are_read),
+              LS_TEST (lists_of_options_are_read_whole), LS_TEST (names_of_older_releases_are_known),
+              LS_TEST (ranks_are_those_of_the_launcher), LS_TEST (what_is_not_known_is_told),
+              LS_TEST (tests_of_megatron_are_read), LS_TEST (contradictions_are_told),
+              LS_TEST (a_log_is_job_and_measurement), LS_TEST (a_log_of_another_batch_is_refused))

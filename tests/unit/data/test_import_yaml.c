@@ -97,7 +97,12 @@ gpt_neox_is_read (void)
          "position=alibi; mlp=swiglu; ffn=5632; dtype=bf16; linear_bias=false");
   check ("gpt-neox", NEOX "moe_num_experts: 8\nmoe_top_k: 2\n",
          "experts=8; top_k=2; expert_ffn=8192; ep=1; linear_bias=false");
-  check (NULL, NEOX "attention_config: [[[mamba], 24]]\n", "attention_config has mamba");
+  check ("gpt-neox", NEOX "attention_config: [[[mamba], 24]]\nmamba_inner_func_fusion: true\n",
+         "layer_pattern=m; mixer=mamba1; mixer_heads=4096; mixer_state=16; mixer_conv=4; heads=16; "
+         "linear_bias=false; position=none; -mamba_inner_func_fusion");
+  check ("gpt-neox", NEOX "attention_config: [[[mamba, flash], 2], [[mamba], 1]]\nexpansion_factor: 1.5\n",
+         "layer_pattern=mAmAm; mixer_heads=3072; attention=flash; position=learned");
+  check (NULL, NEOX "attention_config: [[[gmlp], 24]]\n", "attention_config has gmlp");
 }
 
 #define NANOTRON                                                                                               \
@@ -115,7 +120,8 @@ nanotron_is_read (void)
                                             ", recompute_layer: true, context_parallel_size: 2"),
                   *experts
       = g_strdup_printf (NANOTRON, ", sliding_window_size: 20, moe_config: {num_experts: 8, top_k: 1}", ""),
-                  *mamba = g_strdup_printf (NANOTRON, ", is_mamba_config: true", "");
+                  *mamba
+      = g_strdup_printf (NANOTRON, ", is_mamba_config: true, d_model: 96, ssm_cfg: {d_state: 32}", "");
   check (
       "nanotron", plain,
       "layers=8; hidden=64; kv_heads=4; ffn=256; vocab=1000; seq=128; mlp=swiglu; norm=rmsnorm; tp=2; pp=2; cp=1; "
@@ -124,7 +130,9 @@ nanotron_is_read (void)
   check ("nanotron", older,
          "kv_heads=2; tied_embeddings=true; schedule=gpipe; recompute=full; cp=2; gpus=32; global_batch=24");
   check ("nanotron", experts, "experts=8; top_k=1; expert_ffn=1408; shared_ffn; ep=1; window=20");
-  check (NULL, mamba, "a Mamba model");
+  check (
+      "nanotron", mamba,
+      "layer_pattern=m; mixer=mamba1; hidden=96; mixer_heads=192; mixer_state=32; mixer_conv=4; norm=rmsnorm");
 }
 
 #define NEMO                                                                                                 \
@@ -162,6 +170,17 @@ nemo_is_read (void)
       "trainer: {devices: 8}\nmodel: {tensor_model_parallel_size: 1, micro_batch_size: 1, encoder: {num_layers: 2}, decoder: {}}\n",
       "an encoder and a decoder");
   check (NULL, "name: megatron_t5\n" NEMO, "name megatron_t5");
+  check (NULL, NEMO "  vision_pretraining_type: classify\n",
+         "model.vision_pretraining_type: a model of images");
+  check ("NeMo", NEMO "  mm_cfg: {vision_encoder: {hidden_size: 1024}}\n", "layers=32; ?what turns images");
+  check ("NeMo", NEMO "  mamba_ssm_ngroups: 4\n",
+         "layer_pattern=m; mixer=mamba2; mixer_heads=16; mixer_groups=4");
+  check ("NeMo",
+         "trainer: {devices: 8}\nmodel: {tensor_model_parallel_size: 8, pipeline_model_parallel_size: 2, "
+         "micro_batch_size: 1}\n",
+         "gpus; ?how many GPUs");
+  check ("NeMo", "trainer: {devices: 8}\nmodel: {tensor_model_parallel_size: 4, micro_batch_size: 1}\n",
+         "gpus=8; ~1 node");
   check (NULL,
          "name: vits\ntrainer: {devices: 8, strategy: ddp}\nmodel: {n_layers: 2, optim: {name: adamw}}\n",
          "the configuration of no program");

@@ -247,6 +247,157 @@ set_experts (LaunchJob *job)
   set_moe_layers (job);
 }
 
+/* --- mixers ---------------------------------------------------------------------------------------- */
+
+/* Evenly spaced attention and MLPs among Mamba layers, as pattern_from_ratios () of
+ * megatron/core/models/hybrid/hybrid_layer_allocation.py has it; the caller frees it. */
+static char *
+pattern_of_ratios (guint n_layers, double attention, double mlp)
+{
+  char *pattern = g_strnfill (n_layers, 'm');
+  double n_attention = rint (n_layers * attention), n_mlp = rint (n_layers * mlp);
+  double section = (n_layers - n_attention) / (n_attention + 1), x = section;
+  for (guint i = 0; i < n_layers; i++) {
+    bool is_its = x < 0.5;
+    pattern[i] = is_its ? 'a' : 'm';
+    x += is_its ? section : -1;
+  }
+  section = n_mlp > 0 ? (n_layers - n_attention - n_mlp) / n_mlp : 0;
+  x = section;
+  for (guint i = 0; i < n_layers && n_mlp > 0; i++)
+    if (pattern[i] == 'm') {
+      bool is_its = x < 0.5;
+      pattern[i] = is_its ? 'd' : 'm';
+      x += is_its ? section : -1;
+    }
+  return pattern;
+}
+
+static double
+ratio_of (const LaunchJob *job, const char *name)
+{
+  const char *text = option_text (job, name);
+  return text ? CLAMP (g_ascii_strtod (text, NULL), 0, 1) : 0;
+}
+
+/* "M-M*E": Mamba, an MLP, attention, experts, each a layer; "|" ends a chunk of the pipeline, and behind "/"
+ * stand layers that predict further ahead. The caller frees it; NULL: it has other layers. */
+static char *
+read_pattern (const char *text)
+{
+  static const char theirs[] = "M*+-E", ours[] = "maade";
+  GString *pattern = g_string_new (NULL);
+  for (const char *p = text; *p && *p != '/'; p++) {
+    const char *at = strchr (theirs, *p);
+    if (*p == '|')
+      continue;
+    if (!at || pattern->len >= 65536) {
+      g_string_free (pattern, TRUE);
+      return NULL;
+    }
+    g_string_append_c (pattern, ours[at - theirs]);
+  }
+  return g_string_free (pattern, FALSE);
+}
+
+static guint64
+count_predicted (const char *text)
+{
+  guint64 n = 0;
+  for (const char *p = text; *p; p++)
+    n += *p == '/';
+  return n;
+}
+
+/* MambaMixer (): twice the width of the layer in heads of 64, 8 groups of 128 states, convolutions of 4,
+ * chunks of 128. */
+static void
+set_mamba (LaunchJob *job)
+{
+  LsImport *import = job->import;
+  guint64 head_dim = number_or (job, "mamba-head-dim", "mamba-head-dim", 64);
+  import_set_model (import, "mixer", "mamba2", "--hybrid-layer-pattern");
+  import_set_model_number (
+      import, "mixer_heads",
+      number_or (job, "mamba-num-heads", "mamba-num-heads", 2 * (guint64) import->model.hidden / head_dim));
+  import_set_model_number (import, "mixer_head_dim", head_dim);
+  import_set_model_number (import, "mixer_groups",
+                           number_or (job, "mamba-num-groups", "mamba-num-groups", 8));
+  import_set_model_number (import, "mixer_state", number_or (job, "mamba-state-dim", "mamba-state-dim", 128));
+  import_set_model_number (import, "mixer_conv", 4);
+  import_set_model_number (import, "mixer_chunk", 128);
+}
+
+static void
+set_hybrid (LaunchJob *job)
+{
+  LsImport *import = job->import;
+  const char *text = option_text (job, "hybrid-layer-pattern");
+  text = text ? text : option_text (job, "hybrid-override-pattern");
+  bool is_hybrid = text || option_is_on (job, "is-hybrid-model") || option_is_on (job, "hybrid-layer-pattern")
+      || option_is_on (job, "hybrid-override-pattern")
+      || (job->script && g_str_has_prefix (job->script, "pretrain_mamba"));
+  if (!is_hybrid || import->model.hidden == 0)
+    return;
+  g_autofree char *pattern = text ? read_pattern (text)
+      : import->model.n_layers > 0
+      ? pattern_of_ratios (import->model.n_layers, ratio_of (job, "hybrid-attention-ratio"),
+                           ratio_of (job, "hybrid-mlp-ratio"))
+      : NULL;
+  if (!pattern || !*pattern) {
+    import_unknown (import, "which layers have Mamba: --hybrid-layer-pattern %s",
+                    text ? text : "is not here");
+    return;
+  }
+  if (job->script && !g_str_has_prefix (job->script, "pretrain_mamba")
+      && !g_str_has_prefix (job->script, "pretrain_hybrid"))
+    import_unknown (import,
+                    "the letters of --hybrid-layer-pattern: %s makes layers of them; "
+                    "taken for Mamba, MLPs, experts and attention of Megatron-Core",
+                    job->script);
+  import_set_model_number (import, "layers", strlen (pattern));
+  if (strspn (pattern, "m") == strlen (pattern))
+    pattern[1] = '\0';
+  import_set_model (import, "layer_pattern", pattern, "--hybrid-layer-pattern");
+  if (strchr (pattern, 'm'))
+    set_mamba (job);
+  if (text && count_predicted (text) > 0) {
+    import_set_model_number (import, "predict_layers", count_predicted (text));
+    import_infer (import, "layers that predict further ahead are taken for layers as the pattern begins");
+  }
+}
+
+/* Gated delta nets, of every so many layers all but the last, as Qwen3-Next has them. */
+static void
+set_delta (LaunchJob *job)
+{
+  static const char *const keys[][2] = { { "mixer_heads", "linear-num-value-heads" },
+                                         { "mixer_head_dim", "linear-value-head-dim" },
+                                         { "mixer_groups", "linear-num-key-heads" },
+                                         { "mixer_state", "linear-key-head-dim" },
+                                         { "mixer_conv", "linear-conv-kernel-dim" } };
+  LsImport *import = job->import;
+  const char *kind = option_text (job, "experimental-attention-variant");
+  guint64 every = option_number (job, "linear-attention-freq");
+  if (option_is_on (job, "attention-output-gate"))
+    import_set_model (import, "attention_gate", "1", "--attention-output-gate");
+  if (!kind)
+    return;
+  if (strcmp (kind, "gated_delta_net") != 0 || every < 2 || every > 64) {
+    import_unknown (import, "--experimental-attention-variant %s", kind);
+    return;
+  }
+  g_autofree char *pattern = g_strnfill (every, 'M');
+  pattern[every - 1] = 'A';
+  import_set_model (import, "layer_pattern", pattern, "--linear-attention-freq");
+  import_set_model (import, "mixer", "delta", "--experimental-attention-variant");
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
+    if (option_number (job, keys[i][1]) > 0)
+      import_set_model_number (import, keys[i][0], option_number (job, keys[i][1]));
+  if (option_is_on (job, "moe-shared-expert-gate"))
+    import_infer (import, "--moe-shared-expert-gate: the gate of the shared expert is left out");
+}
+
 /* --- vocabulary ----------------------------------------------------------------------------------- */
 
 /* Sizes of published vocabularies, and the tokenizers that have no other. */
@@ -301,6 +452,8 @@ megatron_model (LaunchJob *job)
   set_ffn (job, is_gated);
   set_heads (job);
   set_experts (job);
+  set_hybrid (job);
+  set_delta (job);
   set_norm (job);
   set_position (job);
   set_switches (job);

@@ -69,14 +69,29 @@ read_layout (const char *text, guint *ret_n)
   return list;
 }
 
+/* The same of "M-M-|M*M-", a layer a letter. */
+static GString *
+read_pattern_cuts (const char *text, guint *ret_n)
+{
+  GString *list = g_string_new (NULL);
+  g_autofree char *main = g_strndup (text, strcspn (text, "/"));
+  g_auto (GStrv) chunks = g_strsplit (main, "|", 4097);
+  *ret_n = g_strv_length (chunks);
+  for (guint i = 0; i < *ret_n; i++)
+    g_string_append_printf (list, "%s%" G_GSIZE_FORMAT, i > 0 ? "," : "", strlen (chunks[i]));
+  return list;
+}
+
 static void
 set_layout (LaunchJob *job)
 {
-  const char *text = option_text (job, "pipeline-model-parallel-layout");
+  const char *text = option_text (job, "pipeline-model-parallel-layout"),
+             *pattern = option_text (job, "hybrid-layer-pattern");
   guint n;
-  if (!text)
+  if (!text && !(pattern && strchr (pattern, '|')))
     return;
-  GString *list = read_layout (text, &n);
+  GString *list = text ? read_layout (text, &n) : read_pattern_cuts (pattern, &n);
+  text = text ? text : pattern;
   guint pp = job->import->strategy.pp;
   if (list->len == 0)
     import_unknown (job->import, "--pipeline-model-parallel-layout %s", text);

@@ -6,6 +6,7 @@
 #include "data/launch/deepspeed_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/megatron/megatron_rules.h"
+#include "data/launch/yaml_config.h"
 
 static bool
 is_known (const char *name)
@@ -16,20 +17,17 @@ is_known (const char *name)
 
 /* Encoders have layers as decoders have, and other tasks. */
 static bool
-check_script (const char *script, LsImport *import, const char *path, LsDiagList *diags)
+check_script (const LaunchScript *script, LsImport *import, const char *path, LsDiagList *diags)
 {
-  static const char *const others[] = {
-    "pretrain_t5", "pretrain_ict", "pretrain_vision", "pretrain_retro", "pretrain_vlm", "pretrain_mamba", NULL
-  };
-  for (const char *const *other = others; *other; other++)
-    if (g_str_has_prefix (script, *other)) {
-      ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
-                   "%s trains no decoder; a model of Lockstep is one", script);
-      return false;
-    }
-  if (!g_str_has_prefix (script, "pretrain_gpt"))
+  if (!megatron_trains_decoder (script->words, script->script, path, diags))
+    return false;
+  static const char *const known[] = { "pretrain_gpt", "pretrain_mamba", "pretrain_hybrid" };
+  for (guint i = 0; i < G_N_ELEMENTS (known); i++)
+    if (script->script && g_str_has_prefix (script->script, known[i]))
+      return true;
+  if (script->script)
     import_unknown (import, "%s: its model is taken for a decoder of these layers, as pretrain_gpt.py has",
-                    script);
+                    script->script);
   return true;
 }
 
@@ -59,7 +57,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   static const LaunchKind kind = { "Megatron-LM", is_known, 3, true, .is_last = true };
   LaunchScript script;
   bool ok = launch_script_read (files, &kind, &script, import, diags)
-      && (!script.script || check_script (script.script, import, files->files[0].path, diags));
+      && check_script (&script, import, files->files[0].path, diags);
   if (ok) {
     LaunchJob job = { .import = import, .words = script.words, .script = script.script, .gpus = script.gpus };
     add_stage (files, script.words);
@@ -69,7 +67,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   return ok;
 }
 
-/* Any text that has an option of it. */
+/* Any text that has an option of it, but for a mapping of YAML: a page with a command in it is no script. */
 static bool
 is_its (const ImportFile *file)
 {
@@ -78,9 +76,11 @@ is_its (const ImportFile *file)
   const char *p = file->text;
   while (g_ascii_isspace (*p))
     p++;
+  bool is_its = false;
   for (guint i = 0; i < G_N_ELEMENTS (marks) && *p != '{'; i++)
-    if (strstr (file->text, marks[i]))
-      return true;
+    is_its = is_its || strstr (file->text, marks[i]);
+  if (is_its)
+    return !cJSON_IsObject (yaml_config_tree (file));
   return g_str_has_prefix (file->text, "#!");
 }
 

@@ -22,17 +22,30 @@
 
 /* --- arguments ------------------------------------------------------------------------------------- */
 
+/* "MODE: inference", "MODE: rl"; a test without it trains. */
+static bool
+check_mode (const cJSON *tree, const char *path, LsDiagList *diags)
+{
+  const cJSON *mode = cJSON_GetObjectItemCaseSensitive (tree, "MODE");
+  bool is_other = cJSON_IsString (mode) && strcmp (mode->valuestring, "pretraining") != 0;
+  if (is_other)
+    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
+                 "MODE: %s: a job of Lockstep trains a decoder on the next token", mode->valuestring);
+  return !is_other;
+}
+
 static bool
 read_args (const ImportFile *file, LaunchWords *words, LsDiagList *diags)
 {
   cJSON *tree = ls_yaml_parse (file->text, file->n, file->path, NULL, diags);
   const cJSON *args = tree ? cJSON_GetObjectItemCaseSensitive (tree, ARGS) : NULL;
-  if (args)
+  bool is_read = args && check_mode (tree, file->path, diags);
+  if (is_read)
     launch_words_add_tree (words, args);
-  else if (tree)
+  else if (tree && !args)
     ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL, "it has no " ARGS);
   cJSON_Delete (tree);
-  return args != NULL;
+  return is_read;
 }
 
 /* --- golden values --------------------------------------------------------------------------------- */
@@ -108,6 +121,8 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
                  "it trains an encoder and a decoder; a model of Lockstep is a decoder");
     return false;
   }
+  if (!megatron_trains_decoder (words, NULL, files->files[0].path, diags))
+    return false;
   LaunchJob job = { .import = import, .words = words };
   megatron_read (&job);
   return read_golden (files, import, diags);
