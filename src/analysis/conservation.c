@@ -5,6 +5,7 @@
 #include <lockstep/error.h>
 
 #include "model/expert_load.h"
+#include "model/mixer.h"
 
 /* FLOPs of a kernel as model FLOPs count them: matrix products only, and
  * attention over all pairs of positions. A decoder's kernels are causal and compute half of
@@ -95,7 +96,7 @@ one_hot_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   return r && r->is_one_hot ? 4 * tokens * (double) m->hidden * (double) ls_model_padded_vocab (m, s->tp) : 0;
 }
 
-/* Attention that is not fused computes what a window hides. */
+/* Attention that is not fused, which only decoders have here, computes what a window hides. */
 static double
 hidden_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
@@ -104,6 +105,25 @@ hidden_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
     if (ls_layer_has_attention (ls_model_layer_kind (m, i)))
       layers += 1 - 2 * ls_model_attention_pairs (m, ls_model_layer_kind (m, i), seq);
   return 12 * (double) s->global_batch * seq * seq * q * layers;
+}
+
+/* Kernels of attention without a causal mask compute what counts; those of a causal one half of it, for which
+ * all count twice. */
+static double
+two_way_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
+{
+  return 3 * (double) s->global_batch * ls_model_two_way_flops (m, seq);
+}
+
+/* Decays and gates through few columns, which all ranks of tp make of all tokens without sequence
+ * parallelism. */
+static double
+low_rank_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
+{
+  double tokens = (double) s->global_batch * seq, mixers = 0;
+  for (uint32_t i = 0; i < m->n_layers && !s->sp; i++)
+    mixers += (ls_model_layer_kind (m, i) & LS_LAYER_MIXER) != 0;
+  return 6 * tokens * mixers * (s->tp - 1.0) * ls_mixer_n_low_rank (m) * m->hidden * m->mixer_head_dim;
 }
 
 double
@@ -132,7 +152,7 @@ ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, G
   uint32_t seq = s->seq ? s->seq : m->seq;
   double asked = ls_model_flops (m, ls_model_padded_vocab (m, s->tp), seq, s->global_batch, false)
       + repeated_flops (m, s, seq) + one_hot_flops (m, s, seq) + hidden_flops (m, s, seq)
-      - ls_dropped_flops (m, s, seq);
+      + two_way_flops (m, s, seq) + low_rank_flops (m, s, seq) - ls_dropped_flops (m, s, seq);
   double done = ls_plan_model_flops (plan, false);
   if (fabs (done - asked) <= FLOPS_TOLERANCE * asked)
     return TRUE;

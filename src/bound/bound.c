@@ -39,9 +39,9 @@ struct LsBounds {
   GHashTable *optimizer; /* OptimizerKey -> LsTime *            */
   uint64_t variant;      /* of the strategy at hand             */
   LsCallTimes *call_times;
-  uint32_t n_kinds, kinds[LS_N_LAYER_KINDS]; /* that the model has */
-  uint32_t *n_of_kind[LS_N_LAYER_KINDS];     /* [n_layers + 1] of kinds[i] among the first so many */
-  uint32_t *layers, *first;                  /* scratch: layers of each chunk, and before it */
+  uint32_t n_kinds;                        /* of layers */
+  uint32_t *n_of_kind[LS_MAX_MODEL_KINDS]; /* [n_layers + 1] of the i-th among the first so many */
+  uint32_t *layers, *first;                /* scratch: layers of each chunk, and before it */
   Entry *last;
 };
 
@@ -64,14 +64,13 @@ static void
 count_kinds (LsBounds *b)
 {
   const LsModel *m = b->model;
-  for (uint32_t kind = 0; kind < LS_N_LAYER_KINDS; kind++) {
-    g_autofree uint32_t *n_of = g_new0 (uint32_t, m->n_layers + 1);
+  uint32_t first[LS_MAX_MODEL_KINDS];
+  b->n_kinds = ls_model_first_of_kinds (m, first);
+  for (uint32_t k = 0; k < b->n_kinds; k++) {
+    uint32_t *n_of = b->n_of_kind[k] = g_new0 (uint32_t, m->n_layers + 1);
+    uint32_t kind = ls_model_layer_kind (m, first[k]);
     for (uint32_t i = 0; i < m->n_layers; i++)
       n_of[i + 1] = n_of[i] + (ls_model_layer_kind (m, i) == kind);
-    if (n_of[m->n_layers] == 0)
-      continue;
-    b->kinds[b->n_kinds] = kind;
-    b->n_of_kind[b->n_kinds++] = g_steal_pointer (&n_of);
   }
 }
 
@@ -168,7 +167,7 @@ chunk_part (const LsBounds *b, const Entry *e, uint32_t stage, uint32_t n)
   BoundPart p = { 0 };
   for (uint32_t i = 0; i < b->n_kinds; i++) {
     uint64_t n_layers_of = b->n_of_kind[i][first + n_layers] - b->n_of_kind[i][first];
-    const BoundPart *l = &e->part[PART_LAYER + b->kinds[i]];
+    const BoundPart *l = &e->part[PART_LAYER + i];
     p.f += (LsTime) n_layers_of * l->f;
     p.b += (LsTime) n_layers_of * l->b;
     p.reduce += (LsTime) n_layers_of * l->reduce;

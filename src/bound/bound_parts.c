@@ -314,14 +314,10 @@ bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS])
   ls_operators_head (m, &x.shard, in->has_head_weight, operators);
   add_operators (&x, operators, &ret_parts[PART_HEAD]);
   x.is_layer = true;
-  uint64_t seen = 0;
-  for (uint32_t i = 0; i < m->n_layers; i++) {
-    uint32_t kind = ls_model_layer_kind (m, i);
-    if (seen & UINT64_C (1) << kind)
-      continue;
-    seen |= UINT64_C (1) << kind;
+  uint32_t first[LS_MAX_MODEL_KINDS], n_kinds = ls_model_first_of_kinds (m, first);
+  for (uint32_t k = 0; k < n_kinds; k++) {
     g_array_set_size (operators, 0);
-    ls_operators_layer (m, &x.shard, i, operators);
-    add_operators (&x, operators, &ret_parts[PART_LAYER + kind]);
+    ls_operators_layer (m, &x.shard, first[k], operators);
+    add_operators (&x, operators, &ret_parts[PART_LAYER + k]);
   }
 }

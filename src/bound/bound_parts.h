@@ -33,8 +33,8 @@ typedef struct {
   uint64_t kept;               /* bytes from forward to backward */
 } BoundPart;
 
-/* PART_LAYER + kind: a layer of that kind. */
-enum { PART_EMBEDDING, PART_HEAD, PART_LAYER, N_BOUND_PARTS = PART_LAYER + LS_N_LAYER_KINDS };
+/* PART_LAYER + i: a layer of the i-th kind that the model has. */
+enum { PART_EMBEDDING, PART_HEAD, PART_LAYER, N_BOUND_PARTS = PART_LAYER + LS_MAX_MODEL_KINDS };
 
 typedef struct {
   const LsModel *model;

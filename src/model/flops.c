@@ -6,16 +6,41 @@
  *     per sequence 3 * 2 * 2 s^2 q, half of it if causal   Q K^T and P V, q = heads * head_dim; of a
  *                                                          windowed layer what its window leaves
  *
+ *     per sequence 3 * 2 * 2 s^2 q                         of an encoder's layers, causal or not; of
+ *                                                          attention to its tokens s times the decoder's
  *     per sequence 3 * 2 (s^2 / 2) of an indexer's heads * width
  *     per sequence 3 * products of chunks                  of each mixer (model/mixer.h)
  *
  * which for q = h, f = 4h is 72 B L s h^2 (1 + s/6h + V/12hL). Of experts a token multiplies
- * top_k, the shared ones and the router; values may be narrower than keys: q is the mean. */
+ * top_k, the shared ones and the router; values may be narrower than keys: q is the mean. Behind an encoder
+ * the tokens are the decoder's, but for keys and values of the encoder's. */
 #include "model/mixer.h"
+
+double
+ls_model_two_way_flops (const LsModel *m, uint32_t seq)
+{
+  double s = seq, q = (double) m->n_heads * m->head_dim, n = m->encoder_layers;
+  return n == 0 ? 0 : 4 * s * q * (s * n + ls_model_decoder_seq (m, seq) * (m->n_layers - n));
+}
+
+/* With an encoder. */
+static double
+two_sided_flops (const LsModel *m, uint64_t vocab, uint32_t seq, bool causal)
+{
+  double s = seq, t = ls_model_decoder_seq (m, seq), q = (double) m->n_heads * m->head_dim;
+  double keys = 2.0 * m->hidden * m->n_kv_heads * m->head_dim, decoders = m->n_layers - m->encoder_layers;
+  double encoder = 0, decoder = (double) vocab * m->hidden - keys * decoders;
+  for (uint32_t i = 0; i < m->n_layers; i++)
+    *(i < m->encoder_layers ? &encoder : &decoder) += (double) ls_model_layer_linear_params (m, i);
+  double linear = 6 * (s * (encoder + keys * decoders) + t * decoder);
+  return linear + (causal ? 6 : 12) * t * t * q * decoders + 3 * ls_model_two_way_flops (m, seq);
+}
 
 double
 ls_model_flops (const LsModel *m, uint64_t vocab, uint32_t seq, double n_sequences, bool causal)
 {
+  if (m->encoder_layers > 0)
+    return n_sequences * two_sided_flops (m, vocab, seq, causal);
   double s = seq;
   double q = m->n_heads * ((double) m->head_dim + ls_model_v_dim (m)) / 2;
   double linear = 6 * s * (double) ls_model_linear_params (m, vocab);

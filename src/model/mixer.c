@@ -25,6 +25,8 @@ ls_mixer_in_width (const LsModel *m)
     return 4 * inner;
   case LS_MIXER_CONV:
     return 3 * inner;
+  case LS_MIXER_KDA:
+    return (m->mixer_full_gate ? 4 : 3) * inner + heads;
   case LS_MIXER_MAMBA1:
     return 2 * inner;
   case LS_MIXER_NONE:
@@ -37,6 +39,8 @@ uint64_t
 ls_mixer_conv_width (const LsModel *m)
 {
   bool has_keys = m->mixer == LS_MIXER_MAMBA2 || m->mixer == LS_MIXER_DELTA;
+  if (m->mixer == LS_MIXER_KDA)
+    return 3 * ls_mixer_inner (m);
   return m->mixer == LS_MIXER_LINEAR ? 0 : ls_mixer_inner (m) + (has_keys ? 2 * keys (m) : 0);
 }
 
@@ -48,10 +52,18 @@ selection_params (const LsModel *m)
   return m->mixer == LS_MIXER_MAMBA1 ? inner * (rank + 2 * (uint64_t) m->mixer_state) + rank * inner : 0;
 }
 
+uint32_t
+ls_mixer_n_low_rank (const LsModel *m)
+{
+  return m->mixer != LS_MIXER_KDA ? 0 : m->mixer_full_gate ? 1 : 2;
+}
+
 uint64_t
 ls_mixer_linear_params (const LsModel *m)
 {
-  return m->hidden * (ls_mixer_in_width (m) + ls_mixer_inner (m)) + selection_params (m);
+  uint64_t low_rank = m->mixer_head_dim * (m->hidden + ls_mixer_inner (m));
+  return m->hidden * (ls_mixer_in_width (m) + ls_mixer_inner (m)) + selection_params (m)
+      + ls_mixer_n_low_rank (m) * low_rank;
 }
 
 uint64_t
@@ -64,6 +76,8 @@ ls_mixer_other_params (const LsModel *m)
     return conv * (taps + 1) + 3 * heads + inner;
   case LS_MIXER_DELTA:
     return conv * taps + 2 * heads + m->mixer_head_dim;
+  case LS_MIXER_KDA:
+    return conv * taps + heads + inner + m->mixer_head_dim;
   case LS_MIXER_LINEAR:
     return inner;
   case LS_MIXER_CONV:
@@ -95,6 +109,7 @@ ls_mixer_products (const LsModel *m, uint32_t tp, uint32_t seq,
 {
   uint64_t q = chunk_of (m, seq), p = m->mixer_head_dim, s = m->mixer_state;
   uint64_t heads = m->mixer_heads / tp, groups = MAX (1, m->mixer_groups / tp);
+  bool is_delta = m->mixer == LS_MIXER_DELTA || m->mixer == LS_MIXER_KDA;
   const LsMixerProduct mamba2[] = {
     { "ssd-scores", "ssd-scores-bwd", q, q, s, groups },
     { "ssd-output", "ssd-output-bwd", q, p, q, heads },
@@ -119,9 +134,9 @@ ls_mixer_products (const LsModel *m, uint32_t tp, uint32_t seq,
   };
   const LsMixerProduct *of_kind = m->mixer == LS_MIXER_MAMBA2 ? mamba2
       : m->mixer == LS_MIXER_LINEAR                           ? linear
-      : m->mixer == LS_MIXER_DELTA                            ? delta
+      : is_delta                                              ? delta
                                                               : NULL;
-  uint32_t n = !of_kind ? 0 : m->mixer == LS_MIXER_DELTA ? 8 : 4;
+  uint32_t n = !of_kind ? 0 : is_delta ? 8 : 4;
   for (uint32_t i = 0; i < n; i++)
     ret_products[i] = of_kind[i];
   return n;

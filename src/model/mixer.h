@@ -13,12 +13,15 @@
  *     delta    2 K + 2 I + 2 H   2 K + I   k a column, 2 H, a norm of P
  *     linear   4 I               none      a norm of I
  *     conv     3 I               I         k a column
+ *     kda      3 I + H           3 I       k a column, H + I, a norm of P
  *     mamba1   2 I               I         k + 1 a column, I (R + 2 N) + R I, I (N + 2), norms of R + 2 N
  *
- * and I h out of it. Products of a chunk, m n k:
+ * and I h out of it. kda also has, through P columns each, I for the decay of each channel and I for the gate
+ * (mixer_full_gate: that as I columns into it instead). Products of a chunk, m n k:
  *
  *     mamba2   C B^T of each group: Q Q N; of each head (C B^T) X: Q P Q, B^T X: P N Q, C S: Q P N
  *     delta    of each head K K^T, Q K^T: Q Q N; W: Q N Q; U, output: Q P Q; W S, Q S: Q P N; K^T V: N P Q
+ *     kda      as delta, with N = P
  *     linear   of each head Q K^T: Q Q N; the output: Q P Q; Q S: Q P N; K^T V: N P Q
  *     conv     none
  *     mamba1   none: a scan of 9 I N operations a token (state-spaces/mamba, issue 110)
@@ -31,8 +34,9 @@
  * bytes only. No kernel of these was measured here: products run as other batched products do.
  *
  * References: Gu and Dao 2023 (mamba1), Dao and Gu 2024, section 6 (mamba2), Yang et al. 2024, sections 3.2
- * and 3.3 (delta), MiniMax 2025, section 2.2 (linear). Sizes and parameters: modeling files of Transformers
- * for nemotron_h, jamba, qwen3_next, minimax and lfm2. */
+ * and 3.3 (delta), MiniMax 2025, section 2.2 (linear), Kimi Team 2025, section 4 (kda). Sizes and parameters:
+ * modeling files of Transformers for nemotron_h, jamba, qwen3_next, minimax and lfm2, of the publisher for
+ * kimi_linear. */
 #ifndef LS_MODEL_MIXER_H
 #define LS_MODEL_MIXER_H
 
@@ -55,6 +59,9 @@ uint64_t ls_mixer_n_chunks (const LsModel *m, uint32_t seq);
 uint64_t ls_mixer_inner (const LsModel *m);
 uint64_t ls_mixer_in_width (const LsModel *m);
 uint64_t ls_mixer_conv_width (const LsModel *m);
+
+/* Pairs of products of low rank, h x P and P x I, beside it: 2, 1 or none. */
+uint32_t ls_mixer_n_low_rank (const LsModel *m);
 
 /* Weights of matrix products with tokens; all that is learned beside them. */
 uint64_t ls_mixer_linear_params (const LsModel *m);

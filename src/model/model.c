@@ -57,6 +57,8 @@ traits_of (char letter)
   switch (letter) {
   case 'M':
     return LS_LAYER_MIXER;
+  case 'P':
+    return LS_LAYER_MIXER | LS_LAYER_BOTH;
   case 'm':
     return LS_LAYER_MIXER | LS_LAYER_NO_MLP;
   case 'a':
@@ -72,7 +74,7 @@ traits_of (char letter)
 bool
 ls_layer_has_attention (uint32_t kind)
 {
-  return !(kind & (LS_LAYER_MIXER | LS_LAYER_NO_MIXING));
+  return kind & LS_LAYER_BOTH || !(kind & (LS_LAYER_MIXER | LS_LAYER_NO_MIXING));
 }
 
 static bool
@@ -87,6 +89,15 @@ is_unrotated (const LsModel *m, uint32_t layer)
   return m->unrotated_every > 0 && (layer + 1) % m->unrotated_every == 0;
 }
 
+/* Whether it is the encoder's, or the decoder's behind one. */
+static uint32_t
+side_of (const LsModel *m, uint32_t layer)
+{
+  if (m->encoder_layers == 0)
+    return 0;
+  return layer < m->encoder_layers ? LS_LAYER_ENCODER : LS_LAYER_CROSS;
+}
+
 uint32_t
 ls_model_layer_kind (const LsModel *m, uint32_t layer)
 {
@@ -94,20 +105,30 @@ ls_model_layer_kind (const LsModel *m, uint32_t layer)
   if (!ls_layer_has_attention (kind))
     return kind;
   return kind | (is_windowed (m, layer) ? LS_LAYER_WINDOWED : 0)
-      | (is_unrotated (m, layer) ? LS_LAYER_UNROTATED : 0);
+      | (is_unrotated (m, layer) ? LS_LAYER_UNROTATED : 0) | side_of (m, layer);
+}
+
+uint32_t
+ls_model_first_of_kinds (const LsModel *m, uint32_t ret_first[LS_MAX_MODEL_KINDS])
+{
+  bool seen[LS_N_LAYER_KINDS] = { false };
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < m->n_layers; i++) {
+    bool *is_seen = &seen[ls_model_layer_kind (m, i)];
+    if (*is_seen)
+      continue;
+    g_assert (n < LS_MAX_MODEL_KINDS);
+    ret_first[n++] = i;
+    *is_seen = true;
+  }
+  return n;
 }
 
 uint32_t
 ls_model_n_layer_kinds (const LsModel *m)
 {
-  uint64_t seen = 0;
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < m->n_layers; i++) {
-    uint64_t bit = UINT64_C (1) << ls_model_layer_kind (m, i);
-    n += (seen & bit) == 0;
-    seen |= bit;
-  }
-  return n;
+  uint32_t first[LS_MAX_MODEL_KINDS];
+  return ls_model_first_of_kinds (m, first);
 }
 
 uint32_t
@@ -134,6 +155,8 @@ double
 ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
 {
   double s = seq, w = m->window;
+  if (kind & LS_LAYER_ENCODER)
+    return 1;
   if (!(kind & LS_LAYER_WINDOWED))
     return 0.5;
   if (m->window_kind == LS_WINDOW_CHUNK)
@@ -145,6 +168,12 @@ double
 ls_model_index_flops (const LsModel *m, uint32_t seq)
 {
   return (double) seq * seq * m->index_heads * m->index_dim;
+}
+
+uint32_t
+ls_model_decoder_seq (const LsModel *m, uint32_t seq)
+{
+  return m->decoder_seq > 0 ? m->decoder_seq : seq;
 }
 
 /* --- parameters --------------------------------------------------------------------- */
@@ -187,9 +216,15 @@ ls_norm_n_vectors (LsNorm norm)
 
 /* Matrices of an MLP: with a gate, that and up side by side, and down. */
 static uint64_t
-mlp_params (const LsModel *m, uint64_t ffn)
+mlp_params (const LsModel *m, uint64_t width, uint64_t ffn)
 {
-  return (ls_mlp_is_gated (m->mlp) ? 3 : 2) * m->hidden * ffn;
+  return (ls_mlp_is_gated (m->mlp) ? 3 : 2) * width * ffn;
+}
+
+uint32_t
+ls_model_expert_width (const LsModel *m)
+{
+  return m->expert_latent > 0 ? m->expert_latent : m->hidden;
 }
 
 static uint64_t
@@ -214,7 +249,8 @@ attention_params (const LsModel *m)
     return h * (qkv_width (m) + (m->attention_gate ? query_width (m) : 0)) + query_width (m) * h;
   uint64_t q = m->q_lora > 0 ? m->q_lora * (h + query_width (m)) : h * query_width (m);
   uint64_t kv = h * (m->kv_lora + m->rope_dim) + m->kv_lora * a * (m->head_dim - m->rope_dim + m->v_dim);
-  return q + kv + a * m->v_dim * h + indexer_params (m);
+  uint64_t gate = m->attention_gate ? h * a * m->v_dim : 0;
+  return q + kv + gate + a * m->v_dim * h + indexer_params (m);
 }
 
 /* Norms inside of attention. */
@@ -228,16 +264,16 @@ attention_norm_params (const LsModel *m)
 uint64_t
 ls_model_expert_params (const LsModel *m)
 {
-  return mlp_params (m, m->expert_ffn);
+  return mlp_params (m, ls_model_expert_width (m), m->expert_ffn);
 }
 
 /* Of attention, or of what stands for it. */
 static uint64_t
 mixing_linear_params (const LsModel *m, uint32_t kind)
 {
-  if (kind & LS_LAYER_NO_MIXING)
-    return 0;
-  return kind & LS_LAYER_MIXER ? ls_mixer_linear_params (m) : attention_params (m);
+  uint64_t n = ls_layer_has_attention (kind) ? attention_params (m) : 0;
+  n += kind & LS_LAYER_MIXER ? ls_mixer_linear_params (m) : 0;
+  return kind & LS_LAYER_CROSS ? 2 * n : n;
 }
 
 /* The matrices of a layer, with so many of its experts. */
@@ -248,9 +284,9 @@ layer_linear_params (const LsModel *m, uint32_t kind, uint32_t n_experts)
   if (kind & LS_LAYER_NO_MLP)
     return n;
   if (!(kind & LS_LAYER_EXPERTS))
-    return n + mlp_params (m, m->ffn);
-  return n + (uint64_t) m->hidden * m->n_experts + n_experts * ls_model_expert_params (m)
-      + mlp_params (m, m->shared_ffn);
+    return n + mlp_params (m, m->hidden, m->ffn);
+  return n + (uint64_t) m->hidden * (m->n_experts + 2 * (uint64_t) m->expert_latent)
+      + n_experts * ls_model_expert_params (m) + mlp_params (m, m->hidden, m->shared_ffn);
 }
 
 /* Neither experts nor latents nor mixers have biases. */
@@ -270,7 +306,8 @@ layer_biases (const LsModel *m, uint32_t kind)
 static uint32_t
 norms_of (const LsModel *m, uint32_t kind)
 {
-  uint32_t n_halves = !(kind & LS_LAYER_NO_MIXING) + !(kind & LS_LAYER_NO_MLP);
+  uint32_t n_halves
+      = !(kind & LS_LAYER_NO_MIXING) + !(kind & LS_LAYER_NO_MLP) + ((kind & LS_LAYER_CROSS) != 0);
   return m->norms == LS_NORMS_SHARED ? 1 : n_halves * (m->norms == LS_NORMS_BOTH ? 2 : 1);
 }
 
@@ -286,6 +323,12 @@ uint64_t
 ls_model_layer_params (const LsModel *m, uint32_t layer)
 {
   return layer_params (m, ls_model_layer_kind (m, layer), m->n_experts);
+}
+
+uint64_t
+ls_model_layer_linear_params (const LsModel *m, uint32_t layer)
+{
+  return layer_linear_params (m, ls_model_layer_kind (m, layer), m->top_k);
 }
 
 /* A layer that predicts is as the last, behind a projection of two inputs; the head is that of the model. */
@@ -323,7 +366,7 @@ params_with (const LsModel *m, uint64_t vocab, uint32_t n_experts)
   for (uint32_t i = 0; i < m->n_layers; i++)
     layers += layer_params (m, ls_model_layer_kind (m, i), n_experts);
   layers += m->predict_layers * predict_params (m, n_experts);
-  return table + positions + layers + norm_params (m) + head;
+  return table + positions + layers + (m->encoder_layers > 0 ? 2 : 1) * norm_params (m) + head;
 }
 
 uint64_t

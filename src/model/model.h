@@ -1,12 +1,16 @@
 /* model/model.h — what is trained: the dimensions of a decoder, dense or with a mixture of
- * experts.
+ * experts, perhaps behind an encoder.
  *
  * Letters as in the literature: L layers, h hidden, a heads, f ffn, V
  * vocabulary, s sequence, b micro-batch, t tensor-parallel degree, E experts.
  *
  * Multi-head latent attention (DeepSeek-AI 2024, DeepSeek-V2, section 2.1): queries, and keys
  * with values, come from narrow latents. A key head has a part that is rotated, one for all
- * heads (rope_dim), and one that is not; head_dim is both together, v_dim that of a value. */
+ * heads (rope_dim), and one that is not; head_dim is both together, v_dim that of a value.
+ *
+ * Encoder and decoder (Raffel et al. 2020, T5, section 2.1): the first encoder_layers of the layers see a
+ * whole sequence of `seq` tokens; the others, each with attention to what the encoder made between its own
+ * attention and its MLP, one of decoder_seq tokens. Both have a norm at their end and share the embedding. */
 #ifndef LS_MODEL_MODEL_H
 #define LS_MODEL_MODEL_H
 
@@ -30,7 +34,8 @@ typedef enum {
   LS_MIXER_MAMBA2,
   LS_MIXER_DELTA,
   LS_MIXER_LINEAR,
-  LS_MIXER_CONV
+  LS_MIXER_CONV,
+  LS_MIXER_KDA
 } LsMixerKind;
 /* Of a windowed layer a query sees so many keys, the last its own; or those of its own block of so many. */
 typedef enum { LS_WINDOW_SLIDING, LS_WINDOW_CHUNK } LsWindowKind;
@@ -84,7 +89,8 @@ typedef struct {
   /* Layers one by one, a letter each, begun again where it is shorter than the model; NULL: all A.
    *
    *     A  attention, then an MLP or experts     a  attention alone    d  an MLP alone
-   *     M  a mixer, then an MLP or experts       m  a mixer alone      e  experts alone */
+   *     M  a mixer, then an MLP or experts       m  a mixer alone      e  experts alone
+   *     P  attention and a mixer side by side, then an MLP or experts */
   char *layer_pattern;
   /* A mixer: LS_MIXER_NONE, and the rest is 0 too. */
   LsMixerKind mixer;
@@ -93,6 +99,7 @@ typedef struct {
   uint32_t mixer_conv;                /* taps of the convolution before it */
   uint32_t mixer_chunk;               /* tokens that meet each other in products */
   uint32_t mixer_rank;                /* of the step sizes (mamba1) */
+  bool mixer_full_gate;               /* the gate is a product, not two of low rank (kda) */
   bool tied_embeddings;
   bool dropout; /* trained with dropout          */
   /* Mixture of experts; n_experts 0: none, and the rest is then 0 too. */
@@ -102,11 +109,14 @@ typedef struct {
                               only; 0: to any, and the next is 0 too */
   uint32_t top_groups;
   uint32_t expert_ffn;     /* inner width of one expert's MLP                 */
+  uint32_t expert_latent;  /* width that experts read and write, between two projections of all; 0: hidden */
   uint32_t shared_ffn;     /* inner width of the experts that see every token, together */
   uint32_t n_dense_layers; /* first layers that have an MLP instead (of width ffn) */
   uint32_t predict_layers; /* behind the last, each with a head of its own, for tokens further ahead
                               (DeepSeek-AI 2024, DeepSeek-V3, section 2.2) */
   uint32_t moe_every;      /* of every so many others the last has experts: 1, all of them */
+  uint32_t encoder_layers; /* first layers that are an encoder's; 0: a decoder alone, and the next is 0 too */
+  uint32_t decoder_seq;    /* tokens of a sequence of the decoder; 0: as the encoder's */
 } LsModel;
 
 void ls_model_clear (LsModel *model);                      /* NULL allowed */
@@ -123,12 +133,17 @@ typedef enum {
   LS_LAYER_MIXER = 8,      /* a mixer, and no attention  */
   LS_LAYER_NO_MIXING = 16, /* neither of the two        */
   LS_LAYER_NO_MLP = 32,    /* nor an MLP or experts     */
-  LS_N_LAYER_KINDS = 64
+  LS_LAYER_BOTH = 64,      /* with a mixer: attention beside it */
+  LS_LAYER_ENCODER = 128,  /* attention to all tokens, not only those before */
+  LS_LAYER_CROSS = 256,    /* attention to the encoder's tokens behind its own */
+  LS_N_LAYER_KINDS = 512
 } LsLayerTrait;
 
 /* Of a layer in model order: below LS_N_LAYER_KINDS. */
 uint32_t ls_model_layer_kind (const LsModel *m, uint32_t layer);
-/* How many kinds its layers are of. */
+/* How many kinds its layers are of, and the first layer of each, in order of layers. */
+#define LS_MAX_MODEL_KINDS 32 /* no pattern has more: 25 without an encoder, 16 with one */
+uint32_t ls_model_first_of_kinds (const LsModel *m, uint32_t ret_first[LS_MAX_MODEL_KINDS]);
 uint32_t ls_model_n_layer_kinds (const LsModel *m);
 
 /* Whether this layer, in model order, has experts and not one MLP; how many have. */
@@ -144,8 +159,14 @@ uint32_t ls_norm_n_vectors (LsNorm norm);
 bool ls_layer_has_attention (uint32_t kind);
 uint32_t ls_model_n_attention_layers (const LsModel *m);
 
+/* Tokens of a sequence of the decoder, where one of the encoder has seq; seq without an encoder. */
+uint32_t ls_model_decoder_seq (const LsModel *m, uint32_t seq);
+
+/* Width of what experts read and write: expert_latent, or hidden. */
+uint32_t ls_model_expert_width (const LsModel *m);
+
 /* Of the s x s pairs of a query and a key of a sequence, the share that the mask of a layer of this kind
- * leaves: a half with a causal mask alone. */
+ * leaves: a half with a causal mask alone, all in an encoder. */
 double ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq);
 
 /* FLOPs of the scores of an indexer, forward, for a sequence: each query meets the keys before it. */
@@ -162,6 +183,12 @@ uint64_t ls_model_active_params (const LsModel *m, uint64_t vocab);
 uint64_t ls_model_layer_params (const LsModel *m, uint32_t layer);
 uint64_t ls_model_expert_params (const LsModel *m); /* of one expert */
 uint64_t ls_model_linear_params (const LsModel *m, uint64_t vocab);
+
+/* Of these, of a layer, with the experts that a token is sent to. */
+uint64_t ls_model_layer_linear_params (const LsModel *m, uint32_t layer);
+
+/* Forward FLOPs of attention without a causal mask, for a sequence: of an encoder, and to its tokens. */
+double ls_model_two_way_flops (const LsModel *m, uint32_t seq);
 
 /* Model FLOPs of one training step (forward + backward, no recomputation) over
  * n_sequences of length seq. causal: count only the lower triangle of attention.

@@ -117,6 +117,9 @@ void ls_operator_context_parallel (LsOperator *op, const LsCut *cut);
 /* What stands in a layer with latent attention between its norm and the sum (operators_mla.c). */
 void ls_operators_latent_attention (GArray *operators, const LsCut *cut);
 
+/* The context, so wide, times the sigmoid of a gate (Qwen3-Next): one kernel each way, which keeps both. */
+void ls_operator_gate (GArray *operators, const LsCut *cut, uint64_t width);
+
 /* A mixer, from its way in to its way out (operators_mixer.c). */
 void ls_operators_mixer (GArray *operators, const LsCut *cut);
 
@@ -131,6 +134,10 @@ void ls_operators_experts (GArray *operators, const LsCut *cut);
 
 /* The activation of rows x cols: reads gate and up where the MLP has both; op keeps them. */
 void ls_operator_activation (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t cols);
+
+/* Attention to the tokens of an encoder, which are cut as encoder says, from its way in to its way out
+ * (operators_cross.c). */
+void ls_operators_cross_attention (GArray *operators, const LsCut *cut, const LsShard *encoder);
 
 /* The attention of a layer, between the QKV GEMM and the projection. */
 void ls_operators_attention (GArray *operators, const LsCut *cut);

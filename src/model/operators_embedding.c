@@ -98,9 +98,14 @@ void
 ls_operators_embedding (const LsModel *m, const LsShard *s, GArray *operators)
 {
   LsCut cut;
-  ls_cut_init (&cut, m, s);
+  LsShard own = *s;
+  if (m->encoder_layers > 0) /* the words of both sides */
+    own.seq = s->seq + ls_model_decoder_seq (m, s->seq);
+  ls_cut_init (&cut, m, &own);
 
   append_words (operators, &cut);
+  if (m->encoder_layers > 0)
+    g_array_index (operators, LsOperator, operators->len - 1).tp_bytes = cut.tokens * m->hidden * cut.elt;
   if (m->position == LS_POSITION_LEARNED)
     append_positions (operators, &cut);
   if (m->dropout)

@@ -21,6 +21,9 @@
  * embedding of the next token is looked up for nothing, as if its table were the one of the first stage; with
  * tensor parallelism the projection's parts are gathered for nothing.
  *
+ * Behind an encoder the tokens are the decoder's. The norm at the encoder's end stands here, too; what it
+ * makes is kept for all layers that meet it.
+ *
  * With the norm's and the logits' inputs the head keeps 4 s b h (1/t with SP) +
  * 4 s b V / t (Korthikanti et al. 2022, section 4.3). */
 #include "model/operators_build.h"
@@ -157,12 +160,45 @@ append_prediction (GArray *operators, const LsCut *cut)
   ls_operators_layer (cut->model, cut->shard, cut->model->n_layers - 1, operators);
 }
 
+static void
+append_encoder_norm (GArray *operators, const LsModel *m, const LsShard *s)
+{
+  static const LsNormPlace end = { "encoder-norm", LS_RECIPE_FINAL_NORM, LS_RECIPE_RESIDUAL, false };
+  LsCut cut;
+  ls_cut_init (&cut, m, s);
+  ls_operators_norm (operators, &cut, &end, cut.elt);
+  g_array_index (operators, LsOperator, operators->len - 1).saved_bytes
+      += cut.local_tokens * m->hidden * cut.elt;
+}
+
+/* Of the decoder's tokens. */
+static void
+append_decoder_head (GArray *operators, const LsModel *m, const LsShard *s, bool with_weight)
+{
+  LsShard own = *s;
+  LsCut cut;
+  own.seq = ls_model_decoder_seq (m, s->seq);
+  ls_cut_init (&cut, m, &own);
+  guint from = operators->len;
+  append_head (operators, &cut, with_weight);
+  for (guint i = from; i < operators->len; i++) {
+    LsOperator *op = &g_array_index (operators, LsOperator, i);
+    if (op->tp == LS_TP_COLUMN)
+      op->tp_bytes = cut.tokens * m->hidden * cut.elt;
+  }
+}
+
 void
 ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray *operators)
 {
   LsCut cut;
   ls_cut_init (&cut, m, s);
-  append_head (operators, &cut, with_weight);
+  if (m->encoder_layers > 0) {
+    append_encoder_norm (operators, m, s);
+    append_decoder_head (operators, m, s, with_weight);
+  } else {
+    append_head (operators, &cut, with_weight);
+  }
   for (uint32_t i = 0; i < m->predict_layers; i++) {
     append_prediction (operators, &cut);
     append_head (operators, &cut, false);

@@ -221,18 +221,15 @@ append_qk_norm (GArray *operators, const LsCut *cut)
   op->saved_bytes = cut->tokens * width * cut->elt;
 }
 
-/* The context times the sigmoid of a gate (Qwen3-Next): one kernel each way, which keeps both. */
-static void
-append_gate (GArray *operators, const LsCut *cut)
+void
+ls_operator_gate (GArray *operators, const LsCut *cut, uint64_t width)
 {
   LsOperator *op = ls_operator_append (operators, "attention-gate", LS_TP_NONE);
   ls_operator_fwd (
-      op,
-      ls_cut_stream (cut, "attention-gate", LS_KERNEL_ELEMENTWISE, cut->tokens, cut->q_width, 3 * cut->elt));
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, "attention-gate-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens,
-                                    cut->q_width, 5 * cut->elt));
-  op->saved_bytes = 2 * cut->tokens * cut->q_width * cut->elt;
+      op, ls_cut_stream (cut, "attention-gate", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 3 * cut->elt));
+  ls_operator_igrad (
+      op, ls_cut_stream (cut, "attention-gate-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 5 * cut->elt));
+  op->saved_bytes = 2 * cut->tokens * width * cut->elt;
 }
 
 static void
@@ -243,7 +240,7 @@ append_attention (GArray *operators, const LsCut *cut)
     append_qk_norm (operators, cut);
   ls_operators_attention (operators, cut);
   if (cut->model->attention_gate)
-    append_gate (operators, cut);
+    ls_operator_gate (operators, cut, cut->q_width);
   append_proj (operators, cut);
 }
 
@@ -265,7 +262,7 @@ append_branch (GArray *operators, const LsCut *cut, const char *name)
                                     cut->model->hidden, 3 * cut->elt));
 }
 
-/* One half of a layer: attention, or what stands for the MLP. */
+/* A part of a layer: attention, what stands for the MLP, attention to an encoder's tokens. */
 typedef struct {
   LsNormPlace before, after;
   const char *branch, *sum;
@@ -280,6 +277,10 @@ static const Half halves[] = {
     { "mlp-post-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, false },
     "mlp-input",
     "mlp-add" },
+  { { "cross-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, true },
+    { "cross-post-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, false },
+    "cross-input",
+    "cross-add" },
 };
 
 static void
@@ -301,12 +302,10 @@ end_half (GArray *operators, const LsCut *cut, const Half *half)
   append_bias_dropout_add (operators, cut, half->sum, half->before.sum);
 }
 
-/* Behind a shared norm its output is kept once: by what computes Q, K and V. */
+/* The output of a norm is kept once: by what computes Q, K and V. */
 static void
-share_input (GArray *operators, guint from, const LsCut *cut)
+share_input (GArray *operators, guint from)
 {
-  if (cut->model->norms != LS_NORMS_SHARED)
-    return;
   LsOperator *first = &g_array_index (operators, LsOperator, from);
   first->saved_bytes -= first->input_bytes;
   first->input_bytes = 0;
@@ -322,37 +321,75 @@ append_mlp (GArray *operators, const LsCut *cut)
     return;
   }
   ls_operators_mlp (operators, cut, &names);
-  share_input (operators, from, cut);
+  if (cut->model->norms == LS_NORMS_SHARED)
+    share_input (operators, from);
+}
+
+/* What attention and a mixer made of one input, and backwards the two gradients of that. */
+static void
+append_side_sum (GArray *operators, const LsCut *cut)
+{
+  uint64_t rows = cut->local_tokens, h = cut->model->hidden;
+  LsOperator *op = ls_operator_append (operators, "side-sum", LS_TP_NONE);
+  ls_operator_fwd (op, ls_cut_stream (cut, "side-sum", LS_KERNEL_ELEMENTWISE, rows, h, 3 * cut->elt));
+  ls_operator_igrad (op, ls_cut_stream (cut, "side-grad-add", LS_KERNEL_ELEMENTWISE, rows, h, 3 * cut->elt));
 }
 
 static void
 append_mixing (GArray *operators, const LsCut *cut)
 {
-  if (cut->kind & LS_LAYER_MIXER)
-    ls_operators_mixer (operators, cut);
-  else if (cut->model->kv_lora > 0)
-    ls_operators_latent_attention (operators, cut);
-  else
-    append_attention (operators, cut);
+  guint from = operators->len;
+  if (ls_layer_has_attention (cut->kind))
+    (cut->model->kv_lora > 0 ? ls_operators_latent_attention : append_attention) (operators, cut);
+  if (!(cut->kind & LS_LAYER_MIXER))
+    return;
+  bool is_beside = operators->len > from;
+  from = operators->len;
+  ls_operators_mixer (operators, cut);
+  if (!is_beside)
+    return;
+  share_input (operators, from);
+  append_side_sum (operators, cut);
+}
+
+/* Tensors of another length than most say so. */
+static void
+set_length (GArray *operators, guint from, const LsCut *cut)
+{
+  for (guint i = from; i < operators->len; i++) {
+    LsOperator *op = &g_array_index (operators, LsOperator, i);
+    if (op->tp != LS_TP_NONE && op->tp != LS_TP_REDUCE && op->tp_bytes == 0)
+      op->tp_bytes = cut->tokens * cut->model->hidden * cut->elt;
+  }
 }
 
 void
 ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray *operators)
 {
   LsShard own = *all;
+  uint32_t kind = ls_model_layer_kind (m, layer);
+  guint from = operators->len;
   own.dtype = ls_layer_dtype (m, all, layer);
+  own.seq = kind & LS_LAYER_CROSS ? ls_model_decoder_seq (m, all->seq) : all->seq;
   LsCut cut;
   ls_cut_init (&cut, m, &own);
-  cut.kind = ls_model_layer_kind (m, layer);
+  cut.kind = kind;
 
   if (!(cut.kind & LS_LAYER_NO_MIXING)) {
     begin_half (operators, &cut, &halves[0]);
     append_mixing (operators, &cut);
     end_half (operators, &cut, &halves[0]);
   }
+  if (kind & LS_LAYER_CROSS) {
+    begin_half (operators, &cut, &halves[2]);
+    ls_operators_cross_attention (operators, &cut, all);
+    end_half (operators, &cut, &halves[2]);
+  }
   if (!(cut.kind & LS_LAYER_NO_MLP)) {
     begin_half (operators, &cut, &halves[1]);
     append_mlp (operators, &cut);
     end_half (operators, &cut, &halves[1]);
   }
+  if (own.seq != all->seq)
+    set_length (operators, from, &cut);
 }

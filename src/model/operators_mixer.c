@@ -8,6 +8,10 @@ static const LsLinearNames select_names = { "mixer-select", "mixer-select-dgrad"
 static const LsLinearNames step_names = { "mixer-step", "mixer-step-dgrad", "mixer-step-wgrad" };
 static const LsLinearNames out_names = { "mixer-out", "mixer-out-dgrad", "mixer-out-wgrad" };
 
+static const LsLinearNames down_names
+    = { "mixer-gates-down", "mixer-gates-down-dgrad", "mixer-gates-down-wgrad" };
+static const LsLinearNames up_names = { "mixer-gates-up", "mixer-gates-up-dgrad", "mixer-gates-up-wgrad" };
+
 #define FP32_BYTES 4
 
 static uint64_t
@@ -24,6 +28,34 @@ append_in (GArray *operators, const LsCut *cut)
   ls_operator_linear (op, cut, &in_names, cut->shard->dtype, cut->model->hidden, width);
   ls_operator_param (op, width * cut->model->hidden);
   op->saved_bytes += cut->tokens * width * cut->elt;
+}
+
+/* Of kda: decays, and a gate if that is of low rank. The narrow products are on every rank of tp, for its
+ * tokens; the wide ones, all in one kernel of as many FLOPs, gather what these make. */
+static void
+append_low_rank (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t n = ls_mixer_n_low_rank (m), rank = m->mixer_head_dim,
+           wide = n * per_rank (cut, ls_mixer_inner (m));
+  if (n == 0)
+    return;
+  LsCut local = *cut;
+  local.tokens = cut->local_tokens;
+  LsOperator *op = ls_operator_append (operators, down_names.fwd, LS_TP_NONE);
+  ls_operator_linear (op, &local, &down_names, cut->shard->dtype, m->hidden, n * rank);
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "gates-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
+                                    m->hidden, 3 * cut->elt));
+  ls_operator_param (op, n * rank * m->hidden);
+  op->param_replicated = true;
+  op->saved_bytes = op->input_bytes = 0; /* kept by the way in */
+  op = ls_operator_append (operators, up_names.fwd, LS_TP_COLUMN);
+  ls_operator_linear (op, cut, &up_names, cut->shard->dtype, rank, wide);
+  ls_operator_param (op, wide * rank);
+  op->tp_bytes = cut->tokens * n * rank * cut->elt;
+  op->saved_bytes = op->input_bytes = n * op->input_bytes;
+  op->saved_bytes += cut->tokens * wide * cut->elt;
 }
 
 /* Causal, of each column by itself: fused with its activation. */
@@ -127,6 +159,7 @@ ls_operators_mixer (GArray *operators, const LsCut *cut)
   const LsModel *m = cut->model;
   uint64_t inner = per_rank (cut, ls_mixer_inner (m));
   append_in (operators, cut);
+  append_low_rank (operators, cut);
   append_conv (operators, cut);
   if (m->mixer == LS_MIXER_MAMBA1) {
     append_selection (operators, cut);

@@ -18,6 +18,9 @@
  * and attention meets the best so many: its kernels have the FLOPs of a window of as many. Deviation:
  * gathered keys are taken to be met as fast as those of a window.
  *
+ * A gate (Kimi Team 2026, Kimi K3: mla_use_output_gate) is a product more, column-parallel, whose sigmoid the
+ * context is multiplied by. Without rope keys are put together as with it.
+ *
  * Kept: the norm's output, the latents and their normalised forms, q, k and v. */
 #include "model/operators_scaled.h"
 
@@ -30,6 +33,7 @@ static const LsLinearNames kv_down_names = { "kv-down", "kv-down-dgrad", "kv-dow
 static const LsLinearNames kv_up_names = { "kv-up", "kv-up-dgrad", "kv-up-wgrad" };
 static const LsLinearNames index_key_names = { "index-key", "index-key-dgrad", "index-key-wgrad" };
 static const LsLinearNames index_query_names = { "index-query", "index-query-dgrad", "index-query-wgrad" };
+static const LsLinearNames gate_names = { "gate", "gate-dgrad", "gate-wgrad" };
 static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad" };
 
 /* On this rank's tokens only. */
@@ -172,6 +176,20 @@ append_attention (GArray *operators, const LsCut *cut)
   op->saved_bytes = 4 * cut->tokens * cut->heads; /* log-sum-exp, fp32 */
 }
 
+/* The norm's output is kept already, and the gradients of it meet. */
+static void
+append_gate (GArray *operators, const LsCut *cut, uint64_t values)
+{
+  uint64_t h = cut->model->hidden;
+  LsOperator *op = ls_operator_append (operators, gate_names.fwd, LS_TP_COLUMN);
+  ls_operator_linear (op, cut, &gate_names, cut->shard->dtype, h, values);
+  ls_operator_igrad (
+      op, ls_cut_stream (cut, "latent-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens, h, 3 * cut->elt));
+  ls_operator_param (op, values * h);
+  op->input_bytes = op->saved_bytes = 0;
+  ls_operator_gate (operators, cut, values);
+}
+
 void
 ls_operators_latent_attention (GArray *operators, const LsCut *cut)
 {
@@ -184,6 +202,8 @@ ls_operators_latent_attention (GArray *operators, const LsCut *cut)
   if (m->index_heads > 0)
     append_indexer (operators, cut);
   append_attention (operators, cut);
+  if (m->attention_gate)
+    append_gate (operators, cut, values);
   LsOperator *op = ls_operator_append (operators, "proj", LS_TP_ROW);
   ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, values, m->hidden);
   ls_operator_param (op, values * m->hidden);

@@ -27,6 +27,10 @@
  * The grouped GEMM takes the time of one of E / ep equal matrices with R rows in all; rows of
  * an expert are rounded up to the smallest tile first, as a tile has rows of one expert only.
  *
+ * Behind a latent (Nemotron 3; Megatron-LM, moe_latent_size) rows are expert_latent wide from permute to
+ * unpermute, between two products of each rank's tokens, latent-down of h to that and latent-up back; the
+ * router and the shared experts see h.
+ *
  * Kept: the input (by the shared experts if there are any), scores (fp32) and choices of the
  * router, the sorted rows R h, the input of the activation and its probabilities, its output:
  *
@@ -50,6 +54,8 @@
 #define TILE_ROWS  64 /* of the smallest tile of a GEMM (compute/cost.c) */
 
 static const LsLinearNames router_names = { "router", "router-dgrad", "router-wgrad" };
+static const LsLinearNames latent_down_names = { "latent-down", "latent-down-dgrad", "latent-down-wgrad" };
+static const LsLinearNames latent_up_names = { "latent-up", "latent-up-dgrad", "latent-up-wgrad" };
 static const LsLinearNames fc1_names = { "expert-fc1", "expert-fc1-dgrad", "expert-fc1-wgrad" };
 static const LsLinearNames fc2_names = { "expert-fc2", "expert-fc2-dgrad", "expert-fc2-wgrad" };
 
@@ -62,6 +68,7 @@ typedef struct {
   uint64_t tiled;     /* R, with each expert's rows in whole tiles */
   uint32_t n_experts; /* here                                */
   uint64_t ffn;       /* f / etp                             */
+  uint64_t width;     /* of rows: h, or the latent           */
 } Experts;
 
 static void
@@ -73,9 +80,11 @@ experts_init (Experts *x, const LsCut *cut)
   g_autofree uint64_t *tokens = g_new (uint64_t, m->n_experts);
   uint64_t sum = 0;
 
-  *x = (Experts) {
-    .cut = *cut, .local = cut->local_tokens, .n_experts = m->n_experts / ep, .ffn = m->expert_ffn / etp
-  };
+  *x = (Experts) { .cut = *cut,
+                   .local = cut->local_tokens,
+                   .n_experts = m->n_experts / ep,
+                   .ffn = m->expert_ffn / etp,
+                   .width = ls_model_expert_width (m) };
   ls_expert_tokens (m, s, tokens, NULL);
   x->cut.tokens = 0;
   for (uint32_t e = 0; e < m->n_experts; e++) {
@@ -93,12 +102,18 @@ experts_init (Experts *x, const LsCut *cut)
   }
 }
 
-/* Rows x h, each moved so often. */
+/* Rows as experts see them, moved once. */
 static LsKernel
-row_copy (const Experts *x, const char *name, uint64_t rows, uint32_t n_times)
+row_copy (const Experts *x, const char *name, uint64_t rows)
 {
-  return ls_cut_stream (&x->cut, name, LS_KERNEL_ELEMENTWISE, rows, x->cut.model->hidden,
-                        n_times * x->cut.elt);
+  return ls_cut_stream (&x->cut, name, LS_KERNEL_ELEMENTWISE, rows, x->width, x->cut.elt);
+}
+
+/* Of this rank's tokens, x h: two tensors to one. */
+static LsKernel
+token_sum (const Experts *x, const char *name)
+{
+  return ls_cut_stream (&x->cut, name, LS_KERNEL_ELEMENTWISE, x->local, x->cut.model->hidden, 3 * x->cut.elt);
 }
 
 static void
@@ -118,7 +133,7 @@ append_router (GArray *operators, const Experts *x)
   ls_operator_igrad (op, back);
   ls_operator_linear (op, &local, &router_names, local.act, m->hidden, m->n_experts);
   ls_operator_fwd (op, choose);
-  ls_operator_igrad (op, row_copy (x, "moe-grad-add", x->local, 3));
+  ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
   ls_operator_param (op, (uint64_t) m->hidden * m->n_experts);
   op->param_replicated = true;
   if (m->shared_ffn > 0)
@@ -126,16 +141,32 @@ append_router (GArray *operators, const Experts *x)
   op->saved_bytes += scores * (FP32_BYTES + 1);
 }
 
+/* On each rank, for its tokens. */
+static void
+append_latent (GArray *operators, const Experts *x, const LsLinearNames *names, uint64_t in, uint64_t out)
+{
+  LsCut local = x->cut;
+  local.tokens = x->local;
+  LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
+  ls_operator_linear (op, &local, names, x->cut.shard->dtype, in, out);
+  ls_operator_param (op, in * out);
+  op->param_replicated = true;
+  if (in == x->cut.model->hidden) { /* what the router sees, and keeps */
+    op->saved_bytes = op->input_bytes = 0;
+    ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
+  }
+}
+
 static void
 append_permute (GArray *operators, const Experts *x)
 {
   LsOperator *op = ls_operator_append (operators, "permute", LS_TP_NONE);
   if (!x->cut.shard->sends_tokens_once) {
-    ls_operator_fwd (op, row_copy (x, "permute", x->local + x->sent, 1));
-    ls_operator_igrad (op, row_copy (x, "permute-bwd", x->local + x->sent, 1));
+    ls_operator_fwd (op, row_copy (x, "permute", x->local + x->sent));
+    ls_operator_igrad (op, row_copy (x, "permute-bwd", x->local + x->sent));
   }
   if (x->cut.model->shared_ffn > 0)
-    ls_operator_igrad (op, row_copy (x, "moe-grad-add", x->local, 3));
+    ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
 }
 
 static void
@@ -143,14 +174,14 @@ append_exchange (GArray *operators, const Experts *x, const char *name, LsEpMode
 {
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
   op->ep = mode;
-  uint64_t sent = x->sent * x->cut.model->hidden;
+  uint64_t sent = x->sent * x->width;
   op->ep_bytes = sent * x->cut.elt;
   op->to_ep_bytes
       = x->cut.shard->dispatch_fp8 ? ls_dtype_cast_bytes (LS_DTYPE_FP8, op->ep_bytes) : op->ep_bytes;
-  op->etp_bytes = x->cut.tokens * x->cut.model->hidden * x->cut.elt;
+  op->etp_bytes = x->cut.tokens * x->width * x->cut.elt;
   if (x->n_experts > 1) {
-    ls_operator_fwd (op, row_copy (x, "expert-sort", x->cut.tokens + x->arrived, 1));
-    ls_operator_igrad (op, row_copy (x, "expert-sort-bwd", x->cut.tokens + x->arrived, 1));
+    ls_operator_fwd (op, row_copy (x, "expert-sort", x->cut.tokens + x->arrived));
+    ls_operator_igrad (op, row_copy (x, "expert-sort-bwd", x->cut.tokens + x->arrived));
   }
 }
 
@@ -208,11 +239,11 @@ append_unpermute (GArray *operators, const Experts *x)
 {
   LsOperator *op = ls_operator_append (operators, "unpermute", LS_TP_NONE);
   if (!x->cut.shard->sends_tokens_once) {
-    ls_operator_fwd (op, row_copy (x, "unpermute", x->local + x->sent, 1));
-    ls_operator_igrad (op, row_copy (x, "unpermute-bwd", x->local + x->sent, 1));
+    ls_operator_fwd (op, row_copy (x, "unpermute", x->local + x->sent));
+    ls_operator_igrad (op, row_copy (x, "unpermute-bwd", x->local + x->sent));
   }
   if (x->cut.model->shared_ffn > 0)
-    ls_operator_fwd (op, row_copy (x, "shared-expert-add", x->local, 3));
+    ls_operator_fwd (op, token_sum (x, "shared-expert-add"));
 }
 
 void
@@ -229,11 +260,15 @@ ls_operators_experts (GArray *operators, const LsCut *cut)
     ls_operators_mlp (operators, &shared, &shared_names);
   }
   append_router (operators, &x);
+  if (m->expert_latent > 0)
+    append_latent (operators, &x, &latent_down_names, m->hidden, x.width);
   append_permute (operators, &x);
   append_exchange (operators, &x, "dispatch", LS_EP_DISPATCH);
-  append_linear (operators, &x, &fc1_names, m->hidden, (ls_mlp_is_gated (m->mlp) ? 2 : 1) * x.ffn);
+  append_linear (operators, &x, &fc1_names, x.width, (ls_mlp_is_gated (m->mlp) ? 2 : 1) * x.ffn);
   append_activation (operators, &x);
-  append_linear (operators, &x, &fc2_names, x.ffn, m->hidden);
+  append_linear (operators, &x, &fc2_names, x.ffn, x.width);
   append_exchange (operators, &x, "combine", LS_EP_COMBINE);
   append_unpermute (operators, &x);
+  if (m->expert_latent > 0)
+    append_latent (operators, &x, &latent_up_names, x.width, m->hidden);
 }

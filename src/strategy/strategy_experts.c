@@ -1,4 +1,4 @@
-/* What follows, and what is legal, with a mixture of experts and with latent attention. */
+/* What follows, and what is legal, with a mixture of experts, with latent attention and with an encoder. */
 #include "model/expert_load.h"
 #include "strategy/strategy_rules.h"
 
@@ -116,4 +116,33 @@ check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags
   if (s->cp > 1)
     unsupported (diags, "/cp", "context parallelism of latent attention is not modelled; expected 1, got %u",
                  s->cp);
+}
+
+/* What an encoder makes goes to all layers of the decoder. */
+void
+check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (m->encoder_layers == 0)
+    return;
+  if (s->pp > 1)
+    unsupported (
+        diags, "/pp",
+        "stages would have to pass on what the encoder made, for all layers of the decoder, which is not "
+        "modelled; expected 1 with an encoder, got %u",
+        s->pp);
+  if (s->cp > 1)
+    unsupported (diags, "/cp", "context parallelism with an encoder is not modelled; expected 1, got %u",
+                 s->cp);
+  if (s->attention == LS_ATTENTION_UNFUSED)
+    unsupported (diags, "/attention", "unfused attention with an encoder is not modelled; expected flash");
+  uint32_t seq = ls_model_decoder_seq (m, s->seq);
+  if (s->sp && seq % s->tp != 0)
+    conflict (diags, "/sp", "expected a sequence length of the decoder divisible by tp = %u; got %u", s->tp,
+              seq);
+  if (s->recompute == LS_RECOMPUTE_FULL && seq != s->seq)
+    unsupported (
+        diags, "/recompute",
+        "whole layers that run again where encoder and decoder have sequences of different lengths are "
+        "not modelled; got %u and %u",
+        s->seq, seq);
 }

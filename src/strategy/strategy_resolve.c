@@ -489,6 +489,7 @@ ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint3
   check_context_parallel (s, model, diags);
   check_experts (s, model, diags);
   check_latent_attention (s, model, diags);
+  check_encoder (s, model, diags);
   check_recompute (s, model, diags);
   check_dtypes (s, model, diags);
   check_kernels (s, model, diags);

@@ -103,6 +103,12 @@ refuse_model (Emit *e)
     emit_refuse (e, "--model", "Megatron-LM's --no-rope-freq divides the number of layers");
   if (m->layer_pattern || m->attention_gate)
     emit_refuse (e, "--model", "layers without attention, or with a gate behind it, cannot be written");
+  if (m->encoder_layers > 0)
+    emit_refuse (e, "--model", "an encoder stands before its decoder; pretrain_gpt.py trains decoders");
+  if (m->expert_latent > 0)
+    emit_refuse (e, "--model", "its experts are behind a latent, which cannot be written");
+  if (m->kv_lora > 0 && m->position != LS_POSITION_ROPE)
+    emit_refuse (e, "--model", "its latent attention has no rope; Megatron-LM's has");
   if (m->index_heads > 0)
     emit_refuse (e, "--model", "an indexer chooses the keys of its attention, which cannot be written");
   if (m->logit_cap)

@@ -38,13 +38,10 @@ static const LsEnumName positions[] = {
   { NULL },
 };
 static const LsEnumName mixers[] = {
-  { "none", LS_MIXER_NONE },
-  { "mamba1", LS_MIXER_MAMBA1 },
-  { "mamba2", LS_MIXER_MAMBA2 },
-  { "delta", LS_MIXER_DELTA },
-  { "linear", LS_MIXER_LINEAR },
-  { "conv", LS_MIXER_CONV },
-  { NULL },
+  { "none", LS_MIXER_NONE },     { "mamba1", LS_MIXER_MAMBA1 },
+  { "mamba2", LS_MIXER_MAMBA2 }, { "delta", LS_MIXER_DELTA },
+  { "linear", LS_MIXER_LINEAR }, { "conv", LS_MIXER_CONV },
+  { "kda", LS_MIXER_KDA },       { NULL },
 };
 static const LsEnumName attentions[] = {
   { "flash", LS_ATTENTION_FLASH },
@@ -106,11 +103,13 @@ const LsField ls_model_fields[] = {
   BOOL (attention_gate, "attention's output is gated, by a projection as wide as that of queries"),
   { "layer_pattern", LS_FIELD_STRING, offsetof (LsModel, layer_pattern), .default_text = "`\"A\"`",
     .meaning
-    = "a letter a layer, begun again at its end: A attention and MLP or experts, M a mixer and those; "
-      "a, m, d, e: attention, a mixer, an MLP, experts alone" },
+    = "a letter a layer, begun again at its end: A attention and MLP or experts, M a mixer and those, P both "
+      "side by side and those; a, m, d, e: attention, a mixer, an MLP, experts alone" },
   ENUM (mixer, mixers, .default_text = "`\"none\"`",
-        .meaning = "what M and m are: a state-space model (`mamba1`, `mamba2`), a gated delta net (`delta`), "
-                   "`linear` attention, a short convolution (`conv`); the keys that follow go with it"),
+        .meaning
+        = "what M and m are: a state-space model (`mamba1`, `mamba2`), a gated delta net (`delta`), "
+          "`linear` attention, a short convolution (`conv`), Kimi's delta attention (`kda`); the keys that "
+          "follow go with it"),
   UINT ("mixer_heads", mixer_heads, 1 << 20, .default_text = "none", .meaning = "its heads"),
   UINT ("mixer_head_dim", mixer_head_dim, 1 << 20, .default_text = "1", .meaning = "width of a head"),
   UINT ("mixer_groups", mixer_groups, 65536, .default_text = "mixer_heads",
@@ -119,10 +118,11 @@ const LsField ls_model_fields[] = {
         .meaning = "width of a key, which a head's state has for each of its own"),
   UINT ("mixer_conv", mixer_conv, 4096, .default_text = "4",
         .meaning = "taps of its convolution over tokens"),
-  UINT ("mixer_chunk", mixer_chunk, 65536, .default_text = "256 (delta: 64)",
+  UINT ("mixer_chunk", mixer_chunk, 65536, .default_text = "256 (delta, kda: 64)",
         .meaning = "tokens that meet each other in matrix products"),
   UINT ("mixer_rank", mixer_rank, 1 << 20, .default_text = "hidden / 16",
         .meaning = "rank of the step sizes of mamba1"),
+  BOOL (mixer_full_gate, "the gate of kda is one matrix, not two of low rank"),
   BOOL (tied_embeddings, "the head shares the embedding's weights"),
   BOOL (dropout, "trained with dropout"),
   UINT ("experts", n_experts, 65536, .default_text = "none",
@@ -134,6 +134,8 @@ const LsField ls_model_fields[] = {
   UINT ("top_groups", top_groups, 1024, .default_text = "none",
         .meaning = "groups that each token is sent to"),
   UINT ("expert_ffn", expert_ffn, 1 << 22, .default_text = "none", .meaning = "inner width of one expert"),
+  UINT ("expert_latent", expert_latent, 1 << 20, .default_text = "none",
+        .meaning = "width that experts read and write, behind a projection of all tokens and before another"),
   UINT ("shared_ffn", shared_ffn, 1 << 22, .default_text = "none",
         .meaning = "inner width of the shared experts together, which see every token"),
   UINT ("dense_layers", n_dense_layers, 65536, .default_text = "none",
@@ -144,6 +146,10 @@ const LsField ls_model_fields[] = {
         .meaning
         = "layers behind the last that predict tokens further ahead (MTP): each takes its input and an "
           "embedding through a projection, and ends in the head again"),
+  UINT ("encoder_layers", encoder_layers, 65536, .default_text = "none",
+        .meaning = "first layers that are an encoder's; the others are a decoder's that attends to it, too"),
+  UINT ("decoder_seq", decoder_seq, 1 << 27, .default_text = "seq",
+        .meaning = "tokens of a sequence of that decoder"),
   UINT ("kv_lora", kv_lora, 1 << 20, .default_text = "none",
         .meaning = "latent width of keys and values (multi-head latent attention); the keys that follow go "
                    "with it"),
@@ -171,8 +177,8 @@ static bool
 complete_experts (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 {
   if (m->n_experts == 0) {
-    bool is_dense = m->top_k + m->expert_groups + m->top_groups + m->expert_ffn + m->shared_ffn
-            + m->n_dense_layers + m->moe_every
+    bool is_dense = m->expert_latent + m->top_k + m->expert_groups + m->top_groups + m->expert_ffn
+            + m->shared_ffn + m->n_dense_layers + m->moe_every
         == 0;
     return is_dense
         || complain (doc, "experts", diags, NULL, "missing key \"experts\", which others go with");
@@ -218,10 +224,11 @@ complete_latent (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
   if ((m->head_dim + m->v_dim) % 2 != 0)
     return complain (doc, "v_dim", diags, NULL, "expected widths of keys and values whose sum is even");
   if (m->n_kv_heads != m->n_heads || m->qkv_bias || m->linear_bias || m->qk_norm
-      || m->position != LS_POSITION_ROPE)
-    return complain (doc, "kv_lora", diags, NULL,
-                     "expected as many heads of keys and values as of queries, rope, and neither biases nor "
-                     "qk_norm, with latent attention");
+      || (m->position != LS_POSITION_ROPE && m->position != LS_POSITION_NONE))
+    return complain (
+        doc, "kv_lora", diags, NULL,
+        "expected as many heads of keys and values as of queries, rope or no positions, and neither "
+        "biases nor qk_norm, with latent attention");
   return true;
 }
 
@@ -242,15 +249,15 @@ complete_attention (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 static bool
 has_mixers (const LsModel *m)
 {
-  return m->layer_pattern && strpbrk (m->layer_pattern, "Mm");
+  return m->layer_pattern && strpbrk (m->layer_pattern, "MmP");
 }
 
 static bool
 complete_pattern (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   const char *pattern = m->layer_pattern;
-  if (pattern && (!*pattern || pattern[strspn (pattern, "AMamde")]))
-    return complain (doc, "layer_pattern", diags, NULL, "expected letters of A, M, a, m, d and e");
+  if (pattern && (!*pattern || pattern[strspn (pattern, "AMPamde")]))
+    return complain (doc, "layer_pattern", diags, NULL, "expected letters of A, M, P, a, m, d and e");
   if (pattern && strchr (pattern, 'e') && m->n_experts == 0)
     return complain (doc, "layer_pattern", diags, NULL, "missing key \"experts\", for layers of them alone");
   if (m->norms == LS_NORMS_SHARED && pattern && strpbrk (pattern, "amde"))
@@ -263,19 +270,45 @@ static bool
 complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 {
   uint32_t said = m->mixer_heads + m->mixer_head_dim + m->mixer_groups + m->mixer_state + m->mixer_conv
-      + m->mixer_chunk + m->mixer_rank;
+      + m->mixer_chunk + m->mixer_rank + m->mixer_full_gate;
+  bool is_delta = m->mixer == LS_MIXER_DELTA || m->mixer == LS_MIXER_KDA;
   if (m->mixer == LS_MIXER_NONE)
     return (said == 0 && !has_mixers (m)) || complain (doc, "mixer", diags, NULL, "missing key \"mixer\"");
   if (m->mixer_heads == 0 || !has_mixers (m))
     return complain (doc, "mixer", diags, NULL,
                      "missing key \"mixer_heads\" or \"layer_pattern\" with an M or m");
   m->mixer_head_dim = m->mixer_head_dim ? m->mixer_head_dim : 1;
+  if (m->mixer == LS_MIXER_KDA && (m->mixer_groups > 0 || m->mixer_state > 0))
+    return complain (doc, "mixer_state", diags, NULL, "expected neither groups nor a state with kda");
+  if (m->mixer != LS_MIXER_KDA && m->mixer_full_gate)
+    return complain (doc, "mixer_full_gate", diags, NULL, "expected it with kda");
   m->mixer_groups = m->mixer_groups ? m->mixer_groups : m->mixer_heads;
   m->mixer_state = m->mixer_state ? m->mixer_state : m->mixer_head_dim;
   m->mixer_conv = m->mixer_conv ? m->mixer_conv : 4;
-  m->mixer_chunk = m->mixer_chunk ? m->mixer_chunk : m->mixer == LS_MIXER_DELTA ? 64 : 256;
+  m->mixer_chunk = m->mixer_chunk ? m->mixer_chunk : is_delta ? 64 : 256;
   m->mixer_rank = m->mixer != LS_MIXER_MAMBA1 ? 0 : m->mixer_rank ? m->mixer_rank : MAX (1, m->hidden / 16);
   return true;
+}
+
+/* Its layers are plain ones. */
+static bool
+complete_encoder (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
+{
+  if (m->encoder_layers == 0)
+    return m->decoder_seq == 0
+        || complain (doc, "decoder_seq", diags, NULL,
+                     "missing key \"encoder_layers\", which this one goes with");
+  if (m->encoder_layers >= m->n_layers)
+    return complain (doc, "encoder_layers", diags, NULL,
+                     "expected fewer than \"layers\", which are of both sides");
+  bool is_plain = !m->layer_pattern && m->window == 0 && m->unrotated_every == 0 && m->n_experts == 0
+      && m->kv_lora == 0 && m->predict_layers == 0 && !m->linear_bias && !m->qkv_bias && !m->qk_norm
+      && !m->attention_gate && m->norms == LS_NORMS_PRE && m->position == LS_POSITION_NONE;
+  return is_plain
+      || complain (
+             doc, "encoder_layers", diags, NULL,
+             "expected plain layers with an encoder: norms before, no positions, biases, windows, patterns, "
+             "experts, latents or gates");
 }
 
 bool
@@ -284,6 +317,7 @@ ls_model_complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   bool ok = complete_experts (doc, m, diags);
   ok = complete_pattern (doc, m, diags) && complete_mixer (doc, m, diags) && ok;
   ok = complete_attention (doc, m, diags) && ok;
+  ok = complete_encoder (doc, m, diags) && ok;
   return complete_latent (doc, m, diags) && ok;
 }
 

@@ -29,8 +29,8 @@ layer_kind (const Lower *l, uint32_t layer)
   return 2 * ls_model_layer_kind (l->model, layer) + is_apart;
 }
 
-/* d is dense, m has experts; in capitals with products in bf16; s, f, h: parts that stand for others, or are
- * not there. */
+/* d is dense, m has experts; in capitals with products in bf16; s, b, f, h: parts that stand for others,
+ * stand beside others, or are not there; e, c: of an encoder, and of a decoder behind one. */
 static void
 append_run (GString *text, uint32_t kind, uint32_t n)
 {
@@ -39,6 +39,9 @@ append_run (GString *text, uint32_t kind, uint32_t n)
   g_string_append_c (text, ' ');
   g_string_append_c (text, kind % 2 ? g_ascii_toupper (letter) : letter);
   g_string_append (text, kind / 2 & LS_LAYER_MIXER ? "s" : "");
+  g_string_append (text, kind / 2 & LS_LAYER_BOTH ? "b" : "");
+  g_string_append (text, kind / 2 & LS_LAYER_ENCODER ? "e" : "");
+  g_string_append (text, kind / 2 & LS_LAYER_CROSS ? "c" : "");
   g_string_append (text, kind / 2 & LS_LAYER_NO_MIXING ? "f" : "");
   g_string_append (text, kind / 2 & LS_LAYER_NO_MLP ? "h" : "");
   g_string_append_printf (text, "%u", n);

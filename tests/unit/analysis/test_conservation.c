@@ -103,6 +103,100 @@ a_buffer_of_another_size_is_noticed (void)
   }
 }
 
+/* Mixers beside attention, decays of low rank beside latent attention with a gate, experts behind a latent, an
+ * encoder with longer sequences than its decoder. */
+static LsModel
+layered (guint which)
+{
+  LsModel m = { .name = (char *) "layered",
+                .n_layers = 8,
+                .hidden = 512,
+                .n_heads = 8,
+                .n_kv_heads = 8,
+                .head_dim = 64,
+                .ffn = 1024,
+                .vocab = 5000,
+                .seq = 256,
+                .mlp = LS_MLP_SWIGLU,
+                .norm = LS_NORM_RMSNORM,
+                .position = LS_POSITION_NONE,
+                .attention = LS_ATTENTION_FLASH };
+  if (which == 3) {
+    m.encoder_layers = 3;
+    m.decoder_seq = 128;
+    return m;
+  }
+  m.layer_pattern = (char *) (which == 0 ? "P" : "MMA");
+  m.mixer = which == 0 ? LS_MIXER_MAMBA2 : LS_MIXER_KDA;
+  m.mixer_full_gate = which == 2;
+  m.mixer_heads = m.mixer_groups = 8;
+  m.mixer_head_dim = m.mixer_state = m.mixer_chunk = 64;
+  m.mixer_conv = 4;
+  if (which == 0)
+    return m;
+  m.kv_lora = 128;
+  m.rope_dim = 16;
+  m.v_dim = 64;
+  m.attention_gate = true;
+  if (which == 2) {
+    m.n_experts = 4;
+    m.top_k = 2;
+    m.expert_ffn = 256;
+    m.expert_latent = 128;
+    m.shared_ffn = 256;
+    m.moe_every = 1;
+  }
+  return m;
+}
+
+static void
+layers_of_every_kind_keep_the_laws (void)
+{
+  for (guint i = 0; i < 4 * 24; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (GError) error = NULL;
+    Job j = { .model = layered (i % 4) };
+    LsStrategy *s = &j.strategy;
+    ls_strategy_init (s);
+    s->gpus = 4;
+    s->tp = i / 4 % 2 + 1;
+    s->sp = i / 8 % 2 > 0 || i % 4 == 2;
+    s->recompute = i / 16 % 3;
+    s->dp_kind = i / 48 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    s->global_batch = 8;
+    if (i % 4 == 3 && s->recompute == LS_RECOMPUTE_FULL)
+      j.model.decoder_seq = 0;
+    bool is_legal = ls_strategy_resolve (s, &j.model, 4, 8, diags);
+    g_autofree char *why = ls_diag_list_format (diags);
+    ls_check_impl (is_legal, __FILE__, __LINE__, "%u: %s", i, why);
+    j.plan = is_legal ? ls_lower (&j.model, s, NULL, &error) : NULL;
+    if (j.plan)
+      LS_CHECK (conserves (&j, &error));
+    LS_CHECK_NO_ERROR (error);
+    ls_plan_free (j.plan);
+    ls_strategy_clear (s);
+  }
+}
+
+/* Stages, cut sequences and scores of their own need the encoder's tokens where they are not. */
+static void
+an_encoder_is_refused_what_is_not_modelled (void)
+{
+  for (guint i = 0; i < 4; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsModel m = layered (3);
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 2;
+    s.pp = i == 0 ? 2 : 1;
+    s.cp = i == 1 ? 2 : 1;
+    s.attention = i == 2 ? LS_ATTENTION_UNFUSED : LS_ATTENTION_FLASH;
+    s.recompute = i == 3 ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE;
+    LS_CHECK (!ls_strategy_resolve (&s, &m, 2, 8, diags));
+    ls_strategy_clear (&s);
+  }
+}
+
 /* Half the capacity that even experts need: half of what they would compute is dropped. */
 static void
 dropped_tokens_have_no_flops (void)
@@ -135,4 +229,5 @@ dropped_tokens_have_no_flops (void)
 LS_TEST_MAIN ("conservation", LS_TEST (jobs_of_every_kind_keep_the_laws),
               LS_TEST (a_missing_percent_of_a_kernel_is_noticed),
               LS_TEST (a_kernel_that_only_recomputes_does_not_count),
-              LS_TEST (a_buffer_of_another_size_is_noticed), LS_TEST (dropped_tokens_have_no_flops))
+              LS_TEST (a_buffer_of_another_size_is_noticed), LS_TEST (layers_of_every_kind_keep_the_laws),
+              LS_TEST (an_encoder_is_refused_what_is_not_modelled), LS_TEST (dropped_tokens_have_no_flops))

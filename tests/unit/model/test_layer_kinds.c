@@ -1,7 +1,9 @@
 /* Pins layers that differ within a model or from Llama's: what a window leaves of attention, where norms stand,
- * rope in some layers and on a part of a head, gates, caps of logits, against counts by hand; and that operators
- * hold the parameters that a model has. */
+ * rope in some layers and on a part of a head, gates, caps of logits, mixers beside attention, experts behind a
+ * latent, an encoder, against counts by hand; and that operators hold the parameters that a model has. */
 #include "ls_test.h"
+
+#include <string.h>
 
 #include "fixtures.h"
 #include "model/mixer.h"
@@ -149,7 +151,7 @@ hybrid (LsMixerKind mixer)
 static void
 operators_hold_the_parameters_of_a_mixer (void)
 {
-  for (int mixer = LS_MIXER_MAMBA1; mixer <= LS_MIXER_CONV; mixer++) {
+  for (int mixer = LS_MIXER_MAMBA1; mixer <= LS_MIXER_KDA; mixer++) {
     LsModel m = hybrid ((LsMixerKind) mixer);
     m.attention_gate = true;
     for (uint32_t layer = 0; layer < 6; layer++) {
@@ -175,7 +177,7 @@ chunks_are_products (void)
   LsModel m = hybrid (LS_MIXER_MAMBA2);
   m.mixer_groups = 1;
   LS_CHECK_DOUBLE (ls_mixer_flops (&m, 256), ==, 150994944);
-  for (int mixer = LS_MIXER_MAMBA1; mixer <= LS_MIXER_CONV; mixer++) {
+  for (int mixer = LS_MIXER_MAMBA1; mixer <= LS_MIXER_KDA; mixer++) {
     m.mixer = (LsMixerKind) mixer;
     g_autoptr (GArray) operators = layer_of (&m, 3);
     const LsOperator *chunks = find_operator (operators, "mixer-chunks");
@@ -229,6 +231,142 @@ an_indexer_chooses_keys (void)
   LS_CHECK_INT (n_params (operators), ==, ls_model_layer_params (&m, 0));
 }
 
+/* q, k and v, beta; two gates through 64 columns each, or one of them whole: counted by hand from the
+ * publisher's code. H 8 of 64: I 512; h 1024. */
+static void
+kda_has_gates_of_low_rank (void)
+{
+  LsModel m = hybrid (LS_MIXER_KDA);
+  m.mixer_groups = 8;
+  m.mixer_state = 64;
+  uint64_t in = 1024 * (3 * 512 + 8), out = 512 * 1024, low = 64 * (1024 + 512);
+  LS_CHECK_INT (ls_mixer_linear_params (&m), ==, in + out + 2 * low);
+  LS_CHECK_INT (ls_mixer_other_params (&m), ==, 4 * 3 * 512 + 8 + 512 + 64);
+  g_autoptr (GArray) operators = layer_of (&m, 3);
+  LS_CHECK_DOUBLE (find_operator (operators, "mixer-gates-down")->fwd[0].flops, ==, 2.0 * 4096 * 1024 * 128);
+  LS_CHECK_DOUBLE (find_operator (operators, "mixer-gates-up")->fwd[0].flops, ==, 2.0 * 4096 * 64 * 1024);
+  m.mixer_full_gate = true;
+  LS_CHECK_INT (ls_mixer_linear_params (&m), ==, in + 1024 * 512 + out + low);
+  g_autoptr (GArray) full = layer_of (&m, 3);
+  LS_CHECK_INT (n_params (full), ==, ls_model_layer_params (&m, 3));
+  LS_CHECK_DOUBLE (find_operator (full, "mixer-gates-up")->fwd[0].flops, ==, 2.0 * 4096 * 64 * 512);
+}
+
+/* One norm's output goes into both and is kept once; their sums are one more pass, as is that of gradients. */
+static void
+attention_and_a_mixer_side_by_side (void)
+{
+  LsModel m = hybrid (LS_MIXER_MAMBA2);
+  m.layer_pattern = (char *) "aaam";
+  m.n_experts = 0;
+  g_autoptr (GArray) a = layer_of (&m, 0), x = layer_of (&m, 3);
+  m.layer_pattern = (char *) "P";
+  g_autoptr (GArray) both = layer_of (&m, 0);
+  uint64_t tensor = 4096 * 1024 * 2, mlp = 0;
+  for (guint i = 0; i < both->len; i++) {
+    const LsOperator *op = &g_array_index (both, LsOperator, i);
+    bool is_mlp = strstr (op->name, "mlp") || strstr (op->name, "fc");
+    mlp += is_mlp ? op->saved_bytes : 0;
+  }
+  LS_CHECK_INT (saved_bytes (both, true) - mlp, ==,
+                saved_bytes (a, true) + saved_bytes (x, true) - 2 * tensor);
+  const LsOperator *sum = find_operator (both, "side-sum");
+  if (LS_CHECK (sum != NULL)) {
+    LS_CHECK_DOUBLE (sum->fwd[0].bytes, ==, 3.0 * (double) tensor);
+    LS_CHECK_DOUBLE (sum->igrad[0].bytes, ==, 3.0 * (double) tensor);
+  }
+  LS_CHECK_INT (n_params (both), ==, ls_model_layer_params (&m, 0));
+  LS_CHECK_INT (ls_model_n_attention_layers (&m), ==, m.n_layers);
+  LS_CHECK_DOUBLE (ls_model_flops (&m, 32000, 4096, 1, false), ==,
+                   6.0 * 4096 * (double) ls_model_linear_params (&m, 32000)
+                       + 12 * (12 * 4096.0 * 4096 * 1024 + 3 * ls_mixer_flops (&m, 4096)));
+}
+
+/* 4 experts of 3 matrices of 256 x 512; two products of 1024 x 256 and the router's see every token. Each of 2
+ * rows a token sends 256 numbers. */
+static void
+experts_behind_a_latent (void)
+{
+  LsModel m = hybrid (LS_MIXER_MAMBA2);
+  m.layer_pattern = (char *) "e";
+  m.n_dense_layers = 0;
+  m.expert_latent = 256;
+  m.shared_ffn = 2048;
+  LS_CHECK_INT (ls_model_layer_params (&m, 0), ==,
+                4 * 3 * 256 * 512 + 2 * 1024 * 256 + 1024 * 4 + 3 * 1024 * 2048 + 1024);
+  g_autoptr (GArray) operators = layer_of (&m, 0);
+  LS_CHECK_INT (n_params (operators), ==, ls_model_layer_params (&m, 0));
+  LS_CHECK_DOUBLE (find_operator (operators, "latent-down")->fwd[0].flops, ==, 2.0 * 4096 * 1024 * 256);
+  LS_CHECK_DOUBLE (find_operator (operators, "latent-up")->fwd[0].flops, ==, 2.0 * 4096 * 1024 * 256);
+  LS_CHECK_DOUBLE (find_operator (operators, "expert-fc1")->fwd[0].flops, ==, 2.0 * 8192 * 256 * 1024);
+  LS_CHECK_INT (find_operator (operators, "dispatch")->ep_bytes, ==, 8192 * 256 * 2);
+  LS_CHECK_INT (find_operator (operators, "latent-down")->saved_bytes, ==, 0);
+  LS_CHECK_INT (find_operator (operators, "latent-up")->saved_bytes, ==, 4096 * 256 * 2);
+}
+
+static LsModel
+two_sides (void)
+{
+  LsModel m = small ();
+  m.n_kv_heads = m.n_heads;
+  m.position = LS_POSITION_NONE;
+  m.encoder_layers = 5;
+  m.seq = 512;
+  m.decoder_seq = 128;
+  return m;
+}
+
+/* 512 tokens of an encoder see each other, 128 of a decoder those before and all of the encoder's. */
+static void
+an_encoder_and_a_decoder (void)
+{
+  LsModel m = two_sides ();
+  g_autoptr (GArray) encoder = layer_of (&m, 0), decoder = layer_of (&m, 5);
+  double width = 8 * 128;
+  LS_CHECK_DOUBLE (find_operator (encoder, "attention")->fwd[0].flops, ==, 4 * 512.0 * 512 * width);
+  LS_CHECK_DOUBLE (find_operator (decoder, "attention")->fwd[0].flops, ==, 2 * 128.0 * 128 * width);
+  const LsOperator *cross = find_operator (decoder, "cross-attention"),
+                   *kv = find_operator (decoder, "cross-kv");
+  if (!LS_CHECK (cross && kv && !find_operator (encoder, "cross-attention")))
+    return;
+  LS_CHECK_DOUBLE (cross->fwd[0].flops, ==, 4 * 128.0 * 512 * width);
+  LS_CHECK_DOUBLE (cross->igrad[0].flops, ==, 10 * 128.0 * 512 * width);
+  LS_CHECK_DOUBLE (cross->fwd[0].bytes, ==, 2 * 2 * (128 + 512) * width + 4 * 128.0 * 8);
+  LS_CHECK_INT (kv->fwd[0].m, ==, 512);
+  LS_CHECK_INT (kv->saved_bytes, ==, 512 * 2 * 1024 * 2); /* not the encoder's output */
+  LS_CHECK_INT (kv->tp_bytes, ==, 512 * 1024 * 2);
+  LS_CHECK_INT (find_operator (decoder, "fc1")->fwd[0].m, ==, 128);
+  LS_CHECK_INT (find_operator (decoder, "fc1")->tp_bytes, ==, 128 * 1024 * 2);
+  for (uint32_t layer = 0; layer < m.n_layers; layer++) {
+    g_autoptr (GArray) operators = layer_of (&m, layer);
+    LS_CHECK_INT (n_params (operators), ==, ls_model_layer_params (&m, layer));
+  }
+  LS_CHECK_INT (ls_model_layer_params (&m, 5) - ls_model_layer_params (&m, 0), ==, 4 * 1024 * 1024 + 1024);
+}
+
+/* By sides: 4 h^2 of attention, 3 h f of the MLP; keys and values of the encoder's tokens are made in each of
+ * the 7 layers of the decoder. */
+static void
+flops_of_two_sides (void)
+{
+  LsModel m = two_sides ();
+  double h2 = 1024.0 * 1024, mlp = 3 * 1024.0 * 4096, v = 32000 * 1024.0, width = 1024;
+  double encoder = 5 * (4 * h2 + mlp) + 7 * 2 * h2, decoder = 7 * (6 * h2 + mlp) + v;
+  double attention = 5 * 4 * 512.0 * 512 * width + 7 * 4 * 128.0 * 512 * width;
+  double causal = 7 * 2 * 128.0 * 128 * width;
+  LS_CHECK_NEAR (ls_model_flops (&m, 32000, 512, 1, true),
+                 6 * (512 * encoder + 128 * decoder) + 3 * (attention + causal), 1e-12);
+  LS_CHECK_NEAR (ls_model_flops (&m, 32000, 512, 1, false),
+                 6 * (512 * encoder + 128 * decoder) + 3 * (attention + 2 * causal), 1e-12);
+  g_autoptr (GArray) head = operators_new (), embedding = operators_new ();
+  LsShard s = shard (&m, 1, false, 1);
+  ls_operators_head (&m, &s, true, head);
+  ls_operators_embedding (&m, &s, embedding);
+  LS_CHECK_INT (find_operator (head, "logits")->fwd[0].m, ==, 128);
+  LS_CHECK_INT (find_operator (head, "encoder-norm")->saved_bytes, ==, 2 * 512 * 1024 * 2);
+  LS_CHECK_INT (find_operator (embedding, "word-embedding")->fwd[0].m, ==, 640);
+}
+
 static void
 caps_pass_over_the_logits (void)
 {
@@ -251,4 +389,6 @@ LS_TEST_MAIN ("layer_kinds", LS_TEST (a_window_leaves_what_it_shows),
               LS_TEST (norms_keep_what_they_read), LS_TEST (operators_hold_the_parameters_of_a_layer),
               LS_TEST (operators_hold_the_parameters_of_a_mixer), LS_TEST (chunks_are_products),
               LS_TEST (letters_say_what_a_layer_has), LS_TEST (an_indexer_chooses_keys),
-              LS_TEST (caps_pass_over_the_logits))
+              LS_TEST (kda_has_gates_of_low_rank), LS_TEST (attention_and_a_mixer_side_by_side),
+              LS_TEST (experts_behind_a_latent), LS_TEST (an_encoder_and_a_decoder),
+              LS_TEST (flops_of_two_sides), LS_TEST (caps_pass_over_the_logits))
