@@ -106,6 +106,11 @@ static const LsField common[] = {
   COUNT ("expert_layer_offset", expert_offset, 65536),
   COUNT ("shared_intermediate_size", shared_ffn, 1 << 22),
   COUNT ("moe_shared_expert_intermediate_size", shared_ffn, 1 << 22),
+  COUNT ("moe_latent_size", expert_latent, 1 << 20),
+  BOOL ("use_full_rank_gate", mixer_full_gate),
+  BOOL ("attn_output_gate", attention_gate),
+  COUNT ("num_decoder_layers", decoder_layers, 65536),
+  UINT ("decoder_seq", decoder_seq, 1 << 27),
   BOOL ("tie_word_embeddings", tied),
   BOOL ("attention_bias", attention_bias),
   BOOL ("mlp_bias", mlp_bias),
@@ -121,11 +126,13 @@ static const LsField common[] = {
   SHARE ("resid_pdrop", dropout),
   SHARE ("residual_dropout", dropout),
   SHARE ("hidden_dropout", dropout),
+  SHARE ("dropout_rate", dropout),
   { "hidden_act", LS_FIELD_STRING, offsetof (HfConfig, activation) },
   { "mlp_hidden_act", LS_FIELD_STRING, offsetof (HfConfig, activation) },
   { "hidden_activation", LS_FIELD_STRING, offsetof (HfConfig, activation) },
   { "activation_function", LS_FIELD_STRING, offsetof (HfConfig, activation) },
   /* lists, which read_hf.c looks at */
+  { "linear_attn_config", LS_FIELD_IGNORED },
   { "layer_types", LS_FIELD_IGNORED },
   { "sliding_window_pattern", LS_FIELD_IGNORED },
   { "no_rope_layers", LS_FIELD_IGNORED },
@@ -264,15 +271,17 @@ hf_is_dense (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
 }
 
 bool
-hf_is_decoder (const LsJsonDoc *doc, LsDiagList *diags)
+hf_is_decoder (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
 {
   const cJSON *both = hf_get (doc, "is_encoder_decoder"), *name;
-  if (cJSON_IsTrue (both))
-    return hf_refuse (doc, both, diags, "a model with an encoder; only decoders can be simulated");
+  bool has_encoder = f && f->encoder;
+  if (cJSON_IsTrue (both) && !has_encoder)
+    return hf_refuse (doc, both, diags, "a model with an encoder; only decoders, and T5, can be simulated");
   cJSON_ArrayForEach (name, hf_get (doc, "architectures"))
   {
     bool is_known = cJSON_IsString (name)
-        && (strstr (name->valuestring, "CausalLM") || strstr (name->valuestring, "LMHeadModel"));
+        && (strstr (name->valuestring, "CausalLM") || strstr (name->valuestring, "LMHeadModel")
+            || (has_encoder && strstr (name->valuestring, "ConditionalGeneration")));
     if (!is_known)
       return hf_refuse (doc, name, diags,
                         "not a decoder with a language-model head, which is all that can be simulated");

@@ -33,6 +33,8 @@ static const LsField family_fields[] = {
   BOOL (halves_ffn),
   BOOL (qkv_bias_alone),
   BOOL (kv_by_flag),
+  BOOL (halves),
+  BOOL (encoder),
   { NULL },
 };
 

@@ -30,6 +30,9 @@ typedef struct {
   uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim, index_heads, index_dim;
   uint32_t n_predictions; /* multi-token prediction */
   uint32_t mixer_heads, mixer_head_dim, mixer_groups, mixer_state, mixer_conv, mixer_chunk, mixer_expand;
+  bool mixer_full_gate, attention_gate;
+  uint32_t expert_latent;
+  uint32_t decoder_layers, decoder_seq;        /* with an encoder */
   uint32_t attention_period, attention_offset; /* of so many layers this one has attention, from 0 */
   uint32_t expert_period, expert_offset;
   bool tied;
@@ -61,6 +64,8 @@ typedef struct {
   bool dense_is_shared; /* without experts the MLP is as wide as the shared one would be */
   bool halves_ffn;      /* intermediate_size is twice the inner width */
   bool qkv_bias_alone;  /* attention_bias is of Q, K and V alone, and so is bias */
+  bool halves;          /* a list of layers names one half of a layer each */
+  bool encoder;         /* num_layers of an encoder, then a decoder's */
   bool kv_by_flag;      /* heads of keys and values by multi_query and new_decoder_architecture */
   LsJsonDoc *doc;       /* models/types/huggingface.json */
   GPtrArray *chain;     /* const cJSON *: the types that it is like, the first first, and itself */
@@ -76,6 +81,8 @@ bool hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrA
  * Notes say where the model has another pattern than the file. */
 bool hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, GPtrArray *notes,
                     LsDiagList *diags);
+/* The number of layers, where only a list or a string of them says it; 0: none does. */
+uint32_t hf_count_layers (const LsJsonDoc *doc);
 /* Layers with a mixer or with one half: by a string or a list of the file, a period of its attention, or as
  * the type has them. */
 bool hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m,
@@ -92,8 +99,9 @@ bool hf_refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, cons
  * there are. */
 HfFamily *hf_find_family (const LsJsonDoc *doc, GPtrArray *notes, LsDiagList *diags);
 
-/* Whether it is a decoder of the kinds that are modelled; else a diagnostic. */
-bool hf_is_decoder (const LsJsonDoc *doc, LsDiagList *diags);
+/* Whether it is a decoder of the kinds that are modelled, or has an encoder as its type does (f NULL: an
+ * unknown one); else a diagnostic. */
+bool hf_is_decoder (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags);
 bool hf_is_dense (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags);
 /* Whether the file has none of the keys that the type says cannot be simulated. */
 bool hf_is_simulated (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags);

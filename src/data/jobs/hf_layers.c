@@ -37,7 +37,8 @@ note_period (GPtrArray *notes, bool is_exact, uint32_t period, const char *what)
 static bool
 read_layer_types (const LsJsonDoc *doc, const cJSON *list, Layers *l, LsDiagList *diags)
 {
-  static const char *const windowed[] = { "sliding_attention", "chunked_attention", NULL };
+  static const char *const windowed[]
+      = { "sliding_attention", "chunked_attention", "deepseek_sparse_attention", NULL };
   const cJSON *type;
   uint32_t i = 0;
   cJSON_ArrayForEach (type, list)
@@ -47,8 +48,8 @@ read_layer_types (const LsJsonDoc *doc, const cJSON *list, Layers *l, LsDiagList
     if (!is_full && (!name || !g_strv_contains (windowed, name)))
       return hf_refuse (
           doc, type, diags,
-          "expected full_attention, sliding_attention or chunked_attention, the layers that can "
-          "be simulated");
+          "expected full_attention, sliding_attention, chunked_attention or deepseek_sparse_attention, the "
+          "layers that can be simulated");
     if (i < l->n_layers)
       l->has[i++] = is_full;
   }
@@ -137,11 +138,24 @@ static const struct {
   { "mamba", 'M' },          { "conv", 'M' },      { NULL },
 };
 
+/* The same where each is one half of a layer. */
+static const struct {
+  const char *name;
+  char letter;
+} half_names[] = {
+  { "attention", 'a' }, { "mamba", 'm' }, { "mlp", 'd' }, { "moe", 'e' }, { NULL },
+};
+
 /* A number stands in lists of MiniMax: 1 has attention. */
 static char
-letter_of_name (const cJSON *name)
+letter_of_name (const HfFamily *f, const cJSON *name)
 {
   const char *text = cJSON_GetStringValue (name);
+  for (guint i = 0; text && f->halves && half_names[i].name; i++)
+    if (strcmp (text, half_names[i].name) == 0)
+      return half_names[i].letter;
+  if (f->halves)
+    return '\0';
   if (cJSON_IsNumber (name))
     return name->valuedouble > 0.5 ? 'A' : 'M';
   for (guint i = 0; text && layer_names[i].name; i++)
@@ -151,15 +165,17 @@ letter_of_name (const cJSON *name)
 }
 
 static char *
-pattern_of_list (const LsJsonDoc *doc, const cJSON *list, LsDiagList *diags)
+pattern_of_list (const LsJsonDoc *doc, const HfFamily *f, const cJSON *list, LsDiagList *diags)
 {
   g_autoptr (GString) pattern = g_string_new (NULL);
   const cJSON *name;
   cJSON_ArrayForEach (name, list)
   {
-    char letter = letter_of_name (name);
+    char letter = letter_of_name (f, name);
     if (!letter) {
-      hf_refuse (doc, name, diags, "expected attention, full_attention, linear_attention, mamba or conv");
+      hf_refuse (doc, name, diags,
+                 f->halves ? "expected attention, mamba, mlp or moe"
+                           : "expected attention, full_attention, linear_attention, mamba or conv");
       return NULL;
     }
     g_string_append_c (pattern, letter);
@@ -193,6 +209,41 @@ pattern_of_period (const HfConfig *c)
   return pattern;
 }
 
+/* Kimi: layers with attention by number, from 1. */
+static const cJSON *
+numbered_attention (const LsJsonDoc *doc)
+{
+  const cJSON *config = hf_get (doc, "linear_attn_config");
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive (config, "full_attn_layers");
+  return cJSON_IsArray (list) ? list : NULL;
+}
+
+static char *
+pattern_of_numbers (const LsJsonDoc *doc, const cJSON *list, uint32_t n_layers, LsDiagList *diags)
+{
+  g_autofree char *pattern = g_strnfill (n_layers, 'M');
+  const cJSON *number;
+  cJSON_ArrayForEach (number, list)
+  {
+    double n = cJSON_IsNumber (number) ? number->valuedouble : 0;
+    if (n < 1 || n > n_layers) {
+      hf_refuse (doc, number, diags, "expected the number of a layer, from 1");
+      return NULL;
+    }
+    pattern[(uint32_t) n - 1] = 'A';
+  }
+  return g_steal_pointer (&pattern);
+}
+
+uint32_t
+hf_count_layers (const LsJsonDoc *doc)
+{
+  const cJSON *list = hf_get (doc, "layers_block_type"), *letters = hf_get (doc, "hybrid_override_pattern");
+  return cJSON_IsArray (list)    ? (uint32_t) cJSON_GetArraySize (list)
+      : cJSON_IsString (letters) ? (uint32_t) strlen (letters->valuestring)
+                                 : 0;
+}
+
 static char *
 find_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags)
 {
@@ -200,7 +251,9 @@ find_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiag
   const cJSON *halves = hf_get (doc, "hybrid_override_pattern");
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     if (cJSON_IsArray (hf_get (doc, lists[i])))
-      return pattern_of_list (doc, hf_get (doc, lists[i]), diags);
+      return pattern_of_list (doc, f, hf_get (doc, lists[i]), diags);
+  if (numbered_attention (doc))
+    return pattern_of_numbers (doc, numbered_attention (doc), c->layers, diags);
   if (cJSON_IsString (halves))
     return pattern_of_halves (doc, halves, diags);
   if (c->attention_period > 0)
@@ -218,7 +271,11 @@ hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsMo
   m->layer_pattern = find_pattern (doc, f, c, diags);
   if (!m->layer_pattern)
     return false;
-  if (!strpbrk (m->layer_pattern, "Aa")) { /* heads are the mixer's alone */
+  if (f->halves && !strchr (m->layer_pattern, 'e')) { /* the file may say how many there would be */
+    m->n_experts = m->top_k = m->expert_ffn = m->expert_latent = m->shared_ffn = m->moe_every = 0;
+    m->expert_groups = m->top_groups = 0;
+  }
+  if (!strpbrk (m->layer_pattern, "AaP")) { /* heads are the mixer's alone */
     m->n_heads = m->n_kv_heads = m->mixer_heads;
     m->head_dim = 1;
   }

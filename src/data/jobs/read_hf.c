@@ -42,7 +42,7 @@ check_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDi
         || is_missing;
     is_missing = missing (doc, diags, c->top_k, "num_experts_per_tok") || is_missing;
   }
-  if (f->experts == HF_STEPPED || f->experts == HF_AFTER)
+  if (has_experts (f, c) && (f->experts == HF_STEPPED || f->experts == HF_AFTER))
     is_missing = missing (doc, diags, c->expert_ffn, "moe_intermediate_size") || is_missing;
   if (f->latent) {
     is_missing = missing (doc, diags, c->kv_lora, "kv_lora_rank") || is_missing;
@@ -65,7 +65,7 @@ static bool
 check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc);
-  if (c->head_dim == 0 && c->hidden % c->heads != 0) {
+  if (c->head_dim == 0 && m->kv_lora == 0 && c->hidden % c->heads != 0) {
     ls_json_doc_diag (doc, first_of (doc, "num_attention_heads", "n_head"), LS_JSON_AT_VALUE, diags, NULL,
                       "%u heads do not divide a hidden size of %u", c->heads, c->hidden);
     return false;
@@ -107,7 +107,8 @@ static LsMlp
 activation (const HfFamily *f, const HfConfig *c)
 {
   bool is_gelu = c->activation && strstr (c->activation, "gelu");
-  if (ls_mlp_is_gated (f->model.mlp))
+  bool says_gate = c->activation && g_str_has_prefix (c->activation, "gated-");
+  if (ls_mlp_is_gated (f->model.mlp) || says_gate)
     return !c->activation ? f->model.mlp : is_gelu ? LS_MLP_GEGLU : LS_MLP_SWIGLU;
   return g_strcmp0 (c->activation, "relu2") == 0 ? LS_MLP_RELU2 : f->model.mlp;
 }
@@ -138,10 +139,23 @@ set_mixer (const HfConfig *c, LsModel *m)
   m->mixer_heads = is_linear ? m->n_heads
       : c->mixer_heads       ? c->mixer_heads
                              : (uint32_t) (inner / MAX (1, c->mixer_head_dim));
-  m->mixer_groups = c->mixer_groups;
-  m->mixer_state = c->mixer_state;
+  bool has_keys = m->mixer != LS_MIXER_KDA; /* of their own width */
+  m->mixer_groups = has_keys ? c->mixer_groups : 0;
+  m->mixer_state = has_keys ? c->mixer_state : 0;
   m->mixer_conv = c->mixer_conv;
   m->mixer_chunk = c->mixer_chunk;
+  m->mixer_full_gate = c->mixer_full_gate;
+}
+
+/* The file counts the layers of an encoder, and of a decoder as many unless it says otherwise. */
+static void
+add_decoder (const HfFamily *f, const HfConfig *c, LsModel *m)
+{
+  if (!f->encoder)
+    return;
+  m->encoder_layers = c->layers;
+  m->decoder_seq = c->decoder_seq;
+  m->n_layers = c->layers + (c->decoder_layers > 0 ? c->decoder_layers : c->layers);
 }
 
 static LsModel
@@ -162,6 +176,7 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   m.mlp = activation (f, c);
   m.position = c->alibi ? LS_POSITION_ALIBI : m.position;
   m.attention = LS_ATTENTION_FLASH;
+  m.attention_gate |= c->attention_gate;
   m.qk_norm = c->qk_norm;
   m.qk_norm_over = m.qk_norm ? m.qk_norm_over : LS_QK_NORM_HEAD;
   m.tied_embeddings = c->tied;
@@ -171,6 +186,7 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
     m.rotary_dim = 0;
   set_biases (f, c, &m);
   set_mixer (c, &m);
+  add_decoder (f, c, &m);
   return m;
 }
 
@@ -188,6 +204,7 @@ add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
     m->top_groups = c->top_groups;
   }
   m->expert_ffn = c->expert_ffn;
+  m->expert_latent = c->expert_latent;
   m->moe_every
       = MAX (1, f->experts == HF_INTERLEAVED ? c->interleave : MAX (c->sparse_step, c->expert_period));
   if (f->experts == HF_INTERLEAVED || c->expert_ffn == 0)
@@ -239,8 +256,8 @@ check_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiag
 static bool
 is_known_activation (const char *name)
 {
-  static const char *const known[]
-      = { "gelu", "gelu_fast", "gelu_new", "gelu_pytorch_tanh", "quick_gelu", "silu", "swish", NULL };
+  static const char *const known[] = { "gelu", "gelu_fast", "gelu_new",   "gelu_pytorch_tanh", "quick_gelu",
+                                       "silu", "swish",     "gated-gelu", "gated-silu",        NULL };
   return g_strv_contains (known, name);
 }
 
@@ -260,7 +277,10 @@ static bool
 read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_model, GPtrArray *notes,
              LsDiagList *diags)
 {
-  if (!hf_read_config (f, doc, c, notes, diags) || !check_complete (doc, f, c, diags))
+  if (!hf_read_config (f, doc, c, notes, diags))
+    return false;
+  c->layers = c->layers ? c->layers : hf_count_layers (doc);
+  if (!check_complete (doc, f, c, diags))
     return false;
   LsModel model = to_model (doc, f, c);
   add_experts (f, c, &model);
@@ -279,8 +299,13 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
 static bool
 read_text_model (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
 {
-  g_autoptr (HfFamily) f = hf_is_decoder (doc, diags) ? hf_find_family (doc, notes, diags) : NULL;
-  if (!f || !hf_is_dense (doc, f, diags) || !hf_is_simulated (doc, f, diags))
+  g_autoptr (LsDiagList) unknown = ls_diag_list_new ();
+  g_autoptr (HfFamily) f = hf_find_family (doc, notes, unknown);
+  if (!hf_is_decoder (doc, f, diags))
+    return false;
+  if (!f)
+    hf_family_free (hf_find_family (doc, NULL, diags));
+  if (!f || !hf_is_simulated (doc, f, diags) || !hf_is_dense (doc, f, diags))
     return false;
   g_autoptr (GPtrArray) unread = notes ? g_ptr_array_ref (notes) : g_ptr_array_new_with_free_func (g_free);
   HfConfig c = {

@@ -1,6 +1,6 @@
 /* Pins the types of models that a config.json of Hugging Face may be of: that each type's file of facts is whole,
  * what layers of those with windows, norms behind and rope in some layers become, and parameters, total and
- * active, against counts that were made from the publishers' code (not run where that table is absent). */
+ * active, against published ones and counts that were made from the publishers' code (not run where that table is absent). */
 #include "ls_test.h"
 
 #include <math.h>
@@ -186,7 +186,18 @@ mixers_stand_where_the_file_says (void)
   } cases[] = {
     { "nemotron_h", "\"hybrid_override_pattern\":\"M-M*\"", "mdma" },
     { "nemotron_h", "\"hybrid_override_pattern\":\"M-M?\"", NULL },
-    { "nemotron_h", "\"hybrid_override_pattern\":\"M-M*\",\"moe_latent_size\":64", NULL },
+    { "nemotron_h", "\"layers_block_type\":[\"mamba\",\"mlp\",\"moe\",\"attention\"],\"num_experts\":4",
+      "mdea" },
+    { "nemotron_h", "\"layers_block_type\":[\"mamba\",\"linear_attention\"]", NULL },
+    { "falcon_h1", "\"mamba_d_head\":64", "P" },
+    { "kimi_linear",
+      "\"n_routed_experts\":4,\"moe_intermediate_size\":64,\"kv_lora_rank\":64,\"qk_rope_head_dim\":16,"
+      "\"qk_nope_head_dim\":16,\"v_head_dim\":32,\"linear_attn_config\":{\"full_attn_layers\":[4],\"head_dim\":64,\"num_heads\":4}",
+      "MMMA" },
+    { "kimi_linear",
+      "\"n_routed_experts\":4,\"moe_intermediate_size\":64,\"kv_lora_rank\":64,\"qk_rope_head_dim\":16,"
+      "\"qk_nope_head_dim\":16,\"v_head_dim\":32,\"linear_attn_config\":{\"full_attn_layers\":[5],\"head_dim\":64,\"num_heads\":4}",
+      NULL },
     { "granitemoehybrid", "\"layer_types\":[\"mamba\",\"mamba\",\"attention\",\"mamba\"]", "MMAM" },
     { "granitemoehybrid", "\"layer_types\":[\"mamba\",\"mamba\",\"attention\",\"rwkv\"]", NULL },
     { "jamba", "\"attn_layer_period\":4,\"attn_layer_offset\":1,\"num_experts\":2", "MAMM" },
@@ -209,6 +220,77 @@ mixers_stand_where_the_file_says (void)
     g_autofree char *wrong = ls_diag_list_format (diags);
     ls_check_impl (ok == (cases[i].pattern != NULL), __FILE__, __LINE__, "%s: %s", cases[i].keys, wrong);
     LS_CHECK_STR (m.layer_pattern, cases[i].pattern);
+    ls_model_clear (&m);
+  }
+}
+
+/* As many layers of a decoder as of an encoder unless the file says otherwise; a gate by the activation's name. An
+ * encoder alone, and one of another type, are refused. */
+static void
+an_encoder_and_its_decoder (void)
+{
+  static const struct {
+    const char *keys;
+    uint32_t layers, encoder, decoder_seq;
+    LsMlp mlp;
+  } cases[] = {
+    { "\"model_type\":\"t5\",\"num_layers\":4,\"architectures\":[\"T5WithLMHeadModel\"]", 8, 4, 0,
+      LS_MLP_GELU },
+    { "\"model_type\":\"t5\",\"num_layers\":4,\"num_decoder_layers\":2,\"decoder_seq\":114,"
+      "\"feed_forward_proj\":\"gated-gelu\",\"architectures\":[\"T5ForConditionalGeneration\"]",
+      6, 4, 114, LS_MLP_GEGLU },
+    { "\"model_type\":\"t5\",\"num_layers\":4,\"architectures\":[\"T5EncoderModel\"]", 0, 0, 0, LS_MLP_GELU },
+    { "\"model_type\":\"bart\"", 0, 0, 0, LS_MLP_GELU },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *text = g_strdup_printf (
+        "{\"is_encoder_decoder\":true,\"d_model\":256,\"d_kv\":64,\"d_ff\":512,\"num_heads\":4,"
+        "\"vocab_size\":1000,%s}",
+        cases[i].keys);
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+    LsModel m = { 0 };
+    bool ok = doc && ls_model_read (doc, &m, NULL, diags);
+    g_autofree char *wrong = ls_diag_list_format (diags);
+    ls_check_impl (ok == (cases[i].layers > 0), __FILE__, __LINE__, "%s: %s", cases[i].keys, wrong);
+    LS_CHECK_INT (m.n_layers, ==, cases[i].layers);
+    LS_CHECK_INT (m.encoder_layers, ==, cases[i].encoder);
+    LS_CHECK_INT (m.decoder_seq, ==, cases[i].decoder_seq);
+    LS_CHECK (m.mlp == cases[i].mlp);
+    ls_model_clear (&m);
+  }
+}
+
+/* Published sizes that the table has not: Falcon-H1-7B 7.59 B, Kimi-Linear-48B-A3B, T5 v1.1 XXL 11.1 B. */
+static void
+parameters_of_new_layers (void)
+{
+  static const struct {
+    const char *keys;
+    double total, active; /* billions */
+  } cases[] = {
+    { "\"model_type\":\"falcon_h1\",\"hidden_size\":3072,\"num_hidden_layers\":44,\"num_attention_heads\":12,"
+      "\"num_key_value_heads\":2,\"head_dim\":128,\"intermediate_size\":12288,\"vocab_size\":130048,"
+      "\"mamba_d_state\":256,\"mamba_n_groups\":1,\"mamba_n_heads\":24,\"mamba_d_head\":128",
+      7.59, 7.59 },
+    { "\"model_type\":\"kimi_linear\",\"hidden_size\":2304,\"num_hidden_layers\":27,\"num_attention_heads\":32,"
+      "\"intermediate_size\":9216,\"moe_intermediate_size\":1024,\"num_experts\":256,"
+      "\"num_experts_per_token\":8,\"num_shared_experts\":1,\"first_k_dense_replace\":1,\"kv_lora_rank\":512,"
+      "\"q_lora_rank\":null,\"qk_nope_head_dim\":128,\"qk_rope_head_dim\":64,\"v_head_dim\":128,"
+      "\"vocab_size\":163840,\"linear_attn_config\":{\"full_attn_layers\":[4,8,12,16,20,24,27],"
+      "\"head_dim\":128,\"num_heads\":32}",
+      49.1, 3.48 },
+    { "\"model_type\":\"t5\",\"d_model\":4096,\"d_kv\":64,\"d_ff\":10240,\"num_layers\":24,\"num_heads\":64,"
+      "\"feed_forward_proj\":\"gated-gelu\",\"tie_word_embeddings\":false,\"vocab_size\":32128",
+      11.135, 11.135 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *text = g_strdup_printf ("{%s}", cases[i].keys);
+    LsModel m;
+    if (!read_text (text, &m, NULL))
+      continue;
+    LS_CHECK_NEAR ((double) ls_model_params (&m, m.vocab) / 1e9, cases[i].total, 2e-3);
+    LS_CHECK_NEAR ((double) ls_model_active_params (&m, m.vocab) / 1e9, cases[i].active, 2e-2);
     ls_model_clear (&m);
   }
 }
@@ -244,4 +326,5 @@ parameters_are_as_counted (void)
 LS_TEST_MAIN ("model_types", LS_TEST (every_type_is_whole), LS_TEST (windows_and_norms_on_both_sides),
               LS_TEST (lists_say_which_layers), LS_TEST (the_first_layers_see_all),
               LS_TEST (names_of_publishers), LS_TEST (mixers_stand_where_the_file_says),
+              LS_TEST (an_encoder_and_its_decoder), LS_TEST (parameters_of_new_layers),
               LS_TEST (parameters_are_as_counted))
