@@ -21,7 +21,8 @@ static const ImportReader *const readers[] = {
   &import_nanotron,      &import_llm_foundry,   &import_maxtext,
   &import_nemo,          &import_automodel,     &import_neox,
   &import_axolotl,       &import_deepspeed,     &import_accelerate,
-  &import_hf_script,     &import_mlperf,        &import_megatron,
+  &import_hf_script,     &import_mlperf,        &import_bridge_script,
+  &import_megatron,
 };
 
 /* "train_gpt.sh" as "train_gpt". */
@@ -96,13 +97,36 @@ ls_import_clear (LsImport *import)
   *import = (LsImport) { 0 };
 }
 
+static const ImportReader *
+reader_of (const ImportFile *file)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (readers); i++)
+    if (readers[i]->is_its (file))
+      return readers[i];
+  return NULL;
+}
+
+/* By the first file; a script that only starts another one, which stands behind it, by that. */
+static const ImportReader *
+choose (const ImportFiles *files)
+{
+  const ImportReader *first = reader_of (&files->files[0]);
+  bool is_script = first == &import_megatron && g_str_has_prefix (files->files[0].text, "#!");
+  for (guint i = 1; i < files->n && is_script; i++) {
+    const ImportReader *other
+        = g_str_has_prefix (files->files[i].text, "#!") ? reader_of (&files->files[i]) : NULL;
+    if (other && other != first)
+      return other;
+  }
+  return first;
+}
+
 /* changes: "vocab=50257", char *. */
 static bool
 read_files (const ImportFiles *files, const GPtrArray *changes, LsImport *ret_import, LsDiagList *diags)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (readers); i++) {
-    if (!readers[i]->is_its (&files->files[0]))
-      continue;
+  const ImportReader *reader = choose (files);
+  if (reader) {
     LsImport import;
     import_init (&import, files);
     g_autoptr (GArray) variables = import_take_given (&import, changes, diags);
@@ -111,7 +135,7 @@ read_files (const ImportFiles *files, const GPtrArray *changes, LsImport *ret_im
     all.n_given = variables->len;
     g_autoptr (GHashTable) written = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
     all.written = written;
-    bool ok = ls_diag_list_n (diags) == 0 && readers[i]->read (&all, &import, diags)
+    bool ok = ls_diag_list_n (diags) == 0 && reader->read (&all, &import, diags)
         && import_check_given (&all, diags);
     if (ok)
       *ret_import = import;

@@ -21,6 +21,7 @@ typedef struct {
   GPtrArray *bare;         /* char *: lines that are options and no command */
   guint64 nodes, per_node; /* of a batch system; 0: not said */
   GPtrArray *sources;      /* char *: files that are sourced and not there */
+  GPtrArray *started;      /* the same of scripts that are started */
 } Search;
 
 static bool
@@ -148,7 +149,7 @@ add_file (LsImport *import, const char *path)
 
 /* Of the files that were given, the one of that name, or whose name ends so. */
 static char *
-find_source (const char *name, gpointer data)
+find_source (const char *name, bool is_started, gpointer data)
 {
   Search *s = data;
   for (guint i = 1; i < s->files->n; i++)
@@ -164,8 +165,9 @@ find_source (const char *name, gpointer data)
     add_file (s->import, g_str_has_prefix (path, "./") ? path + 2 : path);
     return text;
   }
-  if (s->sources->len < 100)
-    g_ptr_array_add (s->sources, g_strdup (name));
+  GPtrArray *lacks = is_started ? s->started : s->sources;
+  if (lacks->len < 100)
+    g_ptr_array_add (lacks, g_strdup (name));
   return NULL;
 }
 
@@ -293,17 +295,24 @@ count_gpus (Search *s, const GPtrArray *words, guint n, LsImport *import)
   return 1;
 }
 
+static void
+add_names (GString *why, const char *what, const GPtrArray *names)
+{
+  for (guint i = 0; i < names->len; i++)
+    g_string_append_printf (why, "%s%s", i == 0 ? what : ", ", (const char *) names->pdata[i]);
+}
+
 static bool
 refuse (const Search *s, const char *path, LsDiagList *diags)
 {
   GString *why = g_string_new (NULL);
   g_string_printf (why, "nothing here launches %s%s", s->kind->program,
                    s->kind->is_last ? ", nor another program that is read" : "");
-  for (guint i = 0; i < s->sources->len; i++)
-    g_string_append_printf (why, "%s%s", i == 0 ? "; it sources what is not here: " : ", ",
-                            (const char *) s->sources->pdata[i]);
+  add_names (why, "; it sources what is not here: ", s->sources);
+  add_names (why, "; it starts what is not here: ", s->started);
   ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL,
-               s->sources->len > 0 ? "give these files too, behind it" : NULL, "%s", why->str);
+               s->sources->len + s->started->len > 0 ? "give these files too, behind it" : NULL, "%s",
+               why->str);
   g_string_free (why, TRUE);
   return false;
 }
@@ -401,7 +410,8 @@ split (Search *s, LaunchScript *ret, LsImport *import)
   (s->kind->has_pairs ? add_pairs : launch_words_add) (ret->words, (char *const *) s->words->pdata + first,
                                                        s->words->len - first);
   /* with pairs the program says how many */
-  ret->gpus = s->kind->has_pairs ? 0 : count_gpus (s, ret->front, ret->front->len, import);
+  bool is_said = s->kind->has_pairs || (s->kind->gpus && launch_words_find (ret->words, s->kind->gpus));
+  ret->gpus = is_said ? 0 : count_gpus (s, ret->front, ret->front->len, import);
 }
 
 static void
@@ -413,6 +423,7 @@ search_init (Search *s, const ImportFiles *files, const LaunchKind *kind, LsImpo
   s->words = g_ptr_array_new_with_free_func (g_free);
   s->bare = g_ptr_array_new_with_free_func (g_free);
   s->sources = g_ptr_array_new_with_free_func (g_free);
+  s->started = g_ptr_array_new_with_free_func (g_free);
 }
 
 static void
@@ -422,6 +433,7 @@ search_clear (Search *s)
   g_ptr_array_unref (s->words);
   g_ptr_array_unref (s->bare);
   g_ptr_array_unref (s->sources);
+  g_ptr_array_unref (s->started);
 }
 
 bool

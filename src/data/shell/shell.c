@@ -6,8 +6,9 @@
 #include "data/shell/shell_scan.h"
 #include "data/shell/shell_text.h"
 
-#define MAX_DEPTH 64 /* of texts within texts, and blocks within blocks */
-#define MAX_SAME  3  /* of a text within itself: what ends it, if anything does, only a run would know */
+#define MAX_DEPTH  64  /* of texts within texts, and blocks within blocks */
+#define MAX_ROUNDS 256 /* of loops that are run as often as they say, in all */
+#define MAX_SAME   3   /* of a text within itself: what ends it, if anything does, only a run would know */
 
 static ShellStatus read_list (ShellText *s, const char *const *stops);
 static ShellStatus read_command (ShellText *s);
@@ -93,44 +94,6 @@ read_simple (ShellText *s)
   return shell_run (s->sh, words, here, target, read_text);
 }
 
-/* [[ ... ]] */
-static ShellStatus
-read_test (ShellText *s)
-{
-  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
-  for (s->p += 2; s->p < s->end && !s->is_bad;) {
-    const char *end = shell_next_end (s);
-    if (g_ascii_isspace (*s->p)) {
-      s->p++;
-      continue;
-    }
-    if (shell_is_word (s, "]]"))
-      break;
-    if (end == s->p)
-      end += shell_is_at (s, "&&") || shell_is_at (s, "||") ? 2 : 1;
-    g_ptr_array_add (
-        words, s->sh->mode == SHELL_SKIPPED ? g_strdup ("") : shell_expand_text (s->sh, s->p, end, false));
-    s->p = end;
-  }
-  s->p = MIN (s->p + 2, s->end);
-  return shell_test (s->sh, (char *const *) words->pdata, words->len, true);
-}
-
-/* (( ... )) */
-static ShellStatus
-read_arithmetic (ShellText *s)
-{
-  const char *end = shell_group_end (s->p + 1, s->end, '(', ')');
-  gint64 value;
-  if (!end) {
-    shell_give_up (s, "a bracket is not closed");
-    return SHELL_UNKNOWN;
-  }
-  g_autofree char *text = shell_expand_text (s->sh, s->p + 2, MAX (end - 2, s->p + 2), true);
-  s->p = end;
-  return !shell_arithmetic (s->sh, text, &value) ? SHELL_UNKNOWN : value != 0 ? SHELL_YES : SHELL_NO;
-}
-
 /* --- blocks --------------------------------------------------------------------------------------- */
 
 static ShellMode
@@ -180,11 +143,11 @@ read_while (ShellText *s)
   return SHELL_DONE;
 }
 
-/* The words of "for X in a b c"; the one value that X has, or NULL. */
-static char *
+/* The words of "for X in a b c", char *; none: the script does not say them all. */
+static GPtrArray *
 read_for_words (ShellText *s)
 {
-  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
+  GPtrArray *words = g_ptr_array_new_with_free_func (g_free);
   shell_skip_blanks (s);
   if (shell_is_word (s, "in"))
     s->p += 2;
@@ -194,7 +157,46 @@ read_for_words (ShellText *s)
       shell_expand (s->sh, s->p, end, words);
     s->p = MIN (MAX (end, s->p + 1), s->end);
   }
-  return words->len == 1 && !ls_shell_has_hole (words->pdata[0]) ? g_strdup (words->pdata[0]) : NULL;
+  for (guint i = 0; i < words->len; i++)
+    if (ls_shell_has_hole (words->pdata[i])) {
+      g_ptr_array_set_size (words, 0);
+      break;
+    }
+  return words;
+}
+
+static void
+set_for (ShellText *s, const char *name, const char *value)
+{
+  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
+  g_ptr_array_add (items, g_strdup (value));
+  if (*name)
+    shell_assign (s->sh, name, items, false, false);
+  else
+    g_ptr_array_unref (items);
+}
+
+static void
+read_body (ShellText *s)
+{
+  read_list (s, (const char *const[]) { "done", NULL });
+  shell_take_word (s, "done");
+}
+
+/* Whether a loop can be run as often as it says: nothing leaves it before, and loops are short. */
+static bool
+can_repeat (ShellText *s, guint n)
+{
+  const char *begin = s->p;
+  ShellMode mode = enter (s->sh, SHELL_SKIPPED);
+  read_body (s);
+  g_autofree char *body = g_strndup (begin, (gsize) (s->p - begin));
+  s->sh->mode = mode;
+  s->p = begin;
+  if (strstr (body, "break") || n > MAX_ROUNDS - s->sh->n_rounds)
+    return false;
+  s->sh->n_rounds += n;
+  return true;
 }
 
 static ShellStatus
@@ -203,21 +205,29 @@ read_for (ShellText *s)
   shell_skip_blanks (s);
   ShellMode outer = s->sh->mode;
   const char *name_end = shell_name_end (s->p, s->end);
-  g_autofree char *name = g_strndup (s->p, (gsize) (name_end - s->p)), *only = NULL;
+  g_autofree char *name = g_strndup (s->p, (gsize) (name_end - s->p));
+  g_autoptr (GPtrArray) words = NULL;
   s->p = name_end;
   if (shell_is_at (s, "(("))
-    read_arithmetic (s);
+    shell_read_arithmetic (s);
   else
-    only = read_for_words (s);
-  enter (s->sh, only ? SHELL_RUN : SHELL_MAYBE);
-  if (*name) {
-    GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
-    g_ptr_array_add (items, only ? g_strdup (only) : g_strdup ("?"));
-    shell_assign (s->sh, name, items, false, false);
-  }
+    words = read_for_words (s);
+  shell_skip_separators (s);
   shell_take_word (s, "do");
-  read_list (s, (const char *const[]) { "done", NULL });
-  shell_take_word (s, "done");
+  bool repeats = words && words->len > 0 && outer == SHELL_RUN && !s->is_bad && can_repeat (s, words->len);
+  const char *begin = s->p;
+  for (guint i = 0; repeats && i < words->len && !shell_has_failed (s->sh) && !s->is_bad; i++) {
+    s->p = begin;
+    set_for (s, name, words->pdata[i]);
+    read_body (s);
+    s->sh->has_left = s->sh->has_left && !s->sh->continues;
+    s->sh->continues = false;
+  }
+  if (!repeats) {
+    enter (s->sh, SHELL_MAYBE);
+    set_for (s, name, "?");
+    read_body (s);
+  }
   s->sh->mode = outer;
   return SHELL_DONE;
 }
@@ -342,9 +352,9 @@ read_block (ShellText *s)
   if (take_keyword (s, "function"))
     return read_function_word (s);
   if (shell_is_word (s, "[["))
-    return read_test (s);
+    return shell_read_test (s);
   if (shell_is_at (s, "(("))
-    return read_arithmetic (s);
+    return shell_read_arithmetic (s);
   if (shell_is_at (s, "("))
     return read_group (s, ")");
   if (shell_is_word (s, "{"))

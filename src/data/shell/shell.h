@@ -5,8 +5,9 @@
  * run would know ($1, the output of a command, a variable that nobody set) stands in a word as a hole with
  * its name. A variable that nobody set is taken as not set where the script asks (-z, ${X:-...}).
  *
- * A loop is read once, as what perhaps happens; so are the branches of a condition that is not decided:
- * what they append is kept as such, what they set is a hole.
+ * A loop over words that the script says is run for each of them. Another loop is read once, as what perhaps
+ * happens; so are the branches of a condition that is not decided: what they append is kept as such, what
+ * they set is a hole.
  *
  * Memory is limited before it is taken: LS_SHELL_MAX_BYTES of words in all. */
 #ifndef LS_DATA_LAUNCH_SHELL_H
@@ -29,8 +30,9 @@ typedef struct {
 
 typedef struct {
   void (*command) (const LsShellCommand *command, gpointer data);
-  /* Text of a file that is sourced, newly allocated; NULL: there is none. name: without its folder */
-  char *(*source) (const char *name, gpointer data);
+  /* Text of a file that is sourced, or is started as a script of its own, newly allocated; NULL: there is
+   * none. name: without its folder */
+  char *(*source) (const char *name, bool is_started, gpointer data);
   /* A file that the script writes, by a here document or by echo; text: with holes. NULL: not asked for */
   void (*write) (const char *name, const char *text, gpointer data);
 } LsShellFuncs;

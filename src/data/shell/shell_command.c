@@ -90,21 +90,20 @@ find_inner (const GPtrArray *words)
 }
 
 static void
-read_source (LsShell *sh, const char *path, GPtrArray *words, guint n_outer, ShellReadFunc read)
+read_source (LsShell *sh, const char *path, bool is_started, GPtrArray *words, guint n_outer,
+             ShellReadFunc read)
 {
   const char *name = base_of (path);
-  g_autofree char *text
-      = sh->funcs.source && !ls_shell_has_hole (name) ? sh->funcs.source (name, sh->data) : NULL;
+  bool can_ask = sh->funcs.source && !ls_shell_has_hole (name);
+  g_autofree char *text = can_ask ? sh->funcs.source (name, is_started, sh->data) : NULL;
   if (text)
     read_inner (sh, words, n_outer, text, read);
 }
 
-static void
-read_script (LsShell *sh, GPtrArray *words, ShellReadFunc read)
+static bool
+is_script (const char *word)
 {
-  for (guint i = 1; i < words->len; i++)
-    if (g_str_has_suffix (words->pdata[i], ".sh") || g_str_has_suffix (words->pdata[i], ".sbatch"))
-      read_source (sh, words->pdata[i], words, i, read);
+  return g_str_has_suffix (word, ".sh") || g_str_has_suffix (word, ".sbatch");
 }
 
 static void
@@ -135,24 +134,93 @@ set_positional (LsShell *sh, const GPtrArray *words)
   shell_assign (sh, "@", all, true, false);
 }
 
-static void
-forget_positional (LsShell *sh, guint n)
+/* "1" to "99", and "@" as 0. */
+static const char *
+positional_name (char *text, gsize n, guint i)
 {
-  char name[16];
-  for (guint i = 1; i < n; i++) {
-    g_snprintf (name, sizeof name, "%u", i);
-    g_hash_table_remove (sh->values, name);
+  if (i == 0)
+    return "@";
+  g_snprintf (text, n, "%u", i);
+  return text;
+}
+
+/* Those that were there, while a function or a script has others. */
+typedef struct {
+  ShellValue *values[100];
+} Positional;
+
+static void
+keep_positional (LsShell *sh, Positional *kept)
+{
+  char text[16];
+  for (guint i = 0; i < G_N_ELEMENTS (kept->values); i++) {
+    gpointer key, value = NULL;
+    if (g_hash_table_steal_extended (sh->values, positional_name (text, sizeof text, i), &key, &value))
+      g_free (key);
+    kept->values[i] = value;
   }
-  g_hash_table_remove (sh->values, "@");
+}
+
+static void
+restore_positional (LsShell *sh, Positional *kept)
+{
+  char text[16];
+  for (guint i = 0; i < G_N_ELEMENTS (kept->values); i++) {
+    const char *name = positional_name (text, sizeof text, i);
+    if (kept->values[i])
+      g_hash_table_replace (sh->values, g_strdup (name), kept->values[i]);
+    else
+      g_hash_table_remove (sh->values, name);
+  }
 }
 
 static void
 call (LsShell *sh, const char *body, const GPtrArray *words, ShellReadFunc read)
 {
-  g_autofree char *kept = g_strdup (body);
+  g_autofree char *text = g_strdup (body);
+  Positional kept;
+  keep_positional (sh, &kept);
   set_positional (sh, words);
-  read (sh, kept, strlen (kept));
-  forget_positional (sh, words->len);
+  read (sh, text, strlen (text));
+  restore_positional (sh, &kept);
+}
+
+/* A script that is started with arguments, "bash x.sh 1 2" and "./x.sh 1 2". */
+static void
+read_script (LsShell *sh, GPtrArray *words, ShellReadFunc read)
+{
+  for (guint i = 0; i < words->len; i++)
+    if (is_script (words->pdata[i])) {
+      g_autoptr (GPtrArray) own = g_ptr_array_new ();
+      for (guint k = i; k < words->len; k++)
+        g_ptr_array_add (own, words->pdata[k]);
+      Positional kept;
+      keep_positional (sh, &kept);
+      set_positional (sh, own);
+      read_source (sh, words->pdata[i], true, words, i, read);
+      restore_positional (sh, &kept);
+      return;
+    }
+}
+
+/* "read -r A B <<< TEXT": a word each, the rest to the last. */
+static void
+read_names (LsShell *sh, const GPtrArray *words, const char *text)
+{
+  const ShellValue *ifs = shell_value (sh, "IFS");
+  const char *cuts = ifs && ifs->items->len == 1 ? ifs->items->pdata[0] : " \t\n";
+  for (guint i = 1; i < words->len; i++) {
+    const char *name = words->pdata[i];
+    GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
+    gsize n = i + 1 < words->len && !ls_shell_has_hole (text) ? strcspn (text, cuts) : strlen (text);
+    if (*name == '-') {
+      g_ptr_array_unref (items);
+      continue;
+    }
+    g_ptr_array_add (items, g_strndup (text, n));
+    shell_assign (sh, name, items, false, false);
+    text += n == strlen (text) && ls_shell_has_hole (text) ? 0 : n + (text[n] != '\0');
+  }
 }
 
 /* --- commands ----------------------------------------------------------------------------------- */
@@ -205,7 +273,7 @@ run_program (LsShell *sh, GPtrArray *words, const char *here, ShellReadFunc read
     read_inner (sh, words, words->len, here, read);
   else
     hand_over (sh, words);
-  if (inner == 0 && !here && is_one_of (words->pdata[0], submitters))
+  if (inner == 0 && !here && (is_one_of (words->pdata[0], submitters) || is_script (words->pdata[0])))
     read_script (sh, words, read);
 }
 
@@ -242,12 +310,16 @@ shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, 
     return SHELL_NO;
   if (strcmp (name, "exit") == 0 || strcmp (name, "return") == 0)
     leave (sh, words);
+  else if (strcmp (name, "continue") == 0)
+    sh->has_left = sh->continues = sh->mode == SHELL_RUN;
   else if (strcmp (name, "unset") == 0)
     unset_all (sh, words);
+  else if (strcmp (name, "read") == 0 && here)
+    read_names (sh, words, here);
   else if (strcmp (name, "eval") == 0)
     read_eval (sh, words, read);
   else if ((strcmp (name, "source") == 0 || strcmp (name, ".") == 0) && words->len > 1)
-    read_source (sh, words->pdata[1], words, 0, read);
+    read_source (sh, words->pdata[1], false, words, 0, read);
   else if (body)
     call (sh, body, words, read);
   else if (!g_strv_contains (silent, name))

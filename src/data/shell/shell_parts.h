@@ -27,6 +27,8 @@ struct LsShell {
   GPtrArray *outer;      /* words of commands that this text was handed to, borrowed */
   GPtrArray *texts;      /* char *: those that are being read, one within the other, borrowed */
   ShellMode mode;
+  guint n_rounds;    /* of loops that were run as often as they say */
+  bool continues;    /* has_left, but only the round of a loop */
   bool has_left;     /* exit was met, or return in a function */
   int depth;         /* texts within texts, blocks within blocks */
   gsize n_bytes;     /* of words that were made, in all */

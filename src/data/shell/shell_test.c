@@ -1,5 +1,6 @@
 /* [ ... ] and [[ ... ]]: decided where no hole stands in the way. */
-#include "data/shell/shell_parts.h"
+#include "data/shell/shell_scan.h"
+#include "data/shell/shell_text.h"
 
 #include <fnmatch.h>
 #include <string.h>
@@ -182,4 +183,44 @@ shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns)
   Test t = { sh, words, n, 0, has_patterns, 0 };
   ShellStatus s = either (&t);
   return t.at == n ? s : SHELL_UNKNOWN;
+}
+
+/* --- as they stand in a script -------------------------------------------------------------------- */
+
+/* [[ ... ]] */
+ShellStatus
+shell_read_test (ShellText *s)
+{
+  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
+  for (s->p += 2; s->p < s->end && !s->is_bad;) {
+    const char *end = shell_next_end (s);
+    if (g_ascii_isspace (*s->p)) {
+      s->p++;
+      continue;
+    }
+    if (shell_is_word (s, "]]"))
+      break;
+    if (end == s->p)
+      end += shell_is_at (s, "&&") || shell_is_at (s, "||") ? 2 : 1;
+    g_ptr_array_add (
+        words, s->sh->mode == SHELL_SKIPPED ? g_strdup ("") : shell_expand_text (s->sh, s->p, end, false));
+    s->p = end;
+  }
+  s->p = MIN (s->p + 2, s->end);
+  return shell_test (s->sh, (char *const *) words->pdata, words->len, true);
+}
+
+/* (( ... )) */
+ShellStatus
+shell_read_arithmetic (ShellText *s)
+{
+  const char *end = shell_group_end (s->p + 1, s->end, '(', ')');
+  gint64 value;
+  if (!end) {
+    shell_give_up (s, "a bracket is not closed");
+    return SHELL_UNKNOWN;
+  }
+  g_autofree char *text = shell_expand_text (s->sh, s->p + 2, MAX (end - 2, s->p + 2), true);
+  s->p = end;
+  return !shell_arithmetic (s->sh, text, &value) ? SHELL_UNKNOWN : value != 0 ? SHELL_YES : SHELL_NO;
 }

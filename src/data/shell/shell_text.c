@@ -162,11 +162,24 @@ take_here (ShellText *s)
   return s->is_bad ? NULL : read_here (s, g_strstrip (delimiter), is_literal, has_tabs);
 }
 
+/* The word behind "<<<". */
+static char *
+take_here_word (ShellText *s)
+{
+  s->p += 3;
+  shell_skip_blanks (s);
+  const char *begin = s->p;
+  s->p = shell_next_end (s);
+  return s->is_bad || s->sh->mode == SHELL_SKIPPED ? NULL : shell_expand_text (s->sh, begin, s->p, false);
+}
+
 /* Passes over "> file", "2>&1", "<(command)"; the here document if it is one. */
 char *
 shell_take_redirection (ShellText *s)
 {
-  if (shell_is_at (s, "<<") && !shell_is_at (s, "<<<"))
+  if (shell_is_at (s, "<<<"))
+    return take_here_word (s);
+  if (shell_is_at (s, "<<"))
     return take_here (s);
   while (s->p < s->end && strchr ("<>&|", *s->p))
     s->p++;

@@ -33,4 +33,8 @@ bool shell_is_redirection (ShellText *s);
 /* Whether the word that ends there is the "2" of "2>&1". */
 bool shell_is_descriptor (ShellText *s, const char *end);
 
+/* [[ ... ]] and (( ... )), with what stands in them. */
+ShellStatus shell_read_test (ShellText *s);
+ShellStatus shell_read_arithmetic (ShellText *s);
+
 #endif

@@ -8,45 +8,11 @@
 #include <string.h>
 
 #include "data/launch/yaml_config.h"
-#include "data/launch/write_import.h"
-
-static char *
-value_of (const LsImport *import, const char *key)
-{
-  char *value = ls_import_strategy_value (import, key);
-  return value ? value : ls_import_model_value (import, key);
-}
-
-static bool
-has_line (const GPtrArray *list, const char *part)
-{
-  for (guint i = 0; i < list->len; i++)
-    if (strstr (list->pdata[i], part))
-      return true;
-  return false;
-}
-
-/* "key=value", "key" that is not set, "?part" of what is not known, "!part" of a contradiction, "~part" of what is
- * inferred, "-part" of what is ignored. */
-static void
-check_one (const LsImport *import, const char *expected)
-{
-  const char *equals = strchr (expected, '='), *mark = strchr ("?!~-", *expected);
-  const GPtrArray *lists[] = { import->unknown, import->conflicts, import->inferred, import->ignored };
-  if (mark) {
-    ls_check_impl (has_line (lists[mark - strchr ("?!~-", '?')], expected + 1), __FILE__, __LINE__,
-                   "%s: no line \"%s\"", import->program, expected);
-    return;
-  }
-  g_autofree char *key = equals ? g_strndup (expected, (gsize) (equals - expected)) : g_strdup (expected);
-  g_autofree char *found = value_of (import, key);
-  ls_check_impl (g_strcmp0 (found, equals ? equals + 1 : NULL) == 0, __FILE__, __LINE__, "%s: %s; found %s",
-                 import->program, expected, found ? found : "nothing");
-}
+#include "import_check.h"
 
 /* What is refused: expected is a part of the reason. */
 static void
-check (const char *program, const char *text, const char *expected)
+check_read (const char *program, const char *text, const char *expected)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsImport import;
@@ -64,7 +30,7 @@ check (const char *program, const char *text, const char *expected)
   g_auto (GStrv) all = g_strsplit (expected, "; ", -1);
   LS_CHECK_STR (import.program, program);
   for (char **one = all; *one; one++)
-    check_one (&import, *one);
+    check_one (&import, *one, program);
   ls_import_clear (&import);
 }
 
@@ -77,12 +43,12 @@ check (const char *program, const char *text, const char *expected)
 static void
 gpt_neox_is_read (void)
 {
-  check (
+  check_read (
       "gpt-neox", NEOX,
       "layers=24; hidden=2048; kv_heads=16; ffn=8192; tp=4; pp=2; schedule=1f1b; micro_batch=4; zero=0; "
       "dp_kind=deepspeed; dtype=fp32; recompute=none; attention=unfused; position=learned; norm=layernorm; "
       "linear_bias=true; tied_embeddings=true; vocab; gpus; global_batch; ?how many GPUs; ~attention unfused");
-  check (
+  check_read (
       "gpt-neox",
       NEOX
       "fp16: {enabled: true}\nzero_optimization: {stage: 1, overlap_comm: true, reduce_bucket_size: 500000000}\n"
@@ -93,16 +59,18 @@ gpt_neox_is_read (void)
       "dtype=fp16; zero=1; dp_overlap=true; reduce_bucket=500000000; global_batch=64; gpus=32; recompute=full; "
       "recompute_layers=1; attention=flash; position=rope; rotary_dim=32; mlp=swiglu; ffn=5504; "
       "tied_embeddings=false; norms=shared; vocab=50257; -lr-decay-style; ?mystery_switch 3");
-  check ("gpt-neox", NEOX "pos_emb: alibi\nmlp_type: llama\nintermediate_size: 5632\nprecision: bfloat16\n",
-         "position=alibi; mlp=swiglu; ffn=5632; dtype=bf16; linear_bias=false");
-  check ("gpt-neox", NEOX "moe_num_experts: 8\nmoe_top_k: 2\n",
-         "experts=8; top_k=2; expert_ffn=8192; ep=1; linear_bias=false");
-  check ("gpt-neox", NEOX "attention_config: [[[mamba], 24]]\nmamba_inner_func_fusion: true\n",
-         "layer_pattern=m; mixer=mamba1; mixer_heads=4096; mixer_state=16; mixer_conv=4; heads=16; "
-         "linear_bias=false; position=none; -mamba_inner_func_fusion");
-  check ("gpt-neox", NEOX "attention_config: [[[mamba, flash], 2], [[mamba], 1]]\nexpansion_factor: 1.5\n",
-         "layer_pattern=mAmAm; mixer_heads=3072; attention=flash; position=learned");
-  check (NULL, NEOX "attention_config: [[[gmlp], 24]]\n", "attention_config has gmlp");
+  check_read ("gpt-neox",
+              NEOX "pos_emb: alibi\nmlp_type: llama\nintermediate_size: 5632\nprecision: bfloat16\n",
+              "position=alibi; mlp=swiglu; ffn=5632; dtype=bf16; linear_bias=false");
+  check_read ("gpt-neox", NEOX "moe_num_experts: 8\nmoe_top_k: 2\n",
+              "experts=8; top_k=2; expert_ffn=8192; ep=1; linear_bias=false");
+  check_read ("gpt-neox", NEOX "attention_config: [[[mamba], 24]]\nmamba_inner_func_fusion: true\n",
+              "layer_pattern=m; mixer=mamba1; mixer_heads=4096; mixer_state=16; mixer_conv=4; heads=16; "
+              "linear_bias=false; position=none; -mamba_inner_func_fusion");
+  check_read ("gpt-neox",
+              NEOX "attention_config: [[[mamba, flash], 2], [[mamba], 1]]\nexpansion_factor: 1.5\n",
+              "layer_pattern=mAmAm; mixer_heads=3072; attention=flash; position=learned");
+  check_read (NULL, NEOX "attention_config: [[[gmlp], 24]]\n", "attention_config has gmlp");
 }
 
 #define NANOTRON                                                                                               \
@@ -122,15 +90,16 @@ nanotron_is_read (void)
       = g_strdup_printf (NANOTRON, ", sliding_window_size: 20, moe_config: {num_experts: 8, top_k: 1}", ""),
                   *mamba
       = g_strdup_printf (NANOTRON, ", is_mamba_config: true, d_model: 96, ssm_cfg: {d_state: 32}", "");
-  check (
+  check_read (
       "nanotron", plain,
       "layers=8; hidden=64; kv_heads=4; ffn=256; vocab=1000; seq=128; mlp=swiglu; norm=rmsnorm; tp=2; pp=2; cp=1; "
       "sp=true; gpus=16; micro_batch=2; global_batch=24; zero=1; grad_dtype=fp32; schedule=1f1b; recompute=none; "
       "tied_embeddings=false; tp_async=false; software=nanotron-2024");
-  check ("nanotron", older,
-         "kv_heads=2; tied_embeddings=true; schedule=gpipe; recompute=full; cp=2; gpus=32; global_batch=24");
-  check ("nanotron", experts, "experts=8; top_k=1; expert_ffn=1408; shared_ffn; ep=1; window=20");
-  check (
+  check_read (
+      "nanotron", older,
+      "kv_heads=2; tied_embeddings=true; schedule=gpipe; recompute=full; cp=2; gpus=32; global_batch=24");
+  check_read ("nanotron", experts, "experts=8; top_k=1; expert_ffn=1408; shared_ffn; ep=1; window=20");
+  check_read (
       "nanotron", mamba,
       "layer_pattern=m; mixer=mamba1; hidden=96; mixer_heads=192; mixer_state=32; mixer_conv=4; norm=rmsnorm");
 }
@@ -144,11 +113,11 @@ nanotron_is_read (void)
 static void
 nemo_is_read (void)
 {
-  check (
+  check_read (
       "NeMo", NEMO "  optim: {name: mcore_distributed_optim, overlap_grad_sync: true}\n",
       "layers=32; ffn=2048; kv_heads=8; seq=1024; gpus=32; tp=2; pp=4; vpp; schedule=1f1b; zero=1; dtype=bf16; "
       "grad_dtype=fp32; dp_overlap=true; grad_check=false; recompute=none; attention=flash; software=nemo-2024; vocab");
-  check (
+  check_read (
       "NeMo",
       NEMO
       "  virtual_pipeline_model_parallel_size: 2\n  overlap_p2p_comm: true\n  fp8: true\n  fp8_hybrid: true\n"
@@ -160,36 +129,39 @@ nemo_is_read (void)
       "vpp=2; schedule=interleaved-1f1b; p2p=overlapped; dtype=fp8; mlp=swiglu; norm=rmsnorm; linear_bias=false; "
       "kv_heads=2; position=rope; tied_embeddings=false; recompute=full; recompute_method=block; recompute_layers=2; "
       "zero=0; grad_dtype=bf16; ?model.data.seq_length 512");
-  check ("NeMo", NEMO "  optim: {name: distributed_fused_adam, check_for_nan_in_grad: true}\n  fsdp: true\n",
-         "dp_kind=fsdp1; zero=3; grad_check=true");
-  check ("NeMo", NEMO "  optim: {name: distributed_fused_adam}\n", "dp_kind=megatron; zero=1");
-  check ("NeMo", NEMO "  activations_checkpoint_method: block\n  activations_checkpoint_num_layers: 0\n",
-         "recompute=none; recompute_method");
-  check (
+  check_read ("NeMo",
+              NEMO "  optim: {name: distributed_fused_adam, check_for_nan_in_grad: true}\n  fsdp: true\n",
+              "dp_kind=fsdp1; zero=3; grad_check=true");
+  check_read ("NeMo", NEMO "  optim: {name: distributed_fused_adam}\n", "dp_kind=megatron; zero=1");
+  check_read ("NeMo", NEMO "  activations_checkpoint_method: block\n  activations_checkpoint_num_layers: 0\n",
+              "recompute=none; recompute_method");
+  check_read (
       NULL,
       "trainer: {devices: 8}\nmodel: {tensor_model_parallel_size: 1, micro_batch_size: 1, encoder: {num_layers: 2}, decoder: {}}\n",
       "an encoder and a decoder");
-  check (NULL, "name: megatron_t5\n" NEMO, "name megatron_t5");
-  check (NULL, NEMO "  vision_pretraining_type: classify\n",
-         "model.vision_pretraining_type: a model of images");
-  check ("NeMo", NEMO "  mm_cfg: {vision_encoder: {hidden_size: 1024}}\n", "layers=32; ?what turns images");
-  check ("NeMo", NEMO "  mamba_ssm_ngroups: 4\n",
-         "layer_pattern=m; mixer=mamba2; mixer_heads=16; mixer_groups=4");
-  check ("NeMo",
-         "trainer: {devices: 8}\nmodel: {tensor_model_parallel_size: 8, pipeline_model_parallel_size: 2, "
-         "micro_batch_size: 1}\n",
-         "gpus; ?how many GPUs");
-  check ("NeMo", "trainer: {devices: 8}\nmodel: {tensor_model_parallel_size: 4, micro_batch_size: 1}\n",
-         "gpus=8; ~1 node");
-  check (NULL,
-         "name: vits\ntrainer: {devices: 8, strategy: ddp}\nmodel: {n_layers: 2, optim: {name: adamw}}\n",
-         "the configuration of no program");
+  check_read (NULL, "name: megatron_t5\n" NEMO, "name megatron_t5");
+  check_read (NULL, NEMO "  vision_pretraining_type: classify\n",
+              "model.vision_pretraining_type: a model of images");
+  check_read ("NeMo", NEMO "  mm_cfg: {vision_encoder: {hidden_size: 1024}}\n",
+              "layers=32; ?what turns images");
+  check_read ("NeMo", NEMO "  mamba_ssm_ngroups: 4\n",
+              "layer_pattern=m; mixer=mamba2; mixer_heads=16; mixer_groups=4");
+  check_read (
+      "NeMo",
+      "trainer: {devices: 8}\nmodel: {tensor_model_parallel_size: 8, pipeline_model_parallel_size: 2, "
+      "micro_batch_size: 1}\n",
+      "gpus; ?how many GPUs");
+  check_read ("NeMo", "trainer: {devices: 8}\nmodel: {tensor_model_parallel_size: 4, micro_batch_size: 1}\n",
+              "gpus=8; ~1 node");
+  check_read (
+      NULL, "name: vits\ntrainer: {devices: 8, strategy: ddp}\nmodel: {n_layers: 2, optim: {name: adamw}}\n",
+      "the configuration of no program");
 }
 
 static void
 nemo_2_and_bridge_are_read (void)
 {
-  check (
+  check_read (
       "NeMo 2",
       "_target_: nemo.collections.llm.api.pretrain\n"
       "model: {_target_: a.LlamaModel, config: {_target_: a.Llama3Config8B, seq_length: 8192}}\n"
@@ -199,10 +171,10 @@ nemo_2_and_bridge_are_read (void)
       "data: {global_batch_size: 512, micro_batch_size: 1}\n",
       "gpus=16; tp=4; cp=2; global_batch=512; seq=8192; dtype=bf16; dp_overlap=true; layers=32; mlp=swiglu; "
       "~model nemo/Llama3Config8B");
-  check ("NeMo 2",
-         "trainer: {devices: 1, strategy: {_target_: a.M}}\nmodel: {config: {_target_: a.OwnConfig}}\n",
-         "layers; mlp; norm; gpus=1; ?model nemo/OwnConfig: its dimensions");
-  check (
+  check_read ("NeMo 2",
+              "trainer: {devices: 1, strategy: {_target_: a.M}}\nmodel: {config: {_target_: a.OwnConfig}}\n",
+              "layers; mlp; norm; gpus=1; ?model nemo/OwnConfig: its dimensions");
+  check_read (
       "Megatron-Bridge",
       "train: {micro_batch_size: 1, global_batch_size: 128}\n"
       "model: {num_layers: 32, hidden_size: 4096, ffn_hidden_size: 14336, num_attention_heads: 32, "
@@ -213,9 +185,26 @@ nemo_2_and_bridge_are_read (void)
       "mixed_precision: bf16_with_mxfp8_mixed\n",
       "layers=32; kv_heads=8; mlp=swiglu; norm=rmsnorm; vocab=128256; tied_embeddings=false; linear_bias=false; zero=1; "
       "dtype=fp8; fp8_recipe=mxfp8; grad_dtype=bf16; gather_overlap=1; recompute=none; gpus; ?how many GPUs");
-  check ("Megatron-Bridge",
-         "train: {global_batch_size: 8}\nmodel: {seq_length: 4096, tensor_model_parallel_size: 2}\n",
-         "tp=2; seq=4096; global_batch=8; dtype; recompute; mlp; zero; ?what this file leaves as it is");
+  check_read ("Megatron-Bridge",
+              "train: {global_batch_size: 8}\nmodel: {seq_length: 4096, tensor_model_parallel_size: 2}\n",
+              "tp=2; seq=4096; global_batch=8; dtype; recompute; mlp; zero; ?what this file leaves as it is");
+  check_read (
+      "Megatron-Bridge",
+      "#!/bin/bash\nMODEL=gpt_oss_20b\nfor C in 2,4 4,2; do\n  IFS=, read -r TP PP <<< $C\n"
+      "  CMD=\"run_recipe.py --recipe ${MODEL}_pretrain_config model.tensor_model_parallel_size=$TP\"\n"
+      "  torchrun --nproc_per_node 8 $CMD model.pipeline_model_parallel_size=$PP train.micro_batch_size=1\n"
+      "done\n",
+      "gpus=8; tp=2; pp=4; micro_batch=1; layers=24; experts=32; global_batch; ~model bridge/gpt_oss_20b; "
+      "?what this file leaves as it is");
+  check_read (
+      "Megatron-Bridge",
+      "#!/bin/bash\npython3 setup_experiment.py --model_recipe_name qwen3_30b_a3b --gpu h100 --num_gpus 16 "
+      "--compute_dtype fp8_mx -tp 2\n",
+      "gpus=16; tp=2; dtype=fp8; fp8_recipe=mxfp8; layers=48; pp");
+  check_read (
+      "Megatron-Bridge",
+      "#!/bin/bash\npython3 setup_experiment.py --model_recipe_name x_peft --num_gpus $N --compute_dtype $D\n",
+      "gpus; dtype; layers; ?model bridge/x: its dimensions; ?only adapters; ?--compute_dtype; ?how many GPUs");
 }
 
 #define MPT                                                                                                  \
@@ -234,29 +223,30 @@ llm_foundry_is_read (void)
                          ", expansion_ratio: 3.5, no_bias: true, tie_word_embeddings: false, "
                          "attn_config: {attn_impl: torch, alibi: true, kv_n_heads: 8}",
                          "auto", "SHARD_GRAD_OP");
-  check (
+  check_read (
       "llm-foundry", plain,
       "layers=32; hidden=4096; kv_heads=32; ffn=16384; seq=2048; vocab=50368; position=learned; linear_bias=true; "
       "tied_embeddings=true; micro_batch=8; global_batch=1024; zero=3; dp_kind=fsdp1; recompute=full; "
       "recompute_early_stop=true; dtype=bf16; attention=flash; grad_norm=false; gpus; ?how many GPUs");
-  check (
+  check_read (
       "llm-foundry", other,
       "ffn=14336; linear_bias=false; tied_embeddings=false; position=alibi; attention=unfused; kv_heads=8; zero=2; "
       "micro_batch; ?device_train_microbatch_size auto");
-  check (
+  check_read (
       "llm-foundry",
       "name: x\ncompute: {gpus: 16}\nparameters:\n  global_train_batch_size: 8\n  train_loader: {}\n"
       "  model: {name: hf_causal_lm, pretrained_model_name_or_path: meta-llama/Meta-Llama-3.1-8B-Instruct}\n",
       "gpus=16; layers=32; kv_heads=8; mlp=swiglu; norm=rmsnorm; vocab=128256; ~model meta-llama/Meta-Llama-3.1-8B-Instruct");
-  check ("llm-foundry", "model: {name: hf_causal_lm, pretrained_model_name_or_path: a/b}\ntrain_loader: {}\n",
-         "layers; ?model a/b: its dimensions");
-  check (NULL, "model: {name: hf_t5}\ntrain_loader: {}\n", "no decoder");
+  check_read ("llm-foundry",
+              "model: {name: hf_causal_lm, pretrained_model_name_or_path: a/b}\ntrain_loader: {}\n",
+              "layers; ?model a/b: its dimensions");
+  check_read (NULL, "model: {name: hf_t5}\ntrain_loader: {}\n", "no decoder");
 }
 
 static void
 maxtext_is_read (void)
 {
-  check (
+  check_read (
       "MaxText",
       "base_config: base.yml\nbase_emb_dim: 4096\nbase_num_query_heads: 32\nbase_num_kv_heads: 8\n"
       "base_mlp_dim: 14336\nbase_num_decoder_layers: 32\nmlp_activations: [silu, linear]\nvocab_size: 32_000\n"
@@ -265,20 +255,20 @@ maxtext_is_read (void)
       "layers=32; kv_heads=8; head_dim=128; mlp=swiglu; norm=rmsnorm; gpus=16; tp=4; zero=3@2; micro_batch=2; "
       "global_batch=8; recompute=selective; recompute_parts=dots-flash; software=maxtext-2024-gpu; dtype=bf16; "
       "dp_kind=xla-fsdp; ~head_dim of base.yml");
-  check (
+  check_read (
       "MaxText",
       "echo run\npython3 -m MaxText.train MaxText/configs/base.yml steps=15 per_device_batch_size=2 \\\n"
       "  remat_policy=full global_parameter_scale=32 ici_fsdp_parallelism=-1 ici_tensor_parallelism=4 "
       "attention='flash' quantization=\"\"\n",
       "layers=32; hidden=8192; heads=64; ffn=28672; seq=2048; tp=4; zero=3; micro_batch=8; recompute=full; gpus; "
       "software=maxtext-2024; ?how many devices; ~ffn 28672: base_mlp_dim of base.yml");
-  check (
+  check_read (
       "MaxText",
       "python3 -m maxtext.train configs/other.yml dcn_data_parallelism=16 ici_fsdp_parallelism=8 model_name=default\n",
       "gpus=128; layers; hidden; micro_batch; recompute; seq; dtype=bf16; ?what other.yml says");
-  check ("MaxText", "base_config: base.yml\nmodel_name: no-such-model\n",
-         "layers; hidden; mlp; ?model maxtext/no-such-model");
-  check (NULL, "base_config: inference.yml\nmodel_name: llama2-70b\n", "inference");
+  check_read ("MaxText", "base_config: base.yml\nmodel_name: no-such-model\n",
+              "layers; hidden; mlp; ?model maxtext/no-such-model");
+  check_read (NULL, "base_config: inference.yml\nmodel_name: llama2-70b\n", "inference");
 }
 
 #define AXOLOTL                                                                                              \
@@ -288,7 +278,7 @@ maxtext_is_read (void)
 static void
 axolotl_is_read (void)
 {
-  check (
+  check_read (
       "axolotl",
       AXOLOTL "dp_shard_size: 4\ncontext_parallel_size: 2\ntensor_parallel_size: 2\nfsdp_version: 2\n"
               "fsdp_config:\n  reshard_after_forward: true\nbf16: auto\nflash_attention: true\n"
@@ -296,18 +286,18 @@ axolotl_is_read (void)
       "layers=36; seq=8192; micro_batch=2; gpus=16; tp=2; cp=2; dp_kind=fsdp2; zero=3; "
       "global_batch=32; dtype=bf16; recompute=full; attention=flash; ~gpus 16: dp_shard_size; ~bf16 is on; "
       "-datasets.0.path");
-  check ("axolotl", AXOLOTL "adapter: qlora\nload_in_4bit: true\nfp16: true\nbf16: false\n",
-         "dtype=fp16; dp_kind=ddp; ?adapter qlora; ?load_in_4bit; ?how many GPUs");
-  check ("axolotl",
-         AXOLOTL "deepspeed:\n  zero_optimization:\n    stage: 3\n  bf16:\n    enabled: true\n"
-                 "liger_rms_norm: true\n",
-         "dp_kind=deepspeed; zero=3; software=deepspeed; ?use_liger_kernel");
-  check ("axolotl", AXOLOTL "liger_rms_norm: true\nworld_size: 8\n",
-         "software=hf-trainer-2024-liger; gpus=8; global_batch=64");
-  check ("axolotl", "base_model: x\ndatasets: []\nval_set_size: 0\n",
-         "seq=512; micro_batch=1; ~default of axolotl; ?sample_packing is off; ?model x");
-  check (NULL, AXOLOTL "rl: dpo\n", "rl dpo: another task");
-  check (NULL, AXOLOTL "diffusion:\n  eps: 1\n", "diffusion: another task");
+  check_read ("axolotl", AXOLOTL "adapter: qlora\nload_in_4bit: true\nfp16: true\nbf16: false\n",
+              "dtype=fp16; dp_kind=ddp; ?adapter qlora; ?load_in_4bit; ?how many GPUs");
+  check_read ("axolotl",
+              AXOLOTL "deepspeed:\n  zero_optimization:\n    stage: 3\n  bf16:\n    enabled: true\n"
+                      "liger_rms_norm: true\n",
+              "dp_kind=deepspeed; zero=3; software=deepspeed; ?use_liger_kernel");
+  check_read ("axolotl", AXOLOTL "liger_rms_norm: true\nworld_size: 8\n",
+              "software=hf-trainer-2024-liger; gpus=8; global_batch=64");
+  check_read ("axolotl", "base_model: x\ndatasets: []\nval_set_size: 0\n",
+              "seq=512; micro_batch=1; ~default of axolotl; ?sample_packing is off; ?model x");
+  check_read (NULL, AXOLOTL "rl: dpo\n", "rl dpo: another task");
+  check_read (NULL, AXOLOTL "diffusion:\n  eps: 1\n", "diffusion: another task");
 }
 
 #define AUTOMODEL                                                                                            \
@@ -319,25 +309,26 @@ axolotl_is_read (void)
 static void
 automodel_is_read (void)
 {
-  check ("NeMo AutoModel",
-         AUTOMODEL "distributed:\n  strategy: fsdp2\n  pp_size: 4\n  ep_size: 64\n  cp_size: 1\n"
-                   "  activation_checkpointing: true\n  pipeline:\n    pp_schedule: interleaved1f1b\n"
-                   "    pp_microbatch_size: 1\n    layers_per_stage: 2\nci:\n  nproc_per_node: 8\n"
-                   "benchmark:\n  num_nodes: 32\n",
-         "layers=61; seq=4096; gpus=256; pp=4; vpp=8; ep=64; schedule=interleaved-1f1b; micro_batch=1; "
-         "global_batch=512; dp_kind=fsdp2; zero=2; recompute=full; dtype=bf16; grad_norm=false; "
-         "software=nemo-automodel-2025; sp=false");
-  check ("NeMo AutoModel",
-         AUTOMODEL
-         "distributed:\n  _target_: nemo_automodel.components.distributed.fsdp2.FSDP2Manager\n"
-         "  tp_size: 2\n  cp_size: 2\n  dp_replicate_size: 1\n  dp_size: none\n"
-         "  sequence_parallel: true\npeft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n"
-         "slurm:\n  nodes: 2\n  ntasks_per_node: 8\n",
-         "tp=2; cp=2; cp_kind=ring; sp=true; gpus=16; zero=3; recompute=none; ?only adapters");
-  check ("NeMo AutoModel", AUTOMODEL "distributed:\n  tp_size: 1\nbenchmark:\n  num_nodes: 32\n",
-         "gpus; global_batch=512; ?how many GPUs; ~it runs on 32 nodes");
-  check (NULL, AUTOMODEL "distributed:\n  tp_size: 1\nflow_matching:\n  adapter_type: simple\n",
-         "flow_matching: another task");
+  check_read ("NeMo AutoModel",
+              AUTOMODEL "distributed:\n  strategy: fsdp2\n  pp_size: 4\n  ep_size: 64\n  cp_size: 1\n"
+                        "  activation_checkpointing: true\n  pipeline:\n    pp_schedule: interleaved1f1b\n"
+                        "    pp_microbatch_size: 1\n    layers_per_stage: 2\nci:\n  nproc_per_node: 8\n"
+                        "benchmark:\n  num_nodes: 32\n",
+              "layers=61; seq=4096; gpus=256; pp=4; vpp=8; ep=64; schedule=interleaved-1f1b; micro_batch=1; "
+              "global_batch=512; dp_kind=fsdp2; zero=2; recompute=full; dtype=bf16; grad_norm=false; "
+              "software=nemo-automodel-2025; sp=false");
+  check_read (
+      "NeMo AutoModel",
+      AUTOMODEL
+      "distributed:\n  _target_: nemo_automodel.components.distributed.fsdp2.FSDP2Manager\n"
+      "  tp_size: 2\n  cp_size: 2\n  dp_replicate_size: 1\n  dp_size: none\n"
+      "  sequence_parallel: true\npeft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n"
+      "slurm:\n  nodes: 2\n  ntasks_per_node: 8\n",
+      "tp=2; cp=2; cp_kind=ring; sp=true; gpus=16; zero=3; recompute=none; ?only adapters");
+  check_read ("NeMo AutoModel", AUTOMODEL "distributed:\n  tp_size: 1\nbenchmark:\n  num_nodes: 32\n",
+              "gpus; global_batch=512; ?how many GPUs; ~it runs on 32 nodes");
+  check_read (NULL, AUTOMODEL "distributed:\n  tp_size: 1\nflow_matching:\n  adapter_type: simple\n",
+              "flow_matching: another task");
 }
 
 #define MLPERF                                                                                               \
@@ -348,32 +339,34 @@ automodel_is_read (void)
 static void
 scripts_of_mlperf_are_read (void)
 {
-  check (
+  check_read (
       "NeMo for MLPerf",
       MLPERF "export INTERLEAVED_PIPELINE=8\nexport CONTEXT_PARALLEL=2\nexport MODEL_SIZE=405b\n"
              "export FP8=True\nexport FULL_CUDA_GRAPH=1\n",
       "layers=126; seq=8192; gpus=512; tp=4; sp=true; pp=8; vpp=8; cp=2; micro_batch=1; global_batch=1152; "
       "dtype=fp8; zero=1; cuda_graphs=step; software=nemo-mlperf-2025; ~MINIBS for each of 8 copies");
-  check ("NeMo for MLPerf",
-         "source $(dirname $0)/config_common_405b.sh\n" MLPERF "export FP4=True\nexport CONTEXT_PARALLEL=2\n",
-         "layers=126; dtype=nvfp4; vpp; ?config_common_405b.sh sets");
-  check ("NeMo for MLPerf", MLPERF "source $(dirname $0)/config_common.sh\n",
-         "layers; dtype; cp=1; seq=2048; software=nemo-mlperf-2024; ?the model; ?FP8: whether it is on");
-  check ("NeMo for MLPerf",
-         "export MINIBS=1\nexport TP=4\nexport CP=2\nexport SP=1\nexport MBS=1\nexport DGXNNODES=8\n"
-         "export FP8=True\nexport FP8_DPA=1\n",
-         "tp=4; cp=2; gpus=64; global_batch=8; dtype=fp8; sp=true; seq=8192; ?LoRA; ?FP8_DPA; ~devices 8");
-  check (NULL, "export MINIBS=1\nexport DGXSYSTEM=x\nexport WALLTIME=1\n", "how many nodes there are");
-  check (NULL, "export FP8_AMAX_HISTORY=32\nexport FP8_REDUCE_AMAX=True\n", "a part of a configuration");
+  check_read ("NeMo for MLPerf",
+              "source $(dirname $0)/config_common_405b.sh\n" MLPERF
+              "export FP4=True\nexport CONTEXT_PARALLEL=2\n",
+              "layers=126; dtype=nvfp4; vpp; ?config_common_405b.sh sets");
+  check_read ("NeMo for MLPerf", MLPERF "source $(dirname $0)/config_common.sh\n",
+              "layers; dtype; cp=1; seq=2048; software=nemo-mlperf-2024; ?the model; ?FP8: whether it is on");
+  check_read (
+      "NeMo for MLPerf",
+      "export MINIBS=1\nexport TP=4\nexport CP=2\nexport SP=1\nexport MBS=1\nexport DGXNNODES=8\n"
+      "export FP8=True\nexport FP8_DPA=1\n",
+      "tp=4; cp=2; gpus=64; global_batch=8; dtype=fp8; sp=true; seq=8192; ?LoRA; ?FP8_DPA; ~devices 8");
+  check_read (NULL, "export MINIBS=1\nexport DGXSYSTEM=x\nexport WALLTIME=1\n", "how many nodes there are");
+  check_read (NULL, "export FP8_AMAX_HISTORY=32\nexport FP8_REDUCE_AMAX=True\n", "a part of a configuration");
 }
 
 static void
 others_are_told_apart (void)
 {
-  check (NULL, "steps: [a]\nimages: b\n",
-         "the configuration of no program that is read; it has steps, images");
-  check (NULL, "a: [1\nb: 2\n", "job.yaml:2:");
-  check (
+  check_read (NULL, "steps: [a]\nimages: b\n",
+              "the configuration of no program that is read; it has steps, images");
+  check_read (NULL, "a: [1\nb: 2\n", "job.yaml:2:");
+  check_read (
       NULL,
       "srun python pretrain.py --config-name=llama trainer.num_nodes=2 ++model.tensor_model_parallel_size=2\n",
       "changes the configuration llama, which");
@@ -462,18 +455,18 @@ files_lie_on_top_of_each_other (void)
   LS_CHECK (g_file_set_contents (a, NEOX, -1, NULL));
   LS_CHECK (g_file_set_contents (b, "global_num_gpus: 32\nprecision: fp16\nnum_layers: 12\n", -1, NULL));
   if (LS_CHECK (ls_import_load (paths, &import, diags))) {
-    check_one (&import, "gpus=32");
-    check_one (&import, "global_batch=16");
-    check_one (&import, "dtype=fp16");
-    check_one (&import, "!num_layers: ");
+    check_one (&import, "gpus=32", "files");
+    check_one (&import, "global_batch=16", "files");
+    check_one (&import, "dtype=fp16", "files");
+    check_one (&import, "!num_layers: ", "files");
     ls_import_clear (&import);
   }
   LS_CHECK (g_file_set_contents (a, NEMO, -1, NULL));
   LS_CHECK (g_file_set_contents (b, "model: {num_layers: 12, hidden_size: 1024}\n", -1, NULL));
   if (LS_CHECK (ls_import_load (paths, &import, diags))) {
-    check_one (&import, "layers=12");
-    check_one (&import, "ffn=4096");
-    check_one (&import, "heads=8");
+    check_one (&import, "layers=12", "files");
+    check_one (&import, "ffn=4096", "files");
+    check_one (&import, "heads=8", "files");
     ls_import_clear (&import);
   }
   g_remove (a);

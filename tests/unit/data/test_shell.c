@@ -24,8 +24,10 @@ note (const LsShellCommand *c, gpointer data)
 }
 
 static char *
-source (const char *name, gpointer data)
+source (const char *name, bool is_started, gpointer data)
 {
+  if (is_started)
+    return strcmp (name, "base.sh") == 0 ? g_strdup ("run --tp $1 --pp $2\n") : NULL;
   return strcmp (name, "config.sh") == 0 ? g_strdup ("TP=4\nlaunch() { run --tp $TP \"$1\"; }\n") : NULL;
 }
 
@@ -92,6 +94,18 @@ branches_that_are_decided_are_taken (void)
   check ("[ -n \"$A\" ] || B=4\n[ 1 = 1 ] && C=5\nrun $B $C\n", "run|4|5\n");
 }
 
+/* As often as they say; the words of a line that is read go to a name each. */
+static void
+loops_over_words_are_run (void)
+{
+  check ("for i in 1 2\ndo\n  T=$((i + 1)); run $T\ndone\nrun $T\n", "run|2\nrun|3\nrun|3\n");
+  check ("A=(1,2 3,4)\nfor C in \"${A[@]}\"; do IFS=',' read -r X Y <<< \"$C\"; run --x $X --y $Y; done\n",
+         "run|--x|1|--y|2\nrun|--x|3|--y|4\n");
+  check ("for i in a b; do for j in c d; do run $i$j; done; done\n", "run|ac\nrun|ad\nrun|bc\nrun|bd\n");
+  check ("for i in 1 2 3; do [ $i = 2 ] && continue; run $i; done\nrun b\n", "run|1\nrun|3\nrun|b\n");
+  check ("read X Y <<< \"a b c\"\nrun $Y\nread -r Z <<< $Q\nrun $Z\n", "run|b|c\nrun|{$Q}\n");
+}
+
 /* What may be set in one of them is not known behind them; what is appended stays beside it. */
 static void
 branches_that_are_not_decided_leave_holes (void)
@@ -103,7 +117,9 @@ branches_that_are_not_decided_leave_holes (void)
          "run|--a|{$A, which the script does not decide}\n");
   check ("if [ $X = a ]; then T=1; run a; else T=1; fi\nrun $T\n",
          "run|a?\nrun|{$T, which the script does not decide}\n");
-  check ("for i in 1 2; do T=$i; done\nrun $T\n", "run|{$T, which the script does not decide}\n");
+  check ("for i in 1 $X; do T=$i; done\nrun $T\n", "run|{$T, which the script does not decide}\n");
+  check ("for i in 1 2; do T=$i; break; done\nrun $T\n",
+         "break?\nrun|{$T, which the script does not decide}\n");
 }
 
 static void
@@ -114,7 +130,10 @@ texts_that_commands_hand_on_are_read (void)
          "#SBATCH|--nodes=3\nsbatch|run|--n|3|{$M}\nrun|b\n");
   check ("cat <<'EOF' > f\nrun $X '\nEOF\nrun a\n", "f: run $X '\n\ncat\nrun|a\n");
   check (". ./config.sh\nlaunch x\n", "run|--tp|4|x\n");
+  check ("./base.sh 4 2\nbash base.sh 1\nrun $1\n",
+         "./base.sh|4|2\nrun|--tp|4|--pp|2\nbash|base.sh|1\nbash|run|--tp|1|--pp|{$2}\nrun|{$1}\n");
   check ("#SBATCH --nodes=2  # two\nrun\n", "#SBATCH|--nodes=2\nrun\n");
+  check ("g() { run $1; }; f() { g x; run $1 $2; }; f a b\n", "run|x\nrun|a|b\n");
   check ("f() { if [ $1 = a ]; then run $1 $#; fi; }\nf a\nf b\n", "run|a|0\n");
   check ("a && b || c\n(cd x; run) | tee log 2>&1\n", "a\nb\nrun\ntee|log\n");
 }
@@ -168,7 +187,7 @@ a_text_within_itself_is_read_a_few_times (void)
 
 LS_TEST_MAIN ("shell", LS_TEST (words_are_expanded_as_a_shell_does), LS_TEST (arithmetic_has_the_rules_of_c),
               LS_TEST (what_only_a_run_knows_is_a_hole), LS_TEST (branches_that_are_decided_are_taken),
-              LS_TEST (branches_that_are_not_decided_leave_holes),
+              LS_TEST (loops_over_words_are_run), LS_TEST (branches_that_are_not_decided_leave_holes),
               LS_TEST (texts_that_commands_hand_on_are_read), LS_TEST (hostile_scripts_are_refused),
               LS_TEST (files_that_a_script_writes_are_noted),
               LS_TEST (a_text_within_itself_is_read_a_few_times))
