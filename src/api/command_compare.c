@@ -15,6 +15,8 @@ static const LsOption own[] = {
   { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE",
     .meaning = "Results of lockstep run --json, or launch files that import reads, which are simulated; with "
                "--spans tables of spans" },
+  { "from", .argument = "FILE", .is_repeated = TRUE,
+    .meaning = "A launch file, as its name alone is, behind those: a side of its own; may be repeated" },
   { "spans", .meaning = "The files hold spans, the measured ones first" },
   { "max-error", .argument = "P",
     .meaning = "With --spans: exit 5 if the predicted step is off by more percent" },
@@ -22,7 +24,7 @@ static const LsOption own[] = {
   { NULL },
 };
 
-/* Flags of a job that do not go with several. */
+/* Flags of a job that do not go with several; --from is a side here. */
 static const char *const without[] = { "from", "model", "strategy", "trace", "measured", "published", NULL };
 
 /* --- results -------------------------------------------------------------------------------------- */
@@ -160,7 +162,7 @@ compare_spans (const char *const *paths, double max_pct, LsAnswer *a, GError **e
 static gboolean
 run (const LsRequest *r, LsAnswer *a, GError **error)
 {
-  g_autofree const char **paths = ls_request_texts (r, "file");
+  g_autofree const char **paths = ls_request_paths (r, "file");
   guint n = paths ? g_strv_length ((char **) paths) : 0;
   gboolean has_spans = ls_request_is_on (r, "spans");
   double max_pct = INFINITY;
@@ -169,8 +171,8 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
                  n);
     return FALSE;
   }
-  if (has_spans && ls_request_has_knobs (r))
-    return ls_request_refuse ("options of a job go with its launch files, not with --spans", error);
+  if (has_spans && (ls_request_has_knobs (r) || ls_request_text (r, "from")))
+    return ls_request_refuse ("--from and options of a job go with launch files, not with --spans", error);
   if (!has_spans && ls_request_text (r, "max-error"))
     return ls_request_refuse ("--max-error goes with --spans", error);
   if (!ls_request_percent (r, "max-error", G_MAXDOUBLE, &max_pct, error))
@@ -183,7 +185,7 @@ const Command command_compare = {
     .name = "compare",
     .line = "two results side by side, or measured spans and predicted ones",
     .usage = "compare A.json B.json... | --spans MEASURED.csv PREDICTED.csv\n"
-             "  lockstep compare A.sh B.sh... --cluster NAME|FILE [OPTION...]",
+             "  lockstep compare A.sh B.sh... [--from FILE...] --cluster NAME|FILE [OPTION...]",
     .summary
     = "Results of lockstep run --json side by side: which options differ, which parts of the step,\n"
       "of the memory and of the links moved, and by how much; of more than two, a column each. Launch files\n"

@@ -161,25 +161,10 @@ read_options (const LsRequest *r, LsRunOptions *ret_options, GError **error)
   return ok;
 }
 
-/* Files that stand alone, and behind --from. */
-static const char **
-paths_of (const LsRequest *r)
-{
-  static const char *const keys[] = { "cases", "from" };
-  GPtrArray *paths = g_ptr_array_new ();
-  for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
-    g_autofree const char **some = ls_request_texts (r, keys[i]);
-    for (const char **path = some; path && *path; path++)
-      g_ptr_array_add (paths, (gpointer) *path);
-  }
-  g_ptr_array_add (paths, NULL);
-  return (const char **) g_ptr_array_free (paths, FALSE);
-}
-
 static LsValidationRun *
 validate (const LsRequest *r, GError **error)
 {
-  g_autofree const char **paths = paths_of (r), **assume = ls_request_texts (r, "assume");
+  g_autofree const char **paths = ls_request_paths (r, "cases"), **assume = ls_request_texts (r, "assume");
   LsRunOptions options;
   LsValidateSpec spec = {
     .paths = paths,

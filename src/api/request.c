@@ -165,6 +165,22 @@ ls_request_texts (const LsRequest *r, const char *key)
   return (const char **) (gpointer) g_ptr_array_steal (texts, NULL);
 }
 
+const char **
+ls_request_paths (const LsRequest *r, const char *key)
+{
+  const char *const keys[] = { key, "from" };
+  g_autoptr (GPtrArray) paths = g_ptr_array_new ();
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
+    g_autofree const char **some = ls_request_texts (r, keys[i]);
+    for (const char **path = some; path && *path; path++)
+      g_ptr_array_add (paths, (gpointer) *path);
+  }
+  if (paths->len == 0)
+    return NULL;
+  g_ptr_array_add (paths, NULL);
+  return (const char **) (gpointer) g_ptr_array_steal (paths, NULL);
+}
+
 const char *
 ls_request_text (const LsRequest *r, const char *key)
 {

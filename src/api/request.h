@@ -16,6 +16,8 @@ gboolean ls_request_is_on (const LsRequest *r, const char *key);
 /* All values of a repeated option, which are borrowed; ends in NULL; NULL: there is none. g_free() the
  * array. */
 const char **ls_request_texts (const LsRequest *r, const char *key);
+/* Files that stand alone (key), and behind them those of --from. */
+const char **ls_request_paths (const LsRequest *r, const char *key);
 /* A whole number from min to max; what was not set leaves *value. LS_ERROR_USAGE. */
 gboolean ls_request_number (const LsRequest *r, const char *key, gint64 min, gint64 max, gint64 *value,
                             GError **error);
