@@ -19,6 +19,8 @@ ls_layer_activation_bytes (const LsModel *m, const LsStrategy *s)
   if (!is_gpt (m) || s->cp > 1 || (s->sp && s->sp_save_gathered) || s->qkv_layout == LS_QKV_UNPADDED
       || s->dtype == LS_DTYPE_FP32 || ls_dtype_is_scaled ((LsDtype) s->dtype))
     return NAN;
+  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_MLP)
+    return NAN;
   uint32_t seq = s->seq ? s->seq : m->seq;
   double sbh = (double) seq * s->micro_batch * m->hidden, t = s->tp;
   if (s->recompute == LS_RECOMPUTE_FULL)

@@ -169,6 +169,10 @@ propose_exchanges_of_tokens (Proposals *p)
     ls_change_set (change, "delay-wgrad", "0");
   if (!s->ep_overlap && s->pp > 1 && s->vpp == 1)
     ls_change_set (change, "vpp", "2");
+  if (!s->ep_overlap && s->shared_overlap)
+    ls_change_set (change, "shared-overlap", "0");
+  if (!s->ep_overlap && p->r->model.shared_ffn > 0)
+    ls_change_set (propose (p), "shared-overlap", s->shared_overlap ? "0" : "1");
   propose_names (p, "dispatcher", s->dispatcher, LS_DISPATCHER_ALL_TO_ALL);
 }
 

@@ -85,11 +85,20 @@ is_pipelined (const Parts *x, const LsOperator *o)
       && x->is_layer;
 }
 
+/* On a stream of its own, where kernels of others hide its collectives. */
+static bool
+is_beside (const LsOperator *o)
+{
+  return o->beside == LS_BESIDE_DISPATCH || o->beside == LS_BESIDE_COMBINE;
+}
+
 /* As build_forward_operator (). */
 static LsTime
 forward_time (const Parts *x, const LsOperator *o)
 {
   bool sp = x->shard.sp;
+  if (is_beside (o))
+    return kernels_time (x, o->fwd, o->n_fwd);
   if (is_pipelined (x, o) && !o->context_parallel)
     return pieces_time (x, o->fwd, o->n_fwd);
   LsTime t = o->context_parallel ? 0 : kernels_time (x, o->fwd, o->n_fwd);
@@ -108,6 +117,8 @@ forward_time (const Parts *x, const LsOperator *o)
 static LsTime
 backward_time (const Parts *x, const LsOperator *o)
 {
+  if (is_beside (o))
+    return kernels_time (x, o->igrad, o->n_igrad) + kernels_time (x, o->wgrad, o->n_wgrad);
   bool sp = x->shard.sp, gathers_grad = (o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && sp;
   bool pieces = gathers_grad && is_pipelined (x, o);
   LsTime i = o->context_parallel ? 0
@@ -129,8 +140,13 @@ runs_again (const Parts *x, const LsOperator *o)
 {
   if (!x->is_layer || x->s->recompute == LS_RECOMPUTE_NONE)
     return false;
-  if (x->s->recompute == LS_RECOMPUTE_SELECTIVE)
-    return o->attention_core && (x->s->recompute_parts & LS_RECOMPUTE_CORE);
+  if (x->s->recompute == LS_RECOMPUTE_SELECTIVE) {
+    bool is_in_moe = o->part == LS_MLP_PART_MOE || o->part == LS_MLP_PART_SHARED;
+    uint32_t parts = (o->attention_core ? LS_RECOMPUTE_CORE : 0) | (is_in_moe ? LS_RECOMPUTE_MOE : 0)
+        | (o->part == LS_MLP_PART_DENSE ? LS_RECOMPUTE_MLP : 0)
+        | (o->part == LS_MLP_PART_SHARED ? LS_RECOMPUTE_SHARED : 0);
+    return x->s->recompute_parts & parts;
+  }
   bool may_stop_before = x->s->recompute_early_stop && o->saved_bytes == o->input_bytes;
   return x->s->recompute_method == LS_RECOMPUTE_UNIFORM && !may_stop_before;
 }

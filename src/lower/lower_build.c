@@ -14,6 +14,9 @@ build_init (Build *b, Lower *l)
   b->is_too_long = false;
   b->cuts = b->delayed = NULL;
   b->behind_exchange = NULL;
+  b->stream = LS_STREAM_COMPUTE;
+  b->shared = (SharedExperts) { 0 };
+  b->beside = NULL;
 }
 
 void
@@ -171,7 +174,7 @@ build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps)
     b->is_too_long = true;
     g_array_set_size (b->ops, MAX_OPS - 1);
   }
-  bool takes_joins = op.stream == LS_STREAM_COMPUTE && op.kind != LS_OP_HOST_SYNC;
+  bool takes_joins = op.stream == b->stream && op.kind != LS_OP_HOST_SYNC;
   guint n_joins = takes_joins ? b->next_deps->len : 0;
   LsDep *all = ls_arena_new_array (b->l->plan->arena, LsDep, n_deps + n_joins);
   if (n_deps > 0)
@@ -213,7 +216,7 @@ build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag tag, const 
 uint16_t
 build_kernel (Build *b, const LsKernel *k, LsTag tag)
 {
-  return build_kernel_on (b, LS_STREAM_COMPUTE, k, tag, NULL, 0);
+  return build_kernel_on (b, b->stream, k, tag, NULL, 0);
 }
 
 uint16_t
@@ -228,7 +231,7 @@ build_coll (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, Ls
   op.dtype = (uint8_t) dtype;
   /* What the next compute op would wait for, this one waits for too. */
   g_autoptr (GArray) deps = g_array_copy (b->next_deps);
-  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  LsDep compute = { LS_DEP_STREAM, (uint16_t) b->stream };
   g_array_append_val (deps, compute);
   return build_op (b, op, (const LsDep *) deps->data, (uint16_t) deps->len);
 }
@@ -250,7 +253,7 @@ build_join_stream (Build *b, LsStream stream)
 void
 build_barrier (Build *b)
 {
-  LsOp op = ls_op_blank (LS_OP_RECORD, LS_STREAM_COMPUTE, LS_TAG_SYNC, "join");
+  LsOp op = ls_op_blank (LS_OP_RECORD, b->stream, LS_TAG_SYNC, "join");
   build_op (b, op, NULL, 0);
 }
 

@@ -26,10 +26,20 @@ event_params (const Lower *l, guint i)
   return (uint16_t) (EVENT_PIECES + l->n_piece_events + i);
 }
 
+/* Operators that wait for an exchange to run beside (lower/layers/lower_shared.c). */
+typedef struct {
+  const Chunk *c;    /* borrowed; NULL: none */
+  guint first;       /* of the layer's       */
+  LsTag tag;         /* of a forward         */
+  bool keeps;        /* what it saves        */
+  LsActionType pass; /* LS_ACTION_F, B or I  */
+} SharedExperts;
+
 typedef struct Build {
   Lower *l;
   GArray *ops;         /* LsOp                                     */
-  GArray *next_deps;   /* LsDep: of the next compute op            */
+  GArray *next_deps;   /* LsDep: of the next op on that stream     */
+  LsStream stream;     /* of kernels: the compute stream, or that of shared experts */
   uint16_t layer;      /* stamped on what is emitted               */
   struct DpPass *pass; /* of lower_dp.h, while one is built        */
   bool is_too_long;    /* ops were dropped                         */
@@ -37,7 +47,9 @@ typedef struct Build {
   uint32_t layer_kind; /* of the attention at hand, with cp > 1    */
   GArray *cuts;        /* PieceStart; NULL: the pass is not cut          */
   GArray *delayed;     /* guint: operators whose weight gradients are to come; NULL: none are delayed */
-  void (*behind_exchange) (struct Build *b); /* computes these; NULL: none are delayed */
+  void (*behind_exchange) (struct Build *b);       /* computes these; NULL: none are delayed */
+  SharedExperts shared;                            /* of the layer at hand, that run beside its exchanges */
+  void (*beside) (struct Build *b, LsBeside what); /* builds these; NULL: nothing runs beside */
 } Build;
 
 void build_init (Build *b, Lower *l);
@@ -57,14 +69,14 @@ uint16_t build_kernel (Build *b, const LsKernel *k, LsTag tag);
 /* On any stream; other ones than the compute stream take no joins. */
 uint16_t build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag tag, const LsDep *deps,
                           uint16_t n_deps);
-/* A collective that starts when all compute so far is done. */
+/* A collective that starts when all on b->stream so far is done. */
 uint16_t build_coll (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype,
                      LsTag tag, const char *name);
 /* The next compute op waits for op `index`. */
 void build_join (Build *b, uint16_t index);
 /* The next compute op waits for all issued so far on a stream. */
 void build_join_stream (Build *b, LsStream stream);
-/* An empty op on the compute stream that carries the joins; for segments that
+/* An empty op on b->stream that carries the joins; for segments that
  * end in communication which later segments must wait for. */
 void build_barrier (Build *b);
 /* The host waits for the compute stream, and what it has joined. */

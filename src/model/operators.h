@@ -34,6 +34,20 @@ typedef enum { LS_TP_NONE, LS_TP_COLUMN, LS_TP_ROW, LS_TP_VOCAB, LS_TP_REDUCE } 
  *                   all-to-all over ep. backward: gradients go there before it. */
 typedef enum { LS_EP_NONE, LS_EP_DISPATCH, LS_EP_COMBINE } LsEpMode;
 
+/* What an operator has to do with shared experts that run beside the exchange of tokens
+ * (lower/layers/lower_shared.c). */
+typedef enum {
+  LS_BESIDE_NONE,
+  LS_BESIDE_DISPATCH, /* it runs beside the dispatch, and beside the return of gradients from it  */
+  LS_BESIDE_COMBINE,
+  LS_BESIDE_GATHER,   /* before it what they multiply is gathered over tp                         */
+  LS_BESIDE_SUM,      /* its last forward kernel adds what they made                              */
+  LS_BESIDE_GRAD_SUM, /* its last input-gradient kernel adds the gradient of their input          */
+} LsBeside;
+
+/* Which part of an MLP, or of what is in its place, it belongs to. */
+typedef enum { LS_MLP_PART_NONE, LS_MLP_PART_DENSE, LS_MLP_PART_MOE, LS_MLP_PART_SHARED } LsMlpPart;
+
 #define LS_OPERATOR_MAX_KERNELS  24 /* of a pass: those of a list, and the operator's own */
 #define LS_OPERATOR_MAX_PARAMS   2
 #define LS_OPERATOR_MAX_PRODUCTS 3
@@ -62,6 +76,8 @@ typedef struct {
   uint64_t reduce_bytes; /* LS_TP_REDUCE only                                    */
   uint64_t tp_bytes;     /* the whole array that tp gathers or reduces; 0: the tensor between two layers */
   LsEpMode ep;
+  LsBeside beside;
+  LsMlpPart part;
   uint64_t ep_bytes;     /* all-to-all: what the mean member sends               */
   uint64_t to_ep_bytes;  /* the same of the way to experts                       */
   uint64_t etp_bytes;    /* of this ep rank, over all of etp                     */
@@ -88,6 +104,7 @@ typedef struct {
   uint32_t ep, etp;           /* experts over ep ranks, each over etp; 0 counts as 1 */
   bool sends_tokens_once;     /* to a rank of ep, however many of its experts a token has there */
   bool dispatch_fp8;          /* what goes to experts                                           */
+  bool shared_is_beside;      /* shared experts beside these exchanges                          */
   uint32_t ep_rank;           /* whose experts, where they differ in load      */
   const double *expert_share; /* [n_experts] of all tokens; NULL: evenly */
   double expert_capacity;     /* tokens of an expert over the mean; 0: no limit */

@@ -321,6 +321,8 @@ append_mlp (GArray *operators, const LsCut *cut)
     return;
   }
   ls_operators_mlp (operators, cut, &names);
+  for (guint i = from; i < operators->len; i++)
+    g_array_index (operators, LsOperator, i).part = LS_MLP_PART_DENSE;
   if (cut->model->norms == LS_NORMS_SHARED)
     share_input (operators, from);
 }

@@ -41,8 +41,11 @@
  *
  * Deviations. Rows of the ranks are those of mean tokens: each source sends alike. Left out,
  * as they move little: the auxiliary loss, histograms, index sorts, and the all-to-all of the
- * probabilities, 4 of 2 h + 4 bytes a row. The shared experts run before, not beside the
- * dispatch (Megatron-LM: moe_shared_expert_overlap off).
+ * probabilities, 4 of 2 h + 4 bytes a row.
+ *
+ * Where shared experts run beside the exchange (LsBeside; Megatron-LM: moe_shared_expert_overlap), the whole
+ * of what tp gathers for them is kept, and the router keeps its own part; the gradient of their input is
+ * added behind the router's.
  *
  * Reference. Fedus et al. 2022 (capacity); Megatron-LM core/transformer/moe/{router,
  * token_dispatcher, experts, moe_layer}.py. */
@@ -116,10 +119,18 @@ token_sum (const Experts *x, const char *name)
   return ls_cut_stream (&x->cut, name, LS_KERNEL_ELEMENTWISE, x->local, x->cut.model->hidden, 3 * x->cut.elt);
 }
 
+/* Of shared experts that run beside the exchange of tokens. */
+static bool
+keeps_gathered (const LsShard *s)
+{
+  return s->shared_is_beside && s->sp && s->tp > 1;
+}
+
 static void
 append_router (GArray *operators, const Experts *x)
 {
   const LsModel *m = x->cut.model;
+  const LsShard *s = x->cut.shard;
   LsCut local = x->cut;
   uint64_t scores = x->local * m->n_experts;
   LsOperator *op = ls_operator_append (operators, "router", LS_TP_NONE);
@@ -136,9 +147,13 @@ append_router (GArray *operators, const Experts *x)
   ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
   ls_operator_param (op, (uint64_t) m->hidden * m->n_experts);
   op->param_replicated = true;
-  if (m->shared_ffn > 0)
+  if (m->shared_ffn > 0 && !keeps_gathered (s))
     op->saved_bytes = op->input_bytes = 0; /* the shared experts keep it */
   op->saved_bytes += scores * (FP32_BYTES + 1);
+  if (m->shared_ffn > 0 && s->shared_is_beside) {
+    ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
+    op->beside = LS_BESIDE_GRAD_SUM;
+  }
 }
 
 /* On each rank, for its tokens. */
@@ -165,7 +180,9 @@ append_permute (GArray *operators, const Experts *x)
     ls_operator_fwd (op, row_copy (x, "permute", x->local + x->sent));
     ls_operator_igrad (op, row_copy (x, "permute-bwd", x->local + x->sent));
   }
-  if (x->cut.model->shared_ffn > 0)
+  if (x->cut.model->shared_ffn > 0 && x->cut.shard->shared_is_beside)
+    op->beside = LS_BESIDE_GATHER;
+  else if (x->cut.model->shared_ffn > 0)
     ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
 }
 
@@ -244,21 +261,40 @@ append_unpermute (GArray *operators, const Experts *x)
   }
   if (x->cut.model->shared_ffn > 0)
     ls_operator_fwd (op, token_sum (x, "shared-expert-add"));
+  if (x->cut.model->shared_ffn > 0 && x->cut.shard->shared_is_beside)
+    op->beside = LS_BESIDE_SUM;
+}
+
+static void
+append_shared (GArray *operators, const LsCut *cut)
+{
+  static const LsMlpNames names = { "shared-fc1", "shared-act", "shared-fc2" };
+  LsCut shared = *cut;
+  LsShard keeping = *cut->shard;
+  guint from = operators->len;
+  keeping.sp_save_gathered |= keeps_gathered (cut->shard);
+  shared.shard = &keeping;
+  shared.ffn = cut->model->shared_ffn / cut->shard->tp;
+  ls_operators_mlp (operators, &shared, &names);
+  for (guint i = from; i < operators->len; i++) {
+    LsOperator *op = &g_array_index (operators, LsOperator, i);
+    bool is_last = i + 1 == operators->len;
+    op->part = LS_MLP_PART_SHARED;
+    if (cut->shard->shared_is_beside)
+      op->beside = is_last ? LS_BESIDE_COMBINE : LS_BESIDE_DISPATCH;
+  }
 }
 
 void
 ls_operators_experts (GArray *operators, const LsCut *cut)
 {
-  static const LsMlpNames shared_names = { "shared-fc1", "shared-act", "shared-fc2" };
   const LsModel *m = cut->model;
   Experts x;
   experts_init (&x, cut);
 
-  if (m->shared_ffn > 0) {
-    LsCut shared = *cut;
-    shared.ffn = m->shared_ffn / cut->shard->tp;
-    ls_operators_mlp (operators, &shared, &shared_names);
-  }
+  if (m->shared_ffn > 0)
+    append_shared (operators, cut);
+  guint from = operators->len;
   append_router (operators, &x);
   if (m->expert_latent > 0)
     append_latent (operators, &x, &latent_down_names, m->hidden, x.width);
@@ -271,4 +307,6 @@ ls_operators_experts (GArray *operators, const LsCut *cut)
   append_unpermute (operators, &x);
   if (m->expert_latent > 0)
     append_latent (operators, &x, &latent_up_names, x.width, m->hidden);
+  for (guint i = from; i < operators->len; i++)
+    g_array_index (operators, LsOperator, i).part = LS_MLP_PART_MOE;
 }

@@ -26,6 +26,7 @@ static const char *const stream_names[LS_N_STREAMS] = {
   [LS_STREAM_EP] = "ep",
   [LS_STREAM_GATHER_IN] = "gather-in",
   [LS_STREAM_REPLICA] = "replica",
+  [LS_STREAM_SHARED] = "shared-experts",
 };
 
 static const char *const slot_names[LS_N_SLOTS] = {

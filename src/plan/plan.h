@@ -74,6 +74,7 @@ typedef enum {
   LS_STREAM_EP,
   LS_STREAM_GATHER_IN, /* what is gathered next is made ready  */
   LS_STREAM_REPLICA,   /* reductions over replicas of shards   */
+  LS_STREAM_SHARED,    /* shared experts, beside the exchange of tokens */
   LS_N_STREAMS
 } LsStream;
 

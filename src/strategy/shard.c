@@ -24,6 +24,7 @@ ls_strategy_shard (const LsStrategy *s)
     .etp = s->etp,
     .sends_tokens_once = s->dispatcher == LS_DISPATCHER_DEEPEP && s->ep > 1,
     .dispatch_fp8 = s->dispatcher == LS_DISPATCHER_DEEPEP && s->dispatch_fp8,
+    .shared_is_beside = s->shared_overlap && s->ep > 1,
     .expert_capacity = s->expert_capacity,
     .fp8_act_store = s->fp8_act_store,
     .fp8_recipe = (LsFp8Recipe) s->fp8_recipe,

@@ -54,6 +54,9 @@ typedef enum {
   LS_RECOMPUTE_DOTS = 16,       /* keeps all products, of attention none                  */
   LS_RECOMPUTE_DOTS_FLASH = 32, /* keeps all products, and flash attention                */
   LS_RECOMPUTE_MLA_UP = 64,     /* queries, keys and values of latent attention           */
+  LS_RECOMPUTE_MLP = 128,       /* an MLP without experts as a whole                      */
+  LS_RECOMPUTE_MOE = 256,       /* router, experts and exchanges                          */
+  LS_RECOMPUTE_SHARED = 512,    /* shared experts                                         */
 } LsRecomputePart;
 
 /* Those that run a layer again but for what they keep: one of them, alone. */
@@ -162,6 +165,7 @@ typedef struct {
   int ep_overlap;         /* a forward and a backward side by side, so that the exchange of tokens of one runs
                             beside kernels of the other (lower/layers/lower_pieces.h); LS_FLAG_AUTO */
   int delay_wgrad;        /* with it: weight gradients behind what other ranks wait for; LS_FLAG_AUTO */
+  bool shared_overlap;    /* shared experts beside the exchange (lower/layers/lower_shared.c) */
 
   /* recomputation */
   uint32_t

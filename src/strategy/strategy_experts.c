@@ -36,15 +36,56 @@ check_overlap (const LsStrategy *s, LsDiagList *diags)
               "expected whole parameters, as what one pass frees the other would need; got zero 3");
   bool has_layers = s->recompute == LS_RECOMPUTE_FULL
       || (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS);
-  if (has_layers)
+  bool has_moe = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_MOE;
+  if (has_layers || has_moe)
     conflict (diags, "/ep_overlap",
               "expected no layers that run again as a whole, as exchanges would too; got recompute %s",
               ls_recompute_name (s->recompute));
 }
 
+/* Megatron-LM (core/transformer/transformer_config.py) has neither of the first two. */
+static void
+check_shared (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (!s->shared_overlap)
+    return;
+  if (s->ep_overlap)
+    conflict (diags, "/shared_overlap",
+              "expected 0 with ep_overlap, beside whose exchanges the other pass computes; got 1");
+  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_SHARED)
+    conflict (diags, "/shared_overlap",
+              "expected 0 where shared experts run again by themselves, beside no exchange; got 1");
+  if (m->shared_ffn == 0)
+    conflict (diags, "/shared_overlap", "expected 0, as the model has no shared experts; got 1");
+  if (s->zero_stage == 3)
+    conflict (diags, "/shared_overlap",
+              "expected whole parameters, which nobody frees before the exchange; got zero 3");
+}
+
+/* Parts that no layer has. */
+static void
+check_parts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  const struct {
+    uint32_t part;
+    bool is_there;
+    const char *name;
+  } rules[] = {
+    { LS_RECOMPUTE_MLP, ls_model_n_moe_layers (m) < m->n_layers, "mlp, as no layer has a dense MLP" },
+    { LS_RECOMPUTE_MOE, m->n_experts > 0, "moe, as the model has no experts" },
+    { LS_RECOMPUTE_SHARED, m->shared_ffn > 0, "shared, as the model has no shared experts" },
+    { LS_RECOMPUTE_SHARED, !(s->recompute_parts & LS_RECOMPUTE_MOE), "shared beside moe, which has it" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rules); i++)
+    if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & rules[i].part && !rules[i].is_there)
+      conflict (diags, "/recompute_parts", "expected no %s; got it", rules[i].name);
+}
+
 void
 check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
+  check_shared (s, m, diags);
+  check_parts (s, m, diags);
   if (m->n_experts == 0) {
     if (s->ep > 1)
       conflict (diags, "/ep", "expected 1, as the model has no experts; got %u", s->ep);
@@ -145,4 +186,9 @@ check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
         "whole layers that run again where encoder and decoder have sequences of different lengths are "
         "not modelled; got %u and %u",
         s->seq, seq);
+  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_MLP && seq != s->seq)
+    unsupported (diags, "/recompute_parts",
+                 "mlp where encoder and decoder have sequences of different lengths is not modelled; got %u "
+                 "and %u",
+                 s->seq, seq);
 }

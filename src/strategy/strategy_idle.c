@@ -73,6 +73,7 @@ static const struct {
   { "dispatch_margin", is_not_deepep, "it needs --dispatcher deepep" },
   { "ep_overlap", has_one_ep, "ep is 1" },
   { "delay_wgrad", has_no_ep_overlap, "it needs --ep-overlap 1" },
+  { "shared_overlap", has_one_ep, "ep is 1" },
   { "cp_kind", has_one_cp, "cp is 1" },
   { "cp_balance", has_one_cp, "cp is 1" },
   { "cp_balance", has_even_attention, "with ulysses each rank has whole sequences of some heads" },

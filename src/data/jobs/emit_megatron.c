@@ -273,6 +273,8 @@ add_expert_parallel (Emit *e, GString *out)
         "Megatron-LM sends tokens in 16 bits, and its products know nothing of the SMs that this takes");
   if (s->ep_overlap)
     add (out, "--overlap-moe-expert-parallel-comm%s", s->delay_wgrad ? " --delay-wgrad-compute" : "");
+  if (s->shared_overlap)
+    add (out, "--moe-shared-expert-overlap");
   if (s->expert_capacity > 0)
     add (out, "--moe-expert-capacity-factor %g", s->expert_capacity);
   if (s->expert_load)
@@ -357,11 +359,14 @@ add_recompute_parts (Emit *e, GString *out)
                  "Megatron-LM recomputes modules, not all but some products");
   if (s->recompute_parts & LS_RECOMPUTE_ACTIVATION && has_mlp)
     emit_refuse (e, "--recompute-parts activation", "Megatron-LM recomputes the activation of experts only");
-  add (out, "--recompute-granularity selective --recompute-modules%s%s%s%s",
+  add (out, "--recompute-granularity selective --recompute-modules%s%s%s%s%s%s%s",
        s->recompute_parts & LS_RECOMPUTE_CORE ? " core_attn" : "",
        s->recompute_parts & LS_RECOMPUTE_NORM ? " layernorm" : "",
        s->recompute_parts & LS_RECOMPUTE_ACTIVATION ? " moe_act" : "",
-       s->recompute_parts & LS_RECOMPUTE_MLA_UP ? " mla_up_proj" : "");
+       s->recompute_parts & LS_RECOMPUTE_MLA_UP ? " mla_up_proj" : "",
+       s->recompute_parts & LS_RECOMPUTE_MLP ? " mlp" : "",
+       s->recompute_parts & LS_RECOMPUTE_MOE ? " moe" : "",
+       s->recompute_parts & LS_RECOMPUTE_SHARED ? " shared_experts" : "");
 }
 
 static void

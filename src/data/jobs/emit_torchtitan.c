@@ -195,6 +195,8 @@ add_experts (Emit *e, GString *out)
     emit_refuse (e, "--dispatcher deepep", "no option of torchtitan is written for it");
   if (s->ep_overlap)
     emit_refuse (e, "--ep-overlap", "torchtitan runs its passes one after the other");
+  if (s->shared_overlap)
+    emit_refuse (e, "--shared-overlap", "torchtitan runs shared experts on the stream of all others");
   if (s->expert_load)
     emit_note (e, "how tokens fall on experts (--expert-load %s) is up to the router", s->expert_load);
 }

@@ -131,7 +131,8 @@ static const struct {
 } recompute_parts[] = {
   { "core", LS_RECOMPUTE_CORE },     { "norm", LS_RECOMPUTE_NORM }, { "activation", LS_RECOMPUTE_ACTIVATION },
   { "op", LS_RECOMPUTE_OP },         { "dots", LS_RECOMPUTE_DOTS }, { "dots-flash", LS_RECOMPUTE_DOTS_FLASH },
-  { "mla-up", LS_RECOMPUTE_MLA_UP },
+  { "mla-up", LS_RECOMPUTE_MLA_UP }, { "mlp", LS_RECOMPUTE_MLP },   { "moe", LS_RECOMPUTE_MOE },
+  { "shared", LS_RECOMPUTE_SHARED },
 };
 
 /* "core,norm" */
@@ -308,14 +309,16 @@ const LsField ls_strategy_fields[] = {
 
   { ENUM (memory, recompute, recompute_kinds, "none", "activations that the backward pass computes again"),
     USUAL },
-  { CUSTOM (memory, recompute_parts, parse_parts, format_parts, "core, op with fsdp2",
-            "selective: what is computed again: core (inside of attention), norm, activation (their "
-            "outputs), mla-up (what latent attention makes of its latents), op (torchtitan's policy), dots "
-            "(JAX's: all but matrix products), dots-flash (but "
-            "these and attention)"),
+  { CUSTOM (
+        memory, recompute_parts, parse_parts, format_parts, "core, op with fsdp2",
+        "selective: what is computed again: core (inside of attention), norm, activation (their "
+        "outputs), mla-up (what latent attention makes of its latents), mlp, moe, shared (an MLP, experts "
+        "with their router, shared experts, from their input), op (torchtitan's policy), dots "
+        "(JAX's: all but matrix products), dots-flash (but "
+        "these and attention)"),
     .argument = "A,B",
-    .expected
-    = "core, norm, activation, mla-up, several such as \"core,norm\", op, dots, dots-flash, or auto" },
+    .expected = "core, norm, activation, mla-up, mlp, moe, shared, several such as \"core,norm\", op, dots, "
+                "dots-flash, or auto" },
   { ENUM (memory, recompute_method, recompute_methods, "uniform",
           "full: groups of layers, or the first layers of a chunk") },
   { UINT (memory, recompute_layers, "uniform 1, block all",
@@ -444,6 +447,7 @@ const LsField ls_strategy_fields[] = {
   { ENUM (experts, delay_wgrad, flags, "1 with ep_overlap in dualpipe and dualpipev, else 0",
           "with ep_overlap: weight gradients are computed while tokens are exchanged"),
     ON_OFF },
+  { BOOL (experts, shared_overlap, "false", "shared experts run beside the exchange of tokens") },
 
   { BOOL (data, dp_overlap, "true", "reduce gradients during the backward pass"), ON_OFF },
   { ENUM (data, gather_overlap, flags, "as dp_overlap",

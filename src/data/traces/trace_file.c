@@ -32,6 +32,7 @@ static const LsEnumName streams[] = {
   { "ep", LS_STREAM_EP },
   { "gather-in", LS_STREAM_GATHER_IN },
   { "replica", LS_STREAM_REPLICA },
+  { "shared-experts", LS_STREAM_SHARED },
   { NULL },
 };
 static const LsEnumName tags[] = {

@@ -165,6 +165,17 @@ build_forward (Build *b, DpPass *p, const DpBackend *backend)
   }
 }
 
+/* What shared experts need that run beside the exchanges of the layer is there before the first of these. */
+static void
+recompute_all_before (Build *b, const Chunk *c, guint i, guint *done_from)
+{
+  if (!runs_beside (c, i))
+    recompute_before (b, c, i, done_from);
+  if (operator_at (c, i)->beside == LS_BESIDE_SUM)
+    for (guint k = first_beside (c, i); runs_beside (c, k); k++)
+      recompute_before (b, c, k, done_from);
+}
+
 static void
 build_backward (Build *b, DpPass *p, const DpBackend *backend)
 {
@@ -180,7 +191,7 @@ build_backward (Build *b, DpPass *p, const DpBackend *backend)
       continue;
     }
     reload_before (b, c, i, &reload);
-    recompute_before (b, c, i, &recomputed_from);
+    recompute_all_before (b, c, i, &recomputed_from);
     build_backward_operator (b, c, i, b->delayed ? LS_ACTION_I : p->type);
     recompute_release (b, c, i);
     if (b->delayed)
@@ -203,6 +214,7 @@ build_with (Build *b, DpPass *p, const DpBackend *backend)
     b->delayed = g_array_new (FALSE, FALSE, sizeof (guint));
     b->behind_exchange = build_delayed_weights;
   }
+  b->beside = b->l->shard.shared_is_beside ? build_shared_beside : NULL;
   hook (backend->begin, b, p);
   if (p->type == LS_ACTION_F)
     build_forward (b, p, backend);
@@ -212,6 +224,7 @@ build_with (Build *b, DpPass *p, const DpBackend *backend)
   hook (backend->end, b, p);
   b->pass = NULL;
   b->behind_exchange = NULL;
+  b->beside = NULL;
   g_clear_pointer (&b->delayed, g_array_unref);
 }
 

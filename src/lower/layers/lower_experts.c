@@ -7,9 +7,9 @@
  *     combine   forward   reduce-scatter over etp; all-to-all
  *               backward  all-to-all; gather over etp
  *
- * Everything blocks the compute stream, unless passes run side by side (lower_pieces.h). Where a capacity is
- * padded to, sizes are known and the host need not wait: there is no knob for that. The counts go over ep;
- * Megatron-LM gathers them over etp as well.
+ * Everything blocks the compute stream, unless passes run side by side (lower_pieces.h) or shared experts
+ * beside the exchange (lower_shared.c). Where a capacity is padded to, sizes are known and the host need not
+ * wait: there is no knob for that. The counts go over ep; Megatron-LM gathers them over etp as well.
  *
  * With DeepEP the exchanges are its dispatch and combine, as Megatron-LM's flex dispatcher calls them: the
  * host waits for the counts in the same way.
@@ -36,6 +36,8 @@ exchange (Build *b, const LsOperator *o, bool is_dispatch, LsTag tag, const char
     op->algorithm = is_dispatch ? LS_ALGORITHM_DISPATCH : LS_ALGORITHM_COMBINE;
     op->has_margin = l->s->dispatch_margin;
   }
+  if (b->beside)
+    b->beside (b, o->ep == LS_EP_DISPATCH ? LS_BESIDE_DISPATCH : LS_BESIDE_COMBINE);
   build_join (b, index);
   if (b->behind_exchange)
     b->behind_exchange (b);

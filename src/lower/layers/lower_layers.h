@@ -43,8 +43,12 @@ buffer_base (const Chunk *c)
  * kernels are tied to. */
 uint16_t first_op (Build *b, guint from);
 void build_forward_operator (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps);
+/* The same of an operator that runs beside an exchange, there. */
+void build_forward_here (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps);
+void build_gather (Build *b, const Chunk *c, guint i, LsTag tag);
 /* pass: LS_ACTION_B or I. */
 void build_backward_operator (Build *b, const Chunk *c, guint i, LsActionType pass);
+void build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass);
 void build_weight_operator (Build *b, const Chunk *c, guint i);
 
 /* --- lower_recompute.c --- */
@@ -55,6 +59,8 @@ uint32_t recompute_n_layers (const Lower *l, uint32_t pp_rank, uint32_t n_layers
  * before it makes again. */
 bool is_recomputed (const Lower *l, const Chunk *c, guint i);
 bool drops_input (const Lower *l, const Chunk *c, guint i);
+/* The input of operator i is that of a part of the layer which runs again from it. */
+bool keeps_part_input (const Lower *l, const Chunk *c, guint i);
 /* Layers run again but for the outputs of some operators. What of the bytes that operator i keeps
  * is then there from the forward on; makes chunk->again, if so. */
 bool recomputes_ops (const Lower *l);
@@ -109,6 +115,31 @@ uint16_t build_gemm_scatter (Build *b, const LsKernel *kernels, uint32_t n, LsTa
 /* Communication of an expert-parallel operator before, and after, its kernels. */
 void experts_before (Build *b, const LsOperator *o, bool is_backward, LsTag tag);
 void experts_after (Build *b, const LsOperator *o, bool is_backward, LsTag tag);
+
+/* --- lower_shared.c --- */
+
+/* Operator i runs beside an exchange, not where it stands. */
+static inline bool
+runs_beside (const Chunk *c, guint i)
+{
+  LsBeside beside = operator_at (c, i)->beside;
+  return beside == LS_BESIDE_DISPATCH || beside == LS_BESIDE_COMBINE;
+}
+
+/* The first of those of the layer of operator i, which is one of them or behind them. */
+static inline guint
+first_beside (const Chunk *c, guint i)
+{
+  while (!runs_beside (c, i))
+    i--;
+  while (i > 0 && runs_beside (c, i - 1))
+    i--;
+  return i;
+}
+
+/* Build.beside of passes. Of LS_BESIDE_DISPATCH and COMBINE, the exchange is the op built last; of GATHER,
+ * the permutation is still to come. What is to be built is b->shared. */
+void build_shared_beside (Build *b, LsBeside what);
 
 /* --- lower_delayed.c --- */
 

@@ -16,6 +16,8 @@
  * Pieces of these collectives beside the GEMM itself: lower_tp_overlap.c. Attention over
  * sequences that are cut over ranks: lower_cp.c.
  *
+ * What runs beside the exchange of tokens: lower_shared.c.
+ *
  * A split backward: I has the input gradients, W the weight gradients of matrix products,
  * and the collectives that each needs; nothing of I then runs beside the GEMMs of W. */
 #include "lower/layers/lower_layers.h"
@@ -79,6 +81,8 @@ build_forward_kernels (Build *b, const Chunk *c, guint i, bool is_pipelined, LsT
     build_gemm_scatter (b, o->fwd, o->n_fwd, tag, tag);
   else
     for (uint32_t k = 0; k < o->n_fwd; k++) {
+      if (o->beside == LS_BESIDE_SUM && k + 1 == o->n_fwd)
+        build_join_stream (b, LS_STREAM_SHARED);
       for (uint32_t r = 0; r < o->n_host_reads && k + 1 == o->n_fwd; r++)
         build_host_read (b);
       build_kernel (b, &o->fwd[k], tag);
@@ -94,20 +98,41 @@ first_op (Build *b, guint from)
 }
 
 void
+build_gather (Build *b, const Chunk *c, guint i, LsTag tag)
+{
+  const Lower *l = b->l;
+  const LsOperator *o = operator_at (c, i);
+  if (o->tp == LS_TP_COLUMN && has_tp (l) && l->shard.sp && !pipelines_tp (l, c, i))
+    build_tp_sync (b, LS_COLL_ALL_GATHER, gathered_bytes (l, o), tag, "tp all-gather");
+}
+
+void
 build_forward_operator (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps)
+{
+  if (runs_beside (c, i)) {
+    b->shared = (SharedExperts) { c, first_beside (c, i), tag, keeps, LS_ACTION_F };
+    return;
+  }
+  if (operator_at (c, i)->beside == LS_BESIDE_GATHER)
+    b->beside (b, LS_BESIDE_GATHER);
+  build_gather (b, c, i, tag);
+  build_forward_here (b, c, i, tag, keeps);
+}
+
+void
+build_forward_here (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps)
 {
   const Lower *l = b->l;
   const LsOperator *o = operator_at (c, i);
   bool sp = l->shard.sp, is_pipelined = pipelines_tp (l, c, i);
-  if (o->tp == LS_TP_COLUMN && has_tp (l) && sp && !is_pipelined)
-    build_tp_sync (b, LS_COLL_ALL_GATHER, gathered_bytes (l, o), tag, "tp all-gather");
   experts_before (b, o, false, tag);
   guint first = b->ops->len;
   build_forward_kernels (b, c, i, is_pipelined, tag);
   if (keeps) {
     uint16_t op = first_op (b, first);
     keep_activation (b, op, c, i, false);
-    if (!drops_input (l, c, i))
+    bool is_there = tag == LS_TAG_RECOMPUTE && keeps_part_input (l, c, i);
+    if (!drops_input (l, c, i) && !is_there)
       keep_input (b, op, c, i, false);
   }
   experts_after (b, o, false, tag);
@@ -123,14 +148,6 @@ build_forward_operator (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps
 }
 
 /* --- backward ------------------------------------------------------------------- */
-
-static uint16_t
-build_kernels (Build *b, const LsKernel *k, uint32_t n, LsTag tag, uint16_t last)
-{
-  for (uint32_t i = 0; i < n; i++)
-    last = build_kernel (b, &k[i], tag);
-  return last;
-}
 
 static uint16_t
 build_wgrad (Build *b, const LsOperator *o, LsActionType pass, uint16_t last)
@@ -157,7 +174,7 @@ some_op (Build *b, uint16_t last)
 static bool
 gathers_again (const Lower *l, const Chunk *c, guint i)
 {
-  bool is_there = l->shard.sp_save_gathered && !drops_input (l, c, i);
+  bool is_there = operator_at (c, i)->beside || (l->shard.sp_save_gathered && !drops_input (l, c, i));
   return has_tp (l) && l->shard.sp && !is_there;
 }
 
@@ -189,8 +206,30 @@ build_tp_async (Build *b, int coll, uint64_t bytes, const char *name)
   return op;
 }
 
+/* The last of them may add what comes from shared experts. */
+static uint16_t
+build_igrad (Build *b, const LsOperator *o, uint16_t last)
+{
+  for (uint32_t k = 0; k < o->n_igrad; k++) {
+    if (o->beside == LS_BESIDE_GRAD_SUM && k + 1 == o->n_igrad)
+      build_join_stream (b, LS_STREAM_SHARED);
+    last = build_kernel (b, &o->igrad[k], LS_TAG_I);
+  }
+  return last;
+}
+
 void
 build_backward_operator (Build *b, const Chunk *c, guint i, LsActionType pass)
+{
+  if (runs_beside (c, i))
+    return; /* it was there before */
+  if (operator_at (c, i)->beside == LS_BESIDE_SUM)
+    b->shared = (SharedExperts) { .c = c, .first = first_beside (c, i), .pass = pass };
+  build_backward_here (b, c, i, pass);
+}
+
+void
+build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
 {
   const Lower *l = b->l;
   const LsOperator *o = operator_at (c, i);
@@ -198,6 +237,7 @@ build_backward_operator (Build *b, const Chunk *c, guint i, LsActionType pass)
   bool gathers_input = is_column && gathers_again (l, c, i) && pass == LS_ACTION_B;
   bool gathers_grad = (o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && has_tp (l) && sp;
   bool is_pipelined = gathers_grad && pipelines_tp (l, c, i);
+  bool is_apart = is_column && o->beside; /* its collectives are by themselves: W is before them */
   uint64_t bytes = full_bytes (l, o);
   uint16_t last = NO_OP, async = NO_OP;
 
@@ -211,18 +251,21 @@ build_backward_operator (Build *b, const Chunk *c, guint i, LsActionType pass)
   else if (is_pipelined)
     last = build_gather_gemm (b, o->igrad, o->n_igrad, LS_TAG_I, LS_TAG_B);
   else
-    last = build_kernels (b, o->igrad, o->n_igrad, LS_TAG_I, last);
+    last = build_igrad (b, o, last);
   if (pass == LS_ACTION_B && last != NO_OP)
     hold_placeholder (b, last, c, i, false);
   if (gathers_input)
     build_join (b, async);
-  if (is_column)
+  if (is_column && !is_apart)
     async = build_tp_async (b, sp ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE, bytes,
                             sp ? "tp reduce-scatter" : "tp all-reduce");
   last = build_wgrad (b, o, pass, last);
   if (pass == LS_ACTION_B && last != NO_OP)
     hold_placeholder (b, last, c, i, true);
-  if (is_column)
+  if (is_apart)
+    build_tp_sync (b, sp ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE, bytes, LS_TAG_B,
+                   sp ? "tp reduce-scatter" : "tp all-reduce");
+  else if (is_column)
     build_join (b, async);
   experts_after (b, o, true, LS_TAG_B);
   if (o->saved_bytes > 0) {

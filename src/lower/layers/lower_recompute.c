@@ -8,6 +8,10 @@
  *            activation: the output of a norm or of the MLP's activation, which the matrix
  *            product behind it would have kept as its input, is computed again from what
  *            the norm or activation keeps anyway (Megatron-LM's CheckpointWithoutOutput).
+ *            mlp, moe, shared: a dense MLP; router, experts, shared experts and exchanges; shared experts
+ *            run again from their input, to the last kernel (Megatron-LM's mlp, moe, shared_experts, plain
+ *            checkpoints). Deviation: its norm may be one kernel's with the first product of a dense MLP, and
+ *            then runs again too, for which nothing but its input is kept.
  *            mla-up: queries, keys and values of latent attention are made again from the latents
  *            before the backward of attention (Megatron-LM's mla_up_proj; DeepSeek-AI 2024,
  *            DeepSeek-V3, section 3.2.3).
@@ -88,6 +92,44 @@ begins_group (const Lower *l, const Chunk *c, guint i)
   return begins_layer (c, i) && layer_of (c, i) < c->n_recomputed && layer_of (c, i) % group_size (l) == 0;
 }
 
+/* The part that operator i runs again with as a whole, or 0. */
+static uint32_t
+whole_part (const Lower *l, const Chunk *c, guint i)
+{
+  static const uint32_t parts[] = {
+    [LS_MLP_PART_NONE] = 0,
+    [LS_MLP_PART_DENSE] = LS_RECOMPUTE_MLP,
+    [LS_MLP_PART_MOE] = LS_RECOMPUTE_MOE,
+    [LS_MLP_PART_SHARED] = LS_RECOMPUTE_SHARED | LS_RECOMPUTE_MOE,
+  };
+  bool is_there = l->s->recompute == LS_RECOMPUTE_SELECTIVE && is_layer (c, i);
+  return is_there ? l->s->recompute_parts & parts[operator_at (c, i)->part] : 0;
+}
+
+/* The first of such a part, whose input stays. */
+static bool
+begins_part (const Lower *l, const Chunk *c, guint i)
+{
+  uint32_t part = whole_part (l, c, i);
+  return part && (begins_layer (c, i) || whole_part (l, c, i - 1) != part) && !drops_input (l, c, i)
+      && operator_at (c, i)->input_bytes > 0;
+}
+
+/* What it multiplies is what is between two layers itself, neither cast nor gathered. */
+static bool
+takes_input_as_is (const Lower *l, const Chunk *c, guint i)
+{
+  const LsOperator *o = operator_at (c, i);
+  bool is_gathered = o->tp == LS_TP_COLUMN && l->shard.sp && (l->shard.sp_save_gathered || o->beside);
+  return !multiplies_scaled (o) && !is_gathered;
+}
+
+bool
+keeps_part_input (const Lower *l, const Chunk *c, guint i)
+{
+  return begins_part (l, c, i) && takes_input_as_is (l, c, i);
+}
+
 static bool
 makes_latents_again (const Lower *l)
 {
@@ -112,15 +154,24 @@ is_recomputed (const Lower *l, const Chunk *c, guint i)
   if (recomputes_ops (l))
     return true;
   if (l->s->recompute == LS_RECOMPUTE_SELECTIVE)
-    return (l->s->recompute_parts & LS_RECOMPUTE_CORE) && operator_at (c, i)->attention_core;
+    return whole_part (l, c, i)
+        || ((l->s->recompute_parts & LS_RECOMPUTE_CORE) && operator_at (c, i)->attention_core);
   return layer_of (c, i) < c->n_recomputed;
+}
+
+/* It is no output of the norm before it. */
+static bool
+keeps_gathered_input (const Lower *l, const Chunk *c, guint i)
+{
+  const LsOperator *o = operator_at (c, i);
+  return o->beside && o->tp == LS_TP_COLUMN && l->shard.sp;
 }
 
 bool
 drops_input (const Lower *l, const Chunk *c, guint i)
 {
   if (l->s->recompute != LS_RECOMPUTE_SELECTIVE || i == 0 || !is_layer (c, i)
-      || operator_at (c, i)->input_bytes == 0
+      || operator_at (c, i)->input_bytes == 0 || keeps_gathered_input (l, c, i)
       || (makes_latents_again (l) && operator_at (c, i)->is_latent_up))
     return false;
   const LsOperator *source = operator_at (c, i - 1);
@@ -324,6 +375,9 @@ group_bytes (const Lower *l)
 void
 keep_group_input (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
 {
+  if (begins_part (b->l, c, i) && !takes_input_as_is (b->l, c, i))
+    build_buffer (b, op, group_buffer (c, i), LS_MEM_ACTIVATIONS,
+                  ls_boundary_bytes (b->l->model, &b->l->shard), is_free);
   if (!begins_group (b->l, c, i))
     return;
   uint64_t bytes = group_bytes (b->l) + (recomputes_ops (b->l) ? needless_bytes (b->l, c, i) : 0);
@@ -341,7 +395,7 @@ recompute_keep (Build *b, const Chunk *c, guint i, guint first_op)
     first_op = build_kernel (b, &copy, LS_TAG_F);
   }
   keep_group_input (b, (uint16_t) first_op, c, i, false);
-  if (recomputes_ops (l) && is_layer (c, i))
+  if ((recomputes_ops (l) && is_layer (c, i)) || keeps_part_input (l, c, i))
     keep_input (b, (uint16_t) first_op, c, i, false);
 }
 
@@ -404,20 +458,27 @@ make_latents_again (Build *b, const Chunk *c, guint attention, guint *done_from)
   }
 }
 
+static void
+make_input_again (Build *b, const Chunk *c, guint i)
+{
+  const LsOperator *source = operator_at (c, i - 1);
+  for (uint32_t k = 0; k < source->n_fwd; k++)
+    build_kernel (b, &source->fwd[k], LS_TAG_RECOMPUTE);
+  keep_input (b, first_op (b, b->ops->len), c, i, false);
+}
+
 void
 recompute_before (Build *b, const Chunk *c, guint i, guint *done_from)
 {
   const Lower *l = b->l;
-  if (drops_input (l, c, i)) {
-    const LsOperator *source = operator_at (c, i - 1);
-    for (uint32_t k = 0; k < source->n_fwd; k++)
-      build_kernel (b, &source->fwd[k], LS_TAG_RECOMPUTE);
-    keep_input (b, first_op (b, b->ops->len), c, i, false);
-  }
+  if (drops_input (l, c, i) && i != *done_from)
+    make_input_again (b, c, i);
   if (makes_latents_again (l) && operator_at (c, i)->is_latent_attention)
     make_latents_again (b, c, i, done_from);
   if (!is_recomputed (l, c, i) || i >= *done_from)
     return;
   *done_from = run_start (l, c, i);
+  if (*done_from < i && drops_input (l, c, *done_from))
+    make_input_again (b, c, *done_from);
   run_again (b, c, *done_from, i);
 }

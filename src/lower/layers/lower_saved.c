@@ -36,7 +36,7 @@ input_bytes_apart (const Lower *l, const Chunk *c, guint i)
   const LsOperator *o = operator_at (c, i);
   if (recomputes_ops (l) && layer_of (c, i) != UINT16_MAX)
     return c->again ? recompute_kept_bytes (l, c, i) : 0;
-  bool is_apart = (l->has_split && deferred_gemm (o)) || drops_input (l, c, i);
+  bool is_apart = (l->has_split && deferred_gemm (o)) || drops_input (l, c, i) || keeps_part_input (l, c, i);
   return is_apart ? o->input_bytes : 0;
 }
 
@@ -87,6 +87,8 @@ saved_by_layer (Build *b, uint16_t op, const Chunk *c, uint32_t layer, bool is_f
       continue;
     keep_group_input (b, op, c, i, is_free);
     if (recomputes_ops (b->l))
+      keep_input (b, op, c, i, is_free);
+    if (keeps_part_input (b->l, c, i))
       keep_input (b, op, c, i, is_free);
     if (is_recomputed (b->l, c, i))
       continue;

@@ -143,10 +143,19 @@ rules_of_overlap (const Ask *a, Broken *b)
   const char *name = schedule_of (s);
   bool is_dual = g_str_has_prefix (name, "dualpipe"),
        may_pair = is_dual || g_str_equal (name, "none") || g_str_equal (name, "interleaved-1f1b");
-  bool overlaps = s->ep_overlap == 1 ? has_exchange || !has_experts : has_exchange && is_dual;
+  bool overlaps
+      = s->ep_overlap == 1 ? has_exchange || !has_experts : s->ep_overlap != 0 && has_exchange && is_dual;
   bool delays = s->delay_wgrad == 1 || (overlaps && is_dual && s->delay_wgrad != 0);
+  bool has_shared = a->model.shared_ffn > 0;
+  rule (b, !s->shared_overlap || (has_shared && !overlaps && s->zero_stage != 3), "/shared_overlap");
   rule (b, !overlaps || has_experts, "/ep_overlap");
-  rule (b, !overlaps || !has_experts || (may_pair && s->recompute != LS_RECOMPUTE_FULL), "/ep_overlap");
+  uint32_t parts = s->recompute == LS_RECOMPUTE_SELECTIVE ? s->recompute_parts : 0;
+  bool runs_exchange_again = s->recompute == LS_RECOMPUTE_FULL || parts & LS_RECOMPUTE_MOE;
+  rule (b, !overlaps || !has_experts || (may_pair && !runs_exchange_again), "/ep_overlap");
+  rule (b, !(parts & LS_RECOMPUTE_SHARED) || !s->shared_overlap, "/shared_overlap");
+  rule (b, !(parts & LS_RECOMPUTE_SHARED) || has_shared, "/recompute_parts");
+  rule (b, !(parts & LS_RECOMPUTE_MOE) || has_experts, "/recompute_parts");
+  rule (b, !(parts & LS_RECOMPUTE_MLP) || !has_experts, "/recompute_parts");
   rule (b, !delays || (overlaps && has_experts) || (has_experts && s->ep == 1), "/delay_wgrad");
 }
 

@@ -39,6 +39,7 @@ expert_model (void)
     .n_experts = 4,
     .top_k = 2,
     .expert_ffn = 512,
+    .shared_ffn = 512,
     .moe_every = 1,
   };
 }
@@ -119,6 +120,9 @@ draw_recompute (GRand *rand, LsStrategy *s)
 {
   s->recompute = g_rand_int_range (rand, LS_RECOMPUTE_NONE, LS_RECOMPUTE_FULL + 1);
   s->recompute_parts = (uint32_t) g_rand_int_range (rand, 1, 8);
+  if (chance (rand, 0.2))
+    s->recompute_parts
+        |= pick (rand, 3, (uint32_t[]) { LS_RECOMPUTE_MLP, LS_RECOMPUTE_MOE, LS_RECOMPUTE_SHARED });
   s->recompute_method = g_rand_int_range (rand, LS_RECOMPUTE_UNIFORM, LS_RECOMPUTE_BLOCK + 1);
   s->recompute_layers = pick (rand, 4, (uint32_t[]) { 0, 1, 1, 2 });
   s->partition_activations = chance (rand, 0.05);
@@ -145,8 +149,9 @@ draw_exchanges (GRand *rand, LsStrategy *s, bool has_experts)
   s->dispatch_fp8 = chance (rand, 0.3);
   s->dispatch_margin = chance (rand, 0.3);
   s->fp8_act_store = chance (rand, 0.1);
+  s->shared_overlap = chance (rand, has_experts ? 0.2 : 0.02);
   if (s->zero_stage == 3 || s->zero_stage == LS_ZERO_AUTO)
-    s->ep_overlap = s->delay_wgrad = 0; /* may be 3 */
+    s->ep_overlap = s->delay_wgrad = s->shared_overlap = 0; /* may be 3 */
 }
 
 static void

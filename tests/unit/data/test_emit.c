@@ -32,6 +32,7 @@ with_experts (void)
   m.n_experts = 8;
   m.top_k = 2;
   m.expert_ffn = 512;
+  m.shared_ffn = 256;
   m.moe_every = 1;
   return m;
 }
@@ -101,6 +102,10 @@ static const Case all_cases[] = {
     "--recompute-modules core_attn layernorm\n" },
   { "megatron", "recompute=selective recompute-parts=activation", "!--recompute-parts activation" },
   { "megatron", "recompute=selective recompute-parts=activation", "--recompute-modules moe_act\n", true },
+  { "megatron", "recompute=selective recompute-parts=mlp", "--recompute-modules mlp\n" },
+  { "megatron", "recompute=selective recompute-parts=moe,norm", "--recompute-modules layernorm moe\n", true },
+  { "megatron", "recompute=selective recompute-parts=shared", "--recompute-modules shared_experts\n", true },
+  { "megatron", "ep=4 shared-overlap=1", "  --moe-shared-expert-overlap\n", true },
   { "megatron", "offload-activations=1", "!--offload-activations" },
   { "megatron", "dtype=fp8 fp8-recipe=current", "  --fp8-format hybrid --fp8-recipe tensorwise\n" },
   { "megatron", "dtype=fp8 fp8-recipe=mxfp8", "  --fp8-format e4m3 --fp8-recipe mxfp8\n" },

@@ -34,8 +34,14 @@ values_are_those_of_our_keys (void)
          "vpp=2; layers_per_chunk=5,7x2,5");
   check (GPT "--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 3",
          "layers_per_chunk=3,7x3");
-  check (GPT "--recompute-granularity selective --recompute-modules core_attn layernorm mlp",
-         "recompute=selective; recompute_parts=core,norm; ?--recompute-modules mlp");
+  check (GPT "--recompute-granularity selective --recompute-modules core_attn layernorm mlp moe mhc",
+         "recompute=selective; recompute_parts=core,norm,mlp; ?--recompute-modules mhc");
+  check (GPT "--num-experts 8 --moe-shared-expert-intermediate-size 512 --expert-model-parallel-size 4 "
+             "--moe-shared-expert-overlap --recompute-granularity selective --recompute-modules moe mlp",
+         "experts=8; shared_ffn=512; ep=4; shared_overlap=true; recompute_parts=moe");
+  check (GPT "--num-experts 8 --moe-shared-expert-intermediate-size 512 --moe-shared-expert-overlap "
+             "--recompute-granularity selective --recompute-modules shared_experts",
+         "shared_ffn=512; recompute_parts=shared");
   check (GPT "--bf16 --fp8-format hybrid", "dtype=fp8; fp8_recipe=delayed; ~fp8_recipe; grad_dtype=fp32");
   check (GPT "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads", "zero=2; dp_kind=fsdp2");
   check (GPT "--tokenizer-type GPT2BPETokenizer", "vocab=50257; ~GPT-2");

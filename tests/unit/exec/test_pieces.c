@@ -1,160 +1,7 @@
 /* Pins passes that run side by side (lower/layers/lower_pieces.h): they do all that passes one after the
  * other do, with the same bytes on every link; nothing waits for ever in any schedule; exchanges stand on
  * their stream in the published order, and kernels of the other pass run beside them. */
-#include "ls_test.h"
-
-#include "exec/shortcuts/plan_bound.h"
-#include "random_job.h"
-
-static LsModel
-moe_model (uint32_t n_dense)
-{
-  return (LsModel) {
-    .name = (char *) "experts",
-    .n_layers = 8,
-    .hidden = 1024,
-    .n_heads = 8,
-    .n_kv_heads = 8,
-    .head_dim = 128,
-    .ffn = 4096,
-    .vocab = 5120,
-    .seq = 1024,
-    .mlp = LS_MLP_SWIGLU,
-    .norm = LS_NORM_RMSNORM,
-    .position = LS_POSITION_ROPE,
-    .attention = LS_ATTENTION_FLASH,
-    .n_experts = 16,
-    .top_k = 2,
-    .expert_ffn = 4096,
-    .n_dense_layers = n_dense,
-    .moe_every = 1,
-  };
-}
-
-typedef struct {
-  const char *schedule;
-  uint32_t pp, vpp, tp, ep, n_micro_batches;
-  int p2p;
-  bool flushes_late, delays;
-  const char *load;
-  int dp_kind;
-  uint32_t zero, recompute_parts;
-} Case;
-
-typedef struct {
-  LsCluster *cluster;
-  LsPlan *plan;
-  LsTimeline *timeline;
-  LsTime least;
-} Ran;
-
-static Ran
-run_job (const Case *j, const LsModel *m, bool is_overlapped)
-{
-  Ran r = { 0 };
-  LsClusterSpec spec = tiny_dgx (1);
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GError) error = NULL;
-  LsCalibration calibration;
-  LsRunOptions options;
-  LsStrategy s;
-  ls_calibration_init_roofline (&calibration);
-  ls_run_options_init (&options);
-  memset (&options.host, 0, sizeof options.host);
-  options.n_steps = 1;
-  ls_strategy_init (&s);
-  s.gpus = 8;
-  s.tp = j->tp;
-  s.sp = j->tp > 1;
-  s.pp = j->pp;
-  s.vpp = j->vpp;
-  s.ep = j->ep;
-  s.etp = 1;
-  s.schedule = g_strdup (j->schedule);
-  s.p2p = j->p2p;
-  s.p2p_warmup_flush = j->flushes_late;
-  s.global_batch = 8 / (j->tp * j->pp) * j->n_micro_batches;
-  s.expert_load = g_strdup (j->load);
-  s.dp_kind = j->dp_kind;
-  s.zero_stage = j->zero;
-  s.ep_overlap = is_overlapped;
-  s.delay_wgrad = is_overlapped && j->delays;
-  s.recompute = j->recompute_parts ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
-  s.recompute_parts = j->recompute_parts;
-  r.cluster = ls_cluster_build (&spec, &error);
-  LS_CHECK (ls_strategy_resolve (&s, m, 8, 8, diags));
-  r.plan = ls_lower (m, &s, NULL, &error);
-  LS_CHECK_NO_ERROR (error);
-  LS_CHECK (r.plan && ls_plan_check (r.plan, &error));
-  LS_CHECK_NO_ERROR (error);
-  r.timeline = r.plan ? ls_run (r.plan, r.cluster, &calibration, &nccl, &options, NULL, &error) : NULL;
-  LS_CHECK_NO_ERROR (error);
-  r.least = r.plan ? ls_plan_bound (r.plan, r.cluster, &calibration, &nccl, &options) : 0;
-  ls_strategy_clear (&s);
-  ls_calibration_clear (&calibration);
-  return r;
-}
-
-static void
-ran_clear (Ran *r)
-{
-  ls_timeline_free (r->timeline);
-  ls_plan_free (r->plan);
-  ls_cluster_free (r->cluster);
-}
-
-static LsTime
-step_of (const Ran *r)
-{
-  return r->timeline->window_end - r->timeline->window_start;
-}
-
-/* Of a role's program: how often each kernel, and calls and their bytes. */
-static void
-count_ops (const LsPlan *p, uint32_t role, uint64_t *kernels, uint64_t *calls, uint64_t *bytes)
-{
-  const LsProgram *program = &p->programs[role];
-  *calls = *bytes = 0;
-  for (uint32_t i = 0; i < program->n_instances; i++) {
-    const LsSegment *seg = &p->segments[program->instances[i].segment];
-    for (uint32_t o = 0; o < seg->n_ops; o++) {
-      if (seg->ops[o].kind == LS_OP_KERNEL)
-        kernels[seg->ops[o].kernel]++;
-      *calls += seg->ops[o].kind == LS_OP_COLLECTIVE;
-      *bytes += seg->ops[o].kind == LS_OP_COLLECTIVE ? seg->ops[o].bytes : 0;
-    }
-  }
-}
-
-static uint64_t
-number_of_kernel (const LsPlan *p, const uint64_t *counts, const char *name)
-{
-  uint64_t n = 0;
-  for (uint32_t k = 0; k < p->n_kernels; k++)
-    n += g_str_equal (p->kernels[k].name, name) ? counts[k] : 0;
-  return n;
-}
-
-static void
-do_the_same (const Ran *a, const Ran *b)
-{
-  LS_CHECK_INT (a->plan->n_roles, ==, b->plan->n_roles);
-  for (uint32_t role = 0; role < a->plan->n_roles; role++) {
-    g_autofree uint64_t *x = g_new0 (uint64_t, a->plan->n_kernels),
-                        *y = g_new0 (uint64_t, b->plan->n_kernels);
-    uint64_t calls[2], bytes[2];
-    count_ops (a->plan, role, x, &calls[0], &bytes[0]);
-    count_ops (b->plan, role, y, &calls[1], &bytes[1]);
-    LS_CHECK_INT (calls[0], ==, calls[1]);
-    LS_CHECK_INT (bytes[0], ==, bytes[1]);
-    for (uint32_t k = 0; k < a->plan->n_kernels; k++) {
-      const char *name = a->plan->kernels[k].name;
-      LS_CHECK_INT (number_of_kernel (a->plan, x, name), ==, number_of_kernel (b->plan, y, name));
-    }
-  }
-  for (uint32_t i = 0; i < ls_cluster_n_resources (a->cluster); i++)
-    LS_CHECK_NEAR (a->timeline->resource_bytes[i], b->timeline->resource_bytes[i], 1e-9);
-}
+#include "exchanges.h"
 
 static const Case jobs[] = {
   { "none", 1, 1, 1, 8, 4, .delays = true },
@@ -184,7 +31,7 @@ every_schedule_does_the_same (void)
   for (guint i = 0; i < G_N_ELEMENTS (jobs); i++)
     for (uint32_t n_dense = 0; n_dense < 4; n_dense += 3) {
       LsModel m = moe_model (n_dense);
-      Ran one = run_job (&jobs[i], &m, false), both = run_job (&jobs[i], &m, true);
+      Ran one = run_job (&jobs[i], &m, PLAIN), both = run_job (&jobs[i], &m, PAIRED);
       do_the_same (&one, &both);
       LS_CHECK_INT (both.least, <=, step_of (&both));
       ran_clear (&one);
@@ -198,7 +45,7 @@ a_pair_is_shorter_than_its_passes (void)
 {
   LsModel m = moe_model (0);
   for (guint i = 0; i < 2; i++) {
-    Ran one = run_job (&jobs[i], &m, false), both = run_job (&jobs[i], &m, true);
+    Ran one = run_job (&jobs[i], &m, PLAIN), both = run_job (&jobs[i], &m, PAIRED);
     LS_CHECK_INT (step_of (&both), <, step_of (&one));
     ran_clear (&one);
     ran_clear (&both);
@@ -222,14 +69,6 @@ letter_of (const LsOp *op)
     if (g_strcmp0 (op->name, letters[i].name) == 0)
       return letters[i].letter;
   return 0;
-}
-
-static int
-by_place (const void *a, const void *b)
-{
-  const LsSpan *x = a, *y = b;
-  return x->instance != y->instance ? (x->instance > y->instance ? 1 : -1)
-                                    : (x->op > y->op) - (x->op < y->op);
 }
 
 /* Those of rank 0 that have a letter, as they are issued. */
@@ -270,7 +109,7 @@ passes_keep_their_order (void)
     m.expert_ffn = is_thin ? 64 : 4096;
     m.top_k = is_thin ? 8 : 2;
     Case j = { "none", 1, 1, 1, 8, 4, .delays = delays };
-    Ran r = run_job (&j, &m, true);
+    Ran r = run_job (&j, &m, PAIRED);
     GArray *spans = lettered_spans (&r);
     LsTime over[2][4] = { { 0 } };
     for (guint i = 0; i < spans->len; i++) {
@@ -294,7 +133,7 @@ pieces_are_issued_in_order (void)
   LsModel m = moe_model (0);
   m.n_layers = 2;
   Case j = { "none", 1, 1, 1, 8, 2, .delays = true };
-  Ran r = run_job (&j, &m, true);
+  Ran r = run_job (&j, &m, PAIRED);
   g_autofree char *text = exchanges (&r);
   LS_CHECK_STR (text,
                 "CDMKCDMK"
@@ -302,7 +141,7 @@ pieces_are_issued_in_order (void)
                 "kmdwckWmdwcW");
   ran_clear (&r);
   j.delays = false;
-  r = run_job (&j, &m, true);
+  r = run_job (&j, &m, PAIRED);
   g_autofree char *whole = exchanges (&r);
   LS_CHECK_STR (whole,
                 "CDMKCDMK"
@@ -317,7 +156,7 @@ nothing_waits_for_the_other_pass (void)
 {
   LsModel m = moe_model (0);
   Case j = { "none", 1, 1, 1, 8, 3, .delays = true };
-  Ran r = run_job (&j, &m, true);
+  Ran r = run_job (&j, &m, PAIRED);
   GArray *spans = lettered_spans (&r);
   uint32_t n_pairs = 0;
   for (guint i = 1; i < spans->len; i++) {
@@ -340,8 +179,8 @@ short_exchanges_are_hidden (void)
   LsModel m = moe_model (0);
   Case few = { "none", 1, 1, 1, 8, 3, .delays = true }, more = few;
   more.n_micro_batches = 4;
-  Ran a = run_job (&few, &m, true), b = run_job (&more, &m, true);
-  Ran c = run_job (&few, &m, false), d = run_job (&more, &m, false);
+  Ran a = run_job (&few, &m, PAIRED), b = run_job (&more, &m, PAIRED);
+  Ran c = run_job (&few, &m, PLAIN), d = run_job (&more, &m, PLAIN);
   LsTime pair = step_of (&b) - step_of (&a), passes = step_of (&d) - step_of (&c), kernels = 0;
   const LsRankSpans *spans = &b.timeline->ranks[0];
   for (uint32_t i = 0; i < spans->n; i++)

@@ -176,6 +176,18 @@ all_that_experts_do_besides (void)
     { "ep 4 pp 2 recompute selective recompute-parts norm,activation,mla-up global-batch 64", "dualpipe" },
     { "ep 8 tp 2 sp 1 etp 1 recompute selective recompute-parts core,mla-up zero 3 dp-kind fsdp2", NULL },
     { "ep 8 fp8-act-store 1", NULL },
+    { "ep 8 recompute selective recompute-parts moe,mlp,norm,activation", NULL },
+    { "ep 4 pp 2 recompute selective recompute-parts shared,mlp global-batch 64", "zb-h1" },
+    { "ep 4 tp 2 sp 1 etp 2 recompute selective recompute-parts core,moe expert-load zipf:0.5", NULL },
+    { "ep 8 dtype fp8 recompute selective recompute-parts moe,mlp zero 3 dp-kind fsdp2", NULL },
+    { "ep 4 tp 2 sp 1 etp 1 sp_save_gathered 1 recompute selective recompute-parts moe,norm", NULL },
+    { "ep 8 shared-overlap 1", NULL },
+    { "ep 8 shared-overlap 1 dispatcher deepep dtype fp8 dispatch-fp8 1 zero 1", NULL },
+    { "ep 4 tp 2 sp 1 etp 1 shared-overlap 1 tp-overlap 1 recompute selective recompute-parts norm,moe",
+      NULL },
+    { "ep 2 tp 2 sp 1 etp 2 pp 2 shared-overlap 1 expert-load zipf:0.5 global-batch 64", "zb-h1" },
+    { "ep 4 pp 2 vpp 2 shared-overlap 1 recompute full recompute-early-stop 1 global-batch 64", NULL },
+    { "ep 8 shared-overlap 1 recompute selective recompute-parts norm,activation dp-kind ddp", NULL },
   };
   LsHardware *hardware = hardware_new ();
   for (guint k = 0; hardware && k < G_N_ELEMENTS (knobs); k++) {

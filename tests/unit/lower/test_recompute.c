@@ -160,6 +160,122 @@ split_backward_frees_what_was_made_again (void)
   s.recompute = LS_RECOMPUTE_SELECTIVE;
   s.recompute_parts = LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION;
   sums_of_job (&s, 0);
+  s = job (1, 2);
+  s.schedule = g_strdup ("zb-h1");
+  s.recompute = LS_RECOMPUTE_SELECTIVE;
+  s.recompute_parts = LS_RECOMPUTE_MLP | LS_RECOMPUTE_NORM;
+  sums_of_job (&s, 0);
+}
+
+/* An MLP runs again from its input: of 34 sbh of a layer its first product keeps 2, which stays unless the norm
+ * makes it again, the activation 8 and the second product 8. 16 sbh^2 FLOPs run again. */
+static void
+an_mlp_runs_again (void)
+{
+  const uint32_t others[] = { 0, LS_RECOMPUTE_NORM, LS_RECOMPUTE_ACTIVATION };
+  LsStrategy none = job (1, 1);
+  uint64_t all = kept_by_forward (&none);
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
+    LsStrategy s = job (1, 1);
+    s.recompute = LS_RECOMPUTE_SELECTIVE;
+    s.recompute_parts = LS_RECOMPUTE_MLP | others[i];
+    LsStrategy again = s;
+    uint64_t norms = others[i] == LS_RECOMPUTE_NORM ? 4u * SBH : 0; /* of attention, too */
+    LS_CHECK_INT (all - kept_by_forward (&again), ==, 4 * (16u * SBH + norms));
+    LS_CHECK_NEAR (sums_of_job (&s, 0).flops[LS_TAG_RECOMPUTE], 4 * 16.0 * SBH * 256, 1e-12);
+  }
+}
+
+static LsModel
+moe_model (uint32_t n_dense)
+{
+  LsModel m = model;
+  m.mlp = LS_MLP_SWIGLU;
+  m.n_experts = 8;
+  m.top_k = 2;
+  m.expert_ffn = m.shared_ffn = 512;
+  m.n_dense_layers = n_dense;
+  m.moe_every = 1;
+  return m;
+}
+
+typedef struct {
+  uint64_t kept;  /* by a forward */
+  double flops;   /* that run again */
+  guint n_router; /* products that run again: of the router, of dense MLPs and shared experts, of experts */
+  guint n_mlp, n_experts, n_exchanges;
+} Again;
+
+static Again
+again_of (const LsModel *m, uint32_t parts, int dtype)
+{
+  LsStrategy s = job (1, 1);
+  Again again = { 0 };
+  s.gpus = 4;
+  s.global_batch = 8;
+  s.ep = 2;
+  s.dtype = dtype;
+  s.recompute = parts ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
+  s.recompute_parts = parts;
+  g_autoptr (LsPlan) plan = lowered_model (m, &s);
+  for (uint32_t i = 0; plan && i < plan->programs[0].n_instances; i++) {
+    const LsSegment *seg = &plan->segments[plan->programs[0].instances[i].segment];
+    Sums sums = { 0 };
+    for (uint32_t o = 0; o < seg->n_ops; o++) {
+      const LsOp *op = &seg->ops[o];
+      add_op (plan, op, &sums);
+      if (op->tag != LS_TAG_RECOMPUTE)
+        continue;
+      again.n_router += strcmp (op->name, "router") == 0;
+      again.n_experts += strcmp (op->name, "expert-fc1") == 0 || strcmp (op->name, "expert-fc2") == 0;
+      again.n_mlp += strcmp (op->name, "fc1") == 0 || strcmp (op->name, "fc2") == 0;
+      again.n_exchanges += strstr (op->name, "all-to-all") != NULL;
+    }
+    again.flops += sums.flops[LS_TAG_RECOMPUTE];
+    if (g_str_has_prefix (seg->name, "forward"))
+      again.kept = sums.allocated - sums.freed;
+  }
+  ls_strategy_clear (&s);
+  return again;
+}
+
+/* One dense layer, three with experts. T = 256 tokens of h = 256 in 16 bits, k = 2 of E = 8 experts of width
+ * 512: of an expert layer what operators_moe.c lists but for the input, 2 T h, goes. */
+static void
+experts_run_again (void)
+{
+  LsModel m = moe_model (1);
+  const uint64_t T = 256, h = 256, f = 512, E = 8, R = 2 * T;
+  const uint64_t shared = T * (2 * 2 * f + 2 * f), experts = 5 * T * E + R * (2 * h + 4 * f + 4 + 2 * f),
+                 dense = T * 6 * m.ffn;
+  Again none = again_of (&m, 0, LS_DTYPE_BF16), moe = again_of (&m, LS_RECOMPUTE_MOE, LS_DTYPE_BF16),
+        part = again_of (&m, LS_RECOMPUTE_SHARED, LS_DTYPE_BF16),
+        both = again_of (&m, LS_RECOMPUTE_MOE | LS_RECOMPUTE_MLP | LS_RECOMPUTE_NORM, LS_DTYPE_BF16);
+  LS_CHECK_INT (none.kept - moe.kept, ==, 3 * (shared + experts));
+  LS_CHECK_INT (none.kept - part.kept, ==, 3 * shared);
+  LS_CHECK_INT (none.kept - both.kept, ==, 3 * (shared + experts) + dense + 8 * 2 * T * h);
+  LS_CHECK_INT (moe.n_router, ==, 3);
+  LS_CHECK_INT (moe.n_mlp, ==, 6);
+  LS_CHECK_INT (moe.n_experts, ==, 6);
+  LS_CHECK_INT (moe.n_exchanges, ==, 6);
+  LS_CHECK_INT (both.n_mlp, ==, 8);
+  LS_CHECK_INT (part.n_mlp, ==, 6);
+  LS_CHECK_INT (part.n_router + part.n_experts + part.n_exchanges, ==, 0);
+  LS_CHECK_NEAR (part.flops, 3 * 2.0 * (double) (T * h * 3 * f), 1e-12);
+  LS_CHECK_NEAR (moe.flops, 3 * 2.0 * (double) (T * h * 3 * f + R * h * 3 * f + T * h * E), 1e-12);
+}
+
+/* In fp8 products keep a cast of it; what runs again begins with the input itself. */
+static void
+an_input_stays_in_its_own_format (void)
+{
+  LsModel m = moe_model (0);
+  Again none = again_of (&m, 0, LS_DTYPE_FP8), part = again_of (&m, LS_RECOMPUTE_SHARED, LS_DTYPE_FP8);
+  const uint64_t T = 256, h = 256, f = 512;
+  LS_CHECK_INT (none.kept - part.kept, ==,
+                4
+                    * (ls_dtype_array_bytes (LS_DTYPE_FP8, T * h) + 2 * 2 * f * T
+                       + ls_dtype_array_bytes (LS_DTYPE_FP8, T * f) - 2 * T * h));
 }
 
 /* Partitioned: the kept input is a t-th, and gathered whole before its group runs again. */
@@ -192,5 +308,6 @@ offloaded_activations_come_back (void)
 LS_TEST_MAIN ("recompute", LS_TEST (uniform_runs_all_layers_again),
               LS_TEST (early_stop_leaves_the_last_product_out), LS_TEST (block_runs_the_first_layers_again),
               LS_TEST (selective_parts_make_inputs_again), LS_TEST (selective_parts_keep_less),
-              LS_TEST (split_backward_frees_what_was_made_again), LS_TEST (partitioned_inputs_are_gathered),
-              LS_TEST (offloaded_activations_come_back))
+              LS_TEST (split_backward_frees_what_was_made_again), LS_TEST (an_mlp_runs_again),
+              LS_TEST (experts_run_again), LS_TEST (an_input_stays_in_its_own_format),
+              LS_TEST (partitioned_inputs_are_gathered), LS_TEST (offloaded_activations_come_back))

@@ -190,6 +190,18 @@ bounds_are_below_passes_side_by_side (void)
   ls_sweep_spec_clear (&spec);
 }
 
+/* Shared experts beside the exchange, parts that run again. */
+static void
+bounds_are_below_shared_experts_beside (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "8", "global-batch", "32", "micro-batch", "1", "ep", "2,4",
+             "tp", "1,2", "sp", "0,1", "etp", "1", "shared-overlap", "0,1", "dispatcher", "all-to-all,deepep",
+             "recompute", "none,selective", "recompute-parts", "moe/shared/moe,mlp/norm,shared");
+  check_bounds (&spec, 5);
+  ls_sweep_spec_clear (&spec);
+}
+
 /* tiny-odd has 7 layers, of which the first has no experts: on 2 and 4 stages, with several chunks each, and
  * as given. */
 static void
@@ -252,6 +264,7 @@ main (void)
     LS_TEST (bounds_are_below_jobs_without_a_barrier),
     LS_TEST (bounds_are_below_jobs_with_experts),
     LS_TEST (bounds_are_below_passes_side_by_side),
+    LS_TEST (bounds_are_below_shared_experts_beside),
     LS_TEST (bounds_are_below_jobs_of_uneven_chunks),
     LS_TEST (bounds_are_below_jobs_on_a_torus),
     LS_TEST (bounds_are_below_jobs_that_end_in_a_reduction),

@@ -90,6 +90,15 @@ set_dispatcher (LaunchJob *job)
     import_set_strategy_number (job->import, "dispatch_sms", n_sms);
 }
 
+/* Without an exchange there is nothing to run beside. */
+static void
+set_shared (LaunchJob *job)
+{
+  bool is_there = job->import->model.shared_ffn > 0 && job->import->strategy.ep > 1;
+  if (is_there && option_is_on (job, "moe-shared-expert-overlap"))
+    import_set_strategy (job->import, "shared_overlap", "1", "--moe-shared-expert-overlap");
+}
+
 void
 megatron_kernels (LaunchJob *job)
 {
@@ -98,4 +107,5 @@ megatron_kernels (LaunchJob *job)
   tell_optimizer (job);
   tell_experts (job);
   set_dispatcher (job);
+  set_shared (job);
 }

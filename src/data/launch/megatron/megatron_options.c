@@ -186,6 +186,7 @@ static const OptionRow rows[] = {
   RULE ("moe-flex-dispatcher-num-sms"),
   SWITCH ("overlap-moe-expert-parallel-comm", "ep_overlap"),
   SWITCH ("delay-wgrad-compute", "delay_wgrad"),
+  RULE ("moe-shared-expert-overlap"),
   STRATEGY ("moe-expert-capacity-factor", "expert_capacity"),
 
   /* kernels and the optimizer */

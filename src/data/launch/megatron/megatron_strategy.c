@@ -245,11 +245,24 @@ set_batch (LaunchJob *job)
 
 /* --- recomputation -------------------------------------------------------------------------------- */
 
+/* Whether a layer of the model has it; of others Megatron-LM says nothing. */
+static bool
+has_module (const LsModel *m, const char *module)
+{
+  if (strcmp (module, "mlp") == 0)
+    return ls_model_n_moe_layers (m) < m->n_layers;
+  if (strcmp (module, "moe") == 0)
+    return m->n_experts > 0;
+  return strcmp (module, "shared_experts") != 0 || m->shared_ffn > 0;
+}
+
 static void
 set_parts (LaunchJob *job)
 {
   static const char *const names[][2] = {
-    { "core_attn", "core" }, { "layernorm", "norm" }, { "moe_act", "activation" }, { "mla_up_proj", "mla-up" }
+    { "core_attn", "core" },        { "layernorm", "norm" }, { "moe_act", "activation" },
+    { "mla_up_proj", "mla-up" },    { "mlp", "mlp" },        { "moe", "moe" },
+    { "shared_experts", "shared" },
   };
   const LaunchOption *o = launch_words_find (job->words, "recompute-modules");
   GString *parts = g_string_new (NULL);
@@ -259,6 +272,8 @@ set_parts (LaunchJob *job)
       guint k = 0;
       while (k < G_N_ELEMENTS (names) && strcmp (names[k][0], *module) != 0)
         k++;
+      if (k < G_N_ELEMENTS (names) && !has_module (&job->import->model, *module))
+        continue;
       if (k < G_N_ELEMENTS (names))
         g_string_append_printf (parts, "%s%s", parts->len > 0 ? "," : "", names[k][1]);
       else if (**module)
