@@ -17,8 +17,9 @@ static const LsOption own[] = {
   { "without-stalls", .meaning = "Import: without waits for the host, and those that nothing explains" },
   { "compute-scale", .argument = "FACTOR", .usually = "1",
     .meaning = "Import: the time of kernels times this" },
-  { "format", .argument = "lockstep|chakra|goal", .usually = "lockstep",
-    .meaning = "Export: a file of ours, Chakra execution traces in a new folder, or GOAL" },
+  { "format", .argument = "lockstep|chakra|chakra-roles|goal", .usually = "lockstep",
+    .meaning
+    = "Export: a file of ours, a new folder of Chakra execution traces, of each rank or role, or GOAL" },
   { "output", .letter = 'o', .argument = "FILE", .writes = LS_WRITES_FILE,
     .meaning = "Where to write; required" },
   { NULL },
@@ -58,7 +59,13 @@ export_ours (const LsJobSpec *spec, const char *name, const char *path, LsAnswer
 static gboolean
 export_chakra (const LsJobSpec *spec, const char *name, const char *path, LsAnswer *a, GError **error)
 {
-  return ls_job_spec_export_chakra (spec, name, path, error);
+  return ls_job_spec_export_chakra (spec, name, false, path, error);
+}
+
+static gboolean
+export_chakra_roles (const LsJobSpec *spec, const char *name, const char *path, LsAnswer *a, GError **error)
+{
+  return ls_job_spec_export_chakra (spec, name, true, path, error);
 }
 
 static gboolean
@@ -77,6 +84,7 @@ static const struct {
 } formats[] = {
   { "lockstep", export_ours },
   { "chakra", export_chakra },
+  { "chakra-roles", export_chakra_roles },
   { "goal", export_goal },
 };
 
@@ -89,8 +97,8 @@ find_format (const LsRequest *r, GError **error)
   while (name && i < G_N_ELEMENTS (formats) && strcmp (formats[i].name, name) != 0)
     i++;
   if (i == G_N_ELEMENTS (formats))
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--format: expected lockstep, chakra or goal; got \"%s\"",
-                 name);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                 "--format: expected lockstep, chakra, chakra-roles or goal; got \"%s\"", name);
   return i;
 }
 

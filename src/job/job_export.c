@@ -83,13 +83,14 @@ kernel_times (const LsJobResult *r)
 }
 
 gboolean
-ls_job_spec_export_chakra (const LsJobSpec *spec, const char *name, const char *folder, GError **error)
+ls_job_spec_export_chakra (const LsJobSpec *spec, const char *name, bool by_role, const char *folder,
+                           GError **error)
 {
   Export e;
   if (!export_begin (spec, name, &e, error))
     return FALSE;
   g_autofree LsTime *times = kernel_times (e.job);
-  gboolean ok = ls_chakra_write (e.job->plan, &e.head, times, folder, error);
+  gboolean ok = ls_chakra_write (e.job->plan, &e.head, times, by_role, folder, error);
   export_end (&e);
   return ok;
 }

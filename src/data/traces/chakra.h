@@ -25,10 +25,11 @@
 #define LS_CHAKRA_MAX_FILE          ((size_t) 1 << 30)
 
 /* Into a folder that must not exist yet: a file for each rank and comm_groups.json, the process groups as
- * ASTRA-sim reads them. kernel_times: [n_kernels] for duration_micros, NULL: not said. LS_ERROR_UNSUPPORTED
+ * ASTRA-sim reads them. by_role: only of the first rank of each role, and manifest.json, which says what all
+ * ranks are. kernel_times: [n_kernels] for duration_micros, NULL: not said. LS_ERROR_UNSUPPORTED
  * if the plan has what the files cannot say exactly, LS_ERROR_LIMIT, LS_ERROR_IO. */
 gboolean ls_chakra_write (const LsPlan *plan, const LsTraceHead *head, const LsTime *kernel_times,
-                          const char *folder, GError **error);
+                          bool by_role, const char *folder, GError **error);
 
 /* The folder as a document lockstep.trace/1, for ls_trace_read(). NULL and diagnostics: LS_ERROR_INPUT,
  * LS_ERROR_UNSUPPORTED for nodes that have no counterpart here. */

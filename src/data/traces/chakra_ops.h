@@ -9,6 +9,9 @@
 
 /* The process groups of a folder. */
 #define CHAKRA_GROUPS "comm_groups.json"
+/* What the ranks of a folder with a file for each role are. */
+#define CHAKRA_MANIFEST        "manifest.json"
+#define CHAKRA_MANIFEST_SCHEMA "lockstep.chakra-roles/1"
 
 /* Holds up the host, and with it all that is issued later; stands in no stream. */
 static inline bool

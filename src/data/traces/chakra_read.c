@@ -135,8 +135,8 @@ read_head (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head)
     read_static (x, head, x->program);
 }
 
-static void
-append_rank (RankReading *x, uint32_t role)
+char *
+chakra_rank_text (const RankReading *x, uint32_t role)
 {
   GString *out = g_string_new (NULL);
   g_string_append_printf (out, "{\"role\":%u,\"gpu\":%" G_GUINT64_FORMAT, role, x->gpu);
@@ -147,9 +147,15 @@ append_rank (RankReading *x, uint32_t role)
     if (x->peer[side] != LS_TRACE_ABSENT)
       g_string_append_printf (out, ",\"%s\":%" G_GUINT64_FORMAT,
                               ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), x->peer[side]);
-  g_string_append_c (out, '}');
-  x->all->n_bytes += out->len;
-  g_ptr_array_add (x->all->ranks, g_string_free (out, FALSE));
+  return g_string_free (g_string_append_c (out, '}'), FALSE);
+}
+
+static void
+append_rank (RankReading *x, uint32_t role)
+{
+  char *text = chakra_rank_text (x, role);
+  x->all->n_bytes += strlen (text);
+  g_ptr_array_add (x->all->ranks, text);
 }
 
 /* Ranks with the same program have one role: the one that they name, else the next. */
@@ -288,7 +294,47 @@ typedef struct {
   ChakraLoad load;
   gconstpointer data;
   const char *groups; /* NULL: no such file */
+  const LsJsonDoc
+      *manifest; /* of a folder with a file for each role, which `load` takes; NULL: for each rank */
 } Source;
+
+/* A rank that the manifest lists: the first of a role has its file, and the others run as it does. */
+static bool
+read_listed (ChakraReading *all, const Source *source, uint32_t rank, const cJSON *said)
+{
+  RankReading x = { .all = all, .rank = rank, .ok = true };
+  if (!chakra_read_listed (&x, source->manifest, said))
+    return false;
+  bool is_first = x.role >= all->roles->len || !all->roles->pdata[x.role];
+  if (!is_first) {
+    append_rank (&x, (uint32_t) x.role);
+    return chakra_check_size (&x, 0);
+  }
+  g_autoptr (GByteArray) file = source->load ((uint32_t) x.role, source->data, all->diags);
+  if (!file || !read_rank (all, rank, file))
+    return false;
+  g_autofree char *text = chakra_rank_text (&x, (uint32_t) x.role);
+  return strcmp (text, all->ranks->pdata[all->ranks->len - 1]) == 0
+      || chakra_complain (&x, NULL, CHAKRA_MANIFEST " has it as another rank than its file");
+}
+
+static bool
+read_all (ChakraReading *all, const Source *source)
+{
+  const cJSON *said = source->manifest ? chakra_manifest_ranks (source->manifest) : NULL;
+  bool ok = !source->groups || chakra_read_groups_file (all, source->groups);
+  ok = ok && (!source->manifest || chakra_read_axes (all, source->manifest));
+  for (uint32_t rank = 0; ok && rank < source->n_ranks; rank++) {
+    if (said) {
+      ok = read_listed (all, source, rank, said);
+      said = said->next;
+      continue;
+    }
+    g_autoptr (GByteArray) file = source->load (rank, source->data, all->diags);
+    ok = file && read_rank (all, rank, file);
+  }
+  return ok;
+}
 
 static char *
 parse_once (const Source *source, bool has_rings, bool *ret_wants_rings, LsDiagList *diags)
@@ -301,12 +347,7 @@ parse_once (const Source *source, bool has_rings, bool *ret_wants_rings, LsDiagL
   all.roles = g_ptr_array_new_with_free_func (g_free);
   all.ranks = g_ptr_array_new_with_free_func (g_free);
   all.groups = g_ptr_array_new_with_free_func (chakra_group_free);
-  bool ok = !source->groups || chakra_read_groups_file (&all, source->groups);
-  for (uint32_t rank = 0; ok && rank < source->n_ranks; rank++) {
-    g_autoptr (GByteArray) file = source->load (rank, source->data, diags);
-    ok = file && read_rank (&all, rank, file);
-  }
-  char *text = ok && check_roles (&all) ? format_all (&all) : NULL;
+  char *text = read_all (&all, source) && check_roles (&all) ? format_all (&all) : NULL;
   *ret_wants_rings = all.wants_rings;
   reading_clear (&all);
   return text;
@@ -331,7 +372,7 @@ load_given (uint32_t rank, gconstpointer files, LsDiagList *diags)
 char *
 ls_chakra_parse (const char *name, const GPtrArray *files, const char *groups, LsDiagList *diags)
 {
-  const Source source = { name, files->len, load_given, files, groups };
+  const Source source = { name, files->len, load_given, files, groups, NULL };
   return parse (&source, diags);
 }
 
@@ -397,15 +438,40 @@ load_file (uint32_t rank, gconstpointer paths, LsDiagList *diags)
   return data ? g_byte_array_new_take ((guint8 *) data, n) : NULL;
 }
 
+/* The text of a file of the folder; *ret_is_there: whether there is one. */
 static char *
-load_text (const char *folder, const GPtrArray *paths, LsDiagList *diags)
+load_beside (const char *folder, const char *name, bool *ret_is_there, LsDiagList *diags)
 {
   size_t n;
-  g_autofree char *path = g_build_filename (folder, CHAKRA_GROUPS, NULL);
-  bool has_groups = g_file_test (path, G_FILE_TEST_EXISTS);
-  g_autofree char *groups = has_groups ? ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags) : NULL;
-  const Source source = { folder, paths->len, load_file, paths, groups };
+  g_autofree char *path = g_build_filename (folder, name, NULL);
+  *ret_is_there = g_file_test (path, G_FILE_TEST_EXISTS);
+  return *ret_is_there ? ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags) : NULL;
+}
+
+static char *
+load_text (const char *folder, const GPtrArray *paths, uint32_t n_ranks, const LsJsonDoc *manifest,
+           LsDiagList *diags)
+{
+  bool has_groups;
+  g_autofree char *groups = load_beside (folder, CHAKRA_GROUPS, &has_groups, diags);
+  const Source source = { folder, n_ranks, load_file, paths, groups, manifest };
   return has_groups && !groups ? NULL : parse (&source, diags);
+}
+
+static char *
+load_by_role (const char *folder, const char *manifest, LsDiagList *diags)
+{
+  g_autofree char *name = g_build_filename (folder, CHAKRA_MANIFEST, NULL), *file = NULL;
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (manifest, strlen (manifest), name, diags);
+  g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
+  uint32_t n_ranks;
+  if (!doc || !chakra_check_manifest (doc, &n_ranks, diags))
+    return NULL;
+  for (uint32_t role = 0; (file = chakra_manifest_file (doc, role)); role++) {
+    g_ptr_array_add (paths, g_build_filename (folder, file, NULL));
+    g_clear_pointer (&file, g_free);
+  }
+  return load_text (folder, paths, n_ranks, doc, diags);
 }
 
 LsJsonDoc *
@@ -414,7 +480,11 @@ ls_chakra_load (const char *folder, LsDiagList *diags)
   g_autofree char *path = g_strdup (folder);
   for (size_t n = strlen (path); n > 1 && path[n - 1] == '/'; n--)
     path[n - 1] = '\0';
-  g_autoptr (GPtrArray) paths = find_files (path, diags);
-  g_autofree char *text = paths ? load_text (path, paths, diags) : NULL;
+  bool has_roles;
+  g_autofree char *manifest = load_beside (path, CHAKRA_MANIFEST, &has_roles, diags);
+  g_autoptr (GPtrArray) paths = has_roles ? NULL : find_files (path, diags);
+  g_autofree char *text = manifest ? load_by_role (path, manifest, diags)
+      : paths                      ? load_text (path, paths, paths->len, NULL, diags)
+                                   : NULL;
   return text ? ls_json_doc_parse (text, strlen (text), path, diags) : NULL;
 }

@@ -87,6 +87,17 @@ void chakra_texts_init (ChakraTexts *t);
 void chakra_texts_clear (ChakraTexts *t);
 uint32_t chakra_text_index (ChakraTexts *t, const char *text);
 
+/* Text of a rank as lockstep.trace/1 has it, newly allocated. */
+char *chakra_rank_text (const RankReading *x, uint32_t role);
+
+/* chakra_manifest.c, after chakra_check_manifest(): */
+bool chakra_check_manifest (const LsJsonDoc *doc, uint32_t *ret_n_ranks, LsDiagList *diags);
+const cJSON *chakra_manifest_ranks (const LsJsonDoc *doc);        /* the first; the others are next */
+char *chakra_manifest_file (const LsJsonDoc *doc, uint32_t role); /* newly allocated; NULL: none */
+bool chakra_read_axes (ChakraReading *all, const LsJsonDoc *doc); /* of all groups */
+/* What it says of a rank: role, gpu, neighbours, slots. */
+bool chakra_read_listed (RankReading *x, const LsJsonDoc *doc, const cJSON *said);
+
 /* chakra_read_groups.c */
 bool chakra_read_groups_file (ChakraReading *all, const char *text);
 void chakra_group_free (gpointer group);

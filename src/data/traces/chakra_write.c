@@ -229,10 +229,20 @@ groups_text (const LsPlan *plan)
   return g_string_free (g_string_append (text, plan->n_comms > 0 ? "\n}\n" : "}\n"), FALSE);
 }
 
-static gboolean
-check_size (const LsPlan *plan, GError **error)
+static double
+count_ops (const LsPlan *plan, bool by_role)
 {
-  double n_nodes = (double) ls_plan_n_op_instances (plan);
+  double n = 0;
+  for (uint32_t role = 0; by_role && role < plan->n_roles; role++)
+    for (uint32_t i = 0; i < plan->programs[role].n_instances; i++)
+      n += plan->segments[plan->programs[role].instances[i].segment].n_ops;
+  return by_role ? n : (double) ls_plan_n_op_instances (plan);
+}
+
+static gboolean
+check_size (const LsPlan *plan, bool by_role, GError **error)
+{
+  double n_nodes = count_ops (plan, by_role);
   if (plan->n_ranks <= LS_CHAKRA_MAX_RANKS && n_nodes <= LS_CHAKRA_MAX_NODES)
     return TRUE;
   g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
@@ -241,11 +251,18 @@ check_size (const LsPlan *plan, GError **error)
   return FALSE;
 }
 
-gboolean
-ls_chakra_write (const LsPlan *plan, const LsTraceHead *head, const LsTime *kernel_times, const char *folder,
-                 GError **error)
+static gboolean
+write_in (const char *folder, const char *name, const char *text, GError **error)
 {
-  if (!ls_trace_can_say (plan, error) || !check_size (plan, error))
+  g_autofree char *path = g_build_filename (folder, name, NULL);
+  return ls_write_text (path, text, error);
+}
+
+gboolean
+ls_chakra_write (const LsPlan *plan, const LsTraceHead *head, const LsTime *kernel_times, bool by_role,
+                 const char *folder, GError **error)
+{
+  if (!ls_trace_can_say (plan, error) || !check_size (plan, by_role, error))
     return FALSE;
   if (g_mkdir (folder, 0777) != 0) {
     g_set_error (error, LS_ERROR, LS_ERROR_IO, "%s: %s; expected the name of a new folder", folder,
@@ -253,9 +270,11 @@ ls_chakra_write (const LsPlan *plan, const LsTraceHead *head, const LsTime *kern
     return FALSE;
   }
   g_autoptr (GArray) kernels = ls_trace_kernels_of (plan);
-  g_autofree char *groups = groups_text (plan), *groups_path = g_build_filename (folder, CHAKRA_GROUPS, NULL);
-  gboolean ok = ls_write_text (groups_path, groups, error);
-  for (uint32_t rank = 0; ok && rank < plan->n_ranks; rank++) {
+  g_autofree char *groups = groups_text (plan), *manifest = by_role ? chakra_manifest_text (plan) : NULL;
+  gboolean ok = write_in (folder, CHAKRA_GROUPS, groups, error)
+      && (!manifest || write_in (folder, CHAKRA_MANIFEST, manifest, error));
+  for (uint32_t i = 0; ok && i < (by_role ? plan->n_roles : plan->n_ranks); i++) {
+    uint32_t rank = by_role ? chakra_first_of_role (plan, i) : i;
     ChakraWriter w = { plan, head, kernel_times, kernels, rank };
     g_autofree char *file = g_strdup_printf ("trace.%u.et", rank),
                     *path = g_build_filename (folder, file, NULL);

@@ -40,6 +40,10 @@ void chakra_node_init (ChakraNode *node, ChakraProtoMsg__NodeType type, const ch
 /* The attributes and dependencies that were gathered become those of a node. */
 void chakra_put_node (ChakraWriter *w, ChakraNode *node);
 
+/* chakra_manifest.c: its text, newly allocated; the rank whose file is that of a role. */
+char *chakra_manifest_text (const LsPlan *plan);
+uint32_t chakra_first_of_role (const LsPlan *plan, uint32_t role);
+
 /* chakra_write_ops.c */
 void chakra_put_op (ChakraWriter *w, const LsInstance *instance, const LsOp *op);
 

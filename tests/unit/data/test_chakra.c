@@ -98,7 +98,7 @@ format (const LsTrace *t)
 }
 
 static gboolean
-write_trace (const LsTrace *t, const char *folder)
+write_trace (const LsTrace *t, bool by_role, const char *folder)
 {
   g_autoptr (GError) error = NULL;
   const LsTraceHead head = { .name = "job",
@@ -108,7 +108,7 @@ write_trace (const LsTrace *t, const char *folder)
   g_autofree LsTime *times = g_new (LsTime, MAX (1, t->plan->n_kernels));
   for (uint32_t i = 0; i < t->plan->n_kernels; i++)
     times[i] = 1500 * LS_NS;
-  gboolean ok = ls_chakra_write (t->plan, &head, times, folder, &error);
+  gboolean ok = ls_chakra_write (t->plan, &head, times, by_role, folder, &error);
   ls_check_impl (ok, __FILE__, __LINE__, "written: %s", error ? error->message : "");
   return ok;
 }
@@ -154,17 +154,18 @@ sort_by_use (LsPlan *plan)
   plan->n_kernels = kernels->len;
 }
 
+/* With a file for each rank, and for each role. */
 static void
 every_shipped_trace_reads_back (void)
 {
   g_autoptr (GPtrArray) traces = ls_data_list (LS_DATA_TRACES);
   LS_CHECK (traces->len >= 4);
-  for (guint i = 0; i < traces->len; i++) {
-    const LsDataEntry *entry = traces->pdata[i];
+  for (guint i = 0; i < 2 * traces->len; i++) {
+    const LsDataEntry *entry = traces->pdata[i / 2];
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_autoptr (LsTrace) trace = ls_trace_load (entry->name, 0, diags);
     g_autofree char *folder = new_folder ();
-    if (!LS_CHECK (trace != NULL) || !write_trace (trace, folder))
+    if (!LS_CHECK (trace != NULL) || !write_trace (trace, i % 2 == 1, folder))
       continue;
     g_autoptr (LsTrace) again = ls_trace_load (folder, 0, diags);
     sort_by_use (trace->plan);
@@ -217,7 +218,7 @@ file_of_job (uint32_t rank)
 {
   g_autoptr (LsTrace) t = read_job (job);
   g_autofree char *folder = new_folder ();
-  GByteArray *file = t && write_trace (t, folder) ? bytes_of (folder, rank) : g_byte_array_new ();
+  GByteArray *file = t && write_trace (t, false, folder) ? bytes_of (folder, rank) : g_byte_array_new ();
   remove_folder (folder);
   return file;
 }
