@@ -28,9 +28,23 @@ typedef struct {
   const char *until;
 } OptionRow;
 
+/* A release of a program, and the profile of strategies/software that is its; NULL: none is. */
+typedef struct {
+  const char *name, *software;
+} OptionRelease;
+
+/* The first and the last release that has an option, by their place; what all have is not listed. */
+typedef struct {
+  const char *option;
+  guint first, last;
+} OptionSpan;
+
 typedef struct OptionTable {
   const OptionRow *rows; /* of several for one key the first is today's */
   guint n;
+  /* Oldest first, of which the last is today's; they end in a NULL. NULL: rows say `until`. */
+  const OptionRelease *releases;
+  const OptionSpan *spans;
 } OptionTable;
 
 /* The parts of a table. */
@@ -87,7 +101,9 @@ typedef struct {
   GHashTable *open;   /* keys whose options have values that the file leaves open: static strings */
 } LaunchJob;
 
-/* Sets software to the release of the oldest option, or to today's, and says so. */
+/* Sets software to the last release that has all options, and says which have: a range, with the options
+ * that bound it. Where no release has all, it is the last with the one that went first. A table without
+ * releases has the release of the oldest option, or `today`. */
 void option_release (LaunchJob *job, const char *today);
 
 /* Reads each option once, and notes it in import->options, as its row says: sets keys of the model and of

@@ -90,10 +90,30 @@ names_of_older_releases_are_known (void)
          "--model-parallel-size 2 --checkpoint-activations",
          "software=megatron-lm-2021-04; tp=2; micro_batch=8; recompute=full; attention=unfused");
   check (GPT "--activations-checkpoint-method uniform --DDP-impl torch",
-         "recompute=full; recompute_method=uniform; dp_kind=ddp; software=megatron-lm-2021-04");
+         "recompute=full; recompute_method=uniform; dp_kind=ddp; software=megatron-lm-2022-05; "
+         "~those of May 2022 (--activations-checkpoint-method)");
   check (GPT "--moe-expert-parallel-size 4 --num-experts 1", "ep; experts");
   check (GPT "--deepspeed --zero-stage 2", "dp_kind=deepspeed; zero=2");
   check (GPT "--deepspeed", "?ZeRO stage; zero");
+}
+
+/* All releases that have every option, of which the last is taken; none may have. */
+static void
+releases_are_a_range (void)
+{
+  check (GPT, "software=megatron; ~its options are those of April 2021 to core 0.15");
+  check (GPT "--DDP-impl local",
+         "software=megatron-lm-2023-08; ~its options are those of April 2021 to August 2023 (--DDP-impl)");
+  check (GPT "--use-flash-attn --DDP-impl local",
+         "software=megatron-lm-2023-08; ~August 2023 (--use-flash-attn)");
+  check (GPT "--num-experts 8 --moe-token-dispatcher-type alltoall",
+         "software=megatron; ~core 0.6 (--moe-token-dispatcher-type) to core 0.15");
+  check (GPT "--use-custom-fsdp",
+         "software=megatron-core-0.13; ~those of core 0.12 (--use-custom-fsdp) to core 0.13");
+  check (
+      GPT "--checkpoint-activations --swiglu",
+      "software=megatron-lm-2021-04; ~has both --swiglu (August 2023 on) and --checkpoint-activations (up to "
+      "April 2021)");
 }
 
 static void
@@ -237,6 +257,7 @@ a_log_of_another_batch_is_refused (void)
 
 LS_TEST_MAIN ("import", LS_TEST (values_are_those_of_our_keys), LS_TEST (mixers_are_read),
               LS_TEST (lists_of_options_are_read_whole), LS_TEST (names_of_older_releases_are_known),
-              LS_TEST (ranks_are_those_of_the_launcher), LS_TEST (what_is_not_known_is_told),
-              LS_TEST (tests_of_megatron_are_read), LS_TEST (contradictions_are_told),
-              LS_TEST (a_log_is_job_and_measurement), LS_TEST (a_log_of_another_batch_is_refused))
+              LS_TEST (releases_are_a_range), LS_TEST (ranks_are_those_of_the_launcher),
+              LS_TEST (what_is_not_known_is_told), LS_TEST (tests_of_megatron_are_read),
+              LS_TEST (contradictions_are_told), LS_TEST (a_log_is_job_and_measurement),
+              LS_TEST (a_log_of_another_batch_is_refused))

@@ -84,7 +84,7 @@ static const OptionRow rows[] = {
 
   /* degrees */
   STRATEGY ("tensor-model-parallel-size", "tp"),
-  OLD ("model-parallel-size", OPTION_STRATEGY, "tp", "megatron-lm-2021-04"),
+  OLD ("model-parallel-size", OPTION_STRATEGY, "tp", NULL),
   STRATEGY ("pipeline-model-parallel-size", "pp"),
   STRATEGY ("context-parallel-size", "cp"),
   STRATEGY ("expert-model-parallel-size", "ep"),
@@ -107,7 +107,7 @@ static const OptionRow rows[] = {
 
   /* the batch */
   STRATEGY ("micro-batch-size", "micro_batch"),
-  OLD ("batch-size", OPTION_STRATEGY, "micro_batch", "megatron-lm-2021-04"),
+  OLD ("batch-size", OPTION_STRATEGY, "micro_batch", NULL),
   STRATEGY ("global-batch-size", "global_batch"),
   RULE ("rampup-batch-size"),
 
@@ -117,12 +117,12 @@ static const OptionRow rows[] = {
   DECIDES ("recompute-num-layers", "recompute"),
   DECIDES ("recompute-modules", "recompute"),
   DECIDES ("recompute-activations", "recompute"),
-  OLD ("checkpoint-activations", OPTION_RULE, "recompute", "megatron-lm-2021-04"),
-  OLD ("checkpoint-num-layers", OPTION_RULE, "recompute", "megatron-lm-2021-04"),
-  OLD ("activations-checkpoint-method", OPTION_RULE, "recompute", "megatron-lm-2021-04"),
-  OLD ("activations-checkpoint-num-layers", OPTION_RULE, "recompute", "megatron-lm-2021-04"),
+  OLD ("checkpoint-activations", OPTION_RULE, "recompute", NULL),
+  OLD ("checkpoint-num-layers", OPTION_RULE, "recompute", NULL),
+  OLD ("activations-checkpoint-method", OPTION_RULE, "recompute", NULL),
+  OLD ("activations-checkpoint-num-layers", OPTION_RULE, "recompute", NULL),
   SWITCH ("distribute-saved-activations", "partition_activations"),
-  OLD ("distribute-checkpointed-activations", OPTION_SWITCH, "partition_activations", "megatron-lm-2021-04"),
+  OLD ("distribute-checkpointed-activations", OPTION_SWITCH, "partition_activations", NULL),
 
   /* precision */
   DECIDES ("bf16", "dtype"),
@@ -155,7 +155,7 @@ static const OptionRow rows[] = {
   SWITCH ("overlap-grad-reduce", "dp_overlap"),
   SWITCH ("overlap-param-gather", "gather_overlap"),
   STRATEGY ("ddp-bucket-size", "bucket_params"),
-  OLD ("DDP-impl", OPTION_RULE, NULL, "megatron-lm-2022-05"),
+  OLD ("DDP-impl", OPTION_RULE, NULL, NULL),
   DECIDES ("use-torch-fsdp2", "dp_kind"),
   RULE ("torch-fsdp2-no-reshard-after-forward"),
   DECIDES ("use-megatron-fsdp", "dp_kind"),
@@ -466,4 +466,4 @@ static const OptionRow rows[] = {
   IGNORED ("yarn-*"),
 };
 
-const OptionTable megatron_options = { rows, G_N_ELEMENTS (rows) };
+const OptionTable megatron_options = { rows, G_N_ELEMENTS (rows), megatron_releases, megatron_spans };

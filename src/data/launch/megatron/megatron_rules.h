@@ -26,4 +26,8 @@ void megatron_kernels (LaunchJob *job);
 
 extern const OptionTable megatron_options;
 
+/* megatron_releases.c: its releases, and the first and the last that has an option. */
+extern const OptionRelease megatron_releases[];
+extern const OptionSpan megatron_spans[];
+
 #endif
