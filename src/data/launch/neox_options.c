@@ -96,6 +96,7 @@ static const OptionRow rows[] = {
   IGNORED ("deepspeed_activation_checkpointing"),
 
   IGNORED ("synchronize_each_layer"),
+  RULE ("layernorm_fusion"),
   IGNORED ("*_fusion"),
   IGNORED ("init_method*"),
   IGNORED ("output_layer_init_method"),

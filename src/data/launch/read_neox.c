@@ -119,6 +119,8 @@ set_norm (LaunchJob *job)
     import_unknown (job->import, "norm %s", norm);
   bool has_bias = is_not_off (job, "use_bias_in_norms");
   option_set_model (job, "norm", is_rms ? "rmsnorm" : has_bias ? "layernorm" : "layernorm_weight");
+  if (!is_rms && option_is_on (job, "layernorm_fusion"))
+    import_set_strategy (job->import, "apex_norm", "1", "layernorm_fusion");
 }
 
 static void
@@ -423,10 +425,8 @@ load (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 static void
 read_options (LaunchJob *job, const char *pattern)
 {
-  import_set_software (job->import, "megatron-deepspeed-2022");
-  import_infer (
-      job->import,
-      "software megatron-deepspeed-2022: gpt-neox has layers of Megatron-LM on DeepSpeed as that has");
+  import_set_software (job->import, "gpt-neox");
+  import_infer (job->import, "software gpt-neox: its kernels beside the products have no list of their own");
   option_read_all (job);
   set_heads (job);
   set_mamba (job, pattern);

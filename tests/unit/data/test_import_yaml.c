@@ -59,9 +59,12 @@ gpt_neox_is_read (void)
       "dtype=fp16; zero=1; dp_overlap=true; reduce_bucket=500000000; global_batch=64; gpus=32; recompute=full; "
       "recompute_layers=1; attention=flash; position=rope; rotary_dim=32; mlp=swiglu; ffn=5504; "
       "tied_embeddings=false; norms=shared; vocab=50257; -lr-decay-style; ?mystery_switch 3");
+  check_read (
+      "gpt-neox", NEOX "pos_emb: alibi\nmlp_type: llama\nintermediate_size: 5632\nprecision: bfloat16\n",
+      "position=alibi; mlp=swiglu; ffn=5632; dtype=bf16; linear_bias=false; software=gpt-neox; apex_norm");
   check_read ("gpt-neox",
-              NEOX "pos_emb: alibi\nmlp_type: llama\nintermediate_size: 5632\nprecision: bfloat16\n",
-              "position=alibi; mlp=swiglu; ffn=5632; dtype=bf16; linear_bias=false");
+              NEOX "layernorm_fusion: true\npartition_activations: true\ncheckpoint_activations: true\n",
+              "apex_norm=true; partition_activations=true");
   check_read ("gpt-neox", NEOX "moe_num_experts: 8\nmoe_top_k: 2\n",
               "experts=8; top_k=2; expert_ffn=8192; ep=1; linear_bias=false");
   check_read ("gpt-neox", NEOX "attention_config: [[[mamba], 24]]\nmamba_inner_func_fusion: true\n",

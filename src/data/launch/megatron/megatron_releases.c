@@ -1,7 +1,8 @@
-/* Which releases of Megatron-LM have an option: those of megatron/arguments.py, megatron/training/arguments.py
- * and the configurations of megatron/core, of NVIDIA/Megatron-LM at aed2f75e2, 35a3fa8b7, 9926228f7, and
- * core_v0.5.0, 0.6.0, 0.9.0, 0.11.0, 0.12.0, 0.13.0 and 0.15.0. Options that all of these have are not listed.
- * Of what is older than April 2021 (--batch-size, --model-parallel-size) that release is the nearest. */
+/* Which releases of Megatron-LM have an option: those of megatron/arguments.py, of
+ * megatron/training/arguments.py and of the configurations of megatron/core, of NVIDIA/Megatron-LM at
+ * aed2f75e2, 35a3fa8b7, 9926228f7, and core_v0.5.0, 0.6.0, 0.9.0, 0.11.0, 0.12.0, 0.13.0 and 0.15.0. Options
+ * that all of these have are not listed. Of what is older than April 2021 (--batch-size,
+ * --model-parallel-size) that release is the nearest. */
 #include "data/launch/megatron/megatron_rules.h"
 
 enum {
