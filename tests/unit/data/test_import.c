@@ -19,6 +19,7 @@ values_are_those_of_our_keys (void)
       "layers=24; hidden=1024; heads=16; seq=2048; tp=8; pp=4; micro_batch=4; global_batch=64; dtype=bf16; "
       "schedule=1f1b; zero=0; recompute=none; sp=false; cp=1; ep");
   check (GPT "--swiglu", "mlp=swiglu; ffn=2688; ~ffn 2688");
+  check (GPT "--quick-geglu", "mlp=geglu; ffn=4096");
   check (GPT,
          "mlp=gelu; ffn=4096; norm=layernorm; position=learned; linear_bias=true; tied_embeddings=true; "
          "dropout=true; kv_heads=16; dtype=fp32; vocab");

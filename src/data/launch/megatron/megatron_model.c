@@ -33,12 +33,11 @@ set_mlp (LaunchJob *job)
   bool is_geglu = option_is_on (job, "geglu") || option_is_on (job, "quick-geglu");
   bool is_gated = option_is_on (job, "swiglu") || is_geglu;
   import_set_model (job->import, "mlp",
-                    is_gated                                 ? "swiglu"
+                    is_geglu                                 ? "geglu"
+                        : is_gated                           ? "swiglu"
                         : option_is_on (job, "squared-relu") ? "relu2"
                                                              : "gelu",
                     "--swiglu");
-  if (is_geglu)
-    import_infer (job->import, "mlp swiglu: a gated GELU has the same products");
   return option_is_on (job, "swiglu");
 }
 
