@@ -94,7 +94,10 @@ names_of_older_releases_are_known (void)
          "recompute=full; recompute_method=uniform; dp_kind=ddp; software=megatron-lm-2022-05; "
          "~those of May 2022 (--activations-checkpoint-method)");
   check (GPT "--moe-expert-parallel-size 4 --num-experts 1", "ep; experts");
-  check (GPT "--deepspeed --zero-stage 2", "dp_kind=deepspeed; zero=2");
+  check (GPT "--deepspeed --zero-stage 2",
+         "dp_kind=deepspeed; zero=2; software=megatron-deepspeed-2022; p2p");
+  check (GPT "--deepspeed --zero-stage 1 --pipeline-model-parallel-size 2 --bf16",
+         "p2p=deepspeed; attention=unfused; ~Megatron-DeepSpeed");
   check (GPT "--deepspeed", "?ZeRO stage; zero");
 }
 

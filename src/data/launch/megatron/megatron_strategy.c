@@ -141,6 +141,10 @@ set_pipeline (LaunchJob *job)
   set_ends (job);
   if (import->strategy.pp == 1)
     return;
+  if (option_is_on (job, "deepspeed")) { /* pretrain_gpt.py: GPTModelPipe () */
+    import_set_strategy (import, "p2p", "deepspeed", "--deepspeed");
+    import_infer (import, "p2p deepspeed: the pipeline is that of DeepSpeed's engine");
+  }
   if (option_is_on (job, "enable-zero-bubble")) {
     bool is_vee = option_is_on (job, "zero-bubble-v-schedule");
     import_set_strategy (import, "schedule", is_vee ? "zbv-auto" : "zb-auto", "--enable-zero-bubble");
