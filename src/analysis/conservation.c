@@ -6,6 +6,7 @@
 
 #include "model/expert_load.h"
 #include "model/mixer.h"
+#include "strategy/shard.h"
 
 /* FLOPs of a kernel as model FLOPs count them: matrix products only, and
  * attention over all pairs of positions. A decoder's kernels are causal and compute half of
@@ -146,13 +147,47 @@ ls_dropped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   return 6 * (double) ls_model_expert_params (m) * assignments * (1 - ls_expert_kept_share (m, &shard));
 }
 
+/* Adapters that every rank of tp has for all tokens, without sequence parallelism: A beside column-parallel
+ * layers, B beside row-parallel ones. */
+static double
+repeated_adapters (const LsModel *m, const LsStrategy *s, uint32_t seq)
+{
+  const LsLora lora = ls_strategy_lora (s, m);
+  double columns = 0, rows = 0;
+  for (uint32_t module = LS_LORA_Q; module <= LS_LORA_DOWN; module <<= 1) {
+    bool is_row = module == LS_LORA_O || module == LS_LORA_DOWN, is_mlp = module & LS_LORA_MLP;
+    double n = lora.modules & module ? m->n_layers - (is_mlp ? ls_model_n_moe_layers (m) : 0) : 0;
+    *(is_row ? &rows : &columns) += n;
+  }
+  double tokens = (double) s->global_batch * seq;
+  return s->sp ? 0 : 6 * tokens * lora.rank * m->hidden * (s->tp - 1.0) * (columns + rows);
+}
+
+/* The third that is for gradients of weights is not computed of what is frozen. */
+static double
+of_frozen (const LsStrategy *s, double flops)
+{
+  return s->lora_rank > 0 ? flops * 2 / 3 : flops;
+}
+
+double
+ls_trained_flops (const LsModel *m, const LsStrategy *s, uint32_t seq, bool is_causal)
+{
+  const LsLora lora = ls_strategy_lora (s, m);
+  uint64_t vocab = ls_model_padded_vocab (m, s->tp);
+  return ls_model_flops (m, vocab, seq, s->global_batch, is_causal)
+      - ls_lora_flops_saved (m, &lora, vocab, seq, s->global_batch);
+}
+
 gboolean
 ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, GError **error)
 {
   uint32_t seq = s->seq ? s->seq : m->seq;
-  double asked = ls_model_flops (m, ls_model_padded_vocab (m, s->tp), seq, s->global_batch, false)
-      + repeated_flops (m, s, seq) + one_hot_flops (m, s, seq) + hidden_flops (m, s, seq)
-      + two_way_flops (m, s, seq) + low_rank_flops (m, s, seq) - ls_dropped_flops (m, s, seq);
+  double one_hot = one_hot_flops (m, s, seq);
+  double asked = ls_trained_flops (m, s, seq, false) + of_frozen (s, repeated_flops (m, s, seq))
+      + (s->lora_rank > 0 ? one_hot / 2 : one_hot) + hidden_flops (m, s, seq) + two_way_flops (m, s, seq)
+      + low_rank_flops (m, s, seq) + repeated_adapters (m, s, seq)
+      - of_frozen (s, ls_dropped_flops (m, s, seq));
   double done = ls_plan_model_flops (plan, false);
   if (fabs (done - asked) <= FLOPS_TOLERANCE * asked)
     return TRUE;

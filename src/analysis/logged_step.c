@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "analysis/conservation.h"
+
 #define GIB 1073741824.0
 
 void
@@ -40,13 +42,11 @@ typedef struct {
 static guint
 list_ways (const LsReport *r, const LsModel *m, const LsStrategy *s, Way ways[MAX_WAYS])
 {
-  uint64_t vocab = ls_model_padded_vocab (m, s->tp);
-  double tokens = (double) s->global_batch * s->seq,
-         whole = ls_model_flops (m, vocab, s->seq, s->global_batch, false);
+  double tokens = (double) s->global_batch * s->seq, whole = ls_trained_flops (m, s, s->seq, false);
   double weights = (double) r->n_active_params * tokens;
   const Way all[MAX_WAYS] = {
     { "with attention whole and nothing computed again, as Megatron-LM prints and as here", whole },
-    { "with the causal half of attention", ls_model_flops (m, vocab, s->seq, s->global_batch, true) },
+    { "with the causal half of attention", ls_trained_flops (m, s, s->seq, true) },
     { "with what is computed again", whole * r->hfu / r->mfu },
     { "without the product with the vocabulary", ls_model_flops (m, 0, s->seq, s->global_batch, false) },
     { "as 6 FLOPs a parameter and token", 6 * weights },

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/conservation.h"
+#include "strategy/shard.h"
 
 /* What is trained is not known: neither are tokens and FLOPs. */
 static void
@@ -23,8 +24,7 @@ static double
 step_flops (const LsModel *m, const LsStrategy *s, bool is_causal)
 {
   uint32_t seq = sequence (m, s);
-  return ls_model_flops (m, ls_model_padded_vocab (m, s->tp), seq, s->global_batch, is_causal)
-      - ls_dropped_flops (m, s, seq);
+  return ls_trained_flops (m, s, seq, is_causal) - ls_dropped_flops (m, s, seq);
 }
 
 /* Of all GPUs over a step. */
@@ -54,6 +54,8 @@ fill_speed (LsReport *r, const LsTimeline *t, const LsModel *m, const LsStrategy
   r->tokens_per_s_per_gpu = r->tokens_per_s / t->n_ranks;
   r->n_params = ls_model_params (m, m->vocab);
   r->n_active_params = ls_model_active_params (m, m->vocab);
+  const LsLora lora = ls_strategy_lora (s, m);
+  r->n_adapter_params = ls_lora_params (m, &lora);
 }
 
 static void

@@ -95,6 +95,7 @@ typedef struct {
   double mfu, mfu_causal, hfu;        /* the same       */
   double flops_per_gpu;               /* model FLOP/s of one, counted as for mfu; the same */
   double tokens_per_s_per_gpu;        /* the same       */
+  uint64_t n_adapter_params;          /* beside weights that do not learn; 0: all learn */
   uint64_t n_params, n_active_params; /* of the model, and those that a token passes; 0: not known */
   const char *chip;                   /* static: what ranks run on, "GPU" or "chip" */
   uint32_t n_ranks, n_classes, n_steps;

@@ -54,7 +54,7 @@ ls_rank_parts (const LsJobResult *r, uint32_t role, const uint32_t *first_layers
   if (!first_layers)
     return parts;
   const LsModel *m = &r->model;
-  const LsShard shard = ls_strategy_shard (&r->strategy);
+  const LsShard shard = ls_strategy_shard (&r->strategy, &r->model);
   g_autofree bool *is_held = stages_of (&r->plan->programs[role], n_stages);
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   if (is_held[0]) {

@@ -111,7 +111,7 @@ ls_bounds_free (LsBounds *b)
 static uint64_t
 message_bytes (const LsBounds *b, const LsStrategy *s)
 {
-  const LsShard shard = bound_shard (s);
+  const LsShard shard = bound_shard (s, b->model);
   bool scatters = (s->p2p == LS_P2P_SCATTER_GATHER || s->p2p == LS_P2P_DEEPSPEED) && !shard.sp;
   return ls_boundary_bytes (b->model, &shard) / (scatters ? s->tp : 1);
 }
@@ -137,7 +137,7 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
   key.p2p = (uint32_t) s->p2p;
   if (ls_dp_traits (s->dp_kind)->cuts_operators && s->zero_group == 0)
     key.sharded = s->dp * s->cp, key.grad_sync = (uint32_t) s->grad_sync;
-  const LsShard shard = bound_shard (s);
+  const LsShard shard = bound_shard (s, b->model);
   key.is_fresh = shard.grad_is_fresh, key.is_cast = shard.grad_is_cast;
   bool ends_where_it_begins = s->pp == 1 || (sched->placement == LS_PLACE_WAVE && s->vpp % 2 == 0);
   key.has_head_weight = !b->model->tied_embeddings || !ends_where_it_begins;
@@ -173,6 +173,9 @@ chunk_part (const LsBounds *b, const Entry *e, uint32_t stage, uint32_t n)
     p.reduce += (LsTime) n_layers_of * l->reduce;
     p.n_params += n_layers_of * l->n_params;
     p.n_expert += n_layers_of * l->n_expert;
+    p.n_frozen += n_layers_of * l->n_frozen;
+    p.n_frozen_experts += n_layers_of * l->n_frozen_experts;
+    p.n_nf4 += n_layers_of * l->n_nf4;
     p.kept += n_layers_of * l->kept;
   }
   for (int end = 0; end < 2; end++) {
@@ -183,6 +186,7 @@ chunk_part (const LsBounds *b, const Entry *e, uint32_t stage, uint32_t n)
     p.b += q->b;
     p.reduce += q->reduce;
     p.n_params += q->n_params;
+    p.n_frozen += q->n_frozen;
   }
   return p;
 }
@@ -246,6 +250,14 @@ reduction_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, cons
   return bound_dp_time (&comm, LS_COLL_REDUCE_SCATTER, bytes);
 }
 
+/* Weights that do not learn. */
+static uint64_t
+frozen_bytes (const BoundPart *p, const LsStrategy *s, Cut cut)
+{
+  uint64_t size = s->dtype == LS_DTYPE_FP32 ? 4 : 2, n = p->n_frozen - p->n_frozen_experts - p->n_nf4;
+  return (n * size + ls_nf4_bytes (p->n_nf4)) / cut.dense + p->n_frozen_experts * size / cut.expert;
+}
+
 static uint64_t
 static_bytes (const LsBounds *b, const LsStrategy *s, const BoundPart *p)
 {
@@ -256,7 +268,7 @@ static_bytes (const LsBounds *b, const LsStrategy *s, const BoundPart *p)
     return 0;
   bool is_gathered = kind->has_reshard && (z == 2 || s->reshard_after_forward == 0); /* until the backward */
   return share (p, z >= 3 && !is_gathered ? cut : whole) * (s->fp8_params ? 1 : 2)
-      + (kind->keeps_gradients ? p->n_params * grad_size : 0)
+      + frozen_bytes (p, s, z >= 3 ? cut : whole) + (kind->keeps_gradients ? p->n_params * grad_size : 0)
       + share (p, z >= 1 ? cut : whole) * (s->dtype == LS_DTYPE_FP32 ? 8 : 12);
 }
 
@@ -297,6 +309,9 @@ rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const 
     r.sum.reduce += p.reduce;
     r.sum.n_params += p.n_params;
     r.sum.n_expert += p.n_expert;
+    r.sum.n_frozen += p.n_frozen;
+    r.sum.n_frozen_experts += p.n_frozen_experts;
+    r.sum.n_nf4 += p.n_nf4;
     r.kept += p.kept * n_of_chunk (s, n_passes, c);
   }
   return r;

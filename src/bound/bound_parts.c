@@ -285,7 +285,12 @@ add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
     bool is_even = !x->s->expert_load || !o->is_expert;
     ops[i] = unit_op (x, o);
     p.kept += is_even ? kept_bytes (x, o) : 0;
-    for (uint32_t n = 0; n < o->n_params; n++) {
+    for (uint32_t n = 0; n < o->n_params && o->is_frozen; n++) {
+      p.n_frozen += o->param_numel[n];
+      p.n_frozen_experts += o->is_expert ? o->param_numel[n] : 0;
+      p.n_nf4 += o->is_nf4 && n == 0 ? o->param_numel[n] : 0;
+    }
+    for (uint32_t n = 0; n < o->n_params && !o->is_frozen; n++) {
       p.n_params += o->param_numel[n];
       p.n_expert += o->is_expert ? o->param_numel[n] : 0;
     }
@@ -304,9 +309,9 @@ add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
 
 /* All layers as the fastest: in the scaled number format. */
 LsShard
-bound_shard (const LsStrategy *s)
+bound_shard (const LsStrategy *s, const LsModel *m)
 {
-  LsShard shard = ls_strategy_shard (s);
+  LsShard shard = ls_strategy_shard (s, m);
   shard.bf16_first = shard.bf16_last = 0;
   return shard;
 }
@@ -321,7 +326,7 @@ bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS])
               .s = strategy,
               .cluster = in->comm->cluster,
               .comm = in->comm,
-              .shard = bound_shard (strategy),
+              .shard = bound_shard (strategy, m),
               .is_split = in->is_split };
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   ls_operators_embedding (m, &x.shard, operators);

@@ -29,8 +29,9 @@ LsTime bound_send_time (const BoundComm *c, uint64_t bytes);
 typedef struct {
   LsTime f, b;   /* b: with what runs again */
   LsTime reduce; /* what b takes longer where gradients are reduced once, in the last backward */
-  uint64_t n_params, n_expert; /* the latter of the former: experts */
-  uint64_t kept;               /* bytes from forward to backward */
+  uint64_t n_params, n_expert;                /* the latter of the former: experts; those that learn */
+  uint64_t n_frozen, n_frozen_experts, n_nf4; /* that do not; the others of the first */
+  uint64_t kept;                              /* bytes from forward to backward */
 } BoundPart;
 
 /* PART_LAYER + i: a layer of the i-th kind that the model has. */
@@ -45,7 +46,7 @@ typedef struct {
 } BoundParts;
 
 /* As lower/lower_state.h cuts the model. */
-LsShard bound_shard (const LsStrategy *s);
+LsShard bound_shard (const LsStrategy *s, const LsModel *m);
 void bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS]);
 
 #endif

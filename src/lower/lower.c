@@ -59,7 +59,7 @@ lower_init (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts 
   *l = (Lower) { .model = m, .s = s, .costs = costs };
   bool is_zero3 = s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage == 3;
   l->backend = is_zero3 ? &dp_backend_deepspeed3 : backends[s->dp_kind];
-  l->shard = ls_strategy_shard (s);
+  l->shard = ls_strategy_shard (s, m);
   l->mesh = (LsMesh) {
     .tp = s->tp, .cp = s->cp, .dp = s->dp, .pp = s->pp, .shard = s->zero_group, .ep = s->ep, .etp = s->etp
   };

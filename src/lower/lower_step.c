@@ -41,7 +41,7 @@ n_tensors (const Lower *l, uint32_t pp_rank)
   for (uint32_t c = 0; c < l->n_chunks; c++) {
     const Chunk *chunk = chunk_at (l, pp_rank, c);
     for (guint i = 0; i < chunk->operators->len; i++)
-      n += operator_at (chunk, i)->n_params;
+      n += operator_at (chunk, i)->is_frozen ? 0 : operator_at (chunk, i)->n_params;
   }
   return n;
 }
@@ -89,7 +89,7 @@ reduce_tied_embedding (Build *b, uint32_t pp_rank)
 {
   Lower *l = b->l;
   bool is_end = pp_rank == 0 || pp_rank == last_rank (l);
-  if (!is_tied_over_ranks (l) || !is_end)
+  if (!is_tied_over_ranks (l) || !is_end || l->shard.lora.rank > 0)
     return;
   uint64_t numel = ls_model_padded_vocab (l->model, l->mesh.tp) / l->mesh.tp * l->model->hidden;
   reduce_global (b, LS_SLOT_EMBEDDING, dp_grad_bytes (l, numel), l->shard.grad_dtype,
@@ -224,6 +224,35 @@ weight_bytes (const Lower *l, uint32_t pp_rank)
   return n * (l->shard.dtype == LS_DTYPE_FP32 ? 4 : 2) + ls_dtype_array_bytes (l->shard.dtype, beside);
 }
 
+/* Of weights that do not learn, cut as all parameters are: they need no more than what is computed with. */
+static uint64_t
+frozen_bytes (const Lower *l, uint32_t pp_rank)
+{
+  uint64_t bytes = 0;
+  for (uint32_t c = 0; c < l->n_chunks; c++) {
+    const Chunk *chunk = chunk_at (l, pp_rank, c);
+    for (int is_expert = 0; is_expert < 2; is_expert++)
+      bytes += dp_part (dp_frozen_bytes (l, chunk->n_frozen[is_expert], is_expert ? 0 : chunk->n_nf4),
+                        n_parts (l, is_expert, CUT_PARAMS));
+  }
+  return bytes;
+}
+
+/* One weight at a time is written in 16 bits: the largest. */
+static uint64_t
+dequantised_bytes (const Lower *l, uint32_t pp_rank)
+{
+  uint64_t most = 0;
+  for (uint32_t c = 0; c < l->n_chunks; c++) {
+    const Chunk *chunk = chunk_at (l, pp_rank, c);
+    for (guint i = 0; i < chunk->operators->len; i++) {
+      const LsOperator *o = operator_at (chunk, i);
+      most = o->is_nf4 ? MAX (most, o->param_numel[0]) : most;
+    }
+  }
+  return dp_param_bytes (l, most);
+}
+
 static uint64_t
 states (const uint64_t bytes[LS_N_MEM])
 {
@@ -239,10 +268,11 @@ step_static_memory (const Lower *l, uint32_t pp_rank, LsProgram *p)
   bytes[LS_MEM_PARAMETERS] = weight_bytes (l, pp_rank);
   bytes[LS_MEM_GRADIENTS] = dp_grad_bytes (l, n_kept (l, pp_rank, CUT_GRADS));
   bytes[LS_MEM_OPTIMIZER] = n_kept (l, pp_rank, CUT_OPTIMIZER) * (is_mixed ? 12 : 8);
-  bytes[LS_MEM_WORKSPACE] = placeholder_bytes (l, pp_rank);
+  bytes[LS_MEM_WORKSPACE] = placeholder_bytes (l, pp_rank) + dequantised_bytes (l, pp_rank);
   uint64_t all = states (bytes);
   if (l->backend->static_memory)
     l->backend->static_memory (l, pp_rank, bytes);
+  bytes[LS_MEM_PARAMETERS] += frozen_bytes (l, pp_rank);
   if (l->s->offload != LS_OFFLOAD_NONE)
     *(l->s->offload_to == LS_OFFLOAD_TO_NVME ? &p->nvme_bytes : &p->host_bytes) = all - states (bytes);
 }

@@ -21,6 +21,7 @@
 #define LS_MODEL_OPERATORS_H
 
 #include "model/kernel.h"
+#include "model/lora.h"
 #include "model/model.h"
 #include "model/recipe.h"
 
@@ -49,7 +50,7 @@ typedef enum {
 typedef enum { LS_MLP_PART_NONE, LS_MLP_PART_DENSE, LS_MLP_PART_MOE, LS_MLP_PART_SHARED } LsMlpPart;
 
 #define LS_OPERATOR_MAX_KERNELS  24 /* of a pass: those of a list, and the operator's own */
-#define LS_OPERATOR_MAX_PARAMS   2
+#define LS_OPERATOR_MAX_PARAMS   3
 #define LS_OPERATOR_MAX_PRODUCTS 3
 
 typedef struct {
@@ -62,6 +63,9 @@ typedef struct {
   LsKernel wgrad[LS_OPERATOR_MAX_KERNELS];
   uint64_t param_numel[LS_OPERATOR_MAX_PARAMS]; /* of this rank: weight, bias, in definition order */
   bool param_replicated;                        /* not divided by t (norms, row biases, positions)      */
+  bool is_adapter;                              /* learns beside weights that do not                     */
+  bool is_frozen;                               /* its parameters do not learn                           */
+  bool is_nf4;                                  /* and are kept in 4 bits                                */
   bool is_expert;                               /* held by the ranks of an edp communicator, not of dp   */
   bool grad_is_whole;          /* replicated, yet with SP each rank has the whole gradient: no
                             all-reduce over tp (positions)                         */
@@ -118,6 +122,7 @@ typedef struct {
   bool grad_is_cast;
   bool grad_is_fresh;       /* W makes a gradient of its own in the type of activations, and adds to none */
   const LsRecipes *recipes; /* kernels as some software launches them; NULL: as built in */
+  LsLora lora;
   /* beside products: Q, K and V, gate and up share what was gathered, in one product each */
   bool gathers_in_pieces;
 } LsShard;

@@ -193,8 +193,9 @@ norm_backward (LsOperator *op, const LsCut *cut)
   uint64_t rows = cut->local_tokens, h = cut->model->hidden;
 
   if (ls_norm_is_layernorm (cut->model->norm)) {
-    ls_operator_igrad (
-        op, norm_stream (cut, "layernorm-gamma-beta-grad", 2 * cut->elt, APEX_NORM_BWD_FLOPS * 2 / 5));
+    if (cut->shard->lora.rank == 0)
+      ls_operator_igrad (
+          op, norm_stream (cut, "layernorm-gamma-beta-grad", 2 * cut->elt, APEX_NORM_BWD_FLOPS * 2 / 5));
     ls_operator_igrad (op, norm_stream (cut, "layernorm-dgrad", 3 * cut->elt, APEX_NORM_BWD_FLOPS * 3 / 5));
   } else {
     ls_operator_igrad (op, ls_cut_stream (cut, "rmsnorm-bwd", LS_KERNEL_NORM, rows, h, 3 * cut->elt));

@@ -132,6 +132,18 @@ typedef struct {
 void ls_operators_mlp (GArray *operators, const LsCut *cut, const LsMlpNames *names);
 void ls_operators_experts (GArray *operators, const LsCut *cut);
 
+/* A linear layer with adapters, on this rank: its input, and outputs of n modules; row-parallel or column. */
+typedef struct {
+  bool is_row;
+  uint64_t in, out[LS_OPERATOR_MAX_PRODUCTS];
+  uint32_t n;
+} LsAdapted;
+
+/* What stands beside it; nothing where n is 0 (operators_lora.c). */
+void ls_operators_adapter (GArray *operators, const LsCut *cut, const LsAdapted *what);
+/* With adapters: takes from all other operators from this one on what learns. */
+void ls_operators_freeze (GArray *operators, guint from, const LsCut *cut);
+
 /* The activation of rows x cols: reads gate and up where the MLP has both; op keeps them. */
 void ls_operator_activation (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t cols);
 

@@ -102,6 +102,7 @@ ls_operators_embedding (const LsModel *m, const LsShard *s, GArray *operators)
   if (m->encoder_layers > 0) /* the words of both sides */
     own.seq = s->seq + ls_model_decoder_seq (m, s->seq);
   ls_cut_init (&cut, m, &own);
+  guint from = operators->len;
 
   append_words (operators, &cut);
   if (m->encoder_layers > 0)
@@ -110,4 +111,5 @@ ls_operators_embedding (const LsModel *m, const LsShard *s, GArray *operators)
     append_positions (operators, &cut);
   if (m->dropout)
     append_dropout (operators, &cut);
+  ls_operators_freeze (operators, from, &cut);
 }

@@ -192,6 +192,7 @@ void
 ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray *operators)
 {
   LsCut cut;
+  guint begin = operators->len;
   ls_cut_init (&cut, m, s);
   if (m->encoder_layers > 0) {
     append_encoder_norm (operators, m, s);
@@ -205,4 +206,5 @@ ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray 
   }
   for (uint32_t i = 0; i < s->train_metrics; i++)
     append_metric (operators, &cut);
+  ls_operators_freeze (operators, begin, &cut);
 }

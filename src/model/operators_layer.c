@@ -57,6 +57,27 @@ append_qkv (GArray *operators, const LsCut *cut)
   ls_operator_as_launched (op, cut, LS_RECIPE_QKV, cut->tokens, cut->ffn);
 }
 
+/* Of Q, K and V; of gate and up. */
+static void
+append_column_adapters (GArray *operators, const LsCut *cut, const LsLoraModule modules[3],
+                        const uint64_t out[3])
+{
+  LsAdapted what = { .in = cut->model->hidden };
+  for (uint32_t i = 0; i < 3; i++)
+    if (cut->shard->lora.rank > 0 && cut->shard->lora.modules & modules[i])
+      what.out[what.n++] = out[i];
+  ls_operators_adapter (operators, cut, &what);
+}
+
+static void
+append_row_adapter (GArray *operators, const LsCut *cut, LsLoraModule module, uint64_t in)
+{
+  bool is_there = cut->shard->lora.rank > 0 && cut->shard->lora.modules & module;
+  ls_operators_adapter (
+      operators, cut,
+      &(LsAdapted) { .is_row = true, .in = in, .out = { cut->model->hidden }, .n = is_there ? 1 : 0 });
+}
+
 static void
 append_proj (GArray *operators, const LsCut *cut)
 {
@@ -198,8 +219,11 @@ void
 ls_operators_mlp (GArray *operators, const LsCut *cut, const LsMlpNames *names)
 {
   append_fc1 (operators, cut, names->fc1);
+  append_column_adapters (operators, cut, (LsLoraModule[]) { LS_LORA_GATE, LS_LORA_UP, 0 },
+                          (uint64_t[]) { cut->ffn, cut->ffn, 0 });
   ls_operator_activation (ls_operator_append (operators, names->act, LS_TP_NONE), cut, cut->tokens, cut->ffn);
   append_fc2 (operators, cut, names->fc2);
+  append_row_adapter (operators, cut, LS_LORA_DOWN, cut->ffn);
 }
 
 /* Each head of Q and K by itself, with weights as wide as a head (Qwen3), or all heads together (OLMo 2),
@@ -236,12 +260,15 @@ static void
 append_attention (GArray *operators, const LsCut *cut)
 {
   append_qkv (operators, cut);
+  append_column_adapters (operators, cut, (LsLoraModule[]) { LS_LORA_Q, LS_LORA_K, LS_LORA_V },
+                          (uint64_t[]) { cut->q_width, cut->kv_width, cut->kv_width });
   if (cut->model->qk_norm)
     append_qk_norm (operators, cut);
   ls_operators_attention (operators, cut);
   if (cut->model->attention_gate)
     ls_operator_gate (operators, cut, cut->q_width);
   append_proj (operators, cut);
+  append_row_adapter (operators, cut, LS_LORA_O, cut->q_width);
 }
 
 LsDtype
@@ -394,4 +421,5 @@ ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray
   }
   if (own.seq != all->seq)
     set_length (operators, from, &cut);
+  ls_operators_freeze (operators, from, &cut);
 }

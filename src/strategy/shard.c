@@ -2,8 +2,18 @@
 
 #include "strategy/dp_traits.h"
 
+LsLora
+ls_strategy_lora (const LsStrategy *s, const LsModel *m)
+{
+  LsLora lora = { .rank = s->lora_rank, .is_nf4 = s->qlora };
+  g_autofree char *wrong = NULL;
+  if (lora.rank > 0)
+    ls_lora_modules (m, s->lora_modules, &lora.modules, &wrong);
+  return lora;
+}
+
 LsShard
-ls_strategy_shard (const LsStrategy *s)
+ls_strategy_shard (const LsStrategy *s, const LsModel *m)
 {
   return (LsShard) {
     .tp = s->tp,
@@ -37,6 +47,7 @@ ls_strategy_shard (const LsStrategy *s)
         && s->grad_dtype == LS_DTYPE_FP32,
     .grad_is_fresh = ls_dp_traits (s->dp_kind)->grad_is_fresh,
     .recipes = s->recipes,
+    .lora = ls_strategy_lora (s, m),
     .gathers_in_pieces = s->sp && s->tp > 1 && s->tp_overlap && s->tp_overlap_kind == LS_TP_OVERLAP_RING,
   };
 }

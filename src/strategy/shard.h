@@ -7,6 +7,8 @@
 
 /* s: resolved. Experts are evenly loaded: which rank is meant, and with which load, is the caller's to
  * say. */
-LsShard ls_strategy_shard (const LsStrategy *s);
+LsShard ls_strategy_shard (const LsStrategy *s, const LsModel *m);
+/* Its adapters; modules that the model has not are none. */
+LsLora ls_strategy_lora (const LsStrategy *s, const LsModel *m);
 
 #endif

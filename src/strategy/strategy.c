@@ -113,6 +113,7 @@ ls_strategy_clear (LsStrategy *s)
   g_free (s->schedule);
   g_free (s->layers_per_chunk);
   g_free (s->expert_load);
+  g_free (s->lora_modules);
   g_free (s->recompute_stages);
   g_free (s->kernels);
   ls_recipes_unref (s->recipes);
@@ -130,6 +131,7 @@ ls_strategy_copy (LsStrategy *dest, const LsStrategy *source)
   dest->layers_per_chunk
       = g_memdup2 (source->layers_per_chunk, source->n_layers_per_chunk * sizeof *source->layers_per_chunk);
   dest->expert_load = g_strdup (source->expert_load);
+  dest->lora_modules = g_strdup (source->lora_modules);
   dest->kernels = g_strdup (source->kernels);
   dest->recipes = ls_recipes_ref (source->recipes);
   dest->recompute_stages

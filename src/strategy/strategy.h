@@ -179,6 +179,10 @@ typedef struct {
   bool offload_activations;   /* kept activations go to the memory of the host  */
   int cuda_allocator;         /* LsCudaAllocator                                */
 
+  uint32_t lora_rank; /* of adapters on weights that are frozen; 0: all weights learn */
+  char *lora_modules; /* as ls_lora_modules () reads it; NULL: all linear layers    */
+  bool qlora;         /* frozen weights of linear layers in NF4                     */
+
   int fp8_recipe;                 /* LsFp8Recipe                                             */
   bool fp8_act_store;             /* the input of an MLP's activation is kept in fp8         */
   bool fp8_params;                /* weights are kept and gathered in fp8                    */

@@ -1,4 +1,4 @@
-/* What follows, and what is legal, with a mixture of experts, with latent attention and with an encoder. */
+/* What follows, and what is legal, with a mixture of experts, latent attention, an encoder and adapters. */
 #include "model/expert_load.h"
 #include "strategy/strategy_rules.h"
 
@@ -191,4 +191,52 @@ check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
                  "mlp where encoder and decoder have sequences of different lengths is not modelled; got %u "
                  "and %u",
                  s->seq, seq);
+}
+
+/* Of a strategy with adapters on frozen weights: what is not modelled beside it. */
+static void
+check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
+  bool is_plain
+      = m->kv_lora == 0 && m->mixer == LS_MIXER_NONE && m->encoder_layers == 0 && m->predict_layers == 0;
+  if (!is_plain)
+    unsupported (
+        diags, "/lora_rank",
+        "adapters of latent attention, mixers, encoders or layers that predict are not modelled; expected 0");
+  if (s->dp_kind == LS_DP_PS || s->dp_kind == LS_DP_XLA_FSDP || s->offload != LS_OFFLOAD_NONE)
+    unsupported (diags, "/lora_rank",
+                 "frozen weights with parameter servers, XLA's FSDP or offload are not modelled; expected 0");
+  if (ls_dtype_is_scaled ((LsDtype) s->dtype))
+    unsupported (diags, "/lora_rank", "adapters on products in a scaled format are not modelled; expected 0");
+  if ((sched && sched->is_split) || s->delay_wgrad)
+    unsupported (diags, "/lora_rank",
+                 "adapters where weight gradients are delayed are not modelled; expected 0");
+  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
+    unsupported (diags, "/lora_rank",
+                 "adapters where layers run again but for some operators are not modelled; expected 0");
+  if (s->tp > m->n_kv_heads)
+    unsupported (diags, "/lora_rank",
+                 "adapters of keys and values that ranks of tp share are not modelled; expected 0");
+}
+
+void
+check_lora (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  uint32_t modules;
+  g_autofree char *wrong = NULL;
+  if (s->lora_rank == 0)
+    return;
+  if (!ls_lora_modules (m, s->lora_modules, &modules, &wrong))
+    conflict (diags, "/lora_modules",
+              "expected all-linear or several of q, k, v, o%s, which are the model's linear layers; got %s",
+              m->n_experts > 0               ? ""
+                  : ls_mlp_is_gated (m->mlp) ? ", gate, up, down"
+                                             : ", up, down",
+              wrong);
+  if (s->qlora && m->n_experts > 0)
+    unsupported (diags, "/qlora", "experts in 4 bits are not modelled; expected 0");
+  if (s->qlora && s->zero_stage == 3 && s->dp_kind == LS_DP_DEEPSPEED)
+    unsupported (diags, "/qlora", "DeepSpeed's ZeRO 3 gathers no weights of 4 bits; expected 0");
+  check_beside_adapters (s, m, diags);
 }

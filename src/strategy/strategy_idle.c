@@ -50,6 +50,7 @@ CONDITION (is_not_selective, s->recompute != LS_RECOMPUTE_SELECTIVE)
 CONDITION (recomputes_nothing, ls_strategy_recomputes_nothing (s))
 CONDITION (is_not_overlapped, s->p2p != LS_P2P_OVERLAPPED)
 CONDITION (scatters_nothing, s->p2p == LS_P2P_SCATTER_GATHER && s->tp == 1)
+CONDITION (has_no_lora, s->lora_rank == 0)
 CONDITION (drops_nothing, !s->expert_load && s->expert_capacity >= 1)
 CONDITION (has_no_layernorm, !ls_norm_is_layernorm (m->norm))
 CONDITION (has_no_bias, !m->linear_bias)
@@ -119,6 +120,8 @@ static const struct {
   { "bf16_first", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
   { "bf16_last", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
   { "fp8_params", is_not_fp8, "it needs --dtype fp8" },
+  { "lora_modules", has_no_lora, "it needs --lora-rank" },
+  { "qlora", has_no_lora, "it needs --lora-rank" },
 };
 
 const char *

@@ -167,7 +167,7 @@ static bool
 can_recompute_ops (const LsStrategy *s, const LsModel *m)
 {
   const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
-  return m->n_experts == 0 && m->kv_lora == 0 && !(sched && sched->is_split);
+  return m->n_experts == 0 && m->kv_lora == 0 && s->lora_rank == 0 && !(sched && sched->is_split);
 }
 
 static void
@@ -490,6 +490,7 @@ ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint3
   check_experts (s, model, diags);
   check_latent_attention (s, model, diags);
   check_encoder (s, model, diags);
+  check_lora (s, model, diags);
   check_recompute (s, model, diags);
   check_dtypes (s, model, diags);
   check_kernels (s, model, diags);

@@ -32,6 +32,7 @@ n_expert_copies (const LsStrategy *s, const LsModel *m)
 void fill_overlap (LsStrategy *s);
 void check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 void check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
+void check_lora (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 void check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 
 /* --- strategy_kernels.c --- */

@@ -82,7 +82,7 @@ static bool
 has_commas (LsSpaceAxis axis)
 {
   const char *const keys[]
-      = { "recompute_parts", "layers_per_chunk", "recompute_stages", "expert_load", NULL };
+      = { "recompute_parts", "layers_per_chunk", "recompute_stages", "expert_load", "lora_modules", NULL };
   return g_strv_contains (keys, ls_space_axis_name (axis));
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/conservation.h"
 #include "analysis/score.h"
 #include "base/parallel.h"
 #include "data/jobs/read_strategy.h"
@@ -213,8 +214,7 @@ ideal_s (const LsJobResult *r)
 {
   const LsStrategy *s = &r->strategy;
   uint32_t seq = s->seq ? s->seq : r->model.seq;
-  double flops
-      = ls_model_flops (&r->model, ls_model_padded_vocab (&r->model, s->tp), seq, s->global_batch, false);
+  double flops = ls_trained_flops (&r->model, s, seq, false);
   return flops / (r->cluster->spec.gpu.peak_flops[s->dtype] * r->plan->n_ranks);
 }
 

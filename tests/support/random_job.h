@@ -98,6 +98,15 @@ random_fsdp (GRand *rand, LsStrategy *s)
   s->grad_sync = g_rand_int_range (rand, 0, 3);
 }
 
+/* Some have adapters on frozen weights: drawn from what is drawn already. */
+static inline void
+random_adapters (LsStrategy *s)
+{
+  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
+  bool can = !(sched && (sched->is_split || sched->always_pairs));
+  s->lora_rank = can && (s->global_batch + s->pp + s->tp + s->recompute) % 4 == 0 ? 8 : 0;
+}
+
 static inline void
 random_strategy (GRand *rand, LsStrategy *s)
 {
@@ -127,6 +136,7 @@ random_strategy (GRand *rand, LsStrategy *s)
   s->p2p_warmup_flush = g_rand_boolean (rand);
   s->post_validation = g_rand_int_range (rand, 0, 4) == 0;
   random_fsdp (rand, s);
+  random_adapters (s);
 }
 
 static const LsNccl nccl = {

@@ -99,6 +99,8 @@ ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError
     emit_refuse (&e, "--set split_bias_dropout=1", "Megatron-LM's kernels of 2023");
   if (job->strategy->batch_sync)
     emit_refuse (&e, "--set batch_sync=1", "Megatron-LM's way until late 2023");
+  if (job->strategy->lora_rank > 0)
+    emit_refuse (&e, "--lora-rank", "adapters on frozen weights are none of a pre-training's options");
   if (job->strategy->launch_blocking)
     emit_note (&e, "CUDA_LAUNCH_BLOCKING=1 in the environment makes launches block");
   if (job->strategy->cuda_allocator == LS_CUDA_ALLOCATOR_EXPANDABLE)

@@ -72,13 +72,8 @@ static const LsEnumName grad_dtypes[] = {
   { "auto", LS_DTYPE_AUTO },    { NULL },
 };
 
-static const LsEnumName cuda_graphs[] = {
-  { "none", LS_GRAPHS_NONE },
-  { "layer", LS_GRAPHS_LAYER },
-  { "step", LS_GRAPHS_STEP },
-  { NULL },
-};
-
+static const LsEnumName cuda_graphs[]
+    = { { "none", LS_GRAPHS_NONE }, { "layer", LS_GRAPHS_LAYER }, { "step", LS_GRAPHS_STEP }, { NULL } };
 static const LsEnumName grad_syncs[] = {
   { "auto", LS_GRAD_SYNC_AUTO },
   { "last", LS_GRAD_SYNC_LAST },
@@ -109,11 +104,8 @@ static const LsEnumName cp_kinds[] = {
   { "ulysses", LS_CP_ULYSSES },
   { NULL },
 };
-static const LsEnumName recompute_methods[] = {
-  { "uniform", LS_RECOMPUTE_UNIFORM },
-  { "block", LS_RECOMPUTE_BLOCK },
-  { NULL },
-};
+static const LsEnumName recompute_methods[]
+    = { { "uniform", LS_RECOMPUTE_UNIFORM }, { "block", LS_RECOMPUTE_BLOCK }, { NULL } };
 static const LsEnumName fp8_recipes[] = {
   { "delayed", LS_FP8_DELAYED },
   { "current", LS_FP8_CURRENT },
@@ -340,6 +332,10 @@ const LsField ls_strategy_fields[] = {
   { ENUM (memory, offload, offloads, "none",
           "deepspeed: what lives outside the accelerator (parameters: the optimizer too)") },
   { ENUM (memory, offload_to, offload_places, "cpu", "where it lives") },
+
+  { COUNT (memory, lora_rank, "0", "rank of adapters on frozen weights (LoRA); 0: all learn") },
+  { TEXT (memory, lora_modules, "all-linear", "what has one: q, k, v, o, gate, up, down, or all-linear") },
+  { BOOL (memory, qlora, "false", "frozen weights of linear layers are kept in 4 bits (NF4)") },
 
   { ENUM (precision, dtype, dtypes, "bf16", "format of parameters and activations"), USUAL },
   { ENUM (precision, grad_dtype, grad_dtypes, "the 16-bit type of dtype",

@@ -15,7 +15,7 @@ buckets_new (const Lower *l, const Chunk *c, uint32_t pp_rank, BucketLimit limit
   for (guint i = c->operators->len; i-- > 0;) {
     const LsOperator *o = &g_array_index (c->operators, LsOperator, i);
     Bucket *to = &open[o->is_expert];
-    for (uint32_t p = o->n_params; p-- > 0;) {
+    for (uint32_t p = o->is_frozen ? 0 : o->n_params; p-- > 0;) {
       to->numel += o->param_numel[p];
       to->last_operator = i;
       if (to->numel >= limit (l, pp_rank, buckets->len))

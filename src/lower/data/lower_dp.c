@@ -62,6 +62,12 @@ dp_param_bytes (const Lower *l, uint64_t numel)
 }
 
 uint64_t
+dp_frozen_bytes (const Lower *l, uint64_t n, uint64_t n_nf4)
+{
+  return dp_param_bytes (l, n - n_nf4) + ls_nf4_bytes (n_nf4);
+}
+
+uint64_t
 dp_params_of_rank (const Lower *l, uint32_t pp_rank, bool is_expert)
 {
   uint64_t n = 0;

@@ -400,7 +400,7 @@ after (Build *b, DpPass *p, guint o)
   const Stage3 *s = p->state;
   release (b, p, o, false);
   const LsOperator *op = operator_at (p->c, o);
-  for (guint i = op->n_params; s->reduces && i-- > 0;)
+  for (guint i = op->is_frozen ? 0 : op->n_params; s->reduces && i-- > 0;)
     take (b, p, o, i);
 }
 

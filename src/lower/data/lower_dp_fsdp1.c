@@ -157,14 +157,14 @@ gather (Build *b, const DpPass *p, Fsdp *f, guint unit)
   const FsdpUnit *u = fsdp_unit (f, unit);
   uint32_t size = fsdp_param_size (l);
   uint64_t shard = fsdp_shard_numel (l, u);
-  if (size < 4)
+  if (size < 4 && shard > 0)
     fsdp_kernel (b, p, LS_STREAM_GATHER_IN, "shard-cast", shard, shard * (4 + size), NULL, 0);
   limit (b, f);
   LsDep ready = { LS_DEP_STREAM, LS_STREAM_GATHER_IN };
   guint first = b->ops->len;
   f->gathered[unit] = fsdp_collective (b, u, LS_STREAM_GATHER, LS_COLL_ALL_GATHER, 0, size, unit, ready);
   if (hold (l, unit == f->root) != HOLD_STEP)
-    fsdp_buffer (b, p, f, unit, FSDP_PARAMS, (uint16_t) first, fsdp_numel (u) * size, false);
+    fsdp_buffer (b, p, f, unit, FSDP_PARAMS, (uint16_t) first, fsdp_gathered_bytes (l, u), false);
 }
 
 static void
@@ -183,7 +183,7 @@ reshard (Build *b, const DpPass *p, Fsdp *f, guint unit)
   if (p->type == LS_ACTION_W || how == HOLD_STEP || (how == HOLD_MB && p->type == LS_ACTION_F))
     return;
   uint16_t op = dp_last_compute (b);
-  fsdp_buffer (b, p, f, unit, FSDP_PARAMS, op, fsdp_numel (fsdp_unit (f, unit)) * fsdp_param_size (l), true);
+  fsdp_buffer (b, p, f, unit, FSDP_PARAMS, op, fsdp_gathered_bytes (l, fsdp_unit (f, unit)), true);
   note_free (b, p, f, unit, op);
 }
 

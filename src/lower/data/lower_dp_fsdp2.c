@@ -49,7 +49,7 @@ group_behind_forward (const Lower *l, const Fsdp *f, guint unit)
 static uint64_t
 unit_bytes (const Lower *l, const Fsdp *f, guint unit)
 {
-  return fsdp_numel (fsdp_unit (f, unit)) * fsdp_param_size (l);
+  return fsdp_gathered_bytes (l, fsdp_unit (f, unit));
 }
 
 static void
@@ -61,12 +61,14 @@ gather (Build *b, const DpPass *p, Fsdp *f, guint unit)
   const FsdpUnit *u = fsdp_unit (f, unit);
   uint32_t size = fsdp_param_size (l), n = p->type == LS_ACTION_F ? 0 : group_behind_forward (l, f, unit);
   uint64_t part = n > 0 ? dp_part (fsdp_numel (u), n) : fsdp_shard_numel (l, u);
+  uint64_t frozen = n > 0 ? dp_part (u->frozen[0] + u->frozen[1], n) : fsdp_frozen_shard_bytes (l, u);
   guint first = b->ops->len;
-  if (size < FP32_BYTES) {
+  if (size < FP32_BYTES && part > 0) {
     uint32_t from = n > 0 ? size : FP32_BYTES; /* what a forward left is in 16 bits already */
     fsdp_kernel (b, p, LS_STREAM_GATHER_IN, "shard-cast", part, part * (from + size), NULL, 0);
   }
-  fsdp_kernel (b, p, LS_STREAM_GATHER_IN, "gather-copy-in", part, part * 2 * size, NULL, 0);
+  fsdp_kernel (b, p, LS_STREAM_GATHER_IN, "gather-copy-in", part + frozen / size, 2 * (part * size + frozen),
+               NULL, 0);
   LsDep copied = { LS_DEP_STREAM, LS_STREAM_GATHER_IN };
   f->gathered[unit] = fsdp_collective (b, u, LS_STREAM_GATHER, LS_COLL_ALL_GATHER, n, size, unit, copied);
   fsdp_buffer (b, p, f, unit, FSDP_GATHERED, (uint16_t) first, unit_bytes (l, f, unit), false);
@@ -100,7 +102,7 @@ wait_for_unshard (Build *b, const DpPass *p, Fsdp *f, guint unit)
   if (is_forward)
     free_copied (b, p, f);
   build_join (b, f->gathered[unit]);
-  uint16_t op = fsdp_kernel (b, p, LS_STREAM_COMPUTE, "gather-copy-out", fsdp_numel (fsdp_unit (f, unit)),
+  uint16_t op = fsdp_kernel (b, p, LS_STREAM_COMPUTE, "gather-copy-out", bytes / fsdp_param_size (l),
                              2 * bytes, NULL, 0);
   if (hold (l, unit == f->root) != HOLD_STEP)
     fsdp_buffer (b, p, f, unit, FSDP_PARAMS, op, bytes, false);

@@ -13,10 +13,14 @@ unit_of (const Fsdp *f, const Lower *l, const Chunk *c, guint o)
 }
 
 static void
-add_params (FsdpUnit *u, const LsOperator *o)
+add_params (const Lower *l, FsdpUnit *u, const LsOperator *o)
 {
   for (uint32_t p = 0; p < o->n_params; p++)
-    u->numel[o->is_expert] += o->param_numel[p];
+    if (o->is_frozen)
+      u->frozen[o->is_expert]
+          += dp_frozen_bytes (l, o->param_numel[p], o->is_nf4 && p == 0 ? o->param_numel[p] : 0);
+    else
+      u->numel[o->is_expert] += o->param_numel[p];
 }
 
 Fsdp *
@@ -31,7 +35,7 @@ fsdp_new (const Lower *l, const Chunk *c)
   g_array_set_size (f->units, f->n + (f->root != FSDP_NONE));
   for (guint o = c->operators->len; o-- > 0;) {
     FsdpUnit *u = &g_array_index (f->units, FsdpUnit, unit_of (f, l, c, o));
-    add_params (u, operator_at (c, o));
+    add_params (l, u, operator_at (c, o));
     u->first = o;
   }
   if (f->root != FSDP_NONE)
@@ -170,6 +174,19 @@ fsdp_numel (const FsdpUnit *u)
   return u->numel[0] + u->numel[1];
 }
 
+uint64_t
+fsdp_gathered_bytes (const Lower *l, const FsdpUnit *u)
+{
+  return fsdp_numel (u) * fsdp_param_size (l) + u->frozen[0] + u->frozen[1];
+}
+
+uint64_t
+fsdp_frozen_shard_bytes (const Lower *l, const FsdpUnit *u)
+{
+  return dp_part (u->frozen[0], dp_shard (l, false).n)
+      + (u->frozen[1] > 0 ? dp_part (u->frozen[1], dp_shard (l, true).n) : 0);
+}
+
 uint32_t
 fsdp_param_size (const Lower *l)
 {
@@ -293,9 +310,10 @@ fsdp_collective (Build *b, const FsdpUnit *u, LsStream stream, int coll, uint32_
   uint16_t last = NO_OP;
   for (int is_expert = 0; is_expert < 2; is_expert++) {
     DpGroup group = n > 0 ? (DpGroup) { LS_SLOT_SHARD, n } : dp_shard (b->l, is_expert);
-    uint64_t numel = dp_part (u->numel[is_expert], group.n) * group.n;
-    if (numel > 0 && group.n > 1)
-      last = collective (b, stream, group.slot, coll, numel * element_size, element_size, unit, &dep);
+    uint64_t bytes = dp_part (u->numel[is_expert], group.n) * group.n * element_size;
+    bytes += coll == LS_COLL_ALL_GATHER ? dp_part (u->frozen[is_expert], group.n) * group.n : 0;
+    if (bytes > 0 && group.n > 1)
+      last = collective (b, stream, group.slot, coll, bytes, element_size, unit, &dep);
   }
   if (last != NO_OP)
     return last;
@@ -349,7 +367,7 @@ static uint64_t
 grad_bytes (const Lower *l, const LsOperator *o)
 {
   uint64_t n = 0;
-  for (uint32_t i = 0; i < o->n_params; i++)
+  for (uint32_t i = 0; i < o->n_params && !o->is_frozen; i++)
     n += o->param_numel[i];
   return n * fsdp_grad_size (l);
 }
@@ -381,7 +399,7 @@ held_bytes (const Lower *l, const Chunk *c)
   for (guint u = 0; u < f->units->len; u++) {
     uint64_t numel = fsdp_numel (fsdp_unit (f, u));
     if (f->hooks->hold (l, u == f->root) == HOLD_STEP)
-      bytes += numel * fsdp_param_size (l);
+      bytes += fsdp_gathered_bytes (l, fsdp_unit (f, u));
     if (fsdp_accumulates_whole (l))
       bytes += numel * grad_size;
   }

@@ -32,8 +32,9 @@
 typedef enum { HOLD_PASS, HOLD_MB, HOLD_STEP } FsdpHold;
 
 typedef struct {
-  uint64_t numel[2]; /* of a tensor-parallel rank: others, experts */
-  guint first;       /* operator behind which its backward is done */
+  uint64_t numel[2];  /* of a tensor-parallel rank, that learn: others, experts */
+  uint64_t frozen[2]; /* bytes of those that do not                            */
+  guint first;        /* operator behind which its backward is done */
   bool is_root;
 } FsdpUnit;
 
@@ -100,7 +101,9 @@ bool fsdp_accumulates_whole (const Lower *l);
 
 /* --- sizes -------------------------------------------------------------------------- */
 
-uint64_t fsdp_numel (const FsdpUnit *u);
+uint64_t fsdp_numel (const FsdpUnit *u);                          /* that learn */
+uint64_t fsdp_gathered_bytes (const Lower *l, const FsdpUnit *u); /* of all, as computed with, or in 4 bits */
+uint64_t fsdp_frozen_shard_bytes (const Lower *l, const FsdpUnit *u);
 uint32_t fsdp_param_size (const Lower *l);  /* bytes of what is computed with    */
 uint32_t fsdp_grad_size (const Lower *l);   /* bytes of what autograd makes      */
 uint32_t fsdp_reduce_size (const Lower *l); /* bytes of what is reduced          */

@@ -12,7 +12,11 @@ append_part (Chunk *c, uint16_t layer, guint from)
   for (guint i = from; i < c->operators->len; i++) {
     const LsOperator *o = &g_array_index (c->operators, LsOperator, i);
     g_array_append_val (c->layer_of, layer);
-    for (uint32_t p = 0; p < o->n_params; p++) {
+    for (uint32_t p = 0; p < o->n_params && o->is_frozen; p++) {
+      c->n_frozen[o->is_expert] += o->param_numel[p];
+      c->n_nf4 += o->is_nf4 && p == 0 ? o->param_numel[p] : 0;
+    }
+    for (uint32_t p = 0; p < o->n_params && !o->is_frozen; p++) {
       c->n_params += o->param_numel[p];
       c->n_scaled[o->is_expert] += p == 0 && multiplies_scaled (o) ? o->param_numel[p] : 0;
       c->n_expert += o->is_expert ? o->param_numel[p] : 0;

@@ -126,7 +126,10 @@ params_text (const LsReport *r)
   bool is_sparse = r->n_active_params != r->n_params;
   g_autofree char *active
       = is_sparse ? g_strdup_printf (", %.4g B active", (double) r->n_active_params / 1e9) : g_strdup ("");
-  return g_strdup_printf ("; %.4g B parameters%s", (double) r->n_params / 1e9, active);
+  double n_learn = (double) r->n_adapter_params;
+  g_autofree char *frozen
+      = n_learn == 0 ? g_strdup ("") : g_strdup_printf (", frozen, and %.4g M of adapters", n_learn / 1e6);
+  return g_strdup_printf ("; %.4g B parameters%s%s", (double) r->n_params / 1e9, active, frozen);
 }
 
 static void

@@ -154,6 +154,20 @@ draw_exchanges (GRand *rand, LsStrategy *s, bool has_experts)
     s->ep_overlap = s->delay_wgrad = s->shared_overlap = 0; /* may be 3 */
 }
 
+/* Adapters on frozen weights, where they are modelled. */
+static void
+draw_adapters (GRand *rand, Ask *a)
+{
+  LsStrategy *s = &a->s;
+  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
+  bool can = !ls_dtype_is_scaled ((LsDtype) s->dtype) && !(sched && (sched->is_split || sched->always_pairs))
+      && s->delay_wgrad != 1 && s->dp_kind != LS_DP_XLA_FSDP && s->dp_kind != LS_DP_PS
+      && s->offload == LS_OFFLOAD_NONE && s->tp <= a->model.n_kv_heads;
+  s->lora_rank = chance (rand, 0.2) && can ? 8 : 0;
+  s->qlora = chance (rand, 0.3) && a->model.n_experts == 0 && s->dp_kind != LS_DP_DEEPSPEED
+      && s->dp_kind != LS_DP_AUTO;
+}
+
 static void
 draw (GRand *rand, Ask *a)
 {
@@ -187,6 +201,7 @@ draw (GRand *rand, Ask *a)
   s->global_batch = dp * s->micro_batch * a->n_micro_batches;
   bool may_be_deepspeed = s->dp_kind == LS_DP_AUTO || s->dp_kind == LS_DP_DEEPSPEED;
   s->collective_lists = may_be_deepspeed && s->zero_stage == 3 && chance (rand, 0.5);
+  draw_adapters (rand, a);
 }
 
 /* --- one job --------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "random_job.h"
 
 #include "analysis/conservation.h"
+#include "model/lora.h"
 
 static LsOp *
 find_op (LsPlan *plan, bool (*is_it) (const LsOp *op))
@@ -178,6 +179,95 @@ layers_of_every_kind_keep_the_laws (void)
   }
 }
 
+/* Bytes of parameters, gradients and optimizer of rank 0, by hand: frozen weights have 2 bytes, or 4.127 bits, and
+ * no more; adapters 2, 2 and 12, or 4, 4 and 8 in the shards of FSDP. */
+static void
+check_states (const Job *j, uint64_t n_frozen, uint64_t n_learn)
+{
+  const uint64_t *bytes = j->plan->programs[0].static_bytes;
+  const LsStrategy *s = &j->strategy;
+  bool is_fsdp = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2;
+  uint64_t n = s->zero_stage == 3 ? s->dp : 1, o = s->zero_stage > 0 ? s->dp : 1;
+  LS_CHECK_NEAR ((double) bytes[LS_MEM_PARAMETERS],
+                 2.0 * (double) n_frozen / (double) n + (is_fsdp ? 4.0 : 2.0) * (double) n_learn / (double) n,
+                 1e-5);
+  LS_CHECK_NEAR ((double) bytes[LS_MEM_OPTIMIZER], (is_fsdp ? 8.0 : 12.0) * (double) n_learn / (double) o,
+                 1e-5);
+}
+
+/* With each backend, with and without tensor parallelism, recomputation and stages. */
+static void
+adapters_keep_the_laws (void)
+{
+  static const struct {
+    int dp_kind;
+    uint32_t zero;
+  } backends[] = { { LS_DP_MEGATRON, 0 },  { LS_DP_MEGATRON, 1 },  { LS_DP_DDP, 0 },   { LS_DP_DEEPSPEED, 0 },
+                   { LS_DP_DEEPSPEED, 2 }, { LS_DP_DEEPSPEED, 3 }, { LS_DP_FSDP1, 3 }, { LS_DP_FSDP2, 3 } };
+  for (guint i = 0; i < G_N_ELEMENTS (backends) * 24; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (GError) error = NULL;
+    Job j = { .model = layered (3) };
+    j.model.encoder_layers = j.model.decoder_seq = 0;
+    j.model.position = LS_POSITION_ROPE;
+    LsStrategy *s = &j.strategy;
+    ls_strategy_init (s);
+    guint k = i / G_N_ELEMENTS (backends);
+    s->gpus = 8;
+    s->dp_kind = backends[i % G_N_ELEMENTS (backends)].dp_kind;
+    s->zero_stage = backends[i % G_N_ELEMENTS (backends)].zero;
+    s->tp = k % 2 + 1;
+    s->sp = k / 2 % 2 > 0;
+    s->pp = k / 4 % 2 && s->zero_stage < 2 ? 2 : 1;
+    s->recompute = k / 8 % 3;
+    s->micro_batch = 1;
+    s->global_batch = 16;
+    s->lora_rank = 8;
+    s->lora_modules = k % 3 ? g_strdup ("q,v,down") : NULL;
+    bool is_legal = ls_strategy_resolve (s, &j.model, 8, 8, diags);
+    g_autofree char *why = ls_diag_list_format (diags);
+    ls_check_impl (is_legal, __FILE__, __LINE__, "%u: %s", i, why);
+    j.plan = is_legal ? ls_lower (&j.model, s, NULL, &error) : NULL;
+    if (j.plan)
+      LS_CHECK (conserves (&j, &error));
+    LS_CHECK_NO_ERROR (error);
+    const LsLora lora = { .rank = 8, .modules = k % 3 ? LS_LORA_Q | LS_LORA_V | LS_LORA_DOWN : LS_LORA_ALL };
+    if (j.plan && s->tp * s->pp == 1)
+      check_states (&j, ls_model_params (&j.model, ls_model_padded_vocab (&j.model, 1)),
+                    ls_lora_params (&j.model, &lora));
+    ls_plan_free (j.plan);
+    ls_strategy_clear (s);
+  }
+}
+
+/* What is refused beside adapters: by knob. */
+static void
+adapters_are_refused_what_is_not_modelled (void)
+{
+  for (guint i = 0; i < 8; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsModel m = layered (i == 0 ? 0 : 3);
+    m.encoder_layers = i == 1 ? m.encoder_layers : 0;
+    m.decoder_seq = 0;
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 2;
+    s.global_batch = 8;
+    s.lora_rank = i < 7 ? 8 : 0;
+    s.dtype = i == 2 ? LS_DTYPE_FP8 : LS_DTYPE_BF16;
+    s.pp = i == 3 ? 2 : 1;
+    s.schedule = i == 3 ? g_strdup ("zb-h1") : NULL;
+    s.lora_modules = i == 4 ? g_strdup ("q,z") : NULL;
+    s.offload = i == 5 ? LS_OFFLOAD_OPTIMIZER : LS_OFFLOAD_NONE;
+    s.zero_stage = i == 5 ? 2 : i == 6 ? 3 : 0;
+    s.dp_kind = i == 5 || i == 6 ? LS_DP_DEEPSPEED : LS_DP_AUTO;
+    s.qlora = i == 6;
+    bool is_legal = ls_strategy_resolve (&s, &m, 2, 8, diags);
+    ls_check_impl (is_legal == (i == 7), __FILE__, __LINE__, "%u", i);
+    ls_strategy_clear (&s);
+  }
+}
+
 /* Stages, cut sequences and scores of their own need the encoder's tokens where they are not. */
 static void
 an_encoder_is_refused_what_is_not_modelled (void)
@@ -230,4 +320,5 @@ LS_TEST_MAIN ("conservation", LS_TEST (jobs_of_every_kind_keep_the_laws),
               LS_TEST (a_missing_percent_of_a_kernel_is_noticed),
               LS_TEST (a_kernel_that_only_recomputes_does_not_count),
               LS_TEST (a_buffer_of_another_size_is_noticed), LS_TEST (layers_of_every_kind_keep_the_laws),
-              LS_TEST (an_encoder_is_refused_what_is_not_modelled), LS_TEST (dropped_tokens_have_no_flops))
+              LS_TEST (an_encoder_is_refused_what_is_not_modelled), LS_TEST (adapters_keep_the_laws),
+              LS_TEST (adapters_are_refused_what_is_not_modelled), LS_TEST (dropped_tokens_have_no_flops))

@@ -168,6 +168,17 @@ bounds_are_below_jobs_of_listed_kernels (void)
   ls_sweep_spec_clear (&spec);
 }
 
+/* Adapters on weights that do not learn, in 16 and in 4 bits. */
+static void
+bounds_are_below_jobs_with_adapters (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, SMALL, "lora-rank", "0,8", "lora-modules", "all-linear/q,v", "qlora", "0,1", "dp-kind",
+             "megatron,deepspeed,fsdp2", "zero", "1,3", "recompute", "none,full");
+  check_bounds (&spec, 23);
+  ls_sweep_spec_clear (&spec);
+}
+
 static void
 bounds_are_below_jobs_with_experts (void)
 {
@@ -270,6 +281,7 @@ main (void)
     LS_TEST (bounds_are_below_jobs_that_end_in_a_reduction),
     LS_TEST (bounds_are_below_jobs_of_listed_knobs),
     LS_TEST (bounds_are_below_jobs_of_listed_kernels),
+    LS_TEST (bounds_are_below_jobs_with_adapters),
   };
   return ls_test_run ("bounds", cases, G_N_ELEMENTS (cases));
 }

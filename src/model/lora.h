@@ -1,0 +1,73 @@
+/* model/lora.h — adapters of low rank beside frozen weights (Hu et al. 2021, LoRA; Dettmers et al. 2023,
+ * QLoRA).
+ *
+ * Y = X W^T + s (X A^T) B^T: W [out, in] does not learn, A [r, in] and B [out, r] do. Of r only the size
+ * matters, of s nothing.
+ *
+ *     forward    X W^T, X A^T, (.) B^T, a product by s, a sum
+ *     backward   dY W and dY B, (.) A, their sum; dB, dA; no dW
+ *
+ * so a linear layer of N weights costs 4 N FLOPs a token, and 6 r (in + out), instead of 6 N. What only dW
+ * needs is not kept: the input of a layer, unless its adapter takes it. Frozen weights have neither
+ * gradients nor optimizer states. All else of the model is frozen too: norms, biases, embedding, head,
+ * experts.
+ *
+ * Tensor parallelism. Beside a column-parallel layer A is on every rank, of that rank's tokens with sequence
+ * parallelism, and B is cut as W is; beside a row-parallel one A is cut as W is, and B on every rank:
+ *
+ *     column    a: T_local x r x in                    b: gathers T r; T x out / t x r
+ *     row       a: T x r x in / t, T r summed over tp  b: T_local x out x r
+ *
+ * Q, K, V, gate and up have an adapter each (PEFT; Megatron-Bridge's canonical LoRA).
+ *
+ * QLoRA. W is kept in NF4, 4 bits, with a constant of 8 bits for each block of 64 and one of 32 for 256 of
+ * these: 4.127 bits a weight (Dettmers et al. 2023, section 3). Each use of it first writes it in 16 bits,
+ * the forward and dY W alike (bitsandbytes, dequantize_4bit): N (4.127 / 8 + 2) bytes. Only the linear
+ * layers of attention and MLPs are quantised.
+ *
+ * Worked example. Llama 3.1 8B, r 16, all linear layers: a layer has 16 (2 x 4096 + 2 (4096 + 1024) + 2 x
+ * 4096 + 3 (4096 + 14336)) = 1.31 M, the model 41.9 M.
+ *
+ * Deviations. Dropout before A is left out. Gradients reach the embedding's output, as PEFT asks for
+ * (enable_input_require_grads): without it the first layer's products with them are not made. Megatron-Bridge
+ * cuts A over tp beside column-parallel layers, and gathers as much. */
+#ifndef LS_MODEL_LORA_H
+#define LS_MODEL_LORA_H
+
+#include "model/model.h"
+
+typedef enum {
+  LS_LORA_Q = 1,
+  LS_LORA_K = 2,
+  LS_LORA_V = 4,
+  LS_LORA_O = 8,
+  LS_LORA_GATE = 16,
+  LS_LORA_UP = 32,
+  LS_LORA_DOWN = 64,
+  LS_LORA_ATTENTION = 15,
+  LS_LORA_MLP = 112,
+  LS_LORA_ALL = 127
+} LsLoraModule;
+
+typedef struct {
+  uint32_t rank;    /* 0: all is trained, and the rest does not matter */
+  uint32_t modules; /* set of LsLoraModule */
+  bool is_nf4;      /* frozen weights of linear layers in 4 bits       */
+} LsLora;
+
+/* "q,k,v,o,gate,up,down" or parts of it, "all-linear" or NULL: all that the model has. False: *ret_wrong is
+ * the word, the caller's. */
+bool ls_lora_modules (const LsModel *m, const char *text, uint32_t *ret_modules, char **ret_wrong);
+
+/* Bytes of so many weights in NF4, with their constants. */
+uint64_t ls_nf4_bytes (uint64_t numel);
+
+/* Of all adapters of the model. */
+uint64_t ls_lora_params (const LsModel *m, const LsLora *lora);
+
+/* What a step over so many sequences of seq tokens computes less than one that trains all, whose vocabulary
+ * is padded to this: weight gradients that nobody needs, less the adapters. */
+double ls_lora_flops_saved (const LsModel *m, const LsLora *lora, uint64_t vocab, uint32_t seq,
+                            double n_sequences);
+
+#endif
