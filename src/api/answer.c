@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "api/request.h"
+#include "data/text/write_file.h"
 
 struct LsAnswer {
   gpointer data;
@@ -111,6 +112,32 @@ ls_answer_write (LsAnswer *a, const LsRequest *r, const char *key, LsAnswerWrite
     if (!write (a->data, *path, &error))
       ls_answer_fail (a, error);
   }
+}
+
+static gboolean
+write_page (const LsAnswer *a, const LsRequest *r, const char *path, GError **error)
+{
+  if (!a->forms.json || a->forms.json == same_text) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--report shows results; there is none of these options");
+    return FALSE;
+  }
+  g_autoptr (LsPage) page = ls_page_new (ls_request_command (r)->shown.name);
+  g_autofree char *command = ls_request_to_text (r);
+  ls_page_set_notes (page, a->notes->str);
+  ls_page_take (page, "result", ls_answer_format (a, LS_FORM_JSON, NULL));
+  if (a->forms.page)
+    a->forms.page (a->data, page);
+  g_autofree char *text = ls_page_format (page, ls_version (), command);
+  return ls_write_text (path, text, error);
+}
+
+void
+ls_answer_write_page (LsAnswer *a, const LsRequest *r)
+{
+  const char *path = ls_request_text (r, "report");
+  GError *error = NULL;
+  if (path && !write_page (a, r, path, &error))
+    ls_answer_fail (a, error);
 }
 
 /* --- what is read of it --------------------------------------------------------------------------- */

@@ -4,6 +4,8 @@
 
 #include <lockstep/lockstep.h>
 
+#include "show/page/page.h"
+
 /* A text, newly allocated. JSON and CSV have no style. */
 typedef char *LsAnswerForm (gconstpointer data, const LsTextStyle *style);
 /* What a command answers with: its forms, of which a command may lack some, but not text. */
@@ -11,6 +13,8 @@ typedef struct {
   LsAnswerForm *text, *json, *csv;
   void (*print_json) (gconstpointer data, FILE *out); /* as it is made; NULL: json (data) */
   GDestroyNotify free;
+  /* Gives --report a title, and what is not in the JSON; NULL: the command line is its title. */
+  void (*page) (gconstpointer data, LsPage *page);
 } LsAnswerForms;
 
 /* Defines a form that is one expression of `data` and `style`; what frees data of one type. */
@@ -46,5 +50,14 @@ void ls_answer_fail (LsAnswer *a, GError *error);
  * cannot. */
 typedef gboolean (*LsAnswerWrite) (gconstpointer data, const char *path, GError **error);
 void ls_answer_write (LsAnswer *a, const LsRequest *r, const char *key, LsAnswerWrite write);
+
+/* The option of a command whose JSON a page shows (show/page/). */
+#define LS_OPTION_REPORT                                                                                     \
+  {                                                                                                          \
+    "report", .argument = "FILE", .writes = LS_WRITES_FILE,                                                  \
+              .meaning = "Write it as a page to look at: one HTML file, which needs no network"              \
+  }
+/* Writes that page, where the request names one. */
+void ls_answer_write_page (LsAnswer *a, const LsRequest *r);
 
 #endif

@@ -37,6 +37,7 @@ static const LsOption own[] = {
     .meaning = "Simulate the rows of a CSV of measured times; the flags above select some" },
   { "trust", .argument = "LETTER|all",
     .meaning = "With --compare: only rows of this trust; default: A, if there is such a column" },
+  LS_OPTION_REPORT,
   { "json", .meaning = "Print JSON" },
   { "csv", .meaning = "Print CSV" },
   { "plot", .argument = "FILE", .writes = LS_WRITES_PICTURE, .is_repeated = TRUE,

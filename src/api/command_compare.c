@@ -20,6 +20,7 @@ static const LsOption own[] = {
   { "spans", .meaning = "The files hold spans, the measured ones first" },
   { "max-error", .argument = "P",
     .meaning = "With --spans: exit 5 if the predicted step is off by more percent" },
+  LS_OPTION_REPORT,
   { "json", .meaning = "Print JSON" },
   { NULL },
 };

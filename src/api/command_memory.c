@@ -13,6 +13,7 @@ static const LsOption own[] = {
                "pytorch.org/memory_viz" },
   { "rank", .argument = "N[,N...]",
     .meaning = "The rank that --memory-chart draws, those that --snapshot has; default: the fullest" },
+  LS_OPTION_REPORT,
   { "no-advice", .meaning = "Do not simulate what would make it fit" },
   { "json", .meaning = "Print JSON" },
   { "csv", .meaning = "Print a row for each class of ranks" },
@@ -32,7 +33,7 @@ LS_ANSWER_FORM (to_text, format (data, ls_memory_to_text))
 LS_ANSWER_FORM (to_json, format (data, ls_memory_to_json))
 LS_ANSWER_FORM (to_csv, format (data, ls_memory_to_csv))
 
-static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, ls_job_answer_free };
+static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, ls_job_answer_free, ls_job_answer_page };
 
 /* A trace has no changes to try: the table goes without. */
 static void

@@ -16,7 +16,7 @@
 static const LsOption own[] = {
   { "json", .meaning = "Print JSON" },
   { "chrome-trace", .argument = "FILE", .writes = LS_WRITES_FILE,
-    .meaning = "Write a trace for Perfetto or chrome://tracing" },
+    .meaning = "Write a trace for Perfetto or chrome://tracing (.json, or .json.gz: packed)" },
   { "csv", .argument = "FILE", .writes = LS_WRITES_FILE,
     .meaning = "Write every span: a row each, times in picoseconds" },
   { "links", .argument = "FILE", .writes = LS_WRITES_FILE,
@@ -27,6 +27,7 @@ static const LsOption own[] = {
     .meaning = "Draw what the fullest rank holds over the step (.svg or .png; .gp: its script)" },
   { "critical-path", .meaning = "Which ops, links and ranks the step went through" },
   { "sensitivity", .meaning = "What a percent more FLOPs, bandwidth, latency is worth: a dozen runs more" },
+  LS_OPTION_REPORT,
   { "emit", .argument = "PROGRAM",
     .meaning = "Print the job for another program instead: megatron, torchtitan, deepspeed" },
   { "residuals", .argument = "NAME|FILE",
@@ -72,7 +73,8 @@ to_text (gconstpointer data, const LsTextStyle *style)
 
 LS_ANSWER_FORM (to_json, ls_job_answer_to_json (data, ls_version ()))
 
-static const LsAnswerForms forms = { .text = to_text, .json = to_json, .free = ls_job_answer_free };
+static const LsAnswerForms forms
+    = { .text = to_text, .json = to_json, .free = ls_job_answer_free, .page = ls_job_answer_page };
 
 /* --- what it writes ------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include "api/request.h"
 #include "ask/schedule.h"
 #include "data/text/write_file.h"
+#include "show/page/page_parts.h"
 #include "show/plot/picture.h"
 #include "show/plot/plots.h"
 #include "show/write_schedule.h"
@@ -44,6 +45,7 @@ static const LsOption own[] = {
                "others are marked that exceed it" },
   { "format", .argument = "text|csv|json|svg|png",
     .meaning = "What to print; svg and png are drawn by gnuplot" },
+  LS_OPTION_REPORT,
   { "json", .meaning = "The same as --format json" },
   { "output", .letter = 'o', .argument = "FILE", .meaning = "Where to; default: stdout, but for pictures" },
   { "plot", .argument = "FILE", .writes = LS_WRITES_PICTURE,
@@ -99,7 +101,16 @@ to_csv (gconstpointer data, const LsTextStyle *style)
   return s->run ? ls_schedule_to_csv (&s->run->view) : ls_schedule_all_to_csv (s->table);
 }
 
-static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free };
+static void
+page (gconstpointer data, LsPage *page)
+{
+  const Data *s = data;
+  ls_page_set_title (page, s->run ? s->run->view.title : "all schedules", NULL);
+  if (s->run)
+    ls_page_take_packed (page, "actions", ls_page_schedule (&s->run->view));
+}
+
+static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free, page };
 
 static gboolean
 draw (gconstpointer data, const char *path, GError **error)

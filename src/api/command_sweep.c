@@ -44,6 +44,7 @@ static const LsOption own[] = {
     .meaning
     = "Print the best for that program instead, which --for names: megatron, torchtitan, deepspeed" },
   { "timing", .meaning = "Also how long it took" },
+  LS_OPTION_REPORT,
   { "json", .meaning = "Print JSON" },
   { "csv", .meaning = "Print a row for each of the best" },
   { NULL },

@@ -41,6 +41,7 @@ static const LsOption own[] = {
   { "ablate",
     .meaning = "Simulate all again with each mechanism off in turn, and show what that does to the errors" },
   { "template", .meaning = "Print a file of cases to fill in, and exit" },
+  LS_OPTION_REPORT,
   { "json", .meaning = "Print JSON" },
   { NULL },
 };

@@ -10,6 +10,7 @@ static const LsOption own[] = {
   { "top", .argument = "N", .meaning = "Changes shown that gain and fit; default 15" },
   { "all", .meaning = "Show all, also those that gain nothing or are not possible, with the reasons" },
   { "threads", .letter = 'j', .argument = "N", .meaning = "Simulations at once; default one per processor" },
+  LS_OPTION_REPORT,
   { "json", .meaning = "Print JSON" },
   { "csv", .meaning = "Print a row for each change" },
   { NULL },

@@ -69,5 +69,8 @@ ls_request_run (const LsRequest *r, GError **error)
     return NULL;
   g_autoptr (LsAnswer) a = ls_answer_new ();
   ls_answer_set_form (a, form);
-  return ls_request_command (r)->run (r, a, error) ? g_steal_pointer (&a) : NULL;
+  if (!ls_request_command (r)->run (r, a, error))
+    return NULL;
+  ls_answer_write_page (a, r);
+  return g_steal_pointer (&a);
 }

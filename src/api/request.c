@@ -145,6 +145,41 @@ ls_request_team (const LsRequest *r)
   return r->team;
 }
 
+/* As it is typed: keys of files have underscores. */
+static void
+append_option (GString *text, const char *key, const char *value)
+{
+  g_autofree char *flag = g_strdelimit (g_strdup (key), "_", '-');
+  g_string_append_printf (text, " --%s%s%s", flag, value ? " " : "", value ? value : "");
+}
+
+static void
+append_given (GString *text, const Given *g)
+{
+  bool is_switch = !g->option->argument && !g->option->is_positional && strcmp (g->value, "1") == 0;
+  g_autofree char *quoted = g_shell_quote (g->value);
+  bool is_plain = *g->value
+      && strspn (g->value, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_./,:=+@%") == strlen (g->value);
+  const char *value = is_plain ? g->value : quoted;
+  if (g->option->is_positional)
+    g_string_append_printf (text, " %s", value);
+  else
+    append_option (text, g->option->key, is_switch ? NULL : value);
+}
+
+char *
+ls_request_to_text (const LsRequest *r)
+{
+  GString *text = g_string_new ("lockstep ");
+  g_string_append (text, r->command->shown.name);
+  for (guint i = 0; i < r->given->len; i++) {
+    const Given *g = &g_array_index (r->given, Given, i);
+    if (strcmp (g->option->key, "report") != 0)
+      append_given (text, g);
+  }
+  return g_string_free (text, FALSE);
+}
+
 /* --- the command's own options -------------------------------------------------------------------- */
 
 const char **

@@ -10,6 +10,9 @@
 LsRequest *ls_request_of (const Command *command);
 const Command *ls_request_command (const LsRequest *r);
 
+/* "lockstep run --model gpt3-175b ...", quoted for a shell: what was set, in order. Newly allocated. */
+char *ls_request_to_text (const LsRequest *r);
+
 /* The value of one of its own options: of several the last; NULL: it was not set. Borrowed. */
 const char *ls_request_text (const LsRequest *r, const char *key);
 gboolean ls_request_is_on (const LsRequest *r, const char *key);

@@ -16,6 +16,12 @@
 
 typedef enum { LS_ACTION_F, LS_ACTION_B, LS_ACTION_I, LS_ACTION_W } LsActionType;
 
+static inline char
+ls_action_letter (LsActionType type)
+{
+  return "FBIW"[type];
+}
+
 typedef struct {
   uint32_t mb;       /* of its pipe */
   uint16_t chunk;    /* of the rank */

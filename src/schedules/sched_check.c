@@ -48,7 +48,7 @@ output_text (const LsLayout *l, const LsStageOutput *o, LsActionType type)
   GString *text = g_string_new (NULL);
   if (l->n_pipes > 1)
     g_string_append_printf (text, "d%us", o->pipe);
-  g_string_append_printf (text, "%u%c%u", o->stage, "FBIW"[type], o -> mb);
+  g_string_append_printf (text, "%u%c%u", o->stage, ls_action_letter (type), o->mb);
   return g_string_free (text, FALSE);
 }
 

@@ -119,7 +119,7 @@ ls_action_append_text (const LsLayout *l, uint32_t rank, const LsAction *a, GStr
   LsStageRef ref = ls_layout_stage (l, rank, a->chunk);
   if (l->n_pipes > 1)
     g_string_append_printf (text, "d%us", ref.pipe);
-  g_string_append_printf (text, "%u%c%u", ref.stage, "FBIW"[a->type], a -> mb);
+  g_string_append_printf (text, "%u%c%u", ref.stage, ls_action_letter (a->type), a->mb);
 }
 
 void

@@ -153,7 +153,7 @@ label_of (const Chart *c, const LsAction *a)
 {
   GString *label = g_string_new (NULL);
   for (guint k = 0; k < (a->is_paired ? 2 : 1); k++) {
-    char letter = "FBIW"[a[k].type];
+    char letter = ls_action_letter (a[k].type);
     if (!c->text->color)
       g_string_append_c (label, a[k].chunk % 2 ? g_ascii_tolower (letter) : letter);
     else if (k > 0)

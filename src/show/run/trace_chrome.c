@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "data/text/write_file.h"
+#include "data/text/gzip.h"
 #include "show/run/p2p_pairs.h"
 #include "show/run/timeline_boxes.h"
 
@@ -259,5 +259,5 @@ ls_trace_chrome_write (const LsTimeline *t, const LsCriticalPath *critical, cons
                        guint max_ranks, const char *path, GError **error)
 {
   Trace trace = { .t = t, .critical = critical, .title = title, .max_ranks = max_ranks };
-  return ls_write_file (path, write_trace, &trace, error);
+  return ls_write_file_packed (path, write_trace, &trace, error);
 }

@@ -14,9 +14,9 @@
 
 #include "analysis/critical_path.h"
 
-/* Writes path as a whole or not at all. title: shown as metadata. With more than
- * max_ranks ranks one of each role stands for all of it, so that a trace of many
- * ranks stays small enough to open. critical: NULL, or the path to show. Errors: LS_ERROR_IO. */
+/* Writes path as a whole or not at all, packed where it ends in ".gz". title: shown as metadata. With more
+ * than max_ranks ranks one of each role stands for all of it, so that a trace of many ranks stays small
+ * enough to open. critical: NULL, or the path to show. Errors: LS_ERROR_IO. */
 gboolean ls_trace_chrome_write (const LsTimeline *t, const LsCriticalPath *critical, const char *title,
                                 guint max_ranks, const char *path, GError **error);
 

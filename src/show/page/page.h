@@ -1,0 +1,34 @@
+/* show/page/page.h — a result as one HTML file to look at: it needs no network, no server and no other file,
+ * so it opens from a disk and from a mail.
+ *
+ * The file holds the result as JSON, one <script type="application/json"> for each part, and a program that
+ * shows it (page.js and what stands beside it; view_X.js is the view of a command). So the numbers on the
+ * page are those of `--json`. A part of many numbers is packed: gzip, then base64. A policy in the file
+ * forbids it to load anything.
+ *
+ * Names that files give are text there, never markup: in JSON "<", ">" and "&" are written as \u003c, \u003e
+ * and \u0026, and the program makes text nodes only. */
+#ifndef LS_SHOW_PAGE_PAGE_H
+#define LS_SHOW_PAGE_PAGE_H
+
+#include <glib.h>
+
+typedef struct LsPage LsPage;
+
+/* kind: of a view, "run". Free with ls_page_free(). */
+LsPage *ls_page_new (const char *kind);
+void ls_page_free (LsPage *page); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPage, ls_page_free)
+
+/* subtitle: NULL, none. */
+void ls_page_set_title (LsPage *page, const char *title, const char *subtitle);
+/* Lines that a user should read: each ends in a newline. */
+void ls_page_set_notes (LsPage *page, const char *notes);
+/* Takes the JSON, which the view finds by its name. */
+void ls_page_take (LsPage *page, const char *name, char *json);
+void ls_page_take_packed (LsPage *page, const char *name, char *json);
+
+/* The file, newly allocated. version: of Lockstep; command: that made it. */
+char *ls_page_format (const LsPage *page, const char *version, const char *command);
+
+#endif

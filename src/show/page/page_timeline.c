@@ -1,0 +1,206 @@
+#include "show/page/page_parts.h"
+
+#include "show/page/page_columns.h"
+#include "show/run/timeline_boxes.h"
+
+#define MAX_ROWS        64
+#define SHORTEST_STRIPS 2000 /* of the window, as so many parts: shorter strips are drawn as one */
+
+/* --- passes of a rank, and what it did not compute for ---------------------------------------- */
+
+/* Where it begins, less where the one before did, and how long it is. */
+static void
+push_interval (GArray *from, GArray *length, LsTime begin, LsTime end, int64_t *before)
+{
+  int64_t at = nanoseconds (begin);
+  push (from, at - *before);
+  push (length, nanoseconds (end) - at);
+  *before = at;
+}
+
+static void
+add_boxes (LsJsonOut *w, const LsTimeline *t, uint32_t rank)
+{
+  enum { FROM, LENGTH, MB, CHUNK, KIND, N };
+  static const char *const keys[N] = { "from", "length", "mb", "chunk", "kind" };
+  GArray *c[N];
+  columns_init (c, N);
+  int64_t before = 0;
+  g_autoptr (GArray) boxes = ls_timeline_boxes (t, rank);
+  for (guint i = 0; i < boxes->len; i++) {
+    const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
+    push_interval (c[FROM], c[LENGTH], b->from, b->to, &before);
+    push (c[MB], b->mb);
+    push (c[CHUNK], b->chunk);
+    push (c[KIND], b->kind);
+  }
+  ls_json_out_begin_object (w, "boxes");
+  columns_write (w, keys, c, N);
+  ls_json_out_end_object (w);
+}
+
+static void
+add_strips (LsJsonOut *w, const LsTimeline *t, uint32_t rank)
+{
+  enum { FROM, LENGTH, SHARE, PART, N };
+  static const char *const keys[N] = { "from", "length", "share", "part" };
+  GArray *c[N];
+  columns_init (c, N);
+  int64_t before = 0;
+  LsTime resolution = MAX (1, (t->window_end - t->window_start) / SHORTEST_STRIPS);
+  for (int part = LS_PART_EXPOSED_TP; part < LS_N_PARTS; part++) {
+    g_autoptr (GArray) strips = ls_timeline_strips (t, rank, (LsPart) part, resolution);
+    for (guint i = 0; i < strips->len; i++) {
+      const LsTimelineStrip *s = &g_array_index (strips, LsTimelineStrip, i);
+      push_interval (c[FROM], c[LENGTH], s->from, s->to, &before);
+      push (c[SHARE], (int64_t) (100 * s->height + 0.5));
+      push (c[PART], part - LS_PART_EXPOSED_TP);
+    }
+  }
+  ls_json_out_begin_object (w, "strips");
+  columns_write (w, keys, c, N);
+  ls_json_out_end_object (w);
+}
+
+/* --- ops of a rank ----------------------------------------------------------------------------------- */
+
+typedef struct {
+  GHashTable *index; /* name -> index + 1; borrowed */
+  GPtrArray *names;  /* borrowed from the plan       */
+} Names;
+
+static int64_t
+index_of_name (Names *n, const char *name)
+{
+  guint at = GPOINTER_TO_UINT (g_hash_table_lookup (n->index, name));
+  if (at > 0)
+    return at - 1;
+  g_ptr_array_add (n->names, (gpointer) name);
+  g_hash_table_insert (n->index, (gpointer) name, GUINT_TO_POINTER (n->names->len));
+  return n->names->len - 1;
+}
+
+static int64_t
+wait_of (const LsOp *op, const LsSpan *s)
+{
+  bool is_communication = op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P;
+  if (is_communication)
+    return s->matched == LS_TIME_NEVER ? -1 : nanoseconds (s->matched - s->start);
+  bool is_slower = op->kind == LS_OP_KERNEL && s->end != LS_TIME_NEVER && s->matched != LS_TIME_NEVER
+      && s->end - s->start > s->matched;
+  return is_slower ? nanoseconds (s->end - s->start - s->matched) : 0;
+}
+
+/* The host itself is the stream behind all others. */
+static int64_t
+stream_of (const LsOp *op)
+{
+  return op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? LS_N_STREAMS : op->stream;
+}
+
+static void
+add_ops (LsJsonOut *w, const LsTimeline *t, uint32_t rank, Names *names)
+{
+  enum { START, LENGTH, WAIT, STREAM, NAME, TAG, MB, CHUNK, LAYER, CAUSE, WHY, N };
+  static const char *const keys[N]
+      = { "start", "length", "wait", "stream", "name", "tag", "mb", "chunk", "layer", "cause", "why" };
+  GArray *c[N];
+  columns_init (c, N);
+  const LsRankSpans *spans = &t->ranks[rank];
+  int64_t before = 0;
+  for (uint32_t i = 0; i < spans->n; i++) {
+    const LsSpan *s = &spans->spans[i];
+    const LsOp *op = ls_span_op (t, rank, s);
+    const LsInstance *instance = ls_span_instance (t, rank, s);
+    int64_t start = nanoseconds (s->start - t->window_start);
+    push (c[START], start - before);
+    push (c[LENGTH], s->end == LS_TIME_NEVER ? -1 : nanoseconds (s->end - t->window_start) - start);
+    push (c[WAIT], wait_of (op, s));
+    push (c[STREAM], stream_of (op));
+    push (c[NAME], index_of_name (names, ls_span_name (t, rank, s)));
+    push (c[TAG], op->tag);
+    push (c[MB], instance->mb);
+    push (c[CHUNK], instance->chunk);
+    push (c[LAYER], op->layer == UINT16_MAX ? -1 : op->layer);
+    push (c[CAUSE], s->cause == LS_SPAN_NONE ? 0 : (int64_t) i - s->cause);
+    push (c[WHY], s->cause_kind);
+    before = start;
+  }
+  ls_json_out_begin_object (w, "ops");
+  columns_write (w, keys, c, N);
+  ls_json_out_end_object (w);
+}
+
+/* --- a timeline -------------------------------------------------------------------------------------- */
+
+static void
+add_rank (LsJsonOut *w, const LsTimeline *t, uint32_t rank, bool has_ops, Names *names)
+{
+  ls_json_out_begin_object (w, NULL);
+  ls_json_out_uint (w, "rank", rank);
+  ls_json_out_uint (w, "stage", t->plan->programs[t->plan->bindings[rank].role].stage);
+  ls_json_out_uint (w, "stands_for", t->multiplicity[rank]);
+  add_boxes (w, t, rank);
+  add_strips (w, t, rank);
+  if (has_ops)
+    add_ops (w, t, rank, names);
+  ls_json_out_end_object (w);
+}
+
+static void
+add_names (LsJsonOut *w, const char *key, const GPtrArray *names)
+{
+  ls_json_out_begin_array (w, key);
+  for (guint i = 0; i < names->len; i++)
+    ls_json_out_string (w, NULL, names->pdata[i]);
+  ls_json_out_end_array (w);
+}
+
+static void
+add_words (LsJsonOut *w)
+{
+  ls_json_out_begin_array (w, "streams");
+  for (int i = 0; i < LS_N_STREAMS; i++)
+    ls_json_out_string (w, NULL, ls_stream_name ((LsStream) i));
+  ls_json_out_string (w, NULL, "host");
+  ls_json_out_end_array (w);
+  ls_json_out_begin_array (w, "tags");
+  for (int i = 0; i < LS_N_TAGS; i++)
+    ls_json_out_string (w, NULL, ls_tag_name ((LsTag) i));
+  ls_json_out_end_array (w);
+  ls_json_out_begin_array (w, "kinds");
+  for (int i = 0; i < LS_N_BOX_KINDS; i++)
+    ls_json_out_string (w, NULL, ls_box_kind_name ((LsBoxKind) i));
+  ls_json_out_end_array (w);
+  ls_json_out_begin_array (w, "parts");
+  for (int i = LS_PART_EXPOSED_TP; i < LS_N_PARTS; i++)
+    ls_json_out_string (w, NULL, ls_part_name ((LsPart) i));
+  ls_json_out_end_array (w);
+}
+
+char *
+ls_page_timeline (const LsTimeline *t)
+{
+  LsJsonOut w;
+  GString *text = g_string_new (NULL);
+  g_autoptr (GArray) rows = ls_timeline_rows (t, MAX_ROWS);
+  Names names = { g_hash_table_new (g_str_hash, g_str_equal), g_ptr_array_new () };
+  ls_json_out_init (&w, text, 0);
+  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_int (&w, "window", nanoseconds (t->window_end - t->window_start));
+  ls_json_out_uint (&w, "n_ranks", t->n_ranks);
+  add_words (&w);
+  ls_json_out_begin_array (&w, "ranks");
+  uint64_t n_ops = 0;
+  for (guint i = 0; i < rows->len; i++) {
+    uint32_t rank = ls_timeline_representative (t, g_array_index (rows, uint32_t, i));
+    n_ops += t->ranks[rank].n;
+    add_rank (&w, t, rank, n_ops <= LS_PAGE_MAX_OPS, &names);
+  }
+  ls_json_out_end_array (&w);
+  add_names (&w, "names", names.names);
+  ls_json_out_end_object (&w);
+  g_hash_table_unref (names.index);
+  g_ptr_array_unref (names.names);
+  return g_string_free (text, FALSE);
+}

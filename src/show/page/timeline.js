@@ -1,0 +1,113 @@
+/* A timeline as it is drawn: rows of ranks, each a row of passes and, where its ops are known and it is open, a
+ * lane for each stream. Times are nanoseconds from the start of the step. */
+
+const PASS_COLORS = { forward: "#4477aa", backward: "#ddaa33", "weight gradient": "#009988", recompute: "#66ccee", optimizer: "#777777" };
+const TAG_COLORS = { F: "#4477aa", B: "#ddaa33", I: "#ddaa33", W: "#009988", R: "#66ccee", O: "#777777", S: "#999999" };
+const PART_COLORS = { exposed_tp: "#ee6677", exposed_dp: "#ee7733", exposed_pp: "#aa3377", exposed_cp: "#228833", exposed_ep: "#ee3377",
+  exposed_copy: "#aa4499", bubble: "#c3c9cf", skew: "#8d99a5", host: "#5a4fcf", other: "#444444" };
+const STREAM_COLORS = ["#4477aa", "#ee6677", "#ee7733", "#aa3377", "#aa3377", "#882255", "#882255", "#999933", "#aa4499", "#aa4499", "#ee7733", "#228833", "#ee3377", "#cc6677", "#44aa99", "#5a4fcf"];
+const WHY = ["started when its stream was free", "waited behind an earlier op of its stream", "waited for an op that it depends on", "waited to be issued by the host"];
+
+/* Spans of one row: from, to, and what each is. Sorted by `from`. */
+function lane(name, n, from, to, color, label, item) {
+  return { name, n, from, to, color, label, item };
+}
+
+function sums(deltas) {
+  let at = 0;
+  return Float64Array.from(deltas, (d) => (at += d));
+}
+
+/* Starts and ends in place of steps and lengths. */
+function decodeIntervals(columns) {
+  if (columns.to) return;
+  columns.from = sums(columns.from);
+  columns.to = columns.from.map((at, i) => at + columns.length[i]);
+}
+
+/* Ops of a rank with absolute starts and ends. */
+function decodeOps(t, ops) {
+  const start = sums(ops.start);
+  const end = Float64Array.from(ops.length, (l, i) => (l < 0 ? t.window : start[i] + l));
+  return { ...ops, start, end, n: start.length };
+}
+
+function passLane(t, r) {
+  const b = r.boxes;
+  const letter = (kind) => ({ forward: "F", backward: "B", "weight gradient": "W", recompute: "R", optimizer: "" })[kind] ?? "";
+  return lane("", b.mb.length, b.from, b.to, (i) => PASS_COLORS[t.kinds[b.kind[i]]] || "#888888",
+    (i) => (t.kinds[b.kind[i]] === "optimizer" ? "opt" : letter(t.kinds[b.kind[i]]) + b.mb[i]), (i) => ({ rank: r, pass: i }));
+}
+
+function stripLane(t, r) {
+  const s = r.strips;
+  const order = [...s.from.keys()].sort((a, b) => s.from[a] - s.from[b]);
+  const pick = (column) => order.map((i) => column[i]);
+  const parts = pick(s.part);
+  return lane("", order.length, pick(s.from), pick(s.to), (i) => PART_COLORS[t.parts[parts[i]]], () => "", (i) => ({ rank: r, strip: order[i] }));
+}
+
+/* Ops of one stream lie behind each other, but where two overlap the later one is on top. */
+function streamLanes(t, r) {
+  const ops = r.decoded;
+  const by = new Map();
+  for (let i = 0; i < ops.n; i++) {
+    if (ops.end[i] <= 0 || ops.start[i] >= t.window) continue;
+    if (!by.has(ops.stream[i])) by.set(ops.stream[i], []);
+    by.get(ops.stream[i]).push(i);
+  }
+  return [...by.keys()].sort((a, b) => (a === t.streams.length - 1 ? -1 : b === t.streams.length - 1 ? 1 : a - b)).map((stream) => {
+    const index = by.get(stream).sort((a, b) => ops.start[a] - ops.start[b] || a - b);
+    return lane(t.streams[stream], index.length, Float64Array.from(index, (i) => ops.start[i]), Float64Array.from(index, (i) => ops.end[i]),
+      (k) => (stream === 0 ? TAG_COLORS[t.tags[ops.tag[index[k]]][0].toUpperCase()] || "#888888" : STREAM_COLORS[stream] || "#888888"),
+      (k) => unitName(t, ops, index[k]), (k) => ({ rank: r, op: index[k] }));
+  });
+}
+
+/* "all-gather B3, layer 7": what it is, of which pass. */
+function unitName(t, ops, i) {
+  const tag = t.tags[ops.tag[i]], pass = /^(optimizer|sync)/.test(tag) ? "" : ` ${tag.length > 1 ? "R" : tag}${ops.mb[i]}`;
+  return t.names[ops.name[i]] + pass + (ops.layer[i] >= 0 ? `, layer ${ops.layer[i]}` : "");
+}
+
+/* The rows to draw: { text, lanes: [top, height, lane], height }. */
+function layRows(t) {
+  const rows = [];
+  for (const r of t.ranks) {
+    decodeIntervals(r.boxes);
+    decodeIntervals(r.strips);
+    if (r.ops && !r.decoded && r.isOpen) r.decoded = decodeOps(t, r.ops);
+    r.passes = r.passes || passLane(t, r);
+    r.lost = r.lost || stripLane(t, r);
+    rows.push({ rank: r, kind: "rank", height: 30, text: `rank ${r.rank} · stage ${r.stage}`, lanes: [[2, 18, r.passes], [21, 6, r.lost]] });
+    if (!r.isOpen || !r.decoded) continue;
+    r.lanes = r.lanes || streamLanes(t, r);
+    for (const l of r.lanes) rows.push({ rank: r, kind: "stream", height: 20, text: l.name, lanes: [[2, 16, l]] });
+  }
+  let y = 0;
+  for (const row of rows) {
+    row.y = y;
+    y += row.height;
+  }
+  return rows;
+}
+
+/* What is known of an item, line by line. */
+function describe(t, item) {
+  const r = item.rank, of = r.stands_for > 1 ? ` (stands for ${r.stands_for} ranks)` : "";
+  const where = `rank ${r.rank}, stage ${r.stage}${of}`;
+  if (item.pass !== undefined) {
+    const b = r.boxes, i = item.pass;
+    return `${t.kinds[b.kind[i]]}${t.kinds[b.kind[i]] === "optimizer" ? "" : ` of micro-batch ${b.mb[i]}, chunk ${b.chunk[i]}`}\n${where}\n${time((b.to[i] - b.from[i]) * 1e-9)}, from ${time(b.from[i] * 1e-9)}`;
+  }
+  if (item.strip !== undefined) {
+    const s = r.strips, i = item.strip;
+    return `${words(t.parts[s.part[i]])}\n${where}\n${time(((s.to[i] - s.from[i]) * s.share[i] * 1e-9) / 100)} in ${time((s.to[i] - s.from[i]) * 1e-9)}, from ${time(s.from[i] * 1e-9)}`;
+  }
+  const o = r.decoded, i = item.op, lines = [unitName(t, o, i), `${where}, stream ${t.streams[o.stream[i]]}, chunk ${o.chunk[i]}`,
+    o.length[i] < 0 ? "not over when the simulation stopped" : `${time(o.length[i] * 1e-9)}, from ${time(o.start[i] * 1e-9)}`];
+  if (o.wait[i] < 0) lines.push("its partners never came");
+  else if (o.wait[i] > 0) lines.push(`of that ${time(o.wait[i] * 1e-9)} ${o.stream[i] === 0 ? "as others shared the GPU" : "waiting for its partners"}`);
+  lines.push(WHY[o.why[i]] + (o.cause[i] > 0 ? ": " + unitName(t, o, i - o.cause[i]) : ""));
+  return lines.join("\n");
+}

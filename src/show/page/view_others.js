@@ -1,0 +1,88 @@
+/* The pages of compare, collective, schedule, validate and whatif. */
+
+/* Rows of objects as a table of all their plain members. */
+function plainTable(rows, label, options) {
+  const keys = [...new Set(rows.flatMap((r) => Object.keys(r)))].filter((k) => rows.some((r) => r[k] !== null && typeof r[k] !== "object"));
+  return table(keys.map((k) => ({ name: words(k), get: (r) => r[k], word: rows.some((r) => typeof r[k] === "string"), show: showKey(k) })), rows, { label, filter: rows.length > 12, ...options });
+}
+
+function viewCompare(r) {
+  const unit = { breakdown_s: time, bubble_parts_s: time, critical_path_ps: (v) => (v === null ? "–" : time(v * 1e-12)), memory_bytes: bytes, links: percent };
+  return Object.entries(r).filter(([, rows]) => Array.isArray(rows) && rows.length && typeof rows[0] === "object").map(([key, rows]) => {
+    if (rows[0].name === undefined) return section(words(key), plainTable(rows, key));
+    const show = (x, v) => (v === null || v === undefined ? "–" : typeof v !== "number" ? String(v) : (unit[key] || showKey(x.name))(v));
+    const values = Object.keys(rows[0]).filter((k) => !["name", "delta", "change_pct"].includes(k) && typeof rows[0][k] !== "object" || rows.some((x) => typeof x[k] === "number" && !["delta", "change_pct"].includes(k)));
+    const most = Math.max(...rows.map((x) => Math.abs(x.delta || 0)));
+    return section(words(key), table([{ name: "", get: (x) => words(x.name), word: true }, ...[...new Set(values)].filter((k) => k !== "name").map((k) => ({ name: k === "a" || k === "b" ? `${k}: ${r[k] && r[k].split ? r[k].split("/").pop() : k}` : words(k), get: (x) => x[k], show: (v, x) => show(x, v) })),
+      rows[0].delta !== undefined ? { name: "change", get: (x) => x.delta, show: (v, x) => show(x, v) } : null,
+      rows[0].change_pct !== undefined ? { name: "%", get: (x) => x.change_pct, show: (v) => (v === null ? "–" : digits(v, 3)) } : null,
+      rows[0].delta !== undefined && unit[key] && key !== "links" ? { name: "", get: (x) => x.delta, show: (v) => (v ? bar(v / most, v > 0 ? "var(--bad)" : "var(--good)") : "") } : null].filter((c) => c), rows, { label: words(key) }));
+  }).concat(section("All numbers", tree("result", r)));
+}
+
+function rowsOf(r) {
+  return Object.values(r).find((v) => Array.isArray(v) && v.length && typeof v[0] === "object") || [];
+}
+
+/* A line for each of what tells rows apart, over size or, where there are more of these, over ranks. */
+function viewCollective(r) {
+  const rows = r.rows || [], distinct = (k) => new Set(rows.map((x) => x[k]));
+  const along = distinct("n_ranks").size > distinct("bytes").size ? "n_ranks" : "bytes";
+  const place = (x) => ["op", "cluster", "network", "n_ranks", "bytes"].map((k) => x[k]).join();
+  const asked = new Set(rows.map(place)).size < rows.length ? ["algorithm"] : [];
+  const others = ["op", "cluster", "network", "n_ranks", "bytes", ...asked].filter((k) => k !== along && distinct(k).size > 1);
+  const shown = (k, v) => (k === "bytes" ? bytes(v) : k === "n_ranks" ? `${v} ranks` : v);
+  const series = new Map();
+  for (const x of rows) {
+    const name = others.map((k) => shown(k, x[k])).join(", ") || x.op;
+    for (const [key, of] of [["busbw_GBps", ""], ["measured_busbw_GBps", ", measured"]]) {
+      if (!Number.isFinite(x[key])) continue;
+      if (!series.has(name + of)) series.set(name + of, { name: name + of, dashed: of !== "", points: [] });
+      series.get(name + of).points.push({ x: x[along], y: x[key], text: `${name}${of}\n${shown(along, x[along])}, ${x.algorithm || "as NCCL"}: ${digits(x[key])} GB/s` });
+    }
+  }
+  return [section("Bus bandwidth", lines([...series.values()], { log: true, name: along === "bytes" ? "size" : "ranks", unit: 2, show: along === "bytes" ? bytes : count }, { name: "GB/s", show: count, low: 0 })),
+    rows.length ? section("Table", plainTable(rows, "collectives")) : null, section("All numbers", tree("result", r))];
+}
+
+const ACTION_COLORS = { F: "#4477aa", B: "#ddaa33", I: "#ddaa33", W: "#009988" };
+
+/* Rows of ranks; actions: { rank, type, mb, chunk, from, to }. */
+function scheduleChart(actions, nRanks, end) {
+  const rowHeight = nRanks > 32 ? 12 : 24, left = 60, width = 1300, height = nRanks * rowHeight + 26;
+  const node = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" }), at = scale(0, end, left, width - 8, false);
+  for (let r = 0; r < nRanks; r++) node.append(svg("text", { class: "tick", x: left - 6, y: r * rowHeight + rowHeight * 0.7, "text-anchor": "end" }, `rank ${r}`), svg("rect", { x: left, y: r * rowHeight + 1, width: width - 8 - left, height: rowHeight - 2, fill: "var(--idle)" }));
+  for (const a of actions) {
+    const x = at(a.from), w = at(a.to) - x;
+    node.append(withTip(svg("rect", { x, y: a.rank * rowHeight + 1, width: Math.max(0.6, w - (w > 3 ? 0.6 : 0)), height: rowHeight - 2, fill: ACTION_COLORS[a.type] || "#888888", "fill-opacity": a.chunk % 2 ? 0.7 : 1 }), `${a.type}${a.mb}, chunk ${a.chunk}, rank ${a.rank}\n${digits(a.from)} to ${digits(a.to)}`));
+    if (w > 16 && rowHeight > 16) node.append(svg("text", { x: x + w / 2, y: (a.rank + 0.7) * rowHeight, "text-anchor": "middle", style: `fill:${a.type === "F" || a.type === "W" ? "#fff" : "#222"};pointer-events:none` }, a.mb));
+  }
+  for (const v of ticks(0, end, 10)) node.append(svg("text", { class: "tick", x: at(v), y: height - 6, "text-anchor": "middle" }, digits(v)));
+  return node;
+}
+
+async function viewSchedule(r) {
+  if (!r.orders) return [section("Schedules", plainTable(rowsOf(r), "schedules")), section("All numbers", tree("result", r))];
+  const drawn = await unpack("actions");
+  const ranks = r.orders.map((o, i) => ({ rank: i, peak: r.peak_activations[i], idle: r.idle[i], share: r.idle[i] / r.makespan }));
+  return [cards([["makespan", r.makespan, count, "makespan"], ["ideal", r.ideal, count, "ideal"], ["bubble", r.bubble_frac, percent, "bubble_frac"], ["bubble of the span", r.bubble_frac_span, percent]]),
+    drawn && section("Schedule", scheduleChart(drawn.actions, r.orders.length, r.makespan), legend(Object.entries({ forward: "#4477aa", backward: "#ddaa33", "weight gradient": "#009988" }))),
+    section("Ranks", table([{ name: "rank", get: (x) => x.rank }, { name: "micro-batches held", get: (x) => x.peak, show: count }, { name: "idle", get: (x) => x.idle, show: count }, { name: "of makespan", get: (x) => x.share, show: percent }], ranks, { label: "ranks" })),
+    section("Orders", table([{ name: "rank", get: (x) => x.i }, { name: "actions", get: (x) => x.text, long: true }], r.orders.map((o, i) => ({ i, text: o.join(" ") })), { label: "orders" })), section("All numbers", tree("result", r))];
+}
+
+function viewValidate(r) {
+  const families = Object.keys(r.by_family || {}).sort((a, b) => b.length - a.length);
+  const cases = (r.cases || []).map((x) => ({ ...x, family: families.find((f) => x.id.startsWith(f)) || "" }));
+  const rows = cases.filter((x) => x.predicted_s && x.measured_s), names = [...new Set(rows.map((x) => x.family))];
+  const points = rows.map((x) => ({ x: x.measured_s, y: x.predicted_s, color: colorOf(names.indexOf(x.family)),
+    text: `${x.id}\nmeasured ${time(x.measured_s)}, predicted ${time(x.predicted_s)} (${digits(x.error_pct, 3)} %)` }));
+  const scores = Object.entries(r.by_family || {}).map(([family, s]) => ({ family, ...s }));
+  return [cards([["runs", r.summary.n, count, "n"], ["refused", r.summary.refused, count, "refused"], ["mean error", r.summary.mape_pct, (v) => digits(v, 3) + " %", "mape_pct"], ["bias", r.summary.bias_pct, (v) => digits(v, 3) + " %", "bias_pct"]]),
+    rows.length ? section("Predicted over measured", scatter(points, { log: true, name: "measured", show: time }, { log: true, name: "predicted", show: time }, { height: 560, diagonal: true }), legend(names.map((f, i) => [f, colorOf(i)]))) : null,
+    scores.length ? section("By family", plainTable(scores, "families")) : null, section("Runs", plainTable(cases, "runs")), section("All numbers", tree("result", r))];
+}
+
+function viewOther(r) {
+  return [...Object.entries(r).filter(([, v]) => Array.isArray(v) && v.length && typeof v[0] === "object").map(([k, v]) => section(words(k), plainTable(v, k))), section("All numbers", tree("result", r))];
+}

@@ -1,0 +1,125 @@
+/* The page of `run`: what the step takes and why. */
+
+const PART_ORDER = ["#4477aa", "#ddaa33", "#66ccee", "#777777", "#bbbb44"];
+function partColor(name, i) {
+  return PART_COLORS[name] || PART_ORDER[i % PART_ORDER.length];
+}
+const MEMORY_COLORS = { parameters: "#4477aa", gradients: "#66ccee", optimizer: "#228833", activations: "#ccbb44", unsharded: "#ee6677", comm_buffers: "#aa3377", workspace: "#999999" };
+
+function runCards(r) {
+  const m = r.memory || {};
+  const interval = r.interval && r.interval.low_s !== null && r.interval.low_s !== undefined;
+  return cards([["step", r.step_time_s, time, "step_time_s"],
+    interval ? [`${r.interval.level_pct} % of measured steps`, r.interval.low_s, () => `${time(r.interval.low_s)} to ${time(r.interval.high_s)}`, "interval"] : null,
+    r.measured && r.measured.step_time_s ? ["measured", r.measured.step_time_s, time, "measured"] : null,
+    ["tokens/s", r.tokens_per_s, count], ["tokens/s a GPU", r.tokens_per_s_per_gpu, count], ["MFU", r.mfu, percent, "mfu"], ["HFU", r.hfu, percent, "hfu"],
+    ["pipeline bubble", r.bubble_frac, percent, "bubble_frac"],
+    ["memory", m.needed_bytes, (b) => `${bytes(b)} of ${bytes(m.capacity_bytes)}`, "needed_bytes", m.fits === false ? "bad" : null],
+    [m.fits === false ? "does not fit" : "free", m.free_bytes, bytes, "free_bytes", m.fits === false ? "bad" : "good"]]);
+}
+
+function runBreakdown(r) {
+  const rows = Object.entries(r.breakdown_s || {}).filter(([, s]) => s > 0).map(([name, s], i) => ({ name, s, color: partColor(name, i) }));
+  if (!rows.length) return null;
+  const parts = Object.entries(r.bubble_parts_s || {}).filter(([, s]) => s > 0);
+  return [stacked(rows.map((x) => [words(x.name), x.s, x.color, `${time(x.s)}, ${percent(x.s / r.step_time_s)}`])),
+    table([{ name: "where the time goes", get: (x) => words(x.name), word: true }, { name: "time", get: (x) => x.s, show: time },
+      { name: "of the step", get: (x) => x.s / r.step_time_s, show: percent }, { name: "", get: (x) => x.s, show: (s, x) => bar(s / r.step_time_s, x.color) }], rows, { label: "breakdown" }),
+    parts.length ? el("p", { class: "quiet" }, "Bubble: ", parts.map(([k, s]) => `${words(k)} ${time(s)}`).join(", ")) : null];
+}
+
+function memoryOver(curves) {
+  if (!curves || !curves.ranks.length) return null;
+  const holder = el("div");
+  const draw = (i) => {
+    const c = curves.ranks[i], layers = Object.entries(c.alive).filter(([, v]) => v.some((b) => b > 0)).map(([k, v]) => [words(k), v, MEMORY_COLORS[k] || "#888888"]);
+    holder.replaceChildren(areas(c.at, layers, curves.window, curves.capacity_bytes, { show: (v) => time(v * 1e-9), name: "time from the start of the step" }, { show: bytes, unit: 2 ** 30, name: "held by the rank" }),
+      legend(layers.map(([k, , color]) => [k, color])));
+  };
+  draw(0);
+  const select = el("select", { "aria-label": "rank", onchange: () => draw(Number(select.value)) },
+    curves.ranks.map((c, i) => el("option", { value: i }, `rank ${c.rank}${i === 0 ? ", the fullest" : ""}`)));
+  return [el("div", { class: "tools" }, "What ", select, " holds; the dashed line is what the device has"), holder];
+}
+
+function runLinks(r) {
+  if (!r.link_groups || !r.link_groups.length) return null;
+  return table([{ name: "links", get: (x) => x.name, word: true }, { name: "number", get: (x) => x.n, show: count }, { name: "busiest", get: (x) => x.max_utilisation, show: percent },
+    { name: "mean", get: (x) => x.mean_utilisation, show: percent }, { name: "", get: (x) => x.max_utilisation, show: (u) => bar(u) }, { name: "bytes a step", get: (x) => x.bytes, show: bytes }], r.link_groups, { label: "links" });
+}
+
+/* Tiers of the machine from the GPU outwards, each as wide and as dark as it is busy. */
+function linkMap(r) {
+  const groups = r.link_groups || [];
+  if (!groups.length) return null;
+  const ends = new Map();
+  for (const g of groups) {
+    const [from, to] = g.name.split(">").map((end) => end && end.replace(/^node\*\//, ""));
+    if (to === undefined) continue;
+    const key = [from, to].sort().join(" – ");
+    const known = ends.get(key) || { key, there: 0, back: 0, names: [] };
+    if (from <= to) known.there = Math.max(known.there, g.max_utilisation);
+    else known.back = Math.max(known.back, g.max_utilisation);
+    known.names.push(`${g.name}: ${percent(g.max_utilisation)}`);
+    ends.set(key, known);
+  }
+  const all = [...ends.values()], width = 1100, height = 26 * all.length + 10;
+  const node = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" });
+  all.forEach((e, i) => {
+    const y = 16 + 26 * i, use = Math.max(e.there, e.back), [a, b] = e.key.split(" – ");
+    node.append(svg("text", { x: 200, y: y + 4, "text-anchor": "end" }, a), svg("text", { x: 760, y: y + 4 }, `${b}   ${percent(use)}`),
+      withTip(svg("line", { x1: 212, x2: 748, y1: y, y2: y, stroke: `color-mix(in srgb, #cc3311 ${Math.round(100 * Math.min(1, use))}%, #88ccee)`, "stroke-width": 3 + 12 * Math.min(1, use) }), e.names.join("\n")));
+  });
+  return node;
+}
+
+function runCritical(path) {
+  if (!path) return null;
+  const kinds = Object.entries(path.by_kind_ps).filter(([, ps]) => ps > 0).map(([k, ps], i) => [words(k), ps, colorOf(i), `${time(ps * 1e-12)}, ${percent(ps / path.step_ps)}`]);
+  const rows = path.ops || [], keys = rows.length ? Object.keys(rows[0]) : [];
+  return [stacked(kinds), rows.length ? table(keys.map((k) => ({ name: words(k), get: (x) => x[k], word: typeof rows[0][k] === "string", show: showKey(k) })), rows, { label: "ops of the critical path", filter: true }) : null];
+}
+
+/* How a member of that name is shown, by its unit. */
+function showKey(key) {
+  if (/_ps$/.test(key)) return (v) => (v === null ? "–" : time(v * 1e-12));
+  if (/_s$/.test(key) && !/_per_s$/.test(key)) return time;
+  if (/bytes$/.test(key)) return bytes;
+  if (/frac$|^mfu|^hfu|utilisation$/.test(key)) return percent;
+  return (v) => (typeof v === "number" ? count(v) : v === null || v === undefined ? "–" : typeof v === "object" ? JSON.stringify(v) : String(v));
+}
+
+function runSensitivity(rows) {
+  if (!rows || !rows.length) return null;
+  return table([{ name: "what is a percent better", get: (x) => words(x.parameter), word: true }, { name: "step", get: (x) => x.elasticity, show: (v) => digits(v, 3) + " %" },
+    { name: "time", get: (x) => x.seconds_per_percent, show: time }, { name: "", get: (x) => Math.abs(x.elasticity), show: (v) => bar(v) }], rows, { label: "sensitivity" });
+}
+
+function provenance(r) {
+  const p = r.provenance;
+  if (!p) return null;
+  return [p.options ? el("div", { class: "command" }, p.options) : null,
+    table([{ name: "what", get: (x) => words(x[0]), word: true }, { name: "which", get: (x) => x[1].name || x[1], word: true, show: (v) => (typeof v === "object" ? "" : String(v)) },
+      { name: "source", get: (x) => (x[1] && x[1].source) || "", long: true }], Object.entries(p).filter(([k, v]) => k !== "options" && v !== null && typeof v !== "boolean" && k !== "kernel_time_frac"), { label: "provenance" }),
+    p.kernel_time_frac ? el("p", { class: "quiet" }, "Kernel time by what it rests on: ", Object.entries(p.kernel_time_frac).map(([k, v]) => `${words(k)} ${percent(v)}`).join(", ")) : null];
+}
+
+async function viewRun(r) {
+  const [t, curves] = [await unpack("timeline"), await unpack("memory")];
+  const interval = r.interval && r.interval.label;
+  return [runCards(r), interval ? el("p", { class: "quiet" }, `The interval is ${interval}${r.interval.wider ? "; it is wider, as the job " + r.interval.wider : ""}.`) : null,
+    section("Breakdown", runBreakdown(r)), t && section("Timeline", timelineView(t)), section("Memory", memoryOver(curves)),
+    section("Links", linkMap(r), runLinks(r)), section("Critical path", runCritical(r.critical_path)), section("Sensitivity", runSensitivity(r.sensitivity)),
+    section("What it rests on", provenance(r)), section("All numbers", tree("result", r))];
+}
+
+async function viewMemory(r) {
+  const curves = await unpack("memory"), categories = Object.keys((r.ranks[0] || {}).at_peak || {});
+  return [cards([["needed", Math.max(...r.ranks.map((x) => x.needed_bytes)), bytes, "needed_bytes"], ["of", r.capacity_bytes, bytes, "capacity_bytes"],
+    [r.fits ? "fits" : "does not fit", r.free_bytes, (b) => bytes(b) + " free", "free_bytes", r.fits ? "good" : "bad"], ["step", r.step_time_s, time, "step_time_s"]]),
+    section("Over the step", memoryOver(curves)),
+    section("Ranks at their peak", table([{ name: "rank", get: (x) => x.rank }, { name: "stage", get: (x) => x.stage }, { name: "such ranks", get: (x) => x.count }, { name: "needed", get: (x) => x.needed_bytes, show: bytes },
+      ...categories.map((c) => ({ name: words(c), get: (x) => x.at_peak[c], show: bytes })),
+      { name: "when", get: (x) => x.peak && x.peak.time_s, show: time }, { name: "in", get: (x) => (x.peak ? `${x.peak.op}, ${x.peak.segment}` : ""), word: true }], r.ranks, { label: "ranks" })),
+    r.advice && section("What would make it fit", tree("advice", r.advice)), section("All numbers", tree("result", r))];
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Opens the report of each command in a headless Chromium: no error is logged, the numbers on the page are those of
+--json, and what can be clicked, zoomed, sorted and searched does so. Usage: reports.py LOCKSTEP; 77: no browser."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from webdriver import Browser
+
+JOB = ["--model", "llama3.1-8b:layers=8", "--cluster", "dgx-h100", "--gpus", "16", "--global-batch", "32"]
+n_failed = 0
+
+
+def check(holds, what):
+    global n_failed
+    if not holds:
+        print("FAILED:", what)
+        n_failed += 1
+
+
+class Reports:
+    def __init__(self, lockstep, folder, browser):
+        self.lockstep, self.folder, self.browser = lockstep, folder, browser
+
+    def tell(self, *arguments):
+        run = subprocess.run([self.lockstep, *arguments], cwd=self.folder, capture_output=True, text=True)
+        if run.returncode != 0:
+            raise RuntimeError(f"lockstep {' '.join(arguments)}: {run.stderr}")
+        return run.stdout
+
+    def open(self, *arguments):
+        """The JSON of a command, whose report is open then."""
+        path = os.path.join(self.folder, arguments[0] + ".html")
+        self.tell(*arguments, "--report", path)
+        self.browser.open(path)
+        self.browser.wait("document.documentElement.dataset.ready")
+        check(not self.browser.complaints(), f"{arguments[0]}: the console is empty")
+        check(self.browser.run("return document.querySelector('.bad') === null || !document.querySelector('.bad').textContent.includes('cannot')"), f"{arguments[0]}: all is shown")
+        check(os.path.getsize(path) < 300_000, f"{arguments[0]}: smaller than 300 kB")
+        return json.loads(self.tell(*arguments, "--json"))
+
+    def card(self, key):
+        return float(self.browser.run(f"return document.querySelector('.card[data-key={key}]').dataset.value"))
+
+    def range_shown(self):
+        return [float(x) for x in self.browser.run("const c = document.querySelector('canvas').dataset; return [c.from, c.to]")]
+
+
+def check_run(r):
+    result = r.open("run", *JOB, "--tp", "2", "--pp", "2", "--critical-path", "--sensitivity")
+    b = r.browser
+    for key, value in [("step_time_s", result["step_time_s"]), ("mfu", result["mfu"]), ("needed_bytes", result["memory"]["needed_bytes"])]:
+        check(r.card(key) == value, f"{key} is that of --json")
+    for name in ["breakdown", "timeline", "memory", "links", "critical-path", "sensitivity", "what-it-rests-on"]:
+        check(b.run(f"return document.querySelector('section#{name}') !== null"), f"there is a section {name}")
+    whole = r.range_shown()
+    check(abs(whole[1] - whole[0] - result["step_time_s"] * 1e9) < 2, "the whole step is shown at first")
+    b.run("document.querySelector('canvas').scrollIntoView({ block: 'center' })")
+    b.click("button[title='zoom in']")
+    b.wait(f"Number(document.querySelector('canvas').dataset.to) < {whole[1]}")
+    zoomed = r.range_shown()
+    check(abs((zoomed[1] - zoomed[0]) * 2 - (whole[1] - whole[0])) < 2, "zooming in halves what is shown")
+    b.type("canvas", "0")
+    b.wait(f"Number(document.querySelector('canvas').dataset.to) >= {whole[1] - 1}")
+    width, height = b.run("const c = document.querySelector('canvas'); return [c.clientWidth, c.clientHeight]")
+    b.click_at("canvas", 140 - int(width / 2), 24 + 30 + 10 - int(height / 2))  # early in the compute lane of the first rank
+    told = b.wait("!document.querySelector('.selected').classList.contains('quiet') && document.querySelector('.selected').textContent")
+    check("rank 0, stage 0" in told and "stream compute" in told and ("waited" in told or "started when" in told), f"a click tells of an op: {told!r}")
+    rows = int(b.run("return document.querySelector('canvas').dataset.rows"))
+    b.click("button[title='a row for each stream']")
+    b.wait(f"Number(document.querySelector('canvas').dataset.rows) > {rows}")
+    b.type("input[aria-label='find ops by name']", "fc1")
+    b.wait("[...document.querySelectorAll('.tools .quiet')].some((x) => /^[1-9][0-9]* ops$/.test(x.textContent))")
+
+
+def check_sweep(r):
+    result = r.open("sweep", *JOB, "--top", "12")
+    b = r.browser
+    check(r.card("step_time_s") == result["best"][0]["step_time_s"], "the best step is that of --json")
+    shown = b.run("return document.querySelectorAll('section#configurations tbody tr').length")
+    check(shown >= len(result["best"]), "all configurations are rows")
+    column = "[...document.querySelectorAll('section#configurations th')].findIndex((h) => h.textContent === 'step')"
+    for _ in range(2):
+        b.run(f"document.querySelectorAll('section#configurations th button')[{column}].click()")
+    cells = b.run(f"const i = {column}; return [...document.querySelectorAll('section#configurations tbody tr')].map((t) => t.children[i].textContent)")
+    seconds = [float(c.split()[0]) * {"s": 1, "ms": 1e-3}[c.split()[1]] for c in cells]
+    check(seconds == sorted(seconds, reverse=True), "a second click sorts downwards")
+    for i in (1, 2):
+        b.click(f"section#configurations tbody tr:nth-child({i})")
+    check(b.run("return document.querySelectorAll('section#configurations [aria-live] tbody tr').length") > 0, "two rows are compared")
+    b.type("section#configurations input", "no such configuration")
+    check(b.run("return document.querySelectorAll('section#configurations .scroll tbody')[0].children.length") == 0, "a filter hides rows")
+
+
+def check_compare(r):
+    names = ["<img src=x onerror=alert(1)>.json", "'b\"&.json"]
+    for name, tp in zip(names, ["2", "4"]):
+        with open(os.path.join(r.folder, name), "w", encoding="utf-8") as out:
+            out.write(r.tell("run", *JOB, "--tp", tp, "--json"))
+    r.open("compare", *names)
+    check(r.browser.run("return document.querySelector('img') === null"), "a file's name is no markup")
+    check(names[0] in r.browser.run("return document.getElementById('page').textContent"), "a file's name is text")
+
+
+def check_others(r):
+    memory = r.open("memory", *JOB, "--tp", "2")
+    check(r.card("needed_bytes") == max(x["needed_bytes"] for x in memory["ranks"]), "needed is that of --json")
+    schedule = r.open("schedule", "--schedule", "zbv", "--pp", "4", "--micro-batches", "8")
+    check(r.card("makespan") == schedule["makespan"], "makespan is that of --json")
+    drawn = r.browser.run("return [...document.querySelectorAll('section#schedule rect')].length")
+    check(drawn == sum(len(o) for o in schedule["orders"]) + 4, "each action is a box, each rank has a row")
+    collective = r.open("collective", "--cluster", "dgx-h100", "--op", "all-reduce", "--gpus", "8,16")
+    check(r.browser.run("return document.querySelectorAll('circle').length") == len(collective["rows"]), "each row is a point")
+    whatif = r.open("whatif", *JOB, "--tp", "2")
+    check(len(whatif) > 0 and r.browser.run("return document.querySelectorAll('tbody tr').length") > 0, "whatif has a table")
+
+
+def main():
+    driver, chromium = shutil.which("chromedriver"), shutil.which("chromium")
+    if not driver or not chromium:
+        print("chromium and chromedriver (Debian: chromium-driver) are not here: reports are not looked at")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        browser = Browser(driver, chromium, os.path.join(folder, "profile"))
+        try:
+            reports = Reports(os.path.abspath(sys.argv[1]), folder, browser)
+            for test in [check_run, check_sweep, check_compare, check_others]:
+                test(reports)
+        finally:
+            browser.close()
+    return 1 if n_failed else 0
+
+
+sys.exit(main())
