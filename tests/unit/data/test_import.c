@@ -20,6 +20,11 @@ values_are_those_of_our_keys (void)
       "schedule=1f1b; zero=0; recompute=none; sp=false; cp=1; ep");
   check (GPT "--swiglu", "mlp=swiglu; ffn=2688; ~ffn 2688");
   check (GPT "--quick-geglu", "mlp=geglu; ffn=4096");
+  check (GPT "--mtp-num-layers 0", "predict_layers");
+  check (GPT "--mtp-num-layers 1", "predict_layers=1");
+  check (GPT "--num-key-value-heads 4", "kv_heads=4");
+  check (GPT "--attention-head-type multiquery", "kv_heads=1");
+  check (GPT "--attention-head-type multihead", "kv_heads=16");
   check (GPT,
          "mlp=gelu; ffn=4096; norm=layernorm; position=learned; linear_bias=true; tied_embeddings=true; "
          "dropout=true; kv_heads=16; dtype=fp32; vocab");

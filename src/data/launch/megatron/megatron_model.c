@@ -138,8 +138,12 @@ static void
 set_heads (LaunchJob *job)
 {
   LsImport *import = job->import;
-  guint64 head_dim = option_number (job, "kv-channels"), groups = option_number (job, "num-query-groups");
-  bool is_grouped = option_is_on (job, "group-query-attention");
+  guint64 head_dim = option_number (job, "kv-channels"),
+          groups = number_or (job, "num-query-groups", "num-key-value-heads", 0);
+  const char *kind = option_text (job, "attention-head-type");
+  bool is_multiquery = kind && strcmp (kind, "multiquery") == 0;
+  bool is_grouped = option_is_on (job, "group-query-attention") || is_multiquery
+      || option_number (job, "num-key-value-heads") > 0;
   bool is_open = !groups && option_is_on (job, "num-query-groups");
   if (option_is_on (job, "multi-latent-attention")) {
     set_latent (job);
@@ -453,6 +457,8 @@ megatron_model (LaunchJob *job)
   set_experts (job);
   set_hybrid (job);
   set_delta (job);
+  if (option_number (job, "mtp-num-layers") > 0)
+    import_set_model_number (job->import, "predict_layers", option_number (job, "mtp-num-layers"));
   set_norm (job);
   set_position (job);
   set_switches (job);

@@ -30,7 +30,9 @@ static const OptionRow rows[] = {
   RULE ("v-head-dim"),
   MODEL ("seq-length", "seq"),
   OLD ("encoder-seq-length", OPTION_MODEL, "seq", NULL),
-  MODEL ("mtp-num-layers", "predict_layers"),
+  RULE ("mtp-num-layers"),
+  RULE ("num-key-value-heads"), /* of Megatron-DeepSpeed */
+  RULE ("attention-head-type"), /* of BigCode's fork */
   RULE ("num-experts"),
   RULE ("moe-router-topk"),
   RULE ("topk"),
