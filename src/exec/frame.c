@@ -29,6 +29,8 @@ frame_enter (Rank *r, uint32_t s)
     st->op = f->seg->first[s];
     if (st->op == NO_OP)
       st->frame++;
+    else
+      r->with_head |= 1u << s;
   }
 }
 
@@ -104,6 +106,7 @@ rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at)
   st->op = xop->next;
   if (st->op == NO_OP) {
     st->frame++;
+    r->with_head &= ~(1u << xop->stream);
     frame_enter (r, xop->stream);
   }
 }

@@ -278,10 +278,8 @@ first_head (Run *x, Rank *r, LsTime *ret_second)
 {
   Candidate best = { .start = LS_TIME_NEVER, .stream = NO_ID };
   LsTime second = LS_TIME_NEVER;
-  for (uint32_t s = 0; s < LS_N_STREAMS; s++) {
-    if (r->streams[s].op == NO_OP)
-      continue;
-    Candidate c = head_start (x, r, s);
+  for (uint32_t heads = r->with_head; heads; heads &= heads - 1) {
+    Candidate c = head_start (x, r, (uint32_t) __builtin_ctz (heads));
     if (c.start == LS_TIME_NEVER)
       continue;
     if (c.start < best.start || (c.start == best.start && is_before (r, &c, &best))) {

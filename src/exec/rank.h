@@ -88,6 +88,7 @@ struct Rank {
   LsTime call_end[LS_N_SLOTS];
   SpanRef call_span[LS_N_SLOTS];
   Stream streams[LS_N_STREAMS];
+  uint32_t with_head; /* bit s: stream s has a head */
   EventRecord *events;
 
   LsTime gpu_free; /* end of the last kernel                          */

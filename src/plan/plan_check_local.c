@@ -174,22 +174,34 @@ typedef struct {
   LsOpPlace with_max; /* the first such call */
 } SlotUse;
 
-/* Returns the set of slots that a program uses, and fills theirs. */
 static uint32_t
-find_slots (const LsPlan *plan, uint32_t role, SlotUse ret_uses[LS_N_SLOTS])
+add_slots_of_op (const LsOp *op, LsOpPlace at, uint32_t used, SlotUse uses[LS_N_SLOTS])
 {
+  uint32_t fresh = ls_op_slots (op) & ~used;
+  for (uint32_t slot = 0; slot < LS_N_SLOTS; slot++)
+    if (fresh >> slot & 1)
+      uses[slot] = (SlotUse) { .first = at, .with_max = at };
+  if (op->kind == LS_OP_COLLECTIVE && op->root > uses[op->slot].max_root) {
+    uses[op->slot].max_root = op->root;
+    uses[op->slot].with_max = at;
+  }
+  return used | fresh;
+}
+
+/* Returns the set of slots that a program uses, and fills theirs. seen: [n_segments], role + 1 of whoever ran
+ * the segment last; another instance of one adds nothing. */
+static uint32_t
+find_slots (const LsPlan *plan, uint32_t role, uint32_t *seen, SlotUse ret_uses[LS_N_SLOTS])
+{
+  const LsProgram *p = &plan->programs[role];
   uint32_t used = 0;
-  for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (plan, &at);) {
-    const LsOp *op = ls_op_at (plan, at);
-    uint32_t fresh = ls_op_slots (op) & ~used;
-    for (uint32_t slot = 0; slot < LS_N_SLOTS; slot++)
-      if (fresh >> slot & 1)
-        ret_uses[slot] = (SlotUse) { .first = at, .with_max = at };
-    used |= fresh;
-    if (op->kind == LS_OP_COLLECTIVE && op->root > ret_uses[op->slot].max_root) {
-      ret_uses[op->slot].max_root = op->root;
-      ret_uses[op->slot].with_max = at;
-    }
+  for (uint32_t i = 0; i < p->n_instances; i++) {
+    const LsSegment *seg = &plan->segments[p->instances[i].segment];
+    if (seen[p->instances[i].segment] == role + 1)
+      continue;
+    seen[p->instances[i].segment] = role + 1;
+    for (uint32_t o = 0; o < seg->n_ops; o++)
+      used = add_slots_of_op (&seg->ops[o], (LsOpPlace) { role, i, o }, used, ret_uses);
   }
   return used;
 }
@@ -221,9 +233,10 @@ check_slots (const LsPlanCheck *check, LsPlanFault *fault)
   const LsPlan *plan = check->plan;
   g_autofree uint32_t *used = g_new (uint32_t, plan->n_roles);
   g_autofree SlotUse *uses = g_new (SlotUse, (gsize) plan->n_roles * LS_N_SLOTS);
+  g_autofree uint32_t *seen = g_new0 (uint32_t, plan->n_segments + 1);
 
   for (uint32_t role = 0; role < plan->n_roles; role++)
-    used[role] = find_slots (plan, role, &uses[role * LS_N_SLOTS]);
+    used[role] = find_slots (plan, role, seen, &uses[role * LS_N_SLOTS]);
 
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
     uint32_t role = plan->bindings[rank].role;
@@ -421,8 +434,9 @@ ls_plan_check_programs (const LsPlanCheck *check, LsPlanFault *fault)
 {
   if (!check_ranges (check, fault) || !check_slots (check, fault))
     return FALSE;
+  g_autoptr (LsPlanShapes) shapes = ls_plan_shapes_new (check->plan);
   for (uint32_t role = 0; role < check->plan->n_roles; role++)
-    if (!check_lifetimes (check, role, fault))
+    if (!ls_plan_shapes_is_known (shapes, role) && !check_lifetimes (check, role, fault))
       return FALSE;
   return TRUE;
 }

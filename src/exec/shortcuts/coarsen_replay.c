@@ -76,6 +76,7 @@ replay_streams (Run *x, const Replay *y)
     st->tail_kind = e->kind;
     st->tail_span = span_of (y, e->span, 0, &st->tail_kind);
     st->op = NO_OP;
+    r->with_head &= ~(1u << e->stream);
     st->frame = frame + 1;
     frame_enter (r, e->stream);
   }
