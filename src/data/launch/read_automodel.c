@@ -62,6 +62,9 @@ static const OptionRow rows[] = {
   RULE ("slurm.nodes"),
   RULE ("slurm.ntasks_per_node"),
   RULE ("peft._target_"),
+  RULE ("peft.dim"),
+  RULE ("peft.target_modules*"),
+  RULE ("peft.match_all_linear"),
   RULE ("clip_grad_norm.max_norm"),
   RULE ("compile.enabled"),
   RULE ("fp8.enabled"),
@@ -275,8 +278,13 @@ set_kernels (Automodel *a)
     import_unknown (import, "compile.enabled: layers are taken to run eagerly");
   if (is_on (a, "model.use_liger_kernel"))
     import_unknown (import, "model.use_liger_kernel: taken to be off");
-  if (adapter)
-    import_unknown (import, "peft: only adapters are trained; all weights are taken to be");
+  if (adapter) { /* PeftConfig (): dim 8 */
+    const LaunchOption *modules = launch_words_find (a->own.words, "peft.target_modules");
+    guint64 rank = option_number (&a->own, "peft.dim");
+    import_lora (import, rank ? rank : 8,
+                 modules && !is_on (a, "peft.match_all_linear") ? modules->values : NULL,
+                 "peft.target_modules");
+  }
 }
 
 static void

@@ -53,6 +53,9 @@ static const OptionRow rows[] = {
   RULE ("sample_packing"),
   RULE ("pad_to_sequence_len"),
   RULE ("adapter"),
+  RULE ("lora_r"),
+  RULE ("lora_target_modules*"),
+  RULE ("lora_target_linear"),
   RULE ("lora_model_dir"),
   RULE ("load_in_*"),
   RULE ("expert_parallel_size"),
@@ -201,6 +204,24 @@ check_task (const cJSON *tree, const char *path, LsDiagList *diags)
   return true;
 }
 
+/* lora_target_linear is all of them; without it, and without names, the program stops. */
+static void
+set_adapters (Axolotl *a, const char *adapter)
+{
+  LsImport *import = a->job.import;
+  const LaunchOption *modules = launch_words_find (a->job.words, "lora_target_modules");
+  guint64 rank = option_number (&a->job, "lora_r");
+  bool is_q = strcmp (adapter, "qlora") == 0;
+  if (rank == 0 || !(is_q || strcmp (adapter, "lora") == 0)) {
+    import_unknown (import, "adapter %s: only adapters are trained; all weights are taken to be", adapter);
+    return;
+  }
+  import_lora (import, rank, is_on (a, "lora_target_linear") || !modules ? NULL : modules->values,
+               "lora_target_modules");
+  if (is_q || is_on (a, "load_in_4bit"))
+    import_set_strategy (import, "qlora", "1", "adapter");
+}
+
 static void
 tell_adapters (Axolotl *a)
 {
@@ -208,9 +229,9 @@ tell_adapters (Axolotl *a)
   const char *adapter = text_of (a, "adapter");
   LsImport *import = a->job.import;
   if (adapter)
-    import_unknown (import, "adapter %s: only adapters are trained; all weights are taken to be", adapter);
+    set_adapters (a, adapter);
   for (guint i = 0; i < G_N_ELEMENTS (options_on); i++)
-    if (is_on (a, options_on[i]))
+    if (is_on (a, options_on[i]) && !(i == 0 && import_has_strategy (import, "qlora")))
       import_unknown (import, "%s: taken to be off", options_on[i]);
   if (option_number (&a->job, "expert_parallel_size") > 1)
     import_unknown (import, "expert_parallel_size: experts are taken to be sharded as other weights are");

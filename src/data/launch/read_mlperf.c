@@ -280,7 +280,9 @@ set_optimizer (Mlperf *m)
   bool is_off = option_is_off (&m->job, "USE_DIST_OPTIMIZER");
   yaml_config_set (m->tree, "model.transformer_engine", "True");
   if (m->is_lora) {
-    import_unknown (m->job.import, "LoRA: only adapters are trained; all weights are taken to be");
+    import_set_strategy_number (m->job.import, "lora_rank", 16); /* train.py: linear_qkv, linear_proj */
+    import_set_strategy (m->job.import, "lora_modules", "q,k,v,o", "LORA");
+    import_infer (m->job.import, "lora_rank 16 of q, k, v, o: as the benchmark has it (train.py)");
     return;
   }
   set_default (m, "model.optim.grad_sync_dtype", "bf16");
