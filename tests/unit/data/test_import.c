@@ -38,6 +38,10 @@ values_are_those_of_our_keys (void)
          "vpp=3; p2p=overlapped");
   check (GPT "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et*5|t*7|t*7|t*5L'",
          "vpp=2; layers_per_chunk=5,7x2,5");
+  check (GPT "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'Et|(tt|)*6m|L'",
+         "?--pipeline-model-parallel-layout; layers_per_chunk");
+  check (GPT "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'Ett|(ttt|)*6,t*4,L'",
+         "vpp=2; layers_per_chunk=2,3x6,4");
   check (GPT "--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 3",
          "layers_per_chunk=3,7x3");
   check (GPT "--recompute-granularity selective --recompute-modules core_attn layernorm mlp moe mhc",

@@ -44,12 +44,39 @@ set_chunks (LaunchJob *job)
     import_set_strategy_number (import, "vpp", vpp);
 }
 
+#define MAX_LAYOUT 65536 /* characters of a layout */
+
+/* "Et|(tt|)*30L": with each group as often as it says. The caller frees it; what is not closed, or too long,
+ * stays as it is, and is told as another part. */
+static char *
+expand_groups (const char *text)
+{
+  GString *all = g_string_new (NULL);
+  for (const char *p = text; *p;) {
+    const char *end = *p == '(' ? strchr (p, ')') : NULL;
+    if (!end || end[1] != '*') {
+      g_string_append_c (all, *p++);
+      continue;
+    }
+    char *rest;
+    guint64 times = g_ascii_strtoull (end + 2, &rest, 10);
+    gsize n = (gsize) (end - p - 1);
+    if (times > MAX_LAYOUT || n * times + all->len > MAX_LAYOUT)
+      break;
+    for (; times > 0; times--)
+      g_string_append_len (all, p + 1, (gssize) n);
+    p = rest;
+  }
+  return g_string_free (all, FALSE);
+}
+
 /* "Ett|t*3|ttL": layers of each chunk, in model order. Empty: it has other parts. */
 static GString *
 read_layout (const char *text, guint *ret_n)
 {
   GString *list = g_string_new (NULL);
-  g_auto (GStrv) chunks = g_strsplit (text, "|", 4097);
+  g_autofree char *all = expand_groups (text);
+  g_auto (GStrv) chunks = g_strsplit (all, "|", 4097);
   *ret_n = g_strv_length (chunks);
   for (guint i = 0; i < *ret_n; i++) {
     guint64 n = 0;
@@ -58,7 +85,7 @@ read_layout (const char *text, guint *ret_n)
       char what = *p++;
       if (*p == '*')
         times = g_ascii_strtoull (p + 1, (char **) &p, 10);
-      if (!strchr ("EtL ", what)) {
+      if (!strchr ("EtL, ", what)) { /* commas are for the eye */
         g_string_truncate (list, 0);
         return list;
       }
