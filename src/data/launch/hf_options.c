@@ -18,6 +18,11 @@ static const OptionRow rows[] = {
   MODEL ("cutoff_len", "seq"),
   MODEL ("max_length", "seq"),
   RULE ("attn_implementation"),
+  RULE ("use_peft"),
+  RULE ("lora_r"),
+  RULE ("lora_target_modules"),
+  RULE ("lora_dropout"),
+  RULE ("load_in_4bit"),
   RULE ("use_flash_attn"),
 
   /* the batch */
@@ -122,6 +127,8 @@ static const OptionRow rows[] = {
   IGNORED ("hub_*"),
   IGNORED ("ignore_data_skip"),
   IGNORED ("label_*"),
+  IGNORED ("lora_*"),
+  IGNORED ("peft_*"),
   IGNORED ("learning_rate"),
   IGNORED ("load_best_model_at_end"),
   IGNORED ("local_rank"),

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "data/launch/adapters.h"
 #include "data/launch/deepspeed_rules.h"
 #include "data/shell/shell.h"
 #include "strategy/strategy.h"
@@ -397,6 +398,22 @@ set_liger (LaunchJob *job)
   import_infer (job->import, "software hf-trainer-2024-liger: with use_liger_kernel");
 }
 
+/* ModelConfig of TRL (trl/trainer/model_config.py): r 16; modules as PEFT has them for Llama and its kin. */
+static void
+set_adapters (LaunchJob *job)
+{
+  const LaunchOption *modules = find (job, "lora_target_modules");
+  g_autoptr (GPtrArray) usual = launch_usual_modules ();
+  if (is_on (job, "use_peft"))
+    launch_set_adapters (job->import,
+                         &(LaunchAdapters) { .option = "use_peft",
+                                             .rank = number_of (job, "lora_r"),
+                                             .usual_rank = 16,
+                                             .on = modules ? modules->values : usual,
+                                             .dropout = text_of (job, "lora_dropout"),
+                                             .is_nf4 = is_on (job, "load_in_4bit") });
+}
+
 void
 hf_read (HfJob *hf)
 {
@@ -416,6 +433,7 @@ hf_read (HfJob *hf)
   set_data_parallel (hf);
   set_batch (hf);
   tell_switches (job);
+  set_adapters (job);
   if (!import_has_model (job->import, "seq"))
     import_open (job->import, "seq", "how long a sequence is: nothing here says");
   launch_words_free (hf->deepspeed);

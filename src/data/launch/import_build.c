@@ -190,49 +190,6 @@ import_mamba (LsImport *import, const char *pattern, guint64 channels, guint64 s
   import_set_model (import, "position", "none", option);
 }
 
-/* Ours, of a module's name without what surrounds it ("*.self_attn.q_proj"); NULL: none. */
-static const char *
-lora_module_of (const char *name)
-{
-  static const char *const modules[][2] = { { "q_proj", "q" },
-                                            { "k_proj", "k" },
-                                            { "v_proj", "v" },
-                                            { "o_proj", "o" },
-                                            { "gate_proj", "gate" },
-                                            { "up_proj", "up" },
-                                            { "down_proj", "down" },
-                                            { "linear_qkv", "q,k,v" },
-                                            { "linear_proj", "o" },
-                                            { "linear_fc1", "gate,up" },
-                                            { "linear_fc2", "down" },
-                                            { "*_proj", "all-linear" },
-                                            { "all-linear", "all-linear" } };
-  for (guint i = 0; i < G_N_ELEMENTS (modules); i++)
-    if (g_str_has_suffix (name, modules[i][0]))
-      return modules[i][1];
-  return strcmp (name, "*") == 0 ? "all-linear" : NULL;
-}
-
-void
-import_lora (LsImport *import, guint64 rank, const GPtrArray *modules, const char *option)
-{
-  GString *ours = g_string_new (NULL);
-  bool is_all = !modules || modules->len == 0;
-  for (guint i = 0; modules && i < modules->len; i++) {
-    const char *module = lora_module_of (modules->pdata[i]);
-    if (!module)
-      import_unknown (import, "%s %s: it is taken to have no adapter", option,
-                      (const char *) modules->pdata[i]);
-    is_all = is_all || g_strcmp0 (module, "all-linear") == 0;
-    if (module)
-      g_string_append_printf (ours, "%s%s", ours->len > 0 ? "," : "", module);
-  }
-  import_set_strategy_number (import, "lora_rank", rank);
-  if (!is_all && ours->len > 0)
-    import_set_strategy (import, "lora_modules", ours->str, option);
-  g_string_free (ours, TRUE);
-}
-
 void
 import_set_software (LsImport *import, const char *name)
 {

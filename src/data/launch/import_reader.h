@@ -74,10 +74,6 @@ void import_model_of_name (LsImport *import, const char *name);
 void import_mamba (LsImport *import, const char *pattern, guint64 channels, guint64 states, guint64 taps,
                    const char *option);
 
-/* Adapters (LoRA) of that rank on these modules, as programs name them: q_proj, linear_qkv, "*". NULL or
- * none: on all that are linear. What is no module of ours is told. */
-void import_lora (LsImport *import, guint64 rank, const GPtrArray *modules, const char *option);
-
 void import_infer (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void import_unknown (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void import_ignore (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);

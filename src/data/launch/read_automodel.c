@@ -6,6 +6,7 @@
 
 #include <lockstep/error.h>
 
+#include "data/launch/adapters.h"
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/torchtitan_rules.h"
@@ -63,7 +64,7 @@ static const OptionRow rows[] = {
   RULE ("slurm.ntasks_per_node"),
   RULE ("peft._target_"),
   RULE ("peft.dim"),
-  RULE ("peft.target_modules*"),
+  RULE ("peft.target_modules"),
   RULE ("peft.match_all_linear"),
   RULE ("clip_grad_norm.max_norm"),
   RULE ("compile.enabled"),
@@ -271,20 +272,28 @@ static void
 set_kernels (Automodel *a)
 {
   LsImport *import = a->own.import;
-  const char *how = text_of (a, "model.attn_implementation"), *adapter = text_of (a, "peft._target_");
+  const char *how = text_of (a, "model.attn_implementation");
   import_set_strategy (import, "attention", how && strcmp (how, "eager") == 0 ? "unfused" : "flash",
                        "model.attn_implementation");
   if (is_on (a, "compile.enabled"))
     import_unknown (import, "compile.enabled: layers are taken to run eagerly");
   if (is_on (a, "model.use_liger_kernel"))
     import_unknown (import, "model.use_liger_kernel: taken to be off");
-  if (adapter) { /* PeftConfig (): dim 8 */
-    const LaunchOption *modules = launch_words_find (a->own.words, "peft.target_modules");
-    guint64 rank = option_number (&a->own, "peft.dim");
-    import_lora (import, rank ? rank : 8,
-                 modules && !is_on (a, "peft.match_all_linear") ? modules->values : NULL,
-                 "peft.target_modules");
-  }
+}
+
+/* dim 8 and no modules are the defaults of its PeftConfig. */
+static void
+set_adapters (Automodel *a)
+{
+  const LaunchOption *modules = launch_words_find (a->own.words, "peft.target_modules");
+  if (!text_of (a, "peft._target_"))
+    return;
+  launch_set_adapters (
+      a->own.import,
+      &(LaunchAdapters) { .option = "peft",
+                          .rank = option_number (&a->own, "peft.dim"),
+                          .usual_rank = 8,
+                          .on = modules && !is_on (a, "peft.match_all_linear") ? modules->values : NULL });
 }
 
 static void
@@ -305,6 +314,7 @@ read_options (Automodel *a)
   set_sharding (a);
   set_precision (a);
   set_kernels (a);
+  set_adapters (a);
   g_hash_table_unref (a->torch.open);
 }
 

@@ -5,6 +5,7 @@
 
 #include <lockstep/error.h>
 
+#include "data/launch/adapters.h"
 #include "data/launch/deepspeed_rules.h"
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
@@ -53,10 +54,11 @@ static const OptionRow rows[] = {
   RULE ("sample_packing"),
   RULE ("pad_to_sequence_len"),
   RULE ("adapter"),
-  RULE ("lora_r"),
-  RULE ("lora_target_modules*"),
-  RULE ("lora_target_linear"),
   RULE ("lora_model_dir"),
+  RULE ("lora_r"),
+  RULE ("lora_target_linear"),
+  RULE ("lora_target_modules"),
+  RULE ("lora_dropout"),
   RULE ("load_in_*"),
   RULE ("expert_parallel_size"),
   RULE ("fp8"),
@@ -204,39 +206,47 @@ check_task (const cJSON *tree, const char *path, LsDiagList *diags)
   return true;
 }
 
-/* lora_target_linear is all of them; without it, and without names, the program stops. */
-static void
-set_adapters (Axolotl *a, const char *adapter)
-{
-  LsImport *import = a->job.import;
-  const LaunchOption *modules = launch_words_find (a->job.words, "lora_target_modules");
-  guint64 rank = option_number (&a->job, "lora_r");
-  bool is_q = strcmp (adapter, "qlora") == 0;
-  if (rank == 0 || !(is_q || strcmp (adapter, "lora") == 0)) {
-    import_unknown (import, "adapter %s: only adapters are trained; all weights are taken to be", adapter);
-    return;
-  }
-  import_lora (import, rank, is_on (a, "lora_target_linear") || !modules ? NULL : modules->values,
-               "lora_target_modules");
-  if (is_q || is_on (a, "load_in_4bit"))
-    import_set_strategy (import, "qlora", "1", "adapter");
-}
-
 static void
 tell_adapters (Axolotl *a)
 {
   static const char *const options_on[] = { "load_in_4bit", "load_in_8bit", "fp8", "qat.weight_dtype" };
-  const char *adapter = text_of (a, "adapter");
   LsImport *import = a->job.import;
-  if (adapter)
-    set_adapters (a, adapter);
+  bool has_adapter = text_of (a, "adapter") != NULL;
   for (guint i = 0; i < G_N_ELEMENTS (options_on); i++)
-    if (is_on (a, options_on[i]) && !(i == 0 && import_has_strategy (import, "qlora")))
+    if (is_on (a, options_on[i]) && !(i == 0 && has_adapter))
       import_unknown (import, "%s: taken to be off", options_on[i]);
   if (option_number (&a->job, "expert_parallel_size") > 1)
     import_unknown (import, "expert_parallel_size: experts are taken to be sharded as other weights are");
   if (!is_on (a, "sample_packing") && !is_on (a, "pad_to_sequence_len"))
     import_unknown (import, "sample_packing is off: sequences are taken to be as long as sequence_len");
+}
+
+/* What PEFT takes where a file names neither: r of LoraConfig, and the modules of Llama and its kin. */
+#define PEFT_RANK 8
+
+static void
+set_adapters (Axolotl *a)
+{
+  const char *adapter = text_of (a, "adapter");
+  const LaunchOption *modules = launch_words_find (a->job.words, "lora_target_modules");
+  bool is_all = is_on (a, "lora_target_linear"), has_modules = modules && modules->values->len > 0;
+  g_autoptr (GPtrArray) usual = launch_usual_modules ();
+  bool is_qlora = g_strcmp0 (adapter, "qlora") == 0, is_lora = g_strcmp0 (adapter, "lora") == 0;
+  if (adapter && !is_lora && !is_qlora)
+    import_unknown (a->job.import, "adapter %s: only it is trained; all weights are taken to be", adapter);
+  if (!is_lora && !is_qlora)
+    return;
+  if (!is_all && !has_modules)
+    import_infer (a->job.import, "lora_modules q,v: the default of PEFT");
+  launch_set_adapters (a->job.import,
+                       &(LaunchAdapters) { .option = "adapter",
+                                           .rank = option_number (&a->job, "lora_r"),
+                                           .usual_rank = PEFT_RANK,
+                                           .dropout = text_of (a, "lora_dropout"),
+                                           .on = is_all      ? NULL
+                                               : has_modules ? modules->values
+                                                             : usual,
+                                           .is_nf4 = is_qlora || is_on (a, "load_in_4bit") });
 }
 
 /* --- what a Trainer is told ------------------------------------------------------------------------- */
@@ -368,6 +378,7 @@ read_tree (const ImportFiles *files, cJSON *tree, LsImport *import, LsDiagList *
     return false;
   tell_adapters (&a);
   hf_read (&hf);
+  set_adapters (&a);
   return true;
 }
 

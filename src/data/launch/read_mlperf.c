@@ -8,6 +8,7 @@
 
 #include <lockstep/error.h>
 
+#include "data/launch/adapters.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/nemo_rules.h"
 #include "data/launch/yaml_config.h"
@@ -279,12 +280,8 @@ set_optimizer (Mlperf *m)
 {
   bool is_off = option_is_off (&m->job, "USE_DIST_OPTIMIZER");
   yaml_config_set (m->tree, "model.transformer_engine", "True");
-  if (m->is_lora) {
-    import_set_strategy_number (m->job.import, "lora_rank", 16); /* train.py: linear_qkv, linear_proj */
-    import_set_strategy (m->job.import, "lora_modules", "q,k,v,o", "LORA");
-    import_infer (m->job.import, "lora_rank 16 of q, k, v, o: as the benchmark has it (train.py)");
+  if (m->is_lora)
     return;
-  }
   set_default (m, "model.optim.grad_sync_dtype", "bf16");
   set_default (m, "model.optim.name", is_off ? "fused_adam" : "distributed_fused_adam");
   if (m->is_llama) {
@@ -373,6 +370,15 @@ check_whole (const Mlperf *m, const char *path, LsDiagList *diags)
   return has_degree && has (m, "DGXNNODES");
 }
 
+/* Rank 16 on attention (mlcommons/training_policies, training_rules.adoc, llama2_70b_lora). */
+static void
+set_adapters (LsImport *import)
+{
+  g_autoptr (GPtrArray) attention = g_ptr_array_new ();
+  g_ptr_array_add (attention, (gpointer) "attention");
+  launch_set_adapters (import, &(LaunchAdapters) { .option = "LoRA", .usual_rank = 16, .on = attention });
+}
+
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
@@ -394,6 +400,8 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   set_optimizer (&m);
   bool ok = nemo_read_tree (m.tree, file, "NeMo for MLPerf", benchmark, software, import, diags);
   set_graphs (&m);
+  if (ok && m.is_lora)
+    set_adapters (import);
   if (ok && import_is_open (import, "dtype"))
     g_hash_table_remove (import->strategy_said, "dtype");
   return ok;

@@ -179,6 +179,12 @@ trainers_are_read (void)
       "deepspeed --num_gpus 4 main.py --model_name_or_path gpt2 --per_device_train_batch_size 8 --max_seq_len 512 "
       "--gradient_accumulation_steps 1 --zero_stage 3 --deepspeed --gradient_checkpointing --offload",
       "gpus=4; ~1 node; zero=3; seq=512; recompute=full; global_batch=32; ?--offload");
+  check ("torchrun --nproc_per_node 4 " TRAINER
+         "--bf16 --use_peft --lora_r 32 --lora_alpha 16 --lora_target_modules "
+         "q_proj k_proj up_proj --load_in_4bit",
+         "lora_rank=32; lora_modules=q,k,up; qlora=true; -lora_alpha");
+  check ("torchrun --nproc_per_node 4 " TRAINER "--bf16 --use_peft --lora_dropout 0.1",
+         "lora_rank=16; lora_modules=q,v; ~lora_rank 16; ?lora_dropout 0.1");
   check ("python -m accelerate.commands.launch --multi_gpu " TRAINER, "gpus; ?how many GPUs; dp_kind=ddp");
   check ("accelerate launch --num_processes 8 --use_deepspeed --zero_stage 2 " TRAINER
          "--per_device_train_batch_size 1",

@@ -289,12 +289,14 @@ axolotl_is_read (void)
       "layers=36; seq=8192; micro_batch=2; gpus=16; tp=2; cp=2; dp_kind=fsdp2; zero=3; "
       "global_batch=32; dtype=bf16; recompute=full; attention=flash; ~gpus 16: dp_shard_size; ~bf16 is on; "
       "-datasets.0.path");
-  check_read ("axolotl", AXOLOTL "adapter: lora\nlora_r: 16\nlora_target_modules:\n  - q_proj\n  - v_proj\n",
-              "lora_rank=16; lora_modules=q,v; qlora");
-  check_read ("axolotl", AXOLOTL "adapter: qlora\nlora_r: 8\nlora_target_linear: true\nload_in_4bit: true\n",
-              "lora_rank=8; lora_modules; qlora=true");
   check_read ("axolotl", AXOLOTL "adapter: qlora\nload_in_4bit: true\nfp16: true\nbf16: false\n",
-              "dtype=fp16; dp_kind=ddp; ?adapter qlora; ?load_in_4bit; ?how many GPUs");
+              "dtype=fp16; dp_kind=ddp; lora_rank=8; lora_modules=q,v; qlora=true; ~lora_modules q,v");
+  check_read ("axolotl",
+              AXOLOTL "adapter: lora\nlora_r: 32\nlora_alpha: 16\nlora_dropout: 0.05\nlora_target_modules:\n"
+                      "  - q_proj\n  - o_proj\n  - down_proj\n  - lm_head\n",
+              "lora_rank=32; lora_modules=q,o,down; ?lora_dropout 0.05; ?lm_head is no linear layer");
+  check_read ("axolotl", AXOLOTL "adapter: lora\nlora_r: 4\nlora_target_linear: true\n", "lora_rank=4");
+  check_read ("axolotl", AXOLOTL "adapter: llama-adapter\n", "?adapter llama-adapter");
   check_read ("axolotl",
               AXOLOTL "deepspeed:\n  zero_optimization:\n    stage: 3\n  bf16:\n    enabled: true\n"
                       "liger_rms_norm: true\n",
@@ -330,12 +332,17 @@ automodel_is_read (void)
       "distributed:\n  _target_: nemo_automodel.components.distributed.fsdp2.FSDP2Manager\n"
       "  tp_size: 2\n  cp_size: 2\n  dp_replicate_size: 1\n  dp_size: none\n"
       "  sequence_parallel: true\npeft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n"
+      "  dim: 16\n  target_modules: [\"*.linear_qkv\", \"model.layers.*.o_proj\"]\n"
       "slurm:\n  nodes: 2\n  ntasks_per_node: 8\n",
-      "tp=2; cp=2; cp_kind=ring; sp=true; gpus=16; zero=3; recompute=none; lora_rank=8; lora_modules");
+      "tp=2; cp=2; cp_kind=ring; sp=true; gpus=16; zero=3; recompute=none; lora_rank; ?only adapters");
   check_read ("NeMo AutoModel",
-              AUTOMODEL
-              "peft:\n  _target_: a.PeftConfig\n  dim: 32\n  target_modules: ['*.q_proj', 'lm_head']\n",
-              "lora_rank=32; lora_modules=q; ?peft.target_modules lm_head");
+              "step_scheduler:\n  global_batch_size: 64\n  local_batch_size: 1\nmodel:\n"
+              "  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained\n"
+              "  pretrained_model_name_or_path: meta-llama/Llama-3.1-8B\ndataset:\n  seq_len: 4096\n"
+              "distributed:\n  _target_: nemo_automodel.components.distributed.fsdp2.FSDP2Manager\n"
+              "peft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n  dim: 16\n"
+              "  target_modules: [\"*.linear_qkv\", \"model.layers.*.o_proj\"]\n",
+              "lora_rank=16; lora_modules=q,k,v,o");
   check_read ("NeMo AutoModel", AUTOMODEL "distributed:\n  tp_size: 1\nbenchmark:\n  num_nodes: 32\n",
               "gpus; global_batch=512; ?how many GPUs; ~it runs on 32 nodes");
   check_read (NULL, AUTOMODEL "distributed:\n  tp_size: 1\nflow_matching:\n  adapter_type: simple\n",
@@ -366,7 +373,7 @@ scripts_of_mlperf_are_read (void)
       "NeMo for MLPerf",
       "export MINIBS=1\nexport TP=4\nexport CP=2\nexport SP=1\nexport MBS=1\nexport DGXNNODES=8\n"
       "export FP8=True\nexport FP8_DPA=1\n",
-      "tp=4; cp=2; gpus=64; global_batch=8; dtype=fp8; sp=true; seq=8192; lora_rank=16; lora_modules=q,k,v,o; ?FP8_DPA; ~devices 8");
+      "tp=4; cp=2; gpus=64; global_batch=8; dtype=fp8; sp=true; seq=8192; ?LoRA; ?FP8_DPA; ~devices 8");
   check_read (NULL, "export MINIBS=1\nexport DGXSYSTEM=x\nexport WALLTIME=1\n", "how many nodes there are");
   check_read (NULL, "export FP8_AMAX_HISTORY=32\nexport FP8_REDUCE_AMAX=True\n", "a part of a configuration");
 }
