@@ -10,8 +10,8 @@
 #include "strategy/strategy.h"
 
 /* FLOPs of one step over all ranks as the model counts them: of matrix products, and
- * of attention over all pairs, each counted once. Of kernels that recompute, or of all
- * others. */
+ * of attention over all pairs, each counted once, without those of an optimizer. Of kernels that recompute,
+ * or of all others. */
 double ls_plan_model_flops (const LsPlan *plan, bool is_recomputed);
 
 /* FLOPs of a step: ls_model_flops (), or what adapters on frozen weights leave of them (model/lora.h). */

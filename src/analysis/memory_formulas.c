@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "model/operators.h"
 #include "schedules/sched.h"
 #include "strategy/dp_traits.h"
 
@@ -46,13 +47,21 @@ ls_layers_held (const LsModel *m, const LsStrategy *s, uint32_t pp_rank)
   return is_published ? (double) ls_sched_in_flight (sched, &shape, pp_rank) * per_chunk : NAN;
 }
 
+/* Adam, all of it in fp32. */
+static bool
+keeps_fp32 (const LsStrategy *s)
+{
+  return !s->optimizer_kind && s->master == LS_MASTER_FP32 && s->moment_dtype == LS_DTYPE_FP32
+      && s->variance_dtype == LS_DTYPE_FP32;
+}
+
 LsMemoryFormula
 ls_memory_formula (const LsModel *m, const LsStrategy *s, uint32_t pp_rank, uint64_t n_params)
 {
   /* Of mixed precision by whole ranks: not of experts, replicas of pipes, scaled formats, what is
    * elsewhere. */
   bool applies = m->n_experts == 0 && s->offload == LS_OFFLOAD_NONE
-      && !ls_dtype_is_scaled ((LsDtype) s->dtype) && !ls_dp_traits (s->dp_kind)->is_fsdp;
+      && !ls_dtype_is_scaled ((LsDtype) s->dtype) && !ls_dp_traits (s->dp_kind)->is_fsdp && keeps_fp32 (s);
   const LsSched *sched = ls_sched_find (s->schedule);
   if (!applies || (sched && (sched->placement == LS_PLACE_PIPES || !ls_sched_is_flushed (sched))))
     return (LsMemoryFormula) { NAN, NAN, NAN,

@@ -13,6 +13,7 @@ static const LsTopic topics[] = {
   { "batch", "Batch" },
   { "memory", "Memory" },
   { "precision", "Number formats" },
+  { "optimizer", "Optimizer" },
   { "software", "Software" },
   { "pipeline", "Pipeline" },
   { "tensor", "Tensor parallelism" },

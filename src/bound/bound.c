@@ -210,19 +210,43 @@ cut_of (const LsBounds *b, const LsStrategy *s)
   return (Cut) { MAX (1, copies), MAX (1, of_experts) };
 }
 
-/* Of kernels that every rank runs behind the norm: clip, Adam, weight copy. */
+static LsAdamStates
+states_of (const LsStrategy *s)
+{
+  return (LsAdamStates) { (LsMaster) s->master, (LsDtype) s->moment_dtype, (LsDtype) s->variance_dtype };
+}
+
+/* At least, of an element; of other optimizers than Adam with its master weight. */
+static double
+optimizer_bytes (const LsStrategy *s)
+{
+  const LsAdamStates states = states_of (s);
+  if (!s->optimizer_kind)
+    return ls_adam_bytes (&states, (LsDtype) s->dtype);
+  bool has_master = s->dtype != LS_DTYPE_FP32 && ls_dp_traits (s->dp_kind)->keeps_gradients;
+  return ls_optimizer_least_state (s->optimizer_kind) + (has_master ? 4 : 0);
+}
+
+/* Of kernels that every rank runs behind the norm: clip, Adam, weight copy; nothing of other optimizers. */
 static LsTime
 optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t n_params)
 {
-  if (!ls_dp_traits (s->dp_kind)->keeps_gradients || n_params == 0 || s->offload != LS_OFFLOAD_NONE)
+  if (!ls_dp_traits (s->dp_kind)->keeps_gradients || n_params == 0 || s->offload != LS_OFFLOAD_NONE
+      || s->optimizer_kind)
     return 0;
   const OptimizerKey key = { n_params, b->variant };
   LsTime *known = g_hash_table_lookup (b->optimizer, &key);
   if (known)
     return *known;
   g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
-  ls_optimizer_kernels (n_params, (LsDtype) s->dtype, (LsDtype) s->grad_dtype, kernels);
-  ls_optimizer_as_launched (s->recipes, b->model, (LsStepped) { .n_params = n_params },
+  const LsAdamStates states = states_of (s);
+  bool is_plain = ls_adam_is_plain (&states);
+  if (is_plain)
+    ls_optimizer_kernels (n_params, (LsDtype) s->dtype, (LsDtype) s->grad_dtype, kernels);
+  else
+    ls_optimizer_kernels_narrow (n_params, (LsDtype) s->dtype, (LsDtype) s->grad_dtype, &states, kernels);
+  ls_optimizer_as_launched (s->recipes, b->model,
+                            (LsStepped) { .n_params = n_params, .is_not_adam = !is_plain },
                             kernels); /* launches: at least one */
   LsTime sum = 0;
   bool is_behind = !s->grad_norm;
@@ -269,7 +293,7 @@ static_bytes (const LsBounds *b, const LsStrategy *s, const BoundPart *p)
   bool is_gathered = kind->has_reshard && (z == 2 || s->reshard_after_forward == 0); /* until the backward */
   return share (p, z >= 3 && !is_gathered ? cut : whole) * (s->fp8_params ? 1 : 2)
       + frozen_bytes (p, s, z >= 3 ? cut : whole) + (kind->keeps_gradients ? p->n_params * grad_size : 0)
-      + share (p, z >= 1 ? cut : whole) * (s->dtype == LS_DTYPE_FP32 ? 8 : 12);
+      + (uint64_t) ((double) share (p, z >= 1 ? cut : whole) * optimizer_bytes (s));
 }
 
 /* What those among them keep that are of this chunk. */

@@ -20,6 +20,7 @@ static const struct {
   [LS_DATA_STRATEGIES] = { "strategies", "strategy" },
   [LS_DATA_SOFTWARE] = { "strategies/software", "software" },
   [LS_DATA_KERNELS] = { "strategies/kernels", "file of kernels" },
+  [LS_DATA_OPTIMIZERS] = { "strategies/optimizers", "optimizer", true },
   [LS_DATA_TRACES] = { "traces", "trace" },
 };
 

@@ -1,5 +1,5 @@
 /* data/datadir.h — named models, clusters, accelerators, calibrations, tables of NCCL, strategies, software,
- * kernels, traces.
+ * kernels, optimizers, traces.
  *
  * A name is looked up in the folder of its kind under $LS_DATA_DIR, then under the current directory, then,
  * unless $LS_DATA_DIR is set (types of models all the same), beside the program (its build tree, or
@@ -21,6 +21,7 @@ typedef enum {
   LS_DATA_STRATEGIES,   /* strategies/       */
   LS_DATA_SOFTWARE,     /* strategies/software/ */
   LS_DATA_KERNELS,      /* strategies/kernels/  */
+  LS_DATA_OPTIMIZERS,   /* strategies/optimizers/ */
   LS_DATA_TRACES,       /* traces/           */
   LS_N_DATA_KINDS
 } LsDataKind;

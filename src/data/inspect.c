@@ -6,6 +6,7 @@
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_model_names.h"
 #include "data/jobs/read_ranges.h"
+#include "data/jobs/read_optimizers.h"
 #include "data/jobs/read_recipes.h"
 #include "data/jobs/read_software.h"
 #include "data/jobs/read_strategy.h"
@@ -232,6 +233,25 @@ inspect_kernels (const LsJsonDoc *doc, LsDiagList *diags)
   return r ? g_strdup_printf ("kernels as launched, %u operators of %u kernels", r->operators->len, n) : NULL;
 }
 
+/* What an optimizer keeps of its kinds of tensors, in words: "2 + 8/256, 8". */
+static char *
+inspect_optimizer (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsOptimizerKind) kind = ls_optimizer_read (doc, diags);
+  if (!kind)
+    return NULL;
+  GString *line = g_string_new ("optimizer, bytes of an element");
+  for (guint i = 0; i < kind->parts->len; i++) {
+    const LsOptimizerPart *p = &g_array_index (kind->parts, LsOptimizerPart, i);
+    bool is_shaped = p->row_bytes + p->column_bytes + p->side_bytes > 0;
+    g_string_append_printf (line, "%s %g", i > 0 ? "," : "", p->state_bytes);
+    if (p->block > 0)
+      g_string_append_printf (line, " + %g/%" G_GUINT64_FORMAT, p->block_bytes, (guint64) p->block);
+    g_string_append (line, is_shaped ? " + by shape" : "");
+  }
+  return g_string_free (line, FALSE);
+}
+
 static char *
 inspect_trace (const LsJsonDoc *doc, LsDiagList *diags)
 {
@@ -265,6 +285,7 @@ static const struct {
   { "lockstep.ranges/1", LS_FILE_RANGES, inspect_ranges, OF_NO_FOLDER },
   { "lockstep.software/1", LS_FILE_SOFTWARE, inspect_software, OF_NO_FOLDER },
   { "lockstep.kernels/1", LS_FILE_KERNELS, inspect_kernels, OF_NO_FOLDER },
+  { "lockstep.optimizer/1", LS_FILE_OPTIMIZER, inspect_optimizer, OF_NO_FOLDER },
   { "lockstep.trace/1", LS_FILE_TRACE, inspect_trace, OF_NO_FOLDER },
 };
 

@@ -19,6 +19,7 @@ typedef enum {
   LS_FILE_RANGES,
   LS_FILE_SOFTWARE,
   LS_FILE_KERNELS,
+  LS_FILE_OPTIMIZER,
   LS_FILE_TRACE,
 } LsFileKind;
 

@@ -377,8 +377,10 @@ run_one (const LsJobSpec *spec, GError **error)
     ls_job_note_schedule (r);
     ls_job_note_kernels (spec->software, r);
     ls_job_note_retries (spec, r);
-    if (r->notes)
+    if (r->notes) {
       ls_note_tcp (&r->cluster->spec, r->plan->n_ranks, spec->nccl, r->notes);
+      ls_note_optimizer (&r->strategy, r->notes);
+    }
   }
   return r;
 }

@@ -94,3 +94,16 @@ ls_job_note_kernels (const LsSoftwareSpec *named, LsJobResult *r)
   note_built_in (r);
   note_attention (named ? named : ls_softwares_assumed (&r->strategy), r);
 }
+
+void
+ls_note_optimizer (const LsStrategy *s, GPtrArray *notes)
+{
+  if (!s->optimizer_kind)
+    return;
+  g_ptr_array_add (notes,
+                   g_strdup_printf ("optimizer %s: its kernels are counted from its code; none of the runs "
+                                    "behind an interval has it",
+                                    s->optimizer));
+  if (s->optimizer_kind->note)
+    g_ptr_array_add (notes, g_strdup_printf ("optimizer %s: %s", s->optimizer, s->optimizer_kind->note));
+}

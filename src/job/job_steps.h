@@ -84,6 +84,10 @@ void ls_job_note_schedule (LsJobResult *r);
  * gave of their own measurements, which says itself what it is; NULL: none. */
 void ls_note_tcp (const LsClusterSpec *cluster, uint32_t n_gpus, const char *nccl, GPtrArray *notes);
 
+/* Appends to notes, if the optimizer is not Adam, that no measured run behind an interval has it, and what of
+ * it is not as it runs. */
+void ls_note_optimizer (const LsStrategy *s, GPtrArray *notes);
+
 /* Appends to the notes of a result, if it has a model, that its kernels are Megatron-Core's, where gradients
  * are reduced by other software and no list of kernels is given, and that attention is not as its program
  * runs it, where that was not measured. named: the program that the job names; NULL: none. */

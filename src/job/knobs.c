@@ -121,6 +121,8 @@ ls_knobs_summary (const LsStrategy *s)
     g_string_append_printf (out, ", %s", s->schedule);
   g_string_append_printf (out, ", micro-batch %u of %u, %s", s->micro_batch, s->global_batch,
                           ls_dtype_name ((LsDtype) s->dtype));
+  if (s->optimizer)
+    g_string_append_printf (out, ", %s", s->optimizer);
   if (s->recompute != LS_RECOMPUTE_NONE && !ls_strategy_recomputes_nothing (s))
     g_string_append_printf (out, ", %s recompute", ls_recompute_name (s->recompute));
   if (s->software)

@@ -124,21 +124,58 @@ n_scaled (const Lower *l, uint32_t pp_rank, Cut cut)
   return n;
 }
 
+/* Elements that the rank's optimizer steps on. */
+static uint64_t
+n_stepped (const Lower *l, uint32_t pp_rank)
+{
+  bool is_dealt = l->s->optimizer_kind && l->s->optimizer_cut == LS_OPTIMIZER_CUT_TENSORS;
+  return is_dealt ? n_dealt (l, pp_rank) : n_kept (l, pp_rank, CUT_OPTIMIZER);
+}
+
+static LsAdamStates
+adam_states (const LsStrategy *s)
+{
+  return (LsAdamStates) { (LsMaster) s->master, (LsDtype) s->moment_dtype, (LsDtype) s->variance_dtype };
+}
+
+static GArray *
+optimizer_kernels (const Lower *l, uint32_t pp_rank)
+{
+  uint64_t n = n_stepped (l, pp_rank);
+  GArray *kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
+  const LsAdamStates states = adam_states (l->s);
+  bool is_plain = ls_adam_is_plain (&states);
+  if (l->backend->steps_on_shards)
+    ls_optimizer_kernels_sharded (n, l->shard.dtype, kernels);
+  else if (is_plain)
+    ls_optimizer_kernels (n, l->shard.dtype, l->shard.grad_dtype, kernels);
+  else
+    ls_optimizer_kernels_narrow (n, l->shard.dtype, l->shard.grad_dtype, &states, kernels);
+  if (!l->backend->steps_on_shards)
+    ls_weight_cast_kernels (n_scaled (l, pp_rank, l->s->fp8_params ? CUT_OPTIMIZER : CUT_PARAMS),
+                            l->shard.dtype, kernels);
+  const LsStepped stepped = { n, n_tensors (l, pp_rank), !is_plain || l->s->optimizer_kind };
+  ls_optimizer_as_launched (l->shard.recipes, l->model, stepped, kernels);
+  return kernels;
+}
+
+/* fp32 copies of narrower states live from the first cast to the last. */
+static void
+hold_scratch (Build *b, uint32_t pp_rank, uint16_t first, bool is_free)
+{
+  const LsAdamStates states = adam_states (b->l->s);
+  build_buffer (b, first, UINT16_MAX, LS_MEM_WORKSPACE,
+                n_stepped (b->l, pp_rank) * ls_adam_scratch_bytes (&states), is_free);
+}
+
 static void
 optimizer (Build *b, uint32_t pp_rank)
 {
   Lower *l = b->l;
-  uint64_t n = n_kept (l, pp_rank, CUT_OPTIMIZER);
-  g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
+  g_autoptr (GArray) kernels = optimizer_kernels (l, pp_rank);
   bool steps_on_shards = l->backend->steps_on_shards;
-  if (steps_on_shards)
-    ls_optimizer_kernels_sharded (n, l->shard.dtype, kernels);
-  else
-    ls_optimizer_kernels (n, l->shard.dtype, l->shard.grad_dtype, kernels);
-  if (!steps_on_shards)
-    ls_weight_cast_kernels (n_scaled (l, pp_rank, l->s->fp8_params ? CUT_OPTIMIZER : CUT_PARAMS),
-                            l->shard.dtype, kernels);
-  ls_optimizer_as_launched (l->shard.recipes, l->model, (LsStepped) { n, n_tensors (l, pp_rank) }, kernels);
+  uint16_t last_cast = NO_OP;
+  bool held = false;
   LsSlot slot;
   bool is_spread = norm_slot (l, &slot), is_offloaded = l->s->offload != LS_OFFLOAD_NONE;
   for (guint i = 0; i < kernels->len; i++) {
@@ -147,7 +184,16 @@ optimizer (Build *b, uint32_t pp_rank)
     bool finds_inf = strcmp (k->name, "grad-unscale") == 0;
     if ((is_norm && !l->s->grad_norm) || (is_offloaded && !is_norm))
       continue;
-    build_kernel (b, k, LS_TAG_OPTIMIZER);
+    if (l->s->optimizer_kind && strcmp (k->name, "adam") == 0) {
+      build_optimizer_step (b, pp_rank);
+      continue;
+    }
+    bool casts = strncmp (k->name, "state-", 6) == 0;
+    uint16_t op = build_kernel (b, k, LS_TAG_OPTIMIZER);
+    if (casts && !held)
+      hold_scratch (b, pp_rank, op, false);
+    last_cast = casts ? op : last_cast;
+    held |= casts;
     if (!is_norm && !finds_inf)
       continue;
     if (l->s->post_validation) {
@@ -160,6 +206,8 @@ optimizer (Build *b, uint32_t pp_rank)
     if (finds_inf || !steps_on_shards)
       host_reads (b);
   }
+  if (held)
+    hold_scratch (b, pp_rank, last_cast, true);
   if (is_offloaded)
     offload_optimizer (b, pp_rank);
 }
@@ -259,15 +307,23 @@ states (const uint64_t bytes[LS_N_MEM])
   return bytes[LS_MEM_PARAMETERS] + bytes[LS_MEM_GRADIENTS] + bytes[LS_MEM_OPTIMIZER];
 }
 
-/* Master weights, momentum and variance are fp32; fp32 training has no extra master. */
+/* Master weights, momentum and variance, as wide as they are; fp32 training has no extra master. */
+static uint64_t
+optimizer_bytes (const Lower *l, uint32_t pp_rank)
+{
+  const LsAdamStates states = adam_states (l->s);
+  if (!l->s->optimizer_kind)
+    return n_kept (l, pp_rank, CUT_OPTIMIZER) * ls_adam_bytes (&states, l->shard.dtype);
+  return optimizer_state_bytes (l, pp_rank, l->shard.dtype != LS_DTYPE_FP32 ? 4 : 0);
+}
+
 void
 step_static_memory (const Lower *l, uint32_t pp_rank, LsProgram *p)
 {
   uint64_t *bytes = p->static_bytes;
-  bool is_mixed = l->shard.dtype != LS_DTYPE_FP32;
   bytes[LS_MEM_PARAMETERS] = weight_bytes (l, pp_rank);
   bytes[LS_MEM_GRADIENTS] = dp_grad_bytes (l, n_kept (l, pp_rank, CUT_GRADS));
-  bytes[LS_MEM_OPTIMIZER] = n_kept (l, pp_rank, CUT_OPTIMIZER) * (is_mixed ? 12 : 8);
+  bytes[LS_MEM_OPTIMIZER] = optimizer_bytes (l, pp_rank);
   bytes[LS_MEM_WORKSPACE] = placeholder_bytes (l, pp_rank) + dequantised_bytes (l, pp_rank);
   uint64_t all = states (bytes);
   if (l->backend->static_memory)

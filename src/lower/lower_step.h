@@ -14,6 +14,15 @@ uint32_t segment_reduce_chunk (Lower *l, uint32_t pp_rank, uint32_t chunk);
 /* Bytes alive for the whole run, and what lives outside: weights, gradients, what the optimizer keeps. */
 void step_static_memory (const Lower *l, uint32_t pp_rank, LsProgram *p);
 
+/* --- lower_optimizer.c: of an optimizer that is not Adam --- */
+
+/* What the fullest rank keeps besides gradients, with a master weight of so many bytes. */
+uint64_t optimizer_state_bytes (const Lower *l, uint32_t pp_rank, uint32_t master_bytes);
+/* Elements that the busiest rank steps on, where tensors are dealt out. */
+uint64_t n_dealt (const Lower *l, uint32_t pp_rank);
+/* The step, behind norm and clipping. */
+void build_optimizer_step (Build *b, uint32_t pp_rank);
+
 /* --- lower_validation.c --- */
 
 /* The optimizer waits for the norm of this stage and those before it only. */

@@ -23,6 +23,7 @@
 #include "model/kernel.h"
 #include "model/lora.h"
 #include "model/model.h"
+#include "model/optimizer_kind.h"
 #include "model/recipe.h"
 
 typedef enum { LS_TP_NONE, LS_TP_COLUMN, LS_TP_ROW, LS_TP_VOCAB, LS_TP_REDUCE } LsTpMode;
@@ -62,6 +63,8 @@ typedef struct {
   LsKernel igrad[LS_OPERATOR_MAX_KERNELS];
   LsKernel wgrad[LS_OPERATOR_MAX_KERNELS];
   uint64_t param_numel[LS_OPERATOR_MAX_PARAMS]; /* of this rank: weight, bias, in definition order */
+  LsTensor param_shape[LS_OPERATOR_MAX_PARAMS]; /* of one of ... */
+  uint64_t param_alike[LS_OPERATOR_MAX_PARAMS]; /* ... so many: experts */
   bool param_replicated;                        /* not divided by t (norms, row biases, positions)      */
   bool is_adapter;                              /* learns beside weights that do not                     */
   bool is_frozen;                               /* its parameters do not learn                           */
@@ -131,6 +134,10 @@ typedef struct {
  * are. */
 LsDtype ls_layer_dtype (const LsModel *m, const LsShard *s, uint32_t layer);
 
+/* Appends its parameters as LsTensor, each by itself: of Q, K and V one each, of gate and up too if they are
+ * apart. */
+void ls_operator_tensors (const LsOperator *op, bool gate_is_apart, GArray *tensors);
+
 /* Flash attention, whether or not cut over ranks. */
 bool ls_operator_is_flash (const LsOperator *op);
 
@@ -175,12 +182,29 @@ void ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype,
 /* The same where parameters and gradients are fp32 shards and nothing else, as with FSDP:
  * torch.optim's fused Adam and clip_grad_norm_. */
 void ls_optimizer_kernels_sharded (uint64_t n_params, LsDtype dtype, GArray *kernels);
+/* What Adam keeps of a weight: a master of 32 bits, of 16, or the 16 that the weight lacks; its moments in
+ * fp32, bf16, fp16, or fp8. */
+typedef enum { LS_MASTER_FP32, LS_MASTER_FP16, LS_MASTER_REMAINDER } LsMaster;
+typedef struct {
+  LsMaster master;
+  LsDtype moment, variance;
+} LsAdamStates;
+
+bool ls_adam_is_plain (const LsAdamStates *states);                 /* all in fp32 */
+uint32_t ls_adam_bytes (const LsAdamStates *states, LsDtype dtype); /* of an element */
+uint32_t ls_adam_scratch_bytes (const LsAdamStates *states);        /* of an element, while it steps */
+/* The same with Transformer Engine's FusedAdam, which reads gradients as they were accumulated, writes 16-bit
+ * weights itself and steps in fp32: narrower states are cast before it ("state-unscale") and behind it
+ * ("state-scale"). */
+void ls_optimizer_kernels_narrow (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype,
+                                  const LsAdamStates *states, GArray *kernels);
 /* What casts weights of products in a scaled format to it, once per step; nothing for other formats. */
 void ls_weight_cast_kernels (uint64_t n_weights, LsDtype dtype, GArray *kernels);
 /* Of either, norm and clipping, and Adam, as some software launches them; the norm stays of kind REDUCTION.
  * recipes may be NULL. n_tensors: of which the parameters are. */
 typedef struct {
   uint64_t n_params, n_tensors;
+  bool is_not_adam; /* or not in fp32: the list's step is not this one */
 } LsStepped;
 
 void ls_optimizer_as_launched (const LsRecipes *recipes, const LsModel *model, LsStepped stepped,

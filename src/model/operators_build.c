@@ -81,11 +81,56 @@ ls_operator_wgrad (LsOperator *op, LsKernel kernel)
   op->wgrad[op->n_wgrad++] = kernel;
 }
 
+static void
+add_param (LsOperator *op, LsTensor shape, uint64_t n)
+{
+  g_assert (op->n_params < LS_OPERATOR_MAX_PARAMS);
+  op->param_shape[op->n_params] = shape;
+  op->param_alike[op->n_params] = n;
+  op->param_numel[op->n_params++] = n * ls_tensor_numel (&shape);
+}
+
 void
 ls_operator_param (LsOperator *op, uint64_t numel)
 {
-  g_assert (op->n_params < LS_OPERATOR_MAX_PARAMS);
-  op->param_numel[op->n_params++] = numel;
+  add_param (op, (LsTensor) { .kind = LS_TENSOR_VECTOR, .rows = 1, .columns = numel }, 1);
+}
+
+void
+ls_operator_weight (LsOperator *op, LsTensorCut cut, uint64_t rows, uint64_t columns, uint64_t n)
+{
+  add_param (op, (LsTensor) { .kind = LS_TENSOR_MATRIX, .cut = cut, .rows = rows, .columns = columns }, n);
+}
+
+void
+ls_operator_table (LsOperator *op, LsTensorCut cut, uint64_t rows, uint64_t columns)
+{
+  add_param (op, (LsTensor) { .kind = LS_TENSOR_TABLE, .cut = cut, .rows = rows, .columns = columns }, 1);
+}
+
+/* Whether the weight is that of its products side by side, which are matrices by themselves. */
+static bool
+is_split (const LsOperator *op, const LsTensor *weight, bool gate_is_apart)
+{
+  uint64_t rows = 0;
+  for (uint32_t i = 0; i < op->n_products; i++)
+    rows += op->product_columns[i];
+  return weight->kind == LS_TENSOR_MATRIX && rows == weight->rows && (op->n_products > 2 || gate_is_apart);
+}
+
+void
+ls_operator_tensors (const LsOperator *op, bool gate_is_apart, GArray *tensors)
+{
+  for (uint32_t i = 0; i < op->n_params; i++) {
+    LsTensor t = op->param_shape[i];
+    bool has_parts = is_split (op, &t, gate_is_apart);
+    t.is_expert = op->is_expert;
+    for (uint64_t n = 0; n < op->param_alike[i]; n++)
+      for (uint32_t p = 0; p < (has_parts ? op->n_products : 1); p++) {
+        t.rows = has_parts ? op->product_columns[p] : t.rows;
+        g_array_append_val (tensors, t);
+      }
+  }
 }
 
 void

@@ -46,7 +46,11 @@ LsOperator *ls_operator_append (GArray *operators, const char *name, LsTpMode tp
 void ls_operator_fwd (LsOperator *op, LsKernel kernel);
 void ls_operator_igrad (LsOperator *op, LsKernel kernel);
 void ls_operator_wgrad (LsOperator *op, LsKernel kernel);
-void ls_operator_param (LsOperator *op, uint64_t numel);
+void ls_operator_param (LsOperator *op, uint64_t numel); /* a vector */
+/* The weight of a product, rows x columns of this rank, cut over tp as said; n of them. Of an embedding or
+ * the head. */
+void ls_operator_weight (LsOperator *op, LsTensorCut cut, uint64_t rows, uint64_t columns, uint64_t n);
+void ls_operator_table (LsOperator *op, LsTensorCut cut, uint64_t rows, uint64_t columns);
 void ls_operator_product (LsOperator *op, uint64_t columns);
 
 /* A bias that was added to rows x cols elements: its parameters and the column

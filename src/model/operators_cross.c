@@ -29,7 +29,7 @@ append_keys_and_values (GArray *operators, const LsCut *cut, const LsShard *enco
   ls_operator_igrad (op,
                      ls_cut_stream (&theirs, "encoder-grad-add", LS_KERNEL_ELEMENTWISE, theirs.local_tokens,
                                     h, 3 * theirs.elt));
-  ls_operator_param (op, width * h);
+  ls_operator_weight (op, LS_TENSOR_ROWS, width, h, 1);
   op->input_bytes = 0;
   op->saved_bytes = theirs.tokens * width * theirs.elt;
   op->tp_bytes = theirs.tokens * h * theirs.elt;
@@ -41,7 +41,7 @@ ls_operators_cross_attention (GArray *operators, const LsCut *cut, const LsShard
   uint64_t h = cut->model->hidden;
   LsOperator *op = ls_operator_append (operators, "cross-q", LS_TP_COLUMN);
   ls_operator_linear (op, cut, &q_names, cut->shard->dtype, h, cut->q_width);
-  ls_operator_param (op, cut->q_width * h);
+  ls_operator_weight (op, LS_TENSOR_ROWS, cut->q_width, h, 1);
   op->saved_bytes += cut->tokens * cut->q_width * cut->elt;
 
   append_keys_and_values (operators, cut, encoder);
@@ -58,5 +58,5 @@ ls_operators_cross_attention (GArray *operators, const LsCut *cut, const LsShard
 
   op = ls_operator_append (operators, "cross-proj", LS_TP_ROW);
   ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, cut->q_width, h);
-  ls_operator_param (op, cut->q_width * h);
+  ls_operator_weight (op, LS_TENSOR_COLUMNS, h, cut->q_width, 1);
 }

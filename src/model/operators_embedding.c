@@ -56,7 +56,7 @@ append_words (GArray *operators, const LsCut *cut)
     ls_operator_wgrad (op,
                        ls_cut_stream (cut, "embedding-grad-accumulate", LS_KERNEL_ELEMENTWISE, cut->vocab, h,
                                       cut->elt + (cut->shard->grad_is_cast ? 4 : 2) * grad_bytes (cut)));
-  ls_operator_param (op, cut->vocab * h);
+  ls_operator_table (op, LS_TENSOR_ROWS, cut->vocab, h);
 }
 
 /* Adds row i to token i of each sequence; with SP each rank then keeps its part
@@ -78,7 +78,7 @@ append_positions (GArray *operators, const LsCut *cut)
   ls_operator_wgrad (op,
                      ls_cut_stream (cut, "position-grad", LS_KERNEL_REDUCTION, rows, h,
                                     cut->elt + 2 * grad_bytes (cut) / sequences));
-  ls_operator_param (op, (uint64_t) cut->model->seq * h);
+  ls_operator_table (op, LS_TENSOR_WHOLE, cut->model->seq, h);
   op->param_replicated = op->grad_is_whole = true;
 }
 

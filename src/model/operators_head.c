@@ -62,7 +62,7 @@ append_logits (GArray *operators, const LsCut *cut, bool with_weight)
 
   ls_operator_linear (op, cut, &logits_names, cut->act, h, cut->vocab);
   if (with_weight)
-    ls_operator_param (op, cut->vocab * h);
+    ls_operator_table (op, LS_TENSOR_ROWS, cut->vocab, h);
   ls_operator_as_launched (op, cut, LS_RECIPE_LOGITS, cut->tokens, cut->ffn);
 }
 
@@ -156,7 +156,7 @@ append_prediction (GArray *operators, const LsCut *cut)
   ls_operators_norm (operators, cut, &state, cut->elt);
   LsOperator *op = ls_operator_append (operators, "predict-proj", LS_TP_NONE);
   ls_operator_linear (op, cut, &predict_names, cut->act, 2 * h, h / cut->shard->tp);
-  ls_operator_param (op, 2 * h * h / cut->shard->tp);
+  ls_operator_weight (op, LS_TENSOR_ROWS, h / cut->shard->tp, 2 * h, 1);
   ls_operators_layer (cut->model, cut->shard, cut->model->n_layers - 1, operators);
 }
 

@@ -44,7 +44,7 @@ append_qkv (GArray *operators, const LsCut *cut)
     ls_operator_igrad (
         op, ls_cut_stream (cut, "qkv-grad-concat", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
   ls_operator_linear (op, cut, &qkv_names, cut->shard->dtype, m->hidden, width + gate);
-  ls_operator_param (op, (width + gate) * m->hidden);
+  ls_operator_weight (op, LS_TENSOR_ROWS, width + gate, m->hidden, 1);
   if (has_bias)
     ls_operator_bias (op, cut, (LsBias) { "qkv-bias-grad", LS_RECIPE_QKV }, cut->tokens, width);
   if (has_bias && is_unfused && !is_listed)
@@ -84,7 +84,7 @@ append_proj (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "proj", LS_TP_ROW);
 
   ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, cut->q_width, cut->model->hidden);
-  ls_operator_param (op, cut->q_width * cut->model->hidden);
+  ls_operator_weight (op, LS_TENSOR_COLUMNS, cut->model->hidden, cut->q_width, 1);
   ls_operator_product (op, cut->model->hidden);
   ls_operator_as_launched (op, cut, LS_RECIPE_PROJ, cut->tokens, cut->ffn);
 }
@@ -139,7 +139,7 @@ append_fc1 (GArray *operators, const LsCut *cut, const char *name)
   LsOperator *op = ls_operator_append (operators, name, LS_TP_COLUMN);
 
   ls_operator_linear (op, cut, &fc1_names, cut->shard->dtype, m->hidden, width);
-  ls_operator_param (op, width * m->hidden);
+  ls_operator_weight (op, LS_TENSOR_ROWS, width, m->hidden, 1);
   if (m->linear_bias)
     ls_operator_bias (op, cut, (LsBias) { "fc1-bias-grad", LS_RECIPE_FC1 }, cut->tokens, width);
   for (uint64_t columns = 0; columns < width; columns += cut->ffn)
@@ -210,7 +210,7 @@ append_fc2 (GArray *operators, const LsCut *cut, const char *name)
   LsOperator *op = ls_operator_append (operators, name, LS_TP_ROW);
 
   ls_operator_linear (op, cut, &fc2_names, cut->shard->dtype, cut->ffn, cut->model->hidden);
-  ls_operator_param (op, cut->ffn * cut->model->hidden);
+  ls_operator_weight (op, LS_TENSOR_COLUMNS, cut->model->hidden, cut->ffn, 1);
   ls_operator_product (op, cut->model->hidden);
   ls_operator_as_launched (op, cut, LS_RECIPE_FC2, cut->tokens, cut->ffn);
 }

@@ -18,7 +18,7 @@ append_a (GArray *operators, const LsCut *cut, const LsAdapted *what)
     ls_operator_linear (op, &own, &a_names, cut->act, what->in, rank);
     ls_operator_igrad (
         op, ls_cut_stream (cut, "lora-grad-add", LS_KERNEL_ELEMENTWISE, own.tokens, what->in, 3 * cut->elt));
-    ls_operator_param (op, rank * what->in);
+    ls_operator_weight (op, what->is_row ? LS_TENSOR_COLUMNS : LS_TENSOR_WHOLE, rank, what->in, 1);
   }
   op->is_adapter = true;
   op->param_replicated = !what->is_row;
@@ -43,7 +43,7 @@ append_b (GArray *operators, const LsCut *cut, const LsAdapted *what)
                      ls_cut_stream (cut, "lora-scale", LS_KERNEL_ELEMENTWISE, own.tokens, out, 2 * cut->elt));
     ls_operator_fwd (op,
                      ls_cut_stream (cut, "lora-add", LS_KERNEL_ELEMENTWISE, own.tokens, out, 3 * cut->elt));
-    ls_operator_param (op, rank * out);
+    ls_operator_weight (op, what->is_row ? LS_TENSOR_WHOLE : LS_TENSOR_ROWS, out, rank, 1);
     kept += op->input_bytes;
   }
   op->saved_bytes = op->input_bytes = kept;

@@ -26,7 +26,7 @@ append_in (GArray *operators, const LsCut *cut)
   uint64_t width = per_rank (cut, ls_mixer_in_width (cut->model));
   LsOperator *op = ls_operator_append (operators, "mixer-in", LS_TP_COLUMN);
   ls_operator_linear (op, cut, &in_names, cut->shard->dtype, cut->model->hidden, width);
-  ls_operator_param (op, width * cut->model->hidden);
+  ls_operator_weight (op, LS_TENSOR_ROWS, width, cut->model->hidden, 1);
   op->saved_bytes += cut->tokens * width * cut->elt;
 }
 
@@ -47,12 +47,12 @@ append_low_rank (GArray *operators, const LsCut *cut)
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "gates-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
                                     m->hidden, 3 * cut->elt));
-  ls_operator_param (op, n * rank * m->hidden);
+  ls_operator_weight (op, LS_TENSOR_WHOLE, rank, m->hidden, n);
   op->param_replicated = true;
   op->saved_bytes = op->input_bytes = 0; /* kept by the way in */
   op = ls_operator_append (operators, up_names.fwd, LS_TP_COLUMN);
   ls_operator_linear (op, cut, &up_names, cut->shard->dtype, rank, wide);
-  ls_operator_param (op, wide * rank);
+  ls_operator_weight (op, LS_TENSOR_ROWS, wide / n, rank, n);
   op->tp_bytes = cut->tokens * n * rank * cut->elt;
   op->saved_bytes = op->input_bytes = n * op->input_bytes;
   op->saved_bytes += cut->tokens * wide * cut->elt;
@@ -84,12 +84,12 @@ append_selection (GArray *operators, const LsCut *cut)
   uint64_t inner = per_rank (cut, ls_mixer_inner (m)), width = m->mixer_rank + 2 * (uint64_t) m->mixer_state;
   LsOperator *op = ls_operator_append (operators, "mixer-select", LS_TP_REDUCE);
   ls_operator_linear (op, cut, &select_names, cut->shard->dtype, inner, width);
-  ls_operator_param (op, inner * width);
+  ls_operator_weight (op, LS_TENSOR_COLUMNS, width, inner, 1);
   op->saved_bytes = op->input_bytes = 0; /* the convolution's output, kept already */
   op->reduce_bytes = cut->tokens * width * cut->elt;
   op = ls_operator_append (operators, "mixer-step", LS_TP_NONE);
   ls_operator_linear (op, cut, &step_names, cut->shard->dtype, m->mixer_rank, inner);
-  ls_operator_param (op, inner * m->mixer_rank);
+  ls_operator_weight (op, LS_TENSOR_ROWS, inner, m->mixer_rank, 1);
 }
 
 /* Reads x, z, the step sizes and B and C, writes y; 9 operations a state each way forwards, 2.5 times that
@@ -171,5 +171,5 @@ ls_operators_mixer (GArray *operators, const LsCut *cut)
   }
   LsOperator *op = ls_operator_append (operators, "mixer-out", LS_TP_ROW);
   ls_operator_linear (op, cut, &out_names, cut->shard->dtype, inner, m->hidden);
-  ls_operator_param (op, inner * m->hidden);
+  ls_operator_weight (op, LS_TENSOR_COLUMNS, m->hidden, inner, 1);
 }

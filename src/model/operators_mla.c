@@ -44,7 +44,7 @@ append_down (GArray *operators, const LsCut *cut, const LsLinearNames *names, ui
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
   local.tokens = cut->local_tokens;
   ls_operator_linear (op, &local, names, cut->shard->dtype, cut->model->hidden, width);
-  ls_operator_param (op, width * cut->model->hidden);
+  ls_operator_weight (op, LS_TENSOR_WHOLE, width, cut->model->hidden, 1);
   op->param_replicated = true;
   return op;
 }
@@ -68,7 +68,7 @@ append_up (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint
 {
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_COLUMN);
   ls_operator_linear (op, cut, names, cut->shard->dtype, in, out);
-  ls_operator_param (op, out * in);
+  ls_operator_weight (op, LS_TENSOR_ROWS, out, in, 1);
   op->tp_bytes = cut->tokens * gathered * cut->elt;
   op->is_latent_up = true;
 }
@@ -139,7 +139,7 @@ append_indexer (GArray *operators, const LsCut *cut)
   LsCut local = *cut;
   local.tokens = cut->local_tokens;
   ls_operator_linear (op, &local, &index_query_names, cut->shard->dtype, m->q_lora, width);
-  ls_operator_param (op, width * m->q_lora);
+  ls_operator_weight (op, LS_TENSOR_WHOLE, width, m->q_lora, 1);
   op->param_replicated = true;
 
   op = ls_operator_append (operators, "index-scores", LS_TP_NONE);
@@ -185,7 +185,7 @@ append_gate (GArray *operators, const LsCut *cut, uint64_t values)
   ls_operator_linear (op, cut, &gate_names, cut->shard->dtype, h, values);
   ls_operator_igrad (
       op, ls_cut_stream (cut, "latent-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens, h, 3 * cut->elt));
-  ls_operator_param (op, values * h);
+  ls_operator_weight (op, LS_TENSOR_ROWS, values, h, 1);
   op->input_bytes = op->saved_bytes = 0;
   ls_operator_gate (operators, cut, values);
 }
@@ -206,5 +206,5 @@ ls_operators_latent_attention (GArray *operators, const LsCut *cut)
     append_gate (operators, cut, values);
   LsOperator *op = ls_operator_append (operators, "proj", LS_TP_ROW);
   ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, values, m->hidden);
-  ls_operator_param (op, values * m->hidden);
+  ls_operator_weight (op, LS_TENSOR_COLUMNS, m->hidden, values, 1);
 }

@@ -145,7 +145,7 @@ append_router (GArray *operators, const Experts *x)
   ls_operator_linear (op, &local, &router_names, local.act, m->hidden, m->n_experts);
   ls_operator_fwd (op, choose);
   ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
-  ls_operator_param (op, (uint64_t) m->hidden * m->n_experts);
+  ls_operator_weight (op, LS_TENSOR_WHOLE, m->n_experts, m->hidden, 1);
   op->param_replicated = true;
   if (m->shared_ffn > 0 && !keeps_gathered (s))
     op->saved_bytes = op->input_bytes = 0; /* the shared experts keep it */
@@ -164,7 +164,7 @@ append_latent (GArray *operators, const Experts *x, const LsLinearNames *names, 
   local.tokens = x->local;
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
   ls_operator_linear (op, &local, names, x->cut.shard->dtype, in, out);
-  ls_operator_param (op, in * out);
+  ls_operator_weight (op, LS_TENSOR_WHOLE, out, in, 1);
   op->param_replicated = true;
   if (in == x->cut.model->hidden) { /* what the router sees, and keeps */
     op->saved_bytes = op->input_bytes = 0;
@@ -221,7 +221,8 @@ grouped_gemm (const Experts *x, const char *name, LsDtype dtype, uint64_t out, u
 }
 
 static void
-append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, uint64_t in, uint64_t out)
+append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, LsTensorCut cut, uint64_t in,
+               uint64_t out)
 {
   LsDtype dtype = x->cut.shard->dtype;
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
@@ -235,7 +236,7 @@ append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, 
   ls_operator_igrad (op, grouped_gemm (x, names->igrad, dtype, in, out, false));
   ls_operator_wgrad (op, grouped_gemm (x, names->wgrad, dtype, out, in, true));
   ls_operator_accumulate (op, &x->cut, in, x->n_experts * out);
-  ls_operator_param (op, x->n_experts * out * in);
+  ls_operator_weight (op, cut, out, in, x->n_experts);
   op->is_expert = true;
   op->saved_bytes = op->input_bytes = ls_dtype_array_bytes (dtype, x->cut.tokens * in);
 }
@@ -300,9 +301,10 @@ ls_operators_experts (GArray *operators, const LsCut *cut)
     append_latent (operators, &x, &latent_down_names, m->hidden, x.width);
   append_permute (operators, &x);
   append_exchange (operators, &x, "dispatch", LS_EP_DISPATCH);
-  append_linear (operators, &x, &fc1_names, x.width, (ls_mlp_is_gated (m->mlp) ? 2 : 1) * x.ffn);
+  append_linear (operators, &x, &fc1_names, LS_TENSOR_ROWS, x.width,
+                 (ls_mlp_is_gated (m->mlp) ? 2 : 1) * x.ffn);
   append_activation (operators, &x);
-  append_linear (operators, &x, &fc2_names, x.ffn, x.width);
+  append_linear (operators, &x, &fc2_names, LS_TENSOR_COLUMNS, x.ffn, x.width);
   append_exchange (operators, &x, "combine", LS_EP_COMBINE);
   append_unpermute (operators, &x);
   if (m->expert_latent > 0)

@@ -22,6 +22,21 @@
  * The least that fused kernels could move is g + 24 + w = 28 or 30 bytes; what is
  * listed is what runs.
  *
+ * States narrower than fp32 (Megatron-Core's precision-aware optimizer; ls_optimizer_kernels_narrow), with
+ * g of the gradient as above:
+ *
+ *     unscale         2 g     fp16 only
+ *     norm            g
+ *     clip            2 g
+ *     state unscale   s + 4   each state of s < 4 bytes, to fp32; fp16: 8 more, times its scale
+ *     Adam            g + 16 + master    both moments in fp32; master: the 16-bit weight and its other
+ *                                        16 bits, read and written, 8; a master in fp32 8 + 2
+ *     state scale     4 + s   each of them, from fp32; fp16: its largest value and a product, 4 + 8; fp8: 4
+ *
+ * Reference: Transformer Engine 2.x, pytorch/optimizers/fused_adam.py, functions get_unscaled_state,
+ * _apply_scale, step; Megatron-Core, core/optimizer/optimizer_config.py (use_precision_aware_optimizer,
+ * store_param_remainders).
+ *
  * Reference: Megatron-LM, megatron/optimizer/optimizer.py (2021), functions
  * _copy_model_grads_to_main_grads, _unscale_main_grads_and_check_for_nan,
  * clip_grad_norm and _copy_main_params_to_model_params. */
@@ -62,6 +77,71 @@ ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype, GArr
   append (kernels, "adam", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params, 4 + MASTER_AND_MOMENTS_BYTES);
   if (has_master)
     append (kernels, "weight-copy", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params, 4 + 2);
+}
+
+bool
+ls_adam_is_plain (const LsAdamStates *states)
+{
+  return states->master == LS_MASTER_FP32 && states->moment == LS_DTYPE_FP32
+      && states->variance == LS_DTYPE_FP32;
+}
+
+uint32_t
+ls_adam_bytes (const LsAdamStates *states, LsDtype dtype)
+{
+  uint32_t master = dtype == LS_DTYPE_FP32 ? 0 : states->master == LS_MASTER_FP32 ? 4 : 2;
+  return master + ls_dtype_bytes (states->moment) + ls_dtype_bytes (states->variance);
+}
+
+/* A state that is not stepped on as it is: its format; fp32: it is. */
+static guint
+narrow_states (const LsAdamStates *states, LsDtype ret_dtypes[3])
+{
+  guint n = 0;
+  if (states->master == LS_MASTER_FP16)
+    ret_dtypes[n++] = LS_DTYPE_FP16;
+  if (states->moment != LS_DTYPE_FP32)
+    ret_dtypes[n++] = states->moment;
+  if (states->variance != LS_DTYPE_FP32)
+    ret_dtypes[n++] = states->variance;
+  return n;
+}
+
+uint32_t
+ls_adam_scratch_bytes (const LsAdamStates *states)
+{
+  LsDtype dtypes[3];
+  return 4 * narrow_states (states, dtypes);
+}
+
+static void
+append_casts (const LsDtype *dtypes, guint n, bool is_before, uint64_t n_params, GArray *kernels)
+{
+  for (guint i = 0; i < n; i++) {
+    bool is_scaled = dtypes[i] == LS_DTYPE_FP16;
+    double bytes = ls_dtype_bytes (dtypes[i]) + 4;
+    bytes += is_scaled ? 8 : 0;
+    bytes += !is_before && dtypes[i] != LS_DTYPE_BF16 ? 4 : 0; /* the largest value */
+    append (kernels, is_before ? "state-unscale" : "state-scale", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32,
+            n_params, bytes);
+  }
+}
+
+void
+ls_optimizer_kernels_narrow (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype, const LsAdamStates *states,
+                             GArray *kernels)
+{
+  LsDtype dtypes[3];
+  guint n = narrow_states (states, dtypes);
+  double g = ls_dtype_bytes (grad_dtype), master = states->master == LS_MASTER_REMAINDER ? 8 : 10;
+  if (dtype == LS_DTYPE_FP16)
+    append (kernels, "grad-unscale", LS_KERNEL_OPTIMIZER, grad_dtype, n_params, 2 * g);
+  append (kernels, "grad-norm", LS_KERNEL_REDUCTION, grad_dtype, n_params, g);
+  append (kernels, "grad-clip", LS_KERNEL_OPTIMIZER, grad_dtype, n_params, 2 * g);
+  append_casts (dtypes, n, true, n_params, kernels);
+  append (kernels, "adam", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params,
+          g + 2 * 8 + (dtype == LS_DTYPE_FP32 ? 8 : master));
+  append_casts (dtypes, n, false, n_params, kernels);
 }
 
 void
@@ -113,6 +193,6 @@ ls_optimizer_as_launched (const LsRecipes *recipes, const LsModel *model, LsStep
                  *steps = ls_recipe_find (recipes, LS_RECIPE_OPTIMIZER, model);
   if (clips)
     put_in (kernels, take_out (kernels, clip), clips, stepped);
-  if (steps)
+  if (steps && !stepped.is_not_adam)
     put_in (kernels, take_out (kernels, adam), steps, stepped);
 }

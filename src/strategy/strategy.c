@@ -117,6 +117,8 @@ ls_strategy_clear (LsStrategy *s)
   g_free (s->recompute_stages);
   g_free (s->kernels);
   ls_recipes_unref (s->recipes);
+  g_free (s->optimizer);
+  ls_optimizer_kind_unref (s->optimizer_kind);
   ls_strategy_init (s);
 }
 
@@ -134,6 +136,8 @@ ls_strategy_copy (LsStrategy *dest, const LsStrategy *source)
   dest->lora_modules = g_strdup (source->lora_modules);
   dest->kernels = g_strdup (source->kernels);
   dest->recipes = ls_recipes_ref (source->recipes);
+  dest->optimizer = g_strdup (source->optimizer);
+  dest->optimizer_kind = ls_optimizer_kind_ref (source->optimizer_kind);
   dest->recompute_stages
       = g_memdup2 (source->recompute_stages, source->n_recompute_stages * sizeof *source->recompute_stages);
 }

@@ -14,6 +14,7 @@
 #include "base/diag.h"
 #include "base/dtype.h"
 #include "model/model.h"
+#include "model/optimizer_kind.h"
 #include "model/recipe.h"
 #include "plan/host_cost.h"
 #include "schedules/sched.h"
@@ -83,6 +84,16 @@ typedef enum { LS_OFFLOAD_TO_CPU, LS_OFFLOAD_TO_NVME } LsOffloadTo;
  * that, the GEMM that does, cut in tp pieces (RING). */
 typedef enum { LS_TP_OVERLAP_BULK, LS_TP_OVERLAP_RING } LsTpOverlap;
 
+/* How ranks that share an optimizer cut it: each has an equal piece of all elements (AUTO where it steps on
+ * each element by itself), or whole tensors, dealt out. */
+typedef enum { LS_OPTIMIZER_CUT_AUTO, LS_OPTIMIZER_CUT_ELEMENTS, LS_OPTIMIZER_CUT_TENSORS } LsOptimizerCut;
+/* What a product of it is made of where tensor parallelism cuts the matrix: the part of a rank; the whole,
+ * gathered, on each rank; parts whose products are summed. */
+typedef enum {
+  LS_OPTIMIZER_TP_BLOCKWISE,
+  LS_OPTIMIZER_TP_DUPLICATED,
+  LS_OPTIMIZER_TP_DISTRIBUTED
+} LsOptimizerTp;
 /* What brings tokens to their experts: an all-to-all of a row for each expert of a token; kernels that send a
  * token once to each node, and there to each GPU (network/coll_dispatch.c). */
 typedef enum { LS_DISPATCHER_ALL_TO_ALL, LS_DISPATCHER_DEEPEP } LsDispatcher;
@@ -117,21 +128,27 @@ typedef struct {
   uint32_t seq;          /* 0: the model's                                     */
   /* a step is one executable, as XLA makes it: issuing its ops costs the host nothing; no knob */
   bool is_compiled;
-  int recompute;              /* LsRecompute                                        */
-  int attention;              /* LsAttention or LS_ATTENTION_AUTO: the model's      */
-  int attention_kernel;       /* LsAttentionKernel of flash attention               */
-  int qkv_layout;             /* LsQkvLayout of flash attention                     */
-  int loss;                   /* LsLoss                                             */
-  char *kernels;              /* as they are launched: name or path; NULL: as built in */
-  LsRecipes *recipes;         /* what that file lists, shared; NULL without kernels   */
-  uint32_t train_metrics;     /* computed from the logits in each micro-batch       */
-  int dtype;                  /* LsDtype                                            */
-  int grad_dtype;             /* LsDtype or LS_DTYPE_AUTO                           */
-  bool grad_fusion;           /* the GEMM of W adds to a 16-bit gradient too          */
-  bool grad_norm;             /* global gradient-norm all-reduce before the optimizer */
-  uint64_t bucket_bytes;      /* ddp: bucket cap; 0: torch's 25 MiB (first 1 MiB)   */
-  uint64_t bucket_params;     /* megatron: 0: max (40e6, 1e6 dp)                    */
-  uint32_t *layers_per_chunk; /* [n_layers_per_chunk] in model order, or NULL: see strategy/chunks.h */
+  int recompute;                    /* LsRecompute                                        */
+  int attention;                    /* LsAttention or LS_ATTENTION_AUTO: the model's      */
+  int attention_kernel;             /* LsAttentionKernel of flash attention               */
+  int qkv_layout;                   /* LsQkvLayout of flash attention                     */
+  int loss;                         /* LsLoss                                             */
+  char *kernels;                    /* as they are launched: name or path; NULL: as built in */
+  LsRecipes *recipes;               /* what that file lists, shared; NULL without kernels   */
+  uint32_t train_metrics;           /* computed from the logits in each micro-batch       */
+  int dtype;                        /* LsDtype                                            */
+  int grad_dtype;                   /* LsDtype or LS_DTYPE_AUTO                           */
+  bool grad_fusion;                 /* the GEMM of W adds to a 16-bit gradient too          */
+  bool grad_norm;                   /* global gradient-norm all-reduce before the optimizer */
+  char *optimizer;                  /* name or path; NULL: Adam                           */
+  LsOptimizerKind *optimizer_kind;  /* what that file says, shared; NULL: Adam        */
+  int optimizer_cut;                /* LsOptimizerCut; with zero 1 and more           */
+  int optimizer_tp;                 /* LsOptimizerTp                                  */
+  int master;                       /* LsMaster                                       */
+  int moment_dtype, variance_dtype; /* LsDtype: Adam's first and second moment       */
+  uint64_t bucket_bytes;            /* ddp: bucket cap; 0: torch's 25 MiB (first 1 MiB)   */
+  uint64_t bucket_params;           /* megatron: 0: max (40e6, 1e6 dp)                    */
+  uint32_t *layers_per_chunk;       /* [n_layers_per_chunk] in model order, or NULL: see strategy/chunks.h */
   uint32_t n_layers_per_chunk;
   bool balance_layers;   /* by what they cost even where they come out even     */
   bool layers_are_found; /* layers_per_chunk was not given, but balanced        */

@@ -55,6 +55,12 @@ CONDITION (drops_nothing, !s->expert_load && s->expert_capacity >= 1)
 CONDITION (has_no_layernorm, !ls_norm_is_layernorm (m->norm))
 CONDITION (has_no_bias, !m->linear_bias)
 CONDITION (has_no_norm, !s->grad_norm)
+CONDITION (has_whole_optimizer, s->zero_stage == 0)
+CONDITION (deals_tensors, s->optimizer_cut == LS_OPTIMIZER_CUT_TENSORS)
+CONDITION (needs_no_matrices,
+           !s->optimizer_kind
+               || !(ls_optimizer_multiplies (s->optimizer_kind) || ls_optimizer_factors (s->optimizer_kind)))
+CONDITION (multiplies_nothing, !s->optimizer_kind || !ls_optimizer_multiplies (s->optimizer_kind))
 
 static const struct {
   const char *key;
@@ -84,6 +90,11 @@ static const struct {
   { "dp_overlap", is_fsdp, "FSDP always reduces beside the backward" },
   { "grad_sync", has_one_copy, "there is one copy of the model: dp and cp are 1" },
   { "gather_overlap", is_not_megatron1, "it needs --dp-kind megatron with --zero 1" },
+  { "gather_overlap", deals_tensors, "tensors that are dealt out are gathered behind the step" },
+  { "optimizer_cut", has_whole_optimizer, "zero is 0: each rank steps on all of its parameters" },
+  { "optimizer_cut", needs_no_matrices, "the optimizer steps on each element by itself" },
+  { "optimizer_tp", has_one_tp, "tp is 1" },
+  { "optimizer_tp", multiplies_nothing, "the optimizer multiplies no matrices" },
   { "layers_per_unit", is_not_torch_fsdp, "it needs --dp-kind fsdp1 or fsdp2" },
   { "limit_all_gathers", is_not_fsdp1, "it needs --dp-kind fsdp1" },
   { "backward_prefetch", is_not_fsdp1, "it needs --dp-kind fsdp1" },

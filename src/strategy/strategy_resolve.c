@@ -160,6 +160,7 @@ ls_strategy_fill_auto (LsStrategy *s)
   if (s->recompute_parts == 0)
     s->recompute_parts = LS_RECOMPUTE_CORE;
   fill_overlap (s);
+  fill_optimizer (s);
 }
 
 /* torchtitan's selective checkpointing counts the products of plain layers. */
@@ -275,30 +276,6 @@ check_tp_overlap (const LsStrategy *s, uint32_t gpus_per_node, LsDiagList *diags
               "expected tp groups inside a node, as pieces move by copy engines: a divisor of %u, the size "
               "of a node; got tp %u",
               gpus_per_node, s->tp);
-}
-
-/* ZeRO-Offload and ZeRO-Infinity. */
-static void
-check_offload (const LsStrategy *s, LsDiagList *diags)
-{
-  if (s->offload == LS_OFFLOAD_NONE)
-    return;
-  if (s->dp_kind != LS_DP_DEEPSPEED)
-    conflict (diags, "/offload", "expected none with dp_kind %s, as only deepspeed offloads; got %s",
-              ls_dp_kind_name (s->dp_kind), s->offload == LS_OFFLOAD_PARAMETERS ? "parameters" : "optimizer");
-  else if (s->offload == LS_OFFLOAD_PARAMETERS && s->zero_stage != 3)
-    conflict (diags, "/offload",
-              "expected none or optimizer with zero %u, as only stage 3 gathers parameters when they are "
-              "used; got parameters",
-              s->zero_stage);
-  else if (s->zero_stage == 0)
-    conflict (diags, "/offload", "expected zero 1 to 3 with it, whose optimizer is cut; got zero 0");
-  else if (s->offload_to == LS_OFFLOAD_TO_NVME && s->zero_stage != 3)
-    conflict (diags, "/offload_to", "expected cpu with zero %u, as ZeRO-Infinity is stage 3; got nvme",
-              s->zero_stage);
-  if (s->post_validation)
-    conflict (diags, "/post_validation",
-              "expected none with offload, whose optimizer waits for the norm; got it");
 }
 
 static void
@@ -477,7 +454,6 @@ ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint3
   guint n_before = ls_diag_list_n (diags);
   if (!check_values (s, diags))
     return FALSE;
-
   if (s->layers_are_found)
     ls_strategy_forget_layers (s);
   fill (s, model, n_gpus, diags);
@@ -485,7 +461,6 @@ ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint3
   check_tp_overlap (s, gpus_per_node, diags);
   check_data_parallel (s, model, diags);
   check_fsdp (s, diags);
-  check_offload (s, diags);
   check_context_parallel (s, model, diags);
   check_experts (s, model, diags);
   check_latent_attention (s, model, diags);
@@ -493,6 +468,7 @@ ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint3
   check_lora (s, model, diags);
   check_recompute (s, model, diags);
   check_dtypes (s, model, diags);
+  check_optimizer (s, diags);
   check_kernels (s, model, diags);
   ls_chunk_layers (s, model, NULL, diags);
   check_pipeline (s, model, check_batch (s, diags), diags);

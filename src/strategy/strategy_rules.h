@@ -39,6 +39,12 @@ void check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 
 void check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 
+/* --- strategy_optimizer.c --- */
+
+/* How it is cut. */
+void fill_optimizer (LsStrategy *s);
+void check_optimizer (const LsStrategy *s, LsDiagList *diags);
+
 /* --- strategy_pipeline.c --- */
 
 /* n_micro_batches: 0 if not known. */

@@ -137,6 +137,9 @@ note_code (Emit *e)
   if (e->m->n_experts > 0)
     emit_note (e, "experts (--ep %u) are up to the model's code: deepspeed.moe.layer.MoE (ep_size=%u)", s->ep,
                s->ep);
+  if (s->optimizer)
+    emit_note (e, "the optimizer (--optimizer %s) is up to the model's code, or to \"optimizer\" in the file",
+               s->optimizer);
   emit_note (e, "%s attention is up to the model's code; so are optimizer and data; the world has %u ranks",
              s->attention == LS_ATTENTION_FLASH ? "flash" : "unfused", s->gpus);
 }

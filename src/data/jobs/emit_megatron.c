@@ -2,6 +2,7 @@
  * megatron/training/arguments.py of Megatron-LM (main, autumn 2025, core 0.15). */
 
 #include "data/jobs/emit_target.h"
+#include "model/operators.h"
 #include "strategy/chunks.h"
 
 static void G_GNUC_PRINTF (2, 3) add (GString *out, const char *format, ...)
@@ -297,6 +298,8 @@ add_ddp (Emit *e, GString *out)
                  "Megatron-LM's distributed optimizer is stage 1; stages 2 and 3 are --dp-kind fsdp2");
   if (s->zero_stage == 0)
     return;
+  if (s->optimizer_cut == LS_OPTIMIZER_CUT_TENSORS) /* --optimizer dist_muon says it */
+    return;
   add (out, "--use-distributed-optimizer");
   if (s->gather_overlap)
     add (out, "--overlap-param-gather");
@@ -423,6 +426,51 @@ add_formats (Emit *e, GString *out)
 }
 
 static void
+add_muon (Emit *e, GString *out)
+{
+  static const char *const modes[] = { [LS_OPTIMIZER_TP_BLOCKWISE] = "blockwise",
+                                       [LS_OPTIMIZER_TP_DUPLICATED] = "duplicated",
+                                       [LS_OPTIMIZER_TP_DISTRIBUTED] = "distributed" };
+  const LsStrategy *s = e->s;
+  bool is_dealt = s->optimizer_cut == LS_OPTIMIZER_CUT_TENSORS;
+  if (s->zero_stage > 0 && !is_dealt)
+    emit_refuse (e, "--optimizer-cut elements", "Megatron-LM's muon has whole matrices on a rank");
+  add (out, "--optimizer %s --muon-tp-mode %s", is_dealt ? "dist_muon" : "muon", modes[s->optimizer_tp]);
+}
+
+static void
+add_optimizer (Emit *e, GString *out)
+{
+  static const char *const words[][2] = { { "sgd", "--optimizer sgd --sgd-momentum 0" },
+                                          { "sgd-momentum", "--optimizer sgd --sgd-momentum 0.9" },
+                                          { "lion", "--optimizer lion" } };
+  const LsStrategy *s = e->s;
+  const LsAdamStates states
+      = { (LsMaster) s->master, (LsDtype) s->moment_dtype, (LsDtype) s->variance_dtype };
+  if (!ls_adam_is_plain (&states)) {
+    add (out, "--use-precision-aware-optimizer --exp-avg-dtype %s --exp-avg-sq-dtype %s%s",
+         ls_dtype_name (states.moment), ls_dtype_name (states.variance),
+         states.master == LS_MASTER_FP16 ? " --main-params-dtype fp16" : "");
+    if (states.master == LS_MASTER_FP32 && s->dtype != LS_DTYPE_FP16)
+      emit_refuse (
+          e, "--master fp32",
+          "Megatron-LM's precision-aware optimizer keeps the 16 bits that bf16 weights lack (remainder)");
+  }
+  if (!s->optimizer)
+    return;
+  if (g_str_equal (s->optimizer, "muon")) {
+    add_muon (e, out);
+    return;
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
+    if (g_str_equal (s->optimizer, words[i][0])) {
+      add (out, "%s", words[i][1]);
+      return;
+    }
+  emit_refuse (e, "--optimizer", "Megatron-LM has adam, sgd, lion and muon as they are here");
+}
+
+static void
 emit (Emit *e, GString *out)
 {
   const LsStrategy *s = e->s;
@@ -439,6 +487,7 @@ emit (Emit *e, GString *out)
   add_recompute (e, out);
   add (out, "--attention-backend %s", s->attention == LS_ATTENTION_FLASH ? "flash" : "unfused");
   add_formats (e, out);
+  add_optimizer (e, out);
   if (!s->grad_norm)
     add (out, "--clip-grad 0");
   if (s->post_validation)

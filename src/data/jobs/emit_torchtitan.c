@@ -271,6 +271,8 @@ emit (Emit *e, GString *out)
   add_compile (e, out);
   if (e->s->attention != LS_ATTENTION_FLASH)
     emit_refuse (e, "--attention unfused", "torchtitan's attention is PyTorch's, which is fused");
+  if (e->s->optimizer)
+    emit_refuse (e, "--optimizer", "torchtitan has Adam and AdamW");
   emit_note (
       e,
       "[model] name and flavor, data, optimizer and checkpoints are not part of it; the world has %u ranks",

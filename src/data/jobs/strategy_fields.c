@@ -1,7 +1,8 @@
 #include "data/jobs/read_strategy.h"
 
-#include "data/jobs/read_recipes.h"
+#include "data/jobs/strategy_values.h"
 #include "model/kernel.h"
+#include "model/operators.h"
 
 /* --- words and texts of values --------------------------------------------------------------- */
 
@@ -72,6 +73,31 @@ static const LsEnumName grad_dtypes[] = {
   { "auto", LS_DTYPE_AUTO },    { NULL },
 };
 
+static const LsEnumName optimizer_cuts[] = {
+  { "auto", LS_OPTIMIZER_CUT_AUTO },
+  { "elements", LS_OPTIMIZER_CUT_ELEMENTS },
+  { "tensors", LS_OPTIMIZER_CUT_TENSORS },
+  { NULL },
+};
+static const LsEnumName optimizer_tps[] = {
+  { "blockwise", LS_OPTIMIZER_TP_BLOCKWISE },
+  { "duplicated", LS_OPTIMIZER_TP_DUPLICATED },
+  { "distributed", LS_OPTIMIZER_TP_DISTRIBUTED },
+  { NULL },
+};
+static const LsEnumName masters[] = {
+  { "fp32", LS_MASTER_FP32 },
+  { "fp16", LS_MASTER_FP16 },
+  { "remainder", LS_MASTER_REMAINDER },
+  { NULL },
+};
+static const LsEnumName moment_dtypes[] = {
+  { "fp32", LS_DTYPE_FP32 },     { "bf16", LS_DTYPE_BF16 },
+  { "fp16", LS_DTYPE_FP16 },     { "fp8", LS_DTYPE_FP8 },
+  { "bfloat16", LS_DTYPE_BF16 }, { "float16", LS_DTYPE_FP16 },
+  { "float32", LS_DTYPE_FP32 },  { NULL },
+};
+
 static const LsEnumName cuda_graphs[]
     = { { "none", LS_GRAPHS_NONE }, { "layer", LS_GRAPHS_LAYER }, { "step", LS_GRAPHS_STEP }, { NULL } };
 static const LsEnumName grad_syncs[] = {
@@ -116,122 +142,6 @@ static const LsEnumName fp8_recipes[] = {
 /* Without a list: whether the layers are balanced even where they come out even. */
 static const LsEnumName layer_rules[] = { { "auto", false }, { "balanced", true }, { NULL, 0 } };
 static const LsEnumName flags[] = { { "0", 0 }, { "1", 1 }, { "auto", LS_FLAG_AUTO }, { NULL } };
-
-static const struct {
-  const char *name;
-  uint32_t bit;
-} recompute_parts[] = {
-  { "core", LS_RECOMPUTE_CORE },     { "norm", LS_RECOMPUTE_NORM }, { "activation", LS_RECOMPUTE_ACTIVATION },
-  { "op", LS_RECOMPUTE_OP },         { "dots", LS_RECOMPUTE_DOTS }, { "dots-flash", LS_RECOMPUTE_DOTS_FLASH },
-  { "mla-up", LS_RECOMPUTE_MLA_UP }, { "mlp", LS_RECOMPUTE_MLP },   { "moe", LS_RECOMPUTE_MOE },
-  { "shared", LS_RECOMPUTE_SHARED },
-};
-
-/* "core,norm" */
-static bool
-parse_parts (const char *text, void *target)
-{
-  uint32_t set = 0;
-  if (g_str_equal (text, "auto")) {
-    ((LsStrategy *) target)->recompute_parts = 0;
-    return true;
-  }
-  g_auto (GStrv) names = g_strsplit (text, ",", -1);
-  for (guint i = 0; names[i]; i++) {
-    guint p = 0;
-    while (p < G_N_ELEMENTS (recompute_parts) && !g_str_equal (names[i], recompute_parts[p].name))
-      p++;
-    if (p == G_N_ELEMENTS (recompute_parts))
-      return false;
-    set |= recompute_parts[p].bit;
-  }
-  ((LsStrategy *) target)->recompute_parts = set;
-  return set != 0;
-}
-
-static char *
-format_parts (const void *target)
-{
-  GString *out = g_string_new (((const LsStrategy *) target)->recompute_parts == 0 ? "auto" : NULL);
-  for (guint p = 0; p < G_N_ELEMENTS (recompute_parts); p++)
-    if (((const LsStrategy *) target)->recompute_parts & recompute_parts[p].bit)
-      g_string_append_printf (out, "%s%s", out->len > 0 ? "," : "", recompute_parts[p].name);
-  return g_string_free (out, FALSE);
-}
-
-/* "auto", "0", "1", or the size of the groups that keep a copy. */
-static bool
-parse_reshard (const char *text, void *target)
-{
-  guint64 n = LS_RESHARD_AUTO;
-  if (!g_str_equal (text, "auto") && !g_ascii_string_to_unsigned (text, 10, 0, UINT32_MAX - 1, &n, NULL))
-    return false;
-  ((LsStrategy *) target)->reshard_after_forward = (uint32_t) n;
-  return true;
-}
-
-static char *
-format_reshard (const void *target)
-{
-  uint32_t n = ((const LsStrategy *) target)->reshard_after_forward;
-  return n == LS_RESHARD_AUTO ? g_strdup ("auto") : g_strdup_printf ("%u", n);
-}
-
-/* A name or a file, which is loaded: what a strategy holds is what is lowered. */
-
-static bool
-parse_kernels (const char *text, void *target)
-{
-  LsStrategy *s = target;
-  bool is_built_in = g_str_equal (text, LS_BUILT_IN_KERNELS);
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsRecipes *recipes = is_built_in ? NULL : ls_recipes_load (text, diags);
-  if (!recipes && !is_built_in)
-    return false;
-  g_free (s->kernels);
-  ls_recipes_unref (s->recipes);
-  s->kernels = is_built_in ? NULL : g_strdup (text);
-  s->recipes = recipes;
-  return true;
-}
-
-static char *
-format_kernels (const void *target)
-{
-  const LsStrategy *s = target;
-  return g_strdup (s->kernels ? s->kernels : LS_BUILT_IN_KERNELS);
-}
-
-/* "2" or "3@8": stage, and how many ranks share one copy. */
-static bool
-parse_zero (const char *text, void *target)
-{
-  LsStrategy *s = target;
-  guint64 stage, group = 0;
-  g_auto (GStrv) parts = g_strsplit (text, "@", 2);
-  if (g_str_equal (text, "auto")) {
-    s->zero_stage = LS_ZERO_AUTO;
-    s->zero_group = 0;
-    return true;
-  }
-  if (!parts[0] || !g_ascii_string_to_unsigned (parts[0], 10, 0, 3, &stage, NULL))
-    return false;
-  if (parts[1] && !g_ascii_string_to_unsigned (parts[1], 10, 1, UINT32_MAX, &group, NULL))
-    return false;
-  s->zero_stage = (uint32_t) stage;
-  s->zero_group = (uint32_t) group;
-  return true;
-}
-
-static char *
-format_zero (const void *target)
-{
-  const LsStrategy *s = target;
-  if (s->zero_stage == LS_ZERO_AUTO)
-    return g_strdup ("auto");
-  return s->zero_group > 0 ? g_strdup_printf ("%u@%u", s->zero_stage, s->zero_group)
-                           : g_strdup_printf ("%u", s->zero_stage);
-}
 
 /* --- the knobs, by topic --------------------------------------------------------------------- */
 
@@ -286,7 +196,7 @@ const LsField ls_strategy_fields[] = {
   { ENUM (layout, dp_kind, dp_kinds, "megatron, deepspeed for zero 2 and 3, xla-fsdp on TPUs",
           "who reduces gradients, and when"),
     USUAL },
-  { CUSTOM (layout, zero, parse_zero, format_zero, "0, 3 with fsdp1, fsdp2, xla-fsdp",
+  { CUSTOM (layout, zero, strategy_parse_zero, strategy_format_zero, "0, 3 with fsdp1, fsdp2, xla-fsdp",
             "ZeRO stage, sharded over all data-parallel ranks, or over groups of G"),
     .argument = "N[@G]", .expected = "0 to 3, auto, or STAGE@GROUP such as \"3@8\"", USUAL },
   { UINT (layout, cp, "1", "context-parallel degree; needs flash attention"), USUAL },
@@ -302,7 +212,7 @@ const LsField ls_strategy_fields[] = {
   { ENUM (memory, recompute, recompute_kinds, "none", "activations that the backward pass computes again"),
     USUAL },
   { CUSTOM (
-        memory, recompute_parts, parse_parts, format_parts, "core, op with fsdp2",
+        memory, recompute_parts, strategy_parse_parts, strategy_format_parts, "core, op with fsdp2",
         "selective: what is computed again: core (inside of attention), norm, activation (their "
         "outputs), mla-up (what latent attention makes of its latents), mlp, moe, shared (an MLP, experts "
         "with their router, shared experts, from their input), op (torchtitan's policy), dots "
@@ -352,8 +262,25 @@ const LsField ls_strategy_fields[] = {
   { COUNT (precision, bf16_last, "0",
            "fp8, nvfp4: and at the end; recipes of NVIDIA for nvfp4 keep some 15 %") },
 
+  { CUSTOM (optimizer, optimizer, strategy_parse_optimizer, strategy_format_optimizer, "adam",
+            "which optimizer: adam or adamw, or one of a file (lockstep list optimizers)"),
+    .argument = "NAME|FILE", USUAL,
+    .expected = "adam, adamw, or a file of an optimizer without mistakes (lockstep list optimizers; lockstep "
+                "check FILE says what is wrong with one)" },
+  { ENUM (optimizer, optimizer_cut, optimizer_cuts, "tensors where it multiplies matrices, else elements",
+          "megatron, zero 1: ranks have equal pieces of all parameters, or whole tensors") },
+  { ENUM (optimizer, optimizer_tp, optimizer_tps, "blockwise",
+          "what is multiplied of a matrix that tp cuts: a rank's part, the whole on each, or parts whose "
+          "products are summed") },
+  { ENUM (optimizer, master, masters, "fp32",
+          "megatron: fp32 weights of the optimizer, in 16 bits, or the 16 bits that bf16 weights lack "
+          "(precision-aware)") },
+  { ENUM (optimizer, moment_dtype, moment_dtypes, "fp32", "megatron: format of Adam's first moment") },
+  { ENUM (optimizer, variance_dtype, moment_dtypes, "fp32", "and of its second") },
+
   { ENUM (software, attention, attention_kinds, "the model's", "attention kernels"), USUAL },
-  { CUSTOM (software, kernels, parse_kernels, format_kernels, "built-in: fused, as Megatron-LM's",
+  { CUSTOM (software, kernels, strategy_parse_kernels, strategy_format_kernels,
+            "built-in: fused, as Megatron-LM's",
             "kernels as some software launches them (lockstep list kernels)"),
     .argument = "NAME|FILE", USUAL, .of_program = true,
     .expected = "built-in, or a file of kernels without mistakes (lockstep list kernels; lockstep check FILE "
@@ -467,7 +394,8 @@ const LsField ls_strategy_fields[] = {
            "units gathered ahead in the forward by an explicit list (fsdp1: 0 or 1)") },
   { COUNT (fsdp, backward_prefetch_units, "0",
            "fsdp2: the same in the backward; 0: one, as it does by itself") },
-  { CUSTOM (fsdp, reshard_after_forward, parse_reshard, format_reshard, "1 with zero 3, 0 with zero 2 or pp",
+  { CUSTOM (fsdp, reshard_after_forward, strategy_parse_reshard, strategy_format_reshard,
+            "1 with zero 3, 0 with zero 2 or pp",
             "fsdp2: whether parameters are freed after the forward; N: sharded in groups of N until the "
             "backward"),
     .argument = "N", .expected = "0, 1, auto, or the size of a group" },

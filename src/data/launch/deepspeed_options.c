@@ -114,6 +114,7 @@ static const OptionRow rows[] = {
   IGNORED ("flops_profiler.*"),
   IGNORED ("memory_breakdown"),
   IGNORED ("monitor_config.*"),
+  RULE ("optimizer.params.momentum"),
   IGNORED ("optimizer.params.*"),
   IGNORED ("optimizer.*"),
   IGNORED ("pipeline.*"),

@@ -243,9 +243,9 @@ set_context (LaunchJob *job)
 static void
 set_optimizer (LaunchJob *job)
 {
-  const char *type = option_text (job, "optimizer.type");
-  if (type && g_ascii_strcasecmp (type, "Adam") != 0 && g_ascii_strcasecmp (type, "AdamW") != 0)
-    import_unknown (job->import, "optimizer.type %s: taken for Adam", type);
+  const char *type = option_text (job, "optimizer.type"),
+             *momentum = option_text (job, "optimizer.params.momentum");
+  import_set_optimizer (job->import, type, momentum ? g_ascii_strtod (momentum, NULL) : 0, "optimizer.type");
 }
 
 /* --- ranks and batches ----------------------------------------------------------------------------- */

@@ -129,8 +129,7 @@ tell_switches (LaunchJob *job)
       import_unknown (job->import, "%s: taken to be off", options[i]);
   if (backend && g_ascii_strcasecmp (backend, "no") != 0)
     import_unknown (job->import, "dynamo_backend %s: layers are taken to run eagerly", backend);
-  if (optim && !g_str_has_prefix (optim, "adamw"))
-    import_unknown (job->import, "optim %s: taken for AdamW", optim);
+  import_set_optimizer (job->import, optim, 0, "optim");
 }
 
 /* --- FSDP ------------------------------------------------------------------------------------------ */

@@ -58,6 +58,9 @@ bool import_is_open (const LsImport *import, const char *key);
 bool import_is_given (const LsImport *import, const char *key);
 /* A key of the strategy that was inferred from the number of GPUs, and is not known for another one. */
 void import_follows_gpus (LsImport *import, const char *key);
+/* The optimizer, by its name in the program, behind what says how data parallelism cuts it; momentum: of
+ * SGD. One that is not known here is told as unknown. theirs NULL: nothing is said. */
+void import_set_optimizer (LsImport *import, const char *theirs, double momentum, const char *option);
 /* The program that runs the job, a name of strategies/software. */
 void import_set_software (LsImport *import, const char *name);
 bool import_has_model (const LsImport *import, const char *key);

@@ -62,6 +62,7 @@ static const OptionRow rows[] = {
   RULE ("matmul_precision"),
   RULE ("logical_axis_rules*"),
   RULE ("optimizer_memory_host_offload"),
+  RULE ("opt_type"),
   RULE ("parameter_memory_host_offload"),
 
   /* what matters neither to time nor to memory, or is so by XLA alone; and what base.yml says of jobs that
@@ -109,7 +110,6 @@ static const OptionRow rows[] = {
   IGNORED ("normalization_layer_epsilon"),
   IGNORED ("normalize_embedding_logits"),
   IGNORED ("num_epoch"),
-  IGNORED ("opt_type"),
   IGNORED ("original_max_position_embeddings"),
   IGNORED ("override_model_config"),
   IGNORED ("packing"),

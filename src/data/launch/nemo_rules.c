@@ -223,6 +223,8 @@ say_data_parallel (Nemo *n)
   bool is_sharded
       = name && (strcmp (name, "distributed_fused_adam") == 0 || strstr (name, "mcore_distributed"));
   say_if (n, is_sharded, "use-distributed-optimizer");
+  if (name && !is_sharded)
+    nemo_say (n, "optimizer", name);
   if (!n->is_nemo1 && !launch_words_find (n->megatron, "use-distributed-optimizer")
       && !g_hash_table_contains (n->megatron->off, "use-distributed-optimizer")) {
     import_infer (n->job.import, "zero 1: use_distributed_optimizer is on in recipes of %s",

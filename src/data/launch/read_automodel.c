@@ -296,6 +296,14 @@ set_adapters (Automodel *a)
                           .on = modules && !is_on (a, "peft.match_all_linear") ? modules->values : NULL });
 }
 
+/* A class: torch.optim.AdamW. */
+static void
+set_optimizer (Automodel *a)
+{
+  const char *class = text_of (a, "optimizer._target_"), *name = class ? strrchr (class, '.') : NULL;
+  import_set_optimizer (a->own.import, name ? name + 1 : class, 0, "optimizer._target_");
+}
+
 static void
 read_options (Automodel *a)
 {
@@ -315,6 +323,7 @@ read_options (Automodel *a)
   set_precision (a);
   set_kernels (a);
   set_adapters (a);
+  set_optimizer (a);
   g_hash_table_unref (a->torch.open);
 }
 

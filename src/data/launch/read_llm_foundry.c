@@ -408,6 +408,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   bool ok = set_architecture (&job, files->files[0].path, diags);
   if (ok)
     set_strategy (&job);
+  import_set_optimizer (import, option_text (&job, "optimizer.name"), 0, "optimizer.name");
   g_hash_table_unref (job.open);
   return ok;
 }

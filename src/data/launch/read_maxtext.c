@@ -267,6 +267,7 @@ read_tree (cJSON *tree, const char *path, LsImport *import, LsDiagList *diags)
   if (has_run)
     read_strategy (&job);
   set_software (&job);
+  import_set_optimizer (import, option_text (&job, "opt_type"), 0, "opt_type");
   g_hash_table_unref (job.open);
   return true;
 }

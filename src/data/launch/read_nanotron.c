@@ -304,6 +304,8 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
     set_experts (&job);
   }
   set_strategy (&job);
+  import_set_optimizer (import, option_text (&job, "optimizer.optimizer_factory.name"), 0,
+                        "optimizer.optimizer_factory.name");
   g_hash_table_unref (job.open);
   return true;
 }

@@ -443,6 +443,7 @@ read_options (LaunchJob *job, const char *pattern)
   set_ranks (job);
   set_precision (job);
   set_zero (job);
+  import_set_optimizer (job->import, option_text (job, "optimizer.type"), 0, "optimizer.type");
   set_recompute (job);
   g_hash_table_unref (job->open);
 }

@@ -157,8 +157,7 @@ set_optimizer (LaunchJob *job)
 {
   const char *name = option_text (job, "optimizer.name"),
              *how = option_text (job, "optimizer.implementation");
-  if (name && g_ascii_strcasecmp (name, "AdamW") != 0 && g_ascii_strcasecmp (name, "Adam") != 0)
-    import_unknown (job->import, "optimizer.name %s: taken for AdamW", name);
+  import_set_optimizer (job->import, name, 0, "optimizer.name");
   if (how && strcmp (how, "fused") != 0)
     import_unknown (job->import, "optimizer.implementation %s: taken for fused", how);
 }

@@ -35,10 +35,23 @@ is_sharded (const Lower *l)
   return l->s->zero_stage > 0;
 }
 
+/* Whole tensors are dealt out (lower_optimizer.c): gradients are all-reduced. */
+static bool
+deals_tensors (const Lower *l)
+{
+  return l->s->optimizer_cut == LS_OPTIMIZER_CUT_TENSORS;
+}
+
+static bool
+scatters_gradients (const Lower *l)
+{
+  return is_sharded (l) && !deals_tensors (l);
+}
+
 static bool
 gathers_early (const Lower *l)
 {
-  return is_sharded (l) && l->s->gather_overlap == 1;
+  return scatters_gradients (l) && l->s->gather_overlap == 1;
 }
 
 static bool
@@ -193,7 +206,7 @@ static void
 after (Build *b, DpPass *p, guint o)
 {
   if (reduces (b->l, p))
-    buckets_after (b, p, o, is_sharded (b->l));
+    buckets_after (b, p, o, scatters_gradients (b->l));
 }
 
 static void
@@ -271,7 +284,7 @@ reduce_chunk (Build *b, uint32_t pp_rank, uint32_t chunk)
   const Chunk *c = chunk_at (b->l, pp_rank, chunk);
   g_autoptr (GArray) buckets = buckets_new (b->l, c, pp_rank, limit_of (b->l, c, pp_rank));
   for (guint i = 0; i < buckets->len; i++)
-    bucket_reduce (b, &g_array_index (buckets, Bucket, i), (uint16_t) i, is_sharded (b->l));
+    bucket_reduce (b, &g_array_index (buckets, Bucket, i), (uint16_t) i, scatters_gradients (b->l));
 }
 
 static void
@@ -282,7 +295,7 @@ reduce_rest (Build *b, uint32_t pp_rank)
   for (uint32_t c = 0; all && c < l->n_chunks; c++)
     if (all[c].reduce_after == G_MAXUINT)
       reduce_chunk (b, pp_rank, c);
-  buckets_reduce_rest (b, pp_rank, whole, is_sharded (l));
+  buckets_reduce_rest (b, pp_rank, whole, scatters_gradients (l));
 }
 
 static void

@@ -48,6 +48,7 @@
  * AI-Hypercomputer/maxtext. */
 #include "lower/data/lower_dp.h"
 #include "lower/layers/lower_layers.h"
+#include "lower/lower_step.h"
 
 typedef struct {
   uint16_t *gathered;  /* [operators]: the gather of its weight in this pass, or NO_OP */
@@ -353,7 +354,7 @@ static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
   for (int is_expert = 0; is_expert < 2; is_expert++)
     n += dp_part (dp_params_of_rank (l, pp_rank, is_expert), dp_shard (l, is_expert).n);
   bytes[LS_MEM_PARAMETERS] = 4 * n;
-  bytes[LS_MEM_OPTIMIZER] = 8 * n;
+  bytes[LS_MEM_OPTIMIZER] = l->s->optimizer_kind ? optimizer_state_bytes (l, pp_rank, 0) : 8 * n;
 }
 
 const DpBackend dp_backend_xla_fsdp = {

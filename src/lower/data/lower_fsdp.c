@@ -1,5 +1,6 @@
 #include "lower/data/lower_fsdp.h"
 #include "lower/layers/lower_layers.h"
+#include "lower/lower_step.h"
 
 #define FP32_BYTES 4
 
@@ -70,7 +71,7 @@ fsdp_static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
   for (int is_expert = 0; is_expert < 2; is_expert++)
     n += dp_part (dp_params_of_rank (l, pp_rank, is_expert), dp_shard (l, is_expert).n);
   bytes[LS_MEM_PARAMETERS] = bytes[LS_MEM_GRADIENTS] = n * FP32_BYTES;
-  bytes[LS_MEM_OPTIMIZER] = n * 2 * FP32_BYTES; /* momentum, variance */
+  bytes[LS_MEM_OPTIMIZER] = l->s->optimizer_kind ? optimizer_state_bytes (l, pp_rank, 0) : n * 2 * FP32_BYTES;
 }
 
 /* --- the walk ------------------------------------------------------------------------ */

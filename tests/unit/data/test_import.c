@@ -149,7 +149,19 @@ static void
 what_is_not_known_is_told (void)
 {
   check (GPT "--no-rope-fusion --manual-gc --optimizer adam", "~--no-rope-fusion; -manual-gc; cuda_graphs");
-  check (GPT "--optimizer sgd --enable-cuda-graph", "?--optimizer sgd; cuda_graphs=layer");
+  check (GPT "--optimizer lamb --enable-cuda-graph", "?--optimizer lamb; cuda_graphs=layer");
+  check (GPT "--optimizer sgd", "optimizer=sgd-momentum");
+  check (GPT "--optimizer sgd --sgd-momentum 0", "optimizer=sgd");
+  check (
+      GPT
+      "--optimizer dist_muon --tensor-model-parallel-size 2 --muon-tp-mode distributed --muon-num-ns-steps 6",
+      "optimizer=muon; optimizer_cut=tensors; zero=1; optimizer_tp=distributed; ?--muon-num-ns-steps 6");
+  check (GPT "--optimizer muon --muon-tp-mode duplicated", "optimizer=muon; zero=0; optimizer_tp");
+  check (GPT "--bf16 --use-distributed-optimizer --use-precision-aware-optimizer --exp-avg-dtype fp8 "
+             "--exp-avg-sq-dtype bf16",
+         "master=remainder; moment_dtype=fp8; variance_dtype=bf16");
+  check (GPT "--bf16 --use-distributed-optimizer --use-precision-aware-optimizer --main-params-dtype fp16",
+         "master=fp16; moment_dtype");
   check (GPT "--num-experts 8 --disable-bias-linear", "~without --moe-grouped-gemm");
   check (GPT "--never-heard-of 3 --lr 1 --seed 2", "?--never-heard-of 3; ---lr; ---seed");
   check ("A='" GPT "'\npython pretrain_gpt.py $A --tensor-model-parallel-size $TP\n", "tp; ?$TP");

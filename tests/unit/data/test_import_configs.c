@@ -133,6 +133,13 @@ deepspeed_is_read (void)
   check (DS (", \"zero_optimization\": {\"stage\": 1, \"zero_quantized_weights\": true}, \"x\": {\"y\": 1}, "
              "\"optimizer\": {\"type\": \"Lamb\"}, \"progressive_layer_drop\": {\"enabled\": true}"),
          "?zero_optimization.zero_quantized_weights; ?x.y 1; ?Lamb; ?progressive_layer_drop.enabled");
+  check (DS (", \"optimizer\": {\"type\": \"SGD\", \"params\": {\"momentum\": 0.9}}"),
+         "optimizer=sgd-momentum");
+  check (DS (", \"zero_optimization\": {\"stage\": 2}, \"optimizer\": {\"type\": \"Muon\"}"),
+         "?optimizer.type Muon: how it works on shards of matrices; optimizer");
+  check (DS (", \"zero_optimization\": {\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\"}}, "
+             "\"optimizer\": {\"type\": \"Lion\"}"),
+         "?optimizer.type Lion: on the host; optimizer");
 }
 
 /* "auto", words without quotes, comments and commas behind the last item. */

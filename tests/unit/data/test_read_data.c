@@ -9,6 +9,7 @@
 #include "data/jobs/kernel_kinds.h"
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_model_names.h"
+#include "data/jobs/read_optimizers.h"
 #include "data/jobs/read_recipes.h"
 #include "data/jobs/read_software.h"
 #include "data/jobs/read_strategy.h"
@@ -90,6 +91,11 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
   case LS_DATA_KERNELS: {
     g_autoptr (LsRecipes) recipes = ls_recipes_load (path, diags);
     ok = recipes != NULL;
+    break;
+  }
+  case LS_DATA_OPTIMIZERS: {
+    g_autoptr (LsOptimizerKind) optimizer = ls_optimizer_load (path, diags);
+    ok = optimizer != NULL;
     break;
   }
   case LS_DATA_TRACES: {

@@ -10,6 +10,7 @@
 
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_ranges.h"
+#include "data/jobs/read_optimizers.h"
 #include "data/jobs/read_recipes.h"
 #include "data/jobs/read_software.h"
 #include "data/jobs/read_strategy.h"
@@ -37,6 +38,7 @@ static const struct {
   { FORMATS "residuals.md", "residuals", ls_residuals_fields },
   { FORMATS "strategy.md", "strategy", ls_strategy_fields },
   { FORMATS "kernels.md", "kernels", ls_recipes_fields },
+  { FORMATS "optimizers.md", "optimizer", ls_optimizer_fields },
   { FORMATS "trace.md", "trace", ls_trace_fields },
 };
 
@@ -51,6 +53,7 @@ static const struct {
   { STRATEGIES, "strategies" },
   { STRATEGIES, "strategies/software" },
   { STRATEGIES, "strategies/kernels" },
+  { STRATEGIES, "strategies/optimizers" },
   { TRACES, "traces" },
 };
 

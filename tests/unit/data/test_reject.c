@@ -5,6 +5,7 @@
 #include "data/inspect.h"
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_ranges.h"
+#include "data/jobs/read_optimizers.h"
 #include "data/jobs/read_recipes.h"
 #include "data/jobs/read_software.h"
 #include "data/jobs/read_strategy.h"
@@ -76,6 +77,13 @@ read_access (const char *path, LsDiagList *diags)
 {
   LsCalibration calibration = { 0 };
   return ls_access_load (path, &calibration, diags);
+}
+
+static bool
+read_optimizer (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsOptimizerKind) kind = ls_optimizer_load (path, diags);
+  return kind != NULL;
 }
 
 static bool
@@ -224,6 +232,7 @@ static const LsRejectKind kinds[] = {
   { "nccl-generation", read_nccl_tables },
   { "nccl-tests", read_nccl_tests },
   { "nccl-topo", read_cluster },
+  { "optimizers", read_optimizer },
   { "profile", read_profile },
   { "ranges", read_ranges },
   { "recipes", read_recipes },

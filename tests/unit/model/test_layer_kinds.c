@@ -16,12 +16,31 @@ small (void)
   return m;
 }
 
+/* Weights of products are matrices, which optimizers tell from vectors, with the sides of their gradients. */
+static void
+check_weights (const GArray *operators)
+{
+  for (guint i = 0; i < operators->len; i++) {
+    const LsOperator *op = &g_array_index (operators, LsOperator, i);
+    const LsTensor *t = &op->param_shape[0];
+    const LsKernel *k = op->n_wgrad > 0 ? &op->wgrad[op->n_wgrad - 1] : NULL;
+    bool is_product = k && (k->kind == LS_KERNEL_GEMM || k->kind == LS_KERNEL_BATCHED_GEMM);
+    if (!is_product || op->n_params == 0)
+      continue;
+    ls_check_impl (t->kind == LS_TENSOR_MATRIX
+                       && (op->param_alike[0] > 1 || (t->rows == k->m && t->columns == k->n)),
+                   __FILE__, __LINE__, "%s: %" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT, op->name,
+                   (guint64) t->rows, (guint64) t->columns);
+  }
+}
+
 static GArray *
 layer_of (const LsModel *m, uint32_t layer)
 {
   GArray *operators = operators_new ();
   LsShard s = shard (m, 1, false, 1);
   ls_operators_layer (m, &s, layer, operators);
+  check_weights (operators);
   return operators;
 }
 

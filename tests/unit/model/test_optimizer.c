@@ -114,6 +114,33 @@ shards_are_stepped_on_in_place (void)
   }
 }
 
-LS_TEST_MAIN ("optimizer", LS_TEST (shards_are_stepped_on_in_place), LS_TEST (bytes_follow_from_the_recipe),
-              LS_TEST (adam_moves_28_of_the_30_bytes_of_a_fused_step), LS_TEST (only_fp16_unscales),
-              LS_TEST (scaled_formats_cast_weights), LS_TEST (one_reduction_comes_before_clip_and_adam))
+/* Transformer Engine's FusedAdam: gradients of 2 bytes as they are, norm 2, clip 4; the step in fp32: 2 + 16 + 8
+ * with the 16 bits that bf16 lacks. Moments of 2 bytes are cast there and back, 6 each way; of 1 byte 5, and 9
+ * with its largest value; fp16 is scaled by 8 more each way, a master too. */
+static void
+narrower_states_are_cast (void)
+{
+  const LsAdamStates bf16 = { LS_MASTER_REMAINDER, LS_DTYPE_BF16, LS_DTYPE_FP8 },
+                     fp16 = { LS_MASTER_FP16, LS_DTYPE_FP32, LS_DTYPE_FP32 },
+                     plain = { LS_MASTER_FP32, 0, 0 };
+  g_autoptr (GArray) a = g_array_new (FALSE, FALSE, sizeof (LsKernel)),
+                     b = g_array_new (FALSE, FALSE, sizeof (LsKernel));
+  double sum_a = 0, sum_b = 0;
+  ls_optimizer_kernels_narrow (10, LS_DTYPE_BF16, LS_DTYPE_BF16, &bf16, a);
+  ls_optimizer_kernels_narrow (10, LS_DTYPE_BF16, LS_DTYPE_FP32, &fp16, b);
+  for (guint i = 0; i < a->len; i++)
+    sum_a += g_array_index (a, LsKernel, i).bytes;
+  for (guint i = 0; i < b->len; i++)
+    sum_b += g_array_index (b, LsKernel, i).bytes;
+  LS_CHECK_DOUBLE (sum_a, ==, 10 * (2 + 4 + 6 + 5 + 26 + 6 + 9));
+  LS_CHECK_DOUBLE (sum_b, ==, 10 * (4 + 8 + 14 + 30 + 18));
+  LS_CHECK_INT (ls_adam_bytes (&bf16, LS_DTYPE_BF16), ==, 2 + 2 + 1);
+  LS_CHECK_INT (ls_adam_bytes (&fp16, LS_DTYPE_BF16), ==, 2 + 4 + 4);
+  LS_CHECK_INT (ls_adam_bytes (&plain, LS_DTYPE_FP32), ==, 8);
+  LS_CHECK (ls_adam_is_plain (&plain) && !ls_adam_is_plain (&fp16));
+}
+
+LS_TEST_MAIN ("optimizer", LS_TEST (narrower_states_are_cast), LS_TEST (shards_are_stepped_on_in_place),
+              LS_TEST (bytes_follow_from_the_recipe), LS_TEST (adam_moves_28_of_the_30_bytes_of_a_fused_step),
+              LS_TEST (only_fp16_unscales), LS_TEST (scaled_formats_cast_weights),
+              LS_TEST (one_reduction_comes_before_clip_and_adam))

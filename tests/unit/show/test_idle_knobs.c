@@ -123,6 +123,7 @@ add_values (const Job *job, const LsField *f, GPtrArray *values)
     { "seq", "64 128" },
     { "gpus", "1 2 4" },
     { "kernels", "built-in torchtitan-2024-12" },
+    { "optimizer", "adam sgd muon" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (own); i++)
     if (strcmp (own[i].key, f->key) == 0) {
@@ -166,7 +167,8 @@ is_set (const Job *job, const LsField *f)
   return strstr (options, flag) != NULL;
 }
 
-/* Returns whether the value was legal. What the job has anyway is not run again: there is nothing to say of it. */
+/* Returns whether the value was legal. What the job has anyway is not run again: there is nothing to say of
+ * it. */
 static gboolean
 check_value (const Job *job, const LsField *f, const char *value, const Base *base)
 {

@@ -1,6 +1,6 @@
-/* Pins: a bound is never above what the simulation says, in time and in memory, whatever was bound before; what
- * is refused at a glance is refused by the rules; layers of chunks found among others are those found alone.
- * Small jobs of tests/golden/data. */
+/* Pins: a bound is never above what the simulation says, in time and in memory, whatever was bound before;
+ * what is refused at a glance is refused by the rules; layers of chunks found among others are those found
+ * alone. Small jobs of tests/golden/data. */
 #include "ls_test.h"
 
 #include <inttypes.h>
@@ -39,7 +39,8 @@ check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s, uint64_
   return true;
 }
 
-/* Found among others, the layers of the chunks are those that are found alone. Moves on to the chunks of *s. */
+/* Found among others, the layers of the chunks are those that are found alone. Moves on to the chunks of
+ * *s. */
 static bool
 balance (const LsSweepRun *x, LsLayouts *shared, LsStrategy *s, uint64_t variant)
 {
@@ -179,6 +180,24 @@ bounds_are_below_jobs_with_adapters (void)
   ls_sweep_spec_clear (&spec);
 }
 
+/* Other optimizers keep less, and step in less time, than Adam. */
+static void
+bounds_are_below_jobs_of_other_optimizers (void)
+{
+  LsSweepSpec spec;
+  g_autofree char *set = g_build_filename (g_getenv ("LS_DATA_DIR"), "..", "..", "..", "strategies",
+                                           "optimizers", "optimizers.set.json", NULL);
+  g_autofree char *kinds = g_strdup_printf ("adam,%1$s#sgd,%1$s#adamw-8bit,%1$s#muon,%1$s#adafactor", set);
+  SPEC_INIT (&spec, SMALL, "optimizer", kinds, "zero", "0,1,3", "dp-kind", "megatron,ddp,fsdp2", "grad-norm",
+             "0,1");
+  check_bounds (&spec, 29);
+  ls_sweep_spec_clear (&spec);
+  SPEC_INIT (&spec, SMALL, "zero", "1", "dp-kind", "megatron", "master", "fp32,fp16,remainder",
+             "moment-dtype", "fp32,bf16,fp8", "grad-norm", "0,1");
+  check_bounds (&spec, 17);
+  ls_sweep_spec_clear (&spec);
+}
+
 static void
 bounds_are_below_jobs_with_experts (void)
 {
@@ -189,7 +208,8 @@ bounds_are_below_jobs_with_experts (void)
   ls_sweep_spec_clear (&spec);
 }
 
-/* Passes side by side hide what one alone waits for, and weight gradients come behind what others wait for. */
+/* Passes side by side hide what one alone waits for, and weight gradients come behind what others wait for.
+ * */
 static void
 bounds_are_below_passes_side_by_side (void)
 {
@@ -274,6 +294,7 @@ main (void)
     LS_TEST (bounds_are_below_dense_jobs),
     LS_TEST (bounds_are_below_jobs_without_a_barrier),
     LS_TEST (bounds_are_below_jobs_with_experts),
+    LS_TEST (bounds_are_below_jobs_of_other_optimizers),
     LS_TEST (bounds_are_below_passes_side_by_side),
     LS_TEST (bounds_are_below_shared_experts_beside),
     LS_TEST (bounds_are_below_jobs_of_uneven_chunks),

@@ -42,12 +42,56 @@ set_graphs (LaunchJob *job)
                          scope && strstr (scope, "full_iteration") ? "step" : "layer", "--enable-cuda-graph");
 }
 
+/* Its states, where the precision-aware optimizer has them narrower: 16 bits are all that a bf16 weight
+ * lacks of an fp32 master (store_param_remainders). */
 static void
-tell_optimizer (LaunchJob *job)
+set_states (LaunchJob *job)
 {
-  const char *optimizer = option_text (job, "optimizer");
-  if (optimizer && strcmp (optimizer, "adam") != 0)
-    import_unknown (job->import, "--optimizer %s: memory and time are those of Adam", optimizer);
+  static const char *const dtypes[][2]
+      = { { "exp-avg-dtype", "moment_dtype" }, { "exp-avg-sq-dtype", "variance_dtype" } };
+  const char *master = option_text (job, "main-params-dtype");
+  if (!option_is_on (job, "use-precision-aware-optimizer"))
+    return;
+  if (job->import->strategy.dtype != LS_DTYPE_FP16)
+    import_set_strategy (job->import, "master",
+                         master && (strcmp (master, "fp16") == 0 || strstr (master, "float16")) ? "fp16"
+                                                                                                : "remainder",
+                         "--use-precision-aware-optimizer");
+  for (guint i = 0; i < G_N_ELEMENTS (dtypes); i++) {
+    const char *text = option_text (job, dtypes[i][0]);
+    if (text)
+      import_set_strategy (job->import, dtypes[i][1], g_str_has_prefix (text, "torch.") ? text + 6 : text,
+                           dtypes[i][0]);
+  }
+}
+
+/* Of whose options what changes neither time nor memory is not asked for. */
+static void
+set_muon (LaunchJob *job, bool is_dealt)
+{
+  const char *mode = option_text (job, "muon-tp-mode"), *steps = option_text (job, "muon-num-ns-steps");
+  if (is_dealt) {
+    import_set_strategy (job->import, "zero", "1", "--optimizer dist_muon");
+    import_set_strategy (job->import, "optimizer_cut", "tensors", "--optimizer dist_muon");
+  }
+  if (job->import->strategy.tp > 1)
+    import_set_strategy (job->import, "optimizer_tp", mode ? mode : "blockwise", "--muon-tp-mode");
+  if (steps && strcmp (steps, "5") != 0)
+    import_unknown (job->import, "--muon-num-ns-steps %s: taken for 5", steps);
+  if (option_is_on (job, "muon-no-split-qkv"))
+    import_unknown (job->import, "--muon-no-split-qkv: matrices of Q, K and V are taken apart");
+}
+
+static void
+set_optimizer (LaunchJob *job)
+{
+  const char *optimizer = option_text (job, "optimizer"), *momentum = option_text (job, "sgd-momentum");
+  bool is_dealt = optimizer && strcmp (optimizer, "dist_muon") == 0;
+  import_set_optimizer (job->import, optimizer, momentum ? g_ascii_strtod (momentum, NULL) : 0.9,
+                        "--optimizer");
+  if (is_dealt || (optimizer && strcmp (optimizer, "muon") == 0))
+    set_muon (job, is_dealt);
+  set_states (job);
   if (option_number (job, "empty-unused-memory-level") > 0)
     import_unknown (job->import,
                     "--empty-unused-memory-level: memory is given back and taken again in each step");
@@ -104,7 +148,7 @@ megatron_kernels (LaunchJob *job)
 {
   tell_fusions (job);
   set_graphs (job);
-  tell_optimizer (job);
+  set_optimizer (job);
   tell_experts (job);
   set_dispatcher (job);
   set_shared (job);

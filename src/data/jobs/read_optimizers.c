@@ -1,0 +1,187 @@
+#include "data/jobs/read_optimizers.h"
+
+#include <string.h>
+
+#include "data/datadir.h"
+#include "data/jobs/kernel_kinds.h"
+
+static const LsEnumName takes[]
+    = { { "all", LS_TAKES_ALL }, { "2d", LS_TAKES_2D }, { "matrices", LS_TAKES_MATRICES }, { NULL } };
+static const LsEnumName sides[] = { { "short", LS_SIDE_SHORT },
+                                    { "long", LS_SIDE_LONG },
+                                    { "rows", LS_SIDE_ROWS },
+                                    { "columns", LS_SIDE_COLUMNS },
+                                    { NULL } };
+static const LsEnumName preconditioned[]
+    = { { "none", LS_SIDES_NONE }, { "rows", LS_SIDES_ROWS }, { "columns", LS_SIDES_COLUMNS }, { NULL } };
+static const LsEnumName dtypes[]
+    = { { "bf16", LS_DTYPE_BF16 }, { "tf32", LS_DTYPE_TF32 }, { "fp32", LS_DTYPE_FP32 }, { NULL } };
+
+#define KERNEL(key_, kind_, member_) key_, kind_, offsetof (LsOptimizerKernel, member_)
+#define PART(key_, kind_, member_)   key_, kind_, offsetof (LsOptimizerPart, member_)
+
+static const LsField kernel_fields[] = {
+  { KERNEL ("name", LS_FIELD_STRING, name), .required = true, .meaning = "what pictures show" },
+  { KERNEL ("bytes", LS_FIELD_DOUBLE, bytes), .max = 1e3, .default_text = "0: a product",
+    .meaning = "of a kernel that streams: read and written of each element, the fp32 gradient and the master "
+               "weight where it touches them" },
+  { KERNEL ("access", LS_FIELD_ENUM, access), .names = ls_access_names, .default_text = "`\"none\"`",
+    .meaning = "how it touches memory" },
+  { KERNEL ("whole", LS_FIELD_BOOL, whole), .default_text = "false",
+    .meaning = "it runs over the gathered matrix, not over what of it the rank owns" },
+  { KERNEL ("m", LS_FIELD_ENUM, m), .names = sides, .default_text = "`\"short\"`",
+    .meaning
+    = "of a product: rows of the result; short, long: the smaller and the larger side of the matrix" },
+  { KERNEL ("n", LS_FIELD_ENUM, n), .names = sides, .default_text = "`\"short\"`", .meaning = "and columns" },
+  { KERNEL ("k", LS_FIELD_ENUM, k), .names = sides, .default_text = "`\"short\"`",
+    .meaning = "and what is summed over" },
+  { KERNEL ("depth", LS_FIELD_DOUBLE, depth), .above = true, .max = 100, .default_text = "1",
+    .meaning = "so many times k: a factorisation, as the product of as many FLOPs" },
+  { KERNEL ("dtype", LS_FIELD_ENUM, dtype), .names = dtypes, .default_text = "`\"bf16\"`",
+    .meaning = "of a product" },
+  { KERNEL ("adds", LS_FIELD_BOOL, adds), .default_text = "false", .meaning = "it adds to its result" },
+  { KERNEL ("sums", LS_FIELD_BOOL, sums), .default_text = "false",
+    .meaning = "with `optimizer_tp` distributed its result is all-reduced over tp" },
+  { KERNEL ("of", LS_FIELD_ENUM, of), .names = preconditioned, .default_text = "`\"none\"`",
+    .meaning = "it runs only where that side has a preconditioner" },
+  { KERNEL ("times", LS_FIELD_UINT, times), .min = 1, .max = 100, .default_text = "1",
+    .meaning = "how often; neighbours with the same number take turns" },
+  { KERNEL ("every", LS_FIELD_UINT, every), .min = 1, .max = 1e6, .default_text = "1",
+    .meaning = "steps from one time to the next: in each step as small a share of the tensors runs it" },
+  { NULL },
+};
+
+static const LsOptimizerKernel kernel_blank
+    = { .depth = 1, .dtype = LS_DTYPE_BF16, .times = 1, .every = 1, .access = LS_ACCESS_NONE };
+
+static const LsField part_fields[] = {
+  { PART ("takes", LS_FIELD_ENUM, takes), .names = takes, .default_text = "`\"all\"`",
+    .meaning
+    = "tensors that no part before it took: all, 2d (weights, embeddings, head), matrices (weights of "
+      "layers)" },
+  { PART ("min_elements", LS_FIELD_UINT64, min_elements), .default_text = "0",
+    .meaning = "and are not smaller" },
+  { PART ("state_bytes", LS_FIELD_DOUBLE, state_bytes), .max = 100, .default_text = "0",
+    .meaning = "kept of each element, besides gradient and master weight" },
+  { PART ("block", LS_FIELD_UINT64, block), .default_text = "0",
+    .meaning = "elements of a block with scales" },
+  { PART ("block_bytes", LS_FIELD_DOUBLE, block_bytes), .max = 100, .default_text = "0",
+    .meaning = "kept of each block" },
+  { PART ("row_bytes", LS_FIELD_DOUBLE, row_bytes), .max = 100, .default_text = "0",
+    .meaning = "kept of each row" },
+  { PART ("column_bytes", LS_FIELD_DOUBLE, column_bytes), .max = 100, .default_text = "0",
+    .meaning = "and of each column" },
+  { PART ("side_bytes", LS_FIELD_DOUBLE, side_bytes), .max = 100, .default_text = "0",
+    .meaning = "kept of each element of a preconditioner, which is as long and as wide as a side" },
+  { PART ("max_side", LS_FIELD_UINT64, max_side), .default_text = "no limit",
+    .meaning = "longer sides have no preconditioner" },
+  { PART ("by_tensor", LS_FIELD_BOOL, by_tensor), .default_text = "false",
+    .meaning = "its kernels run for each tensor; else once over all" },
+  { PART ("kernels", LS_FIELD_ARRAY, kernels), .required = true, .fields = kernel_fields,
+    .blank = &kernel_blank, .element_size = sizeof (LsOptimizerKernel), .meaning = "in order" },
+  { NULL },
+};
+
+const LsField ls_optimizer_fields[] = {
+  LS_FIELDS_HEADER (LsOptimizerKind),
+  { "note", LS_FIELD_STRING, offsetof (LsOptimizerKind, note), .default_text = "none",
+    .meaning = "what of it is not as it runs: told with each job" },
+  { "parts", LS_FIELD_ARRAY, offsetof (LsOptimizerKind, parts), .required = true, .fields = part_fields,
+    .element_size = sizeof (LsOptimizerPart),
+    .meaning = "kinds of tensors, each with what is kept of it and what runs" },
+  { NULL },
+};
+
+bool
+ls_optimizer_is_adam (const char *name)
+{
+  return g_str_equal (name, "adam") || g_str_equal (name, "adamw");
+}
+
+/* --- what the types of values do not say ------------------------------------------------ */
+
+typedef struct {
+  const LsJsonDoc *doc;
+  LsDiagList *diags;
+  bool is_wrong;
+} Check;
+
+static void
+complain (Check *check, const cJSON *node, const char *text)
+{
+  ls_json_doc_diag (check->doc, node, LS_JSON_AT_VALUE, check->diags, NULL, "%s", text);
+  check->is_wrong = true;
+}
+
+static bool
+has_any (const cJSON *object, const char *const *keys)
+{
+  for (guint i = 0; keys[i]; i++)
+    if (cJSON_GetObjectItemCaseSensitive (object, keys[i]))
+      return true;
+  return false;
+}
+
+static bool
+is_product (const cJSON *kernel)
+{
+  return cJSON_GetObjectItemCaseSensitive (kernel, "m") != NULL;
+}
+
+static void
+check_kernel (Check *check, const cJSON *node, const LsOptimizerPart *part, const LsOptimizerKernel *k)
+{
+  static const char *const product[] = { "m", "n", "k", "depth", "dtype", "adds", "sums", NULL },
+                           *const stream[] = { "access", "whole", NULL };
+  bool is_matrix = k->bytes == 0 || k->whole || k->times > 1 || k->every > 1 || k->of != LS_SIDES_NONE;
+  if (k->bytes > 0 && has_any (node, product))
+    complain (check, node,
+              "expected \"bytes\" of a kernel that streams, or m, n and k of a product; got both");
+  else if (k->bytes == 0 && (!is_product (node) || has_any (node, stream)))
+    complain (check, node, "expected \"bytes\" of a kernel that streams, or m, n and k of a product");
+  else if (is_matrix && !part->by_tensor)
+    complain (check, node, "products, and what runs over whole matrices, need \"by_tensor\": true");
+}
+
+static void
+check_part (Check *check, const cJSON *node, const LsOptimizerPart *part, bool is_last)
+{
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive (node, "kernels");
+  for (guint i = 0; i < part->kernels->len; i++) {
+    const LsOptimizerKernel *k = &g_array_index (part->kernels, LsOptimizerKernel, i);
+    const cJSON *kernel = cJSON_GetArrayItem (list, (int) i);
+    check_kernel (check, kernel, part, k);
+    if (is_product (kernel) && part->takes != LS_TAKES_MATRICES)
+      complain (check, node, "expected \"takes\": \"matrices\" of a part with products");
+  }
+  if ((part->block == 0) != (part->block_bytes == 0))
+    complain (check, node, "expected \"block\" and \"block_bytes\" together");
+  bool is_shaped = part->row_bytes + part->column_bytes + part->side_bytes > 0;
+  if (is_shaped && part->takes == LS_TAKES_ALL)
+    complain (check, node, "vectors have no rows, columns or sides: expected \"takes\" 2d or matrices");
+  if (is_last && (part->takes != LS_TAKES_ALL || part->min_elements > 0))
+    complain (check, node, "expected a last part that takes all tensors");
+}
+
+LsOptimizerKind *
+ls_optimizer_read (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsOptimizerKind) kind = ls_optimizer_kind_new ();
+  Check check = { .doc = doc, .diags = diags };
+  if (!ls_fields_read_file (ls_optimizer_fields, "optimizer", doc, kind, diags))
+    return NULL;
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "parts");
+  if (kind->parts->len == 0)
+    complain (&check, list, "expected a part that takes all tensors");
+  for (guint i = 0; i < kind->parts->len; i++)
+    check_part (&check, cJSON_GetArrayItem (list, (int) i), &g_array_index (kind->parts, LsOptimizerPart, i),
+                i + 1 == kind->parts->len);
+  return check.is_wrong ? NULL : g_steal_pointer (&kind);
+}
+
+LsOptimizerKind *
+ls_optimizer_load (const char *name, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_OPTIMIZERS, name, diags);
+  return doc ? ls_optimizer_read (doc, diags) : NULL;
+}

@@ -1,0 +1,144 @@
+#include "data/jobs/strategy_values.h"
+
+#include "data/jobs/read_optimizers.h"
+#include "data/jobs/read_recipes.h"
+#include "strategy/strategy.h"
+
+static const struct {
+  const char *name;
+  uint32_t bit;
+} recompute_parts[] = {
+  { "core", LS_RECOMPUTE_CORE },     { "norm", LS_RECOMPUTE_NORM }, { "activation", LS_RECOMPUTE_ACTIVATION },
+  { "op", LS_RECOMPUTE_OP },         { "dots", LS_RECOMPUTE_DOTS }, { "dots-flash", LS_RECOMPUTE_DOTS_FLASH },
+  { "mla-up", LS_RECOMPUTE_MLA_UP }, { "mlp", LS_RECOMPUTE_MLP },   { "moe", LS_RECOMPUTE_MOE },
+  { "shared", LS_RECOMPUTE_SHARED },
+};
+
+/* "core,norm" */
+bool
+strategy_parse_parts (const char *text, void *target)
+{
+  uint32_t set = 0;
+  if (g_str_equal (text, "auto")) {
+    ((LsStrategy *) target)->recompute_parts = 0;
+    return true;
+  }
+  g_auto (GStrv) names = g_strsplit (text, ",", -1);
+  for (guint i = 0; names[i]; i++) {
+    guint p = 0;
+    while (p < G_N_ELEMENTS (recompute_parts) && !g_str_equal (names[i], recompute_parts[p].name))
+      p++;
+    if (p == G_N_ELEMENTS (recompute_parts))
+      return false;
+    set |= recompute_parts[p].bit;
+  }
+  ((LsStrategy *) target)->recompute_parts = set;
+  return set != 0;
+}
+
+char *
+strategy_format_parts (const void *target)
+{
+  GString *out = g_string_new (((const LsStrategy *) target)->recompute_parts == 0 ? "auto" : NULL);
+  for (guint p = 0; p < G_N_ELEMENTS (recompute_parts); p++)
+    if (((const LsStrategy *) target)->recompute_parts & recompute_parts[p].bit)
+      g_string_append_printf (out, "%s%s", out->len > 0 ? "," : "", recompute_parts[p].name);
+  return g_string_free (out, FALSE);
+}
+
+/* "auto", "0", "1", or the size of the groups that keep a copy. */
+bool
+strategy_parse_reshard (const char *text, void *target)
+{
+  guint64 n = LS_RESHARD_AUTO;
+  if (!g_str_equal (text, "auto") && !g_ascii_string_to_unsigned (text, 10, 0, UINT32_MAX - 1, &n, NULL))
+    return false;
+  ((LsStrategy *) target)->reshard_after_forward = (uint32_t) n;
+  return true;
+}
+
+char *
+strategy_format_reshard (const void *target)
+{
+  uint32_t n = ((const LsStrategy *) target)->reshard_after_forward;
+  return n == LS_RESHARD_AUTO ? g_strdup ("auto") : g_strdup_printf ("%u", n);
+}
+
+/* A name or a file, which is loaded: what a strategy holds is what is lowered. */
+
+bool
+strategy_parse_kernels (const char *text, void *target)
+{
+  LsStrategy *s = target;
+  bool is_built_in = g_str_equal (text, LS_BUILT_IN_KERNELS);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsRecipes *recipes = is_built_in ? NULL : ls_recipes_load (text, diags);
+  if (!recipes && !is_built_in)
+    return false;
+  g_free (s->kernels);
+  ls_recipes_unref (s->recipes);
+  s->kernels = is_built_in ? NULL : g_strdup (text);
+  s->recipes = recipes;
+  return true;
+}
+
+char *
+strategy_format_kernels (const void *target)
+{
+  const LsStrategy *s = target;
+  return g_strdup (s->kernels ? s->kernels : LS_BUILT_IN_KERNELS);
+}
+
+bool
+strategy_parse_optimizer (const char *text, void *target)
+{
+  LsStrategy *s = target;
+  bool is_adam = ls_optimizer_is_adam (text);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsOptimizerKind *kind = is_adam ? NULL : ls_optimizer_load (text, diags);
+  if (!kind && !is_adam)
+    return false;
+  g_free (s->optimizer);
+  ls_optimizer_kind_unref (s->optimizer_kind);
+  s->optimizer = is_adam ? NULL : g_strdup (text);
+  s->optimizer_kind = kind;
+  return true;
+}
+
+char *
+strategy_format_optimizer (const void *target)
+{
+  const LsStrategy *s = target;
+  return g_strdup (s->optimizer ? s->optimizer : "adam");
+}
+
+/* "2" or "3@8": stage, and how many ranks share one copy. */
+bool
+strategy_parse_zero (const char *text, void *target)
+{
+  LsStrategy *s = target;
+  guint64 stage, group = 0;
+  g_auto (GStrv) parts = g_strsplit (text, "@", 2);
+  if (g_str_equal (text, "auto")) {
+    s->zero_stage = LS_ZERO_AUTO;
+    s->zero_group = 0;
+    return true;
+  }
+  if (!parts[0] || !g_ascii_string_to_unsigned (parts[0], 10, 0, 3, &stage, NULL))
+    return false;
+  if (parts[1] && !g_ascii_string_to_unsigned (parts[1], 10, 1, UINT32_MAX, &group, NULL))
+    return false;
+  s->zero_stage = (uint32_t) stage;
+  s->zero_group = (uint32_t) group;
+  return true;
+}
+
+char *
+strategy_format_zero (const void *target)
+{
+  const LsStrategy *s = target;
+  if (s->zero_stage == LS_ZERO_AUTO)
+    return g_strdup ("auto");
+  return s->zero_group > 0 ? g_strdup_printf ("%u@%u", s->zero_stage, s->zero_group)
+                           : g_strdup_printf ("%u", s->zero_stage);
+}

@@ -1,0 +1,24 @@
+/* data/jobs/strategy_values.h — knobs whose values are neither numbers nor one word of several: read and
+ * written (private). target: an LsStrategy. Parsing false: it is left alone. */
+#ifndef LS_DATA_JOBS_STRATEGY_VALUES_H
+#define LS_DATA_JOBS_STRATEGY_VALUES_H
+
+#include <stdbool.h>
+
+/* "core,norm"; "auto" */
+bool strategy_parse_parts (const char *text, void *target);
+char *strategy_format_parts (const void *target);
+/* "auto", "0", "1", or the size of the groups that keep a copy */
+bool strategy_parse_reshard (const char *text, void *target);
+char *strategy_format_reshard (const void *target);
+/* a name or a file, which is loaded: what a strategy holds is what is lowered */
+bool strategy_parse_kernels (const char *text, void *target);
+char *strategy_format_kernels (const void *target);
+/* the same */
+bool strategy_parse_optimizer (const char *text, void *target);
+char *strategy_format_optimizer (const void *target);
+/* "2" or "3@8": stage, and how many ranks share one copy */
+bool strategy_parse_zero (const char *text, void *target);
+char *strategy_format_zero (const void *target);
+
+#endif

@@ -1,0 +1,194 @@
+/* Pins what optimizers that are not Adam keep and run, counted by hand on the tiny model: 4 layers of width 1024
+ * with an MLP of 4096, all with biases, 50,048 words tied to the head, 1024 learned positions.
+ *
+ *     matrices of a layer   Q, K, V, proj: n^2; fc1, fc2: 4 n^2, with n^2 = 2^20       12 n^2, in all 50331648
+ *     tables                50048 x 1024, 1024 x 1024                                         52297728
+ *     vectors               26 of 1024, 4 of 3072, 4 of 4096                                   55296
+ *
+ * Newton-Schulz, five times 4 s^2 l + 2 s^3: 30 n^3 for each of the four, 90 n^3 for fc1 and fc2: 300 n^3 a
+ * layer with n^3 = 2^30. */
+#include "ls_test.h"
+
+#include "dp_timeline.h"
+
+#define ONE      "--gpus 1 --global-batch 1 "
+#define TWO      "--gpus 2 --global-batch 2 "
+#define DEALT    TWO "--zero 1 --optimizer muon "
+#define N_MATRIX 50331648.0
+#define N_TABLE  52297728.0
+#define N_VECTOR 55296.0
+#define CUBE     1073741824.0 /* n^3 */
+
+static uint64_t
+optimizer_bytes (const char *flags)
+{
+  LsPlan *plan = dp_plan (flags, NULL);
+  uint64_t bytes = plan ? plan->programs[0].static_bytes[LS_MEM_OPTIMIZER] : 0;
+  ls_plan_free (plan);
+  return bytes;
+}
+
+/* Of kernels of a step's end whose names begin so: FLOPs, bytes, how many; collectives: payload as bytes. */
+typedef struct {
+  double flops, bytes;
+  guint n;
+} Sum;
+
+static Sum
+sum_of (const char *flags, const char *prefix)
+{
+  LsPlan *plan = dp_plan (flags, NULL);
+  Sum sum = { 0 };
+  for (uint32_t s = 0; plan && s < plan->n_segments; s++)
+    for (uint32_t i = 0; i < plan->segments[s].n_ops; i++) {
+      const LsOp *op = &plan->segments[s].ops[i];
+      bool is_kernel = op->kind == LS_OP_KERNEL && op->kernel != UINT32_MAX;
+      if (!g_str_has_prefix (op->name, prefix))
+        continue;
+      sum.flops += is_kernel ? plan->kernels[op->kernel].flops : 0;
+      sum.bytes += is_kernel ? plan->kernels[op->kernel].bytes : (double) op->bytes;
+      sum.n++;
+    }
+  ls_plan_free (plan);
+  return sum;
+}
+
+/* Masters 4 bytes an element, and what each keeps. */
+static void
+states_are_those_of_a_count_by_hand (void)
+{
+  double n = N_MATRIX + N_TABLE + N_VECTOR;
+  LS_CHECK_INT (optimizer_bytes (ONE), ==, 12 * (uint64_t) n);
+  LS_CHECK_INT (optimizer_bytes (ONE "--optimizer adamw"), ==, 12 * (uint64_t) n);
+  LS_CHECK_INT (optimizer_bytes (ONE "--optimizer sgd"), ==, 4 * (uint64_t) n);
+  LS_CHECK_INT (optimizer_bytes (ONE "--optimizer sgd-momentum"), ==, 8 * (uint64_t) n);
+  LS_CHECK_INT (optimizer_bytes (ONE "--optimizer lion"), ==, 8 * (uint64_t) n);
+  /* one moment of matrices, two of the rest */
+  LS_CHECK_INT (optimizer_bytes (ONE "--optimizer muon"), ==,
+                (uint64_t) (8 * N_MATRIX + 12 * (N_TABLE + N_VECTOR)));
+  /* a row and a column of 4 bytes each: 4 of 1024 + 1024, 2 of 5120 in a layer, 50048 + 1024, 2048 */
+  LS_CHECK_INT (optimizer_bytes (ONE "--optimizer adafactor"), ==,
+                (uint64_t) (4 * n + 4 * N_VECTOR) + 4 * (4 * (4 * 2048 + 2 * 5120) + 51072 + 2048));
+  /* vectors of 3072 and less stay in 32 bits: 26 x 1024 + 4 x 3072 */
+  double small = 26 * 1024 + 4 * 3072, large = n - small;
+  LS_CHECK_INT (optimizer_bytes (ONE "--optimizer adamw-8bit"), ==,
+                (uint64_t) (4 * n + 8 * small + 2 * large + 8 * large / 256));
+  /* sides of 1024 and 4096, 8 bytes an element */
+  LS_CHECK_INT (optimizer_bytes (ONE "--optimizer soap"), ==,
+                (uint64_t) (12 * n + 4 * 8 * (10 * 1048576.0 + 2 * 16777216.0)));
+  LS_CHECK_INT (optimizer_bytes (ONE "--dtype fp32 --optimizer lion"), ==, 4 * (uint64_t) n);
+  LS_CHECK_INT (optimizer_bytes (TWO "--dp-kind fsdp2 --optimizer lion"), ==, 2 * (uint64_t) n);
+}
+
+static void
+newton_schulz_multiplies_what_its_formula_says (void)
+{
+  Sum ns = sum_of (ONE "--optimizer muon", "ns-");
+  LS_CHECK_DOUBLE (ns.flops, ==, 4 * 300 * CUBE);
+  LS_CHECK_INT (ns.n, ==, 4 * 6 * 15);
+  LS_CHECK_DOUBLE (sum_of (ONE "--optimizer muon", "momentum").bytes, ==, 12 * N_MATRIX);
+  LS_CHECK_DOUBLE (sum_of (ONE "--optimizer muon", "adam").bytes, ==, 28 * (N_TABLE + N_VECTOR));
+  LS_CHECK_INT (sum_of (ONE "--optimizer muon", "adam").n, ==, 1);
+  /* gate and up are one weight of Megatron-LM, fc1; Q, K and V are apart */
+  LS_CHECK_DOUBLE (sum_of (TWO "--dp-kind ddp --optimizer muon", "ns-").flops, ==, ns.flops);
+}
+
+/* Tensors in order of size: 34 vectors, the positions, 16 of n^2, 8 of 4 n^2, the words. Dealt 0 1 1 0 0 1 1 0:
+ * both ranks have 8 and 4 of the matrices; rank 0 has the words and 13 x 1024 + 2 x 3072 + 2 x 4096 of vectors,
+ * rank 1 the positions. */
+static void
+tensors_are_dealt_out_and_back (void)
+{
+  Sum ns = sum_of (DEALT, "ns-");
+  LS_CHECK_DOUBLE (ns.flops, ==, 4 * 300 * CUBE / 2);
+  LS_CHECK_INT (ns.n, ==, 12 * 15);
+  double own = 50048 * 1024.0 + 13 * 1024 + 2 * 3072 + 2 * 4096;
+  LS_CHECK_INT (optimizer_bytes (DEALT), ==, (uint64_t) (8 * N_MATRIX / 2 + 12 * own));
+  /* of four ranks the last has numbers 3 and 4 of each eight: 6 x 1024 and 2 x 3072 of vectors, 4 and 2 of the
+   * matrices, the words */
+  own = 50048 * 1024.0 + 6 * 1024 + 2 * 3072;
+  LS_CHECK_INT (optimizer_bytes ("--gpus 4 --global-batch 4 --zero 1 --optimizer muon"), ==,
+                (uint64_t) (8 * N_MATRIX / 4 + 12 * own));
+  LS_CHECK_INT (sum_of (DEALT, "grad reduce-scatter").n, ==, 0);
+  LS_CHECK_DOUBLE (sum_of (DEALT, "parameter all-gather").bytes, ==, 2 * (N_MATRIX + N_TABLE + N_VECTOR));
+  LS_CHECK_INT (sum_of (DEALT, "momentum all-gather").n, ==, 0);
+}
+
+/* Halves of all elements, words and positions first: all matrices are in the second. */
+static void
+pieces_of_matrices_are_gathered (void)
+{
+#define PIECES DEALT "--optimizer-cut elements"
+  LS_CHECK_DOUBLE (sum_of (PIECES, "ns-").flops, ==, 4 * 300 * CUBE);
+  LS_CHECK_DOUBLE (sum_of (PIECES, "momentum all-gather").bytes, ==, 2 * N_MATRIX);
+  double half = (N_MATRIX + N_TABLE + N_VECTOR) / 2;
+  uint64_t fullest = optimizer_bytes (PIECES);
+  LS_CHECK_INT (fullest, ==, 12 * (uint64_t) half); /* words and positions alone */
+}
+
+/* With tp 2 a rank has halves: blockwise they are multiplied as they are (4 x 512 x 1024; fc1 and fc2 in blocks of
+ * 2048 x 1024); duplicated both ranks do what one did; distributed, n^2 from sides of 512. */
+static void
+matrices_that_are_cut_are_multiplied_as_asked (void)
+{
+#define TP TWO "--tp 2 --optimizer muon --optimizer-tp "
+  double n = 1024, cut = 512;
+  double small = 5 * (4 * cut * cut * n + 2 * cut * cut * cut),
+         wide = 5 * (4 * n * n * 2 * n + 2 * n * n * n);
+  LS_CHECK_DOUBLE (sum_of (TP "blockwise", "ns-").flops, ==, 4 * (4 * small + 2 * wide));
+  LS_CHECK_INT (sum_of (TP "blockwise", "momentum all-gather").n, ==, 0);
+  LS_CHECK_DOUBLE (sum_of (TP "duplicated", "ns-").flops, ==, 4 * 300 * CUBE);
+  LS_CHECK_DOUBLE (sum_of (TP "duplicated", "momentum all-gather").bytes, ==, 4 * N_MATRIX);
+  double turned = 5 * (4 * n * n * cut + 2 * n * n * n);
+  LS_CHECK_DOUBLE (sum_of (TP "distributed", "ns-").flops, ==, 4 * (4 * turned + 2 * wide));
+  Sum reduced = sum_of (TP "distributed", "optimizer product all-reduce");
+  LS_CHECK_INT (reduced.n, ==, 4 * 6 * 5);
+  LS_CHECK_DOUBLE (reduced.bytes, ==, 4 * 6 * 5 * 2 * n * n);
+}
+
+/* The 16 bits that bf16 lacks, and moments of 2 and 1 bytes: 5 bytes an element instead of 12; while it steps,
+ * fp32 copies of both moments. */
+static void
+narrow_states_take_less_but_while_they_are_stepped_on (void)
+{
+#define NARROW TWO "--zero 1 --master remainder --moment-dtype bf16 --variance-dtype fp8"
+  uint64_t n = (uint64_t) (N_MATRIX + N_TABLE + N_VECTOR), bytes = 0;
+  LS_CHECK_INT (optimizer_bytes (NARROW), ==, 5 * n / 2);
+  LsPlan *plan = dp_plan (NARROW, NULL);
+  for (uint32_t s = 0; plan && s < plan->n_segments; s++)
+    for (uint32_t i = 0; i < plan->segments[s].n_ops; i++)
+      for (uint32_t k = 0; k < plan->segments[s].ops[i].n_buffers; k++) {
+        const LsBufferEvent *e = &plan->segments[s].ops[i].buffers[k];
+        bytes += g_str_has_prefix (plan->segments[s].ops[i].name, "state-") && !e->is_free ? e->bytes : 0;
+      }
+  LS_CHECK_INT (bytes, ==, 2 * 4 * n / 2);
+  ls_plan_free (plan);
+}
+
+/* What an optimizer multiplies is not the model's. Nobody gathers more than there is. */
+static void
+all_of_them_run_and_conserve (void)
+{
+  static const char *const flags[] = { TWO "--optimizer adafactor --zero 1",
+                                       TWO "--optimizer soap --zero 1 --grad-norm 0",
+                                       DEALT "--dtype fp16",
+                                       PIECES,
+                                       TP "distributed",
+                                       TWO "--pp 2 --optimizer adamw-8bit",
+                                       TWO "--lora-rank 8 --optimizer muon",
+                                       NARROW,
+                                       TWO "--dp-kind deepspeed --zero 2 --optimizer lion",
+                                       TWO "--dp-kind xla-fsdp --optimizer sgd" };
+  for (guint i = 0; i < G_N_ELEMENTS (flags); i++) {
+    DpRun r = dp_run (flags[i], NULL); /* checks what is conserved */
+    LS_CHECK (r.result && !isnan (r.result->report.hfu) && r.result->report.hfu < 1);
+    dp_clear (&r);
+  }
+}
+
+LS_TEST_MAIN ("optimizers", LS_TEST (states_are_those_of_a_count_by_hand),
+              LS_TEST (newton_schulz_multiplies_what_its_formula_says),
+              LS_TEST (tensors_are_dealt_out_and_back), LS_TEST (pieces_of_matrices_are_gathered),
+              LS_TEST (matrices_that_are_cut_are_multiplied_as_asked),
+              LS_TEST (narrow_states_take_less_but_while_they_are_stepped_on),
+              LS_TEST (all_of_them_run_and_conserve))
