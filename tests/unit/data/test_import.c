@@ -20,6 +20,8 @@ values_are_those_of_our_keys (void)
       "schedule=1f1b; zero=0; recompute=none; sp=false; cp=1; ep");
   check (GPT "--swiglu", "mlp=swiglu; ffn=2688; ~ffn 2688");
   check (GPT "--quick-geglu", "mlp=geglu; ffn=4096");
+  check (GPT "--num-experts 8 --deepspeed --moe-train-capacity-factor 1.2", "expert_capacity=1.2");
+  check (GPT "--num-experts 1 --deepspeed --moe-train-capacity-factor 1.2", "expert_capacity");
   check (GPT "--mtp-num-layers 0", "predict_layers");
   check (GPT "--mtp-num-layers 1", "predict_layers=1");
   check (GPT "--num-key-value-heads 4", "kv_heads=4");

@@ -230,6 +230,9 @@ set_experts (LaunchJob *job)
     return; /* Megatron-DeepSpeed's --num-experts 1 is dense */
   import_set_model_number (import, "experts", n);
   bool is_deepspeed = option_is_on (job, "deepspeed");
+  if (option_text (job, "moe-train-capacity-factor"))
+    import_set_strategy (import, "expert_capacity", option_text (job, "moe-train-capacity-factor"),
+                         "--moe-train-capacity-factor");
   if (top_k == 0)
     import_infer (import, "top_k %d: the default", is_deepspeed ? 1 : 2);
   import_set_model_number (import, "top_k", top_k ? top_k : is_deepspeed ? 1 : 2);
