@@ -50,7 +50,7 @@ typedef enum { LS_LOSS_PARALLEL, LS_LOSS_FUSED } LsLoss;
 typedef enum { LS_CP_RING, LS_CP_ALL_GATHER, LS_CP_ULYSSES } LsCpKind;
 /* Scaling factors of fp8: from earlier steps, from the tensor itself, or one for each of its blocks, of 128
  * or of 32. */
-typedef enum { LS_FP8_DELAYED, LS_FP8_CURRENT, LS_FP8_BLOCKWISE, LS_FP8_MXFP8 } LsFp8Recipe;
+typedef enum { LS_FP8_DELAYED, LS_FP8_CURRENT, LS_FP8_BLOCKWISE, LS_FP8_MXFP8, LS_FP8_DEEPSEEK } LsFp8Recipe;
 
 typedef struct {
   char *name;

@@ -188,17 +188,18 @@ ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names
   uint64_t tokens = cut->tokens;
   bool is_column = op->tp == LS_TP_COLUMN;
   bool is_scaled = ls_dtype_is_scaled (dtype);
+  const LsScaled product = { .in = in, .out = out, .n = 1 };
 
   if (is_scaled)
-    ls_scaled_before_fwd (op, cut, in);
+    ls_scaled_before_fwd (op, cut, &product);
   ls_operator_fwd (op, ls_kernel_gemm (names->fwd, dtype, tokens, out, in, 1, cut->elt, false));
 
   if (is_scaled)
-    ls_scaled_before_igrad (op, cut, out);
+    ls_scaled_before_igrad (op, cut, &product);
   ls_operator_igrad (op, ls_kernel_gemm (names->igrad, dtype, tokens, in, out, 1, cut->elt, false));
 
   if (is_scaled)
-    ls_scaled_before_wgrad (op, cut, in);
+    ls_scaled_before_wgrad (op, cut, &product);
   weight_gradient (op, cut, names->wgrad, dtype, in, out);
 
   /* With SP a COLUMN layer keeps its own part and gathers the input again, unless it is to keep all. */

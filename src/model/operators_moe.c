@@ -176,6 +176,8 @@ static void
 append_permute (GArray *operators, const Experts *x)
 {
   LsOperator *op = ls_operator_append (operators, "permute", LS_TP_NONE);
+  if (ls_scaled_casts_sent (x->cut.shard))
+    ls_operator_fwd (op, ls_scaled_cast_sent (&x->cut, x->local, x->width));
   if (!x->cut.shard->sends_tokens_once) {
     ls_operator_fwd (op, row_copy (x, "permute", x->local + x->sent));
     ls_operator_igrad (op, row_copy (x, "permute-bwd", x->local + x->sent));
@@ -228,9 +230,12 @@ append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, 
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
 
   if (ls_dtype_is_scaled (dtype)) {
-    ls_scaled_before_fwd (op, &x->cut, in);
-    ls_scaled_before_igrad (op, &x->cut, out);
-    ls_scaled_before_wgrad (op, &x->cut, in);
+    const LsScaled product = {
+      .in = in, .out = out, .n = x->n_experts, .is_sent = names == &fc1_names && x->cut.shard->dispatch_fp8
+    };
+    ls_scaled_before_fwd (op, &x->cut, &product);
+    ls_scaled_before_igrad (op, &x->cut, &product);
+    ls_scaled_before_wgrad (op, &x->cut, &product);
   }
   ls_operator_fwd (op, grouped_gemm (x, names->fwd, dtype, out, in, false));
   ls_operator_igrad (op, grouped_gemm (x, names->igrad, dtype, in, out, false));

@@ -16,6 +16,7 @@ way_of (const LsShard *s)
     [LS_FP8_CURRENT] = { 1, true, false },
     [LS_FP8_BLOCKWISE] = { 1 + 4.0 / 128, false, false }, /* fp32 for 1 x 128 */
     [LS_FP8_MXFP8] = { 1 + 1.0 / 32, false, true },       /* E8M0 for 1 x 32  */
+    [LS_FP8_DEEPSEEK] = { 1 + 4.0 / 128, false, false },
   };
   return s->dtype == LS_DTYPE_NVFP4 ? (Way) { ls_dtype_size (LS_DTYPE_NVFP4), true, true }
                                     : fp8[s->fp8_recipe];
@@ -62,35 +63,83 @@ ls_scaled_norm_out_bytes (const LsShard *s)
   return norm_casts (s) ? 1 : ls_dtype_bytes (ls_dtype_between (s->dtype));
 }
 
-void
-ls_scaled_before_fwd (LsOperator *op, const LsCut *cut, uint64_t in)
+/* --- each layout by itself (deepseek) ---------------------------------------------------------------- */
+
+static bool
+is_layout_by_layout (const LsShard *s)
 {
+  return s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DEEPSEEK;
+}
+
+/* From 16 bits, or from the other layout. */
+static LsKernel
+cast_for_w (const LsCut *cut, uint64_t cols, bool is_fp8)
+{
+  double layout = way_of (cut->shard).layout_bytes;
+  return stream (cut, "fp8-column-cast", cut->tokens, cols, (is_fp8 ? layout : cut->elt) + layout);
+}
+
+static void
+layouts_before_wgrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
+{
+  bool is_gathered = op->tp == LS_TP_COLUMN && cut->local_tokens < cut->tokens;
+  ls_operator_wgrad (op, cast_for_w (cut, p->in, p->is_sent || is_gathered));
+  ls_operator_wgrad (op, cast_for_w (cut, p->out, false));
+}
+
+bool
+ls_scaled_casts_sent (const LsShard *s)
+{
+  return s->dispatch_fp8 && is_layout_by_layout (s);
+}
+
+LsKernel
+ls_scaled_cast_sent (const LsCut *cut, uint64_t rows, uint64_t cols)
+{
+  return cast (cut, rows, cols, 1);
+}
+
+/* --- before products ---------------------------------------------------------------------------------- */
+
+void
+ls_scaled_before_fwd (LsOperator *op, const LsCut *cut, const LsScaled *p)
+{
+  if (p->is_sent && is_layout_by_layout (cut->shard))
+    return;
   bool is_column = op->tp == LS_TP_COLUMN, is_cast_already = is_column && norm_casts (cut->shard);
   uint64_t rows = is_column ? cut->local_tokens : cut->tokens;
   Way way = way_of (cut->shard);
+  bool is_one = is_layout_by_layout (cut->shard) || (is_column && !way.makes_both);
   if (way.wants_amax)
-    ls_operator_fwd (op, amax (cut, rows, in));
+    ls_operator_fwd (op, amax (cut, rows, p->in));
   if (!is_cast_already)
-    ls_operator_fwd (op, cast (cut, rows, in, is_column && !way.makes_both ? 1 : 2));
+    ls_operator_fwd (op, cast (cut, rows, p->in, is_one ? 1 : 2));
 }
 
 void
-ls_scaled_before_igrad (LsOperator *op, const LsCut *cut, uint64_t out)
+ls_scaled_before_igrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
 {
+  bool is_one = is_layout_by_layout (cut->shard);
   if (way_of (cut->shard).wants_amax)
-    ls_operator_igrad (op, amax (cut, cut->tokens, out));
-  ls_operator_igrad (op, cast (cut, cut->tokens, out, 2));
+    ls_operator_igrad (op, amax (cut, cut->tokens, p->out));
+  ls_operator_igrad (op, cast (cut, cut->tokens, p->out, is_one ? 1 : 2));
+  if (is_one)
+    ls_operator_igrad (op, stream (cut, "fp8-transpose", p->n * p->out, p->in, 2));
 }
 
 void
-ls_scaled_before_wgrad (LsOperator *op, const LsCut *cut, uint64_t in)
+ls_scaled_before_wgrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
 {
+  if (is_layout_by_layout (cut->shard)) {
+    layouts_before_wgrad (op, cut, p);
+    return;
+  }
   bool is_gathered = cut->local_tokens < cut->tokens;
   if (op->tp != LS_TP_COLUMN)
     return;
   if (!way_of (cut->shard).makes_both)
-    ls_operator_wgrad (op, stream (cut, "fp8-transpose", cut->tokens, in, 2));
+    ls_operator_wgrad (op, stream (cut, "fp8-transpose", cut->tokens, p->in, 2));
   else if (cut->shard->dtype == LS_DTYPE_NVFP4 && is_gathered)
-    ls_operator_wgrad (op,
-                       stream (cut, "nvfp4-interleave", cut->tokens, in, 2 * ls_dtype_size (LS_DTYPE_NVFP4)));
+    ls_operator_wgrad (
+        op, stream (cut, "nvfp4-interleave", cut->tokens, p->in, 2 * ls_dtype_size (LS_DTYPE_NVFP4)));
 }

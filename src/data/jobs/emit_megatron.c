@@ -404,7 +404,9 @@ add_formats (Emit *e, GString *out)
   bool is_bf16 = ls_dtype_between ((LsDtype) s->dtype) == LS_DTYPE_BF16;
   if (s->dtype != LS_DTYPE_FP32)
     add (out, is_bf16 ? "--bf16" : "--fp16");
-  if (s->dtype == LS_DTYPE_FP8)
+  if (s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DEEPSEEK)
+    emit_refuse (e, "--fp8-recipe deepseek", "Megatron-LM casts by Transformer Engine's kernels");
+  else if (s->dtype == LS_DTYPE_FP8)
     add (out, "--fp8-format %s --fp8-recipe %s%s", s->fp8_recipe == LS_FP8_MXFP8 ? "e4m3" : "hybrid",
          recipes[s->fp8_recipe], s->fp8_params ? " --fp8-param-gather" : "");
   if (s->fp8_act_store)

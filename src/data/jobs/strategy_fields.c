@@ -133,11 +133,8 @@ static const LsEnumName cp_kinds[] = {
 static const LsEnumName recompute_methods[]
     = { { "uniform", LS_RECOMPUTE_UNIFORM }, { "block", LS_RECOMPUTE_BLOCK }, { NULL } };
 static const LsEnumName fp8_recipes[] = {
-  { "delayed", LS_FP8_DELAYED },
-  { "current", LS_FP8_CURRENT },
-  { "blockwise", LS_FP8_BLOCKWISE },
-  { "mxfp8", LS_FP8_MXFP8 },
-  { NULL },
+  { "delayed", LS_FP8_DELAYED }, { "current", LS_FP8_CURRENT },   { "blockwise", LS_FP8_BLOCKWISE },
+  { "mxfp8", LS_FP8_MXFP8 },     { "deepseek", LS_FP8_DEEPSEEK }, { NULL },
 };
 /* Without a list: whether the layers are balanced even where they come out even. */
 static const LsEnumName layer_rules[] = { { "auto", false }, { "balanced", true }, { NULL, 0 } };
@@ -251,9 +248,10 @@ const LsField ls_strategy_fields[] = {
   { ENUM (precision, grad_dtype, grad_dtypes, "the 16-bit type of dtype",
           "number format of gradients, accumulated and reduced"),
     USUAL },
-  { ENUM (precision, fp8_recipe, fp8_recipes, "delayed",
-          "fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, or of 32 "
-          "(Blackwell)") },
+  { ENUM (
+      precision, fp8_recipe, fp8_recipes, "delayed",
+      "fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, of 32 (Blackwell), or of "
+      "128 by DeepSeek's own kernels") },
   { BOOL (precision, fp8_act_store, "false",
           "the input of the activation of an MLP or expert is kept in fp8") },
   { BOOL (precision, fp8_params, "false", "fp8: weights are stored and gathered in fp8") },

@@ -176,6 +176,8 @@ all_that_experts_do_besides (void)
     { "ep 4 pp 2 recompute selective recompute-parts norm,activation,mla-up global-batch 64", "dualpipe" },
     { "ep 8 tp 2 sp 1 etp 1 recompute selective recompute-parts core,mla-up zero 3 dp-kind fsdp2", NULL },
     { "ep 8 fp8-act-store 1", NULL },
+    { "ep 8 dispatcher deepep dtype fp8 fp8-recipe deepseek dispatch-fp8 1 expert-load zipf:0.5", NULL },
+    { "ep 4 tp 2 sp 1 etp 2 dtype fp8 fp8-recipe deepseek", NULL },
     { "ep 8 recompute selective recompute-parts moe,mlp,norm,activation", NULL },
     { "ep 4 pp 2 recompute selective recompute-parts shared,mlp global-batch 64", "zb-h1" },
     { "ep 4 tp 2 sp 1 etp 2 recompute selective recompute-parts core,moe expert-load zipf:0.5", NULL },

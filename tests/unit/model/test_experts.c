@@ -377,10 +377,63 @@ products_of_experts_are_cast_to_fp8 (void)
   }
 }
 
+/* Bytes of the kernels of that name, one after the other, and 0s. */
+static void
+bytes_named (const LsKernel *kernels, uint32_t n, const char *name, double ret_bytes[2])
+{
+  uint32_t found = 0;
+  ret_bytes[0] = ret_bytes[1] = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (g_str_equal (kernels[i].name, name) && LS_CHECK (found < 2))
+      ret_bytes[found++] = kernels[i].bytes;
+}
+
+/* DeepSeek's kernels cast for each product by itself, 2 bytes to 1 and a 128th of 4, and transpose weights for
+ * each I; of tokens that came in fp8 the first cast was before they were sent. 4 experts here get 8 x 4,096
+ * rows. */
+static void
+each_layout_is_cast_by_itself (void)
+{
+  LsModel m = deepseek ();
+  LsShard s = expert_shard (&m, 1, 64, 1);
+  const double T = 4096, h = 7168, f = 2048, R = 8 * T, layout = 1 + 4.0 / 128, cast = 2 + layout;
+  double is[2];
+  m.n_dense_layers = 0;
+  s.dtype = LS_DTYPE_FP8;
+  s.fp8_recipe = LS_FP8_DEEPSEEK;
+  s.sends_tokens_once = true;
+  for (int is_sent = 0; is_sent < 2; is_sent++) {
+    s.dispatch_fp8 = is_sent;
+    g_autoptr (GArray) layer = layer_operators (&m, &s);
+    const LsOperator *fc1 = find_operator (layer, "expert-fc1"), *fc2 = find_operator (layer, "expert-fc2"),
+                     *permute = find_operator (layer, "permute");
+    if (!LS_CHECK (fc1 && fc2 && permute))
+      return;
+    bytes_named (permute->fwd, permute->n_fwd, "fp8-cast", is);
+    LS_CHECK_DOUBLE (is[0], ==, is_sent ? T * h * cast : 0);
+    bytes_named (fc1->fwd, fc1->n_fwd, "fp8-cast", is);
+    LS_CHECK_DOUBLE (is[0], ==, is_sent ? 0 : R * h * cast);
+    bytes_named (fc1->igrad, fc1->n_igrad, "fp8-cast", is);
+    LS_CHECK_DOUBLE (is[0], ==, R * 2 * f * cast);
+    bytes_named (fc1->igrad, fc1->n_igrad, "fp8-transpose", is);
+    LS_CHECK_DOUBLE (is[0], ==, 4 * 2 * f * h * 2);
+    bytes_named (fc1->wgrad, fc1->n_wgrad, "fp8-column-cast", is);
+    LS_CHECK_DOUBLE (is[0], ==, R * h * (is_sent ? 2 * layout : cast));
+    LS_CHECK_DOUBLE (is[1], ==, R * 2 * f * cast);
+    bytes_named (fc2->fwd, fc2->n_fwd, "fp8-cast", is);
+    LS_CHECK_DOUBLE (is[0], ==, R * f * cast);
+    bytes_named (fc2->wgrad, fc2->n_wgrad, "fp8-column-cast", is);
+    LS_CHECK_DOUBLE (is[0] + is[1], ==, R * (f + h) * cast);
+    bytes_named (fc2->fwd, fc2->n_fwd, "fp8-cast-transpose", is);
+    LS_CHECK_DOUBLE (is[0], ==, 0);
+  }
+}
+
 LS_TEST_MAIN ("experts", LS_TEST (products_of_experts_are_cast_to_fp8),
-              LS_TEST (largest_remainders_get_the_rest), LS_TEST (all_assignments_are_shared_out),
-              LS_TEST (a_seed_says_it_all), LS_TEST (wrong_loads_are_refused),
-              LS_TEST (a_capacity_drops_what_is_above), LS_TEST (which_layers_have_experts),
-              LS_TEST (a_layer_by_hand), LS_TEST (ranks_compute_what_tokens_ask_for),
-              LS_TEST (uneven_experts_take_more_tiles), LS_TEST (layers_hold_the_parameters_of_the_model),
-              LS_TEST (latent_attention_by_hand), LS_TEST (experts_make_gradients_as_others_do))
+              LS_TEST (each_layout_is_cast_by_itself), LS_TEST (largest_remainders_get_the_rest),
+              LS_TEST (all_assignments_are_shared_out), LS_TEST (a_seed_says_it_all),
+              LS_TEST (wrong_loads_are_refused), LS_TEST (a_capacity_drops_what_is_above),
+              LS_TEST (which_layers_have_experts), LS_TEST (a_layer_by_hand),
+              LS_TEST (ranks_compute_what_tokens_ask_for), LS_TEST (uneven_experts_take_more_tiles),
+              LS_TEST (layers_hold_the_parameters_of_the_model), LS_TEST (latent_attention_by_hand),
+              LS_TEST (experts_make_gradients_as_others_do))
