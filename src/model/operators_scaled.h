@@ -24,14 +24,14 @@
  * Blockwise and mxfp8 GEMMs are costed as those with one scale. The all-reduce of the maxima over the ranks
  * of a stage, once per pass with delayed scaling, 4 bytes a tensor, is not modelled.
  *
- * deepseek: what the published profile of DeepSeek-V3's training launches (deepseek-ai/profile-data, train.json;
- * DeepSeek-V3 Technical Report, section 3.5.2, which regrets it). Each layout is a pass over the tensor by
- * itself: per_token_cast_to_fp8 of an input before its product, and of a gradient before I's; for W
+ * deepseek: what the published profile of DeepSeek-V3's training launches (deepseek-ai/profile-data,
+ * train.json; DeepSeek-V3 Technical Report, section 3.5.2, which regrets it). Each layout is a pass over the
+ * tensor by itself: per_token_cast_to_fp8 of an input before its product, and of a gradient before I's; for W
  * per_channel_cast_and_transpose of both, as its scales go along the tokens; and batched_transpose of the
  * weight before each I. What experts get in fp8 was cast before it was sent, and is cast anew for W from fp8.
  * Worked example: T tokens, a product of h x f: forward 3.03 T h bytes, I 3.03 T f + 2 h f, W 3.03 T (h + f),
- * where Transformer Engine moves 3.03 T h, 4.06 T f and 2 T h. Deviations: transposes of scales (10 us each in
- * the profile), and the formats of more bits in which some inputs are kept, are left out. */
+ * where Transformer Engine moves 3.03 T h, 4.06 T f and 2 T h. Deviations: transposes of scales (10 us each
+ * in the profile), and the formats of more bits in which some inputs are kept, are left out. */
 #ifndef LS_MODEL_OPERATORS_SCALED_H
 #define LS_MODEL_OPERATORS_SCALED_H
 

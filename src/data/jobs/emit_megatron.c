@@ -397,10 +397,8 @@ static void
 add_formats (Emit *e, GString *out)
 {
   const LsStrategy *s = e->s;
-  static const char *const recipes[] = { [LS_FP8_DELAYED] = "delayed",
-                                         [LS_FP8_CURRENT] = "tensorwise",
-                                         [LS_FP8_BLOCKWISE] = "blockwise",
-                                         [LS_FP8_MXFP8] = "mxfp8" };
+  /* as LsFp8Recipe */
+  static const char *const recipes[] = { "delayed", "tensorwise", "blockwise", "mxfp8" };
   bool is_bf16 = ls_dtype_between ((LsDtype) s->dtype) == LS_DTYPE_BF16;
   if (s->dtype != LS_DTYPE_FP32)
     add (out, is_bf16 ? "--bf16" : "--fp16");
