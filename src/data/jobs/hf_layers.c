@@ -209,28 +209,32 @@ pattern_of_period (const HfConfig *c)
   return pattern;
 }
 
-/* Kimi: layers with attention by number, from 1. */
+/* Layers with attention by number: from 1 (Kimi), or from 0 (Bamba). */
 static const cJSON *
-numbered_attention (const LsJsonDoc *doc)
+numbered_attention (const LsJsonDoc *doc, uint32_t *ret_first)
 {
-  const cJSON *config = hf_get (doc, "linear_attn_config");
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive (config, "full_attn_layers");
-  return cJSON_IsArray (list) ? list : NULL;
+  const cJSON *config = hf_get (doc, "linear_attn_config"), *from_0 = hf_get (doc, "attn_layer_indices");
+  const cJSON *from_1 = cJSON_GetObjectItemCaseSensitive (config, "full_attn_layers");
+  *ret_first = cJSON_IsArray (from_1) ? 1 : 0;
+  return cJSON_IsArray (from_1) ? from_1 : cJSON_IsArray (from_0) ? from_0 : NULL;
 }
 
 static char *
-pattern_of_numbers (const LsJsonDoc *doc, const cJSON *list, uint32_t n_layers, LsDiagList *diags)
+pattern_of_numbers (const LsJsonDoc *doc, const cJSON *list, uint32_t first, uint32_t n_layers,
+                    LsDiagList *diags)
 {
   g_autofree char *pattern = g_strnfill (n_layers, 'M');
   const cJSON *number;
   cJSON_ArrayForEach (number, list)
   {
-    double n = cJSON_IsNumber (number) ? number->valuedouble : 0;
-    if (n < 1 || n > n_layers) {
-      hf_refuse (doc, number, diags, "expected the number of a layer, from 1");
+    double n = cJSON_IsNumber (number) ? number->valuedouble - first : -1;
+    if (n < 0 || n >= n_layers) {
+      hf_refuse (doc, number, diags,
+                 first == 1 ? "expected the number of a layer, from 1"
+                            : "expected the number of a layer, from 0");
       return NULL;
     }
-    pattern[(uint32_t) n - 1] = 'A';
+    pattern[(uint32_t) n] = 'A';
   }
   return g_steal_pointer (&pattern);
 }
@@ -252,8 +256,10 @@ find_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiag
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     if (cJSON_IsArray (hf_get (doc, lists[i])))
       return pattern_of_list (doc, f, hf_get (doc, lists[i]), diags);
-  if (numbered_attention (doc))
-    return pattern_of_numbers (doc, numbered_attention (doc), c->layers, diags);
+  uint32_t first;
+  const cJSON *numbers = numbered_attention (doc, &first);
+  if (numbers)
+    return pattern_of_numbers (doc, numbers, first, c->layers, diags);
   if (cJSON_IsString (halves))
     return pattern_of_halves (doc, halves, diags);
   if (c->attention_period > 0)

@@ -131,7 +131,8 @@ inner_width (const HfFamily *f, const HfConfig *c)
 static void
 set_mixer (const HfConfig *c, LsModel *m)
 {
-  uint64_t inner = (uint64_t) c->mixer_expand * c->hidden;
+  bool is_conv = m->mixer == LS_MIXER_CONV; /* as wide as all unless conv_dim says otherwise */
+  uint64_t inner = (uint64_t) (c->mixer_expand == 0 && is_conv ? 1 : c->mixer_expand) * c->hidden;
   if (m->mixer == LS_MIXER_NONE)
     return;
   bool is_linear = m->mixer == LS_MIXER_LINEAR;

@@ -261,9 +261,10 @@ an_encoder_and_its_decoder (void)
   }
 }
 
-/* Published sizes that the table has not: Falcon-H1-7B 7.59 B, Kimi-Linear-48B-A3B, T5 v1.1 XXL 11.1 B. */
+/* Published sizes that the table has not: Falcon-H1-7B, Kimi-Linear-48B-A3B, T5 v1.1 XXL, Bamba-9B, LFM2-8B-A1B,
+ * Phi-3.5-MoE, StarCoder, dots.llm1. */
 static void
-parameters_of_new_layers (void)
+parameters_of_other_models (void)
 {
   static const struct {
     const char *keys;
@@ -283,6 +284,30 @@ parameters_of_new_layers (void)
     { "\"model_type\":\"t5\",\"d_model\":4096,\"d_kv\":64,\"d_ff\":10240,\"num_layers\":24,\"num_heads\":64,"
       "\"feed_forward_proj\":\"gated-gelu\",\"tie_word_embeddings\":false,\"vocab_size\":32128",
       11.135, 11.135 },
+    { "\"model_type\":\"bamba\",\"hidden_size\":4096,\"num_hidden_layers\":32,\"attn_layer_indices\":[9,18,27],"
+      "\"num_attention_heads\":32,\"num_key_value_heads\":8,\"intermediate_size\":14336,\"mamba_d_state\":128,"
+      "\"vocab_size\":128256,\"max_position_embeddings\":262144",
+      9.78, 9.78 },
+    { "\"model_type\":\"lfm2_moe\",\"hidden_size\":2048,\"num_hidden_layers\":24,\"num_attention_heads\":32,"
+      "\"num_key_value_heads\":8,\"intermediate_size\":7168,\"moe_intermediate_size\":1792,\"num_experts\":32,"
+      "\"num_experts_per_tok\":4,\"num_dense_layers\":2,\"conv_L_cache\":3,\"vocab_size\":65536,"
+      "\"max_position_embeddings\":128000,\"layer_types\":[\"conv\",\"conv\",\"full_attention\",\"conv\",\"conv\","
+      "\"conv\",\"full_attention\",\"conv\",\"conv\",\"conv\",\"full_attention\",\"conv\",\"conv\",\"conv\","
+      "\"full_attention\",\"conv\",\"conv\",\"conv\",\"full_attention\",\"conv\",\"conv\",\"full_attention\","
+      "\"conv\",\"conv\"]",
+      8.34, 1.56 },
+    { "\"model_type\":\"phimoe\",\"hidden_size\":4096,\"num_hidden_layers\":32,\"num_attention_heads\":32,"
+      "\"num_key_value_heads\":8,\"intermediate_size\":6400,\"num_local_experts\":16,\"num_experts_per_tok\":2,"
+      "\"vocab_size\":32064,\"max_position_embeddings\":131072,\"attention_bias\":true",
+      41.87, 6.64 },
+    { "\"model_type\":\"gpt_bigcode\",\"n_embd\":6144,\"n_layer\":40,\"n_head\":48,\"n_inner\":24576,"
+      "\"vocab_size\":49152,\"n_positions\":8192",
+      15.517, 15.517 },
+    { "\"model_type\":\"dots1\",\"hidden_size\":4096,\"num_hidden_layers\":62,\"num_attention_heads\":32,"
+      "\"num_key_value_heads\":32,\"head_dim\":128,\"intermediate_size\":10944,\"moe_intermediate_size\":1408,"
+      "\"n_routed_experts\":128,\"n_shared_experts\":2,\"num_experts_per_tok\":6,\"first_k_dense_replace\":1,"
+      "\"vocab_size\":152064,\"max_position_embeddings\":32768",
+      142.8, 14.15 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree char *text = g_strdup_printf ("{%s}", cases[i].keys);
@@ -326,5 +351,5 @@ parameters_are_as_counted (void)
 LS_TEST_MAIN ("model_types", LS_TEST (every_type_is_whole), LS_TEST (windows_and_norms_on_both_sides),
               LS_TEST (lists_say_which_layers), LS_TEST (the_first_layers_see_all),
               LS_TEST (names_of_publishers), LS_TEST (mixers_stand_where_the_file_says),
-              LS_TEST (an_encoder_and_its_decoder), LS_TEST (parameters_of_new_layers),
+              LS_TEST (an_encoder_and_its_decoder), LS_TEST (parameters_of_other_models),
               LS_TEST (parameters_are_as_counted))
