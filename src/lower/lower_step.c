@@ -152,7 +152,7 @@ optimizer_kernels (const Lower *l, uint32_t pp_rank)
   else
     ls_optimizer_kernels_narrow (n, l->shard.dtype, l->shard.grad_dtype, &states, kernels);
   if (!l->backend->steps_on_shards)
-    ls_weight_cast_kernels (n_scaled (l, pp_rank, l->s->fp8_params ? CUT_OPTIMIZER : CUT_PARAMS),
+    ls_weight_cast_kernels (n_scaled (l, pp_rank, dp_gathers_fp8 (l) ? CUT_OPTIMIZER : CUT_PARAMS),
                             l->shard.dtype, kernels);
   const LsStepped stepped = { n, n_tensors (l, pp_rank), !is_plain || l->s->optimizer_kind };
   ls_optimizer_as_launched (l->shard.recipes, l->model, stepped, kernels);

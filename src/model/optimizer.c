@@ -13,7 +13,7 @@
  *     weight copy     4 + w   masters become 16-bit weights (none in fp32)
  *
  * Behind it weights of fp8 or nvfp4 products are cast, once per step: each rank's whole weights, or with fp8
- * parameters those that it owns:
+ * parameters those that it owns (not of mxfp8, which are gathered in 16 bits):
  *
  *     fp8             4       read the 16-bit weight, write it in both layouts
  *     nvfp4           2       its maximum, as for any tensor (operators_scaled.h)

@@ -54,11 +54,19 @@ dp_grad_bytes (const Lower *l, uint64_t numel)
   return numel * ls_dtype_bytes (l->shard.grad_dtype);
 }
 
+/* Megatron-Core copies masters of mxfp8 weights into a 16-bit buffer, gathers that, and casts what comes
+ * (core/optimizer/distrib_optimizer.py, _copy_main_params_to_param_buffer). */
+bool
+dp_gathers_fp8 (const Lower *l)
+{
+  return l->s->fp8_params && l->s->fp8_recipe != LS_FP8_MXFP8;
+}
+
 /* Recipes of scaled formats gather their weights in 16 bits, unless fp8 is all there is. */
 uint64_t
 dp_param_bytes (const Lower *l, uint64_t numel)
 {
-  return numel * (l->s->fp8_params ? 1 : ls_dtype_bytes (ls_dtype_between (l->shard.dtype)));
+  return numel * (dp_gathers_fp8 (l) ? 1 : ls_dtype_bytes (ls_dtype_between (l->shard.dtype)));
 }
 
 uint64_t

@@ -97,6 +97,8 @@ DpGroup dp_replica (const Lower *l, bool is_expert);
 /* Numbers of elements as bytes. */
 uint64_t dp_grad_bytes (const Lower *l, uint64_t numel);
 uint64_t dp_param_bytes (const Lower *l, uint64_t numel); /* as they are gathered */
+/* Whether that is in fp8: not of mxfp8, whose two layouts are made of the 16-bit weight. */
+bool dp_gathers_fp8 (const Lower *l);
 
 /* Parameters of a pipeline rank; with the flag, those of experts only, or of others only. */
 uint64_t dp_params_of_rank (const Lower *l, uint32_t pp_rank, bool is_expert);

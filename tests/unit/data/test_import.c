@@ -164,6 +164,9 @@ what_is_not_known_is_told (void)
          "master=remainder; moment_dtype=fp8; variance_dtype=bf16");
   check (GPT "--bf16 --use-distributed-optimizer --use-precision-aware-optimizer --main-params-dtype fp16",
          "master=fp16; moment_dtype");
+  check (GPT "--bf16 --fp8-format e4m3 --fp8-recipe mxfp8 --fp8-param-gather --use-precision-aware-optimizer "
+             "--main-grads-dtype bf16 --accumulate-allreduce-grads-in-fp32",
+         "fp8_params=true; ?--reuse-grad-buf-for-mxfp8-param-ag; ?--main-grads-dtype bf16");
   check (GPT "--num-experts 8 --disable-bias-linear", "~without --moe-grouped-gemm");
   check (GPT "--never-heard-of 3 --lr 1 --seed 2", "?--never-heard-of 3; ---lr; ---seed");
   check ("A='" GPT "'\npython pretrain_gpt.py $A --tensor-model-parallel-size $TP\n", "tp; ?$TP");

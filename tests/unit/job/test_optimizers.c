@@ -165,6 +165,19 @@ narrow_states_take_less_but_while_they_are_stepped_on (void)
   ls_plan_free (plan);
 }
 
+/* fp8 weights are cast where they are owned, 4 bytes an element, and gathered in one byte; of mxfp8 gathered in
+ * two and cast by all. */
+static void
+weights_of_mxfp8_are_cast_behind_their_gather (void)
+{
+#define FP8 TWO "--zero 1 --dtype fp8 --fp8-params 1 --fp8-recipe "
+  double all = N_MATRIX + N_TABLE + N_VECTOR;
+  LS_CHECK_DOUBLE (sum_of (FP8 "current", "fp8-weight-cast").bytes, ==, 4 * N_MATRIX / 2);
+  LS_CHECK_DOUBLE (sum_of (FP8 "current", "parameter all-gather").bytes, ==, all);
+  LS_CHECK_DOUBLE (sum_of (FP8 "mxfp8", "fp8-weight-cast").bytes, ==, 4 * N_MATRIX);
+  LS_CHECK_DOUBLE (sum_of (FP8 "mxfp8", "parameter all-gather").bytes, ==, 2 * all);
+}
+
 /* What an optimizer multiplies is not the model's. Nobody gathers more than there is. */
 static void
 all_of_them_run_and_conserve (void)
@@ -191,4 +204,4 @@ LS_TEST_MAIN ("optimizers", LS_TEST (states_are_those_of_a_count_by_hand),
               LS_TEST (tensors_are_dealt_out_and_back), LS_TEST (pieces_of_matrices_are_gathered),
               LS_TEST (matrices_that_are_cut_are_multiplied_as_asked),
               LS_TEST (narrow_states_take_less_but_while_they_are_stepped_on),
-              LS_TEST (all_of_them_run_and_conserve))
+              LS_TEST (weights_of_mxfp8_are_cast_behind_their_gather), LS_TEST (all_of_them_run_and_conserve))

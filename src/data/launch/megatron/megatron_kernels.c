@@ -65,6 +65,23 @@ set_states (LaunchJob *job)
   }
 }
 
+/* What is gathered of mxfp8 weights lies where gradients do, or in a buffer of its own. */
+static void
+tell_buffers (LaunchJob *job)
+{
+  const LsStrategy *s = &job->import->strategy;
+  const char *grads = option_text (job, "main-grads-dtype");
+  bool gathers = s->dtype == LS_DTYPE_FP8 && s->fp8_params && s->fp8_recipe == LS_FP8_MXFP8;
+  if (gathers && !option_is_on (job, "reuse-grad-buf-for-mxfp8-param-ag"))
+    import_unknown (job->import,
+                    "--fp8-param-gather: the 16-bit buffer that mxfp8 weights are gathered in, without "
+                    "--reuse-grad-buf-for-mxfp8-param-ag");
+  if (grads && option_is_on (job, "use-precision-aware-optimizer")
+      && (strstr (grads, "32") != NULL) != (s->grad_dtype == LS_DTYPE_FP32))
+    import_unknown (job->import, "--main-grads-dtype %s: taken for that in which gradients are reduced",
+                    grads);
+}
+
 /* Of whose options what changes neither time nor memory is not asked for. */
 static void
 set_muon (LaunchJob *job, bool is_dealt)
@@ -92,6 +109,7 @@ set_optimizer (LaunchJob *job)
   if (is_dealt || (optimizer && strcmp (optimizer, "muon") == 0))
     set_muon (job, is_dealt);
   set_states (job);
+  tell_buffers (job);
   if (option_number (job, "empty-unused-memory-level") > 0)
     import_unknown (job->import,
                     "--empty-unused-memory-level: memory is given back and taken again in each step");
