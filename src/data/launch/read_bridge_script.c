@@ -107,8 +107,8 @@ set_dtype (const LaunchWords *words, LsImport *import)
   static const struct {
     const char *name, *dtype, *recipe;
   } dtypes[]
-      = { { "bf16", "bf16", NULL },       { "fp8_cs", "fp8", "tensorwise" }, { "fp8_mx", "fp8", "mxfp8" },
-          { "fp8_ds", "fp8", "delayed" }, { "fp8_sc", "fp8", "blockwise" },  { "nvfp4", "nvfp4", NULL } };
+      = { { "bf16", "bf16", NULL },       { "fp8_cs", "fp8", "current" },   { "fp8_mx", "fp8", "mxfp8" },
+          { "fp8_ds", "fp8", "delayed" }, { "fp8_sc", "fp8", "blockwise" }, { "nvfp4", "nvfp4", NULL } };
   const char *name = value_of (words, "compute_dtype");
   for (guint i = 0; i < G_N_ELEMENTS (dtypes) && name; i++)
     if (strcmp (name, dtypes[i].name) == 0) {

@@ -206,6 +206,20 @@ add_trimmed (Words *w, const Parameter *q, bool is_quoted)
     add_hole (w, q->begin, q->end, is_quoted);
 }
 
+/* ${X,,} and ${X^^} */
+static void
+add_cased (Words *w, const Parameter *q, bool is_quoted)
+{
+  const ShellValue *value = value_of (w, q);
+  bool is_plain = value && value->items->len == 1 && !ls_shell_has_hole (value->items->pdata[0]);
+  const char *text = is_plain ? value->items->pdata[0] : "";
+  g_autofree char *cased = *q->rest == ',' ? g_ascii_strdown (text, -1) : g_ascii_strup (text, -1);
+  if (is_plain)
+    add_text (w, cased, is_quoted);
+  else
+    add_hole (w, q->begin, q->end, is_quoted);
+}
+
 static void
 add_indexed (Words *w, const Parameter *q, bool is_quoted)
 {
@@ -257,6 +271,8 @@ add_braced (Words *w, const char *p, const char *end, bool is_quoted)
     add_indexed (w, &q, is_quoted);
   else if (*q.rest == '#' || *q.rest == '%')
     add_trimmed (w, &q, is_quoted);
+  else if (n == 2 && strchr (",^", *q.rest) && q.rest[1] == *q.rest)
+    add_cased (w, &q, is_quoted);
   else
     add_hole (w, p, end, is_quoted);
 }

@@ -206,6 +206,11 @@ nemo_2_and_bridge_are_read (void)
       "gpus=16; tp=2; dtype=fp8; fp8_recipe=mxfp8; layers=48; pp");
   check_read (
       "Megatron-Bridge",
+      "#!/bin/bash\nD=${D:-FP8_CS}\npython3 setup_experiment.py --model_recipe_name llama3_8b --num_gpus 8 "
+      "--compute_dtype ${D,,}\n",
+      "dtype=fp8; fp8_recipe=current; layers=32");
+  check_read (
+      "Megatron-Bridge",
       "#!/bin/bash\npython3 setup_experiment.py --model_recipe_name x_peft --num_gpus $N --compute_dtype $D\n",
       "gpus; dtype; layers; ?model bridge/x: its dimensions; ?only adapters; ?--compute_dtype; ?how many GPUs");
 }

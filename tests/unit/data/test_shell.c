@@ -59,6 +59,7 @@ words_are_expanded_as_a_shell_does (void)
   check ("X=${Y:-8}\nZ=${X:+is}\nrun $X $Z ${W-} ${N:=3} $N\n", "run|8|is|3|3\n");
   check ("A=(--a 1 # it's\n  \"--b 2\")\nA+=(--c)\nrun ${A[@]} \"${A[@]}\" ${A[1]} ${#A[@]}\n",
          "run|--a|1|--b|2|--c|--a|1|--b 2|--c|1|4\n");
+  check ("F=Ab\nrun ${F,,} ${F^^} ${G,,}\n", "run|ab|AB|{${G,,}}\n");
   check ("F=a/b.tar.gz\nrun ${F##*/} ${F%.gz} ${F#*/} ${F%%.*}\n", "run|b.tar.gz|a/b.tar|b.tar.gz|a/b\n");
   check ("run\f\va \\\f b\r\n", "run|a| |b\n");
   check ("run <path to data> x\nrun --save <PATH TO A> --fp16 > log\n",
