@@ -201,14 +201,9 @@ nemo_2_and_bridge_are_read (void)
       "?what this file leaves as it is");
   check_read (
       "Megatron-Bridge",
-      "#!/bin/bash\npython3 setup_experiment.py --model_recipe_name qwen3_30b_a3b --gpu h100 --num_gpus 16 "
-      "--compute_dtype fp8_mx -tp 2\n",
-      "gpus=16; tp=2; dtype=fp8; fp8_recipe=mxfp8; layers=48; pp");
-  check_read (
-      "Megatron-Bridge",
-      "#!/bin/bash\nD=${D:-FP8_CS}\npython3 setup_experiment.py --model_recipe_name llama3_8b --num_gpus 8 "
-      "--compute_dtype ${D,,}\n",
-      "dtype=fp8; fp8_recipe=current; layers=32");
+      "#!/bin/bash\nD=FP8_CS\npython3 setup_experiment.py --model_recipe_name qwen3_30b_a3b --gpu h100 "
+      "--num_gpus 16 --compute_dtype ${D,,} -tp 2\n",
+      "gpus=16; tp=2; dtype=fp8; fp8_recipe=current; layers=48; pp");
   check_read (
       "Megatron-Bridge",
       "#!/bin/bash\npython3 setup_experiment.py --model_recipe_name x_peft --num_gpus $N --compute_dtype $D\n",
