@@ -17,8 +17,9 @@ is_gpt (const LsModel *m)
 double
 ls_layer_activation_bytes (const LsModel *m, const LsStrategy *s)
 {
-  if (!is_gpt (m) || s->cp > 1 || (s->sp && s->sp_save_gathered) || s->qkv_layout == LS_QKV_UNPADDED
-      || s->dtype == LS_DTYPE_FP32 || ls_dtype_is_scaled ((LsDtype) s->dtype))
+  if (!is_gpt (m) || s->lora_rank > 0 || s->cp > 1 || (s->sp && s->sp_save_gathered)
+      || s->qkv_layout == LS_QKV_UNPADDED || s->dtype == LS_DTYPE_FP32
+      || ls_dtype_is_scaled ((LsDtype) s->dtype))
     return NAN;
   if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_MLP)
     return NAN;
@@ -59,8 +60,8 @@ LsMemoryFormula
 ls_memory_formula (const LsModel *m, const LsStrategy *s, uint32_t pp_rank, uint64_t n_params)
 {
   /* Of mixed precision by whole ranks: not of experts, replicas of pipes, scaled formats, what is
-   * elsewhere. */
-  bool applies = m->n_experts == 0 && s->offload == LS_OFFLOAD_NONE
+   * elsewhere or does not learn. */
+  bool applies = m->n_experts == 0 && s->lora_rank == 0 && s->offload == LS_OFFLOAD_NONE
       && !ls_dtype_is_scaled ((LsDtype) s->dtype) && !ls_dp_traits (s->dp_kind)->is_fsdp && keeps_fp32 (s);
   const LsSched *sched = ls_sched_find (s->schedule);
   if (!applies || (sched && (sched->placement == LS_PLACE_PIPES || !ls_sched_is_flushed (sched))))

@@ -100,11 +100,24 @@ why_none (const LsJobSpec *spec, const LsJobResult *r)
   return NULL;
 }
 
+/* What no published run has, and no aspect says; NULL: nothing. */
+static const char *
+unlike_all (const LsJobResult *r)
+{
+  if (r->strategy.lora_rank > 0)
+    return "none of the measured runs has adapters on frozen weights";
+  if (r->model.encoder_layers > 0)
+    return "none of the measured runs has an encoder";
+  return r->model.mixer != LS_MIXER_NONE ? "none of the measured runs has layers without attention" : NULL;
+}
+
 /* By published runs. */
 static void
-find_published (const LsResiduals *residuals, const LsIntervalJob *job, LsInterval *ret)
+find_published (const LsResiduals *residuals, const LsIntervalJob *job, const char *unlike, LsInterval *ret)
 {
-  if (residuals->name)
+  if (unlike)
+    *ret = (LsInterval) { .software = job->software, .none = g_strdup (unlike) };
+  else if (residuals->name)
     ls_interval_find (residuals, NULL, job, ret);
   else
     *ret = (LsInterval) { .software = job->software,
@@ -199,7 +212,7 @@ ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals 
   const char *software = ls_softwares_runs_like (named, &r->strategy, architecture);
   LsIntervalJob job = { architecture, software, ls_job_result_mfu (r), { { 0 }, { 0 } } };
   ls_job_traits (r, &r->hardware->spec, &job.traits);
-  find_published (residuals, &job, ret);
+  find_published (residuals, &job, unlike_all (r), ret);
   apply_own_runs (spec, &r->hardware->spec.fitted, &job, ret);
   if (ret->n_runs == 0)
     widen_for_machine (spec, r, ret);

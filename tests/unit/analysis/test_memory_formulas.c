@@ -125,6 +125,10 @@ other_models_have_no_formula (void)
   m.mlp = LS_MLP_SWIGLU;
   LS_CHECK (isnan (ls_layer_activation_bytes (&m, &s)));
   LS_CHECK (!isnan (ls_memory_formula (&m, &s, 0, 1000).optimizer));
+  s.lora_rank = 8;
+  LS_CHECK (isnan (ls_memory_formula (&m, &s, 0, 1000).parameters)); /* most of which do not learn */
+  m.mlp = LS_MLP_GELU;
+  LS_CHECK (isnan (ls_layer_activation_bytes (&m, &s)));
 }
 
 LS_TEST_MAIN ("memory_formulas", LS_TEST (model_states_are_those_of_zero),
