@@ -113,6 +113,7 @@ read_megatron (Nemo *n)
   else
     import_unknown (n->job.import,
                     "what this file leaves as it is: the recipe says it, which is launched with it");
+  megatron_optimizer (&job);
   g_hash_table_unref (job.open);
 }
 

@@ -271,8 +271,55 @@ files_that_a_script_writes_are_read (void)
       "zero=1; gpus=8");
 }
 
-LS_TEST_MAIN ("import_configs", LS_TEST (torchtitan_is_read), LS_TEST (torchtitan_of_older_releases_is_read),
-              LS_TEST (contradictions_of_torchtitan_are_told),
+/* An optimizer by the name that each program has for it; what needs whole matrices is told where they are cut, and
+ * whatever is not known. */
+static void
+optimizers_of_programs_are_ours (void)
+{
+  check (TRAINER "--optim adamw_torch_fused", "optimizer=adam");
+  check (TRAINER "--optim adamw_bnb_8bit", "optimizer=adamw-8bit");
+  check (TRAINER "--optim paged_adamw_8bit", "optimizer=adamw-8bit; ~optim paged_adamw_8bit: its pages");
+  check (TRAINER "--optim adafactor", "optimizer=adafactor");
+  check (TRAINER "--optim lion_32bit", "optimizer=lion");
+  check (TRAINER "--optim galore_adamw", "?optim galore_adamw: memory and time are those of Adam; optimizer");
+  check ("torchrun --nproc_per_node 8 " TRAINER "--fsdp 'full_shard auto_wrap' --optim adafactor",
+         "dp_kind=fsdp1; ?optim adafactor: how it works on shards; optimizer");
+  check (TITAN TITAN_BATCH "[optimizer]\nname = 'Muon'\n",
+         "?optimizer.name Muon: how it works on shards; optimizer");
+  check (TITAN TITAN_BATCH "[optimizer]\nname = 'AdamW'\n", "optimizer=adam");
+  check_read ("gpt-neox",
+              "num-layers: 2\nhidden_size: 64\nnum_attention_heads: 2\nseq_length: 64\n"
+              "train_micro_batch_size_per_gpu: 1\npipe-parallel-size: 1\noptimizer: {type: Lion}\n",
+              "optimizer=lion");
+  check_read (
+      "nanotron",
+      "model:\n  dtype: bfloat16\n  model_config: {is_llama_config: true, hidden_size: 64, "
+      "num_hidden_layers: 8, num_attention_heads: 4, intermediate_size: 256, vocab_size: 1000}\n"
+      "tokens: {sequence_length: 128, micro_batch_size: 2, batch_accumulation_per_replica: 3}\n"
+      "optimizer: {zero_stage: 0, optimizer_factory: {name: sgd}}\nparallelism: {dp: 4, pp: 2, tp: 2}\n",
+      "optimizer=sgd");
+  check_read (
+      "llm-foundry",
+      "max_seq_len: 64\nmodel: {name: mpt_causal_lm, d_model: 64, n_heads: 2, n_layers: 2, vocab_size: 100}\n"
+      "train_loader: {name: text}\nglobal_train_batch_size: 8\ndevice_train_microbatch_size: 1\n"
+      "optimizer: {name: decoupled_lionw}\n",
+      "optimizer=lion");
+#define MAXTEXT                                                                                              \
+  "base_config: base.yml\nbase_emb_dim: 64\nbase_num_query_heads: 4\nbase_num_kv_heads: 4\n"                 \
+  "base_mlp_dim: 128\nbase_num_decoder_layers: 2\nhardware: gpu\nper_device_batch_size: 1\n"                 \
+  "ici_fsdp_parallelism: 2\n"
+  check_read ("MaxText", MAXTEXT "opt_type: sgd\n", "dp_kind=xla-fsdp; optimizer=sgd");
+  check_read ("MaxText", MAXTEXT "opt_type: muon\n", "?opt_type muon: how it works on shards; optimizer");
+  check_read (
+      "NeMo",
+      "trainer: {devices: 8, num_nodes: 1, precision: bf16}\nmodel:\n  tensor_model_parallel_size: 2\n"
+      "  num_layers: 4\n  hidden_size: 512\n  num_attention_heads: 8\n  encoder_seq_length: 1024\n"
+      "  micro_batch_size: 1\n  global_batch_size: 8\n  optim: {name: lion}\n",
+      "optimizer=lion");
+}
+
+LS_TEST_MAIN ("import_configs", LS_TEST (optimizers_of_programs_are_ours), LS_TEST (torchtitan_is_read),
+              LS_TEST (torchtitan_of_older_releases_is_read), LS_TEST (contradictions_of_torchtitan_are_told),
               LS_TEST (a_log_of_torchtitan_is_job_and_measurement),
               LS_TEST (configurations_in_logs_of_torchtitan_are_read), LS_TEST (deepspeed_is_read),
               LS_TEST (templates_of_deepspeed_are_read), LS_TEST (contradictions_of_deepspeed_are_told),

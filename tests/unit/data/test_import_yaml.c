@@ -10,30 +10,6 @@
 #include "data/launch/yaml_config.h"
 #include "import_check.h"
 
-/* What is refused: expected is a part of the reason. */
-static void
-check_read (const char *program, const char *text, const char *expected)
-{
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsImport import;
-  bool ok = ls_import_read (text, strlen (text), "job.yaml", &import, diags);
-  g_autofree char *said = ls_diag_list_format (diags);
-  if (!program) {
-    ls_check_impl (!ok && strstr (said, expected), __FILE__, __LINE__, "%s\nexpected: %s", said, expected);
-    if (ok)
-      ls_import_clear (&import);
-    return;
-  }
-  ls_check_impl (ok, __FILE__, __LINE__, "%s\n%s", text, said);
-  if (!ok)
-    return;
-  g_auto (GStrv) all = g_strsplit (expected, "; ", -1);
-  LS_CHECK_STR (import.program, program);
-  for (char **one = all; *one; one++)
-    check_one (&import, *one, program);
-  ls_import_clear (&import);
-}
-
 /* --- programs ------------------------------------------------------------------------------------- */
 
 #define NEOX                                                                                                 \

@@ -99,8 +99,8 @@ set_muon (LaunchJob *job, bool is_dealt)
     import_unknown (job->import, "--muon-no-split-qkv: matrices of Q, K and V are taken apart");
 }
 
-static void
-set_optimizer (LaunchJob *job)
+void
+megatron_optimizer (LaunchJob *job)
 {
   const char *optimizer = option_text (job, "optimizer"), *momentum = option_text (job, "sgd-momentum");
   bool is_dealt = optimizer && strcmp (optimizer, "dist_muon") == 0;
@@ -110,6 +110,11 @@ set_optimizer (LaunchJob *job)
     set_muon (job, is_dealt);
   set_states (job);
   tell_buffers (job);
+}
+
+static void
+tell_memory (LaunchJob *job)
+{
   if (option_number (job, "empty-unused-memory-level") > 0)
     import_unknown (job->import,
                     "--empty-unused-memory-level: memory is given back and taken again in each step");
@@ -166,7 +171,8 @@ megatron_kernels (LaunchJob *job)
 {
   tell_fusions (job);
   set_graphs (job);
-  set_optimizer (job);
+  megatron_optimizer (job);
+  tell_memory (job);
   tell_experts (job);
   set_dispatcher (job);
   set_shared (job);

@@ -17,6 +17,7 @@ void megatron_read (LaunchJob *job);
 void megatron_model (LaunchJob *job);
 void megatron_strategy (LaunchJob *job);
 void megatron_kernels (LaunchJob *job);
+void megatron_optimizer (LaunchJob *job); /* a part of that */
 
 /* --- megatron_options.c ---------------------------------------------------------------------------- */
 
