@@ -15,6 +15,14 @@
 gboolean ls_job_answer_write_snapshot (const LsJobAnswer *j, const GArray *ranks, const char *path,
                                        LsAnswer *a, GError **error);
 
+/* --- timeline_picture.c: `lockstep run --timeline` -------------------------------------------------- */
+
+/* LS_ERROR_USAGE: rows, ranks, a part or a width that no picture can have, or that its suffix does not
+ * heed. */
+gboolean ls_timeline_options_check (const LsRequest *r, GError **error);
+/* Draws each, and fails the answer where that fails. */
+void ls_job_answer_draw_timelines (const LsJobAnswer *j, const LsRequest *r, LsAnswer *a);
+
 /* --- profile_answer.c: `lockstep calibrate --pytorch-trace`: a profile laid beside a job ----------- */
 
 /* LS_ERROR_USAGE: options that do not go with a profile; else as of ls_reconcile_run_new(). */

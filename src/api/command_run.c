@@ -1,5 +1,6 @@
 /* `lockstep run`: one job. */
 #include "api/commands.h"
+#include "api/answers.h"
 #include "api/job_answer.h"
 #include "data/jobs/emit.h"
 #include "job/knobs.h"
@@ -17,12 +18,19 @@ static const LsOption own[] = {
   { "json", .meaning = "Print JSON" },
   { "chrome-trace", .argument = "FILE", .writes = LS_WRITES_FILE,
     .meaning = "Write a trace for Perfetto or chrome://tracing (.json, or .json.gz: packed)" },
-  { "csv", .argument = "FILE", .writes = LS_WRITES_FILE,
+  { "csv", .argument = "FILE", .writes = LS_WRITES_FILE, .is_rare = TRUE,
     .meaning = "Write every span: a row each, times in picoseconds" },
-  { "links", .argument = "FILE", .writes = LS_WRITES_FILE,
+  { "links", .argument = "FILE", .writes = LS_WRITES_FILE, .is_rare = TRUE,
     .meaning = "Write what each link carried: a row each" },
   { "timeline", .argument = "FILE", .writes = LS_WRITES_PICTURE, .is_repeated = TRUE,
-    .meaning = "Draw the step (.svg or .png, by gnuplot; .gp: its script); may be repeated" },
+    .meaning = "Draw the step (.svg; .png by gnuplot; .gp: its script); may be repeated" },
+  { "timeline-rows", .argument = "ranks|streams",
+    .meaning = "Rows of an .svg: ranks, or below each its streams; default ranks" },
+  { "timeline-ranks", .argument = "N[,N...]", .is_rare = TRUE,
+    .meaning = "Only these ranks in an .svg; default: all, or one of each role" },
+  { "timeline-window", .argument = "FROM..TO", .is_rare = TRUE,
+    .meaning = "Only this part of the step in an .svg, such as 1.2s..1.35s" },
+  { "timeline-width", .argument = "N", .is_rare = TRUE, .meaning = "Pixels of an .svg; default 1600" },
   { "memory-chart", .argument = "FILE", .writes = LS_WRITES_PICTURE,
     .meaning = "Draw what the fullest rank holds over the step (.svg or .png; .gp: its script)" },
   { "critical-path", .meaning = "Which ops, links and ranks the step went through" },
@@ -30,12 +38,12 @@ static const LsOption own[] = {
   LS_OPTION_REPORT,
   { "emit", .argument = "PROGRAM",
     .meaning = "Print the job for another program instead: megatron, torchtitan, deepspeed" },
-  { "residuals", .argument = "NAME|FILE",
+  { "residuals", .argument = "NAME|FILE", .is_rare = TRUE,
     .meaning
     = "Measured runs that the interval around the step comes from; none: no interval; default: those "
       "that the cluster was fitted to, else residuals" },
-  { "show-placement", .meaning = "Print which rank runs on which GPU with whom" },
-  { "require-fit", .meaning = "Exit 4 if it does not fit into memory" },
+  { "show-placement", .is_rare = TRUE, .meaning = "Print which rank runs on which GPU with whom" },
+  { "require-fit", .is_rare = TRUE, .meaning = "Exit 4 if it does not fit into memory" },
   { NULL },
 };
 
@@ -99,13 +107,6 @@ write_links (gconstpointer data, const char *path, GError **error)
 }
 
 static gboolean
-write_timeline (gconstpointer data, const char *path, GError **error)
-{
-  const LsJobAnswer *j = data;
-  return ls_plot_timeline (j->job->timeline, j->title, path, error);
-}
-
-static gboolean
 write_memory_chart (gconstpointer data, const char *path, GError **error)
 {
   return ls_job_answer_plot_memory (data, -1, path, error);
@@ -154,7 +155,7 @@ check (const LsRequest *r, GError **error)
   if (target && ls_request_is_on (r, "json"))
     return ls_request_refuse (
         "--emit does not go with --json: each prints what it has instead of the summary", error);
-  return !target || ls_emit_check_target (target, error);
+  return (!target || ls_emit_check_target (target, error)) && ls_timeline_options_check (r, error);
 }
 
 /* What takes more than the run. */
@@ -182,7 +183,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   ls_answer_write (a, r, "csv", write_csv);
   ls_answer_write (a, r, "links", write_links);
   ls_answer_write (a, r, "memory-chart", write_memory_chart);
-  ls_answer_write (a, r, "timeline", write_timeline);
+  ls_job_answer_draw_timelines (j, r, a);
   ls_job_answer_check_fit (j, r, "lockstep memory, with the same options, simulates what would make it fit",
                            a);
   return TRUE;

@@ -44,13 +44,13 @@ append_option (GString *out, const char *option, const char *text)
 }
 
 static void
-append_own (GString *out, const LsCommand *command)
+append_own (GString *out, const LsCommand *command, gboolean only_usual)
 {
   guint n;
   const LsOption *options = ls_command_options (command, &n);
   for (guint i = 0; i < n; i++) {
     const LsOption *o = &options[i];
-    if (o->topic || o->is_positional)
+    if (o->topic || o->is_positional || (only_usual && o->is_rare))
       continue;
     g_autofree char *letter = o->letter ? g_strdup_printf ("-%c, ", o->letter) : g_strdup ("");
     g_autofree char *option = g_strconcat (letter, "--", o->flag, o->argument ? "=" : "", o->argument, NULL);
@@ -155,9 +155,11 @@ whole_help (const LsCommand *command, gboolean is_short)
   if (has_knobs)
     append_topics (out, command, is_short);
   g_string_append (out, has_knobs ? "Results:\n" : "Options:\n");
-  append_own (out, command);
+  append_own (out, command, is_short && has_knobs);
   append_general (out, command);
-  g_string_append_printf (out, "\n%s\n\n" CLI_EXIT_CODES "\n", command->examples);
+  g_string_append_printf (out, "\n%s\n\n%s\n", command->examples,
+                          is_short && has_knobs ? "All options, and the exit codes: --help all"
+                                                : CLI_EXIT_CODES);
   return g_string_free (out, FALSE);
 }
 

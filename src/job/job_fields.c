@@ -151,8 +151,8 @@ const LsField ls_job_fields[] = {
   { FILE_ROW (job, model, "", "what is trained (lockstep list models), or a Hugging Face config.json"),
     USUAL },
   { ROW (job, from, LS_FIELD_STRING, strategy_knob, "",
-         "the job as a launch script, configuration or log of another program says it (lockstep import); may "
-         "be repeated: what it sources behind it"), .argument = "FILE", USUAL, .repeated = true },
+         "a launch script, configuration or log of another program; may be repeated"),
+    .argument = "FILE", USUAL, .repeated = true },
   { ROW (job, strict, LS_FIELD_BOOL, is_strict, "",
          "with --from, refuse a job of which something is not known that may matter") },
   { FILE_ROW (job, cluster, "", "where (lockstep list clusters); NAME:KEY=VALUE,... changes it"), USUAL },

@@ -43,7 +43,7 @@ commands_table() {
 
 for command in $("$lockstep" --help | sed -nE '/^Commands:/,/^$/ s/^  ([a-z]+) .*/\1/p'); do
   page=src/manual/commands/$command.md
-  "$lockstep" "$command" --help > "$out/help"
+  "$lockstep" "$command" --help all > "$out/help"
   { printf '```\n'; sed -nE '1s/^Usage: //p; 2,/^$/ s/^  (lockstep)/\1/p' "$out/help"; printf '```\n'; } > "$out/usage"
   hold "$page" "usage: $command" "$out/usage"
   awk -v section=options -f "$awk" "$out/help" > "$out/options"

@@ -14,8 +14,7 @@ cat > "$tree/lockstep" <<'END'
 #!/bin/sh
 case "$*" in
 --help) printf 'Commands:\n  run        runs\n\n' ;;
-'run --help') printf 'Usage: lockstep run\n  lockstep run again\n\nRuns.\n\nTopic (--help topic):\n  --tp=N                      degree\nResults:\n  --a=X|Y                     one\n                              and more\n  --an-option-that-is-longer=WHAT\n                              two\n\nExample:\n  --none\n' ;;
-'run --help all') printf 'Topic (--help topic):\n  --tp=N                      degree\n  --set tp_async=0|1          async\nResults:\n  --a=X|Y                     one\n\n' ;;
+'run --help all') printf 'Usage: lockstep run\n  lockstep run again\n\nRuns.\n\nTopic (--help topic):\n  --tp=N                      degree\n  --set tp_async=0|1          async\nResults:\n  --a=X|Y                     one\n                              and more\n  --an-option-that-is-longer=WHAT\n                              two\n\nExample:\n  --none\n' ;;
 esac
 END
 chmod +x "$tree/lockstep"

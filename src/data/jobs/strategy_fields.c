@@ -230,8 +230,7 @@ const LsField ls_strategy_fields[] = {
     SET_ONLY },
   { BOOL (memory, partition_activations, "false",
           "full: kept inputs are cut over tp, and gathered for recomputation") },
-  { BOOL (memory, offload_activations, "false", "kept activations go to the host's memory and come back"),
-    USUAL },
+  { BOOL (memory, offload_activations, "false", "kept activations go to the host's memory and come back") },
   { ENUM (memory, cuda_allocator, cuda_allocators, "none",
           "PyTorch's: segments of fixed size, which it gives back and takes anew at the GPU's limit, or that "
           "grow (expandable_segments)"),
@@ -281,7 +280,7 @@ const LsField ls_strategy_fields[] = {
   { CUSTOM (software, kernels, strategy_parse_kernels, strategy_format_kernels,
             "built-in: fused, as Megatron-LM's",
             "kernels as some software launches them (lockstep list kernels)"),
-    .argument = "NAME|FILE", USUAL, .of_program = true,
+    .argument = "NAME|FILE", .of_program = true,
     .expected = "built-in, or a file of kernels without mistakes (lockstep list kernels; lockstep check FILE "
                 "says what is wrong with one)" },
   { ENUM (software, attention_kernel, attention_kernels, "auto",

@@ -46,6 +46,7 @@ typedef struct {
   gboolean is_usual;      /* one of the knobs that most jobs set                        */
   gboolean is_repeated;   /* it may be set several times: all values count              */
   gboolean is_positional; /* on a command line its values stand alone, without a flag   */
+  gboolean is_rare;       /* of the command's own: the short help of a job leaves it out */
   LsWrites writes;
 } LsOption;
 

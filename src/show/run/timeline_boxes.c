@@ -12,8 +12,8 @@ ls_box_kind_name (LsBoxKind kind)
   return names[kind];
 }
 
-static LsBoxKind
-kind_of_tag (LsTag tag)
+LsBoxKind
+ls_box_kind_of (LsTag tag)
 {
   static const LsBoxKind kinds[LS_N_TAGS] = {
     [LS_TAG_F] = LS_BOX_FORWARD,
@@ -51,7 +51,7 @@ ls_timeline_boxes (const LsTimeline *t, uint32_t rank)
     LsTime from = MAX (s->start, t->window_start), to = MIN (ls_span_end (t, s), t->window_end);
     if (from >= to || !ls_span_is_compute (t, rank, s))
       continue;
-    LsBoxKind kind = kind_of_tag ((LsTag) ls_span_op (t, rank, s)->tag);
+    LsBoxKind kind = ls_box_kind_of ((LsTag) ls_span_op (t, rank, s)->tag);
     LsTimelineBox *open = boxes->len > 0 ? &g_array_index (boxes, LsTimelineBox, boxes->len - 1) : NULL;
     /* A forward with its tensor-parallel gaps is one box; between the kernels of the
      * optimizer a rank waits for the others, which should be seen. */

@@ -14,6 +14,7 @@ typedef enum {
   LS_N_BOX_KINDS
 } LsBoxKind;
 
+LsBoxKind ls_box_kind_of (LsTag tag);          /* of a kernel that is for that */
 const char *ls_box_kind_name (LsBoxKind kind); /* static: "weight gradient" */
 
 /* Kernels of one instance and kind that follow each other, with the gaps between

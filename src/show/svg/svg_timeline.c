@@ -1,0 +1,482 @@
+#include "show/svg/svg_timeline.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "show/run/timeline_boxes.h"
+#include "show/svg/svg.h"
+
+#define MAX_ROWS    64
+#define LEFT        138 /* margins, pixels */
+#define RIGHT       20
+#define TOP         86
+#define BOTTOM      40
+#define BAR         20 /* of passes */
+#define STRIP       7
+#define LANE        16
+#define RANK_HEIGHT 34 /* of a row, with the space below */
+#define LANE_HEIGHT 19
+#define NARROW      0.33
+#define NAME_SIZE   10.0
+
+typedef struct {
+  const LsTimeline *t;
+  const LsTimelinePicture *picture;
+  LsSvg *svg;
+  LsTime from, to; /* from the start of the step */
+  double y;
+  GHashTable *classes; /* those that were drawn: static strings */
+} Plot;
+
+static double
+x_of (const Plot *p, LsTime at)
+{
+  double share = (double) (CLAMP (at, p->from, p->to) - p->from) / (double) (p->to - p->from);
+  return LEFT + share * ((double) p->picture->width - LEFT - RIGHT);
+}
+
+/* --- lanes: boxes that follow each other ------------------------------------------------------------- */
+
+typedef struct {
+  LsTime from, to;
+  const char *class;
+  double opacity;
+  char name[24]; /* "F 3" */
+  char *tip;     /* owned */
+} Item;
+
+typedef struct {
+  Plot *p;
+  double y, height;
+  GArray *items; /* Item */
+} Lane;
+
+static void
+item_clear (gpointer item)
+{
+  g_free (((Item *) item)->tip);
+}
+
+static Lane
+lane_open (Plot *p, double y, double height)
+{
+  Lane l = { p, y, height, g_array_new (FALSE, FALSE, sizeof (Item)) };
+  g_array_set_clear_func (l.items, item_clear);
+  return l;
+}
+
+static bool
+is_shown (const Plot *p, LsTime from, LsTime to)
+{
+  return to > p->from && from < p->to && to > from;
+}
+
+static bool
+is_dark_on (const char *class)
+{
+  static const char *const light[] = { "backward", "recompute", "dp", "bubble", NULL };
+  return g_strv_contains (light, class);
+}
+
+static void
+draw_item (const Lane *l, const Item *item, double left, double right, guint n)
+{
+  g_autofree char *many = n > 1 ? g_strdup_printf ("%u ops", n) : NULL;
+  const LsSvgBox box = { left,
+                         l->y,
+                         MAX (right - left - (right - left > 4 ? 0.6 : 0), 0.2),
+                         l->height,
+                         item->class,
+                         item->opacity,
+                         many ? many : item->tip };
+  ls_svg_box (l->p->svg, &box);
+  g_hash_table_add (l->p->classes, (gpointer) item->class);
+  if (n == 1 && *item->name && ls_svg_text_width (item->name, NAME_SIZE) < right - left - 2)
+    ls_svg_text (l->p->svg, (left + right) / 2, l->y + l->height / 2 + 3.5, LS_SVG_MIDDLE,
+                 is_dark_on (item->class) ? "dark-name" : "name", item->name);
+}
+
+/* Narrow neighbours of one class as one box. */
+static void
+lane_close (Lane *l)
+{
+  for (guint i = 0, next; i < l->items->len; i = next) {
+    const Item *item = &g_array_index (l->items, Item, i);
+    double left = x_of (l->p, item->from), right = x_of (l->p, item->to);
+    for (next = i + 1; next < l->items->len; next++) {
+      const Item *other = &g_array_index (l->items, Item, next);
+      double begin = x_of (l->p, other->from), end = x_of (l->p, other->to);
+      if (other->class != item->class || begin - right > NARROW || end - begin > NARROW)
+        break;
+      right = MAX (right, end);
+    }
+    draw_item (l, item, left, right, next - i);
+  }
+  g_array_unref (l->items);
+}
+
+static void
+lane_ground (const Plot *p, double y, double height, const char *name, bool is_quiet)
+{
+  const LsSvgBox ground = { LEFT, y, (double) p->picture->width - LEFT - RIGHT, height, "idle", 0, NULL };
+  ls_svg_box (p->svg, &ground);
+  ls_svg_text (p->svg, LEFT - 8, y + height / 2 + 4, LS_SVG_END, is_quiet ? "quiet" : "row", name);
+}
+
+/* --- a row of a rank --------------------------------------------------------------------------------- */
+
+static const char *const box_classes[LS_N_BOX_KINDS] = {
+  [LS_BOX_FORWARD] = "forward",     [LS_BOX_BACKWARD] = "backward",   [LS_BOX_WEIGHT] = "weight",
+  [LS_BOX_RECOMPUTE] = "recompute", [LS_BOX_OPTIMIZER] = "optimizer",
+};
+
+/* Later chunks are darker. */
+static double
+opacity_of (const Plot *p, uint32_t chunk)
+{
+  uint32_t n = MAX (p->t->plan->n_chunks, 1);
+  return n > 1 ? 0.6 + 0.4 * chunk / (n - 1) : 1;
+}
+
+static void
+draw_passes (Plot *p, uint32_t rank)
+{
+  Lane l = lane_open (p, p->y, BAR);
+  g_autoptr (GArray) boxes = ls_timeline_boxes (p->t, rank);
+  for (guint i = 0; i < boxes->len; i++) {
+    const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
+    if (!is_shown (p, b->from, b->to))
+      continue;
+    g_autofree char *took = ls_format_time (b->to - b->from);
+    Item item = { b->from, b->to, box_classes[b->kind], opacity_of (p, b->chunk), "", NULL };
+    bool has_number = b->kind != LS_BOX_OPTIMIZER;
+    if (has_number)
+      g_snprintf (item.name, sizeof item.name, "%u", b->mb);
+    item.tip = has_number ? g_strdup_printf ("%s of micro-batch %u, chunk %u: %s", ls_box_kind_name (b->kind),
+                                             b->mb, b->chunk, took)
+                          : g_strdup_printf ("%s: %s", ls_box_kind_name (b->kind), took);
+    g_array_append_val (l.items, item);
+  }
+  lane_close (&l);
+}
+
+/* By LsPart from LS_PART_EXPOSED_TP on. */
+static const char *const part_classes[]
+    = { "tp", "dp", "pp", "cp", "ep", "copy", "bubble", "skew", "host", "other" };
+G_STATIC_ASSERT (G_N_ELEMENTS (part_classes) == LS_N_PARTS - LS_PART_EXPOSED_TP);
+
+static void
+draw_strip (Plot *p, uint32_t rank)
+{
+  LsTime resolution = MAX (1, (p->to - p->from) / (LsTime) p->picture->width);
+  for (int part = LS_PART_EXPOSED_TP; part < LS_N_PARTS; part++) {
+    Lane l = lane_open (p, p->y + BAR + 1, STRIP);
+    g_autoptr (GArray) strips = ls_timeline_strips (p->t, rank, (LsPart) part, resolution);
+    for (guint i = 0; i < strips->len; i++) {
+      const LsTimelineStrip *s = &g_array_index (strips, LsTimelineStrip, i);
+      if (!is_shown (p, s->from, s->to))
+        continue;
+      g_autofree char *took = ls_format_time ((LsTime) (s->height * (double) (s->to - s->from)));
+      Item item = { s->from, s->to, part_classes[part - LS_PART_EXPOSED_TP], s->height, "", NULL };
+      g_autofree char *name = g_strdelimit (g_strdup (ls_part_name ((LsPart) part)), "_", ' ');
+      item.tip = g_strdup_printf ("%s: %s", name, took);
+      g_array_append_val (l.items, item);
+    }
+    lane_close (&l);
+  }
+}
+
+/* rank: who stands for the one that is shown. */
+static void
+draw_rank (Plot *p, uint32_t shown, uint32_t rank)
+{
+  g_autofree char *name = g_strdup_printf ("rank %u, stage %u", shown,
+                                           p->t->plan->programs[p->t->plan->bindings[rank].role].stage);
+  lane_ground (p, p->y, BAR, name, false);
+  draw_passes (p, rank);
+  draw_strip (p, rank);
+  p->y += RANK_HEIGHT;
+}
+
+/* --- rows of streams --------------------------------------------------------------------------------- */
+
+static const char *
+class_of_stream (int stream)
+{
+  static const char *const classes[LS_N_STREAMS] = {
+    [LS_STREAM_COMPUTE] = "forward", [LS_STREAM_TP] = "tp",          [LS_STREAM_DP] = "dp",
+    [LS_STREAM_PP_FWD] = "pp",       [LS_STREAM_PP_FWD_RECV] = "pp", [LS_STREAM_PP_BWD] = "pp",
+    [LS_STREAM_PP_BWD_RECV] = "pp",  [LS_STREAM_GLOBAL] = "other",   [LS_STREAM_COPY] = "copy",
+    [LS_STREAM_COPY_IN] = "copy",    [LS_STREAM_GATHER] = "dp",      [LS_STREAM_CP] = "cp",
+    [LS_STREAM_EP] = "ep",           [LS_STREAM_GATHER_IN] = "copy", [LS_STREAM_REPLICA] = "dp",
+  };
+  return stream < LS_N_STREAMS && classes[stream] ? classes[stream] : "host";
+}
+
+static int
+stream_of (const LsOp *op)
+{
+  return op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? LS_N_STREAMS : op->stream;
+}
+
+static const char *
+letters_of (const LsOp *op)
+{
+  static const char *const tags[LS_N_TAGS]
+      = { [LS_TAG_F] = "F",         [LS_TAG_I] = "B",           [LS_TAG_W] = "W",  [LS_TAG_B] = "B",
+          [LS_TAG_RECOMPUTE] = "R", [LS_TAG_OPTIMIZER] = "opt", [LS_TAG_SYNC] = "" };
+  if (op->kind == LS_OP_P2P)
+    return op->n_transfers > 0 && op->transfers[0].is_send ? "send" : "recv";
+  if (op->kind != LS_OP_COLLECTIVE)
+    return op->kind == LS_OP_KERNEL ? tags[op->tag] : "";
+  switch (op->coll) {
+  case LS_COLL_ALL_GATHER:
+    return "AG";
+  case LS_COLL_REDUCE_SCATTER:
+    return "RS";
+  case LS_COLL_ALL_REDUCE:
+    return "AR";
+  case LS_COLL_ALL_TO_ALL:
+    return "A2A";
+  default:
+    return "";
+  }
+}
+
+/* What an op of a stream is drawn as: its own, or for kernels that of its tag. */
+static const char *
+class_of (const LsOp *op)
+{
+  return stream_of (op) == LS_STREAM_COMPUTE ? box_classes[ls_box_kind_of ((LsTag) op->tag)]
+                                             : class_of_stream (stream_of (op));
+}
+
+/* A job without a pipeline is told by layers, one with by micro-batches. */
+static void
+name_op (const Plot *p, const LsOp *op, const LsInstance *instance, char name[24])
+{
+  const char *letters = letters_of (op);
+  bool has_layers = p->t->plan->n_chunks <= 1 && p->t->plan->n_roles == 1;
+  name[0] = '\0';
+  if (!*letters || op->tag == LS_TAG_OPTIMIZER)
+    g_strlcpy (name, letters, 24);
+  else if (!has_layers)
+    g_snprintf (name, 24, "%s %u", letters, instance->mb);
+  else if (op->layer != UINT16_MAX)
+    g_snprintf (name, 24, "%s %u", letters, op->layer);
+  else
+    g_strlcpy (name, letters, 24);
+}
+
+static bool
+is_backward (const char *class)
+{
+  return g_str_equal (class, "backward") || g_str_equal (class, "weight");
+}
+
+/* Kernels of one pass that have one number are one box, with the gaps between them; so are input and weight
+ * gradients of one pass, which alternate. Between the kernels of the optimizer a rank waits for others, which
+ * should be seen. */
+static bool
+joins (const Item *open, uint32_t open_instance, const Item *next, uint32_t instance)
+{
+  if (open_instance != instance || (g_str_equal (next->class, "optimizer") && next->from > open->to))
+    return false;
+  return strcmp (open->name, next->name) == 0
+      || (is_backward (open->class) && is_backward (next->class)
+          && strcmp (open->name + 1, next->name + 1) == 0);
+}
+
+static void
+join (Item *open, const Item *next)
+{
+  open->to = MAX (open->to, next->to);
+  if (open->class != next->class)
+    open->class = box_classes[LS_BOX_BACKWARD];
+  if (open->name[0] != next->name[0])
+    open->name[0] = 'B';
+  g_autofree char *took = ls_format_time (open->to - open->from);
+  g_free (open->tip);
+  open->tip = g_strdup_printf ("%s: %s", open->name, took);
+}
+
+static void
+add_span (Lane *l, uint32_t rank, const LsSpan *s, uint32_t *open_instance)
+{
+  const Plot *p = l->p;
+  const LsOp *op = ls_span_op (p->t, rank, s);
+  LsTime from = s->start - p->t->window_start,
+         to = (s->end == LS_TIME_NEVER ? p->t->window_end : s->end) - p->t->window_start;
+  if (!is_shown (p, from, to))
+    return;
+  Item item = { from, to, class_of (op), 1, "", NULL };
+  name_op (p, op, ls_span_instance (p->t, rank, s), item.name);
+  Item *open = l->items->len > 0 ? &g_array_index (l->items, Item, l->items->len - 1) : NULL;
+  bool is_kernel = op->kind == LS_OP_KERNEL && op->stream == LS_STREAM_COMPUTE && item.name[0];
+  if (open && is_kernel && joins (open, *open_instance, &item, s->instance))
+    join (open, &item);
+  else {
+    g_autofree char *took = ls_format_time (to - from);
+    item.tip = g_strdup_printf ("%s %s: %s", item.name, ls_span_name (p->t, rank, s), took);
+    g_array_append_val (l->items, item);
+  }
+  *open_instance = s->instance;
+}
+
+static bool
+has_stream (const Plot *p, uint32_t rank, int stream)
+{
+  const LsRankSpans *spans = &p->t->ranks[rank];
+  for (uint32_t i = 0; i < spans->n; i++)
+    if (stream_of (ls_span_op (p->t, rank, &spans->spans[i])) == stream)
+      return true;
+  return false;
+}
+
+static void
+draw_stream (Plot *p, uint32_t rank, int stream)
+{
+  const LsRankSpans *spans = &p->t->ranks[rank];
+  lane_ground (p, p->y, LANE, stream == LS_N_STREAMS ? "host" : ls_stream_name ((LsStream) stream), true);
+  Lane l = lane_open (p, p->y, LANE);
+  uint32_t open_instance = UINT32_MAX;
+  for (uint32_t i = 0; i < spans->n; i++)
+    if (stream_of (ls_span_op (p->t, rank, &spans->spans[i])) == stream)
+      add_span (&l, rank, &spans->spans[i], &open_instance);
+  lane_close (&l);
+  p->y += LANE_HEIGHT;
+}
+
+static guint
+n_streams_of (const Plot *p, uint32_t rank)
+{
+  guint n = 0;
+  for (int stream = 0; stream <= LS_N_STREAMS; stream++)
+    n += has_stream (p, rank, stream);
+  return n;
+}
+
+/* --- around them ------------------------------------------------------------------------------------- */
+
+/* 1, 2 or 5 times a power of ten: about a tenth of the window. */
+static LsTime
+tick_of (LsTime window)
+{
+  double power = pow (10, floor (log10 ((double) window / 10)));
+  for (int i = 0; i < 3; i++)
+    if ((1 << i) * power * (i == 2 ? 1.25 : 1) * 10 >= (double) window)
+      return (LsTime) ((1 << i) * power * (i == 2 ? 1.25 : 1));
+  return (LsTime) (10 * power);
+}
+
+static void
+draw_axis (const Plot *p)
+{
+  LsTime tick = MAX (1, tick_of (p->to - p->from));
+  for (LsTime at = (p->from + tick - 1) / tick * tick; at <= p->to; at += tick) {
+    g_autofree char *text = ls_format_time (at);
+    double x = x_of (p, at);
+    ls_svg_line (p->svg, x, p->y, x, p->y + 5, "tick");
+    ls_svg_text (p->svg, x, p->y + 18, LS_SVG_MIDDLE, "quiet", at == 0 ? "0" : text);
+  }
+  ls_svg_text (p->svg, LEFT, p->y + 34, LS_SVG_START, "quiet", "time from the start of the step");
+}
+
+static void
+draw_legend (const Plot *p)
+{
+  static const struct {
+    const char *class, *name;
+  } entries[] = { { "forward", "forward" },
+                  { "backward", "backward" },
+                  { "weight", "weight gradient" },
+                  { "recompute", "recompute" },
+                  { "optimizer", "optimizer" },
+                  { "tp", "tp" },
+                  { "dp", "dp" },
+                  { "pp", "pp" },
+                  { "cp", "cp" },
+                  { "ep", "ep" },
+                  { "copy", "copies" },
+                  { "bubble", "bubble" },
+                  { "skew", "skew" },
+                  { "host", "host" },
+                  { "other", "other" } };
+  double x = LEFT;
+  for (guint i = 0; i < G_N_ELEMENTS (entries); i++) {
+    GHashTableIter iter;
+    gpointer class;
+    bool is_there = false;
+    g_hash_table_iter_init (&iter, p->classes);
+    while (!is_there && g_hash_table_iter_next (&iter, &class, NULL))
+      is_there = g_str_equal (class, entries[i].class);
+    if (!is_there)
+      continue;
+    ls_svg_box (p->svg, &(LsSvgBox) { x, 60, 12, 12, entries[i].class, 0, NULL });
+    ls_svg_text (p->svg, x + 17, 70, LS_SVG_START, "row", entries[i].name);
+    x += 34 + ls_svg_text_width (entries[i].name, 11);
+  }
+}
+
+static void
+draw_head (const Plot *p, guint n_rows)
+{
+  g_autofree char *step = ls_format_time (p->t->window_end - p->t->window_start);
+  g_autofree char *from = ls_format_time (p->from), *to = ls_format_time (p->to);
+  bool is_part = p->from > 0 || p->to < p->t->window_end - p->t->window_start;
+  g_autofree char *part = is_part ? g_strdup_printf (", of which %s to %s", from, to) : g_strdup ("");
+  const char *rest = n_rows == p->t->n_ranks ? ""
+      : p->picture->ranks                    ? ", those asked for shown"
+                                             : ", one of each role shown";
+  g_autofree char *note
+      = g_strdup_printf ("one step: %s%s; %u rank%s%s; the strip below a rank is time without a kernel", step,
+                         part, p->t->n_ranks, p->t->n_ranks == 1 ? "" : "s", rest);
+  ls_svg_text (p->svg, LEFT, 24, LS_SVG_START, "title", p->picture->title);
+  ls_svg_text (p->svg, LEFT, 44, LS_SVG_START, "quiet", note);
+}
+
+static double
+height_of (const Plot *p, const GArray *ranks)
+{
+  double height = TOP + BOTTOM;
+  for (guint i = 0; i < ranks->len; i++) {
+    uint32_t rank = ls_timeline_representative (p->t, g_array_index (ranks, uint32_t, i));
+    height += RANK_HEIGHT
+        + (p->picture->rows == LS_TIMELINE_STREAMS ? LANE_HEIGHT * n_streams_of (p, rank) + 6 : 0);
+  }
+  return height;
+}
+
+static void
+draw_rows (Plot *p, const GArray *ranks)
+{
+  for (guint i = 0; i < ranks->len; i++) {
+    uint32_t shown = g_array_index (ranks, uint32_t, i), rank = ls_timeline_representative (p->t, shown);
+    draw_rank (p, shown, rank);
+    for (int stream = 0; p->picture->rows == LS_TIMELINE_STREAMS && stream <= LS_N_STREAMS; stream++)
+      if (has_stream (p, rank, stream))
+        draw_stream (p, rank, stream);
+    p->y += p->picture->rows == LS_TIMELINE_STREAMS ? 6 : 0;
+  }
+}
+
+char *
+ls_svg_timeline (const LsTimeline *t, const LsTimelinePicture *picture)
+{
+  LsTime window = t->window_end - t->window_start;
+  g_autoptr (GArray) some = picture->ranks ? NULL : ls_timeline_rows (t, MAX_ROWS);
+  const GArray *ranks = picture->ranks ? picture->ranks : some;
+  Plot p = { .t = t,
+             .picture = picture,
+             .from = picture->from,
+             .to = picture->to > 0 ? MIN (picture->to, window) : window,
+             .y = TOP };
+  p.classes = g_hash_table_new (NULL, NULL);
+  p.svg = ls_svg_new (picture->width, height_of (&p, ranks), picture->title);
+  draw_head (&p, ranks->len);
+  draw_rows (&p, ranks);
+  draw_axis (&p);
+  draw_legend (&p);
+  g_hash_table_unref (p.classes);
+  return ls_svg_finish (p.svg);
+}
