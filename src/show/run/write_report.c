@@ -241,6 +241,8 @@ ls_report_to_json (const LsReport *r, const LsReportProvenance *p, const LsRepor
   ls_json_out_double (&w, "tokens_per_s_per_gpu", r->tokens_per_s_per_gpu);
   ls_json_out_double (&w, "params", r->n_params > 0 ? (double) r->n_params : NAN);
   ls_json_out_double (&w, "active_params", r->n_params > 0 ? (double) r->n_active_params : NAN);
+  if (r->n_adapter_params > 0)
+    ls_json_out_double (&w, "adapter_params", (double) r->n_adapter_params);
   ls_json_out_uint (&w, "n_ranks", r->n_ranks);
   ls_json_out_uint (&w, "n_classes", r->n_classes);
   ls_json_out_uint (&w, "n_steps", r->n_steps);
