@@ -377,7 +377,9 @@ draw_axis (const Plot *p)
     g_autofree char *text = ls_format_time (at);
     double x = x_of (p, at);
     ls_svg_line (p->svg, x, p->y, x, p->y + 5, "tick");
-    ls_svg_text (p->svg, x, p->y + 18, LS_SVG_MIDDLE, "quiet", at == 0 ? "0" : text);
+    bool is_at_edge = x + ls_svg_text_width (text, 11) / 2 > p->picture->width;
+    ls_svg_text (p->svg, x, p->y + 18, is_at_edge ? LS_SVG_END : LS_SVG_MIDDLE, "quiet",
+                 at == 0 ? "0" : text);
   }
   ls_svg_text (p->svg, LEFT, p->y + 34, LS_SVG_START, "quiet", "time from the start of the step");
 }
