@@ -67,7 +67,7 @@ sed '/^e-/s/bf16,bf16/fp16,fp16/' "$LS_DATA_DIR/cases-coverage.csv" > mixed.csv 
 "$lockstep" validate mixed.csv --coverage --json > mixed.json
 
 "$lockstep" run --trace "$root/traces/two-ranks.json" --cluster pair --json > trace.json
-"$lockstep" run --model tiny --cluster pair --gpus 2 --pp 2 --critical-path --json > path.json
+"$lockstep" run --model tiny --cluster pair --gpus 2 --pp 2 --lora-rank 8 --critical-path --json > path.json
 "$lockstep" run --model tiny --cluster pair:gpu.reserved=14540MiB --gpus 2 --dp-kind fsdp1 --limit-all-gathers 0 --set cuda_allocator=caching --json > retries.json 2> notes
 "$lockstep" run --from "$LS_DATA_DIR/pretrain_gpt.sh" --cluster pair --json > from.json 2> notes
 { paths run.json; paths from.json; paths trace.json; paths path.json; paths retries.json; } | sed -E 's/^network_all\.[^.]+/network_all.NETWORK/' | sort -u > run.keys
