@@ -16,6 +16,9 @@
  *     compute  min over tiles and s of
  *              W * c + [s > 1] (split_launch + 8 s m n batch / (b * bandwidth))
  *
+ * Side by side (`batch` of kind GEMM: those of experts) each is a kernel of its own on one of a few streams,
+ * as Transformer Engine launches them, and the SMs run dry between them: t0 + (batch - 1) matrix_launch.
+ *
  * The library is taken to choose the best tile of a list, hence the minimum. slow
  * is the operand traffic of an SM (tm + tn elements per tm tn multiply-adds);
  * depth_half is the prologue and epilogue of a tile in units of k; r is
@@ -357,13 +360,20 @@ extrapolates (const LsKindFit *fit, const LsKernel *kernel)
   return work < fit->min_work || work > fit->max_work;
 }
 
+static double
+launch_s (const LsKindFit *fit, const LsKernel *kernel)
+{
+  double more = kernel->kind == LS_KERNEL_GEMM && kernel->batch > 1 ? (double) kernel->batch - 1 : 0;
+  return ls_time_to_s (fit->launch) + more * ls_time_to_s (fit->matrix_launch);
+}
+
 LsKernelCost
 ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu, const LsKernel *kernel)
 {
   LsKernelCost cost = {
     .compute_s = compute_s (fit, sustained, gpu, kernel),
     .memory_s = memory_s (fit, gpu, kernel),
-    .launch_s = ls_time_to_s (fit->launch),
+    .launch_s = launch_s (fit, kernel),
     .source = fit->is_fitted ? LS_COST_FITTED : LS_COST_ROOFLINE,
     .extrapolated = extrapolates (fit, kernel),
   };

@@ -56,6 +56,7 @@ typedef struct {
                                 comes from HBM whole                                   */
   double cache_speed;        /* rate of the L2 relative to HBM, >= 1                   */
   LsTime launch;             /* t0                                                     */
+  LsTime matrix_launch;      /* what each matrix but the first of a grouped product adds */
   LsTime timed_host;         /* what the timings of the fit held besides the kernel: a
                                 constant                                               */
   double timed_efficiency;   /* and another kernel's traffic, at this share of the

@@ -171,6 +171,19 @@ take_from_memory (LsCalibration *calibration, double ratio)
   calibration->sustained_accumulate = ls_fit_round (calibration->sustained_accumulate * ratio, 3);
 }
 
+/* Of grouped products; tools/fit/README.md says how it was found. */
+#define B200_MATRIX_LAUNCH (42 * LS_US / 10)
+
+static void
+set_grouped (LsRecipe *r)
+{
+  g_autofree char *gemm = g_strdup (r->slot_source[LS_KERNEL_GEMM]);
+  r->calibration.kind[LS_KERNEL_GEMM].matrix_launch = B200_MATRIX_LAUNCH;
+  ls_recipe_set_source (r, LS_KERNEL_GEMM,
+                        "%s; matrix_launch: grouped products of SimuMax's B200 (tools/fit/README.md), held out 10.4 %% (21.2 %% without)",
+                        gemm);
+}
+
 LsRecipe *
 ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags)
 {
@@ -191,6 +204,7 @@ ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDia
   ls_recipe_fit_training_attention (r, own, diags);
   ls_recipe_fit_sustained_loops (r, own, diags);
   take_from_memory (&r->calibration, h100->calibration.sustained);
+  set_grouped (r);
   return r;
 }
 

@@ -45,6 +45,8 @@ const LsField ls_kind_fit_fields[] = {
     .meaning = "rate of the L2 relative to the HBM; up to 1: no effect" },
   { "launch", LS_FIELD_TIME, offsetof (LsKindFit, launch), .max = (double) LS_S, .default_text = "0us",
     .meaning = "fixed time of one launch" },
+  { "matrix_launch", LS_FIELD_TIME, offsetof (LsKindFit, matrix_launch), .max = (double) LS_S,
+    .default_text = "0us", .meaning = "what each matrix but the first of a grouped product adds to that" },
   { "timed_host", LS_FIELD_TIME, offsetof (LsKindFit, timed_host), .max = (double) LS_S,
     .default_text = "0us", .meaning = "constant that the timings of the fit held besides the kernel" },
   { "timed_efficiency", LS_FIELD_DOUBLE, offsetof (LsKindFit, timed_efficiency), .max = 1e3,

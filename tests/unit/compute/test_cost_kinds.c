@@ -92,6 +92,21 @@ joining_partial_sums_takes_a_launch (void)
   LS_CHECK_NEAR (cost_with (&fit, &kernel).compute_s, without + 2e-6, 1e-12);
 }
 
+/* Of a grouped product the first matrix is launched as any other; one in a batch is none of its own. */
+static void
+each_matrix_of_a_group_takes_a_launch (void)
+{
+  LsKindFit fit = { .compute_efficiency = 1, .memory_efficiency = 1, .launch = 2 * LS_US };
+  LsKernel one = gemm (4096, 512, 512, 1), group = gemm (4096, 512, 512, 1), batch = gemm (4096, 512, 512, 8);
+  group.batch = 8;
+  LsTime alone = cost_with (&fit, &one).alone, grouped = cost_with (&fit, &group).alone,
+         batched = cost_with (&fit, &batch).alone;
+  fit.matrix_launch = 3 * LS_US;
+  LS_CHECK_INT (cost_with (&fit, &one).alone, ==, alone);
+  LS_CHECK_INT (cost_with (&fit, &group).alone, ==, grouped + 7 * 3 * LS_US);
+  LS_CHECK_INT (cost_with (&fit, &batch).alone, ==, batched);
+}
+
 /* 20 MB stay in an L2 of that size, half of 30 MB do, nothing of 40 MB. */
 static void
 small_streams_stay_in_the_l2 (void)
@@ -236,6 +251,6 @@ LS_TEST_MAIN ("cost_kinds", LS_TEST (attention_deals_out_the_tiles_of_a_triangle
               LS_TEST (wide_heads_cost_extra), LS_TEST (attention_counts_its_flops),
               LS_TEST (another_attention_has_its_own_fits),
               LS_TEST (streams_with_arithmetic_take_what_was_measured),
-              LS_TEST (joining_partial_sums_takes_a_launch), LS_TEST (small_streams_stay_in_the_l2),
-              LS_TEST (access_is_elements_or_bytes_behind_the_gap),
+              LS_TEST (joining_partial_sums_takes_a_launch), LS_TEST (each_matrix_of_a_group_takes_a_launch),
+              LS_TEST (small_streams_stay_in_the_l2), LS_TEST (access_is_elements_or_bytes_behind_the_gap),
               LS_TEST (access_without_figures_is_a_roofline), LS_TEST (streams_take_longer_in_a_layer))
