@@ -119,7 +119,8 @@ backward_time (const Parts *x, const LsOperator *o)
 {
   if (is_beside (o))
     return kernels_time (x, o->igrad, o->n_igrad) + kernels_time (x, o->wgrad, o->n_wgrad);
-  bool sp = x->shard.sp, gathers_grad = (o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && sp;
+  bool sp = x->shard.sp, gathers_input = sp && !x->shard.sp_save_gathered && o->n_wgrad > 0,
+       gathers_grad = sp && (o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && o->n_igrad + o->n_wgrad > 0;
   bool pieces = gathers_grad && is_pipelined (x, o);
   LsTime i = o->context_parallel ? 0
       : pieces                   ? pieces_time (x, o->igrad, o->n_igrad)
@@ -128,7 +129,7 @@ backward_time (const Parts *x, const LsOperator *o)
   if (gathers_grad && !pieces)
     i += tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o));
   if (o->tp == LS_TP_COLUMN && !x->is_split) {
-    beside_i = sp && !x->shard.sp_save_gathered ? tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o)) : 0;
+    beside_i = gathers_input ? tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o)) : 0;
     beside_w = tp_time (x, sp ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE, full_bytes (x, o));
   }
   return MAX (i, beside_i) + MAX (w, beside_w);

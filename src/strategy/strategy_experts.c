@@ -212,9 +212,11 @@ check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if ((sched && sched->is_split) || s->delay_wgrad)
     unsupported (diags, "/lora_rank",
                  "adapters where weight gradients are delayed are not modelled; expected 0");
-  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
-    unsupported (diags, "/lora_rank",
-                 "adapters where layers run again but for some operators are not modelled; expected 0");
+  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & ~(uint32_t) LS_RECOMPUTE_CORE)
+    unsupported (
+        diags, "/lora_rank",
+        "adapters where parts of layers other than core run again are not modelled, as a frozen layer "
+        "keeps no input and its adapter does; expected 0");
   if (s->tp > m->n_kv_heads)
     unsupported (diags, "/lora_rank",
                  "adapters of keys and values that ranks of tp share are not modelled; expected 0");

@@ -170,12 +170,22 @@ some_op (Build *b, uint16_t last)
   return (uint16_t) (b->ops->len - 1);
 }
 
-/* The input of a column-parallel layer, which sequence parallelism has cut. */
+/* The input of a column-parallel layer, which sequence parallelism has cut; frozen, it needs none
+ * (Megatron-Core, core/tensor_parallel/layers.py: LinearWithFrozenWeight). */
 static bool
 gathers_again (const Lower *l, const Chunk *c, guint i)
 {
-  bool is_there = operator_at (c, i)->beside || (l->shard.sp_save_gathered && !drops_input (l, c, i));
-  return has_tp (l) && l->shard.sp && !is_there;
+  const LsOperator *o = operator_at (c, i);
+  bool is_there = o->beside || (l->shard.sp_save_gathered && !drops_input (l, c, i));
+  return has_tp (l) && l->shard.sp && !is_there && o->n_wgrad > 0;
+}
+
+/* The gradient of the output of a row-parallel layer, or of an embedding that learns. */
+static bool
+gathers_gradient (const Lower *l, const LsOperator *o)
+{
+  bool is_cut = o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB;
+  return is_cut && has_tp (l) && l->shard.sp && o->n_igrad + o->n_wgrad > 0;
 }
 
 /* W: the input is gathered again for it, with nothing to run beside. */
@@ -235,7 +245,7 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
   const LsOperator *o = operator_at (c, i);
   bool sp = l->shard.sp, is_column = o->tp == LS_TP_COLUMN && has_tp (l);
   bool gathers_input = is_column && gathers_again (l, c, i) && pass == LS_ACTION_B;
-  bool gathers_grad = (o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && has_tp (l) && sp;
+  bool gathers_grad = gathers_gradient (l, o);
   bool is_pipelined = gathers_grad && pipelines_tp (l, c, i);
   bool is_apart = is_column && o->beside; /* its collectives are by themselves: W is before them */
   uint64_t bytes = full_bytes (l, o);

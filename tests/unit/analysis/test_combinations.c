@@ -163,6 +163,7 @@ draw_adapters (GRand *rand, Ask *a)
   bool can = !ls_dtype_is_scaled ((LsDtype) s->dtype) && !(sched && (sched->is_split || sched->always_pairs))
       && s->delay_wgrad != 1 && s->dp_kind != LS_DP_XLA_FSDP && s->dp_kind != LS_DP_PS
       && s->offload == LS_OFFLOAD_NONE && s->tp <= a->model.n_kv_heads;
+  can &= s->recompute != LS_RECOMPUTE_SELECTIVE || s->recompute_parts == LS_RECOMPUTE_CORE;
   s->lora_rank = chance (rand, 0.2) && can ? 8 : 0;
   s->qlora = chance (rand, 0.3) && a->model.n_experts == 0 && s->dp_kind != LS_DP_DEEPSPEED
       && s->dp_kind != LS_DP_AUTO;

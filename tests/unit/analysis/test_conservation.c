@@ -268,6 +268,28 @@ adapters_are_refused_what_is_not_modelled (void)
   }
 }
 
+/* A frozen layer keeps no input, its adapter does: parts that run again would leave out the one or the other. */
+static void
+parts_run_again_beside_adapters (void)
+{
+  static const uint32_t parts[] = { LS_RECOMPUTE_CORE, LS_RECOMPUTE_NORM, LS_RECOMPUTE_ACTIVATION,
+                                    LS_RECOMPUTE_MLP, LS_RECOMPUTE_CORE | LS_RECOMPUTE_NORM };
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsModel m = layered (3);
+    m.encoder_layers = m.decoder_seq = 0;
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 2;
+    s.global_batch = 8;
+    s.lora_rank = 8;
+    s.recompute = LS_RECOMPUTE_SELECTIVE;
+    s.recompute_parts = parts[i];
+    LS_CHECK_INT (ls_strategy_resolve (&s, &m, 2, 8, diags), ==, i == 0);
+    ls_strategy_clear (&s);
+  }
+}
+
 /* Stages, cut sequences and scores of their own need the encoder's tokens where they are not. */
 static void
 an_encoder_is_refused_what_is_not_modelled (void)
@@ -321,4 +343,5 @@ LS_TEST_MAIN ("conservation", LS_TEST (jobs_of_every_kind_keep_the_laws),
               LS_TEST (a_kernel_that_only_recomputes_does_not_count),
               LS_TEST (a_buffer_of_another_size_is_noticed), LS_TEST (layers_of_every_kind_keep_the_laws),
               LS_TEST (an_encoder_is_refused_what_is_not_modelled), LS_TEST (adapters_keep_the_laws),
-              LS_TEST (adapters_are_refused_what_is_not_modelled), LS_TEST (dropped_tokens_have_no_flops))
+              LS_TEST (adapters_are_refused_what_is_not_modelled), LS_TEST (parts_run_again_beside_adapters),
+              LS_TEST (dropped_tokens_have_no_flops))

@@ -1,5 +1,5 @@
 /* Pins what the ranks of a group of experts receive, as weights of its all-to-alls: tokens, and, where these
- * are more than 2^30, shares of 2^30. */
+ * are more than 2^30, shares of 2^30; and what sequence parallelism gathers in a backward. */
 #include "fixtures.h"
 
 static void
@@ -32,4 +32,32 @@ weights_are_tokens_or_shares_of_many (void)
   check_weights (1 << 18, 1 << 14, (double) (1u << 30)); /* of 2^34 tokens */
 }
 
-LS_TEST_MAIN ("weights", LS_TEST (weights_are_tokens_or_shares_of_many))
+static guint
+gathers_of_backward (uint32_t lora_rank)
+{
+  guint n = 0;
+  LsStrategy s = job (2, 1);
+  s.sp = true;
+  s.lora_rank = lora_rank;
+  s.lora_modules = g_strdup ("q");
+  g_autoptr (LsPlan) plan = lowered_model (&model, &s);
+  for (LsOpPlace at = LS_OP_BEFORE (0); plan && ls_op_next (plan, &at);) {
+    const LsOp *op = ls_op_at (plan, at);
+    n += op->tag == LS_TAG_B && strcmp (op->name, "tp all-gather") == 0;
+  }
+  ls_strategy_clear (&s);
+  return n;
+}
+
+/* Of four layers: inputs of qkv and fc1 for their weight gradients, gradients of the outputs of proj and fc2;
+ * of the model the input of the head, and the gradient of the embedding's output. Of what is frozen gradients
+ * of proj and fc2 alone, and beside q the input of B. */
+static void
+frozen_layers_gather_no_input (void)
+{
+  LS_CHECK_INT (gathers_of_backward (0), ==, 4 * 4 + 2);
+  LS_CHECK_INT (gathers_of_backward (8), ==, 4 * 3);
+}
+
+LS_TEST_MAIN ("weights", LS_TEST (weights_are_tokens_or_shares_of_many),
+              LS_TEST (frozen_layers_gather_no_input))
