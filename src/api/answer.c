@@ -4,6 +4,7 @@
 
 #include "api/request.h"
 #include "data/text/write_file.h"
+#include "show/markdown.h"
 
 struct LsAnswer {
   gpointer data;
@@ -12,6 +13,7 @@ struct LsAnswer {
   GString *notes;
   char *warning; /* NULL: none */
   GError *failure;
+  char *command; /* that made it */
 };
 
 LsAnswer *
@@ -38,6 +40,7 @@ ls_answer_free (LsAnswer *a)
   g_string_free (a->notes, TRUE);
   g_free (a->warning);
   g_clear_error (&a->failure);
+  g_free (a->command);
   g_free (a);
 }
 
@@ -58,6 +61,13 @@ ls_answer_take_text (LsAnswer *a, char *text)
 {
   static const LsAnswerForms forms = { same_text, same_text, same_text, NULL, g_free };
   ls_answer_take (a, text, &forms);
+}
+
+void
+ls_answer_set_command (LsAnswer *a, char *command)
+{
+  g_free (a->command);
+  a->command = command;
 }
 
 void
@@ -122,12 +132,11 @@ write_page (const LsAnswer *a, const LsRequest *r, const char *path, GError **er
     return FALSE;
   }
   g_autoptr (LsPage) page = ls_page_new (ls_request_command (r)->shown.name);
-  g_autofree char *command = ls_request_to_text (r);
   ls_page_set_notes (page, a->notes->str);
   ls_page_take (page, "result", ls_answer_format (a, LS_FORM_JSON, NULL));
   if (a->forms.page)
     a->forms.page (a->data, page);
-  g_autofree char *text = ls_page_format (page, ls_version (), command);
+  g_autofree char *text = ls_page_format (page, ls_version (), a->command);
   return ls_write_text (path, text, error);
 }
 
@@ -149,11 +158,22 @@ ls_answer_form (const LsAnswer *a)
   return a->form;
 }
 
+/* A text that is the same in every form stays as it is. */
+static char *
+to_markdown (const LsAnswer *a, const LsTextStyle *style)
+{
+  g_autofree char *json = a->forms.json ? a->forms.json (a->data, style) : NULL;
+  return !json || a->forms.json == same_text ? g_steal_pointer (&json)
+                                             : ls_markdown_of_json (json, a->command);
+}
+
 char *
 ls_answer_format (const LsAnswer *a, LsForm form, const LsTextStyle *style)
 {
   static const LsTextStyle plain;
   g_return_val_if_fail (a && a->forms.text, NULL);
+  if (form == LS_FORM_MARKDOWN)
+    return to_markdown (a, style ? style : &plain);
   LsAnswerForm *make = form == LS_FORM_JSON ? a->forms.json
       : form == LS_FORM_CSV                 ? a->forms.csv
                                             : a->forms.text;
@@ -179,7 +199,9 @@ ls_answer_print (const LsAnswer *a, LsForm form, const LsTextStyle *style, FILE 
   errno = 0;
   if (!print (a, form, style, out))
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "there is no %s of this",
-                 form == LS_FORM_CSV ? "CSV" : "JSON");
+                 form == LS_FORM_CSV            ? "CSV"
+                     : form == LS_FORM_MARKDOWN ? "Markdown"
+                                                : "JSON");
   else if (fflush (out) == EOF || ferror (out))
     g_set_error (error, LS_ERROR, LS_ERROR_IO, "cannot write to %s: %s",
                  out == stdout ? "stdout" : "the file", g_strerror (errno));

@@ -34,6 +34,8 @@ LsAnswer *ls_answer_new (void);
 void ls_answer_take (LsAnswer *a, gpointer data, const LsAnswerForms *forms);
 /* A text that is the same in every form. Takes it. */
 void ls_answer_take_text (LsAnswer *a, char *text);
+/* The command line that made it, taken. */
+void ls_answer_set_command (LsAnswer *a, char *command);
 /* The form to be printed. */
 void ls_answer_set_form (LsAnswer *a, LsForm form);
 
@@ -56,6 +58,13 @@ void ls_answer_write (LsAnswer *a, const LsRequest *r, const char *key, LsAnswer
   {                                                                                                          \
     "report", .argument = "FILE", .writes = LS_WRITES_FILE,                                                  \
               .meaning = "Write it as a page to look at: one HTML file, which needs no network"              \
+  }
+/* The option of a command that has Markdown, with its forms: "text|json|markdown"; ls_request_form() reads
+ * it. */
+#define LS_OPTION_FORMAT(forms)                                                                              \
+  {                                                                                                          \
+    "format", .argument = forms, .is_rare = TRUE,                                                            \
+    .meaning = "What to print; markdown: tables for an issue or a paper"                                     \
   }
 /* Writes that page, where the request names one. */
 void ls_answer_write_page (LsAnswer *a, const LsRequest *r);

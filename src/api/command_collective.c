@@ -38,6 +38,7 @@ static const LsOption own[] = {
   { "trust", .argument = "LETTER|all",
     .meaning = "With --compare: only rows of this trust; default: A, if there is such a column" },
   LS_OPTION_REPORT,
+  LS_OPTION_FORMAT ("text|json|csv|markdown"),
   { "json", .meaning = "Print JSON" },
   { "csv", .meaning = "Print CSV" },
   { "plot", .argument = "FILE", .writes = LS_WRITES_PICTURE, .is_repeated = TRUE,

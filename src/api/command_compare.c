@@ -21,6 +21,7 @@ static const LsOption own[] = {
   { "max-error", .argument = "P",
     .meaning = "With --spans: exit 5 if the predicted step is off by more percent" },
   LS_OPTION_REPORT,
+  LS_OPTION_FORMAT ("text|json|markdown"),
   { "json", .meaning = "Print JSON" },
   { NULL },
 };

@@ -14,6 +14,7 @@ static const LsOption own[] = {
   { "rank", .argument = "N[,N...]",
     .meaning = "The rank that --memory-chart draws, those that --snapshot has; default: the fullest" },
   LS_OPTION_REPORT,
+  LS_OPTION_FORMAT ("text|json|csv|markdown"),
   { "no-advice", .meaning = "Do not simulate what would make it fit" },
   { "json", .meaning = "Print JSON" },
   { "csv", .meaning = "Print a row for each class of ranks" },

@@ -36,6 +36,7 @@ static const LsOption own[] = {
   { "critical-path", .meaning = "Which ops, links and ranks the step went through" },
   { "sensitivity", .meaning = "What a percent more FLOPs, bandwidth, latency is worth: a dozen runs more" },
   LS_OPTION_REPORT,
+  LS_OPTION_FORMAT ("text|json|markdown"),
   { "emit", .argument = "PROGRAM",
     .meaning = "Print the job for another program instead: megatron, torchtitan, deepspeed" },
   { "residuals", .argument = "NAME|FILE", .is_rare = TRUE,

@@ -43,7 +43,7 @@ static const LsOption own[] = {
   { "memory-limit", .argument = "X",
     .meaning = "For orders that are searched for: micro-batches of a rank's full activations; with --all "
                "others are marked that exceed it" },
-  { "format", .argument = "text|csv|json|svg|png",
+  { "format", .argument = "text|csv|json|markdown|svg|png",
     .meaning = "What to print; svg and png are drawn by gnuplot" },
   LS_OPTION_REPORT,
   { "json", .meaning = "The same as --format json" },
@@ -124,30 +124,21 @@ draw (gconstpointer data, const char *path, GError **error)
 
 /* --- where to ------------------------------------------------------------------------------------- */
 
-/* As LsForm, then the pictures. */
-static const char *const formats[] = { "text", "json", "csv", "svg", "png" };
-#define FIRST_PICTURE 3
+/* The pictures, behind LsForm. */
+static const char *const formats[] = { "svg", "png" };
+#define FIRST_PICTURE (LS_FORM_MARKDOWN + 1)
 
-static gboolean
-read_format (const LsRequest *r, guint *ret_format, GError **error)
+/* What ls_request_form() has accepted. */
+static guint
+format_of (const LsRequest *r)
 {
   const char *asked = ls_request_text (r, "format");
-  gboolean is_json = ls_request_is_on (r, "json");
-  if (is_json && asked && strcmp (asked, "json") != 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --json or --format %s; got both", asked);
-    return FALSE;
-  }
-  *ret_format = is_json ? LS_FORM_JSON : LS_FORM_TEXT;
   for (guint i = 0; asked && i < G_N_ELEMENTS (formats); i++)
-    if (strcmp (formats[i], asked) == 0) {
-      *ret_format = i;
-      return TRUE;
-    }
-  if (asked)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                 "--format: expected one of \"text\", \"csv\", \"json\", \"svg\", \"png\"; got \"%s\"",
-                 asked);
-  return !asked;
+    if (strcmp (formats[i], asked) == 0)
+      return FIRST_PICTURE + i;
+  LsForm form = LS_FORM_TEXT;
+  ls_request_form (r, &form, NULL);
+  return form;
 }
 
 /* Before the schedule is made: a mistake must not cost it. */
@@ -156,11 +147,11 @@ check_output (const char *path, guint format, GError **error)
 {
   if (format < FIRST_PICTURE)
     return !path || ls_write_file_check (path, error);
-  g_autofree char *suffix = g_strconcat (".", formats[format], NULL);
+  g_autofree char *suffix = g_strconcat (".", formats[format - FIRST_PICTURE], NULL);
   if (path && g_str_has_suffix (path, suffix))
     return ls_picture_check (path, error);
   g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--format %s: expected -o and a name that ends in %s",
-               formats[format], suffix);
+               formats[format - FIRST_PICTURE], suffix);
   return FALSE;
 }
 
@@ -202,8 +193,8 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
 {
   const char *path = ls_request_text (r, "output");
   gint64 width = 0;
-  guint format;
-  if (!ls_request_number (r, "width", MIN_WIDTH, MAX_WIDTH, &width, error) || !read_format (r, &format, error)
+  guint format = format_of (r);
+  if (!ls_request_number (r, "width", MIN_WIDTH, MAX_WIDTH, &width, error)
       || !check_output (path, format, error))
     return FALSE;
   Data *s = make (r, error);

@@ -45,6 +45,7 @@ static const LsOption own[] = {
     = "Print the best for that program instead, which --for names: megatron, torchtitan, deepspeed" },
   { "timing", .meaning = "Also how long it took" },
   LS_OPTION_REPORT,
+  LS_OPTION_FORMAT ("text|json|csv|markdown"),
   { "json", .meaning = "Print JSON" },
   { "csv", .meaning = "Print a row for each of the best" },
   { NULL },
@@ -190,7 +191,7 @@ check_result (const LsSweepReport *s, LsAnswer *a)
 static gboolean
 check_emit (const LsRequest *r, const LsSweepSpec *spec, GError **error)
 {
-  static const char *const others[] = { "json", "csv", NULL };
+  static const char *const others[] = { "json", "csv", "format", NULL };
   const char *target = ls_request_text (r, "emit");
   if (!target)
     return TRUE;

@@ -11,6 +11,7 @@ static const LsOption own[] = {
   { "all", .meaning = "Show all, also those that gain nothing or are not possible, with the reasons" },
   { "threads", .letter = 'j', .argument = "N", .meaning = "Simulations at once; default one per processor" },
   LS_OPTION_REPORT,
+  LS_OPTION_FORMAT ("text|json|csv|markdown"),
   { "json", .meaning = "Print JSON" },
   { "csv", .meaning = "Print a row for each change" },
   { NULL },

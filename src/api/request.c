@@ -451,10 +451,46 @@ asks_for (const LsRequest *r, const char *form)
   return option && !option->argument && ls_request_is_on (r, form);
 }
 
+/* -1: none of them. */
+static int
+form_of (const char *name)
+{
+  static const char *const names[] = { "text", "json", "csv", "markdown" };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (strcmp (names[i], name) == 0)
+      return (int) i;
+  return -1;
+}
+
+/* Whether it is one of those that the option names: "text|json". */
+static gboolean
+check_format (const LsRequest *r, const char *format, GError **error)
+{
+  const LsOption *option = command_option (&r->command->shown, "format");
+  g_auto (GStrv) words = g_strsplit (option->argument, "|", -1);
+  if (g_strv_contains ((const char *const *) words, format))
+    return TRUE;
+  g_autofree char *known = g_strjoinv ("\", \"", words);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--format: expected one of \"%s\"; got \"%s\"", known,
+               format);
+  return FALSE;
+}
+
 gboolean
 ls_request_form (const LsRequest *r, LsForm *ret_form, GError **error)
 {
   gboolean is_json = asks_for (r, "json"), is_csv = asks_for (r, "csv");
-  *ret_form = is_json ? LS_FORM_JSON : is_csv ? LS_FORM_CSV : LS_FORM_TEXT;
-  return !(is_json && is_csv) || ls_request_refuse ("--json and --csv exclude each other", error);
+  const char *format = ls_request_text (r, "format");
+  if (format && !check_format (r, format, error))
+    return FALSE;
+  int form = format ? form_of (format) : -1;
+  *ret_form = form >= 0 ? (LsForm) form : is_json ? LS_FORM_JSON : is_csv ? LS_FORM_CSV : LS_FORM_TEXT;
+  if (is_json && is_csv)
+    return ls_request_refuse ("--json and --csv exclude each other", error);
+  if (form >= 0 && (is_json || is_csv) && (is_json ? LS_FORM_JSON : LS_FORM_CSV) != *ret_form) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --%s or --format %s; got both",
+                 is_json ? "json" : "csv", format);
+    return FALSE;
+  }
+  return TRUE;
 }

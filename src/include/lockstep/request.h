@@ -63,7 +63,7 @@ LS_PUBLIC LsAnswer *ls_request_run (const LsRequest *request, GError **error);
 LS_PUBLIC void ls_answer_free (LsAnswer *answer); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsAnswer, ls_answer_free)
 
-typedef enum { LS_FORM_TEXT, LS_FORM_JSON, LS_FORM_CSV } LsForm;
+typedef enum { LS_FORM_TEXT, LS_FORM_JSON, LS_FORM_CSV, LS_FORM_MARKDOWN } LsForm;
 
 /* What a text for people may use. All zero: ASCII and block characters, no colour, 120 columns. */
 typedef struct {
@@ -72,7 +72,7 @@ typedef struct {
   guint width;        /* columns; 0: 120                                         */
 } LsTextStyle;
 
-/* The form that the request asks for: with "json" or "csv" that, else text. */
+/* The form that the request asks for: with "json", "csv" or "format" that, else text. */
 LS_PUBLIC LsForm ls_answer_form (const LsAnswer *answer);
 /* The answer in a form. style: of text; NULL: plain. Newly allocated; NULL: it has none in that form. The
  * same answer gives the same bytes. */
