@@ -64,7 +64,7 @@ void ls_answer_write (LsAnswer *a, const LsRequest *r, const char *key, LsAnswer
 #define LS_OPTION_FORMAT(forms)                                                                              \
   {                                                                                                          \
     "format", .argument = forms, .is_rare = TRUE,                                                            \
-    .meaning = "What to print; markdown: tables for an issue or a paper"                                     \
+              .meaning = "What to print; markdown: tables for an issue or a paper"                           \
   }
 /* Writes that page, where the request names one. */
 void ls_answer_write_page (LsAnswer *a, const LsRequest *r);
