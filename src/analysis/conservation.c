@@ -127,6 +127,14 @@ low_rank_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   return 6 * tokens * mixers * (s->tp - 1.0) * ls_mixer_n_low_rank (m) * m->hidden * m->mixer_head_dim;
 }
 
+/* A layer that predicts is as the last. */
+static uint32_t
+n_layers_with_experts (const LsModel *m)
+{
+  bool has_last = ls_model_layer_kind (m, m->n_layers - 1) & LS_LAYER_EXPERTS;
+  return ls_model_n_moe_layers (m) + (has_last ? m->predict_layers : 0);
+}
+
 double
 ls_dropped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
@@ -143,7 +151,7 @@ ls_dropped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
                     .etp = s->etp,
                     .expert_share = share,
                     .expert_capacity = s->expert_capacity };
-  double assignments = (double) s->global_batch * seq * m->top_k * ls_model_n_moe_layers (m);
+  double assignments = (double) s->global_batch * seq * m->top_k * n_layers_with_experts (m);
   return 6 * (double) ls_model_expert_params (m) * assignments * (1 - ls_expert_kept_share (m, &shard));
 }
 

@@ -309,11 +309,12 @@ an_encoder_is_refused_what_is_not_modelled (void)
   }
 }
 
-/* Half the capacity that even experts need: half of what they would compute is dropped. */
+/* Half the capacity that even experts need: half of what they would compute is dropped, in layers that predict
+ * too. */
 static void
 dropped_tokens_have_no_flops (void)
 {
-  const LsModel m = {
+  LsModel m = {
     .n_layers = 3,
     .hidden = 64,
     .n_heads = 4,
@@ -334,6 +335,8 @@ dropped_tokens_have_no_flops (void)
   s.expert_capacity = 0.5;
   double of_experts = 6.0 * 3 * 64 * 128 * 8 * 32 * 2 * 3; /* 6 x weights of one x tokens x top_k x layers */
   LS_CHECK_NEAR (ls_dropped_flops (&m, &s, 32), of_experts / 2, 1e-12);
+  m.predict_layers = 1; /* as the last, with experts */
+  LS_CHECK_NEAR (ls_dropped_flops (&m, &s, 32), of_experts * 4 / 3 / 2, 1e-12);
   s.expert_capacity = 0;
   LS_CHECK_DOUBLE (ls_dropped_flops (&m, &s, 32), ==, 0);
 }
