@@ -52,7 +52,7 @@ look_at_words() {
 }
 
 # --- jobs ---
-look 0 run "${job[@]}" --gpus 16 --chrome-trace files/t.json --csv files/s.csv --links files/l.csv --timeline files/t.gp --memory-chart files/m.gp
+look 0 run "${job[@]}" --gpus 16 --chrome-trace files/t.json --csv files/s.csv --links files/l.csv --timeline files/t.gp --timeline files/t.svg --report files/r.html --memory-chart files/m.gp
 look 0 run "${job[@]}" --gpus 16 --critical-path --sensitivity --residuals residuals
 look 0 run "${job[@]}" --gpus 16 --json --measured 1s,tflops=100
 look_at_words run "${job[@]}" --gpus 16 --show-placement

@@ -107,7 +107,7 @@ function describe(t, item) {
   const o = r.decoded, i = item.op, lines = [unitName(t, o, i), `${where}, stream ${t.streams[o.stream[i]]}, chunk ${o.chunk[i]}`,
     o.length[i] < 0 ? "not over when the simulation stopped" : `${time(o.length[i] * 1e-9)}, from ${time(o.start[i] * 1e-9)}`];
   if (o.wait[i] < 0) lines.push("its partners never came");
-  else if (o.wait[i] > 0) lines.push(`of that ${time(o.wait[i] * 1e-9)} ${o.stream[i] === 0 ? "as others shared the GPU" : "waiting for its partners"}`);
+  else if (o.wait[i] > 0) lines.push(`of that ${time(o.wait[i] * 1e-9)} ${o.stream[i] === 0 ? "as others ran beside it" : "waiting for its partners"}`);
   lines.push(WHY[o.why[i]] + (o.cause[i] > 0 ? ": " + unitName(t, o, i - o.cause[i]) : ""));
   return lines.join("\n");
 }

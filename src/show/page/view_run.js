@@ -12,7 +12,7 @@ function runCards(r) {
   return cards([["step", r.step_time_s, time, "step_time_s"],
     interval ? [`${r.interval.level_pct} % of measured steps`, r.interval.low_s, () => `${time(r.interval.low_s)} to ${time(r.interval.high_s)}`, "interval"] : null,
     r.measured && r.measured.step_time_s ? ["measured", r.measured.step_time_s, time, "measured"] : null,
-    ["tokens/s", r.tokens_per_s, count], ["tokens/s a GPU", r.tokens_per_s_per_gpu, count], ["MFU", r.mfu, percent, "mfu"], ["HFU", r.hfu, percent, "hfu"],
+    ["tokens/s", r.tokens_per_s, count], ["tokens/s each", r.tokens_per_s_per_gpu, count], ["MFU", r.mfu, percent, "mfu"], ["HFU", r.hfu, percent, "hfu"],
     ["pipeline bubble", r.bubble_frac, percent, "bubble_frac"],
     ["memory", m.needed_bytes, (b) => `${bytes(b)} of ${bytes(m.capacity_bytes)}`, "needed_bytes", m.fits === false ? "bad" : null],
     [m.fits === false ? "does not fit" : "free", m.free_bytes, bytes, "free_bytes", m.fits === false ? "bad" : "good"]]);
@@ -48,7 +48,7 @@ function runLinks(r) {
     { name: "mean", get: (x) => x.mean_utilisation, show: percent }, { name: "", get: (x) => x.max_utilisation, show: (u) => bar(u) }, { name: "bytes a step", get: (x) => x.bytes, show: bytes }], r.link_groups, { label: "links" });
 }
 
-/* Tiers of the machine from the GPU outwards, each as wide and as dark as it is busy. */
+/* Kinds of links by what they join, each as wide and as dark as it is busy. */
 function linkMap(r) {
   const groups = r.link_groups || [];
   if (!groups.length) return null;
@@ -85,7 +85,7 @@ function showKey(key) {
   if (/_ps$/.test(key)) return (v) => (v === null ? "–" : time(v * 1e-12));
   if (/_s$/.test(key) && !/_per_s$/.test(key)) return time;
   if (/bytes$/.test(key)) return bytes;
-  if (/frac$|^mfu|^hfu|utilisation$/.test(key)) return percent;
+  if (/frac|^mfu|^hfu|utilisation$/.test(key)) return percent;
   return (v) => (typeof v === "number" ? count(v) : v === null || v === undefined ? "–" : typeof v === "object" ? JSON.stringify(v) : String(v));
 }
 
