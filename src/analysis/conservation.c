@@ -64,6 +64,20 @@ ls_plan_model_flops (const LsPlan *plan, bool is_recomputed)
 /* Sums of up to 10^8 terms that are each exact to 2^-53. */
 #define FLOPS_TOLERANCE 1e-7
 
+/* A layer that predicts is as the last. */
+static uint32_t
+kind_at (const LsModel *m, uint32_t i)
+{
+  return ls_model_layer_kind (m, MIN (i, m->n_layers - 1));
+}
+
+/* Layers that predict, if what they are as has that. */
+static uint32_t
+n_predicting (const LsModel *m, bool is_last_so)
+{
+  return is_last_so ? m->predict_layers : 0;
+}
+
 /* Of a layer, what all ranks of tp do that have no part of the tokens of their own. */
 static double
 latent_flops (const LsModel *m, double tokens, uint32_t seq)
@@ -81,7 +95,8 @@ latent_flops (const LsModel *m, double tokens, uint32_t seq)
 static double
 repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
-  double tokens = (double) s->global_batch * seq, layers = ls_model_n_attention_layers (m),
+  uint32_t n_predict = n_predicting (m, ls_layer_has_attention (kind_at (m, m->n_layers)));
+  double tokens = (double) s->global_batch * seq, layers = ls_model_n_attention_layers (m) + n_predict,
          n_more = s->tp > m->n_kv_heads ? s->tp - m->n_kv_heads : 0;
   if (m->kv_lora > 0)
     return s->sp ? 0 : layers * (s->tp - 1.0) * latent_flops (m, tokens, seq);
@@ -102,9 +117,9 @@ static double
 hidden_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
   double layers = 0, q = (double) m->n_heads * m->head_dim;
-  for (uint32_t i = 0; i < m->n_layers && s->attention == LS_ATTENTION_UNFUSED; i++)
-    if (ls_layer_has_attention (ls_model_layer_kind (m, i)))
-      layers += 1 - 2 * ls_model_attention_pairs (m, ls_model_layer_kind (m, i), seq);
+  for (uint32_t i = 0; i < m->n_layers + m->predict_layers && s->attention == LS_ATTENTION_UNFUSED; i++)
+    if (ls_layer_has_attention (kind_at (m, i)))
+      layers += 1 - 2 * ls_model_attention_pairs (m, kind_at (m, i), seq);
   return 12 * (double) s->global_batch * seq * seq * q * layers;
 }
 
@@ -122,17 +137,9 @@ static double
 low_rank_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
   double tokens = (double) s->global_batch * seq, mixers = 0;
-  for (uint32_t i = 0; i < m->n_layers && !s->sp; i++)
-    mixers += (ls_model_layer_kind (m, i) & LS_LAYER_MIXER) != 0;
+  for (uint32_t i = 0; i < m->n_layers + m->predict_layers && !s->sp; i++)
+    mixers += (kind_at (m, i) & LS_LAYER_MIXER) != 0;
   return 6 * tokens * mixers * (s->tp - 1.0) * ls_mixer_n_low_rank (m) * m->hidden * m->mixer_head_dim;
-}
-
-/* A layer that predicts is as the last. */
-static uint32_t
-n_layers_with_experts (const LsModel *m)
-{
-  bool has_last = ls_model_layer_kind (m, m->n_layers - 1) & LS_LAYER_EXPERTS;
-  return ls_model_n_moe_layers (m) + (has_last ? m->predict_layers : 0);
 }
 
 double
@@ -151,7 +158,8 @@ ls_dropped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
                     .etp = s->etp,
                     .expert_share = share,
                     .expert_capacity = s->expert_capacity };
-  double assignments = (double) s->global_batch * seq * m->top_k * n_layers_with_experts (m);
+  double assignments = (double) s->global_batch * seq * m->top_k
+      * (ls_model_n_moe_layers (m) + n_predicting (m, kind_at (m, m->n_layers) & LS_LAYER_EXPERTS));
   return 6 * (double) ls_model_expert_params (m) * assignments * (1 - ls_expert_kept_share (m, &shard));
 }
 

@@ -167,6 +167,8 @@ layers_of_every_kind_keep_the_laws (void)
     s->global_batch = 8;
     if (i % 4 == 3 && s->recompute == LS_RECOMPUTE_FULL)
       j.model.decoder_seq = 0;
+    j.model.predict_layers = i % 4 < 3 && i / 48 % 2; /* as the last layer: one of attention, or a mixer */
+    j.model.n_layers -= i / 48 % 2 && i / 24 % 2;
     bool is_legal = ls_strategy_resolve (s, &j.model, 4, 8, diags);
     g_autofree char *why = ls_diag_list_format (diags);
     ls_check_impl (is_legal, __FILE__, __LINE__, "%u: %s", i, why);
