@@ -4,11 +4,13 @@
 #include <stdio.h>
 
 #include "data/text/gzip.h"
+#include "network/coll.h"
 #include "show/run/p2p_pairs.h"
 #include "show/run/timeline_boxes.h"
 
-/* The host has a thread after the streams. */
-#define TID_HOST LS_N_STREAMS
+/* The host has a thread after the streams, and passes one before them. */
+#define TID_HOST   LS_N_STREAMS
+#define TID_PASSES (TID_HOST + 1)
 
 typedef struct {
   FILE *out;
@@ -64,12 +66,14 @@ write_rank_names (Trace *w, uint32_t rank)
            plan->programs[plan->bindings[rank].role].stage);
   begin_event (w, 'M', "process_sort_index", rank);
   fprintf (w->out, ",\"args\":{\"sort_index\":%u}}", rank);
-  for (int tid = 0; tid <= TID_HOST; tid++) {
+  for (int tid = 0; tid <= TID_PASSES; tid++) {
     begin_event (w, 'M', "thread_name", rank);
     fprintf (w->out, ",\"tid\":%d,\"args\":{\"name\":\"%s\"}}", tid,
-             tid == TID_HOST ? "host" : ls_stream_name ((LsStream) tid));
+             tid == TID_PASSES     ? "passes"
+                 : tid == TID_HOST ? "host"
+                                   : ls_stream_name ((LsStream) tid));
     begin_event (w, 'M', "thread_sort_index", rank);
-    fprintf (w->out, ",\"tid\":%d,\"args\":{\"sort_index\":%d}}", tid, tid);
+    fprintf (w->out, ",\"tid\":%d,\"args\":{\"sort_index\":%d}}", tid, tid == TID_PASSES ? -1 : tid);
   }
 }
 
@@ -97,6 +101,53 @@ cut (const LsTimeline *t, const LsSpan *s, LsTime *ret_from, LsTime *ret_to)
   return true;
 }
 
+/* "forward 3" from the first of its kernels to the last. */
+static void
+write_passes (Trace *w, uint32_t rank)
+{
+  g_autoptr (GArray) boxes = ls_timeline_boxes (w->t, rank);
+  for (guint i = 0; i < boxes->len; i++) {
+    const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
+    const char *kind = ls_box_kind_name (b->kind);
+    g_autofree char *name
+        = b->kind == LS_BOX_OPTIMIZER ? g_strdup (kind) : g_strdup_printf ("%s %u", kind, b->mb);
+    begin_event (w, 'X', name, rank);
+    fprintf (w->out, ",\"tid\":%d,\"cat\":\"pass\"", TID_PASSES);
+    write_us (w, "ts", b->from);
+    write_us (w, "dur", b->to - b->from);
+    fprintf (w->out, ",\"args\":{\"micro_batch\":%u,\"chunk\":%u}}", b->mb, b->chunk);
+  }
+}
+
+static void
+write_number (Trace *w, const char *key, double value)
+{
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+  fprintf (w->out, ",\"%s\":%s", key, g_ascii_formatd (text, sizeof text, "%.6g", value));
+}
+
+/* What it computes and moves, and how fast: all of its repetitions in the time of the span. */
+static void
+write_kernel (Trace *w, const LsSpan *s, const LsOp *op)
+{
+  const LsKernel *k = &w->t->plan->kernels[op->kernel];
+  double n = MAX (op->repeat, 1), seconds = ls_time_to_s (s->end - s->start);
+  fprintf (w->out, ",\"dtype\":\"%s\"", ls_dtype_name (k->dtype));
+  if (k->m > 0 && k->n > 0)
+    fprintf (w->out,
+             k->k > 0 ? ",\"m\":%" PRIu64 ",\"n\":%" PRIu64 ",\"k\":%" PRIu64
+                      : ",\"m\":%" PRIu64 ",\"n\":%" PRIu64,
+             k->m, k->n, k->k);
+  if (k->batch > 1)
+    fprintf (w->out, ",\"batch\":%" PRIu64, k->batch);
+  write_number (w, "flops", n * k->flops);
+  write_number (w, "bytes", n * k->bytes);
+  if (s->end == LS_TIME_NEVER || seconds <= 0)
+    return;
+  write_number (w, "tflop_per_s", n * k->flops / seconds * 1e-12);
+  write_number (w, "gb_per_s", n * k->bytes / seconds * 1e-9);
+}
+
 static void
 write_args (Trace *w, uint32_t rank, const LsSpan *s, const LsOp *op)
 {
@@ -109,6 +160,12 @@ write_args (Trace *w, uint32_t rank, const LsSpan *s, const LsOp *op)
     fprintf (w->out, ",\"unit\":%u", op->unit);
   if (op->kind == LS_OP_COLLECTIVE)
     fprintf (w->out, ",\"bytes\":%" PRIu64, op->bytes);
+  const char *algorithm
+      = op->kind == LS_OP_COLLECTIVE ? ls_coll_algorithm_name ((LsAlgorithm) op->algorithm) : NULL;
+  if (algorithm) /* else as NCCL chooses */
+    fprintf (w->out, ",\"algorithm\":\"%s\"", algorithm);
+  if (op->kind == LS_OP_KERNEL && op->kernel != UINT32_MAX)
+    write_kernel (w, s, op);
   for (uint16_t i = 0; op->kind == LS_OP_P2P && i < op->n_transfers; i++)
     fprintf (w->out, ",\"%s%u_bytes\":%" PRIu64, op->transfers[i].is_send ? "send" : "receive", i,
              op->transfers[i].bytes);
@@ -242,6 +299,7 @@ write_trace (FILE *out, void *data, GError **error)
     uint32_t rank = g_array_index (rows, uint32_t, row);
     w->is_shown[rank] = true;
     write_rank_names (w, rank);
+    write_passes (w, rank);
     for (uint32_t i = 0; i < w->t->ranks[rank].n; i++)
       write_span (w, rank, &w->t->ranks[rank].spans[i]);
     write_in_flight (w, rank);

@@ -78,6 +78,33 @@ picoseconds_survive (void)
   pipeline_clear (&p);
 }
 
+/* 3 forwards, 3 backwards and the optimizer of each rank; a kernel of 2e9 FLOPs in 5 ms. */
+static void
+passes_and_kernels_are_told (void)
+{
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  LsKernel kernel
+      = { .name = "fc1", .dtype = LS_DTYPE_BF16, .m = 10, .n = 20, .k = 30, .flops = 2e9, .bytes = 1e6 };
+  p.plan.kernels = &kernel;
+  p.plan.n_kernels = 1;
+  for (int s = 0; s < PIPELINE_N_SEGMENTS; s++)
+    p.ops[s][PIPELINE_FIRST].kernel = 0;
+  g_autofree char *text = NULL;
+  cJSON *root = trace_of (&p.t, &text);
+  const cJSON *events = cJSON_GetObjectItem (root, "traceEvents"), *event;
+  int n_passes = 0;
+  cJSON_ArrayForEach (event, events) n_passes += g_strcmp0 (text_of (event, "cat"), "pass") == 0;
+  LS_CHECK_INT (n_passes, ==, 14);
+  LS_CHECK (strstr (text, "\"name\":\"backward 2\"") != NULL);
+  LS_CHECK (strstr (text,
+                    "\"m\":10,\"n\":20,\"k\":30,\"flops\":2e+09,\"bytes\":1e+06,\"tflop_per_s\":0.4,"
+                    "\"gb_per_s\":0.2")
+            != NULL);
+  cJSON_Delete (root);
+  pipeline_clear (&p);
+}
+
 static void
 arrows_join_slices_forward_in_time (void)
 {
@@ -162,5 +189,6 @@ communication_in_flight_is_counted (void)
   pipeline_clear (&p);
 }
 
-LS_TEST_MAIN ("trace_chrome", LS_TEST (picoseconds_survive), LS_TEST (arrows_join_slices_forward_in_time),
-              LS_TEST (slices_are_cut_at_the_window), LS_TEST (communication_in_flight_is_counted))
+LS_TEST_MAIN ("trace_chrome", LS_TEST (picoseconds_survive), LS_TEST (passes_and_kernels_are_told),
+              LS_TEST (arrows_join_slices_forward_in_time), LS_TEST (slices_are_cut_at_the_window),
+              LS_TEST (communication_in_flight_is_counted))
