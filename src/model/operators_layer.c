@@ -51,7 +51,7 @@ append_qkv (GArray *operators, const LsCut *cut)
     ls_operator_fwd (
         op, ls_cut_stream (cut, "qkv-bias", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
   op->saved_bytes += cut->tokens * width * cut->elt; /* Q, K, V for the attention */
-  ls_operator_product (op, cut->q_width);
+  ls_operator_product (op, cut->q_width + gate);
   ls_operator_product (op, cut->kv_width);
   ls_operator_product (op, cut->kv_width);
   ls_operator_as_launched (op, cut, LS_RECIPE_QKV, cut->tokens, cut->ffn);

@@ -16,17 +16,38 @@ small (void)
   return m;
 }
 
-/* Weights of products are matrices, which optimizers tell from vectors, with the sides of their gradients. */
+static uint64_t
+columns_of_products (const LsOperator *op)
+{
+  uint64_t n = 0;
+  for (uint32_t p = 0; p < op->n_products; p++)
+    n += op->product_columns[p];
+  return n;
+}
+
+/* The first of them, or NULL; its gradient may be added by a kernel behind it. */
+static const LsKernel *
+product_of (const LsKernel *kernels, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++)
+    if (is_gemm (&kernels[i]))
+      return &kernels[i];
+  return NULL;
+}
+
+/* Weights of products are matrices, which optimizers tell from vectors, with the sides of their gradients;
+ * products that software launches one by one are all of them together. */
 static void
 check_weights (const GArray *operators)
 {
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *op = &g_array_index (operators, LsOperator, i);
     const LsTensor *t = &op->param_shape[0];
-    const LsKernel *k = op->n_wgrad > 0 ? &op->wgrad[op->n_wgrad - 1] : NULL;
-    bool is_product = k && (k->kind == LS_KERNEL_GEMM || k->kind == LS_KERNEL_BATCHED_GEMM);
-    if (!is_product || op->n_params == 0)
+    const LsKernel *k = product_of (op->wgrad, op->n_wgrad);
+    if (!k || op->n_params == 0)
       continue;
+    if (op->n_products > 0 && op->param_alike[0] <= 1)
+      ls_check_impl (columns_of_products (op) == t->rows, __FILE__, __LINE__, "%s", op->name);
     ls_check_impl (t->kind == LS_TENSOR_MATRIX
                        && (op->param_alike[0] > 1 || (t->rows == k->m && t->columns == k->n)),
                    __FILE__, __LINE__, "%s: %" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT, op->name,
