@@ -42,7 +42,7 @@ static inline LsPlan *
 dp_plan (const char *flags, void (*edit) (LsModel *m))
 {
   LsJobSpec spec;
-  LsModel model;
+  LsModel model = { 0 };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GError) error = NULL;
   LsPlan *plan = NULL;
