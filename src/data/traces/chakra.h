@@ -38,5 +38,8 @@ LsJsonDoc *ls_chakra_load (const char *folder, LsDiagList *diags);
 /* Text of lockstep.trace/1, newly allocated, from the bytes of the files of ranks 0 to n - 1. `groups`: that
  * of comm_groups.json, or NULL. NULL and diagnostics as above; `name` stands for the folder. */
 char *ls_chakra_parse (const char *name, const GPtrArray *files, const char *groups, LsDiagList *diags);
+/* The same of the files of roles, and manifest.json. */
+char *ls_chakra_parse_roles (const char *name, const GPtrArray *files, const char *manifest,
+                             LsDiagList *diags);
 
 #endif

@@ -112,15 +112,16 @@ chakra_check_manifest (const LsJsonDoc *doc, uint32_t *ret_n_ranks, LsDiagList *
   int n = cJSON_GetArraySize (ranks);
   if (n < 1 || n > LS_CHAKRA_MAX_RANKS)
     return complain (doc, ranks, diags, "1 to 65536 ranks");
+  if (cJSON_GetArraySize (roles) > n)
+    return complain (doc, roles, diags, "no more roles than ranks");
   *ret_n_ranks = (uint32_t) n;
   return true;
 }
 
-char *
-chakra_manifest_file (const LsJsonDoc *doc, uint32_t role)
+const cJSON *
+chakra_manifest_roles (const LsJsonDoc *doc)
 {
-  const cJSON *file = cJSON_GetArrayItem (list_of (doc, "roles"), (int) MIN (role, G_MAXINT));
-  return file ? g_strdup (file->valuestring) : NULL;
+  return list_of (doc, "roles")->child;
 }
 
 const cJSON *

@@ -376,6 +376,25 @@ ls_chakra_parse (const char *name, const GPtrArray *files, const char *groups, L
   return parse (&source, diags);
 }
 
+char *
+ls_chakra_parse_roles (const char *name, const GPtrArray *files, const char *manifest, LsDiagList *diags)
+{
+  uint32_t n_ranks;
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (manifest, strlen (manifest), CHAKRA_MANIFEST, diags);
+  if (!doc || !chakra_check_manifest (doc, &n_ranks, diags))
+    return NULL;
+  guint n_roles = 0;
+  for (const cJSON *role = chakra_manifest_roles (doc); role; role = role->next)
+    n_roles++;
+  if (n_roles != files->len) {
+    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
+                 "expected the files of %u roles; got %u", n_roles, files->len);
+    return NULL;
+  }
+  const Source source = { name, n_ranks, load_given, files, NULL, doc };
+  return parse (&source, diags);
+}
+
 /* --- folders ------------------------------------------------------------------------------------ */
 
 /* "trace" and 12 of "trace.12.et". */
@@ -461,16 +480,14 @@ load_text (const char *folder, const GPtrArray *paths, uint32_t n_ranks, const L
 static char *
 load_by_role (const char *folder, const char *manifest, LsDiagList *diags)
 {
-  g_autofree char *name = g_build_filename (folder, CHAKRA_MANIFEST, NULL), *file = NULL;
+  g_autofree char *name = g_build_filename (folder, CHAKRA_MANIFEST, NULL);
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (manifest, strlen (manifest), name, diags);
   g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
   uint32_t n_ranks;
   if (!doc || !chakra_check_manifest (doc, &n_ranks, diags))
     return NULL;
-  for (uint32_t role = 0; (file = chakra_manifest_file (doc, role)); role++) {
-    g_ptr_array_add (paths, g_build_filename (folder, file, NULL));
-    g_clear_pointer (&file, g_free);
-  }
+  for (const cJSON *role = chakra_manifest_roles (doc); role; role = role->next)
+    g_ptr_array_add (paths, g_build_filename (folder, role->valuestring, NULL));
   return load_text (folder, paths, n_ranks, doc, diags);
 }
 

@@ -93,7 +93,7 @@ char *chakra_rank_text (const RankReading *x, uint32_t role);
 /* chakra_manifest.c, after chakra_check_manifest(): */
 bool chakra_check_manifest (const LsJsonDoc *doc, uint32_t *ret_n_ranks, LsDiagList *diags);
 const cJSON *chakra_manifest_ranks (const LsJsonDoc *doc);        /* the first; the others are next */
-char *chakra_manifest_file (const LsJsonDoc *doc, uint32_t role); /* newly allocated; NULL: none */
+const cJSON *chakra_manifest_roles (const LsJsonDoc *doc);        /* the same: names of files */
 bool chakra_read_axes (ChakraReading *all, const LsJsonDoc *doc); /* of all groups */
 /* What it says of a rank: role, gpu, neighbours, slots. */
 bool chakra_read_listed (RankReading *x, const LsJsonDoc *doc, const cJSON *said);

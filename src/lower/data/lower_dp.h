@@ -102,9 +102,9 @@ bool dp_gathers_fp8 (const Lower *l);
 
 /* Parameters of a pipeline rank; with the flag, those of experts only, or of others only. */
 uint64_t dp_params_of_rank (const Lower *l, uint32_t pp_rank, bool is_expert);
-/* ceil (n / parts) */
 /* Of so many weights that do not learn, n_nf4 of them in 4 bits. */
 uint64_t dp_frozen_bytes (const Lower *l, uint64_t n, uint64_t n_nf4);
+/* ceil (n / parts) */
 uint64_t dp_part (uint64_t n, uint32_t parts);
 
 /* Calls before_again or after_again of the pass that is built. */
