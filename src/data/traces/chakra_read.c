@@ -397,58 +397,6 @@ ls_chakra_parse_roles (const char *name, const GPtrArray *files, const char *man
 
 /* --- folders ------------------------------------------------------------------------------------ */
 
-/* "trace" and 12 of "trace.12.et". */
-static bool
-split_name (const char *name, char **ret_prefix, guint64 *ret_rank)
-{
-  g_auto (GStrv) parts = g_strsplit (name, ".", -1);
-  guint n = g_strv_length (parts);
-  if (n < 3 || strcmp (parts[n - 1], "et") != 0
-      || !g_ascii_string_to_unsigned (parts[n - 2], 10, 0, LS_CHAKRA_MAX_RANKS - 1, ret_rank, NULL))
-    return false;
-  *ret_prefix = g_strndup (name, strlen (name) - strlen (parts[n - 2]) - strlen ("..et"));
-  return true;
-}
-
-static GPtrArray *
-refuse (const char *folder, LsDiagList *diags, const char *message)
-{
-  ls_diag_add (diags, LS_ERROR_INPUT, folder, 0, 0, NULL, NULL, NULL, "%s", message);
-  return NULL;
-}
-
-/* Paths by rank, of one prefix. */
-static GPtrArray *
-find_files (const char *folder, LsDiagList *diags)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GDir) dir = g_dir_open (folder, 0, &error);
-  if (!dir)
-    return refuse (folder, diags, error->message);
-  g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
-  g_autofree char *first = NULL;
-  guint n = 0;
-  for (const char *name = g_dir_read_name (dir); name; name = g_dir_read_name (dir)) {
-    g_autofree char *prefix = NULL;
-    guint64 rank;
-    if (!split_name (name, &prefix, &rank))
-      continue;
-    if (first && strcmp (first, prefix) != 0)
-      return refuse (folder, diags,
-                     "expected traces of one job, NAME.0.et, NAME.1.et, ...; got several names");
-    first = first ? first : g_steal_pointer (&prefix);
-    if (rank >= paths->len)
-      g_ptr_array_set_size (paths, (int) rank + 1);
-    g_free (paths->pdata[rank]);
-    paths->pdata[rank] = g_build_filename (folder, name, NULL);
-    n++;
-  }
-  if (n == 0 || n != paths->len)
-    return refuse (folder, diags,
-                   "expected the traces of all ranks, NAME.0.et, NAME.1.et, ...; some are missing");
-  return g_steal_pointer (&paths);
-}
-
 static GByteArray *
 load_file (uint32_t rank, gconstpointer paths, LsDiagList *diags)
 {
@@ -499,7 +447,7 @@ ls_chakra_load (const char *folder, LsDiagList *diags)
     path[n - 1] = '\0';
   bool has_roles;
   g_autofree char *manifest = load_beside (path, CHAKRA_MANIFEST, &has_roles, diags);
-  g_autoptr (GPtrArray) paths = has_roles ? NULL : find_files (path, diags);
+  g_autoptr (GPtrArray) paths = has_roles ? NULL : chakra_find_files (path, diags);
   g_autofree char *text = manifest ? load_by_role (path, manifest, diags)
       : paths                      ? load_text (path, paths, paths->len, NULL, diags)
                                    : NULL;

@@ -90,6 +90,9 @@ uint32_t chakra_text_index (ChakraTexts *t, const char *text);
 /* Text of a rank as lockstep.trace/1 has it, newly allocated. */
 char *chakra_rank_text (const RankReading *x, uint32_t role);
 
+/* chakra_reading.c: paths (char *) of NAME.R.et by rank, of one NAME; NULL: diagnostics. */
+GPtrArray *chakra_find_files (const char *folder, LsDiagList *diags);
+
 /* chakra_manifest.c, after chakra_check_manifest(): */
 bool chakra_check_manifest (const LsJsonDoc *doc, uint32_t *ret_n_ranks, LsDiagList *diags);
 const cJSON *chakra_manifest_ranks (const LsJsonDoc *doc);        /* the first; the others are next */
