@@ -44,7 +44,9 @@ function stripLane(t, r) {
   const order = [...s.from.keys()].sort((a, b) => s.from[a] - s.from[b]);
   const pick = (column) => order.map((i) => column[i]);
   const parts = pick(s.part);
-  return lane("", order.length, pick(s.from), pick(s.to), (i) => PART_COLORS[t.parts[parts[i]]], () => "", (i) => ({ rank: r, strip: order[i] }));
+  const share = pick(s.share);
+  return { ...lane("", order.length, pick(s.from), pick(s.to), (i) => PART_COLORS[t.parts[parts[i]]], () => "", (i) => ({ rank: r, strip: order[i] })),
+    share: (i) => share[i] / 100 }; /* of its height, so that areas are true */
 }
 
 /* Ops of one stream lie behind each other, but where two overlap the later one is on top. */

@@ -8,9 +8,9 @@ function inkOn(color) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.26 ? "#111111" : "#ffffff";
 }
 
-/* First item whose end lies behind `at`: ends of a lane rise, but for overlaps, which begin before it. */
-function firstVisible(l, at) {
-  let low = 0, high = l.n;
+/* First item from `low` on whose end lies behind `at`: ends of a lane rise, but for overlaps, which begin before it. */
+function firstVisible(l, at, low = 0) {
+  let high = l.n;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (l.to[middle] < at) low = middle + 1;
@@ -47,12 +47,16 @@ function timelineView(t) {
   function drawLane(g, l, top, size, isNamed) {
     const perPixel = (view.to - view.from) / (width - LABEL_WIDTH);
     let covered = -1;
+    /* Of items narrower than a pixel one a pixel is drawn; the others are passed over at once. */
     for (let i = firstVisible(l, view.from); i < l.n && l.from[i] <= view.to; i++) {
       const left = Math.max(LABEL_WIDTH, x(l.from[i])), right = Math.min(width, x(l.to[i]));
-      if (right - covered < 0.7 && l.to[i] - l.from[i] < perPixel) continue;
+      if (right - covered < 0.7 && l.to[i] - l.from[i] < perPixel) {
+        i = Math.max(i, firstVisible(l, view.from + (covered + 0.7 - LABEL_WIDTH) * perPixel, i) - 1);
+        continue;
+      }
       g.fillStyle = l.color(i);
-      g.fillRect(left, top, Math.max(0.7, right - left - (right - left > 4 ? 0.7 : 0)), size);
-      covered = right;
+      g.fillRect(left, top, Math.max(0.7, right - left - (right - left > 4 ? 0.7 : 0)), l.share ? Math.max(1, size * l.share(i)) : size);
+      covered = Math.max(right, left + 0.7);
       if (!isNamed || right - left < 18) continue;
       const name = [l.label(i), l.label(i).replace(/^[A-Z](?=\d+$)/, "")].find((text) => g.measureText(text).width < right - left - 4);
       if (name) { g.fillStyle = inkOn(l.color(i)); g.fillText(name, left + 3, top + size / 2 + 4); }
