@@ -340,6 +340,15 @@ ls_memory_fullest (const LsMemory *m)
   return fullest;
 }
 
+uint64_t
+ls_memory_sample_total (const LsMemorySample *s)
+{
+  uint64_t total = 0;
+  for (int c = 0; c < LS_N_MEM; c++)
+    total += s->alive[c];
+  return total;
+}
+
 GArray *
 ls_memory_curve (const LsMemoryInput *in, uint32_t rank)
 {

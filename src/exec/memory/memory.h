@@ -104,6 +104,9 @@ typedef struct {
   uint64_t alive[LS_N_MEM];
 } LsMemorySample;
 
+/* Bytes of all categories. */
+uint64_t ls_memory_sample_total (const LsMemorySample *s);
+
 /* Of a rank that has spans, over the window, in order of time. The first sample is at 0. */
 GArray *ls_memory_curve (const LsMemoryInput *in, uint32_t rank);
 

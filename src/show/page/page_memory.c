@@ -3,15 +3,6 @@
 
 #define N_COLUMNS 1000
 
-static uint64_t
-total_of (const LsMemorySample *s)
-{
-  uint64_t total = 0;
-  for (int c = 0; c < LS_N_MEM; c++)
-    total += s->alive[c];
-  return total;
-}
-
 static void
 add_curve (LsJsonOut *w, const GArray *samples, LsTime window)
 {
@@ -24,7 +15,7 @@ add_curve (LsJsonOut *w, const GArray *samples, LsTime window)
   for (guint i = 0, end; i < samples->len; i = end) {
     const LsMemorySample *fullest = &all[i];
     for (end = i; end < samples->len && all[end].at / width == all[i].at / width; end++)
-      if (total_of (&all[end]) > total_of (fullest))
+      if (ls_memory_sample_total (&all[end]) > ls_memory_sample_total (fullest))
         fullest = &all[end];
     push (at, nanoseconds (fullest->at));
     for (int c = 0; c < LS_N_MEM; c++)

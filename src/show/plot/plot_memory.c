@@ -28,15 +28,6 @@ sample_at (const Page *p, guint i)
   return &g_array_index (p->plot->samples, LsMemorySample, i);
 }
 
-static uint64_t
-total_of (const LsMemorySample *s)
-{
-  uint64_t total = 0;
-  for (int c = 0; c < LS_N_MEM; c++)
-    total += s->alive[c];
-  return total;
-}
-
 static bool
 is_shown (const Page *p, int category)
 {
@@ -84,7 +75,7 @@ write_samples (FILE *out, const Page *p)
   for (guint i = 0, end; i < p->plot->samples->len; i = end) {
     const LsMemorySample *fullest = sample_at (p, i);
     for (end = i; end < p->plot->samples->len && column_of (p, end) == column_of (p, i); end++)
-      if (total_of (sample_at (p, end)) > total_of (fullest))
+      if (ls_memory_sample_total (sample_at (p, end)) > ls_memory_sample_total (fullest))
         fullest = sample_at (p, end);
     write_row (out, fullest->at, before);
     write_row (out, fullest->at, fullest);
@@ -116,7 +107,7 @@ highest (const Page *p)
 {
   uint64_t most = p->plot->capacity_bytes;
   for (guint i = 0; i < p->plot->samples->len; i++)
-    most = MAX (most, total_of (sample_at (p, i)));
+    most = MAX (most, ls_memory_sample_total (sample_at (p, i)));
   return 1.06 * (double) most / GIB;
 }
 
