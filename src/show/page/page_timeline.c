@@ -48,8 +48,9 @@ add_strips (LsJsonOut *w, const LsTimeline *t, uint32_t rank)
   columns_init (c, N);
   int64_t before = 0;
   LsTime resolution = MAX (1, (t->window_end - t->window_start) / SHORTEST_STRIPS);
+  g_autoptr (GPtrArray) parts = ls_timeline_strips (t, rank, resolution);
   for (int part = LS_PART_EXPOSED_TP; part < LS_N_PARTS; part++) {
-    g_autoptr (GArray) strips = ls_timeline_strips (t, rank, (LsPart) part, resolution);
+    const GArray *strips = parts->pdata[part];
     for (guint i = 0; i < strips->len; i++) {
       const LsTimelineStrip *s = &g_array_index (strips, LsTimelineStrip, i);
       push_interval (c[FROM], c[LENGTH], s->from, s->to, &before);

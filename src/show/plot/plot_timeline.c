@@ -85,9 +85,9 @@ plot_init (Plot *p, const LsTimeline *t, const char *title)
   for (guint row = 0; row < p->rows->len; row++) {
     uint32_t rank = g_array_index (p->rows, uint32_t, row);
     g_ptr_array_add (p->boxes, ls_timeline_boxes (t, rank));
+    g_autoptr (GPtrArray) parts = ls_timeline_strips (t, rank, MAX (time_of_pixels (p, 1), 1));
     for (size_t k = 0; k < N_STRIP_KINDS; k++)
-      g_ptr_array_add (p->strips[k],
-                       ls_timeline_strips (t, rank, strip_kinds[k].part, MAX (time_of_pixels (p, 1), 1)));
+      g_ptr_array_add (p->strips[k], g_array_ref (parts->pdata[strip_kinds[k].part]));
   }
 }
 

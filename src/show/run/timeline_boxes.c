@@ -71,9 +71,8 @@ ls_timeline_boxes (const LsTimeline *t, uint32_t rank)
 }
 
 typedef struct {
-  LsPart part;
   LsTime origin;
-  GArray *strips;
+  GPtrArray *parts; /* [LS_N_PARTS] GArray of LsTimelineStrip */
 } Collector;
 
 static void
@@ -81,8 +80,7 @@ collect (const LsIdlePiece *piece, void *data)
 {
   Collector *c = data;
   LsTimelineStrip strip = { piece->from - c->origin, piece->to - c->origin, 1 };
-  if (piece->part == c->part)
-    g_array_append_val (c->strips, strip);
+  g_array_append_val ((GArray *) c->parts->pdata[piece->part], strip);
 }
 
 static int
@@ -127,16 +125,21 @@ widen_strips (GArray *strips, LsTime width, LsTime window)
   }
 }
 
-GArray *
-ls_timeline_strips (const LsTimeline *t, uint32_t rank, LsPart part, LsTime resolution)
+GPtrArray *
+ls_timeline_strips (const LsTimeline *t, uint32_t rank, LsTime resolution)
 {
-  Collector c = { part, t->window_start, g_array_new (FALSE, FALSE, sizeof (LsTimelineStrip)) };
+  Collector c = { t->window_start, g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref) };
+  for (int part = 0; part < LS_N_PARTS; part++)
+    g_ptr_array_add (c.parts, g_array_new (FALSE, FALSE, sizeof (LsTimelineStrip)));
   g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
   ls_idle_each (t, rank, kernels, collect, &c);
-  g_array_sort (c.strips, compare_strips);
-  merge_strips (c.strips, resolution);
-  widen_strips (c.strips, resolution, t->window_end - t->window_start);
-  return c.strips;
+  for (int part = 0; part < LS_N_PARTS; part++) {
+    GArray *strips = c.parts->pdata[part];
+    g_array_sort (strips, compare_strips);
+    merge_strips (strips, resolution);
+    widen_strips (strips, resolution, t->window_end - t->window_start);
+  }
+  return c.parts;
 }
 
 GArray *

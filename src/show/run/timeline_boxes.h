@@ -29,16 +29,16 @@ typedef struct {
 /* LsTimelineBox values of a rank in order of time; g_array_unref(). */
 GArray *ls_timeline_boxes (const LsTimeline *t, uint32_t rank);
 
-/* Time during which communication of one axis was exposed. Intervals closer than
- * `resolution` are drawn as one and shorter ones are widened to it; the height is
- * the share of a strip that is exposed, so its area is true at any scale. */
+/* Time in which a rank computed nothing for one reason. Intervals closer than `resolution` are drawn as one
+ * and shorter ones are widened to it; the height is the share of a strip that is so, so its area is true at
+ * any scale. */
 typedef struct {
   LsTime from, to;
   double height; /* (0, 1] */
 } LsTimelineStrip;
 
-/* LsTimelineStrip values of a rank and a part (LS_PART_EXPOSED_*), in order. */
-GArray *ls_timeline_strips (const LsTimeline *t, uint32_t rank, LsPart part, LsTime resolution);
+/* Those of a rank by LsPart: [LS_N_PARTS] GArray of LsTimelineStrip, in order; g_ptr_array_unref(). */
+GPtrArray *ls_timeline_strips (const LsTimeline *t, uint32_t rank, LsTime resolution);
 
 /* The ranks that a picture of at most max_rows rows shows: all of them, or the
  * first of each role. uint32_t values. */

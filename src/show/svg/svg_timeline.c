@@ -169,9 +169,10 @@ static void
 draw_strip (Plot *p, uint32_t rank)
 {
   LsTime resolution = MAX (1, (p->to - p->from) / (LsTime) p->picture->width);
+  g_autoptr (GPtrArray) parts = ls_timeline_strips (p->t, rank, resolution);
   for (int part = LS_PART_EXPOSED_TP; part < LS_N_PARTS; part++) {
+    const GArray *strips = parts->pdata[part];
     Lane l = lane_open (p, p->y + BAR + 1, STRIP);
-    g_autoptr (GArray) strips = ls_timeline_strips (p->t, rank, (LsPart) part, resolution);
     for (guint i = 0; i < strips->len; i++) {
       const LsTimelineStrip *s = &g_array_index (strips, LsTimelineStrip, i);
       if (!is_shown (p, s->from, s->to))
@@ -323,14 +324,16 @@ add_span (Lane *l, uint32_t rank, const LsSpan *s, uint32_t *open_instance)
   *open_instance = s->instance;
 }
 
-static bool
-has_stream (const Plot *p, uint32_t rank, int stream)
+/* Bit i: its stream i has an op. */
+static uint32_t
+streams_of (const Plot *p, uint32_t rank)
 {
+  G_STATIC_ASSERT (LS_N_STREAMS < 32);
   const LsRankSpans *spans = &p->t->ranks[rank];
+  uint32_t streams = 0;
   for (uint32_t i = 0; i < spans->n; i++)
-    if (stream_of (ls_span_op (p->t, rank, &spans->spans[i])) == stream)
-      return true;
-  return false;
+    streams |= 1u << stream_of (ls_span_op (p->t, rank, &spans->spans[i]));
+  return streams;
 }
 
 static void
@@ -345,15 +348,6 @@ draw_stream (Plot *p, uint32_t rank, int stream)
       add_span (&l, rank, &spans->spans[i], &open_instance);
   lane_close (&l);
   p->y += LANE_HEIGHT;
-}
-
-static guint
-n_streams_of (const Plot *p, uint32_t rank)
-{
-  guint n = 0;
-  for (int stream = 0; stream <= LS_N_STREAMS; stream++)
-    n += has_stream (p, rank, stream);
-  return n;
 }
 
 /* --- around them ------------------------------------------------------------------------------------- */
@@ -444,7 +438,9 @@ height_of (const Plot *p, const GArray *ranks)
   for (guint i = 0; i < ranks->len; i++) {
     uint32_t rank = ls_timeline_representative (p->t, g_array_index (ranks, uint32_t, i));
     height += RANK_HEIGHT
-        + (p->picture->rows == LS_TIMELINE_STREAMS ? LANE_HEIGHT * n_streams_of (p, rank) + 6 : 0);
+        + (p->picture->rows == LS_TIMELINE_STREAMS
+               ? LANE_HEIGHT * __builtin_popcount (streams_of (p, rank)) + 6
+               : 0);
   }
   return height;
 }
@@ -455,10 +451,13 @@ draw_rows (Plot *p, const GArray *ranks)
   for (guint i = 0; i < ranks->len; i++) {
     uint32_t shown = g_array_index (ranks, uint32_t, i), rank = ls_timeline_representative (p->t, shown);
     draw_rank (p, shown, rank);
-    for (int stream = 0; p->picture->rows == LS_TIMELINE_STREAMS && stream <= LS_N_STREAMS; stream++)
-      if (has_stream (p, rank, stream))
+    if (p->picture->rows != LS_TIMELINE_STREAMS)
+      continue;
+    uint32_t streams = streams_of (p, rank);
+    for (int stream = 0; stream <= LS_N_STREAMS; stream++)
+      if (streams >> stream & 1)
         draw_stream (p, rank, stream);
-    p->y += p->picture->rows == LS_TIMELINE_STREAMS ? 6 : 0;
+    p->y += 6;
   }
 }
 

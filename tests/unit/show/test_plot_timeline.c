@@ -94,8 +94,9 @@ strips_keep_their_area_when_merged (void)
 {
   Pipeline p;
   pipeline_init (&p, "1f1b", shape);
-  g_autoptr (GArray) fine = ls_timeline_strips (&p.t, 0, LS_PART_EXPOSED_TP, 1);
-  g_autoptr (GArray) coarse = ls_timeline_strips (&p.t, 0, LS_PART_EXPOSED_TP, 15 * LS_MS);
+  g_autoptr (GPtrArray) fine_parts = ls_timeline_strips (&p.t, 0, 1),
+                        coarse_parts = ls_timeline_strips (&p.t, 0, 15 * LS_MS);
+  GArray *fine = fine_parts->pdata[LS_PART_EXPOSED_TP], *coarse = coarse_parts->pdata[LS_PART_EXPOSED_TP];
   LS_CHECK_INT (fine->len, ==, 6);
   LS_CHECK_INT (coarse->len, <, 6);
   LS_CHECK_NEAR (area (fine), 6e9, 1e-12);
