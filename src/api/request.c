@@ -145,26 +145,22 @@ ls_request_team (const LsRequest *r)
   return r->team;
 }
 
-/* As it is typed: keys of files have underscores. */
-static void
-append_option (GString *text, const char *key, const char *value)
-{
-  g_autofree char *flag = g_strdelimit (g_strdup (key), "_", '-');
-  g_string_append_printf (text, " --%s%s%s", flag, value ? " " : "", value ? value : "");
-}
-
+/* As it is typed: a knob without a flag of its own is set by its key. */
 static void
 append_given (GString *text, const Given *g)
 {
-  bool is_switch = !g->option->argument && !g->option->is_positional && strcmp (g->value, "1") == 0;
-  g_autofree char *quoted = g_shell_quote (g->value);
-  bool is_plain = *g->value
-      && strspn (g->value, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_./,:=+@%") == strlen (g->value);
-  const char *value = is_plain ? g->value : quoted;
-  if (g->option->is_positional)
+  const LsOption *o = g->option;
+  const char *plain = G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_./,:=+@%";
+  bool is_plain = *g->value && g->value[strspn (g->value, plain)] == '\0';
+  g_autofree char *value = is_plain ? g_strdup (g->value) : g_shell_quote (g->value);
+  if (o->is_positional)
     g_string_append_printf (text, " %s", value);
+  else if (!o->flag)
+    g_string_append_printf (text, " --set %s=%s", o->key, value);
+  else if (!o->argument && strcmp (g->value, "1") == 0)
+    g_string_append_printf (text, " --%s", o->flag);
   else
-    append_option (text, g->option->key, is_switch ? NULL : value);
+    g_string_append_printf (text, " --%s %s", o->flag, value);
 }
 
 char *
