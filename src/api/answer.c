@@ -145,7 +145,7 @@ ls_answer_write_page (LsAnswer *a, const LsRequest *r)
 {
   const char *path = ls_request_text (r, "report");
   GError *error = NULL;
-  if (path && !write_page (a, r, path, &error))
+  if (path && ls_request_leads (r) && !write_page (a, r, path, &error))
     ls_answer_fail (a, error);
 }
 

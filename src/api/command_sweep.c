@@ -232,7 +232,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   made->run = ls_sweep_spec_run (&made->spec, error);
   if (!made->run)
     return FALSE;
-  if (made->spec.team && ls_team_rank (made->spec.team) > 0) {
+  if (!ls_request_leads (r)) {
     ls_answer_take_text (a, g_strdup (""));
     return TRUE;
   }

@@ -424,9 +424,15 @@ check_named (const char *path, GError **error)
 }
 
 gboolean
+ls_request_leads (const LsRequest *r)
+{
+  return !r->team || ls_team_own_rank (r->team) == 0;
+}
+
+gboolean
 ls_request_check_outputs (const LsRequest *r, GError **error)
 {
-  if (r->team && ls_team_own_rank (r->team) > 0)
+  if (!ls_request_leads (r))
     return TRUE;
   for (guint i = 0; i < r->given->len; i++) {
     const Given *g = &g_array_index (r->given, Given, i);

@@ -53,6 +53,8 @@ gboolean ls_request_job (const LsRequest *r, LsJobSpec *ret_spec, GError **error
 /* The same of a launch file in the place of --from; NULL: as above. */
 gboolean ls_request_job_of (const LsRequest *r, const char *from, LsJobSpec *ret_spec, GError **error);
 
+/* Whether it is not one of a team, or leads it: the others have no results, and write nothing. */
+gboolean ls_request_leads (const LsRequest *r);
 /* Whether each file that an option names can be written; nothing is written by those of a team that do not
  * lead. Errors as of ls_write_file_check(), ls_picture_check(), ls_output_name(). */
 gboolean ls_request_check_outputs (const LsRequest *r, GError **error);

@@ -43,7 +43,10 @@ for n in 1 2 4; do
   same one.json n.json "$n processes find something else"
   same one.list n.list "$n processes list something else"
 done
-by 2 "${job[@]}" --global-batch 16 --csv > n.csv
+by 2 "${job[@]}" --global-batch 16 --csv --report n.html > n.csv 2> n.err || fail "two processes with a report: $(cat n.err)"
+[[ ! -s n.err ]] || fail "two processes with a report say: $(cat n.err)"
+"$lockstep" "${job[@]}" --global-batch 16 --csv --report one.html > one.csv
+same <(sed 's/ --mpi//' n.html) one.html 'two processes write another page'
 same one.csv n.csv 'two processes print another table'
 
 # --- errors: of all processes, then of one that is not the leader
