@@ -6,8 +6,8 @@
 #include "ask/memory_view.h"
 
 static const LsOption own[] = {
-  { "memory-chart", .argument = "FILE", .writes = LS_WRITES_PICTURE,
-    .meaning = "Draw a rank over the step (.svg or .png, by gnuplot; .gp: its script)" },
+  { "memory-chart", .argument = "FILE", .writes = LS_WRITES_DRAWING,
+    .meaning = "Draw a rank over the step (.svg; .png by gnuplot; .gp: its script)" },
   { "snapshot", .argument = "FILE", .writes = LS_WRITES_FILE,
     .meaning = "Write what PyTorch's allocator does as a memory snapshot of PyTorch (.pickle), for "
                "pytorch.org/memory_viz" },

@@ -6,8 +6,8 @@
 #include "api/request.h"
 #include "ask/schedule.h"
 #include "data/text/write_file.h"
+#include "show/draw/pictures.h"
 #include "show/page/page_parts.h"
-#include "show/plot/picture.h"
 #include "show/plot/plots.h"
 #include "show/write_schedule.h"
 
@@ -44,11 +44,11 @@ static const LsOption own[] = {
     .meaning = "For orders that are searched for: micro-batches of a rank's full activations; with --all "
                "others are marked that exceed it" },
   { "format", .argument = "text|csv|json|markdown|svg|png",
-    .meaning = "What to print; svg and png are drawn by gnuplot" },
+    .meaning = "What to print; png is drawn by gnuplot" },
   LS_OPTION_REPORT,
   { "json", .meaning = "The same as --format json" },
   { "output", .letter = 'o', .argument = "FILE", .meaning = "Where to; default: stdout, but for pictures" },
-  { "plot", .argument = "FILE", .writes = LS_WRITES_PICTURE,
+  { "plot", .argument = "FILE", .writes = LS_WRITES_DRAWING,
     .meaning
     = "Draw as well (.svg or .png; .gp: its script): the schedule, or bubbles over micro-batches and "
       "over stages with --all" },
@@ -116,8 +116,11 @@ static gboolean
 draw (gconstpointer data, const char *path, GError **error)
 {
   const Data *s = data;
-  if (s->run)
-    return ls_plot_schedule (&s->run->view, path, error);
+  if (s->run) {
+    const LsScheduleView *view = &s->run->view;
+    g_autoptr (LsDrawing) drawing = ls_draw_schedules (&view, 1, view->title);
+    return ls_drawing_write (drawing, path, error);
+  }
   g_autoptr (LsBubbles) bubbles = ls_schedule_bubbles (&s->spec, error);
   return bubbles && ls_plot_bubbles (bubbles, path, error);
 }
@@ -149,7 +152,7 @@ check_output (const char *path, guint format, GError **error)
     return !path || ls_write_file_check (path, error);
   g_autofree char *suffix = g_strconcat (".", formats[format - FIRST_PICTURE], NULL);
   if (path && g_str_has_suffix (path, suffix))
-    return ls_picture_check (path, error);
+    return ls_drawing_check (path, error);
   g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--format %s: expected -o and a name that ends in %s",
                formats[format - FIRST_PICTURE], suffix);
   return FALSE;

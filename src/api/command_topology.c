@@ -4,7 +4,7 @@
 #include "api/request.h"
 #include "ask/topology_view.h"
 #include "data/text/write_file.h"
-#include "show/plot/plots.h"
+#include "show/draw/pictures.h"
 #include "show/write_topology.h"
 
 static const LsOption own[] = {
@@ -17,9 +17,9 @@ static const LsOption own[] = {
   { "path", .argument = "A,B", .is_repeated = TRUE,
     .meaning = "Show the way between two GPUs, such as 0,12 or node0/gpu0,node1/gpu4; may be repeated" },
   { "dot", .argument = "FILE", .writes = LS_WRITES_FILE, .meaning = "Write a graph for Graphviz" },
-  { "svg", .argument = "FILE", .writes = LS_WRITES_PICTURE,
-    .meaning = "Draw the cluster (by gnuplot; .gp: its script)" },
-  { "png", .argument = "FILE", .writes = LS_WRITES_PICTURE, .meaning = "The same as PNG" },
+  { "svg", .argument = "FILE", .writes = LS_WRITES_DRAWING,
+    .meaning = "Draw the cluster (.svg; .gp: a script for gnuplot)" },
+  { "png", .argument = "FILE", .writes = LS_WRITES_DRAWING, .meaning = "The same as PNG, by gnuplot" },
   { "json", .meaning = "Print JSON" },
   { NULL },
 };
@@ -73,7 +73,8 @@ write_dot (gconstpointer data, const char *path, GError **error)
 static gboolean
 draw (gconstpointer data, const char *path, GError **error)
 {
-  return ls_plot_topology (((const Data *) data)->run->map, path, error);
+  g_autoptr (LsDrawing) drawing = ls_draw_topology (((const Data *) data)->run->map);
+  return ls_drawing_write (drawing, path, error);
 }
 
 /* The option says which kind of picture it is. */

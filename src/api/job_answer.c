@@ -5,7 +5,7 @@
 #include "data/jobs/read_hf.h"
 #include "job/job_from.h"
 #include "job/knobs.h"
-#include "show/plot/plots.h"
+#include "show/draw/pictures.h"
 #include "show/run/write_report.h"
 
 char *
@@ -194,5 +194,6 @@ ls_job_answer_plot_memory (const LsJobAnswer *j, gint64 rank, const char *path, 
     .window = t->window_end - t->window_start,
     .capacity_bytes = job->report.capacity_bytes,
   };
-  return ls_plot_memory (&plot, path, error);
+  g_autoptr (LsDrawing) drawing = ls_draw_memory (&plot);
+  return ls_drawing_write (drawing, path, error);
 }

@@ -7,6 +7,7 @@
 #include "data/jobs/read_strategy.h"
 #include "data/text/field.h"
 #include "data/text/write_file.h"
+#include "show/draw/drawing.h"
 #include "show/plot/picture.h"
 #include "sweep/team.h"
 
@@ -439,6 +440,7 @@ ls_request_check_outputs (const LsRequest *r, GError **error)
     LsWrites writes = g->option->writes;
     if ((writes == LS_WRITES_FILE && !ls_write_file_check (g->value, error))
         || (writes == LS_WRITES_PICTURE && !ls_picture_check (g->value, error))
+        || (writes == LS_WRITES_DRAWING && !ls_drawing_check (g->value, error))
         || (writes == LS_WRITES_NAMED && !check_named (g->value, error)))
       return FALSE;
   }

@@ -3,9 +3,7 @@
 #include <lockstep/error.h>
 
 #include "api/answers.h"
-#include "data/text/write_file.h"
-#include "show/plot/plots.h"
-#include "show/svg/svg_timeline.h"
+#include "show/draw/pictures.h"
 
 #define MAX_RANKS 256
 
@@ -87,11 +85,8 @@ ls_timeline_options_check (const LsRequest *r, GError **error)
     return FALSE;
   g_autofree const char **paths = ls_request_texts (r, "timeline");
   bool is_asked = ls_request_has_any (r, keys);
-  for (guint i = 0; is_asked && paths && paths[i]; i++)
-    if (!g_str_has_suffix (paths[i], ".svg"))
-      return ls_request_refuse ("--timeline-rows, -ranks, -window and -width are for an .svg", error);
   return !is_asked || paths
-      || ls_request_refuse ("--timeline-rows, -ranks, -window and -width go with --timeline FILE.svg", error);
+      || ls_request_refuse ("--timeline-rows, -ranks, -window and -width go with --timeline FILE", error);
 }
 
 static gboolean
@@ -118,15 +113,13 @@ draw (const LsJobAnswer *j, const LsRequest *r, const char *path, GError **error
   LsTimelinePicture picture;
   g_autoptr (GArray) ranks = NULL;
   const LsTimeline *t = j->job->timeline;
-  if (!g_str_has_suffix (path, ".svg"))
-    return ls_plot_timeline (t, j->title, path, error);
   if (!read_options (r, &picture, &ranks, error) || !check_ranks (t, ranks, error))
     return FALSE;
   if (picture.from >= t->window_end - t->window_start)
     return ls_request_refuse ("--timeline-window: the step is over by then", error);
   picture.title = j->title;
-  g_autofree char *svg = ls_svg_timeline (t, &picture);
-  return ls_write_text (path, svg, error);
+  g_autoptr (LsDrawing) drawing = ls_draw_timeline (t, &picture);
+  return ls_drawing_write (drawing, path, error);
 }
 
 void

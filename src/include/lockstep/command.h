@@ -32,6 +32,7 @@ typedef enum {
   LS_WRITES_FILE,    /* any name                                                        */
   LS_WRITES_PICTURE, /* .svg or .png, drawn by gnuplot; .gp: its script, with data in .dat */
   LS_WRITES_NAMED,   /* NAME.json, a file that is found by its name                     */
+  LS_WRITES_DRAWING, /* as a picture, but gnuplot is not needed for .svg                */
 } LsWrites;
 
 typedef struct {

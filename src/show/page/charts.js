@@ -1,7 +1,6 @@
-/* Charts of the views, as SVG. Colours: Paul Tol, "Colour schemes", SRON/EPS/TN/09-002, "muted" and "bright". */
+/* Charts of the views, as SVG. */
 
-const COLORS = ["#332288", "#cc6677", "#117733", "#ee7733", "#88ccee", "#882255", "#44aa99", "#999933", "#aa4499"];
-const colorOf = (i) => COLORS[i % COLORS.length];
+const colorOf = (i) => paint("series-" + (i % 9));
 
 /* Values that a person would write on an axis, between two others; whole numbers of a unit. */
 function ticks(low, high, n, unit) {
@@ -129,7 +128,7 @@ function parallel(columns, rows, choose) {
     return { at: (v) => s(isNumber ? v : kinds.indexOf(String(v))), ends: isNumber ? [[r.low, c.show(r.low)], [r.high, c.show(r.high)]] : kinds.map((k) => [k, k]) };
   });
   const x = (i) => 50 + (i * (width - 130)) / Math.max(1, columns.length - 1);
-  rows.forEach((row, k) => node.append(withTip(svg("polyline", { fill: "none", stroke: k === 0 ? "#cc3311" : "var(--accent)", "stroke-opacity": k === 0 ? 1 : 0.35, "stroke-width": k === 0 ? 2.5 : 1.5,
+  rows.forEach((row, k) => node.append(withTip(svg("polyline", { fill: "none", stroke: k === 0 ? "var(--use-high)" : "var(--accent)", "stroke-opacity": k === 0 ? 1 : 0.35, "stroke-width": k === 0 ? 2.5 : 1.5,
     points: columns.map((c, i) => `${x(i)},${scales[i].at(c.get(row))}`).join(" "), onclick: () => choose && choose(row) }), row.knobs || "")));
   columns.forEach((c, i) => {
     node.append(svg("line", { class: "axis", x1: x(i), x2: x(i), y1: top, y2: height - bottom }), svg("text", { x: x(i), y: 14, "text-anchor": "middle" }, c.name));

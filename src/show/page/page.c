@@ -6,6 +6,7 @@
 
 #include "data/text/gzip.h"
 #include "data/text/json_out.h"
+#include "show/draw/palette.h"
 
 typedef struct {
   const char *name; /* static */
@@ -157,6 +158,8 @@ append_head (const LsPage *p, const char *command, GString *out)
   g_string_append (out, pieces[0]);
   g_string_append (out, title);
   g_string_append (out, pieces[1]);
+  g_autofree char *palette = ls_palette_to_css ();
+  g_string_append (out, palette);
   g_string_append (out, asset ("page.css"));
   g_string_append (out, pieces[2]);
 }

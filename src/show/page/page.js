@@ -16,6 +16,16 @@ async function unpack(name) {
   return JSON.parse(await new Response(stream).text());
 }
 
+/* --- colours --- */
+
+/* Of the palette, which the style sheet has as variables; "": none of that name. */
+const styles = getComputedStyle(document.documentElement), paints = new Map();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => paints.clear());
+function paint(name) {
+  if (!paints.has(name)) paints.set(name, styles.getPropertyValue("--" + name).trim());
+  return paints.get(name);
+}
+
 /* --- elements --- */
 
 function fill(node, attributes, children) {

@@ -1,5 +1,6 @@
 #include "show/page/page_parts.h"
 
+#include "show/draw/pictures.h"
 #include "show/page/page_columns.h"
 #include "show/run/timeline_boxes.h"
 
@@ -164,6 +165,10 @@ add_words (LsJsonOut *w)
   for (int i = 0; i < LS_N_STREAMS; i++)
     ls_json_out_string (w, NULL, ls_stream_name ((LsStream) i));
   ls_json_out_string (w, NULL, "host");
+  ls_json_out_end_array (w);
+  ls_json_out_begin_array (w, "stream_paints");
+  for (int i = 0; i <= LS_N_STREAMS; i++)
+    ls_json_out_string (w, NULL, ls_stream_paint (i));
   ls_json_out_end_array (w);
   ls_json_out_begin_array (w, "tags");
   for (int i = 0; i < LS_N_TAGS; i++)

@@ -1,11 +1,10 @@
 /* A timeline as it is drawn: rows of ranks, each a row of passes and, where its ops are known and it is open, a
  * lane for each stream. Times are nanoseconds from the start of the step. */
 
-const PASS_COLORS = { forward: "#4477aa", backward: "#ddaa33", "weight gradient": "#009988", recompute: "#66ccee", optimizer: "#777777" };
-const TAG_COLORS = { F: "#4477aa", B: "#ddaa33", I: "#ddaa33", W: "#009988", R: "#66ccee", O: "#777777", S: "#999999" };
-const PART_COLORS = { exposed_tp: "#ee6677", exposed_dp: "#ee7733", exposed_pp: "#aa3377", exposed_cp: "#228833", exposed_ep: "#ee3377",
-  exposed_copy: "#aa4499", bubble: "#c3c9cf", skew: "#8d99a5", host: "#5a4fcf", other: "#444444" };
-const STREAM_COLORS = ["#4477aa", "#ee6677", "#ee7733", "#aa3377", "#aa3377", "#882255", "#882255", "#999933", "#aa4499", "#aa4499", "#ee7733", "#228833", "#ee3377", "#cc6677", "#44aa99", "#5a4fcf"];
+const PASS_PAINTS = { forward: "forward", backward: "backward", "weight gradient": "weight", recompute: "recompute", optimizer: "optimizer" };
+const TAG_PAINTS = { F: "forward", B: "backward", I: "backward", W: "weight", R: "recompute", O: "optimizer", S: "other" };
+const passColor = (kind) => paint(PASS_PAINTS[kind] || "other");
+const partPaint = (part) => paint(part.replace("exposed_", ""));
 const WHY = ["started when its stream was free", "waited behind an earlier op of its stream", "waited for an op that it depends on", "waited to be issued by the host"];
 
 /* Spans of one row: from, to, and what each is. Sorted by `from`. */
@@ -35,7 +34,7 @@ function decodeOps(t, ops) {
 function passLane(t, r) {
   const b = r.boxes;
   const letter = (kind) => ({ forward: "F", backward: "B", "weight gradient": "W", recompute: "R", optimizer: "" })[kind] ?? "";
-  return lane("", b.mb.length, b.from, b.to, (i) => PASS_COLORS[t.kinds[b.kind[i]]] || "#888888",
+  return lane("", b.mb.length, b.from, b.to, (i) => passColor(t.kinds[b.kind[i]]),
     (i) => (t.kinds[b.kind[i]] === "optimizer" ? "opt" : letter(t.kinds[b.kind[i]]) + b.mb[i]), (i) => ({ rank: r, pass: i }));
 }
 
@@ -45,7 +44,7 @@ function stripLane(t, r) {
   const pick = (column) => order.map((i) => column[i]);
   const parts = pick(s.part);
   const share = pick(s.share);
-  return { ...lane("", order.length, pick(s.from), pick(s.to), (i) => PART_COLORS[t.parts[parts[i]]], () => "", (i) => ({ rank: r, strip: order[i] })),
+  return { ...lane("", order.length, pick(s.from), pick(s.to), (i) => partPaint(t.parts[parts[i]]), () => "", (i) => ({ rank: r, strip: order[i] })),
     share: (i) => share[i] / 100 }; /* of its height, so that areas are true */
 }
 
@@ -61,7 +60,7 @@ function streamLanes(t, r) {
   return [...by.keys()].sort((a, b) => (a === t.streams.length - 1 ? -1 : b === t.streams.length - 1 ? 1 : a - b)).map((stream) => {
     const index = by.get(stream).sort((a, b) => ops.start[a] - ops.start[b] || a - b);
     return lane(t.streams[stream], index.length, Float64Array.from(index, (i) => ops.start[i]), Float64Array.from(index, (i) => ops.end[i]),
-      (k) => (stream === 0 ? TAG_COLORS[t.tags[ops.tag[index[k]]][0].toUpperCase()] || "#888888" : STREAM_COLORS[stream] || "#888888"),
+      (k) => paint(t.stream_paints[stream] === "forward" ? TAG_PAINTS[t.tags[ops.tag[index[k]]][0].toUpperCase()] || "other" : t.stream_paints[stream]),
       (k) => unitName(t, ops, index[k]), (k) => ({ rank: r, op: index[k] }));
   });
 }

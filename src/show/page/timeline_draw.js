@@ -5,7 +5,7 @@ const LABEL_WIDTH = 128, AXIS_HEIGHT = 24;
 /* Black or white, whichever is read better on a colour (its relative luminance, WCAG 2.1). */
 function inkOn(color) {
   const [r, g, b] = [1, 3, 5].map((i) => (parseInt(color.slice(i, i + 2), 16) / 255) ** 2.2);
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.26 ? "#111111" : "#ffffff";
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.26 ? paint("black") : paint("white");
 }
 
 /* First item from `low` on whose end lies behind `at`: ends of a lane rise, but for overlaps, which begin before it. */
@@ -24,7 +24,7 @@ function timelineView(t) {
   const canvas = el("canvas", { tabindex: 0, "aria-label": "timeline: arrows move, plus and minus zoom, 0 shows all" });
   const space = el("div", { class: "space" }), box = el("div", { class: "timeline" }, canvas, space);
   const told = el("div", { class: "selected quiet", "aria-live": "polite" }, "Click an op to see what it waited for.");
-  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const css = (name) => paint(name.slice(2));
   let rows = layRows(t), pending = false, width = 0, height = 0;
 
   const x = (ns) => LABEL_WIDTH + ((ns - view.from) / (view.to - view.from)) * (width - LABEL_WIDTH);
@@ -230,7 +230,8 @@ function timelineView(t) {
   const tools = el("div", { class: "tools" }, button("+", () => zoom(0.5), "zoom in"), button("−", () => zoom(2), "zoom out"), button("all", () => show(0, t.window), "the whole step"),
     button("streams", () => openAll(true), "a row for each stream"), button("ranks", () => openAll(false), "a row for each rank"), input, hits,
     el("span", { class: "quiet" }, `${t.ranks.length} of ${t.n_ranks} ranks${known < t.ranks.length ? `, ops of the first ${known}` : ""}; Ctrl and wheel zooms, drag moves, a click on a rank opens its streams`));
-  const colors = legend([...Object.entries(PASS_COLORS).filter(([k]) => t.ranks.some((r) => r.boxes.kind.includes(t.kinds.indexOf(k)))), ...Object.entries(PART_COLORS).filter(([k]) => t.ranks.some((r) => r.strips.part.includes(t.parts.indexOf(k)))).map(([k, c]) => [words(k), c])]);
+  const colors = legend([...t.kinds.filter((k, i) => t.ranks.some((r) => r.boxes.kind.includes(i))).map((k) => [k, passColor(k)]),
+    ...t.parts.filter((k, i) => t.ranks.some((r) => r.strips.part.includes(i))).map((k) => [words(k), partPaint(k)])]);
   if (t.ranks.length) open(t.ranks[0], true);
   rows = layRows(t);
   new ResizeObserver(measure).observe(box);

@@ -45,7 +45,7 @@ function viewCollective(r) {
     rows.length ? section("Table", plainTable(rows, "collectives")) : null, section("All numbers", tree("result", r))];
 }
 
-const ACTION_COLORS = { F: "#4477aa", B: "#ddaa33", I: "#ddaa33", W: "#009988" };
+const ACTIONS = { F: ["forward", "forward"], B: ["backward", "backward"], I: ["input gradient", "input"], W: ["weight gradient", "weight"] };
 
 /* Rows of ranks; actions: { rank, type, mb, chunk, from, to }. */
 function scheduleChart(actions, nRanks, end) {
@@ -54,8 +54,8 @@ function scheduleChart(actions, nRanks, end) {
   for (let r = 0; r < nRanks; r++) node.append(svg("text", { class: "tick", x: left - 6, y: r * rowHeight + rowHeight * 0.7, "text-anchor": "end" }, `rank ${r}`), svg("rect", { x: left, y: r * rowHeight + 1, width: width - 8 - left, height: rowHeight - 2, fill: "var(--idle)" }));
   for (const a of actions) {
     const x = at(a.from), w = at(a.to) - x;
-    node.append(withTip(svg("rect", { x, y: a.rank * rowHeight + 1, width: Math.max(0.6, w - (w > 3 ? 0.6 : 0)), height: rowHeight - 2, fill: ACTION_COLORS[a.type] || "#888888", "fill-opacity": a.chunk % 2 ? 0.7 : 1 }), `${a.type}${a.mb}, chunk ${a.chunk}, rank ${a.rank}\n${digits(a.from)} to ${digits(a.to)}`));
-    if (w > 16 && rowHeight > 16) node.append(svg("text", { x: x + w / 2, y: (a.rank + 0.7) * rowHeight, "text-anchor": "middle", style: `fill:${a.type === "F" || a.type === "W" ? "#fff" : "#222"};pointer-events:none` }, a.mb));
+    node.append(withTip(svg("rect", { x, y: a.rank * rowHeight + 1, width: Math.max(0.6, w - (w > 3 ? 0.6 : 0)), height: rowHeight - 2, fill: `var(--${ACTIONS[a.type][1]})`, "fill-opacity": a.chunk % 2 ? 0.7 : 1 }), `${a.type}${a.mb}, chunk ${a.chunk}, rank ${a.rank}\n${digits(a.from)} to ${digits(a.to)}`));
+    if (w > 16 && rowHeight > 16) node.append(svg("text", { x: x + w / 2, y: (a.rank + 0.7) * rowHeight, "text-anchor": "middle", style: `fill:${inkOn(paint(ACTIONS[a.type][1]))};pointer-events:none` }, a.mb));
   }
   for (const v of ticks(0, end, 10)) node.append(svg("text", { class: "tick", x: at(v), y: height - 6, "text-anchor": "middle" }, digits(v)));
   return node;
@@ -66,7 +66,7 @@ async function viewSchedule(r) {
   const drawn = await unpack("actions");
   const ranks = r.orders.map((o, i) => ({ rank: i, peak: r.peak_activations[i], idle: r.idle[i], share: r.idle[i] / r.makespan }));
   return [cards([["makespan", r.makespan, count, "makespan"], ["ideal", r.ideal, count, "ideal"], ["bubble", r.bubble_frac, percent, "bubble_frac"], ["bubble of the span", r.bubble_frac_span, percent]]),
-    drawn && section("Schedule", scheduleChart(drawn.actions, r.orders.length, r.makespan), legend(Object.entries({ forward: "#4477aa", backward: "#ddaa33", "weight gradient": "#009988" }))),
+    drawn && section("Schedule", scheduleChart(drawn.actions, r.orders.length, r.makespan), legend(Object.entries(ACTIONS).filter(([k]) => drawn.actions.some((a) => a.type === k)).map(([, [name, color]]) => [name, paint(color)]))),
     section("Ranks", table([{ name: "rank", get: (x) => x.rank }, { name: "micro-batches held", get: (x) => x.peak, show: count }, { name: "idle", get: (x) => x.idle, show: count }, { name: "of makespan", get: (x) => x.share, show: percent }], ranks, { label: "ranks" })),
     section("Orders", table([{ name: "rank", get: (x) => x.i }, { name: "actions", get: (x) => x.text, long: true }], r.orders.map((o, i) => ({ i, text: o.join(" ") })), { label: "orders" })), section("All numbers", tree("result", r))];
 }

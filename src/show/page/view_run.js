@@ -1,10 +1,7 @@
 /* The page of `run`: what the step takes and why. */
 
-const PART_ORDER = ["#4477aa", "#ddaa33", "#66ccee", "#777777", "#bbbb44"];
-function partColor(name, i) {
-  return PART_COLORS[name] || PART_ORDER[i % PART_ORDER.length];
-}
-const MEMORY_COLORS = { parameters: "#4477aa", gradients: "#66ccee", optimizer: "#228833", activations: "#ccbb44", unsharded: "#ee6677", comm_buffers: "#aa3377", workspace: "#999999" };
+const partColor = (name, i) => paint(name.replace("exposed_", "")) || colorOf(i);
+const memoryColor = (name) => paint(name === "optimizer" ? "optimizer-states" : name.replace("_", "-")) || paint("other");
 
 function runCards(r) {
   const m = r.memory || {};
@@ -32,7 +29,7 @@ function memoryOver(curves) {
   if (!curves || !curves.ranks.length) return null;
   const holder = el("div");
   const draw = (i) => {
-    const c = curves.ranks[i], layers = Object.entries(c.alive).filter(([, v]) => v.some((b) => b > 0)).map(([k, v]) => [words(k), v, MEMORY_COLORS[k] || "#888888"]);
+    const c = curves.ranks[i], layers = Object.entries(c.alive).filter(([, v]) => v.some((b) => b > 0)).map(([k, v]) => [words(k), v, memoryColor(k)]);
     holder.replaceChildren(areas(c.at, layers, curves.window, curves.capacity_bytes, { show: (v) => time(v * 1e-9), name: "time from the start of the step" }, { show: bytes, unit: 2 ** 30, name: "held by the rank" }),
       legend(layers.map(([k, , color]) => [k, color])));
   };
@@ -68,7 +65,7 @@ function linkMap(r) {
   all.forEach((e, i) => {
     const y = 16 + 26 * i, use = Math.max(e.there, e.back), [a, b] = e.key.split(" – ");
     node.append(svg("text", { x: 200, y: y + 4, "text-anchor": "end" }, a), svg("text", { x: 760, y: y + 4 }, `${b}   ${percent(use)}`),
-      withTip(svg("line", { x1: 212, x2: 748, y1: y, y2: y, stroke: `color-mix(in srgb, #cc3311 ${Math.round(100 * Math.min(1, use))}%, #88ccee)`, "stroke-width": 3 + 12 * Math.min(1, use) }), e.names.join("\n")));
+      withTip(svg("line", { x1: 212, x2: 748, y1: y, y2: y, stroke: `color-mix(in srgb, var(--use-high) ${Math.round(100 * Math.min(1, use))}%, var(--use-low))`, "stroke-width": 3 + 12 * Math.min(1, use) }), e.names.join("\n")));
   });
   return node;
 }

@@ -31,7 +31,7 @@ function viewSweep(r) {
   const columns = [...keys.map((k) => ({ name: words(k), get: (x) => x.config[k], show: (v) => (v === null ? "–" : String(v)) })),
     ...SWEEP_MEASURES.filter(([k]) => rows.some((x) => typeof x[k] === "number")).map(([k, name, show]) => ({ name, get: (x) => x[k], show })), { name: "why", get: (x) => x.why || "", word: true }];
   const front = pareto(rows, "step_time_s", "memory_bytes");
-  const points = rows.map((x, i) => ({ x: x.step_time_s, y: x.memory_bytes, color: front.includes(x) ? "#cc3311" : colorOf(4), chosen: i === 0, text: `${x.knobs || ""}\n${time(x.step_time_s)}, ${bytes(x.memory_bytes)}` }));
+  const points = rows.map((x, i) => ({ x: x.step_time_s, y: x.memory_bytes, color: front.includes(x) ? paint("use-high") : colorOf(4), chosen: i === 0, text: `${x.knobs || ""}\n${time(x.step_time_s)}, ${bytes(x.memory_bytes)}` }));
   const numeric = SWEEP_MEASURES.filter(([k]) => rows.every((x) => typeof x[k] === "number")).map(([k, name, show]) => ({ name, get: (x) => x[k], show }));
   return [cards([...Object.entries(r.counts || {}).map(([k, v]) => [k, v, count]), rows.length ? ["best step", rows[0].step_time_s, time, "step_time_s"] : null]),
     r.command ? el("div", { class: "command" }, r.command) : null,

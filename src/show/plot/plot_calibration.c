@@ -101,7 +101,7 @@ write_class (FILE *out, const Plot *p, guint i)
              ", \\\n  data index %u using 1:2 with points pointtype %d pointsize 0.6 linewidth 1 linecolor "
              "rgb '#%06x' title %s",
              2 * i + held_out, ls_series_markers[i % LS_N_SERIES_MARKERS] - (int) held_out,
-             ls_series_colors[i % LS_N_SERIES_COLORS], quoted);
+             ls_palette_series (i)->light, quoted);
   }
 }
 

@@ -114,7 +114,7 @@ write_families (FILE *out, const Plot *p, const char *y, bool has_title)
     fprintf (out,
              ", \\\n  data index %u using 1:%s with points pointtype %d pointsize 0.9 linewidth 1 linecolor "
              "rgb '#30%06x' %s %s",
-             i, y, ls_series_markers[i % LS_N_SERIES_MARKERS], ls_series_colors[i % LS_N_SERIES_COLORS],
+             i, y, ls_series_markers[i % LS_N_SERIES_MARKERS], ls_palette_series (i)->light,
              has_title ? "title" : "notitle", has_title ? quoted : "");
   }
   fputc ('\n', out);

@@ -1,39 +1,16 @@
-/* show/plot/plots.h — the pictures. Each is drawn by gnuplot into path, NAME.svg or NAME.png; NAME.gp and
- * NAME.dat are left beside it, to be edited and drawn again with `gnuplot NAME.gp`; on failure, no new file.
- * Texts are lines of UTF-8. Errors: those of ls_picture_init() and ls_picture_draw(), and as named. */
+/* show/plot/plots.h — charts of curves and points. Each is drawn by gnuplot into path, NAME.svg or NAME.png.
+ * Of NAME.gp script and data are left, to be edited and drawn again with `gnuplot NAME.gp`. On failure, there
+ * is no new file. Texts are lines of UTF-8. Errors: those of ls_picture_init() and ls_picture_draw(), and as
+ * named. */
 #ifndef LS_SHOW_PLOT_PLOTS_H
 #define LS_SHOW_PLOT_PLOTS_H
 
-#include "analysis/topology.h"
 #include "ask/collective_table.h"
 #include "ask/schedule.h"
-#include "ask/schedule_view.h"
 #include "calibrate/fit_report.h"
-#include "exec/memory/memory.h"
-#include "exec/timeline.h"
 #include "sweep/sweep_charts.h"
 #include "sweep/sweep_report.h"
 #include "validate/scores.h"
-
-/* One training step: a row for each rank (or for one rank of each role, beyond 64 ranks), a bar of compute,
- * below it strips of exposed communication; what stays empty is idle. */
-gboolean ls_plot_timeline (const LsTimeline *t, const char *title, const char *path, GError **error);
-
-typedef struct {
-  const char *title, *note;
-  const GArray *samples; /* LsMemorySample, of ls_memory_curve() */
-  LsTime window;
-  uint64_t capacity_bytes;
-} LsMemoryPlot;
-
-/* What a rank holds over a step: areas on top of each other, one for each category, and the capacity as a
- * line. */
-gboolean ls_plot_memory (const LsMemoryPlot *plot, const char *path, GError **error);
-
-/* A pipeline schedule as in the papers: a row per rank, boxes with the number of the micro-batch, a colour
- * for each kind of work, later chunks lighter. A forward and a backward that run together share a box, one
- * above the other. */
-gboolean ls_plot_schedule (const LsScheduleView *v, const char *path, GError **error);
 
 /* Bubbles of pipeline schedules over micro-batches and over stages. LS_ERROR_CONFLICT: there is no point. */
 gboolean ls_plot_bubbles (const LsBubbles *b, const char *path, GError **error);
@@ -44,9 +21,6 @@ gboolean ls_plot_bubbles (const LsBubbles *b, const char *path, GError **error);
  * where a node, a leaf and a pod are full. LS_ERROR_CONFLICT: no row has a size (over GPUs a barrier shows
  * its time). */
 gboolean ls_plot_collective (const LsCollectiveTable *t, const char *path, GError **error);
-
-/* A cluster: one node, and the fabric. What there are too many of to read is drawn in part, and says so. */
-gboolean ls_plot_topology (const LsTopoMap *map, const char *path, GError **error);
 
 /* A figure over two axes, a cell for each pair of values: what is known of the cell, and no more. A cell that
  * was left out by a bound is hatched and shows that bound. LS_ERROR_CONFLICT: no cell has a value. */

@@ -7,6 +7,7 @@
 
 #include "data/text/input_bytes.h"
 #include "ls_test.h"
+#include "show/draw/palette.h"
 #include "pipeline.h"
 #include "show/page/page_parts.h"
 
@@ -75,6 +76,18 @@ nothing_is_loaded (void)
   LS_CHECK_INT (count (page, "href=\""), ==, 0);
   LS_CHECK_INT (count (page, "://"), ==, 1); /* the name of SVG's elements */
   LS_CHECK_INT (count (page, "innerHTML"), ==, 0);
+}
+
+/* Each colour of a page is a variable of the palette: the sheet names none but there, nor do the programs. */
+static void
+colours_are_those_of_the_palette (void)
+{
+  g_autofree char *page = hostile_page (), *palette = ls_palette_to_css ();
+  g_autoptr (GRegex) color = g_regex_new ("#[0-9a-f]{6}\\b", 0, 0, NULL);
+  g_auto (GStrv) rest = g_strsplit (page, palette, 2);
+  if (LS_CHECK_INT (g_strv_length (rest), ==, 2))
+    LS_CHECK (!g_regex_match (color, rest[0], 0, NULL) && !g_regex_match (color, rest[1], 0, NULL));
+  LS_CHECK (g_regex_match (color, palette, 0, NULL));
 }
 
 static char *
@@ -151,4 +164,5 @@ columns_add_up_to_spans (void)
 }
 
 LS_TEST_MAIN ("show/page", LS_TEST (hostile_names_stay_text), LS_TEST (nothing_is_loaded),
-              LS_TEST (packed_parts_unpack), LS_TEST (columns_add_up_to_spans))
+              LS_TEST (colours_are_those_of_the_palette), LS_TEST (packed_parts_unpack),
+              LS_TEST (columns_add_up_to_spans))

@@ -1,7 +1,7 @@
 /* A node as a tree: CPUs, what is plugged into them, and NVLink below the GPUs. */
 #include <math.h>
 
-#include "show/plot/topology_draw.h"
+#include "show/draw/topology_draw.h"
 
 #define BOX_W      44.0
 #define BOX_H      34.0
@@ -12,10 +12,10 @@
 #define BAR_H      30.0
 
 typedef struct {
-  LsScene *scene;
+  LsDrawing *d;
   const LsTopoMap *map;
   double top, bottom, right;
-  LsScenePoint *at; /* [vertices of node 0] centre of the top edge; x < 0: not drawn */
+  LsXY *at; /* [vertices of node 0] centre of the top edge; x < 0: not drawn */
 } Tree;
 
 static const LsTopoPart *
@@ -56,17 +56,19 @@ draw_part (Tree *t, const LsTopoPart *part, double left, guint depth)
   }
   right = part->children->len > 0 ? right - GAP_X : left + BOX_W;
   double x = (left + right) / 2;
-  t->at[part->vertex] = (LsScenePoint) { x, y };
+  t->at[part->vertex] = (LsXY) { x, y };
   t->bottom = fmax (t->bottom, y + BOX_H);
-  ls_draw_vertex (t->scene, x - BOX_W / 2, y, BOX_W, BOX_H, part->kind, vertex (t, part->vertex)->index);
+  ls_draw_vertex (t->d, x - BOX_W / 2, y, BOX_W, BOX_H, part->kind, vertex (t, part->vertex)->index);
   for (guint i = 0; i < part->children->len; i++) {
     const LsTopoPart *child = part_at (part->children, i);
-    LsScenePoint to = t->at[child->vertex];
+    LsXY to = t->at[child->vertex];
     double aside = child->kind == LS_NODE_CPU_MEMORY ? 6 : 0; /* not upon the lines of others */
     double middle = y + BOX_H + (ROW - BOX_H) / 2 - aside;
-    const LsScenePoint elbow[]
+    const LsXY elbow[]
         = { { x + aside, y + BOX_H }, { x + aside, middle }, { to.x, middle }, { to.x, to.y } };
-    ls_scene_line (t->scene, elbow, G_N_ELEMENTS (elbow), ls_draw_link_color (link_name (t, child)), 1.6);
+    const LsStroke stroke
+        = { LS_LAYER_LINES, ls_draw_link_paint (link_name (t, child)), 1.6, false, link_name (t, child) };
+    ls_drawing_line (t->d, elbow, G_N_ELEMENTS (elbow), &stroke);
   }
   return right;
 }
@@ -93,7 +95,7 @@ draw_roots (Tree *t)
     }
     if (is_last && hidden > 0) {
       g_autofree char *text = g_strdup_printf ("... %u more", hidden);
-      ls_scene_text (t->scene, x + 44, t->top + BOX_H / 2, 12, LS_CENTER, LS_DRAW_FAINT, text);
+      ls_drawing_text (t->d, x + 44, t->top + BOX_H / 2, 12, LS_CENTER, "quiet", text);
       x += 100;
     }
     shown += n_leaves (root);
@@ -110,25 +112,27 @@ draw_nvswitches (Tree *t, const LsTopoPart *part)
   const LsTopoLinks *l = &g_array_index (t->map->links, LsTopoLinks, part->links);
   double y = t->bottom + 44, left = INFINITY, right = 0;
   uint32_t n = t->map->cluster->spec.gpus_per_node;
+  const LsStroke stroke = { LS_LAYER_LINES, ls_draw_link_paint (l->name), 2, false, l->name };
   for (uint32_t v = 0; v < t->map->cluster->nodes->len && vertex (t, v)->host == 0; v++) {
     if (vertex (t, v)->kind != LS_NODE_GPU || t->at[v].x < 0)
       continue;
-    LsScenePoint at = t->at[v];
+    LsXY at = t->at[v];
     left = fmin (left, at.x - BOX_W / 2);
     right = fmax (right, at.x + BOX_W / 2);
     for (int side = -1; side <= 1; side++)
-      ls_scene_segment (t->scene, at.x + 7 * side, at.y + BOX_H, at.x + 7 * side, y,
-                        ls_draw_link_color (l->name), 2);
+      ls_drawing_segment (t->d, (LsXY) { at.x + 7 * side, at.y + BOX_H }, (LsXY) { at.x + 7 * side, y },
+                          &stroke);
   }
   g_autofree char *rate = ls_format_rate (
       part->n_physical * (l->link ? l->link->bandwidth_bytes_per_s : l->capacity_bytes_per_s));
   g_autofree char *text
       = g_strdup_printf ("%u x nvswitch, %u links of each of %u %ss: %s", part->n, part->n_physical, n,
                          ls_topo_kind_word (&t->map->cluster->spec, LS_NODE_GPU), rate);
-  ls_scene_box (t->scene, left, y, fmax (right - left, 320), BAR_H, ls_draw_kind_color (LS_NODE_NVSWITCH),
-                0x666666);
-  ls_scene_text (t->scene, left + fmax (right - left, 320) / 2, y + BAR_H / 2, 12, LS_CENTER, LS_DRAW_INK,
-                 text);
+  const LsDrawnBox bar
+      = { LS_LAYER_BOXES, left, y, fmax (right - left, 320), BAR_H, ls_draw_kind_paint (LS_NODE_NVSWITCH), 0,
+          true,           text };
+  ls_drawing_box (t->d, &bar);
+  ls_drawing_text (t->d, left + fmax (right - left, 320) / 2, y + BAR_H / 2, 12, LS_CENTER, "black", text);
   t->right = fmax (t->right, left + 320);
   t->bottom = y + BAR_H;
 }
@@ -145,32 +149,34 @@ draw_peers (Tree *t)
         || vertex (t, link->from)->kind != vertex (t, link->to)->kind || t->at[link->from].x < 0
         || t->at[link->to].x < 0)
       continue;
-    LsScenePoint a = t->at[link->from], b = t->at[link->to];
+    LsXY a = t->at[link->from], b = t->at[link->to];
     bool is_gpu = vertex (t, link->from)->kind == LS_NODE_GPU;
-    guint32 color = ls_draw_link_color (is_gpu ? "nvlink" : "cpu interconnect");
+    const char *name = is_gpu ? "nvlink" : "cpu interconnect";
+    const LsStroke stroke
+        = { LS_LAYER_LINES, ls_draw_link_paint (name), is_gpu ? 1.3 * link->n_physical : 2, false, name };
     if (!is_gpu) {
-      ls_scene_segment (t->scene, a.x, a.y + BOX_H / 2, b.x, b.y + BOX_H / 2, color, 2);
+      ls_drawing_segment (t->d, (LsXY) { a.x, a.y + BOX_H / 2 }, (LsXY) { b.x, b.y + BOX_H / 2 }, &stroke);
       continue;
     }
     double drop = 26 + 0.22 * fabs (b.x - a.x);
-    LsScenePoint from = { a.x, a.y + BOX_H }, to = { b.x, b.y + BOX_H },
-                 control = { (a.x + b.x) / 2, a.y + BOX_H + 2 * drop };
-    ls_scene_curve (t->scene, from, control, to, color, 1.3 * link->n_physical);
+    LsXY from = { a.x, a.y + BOX_H }, to = { b.x, b.y + BOX_H },
+         control = { (a.x + b.x) / 2, a.y + BOX_H + 2 * drop };
+    ls_drawing_curve (t->d, from, control, to, &stroke);
     low = fmax (low, a.y + BOX_H + drop);
   }
   t->bottom = low;
 }
 
 LsExtent
-ls_draw_node (LsScene *scene, const LsTopoMap *map, double top)
+ls_draw_node (LsDrawing *d, const LsTopoMap *map, double top)
 {
   uint32_t n = 0;
   while (n < map->cluster->nodes->len && g_array_index (map->cluster->nodes, LsTopoNode, n).host == 0)
     n++;
-  g_autofree LsScenePoint *at = g_new (LsScenePoint, n + 1);
+  g_autofree LsXY *at = g_new (LsXY, n + 1);
   for (uint32_t v = 0; v < n; v++)
-    at[v] = (LsScenePoint) { -1, -1 };
-  Tree t = { .scene = scene, .map = map, .top = top, .bottom = top, .at = at };
+    at[v] = (LsXY) { -1, -1 };
+  Tree t = { .d = d, .map = map, .top = top, .bottom = top, .at = at };
   draw_roots (&t);
   draw_peers (&t);
   for (guint i = 0; i < map->each->len; i++)

@@ -1,16 +1,13 @@
-#include "show/svg/svg_timeline.h"
-
-#include <math.h>
 #include <string.h>
 
+#include "show/draw/axis.h"
+#include "show/draw/palette.h"
+#include "show/draw/pictures.h"
 #include "show/run/timeline_boxes.h"
-#include "show/svg/svg.h"
 
 #define MAX_ROWS    64
 #define LEFT        138 /* margins, pixels */
 #define RIGHT       20
-#define TOP         86
-#define BOTTOM      40
 #define BAR         20 /* of passes */
 #define STRIP       7
 #define LANE        16
@@ -22,10 +19,9 @@
 typedef struct {
   const LsTimeline *t;
   const LsTimelinePicture *picture;
-  LsSvg *svg;
+  LsDrawing *d;
   LsTime from, to; /* from the start of the step */
   double y;
-  GHashTable *classes; /* those that were drawn: static strings */
 } Plot;
 
 static double
@@ -39,7 +35,7 @@ x_of (const Plot *p, LsTime at)
 
 typedef struct {
   LsTime from, to;
-  const char *class;
+  const char *paint;
   double opacity;
   char name[24]; /* "F 3" */
   char *tip;     /* owned */
@@ -71,32 +67,27 @@ is_shown (const Plot *p, LsTime from, LsTime to)
   return to > p->from && from < p->to && to > from;
 }
 
-static bool
-is_dark_on (const char *class)
-{
-  static const char *const light[] = { "backward", "recompute", "dp", "bubble", NULL };
-  return g_strv_contains (light, class);
-}
-
 static void
 draw_item (const Lane *l, const Item *item, double left, double right, guint n)
 {
   g_autofree char *many = n > 1 ? g_strdup_printf ("%u ops", n) : NULL;
-  const LsSvgBox box = { left,
-                         l->y,
-                         MAX (right - left - (right - left > 4 ? 0.6 : 0), 0.2),
-                         l->height,
-                         item->class,
-                         item->opacity,
-                         many ? many : item->tip };
-  ls_svg_box (l->p->svg, &box);
-  g_hash_table_add (l->p->classes, (gpointer) item->class);
-  if (n == 1 && *item->name && ls_svg_text_width (item->name, NAME_SIZE) < right - left - 2)
-    ls_svg_text (l->p->svg, (left + right) / 2, l->y + l->height / 2 + 3.5, LS_SVG_MIDDLE,
-                 is_dark_on (item->class) ? "dark-name" : "name", item->name);
+  const LsDrawnBox box = { LS_LAYER_BOXES,
+                           left,
+                           l->y,
+                           MAX (right - left - (right - left > 4 ? 0.6 : 0), 0.2),
+                           l->height,
+                           item->paint,
+                           item->opacity,
+                           false,
+                           many ? many : item->tip };
+  ls_drawing_box (l->p->d, &box);
+  guint32 color = ls_palette_tint (ls_palette_find (item->paint)->light, item->opacity);
+  if (n == 1 && *item->name && ls_text_width (item->name, NAME_SIZE) < right - left - 2)
+    ls_drawing_text (l->p->d, (left + right) / 2, l->y + l->height / 2, NAME_SIZE, LS_CENTER,
+                     ls_palette_ink (color), item->name);
 }
 
-/* Narrow neighbours of one class as one box. */
+/* Narrow neighbours of one paint as one box. */
 static void
 lane_close (Lane *l)
 {
@@ -106,7 +97,7 @@ lane_close (Lane *l)
     for (next = i + 1; next < l->items->len; next++) {
       const Item *other = &g_array_index (l->items, Item, next);
       double begin = x_of (l->p, other->from), end = x_of (l->p, other->to);
-      if (other->class != item->class || begin - right > NARROW || end - begin > NARROW)
+      if (other->paint != item->paint || begin - right > NARROW || end - begin > NARROW)
         break;
       right = MAX (right, end);
     }
@@ -118,24 +109,26 @@ lane_close (Lane *l)
 static void
 lane_ground (const Plot *p, double y, double height, const char *name, bool is_quiet)
 {
-  const LsSvgBox ground = { LEFT, y, (double) p->picture->width - LEFT - RIGHT, height, "idle", 0, NULL };
-  ls_svg_box (p->svg, &ground);
-  ls_svg_text (p->svg, LEFT - 8, y + height / 2 + 4, LS_SVG_END, is_quiet ? "quiet" : "row", name);
+  const LsDrawnBox ground = {
+    LS_LAYER_GROUND, LEFT, y, (double) p->picture->width - LEFT - RIGHT, height, "idle", 0, false, NULL
+  };
+  ls_drawing_box (p->d, &ground);
+  ls_drawing_text (p->d, LEFT - 8, y + height / 2, 11, LS_RIGHT, is_quiet ? "quiet" : "text", name);
 }
 
 /* --- a row of a rank --------------------------------------------------------------------------------- */
 
-static const char *const box_classes[LS_N_BOX_KINDS] = {
+static const char *const box_paints[LS_N_BOX_KINDS] = {
   [LS_BOX_FORWARD] = "forward",     [LS_BOX_BACKWARD] = "backward",   [LS_BOX_WEIGHT] = "weight",
   [LS_BOX_RECOMPUTE] = "recompute", [LS_BOX_OPTIMIZER] = "optimizer",
 };
 
-/* Later chunks are darker. */
+/* Later chunks are lighter. */
 static double
 opacity_of (const Plot *p, uint32_t chunk)
 {
   uint32_t n = MAX (p->t->plan->n_chunks, 1);
-  return n > 1 ? 0.6 + 0.4 * chunk / (n - 1) : 1;
+  return n > 1 ? 1 - 0.45 * chunk / (n - 1) : 1;
 }
 
 static void
@@ -148,7 +141,7 @@ draw_passes (Plot *p, uint32_t rank)
     if (!is_shown (p, b->from, b->to))
       continue;
     g_autofree char *took = ls_format_time (b->to - b->from);
-    Item item = { b->from, b->to, box_classes[b->kind], opacity_of (p, b->chunk), "", NULL };
+    Item item = { b->from, b->to, box_paints[b->kind], opacity_of (p, b->chunk), "", NULL };
     bool has_number = b->kind != LS_BOX_OPTIMIZER;
     if (has_number)
       g_snprintf (item.name, sizeof item.name, "%u", b->mb);
@@ -161,9 +154,9 @@ draw_passes (Plot *p, uint32_t rank)
 }
 
 /* By LsPart from LS_PART_EXPOSED_TP on. */
-static const char *const part_classes[]
+static const char *const part_paints[]
     = { "tp", "dp", "pp", "cp", "ep", "copy", "bubble", "skew", "host", "other" };
-G_STATIC_ASSERT (G_N_ELEMENTS (part_classes) == LS_N_PARTS - LS_PART_EXPOSED_TP);
+G_STATIC_ASSERT (G_N_ELEMENTS (part_paints) == LS_N_PARTS - LS_PART_EXPOSED_TP);
 
 static void
 draw_strip (Plot *p, uint32_t rank)
@@ -178,7 +171,7 @@ draw_strip (Plot *p, uint32_t rank)
       if (!is_shown (p, s->from, s->to))
         continue;
       g_autofree char *took = ls_format_time ((LsTime) (s->height * (double) (s->to - s->from)));
-      Item item = { s->from, s->to, part_classes[part - LS_PART_EXPOSED_TP], s->height, "", NULL };
+      Item item = { s->from, s->to, part_paints[part - LS_PART_EXPOSED_TP], s->height, "", NULL };
       g_autofree char *name = g_strdelimit (g_strdup (ls_part_name ((LsPart) part)), "_", ' ');
       item.tip = g_strdup_printf ("%s: %s", name, took);
       g_array_append_val (l.items, item);
@@ -201,17 +194,18 @@ draw_rank (Plot *p, uint32_t shown, uint32_t rank)
 
 /* --- rows of streams --------------------------------------------------------------------------------- */
 
-static const char *
-class_of_stream (int stream)
+const char *
+ls_stream_paint (int stream)
 {
-  static const char *const classes[LS_N_STREAMS] = {
+  static const char *const paints[LS_N_STREAMS + 1] = {
     [LS_STREAM_COMPUTE] = "forward", [LS_STREAM_TP] = "tp",          [LS_STREAM_DP] = "dp",
     [LS_STREAM_PP_FWD] = "pp",       [LS_STREAM_PP_FWD_RECV] = "pp", [LS_STREAM_PP_BWD] = "pp",
     [LS_STREAM_PP_BWD_RECV] = "pp",  [LS_STREAM_GLOBAL] = "other",   [LS_STREAM_COPY] = "copy",
     [LS_STREAM_COPY_IN] = "copy",    [LS_STREAM_GATHER] = "dp",      [LS_STREAM_CP] = "cp",
     [LS_STREAM_EP] = "ep",           [LS_STREAM_GATHER_IN] = "copy", [LS_STREAM_REPLICA] = "dp",
+    [LS_STREAM_SHARED] = "forward",  [LS_N_STREAMS] = "host",
   };
-  return stream < LS_N_STREAMS && classes[stream] ? classes[stream] : "host";
+  return paints[stream];
 }
 
 static int
@@ -246,10 +240,11 @@ letters_of (const LsOp *op)
 
 /* What an op of a stream is drawn as: its own, or for kernels that of its tag. */
 static const char *
-class_of (const LsOp *op)
+paint_of (const LsOp *op)
 {
-  return stream_of (op) == LS_STREAM_COMPUTE ? box_classes[ls_box_kind_of ((LsTag) op->tag)]
-                                             : class_of_stream (stream_of (op));
+  int stream = stream_of (op);
+  bool is_work = stream == LS_STREAM_COMPUTE || stream == LS_STREAM_SHARED;
+  return is_work ? box_paints[ls_box_kind_of ((LsTag) op->tag)] : ls_stream_paint (stream);
 }
 
 /* A job without a pipeline is told by layers, one with by micro-batches. */
@@ -270,9 +265,9 @@ name_op (const Plot *p, const LsOp *op, const LsInstance *instance, char name[24
 }
 
 static bool
-is_backward (const char *class)
+is_backward (const char *paint)
 {
-  return g_str_equal (class, "backward") || g_str_equal (class, "weight");
+  return g_str_equal (paint, "backward") || g_str_equal (paint, "weight");
 }
 
 /* Kernels of one pass that have one number are one box, with the gaps between them; so are input and weight
@@ -281,10 +276,10 @@ is_backward (const char *class)
 static bool
 joins (const Item *open, uint32_t open_instance, const Item *next, uint32_t instance)
 {
-  if (open_instance != instance || (g_str_equal (next->class, "optimizer") && next->from > open->to))
+  if (open_instance != instance || (g_str_equal (next->paint, "optimizer") && next->from > open->to))
     return false;
   return strcmp (open->name, next->name) == 0
-      || (is_backward (open->class) && is_backward (next->class)
+      || (is_backward (open->paint) && is_backward (next->paint)
           && strcmp (open->name + 1, next->name + 1) == 0);
 }
 
@@ -292,8 +287,8 @@ static void
 join (Item *open, const Item *next)
 {
   open->to = MAX (open->to, next->to);
-  if (open->class != next->class)
-    open->class = box_classes[LS_BOX_BACKWARD];
+  if (open->paint != next->paint)
+    open->paint = box_paints[LS_BOX_BACKWARD];
   if (open->name[0] != next->name[0])
     open->name[0] = 'B';
   g_autofree char *took = ls_format_time (open->to - open->from);
@@ -310,7 +305,7 @@ add_span (Lane *l, uint32_t rank, const LsSpan *s, uint32_t *open_instance)
          to = (s->end == LS_TIME_NEVER ? p->t->window_end : s->end) - p->t->window_start;
   if (!is_shown (p, from, to))
     return;
-  Item item = { from, to, class_of (op), 1, "", NULL };
+  Item item = { from, to, paint_of (op), 1, "", NULL };
   name_op (p, op, ls_span_instance (p->t, rank, s), item.name);
   Item *open = l->items->len > 0 ? &g_array_index (l->items, Item, l->items->len - 1) : NULL;
   bool is_kernel = op->kind == LS_OP_KERNEL && op->stream == LS_STREAM_COMPUTE && item.name[0];
@@ -352,70 +347,34 @@ draw_stream (Plot *p, uint32_t rank, int stream)
 
 /* --- around them ------------------------------------------------------------------------------------- */
 
-/* 1, 2 or 5 times a power of ten: about a tenth of the window. */
-static LsTime
-tick_of (LsTime window)
+static void
+draw_axis (Plot *p)
 {
-  double power = pow (10, floor (log10 ((double) window / 10)));
-  for (int i = 0; i < 3; i++)
-    if ((1 << i) * power * (i == 2 ? 1.25 : 1) * 10 >= (double) window)
-      return (LsTime) ((1 << i) * power * (i == 2 ? 1.25 : 1));
-  return (LsTime) (10 * power);
+  LsTime unit;
+  const char *unit_name = ls_axis_unit (p->to, &unit);
+  g_autofree char *name = g_strdup_printf ("time from the start of the step (%s)", unit_name);
+  const LsDrawnAxis axis = { (double) p->from / (double) unit, (double) p->to / (double) unit, name };
+  p->y += ls_draw_axis_below (p->d, LEFT, (double) p->picture->width - RIGHT, p->y, &axis);
 }
 
-static void
-draw_axis (const Plot *p)
-{
-  LsTime tick = MAX (1, tick_of (p->to - p->from));
-  for (LsTime at = (p->from + tick - 1) / tick * tick; at <= p->to; at += tick) {
-    g_autofree char *text = ls_format_time (at);
-    double x = x_of (p, at);
-    ls_svg_line (p->svg, x, p->y, x, p->y + 5, "tick");
-    bool is_at_edge = x + ls_svg_text_width (text, 11) / 2 > p->picture->width;
-    ls_svg_text (p->svg, x, p->y + 18, is_at_edge ? LS_SVG_END : LS_SVG_MIDDLE, "quiet",
-                 at == 0 ? "0" : text);
-  }
-  ls_svg_text (p->svg, LEFT, p->y + 34, LS_SVG_START, "quiet", "time from the start of the step");
-}
+static const LsLegendEntry entries[] = { { "forward", "forward" },
+                                         { "backward", "backward" },
+                                         { "weight", "weight gradient" },
+                                         { "recompute", "recompute" },
+                                         { "optimizer", "optimizer" },
+                                         { "tp", "tp" },
+                                         { "dp", "dp" },
+                                         { "pp", "pp" },
+                                         { "cp", "cp" },
+                                         { "ep", "ep" },
+                                         { "copy", "copies" },
+                                         { "bubble", "bubble" },
+                                         { "skew", "skew" },
+                                         { "host", "host" },
+                                         { "other", "other" } };
 
 static void
-draw_legend (const Plot *p)
-{
-  static const struct {
-    const char *class, *name;
-  } entries[] = { { "forward", "forward" },
-                  { "backward", "backward" },
-                  { "weight", "weight gradient" },
-                  { "recompute", "recompute" },
-                  { "optimizer", "optimizer" },
-                  { "tp", "tp" },
-                  { "dp", "dp" },
-                  { "pp", "pp" },
-                  { "cp", "cp" },
-                  { "ep", "ep" },
-                  { "copy", "copies" },
-                  { "bubble", "bubble" },
-                  { "skew", "skew" },
-                  { "host", "host" },
-                  { "other", "other" } };
-  double x = LEFT;
-  for (guint i = 0; i < G_N_ELEMENTS (entries); i++) {
-    GHashTableIter iter;
-    gpointer class;
-    bool is_there = false;
-    g_hash_table_iter_init (&iter, p->classes);
-    while (!is_there && g_hash_table_iter_next (&iter, &class, NULL))
-      is_there = g_str_equal (class, entries[i].class);
-    if (!is_there)
-      continue;
-    ls_svg_box (p->svg, &(LsSvgBox) { x, 60, 12, 12, entries[i].class, 0, NULL });
-    ls_svg_text (p->svg, x + 17, 70, LS_SVG_START, "row", entries[i].name);
-    x += 34 + ls_svg_text_width (entries[i].name, 11);
-  }
-}
-
-static void
-draw_head (const Plot *p, guint n_rows)
+draw_head (Plot *p, guint n_rows)
 {
   g_autofree char *step = ls_format_time (p->t->window_end - p->t->window_start);
   g_autofree char *from = ls_format_time (p->from), *to = ls_format_time (p->to);
@@ -427,22 +386,8 @@ draw_head (const Plot *p, guint n_rows)
   g_autofree char *note
       = g_strdup_printf ("one step: %s%s; %u rank%s%s; the strip below a rank is time without a kernel", step,
                          part, p->t->n_ranks, p->t->n_ranks == 1 ? "" : "s", rest);
-  ls_svg_text (p->svg, LEFT, 24, LS_SVG_START, "title", p->picture->title);
-  ls_svg_text (p->svg, LEFT, 44, LS_SVG_START, "quiet", note);
-}
-
-static double
-height_of (const Plot *p, const GArray *ranks)
-{
-  double height = TOP + BOTTOM;
-  for (guint i = 0; i < ranks->len; i++) {
-    uint32_t rank = ls_timeline_representative (p->t, g_array_index (ranks, uint32_t, i));
-    height += RANK_HEIGHT
-        + (p->picture->rows == LS_TIMELINE_STREAMS
-               ? LANE_HEIGHT * __builtin_popcount (streams_of (p, rank)) + 6
-               : 0);
-  }
-  return height;
+  p->y += ls_draw_head (p->d, LEFT, (double) p->picture->width - RIGHT, p->picture->title, note, entries,
+                        G_N_ELEMENTS (entries));
 }
 
 static void
@@ -461,23 +406,20 @@ draw_rows (Plot *p, const GArray *ranks)
   }
 }
 
-char *
-ls_svg_timeline (const LsTimeline *t, const LsTimelinePicture *picture)
+LsDrawing *
+ls_draw_timeline (const LsTimeline *t, const LsTimelinePicture *picture)
 {
   LsTime window = t->window_end - t->window_start;
   g_autoptr (GArray) some = picture->ranks ? NULL : ls_timeline_rows (t, MAX_ROWS);
   const GArray *ranks = picture->ranks ? picture->ranks : some;
   Plot p = { .t = t,
              .picture = picture,
+             .d = ls_drawing_new (picture->title),
              .from = picture->from,
-             .to = picture->to > 0 ? MIN (picture->to, window) : window,
-             .y = TOP };
-  p.classes = g_hash_table_new (NULL, NULL);
-  p.svg = ls_svg_new (picture->width, height_of (&p, ranks), picture->title);
-  draw_head (&p, ranks->len);
+             .to = picture->to > 0 ? MIN (picture->to, window) : window };
   draw_rows (&p, ranks);
   draw_axis (&p);
-  draw_legend (&p);
-  g_hash_table_unref (p.classes);
-  return ls_svg_finish (p.svg);
+  draw_head (&p, ranks->len);
+  ls_drawing_resize (p.d, picture->width, p.y);
+  return p.d;
 }

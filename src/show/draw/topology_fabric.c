@@ -3,7 +3,8 @@
 #include <math.h>
 
 #include "base/order.h"
-#include "show/plot/topology_draw.h"
+#include "show/draw/palette.h"
+#include "show/draw/topology_draw.h"
 
 #define MAX_NODES    8u
 #define MAX_LEAVES   20u
@@ -17,9 +18,9 @@
 #define MAX_ROWS     8
 
 typedef struct {
-  LsScene *scene;
+  LsDrawing *d;
   const LsTopoMap *map;
-  LsScenePoint *at;       /* [vertices] middle of what is drawn; x < 0: nothing */
+  LsXY *at;               /* [vertices] middle of what is drawn; x < 0: nothing */
   GArray *rows[MAX_ROWS]; /* uint32_t vertices (of row 0 hosts), from the nodes up */
   LsNodeKind kind[MAX_ROWS];
   uint64_t n_all[MAX_ROWS];
@@ -126,17 +127,18 @@ place_row (Fabric *f, guint r)
   for (guint i = 0; i < n; i++) {
     uint32_t v = g_array_index (f->rows[r], uint32_t, i);
     if (is_after_gap (f, r, i)) {
-      ls_scene_text (f->scene, x + 7, y + BOX_H / 2, 16, LS_CENTER, LS_DRAW_FAINT, "...");
+      ls_drawing_text (f->d, x + 7, y + BOX_H / 2, 16, LS_CENTER, "quiet", "...");
       x += 30;
     }
     if (r > 0) {
-      ls_draw_vertex (f->scene, x, y, w, BOX_H, f->kind[r], vertex (f, v)->index);
-      f->at[v] = (LsScenePoint) { x + w / 2, y + BOX_H / 2 };
+      ls_draw_vertex (f->d, x, y, w, BOX_H, f->kind[r], vertex (f, v)->index);
+      f->at[v] = (LsXY) { x + w / 2, y + BOX_H / 2 };
     } else {
       g_autofree char *name = g_strdup_printf ("node %u", v);
-      ls_scene_box (f->scene, x, y, w, NODE_H, 0xeeeeee, 0x888888);
-      ls_scene_text (f->scene, x + w / 2, y + 29, 11, LS_CENTER, LS_DRAW_INK, name);
-      f->at[f->map->cluster->nodes->len + i] = (LsScenePoint) { x, y };
+      const LsDrawnBox box = { LS_LAYER_BOXES, x, y, w, NODE_H, "node", 0, true, NULL };
+      ls_drawing_box (f->d, &box);
+      ls_drawing_text (f->d, x + w / 2, y + 29, 11, LS_CENTER, "text", name);
+      f->at[f->map->cluster->nodes->len + i] = (LsXY) { x, y };
     }
     x += w + GAP_X;
   }
@@ -153,26 +155,61 @@ place_nics (Fabric *f)
     for (guint i = 0; node->kind == LS_NODE_NIC && i < f->rows[0]->len; i++) {
       if (g_array_index (f->rows[0], uint32_t, i) != node->host)
         continue;
-      LsScenePoint corner = f->at[f->map->cluster->nodes->len + i];
-      f->at[v] = (LsScenePoint) { corner.x + 4 + (node->index + 0.5) * step, corner.y + 6 };
+      LsXY corner = f->at[f->map->cluster->nodes->len + i];
+      f->at[v] = (LsXY) { corner.x + 4 + (node->index + 0.5) * step, corner.y + 6 };
       double side = fmin (NIC_W - 3, step - 1);
-      ls_scene_box (f->scene, f->at[v].x - side / 2, corner.y + 3, side, 12, ls_draw_kind_color (LS_NODE_NIC),
-                    0x666666);
+      g_autofree char *tip = g_strdup_printf ("nic %u of node %u", node->index, node->host);
+      const LsDrawnBox box = { LS_LAYER_BOXES,
+                               f->at[v].x - side / 2,
+                               corner.y + 3,
+                               side,
+                               12,
+                               ls_draw_kind_paint (LS_NODE_NIC),
+                               0,
+                               true,
+                               tip };
+      ls_drawing_box (f->d, &box);
     }
   }
 }
 
-/* Rails, or whatever tells the links of a NIC apart: Paul Tol, "bright" and "vibrant". */
-static guint32
-line_color (const Fabric *f, const LsLink *link)
+/* Rails, or whatever tells the links of a NIC apart. */
+static const char *
+line_paint (const Fabric *f, const LsLink *link)
 {
-  static const guint32 rails[]
-      = { 0x4477aa, 0xee6677, 0x228833, 0xccbb44, 0x66ccee, 0xaa3377, 0xee7733, 0x888888 };
   const LsTopoNode *from = vertex (f, link->from);
+  uint32_t n_rails = f->map->cluster->spec.rails;
   if (from->kind == LS_NODE_NIC)
-    return rails[(f->map->cluster->spec.rails > 1 ? from->index % f->map->cluster->spec.rails : 0)
-                 % G_N_ELEMENTS (rails)];
-  return 0xb8d4e0;
+    return ls_palette_series (n_rails > 1 ? from->index % n_rails : 0)->name;
+  return "link-many";
+}
+
+static char *
+tip_of (const Fabric *f, const LsLink *link)
+{
+  const LsTopoNode *from = vertex (f, link->from), *to = vertex (f, link->to);
+  g_autofree char *rate = ls_format_rate (link->capacity_bytes_per_s);
+  return g_strdup_printf ("%s %u to %s %u: %s", ls_topo_kind_name (from->kind), from->index,
+                          ls_topo_kind_name (to->kind), to->index, rate);
+}
+
+static void
+draw_link (const Fabric *f, const LsLink *link)
+{
+  LsNodeKind from = vertex (f, link->from)->kind, to = vertex (f, link->to)->kind;
+  LsXY a = f->at[link->from], b = f->at[link->to];
+  g_autofree char *tip = tip_of (f, link);
+  if (from == to && link->from < link->to) {
+    const LsStroke stroke = { LS_LAYER_LINES, "link-many", 1.2, false, tip };
+    LsXY control = { (a.x + b.x) / 2, a.y - 26 - 0.1 * fabs (b.x - a.x) };
+    ls_drawing_curve (f->d, (LsXY) { a.x, a.y - BOX_H / 2 }, control, (LsXY) { b.x, b.y - BOX_H / 2 },
+                      &stroke);
+  } else if (from < to) {
+    bool is_nic = from == LS_NODE_NIC;
+    const LsStroke stroke = { LS_LAYER_LINES, line_paint (f, link), is_nic ? 1.4 : 0.9, false, tip };
+    ls_drawing_segment (f->d, (LsXY) { a.x, is_nic ? a.y - 4 : a.y - BOX_H / 2 },
+                        (LsXY) { b.x, b.y + BOX_H / 2 }, &stroke);
+  }
 }
 
 static void
@@ -181,18 +218,9 @@ draw_links (const Fabric *f)
   const LsCluster *c = f->map->cluster;
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
-    LsNodeKind from = vertex (f, link->from)->kind, to = vertex (f, link->to)->kind;
-    LsScenePoint a = f->at[link->from], b = f->at[link->to];
-    if (from < LS_NODE_NIC || to < LS_NODE_LEAF || a.x < 0 || b.x < 0)
-      continue;
-    if (from == to && link->from < link->to) {
-      LsScenePoint control = { (a.x + b.x) / 2, a.y - 26 - 0.1 * fabs (b.x - a.x) };
-      ls_scene_curve (f->scene, (LsScenePoint) { a.x, a.y - BOX_H / 2 }, control,
-                      (LsScenePoint) { b.x, b.y - BOX_H / 2 }, 0x99bbcc, 1.2);
-    } else if (from < to) {
-      ls_scene_segment (f->scene, a.x, from == LS_NODE_NIC ? a.y - 4 : a.y - BOX_H / 2, b.x, b.y + BOX_H / 2,
-                        line_color (f, link), from == LS_NODE_NIC ? 1.4 : 0.9);
-    }
+    if (vertex (f, link->from)->kind >= LS_NODE_NIC && vertex (f, link->to)->kind >= LS_NODE_LEAF
+        && f->at[link->from].x >= 0 && f->at[link->to].x >= 0)
+      draw_link (f, link);
   }
 }
 
@@ -204,22 +232,22 @@ draw_labels (const Fabric *f)
     g_autofree char *text = r == 0
         ? g_strdup_printf ("%" G_GUINT64_FORMAT " x node", f->n_all[0])
         : g_strdup_printf ("%" G_GUINT64_FORMAT " x %s", f->n_all[r], ls_topo_kind_name (f->kind[r]));
-    ls_scene_text (f->scene, LS_DRAW_MARGIN, y, 13, LS_LEFT, LS_DRAW_INK, text);
+    ls_drawing_text (f->d, LS_DRAW_MARGIN, y, 13, LS_LEFT, "text", text);
     if (r == 0) {
       g_autofree char *nics = g_strdup_printf ("%u nics each", f->map->cluster->spec.nics);
-      ls_scene_text (f->scene, LS_DRAW_MARGIN, y + 18, 11, LS_LEFT, LS_DRAW_FAINT, nics);
+      ls_drawing_text (f->d, LS_DRAW_MARGIN, y + 18, 11, LS_LEFT, "quiet", nics);
     }
   }
 }
 
 LsExtent
-ls_draw_fabric (LsScene *scene, const LsTopoMap *map, double top)
+ls_draw_fabric (LsDrawing *d, const LsTopoMap *map, double top)
 {
   guint n = map->cluster->nodes->len;
-  Fabric f = { .scene = scene, .map = map, .top = top };
-  f.at = g_new (LsScenePoint, n + MAX_NODES);
+  Fabric f = { .d = d, .map = map, .top = top };
+  f.at = g_new (LsXY, n + MAX_NODES);
   for (guint i = 0; i < n + MAX_NODES; i++)
-    f.at[i] = (LsScenePoint) { -1, -1 };
+    f.at[i] = (LsXY) { -1, -1 };
   choose (&f);
   for (guint r = 0; r < f.n_rows; r++)
     f.width = fmax (f.width, row_width (&f, r));

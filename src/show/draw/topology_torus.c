@@ -3,14 +3,14 @@
  * what is between. */
 #include <math.h>
 
-#include "show/plot/topology_draw.h"
+#include "show/draw/topology_draw.h"
 
 #define MAX_2D  32u
 #define MAX_3D  8u
 #define MAX_BOW 8u
 
 typedef struct {
-  LsScene *scene;
+  LsDrawing *d;
   const LsTorusSpec *torus;
   uint32_t dims[LS_TORUS_AXES]; /* as drawn */
   bool is_3d, is_cut;
@@ -35,33 +35,34 @@ size (Grid *g)
 }
 
 /* The middle of a chip; planes further back are up and to the right. */
-static LsScenePoint
+static LsXY
 middle (const Grid *g, const uint32_t *at)
 {
   double back = (g->is_3d ? g->dims[2] - 1.0 : 0) * g->step, edge = g->is_3d ? 30 : g->cell_x / 2;
-  return (LsScenePoint) { g->left + edge + at[0] * g->cell_x + at[2] * g->step,
-                          g->top + edge + back + at[1] * g->cell_y - at[2] * g->step };
+  return (LsXY) { g->left + edge + at[0] * g->cell_x + at[2] * g->step,
+                  g->top + edge + back + at[1] * g->cell_y - at[2] * g->step };
 }
 
 static void
-draw_wrap (const Grid *g, const uint32_t *at, uint32_t axis, guint32 color)
+draw_wrap (const Grid *g, const uint32_t *at, uint32_t axis, const char *paint)
 {
   uint32_t end[LS_TORUS_AXES] = { at[0], at[1], at[2] };
   end[axis] = g->dims[axis] - 1;
-  LsScenePoint a = middle (g, at), b = middle (g, end);
+  LsXY a = middle (g, at), b = middle (g, end);
+  const LsStroke stroke = { LS_LAYER_LINES, paint, 1.6, false, "wraps" };
   double r = g->box / 2;
   if (!g->is_3d && !g->is_cut && g->dims[axis] <= MAX_BOW) {
-    LsScenePoint from = axis == 0 ? (LsScenePoint) { a.x, a.y - r } : (LsScenePoint) { a.x - r, a.y };
-    LsScenePoint to = axis == 0 ? (LsScenePoint) { b.x, b.y - r } : (LsScenePoint) { b.x - r, b.y };
+    LsXY from = axis == 0 ? (LsXY) { a.x, a.y - r } : (LsXY) { a.x - r, a.y };
+    LsXY to = axis == 0 ? (LsXY) { b.x, b.y - r } : (LsXY) { b.x - r, b.y };
     double bow = 2 * (g->cell_x * 0.46 - r) + 6;
-    LsScenePoint control = axis == 0 ? (LsScenePoint) { (a.x + b.x) / 2, a.y - r - bow }
-                                     : (LsScenePoint) { a.x - r - bow, (a.y + b.y) / 2 };
-    ls_scene_curve (g->scene, from, control, to, color, 1.6);
+    LsXY control
+        = axis == 0 ? (LsXY) { (a.x + b.x) / 2, a.y - r - bow } : (LsXY) { a.x - r - bow, (a.y + b.y) / 2 };
+    ls_drawing_curve (g->d, from, control, to, &stroke);
     return;
   }
   double dx = axis == 0 ? 1 : axis == 2 ? 0.7 : 0, dy = axis == 1 ? 1 : axis == 2 ? -0.7 : 0, n = r + 11;
-  ls_scene_segment (g->scene, a.x, a.y, a.x - dx * n, a.y - dy * n, color, 1.6);
-  ls_scene_segment (g->scene, b.x, b.y, b.x + dx * n, b.y + dy * n, color, 1.6);
+  ls_drawing_segment (g->d, a, (LsXY) { a.x - dx * n, a.y - dy * n }, &stroke);
+  ls_drawing_segment (g->d, b, (LsXY) { b.x + dx * n, b.y + dy * n }, &stroke);
 }
 
 /* Links from a chip up each axis. */
@@ -71,11 +72,11 @@ draw_links (const Grid *g, const uint32_t *at)
   for (uint32_t axis = 0; axis < g->torus->n_axes; axis++) {
     uint32_t next[LS_TORUS_AXES] = { at[0], at[1], at[2] };
     if (++next[axis] < g->dims[axis]) {
-      LsScenePoint a = middle (g, at), b = middle (g, next);
-      ls_scene_segment (g->scene, a.x, a.y, b.x, b.y, axis == 2 ? 0x99bb99 : 0x228833, 1.8);
+      const LsStroke stroke = { LS_LAYER_LINES, axis == 2 ? "link-back" : "link-nvlink", 1.8, false, NULL };
+      ls_drawing_segment (g->d, middle (g, at), middle (g, next), &stroke);
     }
     if (at[axis] == 0 && ls_torus_wraps (g->torus, axis))
-      draw_wrap (g, at, axis, 0xee6677);
+      draw_wrap (g, at, axis, "link-cpu");
   }
 }
 
@@ -87,20 +88,36 @@ draw_host (const Grid *g, const uint32_t *at)
   if (g->is_3d || at[0] % host[0] != 0 || at[1] % host[1] != 0)
     return;
   double w = MIN (host[0], g->dims[0] - at[0]) * g->cell_x, h = MIN (host[1], g->dims[1] - at[1]) * g->cell_y;
-  ls_scene_area (g->scene, g->left + at[0] * g->cell_x + 3, g->top + at[1] * g->cell_y + 3, w - 6, h - 6,
-                 0xf4f4f0, 0xe0e0d8);
+  const LsDrawnBox area = { LS_LAYER_GROUND,
+                            g->left + at[0] * g->cell_x + 3,
+                            g->top + at[1] * g->cell_y + 3,
+                            w - 6,
+                            h - 6,
+                            "node",
+                            0,
+                            true,
+                            NULL };
+  ls_drawing_box (g->d, &area);
 }
 
 static void
 draw_chip (const Grid *g, const uint32_t *at)
 {
   LsTorusCoord coord = { { at[0], at[1], at[2] } };
-  LsScenePoint m = middle (g, at);
+  LsXY m = middle (g, at);
   g_autofree char *number = g_strdup_printf ("%u", ls_torus_chip (g->torus, coord));
-  ls_scene_box (g->scene, m.x - g->box / 2, m.y - g->box / 2, g->box, g->box,
-                ls_draw_kind_color (LS_NODE_GPU), 0x666666);
+  const LsDrawnBox box = { LS_LAYER_BOXES,
+                           m.x - g->box / 2,
+                           m.y - g->box / 2,
+                           g->box,
+                           g->box,
+                           ls_draw_kind_paint (LS_NODE_GPU),
+                           0,
+                           true,
+                           number };
+  ls_drawing_box (g->d, &box);
   if (g->box >= 22)
-    ls_scene_text (g->scene, m.x, m.y, g->is_3d ? 8.5 : 11, LS_CENTER, LS_DRAW_INK, number);
+    ls_drawing_text (g->d, m.x, m.y, g->is_3d ? 8.5 : 11, LS_CENTER, "black", number);
 }
 
 /* Planes from the back to the front. */
@@ -134,14 +151,14 @@ caption (const Grid *g)
 }
 
 LsExtent
-ls_draw_torus (LsScene *scene, const LsTopoMap *map, double top)
+ls_draw_torus (LsDrawing *d, const LsTopoMap *map, double top)
 {
-  Grid g = { .scene = scene, .torus = &map->cluster->spec.torus };
+  Grid g = { .d = d, .torus = &map->cluster->spec.torus };
   size (&g);
   g.left = LS_DRAW_MARGIN + 16;
   g.top = top + 30;
   g_autofree char *text = caption (&g);
-  ls_scene_text (scene, LS_DRAW_MARGIN, top + 4, 12, LS_LEFT, LS_DRAW_FAINT, text);
+  ls_drawing_text (d, LS_DRAW_MARGIN, top + 4, 12, LS_LEFT, "quiet", text);
   draw_all (&g, draw_host);
   draw_all (&g, draw_links);
   draw_all (&g, draw_chip);

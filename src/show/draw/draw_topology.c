@@ -1,0 +1,145 @@
+#include "show/draw/pictures.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "show/draw/topology_draw.h"
+
+#define HEAD        84.0
+#define GAP         26.0
+#define LEGEND_LINE 20.0
+#define MIN_WIDTH   720.0
+#define MAX_TITLE   60 /* letters, which fit that width */
+
+const char *
+ls_draw_kind_paint (LsNodeKind kind)
+{
+  static const char *const paints[LS_TOPO_MAX_KINDS] = {
+    [LS_NODE_GPU] = "gpu", [LS_NODE_NVSWITCH] = "nvswitch",     [LS_NODE_PCIE_SWITCH] = "pcie-switch",
+    [LS_NODE_CPU] = "cpu", [LS_NODE_CPU_MEMORY] = "cpu-memory", [LS_NODE_NVME] = "drive",
+    [LS_NODE_NIC] = "nic",
+  };
+  return paints[kind] ? paints[kind] : "switch";
+}
+
+const char *
+ls_draw_link_paint (const char *name)
+{
+  static const struct {
+    const char *name, *paint;
+  } paints[] = {
+    { "nvlink", "link-nvlink" },        { "nvlink-c2c", "link-c2c" },
+    { "ici", "link-nvlink" },           { "pcie", "link-pcie" },
+    { "memory", "link-memory" },        { "nvme", "link-drive" },
+    { "cpu interconnect", "link-cpu" }, { "nic", "link-nic" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (paints); i++)
+    if (strcmp (paints[i].name, name) == 0)
+      return paints[i].paint;
+  return "link-fabric";
+}
+
+void
+ls_draw_vertex (LsDrawing *d, double x, double y, double w, double h, LsNodeKind kind, uint32_t number)
+{
+  static const char *const short_names[LS_TOPO_MAX_KINDS]
+      = { [LS_NODE_PCIE_SWITCH] = "pcie", [LS_NODE_CPU_MEMORY] = "mem" };
+  const char *name = ls_topo_kind_name (kind);
+  g_autofree char *digits = g_strdup_printf ("%u", number), *tip = g_strdup_printf ("%s %u", name, number);
+  const LsDrawnBox box = { LS_LAYER_BOXES, x, y, w, h, ls_draw_kind_paint (kind), 0, true, tip };
+  ls_drawing_box (d, &box);
+  ls_drawing_text (d, x + w / 2, y + h * 0.3, 9.5, LS_CENTER, "black",
+                   short_names[kind] ? short_names[kind] : name);
+  ls_drawing_text (d, x + w / 2, y + h * 0.7, 10.5, LS_CENTER, "black", digits);
+}
+
+static char *
+legend_text (const LsClusterSpec *spec, const LsTopoLinks *l)
+{
+  g_autofree char *rate = ls_format_rate (l->link ? l->link->bandwidth_bytes_per_s : l->capacity_bytes_per_s);
+  g_autofree char *latency = ls_format_time (l->latency);
+  return g_strdup_printf ("%s, %s to %s: %" G_GUINT64_FORMAT " link%s of %s, %.1f %% reached, %s", l->name,
+                          ls_topo_kind_word (spec, l->a), ls_topo_kind_word (spec, l->b), l->n_physical,
+                          l->n_physical == 1 ? "" : "s", rate,
+                          l->link ? 100 * l->capacity_bytes_per_s / l->link->bandwidth_bytes_per_s : 100.0,
+                          latency);
+}
+
+LsExtent
+ls_draw_links_legend (LsDrawing *d, const LsTopoMap *map, bool (*wanted) (const LsTopoLinks *), double top)
+{
+  double y = top + LEGEND_LINE / 2;
+  for (guint i = 0; i < map->links->len; i++) {
+    const LsTopoLinks *l = &g_array_index (map->links, LsTopoLinks, i);
+    if (!wanted (l))
+      continue;
+    g_autofree char *text = legend_text (&map->cluster->spec, l);
+    const LsStroke stroke = { LS_LAYER_LINES, ls_draw_link_paint (l->name), 3, false, NULL };
+    ls_drawing_segment (d, (LsXY) { LS_DRAW_MARGIN, y }, (LsXY) { LS_DRAW_MARGIN + 26, y }, &stroke);
+    ls_drawing_text (d, LS_DRAW_MARGIN + 34, y, 11, LS_LEFT, "text", text);
+    y += LEGEND_LINE;
+  }
+  return (LsExtent) { MIN_WIDTH, y - LEGEND_LINE / 2 - top };
+}
+
+static bool
+is_of_node (const LsTopoLinks *l)
+{
+  return l->a < LS_NODE_LEAF && l->b < LS_NODE_LEAF;
+}
+
+static bool
+is_of_fabric (const LsTopoLinks *l)
+{
+  return !is_of_node (l);
+}
+
+/* A heading, a drawing, a legend; returns the next free y. */
+static double
+section (LsDrawing *d, const LsTopoMap *map, const char *title,
+         LsExtent (*draw) (LsDrawing *, const LsTopoMap *, double), bool (*wanted) (const LsTopoLinks *),
+         double top, double *width)
+{
+  ls_drawing_text (d, LS_DRAW_MARGIN, top + 8, 14, LS_LEFT, "text", title);
+  LsExtent body = draw (d, map, top + GAP);
+  LsExtent legend = ls_draw_links_legend (d, map, wanted, top + GAP + body.height + 10);
+  *width = fmax (*width, fmax (body.width, legend.width));
+  return top + GAP + body.height + 10 + legend.height + GAP;
+}
+
+/* A name can hold any number of changes of its file (data/text/override.h). */
+static char *
+short_name (const char *name)
+{
+  if (g_utf8_strlen (name, -1) <= MAX_TITLE)
+    return g_strdup (name);
+  g_autofree char *start = g_utf8_substring (name, 0, MAX_TITLE - 3);
+  return g_strconcat (start, "...", NULL);
+}
+
+static void
+add_title (LsDrawing *d, const LsTopoMap *map)
+{
+  const LsClusterSpec *s = &map->cluster->spec;
+  g_autofree char *line = g_strdup_printf (
+      "%u node%s of %u x %s, %u %s", s->n_nodes, s->n_nodes == 1 ? "" : "s", s->gpus_per_node, s->gpu.name,
+      map->cluster->n_gpus, ls_cluster_chip_word (s, map->cluster->n_gpus));
+  g_autofree char *name = short_name (s->name);
+  ls_drawing_text (d, LS_DRAW_MARGIN, 30, 20, LS_LEFT, "text", name);
+  ls_drawing_text (d, LS_DRAW_MARGIN, 54, 12, LS_LEFT, "quiet", line);
+}
+
+LsDrawing *
+ls_draw_topology (const LsTopoMap *map)
+{
+  LsDrawing *d = ls_drawing_new (map->cluster->spec.name);
+  double width = MIN_WIDTH, y = HEAD;
+  bool is_torus = map->cluster->spec.interior == LS_INTERIOR_TORUS;
+  add_title (d, map);
+  y = section (d, map, is_torus ? "One slice" : "One node", is_torus ? ls_draw_torus : ls_draw_node,
+               is_of_node, y, &width);
+  if (map->fabric->len > 0)
+    y = section (d, map, "Fabric", ls_draw_fabric, is_of_fabric, y, &width);
+  ls_drawing_resize (d, width + 2 * LS_DRAW_MARGIN, y);
+  return d;
+}

@@ -1,0 +1,77 @@
+/* show/draw/drawing.h — a drawing of boxes, lines and words, for what is no chart of curves.
+ *
+ * Pixels, from the top left corner. What has a tip tells it under the pointer. As NAME.svg it is written
+ * here: colours are classes of one style sheet, and a reader's dark mode is followed. As NAME.png gnuplot
+ * draws it, and as NAME.gp its script is left for editing.
+ *
+ * A drawing has layers, one above the other, and words above all. In a layer of a PNG areas lie below boxes
+ * and boxes below lines; in SVG what is added later lies above.
+ *
+ * Reference. W3C, Scalable Vector Graphics 1.1, 2011. */
+#ifndef LS_SHOW_DRAW_DRAWING_H
+#define LS_SHOW_DRAW_DRAWING_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+typedef struct LsDrawing LsDrawing;
+
+typedef enum { LS_LAYER_GROUND, LS_LAYER_LINES, LS_LAYER_BOXES, LS_LAYER_OVER, LS_N_LAYERS } LsLayer;
+typedef enum { LS_LEFT, LS_CENTER, LS_RIGHT } LsAlign;
+
+typedef struct {
+  double x, y;
+} LsXY;
+
+/* paint: a name of show/draw/palette.h. */
+typedef struct {
+  LsLayer layer;
+  double x, y, width, height;
+  const char *paint;
+  double opacity; /* 0: 1                                   */
+  bool has_edge;  /* a line around it, and round corners    */
+  const char *tip;
+} LsDrawnBox;
+
+typedef struct {
+  LsLayer layer;
+  const char *paint;
+  double width;
+  bool is_dashed;
+  const char *tip;
+} LsStroke;
+
+LsDrawing *ls_drawing_new (const char *title);
+void ls_drawing_free (LsDrawing *drawing); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsDrawing, ls_drawing_free)
+
+void ls_drawing_resize (LsDrawing *drawing, double width, double height);
+/* Moves all that is there down, to make room above. */
+void ls_drawing_shift (LsDrawing *drawing, double y);
+
+void ls_drawing_box (LsDrawing *drawing, const LsDrawnBox *box);
+void ls_drawing_line (LsDrawing *drawing, const LsXY *points, guint n, const LsStroke *stroke);
+void ls_drawing_segment (LsDrawing *drawing, LsXY from, LsXY to, const LsStroke *stroke);
+/* A quadratic Bezier curve. */
+void ls_drawing_curve (LsDrawing *drawing, LsXY from, LsXY control, LsXY to, const LsStroke *stroke);
+/* A segment with a head at `to`. */
+void ls_drawing_arrow (LsDrawing *drawing, LsXY from, LsXY to, const LsStroke *stroke);
+/* A filled polygon, in the layer of boxes. */
+void ls_drawing_area (LsDrawing *drawing, const LsXY *points, guint n, const char *paint, const char *tip);
+/* y: the middle of the line; size in pixels. */
+void ls_drawing_text (LsDrawing *drawing, double x, double y, double size, LsAlign align, const char *paint,
+                      const char *text);
+
+/* Whether anything of the layer of boxes has that paint. */
+bool ls_drawing_has (const LsDrawing *drawing, const char *paint);
+/* About how wide a text is; size of the letters in pixels. */
+double ls_text_width (const char *text, double size);
+
+/* The file as SVG, newly allocated. */
+char *ls_drawing_to_svg (const LsDrawing *drawing);
+/* By the suffix of path. Errors as of show/plot/picture.h; .svg needs no gnuplot. */
+gboolean ls_drawing_write (const LsDrawing *drawing, const char *path, GError **error);
+/* Whether a drawing of that name could be written; creates nothing. The same errors. */
+gboolean ls_drawing_check (const char *path, GError **error);
+
+#endif

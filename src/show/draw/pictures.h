@@ -1,0 +1,62 @@
+/* show/draw/pictures.h — drawings of steps, memory, schedules and machines. Each is newly made; free with
+ * ls_drawing_free(), write with ls_drawing_write(). What is lent needs not outlive the call. Texts are lines
+ * of UTF-8. */
+#ifndef LS_SHOW_DRAW_PICTURES_H
+#define LS_SHOW_DRAW_PICTURES_H
+
+#include "analysis/topology.h"
+#include "ask/schedule_view.h"
+#include "exec/memory/memory.h"
+#include "exec/timeline.h"
+#include "show/draw/drawing.h"
+
+/* A step in rows that the reader asks for.
+ *
+ *   ranks    a row for each rank, or for one of each role: its passes with their micro-batches, and below a
+ *            strip of the time in which it computed nothing, by part (analysis/idle.h)
+ *   streams  below that a row for each of its streams. What they run is named where it has room: "F 3" is
+ *            the forward of layer 3, "AG 3" an all-gather of it, "RS 3" its reduce-scatter; with a pipeline
+ *            the number is the micro-batch
+ *
+ * Ops that are narrower than a third of a pixel are drawn together with their neighbours of the same kind. */
+typedef enum { LS_TIMELINE_RANKS, LS_TIMELINE_STREAMS } LsTimelineRows;
+
+typedef struct {
+  const char *title;
+  LsTimelineRows rows;
+  const GArray *ranks; /* uint32_t; NULL: all, or one of each role             */
+  LsTime from, to;     /* from the start of the step; to 0: its end            */
+  guint width;         /* pixels                                               */
+} LsTimelinePicture;
+
+#define LS_TIMELINE_WIDTH     1600
+#define LS_TIMELINE_MIN_WIDTH 400
+#define LS_TIMELINE_MAX_WIDTH 20000
+
+/* The paint of a stream's ops; of those that compute, where their tag says no other. LS_N_STREAMS: the
+ * host. */
+const char *ls_stream_paint (int stream);
+
+/* Ranks must be of the timeline, and from below to. */
+LsDrawing *ls_draw_timeline (const LsTimeline *t, const LsTimelinePicture *picture);
+
+typedef struct {
+  const char *title, *note;
+  const GArray *samples; /* LsMemorySample, of ls_memory_curve() */
+  LsTime window;
+  uint64_t capacity_bytes;
+} LsMemoryPlot;
+
+/* What a rank holds over a step: areas on top of each other, one for each category, and the capacity as a
+ * line. */
+LsDrawing *ls_draw_memory (const LsMemoryPlot *plot);
+
+/* Pipeline schedules as in the papers, under each other on one scale: a row per rank, boxes with the number
+ * of the micro-batch, a colour for each kind of work, later chunks lighter. A forward and a backward that run
+ * together share a box, one above the other. All with a unit, or none. */
+LsDrawing *ls_draw_schedules (const LsScheduleView *const *views, guint n, const char *title);
+
+/* A cluster: one node, and the fabric. What there are too many of to read is drawn in part, and says so. */
+LsDrawing *ls_draw_topology (const LsTopoMap *map);
+
+#endif
