@@ -16,12 +16,14 @@
 #define MAX_WIDTH     1000
 
 static const LsOption own[] = {
-  { "schedule", .argument = "NAME|FILE.csv",
-    .meaning = "A schedule's name, or a file in PyTorch's text format" },
+  { "schedule", .argument = "NAME[,NAME...]|FILE.csv",
+    .meaning
+    = "A schedule's name, several to compare and to draw under each other, or a file in PyTorch's text "
+      "format" },
   { "all", .meaning = "Compare all schedules for the same job" },
   { "pp", .argument = "P", .meaning = "Ranks of the pipeline" },
   { "vpp", .argument = "V",
-    .meaning = "Chunks of a rank, where the schedule leaves a choice; with --all default 2" },
+    .meaning = "Chunks of a rank, where a schedule leaves a choice; of several default 2" },
   { "micro-batches", .argument = "M", .meaning = "Micro-batches of a step" },
   { "group", .argument = "N",
     .meaning = "Micro-batches that pass a chunk before the next chunk's turn: interleaved-1f1b, default P; "
@@ -32,8 +34,8 @@ static const LsOption own[] = {
   { "pipes", .argument = "K", .meaning = "Replicas of chimera, half in each direction; default 2" },
   { "f-time", .argument = "T",
     .meaning
-    = "Forward of a chunk (with --all: of a rank's whole share): a number, or all times with a unit; "
-      "default 1" },
+    = "Forward of a chunk (of several schedules: of a rank's whole share): a number, or all times with a "
+      "unit; default 1" },
   { "b-time", .argument = "T",
     .meaning = "Full backward, default 2; with --w-time the input gradient, default 1" },
   { "w-time", .argument = "T", .meaning = "Weight gradient; default: half of the backward" },
@@ -41,7 +43,7 @@ static const LsOption own[] = {
     .meaning = "A forward and a backward together; default: one after the other" },
   { "comm-time", .argument = "T", .meaning = "From a rank to another; default 0" },
   { "memory-limit", .argument = "X",
-    .meaning = "For orders that are searched for: micro-batches of a rank's full activations; with --all "
+    .meaning = "For orders that are searched for: micro-batches of a rank's full activations; of several "
                "others are marked that exceed it" },
   { "format", .argument = "text|csv|json|markdown|svg|png",
     .meaning = "What to print; png is drawn by gnuplot" },
@@ -50,8 +52,8 @@ static const LsOption own[] = {
   { "output", .letter = 'o', .argument = "FILE", .meaning = "Where to; default: stdout, but for pictures" },
   { "plot", .argument = "FILE", .writes = LS_WRITES_DRAWING,
     .meaning
-    = "Draw as well (.svg or .png; .gp: its script): the schedule, or bubbles over micro-batches and "
-      "over stages with --all" },
+    = "Draw as well (.svg; .png and .gp by gnuplot): the schedule, several on one scale, or with --all "
+      "bubbles over micro-batches and over stages" },
   { "width", .argument = "N", .meaning = "Columns of the text; default: the terminal's, or 120" },
   { NULL },
 };
@@ -105,7 +107,11 @@ static void
 page (gconstpointer data, LsPage *page)
 {
   const Data *s = data;
-  ls_page_set_title (page, s->run ? s->run->view.title : "all schedules", NULL);
+  ls_page_set_title (page,
+                     s->run               ? s->run->view.title
+                         : s->table->runs ? "pipeline schedules"
+                                          : "all schedules",
+                     NULL);
   if (s->run)
     ls_page_take_packed (page, "actions", ls_page_schedule (&s->run->view));
 }
@@ -113,14 +119,24 @@ page (gconstpointer data, LsPage *page)
 static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free, page };
 
 static gboolean
+draw_runs (const LsScheduleRun *const *runs, guint n, const char *title, const char *path, GError **error)
+{
+  g_autofree const LsScheduleView **views = g_new (const LsScheduleView *, n);
+  for (guint i = 0; i < n; i++)
+    views[i] = &runs[i]->view;
+  g_autoptr (LsDrawing) drawing = ls_draw_schedules (views, n, title);
+  return ls_drawing_write (drawing, path, error);
+}
+
+static gboolean
 draw (gconstpointer data, const char *path, GError **error)
 {
   const Data *s = data;
-  if (s->run) {
-    const LsScheduleView *view = &s->run->view;
-    g_autoptr (LsDrawing) drawing = ls_draw_schedules (&view, 1, view->title);
-    return ls_drawing_write (drawing, path, error);
-  }
+  if (s->run)
+    return draw_runs ((const LsScheduleRun *const *) &s->run, 1, s->run->view.title, path, error);
+  if (s->table->runs)
+    return draw_runs ((const LsScheduleRun *const *) s->table->runs->pdata, s->table->runs->len,
+                      s->table->title, path, error);
   g_autoptr (LsBubbles) bubbles = ls_schedule_bubbles (&s->spec, error);
   return bubbles && ls_plot_bubbles (bubbles, path, error);
 }
@@ -184,7 +200,12 @@ make (const LsRequest *r, GError **error)
   ls_schedule_spec_init (&s->spec);
   if (!ls_request_set_all (r, keys, set_knob, &s->spec, error))
     return NULL;
-  if (ls_request_is_on (r, "all"))
+  bool is_list = s->spec.schedule && ls_schedule_is_list (s->spec.schedule);
+  if (is_list && ls_request_is_on (r, "all")) {
+    ls_request_refuse ("expected --schedule or --all; got both", error);
+    return NULL;
+  }
+  if (is_list || ls_request_is_on (r, "all"))
     s->table = ls_schedule_all (&s->spec, error);
   else
     s->run = ls_schedule_run_new (&s->spec, error);
@@ -214,7 +235,7 @@ const Command command_schedule = {
   .shown = {
     .name = "schedule",
     .line = "a pipeline schedule: its order drawn and timed, or all compared",
-    .usage = "schedule --schedule NAME|FILE.csv --pp P --micro-batches M [OPTION...]",
+    .usage = "schedule --schedule NAME[,NAME...]|FILE.csv --pp P --micro-batches M [OPTION...]",
     .summary = "Draws and times a pipeline schedule: the order in which each rank executes forwards and\n"
                "backwards, its makespan, bubble and activations; or compares all of them. Without link\n"
                "contention and with equal stages: `lockstep run` has both.",
@@ -224,6 +245,7 @@ const Command command_schedule = {
       "  lockstep schedule --schedule interleaved-1f1b --pp 4 --vpp 2 --micro-batches 8 --format svg "
       "-o chart.svg\n"
       "  lockstep schedule --schedule mine.csv --f-time 2ms --b-time 4ms --json\n"
+      "  lockstep schedule --schedule gpipe,1f1b,zb-h1,dualpipe --pp 4 --micro-batches 8 --plot sheet.svg\n"
       "  lockstep schedule --all --pp 8 --micro-batches 32 --plot bubbles.svg",
   },
   .own = own,

@@ -8,7 +8,7 @@
 #define MAX_RANKS 256
 
 static const char *const keys[]
-    = { "timeline-rows", "timeline-ranks", "timeline-window", "timeline-width", NULL };
+    = { "timeline-rows", "timeline-ranks", "timeline-window", "timeline-width", "timeline-arrows", NULL };
 
 static gboolean
 refuse (const char *key, const char *expected, const char *text, GError **error)
@@ -21,9 +21,16 @@ static gboolean
 read_rows (const LsRequest *r, LsTimelineRows *rows, GError **error)
 {
   const char *text = ls_request_text (r, "timeline-rows");
-  *rows = g_strcmp0 (text, "streams") == 0 ? LS_TIMELINE_STREAMS : LS_TIMELINE_RANKS;
-  return !text || *rows == LS_TIMELINE_STREAMS || strcmp (text, "ranks") == 0
-      || refuse ("timeline-rows", "ranks or streams", text, error);
+  static const char *const names[] = { [LS_TIMELINE_RANKS] = "ranks",
+                                       [LS_TIMELINE_MICRO_BATCHES] = "micro-batches",
+                                       [LS_TIMELINE_STREAMS] = "streams",
+                                       [LS_TIMELINE_OPS] = "ops" };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (!text || strcmp (text, names[i]) == 0) {
+      *rows = (LsTimelineRows) i;
+      return TRUE;
+    }
+  return refuse ("timeline-rows", "ranks, micro-batches, streams or ops", text, error);
 }
 
 /* uint32_t; none: NULL. */
@@ -72,6 +79,7 @@ read_options (const LsRequest *r, LsTimelinePicture *ret, GArray **ret_ranks, GE
       || !read_ranks (r, ret_ranks, error))
     return FALSE;
   ret->width = (guint) width;
+  ret->has_arrows = ls_request_is_on (r, "timeline-arrows");
   ret->ranks = *ret_ranks;
   return TRUE;
 }
@@ -86,7 +94,8 @@ ls_timeline_options_check (const LsRequest *r, GError **error)
   g_autofree const char **paths = ls_request_texts (r, "timeline");
   bool is_asked = ls_request_has_any (r, keys);
   return !is_asked || paths
-      || ls_request_refuse ("--timeline-rows, -ranks, -window and -width go with --timeline FILE", error);
+      || ls_request_refuse ("--timeline-rows, -arrows, -ranks, -window and -width go with --timeline FILE",
+                            error);
 }
 
 static gboolean

@@ -20,8 +20,8 @@ plural (guint64 n)
   return n == 1 ? "" : "s";
 }
 
-static char *
-title_of (const char *name, const LsLayout *l)
+char *
+ls_schedule_title (const char *name, const LsLayout *l)
 {
   GString *title = g_string_new (NULL);
   guint64 n_mb = (guint64) l->n_micro_batches * l->n_pipes;
@@ -53,6 +53,15 @@ set_unknown (const char *name, GError **error)
                name, hint);
 }
 
+const LsSched *
+ls_schedule_named (const char *name, GError **error)
+{
+  const LsSched *sched = ls_sched_find (name);
+  if (!sched)
+    set_unknown (name, error);
+  return sched;
+}
+
 static gboolean
 require (const LsScheduleSpec *s, GError **error)
 {
@@ -65,12 +74,8 @@ require (const LsScheduleSpec *s, GError **error)
 static LsOrders *
 orders_by_name (const LsScheduleSpec *s, const LsSchedTimes *times, GError **error)
 {
-  const LsSched *sched = ls_sched_find (s->schedule);
-  if (!sched) {
-    set_unknown (s->schedule, error);
-    return NULL;
-  }
-  if (!require (s, error) || !ls_schedule_spec_fits (s, sched, error))
+  const LsSched *sched = ls_schedule_named (s->schedule, error);
+  if (!sched || !require (s, error) || !ls_schedule_spec_fits (s, sched, error))
     return NULL;
   LsSchedShape shape = ls_schedule_spec_shape (s, times);
   const char *rule = ls_sched_refusal (sched, &shape);
@@ -137,7 +142,7 @@ ls_schedule_run_new (const LsScheduleSpec *s, GError **error)
     return NULL;
   LsScheduleRun *run = g_new0 (LsScheduleRun, 1);
   run->view = (LsScheduleView) {
-    .title = title_of (s->schedule, &orders->layout),
+    .title = ls_schedule_title (s->schedule, &orders->layout),
     .orders = orders,
     .eval = ls_orders_eval (orders, &times),
     .times = times.chunk,

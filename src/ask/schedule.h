@@ -38,10 +38,15 @@ typedef struct {
 } LsScheduleRow;
 
 typedef struct {
+  LsScheduleView view; /* title, orders and eval are owned */
+} LsScheduleRun;
+
+typedef struct {
   char *title;
   bool has_unit;       /* as of LsScheduleView */
   double memory_limit; /* micro-batches of a rank's full activations, by halves; 0: none */
   GArray *rows;        /* LsScheduleRow */
+  GPtrArray *runs;     /* LsScheduleRun, one a row, of schedules that were named; NULL: all there are */
 } LsScheduleTable;
 
 /* A searched order keeps the limit; a fixed one may not. */
@@ -53,7 +58,7 @@ typedef struct {
 } LsScheduleTime;
 
 typedef struct {
-  char *schedule;   /* a name of schedules/sched.h, or a path */
+  char *schedule;   /* names of schedules/sched.h with commas between, or a path */
   uint32_t pp, vpp; /* 0: not given, as all below           */
   uint32_t n_micro_batches;
   uint32_t group, waves, pipes;
@@ -77,13 +82,14 @@ gboolean ls_schedule_spec_times (const LsScheduleSpec *spec, LsSchedTimes *ret_t
 gboolean ls_schedule_spec_fits (const LsScheduleSpec *spec, const LsSched *sched, GError **error);
 LsSchedShape ls_schedule_spec_shape (const LsScheduleSpec *spec, const LsSchedTimes *times);
 bool ls_schedule_is_path (const char *text);
+bool ls_schedule_is_list (const char *text); /* of names, more than one */
+/* NULL: LS_ERROR_USAGE that lists them. */
+const LsSched *ls_schedule_named (const char *name, GError **error);
+/* "1f1b: 4 ranks, 8 micro-batches", newly allocated. */
+char *ls_schedule_title (const char *name, const LsLayout *layout);
 
 /* LS_ERROR_LIMIT: more than fits in memory, or in a time. */
 gboolean ls_schedule_check_size (guint64 n_cells, const LsSchedTimes *times, GError **error);
-
-typedef struct {
-  LsScheduleView view; /* title, orders and eval are owned */
-} LsScheduleRun;
 
 /* LS_ERROR_USAGE: what is missing, an unknown name; LS_ERROR_INPUT: the file;
  * LS_ERROR_CONFLICT: the rule that is broken; LS_ERROR_LIMIT. Free with
@@ -92,10 +98,11 @@ LsScheduleRun *ls_schedule_run_new (const LsScheduleSpec *spec, GError **error);
 void ls_schedule_run_free (LsScheduleRun *run); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsScheduleRun, ls_schedule_run_free)
 
-/* ask/schedule_all.c: every schedule for the spec's ranks, micro-batches and times, each
- * with the chunks that it needs, by default 2 where it leaves a choice: V chunks take a V-th
- * of the time each. A schedule that cannot be is refused in its row. Errors as above. Free
- * with ls_schedule_table_free(). */
+/* ask/schedule_all.c: every schedule, or those that the spec names, for its ranks, micro-batches
+ * and times, each with the chunks that it needs, by default 2 where it leaves a choice: V chunks
+ * take a V-th of the time each. Of all schedules one that cannot be is refused in its row. Errors
+ * as above; of those that are named LS_ERROR_CONFLICT also if one cannot be, or if none of them
+ * heeds a knob. Free with ls_schedule_table_free(). */
 LsScheduleTable *ls_schedule_all (const LsScheduleSpec *spec, GError **error);
 void ls_schedule_table_free (LsScheduleTable *table); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsScheduleTable, ls_schedule_table_free)

@@ -113,15 +113,13 @@ copies_of (const Fit *fit, const LsLayout *l)
 }
 
 static LsScheduleRow
-row_of (Fit *fit)
+row_of (const Fit *fit, const LsOrders *orders, const LsSchedEval *eval)
 {
   LsScheduleRow row = { .schedule = fit->sched->name,
                         .refusal = fit->rule,
                         .is_searched = ls_sched_is_searched (fit->sched) };
   if (fit->rule)
     return row;
-  g_autoptr (LsOrders) orders = NULL;
-  g_autoptr (LsSchedEval) eval = evaluate (fit, &orders);
   for (uint32_t rank = 0; rank < eval->n_ranks; rank++) {
     row.to_w = fmax (row.to_w, ls_schedule_peak (eval, rank, LS_PEAK_TO_W));
     row.by_halves = fmax (row.by_halves, ls_schedule_peak (eval, rank, LS_PEAK_BY_HALVES));
@@ -156,11 +154,8 @@ static gboolean
 read_job (const LsScheduleSpec *s, LsSchedShape *ret_job, bool *ret_has_unit, GError **error)
 {
   LsSchedTimes times;
-  if (s->schedule || s->pp == 0 || s->n_micro_batches == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected %s",
-                 s->schedule      ? "--schedule or --all; got both"
-                     : s->pp == 0 ? "--pp"
-                                  : "--micro-batches");
+  if (s->pp == 0 || s->n_micro_batches == 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected %s", s->pp == 0 ? "--pp" : "--micro-batches");
     return FALSE;
   }
   if (!ls_schedule_spec_times (s, &times, ret_has_unit, error))
@@ -169,27 +164,141 @@ read_job (const LsScheduleSpec *s, LsSchedShape *ret_job, bool *ret_has_unit, GE
   return TRUE;
 }
 
+/* --- those that are named --- */
+
+/* Whether one of them has the only knob of that spec. */
+static gboolean
+heeds_knob (const LsScheduleSpec *only, const GPtrArray *scheds, GError **error)
+{
+  g_autoptr (GError) refusal = NULL;
+  for (guint i = 0; i < scheds->len; i++) {
+    g_clear_error (&refusal);
+    if (ls_schedule_spec_fits (only, scheds->pdata[i], &refusal))
+      return TRUE;
+  }
+  g_propagate_error (error, g_steal_pointer (&refusal));
+  return FALSE;
+}
+
+static gboolean
+heed_knobs (const LsScheduleSpec *s, const GPtrArray *scheds, GError **error)
+{
+  const LsScheduleSpec knobs[] = { { .group = s->group, .rounds = -1 },
+                                   { .waves = s->waves, .rounds = -1 },
+                                   { .pipes = s->pipes, .rounds = -1 },
+                                   { .rounds = s->rounds } };
+  for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
+    if (!heeds_knob (&knobs[i], scheds, error))
+      return FALSE;
+  return TRUE;
+}
+
+/* LsSched, in their order; NULL: one is not known, or is named twice. */
+static GPtrArray *
+named (const char *names, GError **error)
+{
+  g_autoptr (GPtrArray) scheds = g_ptr_array_new ();
+  g_auto (GStrv) words = g_strsplit (names, ",", -1);
+  for (char **word = words; *word; word++) {
+    const LsSched *sched = ls_schedule_named (*word, error);
+    if (!sched)
+      return NULL;
+    if (g_ptr_array_find (scheds, sched, NULL)) {
+      g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--schedule: \"%s\" is named twice", *word);
+      return NULL;
+    }
+    g_ptr_array_add (scheds, (gpointer) sched);
+  }
+  return g_steal_pointer (&scheds);
+}
+
+static GPtrArray *
+all_scheds (void)
+{
+  GPtrArray *scheds = g_ptr_array_new ();
+  const LsSched *sched;
+  for (guint i = 0; (sched = ls_sched_at (i)); i++)
+    g_ptr_array_add (scheds, (gpointer) sched);
+  return scheds;
+}
+
+/* NULL: the spec is not of several. */
+static GPtrArray *
+chosen (const LsScheduleSpec *s, GError **error)
+{
+  if (!s->schedule)
+    return all_scheds ();
+  if (!ls_schedule_is_list (s->schedule)) {
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "expected --schedule or --all; got both");
+    return NULL;
+  }
+  g_autoptr (GPtrArray) scheds = named (s->schedule, error);
+  return scheds && heed_knobs (s, scheds, error) ? g_steal_pointer (&scheds) : NULL;
+}
+
+static LsScheduleRun *
+run_of (const Fit *fit, bool has_unit, LsOrders *orders, LsSchedEval *eval)
+{
+  LsScheduleRun *run = g_new (LsScheduleRun, 1);
+  run->view = (LsScheduleView) {
+    .title = ls_schedule_title (fit->sched->name, &orders->layout),
+    .orders = orders,
+    .eval = eval,
+    .times = fit->shape.times.chunk,
+    .comm = fit->shape.times.comm,
+    .has_unit = has_unit,
+    .is_searched = ls_sched_is_searched (fit->sched),
+  };
+  return run;
+}
+
+static gboolean
+add_row (LsScheduleTable *table, Fit *fit, GError **error)
+{
+  if (fit->rule && table->runs) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: %s", fit->sched->name, fit->rule);
+    return FALSE;
+  }
+  if (!fit->rule && !ls_schedule_check_size (n_cells_of (fit), &fit->shape.times, error))
+    return FALSE;
+  LsOrders *orders = NULL;
+  LsSchedEval *eval = fit->rule ? NULL : evaluate (fit, &orders);
+  LsScheduleRow row = row_of (fit, orders, eval);
+  g_array_append_val (table->rows, row);
+  if (table->runs) {
+    g_ptr_array_add (table->runs, run_of (fit, table->has_unit, orders, eval));
+    return TRUE;
+  }
+  ls_orders_free (orders);
+  ls_sched_eval_free (eval);
+  return TRUE;
+}
+
 LsScheduleTable *
 ls_schedule_all (const LsScheduleSpec *s, GError **error)
 {
   LsSchedShape job;
-  bool has_unit;
-  if (!read_job (s, &job, &has_unit, error))
+  bool has_unit, has_vpp = s->vpp == 0 || !s->schedule;
+  g_autoptr (GPtrArray) scheds = chosen (s, error);
+  if (!scheds || !read_job (s, &job, &has_unit, error))
     return NULL;
   g_autoptr (LsScheduleTable) table = g_new0 (LsScheduleTable, 1);
   table->title = title_of (s, &job.times, has_unit);
   table->has_unit = has_unit;
   table->memory_limit = s->memory_limit;
   table->rows = g_array_new (FALSE, FALSE, sizeof (LsScheduleRow));
-  const LsSched *sched;
-  for (guint i = 0; (sched = ls_sched_at (i)); i++) {
-    Fit fit = fit_schedule (sched, &job);
-    if (!fit.rule && !ls_schedule_check_size (n_cells_of (&fit), &job.times, error))
+  table->runs = s->schedule ? g_ptr_array_new_with_free_func ((GDestroyNotify) ls_schedule_run_free) : NULL;
+  for (guint i = 0; i < scheds->len; i++) {
+    Fit fit = fit_schedule (scheds->pdata[i], &job);
+    has_vpp = has_vpp || fit.shape.vpp == s->vpp;
+    if (!add_row (table, &fit, error))
       return NULL;
-    LsScheduleRow row = row_of (&fit);
-    g_array_append_val (table->rows, row);
   }
-  return g_steal_pointer (&table);
+  if (has_vpp)
+    return g_steal_pointer (&table);
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+               "--vpp %u: none of these schedules can have so many chunks", s->vpp);
+  return NULL;
 }
 
 void
@@ -199,6 +308,7 @@ ls_schedule_table_free (LsScheduleTable *table)
     return;
   g_free (table->title);
   g_clear_pointer (&table->rows, g_array_unref);
+  g_clear_pointer (&table->runs, g_ptr_array_unref);
   g_free (table);
 }
 

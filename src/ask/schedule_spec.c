@@ -111,6 +111,12 @@ ls_schedule_is_path (const char *text)
   return strchr (text, '/') || g_str_has_suffix (text, ".csv");
 }
 
+bool
+ls_schedule_is_list (const char *text)
+{
+  return !ls_schedule_is_path (text) && strchr (text, ',');
+}
+
 /* ---- what follows from them ---- */
 
 gboolean

@@ -3,6 +3,7 @@
 #include "show/draw/axis.h"
 #include "show/draw/palette.h"
 #include "show/draw/pictures.h"
+#include "show/draw/timeline_draw.h"
 #include "show/run/timeline_boxes.h"
 
 #define MAX_ROWS    64
@@ -13,6 +14,7 @@
 #define LANE        16
 #define RANK_HEIGHT 34 /* of a row, with the space below */
 #define LANE_HEIGHT 19
+#define HELD_HEIGHT 13 /* of a micro-batch that is under way */
 #define NARROW      0.33
 #define NAME_SIZE   10.0
 
@@ -20,15 +22,16 @@ typedef struct {
   const LsTimeline *t;
   const LsTimelinePicture *picture;
   LsDrawing *d;
-  LsTime from, to; /* from the start of the step */
+  LsTimeScale scale;
   double y;
+  GArray *places; /* LsRankPlace */
+  LsArrowCount arrows;
 } Plot;
 
 static double
 x_of (const Plot *p, LsTime at)
 {
-  double share = (double) (CLAMP (at, p->from, p->to) - p->from) / (double) (p->to - p->from);
-  return LEFT + share * ((double) p->picture->width - LEFT - RIGHT);
+  return ls_time_x (&p->scale, at);
 }
 
 /* --- lanes: boxes that follow each other ------------------------------------------------------------- */
@@ -37,7 +40,7 @@ typedef struct {
   LsTime from, to;
   const char *paint;
   double opacity;
-  char name[24]; /* "F 3" */
+  char name[40]; /* "F 3" */
   char *tip;     /* owned */
 } Item;
 
@@ -61,10 +64,15 @@ lane_open (Plot *p, double y, double height)
   return l;
 }
 
-static bool
-is_shown (const Plot *p, LsTime from, LsTime to)
+/* Newly allocated; of an op's own name its first word may do. NULL: there is no room. */
+static char *
+name_within (const Plot *p, const Item *item, double width)
 {
-  return to > p->from && from < p->to && to > from;
+  if (*item->name && ls_text_width (item->name, NAME_SIZE) < width)
+    return g_strdup (item->name);
+  const char *space = p->picture->rows == LS_TIMELINE_OPS ? strchr (item->name, ' ') : NULL;
+  g_autofree char *word = space ? g_strndup (item->name, (gsize) (space - item->name)) : NULL;
+  return word && ls_text_width (word, NAME_SIZE) < width ? g_steal_pointer (&word) : NULL;
 }
 
 static void
@@ -82,9 +90,10 @@ draw_item (const Lane *l, const Item *item, double left, double right, guint n)
                            many ? many : item->tip };
   ls_drawing_box (l->p->d, &box);
   guint32 color = ls_palette_tint (ls_palette_find (item->paint)->light, item->opacity);
-  if (n == 1 && *item->name && ls_text_width (item->name, NAME_SIZE) < right - left - 2)
+  g_autofree char *name = n == 1 ? name_within (l->p, item, right - left - 2) : NULL;
+  if (name)
     ls_drawing_text (l->p->d, (left + right) / 2, l->y + l->height / 2, NAME_SIZE, LS_CENTER,
-                     ls_palette_ink (color), item->name);
+                     ls_palette_ink (color), name);
 }
 
 /* Narrow neighbours of one paint as one box. */
@@ -109,19 +118,13 @@ lane_close (Lane *l)
 static void
 lane_ground (const Plot *p, double y, double height, const char *name, bool is_quiet)
 {
-  const LsDrawnBox ground = {
-    LS_LAYER_GROUND, LEFT, y, (double) p->picture->width - LEFT - RIGHT, height, "idle", 0, false, NULL
-  };
+  const LsDrawnBox ground
+      = { LS_LAYER_GROUND, LEFT, y, p->scale.right - LEFT, height, "idle", 0, false, NULL };
   ls_drawing_box (p->d, &ground);
   ls_drawing_text (p->d, LEFT - 8, y + height / 2, 11, LS_RIGHT, is_quiet ? "quiet" : "text", name);
 }
 
 /* --- a row of a rank --------------------------------------------------------------------------------- */
-
-static const char *const box_paints[LS_N_BOX_KINDS] = {
-  [LS_BOX_FORWARD] = "forward",     [LS_BOX_BACKWARD] = "backward",   [LS_BOX_WEIGHT] = "weight",
-  [LS_BOX_RECOMPUTE] = "recompute", [LS_BOX_OPTIMIZER] = "optimizer",
-};
 
 /* Later chunks are lighter. */
 static double
@@ -138,10 +141,10 @@ draw_passes (Plot *p, uint32_t rank)
   g_autoptr (GArray) boxes = ls_timeline_boxes (p->t, rank);
   for (guint i = 0; i < boxes->len; i++) {
     const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
-    if (!is_shown (p, b->from, b->to))
+    if (!ls_time_is_shown (&p->scale, b->from, b->to))
       continue;
     g_autofree char *took = ls_format_time (b->to - b->from);
-    Item item = { b->from, b->to, box_paints[b->kind], opacity_of (p, b->chunk), "", NULL };
+    Item item = { b->from, b->to, ls_box_paint (b->kind), opacity_of (p, b->chunk), "", NULL };
     bool has_number = b->kind != LS_BOX_OPTIMIZER;
     if (has_number)
       g_snprintf (item.name, sizeof item.name, "%u", b->mb);
@@ -161,14 +164,14 @@ G_STATIC_ASSERT (G_N_ELEMENTS (part_paints) == LS_N_PARTS - LS_PART_EXPOSED_TP);
 static void
 draw_strip (Plot *p, uint32_t rank)
 {
-  LsTime resolution = MAX (1, (p->to - p->from) / (LsTime) p->picture->width);
+  LsTime resolution = MAX (1, (p->scale.to - p->scale.from) / (LsTime) p->picture->width);
   g_autoptr (GPtrArray) parts = ls_timeline_strips (p->t, rank, resolution);
   for (int part = LS_PART_EXPOSED_TP; part < LS_N_PARTS; part++) {
     const GArray *strips = parts->pdata[part];
     Lane l = lane_open (p, p->y + BAR + 1, STRIP);
     for (guint i = 0; i < strips->len; i++) {
       const LsTimelineStrip *s = &g_array_index (strips, LsTimelineStrip, i);
-      if (!is_shown (p, s->from, s->to))
+      if (!ls_time_is_shown (&p->scale, s->from, s->to))
         continue;
       g_autofree char *took = ls_format_time ((LsTime) (s->height * (double) (s->to - s->from)));
       Item item = { s->from, s->to, part_paints[part - LS_PART_EXPOSED_TP], s->height, "", NULL };
@@ -186,83 +189,80 @@ draw_rank (Plot *p, uint32_t shown, uint32_t rank)
 {
   g_autofree char *name = g_strdup_printf ("rank %u, stage %u", shown,
                                            p->t->plan->programs[p->t->plan->bindings[rank].role].stage);
+  const LsRankPlace place = { .rank = rank, .passes = p->y + BAR / 2 };
+  g_array_append_val (p->places, place);
   lane_ground (p, p->y, BAR, name, false);
   draw_passes (p, rank);
   draw_strip (p, rank);
   p->y += RANK_HEIGHT;
 }
 
-/* --- rows of streams --------------------------------------------------------------------------------- */
+/* --- rows of micro-batches --------------------------------------------------------------------------- */
 
-const char *
-ls_stream_paint (int stream)
-{
-  static const char *const paints[LS_N_STREAMS + 1] = {
-    [LS_STREAM_COMPUTE] = "forward", [LS_STREAM_TP] = "tp",          [LS_STREAM_DP] = "dp",
-    [LS_STREAM_PP_FWD] = "pp",       [LS_STREAM_PP_FWD_RECV] = "pp", [LS_STREAM_PP_BWD] = "pp",
-    [LS_STREAM_PP_BWD_RECV] = "pp",  [LS_STREAM_GLOBAL] = "other",   [LS_STREAM_COPY] = "copy",
-    [LS_STREAM_COPY_IN] = "copy",    [LS_STREAM_GATHER] = "dp",      [LS_STREAM_CP] = "cp",
-    [LS_STREAM_EP] = "ep",           [LS_STREAM_GATHER_IN] = "copy", [LS_STREAM_REPLICA] = "dp",
-    [LS_STREAM_SHARED] = "forward",  [LS_N_STREAMS] = "host",
-  };
-  return paints[stream];
-}
+/* From the first of its passes to the last. */
+typedef struct {
+  LsTime from, to;
+  uint32_t mb;
+} Held;
 
 static int
-stream_of (const LsOp *op)
+compare_held (gconstpointer a, gconstpointer b)
 {
-  return op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? LS_N_STREAMS : op->stream;
+  const Held *x = a, *y = b;
+  return x->from != y->from ? (x->from < y->from ? -1 : 1) : x->mb < y->mb ? -1 : x->mb > y->mb;
 }
 
-static const char *
-letters_of (const LsOp *op)
+static GArray *
+held_of (const Plot *p, uint32_t rank)
 {
-  static const char *const tags[LS_N_TAGS]
-      = { [LS_TAG_F] = "F",         [LS_TAG_I] = "B",           [LS_TAG_W] = "W",  [LS_TAG_B] = "B",
-          [LS_TAG_RECOMPUTE] = "R", [LS_TAG_OPTIMIZER] = "opt", [LS_TAG_SYNC] = "" };
-  if (op->kind == LS_OP_P2P)
-    return op->n_transfers > 0 && op->transfers[0].is_send ? "send" : "recv";
-  if (op->kind != LS_OP_COLLECTIVE)
-    return op->kind == LS_OP_KERNEL ? tags[op->tag] : "";
-  switch (op->coll) {
-  case LS_COLL_ALL_GATHER:
-    return "AG";
-  case LS_COLL_REDUCE_SCATTER:
-    return "RS";
-  case LS_COLL_ALL_REDUCE:
-    return "AR";
-  case LS_COLL_ALL_TO_ALL:
-    return "A2A";
-  default:
-    return "";
+  GArray *all = g_array_new (FALSE, FALSE, sizeof (Held));
+  g_autoptr (GHashTable) at = g_hash_table_new (NULL, NULL); /* micro-batch -> index + 1 */
+  g_autoptr (GArray) boxes = ls_timeline_boxes (p->t, rank);
+  for (guint i = 0; i < boxes->len; i++) {
+    const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
+    guint known = GPOINTER_TO_UINT (g_hash_table_lookup (at, GUINT_TO_POINTER (b->mb)));
+    const Held held = { b->from, b->to, b->mb };
+    if (b->kind == LS_BOX_OPTIMIZER)
+      continue;
+    if (known > 0) {
+      Held *open = &g_array_index (all, Held, known - 1);
+      open->to = MAX (open->to, b->to);
+      continue;
+    }
+    g_array_append_val (all, held);
+    g_hash_table_insert (at, GUINT_TO_POINTER (b->mb), GUINT_TO_POINTER (all->len));
   }
+  g_array_sort (all, compare_held);
+  return all;
 }
 
-/* What an op of a stream is drawn as: its own, or for kernels that of its tag. */
-static const char *
-paint_of (const LsOp *op)
-{
-  int stream = stream_of (op);
-  bool is_work = stream == LS_STREAM_COMPUTE || stream == LS_STREAM_SHARED;
-  return is_work ? box_paints[ls_box_kind_of ((LsTag) op->tag)] : ls_stream_paint (stream);
-}
-
-/* A job without a pipeline is told by layers, one with by micro-batches. */
+/* Each in the first line that is free: as many lines as micro-batches are under way at once. */
 static void
-name_op (const Plot *p, const LsOp *op, const LsInstance *instance, char name[24])
+draw_micro_batches (Plot *p, uint32_t rank)
 {
-  const char *letters = letters_of (op);
-  bool has_layers = p->t->plan->n_chunks <= 1 && p->t->plan->n_roles == 1;
-  name[0] = '\0';
-  if (!*letters || op->tag == LS_TAG_OPTIMIZER)
-    g_strlcpy (name, letters, 24);
-  else if (!has_layers)
-    g_snprintf (name, 24, "%s %u", letters, instance->mb);
-  else if (op->layer != UINT16_MAX)
-    g_snprintf (name, 24, "%s %u", letters, op->layer);
-  else
-    g_strlcpy (name, letters, 24);
+  g_autoptr (GArray) all = held_of (p, rank), ends = g_array_new (FALSE, FALSE, sizeof (LsTime));
+  for (guint i = 0; i < all->len; i++) {
+    const Held *h = &g_array_index (all, Held, i);
+    guint line = 0;
+    while (line < ends->len && g_array_index (ends, LsTime, line) > h->from)
+      line++;
+    if (line == ends->len)
+      g_array_append_val (ends, h->to);
+    g_array_index (ends, LsTime, line) = h->to;
+    if (!ls_time_is_shown (&p->scale, h->from, h->to))
+      continue;
+    g_autofree char *took = ls_format_time (h->to - h->from);
+    Item item = { h->from, h->to, "micro-batch", 1, "", NULL };
+    g_snprintf (item.name, sizeof item.name, "%u", h->mb);
+    item.tip = g_strdup_printf ("micro-batch %u under way: %s", h->mb, took);
+    Lane l = lane_open (p, p->y + line * HELD_HEIGHT, HELD_HEIGHT - 1);
+    g_array_append_val (l.items, item);
+    lane_close (&l);
+  }
+  p->y += ends->len * HELD_HEIGHT + 6;
 }
+
+/* --- rows of streams --------------------------------------------------------------------------------- */
 
 static bool
 is_backward (const char *paint)
@@ -288,7 +288,7 @@ join (Item *open, const Item *next)
 {
   open->to = MAX (open->to, next->to);
   if (open->paint != next->paint)
-    open->paint = box_paints[LS_BOX_BACKWARD];
+    open->paint = ls_box_paint (LS_BOX_BACKWARD);
   if (open->name[0] != next->name[0])
     open->name[0] = 'B';
   g_autofree char *took = ls_format_time (open->to - open->from);
@@ -303,12 +303,17 @@ add_span (Lane *l, uint32_t rank, const LsSpan *s, uint32_t *open_instance)
   const LsOp *op = ls_span_op (p->t, rank, s);
   LsTime from = s->start - p->t->window_start,
          to = (s->end == LS_TIME_NEVER ? p->t->window_end : s->end) - p->t->window_start;
-  if (!is_shown (p, from, to))
+  if (!ls_time_is_shown (&p->scale, from, to))
     return;
-  Item item = { from, to, paint_of (op), 1, "", NULL };
-  name_op (p, op, ls_span_instance (p->t, rank, s), item.name);
+  Item item = { from, to, ls_op_paint (op), 1, "", NULL };
+  bool has_own_name = p->picture->rows == LS_TIMELINE_OPS;
+  if (has_own_name)
+    g_strlcpy (item.name, ls_span_name (p->t, rank, s), sizeof item.name);
+  else
+    ls_op_label (p->t, rank, s, item.name, sizeof item.name);
   Item *open = l->items->len > 0 ? &g_array_index (l->items, Item, l->items->len - 1) : NULL;
-  bool is_kernel = op->kind == LS_OP_KERNEL && op->stream == LS_STREAM_COMPUTE && item.name[0];
+  bool is_kernel
+      = !has_own_name && op->kind == LS_OP_KERNEL && op->stream == LS_STREAM_COMPUTE && item.name[0];
   if (open && is_kernel && joins (open, *open_instance, &item, s->instance))
     join (open, &item);
   else {
@@ -319,15 +324,19 @@ add_span (Lane *l, uint32_t rank, const LsSpan *s, uint32_t *open_instance)
   *open_instance = s->instance;
 }
 
-/* Bit i: its stream i has an op. */
+/* Bit i: its stream i has an op that is shown. */
 static uint32_t
 streams_of (const Plot *p, uint32_t rank)
 {
   G_STATIC_ASSERT (LS_N_STREAMS < 32);
   const LsRankSpans *spans = &p->t->ranks[rank];
   uint32_t streams = 0;
-  for (uint32_t i = 0; i < spans->n; i++)
-    streams |= 1u << stream_of (ls_span_op (p->t, rank, &spans->spans[i]));
+  for (uint32_t i = 0; i < spans->n; i++) {
+    const LsSpan *s = &spans->spans[i];
+    LsTime end = s->end == LS_TIME_NEVER ? p->t->window_end : s->end;
+    if (ls_time_is_shown (&p->scale, s->start - p->t->window_start, end - p->t->window_start))
+      streams |= 1u << ls_lane_of (ls_span_op (p->t, rank, s));
+  }
   return streams;
 }
 
@@ -339,9 +348,10 @@ draw_stream (Plot *p, uint32_t rank, int stream)
   Lane l = lane_open (p, p->y, LANE);
   uint32_t open_instance = UINT32_MAX;
   for (uint32_t i = 0; i < spans->n; i++)
-    if (stream_of (ls_span_op (p->t, rank, &spans->spans[i])) == stream)
+    if (ls_lane_of (ls_span_op (p->t, rank, &spans->spans[i])) == stream)
       add_span (&l, rank, &spans->spans[i], &open_instance);
   lane_close (&l);
+  g_array_index (p->places, LsRankPlace, p->places->len - 1).lanes[stream] = p->y + LANE / 2;
   p->y += LANE_HEIGHT;
 }
 
@@ -351,10 +361,11 @@ static void
 draw_axis (Plot *p)
 {
   LsTime unit;
-  const char *unit_name = ls_axis_unit (p->to, &unit);
+  const char *unit_name = ls_axis_unit (p->scale.to, &unit);
   g_autofree char *name = g_strdup_printf ("time from the start of the step (%s)", unit_name);
-  const LsDrawnAxis axis = { (double) p->from / (double) unit, (double) p->to / (double) unit, name };
-  p->y += ls_draw_axis_below (p->d, LEFT, (double) p->picture->width - RIGHT, p->y, &axis);
+  const LsDrawnAxis axis
+      = { (double) p->scale.from / (double) unit, (double) p->scale.to / (double) unit, name };
+  p->y += ls_draw_axis_below (p->d, LEFT, p->scale.right, p->y, &axis);
 }
 
 static const LsLegendEntry entries[] = { { "forward", "forward" },
@@ -362,6 +373,7 @@ static const LsLegendEntry entries[] = { { "forward", "forward" },
                                          { "weight", "weight gradient" },
                                          { "recompute", "recompute" },
                                          { "optimizer", "optimizer" },
+                                         { "micro-batch", "micro-batch under way" },
                                          { "tp", "tp" },
                                          { "dp", "dp" },
                                          { "pp", "pp" },
@@ -377,17 +389,20 @@ static void
 draw_head (Plot *p, guint n_rows)
 {
   g_autofree char *step = ls_format_time (p->t->window_end - p->t->window_start);
-  g_autofree char *from = ls_format_time (p->from), *to = ls_format_time (p->to);
-  bool is_part = p->from > 0 || p->to < p->t->window_end - p->t->window_start;
+  g_autofree char *from = ls_format_time (p->scale.from), *to = ls_format_time (p->scale.to);
+  bool is_part = p->scale.from > 0 || p->scale.to < p->t->window_end - p->t->window_start;
   g_autofree char *part = is_part ? g_strdup_printf (", of which %s to %s", from, to) : g_strdup ("");
   const char *rest = n_rows == p->t->n_ranks ? ""
       : p->picture->ranks                    ? ", those asked for shown"
                                              : ", one of each role shown";
+  g_autofree char *arrows = p->picture->has_arrows
+      ? g_strdup_printf ("; arrows: %u messages between these ranks, %u ops that waited for another stream",
+                         p->arrows.n_messages, p->arrows.n_waits)
+      : g_strdup ("");
   g_autofree char *note
-      = g_strdup_printf ("one step: %s%s; %u rank%s%s; the strip below a rank is time without a kernel", step,
-                         part, p->t->n_ranks, p->t->n_ranks == 1 ? "" : "s", rest);
-  p->y += ls_draw_head (p->d, LEFT, (double) p->picture->width - RIGHT, p->picture->title, note, entries,
-                        G_N_ELEMENTS (entries));
+      = g_strdup_printf ("one step: %s%s; %u rank%s%s; the strip below a rank is time without a kernel%s",
+                         step, part, p->t->n_ranks, p->t->n_ranks == 1 ? "" : "s", rest, arrows);
+  p->y += ls_draw_head (p->d, LEFT, p->scale.right, p->picture->title, note, entries, G_N_ELEMENTS (entries));
 }
 
 static void
@@ -396,7 +411,9 @@ draw_rows (Plot *p, const GArray *ranks)
   for (guint i = 0; i < ranks->len; i++) {
     uint32_t shown = g_array_index (ranks, uint32_t, i), rank = ls_timeline_representative (p->t, shown);
     draw_rank (p, shown, rank);
-    if (p->picture->rows != LS_TIMELINE_STREAMS)
+    if (p->picture->rows == LS_TIMELINE_MICRO_BATCHES)
+      draw_micro_batches (p, rank);
+    if (p->picture->rows < LS_TIMELINE_STREAMS)
       continue;
     uint32_t streams = streams_of (p, rank);
     for (int stream = 0; stream <= LS_N_STREAMS; stream++)
@@ -415,9 +432,15 @@ ls_draw_timeline (const LsTimeline *t, const LsTimelinePicture *picture)
   Plot p = { .t = t,
              .picture = picture,
              .d = ls_drawing_new (picture->title),
-             .from = picture->from,
-             .to = picture->to > 0 ? MIN (picture->to, window) : window };
+             .scale = { .from = picture->from,
+                        .to = picture->to > 0 ? MIN (picture->to, window) : window,
+                        .left = LEFT,
+                        .right = (double) picture->width - RIGHT },
+             .places = g_array_new (FALSE, FALSE, sizeof (LsRankPlace)) };
   draw_rows (&p, ranks);
+  if (picture->has_arrows)
+    p.arrows = ls_draw_timeline_arrows (p.d, t, p.places, &p.scale);
+  g_array_unref (p.places);
   draw_axis (&p);
   draw_head (&p, ranks->len);
   ls_drawing_resize (p.d, picture->width, p.y);

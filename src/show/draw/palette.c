@@ -28,6 +28,7 @@ static const LsPaint paints[] = {
   BOTH ("weight", 0x009988),
   BOTH ("recompute", 0x66ccee),
   BOTH ("optimizer", 0x777777),
+  BOTH ("micro-batch", 0x9fb8cf),
   /* communication, and what else a rank did not compute for */
   BOTH ("tp", 0xee6677),
   BOTH ("dp", 0xee7733),

@@ -14,12 +14,21 @@
  *
  *   ranks    a row for each rank, or for one of each role: its passes with their micro-batches, and below a
  *            strip of the time in which it computed nothing, by part (analysis/idle.h)
+ *   micro-batches  below that a bar for each from the first of its passes to the last, in as many lines as
+ *            are under way at once
  *   streams  below that a row for each of its streams. What they run is named where it has room: "F 3" is
  *            the forward of layer 3, "AG 3" an all-gather of it, "RS 3" its reduce-scatter; with a pipeline
  *            the number is the micro-batch
  *
+ *   ops      the same, each op by itself with its own name: "qkv", "dispatch all-to-all"
+ *
  * Ops that are narrower than a third of a pixel are drawn together with their neighbours of the same kind. */
-typedef enum { LS_TIMELINE_RANKS, LS_TIMELINE_STREAMS } LsTimelineRows;
+typedef enum {
+  LS_TIMELINE_RANKS,
+  LS_TIMELINE_MICRO_BATCHES,
+  LS_TIMELINE_STREAMS,
+  LS_TIMELINE_OPS,
+} LsTimelineRows;
 
 typedef struct {
   const char *title;
@@ -27,6 +36,7 @@ typedef struct {
   const GArray *ranks; /* uint32_t; NULL: all, or one of each role             */
   LsTime from, to;     /* from the start of the step; to 0: its end            */
   guint width;         /* pixels                                               */
+  bool has_arrows;     /* as of show/draw/timeline_draw.h                      */
 } LsTimelinePicture;
 
 #define LS_TIMELINE_WIDTH     1600

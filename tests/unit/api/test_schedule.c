@@ -149,6 +149,38 @@ pictures_are_drawn (void)
   g_rmdir (folder);
 }
 
+/* Those that were named, in that order, and no others; each is in the picture. */
+static void
+named_schedules_are_compared (void)
+{
+  g_autofree char *folder = g_dir_make_tmp ("ls-schedule-XXXXXX", NULL);
+  g_autofree char *path = g_build_filename (folder, "sheet.svg", NULL), *svg = NULL;
+  g_autofree char *options
+      = g_strdup_printf ("schedule zb-h1,gpipe,interleaved-1f1b pp 4 micro-batches 8 plot %s", path);
+  g_autoptr (LsAnswer) s = asked ("schedule", options);
+  g_autoptr (LsAnswer) all = asked ("schedule", "all - pp 4 micro-batches 8");
+  if (!s || !all || !LS_CHECK (g_file_get_contents (path, &svg, NULL, NULL)))
+    return;
+  g_autofree char *csv = ls_answer_format (s, LS_FORM_CSV, NULL),
+                  *csv_all = ls_answer_format (all, LS_FORM_CSV, NULL);
+  g_auto (GStrv) lines = g_strsplit (csv, "\n", -1);
+  static const char *const names[] = { "zb-h1", "gpipe", "interleaved-1f1b" };
+  LS_CHECK_INT (g_strv_length (lines), ==, 5); /* a head, and an empty end */
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    g_autofree char *title = g_strdup_printf (">%s: 4 ranks", names[i]);
+    LS_CHECK (g_str_has_prefix (lines[1 + i], names[i]) && strstr (csv_all, lines[1 + i]));
+    LS_CHECK (strstr (svg, title) != NULL);
+  }
+  g_remove (path);
+  g_rmdir (folder);
+  check_fails ("schedule", "schedule gpipe,1f1b pp 4 micro-batches 8 waves 2", LS_ERROR_CONFLICT);
+  check_fails ("schedule", "schedule gpipe,1f1b pp 4 micro-batches 8 vpp 2", LS_ERROR_CONFLICT);
+  check_fails ("schedule", "schedule gpipe,none pp 4 micro-batches 8", LS_ERROR_CONFLICT);
+  check_fails ("schedule", "schedule gpipe,, pp 4 micro-batches 8", LS_ERROR_USAGE);
+  check_fails ("schedule", "schedule gpipe,gpipe pp 4 micro-batches 8", LS_ERROR_USAGE);
+  check_fails ("schedule", "schedule gpipe,1f1b all - pp 4 micro-batches 8", LS_ERROR_USAGE);
+}
+
 static void
 every_schedule_has_a_row (void)
 {
@@ -169,4 +201,5 @@ every_schedule_has_a_row (void)
 
 LS_TEST_MAIN ("schedule", LS_TEST (figures_equal_closed_forms), LS_TEST (charts_keep_within_their_width),
               LS_TEST (colours_are_switched_off_again), LS_TEST (orders_read_back_as_themselves),
-              LS_TEST (pictures_are_drawn), LS_TEST (every_schedule_has_a_row))
+              LS_TEST (pictures_are_drawn), LS_TEST (named_schedules_are_compared),
+              LS_TEST (every_schedule_has_a_row))

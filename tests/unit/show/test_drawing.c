@@ -150,6 +150,15 @@ check_words_apart (const Drawn *d)
   }
 }
 
+static guint
+n_of (const char *text, const char *part)
+{
+  guint n = 0;
+  for (const char *at = text; (at = strstr (at, part)); at += strlen (part))
+    n++;
+  return n;
+}
+
 static void
 hostile_titles_are_text (void)
 {
@@ -218,6 +227,78 @@ numbers_stand_where_they_fit (void)
     drawn_clear (&d);
     pipeline_clear (&p);
   }
+}
+
+static guint
+n_points_of (const Drawn *d, const char *start_of_it)
+{
+  guint n = 0;
+  for (guint i = 0; i < d->points->len; i++)
+    n += g_str_has_prefix (d->points->pdata[i], start_of_it);
+  return n;
+}
+
+/* Three micro-batches, to the second stage and back, and nothing unless it is asked for. Of streams also what
+ * waits for what. */
+static void
+arrows_are_messages_and_waits (void)
+{
+  LsTimelinePicture picture = { .title = "t", .width = 1600 };
+  Drawn none = draw (&picture);
+  LS_CHECK_INT (n_points_of (&none, "polyline l text "), ==, 0);
+  picture.has_arrows = true;
+  Drawn ranks = draw (&picture);
+  LS_CHECK_INT (n_points_of (&ranks, "polyline l text "), ==, 6);
+  LS_CHECK (strstr (ranks.words->str, "arrows: 6 messages between these ranks, 0 ops") != NULL);
+  LS_CHECK (strstr (ranks.tips->str, "|message of micro-batch 2, rank 0 to rank 1: 2.000 ms") != NULL);
+  drawn_clear (&none);
+  drawn_clear (&ranks);
+}
+
+static void
+waits_go_from_stream_to_stream (void)
+{
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  guint n = 0;
+  for (uint32_t rank = 0; rank < p.t.n_ranks; rank++)
+    for (uint32_t i = 0; i < p.t.ranks[rank].n; i++) {
+      const LsSpan *s = &p.t.ranks[rank].spans[i];
+      const LsSpan *cause = s->cause == LS_SPAN_NONE ? NULL : &p.t.ranks[rank].spans[s->cause];
+      n += cause && ls_span_op (&p.t, rank, s)->stream != ls_span_op (&p.t, rank, cause)->stream;
+    }
+  Drawn d = drawn_as_svg (ls_draw_timeline (
+      &p.t,
+      &(LsTimelinePicture) { .title = "t", .width = 1600, .rows = LS_TIMELINE_STREAMS, .has_arrows = true }));
+  g_autofree char *told
+      = g_strdup_printf ("6 messages between these ranks, %u ops that waited for another stream", n);
+  LS_CHECK_INT (n, >, 6 + 12); /* a pass for its message, its collective for it, it for that */
+  LS_CHECK (strstr (d.words->str, told) != NULL);
+  LS_CHECK (strstr (d.tips->str, "|all-reduce waited for forward") != NULL);
+  drawn_clear (&d);
+  pipeline_clear (&p);
+}
+
+/* The first of two stages has two micro-batches under way, the second one. */
+static void
+micro_batches_under_way_have_lines (void)
+{
+  Drawn d = draw (&(LsTimelinePicture) { .title = "t", .width = 1600, .rows = LS_TIMELINE_MICRO_BATCHES });
+  Drawn ranks = draw (&(LsTimelinePicture) { .title = "t", .width = 1600 });
+  LS_CHECK_INT (n_of (d.tips->str, "|micro-batch 1 under way: "), ==, 2);
+  LS_CHECK_NEAR (d.height - ranks.height, (2 + 1) * 13 + 2 * 6, 1e-9);
+  drawn_clear (&d);
+  drawn_clear (&ranks);
+}
+
+/* Ops by themselves: two kernels and an all-reduce of a pass are not one box. */
+static void
+ops_have_their_own_names (void)
+{
+  Drawn d = draw (&(LsTimelinePicture) { .title = "t", .width = 1600, .rows = LS_TIMELINE_OPS });
+  LS_CHECK (strstr (d.words->str, "|forward|forward|") && strstr (d.words->str, "|all-reduce|"));
+  LS_CHECK (!strstr (d.words->str, "|F 0|"));
+  drawn_clear (&d);
 }
 
 /* Six entries of a legend and the ticks of an axis in 400 pixels. */
@@ -340,15 +421,6 @@ run_of (const char *name, const char *pp, const char *n)
   return run;
 }
 
-static guint
-n_of (const char *text, const char *part)
-{
-  guint n = 0;
-  for (const char *at = text; (at = strstr (at, part)); at += strlen (part))
-    n++;
-  return n;
-}
-
 static void
 each_action_is_a_box (void)
 {
@@ -400,6 +472,8 @@ colours_are_those_of_the_palette (void)
 LS_TEST_MAIN ("show/drawing", LS_TEST (hostile_titles_are_text), LS_TEST (streams_have_rows_of_their_own),
               LS_TEST (a_part_shows_that_part), LS_TEST (narrow_ops_are_joined),
               LS_TEST (numbers_stand_where_they_fit), LS_TEST (words_do_not_overprint),
+              LS_TEST (arrows_are_messages_and_waits), LS_TEST (waits_go_from_stream_to_stream),
+              LS_TEST (micro_batches_under_way_have_lines), LS_TEST (ops_have_their_own_names),
               LS_TEST (areas_lie_on_top_of_each_other), LS_TEST (narrow_peaks_are_kept),
               LS_TEST (each_action_is_a_box), LS_TEST (schedules_share_a_scale),
               LS_TEST (colours_are_those_of_the_palette))

@@ -1,0 +1,142 @@
+#include <math.h>
+
+#include "show/draw/timeline_draw.h"
+#include "show/run/p2p_pairs.h"
+
+#define APART 5.0 /* pixels */
+
+typedef struct {
+  LsDrawing *d;
+  const LsTimeline *t;
+  const GArray *places; /* LsRankPlace */
+  const LsTimeScale *scale;
+  LsXY last_from, last_to;
+} Arrows;
+
+static const LsRankPlace *
+place_of (const Arrows *a, uint32_t rank)
+{
+  for (guint i = 0; i < a->places->len; i++)
+    if (g_array_index (a->places, LsRankPlace, i).rank == rank)
+      return &g_array_index (a->places, LsRankPlace, i);
+  return NULL;
+}
+
+static const LsSpan *
+span_at (const Arrows *a, uint32_t rank, uint32_t i)
+{
+  return &a->t->ranks[rank].spans[i];
+}
+
+static double
+y_of (const LsRankPlace *place, int lane)
+{
+  return place->lanes[lane] > 0 ? place->lanes[lane] : place->passes;
+}
+
+static bool
+is_near (LsXY a, LsXY b)
+{
+  return fabs (a.x - b.x) < APART && a.y == b.y;
+}
+
+static void
+draw (Arrows *a, LsXY from, LsXY to, const char *tip)
+{
+  const LsStroke stroke = { LS_LAYER_OVER, "text", 1, false, tip };
+  if (is_near (from, a->last_from) && is_near (to, a->last_to))
+    return;
+  ls_drawing_arrow (a->d, from, to, &stroke);
+  a->last_from = from;
+  a->last_to = to;
+}
+
+/* --- messages ---------------------------------------------------------------------------------------- */
+
+/* From where data begin to move to where they are there. */
+static bool
+draw_message (Arrows *a, const LsP2pPair *pair)
+{
+  const LsRankPlace *from = place_of (a, pair->from), *to = place_of (a, pair->to);
+  const LsSpan *send = span_at (a, pair->from, pair->from_span),
+               *receive = span_at (a, pair->to, pair->to_span);
+  if (!from || !to || from == to || send->matched == LS_TIME_NEVER || receive->end == LS_TIME_NEVER)
+    return false;
+  LsTime left = send->matched - a->t->window_start, there = receive->end - a->t->window_start;
+  if (left < a->scale->from || there > a->scale->to || there < left)
+    return false;
+  g_autofree char *took = ls_format_time (there - left);
+  g_autofree char *tip
+      = g_strdup_printf ("message of micro-batch %u, rank %u to rank %u: %s",
+                         ls_span_instance (a->t, pair->from, send)->mb, pair->from, pair->to, took);
+  draw (a,
+        (LsXY) { ls_time_x (a->scale, left), y_of (from, ls_lane_of (ls_span_op (a->t, pair->from, send))) },
+        (LsXY) { ls_time_x (a->scale, there), y_of (to, ls_lane_of (ls_span_op (a->t, pair->to, receive))) },
+        tip);
+  return true;
+}
+
+/* --- waits ------------------------------------------------------------------------------------------- */
+
+/* The op that was waited for: behind events, what these had waited for. NULL: nothing that is known. */
+static const LsSpan *
+awaited (const Arrows *a, uint32_t rank, const LsSpan *s)
+{
+  while (s->cause != LS_SPAN_NONE && s->cause_kind != LS_CAUSE_HOST) {
+    s = span_at (a, rank, s->cause);
+    LsOpKind kind = ls_span_op (a->t, rank, s)->kind;
+    if (kind != LS_OP_RECORD && kind != LS_OP_WAIT)
+      return s;
+  }
+  return NULL;
+}
+
+static bool
+draw_wait (Arrows *a, const LsRankPlace *place, const LsSpan *s)
+{
+  const LsOp *op = ls_span_op (a->t, place->rank, s);
+  const LsSpan *cause = awaited (a, place->rank, s);
+  if (!cause || cause->end == LS_TIME_NEVER || op->kind == LS_OP_RECORD || op->kind == LS_OP_WAIT)
+    return false;
+  int from = ls_lane_of (ls_span_op (a->t, place->rank, cause)), to = ls_lane_of (op);
+  LsTime ended = cause->end - a->t->window_start, began = s->start - a->t->window_start;
+  if (from == to || ended < a->scale->from || began > a->scale->to)
+    return false;
+  g_autofree char *tip = g_strdup_printf ("%s waited for %s", ls_span_name (a->t, place->rank, s),
+                                          ls_span_name (a->t, place->rank, cause));
+  draw (a, (LsXY) { ls_time_x (a->scale, ended), y_of (place, from) },
+        (LsXY) { ls_time_x (a->scale, began), y_of (place, to) }, tip);
+  return true;
+}
+
+static guint
+draw_waits (Arrows *a, const LsRankPlace *place)
+{
+  guint n = 0;
+  for (uint32_t i = 0; i < a->t->ranks[place->rank].n; i++)
+    n += draw_wait (a, place, span_at (a, place->rank, i));
+  return n;
+}
+
+static bool
+has_lanes (const LsRankPlace *place)
+{
+  for (int lane = 0; lane <= LS_N_STREAMS; lane++)
+    if (place->lanes[lane] > 0)
+      return true;
+  return false;
+}
+
+LsArrowCount
+ls_draw_timeline_arrows (LsDrawing *d, const LsTimeline *t, const GArray *places, const LsTimeScale *scale)
+{
+  LsArrowCount n = { 0, 0 };
+  Arrows a = { .d = d, .t = t, .places = places, .scale = scale };
+  g_autoptr (GArray) pairs = ls_p2p_pairs (t);
+  for (guint i = 0; i < pairs->len; i++)
+    n.n_messages += draw_message (&a, &g_array_index (pairs, LsP2pPair, i));
+  for (guint i = 0; i < places->len; i++)
+    if (has_lanes (&g_array_index (places, LsRankPlace, i)))
+      n.n_waits += draw_waits (&a, &g_array_index (places, LsRankPlace, i));
+  return n;
+}
