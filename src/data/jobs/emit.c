@@ -4,6 +4,7 @@
 
 #include "base/handover.h"
 #include "data/jobs/emit_target.h"
+#include "model/operators.h"
 
 static const EmitTarget *const targets[] = { &emit_megatron, &emit_torchtitan, &emit_deepspeed };
 
@@ -64,6 +65,14 @@ emit_refuse_megatrons (Emit *e)
 {
   if (e->s->fp8_act_store)
     emit_refuse (e, "--fp8-act-store", "Megatron-LM's activation_func_fp8_input_store");
+  const LsAdamStates states
+      = { (LsMaster) e->s->master, (LsDtype) e->s->moment_dtype, (LsDtype) e->s->variance_dtype };
+  if (!ls_adam_is_plain (&states))
+    emit_refuse (e, "--master, --moment-dtype, --variance-dtype", "Megatron-LM's precision-aware optimizer");
+  if (e->m->n_experts > 0 && e->s->dispatcher != LS_DISPATCHER_ALL_TO_ALL)
+    emit_refuse (e, "--dispatcher deepep", "only Megatron-LM's flex dispatcher is written");
+  if (e->s->cuda_graphs != LS_GRAPHS_NONE)
+    emit_refuse (e, "--cuda-graphs", "only Megatron-LM's --cuda-graph-impl is written");
   if (e->m->predict_layers > 0)
     emit_refuse (e, "predict_layers of the model", "only Megatron-LM's --mtp-num-layers is written");
 }
@@ -82,6 +91,20 @@ ls_emit_check (const LsEmitJob *job, const char *target, GError **error)
   return fragment != NULL;
 }
 
+static char *
+write (const EmitTarget *target, const LsEmitJob *job)
+{
+  GString *out = g_string_new (NULL);
+  if (target->syntax != OPTION_JSON)
+    g_string_append_printf (out, "# %s\n", job->title);
+  if (target->array)
+    g_string_append_printf (out, "%s=(\n", target->array);
+  option_write (target->table, target->syntax, job->model, job->strategy, out);
+  if (target->array)
+    g_string_append (out, ")\n");
+  return g_string_free (out, FALSE);
+}
+
 char *
 ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError **error)
 {
@@ -89,7 +112,7 @@ ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError
     return NULL;
   const EmitTarget *target = find (target_name);
   g_autoptr (LsDiagList) refusals = error ? ls_diag_list_new () : ls_diag_list_new_counting ();
-  g_autoptr (GString) out = g_string_new (NULL), notes = g_string_new (NULL);
+  g_autoptr (GString) notes = g_string_new (NULL);
   Emit e = { job->model, job->strategy, job->title, refusals, notes };
   if (job->order)
     emit_refuse (&e, "--order", "the order of a file; a schedule has a name there");
@@ -107,7 +130,7 @@ ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError
     emit_note (&e,
                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in the environment makes segments of the "
                "allocator grow");
-  target->emit (&e, out);
+  target->check (&e);
   if (!error && ls_diag_list_n (refusals) > 0)
     return NULL;
   g_autoptr (GError) refused = NULL;
@@ -117,5 +140,5 @@ ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError
     return NULL;
   }
   *ret_notes = g_strdup (notes->str);
-  return g_strdup (out->str);
+  return write (target, job);
 }

@@ -1,113 +1,46 @@
-/* A job as DeepSpeed's configuration (JSON). Names and rules as in docs/_pages/config-json.md
- * of DeepSpeed; of ZeRO also deepspeed/runtime/zero/config.py. DeepSpeed counts pipeline and
- * tensor parallelism among what the caller's code does. */
+/* What of a job DeepSpeed's configuration does not have, or leaves to the caller's code: pipeline and tensor
+ * parallelism, too. Rules as in docs/_pages/config-json.md of DeepSpeed; its keys are written by
+ * deepspeed_options.c. */
 #include "data/jobs/emit_target.h"
-#include "data/text/json_out.h"
-
-static const char *
-format_name (int dtype)
-{
-  return ls_dtype_name ((LsDtype) dtype);
-}
+#include "data/launch/deepspeed_rules.h"
 
 static void
-add_switch (LsJsonOut *w, const char *key)
-{
-  ls_json_out_begin_object (w, key);
-  ls_json_out_bool (w, "enabled", true);
-  ls_json_out_end_object (w);
-}
-
-static void
-add_formats (Emit *e, LsJsonOut *w)
+check_formats (Emit *e)
 {
   const LsStrategy *s = e->s;
   if (ls_dtype_is_scaled ((LsDtype) s->dtype))
     emit_refuse (e, s->dtype == LS_DTYPE_FP8 ? "--dtype fp8" : "--dtype nvfp4",
                  "DeepSpeed has fp16, bf16 and fp32");
-  if (s->dtype == LS_DTYPE_BF16)
-    add_switch (w, "bf16");
-  if (s->dtype == LS_DTYPE_FP16)
-    add_switch (w, "fp16");
-  ls_json_out_begin_object (w, "data_types");
-  ls_json_out_string (w, "grad_accum_dtype", format_name (s->grad_dtype));
-  ls_json_out_end_object (w);
-  ls_json_out_string (w, "communication_data_type", format_name (s->grad_dtype));
 }
 
 static void
-add_offload (LsJsonOut *w, const char *key, const char *place)
-{
-  ls_json_out_begin_object (w, key);
-  ls_json_out_string (w, "device", place);
-  ls_json_out_bool (w, "pin_memory", true);
-  ls_json_out_end_object (w);
-}
-
-static void
-add_offloads (Emit *e, LsJsonOut *w)
+check_zero (Emit *e)
 {
   const LsStrategy *s = e->s;
-  const char *place = s->offload_to == LS_OFFLOAD_TO_NVME ? "nvme" : "cpu";
-  if (s->offload == LS_OFFLOAD_NONE)
-    return;
-  add_offload (w, "offload_optimizer", place);
-  if (s->offload == LS_OFFLOAD_PARAMETERS)
-    add_offload (w, "offload_param", place);
-  if (s->offload_to == LS_OFFLOAD_TO_NVME)
-    emit_note (e, "nvme_path, where the drives are mounted, is still to be set");
-}
-
-static void
-add_zero (Emit *e, LsJsonOut *w)
-{
-  const LsStrategy *s = e->s;
-  ls_json_out_begin_object (w, "zero_optimization");
-  ls_json_out_uint (w, "stage", s->zero_stage);
-  ls_json_out_bool (w, "overlap_comm", s->dp_overlap);
-  ls_json_out_bool (w, "contiguous_gradients", true);
-  ls_json_out_bool (w, "reduce_scatter", true);
-  ls_json_out_uint (w, "reduce_bucket_size", s->reduce_bucket);
-  if (s->zero_stage == 1 || s->zero_stage == 2) {
-    ls_json_out_bool (w, "allgather_partitions", true);
-    ls_json_out_uint (w, "allgather_bucket_size", s->allgather_bucket);
-  }
-  if (s->zero_stage == 3) {
-    ls_json_out_uint (w, "stage3_prefetch_bucket_size", s->prefetch_bucket);
-    ls_json_out_uint (w, "stage3_param_persistence_threshold", s->persistence_threshold);
-    ls_json_out_uint (w, "stage3_max_live_parameters", s->max_live_params);
-    ls_json_out_uint (w, "stage3_max_reuse_distance", s->max_reuse_distance);
-  }
-  if (s->zero_group > 0 && s->zero_stage == 3) {
-    ls_json_out_uint (w, "mics_shard_size", s->zero_group);
+  if (s->zero_group > 0 && s->zero_stage == 3)
     emit_note (e, "groups of ranks (MiCS): the model is built within deepspeed.zero.MiCS_Init");
-  } else if (s->zero_group > 0)
+  else if (s->zero_group > 0)
     emit_refuse (e, "--zero", "groups of ranks; DeepSpeed has them with stage 3 only (MiCS)");
   if (s->collective_lists)
     emit_note (e,
                "gathers and scatters over lists of tensors are those of DeepSpeed until early 2021; no "
                "setting brings them back");
-  add_offloads (e, w);
-  ls_json_out_end_object (w);
+  if (s->offload != LS_OFFLOAD_NONE && s->offload_to == LS_OFFLOAD_TO_NVME)
+    emit_note (e, "nvme_path, where the drives are mounted, is still to be set");
 }
 
 static void
-add_recompute (Emit *e, LsJsonOut *w)
+check_recompute (Emit *e)
 {
   const LsStrategy *s = e->s;
   if (s->recompute == LS_RECOMPUTE_SELECTIVE)
     emit_note (e, "selective recomputation is up to the model's code");
-  if (s->recompute != LS_RECOMPUTE_FULL && !s->offload_activations)
-    return;
   if (s->offload_activations && s->recompute != LS_RECOMPUTE_FULL)
     emit_refuse (e, "--offload-activations", "DeepSpeed offloads what full recomputation keeps");
-  ls_json_out_begin_object (w, "activation_checkpointing");
-  ls_json_out_bool (w, "partition_activations", s->partition_activations);
-  ls_json_out_bool (w, "cpu_checkpointing", s->offload_activations);
-  ls_json_out_end_object (w);
-  emit_note (e,
-             "which layers are recomputed is up to the model's code: it calls "
-             "deepspeed.checkpointing.checkpoint()");
+  if (s->recompute == LS_RECOMPUTE_FULL)
+    emit_note (e,
+               "which layers are recomputed is up to the model's code: it calls "
+               "deepspeed.checkpointing.checkpoint()");
 }
 
 static void
@@ -134,6 +67,9 @@ note_code (Emit *e)
     emit_refuse (e, "--cp-kind", "DeepSpeed has ulysses");
   if (s->cp > 1)
     emit_note (e, "--cp %u is up to the model's code: DistributedAttention of deepspeed.sequence", s->cp);
+  if (s->ep_overlap || s->shared_overlap)
+    emit_refuse (e, s->ep_overlap ? "--ep-overlap" : "--shared-overlap",
+                 "DeepSpeed's experts wait for their tokens");
   if (e->m->n_experts > 0)
     emit_note (e, "experts (--ep %u) are up to the model's code: deepspeed.moe.layer.MoE (ep_size=%u)", s->ep,
                s->ep);
@@ -156,24 +92,14 @@ check_data_parallel (Emit *e)
 }
 
 static void
-emit (Emit *e, GString *out)
+check (Emit *e)
 {
-  const LsStrategy *s = e->s;
-  LsJsonOut w;
   emit_refuse_megatrons (e);
   check_data_parallel (e);
-  ls_json_out_init (&w, out, 2);
-  ls_json_out_begin_object (&w, NULL);
-  ls_json_out_uint (&w, "train_batch_size", s->global_batch);
-  ls_json_out_uint (&w, "train_micro_batch_size_per_gpu", s->micro_batch);
-  ls_json_out_uint (&w, "gradient_accumulation_steps", emit_n_micro_batches (s));
-  ls_json_out_double (&w, "gradient_clipping", s->grad_norm ? 1.0 : 0.0);
-  add_formats (e, &w);
-  add_zero (e, &w);
-  add_recompute (e, &w);
-  ls_json_out_end_object (&w);
-  g_string_append_c (out, '\n');
+  check_formats (e);
+  check_zero (e);
+  check_recompute (e);
   note_code (e);
 }
 
-const EmitTarget emit_deepspeed = { "deepspeed", "DeepSpeed", emit };
+const EmitTarget emit_deepspeed = { "deepspeed", "DeepSpeed", &deepspeed_options, OPTION_JSON, NULL, check };

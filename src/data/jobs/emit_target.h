@@ -3,6 +3,7 @@
 #define LS_DATA_JOBS_EMIT_TARGET_H
 
 #include "data/jobs/emit.h"
+#include "data/launch/option_table.h"
 
 typedef struct {
   const LsModel *m;
@@ -12,11 +13,14 @@ typedef struct {
   GString *notes;
 } Emit;
 
-/* Writes the fragment to out; refusals make it worthless. */
+/* A program: what its fragment says is in the table that reads it too. */
 typedef struct {
   const char *name;    /* "megatron"    */
   const char *program; /* "Megatron-LM" */
-  void (*emit) (Emit *e, GString *out);
+  const OptionTable *table;
+  OptionSyntax syntax;
+  const char *array;       /* of a shell, that has the arguments; NULL: of another syntax */
+  void (*check) (Emit *e); /* refuses what the program does not have, and notes what is said elsewhere */
 } EmitTarget;
 
 extern const EmitTarget emit_megatron, emit_torchtitan, emit_deepspeed;
@@ -25,7 +29,7 @@ extern const EmitTarget emit_megatron, emit_torchtitan, emit_deepspeed;
 void emit_refuse (Emit *e, const char *knob, const char *format, ...) G_GNUC_PRINTF (3, 4);
 void emit_note (Emit *e, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
-/* What is written for Megatron-LM only. */
+/* Refuses what is written for Megatron-LM only. */
 void emit_refuse_megatrons (Emit *e);
 
 /* Micro-batches of a rank, one after the other. */

@@ -54,17 +54,6 @@ number_of (LaunchJob *job, const char *name, double *ret)
   return true;
 }
 
-/* Elements, of which 0 is as 1: no parameter is smaller. */
-static void
-set_elements (LaunchJob *job, const char *name, const char *key)
-{
-  double value;
-  g_autofree char *option = g_strconcat ("zero_optimization.", name, NULL),
-                  *staged = g_strconcat ("zero_optimization.stage3_", name, NULL);
-  if (number_of (job, option, &value) || number_of (job, staged, &value))
-    import_set_strategy_number (job->import, key, MAX (1, (guint64) value));
-}
-
 static bool
 is_open (const LaunchJob *job, const char *name)
 {
@@ -116,21 +105,17 @@ set_overlap (LaunchJob *job, guint64 stage)
                   is_on ? "true" : "false", stage);
 }
 
+/* What only other stages heed is not said. */
 static void
-set_buckets (LaunchJob *job, guint64 stage)
+drop_buckets (LaunchJob *job, guint64 stage)
 {
-  set_elements (job, "reduce_bucket_size", "reduce_bucket");
-  if (stage == 1 || stage == 2)
-    set_elements (job, "allgather_bucket_size", "allgather_bucket");
-  if (stage != 3)
-    return;
-  set_elements (job, "prefetch_bucket_size", "prefetch_bucket");
-  set_elements (job, "param_persistence_threshold", "persistence_threshold");
-  set_elements (job, "max_live_parameters", "max_live_params");
-  double distance;
-  if (number_of (job, "zero_optimization.max_reuse_distance", &distance)
-      || number_of (job, "zero_optimization.stage3_max_reuse_distance", &distance))
-    import_set_strategy_number (job->import, "max_reuse_distance", (guint64) distance);
+  static const char *const of_3[]
+      = { "prefetch_bucket", "persistence_threshold", "max_live_params", "max_reuse_distance" };
+  GHashTable *said = job->import->strategy_said;
+  if (stage != 1 && stage != 2)
+    g_hash_table_remove (said, "allgather_bucket");
+  for (guint i = 0; i < G_N_ELEMENTS (of_3) && stage != 3; i++)
+    g_hash_table_remove (said, of_3[i]);
 }
 
 /* Where a part lives: "cpu", "nvme"; NULL: on the device. */
@@ -301,7 +286,7 @@ deepspeed_read (LaunchJob *job)
   guint64 stage = stage_of (job);
   set_stage (job, stage);
   set_overlap (job, stage);
-  set_buckets (job, stage);
+  drop_buckets (job, stage);
   set_offload (job, stage);
   set_precision (job);
   set_grad_dtype (job);

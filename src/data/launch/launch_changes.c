@@ -161,7 +161,7 @@ is_said (const Work *w, const LaunchOption *wanted, const char *after)
   g_autofree char *known = row->kind == OPTION_MODEL ? ls_import_model_value (w->import, row->key)
                                                      : ls_import_strategy_value (w->import, row->key),
                   *value = row->kind == OPTION_MODEL ? g_strdup (after)
-      : row->kind == OPTION_SWITCH                   ? g_strdup ("true")
+      : row->on                                      ? g_strdup (row->on)
                                                      : text_of (row->key, after);
   return known && g_strcmp0 (known, value) == 0;
 }

@@ -1,7 +1,9 @@
 #include "data/launch/option_table.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "data/jobs/read_strategy.h"
 #include "data/shell/shell.h"
 
 #define MAX_NOTED 5000
@@ -12,9 +14,10 @@
 static bool
 is_same (char a, char b)
 {
-  return a == b || (a == '-' && b == '_') || (a == '_' && b == '-');
+  return (a == b && a != ' ') || (a == '-' && b == '_') || (a == '_' && b == '-');
 }
 
+/* A pattern ends at a blank, too. */
 static bool
 fits (const char *pattern, const char *name)
 {
@@ -32,32 +35,23 @@ fits (const char *pattern, const char *name)
     } else
       return false;
   }
-  return pattern[strspn (pattern, "*")] == '\0';
+  pattern += strspn (pattern, "*");
+  return *pattern == '\0' || *pattern == ' ';
 }
 
 const OptionRow *
 option_find (const OptionTable *table, const char *name)
 {
+  static const OptionRow ignored = OPTION_IGNORED_ROW ("");
   for (guint i = 0; i < table->n; i++)
     if (fits (table->rows[i].option, name))
       return &table->rows[i];
+  for (const char *option = table->ignored; option && *option; option += strspn (option, " ")) {
+    if (fits (option, name))
+      return &ignored;
+    option += strcspn (option, " ");
+  }
   return NULL;
-}
-
-static const char *
-option_of (const OptionTable *table, OptionKind kind, const char *key)
-{
-  for (guint i = 0; i < table->n; i++)
-    if (table->rows[i].kind == kind && strcmp (table->rows[i].key, key) == 0)
-      return table->rows[i].option;
-  return NULL;
-}
-
-const char *
-option_of_strategy (const OptionTable *table, const char *key)
-{
-  const char *option = option_of (table, OPTION_STRATEGY, key);
-  return option ? option : option_of (table, OPTION_SWITCH, key);
 }
 
 /* --- what rules ask -------------------------------------------------------------------------------- */
@@ -148,22 +142,84 @@ is_open (LaunchJob *job, const LaunchOption *o, const char *key)
   return true;
 }
 
+/* Whether that what it goes with is there. */
+static bool
+is_heeded (const LaunchJob *job, const OptionRow *row)
+{
+  if (!row->with)
+    return true;
+  const char *other = row->with + (*row->with == '!'), *text = option_text (job, other);
+  bool is_there
+      = option_is_on (job, other) && !(text && (g_str_equal (text, "0") || g_str_equal (text, "1")));
+  return is_there == (other == row->with);
+}
+
+static void
+set_key (LaunchJob *job, const OptionRow *row, const char *value, const char *written)
+{
+  if (row->kind == OPTION_MODEL)
+    import_set_model (job->import, row->key, value, written);
+  else
+    import_set_strategy (job->import, row->key, value, written);
+}
+
+/* As our files spell it, newly allocated; NULL: it is none of the words. */
+static char *
+ours_of (const OptionRow *row, const char *theirs)
+{
+  char *end = NULL;
+  double count = row->is_count ? g_ascii_strtod (theirs, &end) : 0;
+  if (end && *theirs && !*end && count >= 0 && count < 1e18)
+    return g_strdup_printf ("%.0f", floor (MAX (ls_field_find (ls_strategy_fields, row->key)->min, count)));
+  for (const OptionWord *word = row->words; word && word->theirs; word++)
+    if (g_ascii_strcasecmp (word->theirs, theirs) == 0)
+      return g_strdup (word->ours);
+  return row->words ? NULL : g_strdup (theirs);
+}
+
+static void
+set_text (LaunchJob *job, const LaunchOption *o, const OptionRow *row, const char *theirs)
+{
+  g_autofree char *ours = ours_of (row, theirs);
+  if (row->none && (g_str_equal (theirs, row->none) || g_str_equal (theirs, "0")))
+    return;
+  if (ours)
+    set_key (job, row, ours, o->written);
+  else
+    import_unknown (job->import, "%s %s", o->written, theirs);
+}
+
 static void
 set_value (LaunchJob *job, const LaunchOption *o, const OptionRow *row)
 {
-  tell_holes (job, o, 1);
-  if (import_is_given (job->import, row->key))
+  bool is_given = import_is_given (job->import, row->key);
+  tell_holes (job, o, row->on ? 0 : 1);
+  if (!is_heeded (job, row))
     return;
-  if (is_open (job, o, row->key)) {
-    g_hash_table_add (job->open, (gpointer) row->key);
-    return;
-  }
-  if (o->values->len == 0)
+  if (row->on) {
+    if (option_is_on (job, o->name))
+      set_key (job, row, row->on, o->written);
+  } else if (is_open (job, o, row->key)) {
+    if (!is_given)
+      g_hash_table_add (job->open, (gpointer) row->key);
+  } else if (o->values->len > 0)
+    set_text (job, o, row, o->values->pdata[0]);
+  else if (!is_given)
     import_conflict (job->import, "%s: a value is missing", o->written);
-  else if (row->kind == OPTION_MODEL)
-    import_set_model (job->import, row->key, o->values->pdata[0], o->written);
-  else
-    import_set_strategy (job->import, row->key, o->values->pdata[0], o->written);
+}
+
+void
+option_set_defaults (LaunchJob *job, OptionKind kind)
+{
+  for (guint i = 0; i < job->table->n; i++) {
+    const OptionRow *row = &job->table->rows[i];
+    if (!row->otherwise || row->kind != kind || g_hash_table_contains (job->open, row->key))
+      continue;
+    bool is_set = kind == OPTION_MODEL ? import_has_model (job->import, row->key)
+                                       : import_has_strategy (job->import, row->key);
+    if (!is_set && is_heeded (job, row))
+      set_key (job, row, row->otherwise, row->option);
+  }
 }
 
 static void
@@ -184,13 +240,9 @@ read_option (LaunchJob *job, const LaunchOption *o)
   else if (row->kind == OPTION_IGNORED) {
     import_ignore (job->import, "%s", o->written);
     tell_holes_that_matter (job, o);
-  } else if (row->kind == OPTION_MODEL || row->kind == OPTION_STRATEGY)
+  } else if (row->kind != OPTION_RULE)
     set_value (job, o, row);
-  else if (row->kind == OPTION_SWITCH) {
-    tell_holes (job, o, 0);
-    if (option_is_on (job, o->name))
-      import_set_strategy (job->import, row->key, "1", o->written);
-  } else if (!is_open (job, o, NULL))
+  else if (!is_open (job, o, NULL))
     tell_holes (job, o, 0);
 }
 

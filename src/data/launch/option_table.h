@@ -1,9 +1,11 @@
 /* data/launch/option_table.h — what options of a program are in our files: one table for each program
  * (private to launch/).
  *
- * A row is the name of an option, and what its value is. Names are written as the program writes them; '_'
- * and '-' are the same where names are compared, and '*' in a row stands for any characters, dots too. A
- * name may have several rows: the first that fits is taken, so exact rows stand before those with '*'. */
+ * A row is the name of an option, and what its value is. It serves both directions: a job is read by it
+ * (option_read_all) and written by it (option_write), in the order of rows. Names are written as the program
+ * writes them; '_' and '-' are the same where names are compared, and '*' in a row stands for any characters,
+ * dots too. A name may have several rows: the first that fits is taken, so exact rows stand before those with
+ * '*'. */
 #ifndef LS_DATA_LAUNCH_OPTION_TABLE_H
 #define LS_DATA_LAUNCH_OPTION_TABLE_H
 
@@ -13,10 +15,18 @@
 typedef enum {
   OPTION_MODEL,    /* its value is that of a key of the model             */
   OPTION_STRATEGY, /* of the strategy                                     */
-  OPTION_SWITCH,   /* is there or not: a key of the strategy, on          */
   OPTION_RULE,     /* means something with others: the reader asks for it */
   OPTION_IGNORED,  /* matters neither to time nor to memory               */
 } OptionKind;
+
+/* A value as the program spells it, and as our files do. */
+typedef struct {
+  const char *theirs, *ours; /* NULL ends a list; of several for one of ours the first is written */
+} OptionWord;
+
+/* What is written of a rule: the value, newly allocated, "": it is on; NULL: nothing is. */
+typedef char *OptionValue (const LsModel *m, const LsStrategy *s);
+typedef bool OptionWhen (const LsModel *m, const LsStrategy *s);
 
 typedef struct {
   const char *option; /* without dashes */
@@ -26,6 +36,22 @@ typedef struct {
   /* The release of strategies/software that is the last to have it; NULL: it is there still. Names of
    * releases of one program sort by their age. */
   const char *until;
+
+  /* Of a key, in both directions; NULL, false: none of it. */
+  const char *on;          /* a switch: it is there where the key has this value, "true"              */
+  const char *off;         /* written of a switch that is not on; NULL: nothing                         */
+  const OptionWord *words; /* its values; another one is told, and not set                              */
+  const char *otherwise;   /* of option_set_defaults(), if it is heeded                                  */
+  const char *none;        /* its value for a key that is not there; so is 0                            */
+  const char *with;        /* heeded and written with that option only; a number there is above 1. "!x":
+                            * without it */
+  bool is_count;           /* of the strategy, "5e8" too; what is below the least of the key is that */
+
+  /* In writing only. */
+  OptionWhen *when;   /* NULL: always                                                                   */
+  OptionValue *value; /* of any kind, in place of the key's; NULL: a rule is not written                 */
+  bool joins;         /* on the line of the option before                                               */
+  const char *remark; /* behind it, where there are comments                                            */
 } OptionRow;
 
 /* A release of a program, and the profile of strategies/software that is its; NULL: none is. */
@@ -40,54 +66,80 @@ typedef struct {
 } OptionSpan;
 
 typedef struct OptionTable {
-  const OptionRow *rows; /* of several for one key the first is today's */
+  const OptionRow *rows; /* of several for one key the first is today's, which is written */
   guint n;
+  const char *ignored; /* "seed wandb-*": options behind all rows that are OPTION_IGNORED; or NULL */
   /* Oldest first, of which the last is today's; they end in a NULL. NULL: rows say `until`. */
   const OptionRelease *releases;
   const OptionSpan *spans;
 } OptionTable;
 
-/* The parts of a table. */
-#define OPTION_DECIDES_ROW(option, key)                                                                      \
+/* The parts of a table; behind an option or a key more members may follow, ".with = ...". */
+#define OPTION_MODEL_ROW(option_, ...)                                                                       \
   {                                                                                                          \
-    option, OPTION_RULE, key, NULL                                                                           \
+    .option = (option_), .kind = OPTION_MODEL, .key = __VA_ARGS__                                            \
   }
-#define OPTION_MODEL_ROW(option, key)                                                                        \
+#define OPTION_STRATEGY_ROW(option_, ...)                                                                    \
   {                                                                                                          \
-    option, OPTION_MODEL, key, NULL                                                                          \
+    .option = (option_), .kind = OPTION_STRATEGY, .key = __VA_ARGS__                                         \
   }
-#define OPTION_STRATEGY_ROW(option, key)                                                                     \
+/* A key of the strategy that is on with it. */
+#define OPTION_SWITCH_ROW(option_, ...)                                                                      \
   {                                                                                                          \
-    option, OPTION_STRATEGY, key, NULL                                                                       \
+    .option = (option_), .kind = OPTION_STRATEGY, .on = "true", .key = __VA_ARGS__                           \
   }
-#define OPTION_SWITCH_ROW(option, key)                                                                       \
+#define OPTION_RULE_ROW(...)                                                                                 \
   {                                                                                                          \
-    option, OPTION_SWITCH, key, NULL                                                                         \
+    .kind = OPTION_RULE, .option = __VA_ARGS__                                                               \
   }
-#define OPTION_RULE_ROW(option)                                                                              \
+#define OPTION_DECIDES_ROW(option_, ...)                                                                     \
   {                                                                                                          \
-    option, OPTION_RULE, NULL, NULL                                                                          \
+    .option = (option_), .kind = OPTION_RULE, .key = __VA_ARGS__                                             \
   }
-#define OPTION_IGNORED_ROW(option)                                                                           \
+#define OPTION_IGNORED_ROW(...)                                                                              \
   {                                                                                                          \
-    option, OPTION_IGNORED, NULL, NULL                                                                       \
+    .kind = OPTION_IGNORED, .option = __VA_ARGS__                                                            \
   }
-#define OPTION_OLD_ROW(option, kind, key, until)                                                             \
+#define OPTION_OLD_ROW(option_, kind_, key_, ...)                                                            \
   {                                                                                                          \
-    option, kind, key, until                                                                                 \
+    .option = (option_), .kind = (kind_), .key = (key_), .until = __VA_ARGS__                                \
   }
-
 /* Of a table whose rules name options of another program. */
-#define OPTION_AS_ROW(option, other)                                                                         \
-  {                                                                                                          \
-    option, OPTION_RULE, other, NULL                                                                         \
-  }
+#define OPTION_AS_ROW(option_, other) OPTION_DECIDES_ROW (option_, other)
 
 /* NULL: the table has none that fits. */
 const OptionRow *option_find (const OptionTable *table, const char *name);
 
-/* The option, without dashes, that says a key of a strategy today; NULL: none does by its value alone. */
-const char *option_of_strategy (const OptionTable *table, const char *key);
+/* --- a job that is written by a table: option_write.c ---------------------------------------------- */
+
+typedef enum {
+  OPTION_ARGUMENTS, /* "  --a b", a line each */
+  OPTION_TOML,      /* "[section]", "a = b"   */
+  OPTION_JSON,      /* objects within objects  */
+} OptionSyntax;
+
+/* The value of a row in a job, as OptionValue has it: NULL: it is not written. */
+char *option_value (const OptionTable *table, const OptionRow *row, const LsModel *m, const LsStrategy *s);
+
+/* Appends all options of a resolved job that have a value. */
+void option_write (const OptionTable *table, OptionSyntax syntax, const LsModel *m, const LsStrategy *s,
+                   GString *out);
+
+/* A function of either type by an expression of the model m and the strategy s. */
+#define OPTION_VALUE(name, expression)                                                                       \
+  static char *name (const LsModel *m, const LsStrategy *s)                                                  \
+  {                                                                                                          \
+    return expression;                                                                                       \
+  }
+#define OPTION_WHEN(name, expression)                                                                        \
+  static bool name (const LsModel *m, const LsStrategy *s)                                                   \
+  {                                                                                                          \
+    return expression;                                                                                       \
+  }
+/* What is written of a rule, or nothing. */
+char *option_on_if (bool is_on);
+char *option_word_if (bool is_said, const char *word);
+char *option_number_if (bool is_said, guint64 number);
 
 /* --- a job that is read by a table ----------------------------------------------------------------- */
 
@@ -110,6 +162,10 @@ void option_release (LaunchJob *job, const char *today);
  * the strategy; tells what is ignored, what no row fits, and what is left open by a hole. Allocates
  * job->open, which the caller unrefs. */
 void option_read_all (LaunchJob *job);
+
+/* Behind it, where the options are all that the program is told: sets what rows of the model, or of the
+ * strategy, say `otherwise`. */
+void option_set_defaults (LaunchJob *job, OptionKind kind);
 
 /* For a table whose rules name options of another program of the same value ("*": of the same name): adds
  * them to its words, and tells what is ignored and what no row fits. */

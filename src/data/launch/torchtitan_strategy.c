@@ -314,12 +314,9 @@ set_global_batch (LaunchJob *job, guint64 local)
 {
   LsImport *import = job->import;
   const LsStrategy *s = &import->strategy;
-  guint64 said = option_number (job, "training.global_batch_size"); /* -1: not said */
+  guint64 said = import_has_strategy (import, "global_batch") ? s->global_batch : 0;
   guint64 dp = import_has_strategy (import, "gpus") ? s->gpus / ((guint64) s->tp * s->pp * s->cp) : 0;
-  bool is_open = launch_words_find (job->words, "training.global_batch_size")
-      && !option_text (job, "training.global_batch_size");
-  if (said > 0)
-    import_set_strategy_number (import, "global_batch", said);
+  bool is_open = g_hash_table_contains (job->open, "global_batch");
   if (said == 0 && dp > 0 && !is_open) {
     import_set_strategy_number (import, "global_batch", local * dp);
     import_infer (import, "global_batch %" G_GUINT64_FORMAT ": the local batch of each copy", local * dp);
@@ -403,9 +400,7 @@ set_recompute (LaunchJob *job)
 void
 torchtitan_strategy (LaunchJob *job)
 {
-  option_default (job, "tp", "1");
-  option_default (job, "pp", "1");
-  option_default (job, "cp", "1");
+  option_set_defaults (job, OPTION_STRATEGY);
   set_tensor (job);
   set_context (job);
   set_experts (job);

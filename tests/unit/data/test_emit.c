@@ -162,6 +162,14 @@ static const Case all_cases[] = {
   { "deepspeed", "zero=1", "!--dp-kind megatron" },
   { "deepspeed", "dp-kind=deepspeed zero=1 pp=2", "PipelineModule (num_stages=2)" },
   { "deepspeed", "dp-kind=deepspeed zero=1 pp=4 schedule=gpipe", "!--schedule" },
+  { "megatron", "cuda-graphs=layer", "  --cuda-graph-impl local\n" },
+  { "megatron", "cuda-graphs=step", "  --cuda-graph-impl local --cuda-graph-scope full_iteration\n" },
+  { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 cuda-graphs=layer", "!--cuda-graphs" },
+  { "deepspeed", "zero=2 cuda-graphs=step", "!--cuda-graphs" },
+  { "torchtitan", "dp-kind=ddp grad-dtype=fp32 dp-overlap=0", "!--dp-overlap 0" },
+  { "deepspeed", "zero=2 ep=4 dispatcher=deepep", "!--dispatcher deepep", true },
+  { "deepspeed", "zero=2 ep=4 shared-overlap=1", "!--shared-overlap", true },
+  { "megatron", "grad-check=1", "!--set grad_check=1" },
 };
 
 static void

@@ -36,6 +36,17 @@ values_are_those_of_our_keys (void)
   check (GPT "--num-experts 8 --moe-layer-freq [0,1]*12", "?--moe-layer-freq");
   check (GPT "--multi-latent-attention --kv-lora-rank 512 --qk-layernorm",
          "kv_lora=512; rope_dim=64; head_dim=192; v_dim=128; q_lora; qk_norm");
+  check (GPT "--multi-latent-attention --kv-channels 96 --num-query-groups 4", "kv_heads=16; head_dim=192");
+  check (GPT "--position-embedding-type rope --rotary-percent 0.25 --no-rope-freq 4",
+         "rotary_dim=16; unrotated_every=4");
+  check (GPT "--position-embedding-type rope --rotary-percent 1.0 --no-rope-freq [0,1]*12",
+         "rotary_dim; unrotated_every; ?--no-rope-freq [0,1]*12");
+  check (GPT "--window-size '(127,0)' --window-attn-skip-freq 4", "window=128; full_every=4");
+  check (GPT "--window-size -1,-1 --window-attn-skip-freq 4", "window; full_every; ?--window-size -1,-1");
+  check (GPT "--bf16 --fp8-format hybrid --first-last-layers-bf16 --num-layers-at-end-in-bf16 3",
+         "bf16_first=1; bf16_last=3");
+  check (GPT "--bf16 --fp8-format hybrid --num-layers-at-end-in-bf16 3", "bf16_first; bf16_last");
+  check (GPT "--normalization Layernorm2 --cp-comm-type a2a", "norm=layernorm; ?Layernorm2; cp_kind");
   check (GPT "--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 2",
          "vpp=3; p2p=overlapped");
   check (GPT "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et*5|t*7|t*7|t*5L'",

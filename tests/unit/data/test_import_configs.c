@@ -157,7 +157,8 @@ contradictions_of_deepspeed_are_told (void)
 {
   check (DS (", \"bf16\": {\"enabled\": true}, \"fp16\": {\"enabled\": true}"),
          "!bf16.enabled and fp16.enabled");
-  check (DS (", \"zero_optimization\": {\"reduce_bucket_size\": \"many\"}"), "!\"many\" is no number");
+  check (DS (", \"zero_optimization\": {\"reduce_bucket_size\": \"many\"}"),
+         "!\"many\" is no value for reduce_bucket");
   check (DS (", \"zero_optimization\": {\"stage\": 4}"), "!\"4\" is no value for zero");
 }
 

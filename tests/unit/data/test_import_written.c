@@ -1,4 +1,5 @@
-/* Pins that a job which is written for a program and read again is the same job. */
+/* Pins that a job which is written for a program and read again is the same job, and that one row of the
+ * program's table does both. */
 #include "ls_test.h"
 
 #include <string.h>
@@ -7,6 +8,9 @@
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_software.h"
 #include "data/jobs/read_strategy.h"
+#include "data/launch/deepspeed_rules.h"
+#include "data/launch/megatron/megatron_rules.h"
+#include "data/launch/torchtitan_rules.h"
 #include "data/launch/write_import.h"
 #include "data/text/field_write.h"
 #include "random_job.h"
@@ -40,7 +44,7 @@ static bool
 is_said_elsewhere (const LsStrategy *s, const char *key)
 {
   bool has_one = s->global_batch <= s->dp * s->micro_batch;
-  return (strcmp (key, "zero") == 0 && s->dp_kind == LS_DP_FSDP2)
+  return (strcmp (key, "zero") == 0 && s->dp_kind == LS_DP_FSDP2) || strcmp (key, "recompute_layers") == 0
       || (strcmp (key, "grad_sync") == 0 && has_one);
 }
 
@@ -50,7 +54,10 @@ choices_of (const LsStrategy *s, const LsModel *m)
 {
   GString *out = g_string_new (NULL);
   add_layers (out, s, m);
+  uint32_t all = (m->n_layers + s->pp * s->vpp - 1) / (s->pp * s->vpp);
   g_string_append_printf (out, "groups of %u\n", s->zero_group);
+  if (s->recompute == LS_RECOMPUTE_FULL)
+    g_string_append_printf (out, "recomputed layers %u\n", MIN (s->recompute_layers - 1, all - 1) + 1);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     bool is_layers = strcmp (f->key, "layers_per_chunk") == 0;
     g_autofree char *value = f->file_only || is_layers || ls_field_is_of_program (f)
@@ -109,6 +116,11 @@ model_is_same (const LsImport *import, const LsModel *m, guint64 seed)
 static bool
 is_known_whole (const LsImport *import)
 {
+  for (guint i = 0; i < import->options->len; i++)
+    if (!option_find (import->table,
+                      g_array_index (import->options, LsImportOption, i).written
+                          + strspn (g_array_index (import->options, LsImportOption, i).written, "-")))
+      return false;
   for (guint i = 0; i < import->unknown->len; i++)
     if (!g_str_has_prefix (import->unknown->pdata[i], "model.name")
         && !g_str_has_prefix (import->unknown->pdata[i], "the model:")
@@ -137,9 +149,9 @@ static void
 complete_deepspeed (const LsImport *import, const LsStrategy *was, LsStrategy *again)
 {
   static const char *const keys[] = {
-    "tp",       "sp",         "pp",        "cp",         "cp_kind",         "cp_balance",      "ep",
-    "etp",      "seq",        "p2p",       "tp_overlap", "tp_overlap_kind", "expert_capacity", "attention",
-    "schedule", "bf16_first", "bf16_last", "cuda_graphs"
+    "tp",       "sp",         "pp",       "cp",         "cp_kind",         "cp_balance",      "ep",
+    "etp",      "seq",        "p2p",      "tp_overlap", "tp_overlap_kind", "expert_capacity", "attention",
+    "schedule", "bf16_first", "bf16_last"
   };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   again->seq = was->seq;
@@ -222,6 +234,104 @@ favour_deepspeed (GRand *rand, LsStrategy *s)
   s->offload_activations = s->offload_activations && s->recompute == LS_RECOMPUTE_FULL;
 }
 
+/* --- jobs of every kind ---------------------------------------------------------------------------- */
+
+static void
+draw_experts (GRand *rand, LsModel *m)
+{
+  m->n_experts = 8;
+  m->top_k = pick (rand, 2, (uint32_t[]) { 1, 2 });
+  m->expert_ffn = 512;
+  m->shared_ffn = g_rand_boolean (rand) ? 256 : 0;
+  m->moe_every = pick (rand, 2, (uint32_t[]) { 1, 2 });
+  m->n_dense_layers = pick (rand, 2, (uint32_t[]) { 0, 1 });
+  m->expert_groups = g_rand_boolean (rand) ? 4 : 0;
+  m->top_groups = m->expert_groups / 2;
+  m->linear_bias = false;
+}
+
+static void
+draw_latent (GRand *rand, LsModel *m)
+{
+  m->kv_lora = 128;
+  m->q_lora = g_rand_boolean (rand) ? 256 : 0;
+  m->rope_dim = 32;
+  m->head_dim = 96;
+  m->v_dim = 64;
+  m->position = LS_POSITION_ROPE;
+  m->linear_bias = false;
+}
+
+static void
+draw_layers (GRand *rand, LsModel *m)
+{
+  bool is_rope = m->position == LS_POSITION_ROPE;
+  m->n_kv_heads = pick (rand, 3, (uint32_t[]) { 1, 4, 16 });
+  m->mlp = g_rand_int_range (rand, 0, 4);
+  m->qkv_bias = g_rand_boolean (rand);
+  m->qk_norm = g_rand_boolean (rand);
+  m->rotary_dim = is_rope && g_rand_boolean (rand) ? m->head_dim / 2 : 0;
+  m->unrotated_every = is_rope ? pick (rand, 3, (uint32_t[]) { 0, 2, 4 }) : 0;
+  m->window = pick (rand, 2, (uint32_t[]) { 0, 128 });
+  m->full_every = m->window > 0 ? pick (rand, 2, (uint32_t[]) { 0, 4 }) : 0;
+}
+
+/* Of a small model another kind. */
+static void
+draw_kind (GRand *rand, LsModel *m)
+{
+  if (g_rand_int_range (rand, 0, 3) == 0)
+    draw_experts (rand, m);
+  if (g_rand_int_range (rand, 0, 4) == 0)
+    draw_latent (rand, m);
+  else if (g_rand_int_range (rand, 0, 3) == 0)
+    draw_layers (rand, m);
+  m->predict_layers = pick (rand, 5, (uint32_t[]) { 0, 0, 0, 0, 1 });
+  m->tied_embeddings = m->tied_embeddings || m->predict_layers > 1;
+}
+
+/* Any value of any knob that is a word, a truth or a small number. How tokens fall on experts is said to no
+ * program. */
+static void
+draw_knob (GRand *rand, LsStrategy *s)
+{
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  guint n_fields = 0, n_names = 0;
+  while (ls_strategy_fields[n_fields].key)
+    n_fields++;
+  const LsField *f = &ls_strategy_fields[g_rand_int_range (rand, 0, (gint32) n_fields)];
+  static const char *const fixed[]
+      = { "gpus", "tp", "pp", "vpp", "dp", "dp_kind", "cp", "expert_load", NULL };
+  if (f->file_only || ls_field_is_of_program (f) || g_strv_contains (fixed, f->key))
+    return;
+  while (f->names && f->names[n_names].name)
+    n_names++;
+  const char *numbers[] = { "0", "1", "2", "4" };
+  const char *text = n_names > 0 ? f->names[g_rand_int_range (rand, 0, (gint32) n_names)].name
+                                 : numbers[g_rand_int_range (rand, 0, 4)];
+  ls_field_set_text (ls_strategy_fields, s, f->key, text, none);
+}
+
+static void
+draw_knobs (GRand *rand, const LsModel *m, LsStrategy *s)
+{
+  for (gint n = g_rand_int_range (rand, 0, 4); n > 0; n--)
+    draw_knob (rand, s);
+  if (m->n_experts > 0 && s->dp > 1)
+    s->ep = pick (rand, 2, (uint32_t[]) { 1, 2 });
+  s->lora_rank = 0;
+  if (s->dtype == LS_DTYPE_FP32 || (s->dtype == LS_DTYPE_FP16 && g_rand_boolean (rand)))
+    s->dtype = (int) pick (rand, 2, (uint32_t[]) { LS_DTYPE_FP8, LS_DTYPE_BF16 });
+}
+
+static Favour *
+favour_of (const char *program)
+{
+  return strcmp (program, "torchtitan") == 0 ? favour_torchtitan
+      : strcmp (program, "deepspeed") == 0   ? favour_deepspeed
+                                             : NULL;
+}
+
 /* Over the defaults of the program, whose releases differ in what no option says. */
 static bool
 draw_job (GRand *rand, const LsStrategy *defaults, Favour *favour, LsModel *m, LsStrategy *s)
@@ -229,6 +339,10 @@ draw_job (GRand *rand, const LsStrategy *defaults, Favour *favour, LsModel *m, L
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   *m = small_model (rand);
   random_strategy (rand, s);
+  if (g_rand_boolean (rand)) {
+    draw_kind (rand, m);
+    draw_knobs (rand, m, s);
+  }
   s->grad_fusion = defaults->grad_fusion;
   s->cuda_allocator = defaults->cuda_allocator;
   if (g_rand_boolean (rand))
@@ -237,7 +351,10 @@ draw_job (GRand *rand, const LsStrategy *defaults, Favour *favour, LsModel *m, L
     favour (rand, s);
   if (s->vpp == 1)
     s->p2p = s->pp > 1 ? LS_P2P_BATCHED : s->p2p;
-  return ls_strategy_resolve (s, m, s->gpus, 8, diags) && ls_strategy_balance (s, m, NULL, NULL);
+  if (!ls_strategy_resolve (s, m, s->gpus, 8, diags) || !ls_strategy_balance (s, m, NULL, NULL))
+    return false;
+  m->seq = s->seq;
+  return true;
 }
 
 static void
@@ -270,6 +387,75 @@ check_written (const char *target, guint n_default, Favour *favour, Complete *co
   ls_software_clear (&software);
 }
 
+/* --- one row, both directions ---------------------------------------------------------------------- */
+
+#define ROWS 400
+
+/* A row with another name: jobs that had the option say that name, and what was written before is no longer
+ * read by this row. */
+static void
+check_renamed (const OptionTable *table, guint i, OptionSyntax syntax, const LsModel *m, const LsStrategy *s)
+{
+  OptionRow rows[ROWS];
+  g_autoptr (GString) before = g_string_new (NULL), after = g_string_new (NULL);
+  const OptionTable renamed = { rows, table->n, table->ignored, NULL, NULL };
+  memcpy (rows, table->rows, table->n * sizeof *rows);
+  rows[i].option = "another.name";
+  option_write (table, syntax, m, s, before);
+  option_write (&renamed, syntax, m, s, after);
+  const char *name = table->rows[i].option,
+             *last = syntax == OPTION_ARGUMENTS ? name
+      : strrchr (name, '.')                     ? strrchr (name, '.') + 1
+                                                : name;
+  const OptionRow *row = option_find (&renamed, name);
+  ls_check_impl (strstr (before->str, last) && !strstr (before->str, "another")
+                     && strstr (after->str, "another") && row != &rows[i]
+                     && (!row || row->kind == OPTION_IGNORED || row->key == NULL),
+                 __FILE__, __LINE__, "%s: written or read by another row\n%s", name, after->str);
+}
+
+/* Each row of a key, of random jobs that have it, and it is the row that reads its name; n_expected rows: the
+ * others are of older names. */
+static void
+check_rows (const char *program, const OptionTable *table, OptionSyntax syntax, guint n_expected)
+{
+  bool is_seen[ROWS] = { false };
+  guint n_rows = 0, n_seen = 0;
+  g_assert (table->n <= ROWS);
+  for (guint64 seed = 1; seed <= 6000; seed++) {
+    g_autoptr (GRand) rand = g_rand_new_with_seed ((guint32) seed);
+    LsModel m;
+    LsStrategy s, defaults;
+    ls_strategy_init (&defaults);
+    bool ok = draw_job (rand, &defaults, favour_of (program), &m, &s);
+    for (guint i = 0; i < table->n && ok; i++) {
+      const OptionRow *row = &table->rows[i];
+      g_autofree char *value
+          = is_seen[i] || row->kind > OPTION_STRATEGY ? NULL : option_value (table, row, &m, &s);
+      if (!value)
+        continue;
+      is_seen[i] = true;
+      LS_CHECK (option_find (table, row->option) == row);
+      check_renamed (table, i, syntax, &m, &s);
+    }
+    ls_strategy_clear (&s);
+  }
+  for (guint i = 0; i < table->n; i++) {
+    n_rows += table->rows[i].kind <= OPTION_STRATEGY;
+    n_seen += is_seen[i];
+  }
+  ls_check_impl (n_seen >= n_expected, __FILE__, __LINE__, "%s: %u of %u rows of keys are written", program,
+                 n_seen, n_rows);
+}
+
+static void
+a_row_writes_what_it_reads (void)
+{
+  check_rows ("megatron", &megatron_options, OPTION_ARGUMENTS, 50);
+  check_rows ("torchtitan", &torchtitan_options, OPTION_TOML, 7);
+  check_rows ("deepspeed", &deepspeed_options, OPTION_JSON, 10);
+}
+
 static void
 what_is_written_for_megatron_is_the_same_job (void)
 {
@@ -288,6 +474,7 @@ what_is_written_for_deepspeed_is_the_same_job (void)
   check_written ("deepspeed", 3000, favour_deepspeed, complete_deepspeed, text_of_whole);
 }
 
-LS_TEST_MAIN ("import_written", LS_TEST (what_is_written_for_megatron_is_the_same_job),
+LS_TEST_MAIN ("import_written", LS_TEST (a_row_writes_what_it_reads),
+              LS_TEST (what_is_written_for_megatron_is_the_same_job),
               LS_TEST (what_is_written_for_torchtitan_is_the_same_job),
               LS_TEST (what_is_written_for_deepspeed_is_the_same_job))

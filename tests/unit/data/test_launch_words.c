@@ -106,8 +106,6 @@ rows_fit_names (void)
   }
   for (guint i = 0; i < G_N_ELEMENTS (others); i++)
     ls_check_impl (!option_find (&table, others[i]), __FILE__, __LINE__, "%s fits", others[i]);
-  LS_CHECK_STR (option_of_strategy (&table, "sp"), "p.sp");
-  LS_CHECK (!option_of_strategy (&table, "tp"));
 }
 
 LS_TEST_MAIN ("launch_words", LS_TEST (names_are_kept_and_compared_alike), LS_TEST (the_last_holds),

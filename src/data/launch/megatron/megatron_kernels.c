@@ -42,13 +42,11 @@ set_graphs (LaunchJob *job)
                          scope && strstr (scope, "full_iteration") ? "step" : "layer", "--enable-cuda-graph");
 }
 
-/* Its states, where the precision-aware optimizer has them narrower: 16 bits are all that a bf16 weight
- * lacks of an fp32 master (store_param_remainders). */
+/* The master of the precision-aware optimizer: 16 bits are all that a bf16 weight lacks of an fp32 one
+ * (store_param_remainders). */
 static void
-set_states (LaunchJob *job)
+set_master (LaunchJob *job)
 {
-  static const char *const dtypes[][2]
-      = { { "exp-avg-dtype", "moment_dtype" }, { "exp-avg-sq-dtype", "variance_dtype" } };
   const char *master = option_text (job, "main-params-dtype");
   if (!option_is_on (job, "use-precision-aware-optimizer"))
     return;
@@ -57,12 +55,6 @@ set_states (LaunchJob *job)
                          master && (strcmp (master, "fp16") == 0 || strstr (master, "float16")) ? "fp16"
                                                                                                 : "remainder",
                          "--use-precision-aware-optimizer");
-  for (guint i = 0; i < G_N_ELEMENTS (dtypes); i++) {
-    const char *text = option_text (job, dtypes[i][0]);
-    if (text)
-      import_set_strategy (job->import, dtypes[i][1], g_str_has_prefix (text, "torch.") ? text + 6 : text,
-                           dtypes[i][0]);
-  }
 }
 
 /* What is gathered of mxfp8 weights lies where gradients do, or in a buffer of its own. */
@@ -108,7 +100,7 @@ megatron_optimizer (LaunchJob *job)
                         "--optimizer");
   if (is_dealt || (optimizer && strcmp (optimizer, "muon") == 0))
     set_muon (job, is_dealt);
-  set_states (job);
+  set_master (job);
   tell_buffers (job);
 }
 

@@ -9,64 +9,65 @@
 
 /* validate_args (): 4 h; with --swiglu two thirds of it, in whole multiples of 64. */
 static void
-set_ffn (LaunchJob *job, bool is_gated)
+set_ffn (LaunchJob *job)
 {
   LsImport *import = job->import;
-  guint64 ffn = option_number (job, "ffn-hidden-size");
-  bool is_open = !ffn && option_is_on (job, "ffn-hidden-size");
-  if (!ffn && !is_open && import->model.hidden > 0) {
-    ffn = is_gated ? (guint64) (4 * (guint64) import->model.hidden * 2 / 3) / 64 * 64
-                   : 4 * (guint64) import->model.hidden;
-    import_infer (import, "ffn %" G_GUINT64_FORMAT ": %s", ffn,
-                  is_gated
-                      ? "4 x 2/3 of the hidden size in multiples of 64, as --swiglu without --ffn-hidden-size"
-                      : "4 times the hidden size, without --ffn-hidden-size");
-  }
-  if (ffn > 0)
-    import_set_model_number (import, "ffn", ffn);
+  bool is_gated = import->model.mlp == LS_MLP_SWIGLU, is_open = g_hash_table_contains (job->open, "ffn");
+  guint64 wide = 4 * (guint64) import->model.hidden, ffn = is_gated ? wide * 2 / 3 / 64 * 64 : wide;
+  if (import_has_model (import, "ffn") || is_open || wide == 0)
+    return;
+  import_infer (import, "ffn %" G_GUINT64_FORMAT ": %s", ffn,
+                is_gated
+                    ? "4 x 2/3 of the hidden size in multiples of 64, as --swiglu without --ffn-hidden-size"
+                    : "4 times the hidden size, without --ffn-hidden-size");
+  import_set_model_number (import, "ffn", ffn);
 }
 
-/* Returns whether it is gated. */
-static bool
-set_mlp (LaunchJob *job)
-{
-  bool is_geglu = option_is_on (job, "geglu") || option_is_on (job, "quick-geglu");
-  bool is_gated = option_is_on (job, "swiglu") || is_geglu;
-  import_set_model (job->import, "mlp",
-                    is_geglu                                 ? "geglu"
-                        : is_gated                           ? "swiglu"
-                        : option_is_on (job, "squared-relu") ? "relu2"
-                                                             : "gelu",
-                    "--swiglu");
-  return option_is_on (job, "swiglu");
-}
-
-static void
-set_norm (LaunchJob *job)
-{
-  const char *norm = option_text (job, "normalization");
-  bool is_rms = norm && g_ascii_strcasecmp (norm, "RMSNorm") == 0;
-  if (norm && !is_rms && g_ascii_strcasecmp (norm, "LayerNorm") != 0)
-    import_unknown (job->import, "--normalization %s", norm);
-  import_set_model (job->import, "norm", is_rms ? "rmsnorm" : "layernorm", "--normalization");
-}
-
+/* What is older than the type of positions, and types of rope that the table does not name. */
 static void
 set_position (LaunchJob *job)
 {
   const char *type = option_text (job, "position-embedding-type");
-  const char *position = "learned";
-  if (option_is_on (job, "use-rotary-position-embeddings"))
-    position = "rope";
+  if (option_is_on (job, "use-rotary-position-embeddings") || (type && g_str_has_suffix (type, "rope")))
+    option_set_model (job, "position", "rope");
   else if (!type && option_is_on (job, "no-position-embedding"))
-    position = "none";
-  else if (type && (strcmp (type, "rope") == 0 || strcmp (type, "alibi") == 0 || strcmp (type, "none") == 0))
-    position = type;
-  else if (type && strcmp (type, "learned_absolute") != 0) {
-    import_unknown (job->import, "--position-embedding-type %s", type);
-    position = g_str_has_suffix (type, "rope") ? "rope" : "learned";
-  }
-  import_set_model (job->import, "position", position, "--position-embedding-type");
+    option_set_model (job, "position", "none");
+}
+
+/* A number: of every so many layers the last is the other kind. */
+static void
+set_every (LaunchJob *job, const char *name, const char *key)
+{
+  guint64 every = option_number (job, name);
+  if (every > 0)
+    import_set_model_number (job->import, key, every);
+  else if (option_text (job, name))
+    import_unknown (job->import, "--%s %s", name, option_text (job, name));
+}
+
+/* What differs between layers. A window is "(127, 0)": keys before the query's own, and behind it. */
+static void
+set_layer_kinds (LaunchJob *job)
+{
+  LsImport *import = job->import;
+  const char *percent = option_text (job, "rotary-percent"), *window = option_text (job, "window-size");
+  double part = percent ? g_ascii_strtod (percent, NULL) : 1;
+  bool is_rope = import->model.position == LS_POSITION_ROPE && !option_is_on (job, "multi-latent-attention");
+  guint n_heads = MAX (1, import->model.n_heads),
+        head_dim = import->model.head_dim ? import->model.head_dim : import->model.hidden / n_heads;
+  if (is_rope && part > 0 && part < 1 && head_dim > 0)
+    import_set_model_number (import, "rotary_dim", (guint64) rint (part * head_dim));
+  if (is_rope)
+    set_every (job, "no-rope-freq", "unrotated_every");
+  if (!window)
+    return;
+  g_auto (GStrv) sides = g_strsplit (window + (*window == '('), ",", 2);
+  guint64 before;
+  if (g_ascii_string_to_unsigned (sides[0], 10, 0, 1 << 27, &before, NULL)) {
+    import_set_model_number (import, "window", before + 1);
+    set_every (job, "window-attn-skip-freq", "full_every");
+  } else
+    import_unknown (import, "--window-size %s", window);
 }
 
 /* 0.1 each, unless it is given. */
@@ -93,17 +94,10 @@ set_switches (LaunchJob *job)
     import_infer (job->import, "linear_bias false: grouped matrix products of experts have none");
     has_bias = false;
   }
-  import_set_model (job->import, "linear_bias", has_bias && !has_latent ? "1" : "0", "--disable-bias-linear");
-  if (option_is_on (job, "add-qkv-bias"))
-    import_set_model (job->import, "qkv_bias", "1", "--add-qkv-bias");
-  if (option_is_on (job, "qk-layernorm") && !has_latent)
-    import_set_model (job->import, "qk_norm", "1", "--qk-layernorm");
-  import_set_model (job->import, "tied_embeddings",
-                    option_is_on (job, "untie-embeddings-and-output-weights") ? "0" : "1",
-                    "--untie-embeddings-and-output-weights");
-  import_set_model (job->import, "dropout",
-                    is_dropped (job, "attention-dropout") || is_dropped (job, "hidden-dropout") ? "1" : "0",
-                    "--hidden-dropout");
+  if (!has_bias || has_latent)
+    option_set_model (job, "linear_bias", "0");
+  option_set_model (job, "dropout",
+                    is_dropped (job, "attention-dropout") || is_dropped (job, "hidden-dropout") ? "1" : "0");
 }
 
 /* --- attention ------------------------------------------------------------------------------------ */
@@ -116,20 +110,13 @@ number_or (const LaunchJob *job, const char *name, const char *older, guint64 ot
   return value ? value : otherwise;
 }
 
-/* Defaults as of _add_mla_args (). */
+/* _add_mla_args (): 128 by itself. */
 static void
 set_latent (LaunchJob *job)
 {
   LsImport *import = job->import;
-  guint64 rope = number_or (job, "qk-pos-emb-head-dim", "qk-rope-head-dim", 64);
   guint64 plain = number_or (job, "qk-head-dim", "qk-nope-head-dim", 128);
-  guint64 q_lora = option_number (job, "q-lora-rank");
-  import_set_model_number (import, "kv_lora", number_or (job, "kv-lora-rank", "kv-lora-rank", 32));
-  if (q_lora > 0)
-    import_set_model_number (import, "q_lora", q_lora);
-  import_set_model_number (import, "rope_dim", rope);
-  import_set_model_number (import, "head_dim", plain + rope);
-  import_set_model_number (import, "v_dim", number_or (job, "v-head-dim", "v-head-dim", 128));
+  import_set_model_number (import, "head_dim", plain + import->model.rope_dim);
   if (import_has_model (import, "heads"))
     import_set_model_number (import, "kv_heads", import->model.n_heads);
 }
@@ -138,24 +125,22 @@ static void
 set_heads (LaunchJob *job)
 {
   LsImport *import = job->import;
-  guint64 head_dim = option_number (job, "kv-channels"),
-          groups = number_or (job, "num-query-groups", "num-key-value-heads", 0);
+  guint64 older = option_number (job, "num-key-value-heads");
   const char *kind = option_text (job, "attention-head-type");
   bool is_multiquery = kind && strcmp (kind, "multiquery") == 0;
-  bool is_grouped = option_is_on (job, "group-query-attention") || is_multiquery
-      || option_number (job, "num-key-value-heads") > 0;
-  bool is_open = !groups && option_is_on (job, "num-query-groups");
   if (option_is_on (job, "multi-latent-attention")) {
     set_latent (job);
     return;
   }
-  if (head_dim > 0)
-    import_set_model_number (import, "head_dim", head_dim);
-  if (groups > 0 && !is_grouped)
+  if (option_is_on (job, "group-query-attention"))
+    return;
+  if (older > 0 || is_multiquery) {
+    import_set_model_number (import, "kv_heads", older > 0 ? older : 1);
+    return;
+  }
+  if (option_number (job, "num-query-groups") > 0)
     import_infer (import, "kv_heads: --num-query-groups has no effect without --group-query-attention");
-  if (is_grouped && !is_open)
-    import_set_model_number (import, "kv_heads", groups ? groups : 1);
-  else if (!is_grouped && import_has_model (import, "heads"))
+  if (import_has_model (import, "heads"))
     import_set_model_number (import, "kv_heads", import->model.n_heads);
 }
 
@@ -223,27 +208,20 @@ static void
 set_experts (LaunchJob *job)
 {
   LsImport *import = job->import;
-  guint64 n = option_number (job, "num-experts"), top_k = number_or (job, "moe-router-topk", "topk", 0);
-  guint64 ffn = option_number (job, "moe-ffn-hidden-size"),
-          shared = option_number (job, "moe-shared-expert-intermediate-size");
-  if (n < 2)
-    return; /* Megatron-DeepSpeed's --num-experts 1 is dense */
-  import_set_model_number (import, "experts", n);
-  bool is_deepspeed = option_is_on (job, "deepspeed");
+  guint64 ffn = import->model.ffn, top_k = option_is_on (job, "deepspeed") ? 1 : 2;
+  if (!import_has_model (import, "experts"))
+    return;
   if (option_text (job, "moe-train-capacity-factor"))
     import_set_strategy (import, "expert_capacity", option_text (job, "moe-train-capacity-factor"),
                          "--moe-train-capacity-factor");
-  if (top_k == 0)
-    import_infer (import, "top_k %d: the default", is_deepspeed ? 1 : 2);
-  import_set_model_number (import, "top_k", top_k ? top_k : is_deepspeed ? 1 : 2);
-  if (ffn == 0 && import_has_model (import, "ffn")) {
-    ffn = import->model.ffn;
-    import_infer (import, "expert_ffn %" G_GUINT64_FORMAT ": as --ffn-hidden-size", ffn);
+  if (!import_has_model (import, "top_k")) {
+    import_infer (import, "top_k %" G_GUINT64_FORMAT ": the default", top_k);
+    import_set_model_number (import, "top_k", top_k);
   }
-  if (ffn > 0)
+  if (!import_has_model (import, "expert_ffn") && import_has_model (import, "ffn")) {
+    import_infer (import, "expert_ffn %" G_GUINT64_FORMAT ": as --ffn-hidden-size", ffn);
     import_set_model_number (import, "expert_ffn", ffn);
-  if (shared > 0)
-    import_set_model_number (import, "shared_ffn", shared);
+  }
   guint64 n_groups = option_number (job, "moe-router-num-groups"),
           n_chosen = option_number (job, "moe-router-group-topk");
   if (n_groups > 1 && n_chosen > 0 && n_chosen < n_groups) {
@@ -435,7 +413,8 @@ tokenizer_of (LaunchJob *job)
 static void
 set_vocab (LaunchJob *job)
 {
-  guint64 vocab = option_number (job, "vocab-size"), to = option_number (job, "pad-vocab-size-to");
+  guint64 vocab = import_has_model (job->import, "vocab") ? job->import->model.vocab : 0,
+          to = option_number (job, "pad-vocab-size-to");
   const char *type = tokenizer_of (job);
   for (guint i = 0; i < G_N_ELEMENTS (tokenizers) && !vocab && type; i++)
     if (strcmp (tokenizers[i].tokenizer, type) == 0) {
@@ -454,16 +433,14 @@ set_vocab (LaunchJob *job)
 void
 megatron_model (LaunchJob *job)
 {
-  bool is_gated = set_mlp (job);
-  set_ffn (job, is_gated);
+  option_set_defaults (job, OPTION_MODEL);
+  set_ffn (job);
   set_heads (job);
   set_experts (job);
   set_hybrid (job);
   set_delta (job);
-  if (option_number (job, "mtp-num-layers") > 0)
-    import_set_model_number (job->import, "predict_layers", option_number (job, "mtp-num-layers"));
-  set_norm (job);
   set_position (job);
+  set_layer_kinds (job);
   set_switches (job);
   set_vocab (job);
 }

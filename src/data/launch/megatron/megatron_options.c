@@ -1,44 +1,247 @@
 #include "data/launch/megatron/megatron_rules.h"
 
-#include <glib.h>
+#include "model/operators.h"
+#include "strategy/chunks.h"
 
-#define MODEL(option, key)    OPTION_MODEL_ROW (option, key)
-#define STRATEGY(option, key) OPTION_STRATEGY_ROW (option, key)
-#define SWITCH(option, key)   OPTION_SWITCH_ROW (option, key)
-#define RULE(option)          OPTION_RULE_ROW (option)
-#define DECIDES(option, key)  OPTION_DECIDES_ROW (option, key)
-#define IGNORED(option)       OPTION_IGNORED_ROW (option)
-#define OLD                   OPTION_OLD_ROW
+/* --- what rules write: the other side of megatron_model.c, _strategy.c and _kernels.c ---------------- */
 
-/* Of several for one key the first is today's. */
+#define VALUE  OPTION_VALUE
+#define WHEN   OPTION_WHEN
+#define ON     option_on_if
+#define WORD   option_word_if
+#define NUMBER option_number_if
+
+WHEN (has_experts, m->n_experts > 0)
+WHEN (has_rms_norm, m->norm == LS_NORM_RMSNORM)
+WHEN (has_no_bias, !m->linear_bias)
+WHEN (cuts_tensors, s->tp > 1)
+WHEN (cuts_context, s->cp > 1)
+WHEN (overlaps_p2p, s->vpp > 1 && s->p2p == LS_P2P_OVERLAPPED)
+WHEN (is_ddp, s->dp_kind == LS_DP_MEGATRON)
+WHEN (is_distributed,
+      is_ddp (m, s) && s->zero_stage > 0
+          && s->optimizer_cut != LS_OPTIMIZER_CUT_TENSORS) /* else --optimizer says it */
+WHEN (is_fsdp2, s->dp_kind == LS_DP_FSDP2)
+WHEN (is_full, s->recompute == LS_RECOMPUTE_FULL)
+WHEN (is_selective, s->recompute == LS_RECOMPUTE_SELECTIVE)
+WHEN (is_fp8, s->dtype == LS_DTYPE_FP8)
+WHEN (is_bf16, ls_dtype_between ((LsDtype) s->dtype) == LS_DTYPE_BF16)
+WHEN (is_deepep, m->n_experts > 0 && s->dispatcher == LS_DISPATCHER_DEEPEP)
+
+VALUE (latent, ON (m->kv_lora > 0))
+VALUE (plain_head_dim, NUMBER (m->kv_lora > 0, m->head_dim - m->rope_dim))
+VALUE (grouped, ON (m->kv_lora == 0 && m->n_kv_heads != m->n_heads))
+VALUE (expert_groups, NUMBER (m->expert_groups > 0, m->expert_groups))
+VALUE (top_groups, NUMBER (m->expert_groups > 0, m->top_groups))
+VALUE (rotary_percent,
+       m->rotary_dim > 0 ? g_strdup_printf ("%g", (double) m->rotary_dim / m->head_dim) : NULL)
+VALUE (unrotated, NUMBER (m->unrotated_every > 0, m->unrotated_every))
+VALUE (window, m->window > 0 ? g_strdup_printf ("%u,0", m->window - 1) : NULL) /* keys before its own */
+VALUE (full_every, NUMBER (m->full_every > 0, m->full_every))
+VALUE (no_dropout, WORD (!m->dropout, "0"))
+VALUE (max_positions, NUMBER (true, MAX (m->seq, s->seq)))
+VALUE (sequence, NUMBER (true, s->seq))
+
+/* With one 0 or 1 for each layer. */
+static char *
+moe_layers (const LsModel *m, const LsStrategy *s)
+{
+  if (m->n_experts == 0 || ls_model_n_moe_layers (m) == m->n_layers)
+    return NULL;
+  GString *layers = g_string_new (NULL);
+  for (uint32_t layer = 0; layer < m->n_layers;) {
+    uint32_t n = 1, has = ls_model_has_experts (m, layer);
+    while (layer + n < m->n_layers && ls_model_has_experts (m, layer + n) == (bool) has)
+      n++;
+    g_string_append_printf (layers, "%s[%u]*%u", layer > 0 ? "+" : "", has, n);
+    layer += n;
+  }
+  return g_string_free (layers, FALSE);
+}
+
+VALUE (bulk, ON (s->tp > 1 && s->tp_overlap && s->tp_overlap_kind == LS_TP_OVERLAP_BULK))
+WHEN (is_even, s->n_layers_per_chunk == 0 && m->n_layers % (s->pp * s->vpp) == 0)
+VALUE (chunks, NUMBER (s->pp > 1 && s->vpp > 1 && is_even (m, s), s->vpp))
+VALUE (batched_p2p, ON (s->vpp > 1 && s->p2p == LS_P2P_BATCHED))
+
+/* "Ett|tt|ttL": what each chunk holds, in model order. */
+static char *
+layout (const LsModel *m, const LsStrategy *s)
+{
+  uint32_t n = s->pp * s->vpp;
+  g_autofree uint32_t *layers = g_new0 (uint32_t, n);
+  g_autoptr (LsDiagList) none = ls_diag_list_new (); /* it was resolved: it is legal */
+  if (s->pp == 1 || is_even (m, s) || !ls_chunk_layers (s, m, layers, none))
+    return NULL;
+  GString *text = g_string_new ("E");
+  for (uint32_t i = 0; i < n; i++) {
+    if (i > 0)
+      g_string_append_c (text, '|');
+    if (layers[i] > 0)
+      g_string_append_printf (text, layers[i] > 1 ? "t*%u" : "t", layers[i]);
+  }
+  g_string_append_c (text, 'L');
+  return g_string_free (text, FALSE);
+}
+
+VALUE (dispatcher, WORD (m->n_experts > 0, is_deepep (m, s) ? "flex" : "alltoall"))
+VALUE (dispatcher_backend, WORD (is_deepep (m, s), "deepep"))
+VALUE (dispatcher_sms, NUMBER (is_deepep (m, s), s->dispatch_sms))
+VALUE (shared_overlap, ON (m->n_experts > 0 && s->shared_overlap))
+
+VALUE (distributed, ON (is_distributed (m, s)))
+VALUE (instances, NUMBER (is_distributed (m, s) && s->zero_group > 0, s->dp * s->cp / MAX (1, s->zero_group)))
+VALUE (fsdp2, ON (is_fsdp2 (m, s)))
+VALUE (fsdp2_format, WORD (is_fsdp2 (m, s), "torch_dist"))
+VALUE (keeps_gathered, ON (is_fsdp2 (m, s) && s->reshard_after_forward == 0))
+
+VALUE (granularity, WORD (is_full (m, s) || is_selective (m, s), ls_recompute_name (s->recompute)))
+VALUE (method, WORD (is_full (m, s), s->recompute_method == LS_RECOMPUTE_BLOCK ? "block" : "uniform"))
+
+/* Of a chunk, or of a group. */
+static char *
+recompute_layers (const LsModel *m, const LsStrategy *s)
+{
+  uint32_t all = (m->n_layers + s->pp * s->vpp - 1) / (s->pp * s->vpp);
+  return NUMBER (is_full (m, s), s->recompute_layers > 0 ? s->recompute_layers : all);
+}
+
+static char *
+modules (const LsModel *m, const LsStrategy *s)
+{
+  GString *list = g_string_new (NULL);
+  for (const MegatronModule *module = megatron_modules; module->theirs; module++)
+    if (s->recompute_parts & module->part)
+      g_string_append_printf (list, "%s%s", list->len > 0 ? " " : "", module->theirs);
+  g_autofree char *text = g_string_free (list, FALSE);
+  return WORD (is_selective (m, s), text);
+}
+
+VALUE (backend, WORD (true, s->attention == LS_ATTENTION_FLASH ? "flash" : "unfused"))
+VALUE (bf16, ON (s->dtype != LS_DTYPE_FP32 && is_bf16 (m, s)))
+VALUE (fp16, ON (s->dtype != LS_DTYPE_FP32 && !is_bf16 (m, s)))
+VALUE (fp8_format, WORD (is_fp8 (m, s), s->fp8_recipe == LS_FP8_MXFP8 ? "e4m3" : "hybrid"))
+VALUE (fp4_format, WORD (s->dtype == LS_DTYPE_NVFP4, "e2m1"))
+VALUE (fp4_recipe, WORD (s->dtype == LS_DTYPE_NVFP4, "nvfp4"))
+VALUE (bf16_layers, ON (s->bf16_first + s->bf16_last > 0))
+VALUE (sums_in_fp32, ON (s->dtype != LS_DTYPE_FP32 && s->grad_dtype == LS_DTYPE_FP32))
+VALUE (reduces_in_bf16, ON (is_bf16 (m, s) && s->grad_dtype == LS_DTYPE_BF16))
+
+static char *
+precision_aware (const LsModel *m, const LsStrategy *s)
+{
+  const LsAdamStates states
+      = { (LsMaster) s->master, (LsDtype) s->moment_dtype, (LsDtype) s->variance_dtype };
+  return ON (!ls_adam_is_plain (&states));
+}
+
+VALUE (master_fp16, WORD (s->master == LS_MASTER_FP16, "fp16"))
+
+/* As import_set_optimizer() reads it; dist_muon deals whole matrices out. */
+static char *
+optimizer (const LsModel *m, const LsStrategy *s)
+{
+  bool is_sgd = s->optimizer && g_str_has_prefix (s->optimizer, "sgd"),
+       is_muon = g_strcmp0 (s->optimizer, "muon") == 0;
+  if (is_muon)
+    return g_strdup (s->optimizer_cut == LS_OPTIMIZER_CUT_TENSORS ? "dist_muon" : "muon");
+  return g_strdup (is_sgd ? "sgd" : s->optimizer);
+}
+
+VALUE (momentum,
+       g_strcmp0 (s->optimizer, "sgd-momentum") == 0 ? g_strdup ("0.9")
+                                                     : WORD (g_strcmp0 (s->optimizer, "sgd") == 0, "0"))
+VALUE (no_clip, WORD (!s->grad_norm, "0"))
+VALUE (graphs, WORD (s->cuda_graphs != LS_GRAPHS_NONE, "local"))
+VALUE (graph_scope, WORD (s->cuda_graphs == LS_GRAPHS_STEP, "full_iteration"))
+
+static char *
+muon_mode (const LsModel *m, const LsStrategy *s)
+{
+  static const char *const modes[] = { [LS_OPTIMIZER_TP_BLOCKWISE] = "blockwise",
+                                       [LS_OPTIMIZER_TP_DUPLICATED] = "duplicated",
+                                       [LS_OPTIMIZER_TP_DISTRIBUTED] = "distributed" };
+  return WORD (g_strcmp0 (s->optimizer, "muon") == 0, modes[s->optimizer_tp]);
+}
+
+/* --- words ----------------------------------------------------------------------------------------- */
+
+static const OptionWord norms[] = { { "RMSNorm", "rmsnorm" }, { "LayerNorm", "layernorm" }, { NULL, NULL } };
+static const OptionWord positions[] = { { "rope", "rope" },
+                                        { "learned_absolute", "learned" },
+                                        { "none", "none" },
+                                        { "alibi", "alibi" },
+                                        { NULL, NULL } };
+static const OptionWord cp_kinds[] = { { "p2p", "ring" },
+                                       { "a2a", "ulysses" },
+                                       { "allgather", "all-gather" },
+                                       { "all_gather", "all-gather" },
+                                       { NULL, NULL } };
+static const OptionWord fp8_recipes[] = { { "delayed", "delayed" },
+                                          { "tensorwise", "current" },
+                                          { "blockwise", "blockwise" },
+                                          { "mxfp8", "mxfp8" },
+                                          { NULL, NULL } };
+static const OptionWord state_dtypes[] = { { "fp32", "fp32" },
+                                           { "fp16", "fp16" },
+                                           { "bf16", "bf16" },
+                                           { "fp8", "fp8" },
+                                           { "torch.float32", "fp32" },
+                                           { "torch.float16", "fp16" },
+                                           { "torch.bfloat16", "bf16" },
+                                           { "torch.uint8", "fp8" },
+                                           { NULL, NULL } };
+/* A module may stand for several parts. */
+const MegatronModule megatron_modules[] = { { "core_attn", "core", LS_RECOMPUTE_CORE },
+                                            { "layernorm", "norm", LS_RECOMPUTE_NORM },
+                                            { "moe_act", "activation", LS_RECOMPUTE_ACTIVATION },
+                                            { "mla_up_proj", "mla-up", LS_RECOMPUTE_MLA_UP },
+                                            { "mlp", "mlp", LS_RECOMPUTE_MLP },
+                                            { "moe", "moe", LS_RECOMPUTE_MOE },
+                                            { "shared_experts", "shared", LS_RECOMPUTE_SHARED },
+                                            { NULL, NULL, 0 } };
+
+/* --- options --------------------------------------------------------------------------------------- */
+
+#define MODEL    OPTION_MODEL_ROW
+#define STRATEGY OPTION_STRATEGY_ROW
+#define SWITCH   OPTION_SWITCH_ROW
+#define RULE     OPTION_RULE_ROW
+#define DECIDES  OPTION_DECIDES_ROW
+#define IGNORED  OPTION_IGNORED_ROW
+#define OLD      OPTION_OLD_ROW
+
+#define LATENT "multi-latent-attention"
+
+/* Of several for one key the first is today's; in the order in which they are written. */
 static const OptionRow rows[] = {
   /* the model */
   MODEL ("num-layers", "layers"),
   MODEL ("hidden-size", "hidden"),
+  MODEL ("ffn-hidden-size", "ffn"),
+  MODEL ("mtp-num-layers", "predict_layers", .none = "0"),
   MODEL ("num-attention-heads", "heads"),
-  RULE ("ffn-hidden-size"),
-  RULE ("kv-channels"),
-  RULE ("group-query-attention"),
-  RULE ("num-query-groups"),
-  RULE ("multi-latent-attention"),
-  RULE ("q-lora-rank"),
-  RULE ("kv-lora-rank"),
-  RULE ("qk-head-dim"),
+  RULE (LATENT, .value = latent),
+  MODEL ("q-lora-rank", "q_lora", .with = LATENT, .none = "0"),
+  MODEL ("kv-lora-rank", "kv_lora", .with = LATENT, .otherwise = "32"),
+  RULE ("qk-head-dim", .value = plain_head_dim),
   RULE ("qk-nope-head-dim"),
-  RULE ("qk-pos-emb-head-dim"),
-  RULE ("qk-rope-head-dim"),
-  RULE ("v-head-dim"),
-  MODEL ("seq-length", "seq"),
-  OLD ("encoder-seq-length", OPTION_MODEL, "seq", NULL),
-  RULE ("mtp-num-layers"),
-  RULE ("num-key-value-heads"), /* of Megatron-DeepSpeed */
-  RULE ("attention-head-type"), /* of BigCode's fork */
-  RULE ("num-experts"),
-  RULE ("moe-router-topk"),
-  RULE ("topk"),
-  RULE ("moe-ffn-hidden-size"),
-  RULE ("moe-shared-expert-intermediate-size"),
-  RULE ("moe-layer-freq"),
+  MODEL ("qk-pos-emb-head-dim", "rope_dim", .with = LATENT, .otherwise = "64"),
+  MODEL ("qk-rope-head-dim", "rope_dim", .with = LATENT),
+  MODEL ("v-head-dim", "v_dim", .with = LATENT, .otherwise = "128"),
+  MODEL ("kv-channels", "head_dim", .with = "!" LATENT),
+  RULE ("group-query-attention", .value = grouped),
+  MODEL ("num-query-groups", "kv_heads", .with = "group-query-attention", .otherwise = "1", .joins = true),
+  RULE ("num-key-value-heads"),                  /* of Megatron-DeepSpeed */
+  RULE ("attention-head-type"),                  /* of BigCode's fork */
+  MODEL ("num-experts", "experts", .none = "1"), /* Megatron-DeepSpeed's 1 is dense */
+  MODEL ("moe-router-topk", "top_k", .with = "num-experts", .none = "0"),
+  MODEL ("topk", "top_k", .with = "num-experts"),
+  RULE ("moe-router-num-groups", .value = expert_groups),
+  RULE ("moe-router-group-topk", .value = top_groups, .joins = true),
+  MODEL ("moe-ffn-hidden-size", "expert_ffn", .with = "num-experts"),
+  MODEL ("moe-shared-expert-intermediate-size", "shared_ffn", .with = "num-experts", .none = "0"),
+  RULE ("moe-layer-freq", .value = moe_layers),
   RULE ("expert-interval"),
   RULE ("hybrid-layer-pattern"),
   OLD ("hybrid-override-pattern", OPTION_RULE, NULL, NULL),
@@ -59,141 +262,169 @@ static const OptionRow rows[] = {
   RULE ("linear-num-value-heads"),
   RULE ("moe-shared-expert-gate"),
   RULE ("language-model-type"),
-  RULE ("vocab-size"),
+  MODEL ("swiglu", "mlp", .on = "swiglu", .otherwise = "gelu"),
+  MODEL ("squared-relu", "mlp", .on = "relu2"),
+  MODEL ("geglu", "mlp", .on = "geglu"),
+  MODEL ("quick-geglu", "mlp", .on = "geglu"),
+  MODEL ("normalization", "norm", .words = norms, .otherwise = "layernorm", .when = has_rms_norm),
+  MODEL ("position-embedding-type", "position", .words = positions, .otherwise = "learned"),
+  RULE ("use-rotary-position-embeddings"),
+  RULE ("no-position-embedding"),
+  RULE ("add-position-embedding"),
+  RULE ("rotary-percent", .value = rotary_percent),
+  RULE ("no-rope-freq", .value = unrotated),
+  RULE ("window-size", .value = window),
+  RULE ("window-attn-skip-freq", .value = full_every),
+  MODEL ("untie-embeddings-and-output-weights", "tied_embeddings", .on = "false", .otherwise = "true"),
+  MODEL ("disable-bias-linear", "linear_bias", .on = "false", .otherwise = "true"),
+  RULE ("add-bias-linear"),
+  MODEL ("add-qkv-bias", "qkv_bias", .on = "true", .when = has_no_bias),
+  MODEL ("qk-layernorm", "qk_norm", .on = "true", .with = "!" LATENT),
+  RULE ("attention-dropout", .value = no_dropout),
+  RULE ("hidden-dropout", .value = no_dropout, .joins = true),
+  MODEL ("vocab-size", "vocab"),
   RULE ("padded-vocab-size"),
   RULE ("pad-vocab-size-to"),
   RULE ("make-vocab-size-divisible-by"),
   RULE ("tokenizer-type"),
   RULE ("tokenizer-model"),
-  RULE ("swiglu"),
-  RULE ("squared-relu"),
-  RULE ("geglu"),
-  RULE ("quick-geglu"),
-  RULE ("normalization"),
-  RULE ("position-embedding-type"),
-  RULE ("use-rotary-position-embeddings"),
-  RULE ("no-position-embedding"),
-  RULE ("add-position-embedding"),
-  RULE ("untie-embeddings-and-output-weights"),
-  RULE ("disable-bias-linear"),
-  RULE ("add-bias-linear"),
-  RULE ("add-qkv-bias"),
-  RULE ("qk-layernorm"),
-  RULE ("attention-dropout"),
-  RULE ("hidden-dropout"),
+  IGNORED ("max-position-embeddings", .value = max_positions),
   RULE ("encoder-num-layers"),
   RULE ("decoder-num-layers"),
 
-  /* degrees */
-  STRATEGY ("tensor-model-parallel-size", "tp"),
-  OLD ("model-parallel-size", OPTION_STRATEGY, "tp", NULL),
-  STRATEGY ("pipeline-model-parallel-size", "pp"),
-  STRATEGY ("context-parallel-size", "cp"),
-  STRATEGY ("expert-model-parallel-size", "ep"),
-  OLD ("moe-expert-parallel-size", OPTION_STRATEGY, "ep", NULL),
-  STRATEGY ("expert-tensor-parallel-size", "etp"),
-  DECIDES ("num-virtual-stages-per-pipeline-rank", "vpp"),
+  /* tensor and pipeline parallelism, contexts */
+  STRATEGY ("tensor-model-parallel-size", "tp", .otherwise = "1"),
+  STRATEGY ("model-parallel-size", "tp"),
+  SWITCH ("sequence-parallel", "sp", .otherwise = "false", .when = cuts_tensors),
+  SWITCH ("tp-comm-overlap", "tp_overlap", .when = cuts_tensors),
+  RULE ("disable-tp-comm-overlap-ag", .value = bulk),
+  RULE ("disable-tp-comm-overlap-rs", .value = bulk, .joins = true),
+  RULE ("no-async-tensor-model-parallel-allreduce"),
+  STRATEGY ("pipeline-model-parallel-size", "pp", .otherwise = "1"),
+  DECIDES ("num-virtual-stages-per-pipeline-rank", "vpp", .value = chunks),
   DECIDES ("num-layers-per-virtual-pipeline-stage", "vpp"),
   DECIDES ("virtual-pipeline-model-parallel-size", "vpp"),
-  DECIDES ("pipeline-model-parallel-layout", "vpp"),
+  DECIDES ("pipeline-model-parallel-layout", "vpp", .value = layout),
   RULE ("decoder-first-pipeline-num-layers"),
   RULE ("decoder-last-pipeline-num-layers"),
   RULE ("account-for-embedding-in-pipeline-split"),
   RULE ("account-for-loss-in-pipeline-split"),
   RULE ("no-pipeline-parallel"),
-  RULE ("cp-comm-type"),
-  SWITCH ("sequence-parallel", "sp"),
+  RULE ("no-overlap-p2p-communication", .value = batched_p2p),
+  SWITCH ("overlap-p2p-communication-warmup-flush", "p2p_warmup_flush", .when = overlaps_p2p),
+  RULE ("no-scatter-gather-tensors-in-pipeline"),
+  RULE ("enable-zero-bubble"),
+  RULE ("zero-bubble-v-schedule"),
+  SWITCH ("enable-optimizer-post-validation", "post_validation"),
+  STRATEGY ("context-parallel-size", "cp", .otherwise = "1", .when = cuts_context),
+  STRATEGY ("cp-comm-type", "cp_kind", .words = cp_kinds, .with = "context-parallel-size"),
   RULE ("ds-sequence-parallel-size"),
   RULE ("world-size"),
   RULE ("data-parallel-size"),
 
-  /* the batch */
-  STRATEGY ("micro-batch-size", "micro_batch"),
-  OLD ("batch-size", OPTION_STRATEGY, "micro_batch", NULL),
-  STRATEGY ("global-batch-size", "global_batch"),
-  RULE ("rampup-batch-size"),
-
-  /* memory */
-  DECIDES ("recompute-granularity", "recompute"),
-  DECIDES ("recompute-method", "recompute"),
-  DECIDES ("recompute-num-layers", "recompute"),
-  DECIDES ("recompute-modules", "recompute"),
-  DECIDES ("recompute-activations", "recompute"),
-  OLD ("checkpoint-activations", OPTION_RULE, "recompute", NULL),
-  OLD ("checkpoint-num-layers", OPTION_RULE, "recompute", NULL),
-  OLD ("activations-checkpoint-method", OPTION_RULE, "recompute", NULL),
-  OLD ("activations-checkpoint-num-layers", OPTION_RULE, "recompute", NULL),
-  SWITCH ("distribute-saved-activations", "partition_activations"),
-  OLD ("distribute-checkpointed-activations", OPTION_SWITCH, "partition_activations", NULL),
-
-  /* precision */
-  DECIDES ("bf16", "dtype"),
-  DECIDES ("fp16", "dtype"),
-  RULE ("params-dtype"),
-  RULE ("fp8-format"),
-  RULE ("fp8"),
-  RULE ("fp8-hybrid"),
-  RULE ("fp8-e4m3"),
-  RULE ("fp8-recipe"),
-  RULE ("fp4-format"),
-  RULE ("fp4-recipe"),
-  SWITCH ("fp8-param-gather", "fp8_params"),
-  RULE ("reuse-grad-buf-for-mxfp8-param-ag"),
-  SWITCH ("activation-func-fp8-input-store", "fp8_act_store"),
-  RULE ("first-last-layers-bf16"),
-  STRATEGY ("num-layers-at-start-in-bf16", "bf16_first"),
-  STRATEGY ("num-layers-at-end-in-bf16", "bf16_last"),
-  DECIDES ("accumulate-allreduce-grads-in-fp32", "grad_dtype"),
-  DECIDES ("grad-reduce-in-bf16", "grad_dtype"),
-
-  /* kernels */
-  DECIDES ("use-flash-attn", "attention"),
-  DECIDES ("use-flash-attn-v2", "attention"),
-  DECIDES ("attention-backend", "attention"),
-  RULE ("transformer-impl"),
+  /* experts */
+  STRATEGY ("expert-model-parallel-size", "ep", .when = has_experts),
+  STRATEGY ("moe-expert-parallel-size", "ep"),
+  STRATEGY ("expert-tensor-parallel-size", "etp", .when = has_experts),
+  RULE ("moe-token-dispatcher-type", .value = dispatcher),
+  RULE ("moe-enable-deepep"),
+  RULE ("moe-flex-dispatcher-backend", .value = dispatcher_backend),
+  RULE ("moe-flex-dispatcher-num-sms", .value = dispatcher_sms, .joins = true),
+  RULE ("moe-deepep-num-sms"),
+  STRATEGY ("overlap-moe-expert-parallel-comm", "ep_overlap", .on = "1", .when = has_experts),
+  STRATEGY ("delay-wgrad-compute", "delay_wgrad", .on = "1", .when = has_experts, .joins = true),
+  RULE ("moe-shared-expert-overlap", .value = shared_overlap),
+  STRATEGY ("moe-expert-capacity-factor", "expert_capacity", .none = "0"),
+  RULE ("moe-train-capacity-factor"), /* of Megatron-DeepSpeed */
+  RULE ("moe-grouped-gemm"),
+  RULE ("moe-router-topk-limited-devices"),
 
   /* data parallelism */
-  DECIDES ("use-distributed-optimizer", "zero"),
-  RULE ("num-distributed-optimizer-instances"),
-  SWITCH ("overlap-grad-reduce", "dp_overlap"),
-  SWITCH ("overlap-param-gather", "gather_overlap"),
-  STRATEGY ("ddp-bucket-size", "bucket_params"),
+  SWITCH ("overlap-grad-reduce", "dp_overlap", .when = is_ddp),
+  STRATEGY ("ddp-bucket-size", "bucket_params", .when = is_ddp),
+  DECIDES ("use-distributed-optimizer", "zero", .value = distributed),
+  STRATEGY ("overlap-param-gather", "gather_overlap", .on = "1", .when = is_distributed),
+  RULE ("num-distributed-optimizer-instances", .value = instances),
   OLD ("DDP-impl", OPTION_RULE, NULL, NULL),
-  DECIDES ("use-torch-fsdp2", "dp_kind"),
-  RULE ("torch-fsdp2-no-reshard-after-forward"),
+  DECIDES ("use-torch-fsdp2", "dp_kind", .value = fsdp2),
+  IGNORED ("no-gradient-accumulation-fusion", .value = fsdp2, .joins = true),
+  IGNORED ("ckpt-format", .value = fsdp2_format, .joins = true),
+  RULE ("torch-fsdp2-no-reshard-after-forward", .value = keeps_gathered),
   DECIDES ("use-megatron-fsdp", "dp_kind"),
   DECIDES ("use-custom-fsdp", "dp_kind"),
   RULE ("data-parallel-sharding-strategy"),
   RULE ("deepspeed"),
   DECIDES ("zero-stage", "zero"),
-  RULE ("clip-grad"),
-  IGNORED ("no-gradient-accumulation-fusion"), /* with FSDP only, where it has no meaning */
 
-  /* tensor and pipeline parallelism */
-  SWITCH ("tp-comm-overlap", "tp_overlap"),
-  RULE ("disable-tp-comm-overlap-ag"),
-  RULE ("disable-tp-comm-overlap-rs"),
-  RULE ("no-overlap-p2p-communication"),
-  SWITCH ("overlap-p2p-communication-warmup-flush", "p2p_warmup_flush"),
-  RULE ("no-scatter-gather-tensors-in-pipeline"),
-  RULE ("enable-zero-bubble"),
-  RULE ("zero-bubble-v-schedule"),
-  SWITCH ("enable-optimizer-post-validation", "post_validation"),
-  RULE ("no-async-tensor-model-parallel-allreduce"),
+  /* the batch */
+  STRATEGY ("micro-batch-size", "micro_batch"),
+  STRATEGY ("batch-size", "micro_batch"),
+  STRATEGY ("global-batch-size", "global_batch"),
+  RULE ("rampup-batch-size"),
+  MODEL ("seq-length", "seq", .value = sequence),
+  MODEL ("encoder-seq-length", "seq"),
 
-  /* experts */
-  RULE ("moe-token-dispatcher-type"),
-  RULE ("moe-enable-deepep"),
-  RULE ("moe-flex-dispatcher-backend"),
-  RULE ("moe-deepep-num-sms"),
-  RULE ("moe-flex-dispatcher-num-sms"),
-  SWITCH ("overlap-moe-expert-parallel-comm", "ep_overlap"),
-  SWITCH ("delay-wgrad-compute", "delay_wgrad"),
-  RULE ("moe-shared-expert-overlap"),
-  STRATEGY ("moe-expert-capacity-factor", "expert_capacity"),
-  RULE ("moe-train-capacity-factor"), /* of Megatron-DeepSpeed */
+  /* memory */
+  DECIDES ("recompute-granularity", "recompute", .value = granularity),
+  DECIDES ("recompute-modules", "recompute", .value = modules, .joins = true),
+  DECIDES ("recompute-method", "recompute", .value = method, .joins = true),
+  DECIDES ("recompute-num-layers", "recompute", .value = recompute_layers, .joins = true),
+  DECIDES ("recompute-activations", "recompute"),
+  DECIDES ("checkpoint-activations", "recompute"),
+  DECIDES ("checkpoint-num-layers", "recompute"),
+  DECIDES ("activations-checkpoint-method", "recompute"),
+  DECIDES ("activations-checkpoint-num-layers", "recompute"),
+  SWITCH ("distribute-saved-activations", "partition_activations", .when = is_full),
+  SWITCH ("distribute-checkpointed-activations", "partition_activations"),
+  RULE ("empty-unused-memory-level"),
 
-  /* kernels and the optimizer */
+  /* attention and precision */
+  DECIDES ("attention-backend", "attention", .value = backend),
+  DECIDES ("use-flash-attn", "attention"),
+  DECIDES ("use-flash-attn-v2", "attention"),
+  DECIDES ("use-flash-attn-triton", "attention"),
+  RULE ("transformer-impl"),
+  DECIDES ("bf16", "dtype", .value = bf16),
+  DECIDES ("fp16", "dtype", .value = fp16),
+  RULE ("params-dtype"),
+  RULE ("fp8-format", .value = fp8_format),
+  RULE ("fp8"),
+  RULE ("fp8-hybrid"),
+  RULE ("fp8-e4m3"),
+  STRATEGY ("fp8-recipe", "fp8_recipe", .words = fp8_recipes, .with = "fp8-format", .joins = true),
+  SWITCH ("fp8-param-gather", "fp8_params", .when = is_fp8, .joins = true),
+  RULE ("reuse-grad-buf-for-mxfp8-param-ag"),
+  SWITCH ("activation-func-fp8-input-store", "fp8_act_store"),
+  RULE ("fp4-format", .value = fp4_format),
+  RULE ("fp4-recipe", .value = fp4_recipe, .joins = true),
+  RULE ("first-last-layers-bf16", .value = bf16_layers),
+  STRATEGY ("num-layers-at-start-in-bf16", "bf16_first", .with = "first-last-layers-bf16", .otherwise = "1",
+            .joins = true),
+  STRATEGY ("num-layers-at-end-in-bf16", "bf16_last", .with = "first-last-layers-bf16", .otherwise = "1",
+            .joins = true),
+  DECIDES ("accumulate-allreduce-grads-in-fp32", "grad_dtype", .value = sums_in_fp32),
+  DECIDES ("grad-reduce-in-bf16", "grad_dtype", .value = reduces_in_bf16),
+
+  /* the optimizer */
+  RULE ("use-precision-aware-optimizer", .value = precision_aware),
+  STRATEGY ("exp-avg-dtype", "moment_dtype", .words = state_dtypes, .with = "use-precision-aware-optimizer",
+            .joins = true),
+  STRATEGY ("exp-avg-sq-dtype", "variance_dtype", .words = state_dtypes,
+            .with = "use-precision-aware-optimizer", .joins = true),
+  RULE ("main-params-dtype", .value = master_fp16, .joins = true),
+  RULE ("main-grads-dtype"),
+  RULE ("optimizer", .value = optimizer),
+  RULE ("sgd-momentum", .value = momentum, .joins = true),
+  RULE ("muon-tp-mode", .value = muon_mode, .joins = true),
+  RULE ("muon-num-ns-steps"),
+  RULE ("muon-no-split-qkv"),
+  RULE ("clip-grad", .value = no_clip),
+
+  /* kernels */
+  RULE ("cuda-graph-impl", .value = graphs),
+  RULE ("cuda-graph-scope", .value = graph_scope, .joins = true),
+  RULE ("enable-cuda-graph"),
+  RULE ("external-cuda-graph"),
   RULE ("no-rope-fusion"),
   RULE ("no-bias-gelu-fusion"),
   RULE ("no-bias-swiglu-fusion"),
@@ -207,285 +438,58 @@ static const OptionRow rows[] = {
   RULE ("apply-layernorm-1p"),
   RULE ("fp16-lm-cross-entropy"),
   RULE ("embed-layernorm"),
-  RULE ("enable-cuda-graph"),
-  RULE ("external-cuda-graph"),
-  RULE ("cuda-graph-impl"),
-  RULE ("cuda-graph-scope"),
-  RULE ("optimizer"),
-  RULE ("sgd-momentum"),
-  RULE ("muon-tp-mode"),
-  RULE ("muon-num-ns-steps"),
-  RULE ("muon-no-split-qkv"),
-  RULE ("use-precision-aware-optimizer"),
-  RULE ("main-params-dtype"),
-  RULE ("exp-avg-dtype"),
-  RULE ("exp-avg-sq-dtype"),
-  RULE ("main-grads-dtype"),
-  RULE ("empty-unused-memory-level"),
-  RULE ("moe-grouped-gemm"),
-  RULE ("moe-router-group-topk"),
-  RULE ("moe-router-num-groups"),
-  RULE ("moe-router-topk-limited-devices"),
-  DECIDES ("use-flash-attn-triton", "attention"),
-
-  /* what matters neither to time nor to memory: where data and checkpoints are, what is logged, how numbers
-   * begin and learn, which order sequences have */
-  IGNORED ("abort-on-unmet-fused-kernel-constraints"),
-  IGNORED ("adam-*"),
-  IGNORED ("adlr-autoresume*"),
-  IGNORED ("app-tag-*"),
-  IGNORED ("apply-query-key-layer-scaling"),
-  IGNORED ("apply-rope-fusion"),
-  IGNORED ("apply-wd-to-qk-layernorm"),
-  IGNORED ("async-save"),
-  IGNORED ("async-strategy"),
-  IGNORED ("attention-softmax-in-fp32"),
-  IGNORED ("auto-detect-ckpt-format"),
-  IGNORED ("batch-split-seed"),
-  IGNORED ("bert-*"),
-  IGNORED ("bias-dropout-fusion"),
-  IGNORED ("bias-gelu-fusion"),
-  IGNORED ("bias-swiglu-fusion"),
-  IGNORED ("biencoder-*"),
-  IGNORED ("block-data-path"),
-  IGNORED ("calc-ft-timeouts"),
-  IGNORED ("calculate-per-token-loss"),
-  IGNORED ("check-for-large-grads"),
-  IGNORED ("check-for-nan-in-grad"),
-  IGNORED ("check-for-nan-in-loss-and-grad"),
-  IGNORED ("check-for-spiky-loss"),
-  IGNORED ("check-weight-hash-*"),
-  IGNORED ("ckpt-*"),
-  IGNORED ("classes-fraction"),
-  IGNORED ("config-logger-dir"),
-  IGNORED ("consumed-*"),
-  IGNORED ("cpu-offloading-num-layers"), /* without cpu-offloading it does nothing */
-  IGNORED ("create-attention-mask-in-dataloader"),
-  IGNORED ("create-moe-param-group"),
-  IGNORED ("cross-entropy-fusion-impl"),
-  IGNORED ("cuda-graph-warmup-steps"),
-  IGNORED ("data-args-path"),
-  IGNORED ("data-cache-path"),
-  IGNORED ("data-impl"),
-  IGNORED ("data-path"),
-  IGNORED ("data-per-class-fraction"),
-  IGNORED ("data-sharding"),
-  IGNORED ("dataloader-*"),
-  IGNORED ("dataloader-type"),
-  IGNORED ("dataset"),
-  IGNORED ("ddp-average-in-collective"),
-  IGNORED ("decoupled-lr"),
-  IGNORED ("decoupled-min-lr"),
-  IGNORED ("deepspeed-activation-checkpointing"),
-  IGNORED ("deepspeed-config"), /* zero-stage says what of it matters, and is missed where it is not there */
-  IGNORED ("deepspeed-mpi"),
-  IGNORED ("dino-*"),
-  IGNORED ("disable-msc"),
-  IGNORED ("dist-ckpt-*"),
-  IGNORED ("dist-url"),
-  IGNORED ("distributed-backend"),
-  IGNORED ("distributed-timeout-*"),
-  IGNORED ("embedding-path"),
-  IGNORED ("enable-experimental"),
-  IGNORED ("enable-ft-package"),
-  IGNORED ("enable-gloo-process-groups"),
-  IGNORED ("enable-msc"),
-  IGNORED ("enable-one-logger"),
-  IGNORED ("end-weight-decay"),
-  IGNORED ("eod-mask-loss"),
-  IGNORED ("epochs"),
-  IGNORED ("error-injection-*"),
-  IGNORED ("eval-*"),
-  IGNORED ("evidence-data-path"),
-  IGNORED ("exit-*"),
-  IGNORED ("export-te-mcore-model"),
-  IGNORED ("fim-*"),
-  IGNORED ("finetune"),
-  IGNORED ("fp8-amax-*"),
-  IGNORED ("fp8-interval"),
-  IGNORED ("fp8-margin"),
-  IGNORED ("ft-*"),
-  IGNORED ("global-retriever*"),
-  IGNORED ("gradient-accumulation-fusion"),
-  IGNORED ("gradient-reduce-div-fusion"),
-  IGNORED ("grpo-*"),
-  IGNORED ("head-lr-mult"),
-  IGNORED ("high-priority-stream-groups"),
-  IGNORED ("hysteresis"),
-  IGNORED ("ict-*"),
-  IGNORED ("img-*"),
-  IGNORED ("indexer-*"),
-  IGNORED ("inference-*"),
-  IGNORED ("init-method-*"),
-  IGNORED ("init-model-with-meta-device"),
-  IGNORED ("initial-loss-scale"),
-  IGNORED ("inprocess-*"),
-  IGNORED ("iter-per-epoch"),
-  IGNORED ("langrl-*"),
-  IGNORED ("layernorm-epsilon"),
-  IGNORED ("lion-*"),
-  IGNORED ("load"),
-  IGNORED ("load-iteration"),
-  IGNORED ("local-rank"),
-  IGNORED ("log-*"),
-  IGNORED ("logging-level"),
-  IGNORED ("logits-save-*"),
-  IGNORED ("loss-scale"),
-  IGNORED ("loss-scale-*"),
-  IGNORED ("loss-scale-window"),
-  IGNORED ("lr"),
-  IGNORED ("lr-*"),
-  IGNORED ("manual-gc"),
-  IGNORED ("manual-gc-eval"),
-  IGNORED ("manual-gc-interval"),
-  IGNORED ("mask-*"),
-  IGNORED ("max-padding-length"),
-  IGNORED ("max-position-embeddings"),
-  IGNORED ("max-tokens-to-oom"),
-  IGNORED ("merge-*"),
-  IGNORED ("merge-file"),
-  IGNORED ("mid-level-dataset-surplus"),
-  IGNORED ("min-loss-scale"),
-  IGNORED ("min-loss-scale-*"),
-  IGNORED ("min-lr"),
-  IGNORED ("mmap-warmup"),
-  IGNORED ("mock-data"),
-  IGNORED ("moe-aux-loss-*"),
-  IGNORED ("moe-aux-loss-coeff"),
-  IGNORED ("moe-eval-capacity-factor"),
-  IGNORED ("moe-expert-rank-in-one-host"),
-  IGNORED ("moe-extended-tp-*"),
-  IGNORED ("moe-input-jitter-eps"),
-  IGNORED ("moe-loss-coeff"),
-  IGNORED ("moe-min-capacity"),
-  IGNORED ("moe-per-layer-logging"),
-  IGNORED ("moe-router-bias-*"),
-  IGNORED ("moe-router-bias-update-rate"),
-  IGNORED ("moe-router-dtype"),
-  IGNORED ("moe-router-enable-expert-bias"),
-  IGNORED ("moe-router-force-load-balancing"),
-  IGNORED ("moe-router-load-balancing-type"),
-  IGNORED ("moe-router-num-groups"),
-  IGNORED ("moe-router-pre-softmax"),
-  IGNORED ("moe-router-score-function"),
-  IGNORED ("moe-router-topk-scaling-factor"),
-  IGNORED ("moe-token-drop-policy"),
-  IGNORED ("moe-token-dropping"),
-  IGNORED ("moe-z-loss-coeff"),
-  IGNORED ("mscale"),
-  IGNORED ("mscale-all-dim"),
-  IGNORED ("mtp-loss-scaling-factor"),
-  IGNORED ("muon-*"),
-  IGNORED ("no-barrier-with-level-1-timing"),
-  IGNORED ("no-check-for-nan-in-loss-and-grad"),
-  IGNORED ("no-ckpt-fully-parallel-save"),
-  IGNORED ("no-create-attention-mask-in-dataloader"),
-  IGNORED ("no-data-sharding"),
-  IGNORED ("no-dataset-*"),
-  IGNORED ("no-initialization"),
-  IGNORED ("no-load-*"),
-  IGNORED ("no-log-*"),
-  IGNORED ("no-mmap-bin-files"),
-  IGNORED ("no-one-logger"),
-  IGNORED ("no-query-key-layer-scaling"),
-  IGNORED ("no-save-*"),
-  IGNORED ("no-use-tokenizer-model-from-checkpoint-args"),
-  IGNORED ("no-weight-decay-cond-type"),
-  IGNORED ("non-persistent-*"),
-  IGNORED ("norm-epsilon"),
-  IGNORED ("num-channels"),
-  IGNORED ("num-classes"),
-  IGNORED ("num-dataset-builder-threads"),
-  IGNORED ("num-workers"),
-  IGNORED ("nvidia-smi-*"),
-  IGNORED ("object-storage-cache-path"),
-  IGNORED ("one-logger-*"),
-  IGNORED ("onnx-safe"),
-  IGNORED ("openai-gelu"),
-  IGNORED ("otel-*"),
-  IGNORED ("output-bert-embeddings"),
-  IGNORED ("override-*"),
-  IGNORED ("override-ckpt-iteration"),
-  IGNORED ("override-lr-scheduler"),
-  IGNORED ("override-opt-param-scheduler"),
-  IGNORED ("patch-dim"),
-  IGNORED ("patch-tokenizer-type"),
-  IGNORED ("per-dataset-sequences-path"),
-  IGNORED ("per-split-data-args-path"),
-  IGNORED ("perform-initialization"),
-  IGNORED ("persist-layer-norm"),
-  IGNORED ("pretrained-checkpoint"),
-  IGNORED ("profile-*"),
-  IGNORED ("prompt-path"),
-  IGNORED ("query-in-block-prob"),
-  IGNORED ("rank"),
-  IGNORED ("replication-*"),
-  IGNORED ("rerun-mode"),
-  IGNORED ("reset-attention-mask"),
-  IGNORED ("reset-iteration"),
-  IGNORED ("reset-position-ids"),
-  IGNORED ("result-rejected-tracker-filename"),
-  IGNORED ("retriever-*"),
-  IGNORED ("return-data-index"),
-  IGNORED ("rl-*"),
-  IGNORED ("rope-fusion"),
-  IGNORED ("rope-scaling-*"),
-  IGNORED ("rope-scaling-factor"),
-  IGNORED ("rope-type"),
-  IGNORED ("rotary-*"),
-  IGNORED ("run-workload-inspector-server"),
-  IGNORED ("sample-rate"),
-  IGNORED ("save"),
-  IGNORED ("save-interval"),
-  IGNORED ("save-retain-interval"),
-  IGNORED ("scatter-gather-tensors-in-pipeline"),
-  IGNORED ("seed"),
-  IGNORED ("seq-len-interpolation-factor"),
-  IGNORED ("short-seq-prob"),
-  IGNORED ("split"),
-  IGNORED ("start-weight-decay"),
-  IGNORED ("straggler-*"),
-  IGNORED ("structured-logs*"),
-  IGNORED ("swin-*"),
-  IGNORED ("tensorboard-*"),
-  IGNORED ("test-data-path"),
-  IGNORED ("tiktoken-*"),
-  IGNORED ("timing-log-*"),
-  IGNORED ("titles-data-path"),
-  IGNORED ("tokenizer-*"),
-  IGNORED ("tokenizer-name-or-path"),
-  IGNORED ("tokenizer-prompt-format"),
-  IGNORED ("train-data"),
-  IGNORED ("train-data-exact-num-epochs"),
-  IGNORED ("train-data-path"),
-  IGNORED ("train-iters"),
-  IGNORED ("train-samples"),
-  IGNORED ("train-sync-interval"),
-  IGNORED ("train-tokens"),
-  IGNORED ("train-weighted-split-paths-path"),
-  IGNORED ("universal-checkpoint"),
-  IGNORED ("use-checkpoint-*"),
-  IGNORED ("use-cpu-initialization"),
-  IGNORED ("use-dist-ckpt"),
-  IGNORED ("use-mcore-models"),
-  IGNORED ("use-one-sent-docs"),
-  IGNORED ("use-persistent-ckpt-worker"),
-  IGNORED ("use-pytorch-profiler"),
-  IGNORED ("use-rope-scaling"),
-  IGNORED ("use-same-sampling-seed-across-dp-ranks"),
-  IGNORED ("use-tokenizer-model-from-checkpoint-args"),
-  IGNORED ("valid-data"),
-  IGNORED ("valid-data-path"),
-  IGNORED ("valid-num-workers"),
-  IGNORED ("valid-weighted-split-paths-path"),
-  IGNORED ("vision-*"),
-  IGNORED ("vocab-extra-ids"),
-  IGNORED ("vocab-file"),
-  IGNORED ("wandb-*"),
-  IGNORED ("warmup"),
-  IGNORED ("weight-decay"),
-  IGNORED ("weight-decay-incr-style"),
-  IGNORED ("yarn-*"),
 };
 
-const OptionTable megatron_options = { rows, G_N_ELEMENTS (rows), megatron_releases, megatron_spans };
+/* What matters neither to time nor to memory: where data and checkpoints are, what is logged, how numbers
+ * begin and learn, which order sequences have. cpu-offloading-num-layers does nothing without
+ * cpu-offloading; of deepspeed-config zero-stage says what matters, and is missed where it is not there. */
+static const char ignored[]
+    = "abort-on-unmet-fused-kernel-constraints adam-* adlr-autoresume* app-tag-* "
+      "apply-query-key-layer-scaling apply-rope-fusion apply-wd-to-qk-layernorm async-save async-strategy "
+      "attention-softmax-in-fp32 auto-detect-ckpt-format batch-split-seed bert-* bias-dropout-fusion "
+      "bias-gelu-fusion bias-swiglu-fusion biencoder-* block-data-path calc-ft-timeouts "
+      "calculate-per-token-loss check-for-large-grads check-for-nan-in-grad check-for-nan-in-loss-and-grad "
+      "check-for-spiky-loss check-weight-hash-* ckpt-* classes-fraction config-logger-dir consumed-* "
+      "cpu-offloading-num-layers create-attention-mask-in-dataloader create-moe-param-group "
+      "cross-entropy-fusion-impl cuda-graph-warmup-steps data-args-path data-cache-path data-impl data-path "
+      "data-per-class-fraction data-sharding dataloader-* dataset ddp-average-in-collective decoupled-lr "
+      "decoupled-min-lr deepspeed-activation-checkpointing deepspeed-config deepspeed-mpi dino-* "
+      "disable-msc dist-ckpt-* dist-url distributed-backend distributed-timeout-* embedding-path "
+      "enable-experimental enable-ft-package enable-gloo-process-groups enable-msc enable-one-logger "
+      "end-weight-decay eod-mask-loss epochs error-injection-* eval-* evidence-data-path exit-* "
+      "export-te-mcore-model fim-* finetune fp8-amax-* fp8-interval fp8-margin ft-* global-retriever* "
+      "gradient-accumulation-fusion gradient-reduce-div-fusion grpo-* head-lr-mult "
+      "high-priority-stream-groups hysteresis ict-* img-* indexer-* inference-* init-method-* "
+      "init-model-with-meta-device initial-loss-scale inprocess-* iter-per-epoch langrl-* layernorm-epsilon "
+      "lion-* load load-iteration local-rank log-* logging-level logits-save-* loss-scale loss-scale-* lr "
+      "lr-* manual-gc manual-gc-eval manual-gc-interval mask-* max-padding-length max-tokens-to-oom merge-* "
+      "mid-level-dataset-surplus min-loss-scale min-loss-scale-* min-lr mmap-warmup mock-data "
+      "moe-aux-loss-* moe-eval-capacity-factor moe-expert-rank-in-one-host moe-extended-tp-* "
+      "moe-input-jitter-eps moe-loss-coeff moe-min-capacity moe-per-layer-logging moe-router-bias-* "
+      "moe-router-dtype moe-router-enable-expert-bias moe-router-force-load-balancing "
+      "moe-router-load-balancing-type moe-router-num-groups moe-router-pre-softmax "
+      "moe-router-score-function moe-router-topk-scaling-factor moe-token-drop-policy moe-token-dropping "
+      "moe-z-loss-coeff mscale mscale-all-dim mtp-loss-scaling-factor muon-* no-barrier-with-level-1-timing "
+      "no-check-for-nan-in-loss-and-grad no-ckpt-fully-parallel-save no-create-attention-mask-in-dataloader "
+      "no-data-sharding no-dataset-* no-initialization no-load-* no-log-* no-mmap-bin-files no-one-logger "
+      "no-query-key-layer-scaling no-save-* no-use-tokenizer-model-from-checkpoint-args "
+      "no-weight-decay-cond-type non-persistent-* norm-epsilon num-channels num-classes "
+      "num-dataset-builder-threads num-workers nvidia-smi-* object-storage-cache-path one-logger-* "
+      "onnx-safe openai-gelu otel-* output-bert-embeddings override-* patch-dim patch-tokenizer-type "
+      "per-dataset-sequences-path per-split-data-args-path perform-initialization persist-layer-norm "
+      "pretrained-checkpoint profile-* prompt-path query-in-block-prob rank replication-* rerun-mode "
+      "reset-attention-mask reset-iteration reset-position-ids result-rejected-tracker-filename retriever-* "
+      "return-data-index rl-* rope-fusion rope-scaling-* rope-type rotary-* run-workload-inspector-server "
+      "sample-rate save save-interval save-retain-interval scatter-gather-tensors-in-pipeline seed "
+      "seq-len-interpolation-factor short-seq-prob split start-weight-decay straggler-* structured-logs* "
+      "swin-* tensorboard-* test-data-path tiktoken-* timing-log-* titles-data-path tokenizer-* train-data "
+      "train-data-exact-num-epochs train-data-path train-iters train-samples train-sync-interval "
+      "train-tokens train-weighted-split-paths-path universal-checkpoint use-checkpoint-* "
+      "use-cpu-initialization use-dist-ckpt use-mcore-models use-one-sent-docs use-persistent-ckpt-worker "
+      "use-pytorch-profiler use-rope-scaling use-same-sampling-seed-across-dp-ranks "
+      "use-tokenizer-model-from-checkpoint-args valid-data valid-data-path valid-num-workers "
+      "valid-weighted-split-paths-path vision-* vocab-extra-ids vocab-file wandb-* warmup weight-decay "
+      "weight-decay-incr-style yarn-*";
+
+const OptionTable megatron_options
+    = { rows, G_N_ELEMENTS (rows), ignored, megatron_releases, megatron_spans };

@@ -27,6 +27,13 @@ void megatron_optimizer (LaunchJob *job); /* a part of that */
 
 extern const OptionTable megatron_options;
 
+/* Modules that selective recomputation names, and the parts of ours that they are; ends in NULL. */
+typedef struct {
+  const char *theirs, *ours;
+  int part;
+} MegatronModule;
+extern const MegatronModule megatron_modules[];
+
 /* megatron_releases.c: its releases, and the first and the last that has an option. */
 extern const OptionRelease megatron_releases[];
 extern const OptionSpan megatron_spans[];

@@ -160,7 +160,6 @@ static void
 set_pipeline (LaunchJob *job)
 {
   LsImport *import = job->import;
-  option_default (job, "pp", "1");
   if (option_is_on (job, "no-pipeline-parallel") && import->strategy.pp > 1)
     import_conflict (import, "--no-pipeline-parallel, and %u stages", import->strategy.pp);
   set_chunks (job);
@@ -187,31 +186,19 @@ set_pipeline (LaunchJob *job)
 static void
 set_context (LaunchJob *job)
 {
-  static const char *const kinds[][2] = {
-    { "p2p", "ring" }, { "a2a", "ulysses" }, { "all_gather", "all-gather" }, { "allgather", "all-gather" }
-  };
-  const char *type = option_text (job, "cp-comm-type");
   guint64 ulysses = option_number (job, "ds-sequence-parallel-size");
   if (ulysses > 1) {
     import_set_strategy_number (job->import, "cp", ulysses);
     import_set_strategy (job->import, "cp_kind", "ulysses", "--ds-sequence-parallel-size");
   }
-  option_default (job, "cp", "1");
-  if (job->import->strategy.cp == 1 || ulysses > 1)
-    return;
-  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
-    if (strcmp (kinds[i][0], type ? type : "p2p") == 0) {
-      import_set_strategy (job->import, "cp_kind", kinds[i][1], "--cp-comm-type");
-      return;
-    }
-  import_unknown (job->import, "--cp-comm-type %s", type);
+  if (job->import->strategy.cp > 1 && !option_text (job, "cp-comm-type"))
+    option_default (job, "cp_kind", "ring");
 }
 
 static void
 set_degrees (LaunchJob *job)
 {
   LsImport *import = job->import;
-  option_default (job, "tp", "1");
   set_pipeline (job);
   set_context (job);
   if (import->model.n_experts > 0)
@@ -223,7 +210,6 @@ set_degrees (LaunchJob *job)
   }
   if (import->model.n_experts == 0)
     g_hash_table_remove (import->strategy_said, "etp");
-  option_default (job, "sp", "0");
 }
 
 /* --- ranks and batches ---------------------------------------------------------------------------- */
@@ -290,24 +276,17 @@ has_module (const LsModel *m, const char *module)
 static void
 set_parts (LaunchJob *job)
 {
-  static const char *const names[][2] = {
-    { "core_attn", "core" },        { "layernorm", "norm" }, { "moe_act", "activation" },
-    { "mla_up_proj", "mla-up" },    { "mlp", "mlp" },        { "moe", "moe" },
-    { "shared_experts", "shared" },
-  };
   const LaunchOption *o = launch_words_find (job->words, "recompute-modules");
   GString *parts = g_string_new (NULL);
   for (guint i = 0; o && i < o->values->len; i++) {
     g_auto (GStrv) modules = g_strsplit_set (o->values->pdata[i], "[],' \"", -1);
     for (char **module = modules; *module; module++) {
-      guint k = 0;
-      while (k < G_N_ELEMENTS (names) && strcmp (names[k][0], *module) != 0)
-        k++;
-      if (k < G_N_ELEMENTS (names) && !has_module (&job->import->model, *module))
-        continue;
-      if (k < G_N_ELEMENTS (names))
-        g_string_append_printf (parts, "%s%s", parts->len > 0 ? "," : "", names[k][1]);
-      else if (**module)
+      const MegatronModule *known = megatron_modules;
+      while (known->theirs && strcmp (known->theirs, *module) != 0)
+        known++;
+      if (known->theirs && has_module (&job->import->model, *module))
+        g_string_append_printf (parts, "%s%s", parts->len > 0 ? "," : "", known->ours);
+      else if (**module && !known->theirs)
         import_unknown (job->import, "--recompute-modules %s", *module);
     }
   }
@@ -356,19 +335,11 @@ set_recompute (LaunchJob *job)
 static void
 set_fp8 (LaunchJob *job)
 {
-  static const char *const recipes[][2] = {
-    { "delayed", "delayed" }, { "tensorwise", "current" }, { "blockwise", "blockwise" }, { "mxfp8", "mxfp8" }
-  };
-  const char *recipe = option_text (job, "fp8-recipe");
   import_set_strategy (job->import, "dtype", "fp8", "--fp8-format");
-  if (!recipe)
-    import_infer (job->import, "fp8_recipe delayed: the default");
-  for (guint i = 0; i < G_N_ELEMENTS (recipes); i++)
-    if (strcmp (recipes[i][0], recipe ? recipe : "delayed") == 0) {
-      import_set_strategy (job->import, "fp8_recipe", recipes[i][1], "--fp8-recipe");
-      return;
-    }
-  import_unknown (job->import, "--fp8-recipe %s", recipe);
+  if (option_text (job, "fp8-recipe"))
+    return;
+  import_infer (job->import, "fp8_recipe delayed: the default");
+  option_default (job, "fp8_recipe", "delayed");
 }
 
 static void
@@ -489,6 +460,7 @@ set_overlap (LaunchJob *job)
 void
 megatron_strategy (LaunchJob *job)
 {
+  option_set_defaults (job, OPTION_STRATEGY);
   set_degrees (job);
   set_batch (job);
   set_recompute (job);

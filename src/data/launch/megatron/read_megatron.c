@@ -12,7 +12,7 @@ static bool
 is_known (const char *name)
 {
   const OptionRow *row = option_find (&megatron_options, name);
-  return row && (row->kind == OPTION_MODEL || row->kind == OPTION_STRATEGY);
+  return row && row->kind <= OPTION_STRATEGY && !row->on;
 }
 
 /* Encoders have layers as decoders have, and other tasks. */
