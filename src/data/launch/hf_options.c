@@ -3,7 +3,6 @@
 #define MODEL(option, key)    OPTION_MODEL_ROW (option, key)
 #define STRATEGY(option, key) OPTION_STRATEGY_ROW (option, key)
 #define RULE(option)          OPTION_RULE_ROW (option)
-#define IGNORED(option)       OPTION_IGNORED_ROW (option)
 
 static const OptionRow rows[] = {
   /* the model */
@@ -55,7 +54,6 @@ static const OptionRow rows[] = {
   RULE ("parallelism_config.parallelism_config_tp_size"),
   RULE ("parallelism_config.parallelism_config_cp_size"),
   RULE ("parallelism_config_*_size"),
-  IGNORED ("parallelism_config.parallelism_config_cp_comm_strategy"),
   RULE ("deepspeed"),
   RULE ("deepspeed_config_file"),
   RULE ("deepspeed_config.deepspeed_config_file"),
@@ -69,7 +67,6 @@ static const OptionRow rows[] = {
   RULE ("bf16"),
   RULE ("fp16"),
   RULE ("mixed_precision"),
-  IGNORED ("fp8_config.*"),
 
   /* what changes the job only if it is on */
   RULE ("torch_compile"),
@@ -77,110 +74,29 @@ static const OptionRow rows[] = {
   RULE ("dynamo_config.dynamo_backend"),
   RULE ("use_liger_kernel"),
   RULE ("optim"),
-
-  /* what matters neither to time nor to memory: where processes run, what is logged and saved, data, how
-   * numbers learn */
-  IGNORED ("adam_*"),
-  IGNORED ("bf16_full_eval"),
-  IGNORED ("config_file"),
-  IGNORED ("compute_environment"),
-  IGNORED ("command_file"),
-  IGNORED ("commands"),
-  IGNORED ("data_*"),
-  IGNORED ("dataloader_*"),
-  IGNORED ("dataset*"),
-  IGNORED ("ddp_find_unused_parameters"),
-  IGNORED ("ddp_timeout"),
-  IGNORED ("debug"),
-  IGNORED ("deepspeed_config.deepspeed_*"),
-  IGNORED ("deepspeed_config.zero3_*"),
-  IGNORED ("zero3_*"),
-  IGNORED ("deepspeed_multinode_launcher"),
-  IGNORED ("disable_tqdm"),
-  IGNORED ("do_*"),
-  IGNORED ("downcast_bf16"),
-  IGNORED ("dynamo_config.*"),
-  IGNORED ("enable_cpu_affinity"),
-  IGNORED ("eval_*"),
-  IGNORED ("evaluation_strategy"),
-  IGNORED ("finetuning_type"), /* full; of the others the reader tells */
-  IGNORED ("fp16_full_eval"),
-  IGNORED ("*fsdp_auto_wrap_policy"),
-  IGNORED ("*fsdp_cpu_ram_efficient_loading"),
-  IGNORED ("*fsdp_limit_all_gathers"),
-  IGNORED ("*fsdp_min_num_params"),
-  IGNORED ("*fsdp_state_dict_type"),
-  IGNORED ("*fsdp_sync_module_states"),
-  IGNORED ("*fsdp_transformer_layer_cls_to_wrap"),
-  IGNORED ("*fsdp_use_orig_params"),
-  IGNORED ("fsdp_config.auto_wrap_policy"),
-  IGNORED ("fsdp_config.cpu_ram_efficient_loading"),
-  IGNORED ("fsdp_config.min_num_params"),
-  IGNORED ("fsdp_config.state_dict_type"),
-  IGNORED ("fsdp_config.sync_module_states"),
-  IGNORED ("fsdp_config.transformer_layer_cls_to_wrap"),
-  IGNORED ("fsdp_config.use_orig_params"),
-  IGNORED ("gpu_ids"),
-  IGNORED ("gradient_checkpointing_kwargs*"),
-  IGNORED ("greater_is_better"),
-  IGNORED ("hostfile"),
-  IGNORED ("hub_*"),
-  IGNORED ("ignore_data_skip"),
-  IGNORED ("label_*"),
-  IGNORED ("lora_*"),
-  IGNORED ("peft_*"),
-  IGNORED ("learning_rate"),
-  IGNORED ("load_best_model_at_end"),
-  IGNORED ("local_rank"),
-  IGNORED ("log_*"),
-  IGNORED ("logging_*"),
-  IGNORED ("lr_*"),
-  IGNORED ("machine_rank"),
-  IGNORED ("main_process_ip"),
-  IGNORED ("main_process_port"),
-  IGNORED ("main_training_function"),
-  IGNORED ("max_eval_samples"),
-  IGNORED ("max_steps"),
-  IGNORED ("max_train_*"),
-  IGNORED ("metric_for_best_model"),
-  IGNORED ("mpirun_*"),
-  IGNORED ("mpi_*"),
-  IGNORED ("num_cpu_threads_per_process"),
-  IGNORED ("num_epochs"),
-  IGNORED ("num_train_*"),
-  IGNORED ("num_warmup_steps"),
-  IGNORED ("output_dir"),
-  IGNORED ("overwrite_*"),
-  IGNORED ("per_device_eval_batch_size"),
-  IGNORED ("preprocessing_num_workers"),
-  IGNORED ("push_to_hub"),
-  IGNORED ("rdzv_*"),
-  IGNORED ("remove_unused_columns"),
-  IGNORED ("report_to"),
-  IGNORED ("resume_from_checkpoint"),
-  IGNORED ("run_name"),
-  IGNORED ("same_network"),
-  IGNORED ("save_*"),
-  IGNORED ("seed"),
-  IGNORED ("skip_memory_metrics"),
-  IGNORED ("stage"),
-  IGNORED ("streaming"),
-  IGNORED ("template"),
-  IGNORED ("tf32"),
-  IGNORED ("tokenizer_name*"),
-  IGNORED ("tpu_*"),
-  IGNORED ("train_file"),
-  IGNORED ("training_script*"),
-  IGNORED ("trust_remote_code"),
-  IGNORED ("use_cache"),
-  IGNORED ("use_cpu"),
-  IGNORED ("use_fast_tokenizer"),
-  IGNORED ("use_slow_tokenizer"),
-  IGNORED ("validation_*"),
-  IGNORED ("wandb_*"),
-  IGNORED ("warmup_*"),
-  IGNORED ("weight_decay"),
-  IGNORED ("with_tracking"),
 };
 
-const OptionTable hf_options = { rows, G_N_ELEMENTS (rows) };
+/* What matters neither to time nor to memory: where processes run, what is logged and saved, data, how
+ * numbers begin and learn. finetuning_type is full; of the others the reader tells. */
+static const char ignored[]
+    = "parallelism_config.parallelism_config_cp_comm_strategy fp8_config.* adam_* bf16_full_eval "
+      "config_file compute_environment command_file commands data_* dataloader_* dataset* "
+      "ddp_find_unused_parameters ddp_timeout debug deepspeed_config.deepspeed_* deepspeed_config.zero3_* "
+      "zero3_* deepspeed_multinode_launcher disable_tqdm do_* downcast_bf16 dynamo_config.* "
+      "enable_cpu_affinity eval_* evaluation_strategy finetuning_type fp16_full_eval *fsdp_auto_wrap_policy "
+      "*fsdp_cpu_ram_efficient_loading *fsdp_limit_all_gathers *fsdp_min_num_params *fsdp_state_dict_type "
+      "*fsdp_sync_module_states *fsdp_transformer_layer_cls_to_wrap *fsdp_use_orig_params "
+      "fsdp_config.auto_wrap_policy fsdp_config.cpu_ram_efficient_loading fsdp_config.min_num_params "
+      "fsdp_config.state_dict_type fsdp_config.sync_module_states fsdp_config.transformer_layer_cls_to_wrap "
+      "fsdp_config.use_orig_params gpu_ids gradient_checkpointing_kwargs* greater_is_better hostfile hub_* "
+      "ignore_data_skip label_* lora_* peft_* learning_rate load_best_model_at_end local_rank log_* "
+      "logging_* lr_* machine_rank main_process_ip main_process_port main_training_function "
+      "max_eval_samples max_steps max_train_* metric_for_best_model mpirun_* mpi_* "
+      "num_cpu_threads_per_process num_epochs num_train_* num_warmup_steps output_dir overwrite_* "
+      "per_device_eval_batch_size preprocessing_num_workers push_to_hub rdzv_* remove_unused_columns "
+      "report_to resume_from_checkpoint run_name same_network save_* seed skip_memory_metrics stage "
+      "streaming template tf32 tokenizer_name* tpu_* train_file training_script* trust_remote_code "
+      "use_cache use_cpu use_fast_tokenizer use_slow_tokenizer validation_* wandb_* warmup_* weight_decay "
+      "with_tracking";
+
+const OptionTable hf_options = { rows, G_N_ELEMENTS (rows), ignored, NULL, NULL };

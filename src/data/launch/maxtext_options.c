@@ -2,8 +2,7 @@
 
 #include <glib.h>
 
-#define RULE(option)    OPTION_RULE_ROW (option)
-#define IGNORED(option) OPTION_IGNORED_ROW (option)
+#define RULE(option) OPTION_RULE_ROW (option)
 
 static const OptionRow rows[] = {
   /* the model */
@@ -64,207 +63,43 @@ static const OptionRow rows[] = {
   RULE ("optimizer_memory_host_offload"),
   RULE ("opt_type"),
   RULE ("parameter_memory_host_offload"),
-
-  /* what matters neither to time nor to memory, or is so by XLA alone; and what base.yml says of jobs that
-   * these are not: decoding, fine-tuning, other architectures' widths where attention_type is another */
-  IGNORED ("act_quantization_*"),
-  IGNORED ("adam_*"),
-  IGNORED ("*add_bos"),
-  IGNORED ("*add_eos"),
-  IGNORED ("allow_split_physical_axes"),
-  IGNORED ("async_checkpointing"),
-  IGNORED ("base_output_directory"),
-  IGNORED ("*checkpoint*"),
-  IGNORED ("chat_template*"),
-  IGNORED ("*compile*"),
-  IGNORED ("data_s*"),
-  IGNORED ("dataset_*"),
-  IGNORED ("dump_*"),
-  IGNORED ("enable_data_shuffling"),
-  IGNORED ("enable_goodput_recording"),
-  IGNORED ("enable_rampup_batch_size"),
-  IGNORED ("enable_wandb"),
-  IGNORED ("eval_*"),
-  IGNORED ("attn_logits_soft_cap"),
-  IGNORED ("force_unroll"),
-  IGNORED ("gcs_metrics"),
-  IGNORED ("gradient_clipping_threshold"),
-  IGNORED ("grain_*"),
-  IGNORED ("hf_*"),
-  IGNORED ("init_weights_seed"),
-  IGNORED ("jax_*"),
-  IGNORED ("learning_rate*"),
-  IGNORED ("load_*"),
-  IGNORED ("local_checkpoint_*"),
-  IGNORED ("log_*"),
-  IGNORED ("logits_dot_in_fp32"),
-  IGNORED ("lr_schedule_type"),
-  IGNORED ("managed_mldiagnostics*"),
-  IGNORED ("max_corpus_chars"),
-  IGNORED ("max_inflight_computations"),
-  IGNORED ("max_position_embeddings"),
-  IGNORED ("max_prefill_predict_length"),
-  IGNORED ("max_segments_per_seq"),
-  IGNORED ("metrics_file"),
-  IGNORED ("monitor_*"),
-  IGNORED ("normalization_layer_epsilon"),
-  IGNORED ("normalize_embedding_logits"),
-  IGNORED ("num_epoch"),
-  IGNORED ("original_max_position_embeddings"),
-  IGNORED ("override_model_config"),
-  IGNORED ("packing"),
-  IGNORED ("param_scan_axis"),
-  IGNORED ("profile*"),
-  IGNORED ("prompt"),
-  IGNORED ("query_pre_attn_scalar"),
-  IGNORED ("record_internal_nn_metrics"),
-  IGNORED ("reuse_example_batch"),
-  IGNORED ("rope_*"),
-  IGNORED ("routed_*"),
-  IGNORED ("run_name"),
-  IGNORED ("save_*"),
-  IGNORED ("scan_layers"),
-  IGNORED ("skip_first_n_steps_for_profiler"),
-  IGNORED ("stack_trace_*"),
-  IGNORED ("steps"),
-  IGNORED ("target_eval_loss"),
-  IGNORED ("tensorboard_dir"),
-  IGNORED ("tokenize*"),
-  IGNORED ("train_*"),
-  IGNORED ("trainable_position_size"),
-  IGNORED ("upload_all_profiler_results"),
-  IGNORED ("use_iota_embed"),
-  IGNORED ("wandb_*"),
-  IGNORED ("warmup_steps_fraction"),
-  IGNORED ("wsd_*"),
-  IGNORED ("z_loss_multiplier"),
-  IGNORED ("norm_topk_prob"),
-  IGNORED ("load_balance_loss_weight"),
-  IGNORED ("mscale"),
-  IGNORED ("beta_*"),
-
-  /* of base.yml, where something else that is off, or remat_policy custom, would ask for it */
-  IGNORED ("*_for_audio"),
-  IGNORED ("*_for_vit"),
-  IGNORED ("*_logical_axes"),
-  IGNORED ("*_remat"),
-  IGNORED ("abort_on_*"),
-  IGNORED ("ar_cache_axis_order"),
-  IGNORED ("attention_out"),
-  IGNORED ("audio_placeholder"),
-  IGNORED ("autoregressive_*"),
-  IGNORED ("batch_split_factor"),
-  IGNORED ("block_diffusion_*"),
-  IGNORED ("bwd_quantization_*"),
-  IGNORED ("cast_logits_to_fp32"),
-  IGNORED ("causal_block_size"),
-  IGNORED ("compressed_rope_max_timescale"),
-  IGNORED ("compute_axis_order"),
-  IGNORED ("context"),
-  IGNORED ("context_parallel_reorder_strategy"),
-  IGNORED ("context_sharding"),
-  IGNORED ("conv_chunksize_*"),
-  IGNORED ("cost_estimate_*"),
-  IGNORED ("data_*"),
-  IGNORED ("dcn_bandwidth_*"),
-  IGNORED ("decode_*"),
-  IGNORED ("decoder_layer_input"),
-  IGNORED ("dense_init_scale"),
-  IGNORED ("diloco_*"),
-  IGNORED ("distill_*"),
-  IGNORED ("dq_reduction_steps"),
-  IGNORED ("dtype_mm"),
-  IGNORED ("elastic_*"),
-  IGNORED ("enable_data_*"),
-  IGNORED ("enable_gcp_*"),
-  IGNORED ("enable_nnx"),
-  IGNORED ("enable_padding_causal_mask"),
-  IGNORED ("enable_tensorboard"),
-  IGNORED ("engram"),
-  IGNORED ("engram_*"),
-  IGNORED ("expansion_factor_real_data"),
-  IGNORED ("float32_weight_sum"),
-  IGNORED ("freeze_*"),
-  IGNORED ("gdn_*"),
-  IGNORED ("generate_*"),
-  IGNORED ("generate_slice"),
-  IGNORED ("global_rampup_samples"),
-  IGNORED ("global_rope_*"),
-  IGNORED ("goodput_*"),
-  IGNORED ("heartbeat_*"),
-  IGNORED ("image_placeholder"),
-  IGNORED ("indexer_*"),
-  IGNORED ("indexer_cutoff_threshold"),
-  IGNORED ("inference_*"),
-  IGNORED ("input_data_sharding_logical_axes"),
-  IGNORED ("key_proj"),
-  IGNORED ("kv_proj"),
-  IGNORED ("kv_quant_*"),
-  IGNORED ("kv_wa_proj"),
-  IGNORED ("local_rope_*"),
-  IGNORED ("lora_*"),
-  IGNORED ("max_num_images_per_example"),
-  IGNORED ("megablox"),
-  IGNORED ("mesh_axes"),
-  IGNORED ("mhc_*"),
-  IGNORED ("mla_kv"),
-  IGNORED ("mla_naive_kvcache"),
-  IGNORED ("mla_q"),
-  IGNORED ("mlpwi*"),
-  IGNORED ("mlpwo"),
-  IGNORED ("moba_*"),
-  IGNORED ("moe_mlpw*"),
-  IGNORED ("mrope_section"),
-  IGNORED ("mtp_eval_target_module"),
-  IGNORED ("mtp_loss_scaling_factor"),
-  IGNORED ("muon_*"),
-  IGNORED ("nope_layer_interval"),
-  IGNORED ("num_vocab_tiling"),
-  IGNORED ("olmo_*"),
-  IGNORED ("out_proj"),
-  IGNORED ("partial_rotary_factor"),
-  IGNORED ("per_device_batch_size_*"),
-  IGNORED ("position_id_per_seconds"),
-  IGNORED ("prefill_*"),
-  IGNORED ("prefix_caching_*"),
-  IGNORED ("prometheus_port"),
-  IGNORED ("pure_nnx*"),
-  IGNORED ("qk_clip_threshold"),
-  IGNORED ("qk_norm_with_scale"),
-  IGNORED ("qkv_proj"),
-  IGNORED ("quantization_local_shard_count"),
-  IGNORED ("query_proj"),
-  IGNORED ("query_wa_proj"),
-  IGNORED ("ragged_*"),
-  IGNORED ("remove_size_one_mesh_axis_from_type"),
-  IGNORED ("ring_scan_unroll"),
-  IGNORED ("sa_*"),
-  IGNORED ("scan_pipeline_iterations"),
-  IGNORED ("set_remat_policy_on_pipeline_iterations"),
-  IGNORED ("shard_mode"),
-  IGNORED ("sharding_tolerance"),
-  IGNORED ("shardy"),
-  IGNORED ("sinkhorn_iterations"),
-  IGNORED ("skip_step_*"),
-  IGNORED ("sparse_matmul"),
-  IGNORED ("step_deviation_*"),
-  IGNORED ("te_comm_gemm_overlap_kind"),
-  IGNORED ("tpu_num_*"),
-  IGNORED ("training_objective"),
-  IGNORED ("ulysses_context_sharding"),
-  IGNORED ("use_custom_sort_vjp"),
-  IGNORED ("use_max_logit_estimate"),
-  IGNORED ("use_qk_norm_in_gdn"),
-  IGNORED ("use_truncation"),
-  IGNORED ("v_norm_with_scale"),
-  IGNORED ("value_proj"),
-  IGNORED ("video_placeholder"),
-  IGNORED ("vision_output_length"),
-  IGNORED ("weight_quantization_*"),
-  IGNORED ("weight_sparsity_*"),
-  IGNORED ("wi_tile_*"),
-  IGNORED ("wo_tile_*"),
-  IGNORED ("xprof_*"),
 };
 
-const OptionTable maxtext_options = { rows, G_N_ELEMENTS (rows) };
+/* What matters neither to time nor to memory, or is so by XLA alone; and what base.yml says of jobs that
+ * these are not: decoding, fine-tuning, other architectures' widths where attention_type is another, and what
+ * something else that is off, or remat_policy custom, would ask for. */
+static const char ignored[]
+    = "act_quantization_* adam_* *add_bos *add_eos allow_split_physical_axes base_output_directory "
+      "*checkpoint* chat_template* *compile* dataset_* dump_* enable_goodput_recording "
+      "enable_rampup_batch_size enable_wandb eval_* attn_logits_soft_cap force_unroll gcs_metrics "
+      "gradient_clipping_threshold grain_* hf_* init_weights_seed jax_* learning_rate* load_* log_* "
+      "logits_dot_in_fp32 lr_schedule_type managed_mldiagnostics* max_corpus_chars "
+      "max_inflight_computations max_position_embeddings max_prefill_predict_length max_segments_per_seq "
+      "metrics_file monitor_* normalization_layer_epsilon normalize_embedding_logits num_epoch "
+      "original_max_position_embeddings override_model_config packing param_scan_axis profile* prompt "
+      "query_pre_attn_scalar record_internal_nn_metrics reuse_example_batch rope_* routed_* run_name save_* "
+      "scan_layers skip_first_n_steps_for_profiler stack_trace_* steps target_eval_loss tensorboard_dir "
+      "tokenize* train_* trainable_position_size upload_all_profiler_results use_iota_embed wandb_* "
+      "warmup_steps_fraction wsd_* z_loss_multiplier norm_topk_prob mscale beta_* *_for_audio *_for_vit "
+      "*_logical_axes *_remat abort_on_* ar_cache_axis_order attention_out audio_placeholder "
+      "autoregressive_* batch_split_factor block_diffusion_* bwd_quantization_* cast_logits_to_fp32 "
+      "causal_block_size compressed_rope_max_timescale compute_axis_order context "
+      "context_parallel_reorder_strategy context_sharding conv_chunksize_* cost_estimate_* data_* "
+      "dcn_bandwidth_* decode_* decoder_layer_input dense_init_scale diloco_* distill_* dq_reduction_steps "
+      "dtype_mm elastic_* enable_data_* enable_gcp_* enable_nnx enable_padding_causal_mask "
+      "enable_tensorboard engram engram_* expansion_factor_real_data float32_weight_sum freeze_* gdn_* "
+      "generate_* global_rampup_samples global_rope_* goodput_* heartbeat_* image_placeholder indexer_* "
+      "inference_* key_proj kv_proj kv_quant_* kv_wa_proj local_rope_* lora_* max_num_images_per_example "
+      "megablox mesh_axes mhc_* mla_kv mla_naive_kvcache mla_q mlpwi* mlpwo moba_* moe_mlpw* mrope_section "
+      "mtp_eval_target_module mtp_loss_scaling_factor muon_* nope_layer_interval num_vocab_tiling olmo_* "
+      "out_proj partial_rotary_factor per_device_batch_size_* position_id_per_seconds prefill_* "
+      "prefix_caching_* prometheus_port pure_nnx* qk_clip_threshold qk_norm_with_scale qkv_proj "
+      "quantization_local_shard_count query_proj query_wa_proj ragged_* remove_size_one_mesh_axis_from_type "
+      "ring_scan_unroll sa_* scan_pipeline_iterations set_remat_policy_on_pipeline_iterations shard_mode "
+      "sharding_tolerance shardy sinkhorn_iterations skip_step_* sparse_matmul step_deviation_* "
+      "te_comm_gemm_overlap_kind tpu_num_* training_objective ulysses_context_sharding use_custom_sort_vjp "
+      "use_max_logit_estimate use_qk_norm_in_gdn use_truncation v_norm_with_scale value_proj "
+      "video_placeholder vision_output_length weight_quantization_* weight_sparsity_* wi_tile_* wo_tile_* "
+      "xprof_*";
+
+const OptionTable maxtext_options = { rows, G_N_ELEMENTS (rows), ignored, NULL, NULL };

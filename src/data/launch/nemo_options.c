@@ -5,7 +5,6 @@
 #define AS(option, megatron) OPTION_AS_ROW (option, megatron)
 #define SAME(prefix, option) AS (prefix option, option)
 #define RULE(option)         OPTION_RULE_ROW (option)
-#define IGNORED(option)      OPTION_IGNORED_ROW (option)
 
 static const OptionRow rows[] = {
   /* the model */
@@ -179,120 +178,34 @@ static const OptionRow rows[] = {
   RULE ("model.fsdp"),
   RULE ("model.fsdp_sharding_strategy"),
   RULE ("model.fsdp_grad_reduce_dtype"),
-
-  /* what matters neither to time nor to memory: where data and checkpoints are, what is logged, how numbers
-   * begin and learn, which order sequences have; and what its kernels have by themselves */
-  IGNORED ("*._target_"),
-  IGNORED ("*._call_"),
-  IGNORED ("*._partial_"),
-  IGNORED ("_target_"),
-  IGNORED ("_partial_"),
-  IGNORED ("checkpoint.*"),
-  IGNORED ("data.*"),
-  IGNORED ("dataset.*"),
-  IGNORED ("defaults.*"),
-  IGNORED ("defaults"),
-  IGNORED ("ddp.average_in_collective"),
-  IGNORED ("ddp.align_param_gather"),
-  IGNORED ("exp_manager.*"),
-  IGNORED ("ft.*"),
-  IGNORED ("hydra.*"),
-  IGNORED ("logger.*"),
-  IGNORED ("log.*"),
-  IGNORED ("model.attention_softmax_in_fp32"),
-  IGNORED ("model.fp8_*"),
-  IGNORED ("model.ub_tp_comm_overlap_cfg*"),
-  IGNORED ("model.*_fusion"),
-  IGNORED ("model.*init_method*"),
-  IGNORED ("model.apex_transformer_log_level"),
-  IGNORED ("model.apply_query_key_layer_scaling"),
-  IGNORED ("model.attention_type"),
-  IGNORED ("model.async_*"),
-  IGNORED ("model.data.*"),
-  IGNORED ("model.deteministic_mode"),
-  IGNORED ("model.dist_ckpt*"),
-  IGNORED ("model.do_layer_norm_weight_decay"),
-  IGNORED ("model.drop_layers"),
-  IGNORED ("model.enable_megatron_timers"),
-  IGNORED ("model.megatron_timer_kwargs.*"),
-  IGNORED ("model.gc_interval"),
-  IGNORED ("model.get_attention_mask_from_fusion"),
-  IGNORED ("model.grad_allreduce_chunk_size_mb"),
-  IGNORED ("model.gradient_as_bucket_view"),
-  IGNORED ("model.hysteresis"),
-  IGNORED ("model.layernorm_*"),
-  IGNORED ("model.make_vocab_size_divisible_by"),
-  IGNORED ("model.max_position_embeddings"),
-  IGNORED ("model.mcore_gpt"),
-  IGNORED ("model.moe_aux_loss_coeff"),
-  IGNORED ("model.moe_z_loss_coeff"),
-  IGNORED ("model.moe_router_load_balancing_type"),
-  IGNORED ("model.moe_grouped_gemm"),
-  IGNORED ("model.name"),
-  IGNORED ("model.native_amp_*"),
-  IGNORED ("model.normalize_attention_scores"),
-  IGNORED ("model.nsys_profile.*"),
-  IGNORED ("model.onnx_safe"),
-  IGNORED ("model.openai_gelu"),
-  IGNORED ("model.optim.*"),
-  IGNORED ("model.persist_layer_norm"),
-  IGNORED ("model.post_process"),
-  IGNORED ("model.pre_process"),
-  IGNORED ("model.reduce_amax"),
-  IGNORED ("model.reset_lr*"),
-  IGNORED ("model.restore_from_*"),
-  IGNORED ("model.resume_from_checkpoint"),
-  IGNORED ("model.rotary_*"),
-  IGNORED ("model.rope_*"),
-  IGNORED ("model.seed"),
-  IGNORED ("model.seq_len_interpolation_factor"),
-  IGNORED ("model.sharp"),
-  IGNORED ("model.skip_train"),
-  IGNORED ("model.tokenizer.*"),
-  IGNORED ("model.use_cpu_initialization"),
-  IGNORED ("model.use_emha"),
-  IGNORED ("model.validation_param_sync_overlap"),
-  IGNORED ("model.fsdp_sharded_checkpoint"),
-  IGNORED ("model.finalize_model_grads_func*"),
-  IGNORED ("model.grad_scale_func*"),
-  IGNORED ("model.grad_sync_func*"),
-  IGNORED ("model.no_sync_func*"),
-  IGNORED ("model.param_sync_func*"),
-  IGNORED ("model.output_layer_*"),
-  IGNORED ("model.perform_initialization"),
-  IGNORED ("model.scatter_embedding_sequence_parallel"),
-  IGNORED ("model.should_pad_vocab"),
-  IGNORED ("model.timers"),
-  IGNORED ("model.transformer_layer_spec*"),
-  IGNORED ("name"),
-  IGNORED ("nvrx_straggler.*"),
-  IGNORED ("optim.*"),
-  IGNORED ("optimizer.*"),
-  IGNORED ("profiling.*"),
-  IGNORED ("rerun_state_machine.*"),
-  IGNORED ("rng.*"),
-  IGNORED ("restore_from_path"),
-  IGNORED ("run.*"),
-  IGNORED ("resume.*"),
-  IGNORED ("scheduler.*"),
-  IGNORED ("straggler.*"),
-  IGNORED ("tokenizer.*"),
-  IGNORED ("train.*"),
-  IGNORED ("validation.*"),
-  IGNORED ("dist.*"),
-  IGNORED ("trainer.callbacks.*"),
-  IGNORED ("trainer.accelerator"),
-  IGNORED ("trainer.accumulate_grad_batches"),
-  IGNORED ("trainer.benchmark"),
-  IGNORED ("trainer.enable_*"),
-  IGNORED ("trainer.limit_*"),
-  IGNORED ("trainer.log*"),
-  IGNORED ("trainer.max_*"),
-  IGNORED ("trainer.num_sanity_val_steps"),
-  IGNORED ("trainer.use_distributed_sampler"),
-  IGNORED ("trainer.replace_sampler_ddp"),
-  IGNORED ("trainer.val_check_interval"),
-  IGNORED ("trainer.checkpoint_callback"),
 };
 
-const OptionTable nemo_options = { rows, G_N_ELEMENTS (rows) };
+/* What matters neither to time nor to memory: where data and checkpoints are, what is logged, how numbers
+ * begin and learn, which order sequences have; and what its kernels have by themselves. */
+static const char ignored[]
+    = "*._target_ *._call_ *._partial_ _target_ _partial_ checkpoint.* data.* dataset.* defaults.* defaults "
+      "ddp.average_in_collective ddp.align_param_gather exp_manager.* ft.* hydra.* logger.* log.* "
+      "model.attention_softmax_in_fp32 model.fp8_* model.ub_tp_comm_overlap_cfg* model.*_fusion "
+      "model.*init_method* model.apex_transformer_log_level model.apply_query_key_layer_scaling "
+      "model.attention_type model.async_* model.data.* model.deteministic_mode model.dist_ckpt* "
+      "model.do_layer_norm_weight_decay model.drop_layers model.enable_megatron_timers "
+      "model.megatron_timer_kwargs.* model.gc_interval model.grad_allreduce_chunk_size_mb "
+      "model.gradient_as_bucket_view model.hysteresis model.layernorm_* model.make_vocab_size_divisible_by "
+      "model.max_position_embeddings model.mcore_gpt model.moe_aux_loss_coeff model.moe_z_loss_coeff "
+      "model.moe_router_load_balancing_type model.moe_grouped_gemm model.name model.native_amp_* "
+      "model.normalize_attention_scores model.nsys_profile.* model.onnx_safe model.openai_gelu "
+      "model.optim.* model.persist_layer_norm model.post_process model.pre_process model.reduce_amax "
+      "model.reset_lr* model.restore_from_* model.resume_from_checkpoint model.rotary_* model.rope_* "
+      "model.seed model.seq_len_interpolation_factor model.sharp model.skip_train model.tokenizer.* "
+      "model.use_cpu_initialization model.use_emha model.validation_param_sync_overlap "
+      "model.fsdp_sharded_checkpoint model.finalize_model_grads_func* model.grad_scale_func* "
+      "model.grad_sync_func* model.no_sync_func* model.param_sync_func* model.output_layer_* "
+      "model.perform_initialization model.scatter_embedding_sequence_parallel model.should_pad_vocab "
+      "model.timers model.transformer_layer_spec* name nvrx_straggler.* optim.* optimizer.* profiling.* "
+      "rerun_state_machine.* rng.* restore_from_path run.* resume.* scheduler.* straggler.* tokenizer.* "
+      "train.* validation.* dist.* trainer.callbacks.* trainer.accelerator trainer.accumulate_grad_batches "
+      "trainer.benchmark trainer.enable_* trainer.limit_* trainer.log* trainer.max_* "
+      "trainer.num_sanity_val_steps trainer.use_distributed_sampler trainer.replace_sampler_ddp "
+      "trainer.val_check_interval trainer.checkpoint_callback";
+
+const OptionTable nemo_options = { rows, G_N_ELEMENTS (rows), ignored, NULL, NULL };

@@ -80,6 +80,8 @@ resolve (LsStrategy *s, const LsModel *m, guint gpus)
   return ok;
 }
 
+typedef char *TextOf (const char *fragment, const LsModel *m, const LsStrategy *s);
+
 /* A fragment as its user has it: in a script that launches it. */
 static char *
 script_of_megatron (const char *fragment, const LsModel *m, const LsStrategy *s)
@@ -324,14 +326,6 @@ draw_knobs (GRand *rand, const LsModel *m, LsStrategy *s)
     s->dtype = (int) pick (rand, 2, (uint32_t[]) { LS_DTYPE_FP8, LS_DTYPE_BF16 });
 }
 
-static Favour *
-favour_of (const char *program)
-{
-  return strcmp (program, "torchtitan") == 0 ? favour_torchtitan
-      : strcmp (program, "deepspeed") == 0   ? favour_deepspeed
-                                             : NULL;
-}
-
 /* Over the defaults of the program, whose releases differ in what no option says. */
 static bool
 draw_job (GRand *rand, const LsStrategy *defaults, Favour *favour, LsModel *m, LsStrategy *s)
@@ -358,8 +352,7 @@ draw_job (GRand *rand, const LsStrategy *defaults, Favour *favour, LsModel *m, L
 }
 
 static void
-check_written (const char *target, guint n_default, Favour *favour, Complete *complete,
-               char *(*text_of) (const char *fragment, const LsModel *m, const LsStrategy *s))
+check_written (const char *target, guint n_default, Favour *favour, Complete *complete, TextOf *text_of)
 {
   const char *cases = g_getenv ("LS_CASES");
   guint n = cases ? (guint) g_ascii_strtoull (cases, NULL, 10) : n_default, n_read = 0;
@@ -417,7 +410,8 @@ check_renamed (const OptionTable *table, guint i, OptionSyntax syntax, const LsM
 /* Each row of a key, of random jobs that have it, and it is the row that reads its name; n_expected rows: the
  * others are of older names. */
 static void
-check_rows (const char *program, const OptionTable *table, OptionSyntax syntax, guint n_expected)
+check_rows (const char *program, const OptionTable *table, OptionSyntax syntax, Favour *favour,
+            guint n_expected)
 {
   bool is_seen[ROWS] = { false };
   guint n_rows = 0, n_seen = 0;
@@ -427,7 +421,7 @@ check_rows (const char *program, const OptionTable *table, OptionSyntax syntax, 
     LsModel m;
     LsStrategy s, defaults;
     ls_strategy_init (&defaults);
-    bool ok = draw_job (rand, &defaults, favour_of (program), &m, &s);
+    bool ok = draw_job (rand, &defaults, favour, &m, &s);
     for (guint i = 0; i < table->n && ok; i++) {
       const OptionRow *row = &table->rows[i];
       g_autofree char *value
@@ -448,33 +442,48 @@ check_rows (const char *program, const OptionTable *table, OptionSyntax syntax, 
                  n_seen, n_rows);
 }
 
+/* --- programs -------------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *name;
+  Favour *favour;
+  Complete *complete;
+  TextOf *text_of;
+  const OptionTable *table;
+  OptionSyntax syntax;
+  guint n_rows; /* of keys that are written */
+} programs[] = {
+  { "megatron", NULL, NULL, script_of_megatron, &megatron_options, OPTION_ARGUMENTS, 50 },
+  { "torchtitan", favour_torchtitan, NULL, text_of_whole, &torchtitan_options, OPTION_TOML, 7 },
+  { "deepspeed", favour_deepspeed, complete_deepspeed, text_of_whole, &deepspeed_options, OPTION_JSON, 10 },
+};
+
 static void
 a_row_writes_what_it_reads (void)
 {
-  check_rows ("megatron", &megatron_options, OPTION_ARGUMENTS, 50);
-  check_rows ("torchtitan", &torchtitan_options, OPTION_TOML, 7);
-  check_rows ("deepspeed", &deepspeed_options, OPTION_JSON, 10);
+  for (guint i = 0; i < G_N_ELEMENTS (programs); i++)
+    check_rows (programs[i].name, programs[i].table, programs[i].syntax, programs[i].favour,
+                programs[i].n_rows);
 }
 
 static void
-what_is_written_for_megatron_is_the_same_job (void)
+what_is_written_is_the_same_job (void)
 {
-  check_written ("megatron", 3000, NULL, NULL, script_of_megatron);
+  for (guint i = 0; i < G_N_ELEMENTS (programs); i++)
+    check_written (programs[i].name, 3000, programs[i].favour, programs[i].complete, programs[i].text_of);
 }
 
+/* Each that --emit takes is here. */
 static void
-what_is_written_for_torchtitan_is_the_same_job (void)
+all_programs_are_tried (void)
 {
-  check_written ("torchtitan", 3000, favour_torchtitan, NULL, text_of_whole);
+  for (const char *const *target = ls_emit_targets (); *target; target++) {
+    guint i = 0;
+    while (i < G_N_ELEMENTS (programs) && strcmp (programs[i].name, *target) != 0)
+      i++;
+    ls_check_impl (i < G_N_ELEMENTS (programs), __FILE__, __LINE__, "%s is not tried", *target);
+  }
 }
 
-static void
-what_is_written_for_deepspeed_is_the_same_job (void)
-{
-  check_written ("deepspeed", 3000, favour_deepspeed, complete_deepspeed, text_of_whole);
-}
-
-LS_TEST_MAIN ("import_written", LS_TEST (a_row_writes_what_it_reads),
-              LS_TEST (what_is_written_for_megatron_is_the_same_job),
-              LS_TEST (what_is_written_for_torchtitan_is_the_same_job),
-              LS_TEST (what_is_written_for_deepspeed_is_the_same_job))
+LS_TEST_MAIN ("import_written", LS_TEST (all_programs_are_tried), LS_TEST (a_row_writes_what_it_reads),
+              LS_TEST (what_is_written_is_the_same_job))
