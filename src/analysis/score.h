@@ -39,6 +39,7 @@ typedef enum { LS_BASELINE_OWN, LS_BASELINE_OTHERS, LS_N_BASELINES } LsBaseline;
 
 typedef struct {
   const char *id, *family;
+  const char *source; /* of the measured time; NULL or "": not said */
   double measured_s;
   double predicted_s;                /* NaN: refused                      */
   const char *reason;                /* of the refusal, one line, or NULL */

@@ -34,7 +34,8 @@ LS_ANSWER_FORM (to_text, format (data, ls_memory_to_text))
 LS_ANSWER_FORM (to_json, format (data, ls_memory_to_json))
 LS_ANSWER_FORM (to_csv, format (data, ls_memory_to_csv))
 
-static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, ls_job_answer_free, ls_job_answer_page };
+static const LsAnswerForms forms
+    = { to_text, to_json, to_csv, NULL, ls_job_answer_free, ls_job_answer_memory_page };
 
 /* A trace has no changes to try: the table goes without. */
 static void

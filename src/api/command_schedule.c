@@ -103,40 +103,50 @@ to_csv (gconstpointer data, const LsTextStyle *style)
   return s->run ? ls_schedule_to_csv (&s->run->view) : ls_schedule_all_to_csv (s->table);
 }
 
+static LsDrawing *
+drawing_of (const LsScheduleRun *const *runs, guint n, const char *title)
+{
+  g_autofree const LsScheduleView **views = g_new (const LsScheduleView *, n);
+  for (guint i = 0; i < n; i++)
+    views[i] = &runs[i]->view;
+  return ls_draw_schedules (views, n, title);
+}
+
+/* Of the schedules that were named; NULL: of all there is no such picture. */
+static LsDrawing *
+drawing_of_data (const Data *s)
+{
+  if (s->run)
+    return drawing_of ((const LsScheduleRun *const *) &s->run, 1, s->run->view.title);
+  const GPtrArray *runs = s->table->runs;
+  return runs ? drawing_of ((const LsScheduleRun *const *) runs->pdata, runs->len, s->table->title) : NULL;
+}
+
 static void
 page (gconstpointer data, LsPage *page)
 {
   const Data *s = data;
+  g_autoptr (LsDrawing) sheet = s->run ? NULL : drawing_of_data (s);
   ls_page_set_title (page,
-                     s->run               ? s->run->view.title
-                         : s->table->runs ? "pipeline schedules"
-                                          : "all schedules",
+                     s->run      ? s->run->view.title
+                         : sheet ? "pipeline schedules"
+                                 : "all schedules",
                      NULL);
   if (s->run)
     ls_page_take_packed (page, "actions", ls_page_schedule (&s->run->view));
+  if (sheet)
+    ls_page_take_packed (page, "sheet", ls_drawing_to_svg (sheet));
 }
 
 static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free, page };
 
 static gboolean
-draw_runs (const LsScheduleRun *const *runs, guint n, const char *title, const char *path, GError **error)
-{
-  g_autofree const LsScheduleView **views = g_new (const LsScheduleView *, n);
-  for (guint i = 0; i < n; i++)
-    views[i] = &runs[i]->view;
-  g_autoptr (LsDrawing) drawing = ls_draw_schedules (views, n, title);
-  return ls_drawing_write (drawing, path, error);
-}
-
-static gboolean
 draw (gconstpointer data, const char *path, GError **error)
 {
   const Data *s = data;
-  if (s->run)
-    return draw_runs ((const LsScheduleRun *const *) &s->run, 1, s->run->view.title, path, error);
-  if (s->table->runs)
-    return draw_runs ((const LsScheduleRun *const *) s->table->runs->pdata, s->table->runs->len,
-                      s->table->title, path, error);
+  g_autoptr (LsDrawing) drawing = drawing_of_data (s);
+  if (drawing)
+    return ls_drawing_write (drawing, path, error);
   g_autoptr (LsBubbles) bubbles = ls_schedule_bubbles (&s->spec, error);
   return bubbles && ls_plot_bubbles (bubbles, path, error);
 }

@@ -95,7 +95,14 @@ to_text (gconstpointer data, const LsTextStyle *style)
 LS_ANSWER_FORM (to_json, ls_sweep_to_json (report (data)))
 LS_ANSWER_FORM (to_csv, ls_sweep_to_csv (report (data)))
 
-static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free };
+static void
+page (gconstpointer data, LsPage *page)
+{
+  ls_page_set_title (page, report (data)->title, NULL);
+  ls_page_take_packed (page, "simulated", ls_sweep_run_list (((const Data *) data)->run));
+}
+
+static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free, page };
 
 static gboolean
 write_list (gconstpointer data, const char *path, GError **error)

@@ -73,7 +73,7 @@ write_dot (gconstpointer data, const char *path, GError **error)
 static gboolean
 draw (gconstpointer data, const char *path, GError **error)
 {
-  g_autoptr (LsDrawing) drawing = ls_draw_topology (((const Data *) data)->run->map);
+  g_autoptr (LsDrawing) drawing = ls_draw_topology (((const Data *) data)->run->map, NULL);
   return ls_drawing_write (drawing, path, error);
 }
 

@@ -44,8 +44,10 @@ void ls_job_answer_check_fit (const LsJobAnswer *j, const LsRequest *r, const ch
 /* Draws what a rank holds over the step; -1: the fullest. LS_ERROR_USAGE: there is no such rank. */
 gboolean ls_job_answer_plot_memory (const LsJobAnswer *j, gint64 rank, const char *path, GError **error);
 
-/* Gives a page the title of the job, its timeline and what ranks hold over it. */
+/* Give a page the title of the job and what ranks hold over the step; the first also its timeline, and how
+ * busy links were. */
 void ls_job_answer_page (gconstpointer job_answer, LsPage *page);
+void ls_job_answer_memory_page (gconstpointer job_answer, LsPage *page);
 
 /* "gpt3-175b on 64 GPUs of dgx-a100-80g"; "tp 8 + sp, pp 8 x 3 chunks, ...", or where a trace comes from.
  * Newly allocated. */

@@ -1,6 +1,7 @@
-/* api/job_page.c — what the page of a job shows besides its result: the timeline, and memory over it. */
+/* api/job_page.c — what the page of a job shows besides its result: the timeline, memory over it, links. */
 #include "api/job_answer.h"
 #include "ask/memory_view.h"
+#include "show/draw/pictures.h"
 #include "show/page/page_parts.h"
 
 #define MAX_CURVES 16
@@ -42,11 +43,28 @@ memory_of (const LsJobAnswer *j)
                          r->report.capacity_bytes);
 }
 
+static char *
+links_of (const LsJobResult *r)
+{
+  g_autoptr (LsTopoMap) map = ls_topo_map_new (r->cluster);
+  g_autoptr (LsTopoUse) use = ls_topo_use_new (r->cluster, r->timeline);
+  g_autoptr (LsDrawing) drawing = ls_draw_topology (map, use);
+  return ls_drawing_to_svg (drawing);
+}
+
+void
+ls_job_answer_memory_page (gconstpointer job_answer, LsPage *page)
+{
+  const LsJobAnswer *j = job_answer;
+  ls_page_set_title (page, j->title, j->subtitle);
+  ls_page_take_packed (page, "memory", memory_of (j));
+}
+
 void
 ls_job_answer_page (gconstpointer job_answer, LsPage *page)
 {
   const LsJobAnswer *j = job_answer;
-  ls_page_set_title (page, j->title, j->subtitle);
+  ls_job_answer_memory_page (j, page);
   ls_page_take_packed (page, "timeline", ls_page_timeline (j->job->timeline));
-  ls_page_take_packed (page, "memory", memory_of (j));
+  ls_page_take_packed (page, "links", links_of (j->job));
 }

@@ -257,6 +257,7 @@ run_case (guint slot, gpointer data)
   *row = (LsScoreRow) {
     .id = c->id,
     .family = c->family,
+    .source = c->source,
     .measured_s = c->measured_s,
     .predicted_s = NAN,
     .ideal_s = NAN,

@@ -11,6 +11,13 @@
 #define MIN_WIDTH   720.0
 #define MAX_TITLE   60 /* letters, which fit that width */
 
+typedef struct {
+  LsDrawing *d;
+  const LsTopoMap *map;
+  const LsTopoUse *use; /* may be NULL */
+  double width, y;
+} Sheet;
+
 const char *
 ls_draw_kind_paint (LsNodeKind kind)
 {
@@ -65,18 +72,19 @@ legend_text (const LsClusterSpec *spec, const LsTopoLinks *l)
                           latency);
 }
 
-LsExtent
-ls_draw_links_legend (LsDrawing *d, const LsTopoMap *map, bool (*wanted) (const LsTopoLinks *), double top)
+static LsExtent
+draw_links_legend (const Sheet *s, bool (*wanted) (const LsTopoLinks *), double top)
 {
   double y = top + LEGEND_LINE / 2;
-  for (guint i = 0; i < map->links->len; i++) {
-    const LsTopoLinks *l = &g_array_index (map->links, LsTopoLinks, i);
+  for (guint i = 0; i < s->map->links->len; i++) {
+    const LsTopoLinks *l = &g_array_index (s->map->links, LsTopoLinks, i);
     if (!wanted (l))
       continue;
-    g_autofree char *text = legend_text (&map->cluster->spec, l);
-    const LsStroke stroke = { LS_LAYER_LINES, ls_draw_link_paint (l->name), 3, false, NULL };
-    ls_drawing_segment (d, (LsXY) { LS_DRAW_MARGIN, y }, (LsXY) { LS_DRAW_MARGIN + 26, y }, &stroke);
-    ls_drawing_text (d, LS_DRAW_MARGIN + 34, y, 11, LS_LEFT, "text", text);
+    g_autofree char *text = legend_text (&s->map->cluster->spec, l);
+    const LsStroke stroke
+        = { LS_LAYER_LINES, s->use ? "quiet" : ls_draw_link_paint (l->name), 3, false, NULL };
+    ls_drawing_segment (s->d, (LsXY) { LS_DRAW_MARGIN, y }, (LsXY) { LS_DRAW_MARGIN + 26, y }, &stroke);
+    ls_drawing_text (s->d, LS_DRAW_MARGIN + 34, y, 11, LS_LEFT, "text", text);
     y += LEGEND_LINE;
   }
   return (LsExtent) { MIN_WIDTH, y - LEGEND_LINE / 2 - top };
@@ -94,17 +102,17 @@ is_of_fabric (const LsTopoLinks *l)
   return !is_of_node (l);
 }
 
-/* A heading, a drawing, a legend; returns the next free y. */
-static double
-section (LsDrawing *d, const LsTopoMap *map, const char *title,
-         LsExtent (*draw) (LsDrawing *, const LsTopoMap *, double), bool (*wanted) (const LsTopoLinks *),
-         double top, double *width)
+typedef LsExtent (*DrawPart) (LsDrawing *d, const LsTopoMap *map, const LsTopoUse *use, double top);
+
+/* A heading, a drawing, a legend. */
+static void
+draw_section (Sheet *s, const char *title, DrawPart draw, bool (*wanted) (const LsTopoLinks *))
 {
-  ls_drawing_text (d, LS_DRAW_MARGIN, top + 8, 14, LS_LEFT, "text", title);
-  LsExtent body = draw (d, map, top + GAP);
-  LsExtent legend = ls_draw_links_legend (d, map, wanted, top + GAP + body.height + 10);
-  *width = fmax (*width, fmax (body.width, legend.width));
-  return top + GAP + body.height + 10 + legend.height + GAP;
+  ls_drawing_text (s->d, LS_DRAW_MARGIN, s->y + 8, 14, LS_LEFT, "text", title);
+  LsExtent body = draw (s->d, s->map, s->use, s->y + GAP);
+  LsExtent legend = draw_links_legend (s, wanted, s->y + GAP + body.height + 10);
+  s->width = fmax (s->width, fmax (body.width, legend.width));
+  s->y += GAP + body.height + 10 + legend.height + GAP;
 }
 
 /* A name can hold any number of changes of its file (data/text/override.h). */
@@ -130,16 +138,21 @@ add_title (LsDrawing *d, const LsTopoMap *map)
 }
 
 LsDrawing *
-ls_draw_topology (const LsTopoMap *map)
+ls_draw_topology (const LsTopoMap *map, const LsTopoUse *use)
 {
-  LsDrawing *d = ls_drawing_new (map->cluster->spec.name);
-  double width = MIN_WIDTH, y = HEAD;
+  Sheet s = { ls_drawing_new (map->cluster->spec.name), map, use, MIN_WIDTH, HEAD };
   bool is_torus = map->cluster->spec.interior == LS_INTERIOR_TORUS;
-  add_title (d, map);
-  y = section (d, map, is_torus ? "One slice" : "One node", is_torus ? ls_draw_torus : ls_draw_node,
-               is_of_node, y, &width);
+  const char *title = is_torus ? "One slice"
+      : use                    ? "One node, each link as the busiest in its place"
+                               : "One node";
+  add_title (s.d, map);
+  if (use) {
+    s.width = fmax (s.width, ls_draw_use_legend (s.d, LS_DRAW_MARGIN, s.y) - LS_DRAW_MARGIN);
+    s.y += GAP;
+  }
+  draw_section (&s, title, is_torus ? ls_draw_torus : ls_draw_node, is_of_node);
   if (map->fabric->len > 0)
-    y = section (d, map, "Fabric", ls_draw_fabric, is_of_fabric, y, &width);
-  ls_drawing_resize (d, width + 2 * LS_DRAW_MARGIN, y);
-  return d;
+    draw_section (&s, "Fabric", ls_draw_fabric, is_of_fabric);
+  ls_drawing_resize (s.d, s.width + 2 * LS_DRAW_MARGIN, s.y);
+  return s.d;
 }

@@ -28,6 +28,7 @@ static const LsPaint paints[] = {
   BOTH ("weight", 0x009988),
   BOTH ("recompute", 0x66ccee),
   BOTH ("optimizer", 0x777777),
+  BOTH ("slowdown", 0xbbbb44),
   BOTH ("micro-batch", 0x9fb8cf),
   /* communication, and what else a rank did not compute for */
   BOTH ("tp", 0xee6677),
@@ -70,8 +71,12 @@ static const LsPaint paints[] = {
   { "link-many", 0xb8d4e0, 0x3d5866 },
   { "link-back", 0x99bb99, 0x5c7a5c },
   /* from idle to full */
-  BOTH ("use-low", 0x88ccee),
-  BOTH ("use-high", 0xcc3311),
+  { "use-0", 0xbbbbbb, 0x4d5862 },
+  BOTH ("use-1", 0x88ccee),
+  BOTH ("use-2", 0x44aa99),
+  BOTH ("use-3", 0xddaa33),
+  BOTH ("use-4", 0xee7733),
+  BOTH ("use-5", 0xcc3311),
   /* "muted", whose sand, too pale for points, is the orange of "vibrant" */
   { "series-0", 0x332288, 0x8f7fe0 },
   BOTH ("series-1", 0xcc6677),

@@ -66,7 +66,14 @@ LsDrawing *ls_draw_memory (const LsMemoryPlot *plot);
  * together share a box, one above the other. All with a unit, or none. */
 LsDrawing *ls_draw_schedules (const LsScheduleView *const *views, guint n, const char *title);
 
-/* A cluster: one node, and the fabric. What there are too many of to read is drawn in part, and says so. */
-LsDrawing *ls_draw_topology (const LsTopoMap *map);
+/* How busy links were in a step; free with ls_topo_use_free(). Lent data must outlive it. */
+typedef struct LsTopoUse LsTopoUse;
+LsTopoUse *ls_topo_use_new (const LsCluster *cluster, const LsTimeline *t);
+void ls_topo_use_free (LsTopoUse *use); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsTopoUse, ls_topo_use_free)
+
+/* A cluster: one node, and the fabric. What there are too many of to read is drawn in part, and says so. With
+ * `use`, which may be NULL, links are coloured by it, in a node each by that of the busiest in its place. */
+LsDrawing *ls_draw_topology (const LsTopoMap *map, const LsTopoUse *use);
 
 #endif

@@ -3,8 +3,7 @@
 #ifndef LS_SHOW_DRAW_TOPOLOGY_DRAW_H
 #define LS_SHOW_DRAW_TOPOLOGY_DRAW_H
 
-#include "analysis/topology.h"
-#include "show/draw/drawing.h"
+#include "show/draw/pictures.h"
 
 #define LS_DRAW_MARGIN 28.0
 
@@ -12,17 +11,24 @@ typedef struct {
   double width, height;
 } LsExtent;
 
-LsExtent ls_draw_node (LsDrawing *d, const LsTopoMap *map, double top);
-LsExtent ls_draw_torus (LsDrawing *d, const LsTopoMap *map, double top);
-LsExtent ls_draw_fabric (LsDrawing *d, const LsTopoMap *map, double top);
+/* use: NULL: links have the colours of their kinds. */
+LsExtent ls_draw_node (LsDrawing *d, const LsTopoMap *map, const LsTopoUse *use, double top);
+LsExtent ls_draw_torus (LsDrawing *d, const LsTopoMap *map, const LsTopoUse *use, double top);
+LsExtent ls_draw_fabric (LsDrawing *d, const LsTopoMap *map, const LsTopoUse *use, double top);
+
+/* show/draw/topology_use.c: the share of its capacity that a link carried, in its busier direction, over the
+ * step. Inside of nodes the most of all nodes. 0: idle, or no link. */
+double ls_topo_use_between (const LsTopoUse *use, uint32_t v, uint32_t w);
+/* By its use, or its kind if that is NULL, then as wide as asked. The stroke's tip is in `tip`. */
+#define LS_LINK_TIP 80
+LsStroke ls_draw_link_stroke (const LsTopoUse *use, const char *name, double share, double width,
+                              char tip[LS_LINK_TIP]);
+/* Returns its right end. */
+double ls_draw_use_legend (LsDrawing *d, double left, double y);
 
 /* Of a vertex and of a link, the same in all parts. */
 const char *ls_draw_kind_paint (LsNodeKind kind);
 const char *ls_draw_link_paint (const char *name);
-
-/* One line per kind of link that `wanted` says yes to, with a stroke of its colour. */
-LsExtent ls_draw_links_legend (LsDrawing *d, const LsTopoMap *map, bool (*wanted) (const LsTopoLinks *links),
-                               double top);
 
 /* A box with its kind and number. */
 void ls_draw_vertex (LsDrawing *d, double x, double y, double w, double h, LsNodeKind kind, uint32_t number);

@@ -20,6 +20,7 @@
 typedef struct {
   LsDrawing *d;
   const LsTopoMap *map;
+  const LsTopoUse *use;
   LsXY *at;               /* [vertices] middle of what is drawn; x < 0: nothing */
   GArray *rows[MAX_ROWS]; /* uint32_t vertices (of row 0 hosts), from the nodes up */
   LsNodeKind kind[MAX_ROWS];
@@ -185,11 +186,11 @@ line_paint (const Fabric *f, const LsLink *link)
 }
 
 static char *
-tip_of (const Fabric *f, const LsLink *link)
+name_of (const Fabric *f, const LsLink *link)
 {
   const LsTopoNode *from = vertex (f, link->from), *to = vertex (f, link->to);
   g_autofree char *rate = ls_format_rate (link->capacity_bytes_per_s);
-  return g_strdup_printf ("%s %u to %s %u: %s", ls_topo_kind_name (from->kind), from->index,
+  return g_strdup_printf ("%s %u to %s %u, %s", ls_topo_kind_name (from->kind), from->index,
                           ls_topo_kind_name (to->kind), to->index, rate);
 }
 
@@ -198,18 +199,23 @@ draw_link (const Fabric *f, const LsLink *link)
 {
   LsNodeKind from = vertex (f, link->from)->kind, to = vertex (f, link->to)->kind;
   LsXY a = f->at[link->from], b = f->at[link->to];
-  g_autofree char *tip = tip_of (f, link);
-  if (from == to && link->from < link->to) {
-    const LsStroke stroke = { LS_LAYER_LINES, "link-many", 1.2, false, tip };
+  bool is_nic = from == LS_NODE_NIC, is_peer = from == to;
+  if (from > to || (is_peer && link->from > link->to))
+    return;
+  char tip[LS_LINK_TIP];
+  g_autofree char *name = name_of (f, link);
+  double share = f->use ? ls_topo_use_between (f->use, link->from, link->to) : 0;
+  LsStroke stroke = ls_draw_link_stroke (f->use, name, share, is_nic ? 1.4 : is_peer ? 1.2 : 0.9, tip);
+  if (!f->use)
+    stroke.paint = line_paint (f, link);
+  if (is_peer) {
     LsXY control = { (a.x + b.x) / 2, a.y - 26 - 0.1 * fabs (b.x - a.x) };
     ls_drawing_curve (f->d, (LsXY) { a.x, a.y - BOX_H / 2 }, control, (LsXY) { b.x, b.y - BOX_H / 2 },
                       &stroke);
-  } else if (from < to) {
-    bool is_nic = from == LS_NODE_NIC;
-    const LsStroke stroke = { LS_LAYER_LINES, line_paint (f, link), is_nic ? 1.4 : 0.9, false, tip };
-    ls_drawing_segment (f->d, (LsXY) { a.x, is_nic ? a.y - 4 : a.y - BOX_H / 2 },
-                        (LsXY) { b.x, b.y + BOX_H / 2 }, &stroke);
+    return;
   }
+  ls_drawing_segment (f->d, (LsXY) { a.x, is_nic ? a.y - 4 : a.y - BOX_H / 2 },
+                      (LsXY) { b.x, b.y + BOX_H / 2 }, &stroke);
 }
 
 static void
@@ -241,10 +247,10 @@ draw_labels (const Fabric *f)
 }
 
 LsExtent
-ls_draw_fabric (LsDrawing *d, const LsTopoMap *map, double top)
+ls_draw_fabric (LsDrawing *d, const LsTopoMap *map, const LsTopoUse *use, double top)
 {
   guint n = map->cluster->nodes->len;
-  Fabric f = { .d = d, .map = map, .top = top };
+  Fabric f = { .d = d, .map = map, .use = use, .top = top };
   f.at = g_new (LsXY, n + MAX_NODES);
   for (guint i = 0; i < n + MAX_NODES; i++)
     f.at[i] = (LsXY) { -1, -1 };

@@ -14,6 +14,7 @@
 typedef struct {
   LsDrawing *d;
   const LsTopoMap *map;
+  const LsTopoUse *use;
   double top, bottom, right;
   LsXY *at; /* [vertices of node 0] centre of the top edge; x < 0: not drawn */
 } Tree;
@@ -66,8 +67,9 @@ draw_part (Tree *t, const LsTopoPart *part, double left, guint depth)
     double middle = y + BOX_H + (ROW - BOX_H) / 2 - aside;
     const LsXY elbow[]
         = { { x + aside, y + BOX_H }, { x + aside, middle }, { to.x, middle }, { to.x, to.y } };
-    const LsStroke stroke
-        = { LS_LAYER_LINES, ls_draw_link_paint (link_name (t, child)), 1.6, false, link_name (t, child) };
+    char tip[LS_LINK_TIP];
+    double share = t->use ? ls_topo_use_between (t->use, part->vertex, child->vertex) : 0;
+    const LsStroke stroke = ls_draw_link_stroke (t->use, link_name (t, child), share, 1.6, tip);
     ls_drawing_line (t->d, elbow, G_N_ELEMENTS (elbow), &stroke);
   }
   return right;
@@ -105,6 +107,17 @@ draw_roots (Tree *t)
   g_ptr_array_unref (roots);
 }
 
+/* Of the links of a GPU to all NVSwitches. */
+static double
+switch_use (const Tree *t, uint32_t gpu)
+{
+  double most = 0;
+  for (uint32_t v = 0; t->use && v < t->map->cluster->nodes->len && vertex (t, v)->host == 0; v++)
+    if (vertex (t, v)->kind == LS_NODE_NVSWITCH)
+      most = fmax (most, ls_topo_use_between (t->use, gpu, v));
+  return most;
+}
+
 /* All planes as one bar, with a line from each GPU. */
 static void
 draw_nvswitches (Tree *t, const LsTopoPart *part)
@@ -112,13 +125,14 @@ draw_nvswitches (Tree *t, const LsTopoPart *part)
   const LsTopoLinks *l = &g_array_index (t->map->links, LsTopoLinks, part->links);
   double y = t->bottom + 44, left = INFINITY, right = 0;
   uint32_t n = t->map->cluster->spec.gpus_per_node;
-  const LsStroke stroke = { LS_LAYER_LINES, ls_draw_link_paint (l->name), 2, false, l->name };
   for (uint32_t v = 0; v < t->map->cluster->nodes->len && vertex (t, v)->host == 0; v++) {
     if (vertex (t, v)->kind != LS_NODE_GPU || t->at[v].x < 0)
       continue;
     LsXY at = t->at[v];
     left = fmin (left, at.x - BOX_W / 2);
     right = fmax (right, at.x + BOX_W / 2);
+    char tip[LS_LINK_TIP];
+    const LsStroke stroke = ls_draw_link_stroke (t->use, l->name, switch_use (t, v), 2, tip);
     for (int side = -1; side <= 1; side++)
       ls_drawing_segment (t->d, (LsXY) { at.x + 7 * side, at.y + BOX_H }, (LsXY) { at.x + 7 * side, y },
                           &stroke);
@@ -152,8 +166,10 @@ draw_peers (Tree *t)
     LsXY a = t->at[link->from], b = t->at[link->to];
     bool is_gpu = vertex (t, link->from)->kind == LS_NODE_GPU;
     const char *name = is_gpu ? "nvlink" : "cpu interconnect";
+    double share = t->use ? ls_topo_use_between (t->use, link->from, link->to) : 0;
+    char tip[LS_LINK_TIP];
     const LsStroke stroke
-        = { LS_LAYER_LINES, ls_draw_link_paint (name), is_gpu ? 1.3 * link->n_physical : 2, false, name };
+        = ls_draw_link_stroke (t->use, name, share, is_gpu ? 1.3 * link->n_physical : 2, tip);
     if (!is_gpu) {
       ls_drawing_segment (t->d, (LsXY) { a.x, a.y + BOX_H / 2 }, (LsXY) { b.x, b.y + BOX_H / 2 }, &stroke);
       continue;
@@ -168,7 +184,7 @@ draw_peers (Tree *t)
 }
 
 LsExtent
-ls_draw_node (LsDrawing *d, const LsTopoMap *map, double top)
+ls_draw_node (LsDrawing *d, const LsTopoMap *map, const LsTopoUse *use, double top)
 {
   uint32_t n = 0;
   while (n < map->cluster->nodes->len && g_array_index (map->cluster->nodes, LsTopoNode, n).host == 0)
@@ -176,7 +192,7 @@ ls_draw_node (LsDrawing *d, const LsTopoMap *map, double top)
   g_autofree LsXY *at = g_new (LsXY, n + 1);
   for (uint32_t v = 0; v < n; v++)
     at[v] = (LsXY) { -1, -1 };
-  Tree t = { .d = d, .map = map, .top = top, .bottom = top, .at = at };
+  Tree t = { .d = d, .map = map, .use = use, .top = top, .bottom = top, .at = at };
   draw_roots (&t);
   draw_peers (&t);
   for (guint i = 0; i < map->each->len; i++)

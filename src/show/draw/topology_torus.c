@@ -12,6 +12,8 @@
 typedef struct {
   LsDrawing *d;
   const LsTorusSpec *torus;
+  const LsTopoUse *use;
+  const uint32_t *chips;        /* their vertices by number */
   uint32_t dims[LS_TORUS_AXES]; /* as drawn */
   bool is_3d, is_cut;
   double cell_x, cell_y, step, box, left, top;
@@ -43,13 +45,34 @@ middle (const Grid *g, const uint32_t *at)
                   g->top + edge + back + at[1] * g->cell_y - at[2] * g->step };
 }
 
+static uint32_t
+chip_at (const Grid *g, const uint32_t *at)
+{
+  const LsTorusCoord coord = { { at[0], at[1], at[2] } };
+  return ls_torus_chip (g->torus, coord);
+}
+
+/* Of the link between two neighbours; without use in that paint. */
+static LsStroke
+stroke_of (const Grid *g, const uint32_t *a, const uint32_t *b, const char *paint, char tip[LS_LINK_TIP])
+{
+  double share
+      = g->use ? ls_topo_use_between (g->use, g->chips[chip_at (g, a)], g->chips[chip_at (g, b)]) : 0;
+  LsStroke stroke = ls_draw_link_stroke (g->use, "ici", share, 1.7, tip);
+  if (!g->use)
+    stroke.paint = paint;
+  return stroke;
+}
+
 static void
 draw_wrap (const Grid *g, const uint32_t *at, uint32_t axis, const char *paint)
 {
   uint32_t end[LS_TORUS_AXES] = { at[0], at[1], at[2] };
+  end[axis] = g->torus->dims[axis] - 1;
+  char tip[LS_LINK_TIP];
+  const LsStroke stroke = stroke_of (g, at, end, paint, tip);
   end[axis] = g->dims[axis] - 1;
   LsXY a = middle (g, at), b = middle (g, end);
-  const LsStroke stroke = { LS_LAYER_LINES, paint, 1.6, false, "wraps" };
   double r = g->box / 2;
   if (!g->is_3d && !g->is_cut && g->dims[axis] <= MAX_BOW) {
     LsXY from = axis == 0 ? (LsXY) { a.x, a.y - r } : (LsXY) { a.x - r, a.y };
@@ -72,7 +95,8 @@ draw_links (const Grid *g, const uint32_t *at)
   for (uint32_t axis = 0; axis < g->torus->n_axes; axis++) {
     uint32_t next[LS_TORUS_AXES] = { at[0], at[1], at[2] };
     if (++next[axis] < g->dims[axis]) {
-      const LsStroke stroke = { LS_LAYER_LINES, axis == 2 ? "link-back" : "link-nvlink", 1.8, false, NULL };
+      char tip[LS_LINK_TIP];
+      const LsStroke stroke = stroke_of (g, at, next, axis == 2 ? "link-back" : "link-nvlink", tip);
       ls_drawing_segment (g->d, middle (g, at), middle (g, next), &stroke);
     }
     if (at[axis] == 0 && ls_torus_wraps (g->torus, axis))
@@ -103,9 +127,8 @@ draw_host (const Grid *g, const uint32_t *at)
 static void
 draw_chip (const Grid *g, const uint32_t *at)
 {
-  LsTorusCoord coord = { { at[0], at[1], at[2] } };
   LsXY m = middle (g, at);
-  g_autofree char *number = g_strdup_printf ("%u", ls_torus_chip (g->torus, coord));
+  g_autofree char *number = g_strdup_printf ("%u", chip_at (g, at));
   const LsDrawnBox box = { LS_LAYER_BOXES,
                            m.x - g->box / 2,
                            m.y - g->box / 2,
@@ -151,9 +174,16 @@ caption (const Grid *g)
 }
 
 LsExtent
-ls_draw_torus (LsDrawing *d, const LsTopoMap *map, double top)
+ls_draw_torus (LsDrawing *d, const LsTopoMap *map, const LsTopoUse *use, double top)
 {
-  Grid g = { .d = d, .torus = &map->cluster->spec.torus };
+  const LsCluster *c = map->cluster;
+  g_autofree uint32_t *chips = g_new0 (uint32_t, c->nodes->len);
+  for (uint32_t v = 0; v < c->nodes->len; v++) {
+    const LsTopoNode *node = &g_array_index (c->nodes, LsTopoNode, v);
+    if (node->kind == LS_NODE_GPU && node->host == 0)
+      chips[node->index] = v;
+  }
+  Grid g = { .d = d, .torus = &c->spec.torus, .use = use, .chips = chips };
   size (&g);
   g.left = LS_DRAW_MARGIN + 16;
   g.top = top + 30;

@@ -45,6 +45,7 @@ write_row (LsJsonOut *w, const LsScoreRow *row)
 {
   ls_json_out_begin_object (w, NULL);
   ls_json_out_string (w, "id", row->id);
+  ls_json_out_string (w, "source", row->source && *row->source ? row->source : NULL);
   ls_json_out_double (w, "measured_s", row->measured_s);
   ls_json_out_double (w, "predicted_s", row->predicted_s);
   ls_json_out_double (w, "error_pct", ls_score_row_error_pct (row));

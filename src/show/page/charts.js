@@ -50,7 +50,7 @@ const range = (values) => {
 const wider = ({ low, high }, isLog) => isLog ? { low: low / 1.15, high: high * 1.15 }
   : { low: low - 0.06 * (high - low || Math.abs(low) || 1), high: high + 0.06 * (high - low || Math.abs(high) || 1) };
 
-/* points: { x, y, text, color, chosen }. */
+/* points: { x, y, text, color, chosen, open, choose }. */
 function scatter(points, x, y, options) {
   const o = { width: 1300, height: 420, ...options };
   const all = points.filter((p) => Number.isFinite(p.x) && Number.isFinite(p.y));
@@ -62,8 +62,8 @@ function scatter(points, x, y, options) {
   }
   if (o.line) f.node.append(svg("polyline", { fill: "none", stroke: "var(--quiet)", points: o.line.map((p) => `${f.at.x(p.x)},${f.at.y(p.y)}`).join(" ") }));
   for (const p of all)
-    f.node.append(withTip(svg("circle", { class: "dot", cx: f.at.x(p.x), cy: f.at.y(p.y), r: p.chosen ? 7 : 4.5, fill: p.color || colorOf(0), "fill-opacity": 0.8,
-      tabindex: 0, "aria-label": p.text, onclick: p.choose }), p.text));
+    f.node.append(withTip(svg("circle", { class: "dot", cx: f.at.x(p.x), cy: f.at.y(p.y), r: p.chosen ? 7 : 4.5, fill: p.color || colorOf(0), "fill-opacity": p.open ? 0.15 : 0.8, stroke: p.open ? p.color || colorOf(0) : null,
+      tabindex: 0, "aria-label": p.text, onclick: p.choose, onkeydown: p.choose && ((e) => e.key === "Enter" && p.choose(e)) }), p.text));
   return f.node;
 }
 
@@ -128,7 +128,7 @@ function parallel(columns, rows, choose) {
     return { at: (v) => s(isNumber ? v : kinds.indexOf(String(v))), ends: isNumber ? [[r.low, c.show(r.low)], [r.high, c.show(r.high)]] : kinds.map((k) => [k, k]) };
   });
   const x = (i) => 50 + (i * (width - 130)) / Math.max(1, columns.length - 1);
-  rows.forEach((row, k) => node.append(withTip(svg("polyline", { fill: "none", stroke: k === 0 ? "var(--use-high)" : "var(--accent)", "stroke-opacity": k === 0 ? 1 : 0.35, "stroke-width": k === 0 ? 2.5 : 1.5,
+  rows.forEach((row, k) => node.append(withTip(svg("polyline", { fill: "none", stroke: k === 0 ? "var(--use-5)" : "var(--accent)", "stroke-opacity": k === 0 ? 1 : 0.35, "stroke-width": k === 0 ? 2.5 : 1.5,
     points: columns.map((c, i) => `${x(i)},${scales[i].at(c.get(row))}`).join(" "), onclick: () => choose && choose(row) }), row.knobs || "")));
   columns.forEach((c, i) => {
     node.append(svg("line", { class: "axis", x1: x(i), x2: x(i), y1: top, y2: height - bottom }), svg("text", { x: x(i), y: 14, "text-anchor": "middle" }, c.name));

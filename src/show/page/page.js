@@ -8,12 +8,46 @@ function part(name) {
 }
 
 /* A packed part: gzip in base64. */
-async function unpack(name) {
+async function unpackText(name) {
   const node = document.getElementById("data-" + name);
   if (!node) return null;
   const bytes = Uint8Array.from(atob(node.textContent), (c) => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
+  return new Response(stream).text();
+}
+async function unpack(name) {
+  const text = await unpackText(name);
+  return text === null ? null : JSON.parse(text);
+}
+
+/* Rows of a CSV by the names of its columns (RFC 4180). */
+function rowsOfCsv(text) {
+  const lines = [[""]];
+  let quoted = false;
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i], line = lines[lines.length - 1];
+    if (c === '"' && quoted && text[i + 1] === '"') line[line.length - 1] += text[++i];
+    else if (c === '"') quoted = !quoted;
+    else if (c === "," && !quoted) line.push("");
+    else if (c === "\n" && !quoted) lines.push([""]);
+    else line[line.length - 1] += c;
+  }
+  const [names, ...rows] = lines.filter((line) => line.length > 1);
+  return rows.map((cells) => Object.fromEntries(names.map((name, i) => [name, cells[i]])));
+}
+
+/* A drawing that came as SVG: a tree of its own, whose style sheet holds nothing else. */
+function picture(text) {
+  const drawn = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  const box = el("div", { class: "scroll picture" }), inside = box.attachShadow({ mode: "open" });
+  inside.append(document.importNode(drawn, true));
+  for (const node of inside.querySelectorAll("[class] > title")) {
+    const told = node.textContent;
+    node.parentNode.addEventListener("pointermove", (event) => tip(event, told));
+    node.parentNode.addEventListener("pointerleave", () => tip(null, null));
+    node.remove();
+  }
+  return box;
 }
 
 /* --- colours --- */
@@ -111,8 +145,8 @@ function cards(entries) {
 
 /* columns: { name, get (row), show (value, row), word, title }. A click on a head sorts, again the other way. */
 function table(columns, rows, options) {
-  const { choose, filter, label } = options || {};
-  const body = el("tbody");
+  const { choose, filter, label, most = Infinity } = options || {};
+  const body = el("tbody"), more = el("p", { class: "quiet" });
   const shown = rows.slice();
   let sorted = -1, down = false, wanted = "";
   const text = (column, row) => {
@@ -120,9 +154,9 @@ function table(columns, rows, options) {
     return column.show ? column.show(value, row) : value === null || value === undefined ? "–" : String(value);
   };
   function draw() {
-    body.replaceChildren(...shown
-      .filter((row) => !wanted || columns.some((c) => String(c.get(row)).toLowerCase().includes(wanted)))
-      .map((row) => {
+    const found = shown.filter((row) => !wanted || columns.some((c) => String(c.get(row)).toLowerCase().includes(wanted)));
+    more.textContent = found.length > most ? `${most} of ${found.length} rows: filter or sort for the others` : "";
+    body.replaceChildren(...found.slice(0, most).map((row) => {
         const line = el("tr", choose && { tabindex: 0, onclick: () => choose(row, line),
           onkeydown: (e) => (e.key === "Enter" || e.key === " ") && (e.preventDefault(), choose(row, line)) },
           columns.map((c) => el("td", { class: c.long ? "long" : c.word ? "word" : null, title: c.title && c.title(row) }, text(c, row))));
@@ -149,7 +183,7 @@ function table(columns, rows, options) {
   if (!filter) return box;
   const input = el("input", { type: "search", placeholder: "filter rows", "aria-label": "filter rows",
     oninput: () => { wanted = input.value.toLowerCase(); draw(); } });
-  return [el("div", { class: "tools" }, input), box];
+  return [el("div", { class: "tools" }, input), box, more];
 }
 
 /* Any JSON, to be opened level by level. */

@@ -62,7 +62,8 @@ function scheduleChart(actions, nRanks, end) {
 }
 
 async function viewSchedule(r) {
-  if (!r.orders) return [section("Schedules", plainTable(rowsOf(r), "schedules")), section("All numbers", tree("result", r))];
+  const sheet = await unpackText("sheet");
+  if (!r.orders) return [section("Schedules", plainTable(rowsOf(r), "schedules")), sheet && section("On one scale", picture(sheet)), section("All numbers", tree("result", r))];
   const drawn = await unpack("actions");
   const ranks = r.orders.map((o, i) => ({ rank: i, peak: r.peak_activations[i], idle: r.idle[i], share: r.idle[i] / r.makespan }));
   return [cards([["makespan", r.makespan, count, "makespan"], ["ideal", r.ideal, count, "ideal"], ["bubble", r.bubble_frac, percent, "bubble_frac"], ["bubble of the span", r.bubble_frac_span, percent]]),
@@ -76,7 +77,7 @@ function viewValidate(r) {
   const cases = (r.cases || []).map((x) => ({ ...x, family: families.find((f) => x.id.startsWith(f)) || "" }));
   const rows = cases.filter((x) => x.predicted_s && x.measured_s), names = [...new Set(rows.map((x) => x.family))];
   const points = rows.map((x) => ({ x: x.measured_s, y: x.predicted_s, color: colorOf(names.indexOf(x.family)),
-    text: `${x.id}\nmeasured ${time(x.measured_s)}, predicted ${time(x.predicted_s)} (${digits(x.error_pct, 3)} %)` }));
+    text: `${x.id}${x.source ? "\n" + x.source : ""}\nmeasured ${time(x.measured_s)}, predicted ${time(x.predicted_s)} (${digits(x.error_pct, 3)} %)` }));
   const scores = Object.entries(r.by_family || {}).map(([family, s]) => ({ family, ...s }));
   return [cards([["runs", r.summary.n, count, "n"], ["refused", r.summary.refused, count, "refused"], ["mean error", r.summary.mape_pct, (v) => digits(v, 3) + " %", "mape_pct"], ["bias", r.summary.bias_pct, (v) => digits(v, 3) + " %", "bias_pct"]]),
     rows.length ? section("Predicted over measured", scatter(points, { log: true, name: "measured", show: time }, { log: true, name: "predicted", show: time }, { height: 560, diagonal: true }), legend(names.map((f, i) => [f, colorOf(i)]))) : null,

@@ -45,31 +45,6 @@ function runLinks(r) {
     { name: "mean", get: (x) => x.mean_utilisation, show: percent }, { name: "", get: (x) => x.max_utilisation, show: (u) => bar(u) }, { name: "bytes a step", get: (x) => x.bytes, show: bytes }], r.link_groups, { label: "links" });
 }
 
-/* Kinds of links by what they join, each as wide and as dark as it is busy. */
-function linkMap(r) {
-  const groups = r.link_groups || [];
-  if (!groups.length) return null;
-  const ends = new Map();
-  for (const g of groups) {
-    const [from, to] = g.name.split(">").map((end) => end && end.replace(/^node\*\//, ""));
-    if (to === undefined) continue;
-    const key = [from, to].sort().join(" – ");
-    const known = ends.get(key) || { key, there: 0, back: 0, names: [] };
-    if (from <= to) known.there = Math.max(known.there, g.max_utilisation);
-    else known.back = Math.max(known.back, g.max_utilisation);
-    known.names.push(`${g.name}: ${percent(g.max_utilisation)}`);
-    ends.set(key, known);
-  }
-  const all = [...ends.values()], width = 1100, height = 26 * all.length + 10;
-  const node = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" });
-  all.forEach((e, i) => {
-    const y = 16 + 26 * i, use = Math.max(e.there, e.back), [a, b] = e.key.split(" – ");
-    node.append(svg("text", { x: 200, y: y + 4, "text-anchor": "end" }, a), svg("text", { x: 760, y: y + 4 }, `${b}   ${percent(use)}`),
-      withTip(svg("line", { x1: 212, x2: 748, y1: y, y2: y, stroke: `color-mix(in srgb, var(--use-high) ${Math.round(100 * Math.min(1, use))}%, var(--use-low))`, "stroke-width": 3 + 12 * Math.min(1, use) }), e.names.join("\n")));
-  });
-  return node;
-}
-
 function runCritical(path) {
   if (!path) return null;
   const kinds = Object.entries(path.by_kind_ps).filter(([, ps]) => ps > 0).map(([k, ps], i) => [words(k), ps, colorOf(i), `${time(ps * 1e-12)}, ${percent(ps / path.step_ps)}`]);
@@ -102,11 +77,11 @@ function provenance(r) {
 }
 
 async function viewRun(r) {
-  const [t, curves] = [await unpack("timeline"), await unpack("memory")];
+  const [t, curves, map] = [await unpack("timeline"), await unpack("memory"), await unpackText("links")];
   const interval = r.interval && r.interval.label;
   return [runCards(r), interval ? el("p", { class: "quiet" }, `The interval is ${interval}${r.interval.wider ? "; it is wider, as the job " + r.interval.wider : ""}.`) : null,
     section("Breakdown", runBreakdown(r)), t && section("Timeline", timelineView(t)), section("Memory", memoryOver(curves)),
-    section("Links", linkMap(r), runLinks(r)), section("Critical path", runCritical(r.critical_path)), section("Sensitivity", runSensitivity(r.sensitivity)),
+    section("Links", map && picture(map), runLinks(r)), section("Critical path", runCritical(r.critical_path)), section("Sensitivity", runSensitivity(r.sensitivity)),
     section("What it rests on", provenance(r)), section("All numbers", tree("result", r))];
 }
 
