@@ -6,6 +6,7 @@
 
 #include "model/expert_load.h"
 #include "model/mixer.h"
+#include "strategy/packing.h"
 #include "strategy/shard.h"
 
 /* FLOPs of a kernel as model FLOPs count them: matrix products only, and
@@ -186,13 +187,27 @@ of_frozen (const LsStrategy *s, double flops)
   return s->lora_rank > 0 ? flops * 2 / 3 : flops;
 }
 
+/* Of a step of sequences with several documents, attention from one to another. */
+static double
+flops_between_documents (const LsModel *m, const LsStrategy *s, uint32_t seq, bool is_causal)
+{
+  LsStrategy mean = *s; /* borrows */
+  g_autoptr (LsPacking) packing = NULL;
+  mean.seq = seq;
+  mean.lengths_draw = LS_LENGTHS_MEAN;
+  if (!ls_packing_new (&mean, m, &packing, NULL) || !packing)
+    return 0;
+  return ls_documents_flops_between (m, &packing->mean, seq, s->global_batch, is_causal);
+}
+
 double
 ls_trained_flops (const LsModel *m, const LsStrategy *s, uint32_t seq, bool is_causal)
 {
   const LsLora lora = ls_strategy_lora (s, m);
   uint64_t vocab = ls_model_padded_vocab (m, s->tp);
   return ls_model_flops (m, vocab, seq, s->global_batch, is_causal)
-      - ls_lora_flops_saved (m, &lora, vocab, seq, s->global_batch);
+      - ls_lora_flops_saved (m, &lora, vocab, seq, s->global_batch)
+      - flops_between_documents (m, s, seq, is_causal);
 }
 
 gboolean

@@ -14,7 +14,8 @@
  * or of all others. */
 double ls_plan_model_flops (const LsPlan *plan, bool is_recomputed);
 
-/* FLOPs of a step: ls_model_flops (), or what adapters on frozen weights leave of them (model/lora.h). */
+/* FLOPs of a step: ls_model_flops (), or what adapters on frozen weights leave of them (model/lora.h); with
+ * documents' lengths, of attention inside documents (model/documents.h). */
 double ls_trained_flops (const LsModel *m, const LsStrategy *s, uint32_t seq, bool is_causal);
 
 /* Of one step's tokens that experts with a capacity drop: the model counts them, nobody computes them. */

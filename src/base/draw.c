@@ -1,6 +1,7 @@
 #include "base/draw.h"
 
 #include <glib.h>
+#include <math.h>
 #include <stdbool.h>
 
 static double
@@ -80,4 +81,26 @@ ls_draw_parts (const LsDraw *d, uint32_t n_parts)
     hit += 1 - missed_in_groups (d, group, &c);
   }
   return hit;
+}
+
+uint64_t
+ls_draw_bits (uint64_t *state)
+{
+  uint64_t z = *state += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+double
+ls_draw_uniform (uint64_t *state)
+{
+  return ((double) (ls_draw_bits (state) >> 11) + 1) / 0x1p53;
+}
+
+double
+ls_draw_normal (uint64_t *state)
+{
+  double radius = sqrt (-2 * log (ls_draw_uniform (state)));
+  return radius * cos (2 * G_PI * ls_draw_uniform (state));
 }

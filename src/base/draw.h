@@ -1,4 +1,4 @@
-/* base/draw.h — how many parts a draw hits.
+/* base/draw.h — how many parts a draw hits; and numbers at random.
  *
  * Problem. Of N items, k different ones are drawn, all alike likely. The items lie in p equal parts, one
  * behind the other: how many of the parts are hit, in the mean? Where items are in G equal groups, one behind
@@ -27,5 +27,10 @@ typedef struct {
 
 /* In [1, n_parts], n_parts <= n_items. Cost: parts x whole groups in a part. */
 double ls_draw_parts (const LsDraw *draw, uint32_t n_parts);
+
+/* SplitMix64 (Steele, Lea, Flood 2014): the same for a seed everywhere. The state begins as the seed. */
+uint64_t ls_draw_bits (uint64_t *state);
+double ls_draw_uniform (uint64_t *state); /* above 0, up to 1                        */
+double ls_draw_normal (uint64_t *state);  /* mean 0, variance 1: Box and Muller 1958 */
 
 #endif

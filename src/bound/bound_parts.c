@@ -222,7 +222,8 @@ is_unit (const Parts *x)
 static UnitOp
 unit_op (const Parts *x, const LsOperator *o)
 {
-  bool is_even = !x->s->expert_load || !o->is_expert; /* else ranks differ */
+  bool is_even = (!x->s->expert_load || !o->is_expert) /* else ranks differ, */
+      && !(x->s->lengths && ls_operator_is_flash (o)); /* or micro-batches do */
   UnitOp u = { .runs_again = runs_again (x, o) };
   uint64_t numel = 0;
   if (is_even) {

@@ -106,6 +106,8 @@ unlike_all (const LsJobResult *r)
 {
   if (r->strategy.lora_rank > 0)
     return "none of the measured runs has adapters on frozen weights";
+  if (r->strategy.lengths)
+    return "none of the measured runs has documents of known lengths in a sequence";
   if (r->model.encoder_layers > 0)
     return "none of the measured runs has an encoder";
   return r->model.mixer != LS_MIXER_NONE ? "none of the measured runs has layers without attention" : NULL;

@@ -5,6 +5,7 @@
 #include "job/softwares.h"
 #include "schedules/sched.h"
 #include "strategy/dp_traits.h"
+#include "strategy/packing.h"
 
 #define LEAST_SHARE 0.01 /* of a step that is worth a line */
 
@@ -116,4 +117,20 @@ ls_note_adapters (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
     g_ptr_array_add (notes,
                      g_strdup ("adapters are of attention alone: those of experts, and of MLPs in a "
                                "model with experts, are not modelled"));
+}
+
+void
+ls_note_documents (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
+{
+  g_autoptr (LsPacking) packing = NULL;
+  if (!ls_packing_new (s, m, &packing, NULL) || !packing)
+    return;
+  g_autofree char *busiest = s->lengths_draw == LS_LENGTHS_EACH && s->dp > 1
+      ? g_strdup_printf ("; the busiest copy has %.3f of the mean", packing->busiest_copy)
+      : NULL;
+  g_ptr_array_add (notes,
+                   g_strdup_printf ("lengths %s: %.1f documents in a sequence leave %.1f %% of its "
+                                    "attention; FLOPs and MFU count these, Megatron-LM all of it%s",
+                                    s->lengths, packing->n_documents / s->global_batch,
+                                    100 * packing->mean.pairs, busiest ? busiest : ""));
 }

@@ -1,7 +1,7 @@
 /* lower/lower.c — model x strategy -> plan: chunks, communicators, bindings and
  * one program per pipeline stage. Ranks that differ only in tp, cp and dp share
- * their program, but for cp where its ranks have unequal shares of attention: a program for
- * each of them. */
+ * their program, but for cp where its ranks have unequal shares of attention, and for copies
+ * whose micro-batches hold different documents: a program for each of them. */
 #include "lower/lower.h"
 
 #include <math.h>
@@ -69,6 +69,7 @@ lower_init (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts 
   l->cp_rank = l->n_cp_roles - 1; /* schedules reckon with the slowest */
   l->act = ls_dtype_between (l->shard.dtype);
   l->n_ep_roles = 1;
+  l->n_dp_roles = 1;
   l->n_micro_batches = s->global_batch / (s->dp * s->micro_batch);
   l->plan = g_new0 (LsPlan, 1);
   l->plan->arena = ls_arena_new ();
@@ -86,6 +87,8 @@ lower_clear (Lower *l)
     chunk_clear (&l->all_chunks[i]);
   g_free (l->all_chunks);
   g_free (l->expert_share);
+  g_free (l->dp_role);
+  ls_packing_free (l->packing);
   g_free (l->roles);
   ls_orders_free (l->orders);
   g_free (l->times);
@@ -145,6 +148,61 @@ lower_experts (Lower *l, GError **error)
   if (l->n_ep_roles > 1)
     weigh_parts (l, tokens);
   return TRUE;
+}
+
+/* --- documents ---------------------------------------------------------------- */
+
+static bool
+meets_unequal_parts (const Lower *l)
+{
+  const LsPacking *p = l->packing;
+  for (guint i = 0; p && i < p->n_drawn; i++)
+    for (uint32_t r = 1; p->drawn[i].of_rank && r < l->s->cp; r++)
+      if (p->drawn[i].of_rank[r] != p->drawn[i].of_rank[0])
+        return true;
+  return false;
+}
+
+/* Copies that have the same documents in the same order share a role: that of the first of them. */
+static void
+number_copies (Lower *l)
+{
+  const LsPacking *p = l->packing;
+  size_t size = l->n_micro_batches * sizeof *p->number;
+  g_autoptr (GHashTable) known
+      = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
+  l->n_dp_roles = 0;
+  for (uint32_t d = 0; d < l->s->dp; d++) {
+    g_autoptr (GBytes) key = g_bytes_new_static (p->number + (size_t) d * l->n_micro_batches, size);
+    gpointer found = g_hash_table_lookup (known, key);
+    l->dp_role[d] = found ? GPOINTER_TO_UINT (found) - 1 : l->n_dp_roles++;
+    if (!found)
+      g_hash_table_insert (known, g_steal_pointer (&key), GUINT_TO_POINTER (l->n_dp_roles));
+  }
+}
+
+static gboolean
+lower_documents (Lower *l, GError **error)
+{
+  if (!ls_packing_new (l->s, l->model, &l->packing, error))
+    return FALSE;
+  l->dp_role = g_new0 (uint32_t, l->s->dp);
+  if (l->packing && l->packing->number)
+    number_copies (l);
+  if (meets_unequal_parts (l)) {
+    l->n_cp_roles = l->s->cp;
+    l->cp_rank = l->n_cp_roles - 1;
+  }
+  return TRUE;
+}
+
+static uint32_t
+first_copy (const Lower *l, uint32_t dp_role)
+{
+  uint32_t d = 0;
+  while (l->dp_role[d] != dp_role)
+    d++;
+  return d;
 }
 
 /* --- chunks ------------------------------------------------------------------- */
@@ -251,7 +309,8 @@ role_of_rank (const Lower *l, uint32_t rank)
 {
   LsCoord at = ls_mesh_coord (&l->mesh, rank);
   uint32_t role = l->n_cp_roles > 1 ? at.pp * l->n_cp_roles + at.cp : at.pp;
-  return l->n_ep_roles > 1 ? role * l->n_ep_roles + rank / l->mesh.etp % l->mesh.ep : role;
+  role = l->n_ep_roles > 1 ? role * l->n_ep_roles + rank / l->mesh.etp % l->mesh.ep : role;
+  return role * l->n_dp_roles + l->dp_role[at.dp];
 }
 
 /* Those that ranks have, without gaps. */
@@ -259,7 +318,7 @@ static void
 number_roles (Lower *l)
 {
   LsPlan *p = l->plan;
-  uint32_t n_all = l->mesh.pp * l->n_cp_roles * l->n_ep_roles;
+  uint32_t n_all = l->mesh.pp * l->n_cp_roles * l->n_ep_roles * l->n_dp_roles;
   g_autofree uint32_t *number = g_new0 (uint32_t, n_all);
   l->roles = g_new (uint32_t, n_all);
   for (uint32_t r = 0; r < p->n_ranks; r++)
@@ -308,7 +367,8 @@ lower_programs (Lower *l, GError **error)
   l->plan->programs = ls_arena_new_array (l->plan->arena, LsProgram, l->plan->n_roles);
   for (uint32_t role = 0; role < l->plan->n_roles; role++) {
     LsProgram *p = &l->plan->programs[role];
-    uint32_t id = l->roles[role], r = id / (l->n_cp_roles * l->n_ep_roles);
+    uint32_t id = l->roles[role] / l->n_dp_roles, r = id / (l->n_cp_roles * l->n_ep_roles);
+    l->dp_rank = first_copy (l, l->roles[role] % l->n_dp_roles);
     l->cp_rank = id / l->n_ep_roles % l->n_cp_roles;
     if (l->n_ep_roles > 1)
       use_chunks_of (l, id % l->n_ep_roles);
@@ -355,7 +415,7 @@ static gboolean
 check_size (const Lower *l, GError **error)
 {
   double n = (l->sched->recipe == LS_RECIPE_MEGATRON ? 4.0 : 10.0) * l->n_micro_batches * l->s->vpp
-      * l->mesh.pp * l->n_cp_roles * l->n_ep_roles;
+      * l->mesh.pp * l->n_cp_roles * l->n_ep_roles * l->n_dp_roles;
   if (n > MAX_INSTANCES) {
     g_set_error (
         error, LS_ERROR, LS_ERROR_LIMIT,
@@ -395,7 +455,8 @@ gboolean
 lower_begin (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, GError **error)
 {
   lower_init (l, m, s, costs);
-  return find_sched (l, error) && lower_experts (l, error) && check_size (l, error);
+  return find_sched (l, error) && lower_experts (l, error) && lower_documents (l, error)
+      && check_size (l, error);
 }
 
 LsPlan *

@@ -17,6 +17,7 @@ build_init (Build *b, Lower *l)
   b->stream = LS_STREAM_COMPUTE;
   b->shared = (SharedExperts) { 0 };
   b->beside = NULL;
+  b->documents = documents_at (l, 0);
 }
 
 void

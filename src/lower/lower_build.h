@@ -37,16 +37,17 @@ typedef struct {
 
 typedef struct Build {
   Lower *l;
-  GArray *ops;         /* LsOp                                     */
-  GArray *next_deps;   /* LsDep: of the next op on that stream     */
-  LsStream stream;     /* of kernels: the compute stream, or that of shared experts */
-  uint16_t layer;      /* stamped on what is emitted               */
-  struct DpPass *pass; /* of lower_dp.h, while one is built        */
-  bool is_too_long;    /* ops were dropped                         */
-  uint32_t segment;    /* that build_reuses() found                */
-  uint32_t layer_kind; /* of the attention at hand, with cp > 1    */
-  GArray *cuts;        /* PieceStart; NULL: the pass is not cut          */
-  GArray *delayed;     /* guint: operators whose weight gradients are to come; NULL: none are delayed */
+  GArray *ops;                  /* LsOp                                     */
+  GArray *next_deps;            /* LsDep: of the next op on that stream     */
+  LsStream stream;              /* of kernels: the compute stream, or that of shared experts */
+  uint16_t layer;               /* stamped on what is emitted               */
+  struct DpPass *pass;          /* of lower_dp.h, while one is built        */
+  bool is_too_long;             /* ops were dropped                         */
+  uint32_t segment;             /* that build_reuses() found                */
+  uint32_t layer_kind;          /* of the attention at hand, with cp > 1    */
+  const LsDocuments *documents; /* that it meets; NULL: whole sequences */
+  GArray *cuts;                 /* PieceStart; NULL: the pass is not cut          */
+  GArray *delayed; /* guint: operators whose weight gradients are to come; NULL: none are delayed */
   void (*behind_exchange) (struct Build *b);       /* computes these; NULL: none are delayed */
   SharedExperts shared;                            /* of the layer at hand, that run beside its exchanges */
   void (*beside) (struct Build *b, LsBeside what); /* builds these; NULL: nothing runs beside */

@@ -6,6 +6,7 @@
 #include "model/operators.h"
 #include "plan/mesh.h"
 #include "schedules/sched_eval.h"
+#include "strategy/packing.h"
 
 /* A chunk of consecutive layers and what is special about it. */
 typedef struct {
@@ -35,15 +36,19 @@ typedef struct {
   uint32_t n_cp_roles; /* cp where its ranks compute different things, else 1    */
   uint32_t n_ep_roles; /* ep where its ranks have experts of different load, else 1; whose program
                           is being built says shard.ep_rank                      */
+  uint32_t n_dp_roles; /* copies whose micro-batches hold different documents, else 1 */
+  uint32_t *dp_role;   /* [dp] which of these                                    */
+  LsPacking *packing;  /* NULL: each document fills a sequence                    */
   uint32_t cp_rank;    /* whose program is being built, if so; else 0            */
+  uint32_t dp_rank;    /* likewise: the first with these documents                */
   LsPlan *plan;
   uint32_t n_micro_batches;
   uint32_t n_stages;    /* pp * vpp, of a pipe                                    */
   uint32_t n_chunks;    /* of a rank: vpp, or as many as there are pipes          */
   Chunk *all_chunks;    /* [n_ep_roles * n_stages]                                */
   Chunk *chunks;        /* [n_stages] of these: of shard.ep_rank                  */
-  uint32_t *roles;      /* [n_roles] (stage * n_cp_roles + cp_rank) * n_ep_roles + ep_rank: not all
-                          need be there, as ep may span cp                       */
+  uint32_t *roles;      /* [n_roles] ((stage * n_cp_roles + cp_rank) * n_ep_roles + ep_rank) *
+                          n_dp_roles + dp_role: not all need be there, as ep may span cp and dp */
   double *expert_share; /* shard.expert_share                                    */
   LsDtype act;          /* of activations as they travel                          */
   const LsSched *sched;
@@ -59,6 +64,15 @@ typedef struct {
   GHashTable *kernel_ids; /* LsKernel -> index + 1                               */
   char *too_long;         /* a segment of more than MAX_OPS ops: the plan is void   */
 } Lower;
+
+/* Of a pass whose documents have that number: 0 is the mean, others are one above those of the packing. NULL:
+ * each fills a sequence. */
+static inline const LsDocuments *
+documents_at (const Lower *l, uint32_t number)
+{
+  const LsPacking *p = l->packing;
+  return !p ? NULL : number > 0 ? &p->drawn[number - 1] : &p->mean;
+}
 
 /* All that comes before chunks. Clear it in either case. */
 gboolean lower_begin (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs,

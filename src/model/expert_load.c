@@ -21,30 +21,6 @@ read_number (const char **text, double *ret)
   return ok;
 }
 
-/* Steele, Lea, Flood 2014: SplitMix64. */
-static uint64_t
-next_random (uint64_t *state)
-{
-  uint64_t z = *state += 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
-/* Above 0, up to 1. */
-static double
-uniform (uint64_t *state)
-{
-  return ((double) (next_random (state) >> 11) + 1) / 0x1p53;
-}
-
-static double
-normal (uint64_t *state)
-{
-  double radius = sqrt (-2 * log (uniform (state)));
-  return radius * cos (2 * G_PI * uniform (state));
-}
-
 static bool
 fill_zipf (const char *text, uint32_t n, double *w)
 {
@@ -67,7 +43,7 @@ fill_lognormal (const char *text, uint32_t n, double *w)
   if (!g_ascii_isdigit (*text) || *end != '\0')
     return false;
   for (uint32_t e = 0; e < n; e++)
-    w[e] = exp (sigma * normal (&state));
+    w[e] = exp (sigma * ls_draw_normal (&state));
   return true;
 }
 

@@ -20,6 +20,7 @@
 #ifndef LS_MODEL_OPERATORS_H
 #define LS_MODEL_OPERATORS_H
 
+#include "model/documents.h"
 #include "model/kernel.h"
 #include "model/lora.h"
 #include "model/model.h"
@@ -89,7 +90,7 @@ typedef struct {
   uint64_t to_ep_bytes;  /* the same of the way to experts                       */
   uint64_t etp_bytes;    /* of this ep rank, over all of etp                     */
   bool context_parallel; /* attention with cp > 1: its kernels are those of ls_context_step() */
-  uint32_t layer_kind;   /* of that attention: LsLayerTrait */
+  uint32_t layer_kind;   /* of flash attention: LsLayerTrait */
 } LsOperator;
 
 /* How a model is cut, as far as one rank's operators depend on it. */
@@ -128,6 +129,7 @@ typedef struct {
   LsLora lora;
   /* beside products: Q, K and V, gate and up share what was gathered, in one product each */
   bool gathers_in_pieces;
+  const LsDocuments *documents; /* of a micro-batch: attention is inside each; NULL: over whole sequences */
 } LsShard;
 
 /* The number format of its products: bf16 at the ends of a model in a scaled format, if so many layers
@@ -158,6 +160,8 @@ typedef struct {
 
 /* Whether ranks of a cp group have different kernels. */
 bool ls_context_is_uneven (const LsShard *s);
+/* Whether a rank has a part of a sequence wherever documents begin, not a part of each document. */
+bool ls_context_cuts_sequences (const LsShard *s);
 /* Of member cp_rank of the cp group, which does not matter unless they are uneven; in a layer of this kind.
  * What a window leaves out is taken from all steps alike. */
 typedef struct {

@@ -9,6 +9,7 @@
  * Flash (Dao et al. 2022, 2023): one kernel each way, causal. FLOPs: forward
  * 4 s^2 d per head and sequence, half of it if causal; backward 2.5 times that,
  * because it computes Q K^T again. With a window it skips the keys outside; unfused kernels mask them.
+ * Of packed documents it meets the keys of each document alone (model/documents.h).
  *
  * Unpadded (llm-foundry's attn_impl flash of 2023, llmfoundry/models/layers/attention.py, flash_attn_fn;
  * flash_attn/bert_padding.py): each of Q, K and V is gathered by an index of the tokens that are no padding,
@@ -154,7 +155,7 @@ ls_attention_kernel (const LsCut *cut, const LsAttentionPart *part, bool is_back
       = 4 * sequences * (double) part->queries * (double) part->heads; /* log-sum-exp of each row, fp32 */
   uint32_t n_tensors = is_backward ? 4 : 2;                            /* q, k, v, o; and do, dq, dk, dv */
 
-  return (LsKernel) {
+  LsKernel kernel = {
     .name = is_backward ? "flash-attention-bwd" : "flash-attention-fwd",
     .kind = is_backward ? LS_KERNEL_ATTENTION_BWD : LS_KERNEL_ATTENTION_FWD,
     .dtype = cut->act,
@@ -165,6 +166,9 @@ ls_attention_kernel (const LsCut *cut, const LsAttentionPart *part, bool is_back
     .flops = is_backward ? 2.5 * flops : flops,
     .bytes = cut->elt * n_tensors * (q + kv) + lse,
   };
+  if (cut->shard->documents)
+    ls_documents_apply (cut->shard->documents, cut->kind, part->cp_rank, &kernel);
+  return kernel;
 }
 
 /* torch.gather of the tokens in the index, by rows; zeros and torch.scatter_ for the gradient. */
@@ -213,6 +217,7 @@ append_flash (GArray *operators, const LsCut *cut)
   }
   LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
 
+  op->layer_kind = cut->kind;
   if (cut->shard->cp > 1) {
     ls_operator_context_parallel (op, cut);
     return;

@@ -109,7 +109,8 @@ void ls_operators_norm (GArray *operators, const LsCut *cut, const LsNormPlace *
 typedef struct {
   uint64_t queries, keys;
   uint64_t heads, kv_heads;
-  double pairs; /* share of the queries x keys that a causal mask leaves */
+  double pairs;     /* share of the queries x keys that a causal mask leaves       */
+  uint32_t cp_rank; /* whose queries, where ranks meet documents that others do not */
 } LsAttentionPart;
 
 LsKernel ls_attention_kernel (const LsCut *cut, const LsAttentionPart *part, bool is_backward);

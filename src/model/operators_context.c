@@ -26,7 +26,8 @@
  * GFLOP, 137 together; times 4 ranks that is 4 s^2 d / 2.
  *
  * A window leaves less of each step: all steps are taken to lose the same share, and all keys and values
- * travel.
+ * travel. So do documents in a ring, which cuts each of them over its ranks (Transformer Engine's thd
+ * layout); with an all-gather whole sequences are cut, and a rank meets what it meets (model/documents.h).
  *
  * Deviations. Transformer Engine runs even and odd steps on two streams, so that the last
  * tiles of one meet the first of the next; here steps follow each other. Its two kernels of an
@@ -50,6 +51,12 @@ ls_context_is_uneven (const LsShard *s)
   return s->cp > 1 && s->cp_kind != LS_CP_ULYSSES && !s->cp_balance;
 }
 
+bool
+ls_context_cuts_sequences (const LsShard *s)
+{
+  return s->cp > 1 && s->cp_kind == LS_CP_ALL_GATHER;
+}
+
 /* false: nothing is left by the mask. */
 static bool
 ring_part (const LsShard *s, uint32_t cp_rank, uint32_t step, LsAttentionPart *part)
@@ -70,7 +77,12 @@ part_of (const LsCut *cut, uint32_t cp_rank, uint32_t step, LsAttentionPart *par
 {
   const LsShard *s = cut->shard;
   *part = (LsAttentionPart) {
-    .queries = s->seq, .keys = s->seq, .heads = cut->heads, .kv_heads = cut->kv_heads, .pairs = 0.5
+    .queries = s->seq,
+    .keys = s->seq,
+    .heads = cut->heads,
+    .kv_heads = cut->kv_heads,
+    .pairs = 0.5,
+    .cp_rank = cp_rank,
   };
   if (is_ring (s))
     return ring_part (s, cp_rank, step, part);
@@ -150,7 +162,6 @@ void
 ls_operator_context_parallel (LsOperator *op, const LsCut *cut)
 {
   op->context_parallel = true;
-  op->layer_kind = cut->kind;
   op->saved_bytes = 4 * cut->tokens * cut->heads;
   if (cut->shard->cp_kind == LS_CP_ULYSSES)
     op->saved_bytes += cut->tokens * cut->q_width * cut->elt;

@@ -173,6 +173,7 @@ append_attention (GArray *operators, const LsCut *cut)
   ls_operator_fwd (op, ls_attention_kernel (&square, &whole, false));
   ls_operator_igrad (op, ls_attention_kernel (&square, &whole, true));
   op->is_latent_attention = true;
+  op->layer_kind = cut->kind;
   op->saved_bytes = 4 * cut->tokens * cut->heads; /* log-sum-exp, fp32 */
 }
 

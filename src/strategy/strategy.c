@@ -114,6 +114,8 @@ ls_strategy_clear (LsStrategy *s)
   g_free (s->layers_per_chunk);
   g_free (s->expert_load);
   g_free (s->lora_modules);
+  g_free (s->lengths);
+  ls_lengths_unref (s->lengths_drawn);
   g_free (s->recompute_stages);
   g_free (s->kernels);
   ls_recipes_unref (s->recipes);
@@ -134,6 +136,8 @@ ls_strategy_copy (LsStrategy *dest, const LsStrategy *source)
       = g_memdup2 (source->layers_per_chunk, source->n_layers_per_chunk * sizeof *source->layers_per_chunk);
   dest->expert_load = g_strdup (source->expert_load);
   dest->lora_modules = g_strdup (source->lora_modules);
+  dest->lengths = g_strdup (source->lengths);
+  dest->lengths_drawn = ls_lengths_ref (source->lengths_drawn);
   dest->kernels = g_strdup (source->kernels);
   dest->recipes = ls_recipes_ref (source->recipes);
   dest->optimizer = g_strdup (source->optimizer);

@@ -13,6 +13,7 @@
 
 #include "base/diag.h"
 #include "base/dtype.h"
+#include "model/documents.h"
 #include "model/model.h"
 #include "model/optimizer_kind.h"
 #include "model/recipe.h"
@@ -98,6 +99,11 @@ typedef enum {
  * token once to each node, and there to each GPU (network/coll_dispatch.c). */
 typedef enum { LS_DISPATCHER_ALL_TO_ALL, LS_DISPATCHER_DEEPEP } LsDispatcher;
 
+/* Documents of packed sequences: each micro-batch has its own, or all have the mean of the step. */
+typedef enum { LS_LENGTHS_EACH, LS_LENGTHS_MEAN } LsLengthsDraw;
+/* Sequences with more attention come before others, dealt to copies forth and back; or as they were drawn. */
+typedef enum { LS_LENGTHS_AS_DRAWN, LS_LENGTHS_SORTED } LsLengthsBalance;
+
 #define LS_ATTENTION_AUTO (-1)
 #define LS_DTYPE_AUTO     (-1)
 #define LS_FLAG_AUTO      (-1)
@@ -124,8 +130,12 @@ typedef struct {
   int p2p;        /* LsP2p                                                */
   char *schedule; /* NULL: 1f1b, or interleaved-1f1b if vpp > 1           */
   uint32_t micro_batch;
-  uint32_t global_batch; /* sequences; 0: dp * micro_batch * pp                */
-  uint32_t seq;          /* 0: the model's                                     */
+  uint32_t global_batch;    /* sequences; 0: dp * micro_batch * pp                */
+  uint32_t seq;             /* 0: the model's                                     */
+  char *lengths;            /* of documents, as written; NULL: each fills a sequence    */
+  LsLengths *lengths_drawn; /* what that says, shared; NULL without lengths */
+  uint32_t lengths_seed;
+  int lengths_draw, lengths_balance; /* LsLengthsDraw, LsLengthsBalance               */
   /* a step is one executable, as XLA makes it: issuing its ops costs the host nothing; no knob */
   bool is_compiled;
   int recompute;                    /* LsRecompute                                        */

@@ -52,6 +52,9 @@ CONDITION (is_not_overlapped, s->p2p != LS_P2P_OVERLAPPED)
 CONDITION (scatters_nothing, s->p2p == LS_P2P_SCATTER_GATHER && s->tp == 1)
 CONDITION (has_no_lora, s->lora_rank == 0)
 CONDITION (drops_nothing, !s->expert_load && s->expert_capacity >= 1)
+CONDITION (has_no_lengths, !s->lengths)
+CONDITION (has_mean_lengths, !s->lengths || s->lengths_draw == LS_LENGTHS_MEAN)
+CONDITION (has_no_attention, ls_model_n_attention_layers (m) == 0)
 CONDITION (has_no_layernorm, !ls_norm_is_layernorm (m->norm))
 CONDITION (has_no_bias, !m->linear_bias)
 CONDITION (has_no_norm, !s->grad_norm)
@@ -131,6 +134,10 @@ static const struct {
   { "bf16_first", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
   { "bf16_last", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
   { "fp8_params", is_not_fp8, "it needs --dtype fp8" },
+  { "lengths", has_no_attention, "the model has no attention" },
+  { "lengths_draw", has_no_lengths, "it needs --lengths" },
+  { "lengths_balance", has_mean_lengths, "it needs --lengths, and --lengths-draw each" },
+  { "lengths_seed", has_no_lengths, "it needs --lengths" },
   { "lora_modules", has_no_lora, "it needs --lora-rank" },
   { "qlora", has_no_lora, "it needs --lora-rank" },
 };

@@ -10,6 +10,23 @@ check_recipes (const LsStrategy *s, LsDiagList *diags)
               ls_dtype_name ((LsDtype) s->dtype));
 }
 
+static void
+check_documents (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (!s->lengths)
+    return;
+  if (s->attention == LS_ATTENTION_UNFUSED)
+    conflict (diags, "/lengths",
+              "expected whole with unfused attention, which computes the scores of whole sequences and masks "
+              "them; got \"%s\"",
+              s->lengths);
+  if (m->encoder_layers > 0 || m->index_heads > 0)
+    unsupported (diags, "/lengths",
+                 "several documents in a sequence with an encoder, or with an indexer that chooses keys, are "
+                 "not modelled; expected whole, got \"%s\"",
+                 s->lengths);
+}
+
 void
 check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
@@ -21,4 +38,5 @@ check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (s->loss == LS_LOSS_FUSED && s->tp > 1)
     conflict (diags, "/loss", "expected parallel with tp %u, which cuts the vocabulary; got fused", s->tp);
   check_recipes (s, diags);
+  check_documents (s, m, diags);
 }

@@ -12,6 +12,7 @@
 typedef struct {
   const LsCluster *cluster;
   uint64_t variant;
+  uint64_t global_batch; /* of which documents have a mean; 0: they fill sequences */
   uint32_t gpus, tp, cp, ep, etp, micro_batch, seq, sp, tp_overlap, recompute, recompute_parts;
   uint32_t dp_kind, zero_stage, n_copies; /* some cast gradients, some begin them anew */
   uint32_t placement, ends_together;      /* a weight that embedding and head share   */
@@ -57,6 +58,7 @@ fill_key (Key *key, const LsStrategy *s, const LsCluster *cluster)
   const LsSched *sched = ls_sched_find (s->schedule);
   memset (key, 0, sizeof *key);
   key->cluster = cluster;
+  key->global_batch = s->lengths ? s->global_batch : 0;
   key->gpus = s->gpus, key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->etp;
   key->micro_batch = s->micro_batch, key->seq = s->seq, key->sp = s->sp, key->tp_overlap = s->tp_overlap;
   key->recompute = (uint32_t) s->recompute, key->recompute_parts = s->recompute_parts;

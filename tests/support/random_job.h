@@ -107,6 +107,22 @@ random_adapters (LsStrategy *s)
   s->lora_rank = can && (s->global_batch + s->pp + s->tp + s->recompute) % 4 == 0 ? 8 : 0;
 }
 
+/* Some have documents of several lengths in a sequence: likewise. */
+static inline void
+random_lengths (const LsModel *m, LsStrategy *s)
+{
+  static const char *const texts[] = { "uniform:1:512", "fixed:100", "lognormal:100:1.5:512" };
+  g_autofree char *why = NULL;
+  uint32_t number = s->global_batch + s->pp + 2 * s->tp + 3 * s->cp + s->recompute;
+  if ((m->attention != LS_ATTENTION_FLASH && s->attention != LS_ATTENTION_FLASH) || number % 2 == 0)
+    return;
+  s->lengths = g_strdup (texts[number % 3]);
+  s->lengths_drawn = ls_lengths_parse (s->lengths, &why);
+  s->lengths_seed = number;
+  s->lengths_draw = number % 5 == 0 ? LS_LENGTHS_MEAN : LS_LENGTHS_EACH;
+  s->lengths_balance = number % 7 == 0 ? LS_LENGTHS_SORTED : LS_LENGTHS_AS_DRAWN;
+}
+
 static inline void
 random_strategy (GRand *rand, LsStrategy *s)
 {
@@ -199,6 +215,7 @@ job_init (Job *j, GRand *rand)
   ls_calibration_init_roofline (&j->calibration);
   j->model = small_model (rand);
   random_strategy (rand, &j->strategy);
+  random_lengths (&j->model, &j->strategy);
   if (ls_strategy_resolve (&j->strategy, &j->model, j->strategy.gpus, 8, diags))
     j->plan = ls_lower (&j->model, &j->strategy, NULL, &error);
   else {

@@ -126,6 +126,9 @@ ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError
     emit_refuse (&e, "--lora-rank", "adapters on frozen weights are none of a pre-training's options");
   if (job->strategy->launch_blocking)
     emit_note (&e, "CUDA_LAUNCH_BLOCKING=1 in the environment makes launches block");
+  if (job->strategy->lengths)
+    emit_note (&e, "documents in a sequence (--lengths %s) are up to the data and to the mask of attention",
+               job->strategy->lengths);
   if (job->strategy->cuda_allocator == LS_CUDA_ALLOCATOR_EXPANDABLE)
     emit_note (&e,
                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in the environment makes segments of the "

@@ -122,6 +122,10 @@ static const LsEnumName offload_places[]
     = { { "cpu", LS_OFFLOAD_TO_CPU }, { "nvme", LS_OFFLOAD_TO_NVME }, { NULL } };
 static const LsEnumName dispatchers[]
     = { { "all-to-all", LS_DISPATCHER_ALL_TO_ALL }, { "deepep", LS_DISPATCHER_DEEPEP }, { NULL } };
+static const LsEnumName lengths_draws[]
+    = { { "each", LS_LENGTHS_EACH }, { "mean", LS_LENGTHS_MEAN }, { NULL } };
+static const LsEnumName lengths_balances[]
+    = { { "none", LS_LENGTHS_AS_DRAWN }, { "sorted", LS_LENGTHS_SORTED }, { NULL } };
 static const LsEnumName tp_overlaps[]
     = { { "bulk", LS_TP_OVERLAP_BULK }, { "ring", LS_TP_OVERLAP_RING }, { NULL } };
 static const LsEnumName cp_kinds[] = {
@@ -205,6 +209,17 @@ const LsField ls_strategy_fields[] = {
     .max = 1 << 30, USUAL },
   { ROW (batch, seq, LS_FIELD_UINT, "the model's", "tokens of one sequence"), .min = 1, .max = 1 << 30,
     USUAL },
+  { CUSTOM (batch, lengths, strategy_parse_lengths, strategy_format_lengths, "whole: each fills a sequence",
+            "tokens of documents, packed into sequences, with attention inside each: fixed:N, uniform:A:B, "
+            "lognormal:MEDIAN:SIGMA[:MAX], file:PATH (a CSV of length,count)"),
+    .argument = "TEXT",
+    .expected = "whole, fixed:N, uniform:A:B, lognormal:MEDIAN:SIGMA[:MAX] or file:PATH, a CSV with columns "
+                "length and count" },
+  { ENUM (batch, lengths_draw, lengths_draws, "each",
+          "lengths: each micro-batch has documents of its own, or all have the mean of the step") },
+  { ENUM (batch, lengths_balance, lengths_balances, "none",
+          "lengths: sequences with more attention first, dealt to copies forth and back, or as drawn") },
+  { ROW (batch, lengths_seed, LS_FIELD_UINT, "0", "lengths: of the draw"), .max = G_MAXUINT32 },
 
   { ENUM (memory, recompute, recompute_kinds, "none", "activations that the backward pass computes again"),
     USUAL },

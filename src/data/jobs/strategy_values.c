@@ -1,7 +1,10 @@
 #include "data/jobs/strategy_values.h"
 
+#include <string.h>
+
 #include "data/jobs/read_optimizers.h"
 #include "data/jobs/read_recipes.h"
+#include "data/text/csv.h"
 #include "strategy/strategy.h"
 
 static const struct {
@@ -110,6 +113,52 @@ strategy_format_optimizer (const void *target)
 {
   const LsStrategy *s = target;
   return g_strdup (s->optimizer ? s->optimizer : "adam");
+}
+
+/* A CSV with columns length and count. */
+static LsLengths *
+load_lengths (const char *path)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
+  int length = csv ? ls_csv_column (csv, "length") : -1, count = csv ? ls_csv_column (csv, "count") : -1;
+  if (length < 0 || count < 0 || ls_csv_n_rows (csv) == 0)
+    return NULL;
+  g_autofree LsLengthCount *counts = g_new (LsLengthCount, ls_csv_n_rows (csv));
+  for (guint i = 0; i < ls_csv_n_rows (csv); i++) {
+    guint64 n, times;
+    if (!g_ascii_string_to_unsigned (ls_csv_cell (csv, i, (guint) length), 10, 1, LS_LENGTH_MAX, &n, NULL)
+        || !g_ascii_string_to_unsigned (ls_csv_cell (csv, i, (guint) count), 10, 0, G_MAXINT64, &times, NULL))
+      return NULL;
+    counts[i] = (LsLengthCount) { (uint32_t) n, (double) times };
+  }
+  g_autofree char *why = NULL;
+  return ls_lengths_new_counted (counts, ls_csv_n_rows (csv), &why);
+}
+
+bool
+strategy_parse_lengths (const char *text, void *target)
+{
+  LsStrategy *s = target;
+  bool is_whole = g_str_equal (text, "whole");
+  g_autofree char *why = NULL;
+  LsLengths *lengths = is_whole          ? NULL
+      : g_str_has_prefix (text, "file:") ? load_lengths (text + strlen ("file:"))
+                                         : ls_lengths_parse (text, &why);
+  if (!lengths && !is_whole)
+    return false;
+  g_free (s->lengths);
+  ls_lengths_unref (s->lengths_drawn);
+  s->lengths = is_whole ? NULL : g_strdup (text);
+  s->lengths_drawn = lengths;
+  return true;
+}
+
+char *
+strategy_format_lengths (const void *target)
+{
+  const LsStrategy *s = target;
+  return g_strdup (s->lengths ? s->lengths : "whole");
 }
 
 /* "2" or "3@8": stage, and how many ranks share one copy. */

@@ -26,6 +26,7 @@ typedef struct DpPass {
   LsActionType type;      /* F, B, I, W                                                    */
   bool is_first, is_last; /* of the step, of this chunk: of its forwards (I: of its input gradients),
                              or of the passes that complete weight gradients: B, W         */
+  uint32_t documents;     /* of its micro-batch: documents_at ()                               */
   gpointer state;         /* of the backend, from begin to end                                 */
 } DpPass;
 

@@ -214,6 +214,7 @@ build_with (Build *b, DpPass *p, const DpBackend *backend)
 {
   p->backend = backend;
   b->pass = p;
+  b->documents = documents_at (b->l, p->documents);
   if (delays_weights (b->l, p->type)) {
     b->delayed = g_array_new (FALSE, FALSE, sizeof (guint));
     b->behind_exchange = build_delayed_weights;
@@ -248,9 +249,12 @@ pass_name (const Lower *l, const DpPass *p)
   g_autofree char *again = c->n_recomputed > 0 && c->n_recomputed < c->n_layers
       ? g_strdup_printf (" %u again", c->n_recomputed)
       : NULL;
-  return g_strdup_printf ("%s %u layers%s%s%s%s%s", names[p->type], c->n_layers, c->kinds,
+  g_autofree char *documents = p->documents > 0 && (c->n_layers > 0 || c->has_head)
+      ? g_strdup_printf (" documents %u", p->documents - 1)
+      : NULL;
+  return g_strdup_printf ("%s %u layers%s%s%s%s%s%s", names[p->type], c->n_layers, c->kinds,
                           c->has_embedding ? " embedding" : "", c->has_head ? " head" : "",
-                          again ? again : "", variant ? variant : "");
+                          again ? again : "", variant ? variant : "", documents ? documents : "");
 }
 
 uint32_t

@@ -38,8 +38,10 @@ step_of (const Build *b, uint32_t step)
 {
   const Lower *l = b->l;
   const LsContextPlace place = { .layer_kind = b->layer_kind, .cp_rank = l->cp_rank, .step = step };
+  LsShard shard = l->shard;
   LsContextStep s;
-  ls_context_step (l->model, &l->shard, place, &s);
+  shard.documents = b->documents;
+  ls_context_step (l->model, &shard, place, &s);
   return s;
 }
 

@@ -46,6 +46,8 @@ void build_forward_operator (Build *b, const Chunk *c, guint i, LsTag tag, bool 
 /* The same of an operator that runs beside an exchange, there. */
 void build_forward_here (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps);
 void build_gather (Build *b, const Chunk *c, guint i, LsTag tag);
+/* One of its kernels, over the documents at hand. */
+uint16_t build_operator_kernel (Build *b, const LsOperator *o, const LsKernel *k, LsTag tag);
 /* pass: LS_ACTION_B or I. */
 void build_backward_operator (Build *b, const Chunk *c, guint i, LsActionType pass);
 void build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass);

@@ -69,6 +69,16 @@ build_host_read (Build *b)
   build_op (b, sync, &computed, 1);
 }
 
+uint16_t
+build_operator_kernel (Build *b, const LsOperator *o, const LsKernel *k, LsTag tag)
+{
+  LsKernel kernel = *k;
+  bool is_attention = k->kind == LS_KERNEL_ATTENTION_FWD || k->kind == LS_KERNEL_ATTENTION_BWD;
+  if (b->documents && is_attention)
+    ls_documents_apply (b->documents, o->layer_kind, 0, &kernel);
+  return build_kernel (b, &kernel, tag);
+}
+
 static void
 build_forward_kernels (Build *b, const Chunk *c, guint i, bool is_pipelined, LsTag tag)
 {
@@ -85,7 +95,7 @@ build_forward_kernels (Build *b, const Chunk *c, guint i, bool is_pipelined, LsT
         build_join_stream (b, LS_STREAM_SHARED);
       for (uint32_t r = 0; r < o->n_host_reads && k + 1 == o->n_fwd; r++)
         build_host_read (b);
-      build_kernel (b, &o->fwd[k], tag);
+      build_operator_kernel (b, o, &o->fwd[k], tag);
     }
 }
 
@@ -223,7 +233,7 @@ build_igrad (Build *b, const LsOperator *o, uint16_t last)
   for (uint32_t k = 0; k < o->n_igrad; k++) {
     if (o->beside == LS_BESIDE_GRAD_SUM && k + 1 == o->n_igrad)
       build_join_stream (b, LS_STREAM_SHARED);
-    last = build_kernel (b, &o->igrad[k], LS_TAG_I);
+    last = build_operator_kernel (b, o, &o->igrad[k], LS_TAG_I);
   }
   return last;
 }

@@ -71,6 +71,7 @@ ls_layer_operators (const LsModel *m, const LsStrategy *s, GArray *operators, GE
   Lower l;
   gboolean ok = lower_begin (&l, m, s, NULL, error);
   l.shard.bf16_first = l.shard.bf16_last = 0;
+  l.shard.documents = documents_at (&l, 0);
   if (ok)
     ls_operators_layer (m, &l.shard, usual_layer (m), operators);
   lower_clear (&l);

@@ -463,7 +463,7 @@ make_input_again (Build *b, const Chunk *c, guint i)
 {
   const LsOperator *source = operator_at (c, i - 1);
   for (uint32_t k = 0; k < source->n_fwd; k++)
-    build_kernel (b, &source->fwd[k], LS_TAG_RECOMPUTE);
+    build_operator_kernel (b, source, &source->fwd[k], LS_TAG_RECOMPUTE);
   keep_input (b, first_op (b, b->ops->len), c, i, false);
 }
 

@@ -86,6 +86,19 @@ number_of (const Pipe *p, const LsAction *a)
   return (guint) (a - (const LsAction *) p->actions->data);
 }
 
+/* Pipes both ways have micro-batches of their own. */
+static uint32_t
+documents_of (const Pipe *p, const LsAction *a)
+{
+  const Lower *l = p->l;
+  const LsLayout *layout = &l->orders->layout;
+  if (!l->packing || !l->packing->number)
+    return 0;
+  uint32_t pipe = ls_layout_stage (layout, p->rank, a->chunk).pipe;
+  size_t mb = (size_t) pipe * layout->n_micro_batches + a->mb;
+  return l->packing->number[(size_t) l->dp_rank * l->n_micro_batches + mb] + 1;
+}
+
 DpPass
 pipe_open_action (Pipe *p, const LsAction *a)
 {
@@ -109,6 +122,7 @@ pipe_open_action (Pipe *p, const LsAction *a)
     .type = (LsActionType) a->type,
     .is_first = number == first || is_alone,
     .is_last = number == last || is_alone,
+    .documents = documents_of (p, a),
   };
 }
 

@@ -112,6 +112,7 @@ rules_of_attention (const Ask *a, Broken *b)
   const LsModel *m = &a->model;
   int attention = s->attention == LS_ATTENTION_AUTO ? (int) m->attention : s->attention;
   rule (b, s->cp == 1 || attention == LS_ATTENTION_FLASH, "/cp");
+  rule (b, !s->lengths || attention == LS_ATTENTION_FLASH, "/lengths");
   rule (b, s->cp == 1 || s->cp_kind != LS_CP_ULYSSES || m->n_kv_heads / s->tp % s->cp == 0, "/cp");
   rule (b, !s->tp_overlap || s->tp == 1 || s->sp, "/tp_overlap");
   rule (b, !s->partition_activations || (s->recompute == LS_RECOMPUTE_FULL && s->tp > 1 && !s->sp),

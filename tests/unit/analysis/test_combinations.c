@@ -170,6 +170,18 @@ draw_adapters (GRand *rand, Ask *a)
 }
 
 static void
+draw_lengths (GRand *rand, LsStrategy *s)
+{
+  g_autofree char *why = NULL;
+  if (!chance (rand, 0.3))
+    return;
+  s->lengths = g_strdup ("uniform:1:300");
+  s->lengths_drawn = ls_lengths_parse (s->lengths, &why);
+  s->lengths_draw = chance (rand, 0.3) ? LS_LENGTHS_MEAN : LS_LENGTHS_EACH;
+  s->lengths_balance = chance (rand, 0.3) ? LS_LENGTHS_SORTED : LS_LENGTHS_AS_DRAWN;
+}
+
+static void
 draw (GRand *rand, Ask *a)
 {
   LsStrategy *s = &a->s;
@@ -203,6 +215,7 @@ draw (GRand *rand, Ask *a)
   bool may_be_deepspeed = s->dp_kind == LS_DP_AUTO || s->dp_kind == LS_DP_DEEPSPEED;
   s->collective_lists = may_be_deepspeed && s->zero_stage == 3 && chance (rand, 0.5);
   draw_adapters (rand, a);
+  draw_lengths (rand, s);
 }
 
 /* --- one job --------------------------------------------------------------------------- */
@@ -246,14 +259,15 @@ describe (const Ask *a)
   return g_strdup_printf (
       "%s gpus %u tp %u sp %d cp %u (%d, balance %d) ep %u etp %u pp %u vpp %u m %u, %s, zero %d@%u %s, overlap %d %d, sync %d,"
       " offload %d, recompute %d %u %d %u %d %d, tp_overlap %d %d, p2p %d, pv %d, dtype %s, unit %u, lists %d, mb %u, reshard %d, live %" G_GUINT64_FORMAT
-      ", capacity %g, given %u",
+      ", capacity %g, given %u, lengths %s %d %d",
       a->model.name, s->gpus, s->tp, s->sp, s->cp, s->cp_kind, s->cp_balance, s->ep, s->etp, s->pp, s->vpp,
       a->n_micro_batches, s->schedule ? s->schedule : "auto", (int) s->zero_stage, s->zero_group,
       ls_dp_kind_name (s->dp_kind), s->dp_overlap, s->gather_overlap, s->grad_sync, s->offload, s->recompute,
       s->recompute_parts, s->recompute_method, s->recompute_layers, s->partition_activations,
       s->offload_activations, s->tp_overlap, s->tp_overlap_kind, s->p2p, s->post_validation,
       ls_dtype_name ((LsDtype) s->dtype), s->layers_per_unit, s->collective_lists, s->micro_batch,
-      (int) s->reshard_after_forward, s->max_live_params, s->expert_capacity, s->n_layers_per_chunk);
+      (int) s->reshard_after_forward, s->max_live_params, s->expert_capacity, s->n_layers_per_chunk,
+      s->lengths ? s->lengths : "whole", s->lengths_draw, s->lengths_balance);
 }
 
 static void

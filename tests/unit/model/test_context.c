@@ -119,7 +119,33 @@ gathered_inputs_may_be_kept (void)
   LS_CHECK_INT (kept (&s) - parts, ==, 2 * (8192 - 1024) * UINT64_C (4096) * 2);
 }
 
+/* Half of the pairs of whole sequences, three quarters of those that a window leaves; of the pairs of ranks a
+ * quarter and three quarters. Queries and bytes stay. */
+static void
+documents_leave_fewer_keys (void)
+{
+  static const double of_rank[] = { 0.25, 0.75, 0.5, 0.5 };
+  const LsDocuments documents = { 0.5, 0.75, NULL }, parts = { 0.5, 0.75, of_rank };
+  LsShard whole = shard (4, LS_CP_RING, true), s = whole;
+  for (LsCpKind kind = LS_CP_RING; kind <= LS_CP_ULYSSES; kind++)
+    for (uint32_t windowed = 0; windowed <= LS_LAYER_WINDOWED; windowed += LS_LAYER_WINDOWED) {
+      LsContextPlace place = { .layer_kind = windowed, .cp_rank = 1, .step = kind == LS_CP_RING };
+      LsContextStep before, after;
+      double pairs = kind == LS_CP_ALL_GATHER ? 0.75 : 0.5;
+      whole.cp_kind = s.cp_kind = kind;
+      s.documents = kind == LS_CP_ALL_GATHER ? &parts : &documents;
+      ls_context_step (&model, &whole, place, &before);
+      ls_context_step (&model, &s, place, &after);
+      LS_CHECK_INT (after.fwd.m, ==, before.fwd.m);
+      LS_CHECK_INT (after.fwd.n, ==, (uint64_t) ((double) before.fwd.n * pairs));
+      LS_CHECK_DOUBLE (after.fwd.flops, ==, before.fwd.flops * pairs * (windowed ? 1.5 : 1));
+      LS_CHECK_DOUBLE (after.bwd.flops, ==, 2.5 * after.fwd.flops);
+      LS_CHECK_DOUBLE (after.bwd.bytes, ==, before.bwd.bytes);
+      LS_CHECK_DOUBLE (after.merge.bytes, ==, before.merge.bytes);
+    }
+}
+
 LS_TEST_MAIN ("context", LS_TEST (steps_of_a_balanced_ring_compute_the_same),
               LS_TEST (an_unbalanced_rank_sees_what_is_before_it),
               LS_TEST (ulysses_has_whole_sequences_of_few_heads), LS_TEST (a_layer_keeps_a_cp_th),
-              LS_TEST (gathered_inputs_may_be_kept))
+              LS_TEST (gathered_inputs_may_be_kept), LS_TEST (documents_leave_fewer_keys))

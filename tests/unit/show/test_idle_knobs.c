@@ -121,6 +121,7 @@ add_values (const Job *job, const LsField *f, GPtrArray *values)
     { "recompute_stages", "1,0 1" },
     { "bucket_bytes", "64KiB 1MiB" },
     { "seq", "64 128" },
+    { "lengths", "whole fixed:100 fixed:65536 lognormal:50:1" },
     { "gpus", "1 2 4" },
     { "kernels", "built-in torchtitan-2024-12" },
     { "optimizer", "adam sgd muon" },

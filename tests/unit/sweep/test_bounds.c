@@ -180,6 +180,25 @@ bounds_are_below_jobs_with_adapters (void)
   ls_sweep_spec_clear (&spec);
 }
 
+/* Documents in long sequences, of which whole ones would take far longer: micro-batches differ. Layers are
+ * balanced by the mean of a step, which is another with another batch. */
+static void
+bounds_are_below_jobs_with_documents (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, SMALL, "attention", "flash", "seq", "16384", "lengths",
+             "whole,uniform:1:200,lognormal:60:2", "lengths-draw", "each,mean", "cp", "1,2", "cp-kind",
+             "ring,all-gather", "lengths-balance", "none,sorted");
+  check_bounds (&spec, 47);
+  ls_sweep_spec_clear (&spec);
+  SPEC_INIT (&spec, "model", "tiny-odd", "gpus", "8", "global-batch", "8,16,32,64", "micro-batch", "1", "pp",
+             "4", "seq", "65536", "attention", "flash", "lengths", "lognormal:200:2.5", "lengths-seed",
+             "1,2,3,4,5,6", "schedule", "1f1b", "recompute", "none", "zero", "1", "layers-per-chunk",
+             "balanced");
+  check_bounds (&spec, 7);
+  ls_sweep_spec_clear (&spec);
+}
+
 /* Other optimizers keep less, and step in less time, than Adam. */
 static void
 bounds_are_below_jobs_of_other_optimizers (void)
@@ -303,6 +322,7 @@ main (void)
     LS_TEST (bounds_are_below_jobs_of_listed_knobs),
     LS_TEST (bounds_are_below_jobs_of_listed_kernels),
     LS_TEST (bounds_are_below_jobs_with_adapters),
+    LS_TEST (bounds_are_below_jobs_with_documents),
   };
   return ls_test_run ("bounds", cases, G_N_ELEMENTS (cases));
 }
