@@ -9,6 +9,8 @@
 static const OptionRow rows[] = {
   /* the model */
   SAME ("model.", "num_layers"),
+  AS ("model.decoder.num_layers", "decoder-num-layers"),
+  AS ("model.data.seq_length_dec", "decoder-seq-length"),
   SAME ("model.", "hidden_size"),
   SAME ("model.", "num_attention_heads"),
   SAME ("model.", "kv_channels"),
@@ -58,6 +60,7 @@ static const OptionRow rows[] = {
   RULE ("model.bias"),
   RULE ("model.add_bias_linear"),
   RULE ("model.share_embeddings_and_output_weights"),
+  RULE ("model.share_decoder_tokens_head_embeddings"),
   RULE ("model.transformer_block_type"),
   RULE ("model._target_"),
   RULE ("model.config._target_"),
@@ -183,7 +186,8 @@ static const OptionRow rows[] = {
 /* What matters neither to time nor to memory: where data and checkpoints are, what is logged, how numbers
  * begin and learn, which order sequences have; and what its kernels have by themselves. */
 static const char ignored[]
-    = "*._target_ *._call_ *._partial_ _target_ _partial_ checkpoint.* data.* dataset.* defaults.* defaults "
+    = "model.decoder.* model.mcore_t5 model.pipeline_model_parallel_split_rank model.relative_* *._target_ "
+      "*._call_ *._partial_ _target_ _partial_ checkpoint.* data.* dataset.* defaults.* defaults "
       "ddp.average_in_collective ddp.align_param_gather exp_manager.* ft.* hydra.* logger.* log.* "
       "model.attention_softmax_in_fp32 model.fp8_* model.ub_tp_comm_overlap_cfg* model.*_fusion "
       "model.*init_method* model.apex_transformer_log_level model.apply_query_key_layer_scaling "

@@ -122,7 +122,9 @@ nemo_say_model (Nemo *n)
   say_moe_layers (n);
   say_if (n, nemo_is_off (n, "model.bias") || nemo_is_off (n, "model.add_bias_linear"),
           "disable-bias-linear");
-  say_if (n, nemo_is_off (n, "model.share_embeddings_and_output_weights"),
+  say_if (n,
+          nemo_is_off (n, "model.share_embeddings_and_output_weights")
+              || nemo_is_off (n, "model.share_decoder_tokens_head_embeddings"),
           "untie-embeddings-and-output-weights");
   say_if (n, nemo_text (n, "model.mamba_ssm_ngroups") != NULL, "is-hybrid-model");
 }

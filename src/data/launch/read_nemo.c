@@ -137,6 +137,14 @@ read_options (Nemo *n)
 
 /* --- files ---------------------------------------------------------------------------------------- */
 
+/* T5, which says each side by itself. */
+static bool
+has_sides (const cJSON *tree)
+{
+  return cJSON_IsObject (yaml_config_find (tree, "model.encoder"))
+      && cJSON_IsObject (yaml_config_find (tree, "model.decoder"));
+}
+
 /* What NeMo 1 calls configurations of other models, of which some take all parts from elsewhere. */
 static const char *
 other_name (const cJSON *tree)
@@ -144,25 +152,41 @@ other_name (const cJSON *tree)
   static const char *const names[]
       = { "_t5", "_t0", "_bart", "_ul2", "_griffin", "retro", "_bert", "_audio" };
   const cJSON *name = yaml_config_find (tree, "name");
-  for (guint i = 0; i < G_N_ELEMENTS (names) && cJSON_IsString (name); i++)
+  for (guint i = has_sides (tree); i < G_N_ELEMENTS (names) && cJSON_IsString (name); i++)
     if (strstr (name->valuestring, names[i]))
       return name->valuestring;
   return NULL;
 }
 
+/* What one side says, the other says too: it is that of the model. */
+static void
+join_sides (cJSON *tree, LsImport *import)
+{
+  static const char *const ways[][2]
+      = { { "model.encoder", "encoder" }, { "model", "encoder" }, { "encoder", "model" } };
+  for (guint i = 0; i < G_N_ELEMENTS (ways); i++) /* what is there already holds: the encoder's keys */
+    yaml_config_move (tree, ways[i][0], ways[i][1]);
+  const cJSON *item;
+  cJSON_ArrayForEach (item, yaml_config_find (tree, "model.decoder"))
+  {
+    g_autofree char *path = g_strconcat ("model.", item->string, NULL);
+    bool is_count = strcmp (item->string, "num_layers") == 0;
+    if (!is_count && !cJSON_Compare (item, yaml_config_find (tree, path), true))
+      import_unknown (import, "model.decoder.%s: taken for that of the encoder", item->string);
+  }
+}
+
 static bool
 check_kind (const cJSON *tree, const char *path, LsDiagList *diags)
 {
-  static const char *const others[][2]
-      = { { "model.encoder", "an encoder and a decoder" },
-          { "model.retro", "a retriever" },
-          { "model.vision", "a model of images" },
-          { "model.vision_pretraining_type", "a model of images" },
-          { "model.bert_binary_head", "an encoder" },
-          { "model.unet_config", "a diffusion model" },
-          { "model.decoder", "an encoder and a decoder" },
-          { "model.hyena", "layers of Hyena" },
-          { "model.pipeline_model_parallel_split_rank", "an encoder and a decoder" } };
+  static const char *const others[][2] = { { "model.retro", "a retriever" },
+                                           { "model.vision", "a model of images" },
+                                           { "model.vision_pretraining_type", "a model of images" },
+                                           { "model.bert_binary_head", "an encoder" },
+                                           { "model.unet_config", "a diffusion model" },
+                                           { "model.hyena", "layers of Hyena" } };
+  static const char *const sides[]
+      = { "model.encoder", "model.decoder", "model.pipeline_model_parallel_split_rank" };
   const char *name = other_name (tree);
   if (name) {
     ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
@@ -177,6 +201,13 @@ check_kind (const cJSON *tree, const char *path, LsDiagList *diags)
                  "%s: %s; a model of Lockstep is a decoder with attention", others[i][0], others[i][1]);
     return false;
   }
+  for (guint i = 0; i < G_N_ELEMENTS (sides) && !has_sides (tree); i++)
+    if (cJSON_IsObject (yaml_config_find (tree, sides[i]))
+        || cJSON_IsNumber (yaml_config_find (tree, sides[i]))) {
+      ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
+                   "%s: an encoder and a decoder, of which it does not say both", sides[i]);
+      return false;
+    }
   return true;
 }
 
@@ -219,6 +250,8 @@ nemo_read_tree (cJSON *tree, const ImportFile *file, const char *program, const 
   target = target ? target : yaml_config_find (tree, "model._target_");
   n.target = cJSON_IsString (target) ? g_strdup (target->valuestring) : NULL;
   yaml_config_move (tree, "model.config", "model");
+  if (has_sides (tree))
+    join_sides (tree, import);
   yaml_config_move (tree, "trainer.strategy.ddp", "ddp");
   yaml_config_move (tree, "trainer.strategy", "model");
   n.job = (LaunchJob) { .import = import, .table = &nemo_options };

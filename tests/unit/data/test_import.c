@@ -37,6 +37,17 @@ values_are_those_of_our_keys (void)
   check (GPT "--multi-latent-attention --kv-lora-rank 512 --qk-layernorm",
          "kv_lora=512; rope_dim=64; head_dim=192; v_dim=128; q_lora; qk_norm");
   check (GPT "--multi-latent-attention --kv-channels 96 --num-query-groups 4", "kv_heads=16; head_dim=192");
+  check (
+      "python pretrain_t5.py --hidden-size 768 --num-attention-heads 12 --micro-batch-size 4 --encoder-num-layers 12 "
+      "--decoder-num-layers 6 --encoder-seq-length 512 --decoder-seq-length 128 --vocab-file f --vocab-extra-ids 100",
+      "layers=18; encoder_layers=12; seq=512; decoder_seq=128; vocab=30622; linear_bias=false; position=none; "
+      "?biases and positions");
+  check ("python pretrain_t5.py " GPT "--disable-bias-linear --position-embedding-type none",
+         "layers=48; encoder_layers=24; decoder_seq; seq=2048");
+  check ("python train.py " GPT "--language-model-type mistral_7b --decoder-seq-length 4096",
+         "layers=24; encoder_layers; linear_bias=true; ?--decoder-seq-length 4096");
+  check (GPT "--recompute-granularity full --recompute-method block --recompute-num-layers 0",
+         "recompute=none");
   check (GPT "--position-embedding-type rope --rotary-percent 0.25 --no-rope-freq 4",
          "rotary_dim=16; unrotated_every=4");
   check (GPT "--position-embedding-type rope --rotary-percent 1.0 --no-rope-freq [0,1]*12",

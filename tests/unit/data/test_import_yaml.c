@@ -116,8 +116,15 @@ nemo_is_read (void)
               "recompute=none; recompute_method");
   check_read (
       NULL,
-      "trainer: {devices: 8}\nmodel: {tensor_model_parallel_size: 1, micro_batch_size: 1, encoder: {num_layers: 2}, decoder: {}}\n",
+      "trainer: {devices: 8}\nmodel: {tensor_model_parallel_size: 1, micro_batch_size: 1, encoder: {num_layers: 2}}\n",
       "an encoder and a decoder");
+  check_read (
+      "NeMo",
+      "name: megatron_t5\n" NEMO "  encoder: {num_layers: 2, hidden_size: 256, activation: geglu}\n"
+      "  decoder: {num_layers: 3, hidden_size: 128, activation: gelu}\n"
+      "  data: {seq_length_dec: 114}\n",
+      "layers=5; encoder_layers=2; hidden=256; decoder_seq=114; mlp=geglu; ?model.decoder.hidden_size; "
+      "?model.decoder.activation");
   check_read (NULL, "name: megatron_t5\n" NEMO, "name megatron_t5");
   check_read (NULL, NEMO "  vision_pretraining_type: classify\n",
               "model.vision_pretraining_type: a model of images");

@@ -382,6 +382,39 @@ set_delta (LaunchJob *job)
     import_infer (import, "--moe-shared-expert-gate: the gate of the shared expert is left out");
 }
 
+/* --- an encoder ------------------------------------------------------------------------------------ */
+
+/* pretrain_t5.py; of a dump, and of a test, which name no script, what only T5 has. */
+static bool
+has_encoder (const LaunchJob *job)
+{
+  if (job->script)
+    return g_str_has_prefix (job->script, "pretrain_t5");
+  return option_number (job, "decoder-num-layers") > 0;
+}
+
+/* Layers of each side, as many unless it is said; biases and positions are left out, as models here have
+ * none beside an encoder. */
+static void
+set_encoder (LaunchJob *job)
+{
+  LsImport *import = job->import;
+  guint64 n = number_or (job, "encoder-num-layers", "num-layers", 0),
+          n_decoder = number_or (job, "decoder-num-layers", "decoder-num-layers", n);
+  if (!has_encoder (job) && option_text (job, "decoder-seq-length"))
+    import_unknown (import, "--decoder-seq-length %s", option_text (job, "decoder-seq-length"));
+  if (!has_encoder (job) || n == 0)
+    return;
+  import_set_model_number (import, "layers", n + n_decoder);
+  import_set_model_number (import, "encoder_layers", n);
+  if (option_number (job, "decoder-seq-length") > 0)
+    import_set_model_number (import, "decoder_seq", option_number (job, "decoder-seq-length"));
+  if (import->model.linear_bias || import->model.position != LS_POSITION_NONE)
+    import_unknown (import, "biases and positions of T5's layers: they are left out");
+  option_set_model (job, "linear_bias", "0");
+  option_set_model (job, "position", "none");
+}
+
 /* --- vocabulary ----------------------------------------------------------------------------------- */
 
 /* Sizes of published vocabularies, and the tokenizers that have no other. */
@@ -404,9 +437,10 @@ tokenizer_of (LaunchJob *job)
   const char *type = option_text (job, "tokenizer-type");
   if (type || !job->script || !option_is_on (job, "vocab-file"))
     return type;
-  bool is_gpt = g_str_has_prefix (job->script, "pretrain_gpt");
-  return is_gpt                                         ? "GPT2BPETokenizer"
-      : g_str_has_prefix (job->script, "pretrain_bert") ? "BertWordPieceLowerCase"
+  bool is_bert
+      = g_str_has_prefix (job->script, "pretrain_bert") || g_str_has_prefix (job->script, "pretrain_t5");
+  return g_str_has_prefix (job->script, "pretrain_gpt") ? "GPT2BPETokenizer"
+      : is_bert                                         ? "BertWordPieceLowerCase"
                                                         : NULL;
 }
 
@@ -414,13 +448,13 @@ static void
 set_vocab (LaunchJob *job)
 {
   guint64 vocab = import_has_model (job->import, "vocab") ? job->import->model.vocab : 0,
-          to = option_number (job, "pad-vocab-size-to");
+          to = option_number (job, "pad-vocab-size-to"), extra = option_number (job, "vocab-extra-ids");
   const char *type = tokenizer_of (job);
   for (guint i = 0; i < G_N_ELEMENTS (tokenizers) && !vocab && type; i++)
     if (strcmp (tokenizers[i].tokenizer, type) == 0) {
-      vocab = tokenizers[i].vocab;
-      import_infer (job->import, "vocab %" G_GUINT64_FORMAT ": %s, which %s has", vocab, tokenizers[i].source,
-                    type);
+      vocab = tokenizers[i].vocab + extra;
+      import_infer (job->import, "vocab %" G_GUINT64_FORMAT ": %s, which %s has%s", vocab,
+                    tokenizers[i].source, type, extra > 0 ? ", and --vocab-extra-ids" : "");
     }
   if (!vocab && (to > 0 || option_number (job, "padded-vocab-size") > 0)) {
     vocab = to ? to : option_number (job, "padded-vocab-size");
@@ -442,5 +476,6 @@ megatron_model (LaunchJob *job)
   set_position (job);
   set_layer_kinds (job);
   set_switches (job);
+  set_encoder (job);
   set_vocab (job);
 }

@@ -283,6 +283,7 @@ static const OptionRow rows[] = {
   RULE ("attention-dropout", .value = no_dropout),
   RULE ("hidden-dropout", .value = no_dropout, .joins = true),
   MODEL ("vocab-size", "vocab"),
+  RULE ("vocab-extra-ids"),
   RULE ("padded-vocab-size"),
   RULE ("pad-vocab-size-to"),
   RULE ("make-vocab-size-divisible-by"),
@@ -291,6 +292,7 @@ static const OptionRow rows[] = {
   IGNORED ("max-position-embeddings", .value = max_positions),
   RULE ("encoder-num-layers"),
   RULE ("decoder-num-layers"),
+  RULE ("decoder-seq-length"),
 
   /* tensor and pipeline parallelism, contexts */
   STRATEGY ("tensor-model-parallel-size", "tp", .otherwise = "1"),
@@ -488,7 +490,7 @@ static const char ignored[]
       "use-cpu-initialization use-dist-ckpt use-mcore-models use-one-sent-docs use-persistent-ckpt-worker "
       "use-pytorch-profiler use-rope-scaling use-same-sampling-seed-across-dp-ranks "
       "use-tokenizer-model-from-checkpoint-args valid-data valid-data-path valid-num-workers "
-      "valid-weighted-split-paths-path vision-* vocab-extra-ids vocab-file wandb-* warmup weight-decay "
+      "valid-weighted-split-paths-path vision-*  vocab-file wandb-* warmup weight-decay "
       "weight-decay-incr-style yarn-*";
 
 const OptionTable megatron_options

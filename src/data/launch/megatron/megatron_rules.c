@@ -7,7 +7,6 @@
 static const struct {
   const char *start, *what;
 } scripts[] = {
-  { "pretrain_t5", "trains no decoder" },
   { "pretrain_ict", "trains no decoder" },
   { "pretrain_vision", "trains no decoder" },
   { "pretrain_retro", "trains no decoder" },

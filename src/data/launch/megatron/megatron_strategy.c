@@ -316,12 +316,14 @@ set_full (LaunchJob *job)
 static void
 set_recompute (LaunchJob *job)
 {
-  const char *granularity = option_text (job, "recompute-granularity");
+  const char *granularity = option_text (job, "recompute-granularity"),
+             *method = option_text (job, "recompute-method"), *n = option_text (job, "recompute-num-layers");
+  bool is_none = g_strcmp0 (method, "block") == 0 && g_strcmp0 (n, "0") == 0; /* the first 0 layers */
   bool is_full = (granularity && strcmp (granularity, "full") == 0)
       || option_is_on (job, "checkpoint-activations") || option_text (job, "activations-checkpoint-method");
   bool is_selective = option_is_on (job, "recompute-activations")
       || (granularity && strcmp (granularity, "selective") == 0);
-  if (is_full)
+  if (is_full && !is_none)
     set_full (job);
   else
     import_set_strategy (job->import, "recompute", is_selective ? "selective" : "none",

@@ -21,7 +21,7 @@ check_script (const LaunchScript *script, LsImport *import, const char *path, Ls
 {
   if (!megatron_trains_decoder (script->words, script->script, path, diags))
     return false;
-  static const char *const known[] = { "pretrain_gpt", "pretrain_mamba", "pretrain_hybrid" };
+  static const char *const known[] = { "pretrain_gpt", "pretrain_mamba", "pretrain_hybrid", "pretrain_t5" };
   for (guint i = 0; i < G_N_ELEMENTS (known); i++)
     if (script->script && g_str_has_prefix (script->script, known[i]))
       return true;

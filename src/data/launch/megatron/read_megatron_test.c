@@ -116,11 +116,6 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   import->program = "Megatron-LM";
   if (!read_args (&files->files[0], words, diags))
     return false;
-  if (launch_words_find (words, "encoder-num-layers") && launch_words_find (words, "decoder-num-layers")) {
-    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, files->files[0].path, 0, 0, NULL, NULL, NULL,
-                 "it trains an encoder and a decoder; a model of Lockstep is a decoder");
-    return false;
-  }
   if (!megatron_trains_decoder (words, NULL, files->files[0].path, diags))
     return false;
   LaunchJob job = { .import = import, .words = words };
