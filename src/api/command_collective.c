@@ -33,6 +33,9 @@ static const LsOption own[] = {
   { "max", .argument = "SIZE", .meaning = "Largest size; default: 8GiB; of --compare all" },
   { "factor", .argument = "N",
     .meaning = "A size over the one before; default: 2; of several numbers of GPUs 8" },
+  { "messages",
+    .meaning = "Also every message of the algorithm, round by round, and who holds what before and after: of "
+               "one size, --min, on 16 GPUs at most" },
   { "compare", .argument = "FILE",
     .meaning = "Simulate the rows of a CSV of measured times; the flags above select some" },
   { "trust", .argument = "LETTER|all",
@@ -49,8 +52,8 @@ static const LsOption own[] = {
 
 /* All but how it is printed. */
 static const char *const keys[]
-    = { "cluster", "op",     "nodes",   "gpus",  "algorithm", "protocol", "network", "min",
-        "max",     "factor", "compare", "trust", "slice",     "nccl",     NULL };
+    = { "cluster", "op",     "nodes",    "gpus",    "algorithm", "protocol", "network", "min",
+        "max",     "factor", "messages", "compare", "trust",     "slice",    "nccl",    NULL };
 
 LS_ANSWER_FORM (to_text, ls_collective_to_text (ls_collective_run_table (data)))
 LS_ANSWER_FORM (to_json, ls_collective_to_json (ls_collective_run_table (data)))
@@ -58,6 +61,9 @@ LS_ANSWER_FORM (to_csv, ls_collective_to_csv (ls_collective_run_table (data)))
 LS_ANSWER_FREE (run_free, ls_collective_run_free)
 
 static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, run_free };
+
+/* CSV has a row for each call. */
+static const LsAnswerForms message_forms = { to_text, to_json, NULL, NULL, run_free };
 
 static gboolean
 plot (gconstpointer run, const char *path, GError **error)
@@ -89,7 +95,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   LsCollectiveRun *run = simulate (r, a, error);
   if (!run)
     return FALSE;
-  ls_answer_take (a, run, &forms);
+  ls_answer_take (a, run, ls_collective_run_table (run)->messages ? &message_forms : &forms);
   ls_answer_write (a, r, "plot", plot);
   return TRUE;
 }

@@ -15,7 +15,8 @@ struct LsCollectiveRun {
   GArray *families;    /* LsCollectiveFamily                   */
   GPtrArray *notes;    /* char *                               */
   char *title;
-  LsCollectiveTable table; /* ls_collective_run_new() points it to the arrays */
+  LsCollectiveMessages *messages; /* or NULL */
+  LsCollectiveTable table;        /* ls_collective_run_new() points it to the arrays */
 };
 
 /* Reads spec->compare and fills a new run with its rows, simulated, and their errors. */

@@ -28,6 +28,7 @@ ls_collective_run_free (LsCollectiveRun *run)
   g_array_unref (run->families);
   g_ptr_array_unref (run->notes);
   g_free (run->title);
+  ls_collective_messages_free (run->messages);
   g_free (run);
 }
 
@@ -136,10 +137,11 @@ add_sizes (Sweep *x, const LsCluster *c, LsCollRequest *request, GError **error)
   const LsCollectiveSpec *spec = x->spec;
   uint64_t max = spec->max_bytes > 0 ? spec->max_bytes : MAX (DEFAULT_MAX_BYTES, spec->min_bytes);
   gboolean is_scaling = x->run->table.is_scaling;
-  uint64_t min = spec->min_bytes > 0 ? spec->min_bytes
-                                     : MIN (is_scaling ? DEFAULT_SCALING_MIN_BYTES : DEFAULT_MIN_BYTES, max);
+  uint64_t min = spec->min_bytes > 0
+      ? spec->min_bytes
+      : MIN (is_scaling || spec->messages ? DEFAULT_SCALING_MIN_BYTES : DEFAULT_MIN_BYTES, max);
   uint32_t factor = spec->factor > 0 ? spec->factor : is_scaling ? DEFAULT_SCALING_FACTOR : DEFAULT_FACTOR;
-  if (request->kind == LS_COLL_BARRIER)
+  if (request->kind == LS_COLL_BARRIER || spec->messages)
     max = min;
   for (request->bytes = min; request->bytes <= max; request->bytes *= factor)
     if (!count_size (x, c, request, error))
@@ -150,6 +152,19 @@ add_sizes (Sweep *x, const LsCluster *c, LsCollRequest *request, GError **error)
     if (!add_size (x, c, request, error))
       return FALSE;
   return TRUE;
+}
+
+/* Of the size that was just timed. */
+static gboolean
+add_messages (Sweep *x, const LsCluster *c, LsCollRequest *request, GError **error)
+{
+  const LsCollectiveRow *row = &g_array_index (x->run->rows, LsCollectiveRow, x->run->rows->len - 1);
+  request->bytes = row->bytes;
+  request->algorithm = *row->algorithm ? row->algorithm : NULL;
+  if (!ls_coll_check_size (c, &x->hardware->nccl, request, LS_NETWORK_STEP, error))
+    return FALSE;
+  x->run->messages = ls_collective_messages_new (c, &x->hardware->nccl, request, error);
+  return x->run->messages != NULL;
 }
 
 /* All sizes on n_gpus; 0: all. */
@@ -172,7 +187,9 @@ add_gpus (Sweep *x, uint32_t n_gpus, GError **error)
     .algorithm = x->spec->algorithm,
     .protocol = (LsProtocol) x->spec->protocol,
   };
-  return add_sizes (x, c, &request, error);
+  if (!add_sizes (x, c, &request, error))
+    return FALSE;
+  return !x->spec->messages || add_messages (x, c, &request, error);
 }
 
 /* What a chart over GPUs marks; a torus has none of these. */
@@ -242,6 +259,24 @@ check_sizes (const LsCollectiveSpec *spec, GError **error)
   return FALSE;
 }
 
+/* They are of one call. */
+static gboolean
+check_messages (const LsCollectiveSpec *spec, guint n_networks, GError **error)
+{
+  if (spec->compare || n_networks > 1)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--messages does not go with %s",
+                 spec->compare ? "--compare" : "--network all");
+  else if (spec->max_bytes > 0 || spec->factor > 0)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--messages is of one size, --min; leave --%s out",
+                 spec->max_bytes > 0 ? "max" : "factor");
+  else if (spec->gpus && spec->gpus->len > 1)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--messages is of one number of --gpus; got %u",
+                 spec->gpus->len);
+  else
+    return TRUE;
+  return FALSE;
+}
+
 static gboolean
 check_given (const LsCollectiveSpec *spec, guint n_networks, GError **error)
 {
@@ -259,7 +294,7 @@ check_given (const LsCollectiveSpec *spec, guint n_networks, GError **error)
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
                  "--compare takes one fidelity of the network; got --network all");
   else
-    return check_sizes (spec, error);
+    return (!spec->messages || check_messages (spec, n_networks, error)) && check_sizes (spec, error);
   return FALSE;
 }
 
@@ -282,6 +317,7 @@ ls_collective_run_new (const LsCollectiveSpec *spec, GError **error)
                       : tabulate (run, spec, kind, networks, error)))
     return NULL;
   run->table.title = run->title;
+  run->table.messages = run->messages;
   run->table.n_rows = run->rows->len;
   run->table.rows = (const LsCollectiveRow *) (gpointer) run->rows->data;
   run->table.n_families = run->families->len;

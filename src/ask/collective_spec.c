@@ -71,6 +71,7 @@ static const LsField fields[] = {
     .max = (double) LS_COLLECTIVE_MAX_BYTES },
   { "max", LS_FIELD_BYTES, offsetof (LsCollectiveSpec, max_bytes), .min = 1,
     .max = (double) LS_COLLECTIVE_MAX_BYTES },
+  { "messages", LS_FIELD_BOOL, offsetof (LsCollectiveSpec, messages) },
   { "factor", LS_FIELD_UINT, offsetof (LsCollectiveSpec, factor), .min = 2, .max = MAX_FACTOR },
   { NULL },
 };

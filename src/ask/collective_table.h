@@ -13,6 +13,7 @@
 #include <lockstep/units.h>
 
 #include "analysis/score.h"
+#include "ask/collective_messages.h"
 
 /* Where curves are judged apart: below it latency counts, above it bandwidth. */
 #define LS_COLLECTIVE_LARGE_BYTES (UINT64_C (1) << 20)
@@ -50,6 +51,7 @@ typedef struct {
   guint n_families;
   const LsCollectiveFamily *families; /* by name */
   LsCollectiveFamily total;
+  const LsCollectiveMessages *messages; /* of the one row there is then; NULL: nobody asked */
   guint n_skipped; /* rows that were asked for and cannot be simulated, or name no cluster */
 } LsCollectiveTable;
 

@@ -68,6 +68,8 @@ ls_collective_to_json (const LsCollectiveTable *t)
   for (guint i = 0; i < t->n_rows; i++)
     write_row (&w, &t->rows[i]);
   ls_json_out_end_array (&w);
+  if (t->messages)
+    ls_messages_write (&w, t->messages);
   return ls_json_out_close (&w);
 }
 
@@ -334,5 +336,7 @@ ls_collective_to_text (const LsCollectiveTable *t)
     append_networks (out, t);
   else
     append_table (out, t);
+  if (t->messages)
+    ls_messages_append (out, t->messages);
   return g_string_free (out, FALSE);
 }

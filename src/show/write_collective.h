@@ -10,6 +10,7 @@
 #define LS_SHOW_WRITE_COLLECTIVE_H
 
 #include "ask/collective_table.h"
+#include "data/text/json_out.h"
 #include "show/fits/write_fits.h"
 
 /* Newly allocated, ending in a newline. Of a comparison the text has a line per
@@ -17,5 +18,9 @@
 char *ls_collective_to_text (const LsCollectiveTable *t);
 char *ls_collective_to_json (const LsCollectiveTable *t);
 char *ls_collective_to_csv (const LsCollectiveTable *t);
+
+/* What a table has of messages, appended to the members of its JSON, and to its text (private). */
+void ls_messages_write (LsJsonOut *w, const LsCollectiveMessages *m);
+void ls_messages_append (GString *out, const LsCollectiveMessages *m);
 
 #endif

@@ -76,7 +76,8 @@ compare 'json: run' run.keys
 compare 'json: validate' validate.keys
 measured=$LS_DATA_DIR/collectives.csv
 "$lockstep" collective --compare "$measured" --json 2> notes > collective.json
-paths collective.json | sed -E 's/^by_family\.[^.]+/by_family.FAMILY/' | sort -u > collective.keys
+"$lockstep" collective --cluster pair --op all-reduce --gpus 2 --messages --json > messages.json
+{ paths collective.json; paths messages.json; } | sed -E 's/^by_family\.[^.]+/by_family.FAMILY/' | sort -u > collective.keys
 compare 'json: collective' collective.keys
 "$lockstep" kernel --gpu flat --from "$LS_DATA_DIR/gemm.csv" --json > kernel.json
 paths kernel.json | sort -u > kernel.keys

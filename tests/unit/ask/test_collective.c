@@ -309,6 +309,113 @@ flags_select_measured_rows (void)
   LS_CHECK_INT (n_compared ("cluster=single"), ==, 0);
 }
 
+/* Who must have all of a block at the end, of n ranks. */
+static gboolean
+must_hold (LsCollKind kind, uint32_t n, uint32_t rank, uint32_t block)
+{
+  switch (kind) {
+  case LS_COLL_REDUCE:
+  case LS_COLL_GATHER:
+    return rank == 0;
+  case LS_COLL_ALL_TO_ALL:
+    return block % n == rank;
+  default:
+    return TRUE;
+  }
+}
+
+/* A block is whole with the contributions of all that have something of it at the start. Parts may lie in any
+ * order, so of a reduce-scatter each rank must have as many whole blocks as any other. */
+static void
+check_ends (const LsCollectiveMessages *m, LsCollKind kind, const char *algorithm)
+{
+  for (uint32_t rank = 0; rank < m->n; rank++) {
+    uint32_t n_whole = 0;
+    for (uint32_t block = 0; block < m->n_blocks; block++) {
+      uint32_t whole = 0;
+      for (uint32_t other = 0; other < m->n; other++)
+        whole |= ls_collective_messages_held (m, 0, other, block);
+      gboolean is_whole = ls_collective_messages_held (m, m->n_rounds, rank, block) == whole;
+      n_whole += is_whole;
+      if (kind != LS_COLL_REDUCE_SCATTER && must_hold (kind, m->n, rank, block) && !LS_CHECK (is_whole))
+        g_printerr ("%s, rank %u, block %u\n", algorithm, rank, block);
+    }
+    if (kind == LS_COLL_REDUCE_SCATTER)
+      LS_CHECK_INT (n_whole, >=, m->n_blocks / m->n);
+  }
+}
+
+static void
+messages_bring_every_block_where_it_belongs (void)
+{
+  static const LsCollKind kinds[]
+      = { LS_COLL_ALL_REDUCE, LS_COLL_ALL_GATHER, LS_COLL_REDUCE_SCATTER, LS_COLL_BROADCAST,
+          LS_COLL_REDUCE,     LS_COLL_ALL_TO_ALL, LS_COLL_GATHER,         LS_COLL_BARRIER };
+  guint n = 0;
+  for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
+    for (const char *const *algorithm = ls_coll_algorithms (); *algorithm; algorithm++)
+      for (guint n_gpus = 2; n_gpus <= 8; n_gpus += 2) {
+        g_autofree char *op = g_strdup_printf ("op=%s", ls_coll_kind_name (kinds[k]));
+        g_autofree char *by = g_strdup_printf ("algorithm=%s", *algorithm);
+        g_autofree char *gpus = g_strdup_printf ("gpus=%u", n_gpus);
+        g_autoptr (LsCollectiveRun) r = RUN ("cluster=pair", op, by, gpus, "messages=1");
+        if (!r)
+          continue; /* the algorithm does not do this */
+        n++;
+        check_ends (ls_collective_run_table (r)->messages, kinds[k], *algorithm);
+      }
+  LS_CHECK_INT (n, >=, 40);
+}
+
+/* Reduce-scatter by a ring in two directions: n - 1 rounds, in each every rank sends a block both ways, and the
+ * receiver adds it. */
+static void
+a_ring_sends_a_block_each_way_in_each_round (void)
+{
+  g_autoptr (LsCollectiveRun) r
+      = RUN ("cluster=pair", "op=reduce-scatter", "algorithm=ring", "gpus=4", "messages=1", "min=4KiB");
+  if (!LS_CHECK (r != NULL))
+    return;
+  const LsCollectiveMessages *m = ls_collective_run_table (r)->messages;
+  LS_CHECK_INT (m->n_rounds, ==, 3);
+  LS_CHECK_INT (m->n_blocks, ==, 8);
+  LS_CHECK (m->block_bytes == 512);
+  if (!LS_CHECK_INT (m->messages->len, ==, 24))
+    return;
+  for (guint i = 0; i < m->messages->len; i++) {
+    const LsCollectiveMessage *message = &g_array_index (m->messages, LsCollectiveMessage, i);
+    LS_CHECK_INT (message->round, ==, i / 8);
+    LS_CHECK_INT (message->send.n, ==, 1);
+    LS_CHECK (message->send.reduces);
+  }
+  /* after r rounds each rank has blocks with r + 1 contributions, and none with more */
+  for (uint32_t round = 0; round <= 3; round++)
+    for (uint32_t rank = 0; rank < 4; rank++) {
+      guint most = 0;
+      for (uint32_t block = 0; block < 8; block++)
+        most = MAX (most, (guint) __builtin_popcount (ls_collective_messages_held (m, round, rank, block)));
+      LS_CHECK_INT (most, ==, round + 1);
+    }
+}
+
+static void
+messages_are_of_one_call (void)
+{
+  static const struct {
+    const char *knob;
+    int code;
+  } wrong[] = {
+    { "gpus=2,4", LS_ERROR_USAGE },    { "max=1MiB", LS_ERROR_USAGE }, { "factor=2", LS_ERROR_USAGE },
+    { "network=all", LS_ERROR_USAGE }, { "gpus=32", LS_ERROR_LIMIT },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (wrong); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (LsCollectiveRun) r = run (
+        (const char *const[]) { "cluster=pair", "op=all-reduce", "messages=1", wrong[i].knob, NULL }, &error);
+    LS_CHECK (r == NULL && g_error_matches (error, LS_ERROR, wrong[i].code));
+  }
+}
+
 int
 main (void)
 {
@@ -325,6 +432,9 @@ main (void)
     LS_TEST (errors_are_means_of_each_family_and_of_all),
     LS_TEST (rows_that_cannot_be_simulated_are_counted_with_the_reason),
     LS_TEST (flags_select_measured_rows),
+    LS_TEST (messages_bring_every_block_where_it_belongs),
+    LS_TEST (a_ring_sends_a_block_each_way_in_each_round),
+    LS_TEST (messages_are_of_one_call),
   };
   const char *root = g_getenv ("LS_DATA_DIR");
   g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
