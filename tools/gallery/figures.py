@@ -6,7 +6,7 @@ import re
 from expressions import Evaluator, Wrong, runs_in
 
 KEYS = {
-    "id", "title", "shows", "source", "cases", "label", "runs", "series", "claims", "pictures", "chart", "note", "cheap",
+    "id", "title", "shows", "source", "cases", "label", "runs", "series", "claims", "pictures", "holdings", "chart", "note", "cheap",
     "missing",
 }
 SERIES_KEYS = {"what", "unit", "ours", "source", "kind", "tolerance", "points", "where", "miss"}
@@ -86,6 +86,9 @@ class Figure:
                     yield series["source"], case
         for claim in self.description.get("claims", []):
             yield claim["holds"], {}
+        if "holdings" in self.description:
+            for case in self.cases:
+                yield self.description["holdings"]["run"], case
 
     def commands(self):
         """All, in the order in which they are first needed."""

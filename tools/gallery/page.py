@@ -5,6 +5,8 @@ import html
 import shutil
 import subprocess
 
+import holdings
+
 STYLE = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --soft: #5c5c5c; --line: #d5d5d5; --paper: #fff; --tint: #f5f5f2; --bad: #b3261e; --good: #1b6e3c }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --soft: #a5a5a5; --line: #444; --paper: #171717; --tint: #222; --bad: #ff8a80; --good: #7ddc9f } }
@@ -74,6 +76,15 @@ def chart(figure):
             name = series["what"] if group is None else f"{series['what']}, {wanted['by']} {group}"
             add_plot(blocks, plots, rows, name, is_bars)
     return draw(wanted, blocks, plots, is_bars)
+
+
+def holdings_of(figure):
+    """A picture for each case of a figure that shows who holds what."""
+    wanted = figure.description.get("holdings")
+    if not wanted:
+        return []
+    drawn = [(figure.label(case), figure.value(wanted["run"], case)) for case in figure.cases]
+    return [picture(holdings.draw(label, result, wanted.get("each_round", False)), label) for label, result in drawn]
 
 
 def add_plot(blocks, plots, rows, name, is_bars):
@@ -159,6 +170,7 @@ def section(figure):
     for command, pictures in figure.drawn.items():
         if command not in {p["command"] for p in d.get("pictures", [])}:
             parts += [picture(svg, command) for svg in pictures]
+    parts += holdings_of(figure)
     drawn = chart(figure)
     if drawn:
         parts.append(picture(drawn, d["chart"].get("caption", d["title"])))
