@@ -69,6 +69,16 @@ static const OptionRow rows[] = {
   RULE ("dataset.seq_length"),
   RULE ("dataset.sequence_length"),
 
+  /* adapters */
+  RULE ("peft._target_"),
+  RULE ("peft.dim"),
+  RULE ("peft.target_modules"),
+  RULE ("peft.dropout"),
+  RULE ("model.peft.peft_scheme"),
+  RULE ("model.peft.lora_tuning.adapter_dim"),
+  RULE ("model.peft.lora_tuning.target_modules"),
+  RULE ("model.peft.lora_tuning.adapter_dropout"),
+
   /* degrees */
   SAME ("model.", "tensor_model_parallel_size"),
   SAME ("model.", "pipeline_model_parallel_size"),
@@ -210,6 +220,6 @@ static const char ignored[]
       "train.* validation.* dist.* trainer.callbacks.* trainer.accelerator trainer.accumulate_grad_batches "
       "trainer.benchmark trainer.enable_* trainer.limit_* trainer.log* trainer.max_* "
       "trainer.num_sanity_val_steps trainer.use_distributed_sampler trainer.replace_sampler_ddp "
-      "trainer.val_check_interval trainer.checkpoint_callback";
+      "trainer.val_check_interval trainer.checkpoint_callback peft.* model.peft.*";
 
 const OptionTable nemo_options = { rows, G_N_ELEMENTS (rows), ignored, NULL, NULL };

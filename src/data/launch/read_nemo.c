@@ -4,6 +4,7 @@
 
 #include <lockstep/error.h>
 
+#include "data/launch/adapters.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/nemo_rules.h"
@@ -117,6 +118,32 @@ read_megatron (Nemo *n)
   g_hash_table_unref (job.open);
 }
 
+/* In NeMo 1 a scheme with its settings; later an object, by itself of rank 32 on all linear layers
+ * (NVIDIA-NeMo/Megatron-Bridge@067f987d, peft/lora.py). */
+static void
+set_adapters (Nemo *n)
+{
+  const char *prefix = n->is_nemo1 ? "model.peft.lora_tuning." : "peft.",
+             *kind = nemo_text (n, n->is_nemo1 ? "model.peft.peft_scheme" : "peft._target_");
+  g_autofree char *rank = g_strconcat (prefix, n->is_nemo1 ? "adapter_dim" : "dim", NULL),
+                  *on = g_strconcat (prefix, "target_modules", NULL),
+                  *dropout = g_strconcat (prefix, n->is_nemo1 ? "adapter_dropout" : "dropout", NULL),
+                  *lower = kind ? g_ascii_strdown (kind, -1) : NULL;
+  const LaunchOption *modules = launch_words_find (n->job.words, on);
+  if (!lower || strcmp (lower, "none") == 0)
+    return;
+  if (!g_str_has_suffix (lower, "lora")) {
+    import_unknown (n->job.import, "adapters %s: all weights are taken to be trained", kind);
+    return;
+  }
+  launch_set_adapters (n->job.import,
+                       &(LaunchAdapters) { .option = "peft",
+                                           .rank = option_number (&n->job, rank),
+                                           .usual_rank = 32,
+                                           .on = modules ? modules->values : NULL,
+                                           .dropout = option_text (&n->job, dropout) });
+}
+
 static void
 read_options (Nemo *n)
 {
@@ -132,6 +159,7 @@ read_options (Nemo *n)
     set_checks (n);
     check_rest (n);
   }
+  set_adapters (n);
   set_software (n);
 }
 

@@ -125,6 +125,12 @@ nemo_is_read (void)
       "  data: {seq_length_dec: 114}\n",
       "layers=5; encoder_layers=2; hidden=256; decoder_seq=114; mlp=geglu; ?model.decoder.hidden_size; "
       "?model.decoder.activation");
+  check_read (
+      "NeMo",
+      NEMO "  peft: {peft_scheme: lora, lora_tuning: {adapter_dim: 16, target_modules: [attention_qkv]}}\n",
+      "lora_rank=16; lora_modules=q,k,v");
+  check_read ("NeMo", NEMO "  peft: {peft_scheme: ptuning}\n", "lora_rank; ?adapters ptuning");
+  check_read ("NeMo", NEMO "  peft: {peft_scheme: none}\n", "lora_rank");
   check_read (NULL, "name: megatron_t5\n" NEMO, "name megatron_t5");
   check_read (NULL, NEMO "  vision_pretraining_type: classify\n",
               "model.vision_pretraining_type: a model of images");
@@ -174,6 +180,18 @@ nemo_2_and_bridge_are_read (void)
   check_read ("Megatron-Bridge",
               "train: {global_batch_size: 8}\nmodel: {seq_length: 4096, tensor_model_parallel_size: 2}\n",
               "tp=2; seq=4096; global_batch=8; dtype; recompute; mlp; zero; ?what this file leaves as it is");
+  static const char *const adapters[][2] = {
+    { "lora.LoRA, dim: 8, alpha: 16, target_modules: [linear_qkv, linear_proj]",
+      "lora_rank=8; lora_modules=q,k,v,o; -peft.alpha" },
+    { "lora.LoRA", "lora_rank=32; lora_modules; ~lora_rank 32: the default" },
+    { "dora.DoRA, dim: 8", "lora_rank; ?adapters megatron.bridge.peft.dora.DoRA" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (adapters); i++) {
+    g_autofree char *text = g_strdup_printf ("train: {global_batch_size: 8}\nmodel: {seq_length: 4096}\n"
+                                             "peft: {_target_: megatron.bridge.peft.%s}\n",
+                                             adapters[i][0]);
+    check_read ("Megatron-Bridge", text, adapters[i][1]);
+  }
   check_read (
       "Megatron-Bridge",
       "#!/bin/bash\nMODEL=gpt_oss_20b\nfor C in 2,4 4,2; do\n  IFS=, read -r TP PP <<< $C\n"
