@@ -91,7 +91,11 @@ limit_of_ranks (const LsCallLimits *l, CallKey key, const uint32_t *ranks, uint3
 {
   g_autoptr (LsArena) arena = ls_arena_new ();
   const LsCollRequest request = call_request (l->plan, key, ranks, n, NULL, arena);
-  return limit_of_plan (l->cluster, ls_coll_plan (l->cluster, l->nccl, &request, LS_NETWORK_FLOW, arena));
+  const LsCollPlan *plan = ls_coll_plan (l->cluster, l->nccl, &request, LS_NETWORK_FLOW, arena);
+  LsCallLimit limit = limit_of_plan (l->cluster, plan);
+  limit.algorithm = plan->algorithm;
+  limit.protocol = plan->protocol;
+  return limit;
 }
 
 /* Takes key. */

@@ -1,4 +1,4 @@
-/* analysis/critical_link.h — which link limits a call (private to analysis/).
+/* analysis/critical_link.h — which link limits a call, and how it is run.
  *
  * Of all links that a call loads, the one that would need longest for its bytes if it carried
  * nothing else: sum over phases of demand * flows that cross it / capacity. Where NCCL itself
@@ -15,6 +15,7 @@ typedef struct {
   uint32_t link;    /* resource; UINT32_MAX: it loads none    */
   uint32_t n_links; /* as long as this one, which is the first */
   double busy_s;
+  const char *algorithm, *protocol; /* of collectives: "ring", "Simple"; static; NULL: not known */
 } LsCallLimit;
 
 typedef struct LsCallLimits LsCallLimits;

@@ -2,6 +2,7 @@
 #include "api/commands.h"
 #include "api/answers.h"
 #include "api/job_answer.h"
+#include "ask/memory_view.h"
 #include "data/jobs/emit.h"
 #include "job/knobs.h"
 #include "job/placement.h"
@@ -13,11 +14,13 @@
 
 /* A Chrome trace of more ranks shows one of each role. */
 #define TRACE_MAX_RANKS 16
+#define TRACE_MAX_OPS   50000 /* 17 MB */
 
 static const LsOption own[] = {
   { "json", .meaning = "Print JSON" },
   { "chrome-trace", .argument = "FILE", .writes = LS_WRITES_FILE,
     .meaning = "Write a trace for Perfetto or chrome://tracing (.json, or .json.gz: packed)" },
+  { "chrome-trace-all", .is_rare = TRUE, .meaning = "All ranks and ops in it, however large it is" },
   { "csv", .argument = "FILE", .writes = LS_WRITES_FILE, .is_rare = TRUE,
     .meaning = "Write every span: a row each, times in picoseconds" },
   { "links", .argument = "FILE", .writes = LS_WRITES_FILE, .is_rare = TRUE,
@@ -89,11 +92,46 @@ static const LsAnswerForms forms
 
 /* --- what it writes ------------------------------------------------------------------------------- */
 
+static LsTraceSize
+trace_size (const LsJobAnswer *j)
+{
+  return j->has_whole_trace ? (LsTraceSize) { 0 } : (LsTraceSize) { TRACE_MAX_RANKS, TRACE_MAX_OPS };
+}
+
+static GArray *
+memory_of_rank (gconstpointer answer, uint32_t rank)
+{
+  const LsJobAnswer *j = answer;
+  return ls_memory_curve_of (j->job, &j->spec.options.memory, rank, NULL);
+}
+
 static gboolean
 write_chrome_trace (gconstpointer data, const char *path, GError **error)
 {
   const LsJobAnswer *j = data;
-  return ls_trace_chrome_write (j->job->timeline, j->critical_path, j->title, TRACE_MAX_RANKS, path, error);
+  const LsChromeTrace trace = {
+    .timeline = j->job->timeline,
+    .title = j->title,
+    .critical = j->critical_path,
+    .cluster = j->job->cluster,
+    .nccl = &j->job->hardware->nccl,
+    .memory = memory_of_rank,
+    .user = j,
+    .size = trace_size (j),
+  };
+  return ls_trace_chrome_write (&trace, path, error);
+}
+
+static void
+note_left_out (const LsJobAnswer *j, const LsRequest *r, LsAnswer *a)
+{
+  LsTraceSize size = trace_size (j);
+  guint64 n = ls_request_text (r, "chrome-trace") ? ls_trace_chrome_left_out (j->job->timeline, &size) : 0;
+  g_autofree char *line = g_strdup_printf ("the Chrome trace leaves out %" G_GUINT64_FORMAT
+                                           " ops, to stay below 20 MB: --chrome-trace-all has all",
+                                           n);
+  if (n > 0)
+    ls_answer_note (a, line);
 }
 
 static gboolean
@@ -158,6 +196,8 @@ check (const LsRequest *r, GError **error)
   if (target && ls_request_is_on (r, "json"))
     return ls_request_refuse (
         "--emit does not go with --json: each prints what it has instead of the summary", error);
+  if (ls_request_is_on (r, "chrome-trace-all") && !ls_request_text (r, "chrome-trace"))
+    return ls_request_refuse ("--chrome-trace-all goes with --chrome-trace FILE", error);
   return (!target || ls_emit_check_target (target, error)) && ls_timeline_options_check (r, error);
 }
 
@@ -182,6 +222,8 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   LsJobAnswer *j = g_steal_pointer (&made);
   ls_answer_take (a, j, &forms);
   j->has_placement = ls_request_is_on (r, "show-placement");
+  j->has_whole_trace = ls_request_is_on (r, "chrome-trace-all");
+  note_left_out (j, r, a);
   ls_answer_write (a, r, "chrome-trace", write_chrome_trace);
   ls_answer_write (a, r, "csv", write_csv);
   ls_answer_write (a, r, "links", write_links);

@@ -20,8 +20,9 @@ typedef struct {
   LsInterval *interval; /* NULL: not wanted               */
   GPtrArray *findings;  /* char *: what its numbers say   */
   char *title, *subtitle;
-  char *emitted;          /* for another program, in place of the summary; NULL: nobody asked */
-  gboolean has_placement; /* is shown with the summary */
+  char *emitted;            /* for another program, in place of the summary; NULL: nobody asked */
+  gboolean has_placement;   /* is shown with the summary                 */
+  gboolean has_whole_trace; /* a Chrome trace is of all ranks and ops    */
 } LsJobAnswer;
 
 /* Runs the job of a request, and says in the answer what is worth knowing. Errors as of ls_job_spec_run().

@@ -1,7 +1,6 @@
-#include "show/run/trace_chrome.h"
+#include "show/run/trace_events.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "data/text/gzip.h"
 #include "network/coll.h"
@@ -12,23 +11,8 @@
 #define TID_HOST   LS_N_STREAMS
 #define TID_PASSES (TID_HOST + 1)
 
-typedef struct {
-  FILE *out;
-  const LsTimeline *t;
-  const LsCriticalPath *critical; /* NULL: none */
-  const char *title;
-  guint max_ranks;
-  bool *is_shown; /* per rank */
-  bool has_events;
-} Trace;
-
-typedef struct {
-  LsTime at;
-  int delta;
-} Change;
-
-static void
-write_string (Trace *w, const char *text)
+void
+trace_put_string (Trace *w, const char *text)
 {
   fputc ('"', w->out);
   for (const char *c = text; *c; c++)
@@ -41,19 +25,18 @@ write_string (Trace *w, const char *text)
   fputc ('"', w->out);
 }
 
-/* Picoseconds as exact microseconds. */
-static void
-write_us (Trace *w, const char *key, LsTime ps)
+void
+trace_put_us (Trace *w, const char *key, LsTime ps)
 {
   fprintf (w->out, ",\"%s\":%" PRId64 ".%06" PRId64, key, ps / LS_US, ps % LS_US);
 }
 
-static void
-begin_event (Trace *w, char phase, const char *name, uint32_t rank)
+void
+trace_begin_event (Trace *w, char phase, const char *name, uint32_t rank)
 {
   fputs (w->has_events ? ",\n{\"ph\":\"" : "\n{\"ph\":\"", w->out);
   fprintf (w->out, "%c\",\"pid\":%u,\"name\":", phase, rank);
-  write_string (w, name);
+  trace_put_string (w, name);
   w->has_events = true;
 }
 
@@ -61,18 +44,18 @@ static void
 write_rank_names (Trace *w, uint32_t rank)
 {
   const LsPlan *plan = w->t->plan;
-  begin_event (w, 'M', "process_name", rank);
+  trace_begin_event (w, 'M', "process_name", rank);
   fprintf (w->out, ",\"args\":{\"name\":\"rank %u (stage %u)\"}}", rank,
            plan->programs[plan->bindings[rank].role].stage);
-  begin_event (w, 'M', "process_sort_index", rank);
+  trace_begin_event (w, 'M', "process_sort_index", rank);
   fprintf (w->out, ",\"args\":{\"sort_index\":%u}}", rank);
   for (int tid = 0; tid <= TID_PASSES; tid++) {
-    begin_event (w, 'M', "thread_name", rank);
+    trace_begin_event (w, 'M', "thread_name", rank);
     fprintf (w->out, ",\"tid\":%d,\"args\":{\"name\":\"%s\"}}", tid,
              tid == TID_PASSES     ? "passes"
                  : tid == TID_HOST ? "host"
                                    : ls_stream_name ((LsStream) tid));
-    begin_event (w, 'M', "thread_sort_index", rank);
+    trace_begin_event (w, 'M', "thread_sort_index", rank);
     fprintf (w->out, ",\"tid\":%d,\"args\":{\"sort_index\":%d}}", tid, tid == TID_PASSES ? -1 : tid);
   }
 }
@@ -89,9 +72,8 @@ thread_of (const LsOp *op)
   return op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? TID_HOST : op->stream;
 }
 
-/* What of a span lies in the window, as offsets from its start. */
-static bool
-cut (const LsTimeline *t, const LsSpan *s, LsTime *ret_from, LsTime *ret_to)
+bool
+trace_cut (const LsTimeline *t, const LsSpan *s, LsTime *ret_from, LsTime *ret_to)
 {
   LsTime end = MIN (s->end, t->window_end), start = MAX (s->start, t->window_start);
   if (start >= end)
@@ -101,26 +83,79 @@ cut (const LsTimeline *t, const LsSpan *s, LsTime *ret_from, LsTime *ret_to)
   return true;
 }
 
-/* "forward 3" from the first of its kernels to the last. */
-static void
-write_passes (Trace *w, uint32_t rank)
+/* Of Catapult's colour scheme (tracing/tracing/base/color_scheme.html). */
+static const char *
+color_of (LsBoxKind kind)
 {
-  g_autoptr (GArray) boxes = ls_timeline_boxes (w->t, rank);
+  static const char *const colors[LS_N_BOX_KINDS] = {
+    [LS_BOX_FORWARD] = "rail_response",  [LS_BOX_BACKWARD] = "rail_idle",
+    [LS_BOX_WEIGHT] = "rail_load",       [LS_BOX_RECOMPUTE] = "light_memory_dump",
+    [LS_BOX_OPTIMIZER] = "generic_work",
+  };
+  return colors[kind];
+}
+
+/* "forward 3", with the chunk where a rank has several; newly allocated. */
+static char *
+pass_name (const Trace *w, const LsTimelineBox *b)
+{
+  const char *kind = ls_box_kind_name (b->kind);
+  if (b->kind == LS_BOX_OPTIMIZER)
+    return g_strdup (kind);
+  return w->t->plan->n_chunks > 1 ? g_strdup_printf ("%s %u, chunk %u", kind, b->mb, b->chunk)
+                                  : g_strdup_printf ("%s %u", kind, b->mb);
+}
+
+/* From the first of its kernels to the last. */
+static void
+write_passes (Trace *w, uint32_t rank, const GArray *boxes)
+{
   for (guint i = 0; i < boxes->len; i++) {
     const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
-    const char *kind = ls_box_kind_name (b->kind);
-    g_autofree char *name
-        = b->kind == LS_BOX_OPTIMIZER ? g_strdup (kind) : g_strdup_printf ("%s %u", kind, b->mb);
-    begin_event (w, 'X', name, rank);
-    fprintf (w->out, ",\"tid\":%d,\"cat\":\"pass\"", TID_PASSES);
-    write_us (w, "ts", b->from);
-    write_us (w, "dur", b->to - b->from);
+    g_autofree char *name = pass_name (w, b);
+    trace_begin_event (w, 'X', name, rank);
+    fprintf (w->out, ",\"tid\":%d,\"cat\":\"pass\",\"cname\":\"%s\"", TID_PASSES, color_of (b->kind));
+    trace_put_us (w, "ts", b->from);
+    trace_put_us (w, "dur", b->to - b->from);
     fprintf (w->out, ",\"args\":{\"micro_batch\":%u,\"chunk\":%u}}", b->mb, b->chunk);
   }
 }
 
 static void
-write_number (Trace *w, const char *key, double value)
+write_end_of_micro_batch (Trace *w, uint32_t rank, char phase, uint32_t mb, LsTime at)
+{
+  g_autofree char *name = g_strdup_printf ("micro-batch %u", mb);
+  trace_begin_event (w, phase, name, rank);
+  fprintf (w->out, ",\"tid\":%d,\"cat\":\"micro-batch\",\"id2\":{\"local\":\"%u\"}", TID_PASSES, mb);
+  trace_put_us (w, "ts", at);
+  fputc ('}', w->out);
+}
+
+/* Each from the first of its passes to the last. */
+static void
+write_micro_batches (Trace *w, uint32_t rank, const GArray *boxes)
+{
+  g_autoptr (GHashTable) last = g_hash_table_new (NULL, NULL); /* micro-batch -> index of its last box */
+  for (guint i = 0; i < boxes->len; i++) {
+    const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
+    if (b->kind != LS_BOX_OPTIMIZER)
+      g_hash_table_insert (last, GUINT_TO_POINTER (b->mb), GUINT_TO_POINTER (i));
+  }
+  g_autoptr (GHashTable) open = g_hash_table_new (NULL, NULL);
+  for (guint i = 0; i < boxes->len; i++) {
+    const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
+    gpointer mb = GUINT_TO_POINTER (b->mb);
+    if (b->kind == LS_BOX_OPTIMIZER)
+      continue;
+    if (g_hash_table_add (open, mb))
+      write_end_of_micro_batch (w, rank, 'b', b->mb, b->from);
+    if (GPOINTER_TO_UINT (g_hash_table_lookup (last, mb)) == i)
+      write_end_of_micro_batch (w, rank, 'e', b->mb, b->to);
+  }
+}
+
+void
+trace_put_number (Trace *w, const char *key, double value)
 {
   char text[G_ASCII_DTOSTR_BUF_SIZE];
   fprintf (w->out, ",\"%s\":%s", key, g_ascii_formatd (text, sizeof text, "%.6g", value));
@@ -140,12 +175,48 @@ write_kernel (Trace *w, const LsSpan *s, const LsOp *op)
              k->m, k->n, k->k);
   if (k->batch > 1)
     fprintf (w->out, ",\"batch\":%" PRIu64, k->batch);
-  write_number (w, "flops", n * k->flops);
-  write_number (w, "bytes", n * k->bytes);
+  trace_put_number (w, "flops", n * k->flops);
+  trace_put_number (w, "bytes", n * k->bytes);
   if (s->end == LS_TIME_NEVER || seconds <= 0)
     return;
-  write_number (w, "tflop_per_s", n * k->flops / seconds * 1e-12);
-  write_number (w, "gb_per_s", n * k->bytes / seconds * 1e-9);
+  trace_put_number (w, "tflop_per_s", n * k->flops / seconds * 1e-12);
+  trace_put_number (w, "gb_per_s", n * k->bytes / seconds * 1e-9);
+}
+
+double
+trace_sent_bytes (const LsTimeline *t, uint32_t rank, const LsOp *op)
+{
+  double bytes = 0;
+  for (uint16_t i = 0; op->kind == LS_OP_P2P && i < op->n_transfers; i++)
+    bytes += op->transfers[i].is_send ? (double) op->transfers[i].bytes : 0;
+  if (op->kind != LS_OP_COLLECTIVE)
+    return bytes;
+  uint32_t comm = t->plan->bindings[rank].comm[op->slot];
+  return (double) op->bytes
+      * ls_coll_wire_factor ((LsCollKind) op->coll, comm == UINT32_MAX ? 1 : t->plan->comms[comm].n_ranks);
+}
+
+/* Its group, how it is run, and its bus bandwidth while data move. */
+static void
+write_collective (Trace *w, uint32_t rank, const LsSpan *s, const LsOp *op)
+{
+  uint32_t comm = w->t->plan->bindings[rank].comm[op->slot];
+  fprintf (w->out, ",\"bytes\":%" PRIu64, op->bytes);
+  if (comm == UINT32_MAX)
+    return;
+  const LsCommunicator *c = &w->t->plan->comms[comm];
+  LsCallLimit call
+      = op->recorded == LS_TIME_NEVER ? ls_limit_of_call (w->calls, rank, op) : (LsCallLimit) { 0 };
+  const char *algorithm
+      = call.algorithm ? call.algorithm : ls_coll_algorithm_name ((LsAlgorithm) op->algorithm);
+  fprintf (w->out, ",\"group\":%u,\"ranks\":%u,\"first_rank\":%u", comm, c->n_ranks, c->ranks[0]);
+  if (algorithm && *algorithm) /* else as NCCL chooses */
+    fprintf (w->out, ",\"algorithm\":\"%s\"", algorithm);
+  if (call.protocol && *call.protocol)
+    fprintf (w->out, ",\"protocol\":\"%s\"", call.protocol);
+  if (s->end != LS_TIME_NEVER && s->matched < s->end)
+    trace_put_number (w, "busbw_gb_per_s",
+                      trace_sent_bytes (w->t, rank, op) / ls_time_to_s (s->end - s->matched) * 1e-9);
 }
 
 static void
@@ -159,11 +230,7 @@ write_args (Trace *w, uint32_t rank, const LsSpan *s, const LsOp *op)
   if (op->unit != UINT16_MAX)
     fprintf (w->out, ",\"unit\":%u", op->unit);
   if (op->kind == LS_OP_COLLECTIVE)
-    fprintf (w->out, ",\"bytes\":%" PRIu64, op->bytes);
-  const char *algorithm
-      = op->kind == LS_OP_COLLECTIVE ? ls_coll_algorithm_name ((LsAlgorithm) op->algorithm) : NULL;
-  if (algorithm) /* else as NCCL chooses */
-    fprintf (w->out, ",\"algorithm\":\"%s\"", algorithm);
+    write_collective (w, rank, s, op);
   if (op->kind == LS_OP_KERNEL && op->kernel != UINT32_MAX)
     write_kernel (w, s, op);
   for (uint16_t i = 0; op->kind == LS_OP_P2P && i < op->n_transfers; i++)
@@ -172,17 +239,25 @@ write_args (Trace *w, uint32_t rank, const LsSpan *s, const LsOp *op)
   fputc ('}', w->out);
 }
 
+/* Whether a span is drawn as a slice, and where. */
+static bool
+is_slice (const LsTimeline *t, uint32_t rank, const LsSpan *s, LsTime *ret_from, LsTime *ret_to)
+{
+  LsOpKind kind = ls_span_op (t, rank, s)->kind;
+  return kind != LS_OP_RECORD && kind != LS_OP_WAIT && trace_cut (t, s, ret_from, ret_to);
+}
+
 static void
 write_span (Trace *w, uint32_t rank, const LsSpan *s)
 {
   const LsOp *op = ls_span_op (w->t, rank, s);
   LsTime from, to;
-  if (op->kind == LS_OP_RECORD || op->kind == LS_OP_WAIT || !cut (w->t, s, &from, &to))
+  if (!is_slice (w->t, rank, s, &from, &to) || from >= w->until[rank])
     return;
-  begin_event (w, 'X', ls_span_name (w->t, rank, s), rank);
+  trace_begin_event (w, 'X', ls_span_name (w->t, rank, s), rank);
   fprintf (w->out, ",\"tid\":%u,\"cat\":\"%s\"", thread_of (op), ls_tag_name ((LsTag) op->tag));
-  write_us (w, "ts", from);
-  write_us (w, "dur", to - from);
+  trace_put_us (w, "ts", from);
+  trace_put_us (w, "dur", to - from);
   write_args (w, rank, s, op);
   fputc ('}', w->out);
 
@@ -191,57 +266,19 @@ write_span (Trace *w, uint32_t rank, const LsSpan *s)
   LsTime matched = MIN (s->matched, w->t->window_end) - w->t->window_start;
   if (matched <= from)
     return;
-  begin_event (w, 'X', "waiting for partners", rank);
+  trace_begin_event (w, 'X', "waiting for partners", rank);
   fprintf (w->out, ",\"tid\":%u,\"cat\":\"wait\"", thread_of (op));
-  write_us (w, "ts", from);
-  write_us (w, "dur", MIN (matched, to) - from);
+  trace_put_us (w, "ts", from);
+  trace_put_us (w, "dur", MIN (matched, to) - from);
   fputc ('}', w->out);
-}
-
-static int
-compare_changes (const void *a, const void *b)
-{
-  const Change *x = a, *y = b;
-  return x->at < y->at ? -1 : x->at > y->at;
-}
-
-/* Communication ops between launch and end; one event per instant at which the
- * number changes. */
-static void
-write_in_flight (Trace *w, uint32_t rank)
-{
-  g_autoptr (GArray) changes = g_array_new (FALSE, FALSE, sizeof (Change));
-  const LsRankSpans *r = &w->t->ranks[rank];
-  for (uint32_t i = 0; i < r->n; i++) {
-    Change up = { .delta = 1 }, down = { .delta = -1 };
-    if (!is_communication (ls_span_op (w->t, rank, &r->spans[i]))
-        || !cut (w->t, &r->spans[i], &up.at, &down.at))
-      continue;
-    g_array_append_val (changes, up);
-    g_array_append_val (changes, down);
-  }
-  g_array_sort (changes, compare_changes);
-
-  int n = 0, n_written = -1;
-  for (guint i = 0; i < changes->len; i++) {
-    const Change *change = &g_array_index (changes, Change, i);
-    n += change->delta;
-    bool is_last = i + 1 == changes->len || change[1].at != change->at;
-    if (!is_last || n == n_written)
-      continue;
-    begin_event (w, 'C', "communication in flight", rank);
-    write_us (w, "ts", change->at);
-    fprintf (w->out, ",\"args\":{\"ops\":%d}}", n);
-    n_written = n;
-  }
 }
 
 static void
 write_arrow_end (Trace *w, char phase, uint32_t rank, const LsSpan *s, LsTime at, guint id)
 {
-  begin_event (w, phase, "p2p", rank);
+  trace_begin_event (w, phase, "p2p", rank);
   fprintf (w->out, ",\"tid\":%u,\"cat\":\"p2p\",\"id\":%u", thread_of (ls_span_op (w->t, rank, s)), id);
-  write_us (w, "ts", at);
+  trace_put_us (w, "ts", at);
   fputs (phase == 'f' ? ",\"bp\":\"e\"}" : "}", w->out);
 }
 
@@ -256,8 +293,9 @@ write_arrows (Trace *w)
     const LsSpan *send = &t->ranks[pair->from].spans[pair->from_span];
     const LsSpan *receive = &t->ranks[pair->to].spans[pair->to_span];
     LsTime send_from, send_to, receive_from, receive_to;
-    if (!w->is_shown[pair->from] || !w->is_shown[pair->to] || receive->matched > t->window_end
-        || !cut (t, send, &send_from, &send_to) || !cut (t, receive, &receive_from, &receive_to))
+    if (receive->matched > t->window_end || !trace_cut (t, send, &send_from, &send_to)
+        || !trace_cut (t, receive, &receive_from, &receive_to) || send_from >= w->until[pair->from]
+        || receive_from >= w->until[pair->to])
       continue;
     LsTime arrival = MAX (receive->matched - t->window_start, MAX (receive_from, send_from));
     write_arrow_end (w, 's', pair->from, send, send_from, i);
@@ -270,52 +308,130 @@ static void
 write_critical (Trace *w)
 {
   uint32_t process = w->t->n_ranks;
-  begin_event (w, 'M', "process_name", process);
+  trace_begin_event (w, 'M', "process_name", process);
   fputs (",\"args\":{\"name\":\"critical path\"}}", w->out);
-  begin_event (w, 'M', "process_sort_index", process);
+  trace_begin_event (w, 'M', "process_sort_index", process);
   fprintf (w->out, ",\"args\":{\"sort_index\":%u}}", process);
-  for (guint i = 0; i < w->critical->pieces->len; i++) {
-    const LsPathPiece *piece = &g_array_index (w->critical->pieces, LsPathPiece, i);
-    begin_event (w, 'X', ls_path_name (w->critical, piece), process);
+  for (guint i = 0; i < w->asked->critical->pieces->len; i++) {
+    const LsPathPiece *piece = &g_array_index (w->asked->critical->pieces, LsPathPiece, i);
+    trace_begin_event (w, 'X', ls_path_name (w->asked->critical, piece), process);
     fprintf (w->out, ",\"tid\":0,\"cat\":\"%s\"", ls_path_kind_name (piece->kind));
-    write_us (w, "ts", piece->from - w->t->window_start);
-    write_us (w, "dur", piece->to - piece->from);
+    trace_put_us (w, "ts", piece->from - w->t->window_start);
+    trace_put_us (w, "dur", piece->to - piece->from);
     fprintf (w->out, ",\"args\":{\"rank\":%u,\"kind\":\"%s\"}}", piece->rank,
              ls_path_kind_name (piece->kind));
   }
+}
+
+/* --- how much of it ---------------------------------------------------------------------------------- */
+
+static int
+compare_times (const void *a, const void *b)
+{
+  LsTime x = *(const LsTime *) a, y = *(const LsTime *) b;
+  return (x > y) - (x < y);
+}
+
+/* Until when ops of a rank begin of which there are *left; how many are not there is added. */
+static LsTime
+cut_ops (const LsTimeline *t, uint32_t rank, guint64 *left, guint64 *left_out)
+{
+  const LsRankSpans *r = &t->ranks[rank];
+  g_autoptr (GArray) starts = g_array_new (FALSE, FALSE, sizeof (LsTime));
+  LsTime from, to, until = G_MAXINT64;
+  for (uint32_t i = 0; i < r->n; i++)
+    if (is_slice (t, rank, &r->spans[i], &from, &to))
+      g_array_append_val (starts, from);
+  g_array_sort (starts, compare_times);
+  guint n = starts->len;
+  if (n > *left) {
+    until = g_array_index (starts, LsTime, *left);
+    for (n = (guint) *left; n > 0 && g_array_index (starts, LsTime, n - 1) >= until;)
+      n--;
+  }
+  *left_out += starts->len - n;
+  *left = n < starts->len ? 0 : *left - n;
+  return until;
+}
+
+/* Passes first: of all ranks they are few. */
+static guint64
+cut_trace (const LsTimeline *t, const LsTraceSize *size, const GArray *rows, bool *has_passes, LsTime *until)
+{
+  guint64 left = size->max_ops > 0 ? size->max_ops : G_MAXUINT64, left_out = 0;
+  for (guint row = 0; row < rows->len; row++) {
+    uint32_t rank = g_array_index (rows, uint32_t, row);
+    g_autoptr (GArray) boxes = ls_timeline_boxes (t, rank);
+    has_passes[rank] = boxes->len <= left;
+    left -= has_passes[rank] ? boxes->len : 0;
+    left_out += has_passes[rank] ? 0 : boxes->len;
+  }
+  for (guint row = 0; row < rows->len; row++) {
+    uint32_t rank = g_array_index (rows, uint32_t, row);
+    until[rank] = cut_ops (t, rank, &left, &left_out);
+  }
+  return left_out;
+}
+
+static GArray *
+rows_of (const LsTimeline *t, const LsTraceSize *size)
+{
+  return ls_timeline_rows (t, size->max_ranks > 0 ? size->max_ranks : G_MAXUINT);
+}
+
+guint64
+ls_trace_chrome_left_out (const LsTimeline *t, const LsTraceSize *size)
+{
+  g_autoptr (GArray) rows = rows_of (t, size);
+  g_autofree bool *has_passes = g_new0 (bool, t->n_ranks);
+  g_autofree LsTime *until = g_new0 (LsTime, t->n_ranks);
+  return cut_trace (t, size, rows, has_passes, until);
+}
+
+/* --- the file ---------------------------------------------------------------------------------------- */
+
+static void
+write_rank (Trace *w, uint32_t rank)
+{
+  write_rank_names (w, rank);
+  if (w->has_passes[rank]) {
+    g_autoptr (GArray) boxes = ls_timeline_boxes (w->t, rank);
+    write_passes (w, rank, boxes);
+    write_micro_batches (w, rank, boxes);
+  }
+  for (uint32_t i = 0; i < w->t->ranks[rank].n; i++)
+    write_span (w, rank, &w->t->ranks[rank].spans[i]);
+  trace_put_counters (w, rank);
 }
 
 static gboolean
 write_trace (FILE *out, void *data, GError **error)
 {
   Trace *w = data;
+  g_autoptr (GArray) rows = rows_of (w->t, &w->asked->size);
+  guint64 left_out = cut_trace (w->t, &w->asked->size, rows, w->has_passes, w->until);
   w->out = out;
   fputs ("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"title\":", out);
-  write_string (w, w->title);
+  trace_put_string (w, w->asked->title);
+  if (left_out > 0)
+    fprintf (out, ",\"left_out\":%" PRIu64, left_out);
   fprintf (out, ",\"digest\":\"%016" PRIx64 "\"},\"traceEvents\":[", w->t->digest);
-  g_autoptr (GArray) rows = ls_timeline_rows (w->t, w->max_ranks);
-  w->is_shown = g_new0 (bool, w->t->n_ranks);
-  for (guint row = 0; row < rows->len; row++) {
-    uint32_t rank = g_array_index (rows, uint32_t, row);
-    w->is_shown[rank] = true;
-    write_rank_names (w, rank);
-    write_passes (w, rank);
-    for (uint32_t i = 0; i < w->t->ranks[rank].n; i++)
-      write_span (w, rank, &w->t->ranks[rank].spans[i]);
-    write_in_flight (w, rank);
-  }
+  for (guint row = 0; row < rows->len; row++)
+    write_rank (w, g_array_index (rows, uint32_t, row));
   write_arrows (w);
-  if (w->critical)
+  if (w->asked->critical)
     write_critical (w);
   fputs ("\n]}\n", out);
-  g_clear_pointer (&w->is_shown, g_free);
   return TRUE;
 }
 
 gboolean
-ls_trace_chrome_write (const LsTimeline *t, const LsCriticalPath *critical, const char *title,
-                       guint max_ranks, const char *path, GError **error)
+ls_trace_chrome_write (const LsChromeTrace *asked, const char *path, GError **error)
 {
-  Trace trace = { .t = t, .critical = critical, .title = title, .max_ranks = max_ranks };
+  const LsTimeline *t = asked->timeline;
+  g_autoptr (LsCallLimits) calls = ls_call_limits_new (t->plan, asked->cluster, asked->nccl);
+  g_autofree bool *has_passes = g_new0 (bool, t->n_ranks);
+  g_autofree LsTime *until = g_new0 (LsTime, t->n_ranks);
+  Trace trace = { .asked = asked, .t = t, .calls = calls, .until = until, .has_passes = has_passes };
   return ls_write_file_packed (path, write_trace, &trace, error);
 }

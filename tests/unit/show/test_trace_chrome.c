@@ -5,24 +5,46 @@
 #include <cjson/cJSON.h>
 #include <glib/gstdio.h>
 
+#include "exec/memory/memory.h"
 #include "ls_test.h"
 #include "pipeline.h"
 
 static const PipelineShape shape
     = { 2, 1, 3, 10 * LS_MS + 1, 20 * LS_MS, 0, LS_MS, 2 * LS_MS, LS_MS, 3 * LS_MS };
 
+/* Of rank 0 a GiB until 10 ms, then two. */
+static GArray *
+made_up_memory (gconstpointer user, uint32_t rank)
+{
+  GArray *samples = g_array_new (FALSE, FALSE, sizeof (LsMemorySample));
+  LsMemorySample s = { 0 };
+  s.alive[LS_MEM_ACTIVATIONS] = UINT64_C (1) << 30;
+  g_array_append_val (samples, s);
+  s.at = 10 * LS_MS;
+  s.alive[LS_MEM_ACTIVATIONS] *= 2;
+  g_array_append_val (samples, s);
+  return samples;
+}
+
 static cJSON *
-trace_of (const LsTimeline *t, char **ret_text)
+trace_of_size (const LsTimeline *t, LsTraceSize size, char **ret_text)
 {
   g_autofree char *folder = g_dir_make_tmp ("ls-trace-XXXXXX", NULL),
                   *path = g_build_filename (folder, "t.json", NULL);
   g_autoptr (GError) error = NULL;
-  LS_CHECK (ls_trace_chrome_write (t, NULL, "a \"job\"", 64, path, &error));
+  const LsChromeTrace trace = { .timeline = t, .title = "a \"job\"", .memory = made_up_memory, .size = size };
+  LS_CHECK (ls_trace_chrome_write (&trace, path, &error));
   LS_CHECK_NO_ERROR (error);
   g_file_get_contents (path, ret_text, NULL, NULL);
   g_unlink (path);
   g_rmdir (folder);
   return cJSON_Parse (*ret_text);
+}
+
+static cJSON *
+trace_of (const LsTimeline *t, char **ret_text)
+{
+  return trace_of_size (t, (LsTraceSize) { 64, 0 }, ret_text);
 }
 
 static const char *
@@ -177,7 +199,7 @@ communication_in_flight_is_counted (void)
   double last = -1, most = 0;
   cJSON_ArrayForEach (event, cJSON_GetObjectItem (root, "traceEvents"))
   {
-    if (!is_phase (event, "C"))
+    if (g_strcmp0 (text_of (event, "name"), "communication in flight") != 0)
       continue;
     last = number_of (cJSON_GetObjectItem (event, "args"), "ops");
     LS_CHECK_DOUBLE (last, >=, 0);
@@ -189,6 +211,117 @@ communication_in_flight_is_counted (void)
   pipeline_clear (&p);
 }
 
+/* The mean of a counter over the window: what it says holds until it says another. */
+static double
+mean_of (const cJSON *root, double pid, const char *name, const char *key, double window_us)
+{
+  const cJSON *event;
+  double sum = 0, at = 0, value = 0;
+  cJSON_ArrayForEach (event, cJSON_GetObjectItem (root, "traceEvents"))
+  {
+    if (g_strcmp0 (text_of (event, "name"), name) != 0 || number_of (event, "pid") != pid)
+      continue;
+    LS_CHECK_DOUBLE (number_of (event, "ts"), >=, at);
+    sum += value * (number_of (event, "ts") - at);
+    at = number_of (event, "ts");
+    value = number_of (cJSON_GetObjectItem (event, "args"), key);
+  }
+  return (sum + value * (window_us - at)) / window_us;
+}
+
+/* Rates add up to what was done: 6 kernels of 2e9 FLOPs first in their pass (the second has none), each
+ * all-reduce of 1 MB over 2 ranks sends 1 MB. Memory is what was said. */
+static void
+counters_add_up (void)
+{
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  LsKernel kernel = { .name = "fc1", .flops = 2e9 };
+  p.plan.kernels = &kernel;
+  p.plan.n_kernels = 1;
+  for (int s = 0; s < PIPELINE_N_SEGMENTS; s++) {
+    p.ops[s][PIPELINE_FIRST].kernel = 0;
+    p.ops[s][PIPELINE_TP].bytes = 1000000;
+    p.ops[s][PIPELINE_TP].coll = LS_COLL_ALL_REDUCE;
+  }
+  guint n_kernels = 0;
+  double sent = 0;
+  for (uint32_t i = 0; i < p.t.ranks[0].n; i++) {
+    const LsOp *op = ls_span_op (&p.t, 0, &p.t.ranks[0].spans[i]);
+    n_kernels += op->kernel == 0;
+    uint32_t n = op->kind == LS_OP_COLLECTIVE ? p.plan.comms[p.plan.bindings[0].comm[op->slot]].n_ranks : 1;
+    sent += op->kind == LS_OP_COLLECTIVE ? 1e6 * 2 * (n - 1) / n : 0;
+    for (uint16_t k = 0; op->kind == LS_OP_P2P && k < op->n_transfers; k++)
+      sent += op->transfers[k].is_send ? (double) op->transfers[k].bytes : 0;
+  }
+  g_autofree char *text = NULL;
+  cJSON *root = trace_of (&p.t, &text);
+  double window = (double) (p.t.window_end - p.t.window_start) / (double) LS_US;
+  LS_CHECK_INT (n_kernels, >=, 6);
+  LS_CHECK_NEAR (mean_of (root, 0, "TFLOP/s", "tflop_per_s", window) * window * 1e-6, n_kernels * 2e-3, 2e-2);
+  LS_CHECK_NEAR (mean_of (root, 0, "sent to others, GB/s", "gb_per_s", window) * window * 1e3, sent, 2e-2);
+  LS_CHECK (sent > 0 && strstr (text, "\"activations\":1073741824")
+            && strstr (text, "\"activations\":2147483648"));
+  LS_CHECK (strstr (text, "\"bytes in flight\"") != NULL);
+  LS_CHECK (strstr (text, ",\"ranks\":") && strstr (text, ",\"busbw_gb_per_s\":"));
+  cJSON_Delete (root);
+  pipeline_clear (&p);
+}
+
+/* Each begins once and ends once, behind that, on each of two ranks. */
+static void
+micro_batches_begin_and_end (void)
+{
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  g_autofree char *text = NULL;
+  cJSON *root = trace_of (&p.t, &text);
+  const cJSON *event;
+  double open[2][3] = { { 0 } };
+  int n = 0;
+  cJSON_ArrayForEach (event, cJSON_GetObjectItem (root, "traceEvents"))
+  {
+    if (g_strcmp0 (text_of (event, "cat"), "micro-batch") != 0)
+      continue;
+    const char *id = text_of (cJSON_GetObjectItem (event, "id2"), "local");
+    double *at = &open[(int) number_of (event, "pid")][atoi (id)];
+    n += is_phase (event, "b") ? 1 : 100;
+    if (is_phase (event, "e"))
+      LS_CHECK_DOUBLE (number_of (event, "ts"), >, *at);
+    *at = number_of (event, "ts");
+  }
+  LS_CHECK_INT (n, ==, 606);
+  cJSON_Delete (root);
+  pipeline_clear (&p);
+}
+
+/* Of fewer ops than there are the first, in time, of the first ranks; the rest is counted. */
+static void
+a_large_trace_is_cut (void)
+{
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  g_autofree char *text = NULL, *whole = NULL;
+  const LsTraceSize size = { 64, 24 }, all = { 64, 0 };
+  cJSON *root = trace_of_size (&p.t, size, &text), *full = trace_of_size (&p.t, all, &whole);
+  const cJSON *event;
+  int n = 0, n_all = 0;
+  cJSON_ArrayForEach (event, cJSON_GetObjectItem (root, "traceEvents")) n
+      += is_phase (event, "X") && g_strcmp0 (text_of (event, "cat"), "wait") != 0;
+  cJSON_ArrayForEach (event, cJSON_GetObjectItem (full, "traceEvents")) n_all
+      += is_phase (event, "X") && g_strcmp0 (text_of (event, "cat"), "wait") != 0;
+  LS_CHECK_INT (n, <=, 24);
+  LS_CHECK_INT (n, >, 14); /* 7 passes of each rank, and some ops */
+  LS_CHECK_INT (ls_trace_chrome_left_out (&p.t, &size), ==, n_all - n);
+  LS_CHECK_DOUBLE (number_of (cJSON_GetObjectItem (root, "otherData"), "left_out"), ==, n_all - n);
+  LS_CHECK (!strstr (whole, "left_out"));
+  LS_CHECK_INT (ls_trace_chrome_left_out (&p.t, &all), ==, 0);
+  cJSON_Delete (root);
+  cJSON_Delete (full);
+  pipeline_clear (&p);
+}
+
 LS_TEST_MAIN ("trace_chrome", LS_TEST (picoseconds_survive), LS_TEST (passes_and_kernels_are_told),
               LS_TEST (arrows_join_slices_forward_in_time), LS_TEST (slices_are_cut_at_the_window),
-              LS_TEST (communication_in_flight_is_counted))
+              LS_TEST (communication_in_flight_is_counted), LS_TEST (counters_add_up),
+              LS_TEST (micro_batches_begin_and_end), LS_TEST (a_large_trace_is_cut))

@@ -1,0 +1,206 @@
+/* Counters of a rank in a Chrome trace. */
+#include <math.h>
+
+#include "exec/memory/memory.h"
+#include "show/run/trace_events.h"
+
+#define N_COLUMNS 1000
+
+typedef struct {
+  LsTime at;
+  double value; /* of changes: by how much */
+} Point;
+
+static bool
+is_communication (const LsOp *op)
+{
+  return op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P;
+}
+
+static LsTime
+window_of (const Trace *w)
+{
+  return MAX (w->t->window_end - w->t->window_start, 1);
+}
+
+static guint
+column_of (const Trace *w, LsTime at)
+{
+  return (guint) ((double) at / (double) window_of (w) * N_COLUMNS);
+}
+
+static void
+put_value (Trace *w, uint32_t rank, const char *name, const char *key, LsTime at, double value)
+{
+  trace_begin_event (w, 'C', name, rank);
+  trace_put_us (w, "ts", at);
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+  fprintf (w->out, ",\"args\":{\"%s\":%s}}", key, g_ascii_formatd (text, sizeof text, "%.6g", value));
+}
+
+/* Of each column the highest, and the last, which holds until the next. */
+static void
+put_levels (Trace *w, uint32_t rank, const char *name, const char *key, const GArray *levels)
+{
+  double before = NAN;
+  for (guint i = 0, end; i < levels->len; i = end) {
+    const Point *all = (const Point *) levels->data, *most = &all[i];
+    for (end = i; end < levels->len && column_of (w, all[end].at) == column_of (w, all[i].at); end++)
+      if (all[end].value > most->value)
+        most = &all[end];
+    const Point *last = &all[end - 1];
+    if (most->value != before)
+      put_value (w, rank, name, key, most->at, most->value);
+    if (last->value != most->value)
+      put_value (w, rank, name, key, last->at, last->value);
+    before = last->value;
+  }
+}
+
+/* --- in flight --------------------------------------------------------------------------------------- */
+
+static int
+compare_points (const void *a, const void *b)
+{
+  const Point *x = a, *y = b;
+  return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Changes become levels: one for each instant. */
+static void
+add_up (GArray *points)
+{
+  g_array_sort (points, compare_points);
+  Point *all = (Point *) points->data;
+  double level = 0;
+  guint n = 0;
+  for (guint i = 0; i < points->len; i++) {
+    level += all[i].value;
+    if (i + 1 == points->len || all[i + 1].at != all[i].at)
+      all[n++] = (Point) { all[i].at, level };
+  }
+  g_array_set_size (points, n);
+}
+
+static void
+add_change (GArray *points, LsTime from, LsTime to, double value)
+{
+  const Point both[] = { { from, value }, { to, -value } };
+  g_array_append_vals (points, both, 2);
+}
+
+/* Between launch and end. */
+static void
+put_in_flight (Trace *w, uint32_t rank)
+{
+  g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (Point)),
+                     bytes = g_array_new (FALSE, FALSE, sizeof (Point));
+  const LsRankSpans *r = &w->t->ranks[rank];
+  for (uint32_t i = 0; i < r->n; i++) {
+    const LsOp *op = ls_span_op (w->t, rank, &r->spans[i]);
+    LsTime from, to;
+    if (!is_communication (op) || !trace_cut (w->t, &r->spans[i], &from, &to))
+      continue;
+    add_change (ops, from, to, 1);
+    add_change (bytes, from, to, trace_sent_bytes (w->t, rank, op));
+  }
+  add_up (ops);
+  add_up (bytes);
+  put_levels (w, rank, "communication in flight", "ops", ops);
+  put_levels (w, rank, "bytes in flight", "bytes", bytes);
+}
+
+/* --- rates ------------------------------------------------------------------------------------------- */
+
+/* An amount that is spread over an interval evenly, by columns. */
+static void
+spread (const Trace *w, double columns[N_COLUMNS], LsTime from, LsTime to, double amount)
+{
+  double width = (double) window_of (w) / N_COLUMNS, left = (double) from / width,
+         right = (double) to / width;
+  for (guint c = (guint) left; c < N_COLUMNS && c < right; c++)
+    columns[c] += amount * (fmin (right, c + 1) - fmax (left, c)) / (right - left);
+}
+
+/* Amounts of columns, each over its time; `unit` of them a second is 1. */
+static void
+put_rates (Trace *w, uint32_t rank, const char *name, const char *key, const double columns[N_COLUMNS],
+           double unit)
+{
+  g_autoptr (GArray) levels = g_array_new (FALSE, FALSE, sizeof (Point));
+  double seconds = ls_time_to_s (window_of (w)) / N_COLUMNS;
+  for (guint c = 0; c < N_COLUMNS; c++) {
+    const Point point
+        = { (LsTime) ((double) window_of (w) * (c + 0.5) / N_COLUMNS), columns[c] / seconds / unit };
+    g_array_append_val (levels, point);
+  }
+  put_levels (w, rank, name, key, levels);
+}
+
+/* The share of an op's amount that lies in the window goes by time. */
+static void
+put_op_rates (Trace *w, uint32_t rank)
+{
+  g_autofree double *flops = g_new0 (double, N_COLUMNS), *sent = g_new0 (double, N_COLUMNS);
+  const LsRankSpans *r = &w->t->ranks[rank];
+  bool has_flops = false;
+  for (uint32_t i = 0; i < r->n; i++) {
+    LsSpan s = r->spans[i];
+    const LsOp *op = ls_span_op (w->t, rank, &s);
+    LsTime from, to;
+    if (s.end == LS_TIME_NEVER || (is_communication (op) && s.matched == LS_TIME_NEVER))
+      continue;
+    s.start = is_communication (op) ? MAX (s.start, s.matched) : s.start;
+    if (!trace_cut (w->t, &s, &from, &to))
+      continue;
+    double share = (double) (to - from) / (double) (s.end - s.start);
+    if (is_communication (op))
+      spread (w, sent, from, to, share * trace_sent_bytes (w->t, rank, op));
+    if (op->kind != LS_OP_KERNEL || op->kernel == UINT32_MAX)
+      continue;
+    spread (w, flops, from, to, share * MAX (op->repeat, 1) * w->t->plan->kernels[op->kernel].flops);
+    has_flops = true;
+  }
+  if (has_flops)
+    put_rates (w, rank, "TFLOP/s", "tflop_per_s", flops, 1e12);
+  put_rates (w, rank, "sent to others, GB/s", "gb_per_s", sent, 1e9);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------ */
+
+static void
+put_sample (Trace *w, uint32_t rank, const LsMemorySample *s)
+{
+  trace_begin_event (w, 'C', "memory", rank);
+  trace_put_us (w, "ts", s->at);
+  fputs (",\"args\":{", w->out);
+  for (int c = 0, n = 0; c < LS_N_MEM; c++)
+    if (s->alive[c] > 0)
+      fprintf (w->out, "%s\"%s\":%" G_GUINT64_FORMAT, n++ > 0 ? "," : "",
+               ls_mem_category_name ((LsMemCategory) c), s->alive[c]);
+  fputs ("}}", w->out);
+}
+
+static void
+put_memory (Trace *w, uint32_t rank)
+{
+  g_autoptr (GArray) samples = w->asked->memory ? w->asked->memory (w->asked->user, rank) : NULL;
+  const LsMemorySample *all = samples ? (const LsMemorySample *) samples->data : NULL;
+  for (guint i = 0, end; samples && i < samples->len; i = end) {
+    guint most = i;
+    for (end = i; end < samples->len && column_of (w, all[end].at) == column_of (w, all[i].at); end++)
+      if (ls_memory_sample_total (&all[end]) > ls_memory_sample_total (&all[most]))
+        most = end;
+    put_sample (w, rank, &all[most]);
+    if (most != end - 1)
+      put_sample (w, rank, &all[end - 1]);
+  }
+}
+
+void
+trace_put_counters (Trace *w, uint32_t rank)
+{
+  put_in_flight (w, rank);
+  put_op_rates (w, rank);
+  put_memory (w, rank);
+}
