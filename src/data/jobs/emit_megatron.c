@@ -119,6 +119,9 @@ check_fsdp2 (Emit *e)
   if (s->forward_prefetch > 0 || s->backward_prefetch_units > 0)
     emit_refuse (e, s->forward_prefetch > 0 ? "--forward-prefetch" : "--backward-prefetch-units",
                  "Megatron-LM has no list of what to gather ahead");
+  if (s->grad_sync == LS_GRAD_SYNC_LAST && emit_n_micro_batches (s) > 1)
+    emit_refuse (e, "--grad-sync last",
+                 "Megatron-LM reduces gradients with each micro-batch with --use-torch-fsdp2");
   emit_note (e, "FSDP wants CUDA_DEVICE_MAX_CONNECTIONS other than 1");
 }
 

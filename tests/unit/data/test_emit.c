@@ -169,6 +169,7 @@ static const Case all_cases[] = {
   { "torchtitan", "dp-kind=ddp grad-dtype=fp32 dp-overlap=0", "!--dp-overlap 0" },
   { "deepspeed", "zero=2 ep=4 dispatcher=deepep", "!--dispatcher deepep", true },
   { "deepspeed", "zero=2 ep=4 shared-overlap=1", "!--shared-overlap", true },
+  { "megatron", "dp-kind=fsdp2 grad-sync=last global-batch=64", "!--grad-sync last" },
   { "megatron", "grad-check=1", "!--set grad_check=1" },
 };
 
