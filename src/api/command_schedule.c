@@ -126,14 +126,12 @@ static void
 page (gconstpointer data, LsPage *page)
 {
   const Data *s = data;
-  g_autoptr (LsDrawing) sheet = s->run ? NULL : drawing_of_data (s);
+  g_autoptr (LsDrawing) sheet = drawing_of_data (s);
   ls_page_set_title (page,
                      s->run      ? s->run->view.title
                          : sheet ? "pipeline schedules"
                                  : "all schedules",
                      NULL);
-  if (s->run)
-    ls_page_take_packed (page, "actions", ls_page_schedule (&s->run->view));
   if (sheet)
     ls_page_take_packed (page, "sheet", ls_drawing_to_svg (sheet));
 }

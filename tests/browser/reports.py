@@ -12,6 +12,7 @@ import tempfile
 from webdriver import Browser
 
 JOB = ["--model", "llama3.1-8b:layers=8", "--cluster", "dgx-h100", "--gpus", "16", "--global-batch", "32"]
+ENTER = "\ue007"
 n_failed = 0
 
 
@@ -79,6 +80,10 @@ def check_run(r):
     b.wait(f"Number(document.querySelector('canvas').dataset.rows) > {rows}")
     b.type("input[aria-label='find ops by name']", "fc1")
     b.wait("[...document.querySelectorAll('.tools .quiet')].some((x) => /^[1-9][0-9]* ops$/.test(x.textContent))")
+    b.run("const i = document.querySelector(\"input[aria-label='find ops by name']\"); i.value = 'p2p'; i.dispatchEvent(new Event('input'))")
+    b.type("input[aria-label='find ops by name']", ENTER)
+    told = b.wait("document.querySelector('.selected').textContent.includes('p2p') && document.querySelector('.selected').textContent")
+    check("message to rank 8" in told or "message from rank 8" in told, f"an op that sends tells to whom: {told!r}")
 
 
 def check_sweep(r):
@@ -118,8 +123,8 @@ def check_others(r):
     check(r.card("needed_bytes") == max(x["needed_bytes"] for x in memory["ranks"]), "needed is that of --json")
     schedule = r.open("schedule", "--schedule", "zbv", "--pp", "4", "--micro-batches", "8")
     check(r.card("makespan") == schedule["makespan"], "makespan is that of --json")
-    drawn = r.browser.run("return [...document.querySelectorAll('section#schedule rect')].length")
-    check(drawn == sum(len(o) for o in schedule["orders"]) + 4, "each action is a box, each rank has a row")
+    drawn = r.browser.run("return [...document.querySelector('section#schedule .picture').shadowRoot.querySelectorAll('rect:not(.ground):not(.idle)')].length")
+    check(drawn == sum(len(o) for o in schedule["orders"]) + 3, "each action is a box, and each kind of work has one in the legend")
     sheet = r.open("schedule", "--schedule", "gpipe,zb-h1", "--pp", "4", "--micro-batches", "8")
     drawn = r.browser.run("return [...document.querySelector('section#on-one-scale .picture').shadowRoot.querySelectorAll('rect.forward')].length")
     check(drawn == 2 * 4 * 8 + 1 and len(sheet["rows"]) == 2, "the named schedules are drawn under each other")

@@ -75,7 +75,7 @@ typedef struct {
 } Run;
 
 static double
-opacity_of (const Plot *p, const LsAction *a)
+tint_of (const Plot *p, const LsAction *a)
 {
   guint n_chunks = p->v->orders->layout.n_chunks;
   return n_chunks > 1 ? 1 - (1 - LIGHTEST) * a->chunk / (n_chunks - 1) : 1;
@@ -130,17 +130,22 @@ draw_action (Plot *p, uint32_t rank, guint i, Run *run)
   if (t->end <= t->start || joins_run (p, run, left, right, paint))
     return;
   bool is_upper = a->is_paired, is_lower = i > 0 && action_at (p->v, rank, i - 1)->is_paired;
-  double height = (p->row - 2) / (is_upper || is_lower ? 2 : 1), opacity = opacity_of (p, a);
+  double height = (p->row - 2) / (is_upper || is_lower ? 2 : 1), tint = tint_of (p, a);
   double y = p->y + 1 + (is_lower ? height : 0);
   g_autofree char *tip = tip_of (p, rank, i), *number = g_strdup_printf ("%u", a->mb);
-  const LsDrawnBox box
-      = { LS_LAYER_BOXES, left,  y,  right - left - gap, height - (is_upper ? 0.6 : 0), paint,
-          opacity,        false, tip };
+  const LsDrawnBox box = { .layer = LS_LAYER_BOXES,
+                           .x = left,
+                           .y = y,
+                           .width = right - left - gap,
+                           .height = height - (is_upper ? 0.6 : 0),
+                           .paint = paint,
+                           .tint = tint,
+                           .tip = tip };
   ls_drawing_box (p->d, &box);
   double size = MIN (NUMBER_SIZE, height - 2);
   if (size >= 7 && right - left >= ls_text_width (number, size) + 2)
     ls_drawing_text (p->d, (left + right) / 2, y + height / 2, size, LS_CENTER,
-                     ls_palette_ink (ls_palette_tint (ls_palette_find (paint)->light, opacity)), number);
+                     ls_palette_ink (ls_palette_tint (ls_palette_find (paint)->light, tint)), number);
 }
 
 static void

@@ -39,9 +39,9 @@ x_of (const Plot *p, LsTime at)
 typedef struct {
   LsTime from, to;
   const char *paint;
-  double opacity;
-  char name[40]; /* "F 3" */
-  char *tip;     /* owned */
+  double opacity, tint; /* 0: 1 */
+  char name[40];        /* "F 3" */
+  char *tip;            /* owned */
 } Item;
 
 typedef struct {
@@ -87,9 +87,10 @@ draw_item (const Lane *l, const Item *item, double left, double right, guint n)
                            item->paint,
                            item->opacity,
                            false,
-                           many ? many : item->tip };
+                           many ? many : item->tip,
+                           item->tint };
   ls_drawing_box (l->p->d, &box);
-  guint32 color = ls_palette_tint (ls_palette_find (item->paint)->light, item->opacity);
+  guint32 color = ls_palette_tint (ls_palette_find (item->paint)->light, item->tint > 0 ? item->tint : 1);
   g_autofree char *name = n == 1 ? name_within (l->p, item, right - left - 2) : NULL;
   if (name)
     ls_drawing_text (l->p->d, (left + right) / 2, l->y + l->height / 2, NAME_SIZE, LS_CENTER,
@@ -128,7 +129,7 @@ lane_ground (const Plot *p, double y, double height, const char *name, bool is_q
 
 /* Later chunks are lighter. */
 static double
-opacity_of (const Plot *p, uint32_t chunk)
+tint_of (const Plot *p, uint32_t chunk)
 {
   uint32_t n = MAX (p->t->plan->n_chunks, 1);
   return n > 1 ? 1 - 0.45 * chunk / (n - 1) : 1;
@@ -144,7 +145,7 @@ draw_passes (Plot *p, uint32_t rank)
     if (!ls_time_is_shown (&p->scale, b->from, b->to))
       continue;
     g_autofree char *took = ls_format_time (b->to - b->from);
-    Item item = { b->from, b->to, ls_box_paint (b->kind), opacity_of (p, b->chunk), "", NULL };
+    Item item = { b->from, b->to, ls_box_paint (b->kind), 0, tint_of (p, b->chunk), "", NULL };
     bool has_number = b->kind != LS_BOX_OPTIMIZER;
     if (has_number)
       g_snprintf (item.name, sizeof item.name, "%u", b->mb);
@@ -174,7 +175,7 @@ draw_strip (Plot *p, uint32_t rank)
       if (!ls_time_is_shown (&p->scale, s->from, s->to))
         continue;
       g_autofree char *took = ls_format_time ((LsTime) (s->height * (double) (s->to - s->from)));
-      Item item = { s->from, s->to, part_paints[part - LS_PART_EXPOSED_TP], s->height, "", NULL };
+      Item item = { s->from, s->to, part_paints[part - LS_PART_EXPOSED_TP], s->height, 0, "", NULL };
       g_autofree char *name = g_strdelimit (g_strdup (ls_part_name ((LsPart) part)), "_", ' ');
       item.tip = g_strdup_printf ("%s: %s", name, took);
       g_array_append_val (l.items, item);
@@ -252,7 +253,7 @@ draw_micro_batches (Plot *p, uint32_t rank)
     if (!ls_time_is_shown (&p->scale, h->from, h->to))
       continue;
     g_autofree char *took = ls_format_time (h->to - h->from);
-    Item item = { h->from, h->to, "micro-batch", 1, "", NULL };
+    Item item = { h->from, h->to, "micro-batch", 0, 0, "", NULL };
     g_snprintf (item.name, sizeof item.name, "%u", h->mb);
     item.tip = g_strdup_printf ("micro-batch %u under way: %s", h->mb, took);
     Lane l = lane_open (p, p->y + line * HELD_HEIGHT, HELD_HEIGHT - 1);
@@ -305,7 +306,7 @@ add_span (Lane *l, uint32_t rank, const LsSpan *s, uint32_t *open_instance)
          to = (s->end == LS_TIME_NEVER ? p->t->window_end : s->end) - p->t->window_start;
   if (!ls_time_is_shown (&p->scale, from, to))
     return;
-  Item item = { from, to, ls_op_paint (op), 1, "", NULL };
+  Item item = { from, to, ls_op_paint (op), 0, 0, "", NULL };
   bool has_own_name = p->picture->rows == LS_TIMELINE_OPS;
   if (has_own_name)
     g_strlcpy (item.name, ls_span_name (p->t, rank, s), sizeof item.name);

@@ -81,6 +81,7 @@ ls_drawing_box (LsDrawing *d, const LsDrawnBox *b)
     .width = b->width,
     .height = b->height,
     .opacity = b->opacity > 0 ? b->opacity : 1,
+    .tint = b->tint > 0 ? b->tint : 1,
     .tip = keep (d, b->tip),
   };
   g_array_append_val (d->layers[b->layer], item);
@@ -93,6 +94,7 @@ item_of_points (LsDrawing *d, LsDrawnKind kind, const LsXY *points, guint n, con
   const LsDrawnItem item = { .kind = kind,
                              .paint = paint_of (paint),
                              .opacity = 1,
+                             .tint = 1,
                              .first_point = d->points->len,
                              .n_points = n,
                              .tip = keep (d, tip) };

@@ -31,6 +31,7 @@ typedef struct {
   double opacity; /* 0: 1                                   */
   bool has_edge;  /* a line around it, and round corners    */
   const char *tip;
+  double tint; /* share of the paint, the rest white, on any ground; 0: 1 */
 } LsDrawnBox;
 
 typedef struct {

@@ -85,7 +85,8 @@ write_item (FILE *out, const LsDrawing *d, const LsDrawnItem *item)
     write_number (out, item->x + item->width, " ");
     write_number (out, item->y, " ");
     write_number (out, item->y + item->height, " ");
-    fprintf (out, "0x%06x\n", ls_palette_tint (ls_palette_find (item->paint)->light, item->opacity));
+    fprintf (out, "0x%06x\n",
+             ls_palette_tint (ls_palette_find (item->paint)->light, item->tint * item->opacity));
     return;
   }
   for (guint i = 0; i < item->n_points; i++) {

@@ -127,6 +127,9 @@ append_box (GString *out, const LsDrawnItem *b)
   append_number (out, "height", b->height);
   if (b->has_edge)
     append_number (out, "rx", fmin (RADIUS, fmin (b->width, b->height) / 3));
+  if (b->tint < 1)
+    g_string_append_printf (out, " style=\"fill:#%06x\"",
+                            ls_palette_tint (ls_palette_find (b->paint)->light, b->tint));
   if (b->opacity < 1)
     append_number (out, "fill-opacity", b->opacity);
   append_end (out, "rect", b->tip);

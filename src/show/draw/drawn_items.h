@@ -11,7 +11,7 @@ typedef struct {
   bool has_edge, is_dashed;
   const char *paint;           /* static */
   double x, y, width, height;  /* of a box; of a line its width */
-  double opacity;              /* (0, 1] */
+  double opacity, tint;        /* (0, 1] */
   guint first_point, n_points; /* of a line or an area */
   const char *tip;             /* NULL: none; of the drawing */
 } LsDrawnItem;

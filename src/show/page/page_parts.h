@@ -1,9 +1,8 @@
-/* show/page/page_parts.h — what a page draws and no result holds: a timeline, memory over it, the actions
- * of a schedule; as JSON, newly allocated. */
+/* show/page/page_parts.h — what a page draws and no result holds: a timeline, memory over it; as JSON,
+ * newly allocated. */
 #ifndef LS_SHOW_PAGE_PAGE_PARTS_H
 #define LS_SHOW_PAGE_PAGE_PARTS_H
 
-#include "ask/schedule_view.h"
 #include "exec/memory/memory.h"
 #include "exec/timeline.h"
 
@@ -17,7 +16,10 @@
  *     start   less that of the op before        length  -1: not over when the run stopped
  *     wait    communication: until all partners were there, -1: never; kernel: what sharing added to it
  *     stream, name, tag   indices of the lists  mb, chunk, layer   layer -1: none
- *     cause   index of the op it waited for, as so many before it; 0: none      why   LsCause */
+ *     cause   index of the op it waited for, as so many before it; 0: none      why   LsCause
+ *
+ * Messages between ranks whose ops are there: from, from_op, to, to_op, indices of ranks of the list, and of
+ * their ops. */
 #define LS_PAGE_MAX_OPS 200000
 
 char *ls_page_timeline (const LsTimeline *t);
@@ -31,10 +33,5 @@ typedef struct {
 } LsPageMemory;
 
 char *ls_page_memory (const LsPageMemory *ranks, guint n, LsTime window, uint64_t capacity_bytes);
-
-/* --- page_schedule.c ------------------------------------------------------------------------------- */
-
-/* Of each action rank, type ("F"), micro-batch, chunk, from and to, in the unit of the result's makespan. */
-char *ls_page_schedule (const LsScheduleView *v);
 
 #endif

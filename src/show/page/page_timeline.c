@@ -2,6 +2,7 @@
 
 #include "show/draw/pictures.h"
 #include "show/page/page_columns.h"
+#include "show/run/p2p_pairs.h"
 #include "show/run/timeline_boxes.h"
 
 #define MAX_ROWS        64
@@ -184,6 +185,29 @@ add_words (LsJsonOut *w)
   ls_json_out_end_array (w);
 }
 
+/* index: of ranks whose ops are there, in the list of ranks, + 1. */
+static void
+add_messages (LsJsonOut *w, const LsTimeline *t, const uint32_t *index)
+{
+  enum { FROM, FROM_OP, TO, TO_OP, N };
+  static const char *const keys[N] = { "from", "from_op", "to", "to_op" };
+  GArray *c[N];
+  columns_init (c, N);
+  g_autoptr (GArray) pairs = ls_p2p_pairs (t);
+  for (guint i = 0; i < pairs->len; i++) {
+    const LsP2pPair *pair = &g_array_index (pairs, LsP2pPair, i);
+    if (index[pair->from] == 0 || index[pair->to] == 0)
+      continue;
+    push (c[FROM], index[pair->from] - 1);
+    push (c[FROM_OP], pair->from_span);
+    push (c[TO], index[pair->to] - 1);
+    push (c[TO_OP], pair->to_span);
+  }
+  ls_json_out_begin_object (w, "messages");
+  columns_write (w, keys, c, N);
+  ls_json_out_end_object (w);
+}
+
 char *
 ls_page_timeline (const LsTimeline *t)
 {
@@ -198,12 +222,15 @@ ls_page_timeline (const LsTimeline *t)
   add_words (&w);
   ls_json_out_begin_array (&w, "ranks");
   uint64_t n_ops = 0;
+  g_autofree uint32_t *index = g_new0 (uint32_t, t->n_ranks);
   for (guint i = 0; i < rows->len; i++) {
     uint32_t rank = ls_timeline_representative (t, g_array_index (rows, uint32_t, i));
     n_ops += t->ranks[rank].n;
+    index[rank] = n_ops <= LS_PAGE_MAX_OPS ? i + 1 : 0;
     add_rank (&w, t, rank, n_ops <= LS_PAGE_MAX_OPS, &names);
   }
   ls_json_out_end_array (&w);
+  add_messages (&w, t, index);
   add_names (&w, "names", names.names);
   ls_json_out_end_object (&w);
   g_hash_table_unref (names.index);

@@ -71,6 +71,22 @@ function unitName(t, ops, i) {
   return t.names[ops.name[i]] + pass + (ops.layer[i] >= 0 ? `, layer ${ops.layer[i]}` : "");
 }
 
+/* Where messages of an op go to, or come from: { rank, op, isOut }. */
+function messagesOf(t, r, op) {
+  if (!t.messageIndex) {
+    t.messageIndex = new Map();
+    const m = t.messages, add = (rank, i, other) => {
+      const key = `${rank} ${i}`;
+      t.messageIndex.set(key, [...(t.messageIndex.get(key) || []), other]);
+    };
+    m.from.forEach((from, i) => {
+      add(from, m.from_op[i], { rank: t.ranks[m.to[i]], op: m.to_op[i], isOut: true });
+      add(m.to[i], m.to_op[i], { rank: t.ranks[from], op: m.from_op[i], isOut: false });
+    });
+  }
+  return t.messageIndex.get(`${t.ranks.indexOf(r)} ${op}`) || [];
+}
+
 /* The rows to draw: { text, lanes: [top, height, lane], height }. */
 function layRows(t) {
   const rows = [];
@@ -110,5 +126,6 @@ function describe(t, item) {
   if (o.wait[i] < 0) lines.push("its partners never came");
   else if (o.wait[i] > 0) lines.push(`of that ${time(o.wait[i] * 1e-9)} ${o.stream[i] === 0 ? "as others ran beside it" : "waiting for its partners"}`);
   lines.push(WHY[o.why[i]] + (o.cause[i] > 0 ? ": " + unitName(t, o, i - o.cause[i]) : ""));
+  for (const m of messagesOf(t, r, i)) lines.push(`message ${m.isOut ? "to" : "from"} rank ${m.rank.rank}`);
   return lines.join("\n");
 }

@@ -84,11 +84,33 @@ function timelineView(t) {
     g.strokeStyle = css("--text"); g.lineWidth = 2;
     g.strokeRect(at.left, at.top - scroll, Math.max(3, at.right - at.left), at.size);
     const o = item.rank.decoded, cause = o.cause[item.op] > 0 && placeOf({ rank: item.rank, op: item.op - o.cause[item.op] });
-    if (!cause) return;
     g.setLineDash([4, 3]);
-    g.strokeRect(cause.left, cause.top - scroll, Math.max(3, cause.right - cause.left), cause.size);
-    g.beginPath(); g.moveTo(cause.right, cause.top + cause.size / 2 - scroll); g.lineTo(at.left, at.top + at.size / 2 - scroll); g.stroke();
+    if (cause) {
+      g.strokeRect(cause.left, cause.top - scroll, Math.max(3, cause.right - cause.left), cause.size);
+      drawArrow(g, cause.right, cause.top + cause.size / 2 - scroll, at.left, at.top + at.size / 2 - scroll);
+    }
     g.setLineDash([]);
+    for (const m of messagesOf(t, item.rank, item.op)) {
+      const other = placeOf(m) || placeOfRank(m);
+      const [from, to] = m.isOut ? [at, other] : [other, at];
+      if (other) drawArrow(g, from.left, from.top + from.size / 2 - scroll, to.right, to.top + to.size / 2 - scroll);
+    }
+  }
+
+  function drawArrow(g, x0, y0, x1, y1) {
+    const length = Math.hypot(x1 - x0, y1 - y0) || 1, ux = ((x0 - x1) / length) * 7, uy = ((y0 - y1) / length) * 7;
+    g.beginPath(); g.moveTo(x0, y0); g.lineTo(x1, y1);
+    g.moveTo(x1 + ux - 0.5 * uy, y1 + uy + 0.5 * ux); g.lineTo(x1, y1); g.lineTo(x1 + ux + 0.5 * uy, y1 + uy - 0.5 * ux);
+    g.stroke();
+  }
+
+  /* Where its time is in the row of its rank, which is closed. */
+  function placeOfRank(item) {
+    const row = rows.find((r) => r.rank === item.rank && r.kind === "rank");
+    if (!row || !item.rank.ops) return null;
+    item.rank.decoded = item.rank.decoded || decodeOps(t, item.rank.ops);
+    const o = item.rank.decoded;
+    return { left: Math.max(LABEL_WIDTH, x(o.start[item.op])), right: x(o.end[item.op]), top: AXIS_HEIGHT + row.y + 2, size: row.height - 4 };
   }
 
   function drawAxis(g) {

@@ -45,29 +45,12 @@ function viewCollective(r) {
     rows.length ? section("Table", plainTable(rows, "collectives")) : null, section("All numbers", tree("result", r))];
 }
 
-const ACTIONS = { F: ["forward", "forward"], B: ["backward", "backward"], I: ["input gradient", "input"], W: ["weight gradient", "weight"] };
-
-/* Rows of ranks; actions: { rank, type, mb, chunk, from, to }. */
-function scheduleChart(actions, nRanks, end) {
-  const rowHeight = nRanks > 32 ? 12 : 24, left = 60, width = 1300, height = nRanks * rowHeight + 26;
-  const node = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" }), at = scale(0, end, left, width - 8, false);
-  for (let r = 0; r < nRanks; r++) node.append(svg("text", { class: "tick", x: left - 6, y: r * rowHeight + rowHeight * 0.7, "text-anchor": "end" }, `rank ${r}`), svg("rect", { x: left, y: r * rowHeight + 1, width: width - 8 - left, height: rowHeight - 2, fill: "var(--idle)" }));
-  for (const a of actions) {
-    const x = at(a.from), w = at(a.to) - x;
-    node.append(withTip(svg("rect", { x, y: a.rank * rowHeight + 1, width: Math.max(0.6, w - (w > 3 ? 0.6 : 0)), height: rowHeight - 2, fill: `var(--${ACTIONS[a.type][1]})`, "fill-opacity": a.chunk % 2 ? 0.7 : 1 }), `${a.type}${a.mb}, chunk ${a.chunk}, rank ${a.rank}\n${digits(a.from)} to ${digits(a.to)}`));
-    if (w > 16 && rowHeight > 16) node.append(svg("text", { x: x + w / 2, y: (a.rank + 0.7) * rowHeight, "text-anchor": "middle", style: `fill:${inkOn(paint(ACTIONS[a.type][1]))};pointer-events:none` }, a.mb));
-  }
-  for (const v of ticks(0, end, 10)) node.append(svg("text", { class: "tick", x: at(v), y: height - 6, "text-anchor": "middle" }, digits(v)));
-  return node;
-}
-
 async function viewSchedule(r) {
   const sheet = await unpackText("sheet");
   if (!r.orders) return [section("Schedules", plainTable(rowsOf(r), "schedules")), sheet && section("On one scale", picture(sheet)), section("All numbers", tree("result", r))];
-  const drawn = await unpack("actions");
   const ranks = r.orders.map((o, i) => ({ rank: i, peak: r.peak_activations[i], idle: r.idle[i], share: r.idle[i] / r.makespan }));
   return [cards([["makespan", r.makespan, count, "makespan"], ["ideal", r.ideal, count, "ideal"], ["bubble", r.bubble_frac, percent, "bubble_frac"], ["bubble of the span", r.bubble_frac_span, percent]]),
-    drawn && section("Schedule", scheduleChart(drawn.actions, r.orders.length, r.makespan), legend(Object.entries(ACTIONS).filter(([k]) => drawn.actions.some((a) => a.type === k)).map(([, [name, color]]) => [name, paint(color)]))),
+    sheet && section("Schedule", picture(sheet)),
     section("Ranks", table([{ name: "rank", get: (x) => x.rank }, { name: "micro-batches held", get: (x) => x.peak, show: count }, { name: "idle", get: (x) => x.idle, show: count }, { name: "of makespan", get: (x) => x.share, show: percent }], ranks, { label: "ranks" })),
     section("Orders", table([{ name: "rank", get: (x) => x.i }, { name: "actions", get: (x) => x.text, long: true }], r.orders.map((o, i) => ({ i, text: o.join(" ") })), { label: "orders" })), section("All numbers", tree("result", r))];
 }

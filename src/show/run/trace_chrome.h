@@ -3,10 +3,11 @@
  *
  * A process is a rank, a thread is a stream; above these is one of passes, each of a micro-batch and a chunk,
  * and a track for each micro-batch from the first of its passes to the last. Kernels have their shape, FLOPs,
- * bytes and rates; collectives their bytes, group, algorithm, protocol and bus bandwidth as nccl-tests defines
- * it. Times are microseconds from the start of the window, with six decimals, so that no picosecond is lost.
- * Slices are cut at the edges of the window; the time in which communication waited for its partners is a slice
- * inside it. Arrows lead from a send to its receive. The critical path is a process of its own, below the ranks.
+ * bytes and rates; collectives their bytes, group, algorithm, protocol and bus bandwidth (nccl-tests).
+ * Times are microseconds from the start of the window, with six decimals, so that no picosecond is lost.
+ * Slices are cut at the edges of the window; the time in which communication waited for its partners is a
+ * slice inside it. Arrows lead from a send to its receive. The critical path is a process of its own, below
+ * the ranks.
  *
  * Counters of a rank: communication ops and their bytes in flight; FLOP/s of its kernels and bytes that it
  * sends each second, means over thousandths of the window; memory by category. In each thousandth the most is

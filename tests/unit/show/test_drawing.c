@@ -192,6 +192,19 @@ links_have_the_colour_of_their_use (void)
   drawn_clear (&plain);
 }
 
+/* Later chunks are mixed with white, whatever the ground; numbers on them stay black. */
+static void
+later_chunks_are_lighter_in_the_dark_too (void)
+{
+  g_autoptr (LsScheduleRun) run = run_of ("zbv", "2", "4");
+  const LsScheduleView *view = &run->view;
+  g_autoptr (LsDrawing) drawing = ls_draw_schedules (&view, 1, "v");
+  g_autofree char *svg = ls_drawing_to_svg (drawing);
+  g_autofree char *half = g_strdup_printf (" style=\"fill:#%06x\"", ls_palette_tint (0x4477aa, 0.5));
+  LS_CHECK_INT (n_of (svg, half), ==, 2 * 4); /* forwards of the second chunk */
+  LS_CHECK (!strstr (svg, "fill-opacity"));
+}
+
 /* --- colours ----------------------------------------------------------------------------------------- */
 
 static void
@@ -208,4 +221,5 @@ colours_are_those_of_the_palette (void)
 
 LS_TEST_MAIN ("show/drawing", LS_TEST (areas_lie_on_top_of_each_other), LS_TEST (narrow_peaks_are_kept),
               LS_TEST (each_action_is_a_box), LS_TEST (schedules_share_a_scale),
-              LS_TEST (links_have_the_colour_of_their_use), LS_TEST (colours_are_those_of_the_palette))
+              LS_TEST (links_have_the_colour_of_their_use),
+              LS_TEST (later_chunks_are_lighter_in_the_dark_too), LS_TEST (colours_are_those_of_the_palette))

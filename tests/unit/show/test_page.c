@@ -155,6 +155,17 @@ columns_add_up_to_spans (void)
   LS_CHECK_INT (cJSON_GetArraySize (ranks), ==, 2);
   for (uint32_t i = 0; i < 2; i++)
     check_ops (&p.t, timeline, cJSON_GetArrayItem (ranks, (int) i), i);
+  const cJSON *messages = cJSON_GetObjectItem (timeline, "messages"); /* 3 there, 3 back */
+  LS_CHECK_INT (cJSON_GetArraySize (cJSON_GetObjectItem (messages, "from")), ==, 6);
+  for (guint i = 0; i < 6; i++) {
+    uint32_t from = (uint32_t) item (messages, "from", i), to = (uint32_t) item (messages, "to", i);
+    const LsSpan *send = &p.t.ranks[from].spans[item (messages, "from_op", i)];
+    const LsSpan *receive = &p.t.ranks[to].spans[item (messages, "to_op", i)];
+    LS_CHECK_INT (from + to, ==, 1);
+    LS_CHECK (ls_span_op (&p.t, from, send)->transfers[0].is_send);
+    LS_CHECK (!ls_span_op (&p.t, to, receive)->transfers[0].is_send);
+    LS_CHECK_INT (ls_span_instance (&p.t, from, send)->mb, ==, ls_span_instance (&p.t, to, receive)->mb);
+  }
   const cJSON *boxes = cJSON_GetObjectItem (cJSON_GetArrayItem (ranks, 0), "boxes");
   LS_CHECK_INT (cJSON_GetArraySize (cJSON_GetObjectItem (boxes, "mb")), ==, 7); /* 3 F, 3 B, the optimizer */
   LS_CHECK_INT (item (boxes, "from", 0), ==, 0);
