@@ -65,6 +65,8 @@ static const OptionRow rows[] = {
   RULE ("model._target_"),
   RULE ("model.config._target_"),
   RULE ("model.data.seq_length"),
+  AS ("*.reset_attention_mask", "reset-attention-mask"),
+  AS ("*.packed_sequence_size", "reset-attention-mask"),
   RULE ("data.seq_length"),
   RULE ("dataset.seq_length"),
   RULE ("dataset.sequence_length"),

@@ -231,6 +231,21 @@ tell_unknown (LaunchJob *job, const LaunchOption *o)
   tell_holes (job, o, 0);
 }
 
+/* Of several the first is told. */
+static void
+tell_packed (LaunchJob *job, const LaunchOption *o, const OptionRow *row)
+{
+  const char *text = option_text (job, o->name);
+  bool is_none = !option_is_on (job, o->name) || (text && (strcmp (text, "0") == 0 || *text == '-'));
+  bool packs = row->on ? g_strcmp0 (text, row->on) == 0 : !is_none;
+  tell_holes (job, o, 0);
+  if (packs && !import_is_open (job->import, "lengths"))
+    import_open (job->import, "lengths",
+                 "%s: attention may be inside documents, whose lengths are not in the file: taken to be over "
+                 "whole sequences (lengths)",
+                 o->written);
+}
+
 static void
 read_option (LaunchJob *job, const LaunchOption *o)
 {
@@ -240,7 +255,9 @@ read_option (LaunchJob *job, const LaunchOption *o)
   else if (row->kind == OPTION_IGNORED) {
     import_ignore (job->import, "%s", o->written);
     tell_holes_that_matter (job, o);
-  } else if (row->kind != OPTION_RULE)
+  } else if (row->kind == OPTION_PACKS)
+    tell_packed (job, o, row);
+  else if (row->kind != OPTION_RULE)
     set_value (job, o, row);
   else if (!is_open (job, o, NULL))
     tell_holes (job, o, 0);

@@ -16,6 +16,8 @@ typedef enum {
   OPTION_MODEL,    /* its value is that of a key of the model             */
   OPTION_STRATEGY, /* of the strategy                                     */
   OPTION_RULE,     /* means something with others: the reader asks for it */
+  OPTION_PACKS,    /* sequences are of several documents, whose lengths no option says: where it is on, or
+                    * has the value `on` */
   OPTION_IGNORED,  /* matters neither to time nor to memory               */
 } OptionKind;
 
@@ -95,6 +97,10 @@ typedef struct OptionTable {
 #define OPTION_DECIDES_ROW(option_, ...)                                                                     \
   {                                                                                                          \
     .option = (option_), .kind = OPTION_RULE, .key = __VA_ARGS__                                             \
+  }
+#define OPTION_PACKS_ROW(...)                                                                                \
+  {                                                                                                          \
+    .kind = OPTION_PACKS, .option = __VA_ARGS__                                                              \
   }
 #define OPTION_IGNORED_ROW(...)                                                                              \
   {                                                                                                          \

@@ -76,7 +76,7 @@ option_value (const OptionTable *table, const OptionRow *row, const LsModel *m, 
 {
   if (row->value)
     return row->value (m, s);
-  if (row->kind == OPTION_RULE || row->kind == OPTION_IGNORED || is_older (table, row))
+  if ((row->kind != OPTION_MODEL && row->kind != OPTION_STRATEGY) || is_older (table, row))
     return NULL;
   return (!row->when || row->when (m, s)) && is_with (table, row, m, s) ? value_of_key (row, m, s) : NULL;
 }

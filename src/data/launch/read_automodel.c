@@ -186,6 +186,12 @@ say_rest (Automodel *a)
                   *local = g_strdup_printf ("%" G_GUINT64_FORMAT, batch);
   if (seq > 0)
     say (a, "training.seq_len", length);
+  if (option_number (&a->own, "packed_sequence.packed_sequence_size") > 0
+      || option_number (&a->own, "packed_sequence.pack_size") > 0)
+    import_open (
+        a->own.import, "lengths",
+        "packed_sequence: attention is inside documents, whose lengths are not in the file: taken to be "
+        "over whole sequences (lengths)");
   if (batch > 0 && !launch_words_find (a->words, "training.local_batch_size"))
     say (a, "training.local_batch_size", local);
   if (option_number (&a->own, "distributed.dp_size") > 0

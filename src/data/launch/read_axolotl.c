@@ -217,7 +217,12 @@ tell_adapters (Axolotl *a)
       import_unknown (import, "%s: taken to be off", options_on[i]);
   if (option_number (&a->job, "expert_parallel_size") > 1)
     import_unknown (import, "expert_parallel_size: experts are taken to be sharded as other weights are");
-  if (!is_on (a, "sample_packing") && !is_on (a, "pad_to_sequence_len"))
+  if (is_on (a, "sample_packing"))
+    import_open (
+        import, "lengths",
+        "sample_packing: attention is inside documents, whose lengths are not in the file: taken to be "
+        "over whole sequences (lengths)");
+  else if (!is_on (a, "pad_to_sequence_len"))
     import_unknown (import, "sample_packing is off: sequences are taken to be as long as sequence_len");
 }
 

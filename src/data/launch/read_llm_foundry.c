@@ -55,7 +55,7 @@ static const OptionRow rows[] = {
   IGNORED ("model.attn_config.rope_*"),
   IGNORED ("model.attn_config.clip_qkv"),
   IGNORED ("model.attn_config.softmax_scale"),
-  IGNORED ("model*.attn_config.attn_uses_sequence_id"),
+  OPTION_PACKS_ROW ("model*.attn_config.attn_uses_sequence_id"),
   IGNORED ("model.ffn_config.memory_optimized_mlp"),
   IGNORED ("model.ffn_config.mlp_impl"),
   IGNORED ("model.ffn_config.moe_lbl_in_fp32"),

@@ -61,6 +61,7 @@ static const OptionRow rows[] = {
   IGNORED ("model.model_config.z_loss_*"),
   IGNORED ("model.model_config._fused_*"),
   IGNORED ("model.model_config._use_qkv_packed"),
+  OPTION_PACKS_ROW ("model.model_config._use_doc_masking"),
   IGNORED ("model.init_method.*"),
   IGNORED ("model.make_vocab_size_divisible_by"),
   STRATEGY ("model.dtype", "dtype"),

@@ -137,6 +137,7 @@ static const OptionRow rows[] = {
   RULE ("model.converters", .value = converters),
   RULE ("hf_transformers.model"),
   OLD ("model.norm_type", OPTION_RULE, NULL, IN_EARLY),
+  OPTION_PACKS_ROW ("model.attn_mask_type", .on = "block_causal"), /* March and April 2025 */
   RULE (FP8 "recipe_name", .value = fp8_recipe),
   RULE (FP8 "enable_fsdp_float8_all_gather", .value = fp8_gathers),
   RULE ("float8.recipe_name"),

@@ -319,6 +319,43 @@ optimizers_of_programs_are_ours (void)
       "optimizer=lion");
 }
 
+/* Not where the option is off, nor where another mask is named. */
+static void
+packed_documents_are_told (void)
+{
+  static const char foundry[]
+      = "model: {name: mpt_causal_lm, d_model: 64, n_heads: 4, n_layers: 2, max_seq_len: 128, vocab_size: 100, "
+        "attn_config: {attn_uses_sequence_id: %s}}\nglobal_train_batch_size: 8\n"
+        "device_train_microbatch_size: 1\n";
+  static const struct {
+    const char *text, *on, *off;
+  } rows[] = {
+    { "torchrun pretrain_gpt.py --num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 1024 "
+      "--micro-batch-size 1 --global-batch-size 8 %s",
+      "--reset-attention-mask", "--bf16" },
+    { TITAN_BATCH "[model]\nname = 'llama3'\nflavor = '8B'\nattn_mask_type = '%s'\n", "block_causal",
+      "causal" },
+    { TRAINER "--packing %s", "true", "false" },
+    { foundry, "true", "false" },
+    { "trainer: {devices: 8, num_nodes: 1, precision: bf16}\nmodel:\n  num_layers: 4\n  hidden_size: 512\n"
+      "  num_attention_heads: 8\n  encoder_seq_length: 1024\n  micro_batch_size: 1\n  global_batch_size: 8\n"
+      "  data: {packed_sequence_size: %s}\n",
+      "4096", "-1" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    for (int is_on = 0; is_on < 2; is_on++) {
+      GString *text = g_string_new (rows[i].text);
+      LsImport import;
+      g_string_replace (text, "%s", is_on ? rows[i].on : rows[i].off, 0);
+      if (read_text (text->str, &import)) {
+        ls_check_impl (has_line (import.unknown, "attention may be inside documents") == is_on, __FILE__,
+                       __LINE__, "%s", text->str);
+        ls_import_clear (&import);
+      }
+      g_string_free (text, TRUE);
+    }
+}
+
 LS_TEST_MAIN ("import_configs", LS_TEST (optimizers_of_programs_are_ours), LS_TEST (torchtitan_is_read),
               LS_TEST (torchtitan_of_older_releases_is_read), LS_TEST (contradictions_of_torchtitan_are_told),
               LS_TEST (a_log_of_torchtitan_is_job_and_measurement),
@@ -326,4 +363,4 @@ LS_TEST_MAIN ("import_configs", LS_TEST (optimizers_of_programs_are_ours), LS_TE
               LS_TEST (templates_of_deepspeed_are_read), LS_TEST (contradictions_of_deepspeed_are_told),
               LS_TEST (trainers_are_read), LS_TEST (configurations_of_accelerate_are_read),
               LS_TEST (a_log_of_deepspeed_is_job_and_measurement),
-              LS_TEST (files_that_a_script_writes_are_read))
+              LS_TEST (files_that_a_script_writes_are_read), LS_TEST (packed_documents_are_told))

@@ -364,6 +364,7 @@ static const OptionRow rows[] = {
   STRATEGY ("global-batch-size", "global_batch"),
   RULE ("rampup-batch-size"),
   MODEL ("seq-length", "seq", .value = sequence),
+  OPTION_PACKS_ROW ("reset-attention-mask"),
   MODEL ("encoder-seq-length", "seq"),
 
   /* memory */
@@ -480,7 +481,7 @@ static const char ignored[]
       "onnx-safe openai-gelu otel-* output-bert-embeddings override-* patch-dim patch-tokenizer-type "
       "per-dataset-sequences-path per-split-data-args-path perform-initialization persist-layer-norm "
       "pretrained-checkpoint profile-* prompt-path query-in-block-prob rank replication-* rerun-mode "
-      "reset-attention-mask reset-iteration reset-position-ids result-rejected-tracker-filename retriever-* "
+      "reset-iteration reset-position-ids result-rejected-tracker-filename retriever-* "
       "return-data-index rl-* rope-fusion rope-scaling-* rope-type rotary-* run-workload-inspector-server "
       "sample-rate save save-interval save-retain-interval scatter-gather-tensors-in-pipeline seed "
       "seq-len-interpolation-factor short-seq-prob split start-weight-decay straggler-* structured-logs* "
