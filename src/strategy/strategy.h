@@ -70,6 +70,8 @@ typedef enum { LS_RECOMPUTE_UNIFORM, LS_RECOMPUTE_BLOCK } LsRecomputeMethod;
 
 /* Which micro-batches reduce gradients. AUTO: each with ZeRO-2 and 3, else the last. */
 typedef enum { LS_GRAD_SYNC_AUTO, LS_GRAD_SYNC_LAST, LS_GRAD_SYNC_EACH } LsGradSync;
+/* Parameter servers: one in each node, which share the parameters, or one for all ranks. */
+typedef enum { LS_PS_NODES, LS_PS_ONE } LsPsServers;
 /* torch.distributed.fsdp.BackwardPrefetch */
 typedef enum { LS_PREFETCH_PRE, LS_PREFETCH_POST, LS_PREFETCH_NONE } LsPrefetch;
 /* What hands out memory of the GPU: neither of the others, PyTorch's caching allocator, the same with
@@ -166,6 +168,7 @@ typedef struct {
   /* data parallelism: who uses which is in lower_dp_X.c */
   int grad_sync;      /* LsGradSync                                        */
   int gather_overlap; /* megatron: parameters gathered during the next forward; LS_FLAG_AUTO: as dp_overlap */
+  int ps_servers;     /* ps: LsPsServers */
   uint32_t layers_per_unit;         /* fsdp: layers that one unit holds                  */
   bool limit_all_gathers;           /* fsdp1: at most two gathers in flight, by the host */
   int backward_prefetch;            /* fsdp1: LsPrefetch                                 */

@@ -106,6 +106,11 @@ static const LsEnumName grad_syncs[] = {
   { "each", LS_GRAD_SYNC_EACH },
   { NULL },
 };
+static const LsEnumName servers[] = {
+  { "nodes", LS_PS_NODES },
+  { "one", LS_PS_ONE },
+  { NULL },
+};
 static const LsEnumName prefetches[] = {
   { "pre", LS_PREFETCH_PRE },
   { "post", LS_PREFETCH_POST },
@@ -398,6 +403,9 @@ const LsField ls_strategy_fields[] = {
   { ROW (data, bucket_bytes, LS_FIELD_BYTES, "25MiB, the first 1MiB", "ddp: size of a bucket"),
     .above = true },
   { ELEMENTS (data, bucket_params, "the larger of 40e6 and 1e6 dp", "megatron: parameters of a bucket") },
+
+  { ENUM (data, ps_servers, servers, "nodes",
+          "ps: a parameter server in each node, which share the parameters, or one for all ranks") },
 
   { UINT (fsdp, layers_per_unit, "1", "layers that are gathered together") },
   { BOOL (fsdp, limit_all_gathers, "true", "fsdp1: the host keeps at most two gathers in flight"), ON_OFF },

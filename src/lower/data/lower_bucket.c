@@ -57,7 +57,8 @@ reduce_over (Build *b, DpGroup group, int coll, uint64_t numel, uint16_t unit, c
                             LS_TAG_SYNC, name);
   g_array_index (b->ops, LsOp, op).unit = unit;
   if (l->s->dp_kind == LS_DP_PS)
-    g_array_index (b->ops, LsOp, op).algorithm = LS_ALGORITHM_SERVER;
+    g_array_index (b->ops, LsOp, op).algorithm
+        = l->s->ps_servers == LS_PS_ONE ? LS_ALGORITHM_NAIVE : LS_ALGORITHM_SERVER;
 }
 
 /* grad_data.norm (p=2), which the host reads: Megatron-Core, core/distributed/param_and_grad_buffer.py,

@@ -4,6 +4,8 @@
  * of XLA's FSDP, which gathers each weight twice. (A tensor of n ranks divides by n here.) */
 #include "ls_test.h"
 
+#include <math.h>
+
 #include "dp_job.h"
 
 enum { LAYERS = 3, RANKS = 8 };
@@ -14,24 +16,31 @@ enum { LAYERS = 3, RANKS = 8 };
 #define NORMS    (HIDDEN * (2 * LAYERS + 1))
 #define ALL      (MATRICES + 2 * WORDS + NORMS)
 
-/* Sent by GPU 0. */
+/* Over all links of so many nodes whose name begins so. */
 static double
-sent (LsStrategy *s)
+sent_over (LsStrategy *s, uint32_t n_nodes, const char *link)
 {
   LsModel m = dp_model (LAYERS, 256);
-  LsClusterSpec spec = dp_dgx (1);
-  s->gpus = s->global_batch = RANKS;
+  LsClusterSpec spec = dp_dgx (n_nodes);
+  s->gpus = s->global_batch = RANKS * n_nodes;
   s->grad_norm = false;
   DpRun r = dp_run (&m, s, &spec);
-  double bytes = -1;
+  double bytes = 0;
   for (uint32_t i = 0; r.t && i < ls_cluster_n_resources (r.cluster); i++) {
     g_autofree char *name = ls_cluster_resource_name (r.cluster, i);
-    if (g_strcmp0 (name, "node0/gpu0>nvswitch") == 0)
-      bytes = r.t->resource_bytes[i];
+    if (g_str_has_prefix (name, link))
+      bytes += r.t->resource_bytes[i];
   }
   dp_run_clear (&r);
   ls_strategy_clear (s);
   return bytes;
+}
+
+/* By GPU 0 of one node. */
+static double
+sent (LsStrategy *s)
+{
+  return sent_over (s, 1, "node0/gpu0>nvswitch");
 }
 
 static double
@@ -95,6 +104,25 @@ xla_gathers_weights_of_layers_twice (void)
     }
 }
 
+/* Out of node 0 by the NIC of its first GPU, where servers are. Servers of both nodes have half of all each: that of
+ * node 0 brings half to each of the 8 ranks of node 1, and its own rank pushes half there. One server brings
+ * all to those 8. Flows are counted in parts of 2^-20. */
+static void
+a_central_server_moves_all_by_one_nic (void)
+{
+  double out[2];
+  for (int servers = LS_PS_NODES; servers <= LS_PS_ONE; servers++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.dp_kind = LS_DP_PS;
+    s.ps_servers = servers;
+    s.grad_dtype = LS_DTYPE_BF16;
+    out[servers] = sent_over (&s, 2, "node0/nic0>leaf");
+  }
+  LS_CHECK_DOUBLE (fabs (out[LS_PS_NODES] / ((8 + 1) / 2.0 * 2 * ALL) - 1), <, 1e-6);
+  LS_CHECK_DOUBLE (fabs (out[LS_PS_ONE] / (8 * 2 * ALL) - 1), <, 1e-6);
+}
+
 LS_TEST_MAIN ("dp_bytes", LS_TEST (gradients_are_summed_once),
               LS_TEST (a_distributed_optimizer_sends_as_much), LS_TEST (groups_send_less_of_it),
-              LS_TEST (xla_gathers_weights_of_layers_twice))
+              LS_TEST (a_central_server_moves_all_by_one_nic), LS_TEST (xla_gathers_weights_of_layers_twice))
