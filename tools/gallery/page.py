@@ -73,8 +73,7 @@ def chart(figure):
                 theirs = figure.value(series["source"], case) if "source" in series else None
                 x = figure.label(case) if is_bars else figure.value(wanted["x"], case)
                 rows.append((x, figure.value(series["ours"], case), theirs))
-            name = series["what"] if group is None else f"{series['what']}, {wanted['by']} {group}"
-            add_plot(blocks, plots, rows, name, is_bars)
+            add_plot(blocks, plots, rows, curve_name(figure, series, group), is_bars)
     return draw(wanted, blocks, plots, is_bars)
 
 
@@ -87,6 +86,16 @@ def holdings_of(figure):
     return [picture(holdings.draw(label, result, wanted.get("each_round", False)), label) for label, result in drawn]
 
 
+def curve_name(figure, series, group):
+    """What a curve is, without what all curves of its chart are."""
+    wanted = figure.description["chart"]
+    drawn = [s for s in figure.series if "line" not in wanted or s["what"] in wanted["line"]]
+    if group is None:
+        return series["what"]
+    words = group if isinstance(group, str) else f"{wanted['by']} {group}"
+    return words if len(drawn) == 1 else f"{series['what']}, {words}"
+
+
 def add_plot(blocks, plots, rows, name, is_bars):
     """A block of data "x ours theirs", and what draws it."""
     block = f"$data{len(blocks)}"
@@ -96,12 +105,13 @@ def add_plot(blocks, plots, rows, name, is_bars):
     blocks.append(f"{block} << EOD\n{text}\nEOD\n")
     has_source = any(theirs is not None for _, _, theirs in rows)
     quoted = name.replace('"', "'")
+    ours = quoted + ": simulated" if has_source else quoted
     if is_bars:
-        plots.append(f'{block} using 2:xtic(1) title "{quoted}: simulated" linecolor {colour}')
+        plots.append(f'{block} using 2:xtic(1) title "{ours}" linecolor {colour}')
         if has_source:
             plots.append(f'{block} using 3 title "{quoted}: source" linecolor {colour} fillstyle pattern 1')
         return
-    plots.append(f'{block} using 1:2 with linespoints pointtype 7 pointsize 0.4 linecolor {colour} title "{quoted}: simulated"')
+    plots.append(f'{block} using 1:2 with linespoints pointtype 7 pointsize 0.4 linecolor {colour} title "{ours}"')
     if has_source:
         plots.append(f'{block} using 1:3 with points pointtype 6 pointsize 1 linewidth 1.5 linecolor {colour} title "{quoted}: source"')
 
