@@ -140,7 +140,7 @@ draw_action (Plot *p, uint32_t rank, guint i, Run *run)
                            .height = height - (is_upper ? 0.6 : 0),
                            .paint = paint,
                            .tint = tint,
-                           .tip = tip };
+                           .tip = right - left >= 1 ? tip : NULL }; /* else no pointer finds it */
   ls_drawing_box (p->d, &box);
   double size = MIN (NUMBER_SIZE, height - 2);
   if (size >= 7 && right - left >= ls_text_width (number, size) + 2)

@@ -87,7 +87,7 @@ draw_item (const Lane *l, const Item *item, double left, double right, guint n)
                            item->paint,
                            item->opacity,
                            false,
-                           many ? many : item->tip,
+                           right - left < 1 ? NULL : many ? many : item->tip, /* else no pointer finds it */
                            item->tint };
   ls_drawing_box (l->p->d, &box);
   guint32 color = ls_palette_tint (ls_palette_find (item->paint)->light, item->tint > 0 ? item->tint : 1);
