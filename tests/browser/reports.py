@@ -4,6 +4,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -104,6 +105,10 @@ def check_sweep(r):
     for i in (1, 2):
         b.click(f"section#configurations tbody tr:nth-child({i})")
     check(b.run("return document.querySelectorAll('section#configurations [aria-live] tbody tr').length") > 0, "two rows are compared")
+    lines = b.run("return [...document.querySelectorAll('section#configurations [aria-live] .command div')].map((x) => x.textContent)")
+    check(len(lines) == 3 and lines[2].startswith("lockstep compare"), "commands tell what each step is made of")
+    steps = [float(json.loads(r.tell(*shlex.split(line.split(" > ")[0])[1:]))["step_time_s"]) for line in lines[:2]]
+    check(all(abs(a / b - 1) < 1e-3 for a, b in zip(steps, seconds)), "and run as they stand: the two rows' steps")
     b.type("section#configurations input", "no such configuration")
     check(b.run("return document.querySelectorAll('section#configurations .scroll tbody')[0].children.length") == 0, "a filter hides rows")
 

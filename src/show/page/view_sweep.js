@@ -26,12 +26,14 @@ function simulated(list, best) {
   return [...best, ...others.sort((x, y) => y.tokens_per_s - x.tokens_per_s)];
 }
 
-function differences(x, y) {
+/* start: the command up to the knobs; "": not known. */
+function differences(x, y, start) {
   const changed = Object.keys(x.config).filter((k) => k in y.config && JSON.stringify(x.config[k]) !== JSON.stringify(y.config[k]));
   const rows = [...changed.map((k) => ({ name: words(k), a: String(x.config[k]), b: String(y.config[k]) })),
     ...SWEEP_MEASURES.filter(([k]) => typeof x[k] === "number" && typeof y[k] === "number").map(([k, name, show]) => ({ name, a: show(x[k]), b: show(y[k]), d: show(y[k] - x[k]) }))];
-  const parts = [x, y].every((row) => typeof row.exposed_s === "number") ? null : el("p", { class: "quiet" }, "What the step is made of is known of the best: --top N keeps N of them.");
-  return [table([{ name: "", get: (r) => r.name, word: true }, { name: "first", get: (r) => r.a }, { name: "second", get: (r) => r.b }, { name: "second less first", get: (r) => r.d ?? "" }], rows, { label: "why one is slower" }), parts];
+  const parts = [el("p", { class: "quiet" }, "What each step is made of, part by part:"),
+    el("div", { class: "command" }, [["first", x], ["second", y]].map(([name, row]) => el("div", null, `${start}${row.knobs} --json > ${name}.json`)), el("div", null, "lockstep compare first.json second.json"))];
+  return [table([{ name: "", get: (r) => r.name, word: true }, { name: "first", get: (r) => r.a }, { name: "second", get: (r) => r.b }, { name: "second less first", get: (r) => r.d ?? "" }], rows, { label: "why one is slower" }), start && x.knobs && y.knobs ? parts : null];
 }
 
 async function viewSweep(r) {
@@ -39,12 +41,13 @@ async function viewSweep(r) {
   if (r.rule_of_thumb && !best.some((x) => x.knobs === r.rule_of_thumb.knobs)) best.push(r.rule_of_thumb);
   const rows = simulated(text && rowsOfCsv(text), best);
   const keys = rows.length ? Object.keys(rows[0].config).filter((k) => new Set(rows.map((x) => JSON.stringify(x.config[k]))).size > 1) : [];
+  const start = r.command && best.length ? r.command.slice(0, Math.max(0, r.command.indexOf(best[0].knobs))) : "";
   const chosen = [], told = el("div", { "aria-live": "polite" }, el("p", { class: "quiet" }, "Choose two configurations to see how they differ."));
   const choose = (row, line) => {
     const at = chosen.findIndex((c) => c.row === row);
     if (at >= 0) chosen.splice(at, 1)[0].line.classList.remove("chosen");
     else { if (chosen.length === 2) chosen.shift().line.classList.remove("chosen"); chosen.push({ row, line }); line.classList.add("chosen"); }
-    told.replaceChildren(...[chosen.length === 2 ? differences(chosen[0].row, chosen[1].row) : el("div", { class: "command" }, chosen.length ? chosen[0].row.knobs : "Choose two configurations to see how they differ.")].flat().filter((x) => x));
+    told.replaceChildren(...[chosen.length === 2 ? differences(chosen[0].row, chosen[1].row, start) : el("div", { class: "command" }, chosen.length ? chosen[0].row.knobs : "Choose two configurations to see how they differ.")].flat(2).filter((x) => x));
   };
   const columns = [...keys.map((k) => ({ name: words(k), get: (x) => x.config[k], show: (v) => (v === null ? "–" : String(v)) })),
     ...SWEEP_MEASURES.filter(([k]) => rows.some((x) => typeof x[k] === "number")).map(([k, name, show]) => ({ name, get: (x) => x[k], show })), { name: "why", get: (x) => x.why || "", word: true }];
