@@ -24,8 +24,8 @@ typedef struct {
 
 /* Largest first: the formatters take the first one that a value reaches. */
 static const Unit time_units[] = {
-  { "h", 3600 * LS_S }, { "min", 60 * LS_S }, { "s", LS_S },   { "ms", LS_MS }, { "us", LS_US },
-  { "\u00b5s", LS_US }, { "ns", LS_NS },      { "ps", LS_PS }, { NULL },
+  { "d", 86400 * LS_S }, { "h", 3600 * LS_S }, { "min", 60 * LS_S }, { "s", LS_S },   { "ms", LS_MS },
+  { "us", LS_US },       { "\u00b5s", LS_US }, { "ns", LS_NS },      { "ps", LS_PS }, { NULL },
 };
 static const Unit byte_units[] = {
   { "PiB", PIB },

@@ -253,6 +253,17 @@ inspect_optimizer (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 static char *
+inspect_reliability (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsReliability r;
+  if (!ls_reliability_read (doc, &r, diags))
+    return NULL;
+  guint n = r.causes->len;
+  ls_reliability_clear (&r);
+  return g_strdup_printf ("failures, %u cause%s", n, n == 1 ? "" : "s");
+}
+
+static char *
 inspect_trace (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (LsTrace) t = ls_trace_read (doc, 0, diags);
@@ -286,6 +297,7 @@ static const struct {
   { "lockstep.software/1", LS_FILE_SOFTWARE, inspect_software, OF_NO_FOLDER },
   { "lockstep.kernels/1", LS_FILE_KERNELS, inspect_kernels, OF_NO_FOLDER },
   { "lockstep.optimizer/1", LS_FILE_OPTIMIZER, inspect_optimizer, OF_NO_FOLDER },
+  { "lockstep.reliability/1", LS_FILE_RELIABILITY, inspect_reliability, LS_DATA_RELIABILITY },
   { "lockstep.trace/1", LS_FILE_TRACE, inspect_trace, OF_NO_FOLDER },
 };
 

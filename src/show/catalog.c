@@ -12,9 +12,15 @@ static const struct {
   const char *kind;
   LsDataKind data;
 } data_kinds[] = {
-  { "models", LS_DATA_MODELS },         { "clusters", LS_DATA_CLUSTERS }, { "gpus", LS_DATA_GPUS },
-  { "strategies", LS_DATA_STRATEGIES }, { "software", LS_DATA_SOFTWARE }, { "kernels", LS_DATA_KERNELS },
-  { "optimizers", LS_DATA_OPTIMIZERS }, { "traces", LS_DATA_TRACES },
+  { "models", LS_DATA_MODELS },
+  { "clusters", LS_DATA_CLUSTERS },
+  { "gpus", LS_DATA_GPUS },
+  { "strategies", LS_DATA_STRATEGIES },
+  { "software", LS_DATA_SOFTWARE },
+  { "kernels", LS_DATA_KERNELS },
+  { "optimizers", LS_DATA_OPTIMIZERS },
+  { "reliability", LS_DATA_RELIABILITY },
+  { "traces", LS_DATA_TRACES },
 };
 
 /* What the file holds, without saying again of which kind it is. Newly allocated. */
@@ -70,7 +76,8 @@ ls_catalog_list (const char *kind, GError **error)
   if (out->len == 0) {
     g_set_error (
         error, LS_ERROR, LS_ERROR_USAGE,
-        "expected models, clusters, gpus, strategies, software, kernels, optimizers, traces or schedules; "
+        "expected models, clusters, gpus, strategies, software, kernels, optimizers, reliability, traces or "
+        "schedules; "
         "got \"%s\"",
         kind);
     return NULL;

@@ -70,6 +70,9 @@ look 0 memory --model llama3.1-8b --cluster "$cluster" --gpus 4 --global-batch 4
 look 0 memory "${job[@]}" --gpus 16 --csv
 look 0 whatif "${job[@]}" --gpus 16 --all
 look 0 whatif "${job[@]}" --gpus 16 --csv
+look 0 train "${job[@]}" --gpus 16 --train-steps 1000
+look 0 train "${job[@]}" --gpus 16 --train-steps 1000 --json
+look 4 train "${job[@]}" --gpus 16 --train-steps 1000 --checkpoint-to local
 look 0 trace export "${job[@]}" --gpus 4 -o files/job.json
 cp -- files/job.json job.json
 look 0 run --trace job.json --cluster "$cluster"

@@ -4,8 +4,8 @@
 # Usage: layers.sh ROOT; prints each violation and fails if there is one.
 set -euo pipefail
 root=$1
-rooms=(base core cluster model compute plan schedules strategy lower network exec analysis data job ask bound sweep
-       validate calibrate show api cli)
+rooms=(base core cluster model compute plan schedules strategy lower network exec analysis data job ask bound train
+       sweep validate calibrate show api cli)
 n_bad=0
 
 bad() {
@@ -37,7 +37,7 @@ may_use() {
   local place=$1 header=$2
   case $header in
     cjson/* | cJSON.h | protobuf-c/* | sqlite3.h | yaml.h | zlib.h) [[ $place == data || $place == tests ]] ;;
-    gsl/*) [[ $place =~ ^(base|compute|analysis|calibrate|tools|tests)$ ]] ;;
+    gsl/*) [[ $place =~ ^(base|compute|analysis|train|calibrate|tools|tests)$ ]] ;;
     mpi.h) [[ $path == src/sweep/transport_mpi.c ]] ;; # a module of its own
     CUnit/*) [[ $place == tests ]] ;;
     lockstep/units.h | lockstep/error.h) true ;;

@@ -103,6 +103,12 @@ compare 'json: whatif' whatif.keys
 "$lockstep" whatif --model tiny --cluster pair --gpus 2 --global-batch 8 --csv > rows.csv
 head -n 1 rows.csv | tr ',' '\n' | sort > columns
 compare 'csv: whatif' columns
+"$lockstep" train --model tiny --cluster pair --gpus 2 --train-steps 10 --reliability lab --json > train.json
+paths train.json | sort -u > train.keys
+compare 'json: train' train.keys
+"$lockstep" train --model tiny --cluster pair --gpus 2 --train-steps 10 --reliability lab --csv > rows.csv
+head -n 1 rows.csv | tr ',' '\n' | sort > columns
+compare 'csv: train' columns
 "$lockstep" memory --model tiny --cluster pair --gpus 2 --csv > rows.csv
 head -n 1 rows.csv | tr ',' '\n' | sort > columns
 compare 'csv: memory' columns

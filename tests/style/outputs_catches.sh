@@ -27,6 +27,8 @@ elif [[ $1 == import ]]; then
   printf '{\n  "model": {\n    "layers": 1\n  }\n}\n'
 elif [[ $1 == whatif ]]; then
   [[ ${!#} == --csv ]] && printf 'change,gain\n' || printf '{\n  "now": 1\n}\n'
+elif [[ $1 == train ]]; then
+  [[ ${!#} == --csv ]] && printf 'cause\n' || printf '{\n  "gpus": 1\n}\n'
 elif [[ $1 == sweep ]]; then
   printf '{\n  "wall_s": 1\n}\n'
 elif [[ $1 == kernel ]]; then
@@ -60,6 +62,12 @@ page() {
 <!-- /json -->
 <!-- csv: whatif -->
 | `change`, `gain` | two |
+<!-- /csv -->
+<!-- json: train -->
+| `gpus` | one |
+<!-- /json -->
+<!-- csv: train -->
+| `cause` | one |
 <!-- /csv -->
 <!-- json: sweep -->
 | `wall_s` | one |

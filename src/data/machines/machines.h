@@ -4,6 +4,7 @@
 
 #include "cluster/cluster.h"
 #include "cluster/gpu.h"
+#include "cluster/reliability.h"
 #include "compute/cost.h"
 #include "data/text/field.h"
 #include "data/text/json_doc.h"
@@ -142,5 +143,14 @@ bool ls_nccl_tables_read (const LsJsonDoc *doc, LsNcclTables *ret_tables, LsDiag
  * has it: "expected 7x (v100) or 8x (a100-80g)", with the usual GPUs. */
 bool ls_nccl_tables_find (uint32_t compute_capability, LsNcclTables *ret_tables, char **reterr_why,
                           LsDiagList *diags);
+
+/* --- read_reliability.c: topologies/reliability/NAME.json: how often parts of a cluster fail -------- */
+
+extern const LsField ls_reliability_fields[];
+
+/* By name or path. On success the caller clears *ret_reliability, whose causes have their rates; on failure
+ * it is untouched and diags says why (LS_ERROR_INPUT). */
+bool ls_reliability_load (const char *name, LsReliability *ret_reliability, LsDiagList *diags);
+bool ls_reliability_read (const LsJsonDoc *doc, LsReliability *ret_reliability, LsDiagList *diags);
 
 #endif

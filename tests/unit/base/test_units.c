@@ -44,6 +44,7 @@ times_are_exact_picoseconds (void)
   LS_CHECK_INT (time_of ("2 us"), ==, 2000000);
   LS_CHECK_INT (time_of ("2\u00b5s"), ==, 2000000);
   LS_CHECK_INT (time_of ("2min"), ==, 120 * LS_S);
+  LS_CHECK_INT (time_of ("2d"), ==, 172800 * LS_S);
   LS_CHECK_INT (time_of ("1h"), ==, 3600 * LS_S);
   LS_CHECK_INT (time_of ("0s"), ==, 0);
 }

@@ -56,6 +56,7 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
   LsGpu gpu = { 0 };
   LsStrategy strategy = { 0 };
   LsNcclTables tables = { 0 };
+  LsReliability reliability;
   LsSoftwareSpec software;
   bool ok = false;
   switch (kind) {
@@ -79,6 +80,11 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
     return read_measured (path, diags);
   case LS_DATA_NCCL_TABLES:
     ok = ls_nccl_tables_load (path, &tables, diags);
+    break;
+  case LS_DATA_RELIABILITY:
+    ok = ls_reliability_load (path, &reliability, diags);
+    if (ok)
+      ls_reliability_clear (&reliability);
     break;
   case LS_DATA_STRATEGIES:
     ok = ls_strategy_load (path, &strategy, diags);

@@ -39,6 +39,7 @@ static const struct {
   { FORMATS "strategy.md", "strategy", ls_strategy_fields },
   { FORMATS "kernels.md", "kernels", ls_recipes_fields },
   { FORMATS "optimizers.md", "optimizer", ls_optimizer_fields },
+  { FORMATS "reliability.md", "reliability", ls_reliability_fields },
   { FORMATS "trace.md", "trace", ls_trace_fields },
 };
 
@@ -50,6 +51,7 @@ static const struct {
   { TOPOLOGIES, "topologies/gpu" },
   { TOPOLOGIES, "topologies/calib" },
   { TOPOLOGIES, "topologies/nccl" },
+  { TOPOLOGIES, "topologies/reliability" },
   { STRATEGIES, "strategies" },
   { STRATEGIES, "strategies/software" },
   { STRATEGIES, "strategies/kernels" },

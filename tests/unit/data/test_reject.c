@@ -87,6 +87,16 @@ read_optimizer (const char *path, LsDiagList *diags)
 }
 
 static bool
+read_reliability (const char *path, LsDiagList *diags)
+{
+  LsReliability r;
+  bool ok = ls_reliability_load (path, &r, diags);
+  if (ok)
+    ls_reliability_clear (&r);
+  return ok;
+}
+
+static bool
 read_recipes (const char *path, LsDiagList *diags)
 {
   g_autoptr (LsRecipes) recipes = ls_recipes_load (path, diags);
@@ -236,6 +246,7 @@ static const LsRejectKind kinds[] = {
   { "profile", read_profile },
   { "ranges", read_ranges },
   { "recipes", read_recipes },
+  { "reliability", read_reliability },
   { "residuals", read_residuals },
   { "resolve", resolve },
   { "result", read_result },

@@ -1,0 +1,56 @@
+#include "cluster/reliability.h"
+
+#include <math.h>
+
+#define DAY_S 86400.0
+
+static void
+cause_clear (gpointer cause)
+{
+  g_free (((LsFailureCause *) cause)->name);
+}
+
+void
+ls_reliability_clear (LsReliability *r)
+{
+  g_free (r->name);
+  g_free (r->source);
+  if (r->causes)
+    for (guint i = 0; i < r->causes->len; i++)
+      cause_clear (&g_array_index (r->causes, LsFailureCause, i));
+  g_clear_pointer (&r->causes, g_array_unref);
+  *r = (LsReliability) { 0 };
+}
+
+const char *
+ls_fails_name (int unit)
+{
+  static const char *const names[] = { "gpu", "node", "nic", "job" };
+  return names[unit];
+}
+
+double
+ls_failure_rate (const LsFailureCause *cause, const LsJobUnits *job)
+{
+  return cause->per_day / DAY_S * job->of[cause->unit];
+}
+
+double
+ls_reliability_rate (const LsReliability *r, const LsJobUnits *job)
+{
+  double sum = 0;
+  for (guint i = 0; i < r->causes->len; i++) {
+    const LsFailureCause *cause = &g_array_index (r->causes, LsFailureCause, i);
+    if (cause->effect == LS_FAILURE_REPLACE || cause->effect == LS_FAILURE_RESTART)
+      sum += ls_failure_rate (cause, job);
+  }
+  return sum;
+}
+
+double
+ls_reliability_place_s (const LsReliability *r, double n_gpus)
+{
+  double doublings = r->place_gpus > 0 ? log2 (n_gpus / r->place_gpus) : 0;
+  double place = ls_time_to_s (r->place) + doublings * ls_time_to_s (r->place_more);
+  return fmax (place, 0) + ls_time_to_s (r->initialise);
+}

@@ -1,0 +1,82 @@
+/* cluster/reliability.h — how often parts of a cluster fail, what each failure does to a job, and how long it
+ * takes until the job goes on.
+ *
+ * Problem. A job of many weeks is stopped again and again. What stops it, how often, and what follows, are
+ * facts about a fleet, which reports give as counts: 148 GPUs of 16,384 in 54 days.
+ *
+ * Equations. A cause of which n were seen among U units in D days has the rate n / (U D) of each unit. A job
+ * on u units meets it at u times that rate; intervals between failures are exponential, and causes are
+ * independent. All causes together: the sum of their rates; its inverse is the mean time between
+ * failures of the job.
+ *
+ * Worked example. 419 unexpected interruptions of 2,048 nodes in 54 days: 0.00379 per node and day; a
+ * job on all of them is interrupted every 54 x 24 / 419 = 3.09 h, one on 128 nodes every 49 h.
+ *
+ * Deviations. Rates do not change over the life of a part (Weibull), and parts do not fail together.
+ *
+ * Reference: Llama team 2024, arXiv 2407.21783, table 5; Kokolis et al. 2025, arXiv 2410.21680. */
+#ifndef LS_CLUSTER_RELIABILITY_H
+#define LS_CLUSTER_RELIABILITY_H
+
+#include <glib.h>
+
+#include <lockstep/units.h>
+
+/* What of a job a cause is counted by. */
+typedef enum { LS_FAILS_GPU, LS_FAILS_NODE, LS_FAILS_NIC, LS_FAILS_JOB, LS_N_FAILS } LsFails;
+
+/* What a failure does to the job. */
+typedef enum {
+  LS_FAILURE_REPLACE, /* it ends; another node takes the place of the one that failed               */
+  LS_FAILURE_RESTART, /* it ends, and starts again on the same nodes                                */
+  LS_FAILURE_PLANNED, /* it is ended behind a checkpoint, and starts again                          */
+  LS_FAILURE_STALL,   /* it waits, and goes on                                                      */
+  LS_FAILURE_SLOW,    /* it is slower until that is noticed and the node replaced                   */
+  LS_FAILURE_CORRUPT  /* its results are wrong until that is noticed: it goes back behind them      */
+} LsFailureEffect;
+
+typedef struct {
+  char *name;
+  int unit;       /* LsFails                                                                        */
+  int effect;     /* LsFailureEffect                                                                */
+  double count;   /* of those that were seen; 0: per_day holds                                      */
+  double per_day; /* of one unit; filled in from count                                              */
+  LsTime detect;  /* until somebody knows; of a stall, how long it is                               */
+  LsTime locate;  /* until it is known which node, and what to do                                   */
+  LsTime repair;  /* until a node that failed may be used again; 0: as the file says of all         */
+  double factor;  /* of SLOW: a step takes so many times as long                                    */
+} LsFailureCause;
+
+/* Where causes with a count were counted. */
+typedef struct {
+  double days, of[LS_N_FAILS];
+} LsExposure;
+
+typedef struct {
+  char *name, *source;
+  LsExposure seen;
+  GArray *causes;    /* LsFailureCause                                                              */
+  LsTime place;      /* until a job that ended has its nodes again, at place_gpus                   */
+  LsTime place_more; /* and longer for each doubling of GPUs                                        */
+  uint32_t place_gpus;
+  LsTime initialise; /* process groups, compilation, first steps                                    */
+  LsTime repair;     /* until a node that failed may be used again                                  */
+} LsReliability;
+
+void ls_reliability_clear (LsReliability *r);
+
+const char *ls_fails_name (int unit); /* static: "gpu" */
+
+/* What a job runs on. */
+typedef struct {
+  double of[LS_N_FAILS];
+} LsJobUnits;
+
+/* Per second, of one cause and of all that end the job unasked (REPLACE, RESTART). */
+double ls_failure_rate (const LsFailureCause *cause, const LsJobUnits *job);
+double ls_reliability_rate (const LsReliability *r, const LsJobUnits *job);
+
+/* Seconds from the end of a job of so many GPUs until it runs again, but for reading its checkpoint. */
+double ls_reliability_place_s (const LsReliability *r, double n_gpus);
+
+#endif

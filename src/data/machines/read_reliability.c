@@ -1,0 +1,133 @@
+#include "data/machines/machines.h"
+
+#include "data/datadir.h"
+
+#define MAX_TIME_PS (90.0 * 86400 * (double) LS_S)
+
+#define SEEN(key_, unit_, meaning_)                                                                          \
+  {                                                                                                          \
+    key_, LS_FIELD_DOUBLE, offsetof (LsExposure, of) + (unit_) * sizeof (double),                            \
+        .above = true, .max = 1e9, .default_text = "not said", .meaning = meaning_                           \
+  }
+
+static const LsField seen_fields[] = {
+  { "days", LS_FIELD_DOUBLE, offsetof (LsExposure, days), .required = true, .above = true, .max = 1e5,
+    .meaning = "how long they were counted" },
+  SEEN ("gpus", LS_FAILS_GPU, "on so many accelerators"),
+  SEEN ("nodes", LS_FAILS_NODE, "that is, nodes"),
+  SEEN ("nics", LS_FAILS_NIC, "that is, ports of the network"),
+  SEEN ("jobs", LS_FAILS_JOB, "that is, jobs"),
+  { NULL },
+};
+
+static const LsEnumName units[] = { { "gpu", LS_FAILS_GPU },
+                                    { "node", LS_FAILS_NODE },
+                                    { "nic", LS_FAILS_NIC },
+                                    { "job", LS_FAILS_JOB },
+                                    { NULL } };
+static const LsEnumName effects[] = { { "replace", LS_FAILURE_REPLACE },
+                                      { "restart", LS_FAILURE_RESTART },
+                                      { "planned", LS_FAILURE_PLANNED },
+                                      { "stall", LS_FAILURE_STALL },
+                                      { "slow", LS_FAILURE_SLOW },
+                                      { "corrupt", LS_FAILURE_CORRUPT },
+                                      { NULL } };
+
+#define CAUSE(key_, kind_, member_) key_, kind_, offsetof (LsFailureCause, member_)
+#define OF(key_, kind_, member_)    key_, kind_, offsetof (LsReliability, member_)
+
+static const LsField cause_fields[] = {
+  { CAUSE ("name", LS_FIELD_STRING, name), .required = true, .meaning = "what tables call it" },
+  { CAUSE ("unit", LS_FIELD_ENUM, unit), .required = true, .names = units,
+    .meaning = "what fails: its rate is of one of these" },
+  { CAUSE ("effect", LS_FIELD_ENUM, effect), .names = effects, .default_text = "`\"replace\"`",
+    .meaning
+    = "replace: the job ends, and goes on with another node; restart: it ends, and goes on with the same; "
+      "planned: the same, behind a checkpoint; stall: it waits; slow: it is slower until the node is found "
+      "and replaced; corrupt: it goes on with wrong numbers, and later back behind them" },
+  { CAUSE ("count", LS_FIELD_DOUBLE, count), .max = 1e9, .default_text = "`per_day` says it",
+    .meaning = "how many were seen" },
+  { CAUSE ("per_day", LS_FIELD_DOUBLE, per_day), .max = 1e6, .default_text = "`count` says it",
+    .meaning = "how many there are of one unit in a day" },
+  { CAUSE ("detect", LS_FIELD_TIME, detect), .max = MAX_TIME_PS, .default_text = "0s",
+    .meaning = "until it is noticed; of a stall, how long it is" },
+  { CAUSE ("locate", LS_FIELD_TIME, locate), .max = MAX_TIME_PS, .default_text = "0s",
+    .meaning = "until the node is found and taken out" },
+  { CAUSE ("repair", LS_FIELD_TIME, repair), .max = MAX_TIME_PS, .default_text = "that of the file",
+    .meaning = "until a node that failed is back" },
+  { CAUSE ("factor", LS_FIELD_DOUBLE, factor), .min = 1, .max = 100, .default_text = "1",
+    .meaning = "of slow: a step takes so many times as long" },
+  { NULL },
+};
+
+static const LsFailureCause cause_blank = { .effect = LS_FAILURE_REPLACE, .factor = 1 };
+
+const LsField ls_reliability_fields[] = {
+  LS_FIELDS_HEADER (LsReliability),
+  { "seen", LS_FIELD_OBJECT, offsetof (LsReliability, seen), .fields = seen_fields,
+    .default_text = "needed by causes with a count", .meaning = "where failures were counted" },
+  { OF ("causes", LS_FIELD_ARRAY, causes), .required = true, .fields = cause_fields, .blank = &cause_blank,
+    .element_size = sizeof (LsFailureCause), .meaning = "what stops or slows a job" },
+  { OF ("place", LS_FIELD_TIME, place), .max = MAX_TIME_PS, .default_text = "0s",
+    .meaning = "until a job that ended has its nodes again" },
+  { OF ("place_gpus", LS_FIELD_UINT, place_gpus), .default_text = "any", .meaning = "with so many GPUs" },
+  { OF ("place_more", LS_FIELD_TIME, place_more), .max = MAX_TIME_PS, .default_text = "0s",
+    .meaning = "and longer for each doubling of them" },
+  { OF ("initialise", LS_FIELD_TIME, initialise), .max = MAX_TIME_PS, .default_text = "0s",
+    .meaning
+    = "until it trains: process groups, compilation, the first batch; reading its checkpoint is apart" },
+  { OF ("repair", LS_FIELD_TIME, repair), .max = MAX_TIME_PS, .default_text = "0s",
+    .meaning = "until a node that failed is back" },
+  { "sources", LS_FIELD_SOURCES, .default_text = "none", .meaning = "where each figure comes from, by key" },
+  { NULL },
+};
+
+static bool
+complain (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *message)
+{
+  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
+  return false;
+}
+
+/* The rate of a cause that was counted. */
+static bool
+finish_cause (const LsJsonDoc *doc, const cJSON *node, const LsReliability *r, LsFailureCause *c,
+              LsDiagList *diags)
+{
+  bool has_count = cJSON_GetObjectItemCaseSensitive (node, "count"),
+       has_rate = cJSON_GetObjectItemCaseSensitive (node, "per_day");
+  if (has_count == has_rate)
+    return complain (doc, node, diags, "expected either \"count\" or \"per_day\"");
+  if (has_count && !(r->seen.days > 0 && r->seen.of[c->unit] > 0))
+    return complain (doc, node, diags, "a \"count\" needs \"seen\" with days, and how many units there were");
+  if (has_count)
+    c->per_day = c->count / (r->seen.days * r->seen.of[c->unit]);
+  if ((c->effect == LS_FAILURE_SLOW) != (c->factor > 1))
+    return complain (doc, node, diags, "a \"factor\" above 1 and the effect slow go together");
+  if (c->repair == 0)
+    c->repair = r->repair;
+  return true;
+}
+
+bool
+ls_reliability_read (const LsJsonDoc *doc, LsReliability *ret_reliability, LsDiagList *diags)
+{
+  LsReliability r = { 0 };
+  bool ok = ls_fields_read_file (ls_reliability_fields, "reliability", doc, &r, diags);
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "causes");
+  for (guint i = 0; ok && i < r.causes->len; i++)
+    ok = finish_cause (doc, cJSON_GetArrayItem (list, (int) i), &r,
+                       &g_array_index (r.causes, LsFailureCause, i), diags);
+  if (ok)
+    *ret_reliability = r;
+  else
+    ls_reliability_clear (&r);
+  return ok;
+}
+
+bool
+ls_reliability_load (const char *name, LsReliability *ret_reliability, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_RELIABILITY, name, diags);
+  return doc && ls_reliability_read (doc, ret_reliability, diags);
+}

@@ -1,0 +1,383 @@
+#include "show/write_train.h"
+
+#include <math.h>
+
+#include "data/text/csv.h"
+#include "data/text/json_out.h"
+#include "show/text_table.h"
+
+#define DAY_S      86400.0
+#define MAX_PHASES 12
+
+/* --- text ------------------------------------------------------------------------------ */
+
+/* "15.6 T", "366 B": tokens for people. */
+static char *
+count_text (double n)
+{
+  static const struct {
+    double scale;
+    const char *word;
+  } words[] = { { 1e12, " T" }, { 1e9, " B" }, { 1e6, " M" } };
+  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
+    if (n >= words[i].scale)
+      return g_strdup_printf ("%.4g%s", n / words[i].scale, words[i].word);
+  return g_strdup_printf ("%.0f", n);
+}
+
+/* "3.09 h", "41.2 d". */
+static char *
+long_time (double seconds)
+{
+  if (isinf (seconds))
+    return g_strdup ("never");
+  if (seconds >= DAY_S)
+    return g_strdup_printf ("%.4g d", seconds / DAY_S);
+  if (seconds >= 3600)
+    return g_strdup_printf ("%.3g h", seconds / 3600);
+  return seconds >= 120 ? g_strdup_printf ("%.3g min", seconds / 60) : g_strdup_printf ("%.3g s", seconds);
+}
+
+static void
+append_phase (LsTextTable *table, const LsTrainPhase *p)
+{
+  ls_text_table_add (table, "%s", p->name);
+  ls_text_table_take (table, count_text (p->tokens));
+  ls_text_table_add (table, "%.0f", p->n_steps);
+  ls_text_table_add (table, "%u", p->global_batch);
+  ls_text_table_add (table, "%u", p->seq);
+  ls_text_table_add (table, "%.4g s", p->step_s);
+  ls_text_table_add (table, "%.1f %%", 100 * p->mfu);
+  ls_text_table_add (table, "%.4g", p->n_steps * p->step_s / DAY_S);
+  ls_text_table_note (table, p->fits ? NULL : "does not fit into memory: see lockstep memory");
+}
+
+/* Of many (a batch that grows) only the ends. */
+static void
+append_phases (GString *out, const LsTrainReport *r)
+{
+  LsTextTable table;
+  ls_text_table_init (&table, "lrrrrrrr");
+  static const char *const heads[] = { "phase", "tokens", "steps", "batch", "seq", "step", "MFU", "days" };
+  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (&table, "%s", heads[i]);
+  for (guint i = 0; i < r->phases->len; i++) {
+    bool is_shown = r->phases->len <= MAX_PHASES || i < 2 || i + 2 >= r->phases->len;
+    if (is_shown)
+      append_phase (&table, &g_array_index (r->phases, LsTrainPhase, i));
+    else if (i == 2)
+      for (guint k = 0; k < G_N_ELEMENTS (heads); k++)
+        ls_text_table_add (&table, "%s", "...");
+  }
+  ls_text_table_print (&table, 2, out);
+}
+
+static void
+append_line (LsTextTable *table, const char *name, char *value)
+{
+  ls_text_table_add (table, "%s", name);
+  ls_text_table_take (table, value);
+}
+
+static char *
+days_of (const LsOverSeeds *s)
+{
+  return g_strdup_printf ("%.4g d (%.4g to %.4g)", s->mean / DAY_S, s->low / DAY_S, s->high / DAY_S);
+}
+
+static char *
+tokens_of (const LsTrainReport *r)
+{
+  g_autofree char *mean = count_text (r->tokens.mean), *low = count_text (r->tokens.low),
+                  *high = count_text (r->tokens.high);
+  return g_strdup_printf ("%s (%s to %s)", mean, low, high);
+}
+
+static void
+append_costs (LsTextTable *table, const LsTrainReport *r)
+{
+  g_autofree char *hours = g_strdup_printf ("%s hours", r->chip);
+  append_line (table, hours, count_text (r->gpu_hours));
+  if (!isnan (r->usd))
+    append_line (table, "money",
+                 r->usd >= 1e5 ? g_strdup_printf ("$%.4g million", r->usd / 1e6)
+                               : g_strdup_printf ("$%.2f", r->usd));
+  if (!isnan (r->mwh))
+    append_line (table, "energy",
+                 r->mwh >= 1 ? g_strdup_printf ("%.5g MWh", r->mwh)
+                             : g_strdup_printf ("%.4g kWh", 1e3 * r->mwh));
+  if (!isnan (r->co2_t))
+    append_line (table, "CO2", g_strdup_printf ("%.4g t", r->co2_t));
+}
+
+static void
+append_summary (GString *out, const LsTrainReport *r)
+{
+  LsTextTable table;
+  ls_text_table_init (&table, "ll");
+  if (r->has_end)
+    append_line (&table, "tokens seen", tokens_of (r));
+  else
+    append_line (&table, "all steps alone", g_strdup_printf ("%.4g d", r->ideal_s / DAY_S));
+  append_line (&table, "time", days_of (&r->wall_s));
+  append_line (&table, "goodput",
+               g_strdup_printf ("%.2f %% (%.2f to %.2f)", 100 * r->goodput.mean, 100 * r->goodput.low,
+                                100 * r->goodput.high));
+  append_line (&table, "stops",
+               g_strdup_printf ("%.4g (%.4g to %.4g)", r->stops.mean, r->stops.low, r->stops.high));
+  append_line (&table, "between failures", long_time (r->checkpoint.mtbf_s));
+  append_costs (&table, r);
+  ls_text_table_print (&table, 2, out);
+}
+
+static void
+append_checkpoint (GString *out, const LsTrainReport *r)
+{
+  const LsTrainCheckpoint *c = &r->checkpoint;
+  const LsTrainPhase *last = &g_array_index (r->phases, LsTrainPhase, r->phases->len - 1);
+  g_autofree char *size = ls_format_bytes ((uint64_t) c->bytes), *interval = long_time (c->interval_s),
+                  *save = long_time (c->times.save_s), *write = long_time (c->times.write_s),
+                  *read = long_time (c->times.read_s);
+  g_string_append_printf (out,
+                          "\ncheckpoint of %s every %" G_GUINT64_FORMAT
+                          " steps (%s): the job waits %s, it may be "
+                          "read after %s more; reading takes %s\n",
+                          size, (guint64) last->every, interval, save, write, read);
+  if (!isnan (c->best_s)) {
+    g_autofree char *young = long_time (c->young_s), *daly = long_time (c->daly_s),
+                    *best = long_time (c->best_s);
+    g_string_append_printf (out, "  best interval: Young %s, Daly %s, exactly %s\n", young, daly, best);
+  }
+  if (!isnan (c->expected_goodput))
+    g_string_append_printf (out, "  goodput in closed form %.2f %%, simulated %.2f +- %.2f %%\n",
+                            100 * c->expected_goodput, 100 * r->goodput.mean, 100 * r->goodput.error);
+}
+
+static void
+append_share (LsTextTable *table, const char *name, double seconds, double of_s)
+{
+  ls_text_table_add (table, "%s", name);
+  ls_text_table_take (table, long_time (seconds));
+  ls_text_table_add (table, "%.2f %%", 100 * seconds / of_s);
+}
+
+static void
+append_lost (GString *out, const LsTrainReport *r)
+{
+  g_string_append (out, "\nwhere time was lost\n");
+  LsTextTable table;
+  ls_text_table_init (&table, "lrr");
+  for (int k = 0; k < LS_N_LOST; k++)
+    if (r->lost_s[k] > 0)
+      append_share (&table, ls_lost_name ((LsLost) k), r->lost_s[k], r->wall_s.mean);
+  ls_text_table_print (&table, 2, out);
+}
+
+static void
+append_causes (GString *out, const LsTrainReport *r)
+{
+  LsTextTable table;
+  ls_text_table_init (&table, "lrrr");
+  static const char *const heads[] = { "cause", "times", "lost", "of the time" };
+  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (&table, "%s", heads[i]);
+  for (guint i = 0; i < r->causes->len; i++) {
+    const LsTrainCause *c = &g_array_index (r->causes, LsTrainCause, i);
+    ls_text_table_add (&table, "%s", c->name);
+    ls_text_table_add (&table, "%.1f", c->n);
+    ls_text_table_take (&table, long_time (c->lost_s));
+    ls_text_table_add (&table, "%.2f %%", 100 * c->lost_s / r->wall_s.mean);
+  }
+  g_string_append_printf (out, "\nfailures: %s%s, mean of %u seed%s\n", r->reliability,
+                          r->reliability_is_assumed ? " (assumed)" : "", r->n_seeds,
+                          r->n_seeds == 1 ? "" : "s");
+  ls_text_table_print (&table, 2, out);
+}
+
+static char *
+spares_text (uint32_t spares)
+{
+  return spares == LS_SPARES_ANY ? g_strdup ("any") : g_strdup_printf ("%u", spares);
+}
+
+static void
+append_choices (GString *out, const LsTrainReport *r)
+{
+  if (r->choices->len < 2)
+    return;
+  LsTextTable table;
+  ls_text_table_init (&table, "rrrrr");
+  static const char *const heads[] = { "every", "steps", "spares", "goodput", "days" };
+  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (&table, "%s", heads[i]);
+  for (guint i = 0; i < r->choices->len; i++) {
+    const LsTrainChoice *c = &g_array_index (r->choices, LsTrainChoice, i);
+    ls_text_table_take (&table, long_time (c->interval_s));
+    ls_text_table_add (&table, "%" G_GUINT64_FORMAT, (guint64) c->every);
+    ls_text_table_take (&table, spares_text (c->spares));
+    ls_text_table_add (&table, "%.3f +- %.3f %%", 100 * c->goodput.mean, 100 * c->goodput.error);
+    ls_text_table_add (&table, "%.4g", c->wall_s.mean / DAY_S);
+  }
+  g_string_append (out, "\nintervals and spare nodes\n");
+  ls_text_table_print (&table, 2, out);
+}
+
+char *
+ls_train_to_text (const LsTrainReport *r, const char *title, const char *subtitle)
+{
+  GString *out = g_string_new (NULL);
+  g_string_append_printf (out, "%s\n%s\n\n", title, subtitle);
+  append_phases (out, r);
+  g_string_append_c (out, '\n');
+  append_summary (out, r);
+  append_checkpoint (out, r);
+  append_lost (out, r);
+  if (r->causes->len > 0)
+    append_causes (out, r);
+  append_choices (out, r);
+  return g_string_free (out, FALSE);
+}
+
+/* --- JSON ------------------------------------------------------------------------------ */
+
+static void
+json_spread (LsJsonOut *out, const char *key, const LsOverSeeds *s)
+{
+  ls_json_out_begin_object (out, key);
+  ls_json_out_double (out, "mean", s->mean);
+  ls_json_out_double (out, "p5", s->low);
+  ls_json_out_double (out, "p95", s->high);
+  ls_json_out_double (out, "standard_error", s->error);
+  ls_json_out_end_object (out);
+}
+
+static void
+json_phases (LsJsonOut *out, const LsTrainReport *r)
+{
+  ls_json_out_begin_array (out, "phases");
+  for (guint i = 0; i < r->phases->len; i++) {
+    const LsTrainPhase *p = &g_array_index (r->phases, LsTrainPhase, i);
+    ls_json_out_begin_object (out, NULL);
+    ls_json_out_string (out, "name", p->name);
+    ls_json_out_double (out, "tokens", p->tokens);
+    ls_json_out_double (out, "steps", p->n_steps);
+    ls_json_out_uint (out, "global_batch", p->global_batch);
+    ls_json_out_uint (out, "seq", p->seq);
+    ls_json_out_double (out, "step_time_s", p->step_s);
+    ls_json_out_double (out, "mfu", p->mfu);
+    ls_json_out_uint (out, "checkpoint_steps", p->every);
+    ls_json_out_bool (out, "fits", p->fits);
+    ls_json_out_end_object (out);
+  }
+  ls_json_out_end_array (out);
+}
+
+static void
+json_checkpoint (LsJsonOut *out, const LsTrainCheckpoint *c)
+{
+  ls_json_out_begin_object (out, "checkpoint");
+  ls_json_out_double (out, "bytes", c->bytes);
+  ls_json_out_double (out, "save_s", c->times.save_s);
+  ls_json_out_double (out, "write_s", c->times.write_s);
+  ls_json_out_double (out, "read_s", c->times.read_s);
+  ls_json_out_double (out, "storage_bytes_per_s", c->storage_bytes_per_s);
+  ls_json_out_double (out, "interval_s", c->interval_s);
+  ls_json_out_double (out, "young_s", c->young_s);
+  ls_json_out_double (out, "daly_s", c->daly_s);
+  ls_json_out_double (out, "best_s", c->best_s);
+  ls_json_out_double (out, "expected_goodput", c->expected_goodput);
+  ls_json_out_end_object (out);
+}
+
+static void
+json_failures (LsJsonOut *out, const LsTrainReport *r)
+{
+  ls_json_out_begin_object (out, "failures");
+  ls_json_out_string (out, "reliability", r->reliability);
+  ls_json_out_string (out, "source", r->reliability_source);
+  ls_json_out_bool (out, "assumed", r->reliability_is_assumed);
+  ls_json_out_double (out, "mtbf_s", r->checkpoint.mtbf_s);
+  ls_json_out_double (out, "restart_s", r->checkpoint.restart_s);
+  ls_json_out_begin_array (out, "causes");
+  for (guint i = 0; i < r->causes->len; i++) {
+    const LsTrainCause *c = &g_array_index (r->causes, LsTrainCause, i);
+    ls_json_out_begin_object (out, NULL);
+    ls_json_out_string (out, "name", c->name);
+    ls_json_out_double (out, "n", c->n);
+    ls_json_out_double (out, "lost_s", c->lost_s);
+    ls_json_out_end_object (out);
+  }
+  ls_json_out_end_array (out);
+  ls_json_out_end_object (out);
+}
+
+static void
+json_spares (LsJsonOut *out, uint32_t spares)
+{
+  if (spares == LS_SPARES_ANY)
+    ls_json_out_null (out, "spares");
+  else
+    ls_json_out_uint (out, "spares", spares);
+}
+
+static void
+json_choices (LsJsonOut *out, const LsTrainReport *r)
+{
+  ls_json_out_begin_array (out, "choices");
+  for (guint i = 0; i < r->choices->len; i++) {
+    const LsTrainChoice *c = &g_array_index (r->choices, LsTrainChoice, i);
+    ls_json_out_begin_object (out, NULL);
+    ls_json_out_double (out, "interval_s", c->interval_s);
+    ls_json_out_uint (out, "checkpoint_steps", c->every);
+    json_spares (out, c->spares);
+    json_spread (out, "goodput", &c->goodput);
+    json_spread (out, "time_s", &c->wall_s);
+    ls_json_out_end_object (out);
+  }
+  ls_json_out_end_array (out);
+}
+
+char *
+ls_train_to_json (const LsTrainReport *r)
+{
+  LsJsonOut out;
+  ls_json_out_open (&out);
+  ls_json_out_uint (&out, "gpus", r->n_gpus);
+  ls_json_out_uint (&out, "nodes", r->n_nodes);
+  ls_json_out_uint (&out, "seeds", r->n_seeds);
+  json_phases (&out, r);
+  ls_json_out_double (&out, "ideal_s", r->ideal_s);
+  json_spread (&out, "time_s", &r->wall_s);
+  json_spread (&out, "goodput", &r->goodput);
+  json_spread (&out, "stops", &r->stops);
+  json_spread (&out, "steps", &r->steps);
+  json_spread (&out, "tokens", &r->tokens);
+  json_checkpoint (&out, &r->checkpoint);
+  ls_json_out_begin_object (&out, "lost_s");
+  for (int k = 0; k < LS_N_LOST; k++)
+    ls_json_out_double (&out, ls_lost_name ((LsLost) k), r->lost_s[k]);
+  ls_json_out_end_object (&out);
+  json_failures (&out, r);
+  json_choices (&out, r);
+  ls_json_out_double (&out, "gpu_hours", r->gpu_hours);
+  ls_json_out_double (&out, "usd", r->usd);
+  ls_json_out_double (&out, "mwh", r->mwh);
+  ls_json_out_double (&out, "co2_t", r->co2_t);
+  return ls_json_out_close (&out);
+}
+
+/* --- CSV ------------------------------------------------------------------------------- */
+
+char *
+ls_train_to_csv (const LsTrainReport *r)
+{
+  GString *out = g_string_new ("cause,times,lost_s\n");
+  for (guint i = 0; i < r->causes->len; i++) {
+    const LsTrainCause *c = &g_array_index (r->causes, LsTrainCause, i);
+    char n[G_ASCII_DTOSTR_BUF_SIZE], lost[G_ASCII_DTOSTR_BUF_SIZE];
+    ls_csv_append (out, c->name);
+    g_string_append_printf (out, ",%s,%s\n", g_ascii_dtostr (n, sizeof n, c->n),
+                            g_ascii_dtostr (lost, sizeof lost, c->lost_s));
+  }
+  return g_string_free (out, FALSE);
+}

@@ -1,0 +1,140 @@
+#include "train/run_history.h"
+
+#include <math.h>
+
+#include "train/run_state.h"
+
+#define FAR_S 3e9 /* a century: nothing that is later matters */
+
+/* --- events ----------------------------------------------------------------------------- */
+
+static void
+plan_failure (LiveRun *r)
+{
+  double wait = fmin (-log (1 - g_rand_double (r->rand)) / r->rate, FAR_S);
+  ls_engine_at (&r->engine, &r->failure, r->engine.now + MAX (ls_run_ns (wait), 1), LS_PHASE_DISPATCH);
+}
+
+static guint
+draw_cause (LiveRun *r)
+{
+  guint n = r->plan->reliability->causes->len;
+  double at = g_rand_double (r->rand) * r->rate;
+  for (guint i = 0; i + 1 < n; i++) {
+    at -= ls_failure_rate (ls_run_cause (r, i), &r->plan->units);
+    if (at < 0)
+      return i;
+  }
+  return n - 1;
+}
+
+static void
+on_failure (LsEvent *event, void *context)
+{
+  LiveRun *r = context;
+  (void) event;
+  guint cause = draw_cause (r);
+  if (r->state != WAITING) {
+    ls_run_account (r);
+    r->out->causes[cause].n++;
+    ls_run_happen (r, cause);
+  }
+  plan_failure (r);
+}
+
+static void
+finish (LiveRun *r)
+{
+  ls_run_enter_open (r, DONE);
+  r->engine.stop_at = r->engine.now;
+}
+
+static void
+on_end_of_state (LsEvent *event, void *context)
+{
+  LiveRun *r = context;
+  (void) event;
+  ls_run_account (r);
+  if (r->engine.n_events > LS_HISTORY_MAX_EVENTS)
+    finish (r);
+  else if (r->state == WORKING) {
+    r->position = r->target;
+    ls_run_begin_save (r);
+  } else if (r->state == SAVING) {
+    ls_run_add_saved (r);
+    if (r->position >= r->total_s)
+      finish (r);
+    else if (r->stops_behind)
+      ls_run_go_down (r, r->cause, r->nodes_to_take > 0 ? LOCATING : PLACING);
+    else
+      ls_run_begin_work (r);
+  } else if (r->state == STALLED) {
+    if (r->stops_behind)
+      ls_run_begin_save (r);
+    else
+      ls_run_go_on (r);
+  } else if (r->state == DOWN) {
+    ls_run_next_stage (r);
+  }
+}
+
+/* --- the whole -------------------------------------------------------------------------- */
+
+static void
+prepare (LiveRun *r, uint32_t seed)
+{
+  const LsRunPlan *plan = r->plan;
+  r->rand = g_rand_new_with_seed (seed);
+  r->later = g_ptr_array_new_with_free_func (g_free);
+  r->saved = g_array_new (FALSE, FALSE, sizeof (SavedWork));
+  r->phase_end = g_new (double, plan->n_phases);
+  for (guint i = 0; i < plan->n_phases; i++)
+    r->phase_end[i] = r->total_s += (double) plan->phases[i].n_steps * plan->phases[i].step_s;
+  for (guint i = 0; i < plan->reliability->causes->len; i++)
+    r->rate += ls_failure_rate (ls_run_cause (r, i), &plan->units);
+  r->free_nodes = plan->spares;
+  r->slow = 1;
+  ls_engine_init (&r->engine, &ls_evq_radix, r);
+  ls_event_init (&r->failure, on_failure);
+  ls_event_init (&r->end_of_state, on_end_of_state);
+  if (plan->end_s > 0)
+    r->engine.stop_at = ls_run_ns (plan->end_s);
+}
+
+static void
+clear (LiveRun *r)
+{
+  ls_engine_clear (&r->engine);
+  g_ptr_array_unref (r->later);
+  g_array_unref (r->saved);
+  g_rand_free (r->rand);
+  g_free (r->phase_end);
+}
+
+void
+ls_run_history_init (LsRunHistory *h, const LsRunPlan *plan, uint32_t seed)
+{
+  *h = (LsRunHistory) { .causes = g_new0 (LsCauseTally, MAX (plan->reliability->causes->len, 1)) };
+  LiveRun r = { .plan = plan, .out = h };
+  prepare (&r, seed);
+  if (r.rate > 0)
+    plan_failure (&r);
+  ls_run_begin_work (&r);
+  LsEngineEnd end = ls_engine_run (&r.engine);
+  if (end == LS_ENGINE_STOPPED && r.state != DONE) {
+    r.engine.now = r.engine.stop_at;
+    ls_run_account (&r);
+  }
+  h->is_finished = r.position >= r.total_s && r.state == DONE;
+  h->is_endless = r.state == DONE && !h->is_finished;
+  h->wall_s = (double) r.engine.now / LS_RUN_NS_PER_S;
+  h->useful_s = r.position;
+  h->n_events = r.engine.n_events;
+  clear (&r);
+}
+
+void
+ls_run_history_clear (LsRunHistory *h)
+{
+  g_clear_pointer (&h->causes, g_free);
+}

@@ -1,0 +1,104 @@
+/* train/run_history.h — a training run with its failures, event by event.
+ *
+ * Problem. A run of weeks is stopped, goes back to its last checkpoint, waits for nodes, is slow or wrong for
+ * a while. How long does it take until its steps are done?
+ *
+ * Mechanism. The run is always in one state: it works, saves, is held up, or is down (nobody has noticed yet;
+ * the node is looked for; no node is free; nodes are placed and processes start; the checkpoint is read). The
+ * next failure comes after an exponential time at the sum of the rates of all causes, and is of a cause by
+ * its share (cluster/reliability.h). What each does:
+ *
+ *   replace   all since the last checkpoint that may be read is lost; down, with another node
+ *   restart   the same, on the same nodes
+ *   planned   a checkpoint, then down; nothing is lost
+ *   stall     held up for `detect`
+ *   slow      steps take `factor` times as long for `detect`; then a checkpoint, down, with another node
+ *   corrupt   goes on for `detect`, then back to the last checkpoint before it; down, with another node
+ *
+ * A failure while it is down begins the recovery anew. A checkpoint holds the job up for save_s, and may be
+ * read write_s later; the next one waits for that. Of fast checkpoints (in a peer's memory, on the node's
+ * drives) every storage_every-th is written to storage too. What is on the drives of a node is lost with it.
+ *
+ * Nodes that failed are back after `repair`. Without a spare the job waits for one, or, if it is elastic,
+ * goes on with fewer replicas: a step takes as long and counts for so much less. It is stopped behind a
+ * checkpoint when a node is back.
+ *
+ * Accounts. Each second is of one kind: it counted, or was lost in one of LS_N_LOST ways; they add up to
+ * the time that passed. Work that is done again was lost the first time.
+ *
+ * Worked example: tests/unit/train/test_run_history.c has runs by hand.
+ *
+ * Deviations. Rates are of the whole job also while it is smaller. Nothing fails while it waits for nodes.
+ * Nodes of the reserve do not fail. All failures of a cause take the same times. */
+#ifndef LS_TRAIN_RUN_HISTORY_H
+#define LS_TRAIN_RUN_HISTORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/reliability.h"
+
+#define LS_SPARES_ANY         UINT32_MAX
+#define LS_HISTORY_MAX_EVENTS 20000000u
+
+/* Steps that are alike. */
+typedef struct {
+  uint64_t n_steps;
+  double step_s;
+  uint64_t every; /* steps from a checkpoint to the next; there is one behind the last step too */
+} LsRunPhase;
+
+typedef struct {
+  double save_s;          /* the job is held up                                              */
+  double write_s;         /* behind that, until it may be read                               */
+  double read_s;          /* at a restart                                                    */
+  bool is_on_node;        /* it is lost with the node                                        */
+  uint32_t storage_every; /* each so manieth goes to storage too; 0: all are there           */
+  double storage_write_s, storage_read_s;
+} LsCheckpointTimes;
+
+typedef struct {
+  const LsRunPhase *phases; /* borrowed */
+  guint n_phases;
+  LsCheckpointTimes checkpoint;
+  const LsReliability *reliability; /* borrowed */
+  LsJobUnits units;
+  uint32_t spares; /* nodes at first; LS_SPARES_ANY: one is always free */
+  bool is_elastic;
+  uint32_t n_replicas;      /* data-parallel                                    */
+  double nodes_per_replica; /* also below 1                                     */
+  double end_s;             /* after which it is looked at; 0: when all is done */
+} LsRunPlan;
+
+typedef enum {
+  LS_LOST_CHECKPOINT, /* held up by checkpoints, and by writing the one before */
+  LS_LOST_REWORK,     /* done, and thrown away                                 */
+  LS_LOST_DETECTION,  /* nobody had noticed, or found the node                 */
+  LS_LOST_WAITING,    /* no node was free                                      */
+  LS_LOST_RESTART,    /* placing, starting, reading                            */
+  LS_LOST_SLOW,       /* steps took longer                                     */
+  LS_LOST_SMALLER,    /* fewer replicas                                        */
+  LS_LOST_STALL,
+  LS_N_LOST
+} LsLost;
+
+const char *ls_lost_name (LsLost lost); /* static: "rework" */
+
+typedef struct {
+  uint64_t n;
+  double lost_s; /* rework, detection, waiting, restart, slow, stall that it brought */
+} LsCauseTally;
+
+typedef struct {
+  double wall_s, useful_s, lost_s[LS_N_LOST];
+  uint64_t n_stops;             /* times that it was down */
+  uint64_t n_events;            /* of the engine          */
+  LsCauseTally *causes;         /* as the file's          */
+  bool is_finished, is_endless; /* endless: given up after LS_HISTORY_MAX_EVENTS */
+} LsRunHistory;
+
+/* Of a seed: the same at any number of threads. Clear with ls_run_history_clear(). */
+void ls_run_history_init (LsRunHistory *h, const LsRunPlan *plan, uint32_t seed);
+void ls_run_history_clear (LsRunHistory *h);
+
+#endif

@@ -1,0 +1,201 @@
+#include <math.h>
+
+#include "train/run_state.h"
+
+/* --- stops ------------------------------------------------------------------------------ */
+
+static double
+detect_s (const LiveRun *r, guint cause)
+{
+  return ls_time_to_s (ls_run_cause (r, cause)->detect);
+}
+
+/* Behind the writing of the checkpoint. */
+static double
+reading_s (const LiveRun *r)
+{
+  const LsCheckpointTimes *c = &r->plan->checkpoint;
+  return ls_run_writing_left_s (r) + (r->reads_storage ? c->storage_read_s : c->read_s);
+}
+
+static double
+stage_s (const LiveRun *r, StopStage stage)
+{
+  switch (stage) {
+  case DETECTING:
+    return detect_s (r, r->cause);
+  case LOCATING:
+    return ls_time_to_s (ls_run_cause (r, r->cause)->locate);
+  case PLACING:
+    return ls_reliability_place_s (r->plan->reliability, r->plan->units.of[LS_FAILS_GPU]);
+  default:
+    return reading_s (r);
+  }
+}
+
+static bool
+is_up (const LiveRun *r)
+{
+  return r->state == WORKING || r->state == SAVING || r->state == STALLED;
+}
+
+void
+ls_run_go_down (LiveRun *r, guint cause, StopStage from)
+{
+  r->out->n_stops += is_up (r);
+  r->cause = cause;
+  r->stops_behind = false;
+  r->stage = from;
+  ls_run_enter (r, DOWN, stage_s (r, from));
+}
+
+static void on_repaired (LsEvent *event, void *context);
+
+/* An event of its own, that many seconds from now. */
+static void
+add_later (LiveRun *r, LsEventFn fire, guint cause, double seconds)
+{
+  Later *l = g_new (Later, 1);
+  *l = (Later) { .cause = cause, .since = r->engine.now };
+  ls_event_init (&l->event, fire);
+  g_ptr_array_add (r->later, l);
+  ls_engine_at (&r->engine, &l->event, r->engine.now + ls_run_ns (seconds), LS_PHASE_DISPATCH);
+}
+
+static bool
+has_nodes (const LiveRun *r)
+{
+  return r->missing_nodes == 0 || (r->plan->is_elastic && ls_run_lost_replicas (r) < r->plan->n_replicas);
+}
+
+/* Nodes that failed go to repair, and others take their places. */
+static void
+take_nodes (LiveRun *r)
+{
+  for (; r->nodes_to_take > 0; r->nodes_to_take--) {
+    if (r->plan->spares == LS_SPARES_ANY)
+      continue;
+    add_later (r, on_repaired, r->cause, ls_time_to_s (ls_run_cause (r, r->cause)->repair));
+    if (r->free_nodes > 0)
+      r->free_nodes--;
+    else
+      r->missing_nodes++;
+  }
+}
+
+void
+ls_run_next_stage (LiveRun *r)
+{
+  if (r->stage == LOCATING)
+    take_nodes (r);
+  if (r->stage == LOCATING && !has_nodes (r)) {
+    ls_run_enter_open (r, WAITING);
+  } else if (r->stage == READING) {
+    ls_run_begin_work (r);
+  } else {
+    r->stage++;
+    ls_run_enter (r, DOWN, stage_s (r, r->stage));
+  }
+}
+
+/* A stop that is announced: behind a checkpoint. */
+static void
+stop_behind_save (LiveRun *r, guint cause)
+{
+  r->cause = cause;
+  r->reads_storage = false;
+  r->stops_behind = true;
+  if (r->state == WORKING)
+    ls_run_begin_save (r);
+}
+
+static void
+on_repaired (LsEvent *event, void *context)
+{
+  LiveRun *r = context;
+  if (r->missing_nodes == 0) {
+    r->free_nodes++;
+    return;
+  }
+  ls_run_account (r);
+  r->missing_nodes--;
+  if (r->state == WAITING && has_nodes (r))
+    ls_run_go_down (r, r->cause, PLACING);
+  else if (is_up (r))
+    stop_behind_save (r, ((Later *) event)->cause);
+}
+
+/* A slow node was found. */
+static void
+on_slow_found (LsEvent *event, void *context)
+{
+  LiveRun *r = context;
+  guint cause = ((Later *) event)->cause;
+  ls_run_account (r);
+  r->slow = fmax (r->slow / ls_run_cause (r, cause)->factor, 1);
+  if (!is_up (r))
+    return;
+  r->nodes_to_take++;
+  stop_behind_save (r, cause);
+}
+
+static void
+on_corrupt_found (LsEvent *event, void *context)
+{
+  LiveRun *r = context;
+  const Later *l = (const Later *) event;
+  ls_run_account (r);
+  r->cause = l->cause;
+  r->nodes_to_take++;
+  ls_run_go_back (r, l->since, true);
+  ls_run_go_down (r, l->cause, LOCATING);
+}
+
+/* --- failures -------------------------------------------------------------------------- */
+
+static void
+fail (LiveRun *r, guint cause, bool node_is_lost)
+{
+  r->cause = cause;
+  r->nodes_to_take += node_is_lost;
+  ls_run_go_back (r, r->engine.now, node_is_lost);
+  ls_run_go_down (r, cause, DETECTING);
+}
+
+static void
+slow_down (LiveRun *r, guint cause)
+{
+  r->slow *= ls_run_cause (r, cause)->factor;
+  add_later (r, on_slow_found, cause, detect_s (r, cause));
+  if (r->state == WORKING)
+    ls_run_go_on (r);
+}
+
+void
+ls_run_happen (LiveRun *r, guint cause)
+{
+  switch ((LsFailureEffect) ls_run_cause (r, cause)->effect) {
+  case LS_FAILURE_REPLACE:
+    fail (r, cause, true);
+    break;
+  case LS_FAILURE_RESTART:
+    fail (r, cause, false);
+    break;
+  case LS_FAILURE_PLANNED:
+    if (is_up (r))
+      stop_behind_save (r, cause);
+    break;
+  case LS_FAILURE_STALL:
+    if (r->state == WORKING) {
+      r->cause = cause;
+      ls_run_enter (r, STALLED, detect_s (r, cause));
+    }
+    break;
+  case LS_FAILURE_SLOW:
+    slow_down (r, cause);
+    break;
+  case LS_FAILURE_CORRUPT:
+    add_later (r, on_corrupt_found, cause, detect_s (r, cause));
+    break;
+  }
+}

@@ -1,0 +1,181 @@
+#include <math.h>
+
+#include "train/run_state.h"
+
+const char *
+ls_lost_name (LsLost lost)
+{
+  static const char *const names[LS_N_LOST]
+      = { "checkpoints", "rework", "detection", "waiting", "restart", "slow", "smaller", "stalls" };
+  return names[lost];
+}
+
+LsTime
+ls_run_ns (double seconds)
+{
+  return (LsTime) llround (seconds * LS_RUN_NS_PER_S);
+}
+
+const LsFailureCause *
+ls_run_cause (const LiveRun *r, guint i)
+{
+  return &g_array_index (r->plan->reliability->causes, LsFailureCause, i);
+}
+
+/* --- accounts -------------------------------------------------------------------------- */
+
+uint32_t
+ls_run_lost_replicas (const LiveRun *r)
+{
+  if (r->missing_nodes == 0)
+    return 0;
+  return (uint32_t) MIN (ceil (r->missing_nodes / r->plan->nodes_per_replica), r->plan->n_replicas);
+}
+
+/* By how much a step takes longer for what it counts, as replicas are missing. */
+static double
+smaller (const LiveRun *r)
+{
+  uint32_t n = r->plan->n_replicas, lost = ls_run_lost_replicas (r);
+  return lost < n ? (double) n / (n - lost) : INFINITY;
+}
+
+static void
+lose (LiveRun *r, LsLost kind, double seconds, bool is_of_cause)
+{
+  r->out->lost_s[kind] += seconds;
+  if (is_of_cause)
+    r->out->causes[r->cause].lost_s += seconds;
+}
+
+static void
+account_work (LiveRun *r, double seconds)
+{
+  double fewer = smaller (r), done = seconds / (r->slow * fewer);
+  r->position += done;
+  r->out->lost_s[LS_LOST_SLOW] += done * (r->slow - 1);
+  r->out->lost_s[LS_LOST_SMALLER] += done * r->slow * (fewer - 1);
+}
+
+/* The time since the last account, to what it was. */
+void
+ls_run_account (LiveRun *r)
+{
+  static const LsLost of_stage[N_STAGES]
+      = { LS_LOST_DETECTION, LS_LOST_DETECTION, LS_LOST_RESTART, LS_LOST_RESTART };
+  double seconds = (double) (r->engine.now - r->mark) / LS_RUN_NS_PER_S;
+  r->mark = r->engine.now;
+  switch (r->state) {
+  case WORKING:
+    account_work (r, seconds);
+    break;
+  case SAVING:
+    lose (r, LS_LOST_CHECKPOINT, seconds, false);
+    break;
+  case STALLED:
+    lose (r, LS_LOST_STALL, seconds, true);
+    break;
+  case DOWN:
+    lose (r, of_stage[r->stage], seconds, true);
+    break;
+  case WAITING:
+    lose (r, LS_LOST_WAITING, seconds, true);
+    break;
+  case DONE:
+    break;
+  }
+}
+
+/* The state that follows, which ends in so many seconds. */
+void
+ls_run_enter (LiveRun *r, RunState state, double seconds)
+{
+  r->state = state;
+  ls_engine_at (&r->engine, &r->end_of_state, r->engine.now + ls_run_ns (seconds), LS_PHASE_COMPLETE);
+}
+
+void
+ls_run_enter_open (LiveRun *r, RunState state)
+{
+  r->state = state;
+  ls_engine_cancel (&r->engine, &r->end_of_state);
+}
+
+/* --- work and checkpoints --------------------------------------------------------------- */
+
+static SavedWork *
+last_saved (const LiveRun *r)
+{
+  return r->saved->len > 0 ? &g_array_index (r->saved, SavedWork, r->saved->len - 1) : NULL;
+}
+
+/* Where the next checkpoint is due: behind `every` more steps of the phase, or at its end. */
+static double
+next_target (const LiveRun *r)
+{
+  guint p = 0;
+  while (p + 1 < r->plan->n_phases && r->position >= r->phase_end[p])
+    p++;
+  const LsRunPhase *phase = &r->plan->phases[p];
+  double start = p > 0 ? r->phase_end[p - 1] : 0;
+  double step = round ((r->position - start) / phase->step_s);
+  double next = (floor (step / (double) phase->every) + 1) * (double) phase->every;
+  return next >= (double) phase->n_steps ? r->phase_end[p] : start + next * phase->step_s;
+}
+
+void
+ls_run_go_on (LiveRun *r)
+{
+  ls_run_enter (r, WORKING, fmax (r->target - r->position, 0) * r->slow * smaller (r));
+}
+
+void
+ls_run_begin_work (LiveRun *r)
+{
+  r->target = next_target (r);
+  ls_run_go_on (r);
+}
+
+/* Until the last checkpoint may be read. */
+double
+ls_run_writing_left_s (const LiveRun *r)
+{
+  const SavedWork *last = last_saved (r);
+  return last ? fmax ((double) (last->durable_at - r->engine.now) / LS_RUN_NS_PER_S, 0) : 0;
+}
+
+void
+ls_run_begin_save (LiveRun *r)
+{
+  ls_run_enter (r, SAVING, ls_run_writing_left_s (r) + r->plan->checkpoint.save_s);
+}
+
+void
+ls_run_add_saved (LiveRun *r)
+{
+  const LsCheckpointTimes *c = &r->plan->checkpoint;
+  bool on_storage = c->storage_every == 0 || ++r->n_saved % c->storage_every == 0;
+  double write = c->storage_every > 0 && on_storage ? fmax (c->storage_write_s, c->write_s) : c->write_s;
+  SavedWork saved
+      = { r->position, r->engine.now, r->engine.now + ls_run_ns (write), c->is_on_node, on_storage };
+  g_array_append_val (r->saved, saved);
+}
+
+/* Back to the last checkpoint that may be read, was taken by then, and is not lost with a node. */
+void
+ls_run_go_back (LiveRun *r, LsTime taken_by, bool node_is_lost)
+{
+  double from = r->position;
+  while (r->saved->len > 0) {
+    const SavedWork *s = last_saved (r);
+    bool is_there = s->durable_at <= r->engine.now && s->taken_at <= taken_by
+        && (s->on_storage || !s->on_node || !node_is_lost);
+    if (is_there)
+      break;
+    g_array_set_size (r->saved, r->saved->len - 1);
+  }
+  const SavedWork *s = last_saved (r);
+  r->position = s ? s->position : 0;
+  r->reads_storage = node_is_lost && s && s->on_node;
+  lose (r, LS_LOST_REWORK, from - r->position, true);
+}

@@ -1,0 +1,375 @@
+#include "train/train.h"
+
+#include <math.h>
+
+#include <lockstep/error.h>
+
+#include "base/order.h"
+#include "base/parallel.h"
+#include "data/datadir.h"
+#include "data/machines/machines.h"
+#include "train/checkpoint.h"
+#include "train/train_steps.h"
+
+#define DEFAULT_RELIABILITY "llama3-h100"
+#define NO_FAILURES         "none"
+#define MAX_STRETCH         100.0 /* times the ideal time: beyond, no history is tried */
+#define MAX_SECONDS         1e9   /* 31 years */
+
+/* --- the report ------------------------------------------------------------------------ */
+
+static void
+phase_clear (gpointer phase)
+{
+  g_free (((LsTrainPhase *) phase)->name);
+}
+
+static void
+cause_clear (gpointer cause)
+{
+  g_free (((LsTrainCause *) cause)->name);
+}
+
+static LsTrainReport *
+report_new (void)
+{
+  LsTrainReport *r = g_new0 (LsTrainReport, 1);
+  r->phases = g_array_new (FALSE, FALSE, sizeof (LsTrainPhase));
+  r->causes = g_array_new (FALSE, FALSE, sizeof (LsTrainCause));
+  r->choices = g_array_new (FALSE, FALSE, sizeof (LsTrainChoice));
+  r->notes = g_ptr_array_new_with_free_func (g_free);
+  g_array_set_clear_func (r->phases, phase_clear);
+  g_array_set_clear_func (r->causes, cause_clear);
+  return r;
+}
+
+void
+ls_train_report_free (LsTrainReport *r)
+{
+  if (!r)
+    return;
+  ls_job_result_free (r->job);
+  g_free (r->reliability);
+  g_free (r->reliability_source);
+  g_array_unref (r->phases);
+  g_array_unref (r->causes);
+  g_array_unref (r->choices);
+  g_ptr_array_unref (r->notes);
+  g_free (r);
+}
+
+/* --- histories ------------------------------------------------------------------------- */
+
+typedef struct {
+  const LsRunPlan *plan;
+  uint32_t first_seed;
+  LsRunHistory *histories; /* [n] */
+} Work;
+
+static void
+one_history (guint i, gpointer data)
+{
+  Work *w = data;
+  ls_run_history_init (&w->histories[i], w->plan, w->first_seed + i);
+}
+
+static LsOverSeeds
+spread_of (const double *values, guint n)
+{
+  g_autofree double *sorted = g_memdup2 (values, n * sizeof *values);
+  qsort (sorted, n, sizeof *sorted, ls_compare_doubles);
+  double sum = 0, squares = 0;
+  for (guint i = 0; i < n; i++)
+    sum += sorted[i];
+  for (guint i = 0; i < n; i++)
+    squares += (sorted[i] - sum / n) * (sorted[i] - sum / n);
+  double error = n > 1 ? sqrt (squares / (n - 1) / n) : 0;
+  return (LsOverSeeds) { sum / n, sorted[(guint) (0.05 * (n - 1))], sorted[(guint) ceil (0.95 * (n - 1))],
+                         error };
+}
+
+typedef double (*Figure) (const LsRunHistory *h);
+
+static double
+wall_of (const LsRunHistory *h)
+{
+  return h->wall_s;
+}
+
+static double
+goodput_of (const LsRunHistory *h)
+{
+  return h->useful_s / h->wall_s;
+}
+
+static double
+stops_of (const LsRunHistory *h)
+{
+  return (double) h->n_stops;
+}
+
+static LsOverSeeds
+spread (const LsRunHistory *histories, guint n, Figure figure)
+{
+  g_autofree double *values = g_new (double, n);
+  for (guint i = 0; i < n; i++)
+    values[i] = figure (&histories[i]);
+  return spread_of (values, n);
+}
+
+/* What was done of the phases in so much useful time: steps, and their tokens. */
+static void
+count_done (const LsTrainReport *r, double useful_s, double *ret_steps, double *ret_tokens)
+{
+  *ret_steps = *ret_tokens = 0;
+  for (guint i = 0; i < r->phases->len && useful_s > 0; i++) {
+    const LsTrainPhase *p = &g_array_index (r->phases, LsTrainPhase, i);
+    double steps = MIN (p->n_steps, floor (useful_s / p->step_s + 1e-6));
+    *ret_steps += steps;
+    *ret_tokens += steps * p->tokens_per_step;
+    useful_s -= p->n_steps * p->step_s;
+  }
+}
+
+static void
+spread_done (LsTrainReport *r, const LsRunHistory *histories, guint n)
+{
+  g_autofree double *steps = g_new (double, n), *tokens = g_new (double, n);
+  for (guint i = 0; i < n; i++)
+    count_done (r, histories[i].useful_s, &steps[i], &tokens[i]);
+  r->steps = spread_of (steps, n);
+  r->tokens = spread_of (tokens, n);
+}
+
+static void
+add_causes (LsTrainReport *r, const LsReliability *reliability, const LsRunHistory *histories, guint n)
+{
+  for (guint c = 0; c < reliability->causes->len; c++) {
+    LsTrainCause cause = { .name = g_strdup (g_array_index (reliability->causes, LsFailureCause, c).name) };
+    for (guint i = 0; i < n; i++) {
+      cause.n += (double) histories[i].causes[c].n / n;
+      cause.lost_s += histories[i].causes[c].lost_s / n;
+    }
+    g_array_append_val (r->causes, cause);
+  }
+}
+
+/* Everything of the run itself; of the other choices only the two figures that a table shows. */
+static void
+summarise (LsTrainReport *r, const LsReliability *reliability, const LsRunHistory *histories, guint n)
+{
+  r->wall_s = spread (histories, n, wall_of);
+  r->goodput = spread (histories, n, goodput_of);
+  r->stops = spread (histories, n, stops_of);
+  spread_done (r, histories, n);
+  add_causes (r, reliability, histories, n);
+  for (guint i = 0; i < n; i++)
+    for (int k = 0; k < LS_N_LOST; k++)
+      r->lost_s[k] += histories[i].lost_s[k] / n;
+}
+
+static gboolean
+check_ended (const LsRunHistory *histories, guint n, GError **error)
+{
+  for (guint i = 0; i < n; i++)
+    if (histories[i].is_endless) {
+      g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+                   "the run does not end: after %u events it had %.3g days of %.3g in which steps counted",
+                   LS_HISTORY_MAX_EVENTS, histories[i].useful_s / 86400, histories[i].wall_s / 86400);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+try_choice (LsTrainReport *r, const LsTrainSpec *spec, const LsRunPlan *plan, LsTrainChoice *choice,
+            GError **error)
+{
+  guint n = spec->seeds;
+  Work work = { plan, spec->seed, g_new0 (LsRunHistory, n) };
+  ls_parallel (n, spec->n_threads, one_history, &work, &spec->progress);
+  gboolean ok = check_ended (work.histories, n, error);
+  if (ok) {
+    choice->goodput = spread (work.histories, n, goodput_of);
+    choice->wall_s = spread (work.histories, n, wall_of);
+    if (r->choices->len == 0)
+      summarise (r, plan->reliability, work.histories, n);
+    g_array_append_val (r->choices, *choice);
+  }
+  for (guint i = 0; i < n; i++) {
+    r->n_events += work.histories[i].n_events;
+    ls_run_history_clear (&work.histories[i]);
+  }
+  g_free (work.histories);
+  return ok;
+}
+
+/* --- what can be said without a history ------------------------------------------------------ */
+
+/* Whether so many failures leave a run the time to get on. */
+static gboolean
+check_survival (const LsTrainReport *r, const LsRunPlan *plan, GError **error)
+{
+  const LsTrainCheckpoint *c = &r->checkpoint;
+  double ideal = 0, expected = 0;
+  for (guint i = 0; i < plan->n_phases; i++) {
+    const LsRunPhase *p = &plan->phases[i];
+    double work = p->step_s * (double) MIN (p->every, p->n_steps);
+    ideal += work;
+    expected += ls_expected_piece_s (work, c->times.save_s, c->restart_s, c->mtbf_s);
+  }
+  if (expected <= MAX_STRETCH * ideal)
+    return TRUE;
+  g_set_error (
+      error, LS_ERROR, LS_ERROR_LIMIT,
+      "no run survives these failures: one every %.4g s, a restart takes %.4g s, and from a checkpoint "
+      "to the next there are %.4g s of work and %.4g s of saving",
+      c->mtbf_s, c->restart_s, ideal / plan->n_phases, c->times.save_s);
+  return FALSE;
+}
+
+static void
+note_slow_storage (LsTrainReport *r, const LsTrainChoice *choice)
+{
+  const LsCheckpointTimes *t = &r->checkpoint.times;
+  if (t->write_s <= choice->interval_s)
+    return;
+  g_ptr_array_add (r->notes,
+                   g_strdup_printf ("writing a checkpoint takes %.4g s, longer than the %.4g s to the next: "
+                                    "the job waits for it each time",
+                                    t->write_s, choice->interval_s));
+}
+
+/* Options that change nothing in this run. */
+static void
+note_idle (LsTrainReport *r, const LsTrainSpec *spec)
+{
+  bool is_storage = spec->checkpoint_to == LS_CHECKPOINT_STORAGE;
+  if (!spec->reliability && r->causes->len == 0)
+    g_ptr_array_add (r->notes, g_strdup ("nothing is known of failures of these chips: none is assumed"));
+  if (spec->elastic && (!spec->spares || g_array_index (spec->spares, uint32_t, 0) == LS_SPARES_ANY))
+    g_ptr_array_add (r->notes, g_strdup ("--elastic has no effect here: a spare node is always free"));
+  if (spec->storage_every > 0 && is_storage)
+    g_ptr_array_add (r->notes,
+                     g_strdup ("--storage-every has no effect here: each checkpoint goes to storage"));
+  if (spec->checkpoint_async && !is_storage)
+    g_ptr_array_add (r->notes,
+                     g_strdup ("--checkpoint-async has no effect here: the job never waits for storage"));
+}
+
+/* --- the road -------------------------------------------------------------------------------- */
+
+/* Of chips other than GPUs nothing is known: none is said to fail. */
+static gboolean
+load_reliability (const LsTrainSpec *spec, LsTrainReport *r, LsReliability *ret_reliability, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  bool is_gpu = r->job->cluster->spec.interior != LS_INTERIOR_TORUS;
+  const char *name = spec->reliability ? spec->reliability : is_gpu ? DEFAULT_RELIABILITY : NO_FAILURES;
+  if (!ls_reliability_load (name, ret_reliability, diags))
+    return ls_diag_list_to_error (diags, error);
+  r->reliability = g_strdup (ret_reliability->name);
+  r->reliability_source = g_strdup (ret_reliability->source);
+  r->reliability_is_assumed = !spec->reliability;
+  return TRUE;
+}
+
+static void
+add_costs (LsTrainReport *r, const LsTrainSpec *spec, const LsGpu *gpu)
+{
+  LsPrice price = ls_price_default (gpu);
+  if (!isnan (spec->price.usd_per_gpu_hour))
+    price.usd_per_gpu_hour = spec->price.usd_per_gpu_hour;
+  if (!isnan (spec->price.gpu_watts))
+    price.gpu_watts = spec->price.gpu_watts;
+  if (!isnan (spec->price.pue))
+    price.pue = spec->price.pue;
+  r->gpu_hours = r->n_gpus * r->wall_s.mean / 3600;
+  r->usd = r->gpu_hours * price.usd_per_gpu_hour;
+  r->mwh = r->gpu_hours * price.gpu_watts * price.pue / 1e6;
+  r->co2_t = spec->co2_g_per_kwh > 0 ? r->mwh * spec->co2_g_per_kwh / 1e3 : NAN;
+}
+
+static gboolean
+check_length (const LsTrainReport *r, GError **error)
+{
+  if (r->ideal_s <= MAX_SECONDS)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "the steps alone take %.3g years",
+               r->ideal_s / 86400 / 365.25);
+  return FALSE;
+}
+
+/* Each interval with each reserve; the first of both is the run. */
+static gboolean
+try_all (LsTrainReport *r, const LsTrainSpec *spec, LsRunPlan *plan, LsRunPhase *phases, GError **error)
+{
+  static const LsEvery best = { LS_EVERY_BEST, 1 };
+  static const uint32_t any = LS_SPARES_ANY;
+  guint n_every = spec->every ? spec->every->len : 1, n_spares = spec->spares ? spec->spares->len : 1;
+  for (guint i = 0; i < n_every * n_spares; i++) {
+    const LsEvery *every = spec->every ? &g_array_index (spec->every, LsEvery, i % n_every) : &best;
+    plan->spares = spec->spares ? g_array_index (spec->spares, uint32_t, i / n_every) : any;
+    ls_train_set_every (r, every, phases);
+    const LsRunPhase *last = &phases[plan->n_phases - 1];
+    LsTrainChoice choice
+        = { .interval_s = last->step_s * (double) last->every, .every = last->every, .spares = plan->spares };
+    if (i == 0) {
+      r->spares = plan->spares;
+      ls_train_expect (r, plan);
+      note_slow_storage (r, &choice);
+    }
+    if (!check_survival (r, plan, error) || !try_choice (r, spec, plan, &choice, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+run_with (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *reliability, GError **error)
+{
+  const LsClusterSpec *cluster = &r->job->cluster->spec;
+  g_autofree LsRunPhase *phases = ls_train_run_phases (r);
+  LsRunPlan plan = {
+    .phases = phases,
+    .n_phases = r->phases->len,
+    .reliability = reliability,
+    .units = { { r->n_gpus, r->n_nodes, (double) r->n_nodes * cluster->nics, 1 } },
+    .is_elastic = spec->elastic,
+    .n_replicas = r->job->strategy.dp,
+    .nodes_per_replica = (double) r->n_nodes / r->job->strategy.dp,
+    .end_s = spec->days * 86400,
+  };
+  if (!check_length (r, error) || !ls_train_checkpoint (r, spec, &plan, error))
+    return FALSE;
+  plan.checkpoint = r->checkpoint.times;
+  if (!try_all (r, spec, &plan, phases, error))
+    return FALSE;
+  add_costs (r, spec, &cluster->gpu);
+  return TRUE;
+}
+
+static gboolean
+check_reliability (const LsTrainSpec *spec, GError **error)
+{
+  g_autofree char *message = NULL;
+  g_autofree char *path
+      = spec->reliability ? ls_data_find (LS_DATA_RELIABILITY, spec->reliability, &message) : NULL;
+  if (message)
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_INPUT, message);
+  return message == NULL;
+}
+
+LsTrainReport *
+ls_train_run (const LsTrainSpec *spec, GError **error)
+{
+  g_autoptr (LsTrainReport) r = report_new ();
+  LsReliability reliability;
+  if (!ls_train_check (spec, error) || !check_reliability (spec, error) || !ls_train_simulate (r, spec, error)
+      || !load_reliability (spec, r, &reliability, error))
+    return NULL;
+  gboolean ok = run_with (r, spec, &reliability, error);
+  ls_reliability_clear (&reliability);
+  note_idle (r, spec);
+  return ok ? g_steal_pointer (&r) : NULL;
+}

@@ -1,0 +1,153 @@
+/* train/train.h — a training run: its steps simulated, its days, failures and costs.
+ *
+ *     phases -> a simulated step of each -> checkpoints -> histories of many seeds -> means
+ *
+ * Problem. A job has so many tokens to see. When is that done, what does it cost, and how much of it is lost?
+ *
+ * Equations. A phase of T tokens with steps of B sequences of s tokens has ceil (T / (B s)) steps of the
+ * simulated time. Goodput is the time of all steps that count over the time that passed
+ * (train/run_history.h).
+ *
+ *     GPU hours = GPUs x time; money = GPU hours x price; energy = GPU hours x watts x PUE
+ *
+ * A checkpoint holds weights as they are trained, master weights and moments: of Adam in 16 bits 14 bytes a
+ * parameter. All ranks write it, or those of one replica where each holds all of it. To storage it takes
+ * size / rate of the storage; with checkpoint_async the job waits only for the copy to the host, as it does
+ * for checkpoints in a peer's memory (which travel over the NICs) and on the node's drives.
+ *
+ * Worked example. BLOOM: 366e9 tokens in steps of 2,048 x 2,048 are 87,262 steps; at 105.2 s 106.2 days, and
+ * 0.979e6 GPU hours of its 384 GPUs.
+ *
+ * Deviations. All steps of a phase take the same time. Prices are for all hours, also those that were lost;
+ * all GPUs draw their watts all the time (job/price.h). Storage serves nobody else. */
+#ifndef LS_TRAIN_TRAIN_H
+#define LS_TRAIN_TRAIN_H
+
+#include "base/parallel.h"
+#include "job/job.h"
+#include "job/price.h"
+#include "train/run_history.h"
+
+/* --- what is asked ------------------------------------------------------------------------------ */
+
+typedef enum { LS_CHECKPOINT_STORAGE, LS_CHECKPOINT_PEER, LS_CHECKPOINT_LOCAL } LsCheckpointTo;
+
+/* From a checkpoint to the next: `of` times what is best; so many steps; so many seconds. */
+typedef enum { LS_EVERY_BEST, LS_EVERY_STEPS, LS_EVERY_SECONDS } LsEveryKind;
+typedef struct {
+  LsEveryKind kind;
+  double of;
+} LsEvery;
+
+/* Measured in place of size over rate; LS_TIME_NEVER: not said. */
+typedef struct {
+  LsTime save, write, read;
+} LsCheckpointGiven;
+
+/* The batch grows from `start` by `increment` up to the job's, each of these for an equal share of so many
+ * sequences, as Megatron-LM's --rampup-batch-size. */
+typedef struct {
+  double start, increment, samples; /* samples 0: none */
+} LsBatchRamp;
+
+typedef struct {
+  LsJobSpec job;
+  GPtrArray *phases; /* char *: "tokens=1T,global-batch=512"; empty: one, of the job  */
+  LsBatchRamp ramp;
+  double tokens, steps; /* of the phases that do not say theirs; 0: not said             */
+  double days;          /* after which the run is looked at; 0: when all is done         */
+  char *reliability;    /* name or path; NULL: the default                               */
+  int checkpoint_to;    /* LsCheckpointTo                                                */
+  bool checkpoint_async;
+  GArray *every; /* LsEvery; empty: the best                                      */
+  LsCheckpointGiven given;
+  double storage_bytes_per_s; /* of all ranks together; 0: the default                         */
+  uint32_t storage_every;     /* 0: the default */
+  GArray *spares;             /* uint32_t; empty: any                                          */
+  bool elastic;
+  uint32_t seeds, seed;
+  LsPrice price;        /* NAN: the default                                              */
+  double co2_g_per_kwh; /* 0: not said                                                   */
+  guint n_threads;      /* 0: one per processor                                          */
+  LsProgress progress;  /* in histories; borrowed                                        */
+} LsTrainSpec;
+
+void ls_train_spec_init (LsTrainSpec *spec);
+void ls_train_spec_clear (LsTrainSpec *spec);
+/* Sets a knob of the run, or one of its job. Diagnostics are LS_ERROR_USAGE. */
+gboolean ls_train_spec_set (LsTrainSpec *spec, const char *key, const char *value, LsDiagList *diags);
+
+/* A phase from its text: what of it is the run's; the rest goes to job. LS_ERROR_USAGE. */
+typedef struct {
+  char *name;
+  double tokens, steps; /* 0: not said */
+} LsPhaseSize;
+gboolean ls_train_phase_read (const char *text, LsJobSpec *job, LsPhaseSize *ret_size, GError **error);
+
+/* --- what is answered --------------------------------------------------------------------------- */
+
+typedef struct {
+  char *name;
+  double tokens, n_steps, step_s, tokens_per_step, mfu;
+  uint32_t global_batch, seq;
+  uint64_t every; /* steps from a checkpoint to the next */
+  bool fits;
+} LsTrainPhase;
+
+/* Over seeds; of one all are equal. */
+typedef struct {
+  double mean, low, high; /* 5 % are below low, 5 % above high */
+  double error;           /* standard error of the mean        */
+} LsOverSeeds;
+
+typedef struct {
+  double bytes;
+  LsCheckpointTimes times;
+  double storage_bytes_per_s;
+  double mtbf_s;                  /* of what ends the job; INFINITY */
+  double restart_s;               /* from a failure until it works again, in the mean */
+  double young_s, daly_s, best_s; /* NAN: nothing fails, or saving takes no time */
+  double interval_s;              /* of the last phase */
+  double expected_goodput;        /* in closed form, of that interval; NAN: there is none */
+} LsTrainCheckpoint;
+
+typedef struct {
+  char *name;
+  double n, lost_s; /* means */
+} LsTrainCause;
+
+/* One of several intervals and reserves that were asked for. */
+typedef struct {
+  double interval_s;
+  uint64_t every;
+  uint32_t spares;
+  LsOverSeeds goodput, wall_s;
+} LsTrainChoice;
+
+typedef struct {
+  LsJobResult *job; /* a step of the last phase */
+  char *reliability, *reliability_source;
+  bool reliability_is_assumed;
+  const char *chip; /* static: "GPU" or "chip" */
+  uint32_t n_gpus, n_nodes, n_seeds;
+  GArray *phases; /* LsTrainPhase */
+  double ideal_s; /* all steps, nothing else; with days: the days */
+  bool has_end;   /* days were given */
+  LsTrainCheckpoint checkpoint;
+  uint32_t spares;
+  LsOverSeeds wall_s, goodput, stops, steps, tokens;
+  double lost_s[LS_N_LOST];          /* means */
+  GArray *causes;                    /* LsTrainCause */
+  GArray *choices;                   /* LsTrainChoice; one: the run itself */
+  double gpu_hours, usd, mwh, co2_t; /* means; NAN: not known */
+  uint64_t n_events;
+  GPtrArray *notes; /* char * */
+} LsTrainReport;
+
+/* Errors: those of a job, of the file of failures, LS_ERROR_USAGE, LS_ERROR_CONFLICT (a way to save that the
+ * cluster has not), LS_ERROR_LIMIT (no run survives these failures; it never ends). */
+LsTrainReport *ls_train_run (const LsTrainSpec *spec, GError **error);
+void ls_train_report_free (LsTrainReport *report); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsTrainReport, ls_train_report_free)
+
+#endif

@@ -1,0 +1,230 @@
+#include "train/train_steps.h"
+
+#include <math.h>
+
+#include <lockstep/error.h>
+
+#define MAX_PARTS 10000
+
+/* --- parts: jobs, of which each is simulated once ---------------------------------------- */
+
+typedef struct {
+  LsJobSpec job;
+  LsPhaseSize size; /* neither tokens nor steps: what is left of the run */
+  LsJobResult *result;
+  GError *error;
+} Part;
+
+static void
+part_clear (gpointer part)
+{
+  Part *p = part;
+  ls_job_spec_clear (&p->job);
+  g_free (p->size.name);
+  ls_job_result_free (p->result);
+  g_clear_error (&p->error);
+}
+
+static Part *
+part_at (const GArray *parts, guint i)
+{
+  return &g_array_index (parts, Part, i);
+}
+
+static Part *
+add_part (GArray *parts, const LsJobSpec *job)
+{
+  g_array_set_size (parts, parts->len + 1);
+  Part *p = part_at (parts, parts->len - 1);
+  ls_job_spec_copy (job, &p->job);
+  p->job.no_notes = parts->len > 1;
+  return p;
+}
+
+static gboolean
+add_phase (GArray *parts, const LsTrainSpec *spec, const char *text, GError **error)
+{
+  Part *p = add_part (parts, &spec->job);
+  if (!ls_train_phase_read (text, &p->job, &p->size, error))
+    return FALSE;
+  if (p->size.tokens + p->size.steps + spec->tokens + spec->steps + spec->days > 0)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--phase \"%s\": expected tokens=N or steps=N", text);
+  return FALSE;
+}
+
+static gboolean
+refuse (GError **error, const char *why)
+{
+  g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, why);
+  return FALSE;
+}
+
+/* A part for each batch below the job's, for the same number of sequences. */
+static gboolean
+add_ramp (GArray *parts, const LsTrainSpec *spec, GError **error)
+{
+  const LsBatchRamp *ramp = &spec->ramp;
+  double last = spec->job.strategy.global_batch, n = (last - ramp->start) / ramp->increment;
+  if (last == 0)
+    return refuse (error, "--batch-ramp needs --global-batch, up to which it grows");
+  if (n < 1 || n != floor (n) || n > MAX_PARTS)
+    return refuse (error, "--batch-ramp: expected whole increments up to --global-batch");
+  for (double i = 0; i < n; i++) {
+    Part *p = add_part (parts, &spec->job);
+    p->job.strategy.global_batch = (uint32_t) (ramp->start + i * ramp->increment);
+    p->job.options.no_spans = p->job.options.steady
+        = true; /* its step is all that is asked: it holds no more than the last */
+    p->size.steps = ceil (ramp->samples / n / p->job.strategy.global_batch);
+  }
+  return TRUE;
+}
+
+static gboolean
+add_parts (GArray *parts, const LsTrainSpec *spec, GError **error)
+{
+  if (spec->ramp.samples > 0 && spec->phases->len > 0)
+    return refuse (error, "expected --batch-ramp or --phase; got both");
+  if (spec->ramp.samples > 0 && !add_ramp (parts, spec, error))
+    return FALSE;
+  if (spec->phases->len == 0)
+    add_part (parts, &spec->job);
+  for (guint i = 0; i < spec->phases->len; i++)
+    if (!add_phase (parts, spec, spec->phases->pdata[i], error))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+simulate_part (guint i, gpointer parts)
+{
+  Part *p = part_at (parts, i);
+  p->result = ls_job_spec_run (&p->job, &p->error);
+}
+
+/* --- phases ------------------------------------------------------------------------------ */
+
+/* What is left of so many behind the parts before. */
+static double
+rest_of (double all, double done)
+{
+  return fmax (all - done, 1);
+}
+
+/* Steps that tokens make, the last one perhaps not full. */
+static double
+n_steps (const LsTrainReport *r, const LsTrainSpec *spec, const LsPhaseSize *size, const LsTrainPhase *p)
+{
+  double tokens = 0, steps = 0;
+  for (guint i = 0; i < r->phases->len; i++) {
+    tokens += g_array_index (r->phases, LsTrainPhase, i).tokens;
+    steps += g_array_index (r->phases, LsTrainPhase, i).n_steps;
+  }
+  if (size->steps > 0)
+    return ceil (size->steps);
+  if (size->tokens > 0)
+    return ceil (size->tokens / p->tokens_per_step);
+  if (spec->steps > 0)
+    return ceil (rest_of (spec->steps, steps));
+  if (spec->tokens > 0)
+    return ceil (rest_of (spec->tokens, tokens) / p->tokens_per_step);
+  return ceil (spec->days * 86400 / p->step_s);
+}
+
+static void
+add_to_report (LsTrainReport *r, const LsTrainSpec *spec, Part *part)
+{
+  const LsJobResult *job = part->result;
+  const LsStrategy *s = &job->strategy;
+  LsTrainPhase p = {
+    .step_s = ls_job_result_step_time_s (job),
+    .tokens_per_step = (double) s->global_batch * s->seq,
+    .mfu = ls_job_result_mfu (job),
+    .global_batch = s->global_batch,
+    .seq = s->seq,
+    .fits = part->job.options.no_spans || job->report.fits,
+  };
+  p.n_steps = n_steps (r, spec, &part->size, &p);
+  p.tokens = p.n_steps * p.tokens_per_step;
+  p.name = part->size.name ? g_steal_pointer (&part->size.name) : g_strdup_printf ("%u", r->phases->len + 1);
+  g_array_append_val (r->phases, p);
+  r->ideal_s += p.n_steps * p.step_s;
+}
+
+/* The last part is what most of a run is: it says on what. */
+static gboolean
+take_machine (LsTrainReport *r, const GArray *parts, GError **error)
+{
+  Part *last = part_at (parts, parts->len - 1);
+  r->n_gpus = last->result->plan->n_ranks;
+  for (guint i = 0; i < parts->len; i++)
+    if (part_at (parts, i)->result->plan->n_ranks != r->n_gpus) {
+      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                   "all phases run on the same GPUs: one has %u, another %u", r->n_gpus,
+                   part_at (parts, i)->result->plan->n_ranks);
+      return FALSE;
+    }
+  r->job = g_steal_pointer (&last->result);
+  uint32_t per_node = r->job->cluster->spec.gpus_per_node;
+  r->n_nodes = (r->n_gpus + per_node - 1) / per_node;
+  r->chip = r->job->report.chip;
+  return TRUE;
+}
+
+static gboolean
+check_size (const LsTrainSpec *spec, GError **error)
+{
+  if (spec->tokens > 0 && spec->steps > 0)
+    return refuse (error, "expected --tokens or --train-steps; got both");
+  if (spec->tokens + spec->steps + spec->days == 0 && spec->phases->len == 0)
+    return refuse (
+        error, "how much is trained? expected --tokens N, --train-steps N, --days N, or --phase with tokens");
+  return TRUE;
+}
+
+/* NULL: as of ls_train_check(). */
+static GArray *
+parts_new (const LsTrainSpec *spec, GError **error)
+{
+  g_autoptr (GArray) parts = g_array_new (FALSE, TRUE, sizeof (Part));
+  g_array_set_clear_func (parts, part_clear);
+  return check_size (spec, error) && add_parts (parts, spec, error) ? g_steal_pointer (&parts) : NULL;
+}
+
+gboolean
+ls_train_check (const LsTrainSpec *spec, GError **error)
+{
+  g_autoptr (GArray) parts = parts_new (spec, error);
+  return parts != NULL;
+}
+
+gboolean
+ls_train_simulate (LsTrainReport *r, const LsTrainSpec *spec, GError **error)
+{
+  g_autoptr (GArray) parts = parts_new (spec, error);
+  if (!parts)
+    return FALSE;
+  ls_parallel (parts->len, spec->n_threads, simulate_part, parts, NULL);
+  for (guint i = 0; i < parts->len; i++) {
+    Part *p = part_at (parts, i);
+    if (!p->result) {
+      g_propagate_error (error, g_steal_pointer (&p->error));
+      return FALSE;
+    }
+    add_to_report (r, spec, p);
+  }
+  r->has_end = spec->days > 0;
+  r->n_seeds = spec->seeds;
+  return take_machine (r, parts, error);
+}
+
+LsRunPhase *
+ls_train_run_phases (const LsTrainReport *r)
+{
+  LsRunPhase *phases = g_new (LsRunPhase, r->phases->len);
+  for (guint i = 0; i < r->phases->len; i++) {
+    const LsTrainPhase *p = &g_array_index (r->phases, LsTrainPhase, i);
+    phases[i] = (LsRunPhase) { (uint64_t) p->n_steps, p->step_s, 1 };
+  }
+  return phases;
+}

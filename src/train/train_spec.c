@@ -1,0 +1,272 @@
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "data/text/override.h"
+#include "train/train.h"
+
+#define MAX_SEEDS  100000
+#define MAX_SPARES 100000
+
+/* --- values ---------------------------------------------------------------------------- */
+
+/* "15.6T", "300B", "2e11": a count of tokens or steps. */
+static bool
+read_count (const char *text, double *ret_count)
+{
+  static const struct {
+    char letter;
+    double scale;
+  } scales[] = { { 'K', 1e3 }, { 'M', 1e6 }, { 'B', 1e9 }, { 'T', 1e12 } };
+  char *end;
+  double value = g_ascii_strtod (text, &end);
+  for (guint i = 0; end != text && i < G_N_ELEMENTS (scales); i++)
+    if (g_ascii_toupper (*end) == scales[i].letter) {
+      value *= scales[i].scale;
+      end++;
+      break;
+    }
+  if (end == text || *end || !(value >= 1 && value <= 1e18))
+    return false;
+  *ret_count = value;
+  return true;
+}
+
+static bool
+parse_tokens (const char *text, void *target)
+{
+  return read_count (text, &((LsTrainSpec *) target)->tokens);
+}
+
+static bool
+parse_steps (const char *text, void *target)
+{
+  return read_count (text, &((LsTrainSpec *) target)->steps);
+}
+
+static bool
+parse_ramp (const char *text, void *target)
+{
+  LsBatchRamp ramp;
+  g_auto (GStrv) words = g_strsplit (text, ":", -1);
+  if (g_strv_length (words) != 3 || !read_count (words[0], &ramp.start)
+      || !read_count (words[1], &ramp.increment) || !read_count (words[2], &ramp.samples))
+    return false;
+  ((LsTrainSpec *) target)->ramp = ramp;
+  return true;
+}
+
+/* "auto", "100", "30min"; false: neither. */
+static bool
+read_every (const char *text, LsEvery *ret_every)
+{
+  LsTime time;
+  double steps;
+  if (strcmp (text, "auto") == 0)
+    *ret_every = (LsEvery) { LS_EVERY_BEST, 1 };
+  else if (ls_parse_time (text, &time, NULL) && time > 0)
+    *ret_every = (LsEvery) { LS_EVERY_SECONDS, ls_time_to_s (time) };
+  else if (read_count (text, &steps))
+    *ret_every = (LsEvery) { LS_EVERY_STEPS, round (steps) };
+  else
+    return false;
+  return true;
+}
+
+/* What is best, and parts and multiples of it. */
+static void
+add_scan (GArray *list)
+{
+  static const double times[] = { 1, 0.25, 0.5, M_SQRT1_2, M_SQRT2, 2, 4 };
+  for (guint i = 0; i < G_N_ELEMENTS (times); i++) {
+    const LsEvery every = { LS_EVERY_BEST, times[i] };
+    g_array_append_val (list, every);
+  }
+}
+
+static bool
+parse_every (const char *text, void *target)
+{
+  LsTrainSpec *spec = target;
+  g_autoptr (GArray) list = g_array_new (FALSE, FALSE, sizeof (LsEvery));
+  g_auto (GStrv) words = g_strsplit (text, ",", -1);
+  for (char **word = words; *word; word++) {
+    LsEvery every;
+    if (strcmp (*word, "scan") == 0)
+      add_scan (list);
+    else if (read_every (*word, &every))
+      g_array_append_val (list, every);
+    else
+      return false;
+  }
+  if (list->len == 0)
+    return false;
+  g_clear_pointer (&spec->every, g_array_unref);
+  spec->every = g_steal_pointer (&list);
+  return true;
+}
+
+static bool
+read_spares (const char *text, uint32_t *ret_spares)
+{
+  guint64 n;
+  if (strcmp (text, "any") == 0)
+    *ret_spares = LS_SPARES_ANY;
+  else if (g_ascii_string_to_unsigned (text, 10, 0, MAX_SPARES, &n, NULL))
+    *ret_spares = (uint32_t) n;
+  else
+    return false;
+  return true;
+}
+
+static bool
+parse_spares (const char *text, void *target)
+{
+  LsTrainSpec *spec = target;
+  g_autoptr (GArray) list = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  g_auto (GStrv) words = g_strsplit (text, ",", -1);
+  for (char **word = words; *word; word++) {
+    uint32_t n;
+    if (!read_spares (*word, &n))
+      return false;
+    g_array_append_val (list, n);
+  }
+  if (list->len == 0)
+    return false;
+  g_clear_pointer (&spec->spares, g_array_unref);
+  spec->spares = g_steal_pointer (&list);
+  return true;
+}
+
+/* --- knobs ----------------------------------------------------------------------------- */
+
+static const LsEnumName places[] = { { "storage", LS_CHECKPOINT_STORAGE },
+                                     { "peer", LS_CHECKPOINT_PEER },
+                                     { "local", LS_CHECKPOINT_LOCAL },
+                                     { NULL } };
+
+#define COUNT_EXPECTED             "a count such as 15T, 300B or 2e11"
+#define KNOB(key_, kind_, member_) key_, kind_, offsetof (LsTrainSpec, member_)
+
+static const LsField fields[] = {
+  { "tokens", LS_FIELD_CUSTOM, .parse = parse_tokens, .expected = COUNT_EXPECTED },
+  { "train_steps", LS_FIELD_CUSTOM, .parse = parse_steps, .expected = COUNT_EXPECTED },
+  { "batch_ramp", LS_FIELD_CUSTOM, .parse = parse_ramp,
+    .expected = "START:INCREMENT:SEQUENCES such as 192:16:9765625" },
+  { KNOB ("days", LS_FIELD_DOUBLE, days), .above = true, .max = 10000 },
+  { KNOB ("reliability", LS_FIELD_STRING, reliability), .required = true },
+  { KNOB ("checkpoint_to", LS_FIELD_ENUM, checkpoint_to), .names = places },
+  { KNOB ("checkpoint_async", LS_FIELD_BOOL, checkpoint_async) },
+  { "checkpoint_every", LS_FIELD_CUSTOM, .parse = parse_every,
+    .expected = "auto, scan, steps such as 100 or a time such as \"30min\"; several with commas" },
+  { KNOB ("checkpoint_save", LS_FIELD_TIME, given.save) },
+  { KNOB ("checkpoint_write", LS_FIELD_TIME, given.write) },
+  { KNOB ("checkpoint_read", LS_FIELD_TIME, given.read) },
+  { KNOB ("storage_bandwidth", LS_FIELD_RATE, storage_bytes_per_s), .above = true },
+  { KNOB ("storage_every", LS_FIELD_UINT, storage_every), .min = 1, .max = 1e6 },
+  { "spares", LS_FIELD_CUSTOM, .parse = parse_spares,
+    .expected = "any, or whole numbers up to " G_STRINGIFY (MAX_SPARES) " such as 4 or 0,2,4" },
+  { KNOB ("elastic", LS_FIELD_BOOL, elastic) },
+  { KNOB ("seeds", LS_FIELD_UINT, seeds), .min = 1, .max = MAX_SEEDS },
+  { KNOB ("first_seed", LS_FIELD_UINT, seed), .max = UINT32_MAX - MAX_SEEDS },
+  { KNOB ("gpu_hour", LS_FIELD_DOUBLE, price.usd_per_gpu_hour), .max = 1e6 },
+  { KNOB ("gpu_watts", LS_FIELD_DOUBLE, price.gpu_watts), .max = 1e6 },
+  { KNOB ("pue", LS_FIELD_DOUBLE, price.pue), .min = 1, .max = 100 },
+  { KNOB ("co2", LS_FIELD_DOUBLE, co2_g_per_kwh), .above = true, .max = 1e5 },
+  { NULL },
+};
+
+void
+ls_train_spec_init (LsTrainSpec *spec)
+{
+  *spec = (LsTrainSpec) {
+    .phases = g_ptr_array_new_with_free_func (g_free),
+    .given = { LS_TIME_NEVER, LS_TIME_NEVER, LS_TIME_NEVER },
+    .seeds = 100,
+    .seed = 1,
+    .price = { NAN, NAN, NAN },
+  };
+  ls_job_spec_init (&spec->job);
+}
+
+void
+ls_train_spec_clear (LsTrainSpec *spec)
+{
+  ls_job_spec_clear (&spec->job);
+  ls_fields_clear (fields, spec);
+  g_clear_pointer (&spec->phases, g_ptr_array_unref);
+  g_clear_pointer (&spec->every, g_array_unref);
+  g_clear_pointer (&spec->spares, g_array_unref);
+}
+
+gboolean
+ls_train_spec_set (LsTrainSpec *spec, const char *key, const char *value, LsDiagList *diags)
+{
+  if (strcmp (key, "phase") == 0) {
+    g_ptr_array_add (spec->phases, g_strdup (value));
+    return TRUE;
+  }
+  if (ls_field_find (fields, key))
+    return ls_field_set_text (fields, spec, key, value, diags);
+  return ls_job_spec_set (&spec->job, key, value, diags);
+}
+
+/* --- phases ---------------------------------------------------------------------------- */
+
+static bool
+set_size (const char *key, const char *value, LsPhaseSize *size, LsDiagList *diags)
+{
+  double *count = strcmp (key, "tokens") == 0 ? &size->tokens : &size->steps;
+  if (read_count (value, count))
+    return true;
+  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "%s: expected %s; got \"%s\"", key,
+               COUNT_EXPECTED, value);
+  return false;
+}
+
+static bool
+set_phase_knob (const char *setting, LsJobSpec *job, LsPhaseSize *size, LsDiagList *diags)
+{
+  g_auto (GStrv) pair = g_strsplit (setting, "=", 2);
+  if (!pair[0] || !pair[1]) {
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "expected key=value; got \"%s\"",
+                 setting);
+    return false;
+  }
+  if (strcmp (pair[0], "tokens") == 0 || strcmp (pair[0], "steps") == 0)
+    return set_size (pair[0], pair[1], size, diags);
+  if (strcmp (pair[0], "name") == 0) {
+    g_free (size->name);
+    size->name = g_strdup (pair[1]);
+    return true;
+  }
+  return ls_job_spec_set (job, pair[0], pair[1], diags);
+}
+
+gboolean
+ls_train_phase_read (const char *text, LsJobSpec *job, LsPhaseSize *ret_size, GError **error)
+{
+  LsPhaseSize size = { 0 };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GPtrArray) settings = ls_override_split (text);
+  gsize n_read = 0;
+  bool ok = true;
+  for (guint i = 0; i < settings->len; i++) {
+    ok &= set_phase_knob (settings->pdata[i], job, &size, diags);
+    n_read += strlen (settings->pdata[i]) + 1;
+  }
+  if (n_read <= strlen (text))
+    ok &= set_phase_knob (text + n_read, job, &size, diags);
+  if (ok && size.tokens > 0 && size.steps > 0) {
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "expected tokens or steps; got both");
+    ok = false;
+  }
+  if (ok) {
+    *ret_size = size;
+    return TRUE;
+  }
+  g_free (size.name);
+  ls_diag_list_to_error (diags, error);
+  g_prefix_error (error, "--phase \"%s\": ", text);
+  return FALSE;
+}

@@ -1,0 +1,33 @@
+/* train/train_steps.h — the steps that train/train.c takes (private). */
+#ifndef LS_TRAIN_TRAIN_STEPS_H
+#define LS_TRAIN_TRAIN_STEPS_H
+
+#include "train/train.h"
+
+/* --- train_phases.c ---------------------------------------------------------------------------------- */
+
+/* Before anything is loaded: LS_ERROR_USAGE, a run or a phase without a size, a ramp that does not come
+ * out. */
+gboolean ls_train_check (const LsTrainSpec *spec, GError **error);
+
+/* A step of each phase, simulated; fills phases, job, GPUs and nodes. Errors: the same, those of a job,
+ * LS_ERROR_CONFLICT (phases on other numbers of GPUs). */
+gboolean ls_train_simulate (LsTrainReport *r, const LsTrainSpec *spec, GError **error);
+
+/* The phases as a history runs them, newly allocated. */
+LsRunPhase *ls_train_run_phases (const LsTrainReport *r);
+
+/* --- train_checkpoints.c ------------------------------------------------------------------------------ */
+
+/* Fills r->checkpoint but for the interval: bytes, times, the best intervals. plan: reliability and units.
+ * LS_ERROR_CONFLICT: no drives, or no other node, to save to. */
+gboolean ls_train_checkpoint (LsTrainReport *r, const LsTrainSpec *spec, const LsRunPlan *plan,
+                              GError **error);
+
+/* How many steps of each phase there are from a checkpoint to the next. */
+void ls_train_set_every (LsTrainReport *r, const LsEvery *every, LsRunPhase *phases);
+
+/* The interval of the run, and what is expected of it in closed form. */
+void ls_train_expect (LsTrainReport *r, const LsRunPlan *plan);
+
+#endif
