@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Opens the report of each command in a headless Chromium: no error is logged, the numbers on the page are those of
---json, and what can be clicked, zoomed, sorted and searched does so. Usage: reports.py LOCKSTEP; 77: no browser."""
+"""Opens the report of each command, and the gallery, in a headless Chromium: no error is logged, the numbers on the
+page are those of --json, and what can be clicked, zoomed, sorted and searched does so. Usage: reports.py LOCKSTEP; 77:
+no browser."""
 
 import json
 import os
@@ -148,6 +149,24 @@ def check_others(r):
     check(len(whatif) > 0 and r.browser.run("return document.querySelectorAll('tbody tr').length") > 0, "whatif has a table")
 
 
+def check_gallery(r):
+    page = os.path.join(r.folder, "gallery.html")
+    build = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools/gallery/build")
+    only = ["zero-bars", "primitives", "naive-pp", "failures"]
+    command = [sys.executable, build, "--lockstep", r.lockstep, "-o", page]
+    done = subprocess.run(command + [x for name in only for x in ("--only", name)], capture_output=True, text=True)
+    check(done.returncode == 0, "the gallery is built: " + done.stderr)
+    r.browser.open(page)
+    r.browser.wait("document.readyState === 'complete'")
+    check(not r.browser.complaints(), "gallery: the console is empty")
+    heads = r.browser.run("return [...document.querySelectorAll('h3')].map((h) => h.id)")
+    check(sorted(heads) == sorted(only), "each figure has a place to go to")
+    widths = r.browser.run("return [...document.images].map((i) => i.naturalWidth)")
+    check(len(widths) >= 8 and min(widths) > 100, "each picture is shown")
+    verdicts = r.browser.run("return [...document.querySelectorAll('td.within, td.exact')].length")
+    check(verdicts == done.stdout.count(" within\n") + done.stdout.count(" exact\n") + 2, "verdicts are those of the lines, and of two figures")
+
+
 def main():
     driver, chromium = shutil.which("chromedriver"), shutil.which("chromium")
     if not driver or not chromium:
@@ -157,7 +176,7 @@ def main():
         browser = Browser(driver, chromium, os.path.join(folder, "profile"))
         try:
             reports = Reports(os.path.abspath(sys.argv[1]), folder, browser)
-            for test in [check_run, check_sweep, check_compare, check_others]:
+            for test in [check_run, check_sweep, check_compare, check_others, check_gallery]:
                 test(reports)
         finally:
             browser.close()
