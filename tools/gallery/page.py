@@ -124,7 +124,7 @@ def draw(wanted, blocks, plots, is_bars):
     if is_bars:
         lines += ["set style data histograms", "set style fill solid 0.85", "set boxwidth 0.9", "set yrange [*<0:0<*]", "set xtics rotate by -20 scale 0"]
     if "xlabel" in wanted:
-        lines.append(f'set xlabel "{wanted["xlabel"]}"')
+        lines.append(f'set xlabel "{wanted["xlabel"]}" offset 0,0.4')
     for axis in wanted.get("log", ""):
         lines.append(f"set logscale {axis} {2 if axis == 'x' else 10}")
     if wanted.get("from_zero"):
