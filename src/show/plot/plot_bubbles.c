@@ -6,6 +6,7 @@
 
 #include <lockstep/error.h>
 
+#include "show/draw/palette.h"
 #include "show/plot/gnuplot.h"
 #include "show/plot/picture.h"
 
@@ -16,10 +17,6 @@
 #define GAP         76
 #define TOP         84
 #define BOTTOM      60
-
-/* Paul Tol's "bright" and "vibrant", see show/plot/plot_timeline.c. */
-static const guint32 colors[]
-    = { 0x4477aa, 0xee6677, 0x228833, 0xaa3377, 0xccbb44, 0x66ccee, 0xee7733, 0x009988, 0x777777 };
 
 typedef struct {
   const LsBubbles *b;
@@ -112,8 +109,8 @@ write_panel (FILE *out, const Plot *p, guint panel)
              "linecolor rgb 0x%06x "
              "dashtype %u title '%s'",
              i == 0 ? "plot " : ", \\\n  ", c->schedule, panel, 2 + 3 * n_above (p, panel, i),
-             4 + c->line % 10, colors[c->line % G_N_ELEMENTS (colors)],
-             1 + c->line / (guint) G_N_ELEMENTS (colors), c->schedule);
+             4 + c->line % 10, ls_palette_series (c->line)->light, 1 + c->line / LS_N_SERIES_PAINTS,
+             c->schedule);
   }
   fputs ("\nunset label 3\nunset key\n", out);
 }

@@ -6,6 +6,7 @@
 
 #include <lockstep/error.h>
 
+#include "show/draw/palette.h"
 #include "show/plot/collective_axis.h"
 #include "show/plot/gnuplot.h"
 #include "show/plot/picture.h"
@@ -24,10 +25,8 @@
 #define KEY_WIDTH    220 /* legend, right of the panels */
 
 /* Numbers of GPUs and sizes are an order: viridis (N. Smith and S. van der Walt, matplotlib) at 0,
- * 0.2, .. 0.8. Algorithms and fidelities are not: Paul Tol, "Colour schemes",
- * SRON/EPS/TN/09-002, "bright". People with impaired colour vision tell both apart. */
+ * 0.2, .. 0.8. Algorithms and fidelities are series. People with impaired colour vision tell both apart. */
 static const guint32 ordered[] = { 0x440154, 0x414487, 0x2a788e, 0x22a884, 0x7ad151 };
-static const guint32 unordered[] = { 0x4477aa, 0xee6677, 0x228833, 0xaa3377, 0x66ccee, 0xccbb44 };
 #define BASE_COLOR 0xbbbbbb
 
 /* gnuplot's filled, then open, circle, square, triangle, diamond, triangle down. */
@@ -218,7 +217,7 @@ static guint32
 color_of (const Plot *p, guint style)
 {
   if (!p->t->is_comparison && !p->t->is_scaling)
-    return unordered[style % G_N_ELEMENTS (unordered)];
+    return ls_palette_series (style)->light;
   double at = (double) style / MAX (p->styles->len - 1, 1) * (G_N_ELEMENTS (ordered) - 1);
   guint below = MIN ((guint) at, G_N_ELEMENTS (ordered) - 2);
   return mix (ordered[below], ordered[below + 1], at - below);
