@@ -18,48 +18,6 @@ typedef struct {
   double width, y;
 } Sheet;
 
-const char *
-ls_draw_kind_paint (LsNodeKind kind)
-{
-  static const char *const paints[LS_TOPO_MAX_KINDS] = {
-    [LS_NODE_GPU] = "gpu", [LS_NODE_NVSWITCH] = "nvswitch",     [LS_NODE_PCIE_SWITCH] = "pcie-switch",
-    [LS_NODE_CPU] = "cpu", [LS_NODE_CPU_MEMORY] = "cpu-memory", [LS_NODE_NVME] = "drive",
-    [LS_NODE_NIC] = "nic",
-  };
-  return paints[kind] ? paints[kind] : "switch";
-}
-
-const char *
-ls_draw_link_paint (const char *name)
-{
-  static const struct {
-    const char *name, *paint;
-  } paints[] = {
-    { "nvlink", "link-nvlink" },        { "nvlink-c2c", "link-c2c" },
-    { "ici", "link-nvlink" },           { "pcie", "link-pcie" },
-    { "memory", "link-memory" },        { "nvme", "link-drive" },
-    { "cpu interconnect", "link-cpu" }, { "nic", "link-nic" },
-  };
-  for (guint i = 0; i < G_N_ELEMENTS (paints); i++)
-    if (strcmp (paints[i].name, name) == 0)
-      return paints[i].paint;
-  return "link-fabric";
-}
-
-void
-ls_draw_vertex (LsDrawing *d, double x, double y, double w, double h, LsNodeKind kind, uint32_t number)
-{
-  static const char *const short_names[LS_TOPO_MAX_KINDS]
-      = { [LS_NODE_PCIE_SWITCH] = "pcie", [LS_NODE_CPU_MEMORY] = "mem" };
-  const char *name = ls_topo_kind_name (kind);
-  g_autofree char *digits = g_strdup_printf ("%u", number), *tip = g_strdup_printf ("%s %u", name, number);
-  const LsDrawnBox box = { LS_LAYER_BOXES, x, y, w, h, ls_draw_kind_paint (kind), 0, true, tip };
-  ls_drawing_box (d, &box);
-  ls_drawing_text (d, x + w / 2, y + h * 0.3, 9.5, LS_CENTER, "black",
-                   short_names[kind] ? short_names[kind] : name);
-  ls_drawing_text (d, x + w / 2, y + h * 0.7, 10.5, LS_CENTER, "black", digits);
-}
-
 static char *
 legend_text (const LsClusterSpec *spec, const LsTopoLinks *l)
 {
