@@ -1,7 +1,6 @@
 #include "show/draw/pictures.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "show/draw/topology_draw.h"
 
