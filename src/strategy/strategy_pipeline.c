@@ -38,14 +38,16 @@ check_schedule (const LsStrategy *s, LsDiagList *diags)
 }
 
 static void
-check_p2p (const LsStrategy *s, LsDiagList *diags)
+check_p2p (const LsStrategy *s, const LsSched *sched, LsDiagList *diags)
 {
+  bool blocks = sched->recipe == LS_RECIPE_MEGATRON && s->vpp == 1 && s->pp > 1;
   if (s->p2p == LS_P2P_NONE && s->pp > 1)
     conflict (diags, "/p2p", "expected a way to send between stages, as pp = %u; got none", s->pp);
-  if (s->p2p == LS_P2P_OVERLAPPED && strcmp (s->schedule, "1f1b") == 0)
+  if (s->p2p == LS_P2P_OVERLAPPED && blocks)
     conflict (diags, "/p2p",
-              "expected batched or scatter-gather, as 1f1b waits for every p2p (Megatron-LM overlaps"
-              " it only with interleaved-1f1b); got overlapped");
+              "expected batched or scatter-gather, as %s waits for every p2p (Megatron-LM overlaps"
+              " it only with interleaved-1f1b); got overlapped",
+              s->schedule);
   if (s->p2p == LS_P2P_OVERLAPPED && s->launch_blocking && strcmp (s->schedule, "interleaved-1f1b") == 0)
     conflict (diags, "/p2p",
               "expected batched or scatter-gather, as with launch_blocking the host of each stage waits for "
@@ -85,10 +87,10 @@ ls_sched_job_refusal (const LsSched *sched, const LsStrategy *s, const LsModel *
 void
 check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches, LsDiagList *diags)
 {
-  check_p2p (s, diags);
   const LsSched *sched = check_schedule (s, diags);
   if (!sched)
     return;
+  check_p2p (s, sched, diags);
   if (n_micro_batches > 0 && !check_order_size (s, n_micro_batches, diags))
     return;
   /* Without a number of micro-batches, the rules on pp and vpp still hold: pp

@@ -226,6 +226,17 @@ every_legal_shape_keeps_its_promises (void)
       check_schedule (sched);
 }
 
+/* A new one has a row in bound(): without it this test would say nothing of its memory. */
+static void
+every_fixed_schedule_has_a_bound (void)
+{
+  const LsSchedShape shape = { .pp = 4, .vpp = 2, .n_micro_batches = 8, .waves = 1, .pipes = 2 };
+  const LsSched *sched;
+  for (guint i = 0; (sched = ls_sched_at (i)); i++)
+    if (!LS_CHECK (!sched->order || bound (sched->name, &shape, 0) != ANY))
+      g_printerr ("# %s\n", sched->name);
+}
+
 /* ---- closed forms that need other times than units ---- */
 
 /* What is idle where W is no longer than F or I (for zbv, W <= F <= I). */
@@ -296,5 +307,6 @@ hanayo_takes_what_its_formula_says (void)
 }
 
 LS_TEST_MAIN ("sched_random", LS_TEST (every_legal_shape_keeps_its_promises),
+              LS_TEST (every_fixed_schedule_has_a_bound),
               LS_TEST (zero_bubble_formulas_hold_for_short_weight_gradients),
               LS_TEST (chimera_idles_less_with_more_pipes), LS_TEST (hanayo_takes_what_its_formula_says))
