@@ -132,10 +132,11 @@ def points_of(figure):
     """Every number of a figure whose commands have run."""
     points = []
     for series in figure.series:
-        for case in figure.cases_of(series):
+        cases = figure.cases_of(series)
+        for case in cases:
             ours = figure.value(series["ours"], case)
             theirs = figure.value(series["source"], case) if "source" in series else None
-            points.append(Point(series, figure.label(case), ours, theirs))
+            points.append(Point(series, figure.label(case) if len(cases) > 1 else "", ours, theirs))
     return points
 
 
