@@ -24,7 +24,9 @@ static guint
 kernel_hash (gconstpointer key)
 {
   const LsKernel *k = key;
-  guint h = g_str_hash (k->name);
+  uint64_t flops;
+  memcpy (&flops, &k->flops, sizeof flops); /* documents differ in these alone */
+  guint h = g_str_hash (k->name) * 33 + (guint) (flops ^ flops >> 32);
   h = h * 33 + (guint) k->kind;
   h = h * 33 + (guint) k->m;
   h = h * 33 + (guint) k->n;
@@ -181,12 +183,30 @@ number_copies (Lower *l)
   }
 }
 
+/* Micro-batches with other documents have passes of their own, of so many ops a layer of some 200 bytes. */
+#define OPS_OF_LAYER 60.0
+#define MAX_PASS_OPS 40e6
+
+static gboolean
+check_documents (const Lower *l, GError **error)
+{
+  double n = l->packing ? l->packing->n_drawn * OPS_OF_LAYER * l->model->n_layers : 0;
+  if (n <= MAX_PASS_OPS)
+    return TRUE;
+  g_set_error (
+      error, LS_ERROR, LS_ERROR_LIMIT,
+      "lengths: %u micro-batches with different documents make passes of about %.2g ops; the limit is "
+      "%.2g. With lengths_draw mean all have the mean of the step",
+      l->packing->n_drawn, n, MAX_PASS_OPS);
+  return FALSE;
+}
+
 static gboolean
 lower_documents (Lower *l, GError **error)
 {
-  if (!ls_packing_new (l->s, l->model, &l->packing, error))
-    return FALSE;
   l->dp_role = g_new0 (uint32_t, l->s->dp);
+  if (!ls_packing_new (l->s, l->model, &l->packing, error) || !check_documents (l, error))
+    return FALSE;
   if (l->packing && l->packing->number)
     number_copies (l);
   if (meets_unequal_parts (l)) {
@@ -194,15 +214,6 @@ lower_documents (Lower *l, GError **error)
     l->cp_rank = l->n_cp_roles - 1;
   }
   return TRUE;
-}
-
-static uint32_t
-first_copy (const Lower *l, uint32_t dp_role)
-{
-  uint32_t d = 0;
-  while (l->dp_role[d] != dp_role)
-    d++;
-  return d;
 }
 
 /* --- chunks ------------------------------------------------------------------- */
@@ -368,7 +379,8 @@ lower_programs (Lower *l, GError **error)
   for (uint32_t role = 0; role < l->plan->n_roles; role++) {
     LsProgram *p = &l->plan->programs[role];
     uint32_t id = l->roles[role] / l->n_dp_roles, r = id / (l->n_cp_roles * l->n_ep_roles);
-    l->dp_rank = first_copy (l, l->roles[role] % l->n_dp_roles);
+    for (l->dp_rank = 0; l->dp_role[l->dp_rank] != l->roles[role] % l->n_dp_roles;)
+      l->dp_rank++;
     l->cp_rank = id / l->n_ep_roles % l->n_cp_roles;
     if (l->n_ep_roles > 1)
       use_chunks_of (l, id % l->n_ep_roles);
