@@ -124,6 +124,17 @@ def check_compare(r):
     check(names[0] in r.browser.run("return document.getElementById('page').textContent"), "a file's name is text")
 
 
+def check_hostile(r):
+    """A machine, and a schedule's file, whose names are markup: text in a picture inside a page too."""
+    name = "<script>alert(1)</script>]]>&'\\uffff"
+    with open(os.path.join(r.folder, "machine.json"), "w", encoding="utf-8") as out:
+        out.write(json.dumps({"schema": "lockstep.cluster/1", "extends": "dgx-h100", "name": json.loads(f'"{name}"'), "source": "made up"}))
+    r.open("run", "--model", "llama3.1-8b:layers=2", "--cluster", "machine.json", "--gpus", "8", "--global-batch", "8")
+    map_of_links = r.browser.run("return document.querySelector('section#links .picture').shadowRoot.querySelector('svg').textContent")
+    check("<script>alert(1)</script>]]>&'" in map_of_links, "a machine's name is text in the map")
+    check(r.browser.run("return document.querySelector('section#links .picture').shadowRoot.querySelector('script, parsererror') === null"), "and no markup")
+
+
 def check_others(r):
     memory = r.open("memory", *JOB, "--tp", "2")
     check(r.card("needed_bytes") == max(x["needed_bytes"] for x in memory["ranks"]), "needed is that of --json")

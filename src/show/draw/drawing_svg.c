@@ -30,15 +30,18 @@ append_number (GString *out, const char *name, double value)
   g_string_append_c (out, '"');
 }
 
-/* Control characters, which XML does not have, become spaces. */
+/* What XML does not have, control characters and U+FFFE and U+FFFF, become spaces. */
 static void
 append_escaped (GString *out, const char *text)
 {
   g_autofree char *valid = g_utf8_make_valid (text, -1);
-  for (char *c = valid; *c; c++)
-    if ((guchar) *c < ' ' && *c != '\n')
-      *c = ' ';
-  g_autofree char *escaped = g_markup_escape_text (valid, -1);
+  g_autoptr (GString) kept = g_string_new (NULL);
+  for (const char *c = valid; *c; c = g_utf8_next_char (c)) {
+    gunichar letter = g_utf8_get_char (c);
+    bool is_in_xml = letter == '\n' || (letter >= ' ' && letter != 0xfffe && letter != 0xffff);
+    g_string_append_unichar (kept, is_in_xml ? letter : ' ');
+  }
+  g_autofree char *escaped = g_markup_escape_text (kept->str, -1);
   g_string_append (out, escaped);
 }
 

@@ -39,7 +39,7 @@ function rowsOfCsv(text) {
 /* A drawing that came as SVG: a tree of its own, whose style sheet holds nothing else. */
 function picture(text) {
   const drawn = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-  const box = el("div", { class: "scroll picture" }), inside = box.attachShadow({ mode: "open" });
+  const box = el("div", { class: "scroll picture", tabindex: 0, role: "img", "aria-label": drawn.firstElementChild.textContent }), inside = box.attachShadow({ mode: "open" });
   inside.append(document.importNode(drawn, true));
   for (const node of inside.querySelectorAll("[class] > title")) {
     const told = node.textContent;
