@@ -111,11 +111,10 @@ drop_buckets (LaunchJob *job, guint64 stage)
 {
   static const char *const of_3[]
       = { "prefetch_bucket", "persistence_threshold", "max_live_params", "max_reuse_distance" };
-  GHashTable *said = job->import->strategy_said;
   if (stage != 1 && stage != 2)
-    g_hash_table_remove (said, "allgather_bucket");
+    option_forget (job, "allgather_bucket");
   for (guint i = 0; i < G_N_ELEMENTS (of_3) && stage != 3; i++)
-    g_hash_table_remove (said, of_3[i]);
+    option_forget (job, of_3[i]);
 }
 
 /* Where a part lives: "cpu", "nvme"; NULL: on the device. */

@@ -98,6 +98,13 @@ option_default (LaunchJob *job, const char *key, const char *value)
     import_set_strategy (job->import, key, value, key);
 }
 
+void
+option_forget (LaunchJob *job, const char *key)
+{
+  if (!import_is_given (job->import, key))
+    g_hash_table_remove (job->import->strategy_said, key);
+}
+
 /* --- each by itself -------------------------------------------------------------------------------- */
 
 static void

@@ -188,4 +188,7 @@ guint64 option_number (const LaunchJob *job, const char *name); /* 0: not given,
 /* Sets a key of the strategy unless it is set, or is left open by the file. */
 void option_default (LaunchJob *job, const char *key, const char *value);
 
+/* What other options of the job make idle: a key of the strategy is not said, unless it was given. */
+void option_forget (LaunchJob *job, const char *key);
+
 #endif

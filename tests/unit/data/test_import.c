@@ -270,6 +270,26 @@ tests_of_megatron_are_read (void)
   "[Rank 3] (after 1 iterations) memory (MB) | allocated: 1.0 | max allocated: 2048.0 | "                    \
   "reserved: 1.0 | max reserved: 4096.0\n"
 
+/* A dump has each argument, by the name of where it is kept, whether it is heeded or not. */
+static void
+what_a_dump_has_is_heeded_where_it_is_on (void)
+{
+  static const char head[] = "------------------------ arguments ------------------------\n"
+                             "  num_layers ...................................... 24\n"
+                             "  moe_router_topk ................................. 2\n"
+                             "  kv_lora_rank .................................... 32\n"
+                             "  num_layers_at_end_in_bf16 ....................... 1\n"
+                             "  num_experts ..................................... None\n"
+                             "  bf16 ............................................ True\n"
+                             "  fp8_recipe ...................................... tensorwise\n",
+                    tail[] = "-------------------- end of arguments ---------------------\n";
+  g_autofree char *with
+      = g_strconcat (head, "  fp8 ............................................. hybrid\n", tail, NULL),
+      *without = g_strconcat (head, "  fp8 ............................................. None\n", tail, NULL);
+  check (with, "dtype=fp8; fp8_recipe=current; top_k; kv_lora; bf16_last");
+  check (without, "dtype=bf16; fp8_recipe; top_k; kv_lora; bf16_last");
+}
+
 /* The first line, and the steps of a batch that grew, tell nothing of the job's step. */
 static void
 a_log_is_job_and_measurement (void)
@@ -311,5 +331,5 @@ LS_TEST_MAIN ("import", LS_TEST (values_are_those_of_our_keys), LS_TEST (mixers_
               LS_TEST (lists_of_options_are_read_whole), LS_TEST (names_of_older_releases_are_known),
               LS_TEST (releases_are_a_range), LS_TEST (ranks_are_those_of_the_launcher),
               LS_TEST (what_is_not_known_is_told), LS_TEST (tests_of_megatron_are_read),
-              LS_TEST (contradictions_are_told), LS_TEST (a_log_is_job_and_measurement),
-              LS_TEST (a_log_of_another_batch_is_refused))
+              LS_TEST (contradictions_are_told), LS_TEST (what_a_dump_has_is_heeded_where_it_is_on),
+              LS_TEST (a_log_is_job_and_measurement), LS_TEST (a_log_of_another_batch_is_refused))

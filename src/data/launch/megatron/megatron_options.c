@@ -394,7 +394,7 @@ static const OptionRow rows[] = {
   RULE ("fp8"),
   RULE ("fp8-hybrid"),
   RULE ("fp8-e4m3"),
-  STRATEGY ("fp8-recipe", "fp8_recipe", .words = fp8_recipes, .with = "fp8-format", .joins = true),
+  STRATEGY ("fp8-recipe", "fp8_recipe", .words = fp8_recipes, .when = is_fp8, .joins = true),
   SWITCH ("fp8-param-gather", "fp8_params", .when = is_fp8, .joins = true),
   RULE ("reuse-grad-buf-for-mxfp8-param-ag"),
   SWITCH ("activation-func-fp8-input-store", "fp8_act_store"),

@@ -206,10 +206,10 @@ set_degrees (LaunchJob *job)
   else if (import_has_strategy (import, "ep") && !has_open_experts (job)) {
     if (import->strategy.ep > 1)
       import_infer (import, "ep 1: the model has no experts");
-    g_hash_table_remove (import->strategy_said, "ep");
+    option_forget (job, "ep");
   }
   if (import->model.n_experts == 0)
-    g_hash_table_remove (import->strategy_said, "etp");
+    option_forget (job, "etp");
 }
 
 /* --- ranks and batches ---------------------------------------------------------------------------- */
@@ -357,6 +357,8 @@ set_precision (LaunchJob *job)
   else if (option_is_on (job, "fp8-format") || option_is_on (job, "fp8-hybrid")
            || option_is_on (job, "fp8-e4m3") || option_is_on (job, "fp8"))
     set_fp8 (job);
+  else
+    option_forget (job, "fp8_recipe");
   bool is_16 = is_bf16 ? option_is_on (job, "grad-reduce-in-bf16") : is_fp16 && !in_fp32;
   import_set_strategy (job->import, "grad_dtype",
                        !is_16        ? "fp32"
