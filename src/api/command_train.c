@@ -15,6 +15,12 @@ static const LsOption own[] = {
   { "batch-ramp", .argument = "START:INCREMENT:N",
     .meaning = "The batch grows from START by INCREMENT to the job's over N sequences, as Megatron-LM's "
                "--rampup-batch-size" },
+  { "critical-batch", .argument = "TOKENS",
+    .meaning
+    = "Where a larger batch begins to need more tokens: --tokens is then what small batches need, and "
+      "steps of B tokens need 1 + B / TOKENS times as many" },
+  { "batches", .argument = "N,..",
+    .meaning = "Other global batches, each simulated, to the same end: 512,1024, or doublings 512..8192" },
   { "reliability", .argument = "NAME|FILE",
     .meaning = "How often what fails (lockstep list reliability); none: nothing; default: "
                "llama3-h100, of TPUs none" },
@@ -51,29 +57,19 @@ static const LsOption own[] = {
   { NULL },
 };
 
-/* All of these but what the request reads itself: phases, threads, and how it is printed. */
-static const char *const keys[] = { "tokens",
-                                    "train-steps",
-                                    "days",
-                                    "batch-ramp",
-                                    "reliability",
-                                    "checkpoint-every",
-                                    "checkpoint-to",
-                                    "checkpoint-async",
-                                    "checkpoint-save",
-                                    "checkpoint-write",
-                                    "checkpoint-read",
-                                    "storage-bandwidth",
-                                    "storage-every",
-                                    "spares",
-                                    "elastic",
-                                    "seeds",
-                                    "first-seed",
-                                    "gpu-hour",
-                                    "gpu-watts",
-                                    "pue",
-                                    "co2",
-                                    NULL };
+/* What the request reads itself: the rest is set by ls_train_spec_set(). */
+static const char *const of_request[] = { "phase", "threads", "report", "format", "json", "csv", NULL };
+
+static const char **
+keys_of_run (void)
+{
+  const char **keys = g_new0 (const char *, G_N_ELEMENTS (own));
+  guint n = 0;
+  for (const LsOption *o = own; o->key; o++)
+    if (!g_strv_contains (of_request, o->key))
+      keys[n++] = o->key;
+  return keys;
+}
 
 /* Of one step that was measured, or one that a trace holds. */
 static const char *const without[] = { "trace", "measured", "published", NULL };
@@ -118,6 +114,7 @@ read_spec (const LsRequest *r, LsTrainSpec *spec, GError **error)
   g_autofree const char **phases = ls_request_texts (r, "phase");
   for (guint i = 0; phases && phases[i]; i++)
     g_ptr_array_add (spec->phases, g_strdup (phases[i]));
+  g_autofree const char **keys = keys_of_run ();
   return ls_request_set_all (r, keys, set_knob, spec, error)
       && ls_request_set_job (r, ls_request_set_knob, &spec->job, error);
 }

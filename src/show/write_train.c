@@ -22,7 +22,7 @@ count_text (double n)
   for (guint i = 0; i < G_N_ELEMENTS (words); i++)
     if (n >= words[i].scale)
       return g_strdup_printf ("%.4g%s", n / words[i].scale, words[i].word);
-  return g_strdup_printf ("%.0f", n);
+  return g_strdup_printf (n >= 10 ? "%.0f" : "%.3g", n);
 }
 
 /* "3.09 h", "41.2 d". */
@@ -93,15 +93,19 @@ tokens_of (const LsTrainReport *r)
   return g_strdup_printf ("%s (%s to %s)", mean, low, high);
 }
 
+static char *
+money_text (double usd)
+{
+  return usd >= 1e5 ? g_strdup_printf ("$%.4g million", usd / 1e6) : g_strdup_printf ("$%.2f", usd);
+}
+
 static void
 append_costs (LsTextTable *table, const LsTrainReport *r)
 {
   g_autofree char *hours = g_strdup_printf ("%s hours", r->chip);
   append_line (table, hours, count_text (r->gpu_hours));
   if (!isnan (r->usd))
-    append_line (table, "money",
-                 r->usd >= 1e5 ? g_strdup_printf ("$%.4g million", r->usd / 1e6)
-                               : g_strdup_printf ("$%.2f", r->usd));
+    append_line (table, "money", money_text (r->usd));
   if (!isnan (r->mwh))
     append_line (table, "energy",
                  r->mwh >= 1 ? g_strdup_printf ("%.5g MWh", r->mwh)
@@ -222,6 +226,46 @@ append_choices (GString *out, const LsTrainReport *r)
   ls_text_table_print (&table, 2, out);
 }
 
+static void
+append_batch (LsTextTable *table, const LsTrainBatch *b)
+{
+  ls_text_table_add (table, "%u", b->global_batch);
+  if (b->refused) {
+    for (int i = 0; i < 6; i++)
+      ls_text_table_add (table, "-");
+    ls_text_table_note (table, b->refused);
+    return;
+  }
+  ls_text_table_take (table, count_text (b->tokens));
+  ls_text_table_add (table, "%.0f", b->steps);
+  ls_text_table_add (table, "%.4g s", b->step_s);
+  ls_text_table_add (table, "%.4g", b->wall_s / DAY_S);
+  ls_text_table_take (table, count_text (b->gpu_hours));
+  ls_text_table_take (table, isnan (b->usd) ? g_strdup ("-") : money_text (b->usd));
+}
+
+/* Of the run, and of the same with other batches. */
+static void
+append_batches (GString *out, const LsTrainReport *r)
+{
+  if (r->batches->len == 0)
+    return;
+  g_autofree char *hours = g_strdup_printf ("%s hours", r->chip), *critical = count_text (r->critical_batch);
+  const char *const heads[] = { "batch", "tokens", "steps", "step", "days", hours, "money" };
+  LsTextTable table;
+  ls_text_table_init (&table, "rrrrrrr");
+  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (&table, "%s", heads[i]);
+  for (guint i = 0; i < r->batches->len; i++)
+    append_batch (&table, &g_array_index (r->batches, LsTrainBatch, i));
+  if (r->critical_batch > 0)
+    g_string_append_printf (out, "\nbatches, to the same loss with a critical batch of %s tokens\n",
+                            critical);
+  else
+    g_string_append (out, "\nbatches, to the same end\n");
+  ls_text_table_print (&table, 2, out);
+}
+
 char *
 ls_train_to_text (const LsTrainReport *r, const char *title, const char *subtitle)
 {
@@ -235,6 +279,7 @@ ls_train_to_text (const LsTrainReport *r, const char *title, const char *subtitl
   if (r->causes->len > 0)
     append_causes (out, r);
   append_choices (out, r);
+  append_batches (out, r);
   return g_string_free (out, FALSE);
 }
 
@@ -337,6 +382,26 @@ json_choices (LsJsonOut *out, const LsTrainReport *r)
   ls_json_out_end_array (out);
 }
 
+static void
+json_batches (LsJsonOut *out, const LsTrainReport *r)
+{
+  ls_json_out_begin_array (out, "batches");
+  for (guint i = 0; i < r->batches->len; i++) {
+    const LsTrainBatch *b = &g_array_index (r->batches, LsTrainBatch, i);
+    ls_json_out_begin_object (out, NULL);
+    ls_json_out_uint (out, "global_batch", b->global_batch);
+    ls_json_out_string (out, "refused", b->refused);
+    ls_json_out_double (out, "tokens", b->tokens);
+    ls_json_out_double (out, "steps", b->steps);
+    ls_json_out_double (out, "step_time_s", b->step_s);
+    ls_json_out_double (out, "time_s", b->wall_s);
+    ls_json_out_double (out, "gpu_hours", b->gpu_hours);
+    ls_json_out_double (out, "usd", b->usd);
+    ls_json_out_end_object (out);
+  }
+  ls_json_out_end_array (out);
+}
+
 char *
 ls_train_to_json (const LsTrainReport *r)
 {
@@ -359,6 +424,8 @@ ls_train_to_json (const LsTrainReport *r)
   ls_json_out_end_object (&out);
   json_failures (&out, r);
   json_choices (&out, r);
+  ls_json_out_double (&out, "critical_batch", r->critical_batch > 0 ? r->critical_batch : NAN);
+  json_batches (&out, r);
   ls_json_out_double (&out, "gpu_hours", r->gpu_hours);
   ls_json_out_double (&out, "usd", r->usd);
   ls_json_out_double (&out, "mwh", r->mwh);

@@ -6,7 +6,6 @@
 
 #include "base/order.h"
 #include "base/parallel.h"
-#include "data/datadir.h"
 #include "data/machines/machines.h"
 #include "train/checkpoint.h"
 #include "train/train_steps.h"
@@ -30,6 +29,12 @@ cause_clear (gpointer cause)
   g_free (((LsTrainCause *) cause)->name);
 }
 
+static void
+batch_clear (gpointer batch)
+{
+  g_free (((LsTrainBatch *) batch)->refused);
+}
+
 static LsTrainReport *
 report_new (void)
 {
@@ -37,7 +42,9 @@ report_new (void)
   r->phases = g_array_new (FALSE, FALSE, sizeof (LsTrainPhase));
   r->causes = g_array_new (FALSE, FALSE, sizeof (LsTrainCause));
   r->choices = g_array_new (FALSE, FALSE, sizeof (LsTrainChoice));
+  r->batches = g_array_new (FALSE, FALSE, sizeof (LsTrainBatch));
   r->notes = g_ptr_array_new_with_free_func (g_free);
+  g_array_set_clear_func (r->batches, batch_clear);
   g_array_set_clear_func (r->phases, phase_clear);
   g_array_set_clear_func (r->causes, cause_clear);
   return r;
@@ -54,6 +61,7 @@ ls_train_report_free (LsTrainReport *r)
   g_array_unref (r->phases);
   g_array_unref (r->causes);
   g_array_unref (r->choices);
+  g_array_unref (r->batches);
   g_ptr_array_unref (r->notes);
   g_free (r);
 }
@@ -259,19 +267,18 @@ note_idle (LsTrainReport *r, const LsTrainSpec *spec)
 
 /* --- the road -------------------------------------------------------------------------------- */
 
-/* Of chips other than GPUs nothing is known: none is said to fail. */
 static gboolean
-load_reliability (const LsTrainSpec *spec, LsTrainReport *r, LsReliability *ret_reliability, GError **error)
+load_reliability (const char *name, LsReliability *ret_reliability, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  bool is_gpu = r->job->cluster->spec.interior != LS_INTERIOR_TORUS;
-  const char *name = spec->reliability ? spec->reliability : is_gpu ? DEFAULT_RELIABILITY : NO_FAILURES;
-  if (!ls_reliability_load (name, ret_reliability, diags))
-    return ls_diag_list_to_error (diags, error);
-  r->reliability = g_strdup (ret_reliability->name);
-  r->reliability_source = g_strdup (ret_reliability->source);
-  r->reliability_is_assumed = !spec->reliability;
-  return TRUE;
+  return ls_reliability_load (name, ret_reliability, diags) || ls_diag_list_to_error (diags, error);
+}
+
+/* Of chips other than GPUs nothing is known: none is said to fail. */
+static const char *
+usual_reliability (const LsTrainReport *r)
+{
+  return r->job->cluster->spec.interior != LS_INTERIOR_TORUS ? DEFAULT_RELIABILITY : NO_FAILURES;
 }
 
 static void
@@ -349,27 +356,86 @@ run_with (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *reliab
   return TRUE;
 }
 
+/* A file that was named is read before anything is simulated. */
 static gboolean
-check_reliability (const LsTrainSpec *spec, GError **error)
+simulate (LsTrainReport *r, const LsTrainSpec *spec, LsReliability *reliability, GError **error)
 {
-  g_autofree char *message = NULL;
-  g_autofree char *path
-      = spec->reliability ? ls_data_find (LS_DATA_RELIABILITY, spec->reliability, &message) : NULL;
-  if (message)
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_INPUT, message);
-  return message == NULL;
+  if (!ls_train_check (spec, error))
+    return FALSE;
+  if (spec->reliability && !load_reliability (spec->reliability, reliability, error))
+    return FALSE;
+  if (!ls_train_simulate (r, spec, error))
+    return FALSE;
+  if (!spec->reliability && !load_reliability (usual_reliability (r), reliability, error))
+    return FALSE;
+  r->reliability = g_strdup (reliability->name);
+  r->reliability_source = g_strdup (reliability->source);
+  r->reliability_is_assumed = !spec->reliability;
+  return run_with (r, spec, reliability, error);
+}
+
+static LsTrainReport *
+run_one (const LsTrainSpec *spec, GError **error)
+{
+  g_autoptr (LsTrainReport) r = report_new ();
+  LsReliability reliability = { 0 };
+  gboolean ok = simulate (r, spec, &reliability, error);
+  ls_reliability_clear (&reliability);
+  note_idle (r, spec);
+  return ok ? g_steal_pointer (&r) : NULL;
+}
+
+/* --- other batches ----------------------------------------------------------------------------- */
+
+static void
+add_batch (GArray *batches, const LsTrainReport *r)
+{
+  const LsTrainPhase *p = &g_array_index (r->phases, LsTrainPhase, r->phases->len - 1);
+  const LsTrainBatch batch = { .global_batch = p->global_batch,
+                               .tokens = p->tokens,
+                               .steps = p->n_steps,
+                               .step_s = p->step_s,
+                               .wall_s = r->wall_s.mean,
+                               .gpu_hours = r->gpu_hours,
+                               .usd = r->usd };
+  g_array_append_val (batches, batch);
+}
+
+/* One that its job cannot have is a row with the reason. */
+static gboolean
+try_batch (GArray *batches, const LsTrainSpec *spec, uint32_t global_batch, GError **error)
+{
+  LsTrainSpec one = *spec; /* borrows all but the job */
+  ls_job_spec_copy (&spec->job, &one.job);
+  one.job.strategy.global_batch = global_batch;
+  one.batches = NULL;
+  GError *why = NULL;
+  g_autoptr (LsTrainReport) r = run_one (&one, &why);
+  ls_job_spec_clear (&one.job);
+  if (r) {
+    add_batch (batches, r);
+  } else if (g_error_matches (why, LS_ERROR, LS_ERROR_CONFLICT)) {
+    const LsTrainBatch refused = { global_batch, g_strdup (why->message), NAN, NAN, NAN, NAN, NAN, NAN };
+    g_array_append_val (batches, refused);
+    g_clear_error (&why);
+  } else {
+    g_propagate_error (error, why);
+    return FALSE;
+  }
+  return TRUE;
 }
 
 LsTrainReport *
 ls_train_run (const LsTrainSpec *spec, GError **error)
 {
-  g_autoptr (LsTrainReport) r = report_new ();
-  LsReliability reliability;
-  if (!ls_train_check (spec, error) || !check_reliability (spec, error) || !ls_train_simulate (r, spec, error)
-      || !load_reliability (spec, r, &reliability, error))
+  g_autoptr (LsTrainReport) r = run_one (spec, error);
+  if (!r)
     return NULL;
-  gboolean ok = run_with (r, spec, &reliability, error);
-  ls_reliability_clear (&reliability);
-  note_idle (r, spec);
-  return ok ? g_steal_pointer (&r) : NULL;
+  r->critical_batch = spec->critical_batch;
+  if (spec->batches)
+    add_batch (r->batches, r);
+  for (guint i = 0; spec->batches && i < spec->batches->len; i++)
+    if (!try_batch (r->batches, spec, g_array_index (spec->batches, uint32_t, i), error))
+      return NULL;
+  return g_steal_pointer (&r);
 }

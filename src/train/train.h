@@ -15,11 +15,18 @@
  * size / rate of the storage; with checkpoint_async the job waits only for the copy to the host, as it does
  * for checkpoints in a peer's memory (which travel over the NICs) and on the node's drives.
  *
+ * With a critical batch B_c (tokens) a larger batch needs more of them for the same loss: what is given is
+ * what small batches would need, and steps of B tokens need D (1 + B / B_c), in S (1 + B_c / B) steps.
+ *
  * Worked example. BLOOM: 366e9 tokens in steps of 2,048 x 2,048 are 87,262 steps; at 105.2 s 106.2 days, and
  * 0.979e6 GPU hours of its 384 GPUs.
  *
  * Deviations. All steps of a phase take the same time. Prices are for all hours, also those that were lost;
- * all GPUs draw their watts all the time (job/price.h). Storage serves nobody else. */
+ * all GPUs draw their watts all the time (job/price.h). Storage serves nobody else. The critical batch is one
+ * number for the whole run; it grows as the loss falls.
+ *
+ * Reference: McCandlish et al. 2018, An empirical model of large-batch training, arXiv 1812.06162, equation
+ * 5.4 of steps and examples. */
 #ifndef LS_TRAIN_TRAIN_H
 #define LS_TRAIN_TRAIN_H
 
@@ -54,10 +61,12 @@ typedef struct {
   LsJobSpec job;
   GPtrArray *phases; /* char *: "tokens=1T,global-batch=512"; empty: one, of the job  */
   LsBatchRamp ramp;
-  double tokens, steps; /* of the phases that do not say theirs; 0: not said             */
-  double days;          /* after which the run is looked at; 0: when all is done         */
-  char *reliability;    /* name or path; NULL: the default                               */
-  int checkpoint_to;    /* LsCheckpointTo                                                */
+  double tokens, steps;  /* of the phases that do not say theirs; 0: not said             */
+  double critical_batch; /* tokens; 0: tokens are as given                            */
+  GArray *batches;       /* uint32_t, sequences: compared with the job's; NULL: none    */
+  double days;           /* after which the run is looked at; 0: when all is done         */
+  char *reliability;     /* name or path; NULL: the default                               */
+  int checkpoint_to;     /* LsCheckpointTo                                                */
   bool checkpoint_async;
   GArray *every; /* LsEvery; empty: the best                                      */
   LsCheckpointGiven given;
@@ -124,6 +133,13 @@ typedef struct {
   LsOverSeeds goodput, wall_s;
 } LsTrainChoice;
 
+/* The same run with another global batch. */
+typedef struct {
+  uint32_t global_batch;
+  char *refused; /* why it is none; NULL: it is, and this holds: */
+  double tokens, steps, step_s, wall_s, gpu_hours, usd;
+} LsTrainBatch;
+
 typedef struct {
   LsJobResult *job; /* a step of the last phase */
   char *reliability, *reliability_source;
@@ -136,9 +152,11 @@ typedef struct {
   LsTrainCheckpoint checkpoint;
   uint32_t spares;
   LsOverSeeds wall_s, goodput, stops, steps, tokens;
-  double lost_s[LS_N_LOST];          /* means */
-  GArray *causes;                    /* LsTrainCause */
-  GArray *choices;                   /* LsTrainChoice; one: the run itself */
+  double lost_s[LS_N_LOST]; /* means */
+  GArray *causes;           /* LsTrainCause */
+  GArray *choices;          /* LsTrainChoice; one: the run itself */
+  double critical_batch;    /* 0: none was given */
+  GArray *batches;          /* LsTrainBatch; the first is the run itself; empty: none was asked for */
   double gpu_hours, usd, mwh, co2_t; /* means; NAN: not known */
   uint64_t n_events;
   GPtrArray *notes; /* char * */

@@ -113,6 +113,14 @@ rest_of (double all, double done)
 
 /* Steps that tokens make, the last one perhaps not full. */
 static double
+steps_of_tokens (const LsTrainSpec *spec, double tokens, double tokens_per_step)
+{
+  double more = spec->critical_batch > 0 ? 1 + tokens_per_step / spec->critical_batch : 1;
+  return ceil (tokens * more / tokens_per_step);
+}
+
+/* As said of the phase, or of the run. */
+static double
 n_steps (const LsTrainReport *r, const LsTrainSpec *spec, const LsPhaseSize *size, const LsTrainPhase *p)
 {
   double tokens = 0, steps = 0;
@@ -123,11 +131,11 @@ n_steps (const LsTrainReport *r, const LsTrainSpec *spec, const LsPhaseSize *siz
   if (size->steps > 0)
     return ceil (size->steps);
   if (size->tokens > 0)
-    return ceil (size->tokens / p->tokens_per_step);
+    return steps_of_tokens (spec, size->tokens, p->tokens_per_step);
   if (spec->steps > 0)
     return ceil (rest_of (spec->steps, steps));
   if (spec->tokens > 0)
-    return ceil (rest_of (spec->tokens, tokens) / p->tokens_per_step);
+    return steps_of_tokens (spec, rest_of (spec->tokens, tokens), p->tokens_per_step);
   return ceil (spec->days * 86400 / p->step_s);
 }
 
@@ -176,6 +184,14 @@ check_size (const LsTrainSpec *spec, GError **error)
 {
   if (spec->tokens > 0 && spec->steps > 0)
     return refuse (error, "expected --tokens or --train-steps; got both");
+  if (spec->critical_batch > 0 && spec->tokens == 0 && spec->phases->len == 0)
+    return refuse (error, "--critical-batch says how many tokens a batch needs: expected --tokens N");
+  if (spec->critical_batch > 0 && spec->ramp.samples > 0)
+    return refuse (error, "expected --critical-batch or --batch-ramp; got both");
+  if (spec->batches && spec->phases->len > 0)
+    return refuse (error, "expected --batches or --phase; got both");
+  if (spec->batches && spec->job.strategy.global_batch == 0)
+    return refuse (error, "--batches compares with --global-batch; it is not given");
   if (spec->tokens + spec->steps + spec->days == 0 && spec->phases->len == 0)
     return refuse (
         error, "how much is trained? expected --tokens N, --train-steps N, --days N, or --phase with tokens");

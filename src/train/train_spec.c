@@ -3,10 +3,12 @@
 #include <string.h>
 
 #include "data/text/override.h"
+#include "job/doublings.h"
 #include "train/train.h"
 
 #define MAX_SEEDS  100000
 #define MAX_SPARES 100000
+#define MAX_BATCH  16777216
 
 /* --- values ---------------------------------------------------------------------------- */
 
@@ -42,6 +44,28 @@ static bool
 parse_steps (const char *text, void *target)
 {
   return read_count (text, &((LsTrainSpec *) target)->steps);
+}
+
+static bool
+parse_critical (const char *text, void *target)
+{
+  return read_count (text, &((LsTrainSpec *) target)->critical_batch);
+}
+
+static bool
+parse_batches (const char *text, void *target)
+{
+  LsTrainSpec *spec = target;
+  g_autoptr (GArray) list = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  g_auto (GStrv) words = g_strsplit (text, ",", -1);
+  for (char **word = words; *word; word++)
+    if (!ls_doublings_add (*word, MAX_BATCH, list))
+      return false;
+  if (list->len == 0)
+    return false;
+  g_clear_pointer (&spec->batches, g_array_unref);
+  spec->batches = g_steal_pointer (&list);
+  return true;
 }
 
 static bool
@@ -153,6 +177,9 @@ static const LsField fields[] = {
   { "train_steps", LS_FIELD_CUSTOM, .parse = parse_steps, .expected = COUNT_EXPECTED },
   { "batch_ramp", LS_FIELD_CUSTOM, .parse = parse_ramp,
     .expected = "START:INCREMENT:SEQUENCES such as 192:16:9765625" },
+  { "critical_batch", LS_FIELD_CUSTOM, .parse = parse_critical, .expected = COUNT_EXPECTED },
+  { "batches", LS_FIELD_CUSTOM, .parse = parse_batches,
+    .expected = "global batches such as 512,1024, or their doublings 512..8192" },
   { KNOB ("days", LS_FIELD_DOUBLE, days), .above = true, .max = 10000 },
   { KNOB ("reliability", LS_FIELD_STRING, reliability), .required = true },
   { KNOB ("checkpoint_to", LS_FIELD_ENUM, checkpoint_to), .names = places },
@@ -197,6 +224,7 @@ ls_train_spec_clear (LsTrainSpec *spec)
   g_clear_pointer (&spec->phases, g_ptr_array_unref);
   g_clear_pointer (&spec->every, g_array_unref);
   g_clear_pointer (&spec->spares, g_array_unref);
+  g_clear_pointer (&spec->batches, g_array_unref);
 }
 
 gboolean
