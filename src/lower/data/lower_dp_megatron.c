@@ -75,11 +75,12 @@ capped (const Lower *l, uint32_t pp_rank, guint i)
                              : MAX (MIN_PARAMS, (uint64_t) PARAMS_PER_RANK * l->mesh.dp);
 }
 
-/* The embedding is in the first chunk of the first stage. */
+/* The first chunk of the first stage, which has the embedding; where pipes go both ways, on the last rank
+ * too. */
 static BucketLimit
-limit_of (const Lower *l, const Chunk *c, uint32_t pp_rank)
+limit_of (const Lower *l, const Chunk *c)
 {
-  return l->s->dp_overlap && pp_rank == 0 && c->has_embedding ? capped : whole;
+  return l->s->dp_overlap && c->has_embedding ? capped : whole;
 }
 
 /* --- gathers ------------------------------------------------------------------------ */
@@ -108,7 +109,7 @@ static Gathers *
 gathers_new (const Build *b, const DpPass *p)
 {
   Gathers *g = g_new (Gathers, 1);
-  g->buckets = buckets_new (b->l, p->c, p->pp_rank, limit_of (b->l, p->c, p->pp_rank));
+  g->buckets = buckets_new (b->l, p->c, p->pp_rank, limit_of (b->l, p->c));
   g->is_dispatched = g_new0 (bool, g->buckets->len);
   g->op = g_new (uint16_t, g->buckets->len);
   return g;
@@ -169,7 +170,7 @@ static void
 begin (Build *b, DpPass *p)
 {
   if (reduces (b->l, p))
-    buckets_begin (b, p, limit_of (b->l, p->c, p->pp_rank));
+    buckets_begin (b, p, limit_of (b->l, p->c));
   else if (needs_gathers (b->l, p))
     p->state = gathers_new (b, p);
 }
@@ -261,7 +262,7 @@ gather_chunk (Build *b, uint32_t pp_rank, uint32_t chunk)
   if (!is_aligned (l) || !gathers_early (l))
     return false;
   const Chunk *c = chunk_at (l, pp_rank, chunk);
-  g_autoptr (GArray) buckets = buckets_new (l, c, pp_rank, limit_of (l, c, pp_rank));
+  g_autoptr (GArray) buckets = buckets_new (l, c, pp_rank, limit_of (l, c));
   for (guint i = buckets->len; i-- > 0;) {
     const Bucket *bucket = &g_array_index (buckets, Bucket, i);
     LsDep gathered = { LS_DEP_END, gather (b, bucket->numel, bucket->is_expert, (uint16_t) i) };
@@ -282,7 +283,7 @@ static void
 reduce_chunk (Build *b, uint32_t pp_rank, uint32_t chunk)
 {
   const Chunk *c = chunk_at (b->l, pp_rank, chunk);
-  g_autoptr (GArray) buckets = buckets_new (b->l, c, pp_rank, limit_of (b->l, c, pp_rank));
+  g_autoptr (GArray) buckets = buckets_new (b->l, c, pp_rank, limit_of (b->l, c));
   for (guint i = 0; i < buckets->len; i++)
     bucket_reduce (b, &g_array_index (buckets, Bucket, i), (uint16_t) i, scatters_gradients (b->l));
 }

@@ -216,6 +216,7 @@ draw (GRand *rand, Ask *a)
   s->collective_lists = may_be_deepspeed && s->zero_stage == 3 && chance (rand, 0.5);
   draw_adapters (rand, a);
   draw_lengths (rand, s);
+  s->bucket_params = chance (rand, 0.3) ? 300000 : 0;
 }
 
 /* --- one job --------------------------------------------------------------------------- */
@@ -326,6 +327,30 @@ norms_of_copied_experts_are_passed_on (void)
   ls_strategy_clear (&a.s);
 }
 
+/* Pipes both ways: the first stage is on the last rank too, whose passes over the same documents are those of
+ * the first: one of 256 tokens, or two of 128, which the last micro-batches of copies have or not. */
+static void
+mirrored_stages_reduce_the_same_buckets (void)
+{
+  for (uint32_t seed = 0; seed < 8; seed++) {
+    g_autofree char *why = NULL;
+    Ask a = { .model = expert_model () };
+    ls_strategy_init (&a.s);
+    a.s.schedule = g_strdup ("dualpipe");
+    a.s.pp = 4;
+    a.s.gpus = 8;
+    a.s.global_batch = 2 * 8;
+    a.s.bucket_params = 100000;
+    a.s.lengths = g_strdup ("fixed:384");
+    a.s.lengths_drawn = ls_lengths_parse (a.s.lengths, &why);
+    a.s.lengths_seed = seed;
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LS_CHECK (ls_strategy_resolve (&a.s, &a.model, a.s.gpus, 8, diags));
+    run (&a, "pipes both ways");
+    ls_strategy_clear (&a.s);
+  }
+}
+
 /* Too many ops are refused, not counted out in memory. */
 static void
 a_gather_per_parameter_is_refused (void)
@@ -346,4 +371,5 @@ a_gather_per_parameter_is_refused (void)
 }
 
 LS_TEST_MAIN ("combinations", LS_TEST (legal_combinations_run),
-              LS_TEST (norms_of_copied_experts_are_passed_on), LS_TEST (a_gather_per_parameter_is_refused))
+              LS_TEST (norms_of_copied_experts_are_passed_on), LS_TEST (a_gather_per_parameter_is_refused),
+              LS_TEST (mirrored_stages_reduce_the_same_buckets))
