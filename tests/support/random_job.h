@@ -47,6 +47,60 @@ pick (GRand *rand, uint32_t n, const uint32_t *choices)
   return choices[g_rand_int_range (rand, 0, (gint32) n)];
 }
 
+static inline void
+random_experts (GRand *rand, LsModel *m)
+{
+  m->n_experts = 8;
+  m->top_k = pick (rand, 2, (uint32_t[]) { 1, 2 });
+  m->expert_ffn = 512;
+  m->shared_ffn = g_rand_boolean (rand) ? 256 : 0;
+  m->moe_every = pick (rand, 2, (uint32_t[]) { 1, 2 });
+  m->n_dense_layers = pick (rand, 2, (uint32_t[]) { 0, 1 });
+  m->expert_groups = g_rand_boolean (rand) ? 4 : 0;
+  m->top_groups = m->expert_groups / 2;
+  m->linear_bias = false;
+}
+
+static inline void
+random_latent (GRand *rand, LsModel *m)
+{
+  m->kv_lora = 128;
+  m->q_lora = g_rand_boolean (rand) ? 256 : 0;
+  m->rope_dim = 32;
+  m->head_dim = 96;
+  m->v_dim = 64;
+  m->position = LS_POSITION_ROPE;
+  m->linear_bias = false;
+}
+
+static inline void
+random_layers (GRand *rand, LsModel *m)
+{
+  bool is_rope = m->position == LS_POSITION_ROPE;
+  m->n_kv_heads = pick (rand, 3, (uint32_t[]) { 1, 4, 16 });
+  m->mlp = g_rand_int_range (rand, 0, 4);
+  m->qkv_bias = g_rand_boolean (rand);
+  m->qk_norm = g_rand_boolean (rand);
+  m->rotary_dim = is_rope && g_rand_boolean (rand) ? m->head_dim / 2 : 0;
+  m->unrotated_every = is_rope ? pick (rand, 3, (uint32_t[]) { 0, 2, 4 }) : 0;
+  m->window = pick (rand, 2, (uint32_t[]) { 0, 128 });
+  m->full_every = m->window > 0 ? pick (rand, 2, (uint32_t[]) { 0, 4 }) : 0;
+}
+
+/* Of a small model another kind. */
+static inline void
+random_kind (GRand *rand, LsModel *m)
+{
+  if (g_rand_int_range (rand, 0, 3) == 0)
+    random_experts (rand, m);
+  if (g_rand_int_range (rand, 0, 4) == 0)
+    random_latent (rand, m);
+  else if (g_rand_int_range (rand, 0, 3) == 0)
+    random_layers (rand, m);
+  m->predict_layers = pick (rand, 5, (uint32_t[]) { 0, 0, 0, 0, 1 });
+  m->tied_embeddings = m->tied_embeddings || m->predict_layers > 1;
+}
+
 /* One that Megatron-LM has no recipe of its own for, with any p2p. */
 static inline void
 random_schedule (GRand *rand, LsStrategy *s)

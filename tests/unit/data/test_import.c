@@ -36,6 +36,16 @@ values_are_those_of_our_keys (void)
   check (GPT "--num-experts 8 --moe-layer-freq [0,1]*12", "?--moe-layer-freq");
   check (GPT "--multi-latent-attention --kv-lora-rank 512 --qk-layernorm",
          "kv_lora=512; rope_dim=64; head_dim=192; v_dim=128; q_lora; qk_norm");
+  check (
+      GPT
+      "--multi-latent-attention --q-lora-rank 96 --qk-head-dim 32 --qk-pos-emb-head-dim 16 --v-head-dim 48",
+      "q_lora=96; head_dim=48; rope_dim=16; v_dim=48");
+  check (GPT
+         "--num-experts 8 --moe-router-num-groups 4 --moe-router-group-topk 2 --squared-relu --add-qkv-bias "
+         "--expert-model-parallel-size 4 --overlap-moe-expert-parallel-comm --delay-wgrad-compute",
+         "expert_groups=4; top_groups=2; mlp=relu2; qkv_bias=true; ep_overlap=1; delay_wgrad=1");
+  check (GPT "--activation-func-fp8-input-store --enable-optimizer-post-validation",
+         "fp8_act_store=true; post_validation=true");
   check (GPT "--multi-latent-attention --kv-channels 96 --num-query-groups 4", "kv_heads=16; head_dim=192");
   check (
       "python pretrain_t5.py --hidden-size 768 --num-attention-heads 12 --micro-batch-size 4 --encoder-num-layers 12 "

@@ -56,6 +56,12 @@ torchtitan_of_older_releases_is_read (void)
 }
 
 static void
+experts_of_torchtitan_are_read (void)
+{
+  check (TITAN "expert_parallel_degree = 4\nexpert_tensor_parallel_degree = 1\n" TITAN_BATCH, "ep=4; etp=1");
+}
+
+static void
 contradictions_of_torchtitan_are_told (void)
 {
   check (TITAN "pipeline_parallel_degree = 3\npipeline_parallel_layers_per_stage = 8\n" TITAN_BATCH,
@@ -117,6 +123,8 @@ configurations_in_logs_of_torchtitan_are_read (void)
 static void
 deepspeed_is_read (void)
 {
+  check (DS (", \"tensor_parallel\": {\"autotp_size\": 2}, \"sequence_parallel_size\": 4"),
+         "tp=2; cp=4; cp_kind=ulysses");
   check (DS (", \"bf16\": {\"enabled\": true}, \"gradient_clipping\": 1"),
          "micro_batch=2; global_batch=64; gpus=8; ~gpus 8; zero=0; dp_kind=deepspeed; dtype=bf16; "
          "grad_norm=true; dp_overlap=false; ?the model; recompute; software=deepspeed");
@@ -357,7 +365,8 @@ packed_documents_are_told (void)
 }
 
 LS_TEST_MAIN ("import_configs", LS_TEST (optimizers_of_programs_are_ours), LS_TEST (torchtitan_is_read),
-              LS_TEST (torchtitan_of_older_releases_is_read), LS_TEST (contradictions_of_torchtitan_are_told),
+              LS_TEST (torchtitan_of_older_releases_is_read), LS_TEST (experts_of_torchtitan_are_read),
+              LS_TEST (contradictions_of_torchtitan_are_told),
               LS_TEST (a_log_of_torchtitan_is_job_and_measurement),
               LS_TEST (configurations_in_logs_of_torchtitan_are_read), LS_TEST (deepspeed_is_read),
               LS_TEST (templates_of_deepspeed_are_read), LS_TEST (contradictions_of_deepspeed_are_told),

@@ -150,11 +150,24 @@ typedef void Complete (const LsImport *import, const LsStrategy *was, LsStrategy
 static void
 complete_deepspeed (const LsImport *import, const LsStrategy *was, LsStrategy *again)
 {
-  static const char *const keys[] = {
-    "tp",       "sp",         "pp",       "cp",         "cp_kind",         "cp_balance",      "ep",
-    "etp",      "seq",        "p2p",      "tp_overlap", "tp_overlap_kind", "expert_capacity", "attention",
-    "schedule", "bf16_first", "bf16_last"
-  };
+  static const char *const keys[] = { "tp",
+                                      "sp",
+                                      "pp",
+                                      "cp",
+                                      "cp_kind",
+                                      "cp_balance",
+                                      "ep",
+                                      "etp",
+                                      "seq",
+                                      "p2p",
+                                      "tp_overlap",
+                                      "tp_overlap_kind",
+                                      "expert_capacity",
+                                      "attention",
+                                      "schedule",
+                                      "bf16_first",
+                                      "bf16_last",
+                                      "recompute_stages" };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   again->seq = was->seq;
   for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
@@ -238,87 +251,46 @@ favour_deepspeed (GRand *rand, LsStrategy *s)
 
 /* --- jobs of every kind ---------------------------------------------------------------------------- */
 
-static void
-draw_experts (GRand *rand, LsModel *m)
+/* Of the program's table as often as of all. */
+static const LsField *
+draw_field (GRand *rand, const OptionTable *table)
 {
-  m->n_experts = 8;
-  m->top_k = pick (rand, 2, (uint32_t[]) { 1, 2 });
-  m->expert_ffn = 512;
-  m->shared_ffn = g_rand_boolean (rand) ? 256 : 0;
-  m->moe_every = pick (rand, 2, (uint32_t[]) { 1, 2 });
-  m->n_dense_layers = pick (rand, 2, (uint32_t[]) { 0, 1 });
-  m->expert_groups = g_rand_boolean (rand) ? 4 : 0;
-  m->top_groups = m->expert_groups / 2;
-  m->linear_bias = false;
-}
-
-static void
-draw_latent (GRand *rand, LsModel *m)
-{
-  m->kv_lora = 128;
-  m->q_lora = g_rand_boolean (rand) ? 256 : 0;
-  m->rope_dim = 32;
-  m->head_dim = 96;
-  m->v_dim = 64;
-  m->position = LS_POSITION_ROPE;
-  m->linear_bias = false;
-}
-
-static void
-draw_layers (GRand *rand, LsModel *m)
-{
-  bool is_rope = m->position == LS_POSITION_ROPE;
-  m->n_kv_heads = pick (rand, 3, (uint32_t[]) { 1, 4, 16 });
-  m->mlp = g_rand_int_range (rand, 0, 4);
-  m->qkv_bias = g_rand_boolean (rand);
-  m->qk_norm = g_rand_boolean (rand);
-  m->rotary_dim = is_rope && g_rand_boolean (rand) ? m->head_dim / 2 : 0;
-  m->unrotated_every = is_rope ? pick (rand, 3, (uint32_t[]) { 0, 2, 4 }) : 0;
-  m->window = pick (rand, 2, (uint32_t[]) { 0, 128 });
-  m->full_every = m->window > 0 ? pick (rand, 2, (uint32_t[]) { 0, 4 }) : 0;
-}
-
-/* Of a small model another kind. */
-static void
-draw_kind (GRand *rand, LsModel *m)
-{
-  if (g_rand_int_range (rand, 0, 3) == 0)
-    draw_experts (rand, m);
-  if (g_rand_int_range (rand, 0, 4) == 0)
-    draw_latent (rand, m);
-  else if (g_rand_int_range (rand, 0, 3) == 0)
-    draw_layers (rand, m);
-  m->predict_layers = pick (rand, 5, (uint32_t[]) { 0, 0, 0, 0, 1 });
-  m->tied_embeddings = m->tied_embeddings || m->predict_layers > 1;
-}
-
-/* Any value of any knob that is a word, a truth or a small number. How tokens fall on experts is said to no
- * program. */
-static void
-draw_knob (GRand *rand, LsStrategy *s)
-{
-  g_autoptr (LsDiagList) none = ls_diag_list_new ();
-  guint n_fields = 0, n_names = 0;
+  guint n_fields = 0;
   while (ls_strategy_fields[n_fields].key)
     n_fields++;
-  const LsField *f = &ls_strategy_fields[g_rand_int_range (rand, 0, (gint32) n_fields)];
+  if (g_rand_boolean (rand))
+    return &ls_strategy_fields[g_rand_int_range (rand, 0, (gint32) n_fields)];
+  const OptionRow *row;
+  do
+    row = &table->rows[g_rand_int_range (rand, 0, (gint32) table->n)];
+  while (row->kind != OPTION_STRATEGY);
+  return ls_field_find (ls_strategy_fields, row->key);
+}
+
+/* Any value of any knob that is a word, a truth or a number. How tokens fall on experts is said to no program. */
+static void
+draw_knob (GRand *rand, const OptionTable *table, LsStrategy *s)
+{
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  const LsField *f = draw_field (rand, table);
+  guint n_names = 0;
   static const char *const fixed[]
       = { "gpus", "tp", "pp", "vpp", "dp", "dp_kind", "cp", "expert_load", NULL };
   if (f->file_only || ls_field_is_of_program (f) || g_strv_contains (fixed, f->key))
     return;
   while (f->names && f->names[n_names].name)
     n_names++;
-  const char *numbers[] = { "0", "1", "2", "4" };
+  const char *numbers[] = { "0", "1", "2", f->kind == LS_FIELD_UINT64 ? "70000000" : "4" };
   const char *text = n_names > 0 ? f->names[g_rand_int_range (rand, 0, (gint32) n_names)].name
                                  : numbers[g_rand_int_range (rand, 0, 4)];
   ls_field_set_text (ls_strategy_fields, s, f->key, text, none);
 }
 
 static void
-draw_knobs (GRand *rand, const LsModel *m, LsStrategy *s)
+draw_knobs (GRand *rand, const OptionTable *table, const LsModel *m, LsStrategy *s)
 {
   for (gint n = g_rand_int_range (rand, 0, 4); n > 0; n--)
-    draw_knob (rand, s);
+    draw_knob (rand, table, s);
   if (m->n_experts > 0 && s->dp > 1)
     s->ep = pick (rand, 2, (uint32_t[]) { 1, 2 });
   s->lora_rank = 0;
@@ -328,14 +300,15 @@ draw_knobs (GRand *rand, const LsModel *m, LsStrategy *s)
 
 /* Over the defaults of the program, whose releases differ in what no option says. */
 static bool
-draw_job (GRand *rand, const LsStrategy *defaults, Favour *favour, LsModel *m, LsStrategy *s)
+draw_job (GRand *rand, const LsStrategy *defaults, const OptionTable *table, Favour *favour, LsModel *m,
+          LsStrategy *s)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   *m = small_model (rand);
   random_strategy (rand, s);
   if (g_rand_boolean (rand)) {
-    draw_kind (rand, m);
-    draw_knobs (rand, m, s);
+    random_kind (rand, m);
+    draw_knobs (rand, table, m, s);
   }
   s->grad_fusion = defaults->grad_fusion;
   s->cuda_allocator = defaults->cuda_allocator;
@@ -352,7 +325,8 @@ draw_job (GRand *rand, const LsStrategy *defaults, Favour *favour, LsModel *m, L
 }
 
 static void
-check_written (const char *target, guint n_default, Favour *favour, Complete *complete, TextOf *text_of)
+check_written (const char *target, guint n_default, const OptionTable *table, Favour *favour,
+               Complete *complete, TextOf *text_of)
 {
   const char *cases = g_getenv ("LS_CASES");
   guint n = cases ? (guint) g_ascii_strtoull (cases, NULL, 10) : n_default, n_read = 0;
@@ -364,7 +338,7 @@ check_written (const char *target, guint n_default, Favour *favour, Complete *co
     g_autoptr (GRand) rand = g_rand_new_with_seed ((guint32) seed);
     LsModel m;
     LsStrategy s;
-    bool ok = draw_job (rand, &software.defaults, favour, &m, &s);
+    bool ok = draw_job (rand, &software.defaults, table, favour, &m, &s);
     const LsEmitJob job = { .model = &m, .strategy = &s, .title = "small" };
     g_autofree char *notes = NULL, *fragment = ok ? ls_emit (&job, target, &notes, NULL) : NULL;
     g_autofree char *script = fragment ? text_of (fragment, &m, &s) : NULL;
@@ -421,7 +395,7 @@ check_rows (const char *program, const OptionTable *table, OptionSyntax syntax, 
     LsModel m;
     LsStrategy s, defaults;
     ls_strategy_init (&defaults);
-    bool ok = draw_job (rand, &defaults, favour, &m, &s);
+    bool ok = draw_job (rand, &defaults, table, favour, &m, &s);
     for (guint i = 0; i < table->n && ok; i++) {
       const OptionRow *row = &table->rows[i];
       g_autofree char *value
@@ -470,7 +444,8 @@ static void
 what_is_written_is_the_same_job (void)
 {
   for (guint i = 0; i < G_N_ELEMENTS (programs); i++)
-    check_written (programs[i].name, 3000, programs[i].favour, programs[i].complete, programs[i].text_of);
+    check_written (programs[i].name, 3000, programs[i].table, programs[i].favour, programs[i].complete,
+                   programs[i].text_of);
 }
 
 /* Each that --emit takes is here. */
