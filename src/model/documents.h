@@ -25,8 +25,8 @@
  * (16 - 4) / 2 + (25 - 16) / 2 + 1 / 2 = 11 of 16.
  *
  * Deviations. Kernels with documents of many lengths in one launch were not measured; the longest document
- * decides no tail. Nothing is lost to documents that end within a tile, nor to tokens that fill each up to 2 cp
- * where a ring cuts it, as Transformer Engine wants them. */
+ * decides no tail. Nothing is lost to documents that end within a tile, nor to tokens that fill each up to
+ * 2 cp where a ring cuts it, as Transformer Engine wants them. */
 #ifndef LS_MODEL_DOCUMENTS_H
 #define LS_MODEL_DOCUMENTS_H
 
