@@ -99,7 +99,14 @@ to_text (gconstpointer data, const LsTextStyle *style)
 LS_ANSWER_FORM (to_json, ls_train_to_json (((const Data *) data)->report))
 LS_ANSWER_FORM (to_csv, ls_train_to_csv (((const Data *) data)->report))
 
-static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free };
+static void
+page (gconstpointer data, LsPage *p)
+{
+  const Data *d = data;
+  ls_page_set_title (p, d->title, d->subtitle);
+}
+
+static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free, page };
 
 LS_REQUEST_SET (set_knob, ls_train_spec_set)
 

@@ -156,6 +156,9 @@ def check_others(r):
     labels = r.browser.run("return [...document.querySelectorAll('circle')].map((c) => c.getAttribute('aria-label'))")
     check(len(labels) == len(validate["cases"]) == len(few) - 1, "each run is a point")
     check(all(c["source"].startswith(name) and any(c["source"] in x for x in labels) for c in validate["cases"]), "which tells its source, as text")
+    train = r.open("train", *JOB, "--tp", "2", "--train-steps", "200000", "--checkpoint-every", "scan", "--spares", "any,0", "--seeds", "5")
+    check(r.card("goodput") == train["goodput"]["mean"], "goodput reads back")
+    check(r.browser.run("return document.querySelectorAll('svg polyline').length") == 2, "a curve for each reserve")
     whatif = r.open("whatif", *JOB, "--tp", "2")
     check(len(whatif) > 0 and r.browser.run("return document.querySelectorAll('tbody tr').length") > 0, "whatif has a table")
 
@@ -163,7 +166,7 @@ def check_others(r):
 def check_gallery(r):
     page = os.path.join(r.folder, "gallery.html")
     build = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools/gallery/build")
-    only = ["zero-bars", "primitives", "naive-pp", "dp-batch"]
+    only = ["zero-bars", "primitives", "naive-pp", "nesting"]
     command = [sys.executable, build, "--lockstep", r.lockstep, "-o", page]
     done = subprocess.run(command + [x for name in only for x in ("--only", name)], capture_output=True, text=True)
     check(done.returncode == 0, "the gallery is built: " + done.stderr)

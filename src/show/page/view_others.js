@@ -1,4 +1,4 @@
-/* The pages of compare, collective, schedule, validate and whatif. */
+/* The pages of compare, collective, schedule, validate, train and whatif. */
 
 /* Rows of objects as a table of all their plain members. */
 function plainTable(rows, label, options) {
@@ -65,6 +65,27 @@ function viewValidate(r) {
   return [cards([["runs", r.summary.n, count, "n"], ["refused", r.summary.refused, count, "refused"], ["mean error", r.summary.mape_pct, (v) => digits(v, 3) + " %", "mape_pct"], ["bias", r.summary.bias_pct, (v) => digits(v, 3) + " %", "bias_pct"]]),
     rows.length ? section("Predicted over measured", scatter(points, { log: true, name: "measured", show: time }, { log: true, name: "predicted", show: time }, { height: 560, diagonal: true }), legend(names.map((f, i) => [f, colorOf(i)]))) : null,
     scores.length ? section("By family", plainTable(scores, "families")) : null, section("Runs", plainTable(cases, "runs")), section("All numbers", tree("result", r))];
+}
+
+const days = (s) => (Number.isFinite(s) ? digits(s / 86400, 4) + " d" : "–");
+const longTime = (s) => (s >= 86400 ? days(s) : s >= 3600 ? digits(s / 3600, 3) + " h" : s >= 120 ? digits(s / 60, 3) + " min" : time(s));
+
+/* What of the time counted, and where the rest went; causes; intervals and batches that were compared. */
+function viewTrain(r) {
+  const span = (s, show) => `${show(s.mean)} (${show(s.p5)} to ${show(s.p95)})`;
+  const lost = Object.entries(r.lost_s).filter(([, s]) => s > 0).map(([name, s]) => ({ name, s, share: s / r.time_s.mean }));
+  const most = Math.max(...lost.map((x) => x.share), 0), causes = r.failures.causes, long = [...r.choices].sort((a, b) => a.interval_s - b.interval_s);
+  const shares = (x, all) => bar(x / (all || 1), "var(--bad)");
+  const kinds = [...new Set(long.map((c) => c.spares))];
+  return [cards([["time", r.time_s.mean, days, "time"], ["goodput", r.goodput.mean, percent, "goodput"], ["stops", r.stops.mean, (v) => digits(v, 4), "stops"], ["steps alone", r.ideal_s, days, "ideal_s"],
+      ["between failures", r.failures.mtbf_s, (v) => (v === null ? "never" : longTime(v)), "mtbf_s"], ["accelerator hours", r.gpu_hours, count, "gpu_hours"], ["money", r.usd, (v) => (v === null ? "–" : "$" + count(Math.round(v))), "usd"], ["energy", r.mwh, (v) => (v === null ? "–" : digits(v, 4) + " MWh"), "mwh"]]),
+    el("p", { class: "quiet" }, `Time ${span(r.time_s, days)}, goodput ${span(r.goodput, percent)}, stops ${span(r.stops, count)}: mean of ${r.seeds} runs, and what 5 % of them are below and above. Failures: ${r.failures.reliability}${r.failures.assumed ? " (assumed)" : ""}. ${r.failures.source}`),
+    section("Phases", plainTable(r.phases, "phases")),
+    lost.length ? section("Where time was lost", table([{ name: "by", get: (x) => x.name, word: true }, { name: "time", get: (x) => x.s, show: longTime }, { name: "of all", get: (x) => x.share, show: percent }, { name: "", get: (x) => x.share, show: (v) => shares(v, most) }], lost, { label: "lost" })) : null,
+    causes.length ? section("Causes", table([{ name: "cause", get: (x) => x.name, word: true }, { name: "times", get: (x) => x.n, show: (v) => digits(v, 4) }, { name: "lost", get: (x) => x.lost_s, show: longTime }, { name: "of all", get: (x) => x.lost_s / r.time_s.mean, show: percent }], causes, { label: "causes" })) : null,
+    long.length > 1 ? section("Intervals and spare nodes", lines(kinds.map((k) => ({ name: k === null ? "any spares" : `${k} spares`, points: long.filter((c) => c.spares === k).map((c) => ({ x: c.interval_s, y: 100 * c.goodput.mean, text: `every ${longTime(c.interval_s)}, ${k === null ? "any" : k} spares: ${percent(c.goodput.mean)}` })) })),
+      { log: true, name: "between checkpoints", show: longTime }, { name: "goodput, %", show: count })) : null,
+    r.batches.length ? section("Batches", plainTable(r.batches, "batches")) : null, section("Checkpoints", plainTable([r.checkpoint], "checkpoint")), section("All numbers", tree("result", r))];
 }
 
 function viewOther(r) {
