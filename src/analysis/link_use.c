@@ -44,9 +44,8 @@ ls_link_use_new (const LsTimeline *t, const LsCluster *c)
 
 /* --- groups --- */
 
-/* "node3/gpu5>nvswitch" with each number as a star. */
-static char *
-pattern_of (const char *name)
+char *
+ls_link_pattern (const char *name)
 {
   GString *out = g_string_new (NULL);
   for (const char *c = name; *c; c++)
@@ -108,7 +107,7 @@ group_links (const GArray *links)
       = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL); /* pattern > place + 1 */
   for (guint i = 0; i < links->len; i++) {
     const LsLinkUse *use = &g_array_index (links, LsLinkUse, i);
-    char *pattern = pattern_of (use->name);
+    char *pattern = ls_link_pattern (use->name);
     guint at = GPOINTER_TO_UINT (g_hash_table_lookup (index, pattern));
     if (at == 0) {
       at = groups->len + 1;

@@ -137,6 +137,9 @@ void ls_report_clear (LsReport *r);
  * resolved. */
 double ls_mfu (const LsModel *m, const LsStrategy *s, const LsCluster *c, uint32_t n_ranks, double step_s);
 
+/* The name of a link, such as "node3/gpu5>nvswitch", with a star for each number. Newly allocated. */
+char *ls_link_pattern (const char *name);
+
 /* All links that carry something, most used first; how it fills links and link_groups. */
 GArray *ls_link_use_new (const LsTimeline *t, const LsCluster *c); /* LsLinkUse, to be unref'ed */
 void ls_link_use_report (LsReport *r, const LsTimeline *t, const LsCluster *c);

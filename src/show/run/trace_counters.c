@@ -1,6 +1,7 @@
 /* Counters of a rank in a Chrome trace. */
 #include <math.h>
 
+#include "analysis/report.h"
 #include "exec/memory/memory.h"
 #include "show/run/trace_events.h"
 
@@ -166,6 +167,77 @@ put_op_rates (Trace *w, uint32_t rank)
   put_rates (w, rank, "sent to others, GB/s", "gb_per_s", sent, 1e9);
 }
 
+/* --- links ------------------------------------------------------------------------------------------- */
+
+/* Busy seconds of the link that limits each call, by columns, of links that are alike. */
+typedef struct {
+  const Trace *w;
+  GPtrArray *names; /* char * */
+  GPtrArray *busy;  /* double[N_COLUMNS] */
+} Links;
+
+static double *
+columns_of_link (Links *l, uint32_t link)
+{
+  g_autofree char *name = ls_cluster_resource_name (l->w->asked->cluster, link),
+                  *alike = ls_link_pattern (name);
+  guint i;
+  if (g_ptr_array_find_with_equal_func (l->names, alike, g_str_equal, &i))
+    return l->busy->pdata[i];
+  g_ptr_array_add (l->names, g_steal_pointer (&alike));
+  g_ptr_array_add (l->busy, g_new0 (double, N_COLUMNS));
+  return l->busy->pdata[l->busy->len - 1];
+}
+
+static void
+add_limit (Links *l, const LsCallLimit *limit, LsTime from, LsTime to, double share)
+{
+  if (limit->link != UINT32_MAX)
+    spread (l->w, columns_of_link (l, limit->link), from, to, share * limit->busy_s);
+}
+
+/* A collective, or what the rank sends of a group of messages. */
+static void
+add_call (Links *l, uint32_t rank, const LsOp *op, LsTime from, LsTime to, double share)
+{
+  const Trace *w = l->w;
+  if (op->kind == LS_OP_COLLECTIVE && op->recorded == LS_TIME_NEVER) {
+    const LsCallLimit limit = ls_limit_of_call (w->calls, rank, op);
+    add_limit (l, &limit, from, to, share);
+  }
+  for (uint16_t i = 0; op->kind == LS_OP_P2P && i < op->n_transfers; i++) {
+    const LsTransfer *t = &op->transfers[i];
+    uint32_t peer = w->t->plan->bindings[rank].peer[t->slot == LS_SLOT_NEXT];
+    if (!t->is_send || peer == UINT32_MAX)
+      continue;
+    const LsCallLimit limit = ls_limit_of_transfer (w->calls, rank, peer, t->bytes);
+    add_limit (l, &limit, from, to, share);
+  }
+}
+
+static void
+put_links (Trace *w, uint32_t rank)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free),
+                        busy = g_ptr_array_new_with_free_func (g_free);
+  Links links = { w, names, busy };
+  const LsRankSpans *r = &w->t->ranks[rank];
+  for (uint32_t i = 0; w->asked->cluster && w->asked->nccl && i < r->n; i++) {
+    LsSpan s = r->spans[i];
+    const LsOp *op = ls_span_op (w->t, rank, &s);
+    LsTime from, to;
+    if (!is_communication (op) || s.end == LS_TIME_NEVER || s.matched == LS_TIME_NEVER)
+      continue;
+    s.start = MAX (s.start, s.matched);
+    if (trace_cut (w->t, &s, &from, &to))
+      add_call (&links, rank, op, from, to, (double) (to - from) / (double) (s.end - s.start));
+  }
+  for (guint i = 0; i < names->len; i++) {
+    g_autofree char *name = g_strdup_printf ("busy by its calls, %%: %s", (const char *) names->pdata[i]);
+    put_rates (w, rank, name, "percent", busy->pdata[i], 0.01);
+  }
+}
+
 /* --- memory ------------------------------------------------------------------------------------------ */
 
 static void
@@ -202,5 +274,6 @@ trace_put_counters (Trace *w, uint32_t rank)
 {
   put_in_flight (w, rank);
   put_op_rates (w, rank);
+  put_links (w, rank);
   put_memory (w, rank);
 }
