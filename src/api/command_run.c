@@ -40,6 +40,8 @@ static const LsOption own[] = {
     .meaning = "Draw what the fullest rank holds over the step (.svg; .png; .gp: a script)" },
   { "critical-path", .meaning = "Which ops, links and ranks the step went through" },
   { "sensitivity", .meaning = "What a percent more FLOPs, bandwidth, latency is worth: a dozen runs more" },
+  { "what-if", .is_rare = TRUE,
+    .meaning = "What single changes gain, as lockstep whatif: a simulation of each" },
   LS_OPTION_REPORT,
   LS_OPTION_FORMAT ("text|json|markdown"),
   { "emit", .argument = "PROGRAM",
@@ -66,6 +68,7 @@ summary (const LsJobAnswer *j, const LsTextStyle *style)
     .findings = j->findings,
     .critical_path = j->critical_summary,
     .sensitivity = j->sensitivity,
+    .what_if = j->what_if,
     .color = style->has_color,
     .ascii = style->is_ascii,
   };
@@ -172,6 +175,17 @@ find_sensitivity (LsJobAnswer *j, GError **error)
 }
 
 static gboolean
+find_what_if (LsJobAnswer *j, const LsRequest *r, GError **error)
+{
+  const LsProgress progress = ls_request_progress (r);
+  LsJobSpec spec = j->spec; /* borrows all */
+  if (spec.network == LS_JOB_NETWORK_ALL)
+    spec.network = LS_JOB_NETWORK_FLOW;
+  j->what_if = ls_what_if_new (&spec, j->job, 0, &progress, error);
+  return j->what_if != NULL;
+}
+
+static gboolean
 emit (LsJobAnswer *j, const char *target, LsAnswer *a, GError **error)
 {
   if (j->spec.trace) {
@@ -208,6 +222,7 @@ find_more (LsJobAnswer *j, const LsRequest *r, LsAnswer *a, GError **error)
   const char *target = ls_request_text (r, "emit");
   return (!ls_request_is_on (r, "critical-path") || find_critical_path (j, error))
       && (!ls_request_is_on (r, "sensitivity") || find_sensitivity (j, error))
+      && (!ls_request_is_on (r, "what-if") || find_what_if (j, r, error))
       && (!target || emit (j, target, a, error));
 }
 

@@ -7,16 +7,18 @@
 #include "api/answer.h"
 #include "api/request.h"
 #include "ask/sensitivity.h"
+#include "ask/whatif.h"
 #include "job/job_interval.h"
 #include "show/run/write_run.h"
 
 typedef struct {
   LsJobSpec spec;
   LsJobResult *job;
-  LsMemoryAdvice *advice; /* NULL: nobody asked, as the three that follow */
+  LsMemoryAdvice *advice; /* NULL: nobody asked, as the four that follow */
   LsCriticalPath *critical_path;
   LsPathSummary *critical_summary;
   LsSensitivityTable *sensitivity;
+  LsWhatIf *what_if;
   LsInterval *interval; /* NULL: not wanted               */
   GPtrArray *findings;  /* char *: what its numbers say   */
   char *title, *subtitle;

@@ -142,6 +142,15 @@ append_section (GString *out, const LsWhatIf *w, Filter filter, guint top, const
   append_rows (out, w, filter, top, false);
 }
 
+void
+ls_what_if_print_gains (const LsWhatIf *w, guint top, GString *out)
+{
+  if (count (w, gains_and_fits) + count (w, gains_without_fitting) == 0)
+    g_string_append (out, "\nNo single change makes it faster.\n");
+  append_section (out, w, gains_and_fits, top, "Single changes that make it faster; gains do not add up");
+  append_section (out, w, gains_without_fitting, top, "Faster, but does not fit");
+}
+
 /* Those that the short form leaves out. */
 static void
 append_rest (GString *out, const LsWhatIf *w, bool is_all)

@@ -16,6 +16,9 @@ char *ls_what_if_to_text (const LsWhatIf *w, const LsWhatIfText *text);
 char *ls_what_if_to_json (const LsWhatIf *w);
 char *ls_what_if_to_csv (const LsWhatIf *w);
 
+/* A section of a summary: the first `top` changes that gain, with a heading. */
+void ls_what_if_print_gains (const LsWhatIf *w, guint top, GString *out);
+
 /* A table of the first `top` changes that fit, or that do not, with the memory that they save; top 0: of
  * all. */
 void ls_what_if_print_savings (const LsWhatIf *w, bool that_fit, guint top, GString *out);

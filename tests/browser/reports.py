@@ -88,6 +88,13 @@ def check_run(r):
     check("message to rank 8" in told or "message from rank 8" in told, f"an op that sends tells to whom: {told!r}")
 
 
+def check_what_if(r):
+    run = r.open("run", *JOB, "--tp", "2", "--what-if")
+    gains = [x for x in run["what_if"]["changes"] if not x["refused"] and x["gain"] >= 5e-4]
+    rows = r.browser.run("return document.querySelectorAll('section#what-if tbody tr').length")
+    check(rows == len(gains) > 0, "each change that gains is a row")
+
+
 def check_sweep(r):
     result = r.open("sweep", *JOB, "--top", "12")
     b = r.browser
@@ -190,7 +197,7 @@ def main():
         browser = Browser(driver, chromium, os.path.join(folder, "profile"))
         try:
             reports = Reports(os.path.abspath(sys.argv[1]), folder, browser)
-            for test in [check_run, check_sweep, check_compare, check_others, check_gallery]:
+            for test in [check_run, check_what_if, check_sweep, check_compare, check_others, check_gallery]:
                 test(reports)
         finally:
             browser.close()

@@ -70,7 +70,8 @@ sed '/^e-/s/bf16,bf16/fp16,fp16/' "$LS_DATA_DIR/cases-coverage.csv" > mixed.csv 
 "$lockstep" run --model tiny --cluster pair --gpus 2 --pp 2 --lora-rank 8 --critical-path --json > path.json
 "$lockstep" run --model tiny --cluster pair:gpu.reserved=14540MiB --gpus 2 --dp-kind fsdp1 --limit-all-gathers 0 --set cuda_allocator=caching --json > retries.json 2> notes
 "$lockstep" run --from "$LS_DATA_DIR/pretrain_gpt.sh" --cluster pair --json > from.json 2> notes
-{ paths run.json; paths from.json; paths trace.json; paths path.json; paths retries.json; } | sed -E 's/^network_all\.[^.]+/network_all.NETWORK/' | sort -u > run.keys
+"$lockstep" run --model tiny --cluster pair --gpus 2 --global-batch 8 --what-if --json > changed.json
+{ paths changed.json | sed -E 's/^what_if\..*/what_if/'; paths run.json; paths from.json; paths trace.json; paths path.json; paths retries.json; } | sed -E 's/^network_all\.[^.]+/network_all.NETWORK/' | sort -u > run.keys
 compare 'json: run' run.keys
 { paths validate.json; paths coverage.json; paths mixed.json | { grep ^coverage || true; }; } | sed -E 's/(^|\.)by_family\.[^.]+/\1by_family.FAMILY/; s/by_source\.[^.]+/by_source.SOURCE/; s/left_out\.[^.]+/left_out.WHAT/' | sort -u > validate.keys
 compare 'json: validate' validate.keys

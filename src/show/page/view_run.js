@@ -67,6 +67,15 @@ function runSensitivity(rows) {
     { name: "time", get: (x) => x.seconds_per_percent, show: time }, { name: "", get: (x) => Math.abs(x.elasticity), show: (v) => bar(v) }], rows, { label: "sensitivity" });
 }
 
+/* Changes that gain, or would without the limit of memory. */
+function runWhatIf(w) {
+  if (!w) return null;
+  const rows = w.changes.filter((x) => !x.refused && x.gain >= 5e-4);
+  return [table([{ name: "change", get: (x) => x.change, word: true }, { name: "tokens/s", get: (x) => x.gain, show: (v) => "+" + digits(100 * v, 3) + " %" }, { name: "step", get: (x) => x.step_time_s, show: time },
+    { name: "memory", get: (x) => x.needed_bytes, show: bytes }, { name: "fits", get: (x) => x.fits, show: (v) => (v ? "yes" : "no") }, { name: "takes", get: (x) => x.cost || "", word: true }], rows, { label: "what if", filter: rows.length > 12 }),
+    el("p", { class: "quiet" }, `Each is simulated alone; gains do not add up. ${w.changes.filter((x) => !x.refused).length - rows.length} gain nothing, ${w.changes.filter((x) => x.refused).length} are not possible.`)];
+}
+
 function provenance(r) {
   const p = r.provenance;
   if (!p) return null;
@@ -81,7 +90,7 @@ async function viewRun(r) {
   const interval = r.interval && r.interval.label;
   return [runCards(r), interval ? el("p", { class: "quiet" }, `The interval is ${interval}${r.interval.wider ? "; it is wider, as the job " + r.interval.wider : ""}.`) : null,
     section("Breakdown", runBreakdown(r)), t && section("Timeline", timelineView(t)), section("Memory", memoryOver(curves)),
-    section("Links", map && picture(map), runLinks(r)), section("Critical path", runCritical(r.critical_path)), section("Sensitivity", runSensitivity(r.sensitivity)),
+    section("Links", map && picture(map), runLinks(r)), section("Critical path", runCritical(r.critical_path)), section("Sensitivity", runSensitivity(r.sensitivity)), section("What if", runWhatIf(r.what_if)),
     section("What it rests on", provenance(r)), section("All numbers", tree("result", r))];
 }
 

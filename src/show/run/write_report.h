@@ -29,6 +29,7 @@ typedef struct {
   const LsInterval *interval;
   const LsPathSummary *critical_path;
   const LsSensitivityTable *sensitivity;
+  const LsWhatIf *what_if;
   const LsMeasured *measured; /* of time 0: none */
   const GPtrArray *findings;  /* char *, with measured */
 } LsReportExtras;

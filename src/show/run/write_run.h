@@ -33,6 +33,7 @@ typedef struct {
   const GPtrArray *findings;  /* char *: what its numbers say              */
   const LsPathSummary *critical_path;
   const LsSensitivityTable *sensitivity;
+  const LsWhatIf *what_if;
   bool color; /* ANSI escapes                                     */
   bool ascii; /* no block characters: the terminal is not UTF-8   */
 } LsSummaryText;

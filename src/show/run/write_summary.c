@@ -8,6 +8,7 @@
 
 #define BAR_WIDTH     36
 #define MAX_LINK_ROWS 5
+#define WHAT_IFS      5 /* changes that a summary shows */
 #define GIB           1073741824.0
 
 #define BOLD    "1"
@@ -488,6 +489,8 @@ ls_summary_format (const LsReport *r, const LsSummaryText *text)
     ls_critical_to_text (text->critical_path, text->color, page.out);
   if (text->sensitivity)
     ls_sensitivity_to_text (text->sensitivity, text->color, text->ascii, page.out);
+  if (text->what_if)
+    ls_what_if_print_gains (text->what_if, WHAT_IFS, page.out);
   add_footer (&page, r);
   return g_string_free (page.out, FALSE);
 }
