@@ -35,13 +35,20 @@ ls_failure_rate (const LsFailureCause *cause, const LsJobUnits *job)
   return cause->per_day / DAY_S * job->of[cause->unit];
 }
 
+bool
+ls_failure_ends_job (const LsFailureCause *cause)
+{
+  return cause->effect == LS_FAILURE_REPLACE || cause->effect == LS_FAILURE_RESTART
+      || cause->effect == LS_FAILURE_CORRUPT;
+}
+
 double
 ls_reliability_rate (const LsReliability *r, const LsJobUnits *job)
 {
   double sum = 0;
   for (guint i = 0; i < r->causes->len; i++) {
     const LsFailureCause *cause = &g_array_index (r->causes, LsFailureCause, i);
-    if (cause->effect == LS_FAILURE_REPLACE || cause->effect == LS_FAILURE_RESTART)
+    if (ls_failure_ends_job (cause))
       sum += ls_failure_rate (cause, job);
   }
   return sum;
@@ -50,7 +57,6 @@ ls_reliability_rate (const LsReliability *r, const LsJobUnits *job)
 double
 ls_reliability_place_s (const LsReliability *r, double n_gpus)
 {
-  double doublings = r->place_gpus > 0 ? log2 (n_gpus / r->place_gpus) : 0;
-  double place = ls_time_to_s (r->place) + doublings * ls_time_to_s (r->place_more);
-  return fmax (place, 0) + ls_time_to_s (r->initialise);
+  double doublings = r->place_gpus > 0 ? fmax (log2 (n_gpus / r->place_gpus), 0) : 0;
+  return ls_time_to_s (r->place) + doublings * ls_time_to_s (r->place_more) + ls_time_to_s (r->initialise);
 }

@@ -19,6 +19,7 @@
 #define LS_CLUSTER_RELIABILITY_H
 
 #include <glib.h>
+#include <stdbool.h>
 
 #include <lockstep/units.h>
 
@@ -55,9 +56,10 @@ typedef struct {
 typedef struct {
   char *name, *source;
   LsExposure seen;
-  GArray *causes;    /* LsFailureCause                                                              */
-  LsTime place;      /* until a job that ended has its nodes again, at place_gpus                   */
-  LsTime place_more; /* and longer for each doubling of GPUs                                        */
+  GArray *causes;         /* LsFailureCause                                                              */
+  uint32_t gpus_per_node; /* of the nodes that were counted; 0: as those of the job                      */
+  LsTime place;           /* until a job that ended has its nodes again, with up to place_gpus           */
+  LsTime place_more;      /* and longer for each doubling of them                                        */
   uint32_t place_gpus;
   LsTime initialise; /* process groups, compilation, first steps                                    */
   LsTime repair;     /* until a node that failed may be used again                                  */
@@ -72,7 +74,9 @@ typedef struct {
   double of[LS_N_FAILS];
 } LsJobUnits;
 
-/* Per second, of one cause and of all that end the job unasked (REPLACE, RESTART). */
+/* Unasked: REPLACE, RESTART, CORRUPT. */
+bool ls_failure_ends_job (const LsFailureCause *cause);
+/* Per second, of one cause and of all that end the job. */
 double ls_failure_rate (const LsFailureCause *cause, const LsJobUnits *job);
 double ls_reliability_rate (const LsReliability *r, const LsJobUnits *job);
 

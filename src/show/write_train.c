@@ -219,8 +219,12 @@ append_choices (GString *out, const LsTrainReport *r)
     ls_text_table_take (&table, long_time (c->interval_s));
     ls_text_table_add (&table, "%" G_GUINT64_FORMAT, (guint64) c->every);
     ls_text_table_take (&table, spares_text (c->spares));
-    ls_text_table_add (&table, "%.3f +- %.3f %%", 100 * c->goodput.mean, 100 * c->goodput.error);
-    ls_text_table_add (&table, "%.4g", c->wall_s.mean / DAY_S);
+    bool is_lost = isnan (c->goodput.mean);
+    ls_text_table_take (
+        &table,
+        is_lost ? g_strdup ("no run survives")
+                : g_strdup_printf ("%.3f +- %.3f %%", 100 * c->goodput.mean, 100 * c->goodput.error));
+    ls_text_table_take (&table, is_lost ? g_strdup ("-") : g_strdup_printf ("%.4g", c->wall_s.mean / DAY_S));
   }
   g_string_append (out, "\nintervals and spare nodes\n");
   ls_text_table_print (&table, 2, out);
@@ -242,6 +246,7 @@ append_batch (LsTextTable *table, const LsTrainBatch *b)
   ls_text_table_add (table, "%.4g", b->wall_s / DAY_S);
   ls_text_table_take (table, count_text (b->gpu_hours));
   ls_text_table_take (table, isnan (b->usd) ? g_strdup ("-") : money_text (b->usd));
+  ls_text_table_note (table, b->fits ? NULL : "does not fit into memory: see lockstep memory");
 }
 
 /* Of the run, and of the same with other batches. */
@@ -262,7 +267,10 @@ append_batches (GString *out, const LsTrainReport *r)
     g_string_append_printf (out, "\nbatches, to the same loss with a critical batch of %s tokens\n",
                             critical);
   else
-    g_string_append (out, "\nbatches, to the same end\n");
+    g_string_append_printf (out, "\nbatches, %s\n",
+                            r->has_end         ? "after the same days"
+                                : r->has_steps ? "after the same steps"
+                                               : "to the same tokens");
   ls_text_table_print (&table, 2, out);
 }
 
@@ -391,6 +399,7 @@ json_batches (LsJsonOut *out, const LsTrainReport *r)
     ls_json_out_begin_object (out, NULL);
     ls_json_out_uint (out, "global_batch", b->global_batch);
     ls_json_out_string (out, "refused", b->refused);
+    ls_json_out_bool (out, "fits", b->fits);
     ls_json_out_double (out, "tokens", b->tokens);
     ls_json_out_double (out, "steps", b->steps);
     ls_json_out_double (out, "step_time_s", b->step_s);

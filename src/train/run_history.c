@@ -4,14 +4,12 @@
 
 #include "train/run_state.h"
 
-#define FAR_S 3e9 /* a century: nothing that is later matters */
-
 /* --- events ----------------------------------------------------------------------------- */
 
 static void
 plan_failure (LiveRun *r)
 {
-  double wait = fmin (-log (1 - g_rand_double (r->rand)) / r->rate, FAR_S);
+  double wait = fmin (-log (1 - g_rand_double (r->rand)) / r->rate, LS_RUN_FAR_S);
   ls_engine_at (&r->engine, &r->failure, r->engine.now + MAX (ls_run_ns (wait), 1), LS_PHASE_DISPATCH);
 }
 
@@ -33,6 +31,8 @@ on_failure (LsEvent *event, void *context)
 {
   LiveRun *r = context;
   (void) event;
+  if (ls_run_gives_up (r))
+    return;
   guint cause = draw_cause (r);
   if (r->state != WAITING) {
     ls_run_account (r);
@@ -54,10 +54,10 @@ on_end_of_state (LsEvent *event, void *context)
 {
   LiveRun *r = context;
   (void) event;
+  if (ls_run_gives_up (r))
+    return;
   ls_run_account (r);
-  if (r->engine.n_events > LS_HISTORY_MAX_EVENTS)
-    finish (r);
-  else if (r->state == WORKING) {
+  if (r->state == WORKING) {
     r->position = r->target;
     ls_run_begin_save (r);
   } else if (r->state == SAVING) {
@@ -65,7 +65,7 @@ on_end_of_state (LsEvent *event, void *context)
     if (r->position >= r->total_s)
       finish (r);
     else if (r->stops_behind)
-      ls_run_go_down (r, r->cause, r->nodes_to_take > 0 ? LOCATING : PLACING);
+      ls_run_go_down (r, r->cause, r->failed->len > 0 ? LOCATING : PLACING);
     else
       ls_run_begin_work (r);
   } else if (r->state == STALLED) {
@@ -93,12 +93,13 @@ prepare (LiveRun *r, uint32_t seed)
   for (guint i = 0; i < plan->reliability->causes->len; i++)
     r->rate += ls_failure_rate (ls_run_cause (r, i), &plan->units);
   r->free_nodes = plan->spares;
+  r->failed = g_array_new (FALSE, FALSE, sizeof (guint));
+  r->n_slow = g_new0 (guint, MAX (plan->reliability->causes->len, 1));
   r->slow = 1;
   ls_engine_init (&r->engine, &ls_evq_radix, r);
   ls_event_init (&r->failure, on_failure);
   ls_event_init (&r->end_of_state, on_end_of_state);
-  if (plan->end_s > 0)
-    r->engine.stop_at = ls_run_ns (plan->end_s);
+  r->engine.stop_at = ls_run_ns (plan->end_s > 0 ? plan->end_s : LS_RUN_FAR_S);
 }
 
 static void
@@ -107,6 +108,8 @@ clear (LiveRun *r)
   ls_engine_clear (&r->engine);
   g_ptr_array_unref (r->later);
   g_array_unref (r->saved);
+  g_array_unref (r->failed);
+  g_free (r->n_slow);
   g_rand_free (r->rand);
   g_free (r->phase_end);
 }
@@ -126,7 +129,7 @@ ls_run_history_init (LsRunHistory *h, const LsRunPlan *plan, uint32_t seed)
     ls_run_account (&r);
   }
   h->is_finished = r.position >= r.total_s && r.state == DONE;
-  h->is_endless = r.state == DONE && !h->is_finished;
+  h->is_endless = !h->is_finished && (r.state == DONE || plan->end_s <= 0);
   h->wall_s = (double) r.engine.now / LS_RUN_NS_PER_S;
   h->useful_s = r.position;
   h->n_events = r.engine.n_events;

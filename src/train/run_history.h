@@ -29,7 +29,8 @@
  * Worked example: tests/unit/train/test_run_history.c has runs by hand.
  *
  * Deviations. Rates are of the whole job also while it is smaller. Nothing fails while it waits for nodes.
- * Nodes of the reserve do not fail. All failures of a cause take the same times. */
+ * Nodes of the reserve do not fail. Missing nodes are of as few replicas as they can be; a slow
+ * node hands over what is on its drives. All failures of a cause take the same times. */
 #ifndef LS_TRAIN_RUN_HISTORY_H
 #define LS_TRAIN_RUN_HISTORY_H
 
@@ -38,8 +39,9 @@
 
 #include "cluster/reliability.h"
 
-#define LS_SPARES_ANY         UINT32_MAX
-#define LS_HISTORY_MAX_EVENTS 20000000u
+#define LS_SPARES_ANY              UINT32_MAX
+#define LS_HISTORY_MAX_IDLE_EVENTS 2000000u
+#define LS_HISTORY_MAX_EVENTS      100000000u
 
 /* Steps that are alike. */
 typedef struct {
@@ -94,7 +96,8 @@ typedef struct {
   uint64_t n_stops;             /* times that it was down */
   uint64_t n_events;            /* of the engine          */
   LsCauseTally *causes;         /* as the file's          */
-  bool is_finished, is_endless; /* endless: given up after LS_HISTORY_MAX_EVENTS */
+  bool is_finished, is_endless; /* endless: given up, as so many events
+                                    passed without a checkpoint behind all before, or a century did */
 } LsRunHistory;
 
 /* Of a seed: the same at any number of threads. Clear with ls_run_history_clear(). */

@@ -7,6 +7,7 @@
 #include "train/run_history.h"
 
 #define LS_RUN_NS_PER_S 1e9
+#define LS_RUN_FAR_S    3e9 /* a century: nothing that is later matters, and times of it add up in 64 bits */
 
 typedef enum { WORKING, SAVING, STALLED, DOWN, WAITING, DONE } RunState;
 
@@ -18,7 +19,8 @@ typedef struct {
   double position;   /* of the work, seconds                        */
   LsTime taken_at;   /* work until then is in it                    */
   LsTime durable_at; /* from then on it may be read                 */
-  bool on_node, on_storage;
+  LsTime storage_at; /* from then on storage; LS_TIME_NEVER: never  */
+  bool on_node;      /* a copy is on the drives of nodes            */
 } SavedWork;
 
 /* Something that happens later on: a node is back, a fault is found. */
@@ -45,12 +47,17 @@ typedef struct {
   double target;   /* where the next checkpoint is due */
   GArray *saved;   /* SavedWork, in order of position */
   uint32_t n_saved;
-  bool stops_behind;      /* a checkpoint is followed by a stop */
-  guint cause;            /* of the stop that there is, or will be */
-  bool reads_storage;     /* that stop lost the fast checkpoint */
-  uint32_t nodes_to_take; /* that failed, and need another in their place */
+  bool stops_behind;  /* a checkpoint is followed by a stop */
+  guint cause;        /* of the stop that there is, or will be */
+  bool reads_storage; /* that stop lost the fast checkpoint */
+  GArray *failed;     /* guint: causes of nodes that need another in their place */
   uint32_t free_nodes, missing_nodes;
-  double slow; /* factor of a step by slow nodes */
+  guint *n_slow; /* of each cause: nodes that are slow now */
+  double slow;   /* factor of a step, of the slowest       */
+  guint slow_cause;
+  LsTime save_began, storage_free_at;
+  uint64_t n_idle_events; /* since a checkpoint was further than all before */
+  double furthest;
 } LiveRun;
 
 /* --- run_work.c: what time went to, work, checkpoints --------------------------------- */
@@ -64,7 +71,7 @@ void ls_run_account (LiveRun *r);
 /* The state that follows: it ends in so many seconds, or when something happens. */
 void ls_run_enter (LiveRun *r, RunState state, double seconds);
 void ls_run_enter_open (LiveRun *r, RunState state);
-/* Until the last checkpoint may be read, seconds. */
+/* Until the last checkpoint may be read, seconds; until storage is free for the next. */
 double ls_run_writing_left_s (const LiveRun *r);
 /* Works from where it is: to the target that there is, or to the next. */
 void ls_run_go_on (LiveRun *r);
@@ -76,6 +83,8 @@ void ls_run_go_back (LiveRun *r, LsTime taken_by, bool node_is_lost);
 
 /* --- run_stops.c: stops, and what failures do ------------------------------------------ */
 
+/* Gives up what does not get on; whether it has. Before each event. */
+bool ls_run_gives_up (LiveRun *r);
 /* Down, from that stage on. */
 void ls_run_go_down (LiveRun *r, guint cause, StopStage from);
 void ls_run_next_stage (LiveRun *r);

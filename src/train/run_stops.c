@@ -15,6 +15,8 @@ static double
 reading_s (const LiveRun *r)
 {
   const LsCheckpointTimes *c = &r->plan->checkpoint;
+  if (r->saved->len == 0)
+    return 0;
   return ls_run_writing_left_s (r) + (r->reads_storage ? c->storage_read_s : c->read_s);
 }
 
@@ -37,6 +39,17 @@ static bool
 is_up (const LiveRun *r)
 {
   return r->state == WORKING || r->state == SAVING || r->state == STALLED;
+}
+
+bool
+ls_run_gives_up (LiveRun *r)
+{
+  if (++r->n_idle_events <= LS_HISTORY_MAX_IDLE_EVENTS && r->engine.n_events <= LS_HISTORY_MAX_EVENTS)
+    return false;
+  ls_run_account (r);
+  ls_run_enter_open (r, DONE);
+  r->engine.stop_at = r->engine.now;
+  return true;
 }
 
 void
@@ -68,19 +81,19 @@ has_nodes (const LiveRun *r)
   return r->missing_nodes == 0 || (r->plan->is_elastic && ls_run_lost_replicas (r) < r->plan->n_replicas);
 }
 
-/* Nodes that failed go to repair, and others take their places. */
+/* Nodes that failed go to repair, each for as long as its cause takes, and others take their places. */
 static void
 take_nodes (LiveRun *r)
 {
-  for (; r->nodes_to_take > 0; r->nodes_to_take--) {
-    if (r->plan->spares == LS_SPARES_ANY)
-      continue;
-    add_later (r, on_repaired, r->cause, ls_time_to_s (ls_run_cause (r, r->cause)->repair));
+  for (guint i = 0; i < r->failed->len && r->plan->spares != LS_SPARES_ANY; i++) {
+    guint cause = g_array_index (r->failed, guint, i);
+    add_later (r, on_repaired, cause, ls_time_to_s (ls_run_cause (r, cause)->repair));
     if (r->free_nodes > 0)
       r->free_nodes--;
     else
       r->missing_nodes++;
   }
+  g_array_set_size (r->failed, 0);
 }
 
 void
@@ -109,20 +122,36 @@ stop_behind_save (LiveRun *r, guint cause)
     ls_run_begin_save (r);
 }
 
+/* It is put to use where it helps: of an elastic job, if it completes a replica. */
 static void
 on_repaired (LsEvent *event, void *context)
 {
   LiveRun *r = context;
+  if (ls_run_gives_up (r))
+    return;
   if (r->missing_nodes == 0) {
     r->free_nodes++;
     return;
   }
   ls_run_account (r);
+  uint32_t before = ls_run_lost_replicas (r);
   r->missing_nodes--;
   if (r->state == WAITING && has_nodes (r))
     ls_run_go_down (r, r->cause, PLACING);
-  else if (is_up (r))
+  else if (is_up (r) && ls_run_lost_replicas (r) < before)
     stop_behind_save (r, ((Later *) event)->cause);
+}
+
+/* A step takes as long as that of the slowest node. */
+static void
+set_slow (LiveRun *r)
+{
+  r->slow = 1;
+  for (guint i = 0; i < r->plan->reliability->causes->len; i++)
+    if (r->n_slow[i] > 0 && ls_run_cause (r, i)->factor > r->slow) {
+      r->slow = ls_run_cause (r, i)->factor;
+      r->slow_cause = i;
+    }
 }
 
 /* A slow node was found. */
@@ -131,12 +160,14 @@ on_slow_found (LsEvent *event, void *context)
 {
   LiveRun *r = context;
   guint cause = ((Later *) event)->cause;
-  ls_run_account (r);
-  r->slow = fmax (r->slow / ls_run_cause (r, cause)->factor, 1);
-  if (!is_up (r))
+  if (ls_run_gives_up (r))
     return;
-  r->nodes_to_take++;
-  stop_behind_save (r, cause);
+  ls_run_account (r);
+  r->n_slow[cause]--;
+  set_slow (r);
+  g_array_append_val (r->failed, cause);
+  if (is_up (r))
+    stop_behind_save (r, cause);
 }
 
 static void
@@ -144,9 +175,11 @@ on_corrupt_found (LsEvent *event, void *context)
 {
   LiveRun *r = context;
   const Later *l = (const Later *) event;
+  if (ls_run_gives_up (r))
+    return;
   ls_run_account (r);
   r->cause = l->cause;
-  r->nodes_to_take++;
+  g_array_append_val (r->failed, l->cause);
   ls_run_go_back (r, l->since, true);
   ls_run_go_down (r, l->cause, LOCATING);
 }
@@ -157,7 +190,8 @@ static void
 fail (LiveRun *r, guint cause, bool node_is_lost)
 {
   r->cause = cause;
-  r->nodes_to_take += node_is_lost;
+  if (node_is_lost)
+    g_array_append_val (r->failed, cause);
   ls_run_go_back (r, r->engine.now, node_is_lost);
   ls_run_go_down (r, cause, DETECTING);
 }
@@ -165,7 +199,8 @@ fail (LiveRun *r, guint cause, bool node_is_lost)
 static void
 slow_down (LiveRun *r, guint cause)
 {
-  r->slow *= ls_run_cause (r, cause)->factor;
+  r->n_slow[cause]++;
+  set_slow (r);
   add_later (r, on_slow_found, cause, detect_s (r, cause));
   if (r->state == WORKING)
     ls_run_go_on (r);

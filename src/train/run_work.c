@@ -2,6 +2,8 @@
 
 #include "train/run_state.h"
 
+#define MANY_SAVED 65536
+
 const char *
 ls_lost_name (LsLost lost)
 {
@@ -13,7 +15,7 @@ ls_lost_name (LsLost lost)
 LsTime
 ls_run_ns (double seconds)
 {
-  return (LsTime) llround (seconds * LS_RUN_NS_PER_S);
+  return (LsTime) llround (fmin (seconds, LS_RUN_FAR_S) * LS_RUN_NS_PER_S);
 }
 
 const LsFailureCause *
@@ -54,6 +56,8 @@ account_work (LiveRun *r, double seconds)
   double fewer = smaller (r), done = seconds / (r->slow * fewer);
   r->position += done;
   r->out->lost_s[LS_LOST_SLOW] += done * (r->slow - 1);
+  if (r->slow > 1)
+    r->out->causes[r->slow_cause].lost_s += done * (r->slow - 1);
   r->out->lost_s[LS_LOST_SMALLER] += done * r->slow * (fewer - 1);
 }
 
@@ -137,45 +141,89 @@ ls_run_begin_work (LiveRun *r)
 }
 
 /* Until the last checkpoint may be read. */
+static double
+left_s (const LiveRun *r, LsTime at)
+{
+  return fmax ((double) (at - r->engine.now) / LS_RUN_NS_PER_S, 0);
+}
+
 double
 ls_run_writing_left_s (const LiveRun *r)
 {
   const SavedWork *last = last_saved (r);
-  return last ? fmax ((double) (last->durable_at - r->engine.now) / LS_RUN_NS_PER_S, 0) : 0;
+  return last ? left_s (r, last->durable_at) : 0;
+}
+
+/* Of checkpoints that stay near, each so manieth goes to storage too. */
+static bool
+next_goes_to_storage (const LiveRun *r)
+{
+  uint32_t every = r->plan->checkpoint.storage_every;
+  return every > 0 && (r->n_saved + 1) % every == 0;
 }
 
 void
 ls_run_begin_save (LiveRun *r)
 {
-  ls_run_enter (r, SAVING, ls_run_writing_left_s (r) + r->plan->checkpoint.save_s);
+  double wait = ls_run_writing_left_s (r);
+  if (next_goes_to_storage (r))
+    wait = fmax (wait, left_s (r, r->storage_free_at));
+  r->save_began = r->engine.now;
+  ls_run_enter (r, SAVING, wait + r->plan->checkpoint.save_s);
+}
+
+/* What nobody will go back to any more, of a long run. */
+static void
+forget_old (LiveRun *r)
+{
+  guint half = r->saved->len / 2;
+  if (half < MANY_SAVED / 2)
+    return;
+  LsTime longest = 0;
+  for (guint i = 0; i < r->plan->reliability->causes->len; i++)
+    longest = MAX (longest, ls_run_cause (r, i)->detect);
+  LsTime at = g_array_index (r->saved, SavedWork, half).durable_at;
+  if (at < r->engine.now - ls_run_ns (ls_time_to_s (longest)))
+    g_array_remove_range (r->saved, 0, half);
 }
 
 void
 ls_run_add_saved (LiveRun *r)
 {
   const LsCheckpointTimes *c = &r->plan->checkpoint;
-  bool on_storage = c->storage_every == 0 || ++r->n_saved % c->storage_every == 0;
-  double write = c->storage_every > 0 && on_storage ? fmax (c->storage_write_s, c->write_s) : c->write_s;
   SavedWork saved
-      = { r->position, r->engine.now, r->engine.now + ls_run_ns (write), c->is_on_node, on_storage };
+      = { r->position, r->save_began, r->engine.now + ls_run_ns (c->write_s), LS_TIME_NEVER, c->is_on_node };
+  if (next_goes_to_storage (r))
+    r->storage_free_at = saved.storage_at = r->engine.now + ls_run_ns (c->storage_write_s);
+  r->n_saved++;
   g_array_append_val (r->saved, saved);
+  if (r->position > r->furthest) {
+    r->furthest = r->position;
+    r->n_idle_events = 0;
+  }
+  forget_old (r);
 }
 
-/* Back to the last checkpoint that may be read, was taken by then, and is not lost with a node. */
+/* Back to the last checkpoint that may be read and was taken by then. With a node what is on its drives is
+ * lost. */
 void
 ls_run_go_back (LiveRun *r, LsTime taken_by, bool node_is_lost)
 {
   double from = r->position;
+  for (guint i = 0; node_is_lost && i < r->saved->len; i++) {
+    SavedWork *s = &g_array_index (r->saved, SavedWork, i);
+    if (s->on_node)
+      s->durable_at = s->storage_at;
+    s->on_node = false;
+  }
   while (r->saved->len > 0) {
     const SavedWork *s = last_saved (r);
-    bool is_there = s->durable_at <= r->engine.now && s->taken_at <= taken_by
-        && (s->on_storage || !s->on_node || !node_is_lost);
-    if (is_there)
+    if (s->durable_at <= r->engine.now && s->taken_at <= taken_by)
       break;
     g_array_set_size (r->saved, r->saved->len - 1);
   }
   const SavedWork *s = last_saved (r);
   r->position = s ? s->position : 0;
-  r->reads_storage = node_is_lost && s && s->on_node;
+  r->reads_storage = s && r->plan->checkpoint.is_on_node && !s->on_node;
   lose (r, LS_LOST_REWORK, from - r->position, true);
 }

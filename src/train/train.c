@@ -14,6 +14,7 @@
 #define NO_FAILURES         "none"
 #define MAX_STRETCH         100.0 /* times the ideal time: beyond, no history is tried */
 #define MAX_SECONDS         1e9   /* 31 years */
+#define MAX_CHECKPOINTS     2e7
 
 /* --- the report ------------------------------------------------------------------------ */
 
@@ -71,6 +72,7 @@ ls_train_report_free (LsTrainReport *r)
 typedef struct {
   const LsRunPlan *plan;
   uint32_t first_seed;
+  gint has_given_up;       /* atomic: one seed does not end, so no other is tried */
   LsRunHistory *histories; /* [n] */
 } Work;
 
@@ -78,7 +80,11 @@ static void
 one_history (guint i, gpointer data)
 {
   Work *w = data;
+  if (g_atomic_int_get (&w->has_given_up))
+    return;
   ls_run_history_init (&w->histories[i], w->plan, w->first_seed + i);
+  if (w->histories[i].is_endless)
+    g_atomic_int_set (&w->has_given_up, 1);
 }
 
 static LsOverSeeds
@@ -125,6 +131,20 @@ spread (const LsRunHistory *histories, guint n, Figure figure)
   return spread_of (values, n);
 }
 
+/* Its mean is of the time of all runs, so that it and what was lost make up the whole. */
+static LsOverSeeds
+spread_goodput (const LsRunHistory *histories, guint n)
+{
+  LsOverSeeds s = spread (histories, n, goodput_of);
+  double useful = 0, wall = 0;
+  for (guint i = 0; i < n; i++) {
+    useful += histories[i].useful_s;
+    wall += histories[i].wall_s;
+  }
+  s.mean = useful / wall;
+  return s;
+}
+
 /* What was done of the phases in so much useful time: steps, and their tokens. */
 static void
 count_done (const LsTrainReport *r, double useful_s, double *ret_steps, double *ret_tokens)
@@ -167,7 +187,7 @@ static void
 summarise (LsTrainReport *r, const LsReliability *reliability, const LsRunHistory *histories, guint n)
 {
   r->wall_s = spread (histories, n, wall_of);
-  r->goodput = spread (histories, n, goodput_of);
+  r->goodput = spread_goodput (histories, n);
   r->stops = spread (histories, n, stops_of);
   spread_done (r, histories, n);
   add_causes (r, reliability, histories, n);
@@ -177,16 +197,14 @@ summarise (LsTrainReport *r, const LsReliability *reliability, const LsRunHistor
 }
 
 static gboolean
-check_ended (const LsRunHistory *histories, guint n, GError **error)
+check_ended (const Work *w, GError **error)
 {
-  for (guint i = 0; i < n; i++)
-    if (histories[i].is_endless) {
-      g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-                   "the run does not end: after %u events it had %.3g days of %.3g in which steps counted",
-                   LS_HISTORY_MAX_EVENTS, histories[i].useful_s / 86400, histories[i].wall_s / 86400);
-      return FALSE;
-    }
-  return TRUE;
+  if (w->has_given_up)
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_LIMIT,
+        "the run does not get on: %u events passed without a new checkpoint, %u in all, or a century",
+        LS_HISTORY_MAX_IDLE_EVENTS, LS_HISTORY_MAX_EVENTS);
+  return !w->has_given_up;
 }
 
 static gboolean
@@ -194,11 +212,11 @@ try_choice (LsTrainReport *r, const LsTrainSpec *spec, const LsRunPlan *plan, Ls
             GError **error)
 {
   guint n = spec->seeds;
-  Work work = { plan, spec->seed, g_new0 (LsRunHistory, n) };
+  Work work = { plan, spec->seed, 0, g_new0 (LsRunHistory, n) };
   ls_parallel (n, spec->n_threads, one_history, &work, &spec->progress);
-  gboolean ok = check_ended (work.histories, n, error);
+  gboolean ok = check_ended (&work, error);
   if (ok) {
-    choice->goodput = spread (work.histories, n, goodput_of);
+    choice->goodput = spread_goodput (work.histories, n);
     choice->wall_s = spread (work.histories, n, wall_of);
     if (r->choices->len == 0)
       summarise (r, plan->reliability, work.histories, n);
@@ -230,39 +248,24 @@ check_survival (const LsTrainReport *r, const LsRunPlan *plan, GError **error)
     return TRUE;
   g_set_error (
       error, LS_ERROR, LS_ERROR_LIMIT,
-      "no run survives these failures: one every %.4g s, a restart takes %.4g s, and from a checkpoint "
-      "to the next there are %.4g s of work and %.4g s of saving",
+      "with checkpoints so far apart no run survives: a failure every %.4g s, a restart takes %.4g s, and "
+      "from a checkpoint to the next there are %.4g s of work and %.4g s of saving",
       c->mtbf_s, c->restart_s, ideal / plan->n_phases, c->times.save_s);
   return FALSE;
 }
 
-static void
-note_slow_storage (LsTrainReport *r, const LsTrainChoice *choice)
+/* Whether so many checkpoints can be simulated. */
+static gboolean
+check_checkpoints (const LsRunPlan *plan, GError **error)
 {
-  const LsCheckpointTimes *t = &r->checkpoint.times;
-  if (t->write_s <= choice->interval_s)
-    return;
-  g_ptr_array_add (r->notes,
-                   g_strdup_printf ("writing a checkpoint takes %.4g s, longer than the %.4g s to the next: "
-                                    "the job waits for it each time",
-                                    t->write_s, choice->interval_s));
-}
-
-/* Options that change nothing in this run. */
-static void
-note_idle (LsTrainReport *r, const LsTrainSpec *spec)
-{
-  bool is_storage = spec->checkpoint_to == LS_CHECKPOINT_STORAGE;
-  if (!spec->reliability && r->causes->len == 0)
-    g_ptr_array_add (r->notes, g_strdup ("nothing is known of failures of these chips: none is assumed"));
-  if (spec->elastic && (!spec->spares || g_array_index (spec->spares, uint32_t, 0) == LS_SPARES_ANY))
-    g_ptr_array_add (r->notes, g_strdup ("--elastic has no effect here: a spare node is always free"));
-  if (spec->storage_every > 0 && is_storage)
-    g_ptr_array_add (r->notes,
-                     g_strdup ("--storage-every has no effect here: each checkpoint goes to storage"));
-  if (spec->checkpoint_async && !is_storage)
-    g_ptr_array_add (r->notes,
-                     g_strdup ("--checkpoint-async has no effect here: the job never waits for storage"));
+  double n = 0;
+  for (guint i = 0; i < plan->n_phases; i++)
+    n += (double) plan->phases[i].n_steps / (double) plan->phases[i].every;
+  if (n <= MAX_CHECKPOINTS)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "a run with %.3g checkpoints is too long: at most %.0e", n,
+               MAX_CHECKPOINTS);
+  return FALSE;
 }
 
 /* --- the road -------------------------------------------------------------------------------- */
@@ -291,7 +294,8 @@ add_costs (LsTrainReport *r, const LsTrainSpec *spec, const LsGpu *gpu)
     price.gpu_watts = spec->price.gpu_watts;
   if (!isnan (spec->price.pue))
     price.pue = spec->price.pue;
-  r->gpu_hours = r->n_gpus * r->wall_s.mean / 3600;
+  double n_spares = r->spares == LS_SPARES_ANY ? 0 : (double) r->spares * r->job->cluster->spec.gpus_per_node;
+  r->gpu_hours = (r->n_gpus + n_spares) * r->wall_s.mean / 3600;
   r->usd = r->gpu_hours * price.usd_per_gpu_hour;
   r->mwh = r->gpu_hours * price.gpu_watts * price.pue / 1e6;
   r->co2_t = spec->co2_g_per_kwh > 0 ? r->mwh * spec->co2_g_per_kwh / 1e3 : NAN;
@@ -305,6 +309,14 @@ check_length (const LsTrainReport *r, GError **error)
   g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "the steps alone take %.3g years",
                r->ideal_s / 86400 / 365.25);
   return FALSE;
+}
+
+/* Another interval, which no run survives. */
+static void
+add_lost_choice (LsTrainReport *r, LsTrainChoice *choice)
+{
+  choice->goodput = choice->wall_s = (LsOverSeeds) { NAN, NAN, NAN, NAN };
+  g_array_append_val (r->choices, *choice);
 }
 
 /* Each interval with each reserve; the first of both is the run. */
@@ -324,9 +336,14 @@ try_all (LsTrainReport *r, const LsTrainSpec *spec, LsRunPlan *plan, LsRunPhase 
     if (i == 0) {
       r->spares = plan->spares;
       ls_train_expect (r, plan);
-      note_slow_storage (r, &choice);
+      ls_train_note_storage (r, &choice);
     }
-    if (!check_survival (r, plan, error) || !try_choice (r, spec, plan, &choice, error))
+    if (i > 0 && !check_survival (r, plan, NULL)) {
+      add_lost_choice (r, &choice);
+      continue;
+    }
+    if (!check_checkpoints (plan, error) || !check_survival (r, plan, error)
+        || !try_choice (r, spec, plan, &choice, error))
       return FALSE;
   }
   return TRUE;
@@ -336,12 +353,15 @@ static gboolean
 run_with (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *reliability, GError **error)
 {
   const LsClusterSpec *cluster = &r->job->cluster->spec;
+  /* As many as there would be of those whose failures were counted. */
+  double n_nodes
+      = reliability->gpus_per_node > 0 ? (double) r->n_gpus / reliability->gpus_per_node : r->n_nodes;
   g_autofree LsRunPhase *phases = ls_train_run_phases (r);
   LsRunPlan plan = {
     .phases = phases,
     .n_phases = r->phases->len,
     .reliability = reliability,
-    .units = { { r->n_gpus, r->n_nodes, (double) r->n_nodes * cluster->nics, 1 } },
+    .units = { { r->n_gpus, n_nodes, (double) r->n_nodes * cluster->nics, 1 } },
     .is_elastic = spec->elastic,
     .n_replicas = r->job->strategy.dp,
     .nodes_per_replica = (double) r->n_nodes / r->job->strategy.dp,
@@ -380,8 +400,9 @@ run_one (const LsTrainSpec *spec, GError **error)
   g_autoptr (LsTrainReport) r = report_new ();
   LsReliability reliability = { 0 };
   gboolean ok = simulate (r, spec, &reliability, error);
+  if (ok)
+    ls_train_notes (r, spec, &reliability);
   ls_reliability_clear (&reliability);
-  note_idle (r, spec);
   return ok ? g_steal_pointer (&r) : NULL;
 }
 
@@ -392,8 +413,9 @@ add_batch (GArray *batches, const LsTrainReport *r)
 {
   const LsTrainPhase *p = &g_array_index (r->phases, LsTrainPhase, r->phases->len - 1);
   const LsTrainBatch batch = { .global_batch = p->global_batch,
-                               .tokens = p->tokens,
-                               .steps = p->n_steps,
+                               .tokens = r->tokens.mean,
+                               .steps = r->steps.mean,
+                               .fits = p->fits,
                                .step_s = p->step_s,
                                .wall_s = r->wall_s.mean,
                                .gpu_hours = r->gpu_hours,
@@ -415,7 +437,8 @@ try_batch (GArray *batches, const LsTrainSpec *spec, uint32_t global_batch, GErr
   if (r) {
     add_batch (batches, r);
   } else if (g_error_matches (why, LS_ERROR, LS_ERROR_CONFLICT)) {
-    const LsTrainBatch refused = { global_batch, g_strdup (why->message), NAN, NAN, NAN, NAN, NAN, NAN };
+    const LsTrainBatch refused
+        = { global_batch, false, g_strdup (why->message), NAN, NAN, NAN, NAN, NAN, NAN };
     g_array_append_val (batches, refused);
     g_clear_error (&why);
   } else {

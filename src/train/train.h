@@ -22,8 +22,9 @@
  * 0.979e6 GPU hours of its 384 GPUs.
  *
  * Deviations. All steps of a phase take the same time. Prices are for all hours, also those that were lost;
- * all GPUs draw their watts all the time (job/price.h). Storage serves nobody else. The critical batch is one
- * number for the whole run; it grows as the loss falls.
+ * all GPUs draw their watts all the time (job/price.h). Storage serves nobody else.
+ * Spare nodes are paid and draw power like the others, but those of an endless reserve. The critical
+ * batch is one number for the whole run; it grows as the loss falls.
  *
  * Reference: McCandlish et al. 2018, An empirical model of large-batch training, arXiv 1812.06162, equation
  * 5.4 of steps and examples. */
@@ -136,6 +137,7 @@ typedef struct {
 /* The same run with another global batch. */
 typedef struct {
   uint32_t global_batch;
+  bool fits;
   char *refused; /* why it is none; NULL: it is, and this holds: */
   double tokens, steps, step_s, wall_s, gpu_hours, usd;
 } LsTrainBatch;
@@ -147,7 +149,8 @@ typedef struct {
   const char *chip; /* static: "GPU" or "chip" */
   uint32_t n_gpus, n_nodes, n_seeds;
   GArray *phases; /* LsTrainPhase */
-  double ideal_s; /* all steps, nothing else; with days: the days */
+  double ideal_s; /* all steps, nothing else                       */
+  bool has_steps; /* steps were given, in place of tokens */
   bool has_end;   /* days were given */
   LsTrainCheckpoint checkpoint;
   uint32_t spares;

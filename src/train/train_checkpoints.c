@@ -10,6 +10,7 @@
  * train/tr11-176B-ml/chronicles.md). */
 #define STORAGE_BYTES_PER_S_PER_GPU 150e6
 #define DEFAULT_STORAGE_EVERY       10
+#define MANY_CHECKPOINTS            1e5
 
 /* --- how much -------------------------------------------------------------------------- */
 
@@ -33,12 +34,12 @@ bytes_of (const LsJobResult *job)
   return n * bytes_per_param (&job->strategy);
 }
 
-/* How many ranks write it: all that share it, or those of one replica. */
+/* How many ranks write it: all that share it, or those of one replica with all experts. */
 static double
 n_writers (const LsTrainReport *r)
 {
   const LsStrategy *s = &r->job->strategy;
-  return s->zero_stage > 0 ? r->n_gpus : (double) r->n_gpus / s->dp;
+  return s->zero_stage > 0 ? r->n_gpus : (double) r->n_gpus / s->dp * MIN (MAX (s->ep, 1), s->dp);
 }
 
 /* --- how long -------------------------------------------------------------------------- */
@@ -73,7 +74,7 @@ fill_near (LsTrainReport *r, const LsTrainSpec *spec, double storage_s, GError *
   const LsClusterSpec *c = &r->job->cluster->spec;
   LsCheckpointTimes *t = &r->checkpoint.times;
   double per_gpu = r->checkpoint.bytes / n_writers (r),
-         per_node = per_gpu * MIN (c->gpus_per_node, r->n_gpus);
+         per_node = per_gpu * MIN (c->gpus_per_node, n_writers (r));
   bool is_local = spec->checkpoint_to == LS_CHECKPOINT_LOCAL;
   double rate = is_local ? c->nvme_drives * rate_of (&c->nvme) : c->nics * rate_of (&c->nic);
   if (is_local && rate == 0)
@@ -124,11 +125,12 @@ restart_s (const LsTrainReport *r, const LsRunPlan *plan)
   double sum = 0, rate = 0;
   for (guint i = 0; i < plan->reliability->causes->len; i++) {
     const LsFailureCause *cause = &g_array_index (plan->reliability->causes, LsFailureCause, i);
-    if (cause->effect != LS_FAILURE_REPLACE && cause->effect != LS_FAILURE_RESTART)
+    if (!ls_failure_ends_job (cause))
       continue;
     double of = ls_failure_rate (cause, &plan->units);
+    bool trains_on = cause->effect == LS_FAILURE_CORRUPT; /* until it is noticed */
     rate += of;
-    sum += of * (ls_time_to_s (cause->detect) + ls_time_to_s (cause->locate));
+    sum += of * ((trains_on ? 0 : ls_time_to_s (cause->detect)) + ls_time_to_s (cause->locate));
   }
   double place = ls_reliability_place_s (plan->reliability, r->n_gpus) + r->checkpoint.times.read_s;
   return rate > 0 ? sum / rate + place : place;
@@ -161,17 +163,26 @@ ls_train_checkpoint (LsTrainReport *r, const LsTrainSpec *spec, const LsRunPlan 
   return TRUE;
 }
 
-/* Without failures one behind the last step is enough; where saving costs nothing, each step has one. */
+/* No shorter than writing takes: the next checkpoint would wait for it. */
 static double
-steps_between (const LsTrainCheckpoint *c, const LsEvery *every, double step_s)
+least_interval_s (const LsCheckpointTimes *t)
+{
+  return t->storage_every > 0 ? fmax (t->write_s, t->storage_write_s / t->storage_every) : t->write_s;
+}
+
+/* Where nothing ends the job one behind the last step is enough; where saving costs nothing, many. */
+static double
+steps_between (const LsTrainCheckpoint *c, const LsEvery *every, const LsTrainPhase *p)
 {
   if (every->kind == LS_EVERY_STEPS)
     return every->of;
   if (every->kind == LS_EVERY_SECONDS)
-    return round (every->of / step_s);
+    return round (every->of / p->step_s);
   if (isinf (c->mtbf_s))
     return INFINITY;
-  return isnan (c->best_s) ? 1 : round (every->of * c->best_s / step_s);
+  if (isnan (c->best_s))
+    return fmax (ceil (p->n_steps / MANY_CHECKPOINTS), ceil (least_interval_s (&c->times) / p->step_s));
+  return round (every->of * fmax (c->best_s, least_interval_s (&c->times)) / p->step_s);
 }
 
 void
@@ -180,7 +191,7 @@ ls_train_set_every (LsTrainReport *r, const LsEvery *every, LsRunPhase *phases)
   bool is_first = r->choices->len == 0;
   for (guint i = 0; i < r->phases->len; i++) {
     LsTrainPhase *p = &g_array_index (r->phases, LsTrainPhase, i);
-    double steps = steps_between (&r->checkpoint, every, p->step_s);
+    double steps = steps_between (&r->checkpoint, every, p);
     phases[i].every = (uint64_t) CLAMP (steps, 1, p->n_steps);
     if (is_first)
       p->every = phases[i].every;
@@ -196,7 +207,7 @@ has_closed_form (const LsRunPlan *plan, const LsCheckpointTimes *t)
     if (effect != LS_FAILURE_REPLACE && effect != LS_FAILURE_RESTART)
       return false;
   }
-  return t->write_s == 0 && plan->spares == LS_SPARES_ANY;
+  return t->write_s == 0 && !t->is_on_node && plan->spares == LS_SPARES_ANY;
 }
 
 void

@@ -4,7 +4,7 @@
 
 #include <lockstep/error.h>
 
-#define MAX_PARTS 10000
+#define MAX_PARTS 1000
 
 /* --- parts: jobs, of which each is simulated once ---------------------------------------- */
 
@@ -95,6 +95,25 @@ add_parts (GArray *parts, const LsTrainSpec *spec, GError **error)
   return TRUE;
 }
 
+/* Whether each part has a size, and what the run says of its size counts. */
+static gboolean
+check_sizes (const GArray *parts, const LsTrainSpec *spec, GError **error)
+{
+  guint n_open = 0, n_tokens = 0;
+  for (guint i = 0; i < parts->len; i++) {
+    n_open += part_at (parts, i)->size.tokens + part_at (parts, i)->size.steps == 0;
+    n_tokens += part_at (parts, i)->size.tokens > 0;
+  }
+  bool has_size = spec->tokens + spec->steps > 0;
+  if (has_size && n_open == 0)
+    return refuse (error, "all phases say how long they are: --tokens and --train-steps say nothing");
+  if (has_size && n_open > 1)
+    return refuse (error, "more than one phase has no size of its own: which takes the rest is not said");
+  if (spec->critical_batch > 0 && n_tokens == 0 && spec->tokens == 0)
+    return refuse (error, "--critical-batch says how many tokens a batch needs: expected --tokens N");
+  return TRUE;
+}
+
 static void
 simulate_part (guint i, gpointer parts)
 {
@@ -104,43 +123,40 @@ simulate_part (guint i, gpointer parts)
 
 /* --- phases ------------------------------------------------------------------------------ */
 
-/* What is left of so many behind the parts before. */
+/* How many more tokens a batch needs than small ones do. */
 static double
-rest_of (double all, double done)
+more_tokens (const LsTrainSpec *spec, double tokens_per_step)
 {
-  return fmax (all - done, 1);
+  return spec->critical_batch > 0 ? 1 + tokens_per_step / spec->critical_batch : 1;
 }
 
 /* Steps that tokens make, the last one perhaps not full. */
 static double
 steps_of_tokens (const LsTrainSpec *spec, double tokens, double tokens_per_step)
 {
-  double more = spec->critical_batch > 0 ? 1 + tokens_per_step / spec->critical_batch : 1;
-  return ceil (tokens * more / tokens_per_step);
+  return ceil (tokens * more_tokens (spec, tokens_per_step) / tokens_per_step);
 }
 
-/* As said of the phase, or of the run. */
+/* As said of the phase, or what is left of the run; 0: nothing is. */
 static double
 n_steps (const LsTrainReport *r, const LsTrainSpec *spec, const LsPhaseSize *size, const LsTrainPhase *p)
 {
-  double tokens = 0, steps = 0;
+  double tokens = spec->tokens, steps = spec->steps, until_end = ceil (spec->days * 86400 / p->step_s);
   for (guint i = 0; i < r->phases->len; i++) {
-    tokens += g_array_index (r->phases, LsTrainPhase, i).tokens;
-    steps += g_array_index (r->phases, LsTrainPhase, i).n_steps;
+    const LsTrainPhase *before = &g_array_index (r->phases, LsTrainPhase, i);
+    tokens -= before->tokens / more_tokens (spec, before->tokens_per_step);
+    steps -= before->n_steps;
   }
-  if (size->steps > 0)
-    return ceil (size->steps);
-  if (size->tokens > 0)
-    return steps_of_tokens (spec, size->tokens, p->tokens_per_step);
-  if (spec->steps > 0)
-    return ceil (rest_of (spec->steps, steps));
-  if (spec->tokens > 0)
-    return steps_of_tokens (spec, rest_of (spec->tokens, tokens), p->tokens_per_step);
-  return ceil (spec->days * 86400 / p->step_s);
+  double n = size->steps > 0 ? ceil (size->steps)
+      : size->tokens > 0     ? steps_of_tokens (spec, size->tokens, p->tokens_per_step)
+      : spec->steps > 0      ? ceil (fmax (steps, 0))
+      : spec->tokens > 0     ? steps_of_tokens (spec, fmax (tokens, 0), p->tokens_per_step)
+                             : until_end;
+  return spec->days > 0 ? fmin (n, until_end) : n;
 }
 
-static void
-add_to_report (LsTrainReport *r, const LsTrainSpec *spec, Part *part)
+static gboolean
+add_to_report (LsTrainReport *r, const LsTrainSpec *spec, Part *part, GError **error)
 {
   const LsJobResult *job = part->result;
   const LsStrategy *s = &job->strategy;
@@ -153,10 +169,13 @@ add_to_report (LsTrainReport *r, const LsTrainSpec *spec, Part *part)
     .fits = part->job.options.no_spans || job->report.fits,
   };
   p.n_steps = n_steps (r, spec, &part->size, &p);
+  if (p.n_steps < 1)
+    return refuse (error, "the parts before take all of --tokens or --train-steps: nothing is left");
   p.tokens = p.n_steps * p.tokens_per_step;
   p.name = part->size.name ? g_steal_pointer (&part->size.name) : g_strdup_printf ("%u", r->phases->len + 1);
   g_array_append_val (r->phases, p);
   r->ideal_s += p.n_steps * p.step_s;
+  return TRUE;
 }
 
 /* The last part is what most of a run is: it says on what. */
@@ -184,12 +203,10 @@ check_size (const LsTrainSpec *spec, GError **error)
 {
   if (spec->tokens > 0 && spec->steps > 0)
     return refuse (error, "expected --tokens or --train-steps; got both");
-  if (spec->critical_batch > 0 && spec->tokens == 0 && spec->phases->len == 0)
-    return refuse (error, "--critical-batch says how many tokens a batch needs: expected --tokens N");
   if (spec->critical_batch > 0 && spec->ramp.samples > 0)
     return refuse (error, "expected --critical-batch or --batch-ramp; got both");
-  if (spec->batches && spec->phases->len > 0)
-    return refuse (error, "expected --batches or --phase; got both");
+  if (spec->batches && (spec->phases->len > 0 || spec->ramp.samples > 0))
+    return refuse (error, "--batches compares whole runs: it goes with neither --phase nor --batch-ramp");
   if (spec->batches && spec->job.strategy.global_batch == 0)
     return refuse (error, "--batches compares with --global-batch; it is not given");
   if (spec->tokens + spec->steps + spec->days == 0 && spec->phases->len == 0)
@@ -204,7 +221,8 @@ parts_new (const LsTrainSpec *spec, GError **error)
 {
   g_autoptr (GArray) parts = g_array_new (FALSE, TRUE, sizeof (Part));
   g_array_set_clear_func (parts, part_clear);
-  return check_size (spec, error) && add_parts (parts, spec, error) ? g_steal_pointer (&parts) : NULL;
+  bool ok = check_size (spec, error) && add_parts (parts, spec, error) && check_sizes (parts, spec, error);
+  return ok ? g_steal_pointer (&parts) : NULL;
 }
 
 gboolean
@@ -227,9 +245,11 @@ ls_train_simulate (LsTrainReport *r, const LsTrainSpec *spec, GError **error)
       g_propagate_error (error, g_steal_pointer (&p->error));
       return FALSE;
     }
-    add_to_report (r, spec, p);
+    if (!add_to_report (r, spec, p, error))
+      return FALSE;
   }
   r->has_end = spec->days > 0;
+  r->has_steps = spec->steps > 0;
   r->n_seeds = spec->seeds;
   return take_machine (r, parts, error);
 }

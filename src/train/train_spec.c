@@ -180,7 +180,7 @@ static const LsField fields[] = {
   { "critical_batch", LS_FIELD_CUSTOM, .parse = parse_critical, .expected = COUNT_EXPECTED },
   { "batches", LS_FIELD_CUSTOM, .parse = parse_batches,
     .expected = "global batches such as 512,1024, or their doublings 512..8192" },
-  { KNOB ("days", LS_FIELD_DOUBLE, days), .above = true, .max = 10000 },
+  { KNOB ("days", LS_FIELD_DOUBLE, days), .min = 1e-6, .max = 10000 },
   { KNOB ("reliability", LS_FIELD_STRING, reliability), .required = true },
   { KNOB ("checkpoint_to", LS_FIELD_ENUM, checkpoint_to), .names = places },
   { KNOB ("checkpoint_async", LS_FIELD_BOOL, checkpoint_async) },
@@ -263,6 +263,11 @@ set_phase_knob (const char *setting, LsJobSpec *job, LsPhaseSize *size, LsDiagLi
   }
   if (strcmp (pair[0], "tokens") == 0 || strcmp (pair[0], "steps") == 0)
     return set_size (pair[0], pair[1], size, diags);
+  if (strcmp (pair[0], "cluster") == 0 || strcmp (pair[0], "model") == 0) {
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
+                 "%s: all phases train one model on one cluster", pair[0]);
+    return false;
+  }
   if (strcmp (pair[0], "name") == 0) {
     g_free (size->name);
     size->name = g_strdup (pair[1]);

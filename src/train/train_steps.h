@@ -30,4 +30,11 @@ void ls_train_set_every (LsTrainReport *r, const LsEvery *every, LsRunPhase *pha
 /* The interval of the run, and what is expected of it in closed form. */
 void ls_train_expect (LsTrainReport *r, const LsRunPlan *plan);
 
+/* --- train_notes.c ------------------------------------------------------------------------------------ */
+
+/* That writing takes longer than it is to the next checkpoint. */
+void ls_train_note_storage (LsTrainReport *r, const LsTrainChoice *choice);
+/* What is assumed, and options that change nothing in this run. */
+void ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *reliability);
+
 #endif

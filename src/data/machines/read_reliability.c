@@ -2,6 +2,7 @@
 
 #include "data/datadir.h"
 
+#define MAX_PER_DAY 1e6
 #define MAX_TIME_PS (90.0 * 86400 * (double) LS_S)
 
 #define SEEN(key_, unit_, meaning_)                                                                          \
@@ -47,7 +48,7 @@ static const LsField cause_fields[] = {
       "and replaced; corrupt: it goes on with wrong numbers, and later back behind them" },
   { CAUSE ("count", LS_FIELD_DOUBLE, count), .max = 1e9, .default_text = "`per_day` says it",
     .meaning = "how many were seen" },
-  { CAUSE ("per_day", LS_FIELD_DOUBLE, per_day), .max = 1e6, .default_text = "`count` says it",
+  { CAUSE ("per_day", LS_FIELD_DOUBLE, per_day), .max = MAX_PER_DAY, .default_text = "`count` says it",
     .meaning = "how many there are of one unit in a day" },
   { CAUSE ("detect", LS_FIELD_TIME, detect), .max = MAX_TIME_PS, .default_text = "0s",
     .meaning = "until it is noticed; of a stall, how long it is" },
@@ -60,7 +61,8 @@ static const LsField cause_fields[] = {
   { NULL },
 };
 
-static const LsFailureCause cause_blank = { .effect = LS_FAILURE_REPLACE, .factor = 1 };
+static const LsFailureCause cause_blank
+    = { .effect = LS_FAILURE_REPLACE, .factor = 1, .repair = LS_TIME_NEVER };
 
 const LsField ls_reliability_fields[] = {
   LS_FIELDS_HEADER (LsReliability),
@@ -68,9 +70,12 @@ const LsField ls_reliability_fields[] = {
     .default_text = "needed by causes with a count", .meaning = "where failures were counted" },
   { OF ("causes", LS_FIELD_ARRAY, causes), .required = true, .fields = cause_fields, .blank = &cause_blank,
     .element_size = sizeof (LsFailureCause), .meaning = "what stops or slows a job" },
+  { OF ("gpus_per_node", LS_FIELD_UINT, gpus_per_node), .max = 1e6, .default_text = "as those of the job",
+    .meaning = "of the nodes that were counted: a job meets rates of nodes by its accelerators over this" },
   { OF ("place", LS_FIELD_TIME, place), .max = MAX_TIME_PS, .default_text = "0s",
     .meaning = "until a job that ended has its nodes again" },
-  { OF ("place_gpus", LS_FIELD_UINT, place_gpus), .default_text = "any", .meaning = "with so many GPUs" },
+  { OF ("place_gpus", LS_FIELD_UINT, place_gpus), .default_text = "any",
+    .meaning = "with so many GPUs or fewer" },
   { OF ("place_more", LS_FIELD_TIME, place_more), .max = MAX_TIME_PS, .default_text = "0s",
     .meaning = "and longer for each doubling of them" },
   { OF ("initialise", LS_FIELD_TIME, initialise), .max = MAX_TIME_PS, .default_text = "0s",
@@ -102,9 +107,11 @@ finish_cause (const LsJsonDoc *doc, const cJSON *node, const LsReliability *r, L
     return complain (doc, node, diags, "a \"count\" needs \"seen\" with days, and how many units there were");
   if (has_count)
     c->per_day = c->count / (r->seen.days * r->seen.of[c->unit]);
+  if (!(c->per_day <= MAX_PER_DAY))
+    return complain (doc, node, diags, "expected at most 1e6 a day of one unit");
   if ((c->effect == LS_FAILURE_SLOW) != (c->factor > 1))
     return complain (doc, node, diags, "a \"factor\" above 1 and the effect slow go together");
-  if (c->repair == 0)
+  if (c->repair == LS_TIME_NEVER)
     c->repair = r->repair;
   return true;
 }

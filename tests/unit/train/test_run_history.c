@@ -351,6 +351,28 @@ every_second_is_accounted_for (void)
   }
 }
 
+/* Of causes that leave it no time; and of many slow nodes the slowest counts, not all. */
+static void
+what_does_not_get_on_is_given_up (void)
+{
+  static const LsFailureEffect effects[] = { LS_FAILURE_STALL, LS_FAILURE_CORRUPT, LS_FAILURE_REPLACE };
+  for (guint i = 0; i < G_N_ELEMENTS (effects); i++) {
+    g_autoptr (Case) c = case_new ();
+    add_cause (c, effects[i], 1e6, effects[i] == LS_FAILURE_CORRUPT ? 0.01 : 30 * 86400);
+    LsRunHistory h;
+    ls_run_history_init (&h, &c->plan, 1);
+    LS_CHECK (h.is_endless && !h.is_finished);
+    ls_run_history_clear (&h);
+  }
+  g_autoptr (Case) slow = case_new ();
+  add_cause (slow, LS_FAILURE_SLOW, 86400 / 20.0, 1e6);
+  LsRunHistory h;
+  ls_run_history_init (&h, &slow->plan, 1);
+  LS_CHECK (h.causes[0].n > 50 && h.is_finished && h.wall_s < 2 * 2500 + 70 + 1e-3);
+  LS_CHECK_NEAR (h.causes[0].lost_s, h.lost_s[LS_LOST_SLOW], 1e-9);
+  ls_run_history_clear (&h);
+}
+
 /* --- intervals ------------------------------------------------------------------------- */
 
 static void
@@ -410,4 +432,5 @@ LS_TEST_MAIN ("run_history", LS_TEST (without_failures_steps_and_checkpoints_add
               LS_TEST (a_planned_stop_loses_no_work), LS_TEST (a_stall_waits_and_a_slow_node_slows),
               LS_TEST (wrong_numbers_cost_all_behind_them), LS_TEST (what_is_on_a_node_is_lost_with_it),
               LS_TEST (what_is_being_written_cannot_be_read), LS_TEST (every_second_is_accounted_for),
-              LS_TEST (formulas_give_the_worked_example), LS_TEST (the_best_interval_is_the_simulated_one))
+              LS_TEST (what_does_not_get_on_is_given_up), LS_TEST (formulas_give_the_worked_example),
+              LS_TEST (the_best_interval_is_the_simulated_one))

@@ -1,0 +1,54 @@
+#include <math.h>
+
+#include "train/train_steps.h"
+
+void
+ls_train_note_storage (LsTrainReport *r, const LsTrainChoice *choice)
+{
+  const LsCheckpointTimes *t = &r->checkpoint.times;
+  if (t->write_s <= choice->interval_s)
+    return;
+  g_ptr_array_add (r->notes,
+                   g_strdup_printf ("writing a checkpoint takes %.4g s, longer than the %.4g s to the next: "
+                                    "the job waits for it each time",
+                                    t->write_s, choice->interval_s));
+}
+
+static void
+note (LsTrainReport *r, bool holds, const char *text)
+{
+  if (holds)
+    g_ptr_array_add (r->notes, g_strdup (text));
+}
+
+static bool
+replaces_nodes (const LsReliability *reliability)
+{
+  for (guint i = 0; i < reliability->causes->len; i++) {
+    int effect = g_array_index (reliability->causes, LsFailureCause, i).effect;
+    if (effect == LS_FAILURE_REPLACE || effect == LS_FAILURE_SLOW || effect == LS_FAILURE_CORRUPT)
+      return true;
+  }
+  return false;
+}
+
+void
+ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *reliability)
+{
+  bool is_storage = spec->checkpoint_to == LS_CHECKPOINT_STORAGE;
+  bool has_spare = !spec->spares || g_array_index (spec->spares, uint32_t, 0) == LS_SPARES_ANY;
+  bool is_given = spec->given.save != LS_TIME_NEVER && spec->given.read != LS_TIME_NEVER;
+  note (r, !spec->reliability && r->causes->len == 0,
+        "nothing is known of failures of these chips: none is assumed");
+  note (r, spec->elastic && has_spare, "--elastic has no effect here: a spare node is always free");
+  note (r, spec->elastic && r->job->strategy.dp == 1, "--elastic has no effect here: there is one replica");
+  note (r, spec->spares && !replaces_nodes (reliability), "--spares has no effect here: no node is replaced");
+  note (r, spec->storage_every > 0 && is_storage,
+        "--storage-every has no effect here: each checkpoint goes to storage");
+  note (r, spec->checkpoint_async && !is_storage,
+        "--checkpoint-async has no effect here: the job never waits for storage");
+  note (r, spec->storage_bytes_per_s > 0 && is_storage && is_given && !spec->checkpoint_async,
+        "--storage-bandwidth has no effect here: how long saving and reading take is given");
+  note (r, spec->co2_g_per_kwh > 0 && isnan (r->mwh),
+        "--co2 has no effect here: the power of a chip is not known");
+}
