@@ -4,6 +4,15 @@
 #define N_COLUMNS 1000
 
 static void
+push_sample (GArray *at, GArray *alive[LS_N_MEM], const LsMemorySample *s)
+{
+  push (at, nanoseconds (s->at));
+  for (int c = 0; c < LS_N_MEM; c++)
+    push (alive[c], (int64_t) s->alive[c]);
+}
+
+/* Of each column the fullest sample, and the last, which holds until the next. */
+static void
 add_curve (LsJsonOut *w, const GArray *samples, LsTime window)
 {
   GArray *at, *alive[LS_N_MEM];
@@ -17,9 +26,9 @@ add_curve (LsJsonOut *w, const GArray *samples, LsTime window)
     for (end = i; end < samples->len && all[end].at / width == all[i].at / width; end++)
       if (ls_memory_sample_total (&all[end]) > ls_memory_sample_total (fullest))
         fullest = &all[end];
-    push (at, nanoseconds (fullest->at));
-    for (int c = 0; c < LS_N_MEM; c++)
-      push (alive[c], (int64_t) fullest->alive[c]);
+    push_sample (at, alive, fullest);
+    if (fullest != &all[end - 1])
+      push_sample (at, alive, &all[end - 1]);
   }
   for (int c = 0; c < LS_N_MEM; c++)
     keys[c] = ls_mem_category_name ((LsMemCategory) c);

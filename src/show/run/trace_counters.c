@@ -131,8 +131,7 @@ put_rates (Trace *w, uint32_t rank, const char *name, const char *key, const dou
   g_autoptr (GArray) levels = g_array_new (FALSE, FALSE, sizeof (Point));
   double seconds = ls_time_to_s (window_of (w)) / N_COLUMNS;
   for (guint c = 0; c < N_COLUMNS; c++) {
-    const Point point
-        = { (LsTime) ((double) window_of (w) * (c + 0.5) / N_COLUMNS), columns[c] / seconds / unit };
+    const Point point = { (LsTime) ((double) window_of (w) * c / N_COLUMNS), columns[c] / seconds / unit };
     g_array_append_val (levels, point);
   }
   put_levels (w, rank, name, key, levels);

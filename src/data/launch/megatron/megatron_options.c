@@ -87,6 +87,7 @@ layout (const LsModel *m, const LsStrategy *s)
 VALUE (dispatcher, WORD (m->n_experts > 0, is_deepep (m, s) ? "flex" : "alltoall"))
 VALUE (dispatcher_backend, WORD (is_deepep (m, s), "deepep"))
 VALUE (dispatcher_sms, NUMBER (is_deepep (m, s), s->dispatch_sms))
+VALUE (grouped_gemm, ON (m->n_experts > 0)) /* as they are simulated */
 VALUE (shared_overlap, ON (m->n_experts > 0 && s->shared_overlap))
 
 VALUE (distributed, ON (is_distributed (m, s)))
@@ -338,7 +339,7 @@ static const OptionRow rows[] = {
   RULE ("moe-shared-expert-overlap", .value = shared_overlap),
   STRATEGY ("moe-expert-capacity-factor", "expert_capacity", .none = "0"),
   RULE ("moe-train-capacity-factor"), /* of Megatron-DeepSpeed */
-  RULE ("moe-grouped-gemm"),
+  RULE ("moe-grouped-gemm", .value = grouped_gemm),
   RULE ("moe-router-topk-limited-devices"),
 
   /* data parallelism */
