@@ -2,7 +2,7 @@
  * options are written by torchtitan_options.c. */
 
 #include "data/jobs/emit_target.h"
-#include "data/launch/torchtitan_rules.h"
+#include "data/launch/torchtitan/torchtitan_rules.h"
 
 static void
 check_training (Emit *e)

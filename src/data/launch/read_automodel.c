@@ -9,7 +9,7 @@
 #include "data/launch/adapters.h"
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
-#include "data/launch/torchtitan_rules.h"
+#include "data/launch/torchtitan/torchtitan_rules.h"
 #include "data/launch/yaml_config.h"
 
 #define AS(option, torchtitan) OPTION_AS_ROW (option, torchtitan)

@@ -10,7 +10,7 @@
 #include "data/jobs/read_strategy.h"
 #include "data/launch/deepspeed_rules.h"
 #include "data/launch/megatron/megatron_rules.h"
-#include "data/launch/torchtitan_rules.h"
+#include "data/launch/torchtitan/torchtitan_rules.h"
 #include "data/launch/write_import.h"
 #include "data/text/field_write.h"
 #include "random_job.h"

@@ -4,7 +4,7 @@
 #include <lockstep/error.h>
 
 #include "data/launch/launch_script.h"
-#include "data/launch/torchtitan_rules.h"
+#include "data/launch/torchtitan/torchtitan_rules.h"
 #include "data/text/toml.h"
 
 static bool

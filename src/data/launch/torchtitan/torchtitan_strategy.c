@@ -1,5 +1,5 @@
 /* Degrees, pipeline, batch and memory: what torchtitan makes of its options. */
-#include "data/launch/torchtitan_rules.h"
+#include "data/launch/torchtitan/torchtitan_rules.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* data/launch/torchtitan_rules.h — what options of torchtitan mean together, and what they are where they
+/* data/launch/torchtitan/torchtitan_rules.h — what options of torchtitan mean together, and what they are where they
  * are not given (private to launch/). */
 #ifndef LS_DATA_LAUNCH_TORCHTITAN_RULES_H
 #define LS_DATA_LAUNCH_TORCHTITAN_RULES_H

@@ -1,5 +1,5 @@
 /* What is trained and in which formats, by which kernels: what torchtitan makes of its options. */
-#include "data/launch/torchtitan_rules.h"
+#include "data/launch/torchtitan/torchtitan_rules.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "data/launch/torchtitan_rules.h"
+#include "data/launch/torchtitan/torchtitan_rules.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
 
 #include "data/launch/log_steps.h"
 #include "data/launch/relaxed_json.h"
-#include "data/launch/torchtitan_rules.h"
+#include "data/launch/torchtitan/torchtitan_rules.h"
 
 #define GIB 1073741824.0
 
