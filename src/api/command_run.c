@@ -178,10 +178,7 @@ static gboolean
 find_what_if (LsJobAnswer *j, const LsRequest *r, GError **error)
 {
   const LsProgress progress = ls_request_progress (r);
-  LsJobSpec spec = j->spec; /* borrows all */
-  if (spec.network == LS_JOB_NETWORK_ALL)
-    spec.network = LS_JOB_NETWORK_FLOW;
-  j->what_if = ls_what_if_new (&spec, j->job, 0, &progress, error);
+  j->what_if = ls_what_if_new (&j->spec, j->job, 0, &progress, error);
   return j->what_if != NULL;
 }
 

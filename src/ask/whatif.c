@@ -13,7 +13,7 @@ ls_what_if_row (const LsJobResult *r)
 {
   const LsReport *p = &r->report;
   uint64_t wanted = p->needed_bytes + (p->headroom.is_asked ? p->headroom.bytes : 0);
-  const LsPrice price = ls_price_default (&r->cluster->spec.gpu);
+  const LsPrice none = LS_PRICE_NOT_GIVEN, price = ls_price_of (&none, &r->cluster->spec.gpu);
   return (LsWhatIfRow) {
     .step_time_s = p->step_time_s,
     .tokens_per_s = p->tokens_per_s,
@@ -118,7 +118,10 @@ ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, co
   LsWhatIf *w = g_new (LsWhatIf, 1);
   *w = (LsWhatIf) { ls_what_if_row (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)),
                     ls_changes_left_out (spec) };
-  ls_what_if_simulate (spec, changes, n_threads, progress, w);
+  LsJobSpec one = *spec; /* borrows all */
+  if (one.network == LS_JOB_NETWORK_ALL)
+    one.network = LS_JOB_NETWORK_FLOW;
+  ls_what_if_simulate (&one, changes, n_threads, progress, w);
   g_array_sort (w->rows, compare_rows);
   return w;
 }

@@ -8,10 +8,17 @@ or_nan (double figure)
   return figure > 0 ? figure : NAN;
 }
 
-LsPrice
-ls_price_default (const LsGpu *gpu)
+static double
+or_else (double given, double usual)
 {
-  return (LsPrice) { or_nan (gpu->usd_per_hour), or_nan (gpu->watts), LS_PRICE_PUE };
+  return isnan (given) ? usual : given;
+}
+
+LsPrice
+ls_price_of (const LsPrice *given, const LsGpu *gpu)
+{
+  return (LsPrice) { or_else (given->usd_per_gpu_hour, or_nan (gpu->usd_per_hour)),
+                     or_else (given->gpu_watts, or_nan (gpu->watts)), or_else (given->pue, LS_PRICE_PUE) };
 }
 
 double

@@ -14,6 +14,7 @@
 #define LS_JOB_PRICE_H
 
 #include <glib.h>
+#include <math.h>
 
 #include "cluster/gpu.h"
 
@@ -25,9 +26,11 @@ typedef struct {
   double pue;
 } LsPrice;
 
-LsPrice ls_price_default (const LsGpu *gpu);
+/* Of that accelerator, where `given` does not say otherwise (NAN: it does not). */
+#define LS_PRICE_NOT_GIVEN ((LsPrice) { NAN, NAN, NAN })
+LsPrice ls_price_of (const LsPrice *given, const LsGpu *gpu);
 
-/* Of one token. */
+/* Of one token; at one token a second, of a second. */
 double ls_price_usd (const LsPrice *p, guint n_gpus, double tokens_per_s);
 double ls_price_kwh (const LsPrice *p, guint n_gpus, double tokens_per_s);
 

@@ -14,7 +14,7 @@
 void
 ls_sweep_spec_init (LsSweepSpec *spec)
 {
-  *spec = (LsSweepSpec) { .top = 5, .price = { NAN, NAN, NAN } };
+  *spec = (LsSweepSpec) { .top = 5, .price = LS_PRICE_NOT_GIVEN };
   ls_job_spec_init (&spec->job);
   ls_space_init (&spec->space);
 }
@@ -258,14 +258,7 @@ find_headrooms (LsSweepRun *x)
 static void
 choose_price (LsSweepRun *x)
 {
-  const LsPrice *given = &x->spec->price;
-  x->price = ls_price_default (&x->hardware->spec.gpu);
-  if (!isnan (given->usd_per_gpu_hour))
-    x->price.usd_per_gpu_hour = given->usd_per_gpu_hour;
-  if (!isnan (given->gpu_watts))
-    x->price.gpu_watts = given->gpu_watts;
-  if (!isnan (given->pue))
-    x->price.pue = given->pue;
+  x->price = ls_price_of (&x->spec->price, &x->hardware->spec.gpu);
   x->report.usd_per_gpu_hour = x->price.usd_per_gpu_hour;
   x->report.gpu_watts = x->price.gpu_watts;
   x->report.pue = x->price.pue;

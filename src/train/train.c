@@ -287,17 +287,13 @@ usual_reliability (const LsTrainReport *r)
 static void
 add_costs (LsTrainReport *r, const LsTrainSpec *spec, const LsGpu *gpu)
 {
-  LsPrice price = ls_price_default (gpu);
-  if (!isnan (spec->price.usd_per_gpu_hour))
-    price.usd_per_gpu_hour = spec->price.usd_per_gpu_hour;
-  if (!isnan (spec->price.gpu_watts))
-    price.gpu_watts = spec->price.gpu_watts;
-  if (!isnan (spec->price.pue))
-    price.pue = spec->price.pue;
-  double n_spares = r->spares == LS_SPARES_ANY ? 0 : (double) r->spares * r->job->cluster->spec.gpus_per_node;
-  r->gpu_hours = (r->n_gpus + n_spares) * r->wall_s.mean / 3600;
-  r->usd = r->gpu_hours * price.usd_per_gpu_hour;
-  r->mwh = r->gpu_hours * price.gpu_watts * price.pue / 1e6;
+  LsPrice price = ls_price_of (&spec->price, gpu);
+  guint n_paid = r->n_gpus;
+  if (r->spares != LS_SPARES_ANY)
+    n_paid += r->spares * r->job->cluster->spec.gpus_per_node;
+  r->gpu_hours = n_paid * r->wall_s.mean / 3600;
+  r->usd = ls_price_usd (&price, n_paid, 1) * r->wall_s.mean;
+  r->mwh = ls_price_kwh (&price, n_paid, 1) * r->wall_s.mean / 1e3;
   r->co2_t = spec->co2_g_per_kwh > 0 ? r->mwh * spec->co2_g_per_kwh / 1e3 : NAN;
 }
 

@@ -211,7 +211,7 @@ ls_train_spec_init (LsTrainSpec *spec)
     .given = { LS_TIME_NEVER, LS_TIME_NEVER, LS_TIME_NEVER },
     .seeds = 100,
     .seed = 1,
-    .price = { NAN, NAN, NAN },
+    .price = LS_PRICE_NOT_GIVEN,
   };
   ls_job_spec_init (&spec->job);
 }
