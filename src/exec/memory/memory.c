@@ -350,6 +350,25 @@ ls_memory_sample_total (const LsMemorySample *s)
 }
 
 GArray *
+ls_memory_samples_thin (const GArray *samples, LsTime window, guint n_columns)
+{
+  GArray *thin = g_array_new (FALSE, FALSE, sizeof (LsMemorySample));
+  const LsMemorySample *all = (const LsMemorySample *) samples->data;
+  double per_ps = n_columns / (double) MAX (window, 1);
+  for (guint i = 0, end; i < samples->len; i = end) {
+    const LsMemorySample *fullest = &all[i];
+    guint column = (guint) ((double) all[i].at * per_ps);
+    for (end = i; end < samples->len && (guint) ((double) all[end].at * per_ps) == column; end++)
+      if (ls_memory_sample_total (&all[end]) > ls_memory_sample_total (fullest))
+        fullest = &all[end];
+    g_array_append_val (thin, *fullest);
+    if (fullest != &all[end - 1])
+      g_array_append_val (thin, all[end - 1]);
+  }
+  return thin;
+}
+
+GArray *
 ls_memory_curve (const LsMemoryInput *in, uint32_t rank)
 {
   g_assert (has_spans (in->timeline, rank));

@@ -107,6 +107,10 @@ typedef struct {
 /* Bytes of all categories. */
 uint64_t ls_memory_sample_total (const LsMemorySample *s);
 
+/* Of each of n_columns equal parts of the window the fullest sample, and the last, which holds until the
+ * next: LsMemorySample, a new array. */
+GArray *ls_memory_samples_thin (const GArray *samples, LsTime window, guint n_columns);
+
 /* Of a rank that has spans, over the window, in order of time. The first sample is at 0. */
 GArray *ls_memory_curve (const LsMemoryInput *in, uint32_t rank);
 

@@ -20,50 +20,13 @@ typedef struct {
   const LsMemoryPlot *plot;
   LsDrawing *d;
   double top, most; /* y of the upper end; bytes there */
-  GArray *steps;    /* Step */
+  GArray *steps;    /* LsMemorySample: what is held from there on, a column wide or more */
 } Page;
-
-/* What is held from there on. */
-typedef struct {
-  LsTime at;
-  const LsMemorySample *sample;
-} Step;
 
 static const LsMemorySample *
 sample_at (const Page *p, guint i)
 {
   return &g_array_index (p->plot->samples, LsMemorySample, i);
-}
-
-static guint
-column_of (const Page *p, guint i)
-{
-  double share = (double) sample_at (p, i)->at / (double) MAX (p->plot->window, 1);
-  return (guint) (share * N_COLUMNS);
-}
-
-static void
-add_step (Page *p, LsTime at, const LsMemorySample *sample)
-{
-  const Step step = { at, sample };
-  g_array_append_val (p->steps, step);
-}
-
-/* Of the samples of a column the fullest, and the last, which holds until the next. */
-static void
-find_steps (Page *p)
-{
-  add_step (p, 0, sample_at (p, 0));
-  for (guint i = 0, end; i < p->plot->samples->len; i = end) {
-    const LsMemorySample *fullest = sample_at (p, i), *last;
-    for (end = i; end < p->plot->samples->len && column_of (p, end) == column_of (p, i); end++)
-      if (ls_memory_sample_total (sample_at (p, end)) > ls_memory_sample_total (fullest))
-        fullest = sample_at (p, end);
-    last = sample_at (p, end - 1);
-    add_step (p, fullest->at, fullest);
-    if (last != fullest)
-      add_step (p, last->at, last);
-  }
 }
 
 static double
@@ -104,9 +67,9 @@ add_edge (const Page *p, GArray *points, int category, bool is_back)
   guint n = p->steps->len;
   for (guint k = 0; k < n; k++) {
     guint i = is_back ? n - 1 - k : k;
-    const Step *s = &g_array_index (p->steps, Step, i);
+    const LsMemorySample *s = &g_array_index (p->steps, LsMemorySample, i);
     LsTime end = i + 1 < n ? s[1].at : p->plot->window;
-    double y = y_of (p, edge_of (s->sample, category));
+    double y = y_of (p, edge_of (s, category));
     const LsXY ends[] = { { x_of (p, is_back ? end : s->at), y }, { x_of (p, is_back ? s->at : end), y } };
     g_array_append_vals (points, ends, 2);
   }
@@ -178,8 +141,8 @@ ls_draw_memory (const LsMemoryPlot *plot)
   for (guint i = 0; i < plot->samples->len; i++)
     most = MAX (most, ls_memory_sample_total (sample_at (&p, i)));
   p.most = 1.06 * (double) MAX (most, 1);
-  p.steps = g_array_new (FALSE, FALSE, sizeof (Step));
-  find_steps (&p);
+  p.steps = ls_memory_samples_thin (plot->samples, plot->window, N_COLUMNS);
+  g_array_prepend_val (p.steps, *sample_at (&p, 0));
   for (int c = 0; c < LS_N_MEM; c++)
     if (is_shown (&p, c))
       draw_category (&p, c);

@@ -4,31 +4,18 @@
 #define N_COLUMNS 1000
 
 static void
-push_sample (GArray *at, GArray *alive[LS_N_MEM], const LsMemorySample *s)
-{
-  push (at, nanoseconds (s->at));
-  for (int c = 0; c < LS_N_MEM; c++)
-    push (alive[c], (int64_t) s->alive[c]);
-}
-
-/* Of each column the fullest sample, and the last, which holds until the next. */
-static void
 add_curve (LsJsonOut *w, const GArray *samples, LsTime window)
 {
   GArray *at, *alive[LS_N_MEM];
   const char *const at_key = "at", *keys[LS_N_MEM];
   columns_init (&at, 1);
   columns_init (alive, LS_N_MEM);
-  const LsMemorySample *all = (const LsMemorySample *) samples->data;
-  LsTime width = MAX (1, window / N_COLUMNS);
-  for (guint i = 0, end; i < samples->len; i = end) {
-    const LsMemorySample *fullest = &all[i];
-    for (end = i; end < samples->len && all[end].at / width == all[i].at / width; end++)
-      if (ls_memory_sample_total (&all[end]) > ls_memory_sample_total (fullest))
-        fullest = &all[end];
-    push_sample (at, alive, fullest);
-    if (fullest != &all[end - 1])
-      push_sample (at, alive, &all[end - 1]);
+  g_autoptr (GArray) thin = ls_memory_samples_thin (samples, window, N_COLUMNS);
+  for (guint i = 0; i < thin->len; i++) {
+    const LsMemorySample *s = &g_array_index (thin, LsMemorySample, i);
+    push (at, nanoseconds (s->at));
+    for (int c = 0; c < LS_N_MEM; c++)
+      push (alive[c], (int64_t) s->alive[c]);
   }
   for (int c = 0; c < LS_N_MEM; c++)
     keys[c] = ls_mem_category_name ((LsMemCategory) c);

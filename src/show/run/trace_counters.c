@@ -256,16 +256,11 @@ static void
 put_memory (Trace *w, uint32_t rank)
 {
   g_autoptr (GArray) samples = w->asked->memory ? w->asked->memory (w->asked->user, rank) : NULL;
-  const LsMemorySample *all = samples ? (const LsMemorySample *) samples->data : NULL;
-  for (guint i = 0, end; samples && i < samples->len; i = end) {
-    guint most = i;
-    for (end = i; end < samples->len && column_of (w, all[end].at) == column_of (w, all[i].at); end++)
-      if (ls_memory_sample_total (&all[end]) > ls_memory_sample_total (&all[most]))
-        most = end;
-    put_sample (w, rank, &all[most]);
-    if (most != end - 1)
-      put_sample (w, rank, &all[end - 1]);
-  }
+  if (!samples)
+    return;
+  g_autoptr (GArray) thin = ls_memory_samples_thin (samples, window_of (w), N_COLUMNS);
+  for (guint i = 0; i < thin->len; i++)
+    put_sample (w, rank, &g_array_index (thin, LsMemorySample, i));
 }
 
 void
