@@ -27,6 +27,13 @@ typedef struct {
   char *source; /* of the efficiency and latency */
 } LsLinkSpec;
 
+/* Payload bytes/s of one physical link, one direction. */
+static inline double
+ls_link_capacity (const LsLinkSpec *link)
+{
+  return link->bandwidth_bytes_per_s * link->efficiency;
+}
+
 typedef enum {
   LS_INTERIOR_SERVER,
   LS_INTERIOR_LIST,

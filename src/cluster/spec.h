@@ -28,11 +28,4 @@ ls_deals_out (uint32_t a, uint32_t b)
   return a % b == 0 || b % a == 0;
 }
 
-/* Payload bytes/s of one physical link, one direction. */
-static inline double
-ls_link_capacity (const LsLinkSpec *link)
-{
-  return link->bandwidth_bytes_per_s * link->efficiency;
-}
-
 #endif

@@ -43,13 +43,6 @@ on_failure (LsEvent *event, void *context)
 }
 
 static void
-finish (LiveRun *r)
-{
-  ls_run_enter_open (r, DONE);
-  r->engine.stop_at = r->engine.now;
-}
-
-static void
 on_end_of_state (LsEvent *event, void *context)
 {
   LiveRun *r = context;
@@ -63,7 +56,7 @@ on_end_of_state (LsEvent *event, void *context)
   } else if (r->state == SAVING) {
     ls_run_add_saved (r);
     if (r->position >= r->total_s)
-      finish (r);
+      ls_run_end (r);
     else if (r->stops_behind)
       ls_run_go_down (r, r->cause, r->failed->len > 0 ? LOCATING : PLACING);
     else

@@ -83,6 +83,8 @@ void ls_run_go_back (LiveRun *r, LsTime taken_by, bool node_is_lost);
 
 /* --- run_stops.c: stops, and what failures do ------------------------------------------ */
 
+/* Nothing happens any more. */
+void ls_run_end (LiveRun *r);
 /* Gives up what does not get on; whether it has. Before each event. */
 bool ls_run_gives_up (LiveRun *r);
 /* Down, from that stage on. */

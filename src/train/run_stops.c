@@ -41,14 +41,20 @@ is_up (const LiveRun *r)
   return r->state == WORKING || r->state == SAVING || r->state == STALLED;
 }
 
+void
+ls_run_end (LiveRun *r)
+{
+  ls_run_enter_open (r, DONE);
+  r->engine.stop_at = r->engine.now;
+}
+
 bool
 ls_run_gives_up (LiveRun *r)
 {
   if (++r->n_idle_events <= LS_HISTORY_MAX_IDLE_EVENTS && r->engine.n_events <= LS_HISTORY_MAX_EVENTS)
     return false;
   ls_run_account (r);
-  ls_run_enter_open (r, DONE);
-  r->engine.stop_at = r->engine.now;
+  ls_run_end (r);
   return true;
 }
 

@@ -44,20 +44,14 @@ n_writers (const LsTrainReport *r)
 
 /* --- how long -------------------------------------------------------------------------- */
 
-static double
-rate_of (const LsLinkSpec *link)
-{
-  return link->bandwidth_bytes_per_s * link->efficiency;
-}
-
 /* Of one GPU to the memory of its host, while its neighbours copy too. */
 static double
 copy_rate (const LsClusterSpec *c)
 {
-  if (rate_of (&c->c2c) > 0)
-    return rate_of (&c->c2c);
+  if (ls_link_capacity (&c->c2c) > 0)
+    return ls_link_capacity (&c->c2c);
   double ports = c->pcie_switches > 0 ? MIN (c->pcie_switches, c->gpus_per_node) : c->gpus_per_node;
-  return rate_of (&c->pcie) * ports / c->gpus_per_node;
+  return ls_link_capacity (&c->pcie) * ports / c->gpus_per_node;
 }
 
 static gboolean
@@ -76,7 +70,8 @@ fill_near (LsTrainReport *r, const LsTrainSpec *spec, double storage_s, GError *
   double per_gpu = r->checkpoint.bytes / n_writers (r),
          per_node = per_gpu * MIN (c->gpus_per_node, n_writers (r));
   bool is_local = spec->checkpoint_to == LS_CHECKPOINT_LOCAL;
-  double rate = is_local ? c->nvme_drives * rate_of (&c->nvme) : c->nics * rate_of (&c->nic);
+  double rate
+      = is_local ? c->nvme_drives * ls_link_capacity (&c->nvme) : c->nics * ls_link_capacity (&c->nic);
   if (is_local && rate == 0)
     return refuse (error, "the nodes of this cluster have no drives to save to");
   if (!is_local && (r->n_nodes < 2 || rate == 0))
