@@ -1,7 +1,7 @@
-/* data/launch/torchtitan/torchtitan_rules.h — what options of torchtitan mean together, and what they are where they
- * are not given (private to launch/). */
-#ifndef LS_DATA_LAUNCH_TORCHTITAN_RULES_H
-#define LS_DATA_LAUNCH_TORCHTITAN_RULES_H
+/* data/launch/torchtitan/torchtitan_rules.h — what options of torchtitan mean together, and what
+ * they are where they are not given (private to launch/). */
+#ifndef LS_DATA_LAUNCH_TORCHTITAN_TORCHTITAN_RULES_H
+#define LS_DATA_LAUNCH_TORCHTITAN_TORCHTITAN_RULES_H
 
 #include "data/launch/option_table.h"
 
