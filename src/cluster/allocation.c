@@ -1,0 +1,377 @@
+#include "cluster/allocation.h"
+
+#include <string.h>
+
+#include "base/draw.h"
+#include "cluster/segment.h"
+
+/* --- names of a list ------------------------------------------------------------------------------- */
+
+/* A list on the way. */
+typedef struct {
+  GPtrArray *names;
+  char **why;
+} Names;
+
+static bool
+fail (const Names *n, const char *text, const char *what)
+{
+  *n->why = g_strdup_printf ("\"%s\": %s", text, what);
+  return false;
+}
+
+static bool
+is_number (const char *text, size_t n)
+{
+  for (size_t i = 0; i < n; i++)
+    if (!g_ascii_isdigit (text[i]))
+      return false;
+  return n > 0 && n <= 9;
+}
+
+static bool expand (const Names *n, const char *before, const char *rest);
+
+/* The numbers of "001-064" or "072" between what stands before and behind. */
+static bool
+expand_range (const Names *n, const char *before, const char *range, const char *behind)
+{
+  const char *dash = strchr (range, '-');
+  size_t width = dash ? (size_t) (dash - range) : strlen (range);
+  const char *last = dash ? dash + 1 : range;
+  if (!is_number (range, width) || !is_number (last, strlen (last)))
+    return fail (n, range, "expected a number or a range such as 001-064");
+  guint64 from = g_ascii_strtoull (range, NULL, 10), to = g_ascii_strtoull (last, NULL, 10);
+  if (from > to)
+    return fail (n, range, "the range ends before it begins");
+  for (guint64 i = from; i <= to; i++) {
+    g_autofree char *name = g_strdup_printf ("%s%0*" G_GUINT64_FORMAT, before, (int) width, i);
+    if (!expand (n, name, behind))
+      return false;
+  }
+  return true;
+}
+
+/* What follows a name that is spelt out so far. */
+static bool
+expand (const Names *n, const char *before, const char *rest)
+{
+  const char *open = strchr (rest, '['), *close = open ? strchr (open, ']') : NULL;
+  if (!open && strchr (rest, ']'))
+    return fail (n, rest, "expected [ before ]");
+  if (open && !close)
+    return fail (n, rest, "expected ] behind [");
+  if (!open) {
+    if (n->names->len == LS_ALLOCATION_MAX_NODES)
+      return fail (n, before, "more than 2^20 nodes");
+    g_ptr_array_add (n->names, g_strconcat (before, rest, NULL));
+    return true;
+  }
+  g_autofree char *head = g_strdup_printf ("%s%.*s", before, (int) (open - rest), rest);
+  g_autofree char *inside = g_strndup (open + 1, (gsize) (close - open - 1));
+  g_auto (GStrv) ranges = g_strsplit (inside, ",", -1);
+  if (!ranges[0])
+    return fail (n, rest, "expected numbers between [ and ]");
+  for (char **range = ranges; *range; range++)
+    if (!expand_range (n, head, *range, close + 1))
+      return false;
+  return true;
+}
+
+static bool
+expand_item (const Names *n, const char *item)
+{
+  const char *dash = strchr (item, '-');
+  if (*item == '\0')
+    return fail (n, item, "expected a name of a node between commas");
+  if (dash && is_number (item, (size_t) (dash - item)))
+    return expand_range (n, "", item, "");
+  return expand (n, "", item);
+}
+
+/* Items between commas that are not in brackets; char *, owned. */
+static GPtrArray *
+items_of (const char *text)
+{
+  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
+  int depth = 0;
+  const char *from = text;
+  for (const char *at = text;; at++) {
+    depth += (*at == '[') - (*at == ']');
+    if (*at != '\0' && (*at != ',' || depth > 0))
+      continue;
+    char *item = g_strndup (from, (gsize) (at - from));
+    g_ptr_array_add (items, g_strstrip (item));
+    from = at + 1;
+    if (*at == '\0')
+      return items;
+  }
+}
+
+GPtrArray *
+ls_node_list_names (const char *text, char **reterr_why)
+{
+  g_autoptr (GPtrArray) items = items_of (text);
+  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
+  const Names n = { names, reterr_why };
+  for (guint i = 0; i < items->len; i++)
+    if (!expand_item (&n, items->pdata[i]))
+      return NULL;
+  return g_steal_pointer (&names);
+}
+
+/* --- numbers of names ------------------------------------------------------------------------------ */
+
+/* Where the number at the end of a name begins. */
+static size_t
+number_at (const char *name)
+{
+  size_t at = strlen (name);
+  while (at > 0 && g_ascii_isdigit (name[at - 1]))
+    at--;
+  return at;
+}
+
+static bool
+number_by_end (const char *name, const char *first, uint32_t *ret, char **reterr_why)
+{
+  size_t at = number_at (name);
+  if (!is_number (name + at, strlen (name + at))) {
+    *reterr_why = g_strdup_printf ("\"%s\" does not end in a number: say which nodes the cluster has, as "
+                                   "NODES:ALL-NODES",
+                                   name);
+    return false;
+  }
+  if (at != number_at (first) || strncmp (name, first, at) != 0) {
+    *reterr_why = g_strdup_printf ("\"%s\" and \"%s\" begin differently: say which nodes the cluster has, as "
+                                   "NODES:ALL-NODES",
+                                   first, name);
+    return false;
+  }
+  *ret = (uint32_t) g_ascii_strtoull (name + at, NULL, 10);
+  return true;
+}
+
+static GHashTable *
+places_of (const GPtrArray *all_names)
+{
+  GHashTable *places = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; all_names && i < all_names->len; i++)
+    g_hash_table_insert (places, all_names->pdata[i], GUINT_TO_POINTER (i + 1));
+  return places;
+}
+
+bool
+ls_node_numbers (const GPtrArray *names, const GPtrArray *all_names, uint32_t *ret_numbers, guint *reterr_at,
+                 char **reterr_why)
+{
+  g_autoptr (GHashTable) places = places_of (all_names);
+  for (guint i = 0; i < names->len; i++) {
+    const char *name = names->pdata[i];
+    guint place = GPOINTER_TO_UINT (g_hash_table_lookup (places, name));
+    *reterr_at = i;
+    if (all_names && place == 0) {
+      *reterr_why = g_strdup_printf ("\"%s\" is none of the cluster's %u nodes", name, all_names->len);
+      return false;
+    }
+    if (!all_names && !number_by_end (name, names->pdata[0], &ret_numbers[i], reterr_why))
+      return false;
+    if (all_names)
+      ret_numbers[i] = place - 1;
+  }
+  return true;
+}
+
+/* --- an allocation --------------------------------------------------------------------------------- */
+
+LsAllocation *
+ls_allocation_new (LsAllocationKind kind, LsSeat *seats, uint32_t n_seats, const char *file)
+{
+  LsAllocation *a = g_new (LsAllocation, 1);
+  *a = (LsAllocation) {
+    .n_references = 1, .kind = kind, .seats = seats, .n_seats = n_seats, .file = g_strdup (file)
+  };
+  return a;
+}
+
+LsAllocation *
+ls_allocation_ref (LsAllocation *a)
+{
+  if (a)
+    g_atomic_int_inc (&a->n_references);
+  return a;
+}
+
+void
+ls_allocation_unref (LsAllocation *a)
+{
+  if (!a || !g_atomic_int_dec_and_test (&a->n_references))
+    return;
+  g_free (a->seats);
+  g_free (a->file);
+  g_free (a);
+}
+
+/* The allocation of "random:7"; NULL, without a reason if it is none. */
+static LsAllocation *
+parse_random (const char *text, char **reterr_why)
+{
+  bool is_of_gpus = g_str_has_prefix (text, "random-gpus:");
+  guint64 seed;
+  if (!is_of_gpus && !g_str_has_prefix (text, "random:"))
+    return NULL;
+  if (!g_ascii_string_to_unsigned (strchr (text, ':') + 1, 10, 0, UINT32_MAX, &seed, NULL)) {
+    *reterr_why = g_strdup_printf ("\"%s\": expected a whole number below 2^32 behind the colon", text);
+    return NULL;
+  }
+  LsAllocation *a = ls_allocation_new (is_of_gpus ? LS_ALLOCATION_RANDOM_GPUS : LS_ALLOCATION_RANDOM_NODES,
+                                       NULL, 0, NULL);
+  a->seed = (uint32_t) seed;
+  return a;
+}
+
+static LsAllocation *
+of_names (const GPtrArray *names, const GPtrArray *all_names, char **reterr_why)
+{
+  guint at;
+  g_autofree uint32_t *numbers = g_new (uint32_t, names->len);
+  if (!ls_node_numbers (names, all_names, numbers, &at, reterr_why))
+    return NULL;
+  LsSeat *seats = g_new0 (LsSeat, names->len);
+  for (guint i = 0; i < names->len; i++)
+    seats[i].node = numbers[i];
+  LsAllocation *a = ls_allocation_new (LS_ALLOCATION_NODES, seats, names->len, NULL);
+  a->n_cluster_nodes = all_names ? all_names->len : 0;
+  return a;
+}
+
+LsAllocation *
+ls_allocation_parse (const char *text, char **reterr_why)
+{
+  *reterr_why = NULL;
+  LsAllocation *random = parse_random (text, reterr_why);
+  if (random || *reterr_why)
+    return random;
+  g_auto (GStrv) parts = g_strsplit (text, ":", 2);
+  g_autoptr (GPtrArray) names = ls_node_list_names (parts[0] ? parts[0] : "", reterr_why);
+  if (!names)
+    return NULL;
+  g_autoptr (GPtrArray) all_names = parts[1] ? ls_node_list_names (parts[1], reterr_why) : NULL;
+  return parts[1] && !all_names ? NULL : of_names (names, all_names, reterr_why);
+}
+
+/* --- its GPUs -------------------------------------------------------------------------------------- */
+
+uint32_t
+ls_allocation_cluster_nodes (const LsAllocation *a)
+{
+  uint32_t n = a ? a->n_cluster_nodes : 0;
+  for (uint32_t i = 0; a && i < a->n_seats; i++)
+    n = MAX (n, MIN (a->seats[i].node, LS_ALLOCATION_MAX_NODES - 1) + 1);
+  return n;
+}
+
+uint32_t
+ls_allocation_n_ranks (const LsAllocation *a, const LsClusterSpec *spec)
+{
+  uint64_t n = !a                      ? 0
+      : a->kind == LS_ALLOCATION_NODES ? (uint64_t) a->n_seats * ls_cluster_taken (spec)
+                                       : a->n_seats;
+  return (uint32_t) MIN (n, UINT32_MAX);
+}
+
+/* 0 .. n - 1 in an order that the seed draws (Fisher and Yates; Knuth, TAOCP 3.4.2, algorithm P). Newly
+ * allocated. */
+static uint32_t *
+shuffled (uint32_t n, uint32_t seed)
+{
+  uint64_t state = seed;
+  uint32_t *order = g_new (uint32_t, MAX (n, 1));
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t j = (uint32_t) (((ls_draw_bits (&state) >> 32) * (i + UINT64_C (1))) >> 32);
+    order[i] = order[j];
+    order[j] = i;
+  }
+  return order;
+}
+
+static void
+draw_gpus (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n_ranks, uint32_t *gpus)
+{
+  uint32_t taken = ls_cluster_taken (spec);
+  bool is_of_gpus = a->kind == LS_ALLOCATION_RANDOM_GPUS;
+  g_autofree uint32_t *order = shuffled (is_of_gpus ? spec->n_nodes * taken : spec->n_nodes, a->seed);
+  for (uint32_t r = 0; r < n_ranks; r++)
+    gpus[r] = is_of_gpus ? ls_cluster_gpu_of (spec, order[r])
+                         : order[r / taken] * spec->gpus_per_node + r % taken;
+}
+
+static void
+complain (const LsAllocation *a, const LsSeat *seat, LsDiagList *diags, char *what)
+{
+  ls_diag_add (diags, LS_ERROR_CONFLICT, a->file, seat->line, seat->col, a->file ? NULL : "/placement", NULL,
+               NULL, "%s", what);
+  g_free (what);
+}
+
+/* Its node and GPU are there, and nobody else's. first: [gpus] the seat that has it, + 1. */
+static void
+check_seat (const LsAllocation *a, const LsClusterSpec *spec, uint32_t i, uint32_t *first, LsDiagList *diags)
+{
+  const LsSeat *seat = &a->seats[i];
+  bool is_of_nodes = a->kind == LS_ALLOCATION_NODES;
+  const char *word = ls_cluster_chip_word (spec, 1);
+  g_autofree char *who = is_of_nodes ? g_strdup ("") : g_strdup_printf ("rank %u: ", i);
+  if (seat->node >= spec->n_nodes)
+    return complain (a, seat, diags,
+                     g_strdup_printf ("%snode %u: the cluster has %u, 0 to %u", who, seat->node,
+                                      spec->n_nodes, spec->n_nodes - 1));
+  if (!is_of_nodes && seat->gpu >= spec->gpus_per_node)
+    return complain (a, seat, diags,
+                     g_strdup_printf ("%s%s %u of node %u: a node has %u, 0 to %u", who, word, seat->gpu,
+                                      seat->node, spec->gpus_per_node, spec->gpus_per_node - 1));
+  uint32_t *taken = &first[seat->node * spec->gpus_per_node + (is_of_nodes ? 0 : seat->gpu)];
+  if (*taken == 0)
+    *taken = i + 1;
+  else if (is_of_nodes)
+    complain (a, seat, diags, g_strdup_printf ("node %u is in the list twice", seat->node));
+  else
+    complain (a, seat, diags,
+              g_strdup_printf ("%s%s %u of node %u has rank %u already", who, word, seat->gpu, seat->node,
+                               *taken - 1));
+}
+
+static void
+check_room (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n_ranks, LsDiagList *diags)
+{
+  uint32_t n = a->n_seats > 0 ? ls_allocation_n_ranks (a, spec) : spec->n_nodes * ls_cluster_taken (spec);
+  const LsSeat nowhere = { 0 };
+  if (n_ranks > n)
+    complain (a, &nowhere, diags,
+              g_strdup_printf ("%u ranks: the placement has %s for %u", n_ranks,
+                               ls_cluster_chip_word (spec, 2), n));
+}
+
+gboolean
+ls_allocation_gpus (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n_ranks, uint32_t *ret_gpus,
+                    GError **error)
+{
+  for (uint32_t r = 0; !a && r < n_ranks; r++)
+    ret_gpus[r] = ls_cluster_gpu_of (spec, r);
+  if (!a)
+    return TRUE;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree uint32_t *first = g_new0 (uint32_t, (size_t) spec->n_nodes * spec->gpus_per_node);
+  for (uint32_t i = 0; i < a->n_seats; i++)
+    check_seat (a, spec, i, first, diags);
+  check_room (a, spec, n_ranks, diags);
+  if (!ls_diag_list_to_error (diags, error))
+    return FALSE;
+  uint32_t taken = ls_cluster_taken (spec), per_node = spec->gpus_per_node;
+  if (a->n_seats == 0)
+    draw_gpus (a, spec, n_ranks, ret_gpus);
+  for (uint32_t r = 0; r < n_ranks && a->kind == LS_ALLOCATION_NODES; r++)
+    ret_gpus[r] = a->seats[r / taken].node * per_node + r % taken;
+  for (uint32_t r = 0; r < n_ranks && a->kind == LS_ALLOCATION_RANKS; r++)
+    ret_gpus[r] = a->seats[r].node * per_node + a->seats[r].gpu;
+  return TRUE;
+}

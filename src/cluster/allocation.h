@@ -1,0 +1,78 @@
+/* cluster/allocation.h — the GPUs of a job, rank by rank, on a cluster that may have more nodes.
+ *
+ * A scheduler hands out nodes: ranks fill them in its order, each with as many GPUs as jobs take of a node
+ * (cluster/segment.h). Or each rank has its GPU. Nodes are numbered from 0 in the order of the cluster, which
+ * is how they are wired: leaf by leaf. Names are numbers of nodes in one of two ways:
+ *
+ *     node[000-003,007]            the number at the end: nodes 0 to 3 and 7
+ *     node[001-004]:node[001-064]  behind the colon all nodes of the cluster: its nodes 0 to 3 of 64
+ *
+ * A list is as SLURM writes it (sbatch, --nodelist; scontrol show hostlist): items between commas; numbers and
+ * ranges in brackets, as wide as they are written; several brackets in a name, of which the last runs fastest.
+ * "0-3,7" does without a name.
+ *
+ * At random: nodes of the cluster in an order that a seed draws, as many as the ranks need; or GPUs. */
+#ifndef LS_CLUSTER_ALLOCATION_H
+#define LS_CLUSTER_ALLOCATION_H
+
+#include "base/diag.h"
+#include "cluster/cluster.h"
+
+/* Nodes of a list at most. */
+#define LS_ALLOCATION_MAX_NODES (1u << 20)
+
+typedef enum {
+  LS_ALLOCATION_NODES,
+  LS_ALLOCATION_RANKS,
+  LS_ALLOCATION_RANDOM_NODES,
+  LS_ALLOCATION_RANDOM_GPUS,
+} LsAllocationKind;
+
+/* Of a rank; of a list of nodes only the node counts. */
+typedef struct {
+  uint32_t node, gpu; /* of the cluster; of the node */
+  int line, col;      /* in the file; 0: none        */
+} LsSeat;
+
+/* Does not change; shared between threads. */
+typedef struct {
+  gint n_references;
+  LsAllocationKind kind;
+  uint32_t seed;            /* of the random ones                        */
+  uint32_t n_seats;         /* nodes, or ranks; 0 of the random ones     */
+  LsSeat *seats;            /* [n_seats] in the order of the job         */
+  uint32_t n_cluster_nodes; /* behind the colon; 0: not said             */
+  char *file;               /* where the seats stand; NULL: in no file   */
+} LsAllocation;
+
+/* Names of a list, char * in its order, newly allocated. NULL: *reterr_why says what is wrong, newly
+ * allocated. */
+GPtrArray *ls_node_list_names (const char *text, char **reterr_why);
+
+/* "random:SEED", "random-gpus:SEED", or a list of nodes, with all nodes of the cluster behind a colon.
+ * NULL: *reterr_why, newly allocated. */
+LsAllocation *ls_allocation_parse (const char *text, char **reterr_why);
+
+/* Numbers of names, [n_names]; all_names: of the cluster's nodes; NULL: a name has its number at the end, and
+ * all begin alike. false: *reterr_why, and *reterr_at is the name at fault. */
+bool ls_node_numbers (const GPtrArray *names, const GPtrArray *all_names, uint32_t *ret_numbers,
+                      guint *reterr_at, char **reterr_why);
+
+/* Takes the seats, from g_malloc (); copies file. */
+LsAllocation *ls_allocation_new (LsAllocationKind kind, LsSeat *seats, uint32_t n_seats, const char *file);
+LsAllocation *ls_allocation_ref (LsAllocation *a); /* NULL allowed */
+void ls_allocation_unref (LsAllocation *a);        /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsAllocation, ls_allocation_unref)
+
+/* Nodes that the cluster must have at least, 0: as many as the ranks need. a: NULL allowed. */
+uint32_t ls_allocation_cluster_nodes (const LsAllocation *a);
+/* Ranks that it has GPUs for on nodes of that kind; 0: any number. a: NULL allowed. */
+uint32_t ls_allocation_n_ranks (const LsAllocation *a, const LsClusterSpec *spec);
+
+/* The GPU of each of n_ranks, in [0, n_nodes gpus_per_node), no two alike. a NULL: node after node
+ * (cluster/segment.h). LS_ERROR_CONFLICT, with all mistakes and their places: a node or GPU that the cluster
+ * does not have, one that is taken twice, fewer than the ranks need. */
+gboolean ls_allocation_gpus (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n_ranks,
+                             uint32_t *ret_gpus, GError **error);
+
+#endif

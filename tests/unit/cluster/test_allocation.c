@@ -1,0 +1,165 @@
+/* Pins which GPUs the ranks of a job have: lists of nodes as SLURM writes them, names of the cluster's nodes,
+ * nodes and GPUs at random by a seed, and what is refused, with its place. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "base/order.h"
+#include "cluster/allocation.h"
+#include "cluster/segment.h"
+
+static LsClusterSpec
+nodes_of_4 (uint32_t n_nodes)
+{
+  return (LsClusterSpec) { .name = (char *) "four", .n_nodes = n_nodes, .gpus_per_node = 4 };
+}
+
+static char *
+names_of (const char *list)
+{
+  g_autofree char *why = NULL;
+  g_autoptr (GPtrArray) names = ls_node_list_names (list, &why);
+  if (!names)
+    return g_strdup_printf ("! %s", why);
+  g_ptr_array_add (names, NULL);
+  return g_strjoinv (" ", (char **) names->pdata);
+}
+
+static void
+lists_are_read_as_slurm_writes_them (void)
+{
+  const char *const lists[][2] = {
+    { "node7", "node7" },
+    { "node[001-003,072]", "node001 node002 node003 node072" },
+    { "node[8-11]", "node8 node9 node10 node11" },
+    { "a[1-2], b3", "a1 a2 b3" },
+    { "r[0-1]n[0-1]x", "r0n0x r0n1x r1n0x r1n1x" },
+    { "0-2,9", "0 1 2 9" },
+    { "gpu-a-[1,3]", "gpu-a-1 gpu-a-3" },
+    { "", "! \"\": expected a name of a node between commas" },
+    { "a,,b", "! \"\": expected a name of a node between commas" },
+    { "n[1-", "! \"n[1-\": expected ] behind [" },
+    { "n1-3]", "! \"n1-3]\": expected [ before ]" },
+    { "n[]", "! \"n[]\": expected numbers between [ and ]" },
+    { "n[4-2]", "! \"4-2\": the range ends before it begins" },
+    { "n[1-x]", "! \"1-x\": expected a number or a range such as 001-064" },
+    { "n[0-999999999]", "! \"n1048576\": more than 2^20 nodes" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
+    g_autofree char *names = names_of (lists[i][0]);
+    LS_CHECK_STR (names, lists[i][1]);
+  }
+}
+
+/* The GPUs of so many ranks, as text; what is wrong behind "!". */
+static char *
+gpus_of (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n_ranks)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree uint32_t *gpus = g_new (uint32_t, n_ranks);
+  if (!ls_allocation_gpus (a, spec, n_ranks, gpus, &error))
+    return g_strdup_printf ("! %s", error->message);
+  GString *text = g_string_new (NULL);
+  for (uint32_t r = 0; r < n_ranks; r++)
+    g_string_append_printf (text, "%s%u", r > 0 ? " " : "", gpus[r]);
+  return g_string_free (text, FALSE);
+}
+
+static char *
+gpus_of_text (const char *placement, const LsClusterSpec *spec, uint32_t n_ranks)
+{
+  g_autofree char *why = NULL;
+  g_autoptr (LsAllocation) a = ls_allocation_parse (placement, &why);
+  return a ? gpus_of (a, spec, n_ranks) : g_strdup_printf ("! %s", why);
+}
+
+static void
+ranks_fill_the_nodes_of_a_list (void)
+{
+  const LsClusterSpec spec = nodes_of_4 (4);
+  const struct {
+    const char *placement;
+    uint32_t n_ranks;
+    const char *gpus;
+  } cases[] = {
+    { "n[2,0]", 8, "8 9 10 11 0 1 2 3" },
+    { "n[2,0]", 6, "8 9 10 11 0 1" }, /* a part of what it has */
+    { "b,a:a,b,c", 5, "4 5 6 7 0" },
+    { "n[1-2]:n[1-4]", 4, "0 1 2 3" },
+    { "n4", 4, "! error: /placement: node 4: the cluster has 4, 0 to 3" },
+    { "n[1,1]", 8, "! error: /placement: node 1 is in the list twice" },
+    { "n[1-2]", 9, "! error: /placement: 9 ranks: the placement has GPUs for 8" },
+    { "d:a,b,c", 4, "! \"d\" is none of the cluster's 3 nodes" },
+    { "a", 4, "! \"a\" does not end in a number: say which nodes the cluster has, as NODES:ALL-NODES" },
+    { "a1,b2", 4,
+      "! \"a1\" and \"b2\" begin differently: say which nodes the cluster has, as NODES:ALL-NODES" },
+    { "random:x", 4, "! \"random:x\": expected a whole number below 2^32 behind the colon" },
+    { "random:1", 20, "! error: /placement: 20 ranks: the placement has GPUs for 16" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *gpus = gpus_of_text (cases[i].placement, &spec, cases[i].n_ranks);
+    LS_CHECK_STR (gpus, cases[i].gpus);
+  }
+  g_autofree char *none = gpus_of (NULL, &spec, 5);
+  LS_CHECK_STR (none, "0 1 2 3 4");
+}
+
+/* Jobs leave GPUs of a node free (cluster/segment.h): a list does too. */
+static void
+a_list_keeps_to_what_jobs_take_of_a_node (void)
+{
+  LsClusterSpec spec = nodes_of_4 (3);
+  spec.taken_per_node = 3;
+  g_autofree char *gpus = gpus_of_text ("n[2,1]", &spec, 6);
+  LS_CHECK_STR (gpus, "8 9 10 4 5 6");
+}
+
+static void
+a_seed_draws_nodes_or_gpus (void)
+{
+  const LsClusterSpec spec = nodes_of_4 (64);
+  const char *const kinds[] = { "random", "random-gpus" };
+  for (int kind = 0; kind < 2; kind++)
+    for (uint32_t seed = 0; seed < 50; seed++) {
+      g_autofree char *text = g_strdup_printf ("%s:%u", kinds[kind], seed), *why = NULL;
+      g_autoptr (LsAllocation) a = ls_allocation_parse (text, &why);
+      uint32_t gpus[256], again[256], sorted[256];
+      LS_CHECK (ls_allocation_gpus (a, &spec, 256, gpus, NULL)
+                && ls_allocation_gpus (a, &spec, 256, again, NULL));
+      LS_CHECK (memcmp (gpus, again, sizeof gpus) == 0);
+      uint32_t n_whole = 0;
+      for (uint32_t r = 0; r < 256; r += 4)
+        n_whole += gpus[r] % 4 == 0 && gpus[r + 3] == gpus[r] + 3;
+      LS_CHECK (kind == 0 ? n_whole == 64 : n_whole < 8);
+      g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+      g_array_append_vals (all, gpus, 256);
+      g_array_sort (all, ls_compare_uint32);
+      memcpy (sorted, all->data, sizeof sorted);
+      for (uint32_t r = 0; r < 256; r++)
+        LS_CHECK_INT (sorted[r], ==, r);
+    }
+}
+
+/* A GPU for each rank: all mistakes, each with its line. */
+static void
+seats_are_checked_where_they_stand (void)
+{
+  const LsClusterSpec spec = nodes_of_4 (2);
+  const LsSeat wrong[] = { { 0, 3, 3, 5 }, { 1, 0, 4, 5 }, { 0, 3, 5, 5 }, { 2, 0, 6, 5 }, { 1, 4, 7, 5 } };
+  g_autoptr (LsAllocation) a
+      = ls_allocation_new (LS_ALLOCATION_RANKS, g_memdup2 (wrong, sizeof wrong), 5, "place.json");
+  g_autofree char *said = gpus_of (a, &spec, 5);
+  LS_CHECK_STR (said,
+                "! place.json:5:5: error: rank 2: GPU 3 of node 0 has rank 0 already\n"
+                "place.json:6:5: error: rank 3: node 2: the cluster has 2, 0 to 1\n"
+                "place.json:7:5: error: rank 4: GPU 4 of node 1: a node has 4, 0 to 3");
+  a->n_seats = 2;
+  g_autofree char *gpus = gpus_of (a, &spec, 2);
+  LS_CHECK_STR (gpus, "3 4");
+  LS_CHECK_INT (ls_allocation_cluster_nodes (a), ==, 2);
+  LS_CHECK_INT (ls_allocation_n_ranks (a, &spec), ==, 2);
+}
+
+LS_TEST_MAIN ("allocation", LS_TEST (lists_are_read_as_slurm_writes_them),
+              LS_TEST (ranks_fill_the_nodes_of_a_list), LS_TEST (a_list_keeps_to_what_jobs_take_of_a_node),
+              LS_TEST (a_seed_draws_nodes_or_gpus), LS_TEST (seats_are_checked_where_they_stand))
