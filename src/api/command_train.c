@@ -7,6 +7,11 @@
 static const LsOption own[] = {
   { "tokens", .argument = "N", .meaning = "Tokens to train on: 15T, 300B, 2e11" },
   { "train-steps", .argument = "N", .meaning = "Steps to train for, in their place" },
+  { "loss", .argument = "X",
+    .meaning = "Loss to train to, in nats per token, in their place: a law says how many tokens that takes" },
+  { "scaling-law", .argument = "NAME|FILE",
+    .meaning = "The law of --loss, or what loss --tokens come to (lockstep list scaling); default: "
+               "besiroglu-2024" },
   { "days", .argument = "N", .meaning = "Look at the run after so many days, if it is not done by then" },
   { "phase", .argument = "KEY=VALUE,..", .is_repeated = TRUE,
     .meaning
@@ -15,10 +20,10 @@ static const LsOption own[] = {
   { "batch-ramp", .argument = "START:INCREMENT:N",
     .meaning = "The batch grows from START by INCREMENT to the job's over N sequences, as Megatron-LM's "
                "--rampup-batch-size" },
-  { "critical-batch", .argument = "TOKENS",
+  { "critical-batch", .argument = "TOKENS|NAME|FILE",
     .meaning
     = "Where a larger batch begins to need more tokens: --tokens is then what small batches need, and "
-      "steps of B tokens need 1 + B / TOKENS times as many" },
+      "steps of B tokens need 1 + B / TOKENS times as many; a law says it of the loss at the end" },
   { "batches", .argument = "N,..",
     .meaning = "Other global batches, each simulated, to the same end: 512,1024, or doublings 512..8192" },
   { "reliability", .argument = "NAME|FILE",

@@ -13,6 +13,7 @@ static const struct {
   [LS_DATA_MODELS] = { "models", "model" },
   [LS_DATA_MODEL_TYPES] = { "models/types", "file of model types", true },
   [LS_DATA_MODEL_NAMES] = { "models/names", "file of names of models", true },
+  [LS_DATA_SCALING] = { "models/scaling", "law of loss" },
   [LS_DATA_CLUSTERS] = { "topologies", "cluster" },
   [LS_DATA_GPUS] = { "topologies/gpu", "accelerator" },
   [LS_DATA_CALIBRATIONS] = { "topologies/calib", "calibration" },

@@ -1,5 +1,5 @@
-/* data/datadir.h — named models, clusters, accelerators, calibrations, tables of NCCL, rates of failures,
- * strategies, software, kernels, optimizers, traces.
+/* data/datadir.h — named models, laws of loss, clusters, accelerators, calibrations, tables of NCCL, rates of
+ * failures, strategies, software, kernels, optimizers, traces.
  *
  * A name is looked up in the folder of its kind under $LS_DATA_DIR, then under the current directory, then,
  * unless $LS_DATA_DIR is set (types of models all the same), beside the program (its build tree, or
@@ -14,6 +14,7 @@ typedef enum {
   LS_DATA_MODELS,       /* models/           */
   LS_DATA_MODEL_TYPES,  /* models/types/     */
   LS_DATA_MODEL_NAMES,  /* models/names/     */
+  LS_DATA_SCALING,      /* models/scaling/   */
   LS_DATA_CLUSTERS,     /* topologies/       */
   LS_DATA_GPUS,         /* topologies/gpu/   */
   LS_DATA_CALIBRATIONS, /* topologies/calib/ */

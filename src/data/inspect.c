@@ -7,6 +7,7 @@
 #include "data/jobs/read_model_names.h"
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_optimizers.h"
+#include "data/jobs/read_scaling.h"
 #include "data/jobs/read_recipes.h"
 #include "data/jobs/read_software.h"
 #include "data/jobs/read_strategy.h"
@@ -264,6 +265,18 @@ inspect_reliability (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 static char *
+inspect_scaling (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsScalingLaw law;
+  if (!ls_scaling_read (doc, &law, diags))
+    return NULL;
+  bool has_loss = ls_scaling_has_loss (&law), has_critical = ls_scaling_has_critical (&law);
+  ls_scaling_law_clear (&law);
+  return g_strdup_printf ("law, %s%s%s", has_loss ? "loss" : "", has_loss && has_critical ? " and " : "",
+                          has_critical ? "critical batch" : "");
+}
+
+static char *
 inspect_trace (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (LsTrace) t = ls_trace_read (doc, 0, diags);
@@ -298,6 +311,7 @@ static const struct {
   { "lockstep.kernels/1", LS_FILE_KERNELS, inspect_kernels, OF_NO_FOLDER },
   { "lockstep.optimizer/1", LS_FILE_OPTIMIZER, inspect_optimizer, OF_NO_FOLDER },
   { "lockstep.reliability/1", LS_FILE_RELIABILITY, inspect_reliability, LS_DATA_RELIABILITY },
+  { "lockstep.scaling/1", LS_FILE_SCALING, inspect_scaling, LS_DATA_SCALING },
   { "lockstep.trace/1", LS_FILE_TRACE, inspect_trace, OF_NO_FOLDER },
 };
 

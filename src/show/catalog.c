@@ -20,6 +20,7 @@ static const struct {
   { "kernels", LS_DATA_KERNELS },
   { "optimizers", LS_DATA_OPTIMIZERS },
   { "reliability", LS_DATA_RELIABILITY },
+  { "scaling", LS_DATA_SCALING },
   { "traces", LS_DATA_TRACES },
 };
 
@@ -76,8 +77,8 @@ ls_catalog_list (const char *kind, GError **error)
   if (out->len == 0) {
     g_set_error (
         error, LS_ERROR, LS_ERROR_USAGE,
-        "expected models, clusters, gpus, strategies, software, kernels, optimizers, reliability, traces or "
-        "schedules; "
+        "expected models, clusters, gpus, strategies, software, kernels, optimizers, reliability, "
+        "scaling, traces or schedules; "
         "got \"%s\"",
         kind);
     return NULL;

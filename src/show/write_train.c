@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "data/text/csv.h"
-#include "data/text/json_out.h"
 #include "show/text_table.h"
 
 #define DAY_S      86400.0
@@ -114,6 +112,24 @@ append_costs (LsTextTable *table, const LsTrainReport *r)
     append_line (table, "CO2", g_strdup_printf ("%.4g t", r->co2_t));
 }
 
+/* The loss at the end, and where batches become too large. */
+static void
+append_goal (LsTextTable *table, const LsTrainReport *r)
+{
+  const LsLossGoal *g = &r->goal;
+  if (g->law.name) {
+    g_autofree char *n = count_text (g->n_params), *tokens = count_text (r->small_tokens);
+    append_line (table, "loss",
+                 g_strdup_printf ("%.4g nats per token by %s%s, of %s tokens in small batches", r->loss,
+                                  g->law.name, g->law_is_assumed ? " (assumed)" : "", tokens));
+    append_line (table, "least loss", g_strdup_printf ("%.4g with %s parameters", g->floor, n));
+  }
+  if (g->critical_law) {
+    g_autofree char *tokens = count_text (g->critical_batch);
+    append_line (table, "critical batch", g_strdup_printf ("%s tokens by %s", tokens, g->critical_law));
+  }
+}
+
 static void
 append_summary (GString *out, const LsTrainReport *r)
 {
@@ -130,6 +146,7 @@ append_summary (GString *out, const LsTrainReport *r)
   append_line (&table, "stops",
                g_strdup_printf ("%.4g (%.4g to %.4g)", r->stops.mean, r->stops.low, r->stops.high));
   append_line (&table, "between failures", long_time (r->checkpoint.mtbf_s));
+  append_goal (&table, r);
   append_costs (&table, r);
   ls_text_table_print (&table, 2, out);
 }
@@ -255,7 +272,8 @@ append_batches (GString *out, const LsTrainReport *r)
 {
   if (r->batches->len == 0)
     return;
-  g_autofree char *hours = g_strdup_printf ("%s hours", r->chip), *critical = count_text (r->critical_batch);
+  g_autofree char *hours = g_strdup_printf ("%s hours", r->chip),
+                  *critical = count_text (r->goal.critical_batch);
   const char *const heads[] = { "batch", "tokens", "steps", "step", "days", hours, "money" };
   LsTextTable table;
   ls_text_table_init (&table, "rrrrrrr");
@@ -263,14 +281,16 @@ append_batches (GString *out, const LsTrainReport *r)
     ls_text_table_add (&table, "%s", heads[i]);
   for (guint i = 0; i < r->batches->len; i++)
     append_batch (&table, &g_array_index (r->batches, LsTrainBatch, i));
-  if (r->critical_batch > 0)
+  if (r->goal.critical_batch > 0)
     g_string_append_printf (out, "\nbatches, to the same loss with a critical batch of %s tokens\n",
                             critical);
   else
     g_string_append_printf (out, "\nbatches, %s\n",
                             r->has_end         ? "after the same days"
                                 : r->has_steps ? "after the same steps"
-                                               : "to the same tokens");
+                                : r->goal.law.name
+                                ? "to the same loss, as if a larger batch needed no more tokens"
+                                : "to the same tokens");
   ls_text_table_print (&table, 2, out);
 }
 
@@ -288,172 +308,5 @@ ls_train_to_text (const LsTrainReport *r, const char *title, const char *subtitl
     append_causes (out, r);
   append_choices (out, r);
   append_batches (out, r);
-  return g_string_free (out, FALSE);
-}
-
-/* --- JSON ------------------------------------------------------------------------------ */
-
-static void
-json_spread (LsJsonOut *out, const char *key, const LsOverSeeds *s)
-{
-  ls_json_out_begin_object (out, key);
-  ls_json_out_double (out, "mean", s->mean);
-  ls_json_out_double (out, "p5", s->low);
-  ls_json_out_double (out, "p95", s->high);
-  ls_json_out_double (out, "standard_error", s->error);
-  ls_json_out_end_object (out);
-}
-
-static void
-json_phases (LsJsonOut *out, const LsTrainReport *r)
-{
-  ls_json_out_begin_array (out, "phases");
-  for (guint i = 0; i < r->phases->len; i++) {
-    const LsTrainPhase *p = &g_array_index (r->phases, LsTrainPhase, i);
-    ls_json_out_begin_object (out, NULL);
-    ls_json_out_string (out, "name", p->name);
-    ls_json_out_double (out, "tokens", p->tokens);
-    ls_json_out_double (out, "steps", p->n_steps);
-    ls_json_out_uint (out, "global_batch", p->global_batch);
-    ls_json_out_uint (out, "seq", p->seq);
-    ls_json_out_double (out, "step_time_s", p->step_s);
-    ls_json_out_double (out, "mfu", p->mfu);
-    ls_json_out_uint (out, "checkpoint_steps", p->every);
-    ls_json_out_bool (out, "fits", p->fits);
-    ls_json_out_end_object (out);
-  }
-  ls_json_out_end_array (out);
-}
-
-static void
-json_checkpoint (LsJsonOut *out, const LsTrainCheckpoint *c)
-{
-  ls_json_out_begin_object (out, "checkpoint");
-  ls_json_out_double (out, "bytes", c->bytes);
-  ls_json_out_double (out, "save_s", c->times.save_s);
-  ls_json_out_double (out, "write_s", c->times.write_s);
-  ls_json_out_double (out, "read_s", c->times.read_s);
-  ls_json_out_double (out, "storage_bytes_per_s", c->storage_bytes_per_s);
-  ls_json_out_double (out, "interval_s", c->interval_s);
-  ls_json_out_double (out, "young_s", c->young_s);
-  ls_json_out_double (out, "daly_s", c->daly_s);
-  ls_json_out_double (out, "best_s", c->best_s);
-  ls_json_out_double (out, "expected_goodput", c->expected_goodput);
-  ls_json_out_end_object (out);
-}
-
-static void
-json_failures (LsJsonOut *out, const LsTrainReport *r)
-{
-  ls_json_out_begin_object (out, "failures");
-  ls_json_out_string (out, "reliability", r->reliability);
-  ls_json_out_string (out, "source", r->reliability_source);
-  ls_json_out_bool (out, "assumed", r->reliability_is_assumed);
-  ls_json_out_double (out, "mtbf_s", r->checkpoint.mtbf_s);
-  ls_json_out_double (out, "restart_s", r->checkpoint.restart_s);
-  ls_json_out_begin_array (out, "causes");
-  for (guint i = 0; i < r->causes->len; i++) {
-    const LsTrainCause *c = &g_array_index (r->causes, LsTrainCause, i);
-    ls_json_out_begin_object (out, NULL);
-    ls_json_out_string (out, "name", c->name);
-    ls_json_out_double (out, "n", c->n);
-    ls_json_out_double (out, "lost_s", c->lost_s);
-    ls_json_out_end_object (out);
-  }
-  ls_json_out_end_array (out);
-  ls_json_out_end_object (out);
-}
-
-static void
-json_spares (LsJsonOut *out, uint32_t spares)
-{
-  if (spares == LS_SPARES_ANY)
-    ls_json_out_null (out, "spares");
-  else
-    ls_json_out_uint (out, "spares", spares);
-}
-
-static void
-json_choices (LsJsonOut *out, const LsTrainReport *r)
-{
-  ls_json_out_begin_array (out, "choices");
-  for (guint i = 0; i < r->choices->len; i++) {
-    const LsTrainChoice *c = &g_array_index (r->choices, LsTrainChoice, i);
-    ls_json_out_begin_object (out, NULL);
-    ls_json_out_double (out, "interval_s", c->interval_s);
-    ls_json_out_uint (out, "checkpoint_steps", c->every);
-    json_spares (out, c->spares);
-    json_spread (out, "goodput", &c->goodput);
-    json_spread (out, "time_s", &c->wall_s);
-    ls_json_out_end_object (out);
-  }
-  ls_json_out_end_array (out);
-}
-
-static void
-json_batches (LsJsonOut *out, const LsTrainReport *r)
-{
-  ls_json_out_begin_array (out, "batches");
-  for (guint i = 0; i < r->batches->len; i++) {
-    const LsTrainBatch *b = &g_array_index (r->batches, LsTrainBatch, i);
-    ls_json_out_begin_object (out, NULL);
-    ls_json_out_uint (out, "global_batch", b->global_batch);
-    ls_json_out_string (out, "refused", b->refused);
-    ls_json_out_bool (out, "fits", b->fits);
-    ls_json_out_double (out, "tokens", b->tokens);
-    ls_json_out_double (out, "steps", b->steps);
-    ls_json_out_double (out, "step_time_s", b->step_s);
-    ls_json_out_double (out, "time_s", b->wall_s);
-    ls_json_out_double (out, "gpu_hours", b->gpu_hours);
-    ls_json_out_double (out, "usd", b->usd);
-    ls_json_out_end_object (out);
-  }
-  ls_json_out_end_array (out);
-}
-
-char *
-ls_train_to_json (const LsTrainReport *r)
-{
-  LsJsonOut out;
-  ls_json_out_open (&out);
-  ls_json_out_uint (&out, "gpus", r->n_gpus);
-  ls_json_out_uint (&out, "nodes", r->n_nodes);
-  ls_json_out_uint (&out, "seeds", r->n_seeds);
-  json_phases (&out, r);
-  ls_json_out_double (&out, "ideal_s", r->ideal_s);
-  json_spread (&out, "time_s", &r->wall_s);
-  json_spread (&out, "goodput", &r->goodput);
-  json_spread (&out, "stops", &r->stops);
-  json_spread (&out, "steps", &r->steps);
-  json_spread (&out, "tokens", &r->tokens);
-  json_checkpoint (&out, &r->checkpoint);
-  ls_json_out_begin_object (&out, "lost_s");
-  for (int k = 0; k < LS_N_LOST; k++)
-    ls_json_out_double (&out, ls_lost_name ((LsLost) k), r->lost_s[k]);
-  ls_json_out_end_object (&out);
-  json_failures (&out, r);
-  json_choices (&out, r);
-  ls_json_out_double (&out, "critical_batch", r->critical_batch > 0 ? r->critical_batch : NAN);
-  json_batches (&out, r);
-  ls_json_out_double (&out, "gpu_hours", r->gpu_hours);
-  ls_json_out_double (&out, "usd", r->usd);
-  ls_json_out_double (&out, "mwh", r->mwh);
-  ls_json_out_double (&out, "co2_t", r->co2_t);
-  return ls_json_out_close (&out);
-}
-
-/* --- CSV ------------------------------------------------------------------------------- */
-
-char *
-ls_train_to_csv (const LsTrainReport *r)
-{
-  GString *out = g_string_new ("cause,times,lost_s\n");
-  for (guint i = 0; i < r->causes->len; i++) {
-    const LsTrainCause *c = &g_array_index (r->causes, LsTrainCause, i);
-    char n[G_ASCII_DTOSTR_BUF_SIZE], lost[G_ASCII_DTOSTR_BUF_SIZE];
-    ls_csv_append (out, c->name);
-    g_string_append_printf (out, ",%s,%s\n", g_ascii_dtostr (n, sizeof n, c->n),
-                            g_ascii_dtostr (lost, sizeof lost, c->lost_s));
-  }
   return g_string_free (out, FALSE);
 }

@@ -57,6 +57,7 @@ ls_train_report_free (LsTrainReport *r)
   if (!r)
     return;
   ls_job_result_free (r->job);
+  ls_loss_goal_clear (&r->goal);
   g_free (r->reliability);
   g_free (r->reliability_source);
   g_array_unref (r->phases);
@@ -145,16 +146,19 @@ spread_goodput (const LsRunHistory *histories, guint n)
   return s;
 }
 
-/* What was done of the phases in so much useful time: steps, and their tokens. */
+/* What was done of the phases in so much useful time: steps, their tokens, and those that small batches would
+ * have needed. */
 static void
-count_done (const LsTrainReport *r, double useful_s, double *ret_steps, double *ret_tokens)
+count_done (const LsTrainReport *r, double useful_s, double *ret_steps, double *ret_tokens,
+            double *ret_small_tokens)
 {
-  *ret_steps = *ret_tokens = 0;
+  *ret_steps = *ret_tokens = *ret_small_tokens = 0;
   for (guint i = 0; i < r->phases->len && useful_s > 0; i++) {
     const LsTrainPhase *p = &g_array_index (r->phases, LsTrainPhase, i);
     double steps = MIN (p->n_steps, floor (useful_s / p->step_s + 1e-6));
     *ret_steps += steps;
     *ret_tokens += steps * p->tokens_per_step;
+    *ret_small_tokens += ls_train_small_batch_tokens (r, p, steps);
     useful_s -= p->n_steps * p->step_s;
   }
 }
@@ -163,8 +167,12 @@ static void
 spread_done (LsTrainReport *r, const LsRunHistory *histories, guint n)
 {
   g_autofree double *steps = g_new (double, n), *tokens = g_new (double, n);
-  for (guint i = 0; i < n; i++)
-    count_done (r, histories[i].useful_s, &steps[i], &tokens[i]);
+  for (guint i = 0; i < n; i++) {
+    double small_tokens;
+    count_done (r, histories[i].useful_s, &steps[i], &tokens[i], &small_tokens);
+    r->small_tokens += small_tokens / n;
+  }
+  r->loss = ls_loss_goal_after (&r->goal, r->small_tokens);
   r->steps = spread_of (steps, n);
   r->tokens = spread_of (tokens, n);
 }
@@ -380,6 +388,8 @@ simulate (LsTrainReport *r, const LsTrainSpec *spec, LsReliability *reliability,
     return FALSE;
   if (spec->reliability && !load_reliability (spec->reliability, reliability, error))
     return FALSE;
+  if (!ls_loss_goal_find (&spec->goal, &spec->job, &r->goal, error))
+    return FALSE;
   if (!ls_train_simulate (r, spec, error))
     return FALSE;
   if (!spec->reliability && !load_reliability (usual_reliability (r), reliability, error))
@@ -450,7 +460,6 @@ ls_train_run (const LsTrainSpec *spec, GError **error)
   g_autoptr (LsTrainReport) r = run_one (spec, error);
   if (!r)
     return NULL;
-  r->critical_batch = spec->critical_batch;
   if (spec->batches)
     add_batch (r->batches, r);
   for (guint i = 0; spec->batches && i < spec->batches->len; i++)

@@ -34,6 +34,7 @@
 #include "base/parallel.h"
 #include "job/job.h"
 #include "job/price.h"
+#include "train/loss_goal.h"
 #include "train/run_history.h"
 
 /* --- what is asked ------------------------------------------------------------------------------ */
@@ -62,12 +63,12 @@ typedef struct {
   LsJobSpec job;
   GPtrArray *phases; /* char *: "tokens=1T,global-batch=512"; empty: one, of the job  */
   LsBatchRamp ramp;
-  double tokens, steps;  /* of the phases that do not say theirs; 0: not said             */
-  double critical_batch; /* tokens; 0: tokens are as given                            */
-  GArray *batches;       /* uint32_t, sequences: compared with the job's; NULL: none    */
-  double days;           /* after which the run is looked at; 0: when all is done         */
-  char *reliability;     /* name or path; NULL: the default                               */
-  int checkpoint_to;     /* LsCheckpointTo                                                */
+  LsLossAsk goal;    /* tokens, or a loss, of the phases that do not say theirs; batches */
+  double steps;      /* the same in steps; 0: not said                           */
+  GArray *batches;   /* uint32_t, sequences: compared with the job's; NULL: none    */
+  double days;       /* after which the run is looked at; 0: when all is done         */
+  char *reliability; /* name or path; NULL: the default                               */
+  int checkpoint_to; /* LsCheckpointTo                                                */
   bool checkpoint_async;
   GArray *every; /* LsEvery; empty: the best                                      */
   LsCheckpointGiven given;
@@ -158,8 +159,10 @@ typedef struct {
   double lost_s[LS_N_LOST]; /* means */
   GArray *causes;           /* LsTrainCause */
   GArray *choices;          /* LsTrainChoice; one: the run itself */
-  double critical_batch;    /* 0: none was given */
-  GArray *batches;          /* LsTrainBatch; the first is the run itself; empty: none was asked for */
+  LsLossGoal goal;
+  double loss;         /* at the end, by its law; NAN: there is none */
+  double small_tokens; /* done at the end, as small batches would need; a mean                      */
+  GArray *batches;     /* LsTrainBatch; the first is the run itself; empty: none was asked for */
   double gpu_hours, usd, mwh, co2_t; /* means; NAN: not known */
   uint64_t n_events;
   GPtrArray *notes; /* char * */

@@ -40,6 +40,10 @@ ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *
   bool is_given = spec->given.save != LS_TIME_NEVER && spec->given.read != LS_TIME_NEVER;
   note (r, !spec->reliability && r->causes->len == 0,
         "nothing is known of failures of these chips: none is assumed");
+  note (
+      r, r->goal.law.name && r->goal.critical_batch == 0,
+      "the law of the loss says nothing of batches: this one is taken to need no more tokens than small ones "
+      "(--critical-batch)");
   note (r, spec->elastic && has_spare, "--elastic has no effect here: a spare node is always free");
   note (r, spec->elastic && r->job->strategy.dp == 1, "--elastic has no effect here: there is one replica");
   note (r, spec->spares && !replaces_nodes (reliability), "--spares has no effect here: no node is replaced");

@@ -47,7 +47,7 @@ add_phase (GArray *parts, const LsTrainSpec *spec, const char *text, GError **er
   Part *p = add_part (parts, &spec->job);
   if (!ls_train_phase_read (text, &p->job, &p->size, error))
     return FALSE;
-  if (p->size.tokens + p->size.steps + spec->tokens + spec->steps + spec->days > 0)
+  if (p->size.tokens + p->size.steps + spec->goal.tokens + spec->goal.loss + spec->steps + spec->days > 0)
     return TRUE;
   g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--phase \"%s\": expected tokens=N or steps=N", text);
   return FALSE;
@@ -104,13 +104,16 @@ check_sizes (const GArray *parts, const LsTrainSpec *spec, GError **error)
     n_open += part_at (parts, i)->size.tokens + part_at (parts, i)->size.steps == 0;
     n_tokens += part_at (parts, i)->size.tokens > 0;
   }
-  bool has_size = spec->tokens + spec->steps > 0;
+  bool has_size = spec->goal.tokens + spec->goal.loss + spec->steps > 0;
   if (has_size && n_open == 0)
-    return refuse (error, "all phases say how long they are: --tokens and --train-steps say nothing");
+    return refuse (error, "all phases say how long they are: --tokens, --loss and --train-steps say nothing");
   if (has_size && n_open > 1)
     return refuse (error, "more than one phase has no size of its own: which takes the rest is not said");
-  if (spec->critical_batch > 0 && n_tokens == 0 && spec->tokens == 0)
-    return refuse (error, "--critical-batch says how many tokens a batch needs: expected --tokens N");
+  if (spec->goal.critical_batch > 0 && n_tokens == 0 && spec->goal.tokens + spec->goal.loss == 0)
+    return refuse (error,
+                   "--critical-batch says how many tokens a batch needs: expected --tokens N or --loss X");
+  if (ls_loss_ask_needs_law (&spec->goal) && spec->goal.tokens + spec->goal.loss == 0)
+    return refuse (error, "a law of loss or batch says what a run needs: expected --loss X or --tokens N");
   return TRUE;
 }
 
@@ -125,32 +128,32 @@ simulate_part (guint i, gpointer parts)
 
 /* How many more tokens a batch needs than small ones do. */
 static double
-more_tokens (const LsTrainSpec *spec, double tokens_per_step)
+more_tokens (const LsTrainReport *r, double tokens_per_step)
 {
-  return spec->critical_batch > 0 ? 1 + tokens_per_step / spec->critical_batch : 1;
+  return r->goal.critical_batch > 0 ? 1 + tokens_per_step / r->goal.critical_batch : 1;
 }
 
 /* Steps that tokens make, the last one perhaps not full. */
 static double
-steps_of_tokens (const LsTrainSpec *spec, double tokens, double tokens_per_step)
+steps_of_tokens (const LsTrainReport *r, double tokens, double tokens_per_step)
 {
-  return ceil (tokens * more_tokens (spec, tokens_per_step) / tokens_per_step);
+  return ceil (tokens * more_tokens (r, tokens_per_step) / tokens_per_step);
 }
 
 /* As said of the phase, or what is left of the run; 0: nothing is. */
 static double
 n_steps (const LsTrainReport *r, const LsTrainSpec *spec, const LsPhaseSize *size, const LsTrainPhase *p)
 {
-  double tokens = spec->tokens, steps = spec->steps, until_end = ceil (spec->days * 86400 / p->step_s);
+  double tokens = r->goal.tokens, steps = spec->steps, until_end = ceil (spec->days * 86400 / p->step_s);
   for (guint i = 0; i < r->phases->len; i++) {
     const LsTrainPhase *before = &g_array_index (r->phases, LsTrainPhase, i);
-    tokens -= before->tokens / more_tokens (spec, before->tokens_per_step);
+    tokens -= before->tokens / more_tokens (r, before->tokens_per_step);
     steps -= before->n_steps;
   }
   double n = size->steps > 0 ? ceil (size->steps)
-      : size->tokens > 0     ? steps_of_tokens (spec, size->tokens, p->tokens_per_step)
+      : size->tokens > 0     ? steps_of_tokens (r, size->tokens, p->tokens_per_step)
       : spec->steps > 0      ? ceil (fmax (steps, 0))
-      : spec->tokens > 0     ? steps_of_tokens (spec, fmax (tokens, 0), p->tokens_per_step)
+      : r->goal.tokens > 0   ? steps_of_tokens (r, fmax (tokens, 0), p->tokens_per_step)
                              : until_end;
   return spec->days > 0 ? fmin (n, until_end) : n;
 }
@@ -170,7 +173,7 @@ add_to_report (LsTrainReport *r, const LsTrainSpec *spec, Part *part, GError **e
   };
   p.n_steps = n_steps (r, spec, &part->size, &p);
   if (p.n_steps < 1)
-    return refuse (error, "the parts before take all of --tokens or --train-steps: nothing is left");
+    return refuse (error, "the parts before take all of --tokens, --loss or --train-steps: nothing is left");
   p.tokens = p.n_steps * p.tokens_per_step;
   p.name = part->size.name ? g_steal_pointer (&part->size.name) : g_strdup_printf ("%u", r->phases->len + 1);
   g_array_append_val (r->phases, p);
@@ -201,17 +204,17 @@ take_machine (LsTrainReport *r, const GArray *parts, GError **error)
 static gboolean
 check_size (const LsTrainSpec *spec, GError **error)
 {
-  if (spec->tokens > 0 && spec->steps > 0)
-    return refuse (error, "expected --tokens or --train-steps; got both");
-  if (spec->critical_batch > 0 && spec->ramp.samples > 0)
-    return refuse (error, "expected --critical-batch or --batch-ramp; got both");
+  if ((spec->goal.tokens > 0) + (spec->goal.loss > 0) + (spec->steps > 0) > 1)
+    return refuse (error, "expected one of --tokens, --loss and --train-steps; got more");
   if (spec->batches && (spec->phases->len > 0 || spec->ramp.samples > 0))
     return refuse (error, "--batches compares whole runs: it goes with neither --phase nor --batch-ramp");
   if (spec->batches && spec->job.strategy.global_batch == 0)
     return refuse (error, "--batches compares with --global-batch; it is not given");
-  if (spec->tokens + spec->steps + spec->days == 0 && spec->phases->len == 0)
+  if (spec->goal.tokens + spec->goal.loss + spec->steps + spec->days == 0 && spec->phases->len == 0)
     return refuse (
-        error, "how much is trained? expected --tokens N, --train-steps N, --days N, or --phase with tokens");
+        error,
+        "how much is trained? expected --tokens N, --train-steps N, --loss X, --days N, or --phase with "
+        "tokens");
   return TRUE;
 }
 
@@ -252,6 +255,12 @@ ls_train_simulate (LsTrainReport *r, const LsTrainSpec *spec, GError **error)
   r->has_steps = spec->steps > 0;
   r->n_seeds = spec->seeds;
   return take_machine (r, parts, error);
+}
+
+double
+ls_train_small_batch_tokens (const LsTrainReport *r, const LsTrainPhase *p, double steps)
+{
+  return steps * p->tokens_per_step / more_tokens (r, p->tokens_per_step);
 }
 
 LsRunPhase *

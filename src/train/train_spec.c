@@ -12,44 +12,10 @@
 
 /* --- values ---------------------------------------------------------------------------- */
 
-/* "15.6T", "300B", "2e11": a count of tokens or steps. */
-static bool
-read_count (const char *text, double *ret_count)
-{
-  static const struct {
-    char letter;
-    double scale;
-  } scales[] = { { 'K', 1e3 }, { 'M', 1e6 }, { 'B', 1e9 }, { 'T', 1e12 } };
-  char *end;
-  double value = g_ascii_strtod (text, &end);
-  for (guint i = 0; end != text && i < G_N_ELEMENTS (scales); i++)
-    if (g_ascii_toupper (*end) == scales[i].letter) {
-      value *= scales[i].scale;
-      end++;
-      break;
-    }
-  if (end == text || *end || !(value >= 1 && value <= 1e18))
-    return false;
-  *ret_count = value;
-  return true;
-}
-
-static bool
-parse_tokens (const char *text, void *target)
-{
-  return read_count (text, &((LsTrainSpec *) target)->tokens);
-}
-
 static bool
 parse_steps (const char *text, void *target)
 {
-  return read_count (text, &((LsTrainSpec *) target)->steps);
-}
-
-static bool
-parse_critical (const char *text, void *target)
-{
-  return read_count (text, &((LsTrainSpec *) target)->critical_batch);
+  return ls_count_read (text, &((LsTrainSpec *) target)->steps);
 }
 
 static bool
@@ -73,8 +39,8 @@ parse_ramp (const char *text, void *target)
 {
   LsBatchRamp ramp;
   g_auto (GStrv) words = g_strsplit (text, ":", -1);
-  if (g_strv_length (words) != 3 || !read_count (words[0], &ramp.start)
-      || !read_count (words[1], &ramp.increment) || !read_count (words[2], &ramp.samples))
+  if (g_strv_length (words) != 3 || !ls_count_read (words[0], &ramp.start)
+      || !ls_count_read (words[1], &ramp.increment) || !ls_count_read (words[2], &ramp.samples))
     return false;
   ((LsTrainSpec *) target)->ramp = ramp;
   return true;
@@ -90,7 +56,7 @@ read_every (const char *text, LsEvery *ret_every)
     *ret_every = (LsEvery) { LS_EVERY_BEST, 1 };
   else if (ls_parse_time (text, &time, NULL) && time > 0)
     *ret_every = (LsEvery) { LS_EVERY_SECONDS, ls_time_to_s (time) };
-  else if (read_count (text, &steps))
+  else if (ls_count_read (text, &steps))
     *ret_every = (LsEvery) { LS_EVERY_STEPS, round (steps) };
   else
     return false;
@@ -169,15 +135,12 @@ static const LsEnumName places[] = { { "storage", LS_CHECKPOINT_STORAGE },
                                      { "local", LS_CHECKPOINT_LOCAL },
                                      { NULL } };
 
-#define COUNT_EXPECTED             "a count such as 15T, 300B or 2e11"
 #define KNOB(key_, kind_, member_) key_, kind_, offsetof (LsTrainSpec, member_)
 
 static const LsField fields[] = {
-  { "tokens", LS_FIELD_CUSTOM, .parse = parse_tokens, .expected = COUNT_EXPECTED },
-  { "train_steps", LS_FIELD_CUSTOM, .parse = parse_steps, .expected = COUNT_EXPECTED },
+  { "train_steps", LS_FIELD_CUSTOM, .parse = parse_steps, .expected = LS_COUNT_EXPECTED },
   { "batch_ramp", LS_FIELD_CUSTOM, .parse = parse_ramp,
     .expected = "START:INCREMENT:SEQUENCES such as 192:16:9765625" },
-  { "critical_batch", LS_FIELD_CUSTOM, .parse = parse_critical, .expected = COUNT_EXPECTED },
   { "batches", LS_FIELD_CUSTOM, .parse = parse_batches,
     .expected = "global batches such as 512,1024, or their doublings 512..8192" },
   { KNOB ("days", LS_FIELD_DOUBLE, days), .min = 1e-6, .max = 10000 },
@@ -221,6 +184,7 @@ ls_train_spec_clear (LsTrainSpec *spec)
 {
   ls_job_spec_clear (&spec->job);
   ls_fields_clear (fields, spec);
+  ls_loss_ask_clear (&spec->goal);
   g_clear_pointer (&spec->phases, g_ptr_array_unref);
   g_clear_pointer (&spec->every, g_array_unref);
   g_clear_pointer (&spec->spares, g_array_unref);
@@ -234,6 +198,8 @@ ls_train_spec_set (LsTrainSpec *spec, const char *key, const char *value, LsDiag
     g_ptr_array_add (spec->phases, g_strdup (value));
     return TRUE;
   }
+  if (ls_loss_ask_has (key))
+    return ls_loss_ask_set (&spec->goal, key, value, diags);
   if (ls_field_find (fields, key))
     return ls_field_set_text (fields, spec, key, value, diags);
   return ls_job_spec_set (&spec->job, key, value, diags);
@@ -245,10 +211,10 @@ static bool
 set_size (const char *key, const char *value, LsPhaseSize *size, LsDiagList *diags)
 {
   double *count = strcmp (key, "tokens") == 0 ? &size->tokens : &size->steps;
-  if (read_count (value, count))
+  if (ls_count_read (value, count))
     return true;
   ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "%s: expected %s; got \"%s\"", key,
-               COUNT_EXPECTED, value);
+               LS_COUNT_EXPECTED, value);
   return false;
 }
 

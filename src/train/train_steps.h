@@ -10,9 +10,12 @@
  * out. */
 gboolean ls_train_check (const LsTrainSpec *spec, GError **error);
 
-/* A step of each phase, simulated; fills phases, job, GPUs and nodes. Errors: the same, those of a job,
- * LS_ERROR_CONFLICT (phases on other numbers of GPUs). */
+/* A step of each phase, simulated; r->goal is known. Fills phases, job, GPUs and nodes. Errors: the same,
+ * those of a job, LS_ERROR_CONFLICT for phases on different GPUs. */
 gboolean ls_train_simulate (LsTrainReport *r, const LsTrainSpec *spec, GError **error);
+
+/* Of so many steps of a phase: the tokens that small batches would need for as much. */
+double ls_train_small_batch_tokens (const LsTrainReport *r, const LsTrainPhase *p, double steps);
 
 /* The phases as a history runs them, newly allocated. */
 LsRunPhase *ls_train_run_phases (const LsTrainReport *r);

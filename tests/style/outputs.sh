@@ -104,7 +104,7 @@ compare 'json: whatif' whatif.keys
 "$lockstep" whatif --model tiny --cluster pair --gpus 2 --global-batch 8 --csv > rows.csv
 head -n 1 rows.csv | tr ',' '\n' | sort > columns
 compare 'csv: whatif' columns
-"$lockstep" train --model tiny --cluster pair --gpus 2 --train-steps 10 --global-batch 2 --batches 4 --reliability lab --json > train.json
+"$lockstep" train --model tiny --cluster pair --gpus 2 --loss 90 --scaling-law lab --global-batch 2 --batches 4 --reliability lab --json > train.json
 paths train.json | sort -u > train.keys
 compare 'json: train' train.keys
 "$lockstep" train --model tiny --cluster pair --gpus 2 --train-steps 10 --reliability lab --csv > rows.csv

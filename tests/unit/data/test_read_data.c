@@ -8,6 +8,7 @@
 #include "data/datadir.h"
 #include "data/jobs/kernel_kinds.h"
 #include "data/jobs/read_model.h"
+#include "data/jobs/read_scaling.h"
 #include "data/jobs/read_model_names.h"
 #include "data/jobs/read_optimizers.h"
 #include "data/jobs/read_recipes.h"
@@ -57,6 +58,7 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
   LsStrategy strategy = { 0 };
   LsNcclTables tables = { 0 };
   LsReliability reliability;
+  LsScalingLaw law;
   LsSoftwareSpec software;
   bool ok = false;
   switch (kind) {
@@ -70,6 +72,11 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
     ok = names && ls_model_names_check (names, diags) > 0;
     break;
   }
+  case LS_DATA_SCALING:
+    ok = ls_scaling_load (path, &law, diags);
+    if (ok)
+      ls_scaling_law_clear (&law);
+    break;
   case LS_DATA_CLUSTERS:
     ok = ls_cluster_load (path, &spec, diags);
     break;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "data/jobs/read_model.h"
+#include "data/jobs/read_scaling.h"
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_optimizers.h"
 #include "data/jobs/read_recipes.h"
@@ -40,6 +41,7 @@ static const struct {
   { FORMATS "kernels.md", "kernels", ls_recipes_fields },
   { FORMATS "optimizers.md", "optimizer", ls_optimizer_fields },
   { FORMATS "reliability.md", "reliability", ls_reliability_fields },
+  { FORMATS "scaling.md", "scaling", ls_scaling_fields },
   { FORMATS "trace.md", "trace", ls_trace_fields },
 };
 
@@ -47,6 +49,7 @@ static const struct {
   const char *readme, *folder;
 } file_tables[] = {
   { MODELS, "models" },
+  { MODELS, "models/scaling" },
   { TOPOLOGIES, "topologies" },
   { TOPOLOGIES, "topologies/gpu" },
   { TOPOLOGIES, "topologies/calib" },

@@ -7,6 +7,7 @@
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_optimizers.h"
 #include "data/jobs/read_recipes.h"
+#include "data/jobs/read_scaling.h"
 #include "data/jobs/read_software.h"
 #include "data/jobs/read_strategy.h"
 #include "data/launch/import.h"
@@ -93,6 +94,16 @@ read_reliability (const char *path, LsDiagList *diags)
   bool ok = ls_reliability_load (path, &r, diags);
   if (ok)
     ls_reliability_clear (&r);
+  return ok;
+}
+
+static bool
+read_scaling (const char *path, LsDiagList *diags)
+{
+  LsScalingLaw law;
+  bool ok = ls_scaling_load (path, &law, diags);
+  if (ok)
+    ls_scaling_law_clear (&law);
   return ok;
 }
 
@@ -250,6 +261,7 @@ static const LsRejectKind kinds[] = {
   { "residuals", read_residuals },
   { "resolve", resolve },
   { "result", read_result },
+  { "scaling", read_scaling },
   { "software", read_software },
   { "spans", read_spans },
   { "strategy", read_strategy },
