@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/jobs/read_strategy.h"
+#include "data/text/field_value.h"
 #include "data/text/field_write.h"
 #include "job/softwares.h"
 #include "strategy/strategy_idle.h"
@@ -68,6 +69,21 @@ is_lent (const LsField *f, const char *value, const LsStrategy *lent)
   return is_auto (program) || strcmp (value, program) == 0;
 }
 
+/* "auto", where the defaults say something and that takes it back; else NULL. */
+static char *
+taken_back (const LsField *f, const LsStrategy *defaults)
+{
+  g_autofree char *said = defaults ? ls_field_text (f, defaults, NULL) : NULL, *left = NULL;
+  if (!said)
+    return NULL;
+  LsStrategy tried;
+  ls_strategy_copy (&tried, defaults);
+  bool is_word = ls_field_value_set (f, &tried, "auto");
+  left = ls_field_text (f, &tried, NULL);
+  ls_strategy_clear (&tried);
+  return is_word && !left ? g_strdup ("auto") : NULL;
+}
+
 char *
 ls_knobs_format (const LsStrategy *s)
 {
@@ -85,7 +101,8 @@ ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults)
   ls_softwares_blank (s, &lent);
   init_usual (&usual, s);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    g_autofree char *value = f->file_only ? NULL : ls_field_text (f, &filled, NULL);
+    g_autofree char *said = f->file_only ? NULL : ls_field_text (f, &filled, NULL),
+                    *value = said || f->file_only ? g_steal_pointer (&said) : taken_back (f, defaults);
     if (!value
         || (goes_without_saying (f, value, &blank, &usual, defaults)
             && (defaults || is_lent (f, value, &lent))))

@@ -262,9 +262,8 @@ has_even_chunks (uint32_t n_layers, uint32_t pp)
   return false;
 }
 
-/* Chunks per rank that a sweep looks at by itself. */
-static bool
-is_usual (uint32_t n_layers, uint32_t pp, uint32_t vpp)
+bool
+ls_space_is_usual (uint32_t n_layers, uint32_t pp, uint32_t vpp)
 {
   uint64_t n_chunks = (uint64_t) pp * vpp;
   if (vpp == 1 || ls_chunks_are_even (n_layers, n_chunks))
@@ -274,14 +273,17 @@ is_usual (uint32_t n_layers, uint32_t pp, uint32_t vpp)
 }
 
 static void
-fill_vpp (LsSpace *space, uint32_t n_layers)
+fill_vpp (LsSpace *space, uint32_t n_layers, const LsStrategy *base)
 {
   const GArray *pp = space->values[LS_SPACE_PP];
   space->has_usual_vpp = true;
   add_value (space, LS_SPACE_VPP, 1);
+  if (base->layers_per_chunk)
+    add_value (space, LS_SPACE_VPP, base->vpp);
   for (uint32_t v = 2; v <= n_layers + 2; v++)
     for (guint i = 0; i < pp->len; i++)
-      if (g_array_index (pp, uint32_t, i) > 1 && is_usual (n_layers, g_array_index (pp, uint32_t, i), v))
+      if (g_array_index (pp, uint32_t, i) > 1
+          && ls_space_is_usual (n_layers, g_array_index (pp, uint32_t, i), v))
         add_value (space, LS_SPACE_VPP, v);
 }
 
@@ -293,7 +295,8 @@ fill_list (LsSpace *space, LsSpaceAxis axis, const uint32_t *values, guint n)
 }
 
 static void
-fill_degrees (LsSpace *space, LsSpaceAxis axis, const LsModel *m, uint32_t gpus_per_node)
+fill_degrees (LsSpace *space, LsSpaceAxis axis, const LsModel *m, const LsStrategy *base,
+              uint32_t gpus_per_node)
 {
   const GArray *gpus = space->values[LS_SPACE_GPUS], *batches = space->values[LS_SPACE_GLOBAL_BATCH];
   if (axis == LS_SPACE_TP)
@@ -303,7 +306,7 @@ fill_degrees (LsSpace *space, LsSpaceAxis axis, const LsModel *m, uint32_t gpus_
   else if (axis == LS_SPACE_EP && m->n_experts > 0)
     add_divisors (space, axis, m->n_experts, largest (gpus));
   else if (axis == LS_SPACE_VPP)
-    fill_vpp (space, m->n_layers);
+    fill_vpp (space, m->n_layers, base);
   else if (axis == LS_SPACE_MICRO_BATCH)
     add_divisors_of_each (space, axis, batches, LS_SPACE_MAX_MICRO_BATCH);
   else
@@ -311,7 +314,8 @@ fill_degrees (LsSpace *space, LsSpaceAxis axis, const LsModel *m, uint32_t gpus_
 }
 
 static void
-fill_axis (LsSpace *space, LsSpaceAxis axis, const LsModel *m, uint32_t gpus_per_node, bool is_torus)
+fill_axis (LsSpace *space, LsSpaceAxis axis, const LsModel *m, const LsStrategy *base, uint32_t gpus_per_node,
+           bool is_torus)
 {
   static const uint32_t off_on[] = { 0, 1 }, stages[] = { 0, 1, 2, 3 };
   static const uint32_t kinds[] = { LS_DP_AUTO, LS_DP_FSDP2 };
@@ -331,7 +335,7 @@ fill_axis (LsSpace *space, LsSpaceAxis axis, const LsModel *m, uint32_t gpus_per
     for (guint i = 0; i < G_N_ELEMENTS (schedules); i++)
       add_text (space, axis, schedules[i]);
   else
-    fill_degrees (space, axis, m, gpus_per_node);
+    fill_degrees (space, axis, m, base, gpus_per_node);
 }
 
 gboolean
@@ -349,7 +353,7 @@ ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_
   space->size = 1;
   for (guint a = 0; a < ls_space_n_axes (); a++) {
     if (a < LS_N_SPACE_AXES && space->values[a]->len == 0)
-      fill_axis (space, (LsSpaceAxis) a, m, gpus_per_node, is_torus);
+      fill_axis (space, (LsSpaceAxis) a, m, base, gpus_per_node, is_torus);
     space->size *= ls_space_n (space, (LsSpaceAxis) a); /* each is at most 2^20 values, checked after each */
     if (space->size > MAX_SIZE) {
       g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "more than 2^40 configurations; narrow the ranges");
@@ -395,32 +399,10 @@ ls_space_next (const LsSpace *space, LsPoint *point)
   return false;
 }
 
-static const LsSched *
-sched_of (const LsSpace *space, const LsPoint *p)
+const LsSched *
+ls_space_sched (const LsSpace *space, const LsPoint *p)
 {
   return ls_sched_find (g_ptr_array_index (space->texts[LS_SPACE_SCHEDULE], p->at[LS_SPACE_SCHEDULE]));
-}
-
-bool
-ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *base, const LsPoint *p)
-{
-  uint64_t tp = ls_space_value (space, p, LS_SPACE_TP), pp = ls_space_value (space, p, LS_SPACE_PP);
-  if (tp == 1 && (p->at[LS_SPACE_SP] > 0 || p->at[LS_SPACE_TP_OVERLAP] > 0))
-    return false;
-  if (pp == 1 && p->at[LS_SPACE_SCHEDULE] > 0)
-    return false;
-  if (tp * pp >= ls_space_value (space, p, LS_SPACE_GPUS)
-      && (p->at[LS_SPACE_ZERO] > 0 || p->at[LS_SPACE_DP_KIND] > 0))
-    return false;
-  bool has_reshard = ls_dp_traits ((int) ls_space_value (space, p, LS_SPACE_DP_KIND))->has_reshard;
-  if (pp > 1 && has_reshard && base->reshard_after_forward == LS_RESHARD_AUTO
-      && ls_space_value (space, p, LS_SPACE_ZERO) == 2 && ls_space_holds (space, LS_SPACE_ZERO, 3))
-    return false;
-  if (pp > 1 && p->at[LS_SPACE_VPP] > 0 && ls_sched_fixes_chunks (sched_of (space, p)))
-    return false;
-  bool has_lists = base->layers_per_chunk || space->values[space->layers_axis]->len > 0;
-  return !space->has_usual_vpp || has_lists
-      || is_usual (m->n_layers, (uint32_t) pp, ls_space_value (space, p, LS_SPACE_VPP));
 }
 
 uint64_t
@@ -447,8 +429,7 @@ ls_space_is_refused (const LsSpace *space, const LsModel *m, const LsStrategy *b
   uint64_t ep = ls_space_value (space, p, LS_SPACE_EP), vpp = ls_space_value (space, p, LS_SPACE_VPP);
   if (m->n_experts == 0 ? ep > 1 : m->n_experts % ep != 0)
     return true;
-  if (base->layers_per_chunk || space->values[space->layers_axis]->len > 0
-      || (pp > 1 && ls_sched_fixes_chunks (sched_of (space, p))))
+  if (ls_space_has_layers (space, base, p) || (pp > 1 && ls_sched_fixes_chunks (ls_space_sched (space, p))))
     return false;
   return pp * vpp > m->n_layers + UINT64_C (2);
 }
@@ -489,6 +470,6 @@ ls_space_strategy (const LsSpace *space, const LsStrategy *base, const LsPoint *
       ? g_strdup (g_ptr_array_index (space->texts[LS_SPACE_SCHEDULE], p->at[LS_SPACE_SCHEDULE]))
       : NULL;
   set_listed (space, p, ret_s);
-  if (ret_s->pp > 1 && ls_sched_fixes_chunks (sched_of (space, p)))
+  if (ret_s->pp > 1 && ls_sched_fixes_chunks (ls_space_sched (space, p)))
     ret_s->vpp = 1; /* what the schedule needs */
 }

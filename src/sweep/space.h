@@ -16,14 +16,16 @@
  * two that leave two layers to a chunk; ep divides the number of experts and the GPUs; micro-batch divides
  * the global batch, up to LS_SPACE_MAX_MICRO_BATCH; sp 0, 1; zero 0 to 3 by Megatron-LM (0, 1), DeepSpeed and
  * FSDP2 (2, 3), on TPUs by XLA's FSDP; schedules 1f1b, interleaved-1f1b, zb-h1; recompute none, selective,
- * full; tp-overlap 0, 1. cp is 1 unless asked for. Degrees and micro-batches ascend: configurations of one
- * number of GPUs and global batch come in the same order whatever else is asked for. A sweep for a program
- * has its ranges in their place (data/jobs/read_software.h). */
+ * full; tp-overlap 0, 1; layers_per_chunk as the file of the job lists it, and "auto" (sweep.c). cp is 1
+ * unless asked for. Degrees and micro-batches ascend: configurations of one number of GPUs and global batch
+ * come in the same order whatever else is asked for. A sweep for a program has its ranges in their place
+ * (data/jobs/read_software.h). */
 #ifndef LS_SWEEP_SPACE_H
 #define LS_SWEEP_SPACE_H
 
 #include "base/diag.h"
 #include "data/jobs/read_ranges.h"
+#include "schedules/sched.h"
 #include "strategy/strategy.h"
 
 #define LS_SPACE_MAX_MICRO_BATCH 64
@@ -87,6 +89,12 @@ ls_space_value (const LsSpace *space, const LsPoint *p, LsSpaceAxis axis)
   return g_array_index (space->values[axis], uint32_t, p->at[axis]);
 }
 
+/* The schedule of a point. */
+const LsSched *ls_space_sched (const LsSpace *space, const LsPoint *p);
+/* Chunks per rank that a sweep looks at by itself. */
+bool ls_space_is_usual (uint32_t n_layers, uint32_t pp, uint32_t vpp);
+/* Whether something is said of its layers: what is, decides which chunks are possible. */
+bool ls_space_has_layers (const LsSpace *space, const LsStrategy *base, const LsPoint *p);
 /* False: another configuration is the same, or the default range of vpp lacks it. */
 bool ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *base, const LsPoint *p);
 

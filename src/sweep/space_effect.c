@@ -2,7 +2,9 @@
  * them. */
 #include <string.h>
 
+#include "schedules/sched.h"
 #include "strategy/chunks.h"
+#include "strategy/dp_traits.h"
 #include "strategy/strategy_idle.h"
 #include "sweep/space.h"
 
@@ -13,6 +15,36 @@ ls_space_holds (const LsSpace *space, LsSpaceAxis axis, uint32_t value)
     if (g_array_index (space->values[axis], uint32_t, i) == value)
       return true;
   return false;
+}
+
+bool
+ls_space_has_layers (const LsSpace *space, const LsStrategy *base, const LsPoint *p)
+{
+  const GPtrArray *layers = space->texts[space->layers_axis];
+  if (layers->len == 0)
+    return base->layers_per_chunk != NULL;
+  return strcmp (g_ptr_array_index (layers, p->at[space->layers_axis]), "auto") != 0;
+}
+
+bool
+ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *base, const LsPoint *p)
+{
+  uint64_t tp = ls_space_value (space, p, LS_SPACE_TP), pp = ls_space_value (space, p, LS_SPACE_PP);
+  if (tp == 1 && (p->at[LS_SPACE_SP] > 0 || p->at[LS_SPACE_TP_OVERLAP] > 0))
+    return false;
+  if (pp == 1 && p->at[LS_SPACE_SCHEDULE] > 0)
+    return false;
+  if (tp * pp >= ls_space_value (space, p, LS_SPACE_GPUS)
+      && (p->at[LS_SPACE_ZERO] > 0 || p->at[LS_SPACE_DP_KIND] > 0))
+    return false;
+  bool has_reshard = ls_dp_traits ((int) ls_space_value (space, p, LS_SPACE_DP_KIND))->has_reshard;
+  if (pp > 1 && has_reshard && base->reshard_after_forward == LS_RESHARD_AUTO
+      && ls_space_value (space, p, LS_SPACE_ZERO) == 2 && ls_space_holds (space, LS_SPACE_ZERO, 3))
+    return false;
+  if (pp > 1 && p->at[LS_SPACE_VPP] > 0 && ls_sched_fixes_chunks (ls_space_sched (space, p)))
+    return false;
+  return !space->has_usual_vpp || ls_space_has_layers (space, base, p)
+      || ls_space_is_usual (m->n_layers, (uint32_t) pp, ls_space_value (space, p, LS_SPACE_VPP));
 }
 
 void

@@ -7,6 +7,7 @@
 #include "job/job_from.h"
 #include "sweep/sweep_changes.h"
 #include "sweep/sweep_charts.h"
+#include "sweep/sweep_report.h"
 #include "sweep/sweep_state.h"
 
 /* --- what is asked ---------------------------------------------------------------------------- */
@@ -89,6 +90,8 @@ ls_sweep_spec_set (LsSweepSpec *spec, const char *key, const char *value, LsDiag
     return ls_space_set (&spec->space, axis, value, diags);
   if (axis != LS_NO_SPACE_AXIS) /* of a file of ranges */
     ls_space_unset (&spec->space, axis);
+  if (axis != LS_NO_SPACE_AXIS && axis == spec->space.layers_axis)
+    spec->has_layers = true;
   if (strcmp (key, "prune") == 0)
     return set_prune (spec, value, diags);
   if (strcmp (key, "top") == 0)
@@ -196,6 +199,20 @@ is_said (LsSpaceAxis axis, const void *job)
       && g_hash_table_contains (spec->said, ls_space_axis_name (axis));
 }
 
+/* Layers that a file lists are of its own stages: with others they lie as the program lays them. */
+static void
+add_layers (LsSweepSpec *spec)
+{
+  LsSpaceAxis axis = spec->space.layers_axis;
+  const LsStrategy *base = &spec->job.strategy;
+  if (!base->layers_per_chunk || spec->has_layers || spec->space.texts[axis]->len > 0)
+    return;
+  g_autofree char *list = ls_sweep_layers_text (base), *both = g_strconcat (list, "/auto", NULL);
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  gboolean ok = ls_space_set (&spec->space, axis, both, none);
+  g_assert (ok);
+}
+
 static gboolean
 fill_space (LsSweepRun *x, GError **error)
 {
@@ -210,6 +227,7 @@ fill_space (LsSweepRun *x, GError **error)
   bool is_torus = c->interior == LS_INTERIOR_TORUS;
   if (x->spec->job.program)
     ls_space_add_ranges (&x->spec->space, &x->spec->job.program->ranges, is_said, &x->spec->job);
+  add_layers (x->spec);
   return ls_space_fill (&x->spec->space, &x->model, base, ls_cluster_taken (&placed), is_torus, error);
 }
 

@@ -38,6 +38,7 @@ typedef struct {
   LsSpace space;
   uint32_t top; /* how many are ranked     */
   bool no_prune, pareto, has_timing;
+  bool has_layers;     /* layers_per_chunk was asked for, not found in the file of the job */
   LsTime time_limit;   /* after which it ends with what is there; 0: none */
   guint n_threads;     /* 0: one per processor  */
   LsTeam *team;        /* NULL: this process alone. Borrowed */

@@ -133,6 +133,23 @@ import_is_given (const LsImport *import, const char *key)
 }
 
 void
+import_stages_conflict (LsImport *import, const char *format, ...)
+{
+  static const char *const stages[] = { "pp", "vpp", "layers_per_chunk", "schedule" };
+  bool is_given = false;
+  for (guint i = 0; i < G_N_ELEMENTS (stages); i++)
+    is_given = is_given || import_is_given (import, stages[i]);
+  va_list args;
+  va_start (args, format);
+  g_autofree char *text = g_strdup_vprintf (format, args);
+  va_end (args);
+  if (is_given)
+    import_infer (import, "stages as given beside the file; left out: %s", text);
+  else
+    import_conflict (import, "%s", text);
+}
+
+void
 import_follows_gpus (LsImport *import, const char *key)
 {
   g_hash_table_add (import->follows_gpus, (gpointer) static_key (key));

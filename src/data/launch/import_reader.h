@@ -56,6 +56,9 @@ void import_set_strategy_number (LsImport *import, const char *key, guint64 valu
 void import_open (LsImport *import, const char *key, const char *format, ...) G_GNUC_PRINTF (3, 4);
 bool import_is_open (const LsImport *import, const char *key);
 bool import_is_given (const LsImport *import, const char *key);
+/* What a file says of its stages and the layers of each does not fit their number: a conflict, or, where one
+ * of these was given beside the file, left out and said so. */
+void import_stages_conflict (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
 /* A key of the strategy that was inferred from the number of GPUs, and is not known for another one. */
 void import_follows_gpus (LsImport *import, const char *key);
 /* The optimizer, by its name in the program, behind what says how data parallelism cuts it; momentum: of

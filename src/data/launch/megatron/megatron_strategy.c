@@ -32,14 +32,14 @@ set_chunks (LaunchJob *job)
   vpp = vpp ? vpp : option_number (job, "virtual-pipeline-model-parallel-size");
   if (layers > 0 && vpp == 0 && import->model.n_layers > 0 && !has_open_degree (job)) {
     if (import->model.n_layers % import->strategy.pp != 0 || of_a_stage % layers != 0)
-      import_conflict (import,
-                       "--num-layers-per-virtual-pipeline-stage %" G_GUINT64_FORMAT
-                       " does not divide the %u layers over %u stages",
-                       layers, import->model.n_layers, import->strategy.pp);
+      import_stages_conflict (import,
+                              "--num-layers-per-virtual-pipeline-stage %" G_GUINT64_FORMAT
+                              " does not divide the %u layers over %u stages",
+                              layers, import->model.n_layers, import->strategy.pp);
     vpp = of_a_stage / layers;
   }
   if (vpp > 1 && import->strategy.pp == 1 && !has_open_degree (job))
-    import_conflict (import, "%" G_GUINT64_FORMAT " chunks of a stage, and no pipeline", vpp);
+    import_stages_conflict (import, "%" G_GUINT64_FORMAT " chunks of a stage, and no pipeline", vpp);
   if (vpp > 0 && import->strategy.pp > 1)
     import_set_strategy_number (import, "vpp", vpp);
 }
@@ -122,9 +122,12 @@ set_layout (LaunchJob *job)
   guint pp = job->import->strategy.pp;
   if (list->len == 0)
     import_unknown (job->import, "--pipeline-model-parallel-layout %s", text);
-  else if (n % pp != 0)
-    import_conflict (job->import, "--pipeline-model-parallel-layout: %u parts are no multiple of %u stages",
-                     n, pp);
+  else if (n % pp != 0 || (pp == 1 && n > 1))
+    import_stages_conflict (job->import,
+                            "--pipeline-model-parallel-layout: %u parts are no multiple of %u stages", n, pp);
+  else if (import_is_given (job->import, "vpp") && n / pp != job->import->strategy.vpp)
+    import_stages_conflict (job->import, "--pipeline-model-parallel-layout: %u parts are not %u stages x %u",
+                            n, pp, job->import->strategy.vpp);
   else {
     import_set_strategy_number (job->import, "vpp", n / pp);
     import_set_strategy (job->import, "layers_per_chunk", list->str, "--pipeline-model-parallel-layout");
@@ -144,7 +147,8 @@ set_ends (LaunchJob *job)
     return;
   guint64 rest = layers > first + last ? layers - first - last : 0, each = rest / (pp - n_ends);
   if (rest % (pp - n_ends) != 0 || each == 0) {
-    import_conflict (import, "%u stages do not share the layers between the first and the last evenly", pp);
+    import_stages_conflict (import, "%u stages do not share the layers between the first and the last evenly",
+                            pp);
     return;
   }
   GString *list = g_string_new (NULL);
@@ -161,7 +165,7 @@ set_pipeline (LaunchJob *job)
 {
   LsImport *import = job->import;
   if (option_is_on (job, "no-pipeline-parallel") && import->strategy.pp > 1)
-    import_conflict (import, "--no-pipeline-parallel, and %u stages", import->strategy.pp);
+    import_stages_conflict (import, "--no-pipeline-parallel, and %u stages", import->strategy.pp);
   set_chunks (job);
   set_layout (job);
   set_ends (job);

@@ -178,9 +178,11 @@ set_splits (LaunchJob *job)
       = import_has_model (import, "layers") ? read_splits (o, import->model.n_layers, &n) : NULL;
   if (!list)
     import_unknown (import, "pipeline_parallel_split_points %s", (const char *) o->values->pdata[0]);
-  else if (n % pp != 0)
-    import_conflict (import, "pipeline_parallel_split_points: %u parts are no multiple of %u stages", n, pp);
-  else {
+  else if (n % pp != 0 || (import_is_given (import, "vpp") && n / pp != import->strategy.vpp)) {
+    import_stages_conflict (import, "pipeline_parallel_split_points: %u parts are no multiple of %u stages",
+                            n, pp);
+    return false;
+  } else {
     import_set_strategy_number (import, "vpp", n / pp);
     import_set_strategy (import, "layers_per_chunk", list, "pipeline_parallel_split_points");
   }
@@ -237,14 +239,13 @@ set_chunks (LaunchJob *job, bool is_single)
   guint pp = import->strategy.pp;
   if (each > 0 && layers > 0) {
     guint64 n = (layers + first + last + each - 1) / each;
-    if (n % pp != 0 || n > (guint64) 4096 * pp) {
-      import_conflict (import,
-                       "pipeline_parallel_layers_per_stage: %" G_GUINT64_FORMAT
-                       " chunks are no multiple of %u stages",
-                       n, pp);
-      return;
-    }
-    vpp = n / pp;
+    if (n % pp != 0 || n > (guint64) 4096 * pp)
+      import_stages_conflict (import,
+                              "pipeline_parallel_layers_per_stage: %" G_GUINT64_FORMAT
+                              " chunks are no multiple of %u stages",
+                              n, pp);
+    else
+      vpp = n / pp;
   }
   import_set_strategy_number (import, "vpp", vpp);
   if (layers > 0)
