@@ -19,6 +19,22 @@ static const LsOption own[] = {
   { "prune", .argument = "on|off", .meaning = "off: simulate all that may fit; default on" },
   { "top", .argument = "N",
     .meaning = "How many ideas are ranked of each number of GPUs and global batch; default 5" },
+  { "objective", .argument = "NAME",
+    .meaning = "What the best is best in: step; goodput: tokens that count, with failures; time-to-loss; "
+               "cost-to-loss; default step" },
+  { "loss", .argument = "X",
+    .meaning = "The loss, in nats per token: a law says how many tokens that takes" },
+  { "tokens", .argument = "N", .meaning = "Tokens that small batches need, in its place" },
+  { "scaling-law", .argument = "NAME|FILE",
+    .meaning = "The law of --loss (lockstep list scaling); default: besiroglu-2024" },
+  { "critical-batch", .argument = "TOKENS|NAME|FILE",
+    .meaning
+    = "Where a larger batch begins to need more tokens: steps of B tokens need 1 + B / TOKENS times as "
+      "many; a law says it of the loss" },
+  { "reliability", .argument = "NAME|FILE",
+    .meaning
+    = "How often what fails (lockstep list reliability); none: nothing; default: llama3-h100, of TPUs "
+      "none" },
   { "time-limit", .argument = "TIME",
     .meaning = "End with the results so far after that time, with exit code 6" },
   { "pareto", .meaning = "Also what nothing beats in time, memory and cost together" },
@@ -53,7 +69,8 @@ static const LsOption own[] = {
 
 /* Of its own, those that ls_sweep_spec_set() reads. */
 static const char *const set_by_spec[]
-    = { "prune", "top", "time-limit", "threads", "gpu-hour", "gpu-watts", "pue", NULL };
+    = { "objective", "loss",       "tokens",  "scaling-law", "critical-batch", "reliability", "prune",
+        "top",       "time-limit", "threads", "gpu-hour",    "gpu-watts",      "pue",         NULL };
 
 /* Flags of a job that a sweep has not. */
 static const char *const without[]

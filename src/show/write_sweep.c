@@ -42,7 +42,8 @@ also_text (const LsSweepRow *r)
   for (guint i = 0; i < r->also->len; i++) {
     const LsSweepVariant *v = &g_array_index (r->also, LsSweepVariant, i);
     char more[G_ASCII_DTOSTR_BUF_SIZE];
-    g_ascii_formatd (more, sizeof more, "%.1f", 100 * (ls_time_to_s (v->step) / ls_time_to_s (r->step) - 1));
+    g_ascii_formatd (more, sizeof more, "%.1f",
+                     100 * ((double) v->step / v->goodput / ((double) r->step / r->goodput) - 1));
     g_string_append_printf (out, "%s%s (+%s %%)", i > 0 ? "; " : "", v->change, more);
   }
   return g_string_free (out, FALSE);
@@ -162,6 +163,95 @@ append_scaling (GString *out, const LsSweepReport *r)
   ls_text_table_print (&t, 2, out);
 }
 
+/* --- objectives --- */
+
+static gint
+compare_values (gconstpointer a, gconstpointer b)
+{
+  const LsSweepGroup *x = *(LsSweepGroup *const *) a, *y = *(LsSweepGroup *const *) b;
+  return x->first->value < y->first->value ? -1 : x->first->value > y->first->value;
+}
+
+/* Those that have a best, by it. */
+static GPtrArray *
+ranked_groups (const LsSweepReport *r)
+{
+  GPtrArray *list = g_ptr_array_new ();
+  for (guint i = 0; i < r->groups->len; i++)
+    if (g_array_index (r->groups, LsSweepGroup, i).first)
+      g_ptr_array_add (list, &g_array_index (r->groups, LsSweepGroup, i));
+  g_ptr_array_sort (list, compare_values);
+  return list;
+}
+
+static void
+append_goal (GString *out, const LsSweepReport *r)
+{
+  const LsObjective *o = r->objective;
+  const LsLossGoal *g = &o->goal;
+  char a[G_ASCII_DTOSTR_BUF_SIZE], b[G_ASCII_DTOSTR_BUF_SIZE];
+  if (o->kind == LS_OBJECTIVE_GOODPUT)
+    g_string_append (out, "\nTokens that count");
+  else if (g->law.name)
+    g_string_append_printf (out, "\nTo a loss of %s by %s%s: %s billion tokens in small batches",
+                            g_ascii_formatd (a, sizeof a, "%.6g", g->loss), g->law.name,
+                            g->law_is_assumed ? " (assumed)" : "",
+                            g_ascii_formatd (b, sizeof b, "%.4g", g->tokens / 1e9));
+  else
+    g_string_append_printf (out, "\nTo the loss of %s billion tokens in small batches",
+                            g_ascii_formatd (a, sizeof a, "%.4g", g->tokens / 1e9));
+  if (g->critical_batch > 0)
+    g_string_append_printf (out, ", critical batch %s million%s%s",
+                            g_ascii_formatd (a, sizeof a, "%.4g", g->critical_batch / 1e6),
+                            g->critical_law ? " by " : "", g->critical_law ? g->critical_law : "");
+  else if (o->kind != LS_OBJECTIVE_GOODPUT)
+    g_string_append (out, ", as if a larger batch needed no more (--critical-batch)");
+  g_string_append_printf (out, "; failures: %s%s\n", o->reliability.name,
+                          o->reliability_is_assumed ? " (assumed)" : "");
+}
+
+static void
+add_to_loss (LsTextTable *t, const LsSweepGroup *g)
+{
+  const LsToLoss *f = &g->first->to_loss;
+  add_figure (t, "%.4g", f->tokens / 1e9);
+  add_figure (t, "%.0f", f->steps);
+  add_figure (t, "%.4g", f->time_s / 86400);
+  add_figure (t, "%.4g", f->usd / 1e3);
+  add_figure (t, "%.4g", f->mwh);
+  ls_text_table_add (t, "%s", g->is_beaten ? "" : "*");
+}
+
+/* The best of each number of GPUs and batch, best first. */
+static void
+append_objective (GString *out, const LsSweepReport *r)
+{
+  static const char *const heads[]
+      = { "gpus", "batch", "step s", "goodput %", "tokens/s", "G tokens", "steps", "days", "k$", "MWh", "" };
+  if (r->objective->kind == LS_OBJECTIVE_STEP)
+    return;
+  bool is_to_loss = r->objective->kind != LS_OBJECTIVE_GOODPUT;
+  g_autoptr (GPtrArray) list = ranked_groups (r);
+  LsTextTable t;
+  ls_text_table_init (&t, is_to_loss ? "rrrrrrrrrrl" : "rrrrr");
+  for (guint i = 0; i < (is_to_loss ? G_N_ELEMENTS (heads) : 5); i++)
+    ls_text_table_add (&t, "%s", heads[i]);
+  for (guint i = 0; i < list->len; i++) {
+    const LsSweepGroup *g = list->pdata[i];
+    ls_text_table_add (&t, "%u", g->gpus);
+    ls_text_table_add (&t, "%u", g->global_batch);
+    add_figure (&t, "%.4g", ls_time_to_s (g->first->step));
+    add_figure (&t, "%.2f", 100 * g->first->goodput);
+    add_figure (&t, "%.0f", g->first->tokens_per_s * g->first->goodput);
+    if (is_to_loss)
+      add_to_loss (&t, g);
+  }
+  append_goal (out, r);
+  ls_text_table_print (&t, 2, out);
+  if (is_to_loss && list->len > 1)
+    g_string_append (out, "  * no other is as fast and as cheap\n");
+}
+
 static void
 append_rules (GString *out, const LsSweepNone *none)
 {
@@ -242,6 +332,7 @@ ls_sweep_to_text (const LsSweepReport *r)
     append_scaling (out, r);
     append_cost (out, r);
   }
+  append_objective (out, r);
   if (r->front) {
     g_string_append (out, "\nPareto front of time, memory and cost\n");
     append_table (out, r->front);
@@ -313,8 +404,16 @@ csv_row (GString *out, const LsSweepRow *row)
 {
   const double figures[]
       = { row->tokens_per_s, row->mfu, (double) row->memory_bytes, row->exposed_s, row->bubble_s };
-  const double others[] = { (double) row->headroom_bytes, (double) row->free_bytes, row->usd_per_trillion,
-                            row->kwh_per_trillion };
+  const double others[] = { (double) row->headroom_bytes,
+                            (double) row->free_bytes,
+                            row->usd_per_trillion,
+                            row->kwh_per_trillion,
+                            row->to_loss.goodput,
+                            row->to_loss.tokens,
+                            row->to_loss.steps,
+                            row->to_loss.time_s,
+                            row->to_loss.usd,
+                            row->to_loss.mwh };
   g_autofree char *also = also_text (row), *layers = ls_sweep_layers_text (&row->strategy);
   csv_layout (out, &row->strategy);
   g_string_append_printf (out, ",%" G_GINT64_FORMAT, row->step);
@@ -338,7 +437,8 @@ ls_sweep_to_csv (const LsSweepReport *r)
   GString *out = g_string_new (
       "gpus,tp,pp,dp,cp,ep,vpp,sp,zero,dp_kind,schedule,micro_batch,global_batch,recompute,tp_overlap,"
       "step_time_ps,tokens_per_s,mfu,memory_bytes,exposed_s,bubble_s,layers_per_chunk,headroom_bytes,"
-      "free_bytes,usd_per_trillion_tokens,kwh_per_trillion_tokens");
+      "free_bytes,usd_per_trillion_tokens,kwh_per_trillion_tokens,goodput,tokens_to_loss,steps_to_loss,"
+      "time_to_loss_s,usd_to_loss,mwh_to_loss");
   for (int p = 0; p < LS_N_PARTS; p++)
     g_string_append_printf (out, ",breakdown_%s_s", ls_part_name ((LsPart) p));
   g_string_append (out, ",why,also,knobs");

@@ -47,6 +47,24 @@ write_variants (LsJsonOut *w, const GArray *also)
   ls_json_out_end_array (w);
 }
 
+/* Only of what was asked for. */
+static void
+write_to_loss (LsJsonOut *w, const LsToLoss *f)
+{
+  if (isnan (f->goodput))
+    return;
+  ls_json_out_double (w, "goodput", f->goodput);
+  if (isnan (f->time_s))
+    return;
+  ls_json_out_begin_object (w, "to_loss");
+  ls_json_out_double (w, "tokens", f->tokens);
+  ls_json_out_double (w, "steps", f->steps);
+  ls_json_out_double (w, "time_s", f->time_s);
+  ls_json_out_double (w, "usd", f->usd);
+  ls_json_out_double (w, "mwh", f->mwh);
+  ls_json_out_end_object (w);
+}
+
 static void
 write_row (LsJsonOut *w, const char *key, const LsSweepRow *r)
 {
@@ -61,6 +79,7 @@ write_row (LsJsonOut *w, const char *key, const LsSweepRow *r)
   ls_json_out_double (w, "bubble_s", r->bubble_s);
   ls_json_out_double (w, "usd_per_trillion_tokens", r->usd_per_trillion);
   ls_json_out_double (w, "kwh_per_trillion_tokens", r->kwh_per_trillion);
+  write_to_loss (w, &r->to_loss);
   ls_json_out_string (w, "knobs", r->knobs);
   ls_json_out_uint (w, "headroom_bytes", r->headroom_bytes);
   ls_json_out_uint (w, "free_bytes", r->free_bytes);
@@ -95,8 +114,9 @@ write_counts (LsJsonOut *w, const LsSweepCounts *c)
 
 /* The rule of thumb is that of the last. */
 static void
-write_groups (LsJsonOut *w, const GArray *groups)
+write_groups (LsJsonOut *w, const GArray *groups, const LsObjective *objective)
 {
+  bool is_to_loss = objective->goal.tokens > 0;
   const LsSweepGroup *last = &g_array_index (groups, LsSweepGroup, groups->len - 1);
   if (last->rule) {
     write_row (w, "rule_of_thumb", last->rule);
@@ -115,9 +135,30 @@ write_groups (LsJsonOut *w, const GArray *groups)
     ls_json_out_double (w, "mfu", g->first ? g->first->mfu : NAN);
     ls_json_out_double (w, "of_fewest_gpus", g->of_fewest_gpus);
     ls_json_out_double (w, "of_largest_batch", g->of_largest_batch);
+    if (is_to_loss && g->first)
+      ls_json_out_bool (w, "beaten", g->is_beaten);
     ls_json_out_end_object (w);
   }
   ls_json_out_end_array (w);
+}
+
+static void
+write_objective (LsJsonOut *w, const LsObjective *o)
+{
+  if (o->kind == LS_OBJECTIVE_STEP)
+    return;
+  ls_json_out_begin_object (w, "objective");
+  ls_json_out_string (w, "name", ls_objective_name (o->kind));
+  ls_json_out_string (w, "reliability", o->reliability.name);
+  ls_json_out_bool (w, "reliability_assumed", o->reliability_is_assumed);
+  if (o->goal.tokens > 0) {
+    ls_json_out_double (w, "small_batch_tokens", o->goal.tokens);
+    ls_json_out_double (w, "critical_batch", o->goal.critical_batch > 0 ? o->goal.critical_batch : NAN);
+    ls_json_out_string (w, "critical_batch_law", o->goal.critical_law);
+    ls_json_out_double (w, "loss", o->goal.loss);
+    ls_json_out_string (w, "law", o->goal.law.name);
+  }
+  ls_json_out_end_object (w);
 }
 
 static void
@@ -159,10 +200,11 @@ ls_sweep_to_json (const LsSweepReport *r)
     ls_json_out_double (&w, "wall_s", r->wall_s);
     ls_json_out_double (&w, "simulate_s", r->simulate_s);
   }
+  write_objective (&w, r->objective);
   write_rows (&w, "best", r->best);
   if (r->front)
     write_rows (&w, "pareto", r->front);
-  write_groups (&w, r->groups);
+  write_groups (&w, r->groups, r->objective);
   ls_json_out_begin_object (&w, "price");
   ls_json_out_double (&w, "usd_per_gpu_hour", r->usd_per_gpu_hour);
   ls_json_out_double (&w, "gpu_watts", r->gpu_watts);

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <lockstep/error.h>
+
 #include "job/job_from.h"
 #include "sweep/sweep_changes.h"
 #include "sweep/sweep_charts.h"
@@ -24,6 +26,7 @@ void
 ls_sweep_spec_clear (LsSweepSpec *spec)
 {
   ls_job_spec_clear (&spec->job);
+  ls_objective_ask_clear (&spec->objective);
   ls_space_clear (&spec->space);
 }
 
@@ -104,6 +107,8 @@ ls_sweep_spec_set (LsSweepSpec *spec, const char *key, const char *value, LsDiag
     return set_number (&spec->price.usd_per_gpu_hour, key, value, 0, 1e6, diags);
   if (strcmp (key, "gpu-watts") == 0)
     return set_number (&spec->price.gpu_watts, key, value, 0, 1e6, diags);
+  if (ls_objective_ask_has (key))
+    return ls_objective_ask_set (&spec->objective, key, value, diags);
   if (strcmp (key, "pue") == 0)
     return set_number (&spec->price.pue, key, value, 1, 100, diags);
   if (!g_strv_contains (single_knobs, key))
@@ -157,6 +162,7 @@ ls_sweep_run_free (LsSweepRun *x)
     ls_headroom_clear (&x->headroom[kind]);
     ls_strategy_clear (&x->base[kind]);
   }
+  ls_objective_clear (&x->objective);
   ls_hardware_free (x->hardware);
   ls_model_clear (&x->model);
   g_free (x->title);
@@ -282,6 +288,22 @@ choose_price (LsSweepRun *x)
   x->report.pue = x->price.pue;
 }
 
+/* A front is of time and cost per token. */
+static gboolean
+find_objective (LsSweepRun *x, GError **error)
+{
+  const LsSweepSpec *spec = x->spec;
+  if (spec->pareto && spec->objective.kind != LS_OBJECTIVE_STEP) {
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_USAGE,
+        "--pareto and --pareto-chart compare tokens, memory and cost: they go with --objective step");
+    return FALSE;
+  }
+  x->report.objective = &x->objective;
+  return ls_objective_find (&spec->objective, &spec->job, &x->hardware->spec, &x->price, &x->objective,
+                            error);
+}
+
 LsSweepRun *
 ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
 {
@@ -289,6 +311,8 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   if (!load (x, error) || !fill_space (x, error) || !ls_sweep_spec_check_charts (spec, error))
     return NULL;
   choose_price (x);
+  if (!find_objective (x, error))
+    return NULL;
   find_headrooms (x);
   find_bases (x);
   if (!sweep_build_clusters (x, error))

@@ -7,7 +7,7 @@
  * Search. Configurations with the same GPUs and global batch are a group. In a group they are tried in the
  * order of their bound (then of the space), LS_SWEEP_WAVE at a time; between waves the limit is updated: the
  * best time of the `top`th best idea (sweep/idea.h) of those that fit. Once the next bound exceeds the limit,
- * so do all after it. Nothing that is decided within a wave depends on what happens in it, so counts and
+ * so do all after it. Where the objective is not the step (sweep/objective.h) times are over the goodput. Nothing that is decided within a wave depends on what happens in it, so counts and
  * results are the same for any number of threads. With a Pareto front a configuration is left out only if it
  * is also dominated: if one that was simulated is, per token, as fast and as cheap as its bounds, and needs
  * no more memory.
@@ -25,6 +25,7 @@
 #include "base/parallel.h"
 #include "job/job.h"
 #include "job/price.h"
+#include "sweep/objective.h"
 #include "sweep/space.h"
 #include "sweep/sweep_report.h"
 #include "sweep/team.h"
@@ -38,11 +39,12 @@ typedef struct {
   LsSpace space;
   uint32_t top; /* how many are ranked     */
   bool no_prune, pareto, has_timing;
-  bool has_layers;     /* layers_per_chunk was asked for, not found in the file of the job */
-  LsTime time_limit;   /* after which it ends with what is there; 0: none */
-  guint n_threads;     /* 0: one per processor  */
-  LsTeam *team;        /* NULL: this process alone. Borrowed */
-  LsPrice price;       /* NAN: the default      */
+  bool has_layers;   /* layers_per_chunk was asked for, not found in the file of the job */
+  LsTime time_limit; /* after which it ends with what is there; 0: none */
+  guint n_threads;   /* 0: one per processor  */
+  LsTeam *team;      /* NULL: this process alone. Borrowed */
+  LsPrice price;     /* NAN: the default      */
+  LsObjectiveAsk objective;
   LsProgress progress; /* in simulations  */
   const char *journal; /* path: what is simulated, to go on from; NULL: none. Borrowed */
   bool heat_map;       /* is asked for: sweep/sweep_charts.h */

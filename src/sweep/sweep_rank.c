@@ -108,7 +108,8 @@ explain (const LsSweepRow *row, const LsSweepRow *best)
 {
   bool is_said[LS_N_PARTS] = { false };
   char slower[G_ASCII_DTOSTR_BUF_SIZE];
-  g_ascii_formatd (slower, sizeof slower, "%.1f", 100 * (best->tokens_per_s / row->tokens_per_s - 1));
+  g_ascii_formatd (slower, sizeof slower, "%.1f",
+                   100 * (best->tokens_per_s * best->goodput / (row->tokens_per_s * row->goodput) - 1));
   GString *out = g_string_new (NULL);
   g_string_append_printf (out, "%s %% slower", slower);
   for (int n = 0; n < N_REASONS; n++) {
@@ -137,7 +138,7 @@ static int
 compare_rows (gconstpointer a, gconstpointer b)
 {
   const LsSweepRow *x = a, *y = b;
-  LS_LARGER_FIRST (x->tokens_per_s, y->tokens_per_s);
+  LS_SMALLER_FIRST (x->value, y->value);
   return strcmp (x->knobs, y->knobs);
 }
 
@@ -179,6 +180,10 @@ fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow 
   };
   candidate_strategy_at (x, c->index, &ret_row->strategy);
   balance (x, c, &ret_row->strategy);
+  ret_row->goodput = c->goodput;
+  ret_row->to_loss = ls_objective_figures (&x->objective, &x->price, &ret_row->strategy,
+                                           ls_time_to_s (c->step), c->goodput);
+  ret_row->value = ls_objective_value (&x->objective, &ret_row->to_loss, f->tokens_per_s);
   ret_row->knobs = ls_knobs_format (&ret_row->strategy);
   ret_row->headroom_bytes = x->headroom[ret_row->strategy.dp_kind].bytes;
   ret_row->free_bytes = x->capacity_bytes - MIN (c->memory_bytes, x->capacity_bytes);
@@ -201,8 +206,8 @@ add_variant (const LsSweepRun *x, LsSweepRow *row, const Candidate *c)
   LsStrategy s;
   candidate_strategy_at (x, c->index, &s);
   balance (x, c, &s);
-  LsSweepVariant v
-      = { ls_idea_difference (&row->strategy, &s), ls_knobs_format (&s), c->step, c->memory_bytes };
+  LsSweepVariant v = { ls_idea_difference (&row->strategy, &s), ls_knobs_format (&s), c->step,
+                       c->memory_bytes, c->goodput };
   ls_strategy_clear (&s);
   if (!row->also)
     row->also = g_array_new (FALSE, FALSE, sizeof v);
@@ -265,10 +270,11 @@ place_rule (LsSweepRun *x, const Group *g, LsSweepGroup *ret)
   if (!rule)
     return;
   ret->rule_rank = 1;
-  ret->is_rule_rank_exact = !is_stopped (x) && (x->spec->no_prune || rule->step <= g->limit);
+  ret->is_rule_rank_exact
+      = !is_stopped (x) && (x->spec->no_prune || rule->step <= sweep_step_limit (x, rule));
   for (uint32_t i = g->first; i < g->first + g->n; i++) {
     const Candidate *c = candidate_at (x, i);
-    ret->rule_rank += c->status == TRY_DONE && c->step < rule->step;
+    ret->rule_rank += c->status == TRY_DONE && sweep_paced (c) < sweep_paced (rule);
   }
   const Figures *f = figures_of (x, rule);
   g_assert (f); /* it is never taken from a journal */

@@ -5,12 +5,14 @@
 #include "analysis/report.h"
 #include "ask/memory_advice.h"
 #include "data/launch/launch_changes.h"
+#include "sweep/objective.h"
 
 /* One idea with a row, but for some knobs. */
 typedef struct {
   char *change, *knobs; /* "vpp 5"; all of it as one would type it; owned */
   LsTime step;
   uint64_t memory_bytes;
+  double goodput; /* 1: the objective is the step */
 } LsSweepVariant;
 
 /* A configuration that was simulated. */
@@ -26,6 +28,9 @@ typedef struct {
   char *why;                                 /* why it is not the first of its group; NULL: it is; owned  */
   GArray *also;                              /* LsSweepVariant, fastest first; NULL: none                 */
   uint64_t headroom_bytes, free_bytes;
+  double goodput; /* 1: the objective is the step */
+  LsToLoss to_loss;
+  double value; /* of the objective: least is best */
 } LsSweepRow;
 
 void ls_sweep_row_clear (LsSweepRow *row);
@@ -76,6 +81,7 @@ typedef struct {
   double tokens_per_s_per_gpu; /* NAN, as the next two: there is no first  */
   double of_fewest_gpus;       /* that over that of the fewest GPUs, same batch */
   double of_largest_batch;     /* and of the largest batch, same GPUs           */
+  bool is_beaten;              /* another one gets to the loss as fast and as cheaply, and better in one */
 } LsSweepGroup;
 
 typedef struct {
@@ -83,9 +89,10 @@ typedef struct {
   const char *chip, *chips; /* what its accelerators are called, one and several: "GPU", "GPUs"; static */
   LsSweepCounts counts;
   double wall_s, simulate_s;
-  GArray *best;   /* LsSweepRow, best first: most tokens/s */
-  GArray *front;  /* LsSweepRow: time x memory x cost; NULL: not asked for */
-  GArray *groups; /* LsSweepGroup, by GPUs as asked for, then batch */
+  const LsObjective *objective; /* borrowed                         */
+  GArray *best;                 /* LsSweepRow, best first, by the objective */
+  GArray *front;                /* LsSweepRow: time x memory x cost; NULL: not asked for */
+  GArray *groups;               /* LsSweepGroup, by GPUs as asked for, then batch */
   bool is_interrupted;
   bool has_timing;      /* wall_s and simulate_s are wanted: they differ from run to run */
   const char *command;  /* that runs the first; NULL: there is none */

@@ -30,6 +30,21 @@ base_of (const GArray *groups, const LsSweepGroup *g, bool over_gpus)
   return base;
 }
 
+/* Days and money to the loss: what lies on the curve is beaten by none. */
+static bool
+is_beaten (const GArray *groups, const LsSweepGroup *g)
+{
+  for (guint i = 0; i < groups->len; i++) {
+    const LsSweepRow *other = g_array_index (groups, LsSweepGroup, i).first, *own = g->first;
+    if (!other || other == own)
+      continue;
+    double days = other->to_loss.time_s - own->to_loss.time_s, money = other->to_loss.usd - own->to_loss.usd;
+    if (days <= 0 && money <= 0 && (days < 0 || money < 0))
+      return true;
+  }
+  return false;
+}
+
 void
 sweep_scaling (LsSweepReport *report)
 {
@@ -41,5 +56,6 @@ sweep_scaling (LsSweepReport *report)
     g->tokens_per_s_per_gpu = per_gpu (g);
     g->of_fewest_gpus = per_gpu (g) / per_gpu (base_of (report->groups, g, true));
     g->of_largest_batch = per_gpu (g) / per_gpu (base_of (report->groups, g, false));
+    g->is_beaten = is_beaten (report->groups, g);
   }
 }

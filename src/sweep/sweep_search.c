@@ -1,6 +1,8 @@
 /* sweep/sweep_search.c — which configurations of a sweep are tried: see sweep.h. */
 #include "sweep/sweep_state.h"
 
+#include <math.h>
+
 #include "base/order.h"
 #include "job/job_steps.h"
 #include "strategy/chunks.h"
@@ -110,7 +112,9 @@ look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, 
   if (!is_legal || (!is_repeated && !is_within_budget (x, &s)))
     n->illegal++;
   else if (!is_repeated) {
-    Candidate c = { .index = index, .bound = ls_bound (bounds, &s, cluster, candidate_variant (x, p)) };
+    Candidate c = { .index = index,
+                    .bound = ls_bound (bounds, &s, cluster, candidate_variant (x, p)),
+                    .goodput = ls_objective_goodput (&x->objective, &x->model, &s, &cluster->spec) };
     bool may_fit
         = x->options.memory.clock != LS_MEMORY_HOST || c.bound.memory_bytes <= candidate_limit (x, &s);
     c.idea = idea_of (x, &s);
@@ -146,7 +150,7 @@ find_groups (LsSweepRun *x)
                       g_array_index (space->values[LS_SPACE_GLOBAL_BATCH], uint32_t, b),
                       at,
                       0,
-                      LS_TIME_NEVER,
+                      INFINITY,
                       -1 };
       while (at < x->candidates->len && candidate_at (x, at)->group == x->groups->len)
         at++;
@@ -224,11 +228,27 @@ is_dominated (const LsSweepRun *x, const Candidate *c, LsTime step, uint64_t mem
   return false;
 }
 
+double
+sweep_paced (const Candidate *c)
+{
+  return (double) c->step / c->goodput;
+}
+
+/* Rounding never makes it shorter: what is as good as the limit stays within. */
+LsTime
+sweep_step_limit (const LsSweepRun *x, const Candidate *c)
+{
+  double limit = g_array_index (x->groups, Group, c->group).limit;
+  if (isinf (limit))
+    return LS_TIME_NEVER;
+  return c->goodput == 1 ? (LsTime) limit : (LsTime) (limit * c->goodput) + 1;
+}
+
 static int
-compare_steps (gconstpointer a, gconstpointer b)
+compare_paces (gconstpointer a, gconstpointer b)
 {
   const Candidate *x = *(Candidate *const *) a, *y = *(Candidate *const *) b;
-  LS_SMALLER_FIRST (x->step, y->step);
+  LS_SMALLER_FIRST (sweep_paced (x), sweep_paced (y));
   return LS_ORDER (x->index, y->index);
 }
 
@@ -239,23 +259,23 @@ sweep_ranking (LsSweepRun *x, const Group *g)
   for (guint i = 0; i < g->n; i++)
     if (candidate_at (x, g->first + i)->status == TRY_DONE)
       g_ptr_array_add (done, candidate_at (x, g->first + i));
-  g_ptr_array_sort (done, compare_steps);
+  g_ptr_array_sort (done, compare_paces);
   return done;
 }
 
 /* Of a ranking, down to the best of the `top`th idea: the best of each idea, and some more of it, that are
- * not confirmed. On a front all are. Returns the step of that last one; LS_TIME_NEVER: there are fewer. */
-static LsTime
+ * not confirmed. On a front all are. Returns the pace of that last one; INFINITY: there are fewer. */
+static double
 find_unsure (const LsSweepRun *x, const GPtrArray *done, GPtrArray *unsure)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL); /* idea -> how many */
-  LsTime limit = LS_TIME_NEVER;
-  for (guint i = 0; i < done->len && (limit == LS_TIME_NEVER || x->spec->pareto); i++) {
+  double limit = INFINITY;
+  for (guint i = 0; i < done->len && (isinf (limit) || x->spec->pareto); i++) {
     Candidate *c = done->pdata[i];
     guint n = GPOINTER_TO_UINT (g_hash_table_lookup (seen, GUINT_TO_POINTER (c->idea))) + 1;
     g_hash_table_insert (seen, GUINT_TO_POINTER (c->idea), GUINT_TO_POINTER (n));
-    if (limit == LS_TIME_NEVER && n == 1 && g_hash_table_size (seen) == x->spec->top)
-      limit = c->step;
+    if (isinf (limit) && n == 1 && g_hash_table_size (seen) == x->spec->top)
+      limit = sweep_paced (c);
     if (!c->is_confirmed && (n <= 1 + N_VARIANTS || x->spec->pareto))
       g_ptr_array_add (unsure, c);
   }
@@ -299,8 +319,7 @@ update_front (LsSweepRun *x)
 bool
 sweep_cannot_win (const LsSweepRun *x, const Candidate *c, LsLowerBound bound)
 {
-  const Group *g = &g_array_index (x->groups, Group, c->group);
-  if (x->spec->no_prune || bound.step <= g->limit)
+  if (x->spec->no_prune || bound.step <= sweep_step_limit (x, c))
     return false;
   return !x->spec->pareto || is_dominated (x, c, bound.step, bound.memory_bytes);
 }

@@ -28,12 +28,13 @@ typedef struct {
   LsTime beaten;         /* that, if it was pruned by it: known whoever was fast; 0: it was not */
   LsTime step;
   uint64_t memory_bytes;
+  double goodput; /* 1: the objective is the step */
 } Candidate;
 
 typedef struct {
   uint32_t gpus, global_batch;
   uint32_t first, n; /* of the candidates */
-  LsTime limit;      /* the top-th best step; LS_TIME_NEVER: fewer fit */
+  double limit;      /* the top-th best step over its goodput, ps; INFINITY: fewer fit */
   int64_t rule;      /* the candidate of the rule of thumb; -1: none is legal and fits */
 } Group;
 
@@ -87,6 +88,7 @@ struct LsSweepRun {
   LsHardware *hardware;
   LsRunOptions options;
   LsPrice price;
+  LsObjective objective;
   GPtrArray *clusters; /* LsCluster, of each value of the axis of GPUs */
   uint64_t capacity_bytes;
   LsHeadroom headroom[LS_N_DP_KINDS];
@@ -171,6 +173,10 @@ void sweep_enumerate (LsSweepRun *x);
 void sweep_search (LsSweepRun *x);
 /* By a bound of it, the limit of its group and the front, which stay as they are during a wave. */
 bool sweep_cannot_win (const LsSweepRun *x, const Candidate *c, LsLowerBound bound);
+/* The longest step with which that one would be within the limit; LS_TIME_NEVER: any is. */
+LsTime sweep_step_limit (const LsSweepRun *x, const Candidate *c);
+/* Its step over its goodput, ps: what its group is ranked by. */
+double sweep_paced (const Candidate *c);
 /* Of later waves, one that may be worth a try; NULL: none. */
 Candidate *sweep_next_ahead (LsSweepRun *x);
 /* Candidate *: those of a group that ran, fastest first. */

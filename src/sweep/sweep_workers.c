@@ -297,7 +297,7 @@ ask (Workers *workers, guint to, WorkKind kind, Candidate *c)
   Work work = { .kind = (uint8_t) kind,
                 .index = c->index,
                 .candidate = (uint32_t) (c - candidate_at (x, 0)),
-                .limit = has_limit ? g_array_index (x->groups, Group, c->group).limit : LS_TIME_NEVER };
+                .limit = has_limit ? sweep_step_limit (x, c) : LS_TIME_NEVER };
   c->is_asked = true;
   give (workers, to, &work);
 }

@@ -278,18 +278,15 @@ check_checkpoints (const LsRunPlan *plan, GError **error)
 
 /* --- the road -------------------------------------------------------------------------------- */
 
-static gboolean
-load_reliability (const char *name, LsReliability *ret_reliability, GError **error)
+/* Of chips other than GPUs nothing is known: none is said to fail. */
+gboolean
+ls_train_load_reliability (const char *name, const LsClusterSpec *cluster, LsReliability *ret_reliability,
+                           GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  return ls_reliability_load (name, ret_reliability, diags) || ls_diag_list_to_error (diags, error);
-}
-
-/* Of chips other than GPUs nothing is known: none is said to fail. */
-static const char *
-usual_reliability (const LsTrainReport *r)
-{
-  return r->job->cluster->spec.interior != LS_INTERIOR_TORUS ? DEFAULT_RELIABILITY : NO_FAILURES;
+  const char *usual = cluster && cluster->interior == LS_INTERIOR_TORUS ? NO_FAILURES : DEFAULT_RELIABILITY;
+  return ls_reliability_load (name ? name : usual, ret_reliability, diags)
+      || ls_diag_list_to_error (diags, error);
 }
 
 static void
@@ -357,15 +354,12 @@ static gboolean
 run_with (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *reliability, GError **error)
 {
   const LsClusterSpec *cluster = &r->job->cluster->spec;
-  /* As many as there would be of those whose failures were counted. */
-  double n_nodes
-      = reliability->gpus_per_node > 0 ? (double) r->n_gpus / reliability->gpus_per_node : r->n_nodes;
   g_autofree LsRunPhase *phases = ls_train_run_phases (r);
   LsRunPlan plan = {
     .phases = phases,
     .n_phases = r->phases->len,
     .reliability = reliability,
-    .units = { { r->n_gpus, n_nodes, (double) r->n_nodes * cluster->nics, 1 } },
+    .units = ls_train_units (reliability, cluster, r->n_gpus),
     .is_elastic = spec->elastic,
     .n_replicas = r->job->strategy.dp,
     .nodes_per_replica = (double) r->n_nodes / r->job->strategy.dp,
@@ -386,13 +380,13 @@ simulate (LsTrainReport *r, const LsTrainSpec *spec, LsReliability *reliability,
 {
   if (!ls_train_check (spec, error))
     return FALSE;
-  if (spec->reliability && !load_reliability (spec->reliability, reliability, error))
+  if (spec->reliability && !ls_train_load_reliability (spec->reliability, NULL, reliability, error))
     return FALSE;
   if (!ls_loss_goal_find (&spec->goal, &spec->job, &r->goal, error))
     return FALSE;
   if (!ls_train_simulate (r, spec, error))
     return FALSE;
-  if (!spec->reliability && !load_reliability (usual_reliability (r), reliability, error))
+  if (!spec->reliability && !ls_train_load_reliability (NULL, &r->job->cluster->spec, reliability, error))
     return FALSE;
   r->reliability = g_strdup (reliability->name);
   r->reliability_source = g_strdup (reliability->source);

@@ -168,6 +168,15 @@ typedef struct {
   GPtrArray *notes; /* char * */
 } LsTrainReport;
 
+/* The file of failures of that name or path; NULL: the default, of chips other than GPUs none. LS_ERROR_INPUT. */
+gboolean ls_train_load_reliability (const char *name, const LsClusterSpec *cluster,
+                                    LsReliability *ret_reliability, GError **error);
+
+/* Goodput in closed form (train/checkpoint.h), without a simulated step: checkpoints to storage at the best
+ * interval, not rounded to steps; restarts behind failures that end the job. s: resolved. 1: nothing fails. */
+double ls_train_goodput (const LsModel *m, const LsStrategy *s, const LsClusterSpec *cluster,
+                         const LsReliability *reliability);
+
 /* Errors: those of a job, of the file of failures, LS_ERROR_USAGE, LS_ERROR_CONFLICT (a way to save that the
  * cluster has not), LS_ERROR_LIMIT (no run survives these failures; it never ends). */
 LsTrainReport *ls_train_run (const LsTrainSpec *spec, GError **error);

@@ -113,22 +113,45 @@ take_given (LsCheckpointTimes *t, const LsCheckpointGiven *given)
 
 /* --- how often ------------------------------------------------------------------------- */
 
+LsJobUnits
+ls_train_units (const LsReliability *reliability, const LsClusterSpec *cluster, uint32_t n_gpus)
+{
+  double n_nodes = (n_gpus + cluster->gpus_per_node - 1) / cluster->gpus_per_node,
+         n_counted = reliability->gpus_per_node > 0 ? (double) n_gpus / reliability->gpus_per_node : n_nodes;
+  return (LsJobUnits) { { n_gpus, n_counted, n_nodes * cluster->nics, 1 } };
+}
+
 /* Seconds from a failure until the job works again, the mean over what ends it. */
 static double
-restart_s (const LsTrainReport *r, const LsRunPlan *plan)
+restart_s (const LsReliability *reliability, const LsJobUnits *units, double n_gpus, double read_s)
 {
   double sum = 0, rate = 0;
-  for (guint i = 0; i < plan->reliability->causes->len; i++) {
-    const LsFailureCause *cause = &g_array_index (plan->reliability->causes, LsFailureCause, i);
+  for (guint i = 0; i < reliability->causes->len; i++) {
+    const LsFailureCause *cause = &g_array_index (reliability->causes, LsFailureCause, i);
     if (!ls_failure_ends_job (cause))
       continue;
-    double of = ls_failure_rate (cause, &plan->units);
+    double of = ls_failure_rate (cause, units);
     bool trains_on = cause->effect == LS_FAILURE_CORRUPT; /* until it is noticed */
     rate += of;
     sum += of * ((trains_on ? 0 : ls_time_to_s (cause->detect)) + ls_time_to_s (cause->locate));
   }
-  double place = ls_reliability_place_s (plan->reliability, r->n_gpus) + r->checkpoint.times.read_s;
+  double place = ls_reliability_place_s (reliability, n_gpus) + read_s;
   return rate > 0 ? sum / rate + place : place;
+}
+
+double
+ls_train_goodput (const LsModel *m, const LsStrategy *s, const LsClusterSpec *cluster,
+                  const LsReliability *reliability)
+{
+  LsJobUnits units = ls_train_units (reliability, cluster, s->gpus);
+  double rate = ls_reliability_rate (reliability, &units);
+  if (rate == 0)
+    return 1;
+  double bytes = (double) ls_model_params (m, m->vocab) * bytes_per_param (s),
+         save_s = bytes / (STORAGE_BYTES_PER_S_PER_GPU * s->gpus),
+         work_s = ls_best_interval_s (save_s, 1 / rate);
+  return work_s
+      / ls_expected_piece_s (work_s, save_s, restart_s (reliability, &units, s->gpus, save_s), 1 / rate);
 }
 
 static void
@@ -137,7 +160,7 @@ fill_intervals (LsTrainReport *r, const LsRunPlan *plan)
   LsTrainCheckpoint *c = &r->checkpoint;
   double rate = ls_reliability_rate (plan->reliability, &plan->units);
   c->mtbf_s = rate > 0 ? 1 / rate : INFINITY;
-  c->restart_s = restart_s (r, plan);
+  c->restart_s = restart_s (plan->reliability, &plan->units, r->n_gpus, c->times.read_s);
   bool has_best = rate > 0 && c->times.save_s > 0;
   c->young_s = has_best ? ls_young_interval_s (c->times.save_s, c->mtbf_s) : NAN;
   c->daly_s = has_best ? ls_daly_interval_s (c->times.save_s, c->mtbf_s) : NAN;

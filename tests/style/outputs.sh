@@ -93,7 +93,8 @@ compare 'json: memory' memory.keys
 "$lockstep" sweep --model tiny --cluster pair --gpus 4 --global-batch 8 --micro-batch 1 --recompute none --pareto --gpu-hour 1 --gpu-watts 100 --json > sweep.json
 printf 'pretrain_gpt.py --num-layers 2 --hidden-size 256 --num-attention-heads 4 --seq-length 512 --vocab-size 1000 --bf16 --micro-batch-size 1 --global-batch-size 4\n' > args.txt
 "$lockstep" sweep --from args.txt --for megatron --cluster pair --gpus 2 --tp 2 --json > changes.json 2> notes
-{ paths sweep.json; paths changes.json | { grep ^changes || true; }; } | sort -u > sweep.keys
+"$lockstep" sweep --model tiny --cluster pair --gpus 2 --global-batch 8 --micro-batch 1 --recompute none --objective time-to-loss --loss 9 --scaling-law lab --reliability lab --json > loss.json
+{ paths sweep.json; paths loss.json; paths changes.json | { grep ^changes || true; }; } | sort -u > sweep.keys
 compare 'json: sweep' sweep.keys
 "$lockstep" import "$LS_DATA_DIR/megatron.log" --json > import.json 2> notes
 paths import.json | sed -E 's/^(model|strategy)\..*/\1/' | sort -u > import.keys

@@ -41,6 +41,100 @@ pruning_changes_no_result (void)
   ls_sweep_spec_clear (&off);
 }
 
+/* Smaller moments make smaller checkpoints, so what is best is not always the fastest step. */
+#define GOALS                                                                                                \
+  "gpus", "2,4", "global-batch", "16,32", "moment-dtype", "fp32,bf16", "reliability", "lab", "gpu-hour", "2"
+
+/* What is within the limit of its group would not have been left out by the best of all bounds, its own step. */
+static void
+check_limits (LsSweepRun *x)
+{
+  for (guint i = 0; i < x->groups->len; i++) {
+    const Group *g = &g_array_index (x->groups, Group, i);
+    g_autoptr (GPtrArray) done = sweep_ranking (x, g);
+    for (guint k = 0; k < done->len; k++) {
+      const Candidate *c = done->pdata[k];
+      LsLowerBound own = { c->step, c->memory_bytes };
+      if (sweep_paced (c) <= g->limit)
+        LS_CHECK (!sweep_cannot_win (x, c, own));
+      else if (sweep_paced (c) > 1.000001 * g->limit)
+        LS_CHECK (sweep_cannot_win (x, c, own));
+    }
+  }
+}
+
+/* Returns how often a slower step stands before a faster one. */
+static guint
+check_objective (const char *name, const char *top)
+{
+  const char *tokens = strcmp (name, "goodput") != 0 ? "tokens" : NULL;
+  LsSweepSpec on, off;
+  SPEC_INIT (&on, SMALL, GOALS, "top", top, "objective", name, tokens, "1T");
+  SPEC_INIT (&off, SMALL, GOALS, "top", top, "prune", "off", "objective", name, tokens, "1T");
+  g_autoptr (LsSweepRun) a = run (&on), b = run (&off);
+  const GArray *best = ls_sweep_run_report (a)->best;
+  guint n = 0;
+  check_rows (best, ls_sweep_run_report (b)->best);
+  check_limits (a);
+  LS_CHECK_INT (ls_sweep_run_report (a)->counts.pruned, >, 0);
+  for (guint k = 1; k < best->len; k++) {
+    const LsSweepRow *first = &g_array_index (best, LsSweepRow, k - 1), *row = first + 1;
+    LS_CHECK (first->value <= row->value);
+    n += first->strategy.gpus == row->strategy.gpus
+        && first->strategy.global_batch == row->strategy.global_batch && first->step > row->step;
+  }
+  ls_sweep_spec_clear (&on);
+  ls_sweep_spec_clear (&off);
+  return n;
+}
+
+/* The best of all of its GPUs and batch by the objective is there, whatever was left out. */
+static void
+check_first (const char *name)
+{
+  const char *tokens = strcmp (name, "goodput") != 0 ? "tokens" : NULL;
+  LsSweepSpec one, all;
+  SPEC_INIT (&one, SMALL, GOALS, "top", "1", "objective", name, tokens, "1T");
+  SPEC_INIT (&all, SMALL, GOALS, "top", "1000", "prune", "off", "objective", name, tokens, "1T");
+  g_autoptr (LsSweepRun) a = run (&one), b = run (&all);
+  const GArray *found = ls_sweep_run_report (a)->groups, *known = ls_sweep_run_report (b)->groups;
+  for (guint i = 0; i < known->len; i++)
+    LS_CHECK_STR (g_array_index (found, LsSweepGroup, i).first->knobs,
+                  g_array_index (known, LsSweepGroup, i).first->knobs);
+  ls_sweep_spec_clear (&one);
+  ls_sweep_spec_clear (&all);
+}
+
+static void
+objectives_lose_none_to_pruning (void)
+{
+  static const char *const names[] = { "goodput", "time-to-loss", "cost-to-loss" };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    LS_CHECK_INT (check_objective (names[i], "3"), >, 0);
+    check_objective (names[i], "1");
+    check_first (names[i]);
+  }
+}
+
+/* 2^20 tokens in small batches, 2^14 a step, critical 2^15: 1.5 times as many, in 96 steps. Nothing fails. */
+static void
+a_loss_takes_steps_times_their_time (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, SMALL, "objective", "cost-to-loss", "tokens", "1048576", "critical-batch", "32768",
+             "reliability", "lab:causes=[]", "gpu-hour", "3", "top", "1");
+  g_autoptr (LsSweepRun) x = run (&spec);
+  const LsSweepRow *row = &g_array_index (ls_sweep_run_report (x)->best, LsSweepRow, 0);
+  double time_s = 96 * ls_time_to_s (row->step);
+  LS_CHECK_NEAR (row->to_loss.steps, 96, 0);
+  LS_CHECK_NEAR (row->to_loss.tokens, 1.5 * 1048576, 0);
+  LS_CHECK_NEAR (row->to_loss.goodput, 1, 0);
+  LS_CHECK_NEAR (row->to_loss.time_s, time_s, 1e-12);
+  LS_CHECK_NEAR (row->to_loss.usd, 4 * 3 * time_s / 3600, 1e-12);
+  LS_CHECK_NEAR (row->value, row->to_loss.usd, 0);
+  ls_sweep_spec_clear (&spec);
+}
+
 /* tiny has flash attention, whose core keeps no scores: without a word about parts, norms and activations
  * run again. */
 static void
@@ -320,6 +414,8 @@ main (void)
   static const LsTestCase cases[] = {
     LS_TEST (layers_are_an_axis),
     LS_TEST (pruning_changes_no_result),
+    LS_TEST (objectives_lose_none_to_pruning),
+    LS_TEST (a_loss_takes_steps_times_their_time),
     LS_TEST (selective_recomputation_is_of_something),
     LS_TEST (threads_change_no_byte),
     LS_TEST (listed_jobs_take_the_same_picoseconds),
