@@ -1,9 +1,12 @@
 /* `lockstep run`: one job. */
+#include <string.h>
+
 #include "api/commands.h"
 #include "api/answers.h"
 #include "api/job_answer.h"
 #include "ask/memory_view.h"
 #include "data/jobs/emit.h"
+#include "data/machines/machines.h"
 #include "job/knobs.h"
 #include "job/placement.h"
 #include "show/plot/plots.h"
@@ -42,6 +45,10 @@ static const LsOption own[] = {
   { "sensitivity", .meaning = "What a percent more FLOPs, bandwidth, latency is worth: a dozen runs more" },
   { "what-if", .is_rare = TRUE,
     .meaning = "What single changes gain, as lockstep whatif: a simulation of each" },
+  { "jitter", .argument = "NAME|FILE|off",
+    .meaning
+    = "How steps vary, by how much ranks and steps differ (lockstep list jitter), such as mlperf-5.1" },
+  { "jitter-seed", .argument = "N", .is_rare = TRUE, .meaning = "What clusters are drawn by; default: 1" },
   LS_OPTION_REPORT,
   LS_OPTION_FORMAT ("text|json|markdown"),
   { "emit", .argument = "PROGRAM",
@@ -69,6 +76,7 @@ summary (const LsJobAnswer *j, const LsTextStyle *style)
     .critical_path = j->critical_summary,
     .sensitivity = j->sensitivity,
     .what_if = j->what_if,
+    .step_spread = j->step_spread,
     .color = style->has_color,
     .ascii = style->is_ascii,
   };
@@ -182,6 +190,33 @@ find_what_if (LsJobAnswer *j, const LsRequest *r, GError **error)
   return j->what_if != NULL;
 }
 
+/* What --jitter says. */
+typedef struct {
+  LsJitter jitter; /* name NULL: off */
+  gint64 seed;
+} Variation;
+
+/* Before anything runs. The caller clears ret_v->jitter. */
+static gboolean
+read_variation (const LsRequest *r, Variation *ret_v, GError **error)
+{
+  const char *name = ls_request_text (r, "jitter");
+  gboolean is_on = name && strcmp (name, LS_JITTER_OFF) != 0;
+  *ret_v = (Variation) { .seed = 1 };
+  if (ls_request_text (r, "jitter-seed") && !is_on)
+    return ls_request_refuse ("--jitter-seed goes with --jitter NAME", error);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  return ls_request_number (r, "jitter-seed", 0, UINT32_MAX, &ret_v->seed, error)
+      && (!is_on || ls_jitter_load (name, &ret_v->jitter, diags) || ls_diag_list_to_error (diags, error));
+}
+
+static gboolean
+find_spread (LsJobAnswer *j, const Variation *v, GError **error)
+{
+  j->step_spread = ls_step_spread_new (&j->spec, j->job, &v->jitter, (uint32_t) v->seed, 0, error);
+  return j->step_spread != NULL;
+}
+
 static gboolean
 emit (LsJobAnswer *j, const char *target, LsAnswer *a, GError **error)
 {
@@ -214,22 +249,20 @@ check (const LsRequest *r, GError **error)
 
 /* What takes more than the run. */
 static gboolean
-find_more (LsJobAnswer *j, const LsRequest *r, LsAnswer *a, GError **error)
+find_more (LsJobAnswer *j, const LsRequest *r, const Variation *v, LsAnswer *a, GError **error)
 {
   const char *target = ls_request_text (r, "emit");
   return (!ls_request_is_on (r, "critical-path") || find_critical_path (j, error))
       && (!ls_request_is_on (r, "sensitivity") || find_sensitivity (j, error))
       && (!ls_request_is_on (r, "what-if") || find_what_if (j, r, error))
-      && (!target || emit (j, target, a, error));
+      && (!v->jitter.name || find_spread (j, v, error)) && (!target || emit (j, target, a, error));
 }
 
 static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+run_with (const LsRequest *r, const Variation *v, LsAnswer *a, GError **error)
 {
-  if (!check (r, error))
-    return FALSE;
   g_autoptr (LsJobAnswer) made = ls_job_answer_new (r, a, error);
-  if (!made || !find_more (made, r, a, error))
+  if (!made || !find_more (made, r, v, a, error))
     return FALSE;
   LsJobAnswer *j = g_steal_pointer (&made);
   ls_answer_take (a, j, &forms);
@@ -244,6 +277,17 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   ls_job_answer_check_fit (j, r, "lockstep memory, with the same options, simulates what would make it fit",
                            a);
   return TRUE;
+}
+
+static gboolean
+run (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  Variation v;
+  if (!check (r, error))
+    return FALSE;
+  gboolean ok = read_variation (r, &v, error) && run_with (r, &v, a, error);
+  ls_jitter_clear (&v.jitter);
+  return ok;
 }
 
 static const char *const job_too[] = { "residuals", NULL };

@@ -7,6 +7,7 @@
 #include "api/answer.h"
 #include "api/request.h"
 #include "ask/sensitivity.h"
+#include "ask/step_spread.h"
 #include "ask/whatif.h"
 #include "job/job_interval.h"
 #include "show/run/write_run.h"
@@ -14,11 +15,12 @@
 typedef struct {
   LsJobSpec spec;
   LsJobResult *job;
-  LsMemoryAdvice *advice; /* NULL: nobody asked, as the four that follow */
+  LsMemoryAdvice *advice; /* NULL: nobody asked, as the five that follow */
   LsCriticalPath *critical_path;
   LsPathSummary *critical_summary;
   LsSensitivityTable *sensitivity;
   LsWhatIf *what_if;
+  LsStepSpread *step_spread;
   LsInterval *interval; /* NULL: not wanted               */
   GPtrArray *findings;  /* char *: what its numbers say   */
   char *title, *subtitle;

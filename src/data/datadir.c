@@ -19,6 +19,7 @@ static const struct {
   [LS_DATA_CALIBRATIONS] = { "topologies/calib", "calibration" },
   [LS_DATA_NCCL_TABLES] = { "topologies/nccl", "generation of GPUs in NCCL" },
   [LS_DATA_RELIABILITY] = { "topologies/reliability", "file of failures" },
+  [LS_DATA_JITTER] = { "topologies/jitter", "file of jitter", true },
   [LS_DATA_STRATEGIES] = { "strategies", "strategy" },
   [LS_DATA_SOFTWARE] = { "strategies/software", "software" },
   [LS_DATA_KERNELS] = { "strategies/kernels", "file of kernels" },

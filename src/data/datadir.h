@@ -1,5 +1,5 @@
 /* data/datadir.h — named models, laws of loss, clusters, accelerators, calibrations, tables of NCCL, rates of
- * failures, strategies, software, kernels, optimizers, traces.
+ * failures, jitter, strategies, software, kernels, optimizers, traces.
  *
  * A name is looked up in the folder of its kind under $LS_DATA_DIR, then under the current directory, then,
  * unless $LS_DATA_DIR is set (types of models all the same), beside the program (its build tree, or
@@ -20,6 +20,7 @@ typedef enum {
   LS_DATA_CALIBRATIONS, /* topologies/calib/ */
   LS_DATA_NCCL_TABLES,  /* topologies/nccl/  */
   LS_DATA_RELIABILITY,  /* topologies/reliability/ */
+  LS_DATA_JITTER,       /* topologies/jitter/ */
   LS_DATA_STRATEGIES,   /* strategies/       */
   LS_DATA_SOFTWARE,     /* strategies/software/ */
   LS_DATA_KERNELS,      /* strategies/kernels/  */

@@ -277,6 +277,17 @@ inspect_scaling (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 static char *
+inspect_jitter (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsJitter j;
+  if (!ls_jitter_read (doc, &j, diags))
+    return NULL;
+  char *line = g_strdup_printf ("jitter, noise %g in a second, %g over a day", j.noise, j.day);
+  ls_jitter_clear (&j);
+  return line;
+}
+
+static char *
 inspect_trace (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (LsTrace) t = ls_trace_read (doc, 0, diags);
@@ -312,6 +323,7 @@ static const struct {
   { "lockstep.optimizer/1", LS_FILE_OPTIMIZER, inspect_optimizer, OF_NO_FOLDER },
   { "lockstep.reliability/1", LS_FILE_RELIABILITY, inspect_reliability, LS_DATA_RELIABILITY },
   { "lockstep.scaling/1", LS_FILE_SCALING, inspect_scaling, LS_DATA_SCALING },
+  { "lockstep.jitter/1", LS_FILE_JITTER, inspect_jitter, LS_DATA_JITTER },
   { "lockstep.trace/1", LS_FILE_TRACE, inspect_trace, OF_NO_FOLDER },
 };
 

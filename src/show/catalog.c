@@ -21,6 +21,7 @@ static const struct {
   { "optimizers", LS_DATA_OPTIMIZERS },
   { "reliability", LS_DATA_RELIABILITY },
   { "scaling", LS_DATA_SCALING },
+  { "jitter", LS_DATA_JITTER },
   { "traces", LS_DATA_TRACES },
 };
 
@@ -75,12 +76,11 @@ ls_catalog_list (const char *kind, GError **error)
     append_schedules (out);
   }
   if (out->len == 0) {
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_USAGE,
-        "expected models, clusters, gpus, strategies, software, kernels, optimizers, reliability, "
-        "scaling, traces or schedules; "
-        "got \"%s\"",
-        kind);
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                 "expected models, clusters, gpus, strategies, software, kernels, optimizers, reliability, "
+                 "jitter, scaling, traces or schedules; "
+                 "got \"%s\"",
+                 kind);
     return NULL;
   }
   return g_string_free (g_steal_pointer (&out), FALSE);

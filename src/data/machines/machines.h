@@ -4,6 +4,7 @@
 
 #include "cluster/cluster.h"
 #include "cluster/gpu.h"
+#include "cluster/jitter.h"
 #include "cluster/reliability.h"
 #include "compute/cost.h"
 #include "data/text/field.h"
@@ -152,5 +153,14 @@ extern const LsField ls_reliability_fields[];
  * it is untouched and diags says why (LS_ERROR_INPUT). */
 bool ls_reliability_load (const char *name, LsReliability *ret_reliability, LsDiagList *diags);
 bool ls_reliability_read (const LsJsonDoc *doc, LsReliability *ret_reliability, LsDiagList *diags);
+
+/* --- read_jitter.c: topologies/jitter/NAME.json: how much GPUs and steps differ ---------------------- */
+
+extern const LsField ls_jitter_fields[];
+
+/* By name or path. On success the caller clears *ret_jitter; on failure it is untouched and diags says why
+ * (LS_ERROR_INPUT). */
+bool ls_jitter_load (const char *name, LsJitter *ret_jitter, LsDiagList *diags);
+bool ls_jitter_read (const LsJsonDoc *doc, LsJitter *ret_jitter, LsDiagList *diags);
 
 #endif

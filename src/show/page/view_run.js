@@ -67,6 +67,17 @@ function runSensitivity(rows) {
     { name: "time", get: (x) => x.seconds_per_percent, show: time }, { name: "", get: (x) => Math.abs(x.elasticity), show: (v) => bar(v) }], rows, { label: "sensitivity" });
 }
 
+/* How steps differ: what the job has, and jobs of fewer replicas. */
+function runSpread(s) {
+  if (!s) return null;
+  const more = (v) => (v >= 0 ? "+" : "−") + digits(100 * Math.abs(v), 3) + " %", part = (v) => digits(100 * v, 3) + " %";
+  return [cards([["mean", s.mean_s, time, "mean_s"], ["median", s.median_s, time], ["5 % to 95 %", s.p5_s, () => `${time(s.p5_s)} to ${time(s.p95_s)}`], ["if all were alike", s.alike_s, time]]),
+    table([{ name: "ranks", get: (x) => x.ranks, show: count }, { name: "replicas", get: (x) => x.replicas, show: count }, { name: "slowest", get: (x) => x.slowest, show: more }, { name: "noise", get: (x) => x.noise, show: more },
+      { name: "5 %", get: (x) => x.p5 - 1, show: more }, { name: "95 %", get: (x) => x.p95 - 1, show: more }, { name: "by speed", get: (x) => x.deviation_by_speed, show: part },
+      { name: "by noise", get: (x) => x.deviation_by_noise, show: part }, { name: "by day", get: (x) => x.deviation_by_day, show: part }], s.scales, { label: "variation of steps" }),
+    el("p", { class: "quiet" }, `Jitter ${s.jitter}. What the slowest rank costs is in the predicted step; noise is not. The last three columns are standard deviations.`)];
+}
+
 /* Changes that gain, or would without the limit of memory. */
 function runWhatIf(w) {
   if (!w) return null;
@@ -90,7 +101,7 @@ async function viewRun(r) {
   const interval = r.interval && r.interval.label;
   return [runCards(r), interval ? el("p", { class: "quiet" }, `The interval is ${interval}${r.interval.wider ? "; it is wider, as the job " + r.interval.wider : ""}.`) : null,
     section("Breakdown", runBreakdown(r)), t && section("Timeline", timelineView(t)), section("Memory", memoryOver(curves)),
-    section("Links", map && picture(map), runLinks(r)), section("Critical path", runCritical(r.critical_path)), section("Sensitivity", runSensitivity(r.sensitivity)), section("What if", runWhatIf(r.what_if)),
+    section("Links", map && picture(map), runLinks(r)), section("Critical path", runCritical(r.critical_path)), section("Sensitivity", runSensitivity(r.sensitivity)), section("What if", runWhatIf(r.what_if)), section("Variation of steps", runSpread(r.step_spread)),
     section("What it rests on", provenance(r)), section("All numbers", tree("result", r))];
 }
 

@@ -265,6 +265,8 @@ ls_report_to_json (const LsReport *r, const LsReportProvenance *p, const LsRepor
     ls_json_what_if (&w, extras->what_if);
     ls_json_out_end_object (&w);
   }
+  if (extras && extras->step_spread)
+    ls_spread_to_json (extras->step_spread, &w);
   add_provenance (&w, r, p);
   return ls_json_out_close (&w);
 }

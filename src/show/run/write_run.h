@@ -14,6 +14,7 @@
 #include "ask/reconcile_layer.h"
 #include "ask/seen_report.h"
 #include "ask/sensitivity.h"
+#include "ask/step_spread.h"
 #include "cluster/cluster.h"
 #include "data/text/json_out.h"
 #include "exec/timeline.h"
@@ -34,6 +35,7 @@ typedef struct {
   const LsPathSummary *critical_path;
   const LsSensitivityTable *sensitivity;
   const LsWhatIf *what_if;
+  const LsStepSpread *step_spread;
   bool color; /* ANSI escapes                                     */
   bool ascii; /* no block characters: the terminal is not UTF-8   */
 } LsSummaryText;
@@ -55,6 +57,10 @@ void ls_sensitivity_to_text (const LsSensitivityTable *t, bool is_color, bool is
 
 /* The member "sensitivity" of an object. */
 void ls_sensitivity_to_json (const LsSensitivityTable *t, LsJsonOut *w);
+
+/* How steps are distributed: a section of a summary; the member "step_spread" of an object. */
+void ls_spread_to_text (const LsStepSpread *s, bool is_color, GString *out);
+void ls_spread_to_json (const LsStepSpread *s, LsJsonOut *w);
 
 /* Whether a job fits: "fits, 7.80 GiB free", "fits, but leaves 0.02 of a headroom of 6.60 GiB", "does not
  * fit: 3.10 GiB too much"; newly allocated. What was asked for and is not left, does not fit. */

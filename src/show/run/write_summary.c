@@ -491,6 +491,8 @@ ls_summary_format (const LsReport *r, const LsSummaryText *text)
     ls_sensitivity_to_text (text->sensitivity, text->color, text->ascii, page.out);
   if (text->what_if)
     ls_what_if_print_gains (text->what_if, WHAT_IFS, page.out);
+  if (text->step_spread)
+    ls_spread_to_text (text->step_spread, text->color, page.out);
   add_footer (&page, r);
   return g_string_free (page.out, FALSE);
 }

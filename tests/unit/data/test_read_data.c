@@ -59,6 +59,7 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
   LsNcclTables tables = { 0 };
   LsReliability reliability;
   LsScalingLaw law;
+  LsJitter jitter;
   LsSoftwareSpec software;
   bool ok = false;
   switch (kind) {
@@ -92,6 +93,11 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
     ok = ls_reliability_load (path, &reliability, diags);
     if (ok)
       ls_reliability_clear (&reliability);
+    break;
+  case LS_DATA_JITTER:
+    ok = ls_jitter_load (path, &jitter, diags);
+    if (ok)
+      ls_jitter_clear (&jitter);
     break;
   case LS_DATA_STRATEGIES:
     ok = ls_strategy_load (path, &strategy, diags);

@@ -42,6 +42,7 @@ static const struct {
   { FORMATS "optimizers.md", "optimizer", ls_optimizer_fields },
   { FORMATS "reliability.md", "reliability", ls_reliability_fields },
   { FORMATS "scaling.md", "scaling", ls_scaling_fields },
+  { FORMATS "jitter.md", "jitter", ls_jitter_fields },
   { FORMATS "trace.md", "trace", ls_trace_fields },
 };
 
@@ -55,6 +56,7 @@ static const struct {
   { TOPOLOGIES, "topologies/calib" },
   { TOPOLOGIES, "topologies/nccl" },
   { TOPOLOGIES, "topologies/reliability" },
+  { TOPOLOGIES, "topologies/jitter" },
   { STRATEGIES, "strategies" },
   { STRATEGIES, "strategies/software" },
   { STRATEGIES, "strategies/kernels" },

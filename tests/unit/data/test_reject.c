@@ -108,6 +108,16 @@ read_scaling (const char *path, LsDiagList *diags)
 }
 
 static bool
+read_jitter (const char *path, LsDiagList *diags)
+{
+  LsJitter j;
+  bool ok = ls_jitter_load (path, &j, diags);
+  if (ok)
+    ls_jitter_clear (&j);
+  return ok;
+}
+
+static bool
 read_recipes (const char *path, LsDiagList *diags)
 {
   g_autoptr (LsRecipes) recipes = ls_recipes_load (path, diags);
@@ -244,6 +254,7 @@ static const LsRejectKind kinds[] = {
   { "collectives", read_collectives },
   { "gpu", read_gpu },
   { "hf", read_model },
+  { "jitter", read_jitter },
   { "json", read_json },
   { "kernels", read_kernels },
   { "kineto", read_kineto },

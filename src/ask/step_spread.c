@@ -1,0 +1,214 @@
+#include "ask/step_spread.h"
+
+#include <math.h>
+
+#include "base/draw.h"
+#include "base/order.h"
+
+#define MAX_DRAWS    8e6 /* of a row: one for each GPU and step */
+#define MIN_SIDE     8   /* clusters, and steps of each         */
+#define MAX_SIDE     64
+#define REPLICAS_UP  8 /* from a row to the next              */
+#define LEAST_FACTOR (-0.9)
+
+/* --- draws ------------------------------------------------------------------------------------- */
+
+typedef struct {
+  const LsPace *pace;
+  uint32_t n_replicas, n_steps;
+  double spread, noise, day;
+  uint32_t seed;
+  double *steady; /* [n_clusters] a step without noise, over all alike */
+  double *hour;   /* [n_clusters] of the first step, of a day          */
+  double *steps;  /* [n_clusters][n_steps]                             */
+} Draws;
+
+/* Streams of SplitMix64 whose states are a few steps apart would be one stream: they begin at its outputs. */
+static uint64_t
+stream_of (uint32_t seed, guint cluster)
+{
+  uint64_t state = seed;
+  state = ls_draw_bits (&state) + cluster;
+  return ls_draw_bits (&state);
+}
+
+/* steady: [ranks] x of each GPU, in the order replica, stage, rank. */
+static double
+draw_step (const Draws *d, const double *steady, double noise, uint64_t *state, double *x, double *slowest)
+{
+  const LsPace *p = d->pace;
+  LsPaceStep step;
+  ls_pace_step_init (&step, p, slowest);
+  for (uint32_t replica = 0; replica < d->n_replicas; replica++) {
+    for (uint32_t stage = 0; stage < p->n_stages; stage++) {
+      double most = LEAST_FACTOR;
+      for (uint32_t i = 0; i < p->n_together; i++)
+        most = fmax (most, *steady++ + (noise > 0 ? noise * ls_draw_normal (state) : 0));
+      x[stage] = most;
+    }
+    ls_pace_step_add (&step, x);
+  }
+  return 1 + ls_pace_step_end (&step);
+}
+
+static void
+draw_cluster (guint cluster, gpointer data)
+{
+  Draws *d = data;
+  uint32_t n_stages = d->pace->n_stages;
+  size_t n = (size_t) d->n_replicas * n_stages * d->pace->n_together;
+  g_autofree double *steady = g_new (double, n), *x = g_new (double, n_stages),
+                    *slowest = g_new (double, n_stages);
+  uint64_t state = stream_of (d->seed, cluster);
+  for (size_t i = 0; i < n; i++)
+    steady[i] = d->spread > 0 ? d->pace->clock * d->spread * ls_draw_normal (&state) : 0;
+  d->steady[cluster] = draw_step (d, steady, 0, &state, x, slowest);
+  d->hour[cluster] = ls_draw_uniform (&state);
+  for (uint32_t i = 0; i < d->n_steps; i++)
+    d->steps[(size_t) cluster * d->n_steps + i]
+        = d->noise > 0 ? draw_step (d, steady, d->noise, &state, x, slowest) : d->steady[cluster];
+}
+
+/* --- what they are together -------------------------------------------------------------------- */
+
+static double
+mean_of (const double *values, size_t n)
+{
+  double sum = 0;
+  for (size_t i = 0; i < n; i++)
+    sum += values[i];
+  return sum / (double) n;
+}
+
+/* About a mean that is known to be so. */
+static double
+deviation_of (const double *values, size_t n, double mean)
+{
+  double squares = 0;
+  for (size_t i = 0; i < n; i++)
+    squares += (values[i] - mean) * (values[i] - mean);
+  return sqrt (squares / (double) n);
+}
+
+static double
+quantile (const double *sorted, size_t n, double at)
+{
+  double place = at * (double) (n - 1);
+  size_t below = (size_t) place;
+  double rest = place - (double) below;
+  return below + 1 < n ? sorted[below] * (1 - rest) + sorted[below + 1] * rest : sorted[below];
+}
+
+/* Standard deviation of the steps of a cluster, of all clusters. */
+static double
+deviation_within (const Draws *d, uint32_t n_clusters)
+{
+  double squares = 0;
+  for (uint32_t i = 0; i < n_clusters; i++) {
+    const double *steps = d->steps + (size_t) i * d->n_steps;
+    double one = deviation_of (steps, d->n_steps, mean_of (steps, d->n_steps));
+    squares += one * one / n_clusters;
+  }
+  return sqrt (squares);
+}
+
+/* Steps of a cluster at equal distances over a day, so that a day brings no mean of its own. */
+static void
+add_day (const Draws *d, uint32_t n_clusters)
+{
+  for (uint32_t i = 0; i < n_clusters; i++)
+    for (uint32_t k = 0; k < d->n_steps; k++)
+      d->steps[(size_t) i * d->n_steps + k]
+          *= 1 + d->day / 2 * sin (2 * G_PI * (d->hour[i] + (double) k / d->n_steps));
+}
+
+static void
+summarise (const Draws *d, uint32_t n_clusters, LsSpreadRow *row)
+{
+  size_t n = (size_t) n_clusters * d->n_steps;
+  double base = mean_of (d->steady, n_clusters);
+  row->slowest = base - 1;
+  row->noise = mean_of (d->steps, n) / base - 1;
+  row->of_gpus = deviation_of (d->steady, n_clusters, base) / base;
+  row->of_noise = d->noise > 0 ? deviation_within (d, n_clusters) / base : 0;
+  row->of_day = d->day / 2 * M_SQRT1_2;
+  add_day (d, n_clusters);
+  qsort (d->steps, n, sizeof *d->steps, ls_compare_doubles);
+  row->low = quantile (d->steps, n, 0.05) / base;
+  row->median = quantile (d->steps, n, 0.5) / base;
+  row->high = quantile (d->steps, n, 0.95) / base;
+}
+
+void
+ls_spread_draw (const LsPace *pace, uint32_t n_replicas, double spread, double noise, double day,
+                uint32_t seed, guint n_threads, LsSpreadRow *ret_row)
+{
+  uint32_t n_gpus = n_replicas * pace->n_stages * pace->n_together;
+  uint32_t side = (uint32_t) CLAMP (sqrt (MAX_DRAWS / n_gpus), MIN_SIDE, MAX_SIDE);
+  *ret_row
+      = (LsSpreadRow) { .n_replicas = n_replicas, .n_gpus = n_gpus, .n_clusters = side, .n_steps = side };
+  g_autofree double *steady = g_new (double, side), *hour = g_new (double, side),
+                    *steps = g_new (double, (size_t) side *side);
+  Draws d = { pace, n_replicas, side, spread, noise, day, seed, steady, hour, steps };
+  ls_parallel (side, n_threads, draw_cluster, &d, NULL);
+  summarise (&d, side, ret_row);
+}
+
+/* --- of a job ------------------------------------------------------------------------------------- */
+
+LsStepSpread *
+ls_step_spread_new (const LsJobSpec *spec, const LsJobResult *r, const LsJitter *jitter, uint32_t seed,
+                    guint n_threads, GError **error)
+{
+  g_autofree LsPace *pace = ls_pace_new (spec, r, n_threads, error);
+  if (!pace)
+    return NULL;
+  LsStepSpread *s = g_new0 (LsStepSpread, 1);
+  s->jitter = g_strdup (jitter->name);
+  s->source = g_strdup (jitter->source);
+  s->chip = ls_cluster_chip_word (&r->cluster->spec, 1);
+  s->step_s = ls_job_result_step_time_s (r);
+  s->alike_s = pace->step_s;
+  s->spread = isnan (jitter->spread) ? r->cluster->spec.gpu.clock_spread : jitter->spread;
+  s->noise = jitter->noise / sqrt (s->step_s);
+  s->day = jitter->day;
+  s->seed = seed;
+  s->rows = g_array_new (FALSE, FALSE, sizeof (LsSpreadRow));
+  for (uint64_t n = 1; n < (uint64_t) pace->n_replicas * REPLICAS_UP; n *= REPLICAS_UP) {
+    LsSpreadRow row;
+    ls_spread_draw (pace, (uint32_t) MIN (n, pace->n_replicas), s->spread, s->noise, s->day, seed, n_threads,
+                    &row);
+    g_array_append_val (s->rows, row);
+  }
+  double usual = r->cluster->spec.gpu.clock_spread;
+  if (s->spread != usual) {
+    LsSpreadRow row;
+    ls_spread_draw (pace, pace->n_replicas, usual, 0, 0, seed, n_threads, &row);
+    s->shift = (1 + ls_step_spread_of_job (s)->slowest) / (1 + row.slowest) - 1;
+  }
+  s->slack = s->alike_s * (1 + ls_step_spread_of_job (s)->slowest) / ls_step_spread_base_s (s) - 1;
+  return s;
+}
+
+void
+ls_step_spread_free (LsStepSpread *s)
+{
+  if (!s)
+    return;
+  g_free (s->jitter);
+  g_free (s->source);
+  g_array_unref (s->rows);
+  g_free (s);
+}
+
+const LsSpreadRow *
+ls_step_spread_of_job (const LsStepSpread *s)
+{
+  return &g_array_index (s->rows, LsSpreadRow, s->rows->len - 1);
+}
+
+double
+ls_step_spread_base_s (const LsStepSpread *s)
+{
+  return s->step_s * (1 + s->shift);
+}
