@@ -29,6 +29,10 @@ static const LsOption own[] = {
   { "reliability", .argument = "NAME|FILE",
     .meaning = "How often what fails (lockstep list reliability); none: nothing; default: "
                "llama3-h100, of TPUs none" },
+  { "jitter", .argument = "NAME|FILE|off",
+    .meaning = "How steps vary (lockstep list jitter); off: each takes as predicted; default: mlperf-5.1, "
+               "of TPUs off" },
+  { "jitter-seed", .argument = "N", .is_rare = TRUE, .meaning = "What clusters are drawn by; default: 1" },
   { "checkpoint-every", .argument = "N|TIME|auto,..",
     .meaning
     = "Steps or time from a checkpoint to the next; auto: the best; scan: that and its multiples; of "

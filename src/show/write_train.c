@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "show/run/write_run.h"
 #include "show/text_table.h"
 
 #define DAY_S      86400.0
@@ -130,6 +131,21 @@ append_goal (LsTextTable *table, const LsTrainReport *r)
   }
 }
 
+/* Of the last phase. */
+static void
+append_variation (LsTextTable *table, const LsTrainReport *r)
+{
+  const LsStepSpread *s = r->step_spread;
+  if (!s)
+    return;
+  const LsSpreadRow *job = ls_step_spread_of_job (s);
+  double base = ls_step_spread_base_s (s);
+  append_line (table, "a step",
+               g_strdup_printf ("%.4g s in the mean (%.4g to %.4g), %+.2f %%: jitter %s",
+                                base * (1 + job->noise), base * job->low, base * job->high,
+                                100 * (base * (1 + job->noise) / s->step_s - 1), s->jitter));
+}
+
 static void
 append_summary (GString *out, const LsTrainReport *r)
 {
@@ -139,6 +155,7 @@ append_summary (GString *out, const LsTrainReport *r)
     append_line (&table, "tokens seen", tokens_of (r));
   else
     append_line (&table, "all steps alone", g_strdup_printf ("%.4g d", r->ideal_s / DAY_S));
+  append_variation (&table, r);
   append_line (&table, "time", days_of (&r->wall_s));
   append_line (&table, "goodput",
                g_strdup_printf ("%.2f %% (%.2f to %.2f)", 100 * r->goodput.mean, 100 * r->goodput.low,
@@ -189,7 +206,7 @@ append_lost (GString *out, const LsTrainReport *r)
   LsTextTable table;
   ls_text_table_init (&table, "lrr");
   for (int k = 0; k < LS_N_LOST; k++)
-    if (r->lost_s[k] > 0)
+    if (r->lost_s[k] != 0)
       append_share (&table, ls_lost_name ((LsLost) k), r->lost_s[k], r->wall_s.mean);
   ls_text_table_print (&table, 2, out);
 }

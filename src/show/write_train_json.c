@@ -2,6 +2,7 @@
 
 #include "data/text/csv.h"
 #include "data/text/json_out.h"
+#include "show/run/write_run.h"
 #include "show/write_train.h"
 
 /* --- JSON ------------------------------------------------------------------------------ */
@@ -30,6 +31,8 @@ json_phases (LsJsonOut *out, const LsTrainReport *r)
     ls_json_out_uint (out, "global_batch", p->global_batch);
     ls_json_out_uint (out, "seq", p->seq);
     ls_json_out_double (out, "step_time_s", p->step_s);
+    if (r->step_spread)
+      ls_json_out_double (out, "mean_step_time_s", p->step_s * (1 + p->longer));
     ls_json_out_double (out, "mfu", p->mfu);
     ls_json_out_uint (out, "checkpoint_steps", p->every);
     ls_json_out_bool (out, "fits", p->fits);
@@ -163,8 +166,11 @@ ls_train_to_json (const LsTrainReport *r)
   json_checkpoint (&out, &r->checkpoint);
   ls_json_out_begin_object (&out, "lost_s");
   for (int k = 0; k < LS_N_LOST; k++)
-    ls_json_out_double (&out, ls_lost_name ((LsLost) k), r->lost_s[k]);
+    if (k != LS_LOST_VARIATION || r->step_spread)
+      ls_json_out_double (&out, ls_lost_name ((LsLost) k), r->lost_s[k]);
   ls_json_out_end_object (&out);
+  if (r->step_spread)
+    ls_spread_to_json (r->step_spread, &out);
   json_failures (&out, r);
   json_choices (&out, r);
   json_goal (&out, r);

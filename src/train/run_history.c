@@ -88,7 +88,7 @@ prepare (LiveRun *r, uint32_t seed)
   r->free_nodes = plan->spares;
   r->failed = g_array_new (FALSE, FALSE, sizeof (guint));
   r->n_slow = g_new0 (guint, MAX (plan->reliability->causes->len, 1));
-  r->slow = 1;
+  r->slow = r->longer = 1;
   ls_engine_init (&r->engine, &ls_evq_radix, r);
   ls_event_init (&r->failure, on_failure);
   ls_event_init (&r->end_of_state, on_end_of_state);

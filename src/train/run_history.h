@@ -48,6 +48,7 @@ typedef struct {
   uint64_t n_steps;
   double step_s;
   uint64_t every; /* steps from a checkpoint to the next; there is one behind the last step too */
+  double longer;  /* a step in the mean over step_s, less 1: as steps vary (ask/step_spread.h)  */
 } LsRunPhase;
 
 typedef struct {
@@ -81,6 +82,7 @@ typedef enum {
   LS_LOST_SLOW,       /* steps took longer                                     */
   LS_LOST_SMALLER,    /* fewer replicas                                        */
   LS_LOST_STALL,
+  LS_LOST_VARIATION, /* steps took longer than predicted, as they vary */
   LS_N_LOST
 } LsLost;
 

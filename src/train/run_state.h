@@ -54,6 +54,7 @@ typedef struct {
   uint32_t free_nodes, missing_nodes;
   guint *n_slow; /* of each cause: nodes that are slow now */
   double slow;   /* factor of a step, of the slowest       */
+  double longer; /* factor of the mean step of this phase  */
   guint slow_cause;
   LsTime save_began, storage_free_at;
   uint64_t n_idle_events; /* since a checkpoint was further than all before */

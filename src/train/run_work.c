@@ -7,8 +7,8 @@
 const char *
 ls_lost_name (LsLost lost)
 {
-  static const char *const names[LS_N_LOST]
-      = { "checkpoints", "rework", "detection", "waiting", "restart", "slow", "smaller", "stalls" };
+  static const char *const names[LS_N_LOST] = { "checkpoints", "rework",  "detection", "waiting",  "restart",
+                                                "slow",        "smaller", "stalls",    "variation" };
   return names[lost];
 }
 
@@ -53,12 +53,13 @@ lose (LiveRun *r, LsLost kind, double seconds, bool is_of_cause)
 static void
 account_work (LiveRun *r, double seconds)
 {
-  double fewer = smaller (r), done = seconds / (r->slow * fewer);
+  double fewer = smaller (r), done = seconds / (r->slow * fewer * r->longer), steps = done * r->longer;
   r->position += done;
-  r->out->lost_s[LS_LOST_SLOW] += done * (r->slow - 1);
+  r->out->lost_s[LS_LOST_VARIATION] += done * (r->longer - 1);
+  r->out->lost_s[LS_LOST_SLOW] += steps * (r->slow - 1);
   if (r->slow > 1)
-    r->out->causes[r->slow_cause].lost_s += done * (r->slow - 1);
-  r->out->lost_s[LS_LOST_SMALLER] += done * r->slow * (fewer - 1);
+    r->out->causes[r->slow_cause].lost_s += steps * (r->slow - 1);
+  r->out->lost_s[LS_LOST_SMALLER] += steps * r->slow * (fewer - 1);
 }
 
 /* The time since the last account, to what it was. */
@@ -115,12 +116,13 @@ last_saved (const LiveRun *r)
 
 /* Where the next checkpoint is due: behind `every` more steps of the phase, or at its end. */
 static double
-next_target (const LiveRun *r)
+next_target (const LiveRun *r, double *ret_longer)
 {
   guint p = 0;
   while (p + 1 < r->plan->n_phases && r->position >= r->phase_end[p])
     p++;
   const LsRunPhase *phase = &r->plan->phases[p];
+  *ret_longer = 1 + phase->longer;
   double start = p > 0 ? r->phase_end[p - 1] : 0;
   double step = round ((r->position - start) / phase->step_s);
   double next = (floor (step / (double) phase->every) + 1) * (double) phase->every;
@@ -130,13 +132,13 @@ next_target (const LiveRun *r)
 void
 ls_run_go_on (LiveRun *r)
 {
-  ls_run_enter (r, WORKING, fmax (r->target - r->position, 0) * r->slow * smaller (r));
+  ls_run_enter (r, WORKING, fmax (r->target - r->position, 0) * r->longer * r->slow * smaller (r));
 }
 
 void
 ls_run_begin_work (LiveRun *r)
 {
-  r->target = next_target (r);
+  r->target = next_target (r, &r->longer);
   ls_run_go_on (r);
 }
 

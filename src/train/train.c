@@ -58,6 +58,7 @@ ls_train_report_free (LsTrainReport *r)
     return;
   ls_job_result_free (r->job);
   ls_loss_goal_clear (&r->goal);
+  ls_step_spread_free (r->step_spread);
   g_free (r->reliability);
   g_free (r->reliability_source);
   g_array_unref (r->phases);
@@ -248,7 +249,7 @@ check_survival (const LsTrainReport *r, const LsRunPlan *plan, GError **error)
   double ideal = 0, expected = 0;
   for (guint i = 0; i < plan->n_phases; i++) {
     const LsRunPhase *p = &plan->phases[i];
-    double work = p->step_s * (double) MIN (p->every, p->n_steps);
+    double work = p->step_s * (1 + p->longer) * (double) MIN (p->every, p->n_steps);
     ideal += work;
     expected += ls_expected_piece_s (work, c->times.save_s, c->restart_s, c->mtbf_s);
   }
@@ -332,8 +333,9 @@ try_all (LsTrainReport *r, const LsTrainSpec *spec, LsRunPlan *plan, LsRunPhase 
     plan->spares = spec->spares ? g_array_index (spec->spares, uint32_t, i / n_every) : any;
     ls_train_set_every (r, every, phases);
     const LsRunPhase *last = &phases[plan->n_phases - 1];
-    LsTrainChoice choice
-        = { .interval_s = last->step_s * (double) last->every, .every = last->every, .spares = plan->spares };
+    LsTrainChoice choice = { .interval_s = last->step_s * (1 + last->longer) * (double) last->every,
+                             .every = last->every,
+                             .spares = plan->spares };
     if (i == 0) {
       r->spares = plan->spares;
       ls_train_expect (r, plan);

@@ -21,6 +21,9 @@
  * Worked example. BLOOM: 366e9 tokens in steps of 2,048 x 2,048 are 87,262 steps; at 105.2 s 106.2 days, and
  * 0.979e6 GPU hours of its 384 GPUs.
  *
+ * Steps vary (ask/step_spread.h): all of a phase take their mean, which is longer than the predicted step by what
+ * noise adds. Of a batch that grows, each part as the last.
+ *
  * Deviations. All steps of a phase take the same time. Prices are for all hours, also those that were lost;
  * all GPUs draw their watts all the time (job/price.h). Storage serves nobody else.
  * Spare nodes are paid and draw power like the others, but those of an endless reserve. The critical
@@ -31,6 +34,7 @@
 #ifndef LS_TRAIN_TRAIN_H
 #define LS_TRAIN_TRAIN_H
 
+#include "ask/step_spread.h"
 #include "base/parallel.h"
 #include "job/job.h"
 #include "job/price.h"
@@ -68,6 +72,9 @@ typedef struct {
   GArray *batches;   /* uint32_t, sequences: compared with the job's; NULL: none    */
   double days;       /* after which the run is looked at; 0: when all is done         */
   char *reliability; /* name or path; NULL: the default                               */
+  char *jitter;      /* name or path, or "off"; NULL: the default, of other chips than GPUs, and where the job
+                        says how fast ranks are, off */
+  uint32_t jitter_seed;
   int checkpoint_to; /* LsCheckpointTo                                                */
   bool checkpoint_async;
   GArray *every; /* LsEvery; empty: the best                                      */
@@ -100,6 +107,7 @@ gboolean ls_train_phase_read (const char *text, LsJobSpec *job, LsPhaseSize *ret
 typedef struct {
   char *name;
   double tokens, n_steps, step_s, tokens_per_step, mfu;
+  double longer; /* the mean step over step_s, less 1: as steps vary */
   uint32_t global_batch, seq;
   uint64_t every; /* steps from a checkpoint to the next */
   bool fits;
@@ -165,7 +173,8 @@ typedef struct {
   GArray *batches;     /* LsTrainBatch; the first is the run itself; empty: none was asked for */
   double gpu_hours, usd, mwh, co2_t; /* means; NAN: not known */
   uint64_t n_events;
-  GPtrArray *notes; /* char * */
+  LsStepSpread *step_spread; /* of the last phase; NULL: off */
+  GPtrArray *notes;          /* char * */
 } LsTrainReport;
 
 /* The file of failures of that name or path; NULL: the default, of chips other than GPUs none. LS_ERROR_INPUT. */

@@ -192,15 +192,16 @@ least_interval_s (const LsCheckpointTimes *t)
 static double
 steps_between (const LsTrainCheckpoint *c, const LsEvery *every, const LsTrainPhase *p)
 {
+  double step_s = p->step_s * (1 + p->longer);
   if (every->kind == LS_EVERY_STEPS)
     return every->of;
   if (every->kind == LS_EVERY_SECONDS)
-    return round (every->of / p->step_s);
+    return round (every->of / step_s);
   if (isinf (c->mtbf_s))
     return INFINITY;
   if (isnan (c->best_s))
-    return fmax (ceil (p->n_steps / MANY_CHECKPOINTS), ceil (least_interval_s (&c->times) / p->step_s));
-  return round (every->of * fmax (c->best_s, least_interval_s (&c->times)) / p->step_s);
+    return fmax (ceil (p->n_steps / MANY_CHECKPOINTS), ceil (least_interval_s (&c->times) / step_s));
+  return round (every->of * fmax (c->best_s, least_interval_s (&c->times)) / step_s);
 }
 
 void
@@ -233,17 +234,18 @@ ls_train_expect (LsTrainReport *r, const LsRunPlan *plan)
 {
   LsTrainCheckpoint *c = &r->checkpoint;
   const LsRunPhase *last = &plan->phases[plan->n_phases - 1];
-  c->interval_s = last->step_s * (double) last->every;
+  c->interval_s = last->step_s * (1 + last->longer) * (double) last->every;
   double ideal = 0, expected = 0;
   for (guint i = 0; i < plan->n_phases; i++) {
     const LsRunPhase *p = &plan->phases[i];
     double pieces = floor ((double) p->n_steps / (double) p->every),
            rest = (double) p->n_steps - pieces * (double) p->every;
+    double step_s = p->step_s * (1 + p->longer);
     ideal += p->step_s * (double) p->n_steps;
     expected += pieces
-        * ls_expected_piece_s (p->step_s * (double) p->every, c->times.save_s, c->restart_s, c->mtbf_s);
+        * ls_expected_piece_s (step_s * (double) p->every, c->times.save_s, c->restart_s, c->mtbf_s);
     if (rest > 0)
-      expected += ls_expected_piece_s (p->step_s * rest, c->times.save_s, c->restart_s, c->mtbf_s);
+      expected += ls_expected_piece_s (step_s * rest, c->times.save_s, c->restart_s, c->mtbf_s);
   }
   c->expected_goodput = has_closed_form (plan, &c->times) ? ideal / expected : NAN;
 }

@@ -1,8 +1,11 @@
 #include "train/train_steps.h"
 
 #include <math.h>
+#include <string.h>
 
 #include <lockstep/error.h>
+
+#include "data/machines/machines.h"
 
 #define MAX_PARTS 1000
 
@@ -12,6 +15,7 @@ typedef struct {
   LsJobSpec job;
   LsPhaseSize size; /* neither tokens nor steps: what is left of the run */
   LsJobResult *result;
+  LsStepSpread *spread; /* NULL: not wanted */
   GError *error;
 } Part;
 
@@ -22,6 +26,7 @@ part_clear (gpointer part)
   ls_job_spec_clear (&p->job);
   g_free (p->size.name);
   ls_job_result_free (p->result);
+  ls_step_spread_free (p->spread);
   g_clear_error (&p->error);
 }
 
@@ -124,6 +129,75 @@ simulate_part (guint i, gpointer parts)
   p->result = ls_job_spec_run (&p->job, &p->error);
 }
 
+/* --- how steps vary ------------------------------------------------------------------------ */
+
+/* Where nothing is said of jitter: of chips that are no GPUs nothing is known; and stragglers have speeds. */
+static bool
+is_off (const LsTrainSpec *spec, const LsJobResult *job)
+{
+  if (spec->jitter)
+    return strcmp (spec->jitter, LS_JITTER_OFF) == 0;
+  return spec->job.slow.ranks || job->cluster->spec.interior == LS_INTERIOR_TORUS;
+}
+
+typedef struct {
+  GArray *parts;
+  const LsTrainSpec *spec;
+  LsJitter jitter;
+} Spreads;
+
+static void
+spread_part (guint i, gpointer data)
+{
+  Spreads *s = data;
+  Part *p = part_at (s->parts, i);
+  bool is_of_ramp = s->spec->ramp.samples > 0 && i + 1 < s->parts->len;
+  guint n_threads = s->parts->len > 1 ? 1 : s->spec->n_threads;
+  if (!is_of_ramp)
+    p->spread
+        = ls_step_spread_new (&p->job, p->result, &s->jitter, s->spec->jitter_seed, n_threads, &p->error);
+}
+
+static gboolean
+take_error (const GArray *parts, GError **error)
+{
+  for (guint i = 0; i < parts->len; i++)
+    if (part_at (parts, i)->error) {
+      g_propagate_error (error, g_steal_pointer (&part_at (parts, i)->error));
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+load_jitter (const LsTrainSpec *spec, LsJitter *ret_jitter, GError **error)
+{
+  const char *name = spec->jitter ? spec->jitter : LS_JITTER_DEFAULT;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  return strcmp (name, LS_JITTER_OFF) == 0 || ls_jitter_load (name, ret_jitter, diags)
+      || ls_diag_list_to_error (diags, error);
+}
+
+static gboolean
+spread_parts (Spreads *s, GError **error)
+{
+  const Part *last = part_at (s->parts, s->parts->len - 1);
+  if (is_off (s->spec, last->result))
+    return TRUE;
+  ls_parallel (s->parts->len, s->spec->n_threads, spread_part, s, NULL);
+  return take_error (s->parts, error);
+}
+
+/* The mean step over the predicted one, less 1; parts of a ramp as the last. */
+static double
+longer_of (const GArray *parts, guint i)
+{
+  const LsStepSpread *s = part_at (parts, i)->spread;
+  if (!s)
+    s = part_at (parts, parts->len - 1)->spread;
+  return s ? (1 + s->shift) * (1 + ls_step_spread_of_job (s)->noise) - 1 : 0;
+}
+
 /* --- phases ------------------------------------------------------------------------------ */
 
 /* How many more tokens a batch needs than small ones do. */
@@ -159,12 +233,13 @@ n_steps (const LsTrainReport *r, const LsTrainSpec *spec, const LsPhaseSize *siz
 }
 
 static gboolean
-add_to_report (LsTrainReport *r, const LsTrainSpec *spec, Part *part, GError **error)
+add_to_report (LsTrainReport *r, const LsTrainSpec *spec, Part *part, double longer, GError **error)
 {
   const LsJobResult *job = part->result;
   const LsStrategy *s = &job->strategy;
   LsTrainPhase p = {
     .step_s = ls_job_result_step_time_s (job),
+    .longer = longer,
     .tokens_per_step = (double) s->global_batch * s->seq,
     .mfu = ls_job_result_mfu (job),
     .global_batch = s->global_batch,
@@ -241,16 +316,18 @@ ls_train_simulate (LsTrainReport *r, const LsTrainSpec *spec, GError **error)
   g_autoptr (GArray) parts = parts_new (spec, error);
   if (!parts)
     return FALSE;
+  Spreads spreads = { .parts = parts, .spec = spec };
+  if (!load_jitter (spec, &spreads.jitter, error))
+    return FALSE;
   ls_parallel (parts->len, spec->n_threads, simulate_part, parts, NULL);
-  for (guint i = 0; i < parts->len; i++) {
-    Part *p = part_at (parts, i);
-    if (!p->result) {
-      g_propagate_error (error, g_steal_pointer (&p->error));
+  gboolean ok = take_error (parts, error) && spread_parts (&spreads, error);
+  ls_jitter_clear (&spreads.jitter);
+  if (!ok)
+    return FALSE;
+  for (guint i = 0; i < parts->len; i++)
+    if (!add_to_report (r, spec, part_at (parts, i), longer_of (parts, i), error))
       return FALSE;
-    }
-    if (!add_to_report (r, spec, p, error))
-      return FALSE;
-  }
+  r->step_spread = g_steal_pointer (&part_at (parts, parts->len - 1)->spread);
   r->has_end = spec->days > 0;
   r->has_steps = spec->steps > 0;
   r->n_seeds = spec->seeds;
@@ -269,7 +346,7 @@ ls_train_run_phases (const LsTrainReport *r)
   LsRunPhase *phases = g_new (LsRunPhase, r->phases->len);
   for (guint i = 0; i < r->phases->len; i++) {
     const LsTrainPhase *p = &g_array_index (r->phases, LsTrainPhase, i);
-    phases[i] = (LsRunPhase) { (uint64_t) p->n_steps, p->step_s, 1 };
+    phases[i] = (LsRunPhase) { (uint64_t) p->n_steps, p->step_s, 1, p->longer };
   }
   return phases;
 }

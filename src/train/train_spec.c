@@ -145,6 +145,8 @@ static const LsField fields[] = {
     .expected = "global batches such as 512,1024, or their doublings 512..8192" },
   { KNOB ("days", LS_FIELD_DOUBLE, days), .min = 1e-6, .max = 10000 },
   { KNOB ("reliability", LS_FIELD_STRING, reliability), .required = true },
+  { KNOB ("jitter", LS_FIELD_STRING, jitter), .required = true },
+  { KNOB ("jitter_seed", LS_FIELD_UINT, jitter_seed) },
   { KNOB ("checkpoint_to", LS_FIELD_ENUM, checkpoint_to), .names = places },
   { KNOB ("checkpoint_async", LS_FIELD_BOOL, checkpoint_async) },
   { "checkpoint_every", LS_FIELD_CUSTOM, .parse = parse_every,
@@ -174,6 +176,7 @@ ls_train_spec_init (LsTrainSpec *spec)
     .given = { LS_TIME_NEVER, LS_TIME_NEVER, LS_TIME_NEVER },
     .seeds = 100,
     .seed = 1,
+    .jitter_seed = 1,
     .price = LS_PRICE_NOT_GIVEN,
   };
   ls_job_spec_init (&spec->job);

@@ -73,7 +73,7 @@ const longTime = (s) => (s >= 86400 ? days(s) : s >= 3600 ? digits(s / 3600, 3) 
 /* What of the time counted, and where the rest went; causes; intervals and batches that were compared. */
 function viewTrain(r) {
   const span = (s, show) => `${show(s.mean)} (${show(s.p5)} to ${show(s.p95)})`;
-  const lost = Object.entries(r.lost_s).filter(([, s]) => s > 0).map(([name, s]) => ({ name, s, share: s / r.time_s.mean }));
+  const lost = Object.entries(r.lost_s).filter(([, s]) => s !== 0).map(([name, s]) => ({ name, s, share: s / r.time_s.mean }));
   const most = Math.max(...lost.map((x) => x.share), 0), causes = r.failures.causes, long = [...r.choices].sort((a, b) => a.interval_s - b.interval_s);
   const shares = (x, all) => bar(x / (all || 1), "var(--bad)");
   const kinds = [...new Set(long.map((c) => c.spares))];
@@ -85,7 +85,7 @@ function viewTrain(r) {
     causes.length ? section("Causes", table([{ name: "cause", get: (x) => x.name, word: true }, { name: "times", get: (x) => x.n, show: (v) => digits(v, 4) }, { name: "lost", get: (x) => x.lost_s, show: longTime }, { name: "of all", get: (x) => x.lost_s / r.time_s.mean, show: percent }], causes, { label: "causes" })) : null,
     long.length > 1 ? section("Intervals and spare nodes", lines(kinds.map((k) => ({ name: k === null ? "any spares" : `${k} spares`, points: long.filter((c) => c.spares === k).map((c) => ({ x: c.interval_s, y: 100 * c.goodput.mean, text: `every ${longTime(c.interval_s)}, ${k === null ? "any" : k} spares: ${percent(c.goodput.mean)}` })) })),
       { log: true, name: "between checkpoints", show: longTime }, { name: "goodput, %", show: count })) : null,
-    r.batches.length ? section("Batches", plainTable(r.batches, "batches")) : null, section("Checkpoints", plainTable([r.checkpoint], "checkpoint")), section("All numbers", tree("result", r))];
+    r.batches.length ? section("Batches", plainTable(r.batches, "batches")) : null, section("Variation of steps", runSpread(r.step_spread)), section("Checkpoints", plainTable([r.checkpoint], "checkpoint")), section("All numbers", tree("result", r))];
 }
 
 function viewOther(r) {

@@ -120,6 +120,25 @@ without_failures_steps_and_checkpoints_add_up (void)
   ls_run_history_clear (&h);
 }
 
+/* Steps that are longer than predicted in the mean: by that part, of each phase, in an account of its own; and what
+ * slows them besides is of the longer step. */
+static void
+steps_that_vary_take_their_mean (void)
+{
+  g_autoptr (Case) c = case_new ();
+  LsRunHistory h;
+  c->phases[0] = (LsRunPhase) { 250, 2.5, 100, 0.04 };
+  c->phases[1] = (LsRunPhase) { 60, 4, 40, 0.01 };
+  c->plan.n_phases = 2;
+  c->plan.checkpoint.save_s = 7;
+  ls_run_history_init (&h, &c->plan, 1);
+  double more = 250 * 2.5 * 0.04 + 60 * 4 * 0.01;
+  LS_CHECK (fabs (h.wall_s / (250 * 2.5 + 60 * 4 + more + 5 * 7) - 1) < 1e-9);
+  LS_CHECK (fabs (h.useful_s - (250 * 2.5 + 60 * 4)) < 1e-6);
+  LS_CHECK (fabs (h.lost_s[LS_LOST_VARIATION] - more) < 1e-6);
+  ls_run_history_clear (&h);
+}
+
 /* Storage that takes longer than the work in between: each checkpoint but the first waits for the one before. */
 static void
 slow_storage_holds_the_job_up (void)
@@ -233,6 +252,14 @@ a_stall_waits_and_a_slow_node_slows (void)
   double at = first_failure_s (slow, seed);
   LS_CHECK (fabs (h.wall_s - (at + 2 * (2500 - at))) < 1e-4);
   LS_CHECK (fabs (h.lost_s[LS_LOST_SLOW] - (2500 - at)) < 1e-4);
+  ls_run_history_clear (&h);
+
+  slow->phases[0].longer = 0.04; /* twice as long as that, from t on */
+  ls_run_history_init (&h, &slow->plan, seed);
+  double done = at / 1.04;
+  LS_CHECK (fabs (h.wall_s - (at + 2 * 1.04 * (2500 - done))) < 1e-4);
+  LS_CHECK (fabs (h.lost_s[LS_LOST_SLOW] - 1.04 * (2500 - done)) < 1e-4);
+  LS_CHECK (fabs (h.lost_s[LS_LOST_VARIATION] - 0.04 * 2500) < 1e-4);
   ls_run_history_clear (&h);
 }
 
@@ -427,7 +454,8 @@ the_best_interval_is_the_simulated_one (void)
 }
 
 LS_TEST_MAIN ("run_history", LS_TEST (without_failures_steps_and_checkpoints_add_up),
-              LS_TEST (slow_storage_holds_the_job_up), LS_TEST (exponential_failures_take_what_is_expected),
+              LS_TEST (steps_that_vary_take_their_mean), LS_TEST (slow_storage_holds_the_job_up),
+              LS_TEST (exponential_failures_take_what_is_expected),
               LS_TEST (a_failure_costs_the_stop_and_what_was_not_saved),
               LS_TEST (a_planned_stop_loses_no_work), LS_TEST (a_stall_waits_and_a_slow_node_slows),
               LS_TEST (wrong_numbers_cost_all_behind_them), LS_TEST (what_is_on_a_node_is_lost_with_it),
