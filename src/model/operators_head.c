@@ -13,9 +13,11 @@
  * writes their gradient. Nothing is kept but they, 2 s b V.
  *
  * Train metrics: a trainer may compute the loss again from the logits for what it logs; in torch's
- * cross-entropy they become fp32, and these log-softmax. Composer does so in each micro-batch, behind the
- * backward (trainer.py, _eval_train_metrics), for cross-entropy and perplexity each; here the kernels are in
- * the forward, and their memory is not counted.
+ * cross-entropy they become fp32, and these log-softmax. Its kernel (cunn_SoftMaxForward, SoftMax.cu) reads
+ * a row for its maximum, for its sum and to write it, and keeps none that exceeds shared memory, 48 kB: a
+ * row of words goes by three times. Composer computes two in each micro-batch, behind the backward
+ * (trainer.py, _eval_train_metrics), cross-entropy and perplexity; here the kernels are in the forward, and
+ * their memory is not counted.
  *
  * Layers that predict tokens further ahead stand behind the head, whose weight they share. Deviations: the
  * embedding of the next token is looked up for nothing, as if its table were the one of the first stage; with
@@ -100,7 +102,8 @@ append_metric (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "metric", LS_TP_NONE);
   if (cut->elt != FP32_BYTES)
     ls_operator_fwd (op, logits_pass (cut, "metric-to-fp32", cut->act, cut->elt + FP32_BYTES));
-  ls_operator_fwd (op, in_place_pass (cut, "metric-log-softmax"));
+  ls_operator_fwd (op, logits_pass (cut, "metric-log-softmax", LS_DTYPE_FP32, 4 * FP32_BYTES));
+  ls_operator_as_launched (op, cut, LS_RECIPE_METRIC, cut->tokens, cut->ffn);
 }
 
 static void

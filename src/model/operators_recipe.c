@@ -49,6 +49,7 @@ kind_of (LsRecipeOperator which, const LsRecipeKernel *k)
   case LS_RECIPE_EMBEDDING:
     return LS_KERNEL_EMBEDDING;
   case LS_RECIPE_LOSS:
+  case LS_RECIPE_METRIC:
     return LS_KERNEL_CROSS_ENTROPY;
   default:
     return k->access == LS_ACCESS_ROWRED || k->access == LS_ACCESS_COLRED ? LS_KERNEL_REDUCTION

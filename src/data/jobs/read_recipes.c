@@ -28,6 +28,7 @@ static const LsEnumName operators[] = {
   { "fc2", LS_RECIPE_FC2 },
   { "logits", LS_RECIPE_LOGITS },
   { "loss", LS_RECIPE_LOSS },
+  { "metric", LS_RECIPE_METRIC },
   { "fsdp", LS_RECIPE_FSDP },
   { "clip", LS_RECIPE_CLIP },
   { "optimizer", LS_RECIPE_OPTIMIZER },
@@ -140,8 +141,8 @@ static const struct {
   [LS_RECIPE_MLP_ADD] = { "sbh", false },     [LS_RECIPE_FC1] = { "sbhf", true },
   [LS_RECIPE_ACTIVATION] = { "sbf", false },  [LS_RECIPE_FC2] = { "sbhf", true },
   [LS_RECIPE_LOGITS] = { "sbhV", true },      [LS_RECIPE_LOSS] = { "sbhV", false },
-  [LS_RECIPE_FSDP] = { "", false },           [LS_RECIPE_CLIP] = { "ST", false },
-  [LS_RECIPE_OPTIMIZER] = { "ST", false },
+  [LS_RECIPE_METRIC] = { "sbV", false },      [LS_RECIPE_FSDP] = { "", false },
+  [LS_RECIPE_CLIP] = { "ST", false },         [LS_RECIPE_OPTIMIZER] = { "ST", false },
 };
 
 typedef struct {

@@ -261,6 +261,31 @@ an_embedding_has_its_gradient_with_the_weights (void)
   LS_CHECK_STR (named (ops, "word-embedding")->wgrad[2].name, "embedding-grad-accumulate");
 }
 
+/* A metric has no backward, and is there as often as it is computed; the loss beside it is as built in. */
+static void
+metrics_run_the_kernels_of_their_list (void)
+{
+  LsModel m = llama ();
+  g_autoptr (LsRecipes) r
+      = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_METRIC,
+                                 .forward = LIST (kernel ("cast", LS_ACCESS_CASTUP, "s*b*V", 2, 4),
+                                                  kernel ("rows", LS_ACCESS_SOFTMAX, "s*b*V", 12, 4)) });
+  LsShard s = shard (r);
+  s.loss = LS_LOSS_FUSED;
+  s.train_metrics = 2;
+  g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_head (&m, &s, false, ops);
+  const LsOperator *first = &g_array_index (ops, LsOperator, ops->len - 2), *second = first + 1;
+  LS_CHECK_STR (first->name, "metric");
+  LS_CHECK_STR (second->name, "metric");
+  LS_CHECK_INT (second->n_fwd, ==, 2);
+  LS_CHECK_INT (second->n_igrad + second->n_wgrad, ==, 0);
+  LS_CHECK_STR (second->fwd[1].name, "rows");
+  LS_CHECK_INT (second->fwd[1].kind, ==, LS_KERNEL_CROSS_ENTROPY);
+  LS_CHECK_DOUBLE (second->fwd[1].bytes, ==, 16.0 * 2 * 256 * (double) ls_model_padded_vocab (&m, 1));
+  LS_CHECK_STR (named (ops, "loss")->fwd[0].name, "cross-entropy");
+}
+
 /* Norm, clip, steps in their places; what the norm is stays known; 1000 parameters. */
 static void
 an_optimizer_steps_as_listed (void)
@@ -373,6 +398,6 @@ LS_TEST_MAIN ("recipe", LS_TEST (a_norm_runs_the_kernels_of_its_list),
               LS_TEST (the_core_stands_where_the_list_says),
               LS_TEST (sums_have_their_gradients_beside_a_norm),
               LS_TEST (an_embedding_has_its_gradient_with_the_weights),
-              LS_TEST (an_optimizer_steps_as_listed),
+              LS_TEST (metrics_run_the_kernels_of_their_list), LS_TEST (an_optimizer_steps_as_listed),
               LS_TEST (unfused_attention_runs_the_kernels_of_its_lists),
               LS_TEST (gradients_of_biases_are_there_once), LS_TEST (words_are_looked_up_by_a_product))
