@@ -197,6 +197,15 @@ propose_batch (Proposals *p)
   ls_change_set (propose (p), "global-batch", "%u", 2 * p->s->global_batch);
 }
 
+/* Documents of different lengths: sequences of like work at the same time. */
+static void
+propose_document_order (Proposals *p)
+{
+  const LsStrategy *s = p->s;
+  if (s->lengths && s->lengths_draw == LS_LENGTHS_EACH)
+    propose_one (p, "lengths-balance", s->lengths_balance == LS_LENGTHS_SORTED ? "none" : "sorted");
+}
+
 static void
 propose_recompute (Proposals *p)
 {
@@ -391,6 +400,7 @@ static const struct {
   { "expert layout", NULL, propose_expert_layouts },
   { "exchange of tokens", NULL, propose_exchanges_of_tokens },
   { "micro-batch", NULL, propose_micro_batches },
+  { "order of documents", "sequences in another order", propose_document_order },
   { "recomputation", NULL, propose_recompute },
   { "partitioned activations", NULL, propose_partitioning },
   { "sequence parallelism", NULL, propose_sequence_parallelism },

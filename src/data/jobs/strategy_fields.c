@@ -219,7 +219,8 @@ const LsField ls_strategy_fields[] = {
             "lognormal:MEDIAN:SIGMA[:MAX], file:PATH (a CSV of length,count)"),
     .argument = "TEXT",
     .expected = "whole, fixed:N, uniform:A:B, lognormal:MEDIAN:SIGMA[:MAX] or file:PATH, a CSV with columns "
-                "length and count" },
+                "length and count",
+    .why = strategy_why_lengths },
   { ENUM (batch, lengths_draw, lengths_draws, "each",
           "lengths: each micro-batch has documents of its own, or all have the mean of the step") },
   { ENUM (batch, lengths_balance, lengths_balances, "none",

@@ -115,26 +115,45 @@ strategy_format_optimizer (const void *target)
   return g_strdup (s->optimizer ? s->optimizer : "adam");
 }
 
+/* A number of a row; 0, with a diagnostic, where it is none. */
+static guint64
+read_cell (const LsCsv *csv, guint row, int column, guint64 min, guint64 max, LsDiagList *diags)
+{
+  guint64 n = 0;
+  if (!g_ascii_string_to_unsigned (ls_csv_cell (csv, row, (guint) column), 10, min, max, &n, NULL))
+    ls_csv_error (csv, row, (guint) column, diags,
+                  "expected a whole number from %" G_GUINT64_FORMAT " on; got \"%s\"", min,
+                  ls_csv_cell (csv, row, (guint) column));
+  return n;
+}
+
 /* A CSV with columns length and count. */
 static LsLengths *
-load_lengths (const char *path)
+load_lengths (const char *path, LsDiagList *diags)
 {
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
   int length = csv ? ls_csv_column (csv, "length") : -1, count = csv ? ls_csv_column (csv, "count") : -1;
-  if (length < 0 || count < 0 || ls_csv_n_rows (csv) == 0)
+  if (!csv)
     return NULL;
-  g_autofree LsLengthCount *counts = g_new (LsLengthCount, ls_csv_n_rows (csv));
-  for (guint i = 0; i < ls_csv_n_rows (csv); i++) {
-    guint64 n, times;
-    if (!g_ascii_string_to_unsigned (ls_csv_cell (csv, i, (guint) length), 10, 1, LS_LENGTH_MAX, &n, NULL)
-        || !g_ascii_string_to_unsigned (ls_csv_cell (csv, i, (guint) count), 10, 0, G_MAXINT64, &times, NULL))
-      return NULL;
-    counts[i] = (LsLengthCount) { (uint32_t) n, (double) times };
-  }
+  if (length < 0 || count < 0)
+    ls_csv_header_error (csv, diags, "expected columns length and count");
+  if (length < 0 || count < 0)
+    return NULL;
+  guint n = ls_csv_n_rows (csv);
+  g_autofree LsLengthCount *counts = g_new0 (LsLengthCount, n + 1);
+  for (guint i = 0; i < n; i++)
+    counts[i] = (LsLengthCount) { (uint32_t) read_cell (csv, i, length, 1, LS_LENGTH_MAX, diags),
+                                  (double) read_cell (csv, i, count, 0, G_MAXINT64, diags) };
+  if (ls_diag_list_n (diags) > 0)
+    return NULL;
   g_autofree char *why = NULL;
-  return ls_lengths_new_counted (counts, ls_csv_n_rows (csv), &why);
+  LsLengths *lengths = ls_lengths_new_counted (counts, n, &why);
+  if (!lengths)
+    ls_csv_header_error (csv, diags, "%s", why);
+  return lengths;
 }
+
+#define FILE_PREFIX "file:"
 
 bool
 strategy_parse_lengths (const char *text, void *target)
@@ -142,9 +161,10 @@ strategy_parse_lengths (const char *text, void *target)
   LsStrategy *s = target;
   bool is_whole = g_str_equal (text, "whole");
   g_autofree char *why = NULL;
-  LsLengths *lengths = is_whole          ? NULL
-      : g_str_has_prefix (text, "file:") ? load_lengths (text + strlen ("file:"))
-                                         : ls_lengths_parse (text, &why);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsLengths *lengths = is_whole              ? NULL
+      : g_str_has_prefix (text, FILE_PREFIX) ? load_lengths (text + strlen (FILE_PREFIX), diags)
+                                             : ls_lengths_parse (text, &why);
   if (!lengths && !is_whole)
     return false;
   g_free (s->lengths);
@@ -152,6 +172,18 @@ strategy_parse_lengths (const char *text, void *target)
   s->lengths = is_whole ? NULL : g_strdup (text);
   s->lengths_drawn = lengths;
   return true;
+}
+
+char *
+strategy_why_lengths (const char *text)
+{
+  if (!g_str_has_prefix (text, FILE_PREFIX))
+    return NULL;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_lengths_unref (load_lengths (text + strlen (FILE_PREFIX), diags));
+  char *why = ls_diag_list_format (diags);
+  why[strcspn (why, "\n")] = '\0'; /* the first, without the line that it shows */
+  return why;
 }
 
 char *

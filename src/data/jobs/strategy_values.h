@@ -20,6 +20,7 @@ char *strategy_format_optimizer (const void *target);
 /* "whole", a formula, or a file, which is loaded */
 bool strategy_parse_lengths (const char *text, void *target);
 char *strategy_format_lengths (const void *target);
+char *strategy_why_lengths (const char *text);
 /* "2" or "3@8": stage, and how many ranks share one copy */
 bool strategy_parse_zero (const char *text, void *target);
 char *strategy_format_zero (const void *target);

@@ -68,17 +68,18 @@ struct LsField {
   bool lines;                                     /* of ARRAY, in writing: an element per line      */
   bool (*parse) (const char *text, void *target); /* target: the whole struct; false leaves it alone */
   char *(*format) (const void *target);           /* of CUSTOM, for writing; the text that parse reads */
-  const char *expected;     /* of CUSTOM and ROW: "0 to 3 or N@group"; of IGNORED: its type */
-  const char *default_text; /* for the README; what happens without the key */
-  const char *meaning;      /* for the README and for "missing key"         */
-  bool file_only;           /* not a flag                                   */
-  const char *topic;        /* of a knob of a job: the group of the help that shows it */
-  const char *argument;     /* of a knob: what the help shows for its value; NULL: as its kind has it */
-  bool repeated;            /* of a knob: its flag may be given several times, and all count */
-  bool usual;               /* of a knob: the short help shows it too       */
-  bool set_only;            /* of a knob: no flag of its own, --set alone; what it says is the program's */
-  bool of_program;          /* of a knob with a flag: what it says is the program's, not the user's choice */
-  bool root_only;           /* required of a file, not of an object within one */
+  char *(*why) (const char *text); /* of CUSTOM: what is wrong in the file that it names, or NULL */
+  const char *expected;            /* of CUSTOM and ROW: "0 to 3 or N@group"; of IGNORED: its type */
+  const char *default_text;        /* for the README; what happens without the key */
+  const char *meaning;             /* for the README and for "missing key"         */
+  bool file_only;                  /* not a flag                                   */
+  const char *topic;               /* of a knob of a job: the group of the help that shows it */
+  const char *argument; /* of a knob: what the help shows for its value; NULL: as its kind has it */
+  bool repeated;        /* of a knob: its flag may be given several times, and all count */
+  bool usual;           /* of a knob: the short help shows it too       */
+  bool set_only;        /* of a knob: no flag of its own, --set alone; what it says is the program's */
+  bool of_program;      /* of a knob with a flag: what it says is the program's, not the user's choice */
+  bool root_only;       /* required of a file, not of an object within one */
 };
 
 /* The keys that begin every file of ours; type has the members name and source. An

@@ -376,6 +376,9 @@ ls_field_value_complaint (const LsField *f, LsFieldOrigin origin, const char *te
 {
   if (f->kind == LS_FIELD_ENUM)
     return enum_complaint (f, text, got);
+  g_autofree char *why = f->why && text ? f->why (text) : NULL;
+  if (why)
+    return g_steal_pointer (&why);
   bool has_range = is_whole (f->kind) || is_quantity (f->kind) || f->kind == LS_FIELD_DOUBLE;
   g_autofree char *range = has_range ? ls_field_value_range (f) : g_strdup ("");
   return g_strdup_printf ("expected %s%s; got %s", expected_kind (f, origin), range, got);

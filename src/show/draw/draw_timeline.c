@@ -393,9 +393,11 @@ draw_head (Plot *p, guint n_rows)
   g_autofree char *from = ls_format_time (p->scale.from), *to = ls_format_time (p->scale.to);
   bool is_part = p->scale.from > 0 || p->scale.to < p->t->window_end - p->t->window_start;
   g_autofree char *part = is_part ? g_strdup_printf (", of which %s to %s", from, to) : g_strdup ("");
-  const char *rest = n_rows == p->t->n_ranks ? ""
-      : p->picture->ranks                    ? ", those asked for shown"
-                                             : ", one of each role shown";
+  bool has_all_roles = n_rows >= p->t->plan->n_roles;
+  g_autofree char *rest = n_rows == p->t->n_ranks ? g_strdup ("")
+      : p->picture->ranks                         ? g_strdup (", those asked for shown")
+      : has_all_roles                             ? g_strdup (", one of each role shown")
+                      : g_strdup_printf (", %u of them shown, of all stages", n_rows);
   g_autofree char *arrows = p->picture->has_arrows
       ? g_strdup_printf ("; arrows: %u messages between these ranks, %u ops that waited for another stream",
                          p->arrows.n_messages, p->arrows.n_waits)

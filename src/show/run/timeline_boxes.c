@@ -1,6 +1,7 @@
 #include "show/run/timeline_boxes.h"
 
 #include "analysis/idle.h"
+#include "base/order.h"
 
 const char *
 ls_box_kind_name (LsBoxKind kind)
@@ -142,6 +143,44 @@ ls_timeline_strips (const LsTimeline *t, uint32_t rank, LsTime resolution)
   return c.parts;
 }
 
+/* The first rank of a role, the turn-th of its stage. */
+typedef struct {
+  uint32_t rank, role, stage, turn;
+} Turn;
+
+static int
+compare_turns (gconstpointer a, gconstpointer b)
+{
+  const Turn *x = a, *y = b;
+  return x->turn != y->turn ? LS_ORDER (x->turn, y->turn) : LS_ORDER (x->stage, y->stage);
+}
+
+static int
+compare_roles (gconstpointer a, gconstpointer b)
+{
+  return LS_ORDER (((const Turn *) a)->role, ((const Turn *) b)->role);
+}
+
+static GArray *
+first_of_roles (const LsTimeline *t)
+{
+  const LsPlan *plan = t->plan;
+  GArray *firsts = g_array_new (FALSE, FALSE, sizeof (Turn));
+  g_autofree bool *is_seen = g_new0 (bool, plan->n_roles);
+  g_autoptr (GHashTable) turns = g_hash_table_new (NULL, NULL);
+  for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
+    uint32_t role = plan->bindings[rank].role, stage = plan->programs[role].stage;
+    if (t->multiplicity[rank] == 0 || is_seen[role])
+      continue;
+    is_seen[role] = true;
+    const Turn turn
+        = { rank, role, stage, GPOINTER_TO_UINT (g_hash_table_lookup (turns, GUINT_TO_POINTER (stage))) };
+    g_hash_table_insert (turns, GUINT_TO_POINTER (stage), GUINT_TO_POINTER (turn.turn + 1));
+    g_array_append_val (firsts, turn);
+  }
+  return firsts;
+}
+
 GArray *
 ls_timeline_rows (const LsTimeline *t, guint max_rows)
 {
@@ -153,15 +192,11 @@ ls_timeline_rows (const LsTimeline *t, guint max_rows)
     return rows;
   }
 
-  const uint32_t none = UINT32_MAX;
-  g_autofree uint32_t *first = g_new (uint32_t, t->plan->n_roles);
-  for (uint32_t role = 0; role < t->plan->n_roles; role++)
-    first[role] = none;
-  for (uint32_t rank = t->n_ranks; rank-- > 0;)
-    if (t->multiplicity[rank] > 0)
-      first[t->plan->bindings[rank].role] = rank;
-  for (uint32_t role = 0; role < t->plan->n_roles && rows->len < max_rows; role++)
-    if (first[role] != none)
-      g_array_append_val (rows, first[role]);
+  g_autoptr (GArray) firsts = first_of_roles (t);
+  g_array_sort (firsts, compare_turns);
+  g_array_set_size (firsts, MIN (firsts->len, max_rows));
+  g_array_sort (firsts, compare_roles);
+  for (guint i = 0; i < firsts->len; i++)
+    g_array_append_val (rows, g_array_index (firsts, Turn, i).rank);
   return rows;
 }

@@ -41,7 +41,7 @@ typedef struct {
 GPtrArray *ls_timeline_strips (const LsTimeline *t, uint32_t rank, LsTime resolution);
 
 /* The ranks that a picture of at most max_rows rows shows: all of them, or the
- * first of each role. uint32_t values. */
+ * first of each role, and with more roles than rows as many of each stage. uint32_t values, by role. */
 GArray *ls_timeline_rows (const LsTimeline *t, guint max_rows);
 
 #endif

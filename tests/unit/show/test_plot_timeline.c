@@ -140,6 +140,27 @@ one_rank_of_each_role_when_there_are_many (void)
   pipeline_clear (&p);
 }
 
+/* Copies with work of their own have a role for each stage; a picture of a few has all stages. */
+static void
+all_stages_when_there_are_many_roles (void)
+{
+  LsProgram programs[40] = { 0 };
+  LsBinding bindings[40] = { 0 };
+  uint32_t multiplicity[40];
+  for (uint32_t rank = 0; rank < 40; rank++) {
+    programs[rank].stage = rank / 10;
+    bindings[rank].role = rank;
+    multiplicity[rank] = 1;
+  }
+  LsPlan plan = { .n_ranks = 40, .n_roles = 40, .programs = programs, .bindings = bindings };
+  LsTimeline t = { .plan = &plan, .n_ranks = 40, .multiplicity = multiplicity };
+  g_autoptr (GArray) rows = ls_timeline_rows (&t, 6);
+  static const uint32_t expected[] = { 0, 1, 10, 11, 20, 30 };
+  if (LS_CHECK_INT (rows->len, ==, G_N_ELEMENTS (expected)))
+    for (guint i = 0; i < rows->len; i++)
+      LS_CHECK_INT (g_array_index (rows, uint32_t, i), ==, expected[i]);
+}
+
 static void
 gnuplot_strings_are_quoted (void)
 {
@@ -435,7 +456,8 @@ gnuplot_failure_is_reported (void)
 LS_TEST_MAIN ("plot_timeline", LS_TEST (a_forward_of_a_micro_batch_is_one_box),
               LS_TEST (recomputation_is_a_box_of_its_own), LS_TEST (weight_gradients_alone_are_a_kind),
               LS_TEST (strips_keep_their_area_when_merged),
-              LS_TEST (one_rank_of_each_role_when_there_are_many), LS_TEST (gnuplot_strings_are_quoted),
+              LS_TEST (one_rank_of_each_role_when_there_are_many),
+              LS_TEST (all_stages_when_there_are_many_roles), LS_TEST (gnuplot_strings_are_quoted),
               LS_TEST (svg_is_drawn), LS_TEST (png_is_drawn), LS_TEST (other_suffixes_are_refused),
               LS_TEST (missing_gnuplot_is_explained), LS_TEST (gnuplot_failure_is_reported),
               LS_TEST (odd_names_are_only_names), LS_TEST (the_script_can_be_run_again),
