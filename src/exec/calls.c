@@ -153,6 +153,18 @@ call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n
   };
 }
 
+LsCollRequest
+run_request (const Run *x, CallKey key, const uint32_t *ranks, uint32_t n, LsCollMemo *memo, LsArena *arena)
+{
+  const XJob *job = run_job_of_role (x, x->fold->plan->bindings[ranks[0]].role);
+  if (x->n_jobs == 1)
+    return call_request (job->plan, key, ranks, n, memo, arena);
+  g_autofree uint32_t *own = g_new (uint32_t, n);
+  for (uint32_t i = 0; i < n; i++)
+    own[i] = ranks[i] - job->first_rank;
+  return call_request (job->plan, key, own, n, memo, arena);
+}
+
 /* Two members have one message each way, which is never too large. */
 bool
 call_check (const LsCluster *cluster, const LsNccl *nccl, const LsCollRequest *request,

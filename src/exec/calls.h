@@ -58,6 +58,10 @@ void role_calls_free (RoleCalls *roles, uint32_t n_roles); /* NULL allowed */
 LsCollRequest call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n,
                             LsCollMemo *memo, LsArena *arena);
 
+/* The same of ranks of the unfolded plan of a run, with the parts that the job has whose ranks they are. */
+LsCollRequest run_request (const Run *x, CallKey key, const uint32_t *ranks, uint32_t n, LsCollMemo *memo,
+                           LsArena *arena);
+
 /* LS_ERROR_CONFLICT: the algorithm does not do it on these GPUs; LS_ERROR_LIMIT: it is too large. */
 bool call_check (const LsCluster *cluster, const LsNccl *nccl, const LsCollRequest *request,
                  LsNetworkFidelity network, GError **error);

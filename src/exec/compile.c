@@ -17,11 +17,12 @@ refuse (const LsSegment *seg, uint32_t op, const char *why, GError **error)
 }
 
 static void
-cost_kernels (Run *x, const LsCalibration *calibration)
+cost_kernels (Run *x)
 {
   x->costs = ls_arena_new_array (x->arena, LsKernelCost, MAX (1, x->plan->n_kernels));
-  for (uint32_t i = 0; i < x->plan->n_kernels; i++)
-    x->costs[i] = ls_kernel_cost (calibration, &x->cluster->spec.gpu, &x->plan->kernels[i]);
+  for (const XJob *job = x->jobs; job < x->jobs + x->n_jobs; job++)
+    for (uint32_t i = job->first_kernel; i < job->first_kernel + job->plan->n_kernels; i++)
+      x->costs[i] = ls_kernel_cost (job->calibration, &x->cluster->spec.gpu, &x->plan->kernels[i]);
 }
 
 /* Repeated: the host goes on when all are issued, but the first may start by then. */
@@ -57,7 +58,7 @@ alone_of (const Run *x, const LsOp *op)
 }
 
 static gboolean
-compile_op (Run *x, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
+compile_op (Run *x, XJob *job, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
 {
   const LsOp *op = &seg->ops[i];
   if (op->stream >= LS_N_STREAMS || op->host >= LS_N_HOST_COSTS || op->slot >= LS_N_SLOTS)
@@ -72,7 +73,7 @@ compile_op (Run *x, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
                 .cost = op->kernel,
                 .n_deps = op->n_deps,
                 .next = NO_OP,
-                .host = x->options->host.cost[op->host] };
+                .host = job->host->cost[op->host] };
   if (op->kind == LS_OP_HOST_DELAY)
     to->host = op->recorded > LS_TIME_NEVER - to->host ? LS_TIME_NEVER : to->host + op->recorded;
 
@@ -88,8 +89,8 @@ compile_op (Run *x, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
   }
 
   if (op->kind == LS_OP_KERNEL && op->kernel < x->plan->n_kernels && to->alone > 0)
-    x->fastest_kernel
-        = MAX (x->fastest_kernel, x->plan->kernels[op->kernel].bytes / ls_time_to_s (to->alone));
+    job->fastest_kernel
+        = MAX (job->fastest_kernel, x->plan->kernels[op->kernel].bytes / ls_time_to_s (to->alone));
   if (op->repeat > 1 && repeat (op->repeat, to))
     return refuse (seg, i, "it repeats for too long", error);
 
@@ -117,7 +118,7 @@ has_span (const XOp *op)
 }
 
 static gboolean
-compile_segment (Run *x, const LsSegment *seg, XSegment *to, GError **error)
+compile_segment (Run *x, XJob *job, const LsSegment *seg, XSegment *to, GError **error)
 {
   if (seg->n_ops >= NO_OP) {
     g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "segment %s has %u ops; the limit is %u", seg->name,
@@ -133,7 +134,7 @@ compile_segment (Run *x, const LsSegment *seg, XSegment *to, GError **error)
 
   for (uint32_t i = 0; i < seg->n_ops; i++) {
     XOp *op = &to->x[i];
-    if (!compile_op (x, seg, i, op, error))
+    if (!compile_op (x, job, seg, i, op, error))
       return FALSE;
     to->n_spans += has_span (op);
     if (op->kind == LS_OP_COLLECTIVE)
@@ -184,17 +185,18 @@ count_spans (Run *x)
 }
 
 gboolean
-run_compile (Run *x, const LsCalibration *calibration, GError **error)
+run_compile (Run *x, GError **error)
 {
-  cost_kernels (x, calibration);
+  cost_kernels (x);
   x->segments = ls_arena_new_array (x->arena, XSegment, MAX (1, x->plan->n_segments));
   g_autofree bool *is_used = g_new0 (bool, x->plan->n_segments); /* others are not even checked */
   for (uint32_t role = 0; role < x->plan->n_roles; role++)
     for (uint32_t i = 0; i < x->plan->programs[role].n_instances; i++)
       is_used[x->plan->programs[role].instances[i].segment] = true;
-  for (uint32_t i = 0; i < x->plan->n_segments; i++)
-    if (is_used[i] && !compile_segment (x, &x->plan->segments[i], &x->segments[i], error))
-      return FALSE;
+  for (XJob *job = x->jobs; job < x->jobs + x->n_jobs; job++)
+    for (uint32_t i = job->first_segment; i < job->first_segment + job->plan->n_segments; i++)
+      if (is_used[i] && !compile_segment (x, job, &x->plan->segments[i], &x->segments[i], error))
+        return FALSE;
   count_cost_sources (x);
   count_spans (x);
   return TRUE;
@@ -264,7 +266,7 @@ plan_call (Planning *p, Call **calls, CallKey key, const uint32_t *ranks, uint32
   Run *x = p->x;
   if (call_find (*calls, key))
     return TRUE;
-  LsCollRequest request = call_request (x->fold->plan, key, ranks, n, p->memo, x->arena);
+  LsCollRequest request = run_request (x, key, ranks, n, p->memo, x->arena);
   const LsCollPlan *plan = call_plan (x, &request, x->arena, error);
   if (!plan)
     return FALSE;

@@ -37,7 +37,7 @@ typedef struct XSegment {
   bool is_fit;         /* for being run in one piece                                        */
 } XSegment;
 
-gboolean run_compile (Run *x, const LsCalibration *calibration, GError **error);
+gboolean run_compile (Run *x, GError **error);
 /* The calls of all communicators, channels and copy engines, each once. Errors as of call_plan(). */
 gboolean run_plan_calls (Run *x, GError **error);
 

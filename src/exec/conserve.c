@@ -136,15 +136,21 @@ check_rank (const Run *x, const Asked *of_role, uint32_t rank, uint32_t step, GE
                 error);
 }
 
+static bool
+is_of (const Run *x, uint32_t rank, const XJob *job)
+{
+  return run_job_of_role (x, x->plan->bindings[rank].role) == job;
+}
+
 gboolean
-conserve_step (const Run *x, uint32_t step, GError **error)
+conserve_step (const Run *x, const XJob *job, uint32_t step, GError **error)
 {
   g_autofree Asked *of_role = ask (x, step);
   for (uint32_t comm = 0; comm < x->plan->n_comms; comm++)
-    if (!check_comm (x, of_role, comm, step, error))
+    if (is_of (x, x->plan->comms[comm].ranks[0], job) && !check_comm (x, of_role, comm, step, error))
       return FALSE;
   for (uint32_t rank = 0; rank < x->plan->n_ranks; rank++)
-    if (!check_rank (x, of_role, rank, step, error))
+    if (is_of (x, rank, job) && !check_rank (x, of_role, rank, step, error))
       return FALSE;
   return TRUE;
 }

@@ -17,7 +17,7 @@ copy_finished (void *run, Motion *m, LsTime at)
 {
   Copy *c = (Copy *) m;
   Run *x = run;
-  digest_add (x, m->step, at, x->fold->copy_weight[c->rank]);
+  digest_add (x->ranks[c->rank].job, m->step, at, x->fold->copy_weight[c->rank]);
   c->is_busy = false;
   x->ranks[c->rank].n_copies--;
   comm_over (x, c->rank, c->frame, c->op, 0, at);

@@ -75,7 +75,7 @@ transfer_finished (void *run, Motion *m, LsTime at)
   Channel *ch = (Channel *) m;
   g_autofree Post *send = g_queue_pop_head (&ch->sends);
   g_autofree Post *recv = g_queue_pop_head (&ch->recvs);
-  digest_add (x, m->step, at, x->fold->channel_weight[ch - x->channels]);
+  digest_add (x->ranks[ch->from].job, m->step, at, x->fold->channel_weight[ch - x->channels]);
   ch->is_busy = false;
   transfer_over (x, send, at);
   transfer_over (x, recv, at);

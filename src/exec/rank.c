@@ -19,6 +19,9 @@ rank_init (Run *x, Rank *r, uint32_t id)
   r->binding = &x->plan->bindings[id];
   r->program = &x->plan->programs[r->binding->role];
   r->slow = x->options->slow ? x->options->slow[x->fold->rank[id]] : 1.0;
+  r->job = run_job_of_role (x, r->binding->role);
+  r->host_time = r->job->start;
+  r->job->n_ranks++;
   r->host_span = LS_SPAN_NONE;
   for (int s = 0; s < LS_N_STREAMS; s++)
     r->streams[s] = (Stream) { .op = NO_OP, .tail_span = NO_ID };
@@ -125,10 +128,10 @@ may_begin_step (Run *x, Rank *r)
   uint32_t last = x->last_step != NO_ID ? x->last_step + 1 : x->n_steps;
   if (!rank_begins_step (r) || r->next_step < 2)
     return r->next_step <= last;
-  r->is_gated = x->step_n_done[r->next_step - 2] < x->plan->n_ranks;
+  r->is_gated = r->job->step_n_done[r->next_step - 2] < r->job->n_ranks;
   if (r->is_gated || r->next_step > last)
     return false;
-  r->host_time = MAX (r->host_time, x->step_end[r->next_step - 2]); /* may lie ahead of the clock */
+  r->host_time = MAX (r->host_time, r->job->step_end[r->next_step - 2]); /* may lie ahead of the clock */
   return true;
 }
 
@@ -305,7 +308,7 @@ static bool
 is_behind_last_step (const Run *x, const Rank *r)
 {
   uint32_t n = r->steps_done;
-  return n >= x->n_steps || (n >= 2 && x->step_n_done[n - 1] < x->plan->n_ranks) || x->last_step != NO_ID;
+  return n >= x->n_steps || (n >= 2 && r->job->step_n_done[n - 1] < r->job->n_ranks) || x->last_step != NO_ID;
 }
 
 /* Not while its host waits for other ranks either: they decide when it issues more. Nor behind what may be

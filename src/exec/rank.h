@@ -70,6 +70,7 @@ struct Rank {
   uint32_t id;
   const LsProgram *program;
   const LsBinding *binding;
+  XJob *job;
   double slow; /* kernel time multiplier */
 
   LsTime host_time;

@@ -15,7 +15,7 @@ collective_finished (void *run, Motion *m, LsTime at)
   Run *x = run;
   Comm *c = (Comm *) m;
   const LsCommunicator *group = &x->plan->comms[c->id];
-  digest_add (x, m->step, at, x->fold->comm_weight[c->id]);
+  digest_add (x->ranks[group->ranks[0]].job, m->step, at, x->fold->comm_weight[c->id]);
   c->n_arrived = 0;
   c->arrived = 0;
   for (uint32_t i = 0; i < group->n_ranks; i++)

@@ -20,6 +20,16 @@ ls_run_options_init (LsRunOptions *o)
   ls_host_costs_default (&o->host);
 }
 
+/* Of any rank of a job. */
+static double
+fastest_kernel (const Run *x, const XJob *job)
+{
+  double least_slow = 1;
+  for (uint32_t r = 0; x->options->slow && r < job->plan->n_ranks; r++)
+    least_slow = MIN (least_slow, x->options->slow[job->first_rank + r]);
+  return job->fastest_kernel / least_slow * (1 + 1e-6);
+}
+
 /* Kernels may be calibrated to more bandwidth than the data file grants the HBM;
  * a kernel with the GPU to itself must run at its time alone. */
 static double *
@@ -29,11 +39,16 @@ capacities (const Run *x)
   double *capacity = g_new (double, n);
   for (uint32_t i = 0; i < n; i++)
     capacity[i] = ls_cluster_resource_capacity (x->cluster, i);
-  double least_slow = 1;
-  for (uint32_t r = 0; x->options->slow && r < x->plan->n_ranks; r++)
-    least_slow = MIN (least_slow, x->options->slow[r]);
-  for (uint32_t i = n_trunks; i < n; i++)
-    capacity[i] = MAX (capacity[i], x->fastest_kernel / least_slow * (1 + 1e-6));
+  double fastest = fastest_kernel (x, x->jobs);
+  for (uint32_t i = n_trunks; x->n_jobs == 1 && i < n; i++)
+    capacity[i] = MAX (capacity[i], fastest);
+  for (const XJob *job = x->jobs; x->n_jobs > 1 && job < x->jobs + x->n_jobs; job++) {
+    fastest = fastest_kernel (x, job);
+    for (uint32_t r = 0; r < job->plan->n_ranks; r++) {
+      double *own = &capacity[ls_cluster_hbm_resource (x->cluster, job->plan->gpu_of_rank[r])];
+      *own = MAX (*own, fastest);
+    }
+  }
   return capacity;
 }
 
@@ -184,10 +199,11 @@ check_limits (const Run *x, GError **error)
   for (uint32_t r = 0; x->options->slow && r < x->fold->plan->n_ranks; r++)
     slowest = MAX (slowest, x->options->slow[r]);
   longest_s *= slowest;
-  if (longest_s * (x->n_steps + 1) > 0.25 * ls_time_to_s (LS_TIME_NEVER)) {
+  uint32_t n_steps = MAX (1, x->options->n_steps);
+  if (longest_s * (n_steps + 1) > 0.25 * ls_time_to_s (LS_TIME_NEVER)) {
     g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
                  "a step of this job takes %.3g days or more; %.3g can be simulated", longest_s / 86400,
-                 0.25 * ls_time_to_s (LS_TIME_NEVER) / 86400 / (x->n_steps + 1));
+                 0.25 * ls_time_to_s (LS_TIME_NEVER) / 86400 / (n_steps + 1));
     return FALSE;
   }
   return TRUE;
@@ -229,8 +245,8 @@ run_init (Run *x)
   ls_event_init (&x->dispatch, dispatch_fired);
   x->ready = g_ptr_array_new ();
   x->ready_next = g_ptr_array_new ();
-  x->step_n_done = g_new0 (uint32_t, x->n_steps + 2);
-  x->step_end = g_new0 (LsTime, x->n_steps + 2);
+  for (uint32_t i = 0; i < x->n_jobs; i++)
+    steps_make_room (&x->jobs[i], 4);
   x->last_step = NO_ID;
   collectives_init (x);
   groups_init (x);
@@ -243,7 +259,7 @@ run_init (Run *x)
   steady_init (x);
 }
 
-static void
+void
 run_clear (Run *x)
 {
   coarsen_clear (x);
@@ -260,26 +276,29 @@ run_clear (Run *x)
     g_ptr_array_unref (x->ready);
     g_ptr_array_unref (x->ready_next);
   }
-  g_free (x->step_n_done);
-  g_free (x->step_end);
+  for (uint32_t i = 0; i < x->n_jobs; i++) {
+    g_free (x->jobs[i].step_n_done);
+    g_free (x->jobs[i].step_end);
+  }
   role_calls_free (x->role_calls, x->plan->n_roles);
   fold_free (x->fold);
   ls_arena_free (x->arena);
 }
 
-/* The clock. A run ends when the reported step is over on all ranks. */
-static gboolean
+/* A run ends when the reported step is over on all ranks, or share.c says so. */
+gboolean
 run_clock (Run *x, GError **error)
 {
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
-    rank_ready (x, &x->ranks[i]);
+    if (!x->ranks[i].job->is_absent)
+      rank_ready (x, &x->ranks[i]);
   LsEngineEnd end = ls_engine_run (&x->engine);
   if (x->error) {
     g_propagate_error (error, x->error);
     return FALSE;
   }
   if (x->last_step != NO_ID)
-    return conserve_step (x, x->last_step, error);
+    return x->share || conserve_step (x, x->jobs, x->last_step, error);
   if (end == LS_ENGINE_LIVELOCK)
     g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
                  "more than %u events at one instant (%" G_GINT64_FORMAT " ps)", LS_ENGINE_MAX_PER_INSTANT,
@@ -304,6 +323,21 @@ fold (Run *x)
     x->plan = x->fold->quotient;
 }
 
+gboolean
+run_begin (Run *x, GError **error)
+{
+  x->arena = ls_arena_new ();
+  if (!check_gpus (x, error) || !check_copies (x, error) || !check_room_outside (x, error)
+      || !run_compile (x, error))
+    return FALSE;
+  fold (x);
+  choose_recorded (x);
+  if (!check_limits (x, error))
+    return FALSE;
+  run_init (x);
+  return run_plan_calls (x, error);
+}
+
 /* *ret_is_folded: whether a rank stood for another. *ret_is_lost: there is no result, for it did not begin as
  * it should have. */
 static LsTimeline *
@@ -311,28 +345,21 @@ run_from (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *cal
           const LsRunOptions *options, double *ret_cost_share, bool *ret_is_folded, bool *ret_is_lost,
           GError **error)
 {
+  XJob job = { .plan = plan, .calibration = calibration, .host = &options->host };
   Run x = { .plan = plan,
+            .jobs = &job,
+            .n_jobs = 1,
             .cluster = cluster,
             .nccl = nccl,
             .around = &calibration->around,
-            .options = options,
-            .arena = ls_arena_new () };
+            .options = options };
   LsTimeline *timeline = NULL;
   x.n_steps = MAX (1, options->n_steps);
-  *ret_is_folded = *ret_is_lost = false;
-  if (check_gpus (&x, error) && check_copies (&x, error) && check_room_outside (&x, error)
-      && run_compile (&x, calibration, error)) {
-    fold (&x);
-    *ret_is_folded = x.fold->quotient != NULL;
-    choose_recorded (&x);
-    if (check_limits (&x, error)) {
-      run_init (&x);
-      bool is_over = run_plan_calls (&x, error) && run_clock (&x, error);
-      *ret_is_lost = x.begins_at_quiescence && !x.is_periodic;
-      if (is_over && !*ret_is_lost)
-        timeline = timeline_collect (&x);
-    }
-  }
+  bool is_over = run_begin (&x, error) && run_clock (&x, error);
+  *ret_is_folded = x.fold && x.fold->quotient != NULL;
+  *ret_is_lost = x.begins_at_quiescence && !x.is_periodic;
+  if (is_over && !*ret_is_lost)
+    timeline = timeline_collect (&x);
   if (ret_cost_share && timeline)
     memcpy (ret_cost_share, x.cost_share, sizeof x.cost_share);
   run_clear (&x);

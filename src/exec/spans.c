@@ -16,9 +16,9 @@ digest_of (uint64_t what)
 }
 
 void
-digest_add (Run *x, uint32_t step, LsTime at, uint64_t weight)
+digest_add (XJob *job, uint32_t step, LsTime at, uint64_t weight)
 {
-  uint64_t *sum = x->digest[step & 1], t = (uint64_t) at;
+  uint64_t *sum = job->digest[step & 1], t = (uint64_t) at;
   for (int p = 0; p < N_DIGEST_POWERS; p++, weight *= t)
     sum[p] += weight;
 }
@@ -36,14 +36,14 @@ shifted (const uint64_t *sum, int p, uint64_t s)
 }
 
 uint64_t
-digest_of_step (const Run *x, uint32_t step)
+digest_of_step (const XJob *job, uint32_t step)
 {
-  LsTime start = step > 0 ? x->step_end[step - 1] : 0;
+  LsTime start = step > 0 ? job->step_end[step - 1] : job->start;
   LsDigest d;
   ls_digest_init (&d);
-  ls_digest_u64 (&d, (uint64_t) (x->step_end[step] - start));
+  ls_digest_u64 (&d, (uint64_t) (job->step_end[step] - start));
   for (int p = 0; p < N_DIGEST_POWERS; p++)
-    ls_digest_u64 (&d, shifted (x->digest[step & 1], p, (uint64_t) start));
+    ls_digest_u64 (&d, shifted (job->digest[step & 1], p, (uint64_t) start));
   return ls_digest_get (&d);
 }
 

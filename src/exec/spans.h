@@ -7,6 +7,7 @@
 typedef struct Run Run;
 typedef struct Rank Rank;
 typedef struct Frame Frame;
+typedef struct XJob XJob;
 
 /* A span is referred to by its index among the spans of its step on its rank, with the
  * low bits of that step on top; LS_SPAN_NONE: no span. Spans are kept two steps deep:
@@ -43,7 +44,7 @@ LsSpan *span_at (Rank *r, SpanRef span);
 /* Something of this step was over at this time, of weight digest_of() or, of several alike, their
  * sum: the digest is linear in it, and depends on times from the start of the step only. */
 uint64_t digest_of (uint64_t what);
-void digest_add (Run *x, uint32_t step, LsTime at, uint64_t weight);
-uint64_t digest_of_step (const Run *x, uint32_t step); /* that was over last on all ranks: its duration too */
+void digest_add (XJob *job, uint32_t step, LsTime at, uint64_t weight);
+uint64_t digest_of_step (const XJob *job, uint32_t step); /* over last on all ranks: its duration too */
 
 #endif

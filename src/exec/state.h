@@ -12,6 +12,39 @@ typedef struct Comm Comm;         /* motion.h  */
 typedef struct Channel Channel;
 typedef struct Copy Copy;
 typedef struct Steady Steady; /* steady.c */
+typedef struct Share Share;   /* share.c  */
+
+/* By parity of the step: sums over completions, so that ties have no order, of weight times time to the
+ * power of k. */
+#define N_DIGEST_POWERS 4
+typedef uint64_t DigestSums[2][N_DIGEST_POWERS];
+
+/* The end of a step that the clock has not come to (steps.c). */
+typedef struct {
+  LsEvent event; /* first member */
+  XJob *job;
+  uint32_t step;
+} XOver;
+
+/* One of the plans that a run replays; a run of several has them joined (plan/join.h). Steps are counted for
+ * each by itself. */
+struct XJob {
+  const LsPlan *plan; /* its own, unfolded */
+  const LsCalibration *calibration;
+  const LsHostCosts *host;
+  LsTime start;   /* its hosts issue nothing before */
+  bool is_absent; /* nor ever: it only has its GPUs */
+  /* Where what it has begins in the joined plan. */
+  uint32_t first_rank, first_role, first_segment, first_kernel;
+  uint32_t n_ranks;      /* of the quotient                        */
+  double fastest_kernel; /* most bytes/s that a kernel moves alone */
+  uint32_t n_kept;       /* steps that there is room for           */
+  uint32_t *step_n_done; /* [n_kept] ranks that are done with it   */
+  LsTime *step_end;      /* [n_kept]                               */
+  XOver over[2];         /* by parity of the step                  */
+  DigestSums digest;
+  uint64_t last_digest; /* of the step that was over last */
+};
 
 /* Ranks, communicators and resources are those of the quotient (fold.h). */
 struct Run {
@@ -20,6 +53,11 @@ struct Run {
   const LsCluster *cluster;
   const LsNccl *nccl;
   const LsAround *around; /* of the calibration */
+  XJob *jobs;             /* [n_jobs] */
+  uint32_t n_jobs;
+  Share *share; /* NULL: one job, and one step of it is reported */
+  /* With share: this step is over on all ranks of its job. */
+  void (*step_over) (Run *x, XJob *job, uint32_t step);
   const LsRunOptions *options;
   LsArena *arena;
   LsEngine engine;
@@ -40,32 +78,40 @@ struct Run {
   GPtrArray *ready;      /* Rank */
   GPtrArray *ready_next; /* scratch of dispatch */
   uint32_t n_steps;
-  uint32_t *step_n_done; /* [n_steps + 1] */
-  LsTime *step_end;      /* [n_steps + 1] */
-  uint32_t last_step;    /* the one reported, once known; NO_ID before */
+  uint32_t last_step; /* the one reported, once known; NO_ID before */
   bool is_periodic;
   Steady *steady;            /* NULL: none           */
   bool begins_at_quiescence; /* instead of cold      */
   bool keeps_all_spans;
-  /* By parity of the step: sums over completions, so that ties have no order, of weight times time to the
-   * power of k. */
-#define N_DIGEST_POWERS 4
-  uint64_t digest[2][N_DIGEST_POWERS];
-  uint64_t last_digest; /* of the step that was over last */
   uint64_t n_ops;
   uint64_t n_segments, n_coarse; /* that are over; of these, in one piece */
   uint32_t **quiet;              /* [n_roles] see coarsen.c; NULL: no coarsening */
   double cost_share[4];
-  double fastest_kernel; /* most bytes/s that a kernel moves alone */
-  GError *error;         /* stops the run */
+  GError *error; /* stops the run */
 };
 
+static inline XJob *
+run_job_of_role (const Run *x, uint32_t role)
+{
+  XJob *job = x->jobs;
+  while (role >= job->first_role + job->plan->n_roles)
+    job++;
+  return job;
+}
+
+/* run.c: what ls_run() and ls_run_share() have in common. x has the plan, the cluster, the jobs and all that
+ * they were costed by. What begins, ends with run_clear(), whatever became of it. */
+gboolean run_begin (Run *x, GError **error); /* up to the clock */
+gboolean run_clock (Run *x, GError **error); /* LS_ERROR_DEADLOCK and others, or it was stopped */
+void run_clear (Run *x);
+
 /* conserve.c: a violation is LS_ERROR_FAILED, an error of ours and not of the input */
-void conserve_flow (Run *x, const LsFlow *f, double asked);           /* that is over  */
-gboolean conserve_step (const Run *x, uint32_t step, GError **error); /* that is over */
+void conserve_flow (Run *x, const LsFlow *f, double asked);                            /* that is over  */
+gboolean conserve_step (const Run *x, const XJob *job, uint32_t step, GError **error); /* that is over */
 
 /* steps.c */
 void step_rank_done (Run *x, Rank *r, uint32_t step, LsTime end);
+void steps_make_room (XJob *job, uint32_t n); /* for so many */
 
 /* steady.c */
 void steady_init (Run *x); /* after the ranks */
@@ -75,6 +121,8 @@ void steady_pass (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_
 
 /* timeline.c: the reported step, and what overlaps its end. */
 LsTimeline *timeline_collect (Run *x);
+/* [resources of the cluster], newly allocated: what a step of the job moved over each. */
+double *timeline_count_bytes (const Run *x, const XJob *job, uint32_t step);
 
 /* blocked.c */
 /* What the head of the rank's compute stream waits for. */

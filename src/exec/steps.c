@@ -1,6 +1,6 @@
-/* exec/steps.c — when a step is over on all ranks, and when to stop: after the
- * last step asked for, or once the next is known to be the same (steady.c), or two steps in a
- * row are equal to the picosecond, as their digests tell.
+/* exec/steps.c — when a step is over on all ranks of its job, and when to stop. A run of one job stops after
+ * the last step asked for, or once the next is known to be the same (steady.c), or two steps in a
+ * row are equal to the picosecond, as their digests tell; of several jobs, share.c says when.
  * Ranks that are early go on into the next step until the clock reaches the end
  * of the window, so that the window shows the steady state. */
 #include "exec/rank.h"
@@ -8,31 +8,83 @@
 
 #include <string.h>
 
-static void
-step_done (Run *x, uint32_t step)
+void
+steps_make_room (XJob *job, uint32_t n)
 {
-  uint64_t digest = digest_of_step (x, step);
-  x->is_periodic |= step > 0 && !x->begins_at_quiescence && digest == x->last_digest;
-  x->last_digest = digest;
-  if (step + 1 == x->n_steps || x->is_periodic) {
-    x->last_step = step;
-    x->engine.stop_at = MAX (x->step_end[step], x->engine.now)
-        + 1; /* what begins then tells what the end was waiting for */
+  if (n <= job->n_kept)
     return;
-  }
-  memset (x->digest[step & 1], 0, sizeof x->digest[step & 1]); /* for the next but one */
+  uint32_t old = job->n_kept;
+  job->n_kept = MAX (n, 2 * old);
+  job->step_n_done = g_renew (uint32_t, job->step_n_done, job->n_kept);
+  job->step_end = g_renew (LsTime, job->step_end, job->n_kept);
+  memset (job->step_n_done + old, 0, (job->n_kept - old) * sizeof *job->step_n_done);
+  memset (job->step_end + old, 0, (job->n_kept - old) * sizeof *job->step_end);
+}
+
+/* Of the one job: what begins right behind its last step tells what the end was waiting for. */
+static bool
+is_last (Run *x, const XJob *job, uint32_t step, bool is_as_before)
+{
+  x->is_periodic |= is_as_before && !x->begins_at_quiescence;
+  if (step + 1 != x->n_steps && !x->is_periodic)
+    return false;
+  x->last_step = step;
+  x->engine.stop_at = MAX (job->step_end[step], x->engine.now) + 1;
+  return true;
+}
+
+static void
+step_done (Run *x, XJob *job, uint32_t step)
+{
+  uint64_t digest = digest_of_step (job, step);
+  bool is_as_before = step > 0 && digest == job->last_digest;
+  job->last_digest = digest;
+  steps_make_room (job, step + 4);
+  if (x->share)
+    x->step_over (x, job, step);
+  else if (is_last (x, job, step, is_as_before))
+    return;
+  memset (job->digest[step & 1], 0, sizeof job->digest[step & 1]); /* for the next but one */
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
-    if (x->ranks[i].is_gated)
+    if (x->ranks[i].is_gated && x->ranks[i].job == job)
       rank_ready (x, &x->ranks[i]);
+}
+
+/* All ranks are done with it, and the clock is there. */
+static void
+clock_over (LsEvent *event, void *context)
+{
+  XOver *over = (XOver *) event;
+  over->job->step_n_done[over->step]++;
+  step_done (context, over->job, over->step);
+}
+
+/* Ranks that meet nobody run ahead of the clock, step after step: of several jobs a step is over when the
+ * clock is at its end, and until then one of its ranks counts as not done, so that none gets further ahead
+ * than the next step. */
+static void
+wait_for_clock (Run *x, XJob *job, uint32_t step)
+{
+  XOver *over = &job->over[step & 1];
+  job->step_n_done[step]--;
+  ls_event_init (&over->event, clock_over);
+  over->job = job;
+  over->step = step;
+  ls_engine_at (&x->engine, &over->event, job->step_end[step], LS_PHASE_DISPATCH);
 }
 
 void
 step_rank_done (Run *x, Rank *r, uint32_t step, LsTime end)
 {
+  XJob *job = r->job;
   r->steps_done = step + 1;
   if (step > x->n_steps)
     return;
-  x->step_end[step] = MAX (x->step_end[step], end);
-  if (++x->step_n_done[step] == x->plan->n_ranks && x->last_step == NO_ID)
-    step_done (x, step);
+  job->step_end[step] = MAX (job->step_end[step], end);
+  if (++job->step_n_done[step] < job->n_ranks || x->last_step != NO_ID)
+    return;
+  if (x->share && job->step_end[step] > x->engine.now)
+    wait_for_clock (x, job, step);
+  else
+    step_done (x, job, step);
 }

@@ -132,19 +132,23 @@ represent (Run *x, LsTimeline *t)
   }
 }
 
-static double *
-count_bytes (const Run *x, uint32_t step)
+double *
+timeline_count_bytes (const Run *x, const XJob *job, uint32_t step)
 {
   const Fold *f = x->fold;
   uint32_t n = ls_cluster_n_resources (x->cluster), parity = step & 1;
   g_autofree ExactBytes *of_class = g_new0 (ExactBytes, f->n_resources);
   double *bytes = g_new0 (double, n);
   for (uint32_t i = 0; i < x->plan->n_comms; i++)
-    calls_count_bytes (x->comms[i].calls, step, of_class);
-  for (uint32_t i = 0; i < 2 * x->plan->n_ranks; i++)
-    calls_count_bytes (x->channels[i].calls, step, of_class);
-  for (uint32_t i = 0; i < LS_N_COPY_DIRECTIONS * x->plan->n_ranks; i++)
-    calls_count_bytes (x->copies[i].calls, step, of_class);
+    if (x->ranks[x->plan->comms[i].ranks[0]].job == job)
+      calls_count_bytes (x->comms[i].calls, step, of_class);
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++) {
+    bool is_own = x->ranks[i].job == job;
+    for (uint32_t k = 0; k < 2 && is_own; k++)
+      calls_count_bytes (x->channels[2 * i + k].calls, step, of_class);
+    for (uint32_t k = 0; k < LS_N_COPY_DIRECTIONS && is_own; k++)
+      calls_count_bytes (x->copies[LS_N_COPY_DIRECTIONS * i + k].calls, step, of_class);
+  }
   for (uint32_t i = 0; i < n; i++) {
     if (f->class_of_resource[i] != UINT32_MAX)
       bytes[i] = ldexp ((double) of_class[f->class_of_resource[i]], -40);
@@ -159,12 +163,13 @@ timeline_collect (Run *x)
 {
   LsTimeline *t = g_new0 (LsTimeline, 1);
   uint32_t step = x->last_step;
+  const XJob *job = x->jobs;
   t->plan = x->fold->plan;
   t->n_ranks = t->plan->n_ranks;
   t->n_classes = x->fold->n_ranks;
-  t->window_start = step > 0 ? x->step_end[step - 1] : 0;
-  t->window_end = x->step_end[step];
-  t->first_step = x->begins_at_quiescence ? 0 : x->step_end[0];
+  t->window_start = step > 0 ? job->step_end[step - 1] : 0;
+  t->window_end = job->step_end[step];
+  t->first_step = x->begins_at_quiescence ? 0 : job->step_end[0];
   t->n_steps = step + 1;
   t->is_periodic = x->is_periodic;
   t->ranks = g_new0 (LsRankSpans, t->n_ranks);
@@ -178,8 +183,8 @@ timeline_collect (Run *x)
     if (x->ranks[i].keeps_spans)
       collect_rank (x, &x->ranks[i], &t->ranks[x->fold->rank[i]], step);
   t->n_resources = ls_cluster_n_resources (x->cluster);
-  t->resource_bytes = count_bytes (x, step);
-  t->digest = x->last_digest;
+  t->resource_bytes = timeline_count_bytes (x, job, step);
+  t->digest = job->last_digest;
   t->n_events = x->engine.n_events;
   t->n_solves = ls_flow_net_n_solves (x->net);
   t->n_ops = x->n_ops;

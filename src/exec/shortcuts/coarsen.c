@@ -372,9 +372,9 @@ find_beginning (const Rank *r, const Frame *f, LsTime *ret_begin, LsTime *ret_le
 /* Whether all have ended the step before: the host is let into the next one when it gets there, or
  * not before this rank has ended its own. */
 static bool
-is_in_step (const Run *x, const Frame *f)
+is_in_step (const XJob *job, const Frame *f)
 {
-  return f->step == 0 || x->step_n_done[f->step - 1] == x->plan->n_ranks;
+  return f->step == 0 || job->step_n_done[f->step - 1] == job->n_ranks;
 }
 
 /* --- a frame ------------------------------------------------------------------------------------ */
@@ -389,7 +389,7 @@ coarsen_frame (Run *x, Rank *r, const Candidate *head)
   const Frame *f = rank_frame (r, ordinal);
   const XSegment *seg = f->seg;
   bool is_whole = f->n_left == seg->n_ops && f->n_issued == seg->n_ops;
-  if (!is_whole || !seg->is_fit || !is_in_step (x, f) || (seg->slots & ~all->slots) != 0
+  if (!is_whole || !seg->is_fit || !is_in_step (r->job, f) || (seg->slots & ~all->slots) != 0
       || x->quiet[r->binding->role][f->instance_id] < LOOKAHEAD_OPS)
     return false;
   LsTime begin, lead;

@@ -49,7 +49,7 @@ replay_calls (Run *x, const Replay *y)
   for (uint32_t i = 0; i < y->p->n_calls; i++) {
     const CallEnd *c = &y->p->calls[i];
     call_count (c->call, y->f->step, 1, 1);
-    digest_add (x, y->f->step, y->begin + c->at, x->fold->comm_weight[c->comm]);
+    digest_add (y->r->job, y->f->step, y->begin + c->at, x->fold->comm_weight[c->comm]);
   }
   for (uint32_t i = 0; i < y->p->n_slots; i++) {
     const SlotEnd *s = &y->p->slots[i];

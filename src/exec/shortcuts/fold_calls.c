@@ -157,7 +157,7 @@ lower_calls (Lowering *l, const GArray *keys, const uint32_t *ranks, uint32_t n,
   g_autoptr (LsCollMemo) memo = n > 2 ? ls_coll_memo_new () : NULL;
   for (guint i = 0; i < keys->len; i++) {
     CallKey key = g_array_index (keys, CallKey, i);
-    LsCollRequest request = call_request (l->plan, key, ranks, n, memo, arena);
+    LsCollRequest request = run_request (l->x, key, ranks, n, memo, arena);
     const LsCollPlan *plan = call_plan (l->x, &request, arena, NULL);
     if (!plan)
       return false;

@@ -251,14 +251,17 @@ ls_plan_bound (const LsPlan *plan, const LsCluster *cluster, const LsCalibration
   Fold whole = { .plan = plan };
   g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
   g_autoptr (LsArena) arena = ls_arena_new ();
+  XJob job = { .plan = plan, .calibration = calibration, .host = &options->host };
   Run x = { .plan = plan,
+            .jobs = &job,
+            .n_jobs = 1,
             .cluster = cluster,
             .nccl = nccl,
             .around = &calibration->around,
             .options = options,
             .arena = arena,
             .fold = &whole };
-  if (!run_compile (&x, calibration, NULL))
+  if (!run_compile (&x, NULL))
     return 0;
   g_autoptr (GPtrArray) sums = g_ptr_array_new_with_free_func (rank_sum_free);
   g_ptr_array_set_size (sums, (gint) plan->n_roles);

@@ -105,7 +105,8 @@ begin_at_quiescence (Run *x)
 static bool
 is_possible (const Run *x)
 {
-  return x->options->coarsen != LS_SHORTCUT_OFF && x->options->network != LS_NETWORK_STEP && x->n_steps > 2;
+  return !x->share && x->options->coarsen != LS_SHORTCUT_OFF && x->options->network != LS_NETWORK_STEP
+      && x->n_steps > 2;
 }
 
 void

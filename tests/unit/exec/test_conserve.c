@@ -16,6 +16,7 @@
 typedef struct {
   Hand *hand;
   Run run;
+  XJob job;
   Comm comm;
   Channel channels[4];
   Call call;
@@ -38,13 +39,16 @@ fixture_init (Fixture *f)
     .key = { .bytes = 1 << 20 }, .plan = &f->plan, .step = { 1, 0 }, .count = { 1, 0 }, .n_over = { 1, 0 }
   };
   f->comm.calls = &f->call;
+  f->job = (XJob) { .plan = h->plan, .calibration = &h->calibration, .host = &h->options.host };
   f->run = (Run) { .plan = h->plan,
+                   .jobs = &f->job,
+                   .n_jobs = 1,
                    .cluster = h->cluster,
                    .options = &h->options,
                    .arena = ls_arena_new (),
                    .comms = &f->comm,
                    .channels = f->channels };
-  LS_CHECK (run_compile (&f->run, &h->calibration, NULL));
+  LS_CHECK (run_compile (&f->run, NULL));
   copies_init (&f->run);
 }
 
@@ -69,7 +73,7 @@ what_was_asked_for_is_what_moved (void)
   Fixture f;
   fixture_init (&f);
   g_autoptr (GError) error = NULL;
-  LS_CHECK (conserve_step (&f.run, 0, &error));
+  LS_CHECK (conserve_step (&f.run, &f.job, 0, &error));
   LS_CHECK_NO_ERROR (error);
   fixture_clear (&f);
 }
@@ -81,7 +85,7 @@ a_call_that_is_not_over_is_noticed (void)
   fixture_init (&f);
   g_autoptr (GError) error = NULL;
   f.call.n_over[0] = 0;
-  LS_CHECK (!conserve_step (&f.run, 0, &error));
+  LS_CHECK (!conserve_step (&f.run, &f.job, 0, &error));
   check_message (
       error,
       "internal error: communicator 0: 1048576 bytes in 1 calls were asked for in step 0, 0 bytes in 0 calls moved");
@@ -95,7 +99,7 @@ a_call_of_another_size_is_noticed (void)
   fixture_init (&f);
   g_autoptr (GError) error = NULL;
   f.call.key.bytes = 1000;
-  LS_CHECK (!conserve_step (&f.run, 0, &error));
+  LS_CHECK (!conserve_step (&f.run, &f.job, 0, &error));
   check_message (
       error,
       "internal error: communicator 0: 1048576 bytes in 1 calls were asked for in step 0, 1000 bytes in 1 calls moved");
@@ -110,7 +114,7 @@ a_transfer_that_nobody_asked_for_is_noticed (void)
   g_autoptr (GError) error = NULL;
   Call send = { .key = { .bytes = 7 }, .plan = &f.plan, .step = { 1, 0 }, .n_over = { 1, 0 } };
   f.channels[3].calls = &send;
-  LS_CHECK (!conserve_step (&f.run, 0, &error));
+  LS_CHECK (!conserve_step (&f.run, &f.job, 0, &error));
   check_message (
       error,
       "internal error: sends to the previous of rank 1: 0 bytes in 0 calls were asked for in step 0, 7 bytes in 1 calls moved");
@@ -134,7 +138,7 @@ a_copy_that_did_not_move_is_noticed (void)
     LsOp *op = &f.hand->plan->segments[f.hand->plan->programs[0].instances[0].segment].ops[0];
     op->kind = LS_OP_COPY;
     op->root = d;
-    LS_CHECK (!conserve_step (&f.run, 0, &error));
+    LS_CHECK (!conserve_step (&f.run, &f.job, 0, &error));
     g_autofree char *expected = g_strdup_printf (
         "internal error: %s of rank 0: 1048576 bytes in 1 calls were asked for in step 0, 0 bytes in 0 calls moved",
         words[d]);

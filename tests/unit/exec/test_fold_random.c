@@ -1,7 +1,7 @@
 /* Pins: folding and coarsening are exact. Random small jobs on every kind of cluster, folded and with each
  * rank by itself, in pieces and op by op, have the same picoseconds, causes, bytes and digest (--fold check,
- * --coarsen check), and most of them do fold; the fast and the plain implementations by turns. LS_CASES says
- * how many random jobs; 2,000 take some minutes. */
+ * --coarsen check), and most of them do fold; the fast and the plain implementations by turns. So do two jobs
+ * beside each other. LS_CASES says how many random jobs; 2,000 take some minutes. */
 #include "ls_test.h"
 
 #include "fabric_cluster.h"
@@ -9,6 +9,7 @@
 #include "random_job.h"
 #include "tiny_torus.h"
 
+#include "exec/share.h"
 #include "exec/shortcuts/plan_bound.h"
 
 typedef enum { DGX, PCIE, OVERSUBSCRIBED, ECMP, FAT_TREE, FAULTS, TORUS, UNEVEN, N_KINDS } Kind;
@@ -188,4 +189,86 @@ random_jobs_fold_exactly (void)
         tally.n_run, tally.n_folded, tally.n_coarse, tally.n_from_quiescence, tally.tightness / tally.n_run);
 }
 
-LS_TEST_MAIN ("fold_random", LS_TEST (random_jobs_fold_exactly))
+/* --- two jobs -------------------------------------------------------------------------- */
+
+/* NULL: this recipe does not go with that cluster. Node n of the job is node first + stride n of the cluster. */
+static LsPlan *
+plan_on (GRand *rand, const LsCluster *cluster, uint32_t first, uint32_t stride)
+{
+  LsModel model = small_model (rand);
+  LsStrategy s;
+  random_strategy (rand, &s);
+  uint32_t per_node = cluster->spec.gpus_per_node;
+  uint32_t n_nodes = MAX (1, (cluster->spec.n_nodes - first + stride - 1) / stride / (stride == 1 ? 2 : 1));
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsPlan *plan = NULL;
+  if (s.gpus <= n_nodes * per_node && ls_strategy_resolve (&s, &model, s.gpus, per_node, diags))
+    plan = ls_lower (&model, &s, NULL, NULL);
+  ls_strategy_clear (&s);
+  for (uint32_t r = 0; plan && r < plan->n_ranks; r++)
+    plan->gpu_of_rank[r] = (first + r / per_node * stride) * per_node + r % per_node;
+  return plan;
+}
+
+/* Side by side, or node by node in turn: folded and unfolded, in pieces and op by op; both jobs, and one with
+ * the other's GPUs idle. */
+static void
+check_two_jobs (guint32 seed, Tally *tally)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
+  LsClusterSpec spec = cluster_of ((Kind) (seed % N_KINDS), rand);
+  g_autoptr (LsCluster) cluster = ls_cluster_build (&spec, NULL);
+  if (spec.faults)
+    ls_cluster_spec_clear (&spec);
+  if (!cluster)
+    return;
+  bool in_turn = g_rand_boolean (rand);
+  uint32_t half = (cluster->spec.n_nodes + 1) / 2;
+  g_autoptr (LsPlan) a = plan_on (rand, cluster, 0, in_turn ? 2 : 1);
+  g_autoptr (LsPlan) b = plan_on (rand, cluster, in_turn ? 1 : half, in_turn ? 2 : 1);
+  if (!a || !b)
+    return;
+  LsCalibration calibration;
+  ls_calibration_init_roofline (&calibration);
+  random_around (&calibration.around, rand);
+  LsRunOptions options;
+  ls_run_options_init (&options);
+  options.n_steps = 4;
+  options.fold = LS_SHORTCUT_CHECK;
+  options.coarsen = seed % 3 == 0 ? LS_SHORTCUT_OFF : LS_SHORTCUT_CHECK;
+  LsHostCosts free_host = { .cost[LS_HOST_SYNC] = 1 };
+  const LsShareJob jobs[] = {
+    { .plan = a, .calibration = &calibration, .host = &options.host },
+    { .plan = b,
+      .calibration = &calibration,
+      .host = g_rand_boolean (rand) ? &options.host : &free_host,
+      .start = g_rand_boolean (rand) ? 0 : g_rand_int_range (rand, 0, 1000) * LS_US },
+  };
+  uint32_t only
+      = g_rand_int_range (rand, 0, 3) == 0 ? (uint32_t) g_rand_int_range (rand, 0, 2) : LS_SHARE_ALL;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsShare) s = ls_run_share (jobs, 2, only, cluster, &nccl, &options, &error);
+  ls_check_impl (s != NULL, __FILE__, __LINE__, "seed %u on %s: %s", seed, kind_names[seed % N_KINDS],
+                 error ? error->message : "");
+  if (s) {
+    tally->n_run++;
+    tally->n_folded += s->n_classes < s->n_ranks;
+  }
+  ls_calibration_clear (&calibration);
+}
+
+static void
+two_random_jobs_fold_exactly (void)
+{
+  const char *wanted = g_getenv ("LS_CASES");
+  guint n = wanted ? (guint) g_ascii_strtoull (wanted, NULL, 10) : 24;
+  Tally tally = { 0 };
+  for (guint32 seed = 1; seed <= n; seed++)
+    check_two_jobs (seed, &tally);
+  LS_CHECK_INT (tally.n_run, >, n / 3);
+  LS_CHECK_INT (tally.n_folded, >, tally.n_run / 3);
+  if (wanted)
+    printf ("of %u pairs of jobs %u folded\n", tally.n_run, tally.n_folded);
+}
+
+LS_TEST_MAIN ("fold_random", LS_TEST (random_jobs_fold_exactly), LS_TEST (two_random_jobs_fold_exactly))

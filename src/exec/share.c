@@ -1,0 +1,392 @@
+#include "exec/share.h"
+
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "base/digest.h"
+#include "exec/rank.h"
+#include "exec/state.h"
+#include "plan/join.h"
+
+#define N_WARM_STEPS 2
+
+/* At the end of a step of the first job: how far each job is into its step, and when all was over in its last
+ * one. */
+typedef struct {
+  uint64_t digest;
+  uint32_t *n_done; /* [n_jobs] steps that were over */
+} State;
+
+/* Of a run. */
+struct Share {
+  uint32_t reference; /* the job at whose steps it is asked whether all is as before */
+  uint32_t n_wanted;  /* steps of each job in the window */
+  uint32_t *n_done;   /* [n_jobs] */
+  uint32_t *first;    /* [n_jobs] steps that were over when the window opened */
+  uint32_t *last;     /* [n_jobs] and when it closed */
+  uint32_t n_looked;  /* of the reference's steps, at how many it was looked */
+  bool is_open;
+  LsEvent look;
+  GArray *states; /* State */
+  double **bytes; /* [n_jobs] */
+};
+
+void
+ls_share_free (LsShare *s)
+{
+  if (!s)
+    return;
+  for (uint32_t i = 0; i < s->n_jobs; i++)
+    g_free (s->jobs[i].resource_bytes);
+  g_free (s->jobs);
+  g_free (s);
+}
+
+/* --- the window ------------------------------------------------------------------------- */
+
+static uint32_t
+index_of (const Run *x, const XJob *job)
+{
+  return (uint32_t) (job - x->jobs);
+}
+
+/* How far each job is, counted from the end of the reference's step. */
+static State
+state_of (const Run *x)
+{
+  const Share *s = x->share;
+  const XJob *reference = &x->jobs[s->reference];
+  LsTime now = reference->step_end[s->n_done[s->reference] - 1];
+  LsDigest d;
+  ls_digest_init (&d);
+  for (uint32_t i = 0; i < x->n_jobs; i++) {
+    const XJob *job = &x->jobs[i];
+    if (job->is_absent)
+      continue;
+    uint32_t step = s->n_done[i] - 1;
+    ls_digest_u64 (&d, (uint64_t) (now - job->step_end[step]));
+    ls_digest_u64 (&d, job->last_digest);
+  }
+  return (State) { ls_digest_get (&d), g_memdup2 (s->n_done, x->n_jobs * sizeof *s->n_done) };
+}
+
+static bool
+all_have_done (const Run *x, const uint32_t *since, uint32_t n)
+{
+  for (uint32_t i = 0; i < x->n_jobs; i++)
+    if (!x->jobs[i].is_absent && x->share->n_done[i] - (since ? since[i] : 0) < n)
+      return false;
+  return true;
+}
+
+/* Whether the last n states are as the n before them, with a step of every job in between. */
+static bool
+is_period (const Run *x, guint n)
+{
+  const GArray *states = x->share->states;
+  for (guint i = 0; i < n; i++) {
+    guint last = states->len - 1 - i;
+    if (g_array_index (states, State, last).digest != g_array_index (states, State, last - n).digest)
+      return false;
+  }
+  return all_have_done (x, g_array_index (states, State, states->len - 1 - n).n_done, 1);
+}
+
+static bool
+find_period (Run *x)
+{
+  Share *s = x->share;
+  State now = state_of (x);
+  g_array_append_val (s->states, now);
+  for (guint n = 1; 2 * n <= s->states->len; n++)
+    if (is_period (x, n)) {
+      const uint32_t *first = g_array_index (s->states, State, s->states->len - 1 - n).n_done;
+      memcpy (s->first, first, x->n_jobs * sizeof *first);
+      return true;
+    }
+  return false;
+}
+
+/* What moved is counted while it is known: of the first step that did not begin cold. */
+static bool
+note_bytes (Run *x, const XJob *job, uint32_t step)
+{
+  if (step != 1)
+    return true;
+  x->share->bytes[index_of (x, job)] = timeline_count_bytes (x, job, step);
+  return conserve_step (x, job, step, &x->error);
+}
+
+static bool
+check_step (Run *x, const XJob *job, uint32_t step)
+{
+  if (step > 0 && job->step_end[step] <= job->step_end[step - 1])
+    x->error = g_error_new (LS_ERROR, LS_ERROR_INPUT,
+                            "job %u: the step takes no time: there is nothing to "
+                            "measure",
+                            index_of (x, job) + 1);
+  else if (step + 1 >= LS_SHARE_MAX_STEPS)
+    x->error
+        = g_error_new (LS_ERROR, LS_ERROR_LIMIT,
+                       "job %u has done %u steps, and another has not done what is to be measured: their "
+                       "steps are too unlike",
+                       index_of (x, job) + 1, LS_SHARE_MAX_STEPS);
+  return x->error == NULL;
+}
+
+static void
+stop (Run *x)
+{
+  x->last_step = x->share->n_done[x->share->reference] - 1;
+  x->engine.stop_at = x->engine.now + 1;
+}
+
+/* Once all steps that end now are over: in whatever order they did. */
+static void
+look (LsEvent *event, void *context)
+{
+  Run *x = context;
+  Share *s = x->share;
+  bool is_at_reference = s->n_done[s->reference] > s->n_looked;
+  s->n_looked = s->n_done[s->reference];
+  if (x->error || !all_have_done (x, NULL, N_WARM_STEPS))
+    return;
+  if (!s->is_open)
+    memcpy (s->first, s->n_done, x->n_jobs * sizeof *s->first);
+  s->is_open = true;
+  x->is_periodic = is_at_reference && find_period (x);
+  if (!x->is_periodic && !all_have_done (x, s->first, s->n_wanted))
+    return;
+  memcpy (s->last, s->n_done, x->n_jobs * sizeof *s->last);
+  stop (x);
+}
+
+static void
+step_over (Run *x, XJob *job, uint32_t step)
+{
+  Share *s = x->share;
+  s->n_done[index_of (x, job)] = step + 1;
+  if (!check_step (x, job, step) || !note_bytes (x, job, step))
+    x->engine.stop_at = x->engine.now;
+  else
+    ls_engine_at (&x->engine, &s->look, x->engine.now, LS_PHASE_RATE);
+}
+
+/* --- what comes of it --------------------------------------------------------------------- */
+
+static LsShareSteps
+steps_of (const XJob *job, uint32_t first, uint32_t last, double *resource_bytes)
+{
+  LsShareSteps steps
+      = { .n_steps = last - first, .shortest = LS_TIME_NEVER, .resource_bytes = resource_bytes };
+  for (uint32_t i = first; i < last; i++) {
+    LsTime step = job->step_end[i] - job->step_end[i - 1];
+    steps.shortest = MIN (steps.shortest, step);
+    steps.longest = MAX (steps.longest, step);
+  }
+  steps.step_ps = (double) (job->step_end[last - 1] - job->step_end[first - 1]) / steps.n_steps;
+  return steps;
+}
+
+static LsShare *
+collect (Run *x)
+{
+  Share *s = x->share;
+  LsShare *share = g_new0 (LsShare, 1);
+  share->n_jobs = x->n_jobs;
+  share->n_resources = ls_cluster_n_resources (x->cluster);
+  share->jobs = g_new0 (LsShareSteps, x->n_jobs);
+  share->is_periodic = x->is_periodic;
+  share->n_classes = x->fold->n_ranks;
+  share->n_ranks = x->fold->plan->n_ranks;
+  const LsTime *end = x->jobs[s->reference].step_end;
+  share->window_start = end[s->first[s->reference] - 1];
+  share->window_end = end[s->last[s->reference] - 1];
+  LsDigest d;
+  ls_digest_init (&d);
+  for (uint32_t i = 0; i < x->n_jobs; i++) {
+    const XJob *job = &x->jobs[i];
+    if (job->is_absent)
+      continue;
+    share->jobs[i] = steps_of (job, s->first[i], s->last[i], g_steal_pointer (&s->bytes[i]));
+    ls_digest_u64 (&d, job->last_digest);
+  }
+  share->digest = ls_digest_get (&d);
+  return share;
+}
+
+static void
+share_clear (Share *s, uint32_t n_jobs)
+{
+  for (guint i = 0; i < s->states->len; i++)
+    g_free (g_array_index (s->states, State, i).n_done);
+  g_array_unref (s->states);
+  for (uint32_t i = 0; i < n_jobs; i++)
+    g_free (s->bytes[i]);
+  g_free (s->bytes);
+  g_free (s->n_done);
+  g_free (s->first);
+  g_free (s->last);
+}
+
+/* --- the run -------------------------------------------------------------------------------- */
+
+static gboolean
+check_gpus_apart (const LsPlan *plan, const LsPlanPart *parts, uint32_t n_jobs, const LsCluster *cluster,
+                  GError **error)
+{
+  g_autofree uint32_t *job_of = g_new0 (uint32_t, cluster->n_gpus); /* + 1 */
+  for (uint32_t r = 0, job = 0; r < plan->n_ranks; r++) {
+    while (job + 1 < n_jobs && r >= parts[job + 1].rank)
+      job++;
+    uint32_t gpu = plan->gpu_of_rank[r];
+    if (gpu >= cluster->n_gpus)
+      continue; /* said later */
+    if (job_of[gpu] > 0 && job_of[gpu] != job + 1) {
+      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "jobs %u and %u both run on %s %u", job_of[gpu],
+                   job + 1, ls_cluster_chip_word (&cluster->spec, 1), gpu);
+      return FALSE;
+    }
+    job_of[gpu] = job + 1;
+  }
+  return TRUE;
+}
+
+/* [ranks of all], newly allocated; NULL where all are of one pace. */
+static double *
+slow_of (const LsShareJob *jobs, const LsPlanPart *parts, uint32_t n_jobs, uint32_t n_ranks)
+{
+  double *slow = NULL;
+  for (uint32_t i = 0; i < n_jobs; i++) {
+    if (!jobs[i].slow)
+      continue;
+    if (!slow) {
+      slow = g_new (double, n_ranks + 1);
+      for (uint32_t r = 0; r < n_ranks; r++)
+        slow[r] = 1;
+    }
+    memcpy (slow + parts[i].rank, jobs[i].slow, jobs[i].plan->n_ranks * sizeof *slow);
+  }
+  return slow;
+}
+
+static XJob *
+jobs_new (const LsShareJob *jobs, const LsPlanPart *parts, uint32_t n_jobs, uint32_t only)
+{
+  XJob *own = g_new0 (XJob, n_jobs);
+  for (uint32_t i = 0; i < n_jobs; i++)
+    own[i] = (XJob) {
+      .plan = jobs[i].plan,
+      .calibration = jobs[i].calibration,
+      .host = jobs[i].host,
+      .start = jobs[i].start,
+      .is_absent = only != LS_SHARE_ALL && i != only,
+      .first_rank = parts[i].rank,
+      .first_role = parts[i].role,
+      .first_segment = parts[i].segment,
+      .first_kernel = parts[i].kernel,
+    };
+  return own;
+}
+
+/* Of what the jobs are, joined. */
+static LsShare *
+run_joined (const LsPlan *plan, XJob *jobs, uint32_t n_jobs, uint32_t only, const LsCluster *cluster,
+            const LsNccl *nccl, const LsRunOptions *options, GError **error)
+{
+  Share share = { .reference = only == LS_SHARE_ALL ? 0 : only,
+                  .n_wanted = MAX (options->n_steps, N_WARM_STEPS + 1) - N_WARM_STEPS,
+                  .n_done = g_new0 (uint32_t, n_jobs),
+                  .first = g_new0 (uint32_t, n_jobs),
+                  .last = g_new0 (uint32_t, n_jobs),
+                  .states = g_array_new (FALSE, FALSE, sizeof (State)),
+                  .bytes = g_new0 (double *, n_jobs) };
+  Run x = { .plan = plan,
+            .jobs = jobs,
+            .n_jobs = n_jobs,
+            .share = &share,
+            .step_over = step_over,
+            .cluster = cluster,
+            .nccl = nccl,
+            .around = &jobs[0].calibration->around,
+            .options = options,
+            .n_steps = LS_SHARE_MAX_STEPS };
+  ls_event_init (&share.look, look);
+  LsShare *result = run_begin (&x, error) && run_clock (&x, error) ? collect (&x) : NULL;
+  run_clear (&x);
+  share_clear (&share, n_jobs);
+  return result;
+}
+
+static LsShare *
+run_as (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsCluster *cluster, const LsNccl *nccl,
+        const LsRunOptions *options, GError **error)
+{
+  g_autofree const LsPlan **plans = g_new (const LsPlan *, n_jobs);
+  g_autofree LsPlanPart *parts = g_new0 (LsPlanPart, n_jobs);
+  for (uint32_t i = 0; i < n_jobs; i++)
+    plans[i] = jobs[i].plan;
+  g_autoptr (LsPlan) plan = ls_plan_join (plans, n_jobs, parts, error);
+  if (!plan || !check_gpus_apart (plan, parts, n_jobs, cluster, error))
+    return NULL;
+  LsRunOptions own = *options;
+  g_autofree double *slow = slow_of (jobs, parts, n_jobs, plan->n_ranks);
+  own.slow = slow;
+  own.stragglers = NULL;
+  own.no_spans = true;
+  own.steady = false;
+  g_autofree XJob *x_jobs = jobs_new (jobs, parts, n_jobs, only);
+  return run_joined (plan, x_jobs, n_jobs, only, cluster, nccl, &own, error);
+}
+
+/* --- checked ---------------------------------------------------------------------------------- */
+
+static bool
+is_same_job (const LsShareSteps *a, const LsShareSteps *b, uint32_t n_resources)
+{
+  if (a->n_steps != b->n_steps || a->step_ps != b->step_ps || a->shortest != b->shortest
+      || a->longest != b->longest)
+    return false;
+  for (uint32_t i = 0; a->resource_bytes && i < n_resources; i++)
+    if (a->resource_bytes[i] != b->resource_bytes[i])
+      return false;
+  return true;
+}
+
+static gboolean
+check_same (const LsShare *a, const LsShare *b, GError **error)
+{
+  for (uint32_t i = 0; i < a->n_jobs; i++)
+    if (!is_same_job (&a->jobs[i], &b->jobs[i], a->n_resources)) {
+      g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
+                   "internal error: folded and unfolded differ: job %u takes %.17g ps a step and %.17g ps",
+                   i + 1, a->jobs[i].step_ps, b->jobs[i].step_ps);
+      return FALSE;
+    }
+  if (a->digest == b->digest && a->is_periodic == b->is_periodic && a->window_end == b->window_end)
+    return TRUE;
+  g_set_error_literal (error, LS_ERROR, LS_ERROR_FAILED,
+                       "internal error: folded and unfolded differ in when something was over");
+  return FALSE;
+}
+
+LsShare *
+ls_run_share (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsCluster *cluster,
+              const LsNccl *nccl, const LsRunOptions *options, GError **error)
+{
+  g_assert (n_jobs > 0 && (only == LS_SHARE_ALL || only < n_jobs));
+  if (options->network == LS_NETWORK_STEP) {
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                         "several jobs are not simulated message by message; expected --network flow");
+    return NULL;
+  }
+  g_autoptr (LsShare) share = run_as (jobs, n_jobs, only, cluster, nccl, options, error);
+  if (!share || (options->fold != LS_SHORTCUT_CHECK && options->coarsen != LS_SHORTCUT_CHECK))
+    return g_steal_pointer (&share);
+  LsRunOptions plain = *options;
+  plain.fold = options->fold == LS_SHORTCUT_CHECK ? LS_SHORTCUT_OFF : options->fold;
+  plain.coarsen = options->coarsen == LS_SHORTCUT_CHECK ? LS_SHORTCUT_OFF : options->coarsen;
+  g_autoptr (LsShare) twin = run_as (jobs, n_jobs, only, cluster, nccl, &plain, error);
+  return twin && check_same (share, twin, error) ? g_steal_pointer (&share) : NULL;
+}
