@@ -56,9 +56,8 @@ ls_link_pattern (const char *name)
   return g_string_free (out, FALSE);
 }
 
-/* Two names of one pattern; where numbers differ, or own has a star already, a star. */
-static char *
-merge (const char *own, const char *other)
+char *
+ls_link_merge (const char *own, const char *other)
 {
   GString *out = g_string_new (NULL);
   while (*own) {
@@ -90,7 +89,7 @@ compare_groups (const void *a, const void *b)
 static void
 add_to_group (LsLinkGroup *group, const LsLinkUse *use)
 {
-  char *name = group->name ? merge (group->name, use->name) : g_strdup (use->name);
+  char *name = group->name ? ls_link_merge (group->name, use->name) : g_strdup (use->name);
   g_free (group->name);
   group->name = name;
   group->n++;

@@ -139,6 +139,8 @@ double ls_mfu (const LsModel *m, const LsStrategy *s, const LsCluster *c, uint32
 
 /* The name of a link, such as "node3/gpu5>nvswitch", with a star for each number. Newly allocated. */
 char *ls_link_pattern (const char *name);
+/* Two names of one pattern; where numbers differ, or the first has a star already, a star. Likewise. */
+char *ls_link_merge (const char *own, const char *other);
 
 /* All links that carry something, most used first; how it fills links and link_groups. */
 GArray *ls_link_use_new (const LsTimeline *t, const LsCluster *c); /* LsLinkUse, to be unref'ed */

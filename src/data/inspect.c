@@ -3,6 +3,7 @@
 #include <lockstep/units.h>
 
 #include "data/datadir.h"
+#include "data/jobs/read_jobs.h"
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_model_names.h"
 #include "data/jobs/read_ranges.h"
@@ -204,6 +205,17 @@ inspect_ranges (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 static char *
+inspect_jobs (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsJobsFile f;
+  if (!ls_jobs_read (doc, &f, diags))
+    return NULL;
+  char *line = g_strdup_printf ("jobs that share a cluster (%s): %u", f.cluster, f.jobs->len);
+  ls_jobs_clear (&f);
+  return line;
+}
+
+static char *
 inspect_software (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsSoftwareSpec s;
@@ -318,6 +330,7 @@ static const struct {
   { "lockstep.residuals/1", LS_FILE_RESIDUALS, inspect_residuals, OF_NO_FOLDER },
   { "lockstep.strategy/1", LS_FILE_STRATEGY, inspect_strategy, LS_DATA_STRATEGIES },
   { "lockstep.ranges/1", LS_FILE_RANGES, inspect_ranges, OF_NO_FOLDER },
+  { "lockstep.jobs/1", LS_FILE_JOBS, inspect_jobs, OF_NO_FOLDER },
   { "lockstep.software/1", LS_FILE_SOFTWARE, inspect_software, OF_NO_FOLDER },
   { "lockstep.kernels/1", LS_FILE_KERNELS, inspect_kernels, OF_NO_FOLDER },
   { "lockstep.optimizer/1", LS_FILE_OPTIMIZER, inspect_optimizer, OF_NO_FOLDER },

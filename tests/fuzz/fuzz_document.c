@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "data/jobs/read_hf.h"
+#include "data/jobs/read_jobs.h"
 #include "data/jobs/read_model.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_residuals.h"
@@ -53,6 +54,24 @@ read_hf (const LsJsonDoc *doc, LsDiagList *diags)
   g_assert (m.n_layers > 0 && m.hidden > 0 && m.n_heads % m.n_kv_heads == 0);
   ls_model_notes_drop_length (notes);
   ls_model_clear (&m);
+  return true;
+}
+
+/* Every job can be pointed at, and at keys that it may lack. */
+static bool
+read_jobs (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsJobsFile f;
+  if (!ls_jobs_read (doc, &f, diags))
+    return false;
+  g_assert (f.jobs->len >= 1 && f.jobs->len <= LS_JOBS_MAX);
+  g_autoptr (LsDiagList) own = ls_diag_list_new ();
+  for (guint i = 0; i < f.jobs->len; i++) {
+    ls_jobs_diag (&f, i, "nodes", false, LS_ERROR_INPUT, "nodes\nnote: of a job", own);
+    ls_jobs_diag (&f, i, "model", true, LS_ERROR_INPUT, "a model", own);
+  }
+  g_assert (ls_diag_list_n (own) == 2 * f.jobs->len);
+  ls_jobs_clear (&f);
   return true;
 }
 
@@ -116,6 +135,7 @@ static const struct {
   { "calibration", "fuzz.json", read_calibration },
   { "gpu", "fuzz.json", read_gpu },
   { "hf", "folder/config.json", read_hf },
+  { "jobs", "fuzz.json", read_jobs },
   { "model", "fuzz.json", read_model },
   { "nccl", "fuzz.json", read_nccl },
   { "nccl_generation", "fuzz.json", read_nccl_tables },

@@ -10,6 +10,7 @@
 
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_scaling.h"
+#include "data/jobs/read_jobs.h"
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_optimizers.h"
 #include "data/jobs/read_recipes.h"
@@ -126,6 +127,7 @@ static void
 keys_are_those_that_are_read (void)
 {
   check_keys (FORMATS "ranges.md", "ranges", ls_ranges_fields ());
+  check_keys (FORMATS "jobs.md", "jobs", ls_jobs_fields);
   check_keys (FORMATS "software.md", "software", ls_software_fields ());
   for (size_t i = 0; i < G_N_ELEMENTS (key_tables); i++)
     check_keys (key_tables[i].page, key_tables[i].kind, key_tables[i].fields);

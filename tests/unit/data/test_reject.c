@@ -4,6 +4,7 @@
 
 #include "data/inspect.h"
 #include "data/jobs/read_model.h"
+#include "data/jobs/read_jobs.h"
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_optimizers.h"
 #include "data/jobs/read_recipes.h"
@@ -57,6 +58,16 @@ read_strategy (const char *path, LsDiagList *diags)
 {
   LsStrategy strategy;
   return ls_strategy_load (path, &strategy, diags);
+}
+
+static bool
+read_jobs (const char *path, LsDiagList *diags)
+{
+  LsJobsFile file;
+  bool ok = ls_jobs_load (path, &file, diags);
+  if (ok)
+    ls_jobs_clear (&file);
+  return ok;
 }
 
 static bool
@@ -266,6 +277,7 @@ static const LsRejectKind kinds[] = {
   { "nccl-topo", read_cluster },
   { "optimizers", read_optimizer },
   { "profile", read_profile },
+  { "jobs", read_jobs },
   { "ranges", read_ranges },
   { "recipes", read_recipes },
   { "reliability", read_reliability },

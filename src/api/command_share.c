@@ -1,0 +1,125 @@
+/* `lockstep share`: several jobs on one cluster. */
+#include "api/answer.h"
+#include "api/commands.h"
+#include "api/request.h"
+#include "ask/sharing.h"
+#include "show/write_sharing.h"
+
+#include <string.h>
+
+#define DEFAULT_TOP 10
+
+static const LsOption own[] = {
+  { "file", .is_positional = TRUE, .argument = "FILE", .meaning = "The jobs, their nodes and starts" },
+  { "steps", .argument = "N",
+    .meaning = "Steps of each job that are measured, where all does not repeat sooner; default 8" },
+  { "shift", .argument = "N",
+    .meaning = "Also begin each job behind the first later, by each of N parts of its step: which is best" },
+  { "network", .argument = "flow|alphabeta",
+    .meaning = "Shared links, or no contention, by which nobody is slower; default: flow" },
+  { "top", .argument = "N", .meaning = "Contested links shown; default 10" },
+  { "all", .meaning = "Show all contested links" },
+  { "fold", .argument = "auto|off|check", .is_rare = TRUE,
+    .meaning = "Simulate ranks that behave alike once; check: both ways, exit 1 if they differ" },
+  { "coarsen", .argument = "auto|off|check", .is_rare = TRUE,
+    .meaning = "Run undisturbed segments as one op" },
+  { "threads", .letter = 'j', .argument = "N", .meaning = "Simulations at once; default one per processor" },
+  LS_OPTION_FORMAT ("text|json|csv"),
+  { "json", .meaning = "Print JSON" },
+  { "csv", .meaning = "Print a row for each job" },
+  { NULL },
+};
+
+typedef struct {
+  LsSharing *sharing;
+  guint top; /* 0: all */
+} Data;
+
+static void
+data_free (gpointer data)
+{
+  ls_sharing_free (((Data *) data)->sharing);
+  g_free (data);
+}
+
+LS_ANSWER_FORM (to_text, ls_sharing_to_text (((const Data *) data)->sharing, ((const Data *) data)->top))
+LS_ANSWER_FORM (to_json, ls_sharing_to_json (((const Data *) data)->sharing))
+LS_ANSWER_FORM (to_csv, ls_sharing_to_csv (((const Data *) data)->sharing))
+
+static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free };
+
+/* One of the words of an option; what was not set leaves *value. */
+static gboolean
+choose (const LsRequest *r, const char *key, const char *const *words, int *value, GError **error)
+{
+  const char *text = ls_request_text (r, key);
+  for (int i = 0; text && words[i]; i++)
+    if (strcmp (words[i], text) == 0) {
+      *value = i;
+      return TRUE;
+    }
+  if (!text)
+    return TRUE;
+  g_autofree char *all = g_strjoinv (", ", (char **) words),
+                  *why = g_strdup_printf ("--%s: expected one of %s; got \"%s\"", key, all, text);
+  return ls_request_refuse (why, error);
+}
+
+static gboolean
+read_options (const LsRequest *r, LsSharingOptions *o, GError **error)
+{
+  static const char *const shortcuts[] = { "off", "auto", "check", NULL };
+  static const char *const networks[] = { "flow", "alphabeta", NULL };
+  gint64 steps = o->n_steps, shifts = 0;
+  int fold = (int) o->fold, coarsen = (int) o->coarsen, network = 0;
+  if (!ls_request_number (r, "steps", 1, 1000, &steps, error)
+      || !ls_request_number (r, "shift", 2, 4096, &shifts, error)
+      || !choose (r, "network", networks, &network, error) || !choose (r, "fold", shortcuts, &fold, error)
+      || !choose (r, "coarsen", shortcuts, &coarsen, error))
+    return FALSE;
+  o->n_steps = (uint32_t) steps;
+  o->n_shifts = (guint) shifts;
+  o->network = network == 0 ? LS_NETWORK_FLOW : LS_NETWORK_ALPHABETA;
+  o->fold = (LsShortcut) fold;
+  o->coarsen = (LsShortcut) coarsen;
+  return TRUE;
+}
+
+static gboolean
+run (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  gint64 top = DEFAULT_TOP;
+  guint n_threads;
+  LsSharingOptions options;
+  ls_sharing_options_init (&options);
+  const char *path = ls_request_text (r, "file");
+  if (!path)
+    return ls_request_refuse ("expected a file of jobs", error);
+  if (!ls_request_number (r, "top", 1, 1000, &top, error) || !ls_request_threads (r, &n_threads, error)
+      || !read_options (r, &options, error))
+    return FALSE;
+  const LsProgress progress = ls_request_progress (r);
+  LsSharing *sharing = ls_sharing_new (path, &options, n_threads, &progress, error);
+  if (!sharing)
+    return FALSE;
+  ls_answer_note_all (a, sharing->notes);
+  Data *data = g_new (Data, 1);
+  *data = (Data) { sharing, ls_request_is_on (r, "all") ? 0 : (guint) top };
+  ls_answer_take (a, data, &forms);
+  return TRUE;
+}
+
+const Command command_share = {
+  .shown = {
+    .name = "share",
+    .line = "several jobs on one cluster: what each loses, and on which links",
+    .usage = "share FILE [OPTION...]",
+    .summary
+    = "Replays the jobs of a file together, on one cluster and one clock, and each of them alone: how much\n"
+      "longer the step of each becomes, and which links carry bytes of two jobs or more.",
+    .examples = "Example:\n"
+                "  lockstep share jobs.json",
+  },
+  .own = own,
+  .run = run,
+};

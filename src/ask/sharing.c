@@ -1,0 +1,268 @@
+#include "ask/sharing.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analysis/report.h"
+#include "ask/sharing_jobs.h"
+#include "base/order.h"
+
+void
+ls_sharing_options_init (LsSharingOptions *o)
+{
+  LsRunOptions run;
+  ls_run_options_init (&run);
+  *o = (LsSharingOptions) { .n_steps = 8,
+                            .fold = LS_SHORTCUT_AUTO,
+                            .coarsen = LS_SHORTCUT_AUTO,
+                            .network = run.network,
+                            .max_memory_bytes = run.max_memory_bytes };
+}
+
+static void
+link_clear (gpointer link)
+{
+  LsSharingLink *l = link;
+  g_free (l->name);
+  g_free (l->uses);
+}
+
+void
+ls_sharing_free (LsSharing *s)
+{
+  if (!s)
+    return;
+  for (guint i = 0; i < s->n_jobs; i++) {
+    g_free (s->jobs[i].name);
+    g_free (s->jobs[i].what);
+    g_free (s->jobs[i].nodes);
+  }
+  g_free (s->jobs);
+  g_free (s->cluster);
+  g_clear_pointer (&s->links, g_array_unref);
+  g_clear_pointer (&s->shifts, g_array_unref);
+  g_free (s->packed_s);
+  g_strfreev (s->packed_nodes);
+  g_clear_pointer (&s->notes, g_ptr_array_unref);
+  g_free (s);
+}
+
+/* --- runs ------------------------------------------------------------------------------------ */
+
+typedef struct {
+  const SharedJobs *jobs;
+  LsRunOptions options;
+  SharedAsk *asks;
+} Asks;
+
+static void
+answer (guint i, gpointer data)
+{
+  const Asks *a = data;
+  SharedAsk *ask = &a->asks[i];
+  guint n = a->jobs->n;
+  g_autofree LsShareJob *share = g_memdup2 (a->jobs->share, n * sizeof *share);
+  for (guint k = 0; ask->shift && k < n; k++)
+    share[k].start += ask->shift[k];
+  ask->result = ls_run_share (share, n, ask->only, a->jobs->cluster, &a->jobs->hardware->nccl, &a->options,
+                              &ask->error);
+}
+
+gboolean
+shared_jobs_ask (const SharedJobs *jobs, const LsSharingOptions *options, SharedAsk *asks, guint n,
+                 guint n_threads, const LsProgress *progress, GError **error)
+{
+  Asks a = { .jobs = jobs, .asks = asks };
+  ls_run_options_init (&a.options);
+  a.options.n_steps = options->n_steps + 2;
+  a.options.fold = options->fold;
+  a.options.coarsen = options->coarsen;
+  a.options.network = options->network;
+  a.options.max_memory_bytes = options->max_memory_bytes;
+  ls_parallel (n, n_threads, answer, &a, progress);
+  GError *first = NULL;
+  for (guint i = 0; i < n; i++)
+    if (!first)
+      first = g_steal_pointer (&asks[i].error);
+    else
+      g_clear_error (&asks[i].error);
+  if (first)
+    g_propagate_error (error, first);
+  return first == NULL;
+}
+
+void
+shared_asks_free (SharedAsk *asks, guint n)
+{
+  for (guint i = 0; i < n; i++) {
+    g_free (asks[i].shift);
+    ls_share_free (asks[i].result);
+  }
+  g_free (asks);
+}
+
+/* --- jobs ------------------------------------------------------------------------------------- */
+
+static double
+seconds (double ps)
+{
+  return ps / 1e12;
+}
+
+static LsSharingJob
+job_of (const SharedJobs *jobs, guint i, const LsShareSteps *alone, const LsShareSteps *shared)
+{
+  const LsJobsEntry *e = &g_array_index (jobs->file.jobs, LsJobsEntry, i);
+  const LsJobResult *r = jobs->jobs[i].job;
+  return (LsSharingJob) {
+    .name = g_strdup (e->name),
+    .what = g_strdup (r->model.name ? r->model.name : r->trace),
+    .nodes = g_strdup (e->nodes),
+    .n_gpus = r->plan->n_ranks,
+    .n_nodes = jobs->jobs[i].allocation->n_seats,
+    .start = e->start,
+    .alone_s = seconds (alone->step_ps),
+    .shared_s = seconds (shared->step_ps),
+    .shortest_s = seconds ((double) shared->shortest),
+    .longest_s = seconds ((double) shared->longest),
+    .n_steps = shared->n_steps,
+    .slowdown = shared->step_ps / alone->step_ps,
+  };
+}
+
+/* --- links ------------------------------------------------------------------------------------ */
+
+static bool
+is_contested (const LsShare *shared, uint32_t link)
+{
+  guint n = 0;
+  for (guint i = 0; i < shared->n_jobs; i++)
+    n += shared->jobs[i].resource_bytes[link] > 0;
+  return n > 1;
+}
+
+static LsSharingLink
+link_of (const SharedJobs *jobs, const SharedAsk *asks, uint32_t link)
+{
+  const LsShare *shared = asks[jobs->n].result;
+  double capacity = ls_cluster_resource_capacity (jobs->cluster, link);
+  LsSharingLink l = { .name = ls_cluster_resource_name (jobs->cluster, link),
+                      .n = 1,
+                      .bytes_per_s = capacity,
+                      .uses = g_new0 (LsSharingUse, jobs->n) };
+  for (guint i = 0; i < jobs->n; i++) {
+    double bytes = shared->jobs[i].resource_bytes[link], full_s = bytes / capacity;
+    l.uses[i] = (LsSharingUse) { bytes, full_s / seconds (asks[i].result->jobs[i].step_ps),
+                                 full_s / seconds (shared->jobs[i].step_ps) };
+    l.use_alone += l.uses[i].use_alone;
+  }
+  return l;
+}
+
+static bool
+is_alike (const LsSharingLink *a, const LsSharingLink *b, guint n_jobs)
+{
+  g_autofree char *x = ls_link_pattern (a->name), *y = ls_link_pattern (b->name);
+  if (a->bytes_per_s != b->bytes_per_s || strcmp (x, y) != 0)
+    return false;
+  for (guint i = 0; i < n_jobs; i++)
+    if (a->uses[i].bytes != b->uses[i].bytes)
+      return false;
+  return true;
+}
+
+static int
+by_use (const void *a, const void *b)
+{
+  const LsSharingLink *x = a, *y = b;
+  if (x->use_alone != y->use_alone)
+    return x->use_alone > y->use_alone ? -1 : 1;
+  return strcmp (x->name, y->name);
+}
+
+/* Sorted by use, those that are alike are neighbours, but for others with the very same use. */
+static void
+add_link (GArray *links, LsSharingLink *l, guint n_jobs)
+{
+  for (guint i = links->len; i-- > 0;) {
+    LsSharingLink *known = &g_array_index (links, LsSharingLink, i);
+    if (known->use_alone != l->use_alone)
+      break;
+    if (!is_alike (known, l, n_jobs))
+      continue;
+    char *name = ls_link_merge (known->name, l->name);
+    g_free (known->name);
+    known->name = name;
+    known->n++;
+    link_clear (l);
+    return;
+  }
+  g_array_append_val (links, *l);
+}
+
+static GArray *
+contested_links (const SharedJobs *jobs, const SharedAsk *asks)
+{
+  const LsShare *shared = asks[jobs->n].result;
+  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (LsSharingLink));
+  for (uint32_t i = 0; i < jobs->cluster->trunks->len; i++) {
+    if (!is_contested (shared, i))
+      continue;
+    LsSharingLink l = link_of (jobs, asks, i);
+    g_array_append_val (all, l);
+  }
+  g_array_sort (all, by_use);
+  GArray *links = g_array_new (FALSE, FALSE, sizeof (LsSharingLink));
+  g_array_set_clear_func (links, link_clear);
+  for (guint i = 0; i < all->len; i++)
+    add_link (links, &g_array_index (all, LsSharingLink, i), jobs->n);
+  g_array_sort (links, by_use);
+  return links;
+}
+
+/* --- the whole --------------------------------------------------------------------------------- */
+
+static LsSharing *
+sharing_of (const SharedJobs *jobs, const SharedAsk *asks)
+{
+  LsSharing *s = g_new0 (LsSharing, 1);
+  const LsShare *shared = asks[jobs->n].result;
+  s->cluster = g_strdup (jobs->cluster->spec.name);
+  s->chips = ls_cluster_chip_word (&jobs->cluster->spec, 2);
+  s->n_nodes = jobs->cluster->spec.n_nodes;
+  s->n_gpus = jobs->cluster->n_gpus;
+  s->is_periodic = shared->is_periodic;
+  s->window_s = seconds ((double) (shared->window_end - shared->window_start));
+  s->n_jobs = jobs->n;
+  s->jobs = g_new0 (LsSharingJob, jobs->n);
+  for (guint i = 0; i < jobs->n; i++) {
+    s->jobs[i] = job_of (jobs, i, &asks[i].result->jobs[i], &shared->jobs[i]);
+    s->mean_slowdown += s->jobs[i].slowdown / jobs->n;
+  }
+  s->links = contested_links (jobs, asks);
+  return s;
+}
+
+LsSharing *
+ls_sharing_new (const char *path, const LsSharingOptions *options, guint n_threads,
+                const LsProgress *progress, GError **error)
+{
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (SharedJobs) jobs = shared_jobs_new (path, options, notes, error);
+  if (!jobs)
+    return NULL;
+  SharedAsk *asks = g_new0 (SharedAsk, jobs->n + 1);
+  for (guint i = 0; i <= jobs->n; i++)
+    asks[i].only = i < jobs->n ? i : LS_SHARE_ALL;
+  LsSharing *s = NULL;
+  if (shared_jobs_ask (jobs, options, asks, jobs->n + 1, n_threads, progress, error)) {
+    s = sharing_of (jobs, asks);
+    s->notes = g_steal_pointer (&notes);
+  }
+  shared_asks_free (asks, jobs->n + 1);
+  if (s
+      && (!sharing_shift (jobs, options, n_threads, progress, s, error)
+          || !sharing_pack (jobs, options, s, error)))
+    g_clear_pointer (&s, ls_sharing_free);
+  return s;
+}

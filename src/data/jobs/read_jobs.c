@@ -1,0 +1,110 @@
+#include "data/jobs/read_jobs.h"
+
+#include <string.h>
+
+static const LsField job_fields[] = {
+  { "name", LS_FIELD_STRING, offsetof (LsJobsEntry, name), .required = true,
+    .meaning = "what it is called; no two jobs are called alike" },
+  { "nodes", LS_FIELD_STRING, offsetof (LsJobsEntry, nodes), .required = true,
+    .meaning = "its nodes of the cluster, in the order in which ranks fill them: `\"0-3,7\"`, or as SLURM "
+               "lists them" },
+  { "start", LS_FIELD_TIME, offsetof (LsJobsEntry, start), .max = 3600e12, .default_text = "0s",
+    .meaning = "when its first step begins" },
+  { "options", LS_FIELD_SETTINGS, offsetof (LsJobsEntry, options), .default_text = "none",
+    .meaning = "the job: options of `lockstep run` without dashes, `model` or `trace` among them" },
+  { NULL },
+};
+
+const LsField ls_jobs_fields[] = {
+  { "schema", LS_FIELD_IGNORED, .required = true, .root_only = true,
+    .meaning = "kind and version of the file" },
+  { "cluster", LS_FIELD_STRING, offsetof (LsJobsFile, cluster), .required = true,
+    .meaning = "the cluster of all: a name of topologies/ or a path; NAME:KEY=VALUE changes it" },
+  { "nodes", LS_FIELD_UINT, offsetof (LsJobsFile, n_nodes), .min = 1, .max = 1u << 20,
+    .default_text = "those of the cluster's file, or as many as the lists name",
+    .meaning = "how many nodes it has" },
+  { "jobs", LS_FIELD_ARRAY, offsetof (LsJobsFile, jobs), .required = true, .fields = job_fields,
+    .element_size = sizeof (LsJobsEntry), .meaning = "the jobs" },
+  { NULL },
+};
+
+static const LsJobsEntry *
+entry (const LsJobsFile *f, guint i)
+{
+  return &g_array_index (f->jobs, LsJobsEntry, i);
+}
+
+static const cJSON *
+node_of (const LsJobsFile *f, guint job)
+{
+  const cJSON *jobs = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (f->doc), "jobs");
+  return cJSON_GetArrayItem (jobs, (int) job);
+}
+
+void
+ls_jobs_diag (const LsJobsFile *f, guint job, const char *key, bool is_option, LsErrorCode code,
+              const char *text, LsDiagList *diags)
+{
+  const cJSON *at = node_of (f, job), *options = cJSON_GetObjectItemCaseSensitive (at, "options"),
+              *value = key ? cJSON_GetObjectItemCaseSensitive (is_option ? options : at, key) : NULL;
+  const cJSON *place = value ? value : is_option && options ? options : at;
+  const char *end = strstr (text, "\nnote: ");
+  g_autofree char *first = end ? g_strndup (text, (gsize) (end - text)) : g_strdup (text);
+  ls_json_doc_diag_code (f->doc, code, place, LS_JSON_AT_VALUE, diags, end ? end + strlen ("\nnote: ") : NULL,
+                         "%s", first);
+}
+
+static bool
+check_count (const LsJobsFile *f, LsDiagList *diags)
+{
+  const cJSON *jobs = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (f->doc), "jobs");
+  guint n = f->jobs ? f->jobs->len : 0;
+  if (n >= 1 && n <= LS_JOBS_MAX)
+    return true;
+  ls_json_doc_diag (f->doc, jobs, LS_JSON_AT_VALUE, diags, NULL, "expected 1 to %u jobs; got %u", LS_JOBS_MAX,
+                    n);
+  return false;
+}
+
+static bool
+check_names (const LsJobsFile *f, LsDiagList *diags)
+{
+  bool ok = true;
+  for (guint i = 0; i < f->jobs->len; i++)
+    for (guint k = 0; k < i; k++)
+      if (strcmp (entry (f, i)->name, entry (f, k)->name) == 0) {
+        g_autofree char *text = g_strdup_printf ("another job is called \"%s\" too", entry (f, i)->name);
+        ls_jobs_diag (f, i, "name", false, LS_ERROR_INPUT, text, diags);
+        ok = false;
+        break;
+      }
+  return ok;
+}
+
+bool
+ls_jobs_read (const LsJsonDoc *doc, LsJobsFile *ret_file, LsDiagList *diags)
+{
+  LsJobsFile f = { .doc = ls_json_doc_ref (doc) };
+  if (ls_fields_read_file (ls_jobs_fields, "jobs", doc, &f, diags) && check_count (&f, diags)
+      && check_names (&f, diags)) {
+    *ret_file = f;
+    return true;
+  }
+  ls_jobs_clear (&f);
+  return false;
+}
+
+bool
+ls_jobs_load (const char *path, LsJobsFile *ret_file, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  return doc && ls_jobs_read (doc, ret_file, diags);
+}
+
+void
+ls_jobs_clear (LsJobsFile *f)
+{
+  ls_fields_clear (ls_jobs_fields, f);
+  ls_json_doc_free (f->doc);
+  f->doc = NULL;
+}

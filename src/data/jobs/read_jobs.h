@@ -1,0 +1,45 @@
+/* data/jobs/read_jobs.h — jobs that share a cluster: which nodes each has, when it starts, what it does.
+ *
+ *     { "schema": "lockstep.jobs/1", "cluster": "dgx-h100", "nodes": 4,
+ *       "jobs": [
+ *         { "name": "a", "nodes": "0-1", "options": { "model": "llama3.1-8b", "tp": 2 } },
+ *         { "name": "b", "nodes": "2-3", "start": "0.5s", "options": { "trace": "b.json" } } ] }
+ *
+ * The options of a job are those of `lockstep run`; what they mean is not looked at here. */
+#ifndef LS_DATA_JOBS_READ_JOBS_H
+#define LS_DATA_JOBS_READ_JOBS_H
+
+#include <lockstep/units.h>
+
+#include "data/text/field.h"
+
+#define LS_JOBS_MAX 64
+
+typedef struct {
+  char *name;
+  char *nodes; /* a list of nodes (cluster/allocation.h) */
+  LsTime start;
+  char **options; /* "key=value", NULL: none */
+} LsJobsEntry;
+
+typedef struct {
+  char *cluster;    /* name or path */
+  uint32_t n_nodes; /* 0: those of its file */
+  GArray *jobs;     /* LsJobsEntry, 1 to LS_JOBS_MAX with names of their own */
+  LsJsonDoc *doc;   /* what was read, to say where it stands */
+} LsJobsFile;
+
+/* The keys of such a file. */
+extern const LsField ls_jobs_fields[];
+
+/* LS_ERROR_INPUT. On success the caller clears *ret_file; on failure it is untouched. */
+bool ls_jobs_load (const char *path, LsJobsFile *ret_file, LsDiagList *diags);
+bool ls_jobs_read (const LsJsonDoc *doc, LsJobsFile *ret_file, LsDiagList *diags);
+void ls_jobs_clear (LsJobsFile *file);
+
+/* What is wrong with a key of a job, or with the job where it has no such key. option: whose key, of its
+ * options; NULL: key is the job's own. text: may have several lines, of which further ones are notes. */
+void ls_jobs_diag (const LsJobsFile *file, guint job, const char *key, bool is_option, LsErrorCode code,
+                   const char *text, LsDiagList *diags);
+
+#endif

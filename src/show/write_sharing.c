@@ -1,0 +1,350 @@
+#include "show/write_sharing.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include <lockstep/units.h>
+
+#include "data/text/csv.h"
+#include "data/text/json_out.h"
+#include "show/text_table.h"
+
+#define MOST_JOBS_SHOWN 4 /* of a link */
+
+static char *
+time_text (double s)
+{
+  return ls_format_time (ls_time_from_s (s));
+}
+
+/* --- text: jobs ------------------------------------------------------------------------------- */
+
+static void
+add_job (LsTextTable *t, const LsSharingJob *j)
+{
+  ls_text_table_add (t, "%s", j->name);
+  ls_text_table_add (t, "%s", j->what);
+  ls_text_table_add (t, "%u", j->n_gpus);
+  ls_text_table_add (t, "%s", j->nodes);
+  ls_text_table_take (t, ls_format_time (j->start));
+  ls_text_table_take (t, time_text (j->alone_s));
+  ls_text_table_take (t, time_text (j->shared_s));
+  ls_text_table_add (t, "%.3f", j->slowdown);
+  g_autofree char *shortest = time_text (j->shortest_s), *longest = time_text (j->longest_s);
+  if (j->longest_s > j->shortest_s)
+    ls_text_table_add (t, "%u: %s to %s", j->n_steps, shortest, longest);
+  else
+    ls_text_table_add (t, "%u%s", j->n_steps, j->n_steps > 1 ? ", all alike" : "");
+}
+
+static void
+append_jobs (GString *out, const LsSharing *s)
+{
+  const char *const heads[]
+      = { "job", "of", s->chips, "nodes", "start", "alone", "shared", "times", "steps measured" };
+  LsTextTable t;
+  ls_text_table_init (&t, "llrlrrrrl");
+  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (&t, "%s", heads[i]);
+  for (guint i = 0; i < s->n_jobs; i++)
+    add_job (&t, &s->jobs[i]);
+  ls_text_table_print (&t, 2, out);
+  g_autofree char *window = time_text (s->window_s);
+  if (s->is_periodic)
+    g_string_append_printf (out, "  all repeats every %s, to the picosecond: steps are means over that\n",
+                            window);
+  else
+    g_string_append_printf (out, "  no period was found: steps are means over %s\n", window);
+}
+
+/* --- text: links ------------------------------------------------------------------------------ */
+
+/* "a 1.2 GB, 45 % of the time; b ...": who uses it. */
+static char *
+users_text (const LsSharing *s, const LsSharingLink *l)
+{
+  GString *out = g_string_new (NULL);
+  guint n = 0;
+  for (guint i = 0; i < s->n_jobs; i++) {
+    if (l->uses[i].bytes <= 0 || n++ >= MOST_JOBS_SHOWN)
+      continue;
+    g_autofree char *bytes = ls_format_bytes ((uint64_t) llround (l->uses[i].bytes));
+    g_string_append_printf (out, "%s%s %s %.0f %% > %.0f %%", out->len > 0 ? ", " : "", s->jobs[i].name,
+                            bytes, 100 * l->uses[i].use_alone, 100 * l->uses[i].use_shared);
+  }
+  if (n > MOST_JOBS_SHOWN)
+    g_string_append_printf (out, ", %u more", n - MOST_JOBS_SHOWN);
+  return g_string_free (out, FALSE);
+}
+
+static void
+append_links (GString *out, const LsSharing *s, guint top)
+{
+  static const char *const heads[]
+      = { "link", "links", "rate", "sum", "bytes of a step, use alone > shared" };
+  if (s->links->len == 0) {
+    g_string_append (out, "\nNo link carries bytes of two jobs.\n");
+    return;
+  }
+  g_string_append (out, "\nContested links");
+  if (top > 0 && s->links->len > top)
+    g_string_append_printf (out, ": the first %u of %u kinds", top, s->links->len);
+  g_string_append (out, "; sum: of the uses alone\n");
+  LsTextTable t;
+  ls_text_table_init (&t, "lrrrl");
+  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (&t, "%s", heads[i]);
+  for (guint i = 0; i < s->links->len && (top == 0 || i < top); i++) {
+    const LsSharingLink *l = &g_array_index (s->links, LsSharingLink, i);
+    ls_text_table_add (&t, "%s", l->name);
+    ls_text_table_add (&t, "%u", l->n);
+    ls_text_table_take (&t, ls_format_rate (l->bytes_per_s));
+    ls_text_table_add (&t, "%.0f %%", 100 * l->use_alone);
+    ls_text_table_take (&t, users_text (s, l));
+  }
+  ls_text_table_print (&t, 2, out);
+  if (g_array_index (s->links, LsSharingLink, 0).use_alone > 1)
+    g_string_append (out, "  more than 100 %: the link is too narrow for these jobs, whenever they start\n");
+}
+
+/* --- text: other starts, other nodes ----------------------------------------------------------- */
+
+static const LsSharingShift *
+shift_at (const LsSharing *s, guint i)
+{
+  return &g_array_index (s->shifts, LsSharingShift, i);
+}
+
+static guint
+worst_shift (const LsSharing *s)
+{
+  guint worst = 0;
+  for (guint i = 1; i < s->shifts->len; i++)
+    if (shift_at (s, i)->mean > shift_at (s, worst)->mean)
+      worst = i;
+  return worst;
+}
+
+static void
+add_shift (LsTextTable *t, const LsSharing *s, const char *what, guint at)
+{
+  const LsSharingShift *shift = shift_at (s, at);
+  GString *later = g_string_new (NULL), *each = g_string_new (NULL);
+  for (guint i = 0; i < s->n_jobs; i++) {
+    g_autofree char *by = ls_format_time (shift->shift[i]);
+    if (shift->shift[i] > 0)
+      g_string_append_printf (later, "%s%s by %s", later->len > 0 ? ", " : "", s->jobs[i].name, by);
+    g_string_append_printf (each, "%s%s %.3f", i > 0 ? ", " : "", s->jobs[i].name, shift->slowdown[i]);
+  }
+  ls_text_table_add (t, "%s", what);
+  ls_text_table_take (t, g_string_free (later, FALSE));
+  ls_text_table_add (t, "%.3f", shift->mean);
+  ls_text_table_take (t, g_string_free (each, FALSE));
+}
+
+static void
+append_shifts (GString *out, const LsSharing *s)
+{
+  static const char *const heads[] = { "", "later", "mean", "times" };
+  if (!s->shifts)
+    return;
+  if (s->shifts->len == 1) {
+    g_string_append (out, "\nThere is no second job to begin later.\n");
+    return;
+  }
+  g_string_append_printf (
+      out, "\nOther starts: each job behind the first later by one of %u parts of its step\n", s->n_points);
+  LsTextTable t;
+  ls_text_table_init (&t, "llrl");
+  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (&t, "%s", heads[i]);
+  add_shift (&t, s, "as they are", 0);
+  if (s->best > 0)
+    add_shift (&t, s, "best", s->best);
+  if (worst_shift (s) > 0)
+    add_shift (&t, s, "worst", worst_shift (s));
+  ls_text_table_print (&t, 2, out);
+  if (s->best == 0)
+    g_string_append (out, "  none of them is better than to begin as they do\n");
+}
+
+static void
+append_packed (GString *out, const LsSharing *s)
+{
+  static const char *const heads[] = { "job", "nodes", "shared", "now" };
+  if (!s->packed_s)
+    return;
+  g_string_append (out,
+                   "\nOther nodes: the same ones dealt in turn, so that those of a job are neighbours\n");
+  LsTextTable t;
+  ls_text_table_init (&t, "llrr");
+  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (&t, "%s", heads[i]);
+  for (guint i = 0; i < s->n_jobs; i++) {
+    ls_text_table_add (&t, "%s", s->jobs[i].name);
+    ls_text_table_add (&t, "%s", s->packed_nodes[i]);
+    ls_text_table_take (&t, time_text (s->packed_s[i]));
+    ls_text_table_take (&t, time_text (s->jobs[i].shared_s));
+  }
+  ls_text_table_print (&t, 2, out);
+}
+
+char *
+ls_sharing_to_text (const LsSharing *s, guint top)
+{
+  GString *out = g_string_new (NULL);
+  g_string_append_printf (out, "%u job%s on %u nodes of %s\n\n", s->n_jobs, s->n_jobs == 1 ? "" : "s",
+                          s->n_nodes, s->cluster);
+  append_jobs (out, s);
+  append_links (out, s, top);
+  append_shifts (out, s);
+  append_packed (out, s);
+  return g_string_free (out, FALSE);
+}
+
+/* --- JSON -------------------------------------------------------------------------------------- */
+
+static void
+json_job (LsJsonOut *out, const LsSharingJob *j)
+{
+  ls_json_out_begin_object (out, NULL);
+  ls_json_out_string (out, "name", j->name);
+  ls_json_out_string (out, "of", j->what);
+  ls_json_out_string (out, "nodes", j->nodes);
+  ls_json_out_uint (out, "n_nodes", j->n_nodes);
+  ls_json_out_uint (out, "n_gpus", j->n_gpus);
+  ls_json_out_double (out, "start_s", ls_time_to_s (j->start));
+  ls_json_out_double (out, "alone_s", j->alone_s);
+  ls_json_out_double (out, "shared_s", j->shared_s);
+  ls_json_out_double (out, "slowdown", j->slowdown);
+  ls_json_out_uint (out, "n_steps", j->n_steps);
+  ls_json_out_double (out, "shortest_s", j->shortest_s);
+  ls_json_out_double (out, "longest_s", j->longest_s);
+  ls_json_out_end_object (out);
+}
+
+static void
+json_link (LsJsonOut *out, const LsSharing *s, const LsSharingLink *l)
+{
+  ls_json_out_begin_object (out, NULL);
+  ls_json_out_string (out, "name", l->name);
+  ls_json_out_uint (out, "n_links", l->n);
+  ls_json_out_double (out, "bytes_per_s", l->bytes_per_s);
+  ls_json_out_double (out, "use_alone", l->use_alone);
+  ls_json_out_begin_array (out, "jobs");
+  for (guint i = 0; i < s->n_jobs; i++) {
+    if (l->uses[i].bytes <= 0)
+      continue;
+    ls_json_out_begin_object (out, NULL);
+    ls_json_out_string (out, "name", s->jobs[i].name);
+    ls_json_out_double (out, "bytes", l->uses[i].bytes);
+    ls_json_out_double (out, "use_alone", l->uses[i].use_alone);
+    ls_json_out_double (out, "use_shared", l->uses[i].use_shared);
+    ls_json_out_end_object (out);
+  }
+  ls_json_out_end_array (out);
+  ls_json_out_end_object (out);
+}
+
+static void
+json_shift (LsJsonOut *out, const LsSharing *s, const LsSharingShift *shift)
+{
+  ls_json_out_begin_object (out, NULL);
+  ls_json_out_double (out, "mean_slowdown", shift->mean);
+  ls_json_out_begin_array (out, "later_s");
+  for (guint i = 0; i < s->n_jobs; i++)
+    ls_json_out_double (out, NULL, ls_time_to_s (shift->shift[i]));
+  ls_json_out_end_array (out);
+  ls_json_out_begin_array (out, "slowdown");
+  for (guint i = 0; i < s->n_jobs; i++)
+    ls_json_out_double (out, NULL, shift->slowdown[i]);
+  ls_json_out_end_array (out);
+  ls_json_out_end_object (out);
+}
+
+static void
+json_shifts (LsJsonOut *out, const LsSharing *s)
+{
+  if (!s->shifts)
+    return;
+  ls_json_out_uint (out, "shift_points", s->n_points);
+  ls_json_out_uint (out, "best_shift", s->best);
+  ls_json_out_begin_array (out, "shifts");
+  for (guint i = 0; i < s->shifts->len; i++)
+    json_shift (out, s, shift_at (s, i));
+  ls_json_out_end_array (out);
+}
+
+static void
+json_packed (LsJsonOut *out, const LsSharing *s)
+{
+  if (!s->packed_s)
+    return;
+  ls_json_out_begin_array (out, "dealt_in_turn");
+  for (guint i = 0; i < s->n_jobs; i++) {
+    ls_json_out_begin_object (out, NULL);
+    ls_json_out_string (out, "name", s->jobs[i].name);
+    ls_json_out_string (out, "nodes", s->packed_nodes[i]);
+    ls_json_out_double (out, "shared_s", s->packed_s[i]);
+    ls_json_out_end_object (out);
+  }
+  ls_json_out_end_array (out);
+}
+
+char *
+ls_sharing_to_json (const LsSharing *s)
+{
+  LsJsonOut out;
+  ls_json_out_open (&out);
+  ls_json_out_string (&out, "cluster", s->cluster);
+  ls_json_out_uint (&out, "n_nodes", s->n_nodes);
+  ls_json_out_uint (&out, "n_gpus", s->n_gpus);
+  ls_json_out_bool (&out, "is_periodic", s->is_periodic);
+  ls_json_out_double (&out, "window_s", s->window_s);
+  ls_json_out_double (&out, "mean_slowdown", s->mean_slowdown);
+  ls_json_out_begin_array (&out, "jobs");
+  for (guint i = 0; i < s->n_jobs; i++)
+    json_job (&out, &s->jobs[i]);
+  ls_json_out_end_array (&out);
+  ls_json_out_begin_array (&out, "contested_links");
+  for (guint i = 0; i < s->links->len; i++)
+    json_link (&out, s, &g_array_index (s->links, LsSharingLink, i));
+  ls_json_out_end_array (&out);
+  json_shifts (&out, s);
+  json_packed (&out, s);
+  return ls_json_out_close (&out);
+}
+
+/* --- CSV --------------------------------------------------------------------------------------- */
+
+static void
+csv_figure (GString *out, double value)
+{
+  char buffer[G_ASCII_DTOSTR_BUF_SIZE];
+  g_string_append_printf (out, ",%s", g_ascii_dtostr (buffer, sizeof buffer, value));
+}
+
+char *
+ls_sharing_to_csv (const LsSharing *s)
+{
+  GString *out
+      = g_string_new ("job,of,nodes,n_gpus,start_s,alone_s,shared_s,slowdown,n_steps,shortest_s,longest_s\n");
+  for (guint i = 0; i < s->n_jobs; i++) {
+    const LsSharingJob *j = &s->jobs[i];
+    const char *const texts[] = { j->name, j->what, j->nodes };
+    for (guint k = 0; k < G_N_ELEMENTS (texts); k++) {
+      if (k > 0)
+        g_string_append_c (out, ',');
+      ls_csv_append (out, texts[k]);
+    }
+    g_string_append_printf (out, ",%u", j->n_gpus);
+    const double figures[] = { ls_time_to_s (j->start), j->alone_s, j->shared_s, j->slowdown };
+    for (guint k = 0; k < G_N_ELEMENTS (figures); k++)
+      csv_figure (out, figures[k]);
+    g_string_append_printf (out, ",%u", j->n_steps);
+    csv_figure (out, j->shortest_s);
+    csv_figure (out, j->longest_s);
+    g_string_append_c (out, '\n');
+  }
+  return g_string_free (out, FALSE);
+}
