@@ -34,41 +34,60 @@ import_free (gpointer import)
 
 /* Read back before it is written: what our own reader refuses is none of our files. */
 static bool
-check_files (const LsImport *import, const char *name, const char *model_name, LsDiagList *diags)
+check_model (const LsImport *import, const char *name, LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) model_doc = ls_import_model (import, model_name, diags);
-  g_autoptr (LsJsonDoc) strategy_doc = model_doc ? ls_import_strategy (import, name, diags) : NULL;
+  g_autoptr (LsJsonDoc) doc = ls_import_model (import, name, diags);
   LsModel model;
-  LsStrategy strategy;
-  if (!strategy_doc || !ls_model_read (model_doc, &model, NULL, diags))
+  if (!doc || !ls_model_read (doc, &model, NULL, diags))
     return false;
   ls_model_clear (&model);
-  if (!ls_strategy_read (strategy_doc, &strategy, diags))
+  return true;
+}
+
+static bool
+check_strategy (const LsImport *import, const char *name, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_import_strategy (import, name, diags);
+  LsStrategy strategy;
+  if (!doc || !ls_strategy_read (doc, &strategy, diags))
     return false;
   ls_strategy_clear (&strategy);
   return true;
 }
 
+/* NAME-model.json beside NAME.json; newly allocated. */
+static char *
+model_path_of (const char *path, const char *model_name)
+{
+  g_autofree char *folder = g_path_get_dirname (path), *file = g_strconcat (model_name, ".json", NULL);
+  return strchr (path, '/') ? g_build_filename (folder, file, NULL) : g_strdup (file);
+}
+
+/* The strategy too where the model is not whole, which a file of launch options often leaves to others. */
 static gboolean
 write_files (const LsImport *import, const char *path, LsAnswer *a, GError **error)
 {
   g_autofree char *name = ls_output_name (path, error);
   if (!name)
     return FALSE;
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autofree char *model_name = g_strconcat (name, "-model", NULL), *folder = g_path_get_dirname (path),
-                  *model_file = g_strconcat (model_name, ".json", NULL),
-                  *model_path
-      = strchr (path, '/') ? g_build_filename (folder, model_file, NULL) : g_strdup (model_file);
-  if (!check_files (import, name, model_name, diags))
+  g_autoptr (LsDiagList) diags = ls_diag_list_new (), of_model = ls_diag_list_new ();
+  g_autofree char *model_name = g_strconcat (name, "-model", NULL),
+                  *model_path = model_path_of (path, model_name);
+  if (!check_strategy (import, name, diags))
     return ls_diag_list_to_error (diags, error);
-  g_autofree char *model = ls_import_model_text (import, model_name),
+  bool has_model = check_model (import, model_name, of_model);
+  g_autofree char *model = has_model ? ls_import_model_text (import, model_name) : NULL,
                   *strategy = ls_import_strategy_text (import, name);
-  if (!ls_write_text (model_path, model, error) || !ls_write_text (path, strategy, error))
+  if ((has_model && !ls_write_text (model_path, model, error)) || !ls_write_text (path, strategy, error))
     return FALSE;
-  g_autofree char *line = g_strdup_printf ("written: --model %s --strategy %s", model_path, path);
+  g_autofree char *of_files = has_model ? g_strdup_printf ("--model %s ", model_path) : g_strdup (""),
+                  *line = g_strdup_printf ("written: %s--strategy %s", of_files, path);
   ls_answer_note (a, line);
-  return TRUE;
+  if (has_model)
+    return TRUE;
+  ls_answer_note (
+      a, "no model is written, as the file does not say all of it: run takes another one by --model");
+  return ls_diag_list_to_error (of_model, error);
 }
 
 /* Contradictions first: they are refused. */
