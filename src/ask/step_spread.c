@@ -6,8 +6,9 @@
 #include "base/order.h"
 
 #define MAX_DRAWS    8e6 /* of a row: one for each GPU and step */
-#define MIN_SIDE     8   /* clusters, and steps of each         */
-#define MAX_SIDE     64
+#define MIN_STEPS    8   /* of a cluster */
+#define MAX_STEPS    64
+#define MORE         4 /* clusters for each of them */
 #define REPLICAS_UP  8 /* from a row to the next              */
 #define LEAST_FACTOR (-0.9)
 
@@ -80,14 +81,14 @@ mean_of (const double *values, size_t n)
   return sum / (double) n;
 }
 
-/* About a mean that is known to be so. */
+/* Of a sample of two and more, from its mean. */
 static double
 deviation_of (const double *values, size_t n, double mean)
 {
   double squares = 0;
   for (size_t i = 0; i < n; i++)
     squares += (values[i] - mean) * (values[i] - mean);
-  return sqrt (squares / (double) n);
+  return sqrt (squares / (double) (n - 1));
 }
 
 static double
@@ -137,6 +138,8 @@ summarise (const Draws *d, uint32_t n_clusters, LsSpreadRow *row)
   row->low = quantile (d->steps, n, 0.05) / base;
   row->median = quantile (d->steps, n, 0.5) / base;
   row->high = quantile (d->steps, n, 0.95) / base;
+  for (int i = 0; i < LS_SPREAD_N_QUANTILES; i++)
+    row->quantile[i] = quantile (d->steps, n, (i + 0.5) / LS_SPREAD_N_QUANTILES) / base;
 }
 
 void
@@ -144,14 +147,16 @@ ls_spread_draw (const LsPace *pace, uint32_t n_replicas, double spread, double n
                 uint32_t seed, guint n_threads, LsSpreadRow *ret_row)
 {
   uint32_t n_gpus = n_replicas * pace->n_stages * pace->n_together;
-  uint32_t side = (uint32_t) CLAMP (sqrt (MAX_DRAWS / n_gpus), MIN_SIDE, MAX_SIDE);
-  *ret_row
-      = (LsSpreadRow) { .n_replicas = n_replicas, .n_gpus = n_gpus, .n_clusters = side, .n_steps = side };
-  g_autofree double *steady = g_new (double, side), *hour = g_new (double, side),
-                    *steps = g_new (double, (size_t) side *side);
-  Draws d = { pace, n_replicas, side, spread, noise, day, seed, steady, hour, steps };
-  ls_parallel (side, n_threads, draw_cluster, &d, NULL);
-  summarise (&d, side, ret_row);
+  uint32_t n_steps = (uint32_t) CLAMP (sqrt (MAX_DRAWS / MORE / n_gpus), MIN_STEPS, MAX_STEPS),
+           n_clusters = MORE * n_steps;
+  *ret_row = (LsSpreadRow) {
+    .n_replicas = n_replicas, .n_gpus = n_gpus, .n_clusters = n_clusters, .n_steps = n_steps
+  };
+  g_autofree double *steady = g_new (double, n_clusters), *hour = g_new (double, n_clusters),
+                    *steps = g_new (double, (size_t) n_clusters *n_steps);
+  Draws d = { pace, n_replicas, n_steps, spread, noise, day, seed, steady, hour, steps };
+  ls_parallel (n_clusters, n_threads, draw_cluster, &d, NULL);
+  summarise (&d, n_clusters, ret_row);
 }
 
 /* --- of a job ------------------------------------------------------------------------------------- */

@@ -33,13 +33,16 @@
 #define LS_JITTER_DEFAULT "mlperf-5.1"
 #define LS_JITTER_OFF     "off"
 
+#define LS_SPREAD_N_QUANTILES 21
+
 /* A job of so many replicas. Over the mean without noise: but for the first two. */
 typedef struct {
   uint32_t n_replicas, n_gpus;
-  uint32_t n_clusters, n_steps;     /* drawn; steps of each cluster */
-  double slowest, noise;            /* as above */
-  double low, median, high;         /* 5 % of steps are shorter, half, 95 % */
-  double of_gpus, of_noise, of_day; /* standard deviations that these bring */
+  uint32_t n_clusters, n_steps;           /* drawn; steps of each cluster */
+  double slowest, noise;                  /* as above */
+  double low, median, high;               /* 5 % of steps are shorter, half, 95 % */
+  double quantile[LS_SPREAD_N_QUANTILES]; /* at the middle of as many equal parts */
+  double of_gpus, of_noise, of_day;       /* standard deviations that these bring */
 } LsSpreadRow;
 
 typedef struct {

@@ -7,9 +7,9 @@
  *     node[000-003,007]            the number at the end: nodes 0 to 3 and 7
  *     node[001-004]:node[001-064]  behind the colon all nodes of the cluster: its nodes 0 to 3 of 64
  *
- * A list is as SLURM writes it (sbatch, --nodelist; scontrol show hostlist): items between commas; numbers and
- * ranges in brackets, as wide as they are written; several brackets in a name, of which the last runs fastest.
- * "0-3,7" does without a name.
+ * A list is as SLURM writes it (sbatch, --nodelist; scontrol show hostlist): items between commas; numbers
+ * and ranges in brackets, as wide as they are written; several brackets in a name, of which the last runs
+ * fastest. "0-3,7" does without a name.
  *
  * At random: nodes of the cluster in an order that a seed draws, as many as the ranks need; or GPUs. */
 #ifndef LS_CLUSTER_ALLOCATION_H

@@ -21,8 +21,8 @@
  * Worked example. BLOOM: 366e9 tokens in steps of 2,048 x 2,048 are 87,262 steps; at 105.2 s 106.2 days, and
  * 0.979e6 GPU hours of its 384 GPUs.
  *
- * Steps vary (ask/step_spread.h): all of a phase take their mean, which is longer than the predicted step by what
- * noise adds. Of a batch that grows, each part as the last.
+ * Steps vary (ask/step_spread.h): all of a phase take their mean, which is longer than the predicted step by
+ * what noise adds. Of a batch that grows, each part as the last.
  *
  * Deviations. All steps of a phase take the same time. Prices are for all hours, also those that were lost;
  * all GPUs draw their watts all the time (job/price.h). Storage serves nobody else.
@@ -177,12 +177,14 @@ typedef struct {
   GPtrArray *notes;          /* char * */
 } LsTrainReport;
 
-/* The file of failures of that name or path; NULL: the default, of chips other than GPUs none. LS_ERROR_INPUT. */
+/* The file of failures of that name or path; NULL: the default, of chips other than GPUs none.
+ * LS_ERROR_INPUT. */
 gboolean ls_train_load_reliability (const char *name, const LsClusterSpec *cluster,
                                     LsReliability *ret_reliability, GError **error);
 
 /* Goodput in closed form (train/checkpoint.h), without a simulated step: checkpoints to storage at the best
- * interval, not rounded to steps; restarts behind failures that end the job. s: resolved. 1: nothing fails. */
+ * interval, not rounded to steps; restarts behind failures that end the job; steps as predicted. s: resolved.
+ * 1: nothing fails. */
 double ls_train_goodput (const LsModel *m, const LsStrategy *s, const LsClusterSpec *cluster,
                          const LsReliability *reliability);
 

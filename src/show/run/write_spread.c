@@ -102,6 +102,14 @@ ls_spread_to_json (const LsStepSpread *s, LsJsonOut *w)
   ls_json_out_double (w, "median_s", base * job->median);
   ls_json_out_double (w, "p5_s", base * job->low);
   ls_json_out_double (w, "p95_s", base * job->high);
+  ls_json_out_begin_array (w, "quantiles");
+  for (int i = 0; i < LS_SPREAD_N_QUANTILES; i++) {
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_double (w, "share", (i + 0.5) / LS_SPREAD_N_QUANTILES);
+    ls_json_out_double (w, "step_s", base * job->quantile[i]);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_array (w);
   ls_json_out_begin_array (w, "scales");
   for (guint i = 0; i < s->rows->len; i++)
     json_row (&g_array_index (s->rows, LsSpreadRow, i), w);

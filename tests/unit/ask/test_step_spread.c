@@ -212,6 +212,8 @@ speeds_of_all_ranks_are_followed (void)
     "model gpt-1.7b cluster dgx-a100-80g nodes 4 tp 2 pp 4 global-batch 32",
     "model gpt-1.7b cluster dgx-a100-80g nodes 8 tp 2 pp 4 global-batch 128",
     "model gpt-1.7b cluster dgx-a100-80g nodes 8 tp 1 pp 8 global-batch 64",
+    "model gpt-1.7b cluster dgx-a100-80g nodes 4 pp 8 schedule zb-h1 global-batch 64",
+    "model mixtral-8x7b cluster dgx-h100 nodes 4 pp 4 ep 8 global-batch 32",
     "model gpt-1.7b cluster dgx-a100-80g nodes 4 pp 4 vpp 2 schedule interleaved-1f1b global-batch 64",
   };
   for (guint i = 0; i < G_N_ELEMENTS (jobs); i++) {
