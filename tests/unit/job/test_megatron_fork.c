@@ -1,12 +1,14 @@
 /* Pins: the fork of Megatron-LM that zero bubble's authors ran, with its own transformer layer. The gradients
  * of a layer's inputs take what they measured, because PyTorch's concatenation, copies and sums with a
  * broadcast bias are slower than memory; a list of kernels for it has one of each; only the first and the
- * last stage wait for a micro-batch. */
+ * last stage wait for a micro-batch; what its hosts need behind a transfer is of each exchange that blocks,
+ * and of none that does not. */
 #include "ls_test.h"
 
 #include <string.h>
 
 #include "data/jobs/read_recipes.h"
+#include "data/jobs/read_software.h"
 #include "dp_timeline.h"
 #include "job/hardware.h"
 #include "model/operators.h"
@@ -127,5 +129,52 @@ stages_between_keep_their_mask (void)
   LS_CHECK_INT (n_fetches (none), ==, 0);
 }
 
+/* --- hosts behind a transfer -------------------------------------------------------------- */
+
+static double
+step_of (const char *job, const char *host_sync)
+{
+  g_autofree char *flags = g_strconcat (job, " --host-sync ", host_sync, NULL);
+  DpRun run = dp_run (flags, NULL);
+  double step_s = run.result ? run.result->report.step_time_s : 0;
+  dp_clear (&run);
+  return step_s * 1e6;
+}
+
+/* us. 4 stages, 8 micro-batches of little work. The last stage waits once a micro-batch, behind the exchange
+ * with the stage before; on the way in and out each of three stages does. In zb-1p no host waits for a
+ * transfer, only for the norm at the end. */
+static void
+hosts_are_late_behind_transfers_that_block (void)
+{
+  const char *blocking = "--gpus 4 --pp 4 --schedule 1f1b --global-batch 8 --p2p batched",
+             *behind = "--gpus 4 --pp 4 --schedule zb-1p --global-batch 8 --p2p batched";
+  double late = step_of (blocking, "280us") - step_of (blocking, "0us"),
+         free = step_of (behind, "280us") - step_of (behind, "0us");
+  LS_CHECK_NEAR (late, (8 + 2 * 3) * 280, 1e-6);
+  LS_CHECK_NEAR (free, 280, 1e-6);
+}
+
+/* T_comm of table 6: a hop of 10 and of 12 MiB, ms, and what is simulated of its transfer on 16 and 32 GPUs
+ * (`lockstep collective --op p2p`; one hop of 15 and three of 31 are between nodes). */
+static void
+an_exchange_takes_what_was_measured (void)
+{
+  static const struct {
+    double measured_ms, transfer_ms;
+  } hops[] = { { 0.378, 0.076 }, { 0.408, 0.104 } };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsSoftwareSpec software;
+  LsHostCosts costs;
+  ls_host_costs_default (&costs);
+  if (!LS_CHECK (ls_software_load ("megatron-lm-2023-08", &software, diags)))
+    return;
+  double host_ms = ls_time_to_s (software.defaults.host[LS_HOST_SYNC] + costs.cost[LS_HOST_COMM]) * 1e3;
+  for (guint i = 0; i < G_N_ELEMENTS (hops); i++)
+    LS_CHECK_NEAR (hops[i].transfer_ms + host_ms, hops[i].measured_ms, 0.02);
+  ls_software_clear (&software);
+}
+
 LS_TEST_MAIN ("megatron_fork", LS_TEST (input_gradients_take_what_was_measured),
-              LS_TEST (stages_between_keep_their_mask))
+              LS_TEST (stages_between_keep_their_mask), LS_TEST (hosts_are_late_behind_transfers_that_block),
+              LS_TEST (an_exchange_takes_what_was_measured))
