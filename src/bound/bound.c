@@ -4,6 +4,7 @@
 
 #include "base/digest.h"
 #include "bound/bound_parts.h"
+#include "job/job_steps.h"
 #include "lower/lower.h"
 #include "schedules/sched.h"
 #include "strategy/chunks.h"
@@ -38,6 +39,7 @@ struct LsBounds {
   GHashTable *entries;   /* Key -> Entry                        */
   GHashTable *optimizer; /* OptimizerKey -> LsTime *            */
   uint64_t variant;      /* of the strategy at hand             */
+  const uint32_t *gpus;  /* of its ranks; NULL: node after node */
   LsCallTimes *call_times;
   uint32_t n_kinds;                        /* of layers */
   uint32_t *n_of_kind[LS_MAX_MODEL_KINDS]; /* [n_layers + 1] of the i-th among the first so many */
@@ -149,7 +151,7 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
     return b->last;
   Entry *e = g_new0 (Entry, 1);
   e->key = key;
-  const BoundComm comm = { b->call_times, cluster, s };
+  const BoundComm comm = { b->call_times, cluster, s, b->gpus };
   const BoundParts in = { b->model, &b->chosen, &comm, key.is_split != 0, key.has_head_weight != 0 };
   bound_parts (&in, e->part);
   e->message = bound_send_time (&comm, message_bytes (b, s));
@@ -270,7 +272,7 @@ reduction_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, cons
   if (!is_last)
     return 0;
   uint64_t bytes = (p->n_params - p->n_expert) * (s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2);
-  const BoundComm comm = { b->call_times, cluster, s };
+  const BoundComm comm = { b->call_times, cluster, s, b->gpus };
   return bound_dp_time (&comm, LS_COLL_REDUCE_SCATTER, bytes);
 }
 
@@ -389,7 +391,9 @@ LsLowerBound
 ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant)
 {
   const LsSched *sched = ls_sched_find (s->schedule);
+  g_autofree uint32_t *gpus = s->allocation ? ls_job_gpus (s, cluster, NULL) : NULL;
   b->variant = variant;
+  b->gpus = gpus;
   choose_hardware (b, s);
   find_chunks (b, s);
   const Entry *e = entry_of (b, s, cluster, sched);
@@ -422,5 +426,6 @@ ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t v
     fill += is_loop ? p.first.f + e->message : 0;
     drain += comes_back ? p.first.b + (r > 0 || n_messages == 0 ? e->message : 0) : 0;
   }
+  b->gpus = NULL;
   return bound;
 }

@@ -71,7 +71,8 @@ void ls_bounds_free (LsBounds *b); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsBounds, ls_bounds_free)
 
 /* s: resolved. cluster: the one that it runs on. variant: the same number for strategies that agree in all
- * knobs that have no range by themselves (ls_space_variant()); the others are told apart here. */
+ * knobs that have no range by themselves (ls_space_variant()); the others are told apart here. Where it is
+ * placed as the cluster does not allow, it says nothing. */
 LsLowerBound ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant);
 
 #endif

@@ -9,19 +9,27 @@ group_time (const BoundComm *c, LsCollKind kind, uint64_t bytes, const uint32_t 
   return (LsTime) ((double) ls_call_time (c->times, c->cluster, kind, bytes, gpus, n) * LS_RATE_ROUNDING);
 }
 
-/* Members that are `stride` apart, from the first rank of each stage on (plan/mesh.h). */
-static LsTime
-fastest (const BoundComm *c, LsCollKind kind, uint64_t bytes, uint32_t n, uint32_t stride)
+static uint32_t
+gpu_of (const BoundComm *c, const LsMesh *m, LsCoord at)
 {
-  const LsStrategy *s = c->s;
-  uint32_t per_stage = s->tp * s->cp * s->dp;
+  uint32_t rank = ls_mesh_rank (m, at);
+  return c->gpus ? c->gpus[rank] : ls_cluster_gpu_of (&c->cluster->spec, rank);
+}
+
+/* Of tensor-parallel ranks, or of those with the same parameters, in order of rank. */
+static LsTime
+fastest (const BoundComm *c, LsCollKind kind, uint64_t bytes, uint32_t n, bool is_of_copies)
+{
+  const LsMesh mesh = ls_strategy_mesh (c->s);
   LsTime least = LS_TIME_NEVER;
   if (n == 1 || bytes == 0)
     return 0;
   g_autofree uint32_t *gpus = g_new (uint32_t, n);
-  for (uint32_t stage = 0; stage < s->pp; stage++) {
-    for (uint32_t i = 0; i < n; i++)
-      gpus[i] = ls_cluster_gpu_of (&c->cluster->spec, stage * per_stage + i * stride);
+  for (uint32_t stage = 0; stage < c->s->pp; stage++) {
+    for (uint32_t i = 0; i < n; i++) {
+      LsCoord at = { .pp = stage, .tp = is_of_copies ? 0 : i };
+      gpus[i] = gpu_of (c, &mesh, is_of_copies ? ls_mesh_at_copy (&mesh, at, i) : at);
+    }
     LsTime time = group_time (c, kind, bytes, gpus, n);
     least = MIN (least, time);
   }
@@ -31,29 +39,28 @@ fastest (const BoundComm *c, LsCollKind kind, uint64_t bytes, uint32_t n, uint32
 LsTime
 bound_tp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes)
 {
-  return fastest (c, kind, bytes, c->s->tp, 1);
+  return fastest (c, kind, bytes, c->s->tp, false);
 }
 
 LsTime
 bound_dp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes)
 {
-  return fastest (c, kind, bytes, c->s->cp * c->s->dp, c->s->tp);
+  return fastest (c, kind, bytes, c->s->cp * c->s->dp, true);
 }
 
 LsTime
 bound_send_time (const BoundComm *c, uint64_t bytes)
 {
-  const LsStrategy *s = c->s;
-  uint32_t per_stage = s->tp * s->cp * s->dp;
+  const LsMesh mesh = ls_strategy_mesh (c->s);
+  uint32_t pp = c->s->pp;
   LsTime least = LS_TIME_NEVER;
-  if (s->pp == 1)
+  if (pp == 1)
     return 0;
-  for (uint32_t from = 0; from < s->pp; from++)
+  for (uint32_t from = 0; from < pp; from++)
     for (int is_back = 0; is_back < 2; is_back++) {
-      uint32_t to = (from + (is_back ? s->pp - 1 : 1)) % s->pp;
-      const LsClusterSpec *spec = &c->cluster->spec;
+      uint32_t to = (from + (is_back ? pp - 1 : 1)) % pp;
       const uint32_t gpus[]
-          = { ls_cluster_gpu_of (spec, from * per_stage), ls_cluster_gpu_of (spec, to * per_stage) };
+          = { gpu_of (c, &mesh, (LsCoord) { .pp = from }), gpu_of (c, &mesh, (LsCoord) { .pp = to }) };
       LsTime time = group_time (c, LS_COLL_SEND_RECV, bytes, gpus, 2);
       least = MIN (least, time);
     }

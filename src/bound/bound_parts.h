@@ -13,7 +13,8 @@
 typedef struct {
   LsCallTimes *times;
   const LsCluster *cluster;
-  const LsStrategy *s; /* resolved */
+  const LsStrategy *s;  /* resolved                                               */
+  const uint32_t *gpus; /* of its ranks; NULL: node after node (cluster/segment.h) */
 } BoundComm;
 
 /* Of the groups with tp, cp and dp index 0 of each stage the fastest; 0 for nothing to do. */

@@ -211,10 +211,12 @@ ls_allocation_unref (LsAllocation *a)
   g_free (a);
 }
 
-/* The allocation of "random:7"; NULL, without a reason if it is none. */
+/* The allocation of "cyclic" or "random:7"; NULL, without a reason if it is none. */
 static LsAllocation *
-parse_random (const char *text, char **reterr_why)
+parse_word (const char *text, char **reterr_why)
 {
+  if (strcmp (text, "cyclic") == 0)
+    return ls_allocation_new (LS_ALLOCATION_CYCLIC, NULL, 0, NULL);
   bool is_of_gpus = g_str_has_prefix (text, "random-gpus:");
   guint64 seed;
   if (!is_of_gpus && !g_str_has_prefix (text, "random:"))
@@ -248,9 +250,9 @@ LsAllocation *
 ls_allocation_parse (const char *text, char **reterr_why)
 {
   *reterr_why = NULL;
-  LsAllocation *random = parse_random (text, reterr_why);
-  if (random || *reterr_why)
-    return random;
+  LsAllocation *of_word = parse_word (text, reterr_why);
+  if (of_word || *reterr_why)
+    return of_word;
   g_auto (GStrv) parts = g_strsplit (text, ":", 2);
   g_autoptr (GPtrArray) names = ls_node_list_names (parts[0] ? parts[0] : "", reterr_why);
   if (!names)
@@ -305,6 +307,15 @@ draw_gpus (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n_ranks, u
                          : order[r / taken] * spec->gpus_per_node + r % taken;
 }
 
+/* Over as many nodes as the ranks need. */
+static void
+deal_gpus (const LsClusterSpec *spec, uint32_t n_ranks, uint32_t *gpus)
+{
+  uint32_t taken = ls_cluster_taken (spec), n_nodes = MAX (1, (n_ranks + taken - 1) / taken);
+  for (uint32_t r = 0; r < n_ranks; r++)
+    gpus[r] = r % n_nodes * spec->gpus_per_node + r / n_nodes;
+}
+
 static void
 complain (const LsAllocation *a, const LsSeat *seat, LsDiagList *diags, char *what)
 {
@@ -345,6 +356,10 @@ check_room (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n_ranks, 
 {
   uint32_t n = a->n_seats > 0 ? ls_allocation_n_ranks (a, spec) : spec->n_nodes * ls_cluster_taken (spec);
   const LsSeat nowhere = { 0 };
+  if (a->n_cluster_nodes > 0 && a->n_cluster_nodes != spec->n_nodes)
+    complain (
+        a, &nowhere, diags,
+        g_strdup_printf ("%u nodes behind the colon: the cluster has %u", a->n_cluster_nodes, spec->n_nodes));
   if (n_ranks > n)
     complain (a, &nowhere, diags,
               g_strdup_printf ("%u ranks: the placement has %s for %u", n_ranks,
@@ -367,11 +382,22 @@ ls_allocation_gpus (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n
   if (!ls_diag_list_to_error (diags, error))
     return FALSE;
   uint32_t taken = ls_cluster_taken (spec), per_node = spec->gpus_per_node;
-  if (a->n_seats == 0)
+  if (a->kind == LS_ALLOCATION_CYCLIC)
+    deal_gpus (spec, n_ranks, ret_gpus);
+  else if (a->n_seats == 0)
     draw_gpus (a, spec, n_ranks, ret_gpus);
   for (uint32_t r = 0; r < n_ranks && a->kind == LS_ALLOCATION_NODES; r++)
     ret_gpus[r] = a->seats[r / taken].node * per_node + r % taken;
   for (uint32_t r = 0; r < n_ranks && a->kind == LS_ALLOCATION_RANKS; r++)
     ret_gpus[r] = a->seats[r].node * per_node + a->seats[r].gpu;
   return TRUE;
+}
+
+bool
+ls_gpus_span_nodes (const LsClusterSpec *spec, const uint32_t *gpus, uint32_t n)
+{
+  for (uint32_t i = 1; i < n; i++)
+    if (gpus[i] / spec->gpus_per_node != gpus[0] / spec->gpus_per_node)
+      return true;
+  return false;
 }

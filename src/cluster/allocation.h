@@ -11,6 +11,8 @@
  * and ranges in brackets, as wide as they are written; several brackets in a name, of which the last runs
  * fastest. "0-3,7" does without a name.
  *
+ * Cyclic, as srun's --distribution and mpirun's --map-by node: with N nodes rank r is on node r mod N.
+ *
  * At random: nodes of the cluster in an order that a seed draws, as many as the ranks need; or GPUs. */
 #ifndef LS_CLUSTER_ALLOCATION_H
 #define LS_CLUSTER_ALLOCATION_H
@@ -24,6 +26,7 @@
 typedef enum {
   LS_ALLOCATION_NODES,
   LS_ALLOCATION_RANKS,
+  LS_ALLOCATION_CYCLIC,
   LS_ALLOCATION_RANDOM_NODES,
   LS_ALLOCATION_RANDOM_GPUS,
 } LsAllocationKind;
@@ -39,7 +42,7 @@ typedef struct {
   gint n_references;
   LsAllocationKind kind;
   uint32_t seed;            /* of the random ones                        */
-  uint32_t n_seats;         /* nodes, or ranks; 0 of the random ones     */
+  uint32_t n_seats;         /* nodes, or ranks; 0 of cyclic and random   */
   LsSeat *seats;            /* [n_seats] in the order of the job         */
   uint32_t n_cluster_nodes; /* behind the colon; 0: not said             */
   char *file;               /* where the seats stand; NULL: in no file   */
@@ -49,8 +52,8 @@ typedef struct {
  * allocated. */
 GPtrArray *ls_node_list_names (const char *text, char **reterr_why);
 
-/* "random:SEED", "random-gpus:SEED", or a list of nodes, with all nodes of the cluster behind a colon.
- * NULL: *reterr_why, newly allocated. */
+/* "cyclic", "random:SEED", "random-gpus:SEED", or a list of nodes, with all nodes of the cluster behind a
+ * colon. NULL: *reterr_why, newly allocated. */
 LsAllocation *ls_allocation_parse (const char *text, char **reterr_why);
 
 /* Numbers of names, [n_names]; all_names: of the cluster's nodes; NULL: a name has its number at the end, and
@@ -74,5 +77,8 @@ uint32_t ls_allocation_n_ranks (const LsAllocation *a, const LsClusterSpec *spec
  * does not have, one that is taken twice, fewer than the ranks need. */
 gboolean ls_allocation_gpus (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n_ranks,
                              uint32_t *ret_gpus, GError **error);
+
+/* Whether any two of these GPUs are of different nodes. */
+bool ls_gpus_span_nodes (const LsClusterSpec *spec, const uint32_t *gpus, uint32_t n);
 
 #endif

@@ -8,6 +8,7 @@
 #include "data/jobs/read_model_names.h"
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_optimizers.h"
+#include "data/jobs/read_placement.h"
 #include "data/jobs/read_scaling.h"
 #include "data/jobs/read_recipes.h"
 #include "data/jobs/read_software.h"
@@ -149,6 +150,17 @@ inspect_nccl (const LsJsonDoc *doc, LsDiagList *diags)
   char *line = g_strdup_printf ("NCCL, ring of %s inside a node", rate);
   ls_nccl_clear (&nccl);
   return line;
+}
+
+static char *
+inspect_placement (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsAllocation) a = ls_placement_read (doc, diags);
+  if (!a)
+    return NULL;
+  return g_strdup_printf ("placement of %u %s on nodes up to %u", a->n_seats,
+                          a->kind == LS_ALLOCATION_RANKS ? "ranks" : "nodes",
+                          ls_allocation_cluster_nodes (a) - 1);
 }
 
 static char *
@@ -334,6 +346,7 @@ static const struct {
   { "lockstep.software/1", LS_FILE_SOFTWARE, inspect_software, OF_NO_FOLDER },
   { "lockstep.kernels/1", LS_FILE_KERNELS, inspect_kernels, OF_NO_FOLDER },
   { "lockstep.optimizer/1", LS_FILE_OPTIMIZER, inspect_optimizer, OF_NO_FOLDER },
+  { "lockstep.placement/1", LS_FILE_PLACEMENT, inspect_placement, OF_NO_FOLDER },
   { "lockstep.reliability/1", LS_FILE_RELIABILITY, inspect_reliability, LS_DATA_RELIABILITY },
   { "lockstep.scaling/1", LS_FILE_SCALING, inspect_scaling, LS_DATA_SCALING },
   { "lockstep.jitter/1", LS_FILE_JITTER, inspect_jitter, LS_DATA_JITTER },

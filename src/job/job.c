@@ -71,15 +71,40 @@ count_ranks (const LsStrategy *s, const LsClusterSpec *cluster, uint32_t *ret_n,
   return TRUE;
 }
 
+/* Of a placement that says it: the ranks that it is for, and the nodes that it names, of which the cluster
+ * has at least these. */
+static void
+take_placement (LsStrategy *s, const LsHardware *hardware, uint32_t *n_nodes)
+{
+  const LsAllocation *a = s->allocation;
+  uint32_t least = ls_allocation_cluster_nodes (a);
+  LsClusterSpec spec = hardware->spec; /* borrows */
+  if (s->gpus == 0)
+    s->gpus = ls_allocation_n_ranks (a, &spec);
+  if (*n_nodes > 0 || least == 0)
+    return;
+  ls_cluster_spec_fit (&spec, s->gpus);
+  *n_nodes = a->n_cluster_nodes > 0 ? least : MAX (MAX (least, spec.n_nodes), hardware->spec.n_nodes);
+}
+
 /* Nodes of the cluster and GPUs used, where they are not given (see job.h). */
 LsCluster *
 ls_job_build_cluster (LsStrategy *s, const LsHardware *hardware, uint32_t n_nodes, GError **error)
 {
+  take_placement (s, hardware, &n_nodes);
   if (n_nodes == 0 && s->gpus == 0 && hardware->spec.n_nodes > 1)
     n_nodes = hardware->spec.n_nodes;
   if (n_nodes == 0 && s->gpus == 0 && !count_ranks (s, &hardware->spec, &s->gpus, error))
     return NULL;
   return ls_hardware_build_placed (hardware, n_nodes, s->gpus, error);
+}
+
+uint32_t *
+ls_job_gpus (const LsStrategy *s, const LsCluster *cluster, GError **error)
+{
+  uint32_t n = s->tp * s->cp * s->dp * s->pp;
+  g_autofree uint32_t *gpus = g_new (uint32_t, MAX (n, 1));
+  return ls_allocation_gpus (s->allocation, &cluster->spec, n, gpus, error) ? g_steal_pointer (&gpus) : NULL;
 }
 
 /* On TPUs a step is one executable, and data parallelism is XLA's, and slices replicate what one of them
@@ -109,6 +134,29 @@ resolve (LsStrategy *s, const LsModel *model, const LsCluster *cluster, GError *
   return FALSE;
 }
 
+/* Pieces that copy engines move stay in a node, wherever ranks are placed. */
+static gboolean
+check_tp_overlap (const LsPlan *plan, const LsStrategy *s, const LsCluster *c, GError **error)
+{
+  if (!s->tp_overlap || s->tp_overlap_kind != LS_TP_OVERLAP_RING)
+    return TRUE;
+  for (uint32_t r = 0; r < plan->n_ranks; r++) {
+    uint32_t comm = plan->bindings[r].comm[LS_SLOT_TP],
+             first = comm != UINT32_MAX ? plan->comms[comm].ranks[0] : r;
+    uint32_t node = ls_cluster_host_of (c, plan->gpu_of_rank[r]),
+             node_of_first = ls_cluster_host_of (c, plan->gpu_of_rank[first]);
+    if (node == node_of_first)
+      continue;
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_CONFLICT,
+        "/tp_overlap: expected tp groups inside a node, as pieces move by copy engines; ranks %u and %u "
+        "of one are on nodes %u and %u",
+        first, r, node_of_first, node);
+    return FALSE;
+  }
+  return TRUE;
+}
+
 /* Also finds the layers of each chunk, where they are to be balanced. */
 static LsPlan *
 make_plan (const LsModel *model, const LsHardware *hardware, const LsCluster *cluster, LsStrategy *s,
@@ -117,16 +165,20 @@ make_plan (const LsModel *model, const LsHardware *hardware, const LsCluster *cl
   g_autoptr (LsOrders) orders = order ? ls_job_order_load (order, s, error) : NULL;
   if ((order && !orders) || !ls_budget_check_passes (s, model, hardware->max_memory_bytes, error))
     return NULL;
+  g_autofree uint32_t *gpus = ls_job_gpus (s, cluster, error);
+  if (!gpus)
+    return NULL;
   g_autoptr (LsCallTimes) times = ls_call_times_new (&hardware->nccl);
-  LsCostSources of = { hardware, cluster, s, times };
+  LsCostSources of = { hardware, cluster, s, times, gpus };
   LsLowerCosts costs = ls_lower_costs (&of);
   if (!ls_strategy_balance (s, model, &costs, error))
     return NULL;
   g_autoptr (LsPlan) plan = ls_lower_orders (model, s, orders, &costs, error);
   if (!plan || !ls_budget_check_plan (plan, hardware->max_memory_bytes, error))
     return NULL;
-  for (uint32_t r = 0; r < plan->n_ranks; r++)
-    plan->gpu_of_rank[r] = ls_cluster_gpu_of (&cluster->spec, r);
+  memcpy (plan->gpu_of_rank, gpus, plan->n_ranks * sizeof *gpus);
+  if (!check_tp_overlap (plan, s, cluster, error))
+    return NULL;
 #ifndef NDEBUG
   if (!ls_plan_check (plan, error)) {
     g_prefix_error_literal (error, "the plan is broken: ");
@@ -378,7 +430,8 @@ run_one (const LsJobSpec *spec, GError **error)
     ls_job_note_kernels (spec->software, r);
     ls_job_note_retries (spec, r);
     if (r->notes) {
-      ls_note_tcp (&r->cluster->spec, r->plan->n_ranks, spec->nccl, r->notes);
+      const LsClusterSpec *c = &r->cluster->spec;
+      ls_note_tcp (c, ls_gpus_span_nodes (c, r->plan->gpu_of_rank, r->plan->n_ranks), spec->nccl, r->notes);
       ls_note_optimizer (&r->strategy, r->notes);
       ls_note_adapters (&r->strategy, &r->model, r->notes);
       ls_note_documents (&r->strategy, &r->model, r->notes);

@@ -42,6 +42,7 @@ export_begin (const LsJobSpec *spec, const char *name, Export *e, GError **error
   if (!r)
     return FALSE;
   bool has_model = r->model.name != NULL;
+  ls_strategy_forget_placement (&r->strategy); /* the trace says where each rank is */
   e->mesh = (LsMesh) { r->strategy.tp, r->strategy.cp, r->strategy.dp, r->strategy.pp };
   e->source = source_of (r, "lockstep trace export");
   e->head = (LsTraceHead) {

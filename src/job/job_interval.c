@@ -48,19 +48,26 @@ node_word (const LsClusterSpec *c)
   }
 }
 
+static bool
+is_across (const LsJobResult *r, const LsClusterSpec *c)
+{
+  return ls_gpus_span_nodes (c, r->plan->gpu_of_rank, r->plan->n_ranks);
+}
+
 /* Bytes/s of the NICs of a node, for each of its GPUs; 0: one node is enough. */
 static double
-fabric_rate (const LsClusterSpec *c, uint32_t n_gpus)
+fabric_rate (const LsJobResult *r, const LsClusterSpec *c)
 {
-  bool is_across = c->interior != LS_INTERIOR_TORUS && n_gpus > ls_cluster_taken (c);
-  return is_across ? c->nics * c->nic.bandwidth_bytes_per_s / c->gpus_per_node : 0;
+  return c->interior != LS_INTERIOR_TORUS && is_across (r, c)
+      ? c->nics * c->nic.bandwidth_bytes_per_s / c->gpus_per_node
+      : 0;
 }
 
 /* NULL: as almost all published runs, of which only the others are told. */
 static const char *
-transport_word (const LsClusterSpec *c, uint32_t n_gpus)
+transport_word (const LsJobResult *r, const LsClusterSpec *c)
 {
-  if (n_gpus <= ls_cluster_taken (c))
+  if (!is_across (r, c))
     return NULL;
   return c->transport == LS_NIC_TCP ? "tcp" : c->is_staged ? "host-memory" : NULL;
 }
@@ -78,9 +85,9 @@ ls_job_traits (const LsJobResult *r, const LsClusterSpec *cluster, LsTraits *ret
   ret->word[LS_ASPECT_CONTEXT] = s->cp > 1 ? "on" : NULL;
   ret->word[LS_ASPECT_OFFLOAD] = s->offload != LS_OFFLOAD_NONE ? "on" : NULL;
   ret->word[LS_ASPECT_EXPERTS] = r->model.n_experts > 0 ? "on" : NULL;
-  ret->word[LS_ASPECT_TRANSPORT] = transport_word (cluster, n);
+  ret->word[LS_ASPECT_TRANSPORT] = transport_word (r, cluster);
   ret->figure[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = n;
-  ret->figure[LS_ASPECT_FABRIC - LS_N_WORD_ASPECTS] = fabric_rate (cluster, n);
+  ret->figure[LS_ASPECT_FABRIC - LS_N_WORD_ASPECTS] = fabric_rate (r, cluster);
   ret->figure[LS_ASPECT_GUESSED - LS_N_WORD_ASPECTS] = r->guessed_share;
   ret->figure[LS_ASPECT_TENSOR - LS_N_WORD_ASPECTS] = s->tp;
   ret->figure[LS_ASPECT_PARAMS - LS_N_WORD_ASPECTS]
@@ -187,10 +194,9 @@ widen_for_machine (const LsJobSpec *spec, const LsJobResult *r, LsInterval *inte
 {
   const LsClusterSpec *c = &r->hardware->spec;
   static const LsKnown measured;
-  bool is_across = r->plan->n_ranks > ls_cluster_taken (c);
   const LsKnown *kernels = spec->gpu_calibration ? &measured : &c->gpu.kernels_known,
                 *inside = spec->nccl ? &measured : &c->gpu.collectives_known,
-                *network = spec->nccl || !is_across ? &measured : &c->network_known;
+                *network = spec->nccl || !is_across (r, c) ? &measured : &c->network_known;
   g_autoptr (GString) words = g_string_new (NULL);
   append_known (words, "kernels", kernels);
   append_known (words, "collectives in a node", inside);

@@ -37,9 +37,9 @@ ls_job_note_schedule (LsJobResult *r)
 /* Measured: all-reduce of 8 MB to 128 MB over 4 nodes of 8 V100, a TCP network of 100 Gbit/s, bus bandwidth 4
  * to 6 GB/s (github.com/NVIDIA/nccl/issues/450); one flow of 32 Gbit/s at most 60 % (issue 209 there). */
 void
-ls_note_tcp (const LsClusterSpec *cluster, uint32_t n_gpus, const char *nccl, GPtrArray *notes)
+ls_note_tcp (const LsClusterSpec *cluster, bool is_across, const char *nccl, GPtrArray *notes)
 {
-  if (cluster->transport != LS_NIC_TCP || n_gpus <= ls_cluster_taken (cluster) || nccl)
+  if (cluster->transport != LS_NIC_TCP || !is_across || nccl)
     return;
   g_ptr_array_add (notes,
                    g_strdup ("what crosses nodes over TCP is a bound: NCCL is as fast here as over RDMA. "

@@ -319,7 +319,8 @@ set_strategy (LsJobSpec *spec, const LsField *field, const char *value, LsDiagLi
   else if (strcmp (field->key, "dp") == 0)
     forget_size (spec);
   g_hash_table_add (said_of (spec), (gpointer) field->key);
-  bool goes_with_trace = strcmp (field->key, "dp") == 0 || strcmp (field->topic, "host") == 0;
+  bool goes_with_trace = strcmp (field->key, "dp") == 0 || strcmp (field->key, "placement") == 0
+      || strcmp (field->topic, "host") == 0;
   if (!spec->strategy_knob && !goes_with_trace)
     spec->strategy_knob = g_strdup (field->key);
   return TRUE;

@@ -43,6 +43,10 @@ LsJobResult *ls_job_prepare_trace (const LsJobSpec *spec, GError **error);
  * follows. */
 LsCluster *ls_job_build_cluster (LsStrategy *s, const LsHardware *hardware, uint32_t n_nodes, GError **error);
 
+/* The GPU of each rank of the resolved strategy, newly allocated. NULL: LS_ERROR_CONFLICT, as
+ * ls_allocation_gpus(). */
+uint32_t *ls_job_gpus (const LsStrategy *s, const LsCluster *cluster, GError **error);
+
 /* --- lower_costs.c --------------------------------------------------------------------------------- */
 
 /* What the lowering has to know of a cluster to order a pipeline: how long kernels, tensor-parallel
@@ -57,6 +61,7 @@ typedef struct {
   const LsCluster *cluster;
   const LsStrategy *strategy; /* resolved */
   LsCallTimes *call_times;    /* with the hardware's NCCL */
+  const uint32_t *gpu_of_rank;
 } LsCostSources;
 
 /* Borrows `of`, which must outlive the result. */
@@ -80,9 +85,9 @@ void ls_idle_notes (const LsJobSpec *spec, const LsJobResult *prepared, const Ls
  * `lockstep schedule` says of it, where that is a hundredth of the step or more. */
 void ls_job_note_schedule (LsJobResult *r);
 
-/* Appends to notes that what n_gpus GPUs of a cluster send over TCP is a bound. nccl: the file that the user
+/* Appends to notes that what GPUs of a cluster send over TCP is a bound; is_across: between nodes. nccl: the file that the user
  * gave of their own measurements, which says itself what it is; NULL: none. */
-void ls_note_tcp (const LsClusterSpec *cluster, uint32_t n_gpus, const char *nccl, GPtrArray *notes);
+void ls_note_tcp (const LsClusterSpec *cluster, bool is_across, const char *nccl, GPtrArray *notes);
 
 /* Appends to notes, if the optimizer is not Adam, that no measured run behind an interval has it, and what of
  * it is not as it runs. */

@@ -42,6 +42,13 @@ take_trace (LsJobResult *r, LsTrace *t, const LsStrategy *said)
   r->trace_source = g_steal_pointer (&t->source);
 }
 
+/* Its ranks on other GPUs than the trace says, if the job does. */
+static gboolean
+place (LsJobResult *r, const LsAllocation *a, GError **error)
+{
+  return !a || ls_allocation_gpus (a, &r->cluster->spec, r->plan->n_ranks, r->plan->gpu_of_rank, error);
+}
+
 LsJobResult *
 ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
 {
@@ -59,9 +66,10 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
   if (!ls_hardware_set_slice (hardware, spec->slice, error))
     return NULL;
   hardware->spec.segment = 0; /* it says where each rank is */
-  LsStrategy size = { .gpus = spec->n_nodes || hardware->spec.n_nodes > 1 ? 0 : n_gpus_of (r->plan) };
+  LsStrategy size = { .gpus = spec->n_nodes || hardware->spec.n_nodes > 1 ? 0 : n_gpus_of (r->plan),
+                      .allocation = spec->strategy.allocation };
   r->cluster = ls_job_build_cluster (&size, hardware, spec->n_nodes, error);
-  if (!r->cluster
+  if (!r->cluster || !place (r, size.allocation, error)
       || (r->model.name && !ls_hardware_check_formats (&r->cluster->spec.gpu, &r->strategy, error)))
     return NULL;
   r->hardware = g_steal_pointer (&hardware);

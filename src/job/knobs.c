@@ -134,6 +134,10 @@ ls_knobs_summary (const LsStrategy *s)
     g_string_append_printf (out, ", ep %u", s->ep);
   if (s->ep > 1 && s->etp != s->tp)
     g_string_append_printf (out, " x %u", s->etp);
+  if (s->rank_order)
+    g_string_append_printf (out, ", ranks by %s", s->rank_order);
+  if (s->placement)
+    g_string_append_printf (out, ", placed %s", s->placement);
   if (s->pp > 1)
     g_string_append_printf (out, ", %s", s->schedule);
   g_string_append_printf (out, ", micro-batch %u of %u, %s", s->micro_batch, s->global_batch,

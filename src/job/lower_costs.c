@@ -11,32 +11,43 @@ kernel_time (const LsKernel *kernel, void *data)
   return ls_kernel_cost (&of->hardware->calibration, &of->cluster->spec.gpu, kernel).alone;
 }
 
-/* Of n GPUs, `stride` apart. */
+/* Of the GPUs of n ranks. */
 static LsTime
-call_time (const LsCostSources *of, LsCollKind kind, uint64_t bytes, uint32_t first, uint32_t stride,
-           uint32_t n)
+call_time (const LsCostSources *of, LsCollKind kind, uint64_t bytes, const uint32_t *ranks, uint32_t n)
 {
   g_autofree uint32_t *gpus = g_new (uint32_t, n);
   for (uint32_t i = 0; i < n; i++)
-    gpus[i] = ls_cluster_gpu_of (&of->cluster->spec, first + i * stride);
+    gpus[i] = of->gpu_of_rank[ranks[i]];
   return ls_call_time (of->call_times, of->cluster, kind, bytes, gpus, n);
 }
 
-/* The group of rank 0: n ranks, `stride` apart. */
-static void
-group_of (const LsStrategy *s, int slot, uint32_t *ret_n, uint32_t *ret_stride)
+/* Member i of the group of rank 0. */
+static uint32_t
+rank_of_member (const LsMesh *m, int slot, uint32_t i)
 {
-  *ret_n = slot == LS_SLOT_CP ? s->cp : slot == LS_SLOT_EP ? s->ep : slot == LS_SLOT_ETP ? s->etp : s->tp;
-  *ret_stride = slot == LS_SLOT_CP ? s->tp : slot == LS_SLOT_EP ? s->etp : 1;
+  switch (slot) {
+  case LS_SLOT_CP:
+    return ls_mesh_rank (m, (LsCoord) { .cp = i });
+  case LS_SLOT_EP:
+    return ls_mesh_expert_rank (m, (LsExpertCoord) { .ep = i });
+  case LS_SLOT_ETP:
+    return ls_mesh_expert_rank (m, (LsExpertCoord) { .etp = i });
+  default:
+    return ls_mesh_rank (m, (LsCoord) { .tp = i });
+  }
 }
 
 static LsTime
 collective_time (int slot, int coll, uint64_t bytes, void *data)
 {
   const LsCostSources *of = data;
-  uint32_t n, stride;
-  group_of (of->strategy, slot, &n, &stride);
-  return call_time (of, (LsCollKind) coll, bytes, 0, stride, n);
+  const LsStrategy *s = of->strategy;
+  const LsMesh mesh = ls_strategy_mesh (s);
+  uint32_t n = slot == LS_SLOT_CP ? s->cp : slot == LS_SLOT_EP ? s->ep : slot == LS_SLOT_ETP ? s->etp : s->tp;
+  g_autofree uint32_t *ranks = g_new (uint32_t, n);
+  for (uint32_t i = 0; i < n; i++)
+    ranks[i] = rank_of_member (&mesh, slot, i);
+  return call_time (of, (LsCollKind) coll, bytes, ranks, n);
 }
 
 static LsTime
@@ -44,12 +55,12 @@ send_time (uint64_t bytes, void *data)
 {
   const LsCostSources *of = data;
   const LsStrategy *s = of->strategy;
-  const LsMesh mesh = { .tp = s->tp, .cp = s->cp, .dp = s->dp, .pp = s->pp };
+  const LsMesh mesh = ls_strategy_mesh (s);
   LsTime sum = 0;
   for (uint32_t pp = 0; pp + 1 < s->pp; pp++) {
-    uint32_t from = ls_mesh_rank (&mesh, (LsCoord) { .pp = pp }),
-             to = ls_mesh_rank (&mesh, (LsCoord) { .pp = pp + 1 });
-    sum += call_time (of, LS_COLL_SEND_RECV, bytes, from, to - from, 2);
+    const uint32_t ends[]
+        = { ls_mesh_rank (&mesh, (LsCoord) { .pp = pp }), ls_mesh_rank (&mesh, (LsCoord) { .pp = pp + 1 }) };
+    sum += call_time (of, LS_COLL_SEND_RECV, bytes, ends, 2);
   }
   return s->pp > 1 ? sum / (s->pp - 1) : 0;
 }

@@ -40,7 +40,7 @@ ls_placement_format (const LsPlan *plan, const LsStrategy *s, const LsCluster *c
   const char *const titles[]
       = { "rank", "node", ls_topo_kind_word (&c->spec, LS_NODE_GPU), "nic", "pp", "dp", "cp", "tp",
           "prev", "next" };
-  const LsMesh mesh = { .tp = s->tp, .cp = s->cp, .dp = s->dp, .pp = s->pp };
+  const LsMesh mesh = ls_strategy_mesh (s);
   GString *out = g_string_new (NULL);
   for (guint i = 0; i < G_N_ELEMENTS (titles); i++)
     g_string_append_printf (out, "%6s", titles[i]);

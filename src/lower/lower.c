@@ -62,9 +62,8 @@ lower_init (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts 
   bool is_zero3 = s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage == 3;
   l->backend = is_zero3 ? &dp_backend_deepspeed3 : backends[s->dp_kind];
   l->shard = ls_strategy_shard (s, m);
-  l->mesh = (LsMesh) {
-    .tp = s->tp, .cp = s->cp, .dp = s->dp, .pp = s->pp, .shard = s->zero_group, .ep = s->ep, .etp = s->etp
-  };
+  l->mesh = ls_strategy_mesh (s);
+  l->mesh.shard = s->zero_group;
   if (ls_dp_traits (s->dp_kind)->has_reshard && s->reshard_after_forward > 1)
     l->mesh.shard = s->reshard_after_forward; /* with a zero_group it is refused */
   l->n_cp_roles = ls_context_is_uneven (&l->shard) ? s->cp : 1;
@@ -320,7 +319,7 @@ role_of_rank (const Lower *l, uint32_t rank)
 {
   LsCoord at = ls_mesh_coord (&l->mesh, rank);
   uint32_t role = l->n_cp_roles > 1 ? at.pp * l->n_cp_roles + at.cp : at.pp;
-  role = l->n_ep_roles > 1 ? role * l->n_ep_roles + rank / l->mesh.etp % l->mesh.ep : role;
+  role = l->n_ep_roles > 1 ? role * l->n_ep_roles + ls_mesh_expert_coord (&l->mesh, rank).ep : role;
   return role * l->n_dp_roles + l->dp_role[at.dp];
 }
 

@@ -29,8 +29,10 @@ typedef struct {
   bool weighs_senders;
   const LsSpread *spread; /* NULL: none */
   uint32_t n_hosts;
-  LsCollHost *hosts; /* by ascending host                      */
-  /* Seats: the members by ascending GPU, hence host after host. */
+  LsCollHost *hosts; /* in order of their lowest members       */
+  /* Seats: the members host after host, on each by ascending GPU. NCCL numbers nodes by the first rank that
+   * it finds on them and joins its rings and trees in that order; inside it follows the wiring (NCCL 2.30.7:
+   * src/init.cc, nodesFirstRank; src/graph/connect.cc, connectRings). */
   const uint32_t *sorted;  /* [n] GPU of a seat                      */
   const uint32_t *member;  /* [n] member in that seat                */
   const uint32_t *seat;    /* [n] seat of a member                   */

@@ -72,6 +72,34 @@ by_gpu (const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
+/* Runs of one host put in order of their lowest members. */
+static void
+order_hosts (const LsCollCall *call, Seat *seats)
+{
+  uint32_t n_hosts = 0, n = call->n, n_in_place = 0;
+  while (n_in_place < n && seats[n_in_place].member == n_in_place)
+    n_in_place++;
+  if (n_in_place == n)
+    return;
+  g_autofree Seat *by_host = g_memdup2 (seats, n * sizeof *seats);
+  g_autofree Seat *first = g_new (Seat, n); /* of each host: its lowest member, and where its run begins */
+  for (uint32_t i = 0; i < n; i++) {
+    bool is_new = i == 0
+        || ls_cluster_host_of (call->cluster, seats[i].gpu)
+            != ls_cluster_host_of (call->cluster, seats[i - 1].gpu);
+    if (is_new)
+      first[n_hosts++] = (Seat) { seats[i].member, i };
+    first[n_hosts - 1].gpu = MIN (first[n_hosts - 1].gpu, seats[i].member);
+  }
+  qsort (first, n_hosts, sizeof *first, by_gpu);
+  for (uint32_t h = 0, at = 0; h < n_hosts; h++) {
+    uint32_t host = ls_cluster_host_of (call->cluster, by_host[first[h].member].gpu);
+    for (uint32_t i = first[h].member; i < n && ls_cluster_host_of (call->cluster, by_host[i].gpu) == host;
+         i++)
+      seats[at++] = by_host[i];
+  }
+}
+
 static void
 sort_members (LsCollCall *call)
 {
@@ -79,11 +107,14 @@ sort_members (LsCollCall *call)
   for (uint32_t i = 0; i < call->n; i++)
     seats[i] = (Seat) { call->gpus[i], i };
   qsort (seats, call->n, sizeof *seats, by_gpu);
+  for (uint32_t i = 1; i < call->n; i++)
+    g_assert (seats[i].gpu != seats[i - 1].gpu);
+  order_hosts (call, seats);
   uint32_t *sorted = ls_arena_new_array (call->arena, uint32_t, call->n);
   uint32_t *member = ls_arena_new_array (call->arena, uint32_t, call->n);
   uint32_t *seat = ls_arena_new_array (call->arena, uint32_t, call->n);
   for (uint32_t i = 0; i < call->n; i++) {
-    g_assert (seats[i].gpu < call->cluster->n_gpus && (i == 0 || seats[i].gpu != seats[i - 1].gpu));
+    g_assert (seats[i].gpu < call->cluster->n_gpus);
     sorted[i] = seats[i].gpu;
     member[i] = seats[i].member;
     seat[seats[i].member] = i;

@@ -72,8 +72,9 @@ void ls_coll_memo_free (LsCollMemo *memo); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCollMemo, ls_coll_memo_free)
 
 /* What is asked. gpus: n distinct GPUs in communicator order (NCCL orders its rings by
- * topology, so the order matters for send/recv, for the root, and for algorithms that
- * NCCL does not have). root: a member index, where the kind has one.
+ * topology inside a node and by the lowest rank of each node across, so the order also matters
+ * for send/recv, for the root, and for algorithms that NCCL does not have). root: a member
+ * index, where the kind has one.
  *
  * bytes as nccl-tests counts: of the whole array (all-gather: the gathered size;
  * reduce-scatter: the size before scattering; gather, scatter: the whole at the root;

@@ -19,40 +19,60 @@ stages_class (const LsMesh *m, uint32_t pp)
   return MIN (at, period - 1 - at);
 }
 
-/* Ranks of one slot that share a communicator have the same number here, which is below
- * ls_mesh_n_ranks (). */
+/* The lowest of the experts' ranks that share a communicator. */
 static uint32_t
-group_of (const LsMesh *m, LsSlot slot, LsCoord at)
+first_of_experts (const LsMesh *m, LsSlot slot, uint32_t rank)
 {
-  uint32_t copy = at.cp + m->cp * at.dp; /* among the ranks with the same parameters */
-  uint32_t place = at.tp + m->tp * copy; /* in the stage */
-  uint32_t n_stage = m->tp * m->cp * m->dp;
+  LsExpertCoord at = ls_mesh_expert_coord (m, rank);
+  if (slot == LS_SLOT_ETP)
+    at.etp = 0;
+  else if (slot == LS_SLOT_EP)
+    at.ep = 0;
+  else
+    at.edp = 0;
+  return ls_mesh_expert_rank (m, at);
+}
+
+/* Ranks of one slot that share a communicator have the same number here, that of the one whose indices are 0
+ * in what the slot spans; of pipes it is any. */
+static uint32_t
+group_of (const LsMesh *m, LsSlot slot, uint32_t rank)
+{
+  LsCoord at = ls_mesh_coord (m, rank);
+  uint32_t copy = ls_mesh_copy (m, at); /* among the ranks with the same parameters */
   switch (slot) {
   case LS_SLOT_TP:
-    return copy + m->cp * m->dp * at.pp;
+    at.tp = 0;
+    break;
   case LS_SLOT_CP:
-    return at.tp + m->tp * (at.dp + m->dp * at.pp);
+    at.cp = 0;
+    break;
   case LS_SLOT_DP:
-    return at.tp + m->tp * at.pp;
+    at.cp = at.dp = 0;
+    break;
   case LS_SLOT_SHARD:
-    return at.tp + m->tp * (copy / m->shard) + n_stage * at.pp;
+    at = ls_mesh_at_copy (m, at, copy / m->shard * m->shard);
+    break;
   case LS_SLOT_REPLICA:
-    return at.tp + m->tp * (copy % m->shard) + n_stage * at.pp;
+    at = ls_mesh_at_copy (m, at, copy % m->shard);
+    break;
   case LS_SLOT_ETP:
-    return place / m->etp + n_stage * at.pp;
   case LS_SLOT_EP:
-    return place % m->etp + m->etp * (place / (m->etp * m->ep)) + n_stage * at.pp;
   case LS_SLOT_EDP:
-    return place % (m->etp * m->ep) + n_stage * at.pp;
+    return first_of_experts (m, slot, rank);
   case LS_SLOT_EMBEDDING:
-    return place;
+    at.pp = 0;
+    break;
   case LS_SLOT_PIPES:
-    return place + n_stage * stages_class (m, at.pp);
+    at.pp = stages_class (m, at.pp);
+    break;
   case LS_SLOT_MODEL:
-    return copy;
+    at.tp = at.pp = 0;
+    break;
   default: /* world */
     return 0;
   }
+  return ls_mesh_rank (m, at);
 }
 
 static LsAxis
@@ -106,7 +126,7 @@ bind_slot (LsPlan *plan, const LsMesh *m, LsSlot slot, GArray *comms)
     LsCoord at = ls_mesh_coord (m, r);
     if (!has_stage (m, slot, at.pp))
       continue;
-    uint32_t *n = &number[group_of (m, slot, at)];
+    uint32_t *n = &number[group_of (m, slot, r)];
     if (*n == 0) {
       g_ptr_array_add (groups, g_array_new (FALSE, FALSE, sizeof (uint32_t)));
       *n = groups->len;

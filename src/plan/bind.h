@@ -12,11 +12,10 @@
  *     model      tp, pp
  *     world      tp, cp, dp, pp
  *
- * Experts divide the n = tp cp dp ranks of a stage in another way, as Megatron-LM does
- * (core/parallel_state.py, order tp-ep-dp): rank j of them has place j mod etp in its etp
- * communicator, (j / etp) mod ep in its ep one, and j / (etp ep) in its edp one.
+ * Experts divide the n = tp cp dp ranks of a stage in another way (plan/mesh.h): etp, ep and
+ * edp join those that agree in all indices of experts but that one.
  *
- * Members are in order of rank. A communicator of one rank is not made. */
+ * Members are in order of rank, as Megatron-LM lists them. A communicator of one rank is not made. */
 #ifndef LS_PLAN_BIND_H
 #define LS_PLAN_BIND_H
 

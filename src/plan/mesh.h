@@ -1,21 +1,45 @@
-/* plan/mesh.h — rank <-> coordinates, in Megatron-LM's order: tp fastest,
- * then cp, dp, pp slowest. */
+/* plan/mesh.h — rank <-> coordinates.
+ *
+ * Ranks are numbered by an order of dimensions, the fastest first: Megatron-LM's is tp-cp-ep-dp-pp
+ * (core/parallel_state.py, RankGenerator). The coordinates of a rank without experts are
+ *
+ *     rank = sum over the order of index * stride, stride = product of the degrees before it
+ *
+ * with the degrees tp, cp, 1 (ep), dp, pp. Experts divide the same ranks by the same order with the degrees
+ * etp, 1 (cp), ep, edp, pp, where edp = ranks / (etp ep pp). Both must put the stages of a rank at the same
+ * ranks: the stride of pp is the same. Where pp is last it always is.
+ *
+ * Worked example. tp 2, dp 2, pp 2: by tp-dp-pp the stages of rank 0 are 0 and 4, its copies 0 and 2; by
+ * tp-pp-dp its stages are 0 and 2, its copies 0 and 4. */
 #ifndef LS_PLAN_MESH_H
 #define LS_PLAN_MESH_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+typedef enum { LS_DIM_TP, LS_DIM_CP, LS_DIM_EP, LS_DIM_DP, LS_DIM_PP, LS_N_DIMS } LsDim;
+
+/* An order of dimensions: its number among all in lexical order; 0 is tp-cp-ep-dp-pp. */
+typedef uint32_t LsRankOrder;
+#define LS_N_RANK_ORDERS 120
 
 typedef struct {
   uint32_t tp, cp, dp, pp; /* degrees, each >= 1 */
   /* Second divisions of the same ranks: 0 where there is none. */
-  uint32_t shard;   /* of the dp x cp ranks that have the same parameters: size of groups */
-  uint32_t ep, etp; /* of the tp x cp x dp ranks of a stage: etp fastest, then ep         */
-  uint32_t pipes;   /* that pass the pp ranks, half of them each way (schedules/sched.h)   */
+  uint32_t shard;    /* of the dp x cp ranks that have the same parameters: size of groups */
+  uint32_t ep, etp;  /* of the tp x cp x dp ranks of a stage                               */
+  uint32_t pipes;    /* that pass the pp ranks, half of them each way (schedules/sched.h)  */
+  LsRankOrder order; /* of the numbers of ranks                                            */
 } LsMesh;
 
 typedef struct {
   uint32_t tp, cp, dp, pp; /* indices */
 } LsCoord;
+
+/* Of a rank among experts. */
+typedef struct {
+  uint32_t etp, ep, edp, pp;
+} LsExpertCoord;
 
 static inline uint32_t
 ls_mesh_n_ranks (const LsMesh *m)
@@ -25,5 +49,26 @@ ls_mesh_n_ranks (const LsMesh *m)
 
 uint32_t ls_mesh_rank (const LsMesh *m, LsCoord at);
 LsCoord ls_mesh_coord (const LsMesh *m, uint32_t rank);
+
+/* The same among experts; ep and etp divide the ranks of a stage. */
+uint32_t ls_mesh_expert_rank (const LsMesh *m, LsExpertCoord at);
+LsExpertCoord ls_mesh_expert_coord (const LsMesh *m, uint32_t rank);
+
+/* Whether the stages of ranks are the same with and without experts. */
+bool ls_mesh_has_one_pipeline (const LsMesh *m);
+/* Whether all ranks have the same coordinates in both, which differ in nothing but the order. */
+bool ls_mesh_is_alike (const LsMesh *a, const LsMesh *b);
+/* Place of a rank among those with the same parameters, which are in order of rank. */
+uint32_t ls_mesh_copy (const LsMesh *m, LsCoord at);
+/* The coordinates with another such place. */
+LsCoord ls_mesh_at_copy (const LsMesh *m, LsCoord at, uint32_t copy);
+
+/* The dimensions of an order, the fastest first. */
+void ls_rank_order_dims (LsRankOrder order, LsDim ret_dims[LS_N_DIMS]);
+/* "tp-cp-ep-dp-pp": names between dashes, no name twice. Those that it leaves out come last, in that order;
+ * *ret_named, a set of 1 << LsDim, has the others. false: it is none. */
+bool ls_rank_order_parse (const char *text, LsRankOrder *ret_order, uint32_t *ret_named);
+char *ls_rank_order_text (LsRankOrder order); /* newly allocated */
+const char *ls_dim_name (LsDim dim);          /* static          */
 
 #endif

@@ -74,6 +74,33 @@ ls_strategy_init (LsStrategy *s)
   };
 }
 
+LsMesh
+ls_strategy_mesh (const LsStrategy *s)
+{
+  LsMesh m = { .tp = s->tp, .cp = s->cp, .dp = s->dp, .pp = s->pp, .ep = s->ep, .etp = s->etp };
+  uint32_t named;
+  bool is_order = !s->rank_order || ls_rank_order_parse (s->rank_order, &m.order, &named);
+  g_assert (is_order); /* it was read before */
+  return m;
+}
+
+bool
+ls_strategy_is_ordered (const LsStrategy *s, const char *order)
+{
+  const LsMesh own = ls_strategy_mesh (s);
+  LsMesh other = own;
+  uint32_t named;
+  return ls_rank_order_parse (order, &other.order, &named) && ls_mesh_is_alike (&own, &other);
+}
+
+void
+ls_strategy_forget_placement (LsStrategy *s)
+{
+  g_clear_pointer (&s->placement, g_free);
+  ls_allocation_unref (s->allocation);
+  s->allocation = NULL;
+}
+
 LsSchedShape
 ls_strategy_sched_shape (const LsStrategy *s, uint32_t n_micro_batches)
 {
@@ -111,6 +138,9 @@ ls_strategy_clear (LsStrategy *s)
   g_free (s->source);
   g_free (s->software);
   g_free (s->schedule);
+  g_free (s->rank_order);
+  g_free (s->placement);
+  ls_allocation_unref (s->allocation);
   g_free (s->layers_per_chunk);
   g_free (s->expert_load);
   g_free (s->lora_modules);
@@ -132,6 +162,9 @@ ls_strategy_copy (LsStrategy *dest, const LsStrategy *source)
   dest->source = g_strdup (source->source);
   dest->software = g_strdup (source->software);
   dest->schedule = g_strdup (source->schedule);
+  dest->rank_order = g_strdup (source->rank_order);
+  dest->placement = g_strdup (source->placement);
+  dest->allocation = ls_allocation_ref (source->allocation);
   dest->layers_per_chunk
       = g_memdup2 (source->layers_per_chunk, source->n_layers_per_chunk * sizeof *source->layers_per_chunk);
   dest->expert_load = g_strdup (source->expert_load);

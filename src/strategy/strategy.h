@@ -13,11 +13,13 @@
 
 #include "base/diag.h"
 #include "base/dtype.h"
+#include "cluster/allocation.h"
 #include "model/documents.h"
 #include "model/model.h"
 #include "model/optimizer_kind.h"
 #include "model/recipe.h"
 #include "plan/host_cost.h"
+#include "plan/mesh.h"
 #include "schedules/sched.h"
 
 typedef enum {
@@ -121,7 +123,10 @@ typedef struct {
   bool software_is_assumed;
   uint32_t gpus; /* 0: the whole cluster                                       */
   uint32_t tp, pp, cp, ep, vpp;
-  uint32_t dp; /* 0: gpus / (tp pp cp)                                       */
+  uint32_t dp;              /* 0: gpus / (tp pp cp)                                       */
+  char *rank_order;         /* as ls_rank_order_parse() reads it; NULL: tp-cp-ep-dp-pp */
+  char *placement;          /* as written; NULL: node after node, "block"              */
+  LsAllocation *allocation; /* what that says, shared; NULL without placement          */
   bool sp;
   uint32_t zero_stage; /* 0 to 3, or LS_ZERO_AUTO: 3 with fsdp1, fsdp2, xla-fsdp, else 0 */
   uint32_t zero_group; /* N@group; 0: the whole dp group                       */
@@ -259,6 +264,15 @@ int ls_strategy_dp_kind (const LsStrategy *s);
  * them, for the degrees that there are now. */
 gboolean ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint32_t gpus_per_node,
                               LsDiagList *diags);
+
+/* Where its ranks are among each other; degrees of a resolved strategy. */
+LsMesh ls_strategy_mesh (const LsStrategy *s);
+
+/* Whether its ranks have the same numbers by another order. */
+bool ls_strategy_is_ordered (const LsStrategy *s, const char *order);
+
+/* As if no placement had ever been said. */
+void ls_strategy_forget_placement (LsStrategy *s);
 
 /* What its schedule is asked for. */
 LsSchedShape ls_strategy_sched_shape (const LsStrategy *s, uint32_t n_micro_batches);

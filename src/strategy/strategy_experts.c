@@ -81,6 +81,30 @@ check_parts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
       conflict (diags, "/recompute_parts", "expected no %s; got it", rules[i].name);
 }
 
+/* An order names what there is more than one of; both divisions of the ranks have one pipeline, as
+ * Megatron-LM asserts (core/parallel_state.py, initialize_model_parallel). */
+void
+check_rank_order (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  const uint32_t degree[LS_N_DIMS] = { s->tp, s->cp, m->n_experts > 0 ? s->ep : 1, s->dp, s->pp };
+  LsRankOrder order;
+  uint32_t named, n_stage = s->tp * s->cp * s->dp;
+  if (!s->rank_order || !ls_rank_order_parse (s->rank_order, &order, &named))
+    return;
+  for (int d = 0; d < LS_N_DIMS; d++)
+    if (degree[d] > 1 && !(named & 1u << d))
+      conflict (diags, "/rank_order", "expected %s in it, as %s is %u; got \"%s\"", ls_dim_name ((LsDim) d),
+                ls_dim_name ((LsDim) d), degree[d], s->rank_order);
+  if (m->n_experts == 0 || n_stage == 0 || s->etp == 0 || n_stage % (s->ep * s->etp) != 0)
+    return;
+  const LsMesh mesh = ls_strategy_mesh (s);
+  if (!ls_mesh_has_one_pipeline (&mesh))
+    conflict (diags, "/rank_order",
+              "expected pp last, or as many ranks before pp with experts as without: their stages must be on "
+              "the same ranks; got \"%s\"",
+              s->rank_order);
+}
+
 void
 check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {

@@ -21,6 +21,10 @@ typedef bool Condition (const LsStrategy *s, const LsModel *m);
 
 CONDITION (has_one_tp, s->tp == 1)
 CONDITION (has_one_stage, s->pp == 1)
+CONDITION (has_one_degree,
+           (s->tp > 1) + (s->cp > 1) + (s->dp > 1) + (s->pp > 1) <= 1
+               && (m->n_experts == 0 || s->ep == 1 || s->tp * s->cp * s->dp == s->ep * s->etp))
+CONDITION (has_one_rank, s->tp * s->cp * s->dp * s->pp == 1)
 CONDITION (has_one_cp, s->cp == 1)
 CONDITION (has_one_copy, s->dp_kind == LS_DP_NONE)
 CONDITION (has_one_issued_copy, s->dp_kind == LS_DP_NONE && !s->is_compiled)
@@ -71,6 +75,8 @@ static const struct {
   Condition *is_idle;
   const char *why;
 } rules[] = {
+  { "rank_order", has_one_degree, "one degree at most is above 1" },
+  { "placement", has_one_rank, "there is one rank" },
   { "sp", has_one_tp, "tp is 1" },
   { "sp_save_gathered", has_no_sp, "it needs --sp, and tp above 1" },
   { "tp_overlap", has_one_tp, "tp is 1" },

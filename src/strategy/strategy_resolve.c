@@ -463,6 +463,7 @@ ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint3
   check_fsdp (s, diags);
   check_context_parallel (s, model, diags);
   check_experts (s, model, diags);
+  check_rank_order (s, model, diags);
   check_latent_attention (s, model, diags);
   check_encoder (s, model, diags);
   check_lora (s, model, diags);

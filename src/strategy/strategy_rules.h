@@ -30,6 +30,7 @@ n_expert_copies (const LsStrategy *s, const LsModel *m)
 
 /* Defaults of passes side by side. */
 void fill_overlap (LsStrategy *s);
+void check_rank_order (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 void check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 void check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 void check_lora (const LsStrategy *s, const LsModel *m, LsDiagList *diags);

@@ -73,7 +73,10 @@ time_parts (const LsLayouts *l, const LsStrategy *s, const LsCluster *cluster, L
   LsHardware chosen;
   if (!ls_hardware_for_job (l->hardware, s->attention_kernel, s->gpus, &chosen, NULL))
     return false;
-  LsCostSources of = { &chosen, cluster, s, l->call_times };
+  g_autofree uint32_t *gpus = ls_job_gpus (s, cluster, NULL);
+  if (!gpus)
+    return false;
+  LsCostSources of = { &chosen, cluster, s, l->call_times, gpus };
   const LsLowerCosts costs = ls_lower_costs (&of);
   return ls_part_times (l->model, s, &costs, ret_times, NULL);
 }

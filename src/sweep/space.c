@@ -6,7 +6,6 @@
 #include "data/jobs/read_strategy.h"
 #include "data/text/field_value.h"
 #include "data/text/field_write.h"
-#include "job/doublings.h"
 #include "schedules/sched.h"
 #include "strategy/chunks.h"
 #include "strategy/dp_traits.h"
@@ -77,51 +76,6 @@ field_of (LsSpaceAxis axis)
   return ls_field_find (ls_strategy_fields, ls_space_axis_name (axis));
 }
 
-/* Commas are part of a value. */
-static bool
-has_commas (LsSpaceAxis axis)
-{
-  const char *const keys[]
-      = { "recompute_parts", "layers_per_chunk", "recompute_stages", "expert_load", "lora_modules", NULL };
-  return g_strv_contains (keys, ls_space_axis_name (axis));
-}
-
-static const char *
-separator_of (LsSpaceAxis axis)
-{
-  return has_commas (axis) ? "/" : ",";
-}
-
-/* "1..8": of whole numbers. */
-static bool
-is_doublings (LsSpaceAxis axis, const char *text)
-{
-  return field_of (axis)->kind == LS_FIELD_UINT && strstr (text, "..");
-}
-
-bool
-ls_space_is_list (LsSpaceAxis axis, const char *text)
-{
-  return strchr (text, *separator_of (axis)) || is_doublings (axis, text);
-}
-
-/* The values of a list, with doublings spelt out; what is none stays as it is. char *, owned. */
-static GPtrArray *
-items_of (LsSpaceAxis axis, const char *text)
-{
-  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
-  g_auto (GStrv) parts = g_strsplit (text, separator_of (axis), -1);
-  for (guint i = 0; i < MAX (1, g_strv_length (parts)); i++) {
-    const char *part = parts[i] ? parts[i] : "";
-    g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (guint32));
-    if (!is_doublings (axis, part) || !ls_doublings_add (part, G_MAXUINT32, values))
-      g_ptr_array_add (items, g_strdup (part));
-    for (guint k = 0; k < values->len; k++)
-      g_ptr_array_add (items, g_strdup_printf ("%u", g_array_index (values, guint32, k)));
-  }
-  return items;
-}
-
 /* What a strategy holds on an axis. */
 static uint32_t
 value_of (const LsStrategy *s, LsSpaceAxis axis)
@@ -175,7 +129,7 @@ add_of (LsSpace *space, LsSpaceAxis axis, const LsStrategy *s)
 gboolean
 ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) items = items_of (axis, text);
+  g_autoptr (GPtrArray) items = ls_space_items (axis, text);
   LsStrategy s;
   ls_strategy_init (&s);
   bool ok = true;

@@ -47,12 +47,14 @@ void ls_space_init (LsSpace *space);
 void ls_space_clear (LsSpace *space); /* NULL allowed */
 
 /* "1,2,4", or of whole numbers the doublings "1..4": the values of an axis; "core/core,norm" where a value
- * has commas of its own. Diagnostics are LS_ERROR_USAGE. */
+ * has commas of its own, but for those in brackets. Diagnostics are LS_ERROR_USAGE. */
 gboolean ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *diags);
 /* Nothing is listed of it any more. */
 void ls_space_unset (LsSpace *space, LsSpaceAxis axis);
 /* Whether the text has more than one value of that axis. */
 bool ls_space_is_list (LsSpaceAxis axis, const char *text);
+/* These, char *, owned: doublings spelt out; what is no value stays as it is. */
+GPtrArray *ls_space_items (LsSpaceAxis axis, const char *text);
 /* The values of all axes that the file has. */
 void ls_space_set_ranges (LsSpace *space, const LsRanges *ranges);
 /* The same of those axes that are empty, save those of which the job says something: said(axis, data). */
@@ -75,6 +77,8 @@ ls_space_n (const LsSpace *space, LsSpaceAxis axis)
 /* Whether an axis of numbers has that value. */
 bool ls_space_holds (const LsSpace *space, LsSpaceAxis axis, uint32_t value);
 
+/* The text of a value of an axis of texts, borrowed; NULL: nothing is listed. */
+const char *ls_space_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at);
 /* A value as one would type it. */
 char *ls_space_value_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at);
 

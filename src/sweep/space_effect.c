@@ -47,6 +47,12 @@ ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *
       || ls_space_is_usual (m->n_layers, (uint32_t) pp, ls_space_value (space, p, LS_SPACE_VPP));
 }
 
+const char *
+ls_space_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
+{
+  return space->texts[axis]->len > 0 ? g_ptr_array_index (space->texts[axis], at) : NULL;
+}
+
 void
 ls_space_choose_parts (const LsStrategy *base, LsStrategy *s)
 {
@@ -91,13 +97,29 @@ repeats_layers (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
   return false;
 }
 
+/* Two orders are the same where all that they tell apart are degrees of 1. */
+static bool
+repeats_order (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
+{
+  LsSpaceAxis axis = ls_space_axis ("rank_order");
+  const LsMesh own = ls_strategy_mesh (s);
+  for (uint32_t at = 0; at < p->at[axis]; at++) {
+    LsMesh other = own;
+    uint32_t named;
+    if (ls_rank_order_parse (ls_space_text (space, axis, at), &other.order, &named)
+        && ls_mesh_is_alike (&own, &other))
+      return true;
+  }
+  return false;
+}
+
 bool
 ls_space_has_effect (const LsSpace *space, const LsPoint *p, const LsStrategy *s, const LsModel *m)
 {
   for (guint a = LS_N_SPACE_AXES; a < ls_space_n_axes (); a++)
     if (p->at[a] > 0 && ls_strategy_idle (s, m, ls_space_axis_name ((LsSpaceAxis) a)))
       return false;
-  if (repeats_layers (space, p, s))
+  if (repeats_layers (space, p, s) || repeats_order (space, p, s))
     return false;
   return !ls_strategy_recomputes_nothing (s)
       || !ls_space_holds (space, LS_SPACE_RECOMPUTE, LS_RECOMPUTE_NONE);

@@ -228,6 +228,8 @@ fill_space (LsSweepRun *x, GError **error)
   LsClusterSpec placed = *c; /* borrows */
   if (!ls_segment_place (&placed, n_nodes, base->gpus, error))
     return FALSE;
+  if (base->gpus == 0)
+    base->gpus = ls_allocation_n_ranks (base->allocation, &placed);
   if (base->gpus == 0 && n_nodes > 0)
     base->gpus = n_nodes * ls_cluster_taken (&placed);
   bool is_torus = c->interior == LS_INTERIOR_TORUS;

@@ -109,10 +109,9 @@ figure_of (const Map *m, const LsPoint *p, LsTime step)
     return step_s;
   LsStrategy s;
   candidate_strategy (m->x, p, &s, NULL);
-  double value = m->figure == LS_SWEEP_TOKENS ? (double) s.global_batch * s.seq / step_s
-                                              : 100
-          * ls_mfu (&m->x->model, &s, g_ptr_array_index (m->x->clusters, p->at[LS_SPACE_GPUS]), s.gpus,
-                    step_s);
+  double value = m->figure == LS_SWEEP_TOKENS
+      ? (double) s.global_batch * s.seq / step_s
+      : 100 * ls_mfu (&m->x->model, &s, candidate_cluster (m->x, p), s.gpus, step_s);
   ls_strategy_clear (&s);
   return value;
 }

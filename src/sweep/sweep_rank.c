@@ -41,7 +41,7 @@ compare_cases (gconstpointer a, gconstpointer b)
 static uint32_t
 largest_tp (LsSweepRun *x, const Group *g)
 {
-  const LsCluster *cluster = g_ptr_array_index (x->clusters, 0);
+  const LsCluster *cluster = candidate_cluster (x, &(LsPoint) { 0 });
   uint32_t most = 1;
   for (uint32_t i = 0; i < g->n; i++) {
     LsPoint p;
@@ -163,7 +163,7 @@ balance (const LsSweepRun *x, const Candidate *c, LsStrategy *s)
   LsPoint p;
   ls_space_point (&x->spec->space, c->index, &p);
   g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware);
-  ls_layouts_balance (layouts, s, g_ptr_array_index (x->clusters, p.at[LS_SPACE_GPUS]), 0);
+  ls_layouts_balance (layouts, s, candidate_cluster (x, &p), 0);
 }
 
 static void

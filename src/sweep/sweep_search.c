@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "base/order.h"
+#include "data/jobs/read_strategy.h"
+#include "data/text/field_value.h"
 #include "job/job_steps.h"
 #include "strategy/chunks.h"
 #include "sweep/idea.h"
@@ -40,11 +42,19 @@ candidate_variant (const LsSweepRun *x, const LsPoint *p)
   return ls_space_variant (&x->spec->space, p) * LS_N_DP_KINDS + kind;
 }
 
+const LsCluster *
+candidate_cluster (const LsSweepRun *x, const LsPoint *p)
+{
+  LsSpaceAxis axis = ls_space_axis ("placement");
+  guint n_placements = ls_space_n (&x->spec->space, axis);
+  return g_ptr_array_index (x->clusters, p->at[LS_SPACE_GPUS] * n_placements + p->at[axis]);
+}
+
 bool
 candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, LsDiagList *why)
 {
   const LsJobSpec *job = &x->spec->job;
-  const LsCluster *cluster = g_ptr_array_index (x->clusters, p->at[LS_SPACE_GPUS]);
+  const LsCluster *cluster = candidate_cluster (x, p);
   ls_space_strategy (&x->spec->space, &x->base[candidate_dp_kind (x, p)], p, ret_s);
   if (job->software)
     ls_software_settle (job->software, ret_s);
@@ -89,11 +99,18 @@ idea_of (LsSweepRun *x, const LsStrategy *s)
   return g_hash_table_size (x->ideas);
 }
 
+static bool
+can_be_placed (const LsStrategy *s, const LsCluster *cluster)
+{
+  g_autofree uint32_t *gpus = s->allocation ? ls_job_gpus (s, cluster, NULL) : NULL;
+  return !s->allocation || gpus;
+}
+
 /* Counts the point, and keeps it if it may be worth a simulation. */
 static void
 look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, uint64_t index)
 {
-  const LsCluster *cluster = g_ptr_array_index (x->clusters, p->at[LS_SPACE_GPUS]);
+  const LsCluster *cluster = candidate_cluster (x, p);
   const LsSpace *space = &x->spec->space;
   LsSweepCounts *n = &x->report.counts;
   LsStrategy s;
@@ -104,7 +121,7 @@ look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, 
     n->illegal++;
     return;
   }
-  bool is_legal = candidate_strategy (x, p, &s, NULL)
+  bool is_legal = candidate_strategy (x, p, &s, NULL) && can_be_placed (&s, cluster)
       && ls_layouts_balance (layouts, &s, cluster, candidate_variant (x, p));
   is_legal = is_legal && can_be_emitted (x, &s, NULL); /* with these layers */
   bool is_repeated = is_legal && !ls_space_has_effect (space, p, &s, &x->model);
@@ -159,13 +176,31 @@ find_groups (LsSweepRun *x)
     }
 }
 
+/* The cluster of so many GPUs of a job with that placement; NULL: its own. */
+static LsCluster *
+build_cluster (const LsSweepRun *x, uint32_t gpus, const char *placement, GError **error)
+{
+  LsStrategy s;
+  ls_strategy_copy (&s, &x->spec->job.strategy);
+  s.gpus = gpus;
+  bool ok = !placement || ls_field_value_set (ls_field_find (ls_strategy_fields, "placement"), &s, placement);
+  g_assert (ok); /* it was read before */
+  LsCluster *cluster = s.allocation
+      ? ls_job_build_cluster (&s, x->hardware, x->spec->job.n_nodes, error)
+      : ls_hardware_build_asked (x->hardware, x->spec->job.n_nodes, gpus, error);
+  ls_strategy_clear (&s);
+  return cluster;
+}
+
 gboolean
 sweep_build_clusters (LsSweepRun *x, GError **error)
 {
   const LsSpace *space = &x->spec->space;
-  for (guint i = 0; i < space->values[LS_SPACE_GPUS]->len; i++) {
-    uint32_t gpus = g_array_index (space->values[LS_SPACE_GPUS], uint32_t, i);
-    LsCluster *cluster = ls_hardware_build_asked (x->hardware, x->spec->job.n_nodes, gpus, error);
+  LsSpaceAxis axis = ls_space_axis ("placement");
+  guint n_placements = ls_space_n (space, axis);
+  for (guint i = 0; i < space->values[LS_SPACE_GPUS]->len * n_placements; i++) {
+    uint32_t gpus = g_array_index (space->values[LS_SPACE_GPUS], uint32_t, i / n_placements);
+    LsCluster *cluster = build_cluster (x, gpus, ls_space_text (space, axis, i % n_placements), error);
     if (!cluster)
       return FALSE;
     g_ptr_array_add (x->clusters, cluster);

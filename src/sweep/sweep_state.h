@@ -89,7 +89,7 @@ struct LsSweepRun {
   LsRunOptions options;
   LsPrice price;
   LsObjective objective;
-  GPtrArray *clusters; /* LsCluster, of each value of the axis of GPUs */
+  GPtrArray *clusters; /* LsCluster, of each value of the axis of GPUs, and each placement of it */
   uint64_t capacity_bytes;
   LsHeadroom headroom[LS_N_DP_KINDS];
   LsStrategy base[LS_N_DP_KINDS]; /* the job's, of the program that such a job is taken to run */
@@ -123,6 +123,8 @@ candidate_at (const LsSweepRun *x, guint i)
   return &g_array_index (x->candidates, Candidate, i);
 }
 
+/* The cluster that a configuration runs on, borrowed. */
+const LsCluster *candidate_cluster (const LsSweepRun *x, const LsPoint *p);
 /* Resolved; false: a rule forbids it, or the program that it is for cannot express it, and why: NULL or a
  * list. Clear it in either case. */
 bool candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, LsDiagList *why);

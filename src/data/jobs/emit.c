@@ -73,6 +73,8 @@ emit_refuse_megatrons (Emit *e)
     emit_refuse (e, "--dispatcher deepep", "only Megatron-LM's flex dispatcher is written");
   if (e->s->cuda_graphs != LS_GRAPHS_NONE)
     emit_refuse (e, "--cuda-graphs", "only Megatron-LM's --cuda-graph-impl is written");
+  if (!ls_strategy_is_ordered (e->s, "tp-cp-ep-dp-pp"))
+    emit_refuse (e, "--rank-order", "ranks go by tp, cp, dp, pp there, the fastest first");
   if (e->m->predict_layers > 0)
     emit_refuse (e, "predict_layers of the model", "only Megatron-LM's --mtp-num-layers is written");
 }
@@ -126,6 +128,9 @@ ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError
     emit_refuse (&e, "--lora-rank", "adapters on frozen weights are none of a pre-training's options");
   if (job->strategy->launch_blocking)
     emit_note (&e, "CUDA_LAUNCH_BLOCKING=1 in the environment makes launches block");
+  if (job->strategy->placement)
+    emit_note (&e, "which GPU each rank has (--placement %s) is up to the scheduler and the launcher",
+               job->strategy->placement);
   if (job->strategy->lengths)
     emit_note (&e, "documents in a sequence (--lengths %s) are up to the data and to the mask of attention",
                job->strategy->lengths);

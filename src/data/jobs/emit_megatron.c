@@ -51,6 +51,21 @@ check_tensor (Emit *e)
     emit_refuse (e, "--set sp_save_gathered=1", "Megatron-LM gathers again in the backward");
 }
 
+/* parallel_state.py asserts that dp of experts is dp where pp is not last; without experts too, whose etp is
+ * tp and ep 1 then. */
+static void
+check_order (Emit *e)
+{
+  const LsStrategy *s = e->s;
+  uint32_t of_experts = e->m->n_experts > 0 ? s->ep * s->etp : s->tp;
+  if (ls_strategy_is_ordered (s, "tp-cp-ep-dp-pp"))
+    return;
+  if (!ls_strategy_is_ordered (s, "tp-cp-ep-pp-dp"))
+    emit_refuse (e, "--rank-order", "Megatron-LM's command line has tp-cp-ep-dp-pp and tp-cp-ep-pp-dp");
+  else if (s->tp * s->cp != of_experts)
+    emit_refuse (e, "--rank-order", "where pp is not last Megatron-LM wants tp * cp = ep * etp");
+}
+
 static void
 check_pipeline (Emit *e)
 {
@@ -202,6 +217,7 @@ check (Emit *e)
 {
   check_model (e);
   check_tensor (e);
+  check_order (e);
   check_pipeline (e);
   check_context (e);
   check_experts (e);

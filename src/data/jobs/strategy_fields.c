@@ -208,6 +208,19 @@ const LsField ls_strategy_fields[] = {
   { UINT (layout, cp, "1", "context-parallel degree; needs flash attention"), USUAL },
   { UINT (layout, ep, "1", "expert-parallel degree; with tp > 1 experts need sp"), USUAL },
   { UINT (layout, etp, "tp", "tensor-parallel degree of experts") },
+  { CUSTOM (layout, rank_order, strategy_parse_rank_order, strategy_format_rank_order, "tp-cp-ep-dp-pp",
+            "which degrees ranks are numbered by, the fastest first, as Megatron-LM's order"),
+    .argument = "A-B-...",
+    .expected = "names out of tp, cp, ep, dp and pp, each once, such as \"tp-pp-dp\"" },
+  { CUSTOM (
+        layout, placement, strategy_parse_placement, strategy_format_placement, "block: node after node",
+        "which GPU each rank has: cyclic (over the nodes), the nodes of a list as SLURM writes it, or of a "
+        "file; random:SEED, random-gpus:SEED"),
+    .argument = "NODES|FILE",
+    .expected
+    = "block, cyclic, random:SEED, random-gpus:SEED, nodes such as \"node[000-063,072]\", or a file "
+      "of either",
+    .why = strategy_why_placement },
 
   { UINT (batch, micro_batch, "1", "sequences of one micro-batch"), USUAL },
   { ROW (batch, global_batch, LS_FIELD_UINT, "dp micro_batch pp", "sequences of one step"), .min = 1,

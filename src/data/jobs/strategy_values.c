@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/jobs/read_optimizers.h"
+#include "data/jobs/read_placement.h"
 #include "data/jobs/read_recipes.h"
 #include "data/text/csv.h"
 #include "strategy/strategy.h"
@@ -191,6 +192,65 @@ strategy_format_lengths (const void *target)
 {
   const LsStrategy *s = target;
   return g_strdup (s->lengths ? s->lengths : "whole");
+}
+
+bool
+strategy_parse_rank_order (const char *text, void *target)
+{
+  LsStrategy *s = target;
+  LsRankOrder order;
+  uint32_t named;
+  if (!ls_rank_order_parse (text, &order, &named))
+    return false;
+  bool is_default = order == 0 && named == (1u << LS_N_DIMS) - 1;
+  g_free (s->rank_order);
+  s->rank_order = is_default ? NULL : g_ascii_strdown (text, -1);
+  return true;
+}
+
+char *
+strategy_format_rank_order (const void *target)
+{
+  const LsStrategy *s = target;
+  return s->rank_order ? g_strdup (s->rank_order) : ls_rank_order_text (0);
+}
+
+bool
+strategy_parse_placement (const char *text, void *target)
+{
+  LsStrategy *s = target;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  bool is_block = g_str_equal (text, LS_PLACEMENT_BLOCK);
+  LsAllocation *allocation = is_block ? NULL : ls_placement_load (text, diags);
+  if (!allocation && !is_block)
+    return false;
+  ls_strategy_forget_placement (s);
+  s->placement = is_block ? NULL : g_strdup (text);
+  s->allocation = allocation;
+  return true;
+}
+
+char *
+strategy_format_placement (const void *target)
+{
+  const LsStrategy *s = target;
+  return g_strdup (s->placement ? s->placement : LS_PLACEMENT_BLOCK);
+}
+
+char *
+strategy_why_placement (const char *text)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_allocation_unref (ls_placement_load (text, diags));
+  g_autofree char *said = ls_diag_list_format (diags);
+  g_auto (GStrv) lines = g_strsplit (said, "\n", -1);
+  GString *why = g_string_new (NULL);
+  for (char **line = lines; *line; line++) { /* without the lines of the file, which are indented */
+    const char *what = g_str_has_prefix (*line, "error: ") ? *line + strlen ("error: ") : *line;
+    if (*what != '\0' && !g_ascii_isspace (*what))
+      g_string_append_printf (why, "%s%s", why->len > 0 ? "; " : "", what);
+  }
+  return g_string_free (why, FALSE);
 }
 
 /* "2" or "3@8": stage, and how many ranks share one copy. */

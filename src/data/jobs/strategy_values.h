@@ -21,6 +21,13 @@ char *strategy_format_optimizer (const void *target);
 bool strategy_parse_lengths (const char *text, void *target);
 char *strategy_format_lengths (const void *target);
 char *strategy_why_lengths (const char *text);
+/* "tp-pp-dp"; names of degrees */
+bool strategy_parse_rank_order (const char *text, void *target);
+char *strategy_format_rank_order (const void *target);
+/* a word, a list of nodes, or a file, which is loaded (data/jobs/read_placement.h) */
+bool strategy_parse_placement (const char *text, void *target);
+char *strategy_format_placement (const void *target);
+char *strategy_why_placement (const char *text);
 /* "2" or "3@8": stage, and how many ranks share one copy */
 bool strategy_parse_zero (const char *text, void *target);
 char *strategy_format_zero (const void *target);

@@ -89,6 +89,7 @@ static const OptionRow rows[] = {
   SAME ("model.", "expert_model_parallel_size"),
   SAME ("model.", "expert_tensor_parallel_size"),
   SAME ("model.", "sequence_parallel"),
+  SAME ("model.", "use_tp_pp_dp_mapping"),
   SAME ("model.", "cp_comm_type"),
   SAME ("model.", "pipeline_model_parallel_layout"),
   SAME ("model.", "account_for_embedding_in_pipeline_split"),

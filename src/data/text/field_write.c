@@ -301,6 +301,8 @@ ls_field_text (const LsField *f, const void *target, const void *blank)
     return NULL;
   if (f->kind == LS_FIELD_UINT_LIST && f->runs)
     return list_text (f, target);
+  if (f->kind == LS_FIELD_CUSTOM)
+    return f->format (target);
   g_autoptr (GString) json = g_string_new (NULL);
   LsJsonOut w;
   ls_json_out_init (&w, json, 0);

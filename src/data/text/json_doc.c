@@ -106,6 +106,18 @@ ls_json_doc_locate (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, 
   ls_text_place (doc->text, offset_of (doc, node, place), ret_line, ret_col);
 }
 
+void
+ls_json_doc_locate_all (const LsJsonDoc *doc, const cJSON *list, LsJsonSpot *ret_spots)
+{
+  const char *key, *row = doc->text, *p = step_into (row + offset_of (doc, list, LS_JSON_AT_VALUE), 0, &key);
+  int line = 1;
+  for (const cJSON *c = list->child; c; c = c->next, p = skip_blanks (skip_blanks (skip_value (p)) + 1)) {
+    for (const char *next; (next = memchr (row, '\n', (size_t) (p - row))); line++)
+      row = next + 1;
+    *ret_spots++ = (LsJsonSpot) { line, (int) g_utf8_strlen (row, p - row) + 1 };
+  }
+}
+
 static void
 append_escaped (GString *pointer, const char *key)
 {

@@ -51,6 +51,12 @@ typedef enum { LS_JSON_AT_VALUE, LS_JSON_AT_KEY } LsJsonPlace;
 void ls_json_doc_locate (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, int *ret_line,
                          int *ret_col);
 
+/* The same of all elements of a list, in one walk. */
+typedef struct {
+  int line, col;
+} LsJsonSpot;
+void ls_json_doc_locate_all (const LsJsonDoc *doc, const cJSON *list, LsJsonSpot *ret_spots);
+
 /* JSON Pointer (RFC 6901), newly allocated; "" for the root. */
 char *ls_json_doc_pointer (const LsJsonDoc *doc, const cJSON *node);
 

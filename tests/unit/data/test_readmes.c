@@ -13,6 +13,7 @@
 #include "data/jobs/read_jobs.h"
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_optimizers.h"
+#include "data/jobs/read_placement.h"
 #include "data/jobs/read_recipes.h"
 #include "data/jobs/read_software.h"
 #include "data/jobs/read_strategy.h"
@@ -41,6 +42,7 @@ static const struct {
   { FORMATS "strategy.md", "strategy", ls_strategy_fields },
   { FORMATS "kernels.md", "kernels", ls_recipes_fields },
   { FORMATS "optimizers.md", "optimizer", ls_optimizer_fields },
+  { FORMATS "placement.md", "placement", ls_placement_fields },
   { FORMATS "reliability.md", "reliability", ls_reliability_fields },
   { FORMATS "scaling.md", "scaling", ls_scaling_fields },
   { FORMATS "jitter.md", "jitter", ls_jitter_fields },

@@ -7,6 +7,7 @@
 #include "data/jobs/read_jobs.h"
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_optimizers.h"
+#include "data/jobs/read_placement.h"
 #include "data/jobs/read_recipes.h"
 #include "data/jobs/read_scaling.h"
 #include "data/jobs/read_software.h"
@@ -249,6 +250,14 @@ inspect (const char *path, LsDiagList *diags)
   return line != NULL;
 }
 
+/* A list of nodes, or a GPU for each rank. */
+static bool
+read_placement (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsAllocation) a = ls_placement_load (path, diags);
+  return a != NULL;
+}
+
 static bool
 read_trace (const char *path, LsDiagList *diags)
 {
@@ -276,6 +285,7 @@ static const LsRejectKind kinds[] = {
   { "nccl-tests", read_nccl_tests },
   { "nccl-topo", read_cluster },
   { "optimizers", read_optimizer },
+  { "placement", read_placement },
   { "profile", read_profile },
   { "jobs", read_jobs },
   { "ranges", read_ranges },

@@ -1,7 +1,8 @@
 /* Pins: folding and coarsening are exact. Random small jobs on every kind of cluster, folded and with each
  * rank by itself, in pieces and op by op, have the same picoseconds, causes, bytes and digest (--fold check,
- * --coarsen check), and most of them do fold; the fast and the plain implementations by turns. So do two jobs
- * beside each other. LS_CASES says how many random jobs; 2,000 take some minutes. */
+ * --coarsen check), and most of them do fold, in any order of ranks and on GPUs in any order too; the fast and
+ * the plain implementations by turns. So do two jobs beside each other. LS_CASES says how many random jobs;
+ * 2,000 take some minutes. */
 #include "ls_test.h"
 
 #include "fabric_cluster.h"
@@ -92,13 +93,47 @@ repeat (LsStrategy *s)
     s->p2p = LS_P2P_BATCHED;
 }
 
+/* In any order, before it is resolved. */
+static void
+order_ranks (GRand *rand, LsStrategy *s)
+{
+  s->rank_order = ls_rank_order_text ((LsRankOrder) g_rand_int_range (rand, 0, LS_N_RANK_ORDERS));
+}
+
+/* Experts, whose exchange of tokens follows the order too. */
+static void
+add_experts (GRand *rand, LsModel *m, LsStrategy *s)
+{
+  if (s->dp * s->cp % 2 != 0 || s->vpp > 1 || g_rand_int_range (rand, 0, 3) > 0)
+    return;
+  random_experts (rand, m);
+  s->ep = 2;
+  s->sp = true;
+  s->tp_overlap = false;
+}
+
+/* On GPUs in any order: all of a node together, or not. */
+static void
+place_ranks (GRand *rand, const LsCluster *cluster, LsPlan *plan)
+{
+  static const char *const words[] = { "cyclic", "random", "random-gpus" };
+  guint word = (guint) g_rand_int_range (rand, 0, 4);
+  g_autofree char *why = NULL,
+                  *text = word == 0 ? g_strdup (words[0])
+      : word < 3                    ? g_strdup_printf ("%s:%u", words[word], g_rand_int (rand))
+                                    : NULL;
+  g_autoptr (LsAllocation) a = text ? ls_allocation_parse (text, &why) : NULL;
+  bool ok = ls_allocation_gpus (a, &cluster->spec, plan->n_ranks, plan->gpu_of_rank, NULL);
+  LS_CHECK (ok && !why);
+}
+
 typedef struct {
   uint32_t n_run, n_folded, n_coarse, n_from_quiescence;
   double tightness; /* sum of bounds over steps */
 } Tally;
 
 static void
-check_job (guint32 seed, Tally *tally)
+check_job (guint32 seed, bool is_placed, Tally *tally)
 {
   g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
   Kind kind = (Kind) (seed % N_KINDS);
@@ -117,6 +152,10 @@ check_job (guint32 seed, Tally *tally)
   widen (rand, &s);
   if (turn % 3 < 2)
     repeat (&s);
+  if (is_placed) {
+    order_ranks (rand, &s);
+    add_experts (rand, &model, &s);
+  }
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   if (!ls_strategy_resolve (&s, &model, s.gpus, cluster->spec.gpus_per_node, diags)) {
     ls_strategy_clear (&s); /* not every recipe goes with every cluster */
@@ -124,6 +163,8 @@ check_job (guint32 seed, Tally *tally)
   }
   g_autoptr (LsPlan) plan = ls_lower (&model, &s, NULL, &error);
   LS_CHECK_NO_ERROR (error);
+  if (is_placed && plan)
+    place_ranks (rand, cluster, plan);
   LsCalibration calibration;
   ls_calibration_init_roofline (&calibration);
   double slow[64];
@@ -173,10 +214,10 @@ random_jobs_fold_exactly (void)
   guint n = wanted ? (guint) g_ascii_strtoull (wanted, NULL, 10) : 32;
   Tally tally = { 0 };
   for (guint32 seed = 1; seed <= n; seed++)
-    check_job (seed, &tally);
+    check_job (seed, false, &tally);
   if (n < 141)
     check_job (
-        141,
+        141, false,
         &tally); /* a small kernel at 1.1 times the speed took a picosecond more as an activity: its HBM was too slow for it */
   LS_CHECK_INT (tally.n_run, >, n / 2);
   LS_CHECK_INT (tally.n_folded, >, tally.n_run / 3);
@@ -271,4 +312,20 @@ two_random_jobs_fold_exactly (void)
     printf ("of %u pairs of jobs %u folded\n", tally.n_run, tally.n_folded);
 }
 
-LS_TEST_MAIN ("fold_random", LS_TEST (random_jobs_fold_exactly), LS_TEST (two_random_jobs_fold_exactly))
+static void
+random_places_fold_exactly (void)
+{
+  const char *wanted = g_getenv ("LS_CASES");
+  guint n = wanted ? (guint) g_ascii_strtoull (wanted, NULL, 10) : 24;
+  Tally tally = { 0 };
+  for (guint32 seed = 1; seed <= n; seed++)
+    check_job (seed, true, &tally);
+  LS_CHECK_INT (tally.n_run, >, n / 4);
+  LS_CHECK_INT (tally.n_folded, >, tally.n_run / 8);
+  if (wanted)
+    printf ("of %u jobs on GPUs in any order %u folded; bounds are %.3f of steps\n", tally.n_run,
+            tally.n_folded, tally.tightness / tally.n_run);
+}
+
+LS_TEST_MAIN ("fold_random", LS_TEST (random_jobs_fold_exactly), LS_TEST (random_places_fold_exactly),
+              LS_TEST (two_random_jobs_fold_exactly))

@@ -53,6 +53,30 @@ worked_example_holds (void)
   LS_CHECK_NEAR (alone_s (c, p) - ls_time_to_s (p->latency), 8.109e-3, 1e-4);
 }
 
+/* NCCL joins nodes in order of their lowest ranks. Leaves of two nodes: by 0, 1, 2, 3 a ring goes up twice, by
+ * 0, 2, 1, 3 at every node; where nodes begin and which GPU has which rank in a node changes nothing. */
+static void
+nodes_are_joined_in_order_of_their_ranks (void)
+{
+  LsClusterSpec spec = tiny_dgx (4);
+  spec.nodes_per_leaf = 2;
+  g_autoptr (LsCluster) c = built (spec);
+  static const struct {
+    uint32_t gpus[8], n_up;
+  } orders[] = {
+    { { 0, 1, 8, 9, 16, 17, 24, 25 }, 2 }, { { 1, 0, 9, 8, 17, 16, 25, 24 }, 2 },
+    { { 8, 16, 24, 0, 1, 9, 25, 17 }, 2 }, { { 0, 1, 16, 17, 8, 9, 24, 25 }, 4 },
+    { { 16, 8, 24, 0, 1, 17, 25, 9 }, 4 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (orders); i++) {
+    g_autoptr (LsArena) arena = ls_arena_new ();
+    const LsCollPlan *plan
+        = plan_by (c, &round_nccl, "ring", LS_COLL_ALL_GATHER, orders[i].gpus, 8, 64 * MIB, arena);
+    double wire = 7.0 / 8 * 64 * MIB;
+    LS_CHECK_NEAR (bytes_on (c, &plan->phases[0], "leaf*>spine*"), orders[i].n_up * wire, 1e-12);
+  }
+}
+
 /* Whatever limits the rate, the bytes that cross are those of the formula. */
 static void
 bytes_on_links_equal_the_formula (void)
@@ -216,7 +240,8 @@ rings_without_pxn_cross_rails (void)
 }
 
 LS_TEST_MAIN ("coll_ring", LS_TEST (alone_in_a_node_is_the_closed_form), LS_TEST (worked_example_holds),
-              LS_TEST (bytes_on_links_equal_the_formula), LS_TEST (members_are_alike),
-              LS_TEST (flows_of_a_whole_node), LS_TEST (one_member_per_node_uses_one_nic),
-              LS_TEST (a_slow_link_is_the_limit), LS_TEST (small_messages_use_fewer_channels),
-              LS_TEST (uneven_hosts_keep_exact_sums), LS_TEST (rings_without_pxn_cross_rails))
+              LS_TEST (nodes_are_joined_in_order_of_their_ranks), LS_TEST (bytes_on_links_equal_the_formula),
+              LS_TEST (members_are_alike), LS_TEST (flows_of_a_whole_node),
+              LS_TEST (one_member_per_node_uses_one_nic), LS_TEST (a_slow_link_is_the_limit),
+              LS_TEST (small_messages_use_fewer_channels), LS_TEST (uneven_hosts_keep_exact_sums),
+              LS_TEST (rings_without_pxn_cross_rails))

@@ -304,6 +304,7 @@ static const OptionRow rows[] = {
   RULE ("disable-tp-comm-overlap-rs", .value = bulk, .joins = true),
   RULE ("no-async-tensor-model-parallel-allreduce"),
   STRATEGY ("pipeline-model-parallel-size", "pp", .otherwise = "1"),
+  STRATEGY ("use-tp-pp-dp-mapping", "rank_order", .on = "tp-cp-ep-pp-dp", .value = megatron_mapping),
   DECIDES ("num-virtual-stages-per-pipeline-rank", "vpp", .value = chunks),
   DECIDES ("num-layers-per-virtual-pipeline-stage", "vpp"),
   DECIDES ("virtual-pipeline-model-parallel-size", "vpp"),

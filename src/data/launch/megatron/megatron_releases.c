@@ -145,6 +145,7 @@ const OptionSpan megatron_spans[] = {
   { "use-megatron-fsdp", CORE_0_15, CORE_0_15 },
   { "use-rotary-position-embeddings", AUGUST_2023, CORE_0_15 },
   { "use-torch-fsdp2", CORE_0_11, CORE_0_15 },
+  { "use-tp-pp-dp-mapping", CORE_0_9, CORE_0_15 },
   { "v-head-dim", CORE_0_11, CORE_0_15 },
   { "vocab-size", AUGUST_2023, CORE_0_15 },
   { NULL, 0, 0 },

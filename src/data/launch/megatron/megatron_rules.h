@@ -16,6 +16,7 @@ void megatron_read (LaunchJob *job);
 /* Of it: */
 void megatron_model (LaunchJob *job);
 void megatron_strategy (LaunchJob *job);
+OptionValue megatron_mapping; /* of ranks: pp before dp, and that differs */
 void megatron_kernels (LaunchJob *job);
 void megatron_optimizer (LaunchJob *job); /* a part of that */
 

@@ -477,3 +477,10 @@ megatron_strategy (LaunchJob *job)
   set_data_parallel (job);
   set_overlap (job);
 }
+
+char *
+megatron_mapping (const LsModel *m, const LsStrategy *s)
+{
+  return option_on_if (!ls_strategy_is_ordered (s, "tp-cp-ep-dp-pp")
+                       && ls_strategy_is_ordered (s, "tp-cp-ep-pp-dp"));
+}
