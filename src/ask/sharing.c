@@ -37,6 +37,12 @@ ls_sharing_free (LsSharing *s)
     g_free (s->jobs[i].what);
     g_free (s->jobs[i].nodes);
   }
+  for (guint i = 0; i < s->n_traffic; i++) {
+    g_free (s->traffic[i].name);
+    g_free (s->traffic[i].from);
+    g_free (s->traffic[i].to);
+  }
+  g_free (s->traffic);
   g_free (s->jobs);
   g_free (s->cluster);
   g_clear_pointer (&s->links, g_array_unref);
@@ -64,8 +70,8 @@ answer (guint i, gpointer data)
   g_autofree LsShareJob *share = g_memdup2 (a->jobs->share, n * sizeof *share);
   for (guint k = 0; ask->shift && k < n; k++)
     share[k].start += ask->shift[k];
-  ask->result = ls_run_share (share, n, ask->only, a->jobs->cluster, &a->jobs->hardware->nccl, &a->options,
-                              &ask->error);
+  ask->result = ls_run_share (share, n, ask->only, &a->jobs->traffic, a->jobs->cluster,
+                              &a->jobs->hardware->nccl, &a->options, &ask->error);
 }
 
 gboolean
@@ -138,7 +144,7 @@ is_contested (const LsShare *shared, uint32_t link)
   guint n = 0;
   for (guint i = 0; i < shared->n_jobs; i++)
     n += shared->jobs[i].resource_bytes[link] > 0;
-  return n > 1;
+  return n > 1 || (n == 1 && shared->resource_rate && shared->resource_rate[link] > 0);
 }
 
 static LsSharingLink
@@ -156,6 +162,8 @@ link_of (const SharedJobs *jobs, const SharedAsk *asks, uint32_t link)
                                  full_s / seconds (shared->jobs[i].step_ps) };
     l.use_alone += l.uses[i].use_alone;
   }
+  if (shared->resource_rate)
+    l.use_traffic = shared->resource_rate[link] / capacity;
   return l;
 }
 
@@ -163,7 +171,7 @@ static bool
 is_alike (const LsSharingLink *a, const LsSharingLink *b, guint n_jobs)
 {
   g_autofree char *x = ls_link_pattern (a->name), *y = ls_link_pattern (b->name);
-  if (a->bytes_per_s != b->bytes_per_s || strcmp (x, y) != 0)
+  if (a->bytes_per_s != b->bytes_per_s || a->use_traffic != b->use_traffic || strcmp (x, y) != 0)
     return false;
   for (guint i = 0; i < n_jobs; i++)
     if (a->uses[i].bytes != b->uses[i].bytes)
@@ -220,6 +228,25 @@ contested_links (const SharedJobs *jobs, const SharedAsk *asks)
   return links;
 }
 
+/* --- traffic ----------------------------------------------------------------------------------- */
+
+static LsSharingTraffic
+traffic_of (const SharedJobs *jobs, guint i, const LsShare *shared)
+{
+  const LsJobsTraffic *e = &g_array_index (jobs->file.traffic, LsJobsTraffic, i);
+  guint first = g_array_index (jobs->first_flow, guint, i),
+        behind = g_array_index (jobs->first_flow, guint, i + 1);
+  double each = e->period > 0 ? (double) e->bytes / ls_time_to_s (e->period) : INFINITY;
+  LsSharingTraffic t = { .name = g_strdup (e->name),
+                         .from = g_strdup (e->from),
+                         .to = g_strdup (e->to),
+                         .n_flows = behind - first,
+                         .asked = (behind - first) * (e->rate > 0 ? fmin (each, e->rate) : each) };
+  for (guint k = first; k < behind; k++)
+    t.moved += shared->traffic_rate[k];
+  return t;
+}
+
 /* --- the whole --------------------------------------------------------------------------------- */
 
 static LsSharing *
@@ -239,6 +266,10 @@ sharing_of (const SharedJobs *jobs, const SharedAsk *asks)
     s->jobs[i] = job_of (jobs, i, &asks[i].result->jobs[i], &shared->jobs[i]);
     s->mean_slowdown += s->jobs[i].slowdown / jobs->n;
   }
+  s->n_traffic = jobs->file.traffic ? jobs->file.traffic->len : 0;
+  s->traffic = g_new0 (LsSharingTraffic, s->n_traffic + 1);
+  for (guint i = 0; i < s->n_traffic; i++)
+    s->traffic[i] = traffic_of (jobs, i, shared);
   s->links = contested_links (jobs, asks);
   return s;
 }

@@ -9,7 +9,8 @@
  *
  *     slowdown = step with the others / step alone
  *
- * A *contested* link carries bytes of two jobs or more. Of each job it is told what the job uses of it,
+ * A *contested* link carries bytes of two jobs or more, or of one and of traffic (exec/traffic.h). Of each
+ * job it is told what the job uses of it,
  *
  *     use = bytes of a step / (capacity * step)
  *
@@ -70,7 +71,16 @@ typedef struct {
   double bytes_per_s;
   LsSharingUse *uses; /* [n_jobs] */
   double use_alone;   /* their sum */
+  double use_traffic; /* of traffic, beside the jobs */
 } LsSharingLink;
+
+/* Of traffic of no job. */
+typedef struct {
+  char *name, *from, *to;
+  guint n_flows;
+  double asked; /* bytes/s of all flows; INFINITY: as much as there is */
+  double moved; /* bytes/s in the window */
+} LsSharingTraffic;
 
 /* The jobs begun later by so much, on top of their starts. */
 typedef struct {
@@ -88,6 +98,8 @@ typedef struct {
   guint n_jobs;
   LsSharingJob *jobs;
   double mean_slowdown;
+  guint n_traffic;
+  LsSharingTraffic *traffic;
   GArray *links;        /* LsSharingLink, most used first */
   GArray *shifts;       /* LsSharingShift, as they were tried: the first has none; NULL: none was asked for */
   guint best, n_points; /* of them; points of a step */

@@ -17,6 +17,8 @@ shared_jobs_free (SharedJobs *jobs)
   }
   g_free (jobs->jobs);
   g_free (jobs->share);
+  g_clear_pointer (&jobs->flows, g_array_unref);
+  g_clear_pointer (&jobs->first_flow, g_array_unref);
   ls_cluster_free (jobs->cluster);
   ls_hardware_free (jobs->hardware);
   ls_jobs_clear (&jobs->file);
@@ -252,6 +254,87 @@ add_job (SharedJobs *jobs, guint i, const LsSharingOptions *options, GPtrArray *
   ls_job_spec_clear (&spec);
 }
 
+/* --- traffic ---------------------------------------------------------------------------------- */
+
+/* uint32_t; NULL: it is not a list of nodes of this cluster. */
+static GArray *
+nodes_of (const SharedJobs *jobs, guint i, const char *key, const char *text, LsDiagList *diags)
+{
+  g_autofree char *why = NULL;
+  g_autoptr (LsAllocation) a = ls_allocation_parse (text, &why);
+  uint32_t n = jobs->cluster->spec.n_nodes;
+  GArray *nodes = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  if (a && a->kind != LS_ALLOCATION_NODES)
+    why = g_strdup ("expected a list of nodes, such as \"0-3,7\"");
+  for (uint32_t k = 0; a && !why && k < a->n_seats; k++) {
+    g_array_append_val (nodes, a->seats[k].node);
+    if (a->seats[k].node >= n)
+      why = g_strdup_printf ("node %u: the cluster has %u, 0 to %u", a->seats[k].node, n, n - 1);
+  }
+  if (!why)
+    return nodes;
+  ls_jobs_diag_traffic (&jobs->file, i, key, LS_ERROR_CONFLICT, why, diags);
+  g_array_unref (nodes);
+  return NULL;
+}
+
+/* Whether there is a way over NICs. */
+static bool
+check_flow (const SharedJobs *jobs, guint i, const LsTraffic *t, LsDiagList *diags)
+{
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  uint32_t n_flows;
+  if (t->node_from == t->node_to) {
+    g_autofree char *text = g_strdup_printf ("node %u sends to itself: expected another", t->node_to);
+    ls_jobs_diag_traffic (&jobs->file, i, "to", LS_ERROR_CONFLICT, text, diags);
+    return false;
+  }
+  if (ls_traffic_phase (jobs->cluster, t, &n_flows, arena))
+    return true;
+  ls_jobs_diag_traffic (&jobs->file, i, "from", LS_ERROR_CONFLICT,
+                        "there is no way from NICs of one node to those of the other", diags);
+  return false;
+}
+
+static void
+add_traffic (SharedJobs *jobs, guint i, LsDiagList *diags)
+{
+  const LsJobsTraffic *e = &g_array_index (jobs->file.traffic, LsJobsTraffic, i);
+  g_autoptr (GArray) from = nodes_of (jobs, i, "from", e->from, diags),
+                     to = nodes_of (jobs, i, "to", e->to, diags);
+  bool ok = from && to;
+  if (ok && to->len > from->len) {
+    g_autofree char *text = g_strdup_printf (
+        "%u nodes send, the others get nothing: expected at most so many; got %u", from->len, to->len);
+    ls_jobs_diag_traffic (&jobs->file, i, "to", LS_ERROR_CONFLICT, text, diags);
+    ok = false;
+  }
+  for (guint k = 0; ok && k < from->len; k++) {
+    LsTraffic t = { .node_from = g_array_index (from, uint32_t, k),
+                    .node_to = g_array_index (to, uint32_t, k % to->len),
+                    .bytes = e->bytes,
+                    .period = e->period,
+                    .start = e->start,
+                    .rate = e->rate };
+    ok = check_flow (jobs, i, &t, diags);
+    g_array_append_val (jobs->flows, t);
+  }
+}
+
+static void
+add_all_traffic (SharedJobs *jobs, LsDiagList *diags)
+{
+  jobs->flows = g_array_new (FALSE, FALSE, sizeof (LsTraffic));
+  jobs->first_flow = g_array_new (FALSE, FALSE, sizeof (guint));
+  guint n = jobs->file.traffic ? jobs->file.traffic->len : 0;
+  for (guint i = 0; i <= n; i++) {
+    g_array_append_val (jobs->first_flow, jobs->flows->len);
+    if (i < n)
+      add_traffic (jobs, i, diags);
+  }
+  jobs->traffic = (LsShareTraffic) { (const LsTraffic *) jobs->flows->data, jobs->flows->len };
+}
+
 /* --- all ------------------------------------------------------------------------------------- */
 
 static void
@@ -302,6 +385,7 @@ shared_jobs_new (const char *path, const LsSharingOptions *options, GPtrArray *n
   place_all (jobs, diags);
   for (guint i = 0; i < jobs->n; i++)
     add_job (jobs, i, options, notes, diags);
+  add_all_traffic (jobs, diags);
   if (!ls_diag_list_to_error (diags, error))
     return NULL;
   share_all (jobs);

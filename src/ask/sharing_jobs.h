@@ -22,8 +22,11 @@ typedef struct {
   LsHardware *hardware;
   LsCluster *cluster;
   guint n;
-  SharedJob *jobs;   /* [n] */
-  LsShareJob *share; /* [n] the same for exec/share.h */
+  SharedJob *jobs;        /* [n] */
+  LsShareJob *share;      /* [n] the same for exec/share.h */
+  GArray *flows;          /* LsTraffic, in the order of the file */
+  GArray *first_flow;     /* guint: of each entry of the file's traffic, and behind the last */
+  LsShareTraffic traffic; /* the same flows */
 } SharedJobs;
 
 /* NULL: errors as of ls_sharing_new(). notes: what is worth knowing of the jobs. */

@@ -330,11 +330,13 @@ run_begin (Run *x, GError **error)
   if (!check_gpus (x, error) || !check_copies (x, error) || !check_room_outside (x, error)
       || !run_compile (x, error))
     return FALSE;
+  traffic_lower (x);
   fold (x);
   choose_recorded (x);
   if (!check_limits (x, error))
     return FALSE;
   run_init (x);
+  traffic_init (x);
   return run_plan_calls (x, error);
 }
 

@@ -27,6 +27,8 @@ struct Share {
   uint32_t *last;     /* [n_jobs] and when it closed */
   uint32_t n_looked;  /* of the reference's steps, at how many it was looked */
   bool is_open;
+  LsTime opened, closed;
+  double *moved; /* [n_traffic] bytes before it opened */
   LsEvent look;
   GArray *states; /* State */
   double **bytes; /* [n_jobs] */
@@ -40,6 +42,8 @@ ls_share_free (LsShare *s)
   for (uint32_t i = 0; i < s->n_jobs; i++)
     g_free (s->jobs[i].resource_bytes);
   g_free (s->jobs);
+  g_free (s->traffic_rate);
+  g_free (s->resource_rate);
   g_free (s);
 }
 
@@ -139,7 +143,19 @@ static void
 stop (Run *x)
 {
   x->last_step = x->share->n_done[x->share->reference] - 1;
+  x->share->closed = x->engine.now;
   x->engine.stop_at = x->engine.now + 1;
+}
+
+static void
+open_window (Run *x)
+{
+  Share *s = x->share;
+  s->is_open = true;
+  s->opened = x->engine.now;
+  memcpy (s->first, s->n_done, x->n_jobs * sizeof *s->first);
+  for (uint32_t i = 0; i < x->n_traffic; i++)
+    s->moved[i] = traffic_moved (x, i);
 }
 
 /* Once all steps that end now are over: in whatever order they did. */
@@ -153,9 +169,8 @@ look (LsEvent *event, void *context)
   if (x->error || !all_have_done (x, NULL, N_WARM_STEPS))
     return;
   if (!s->is_open)
-    memcpy (s->first, s->n_done, x->n_jobs * sizeof *s->first);
-  s->is_open = true;
-  x->is_periodic = is_at_reference && find_period (x);
+    open_window (x);
+  x->is_periodic = is_at_reference && x->n_traffic == 0 && find_period (x);
   if (!x->is_periodic && !all_have_done (x, s->first, s->n_wanted))
     return;
   memcpy (s->last, s->n_done, x->n_jobs * sizeof *s->last);
@@ -189,6 +204,23 @@ steps_of (const XJob *job, uint32_t first, uint32_t last, double *resource_bytes
   return steps;
 }
 
+static void
+collect_traffic (const Run *x, LsShare *share)
+{
+  const Share *s = x->share;
+  if (x->n_traffic == 0)
+    return;
+  share->traffic_rate = g_new (double, x->n_traffic);
+  share->resource_rate = g_new0 (double, share->n_resources);
+  for (uint32_t i = 0; i < x->n_traffic; i++) {
+    const XTraffic *t = &x->traffic[i];
+    share->traffic_rate[i] = (traffic_moved (x, i) - s->moved[i]) / ls_time_to_s (s->closed - s->opened);
+    for (uint32_t k = 0; k < t->phase->n_loads; k++)
+      share->resource_rate[t->phase->loads[k].resource]
+          += share->traffic_rate[i] / t->n_flows * (double) t->phase->loads[k].coef / (double) LS_COEF_ONE;
+  }
+}
+
 static LsShare *
 collect (Run *x)
 {
@@ -213,6 +245,7 @@ collect (Run *x)
     ls_digest_u64 (&d, job->last_digest);
   }
   share->digest = ls_digest_get (&d);
+  collect_traffic (x, share);
   return share;
 }
 
@@ -225,6 +258,7 @@ share_clear (Share *s, uint32_t n_jobs)
   for (uint32_t i = 0; i < n_jobs; i++)
     g_free (s->bytes[i]);
   g_free (s->bytes);
+  g_free (s->moved);
   g_free (s->n_done);
   g_free (s->first);
   g_free (s->last);
@@ -292,21 +326,28 @@ jobs_new (const LsShareJob *jobs, const LsPlanPart *parts, uint32_t n_jobs, uint
 
 /* Of what the jobs are, joined. */
 static LsShare *
-run_joined (const LsPlan *plan, XJob *jobs, uint32_t n_jobs, uint32_t only, const LsCluster *cluster,
-            const LsNccl *nccl, const LsRunOptions *options, GError **error)
+run_joined (const LsPlan *plan, XJob *jobs, uint32_t n_jobs, uint32_t only, const LsShareTraffic *traffic,
+            const LsCluster *cluster, const LsNccl *nccl, const LsRunOptions *options, GError **error)
 {
+  uint32_t n_traffic = traffic && only == LS_SHARE_ALL ? traffic->n : 0;
+  g_autofree XTraffic *x_traffic = g_new0 (XTraffic, n_traffic + 1);
+  for (uint32_t i = 0; i < n_traffic; i++)
+    x_traffic[i].of = &traffic->flows[i];
   Share share = { .reference = only == LS_SHARE_ALL ? 0 : only,
                   .n_wanted = MAX (options->n_steps, N_WARM_STEPS + 1) - N_WARM_STEPS,
                   .n_done = g_new0 (uint32_t, n_jobs),
                   .first = g_new0 (uint32_t, n_jobs),
                   .last = g_new0 (uint32_t, n_jobs),
                   .states = g_array_new (FALSE, FALSE, sizeof (State)),
+                  .moved = g_new0 (double, n_traffic + 1),
                   .bytes = g_new0 (double *, n_jobs) };
   Run x = { .plan = plan,
             .jobs = jobs,
             .n_jobs = n_jobs,
             .share = &share,
             .step_over = step_over,
+            .traffic = x_traffic,
+            .n_traffic = n_traffic,
             .cluster = cluster,
             .nccl = nccl,
             .around = &jobs[0].calibration->around,
@@ -320,8 +361,8 @@ run_joined (const LsPlan *plan, XJob *jobs, uint32_t n_jobs, uint32_t only, cons
 }
 
 static LsShare *
-run_as (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsCluster *cluster, const LsNccl *nccl,
-        const LsRunOptions *options, GError **error)
+run_as (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsShareTraffic *traffic,
+        const LsCluster *cluster, const LsNccl *nccl, const LsRunOptions *options, GError **error)
 {
   g_autofree const LsPlan **plans = g_new (const LsPlan *, n_jobs);
   g_autofree LsPlanPart *parts = g_new0 (LsPlanPart, n_jobs);
@@ -337,7 +378,7 @@ run_as (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsCluster 
   own.no_spans = true;
   own.steady = false;
   g_autofree XJob *x_jobs = jobs_new (jobs, parts, n_jobs, only);
-  return run_joined (plan, x_jobs, n_jobs, only, cluster, nccl, &own, error);
+  return run_joined (plan, x_jobs, n_jobs, only, traffic, cluster, nccl, &own, error);
 }
 
 /* --- checked ---------------------------------------------------------------------------------- */
@@ -372,8 +413,8 @@ check_same (const LsShare *a, const LsShare *b, GError **error)
 }
 
 LsShare *
-ls_run_share (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsCluster *cluster,
-              const LsNccl *nccl, const LsRunOptions *options, GError **error)
+ls_run_share (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsShareTraffic *traffic,
+              const LsCluster *cluster, const LsNccl *nccl, const LsRunOptions *options, GError **error)
 {
   g_assert (n_jobs > 0 && (only == LS_SHARE_ALL || only < n_jobs));
   if (options->network == LS_NETWORK_STEP) {
@@ -381,12 +422,12 @@ ls_run_share (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsCl
                          "several jobs are not simulated message by message; expected --network flow");
     return NULL;
   }
-  g_autoptr (LsShare) share = run_as (jobs, n_jobs, only, cluster, nccl, options, error);
+  g_autoptr (LsShare) share = run_as (jobs, n_jobs, only, traffic, cluster, nccl, options, error);
   if (!share || (options->fold != LS_SHORTCUT_CHECK && options->coarsen != LS_SHORTCUT_CHECK))
     return g_steal_pointer (&share);
   LsRunOptions plain = *options;
   plain.fold = options->fold == LS_SHORTCUT_CHECK ? LS_SHORTCUT_OFF : options->fold;
   plain.coarsen = options->coarsen == LS_SHORTCUT_CHECK ? LS_SHORTCUT_OFF : options->coarsen;
-  g_autoptr (LsShare) twin = run_as (jobs, n_jobs, only, cluster, nccl, &plain, error);
+  g_autoptr (LsShare) twin = run_as (jobs, n_jobs, only, traffic, cluster, nccl, &plain, error);
   return twin && check_same (share, twin, error) ? g_steal_pointer (&share) : NULL;
 }

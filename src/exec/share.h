@@ -14,7 +14,7 @@
  *       how far every other job is into its step, and when all was over in its last one. That is taken to
  *       repeat, as two equal steps of one job are (steps.c), and the window is such a period (is_periodic);
  *       or
- *     - after n_steps - 2 more steps of every job.
+ *     - after n_steps - 2 more steps of every job. With traffic (exec/traffic.h) always so.
  * The step of a job is the mean over its whole steps in the window; the shortest and the longest are told
  * beside it. Jobs on links that they have to themselves come out as alone, to the picosecond: in the run of
  * one alone the others are there, with their GPUs, and do nothing.
@@ -31,6 +31,7 @@
 #define LS_EXEC_SHARE_H
 
 #include "exec/run.h"
+#include "exec/traffic.h"
 
 #define LS_SHARE_ALL       UINT32_MAX
 #define LS_SHARE_MAX_STEPS 10000 /* of one job, while another is measured */
@@ -52,9 +53,17 @@ typedef struct {
   double *resource_bytes; /* [n_resources] of one step              */
 } LsShareSteps;
 
+/* Beside the jobs; borrowed. */
+typedef struct {
+  const LsTraffic *flows;
+  uint32_t n;
+} LsShareTraffic;
+
 typedef struct {
   uint32_t n_jobs, n_resources;
-  LsShareSteps *jobs; /* [n_jobs] */
+  LsShareSteps *jobs;    /* [n_jobs] */
+  double *traffic_rate;  /* [traffic] bytes/s that it moved while the window was open; NULL: none */
+  double *resource_rate; /* [n_resources] bytes/s of traffic on each; likewise                   */
   bool is_periodic;
   LsTime window_start, window_end; /* ends of steps of the first job that is there */
   uint64_t digest;                 /* of all that was over in the last steps */
@@ -64,13 +73,14 @@ typedef struct {
 void ls_share_free (LsShare *share); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsShare, ls_share_free)
 
-/* only: the number of one job, for it alone, or LS_SHARE_ALL. options: n_steps counts the two steps before
- * the window, host, slow and stragglers are those of the jobs, and there are no spans. calibrations of all
- * jobs are those of one GPU. Errors as of ls_run(); LS_ERROR_CONFLICT: two jobs on one GPU;
- * LS_ERROR_UNSUPPORTED: message by message; LS_ERROR_INPUT: a step that takes no time; LS_ERROR_LIMIT:
- * LS_SHARE_MAX_STEPS. With LS_SHORTCUT_CHECK all is done the plain way too: LS_ERROR_FAILED where that is not
- * the same. */
-LsShare *ls_run_share (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsCluster *cluster,
-                       const LsNccl *nccl, const LsRunOptions *options, GError **error);
+/* only: the number of one job, for it alone and without traffic, or LS_SHARE_ALL. traffic: NULL: none.
+ * options: n_steps counts the two steps before the window, host, slow and stragglers are those of the jobs,
+ * and there are no spans. calibrations of all jobs are those of one GPU. Errors as of ls_run();
+ * LS_ERROR_CONFLICT: two jobs on one GPU; LS_ERROR_UNSUPPORTED: message by message; LS_ERROR_INPUT: a step
+ * that takes no time; LS_ERROR_LIMIT: LS_SHARE_MAX_STEPS. With LS_SHORTCUT_CHECK all is done the plain way
+ * too: LS_ERROR_FAILED where that is not the same. */
+LsShare *ls_run_share (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsShareTraffic *traffic,
+                       const LsCluster *cluster, const LsNccl *nccl, const LsRunOptions *options,
+                       GError **error);
 
 #endif

@@ -6,6 +6,7 @@
 #include "exec/calls.h"
 #include "exec/run.h"
 #include "exec/spans.h"
+#include "exec/traffic.h"
 
 typedef struct XSegment XSegment; /* compile.h */
 typedef struct Comm Comm;         /* motion.h  */
@@ -25,6 +26,18 @@ typedef struct {
   XJob *job;
   uint32_t step;
 } XOver;
+
+/* Traffic between two nodes. */
+typedef struct {
+  LsEvent begin; /* first member */
+  LsFlow flow;
+  const LsTraffic *of;
+  const LsPhase *phase;
+  uint32_t n_flows;
+  LsFlowUse *uses;
+  uint32_t n_uses;
+  uint64_t n_over, n_waiting; /* periods: that are over; that began while one was not */
+} XTraffic;
 
 /* One of the plans that a run replays; a run of several has them joined (plan/join.h). Steps are counted for
  * each by itself. */
@@ -58,6 +71,8 @@ struct Run {
   Share *share; /* NULL: one job, and one step of it is reported */
   /* With share: this step is over on all ranks of its job. */
   void (*step_over) (Run *x, XJob *job, uint32_t step);
+  XTraffic *traffic; /* [n_traffic] */
+  uint32_t n_traffic;
   const LsRunOptions *options;
   LsArena *arena;
   LsEngine engine;

@@ -74,6 +74,8 @@ users_text (const LsSharing *s, const LsSharingLink *l)
   }
   if (n > MOST_JOBS_SHOWN)
     g_string_append_printf (out, ", %u more", n - MOST_JOBS_SHOWN);
+  if (l->use_traffic > 0)
+    g_string_append_printf (out, ", traffic %.0f %%", 100 * l->use_traffic);
   return g_string_free (out, FALSE);
 }
 
@@ -83,7 +85,8 @@ append_links (GString *out, const LsSharing *s, guint top)
   static const char *const heads[]
       = { "link", "links", "rate", "sum", "bytes of a step, use alone > shared" };
   if (s->links->len == 0) {
-    g_string_append (out, "\nNo link carries bytes of two jobs.\n");
+    g_string_append_printf (out, "\nNo link carries bytes of two jobs%s.\n",
+                            s->n_traffic > 0 ? ", or of a job and of traffic" : "");
     return;
   }
   g_string_append (out, "\nContested links");
@@ -105,6 +108,28 @@ append_links (GString *out, const LsSharing *s, guint top)
   ls_text_table_print (&t, 2, out);
   if (g_array_index (s->links, LsSharingLink, 0).use_alone > 1)
     g_string_append (out, "  more than 100 %: the link is too narrow for these jobs, whenever they start\n");
+}
+
+static void
+append_traffic (GString *out, const LsSharing *s)
+{
+  static const char *const heads[] = { "traffic", "from", "to", "asks for", "gets" };
+  if (s->n_traffic == 0)
+    return;
+  LsTextTable t;
+  ls_text_table_init (&t, "lllrr");
+  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (&t, "%s", heads[i]);
+  for (guint i = 0; i < s->n_traffic; i++) {
+    const LsSharingTraffic *x = &s->traffic[i];
+    ls_text_table_add (&t, "%s", x->name);
+    ls_text_table_add (&t, "%s", x->from);
+    ls_text_table_add (&t, "%s", x->to);
+    ls_text_table_take (&t, isinf (x->asked) ? g_strdup ("all there is") : ls_format_rate (x->asked));
+    ls_text_table_take (&t, ls_format_rate (x->moved));
+  }
+  g_string_append_c (out, '\n');
+  ls_text_table_print (&t, 2, out);
 }
 
 /* --- text: other starts, other nodes ----------------------------------------------------------- */
@@ -196,6 +221,7 @@ ls_sharing_to_text (const LsSharing *s, guint top)
   g_string_append_printf (out, "%u job%s on %u nodes of %s\n\n", s->n_jobs, s->n_jobs == 1 ? "" : "s",
                           s->n_nodes, s->cluster);
   append_jobs (out, s);
+  append_traffic (out, s);
   append_links (out, s, top);
   append_shifts (out, s);
   append_packed (out, s);
@@ -224,6 +250,19 @@ json_job (LsJsonOut *out, const LsSharingJob *j)
 }
 
 static void
+json_traffic (LsJsonOut *out, const LsSharingTraffic *t)
+{
+  ls_json_out_begin_object (out, NULL);
+  ls_json_out_string (out, "name", t->name);
+  ls_json_out_string (out, "from", t->from);
+  ls_json_out_string (out, "to", t->to);
+  ls_json_out_uint (out, "n_flows", t->n_flows);
+  ls_json_out_double (out, "asked_bytes_per_s", t->asked);
+  ls_json_out_double (out, "bytes_per_s", t->moved);
+  ls_json_out_end_object (out);
+}
+
+static void
 json_link (LsJsonOut *out, const LsSharing *s, const LsSharingLink *l)
 {
   ls_json_out_begin_object (out, NULL);
@@ -231,6 +270,7 @@ json_link (LsJsonOut *out, const LsSharing *s, const LsSharingLink *l)
   ls_json_out_uint (out, "n_links", l->n);
   ls_json_out_double (out, "bytes_per_s", l->bytes_per_s);
   ls_json_out_double (out, "use_alone", l->use_alone);
+  ls_json_out_double (out, "use_traffic", l->use_traffic);
   ls_json_out_begin_array (out, "jobs");
   for (guint i = 0; i < s->n_jobs; i++) {
     if (l->uses[i].bytes <= 0)
@@ -305,6 +345,10 @@ ls_sharing_to_json (const LsSharing *s)
   ls_json_out_begin_array (&out, "jobs");
   for (guint i = 0; i < s->n_jobs; i++)
     json_job (&out, &s->jobs[i]);
+  ls_json_out_end_array (&out);
+  ls_json_out_begin_array (&out, "traffic");
+  for (guint i = 0; i < s->n_traffic; i++)
+    json_traffic (&out, &s->traffic[i]);
   ls_json_out_end_array (&out);
   ls_json_out_begin_array (&out, "contested_links");
   for (guint i = 0; i < s->links->len; i++)

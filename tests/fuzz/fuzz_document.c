@@ -70,7 +70,10 @@ read_jobs (const LsJsonDoc *doc, LsDiagList *diags)
     ls_jobs_diag (&f, i, "nodes", false, LS_ERROR_INPUT, "nodes\nnote: of a job", own);
     ls_jobs_diag (&f, i, "model", true, LS_ERROR_INPUT, "a model", own);
   }
-  g_assert (ls_diag_list_n (own) == 2 * f.jobs->len);
+  guint n_traffic = f.traffic ? f.traffic->len : 0;
+  for (guint i = 0; i < n_traffic; i++)
+    ls_jobs_diag_traffic (&f, i, "to", LS_ERROR_INPUT, "where to", own);
+  g_assert (ls_diag_list_n (own) == 2 * f.jobs->len + n_traffic);
   ls_jobs_clear (&f);
   return true;
 }

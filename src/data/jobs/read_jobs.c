@@ -15,6 +15,27 @@ static const LsField job_fields[] = {
   { NULL },
 };
 
+static const LsField traffic_fields[] = {
+  { "name", LS_FIELD_STRING, offsetof (LsJobsTraffic, name), .required = true,
+    .meaning = "what it is called" },
+  { "from", LS_FIELD_STRING, offsetof (LsJobsTraffic, from), .required = true,
+    .meaning = "nodes that send, each over all of its NICs" },
+  { "to", LS_FIELD_STRING, offsetof (LsJobsTraffic, to), .required = true,
+    .meaning
+    = "nodes that they send to, in turn: node k of `from` to node k of `to`, from the first again where "
+      "there are no more" },
+  { "bytes", LS_FIELD_BYTES, offsetof (LsJobsTraffic, bytes), .required = true, .min = 1 << 20,
+    .max = 1125899906842624.0, .meaning = "what each node of `from` sends" },
+  { "period", LS_FIELD_TIME, offsetof (LsJobsTraffic, period), .min = 1e9, .max = 3600e12,
+    .default_text = "none: again as soon as it is over",
+    .meaning = "from one beginning to the next; one that is late begins when the one before is over" },
+  { "start", LS_FIELD_TIME, offsetof (LsJobsTraffic, start), .max = 3600e12, .default_text = "0s",
+    .meaning = "when it begins first" },
+  { "rate", LS_FIELD_RATE, offsetof (LsJobsTraffic, rate), .above = true, .default_text = "as the links are",
+    .meaning = "what each node of `from` sends at most" },
+  { NULL },
+};
+
 const LsField ls_jobs_fields[] = {
   { "schema", LS_FIELD_IGNORED, .required = true, .root_only = true,
     .meaning = "kind and version of the file" },
@@ -25,6 +46,9 @@ const LsField ls_jobs_fields[] = {
     .meaning = "how many nodes it has" },
   { "jobs", LS_FIELD_ARRAY, offsetof (LsJobsFile, jobs), .required = true, .fields = job_fields,
     .element_size = sizeof (LsJobsEntry), .meaning = "the jobs" },
+  { "traffic", LS_FIELD_ARRAY, offsetof (LsJobsFile, traffic), .fields = traffic_fields,
+    .element_size = sizeof (LsJobsTraffic), .default_text = "none",
+    .meaning = "what moves between nodes beside the jobs: checkpoints, storage" },
   { NULL },
 };
 
@@ -35,23 +59,36 @@ entry (const LsJobsFile *f, guint i)
 }
 
 static const cJSON *
-node_of (const LsJobsFile *f, guint job)
+node_of (const LsJobsFile *f, const char *list, guint i)
 {
-  const cJSON *jobs = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (f->doc), "jobs");
-  return cJSON_GetArrayItem (jobs, (int) job);
+  return cJSON_GetArrayItem (cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (f->doc), list), (int) i);
+}
+
+/* Further lines are a note. */
+static void
+complain (const LsJobsFile *f, const cJSON *place, LsErrorCode code, const char *text, LsDiagList *diags)
+{
+  const char *end = strstr (text, "\nnote: ");
+  g_autofree char *first = end ? g_strndup (text, (gsize) (end - text)) : g_strdup (text);
+  ls_json_doc_diag_code (f->doc, code, place, LS_JSON_AT_VALUE, diags, end ? end + strlen ("\nnote: ") : NULL,
+                         "%s", first);
+}
+
+void
+ls_jobs_diag_traffic (const LsJobsFile *f, guint traffic, const char *key, LsErrorCode code, const char *text,
+                      LsDiagList *diags)
+{
+  const cJSON *at = node_of (f, "traffic", traffic), *value = cJSON_GetObjectItemCaseSensitive (at, key);
+  complain (f, value ? value : at, code, text, diags);
 }
 
 void
 ls_jobs_diag (const LsJobsFile *f, guint job, const char *key, bool is_option, LsErrorCode code,
               const char *text, LsDiagList *diags)
 {
-  const cJSON *at = node_of (f, job), *options = cJSON_GetObjectItemCaseSensitive (at, "options"),
+  const cJSON *at = node_of (f, "jobs", job), *options = cJSON_GetObjectItemCaseSensitive (at, "options"),
               *value = key ? cJSON_GetObjectItemCaseSensitive (is_option ? options : at, key) : NULL;
-  const cJSON *place = value ? value : is_option && options ? options : at;
-  const char *end = strstr (text, "\nnote: ");
-  g_autofree char *first = end ? g_strndup (text, (gsize) (end - text)) : g_strdup (text);
-  ls_json_doc_diag_code (f->doc, code, place, LS_JSON_AT_VALUE, diags, end ? end + strlen ("\nnote: ") : NULL,
-                         "%s", first);
+  complain (f, value ? value : is_option && options ? options : at, code, text, diags);
 }
 
 static bool

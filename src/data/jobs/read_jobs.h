@@ -5,6 +5,10 @@
  *         { "name": "a", "nodes": "0-1", "options": { "model": "llama3.1-8b", "tp": 2 } },
  *         { "name": "b", "nodes": "2-3", "start": "0.5s", "options": { "trace": "b.json" } } ] }
  *
+ * Besides there may be traffic of no job: so many bytes from each of some nodes, over and over.
+ *
+ *       "traffic": [{ "name": "checkpoints", "from": "0-1", "to": "3", "bytes": "20GB", "period": "5s" }]
+ *
  * The options of a job are those of `lockstep run`; what they mean is not looked at here. */
 #ifndef LS_DATA_JOBS_READ_JOBS_H
 #define LS_DATA_JOBS_READ_JOBS_H
@@ -23,9 +27,19 @@ typedef struct {
 } LsJobsEntry;
 
 typedef struct {
+  char *name;
+  char *from, *to; /* lists of nodes: the nodes of `from` send to those of `to` in turn */
+  uint64_t bytes;  /* of each node of `from` */
+  LsTime period;   /* 0: one behind the other */
+  LsTime start;
+  double rate; /* of each node of `from`, bytes/s at most; 0: any */
+} LsJobsTraffic;
+
+typedef struct {
   char *cluster;    /* name or path */
   uint32_t n_nodes; /* 0: those of its file */
   GArray *jobs;     /* LsJobsEntry, 1 to LS_JOBS_MAX with names of their own */
+  GArray *traffic;  /* LsJobsTraffic; NULL: none */
   LsJsonDoc *doc;   /* what was read, to say where it stands */
 } LsJobsFile;
 
@@ -41,5 +55,8 @@ void ls_jobs_clear (LsJobsFile *file);
  * options; NULL: key is the job's own. text: may have several lines, of which further ones are notes. */
 void ls_jobs_diag (const LsJobsFile *file, guint job, const char *key, bool is_option, LsErrorCode code,
                    const char *text, LsDiagList *diags);
+/* The same of traffic. */
+void ls_jobs_diag_traffic (const LsJobsFile *file, guint traffic, const char *key, LsErrorCode code,
+                           const char *text, LsDiagList *diags);
 
 #endif

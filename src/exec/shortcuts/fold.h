@@ -76,6 +76,8 @@ typedef struct {
   uint32_t *resource_of; /* [n_resources] of the refinement: resource of the cluster */
   uint32_t (*sends)[3];  /* [ranks of the plan] of a rank's loads, where those of its sends to the previous
                             begin, to the next, and of what comes behind          */
+  uint32_t *others;      /* [n_others] of the refinement: what traffic of no rank loads, too */
+  uint32_t n_others;
 } FoldLoads;
 
 /* False: ranks do not owe each other what they call or send, a call cannot be planned, or all

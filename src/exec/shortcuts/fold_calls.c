@@ -230,14 +230,35 @@ lower_rank (Lowering *l, uint32_t rank)
 
 /* --- numbers for what is loaded ------------------------------------------------------ */
 
+/* Resources are alike only where the same traffic loads them, as much. number: + 1. */
+static void
+tell_traffic (Lowering *l, const uint32_t *number, FoldLoads *out)
+{
+  g_autoptr (GArray) others = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  for (uint32_t t = 0; t < l->x->n_traffic; t++) {
+    const LsPhase *p = l->x->traffic[t].phase;
+    for (uint32_t i = 0; i < p->n_loads; i++) {
+      uint32_t at = number[p->loads[i].resource] - 1;
+      sig_add (&l->out->resource[at], t);
+      sig_add (&l->out->resource[at], p->loads[i].coef);
+      g_array_append_val (others, at);
+    }
+  }
+  out->n_others = others->len;
+  out->others = (uint32_t *) g_array_free (g_steal_pointer (&others), FALSE);
+}
+
 static uint32_t *
-number_resources (Lowering *l)
+number_resources (Lowering *l, FoldLoads *out)
 {
   uint32_t n = ls_cluster_n_resources (l->x->cluster), n_loaded = 0;
   g_autofree uint32_t *number = g_new0 (uint32_t, n); /* + 1 */
   uint32_t *resource_of = g_new (uint32_t, n);
   for (guint i = 0; i < l->loads->len; i++)
     number[g_array_index (l->loads, RefineLoad, i).resource] = 1;
+  for (uint32_t t = 0; t < l->x->n_traffic; t++)
+    for (uint32_t i = 0; i < l->x->traffic[t].phase->n_loads; i++)
+      number[l->x->traffic[t].phase->loads[i].resource] = 1;
   for (uint32_t i = 0; i < n; i++)
     if (number[i] > 0) {
       resource_of[n_loaded++] = i;
@@ -251,6 +272,7 @@ number_resources (Lowering *l)
   l->out->resource = g_new0 (Sig, n_loaded + 1);
   for (uint32_t i = 0; i < n_loaded; i++)
     sig_add_double (&l->out->resource[i], l->capacity[resource_of[i]]);
+  tell_traffic (l, number, out);
   return resource_of;
 }
 
@@ -296,7 +318,7 @@ fold_loads_init (FoldLoads *out, Run *x, const double *capacity)
   bool ok = lower_all (&l);
   if (ok) {
     r->peers = peers_of_roles (&l);
-    out->resource_of = number_resources (&l);
+    out->resource_of = number_resources (&l, out);
   }
   r->loads = (RefineLoad *) g_array_free (l.loads, FALSE);
   g_array_unref (l.patterns);
@@ -315,5 +337,6 @@ fold_loads_clear (FoldLoads *l)
   g_free (r->resource);
   g_free (r);
   g_free (l->resource_of);
+  g_free (l->others);
   g_free (l->sends);
 }

@@ -9,7 +9,7 @@
  * Worked example. Tensor parallelism in a node beside a pipeline: the NVLink ports of a GPU carry
  * its all-reduces and, if the next stage is in the same node, its sends. All need that GPU, so
  * its class owns the port. If all-reduces cross a NIC that another class sends through, nobody
- * owns that. */
+ * owns that, nor what traffic of no rank loads. */
 #include "exec/shortcuts/refine.h"
 #include "exec/state.h"
 
@@ -78,6 +78,8 @@ find_owners (Private *p, const Fold *f)
       if ((c->n_ranks > 1) == is_last)
         need (p, first[f->comm[i]], first[f->comm[i] + 1], c->ranks, c->n_ranks);
     }
+  for (uint32_t i = 0; i < p->l->n_others; i++)
+    p->owners[p->class_of_resource[p->l->others[i]]] = (Owners) { NOBODY, NOBODY, true };
 }
 
 static bool

@@ -285,10 +285,22 @@ check_two_jobs (guint32 seed, Tally *tally)
       .host = g_rand_boolean (rand) ? &options.host : &free_host,
       .start = g_rand_boolean (rand) ? 0 : g_rand_int_range (rand, 0, 1000) * LS_US },
   };
+  uint32_t n_nodes = cluster->spec.n_nodes;
+  LsTraffic flows[3];
+  for (guint i = 0; i < 3; i++)
+    flows[i] = (LsTraffic) { .node_from
+                             = n_nodes > 1 ? (uint32_t) g_rand_int_range (rand, 0, (gint32) n_nodes - 1) : 0,
+                             .node_to = n_nodes - 1,
+                             .bytes = 50000000,
+                             .period = g_rand_int_range (rand, 0, 3) * 4 * LS_MS,
+                             .rate = g_rand_boolean (rand) ? 0 : 5e9 };
+  const LsShareTraffic traffic = { flows, 1 + seed % 3 };
+  const LsShareTraffic *with_traffic
+      = n_nodes > 1 && g_rand_int_range (rand, 0, 3) == 0 && (seed % N_KINDS) != TORUS ? &traffic : NULL;
   uint32_t only
       = g_rand_int_range (rand, 0, 3) == 0 ? (uint32_t) g_rand_int_range (rand, 0, 2) : LS_SHARE_ALL;
   g_autoptr (GError) error = NULL;
-  g_autoptr (LsShare) s = ls_run_share (jobs, 2, only, cluster, &nccl, &options, &error);
+  g_autoptr (LsShare) s = ls_run_share (jobs, 2, only, with_traffic, cluster, &nccl, &options, &error);
   ls_check_impl (s != NULL, __FILE__, __LINE__, "seed %u on %s: %s", seed, kind_names[seed % N_KINDS],
                  error ? error->message : "");
   if (s) {

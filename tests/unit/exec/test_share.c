@@ -49,12 +49,13 @@ typedef struct {
   Hand *a, *b;
   LsCluster *cluster;
   LsRunOptions options;
+  const LsShareTraffic *traffic;
 } Pair;
 
 static Pair
 pair_new (Hand *a, Hand *b)
 {
-  Pair p = { a, b, two_leaves (), a->options };
+  Pair p = { a, b, two_leaves (), a->options, NULL };
   p.options.n_steps = 8;
   p.options.fold = p.options.coarsen = LS_SHORTCUT_CHECK;
   return p;
@@ -72,7 +73,7 @@ static LsShare *
 run_pair (const Pair *p, LsTime start, uint32_t only, GError **error)
 {
   const LsShareJob jobs[] = { job_of (p->a, 0), job_of (p->b, start) };
-  return ls_run_share (jobs, 2, only, p->cluster, &p->a->nccl, &p->options, error);
+  return ls_run_share (jobs, 2, only, p->traffic, p->cluster, &p->a->nccl, &p->options, error);
 }
 
 /* The mean step of each, with its extremes where all are alike. */
@@ -185,6 +186,51 @@ bytes_are_of_one_step_of_each_job (void)
   pair_free (&p);
 }
 
+/* Node 1 sends to node 3 over all NICs, without end. On the rail of the first NIC job a sends from node 0 to
+ * node 2 by two channels, which get a third of the link between the leaves each: 6 ms for its 97 MB. The flows
+ * of the traffic move together, so all of them wait. Job b is far from both. */
+static void
+traffic_takes_its_share (void)
+{
+  Pair p = pair_new (sender_new (0, 2, 6 * LS_MS), sender_new (1, 3, 60 * LS_MS));
+  const LsTraffic without_end = { .node_from = 1, .node_to = 3, .bytes = 1000000000 };
+  p.traffic = &(LsShareTraffic) { &without_end, 1 };
+  p.a->plan->gpu_of_rank[0] = 0;
+  p.b->plan->gpu_of_rank[0] = 8 * 1 + 7; /* within one node: over no NIC */
+  p.b->plan->gpu_of_rank[1] = 8 * 1 + 6;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsShare) s = run_pair (&p, 0, LS_SHARE_ALL, &error);
+  LS_CHECK_NO_ERROR (error);
+  if (s) {
+    LS_CHECK_NEAR (s->jobs[0].step_ps, (double) (12 * LS_MS + OVERHEAD), 1e-9);
+    LS_CHECK (!s->is_periodic);
+    LS_CHECK_NEAR (s->traffic_rate[0], 8 * 24.25e9 * (6 / 3.0 + 6.021) / 12.021, 0.01);
+  }
+  g_autoptr (LsShare) alone = run_pair (&p, 0, 0, &error);
+  LS_CHECK_NO_ERROR (error);
+  LS_CHECK (alone && !alone->traffic_rate && alone->jobs[0].step_ps == (double) (10 * LS_MS + OVERHEAD));
+  pair_free (&p);
+}
+
+/* 194 MB every 5 ms over 8 NICs of 24.25 GB/s take 1 ms; at 19.4 GB/s 10 ms: each begins late. */
+static void
+traffic_keeps_its_period_where_it_can (void)
+{
+  static const double rates[] = { 0, 19.4e9 };
+  for (guint i = 0; i < G_N_ELEMENTS (rates); i++) {
+    Pair p = pair_new (sender_new (0, 1, 46 * LS_MS), sender_new (2, 3, 46 * LS_MS));
+    const LsTraffic often
+        = { .node_from = 1, .node_to = 3, .bytes = 194000000, .period = 5 * LS_MS, .rate = rates[i] };
+    p.traffic = &(LsShareTraffic) { &often, 1 };
+    g_autoptr (GError) error = NULL;
+    g_autoptr (LsShare) s = run_pair (&p, 0, LS_SHARE_ALL, &error);
+    LS_CHECK_NO_ERROR (error);
+    if (s)
+      LS_CHECK_NEAR (s->traffic_rate[0], i == 0 ? 38.8e9 : 19.4e9, 0.01);
+    pair_free (&p);
+  }
+}
+
 static void
 check_refused (Pair *p, LsErrorCode code, const char *says)
 {
@@ -213,4 +259,5 @@ LS_TEST_MAIN ("share", LS_TEST (jobs_on_links_of_their_own_are_as_alone),
               LS_TEST (equal_jobs_get_half_of_a_link_or_take_turns), LS_TEST (a_period_ends_the_window),
               LS_TEST (without_a_period_all_steps_count),
               LS_TEST (a_short_job_starts_over_as_long_as_another_is_measured),
-              LS_TEST (bytes_are_of_one_step_of_each_job), LS_TEST (what_cannot_be_shared_is_refused))
+              LS_TEST (bytes_are_of_one_step_of_each_job), LS_TEST (traffic_takes_its_share),
+              LS_TEST (traffic_keeps_its_period_where_it_can), LS_TEST (what_cannot_be_shared_is_refused))
