@@ -41,7 +41,10 @@ static const LsOption own[] = {
   { "threads", .letter = 'j', .argument = "N", .meaning = "Threads; default: one per processor" },
   { "mpi", .meaning = "With all processes that mpirun started" },
   { "gpu-hour", .argument = "USD", .meaning = "Dollars for an hour of a GPU; default: of May 2026" },
-  { "gpu-watts", .argument = "W", .meaning = "Power of a GPU; default: its board limit" },
+  { "gpu-watts", .argument = "W",
+    .meaning
+    = "Power of a GPU, whatever it does; default: what is published of it by what it does, or its board "
+      "limit" },
   { "pue", .argument = "X", .meaning = "Power of the data centre over that; default 1.1" },
   { "list", .argument = "FILE", .writes = LS_WRITES_FILE,
     .meaning = "Write every simulated configuration with its picoseconds (CSV)" },

@@ -55,7 +55,10 @@ static const LsOption own[] = {
   { "seeds", .argument = "N", .meaning = "Runs to draw; default: 100" },
   { "first-seed", .argument = "N", .meaning = "The seed of the first; default: 1" },
   { "gpu-hour", .argument = "USD", .meaning = "Dollars for an hour of a GPU; default: of May 2026" },
-  { "gpu-watts", .argument = "W", .meaning = "Power of a GPU; default: its board limit" },
+  { "gpu-watts", .argument = "W",
+    .meaning
+    = "Power of a GPU, whatever it does; default: what is published of it by what it does, or its board "
+      "limit" },
   { "pue", .argument = "X", .meaning = "Power of the data centre over that; default 1.1" },
   { "co2", .argument = "G", .meaning = "Grams of CO2 for a kWh; default: not counted" },
   { "threads", .letter = 'j', .argument = "N", .meaning = "Runs at once; default one per processor" },

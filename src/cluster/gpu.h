@@ -17,6 +17,14 @@ typedef struct {
   double error;
 } LsKnown;
 
+/* What a GPU draws, watts; all 0: not known. */
+typedef struct {
+  double computing;     /* kernels run on most of it                                     */
+  double communicating; /* nothing but collectives, copies and transfers                  */
+  double idle;          /* a process holds it, and waits                                 */
+  double free;          /* none does                                                     */
+} LsGpuPower;
+
 typedef struct {
   char *name;                     /* "a100-80g"                                          */
   char *source;                   /* where the figures come from                         */
@@ -35,6 +43,7 @@ typedef struct {
   uint64_t reserved_bytes;        /* CUDA context and the like, not for tensors          */
   uint64_t blas_workspace_bytes;  /* that PyTorch gives cuBLAS for each stream            */
   double watts;                   /* board limit; 0: not known                           */
+  LsGpuPower power;               /* by what it does                                     */
   double usd_per_hour;            /* to rent one; 0: not known                           */
   uint32_t n_sm;                  /* streaming multiprocessors or cores                  */
   char *calibration;              /* name of the file in topologies/calib                */

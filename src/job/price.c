@@ -14,11 +14,58 @@ or_else (double given, double usual)
   return isnan (given) ? usual : given;
 }
 
+/* None draws more than the limit, which may be that of another board. */
+static LsGpuPower
+power_of (const LsPrice *given, const LsGpu *gpu)
+{
+  double limit = or_nan (gpu->watts);
+  if (!isnan (given->gpu_watts))
+    return (LsGpuPower) { given->gpu_watts, given->gpu_watts, given->gpu_watts, given->gpu_watts };
+  if (!(gpu->power.computing > 0))
+    return (LsGpuPower) { limit, limit, limit, limit };
+  return (LsGpuPower) { fmin (gpu->power.computing, limit), fmin (gpu->power.communicating, limit),
+                        fmin (gpu->power.idle, limit), fmin (gpu->power.free, limit) };
+}
+
 LsPrice
 ls_price_of (const LsPrice *given, const LsGpu *gpu)
 {
   return (LsPrice) { or_else (given->usd_per_gpu_hour, or_nan (gpu->usd_per_hour)),
-                     or_else (given->gpu_watts, or_nan (gpu->watts)), or_else (given->pue, LS_PRICE_PUE) };
+                     or_else (given->gpu_watts, or_nan (gpu->watts)), or_else (given->pue, LS_PRICE_PUE),
+                     power_of (given, gpu) };
+}
+
+bool
+ls_price_has_activities (const LsPrice *p)
+{
+  const LsGpuPower *w = &p->power;
+  return w->computing > fmin (fmin (w->communicating, w->idle), w->free);
+}
+
+LsActivities
+ls_activities_of (const double breakdown_s[LS_N_PARTS])
+{
+  LsActivities a = { 0 };
+  for (int p = 0; p < LS_N_PARTS; p++) {
+    if (p >= LS_PART_EXPOSED_TP && p <= LS_PART_EXPOSED_COPY)
+      a.communicating_s += breakdown_s[p];
+    else if (p == LS_PART_BUBBLE || p == LS_PART_SKEW || p == LS_PART_HOST)
+      a.idle_s += breakdown_s[p];
+    else
+      a.computing_s += breakdown_s[p];
+  }
+  return a;
+}
+
+double
+ls_price_step_watts (const LsPrice *p, const LsActivities *step)
+{
+  double all_s = step->computing_s + step->communicating_s + step->idle_s;
+  if (!(all_s > 0))
+    return p->gpu_watts;
+  return (step->computing_s * p->power.computing + step->communicating_s * p->power.communicating
+          + step->idle_s * p->power.idle)
+      / all_s;
 }
 
 double
@@ -28,7 +75,7 @@ ls_price_usd (const LsPrice *p, guint n_gpus, double tokens_per_s)
 }
 
 double
-ls_price_kwh (const LsPrice *p, guint n_gpus, double tokens_per_s)
+ls_price_kwh (const LsPrice *p, double watts, guint n_gpus, double tokens_per_s)
 {
-  return n_gpus * p->gpu_watts * p->pue / 3.6e6 / tokens_per_s;
+  return n_gpus * watts * p->pue / 3.6e6 / tokens_per_s;
 }

@@ -7,31 +7,48 @@
  * NAN. Worked example: 1,024 A100 at $2 and 400 W, PUE 1.1, 150,000 tokens/s: 1e12 tokens
  * take 6.67e6 s, 1.90e6 GPU hours, $3.79e6, 834 MWh.
  *
- * Deviations. All GPUs draw their board limit all the time, also when they wait; hosts, switches
- * and disks draw nothing (a DGX H100 may draw 10.2 kW, 5.6 of them its GPUs): give the watts of a
- * GPU with its share of these where they matter. */
+ * Watts follow what a GPU does, where that is published (LsGpuPower): a step has shares of computing, of
+ * communication that nothing hides, and of waiting. With one number of watts, and where only the board limit
+ * is known, that counts all the time.
+ *
+ * Deviations. All kernels draw the same, and what is hidden behind them nothing; a rank that waits for its
+ * peers draws as if it were idle. Hosts, switches and disks draw nothing (a DGX H100 may draw 10.2 kW, 5.6 of
+ * them its GPUs): give the watts of a GPU with its share of these where they matter. */
 #ifndef LS_JOB_PRICE_H
 #define LS_JOB_PRICE_H
 
 #include <glib.h>
 #include <math.h>
 
+#include "analysis/report.h"
 #include "cluster/gpu.h"
 
 #define LS_PRICE_PUE 1.1 /* of hyperscale data centres: 1.1 to 1.2 */
 
 typedef struct {
   double usd_per_gpu_hour; /* NAN: not known */
-  double gpu_watts;        /* the same       */
+  double gpu_watts;        /* the same: of all it does, or at most */
   double pue;
+  LsGpuPower power; /* by what it does; all gpu_watts where that alone is known, or was given */
 } LsPrice;
 
 /* Of that accelerator, where `given` does not say otherwise (NAN: it does not). */
-#define LS_PRICE_NOT_GIVEN ((LsPrice) { NAN, NAN, NAN })
+#define LS_PRICE_NOT_GIVEN ((LsPrice) { NAN, NAN, NAN, { NAN, NAN, NAN, NAN } })
 LsPrice ls_price_of (const LsPrice *given, const LsGpu *gpu);
 
-/* Of one token; at one token a second, of a second. */
+/* Whether what a GPU does makes a difference. */
+bool ls_price_has_activities (const LsPrice *p);
+
+/* Seconds of a step that a rank computes, communicates behind nothing, waits. */
+typedef struct {
+  double computing_s, communicating_s, idle_s;
+} LsActivities;
+LsActivities ls_activities_of (const double breakdown_s[LS_N_PARTS]);
+/* The mean over such a step; without a breakdown (all 0) gpu_watts. */
+double ls_price_step_watts (const LsPrice *p, const LsActivities *step);
+
+/* Of one token; at one token a second, of a second. watts: of a GPU. */
 double ls_price_usd (const LsPrice *p, guint n_gpus, double tokens_per_s);
-double ls_price_kwh (const LsPrice *p, guint n_gpus, double tokens_per_s);
+double ls_price_kwh (const LsPrice *p, double watts, guint n_gpus, double tokens_per_s);
 
 #endif

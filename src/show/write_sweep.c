@@ -94,7 +94,7 @@ append_cost (GString *out, const LsSweepReport *r)
   if (!isnan (best->kwh_per_trillion))
     g_string_append_printf (out, "  and take %s kWh at %s W for a %s (--gpu-watts), PUE %s (--pue)\n",
                             g_ascii_formatd (a, sizeof a, "%.0f", best->kwh_per_trillion),
-                            g_ascii_formatd (b, sizeof b, "%.0f", r->gpu_watts), r->chip,
+                            g_ascii_formatd (b, sizeof b, "%.0f", best->gpu_watts), r->chip,
                             g_ascii_formatd (c, sizeof c, "%.2f", r->pue));
 }
 

@@ -79,6 +79,7 @@ write_row (LsJsonOut *w, const char *key, const LsSweepRow *r)
   ls_json_out_double (w, "bubble_s", r->bubble_s);
   ls_json_out_double (w, "usd_per_trillion_tokens", r->usd_per_trillion);
   ls_json_out_double (w, "kwh_per_trillion_tokens", r->kwh_per_trillion);
+  ls_json_out_double (w, "gpu_watts", r->gpu_watts);
   write_to_loss (w, &r->to_loss);
   ls_json_out_string (w, "knobs", r->knobs);
   ls_json_out_uint (w, "headroom_bytes", r->headroom_bytes);

@@ -98,6 +98,14 @@ money_text (double usd)
   return usd >= 1e5 ? g_strdup_printf ("$%.4g million", usd / 1e6) : g_strdup_printf ("$%.2f", usd);
 }
 
+static char *
+energy_of (const LsTrainReport *r)
+{
+  g_autofree char *all
+      = r->mwh >= 1 ? g_strdup_printf ("%.5g MWh", r->mwh) : g_strdup_printf ("%.4g kWh", 1e3 * r->mwh);
+  return g_strdup_printf ("%s, a %s %.4g W in the mean", all, r->chip, r->gpu_watts);
+}
+
 static void
 append_costs (LsTextTable *table, const LsTrainReport *r)
 {
@@ -106,9 +114,12 @@ append_costs (LsTextTable *table, const LsTrainReport *r)
   if (!isnan (r->usd))
     append_line (table, "money", money_text (r->usd));
   if (!isnan (r->mwh))
-    append_line (table, "energy",
-                 r->mwh >= 1 ? g_strdup_printf ("%.5g MWh", r->mwh)
-                             : g_strdup_printf ("%.4g kWh", 1e3 * r->mwh));
+    append_line (table, "energy", energy_of (r));
+  if (r->has_activities)
+    append_line (table, "",
+                 g_strdup_printf ("%.1f %% computing, %.1f %% communicating, %.1f %% idle, %.1f %% free",
+                                  100 * r->mwh_by.computing / r->mwh, 100 * r->mwh_by.communicating / r->mwh,
+                                  100 * r->mwh_by.idle / r->mwh, 100 * r->mwh_by.free / r->mwh));
   if (!isnan (r->co2_t))
     append_line (table, "CO2", g_strdup_printf ("%.4g t", r->co2_t));
 }

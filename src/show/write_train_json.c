@@ -178,6 +178,13 @@ ls_train_to_json (const LsTrainReport *r)
   ls_json_out_double (&out, "gpu_hours", r->gpu_hours);
   ls_json_out_double (&out, "usd", r->usd);
   ls_json_out_double (&out, "mwh", r->mwh);
+  ls_json_out_begin_object (&out, "mwh_by");
+  ls_json_out_double (&out, "computing", r->mwh_by.computing);
+  ls_json_out_double (&out, "communicating", r->mwh_by.communicating);
+  ls_json_out_double (&out, "idle", r->mwh_by.idle);
+  ls_json_out_double (&out, "free", r->mwh_by.free);
+  ls_json_out_end_object (&out);
+  ls_json_out_double (&out, "gpu_watts", r->gpu_watts);
   ls_json_out_double (&out, "co2_t", r->co2_t);
   return ls_json_out_close (&out);
 }

@@ -117,7 +117,7 @@ ls_objective_goodput (const LsObjective *o, const LsModel *m, const LsStrategy *
 
 LsToLoss
 ls_objective_figures (const LsObjective *o, const LsPrice *price, const LsStrategy *s, double step_s,
-                      double goodput)
+                      double watts, double goodput)
 {
   LsToLoss f = { NAN, NAN, NAN, NAN, NAN, NAN };
   if (o->kind != LS_OBJECTIVE_STEP)
@@ -130,7 +130,7 @@ ls_objective_figures (const LsObjective *o, const LsPrice *price, const LsStrate
   f.tokens = f.steps * per_step;
   f.time_s = f.steps * step_s / goodput;
   f.usd = ls_price_usd (price, s->gpus, 1) * f.time_s;
-  f.mwh = ls_price_kwh (price, s->gpus, 1) * f.time_s / 1e3;
+  f.mwh = ls_price_kwh (price, watts, s->gpus, 1) * f.time_s / 1e3;
   return f;
 }
 

@@ -61,7 +61,7 @@ gboolean ls_objective_find (const LsObjectiveAsk *ask, const LsJobSpec *job, con
 double ls_objective_goodput (const LsObjective *o, const LsModel *m, const LsStrategy *s,
                              const LsClusterSpec *cluster);
 LsToLoss ls_objective_figures (const LsObjective *o, const LsPrice *price, const LsStrategy *s, double step_s,
-                               double goodput);
+                               double watts, double goodput);
 /* Least is best. */
 double ls_objective_value (const LsObjective *o, const LsToLoss *figures, double tokens_per_s);
 

@@ -6,11 +6,12 @@
  *
  * Search. Configurations with the same GPUs and global batch are a group. In a group they are tried in the
  * order of their bound (then of the space), LS_SWEEP_WAVE at a time; between waves the limit is updated: the
- * best time of the `top`th best idea (sweep/idea.h) of those that fit. Once the next bound exceeds the limit,
- * so do all after it. Where the objective is not the step (sweep/objective.h) times are over the goodput. Nothing that is decided within a wave depends on what happens in it, so counts and
- * results are the same for any number of threads. With a Pareto front a configuration is left out only if it
- * is also dominated: if one that was simulated is, per token, as fast and as cheap as its bounds, and needs
- * no more memory.
+ * best time of the `top`th best idea (sweep/idea.h) of those that fit. Once the next bound exceeds the
+ * limit, so do all after it. Where the objective is not the step (sweep/objective.h) times are over the
+ * goodput. Nothing that is decided within a wave depends on what happens in it, so counts and results are
+ * the same for any number of threads. With a Pareto front a configuration is left out only if it is also
+ * dominated: if one that was simulated is, per token, as fast and as cheap as its bounds, and needs no more
+ * memory.
  *
  * Memory. What does not fit in the order of its allocations, is not simulated. That is a lower
  * bound (exec/memory/memory.h): what comes to be one of the best is run again with its times recorded

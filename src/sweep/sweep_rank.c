@@ -169,6 +169,8 @@ balance (const LsSweepRun *x, const Candidate *c, LsStrategy *s)
 static void
 fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow *ret_row)
 {
+  LsActivities activities = ls_activities_of (f->breakdown_s);
+  double watts = ls_price_step_watts (&x->price, &activities);
   *ret_row = (LsSweepRow) {
     .step = c->step,
     .memory_bytes = c->memory_bytes,
@@ -176,13 +178,14 @@ fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow 
     .mfu = f->mfu,
     .bubble_s = f->breakdown_s[LS_PART_BUBBLE],
     .usd_per_trillion = 1e12 * ls_price_usd (&x->price, f->n_ranks, f->tokens_per_s),
-    .kwh_per_trillion = 1e12 * ls_price_kwh (&x->price, f->n_ranks, f->tokens_per_s),
+    .kwh_per_trillion = 1e12 * ls_price_kwh (&x->price, watts, f->n_ranks, f->tokens_per_s),
+    .gpu_watts = watts,
   };
   candidate_strategy_at (x, c->index, &ret_row->strategy);
   balance (x, c, &ret_row->strategy);
   ret_row->goodput = c->goodput;
   ret_row->to_loss = ls_objective_figures (&x->objective, &x->price, &ret_row->strategy,
-                                           ls_time_to_s (c->step), c->goodput);
+                                           ls_time_to_s (c->step), watts, c->goodput);
   ret_row->value = ls_objective_value (&x->objective, &ret_row->to_loss, f->tokens_per_s);
   ret_row->knobs = ls_knobs_format (&ret_row->strategy);
   ret_row->headroom_bytes = x->headroom[ret_row->strategy.dp_kind].bytes;

@@ -25,6 +25,7 @@ typedef struct {
   double breakdown_s[LS_N_PARTS];
   double exposed_s, bubble_s;
   double usd_per_trillion, kwh_per_trillion; /* tokens; NAN: no price, no power known */
+  double gpu_watts;                          /* mean over a step; the same            */
   char *why;                                 /* why it is not the first of its group; NULL: it is; owned  */
   GArray *also;                              /* LsSweepVariant, fastest first; NULL: none                 */
   uint64_t headroom_bytes, free_bytes;

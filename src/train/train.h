@@ -10,6 +10,10 @@
  *
  *     GPU hours = GPUs x time; money = GPU hours x price; energy = GPU hours x watts x PUE
  *
+ * Watts follow what a GPU does (job/price.h). Time in steps, done again ones too, is split as the simulated
+ * step is. GPUs are idle in saves and stalls, until a failure is noticed, and for what steps take longer as
+ * they vary. They are free while nodes are waited for, placed and started, and as spares.
+ *
  * A checkpoint holds weights as they are trained, master weights and moments: of Adam in 16 bits 14 bytes a
  * parameter. All ranks write it, or those of one replica where each holds all of it. To storage it takes
  * size / rate of the storage; with checkpoint_async the job waits only for the copy to the host, as it does
@@ -24,8 +28,8 @@
  * Steps vary (ask/step_spread.h): all of a phase take their mean, which is longer than the predicted step by
  * what noise adds. Of a batch that grows, each part as the last.
  *
- * Deviations. All steps of a phase take the same time. Prices are for all hours, also those that were lost;
- * all GPUs draw their watts all the time (job/price.h). Storage serves nobody else.
+ * Deviations. All steps of a phase take the same time. Prices are for all hours, also those that were lost.
+ * Storage serves nobody else.
  * Spare nodes are paid and draw power like the others, but those of an endless reserve. The critical
  * batch is one number for the whole run; it grows as the loss falls.
  *
@@ -107,7 +111,8 @@ gboolean ls_train_phase_read (const char *text, LsJobSpec *job, LsPhaseSize *ret
 typedef struct {
   char *name;
   double tokens, n_steps, step_s, tokens_per_step, mfu;
-  double longer; /* the mean step over step_s, less 1: as steps vary */
+  double longer;           /* the mean step over step_s, less 1: as steps vary */
+  LsActivities activities; /* of a step, mean over ranks */
   uint32_t global_batch, seq;
   uint64_t every; /* steps from a checkpoint to the next */
   bool fits;
@@ -172,6 +177,11 @@ typedef struct {
   double small_tokens; /* done at the end, as small batches would need; a mean                      */
   GArray *batches;     /* LsTrainBatch; the first is the run itself; empty: none was asked for */
   double gpu_hours, usd, mwh, co2_t; /* means; NAN: not known */
+  double gpu_watts;                  /* mean over the GPUs that are paid, and the run; NAN: not known */
+  bool has_activities;               /* watts differ by what a GPU does                 */
+  struct {
+    double computing, communicating, idle, free;
+  } mwh_by; /* NAN: not known */
   uint64_t n_events;
   LsStepSpread *step_spread; /* of the last phase; NULL: off */
   GPtrArray *notes;          /* char * */

@@ -245,6 +245,7 @@ add_to_report (LsTrainReport *r, const LsTrainSpec *spec, Part *part, double lon
     .global_batch = s->global_batch,
     .seq = s->seq,
     .fits = part->job.options.no_spans || job->report.fits,
+    .activities = ls_activities_of (job->report.breakdown_s),
   };
   p.n_steps = n_steps (r, spec, &part->size, &p);
   if (p.n_steps < 1)
@@ -293,6 +294,26 @@ check_size (const LsTrainSpec *spec, GError **error)
   return TRUE;
 }
 
+static double
+seconds_of (const LsActivities *a)
+{
+  return a->computing_s + a->communicating_s + a->idle_s;
+}
+
+/* Of steps whose times alone are known, as those of the last phase. */
+static void
+fill_activities (LsTrainReport *r)
+{
+  const LsTrainPhase *last = &g_array_index (r->phases, LsTrainPhase, r->phases->len - 1);
+  for (guint i = 0; i < r->phases->len; i++) {
+    LsTrainPhase *p = &g_array_index (r->phases, LsTrainPhase, i);
+    const LsActivities *from = seconds_of (&p->activities) > 0 ? &p->activities : &last->activities;
+    double scale = seconds_of (from) > 0 ? p->step_s / seconds_of (from) : 0;
+    p->activities
+        = (LsActivities) { scale * from->computing_s, scale * from->communicating_s, scale * from->idle_s };
+  }
+}
+
 /* NULL: as of ls_train_check(). */
 static GArray *
 parts_new (const LsTrainSpec *spec, GError **error)
@@ -328,6 +349,7 @@ ls_train_simulate (LsTrainReport *r, const LsTrainSpec *spec, GError **error)
     if (!add_to_report (r, spec, part_at (parts, i), longer_of (parts, i), error))
       return FALSE;
   r->step_spread = g_steal_pointer (&part_at (parts, parts->len - 1)->spread);
+  fill_activities (r);
   r->has_end = spec->days > 0;
   r->has_steps = spec->steps > 0;
   r->n_seeds = spec->seeds;

@@ -43,6 +43,20 @@ static const LsField gpu_known_fields[] = {
   { NULL },
 };
 
+#define WATTS(key_, meaning_)                                                                                \
+  {                                                                                                          \
+#key_, LS_FIELD_DOUBLE, offsetof(LsGpuPower, key_), .required = true, .above = true, .max = 1e5,         \
+                                                        .meaning = meaning_                                  \
+  }
+
+static const LsField power_fields[] = {
+  WATTS (computing, "kernels run"),
+  WATTS (communicating, "collectives, copies and transfers run, and no kernels"),
+  WATTS (idle, "a process holds it, and waits"),
+  WATTS (free, "no process holds it"),
+  { NULL },
+};
+
 const LsField ls_gpu_fields[] = {
   LS_FIELDS_HEADER (LsGpu),
   { "peak_flops", LS_FIELD_OBJECT, offsetof (LsGpu, peak_flops), .required = true, .fields = peak_fields,
@@ -73,6 +87,8 @@ const LsField ls_gpu_fields[] = {
     .meaning = "memory that PyTorch gives cuBLAS for each stream" },
   { "watts", LS_FIELD_DOUBLE, offsetof (LsGpu, watts), .above = true, .max = 1e5, .default_text = "not known",
     .meaning = "power limit of the board" },
+  { "power", LS_FIELD_OBJECT, offsetof (LsGpu, power), .fields = power_fields,
+    .default_text = "not known: `watts` all the time", .meaning = "watts by what it does" },
   { "usd_per_hour", LS_FIELD_DOUBLE, offsetof (LsGpu, usd_per_hour), .above = true, .max = 1e6,
     .default_text = "not known", .meaning = "what one costs to rent" },
   { "sm", LS_FIELD_UINT, offsetof (LsGpu, n_sm), .required = true, .min = 1, .max = 65536,
