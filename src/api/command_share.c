@@ -24,7 +24,8 @@ static const LsOption own[] = {
   { "coarsen", .argument = "auto|off|check", .is_rare = TRUE,
     .meaning = "Run undisturbed segments as one op" },
   { "threads", .letter = 'j', .argument = "N", .meaning = "Simulations at once; default one per processor" },
-  LS_OPTION_FORMAT ("text|json|csv"),
+  LS_OPTION_REPORT,
+  LS_OPTION_FORMAT ("text|json|csv|markdown"),
   { "json", .meaning = "Print JSON" },
   { "csv", .meaning = "Print a row for each job" },
   { NULL },
@@ -46,7 +47,16 @@ LS_ANSWER_FORM (to_text, ls_sharing_to_text (((const Data *) data)->sharing, ((c
 LS_ANSWER_FORM (to_json, ls_sharing_to_json (((const Data *) data)->sharing))
 LS_ANSWER_FORM (to_csv, ls_sharing_to_csv (((const Data *) data)->sharing))
 
-static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free };
+static void
+page_of (gconstpointer data, LsPage *page)
+{
+  const LsSharing *s = ((const Data *) data)->sharing;
+  g_autofree char *title = g_strdup_printf ("%u job%s on %u nodes of %s", s->n_jobs,
+                                            s->n_jobs == 1 ? "" : "s", s->n_nodes, s->cluster);
+  ls_page_set_title (page, title, NULL);
+}
+
+static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free, page_of };
 
 /* One of the words of an option; what was not set leaves *value. */
 static gboolean

@@ -84,6 +84,7 @@ typedef struct {
 
 /* The jobs begun later by so much, on top of their starts. */
 typedef struct {
+  guint job;        /* that was tried; 0: none, as they are */
   LsTime *shift;    /* [n_jobs] */
   double *slowdown; /* [n_jobs] */
   double mean;

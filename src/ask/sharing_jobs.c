@@ -125,6 +125,25 @@ find_nodes (SharedJobs *jobs, guint i, LsDiagList *diags)
     ls_jobs_diag (&jobs->file, i, "nodes", false, LS_ERROR_INPUT, why, diags);
 }
 
+/* How many nodes a list needs the cluster to have; NULL: none. */
+static uint32_t
+most_named (const LsAllocation *a)
+{
+  uint32_t n = a ? ls_allocation_cluster_nodes (a) : 0;
+  for (uint32_t k = 0; a && a->kind == LS_ALLOCATION_NODES && k < a->n_seats; k++)
+    n = MAX (n, a->seats[k].node + 1);
+  return n;
+}
+
+/* The same of a list that may be wrong, which is said later. */
+static uint32_t
+most_in_text (const char *text)
+{
+  g_autofree char *why = NULL;
+  g_autoptr (LsAllocation) a = ls_allocation_parse (text, &why);
+  return most_named (a);
+}
+
 /* As many as the lists name, or are behind their colons, and at least those of the cluster's file. */
 static uint32_t
 n_nodes_of (const SharedJobs *jobs)
@@ -132,11 +151,11 @@ n_nodes_of (const SharedJobs *jobs)
   uint32_t n = jobs->hardware->spec.n_nodes;
   if (jobs->file.n_nodes > 0)
     return jobs->file.n_nodes;
-  for (guint i = 0; i < jobs->n; i++) {
-    const LsAllocation *a = jobs->jobs[i].allocation;
-    n = MAX (n, ls_allocation_cluster_nodes (a));
-    for (uint32_t k = 0; k < a->n_seats; k++)
-      n = MAX (n, a->seats[k].node + 1);
+  for (guint i = 0; i < jobs->n; i++)
+    n = MAX (n, most_named (jobs->jobs[i].allocation));
+  for (guint i = 0; jobs->file.traffic && i < jobs->file.traffic->len; i++) {
+    const LsJobsTraffic *t = &g_array_index (jobs->file.traffic, LsJobsTraffic, i);
+    n = MAX (n, MAX (most_in_text (t->from), most_in_text (t->to)));
   }
   return n;
 }

@@ -18,17 +18,18 @@ shift_clear (gpointer shift)
 static LsSharingShift
 no_shift (const LsSharing *s)
 {
-  LsSharingShift none = { g_new0 (LsTime, s->n_jobs), g_new (double, s->n_jobs), .mean = s->mean_slowdown };
+  LsSharingShift none
+      = { 0, g_new0 (LsTime, s->n_jobs), g_new (double, s->n_jobs), .mean = s->mean_slowdown };
   for (guint i = 0; i < s->n_jobs; i++)
     none.slowdown[i] = s->jobs[i].slowdown;
   return none;
 }
 
 static LsSharingShift
-shift_of (const LsSharing *s, const SharedAsk *ask)
+shift_of (const LsSharing *s, guint job, const SharedAsk *ask)
 {
   LsSharingShift shift
-      = { g_memdup2 (ask->shift, s->n_jobs * sizeof *ask->shift), g_new (double, s->n_jobs), 0 };
+      = { job, g_memdup2 (ask->shift, s->n_jobs * sizeof *ask->shift), g_new (double, s->n_jobs), 0 };
   for (guint i = 0; i < s->n_jobs; i++) {
     shift.slowdown[i] = ask->result->jobs[i].step_ps / 1e12 / s->jobs[i].alone_s;
     shift.mean += shift.slowdown[i] / s->n_jobs;
@@ -56,7 +57,7 @@ shift_job (const SharedJobs *jobs, guint job, const LsSharingOptions *options, g
   }
   gboolean ok = shared_jobs_ask (jobs, options, asks, n, n_threads, progress, error);
   for (guint i = 0; ok && i < n; i++) {
-    LsSharingShift shift = shift_of (s, &asks[i]);
+    LsSharingShift shift = shift_of (s, job, &asks[i]);
     g_array_append_val (s->shifts, shift);
     if (shift.mean < best_of (s)->mean)
       s->best = s->shifts->len - 1;

@@ -9,7 +9,8 @@
 #include "data/text/json_out.h"
 #include "show/text_table.h"
 
-#define MOST_JOBS_SHOWN 4 /* of a link */
+#define MOST_JOBS_SHOWN 4    /* of a link */
+#define LEAST_GAIN      5e-4 /* what is shown as equal is */
 
 static char *
 time_text (double s)
@@ -184,12 +185,13 @@ append_shifts (GString *out, const LsSharing *s)
   for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
     ls_text_table_add (&t, "%s", heads[i]);
   add_shift (&t, s, "as they are", 0);
-  if (s->best > 0)
+  bool is_better = shift_at (s, 0)->mean - shift_at (s, s->best)->mean >= LEAST_GAIN;
+  if (is_better)
     add_shift (&t, s, "best", s->best);
-  if (worst_shift (s) > 0)
+  if (shift_at (s, worst_shift (s))->mean - shift_at (s, 0)->mean >= LEAST_GAIN)
     add_shift (&t, s, "worst", worst_shift (s));
   ls_text_table_print (&t, 2, out);
-  if (s->best == 0)
+  if (!is_better)
     g_string_append (out, "  none of them is better than to begin as they do\n");
 }
 
@@ -290,14 +292,17 @@ static void
 json_shift (LsJsonOut *out, const LsSharing *s, const LsSharingShift *shift)
 {
   ls_json_out_begin_object (out, NULL);
+  ls_json_out_string (out, "job", shift->job > 0 ? s->jobs[shift->job].name : NULL);
+  ls_json_out_double (out, "later_s", ls_time_to_s (shift->shift[shift->job]));
   ls_json_out_double (out, "mean_slowdown", shift->mean);
-  ls_json_out_begin_array (out, "later_s");
-  for (guint i = 0; i < s->n_jobs; i++)
-    ls_json_out_double (out, NULL, ls_time_to_s (shift->shift[i]));
-  ls_json_out_end_array (out);
-  ls_json_out_begin_array (out, "slowdown");
-  for (guint i = 0; i < s->n_jobs; i++)
-    ls_json_out_double (out, NULL, shift->slowdown[i]);
+  ls_json_out_begin_array (out, "jobs");
+  for (guint i = 0; i < s->n_jobs; i++) {
+    ls_json_out_begin_object (out, NULL);
+    ls_json_out_string (out, "name", s->jobs[i].name);
+    ls_json_out_double (out, "later_s", ls_time_to_s (shift->shift[i]));
+    ls_json_out_double (out, "slowdown", shift->slowdown[i]);
+    ls_json_out_end_object (out);
+  }
   ls_json_out_end_array (out);
   ls_json_out_end_object (out);
 }

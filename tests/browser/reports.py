@@ -166,6 +166,12 @@ def check_others(r):
     train = r.open("train", *JOB, "--tp", "2", "--train-steps", "200000", "--checkpoint-every", "scan", "--spares", "any,0", "--seeds", "5")
     check(r.card("goodput") == train["goodput"]["mean"], "goodput reads back")
     check(r.browser.run("return document.querySelectorAll('svg polyline').length") == 2, "a curve for each reserve")
+    with open(os.path.join(r.folder, "jobs.json"), "w", encoding="utf-8") as out:
+        job = '{ "name": "%s", "nodes": "%d", "options": { "model": "llama3.1-8b", "global_batch": 8 } }'
+        out.write('{ "schema": "lockstep.jobs/1", "cluster": "dgx-h100", "jobs": [%s, %s] }' % (job % ("a", 0), job % ("<b>", 1)))
+    share = r.open("share", "jobs.json", "--shift", "2")
+    names = r.browser.run("return [...document.querySelectorAll('section#jobs tbody tr')].map((x) => x.cells[0].textContent)")
+    check(names == [j["name"] for j in share["jobs"]] == ["a", "<b>"] and len(share["shifts"]) == 2, "share has a row for each job, its name as text")
     whatif = r.open("whatif", *JOB, "--tp", "2")
     check(len(whatif) > 0 and r.browser.run("return document.querySelectorAll('tbody tr').length") > 0, "whatif has a table")
 
