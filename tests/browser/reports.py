@@ -165,7 +165,10 @@ def check_others(r):
     check(all(c["source"].startswith(name) and any(c["source"] in x for x in labels) for c in validate["cases"]), "which tells its source, as text")
     train = r.open("train", *JOB, "--tp", "2", "--train-steps", "200000", "--checkpoint-every", "scan", "--spares", "any,0", "--seeds", "5")
     check(r.card("goodput") == train["goodput"]["mean"], "goodput reads back")
-    check(r.browser.run("return document.querySelectorAll('svg polyline').length") == 2, "a curve for each reserve")
+    check(r.browser.run("return document.querySelectorAll('section#intervals-and-spare-nodes svg polyline').length") == 2, "a curve for each reserve")
+    spread = r.browser.run("return document.querySelectorAll('section#variation-of-steps svg polyline').length")
+    check(spread == 3 and len(train["step_spread"]["scales"]) > 1, "steps that are shorter; the slowest and noise over scale")
+    check(r.card("mean_s") == train["step_spread"]["mean_s"], "the mean step is that of --json")
     with open(os.path.join(r.folder, "jobs.json"), "w", encoding="utf-8") as out:
         job = '{ "name": "%s", "nodes": "%d", "options": { "model": "llama3.1-8b", "global_batch": 8 } }'
         out.write('{ "schema": "lockstep.jobs/1", "cluster": "dgx-h100", "jobs": [%s, %s] }' % (job % ("a", 0), job % ("<b>", 1)))
