@@ -43,6 +43,9 @@ static const LsOption own[] = {
     .meaning = "Draw what the fullest rank holds over the step (.svg; .png; .gp: a script)" },
   { "critical-path", .meaning = "Which ops, links and ranks the step went through" },
   { "sensitivity", .meaning = "What a percent more FLOPs, bandwidth, latency is worth: a dozen runs more" },
+  { "faults", .argument = "each:KIND[=SHARE]", .is_rare = TRUE,
+    .meaning
+    = "Which link, gpu or node hurts most with SHARE left of it, default 0.5: a run for each kind of part" },
   { "what-if", .is_rare = TRUE,
     .meaning = "What single changes gain, as lockstep whatif: a simulation of each" },
   { "jitter", .argument = "NAME|FILE|off",
@@ -75,6 +78,7 @@ summary (const LsJobAnswer *j, const LsTextStyle *style)
     .findings = j->findings,
     .critical_path = j->critical_summary,
     .sensitivity = j->sensitivity,
+    .faults = j->faults,
     .what_if = j->what_if,
     .step_spread = j->step_spread,
     .color = style->has_color,
@@ -183,6 +187,27 @@ find_sensitivity (LsJobAnswer *j, GError **error)
 }
 
 static gboolean
+read_faults (const char *text, LsFaultAsk *ret_ask, GError **error)
+{
+  if (g_str_has_prefix (text, "each:") && ls_fault_ask_parse (text + strlen ("each:"), ret_ask))
+    return TRUE;
+  g_set_error (
+      error, LS_ERROR, LS_ERROR_USAGE,
+      "--faults: expected each: and link, gpu or node, and what is left of it, such as each:link=0.1 (of "
+      "a link from 0 on, of others from %g on; below 1); got \"%s\"",
+      1 / LS_SLOW_MAX, text);
+  return FALSE;
+}
+
+static gboolean
+find_faults (LsJobAnswer *j, const char *text, GError **error)
+{
+  LsFaultAsk ask;
+  j->faults = read_faults (text, &ask, error) ? ls_fault_table_new (&j->spec, j->job, &ask, 0, error) : NULL;
+  return j->faults != NULL;
+}
+
+static gboolean
 find_what_if (LsJobAnswer *j, const LsRequest *r, GError **error)
 {
   const LsProgress progress = ls_request_progress (r);
@@ -238,7 +263,10 @@ emit (LsJobAnswer *j, const char *target, LsAnswer *a, GError **error)
 static gboolean
 check (const LsRequest *r, GError **error)
 {
-  const char *target = ls_request_text (r, "emit");
+  const char *target = ls_request_text (r, "emit"), *faults = ls_request_text (r, "faults");
+  LsFaultAsk ask;
+  if (faults && !read_faults (faults, &ask, error))
+    return FALSE;
   if (target && ls_request_is_on (r, "json"))
     return ls_request_refuse (
         "--emit does not go with --json: each prints what it has instead of the summary", error);
@@ -251,9 +279,10 @@ check (const LsRequest *r, GError **error)
 static gboolean
 find_more (LsJobAnswer *j, const LsRequest *r, const Variation *v, LsAnswer *a, GError **error)
 {
-  const char *target = ls_request_text (r, "emit");
+  const char *target = ls_request_text (r, "emit"), *faults = ls_request_text (r, "faults");
   return (!ls_request_is_on (r, "critical-path") || find_critical_path (j, error))
       && (!ls_request_is_on (r, "sensitivity") || find_sensitivity (j, error))
+      && (!faults || find_faults (j, faults, error))
       && (!ls_request_is_on (r, "what-if") || find_what_if (j, r, error))
       && (!v->jitter.name || find_spread (j, v, error)) && (!target || emit (j, target, a, error));
 }

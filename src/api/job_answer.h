@@ -6,6 +6,7 @@
 #include "analysis/critical_summary.h"
 #include "api/answer.h"
 #include "api/request.h"
+#include "ask/each_fault.h"
 #include "ask/sensitivity.h"
 #include "ask/step_spread.h"
 #include "ask/whatif.h"
@@ -15,10 +16,11 @@
 typedef struct {
   LsJobSpec spec;
   LsJobResult *job;
-  LsMemoryAdvice *advice; /* NULL: nobody asked, as the five that follow */
+  LsMemoryAdvice *advice; /* NULL: nobody asked, as the six that follow */
   LsCriticalPath *critical_path;
   LsPathSummary *critical_summary;
   LsSensitivityTable *sensitivity;
+  LsFaultTable *faults;
   LsWhatIf *what_if;
   LsStepSpread *step_spread;
   LsInterval *interval; /* NULL: not wanted               */

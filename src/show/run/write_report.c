@@ -260,6 +260,8 @@ ls_report_to_json (const LsReport *r, const LsReportProvenance *p, const LsRepor
     ls_critical_to_json (extras->critical_path, &w);
   if (extras && extras->sensitivity)
     ls_sensitivity_to_json (extras->sensitivity, &w);
+  if (extras && extras->faults)
+    ls_faults_to_json (extras->faults, &w);
   if (extras && extras->what_if) {
     ls_json_out_begin_object (&w, "what_if");
     ls_json_what_if (&w, extras->what_if);

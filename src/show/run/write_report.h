@@ -29,6 +29,7 @@ typedef struct {
   const LsInterval *interval;
   const LsPathSummary *critical_path;
   const LsSensitivityTable *sensitivity;
+  const LsFaultTable *faults;
   const LsWhatIf *what_if;
   const LsStepSpread *step_spread;
   const LsMeasured *measured; /* of time 0: none */

@@ -1,0 +1,400 @@
+#include "ask/each_fault.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "analysis/report.h"
+#include "base/order.h"
+#include "base/parallel.h"
+
+/* --- what is asked ----------------------------------------------------------------------- */
+
+static const char *const kind_names[LS_N_FAULT_KINDS] = { "link", "gpu", "node" };
+
+const char *
+ls_fault_kind_name (LsFaultKind kind)
+{
+  return kind_names[kind];
+}
+
+bool
+ls_fault_ask_parse (const char *text, LsFaultAsk *ret_ask)
+{
+  const char *equals = strchr (text, '=');
+  size_t n = equals ? (size_t) (equals - text) : strlen (text);
+  char *end = NULL;
+  *ret_ask = (LsFaultAsk) { LS_N_FAULT_KINDS, equals ? g_ascii_strtod (equals + 1, &end) : 0.5 };
+  for (int k = 0; k < LS_N_FAULT_KINDS; k++)
+    if (strlen (kind_names[k]) == n && memcmp (kind_names[k], text, n) == 0)
+      ret_ask->kind = (LsFaultKind) k;
+  bool is_number = !equals || (end != equals + 1 && *end == '\0');
+  double least = ret_ask->kind == LS_FAULT_LINK ? 0 : 1 / LS_SLOW_MAX;
+  return ret_ask->kind < LS_N_FAULT_KINDS && is_number && ret_ask->share >= least && ret_ask->share < 1;
+}
+
+/* --- parts, and which of them are alike -------------------------------------------------- */
+
+/* number: of a trunk, rank or node. */
+typedef struct {
+  uint32_t first, last;
+  guint n;
+  char *pattern;
+} Group;
+
+typedef struct {
+  const LsJobResult *r;
+  bool is_each;       /* no parts are alike          */
+  GArray *groups;     /* Group                       */
+  GHashTable *of_key; /* char * > place + 1          */
+  char **classes;     /* [n_nodes]; NULL: no ranks   */
+  guint n_idle;
+} Parts;
+
+static void
+clear_group (gpointer group)
+{
+  g_free (((Group *) group)->pattern);
+}
+
+static uint32_t
+node_of (const LsJobResult *r, uint32_t rank)
+{
+  return r->plan->gpu_of_rank[rank] / r->cluster->spec.gpus_per_node;
+}
+
+/* "3,3,7": by GPU of the node the rank that stands for the one there. */
+static void
+find_classes (Parts *p)
+{
+  const LsJobResult *r = p->r;
+  uint32_t n_gpus = r->cluster->n_gpus, per_node = r->cluster->spec.gpus_per_node;
+  g_autofree uint32_t *at = g_new (uint32_t, n_gpus);
+  memset (at, 0xff, n_gpus * sizeof *at);
+  for (uint32_t rank = 0; rank < r->plan->n_ranks; rank++)
+    at[r->plan->gpu_of_rank[rank]] = r->timeline->representative[rank];
+  p->classes = g_new0 (char *, n_gpus / per_node + 1);
+  for (uint32_t node = 0; node < n_gpus / per_node; node++) {
+    GString *out = g_string_new (NULL);
+    for (uint32_t g = 0; g < per_node; g++)
+      g_string_append_printf (out, "%x,", at[node * per_node + g]);
+    p->classes[node] = g_string_free (out, FALSE);
+  }
+}
+
+/* The part is one of those with that key, which is taken. */
+static void
+add_part (Parts *p, char *key, uint32_t number, const char *name)
+{
+  guint at = p->is_each ? 0 : GPOINTER_TO_UINT (g_hash_table_lookup (p->of_key, key));
+  if (at == 0) {
+    const Group group = { number, number, 1, g_strdup (name) };
+    g_array_append_val (p->groups, group);
+    g_hash_table_replace (p->of_key, key, GUINT_TO_POINTER (p->groups->len));
+    return;
+  }
+  Group *group = &g_array_index (p->groups, Group, at - 1);
+  char *merged = ls_link_merge (group->pattern, name);
+  g_free (group->pattern);
+  group->pattern = merged;
+  group->last = number;
+  group->n++;
+  g_free (key);
+}
+
+/* Of the node that "node3/nic2>leaf4" begins at; "" of a link between switches. */
+static const char *
+classes_of (const Parts *p, const char *link)
+{
+  const LsCluster *c = p->r->cluster;
+  if (!g_str_has_prefix (link, "node"))
+    return "";
+  guint64 node = g_ascii_strtoull (link + strlen ("node"), NULL, 10);
+  return node < c->n_gpus / c->spec.gpus_per_node ? p->classes[node] : "";
+}
+
+/* Both ways at once: of a trunk and its reverse the even one. */
+static void
+find_links (Parts *p)
+{
+  const LsCluster *c = p->r->cluster;
+  const double *bytes = p->r->timeline->resource_bytes;
+  uint32_t n = MIN (c->trunks->len, p->r->timeline->n_resources);
+  for (uint32_t t = 0; t + 1 < n; t += 2) {
+    g_autofree char *name = ls_cluster_resource_name (c, t), *pattern = ls_link_pattern (name);
+    if (bytes[t] <= 0 && bytes[t + 1] <= 0) {
+      p->n_idle++;
+      continue;
+    }
+    const char *of = classes_of (p, name);
+    add_part (p, g_strdup_printf ("%s %.9g %.9g %s", pattern, bytes[t], bytes[t + 1], of), t, name);
+  }
+}
+
+static char *
+rank_name (const LsJobResult *r, uint32_t rank)
+{
+  return g_strdup_printf ("rank %u, node%u/gpu%u", rank, node_of (r, rank),
+                          r->plan->gpu_of_rank[rank] % r->cluster->spec.gpus_per_node);
+}
+
+static void
+find_gpus (Parts *p)
+{
+  for (uint32_t rank = 0; rank < p->r->plan->n_ranks; rank++) {
+    g_autofree char *name = rank_name (p->r, rank);
+    add_part (p, g_strdup_printf ("%u", p->r->timeline->representative[rank]), rank, name);
+  }
+}
+
+static void
+find_nodes (Parts *p)
+{
+  const LsJobResult *r = p->r;
+  uint32_t n = r->cluster->n_gpus / r->cluster->spec.gpus_per_node;
+  g_autofree bool *is_used = g_new0 (bool, n);
+  for (uint32_t rank = 0; rank < r->plan->n_ranks; rank++)
+    is_used[node_of (r, rank)] = true;
+  for (uint32_t node = 0; node < n; node++) {
+    g_autofree char *name = g_strdup_printf ("node%u", node);
+    if (is_used[node])
+      add_part (p, g_strdup (p->classes[node]), node, name);
+  }
+}
+
+static void
+parts_init (Parts *p, const LsJobResult *r, const LsFaultAsk *ask, bool is_each)
+{
+  static void (*const find[LS_N_FAULT_KINDS]) (Parts * p) = { find_links, find_gpus, find_nodes };
+  *p = (Parts) { r,
+                 is_each,
+                 g_array_new (FALSE, FALSE, sizeof (Group)),
+                 g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
+                 NULL,
+                 0 };
+  g_array_set_clear_func (p->groups, clear_group);
+  find_classes (p);
+  find[ask->kind](p);
+}
+
+static void
+parts_clear (Parts *p)
+{
+  g_array_unref (p->groups);
+  g_hash_table_unref (p->of_key);
+  g_strfreev (p->classes);
+}
+
+/* --- running ----------------------------------------------------------------------------- */
+
+/* Each run has a place of its own: of a group the first part, and the last where that is checked. */
+typedef struct {
+  const LsJobResult *r;
+  const LsFaultAsk *ask;
+  const Parts *parts;
+  LsRunOptions options;
+  const double *slow; /* [n_ranks] of the job itself; NULL: none */
+  guint n_of_group;
+  LsTime *step;
+  GError **errors;
+} Runs;
+
+static void
+clear_fault (gpointer fault)
+{
+  g_free (((LsFault *) fault)->link);
+}
+
+/* Those of the cluster, and the link's; a later one of the same link counts. */
+static GArray *
+faults_with (const LsCluster *c, uint32_t trunk, double share)
+{
+  GArray *all = g_array_new (FALSE, FALSE, sizeof (LsFault));
+  g_array_set_clear_func (all, clear_fault);
+  for (guint i = 0; c->spec.faults && i < c->spec.faults->len; i++) {
+    LsFault fault = g_array_index (c->spec.faults, LsFault, i);
+    fault.link = g_strdup (fault.link);
+    g_array_append_val (all, fault);
+  }
+  const LsFault own = { ls_cluster_resource_name (c, trunk), share, 0, false };
+  g_array_append_val (all, own);
+  return all;
+}
+
+/* [n_ranks] kernels of the part take 1 / share as long. */
+static double *
+slow_with (const Runs *runs, uint32_t number)
+{
+  uint32_t n = runs->r->plan->n_ranks;
+  double *slow = g_new (double, n);
+  for (uint32_t rank = 0; rank < n; rank++) {
+    bool is_hit = runs->ask->kind == LS_FAULT_GPU ? rank == number : node_of (runs->r, rank) == number;
+    slow[rank] = (runs->slow ? runs->slow[rank] : 1) / (is_hit ? runs->ask->share : 1);
+  }
+  return slow;
+}
+
+static LsTime
+run_with (const Runs *runs, uint32_t number, GError **error)
+{
+  LsRunOptions options = runs->options;
+  LsClusterSpec spec = runs->r->cluster->spec; /* borrows all */
+  g_autoptr (GArray) faults = NULL;
+  g_autofree double *slow = NULL;
+  if (runs->ask->kind == LS_FAULT_LINK)
+    spec.faults = faults = faults_with (runs->r->cluster, number, runs->ask->share);
+  else
+    options.slow = slow = slow_with (runs, number);
+  const LsHardware changed = { spec, runs->r->hardware->calibration, runs->r->hardware->nccl };
+  LsHardware h;
+  g_autoptr (LsCluster) cluster
+      = ls_job_hardware (runs->r, &changed, &options, &h, error) ? ls_cluster_build (&h.spec, error) : NULL;
+  g_autoptr (LsTimeline) t
+      = cluster ? ls_run (runs->r->plan, cluster, &h.calibration, &h.nccl, &options, NULL, error) : NULL;
+  return t ? t->window_end - t->window_start : 0;
+}
+
+static void
+run_one (guint i, gpointer data)
+{
+  Runs *runs = data;
+  const Group *g = &g_array_index (runs->parts->groups, Group, i / runs->n_of_group);
+  if (i % runs->n_of_group == 0 || g->n > 1)
+    runs->step[i] = run_with (runs, i % runs->n_of_group == 0 ? g->first : g->last, &runs->errors[i]);
+}
+
+/* --- the table --------------------------------------------------------------------------- */
+
+static char *
+part_name (const Runs *runs, uint32_t number)
+{
+  switch (runs->ask->kind) {
+  case LS_FAULT_LINK:
+    return ls_cluster_resource_name (runs->r->cluster, number);
+  case LS_FAULT_GPU:
+    return rank_name (runs->r, number);
+  default:
+    return g_strdup_printf ("node%u", number);
+  }
+}
+
+/* What cuts off comes first; of equals those of which there are more. */
+static int
+compare_rows (gconstpointer a, gconstpointer b)
+{
+  const LsFaultRow *x = a, *y = b;
+  if (!x->cut_off != !y->cut_off)
+    return x->cut_off ? -1 : 1;
+  if (!x->cut_off && x->step_s != y->step_s)
+    return LS_ORDER (y->step_s, x->step_s);
+  return x->n_alike != y->n_alike ? LS_ORDER (y->n_alike, x->n_alike) : strcmp (x->first, y->first);
+}
+
+static void
+clear_row (gpointer row)
+{
+  LsFaultRow *r = row;
+  g_free (r->first);
+  g_free (r->pattern);
+  g_free (r->cut_off);
+}
+
+/* Whether both parts of a group that were run gave the same. */
+static gboolean
+check_alike (const Runs *runs, guint i, GError **error)
+{
+  const Group *g = &g_array_index (runs->parts->groups, Group, i);
+  guint at = i * runs->n_of_group, last = at + runs->n_of_group - 1;
+  if (last == at || g->n == 1
+      || (runs->step[at] == runs->step[last] && !runs->errors[at] == !runs->errors[last]))
+    return TRUE;
+  g_autofree char *first = part_name (runs, g->first), *other = part_name (runs, g->last);
+  g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s and %s were taken for alike, but the step differs",
+               first, other);
+  return FALSE;
+}
+
+/* Only what is cut off is a result; other errors are errors. */
+static gboolean
+add_row (const Runs *runs, guint i, GArray *rows, GError **error)
+{
+  const Group *g = &g_array_index (runs->parts->groups, Group, i);
+  guint at = i * runs->n_of_group;
+  GError *failed = runs->errors[at];
+  if (failed && !(runs->ask->share == 0 && g_error_matches (failed, LS_ERROR, LS_ERROR_CONFLICT))) {
+    g_propagate_error (error, g_error_copy (failed));
+    return FALSE;
+  }
+  const LsFaultRow row = {
+    .first = part_name (runs, g->first),
+    .pattern = g->n > 1 ? g_strdup (g->pattern) : NULL,
+    .n_alike = g->n,
+    .step_s = failed ? NAN : ls_time_to_s (runs->step[at]),
+    .cut_off = failed ? g_strdup (failed->message) : NULL,
+  };
+  g_array_append_val (rows, row);
+  return check_alike (runs, i, error);
+}
+
+static gboolean
+run_all (Runs *runs, guint n_threads, LsFaultTable *table, GError **error)
+{
+  guint n = runs->parts->groups->len;
+  gboolean ok = TRUE;
+  g_autofree LsTime *step = runs->step = g_new0 (LsTime, n * runs->n_of_group + 1);
+  g_autofree GError **errors = runs->errors = g_new0 (GError *, n * runs->n_of_group + 1);
+  ls_parallel (n * runs->n_of_group, n_threads, run_one, runs, NULL);
+  for (guint i = 0; ok && i < n; i++)
+    ok = add_row (runs, i, table->rows, error);
+  for (guint i = 0; i < n * runs->n_of_group; i++)
+    g_clear_error (&errors[i]);
+  g_array_sort (table->rows, compare_rows);
+  return ok;
+}
+
+LsFaultTable *
+ls_fault_table_new (const LsJobSpec *spec, const LsJobResult *r, const LsFaultAsk *ask, guint n_threads,
+                    GError **error)
+{
+  Runs runs = { .r = r, .ask = ask };
+  if (!ls_job_spec_options (spec, &runs.options, error))
+    return NULL;
+  LsShortcut fold = runs.options.fold;
+  ls_job_host (r->hardware, &r->strategy, &runs.options.host); /* as the job ran */
+  runs.options.no_spans = runs.options.steady = true;
+  if (fold == LS_SHORTCUT_CHECK) /* the job itself was checked */
+    runs.options.fold = LS_SHORTCUT_AUTO;
+  GError *failed = NULL;
+  g_autofree double *slow
+      = runs.options.stragglers ? ls_slow_factors (runs.options.stragglers, r->plan->n_ranks, &failed) : NULL;
+  if (failed) {
+    g_propagate_error (error, failed);
+    return NULL;
+  }
+  runs.slow = slow;
+  Parts parts;
+  parts_init (&parts, r, ask, fold == LS_SHORTCUT_OFF);
+  runs.parts = &parts;
+  runs.n_of_group = fold == LS_SHORTCUT_CHECK ? 2 : 1;
+  g_autoptr (LsFaultTable) table = g_new (LsFaultTable, 1);
+  *table = (LsFaultTable) { *ask, ls_job_result_step_time_s (r), parts.n_idle,
+                            g_array_new (FALSE, FALSE, sizeof (LsFaultRow)) };
+  g_array_set_clear_func (table->rows, clear_row);
+  gboolean ok = parts.groups->len <= LS_FAULTS_MAX;
+  if (!ok)
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "%u %ss differ, more than %d", parts.groups->len,
+                 kind_names[ask->kind], LS_FAULTS_MAX);
+  ok = ok && run_all (&runs, n_threads, table, error);
+  parts_clear (&parts);
+  return ok ? g_steal_pointer (&table) : NULL;
+}
+
+void
+ls_fault_table_free (LsFaultTable *table)
+{
+  if (!table)
+    return;
+  g_array_unref (table->rows);
+  g_free (table);
+}
