@@ -316,6 +316,24 @@ the_slowest_is_not_counted_twice (void)
   case_clear (&c);
 }
 
+/* Of GPUs that are all alike the step is that of the job, to the picosecond; and one slow rank of a synchronous job
+ * makes it as much longer as all would, which is its kernels' share. */
+static void
+one_slow_rank_delays_all (void)
+{
+  Case c;
+  case_init (&c, "model gpt-1.7b cluster dgx-a100-80g:gpu.clock_spread=0 nodes 2 global-batch 16");
+  double x[16] = { 0 }, share = c.pace->alone[0];
+  LS_CHECK (c.pace->step_s == ls_job_result_step_time_s (c.r) && simulated (&c, x) == 0);
+  x[5] = 0.03;
+  double slower = simulated (&c, x);
+  printf ("# one rank of 16 that is 3 %% slower: %.4f %% longer, share %.4f\n", 100 * slower, share);
+  LS_CHECK_NEAR (composed (&c, x), 0.03 * share, 1e-12);
+  LS_CHECK_NEAR (slower, 0.03 * share, 2e-3);
+  LS_CHECK (share > 0.9 && share < 1);
+  case_clear (&c);
+}
+
 static void
 what_has_speeds_already_is_refused (void)
 {
@@ -332,4 +350,4 @@ LS_TEST_MAIN ("step_spread", LS_TEST (nothing_varies_of_itself), LS_TEST (steps_
               LS_TEST (a_day_swings), LS_TEST (a_pipeline_follows_its_slowest_stage),
               LS_TEST (threads_change_nothing), LS_TEST (noise_falls_with_length_and_number),
               LS_TEST (the_slowest_is_not_counted_twice), LS_TEST (what_has_speeds_already_is_refused),
-              LS_TEST (speeds_of_all_ranks_are_followed))
+              LS_TEST (one_slow_rank_delays_all), LS_TEST (speeds_of_all_ranks_are_followed))
