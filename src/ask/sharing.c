@@ -61,6 +61,20 @@ typedef struct {
   SharedAsk *asks;
 } Asks;
 
+/* Whose error it is: ranks of all jobs are counted on. */
+static void
+name_job (const SharedJobs *jobs, SharedAsk *ask)
+{
+  const char *name = g_array_index (jobs->file.jobs, LsJobsEntry, ask->only).name;
+  uint32_t first = 0;
+  for (guint i = 0; i < ask->only; i++)
+    first += jobs->jobs[i].job->plan->n_ranks;
+  if (first > 0)
+    g_prefix_error (&ask->error, "job \"%s\", whose rank 0 is rank %u here: ", name, first);
+  else
+    g_prefix_error (&ask->error, "job \"%s\": ", name);
+}
+
 static void
 answer (guint i, gpointer data)
 {
@@ -72,6 +86,8 @@ answer (guint i, gpointer data)
     share[k].start += ask->shift[k];
   ask->result = ls_run_share (share, n, ask->only, &a->jobs->traffic, a->jobs->cluster,
                               &a->jobs->hardware->nccl, &a->options, &ask->error);
+  if (ask->error && ask->only != LS_SHARE_ALL)
+    name_job (a->jobs, ask);
 }
 
 gboolean

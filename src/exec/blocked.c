@@ -201,15 +201,16 @@ deadlock_report (Run *x)
 {
   g_autoptr (GString) text = g_string_new (NULL);
   uint32_t n_waiting = 0, first = NO_ID;
+  uint32_t n_ranks = 0;
   for (uint32_t i = 0; i < x->plan->n_ranks; i++) {
-    if (x->ranks[i].steps_done >= x->n_steps)
+    n_ranks += !x->ranks[i].job->is_absent;
+    if (x->ranks[i].steps_done >= x->n_steps || x->ranks[i].job->is_absent)
       continue;
     if (first == NO_ID)
       first = i;
     n_waiting++;
   }
-  g_string_append_printf (text, "deadlock: %u of %u ranks wait and no event is left\n", n_waiting,
-                          x->plan->n_ranks);
+  g_string_append_printf (text, "deadlock: %u of %u ranks wait and no event is left\n", n_waiting, n_ranks);
 
   /* Follow who waits for whom until a rank comes round again. */
   g_autofree uint32_t *visited = g_new0 (uint32_t, x->plan->n_ranks);

@@ -412,6 +412,14 @@ check_same (const LsShare *a, const LsShare *b, GError **error)
   return FALSE;
 }
 
+/* All, then, not one for each class. */
+static bool
+names_ranks (const GError *error)
+{
+  return g_error_matches (error, LS_ERROR, LS_ERROR_DEADLOCK)
+      || g_error_matches (error, LS_ERROR, LS_ERROR_INPUT);
+}
+
 LsShare *
 ls_run_share (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsShareTraffic *traffic,
               const LsCluster *cluster, const LsNccl *nccl, const LsRunOptions *options, GError **error)
@@ -422,7 +430,15 @@ ls_run_share (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsSh
                          "several jobs are not simulated message by message; expected --network flow");
     return NULL;
   }
-  g_autoptr (LsShare) share = run_as (jobs, n_jobs, only, traffic, cluster, nccl, options, error);
+  g_autoptr (GError) failed = NULL;
+  g_autoptr (LsShare) share = run_as (jobs, n_jobs, only, traffic, cluster, nccl, options, &failed);
+  if (names_ranks (failed) && options->fold != LS_SHORTCUT_OFF) {
+    LsRunOptions unfolded = *options;
+    unfolded.fold = LS_SHORTCUT_OFF;
+    return run_as (jobs, n_jobs, only, traffic, cluster, nccl, &unfolded, error);
+  }
+  if (failed)
+    g_propagate_error (error, g_steal_pointer (&failed));
   if (!share || (options->fold != LS_SHORTCUT_CHECK && options->coarsen != LS_SHORTCUT_CHECK))
     return g_steal_pointer (&share);
   LsRunOptions plain = *options;

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include <lockstep/units.h>
 
@@ -9,13 +10,21 @@
 #include "data/text/json_out.h"
 #include "show/text_table.h"
 
-#define MOST_JOBS_SHOWN 4    /* of a link */
-#define LEAST_GAIN      5e-4 /* what is shown as equal is */
+#define MOST_JOBS_SHOWN  4    /* of a link */
+#define MOST_NODES_SHOWN 32   /* characters of a list */
+#define LEAST_GAIN       5e-4 /* what is shown as equal is */
 
 static char *
 time_text (double s)
 {
   return ls_format_time (ls_time_from_s (s));
+}
+
+/* A list as it is, or how many where it is long. Newly allocated. */
+static char *
+nodes_text (const char *nodes, uint32_t n)
+{
+  return strlen (nodes) > MOST_NODES_SHOWN ? g_strdup_printf ("%u nodes", n) : g_strdup (nodes);
 }
 
 /* --- text: jobs ------------------------------------------------------------------------------- */
@@ -26,7 +35,7 @@ add_job (LsTextTable *t, const LsSharingJob *j)
   ls_text_table_add (t, "%s", j->name);
   ls_text_table_add (t, "%s", j->what);
   ls_text_table_add (t, "%u", j->n_gpus);
-  ls_text_table_add (t, "%s", j->nodes);
+  ls_text_table_take (t, nodes_text (j->nodes, j->n_nodes));
   ls_text_table_take (t, ls_format_time (j->start));
   ls_text_table_take (t, time_text (j->alone_s));
   ls_text_table_take (t, time_text (j->shared_s));
@@ -209,7 +218,7 @@ append_packed (GString *out, const LsSharing *s)
     ls_text_table_add (&t, "%s", heads[i]);
   for (guint i = 0; i < s->n_jobs; i++) {
     ls_text_table_add (&t, "%s", s->jobs[i].name);
-    ls_text_table_add (&t, "%s", s->packed_nodes[i]);
+    ls_text_table_take (&t, nodes_text (s->packed_nodes[i], s->jobs[i].n_nodes));
     ls_text_table_take (&t, time_text (s->packed_s[i]));
     ls_text_table_take (&t, time_text (s->jobs[i].shared_s));
   }

@@ -64,12 +64,12 @@ node_of (const LsJobsFile *f, const char *list, guint i)
   return cJSON_GetArrayItem (cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (f->doc), list), (int) i);
 }
 
-/* Further lines are a note. */
+/* The first line, and the note; not lines that show where in another file. */
 static void
 complain (const LsJobsFile *f, const cJSON *place, LsErrorCode code, const char *text, LsDiagList *diags)
 {
   const char *end = strstr (text, "\nnote: ");
-  g_autofree char *first = end ? g_strndup (text, (gsize) (end - text)) : g_strdup (text);
+  g_autofree char *first = g_strndup (text, strcspn (text, "\n"));
   ls_json_doc_diag_code (f->doc, code, place, LS_JSON_AT_VALUE, diags, end ? end + strlen ("\nnote: ") : NULL,
                          "%s", first);
 }
