@@ -65,7 +65,7 @@ static const LsOption own[] = {
   LS_OPTION_REPORT,
   LS_OPTION_FORMAT ("text|json|csv|markdown"),
   { "json", .meaning = "Print JSON" },
-  { "csv", .meaning = "Print a row for each cause of failures" },
+  { "csv", .meaning = "Print a row for each cause of failures, interval and batch" },
   { NULL },
 };
 

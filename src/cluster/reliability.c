@@ -25,7 +25,7 @@ ls_reliability_clear (LsReliability *r)
 const char *
 ls_fails_name (int unit)
 {
-  static const char *const names[] = { "gpu", "node", "nic", "job" };
+  static const char *const names[] = { "gpu", "node", "nic", "job", "rack" };
   return names[unit];
 }
 

@@ -12,7 +12,8 @@
  * Worked example. 419 unexpected interruptions of 2,048 nodes in 54 days: 0.00379 per node and day; a
  * job on all of them is interrupted every 54 x 24 / 419 = 3.09 h, one on 128 nodes every 49 h.
  *
- * Deviations. Rates do not change over the life of a part (Weibull), and parts do not fail together.
+ * Deviations. Rates do not change over the life of a part (Weibull). Parts fail together only where a cause
+ * takes several nodes at once.
  *
  * Reference: Llama team 2024, arXiv 2407.21783, table 5; Kokolis et al. 2025, arXiv 2410.21680. */
 #ifndef LS_CLUSTER_RELIABILITY_H
@@ -24,7 +25,7 @@
 #include <lockstep/units.h>
 
 /* What of a job a cause is counted by. */
-typedef enum { LS_FAILS_GPU, LS_FAILS_NODE, LS_FAILS_NIC, LS_FAILS_JOB, LS_N_FAILS } LsFails;
+typedef enum { LS_FAILS_GPU, LS_FAILS_NODE, LS_FAILS_NIC, LS_FAILS_JOB, LS_FAILS_RACK, LS_N_FAILS } LsFails;
 
 /* What a failure does to the job. */
 typedef enum {
@@ -45,6 +46,7 @@ typedef struct {
   LsTime detect;  /* until somebody knows; of a stall, how long it is                               */
   LsTime locate;  /* until it is known which node, and what to do                                   */
   LsTime repair;  /* until a node that failed may be used again; 0: as the file says of all         */
+  uint32_t nodes; /* of REPLACE: that it takes at once, such as those behind a switch; 0: one       */
   double factor;  /* of SLOW: a step takes so many times as long                                    */
 } LsFailureCause;
 
@@ -56,10 +58,11 @@ typedef struct {
 typedef struct {
   char *name, *source;
   LsExposure seen;
-  GArray *causes;         /* LsFailureCause                                                              */
-  uint32_t gpus_per_node; /* of the nodes that were counted; 0: as those of the job                      */
-  LsTime place;           /* until a job that ended has its nodes again, with up to place_gpus           */
-  LsTime place_more;      /* and longer for each doubling of them                                        */
+  GArray *causes;          /* LsFailureCause                                                              */
+  uint32_t nodes_per_rack; /* of causes that are counted by racks; 0: there are none */
+  uint32_t gpus_per_node;  /* of the nodes that were counted; 0: as those of the job                      */
+  LsTime place;            /* until a job that ended has its nodes again, with up to place_gpus           */
+  LsTime place_more;       /* and longer for each doubling of them                                        */
   uint32_t place_gpus;
   LsTime initialise; /* process groups, compilation, first steps                                    */
   LsTime repair;     /* until a node that failed may be used again                                  */

@@ -186,12 +186,13 @@ append_checkpoint (GString *out, const LsTrainReport *r)
   const LsTrainPhase *last = &g_array_index (r->phases, LsTrainPhase, r->phases->len - 1);
   g_autofree char *size = ls_format_bytes ((uint64_t) c->bytes), *interval = long_time (c->interval_s),
                   *save = long_time (c->times.save_s), *write = long_time (c->times.write_s),
-                  *read = long_time (c->times.read_s);
-  g_string_append_printf (out,
-                          "\ncheckpoint of %s every %" G_GUINT64_FORMAT
-                          " steps (%s): the job waits %s, it may be "
-                          "read after %s more; reading takes %s\n",
-                          size, (guint64) last->every, interval, save, write, read);
+                  *read = long_time (c->times.read_s), *frozen = long_time (c->times.frozen_s);
+  g_string_append_printf (
+      out,
+      "\ncheckpoint of %s every %" G_GUINT64_FORMAT " steps (%s): the job waits %s, it may be "
+      "read after %s more; reading takes %s%s%s\n",
+      size, (guint64) last->every, interval, save, write, read,
+      c->times.frozen_s > 0 ? ", frozen weights " : "", c->times.frozen_s > 0 ? frozen : "");
   if (!isnan (c->best_s)) {
     g_autofree char *young = long_time (c->young_s), *daly = long_time (c->daly_s),
                     *best = long_time (c->best_s);

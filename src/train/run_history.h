@@ -8,7 +8,8 @@
  * next failure comes after an exponential time at the sum of the rates of all causes, and is of a cause by
  * its share (cluster/reliability.h). What each does:
  *
- *   replace   all since the last checkpoint that may be read is lost; down, with another node
+ *   replace   all since the last checkpoint that may be read is lost; down, with another node, or as many
+ *             as fail at once
  *   restart   the same, on the same nodes
  *   planned   a checkpoint, then down; nothing is lost
  *   stall     held up for `detect`
@@ -17,7 +18,8 @@
  *
  * A failure while it is down begins the recovery anew. A checkpoint holds the job up for save_s, and may be
  * read write_s later; the next one waits for that. Of fast checkpoints (in a peer's memory, on the node's
- * drives) every storage_every-th is written to storage too. What is on the drives of a node is lost with it.
+ * drives) every storage_every-th is written to storage too. What is on the drives of a node is lost with it,
+ * what is in the memory of peers with several nodes that fail at once: they are taken to be each other's.
  *
  * Nodes that failed are back after `repair`. Without a spare the job waits for one, or, if it is elastic,
  * goes on with fewer replicas: a step takes as long and counts for so much less. It is stopped behind a
@@ -55,7 +57,9 @@ typedef struct {
   double save_s;          /* the job is held up                                              */
   double write_s;         /* behind that, until it may be read                               */
   double read_s;          /* at a restart                                                    */
+  double frozen_s;        /* to read weights that are in no checkpoint, at each restart      */
   bool is_on_node;        /* it is lost with the node                                        */
+  bool is_on_peer;        /* it is lost with several nodes that fail at once                 */
   uint32_t storage_every; /* each so manieth goes to storage too; 0: all are there           */
   double storage_write_s, storage_read_s;
 } LsCheckpointTimes;

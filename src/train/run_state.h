@@ -49,6 +49,7 @@ typedef struct {
   uint32_t n_saved;
   bool stops_behind;  /* a checkpoint is followed by a stop */
   guint cause;        /* of the stop that there is, or will be */
+  guint stall_cause;  /* of the stall that there is */
   bool reads_storage; /* that stop lost the fast checkpoint */
   GArray *failed;     /* guint: causes of nodes that need another in their place */
   uint32_t free_nodes, missing_nodes;
@@ -79,8 +80,8 @@ void ls_run_go_on (LiveRun *r);
 void ls_run_begin_work (LiveRun *r);
 void ls_run_begin_save (LiveRun *r);
 void ls_run_add_saved (LiveRun *r);
-/* Back to the last checkpoint that may be read, was taken by then, and is not lost with a node. */
-void ls_run_go_back (LiveRun *r, LsTime taken_by, bool node_is_lost);
+/* Back to the last checkpoint that may be read, was taken by then, and is not lost with so many nodes. */
+void ls_run_go_back (LiveRun *r, LsTime taken_by, guint n_lost);
 
 /* --- run_stops.c: stops, and what failures do ------------------------------------------ */
 

@@ -16,8 +16,8 @@ reading_s (const LiveRun *r)
 {
   const LsCheckpointTimes *c = &r->plan->checkpoint;
   if (r->saved->len == 0)
-    return 0;
-  return ls_run_writing_left_s (r) + (r->reads_storage ? c->storage_read_s : c->read_s);
+    return c->frozen_s;
+  return c->frozen_s + ls_run_writing_left_s (r) + (r->reads_storage ? c->storage_read_s : c->read_s);
 }
 
 static double
@@ -186,20 +186,28 @@ on_corrupt_found (LsEvent *event, void *context)
   ls_run_account (r);
   r->cause = l->cause;
   g_array_append_val (r->failed, l->cause);
-  ls_run_go_back (r, l->since, true);
+  ls_run_go_back (r, l->since, 1);
   ls_run_go_down (r, l->cause, LOCATING);
 }
 
 /* --- failures -------------------------------------------------------------------------- */
 
 static void
-fail (LiveRun *r, guint cause, bool node_is_lost)
+fail (LiveRun *r, guint cause, guint n_lost)
 {
   r->cause = cause;
-  if (node_is_lost)
+  for (guint i = 0; i < n_lost; i++)
     g_array_append_val (r->failed, cause);
-  ls_run_go_back (r, r->engine.now, node_is_lost);
+  ls_run_go_back (r, r->engine.now, n_lost);
   ls_run_go_down (r, cause, DETECTING);
+}
+
+/* No more than the job has. */
+static guint
+n_taken (const LiveRun *r, guint cause)
+{
+  double all = ceil (r->plan->n_replicas * r->plan->nodes_per_replica);
+  return (guint) fmax (fmin (ls_run_cause (r, cause)->nodes, all), 1);
 }
 
 static void
@@ -217,10 +225,10 @@ ls_run_happen (LiveRun *r, guint cause)
 {
   switch ((LsFailureEffect) ls_run_cause (r, cause)->effect) {
   case LS_FAILURE_REPLACE:
-    fail (r, cause, true);
+    fail (r, cause, n_taken (r, cause));
     break;
   case LS_FAILURE_RESTART:
-    fail (r, cause, false);
+    fail (r, cause, 0);
     break;
   case LS_FAILURE_PLANNED:
     if (is_up (r))
@@ -228,7 +236,7 @@ ls_run_happen (LiveRun *r, guint cause)
     break;
   case LS_FAILURE_STALL:
     if (r->state == WORKING) {
-      r->cause = cause;
+      r->stall_cause = cause;
       ls_run_enter (r, STALLED, detect_s (r, cause));
     }
     break;

@@ -43,11 +43,16 @@ smaller (const LiveRun *r)
 }
 
 static void
-lose (LiveRun *r, LsLost kind, double seconds, bool is_of_cause)
+lose_to (LiveRun *r, LsLost kind, double seconds, guint cause)
 {
   r->out->lost_s[kind] += seconds;
-  if (is_of_cause)
-    r->out->causes[r->cause].lost_s += seconds;
+  r->out->causes[cause].lost_s += seconds;
+}
+
+static void
+lose (LiveRun *r, LsLost kind, double seconds)
+{
+  lose_to (r, kind, seconds, r->cause);
 }
 
 static void
@@ -75,16 +80,16 @@ ls_run_account (LiveRun *r)
     account_work (r, seconds);
     break;
   case SAVING:
-    lose (r, LS_LOST_CHECKPOINT, seconds, false);
+    r->out->lost_s[LS_LOST_CHECKPOINT] += seconds;
     break;
   case STALLED:
-    lose (r, LS_LOST_STALL, seconds, true);
+    lose_to (r, LS_LOST_STALL, seconds, r->stall_cause);
     break;
   case DOWN:
-    lose (r, of_stage[r->stage], seconds, true);
+    lose (r, of_stage[r->stage], seconds);
     break;
   case WAITING:
-    lose (r, LS_LOST_WAITING, seconds, true);
+    lose (r, LS_LOST_WAITING, seconds);
     break;
   case DONE:
     break;
@@ -193,8 +198,8 @@ void
 ls_run_add_saved (LiveRun *r)
 {
   const LsCheckpointTimes *c = &r->plan->checkpoint;
-  SavedWork saved
-      = { r->position, r->save_began, r->engine.now + ls_run_ns (c->write_s), LS_TIME_NEVER, c->is_on_node };
+  SavedWork saved = { r->position, r->save_began, r->engine.now + ls_run_ns (c->write_s), LS_TIME_NEVER,
+                      c->is_on_node || c->is_on_peer };
   if (next_goes_to_storage (r))
     r->storage_free_at = saved.storage_at = r->engine.now + ls_run_ns (c->storage_write_s);
   r->n_saved++;
@@ -207,12 +212,14 @@ ls_run_add_saved (LiveRun *r)
 }
 
 /* Back to the last checkpoint that may be read and was taken by then. With a node what is on its drives is
- * lost. */
+ * lost, with several what is in their memory. */
 void
-ls_run_go_back (LiveRun *r, LsTime taken_by, bool node_is_lost)
+ls_run_go_back (LiveRun *r, LsTime taken_by, guint n_lost)
 {
+  const LsCheckpointTimes *c = &r->plan->checkpoint;
+  bool is_lost = n_lost > 0 && (c->is_on_node || n_lost > 1);
   double from = r->position;
-  for (guint i = 0; node_is_lost && i < r->saved->len; i++) {
+  for (guint i = 0; is_lost && i < r->saved->len; i++) {
     SavedWork *s = &g_array_index (r->saved, SavedWork, i);
     if (s->on_node)
       s->durable_at = s->storage_at;
@@ -226,6 +233,6 @@ ls_run_go_back (LiveRun *r, LsTime taken_by, bool node_is_lost)
   }
   const SavedWork *s = last_saved (r);
   r->position = s ? s->position : 0;
-  r->reads_storage = s && r->plan->checkpoint.is_on_node && !s->on_node;
-  lose (r, LS_LOST_REWORK, from - r->position, true);
+  r->reads_storage = s && (c->is_on_node || c->is_on_peer) && !s->on_node;
+  lose (r, LS_LOST_REWORK, from - r->position);
 }

@@ -26,6 +26,16 @@ bytes_per_param (const LsStrategy *s)
   return weight + ls_adam_bytes (&states, (LsDtype) s->dtype);
 }
 
+/* Weights that do not learn are in no checkpoint, but in memory again before it goes on. */
+static double
+frozen_bytes_of (const LsJobResult *job)
+{
+  const LsReport *report = &job->report;
+  return report->n_adapter_params > 0
+      ? (double) report->n_params * (double) ls_dtype_bytes ((LsDtype) job->strategy.dtype)
+      : 0;
+}
+
 static double
 bytes_of (const LsJobResult *job)
 {
@@ -77,6 +87,7 @@ fill_near (LsTrainReport *r, const LsTrainSpec *spec, double storage_s, GError *
   if (!is_local && (r->n_nodes < 2 || rate == 0))
     return refuse (error, "there is no other node to keep a checkpoint in its memory");
   t->is_on_node = is_local;
+  t->is_on_peer = !is_local;
   t->save_s = per_gpu / copy_rate (c);
   t->write_s = t->read_s = per_node / rate;
   t->storage_every = spec->storage_every > 0 ? spec->storage_every : DEFAULT_STORAGE_EVERY;
@@ -90,6 +101,7 @@ fill_times (LsTrainReport *r, const LsTrainSpec *spec, GError **error)
   LsTrainCheckpoint *c = &r->checkpoint;
   LsCheckpointTimes *t = &c->times;
   double storage_s = c->bytes / c->storage_bytes_per_s;
+  t->frozen_s = frozen_bytes_of (r->job) / c->storage_bytes_per_s;
   if (spec->checkpoint_to != LS_CHECKPOINT_STORAGE)
     return fill_near (r, spec, storage_s, error);
   t->save_s = t->read_s = storage_s;
@@ -107,8 +119,10 @@ take_given (LsCheckpointTimes *t, const LsCheckpointGiven *given)
     t->save_s = ls_time_to_s (given->save);
   if (given->write != LS_TIME_NEVER)
     t->write_s = ls_time_to_s (given->write);
-  if (given->read != LS_TIME_NEVER)
+  if (given->read != LS_TIME_NEVER) {
     t->read_s = ls_time_to_s (given->read);
+    t->frozen_s = 0;
+  }
 }
 
 /* --- how often ------------------------------------------------------------------------- */
@@ -118,7 +132,9 @@ ls_train_units (const LsReliability *reliability, const LsClusterSpec *cluster, 
 {
   double n_nodes = (n_gpus + cluster->gpus_per_node - 1) / cluster->gpus_per_node,
          n_counted = reliability->gpus_per_node > 0 ? (double) n_gpus / reliability->gpus_per_node : n_nodes;
-  return (LsJobUnits) { { n_gpus, n_counted, n_nodes * cluster->nics, 1 } };
+  uint32_t rack = reliability->nodes_per_rack;
+  return (
+      LsJobUnits) { { n_gpus, n_counted, n_nodes * cluster->nics, 1, rack > 0 ? ceil (n_nodes / rack) : 0 } };
 }
 
 /* Seconds from a failure until the job works again, the mean over what ends it. */
@@ -160,7 +176,7 @@ fill_intervals (LsTrainReport *r, const LsRunPlan *plan)
   LsTrainCheckpoint *c = &r->checkpoint;
   double rate = ls_reliability_rate (plan->reliability, &plan->units);
   c->mtbf_s = rate > 0 ? 1 / rate : INFINITY;
-  c->restart_s = restart_s (plan->reliability, &plan->units, r->n_gpus, c->times.read_s);
+  c->restart_s = restart_s (plan->reliability, &plan->units, r->n_gpus, c->times.read_s + c->times.frozen_s);
   bool has_best = rate > 0 && c->times.save_s > 0;
   c->young_s = has_best ? ls_young_interval_s (c->times.save_s, c->mtbf_s) : NAN;
   c->daly_s = has_best ? ls_daly_interval_s (c->times.save_s, c->mtbf_s) : NAN;

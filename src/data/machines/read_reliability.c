@@ -18,14 +18,13 @@ static const LsField seen_fields[] = {
   SEEN ("nodes", LS_FAILS_NODE, "that is, nodes"),
   SEEN ("nics", LS_FAILS_NIC, "that is, ports of the network"),
   SEEN ("jobs", LS_FAILS_JOB, "that is, jobs"),
+  SEEN ("racks", LS_FAILS_RACK, "that is, racks"),
   { NULL },
 };
 
-static const LsEnumName units[] = { { "gpu", LS_FAILS_GPU },
-                                    { "node", LS_FAILS_NODE },
-                                    { "nic", LS_FAILS_NIC },
-                                    { "job", LS_FAILS_JOB },
-                                    { NULL } };
+static const LsEnumName units[]
+    = { { "gpu", LS_FAILS_GPU }, { "node", LS_FAILS_NODE }, { "nic", LS_FAILS_NIC },
+        { "job", LS_FAILS_JOB }, { "rack", LS_FAILS_RACK }, { NULL } };
 static const LsEnumName effects[] = { { "replace", LS_FAILURE_REPLACE },
                                       { "restart", LS_FAILURE_RESTART },
                                       { "planned", LS_FAILURE_PLANNED },
@@ -56,13 +55,15 @@ static const LsField cause_fields[] = {
     .meaning = "until the node is found and taken out" },
   { CAUSE ("repair", LS_FIELD_TIME, repair), .max = MAX_TIME_PS, .default_text = "that of the file",
     .meaning = "until a node that failed is back" },
+  { CAUSE ("nodes", LS_FIELD_UINT, nodes), .min = 1, .max = 100000, .default_text = "1",
+    .meaning = "of replace: nodes that it takes at once, such as those behind a switch" },
   { CAUSE ("factor", LS_FIELD_DOUBLE, factor), .min = 1, .max = 100, .default_text = "1",
     .meaning = "of slow: a step takes so many times as long" },
   { NULL },
 };
 
 static const LsFailureCause cause_blank
-    = { .effect = LS_FAILURE_REPLACE, .factor = 1, .repair = LS_TIME_NEVER };
+    = { .effect = LS_FAILURE_REPLACE, .factor = 1, .nodes = 1, .repair = LS_TIME_NEVER };
 
 const LsField ls_reliability_fields[] = {
   LS_FIELDS_HEADER (LsReliability),
@@ -72,6 +73,9 @@ const LsField ls_reliability_fields[] = {
     .element_size = sizeof (LsFailureCause), .meaning = "what stops or slows a job" },
   { OF ("gpus_per_node", LS_FIELD_UINT, gpus_per_node), .max = 1e6, .default_text = "as those of the job",
     .meaning = "of the nodes that were counted: a job meets rates of nodes by its accelerators over this" },
+  { OF ("nodes_per_rack", LS_FIELD_UINT, nodes_per_rack), .min = 1, .max = 1e6,
+    .default_text = "needed by causes of the unit rack",
+    .meaning = "a job has its nodes over this many racks" },
   { OF ("place", LS_FIELD_TIME, place), .max = MAX_TIME_PS, .default_text = "0s",
     .meaning = "until a job that ended has its nodes again" },
   { OF ("place_gpus", LS_FIELD_UINT, place_gpus), .default_text = "any",
@@ -111,6 +115,10 @@ finish_cause (const LsJsonDoc *doc, const cJSON *node, const LsReliability *r, L
     return complain (doc, node, diags, "expected at most 1e6 a day of one unit");
   if ((c->effect == LS_FAILURE_SLOW) != (c->factor > 1))
     return complain (doc, node, diags, "a \"factor\" above 1 and the effect slow go together");
+  if (c->nodes > 1 && c->effect != LS_FAILURE_REPLACE)
+    return complain (doc, node, diags, "several \"nodes\" go with the effect replace");
+  if (c->unit == LS_FAILS_RACK && r->nodes_per_rack == 0)
+    return complain (doc, node, diags, "the unit rack needs \"nodes_per_rack\"");
   if (c->repair == LS_TIME_NEVER)
     c->repair = r->repair;
   return true;

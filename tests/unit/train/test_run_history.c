@@ -421,6 +421,40 @@ formulas_give_the_worked_example (void)
 }
 
 /* Mean time of the same 400 seeds with a checkpoint behind so many steps. */
+/* One failure of two nodes at once, of which one has a spare: it waits for a repair; what peers kept is lost. */
+static void
+nodes_fail_together (void)
+{
+  for (uint32_t nodes = 1; nodes <= 2; nodes++) {
+    g_autoptr (Case) c = case_new ();
+    add_cause (c, LS_FAILURE_REPLACE, 30, 0)->nodes = nodes;
+    c->plan.spares = 1;
+    c->plan.checkpoint = (LsCheckpointTimes) { .read_s = 3, .frozen_s = 4, .is_on_peer = true };
+    c->plan.end_s = first_failure_s (c, 7) + 1;
+    LsRunHistory h;
+    ls_run_history_init (&h, &c->plan, 7);
+    double at = first_failure_s (c, 7);
+    LS_CHECK_NEAR (h.lost_s[LS_LOST_REWORK], nodes == 1 ? fmod (at, 250) : at, 1e-6);
+    LS_CHECK_NEAR (h.lost_s[nodes == 1 ? LS_LOST_RESTART : LS_LOST_WAITING], 1, 1e-6);
+    ls_run_history_clear (&h);
+  }
+}
+
+/* A stop that is announced during a stall has a cause of its own: the stall is charged to the stall. */
+static void
+a_stall_keeps_its_cause (void)
+{
+  g_autoptr (Case) c = case_new ();
+  add_cause (c, LS_FAILURE_STALL, 400, 100);
+  add_cause (c, LS_FAILURE_PLANNED, 400, 0);
+  for (uint32_t seed = 1; seed <= 20; seed++) {
+    LsRunHistory h;
+    ls_run_history_init (&h, &c->plan, seed);
+    LS_CHECK_NEAR (h.causes[0].lost_s, h.lost_s[LS_LOST_STALL], 1e-9);
+    ls_run_history_clear (&h);
+  }
+}
+
 static double
 mean_s (Case *c, uint64_t every)
 {
@@ -460,5 +494,6 @@ LS_TEST_MAIN ("run_history", LS_TEST (without_failures_steps_and_checkpoints_add
               LS_TEST (a_planned_stop_loses_no_work), LS_TEST (a_stall_waits_and_a_slow_node_slows),
               LS_TEST (wrong_numbers_cost_all_behind_them), LS_TEST (what_is_on_a_node_is_lost_with_it),
               LS_TEST (what_is_being_written_cannot_be_read), LS_TEST (every_second_is_accounted_for),
+              LS_TEST (nodes_fail_together), LS_TEST (a_stall_keeps_its_cause),
               LS_TEST (what_does_not_get_on_is_given_up), LS_TEST (formulas_give_the_worked_example),
               LS_TEST (the_best_interval_is_the_simulated_one))
