@@ -1,6 +1,7 @@
 /* `lockstep train`: a training run of weeks, with its failures. */
 #include "api/commands.h"
 #include "api/job_answer.h"
+#include "show/draw/pictures.h"
 #include "show/write_train.h"
 #include "train/train.h"
 
@@ -62,6 +63,10 @@ static const LsOption own[] = {
   { "pue", .argument = "X", .meaning = "Power of the data centre over that; default 1.1" },
   { "co2", .argument = "G", .meaning = "Grams of CO2 for a kWh; default: not counted" },
   { "threads", .letter = 'j', .argument = "N", .meaning = "Runs at once; default one per processor" },
+  { "plot", .argument = "FILE", .writes = LS_WRITES_PICTURE,
+    .meaning
+    = "Draw what held up the run of the first seed, and what is lost by kind and cause (.svg or .png; "
+      ".gp: its script)" },
   LS_OPTION_REPORT,
   LS_OPTION_FORMAT ("text|json|csv|markdown"),
   { "json", .meaning = "Print JSON" },
@@ -70,7 +75,8 @@ static const LsOption own[] = {
 };
 
 /* What the request reads itself: the rest is set by ls_train_spec_set(). */
-static const char *const of_request[] = { "phase", "threads", "report", "format", "json", "csv", NULL };
+static const char *const of_request[]
+    = { "phase", "threads", "plot", "report", "format", "json", "csv", NULL };
 
 static const char **
 keys_of_run (void)
@@ -111,6 +117,14 @@ to_text (gconstpointer data, const LsTextStyle *style)
 LS_ANSWER_FORM (to_json, ls_train_to_json (((const Data *) data)->report))
 LS_ANSWER_FORM (to_csv, ls_train_to_csv (((const Data *) data)->report))
 
+static gboolean
+write_plot (gconstpointer data, const char *path, GError **error)
+{
+  const Data *d = data;
+  g_autoptr (LsDrawing) drawing = ls_draw_train (d->report, d->title, d->subtitle);
+  return ls_drawing_write (drawing, path, error);
+}
+
 static void
 page (gconstpointer data, LsPage *p)
 {
@@ -130,6 +144,7 @@ read_spec (const LsRequest *r, LsTrainSpec *spec, GError **error)
     return FALSE;
   spec->n_threads = n_threads;
   spec->progress = ls_request_progress (r);
+  spec->keeps_timeline = ls_request_text (r, "plot") != NULL;
   g_autofree const char **phases = ls_request_texts (r, "phase");
   for (guint i = 0; phases && phases[i]; i++)
     g_ptr_array_add (spec->phases, g_strdup (phases[i]));
@@ -154,6 +169,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   *d = (Data) { report, ls_job_title (report->job), ls_job_subtitle (report->job) };
   ls_answer_note_all (a, report->notes);
   ls_answer_take (a, d, &forms);
+  ls_answer_write (a, r, "plot", write_plot);
   return TRUE;
 }
 

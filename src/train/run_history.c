@@ -111,6 +111,8 @@ void
 ls_run_history_init (LsRunHistory *h, const LsRunPlan *plan, uint32_t seed)
 {
   *h = (LsRunHistory) { .causes = g_new0 (LsCauseTally, MAX (plan->reliability->causes->len, 1)) };
+  if (plan->keeps_spans)
+    h->spans = g_array_new (FALSE, FALSE, sizeof (LsRunSpan));
   LiveRun r = { .plan = plan, .out = h };
   prepare (&r, seed);
   if (r.rate > 0)
@@ -133,4 +135,5 @@ void
 ls_run_history_clear (LsRunHistory *h)
 {
   g_clear_pointer (&h->causes, g_free);
+  g_clear_pointer (&h->spans, g_array_unref);
 }

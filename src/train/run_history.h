@@ -75,6 +75,7 @@ typedef struct {
   uint32_t n_replicas;      /* data-parallel                                    */
   double nodes_per_replica; /* also below 1                                     */
   double end_s;             /* after which it is looked at; 0: when all is done */
+  bool keeps_spans;
 } LsRunPlan;
 
 typedef enum {
@@ -97,11 +98,19 @@ typedef struct {
   double lost_s; /* rework, detection, waiting, restart, slow, stall that it brought */
 } LsCauseTally;
 
+/* A time in which it did not work as planned: all but checkpoints and the variation of steps. */
+typedef struct {
+  LsLost kind;
+  guint cause; /* of the file; of SMALLER that of the last stop */
+  double from_s, to_s;
+} LsRunSpan;
+
 typedef struct {
   double wall_s, useful_s, lost_s[LS_N_LOST];
   uint64_t n_stops;             /* times that it was down */
   uint64_t n_events;            /* of the engine          */
   LsCauseTally *causes;         /* as the file's          */
+  GArray *spans;                /* LsRunSpan, in order; NULL: the plan did not ask */
   bool is_finished, is_endless; /* endless: given up, as so many events
                                     passed without a checkpoint behind all before, or a century did */
 } LsRunHistory;

@@ -67,14 +67,47 @@ account_work (LiveRun *r, double seconds)
   r->out->lost_s[LS_LOST_SMALLER] += steps * r->slow * (fewer - 1);
 }
 
+/* Neighbours of one kind and cause are one. */
+static void
+keep_span (LiveRun *r, LsLost kind, guint cause, double seconds)
+{
+  double to_s = (double) r->engine.now / LS_RUN_NS_PER_S, from_s = to_s - seconds;
+  GArray *spans = r->out->spans;
+  LsRunSpan *last = spans->len > 0 ? &g_array_index (spans, LsRunSpan, spans->len - 1) : NULL;
+  if (last && last->kind == kind && last->cause == cause && last->to_s >= from_s - 1e-6) {
+    last->to_s = to_s;
+    return;
+  }
+  const LsRunSpan span = { kind, cause, from_s, to_s };
+  g_array_append_val (spans, span);
+}
+
+static const LsLost lost_in_stage[N_STAGES]
+    = { LS_LOST_DETECTION, LS_LOST_DETECTION, LS_LOST_RESTART, LS_LOST_RESTART };
+
+static void
+keep (LiveRun *r, double seconds)
+{
+  if (r->state == STALLED)
+    keep_span (r, LS_LOST_STALL, r->stall_cause, seconds);
+  else if (r->state == DOWN)
+    keep_span (r, lost_in_stage[r->stage], r->cause, seconds);
+  else if (r->state == WAITING)
+    keep_span (r, LS_LOST_WAITING, r->cause, seconds);
+  else if (r->state == WORKING && r->slow > 1)
+    keep_span (r, LS_LOST_SLOW, r->slow_cause, seconds);
+  else if (r->state == WORKING && r->missing_nodes > 0)
+    keep_span (r, LS_LOST_SMALLER, r->cause, seconds);
+}
+
 /* The time since the last account, to what it was. */
 void
 ls_run_account (LiveRun *r)
 {
-  static const LsLost of_stage[N_STAGES]
-      = { LS_LOST_DETECTION, LS_LOST_DETECTION, LS_LOST_RESTART, LS_LOST_RESTART };
   double seconds = (double) (r->engine.now - r->mark) / LS_RUN_NS_PER_S;
   r->mark = r->engine.now;
+  if (r->out->spans && seconds > 0)
+    keep (r, seconds);
   switch (r->state) {
   case WORKING:
     account_work (r, seconds);
@@ -86,7 +119,7 @@ ls_run_account (LiveRun *r)
     lose_to (r, LS_LOST_STALL, seconds, r->stall_cause);
     break;
   case DOWN:
-    lose (r, of_stage[r->stage], seconds);
+    lose (r, lost_in_stage[r->stage], seconds);
     break;
   case WAITING:
     lose (r, LS_LOST_WAITING, seconds);

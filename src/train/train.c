@@ -63,6 +63,7 @@ ls_train_report_free (LsTrainReport *r)
   g_free (r->reliability_source);
   g_array_unref (r->phases);
   g_array_unref (r->causes);
+  g_clear_pointer (&r->timeline, g_array_unref);
   g_array_unref (r->choices);
   g_array_unref (r->batches);
   g_ptr_array_unref (r->notes);
@@ -290,49 +291,6 @@ ls_train_load_reliability (const char *name, const LsClusterSpec *cluster, LsRel
       || ls_diag_list_to_error (diags, error);
 }
 
-/* Means over all steps, of one. */
-static LsActivities
-activities_of (const LsTrainReport *r)
-{
-  LsActivities sum = { 0 };
-  for (guint i = 0; i < r->phases->len; i++) {
-    const LsTrainPhase *p = &g_array_index (r->phases, LsTrainPhase, i);
-    sum.computing_s += p->n_steps * p->activities.computing_s / r->ideal_s;
-    sum.communicating_s += p->n_steps * p->activities.communicating_s / r->ideal_s;
-    sum.idle_s += p->n_steps * p->activities.idle_s / r->ideal_s;
-  }
-  return sum;
-}
-
-static void
-add_energy (LsTrainReport *r, const LsPrice *price, guint n_spare)
-{
-  LsActivities share = activities_of (r);
-  double held_s = r->lost_s[LS_LOST_CHECKPOINT] + r->lost_s[LS_LOST_STALL] + r->lost_s[LS_LOST_DETECTION]
-      + r->lost_s[LS_LOST_VARIATION],
-         down_s = r->lost_s[LS_LOST_WAITING] + r->lost_s[LS_LOST_RESTART],
-         steps_s = r->wall_s.mean - held_s - down_s, mwh_per_watt_s = price->pue / 3.6e9;
-  const LsGpuPower *w = &price->power;
-  r->mwh_by.computing = mwh_per_watt_s * r->n_gpus * steps_s * share.computing_s * w->computing;
-  r->mwh_by.communicating = mwh_per_watt_s * r->n_gpus * steps_s * share.communicating_s * w->communicating;
-  r->mwh_by.idle = mwh_per_watt_s * r->n_gpus * (steps_s * share.idle_s + held_s) * w->idle;
-  r->mwh_by.free = mwh_per_watt_s * (r->n_gpus * down_s + n_spare * r->wall_s.mean) * w->free;
-  r->mwh = r->mwh_by.computing + r->mwh_by.communicating + r->mwh_by.idle + r->mwh_by.free;
-  r->gpu_watts = r->mwh / (mwh_per_watt_s * (r->n_gpus + n_spare) * r->wall_s.mean);
-  r->has_activities = ls_price_has_activities (price);
-}
-
-static void
-add_costs (LsTrainReport *r, const LsTrainSpec *spec, const LsGpu *gpu)
-{
-  LsPrice price = ls_price_of (&spec->price, gpu);
-  guint n_spare = r->spares == LS_SPARES_ANY ? 0 : r->spares * r->job->cluster->spec.gpus_per_node;
-  r->gpu_hours = (r->n_gpus + n_spare) * r->wall_s.mean / 3600;
-  r->usd = ls_price_usd (&price, r->n_gpus + n_spare, 1) * r->wall_s.mean;
-  add_energy (r, &price, n_spare);
-  r->co2_t = spec->co2_g_per_kwh > 0 ? r->mwh * spec->co2_g_per_kwh / 1e3 : NAN;
-}
-
 static gboolean
 check_length (const LsTrainReport *r, GError **error)
 {
@@ -341,6 +299,19 @@ check_length (const LsTrainReport *r, GError **error)
   g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "the steps alone take %.3g years",
                r->ideal_s / 86400 / 365.25);
   return FALSE;
+}
+
+/* The run of one seed again, with all that held it up. */
+static void
+keep_timeline (LsTrainReport *r, const LsRunPlan *plan, uint32_t seed)
+{
+  LsRunPlan own = *plan; /* borrows */
+  own.keeps_spans = true;
+  LsRunHistory h;
+  ls_run_history_init (&h, &own, seed);
+  r->timeline = g_steal_pointer (&h.spans);
+  r->timeline_s = h.wall_s;
+  ls_run_history_clear (&h);
 }
 
 /* Another interval, which no run survives. */
@@ -378,6 +349,8 @@ try_all (LsTrainReport *r, const LsTrainSpec *spec, LsRunPlan *plan, LsRunPhase 
     if (!check_checkpoints (plan, error) || !check_survival (r, plan, error)
         || !try_choice (r, spec, plan, &choice, error))
       return FALSE;
+    if (i == 0 && spec->keeps_timeline)
+      keep_timeline (r, plan, spec->seed);
   }
   return TRUE;
 }
@@ -402,7 +375,7 @@ run_with (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *reliab
   plan.checkpoint = r->checkpoint.times;
   if (!try_all (r, spec, &plan, phases, error))
     return FALSE;
-  add_costs (r, spec, &cluster->gpu);
+  ls_train_costs (r, spec, &cluster->gpu);
   return TRUE;
 }
 

@@ -88,6 +88,7 @@ typedef struct {
   GArray *spares;             /* uint32_t; empty: any                                          */
   bool elastic;
   uint32_t seeds, seed;
+  bool keeps_timeline;  /* of the first seed */
   LsPrice price;        /* NAN: the default                                              */
   double co2_g_per_kwh; /* 0: not said                                                   */
   guint n_threads;      /* 0: one per processor                                          */
@@ -171,6 +172,8 @@ typedef struct {
   LsOverSeeds wall_s, goodput, stops, steps, tokens;
   double lost_s[LS_N_LOST]; /* means */
   GArray *causes;           /* LsTrainCause */
+  GArray *timeline;         /* LsRunSpan, of the first seed; NULL: not asked for */
+  double timeline_s;        /* how long that run is */
   GArray *choices;          /* LsTrainChoice; one: the run itself */
   LsLossGoal goal;
   double loss;         /* at the end, by its law; NAN: there is none */

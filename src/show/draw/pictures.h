@@ -9,6 +9,7 @@
 #include "exec/memory/memory.h"
 #include "exec/timeline.h"
 #include "show/draw/drawing.h"
+#include "train/train.h"
 
 /* A step in rows that the reader asks for.
  *
@@ -75,5 +76,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsTopoUse, ls_topo_use_free)
 /* A cluster: one node, and the fabric. What there are too many of to read is drawn in part, and says so. With
  * `use`, which may be NULL, links are coloured by it, in a node each by that of the busiest in its place. */
 LsDrawing *ls_draw_topology (const LsTopoMap *map, const LsTopoUse *use);
+
+/* A training run: what held up that of its first seed, in rows of as many days, which the report must have
+ * kept, and what is lost by kind and by cause in the mean. */
+LsDrawing *ls_draw_train (const LsTrainReport *r, const char *title, const char *subtitle);
 
 #endif

@@ -1,0 +1,181 @@
+#include <math.h>
+
+#include "base/order.h"
+#include "show/draw/axis.h"
+#include "show/draw/pictures.h"
+
+#define LEFT       210.0 /* margins, pixels */
+#define RIGHT      120.0
+#define WIDTH      1000.0
+#define ROW        26.0 /* of the timeline */
+#define BAR        20.0
+#define MAX_ROWS   12
+#define MAX_CAUSES 16
+#define DAY_S      86400.0
+
+/* By LsLost. */
+static const char *const paints[LS_N_LOST] = {
+  [LS_LOST_CHECKPOINT] = "link-nic", [LS_LOST_REWORK] = "bad", [LS_LOST_DETECTION] = "backward",
+  [LS_LOST_WAITING] = "pp",          [LS_LOST_RESTART] = "dp", [LS_LOST_SLOW] = "slowdown",
+  [LS_LOST_SMALLER] = "cp",          [LS_LOST_STALL] = "skew", [LS_LOST_VARIATION] = "bubble",
+};
+
+typedef struct {
+  const LsTrainReport *r;
+  LsDrawing *d;
+  double row_s; /* of the timeline */
+  double y;     /* so far          */
+} Sheet;
+
+/* --- the timeline of one run -------------------------------------------------------------------- */
+
+/* Whole days, or parts of one, a row, so that there are not too many. */
+static double
+row_seconds (double all_s)
+{
+  double least = all_s / MAX_ROWS;
+  return least > DAY_S ? ceil (least / DAY_S) * DAY_S : least > 3600 ? ceil (least / 3600) * 3600 : all_s;
+}
+
+static const char *
+cause_name (const Sheet *s, guint cause)
+{
+  return g_array_index (s->r->causes, LsTrainCause, cause).name;
+}
+
+/* A part of a span within a row; at least as wide as can be seen. */
+static void
+draw_piece (const Sheet *s, const LsRunSpan *span, guint row)
+{
+  double start = row * s->row_s, from = fmax (span->from_s, start), to = fmin (span->to_s, start + s->row_s);
+  if (to <= from)
+    return;
+  g_autofree char *tip
+      = g_strdup_printf ("%s: %s, day %.2f, %.3g min", ls_lost_name (span->kind), cause_name (s, span->cause),
+                         span->from_s / DAY_S, (span->to_s - span->from_s) / 60);
+  const LsDrawnBox box = { .layer = LS_LAYER_BOXES,
+                           .x = LEFT + WIDTH * (from - start) / s->row_s,
+                           .y = s->y + row * ROW,
+                           .width = fmax (WIDTH * (to - from) / s->row_s, 0.8),
+                           .height = ROW - 6,
+                           .paint = paints[span->kind],
+                           .tip = tip };
+  ls_drawing_box (s->d, &box);
+}
+
+static void
+draw_row (const Sheet *s, guint row)
+{
+  double start = row * s->row_s, length = fmin (s->r->timeline_s - start, s->row_s);
+  const LsDrawnBox ground = { .layer = LS_LAYER_GROUND,
+                              .x = LEFT,
+                              .y = s->y + row * ROW,
+                              .width = WIDTH * length / s->row_s,
+                              .height = ROW - 6,
+                              .paint = "forward",
+                              .opacity = 0.25,
+                              .tip = "steps and checkpoints" };
+  g_autofree char *text = g_strdup_printf ("day %.3g", start / DAY_S);
+  ls_drawing_box (s->d, &ground);
+  ls_drawing_text (s->d, LEFT - 10, s->y + row * ROW + (ROW - 6) / 2, 11, LS_RIGHT, "quiet", text);
+}
+
+static void
+draw_timeline (Sheet *s)
+{
+  guint n = (guint) ceil (s->r->timeline_s / s->row_s - 1e-9);
+  for (guint row = 0; row < n; row++)
+    draw_row (s, row);
+  for (guint i = 0; i < s->r->timeline->len; i++) {
+    const LsRunSpan *span = &g_array_index (s->r->timeline, LsRunSpan, i);
+    guint last = MIN ((guint) (span->to_s / s->row_s), n - 1);
+    for (guint row = (guint) (span->from_s / s->row_s); row <= last; row++)
+      draw_piece (s, span, row);
+  }
+  s->y += n * ROW + 8;
+}
+
+/* --- what is lost, in the mean ------------------------------------------------------------------- */
+
+static void
+draw_heading (Sheet *s, const char *text)
+{
+  s->y += 22;
+  ls_drawing_text (s->d, LEFT, s->y, 13, LS_LEFT, "text", text);
+  s->y += 14;
+}
+
+static void
+draw_bar (Sheet *s, const char *name, double seconds, double most_s, const char *paint)
+{
+  double width = WIDTH * seconds / most_s;
+  g_autofree char *text
+      = g_strdup_printf ("%.3g h, %.2f %%", seconds / 3600, 100 * seconds / s->r->wall_s.mean);
+  const LsDrawnBox box = { .layer = LS_LAYER_BOXES,
+                           .x = LEFT,
+                           .y = s->y,
+                           .width = fmax (width, 0.8),
+                           .height = BAR - 5,
+                           .paint = paint,
+                           .tip = text };
+  ls_drawing_box (s->d, &box);
+  ls_drawing_text (s->d, LEFT - 10, s->y + (BAR - 5) / 2, 11, LS_RIGHT, "text", name);
+  ls_drawing_text (s->d, LEFT + width + 8, s->y + (BAR - 5) / 2, 11, LS_LEFT, "quiet", text);
+  s->y += BAR;
+}
+
+static void
+draw_kinds (Sheet *s)
+{
+  double most = 0;
+  for (int k = 0; k < LS_N_LOST; k++)
+    most = fmax (most, s->r->lost_s[k]);
+  if (most == 0)
+    return;
+  draw_heading (s, "time lost, by what happens: mean of all seeds");
+  for (int k = 0; k < LS_N_LOST; k++)
+    if (s->r->lost_s[k] > 0)
+      draw_bar (s, ls_lost_name ((LsLost) k), s->r->lost_s[k], most, paints[k]);
+}
+
+static gint
+compare_causes (gconstpointer a, gconstpointer b)
+{
+  const LsTrainCause *x = *(LsTrainCause *const *) a, *y = *(LsTrainCause *const *) b;
+  return x->lost_s > y->lost_s ? -1 : x->lost_s < y->lost_s;
+}
+
+static void
+draw_causes (Sheet *s)
+{
+  g_autoptr (GPtrArray) list = g_ptr_array_new ();
+  for (guint i = 0; i < s->r->causes->len; i++)
+    if (g_array_index (s->r->causes, LsTrainCause, i).lost_s > 0)
+      g_ptr_array_add (list, &g_array_index (s->r->causes, LsTrainCause, i));
+  if (list->len == 0)
+    return;
+  g_ptr_array_sort (list, compare_causes);
+  draw_heading (s, "the same, by cause");
+  const LsTrainCause *first = list->pdata[0];
+  for (guint i = 0; i < MIN (list->len, MAX_CAUSES); i++) {
+    const LsTrainCause *c = list->pdata[i];
+    g_autofree char *name = g_strdup_printf ("%s x %.1f", c->name, c->n);
+    draw_bar (s, name, c->lost_s, first->lost_s, "accent");
+  }
+}
+
+LsDrawing *
+ls_draw_train (const LsTrainReport *r, const char *title, const char *subtitle)
+{
+  Sheet s = { r, ls_drawing_new (title), row_seconds (r->timeline_s), 26 };
+  LsLegendEntry entries[LS_N_LOST];
+  for (int k = 0; k < LS_N_LOST; k++)
+    entries[k] = (LsLegendEntry) { paints[k], ls_lost_name ((LsLost) k) };
+  ls_drawing_text (s.d, LEFT, 12, 13, LS_LEFT, "text", "the run of the first seed: what held it up");
+  draw_timeline (&s);
+  draw_kinds (&s);
+  draw_causes (&s);
+  double head = ls_draw_head (s.d, LEFT, LEFT + WIDTH, title, subtitle, entries, LS_N_LOST);
+  ls_drawing_resize (s.d, LEFT + WIDTH + RIGHT, head + s.y + 16);
+  return s.d;
+}
