@@ -357,9 +357,9 @@ check_room (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n_ranks, 
   uint32_t n = a->n_seats > 0 ? ls_allocation_n_ranks (a, spec) : spec->n_nodes * ls_cluster_taken (spec);
   const LsSeat nowhere = { 0 };
   if (a->n_cluster_nodes > 0 && a->n_cluster_nodes != spec->n_nodes)
-    complain (
-        a, &nowhere, diags,
-        g_strdup_printf ("%u nodes behind the colon: the cluster has %u", a->n_cluster_nodes, spec->n_nodes));
+    complain (a, &nowhere, diags,
+              g_strdup_printf ("a placement on a cluster of %u nodes: this one has %u", a->n_cluster_nodes,
+                               spec->n_nodes));
   if (n_ranks > n)
     complain (a, &nowhere, diags,
               g_strdup_printf ("%u ranks: the placement has %s for %u", n_ranks,

@@ -44,7 +44,7 @@ typedef struct {
   uint32_t seed;            /* of the random ones                        */
   uint32_t n_seats;         /* nodes, or ranks; 0 of cyclic and random   */
   LsSeat *seats;            /* [n_seats] in the order of the job         */
-  uint32_t n_cluster_nodes; /* behind the colon; 0: not said             */
+  uint32_t n_cluster_nodes; /* of the cluster that it is for; 0: not said */
   char *file;               /* where the seats stand; NULL: in no file   */
 } LsAllocation;
 

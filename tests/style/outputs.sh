@@ -105,6 +105,12 @@ compare 'json: whatif' whatif.keys
 "$lockstep" whatif --model tiny --cluster pair --gpus 2 --global-batch 8 --csv > rows.csv
 head -n 1 rows.csv | tr ',' '\n' | sort > columns
 compare 'csv: whatif' columns
+"$lockstep" place --model tiny --cluster pair --gpus 4 --pp 2 --global-batch 8 --json > place.json
+paths place.json | sort -u > place.keys
+compare 'json: place' place.keys
+"$lockstep" place --model tiny --cluster pair --gpus 2 --global-batch 8 --csv > rows.csv
+head -n 1 rows.csv | tr ',' '\n' | sort > columns
+compare 'csv: place' columns
 printf '{"schema": "lockstep.jobs/1", "cluster": "pair:fabric.nodes_per_leaf=2", "jobs": [{"name": "a", "nodes": "0,2", "options": {"model": "tiny"}}, {"name": "b", "nodes": "1,3", "options": {"model": "tiny"}}], "traffic": [{"name": "t", "from": "4", "to": "5", "bytes": "1GB"}]}\n' > jobs.json
 "$lockstep" share jobs.json --shift 2 --json > share.json
 paths share.json | sort -u > share.keys

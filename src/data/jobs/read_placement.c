@@ -20,6 +20,8 @@ static const LsField rank_fields[] = {
 
 const LsField ls_placement_fields[] = {
   LS_FIELDS_HEADER (LsPlacementFile),
+  { "cluster_nodes", LS_FIELD_UINT, offsetof (LsPlacementFile, cluster_nodes), .max = MAX_RANKS,
+    .default_text = "as many as it needs", .meaning = "nodes of the cluster that it is for" },
   { "nodes", LS_FIELD_STRING, offsetof (LsPlacementFile, nodes), .default_text = "none: `ranks`",
     .meaning = "a list of nodes, which ranks fill in its order: `\"node[000-063,072]\"`; behind a colon all "
                "nodes of the cluster" },
@@ -90,6 +92,8 @@ ls_placement_read (const LsJsonDoc *doc, LsDiagList *diags)
       complain (doc, ls_json_doc_root (doc), diags, g_strdup ("expected either \"nodes\" or \"ranks\""));
     else
       a = file.nodes ? of_nodes (doc, file.nodes, diags) : of_ranks (doc, file.ranks, diags);
+    if (a && file.cluster_nodes > 0)
+      a->n_cluster_nodes = file.cluster_nodes;
   }
   ls_fields_clear (ls_placement_fields, &file);
   return a;
@@ -103,8 +107,8 @@ ls_placement_to_json (const char *name, const char *source, const LsClusterSpec 
   g_autofree char *quoted_name = g_strescape (name, NULL), *quoted_source = g_strescape (source, NULL);
   g_string_append_printf (text,
                           "{\n  \"schema\": \"lockstep.placement/1\",\n  \"name\": \"%s\",\n  \"source\": "
-                          "\"%s\",\n  \"ranks\": [\n",
-                          quoted_name, quoted_source);
+                          "\"%s\",\n  \"cluster_nodes\": %u,\n  \"ranks\": [\n",
+                          quoted_name, quoted_source, spec->n_nodes);
   for (uint32_t r = 0; r < n_ranks; r++)
     g_string_append_printf (text, "    { \"rank\": %u, \"node\": %u, \"gpu\": %u }%s\n", r,
                             gpus[r] / spec->gpus_per_node, gpus[r] % spec->gpus_per_node,

@@ -11,8 +11,9 @@
 /* A file of our own (lockstep.placement/1). */
 typedef struct {
   char *name, *source;
-  char *nodes;   /* a list, as ls_allocation_parse() reads it; NULL: ranks */
-  GArray *ranks; /* LsPlacedRank; NULL: nodes                              */
+  uint32_t cluster_nodes; /* 0: not said */
+  char *nodes;            /* a list, as ls_allocation_parse() reads it; NULL: ranks */
+  GArray *ranks;          /* LsPlacedRank; NULL: nodes                              */
 } LsPlacementFile;
 
 typedef struct {

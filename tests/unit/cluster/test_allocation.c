@@ -86,7 +86,7 @@ ranks_fill_the_nodes_of_a_list (void)
     { "n[2,0]", 6, "8 9 10 11 0 1" }, /* a part of what it has */
     { "b,a:a,b,c,d", 5, "4 5 6 7 0" },
     { "n[1-2]:n[1-4]", 4, "0 1 2 3" },
-    { "n[1-2]:n[1-3]", 4, "! error: /placement: 3 nodes behind the colon: the cluster has 4" },
+    { "n[1-2]:n[1-3]", 4, "! error: /placement: a placement on a cluster of 3 nodes: this one has 4" },
     { "cyclic", 6, "0 4 1 5 2 6" },
     { "n4", 4, "! error: /placement: node 4: the cluster has 4, 0 to 3" },
     { "n[1,1]", 8, "! error: /placement: node 1 is in the list twice" },

@@ -1,0 +1,137 @@
+/* `lockstep place`: which order of ranks and of nodes makes the step of a job shortest. */
+#include "api/commands.h"
+#include "api/job_answer.h"
+#include "ask/place.h"
+#include "data/jobs/read_placement.h"
+#include "data/text/write_file.h"
+#include "show/write_place.h"
+
+#include <string.h>
+
+static const LsOption own[] = {
+  { "output", .letter = 'o', .argument = "NAME.json", .writes = LS_WRITES_NAMED,
+    .meaning = "Write the best placement, for --placement of lockstep run" },
+  { "any-nodes", .meaning = "The job may also have nodes of the cluster that it does not have now" },
+  { "tries", .argument = "N",
+    .meaning = "Swaps of nodes simulated; default 8 to 256, fewer where they take longer" },
+  { "threads", .letter = 'j', .argument = "N", .meaning = "Simulations at once; default one per processor" },
+  LS_OPTION_REPORT,
+  LS_OPTION_FORMAT ("text|json|csv|markdown"),
+  { "json", .meaning = "Print JSON" },
+  { "csv", .meaning = "Print a row for each order that was tried" },
+  { NULL },
+};
+
+typedef struct {
+  LsPlace *place;
+  char *title, *subtitle;
+} Data;
+
+static void
+data_free (gpointer data)
+{
+  Data *d = data;
+  ls_place_free (d->place);
+  g_free (d->title);
+  g_free (d->subtitle);
+  g_free (d);
+}
+
+static char *
+to_text (gconstpointer data, const LsTextStyle *style)
+{
+  const Data *d = data;
+  return ls_place_to_text (d->place, d->title, d->subtitle);
+}
+
+LS_ANSWER_FORM (to_json, ls_place_to_json (((const Data *) data)->place))
+LS_ANSWER_FORM (to_csv, ls_place_to_csv (((const Data *) data)->place))
+
+static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free };
+
+static gboolean
+write_placement (gconstpointer data, const char *path, GError **error)
+{
+  const LsPlace *p = ((const Data *) data)->place;
+  const LsJobResult *best = p->then;
+  g_autofree char *name = g_path_get_basename (path),
+                  *source = g_strdup_printf ("lockstep place: %s", ((const Data *) data)->title);
+  if (g_str_has_suffix (name, ".json"))
+    name[strlen (name) - strlen (".json")] = '\0';
+  g_autofree char *text = ls_placement_to_json (name, source, &best->cluster->spec, best->plan->gpu_of_rank,
+                                                best->plan->n_ranks);
+  return ls_write_text (path, text, error);
+}
+
+static Data *
+search (const LsJobSpec *job, const LsRequest *r, const LsPlaceOptions *options, GError **error)
+{
+  LsJobSpec spec = *job; /* borrows all */
+  if (spec.network == LS_JOB_NETWORK_ALL)
+    spec.network = LS_JOB_NETWORK_FLOW;
+  const LsProgress progress = ls_request_progress (r);
+  LsPlace *place = ls_place_new (&spec, options, &progress, error);
+  if (!place)
+    return NULL;
+  Data *d = g_new (Data, 1);
+  *d = (Data) { place, ls_job_title (place->now), ls_job_subtitle (place->now) };
+  return d;
+}
+
+/* How to run it. */
+static void
+note_best (const LsPlace *p, const char *knobs, LsAnswer *a)
+{
+  const LsPlan *now = p->now->plan, *then = p->then->plan;
+  bool is_moved = memcmp (now->gpu_of_rank, then->gpu_of_rank, now->n_ranks * sizeof *now->gpu_of_rank) != 0;
+  bool is_written = strstr (knobs, "--placement") != NULL;
+  g_autofree char *line = g_strdup_printf (
+      "the best is the job with %s%s%s", knobs, is_moved && !is_written && *knobs != '\0' ? " and " : "",
+      is_moved && !is_written ? "the placement that -o FILE writes" : "");
+  ls_answer_note (a, line);
+}
+
+static gboolean
+run (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  gint64 n_tries = 0;
+  LsPlaceOptions options = { .any_nodes = ls_request_is_on (r, "any-nodes") };
+  if (!ls_request_number (r, "tries", 1, 100000, &n_tries, error)
+      || !ls_request_threads (r, &options.n_threads, error))
+    return FALSE;
+  options.n_tries = (guint) n_tries;
+  LsJobSpec job;
+  gboolean ok = ls_request_job (r, &job, error);
+  if (ok)
+    ls_job_tell_from (&job, a);
+  Data *d = ok ? search (&job, r, &options, error) : NULL;
+  ls_job_spec_clear (&job);
+  if (!d)
+    return FALSE;
+  const char *path = ls_request_text (r, "output");
+  g_autofree char *knobs = ls_place_options (d->place, path);
+  ls_answer_take (a, d, &forms);
+  ls_answer_write (a, r, "output", write_placement);
+  if (d->place->gain > 0)
+    note_best (d->place, knobs, a);
+  return TRUE;
+}
+
+const Command command_place = {
+  .shown = {
+    .name = "place",
+    .line = "which order of ranks and of nodes makes the step shortest",
+    .usage = "place --model NAME|FILE --cluster NAME|FILE [OPTION...]",
+    .summary = "Simulates a job in all orders of its degrees (--rank-order), on its GPUs as they are\n"
+               "given and in the order of the cluster, on a torus with its axes in every order; then with\n"
+               "nodes swapped. Shows the gain and the links that explain it, and writes the best\n"
+               "placement. The options that say which job are those of lockstep run.",
+    .examples
+    = "Examples:\n"
+      "  lockstep place --model llama3.1-8b --cluster dgx-h100 --gpus 16 --tp 8 --placement cyclic\n"
+      "  lockstep place --model llama3.1-8b --cluster dgx-h100 --gpus 16 --tp 2 --pp 2 -o best.json",
+    .job = LS_JOB_TAKEN,
+  },
+  .own = own,
+  .run = run,
+};

@@ -1,0 +1,274 @@
+#include "show/write_place.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "data/jobs/read_placement.h"
+#include "data/text/csv.h"
+#include "data/text/json_out.h"
+#include "job/knobs.h"
+#include "show/text_table.h"
+
+#define N_ROWS      12   /* orders shown                            */
+#define N_LINKS     3    /* links shown of either                   */
+#define LEAST_SHARE 5e-4 /* of a step, that a part must differ by   */
+#define LEAST_GAIN  5e-5 /* what is shown as 0.0 % is none          */
+
+static const LsPlaceRow *
+row_at (const LsPlace *p, guint i)
+{
+  return &g_array_index (p->rows, LsPlaceRow, i);
+}
+
+static double
+now_s (const LsPlace *p)
+{
+  return ls_job_result_step_time_s (p->now);
+}
+
+/* --- text ------------------------------------------------------------------------------------------ */
+
+/* Rows by step; those without one, as they are found, behind them. Newly allocated. */
+static guint *
+by_step (const LsPlace *p)
+{
+  guint n = p->rows->len, *order = g_new (guint, n + 1);
+  for (guint i = 0; i < n; i++) {
+    guint at = i;
+    const LsPlaceRow *row = row_at (p, i);
+    for (; at > 0 && row->step > 0; at--) {
+      const LsPlaceRow *before = row_at (p, order[at - 1]);
+      if (before->step > 0 && before->step <= row->step)
+        break;
+      order[at] = order[at - 1];
+    }
+    order[at] = i;
+  }
+  return order;
+}
+
+static void
+append_orders (GString *out, const LsPlace *p)
+{
+  g_autofree guint *order = by_step (p);
+  guint n = p->rows->len, n_pruned = 0, n_refused = 0, n_shown = 0;
+  LsTextTable table;
+  ls_text_table_init (&table, "rrll");
+  g_string_append_printf (out, "\nOrders of ranks, and of their %ss%s\n", p->now->report.chip,
+                          n > N_ROWS ? ": the fastest" : "");
+  for (guint i = 0; i < n; i++) {
+    const LsPlaceRow *row = row_at (p, order[i]);
+    n_refused += row->refused != NULL;
+    n_pruned += row->least > 0;
+    if (row->step == 0 || n_shown++ >= N_ROWS)
+      continue;
+    ls_text_table_add (&table, "%.4g s", ls_time_to_s (row->step));
+    ls_text_table_add (&table, "%+.1f %%", 100 * (now_s (p) / ls_time_to_s (row->step) - 1));
+    ls_text_table_add (&table, "%s", row->order);
+    ls_text_table_add (&table, "%s%s", row->seats, order[i] == 0 ? "  (the job)" : "");
+  }
+  ls_text_table_print (&table, 2, out);
+  if (n_pruned > 0)
+    g_string_append_printf (out, "  %u more cannot be faster than the job, by their lower bound\n", n_pruned);
+  if (n_refused > 0)
+    g_string_append_printf (out, "  %u more are refused: %s\n", n_refused, row_at (p, order[n - 1])->refused);
+}
+
+static void
+append_swaps (GString *out, const LsPlace *p)
+{
+  if (p->n_swaps + p->n_pruned == 0)
+    return;
+  g_string_append_printf (out, "\nSwaps of nodes  %u simulated, %u cannot gain, %u kept", p->n_swaps,
+                          p->n_pruned, p->n_kept);
+  if (p->n_left_out > 0)
+    g_string_append_printf (out, "; %u not tried (--tries)", p->n_left_out);
+  g_string_append_c (out, '\n');
+}
+
+/* What of the step became shorter or longer. */
+static void
+append_parts (GString *out, const LsPlace *p)
+{
+  const LsReport *now = &p->now->report, *then = &p->then->report;
+  LsTextTable table;
+  ls_text_table_init (&table, "lrrr");
+  g_string_append (out, "\nWhat changes  mean over ranks\n");
+  for (const char *const *head = (const char *const[]) { "", "given", "best", "", NULL }; *head; head++)
+    ls_text_table_add (&table, "%s", *head);
+  for (int part = 0; part < LS_N_PARTS; part++) {
+    double before = now->breakdown_s[part], after = then->breakdown_s[part];
+    if (fabs (after - before) < LEAST_SHARE * now->step_time_s)
+      continue;
+    g_autofree char *name = g_strdelimit (g_strdup (ls_part_name ((LsPart) part)), "_", ' ');
+    ls_text_table_add (&table, "%s", name);
+    ls_text_table_add (&table, "%.2f ms", 1e3 * before);
+    ls_text_table_add (&table, "%.2f ms", 1e3 * after);
+    ls_text_table_add (&table, "%+.2f ms", 1e3 * (after - before));
+  }
+  ls_text_table_print (&table, 2, out);
+}
+
+static void
+append_links_of (LsTextTable *table, const char *when, const LsReport *r)
+{
+  for (guint i = 0; i < MIN (N_LINKS, r->n_link_groups); i++) {
+    const LsLinkGroup *g = &r->link_groups[i];
+    ls_text_table_add (table, "%s", i == 0 ? when : "");
+    ls_text_table_add (table, "%s", g->name);
+    ls_text_table_add (table, "%.1f %%", 100 * g->max_utilisation);
+    ls_text_table_add (table, "%.2f GB", g->bytes / 1e9);
+    ls_text_table_add (table, "(%u)", g->n);
+  }
+}
+
+static void
+append_links (GString *out, const LsPlace *p)
+{
+  LsTextTable table;
+  ls_text_table_init (&table, "llrrr");
+  g_string_append (out, "\nBusiest links  the most of one, payload of all, how many\n");
+  append_links_of (&table, "given", &p->now->report);
+  append_links_of (&table, "best", &p->then->report);
+  ls_text_table_print (&table, 2, out);
+}
+
+static const char *
+order_of (const LsJobResult *r)
+{
+  return r->strategy.rank_order;
+}
+
+char *
+ls_place_options (const LsPlace *p, const char *file)
+{
+  GString *out = g_string_new (NULL);
+  if (g_strcmp0 (order_of (p->now), order_of (p->then)) != 0) {
+    g_autofree char *usual = ls_rank_order_text (0);
+    g_string_append_printf (out, "--rank-order %s", order_of (p->then) ? order_of (p->then) : usual);
+  }
+  if (file) {
+    g_autofree char *quoted = ls_shell_quote (file);
+    g_string_append_printf (out, "%s--placement %s", out->len > 0 ? " " : "", quoted);
+  }
+  return g_string_free (out, FALSE);
+}
+
+char *
+ls_place_to_text (const LsPlace *p, const char *title, const char *subtitle)
+{
+  GString *out = g_string_new (NULL);
+  const LsPlaceRow *best = row_at (p, p->best);
+  g_string_append_printf (out, "%s\n%s\n\n  given  step %.4g s, %.6g tokens/s\n", title, subtitle, now_s (p),
+                          p->now->report.tokens_per_s);
+  if (p->gain < LEAST_GAIN)
+    g_string_append (out, "  best   no order that was tried is faster\n");
+  else
+    g_string_append_printf (out, "  best   step %.4g s, %.6g tokens/s, %+.1f %%: %s, %s%s\n",
+                            ls_job_result_step_time_s (p->then), p->then->report.tokens_per_s, 100 * p->gain,
+                            best->order, best->seats, p->n_kept > 0 ? ", nodes swapped" : "");
+  append_orders (out, p);
+  append_swaps (out, p);
+  if (p->gain >= LEAST_GAIN) {
+    append_parts (out, p);
+    append_links (out, p);
+  }
+  return g_string_free (out, FALSE);
+}
+
+/* --- for programs ---------------------------------------------------------------------------------- */
+
+static void
+json_rows (LsJsonOut *w, const LsPlace *p)
+{
+  ls_json_out_begin_array (w, "rows");
+  for (guint i = 0; i < p->rows->len; i++) {
+    const LsPlaceRow *row = row_at (p, i);
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_string (w, "rank_order", row->order);
+    ls_json_out_string (w, "gpus", row->seats);
+    ls_json_out_double (w, "step_time_s", row->step > 0 ? ls_time_to_s (row->step) : NAN);
+    ls_json_out_double (w, "least_s", row->least > 0 ? ls_time_to_s (row->least) : NAN);
+    ls_json_out_string (w, "refused", row->refused);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_array (w);
+}
+
+static void
+json_links (LsJsonOut *w, const char *key, const LsReport *r)
+{
+  ls_json_out_begin_array (w, key);
+  for (guint i = 0; i < r->n_link_groups; i++) {
+    const LsLinkGroup *g = &r->link_groups[i];
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_string (w, "name", g->name);
+    ls_json_out_uint (w, "n", g->n);
+    ls_json_out_double (w, "max_utilisation", g->max_utilisation);
+    ls_json_out_double (w, "bytes", g->bytes);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_array (w);
+}
+
+static void
+json_side (LsJsonOut *w, const char *key, const LsJobResult *r)
+{
+  g_autofree char *usual = ls_rank_order_text (0);
+  uint32_t per_node = r->cluster->spec.gpus_per_node;
+  ls_json_out_begin_object (w, key);
+  ls_json_out_double (w, "step_time_s", ls_job_result_step_time_s (r));
+  ls_json_out_double (w, "tokens_per_s", r->report.tokens_per_s);
+  ls_json_out_string (w, "rank_order", order_of (r) ? order_of (r) : usual);
+  ls_json_out_begin_object (w, "breakdown_s");
+  for (int part = 0; part < LS_N_PARTS; part++)
+    ls_json_out_double (w, ls_part_name ((LsPart) part), r->report.breakdown_s[part]);
+  ls_json_out_end_object (w);
+  json_links (w, "links", &r->report);
+  ls_json_out_begin_array (w, "node_of_rank");
+  for (uint32_t i = 0; i < r->plan->n_ranks; i++)
+    ls_json_out_uint (w, NULL, r->plan->gpu_of_rank[i] / per_node);
+  ls_json_out_end_array (w);
+  ls_json_out_begin_array (w, "gpu_of_rank");
+  for (uint32_t i = 0; i < r->plan->n_ranks; i++)
+    ls_json_out_uint (w, NULL, r->plan->gpu_of_rank[i] % per_node);
+  ls_json_out_end_array (w);
+  ls_json_out_end_object (w);
+}
+
+char *
+ls_place_to_json (const LsPlace *p)
+{
+  LsJsonOut w;
+  ls_json_out_open (&w);
+  ls_json_out_double (&w, "gain", p->gain);
+  json_side (&w, "given", p->now);
+  json_side (&w, "best", p->then);
+  json_rows (&w, p);
+  ls_json_out_begin_object (&w, "swaps");
+  ls_json_out_uint (&w, "simulated", p->n_swaps);
+  ls_json_out_uint (&w, "pruned", p->n_pruned);
+  ls_json_out_uint (&w, "kept", p->n_kept);
+  ls_json_out_uint (&w, "left_out", p->n_left_out);
+  ls_json_out_end_object (&w);
+  return ls_json_out_close (&w);
+}
+
+char *
+ls_place_to_csv (const LsPlace *p)
+{
+  GString *out = g_string_new ("rank_order,gpus,step_time_ps,least_ps,refused\n");
+  for (guint i = 0; i < p->rows->len; i++) {
+    const LsPlaceRow *row = row_at (p, i);
+    g_string_append_printf (out, "%s,%s,", row->order, row->seats);
+    if (row->step > 0)
+      g_string_append_printf (out, "%" G_GINT64_FORMAT, row->step);
+    g_string_append_c (out, ',');
+    if (row->least > 0)
+      g_string_append_printf (out, "%" G_GINT64_FORMAT, row->least);
+    g_string_append_c (out, ',');
+    ls_csv_append (out, row->refused ? row->refused : "");
+    g_string_append_c (out, '\n');
+  }
+  return g_string_free (out, FALSE);
+}
