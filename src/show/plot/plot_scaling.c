@@ -130,24 +130,104 @@ find_group (const Plot *p, const Row *row, uint32_t curve, uint32_t x)
   return NULL;
 }
 
+/* What a panel shows, and how that follows the tokens/s of a GPU. */
+typedef enum { IS_TIME, IS_RATE, IS_APART } Follows;
+typedef struct {
+  const char *name;
+  double (*of) (const LsSweepGroup *g);
+  Follows follows;
+  bool is_percent, is_linear;
+} Panel;
+
+static double
+step_of (const LsSweepGroup *g)
+{
+  return ls_time_to_s (g->first->step);
+}
+
+static double
+tokens_of (const LsSweepGroup *g)
+{
+  return g->first->tokens_per_s;
+}
+
+static double
+counted_of (const LsSweepGroup *g)
+{
+  return g->first->tokens_per_s * g->first->goodput;
+}
+
+static double
+mfu_of (const LsSweepGroup *g)
+{
+  return 100 * g->first->mfu;
+}
+
+static double
+goodput_of (const LsSweepGroup *g)
+{
+  return 100 * g->first->goodput;
+}
+
+static double
+days_of (const LsSweepGroup *g)
+{
+  return g->first->to_loss.time_s / 86400;
+}
+
+static double
+hours_of (const LsSweepGroup *g)
+{
+  return g->gpus * g->first->to_loss.time_s / 3600;
+}
+
+static double
+usd_of (const LsSweepGroup *g)
+{
+  return g->first->to_loss.usd;
+}
+
+#define N_PANELS 3
+
+/* By the objective; what a loss costs is time of GPUs where they have no price. */
+static const Panel *
+panel_of (const Plot *p, guint column)
+{
+  static const Panel of_steps[] = { { "step time (s)", step_of, IS_TIME, false, false },
+                                    { "tokens/s", tokens_of, IS_RATE, false, false },
+                                    { "MFU (%)", mfu_of, IS_RATE, true, true } };
+  static const Panel of_goodput[] = { { "step time (s)", step_of, IS_TIME, false, false },
+                                      { "tokens/s that count", counted_of, IS_RATE, false, false },
+                                      { "goodput (%)", goodput_of, IS_APART, true, true } };
+  static const Panel to_loss[] = { { "days to the loss", days_of, IS_TIME, false, false },
+                                   { "cost to the loss ($)", usd_of, IS_TIME, false, true },
+                                   { "goodput (%)", goodput_of, IS_APART, true, true } };
+  static const Panel hours = { "chip hours to the loss", hours_of, IS_TIME, false, true };
+  int kind = p->r->objective ? p->r->objective->kind : LS_OBJECTIVE_STEP;
+  if (kind == LS_OBJECTIVE_STEP)
+    return &of_steps[column];
+  if (kind == LS_OBJECTIVE_GOODPUT)
+    return &of_goodput[column];
+  return column == 1 && isnan (p->r->usd_per_gpu_hour) ? &hours : &to_loss[column];
+}
+
 /* What panel `column` shows of a group: as it is, and were all tokens/s
  * of a GPU those of the base. */
 static void
-values_of (const Row *row, const LsSweepGroup *g, guint column, double ret[2])
+values_of (const Plot *p, const Row *row, const LsSweepGroup *g, guint column, double ret[2])
 {
   double share = row->over_gpus ? g->of_fewest_gpus : g->of_largest_batch;
-  ret[0] = column == 0 ? ls_time_to_s (g->first->step)
-      : column == 1    ? g->first->tokens_per_s
-                       : 100 * g->first->mfu;
-  ret[1] = column == 0 ? ret[0] * share : ret[0] / share;
+  const Panel *panel = panel_of (p, column);
+  ret[0] = panel->of (g);
+  ret[1] = panel->follows == IS_TIME ? ret[0] * share : panel->follows == IS_RATE ? ret[0] / share : ret[0];
 }
 
 static void
-write_point (FILE *out, const Row *row, const LsSweepGroup *g)
+write_point (FILE *out, const Plot *p, const Row *row, const LsSweepGroup *g)
 {
-  double values[3][2];
-  for (guint column = 0; column < 3; column++)
-    values_of (row, g, column, values[column]);
+  double values[N_PANELS][2];
+  for (guint column = 0; column < N_PANELS; column++)
+    values_of (p, row, g, column, values[column]);
   fprintf (out, "%u", x_of (row, g));
   for (guint is_ideal = 0; is_ideal < 2; is_ideal++)
     for (guint column = 0; column < 3; column++)
@@ -160,9 +240,8 @@ write_data (FILE *out, void *data, GError **error)
 {
   const Plot *p = data;
   fprintf (out,
-           "# %s or global batch, then step time in s, tokens/s, MFU in %%, and these three were scaling "
-           "ideal. A block is a curve.\n",
-           p->r->chips);
+           "# %s or global batch, then %s, %s, %s, and these three were scaling ideal. A block is a curve.\n",
+           p->r->chips, panel_of (p, 0)->name, panel_of (p, 1)->name, panel_of (p, 2)->name);
   for (guint r = 0, n = 0; r < p->n_rows; r++) {
     const Row *row = &p->rows[r];
     for (guint c = 0; c < row->curves->len; c++) {
@@ -172,7 +251,7 @@ write_data (FILE *out, void *data, GError **error)
       for (guint i = 0; i < row->xs->len; i++) {
         const LsSweepGroup *g = find_group (p, row, curve, g_array_index (row->xs, uint32_t, i));
         if (g)
-          write_point (out, row, g);
+          write_point (out, p, row, g);
       }
     }
   }
@@ -249,14 +328,17 @@ write_yaxis (FILE *out, const Plot *p, const Row *row, guint column)
     double values[2];
     if (!group_at (p, i)->first)
       continue;
-    values_of (row, group_at (p, i), column, values);
+    values_of (p, row, group_at (p, i), column, values);
     lo = fmin (lo, fmin (values[0], values[1]));
     hi = fmax (hi, fmax (values[0], values[1]));
   }
-  double spare = fmax (0.1 * (hi - lo), 0.5 * (LEAST_PERCENT - (hi - lo)));
-  lo = column < 2 ? lo / MARGIN : fmax (0, lo - spare);
-  hi = column < 2 ? hi * MARGIN : hi + spare;
-  if (column < 2)
+  const Panel *panel = panel_of (p, column);
+  double spare = fmax (0.1 * (hi - lo), panel->is_percent ? 0.5 * (LEAST_PERCENT - (hi - lo)) : 0.02 * hi);
+  lo = panel->is_linear ? fmax (0, lo - spare) : lo / MARGIN;
+  hi = panel->is_linear ? hi + spare : hi * MARGIN;
+  if (panel->is_percent)
+    hi = fmin (hi, 100);
+  if (!panel->is_linear)
     write_log_tics (out, lo, hi, column);
   else
     fputs ("unset logscale y\nset ytics out nomirror autofreq\nset format y '%g'\n", out);
@@ -267,14 +349,13 @@ write_yaxis (FILE *out, const Plot *p, const Row *row, guint column)
 static void
 write_panel (FILE *out, const Plot *p, guint r, guint column, guint first)
 {
-  static const char *const names[] = { "step time (s)", "tokens/s", "MFU (%)" };
   const Row *row = &p->rows[r];
   int left = LEFT + (int) column * (PANEL_WIDTH + GAP_X), top = TOP + (int) r * (PANEL_HEIGHT + GAP_Y);
   fputc ('\n', out);
   ls_picture_write_margins (out, (double) left / p->width, (double) (left + PANEL_WIDTH) / p->width,
                             1 - (double) top / p->height, 1 - (double) (top + PANEL_HEIGHT) / p->height);
   fprintf (out, "set xlabel '%s'\nset ylabel '%s'\n",
-           row->over_gpus ? p->r->chips : "global batch (sequences)", names[column]);
+           row->over_gpus ? p->r->chips : "global batch (sequences)", panel_of (p, column)->name);
   write_xtics (out, row);
   write_yaxis (out, p, row, column);
   for (guint c = 0; c < row->curves->len; c++)
