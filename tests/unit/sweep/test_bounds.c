@@ -157,6 +157,18 @@ bounds_are_below_jobs_of_listed_knobs (void)
   ls_sweep_spec_clear (&spec);
 }
 
+/* Which ranks are neighbours, and on which GPUs, decides what calls take at least; layers of chunks are
+ * balanced by it. */
+static void
+bounds_are_below_jobs_in_any_order (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, SMALL, "tp", "2,4", "pp", "1,2,4", "recompute", "none", "rank-order",
+             "tp-dp-pp,tp-pp-dp,dp-tp-pp,pp-dp-tp", "placement", "block,cyclic,random:1,random-gpus:2");
+  check_bounds (&spec, 31);
+  ls_sweep_spec_clear (&spec);
+}
+
 /* Kernels as launched: more of them, other bytes kept, once again where the forward runs again; and next to
  * none, so that a bound by those that are built in is above the step. */
 static void
@@ -321,6 +333,7 @@ main (void)
     LS_TEST (bounds_are_below_jobs_that_end_in_a_reduction),
     LS_TEST (bounds_are_below_jobs_of_listed_knobs),
     LS_TEST (bounds_are_below_jobs_of_listed_kernels),
+    LS_TEST (bounds_are_below_jobs_in_any_order),
     LS_TEST (bounds_are_below_jobs_with_adapters),
     LS_TEST (bounds_are_below_jobs_with_documents),
   };
