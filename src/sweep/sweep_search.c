@@ -1,6 +1,8 @@
 /* sweep/sweep_search.c — which configurations of a sweep are tried: see sweep.h. */
 #include "sweep/sweep_state.h"
 
+#include <string.h>
+
 #include <math.h>
 
 #include "base/order.h"
@@ -23,6 +25,21 @@ can_be_emitted (const LsSweepRun *x, const LsStrategy *s, LsDiagList *why)
     return true;
   if (why)
     ls_diag_add (why, LS_ERROR_UNSUPPORTED, NULL, 0, 0, NULL, NULL, NULL, "%s", error->message);
+  return false;
+}
+
+/* On GPUs that the cluster has, and as many as it has ranks. */
+static bool
+can_be_placed (const LsStrategy *s, const LsCluster *cluster, LsDiagList *why)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree uint32_t *gpus = s->allocation ? ls_job_gpus (s, cluster, why ? &error : NULL) : NULL;
+  if (gpus || !s->allocation)
+    return true;
+  const char *what = why ? error->message : "";
+  what += g_str_has_prefix (what, "error: ") ? strlen ("error: ") : 0;
+  if (why)
+    ls_diag_add (why, LS_ERROR_CONFLICT, NULL, 0, 0, NULL, NULL, NULL, "%s", what);
   return false;
 }
 
@@ -62,7 +79,7 @@ candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, Ls
   bool is_legal = ls_strategy_resolve (ret_s, &x->model, ls_cluster_n_taken (cluster),
                                        ls_cluster_taken (&cluster->spec), why ? why : unheard);
   ls_space_choose_parts (&job->strategy, ret_s);
-  return is_legal && can_be_emitted (x, ret_s, why);
+  return is_legal && can_be_placed (ret_s, cluster, why) && can_be_emitted (x, ret_s, why);
 }
 
 uint64_t
@@ -99,13 +116,6 @@ idea_of (LsSweepRun *x, const LsStrategy *s)
   return g_hash_table_size (x->ideas);
 }
 
-static bool
-can_be_placed (const LsStrategy *s, const LsCluster *cluster)
-{
-  g_autofree uint32_t *gpus = s->allocation ? ls_job_gpus (s, cluster, NULL) : NULL;
-  return !s->allocation || gpus;
-}
-
 /* Counts the point, and keeps it if it may be worth a simulation. */
 static void
 look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, uint64_t index)
@@ -121,7 +131,7 @@ look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, 
     n->illegal++;
     return;
   }
-  bool is_legal = candidate_strategy (x, p, &s, NULL) && can_be_placed (&s, cluster)
+  bool is_legal = candidate_strategy (x, p, &s, NULL)
       && ls_layouts_balance (layouts, &s, cluster, candidate_variant (x, p));
   is_legal = is_legal && can_be_emitted (x, &s, NULL); /* with these layers */
   bool is_repeated = is_legal && !ls_space_has_effect (space, p, &s, &x->model);
