@@ -46,6 +46,8 @@ static const LsOption own[] = {
   { "faults", .argument = "each:KIND[=SHARE]", .is_rare = TRUE,
     .meaning
     = "Which link, gpu or node hurts most with SHARE left of it, default 0.5: a run for each kind of part" },
+  { "ecmp-seeds", .argument = "N", .is_rare = TRUE,
+    .meaning = "How the step varies with the seed of hashed routing: a run for each of N" },
   { "what-if", .is_rare = TRUE,
     .meaning = "What single changes gain, as lockstep whatif: a simulation of each" },
   { "jitter", .argument = "NAME|FILE|off",
@@ -79,6 +81,7 @@ summary (const LsJobAnswer *j, const LsTextStyle *style)
     .critical_path = j->critical_summary,
     .sensitivity = j->sensitivity,
     .faults = j->faults,
+    .ecmp = j->ecmp,
     .what_if = j->what_if,
     .step_spread = j->step_spread,
     .color = style->has_color,
@@ -208,6 +211,16 @@ find_faults (LsJobAnswer *j, const char *text, GError **error)
 }
 
 static gboolean
+find_ecmp (LsJobAnswer *j, const LsRequest *r, GError **error)
+{
+  gint64 n = 0;
+  if (!ls_request_number (r, "ecmp-seeds", 1, LS_ECMP_MAX_SEEDS, &n, error))
+    return FALSE;
+  j->ecmp = ls_ecmp_table_new (&j->spec, j->job, (guint) n, 0, error);
+  return j->ecmp != NULL;
+}
+
+static gboolean
 find_what_if (LsJobAnswer *j, const LsRequest *r, GError **error)
 {
   const LsProgress progress = ls_request_progress (r);
@@ -283,6 +296,7 @@ find_more (LsJobAnswer *j, const LsRequest *r, const Variation *v, LsAnswer *a, 
   return (!ls_request_is_on (r, "critical-path") || find_critical_path (j, error))
       && (!ls_request_is_on (r, "sensitivity") || find_sensitivity (j, error))
       && (!faults || find_faults (j, faults, error))
+      && (!ls_request_text (r, "ecmp-seeds") || find_ecmp (j, r, error))
       && (!ls_request_is_on (r, "what-if") || find_what_if (j, r, error))
       && (!v->jitter.name || find_spread (j, v, error)) && (!target || emit (j, target, a, error));
 }

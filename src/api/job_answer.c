@@ -112,7 +112,7 @@ ls_job_answer_to_json (const LsJobAnswer *j, const char *version)
     .network_source = r->hardware->nccl.source,
     .options = knobs,
   };
-  const LsReportExtras extras = { j->interval, j->critical_summary, j->sensitivity,    j->faults,
+  const LsReportExtras extras = { j->interval, j->critical_summary, j->sensitivity,    j->faults,  j->ecmp,
                                   j->what_if,  j->step_spread,      &j->spec.measured, j->findings };
   return ls_report_to_json (&r->report, &provenance, &extras);
 }
@@ -127,6 +127,7 @@ ls_job_answer_free (gpointer answer)
   ls_critical_path_free (j->critical_path);
   ls_sensitivity_free (j->sensitivity);
   ls_fault_table_free (j->faults);
+  ls_ecmp_table_free (j->ecmp);
   ls_what_if_free (j->what_if);
   ls_step_spread_free (j->step_spread);
   ls_job_result_free (j->job);

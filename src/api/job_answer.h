@@ -7,6 +7,7 @@
 #include "api/answer.h"
 #include "api/request.h"
 #include "ask/each_fault.h"
+#include "ask/ecmp_seeds.h"
 #include "ask/sensitivity.h"
 #include "ask/step_spread.h"
 #include "ask/whatif.h"
@@ -16,11 +17,12 @@
 typedef struct {
   LsJobSpec spec;
   LsJobResult *job;
-  LsMemoryAdvice *advice; /* NULL: nobody asked, as the six that follow */
+  LsMemoryAdvice *advice; /* NULL: nobody asked, as the seven that follow */
   LsCriticalPath *critical_path;
   LsPathSummary *critical_summary;
   LsSensitivityTable *sensitivity;
   LsFaultTable *faults;
+  LsEcmpTable *ecmp;
   LsWhatIf *what_if;
   LsStepSpread *step_spread;
   LsInterval *interval; /* NULL: not wanted               */

@@ -8,6 +8,7 @@
 #include "analysis/report.h"
 #include "base/order.h"
 #include "base/parallel.h"
+#include "job/rerun.h"
 
 /* --- what is asked ----------------------------------------------------------------------- */
 
@@ -247,11 +248,7 @@ run_with (const Runs *runs, uint32_t number, GError **error)
   else
     options.slow = slow = slow_with (runs, number);
   const LsHardware changed = { spec, runs->r->hardware->calibration, runs->r->hardware->nccl };
-  LsHardware h;
-  g_autoptr (LsCluster) cluster
-      = ls_job_hardware (runs->r, &changed, &options, &h, error) ? ls_cluster_build (&h.spec, error) : NULL;
-  g_autoptr (LsTimeline) t
-      = cluster ? ls_run (runs->r->plan, cluster, &h.calibration, &h.nccl, &options, NULL, error) : NULL;
+  g_autoptr (LsTimeline) t = ls_rerun (runs->r, &changed, &options, NULL, error);
   return t ? t->window_end - t->window_start : 0;
 }
 
@@ -358,13 +355,8 @@ ls_fault_table_new (const LsJobSpec *spec, const LsJobResult *r, const LsFaultAs
                     GError **error)
 {
   Runs runs = { .r = r, .ask = ask };
-  if (!ls_job_spec_options (spec, &runs.options, error))
+  if (!ls_rerun_options (spec, r, &runs.options, error))
     return NULL;
-  LsShortcut fold = runs.options.fold;
-  ls_job_host (r->hardware, &r->strategy, &runs.options.host); /* as the job ran */
-  runs.options.no_spans = runs.options.steady = true;
-  if (fold == LS_SHORTCUT_CHECK) /* the job itself was checked */
-    runs.options.fold = LS_SHORTCUT_AUTO;
   GError *failed = NULL;
   g_autofree double *slow
       = runs.options.stragglers ? ls_slow_factors (runs.options.stragglers, r->plan->n_ranks, &failed) : NULL;
@@ -374,9 +366,9 @@ ls_fault_table_new (const LsJobSpec *spec, const LsJobResult *r, const LsFaultAs
   }
   runs.slow = slow;
   Parts parts;
-  parts_init (&parts, r, ask, fold == LS_SHORTCUT_OFF);
+  parts_init (&parts, r, ask, spec->options.fold == LS_SHORTCUT_OFF);
   runs.parts = &parts;
-  runs.n_of_group = fold == LS_SHORTCUT_CHECK ? 2 : 1;
+  runs.n_of_group = spec->options.fold == LS_SHORTCUT_CHECK ? 2 : 1;
   g_autoptr (LsFaultTable) table = g_new (LsFaultTable, 1);
   *table = (LsFaultTable) { *ask, ls_job_result_step_time_s (r), parts.n_idle,
                             g_array_new (FALSE, FALSE, sizeof (LsFaultRow)) };

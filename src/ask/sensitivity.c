@@ -1,6 +1,7 @@
 #include "ask/sensitivity.h"
 
 #include "base/parallel.h"
+#include "job/rerun.h"
 #include "job/sensitivity_scale.h"
 
 #define PERCENT 0.01
@@ -45,15 +46,11 @@ run_one (guint i, gpointer data)
   ls_scaled_init (&x, &runs->r->cluster->spec, runs->hardware, &runs->options.host, (LsScale) scale,
                   up ? 1 + PERCENT : 1 - PERCENT);
   const LsHardware scaled = { x.spec, x.calibration, x.nccl };
-  LsHardware h;
   LsRunOptions options = runs->options;
   options.host = x.host;
-  g_autoptr (LsCluster) cluster
-      = ls_job_hardware (runs->r, &scaled, &options, &h, error) ? ls_cluster_build (&h.spec, error) : NULL;
-  g_autoptr (LsTimeline) t
-      = cluster ? ls_run (runs->r->plan, cluster, &h.calibration, &h.nccl, &options, NULL, error) : NULL;
+  g_autoptr (LsTimeline) t = ls_rerun (runs->r, &scaled, &options, NULL, error);
   if (t)
-    runs->step_s[scale][up] = ls_time_to_s (t->window_end - t->window_start);
+    runs->step_s[scale][up] = ls_rerun_step_s (t);
   ls_scaled_clear (&x);
 }
 
@@ -79,12 +76,8 @@ LsSensitivityTable *
 ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, GError **error)
 {
   Runs runs = { .r = r, .hardware = r->hardware };
-  if (!ls_job_spec_options (spec, &runs.options, error))
+  if (!ls_rerun_options (spec, r, &runs.options, error))
     return NULL;
-  ls_job_host (r->hardware, &r->strategy, &runs.options.host); /* as the job ran */
-  runs.options.no_spans = runs.options.steady = true;
-  if (runs.options.fold == LS_SHORTCUT_CHECK) /* the job itself was checked */
-    runs.options.fold = LS_SHORTCUT_AUTO;
   ls_parallel (2 * LS_N_SCALES, n_threads, run_one, &runs, NULL);
   if (!check_all (&runs, error))
     return NULL;

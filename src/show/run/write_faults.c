@@ -20,6 +20,8 @@ ls_faults_to_text (const LsFaultTable *t, bool is_color, GString *out)
 {
   const char *bold = is_color ? "\033[1m" : "", *dim = is_color ? "\033[2m" : "",
              *end = is_color ? "\033[0m" : "";
+  if (!t)
+    return;
   g_autofree char *what = what_text (&t->ask);
   g_string_append_printf (
       out, "\n%sOne %s%s  %sthe step with each, one at a time; alike: as many as it stands for%s\n", bold,

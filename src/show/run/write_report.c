@@ -262,6 +262,8 @@ ls_report_to_json (const LsReport *r, const LsReportProvenance *p, const LsRepor
     ls_sensitivity_to_json (extras->sensitivity, &w);
   if (extras && extras->faults)
     ls_faults_to_json (extras->faults, &w);
+  if (extras && extras->ecmp)
+    ls_ecmp_to_json (extras->ecmp, &w);
   if (extras && extras->what_if) {
     ls_json_out_begin_object (&w, "what_if");
     ls_json_what_if (&w, extras->what_if);

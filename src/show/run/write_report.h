@@ -30,6 +30,7 @@ typedef struct {
   const LsPathSummary *critical_path;
   const LsSensitivityTable *sensitivity;
   const LsFaultTable *faults;
+  const LsEcmpTable *ecmp;
   const LsWhatIf *what_if;
   const LsStepSpread *step_spread;
   const LsMeasured *measured; /* of time 0: none */

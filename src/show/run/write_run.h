@@ -14,6 +14,7 @@
 #include "ask/reconcile_layer.h"
 #include "ask/seen_report.h"
 #include "ask/each_fault.h"
+#include "ask/ecmp_seeds.h"
 #include "ask/sensitivity.h"
 #include "ask/step_spread.h"
 #include "cluster/cluster.h"
@@ -36,6 +37,7 @@ typedef struct {
   const LsPathSummary *critical_path;
   const LsSensitivityTable *sensitivity;
   const LsFaultTable *faults;
+  const LsEcmpTable *ecmp;
   const LsWhatIf *what_if;
   const LsStepSpread *step_spread;
   bool color; /* ANSI escapes                                     */
@@ -60,9 +62,14 @@ void ls_sensitivity_to_text (const LsSensitivityTable *t, bool is_color, bool is
 /* The member "sensitivity" of an object. */
 void ls_sensitivity_to_json (const LsSensitivityTable *t, LsJsonOut *w);
 
-/* What each fault would do: a section of a summary; the member "faults" of an object. */
+/* What each fault would do: a section of a summary, nothing of NULL; the member "faults" of an object. */
 void ls_faults_to_text (const LsFaultTable *t, bool is_color, GString *out);
 void ls_faults_to_json (const LsFaultTable *t, LsJsonOut *w);
+
+/* What the seed of hashed routing does: a section of a summary, nothing of NULL; the member "ecmp" of an
+ * object. */
+void ls_ecmp_to_text (const LsEcmpTable *t, bool is_color, GString *out);
+void ls_ecmp_to_json (const LsEcmpTable *t, LsJsonOut *w);
 
 /* How steps are distributed: a section of a summary; the member "step_spread" of an object. */
 void ls_spread_to_text (const LsStepSpread *s, bool is_color, GString *out);

@@ -489,8 +489,8 @@ ls_summary_format (const LsReport *r, const LsSummaryText *text)
     ls_critical_to_text (text->critical_path, text->color, page.out);
   if (text->sensitivity)
     ls_sensitivity_to_text (text->sensitivity, text->color, text->ascii, page.out);
-  if (text->faults)
-    ls_faults_to_text (text->faults, text->color, page.out);
+  ls_faults_to_text (text->faults, text->color, page.out);
+  ls_ecmp_to_text (text->ecmp, text->color, page.out);
   if (text->what_if)
     ls_what_if_print_gains (text->what_if, WHAT_IFS, page.out);
   if (text->step_spread)

@@ -1,4 +1,4 @@
-/* Pins what single faults do to a step: each row is the step of the job with that fault told by hand; parts
+/* Pins what single faults, and seeds of hashed routing, do to a step: each row is the step of the job with that fault told by hand; parts
  * that were taken for alike are, on jobs of all kinds; a failed link is gone around or named; threads change
  * nothing. */
 #include "ls_test.h"
@@ -8,6 +8,7 @@
 #include <lockstep/error.h>
 
 #include "ask/each_fault.h"
+#include "ask/ecmp_seeds.h"
 #include "base/order.h"
 
 #define SMALL "model", "llama3.1-8b:layers=4,vocab=32000", "cluster", "dgx-h100", "seq", "2048"
@@ -181,6 +182,47 @@ what_is_asked_is_read (void)
     LS_CHECK (!ls_fault_ask_parse (bad[i], &ask));
 }
 
+#define CROSSING                                                                                             \
+  SMALL, "cluster", "dgx-h100:fabric.nodes_per_leaf=2,fabric.rails=1", "gpus", "32", "tp", "2",              \
+      "global-batch", "16"
+
+static LsEcmpTable *
+seeds_of (guint n_threads)
+{
+  LsJobSpec spec;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) r = run (&spec, (const char *const[]) { CROSSING, NULL });
+  LsEcmpTable *t = r ? ls_ecmp_table_new (&spec, r, 12, n_threads, &error) : NULL;
+  LS_CHECK_NO_ERROR (error);
+  ls_job_spec_clear (&spec);
+  return t;
+}
+
+/* Each seed is the job with that seed told by hand; ideal spreading is the job as it is, and crowds no link. */
+static void
+a_draw_is_the_job_with_that_seed (void)
+{
+  g_autoptr (LsEcmpTable) t = seeds_of (1), four = seeds_of (4);
+  if (!t || !four)
+    return;
+  LS_CHECK (t->ideal.step_s == STEP (CROSSING));
+  LS_CHECK_NEAR (t->ideal.crowding, 1, 1e-9);
+  bool is_luck = t->draws[0].step_s < t->draws[11].step_s;
+  LS_CHECK (is_luck && t->draws[0].step_s >= t->ideal.step_s);
+  for (guint i = 0; i < t->n; i++) {
+    g_autofree char *cluster = g_strdup_printf (
+        "dgx-h100:fabric.nodes_per_leaf=2,fabric.rails=1,fabric.routing=ecmp,fabric.seed=%u",
+        t->draws[i].seed);
+    LS_CHECK (t->draws[i].crowding > 1 && t->draws[i].busiest);
+    LS_CHECK (i == 0 || t->draws[i - 1].step_s <= t->draws[i].step_s);
+    LS_CHECK (i % 5 > 0 || t->draws[i].step_s == STEP (CROSSING, "cluster", cluster));
+    LS_CHECK (t->draws[i].step_s == four->draws[i].step_s && t->draws[i].seed == four->draws[i].seed);
+  }
+  LS_CHECK (ls_ecmp_quantile (t, 0.5) == &t->draws[5] && ls_ecmp_quantile (t, 0) == &t->draws[0]);
+  LS_CHECK (ls_ecmp_quantile (t, 1) == &t->draws[11] && ls_ecmp_quantile (t, 0.95) == &t->draws[11]);
+}
+
 LS_TEST_MAIN ("each_fault", LS_TEST (a_row_is_the_job_with_that_fault),
               LS_TEST (parts_that_are_alike_hurt_alike), LS_TEST (a_failed_way_is_gone_around_or_named),
-              LS_TEST (threads_change_nothing), LS_TEST (what_is_asked_is_read))
+              LS_TEST (threads_change_nothing), LS_TEST (what_is_asked_is_read),
+              LS_TEST (a_draw_is_the_job_with_that_seed))
