@@ -22,7 +22,7 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .seq = s->seq,
     .attention = (LsAttention) s->attention,
     .qkv_layout = (LsQkvLayout) s->qkv_layout,
-    .loss = (LsLoss) s->loss,
+    .loss = (LsLoss) s->loss_kernel,
     .train_metrics = s->train_metrics,
     .dtype = (LsDtype) s->dtype,
     .grad_dtype = (LsDtype) s->grad_dtype,

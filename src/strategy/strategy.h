@@ -149,7 +149,7 @@ typedef struct {
   int attention;                    /* LsAttention or LS_ATTENTION_AUTO: the model's      */
   int attention_kernel;             /* LsAttentionKernel of flash attention               */
   int qkv_layout;                   /* LsQkvLayout of flash attention                     */
-  int loss;                         /* LsLoss                                             */
+  int loss_kernel;                  /* LsLoss                                             */
   char *kernels;                    /* as they are launched: name or path; NULL: as built in */
   LsRecipes *recipes;               /* what that file lists, shared; NULL without kernels   */
   uint32_t train_metrics;           /* computed from the logits in each micro-batch       */

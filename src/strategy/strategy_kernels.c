@@ -35,8 +35,9 @@ check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     conflict (diags, "/qkv_layout",
               "expected joint but for flash attention over whole sequences, without latent attention; got %s",
               s->qkv_layout == LS_QKV_SPLIT ? "split" : "unpadded");
-  if (s->loss == LS_LOSS_FUSED && s->tp > 1)
-    conflict (diags, "/loss", "expected parallel with tp %u, which cuts the vocabulary; got fused", s->tp);
+  if (s->loss_kernel == LS_LOSS_FUSED && s->tp > 1)
+    conflict (diags, "/loss_kernel", "expected parallel with tp %u, which cuts the vocabulary; got fused",
+              s->tp);
   check_recipes (s, diags);
   check_documents (s, m, diags);
 }

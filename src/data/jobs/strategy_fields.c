@@ -323,7 +323,7 @@ const LsField ls_strategy_fields[] = {
   { ENUM (software, qkv_layout, qkv_layouts, "joint",
           "flash: Q, K, V in one tensor, as three views, or copied without padding and back"),
     SET_ONLY },
-  { ENUM (software, loss, losses, "parallel",
+  { ENUM (software, loss_kernel, losses, "parallel",
           "cross-entropy: parallel over the vocabulary, or one kernel each way (tp 1)"),
     SET_ONLY },
   { ROW (software, train_metrics, LS_FIELD_UINT, "0",
