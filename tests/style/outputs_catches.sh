@@ -27,6 +27,10 @@ elif [[ $1 == import ]]; then
   printf '{\n  "model": {\n    "layers": 1\n  }\n}\n'
 elif [[ $1 == whatif ]]; then
   [[ ${!#} == --csv ]] && printf 'change,gain\n' || printf '{\n  "now": 1\n}\n'
+elif [[ $1 == place ]]; then
+  [[ ${!#} == --csv ]] && printf 'order\n' || printf '{\n  "given": 1\n}\n'
+elif [[ $1 == share ]]; then
+  [[ ${!#} == --csv ]] && printf 'job\n' || printf '{\n  "jobs": 1\n}\n'
 elif [[ $1 == train ]]; then
   [[ ${!#} == --csv ]] && printf 'cause\n' || printf '{\n  "gpus": 1\n}\n'
 elif [[ $1 == sweep ]]; then
@@ -62,6 +66,18 @@ page() {
 <!-- /json -->
 <!-- csv: whatif -->
 | `change`, `gain` | two |
+<!-- /csv -->
+<!-- json: place -->
+| `given` | one |
+<!-- /json -->
+<!-- csv: place -->
+| `order` | one |
+<!-- /csv -->
+<!-- json: share -->
+| `jobs` | one |
+<!-- /json -->
+<!-- csv: share -->
+| `job` | one |
 <!-- /csv -->
 <!-- json: train -->
 | `gpus` | one |

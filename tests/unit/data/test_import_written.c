@@ -267,7 +267,8 @@ draw_field (GRand *rand, const OptionTable *table)
   return ls_field_find (ls_strategy_fields, row->key);
 }
 
-/* Any value of any knob that is a word, a truth or a number. How tokens fall on experts is said to no program. */
+/* Any value of any knob that is a word, a truth or a number. How tokens fall on experts, and which GPU
+ * each rank has, is said to no program. */
 static void
 draw_knob (GRand *rand, const OptionTable *table, LsStrategy *s)
 {
@@ -275,7 +276,7 @@ draw_knob (GRand *rand, const OptionTable *table, LsStrategy *s)
   const LsField *f = draw_field (rand, table);
   guint n_names = 0;
   static const char *const fixed[]
-      = { "gpus", "tp", "pp", "vpp", "dp", "dp_kind", "cp", "expert_load", NULL };
+      = { "gpus", "tp", "pp", "vpp", "dp", "dp_kind", "cp", "expert_load", "placement", NULL };
   if (f->file_only || ls_field_is_of_program (f) || g_strv_contains (fixed, f->key))
     return;
   while (f->names && f->names[n_names].name)

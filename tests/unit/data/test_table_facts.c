@@ -267,7 +267,8 @@ rows_run_the_attention_that_their_source_names (void)
     LS_CHECK_INT (s->attention_kernel, ==, rows[i].kernel);
     LS_CHECK_INT (s->qkv_layout, ==, rows[i].layout);
     LS_CHECK_INT (s->recompute_early_stop, ==, rows[i].stops);
-    LS_CHECK (s->loss_kernel == LS_LOSS_FUSED && s->train_metrics == 2 && s->backward_prefetch == LS_PREFETCH_POST);
+    LS_CHECK (s->loss_kernel == LS_LOSS_FUSED && s->train_metrics == 2
+              && s->backward_prefetch == LS_PREFETCH_POST);
   }
 }
 
