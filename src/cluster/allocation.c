@@ -5,6 +5,9 @@
 #include "base/draw.h"
 #include "cluster/segment.h"
 
+#define MAX_BRACKETS 8   /* in a name */
+#define MAX_NAME     255 /* characters of a host: RFC 1123, 2.1 */
+
 /* --- names of a list ------------------------------------------------------------------------------- */
 
 /* A list on the way. */
@@ -63,6 +66,8 @@ expand (const Names *n, const char *before, const char *rest)
   if (!open) {
     if (n->names->len == LS_ALLOCATION_MAX_NODES)
       return fail (n, before, "more than 2^20 nodes");
+    if (strlen (before) + strlen (rest) > MAX_NAME)
+      return fail (n, before, "a name of more than 255 characters");
     g_ptr_array_add (n->names, g_strconcat (before, rest, NULL));
     return true;
   }
@@ -77,10 +82,21 @@ expand (const Names *n, const char *before, const char *rest)
   return true;
 }
 
+static guint
+count_brackets (const char *item)
+{
+  guint n = 0;
+  for (; *item; item++)
+    n += *item == '[';
+  return n;
+}
+
 static bool
 expand_item (const Names *n, const char *item)
 {
   const char *dash = strchr (item, '-');
+  if (count_brackets (item) > MAX_BRACKETS)
+    return fail (n, item, "more than 8 brackets in a name");
   if (*item == '\0')
     return fail (n, item, "expected a name of a node between commas");
   if (dash && is_number (item, (size_t) (dash - item)))
@@ -151,21 +167,27 @@ number_by_end (const char *name, const char *first, uint32_t *ret, char **reterr
   return true;
 }
 
+/* Name > place + 1; all_names NULL: empty. NULL: a name is there twice. */
 static GHashTable *
-places_of (const GPtrArray *all_names)
+places_of (const GPtrArray *all_names, char **reterr_why)
 {
-  GHashTable *places = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr (GHashTable) places = g_hash_table_new (g_str_hash, g_str_equal);
   for (guint i = 0; all_names && i < all_names->len; i++)
-    g_hash_table_insert (places, all_names->pdata[i], GUINT_TO_POINTER (i + 1));
-  return places;
+    if (!g_hash_table_insert (places, all_names->pdata[i], GUINT_TO_POINTER (i + 1))) {
+      *reterr_why = g_strdup_printf ("\"%s\" is twice among all nodes of the cluster",
+                                     (const char *) all_names->pdata[i]);
+      return NULL;
+    }
+  return g_steal_pointer (&places);
 }
 
 bool
 ls_node_numbers (const GPtrArray *names, const GPtrArray *all_names, uint32_t *ret_numbers, guint *reterr_at,
                  char **reterr_why)
 {
-  g_autoptr (GHashTable) places = places_of (all_names);
-  for (guint i = 0; i < names->len; i++) {
+  g_autoptr (GHashTable) places = places_of (all_names, reterr_why);
+  *reterr_at = 0;
+  for (guint i = 0; places && i < names->len; i++) {
     const char *name = names->pdata[i];
     guint place = GPOINTER_TO_UINT (g_hash_table_lookup (places, name));
     *reterr_at = i;
@@ -178,7 +200,7 @@ ls_node_numbers (const GPtrArray *names, const GPtrArray *all_names, uint32_t *r
     if (all_names)
       ret_numbers[i] = place - 1;
   }
-  return true;
+  return places != NULL;
 }
 
 /* --- an allocation --------------------------------------------------------------------------------- */

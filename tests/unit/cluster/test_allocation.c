@@ -44,11 +44,28 @@ lists_are_read_as_slurm_writes_them (void)
     { "n[4-2]", "! \"4-2\": the range ends before it begins" },
     { "n[1-x]", "! \"1-x\": expected a number or a range such as 001-064" },
     { "n[0-999999999]", "! \"n1048576\": more than 2^20 nodes" },
+    { "n[1][1][1][1][1][1][1][1]", "n11111111" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
     g_autofree char *names = names_of (lists[i][0]);
     LS_CHECK_STR (names, lists[i][1]);
   }
+}
+
+/* Neither the stack nor the memory follows what is written. */
+static void
+long_names_are_refused (void)
+{
+  g_autoptr (GString) brackets = g_string_new ("n"), name = g_string_new (NULL);
+  for (guint i = 0; i < 100000; i++)
+    g_string_append (brackets, "[1]");
+  g_autofree char *of_brackets = names_of (brackets->str);
+  LS_CHECK (g_str_has_suffix (of_brackets, ": more than 8 brackets in a name"));
+  for (guint i = 0; i < 254; i++)
+    g_string_append_c (name, 'n');
+  g_string_append (name, "[8-10]");
+  g_autofree char *of_long = names_of (name->str);
+  LS_CHECK (g_str_has_suffix (of_long, ": a name of more than 255 characters"));
 }
 
 /* The GPUs of so many ranks, as text; what is wrong behind "!". */
@@ -91,6 +108,7 @@ ranks_fill_the_nodes_of_a_list (void)
     { "n4", 4, "! error: /placement: node 4: the cluster has 4, 0 to 3" },
     { "n[1,1]", 8, "! error: /placement: node 1 is in the list twice" },
     { "n[1-2]", 9, "! error: /placement: 9 ranks: the placement has GPUs for 8" },
+    { "a:a,b,b", 4, "! \"b\" is twice among all nodes of the cluster" },
     { "d:a,b,c", 4, "! \"d\" is none of the cluster's 3 nodes" },
     { "a", 4, "! \"a\" does not end in a number: say which nodes the cluster has, as NODES:ALL-NODES" },
     { "a1,b2", 4,
@@ -162,6 +180,6 @@ seats_are_checked_where_they_stand (void)
   LS_CHECK_INT (ls_allocation_n_ranks (a, &spec), ==, 2);
 }
 
-LS_TEST_MAIN ("allocation", LS_TEST (lists_are_read_as_slurm_writes_them),
+LS_TEST_MAIN ("allocation", LS_TEST (lists_are_read_as_slurm_writes_them), LS_TEST (long_names_are_refused),
               LS_TEST (ranks_fill_the_nodes_of_a_list), LS_TEST (a_list_keeps_to_what_jobs_take_of_a_node),
               LS_TEST (a_seed_draws_nodes_or_gpus), LS_TEST (seats_are_checked_where_they_stand))
