@@ -95,6 +95,13 @@ def check_what_if(r):
     check(rows == len(gains) > 0, "each change that gains is a row")
 
 
+def check_faults(r):
+    run = r.open("run", *JOB, "--tp", "2", "--faults", "each:link=0.1", "--ecmp-seeds", "3")
+    b = r.browser
+    check(b.run("return document.querySelectorAll('section#faults tbody tr').length") == len(run["faults"]["rows"]) > 0, "each fault is a row")
+    check(b.run("return document.querySelectorAll('section#hashed-routing tbody tr').length") == 3, "each seed is a row")
+
+
 def check_sweep(r):
     result = r.open("sweep", *JOB, "--top", "12")
     b = r.browser
@@ -206,7 +213,7 @@ def main():
         browser = Browser(driver, chromium, os.path.join(folder, "profile"))
         try:
             reports = Reports(os.path.abspath(sys.argv[1]), folder, browser)
-            for test in [check_run, check_what_if, check_sweep, check_compare, check_others, check_gallery]:
+            for test in [check_run, check_what_if, check_faults, check_sweep, check_compare, check_others, check_gallery]:
                 test(reports)
         finally:
             browser.close()

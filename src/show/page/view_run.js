@@ -61,6 +61,8 @@ function showKey(key) {
   return (v) => (typeof v === "number" ? count(v) : v === null || v === undefined ? "–" : typeof v === "object" ? JSON.stringify(v) : String(v));
 }
 
+const more = (v) => (v === null ? "–" : (v >= 0 ? "+" : "−") + digits(100 * Math.abs(v), 3) + " %");
+
 function runSensitivity(rows) {
   if (!rows || !rows.length) return null;
   return table([{ name: "what is a percent better", get: (x) => words(x.parameter), word: true }, { name: "step", get: (x) => x.elasticity, show: (v) => digits(v, 3) + " %" },
@@ -70,7 +72,7 @@ function runSensitivity(rows) {
 /* How steps differ: what the job has, and jobs of fewer replicas. */
 function runSpread(s) {
   if (!s) return null;
-  const more = (v) => (v >= 0 ? "+" : "−") + digits(100 * Math.abs(v), 3) + " %", part = (v) => digits(100 * v, 3) + " %";
+  const part = (v) => digits(100 * v, 3) + " %";
   return [cards([["mean", s.mean_s, time, "mean_s"], ["median", s.median_s, time], ["5 % to 95 %", s.p5_s, () => `${time(s.p5_s)} to ${time(s.p95_s)}`], ["if all were alike", s.alike_s, time]]),
     table([{ name: "ranks", get: (x) => x.ranks, show: count }, { name: "replicas", get: (x) => x.replicas, show: count }, { name: "slowest", get: (x) => x.slowest, show: more }, { name: "noise", get: (x) => x.noise, show: more },
       { name: "5 %", get: (x) => x.p5 - 1, show: more }, { name: "95 %", get: (x) => x.p95 - 1, show: more }, { name: "by speed", get: (x) => x.deviation_by_speed, show: part },
@@ -80,6 +82,27 @@ function runSpread(s) {
     s.scales.length > 1 ? lines([["slowest", "slowest"], ["noise", "noise"]].map(([name, key]) => ({ name, points: s.scales.map((x) => ({ x: x.ranks, y: 100 * x[key], text: `${count(x.ranks)} ranks: ${more(x[key])}` })) })),
       { log: true, name: "ranks", show: count }, { name: "a step is longer, %", show: (v) => digits(v, 3) }, { height: 300 }) : null,
     el("p", { class: "quiet" }, `Jitter ${s.jitter}. What the slowest rank costs is in the predicted step; noise is not. The last three columns are standard deviations.`)];
+}
+
+/* Which part hurts most: as --faults prints it. */
+function runFaults(f) {
+  if (!f || f.rows.length === 0)
+    return null;
+  const left = f.share === 0 ? "failed" : `at ${percent(f.share)} of what it can do`;
+  return [el("p", { class: "quiet" }, `One ${f.each} at a time ${left}; parts that are alike are simulated once.`),
+    table([{ name: f.each, get: (x) => x.first, word: true }, { name: "alike", get: (x) => x.n_alike }, { name: "all of them", get: (x) => x.pattern, word: true },
+      { name: "step", get: (x) => x.step_time_s, show: (v) => (v === null ? "none" : time(v)) }, { name: "slower", get: (x) => x.slower, show: more },
+      { name: "cut off", get: (x) => x.cut_off, long: true }], f.rows, { most: 50, label: "faults" })];
+}
+
+/* What the seed of hashed routing does: as --ecmp-seeds prints it, with each seed. */
+function runSeeds(e) {
+  if (!e)
+    return null;
+  return [el("p", { class: "quiet" }, `Ideal spreading: ${time(e.ideal.step_time_s)}. Crowding: bytes of the busiest link between switches over the mean.`),
+    table([{ name: "seed", get: (x) => x.seed }, { name: "step", get: (x) => x.step_time_s, show: time },
+      { name: "slower", get: (x) => x.step_time_s / e.ideal.step_time_s - 1, show: more }, { name: "crowding", get: (x) => x.crowding, show: (v) => v.toFixed(2) },
+      { name: "busiest", get: (x) => x.busiest, word: true }], e.seeds, { most: 50, label: "seeds" })];
 }
 
 /* Changes that gain, or would without the limit of memory. */
@@ -105,7 +128,7 @@ async function viewRun(r) {
   const interval = r.interval && r.interval.label;
   return [runCards(r), interval ? el("p", { class: "quiet" }, `The interval is ${interval}${r.interval.wider ? "; it is wider, as the job " + r.interval.wider : ""}.`) : null,
     section("Breakdown", runBreakdown(r)), t && section("Timeline", timelineView(t)), section("Memory", memoryOver(curves)),
-    section("Links", map && picture(map), runLinks(r)), section("Critical path", runCritical(r.critical_path)), section("Sensitivity", runSensitivity(r.sensitivity)), section("What if", runWhatIf(r.what_if)), section("Variation of steps", runSpread(r.step_spread)),
+    section("Links", map && picture(map), runLinks(r)), section("Critical path", runCritical(r.critical_path)), section("Sensitivity", runSensitivity(r.sensitivity)), section("Faults", runFaults(r.faults)), section("Hashed routing", runSeeds(r.ecmp)), section("What if", runWhatIf(r.what_if)), section("Variation of steps", runSpread(r.step_spread)),
     section("What it rests on", provenance(r)), section("All numbers", tree("result", r))];
 }
 
