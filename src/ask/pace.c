@@ -24,7 +24,7 @@ least_common_multiple (uint32_t a, uint32_t b)
   return a / x * b;
 }
 
-/* Ranks of a stage that meet each layer: they follow each other (plan/bind.h). */
+/* How many ranks of a stage meet each layer (plan/bind.h). */
 static uint32_t
 together (const LsStrategy *s, uint32_t per_stage)
 {
@@ -49,11 +49,12 @@ enum { ALIKE, ALL, CLOCK };
 static double *
 slow_of (const Probes *p, guint probe)
 {
-  uint32_t n = p->r->plan->n_ranks, per_stage = n / p->r->strategy.pp;
+  const LsMesh mesh = ls_strategy_mesh (&p->r->strategy);
+  uint32_t n = p->r->plan->n_ranks;
   double *slow = g_new (double, n);
   for (uint32_t rank = 0; rank < n; rank++) {
-    bool is_slow
-        = probe == ALL || (probe >= N_ALL_PROBES && rank / per_stage == p->stage[probe - N_ALL_PROBES]);
+    bool is_slow = probe == ALL
+        || (probe >= N_ALL_PROBES && ls_mesh_coord (&mesh, rank).pp == p->stage[probe - N_ALL_PROBES]);
     slow[rank] = is_slow ? 1 + PROBE : 1;
   }
   return slow;

@@ -292,6 +292,23 @@ speeds_of_all_ranks_are_followed (void)
   }
 }
 
+/* The ranks of a stage are those of the mesh: on one node, where all are as near to each other, stages have the same
+ * pace in any order of ranks. */
+static void
+stages_are_found_in_any_order_of_ranks (void)
+{
+  Case usual, other;
+  case_init (&usual, "model gpt-1.7b cluster dgx-a100-80g nodes 1 pp 4 global-batch 32");
+  case_init (&other, "model gpt-1.7b cluster dgx-a100-80g nodes 1 pp 4 global-batch 32 rank-order pp-dp");
+  printf ("# stages of pp 4: %.4f %.4f, by pp-dp %.4f %.4f\n", usual.pace->alone[0], usual.pace->alone[1],
+          other.pace->alone[0], other.pace->alone[1]);
+  for (int stage = 0; stage < 4; stage++)
+    LS_CHECK_NEAR (other.pace->alone[stage], usual.pace->alone[stage], 0.01);
+  LS_CHECK_NEAR (other.pace->beside, usual.pace->beside, 0.02);
+  case_clear (&usual);
+  case_clear (&other);
+}
+
 /* The mean without noise is the predicted step, whatever the file of the GPU says of its spread; another spread moves
  * it by as much as it moves what was drawn. */
 static void
@@ -350,4 +367,5 @@ LS_TEST_MAIN ("step_spread", LS_TEST (nothing_varies_of_itself), LS_TEST (steps_
               LS_TEST (a_day_swings), LS_TEST (a_pipeline_follows_its_slowest_stage),
               LS_TEST (threads_change_nothing), LS_TEST (noise_falls_with_length_and_number),
               LS_TEST (the_slowest_is_not_counted_twice), LS_TEST (what_has_speeds_already_is_refused),
-              LS_TEST (one_slow_rank_delays_all), LS_TEST (speeds_of_all_ranks_are_followed))
+              LS_TEST (one_slow_rank_delays_all), LS_TEST (speeds_of_all_ranks_are_followed),
+              LS_TEST (stages_are_found_in_any_order_of_ranks))
