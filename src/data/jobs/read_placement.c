@@ -99,15 +99,26 @@ ls_placement_read (const LsJsonDoc *doc, LsDiagList *diags)
   return a;
 }
 
+/* A JSON string with its quotes, newly allocated. */
+static char *
+quoted (const char *text)
+{
+  GString *out = g_string_new (NULL);
+  LsJsonOut w;
+  ls_json_out_init (&w, out, 0);
+  ls_json_out_string (&w, NULL, text);
+  return g_string_free (out, FALSE);
+}
+
 char *
 ls_placement_to_json (const char *name, const char *source, const LsClusterSpec *spec, const uint32_t *gpus,
                       uint32_t n_ranks)
 {
   GString *text = g_string_new (NULL);
-  g_autofree char *quoted_name = g_strescape (name, NULL), *quoted_source = g_strescape (source, NULL);
+  g_autofree char *quoted_name = quoted (name), *quoted_source = quoted (source);
   g_string_append_printf (text,
-                          "{\n  \"schema\": \"lockstep.placement/1\",\n  \"name\": \"%s\",\n  \"source\": "
-                          "\"%s\",\n  \"cluster_nodes\": %u,\n  \"ranks\": [\n",
+                          "{\n  \"schema\": \"lockstep.placement/1\",\n  \"name\": %s,\n  \"source\": "
+                          "%s,\n  \"cluster_nodes\": %u,\n  \"ranks\": [\n",
                           quoted_name, quoted_source, spec->n_nodes);
   for (uint32_t r = 0; r < n_ranks; r++)
     g_string_append_printf (text, "    { \"rank\": %u, \"node\": %u, \"gpu\": %u }%s\n", r,

@@ -3,6 +3,7 @@
 #include "ls_test.h"
 #include "nccl_tables.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "data/datadir.h"
@@ -11,6 +12,7 @@
 #include "data/jobs/read_scaling.h"
 #include "data/jobs/read_model_names.h"
 #include "data/jobs/read_optimizers.h"
+#include "data/jobs/read_placement.h"
 #include "data/jobs/read_recipes.h"
 #include "data/jobs/read_software.h"
 #include "data/jobs/read_strategy.h"
@@ -358,6 +360,20 @@ check_table (const LsField *fields)
   }
 }
 
+/* Whatever characters name and source have. */
+static void
+a_placement_that_is_written_is_read (void)
+{
+  const LsClusterSpec spec = { .name = (char *) "four", .n_nodes = 2, .gpus_per_node = 4 };
+  const uint32_t gpus[] = { 5, 0, 3 };
+  g_autofree char *text = ls_placement_to_json ("gr\u00f6\u00dfer", "a \"test\" \v\\ \u00fc", &spec, gpus, 3);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "gr\u00f6\u00dfer.json", diags);
+  g_autoptr (LsAllocation) a = doc ? ls_placement_read (doc, diags) : NULL;
+  LS_CHECK (a != NULL && ls_diag_list_n (diags) == 0);
+  LS_CHECK (a && a->n_seats == 3 && a->n_cluster_nodes == 2 && a->seats[0].node == 1 && a->seats[0].gpu == 1);
+}
+
 /* A knob without a topic would be in no help. */
 static void
 knobs_have_topics (void)
@@ -380,9 +396,9 @@ tables_are_well_formed (void)
 }
 
 LS_TEST_MAIN ("read_data", LS_TEST (tables_are_well_formed), LS_TEST (knobs_have_topics),
-              LS_TEST (all_shipped_files_are_good), LS_TEST (the_a100_arrives_whole),
-              LS_TEST (a_cluster_brings_its_gpu), LS_TEST (a_cluster_describes_its_gpu),
-              LS_TEST (calibrations_name_every_kernel_kind), LS_TEST (access_files_name_every_access),
-              LS_TEST (kinds_that_are_left_out_are_rooflines), LS_TEST (nccl_figures_arrive_in_base_units),
-              LS_TEST (tables_of_nccl_are_those_of_its_source),
+              LS_TEST (a_placement_that_is_written_is_read), LS_TEST (all_shipped_files_are_good),
+              LS_TEST (the_a100_arrives_whole), LS_TEST (a_cluster_brings_its_gpu),
+              LS_TEST (a_cluster_describes_its_gpu), LS_TEST (calibrations_name_every_kernel_kind),
+              LS_TEST (access_files_name_every_access), LS_TEST (kinds_that_are_left_out_are_rooflines),
+              LS_TEST (nccl_figures_arrive_in_base_units), LS_TEST (tables_of_nccl_are_those_of_its_source),
               LS_TEST (tables_are_found_by_compute_capability))
