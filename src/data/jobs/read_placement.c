@@ -136,12 +136,18 @@ typedef struct {
   GPtrArray *names;
   GArray *seats; /* LsSeat: the places */
   LsDiagList *diags;
+  size_t at; /* a byte, and its place: the latest that was asked for */
+  int line, col;
 } NamesFile;
 
+/* Without a walk to a place that is never shown. */
 static void
 complain_at (const NamesFile *f, size_t offset, char *what)
 {
-  ls_text_diag (LS_ERROR_INPUT, f->path, f->text, offset, f->diags, NULL, NULL, what);
+  if (ls_diag_list_n (f->diags) < LS_DIAG_MAX_SHOWN)
+    ls_text_diag (LS_ERROR_INPUT, f->path, f->text, offset, f->diags, NULL, NULL, what);
+  else
+    ls_diag_add (f->diags, LS_ERROR_INPUT, f->path, 0, 0, NULL, NULL, NULL, "%s", what);
   g_free (what);
 }
 
@@ -163,17 +169,21 @@ add_word (NamesFile *f, size_t from, size_t to)
     complain_at (f, from, why);
     return;
   }
-  ls_text_place (f->text, from, &seat.line, &seat.col);
+  ls_text_advance (f->text + f->at, from - f->at, &f->line, &f->col);
+  f->at = from;
+  seat.line = f->line;
+  seat.col = f->col;
   for (guint i = 0; i < names->len; i++) {
     g_ptr_array_add (f->names, g_strdup (names->pdata[i]));
     g_array_append_val (f->seats, seat);
   }
 }
 
+/* Until there are too many. */
 static void
 read_words (NamesFile *f)
 {
-  for (size_t at = 0; f->text[at] != '\0';) {
+  for (size_t at = 0; f->text[at] != '\0' && f->names->len <= LS_ALLOCATION_MAX_NODES;) {
     size_t n = strcspn (f->text + at, " \t\r\n#");
     if (n > 0)
       add_word (f, at, at + n);
@@ -189,7 +199,8 @@ settle_names (NamesFile *f, const GPtrArray *all_names)
   guint at = 0, n = f->names->len;
   g_autofree uint32_t *numbers = g_new (uint32_t, n + 1);
   if (n == 0 || n > LS_ALLOCATION_MAX_NODES) {
-    complain_at (f, 0, g_strdup_printf ("expected names of nodes, at most 2^20; got %u", n));
+    complain_at (f, 0,
+                 g_strdup_printf ("expected names of nodes, at most 2^20; got %s", n == 0 ? "0" : "more"));
     return NULL;
   }
   if (!ls_node_numbers (f->names, all_names, numbers, &at, &why)) {
@@ -218,7 +229,7 @@ of_text (const char *path, const char *text, const char *all, LsDiagList *diags)
   }
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GArray) seats = g_array_new (FALSE, FALSE, sizeof (LsSeat));
-  NamesFile f = { path, text, names, seats, diags };
+  NamesFile f = { path, text, names, seats, diags, .line = 1, .col = 1 };
   guint n_before = ls_diag_list_n (diags);
   read_words (&f);
   return ls_diag_list_n (diags) > n_before ? NULL : settle_names (&f, all_names);

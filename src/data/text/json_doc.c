@@ -109,12 +109,12 @@ ls_json_doc_locate (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, 
 void
 ls_json_doc_locate_all (const LsJsonDoc *doc, const cJSON *list, LsJsonSpot *ret_spots)
 {
-  const char *key, *row = doc->text, *p = step_into (row + offset_of (doc, list, LS_JSON_AT_VALUE), 0, &key);
-  int line = 1;
+  const char *key, *at = doc->text, *p = step_into (at + offset_of (doc, list, LS_JSON_AT_VALUE), 0, &key);
+  LsJsonSpot spot = { 1, 1 };
   for (const cJSON *c = list->child; c; c = c->next, p = skip_blanks (skip_blanks (skip_value (p)) + 1)) {
-    for (const char *next; (next = memchr (row, '\n', (size_t) (p - row))); line++)
-      row = next + 1;
-    *ret_spots++ = (LsJsonSpot) { line, (int) g_utf8_strlen (row, p - row) + 1 };
+    ls_text_advance (at, (size_t) (p - at), &spot.line, &spot.col);
+    *ret_spots++ = spot;
+    at = p;
   }
 }
 

@@ -3,19 +3,23 @@
 #include <string.h>
 
 void
-ls_text_place (const char *text, size_t offset, int *ret_line, int *ret_col)
+ls_text_advance (const char *text, size_t n, int *line, int *col)
 {
-  int line = 1, col = 1;
-  for (size_t i = 0; i < offset; i++) {
+  for (size_t i = 0; i < n; i++) {
     if (text[i] == '\n') {
-      line++;
-      col = 1;
+      ++*line;
+      *col = 1;
     } else if (((unsigned char) text[i] & 0xc0) != 0x80) { /* first byte of a code point */
-      col++;
+      ++*col;
     }
   }
-  *ret_line = line;
-  *ret_col = col;
+}
+
+void
+ls_text_place (const char *text, size_t offset, int *ret_line, int *ret_col)
+{
+  *ret_line = *ret_col = 1;
+  ls_text_advance (text, offset, ret_line, ret_col);
 }
 
 static char *

@@ -374,6 +374,31 @@ a_placement_that_is_written_is_read (void)
   LS_CHECK (a && a->n_seats == 3 && a->n_cluster_nodes == 2 && a->seats[0].node == 1 && a->seats[0].gpu == 1);
 }
 
+/* A walk through the file for each node would take minutes. */
+static void
+many_nodes_are_placed_in_one_walk (void)
+{
+  enum { N = 300000 };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GString) text = g_string_new ("# all\n"), json = g_string_new ("[");
+  for (guint i = 0; i < N; i++) {
+    g_string_append_printf (text, " node%06u\n", i);
+    g_string_append_printf (json, "%s%06u", i > 0 ? "," : "", 100000 + i);
+  }
+  g_string_append_c (json, ']');
+  g_autofree char *path = g_build_filename (g_get_tmp_dir (), "many-nodes.txt", NULL);
+  LS_CHECK (g_file_set_contents (path, text->str, -1, NULL));
+  g_autoptr (LsAllocation) a = ls_placement_load (path, diags);
+  remove (path);
+  LS_CHECK (a && a->n_seats == N && a->seats[N - 1].node == N - 1);
+  LS_CHECK (a && a->seats[N - 1].line == N + 1 && a->seats[N - 1].col == 2);
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (json->str, json->len, "many.json", diags);
+  g_autofree LsJsonSpot *spots = g_new (LsJsonSpot, N);
+  LS_CHECK (doc != NULL);
+  ls_json_doc_locate_all (doc, ls_json_doc_root (doc), spots);
+  LS_CHECK (spots[N - 1].line == 1 && spots[N - 1].col == 2 + 7 * (N - 1));
+}
+
 /* A knob without a topic would be in no help. */
 static void
 knobs_have_topics (void)
@@ -396,9 +421,10 @@ tables_are_well_formed (void)
 }
 
 LS_TEST_MAIN ("read_data", LS_TEST (tables_are_well_formed), LS_TEST (knobs_have_topics),
-              LS_TEST (a_placement_that_is_written_is_read), LS_TEST (all_shipped_files_are_good),
-              LS_TEST (the_a100_arrives_whole), LS_TEST (a_cluster_brings_its_gpu),
-              LS_TEST (a_cluster_describes_its_gpu), LS_TEST (calibrations_name_every_kernel_kind),
-              LS_TEST (access_files_name_every_access), LS_TEST (kinds_that_are_left_out_are_rooflines),
-              LS_TEST (nccl_figures_arrive_in_base_units), LS_TEST (tables_of_nccl_are_those_of_its_source),
+              LS_TEST (a_placement_that_is_written_is_read), LS_TEST (many_nodes_are_placed_in_one_walk),
+              LS_TEST (all_shipped_files_are_good), LS_TEST (the_a100_arrives_whole),
+              LS_TEST (a_cluster_brings_its_gpu), LS_TEST (a_cluster_describes_its_gpu),
+              LS_TEST (calibrations_name_every_kernel_kind), LS_TEST (access_files_name_every_access),
+              LS_TEST (kinds_that_are_left_out_are_rooflines), LS_TEST (nccl_figures_arrive_in_base_units),
+              LS_TEST (tables_of_nccl_are_those_of_its_source),
               LS_TEST (tables_are_found_by_compute_capability))
