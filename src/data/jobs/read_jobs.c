@@ -118,12 +118,41 @@ check_names (const LsJobsFile *f, LsDiagList *diags)
   return ok;
 }
 
+/* Whether two of the options KEY=VALUE are one: `_` and `-` are the same. */
+static bool
+is_same_option (const char *a, const char *b)
+{
+  for (; *a != '=' && *b != '='; a++, b++)
+    if (*a != *b && !(strchr ("_-", *a) && strchr ("_-", *b)))
+      return false;
+  return *a == *b;
+}
+
+/* Which of two would count is nothing that a file says. */
+static bool
+check_options (const LsJobsFile *f, LsDiagList *diags)
+{
+  bool ok = true;
+  for (guint i = 0; i < f->jobs->len; i++)
+    for (char **o = entry (f, i)->options; o && *o; o++)
+      for (char **before = entry (f, i)->options; before < o; before++)
+        if (is_same_option (*before, *o)) {
+          g_autofree char *key = g_strndup (*o, strcspn (*o, "="));
+          g_autofree char *text = g_strdup_printf ("this option is there twice, as \"%.*s\" too",
+                                                   (int) strcspn (*before, "="), *before);
+          ls_jobs_diag (f, i, key, true, LS_ERROR_INPUT, text, diags);
+          ok = false;
+          break;
+        }
+  return ok;
+}
+
 bool
 ls_jobs_read (const LsJsonDoc *doc, LsJobsFile *ret_file, LsDiagList *diags)
 {
   LsJobsFile f = { .doc = ls_json_doc_ref (doc) };
   if (ls_fields_read_file (ls_jobs_fields, "jobs", doc, &f, diags) && check_count (&f, diags)
-      && check_names (&f, diags)) {
+      && check_names (&f, diags) && check_options (&f, diags)) {
     *ret_file = f;
     return true;
   }
