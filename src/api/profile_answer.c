@@ -1,6 +1,6 @@
 #include "api/answers.h"
 
-#include "ask/reconcile_job.h"
+#include "ask/profile/reconcile_job.h"
 #include "data/text/write_file.h"
 #include "show/run/write_run.h"
 

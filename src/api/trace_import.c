@@ -1,6 +1,6 @@
 #include "api/answers.h"
 
-#include "ask/import_profile.h"
+#include "ask/profile/import_profile.h"
 #include "data/text/write_file.h"
 #include "data/traces/trace_json.h"
 #include "job/gpu_called.h"

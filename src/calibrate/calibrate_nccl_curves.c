@@ -4,7 +4,7 @@
 
 #include <lockstep/error.h>
 
-#include "ask/collective_call.h"
+#include "ask/collective/collective_call.h"
 #include "calibrate/nccl_fit.h"
 #include "data/datadir.h"
 #include "data/measured/read_nccl_tests.h"

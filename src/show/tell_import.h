@@ -2,7 +2,7 @@
 #ifndef LS_SHOW_TELL_IMPORT_H
 #define LS_SHOW_TELL_IMPORT_H
 
-#include "ask/import_profile.h"
+#include "ask/profile/import_profile.h"
 #include "data/launch/import.h"
 #include "data/text/json_out.h"
 

@@ -9,7 +9,7 @@
 #ifndef LS_SHOW_WRITE_COLLECTIVE_H
 #define LS_SHOW_WRITE_COLLECTIVE_H
 
-#include "ask/collective_table.h"
+#include "ask/collective/collective_table.h"
 #include "data/text/json_out.h"
 #include "show/fits/write_fits.h"
 

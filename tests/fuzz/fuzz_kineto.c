@@ -3,11 +3,11 @@
  * a reason, and the trace is read. */
 #include <string.h>
 
-#include "ask/import_profile.h"
+#include "ask/profile/import_profile.h"
 #include "data/traces/trace_json.h"
 #include "fuzz.h"
 
-#include "ask/measured_step.h"
+#include "ask/profile/measured_step.h"
 #include "data/measured/read_kineto.h"
 
 static void

@@ -5,7 +5,7 @@
 #ifndef LS_SHOW_PLOT_PLOTS_H
 #define LS_SHOW_PLOT_PLOTS_H
 
-#include "ask/collective_table.h"
+#include "ask/collective/collective_table.h"
 #include "ask/schedule.h"
 #include "calibrate/fit_report.h"
 #include "sweep/sweep_charts.h"

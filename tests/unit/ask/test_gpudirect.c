@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "ask/collective_sizes.h"
+#include "ask/collective/collective_sizes.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
 

@@ -7,7 +7,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "ask/import_profile.h"
+#include "ask/profile/import_profile.h"
 #include "job/job.h"
 
 /* ---- a profile ---- */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "ask/collective_sizes.h"
+#include "ask/collective/collective_sizes.h"
 #include "data/machines/machines.h"
 #include "job/job.h"
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "ask/measured_step.h"
-#include "ask/reconcile_job.h"
+#include "ask/profile/measured_step.h"
+#include "ask/profile/reconcile_job.h"
 #include "kineto_writer.h"
 
 static void

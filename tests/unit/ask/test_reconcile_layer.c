@@ -4,8 +4,8 @@
  * latter. */
 #include "ls_test.h"
 
-#include "ask/measured_step.h"
-#include "ask/reconcile_layer.h"
+#include "ask/profile/measured_step.h"
+#include "ask/profile/reconcile_layer.h"
 #include "kineto_writer.h"
 #include "lower/lower.h"
 

@@ -9,7 +9,7 @@
 #include "tiny_cluster.h"
 #include "tiny_torus.h"
 
-#include "ask/collective_sizes.h"
+#include "ask/collective/collective_sizes.h"
 #include "ask/kernel_times.h"
 #include "data/machines/machines.h"
 #include "job/job.h"

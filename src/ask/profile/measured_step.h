@@ -1,4 +1,4 @@
-/* ask/measured_step.h — one step cut out of a profile.
+/* ask/profile/measured_step.h — one step cut out of a profile.
  *
  * Which ops are the step's:
  *
@@ -15,8 +15,8 @@
  *
  * The period: the shortest p with name[i] = name[i + p] throughout (Knuth, Morris, Pratt 1977),
  * which layers, that repeat too, do not have, and of which two fit. */
-#ifndef LS_ASK_MEASURED_STEP_H
-#define LS_ASK_MEASURED_STEP_H
+#ifndef LS_ASK_PROFILE_MEASURED_STEP_H
+#define LS_ASK_PROFILE_MEASURED_STEP_H
 
 #include "analysis/reconcile.h"
 #include "data/measured/read_kineto.h"

@@ -1,8 +1,8 @@
-/* ask/reconcile_job.h — a job simulated, and a profile of one of its ranks laid beside it. */
-#ifndef LS_ASK_RECONCILE_JOB_H
-#define LS_ASK_RECONCILE_JOB_H
+/* ask/profile/reconcile_job.h — a job simulated, and a profile of one of its ranks laid beside it. */
+#ifndef LS_ASK_PROFILE_RECONCILE_JOB_H
+#define LS_ASK_PROFILE_RECONCILE_JOB_H
 
-#include "ask/seen_report.h"
+#include "ask/profile/seen_report.h"
 #include "job/job.h"
 
 /* All borrowed. */
@@ -20,7 +20,7 @@ typedef struct {
 typedef struct {
   const LsJobSpec *job;
   const char *path; /* of the profile (data/measured/read_kineto.h)                                  */
-  const char *step; /* which (ask/measured_step.h); NULL: it finds one                  */
+  const char *step; /* which (ask/profile/measured_step.h); NULL: it finds one                  */
   int64_t rank;     /* which of the job's; -1: the one that the profile says, else 0      */
   bool other_job;   /* also where it is plainly of another one (ls_reconciled_other()) */
 } LsReconcileSpec;

@@ -1,7 +1,7 @@
-/* ask/reconcile_layer.h — the kernels of a profiled layer beside those that the job launches, and those that
- * it would launch with each list of kernels that there is (strategies/kernels). */
-#ifndef LS_ASK_RECONCILE_LAYER_H
-#define LS_ASK_RECONCILE_LAYER_H
+/* ask/profile/reconcile_layer.h — the kernels of a profiled layer beside those that the job launches, and
+ * those that it would launch with each list of kernels that there is (strategies/kernels). */
+#ifndef LS_ASK_PROFILE_RECONCILE_LAYER_H
+#define LS_ASK_PROFILE_RECONCILE_LAYER_H
 
 #include "analysis/layer_kernels.h"
 #include "job/job.h"

@@ -1,11 +1,11 @@
-#include "ask/reconcile_job.h"
+#include "ask/profile/reconcile_job.h"
 
 #include <string.h>
 
 #include <lockstep/error.h>
 
-#include "ask/measured_step.h"
-#include "ask/reconcile_layer.h"
+#include "ask/profile/measured_step.h"
+#include "ask/profile/reconcile_layer.h"
 #include "data/text/override.h"
 #include "job/gpu_called.h"
 

@@ -1,4 +1,4 @@
-#include "ask/reconcile_layer.h"
+#include "ask/profile/reconcile_layer.h"
 
 #include "data/jobs/read_recipes.h"
 #include "lower/lower.h"

@@ -1,11 +1,11 @@
-/* ask/collective_table.h — times of collectives as a table.
+/* ask/collective/collective_table.h — times of collectives as a table.
  *
  *     algbw = bytes / time          busbw = algbw * bus_factor
  *
  * in bytes/s; a call without data has no bandwidth: 0. bytes are those of nccl-tests: the whole array; of
  * all-to-all, what one rank sends. */
-#ifndef LS_ASK_COLLECTIVE_TABLE_H
-#define LS_ASK_COLLECTIVE_TABLE_H
+#ifndef LS_ASK_COLLECTIVE_COLLECTIVE_TABLE_H
+#define LS_ASK_COLLECTIVE_COLLECTIVE_TABLE_H
 
 #include <glib.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #include <lockstep/units.h>
 
 #include "analysis/score.h"
-#include "ask/collective_messages.h"
+#include "ask/collective/collective_messages.h"
 
 /* Where curves are judged apart: below it latency counts, above it bandwidth. */
 #define LS_COLLECTIVE_LARGE_BYTES (UINT64_C (1) << 20)

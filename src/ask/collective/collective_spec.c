@@ -1,6 +1,6 @@
 #include <stddef.h>
 
-#include "ask/collective_sizes.h"
+#include "ask/collective/collective_sizes.h"
 #include "base/order.h"
 #include "data/measured/read_collectives.h"
 #include "data/text/field.h"

@@ -1,4 +1,4 @@
-#include "ask/seen_report.h"
+#include "ask/profile/seen_report.h"
 
 #include <string.h>
 

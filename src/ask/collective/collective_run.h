@@ -1,10 +1,10 @@
-/* ask/collective_run.h — what a run of `lockstep collective` is made of (private to
+/* ask/collective/collective_run.h — what a run of `lockstep collective` is made of (private to
  * sweep/collective*). */
-#ifndef LS_ASK_COLLECTIVE_RUN_H
-#define LS_ASK_COLLECTIVE_RUN_H
+#ifndef LS_ASK_COLLECTIVE_COLLECTIVE_RUN_H
+#define LS_ASK_COLLECTIVE_COLLECTIVE_RUN_H
 
-#include "ask/collective_sizes.h"
-#include "ask/collective_call.h"
+#include "ask/collective/collective_sizes.h"
+#include "ask/collective/collective_call.h"
 #include "network/coll.h"
 
 struct LsCollectiveRun {

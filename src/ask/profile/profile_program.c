@@ -1,4 +1,4 @@
-#include "ask/profile_program.h"
+#include "ask/profile/profile_program.h"
 
 #include <math.h>
 #include <string.h>

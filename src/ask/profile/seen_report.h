@@ -1,10 +1,10 @@
-/* ask/seen_report.h — what a profile shows of the software that ran it, as keys of a strategy. What it does
- * not show is named as left. */
-#ifndef LS_ASK_SEEN_REPORT_H
-#define LS_ASK_SEEN_REPORT_H
+/* ask/profile/seen_report.h — what a profile shows of the software that ran it, as keys of a
+ * strategy. What it does not show is named as left. */
+#ifndef LS_ASK_PROFILE_SEEN_REPORT_H
+#define LS_ASK_PROFILE_SEEN_REPORT_H
 
 #include "analysis/seen_software.h"
-#include "ask/reconcile_layer.h"
+#include "ask/profile/reconcile_layer.h"
 
 /* A key of a strategy. */
 typedef struct {

@@ -1,10 +1,10 @@
-/* ask/collective_call.h — one collective alone on a cluster: names as people write
+/* ask/collective/collective_call.h — one collective alone on a cluster: names as people write
  * them, and the time of a call (private to sweep/collective*). */
-#ifndef LS_ASK_COLLECTIVE_CALL_H
-#define LS_ASK_COLLECTIVE_CALL_H
+#ifndef LS_ASK_COLLECTIVE_COLLECTIVE_CALL_H
+#define LS_ASK_COLLECTIVE_COLLECTIVE_CALL_H
 
-#include "ask/collective_sizes.h"
-#include "ask/collective_table.h"
+#include "ask/collective/collective_sizes.h"
+#include "ask/collective/collective_table.h"
 #include "cluster/cluster.h"
 #include "network/coll.h"
 

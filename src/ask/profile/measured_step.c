@@ -1,4 +1,4 @@
-#include "ask/measured_step.h"
+#include "ask/profile/measured_step.h"
 
 #include <lockstep/error.h>
 

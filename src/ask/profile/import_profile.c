@@ -1,4 +1,4 @@
-#include "ask/import_profile.h"
+#include "ask/profile/import_profile.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* ask/profile_step.c — which ops, and on which streams. */
-#include "ask/profile_step.h"
+/* ask/profile/profile_step.c — which ops, and on which streams. */
+#include "ask/profile/profile_step.h"
 
 #include <string.h>
 

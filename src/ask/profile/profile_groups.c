@@ -1,4 +1,4 @@
-#include "ask/profile_groups.h"
+#include "ask/profile/profile_groups.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* ask/profile_program.h — profiled steps as the plan of a job.
+/* ask/profile/profile_program.h — profiled steps as the plan of a job.
  *
  * Each rank's program is its step's ops in the order in which the host issued them. Issuing costs nothing;
  * what the host did between two launches is a delay of the host, and what it waited for is a sync. Times at
@@ -13,11 +13,11 @@
  *
  * Deviations. Such a kernel keeps its time where there is less communication than there was. All ranks
  * arrive at a collective together, where one profile stands for all. */
-#ifndef LS_ASK_PROFILE_PROGRAM_H
-#define LS_ASK_PROFILE_PROGRAM_H
+#ifndef LS_ASK_PROFILE_PROFILE_PROGRAM_H
+#define LS_ASK_PROFILE_PROFILE_PROGRAM_H
 
-#include "ask/profile_groups.h"
-#include "ask/profile_step.h"
+#include "ask/profile/profile_groups.h"
+#include "ask/profile/profile_step.h"
 
 typedef struct {
   bool without_stalls;  /* neither delays of the host nor waits that nothing explains */

@@ -1,10 +1,10 @@
-/* ask/collective_messages.h — a collective's messages, and who holds what after each round.
+/* ask/collective/collective_messages.h — a collective's messages, and who holds what after each round.
  *
  * The array is cut into blocks. A place is a rank, or behind the ranks a switch that computes. Rounds are
  * those of network/script.h: each place goes through them by itself. A block that a place holds is a set of
  * contributions: of an all-reduce whose gradients are in the sum; of an all-gather, whose part it is. */
-#ifndef LS_ASK_COLLECTIVE_MESSAGES_H
-#define LS_ASK_COLLECTIVE_MESSAGES_H
+#ifndef LS_ASK_COLLECTIVE_COLLECTIVE_MESSAGES_H
+#define LS_ASK_COLLECTIVE_COLLECTIVE_MESSAGES_H
 
 #include <glib.h>
 

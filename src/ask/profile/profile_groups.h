@@ -1,4 +1,4 @@
-/* ask/profile_groups.h — the process groups of a profile as the communicators of a job.
+/* ask/profile/profile_groups.h — the process groups of a profile as the communicators of a job.
  *
  * A profile is of one rank and names the groups that this rank is in. All ranks are taken to have theirs by
  * the same rule: a group of n ranks at equal steps of s makes every n s neighbouring ranks s groups.
@@ -12,8 +12,8 @@
  * says none: all ranks are dp, neighbours tp, others dp.
  *
  * Worked example. 16 ranks; all-gathers among [0, 1, 2, 3], reductions among [0, 4, 8, 12]: tp 4, dp 4. */
-#ifndef LS_ASK_PROFILE_GROUPS_H
-#define LS_ASK_PROFILE_GROUPS_H
+#ifndef LS_ASK_PROFILE_PROFILE_GROUPS_H
+#define LS_ASK_PROFILE_PROFILE_GROUPS_H
 
 #include "data/measured/read_kineto.h"
 #include "plan/mesh.h"

@@ -1,4 +1,4 @@
-#include "ask/collective_table.h"
+#include "ask/collective/collective_table.h"
 
 #include <math.h>
 

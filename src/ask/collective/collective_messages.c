@@ -1,4 +1,4 @@
-#include "ask/collective_messages.h"
+#include "ask/collective/collective_messages.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* ask/import_profile.h — profiles of a real run as a trace that can be replayed.
+/* ask/profile/import_profile.h — profiles of a real run as a trace that can be replayed.
  *
  * A profile of one rank stands for all of them: each runs its step. Of several each rank runs its own, and
  * one without a profile that of the nearest rank below it that has one.
@@ -6,10 +6,10 @@
  * Kernels take the time that they took. Communication is ours where the profile says what it moves and among
  * whom: its time is that of the cluster of the replay. It is as measured where the profile does not say
  * that, between two ranks (send and receive), and if asked for. */
-#ifndef LS_ASK_IMPORT_PROFILE_H
-#define LS_ASK_IMPORT_PROFILE_H
+#ifndef LS_ASK_PROFILE_IMPORT_PROFILE_H
+#define LS_ASK_PROFILE_IMPORT_PROFILE_H
 
-#include "ask/profile_program.h"
+#include "ask/profile/profile_program.h"
 
 typedef struct {
   const char *const *paths; /* ends in NULL      */

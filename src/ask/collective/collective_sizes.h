@@ -1,4 +1,4 @@
-/* ask/collective_sizes.h — collectives timed alone: a table over sizes, or the errors
+/* ask/collective/collective_sizes.h — collectives timed alone: a table over sizes, or the errors
  * against measured ones.
  *
  * The GPUs of a table are the first of --gpus, by default all of --nodes; of several
@@ -6,10 +6,10 @@
  * to the first of node 1. Measured
  * rows are placed as nccl-tests does: their GPUs spread evenly over their nodes, the
  * first ones of each. */
-#ifndef LS_ASK_COLLECTIVE_SIZES_H
-#define LS_ASK_COLLECTIVE_SIZES_H
+#ifndef LS_ASK_COLLECTIVE_COLLECTIVE_SIZES_H
+#define LS_ASK_COLLECTIVE_COLLECTIVE_SIZES_H
 
-#include "ask/collective_table.h"
+#include "ask/collective/collective_table.h"
 #include "base/diag.h"
 #include "base/parallel.h"
 #include "cluster/torus.h"

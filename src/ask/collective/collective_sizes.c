@@ -1,10 +1,10 @@
-#include "ask/collective_sizes.h"
+#include "ask/collective/collective_sizes.h"
 
 #include <math.h>
 
 #include <lockstep/error.h>
 
-#include "ask/collective_run.h"
+#include "ask/collective/collective_run.h"
 #include "job/hardware.h"
 #include "job/job_steps.h"
 

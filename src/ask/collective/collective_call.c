@@ -1,4 +1,4 @@
-#include "ask/collective_call.h"
+#include "ask/collective/collective_call.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
-/* ask/profile_waits.c — what each op waited for, and when it was ready: profile_step.h. */
+/* ask/profile/profile_waits.c — what each op waited for, and when it was ready: profile_step.h. */
 #include <string.h>
 
 #include "base/order.h"
 
-#include "ask/profile_step.h"
+#include "ask/profile/profile_step.h"
 
 #define CLOCK_NS        1000  /* to which the clocks of a profiler agree                         */
 #define LATE_NS         10000 /* a start later than this is explained by something of the profile */

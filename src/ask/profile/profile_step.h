@@ -1,5 +1,5 @@
-/* ask/profile_step.h — a profiled step as a program that can be replayed: what ran, on which stream, when
- * the host issued it, and for what it waited.
+/* ask/profile/profile_step.h — a profiled step as a program that can be replayed: what ran, on which
+ * stream, when the host issued it, and for what it waited.
  *
  * Streams. The one whose kernels take longest is the compute stream; communication goes to the stream of its
  * axis, copies to that of copies, others to what is left. A replay runs the kernels of a rank one at a time;
@@ -27,10 +27,10 @@
  * Worked example. L is 5 us. A kernel ends at 100 us; the next was launched at 80 and starts at 101: it
  * takes 1 us more. One that was launched at 120 us and starts at 126: the host issues it at 126. One that
  * was launched at 30 us and starts at 180: it waits 80 us. */
-#ifndef LS_ASK_PROFILE_STEP_H
-#define LS_ASK_PROFILE_STEP_H
+#ifndef LS_ASK_PROFILE_PROFILE_STEP_H
+#define LS_ASK_PROFILE_PROFILE_STEP_H
 
-#include "ask/measured_step.h"
+#include "ask/profile/measured_step.h"
 #include "plan/plan.h"
 
 typedef enum {
