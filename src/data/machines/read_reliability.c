@@ -129,10 +129,10 @@ ls_reliability_read (const LsJsonDoc *doc, LsReliability *ret_reliability, LsDia
 {
   LsReliability r = { 0 };
   bool ok = ls_fields_read_file (ls_reliability_fields, "reliability", doc, &r, diags);
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "causes");
-  for (guint i = 0; ok && i < r.causes->len; i++)
-    ok = finish_cause (doc, cJSON_GetArrayItem (list, (int) i), &r,
-                       &g_array_index (r.causes, LsFailureCause, i), diags);
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "causes"),
+              *node = list ? list->child : NULL;
+  for (guint i = 0; ok && i < r.causes->len; i++, node = node->next)
+    ok = finish_cause (doc, node, &r, &g_array_index (r.causes, LsFailureCause, i), diags);
   if (ok)
     *ret_reliability = r;
   else

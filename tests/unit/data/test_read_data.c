@@ -399,6 +399,26 @@ many_nodes_are_placed_in_one_walk (void)
   LS_CHECK (spots[N - 1].line == 1 && spots[N - 1].col == 2 + 7 * (N - 1));
 }
 
+/* Each is found from the one before, not from the first. */
+static void
+many_causes_are_read_in_one_walk (void)
+{
+  enum { N = 100000 };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GString) text = g_string_new ("{ \"schema\": \"lockstep.reliability/1\", \"name\": \"many\", "
+                                           "\"source\": \"a test\", \"causes\": [");
+  for (guint i = 0; i < N; i++)
+    g_string_append_printf (text, "%s{ \"name\": \"a\", \"unit\": \"gpu\", \"per_day\": %u }",
+                            i > 0 ? "," : "", i);
+  g_string_append (text, "] }");
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text->str, text->len, "many.json", diags);
+  LsReliability r = { 0 };
+  LS_CHECK (doc && ls_reliability_read (doc, &r, diags));
+  LS_CHECK (r.causes && r.causes->len == N
+            && g_array_index (r.causes, LsFailureCause, N - 1).per_day == N - 1);
+  ls_reliability_clear (&r);
+}
+
 /* A knob without a topic would be in no help. */
 static void
 knobs_have_topics (void)
@@ -422,9 +442,9 @@ tables_are_well_formed (void)
 
 LS_TEST_MAIN ("read_data", LS_TEST (tables_are_well_formed), LS_TEST (knobs_have_topics),
               LS_TEST (a_placement_that_is_written_is_read), LS_TEST (many_nodes_are_placed_in_one_walk),
-              LS_TEST (all_shipped_files_are_good), LS_TEST (the_a100_arrives_whole),
-              LS_TEST (a_cluster_brings_its_gpu), LS_TEST (a_cluster_describes_its_gpu),
-              LS_TEST (calibrations_name_every_kernel_kind), LS_TEST (access_files_name_every_access),
-              LS_TEST (kinds_that_are_left_out_are_rooflines), LS_TEST (nccl_figures_arrive_in_base_units),
-              LS_TEST (tables_of_nccl_are_those_of_its_source),
+              LS_TEST (many_causes_are_read_in_one_walk), LS_TEST (all_shipped_files_are_good),
+              LS_TEST (the_a100_arrives_whole), LS_TEST (a_cluster_brings_its_gpu),
+              LS_TEST (a_cluster_describes_its_gpu), LS_TEST (calibrations_name_every_kernel_kind),
+              LS_TEST (access_files_name_every_access), LS_TEST (kinds_that_are_left_out_are_rooflines),
+              LS_TEST (nccl_figures_arrive_in_base_units), LS_TEST (tables_of_nccl_are_those_of_its_source),
               LS_TEST (tables_are_found_by_compute_capability))
