@@ -7,6 +7,8 @@
 #include "data/jobs/read_hf.h"
 #include "data/jobs/read_jobs.h"
 #include "data/jobs/read_model.h"
+#include "data/jobs/read_placement.h"
+#include "data/jobs/read_scaling.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_residuals.h"
 
@@ -131,6 +133,46 @@ read_residuals (const LsJsonDoc *doc, LsDiagList *diags)
   return true;
 }
 
+/* Each rank once; a list no longer than lists may be. */
+static bool
+read_placement (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsAllocation) a = ls_placement_read (doc, diags);
+  g_assert (!a || (a->n_seats > 0 && a->n_seats <= LS_ALLOCATION_MAX_NODES));
+  g_assert (!a || ls_allocation_cluster_nodes (a) <= LS_ALLOCATION_MAX_NODES);
+  return a != NULL;
+}
+
+/* No loss is below what the model can reach, and more tokens never leave more. */
+static bool
+read_scaling (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsScalingLaw law;
+  if (!ls_scaling_read (doc, &law, diags))
+    return false;
+  double floor = ls_scaling_floor (&law, 1e9);
+  g_assert (floor >= 0);
+  if (ls_scaling_has_loss (&law)) {
+    double few = ls_scaling_loss (&law, 1e9, 1e9), many = ls_scaling_loss (&law, 1e9, 1e12);
+    g_assert (many >= floor && many <= few);
+  }
+  ls_scaling_law_clear (&law);
+  return true;
+}
+
+/* Rates of all causes are known. */
+static bool
+read_reliability (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsReliability r;
+  if (!ls_reliability_read (doc, &r, diags))
+    return false;
+  for (guint i = 0; i < r.causes->len; i++)
+    g_assert (g_array_index (r.causes, LsFailureCause, i).per_day >= 0);
+  ls_reliability_clear (&r);
+  return true;
+}
+
 static const struct {
   const char *target, *file;
   bool (*read) (const LsJsonDoc *doc, LsDiagList *diags);
@@ -142,7 +184,10 @@ static const struct {
   { "model", "fuzz.json", read_model },
   { "nccl", "fuzz.json", read_nccl },
   { "nccl_generation", "fuzz.json", read_nccl_tables },
+  { "placement", "fuzz.json", read_placement },
+  { "reliability", "fuzz.json", read_reliability },
   { "residuals", "residuals.json", read_residuals },
+  { "scaling", "fuzz.json", read_scaling },
 };
 
 int
