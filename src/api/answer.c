@@ -13,7 +13,8 @@ struct LsAnswer {
   GString *notes;
   char *warning; /* NULL: none */
   GError *failure;
-  char *command; /* that made it */
+  const char *name; /* of the command that made it */
+  char *command;    /* its line                       */
 };
 
 LsAnswer *
@@ -64,8 +65,9 @@ ls_answer_take_text (LsAnswer *a, char *text)
 }
 
 void
-ls_answer_set_command (LsAnswer *a, char *command)
+ls_answer_set_command (LsAnswer *a, const char *name, char *command)
 {
+  a->name = name;
   g_free (a->command);
   a->command = command;
 }
@@ -124,20 +126,27 @@ ls_answer_write (LsAnswer *a, const LsRequest *r, const char *key, LsAnswerWrite
   }
 }
 
-static gboolean
-write_page (const LsAnswer *a, const LsRequest *r, const char *path, GError **error)
+char *
+ls_answer_page (const LsAnswer *a, GError **error)
 {
+  g_return_val_if_fail (a, NULL);
   if (!a->forms.json || a->forms.json == same_text) {
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--report shows results; there is none of these options");
-    return FALSE;
+    return NULL;
   }
-  g_autoptr (LsPage) page = ls_page_new (ls_request_command (r)->shown.name);
+  g_autoptr (LsPage) page = ls_page_new (a->name);
   ls_page_set_notes (page, a->notes->str);
   ls_page_take (page, "result", ls_answer_format (a, LS_FORM_JSON, NULL));
   if (a->forms.page)
     a->forms.page (a->data, page);
-  g_autofree char *text = ls_page_format (page, ls_version (), a->command);
-  return ls_write_text (path, text, error);
+  return ls_page_format (page, ls_version (), a->command);
+}
+
+static gboolean
+write_page (const LsAnswer *a, const char *path, GError **error)
+{
+  g_autofree char *text = ls_answer_page (a, error);
+  return text && ls_write_text (path, text, error);
 }
 
 void
@@ -145,7 +154,7 @@ ls_answer_write_page (LsAnswer *a, const LsRequest *r)
 {
   const char *path = ls_request_text (r, "report");
   GError *error = NULL;
-  if (path && ls_request_leads (r) && !write_page (a, r, path, &error))
+  if (path && ls_request_leads (r) && !write_page (a, path, &error))
     ls_answer_fail (a, error);
 }
 

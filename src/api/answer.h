@@ -34,8 +34,8 @@ LsAnswer *ls_answer_new (void);
 void ls_answer_take (LsAnswer *a, gpointer data, const LsAnswerForms *forms);
 /* A text that is the same in every form. Takes it. */
 void ls_answer_take_text (LsAnswer *a, char *text);
-/* The command line that made it, taken. */
-void ls_answer_set_command (LsAnswer *a, char *command);
+/* The command that made it, static, and its line, taken. */
+void ls_answer_set_command (LsAnswer *a, const char *name, char *command);
 /* The form to be printed. */
 void ls_answer_set_form (LsAnswer *a, LsForm form);
 

@@ -70,7 +70,7 @@ ls_request_run (const LsRequest *r, GError **error)
     return NULL;
   g_autoptr (LsAnswer) a = ls_answer_new ();
   ls_answer_set_form (a, form);
-  ls_answer_set_command (a, ls_request_to_text (r));
+  ls_answer_set_command (a, ls_request_command (r)->shown.name, ls_request_to_text (r));
   if (!ls_request_command (r)->run (r, a, error))
     return NULL;
   ls_answer_write_page (a, r);

@@ -82,6 +82,10 @@ LS_PUBLIC char *ls_answer_format (const LsAnswer *answer, LsForm form, const LsT
 LS_PUBLIC gboolean ls_answer_print (const LsAnswer *answer, LsForm form, const LsTextStyle *style, FILE *out,
                                     GError **error);
 
+/* The page that "report" writes: HTML, which needs no network. Newly allocated. NULL with LS_ERROR_USAGE:
+ * there is no result. */
+LS_PUBLIC char *ls_answer_page (const LsAnswer *answer, GError **error);
+
 /* What had to be assumed, options that make no difference, and what else is worth knowing: a line each;
  * "" if nothing. Newly allocated. */
 LS_PUBLIC char *ls_answer_notes (const LsAnswer *answer);

@@ -88,6 +88,26 @@ a_job_gives_every_kind_of_result (void)
   LS_CHECK (ls_answer_check (answer, NULL));
 }
 
+/* The page as a text is the file that "report" writes; an answer without a result has none. */
+static void
+a_page_is_what_report_writes (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = g_build_filename (g_get_tmp_dir (), "ls-test-page.html", NULL);
+  g_autofree char *options = g_strdup_printf (SMALL_JOB " report %s", path);
+  g_autofree char *written = NULL;
+  g_autoptr (LsAnswer) answer = asked ("run", options), list = asked ("list", "kind models");
+  if (!answer || !list)
+    return;
+  g_autofree char *page = ls_answer_page (answer, &error);
+  LS_CHECK_NO_ERROR (error);
+  LS_CHECK (g_file_get_contents (path, &written, NULL, NULL));
+  remove (path);
+  LS_CHECK_STR (page, written);
+  LS_CHECK (ls_answer_page (list, &error) == NULL);
+  LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_USAGE));
+}
+
 static void
 colour_is_used_only_on_request (void)
 {
@@ -186,7 +206,7 @@ errors_carry_the_documented_codes (void)
     { "run", SMALL_JOB " strategy no-such-strategy", LS_ERROR_INPUT },
     { "run", SMALL_JOB " tp 3", LS_ERROR_CONFLICT },
     { "run", SMALL_JOB " emit nemo", LS_ERROR_USAGE },
-    { "sweep", "slice 2x2", LS_ERROR_USAGE }, /* of a job, but a sweep has it not */
+    { "sweep", "slice 2x2", LS_ERROR_USAGE },        /* of a job, but a sweep has it not */
     { "memory", SMALL_JOB " json - csv -", LS_ERROR_USAGE },
     { "memory", SMALL_JOB " rank -1", LS_ERROR_USAGE },
     { "list", "kind racks", LS_ERROR_USAGE },
@@ -233,6 +253,7 @@ main (void)
     LS_TEST (every_option_of_every_command_can_be_set),
     LS_TEST (all_knobs_of_a_job_are_options_of_run),
     LS_TEST (a_job_gives_every_kind_of_result),
+    LS_TEST (a_page_is_what_report_writes),
     LS_TEST (colour_is_used_only_on_request),
     LS_TEST (a_request_may_be_run_again),
     LS_TEST (how_a_request_is_put_makes_no_difference),
