@@ -186,6 +186,8 @@ static gboolean
 read_spec (LsSweepSpec *spec, const LsRequest *r, GError **error)
 {
   const char *ranges = ls_request_text (r, "ranges");
+  if (ls_request_is_on (r, "mpi") && !ls_request_team (r))
+    return ls_request_refuse ("--mpi: this program did not join the others: ls_team_join()", error);
   if ((ranges && !load_ranges (spec, ranges, error)) || !ls_request_set_job (r, set_knob, spec, error)
       || !ls_request_set_all (r, set_by_spec, set_knob, spec, error) || !ask_for_charts (spec, r, error))
     return FALSE;

@@ -207,6 +207,7 @@ errors_carry_the_documented_codes (void)
     { "run", SMALL_JOB " tp 3", LS_ERROR_CONFLICT },
     { "run", SMALL_JOB " emit nemo", LS_ERROR_USAGE },
     { "sweep", "slice 2x2", LS_ERROR_USAGE },        /* of a job, but a sweep has it not */
+    { "sweep", SMALL_JOB " mpi -", LS_ERROR_USAGE }, /* without a team */
     { "memory", SMALL_JOB " json - csv -", LS_ERROR_USAGE },
     { "memory", SMALL_JOB " rank -1", LS_ERROR_USAGE },
     { "list", "kind racks", LS_ERROR_USAGE },
