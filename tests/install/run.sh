@@ -2,11 +2,11 @@
 # An installed Lockstep is complete: the program of lockstep.h, built with what
 # pkg-config says of the copy, runs against its library and data and prints what the
 # installed command line prints; the data, the manual, its man pages where there is lowdown, and
-# the completion are there. And
+# the completion are there; the Python module does the same. And
 # the command line needs of the library only what it shows: it links with it and behaves
 # the same.
 # Usage: run.sh ROOT BUILD LOCKSTEP_SHARED MESON COMPILER [ARG...], with prefix, bindir,
-# libdir, includedir, datadir, mandir of the configuration and has_man in the environment
+# libdir, includedir, datadir, mandir of the configuration, has_man and pythondir in the environment
 set -euo pipefail
 root=$1 build=$2 shared=$(realpath -- "$3") meson=$4
 shift 4
@@ -50,4 +50,12 @@ for program in "$copy/$bindir/lockstep" "$shared"; do
   diff <("$program" "${job[@]}") "$out/example.txt" || fail "$program prints something else"
 done
 diff <("$shared" run --help) <("$copy/$bindir/lockstep" run --help)
+
+# Where python3 was found: the module finds the library of its own prefix.
+if [[ $pythondir ]]; then
+  [[ $pythondir == /* ]] || pythondir=$prefix/$pythondir
+  code='import lockstep; print(lockstep.run(model="llama3.1-8b", cluster="dgx-h100", gpus=8, tp=2, pp=2).text(), end="")'
+  diff <(env -u LD_LIBRARY_PATH PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$out$pythondir" python3 -c "$code") "$out/example.txt" \
+    || fail 'the Python module prints something else'
+fi
 printf 'installed, built and run\n'

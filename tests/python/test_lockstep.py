@@ -1,0 +1,211 @@
+"""Pins the Python module: what it returns is what the program prints, byte for byte and by the same digest; what it refuses,
+and in which words; lists, paths and numbers as options; Ctrl-C, progress and threads; the examples of the manual.
+Usage: test_lockstep.py ROOT LOCKSTEP, with LOCKSTEP_LIBRARY and PYTHONPATH in the environment"""
+
+import inspect
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+import lockstep
+from lockstep import _binding
+
+ROOT, PROGRAM = Path(sys.argv[1]).resolve(), os.path.realpath(sys.argv[2])
+os.chdir(ROOT)  # the shipped data, beside the made-up machine
+DATA = ROOT / "tests/golden/data"
+os.environ["LS_DATA_DIR"] = str(DATA)
+JOB = {"model": "tiny", "cluster": "pair", "gpus": 4, "tp": 2, "global_batch": 16}
+SWEEP = {"model": "tiny", "cluster": "pair", "gpus": 4, "global_batch": 16, "threads": 1}
+
+
+def printed(command, *arguments):
+    return subprocess.run([PROGRAM, command, *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def flags(options):
+    return [word for key, value in options.items() for word in ("--" + key.replace("_", "-"), str(value))]
+
+
+class SameAsTheProgram(unittest.TestCase):
+    def test_run(self):
+        result = lockstep.run(**JOB)
+        self.assertEqual(result.json(), printed("run", *flags(JOB), "--json"))
+        self.assertEqual(result.text(), printed("run", *flags(JOB)))
+        self.assertRegex(result.provenance.digest, "^[0-9a-f]{16}$")
+        self.assertEqual(result.step_time_s, result.to_dict()["step_time_s"])
+        self.assertEqual(result.breakdown_s.forward, result["breakdown_s"]["forward"])
+
+    def test_sweep(self):
+        result = lockstep.sweep(**SWEEP, micro_batch=[1, 2], tp=(1, 2), recompute="none")
+        given = flags({**SWEEP, "micro_batch": "1,2", "tp": "1,2", "recompute": "none"})
+        self.assertEqual(result.json(), printed("sweep", *given, "--json"))
+        self.assertEqual(result.csv(), printed("sweep", *given, "--csv"))
+        best = result.to_dict()["best"]
+        self.assertEqual(len(result), len(best))
+        self.assertEqual([row["step_time_s"] for row in result], [b["step_time_s"] for b in best])
+        self.assertEqual((result[0].tp, result[-1].tp), (best[0]["config"]["tp"], best[-1]["config"]["tp"]))
+        self.assertEqual(result.counts.enumerated, result["counts"]["enumerated"])
+
+    def test_schedule(self):
+        result = lockstep.schedule(schedule="1f1b", pp=4, micro_batches=8)
+        self.assertEqual(result.json(), printed("schedule", "--schedule", "1f1b", "--pp", "4", "--micro-batches", "8", "--json"))
+        self.assertEqual(len(result.peak_activations), 4)
+
+    def test_collective(self):
+        result = lockstep.collective(cluster="pair", op="all-reduce", gpus=4, max="1MiB")
+        self.assertEqual(result.json(), printed("collective", "--cluster", "pair", "--op", "all-reduce", "--gpus", "4", "--max", "1MiB", "--json"))
+        self.assertEqual(result.rows[0].n_ranks, 4)
+
+    def test_every_command_has_a_function(self):
+        listed = re.findall(r"^  ([a-z]+) ", printed("--help").split("\n\n")[2], re.M)
+        self.assertGreater(len(listed), 15)
+        for command in listed:
+            name = command + "_" * (command == "import")
+            signature = inspect.signature(getattr(lockstep, name))
+            self.assertIn("progress", signature.parameters)
+            self.assertTrue(getattr(lockstep, name).__doc__)
+
+    def test_timeline(self):
+        columns = lockstep.run(**JOB).timeline()
+        with tempfile.TemporaryDirectory() as folder:
+            printed("run", *flags(JOB), "--csv", f"{folder}/spans.csv")
+            lines = Path(folder, "spans.csv").read_text().splitlines()
+        self.assertEqual(list(columns), lines[0].split(","))
+        self.assertEqual({len(column) for column in columns.values()}, {len(lines) - 1})
+        self.assertTrue(all(isinstance(t, int) for t in columns["start_ps"]))
+        with self.assertRaises(lockstep.LockstepError):
+            lockstep.schedule(schedule="1f1b", pp=2, micro_batches=2).timeline()
+
+    def test_page(self):
+        result = lockstep.run(**JOB)
+        with tempfile.TemporaryDirectory() as folder:
+            printed("run", *flags(JOB), "--report", f"{folder}/page.html")
+            self.assertEqual(result.page(), Path(folder, "page.html").read_text())
+        self.assertIn("<iframe", result._repr_html_())
+        self.assertIn("<pre>", lockstep.list("models")._repr_html_())
+
+
+class Values(unittest.TestCase):
+    def test_values(self):
+        same = lockstep.run(**JOB).json()
+        self.assertEqual(lockstep.run(**{**JOB, "tp": 2.0, "gpus": "4"}, pp=None, sp=False).json(), same)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "job.json")
+            path.write_text(same)
+            ours = lockstep.run(**JOB)
+            self.assertEqual(lockstep.compare(path, ours).to_dict()["options"], lockstep.compare(file=[path, path]).options)
+        self.assertIn("tiny", repr(lockstep.run(**{**JOB, "model": DATA / "models/tiny.json"})))
+
+    def test_repeated_option(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pictures = [Path(folder, name) for name in ("a.svg", "b.svg")]
+            lockstep.run(**JOB, timeline=pictures)
+            self.assertTrue(all(picture.exists() for picture in pictures))
+
+    def test_wrong_values(self):
+        for value in ({}, {1}, b"2", "2\0", object()):
+            with self.assertRaisesRegex(TypeError, "tp: expected"):
+                lockstep.run(**{**JOB, "tp": value})
+
+
+class Errors(unittest.TestCase):
+    def test_codes_are_those_of_the_header(self):
+        header = (ROOT / "src/include/lockstep/error.h").read_text()
+        names = [name.lower().replace("_", "-") for name in re.findall(r"^  LS_ERROR_(\w+),", header, re.M)]
+        self.assertEqual(names, list(_binding.CODES))
+
+    def test_unknown_option(self):
+        with self.assertRaisesRegex(TypeError, r"run\(\) has no option 'modle'; did you mean model\?"):
+            lockstep.run(modle="tiny")
+        with self.assertRaisesRegex(TypeError, "did you mean cluster"):
+            lockstep.collective(clutser="pair")
+        with self.assertRaisesRegex(TypeError, "takes no argument"):
+            lockstep.run("tiny")
+        with self.assertRaisesRegex(AttributeError, "no command 'rum'"):
+            lockstep.rum
+
+    def test_conflict(self):
+        with self.assertRaises(lockstep.LockstepError) as caught:
+            lockstep.run(**{**JOB, "tp": 3})
+        self.assertEqual((caught.exception.code, caught.exception.exit_code), ("conflict", 4))
+        self.assertIn("/gpus: expected a multiple", caught.exception.diagnostics[0].text)
+
+    def test_place_in_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "bad.json")
+            path.write_text('{"schema": "lockstep.model/1", "name": 3}\n')
+            with self.assertRaises(lockstep.LockstepError) as caught:
+                lockstep.run(**{**JOB, "model": path})
+        first = caught.exception.diagnostics[0]
+        self.assertEqual((caught.exception.code, first.path, first.line, first.column), ("input", str(path), 1, 40))
+
+    def test_result_of_what_failed(self):
+        with self.assertRaises(lockstep.LockstepError) as caught:
+            lockstep.run(model="llama3.1-405b", cluster="dgx-h100", gpus=8, require_fit=True)
+        self.assertEqual(caught.exception.code, "no-fit")
+        self.assertGreater(caught.exception.result.step_time_s, 0)
+
+    def test_warning(self):
+        with self.assertWarns(lockstep.LockstepWarning) as caught:
+            result = lockstep.run(model="llama3.1-405b", cluster="dgx-h100", gpus=8)
+        self.assertEqual(caught.filename, __file__)
+        self.assertIn("warning: ", repr(result))
+
+    def test_no_library(self):
+        said = subprocess.run([sys.executable, "-c", "import lockstep; lockstep.run"], capture_output=True, text=True,
+                              env={**os.environ, "LOCKSTEP_LIBRARY": "/nowhere.so"})
+        self.assertIn("ImportError: cannot load", said.stderr)
+        self.assertIn("LOCKSTEP_LIBRARY=FILE", said.stderr)
+
+
+class Meanwhile(unittest.TestCase):
+    def test_progress(self):
+        told = []
+        lockstep.sweep(**SWEEP, progress=lambda done, to_do: told.append((done, to_do)))
+        self.assertEqual([done for done, _ in told], sorted(done for done, _ in told))
+        self.assertGreater(len(told), 1)
+
+    def test_error_in_progress(self):
+        with self.assertRaises(ZeroDivisionError):
+            lockstep.sweep(**SWEEP, progress=lambda done, to_do: 1 / 0)
+
+    def test_interrupt(self):
+        with self.assertRaises(KeyboardInterrupt) as caught:
+            lockstep.sweep(**SWEEP, prune="off", progress=lambda done, to_do: os.kill(os.getpid(), signal.SIGINT))
+        self.assertGreater(caught.exception.result.counts.enumerated, 0)
+
+    def test_threads(self):
+        jobs = [{**JOB, "micro_batch": size} for size in (1, 2, 4, 8)]
+        alone = [lockstep.run(**job).json() for job in jobs]
+        together = [None] * 4
+
+        def run(i):
+            together[i] = [lockstep.run(**jobs[i]).json() for _ in range(5)]
+
+        threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(together, [[json] * 5 for json in alone])
+
+
+class Manual(unittest.TestCase):
+    def test_examples(self):
+        page = (ROOT / "src/manual/recipes/python.md").read_text()
+        blocks = re.findall(r"```python\n(.*?)```\n(?:\n```\n(.*?)```\n)?", page, re.S)
+        self.assertGreater(len(blocks), 3)
+        together = "\nprint('----')\n".join(code for code, _ in blocks)
+        out = subprocess.run([sys.executable, "-c", together], env={**os.environ, "LS_DATA_DIR": str(ROOT)}, check=True,
+                             capture_output=True, text=True).stdout
+        self.assertEqual(out.split("----\n"), [expected for _, expected in blocks])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
