@@ -373,7 +373,8 @@ find_swaps (const Search *x, const Candidate *c)
   for (int turn = 0; turn < N_TURNS; turn++)
     for (uint32_t a = 0; a < n; a++)
       for (uint32_t b = a + 1; b < n; b++) {
-        gpointer key = GSIZE_TO_POINTER ((gsize) number[a] << 32 | number[b]);
+        uint32_t low = MIN (number[a], number[b]), high = MAX (number[a], number[b]);
+        gpointer key = GSIZE_TO_POINTER ((gsize) low << 32 | high);
         Swap swap = { a, b };
         if (turn_of (x, &kinds[a], &kinds[b]) == turn && g_hash_table_add (seen, key))
           g_array_append_val (swaps, swap);
