@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/draw.h"
+#include "base/order.h"
 #include "cluster/torus.h"
 #include "strategy/strategy.h"
 
@@ -128,13 +129,6 @@ typedef struct {
   uint32_t *gpus;   /* owned  */
 } Seats;
 
-static int
-compare_gpus (const void *a, const void *b)
-{
-  uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
-  return (x > y) - (x < y);
-}
-
 /* The chips of whole slices with their axes in another order, the fastest first. */
 static uint32_t *
 along_axes (const LsClusterSpec *spec, uint32_t n_ranks, const uint32_t axes[LS_TORUS_AXES])
@@ -189,7 +183,7 @@ find_seats (const Search *x, Seats *ret_all)
   uint32_t n_ranks = x->n_ranks, *sorted = g_memdup2 (given, n_ranks * sizeof *given);
   guint n = 0;
   add_seats (ret_all, &n, "as given", g_memdup2 (given, n_ranks * sizeof *given), n_ranks);
-  qsort (sorted, n_ranks, sizeof *sorted, compare_gpus);
+  qsort (sorted, n_ranks, sizeof *sorted, ls_compare_uint32);
   bool is_of_slices = spec->interior == LS_INTERIOR_TORUS && n_ranks % spec->gpus_per_node == 0
       && sorted[n_ranks - 1] == n_ranks - 1;
   add_seats (ret_all, &n, "node after node", sorted, n_ranks);
