@@ -87,11 +87,11 @@ taken_back (const LsField *f, const LsStrategy *defaults)
 char *
 ls_knobs_format (const LsStrategy *s)
 {
-  return ls_knobs_format_over (s, NULL);
+  return ls_knobs_format_over (s, NULL, NULL);
 }
 
 char *
-ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults)
+ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults, GHashTable *given)
 {
   GString *out = g_string_new (NULL);
   LsStrategy filled, blank, usual, lent;
@@ -103,8 +103,9 @@ ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults)
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     g_autofree char *said = f->file_only ? NULL : ls_field_text (f, &filled, NULL),
                     *value = said || f->file_only ? g_steal_pointer (&said) : taken_back (f, defaults);
+    bool is_given = given && g_hash_table_contains (given, f->key);
     if (!value
-        || (goes_without_saying (f, value, &blank, &usual, defaults)
+        || (!is_given && goes_without_saying (f, value, &blank, &usual, defaults)
             && (defaults || is_lent (f, value, &lent))))
       continue;
     g_autofree char *option = ls_field_option (f, value);

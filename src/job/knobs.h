@@ -7,8 +7,10 @@
 /* The knobs of a resolved strategy as one would type them: "--tp 8 --pp 8 ...", without those that are
  * so by themselves; the usual numbers and words are always there. Newly allocated. */
 char *ls_knobs_format (const LsStrategy *s);
-/* The same behind --for or --software of a program with these defaults; NULL: of none. */
-char *ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults);
+/* The same behind --for or --software of a program with these defaults, or behind --from of a file that says
+ * them; NULL: of none. given: keys (static strings) whose value in the defaults was said beside, so that they
+ * are told; NULL: none. */
+char *ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults, GHashTable *given);
 
 /* What matters at a glance: "tp 8 + sp, pp 8 x 3 chunks, dp 1; ...". Newly
  * allocated. */

@@ -358,10 +358,8 @@ command_of (const LsSweepRun *x, const LsStrategy *s)
 {
   const LsJobSpec *job = &x->spec->job;
   g_autofree char *cluster = ls_shell_quote (job->cluster);
-  g_autofree char *knobs = ls_knobs_format_over (s,
-                                                 job->from           ? &job->strategy
-                                                     : job->software ? &job->software->defaults
-                                                                     : NULL);
+  const LsStrategy *defaults = job->from ? &job->strategy : job->software ? &job->software->defaults : NULL;
+  g_autofree char *knobs = ls_knobs_format_over (s, defaults, job->from ? job->from->given : NULL);
   GString *out = g_string_new ("lockstep run");
   append_job (job, out);
   g_string_append_printf (out, " --cluster %s", cluster);
