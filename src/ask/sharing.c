@@ -263,6 +263,20 @@ traffic_of (const SharedJobs *jobs, guint i, const LsShare *shared)
   return t;
 }
 
+/* A mean over less than a period has what of its bursts happens to be there. */
+static void
+note_periods (const SharedJobs *jobs, const LsSharing *s, GPtrArray *notes)
+{
+  for (guint i = 0; i < s->n_traffic; i++) {
+    const LsJobsTraffic *e = &g_array_index (jobs->file.traffic, LsJobsTraffic, i);
+    if (ls_time_to_s (e->period) > s->window_s)
+      g_ptr_array_add (notes,
+                       g_strdup_printf ("%s: it comes every %.4g s, and steps were measured for %.4g s: "
+                                        "their means depend on what of it was there; --steps N takes more",
+                                        e->name, ls_time_to_s (e->period), s->window_s));
+  }
+}
+
 /* --- the whole --------------------------------------------------------------------------------- */
 
 static LsSharing *
@@ -304,6 +318,7 @@ ls_sharing_new (const char *path, const LsSharingOptions *options, guint n_threa
   LsSharing *s = NULL;
   if (shared_jobs_ask (jobs, options, asks, jobs->n + 1, n_threads, progress, error)) {
     s = sharing_of (jobs, asks);
+    note_periods (jobs, s, notes);
     s->notes = g_steal_pointer (&notes);
   }
   shared_asks_free (asks, jobs->n + 1);
