@@ -6,7 +6,7 @@
 # the command line needs of the library only what it shows: it links with it and behaves
 # the same.
 # Usage: run.sh ROOT BUILD LOCKSTEP_SHARED MESON COMPILER [ARG...], with prefix, bindir,
-# libdir, includedir, datadir, mandir of the configuration, has_man and pythondir in the environment
+# libdir, includedir, datadir, mandir of the configuration, has_man, pythondir and python_preload in the environment
 set -euo pipefail
 root=$1 build=$2 shared=$(realpath -- "$3") meson=$4
 shift 4
@@ -55,7 +55,9 @@ diff <("$shared" run --help) <("$copy/$bindir/lockstep" run --help)
 if [[ $pythondir ]]; then
   [[ $pythondir == /* ]] || pythondir=$prefix/$pythondir
   code='import lockstep; print(lockstep.run(model="llama3.1-8b", cluster="dgx-h100", gpus=8, tp=2, pp=2).text(), end="")'
-  diff <(env -u LD_LIBRARY_PATH PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$out$pythondir" python3 -c "$code") "$out/example.txt" \
+  with=(PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$out$pythondir")
+  [[ -z $python_preload ]] || with+=(LD_PRELOAD="$python_preload" ASAN_OPTIONS=detect_leaks=0)
+  diff <(env -u LD_LIBRARY_PATH "${with[@]}" python3 -c "$code") "$out/example.txt" \
     || fail 'the Python module prints something else'
 fi
 printf 'installed, built and run\n'
