@@ -46,6 +46,7 @@ typedef struct {
 
 typedef struct {
   const LsJobResult *r;
+  LsFaultKind kind;
   bool is_each;       /* no parts are alike          */
   GArray *groups;     /* Group                       */
   GHashTable *of_key; /* char * > place + 1          */
@@ -84,13 +85,29 @@ find_classes (Parts *p)
   }
 }
 
+static char *
+part_name (const Parts *p, uint32_t number)
+{
+  const LsJobResult *r = p->r;
+  switch (p->kind) {
+  case LS_FAULT_LINK:
+    return ls_cluster_resource_name (r->cluster, number);
+  case LS_FAULT_GPU:
+    return g_strdup_printf ("rank %u, node%u/gpu%u", number, node_of (r, number),
+                            r->plan->gpu_of_rank[number] % r->cluster->spec.gpus_per_node);
+  default:
+    return g_strdup_printf ("node%u", number);
+  }
+}
+
 /* The part is one of those with that key, which is taken. */
 static void
-add_part (Parts *p, char *key, uint32_t number, const char *name)
+add_part (Parts *p, char *key, uint32_t number)
 {
+  g_autofree char *name = part_name (p, number);
   guint at = p->is_each ? 0 : GPOINTER_TO_UINT (g_hash_table_lookup (p->of_key, key));
   if (at == 0) {
-    const Group group = { number, number, 1, g_strdup (name) };
+    const Group group = { number, number, 1, g_steal_pointer (&name) };
     g_array_append_val (p->groups, group);
     g_hash_table_replace (p->of_key, key, GUINT_TO_POINTER (p->groups->len));
     return;
@@ -123,30 +140,21 @@ find_links (Parts *p)
   const double *bytes = p->r->timeline->resource_bytes;
   uint32_t n = MIN (c->trunks->len, p->r->timeline->n_resources);
   for (uint32_t t = 0; t + 1 < n; t += 2) {
-    g_autofree char *name = ls_cluster_resource_name (c, t), *pattern = ls_link_pattern (name);
     if (bytes[t] <= 0 && bytes[t + 1] <= 0) {
       p->n_idle++;
       continue;
     }
+    g_autofree char *name = ls_cluster_resource_name (c, t), *pattern = ls_link_pattern (name);
     const char *of = classes_of (p, name);
-    add_part (p, g_strdup_printf ("%s %.9g %.9g %s", pattern, bytes[t], bytes[t + 1], of), t, name);
+    add_part (p, g_strdup_printf ("%s %.9g %.9g %s", pattern, bytes[t], bytes[t + 1], of), t);
   }
-}
-
-static char *
-rank_name (const LsJobResult *r, uint32_t rank)
-{
-  return g_strdup_printf ("rank %u, node%u/gpu%u", rank, node_of (r, rank),
-                          r->plan->gpu_of_rank[rank] % r->cluster->spec.gpus_per_node);
 }
 
 static void
 find_gpus (Parts *p)
 {
-  for (uint32_t rank = 0; rank < p->r->plan->n_ranks; rank++) {
-    g_autofree char *name = rank_name (p->r, rank);
-    add_part (p, g_strdup_printf ("%u", p->r->timeline->representative[rank]), rank, name);
-  }
+  for (uint32_t rank = 0; rank < p->r->plan->n_ranks; rank++)
+    add_part (p, g_strdup_printf ("%u", p->r->timeline->representative[rank]), rank);
 }
 
 static void
@@ -157,23 +165,20 @@ find_nodes (Parts *p)
   g_autofree bool *is_used = g_new0 (bool, n);
   for (uint32_t rank = 0; rank < r->plan->n_ranks; rank++)
     is_used[node_of (r, rank)] = true;
-  for (uint32_t node = 0; node < n; node++) {
-    g_autofree char *name = g_strdup_printf ("node%u", node);
+  for (uint32_t node = 0; node < n; node++)
     if (is_used[node])
-      add_part (p, g_strdup (p->classes[node]), node, name);
-  }
+      add_part (p, g_strdup (p->classes[node]), node);
 }
 
 static void
 parts_init (Parts *p, const LsJobResult *r, const LsFaultAsk *ask, bool is_each)
 {
   static void (*const find[LS_N_FAULT_KINDS]) (Parts * p) = { find_links, find_gpus, find_nodes };
-  *p = (Parts) { r,
-                 is_each,
-                 g_array_new (FALSE, FALSE, sizeof (Group)),
-                 g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
-                 NULL,
-                 0 };
+  *p = (Parts) { .r = r,
+                 .kind = ask->kind,
+                 .is_each = is_each,
+                 .groups = g_array_new (FALSE, FALSE, sizeof (Group)),
+                 .of_key = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
   g_array_set_clear_func (p->groups, clear_group);
   find_classes (p);
   find[ask->kind](p);
@@ -263,19 +268,6 @@ run_one (guint i, gpointer data)
 
 /* --- the table --------------------------------------------------------------------------- */
 
-static char *
-part_name (const Runs *runs, uint32_t number)
-{
-  switch (runs->ask->kind) {
-  case LS_FAULT_LINK:
-    return ls_cluster_resource_name (runs->r->cluster, number);
-  case LS_FAULT_GPU:
-    return rank_name (runs->r, number);
-  default:
-    return g_strdup_printf ("node%u", number);
-  }
-}
-
 /* What cuts off comes first; of equals those of which there are more. */
 static int
 compare_rows (gconstpointer a, gconstpointer b)
@@ -306,7 +298,7 @@ check_alike (const Runs *runs, guint i, GError **error)
   if (last == at || g->n == 1
       || (runs->step[at] == runs->step[last] && !runs->errors[at] == !runs->errors[last]))
     return TRUE;
-  g_autofree char *first = part_name (runs, g->first), *other = part_name (runs, g->last);
+  g_autofree char *first = part_name (runs->parts, g->first), *other = part_name (runs->parts, g->last);
   g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s and %s were taken for alike, but the step differs",
                first, other);
   return FALSE;
@@ -324,7 +316,7 @@ add_row (const Runs *runs, guint i, GArray *rows, GError **error)
     return FALSE;
   }
   const LsFaultRow row = {
-    .first = part_name (runs, g->first),
+    .first = part_name (runs->parts, g->first),
     .pattern = g->n > 1 ? g_strdup (g->pattern) : NULL,
     .n_alike = g->n,
     .step_s = failed ? NAN : ls_time_to_s (runs->step[at]),

@@ -103,21 +103,6 @@ compare_draws (const void *a, const void *b)
   return x->step_s != y->step_s ? LS_ORDER (x->step_s, y->step_s) : LS_ORDER (x->seed, y->seed);
 }
 
-/* The first of all errors; the others are dropped. */
-static gboolean
-check_all (GError **errors, guint n, GError **error)
-{
-  gboolean ok = TRUE;
-  for (guint i = 0; i < n; i++) {
-    if (errors[i] && ok) {
-      g_propagate_error (error, g_steal_pointer (&errors[i]));
-      ok = FALSE;
-    }
-    g_clear_error (&errors[i]);
-  }
-  return ok;
-}
-
 LsEcmpTable *
 ls_ecmp_table_new (const LsJobSpec *spec, const LsJobResult *r, guint n_seeds, guint n_threads,
                    GError **error)
@@ -137,7 +122,7 @@ ls_ecmp_table_new (const LsJobSpec *spec, const LsJobResult *r, guint n_seeds, g
   if (!ls_rerun_options (spec, r, &runs.options, error))
     return NULL;
   ls_parallel (n_seeds + 1, n_threads, run_one, &runs, NULL);
-  if (!check_all (errors, n_seeds + 1, error))
+  if (ls_parallel_first_error (errors, n_seeds + 1, error) <= n_seeds)
     return NULL;
   table->ideal = table->draws[0];
   memmove (table->draws, table->draws + 1, n_seeds * sizeof *table->draws);

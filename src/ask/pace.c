@@ -5,6 +5,7 @@
 #include <lockstep/error.h>
 
 #include "base/parallel.h"
+#include "job/rerun.h"
 
 #define PROBE        0.03
 #define MAX_STAGES   3 /* that are tried: the first, the middle, the last */
@@ -76,22 +77,7 @@ run_probe (guint i, gpointer data)
   g_autoptr (LsTimeline) t
       = ls_run (p->r->plan, p->r->cluster, &h.calibration, &hardware->nccl, &options, NULL, &p->errors[i]);
   if (t)
-    p->step_s[i] = ls_time_to_s (t->window_end - t->window_start);
-}
-
-static gboolean
-take_errors (Probes *p, guint n, GError **error)
-{
-  gboolean ok = TRUE;
-  for (guint i = 0; i < n; i++) {
-    if (p->errors[i] && ok) {
-      g_propagate_prefixed_error (error, p->errors[i], "with slower ranks: ");
-      ok = FALSE;
-    } else {
-      g_clear_error (&p->errors[i]);
-    }
-  }
-  return ok;
+    p->step_s[i] = ls_rerun_step_s (t);
 }
 
 /* --- what they say ------------------------------------------------------------------------------ */
@@ -154,19 +140,18 @@ LsPace *
 ls_pace_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, GError **error)
 {
   Probes p = { .r = r };
-  if (!check (spec, r, error) || !ls_job_spec_options (spec, &p.options, error))
+  if (!check (spec, r, error) || !ls_rerun_options (spec, r, &p.options, error))
     return NULL;
-  ls_job_host (r->hardware, &r->strategy, &p.options.host); /* as the job ran */
-  p.options.no_spans = p.options.steady = true;
-  if (p.options.fold == LS_SHORTCUT_CHECK) /* the job itself was checked */
-    p.options.fold = LS_SHORTCUT_AUTO;
   uint32_t pp = r->strategy.pp;
   guint n_tried = pp > 1 ? MIN (pp, MAX_STAGES) : 0;
   for (guint i = 0; i < n_tried; i++)
     p.stage[i] = n_tried < MAX_STAGES ? i : i * (pp - 1) / (MAX_STAGES - 1);
   guint n = N_ALL_PROBES + n_tried;
   ls_parallel (n, n_threads, run_probe, &p, NULL);
-  return take_errors (&p, n, error) ? pace_of (&p, n_tried) : NULL;
+  if (ls_parallel_first_error (p.errors, n, error) == n)
+    return pace_of (&p, n_tried);
+  g_prefix_error (error, "with slower ranks: ");
+  return NULL;
 }
 
 /* --- a step ---------------------------------------------------------------------------------------- */

@@ -33,7 +33,7 @@ typedef struct {
   const LsHardware *hardware;
   LsRunOptions options;
   double step_s[LS_N_SCALES][2];
-  GError *errors[LS_N_SCALES][2];
+  GError *errors[2 * LS_N_SCALES];
 } Runs;
 
 static void
@@ -41,7 +41,7 @@ run_one (guint i, gpointer data)
 {
   Runs *runs = data;
   guint scale = i / 2, up = i % 2;
-  GError **error = &runs->errors[scale][up];
+  GError **error = &runs->errors[i];
   LsScaled x;
   ls_scaled_init (&x, &runs->r->cluster->spec, runs->hardware, &runs->options.host, (LsScale) scale,
                   up ? 1 + PERCENT : 1 - PERCENT);
@@ -54,22 +54,14 @@ run_one (guint i, gpointer data)
   ls_scaled_clear (&x);
 }
 
-/* The first of all errors; the others are dropped. */
 static gboolean
 check_all (Runs *runs, GError **error)
 {
-  gboolean ok = TRUE;
-  for (guint i = 0; i < 2 * LS_N_SCALES; i++) {
-    GError *failed = g_steal_pointer (&runs->errors[i / 2][i % 2]);
-    if (failed && ok) {
-      g_prefix_error (&failed, "%s a percent %s: ", label_of (i / 2, &runs->r->cluster->spec),
-                      i % 2 ? "up" : "down");
-      g_propagate_error (error, failed);
-      ok = FALSE;
-    } else
-      g_clear_error (&failed);
-  }
-  return ok;
+  guint n = 2 * LS_N_SCALES, failed = ls_parallel_first_error (runs->errors, n, error);
+  if (failed < n)
+    g_prefix_error (error, "%s a percent %s: ", label_of (failed / 2, &runs->r->cluster->spec),
+                    failed % 2 ? "up" : "down");
+  return failed == n;
 }
 
 LsSensitivityTable *

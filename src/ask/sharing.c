@@ -59,20 +59,21 @@ typedef struct {
   const SharedJobs *jobs;
   LsRunOptions options;
   SharedAsk *asks;
+  GError **errors; /* [n_asks] */
 } Asks;
 
 /* Whose error it is: ranks of all jobs are counted on. */
 static void
-name_job (const SharedJobs *jobs, SharedAsk *ask)
+name_job (const SharedJobs *jobs, uint32_t job, GError **error)
 {
-  const char *name = g_array_index (jobs->file.jobs, LsJobsEntry, ask->only).name;
+  const char *name = g_array_index (jobs->file.jobs, LsJobsEntry, job).name;
   uint32_t first = 0;
-  for (guint i = 0; i < ask->only; i++)
+  for (guint i = 0; i < job; i++)
     first += jobs->jobs[i].job->plan->n_ranks;
   if (first > 0)
-    g_prefix_error (&ask->error, "job \"%s\", whose rank 0 is rank %u here: ", name, first);
+    g_prefix_error (error, "job \"%s\", whose rank 0 is rank %u here: ", name, first);
   else
-    g_prefix_error (&ask->error, "job \"%s\": ", name);
+    g_prefix_error (error, "job \"%s\": ", name);
 }
 
 static void
@@ -85,16 +86,17 @@ answer (guint i, gpointer data)
   for (guint k = 0; ask->shift && k < n; k++)
     share[k].start += ask->shift[k];
   ask->result = ls_run_share (share, n, ask->only, &a->jobs->traffic, a->jobs->cluster,
-                              &a->jobs->hardware->nccl, &a->options, &ask->error);
-  if (ask->error && ask->only != LS_SHARE_ALL)
-    name_job (a->jobs, ask);
+                              &a->jobs->hardware->nccl, &a->options, &a->errors[i]);
+  if (a->errors[i] && ask->only != LS_SHARE_ALL)
+    name_job (a->jobs, ask->only, &a->errors[i]);
 }
 
 gboolean
 shared_jobs_ask (const SharedJobs *jobs, const LsSharingOptions *options, SharedAsk *asks, guint n,
                  guint n_threads, const LsProgress *progress, GError **error)
 {
-  Asks a = { .jobs = jobs, .asks = asks };
+  g_autofree GError **errors = g_new0 (GError *, n + 1);
+  Asks a = { .jobs = jobs, .asks = asks, .errors = errors };
   ls_run_options_init (&a.options);
   a.options.n_steps = options->n_steps + 2;
   a.options.fold = options->fold;
@@ -102,15 +104,7 @@ shared_jobs_ask (const SharedJobs *jobs, const LsSharingOptions *options, Shared
   a.options.network = options->network;
   a.options.max_memory_bytes = options->max_memory_bytes;
   ls_parallel (n, n_threads, answer, &a, progress);
-  GError *first = NULL;
-  for (guint i = 0; i < n; i++)
-    if (!first)
-      first = g_steal_pointer (&asks[i].error);
-    else
-      g_clear_error (&asks[i].error);
-  if (first)
-    g_propagate_error (error, first);
-  return first == NULL;
+  return ls_parallel_first_error (errors, n, error) == n;
 }
 
 void

@@ -39,8 +39,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SharedJobs, shared_jobs_free)
 typedef struct {
   uint32_t only;
   LsTime *shift;   /* [n] of the jobs, owned; NULL: none */
-  LsShare *result; /* NULL with error set */
-  GError *error;
+  LsShare *result; /* NULL until it is asked, and where that failed */
 } SharedAsk;
 
 /* All of them, or the first error. asks: [n]. */

@@ -45,3 +45,16 @@ ls_parallel (guint n, guint n_threads, LsParallelFunc each, gpointer data, const
   LS_TAKE_OVER (&p.mutex);
   g_mutex_clear (&p.mutex);
 }
+
+guint
+ls_parallel_first_error (GError **errors, guint n, GError **error)
+{
+  guint first = n;
+  for (guint i = 0; i < n; i++)
+    if (errors[i] && first == n) {
+      g_propagate_error (error, g_steal_pointer (&errors[i]));
+      first = i;
+    } else
+      g_clear_error (&errors[i]);
+  return first;
+}

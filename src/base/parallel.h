@@ -19,4 +19,8 @@ typedef void (*LsParallelFunc) (guint i, gpointer data);
  * returns when all have. progress: told after each; or NULL. */
 void ls_parallel (guint n, guint n_threads, LsParallelFunc each, gpointer data, const LsProgress *progress);
 
+/* Of errors that each left at a place of its own ([n], NULL: none) the first goes to *error, the others are
+ * freed; all places are NULL then. Which one it was; n: there is none. */
+guint ls_parallel_first_error (GError **errors, guint n, GError **error);
+
 #endif
