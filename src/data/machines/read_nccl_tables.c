@@ -5,7 +5,8 @@
 /* As the file has it: lists of any length. */
 typedef struct {
   LsNcclTables tables;
-  GArray *rates_intra, *rates_inter; /* double */
+  GArray *rates_intra, *rates_inter;         /* double */
+  GArray *tree_by_size[LS_NCCL_N_PROTOCOLS]; /* double */
 } File;
 
 #define SCALE(key_, scale_, meaning_)                                                                        \
@@ -20,9 +21,68 @@ static const LsField scale_fields[] = {
   SCALE ("more_hosts", 2, "ranks on more hosts"),
   { NULL },
 };
+static const LsField two_or_more_fields[] = { SCALE ("two_hosts", 0, "ranks on two hosts"),
+                                              SCALE ("more_hosts", 1, "ranks on more hosts"),
+                                              { NULL } };
 static const LsField across_fields[] = { SCALE ("two_hosts", 1, "ranks on two hosts"),
                                          SCALE ("more_hosts", 2, "ranks on more hosts"),
                                          { NULL } };
+static const LsField ll_across_fields[] = {
+  { "amd", LS_FIELD_OBJECT, LS_NCCL_CPU_AMD * 2 * sizeof (double), .required = true,
+    .fields = two_or_more_fields, .meaning = "hosts with CPUs of AMD" },
+  { "other", LS_FIELD_OBJECT, LS_NCCL_CPU_OTHER * 2 * sizeof (double), .required = true,
+    .fields = two_or_more_fields, .meaning = "other hosts" },
+  { NULL },
+};
+
+#define LATENCY(key_, protocol_, ...)                                                                        \
+  {                                                                                                          \
+    key_, LS_FIELD_TIME, (protocol_) * sizeof (LsTime), .max = (double) LS_S, __VA_ARGS__                    \
+  }
+static const LsField by_protocol_fields[]
+    = { LATENCY ("ll", LS_NCCL_LL, .default_text = "0us", .meaning = "with LL"),
+        LATENCY ("ll128", LS_NCCL_LL128, .default_text = "0us", .meaning = "with LL128"),
+        LATENCY ("simple", LS_NCCL_SIMPLE, .required = true, .above = true, .meaning = "with Simple"),
+        { NULL } };
+
+#define HOP(member, ...)                                                                                     \
+  {                                                                                                          \
+#member, LS_FIELD_OBJECT, offsetof(LsNcclLatency, member), .fields = by_protocol_fields, __VA_ARGS__     \
+  }
+static const LsField latency_fields[]
+    = { HOP (base, .default_text = "none", .meaning = "once"),
+        HOP (nvlink, .default_text = "none", .meaning = "each hop between GPUs over NVLink"),
+        HOP (pcie, .default_text = "none", .meaning = "each hop between GPUs over PCIe"),
+        HOP (net, .required = true, .meaning = "each hop across hosts"),
+        { NULL } };
+
+#define ALGORITHM(key_, algorithm, meaning_)                                                                 \
+  {                                                                                                          \
+    key_, LS_FIELD_OBJECT, (algorithm) * sizeof (LsNcclLatency), .required = true, .fields = latency_fields, \
+                                                                 .meaning = (meaning_)                       \
+  }
+static const LsField algorithm_fields[]
+    = { ALGORITHM ("tree", LS_TUNE_TREE, "trees"),
+        ALGORITHM ("ring", LS_TUNE_RING, "rings"),
+        ALGORITHM ("collnet_direct", LS_TUNE_COLLNET_DIRECT, "reductions in switches, from each GPU"),
+        ALGORITHM ("collnet_chain", LS_TUNE_COLLNET_CHAIN, "the same, along a chain"),
+        ALGORITHM ("nvls", LS_TUNE_NVLS, "reductions in NVSwitches"),
+        ALGORITHM ("nvls_tree", LS_TUNE_NVLS_TREE, "the same, with trees across hosts"),
+        ALGORITHM ("pat", LS_TUNE_PAT, "parallel aggregated trees"),
+        { NULL } };
+
+static const LsField number_element[] = { { "", LS_FIELD_DOUBLE, 0, .above = true, .max = 1 }, { NULL } };
+
+#define BY_SIZE(key_, protocol_, meaning_)                                                                   \
+  {                                                                                                          \
+    key_, LS_FIELD_ARRAY, (protocol_) * sizeof (GArray *),                                                   \
+        .required = true, .element_size = sizeof (double), .fields = number_element, .meaning = (meaning_)   \
+  }
+static const LsField by_size_fields[] = { BY_SIZE ("ll", LS_NCCL_LL, "with LL"),
+                                          BY_SIZE ("ll128", LS_NCCL_LL128, "with LL128"),
+                                          BY_SIZE ("simple", LS_NCCL_SIMPLE, "with Simple"),
+                                          { NULL } };
+
 static const LsField rate_element[] = { { "", LS_FIELD_RATE, 0, .above = true }, { NULL } };
 
 #define RATE(member, ...)                                                                                    \
@@ -71,6 +131,12 @@ const LsField ls_nccl_tables_fields[] = {
   NUMBER (ring_plateau, 100, .required = true,
           .meaning = "factor of the latency of a ring's all-reduce across hosts with Simple, from 64 bytes "
                      "for each channel and rank on"),
+  TABLE (ll_across, ll_across_fields, .required = true,
+         .meaning = "limit of the bus with the protocol LL across hosts, whose CPUs poll for the data"),
+  TABLE (latency, algorithm_fields, .required = true, .meaning = "latencies by algorithm and protocol"),
+  { "tree_by_size", LS_FIELD_OBJECT, offsetof (File, tree_by_size), .required = true,
+    .fields = by_size_fields,
+    .meaning = "factors of a tree's rate: up to 127 bytes, then for each power of two; 1 beyond the list" },
   { "sources", LS_FIELD_SOURCES, .default_text = "none", .meaning = "where each figure comes from, by key" },
   { NULL },
 };
@@ -98,6 +164,20 @@ take_rates (const LsJsonDoc *doc, const char *key, const GArray *from, double to
   return true;
 }
 
+static bool
+take_factors (const LsJsonDoc *doc, File *file, LsDiagList *diags)
+{
+  for (uint32_t p = 0; p < LS_NCCL_N_PROTOCOLS; p++) {
+    const GArray *from = file->tree_by_size[p];
+    if (from->len > LS_NCCL_MAX_SIZES)
+      return complain (doc, "tree_by_size", diags,
+                       "expected at most " G_STRINGIFY (LS_NCCL_MAX_SIZES) " factors");
+    for (guint i = 0; i < LS_NCCL_MAX_SIZES; i++)
+      file->tables.tree_by_size[p][i] = i < from->len ? g_array_index (from, double, i) : 1;
+  }
+  return true;
+}
+
 /* What one key alone cannot show. */
 static bool
 finish (const LsJsonDoc *doc, File *file, LsDiagList *diags)
@@ -105,6 +185,7 @@ finish (const LsJsonDoc *doc, File *file, LsDiagList *diags)
   LsNcclTables *t = &file->tables;
   bool ok = take_rates (doc, "rates_intra", file->rates_intra, t->rates_intra, diags);
   ok &= take_rates (doc, "rates_inter", file->rates_inter, t->rates_inter, diags);
+  ok &= take_factors (doc, file, diags);
   if ((t->ring_ll128 > 0) != (t->tree_ll128[1] > 0))
     ok = complain (doc, t->ring_ll128 > 0 ? "ring_ll128" : "tree_ll128", diags,
                    "\"ring_ll128\" and \"tree_ll128\" go together");
@@ -122,6 +203,8 @@ ls_nccl_tables_read (const LsJsonDoc *doc, LsNcclTables *ret_tables, LsDiagList 
       && finish (doc, &file, diags);
   g_clear_pointer (&file.rates_intra, g_array_unref);
   g_clear_pointer (&file.rates_inter, g_array_unref);
+  for (uint32_t p = 0; p < LS_NCCL_N_PROTOCOLS; p++)
+    g_clear_pointer (&file.tree_by_size[p], g_array_unref);
   if (ok)
     *ret_tables = file.tables;
   else

@@ -197,7 +197,9 @@ ls_nccl_start (const LsCollCall *call)
 LsTime
 ls_nccl_hop_inter (const LsCollCall *call, LsTuneAlgorithm a)
 {
-  double of_simple = ls_tune_net_hop_us (a, call->protocol) / ls_tune_net_hop_us (a, LS_PROTOCOL_SIMPLE);
+  const LsNcclTables *tables = &call->nccl->tables;
+  double of_simple
+      = ls_tune_net_hop_us (tables, a, call->protocol) / ls_tune_net_hop_us (tables, a, LS_PROTOCOL_SIMPLE);
   return (LsTime) llround ((double) call->nccl->hop_inter * of_simple);
 }
 

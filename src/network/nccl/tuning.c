@@ -13,8 +13,8 @@
  *     latency = base + hops inside * il + hops across * xl, of tables by protocol
  *
  * and two corrections by size: a tree's rate has a factor for each power of two, a
- * ring's latency across hosts grows with Simple. What differs by generation of GPUs is in
- * topologies/nccl (tables.h).
+ * ring's latency across hosts grows with Simple. The tables, of a release and a generation of
+ * GPUs, are in topologies/nccl (tables.h).
  *
  * Worked example (nccl-a100-ring-s, tests/README.md): all-reduce of 1 GiB on the 8
  * A100 of a node, 12 channels of 20 GB/s, ring with Simple: bus 240, algbw 240 * 8 / 14
@@ -37,8 +37,7 @@
 
 #define GB 1e9
 
-/* LL, LL128, Simple: the order of NCCL's tables. */
-enum { LL, LL128, SIMPLE, N_PROTOCOLS };
+enum { LL = LS_NCCL_LL, LL128 = LS_NCCL_LL128, SIMPLE = LS_NCCL_SIMPLE, N_PROTOCOLS = LS_NCCL_N_PROTOCOLS };
 
 static const char *const names[LS_N_TUNE_ALGORITHMS] = {
   [LS_TUNE_TREE] = "tree",
@@ -48,52 +47,6 @@ static const char *const names[LS_N_TUNE_ALGORITHMS] = {
   [LS_TUNE_NVLS] = "nvls",
   [LS_TUNE_NVLS_TREE] = "nvls-tree",
   [LS_TUNE_PAT] = "pat",
-};
-
-/* GB/s of LL across hosts, whose limit is the CPU: Intel and others, AMD; two hosts, more. */
-static const double ll_across[2][2] = { { 39, 20.4 }, { 22.5, 19 } };
-
-/* Latencies in us: LL, LL128, Simple. */
-static const double base_latency[LS_N_TUNE_ALGORITHMS][N_PROTOCOLS] = {
-  [LS_TUNE_TREE] = { 6.8, 14, 8.4 },
-  [LS_TUNE_RING] = { 6.6, 14, 8.4 },
-  [LS_TUNE_PAT] = { 8, 8, 8 },
-};
-static const double nvlink_latency[LS_N_TUNE_ALGORITHMS][N_PROTOCOLS] = {
-  [LS_TUNE_TREE] = { 0.6, 1.25, 4 },
-  [LS_TUNE_RING] = { 0.6, 1.9, 3.4 },
-  [LS_TUNE_COLLNET_DIRECT] = { 0, 0, 3.7 },
-  [LS_TUNE_COLLNET_CHAIN] = { 0, 0, 2.8 },
-  [LS_TUNE_NVLS] = { 25, 25, 25 },
-  [LS_TUNE_NVLS_TREE] = { 25, 25, 25 },
-  [LS_TUNE_PAT] = { 0, 0, 4 },
-};
-static const double pcie_latency[LS_N_TUNE_ALGORITHMS][N_PROTOCOLS] = {
-  [LS_TUNE_TREE] = { 1, 1.9, 4 },
-  [LS_TUNE_RING] = { 1, 2.5, 5.7 },
-  [LS_TUNE_COLLNET_DIRECT] = { 0, 0, 3.7 },
-  [LS_TUNE_COLLNET_CHAIN] = { 0, 0, 2.8 },
-  [LS_TUNE_PAT] = { 0, 0, 4 },
-};
-static const double net_latency[LS_N_TUNE_ALGORITHMS][N_PROTOCOLS] = {
-  [LS_TUNE_TREE] = { 5, 8.5, 14 },
-  [LS_TUNE_RING] = { 2.7, 4, 14 },
-  [LS_TUNE_COLLNET_DIRECT] = { 0, 0, 31 },
-  [LS_TUNE_COLLNET_CHAIN] = { 0, 0, 30 },
-  [LS_TUNE_NVLS] = { 18, 18, 18 },
-  [LS_TUNE_NVLS_TREE] = { 20.9, 20.9, 20.9 },
-  [LS_TUNE_PAT] = { 0, 0, 14 },
-};
-
-/* Of a tree's rate, by powers of two from 64 bytes. */
-#define N_SIZES 24
-static const double tree_factor[N_PROTOCOLS][N_SIZES] = {
-  [LL]
-  = { 1, 1, 1, 1, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5, 0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1, 1, 1 },
-  [LL128] = { 1,   1,   1,   1,   1,   0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6,
-              0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1,   1,   1 },
-  [SIMPLE] = { 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5,
-               0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9 },
 };
 
 const char *
@@ -165,7 +118,8 @@ graph_of (const LsTuneComm *comm, LsTuneAlgorithm a)
 static double
 ll_limit (const LsTuneComm *comm)
 {
-  return comm->n_hosts == 1 ? table_rate (comm->tables->ll) : ll_across[comm->is_amd][comm->n_hosts > 2];
+  uint32_t cpu = comm->is_amd ? LS_NCCL_CPU_AMD : LS_NCCL_CPU_OTHER;
+  return table_rate (comm->n_hosts == 1 ? comm->tables->ll : comm->tables->ll_across[cpu][comm->n_hosts > 2]);
 }
 
 static double
@@ -246,6 +200,12 @@ algbw_of (const LsTuneComm *comm, LsTuneAlgorithm a, LsCollKind kind, double bus
 /* --- latency: us --- */
 
 static double
+us (LsTime t)
+{
+  return (double) t / (double) LS_US;
+}
+
+static double
 ring_latency (const LsTuneComm *comm, uint32_t protocol, LsCollKind kind, double intra, double inter)
 {
   if (kind != LS_COLL_ALL_REDUCE && !scatters (kind))
@@ -258,10 +218,11 @@ ring_latency (const LsTuneComm *comm, uint32_t protocol, LsCollKind kind, double
 static double
 latency_of (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, LsCollKind kind)
 {
-  double intra = (comm->has_nvlink ? nvlink_latency : pcie_latency)[a][protocol];
-  double inter = net_latency[per_host (comm) <= 1 ? LS_TUNE_TREE : a][protocol];
+  const LsNcclLatency *table = comm->tables->latency;
+  double intra = us ((comm->has_nvlink ? table[a].nvlink : table[a].pcie)[protocol]);
+  double inter = us (table[per_host (comm) <= 1 ? LS_TUNE_TREE : a].net[protocol]);
   double others = per_host (comm) - 1, depth = g_bit_storage (comm->n_hosts) - 1;
-  double base = base_latency[a][protocol];
+  double base = us (table[a].base[protocol]);
   switch (a) {
   case LS_TUNE_RING:
     return base + ring_latency (comm, protocol, kind, intra, inter);
@@ -320,12 +281,13 @@ is_possible (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, LsCol
 /* --- cost and choice --- */
 
 static double
-tree_correction (LsTuneAlgorithm a, uint32_t protocol, LsCollKind kind, uint64_t bytes)
+tree_correction (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, LsCollKind kind,
+                 uint64_t bytes)
 {
   if (a != LS_TUNE_TREE || kind != LS_COLL_ALL_REDUCE)
     return 1;
   guint size = g_bit_storage ((gulong) (bytes / 64));
-  return size > N_SIZES ? 1 : tree_factor[protocol][size - 1];
+  return size > LS_NCCL_MAX_SIZES ? 1 : comm->tables->tree_by_size[protocol][size - 1];
 }
 
 /* Connected channels are twice those of the graph. */
@@ -346,7 +308,8 @@ ls_tune_cost (const LsTuneComm *comm, LsTuneAlgorithm a, LsProtocol protocol, Ls
   uint32_t p = index_of (protocol);
   if (!is_possible (comm, a, p, kind))
     return (LsTuneCost) { 0 };
-  double algbw = algbw_of (comm, a, kind, bus_of (comm, a, p, kind)) * tree_correction (a, p, kind, bytes);
+  double algbw
+      = algbw_of (comm, a, kind, bus_of (comm, a, p, kind)) * tree_correction (comm, a, p, kind, bytes);
   double latency = latency_of (comm, a, p, kind) * ring_correction (comm, a, p, kind, bytes);
   return (LsTuneCost) { .latency_us = latency,
                         .bytes_per_s = algbw * GB,
@@ -363,9 +326,9 @@ ls_tune_share (const LsTuneComm *comm, LsTuneAlgorithm a, LsProtocol protocol, L
 }
 
 double
-ls_tune_net_hop_us (LsTuneAlgorithm a, LsProtocol protocol)
+ls_tune_net_hop_us (const LsNcclTables *tables, LsTuneAlgorithm a, LsProtocol protocol)
 {
-  return net_latency[a][index_of (protocol)];
+  return us (tables->latency[a].net[index_of (protocol)]);
 }
 
 LsTuneChoice

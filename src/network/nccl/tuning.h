@@ -6,18 +6,6 @@
 
 #include "network/coll.h"
 
-/* In the order in which NCCL compares them: a later one must be faster. */
-typedef enum {
-  LS_TUNE_TREE,
-  LS_TUNE_RING,
-  LS_TUNE_COLLNET_DIRECT,
-  LS_TUNE_COLLNET_CHAIN,
-  LS_TUNE_NVLS,
-  LS_TUNE_NVLS_TREE,
-  LS_TUNE_PAT,
-  LS_N_TUNE_ALGORITHMS
-} LsTuneAlgorithm;
-
 const char *ls_tune_algorithm_name (LsTuneAlgorithm algorithm); /* static: "ring", as coll_X.c */
 
 /* Channels of a graph, before NCCL doubles them on connection, and bytes/s of each
@@ -71,7 +59,7 @@ LsTuneCost ls_tune_cost (const LsTuneComm *comm, LsTuneAlgorithm algorithm, LsPr
 double ls_tune_share (const LsTuneComm *comm, LsTuneAlgorithm algorithm, LsProtocol protocol,
                       LsCollKind kind);
 /* What a hop across hosts takes, in us. */
-double ls_tune_net_hop_us (LsTuneAlgorithm algorithm, LsProtocol protocol);
+double ls_tune_net_hop_us (const LsNcclTables *tables, LsTuneAlgorithm algorithm, LsProtocol protocol);
 
 /* What to choose from: bits of algorithms and of protocols, 0: all. */
 typedef struct {

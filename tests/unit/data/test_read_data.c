@@ -312,6 +312,9 @@ check_tables (const LsNcclTables *got, const LsNcclTables *expected)
   LS_CHECK_DOUBLE (got->nvls_efficiency, ==, expected->nvls_efficiency);
   LS_CHECK_DOUBLE (got->collnet_direct, ==, expected->collnet_direct);
   LS_CHECK_DOUBLE (got->ring_plateau, ==, expected->ring_plateau);
+  LS_CHECK (memcmp (got->ll_across, expected->ll_across, sizeof got->ll_across) == 0);
+  LS_CHECK (memcmp (got->latency, expected->latency, sizeof got->latency) == 0);
+  LS_CHECK (memcmp (got->tree_by_size, expected->tree_by_size, sizeof got->tree_by_size) == 0);
 }
 
 /* Written down twice, in files and in nccl_tables.h, from the same source. */
