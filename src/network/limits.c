@@ -6,8 +6,6 @@
 
 /* A plan looks at 2^24 messages a second, more or less; a run at 2^23 (one core of 2020). */
 #define MAX_MESSAGES (UINT64_C (1) << 28)
-/* In a round every lane of a place looks at the messages of all. */
-#define MAX_LOOKS (UINT64_C (1) << 32)
 /* Messages of all places at once, each of which keeps its route: some 700 bytes. */
 #define MAX_AT_ONCE (UINT64_C (1) << 24)
 
@@ -62,8 +60,5 @@ ls_coll_script_is_small (const LsCollCall *call, const LsCollAlgorithm *a, const
 {
   uint64_t at_once = times ((uint64_t) s->n + s->n_switches, s->max_sends), n = ls_script_n_messages (s);
   return is_below (call, a->name, "messages at once, one by one", at_once, MAX_AT_ONCE, error)
-      && is_below (call, a->name, "messages, one by one", n, MAX_MESSAGES, error)
-      && (!s->has_lanes
-          || is_below (call, a->name, "messages times channels, one by one", times (n, s->max_sends),
-                       MAX_LOOKS, error));
+      && is_below (call, a->name, "messages, one by one", n, MAX_MESSAGES, error);
 }

@@ -15,7 +15,8 @@
  * If `has_lanes`, each place sends and receives max_sends messages in each round, and they
  * are the channels of an algorithm that go by themselves: the k-th message of a round waits
  * only for the k-th that its sender sent and received in the round before; it is the
- * receiver's k-th too.
+ * receiver's k-th too. In all rounds it goes to the same place and has as many blocks, one lane
+ * to one place each.
  *
  * What member i has at the start and what it must have at the end. Part i is the
  * n_blocks / n blocks from part_of[i] n_blocks / n on: an algorithm may lay the array

@@ -1,7 +1,9 @@
 /* A ring all-reduce of 1 GiB message by message, no symmetry used: 2 n (n - 1) messages
  * on a leaf-spine without oversubscription, a GPU to a node. Messages per second, seconds
  * with the cluster's building, and the memory at the peak. The reference is a bare loop
- * with a binary heap and one event a message, that knows no links and shares nothing.
+ * with a binary heap and one event a message, that knows no links and shares nothing. Then
+ * by eight channels, each with an eighth of the array; and both without events, as they
+ * meet nobody.
  *
  * Published for the same job on other machines, in seconds for 1,024 and 4,096 ranks:
  * ASTRA-sim 2.5 and 52.6 (5.5 GB), LogGOPSim 0.78 and -, SimGrid 3.9 and -; a bare heap
@@ -17,6 +19,8 @@
 #define BYTES 0x1p30
 #define RATE  50e9
 #define HOP   (2 * LS_US)
+
+#define MOST_OF_CHANNELS 1024 /* GPUs: more take half a minute by events */
 
 /* --- by the simulator ----------------------------------------------------------- */
 
@@ -51,21 +55,24 @@ static uint32_t
 ring_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
   uint32_t back = round % s->n, to = place + 1;
-  *ret = (LsSend) { .to = to < s->n ? to : 0,
-                    .first = place >= back ? place - back : place + s->n - back,
-                    .n = 1,
-                    .reduces = round < s->n - 1 };
-  return 1;
+  for (uint32_t lane = 0; lane < s->max_sends; lane++)
+    ret[lane] = (LsSend) { .to = to < s->n ? to : 0,
+                           .first = (place >= back ? place - back : place + s->n - back) + lane * s->n,
+                           .n = 1,
+                           .reduces = round < s->n - 1 };
+  return s->max_sends;
 }
 
 static uint32_t
 ring_receives (const LsScript *s, uint32_t place, uint32_t round)
 {
-  return 1;
+  return s->max_sends;
 }
 
+typedef LsTime (*TimeFn) (const LsScript *script, const LsCluster *cluster, const LsProgress *progress);
+
 static LsTime
-simulate (uint32_t n)
+simulate_by (uint32_t n, uint32_t n_channels, TimeFn time)
 {
   g_autoptr (LsCluster) c = build (n);
   g_autofree uint32_t *gpus = g_new (uint32_t, n);
@@ -74,23 +81,50 @@ simulate (uint32_t n)
   LsScript script = {
     .kind = LS_COLL_ALL_REDUCE,
     .n = n,
-    .n_blocks = n,
+    .n_blocks = n * n_channels,
     .n_rounds = 2 * (n - 1),
-    .max_sends = 1,
-    .block_bytes = BYTES / n,
+    .max_sends = n_channels,
+    .has_lanes = n_channels > 1,
+    .block_bytes = BYTES / n / n_channels,
     .gpus = gpus,
     .cluster = c,
     .sends = ring_sends,
     .n_receives = ring_receives,
     .hop_intra = HOP,
     .hop_inter = HOP,
-    .rate_intra = RATE,
-    .rate_inter = RATE,
+    .rate_intra = RATE / n_channels,
+    .rate_inter = RATE / n_channels,
     .flows = LS_COEF_ONE,
     .hbm_from = 1.5,
     .hbm_to = 1.5,
   };
-  return ls_messages_time_alone (&script, c, NULL);
+  return time (&script, c, NULL);
+}
+
+static LsTime
+simulate (uint32_t n)
+{
+  return simulate_by (n, 1, ls_messages_time_by_events);
+}
+
+static LsTime
+simulate_rounds (uint32_t n)
+{
+  return simulate_by (n, 1, ls_messages_time_alone);
+}
+
+#define N_CHANNELS 8
+
+static LsTime
+simulate_channels (uint32_t n)
+{
+  return simulate_by (n, N_CHANNELS, ls_messages_time_by_events);
+}
+
+static LsTime
+simulate_channels_once (uint32_t n)
+{
+  return simulate_by (n, N_CHANNELS, ls_messages_time_alone);
 }
 
 /* --- by a bare loop --------------------------------------------------------------- */
@@ -177,6 +211,17 @@ seconds (LsTime (*run) (uint32_t n), uint32_t n, LsTime expected)
   return best;
 }
 
+static void
+run_channels (uint32_t n, LsTime expected)
+{
+  double messages = 2.0 * N_CHANNELS * n * (n - 1);
+  if (n <= MOST_OF_CHANNELS)
+    ls_bench_print ("step_channels", n, "messages/s", messages / seconds (simulate_channels, n, expected), 0);
+  ls_bench_print ("step_rounds", n, "messages/s",
+                  messages / N_CHANNELS / seconds (simulate_rounds, n, expected), 0);
+  ls_bench_print ("step_channels_once", n, "s", seconds (simulate_channels_once, n, expected), 0);
+}
+
 int
 main (void)
 {
@@ -190,6 +235,7 @@ main (void)
     ls_bench_print ("step_messages", n, "messages/s", 2.0 * n * (n - 1) / fast, plain / fast);
     ls_bench_print ("step_wall", n, "s", fast, 0);
     ls_bench_print ("step_bare_loop", n, "s", plain, 0);
+    run_channels (n, expected);
   }
   getrusage (RUSAGE_SELF, &used);
   ls_bench_print ("step_memory", sizes[G_N_ELEMENTS (sizes) - 1], "MiB", (double) used.ru_maxrss / 1024, 0);

@@ -53,8 +53,8 @@ count (Leases *l, const LsFlow *f, int sign)
     l->res[f->uses[i].resource].load += level * (LsLoad) f->uses[i].coef;
 }
 
-static bool
-any_can_fill (const Leases *l, const LsFlow *f)
+bool
+leases_could_fill (const Leases *l, const LsFlow *f)
 {
   for (uint32_t i = 0; i < f->n_uses; i++)
     if (can_fill (&l->res[f->uses[i].resource]))
@@ -68,7 +68,7 @@ leases_take (Leases *l, Lease *lease)
   const LsFlow *f = lease->flow;
   g_assert (!lease->is_held);
   count (l, f, +1);
-  if (any_can_fill (l, f)) {
+  if (leases_could_fill (l, f)) {
     count (l, f, -1);
     return false;
   }

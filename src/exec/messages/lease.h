@@ -53,4 +53,7 @@ void leases_drop (Leases *l, Lease *lease); /* no effect if it is not held */
 void leases_enter (Leases *l, const LsFlow *f);
 void leases_leave (Leases *l, const LsFlow *f);
 
+/* Whether a resource of f can, with all that is in the net and all leases. */
+bool leases_could_fill (const Leases *l, const LsFlow *f);
+
 #endif

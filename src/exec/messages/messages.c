@@ -1,12 +1,8 @@
 #include "exec/messages/messages.h"
 
-#include <math.h>
+#include "exec/messages/way.h"
 
 #define NO_PLACE UINT32_MAX
-
-/* No event fires later (as in run.c): half of what can be represented, so that a message that
- * begins before it may take as long again. */
-#define CLOCK_END (LS_TIME_NEVER / 2)
 
 /* A message whose bytes have a time to leave: an event when it arrives. */
 typedef struct Message Message;
@@ -34,9 +30,8 @@ typedef struct {
   LsFlow flow;
   Lease lease;
   double demand; /* bytes of each flow */
-  LsFlowUse *uses;
-  LeaseUse *links;
-  uint32_t max_uses;
+  Way way;
+  LeaseUse *links; /* [way.max_uses] */
   Messages *owner;
 } Side;
 
@@ -87,12 +82,6 @@ slot_of (const Side *d)
   return &d->owner->slots[d - d->owner->sides];
 }
 
-static double
-flows_of (const LsScript *s)
-{
-  return (double) s->flows / (double) LS_COEF_ONE;
-}
-
 static size_t
 n_slots (const LsScript *s)
 {
@@ -108,54 +97,9 @@ account (const Messages *m, Slot *s)
   const Side *d = side_of (m, s);
   double bytes = d->demand * (double) s->n_begun;
   for (uint32_t i = 0; i < d->flow.n_uses && m->resource_bytes; i++)
-    m->resource_bytes[d->uses[i].resource] += bytes * ((double) d->uses[i].coef / (double) LS_COEF_ONE);
+    m->resource_bytes[d->way.uses[i].resource]
+        += bytes * ((double) d->way.uses[i].coef / (double) LS_COEF_ONE);
   s->n_begun = 0;
-}
-
-static void
-add_use (Side *d, uint32_t resource, double flows)
-{
-  uint64_t coef = (uint64_t) llround (flows * (double) LS_COEF_ONE);
-  uint32_t i = 0;
-  while (i < d->flow.n_uses && d->uses[i].resource != resource)
-    i++;
-  if (coef == 0)
-    return;
-  if (i == d->flow.n_uses)
-    d->uses[d->flow.n_uses++] = (LsFlowUse) { .resource = resource };
-  d->uses[i].coef += coef;
-}
-
-static void
-make_room (Side *d, uint32_t n_uses)
-{
-  if (n_uses > d->max_uses) {
-    d->max_uses = n_uses;
-    d->uses = g_renew (LsFlowUse, d->uses, n_uses);
-    d->links = g_renew (LeaseUse, d->links, n_uses);
-  }
-  d->flow.uses = d->uses;
-  d->lease.at = d->links;
-}
-
-/* The ways of its channels, and the HBMs. */
-static void
-find_uses (Side *d, const LsScript *script, uint32_t from, uint32_t to)
-{
-  LsRoute route;
-  double flows = flows_of (script);
-  d->flow.n_uses = 0;
-  for (uint32_t c = 0; c < ls_script_n_channels (script); c++) {
-    double here = (double) ls_script_channel_flows (script, c) / (double) LS_COEF_ONE;
-    ls_script_route_channel (script, from, to, c, &route);
-    make_room (d, d->flow.n_uses + route.n_hops + 2);
-    for (uint32_t i = 0; i < route.n_hops; i++)
-      add_use (d, route.hop[i].trunk, here * ((double) route.hop[i].share / LS_HOP_WHOLE));
-  }
-  if (from < script->n)
-    add_use (d, ls_cluster_hbm_resource (script->cluster, script->gpus[from]), flows * script->hbm_from);
-  if (to < script->n)
-    add_use (d, ls_cluster_hbm_resource (script->cluster, script->gpus[to]), flows * script->hbm_to);
 }
 
 /* For messages of n blocks on the present route. */
@@ -164,8 +108,8 @@ find_times (const Messages *m, Slot *s, uint32_t n)
 {
   Side *d = side_of (m, s);
   s->n = n;
-  d->demand = n * m->script->block_bytes / flows_of (m->script);
-  s->moving = d->demand > 0 ? MIN (ls_time_from_s_up (d->demand / d->flow.cap), CLOCK_END) : 0;
+  d->demand = way_demand (m->script, n);
+  s->moving = way_moving (m->script, n, d->flow.cap);
 }
 
 static void
@@ -181,10 +125,16 @@ turn_to (const Messages *m, Slot *s, uint32_t to, uint32_t n)
 {
   uint32_t place = s->seat / m->n_lanes;
   Side *d = side_of (m, s);
+  uint32_t had_room = d->way.max_uses;
   end_lease (m, s);
   s->to = to;
   s->to_seat = to * m->n_lanes + s->seat % m->n_lanes;
-  find_uses (d, m->script, place, to);
+  way_find (&d->way, m->script, place, to);
+  if (d->way.max_uses > had_room)
+    d->links = g_renew (LeaseUse, d->links, d->way.max_uses);
+  d->flow.uses = d->way.uses;
+  d->flow.n_uses = d->way.n_uses;
+  d->lease.at = d->links;
   s->latency = ls_script_latency (m->script, place, to);
   d->flow.cap = d->flow.nominal_rate = ls_script_rate_cap (m->script, place, to, n);
 }
@@ -356,29 +306,44 @@ all_done (Messages *m)
   m->finished (m->net->context, m->owner, m->net->engine->now);
 }
 
-/* The seat is in a new round: its sends. */
+/* Of this round, but for those that are there. */
+static inline void
+expect (const Messages *m, Seat *p, uint32_t seat, uint32_t n_receives)
+{
+  uint32_t *early = early_of (m, seat, p->round);
+  g_assert (*early <= n_receives);
+  p->n_receives = n_receives - *early;
+  *early = 0;
+}
+
+/* The seat is in a new round: its sends. Those of a lane are the same in all rounds. */
 static inline void
 enter (Messages *m, Seat *p, uint32_t seat)
 {
   const LsScript *script = m->script;
-  uint32_t place = seat, lane = 0;
-  if (G_UNLIKELY (m->n_lanes > 1)) {
-    place = seat / m->n_lanes;
-    lane = seat % m->n_lanes;
+  Slot *slots = &m->slots[(size_t) seat * m->slots_per_seat];
+  if (G_UNLIKELY (script->has_lanes)) {
+    expect (m, p, seat, 1);
+    send_one (m, slots, p, &(LsSend) { .to = slots->to, .n = slots->n });
+    return;
   }
-  uint32_t n = script->sends (script, place, p->round, m->sends),
-           to_come = script->n_receives (script, place, p->round);
+  uint32_t n = script->sends (script, seat, p->round, m->sends);
   g_assert (n <= script->max_sends);
-  if (G_UNLIKELY (m->n_lanes > 1)) {
-    g_assert (n == m->n_lanes && to_come == m->n_lanes);
-    n = to_come = 1;
-  }
-  uint32_t *early = early_of (m, seat, p->round);
-  g_assert (*early <= to_come);
-  p->n_receives = to_come - *early;
-  *early = 0;
+  expect (m, p, seat, script->n_receives (script, seat, p->round));
   for (uint32_t k = 0; k < n; k++)
-    send_one (m, &m->slots[(size_t) seat * m->slots_per_seat + k], p, &m->sends[lane + k]);
+    send_one (m, &slots[k], p, &m->sends[k]);
+}
+
+/* The lanes of a place are in their first round. */
+static void
+enter_lanes (Messages *m, uint32_t place)
+{
+  uint32_t n = m->script->sends (m->script, place, 0, m->sends);
+  g_assert (n == m->n_lanes && m->script->n_receives (m->script, place, 0) == n);
+  for (uint32_t lane = 0, seat = place * n; lane < n; lane++, seat++) {
+    expect (m, &m->seats[seat], seat, 1);
+    send_one (m, &m->slots[seat], &m->seats[seat], &m->sends[lane]);
+  }
 }
 
 /* As far as the seat gets by itself. */
@@ -435,7 +400,7 @@ messages_new (const MessageNet *net, const LsScript *script,
 {
   Messages *m = g_new0 (Messages, 1);
   *m = (Messages) { .net = net, .script = script, .finished = finished, .width = 2 };
-  m->n_lanes = script->has_lanes && script->max_sends > 0 ? script->max_sends : 1;
+  m->n_lanes = script->has_lanes ? script->max_sends : 1;
   m->n_seats = (script->n + script->n_switches) * m->n_lanes;
   m->slots_per_seat = script->max_sends / m->n_lanes;
   m->seats = g_new0 (Seat, m->n_seats);
@@ -459,7 +424,7 @@ messages_free (Messages *m)
   if (!m)
     return;
   for (size_t i = 0; i < n_slots (m->script); i++) {
-    g_free (m->sides[i].uses);
+    way_clear (&m->sides[i].way);
     g_free (m->sides[i].links);
   }
   g_ptr_array_unref (m->blocks);
@@ -482,10 +447,13 @@ messages_begin (Messages *m, void *owner, double *resource_bytes)
     all_done (m);
     return;
   }
-  for (uint32_t p = 0; p < m->n_seats; p++) {
+  for (uint32_t p = 0; p < m->n_seats; p++)
     m->seats[p].round = 0;
-    enter (m, &m->seats[p], p);
-  }
+  for (uint32_t p = 0; p < m->n_seats; p += m->n_lanes)
+    if (m->script->has_lanes)
+      enter_lanes (m, p / m->n_lanes);
+    else
+      enter (m, &m->seats[p], p);
   for (uint32_t p = 0; p < m->n_seats; p++)
     move_on (m, p);
 }

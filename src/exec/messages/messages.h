@@ -86,7 +86,13 @@ void messages_begin (Messages *m, void *owner, double *resource_bytes);
 void messages_revoked (Lease *lease);
 
 /* The whole script on an idle cluster, base included. LS_TIME_NEVER if it is not over after
- * half of that. progress: of its messages; or NULL. */
+ * half of that. progress: of its messages, where they are events; or NULL. */
 LsTime ls_messages_time_alone (const LsScript *script, const LsCluster *cluster, const LsProgress *progress);
+/* The same by events alone (reference). */
+LsTime ls_messages_time_by_events (const LsScript *script, const LsCluster *cluster,
+                                   const LsProgress *progress);
+/* The same without events, base not included: unshared.c. capacity: of the script's cluster, by resource.
+ * False: a resource could fill, and events must tell. */
+bool messages_time_unshared (const LsScript *script, const double *capacity, LsTime *ret_end);
 
 #endif

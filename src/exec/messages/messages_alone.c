@@ -1,7 +1,5 @@
 #include "exec/messages/messages.h"
-
-/* No event fires later (as in messages.c). */
-#define CLOCK_END (LS_TIME_NEVER / 2)
+#include "exec/messages/way.h"
 
 static void
 note_end (void *context, void *owner, LsTime at)
@@ -9,17 +7,30 @@ note_end (void *context, void *owner, LsTime at)
   *(LsTime *) owner = at;
 }
 
+static LsTime
+after_base (const LsScript *script, LsTime end)
+{
+  return end >= LS_TIME_NEVER - script->base ? LS_TIME_NEVER : script->base + end;
+}
+
+static double *
+capacities_of (const LsCluster *c)
+{
+  double *capacity = g_new (double, ls_cluster_n_resources (c));
+  for (uint32_t i = 0; i < ls_cluster_n_resources (c); i++)
+    capacity[i] = ls_cluster_resource_capacity (c, i);
+  return capacity;
+}
+
 LsTime
-ls_messages_time_alone (const LsScript *script, const LsCluster *cluster, const LsProgress *progress)
+ls_messages_time_by_events (const LsScript *script, const LsCluster *cluster, const LsProgress *progress)
 {
   uint32_t n = ls_cluster_n_resources (cluster);
-  g_autofree double *capacity = g_new (double, n);
-  for (uint32_t i = 0; i < n; i++)
-    capacity[i] = ls_cluster_resource_capacity (cluster, i);
+  g_autofree double *capacity = capacities_of (cluster);
   LsEngine engine;
   LsTime end = LS_TIME_NEVER;
   ls_engine_init (&engine, &ls_evq_radix, NULL);
-  engine.stop_at = CLOCK_END;
+  engine.stop_at = MESSAGES_CLOCK_END;
   MessageNet net
       = { .engine = &engine, .flows = ls_flow_net_new (&engine, n, capacity, false), .progress = progress };
   net.leases = leases_new (n, capacity, messages_revoked);
@@ -31,5 +42,15 @@ ls_messages_time_alone (const LsScript *script, const LsCluster *cluster, const 
   leases_free (net.leases);
   ls_flow_net_free (net.flows);
   ls_engine_clear (&engine);
-  return end >= LS_TIME_NEVER - script->base ? LS_TIME_NEVER : script->base + end;
+  return after_base (script, end);
+}
+
+LsTime
+ls_messages_time_alone (const LsScript *script, const LsCluster *cluster, const LsProgress *progress)
+{
+  g_autofree double *capacity = capacities_of (cluster);
+  LsTime end;
+  if (messages_time_unshared (script, capacity, &end))
+    return after_base (script, end);
+  return ls_messages_time_by_events (script, cluster, progress);
 }

@@ -92,6 +92,33 @@ table_ring (Table *t, const LsCluster *c, uint32_t n)
       table_send (t, r, i, (i + 1) % n, 1);
 }
 
+/* A script of random sends: every place to others, or always to the same ones. */
+static inline void
+table_random (Table *t, const LsCluster *c, GRand *rand, uint32_t first_gpu, uint32_t n)
+{
+  uint32_t n_rounds = (uint32_t) g_rand_int_range (rand, 1, 12),
+           max_sends = (uint32_t) g_rand_int_range (rand, 1, 4);
+  bool is_ring = g_rand_boolean (rand);
+  table_init (t, c, n, n_rounds, max_sends);
+  for (uint32_t i = 0; i < n; i++)
+    t->gpus[i] = (first_gpu + i * 5) % c->n_gpus;
+  for (uint32_t r = 0; r < n_rounds; r++)
+    for (uint32_t i = 0; i < n; i++)
+      for (uint32_t k = 0; k < max_sends; k++) {
+        uint32_t step = !is_ring ? (uint32_t) g_rand_int_range (rand, 1, (gint32) n) : k % 2 == 0 ? 1 : n - 1;
+        if (is_ring || g_rand_int_range (rand, 0, 3) > 0)
+          table_send (t, r, i, (i + step) % n, is_ring ? 1 : (uint32_t) g_rand_int_range (rand, 0, 4));
+      }
+  t->script.has_lanes = is_ring && g_rand_boolean (rand);
+  t->script.rate_intra = 1e9 * g_rand_int_range (rand, 1, 120);
+  t->script.rate_inter = 1e9 * g_rand_int_range (rand, 1, 30);
+  t->script.flows = LS_COEF_ONE * (uint64_t) g_rand_int_range (rand, 1, 4) / 2 + 3;
+  t->script.block_bytes = 1e3 * g_rand_int_range (rand, 1, 300);
+  t->script.hop_inter = g_rand_int_range (rand, 0, 3) * LS_US;
+  t->script.hbm_from = 0.5 * g_rand_int_range (rand, 0, 20);
+  t->script.hbm_to = 0.25 * g_rand_int_range (rand, 0, 20);
+}
+
 static inline LsCluster *
 nodes (uint32_t n)
 {

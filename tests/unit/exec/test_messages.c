@@ -212,33 +212,6 @@ check_moved (void *context, const LsFlow *f, double asked)
   w->lost = w->lost || ABS (f->moved - asked) > 1e-9 * asked + 2e-12 * f->cap;
 }
 
-/* A script of random sends: every place to others, or always to the same ones. */
-static void
-random_table (Table *t, const LsCluster *c, GRand *rand, uint32_t first_gpu, uint32_t n)
-{
-  uint32_t n_rounds = (uint32_t) g_rand_int_range (rand, 1, 12),
-           max_sends = (uint32_t) g_rand_int_range (rand, 1, 4);
-  bool is_ring = g_rand_boolean (rand);
-  table_init (t, c, n, n_rounds, max_sends);
-  for (uint32_t i = 0; i < n; i++)
-    t->gpus[i] = (first_gpu + i * 5) % c->n_gpus;
-  for (uint32_t r = 0; r < n_rounds; r++)
-    for (uint32_t i = 0; i < n; i++)
-      for (uint32_t k = 0; k < max_sends; k++) {
-        uint32_t step = !is_ring ? (uint32_t) g_rand_int_range (rand, 1, (gint32) n) : k % 2 == 0 ? 1 : n - 1;
-        if (is_ring || g_rand_int_range (rand, 0, 3) > 0)
-          table_send (t, r, i, (i + step) % n, is_ring ? 1 : (uint32_t) g_rand_int_range (rand, 0, 4));
-      }
-  t->script.has_lanes = is_ring && g_rand_boolean (rand);
-  t->script.rate_intra = 1e9 * g_rand_int_range (rand, 1, 120);
-  t->script.rate_inter = 1e9 * g_rand_int_range (rand, 1, 30);
-  t->script.flows = LS_COEF_ONE * (uint64_t) g_rand_int_range (rand, 1, 4) / 2 + 3;
-  t->script.block_bytes = 1e3 * g_rand_int_range (rand, 1, 300);
-  t->script.hop_inter = g_rand_int_range (rand, 0, 3) * LS_US;
-  t->script.hbm_from = 0.5 * g_rand_int_range (rand, 0, 20);
-  t->script.hbm_to = 0.25 * g_rand_int_range (rand, 0, 20);
-}
-
 static void
 random_other (Other *o, World *w, GRand *rand, const LsCluster *c)
 {
@@ -284,7 +257,7 @@ run_world (guint32 seed, const LsCluster *c, How how, double *ret_bytes, uint64_
   for (uint32_t i = 0; i < N_WORKS; i++) {
     Work *k = &works[i];
     *k = (Work) { .ended = -1, .n_again = (uint32_t) g_rand_int_range (rand, 0, 3) };
-    random_table (&k->table, c, rand, 3 * i, (uint32_t) g_rand_int_range (rand, 2, 9));
+    table_random (&k->table, c, rand, 3 * i, (uint32_t) g_rand_int_range (rand, 2, 9));
     k->table.engine = &w.engine;
     k->messages = messages_new (&w.net, &k->table.script, work_ended);
     ls_event_init (&k->begins, work_begins);
