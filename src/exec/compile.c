@@ -182,6 +182,10 @@ count_spans (Run *x)
   for (uint32_t role = 0; role < x->plan->n_roles; role++)
     for (uint32_t i = 0; i < x->plan->programs[role].n_instances; i++)
       x->spans_of_role[role] += x->segments[x->plan->programs[role].instances[i].segment].n_spans;
+  x->last_spans = 1;
+  for (uint32_t s = 0; s < x->plan->n_segments; s++)
+    while (x->last_spans < x->segments[s].n_spans)
+      x->last_spans *= 2;
 }
 
 gboolean

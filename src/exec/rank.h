@@ -113,8 +113,9 @@ struct Rank {
   Profiles *profiles; /* NULL: no coarsening */
 
   bool keeps_spans;
-  LsSpan *spans[2]; /* by parity of the step */
-  uint32_t n_spans[2], span_step[2];
+  /* By parity of the step: all of it, the i-th at i; or the last ones, at i & span_mask (spans.c). */
+  LsSpan *spans[2];
+  uint32_t n_spans[2], span_step[2], span_mask[2];
 };
 
 static inline Frame *

@@ -1,7 +1,12 @@
 /* exec/spans.c — recording what happened, two steps deep: the reported step and
  * what overlaps its end. If that would be too much for all ranks, the first rank of
  * each role is recorded and stands for the others (their times are simulated all
- * the same). */
+ * the same).
+ *
+ * Which step is reported is known when it is over. The first of several never is: no step
+ * before it could be as it was (steps.c). Of it only the last spans are kept, those of a
+ * segment, which shortcuts/coarsen.c reads when it is over; they take the places of earlier
+ * ones, so that its memory is written again and again. */
 #include "base/digest.h"
 #include "exec/rank.h"
 #include "exec/state.h"
@@ -47,12 +52,29 @@ digest_of_step (const XJob *job, uint32_t step)
   return ls_digest_get (&d);
 }
 
+static bool
+may_be_reported (const Run *x, uint32_t step)
+{
+  return step > 0 || x->n_steps == 1 || x->share;
+}
+
+/* What ranks have begun of the step behind it joins a reported one (timeline.c): room for it. */
+static size_t
+room_of (const Run *x, const Rank *r)
+{
+  size_t n = x->spans_of_role[r->binding->role];
+  return n + n / 8 + 1;
+}
+
 static void
 begin_step (Run *x, Rank *r, uint32_t step)
 {
-  uint32_t i = step & 1;
-  if (!r->spans[i])
-    r->spans[i] = g_new (LsSpan, MAX (1, x->spans_of_role[r->binding->role]));
+  uint32_t i = step & 1, mask = may_be_reported (x, step) ? UINT32_MAX : x->last_spans - 1;
+  if (!r->spans[i] || r->span_mask[i] != mask) {
+    g_free (r->spans[i]);
+    r->spans[i] = g_new (LsSpan, mask == UINT32_MAX ? room_of (x, r) : x->last_spans);
+    r->span_mask[i] = mask;
+  }
   r->n_spans[i] = 0;
   r->span_step[i] = step + 1;
 }
@@ -66,7 +88,7 @@ span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime mat
   uint32_t i = f->step & 1;
   if (r->span_step[i] != f->step + 1)
     begin_step (x, r, f->step);
-  r->spans[i][r->n_spans[i]] = (LsSpan) {
+  r->spans[i][r->n_spans[i] & r->span_mask[i]] = (LsSpan) {
     .start = start,
     .issued = f->time[op],
     .end = end,
@@ -83,5 +105,8 @@ span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime mat
 LsSpan *
 span_at (Rank *r, SpanRef span)
 {
-  return span == LS_SPAN_NONE ? NULL : &r->spans[SPAN_PARITY (span)][SPAN_INDEX (span)];
+  if (span == LS_SPAN_NONE)
+    return NULL;
+  uint32_t i = SPAN_PARITY (span), index = SPAN_INDEX (span), mask = r->span_mask[i];
+  return r->n_spans[i] - index - 1 > mask ? NULL : &r->spans[i][index & mask];
 }

@@ -39,7 +39,7 @@ span_known (SpanRef ref, uint32_t s)
 
 SpanRef span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime matched, LsTime end,
                   LsCause kind, SpanRef cause);
-LsSpan *span_at (Rank *r, SpanRef span);
+LsSpan *span_at (Rank *r, SpanRef span); /* NULL: none, or not kept */
 
 /* Something of this step was over at this time, of weight digest_of() or, of several alike, their
  * sum: the digest is linear in it, and depends on times from the start of the step only. */

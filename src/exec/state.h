@@ -85,6 +85,8 @@ struct Run {
   RoleCalls *role_calls;    /* [n_roles] of the whole plan, and of its quotient, which has the same roles */
   XSegment *segments;
   uint32_t *spans_of_role; /* [n_roles] spans of one step of one rank */
+  uint32_t last_spans;     /* of a rank that a step that is not reported keeps: a power of two, and at least
+                              those of any segment */
   Rank *ranks;
   Comm *comms;
   Channel *channels; /* [2 * n_ranks]: to next, to previous */

@@ -274,7 +274,7 @@ record_spans (Rank *r, const Frame *f, Profile *p)
   p->n_spans = r->keeps_spans ? f->seg->n_spans : 0;
   for (uint32_t i = 0; i < p->n_spans; i++) {
     LsSpan *s = &p->spans[i];
-    *s = r->spans[f->step & 1][first + i];
+    *s = *span_at (r, span_ref (f->step, first + i));
     const XOp *op = &f->seg->x[s->op];
     Ref cause = ref_of (r, f, s->cause);
     s->cause = cause != REF_UNKNOWN ? cause : ref_before (r, op, s);

@@ -2,7 +2,7 @@
  * state only begins at the quiescent point (exec/shortcuts/steady.c). By hand: the worked example; and what
  * has no quiescent point, or loses it: a host that never waits, something sent behind it, data on the way,
  * ranks that get there while others still communicate, calls that do not match from there on, compute that is
- * not over, a step that waits for another rank's first. What is told of the end of the last step depends on
+ * not over, a step that waits for another rank's first. The reported step has all its spans. What is told of the end of the last step depends on
  * no further one. Each job is also run step by step and op by op, and must come out the same (--coarsen
  * check); random jobs are in test_fold.c. */
 #include "ls_test.h"
@@ -238,8 +238,32 @@ what_is_behind_the_last_step (void)
   }
 }
 
+/* Only of the first step of several, which is never reported, the last spans alone are kept. */
+static void
+a_step_that_is_reported_keeps_all_its_spans (void)
+{
+  for (uint32_t n_steps = 1; n_steps <= 3; n_steps++) {
+    Hand *h = worked_example ();
+    h->options.steady = false;
+    h->options.n_steps = n_steps;
+    g_autoptr (LsTimeline) t = hand_run (h);
+    const LsRankSpans *r = t ? &t->ranks[ls_timeline_representative (t, 1)] : NULL;
+    uint32_t n_kernels = 0;
+    for (uint32_t i = 0; r && i < r->n && r->spans[i].start < t->window_end; i++) {
+      const LsSpan *s = &r->spans[i];
+      n_kernels += ls_span_op (t, 1, s)->kind == LS_OP_KERNEL;
+      LS_CHECK_INT (s->step, ==, MIN (n_steps, 2) - 1); /* the second tells that the third is like it */
+      LS_CHECK (s->start >= t->window_start && s->end > s->start && s->end <= t->window_end);
+      LS_CHECK (s->cause == LS_SPAN_NONE || s->cause < i);
+    }
+    LS_CHECK_INT (n_kernels, ==, 6);
+    hand_free (h);
+  }
+}
+
 LS_TEST_MAIN ("steady", LS_TEST (one_step_is_enough), LS_TEST (a_first_step_that_is_wanted_is_whole),
               LS_TEST (a_host_that_never_waits), LS_TEST (something_is_sent_behind_it),
               LS_TEST (data_are_on_the_way), LS_TEST (others_still_communicate),
               LS_TEST (calls_that_do_not_match), LS_TEST (compute_is_not_over),
-              LS_TEST (a_step_that_begins_late), LS_TEST (what_is_behind_the_last_step))
+              LS_TEST (a_step_that_begins_late), LS_TEST (what_is_behind_the_last_step),
+              LS_TEST (a_step_that_is_reported_keeps_all_its_spans))
