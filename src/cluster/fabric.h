@@ -20,6 +20,7 @@
 #define LS_CLUSTER_FABRIC_H
 
 #include "cluster/cluster.h"
+#include "cluster/places.h"
 #include "cluster/route.h"
 
 typedef struct LsFabric LsFabric;
@@ -57,6 +58,9 @@ typedef struct {
    * failed, a way leads from one of these to another. */
   uint32_t (*edge) (const LsFabric *fabric, uint32_t host, uint32_t nic);
   bool (*reaches) (const LsFabric *fabric, const LsCluster *c, uint32_t edge_from, uint32_t edge_to);
+
+  /* NULL, or: fills in groups and pods, and what they have; false: there are none. */
+  bool (*groups) (const LsFabric *fabric, LsPlaces *ret_places);
 
   /* Appends hops (trunks of the cluster, shares, latency) from the one NIC to the other. */
   void (*way) (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRoute *route);

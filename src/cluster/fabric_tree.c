@@ -387,10 +387,28 @@ way (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRou
   ls_route_hop (r, ls_node_trunk (c, flow->node_to, 2 * flow->nic_to + 1), s->nic.latency);
 }
 
+static bool
+groups (const LsFabric *fabric, LsPlaces *p)
+{
+  const Tree *f = (const Tree *) fabric;
+  const LsClusterSpec *s = f->spec;
+  if (f->is_hashed || f->n_leaves == 0)
+    return false;
+  p->hosts_per_group = s->nodes_per_leaf;
+  p->n_groups = f->n_leaves / s->rails;
+  p->groups_per_pod = f->leaves_per_pod / s->rails;
+  p->n_pods = f->n_pods;
+  p->trunks_per_group = f->spines_per_pod > 0 ? 2 * s->rails : 0;
+  p->trunks_per_pod = f->uplinks > 0 ? 2 : 0;
+  p->first_of_pods = fabric->first_trunk + f->t_cores;
+  return true;
+}
+
 #define TREE(name_)                                                                                          \
   {                                                                                                          \
     .name = name_, .check = check, .n_links = n_links, .new = tree_new, .free = tree_free,                   \
-    .lay_out_node = lay_out_node, .lay_out = lay_out, .edge = edge, .reaches = reaches, .way = way,          \
+    .lay_out_node = lay_out_node, .lay_out = lay_out, .edge = edge, .reaches = reaches, .groups = groups,    \
+    .way = way,                                                                                              \
   }
 
 const LsFabricKind ls_fabric_leaf_spine = TREE ("leaf-spine"), ls_fabric_fat_tree = TREE ("fat-tree");

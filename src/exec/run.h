@@ -38,6 +38,7 @@ typedef struct {
   uint64_t max_spans;        /* of a step: with more, one rank of each role keeps them; 20e6 */
   uint64_t max_memory_bytes; /* refuse runs that would need more; 16 GiB     */
   bool no_run_ahead;         /* every op through the event queue (reference) */
+  bool folds_by_walk;        /* who is alike is found out rank by rank (reference) */
   LsHostCosts host;
   LsMemoryOptions memory;   /* how bytes are counted afterwards             */
   const double *slow;       /* [n_ranks] kernel time multiplier, or NULL    */

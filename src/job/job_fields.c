@@ -110,6 +110,10 @@ apply_debug (const char *item, LsRunOptions *o)
     o->no_run_ahead = true;
   else if (strcmp (item, "runahead=on") == 0)
     o->no_run_ahead = false;
+  else if (strcmp (item, "fold=walk") == 0)
+    o->folds_by_walk = true;
+  else if (strcmp (item, "fold=blocks") == 0)
+    o->folds_by_walk = false;
   else
     return false;
   return true;
@@ -210,6 +214,6 @@ const LsField ls_job_fields[] = {
          "memory that the simulation may take; a job that needs more is refused"), .above = true },
   { "residuals", LS_FIELD_STRING, offsetof (LsJobSpec, residuals), .required = true },
   { "debug", LS_FIELD_CUSTOM, .parse = parse_debug,
-    .expected = "a list of evq=ref|fast, solver=ref|fast, runahead=on|off" },
+    .expected = "a list of evq=ref|fast, solver=ref|fast, runahead=on|off, fold=walk|blocks" },
   { NULL },
 };

@@ -3,8 +3,6 @@
 #include "exec/shortcuts/refine.h"
 #include "exec/state.h"
 
-#define NO_CLASS UINT32_MAX
-
 static uint32_t *
 identity (uint32_t n)
 {
@@ -54,24 +52,22 @@ count_classes (const uint32_t *class_of, uint32_t n, uint32_t n_classes, uint32_
   *ret_count = count;
 }
 
+/* Takes the classes of resources. */
 static void
-fold_resources (Fold *f, const LsCluster *cluster, const double *capacity, const FoldLoads *l,
-                const Classes *c)
+fold_resources (Fold *f, const LsCluster *cluster, const double *capacity, FoldClasses *c)
 {
   uint32_t n = ls_cluster_n_resources (cluster);
   double most = 0;
   f->n_resources = c->n_resources + 1;
-  f->class_of_resource = g_new (uint32_t, n);
+  f->class_of_resource = g_steal_pointer (&c->resource);
   f->n_of_resource = g_new0 (uint32_t, f->n_resources);
   f->capacity = g_new0 (double, f->n_resources);
   for (uint32_t i = 0; i < n; i++) {
-    f->class_of_resource[i] = NO_CLASS;
+    uint32_t class = f->class_of_resource[i];
     most = MAX (most, capacity[i]);
-  }
-  for (uint32_t i = 0; i < l->refine->n_resources; i++) {
-    uint32_t class = c->resource[i], resource = l->resource_of[i];
-    f->class_of_resource[resource] = class;
-    f->capacity[class] = capacity[resource];
+    if (class == NO_CLASS)
+      continue;
+    f->capacity[class] = capacity[i];
     f->n_of_resource[class]++;
   }
   f->capacity[c->n_resources] = most;
@@ -79,7 +75,7 @@ fold_resources (Fold *f, const LsCluster *cluster, const double *capacity, const
 
 /* A member of the quotient's communicator: a class of ranks by the slot in which it has it. */
 static void
-fold_comm (Fold *f, const Classes *c, uint32_t id, uint32_t *seen)
+fold_comm (Fold *f, const FoldClasses *c, uint32_t id, uint32_t *seen)
 {
   LsPlan *q = f->quotient;
   const LsCommunicator *from = &f->plan->comms[f->comm[id]];
@@ -99,7 +95,7 @@ fold_comm (Fold *f, const Classes *c, uint32_t id, uint32_t *seen)
 }
 
 static void
-fold_plan (Fold *f, const Classes *c)
+fold_plan (Fold *f, const FoldClasses *c)
 {
   LsPlan *q = f->quotient = g_new (LsPlan, 1);
   *q = *f->plan;
@@ -124,27 +120,56 @@ fold_plan (Fold *f, const Classes *c)
 }
 
 static void
-fold_by (Fold *f, const LsCluster *cluster, const double *capacity, const FoldLoads *l, const Classes *c)
+fold_by (Fold *f, const LsCluster *cluster, const double *capacity, FoldClasses *c)
 {
   f->n_ranks = c->n_ranks;
-  f->class_of_rank = g_memdup2 (c->rank, f->plan->n_ranks * sizeof *c->rank);
   count_classes (c->rank, f->plan->n_ranks, c->n_ranks, &f->rank, &f->n_of_rank);
   count_classes (c->comm, f->plan->n_comms, c->n_comms, &f->comm, &f->n_of_comm);
-  fold_resources (f, cluster, capacity, l, c);
+  fold_resources (f, cluster, capacity, c);
   fold_plan (f, c);
+  f->class_of_rank = g_steal_pointer (&c->rank);
+  f->is_private = fold_private (f, c);
 }
 
 /* Where a rank has two communicators of one class, one in the quotient cannot be both. */
-static bool
-has_slots_apart (const LsPlan *plan, const Classes *c)
+bool
+fold_has_slots_apart (const Refine *r, const uint32_t *comm)
 {
-  for (uint32_t i = 0; i < plan->n_ranks; i++)
+  for (uint32_t i = 0; i < r->n_ranks; i++)
     for (int s = 0; s < LS_SLOT_PREV; s++)
-      for (int o = 0; o < s && plan->bindings[i].comm[s] != UINT32_MAX; o++)
-        if (plan->bindings[i].comm[o] != UINT32_MAX
-            && c->comm[plan->bindings[i].comm[o]] == c->comm[plan->bindings[i].comm[s]])
+      for (int o = 0; o < s && r->bindings[i].comm[s] != UINT32_MAX; o++)
+        if (r->bindings[i].comm[o] != UINT32_MAX
+            && comm[r->bindings[i].comm[o]] == comm[r->bindings[i].comm[s]])
           return false;
   return true;
+}
+
+void
+fold_classes_clear (FoldClasses *c)
+{
+  Refine *r = c->refine;
+  g_free (c->rank);
+  g_free (c->comm);
+  g_free (c->resource);
+  g_free (c->sends);
+  g_free (c->class_of);
+  g_free (c->row_of_rank);
+  g_free (c->row_of_comm);
+  g_free (c->others);
+  if (!r)
+    return;
+  g_free (r->rank);
+  g_free (r->comm);
+  g_free (r->resource);
+  g_free ((void *) r->loads);
+  g_free ((void *) r->first);
+  if (r->uses) /* else they are the plan's */
+    g_free ((void *) r->bindings);
+  g_free ((void *) r->members);
+  g_free ((void *) r->first_member);
+  g_free ((void *) r->uses);
+  g_free ((void *) r->first_use);
+  g_free (r);
 }
 
 /* --- weights -------------------------------------------------------------------- */
@@ -173,24 +198,20 @@ fold_new (Run *x, const double *capacity)
 {
   Fold *f = x->fold = g_new0 (Fold, 1);
   f->plan = x->plan;
-  FoldLoads loads = { 0 };
-  Classes classes = { 0 };
+  FoldClasses classes = { 0 };
   bool may_fold
       = x->options->fold != LS_SHORTCUT_OFF && x->options->network != LS_NETWORK_STEP && x->plan->n_ranks > 1;
-  if (may_fold && fold_loads_init (&loads, x, capacity))
-    classes = refine (loads.refine);
-  bool is_folded = classes.rank && classes.n_ranks < x->plan->n_ranks && has_slots_apart (f->plan, &classes);
+  bool is_known = may_fold && !x->options->folds_by_walk && fold_by_blocks (x, capacity, &classes);
+  if (may_fold && !is_known)
+    is_known = fold_by_walk (x, capacity, &classes);
+  bool is_folded = is_known && classes.n_ranks < x->plan->n_ranks && classes.has_slots_apart;
   if (is_folded)
-    fold_by (f, x->cluster, capacity, &loads, &classes);
+    fold_by (f, x->cluster, capacity, &classes);
   else
     stay_unfolded (f, x->cluster, capacity);
-  if (is_folded)
-    f->is_private = fold_private (f, &loads, classes.resource);
   weigh (f, is_folded ? classes.comm : NULL);
   f->sum = g_new0 (uint64_t, f->n_resources);
-  if (may_fold)
-    fold_loads_clear (&loads);
-  classes_clear (&classes);
+  fold_classes_clear (&classes);
 }
 
 void

@@ -70,23 +70,42 @@ uint32_t fold_uses (const Fold *f, const LsLoad *loads, uint32_t n, uint32_t n_a
 gboolean fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster,
                      const char *names, GError **error);
 
-/* fold_calls.c: what the programs load, to be refined. */
-typedef struct {
-  struct Refine *refine; /* owned, with all that it points to */
-  uint32_t *resource_of; /* [n_resources] of the refinement: resource of the cluster */
-  uint32_t (*sends)[3];  /* [ranks of the plan] of a rank's loads, where those of its sends to the previous
-                            begin, to the next, and of what comes behind          */
-  uint32_t *others;      /* [n_others] of the refinement: what traffic of no rank loads, too */
-  uint32_t n_others;
-} FoldLoads;
+#define NO_CLASS UINT32_MAX
 
-/* False: ranks do not owe each other what they call or send, a call cannot be planned, or all
- * that is loaded takes more than a quarter of options->max_memory_bytes. */
-bool fold_loads_init (FoldLoads *l, Run *x, const double *capacity);
-void fold_loads_clear (FoldLoads *l);
+/* What is alike, and what those load that stand for others. Classes are numbered in the order of their
+ * first. */
+typedef struct {
+  uint32_t *rank, *comm;                  /* [of the plan]                                         */
+  uint32_t *resource;                     /* [resources of the cluster] NO_CLASS: not loaded       */
+  uint32_t n_ranks, n_comms, n_resources; /* classes                                              */
+  bool has_slots_apart;                   /* no rank has two communicators of one class            */
+  struct Refine *refine;                  /* owned, with all that it points to but peers and plan  */
+  uint32_t (*sends)[3]; /* [ranks of refine] of its loads, where those of its sends to the previous
+                                            begin, to the next, and of what comes behind             */
+  uint32_t *class_of;   /* [resources of refine] NO_CLASS: not loaded              */
+  uint32_t *row_of_rank, *row_of_comm; /* by class: who of refine is the first of it              */
+  uint32_t *others;                    /* [n_others] resources of refine that traffic of no rank loads, too */
+  uint32_t n_others;
+} FoldClasses;
+
+/* Both the same but for what it takes: each call of each communicator and channel looked at (fold_calls.c);
+ * by the structure of the cluster (fold_blocks.h). False: ranks do not owe each other what they call or
+ * send, a call cannot be planned, all that is loaded takes more than a quarter of options->max_memory_bytes;
+ * or there is no such structure. */
+bool fold_by_walk (Run *x, const double *capacity, FoldClasses *ret);
+bool fold_by_blocks (Run *x, const double *capacity, FoldClasses *ret);
+void fold_classes_clear (FoldClasses *c);
+/* comm: by communicator of refine, its class. */
+bool fold_has_slots_apart (const struct Refine *r, const uint32_t *comm);
+
+/* fold_owed.c: [n_comms], newly allocated: the slot of the first member; NULL unless every member has the
+ * communicator in one slot and calls the same, and ranks expect what is sent. */
+uint8_t *fold_owed (const Run *x);
+/* See Refine.peers, newly allocated. */
+uint8_t *fold_peers (const Run *x);
 
 /* fold_private.c: which communicators of the quotient have what they load to themselves. Newly
  * allocated, see Fold.is_private. */
-bool *fold_private (const Fold *f, const FoldLoads *l, const uint32_t *class_of_resource);
+bool *fold_private (const Fold *f, const FoldClasses *c);
 
 #endif

@@ -1,8 +1,10 @@
 /* exec/shortcuts/fold_calls.c — what the programs call, each call lowered for each communicator and
  * channel apart: nothing is taken for alike that was not looked at. */
 
+#include <string.h>
+
 #include "exec/copy_plan.h"
-#include "exec/shortcuts/refine.h"
+#include "exec/shortcuts/shapes.h"
 #include "exec/state.h"
 
 typedef struct {
@@ -17,69 +19,6 @@ typedef struct {
   const double *capacity;
   Refine *out;
 } Lowering;
-
-/* --- what ranks owe each other -------------------------------------------------- */
-
-/* [n_comms], newly allocated: the slot of the first member; NULL unless every member has the
- * communicator in one slot and calls the same. */
-static uint8_t *
-check_calls (const Lowering *l)
-{
-  const LsPlan *plan = l->plan;
-  g_autofree uint8_t *slot = g_new0 (uint8_t, plan->n_comms + 1);
-  g_autofree uint32_t *n_bound = g_new0 (uint32_t, plan->n_comms + 1),
-                      *id = g_new0 (uint32_t, plan->n_comms + 1);
-  for (uint32_t i = 0; i < plan->n_ranks; i++)
-    for (int s = 0; s < LS_SLOT_PREV; s++) {
-      uint32_t comm = plan->bindings[i].comm[s], of_rank = l->roles[plan->bindings[i].role].id[CALLS + s];
-      if (comm == UINT32_MAX)
-        continue;
-      if (n_bound[comm]++ == 0) {
-        slot[comm] = (uint8_t) s;
-        id[comm] = of_rank;
-      }
-      if (id[comm] != of_rank || plan->bindings[i].member[s] >= plan->comms[comm].n_ranks
-          || plan->comms[comm].ranks[plan->bindings[i].member[s]] != i)
-        return NULL;
-    }
-  for (uint32_t c = 0; c < plan->n_comms; c++)
-    if (n_bound[c] != plan->comms[c].n_ranks)
-      return NULL;
-  return g_steal_pointer (&slot);
-}
-
-/* What rank i sends towards `to_next`, the rank there expects, and nobody else does. */
-static bool
-check_sends (const Lowering *l, uint32_t i, int to_next)
-{
-  const LsBinding *b = &l->plan->bindings[i];
-  uint32_t sent = l->roles[b->role].id[SENDS + to_next], peer = b->peer[to_next];
-  if (sent == 0)
-    return true;
-  const LsBinding *there = peer != UINT32_MAX ? &l->plan->bindings[peer] : NULL;
-  return there && there->peer[!to_next] == i && l->roles[there->role].id[RECEIVES + !to_next] == sent;
-}
-
-static bool
-check_receives (const Lowering *l, uint32_t i, int from_next)
-{
-  const LsBinding *b = &l->plan->bindings[i];
-  uint32_t expected = l->roles[b->role].id[RECEIVES + from_next], peer = b->peer[from_next];
-  if (expected == 0)
-    return true;
-  const LsBinding *there = peer != UINT32_MAX ? &l->plan->bindings[peer] : NULL;
-  return there && there->peer[!from_next] == i && l->roles[there->role].id[SENDS + !from_next] == expected;
-}
-
-static bool
-check_transfers (const Lowering *l)
-{
-  for (uint32_t i = 0; i < l->plan->n_ranks; i++)
-    for (int p = 0; p < 2; p++)
-      if (!check_sends (l, i, p) || !check_receives (l, i, p))
-        return false;
-  return true;
-}
 
 /* --- what is loaded --------------------------------------------------------------- */
 
@@ -135,16 +74,10 @@ pattern_of (Lowering *l, const LsLoad *loads, uint32_t n)
 static void
 add_plan (Lowering *l, CallKey key, const LsCollPlan *plan, uint64_t stall, Sig *sig)
 {
-  sig_add (sig, key.kind);
-  sig_add (sig, key.root);
-  sig_add (sig, key.bytes);
-  sig_add (sig, stall);
-  sig_add_double (sig, plan->sm_share);
+  sig_add_call (sig, key, plan, stall);
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     const LsPhase *p = &plan->phases[i];
-    sig_add (sig, (uint64_t) p->latency);
-    sig_add_double (sig, p->demand_bytes);
-    sig_add_double (sig, p->rate_cap);
+    sig_add_phase (sig, p);
     sig_add (sig, pattern_of (l, p->loads, p->demand_bytes > 0 ? p->n_loads : 0));
   }
 }
@@ -232,7 +165,7 @@ lower_rank (Lowering *l, uint32_t rank)
 
 /* Resources are alike only where the same traffic loads them, as much. number: + 1. */
 static void
-tell_traffic (Lowering *l, const uint32_t *number, FoldLoads *out)
+tell_traffic (Lowering *l, const uint32_t *number, FoldClasses *out)
 {
   g_autoptr (GArray) others = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   for (uint32_t t = 0; t < l->x->n_traffic; t++) {
@@ -249,7 +182,7 @@ tell_traffic (Lowering *l, const uint32_t *number, FoldLoads *out)
 }
 
 static uint32_t *
-number_resources (Lowering *l, FoldLoads *out)
+number_resources (Lowering *l, FoldClasses *out)
 {
   uint32_t n = ls_cluster_n_resources (l->x->cluster), n_loaded = 0;
   g_autofree uint32_t *number = g_new0 (uint32_t, n); /* + 1 */
@@ -276,22 +209,10 @@ number_resources (Lowering *l, FoldLoads *out)
   return resource_of;
 }
 
-static uint8_t *
-peers_of_roles (const Lowering *l)
-{
-  uint8_t *peers = g_new0 (uint8_t, l->plan->n_roles + 1);
-  for (uint32_t r = 0; r < l->plan->n_roles; r++)
-    for (int p = 0; p < 2; p++)
-      if (l->roles[r].id[SENDS + p] != 0 || l->roles[r].id[RECEIVES + p] != 0)
-        peers[r] |= (uint8_t) (1 << p);
-  return peers;
-}
-
 static bool
-lower_all (Lowering *l)
+lower_all (Lowering *l, const uint8_t *slot)
 {
-  g_autofree uint8_t *slot = check_calls (l);
-  if (!slot || !check_transfers (l) || !lower_comms (l, slot))
+  if (!lower_comms (l, slot))
     return false;
   for (uint32_t i = 0; i < l->plan->n_ranks; i++)
     if (!has_room (l) || !lower_rank (l, i))
@@ -300,43 +221,58 @@ lower_all (Lowering *l)
   return true;
 }
 
+/* Each class stands for itself in the refinement by its first. */
+static void
+take_classes (const Lowering *l, const uint32_t *resource_of, Classes *c, FoldClasses *ret)
+{
+  uint32_t n = ls_cluster_n_resources (l->x->cluster);
+  ret->has_slots_apart = fold_has_slots_apart (l->out, c->comm);
+  ret->n_ranks = c->n_ranks;
+  ret->n_comms = c->n_comms;
+  ret->n_resources = c->n_resources;
+  ret->rank = g_steal_pointer (&c->rank);
+  ret->comm = g_steal_pointer (&c->comm);
+  ret->class_of = g_steal_pointer (&c->resource);
+  ret->resource = g_new (uint32_t, n);
+  memset (ret->resource, 0xff, n * sizeof *ret->resource);
+  for (uint32_t i = 0; i < l->out->n_resources; i++)
+    ret->resource[resource_of[i]] = ret->class_of[i];
+  ret->row_of_rank = g_new (uint32_t, c->n_ranks + 1);
+  ret->row_of_comm = g_new (uint32_t, c->n_comms + 1);
+  for (uint32_t i = l->plan->n_ranks; i-- > 0;)
+    ret->row_of_rank[ret->rank[i]] = i;
+  for (uint32_t i = l->plan->n_comms; i-- > 0;)
+    ret->row_of_comm[ret->comm[i]] = i;
+}
+
 bool
-fold_loads_init (FoldLoads *out, Run *x, const double *capacity)
+fold_by_walk (Run *x, const double *capacity, FoldClasses *out)
 {
   const LsPlan *plan = x->plan;
+  g_autofree uint8_t *slot = fold_owed (x), *peers = fold_peers (x);
+  if (!slot)
+    return false;
   Refine *r = g_new0 (Refine, 1);
-  *out = (FoldLoads) { .refine = r };
-  r->plan = plan;
+  *out = (FoldClasses) { .refine = r };
+  r->n_ranks = plan->n_ranks;
+  r->n_comms = plan->n_comms;
+  r->bindings = plan->bindings;
+  r->peers = peers;
   r->rank = g_new0 (Sig, plan->n_ranks + 1);
   r->comm = g_new0 (Sig, plan->n_comms + 1);
-  Lowering l = { .x = x, .plan = plan, .capacity = capacity, .out = r };
-  l.roles = x->role_calls;
+  Lowering l = { .x = x, .plan = plan, .roles = x->role_calls, .capacity = capacity, .out = r };
   l.loads = g_array_new (FALSE, FALSE, sizeof (RefineLoad));
   l.patterns = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   out->sends = l.sends = g_malloc0_n ((gsize) plan->n_ranks + 1, sizeof *l.sends);
   r->first = l.first = g_new0 (uint32_t, (size_t) plan->n_comms + plan->n_ranks + 1);
-  bool ok = lower_all (&l);
-  if (ok) {
-    r->peers = peers_of_roles (&l);
-    out->resource_of = number_resources (&l, out);
-  }
+  bool ok = lower_all (&l, slot);
+  g_autofree uint32_t *resource_of = ok ? number_resources (&l, out) : NULL;
   r->loads = (RefineLoad *) g_array_free (l.loads, FALSE);
   g_array_unref (l.patterns);
+  if (ok) {
+    Classes c = refine (r);
+    take_classes (&l, resource_of, &c, out);
+    classes_clear (&c);
+  }
   return ok;
-}
-
-void
-fold_loads_clear (FoldLoads *l)
-{
-  Refine *r = l->refine;
-  g_free ((void *) r->peers);
-  g_free ((void *) r->loads);
-  g_free ((void *) r->first);
-  g_free (r->rank);
-  g_free (r->comm);
-  g_free (r->resource);
-  g_free (r);
-  g_free (l->resource_of);
-  g_free (l->others);
-  g_free (l->sends);
 }

@@ -21,9 +21,8 @@ typedef struct {
 } Owners;
 
 typedef struct {
-  const FoldLoads *l;
-  const uint32_t *class_of_resource; /* of those that are numbered in l */
-  Owners *owners;                    /* by class of resource            */
+  const FoldClasses *c;
+  Owners *owners; /* by class of resource */
 } Private;
 
 static bool
@@ -41,7 +40,7 @@ static void
 need (Private *p, uint32_t from, uint32_t to, const uint32_t *classes, uint32_t n)
 {
   for (uint32_t i = from; i < to; i++) {
-    Owners *o = &p->owners[p->class_of_resource[p->l->refine->loads[i].resource]];
+    Owners *o = &p->owners[p->c->class_of[p->c->refine->loads[i].resource]];
     if (!o->is_loaded)
       *o = (Owners) { classes[0], n > 1 ? classes[1] : NOBODY, true };
     if (!is_among (classes, n, o->a))
@@ -55,7 +54,7 @@ static void
 need_sends (Private *p, const Fold *f, uint32_t class, int to_next)
 {
   uint32_t rank = f->rank[class], peer = f->plan->bindings[rank].peer[to_next];
-  const uint32_t *sends = p->l->sends[rank];
+  const uint32_t *sends = p->c->sends[p->c->row_of_rank[class]];
   const uint32_t ends[2] = { class, peer == UINT32_MAX ? class : f->class_of_rank[peer] };
   need (p, sends[to_next], sends[to_next + 1], ends, 2);
 }
@@ -64,29 +63,29 @@ need_sends (Private *p, const Fold *f, uint32_t class, int to_next)
 static void
 find_owners (Private *p, const Fold *f)
 {
-  const uint32_t *first = p->l->refine->first;
+  const uint32_t *first = p->c->refine->first;
   for (uint32_t i = 0; i < f->n_ranks; i++) {
-    uint32_t rank = f->rank[i], at = f->plan->n_comms + rank;
-    need (p, first[at], p->l->sends[rank][0], &i, 1);
+    uint32_t row = p->c->row_of_rank[i], at = p->c->refine->n_comms + row;
+    need (p, first[at], p->c->sends[row][0], &i, 1);
     need_sends (p, f, i, 0);
     need_sends (p, f, i, 1);
-    need (p, p->l->sends[rank][2], first[at + 1], &i, 1);
+    need (p, p->c->sends[row][2], first[at + 1], &i, 1);
   }
   for (int is_last = 0; is_last < 2; is_last++)
     for (uint32_t i = 0; i < f->quotient->n_comms; i++) {
       const LsCommunicator *c = &f->quotient->comms[i];
       if ((c->n_ranks > 1) == is_last)
-        need (p, first[f->comm[i]], first[f->comm[i] + 1], c->ranks, c->n_ranks);
+        need (p, first[p->c->row_of_comm[i]], first[p->c->row_of_comm[i] + 1], c->ranks, c->n_ranks);
     }
-  for (uint32_t i = 0; i < p->l->n_others; i++)
-    p->owners[p->class_of_resource[p->l->others[i]]] = (Owners) { NOBODY, NOBODY, true };
+  for (uint32_t i = 0; i < p->c->n_others; i++)
+    p->owners[p->c->class_of[p->c->others[i]]] = (Owners) { NOBODY, NOBODY, true };
 }
 
 static bool
 owns_all (const Private *p, uint32_t from, uint32_t to, uint32_t class)
 {
   for (uint32_t i = from; i < to; i++) {
-    const Owners *o = &p->owners[p->class_of_resource[p->l->refine->loads[i].resource]];
+    const Owners *o = &p->owners[p->c->class_of[p->c->refine->loads[i].resource]];
     if (o->a != class && o->b != class)
       return false;
   }
@@ -94,15 +93,15 @@ owns_all (const Private *p, uint32_t from, uint32_t to, uint32_t class)
 }
 
 bool *
-fold_private (const Fold *f, const FoldLoads *l, const uint32_t *class_of_resource)
+fold_private (const Fold *f, const FoldClasses *classes)
 {
   g_autofree Owners *owners = g_new0 (Owners, f->n_resources);
-  Private p = { l, class_of_resource, owners };
+  Private p = { classes, owners };
   find_owners (&p, f);
   bool *is_private = g_new0 (bool, (gsize) f->quotient->n_comms + 1);
   for (uint32_t i = 0; i < f->quotient->n_comms; i++) {
     const LsCommunicator *c = &f->quotient->comms[i];
-    const uint32_t *first = &l->refine->first[f->comm[i]];
+    const uint32_t *first = &classes->refine->first[classes->row_of_comm[i]];
     is_private[i] = c->n_ranks == 1 && owns_all (&p, first[0], first[1], c->ranks[0]);
   }
   return is_private;

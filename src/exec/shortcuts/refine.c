@@ -2,30 +2,11 @@
 
 #include <string.h>
 
-/* Finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
-static inline uint64_t
-mix (uint64_t x)
-{
-  x = (x ^ x >> 30) * UINT64_C (0xbf58476d1ce4e5b9);
-  x = (x ^ x >> 27) * UINT64_C (0x94d049bb133111eb);
-  return x ^ x >> 31;
-}
-
-/* Its increment, the golden ratio, and the square root of 2: no relation between the two. */
-#define SALT_A UINT64_C (0x9e3779b97f4a7c15)
-#define SALT_B UINT64_C (0x6a09e667f3bcc909)
-
-static inline Sig
-sig_of (uint64_t value)
-{
-  return (Sig) { mix (value + SALT_A), mix (value ^ SALT_B) };
-}
-
 void
 sig_add (Sig *sig, uint64_t value)
 {
-  sig->a = mix (sig->a * 3 + value + SALT_A);
-  sig->b = mix ((sig->b ^ value) * 5 + SALT_B);
+  sig->a = sig_mix (sig->a * 3 + value + SIG_SALT_A);
+  sig->b = sig_mix ((sig->b ^ value) * 5 + SIG_SALT_B);
 }
 
 void
@@ -34,6 +15,13 @@ sig_add_double (Sig *sig, double value)
   uint64_t bits;
   memcpy (&bits, &value, sizeof bits);
   sig_add (sig, bits);
+}
+
+void
+sig_add_sig (Sig *sig, Sig other)
+{
+  sig_add (sig, other.a);
+  sig_add (sig, other.b);
 }
 
 /* --- numbering -------------------------------------------------------------- */
@@ -52,7 +40,6 @@ slots_for (uint32_t n)
   return n_slots;
 }
 
-/* Returns how many differ; ret[i]: which of them sig[i] is. */
 static uint32_t
 number (const Sig *sig, uint32_t n, Table *table, uint32_t *ret)
 {
@@ -76,6 +63,15 @@ number (const Sig *sig, uint32_t n, Table *table, uint32_t *ret)
   return n_ids;
 }
 
+uint32_t
+sigs_number (const Sig *sig, uint32_t n, uint32_t *ret)
+{
+  Table table = { .ids = g_new (uint32_t, slots_for (n)) };
+  uint32_t n_ids = number (sig, n, &table, ret);
+  g_free (table.ids);
+  return n_ids;
+}
+
 /* --- a round ------------------------------------------------------------------- */
 
 typedef struct {
@@ -86,20 +82,6 @@ typedef struct {
   Sig *sums;     /* the same                                  */
   Sig *of_class; /* the same                                 */
 } Round;
-
-/* Hash of (class, pattern), by class for pattern 0. */
-static inline Sig
-with_pattern (Sig of_class, uint32_t pattern)
-{
-  return pattern == 0 ? of_class : (Sig) { mix (of_class.a + pattern), mix (of_class.b ^ pattern) };
-}
-
-static inline void
-add_times (Sig *sum, uint64_t coef, Sig s)
-{
-  sum->a += coef * s.a;
-  sum->b += coef * s.b;
-}
 
 static void
 hash_classes (Round *x, uint32_t n, uint64_t salt)
@@ -116,66 +98,78 @@ loads_of (const Round *x, uint32_t owner)
   Sig sum = { 0 };
   for (uint32_t i = r->first[owner]; i < r->first[owner + 1]; i++) {
     const RefineLoad *l = &r->loads[i];
-    add_times (&sum, l->coef, with_pattern (x->of_class[x->c.resource[l->resource]], l->pattern));
+    sig_add_times (&sum, l->coef, sig_with (x->of_class[x->c.resource[l->resource]], l->pattern));
   }
   return sum;
 }
 
-static inline void
-sig_add_sig (Sig *sig, Sig other)
+/* T of communicators over their members. */
+static void
+add_members (Round *x)
 {
-  sig_add (sig, other.a);
-  sig_add (sig, other.b);
+  const Refine *r = x->r;
+  memset (x->sums, 0, r->n_comms * sizeof *x->sums);
+  for (uint32_t i = 0; i < r->n_ranks && !r->members; i++)
+    for (int s = 0; s < LS_SLOT_PREV; s++) {
+      uint32_t comm = r->bindings[i].comm[s];
+      if (comm != UINT32_MAX)
+        sig_add_times (&x->sums[comm], 1, sig_of ((uint64_t) (s + 16) << 32 | x->c.rank[i]));
+    }
+  for (uint32_t c = 0; c < r->n_comms && r->members; c++)
+    for (uint32_t i = r->first_member[c]; i < r->first_member[c + 1]; i++) {
+      const RefineMember *m = &r->members[i];
+      sig_add_times (&x->sums[c], m->n, sig_of ((uint64_t) (m->slot + 16) << 32 | x->c.rank[m->rank]));
+    }
 }
 
 static void
 refine_comms (Round *x)
 {
-  const LsPlan *plan = x->r->plan;
-  memset (x->sums, 0, plan->n_comms * sizeof *x->sums);
-  for (uint32_t i = 0; i < plan->n_ranks; i++)
-    for (int s = 0; s < LS_SLOT_PREV; s++) {
-      uint32_t comm = plan->bindings[i].comm[s];
-      if (comm != UINT32_MAX)
-        add_times (&x->sums[comm], 1, sig_of ((uint64_t) (s + 16) << 32 | x->c.rank[i]));
-    }
+  uint32_t n = x->r->n_comms;
+  add_members (x);
   hash_classes (x, x->c.n_resources, 1);
-  for (uint32_t i = 0; i < plan->n_comms; i++) {
+  for (uint32_t i = 0; i < n; i++) {
     x->scratch[i] = sig_of (x->c.comm[i]);
     sig_add_sig (&x->scratch[i], x->sums[i]);
     sig_add_sig (&x->scratch[i], loads_of (x, i));
   }
-  x->c.n_comms = number (x->scratch, plan->n_comms, &x->table, x->c.comm);
+  x->c.n_comms = number (x->scratch, n, &x->table, x->c.comm);
 }
 
 static void
 refine_ranks (Round *x)
 {
-  const LsPlan *plan = x->r->plan;
+  uint32_t n = x->r->n_ranks;
   hash_classes (x, x->c.n_resources, 1);
-  for (uint32_t i = 0; i < plan->n_ranks; i++) {
-    const LsBinding *b = &plan->bindings[i];
+  for (uint32_t i = 0; i < n; i++) {
+    const LsBinding *b = &x->r->bindings[i];
     Sig sig = sig_of (x->c.rank[i]);
     for (int s = 0; s < LS_SLOT_PREV; s++)
       sig_add (&sig, b->comm[s] == UINT32_MAX ? UINT64_MAX : x->c.comm[b->comm[s]]);
     for (int p = 0; p < 2; p++)
       if (x->r->peers[b->role] & 1 << p)
         sig_add (&sig, x->c.rank[b->peer[p]]);
-    sig_add_sig (&sig, loads_of (x, plan->n_comms + i));
+    sig_add_sig (&sig, loads_of (x, x->r->n_comms + i));
     x->scratch[i] = sig;
   }
-  x->c.n_ranks = number (x->scratch, plan->n_ranks, &x->table, x->c.rank);
+  x->c.n_ranks = number (x->scratch, n, &x->table, x->c.rank);
 }
 
-/* T, by who loads. */
+/* T, by who loads: communicators, or ranks. */
 static void
 add_loads (Round *x, const uint32_t *classes, uint32_t first, uint32_t n)
 {
   const Refine *r = x->r;
-  for (uint32_t o = 0; o < n; o++)
+  for (uint32_t o = 0; o < n && !r->uses; o++)
     for (uint32_t i = r->first[first + o]; i < r->first[first + o + 1]; i++) {
       const RefineLoad *l = &r->loads[i];
-      add_times (&x->sums[l->resource], l->coef, with_pattern (x->of_class[classes[o]], l->pattern));
+      sig_add_times (&x->sums[l->resource], l->coef, sig_with (x->of_class[classes[o]], l->pattern));
+    }
+  for (uint32_t t = 0; t < r->n_resources && r->uses; t++)
+    for (uint32_t i = r->first_use[t]; i < r->first_use[t + 1]; i++) {
+      const RefineUse *u = &r->uses[i];
+      if (u->owner >= first && u->owner < first + n)
+        sig_add_times (&x->sums[t], u->coef, sig_with (x->of_class[classes[u->owner - first]], u->pattern));
     }
 }
 
@@ -185,9 +179,9 @@ refine_resources (Round *x)
   const Refine *r = x->r;
   memset (x->sums, 0, r->n_resources * sizeof *x->sums);
   hash_classes (x, x->c.n_comms, 2);
-  add_loads (x, x->c.comm, 0, r->plan->n_comms);
+  add_loads (x, x->c.comm, 0, r->n_comms);
   hash_classes (x, x->c.n_ranks, 3);
-  add_loads (x, x->c.rank, r->plan->n_comms, r->plan->n_ranks);
+  add_loads (x, x->c.rank, r->n_comms, r->n_ranks);
   for (uint32_t i = 0; i < r->n_resources; i++) {
     x->scratch[i] = sig_of (x->c.resource[i]);
     sig_add_sig (&x->scratch[i], x->sums[i]);
@@ -198,7 +192,7 @@ refine_resources (Round *x)
 Classes
 refine (const Refine *r)
 {
-  uint32_t n_ranks = r->plan->n_ranks, n_comms = r->plan->n_comms,
+  uint32_t n_ranks = r->n_ranks, n_comms = r->n_comms,
            most = MAX (MAX (n_ranks, n_comms), r->n_resources) + 1;
   Round x = { .r = r, .table.ids = g_new (uint32_t, slots_for (most)) };
   x.scratch = g_new (Sig, most);

@@ -1,9 +1,12 @@
 /* Pins: folding and coarsening are exact. Random small jobs on every kind of cluster, folded and with each
  * rank by itself, in pieces and op by op, have the same picoseconds, causes, bytes and digest (--fold check,
  * --coarsen check), and most of them do fold, in any order of ranks and on GPUs in any order too; the fast and
- * the plain implementations by turns. So do two jobs beside each other. LS_CASES says how many random jobs;
+ * the plain implementations by turns. Classes, and all that comes of them, are the same by the structure of the
+ * cluster and rank by rank (fold_blocks.h). So do two jobs beside each other. LS_CASES says how many random jobs;
  * 2,000 take some minutes. */
 #include "ls_test.h"
+
+#include <string.h>
 
 #include "fabric_cluster.h"
 #include "hand_trace.h"
@@ -132,6 +135,36 @@ typedef struct {
   double tightness; /* sum of bounds over steps */
 } Tally;
 
+static bool
+has_same_classes (const LsTimeline *a, const LsTimeline *b)
+{
+  return a->n_classes == b->n_classes && a->n_ranks == b->n_ranks
+      && memcmp (a->representative, b->representative, a->n_ranks * sizeof *a->representative) == 0
+      && memcmp (a->multiplicity, b->multiplicity, a->n_ranks * sizeof *a->multiplicity) == 0;
+}
+
+/* All that a timeline says which may depend on who was found to be alike. */
+static void
+check_walk (const LsTimeline *t, const LsPlan *plan, const LsCluster *cluster,
+            const LsCalibration *calibration, const LsNccl *with_stall, const LsRunOptions *options,
+            guint32 seed)
+{
+  LsRunOptions by_walk = *options;
+  by_walk.fold = by_walk.fold == LS_SHORTCUT_OFF ? LS_SHORTCUT_OFF : LS_SHORTCUT_AUTO;
+  by_walk.coarsen = by_walk.coarsen == LS_SHORTCUT_OFF ? LS_SHORTCUT_OFF : LS_SHORTCUT_AUTO;
+  by_walk.folds_by_walk = true;
+  g_autoptr (LsTimeline) w = ls_run (plan, cluster, calibration, with_stall, &by_walk, NULL, NULL);
+  ls_check_impl (w && has_same_classes (t, w), __FILE__, __LINE__,
+                 "seed %u: %u classes by structure, %u rank by rank, or others", seed, t->n_classes,
+                 w ? w->n_classes : 0);
+  ls_check_impl (w && t->digest == w->digest && t->window_start == w->window_start
+                     && t->window_end == w->window_end && t->n_coarse == w->n_coarse
+                     && t->n_events == w->n_events,
+                 __FILE__, __LINE__, "seed %u: another digest, or other times", seed);
+  ls_check_impl (w && memcmp (t->resource_bytes, w->resource_bytes, t->n_resources * sizeof (double)) == 0,
+                 __FILE__, __LINE__, "seed %u: other bytes on links", seed);
+}
+
 static void
 check_job (guint32 seed, bool is_placed, Tally *tally)
 {
@@ -192,6 +225,7 @@ check_job (guint32 seed, bool is_placed, Tally *tally)
   ls_check_impl (t != NULL, __FILE__, __LINE__, "seed %u on %s, tp %u pp %u dp %u: %s", seed,
                  kind_names[kind], s.tp, s.pp, s.dp, error ? error->message : "not lowered");
   if (t) {
+    check_walk (t, plan, cluster, &calibration, &with_stall, &options, seed);
     tally->n_run++;
     tally->n_folded += t->n_classes < t->n_ranks;
     tally->n_coarse += t->n_coarse > 0;

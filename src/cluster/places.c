@@ -1,0 +1,62 @@
+#include "cluster/places.h"
+
+#include "cluster/faults.h"
+#include "cluster/index.h"
+
+bool
+ls_places_init (LsPlaces *p, const LsCluster *c)
+{
+  const LsTopoIndex *x = c->index;
+  *p = (LsPlaces) { .n_hosts = c->spec.n_nodes,
+                    .gpus_per_host = c->spec.gpus_per_node,
+                    .trunks_per_host = x->trunks_per_node,
+                    .first_of_groups = x->fabric->first_trunk,
+                    .n_trunks = x->fabric->first_trunk + x->fabric->n_trunks };
+  bool is_tree = x->fabric->kind->groups && x->fabric->kind->groups (x->fabric, p);
+  return is_tree && c->spec.interior != LS_INTERIOR_TORUS && !x->has_failed_switch_links;
+}
+
+bool
+ls_places_is_sound (const LsCluster *c, uint32_t host)
+{
+  return !ls_faults_of_node (c, host);
+}
+
+uint32_t
+ls_places_n_at (const LsPlaces *p, uint32_t place)
+{
+  if (place < p->n_hosts)
+    return p->trunks_per_host + p->gpus_per_host;
+  return place < p->n_hosts + p->n_groups ? p->trunks_per_group : p->trunks_per_pod;
+}
+
+uint32_t
+ls_places_resource (const LsPlaces *p, uint32_t place, uint32_t local)
+{
+  if (place < p->n_hosts)
+    return local < p->trunks_per_host ? place * p->trunks_per_host + local
+                                      : p->n_trunks + place * p->gpus_per_host + (local - p->trunks_per_host);
+  place -= p->n_hosts;
+  return place < p->n_groups ? p->first_of_groups + place * p->trunks_per_group + local
+                             : p->first_of_pods + (place - p->n_groups) * p->trunks_per_pod + local;
+}
+
+uint32_t
+ls_places_find (const LsPlaces *p, uint32_t resource, uint32_t *ret_local)
+{
+  if (resource >= p->n_trunks) {
+    uint32_t gpu = resource - p->n_trunks;
+    *ret_local = p->trunks_per_host + gpu % p->gpus_per_host;
+    return gpu / p->gpus_per_host;
+  }
+  if (resource < p->first_of_groups) {
+    *ret_local = resource % p->trunks_per_host;
+    return resource / p->trunks_per_host;
+  }
+  if (resource < p->first_of_pods) {
+    *ret_local = (resource - p->first_of_groups) % p->trunks_per_group;
+    return p->n_hosts + (resource - p->first_of_groups) / p->trunks_per_group;
+  }
+  *ret_local = (resource - p->first_of_pods) % p->trunks_per_pod;
+  return p->n_hosts + p->n_groups + (resource - p->first_of_pods) / p->trunks_per_pod;
+}

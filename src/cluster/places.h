@@ -1,0 +1,57 @@
+/* cluster/places.h — where the resources of a cluster lie, by arithmetic: every host has the same, every
+ * group of hosts under one leaf of each rail, every pod.
+ *
+ *     host    its trunks, NIC ports included; the HBM of its GPUs
+ *     group   up and down of its leaves, rail by rail
+ *     pod     up and down of its spines
+ *
+ * Which trunks a flow crosses depends on the GPUs within their hosts, and on whether the two hosts, their
+ * groups and their pods are the same: not on which ones they are. So what a collective loads on one set of
+ * hosts, it loads on another that lies alike, place by place. That holds for trees of switches that spread
+ * ideally, and for hosts without faults. */
+#ifndef LS_CLUSTER_PLACES_H
+#define LS_CLUSTER_PLACES_H
+
+#include "cluster/cluster.h"
+
+/* Places are numbered: hosts, then groups, then pods. */
+typedef struct {
+  uint32_t n_hosts, n_groups, n_pods;
+  uint32_t gpus_per_host, hosts_per_group, groups_per_pod;
+  uint32_t trunks_per_host, trunks_per_group, trunks_per_pod;
+  uint32_t first_of_groups, first_of_pods; /* trunks */
+  uint32_t n_trunks;
+} LsPlaces;
+
+/* False: it is laid out in another way, switches hash, or links between switches have failed. */
+bool ls_places_init (LsPlaces *p, const LsCluster *c);
+
+/* Ways from, to and in it are those of every other host, and so are its rates. */
+bool ls_places_is_sound (const LsCluster *c, uint32_t host);
+
+static inline uint32_t
+ls_places_n (const LsPlaces *p)
+{
+  return p->n_hosts + p->n_groups + p->n_pods;
+}
+
+/* The place of a group and of a pod. */
+static inline uint32_t
+ls_places_group_of (const LsPlaces *p, uint32_t host)
+{
+  return p->n_hosts + host / p->hosts_per_group;
+}
+
+static inline uint32_t
+ls_places_pod_of (const LsPlaces *p, uint32_t host)
+{
+  return p->n_hosts + p->n_groups + host / p->hosts_per_group / p->groups_per_pod;
+}
+
+/* Resources at a place, and one of them by its number there. */
+uint32_t ls_places_n_at (const LsPlaces *p, uint32_t place);
+uint32_t ls_places_resource (const LsPlaces *p, uint32_t place, uint32_t local);
+/* Returns the place. */
+uint32_t ls_places_find (const LsPlaces *p, uint32_t resource, uint32_t *ret_local);
+
+#endif

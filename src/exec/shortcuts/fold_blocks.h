@@ -1,0 +1,64 @@
+/* exec/shortcuts/fold_blocks.h — classes from the structure of the cluster, without a walk over all that each
+ * rank loads (private to exec/).
+ *
+ * Problem. As refine.h, of a plan on a cluster of places (cluster/places.h), where calls load by shapes
+ * (shapes.h).
+ *
+ * Algorithm, in two steps. First places and communicators are refined, a place as a whole:
+ *
+ *     place          of a host its ranks, one by one: role, pace, shapes of sends, classes of
+ *                    communicators and of the places of neighbours; and the multiset of (who
+ *                    loads it, vector)
+ *     communicator   shape, multisets of (class of place, GPU) of its members and of (class of
+ *                    place, vector)
+ *
+ * until nothing splits. Ranks and resources that are the same of places of one class then see the same, so
+ * that this is a stable partition, though not the coarsest: GPU 0 and GPU 1 of a host are apart. Second, one
+ * place of each class stands for all of it, and refine() finds the coarsest partition of these few.
+ * Coarsest of all is what that one says of all: a stable partition is a refinement of the coarsest, and the
+ * coarsest of the quotient by it is the same (Cardon and Crochemore, Theoretical Computer Science 19, 1982).
+ *
+ * Cost. First step: O(places * (communicators at a place)) a round, with a few nanoseconds each. Second step:
+ * O(classes of places * what one loads). Shapes: each is lowered once.
+ *
+ * Worked example. 16,384 GPUs in hosts of 8, tp 8, pp 16: 2,048 hosts and 512 groups and pods become some
+ * hundred classes of places, and these 80 classes of ranks. */
+#ifndef LS_EXEC_SHORTCUTS_FOLD_BLOCKS_H
+#define LS_EXEC_SHORTCUTS_FOLD_BLOCKS_H
+
+#include "exec/shortcuts/fold.h"
+#include "exec/shortcuts/shapes.h"
+
+/* What the first step finds out. */
+typedef struct {
+  const Run *x;
+  const LsPlan *plan; /* whole */
+  const RoleCalls *roles;
+  const uint8_t *peers; /* see Refine */
+  Shapes *shapes;
+  const LsPlaces *at;
+  uint32_t *rank_of_gpu;        /* [GPUs], or UINT32_MAX                                     */
+  uint32_t *shape_of_comm;      /* [n_comms]                                                 */
+  uint32_t *places, *first;     /* of a communicator, by their number in its shape: [n_comms + 1] */
+  uint32_t (*shape_of_rank)[3]; /* [n_ranks] of its sends to previous and next, of its copies */
+  uint32_t n_places;
+  uint32_t *class_of_place, n_place_classes;
+  uint32_t *class_of_comm, n_comm_classes;
+} Blocks;
+
+/* slot: [n_comms] of each communicator's members. False: this cluster or plan is not made so. */
+bool blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers, const double *capacity);
+void blocks_clear (Blocks *b);
+
+/* A rank by the class of its place and its number there. */
+static inline uint32_t
+blocks_seat (const Blocks *b, uint32_t rank)
+{
+  uint32_t gpu = b->plan->gpu_of_rank[rank], per_host = b->at->gpus_per_host;
+  return b->class_of_place[gpu / per_host] * per_host + gpu % per_host;
+}
+
+/* fold_quotient.c: the second step. Takes the blocks' arrays for scratch; capacity: of resources. */
+void blocks_classify (const Blocks *b, const uint8_t *slot, const double *capacity, FoldClasses *ret);
+
+#endif

@@ -1,0 +1,451 @@
+/* exec/shortcuts/fold_quotient.c — one place of each class, as refine() wants it, and what it says of all. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/order.h"
+#include "exec/shortcuts/fold_blocks.h"
+#include "exec/state.h"
+
+/* A use, and of what. */
+typedef struct {
+  uint32_t resource;
+  RefineUse use;
+} Use;
+
+/* Things of it: a seat is GPU i of the place of a class, a resource the i-th of such a place. */
+typedef struct {
+  const Blocks *b;
+  const uint8_t *slot;
+  uint32_t *place, *comm;   /* by class: the first                            */
+  uint32_t *rank_of_seat;   /* [classes * GPUs of a host] in it, or UINT32_MAX */
+  uint32_t *seat;           /* [n_ranks]                                      */
+  uint32_t *first_resource; /* [classes + 1]                                  */
+  uint32_t n_ranks;
+  GArray *loads, *first;          /* RefineLoad, uint32_t */
+  GArray *members, *first_member; /* RefineMember, uint32_t */
+  GArray *uses;                   /* Use */
+  uint32_t (*sends)[3];           /* [n_ranks] see FoldClasses */
+} Quotient;
+
+/* --- who stands for whom --------------------------------------------------------------- */
+
+static uint32_t *
+firsts (const uint32_t *class_of, uint32_t n, uint32_t n_classes)
+{
+  uint32_t *first = g_new (uint32_t, n_classes + 1);
+  for (uint32_t i = n; i-- > 0;)
+    first[class_of[i]] = i;
+  return first;
+}
+
+static void
+find_seats (Quotient *q)
+{
+  const Blocks *b = q->b;
+  uint32_t per_host = b->at->gpus_per_host, n = b->n_place_classes;
+  q->place = firsts (b->class_of_place, b->n_places, n);
+  q->comm = firsts (b->class_of_comm, b->plan->n_comms, b->n_comm_classes);
+  q->rank_of_seat = g_new (uint32_t, (gsize) n * per_host + 1);
+  q->seat = g_new (uint32_t, (gsize) n * per_host + 1);
+  q->first_resource = g_new0 (uint32_t, n + 1);
+  for (uint32_t class = 0; class < n; class ++) {
+    uint32_t place = q->place[class];
+    q->first_resource[class + 1] = q->first_resource[class] + ls_places_n_at (b->at, place);
+    for (uint32_t i = 0; i < per_host; i++) {
+      uint32_t rank = place < b->at->n_hosts ? b->rank_of_gpu[place * per_host + i] : UINT32_MAX;
+      q->rank_of_seat[class * per_host + i] = UINT32_MAX;
+      if (rank == UINT32_MAX)
+        continue;
+      q->rank_of_seat[class * per_host + i] = q->n_ranks;
+      q->seat[q->n_ranks++] = class * per_host + i;
+    }
+  }
+}
+
+/* The rank that an element of the quotient is. */
+static uint32_t
+rank_at (const Quotient *q, uint32_t i)
+{
+  uint32_t per_host = q->b->at->gpus_per_host;
+  return q->b->rank_of_gpu[q->place[q->seat[i] / per_host] * per_host + q->seat[i] % per_host];
+}
+
+static uint32_t
+element_of (const Quotient *q, uint32_t rank)
+{
+  return q->rank_of_seat[blocks_seat (q->b, rank)];
+}
+
+static uint32_t
+resource_at (const Quotient *q, uint32_t place, uint32_t local)
+{
+  return q->first_resource[q->b->class_of_place[place]] + local;
+}
+
+static bool
+stands_for_others (const Quotient *q, uint32_t place)
+{
+  return q->place[q->b->class_of_place[place]] == place;
+}
+
+/* --- what each loads ------------------------------------------------------------------- */
+
+static void
+add_load (Quotient *q, uint32_t resource, uint64_t coef, uint32_t pattern)
+{
+  const RefineLoad load = { .coef = coef, .resource = resource, .pattern = pattern };
+  g_array_append_val (q->loads, load);
+}
+
+static void
+begin_owner (Quotient *q)
+{
+  g_array_append_val (q->first, q->loads->len);
+}
+
+/* n times what a vector loads, at places of the class of this one. */
+static void
+add_vector (Quotient *q, uint32_t class, uint32_t vector, uint64_t n, uint32_t pattern)
+{
+  uint32_t n_loads;
+  const PlaceLoad *l = shapes_vector (q->b->shapes, vector, &n_loads);
+  for (uint32_t i = 0; i < n_loads; i++)
+    add_load (q, q->first_resource[class] + l[i].local, n * l[i].coef, pattern + l[i].pattern);
+}
+
+static int
+by_value (const void *a, const void *b)
+{
+  return LS_ORDER (*(const uint64_t *) a, *(const uint64_t *) b);
+}
+
+/* How often each value is there, in order: calls add() of each. values: sorted afterwards. */
+static void
+add_each_once (Quotient *q, uint64_t *values, uint32_t n, uint32_t comm,
+               void (*add) (Quotient *q, uint64_t value, uint32_t n, uint32_t comm))
+{
+  qsort (values, n, sizeof *values, by_value);
+  for (uint32_t i = 0, from = 0; i < n; i++)
+    if (i + 1 == n || values[i + 1] != values[i]) {
+      add (q, values[i], i + 1 - from, comm);
+      from = i + 1;
+    }
+}
+
+static void
+add_vectors (Quotient *q, uint64_t value, uint32_t n, uint32_t comm)
+{
+  add_vector (q, (uint32_t) (value >> 32), (uint32_t) value, n, 0);
+}
+
+static void
+add_member (Quotient *q, uint64_t value, uint32_t n, uint32_t comm)
+{
+  const RefineMember member = { .n = n, .rank = (uint32_t) value, .slot = q->slot[q->comm[comm]] };
+  g_array_append_val (q->members, member);
+}
+
+static void
+add_comm (Quotient *q, uint32_t class)
+{
+  const Blocks *b = q->b;
+  uint32_t c = q->comm[class];
+  const LsCommunicator *comm = &b->plan->comms[c];
+  const Shape *shape = shapes_at (b->shapes, b->shape_of_comm[c]);
+  g_autofree uint64_t *values = g_new (uint64_t, MAX (shape->n_places, comm->n_ranks) + 1);
+  begin_owner (q);
+  g_array_append_val (q->first_member, q->members->len);
+  for (uint32_t k = 0; k < shape->n_places; k++)
+    values[k] = (uint64_t) b->class_of_place[b->places[b->first[c] + k]] << 32 | shape->vector[k];
+  add_each_once (q, values, shape->n_places, class, add_vectors);
+  for (uint32_t i = 0; i < comm->n_ranks; i++)
+    values[i] = element_of (q, comm->ranks[i]);
+  add_each_once (q, values, comm->n_ranks, class, add_member);
+}
+
+/* Patterns of a rank: its kernels, its sends to the previous, to the next, its copies. */
+static uint32_t
+first_pattern (const Blocks *b, uint32_t rank, uint32_t part)
+{
+  uint32_t pattern = 1;
+  for (uint32_t p = 0; p < part; p++)
+    if (b->shape_of_rank[rank][p] != NO_SHAPE)
+      pattern += shapes_at (b->shapes, b->shape_of_rank[rank][p])->n_patterns;
+  return pattern;
+}
+
+static void
+add_rank (Quotient *q, uint32_t i)
+{
+  const Blocks *b = q->b;
+  uint32_t rank = rank_at (q, i), per_host = b->at->gpus_per_host, class = q->seat[i] / per_host;
+  begin_owner (q);
+  add_load (q, q->first_resource[class] + b->at->trunks_per_host + q->seat[i] % per_host, LS_COEF_ONE, 0);
+  for (uint32_t p = 0; p < 2; p++) {
+    q->sends[i][p] = q->loads->len;
+    if (b->shape_of_rank[rank][p] == NO_SHAPE)
+      continue;
+    const Shape *shape = shapes_at (b->shapes, b->shape_of_rank[rank][p]);
+    uint32_t places[SHAPE_PAIR_PLACES];
+    uint32_t n = shapes_pair_places (b->shapes, rank, b->plan->bindings[rank].peer[p], places);
+    g_assert (n == shape->n_places);
+    for (uint32_t k = 0; k < n; k++)
+      add_vector (q, b->class_of_place[places[k]], shape->vector[k], 1, first_pattern (b, rank, p));
+  }
+  q->sends[i][2] = q->loads->len;
+  add_vector (q, class, shapes_at (b->shapes, b->shape_of_rank[rank][2])->vector[0], 1,
+              first_pattern (b, rank, 2));
+}
+
+/* --- who loads each --------------------------------------------------------------------- */
+
+static void
+use_vector (Quotient *q, uint32_t place, uint32_t vector, uint32_t owner, uint32_t pattern)
+{
+  uint32_t n;
+  const PlaceLoad *l = shapes_vector (q->b->shapes, vector, &n);
+  for (uint32_t i = 0; i < n; i++) {
+    const Use use = { resource_at (q, place, l[i].local), { l[i].coef, owner, pattern + l[i].pattern } };
+    g_array_append_val (q->uses, use);
+  }
+}
+
+static void
+use_by_comms (Quotient *q)
+{
+  const Blocks *b = q->b;
+  for (uint32_t c = 0; c < b->plan->n_comms; c++) {
+    const Shape *shape = shapes_at (b->shapes, b->shape_of_comm[c]);
+    for (uint32_t k = 0; k < shape->n_places; k++)
+      if (stands_for_others (q, b->places[b->first[c] + k]))
+        use_vector (q, b->places[b->first[c] + k], shape->vector[k], b->class_of_comm[c], 0);
+  }
+}
+
+static void
+use_by_sends (Quotient *q, uint32_t rank)
+{
+  const Blocks *b = q->b;
+  for (uint32_t p = 0; p < 2; p++) {
+    if (b->shape_of_rank[rank][p] == NO_SHAPE)
+      continue;
+    const Shape *shape = shapes_at (b->shapes, b->shape_of_rank[rank][p]);
+    uint32_t places[SHAPE_PAIR_PLACES];
+    uint32_t n = shapes_pair_places (b->shapes, rank, b->plan->bindings[rank].peer[p], places);
+    for (uint32_t k = 0; k < n; k++)
+      if (stands_for_others (q, places[k]))
+        use_vector (q, places[k], shape->vector[k], b->n_comm_classes + element_of (q, rank),
+                    first_pattern (b, rank, p));
+  }
+}
+
+/* Of those that stand for others: their kernels and copies. */
+static void
+use_by_ranks (Quotient *q)
+{
+  const Blocks *b = q->b;
+  for (uint32_t i = 0; i < q->n_ranks; i++) {
+    uint32_t from = g_array_index (q->first, uint32_t, b->n_comm_classes + i), owner = b->n_comm_classes + i;
+    for (uint32_t k = from; k < q->loads->len; k++) {
+      if (k == from + 1)
+        k = q->sends[i][2];
+      if (k >= g_array_index (q->first, uint32_t, owner + 1))
+        break;
+      const RefineLoad *l = &g_array_index (q->loads, RefineLoad, k);
+      const Use use = { l->resource, { l->coef, owner, l->pattern } };
+      g_array_append_val (q->uses, use);
+    }
+  }
+  for (uint32_t i = 0; i < b->plan->n_ranks; i++)
+    use_by_sends (q, i);
+}
+
+/* Newly allocated, by resource; *ret_first: [n + 1]. */
+static RefineUse *
+sort_uses (const Quotient *q, uint32_t n, uint32_t **ret_first)
+{
+  uint32_t *first = g_new0 (uint32_t, (gsize) n + 2);
+  RefineUse *uses = g_new (RefineUse, q->uses->len + 1);
+  for (guint i = 0; i < q->uses->len; i++)
+    first[g_array_index (q->uses, Use, i).resource + 2]++;
+  for (uint32_t i = 0; i < n; i++)
+    first[i + 2] += first[i + 1];
+  for (guint i = 0; i < q->uses->len; i++) {
+    const Use *use = &g_array_index (q->uses, Use, i);
+    uses[first[use->resource + 1]++] = use->use;
+  }
+  *ret_first = first;
+  return uses;
+}
+
+/* --- the refinement ------------------------------------------------------------------------ */
+
+static LsBinding *
+bindings_of (const Quotient *q)
+{
+  const Blocks *b = q->b;
+  LsBinding *bindings = g_new (LsBinding, q->n_ranks + 1);
+  for (uint32_t i = 0; i < q->n_ranks; i++) {
+    LsBinding *to = &bindings[i];
+    *to = b->plan->bindings[rank_at (q, i)];
+    for (int s = 0; s < LS_SLOT_PREV; s++)
+      to->comm[s] = to->comm[s] == UINT32_MAX ? UINT32_MAX : b->class_of_comm[to->comm[s]];
+    for (int p = 0; p < 2; p++)
+      to->peer[p] = to->peer[p] == UINT32_MAX ? UINT32_MAX : element_of (q, to->peer[p]);
+  }
+  return bindings;
+}
+
+static Sig
+first_of_rank (const Blocks *b, uint32_t rank)
+{
+  Sig sig = { 0 };
+  sig_add (&sig, b->plan->bindings[rank].role);
+  sig_add_double (&sig, b->x->options->slow ? b->x->options->slow[rank] : 1);
+  for (int p = 0; p < 3; p++)
+    if (b->shape_of_rank[rank][p] != NO_SHAPE)
+      sig_add_sig (&sig, shapes_at (b->shapes, b->shape_of_rank[rank][p])->sig);
+  return sig;
+}
+
+static void
+tell_apart (const Quotient *q, Refine *r, const double *capacity)
+{
+  const Blocks *b = q->b;
+  r->rank = g_new (Sig, r->n_ranks + 1);
+  r->comm = g_new0 (Sig, r->n_comms + 1);
+  r->resource = g_new0 (Sig, r->n_resources + 1);
+  for (uint32_t i = 0; i < r->n_ranks; i++)
+    r->rank[i] = first_of_rank (b, rank_at (q, i));
+  for (uint32_t c = 0; c < r->n_comms; c++) {
+    sig_add (&r->comm[c], b->plan->comms[q->comm[c]].n_ranks);
+    sig_add_sig (&r->comm[c], shapes_at (b->shapes, b->shape_of_comm[q->comm[c]])->sig);
+  }
+  for (uint32_t class = 0; class < b->n_place_classes; class ++)
+    for (uint32_t i = q->first_resource[class]; i < q->first_resource[class + 1]; i++)
+      sig_add_double (&r->resource[i],
+                      capacity[ls_places_resource (b->at, q->place[class], i - q->first_resource[class])]);
+}
+
+/* Takes the lists of the quotient. */
+static Refine *
+refine_new (Quotient *q, const double *capacity)
+{
+  const Blocks *b = q->b;
+  Refine *r = g_new0 (Refine, 1);
+  r->n_ranks = q->n_ranks;
+  r->n_comms = b->n_comm_classes;
+  r->n_resources = q->first_resource[b->n_place_classes];
+  r->bindings = bindings_of (q);
+  r->peers = b->peers;
+  tell_apart (q, r, capacity);
+  begin_owner (q); /* none: where the last ends */
+  g_array_append_val (q->first_member, q->members->len);
+  use_by_comms (q);
+  use_by_ranks (q);
+  uint32_t *first_use;
+  r->uses = sort_uses (q, r->n_resources, &first_use);
+  r->first_use = first_use;
+  r->loads = (RefineLoad *) g_array_free (g_steal_pointer (&q->loads), FALSE);
+  r->first = (uint32_t *) g_array_free (g_steal_pointer (&q->first), FALSE);
+  r->members = (RefineMember *) g_array_free (g_steal_pointer (&q->members), FALSE);
+  r->first_member = (uint32_t *) g_array_free (g_steal_pointer (&q->first_member), FALSE);
+  return r;
+}
+
+/* --- what it says of all --------------------------------------------------------------------- */
+
+/* Numbers classes anew, in the order of who is first asked for; + 1. */
+static uint32_t
+renumber (uint32_t *number, uint32_t class, uint32_t *n)
+{
+  if (number[class] == 0)
+    number[class] = ++*n;
+  return number[class] - 1;
+}
+
+/* Rows: who of the quotient stands for the first of each class. */
+static void
+spread_ranks (const Quotient *q, const Classes *c, FoldClasses *ret)
+{
+  const Blocks *b = q->b;
+  g_autofree uint32_t *number = g_new0 (uint32_t, c->n_ranks + 1);
+  ret->rank = g_new (uint32_t, b->plan->n_ranks + 1);
+  ret->row_of_rank = g_new (uint32_t, c->n_ranks + 1);
+  for (uint32_t i = 0; i < b->plan->n_ranks; i++) {
+    uint32_t element = element_of (q, i), before = ret->n_ranks;
+    ret->rank[i] = renumber (number, c->rank[element], &ret->n_ranks);
+    if (ret->n_ranks > before)
+      ret->row_of_rank[before] = element;
+  }
+}
+
+static void
+spread_comms (const Quotient *q, const Classes *c, FoldClasses *ret)
+{
+  const Blocks *b = q->b;
+  g_autofree uint32_t *number = g_new0 (uint32_t, c->n_comms + 1);
+  ret->comm = g_new (uint32_t, b->plan->n_comms + 1);
+  ret->row_of_comm = g_new (uint32_t, c->n_comms + 1);
+  for (uint32_t i = 0; i < b->plan->n_comms; i++) {
+    uint32_t class = b->class_of_comm[i], before = ret->n_comms;
+    ret->comm[i] = renumber (number, c->comm[class], &ret->n_comms);
+    if (ret->n_comms > before)
+      ret->row_of_comm[before] = class;
+  }
+}
+
+static void
+spread_resources (const Quotient *q, const Classes *c, FoldClasses *ret)
+{
+  const Blocks *b = q->b;
+  const Refine *r = ret->refine;
+  uint32_t n = ls_cluster_n_resources (b->x->cluster);
+  g_autofree uint32_t *number = g_new0 (uint32_t, c->n_resources + 1);
+  ret->resource = g_new (uint32_t, n);
+  ret->class_of = g_new (uint32_t, r->n_resources + 1);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t local, place = ls_places_find (b->at, i, &local), element = resource_at (q, place, local);
+    bool is_loaded = r->first_use[element + 1] > r->first_use[element];
+    ret->resource[i] = is_loaded ? renumber (number, c->resource[element], &ret->n_resources) : NO_CLASS;
+  }
+  for (uint32_t i = 0; i < r->n_resources; i++)
+    ret->class_of[i] = r->first_use[i + 1] > r->first_use[i] ? number[c->resource[i]] - 1 : NO_CLASS;
+}
+
+static void
+quotient_clear (Quotient *q)
+{
+  g_free (q->place);
+  g_free (q->comm);
+  g_free (q->rank_of_seat);
+  g_free (q->seat);
+  g_free (q->first_resource);
+  g_array_unref (q->uses);
+}
+
+void
+blocks_classify (const Blocks *b, const uint8_t *slot, const double *capacity, FoldClasses *ret)
+{
+  Quotient q = { .b = b,
+                 .slot = slot,
+                 .loads = g_array_new (FALSE, FALSE, sizeof (RefineLoad)),
+                 .first = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
+                 .members = g_array_new (FALSE, FALSE, sizeof (RefineMember)),
+                 .first_member = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
+                 .uses = g_array_new (FALSE, FALSE, sizeof (Use)) };
+  find_seats (&q);
+  q.sends = g_malloc0_n ((gsize) q.n_ranks + 1, sizeof *q.sends);
+  for (uint32_t c = 0; c < b->n_comm_classes; c++)
+    add_comm (&q, c);
+  for (uint32_t i = 0; i < q.n_ranks; i++)
+    add_rank (&q, i);
+  *ret = (FoldClasses) { .refine = refine_new (&q, capacity), .sends = q.sends };
+  Classes c = refine (ret->refine);
+  ret->has_slots_apart = fold_has_slots_apart (ret->refine, c.comm);
+  spread_ranks (&q, &c, ret);
+  spread_comms (&q, &c, ret);
+  spread_resources (&q, &c, ret);
+  classes_clear (&c);
+  quotient_clear (&q);
+}

@@ -1,0 +1,404 @@
+#include "exec/shortcuts/shapes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/order.h"
+#include "exec/copy_plan.h"
+#include "exec/state.h"
+
+#define NO_PLACE UINT32_MAX
+
+/* While a shape is found out: at which of its places something is loaded. */
+typedef struct {
+  uint32_t place;
+  PlaceLoad load;
+} Found;
+
+struct Shapes {
+  const Run *x;
+  const LsPlan *plan; /* whole */
+  LsPlaces at;
+  bool has_faults;
+  LsArena *arena;
+  GArray *shapes;      /* Shape */
+  GHashTable *known;   /* Sig of a key > shape + 1 */
+  GArray *loads;       /* PlaceLoad of all vectors */
+  GArray *first;       /* uint32_t: where those of each vector begin, and of one more */
+  GHashTable *vectors; /* Sig > vector + 1 */
+  uint32_t *number;    /* [places] of a place in the present shape, or NO_PLACE */
+  GArray *places;      /* uint32_t, by number */
+  GArray *found;       /* Found */
+  GArray *patterns;    /* uint32_t: where those of the present shape begin in found */
+};
+
+static guint
+hash_sig (gconstpointer key)
+{
+  return (guint) ((const Sig *) key)->a;
+}
+
+static gboolean
+is_same_sig (gconstpointer a, gconstpointer b)
+{
+  return memcmp (a, b, sizeof (Sig)) == 0;
+}
+
+Shapes *
+shapes_new (const Run *x)
+{
+  LsPlaces at;
+  if (!ls_places_init (&at, x->cluster))
+    return NULL;
+  Shapes *s = g_new0 (Shapes, 1);
+  uint32_t n = ls_places_n (&at), zero = 0;
+  s->x = x;
+  s->plan = x->plan;
+  s->at = at;
+  s->has_faults = x->cluster->spec.faults && x->cluster->spec.faults->len > 0;
+  s->arena = ls_arena_new ();
+  s->shapes = g_array_new (FALSE, FALSE, sizeof (Shape));
+  s->known = g_hash_table_new (hash_sig, is_same_sig);
+  s->loads = g_array_new (FALSE, FALSE, sizeof (PlaceLoad));
+  s->first = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  g_array_append_val (s->first, zero);
+  s->vectors = g_hash_table_new (hash_sig, is_same_sig);
+  s->number = g_new (uint32_t, n);
+  memset (s->number, 0xff, n * sizeof *s->number);
+  s->places = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  s->found = g_array_new (FALSE, FALSE, sizeof (Found));
+  s->patterns = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  return s;
+}
+
+void
+shapes_free (Shapes *s)
+{
+  if (!s)
+    return;
+  ls_arena_free (s->arena);
+  g_array_unref (s->shapes);
+  g_hash_table_unref (s->known);
+  g_array_unref (s->loads);
+  g_array_unref (s->first);
+  g_hash_table_unref (s->vectors);
+  g_free (s->number);
+  g_array_unref (s->places);
+  g_array_unref (s->found);
+  g_array_unref (s->patterns);
+  g_free (s);
+}
+
+const LsPlaces *
+shapes_places (const Shapes *s)
+{
+  return &s->at;
+}
+
+const Shape *
+shapes_at (const Shapes *s, uint32_t shape)
+{
+  return &g_array_index (s->shapes, Shape, shape);
+}
+
+const PlaceLoad *
+shapes_vector (const Shapes *s, uint32_t vector, uint32_t *ret_n)
+{
+  const uint32_t *first = &g_array_index (s->first, uint32_t, vector);
+  *ret_n = first[1] - first[0];
+  return &g_array_index (s->loads, PlaceLoad, first[0]);
+}
+
+uint32_t
+shapes_n_vectors (const Shapes *s)
+{
+  return s->first->len - 1;
+}
+
+/* --- what tells calls apart -------------------------------------------------------- */
+
+void
+sig_add_call (Sig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall)
+{
+  sig_add (sig, key.kind);
+  sig_add (sig, key.root);
+  sig_add (sig, key.bytes);
+  sig_add (sig, stall);
+  sig_add_double (sig, plan->sm_share);
+}
+
+void
+sig_add_phase (Sig *sig, const LsPhase *phase)
+{
+  sig_add (sig, (uint64_t) phase->latency);
+  sig_add_double (sig, phase->demand_bytes);
+  sig_add_double (sig, phase->rate_cap);
+}
+
+/* --- where it lies ---------------------------------------------------------------- */
+
+/* Its number in the present shape; *ret_is_new: it had none. */
+static uint32_t
+number_of (Shapes *s, uint32_t place, bool *ret_is_new)
+{
+  *ret_is_new = s->number[place] == NO_PLACE;
+  if (*ret_is_new) {
+    s->number[place] = s->places->len;
+    g_array_append_val (s->places, place);
+  }
+  return s->number[place];
+}
+
+static void
+add_rates (const Shapes *s, uint32_t place, Sig *key)
+{
+  uint32_t n = ls_places_n_at (&s->at, place);
+  for (uint32_t i = 0; i < n; i++)
+    sig_add_double (key, ls_cluster_resource_capacity (s->x->cluster, ls_places_resource (&s->at, place, i)));
+}
+
+static void
+add_above (Shapes *s, uint32_t place, Sig *key)
+{
+  bool is_new;
+  sig_add (key, number_of (s, place, &is_new));
+  if (is_new && s->has_faults)
+    add_rates (s, place, key);
+}
+
+static void
+add_host (Shapes *s, uint32_t host, Sig *key)
+{
+  if (!ls_places_is_sound (s->x->cluster, host))
+    sig_add (key, UINT64_C (1) << 63 | host);
+  if (s->at.trunks_per_group > 0)
+    add_above (s, ls_places_group_of (&s->at, host), key);
+  if (s->at.trunks_per_pod > 0)
+    add_above (s, ls_places_pod_of (&s->at, host), key);
+}
+
+static void
+forget_places (Shapes *s)
+{
+  for (guint i = 0; i < s->places->len; i++)
+    s->number[g_array_index (s->places, uint32_t, i)] = NO_PLACE;
+  g_array_set_size (s->places, 0);
+}
+
+uint32_t
+shapes_pair_places (const Shapes *s, uint32_t rank, uint32_t peer, uint32_t *ret_places)
+{
+  const uint32_t ranks[] = { rank, peer };
+  uint32_t n = 0;
+  for (int i = 0; i < 2; i++) {
+    uint32_t host = s->plan->gpu_of_rank[ranks[i]] / s->at.gpus_per_host,
+             group = ls_places_group_of (&s->at, host), pod = ls_places_pod_of (&s->at, host);
+    bool has_host = i > 0 && ret_places[0] == host, has_group = has_host, has_pod = has_host;
+    for (uint32_t k = 0; k < n; k++) {
+      has_group |= ret_places[k] == group;
+      has_pod |= ret_places[k] == pod;
+    }
+    if (!has_host)
+      ret_places[n++] = host;
+    if (!has_group && s->at.trunks_per_group > 0)
+      ret_places[n++] = group;
+    if (!has_pod && s->at.trunks_per_pod > 0)
+      ret_places[n++] = pod;
+  }
+  return n;
+}
+
+/* Numbers all places of these ranks. */
+static Sig
+key_of (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n)
+{
+  Sig key = { list, n };
+  uint32_t per_host = s->at.gpus_per_host;
+  sig_add (&key, list);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t gpu = s->plan->gpu_of_rank[ranks[i]], host = gpu / per_host;
+    bool is_new;
+    uint32_t number = number_of (s, host, &is_new);
+    sig_add (&key, (uint64_t) number << 32 | gpu % per_host);
+    if (is_new)
+      add_host (s, host, &key);
+  }
+  return key;
+}
+
+/* --- what it loads ---------------------------------------------------------------- */
+
+static bool
+is_pattern (const Shapes *s, guint pattern, const LsLoad *loads, uint32_t n)
+{
+  uint32_t from = g_array_index (s->patterns, uint32_t, pattern);
+  uint32_t to
+      = pattern + 1 < s->patterns->len ? g_array_index (s->patterns, uint32_t, pattern + 1) : s->found->len;
+  if (to - from != n)
+    return false;
+  for (uint32_t i = 0; i < n; i++) {
+    const Found *f = &g_array_index (s->found, Found, from + i);
+    uint32_t local, place = ls_places_find (&s->at, loads[i].resource, &local);
+    if (f->load.coef != loads[i].coef || f->load.local != local || f->place != s->number[place])
+      return false;
+  }
+  return true;
+}
+
+/* UINT32_MAX: of no loads. *ok: false if one is elsewhere. */
+static uint32_t
+pattern_of (Shapes *s, const LsLoad *loads, uint32_t n, bool *ok)
+{
+  if (n == 0)
+    return UINT32_MAX;
+  for (guint i = 0; i < s->patterns->len; i++)
+    if (is_pattern (s, i, loads, n))
+      return i;
+  uint32_t first = s->found->len, pattern = s->patterns->len;
+  g_array_append_val (s->patterns, first);
+  for (uint32_t i = 0; i < n; i++) {
+    Found f = { .load = { .coef = loads[i].coef, .pattern = pattern } };
+    f.place = s->number[ls_places_find (&s->at, loads[i].resource, &f.load.local)];
+    *ok = *ok && f.place != NO_PLACE;
+    g_array_append_val (s->found, f);
+  }
+  return pattern;
+}
+
+static bool
+add_plan (Shapes *s, CallKey key, const LsCollPlan *plan, uint64_t stall, Sig *sig)
+{
+  bool ok = true;
+  sig_add_call (sig, key, plan, stall);
+  for (uint32_t i = 0; i < plan->n_phases; i++) {
+    const LsPhase *p = &plan->phases[i];
+    sig_add_phase (sig, p);
+    sig_add (sig, pattern_of (s, p->loads, p->demand_bytes > 0 ? p->n_loads : 0, &ok));
+  }
+  return ok;
+}
+
+static int
+by_place (const void *a, const void *b)
+{
+  const Found *x = a, *y = b;
+  LS_SMALLER_FIRST (x->place, y->place);
+  LS_SMALLER_FIRST (x->load.pattern, y->load.pattern);
+  return LS_ORDER (x->load.local, y->load.local);
+}
+
+static Sig *
+keep_sig (Shapes *s, Sig sig)
+{
+  Sig *kept = ls_arena_new_array (s->arena, Sig, 1);
+  *kept = sig;
+  return kept;
+}
+
+/* That of found[from .. to). */
+static uint32_t
+vector_of (Shapes *s, guint from, guint to)
+{
+  Sig sig = { to - from, 0 };
+  for (guint i = from; i < to; i++) {
+    const PlaceLoad *l = &g_array_index (s->found, Found, i).load;
+    sig_add (&sig, (uint64_t) l->pattern << 32 | l->local);
+    sig_add (&sig, l->coef);
+  }
+  guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->vectors, &sig));
+  if (known > 0)
+    return known - 1;
+  for (guint i = from; i < to; i++)
+    g_array_append_val (s->loads, g_array_index (s->found, Found, i).load);
+  uint32_t end = s->loads->len;
+  g_array_append_val (s->first, end);
+  g_hash_table_insert (s->vectors, keep_sig (s, sig), GUINT_TO_POINTER (shapes_n_vectors (s)));
+  return shapes_n_vectors (s) - 1;
+}
+
+/* Of what was found. */
+static uint32_t
+keep_shape (Shapes *s, Sig key, Sig sig)
+{
+  uint32_t n = s->places->len, *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1));
+  if (s->found->len > 0)
+    qsort (s->found->data, s->found->len, sizeof (Found), by_place);
+  for (guint place = 0, i = 0; place < n; place++) {
+    guint from = i;
+    while (i < s->found->len && g_array_index (s->found, Found, i).place == place)
+      i++;
+    vector[place] = vector_of (s, from, i);
+  }
+  Shape shape = { .sig = sig, .n_patterns = s->patterns->len, .n_places = n, .vector = vector };
+  g_array_append_val (s->shapes, shape);
+  g_hash_table_insert (s->known, keep_sig (s, key), GUINT_TO_POINTER (s->shapes->len));
+  return s->shapes->len - 1;
+}
+
+static void
+begin_shape (Shapes *s)
+{
+  g_array_set_size (s->found, 0);
+  g_array_set_size (s->patterns, 0);
+}
+
+/* As of all that a run takes before it begins: a quarter of what it may. */
+static bool
+has_room (const Shapes *s)
+{
+  return s->loads->len < UINT32_MAX / 4 && s->found->len < UINT32_MAX / 4
+      && s->loads->len * sizeof (PlaceLoad) + s->found->len * sizeof (Found)
+      < s->x->options->max_memory_bytes / 4;
+}
+
+static uint32_t
+lower_calls (Shapes *s, Sig key, const GArray *keys, const uint32_t *ranks, uint32_t n)
+{
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  g_autoptr (LsCollMemo) memo = n > 2 ? ls_coll_memo_new () : NULL;
+  Sig sig = { 0 };
+  begin_shape (s);
+  for (guint i = 0; i < keys->len; i++) {
+    CallKey call = g_array_index (keys, CallKey, i);
+    LsCollRequest request = run_request (s->x, call, ranks, n, memo, arena);
+    const LsCollPlan *plan = call_plan (s->x, &request, arena, NULL);
+    if (!plan || !add_plan (s, call, plan, call_stall (s->x, call, plan), &sig) || !has_room (s))
+      return NO_SHAPE;
+  }
+  return keep_shape (s, key, sig);
+}
+
+uint32_t
+shapes_of_calls (Shapes *s, const GArray *keys, uint32_t list, const uint32_t *ranks, uint32_t n,
+                 const uint32_t **ret_places)
+{
+  forget_places (s);
+  Sig key = key_of (s, list, ranks, n);
+  guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->known, &key));
+  *ret_places = &g_array_index (s->places, uint32_t, 0);
+  return known > 0 ? known - 1 : lower_calls (s, key, keys, ranks, n);
+}
+
+uint32_t
+shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank)
+{
+  uint32_t gpu = s->plan->gpu_of_rank[rank];
+  forget_places (s);
+  Sig key = key_of (s, UINT32_MAX, &rank, 1), sig = { 0 };
+  for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
+    sig_add (&key, role->id[COPIES + d]);
+  guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->known, &key));
+  if (known > 0)
+    return known - 1;
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  begin_shape (s);
+  for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
+    for (guint i = 0; i < role->keys[COPIES + d]->len; i++) {
+      CallKey call = g_array_index (role->keys[COPIES + d], CallKey, i);
+      const LsCollPlan *plan
+          = ls_copy_plan (s->x->cluster, gpu, (LsCopyDirection) d, call.bytes, s->x->options->network, arena);
+      if (!add_plan (s, call, plan, 0, &sig))
+        return NO_SHAPE;
+    }
+  return keep_shape (s, key, sig);
+}

@@ -1,0 +1,59 @@
+/* exec/shortcuts/shapes.h — what calls load, by the shape of their ranks instead of by the ranks (private to
+ * exec/).
+ *
+ * The hosts that the members of a communicator are on have numbers in the order in which members come to
+ * them, and so have the groups and pods of these hosts (cluster/places.h). Two communicators have one shape if
+ * members i of both are GPUs of one number in hosts of one number, for all i, if groups and pods of hosts
+ * agree, and if they make the same calls. What the one loads at a place, the other loads at the place of the
+ * same number. A host with faults is like no other, and a group or pod is like those of the same rates.
+ *
+ * What is loaded at a place is a *vector*: a list of (resource by its number there, pattern, coefficient).
+ * Most places have one of a few: of a ring all hosts the same, of a tree one for each way to be a part of it. */
+#ifndef LS_EXEC_SHORTCUTS_SHAPES_H
+#define LS_EXEC_SHORTCUTS_SHAPES_H
+
+#include "cluster/places.h"
+#include "exec/calls.h"
+#include "exec/shortcuts/refine.h"
+
+/* What tells calls and their phases apart, but for what they load. */
+void sig_add_call (Sig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall);
+void sig_add_phase (Sig *sig, const LsPhase *phase);
+
+#define NO_SHAPE UINT32_MAX
+
+typedef struct {
+  uint64_t coef;
+  uint32_t local;   /* resource, by its number at the place                */
+  uint32_t pattern; /* which of those of the shape, see refine.h           */
+} PlaceLoad;
+
+typedef struct {
+  Sig sig; /* of all that the calls are, but for where */
+  uint32_t n_patterns, n_places;
+  const uint32_t *vector; /* [n_places] */
+} Shape;
+
+typedef struct Shapes Shapes;
+
+/* NULL: the cluster is not one of places. Borrows the run. */
+Shapes *shapes_new (const Run *x);
+void shapes_free (Shapes *s); /* NULL allowed */
+const LsPlaces *shapes_places (const Shapes *s);
+
+/* The shape of calls of these ranks; list: equal of equal keys. *ret_places, of shape->n_places, borrowed
+ * until the next call, are where it lies. NO_SHAPE: a call cannot be planned, loads something elsewhere, or
+ * takes too much memory. */
+uint32_t shapes_of_calls (Shapes *s, const GArray *keys, uint32_t list, const uint32_t *ranks, uint32_t n,
+                          const uint32_t **ret_places);
+/* The same places, of two ranks: at most SHAPE_PAIR_PLACES. Returns how many. */
+#define SHAPE_PAIR_PLACES 6
+uint32_t shapes_pair_places (const Shapes *s, uint32_t rank, uint32_t peer, uint32_t *ret_places);
+/* The copies of a rank; it has one place. */
+uint32_t shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank);
+
+const Shape *shapes_at (const Shapes *s, uint32_t shape);
+const PlaceLoad *shapes_vector (const Shapes *s, uint32_t vector, uint32_t *ret_n);
+uint32_t shapes_n_vectors (const Shapes *s);
+
+#endif
