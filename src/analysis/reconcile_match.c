@@ -1,8 +1,9 @@
 /* analysis/reconcile_match.c — which measured op is which predicted one. */
 #include "analysis/reconcile.h"
 
-#include <gsl/gsl_statistics_double.h>
 #include <math.h>
+
+#include "base/order.h"
 
 #define GAP          0.7 /* about ln 2 */
 #define MAX_SIZE_GAP 0.1 /* ln: padding, and where buckets end */
@@ -48,7 +49,7 @@ median_s (const LsStepOp *ops, const uint32_t *of, uint32_t n)
   g_autofree double *s = g_new (double, n);
   for (uint32_t i = 0; i < n; i++)
     s[i] = (double) (ops[of[i]].end - ops[of[i]].start);
-  return gsl_stats_median (s, 1, n);
+  return ls_median (s, n);
 }
 
 /* ln of the ratio of two sizes; 0 where one is not known. */

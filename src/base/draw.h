@@ -1,4 +1,4 @@
-/* base/draw.h — how many parts a draw hits; and numbers at random.
+/* base/draw.h — how many parts a draw hits; numbers at random; how many draws are below one.
  *
  * Problem. Of N items, k different ones are drawn, all alike likely. The items lie in p equal parts, one
  * behind the other: how many of the parts are hit, in the mean? Where items are in G equal groups, one behind
@@ -32,5 +32,10 @@ double ls_draw_parts (const LsDraw *draw, uint32_t n_parts);
 uint64_t ls_draw_bits (uint64_t *state);
 double ls_draw_uniform (uint64_t *state); /* above 0, up to 1                        */
 double ls_draw_normal (uint64_t *state);  /* mean 0, variance 1: Box and Muller 1958 */
+
+/* Below which a normal draw (mean 0, variance 1) lies with probability p, 0 < p < 1; relative error some
+ * 1e-16. Rational functions in three ranges: Wichura 1988, Algorithm AS 241 (Applied Statistics 37, 477),
+ * PPND16. */
+double ls_normal_quantile (double p);
 
 #endif

@@ -1,10 +1,10 @@
 #include "calibrate/runs_check.h"
 
-#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/order.h"
 
 #define OTHER_UNITS   20.0
 #define OUTLIER       1.5
@@ -16,7 +16,7 @@ median_of (const double *values, guint n)
 {
   g_autofree double *copy = g_new (double, MAX (n, 1));
   memcpy (copy, values, n * sizeof *values);
-  return gsl_stats_median (copy, 1, n);
+  return ls_median (copy, n);
 }
 
 static void

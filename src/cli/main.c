@@ -25,10 +25,15 @@ print_usage (GError **error)
   return cli_print (text, error);
 }
 
+static const char linked_with_gsl[]
+    = "The sources are under Apache-2.0. This program is linked with the GNU Scientific Library\n"
+      "and is, as a whole, under the GNU General Public License, version 3 or later.\n";
+
 static gboolean
 print_version (GError **error)
 {
-  g_autofree char *text = g_strdup_printf ("lockstep %s\n", ls_version ());
+  g_autofree char *text = g_strdup_printf ("lockstep %s\nlicence: %s\n%s", ls_version (), ls_licence (),
+                                           strcmp (ls_licence (), "Apache-2.0") == 0 ? "" : linked_with_gsl);
   return cli_print (text, error);
 }
 

@@ -1,6 +1,6 @@
 #include "compute/clock.h"
 
-#include <gsl/gsl_cdf.h>
+#include "base/draw.h"
 
 /* Of what a power limit leaves. */
 static double
@@ -18,7 +18,7 @@ power_share (const LsCalibration *c, const LsGpu *gpu)
 static double
 largest_of (uint32_t n)
 {
-  return n > 1 ? gsl_cdf_ugaussian_Pinv ((n - 0.375) / (n + 0.25)) : 0;
+  return n > 1 ? ls_normal_quantile ((n - 0.375) / (n + 0.25)) : 0;
 }
 
 double

@@ -1,6 +1,6 @@
 #include "train/checkpoint.h"
 
-#include <gsl/gsl_sf_lambert.h>
+#include <float.h>
 #include <math.h>
 
 double
@@ -18,10 +18,17 @@ ls_daly_interval_s (double save_s, double mtbf_s)
   return sqrt (2 * save_s * mtbf_s) * (1 + sqrt (half) / 3 + half / 9) - save_s;
 }
 
+/* x = t / M of -x - ln (1 - x) = C / M, by Newton from above: the left side is convex, so that no step goes
+ * too far. */
 double
 ls_best_interval_s (double save_s, double mtbf_s)
 {
-  return mtbf_s * (1 + gsl_sf_lambert_W0 (-exp (-1 - save_s / mtbf_s)));
+  double cost = save_s / mtbf_s, x = fmin (sqrt (2 * cost), -expm1 (-1 - cost));
+  for (double step = x; step > DBL_EPSILON * x && x < 1;) {
+    step = (-x - log1p (-x) - cost) * (1 - x) / x;
+    x -= step;
+  }
+  return mtbf_s * x;
 }
 
 double

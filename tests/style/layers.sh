@@ -37,7 +37,7 @@ may_use() {
   local place=$1 header=$2
   case $header in
     cjson/* | cJSON.h | protobuf-c/* | sqlite3.h | yaml.h | zlib.h) [[ $place == data || $place == tests ]] ;;
-    gsl/*) [[ $place =~ ^(base|compute|analysis|train|calibrate|tools|tests)$ ]] ;;
+    gsl/*) [[ $place =~ ^(calibrate|tools|tests)$ ]] ;;
     mpi.h) [[ $path == src/sweep/transport_mpi.c ]] ;; # a module of its own
     CUnit/*) [[ $place == tests ]] ;;
     lockstep/units.h | lockstep/error.h) true ;;

@@ -24,6 +24,11 @@ extern "C" {
 
 LS_PUBLIC const char *ls_version (void); /* static: "0.1.0" */
 
+/* The licence of the program or library that this is part of, in SPDX's words. The sources are under
+ * Apache-2.0; what is linked with GSL is, as a whole, under GPL-3.0. Static: "Apache-2.0", or "Apache-2.0 AND
+ * GPL-3.0-or-later". */
+LS_PUBLIC const char *ls_licence (void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,8 @@
-/* Pins how many parts a draw hits: worked examples, and every draw of small numbers counted one by one. */
+/* Pins how many parts a draw hits: worked examples, and every draw of small numbers counted one by one; the
+ * normal quantile: known values, and that the distribution function leads back. */
 #include "ls_test.h"
+
+#include <math.h>
 
 #include "base/draw.h"
 
@@ -59,4 +62,27 @@ every_draw_is_counted (void)
       LS_CHECK_NEAR (ls_draw_parts (&draws[i], parts[p]), counted (&draws[i], parts[p]), 1e-9);
 }
 
-LS_TEST_MAIN ("draw", LS_TEST (worked_examples), LS_TEST (every_draw_is_counted))
+/* The two examples of the algorithm's paper, and 97.5 % as tables have it. */
+static void
+quantiles_are_known (void)
+{
+  LS_CHECK_NEAR (ls_normal_quantile (0.25), -0.6744897501960817, 1e-16);
+  LS_CHECK_NEAR (ls_normal_quantile (0.001), -3.090232306167814, 1e-15);
+  LS_CHECK_NEAR (ls_normal_quantile (0.975), 1.959963984540054, 1e-15);
+  LS_CHECK_NEAR (ls_normal_quantile (1e-20), -9.262340089798408, 1e-14);
+  LS_CHECK_NEAR (ls_normal_quantile (0.5), 0, 0);
+}
+
+static void
+the_distribution_leads_back (void)
+{
+  for (double p = 1e-300; p < 0.5; p *= 1.5) {
+    double back = erfc (-ls_normal_quantile (p) / sqrt (2)) / 2; /* near 1e-300 a digit of x is 1e3 of p */
+    LS_CHECK_NEAR (back / p, 1, 1e-12);
+    if (p > 1e-15)
+      LS_CHECK_NEAR (ls_normal_quantile (1 - p), -ls_normal_quantile (p), 1e-16 / p);
+  }
+}
+
+LS_TEST_MAIN ("draw", LS_TEST (worked_examples), LS_TEST (every_draw_is_counted),
+              LS_TEST (quantiles_are_known), LS_TEST (the_distribution_leads_back))
