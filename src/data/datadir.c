@@ -1,5 +1,9 @@
+#define _GNU_SOURCE /* dladdr1() */
 #include "data/datadir.h"
 
+#include <dlfcn.h>
+#include <link.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/handover.h"
@@ -27,24 +31,54 @@ static const struct {
   [LS_DATA_TRACES] = { "traces", "trace" },
 };
 
+/* ---- places ---- */
+
 typedef struct {
-  const char *from;
-  const char *path; /* NULL: not set */
+  const char *from; /* static */
+  char *path;
 } Root;
 
-#define N_ROOTS 4
+static void
+root_clear (gpointer data)
+{
+  g_free (((Root *) data)->path);
+}
 
-/* Of a program that runs from a build tree (build/src/cli/lockstep), or was moved with what was
- * installed (bin/lockstep); NULL: neither is there. */
+/* Nothing is added of NULL. Takes path. */
+static void
+add_root (GArray *roots, const char *from, char *path)
+{
+  Root root = { from, path };
+  if (path)
+    g_array_append_val (roots, root);
+}
+
+/* The shared library, or the program, that this is linked into; NULL: it cannot be told. */
+static char *
+own_file (void)
+{
+  Dl_info info;
+  struct link_map *object = NULL;
+  bool is_library = dladdr1 (kinds, &info, (void **) &object, RTLD_DL_LINKMAP) && object && *object->l_name;
+  char *path = realpath (is_library ? object->l_name : "/proc/self/exe", NULL);
+  char *copy = g_strdup (path);
+  free (path);
+  return copy;
+}
+
+/* Seen from bin or lib; from lib/MULTIARCH; from the folder of a Python module; from build/src/cli and from
+ * build/src/include/lockstep. */
+static const char *const ways[]
+    = { "../share/lockstep", "../../share/lockstep", "share/lockstep", "../../..", "../../../.." };
+
+/* NULL: there are no data. */
 static const char *
 root_beside_program (void)
 {
   static gsize is_known;
   static char *root;
   if (ls_once_enter (&is_known)) {
-    static const char *const ways[] = { "../share/lockstep", "../../.." };
-    g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
-    g_autofree char *folder = program ? g_path_get_dirname (program) : NULL;
+    g_autofree char *own = own_file (), *folder = own ? g_path_get_dirname (own) : NULL;
     for (size_t i = 0; i < G_N_ELEMENTS (ways) && folder && !root; i++) {
       g_autofree char *path = g_build_filename (folder, ways[i], NULL),
                       *proof = g_build_filename (path, kinds[LS_DATA_GPUS].folder, NULL);
@@ -56,14 +90,31 @@ root_beside_program (void)
   return root;
 }
 
+/* A relative path in XDG's variables is to be ignored: XDG Base Directory Specification 0.8. */
 static void
-get_roots (LsDataKind kind, Root roots[N_ROOTS])
+add_xdg (GArray *roots, const char *from, const char *folder)
 {
-  bool is_beside = kinds[kind].is_of_program || !g_getenv ("LS_DATA_DIR");
-  roots[0] = (Root) { "$LS_DATA_DIR", g_getenv ("LS_DATA_DIR") };
-  roots[1] = (Root) { ".", "." };
-  roots[2] = (Root) { "program", is_beside ? root_beside_program () : NULL };
-  roots[3] = (Root) { "installed", LS_DATADIR };
+  if (g_path_is_absolute (folder))
+    add_root (roots, from, g_build_filename (folder, "lockstep", NULL));
+}
+
+/* GArray of Root. */
+static GArray *
+roots_of (LsDataKind kind)
+{
+  GArray *roots = g_array_new (FALSE, FALSE, sizeof (Root));
+  g_array_set_clear_func (roots, root_clear);
+  const char *named = g_getenv ("LS_DATA_DIR");
+  add_root (roots, "$LS_DATA_DIR", g_strdup (named));
+  add_root (roots, ".", g_strdup ("."));
+  if (!named)
+    add_xdg (roots, "user", g_get_user_data_dir ());
+  if (!named || kinds[kind].is_of_program)
+    add_root (roots, "program", g_strdup (root_beside_program ()));
+  add_root (roots, "installed", g_strdup (LS_DATADIR));
+  for (const char *const *dir = g_get_system_data_dirs (); !named && *dir; dir++)
+    add_xdg (roots, "system", *dir);
+  return roots;
 }
 
 const char *
@@ -138,13 +189,11 @@ find_in_sets (const char *folder, const char *name)
 static char *
 find_named (LsDataKind kind, const char *name)
 {
-  Root roots[N_ROOTS];
-  get_roots (kind, roots);
+  g_autoptr (GArray) roots = roots_of (kind);
   g_autofree char *file = g_strconcat (name, ".json", NULL);
-  for (int i = 0; i < N_ROOTS; i++) {
-    if (!roots[i].path)
-      continue;
-    g_autofree char *folder = g_build_filename (roots[i].path, kinds[kind].folder, NULL);
+  for (guint i = 0; i < roots->len; i++) {
+    g_autofree char *folder
+        = g_build_filename (g_array_index (roots, Root, i).path, kinds[kind].folder, NULL);
     g_autofree char *path = g_build_filename (folder, file, NULL);
     char *found
         = g_file_test (path, G_FILE_TEST_IS_REGULAR) ? g_steal_pointer (&path) : find_in_sets (folder, name);
@@ -167,7 +216,7 @@ not_found (LsDataKind kind, const char *name)
     return g_strdup_printf ("no %s is named \"%s\"; did you mean \"%s\"?", kinds[kind].what, name, near);
   if (entries->len == 0)
     return g_strdup_printf ("no %s is named \"%s\", nor is any other to be found: run from the root of the "
-                            "project, or set LS_DATA_DIR to it",
+                            "project, or set LS_DATA_DIR to it, or to share/lockstep of an installation",
                             kinds[kind].what, name);
   return g_strdup_printf ("no %s is named \"%s\" in %s/", kinds[kind].what, name, kinds[kind].folder);
 }
@@ -271,14 +320,12 @@ add_folder (GPtrArray *entries, const Root *root, const char *folder)
 GPtrArray *
 ls_data_list (LsDataKind kind)
 {
-  Root roots[N_ROOTS];
-  get_roots (kind, roots);
+  g_autoptr (GArray) roots = roots_of (kind);
   GPtrArray *entries = g_ptr_array_new_with_free_func (entry_free);
-  for (int i = 0; i < N_ROOTS; i++) {
-    if (!roots[i].path)
-      continue;
-    g_autofree char *folder = g_build_filename (roots[i].path, kinds[kind].folder, NULL);
-    add_folder (entries, &roots[i], folder);
+  for (guint i = 0; i < roots->len; i++) {
+    const Root *root = &g_array_index (roots, Root, i);
+    g_autofree char *folder = g_build_filename (root->path, kinds[kind].folder, NULL);
+    add_folder (entries, root, folder);
   }
   g_ptr_array_sort (entries, by_name);
   return entries;

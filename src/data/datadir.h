@@ -1,9 +1,19 @@
 /* data/datadir.h — named models, laws of loss, clusters, accelerators, calibrations, tables of NCCL, rates of
  * failures, jitter, strategies, software, kernels, optimizers, traces.
  *
- * A name is looked up in the folder of its kind under $LS_DATA_DIR, then under the current directory, then,
- * unless $LS_DATA_DIR is set (types of models all the same), beside the program (its build tree, or
- * ../share/lockstep), then under the installed data. What contains a '/' or ends in ".json" is a path.
+ * A name is looked up in the folder of its kind under, in this order,
+ *
+ *   $LS_DATA_DIR
+ *   .
+ *   user       $XDG_DATA_HOME/lockstep (~/.local/share/lockstep)
+ *   program    beside the program, or the library where this is part of one: ../share/lockstep,
+ *              ../../share/lockstep, share/lockstep, its build tree
+ *   installed  the data of the prefix that it was built for
+ *   system     lockstep in each of $XDG_DATA_DIRS (/usr/local/share:/usr/share)
+ *
+ * Where $LS_DATA_DIR is set, user, program and system are not looked at; but types of models and what
+ * else the program reads by itself are found beside it all the same.
+ * What contains a '/' or ends in ".json" is a path.
  * Files go before members of sets. Either may be followed by changes: see data/text/override.h. */
 #ifndef LS_DATA_DATADIR_H
 #define LS_DATA_DATADIR_H
@@ -68,7 +78,7 @@ LsJsonDoc *ls_data_complete (LsDataKind kind, LsJsonDoc *doc, LsDiagList *diags)
 typedef struct {
   char *name;       /* without ".json"                               */
   char *path;       /* of a file or of a member of a set             */
-  const char *from; /* static: "$LS_DATA_DIR", ".", "program", "installed" */
+  const char *from; /* static: of those above                    */
 } LsDataEntry;
 
 /* What ls_data_find() would find, by name; each name once. GPtrArray of
