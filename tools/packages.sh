@@ -35,3 +35,5 @@ install_packages() {
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libglib2.0-dev libcjson-dev libgsl-dev libprotobuf-c-dev libsqlite3-dev libyaml-dev protobuf-c-compiler zlib1g-dev gnuplot-nox)
 # what is optional: sweep --mpi, man pages
 extra_packages=(libopenmpi-dev openmpi-bin lowdown)
+# what packages are made with, and tried
+packing_packages=(binutils debhelper dh-python dpkg-dev lintian patchelf python3-venv)
