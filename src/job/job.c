@@ -20,7 +20,8 @@ ls_job_result_free (LsJobResult *r)
   ls_timeline_free (r->timeline);
   ls_memory_free (r->memory);
   ls_plan_free (r->plan);
-  ls_cluster_free (r->cluster);
+  if (!r->cluster_is_lent)
+    ls_cluster_free (r->cluster);
   ls_hardware_free (r->hardware);
   g_clear_pointer (&r->notes, g_ptr_array_unref);
   ls_strategy_clear (&r->strategy);
@@ -54,57 +55,6 @@ ls_job_result_memory_input (const LsJobResult *r, const LsHardware *hardware, co
     .nccl = &hardware->nccl,
     .options = *options,
   };
-}
-
-/* Ranks that the strategy's degrees need. */
-static gboolean
-count_ranks (const LsStrategy *s, const LsClusterSpec *cluster, uint32_t *ret_n, GError **error)
-{
-  uint32_t dp = MAX (s->dp, 1);
-  guint64 n;
-  if (!g_uint64_checked_mul (&n, (guint64) s->tp * s->pp, (guint64) s->cp * dp) || n > UINT32_MAX) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "tp * pp * cp * dp = %u * %u * %u * %u exceeds 2^32 %s",
-                 s->tp, s->pp, s->cp, dp, ls_cluster_chip_word (cluster, 2));
-    return FALSE;
-  }
-  *ret_n = MAX ((uint32_t) n, 1); /* a degree of 0 is refused later, with the other rules */
-  return TRUE;
-}
-
-/* Of a placement that says it: the ranks that it is for, and the nodes that it names, of which the cluster
- * has at least these. */
-static void
-take_placement (LsStrategy *s, const LsHardware *hardware, uint32_t *n_nodes)
-{
-  const LsAllocation *a = s->allocation;
-  uint32_t least = ls_allocation_cluster_nodes (a);
-  LsClusterSpec spec = hardware->spec; /* borrows */
-  if (s->gpus == 0)
-    s->gpus = ls_allocation_n_ranks (a, &spec);
-  if (*n_nodes > 0 || least == 0)
-    return;
-  ls_cluster_spec_fit (&spec, s->gpus);
-  *n_nodes = a->n_cluster_nodes > 0 ? least : MAX (MAX (least, spec.n_nodes), hardware->spec.n_nodes);
-}
-
-/* Nodes of the cluster and GPUs used, where they are not given (see job.h). */
-LsCluster *
-ls_job_build_cluster (LsStrategy *s, const LsHardware *hardware, uint32_t n_nodes, GError **error)
-{
-  take_placement (s, hardware, &n_nodes);
-  if (n_nodes == 0 && s->gpus == 0 && hardware->spec.n_nodes > 1)
-    n_nodes = hardware->spec.n_nodes;
-  if (n_nodes == 0 && s->gpus == 0 && !count_ranks (s, &hardware->spec, &s->gpus, error))
-    return NULL;
-  return ls_hardware_build_placed (hardware, n_nodes, s->gpus, error);
-}
-
-uint32_t *
-ls_job_gpus (const LsStrategy *s, const LsCluster *cluster, GError **error)
-{
-  uint32_t n = s->tp * s->cp * s->dp * s->pp;
-  g_autofree uint32_t *gpus = g_new (uint32_t, MAX (n, 1));
-  return ls_allocation_gpus (s->allocation, &cluster->spec, n, gpus, error) ? g_steal_pointer (&gpus) : NULL;
 }
 
 /* On TPUs a step is one executable, and data parallelism is XLA's, and slices replicate what one of them
@@ -188,19 +138,30 @@ make_plan (const LsModel *model, const LsHardware *hardware, const LsCluster *cl
   return g_steal_pointer (&plan);
 }
 
+static LsJobResult *
+result_new (const LsModel *model, const LsStrategy *strategy)
+{
+  LsJobResult *r = g_new0 (LsJobResult, 1);
+  ls_model_copy (&r->model, model);
+  ls_strategy_copy (&r->strategy, strategy);
+  return r;
+}
+
+/* On its cluster. */
+static gboolean
+settle (LsJobResult *r, GError **error)
+{
+  return resolve (&r->strategy, &r->model, r->cluster, error)
+      && ls_hardware_check_formats (&r->cluster->spec.gpu, &r->strategy, error);
+}
+
 LsJobResult *
 ls_job_settle (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
                GError **error)
 {
-  g_autoptr (LsJobResult) r = g_new0 (LsJobResult, 1);
-  ls_model_copy (&r->model, model);
-  ls_strategy_copy (&r->strategy, strategy);
+  g_autoptr (LsJobResult) r = result_new (model, strategy);
   r->cluster = ls_job_build_cluster (&r->strategy, hardware, n_nodes, error);
-  if (!r->cluster || !resolve (&r->strategy, model, r->cluster, error))
-    return NULL;
-  if (!ls_hardware_check_formats (&r->cluster->spec.gpu, &r->strategy, error))
-    return NULL;
-  return g_steal_pointer (&r);
+  return r->cluster && settle (r, error) ? g_steal_pointer (&r) : NULL;
 }
 
 /* In the order of a file, if one is named. */
@@ -227,6 +188,16 @@ prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, con
 {
   g_autoptr (LsJobResult) r = ls_job_settle (model, hardware, n_nodes, strategy, error);
   return r && lower (r, hardware, order, error) ? g_steal_pointer (&r) : NULL;
+}
+
+LsJobResult *
+ls_job_prepare_on (const LsModel *model, const LsHardware *hardware, const LsCluster *cluster,
+                   const LsStrategy *strategy, GError **error)
+{
+  g_autoptr (LsJobResult) r = result_new (model, strategy);
+  r->cluster = (LsCluster *) cluster;
+  r->cluster_is_lent = true;
+  return settle (r, error) && lower (r, hardware, NULL, error) ? g_steal_pointer (&r) : NULL;
 }
 
 /* Rates need a time. Only a trace can be empty enough. */
@@ -272,23 +243,38 @@ ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOp
                               ret_hardware, error);
 }
 
-LsJobResult *
-ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
-                     double *ret_cost_share, GError **error)
+static LsJobResult *
+run (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options, bool is_plain,
+     double *ret_cost_share, GError **error)
 {
   g_autoptr (LsJobResult) r = prepared;
   if (!r)
     return NULL;
-  LsRunOptions run = *options;
+  LsRunOptions own = *options;
   LsHardware chosen;
   if (!ls_job_hardware (r, hardware, options, &chosen, error))
     return NULL;
-  ls_job_host (hardware, &r->strategy, &run.host);
+  ls_job_host (hardware, &r->strategy, &own.host);
   r->timeline
-      = ls_run (r->plan, r->cluster, &chosen.calibration, &hardware->nccl, &run, ret_cost_share, error);
+      = ls_run (r->plan, r->cluster, &chosen.calibration, &hardware->nccl, &own, ret_cost_share, error);
   if (!r->timeline || !check_duration (r->timeline, error))
     return NULL;
-  return ls_job_settle_retries (r, &chosen, &run, ret_cost_share, error) ? g_steal_pointer (&r) : NULL;
+  bool is_settled = is_plain || ls_job_settle_retries (r, &chosen, &own, ret_cost_share, error);
+  return is_settled ? g_steal_pointer (&r) : NULL;
+}
+
+LsJobResult *
+ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
+                     double *ret_cost_share, GError **error)
+{
+  return run (prepared, hardware, options, false, ret_cost_share, error);
+}
+
+LsJobResult *
+ls_job_run_plain (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
+                  double *ret_cost_share, GError **error)
+{
+  return run (prepared, hardware, options, true, ret_cost_share, error);
 }
 
 LsJobResult *

@@ -104,6 +104,7 @@ typedef struct {
   LsHardware *hardware;       /* NULL if it was lent, see ls_job_simulate() */
   GPtrArray *notes;           /* char *: what had to be assumed about a foreign model; NULL if it was lent */
   LsCluster *cluster;
+  bool cluster_is_lent; /* not owned: see ls_job_prepare_on() */
   LsPlan *plan;
   LsMemory *memory;
   LsTimeline *timeline;
@@ -143,10 +144,17 @@ LsJobResult *ls_job_prepare (const LsModel *model, const LsHardware *hardware, u
 LsJobResult *ls_job_settle (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
                             const LsStrategy *strategy, GError **error);
 gboolean ls_job_lower (LsJobResult *settled, const LsHardware *hardware, GError **error);
+/* The first step on a cluster that was built for the strategy before and outlives the result. */
+LsJobResult *ls_job_prepare_on (const LsModel *model, const LsHardware *hardware, const LsCluster *cluster,
+                                const LsStrategy *strategy, GError **error);
 LsJobResult *ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware,
                                   const LsRunOptions *options, double *ret_cost_share, GError **error);
 LsJobResult *ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware,
                                        const LsRunOptions *options, GError **error);
+
+/* The same without what the allocator costs the step near the limit of the memory: a bound of it. */
+LsJobResult *ls_job_run_plain (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
+                               double *ret_cost_share, GError **error);
 
 /* What its step takes at least (exec/shortcuts/plan_bound.h), without simulating it. */
 LsTime ls_job_bound (const LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options);

@@ -27,16 +27,30 @@ input_of (const LsJobResult *r, const LsHardware *hardware, const LsTimeline *ti
   };
 }
 
+/* Of a job that needs so much in the order of its allocations. XLA's allocator holds all memory from the
+ * start. */
+static bool
+is_near_limit (const LsJobResult *r, uint64_t needed_bytes)
+{
+  return r->cluster->spec.interior != LS_INTERIOR_TORUS
+      && MOST_RESERVED * (double) needed_bytes >= (double) ls_memory_capacity (&r->cluster->spec.gpu);
+}
+
+bool
+ls_job_may_retry (const LsJobResult *r, uint64_t needed_bytes)
+{
+  return r->strategy.cuda_allocator == LS_CUDA_ALLOCATOR_CACHING && is_near_limit (r, needed_bytes);
+}
+
 /* Without spans by the order of allocations. What was measured for that in *ret_memory, if not NULL. */
 static bool
 may_meet_limit (const LsJobResult *r, const LsHardware *hardware, LsMemory **ret_memory)
 {
-  if (r->cluster->spec.interior == LS_INTERIOR_TORUS) /* XLA's allocator holds all memory from the start */
+  if (r->cluster->spec.interior == LS_INTERIOR_TORUS)
     return false;
   const LsMemoryInput in = input_of (r, hardware, r->timeline);
   g_autoptr (LsMemory) m = ls_memory_new (&in);
-  uint64_t capacity = ls_memory_capacity (&r->cluster->spec.gpu);
-  bool may = MOST_RESERVED * (double) ls_memory_fullest (m)->needed_bytes >= (double) capacity;
+  bool may = is_near_limit (r, ls_memory_fullest (m)->needed_bytes);
   if (ret_memory)
     *ret_memory = g_steal_pointer (&m);
   return may;
@@ -118,23 +132,33 @@ forgive (LsJobResult *r, GError *reason, GError **error)
   return r->retries.is_refused;
 }
 
+static LsTime
+step_of (const LsTimeline *t)
+{
+  return t->window_end - t->window_start;
+}
+
+/* A step that stalls make shorter is so by chance, as others share links at other times: it counts as it is
+ * without them, so no step is shorter than without retries. */
 static gboolean
 charge (LsJobResult *r, const LsRetries *x, const LsHardware *hardware, const LsRunOptions *run,
         double *ret_cost_share, GError **error)
 {
   Before before = remember (r->plan);
-  double without = ls_job_result_step_time_s (r);
   g_autoptr (GError) reason = NULL;
-  LsTimeline *t = run_stalled (r, x, hardware, run, ret_cost_share, &reason);
-  if (!t)
+  g_autoptr (LsTimeline) t = run_stalled (r, x, hardware, run, ret_cost_share, &reason);
+  bool is_longer = t && step_of (t) >= step_of (r->timeline);
+  if (!is_longer)
     restore (r->plan, &before);
   g_free (before.programs);
   if (!t)
     return forgive (r, g_steal_pointer (&reason), error);
+  if (!is_longer)
+    return TRUE;
+  r->retries.lost_s = ls_time_to_s (step_of (t)) - ls_time_to_s (step_of (r->timeline));
   ls_timeline_free (r->timeline);
-  r->timeline = t;
+  r->timeline = g_steal_pointer (&t);
   g_clear_pointer (&r->memory, ls_memory_free);
-  r->retries.lost_s = ls_job_result_step_time_s (r) - without;
   return TRUE;
 }
 

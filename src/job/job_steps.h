@@ -39,6 +39,8 @@ LsOrders *ls_job_order_load (const char *path, const LsStrategy *s, GError **err
  * LS_ERROR_CONFLICT. */
 LsJobResult *ls_job_prepare_trace (const LsJobSpec *spec, GError **error);
 
+/* --- job_place.c: where a job runs ------------------------------------------------------------------- */
+
 /* Of so many nodes, 0: as many as the job or the file says. s: its number of GPUs, or degrees, of which it
  * follows. */
 LsCluster *ls_job_build_cluster (LsStrategy *s, const LsHardware *hardware, uint32_t n_nodes, GError **error);
@@ -112,6 +114,9 @@ void ls_job_note_kernels (const LsSoftwareSpec *named, LsJobResult *result);
  * (cuda_allocator) do so, and only where so much is in use that segments may fill the device: elsewhere
  * nothing is done.
  *
+ * A step with retries is never shorter than without: where waits make others share links less, nothing is
+ * charged. So the plain step is a bound of the one with retries, by which a sweep leaves configurations out.
+ *
  * Deviation. A run that keeps no times (of a sweep, of validate) looks at the order of allocations to see
  * whether so much is in use, which is too low where the host gathers far ahead (fsdp1 without
  * limit_all_gathers). */
@@ -120,6 +125,9 @@ void ls_job_note_kernels (const LsSoftwareSpec *named, LsJobResult *result);
  * says of them. Errors as of ls_run(). */
 gboolean ls_job_settle_retries (LsJobResult *r, const LsHardware *chosen, const LsRunOptions *run,
                                 double *ret_cost_share, GError **error);
+
+/* Whether they may make the step longer: of a job that needs so much in the order of its allocations. */
+bool ls_job_may_retry (const LsJobResult *r, uint64_t needed_bytes);
 
 /* What waits to be free when a retry comes is free behind it: of the memory of a job with retries no more is
  * needed than segments may take. */
