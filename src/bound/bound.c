@@ -17,7 +17,7 @@ typedef struct {
   uint32_t tp, pp, cp, ep, etp, micro_batch, seq;
   uint32_t sharded, grad_sync, p2p; /* XLA's FSDP: ranks of a group */
   uint32_t sp, tp_overlap, is_fresh, is_cast, is_split, is_paired, has_head_weight, recompute,
-      recompute_parts, padding;
+      recompute_parts, is_fsdp2;
 } Key;
 
 typedef struct {
@@ -137,7 +137,9 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
   key.sp = s->sp, key.tp_overlap = s->tp_overlap, key.is_split = is_split (s, sched);
   key.is_paired = (uint32_t) s->ep_overlap;
   key.p2p = (uint32_t) s->p2p;
-  if (ls_dp_traits (s->dp_kind)->cuts_operators && s->zero_group == 0)
+  const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
+  key.is_fsdp2 = kind->has_reshard;
+  if ((kind->cuts_operators || kind->has_reshard) && s->zero_group == 0)
     key.sharded = s->dp * s->cp, key.grad_sync = (uint32_t) s->grad_sync;
   const LsShard shard = bound_shard (s, b->model);
   key.is_fresh = shard.grad_is_fresh, key.is_cast = shard.grad_is_cast;
@@ -179,6 +181,9 @@ chunk_part (const LsBounds *b, const Entry *e, uint32_t stage, uint32_t n)
     p.n_frozen_experts += n_layers_of * l->n_frozen_experts;
     p.n_nf4 += n_layers_of * l->n_nf4;
     p.kept += n_layers_of * l->kept;
+    p.gather += (LsTime) n_layers_of * l->gather;
+    p.add += (LsTime) n_layers_of * l->add;
+    p.copy += (LsTime) n_layers_of * l->copy;
   }
   for (int end = 0; end < 2; end++) {
     const BoundPart *q = &e->part[end ? PART_HEAD : PART_EMBEDDING];
@@ -262,8 +267,9 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
   return sum;
 }
 
-/* FSDP2 with a pipeline reduces all gradients of rank 0 behind its last backward
- * (lower_dp_fsdp2.c). They go unit by unit: one call for all takes no longer. */
+/* FSDP2 with a pipeline reduces all gradients of a rank behind its last backward
+ * (lower_dp_fsdp2.c): unit by unit, each copied when the one before is reduced. One call for all takes no
+ * longer. */
 static LsTime
 reduction_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const BoundPart *p)
 {
@@ -273,7 +279,29 @@ reduction_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, cons
     return 0;
   uint64_t bytes = (p->n_params - p->n_expert) * (s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2);
   const BoundComm comm = { b->call_times, cluster, s, b->gpus };
-  return bound_dp_time (&comm, LS_COLL_REDUCE_SCATTER, bytes);
+  return p->copy + bound_dp_time (&comm, LS_COLL_REDUCE_SCATTER, bytes);
+}
+
+/* A forward of a chunk gathers its units with FSDP2, none before it begins: it takes that much longer than
+ * what it computes. */
+static LsTime
+gather_time (const LsStrategy *s, const BoundPart *chunk)
+{
+  return s->ep_overlap ? 0 : MAX (0, chunk->gather - chunk->f);
+}
+
+/* Forwards of a chunk that do: in a pipeline that does not reshard, the first of a step. */
+static uint64_t
+n_gathers (const LsStrategy *s, uint32_t n_mb)
+{
+  return s->pp > 1 && s->reshard_after_forward == 0 ? 1 : n_mb;
+}
+
+/* Gradients of each micro-batch but the first are added to what is there. */
+static uint64_t
+n_adds (const LsStrategy *s, uint32_t n_mb)
+{
+  return s->grad_sync == LS_GRAD_SYNC_LAST ? n_mb - 1 : 0;
 }
 
 /* Weights that do not learn. */
@@ -339,6 +367,9 @@ rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const 
     r.sum.n_frozen_experts += p.n_frozen_experts;
     r.sum.n_nf4 += p.n_nf4;
     r.kept += p.kept * n_of_chunk (s, n_passes, c);
+    r.sum.gather += gather_time (s, &p);
+    r.sum.add += p.add;
+    r.sum.copy += p.copy;
   }
   return r;
 }
@@ -409,21 +440,25 @@ ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t v
     uint64_t n_messages = n_blocking (s, sched, r, n_mb);
     LsTime work
         = n_mb * (p.sum.f + p.sum.b) + (LsTime) n_messages * e->message + (has_pipes ? 0 : p.sum.reduce);
+    if (!has_pipes)
+      work += (LsTime) n_gathers (s, n_mb) * p.sum.gather + (LsTime) n_adds (s, n_mb) * p.sum.add;
     uint64_t n_owned = s->zero_stage >= 1 ? share (&p.sum, cut) : p.sum.n_params;
     LsTime optimizer = has_pipes ? 0 : optimizer_time (b, s, cluster, n_owned);
     first_optimizer = r == 0 ? optimizer : first_optimizer;
+    LsTime reduction = has_pipes ? 0 : reduction_time (b, s, cluster, &p.sum);
     if (r == 0 && comes_back)
-      tail = reduction_time (b, s, cluster, &p.sum);
-    LsTime own = optimizer + work, chain = first_optimizer + fill + work + drain + tail;
-    if (has_barrier (s))
-      own += drain + tail;
-    else if (!comes_back)
+      tail = reduction;
+    LsTime own = optimizer + work + reduction, chain = first_optimizer + fill + work + drain + tail;
+    if (has_barrier (s)) {
+      own = optimizer + work + MAX (drain + tail, reduction);
+      chain = first_optimizer + fill + work + MAX (drain + tail, reduction);
+    } else if (!comes_back)
       chain = 0;
     all += work;
     bound.step = MAX (bound.step, has_pipes ? all / s->pp : MAX (own, chain));
     uint64_t bytes = has_pipes ? 0 : static_bytes (b, s, &p.sum) + p.kept;
     bound.memory_bytes = MAX (bound.memory_bytes, bytes);
-    fill += is_loop ? p.first.f + e->message : 0;
+    fill += is_loop ? p.first.f + gather_time (s, &p.first) + e->message : 0;
     drain += comes_back ? p.first.b + (r > 0 || n_messages == 0 ? e->message : 0) : 0;
   }
   b->gpus = NULL;

@@ -37,11 +37,18 @@
  * messages (lower_megatron.c). Those that rank s sends, behind its forwards and backwards, are between its
  * first F and the end of the chain back; its last one is the first of drain_s, which then has s - 1 c.
  *
- * With FSDP2 the chain ends behind the reduction of all gradients of rank 0.
+ * With FSDP2 in a pipeline rank s reduces all its gradients behind its last backward and before the barrier:
+ * what it takes counts in the place of drain_s, or for rank 0 behind it, whichever is longer. A forward of a
+ * chunk waits for the gathers of its units, which wait for what was computed before it (lower_dp_fsdp2.c,
+ * start): what they take longer than it computes is added, in a pipeline that does not reshard in the first
+ * micro-batch of a step, else in each; and what adds the gradients of a micro-batch to those before. Tokens
+ * that go to their experts and back are waited for: both exchanges of a pass, and the counts before the
+ * first, over the experts of the rank with index 0.
  *
  * Waves have no fill or drain here; where the chunks of a rank are of several pipes, the mean
  * over ranks of all work counts. What is left out counts as nothing: data parallelism but for FSDP2 and XLA,
- * context and expert parallelism, attention that is cut over cp, all that the host does.
+ * context parallelism, exchanges of tokens with something beside them, attention that is cut over cp, all
+ * that the host does.
  *
  * Worked example. p = 2, m = 4, f = 1 ms, b = 2 ms, o = 0.5 ms, c = 0: rank 0 takes 0.5 + 12 = 12.5,
  * rank 1 0.5 + 1 + 12 + 2 = 15.5 ms. 1F1B takes (m + p - 1) (f + b) + o = 15.5 ms. With c = 0.1 ms rank 1

@@ -10,15 +10,28 @@ group_time (const BoundComm *c, LsCollKind kind, uint64_t bytes, const uint32_t 
 }
 
 static uint32_t
-gpu_of (const BoundComm *c, const LsMesh *m, LsCoord at)
+gpu_of (const BoundComm *c, uint32_t rank)
 {
-  uint32_t rank = ls_mesh_rank (m, at);
   return c->gpus ? c->gpus[rank] : ls_cluster_gpu_of (&c->cluster->spec, rank);
 }
 
-/* Of tensor-parallel ranks, or of those with the same parameters, in order of rank. */
+typedef enum { GROUP_TP, GROUP_COPIES, GROUP_EXPERTS } Group;
+
+/* The i-th of those with the rank of a stage. */
+static uint32_t
+member (const LsMesh *mesh, uint32_t stage, Group group, uint32_t i)
+{
+  LsCoord at = { .pp = stage, .tp = group == GROUP_TP ? i : 0 };
+  if (group != GROUP_EXPERTS)
+    return ls_mesh_rank (mesh, group == GROUP_COPIES ? ls_mesh_at_copy (mesh, at, i) : at);
+  LsExpertCoord expert = ls_mesh_expert_coord (mesh, ls_mesh_rank (mesh, at));
+  expert.ep = i;
+  return ls_mesh_expert_rank (mesh, expert);
+}
+
+/* Of tensor-parallel ranks, of those with the same parameters, or of experts, in order of rank. */
 static LsTime
-fastest (const BoundComm *c, LsCollKind kind, uint64_t bytes, uint32_t n, bool is_of_copies)
+fastest (const BoundComm *c, LsCollKind kind, uint64_t bytes, uint32_t n, Group group)
 {
   const LsMesh mesh = ls_strategy_mesh (c->s);
   LsTime least = LS_TIME_NEVER;
@@ -26,10 +39,8 @@ fastest (const BoundComm *c, LsCollKind kind, uint64_t bytes, uint32_t n, bool i
     return 0;
   g_autofree uint32_t *gpus = g_new (uint32_t, n);
   for (uint32_t stage = 0; stage < c->s->pp; stage++) {
-    for (uint32_t i = 0; i < n; i++) {
-      LsCoord at = { .pp = stage, .tp = is_of_copies ? 0 : i };
-      gpus[i] = gpu_of (c, &mesh, is_of_copies ? ls_mesh_at_copy (&mesh, at, i) : at);
-    }
+    for (uint32_t i = 0; i < n; i++)
+      gpus[i] = gpu_of (c, member (&mesh, stage, group, i));
     LsTime time = group_time (c, kind, bytes, gpus, n);
     least = MIN (least, time);
   }
@@ -39,13 +50,19 @@ fastest (const BoundComm *c, LsCollKind kind, uint64_t bytes, uint32_t n, bool i
 LsTime
 bound_tp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes)
 {
-  return fastest (c, kind, bytes, c->s->tp, false);
+  return fastest (c, kind, bytes, c->s->tp, GROUP_TP);
 }
 
 LsTime
 bound_dp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes)
 {
-  return fastest (c, kind, bytes, c->s->cp * c->s->dp, true);
+  return fastest (c, kind, bytes, c->s->cp * c->s->dp, GROUP_COPIES);
+}
+
+LsTime
+bound_ep_time (const BoundComm *c, LsCollKind kind, uint64_t bytes)
+{
+  return fastest (c, kind, bytes, c->s->ep, GROUP_EXPERTS);
 }
 
 LsTime
@@ -59,8 +76,8 @@ bound_send_time (const BoundComm *c, uint64_t bytes)
   for (uint32_t from = 0; from < pp; from++)
     for (int is_back = 0; is_back < 2; is_back++) {
       uint32_t to = (from + (is_back ? pp - 1 : 1)) % pp;
-      const uint32_t gpus[]
-          = { gpu_of (c, &mesh, (LsCoord) { .pp = from }), gpu_of (c, &mesh, (LsCoord) { .pp = to }) };
+      const uint32_t gpus[] = { gpu_of (c, ls_mesh_rank (&mesh, (LsCoord) { .pp = from })),
+                                gpu_of (c, ls_mesh_rank (&mesh, (LsCoord) { .pp = to })) };
       LsTime time = group_time (c, LS_COLL_SEND_RECV, bytes, gpus, 2);
       least = MIN (least, time);
     }

@@ -11,6 +11,8 @@
 #include "strategy/dp_traits.h"
 #include "strategy/shard.h"
 
+#define COUNT_BYTES 8 /* as lower_experts.c */
+
 typedef struct {
   const LsModel *model;
   const LsHardware *hardware;
@@ -92,6 +94,21 @@ is_beside (const LsOperator *o)
   return o->beside == LS_BESIDE_DISPATCH || o->beside == LS_BESIDE_COMBINE;
 }
 
+/* Tokens go to their experts, or their results come back: lower_experts.c. Where parts are unequal, where
+ * DeepEP does it, and where something runs beside it, it counts as nothing. */
+static LsTime
+exchange_time (const Parts *x, const LsOperator *o, bool is_dispatch, bool counts_tokens)
+{
+  const LsStrategy *s = x->s;
+  if (o->ep == LS_EP_NONE || s->ep == 1 || s->expert_load || s->ep_overlap || s->delay_wgrad
+      || x->shard.sends_tokens_once || x->shard.shared_is_beside)
+    return 0;
+  LsTime counts = counts_tokens
+      ? bound_ep_time (x->comm, LS_COLL_ALL_GATHER, (uint64_t) COUNT_BYTES * x->model->n_experts * s->ep)
+      : 0;
+  return counts + bound_ep_time (x->comm, LS_COLL_ALL_TO_ALL, is_dispatch ? o->to_ep_bytes : o->ep_bytes);
+}
+
 /* As build_forward_operator (). */
 static LsTime
 forward_time (const Parts *x, const LsOperator *o)
@@ -110,7 +127,7 @@ forward_time (const Parts *x, const LsOperator *o)
     t += tp_time (x, LS_COLL_REDUCE_SCATTER, full_bytes (x, o));
   else if (o->tp == LS_TP_REDUCE)
     t += tp_time (x, LS_COLL_ALL_REDUCE, o->reduce_bytes);
-  return t;
+  return t + exchange_time (x, o, o->ep == LS_EP_DISPATCH, o->ep == LS_EP_DISPATCH);
 }
 
 /* As build_backward_operator () of a whole backward; of a split one without "||". */
@@ -132,7 +149,7 @@ backward_time (const Parts *x, const LsOperator *o)
     beside_i = gathers_input ? tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o)) : 0;
     beside_w = tp_time (x, sp ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE, full_bytes (x, o));
   }
-  return MAX (i, beside_i) + MAX (w, beside_w);
+  return MAX (i, beside_i) + MAX (w, beside_w) + exchange_time (x, o, o->ep == LS_EP_COMBINE, false);
 }
 
 /* Full recomputation of whole layers; the inside of attention. */
@@ -277,6 +294,34 @@ unit_backward (const Parts *x, const UnitOp *ops, guint n, bool reduces)
   return t;
 }
 
+/* --- with what FSDP2 gathers, adds and copies (lower_dp_fsdp2.c) ---------------------------------- */
+
+static LsTime
+copy_time (const Parts *x, const char *name, uint64_t numel, uint64_t bytes_each)
+{
+  const LsRecipe *r = ls_recipe_find (x->shard.recipes, LS_RECIPE_FSDP, x->model);
+  const LsRecipeKernel *listed = r ? ls_recipe_kernel_named (r->forward, name) : NULL;
+  LsKernel k = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, ls_dtype_between (x->shard.dtype), 1, numel,
+                                 (double) (numel * bytes_each), 0);
+  k.access = listed ? (LsAccess) listed->access : LS_ACCESS_NONE;
+  return numel > 0 ? kernel_time (x, &k) : 0;
+}
+
+/* Of a layer that is a unit. */
+static void
+add_unit (const Parts *x, BoundPart *p)
+{
+  const LsStrategy *s = x->s;
+  uint64_t reduced = ls_dtype_bytes ((LsDtype) s->grad_dtype),
+           grad = ls_dtype_bytes (ls_dtype_between (x->shard.dtype));
+  if (!ls_dp_traits (s->dp_kind)->has_reshard || s->zero_group > 0 || s->layers_per_unit != 1 || !x->is_layer)
+    return;
+  p->gather
+      = bound_dp_time (x->comm, LS_COLL_ALL_GATHER, (p->n_params - p->n_expert) * (s->fp8_params ? 1 : 2));
+  p->add = copy_time (x, "grad-accumulate", p->n_params, grad + 2 * reduced);
+  p->copy = copy_time (x, "reduce-copy-in", p->n_params, 2 * reduced);
+}
+
 static void
 add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
 {
@@ -306,6 +351,7 @@ add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
   if (x->is_layer && x->s->recompute == LS_RECOMPUTE_SELECTIVE
       && x->s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
     p.b += again_beside_products (x, operators);
+  add_unit (x, &p);
   *ret_part = p;
 }
 

@@ -21,6 +21,8 @@ typedef struct {
 LsTime bound_tp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
 /* The same over the ranks with the same parameters. */
 LsTime bound_dp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
+/* The same over the experts of the rank with index 0. */
+LsTime bound_ep_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
 /* From a stage to the next, or back from the last to the first, whichever is fastest. */
 LsTime bound_send_time (const BoundComm *c, uint64_t bytes);
 
@@ -33,6 +35,9 @@ typedef struct {
   uint64_t n_params, n_expert;                /* the latter of the former: experts; those that learn */
   uint64_t n_frozen, n_frozen_experts, n_nf4; /* that do not; the others of the first */
   uint64_t kept;                              /* bytes from forward to backward */
+  /* Of FSDP2's units of one layer: their gathers, what adds gradients of a micro-batch to those before, what
+   * copies them to where they are reduced. */
+  LsTime gather, add, copy;
 } BoundPart;
 
 /* PART_LAYER + i: a layer of the i-th kind that the model has. */

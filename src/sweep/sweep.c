@@ -132,6 +132,9 @@ run_new (LsSweepSpec *spec)
   x->known = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
   x->figures = g_hash_table_new_full (g_direct_hash, g_direct_equal, NULL, g_free);
   x->ideas = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  x->threshold = INFINITY;
+  x->confirmed = g_ptr_array_new ();
+  x->paces = g_array_new (FALSE, FALSE, sizeof (double));
   if (spec->time_limit > 0)
     x->deadline = x->started + spec->time_limit / LS_US;
   return x;
@@ -158,6 +161,8 @@ ls_sweep_run_free (LsSweepRun *x)
   g_clear_pointer (&x->settled, g_array_unref);
   g_array_unref (x->groups);
   g_array_unref (x->front);
+  g_ptr_array_unref (x->confirmed);
+  g_array_unref (x->paces);
   for (int kind = 0; kind < LS_N_DP_KINDS; kind++) {
     ls_headroom_clear (&x->headroom[kind]);
     ls_strategy_clear (&x->base[kind]);

@@ -4,14 +4,21 @@
  * fit, or if it surely cannot be among the best (bound/bound.h); what is left is simulated as
  * `run` would, on threads, and on those of other processes if there are any (sweep/team.h).
  *
- * Search. Configurations with the same GPUs and global batch are a group. In a group they are tried in the
- * order of their bound (then of the space), LS_SWEEP_WAVE at a time; between waves the limit is updated: the
- * best time of the `top`th best idea (sweep/idea.h) of those that fit. Once the next bound exceeds the
- * limit, so do all after it. Where the objective is not the step (sweep/objective.h) times are over the
- * goodput. Nothing that is decided within a wave depends on what happens in it, so counts and results are
- * the same for any number of threads. With a Pareto front a configuration is left out only if it is also
- * dominated: if one that was simulated is, per token, as fast and as cheap as its bounds, and needs no more
- * memory.
+ * Search. Configurations with the same GPUs and global batch are a group. Of each what its step takes at
+ * least is known better and better: by a closed bound (bound/bound.h), by its plan (exec/shortcuts/
+ * plan_bound.h), by a run without retries of its allocator (job/job_steps.h), by a run with its times
+ * recorded, which also says whether it fits. The one that takes least by what is known has its next step
+ * done, so what is not among the best is done no further than shows that. The limit is the best time of the
+ * `top`th best idea (sweep/idea.h) of those that fit: what takes longer is left out, and so is what takes
+ * longer than the best of its own idea and those that are ranked beside it. A plan is simulated at once if
+ * no other one waits that may take less.
+ *
+ * Steps are done in waves, between which the limit is updated: nothing that is decided within a wave depends
+ * on what happens in it, so counts and results are the same for any number of threads. Where the objective
+ * is not the step (sweep/objective.h) times are over the goodput. With a Pareto front, a heat map, or without
+ * pruning, what is simulated is so with its retries, and ideas do not leave each other out. On a Pareto front
+ * a configuration is left out only if it is also dominated: if one that was simulated is, per token, as fast
+ * and as cheap as its bounds, and needs no more memory.
  *
  * Memory. What does not fit in the order of its allocations, is not simulated. That is a lower
  * bound (exec/memory/memory.h): what comes to be one of the best is run again with its times recorded
@@ -31,7 +38,7 @@
 #include "sweep/sweep_report.h"
 #include "sweep/team.h"
 
-#define LS_SWEEP_WAVE 32
+#define LS_SWEEP_WAVE 32 /* plans; a run counts as 2, one with its times as 4 */
 
 typedef enum { LS_SWEEP_STEP, LS_SWEEP_TOKENS, LS_SWEEP_MFU } LsSweepFigure;
 

@@ -1,7 +1,7 @@
 /* sweep/sweep_journal.c — what a sweep writes down, and takes up again:
  *
- *     try INDEX STATUS PICOSECONDS BYTES
- *     confirm INDEX STATUS BYTES
+ *     try INDEX STATUS PICOSECONDS BYTES LEAST-PICOSECONDS
+ *     confirm INDEX STATUS BYTES PICOSECONDS
  */
 #include "sweep/sweep_state.h"
 
@@ -93,15 +93,18 @@ take_line (const char *text, gpointer run)
 {
   LsSweepRun *x = run;
   uint64_t index, bytes;
-  int64_t step;
+  int64_t step, least = 0;
   unsigned status;
   int end = 0;
-  bool is_try
-      = sscanf (text, "try %" SCNu64 " %u %" SCNd64 " %" SCNu64 "%n", &index, &status, &step, &bytes, &end)
-      == 4;
-  if (!is_try && sscanf (text, "confirm %" SCNu64 " %u %" SCNu64 "%n", &index, &status, &bytes, &end) != 3)
+  bool is_try = sscanf (text, "try %" SCNu64 " %u %" SCNd64 " %" SCNu64 " %" SCNd64 "%n", &index, &status,
+                        &step, &bytes, &least, &end)
+      == 5;
+  if (!is_try
+      && sscanf (text, "confirm %" SCNu64 " %u %" SCNu64 " %" SCNd64 "%n", &index, &status, &bytes, &step,
+                 &end)
+          != 4)
     return FALSE;
-  if (text[end] != '\0' || index >= x->spec->space.size || status <= TRY_PRUNED || status > TRY_DONE)
+  if (text[end] != '\0' || index >= x->spec->space.size || status <= TRY_PRUNED || status > TRY_RAN)
     return FALSE;
   Known *k = known_of (x, index);
   if (is_try) {
@@ -109,10 +112,12 @@ take_line (const char *text, gpointer run)
     k->status = (uint8_t) status;
     k->step = step;
     k->memory_bytes = bytes;
+    k->least = least;
   } else {
     k->is_confirmed = true;
     k->confirmed_status = (uint8_t) status;
     k->confirmed_bytes = bytes;
+    k->confirmed_step = step;
   }
   return TRUE;
 }
@@ -143,16 +148,16 @@ add (LsSweepRun *x, const char *text)
 void
 sweep_journal_try (LsSweepRun *x, const Candidate *c)
 {
-  g_autofree char *text = g_strdup_printf ("try %" PRIu64 " %u %" PRId64 " %" PRIu64, c->index, c->status,
-                                           (int64_t) c->step, c->memory_bytes);
+  g_autofree char *text = g_strdup_printf ("try %" PRIu64 " %u %" PRId64 " %" PRIu64 " %" PRId64, c->index,
+                                           c->status, (int64_t) c->step, c->memory_bytes, (int64_t) c->least);
   add (x, text);
 }
 
 void
 sweep_journal_confirm (LsSweepRun *x, const Candidate *c)
 {
-  g_autofree char *text
-      = g_strdup_printf ("confirm %" PRIu64 " %u %" PRIu64, c->index, c->status, c->memory_bytes);
+  g_autofree char *text = g_strdup_printf ("confirm %" PRIu64 " %u %" PRIu64 " %" PRId64, c->index, c->status,
+                                           c->memory_bytes, (int64_t) c->step);
   add (x, text);
 }
 

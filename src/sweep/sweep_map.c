@@ -137,7 +137,7 @@ count_candidate (Map *m, guint i)
   cell->kind = MAX (cell->kind, kind);
   if (c->status != TRY_DONE && !is_open)
     return;
-  double value = figure_of (m, &p, is_open ? MAX (c->bound.step, c->beaten) : c->step);
+  double value = figure_of (m, &p, is_open ? c->key : c->step);
   if (is_open && is_better (m, value, cell->bound))
     cell->bound = value;
   if (!is_open && is_better (m, value, cell->value)) {

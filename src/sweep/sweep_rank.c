@@ -82,7 +82,7 @@ try_rule (LsSweepRun *x, Group *g)
     uint32_t at = g_array_index (cases, RuleCase, i).candidate;
     Candidate *c = candidate_at (x, at);
     workers_do (x, WORK_TRY, &c, 1);
-    if (c->status == TRY_DONE)
+    if (c->status == TRY_DONE || c->status == TRY_RAN)
       workers_do (x, WORK_CONFIRM, &c, 1);
     if (c->is_confirmed)
       g->rule = at;

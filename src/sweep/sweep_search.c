@@ -1,241 +1,11 @@
 /* sweep/sweep_search.c — which configurations of a sweep are tried: see sweep.h. */
 #include "sweep/sweep_state.h"
 
-#include <string.h>
-
 #include <math.h>
 
 #include "base/order.h"
-#include "data/jobs/read_strategy.h"
-#include "data/text/field_value.h"
-#include "job/job_steps.h"
-#include "strategy/chunks.h"
-#include "sweep/idea.h"
-#include "sweep/layouts.h"
 
-/* --- enumeration ---------------------------------------------------------------------------- */
-
-/* The program decides as it would of a job to be written out, once its layers are known. */
-static bool
-can_be_emitted (const LsSweepRun *x, const LsStrategy *s, LsDiagList *why)
-{
-  g_autoptr (GError) error = NULL;
-  if (ls_chunks_want_balance (s, &x->model)
-      || ls_software_check (x->spec->job.program, &x->model, s, why ? &error : NULL))
-    return true;
-  if (why)
-    ls_diag_add (why, LS_ERROR_UNSUPPORTED, NULL, 0, 0, NULL, NULL, NULL, "%s", error->message);
-  return false;
-}
-
-/* On GPUs that the cluster has, and as many as it has ranks. */
-static bool
-can_be_placed (const LsStrategy *s, const LsCluster *cluster, LsDiagList *why)
-{
-  g_autoptr (GError) error = NULL;
-  g_autofree uint32_t *gpus = s->allocation ? ls_job_gpus (s, cluster, why ? &error : NULL) : NULL;
-  if (gpus || !s->allocation)
-    return true;
-  const char *what = why ? error->message : "";
-  what += g_str_has_prefix (what, "error: ") ? strlen ("error: ") : 0;
-  if (why)
-    ls_diag_add (why, LS_ERROR_CONFLICT, NULL, 0, 0, NULL, NULL, NULL, "%s", what);
-  return false;
-}
-
-int
-candidate_dp_kind (const LsSweepRun *x, const LsPoint *p)
-{
-  LsStrategy s = x->spec->job.strategy; /* borrows all */
-  s.dp_kind = (int) ls_space_value (&x->spec->space, p, LS_SPACE_DP_KIND);
-  s.zero_stage = ls_space_value (&x->spec->space, p, LS_SPACE_ZERO);
-  return ls_strategy_dp_kind (&s);
-}
-
-uint64_t
-candidate_variant (const LsSweepRun *x, const LsPoint *p)
-{
-  uint64_t kind = x->spec->job.software ? 0 : (uint64_t) candidate_dp_kind (x, p);
-  return ls_space_variant (&x->spec->space, p) * LS_N_DP_KINDS + kind;
-}
-
-const LsCluster *
-candidate_cluster (const LsSweepRun *x, const LsPoint *p)
-{
-  LsSpaceAxis axis = ls_space_axis ("placement");
-  guint n_placements = ls_space_n (&x->spec->space, axis);
-  return g_ptr_array_index (x->clusters, p->at[LS_SPACE_GPUS] * n_placements + p->at[axis]);
-}
-
-bool
-candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, LsDiagList *why)
-{
-  const LsJobSpec *job = &x->spec->job;
-  const LsCluster *cluster = candidate_cluster (x, p);
-  ls_space_strategy (&x->spec->space, &x->base[candidate_dp_kind (x, p)], p, ret_s);
-  if (job->software)
-    ls_software_settle (job->software, ret_s);
-  g_autoptr (LsDiagList) unheard = why ? NULL : ls_diag_list_new_counting ();
-  bool is_legal = ls_strategy_resolve (ret_s, &x->model, ls_cluster_n_taken (cluster),
-                                       ls_cluster_taken (&cluster->spec), why ? why : unheard);
-  ls_space_choose_parts (&job->strategy, ret_s);
-  return is_legal && can_be_placed (ret_s, cluster, why) && can_be_emitted (x, ret_s, why);
-}
-
-uint64_t
-candidate_limit (const LsSweepRun *x, const LsStrategy *s)
-{
-  return x->capacity_bytes - MIN (x->headroom[s->dp_kind].bytes, x->capacity_bytes);
-}
-
-void
-candidate_strategy_at (const LsSweepRun *x, uint64_t index, LsStrategy *ret_s)
-{
-  LsPoint p;
-  ls_space_point (&x->spec->space, index, &p);
-  candidate_strategy (x, &p, ret_s, NULL);
-}
-
-/* The first that is not says why, should none be left. */
-static bool
-is_within_budget (LsSweepRun *x, const LsStrategy *s)
-{
-  return ls_budget_check_passes (s, &x->model, x->options.max_memory_bytes,
-                                 x->over_budget ? NULL : &x->over_budget);
-}
-
-static uint32_t
-idea_of (LsSweepRun *x, const LsStrategy *s)
-{
-  g_autofree char *text = ls_idea_text (s);
-  gpointer number = g_hash_table_lookup (x->ideas, text);
-  if (number)
-    return GPOINTER_TO_UINT (number);
-  g_hash_table_insert (x->ideas, g_steal_pointer (&text),
-                       GUINT_TO_POINTER (g_hash_table_size (x->ideas) + 1));
-  return g_hash_table_size (x->ideas);
-}
-
-/* Counts the point, and keeps it if it may be worth a simulation. */
-static void
-look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, uint64_t index)
-{
-  const LsCluster *cluster = candidate_cluster (x, p);
-  const LsSpace *space = &x->spec->space;
-  LsSweepCounts *n = &x->report.counts;
-  LsStrategy s;
-  if (!ls_space_is_distinct (space, &x->model, &x->spec->job.strategy, p))
-    return;
-  if (ls_space_is_refused (space, &x->model, &x->spec->job.strategy, p)) {
-    n->enumerated++;
-    n->illegal++;
-    return;
-  }
-  bool is_legal = candidate_strategy (x, p, &s, NULL)
-      && ls_layouts_balance (layouts, &s, cluster, candidate_variant (x, p));
-  is_legal = is_legal && can_be_emitted (x, &s, NULL); /* with these layers */
-  bool is_repeated = is_legal && !ls_space_has_effect (space, p, &s, &x->model);
-  n->enumerated += !is_repeated;
-  if (!is_legal || (!is_repeated && !is_within_budget (x, &s)))
-    n->illegal++;
-  else if (!is_repeated) {
-    Candidate c = { .index = index,
-                    .bound = ls_bound (bounds, &s, cluster, candidate_variant (x, p)),
-                    .goodput = ls_objective_goodput (&x->objective, &x->model, &s, &cluster->spec) };
-    bool may_fit
-        = x->options.memory.clock != LS_MEMORY_HOST || c.bound.memory_bytes <= candidate_limit (x, &s);
-    c.idea = idea_of (x, &s);
-    c.group = p->at[LS_SPACE_GPUS] * space->values[LS_SPACE_GLOBAL_BATCH]->len + p->at[LS_SPACE_GLOBAL_BATCH];
-    if (may_fit)
-      g_array_append_val (x->candidates, c);
-    else {
-      n->infeasible++;
-      sweep_note_near (x, index, c.bound.memory_bytes, candidate_limit (x, &s));
-    }
-  }
-  ls_strategy_clear (&s);
-}
-
-static int
-compare_candidates (gconstpointer a, gconstpointer b)
-{
-  const Candidate *x = a, *y = b;
-  LS_SMALLER_FIRST (x->group, y->group);
-  LS_SMALLER_FIRST (x->bound.step, y->bound.step);
-  return LS_ORDER (x->index, y->index);
-}
-
-static void
-find_groups (LsSweepRun *x)
-{
-  const LsSpace *space = &x->spec->space;
-  g_array_sort (x->candidates, compare_candidates);
-  uint32_t at = 0;
-  for (guint g = 0; g < space->values[LS_SPACE_GPUS]->len; g++)
-    for (guint b = 0; b < space->values[LS_SPACE_GLOBAL_BATCH]->len; b++) {
-      Group group = { g_array_index (space->values[LS_SPACE_GPUS], uint32_t, g),
-                      g_array_index (space->values[LS_SPACE_GLOBAL_BATCH], uint32_t, b),
-                      at,
-                      0,
-                      INFINITY,
-                      -1 };
-      while (at < x->candidates->len && candidate_at (x, at)->group == x->groups->len)
-        at++;
-      group.n = at - group.first;
-      g_array_append_val (x->groups, group);
-    }
-}
-
-/* The cluster of so many GPUs of a job with that placement; NULL: its own. */
-static LsCluster *
-build_cluster (const LsSweepRun *x, uint32_t gpus, const char *placement, GError **error)
-{
-  LsStrategy s;
-  ls_strategy_copy (&s, &x->spec->job.strategy);
-  s.gpus = gpus;
-  bool ok = !placement || ls_field_value_set (ls_field_find (ls_strategy_fields, "placement"), &s, placement);
-  g_assert (ok); /* it was read before */
-  LsCluster *cluster = s.allocation
-      ? ls_job_build_cluster (&s, x->hardware, x->spec->job.n_nodes, error)
-      : ls_hardware_build_asked (x->hardware, x->spec->job.n_nodes, gpus, error);
-  ls_strategy_clear (&s);
-  return cluster;
-}
-
-gboolean
-sweep_build_clusters (LsSweepRun *x, GError **error)
-{
-  const LsSpace *space = &x->spec->space;
-  LsSpaceAxis axis = ls_space_axis ("placement");
-  guint n_placements = ls_space_n (space, axis);
-  for (guint i = 0; i < space->values[LS_SPACE_GPUS]->len * n_placements; i++) {
-    uint32_t gpus = g_array_index (space->values[LS_SPACE_GPUS], uint32_t, i / n_placements);
-    LsCluster *cluster = build_cluster (x, gpus, ls_space_text (space, axis, i % n_placements), error);
-    if (!cluster)
-      return FALSE;
-    g_ptr_array_add (x->clusters, cluster);
-  }
-  const LsCluster *first = g_ptr_array_index (x->clusters, 0);
-  x->capacity_bytes = ls_memory_capacity (&first->spec.gpu);
-  return TRUE;
-}
-
-void
-sweep_enumerate (LsSweepRun *x)
-{
-  LsSpace *space = &x->spec->space;
-  g_autoptr (LsBounds) bounds = ls_bounds_new (&x->model, x->hardware);
-  g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware);
-  LsPoint p = { 0 };
-  uint64_t index = 0;
-  do
-    look_at (x, bounds, layouts, &p, index++);
-  while (ls_space_next (space, &p) && !(x->is_cut = is_stopped (x)));
-  find_groups (x);
-  x->n_to_do = x->candidates->len;
-}
-
-/* --- search ----------------------------------------------------------------------------------- */
+/* --- one beside another ------------------------------------------------------------------------- */
 
 double
 seconds_per_token (const LsSweepRun *x, const Candidate *c, LsTime step)
@@ -279,14 +49,19 @@ sweep_paced (const Candidate *c)
   return (double) c->step / c->goodput;
 }
 
-/* Rounding never makes it shorter: what is as good as the limit stays within. */
+/* Rounding never makes it shorter: what is as good as the pace stays within. */
+LsTime
+sweep_step_within (const Candidate *c, double pace)
+{
+  if (isinf (pace))
+    return LS_TIME_NEVER;
+  return c->goodput == 1 ? (LsTime) pace : (LsTime) (pace * c->goodput) + 1;
+}
+
 LsTime
 sweep_step_limit (const LsSweepRun *x, const Candidate *c)
 {
-  double limit = g_array_index (x->groups, Group, c->group).limit;
-  if (isinf (limit))
-    return LS_TIME_NEVER;
-  return c->goodput == 1 ? (LsTime) limit : (LsTime) (limit * c->goodput) + 1;
+  return sweep_step_within (c, g_array_index (x->groups, Group, c->group).limit);
 }
 
 static int
@@ -308,36 +83,50 @@ sweep_ranking (LsSweepRun *x, const Group *g)
   return done;
 }
 
-/* Of a ranking, down to the best of the `top`th idea: the best of each idea, and some more of it, that are
- * not confirmed. On a front all are. Returns the pace of that last one; INFINITY: there are fewer. */
-static double
-find_unsure (const LsSweepRun *x, const GPtrArray *done, GPtrArray *unsure)
+/* --- the limit and the front -------------------------------------------------------------------- */
+
+static double *
+paces_of_idea (const LsSweepRun *x, uint32_t idea)
 {
-  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL); /* idea -> how many */
-  double limit = INFINITY;
-  for (guint i = 0; i < done->len && (isinf (limit) || x->spec->pareto); i++) {
-    Candidate *c = done->pdata[i];
-    guint n = GPOINTER_TO_UINT (g_hash_table_lookup (seen, GUINT_TO_POINTER (c->idea))) + 1;
-    g_hash_table_insert (seen, GUINT_TO_POINTER (c->idea), GUINT_TO_POINTER (n));
-    if (isinf (limit) && n == 1 && g_hash_table_size (seen) == x->spec->top)
-      limit = sweep_paced (c);
-    if (!c->is_confirmed && (n <= 1 + N_VARIANTS || x->spec->pareto))
-      g_ptr_array_add (unsure, c);
-  }
-  return limit;
+  return &g_array_index (x->paces, double, idea *N_OF_IDEA);
 }
 
-/* Confirms what is ranked until all of it fits, and updates the limit. */
 static void
-update_limit (LsSweepRun *x, Group *g)
+add_pace (LsSweepRun *x, const Candidate *c)
 {
-  guint n_new;
-  do {
-    g_autoptr (GPtrArray) unsure = g_ptr_array_new (), done = sweep_ranking (x, g);
-    g->limit = find_unsure (x, done, unsure);
-    n_new = unsure->len;
-    workers_do (x, WORK_CONFIRM, (Candidate **) unsure->pdata, n_new);
-  } while (n_new > 0);
+  double *best = paces_of_idea (x, c->idea), pace = sweep_paced (c);
+  for (guint i = 0; i < N_OF_IDEA; i++)
+    if (pace < best[i]) {
+      double worse = best[i];
+      best[i] = pace;
+      pace = worse;
+    }
+}
+
+/* The best of the `top`th best idea; INFINITY: there are fewer. */
+static double
+find_limit (LsSweepRun *x)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+  g_ptr_array_sort (x->confirmed, compare_paces);
+  for (guint i = 0; i < x->confirmed->len; i++) {
+    const Candidate *c = x->confirmed->pdata[i];
+    g_hash_table_add (seen, GUINT_TO_POINTER (c->idea));
+    if (g_hash_table_size (seen) == x->spec->top)
+      return sweep_paced (c);
+  }
+  return INFINITY;
+}
+
+static void
+update_limit (LsSweepRun *x, Group *g, Candidate **wave, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    if (wave[i]->is_confirmed) {
+      g_ptr_array_add (x->confirmed, wave[i]);
+      add_pace (x, wave[i]);
+    }
+  g->limit = find_limit (x);
 }
 
 static void
@@ -348,7 +137,7 @@ update_front (LsSweepRun *x)
   g_array_set_size (x->front, 0);
   g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (guint));
   for (guint i = 0; i < x->candidates->len; i++)
-    if (candidate_at (x, i)->status == TRY_DONE)
+    if (candidate_at (x, i)->status == TRY_DONE && candidate_at (x, i)->is_confirmed)
       g_array_append_val (all, i);
   g_array_append_vals (x->front, all->data, all->len);
   g_autoptr (GArray) kept = g_array_new (FALSE, FALSE, sizeof (guint));
@@ -361,12 +150,40 @@ update_front (LsSweepRun *x)
   g_array_append_vals (x->front, kept->data, kept->len);
 }
 
+/* --- what is of interest ------------------------------------------------------------------------ */
+
 bool
-sweep_cannot_win (const LsSweepRun *x, const Candidate *c, LsLowerBound bound)
+sweep_wants_all (const LsSweepRun *x)
 {
-  if (x->spec->no_prune || bound.step <= sweep_step_limit (x, c))
+  return x->spec->no_prune || x->spec->pareto || x->spec->heat_map;
+}
+
+/* As many of its idea as are ranked with the best are better. */
+static bool
+is_of_known_idea (const LsSweepRun *x, const Candidate *c)
+{
+  return !sweep_wants_all (x) && c->key > sweep_step_within (c, paces_of_idea (x, c->idea)[N_OF_IDEA - 1]);
+}
+
+bool
+sweep_cannot_win (const LsSweepRun *x, const Candidate *c)
+{
+  if (x->spec->no_prune)
     return false;
-  return !x->spec->pareto || is_dominated (x, c, bound.step, bound.memory_bytes);
+  if (x->spec->pareto)
+    return c->key > sweep_step_limit (x, c) && is_dominated (x, c, c->key, c->bound.memory_bytes);
+  return c->key > sweep_step_limit (x, c) || is_of_known_idea (x, c);
+}
+
+/* Where all are simulated, those that are not among the best are not confirmed; on a front all are. */
+static bool
+is_idle (const LsSweepRun *x, const Candidate *c)
+{
+  if (c->status == TRY_PENDING)
+    return sweep_cannot_win (x, c);
+  const double *of_idea = paces_of_idea (x, c->idea);
+  return !x->spec->pareto
+      && (c->key > sweep_step_limit (x, c) || c->key > sweep_step_within (c, of_idea[N_OF_IDEA - 1]));
 }
 
 Candidate *
@@ -376,40 +193,113 @@ sweep_next_ahead (LsSweepRun *x)
   while (g && x->ahead_at < g->n) {
     Candidate *c = candidate_at (x, g->first + x->ahead_at++);
     const Known *known = sweep_known (x, c);
-    if (c->status == TRY_PENDING && !(known && known->is_tried) && !sweep_cannot_win (x, c, c->bound))
+    if (c->status == TRY_PENDING && !(known && known->is_tried) && !sweep_cannot_win (x, c))
       return c;
   }
   return NULL;
 }
 
+/* --- waves -------------------------------------------------------------------------------------- */
+
+/* Of a wave: a plan, a plan and a run, a run with its times. */
+#define COST_OF_PLAN    1
+#define COST_OF_RUN     2
+#define COST_OF_CONFIRM 4
+
+static guint
+cost_of (const Candidate *c)
+{
+  bool has_plan = c->key > c->bound.step; /* not c->least, which somebody may have found ahead */
+  return c->status != TRY_PENDING ? COST_OF_CONFIRM : has_plan ? COST_OF_RUN : COST_OF_PLAN;
+}
+
+/* What is idle stays so: limits only fall. One that is stopped confirms what it has. */
+static guint
+next_wave (LsSweepRun *x, Queue *q, Candidate **wave)
+{
+  guint n = 0, cost = 0;
+  Candidate *c;
+  while (cost < LS_SWEEP_WAVE && (c = queue_take (q)))
+    if (!is_idle (x, c) && !(c->status == TRY_PENDING && is_stopped (x))) {
+      wave[n++] = c;
+      cost += cost_of (c);
+    }
+  const Candidate *next = queue_first (q);
+  x->threshold = q->group->limit;
+  if (x->spec->no_prune || x->spec->pareto) /* on the front more than time counts */
+    x->threshold = INFINITY;
+  else if (!sweep_wants_all (x) && next)
+    x->threshold = MIN (x->threshold, (double) next->key / next->goodput);
+  return n;
+}
+
+/* For a front, by which the next are left out. */
+static void
+confirm_wave (LsSweepRun *x, Candidate **wave, guint n)
+{
+  g_autoptr (GPtrArray) unsure = g_ptr_array_new ();
+  for (guint i = 0; i < n; i++)
+    if (x->spec->pareto && wave[i]->status == TRY_DONE && !wave[i]->is_confirmed)
+      g_ptr_array_add (unsure, wave[i]);
+  workers_do (x, WORK_CONFIRM, (Candidate **) unsure->pdata, unsure->len);
+}
+
+static void
+put_back (Queue *q, Candidate **wave, guint n)
+{
+  for (guint i = 0; i < n; i++) {
+    Candidate *c = wave[i];
+    bool is_open = c->status == TRY_PENDING || c->status == TRY_RAN || c->status == TRY_DONE;
+    if (is_open && !c->is_confirmed)
+      queue_put_back (q, c);
+  }
+}
+
+/* What was not simulated to its end: left by one that is stopped, else it cannot win. */
+static void
+settle_rest (LsSweepRun *x, const Group *g)
+{
+  for (uint32_t i = g->first; i < g->first + g->n; i++) {
+    Candidate *c = candidate_at (x, i);
+    if (c->status != TRY_PENDING && c->status != TRY_RAN)
+      continue;
+    c->status = TRY_PENDING;
+    if (!is_stopped (x) || sweep_cannot_win (x, c))
+      c->status = TRY_PRUNED;
+  }
+}
+
 static void
 search_group (LsSweepRun *x, Group *g)
 {
-  Candidate *wave[LS_SWEEP_WAVE];
+  Candidate *wave[LS_SWEEP_WAVE], *rule = g->rule < 0 ? NULL : candidate_at (x, (guint) g->rule);
+  Queue q;
+  queue_init (&q, x, g);
   x->ahead = g;
   x->ahead_at = 0;
-  update_limit (x, g); /* the rule of thumb is there */
-  for (uint32_t at = 0; at < g->n && !is_stopped (x);) {
-    guint n = 0;
-    for (; at < g->n && n < LS_SWEEP_WAVE; at++) {
-      Candidate *c = candidate_at (x, g->first + at);
-      if (c->status == TRY_PENDING && sweep_cannot_win (x, c, c->bound))
-        c->status = TRY_PRUNED;
-      else if (c->status == TRY_PENDING)
-        wave[n++] = c;
-    }
-    x->ahead_at = MAX (x->ahead_at, at);
-    workers_do (x, WORK_TRY, wave, n);
-    update_limit (x, g);
+  g_ptr_array_set_size (x->confirmed, 0);
+  update_limit (x, g, &rule, rule ? 1 : 0);
+  for (guint n; !x->error && (n = next_wave (x, &q, wave)) > 0;) {
+    x->ahead_at = MAX (x->ahead_at, q.at);
+    workers_do (x, WORK_NEXT, wave, n);
+    confirm_wave (x, wave, n);
+    put_back (&q, wave, n);
+    update_limit (x, g, wave, n);
     update_front (x);
     sweep_journal_sync (x);
   }
+  queue_clear (&q);
+  settle_rest (x, g);
 }
 
 void
 sweep_search (LsSweepRun *x)
 {
+  double none = INFINITY;
+  for (guint i = 0; i < (g_hash_table_size (x->ideas) + 1) * N_OF_IDEA; i++)
+    g_array_append_val (x->paces, none);
   for (guint i = 0; i < x->groups->len; i++)
     search_group (x, &g_array_index (x->groups, Group, i));
   x->ahead = NULL;
+  x->threshold = INFINITY;
 }

@@ -12,6 +12,7 @@ typedef enum {
   TRY_ILLEGAL,    /* refused by the lowering or the run */
   TRY_INFEASIBLE, /* does not fit                        */
   TRY_DONE,
+  TRY_RAN, /* without what its allocator may cost it (job/job_steps.h): its step takes at least as long */
 } TryStatus;
 
 typedef struct {
@@ -24,9 +25,9 @@ typedef struct {
                    * wave, it is not the status yet      */
   bool is_due, is_asked; /* now waited for; in somebody's hands */
   bool is_confirmed;     /* memory is that of recorded times, and fits */
-  LsTime least;          /* that a step takes by its plan; 0: not known */
-  LsTime beaten;         /* that, if it was pruned by it: known whoever was fast; 0: it was not */
-  LsTime step;
+  LsTime key;            /* what a step takes at least, as far as the search knows, whoever was fast */
+  LsTime least;          /* the same by its plan; 0: not known */
+  LsTime step;           /* RAN: at least */
   uint64_t memory_bytes;
   double goodput; /* 1: the objective is the step */
 } Candidate;
@@ -43,15 +44,16 @@ typedef struct {
   uint64_t index; /* first: the key */
   bool is_tried, is_confirmed;
   uint8_t status, confirmed_status; /* TryStatus */
-  LsTime step;
+  LsTime step, least, confirmed_step;
   uint64_t memory_bytes, confirmed_bytes;
 } Known;
 
 typedef enum {
-  WORK_TRY,     /* does it run, and how long does a step take?                   */
+  WORK_TRY,     /* does it run, and how long does a step take at least?          */
   WORK_CONFIRM, /* with recorded times: does it fit?                              */
   WORK_REPORT,  /* the same for its figures, which no journal has                 */
   WORK_PROOF,   /* the same: does the other process simulate what this one does?  */
+  WORK_NEXT,    /* of what is pending a try, of all else to confirm it            */
 } WorkKind;
 
 /* Of the report of a run. */
@@ -66,7 +68,7 @@ typedef struct {
   uint64_t index;     /* in the space        */
   uint32_t candidate; /* whose: comes back   */
   uint8_t kind;       /* WorkKind            */
-  LsTime limit;       /* WORK_TRY: if the step takes longer for sure, it is not worth simulating: PRUNED */
+  LsTime limit;       /* WORK_TRY: if the step takes longer by its plan, it is not simulated yet: PRUNED */
   uint8_t status;     /* TryStatus: answer, as all below; ILLEGAL: cannot run */
   LsTime least, step; /* least: by its plan; 0: not known */
   uint64_t memory_bytes;
@@ -112,6 +114,9 @@ struct LsSweepRun {
   Workers *workers;     /* reads what stands up to capacity_bytes        */
   const Group *ahead;   /* NULL, or the group that is searched, and      */
   uint32_t ahead_at;    /* how far it was looked through for more work   */
+  double threshold;     /* the pace up to which what is tried is simulated: that of the next in the queue */
+  GPtrArray *confirmed; /* Candidate *: of the group that is searched, borrowed  */
+  GArray *paces;        /* double: of each idea the best that are confirmed, N_OF_IDEA, best first */
   LsSweepChanges *changes;
   char *title, *command, *headroom_text, *software;
   LsSweepReport report;
@@ -173,10 +178,15 @@ char *sweep_digest (const LsSweepRun *x);
 gboolean sweep_build_clusters (LsSweepRun *x, GError **error);
 void sweep_enumerate (LsSweepRun *x);
 void sweep_search (LsSweepRun *x);
-/* By a bound of it, the limit of its group and the front, which stay as they are during a wave. */
-bool sweep_cannot_win (const LsSweepRun *x, const Candidate *c, LsLowerBound bound);
+/* By what is known of its step, the limit of its group, its idea and the front, which stay as they are during
+ * a wave. */
+bool sweep_cannot_win (const LsSweepRun *x, const Candidate *c);
 /* The longest step with which that one would be within the limit; LS_TIME_NEVER: any is. */
 LsTime sweep_step_limit (const LsSweepRun *x, const Candidate *c);
+/* The same of a pace in its place. */
+LsTime sweep_step_within (const Candidate *c, double pace);
+/* Whether steps are wanted with all that they take, also where they cannot win. */
+bool sweep_wants_all (const LsSweepRun *x);
 /* Its step over its goodput, ps: what its group is ranked by. */
 double sweep_paced (const Candidate *c);
 /* Of later waves, one that may be worth a try; NULL: none. */
@@ -193,6 +203,24 @@ void sweep_rank (LsSweepRun *x);
 
 /* Of an idea so many others are ranked with its best. */
 #define N_VARIANTS 3
+#define N_OF_IDEA  (1 + N_VARIANTS)
+
+/* --- sweep_queue.c --- */
+
+/* Candidates of a group that are still of interest, those that take least first, then by index. */
+typedef struct {
+  LsSweepRun *x;
+  const Group *group;
+  uint32_t at;      /* those before it, of the group, were taken once */
+  GPtrArray *again; /* Candidate *: taken and put back, a heap         */
+} Queue;
+
+void queue_init (Queue *q, LsSweepRun *x, const Group *group);
+void queue_clear (Queue *q);
+/* NULL: it is empty. The first stays in it. */
+Candidate *queue_first (const Queue *q);
+Candidate *queue_take (Queue *q);
+void queue_put_back (Queue *q, Candidate *c);
 
 /* --- sweep_none.c --- */
 

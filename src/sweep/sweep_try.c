@@ -1,16 +1,21 @@
 /* sweep/sweep_try.c — one configuration of a sweep, simulated. */
+#include "job/job_steps.h"
 #include "sweep/sweep_state.h"
 
-/* Owns prepared. step_only: nothing is wanted of the result but its step. */
+/* How it is simulated: for its step, at least or with what its allocator costs it; for all. */
+typedef enum { SIMULATE_PLAIN, SIMULATE_STEP, SIMULATE_ALL } Depth;
+
+/* Owns prepared. */
 static LsJobResult *
-simulate (const LsSweepRun *x, Work *w, LsJobResult *prepared, bool step_only)
+simulate (const LsSweepRun *x, Work *w, LsJobResult *prepared, Depth depth)
 {
   LsRunOptions options = x->options;
-  options.no_spans = step_only;
+  options.no_spans = depth != SIMULATE_ALL;
   options.steady = true;
   gint64 start = g_get_monotonic_time ();
-  LsJobResult *r = step_only ? ls_job_run_prepared (prepared, x->hardware, &options, NULL, NULL)
-                             : ls_job_simulate_prepared (prepared, x->hardware, &options, NULL);
+  LsJobResult *r = depth == SIMULATE_PLAIN ? ls_job_run_plain (prepared, x->hardware, &options, NULL, NULL)
+      : depth == SIMULATE_STEP             ? ls_job_run_prepared (prepared, x->hardware, &options, NULL, NULL)
+                                           : ls_job_simulate_prepared (prepared, x->hardware, &options, NULL);
   w->simulate_us += g_get_monotonic_time () - start;
   return r;
 }
@@ -19,8 +24,10 @@ static LsJobResult *
 prepare (const LsSweepRun *x, const Work *w)
 {
   LsStrategy s;
-  candidate_strategy_at (x, w->index, &s);
-  LsJobResult *r = ls_job_prepare (&x->model, x->hardware, x->spec->job.n_nodes, &s, NULL);
+  LsPoint p;
+  ls_space_point (&x->spec->space, w->index, &p);
+  candidate_strategy (x, &p, &s, NULL);
+  LsJobResult *r = ls_job_prepare_on (&x->model, x->hardware, candidate_cluster (x, &p), &s, NULL);
   ls_strategy_clear (&s);
   return r;
 }
@@ -61,10 +68,11 @@ try_it (const LsSweepRun *x, Work *w)
     ls_job_result_free (prepared);
     return;
   }
-  g_autoptr (LsJobResult) r = simulate (x, w, prepared, true);
+  bool is_plain = !sweep_wants_all (x) && ls_job_may_retry (prepared, w->memory_bytes);
+  g_autoptr (LsJobResult) r = simulate (x, w, prepared, is_plain ? SIMULATE_PLAIN : SIMULATE_STEP);
   if (!r)
     return;
-  w->status = TRY_DONE;
+  w->status = is_plain ? TRY_RAN : TRY_DONE;
   w->step = step_of (r);
 }
 
@@ -73,7 +81,7 @@ static void
 confirm (const LsSweepRun *x, Work *w)
 {
   LsJobResult *prepared = prepare (x, w);
-  g_autoptr (LsJobResult) r = prepared ? simulate (x, w, prepared, false) : NULL;
+  g_autoptr (LsJobResult) r = prepared ? simulate (x, w, prepared, SIMULATE_ALL) : NULL;
   w->status = TRY_ILLEGAL;
   if (!r)
     return;

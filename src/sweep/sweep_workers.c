@@ -190,31 +190,57 @@ show_progress (LsSweepRun *x, bool is_known)
   ls_progress_tell (&x->spec->progress, x->n_done, x->n_to_do);
 }
 
-/* By its plan, whether or not somebody simulated it ahead. */
-static bool
-is_beaten (const LsSweepRun *x, const Candidate *c)
+static WorkKind
+kind_of (WorkKind kind, const Candidate *c)
 {
-  return c->least > 0
-      && sweep_cannot_win (
-             x, c,
-             (LsLowerBound) { MAX (c->bound.step, c->least), MAX (c->bound.memory_bytes, c->memory_bytes) });
+  return kind != WORK_NEXT ? kind : c->status == TRY_PENDING ? WORK_TRY : WORK_CONFIRM;
+}
+
+/* It takes longer by its plan than what is worth simulating now, whether or not somebody did so ahead. */
+static bool
+is_put_off (const LsSweepRun *x, const Candidate *c)
+{
+  return c->least > sweep_step_within (c, x->threshold);
+}
+
+/* Somebody tried it ahead, for whom it was not worth simulating. */
+static bool
+is_too_little (const LsSweepRun *x, WorkKind kind, const Candidate *c)
+{
+  return kind == WORK_TRY && c->found == TRY_PRUNED && !is_put_off (x, c);
+}
+
+/* With a front all are simulated, and those that their plans leave out do not count. */
+static bool
+is_off_front (const LsSweepRun *x, const Candidate *c)
+{
+  return x->spec->pareto && c->least > 0 && sweep_cannot_win (x, c);
 }
 
 /* What was found holds from now on. */
 static void
 take (LsSweepRun *x, WorkKind kind, Candidate *c, bool is_known)
 {
+  bool is_new = kind == WORK_TRY && c->key == c->bound.step;
   c->is_due = false;
-  c->status = kind == WORK_TRY && !is_known && is_beaten (x, c) ? TRY_PRUNED : c->found;
+  if (kind == WORK_TRY)
+    c->key = MAX (c->key, c->least);
+  if (is_new)
+    show_progress (x, is_known);
+  if (kind == WORK_TRY && is_put_off (x, c))
+    return;
+  if (kind == WORK_TRY)
+    c->bound.memory_bytes = MAX (c->bound.memory_bytes, c->memory_bytes);
+  c->status = kind == WORK_TRY && !is_known && is_off_front (x, c) ? TRY_PRUNED : c->found;
   if (c->status == TRY_PRUNED)
-    c->beaten = c->least;
+    return;
+  if (c->status == TRY_DONE || c->status == TRY_RAN)
+    c->key = c->step;
   c->is_confirmed |= kind != WORK_TRY && c->status == TRY_DONE;
-  if (kind == WORK_TRY && !is_known && c->status != TRY_PRUNED)
+  if (kind == WORK_TRY && !is_known)
     sweep_journal_try (x, c);
   if (kind == WORK_CONFIRM && !is_known)
     sweep_journal_confirm (x, c);
-  if (kind == WORK_TRY)
-    show_progress (x, is_known);
 }
 
 static bool
@@ -225,8 +251,9 @@ take_known (LsSweepRun *x, WorkKind kind, Candidate *c)
     return false;
   c->found = kind == WORK_TRY ? known->status : known->confirmed_status;
   c->memory_bytes = kind == WORK_TRY ? known->memory_bytes : known->confirmed_bytes;
+  c->step = kind == WORK_TRY ? known->step : known->confirmed_step;
   if (kind == WORK_TRY)
-    c->step = known->step;
+    c->least = known->least;
   take (x, kind, c, true);
   return true;
 }
@@ -245,13 +272,13 @@ take_result (Workers *workers, guint from, const Work *work)
   c->is_asked = false;
   c->found = work->status;
   c->memory_bytes = work->memory_bytes;
-  if (work->kind == WORK_TRY) {
+  c->step = work->step;
+  if (work->kind == WORK_TRY)
     c->least = work->least;
-    c->step = work->step;
-  } else if (work->status == TRY_DONE)
+  else if (work->status == TRY_DONE)
     g_hash_table_insert (x->figures, GUINT_TO_POINTER (work->candidate),
                          g_memdup2 (&work->figures, sizeof work->figures));
-  if (c->is_due)
+  if (c->is_due && !is_too_little (x, work->kind, c))
     take (x, work->kind, c, false);
 }
 
@@ -293,21 +320,20 @@ static void
 ask (Workers *workers, guint to, WorkKind kind, Candidate *c)
 {
   const LsSweepRun *x = workers->x;
-  bool has_limit = !x->spec->pareto && c->group < x->groups->len; /* on the front more than time counts */
   Work work = { .kind = (uint8_t) kind,
                 .index = c->index,
                 .candidate = (uint32_t) (c - candidate_at (x, 0)),
-                .limit = has_limit ? sweep_step_limit (x, c) : LS_TIME_NEVER };
+                .limit = sweep_step_within (c, x->threshold) };
   c->is_asked = true;
   give (workers, to, &work);
 }
 
 static Candidate *
-next_due (Candidate **list, guint n, guint *at)
+next_due (Candidate **list, guint n)
 {
-  for (; *at < n; (*at)++)
-    if (list[*at]->is_due && !list[*at]->is_asked)
-      return list[(*at)++];
+  for (guint i = 0; i < n; i++)
+    if (list[i]->is_due && !list[i]->is_asked)
+      return list[i];
   return NULL;
 }
 
@@ -326,34 +352,36 @@ begin (LsSweepRun *x, WorkKind kind, Candidate **list, guint n)
 {
   for (guint i = 0; i < n; i++) {
     Candidate *c = list[i];
-    bool is_found = kind == WORK_TRY && c->found != TRY_PENDING; /* ahead */
-    if (is_found)
-      take (x, kind, c, false);
-    else if (!take_known (x, kind, c))
+    WorkKind own = kind_of (kind, c);
+    bool is_found = own == WORK_TRY && c->found != TRY_PENDING; /* ahead */
+    if (is_found && !is_too_little (x, own, c))
+      take (x, own, c, false);
+    else if (!take_known (x, own, c))
       c->is_due = true;
   }
 }
 
 /* What was not begun when the sweep was stopped, is not tried. */
 static void
-give_up (Candidate **list, guint n)
+give_up (WorkKind kind, Candidate **list, guint n)
 {
   for (guint i = 0; i < n; i++)
-    list[i]->is_due &= list[i]->is_asked;
+    if (kind_of (kind, list[i]) == WORK_TRY)
+      list[i]->is_due &= list[i]->is_asked;
 }
 
 void
 workers_do (LsSweepRun *x, WorkKind kind, Candidate **list, guint n)
 {
   Workers *workers = x->workers;
-  guint to, at = 0;
+  guint to;
   begin (x, kind, list, n);
   for (;;) {
     Candidate *c;
-    if (kind == WORK_TRY && is_stopped (x))
-      give_up (list, n);
-    while (find_idle (workers, &to) && (c = next_due (list, n, &at)))
-      ask (workers, to, kind, c);
+    if (is_stopped (x))
+      give_up (kind, list, n);
+    while (find_idle (workers, &to) && (c = next_due (list, n)))
+      ask (workers, to, kind_of (kind, c), c);
     if (!is_any_due (list, n))
       return;
     while (!is_stopped (x) && find_idle (workers, &to) && (c = sweep_next_ahead (x)))

@@ -144,6 +144,21 @@ bounds_are_below_jobs_that_end_in_a_reduction (void)
   ls_sweep_spec_clear (&spec);
 }
 
+/* Short sequences, so that gathering the units of FSDP2, adding and copying their gradients is most of a
+ * step. */
+static void
+bounds_are_below_jobs_that_gather_units (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, "model", "tiny", "gpus", "8", "global-batch", "16", "micro-batch", "1,4", "pp", "1,2,4",
+             "tp", "1,2", "cp", "1,2", "vpp", "1,2", "seq", "128,2048", "dp-kind", "fsdp2", "zero", "2,3",
+             "grad-sync", "each,last", "grad-dtype", "bf16,fp32", "grad-norm", "0,1", "recompute",
+             "none,full", "reshard-after-forward", "auto,0,1", "layers-per-unit", "1,2", "schedule",
+             "1f1b,interleaved-1f1b,gpipe,zb-h1,zbv,looped-bfs");
+  check_bounds (&spec, 97);
+  ls_sweep_spec_clear (&spec);
+}
+
 /* What a bound remembers must not be of another value of a knob that is listed. */
 static void
 bounds_are_below_jobs_of_listed_knobs (void)
@@ -331,6 +346,7 @@ main (void)
     LS_TEST (bounds_are_below_jobs_of_uneven_chunks),
     LS_TEST (bounds_are_below_jobs_on_a_torus),
     LS_TEST (bounds_are_below_jobs_that_end_in_a_reduction),
+    LS_TEST (bounds_are_below_jobs_that_gather_units),
     LS_TEST (bounds_are_below_jobs_of_listed_knobs),
     LS_TEST (bounds_are_below_jobs_of_listed_kernels),
     LS_TEST (bounds_are_below_jobs_in_any_order),

@@ -54,11 +54,11 @@ check_limits (LsSweepRun *x)
     g_autoptr (GPtrArray) done = sweep_ranking (x, g);
     for (guint k = 0; k < done->len; k++) {
       const Candidate *c = done->pdata[k];
-      LsLowerBound own = { c->step, c->memory_bytes };
+      LS_CHECK_INT (c->key, ==, c->step);
       if (sweep_paced (c) <= g->limit)
-        LS_CHECK (!sweep_cannot_win (x, c, own));
+        LS_CHECK_INT (c->key, <=, sweep_step_limit (x, c));
       else if (sweep_paced (c) > 1.000001 * g->limit)
-        LS_CHECK (sweep_cannot_win (x, c, own));
+        LS_CHECK (sweep_cannot_win (x, c));
     }
   }
 }
