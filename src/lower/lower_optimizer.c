@@ -22,7 +22,7 @@
  *   distributed   X is turned so that its longer side is the one that is cut, and A = X X^T is
  *                 all-reduced each time
  *
- * A kernel that runs only every so many steps runs in each step for as small a share of the tensors.
+ * A kernel that runs only every so many steps runs in each step for as small a share of the work.
  *
  * Deviations. What is gathered, and what the products write, is not in the memory of the step: activations
  * are gone by then. */
@@ -52,11 +52,13 @@ gate_is_apart (const Lower *l)
   return !ls_dp_traits (l->s->dp_kind)->is_megatron;
 }
 
-/* All parameters of a rank that learn and are, or are not, of experts; in model order. */
+/* All parameters of a rank that learn and are, or are not, of experts, in model order; in tiles where the
+ * optimizer cuts them. */
 static GArray *
 tensors_of (const Lower *l, uint32_t pp_rank, bool is_expert)
 {
   g_autoptr (GArray) tensors = g_array_new (FALSE, FALSE, sizeof (LsTensor));
+  g_autoptr (GArray) tiles = g_array_new (FALSE, FALSE, sizeof (LsTensor));
   GArray *owned = g_array_new (FALSE, FALSE, sizeof (Owned));
   for (uint32_t c = 0; c < l->n_chunks; c++) {
     const Chunk *chunk = chunk_at (l, pp_rank, c);
@@ -66,8 +68,14 @@ tensors_of (const Lower *l, uint32_t pp_rank, bool is_expert)
   }
   for (guint i = 0; i < tensors->len; i++) {
     const LsTensor *t = &g_array_index (tensors, LsTensor, i);
-    const Owned all = { *t, ls_optimizer_part (l->s->optimizer_kind, t), ls_tensor_numel (t) };
-    g_array_append_val (owned, all);
+    const LsOptimizerPart *part = ls_optimizer_part (l->s->optimizer_kind, t);
+    g_array_set_size (tiles, 0);
+    ls_optimizer_tiles (part, t, tiles);
+    for (guint j = 0; j < tiles->len; j++) {
+      const LsTensor *tile = &g_array_index (tiles, LsTensor, j);
+      const Owned all = { *tile, part, ls_tensor_numel (tile) };
+      g_array_append_val (owned, all);
+    }
   }
   return owned;
 }
@@ -254,9 +262,9 @@ multiplied (const Lower *l, const LsTensor *t)
 }
 
 static void
-launch_stream (Build *b, const LsOptimizerKernel *k, uint64_t n)
+launch_stream (Build *b, const LsOptimizerKernel *k, const LsTensor *t, uint64_t n)
 {
-  LsKernel kernel = ls_optimizer_stream (k, n);
+  LsKernel kernel = ls_optimizer_stream (k, t, n);
   build_kernel (b, &kernel, LS_TAG_OPTIMIZER);
 }
 
@@ -272,10 +280,17 @@ launch_product (Build *b, const LsOptimizerKernel *k, const Multiplied *x)
                             "optimizer product all-reduce"));
 }
 
-/* The i-th of its part: kernels in order; those that follow each other and run as often, in turns. */
+/* Of the tensors of a part, which run which kernel. */
+typedef struct {
+  GPtrArray *owned; /* Owned, borrowed */
+  bool *runs;       /* kernel by kernel */
+} PartStep;
+
+/* Kernels in order; those that follow each other and run as often, in turns. */
 static void
-step_on_tensor (Build *b, const Owned *o, guint i)
+step_on_tensor (Build *b, const PartStep *p, guint i)
 {
+  const Owned *o = p->owned->pdata[i];
   const Multiplied x = multiplied (b->l, &o->t);
   const GArray *kernels = o->part->kernels;
   bool gathers = x.held == LS_TENSOR_WHOLE && x.tp > 1;
@@ -287,7 +302,7 @@ step_on_tensor (Build *b, const Owned *o, guint i)
     for (uint32_t turn = 0; turn < first->times; turn++)
       for (guint j = from; j < end; j++) {
         const LsOptimizerKernel *k = &g_array_index (kernels, LsOptimizerKernel, j);
-        if (!ls_optimizer_runs (o->part, k, &o->t, i))
+        if (!p->runs[j * p->owned->len + i])
           continue;
         if (gathers && (k->whole || k->bytes == 0)) {
           build_join (b,
@@ -299,26 +314,40 @@ step_on_tensor (Build *b, const Owned *o, guint i)
         if (k->bytes == 0)
           launch_product (b, k, &x);
         else
-          launch_stream (b, k, k->whole ? ls_tensor_numel (&x.t) : o->n);
+          launch_stream (b, k, &x.t, k->whole ? ls_tensor_numel (&x.t) : o->n);
       }
   }
 }
 
 static void
-step_on_part (Build *b, const LsOptimizerPart *part, const GArray *owned)
+step_on_each (Build *b, const LsOptimizerPart *part, GPtrArray *owned)
+{
+  g_autofree bool *runs = g_new (bool, part->kernels->len * owned->len);
+  g_autofree const LsTensor **tensors = g_new (const LsTensor *, owned->len);
+  for (guint i = 0; i < owned->len; i++)
+    tensors[i] = &((const Owned *) owned->pdata[i])->t;
+  for (guint j = 0; j < part->kernels->len; j++)
+    ls_optimizer_runs (part, &g_array_index (part->kernels, LsOptimizerKernel, j), tensors, owned->len,
+                       runs + j * owned->len);
+  const PartStep step = { owned, runs };
+  for (guint i = 0; i < owned->len; i++)
+    step_on_tensor (b, &step, i);
+}
+
+static void
+step_on_part (Build *b, const LsOptimizerPart *part, const GArray *all)
 {
   uint64_t n = 0;
-  guint n_tensors = 0;
-  for (guint i = 0; i < owned->len; i++) {
-    const Owned *o = owned_at (owned, i);
-    if (o->part != part)
-      continue;
-    n += o->n;
-    if (part->by_tensor)
-      step_on_tensor (b, o, n_tensors++);
-  }
+  g_autoptr (GPtrArray) owned = g_ptr_array_new ();
+  for (guint i = 0; i < all->len; i++)
+    if (owned_at (all, i)->part == part) {
+      g_ptr_array_add (owned, owned_at (all, i));
+      n += owned_at (all, i)->n;
+    }
+  if (part->by_tensor)
+    step_on_each (b, part, owned);
   for (guint i = 0; !part->by_tensor && n > 0 && i < part->kernels->len; i++)
-    launch_stream (b, &g_array_index (part->kernels, LsOptimizerKernel, i), n);
+    launch_stream (b, &g_array_index (part->kernels, LsOptimizerKernel, i), NULL, n);
 }
 
 /* Of all matrices that this optimizer multiplies, which are cut by elements. */

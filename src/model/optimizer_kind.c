@@ -108,12 +108,25 @@ ls_optimizer_part (const LsOptimizerKind *kind, const LsTensor *t)
   return part_at (kind, p);
 }
 
+void
+ls_optimizer_tiles (const LsOptimizerPart *part, const LsTensor *t, GArray *tiles)
+{
+  uint64_t tall = part->tile > 0 ? part->tile : t->rows, wide = part->tile > 0 ? part->tile : t->columns;
+  for (uint64_t row = 0; row < t->rows; row += tall)
+    for (uint64_t column = 0; column < t->columns; column += wide) {
+      LsTensor tile = *t;
+      tile.rows = MIN (tall, t->rows - row);
+      tile.columns = MIN (wide, t->columns - column);
+      g_array_append_val (tiles, tile);
+    }
+}
+
 /* --- what it keeps -------------------------------------------------------------------- */
 
 static bool
 has_side (const LsOptimizerPart *part, uint64_t side)
 {
-  return part->max_side == 0 || side <= part->max_side;
+  return side > 1 && (part->max_side == 0 || side <= part->max_side);
 }
 
 static double
@@ -136,12 +149,16 @@ ls_optimizer_state_bytes (const LsOptimizerPart *part, const LsTensor *t, uint64
 
 /* --- what it runs ----------------------------------------------------------------------- */
 
-bool
-ls_optimizer_runs (const LsOptimizerPart *part, const LsOptimizerKernel *k, const LsTensor *t, guint i)
+static uint64_t
+preconditioned (const LsOptimizerKernel *k, const LsTensor *t)
 {
-  if (k->of != LS_SIDES_NONE && !has_side (part, k->of == LS_SIDES_ROWS ? t->rows : t->columns))
-    return false;
-  return i % k->every == 0;
+  return k->of == LS_SIDES_ROWS ? t->rows : t->columns;
+}
+
+static bool
+applies (const LsOptimizerPart *part, const LsOptimizerKernel *k, const LsTensor *t)
+{
+  return k->of == LS_SIDES_NONE || has_side (part, preconditioned (k, t));
 }
 
 static uint64_t
@@ -163,13 +180,54 @@ ls_optimizer_product (const LsOptimizerKernel *k, const LsTensor *t, LsTensorCut
 }
 
 LsKernel
-ls_optimizer_stream (const LsOptimizerKernel *k, uint64_t n)
+ls_optimizer_stream (const LsOptimizerKernel *k, const LsTensor *t, uint64_t n)
 {
+  if (k->of != LS_SIDES_NONE)
+    n = preconditioned (k, t) * preconditioned (k, t);
   LsKernel kernel = ls_kernel_stream (g_intern_string (k->name), LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, 1, n,
                                       k->bytes * (double) n, 0);
   kernel.access = (LsAccess) k->access;
   kernel.batch = 1;
   return kernel;
+}
+
+static double
+work_of (const LsOptimizerKernel *k, const LsTensor *t)
+{
+  return k->bytes == 0 ? ls_optimizer_product (k, t, LS_TENSOR_WHOLE).flops
+                       : ls_optimizer_stream (k, t, ls_tensor_numel (t)).bytes;
+}
+
+typedef struct {
+  double work;
+  guint i;
+} Turn;
+
+static gint
+most_work_first (gconstpointer a, gconstpointer b)
+{
+  const Turn *x = a, *y = b;
+  return x->work != y->work ? (x->work < y->work ? 1 : -1) : x->i < y->i ? -1 : x->i > y->i;
+}
+
+void
+ls_optimizer_runs (const LsOptimizerPart *part, const LsOptimizerKernel *k, const LsTensor *const *tensors,
+                   guint n, bool *ret_runs)
+{
+  g_autofree Turn *turns = g_new (Turn, n);
+  guint n_turns = 0;
+  for (guint i = 0; i < n; i++) {
+    ret_runs[i] = applies (part, k, tensors[i]) && k->every == 1;
+    if (applies (part, k, tensors[i]) && k->every > 1)
+      turns[n_turns++] = (Turn) { work_of (k, tensors[i]), i };
+  }
+  qsort (turns, n_turns, sizeof *turns, most_work_first);
+  double due = 0;
+  for (guint j = 0; j < n_turns; j++) {
+    due += turns[j].work / k->every;
+    ret_runs[turns[j].i] = due >= turns[j].work / 2;
+    due -= ret_runs[turns[j].i] ? turns[j].work : 0;
+  }
 }
 
 double
@@ -178,7 +236,7 @@ ls_optimizer_flops (const LsOptimizerPart *part, const LsTensor *t)
   double flops = 0;
   for (guint i = 0; i < part->kernels->len; i++) {
     const LsOptimizerKernel *k = kernel_at (part, i);
-    if (k->bytes == 0 && ls_optimizer_runs (part, k, t, 0))
+    if (k->bytes == 0 && applies (part, k, t))
       flops += ls_optimizer_product (k, t, LS_TENSOR_WHOLE).flops * k->times / k->every;
   }
   return flops;

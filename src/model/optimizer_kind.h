@@ -1,12 +1,13 @@
 /* model/optimizer_kind.h — optimizers that are not Adam, as data: what each keeps of a tensor, and the
  * kernels of its step (strategies/optimizers/NAME.json).
  *
- * A tensor belongs to the first part of the optimizer that takes it. What a part keeps of a tensor of
+ * A tensor belongs to the first part of the optimizer that takes it. A part may cut it into tiles of at most
+ * so many rows and columns, each of which is then a tensor by itself. What a part keeps of a tensor of
  * n = rows x columns elements, in bytes, besides gradient and master weight:
  *
  *     n state_bytes + ceil (n / block) block_bytes                   a value an element, scales of blocks
  *     + rows row_bytes + columns column_bytes                        sums of rows and columns (Adafactor)
- *     + side_bytes sum of side^2 over its sides up to max_side       preconditioners (Shampoo, SOAP)
+ *     + side_bytes sum of side^2 over its sides, 2 to max_side       preconditioners (Shampoo, SOAP)
  *
  * Newton-Schulz of Muon on an m x n matrix, s the smaller and l the larger of the two, is five times
  *
@@ -44,10 +45,11 @@ typedef enum { LS_SIDES_NONE, LS_SIDES_ROWS, LS_SIDES_COLUMNS } LsPreconditioned
 /* A kernel that streams, or a matrix product. */
 typedef struct {
   char *name;
-  double bytes; /* read and written of an element; 0: a product */
-  int access;   /* LsAccess of a stream                         */
-  bool whole;   /* a stream over the whole matrix, also where a rank owns a part of it */
-  int m, n, k;  /* LsSide of a product                          */
+  double
+      bytes;   /* read and written of an element, with `of` one of that side's preconditioner; 0: a product */
+  int access;  /* LsAccess of a stream                         */
+  bool whole;  /* a stream over the whole matrix, also where a rank owns a part of it */
+  int m, n, k; /* LsSide of a product                          */
   double depth; /* so many times k                              */
   int dtype;    /* LsDtype of a product                         */
   bool adds;    /* C is read too                                */
@@ -61,9 +63,9 @@ typedef struct {
   int takes;             /* LsTakes                */
   uint64_t min_elements; /* smaller tensors it leaves to later parts */
   double state_bytes, block_bytes, row_bytes, column_bytes, side_bytes;
-  uint64_t block, max_side;
-  bool by_tensor;  /* a kernel for each tensor; else one over all */
-  GArray *kernels; /* LsOptimizerKernel, in order */
+  uint64_t block, max_side, tile; /* 0: no blocks, no limit, whole tensors */
+  bool by_tensor;                 /* a kernel for each tensor; else one over all */
+  GArray *kernels;                /* LsOptimizerKernel, in order */
 } LsOptimizerPart;
 
 /* Frozen and shared. */
@@ -86,14 +88,19 @@ double ls_optimizer_least_state (const LsOptimizerKind *kind);
 
 uint64_t ls_tensor_numel (const LsTensor *t);
 const LsOptimizerPart *ls_optimizer_part (const LsOptimizerKind *kind, const LsTensor *t);
+/* Appends what the part steps on: t, or its tiles, whose sides are of `tile` but the last. To LsTensors. */
+void ls_optimizer_tiles (const LsOptimizerPart *part, const LsTensor *t, GArray *tiles);
 /* Of n elements of a tensor that a rank owns; what is by row, column or side needs all of them. */
 uint64_t ls_optimizer_state_bytes (const LsOptimizerPart *part, const LsTensor *t, uint64_t n);
-/* Whether the i-th tensor runs it in a step. */
-bool ls_optimizer_runs (const LsOptimizerPart *part, const LsOptimizerKernel *k, const LsTensor *t, guint i);
+/* Which of n tensors run it in a step. What runs every so many steps runs on tensors whose work together is
+ * that of a mean step: from the one with most work down, where at least half of its own is due. */
+void ls_optimizer_runs (const LsOptimizerPart *part, const LsOptimizerKernel *k,
+                        const LsTensor *const *tensors, guint n, bool *ret_runs);
 /* One launch. t: the matrix that is multiplied; swapped: short are its columns, long its rows, whichever is
  * larger, or the other way round (LS_TENSOR_ROWS, LS_TENSOR_COLUMNS; LS_TENSOR_WHOLE: as they are). */
 LsKernel ls_optimizer_product (const LsOptimizerKernel *k, const LsTensor *t, LsTensorCut held);
-LsKernel ls_optimizer_stream (const LsOptimizerKernel *k, uint64_t n);
+/* Over n elements of t, or over the preconditioner of the side that it is of. */
+LsKernel ls_optimizer_stream (const LsOptimizerKernel *k, const LsTensor *t, uint64_t n);
 /* FLOPs of all products of a tensor in a step, times and depth counted, `every` as a share. */
 double ls_optimizer_flops (const LsOptimizerPart *part, const LsTensor *t);
 

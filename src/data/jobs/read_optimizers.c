@@ -24,7 +24,7 @@ static const LsField kernel_fields[] = {
   { KERNEL ("name", LS_FIELD_STRING, name), .required = true, .meaning = "what pictures show" },
   { KERNEL ("bytes", LS_FIELD_DOUBLE, bytes), .max = 1e3, .default_text = "0: a product",
     .meaning = "of a kernel that streams: read and written of each element, the fp32 gradient and the master "
-               "weight where it touches them" },
+               "weight where it touches them; with `of`, of each element of that preconditioner" },
   { KERNEL ("access", LS_FIELD_ENUM, access), .names = ls_access_names, .default_text = "`\"none\"`",
     .meaning = "how it touches memory" },
   { KERNEL ("whole", LS_FIELD_BOOL, whole), .default_text = "false",
@@ -47,7 +47,8 @@ static const LsField kernel_fields[] = {
   { KERNEL ("times", LS_FIELD_UINT, times), .min = 1, .max = 100, .default_text = "1",
     .meaning = "how often; neighbours with the same number take turns" },
   { KERNEL ("every", LS_FIELD_UINT, every), .min = 1, .max = 1e6, .default_text = "1",
-    .meaning = "steps from one time to the next: in each step as small a share of the tensors runs it" },
+    .meaning
+    = "steps from one time to the next: in each step tensors with as small a share of the work run it" },
   { NULL },
 };
 
@@ -74,7 +75,10 @@ static const LsField part_fields[] = {
   { PART ("side_bytes", LS_FIELD_DOUBLE, side_bytes), .max = 100, .default_text = "0",
     .meaning = "kept of each element of a preconditioner, which is as long and as wide as a side" },
   { PART ("max_side", LS_FIELD_UINT64, max_side), .default_text = "no limit",
-    .meaning = "longer sides have no preconditioner" },
+    .meaning = "longer sides have no preconditioner; nor has a side of 1" },
+  { PART ("tile", LS_FIELD_UINT64, tile), .default_text = "whole tensors",
+    .meaning = "each tensor is cut into tiles of at most so many rows and columns, which are tensors by "
+               "themselves" },
   { PART ("by_tensor", LS_FIELD_BOOL, by_tensor), .default_text = "false",
     .meaning = "its kernels run for each tensor; else once over all" },
   { PART ("kernels", LS_FIELD_ARRAY, kernels), .required = true, .fields = kernel_fields,
@@ -151,14 +155,15 @@ check_part (Check *check, const cJSON *node, const LsOptimizerPart *part, bool i
     const LsOptimizerKernel *k = &g_array_index (part->kernels, LsOptimizerKernel, i);
     const cJSON *kernel = cJSON_GetArrayItem (list, (int) i);
     check_kernel (check, kernel, part, k);
-    if (is_product (kernel) && part->takes != LS_TAKES_MATRICES)
-      complain (check, node, "expected \"takes\": \"matrices\" of a part with products");
+    if (is_product (kernel) && part->takes != LS_TAKES_MATRICES && k->of == LS_SIDES_NONE)
+      complain (check, kernel, "expected \"takes\": \"matrices\" of a part with products of whole matrices");
   }
   if ((part->block == 0) != (part->block_bytes == 0))
     complain (check, node, "expected \"block\" and \"block_bytes\" together");
-  bool is_shaped = part->row_bytes + part->column_bytes + part->side_bytes > 0;
-  if (is_shaped && part->takes == LS_TAKES_ALL)
-    complain (check, node, "vectors have no rows, columns or sides: expected \"takes\" 2d or matrices");
+  if (part->row_bytes + part->column_bytes > 0 && part->takes == LS_TAKES_ALL)
+    complain (check, node, "vectors have no rows and columns: expected \"takes\" 2d or matrices");
+  if (part->tile > 0 && !part->by_tensor)
+    complain (check, node, "tiles are stepped on one by one: expected \"by_tensor\": true");
   if (is_last && (part->takes != LS_TAKES_ALL || part->min_elements > 0))
     complain (check, node, "expected a last part that takes all tensors");
 }

@@ -80,6 +80,41 @@ states_are_those_of_a_count_by_hand (void)
   LS_CHECK_INT (optimizer_bytes (TWO "--dp-kind fsdp2 --optimizer lion"), ==, 2 * (uint64_t) n);
 }
 
+/* Whole matrices; the words in six tiles of 8192 rows and one of 896; vectors as wide as they are long. */
+static void
+shampoo_works_on_tiles (void)
+{
+  double n = N_MATRIX + N_TABLE + N_VECTOR, n2 = 1048576;
+  double matrices = 4 * (4 * 2 + 2 * (1 + 16)) * n2, vectors = (26 + 4 * 9 + 4 * 16) * n2;
+  double words = 6 * 64 * n2 + 896.0 * 896 + 7 * n2, positions = 2 * n2;
+  LS_CHECK_INT (optimizer_bytes (ONE "--optimizer shampoo"), ==,
+                (uint64_t) (12 * n + 8 * (matrices + vectors + words + positions)));
+  /* 24 matrices, 7 + 1 tiles of tables and 34 vectors, which have one side: 2 rows columns (rows + columns) */
+  Sum products = sum_of (ONE "--optimizer shampoo", "precondition-");
+  LS_CHECK_INT (products.n, ==, 2 * (24 + 8) + 34);
+  double of_matrices = 4 * (4 * 2 + 2 * 4 * 5) * CUBE, of_vectors = vectors;
+  double of_words = 6 * 8.0 * 9 * CUBE + 0.875 * 1.875 * CUBE, of_positions = 2 * CUBE;
+  LS_CHECK_DOUBLE (products.flops, ==, 2 * (of_matrices + of_vectors + of_words + of_positions));
+  /* its second moment and two operations on preconditioners: 8 bytes of each, of rows and of columns */
+  LS_CHECK_DOUBLE (sum_of (ONE "--optimizer shampoo", "decay-gram-").bytes, ==,
+                   8 * (matrices + vectors + words + positions));
+  LS_CHECK_DOUBLE (sum_of (ONE "--optimizer shampoo", "decay-variance").bytes, ==, 8 * n);
+}
+
+/* The work of a mean step, from the largest down, in units of a side of 1024. Columns: 20 matrices, 8 tiles of
+ * tables and 26 vectors of 1, 4 vectors of 27, 4 matrices and 4 vectors of 64: a hundredth of 674. Rows of
+ * matrices: 20 of 1, 4 of 64: of the large ones 25.6 are due, less than half of one, so that the small ones run. */
+static void
+rare_kernels_do_the_work_of_a_mean_step (void)
+{
+  Sum eigh = sum_of (ONE "--optimizer shampoo", "eigh-columns");
+  LS_CHECK_INT (eigh.n, ==, 7);
+  LS_CHECK_NEAR (eigh.flops, 7 * 9 * CUBE, 1e-9);
+  Sum qr = sum_of (ONE "--optimizer soap", "qr-rows");
+  LS_CHECK_INT (qr.n, ==, 20);
+  LS_CHECK_NEAR (qr.flops, 20 * 8 / 3.0 * CUBE, 1e-3);
+}
+
 static void
 newton_schulz_multiplies_what_its_formula_says (void)
 {
@@ -184,6 +219,7 @@ all_of_them_run_and_conserve (void)
 {
   static const char *const flags[] = { TWO "--optimizer adafactor --zero 1",
                                        TWO "--optimizer soap --zero 1 --grad-norm 0",
+                                       TWO "--optimizer shampoo --zero 1",
                                        DEALT "--dtype fp16",
                                        PIECES,
                                        TP "distributed",
@@ -199,7 +235,8 @@ all_of_them_run_and_conserve (void)
   }
 }
 
-LS_TEST_MAIN ("optimizers", LS_TEST (states_are_those_of_a_count_by_hand),
+LS_TEST_MAIN ("optimizers", LS_TEST (states_are_those_of_a_count_by_hand), LS_TEST (shampoo_works_on_tiles),
+              LS_TEST (rare_kernels_do_the_work_of_a_mean_step),
               LS_TEST (newton_schulz_multiplies_what_its_formula_says),
               LS_TEST (tensors_are_dealt_out_and_back), LS_TEST (pieces_of_matrices_are_gathered),
               LS_TEST (matrices_that_are_cut_are_multiplied_as_asked),
