@@ -21,6 +21,15 @@ make() { "$root/tools/package/$kind" --build "$build" "$out"; } # 77, with the r
 is_newer() { [[ $1 != "$2" && $(printf '%s\n' "$1" "$2" | sort -V | tail -n 1) == "$1" ]]; }
 answers() { (cd -- "$out/empty" && "${bare[@]}" "$@" "${job[@]}") | diff - "$out/expected" || fail "$1 prints something else"; }
 
+# All that FILE... need but glibc lies in the folder.
+brings_its_libraries() {
+  local folder=$1
+  shift
+  ldd "$@" | sed -n 's/.*=> \(\/\S*\) .*/\1/p' | sort -u \
+    | grep -vE "^$folder/|/lib(c|m|dl|pthread|rt|resolv)\.so\.[0-9]+$" && fail 'libraries of the system are used'
+  return 0
+}
+
 tarball() {
   local path top
   path=$(make)
@@ -33,8 +42,7 @@ tarball() {
   answers "$top/bin/lockstep"
   (cd -- "$out/empty" && ln -s ../moved/bin/lockstep lockstep)
   answers ./lockstep
-  ldd "$top/bin/lockstep" "$top"/lib/*.so.* | sed -n 's/.*=> \(\/\S*\) .*/\1/p' | sort -u \
-    | grep -vE "^$top/(bin/../)?lib/|/lib(c|m|dl|pthread|rt|resolv)\.so\.[0-9]+$" && fail 'libraries of the system are used'
+  brings_its_libraries "$top" "$top/bin/lockstep" "$top"/lib/*.so.*
   grep -qE 'glibc, 2\.[0-9]+ or newer' "$top/README" || fail 'README does not say which glibc'
   ! is_newer "$(sed -n 's/.*glibc, \(2\.[0-9]*\) or newer.*/\1/p' "$top/README")" 2.36 || fail 'a glibc newer than that of Debian 12 is needed'
   cmp "$root/LICENSE" "$top/LICENSE"
@@ -46,6 +54,7 @@ wheel() {
   python3 -m venv "$venv" > "$out/log" 2>&1 || { echo 'python3 has no venv; Debian: python3-venv'; exit 77; }
   before=$(cd -- "$venv" && find . -name __pycache__ -prune -o -print | sort)
   "${bare[@]}" "$venv/bin/pip" -q install --no-index --no-compile --disable-pip-version-check "$path"
+  brings_its_libraries "$venv" "$venv"/lib/python3*/site-packages/lockstep/{,libs/}*.so.*
   code='import lockstep; print(lockstep.run(model="llama3.1-8b", cluster="dgx-h100", gpus=8, tp=2, pp=2).text(), end="")'
   (cd -- "$out/empty" && "${bare[@]}" "$venv/bin/python" -c "$code") | diff - "$out/expected" || fail 'the wheel prints something else'
   "${bare[@]}" "$venv/bin/pip" -q uninstall --yes --disable-pip-version-check lockstep
