@@ -27,27 +27,34 @@ step_flops (const LsModel *m, const LsStrategy *s, bool is_causal)
   return ls_trained_flops (m, s, seq, is_causal) - ls_dropped_flops (m, s, seq);
 }
 
-/* Of all GPUs over a step. */
+/* Of all GPUs over a step: [n_ranks]; NULL: the mean of the cluster's nodes for each. */
 static double
-peak_flops (const LsStrategy *s, const LsCluster *c, uint32_t n_ranks, double step_s)
+peak_flops (const LsStrategy *s, const LsCluster *c, const uint32_t *gpus, uint32_t n_ranks, double step_s)
 {
-  double peak = c->spec.gpu.peak_flops[s->dtype] * n_ranks * step_s;
+  uint32_t n_of_kind[LS_MAX_NODE_KINDS] = { 0 }, n = gpus ? n_ranks : c->spec.n_nodes;
+  for (uint32_t i = 0; i < n; i++)
+    n_of_kind[ls_cluster_kind_of (c, gpus ? ls_cluster_host_of (c, gpus[i]) : i)]++;
+  double peak = 0;
+  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++)
+    peak += ls_cluster_spec_of_kind (&c->spec, k)->gpu.peak_flops[s->dtype] * ((double) n_of_kind[k] / n)
+        * n_ranks * step_s;
   g_assert_cmpfloat (peak, >, 0);
   return peak;
 }
 
 double
-ls_mfu (const LsModel *m, const LsStrategy *s, const LsCluster *c, uint32_t n_ranks, double step_s)
+ls_mfu (const LsModel *m, const LsStrategy *s, const LsCluster *c, const uint32_t *gpus, uint32_t n_ranks,
+        double step_s)
 {
-  return step_flops (m, s, false) / peak_flops (s, c, n_ranks, step_s);
+  return step_flops (m, s, false) / peak_flops (s, c, gpus, n_ranks, step_s);
 }
 
 static void
 fill_speed (LsReport *r, const LsTimeline *t, const LsModel *m, const LsStrategy *s, const LsCluster *c)
 {
-  double peak = peak_flops (s, c, t->n_ranks, r->step_time_s);
+  double peak = peak_flops (s, c, t->plan->gpu_of_rank, t->n_ranks, r->step_time_s);
   r->tokens_per_s = (double) s->global_batch * sequence (m, s) / r->step_time_s;
-  r->mfu = ls_mfu (m, s, c, t->n_ranks, r->step_time_s);
+  r->mfu = ls_mfu (m, s, c, t->plan->gpu_of_rank, t->n_ranks, r->step_time_s);
   r->mfu_causal = step_flops (m, s, true) / peak;
   r->hfu = (step_flops (m, s, false) + ls_plan_model_flops (t->plan, true)) / peak;
   r->flops_per_gpu = step_flops (m, s, false) / (t->n_ranks * r->step_time_s);
@@ -72,10 +79,11 @@ fill_breakdown (LsReport *r, const LsTimeline *t)
 }
 
 static void
-fill_memory (LsReport *r, const LsMemory *memory, const LsGpu *gpu)
+fill_memory (LsReport *r, const LsMemory *memory, const LsTimeline *t, const LsCluster *c)
 {
   const LsClassMemory *fullest = ls_memory_fullest (memory);
   g_assert (fullest);
+  const LsGpu *gpu = ls_cluster_gpu_spec (c, t->plan->gpu_of_rank[fullest->rank]);
   r->peak_rank = fullest->rank;
   r->peak_bytes = fullest->peak_bytes;
   r->needed_bytes = fullest->needed_bytes;
@@ -122,7 +130,7 @@ ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, const 
   else
     fill_no_speed (r);
   fill_breakdown (r, t);
-  fill_memory (r, memory, &c->spec.gpu);
+  fill_memory (r, memory, t, c);
   ls_link_use_report (r, t, c);
   fill_cost_share (r, cost_share);
 }

@@ -135,7 +135,8 @@ void ls_report_clear (LsReport *r);
 
 /* Model FLOPs of a step (attention whole, no recomputation) / dense peak of the strategy's dtype. s
  * resolved. */
-double ls_mfu (const LsModel *m, const LsStrategy *s, const LsCluster *c, uint32_t n_ranks, double step_s);
+double ls_mfu (const LsModel *m, const LsStrategy *s, const LsCluster *c, const uint32_t *gpus,
+               uint32_t n_ranks, double step_s);
 
 /* The name of a link, such as "node3/gpu5>nvswitch", with a star for each number. Newly allocated. */
 char *ls_link_pattern (const char *name);

@@ -73,7 +73,7 @@ ls_topo_trunk_rate (const LsTrunk *trunk)
 /* --- kinds of links --- */
 
 static const char *
-name_of_link (const LsClusterSpec *s, const LsLinkSpec *link)
+name_in_spec (const LsClusterSpec *s, const LsLinkSpec *link)
 {
   const struct {
     const LsLinkSpec *link;
@@ -88,7 +88,16 @@ name_of_link (const LsClusterSpec *s, const LsLinkSpec *link)
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     if (names[i].link == link)
       return names[i].name;
-  return "link";
+  return NULL;
+}
+
+static const char *
+name_of_link (const LsClusterSpec *s, const LsLinkSpec *link)
+{
+  const char *name = NULL;
+  for (uint32_t k = 0; !name && k < ls_cluster_spec_n_kinds (s); k++)
+    name = name_in_spec (ls_cluster_spec_of_kind (s, k), link);
+  return name ? name : "link";
 }
 
 static bool
@@ -213,7 +222,7 @@ collapse (GPtrArray *parts)
 /* One node: who hangs below whom. NVSwitches and links between equals are apart. */
 typedef struct {
   const LsTopoMap *map;
-  uint32_t n;          /* vertices: the first of the cluster */
+  uint32_t base, n;    /* vertices of the cluster: the first, how many */
   GPtrArray *inside;   /* const LsLink * with both ends in it */
   guint *first, *next; /* [n], [inside]: those that leave a vertex, in order; G_MAXUINT: no more */
   LsTopoPart **parts;  /* [n] owned by their parents; NULL: not placed yet */
@@ -226,7 +235,7 @@ index_links (NodeTree *t)
   t->next = g_new (guint, t->inside->len + 1);
   memset (t->first, 0xff, (t->n + 1) * sizeof *t->first);
   for (guint l = t->inside->len; l-- > 0;) {
-    uint32_t from = ((const LsLink *) g_ptr_array_index (t->inside, l))->from;
+    uint32_t from = ((const LsLink *) g_ptr_array_index (t->inside, l))->from - t->base;
     t->next[l] = t->first[from];
     t->first[from] = l;
   }
@@ -248,22 +257,22 @@ grow (NodeTree *t, GPtrArray *roots, uint32_t root)
 {
   const LsCluster *c = t->map->cluster;
   GArray *queue = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  t->parts[root] = part_new (vertex (c, root)->kind, 1, -1, 0);
-  t->parts[root]->vertex = root;
-  g_ptr_array_add (roots, t->parts[root]);
+  LsTopoPart **of = t->parts - t->base; /* by vertex of the cluster */
+  of[root] = part_new (vertex (c, root)->kind, 1, -1, 0);
+  of[root]->vertex = root;
+  g_ptr_array_add (roots, of[root]);
   g_array_append_val (queue, root);
   for (guint i = 0; i < queue->len; i++) {
     uint32_t v = g_array_index (queue, uint32_t, i);
-    for (guint l = t->first[v]; l != G_MAXUINT; l = t->next[l]) {
+    for (guint l = t->first[v - t->base]; l != G_MAXUINT; l = t->next[l]) {
       const LsLink *link = g_ptr_array_index (t->inside, l);
       uint32_t child = link->to;
-      if (t->parts[child] || !adopts (vertex (c, v)->kind, vertex (c, child)->kind))
+      if (of[child] || !adopts (vertex (c, v)->kind, vertex (c, child)->kind))
         continue;
       LsTopoLinks what = describe (c, link);
-      t->parts[child]
-          = part_new (vertex (c, child)->kind, 1, find_row (t->map->links, &what), link->n_physical);
-      t->parts[child]->vertex = child;
-      g_ptr_array_add (t->parts[v]->children, t->parts[child]);
+      of[child] = part_new (vertex (c, child)->kind, 1, find_row (t->map->links, &what), link->n_physical);
+      of[child]->vertex = child;
+      g_ptr_array_add (of[v]->children, of[child]);
       g_array_append_val (queue, child);
     }
   }
@@ -313,32 +322,36 @@ add_rest (const NodeTree *t, GPtrArray *roots)
   }
   if (!nvswitches)
     return;
-  nvswitches->n = (uint32_t) (t->map->n_of_kind[LS_NODE_NVSWITCH] / s->n_nodes);
+  nvswitches->n = 0;
+  for (uint32_t v = t->base; v < t->base + t->n; v++)
+    nvswitches->n += vertex (t->map->cluster, v)->kind == LS_NODE_NVSWITCH;
   nvswitches->n_physical = n_nvlinks / s->gpus_per_node;
 }
 
 static GPtrArray *
-node_tree (const LsTopoMap *map, bool collapses)
+node_tree (const LsTopoMap *map, uint32_t host, bool collapses)
 {
   static const LsNodeKind order[]
       = { LS_NODE_CPU, LS_NODE_PCIE_SWITCH, LS_NODE_GPU, LS_NODE_NIC, LS_NODE_NVME, LS_NODE_CPU_MEMORY };
   const LsCluster *c = map->cluster;
   GPtrArray *roots = g_ptr_array_new_with_free_func (part_free);
   NodeTree t = { .map = map, .inside = g_ptr_array_new () };
-  while (t.n < c->nodes->len && vertex (c, t.n)->host == 0)
+  while (vertex (c, t.base)->host != host)
+    t.base++;
+  while (t.base + t.n < c->nodes->len && vertex (c, t.base + t.n)->host == host)
     t.n++;
   t.parts = g_new0 (LsTopoPart *, t.n + 1);
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
-    if (link->from < t.n && link->to < t.n)
+    if (link->from - t.base < t.n && link->to - t.base < t.n) /* below the first: a large number */
       g_ptr_array_add (t.inside, (gpointer) link);
   }
   index_links (&t);
   add_rest (&t, roots);
   for (guint k = 0; k < G_N_ELEMENTS (order); k++)
     for (uint32_t v = 0; v < t.n; v++)
-      if (vertex (c, v)->kind == order[k] && !t.parts[v])
-        grow (&t, roots, v);
+      if (vertex (c, t.base + v)->kind == order[k] && !t.parts[v])
+        grow (&t, roots, t.base + v);
   if (collapses)
     collapse (roots);
   g_ptr_array_unref (t.inside);
@@ -379,6 +392,42 @@ fabric_tree (const LsTopoMap *map)
 
 /* --- the whole --- */
 
+/* The first node of each kind but that of node 0. */
+static void
+add_others (LsTopoMap *map)
+{
+  const LsCluster *c = map->cluster;
+  uint32_t seen = 1u << ls_cluster_kind_of (c, 0);
+  for (uint32_t host = 1; host < c->spec.n_nodes && c->kind_of_host; host++) {
+    uint32_t kind = ls_cluster_kind_of (c, host);
+    if (seen >> kind & 1)
+      continue;
+    seen |= 1u << kind;
+    if (!map->others)
+      map->others = g_array_new (FALSE, FALSE, sizeof (LsTopoOther));
+    g_array_append_val (map->others, ((LsTopoOther) { host, node_tree (map, host, true) }));
+  }
+}
+
+char *
+ls_topo_nodes_text (const LsCluster *c)
+{
+  const LsClusterSpec *s = &c->spec;
+  GString *out = g_string_new (NULL);
+  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (s); k++) {
+    uint32_t n = 0;
+    for (uint32_t host = 0; host < s->n_nodes; host++)
+      n += ls_cluster_kind_of (c, host) == k;
+    if (n > 0)
+      g_string_append_printf (out, "%s%u %sof %u x %s", out->len > 0 ? ", " : "", n,
+                              out->len > 0 ? ""
+                                  : n == 1 ? "node "
+                                           : "nodes ",
+                              s->gpus_per_node, ls_cluster_spec_of_kind (s, k)->gpu.name);
+  }
+  return g_string_free (out, FALSE);
+}
+
 LsTopoMap *
 ls_topo_map_new (const LsCluster *c)
 {
@@ -387,8 +436,9 @@ ls_topo_map_new (const LsCluster *c)
   for (guint i = 0; i < c->nodes->len; i++)
     map->n_of_kind[vertex (c, i)->kind]++;
   map->links = collect_links (c);
-  map->node = node_tree (map, true);
-  map->each = node_tree (map, false);
+  map->node = node_tree (map, 0, true);
+  map->each = node_tree (map, 0, false);
+  add_others (map);
   map->fabric = fabric_tree (map);
   map->levels = ls_topo_levels_new (c);
   map->node_bisection = ls_topo_node_bisection (c);
@@ -405,6 +455,9 @@ ls_topo_map_free (LsTopoMap *map)
   g_array_unref (map->levels);
   g_ptr_array_unref (map->node);
   g_ptr_array_unref (map->each);
+  for (guint i = 0; map->others && i < map->others->len; i++)
+    g_ptr_array_unref (g_array_index (map->others, LsTopoOther, i).parts);
+  g_clear_pointer (&map->others, g_array_unref);
   g_ptr_array_unref (map->fabric);
   g_free (map);
 }

@@ -64,13 +64,20 @@ typedef struct {
   LsBandwidth all_gather; /* INFINITY with one part                                      */
 } LsTopoLevel;
 
+/* The first node of another kind than that of node 0. */
+typedef struct {
+  uint32_t host;
+  GPtrArray *parts; /* LsTopoPart */
+} LsTopoOther;
+
 #define LS_TOPO_MAX_KINDS 32
 
 typedef struct {
   const LsCluster *cluster;              /* borrowed                                                   */
   uint64_t n_of_kind[LS_TOPO_MAX_KINDS]; /* vertices of the cluster by LsNodeKind         */
   GArray *links;                         /* LsTopoLinks, those of a node first                          */
-  GPtrArray *node;                       /* LsTopoPart: of one node                                     */
+  GPtrArray *node;                       /* LsTopoPart: of one node, the first                          */
+  GArray *others;                        /* LsTopoOther; NULL: all nodes are alike                      */
   GPtrArray *each;                       /* LsTopoPart: the same with all vertices of node 0 apart      */
   GPtrArray *fabric;                     /* LsTopoPart: from the top tier down; empty without NICs      */
   GArray *levels;                        /* LsTopoLevel, from the node up                               */
@@ -79,6 +86,9 @@ typedef struct {
 } LsTopoMap;
 
 /* Free with ls_topo_map_free(). Linear in the number of links, but for the bisections. */
+/* "2 nodes of 8 x h100, 2 of 8 x a100-80g"; newly allocated. */
+char *ls_topo_nodes_text (const LsCluster *c);
+
 LsTopoMap *ls_topo_map_new (const LsCluster *cluster);
 void ls_topo_map_free (LsTopoMap *map); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsTopoMap, ls_topo_map_free)

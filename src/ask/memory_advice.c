@@ -56,10 +56,9 @@ candidate_new (const LsJobSpec *spec, LsChange *change, char *last, int64_t limi
 
 /* What it may need. */
 static uint64_t
-allowed (const LsJobSpec *spec, const LsJobResult *r)
+allowed (const LsJobSpec *spec, const LsJobResult *r, uint64_t capacity)
 {
   g_auto (LsHeadroom) headroom = { 0 };
-  uint64_t capacity = ls_memory_capacity (&r->cluster->spec.gpu);
   ls_headroom_of (&spec->headroom, spec->program, r->strategy.dp_kind, r->hardware, &spec->options.memory,
                   &headroom);
   return capacity - (headroom.is_asked ? MIN (headroom.bytes, capacity) : 0);
@@ -74,7 +73,8 @@ estimate (Candidate *c, const LsJobSpec *changed, const LsJobResult *r)
   LsMemoryInput in = ls_job_result_memory_input (r, r->hardware, &options.memory);
   in.options.allocator = LS_MEMORY_EXACT;
   g_autoptr (LsMemory) memory = ls_memory_new (&in);
-  c->over = (int64_t) ls_memory_fullest (memory)->needed_bytes - (int64_t) allowed (changed, r);
+  const LsClassMemory *fullest = ls_memory_fullest (memory);
+  c->over = (int64_t) fullest->needed_bytes - (int64_t) allowed (changed, r, fullest->capacity_bytes);
   c->least = ls_time_to_s (ls_job_bound (r, r->hardware, &options)) / r->strategy.global_batch;
   c->next = c->over < c->limit ? ls_changes_propose (changed, r) : NULL;
   g_autofree char *knobs = ls_knobs_format (&r->strategy);

@@ -68,7 +68,8 @@ LsSensitivityTable *
 ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, GError **error)
 {
   Runs runs = { .r = r, .hardware = r->hardware };
-  if (!ls_rerun_options (spec, r, &runs.options, error))
+  if (!ls_hardware_check_alike (&r->cluster->spec, "--sensitivity", error)
+      || !ls_rerun_options (spec, r, &runs.options, error))
     return NULL;
   ls_parallel (2 * LS_N_SCALES, n_threads, run_one, &runs, NULL);
   if (!check_all (&runs, error))

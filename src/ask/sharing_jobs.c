@@ -237,7 +237,7 @@ note_memory (const SharedJobs *jobs, guint i, GPtrArray *notes)
   const LsMemoryInput in = ls_job_result_memory_input (j->job, &j->chosen, &options);
   g_autoptr (LsMemory) memory = ls_memory_new (&in);
   uint64_t needed = ls_memory_fullest (memory)->needed_bytes,
-           there = ls_memory_capacity (&j->job->cluster->spec.gpu);
+           there = ls_memory_fullest (memory)->capacity_bytes;
   if (needed <= there)
     return;
   g_autofree char *need = ls_format_bytes (needed), *have = ls_format_bytes (there);

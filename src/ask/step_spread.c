@@ -165,6 +165,8 @@ LsStepSpread *
 ls_step_spread_new (const LsJobSpec *spec, const LsJobResult *r, const LsJitter *jitter, uint32_t seed,
                     guint n_threads, GError **error)
 {
+  if (!ls_hardware_check_alike (&r->cluster->spec, "--jitter", error))
+    return NULL;
   g_autofree LsPace *pace = ls_pace_new (spec, r, n_threads, error);
   if (!pace)
     return NULL;

@@ -13,7 +13,7 @@ ls_what_if_row (const LsJobResult *r)
 {
   const LsReport *p = &r->report;
   uint64_t wanted = p->needed_bytes + (p->headroom.is_asked ? p->headroom.bytes : 0);
-  const LsPrice none = LS_PRICE_NOT_GIVEN, price = ls_price_of (&none, &r->cluster->spec.gpu);
+  const LsPrice none = LS_PRICE_NOT_GIVEN, price = ls_price_of_cluster (&none, &r->cluster->spec);
   return (LsWhatIfRow) {
     .step_time_s = p->step_time_s,
     .tokens_per_s = p->tokens_per_s,

@@ -260,7 +260,7 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
   for (guint i = 0; i < kernels->len; i++) {
     const LsKernel *k = &g_array_index (kernels, LsKernel, i);
     if (is_behind && k->kind != LS_KERNEL_REDUCTION)
-      sum += ls_kernel_cost (&b->chosen.calibration, &cluster->spec.gpu, k).alone;
+      sum += bound_kernel_time (&b->chosen.calibration, &cluster->spec, false, k);
     is_behind |= k->kind == LS_KERNEL_REDUCTION;
   }
   g_hash_table_insert (b->optimizer, g_memdup2 (&key, sizeof key), g_memdup2 (&sum, sizeof sum));

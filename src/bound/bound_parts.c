@@ -23,15 +23,26 @@ typedef struct {
   bool is_split, is_layer;
 } Parts;
 
+LsTime
+bound_kernel_time (const LsCalibration *calibration, const LsClusterSpec *spec, bool is_in_graph,
+                   const LsKernel *k)
+{
+  LsTime least = LS_TIME_NEVER;
+  for (uint32_t kind = 0; kind < ls_cluster_spec_n_kinds (spec); kind++) {
+    const LsGpu *gpu = &ls_cluster_spec_of_kind (spec, kind)->gpu;
+    const LsCalibration c = ls_calibration_of_kind (calibration, kind, gpu);
+    const LsKernelCost cost = ls_kernel_cost (&c, gpu, k);
+    LsTime saved = is_in_graph ? ls_around_graph_saves (&c.around, ls_time_from_s (cost.launch_s)) : 0;
+    least = MIN (least, cost.alone - MAX (0, saved));
+  }
+  return least;
+}
+
 static LsTime
 kernel_time (const Parts *x, const LsKernel *k)
 {
-  const LsCalibration *c = &x->hardware->calibration;
-  const LsKernelCost cost = ls_kernel_cost (c, &x->cluster->spec.gpu, k);
-  LsTime saved = x->s->cuda_graphs != LS_GRAPHS_NONE
-      ? ls_around_graph_saves (&c->around, ls_time_from_s (cost.launch_s))
-      : 0;
-  return cost.alone - MAX (0, saved);
+  return bound_kernel_time (&x->hardware->calibration, &x->cluster->spec, x->s->cuda_graphs != LS_GRAPHS_NONE,
+                            k);
 }
 
 static LsTime

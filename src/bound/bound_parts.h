@@ -23,6 +23,9 @@ LsTime bound_tp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
 LsTime bound_dp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
 /* The same over the experts of the rank with index 0. */
 LsTime bound_ep_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
+/* On the fastest of the cluster's GPUs; in a CUDA graph it begins sooner. */
+LsTime bound_kernel_time (const LsCalibration *calibration, const LsClusterSpec *spec, bool is_in_graph,
+                          const LsKernel *kernel);
 /* From a stage to the next, or back from the last to the first, whichever is fastest. */
 LsTime bound_send_time (const BoundComm *c, uint64_t bytes);
 

@@ -234,7 +234,9 @@ load_machine (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error)
     return TRUE;
   run->machine_name = g_strdup (spec->cluster);
   run->machine = ls_hardware_load (spec->cluster, diags);
-  return run->machine || ls_diag_list_to_error (diags, error);
+  if (!run->machine)
+    return ls_diag_list_to_error (diags, error);
+  return ls_hardware_check_alike (&run->machine->spec, "a calibration", error);
 }
 
 /* Something else than kernels was measured, for which there is a place. */

@@ -189,6 +189,8 @@ calibrate_nccl_load (LsCalibrateNccl *run, const LsCalibrateNcclSpec *spec, GErr
     g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "%s: NCCL does not run on a torus", spec->cluster);
     return FALSE;
   }
+  if (!ls_hardware_check_alike (&run->hardware->spec, "a fit of NCCL", error))
+    return FALSE;
   g_autofree char *name = ls_hardware_nccl_name (&run->hardware->spec.gpu);
   run->base = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
   for (const char *const *file = spec->files; *file; file++)

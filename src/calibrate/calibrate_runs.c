@@ -136,6 +136,8 @@ load_cluster (LsCalibrateRuns *run, GError **error)
   if (!run->hardware)
     return ls_diag_list_to_error (diags, error);
   run->report.cluster = g_strdup (run->hardware->spec.name);
+  if (!ls_hardware_check_alike (&run->hardware->spec, "a fit to runs", error))
+    return FALSE;
   settle_software (run);
   const LsFitted *f = &run->hardware->spec.fitted;
   if (f->compute + f->overlap + f->intra_node + f->inter_node > 0 || f->host_launch > 0) {

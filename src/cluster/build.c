@@ -50,11 +50,48 @@ check_gpus (const LsClusterSpec *s, GError **error)
 static gboolean
 check_size (const LsClusterSpec *s, GError **error)
 {
-  double n = s->n_nodes * interior_kind (s)->n_links (s) + fabric_kind (s)->n_links (s);
+  double of_node = interior_kind (s)->n_links (s);
+  for (uint32_t k = 1; k < ls_cluster_spec_n_kinds (s); k++) {
+    const LsClusterSpec *other = ls_cluster_spec_of_kind (s, k);
+    of_node = MAX (of_node, interior_kind (other)->n_links (other));
+  }
+  double n = s->n_nodes * of_node + fabric_kind (s)->n_links (s);
   if (n <= LS_CLUSTER_MAX_LINKS)
     return TRUE;
   return ls_spec_conflict (error, "%u nodes and their fabric need %.0f links; expected at most %u",
                            s->n_nodes, n, LS_CLUSTER_MAX_LINKS);
+}
+
+/* What arithmetic over the nodes, and the fabric, take for alike. */
+gboolean
+ls_cluster_spec_check_other (const LsClusterSpec *s, const LsOtherNodes *o, GError **error)
+{
+  const LsClusterSpec *other = o->spec;
+  if (s->interior == LS_INTERIOR_TORUS || other->interior == LS_INTERIOR_TORUS)
+    return ls_spec_conflict (error, "slices of a torus are all alike: no other nodes beside or as %s",
+                             o->like);
+  if (other->gpus_per_node != s->gpus_per_node)
+    return ls_spec_conflict (error, "nodes of %s have %u GPUs; expected %u, as those of %s", o->like,
+                             other->gpus_per_node, s->gpus_per_node, s->name);
+  if (other->nics != s->nics)
+    return ls_spec_conflict (error, "nodes of %s have %u NICs; expected %u, as those of %s", o->like,
+                             other->nics, s->nics, s->name);
+  if (other->is_staged != s->is_staged || other->transport != s->transport)
+    return ls_spec_conflict (error, "nodes of %s send in another way than those of %s (transport, gpudirect)",
+                             o->like, s->name);
+  if (s->segment > 0)
+    return ls_spec_conflict (error, "segments of compute trays go with nodes that are all alike");
+  return interior_kind (other)->check (other, error)
+      && (s->nics == 0 || ls_spec_check_link ("nic link", TRUE, &other->nic, error));
+}
+
+static gboolean
+check_others (const LsClusterSpec *s, GError **error)
+{
+  for (guint i = 0; s->others && i < s->others->len; i++)
+    if (!ls_cluster_spec_check_other (s, &g_array_index (s->others, LsOtherNodes, i), error))
+      return FALSE;
+  return TRUE;
 }
 
 gboolean
@@ -67,8 +104,23 @@ ls_cluster_spec_validate (const LsClusterSpec *s, GError **error)
   if (s->segment > ls_segment_trays (s))
     return ls_spec_conflict (error, "segments of %u compute trays: a node has %u (cpu.boards)", s->segment,
                              ls_segment_trays (s));
-  return interior_kind (s)->check (s, error) && check_gpus (s, error) && fabric_kind (s)->check (s, error)
-      && check_size (s, error);
+  return interior_kind (s)->check (s, error) && check_others (s, error) && check_gpus (s, error)
+      && fabric_kind (s)->check (s, error) && check_size (s, error);
+}
+
+static void
+add_starts (LsCluster *c)
+{
+  LsTopoIndex *x = c->index;
+  uint32_t n = c->spec.n_nodes;
+  x->starts = g_new0 (LsNodeStart, n + 1);
+  c->kind_of_host = g_new (uint8_t, n);
+  for (uint32_t host = 0; host < n; host++) {
+    c->kind_of_host[host] = (uint8_t) ls_cluster_spec_kind_of (&c->spec, host);
+    const LsNodeLayout *layout = ls_layout_of (c, host);
+    x->starts[host + 1].vertex = x->starts[host].vertex + layout->interior->n_vertices;
+    x->starts[host + 1].trunk = x->starts[host].trunk + layout->n_trunks;
+  }
 }
 
 static void
@@ -76,28 +128,43 @@ add_index (LsCluster *c)
 {
   LsTopoIndex *x = c->index = g_new0 (LsTopoIndex, 1);
   x->names = g_string_chunk_new (16 * 1024);
-  x->interior = interior_kind (&c->spec)->new (&c->spec);
-  x->interior->kind = interior_kind (&c->spec);
   x->fabric = fabric_kind (&c->spec)->new (&c->spec);
   x->fabric->kind = fabric_kind (&c->spec);
-  x->trunks_per_node = x->interior->n_trunks + x->fabric->trunks_per_node;
-  x->fabric->first_vertex = c->spec.n_nodes * x->interior->n_vertices;
-  x->fabric->first_trunk = c->spec.n_nodes * x->trunks_per_node;
+  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++) {
+    const LsClusterSpec *spec = ls_cluster_spec_of_kind (&c->spec, k);
+    LsInterior *interior = x->layouts[k].interior = interior_kind (spec)->new (spec);
+    interior->kind = interior_kind (spec);
+    x->layouts[k].n_trunks = interior->n_trunks + x->fabric->trunks_per_node;
+  }
+  if (c->spec.others)
+    add_starts (c);
+  x->fabric->first_vertex = ls_first_vertex (c, c->spec.n_nodes);
+  x->fabric->first_trunk = ls_first_trunk (c, c->spec.n_nodes);
+}
+
+static void
+lay_out_node (LsCluster *c, uint32_t host)
+{
+  LsNodeLayout *layout = &c->index->layouts[ls_cluster_kind_of (c, host)];
+  const LsFabric *fabric = c->index->fabric;
+  uint32_t first = c->links->len;
+  layout->interior->kind->lay_out (layout->interior, c, host);
+  layout->interior_links = c->links->len - first;
+  fabric->kind->lay_out_node (fabric, c, host);
+  layout->n_links = c->links->len - first;
+  if (c->index->starts)
+    c->index->starts[host + 1].link = c->links->len;
+  g_assert (c->nodes->len == ls_first_vertex (c, host + 1));
+  g_assert (c->trunks->len == ls_first_trunk (c, host + 1));
+  g_assert (c->links->len == ls_first_link (c, host + 1));
 }
 
 static void
 lay_out (LsCluster *c)
 {
-  const LsInterior *interior = c->index->interior;
   const LsFabric *fabric = c->index->fabric;
-  for (uint32_t host = 0; host < c->spec.n_nodes; host++) {
-    interior->kind->lay_out (interior, c, host);
-    g_assert (c->nodes->len == (host + 1) * interior->n_vertices);
-    c->index->interior_links = c->links->len - host * c->index->links_per_node;
-    fabric->kind->lay_out_node (fabric, c, host);
-    g_assert (c->trunks->len == (host + 1) * c->index->trunks_per_node);
-    c->index->links_per_node = c->links->len / (host + 1);
-  }
+  for (uint32_t host = 0; host < c->spec.n_nodes; host++)
+    lay_out_node (c, host);
   fabric->kind->lay_out (fabric, c);
   g_assert (c->nodes->len == fabric->first_vertex + fabric->n_vertices);
   g_assert (c->trunks->len == fabric->first_trunk + fabric->n_trunks);
@@ -110,8 +177,11 @@ finish (LsCluster *c, GError **error)
   LsFabric *fabric = c->index->fabric;
   if (!ls_faults_apply (c, error) || (fabric->kind->finish && !fabric->kind->finish (fabric, c, error)))
     return FALSE;
-  /* Of a node that stands for all; one with faults has its own. */
-  c->index->proxies = ls_proxies_new (c, ls_first_sound_node (c));
+  /* Of a node that stands for all of its kind; one with faults has its own. */
+  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++) {
+    uint32_t host = ls_first_sound_node (c, k);
+    c->index->layouts[k].proxies = host < c->spec.n_nodes ? ls_proxies_new (c, host) : NULL;
+  }
   return ls_faults_finish (c, error);
 }
 
@@ -171,10 +241,15 @@ ls_cluster_free (LsCluster *c)
 {
   if (!c)
     return;
-  c->index->interior->kind->free (c->index->interior);
+  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++) {
+    LsInterior *interior = c->index->layouts[k].interior;
+    interior->kind->free (interior);
+    g_free (c->index->layouts[k].proxies);
+  }
+  g_free (c->index->starts);
+  g_free (c->kind_of_host);
   c->index->fabric->kind->free (c->index->fabric);
   g_string_chunk_free (c->index->names);
-  g_free (c->index->proxies);
   g_clear_pointer (&c->index->faulty_nodes, g_hash_table_unref);
   g_free (c->index);
   g_clear_pointer (&c->nodes, g_array_unref);

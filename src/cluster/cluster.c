@@ -6,7 +6,8 @@ ls_cluster_resource_capacity (const LsCluster *c, uint32_t resource)
   g_assert (resource < ls_cluster_n_resources (c));
   if (resource < c->trunks->len)
     return g_array_index (c->trunks, LsTrunk, resource).capacity_bytes_per_s;
-  return c->spec.gpu.hbm_bytes_per_s * c->spec.gpu.hbm_efficiency;
+  const LsGpu *gpu = ls_cluster_gpu_spec (c, resource - c->trunks->len);
+  return gpu->hbm_bytes_per_s * gpu->hbm_efficiency;
 }
 
 char *

@@ -1,4 +1,4 @@
-/* cluster/cluster.h — a cluster: accelerators of one type in nodes of one type,
+/* cluster/cluster.h — a cluster: accelerators in nodes, of one kind or of a few,
  * joined by a fabric. Configured from an LsClusterSpec (one JSON file), built
  * once, then const and shareable.
  *
@@ -121,7 +121,24 @@ typedef struct {
   LsFittedRuns runs;
 } LsFitted;
 
+/* Nodes first .. last. */
 typedef struct {
+  uint32_t first, last;
+} LsNodeRange;
+
+/* Nodes that are as those of another cluster, with its accelerators, inside and NICs; the fabric is that of
+ * the cluster that they are in. */
+typedef struct {
+  char *nodes;                /* as it is written: "2-3,7"                            */
+  char *like;                 /* name or path                                         */
+  GArray *ranges;             /* LsNodeRange; those beyond the cluster count for none */
+  struct LsClusterSpec *spec; /* owned; has no other nodes itself                     */
+} LsOtherNodes;
+
+/* Kinds of nodes in a cluster, at most: 0 is that of the cluster itself, k that of others[k - 1]. */
+#define LS_MAX_NODE_KINDS 4
+
+typedef struct LsClusterSpec {
   char *name;
   char *source;
   LsGpu gpu;
@@ -196,6 +213,7 @@ typedef struct {
   LsKnown network_known; /* how what NCCL reaches across nodes is known       */
   GArray *faults;        /* LsFault; NULL: none                               */
   GArray *successors;    /* char *: clusters of later accelerators; NULL: none */
+  GArray *others;        /* LsOtherNodes; NULL: all nodes are alike   */
   LsFitted fitted;
 } LsClusterSpec;
 
@@ -212,10 +230,20 @@ void ls_cluster_spec_set_slice (LsClusterSpec *spec, const uint32_t dims[LS_TORU
  * ls_torus_fit() first. */
 void ls_cluster_spec_fit (LsClusterSpec *spec, uint32_t n_gpus);
 
+/* Whether such nodes go with the others: LS_ERROR_CONFLICT, as of ls_cluster_spec_validate(), which holds
+ * it. */
+gboolean ls_cluster_spec_check_other (const LsClusterSpec *spec, const LsOtherNodes *other, GError **error);
+
 /* Whether it can be built; takes no time, whatever its size. LS_ERROR_CONFLICT: counts
  * that do not deal out evenly, a link in use without a rate, or more of something than
  * cluster/spec.h allows. */
 gboolean ls_cluster_spec_validate (const LsClusterSpec *spec, GError **error);
+
+/* Kinds of nodes that the spec names, 1 or more; the kind of a node, and its spec (of the first kind itself).
+ * Linear in the number of ranges: of a cluster that was built ls_cluster_kind_of() is quick. */
+uint32_t ls_cluster_spec_n_kinds (const LsClusterSpec *spec);
+uint32_t ls_cluster_spec_kind_of (const LsClusterSpec *spec, uint32_t host);
+const LsClusterSpec *ls_cluster_spec_of_kind (const LsClusterSpec *spec, uint32_t kind);
 
 typedef struct {
   LsNodeKind kind;
@@ -246,9 +274,10 @@ typedef struct {
 typedef struct {
   LsClusterSpec spec; /* owned copy */
   uint32_t n_gpus;
-  GArray *nodes;  /* LsTopoNode */
-  GArray *links;  /* LsLink     */
-  GArray *trunks; /* LsTrunk    */
+  GArray *nodes;         /* LsTopoNode */
+  GArray *links;         /* LsLink     */
+  GArray *trunks;        /* LsTrunk    */
+  uint8_t *kind_of_host; /* [n_nodes]; NULL: all nodes are alike */
   /* private: interior, fabric and names (index.h) */
   struct LsTopoIndex *index;
 } LsCluster;
@@ -270,6 +299,23 @@ static inline uint32_t
 ls_cluster_host_of (const LsCluster *c, uint32_t gpu)
 {
   return gpu / c->spec.gpus_per_node;
+}
+
+/* Of a node: its kind, and the spec of that kind, of which only the node and its accelerator count. */
+static inline uint32_t
+ls_cluster_kind_of (const LsCluster *c, uint32_t host)
+{
+  return c->kind_of_host ? c->kind_of_host[host] : 0;
+}
+static inline const LsClusterSpec *
+ls_cluster_node_spec (const LsCluster *c, uint32_t host)
+{
+  return c->kind_of_host ? ls_cluster_spec_of_kind (&c->spec, c->kind_of_host[host]) : &c->spec;
+}
+static inline const LsGpu *
+ls_cluster_gpu_spec (const LsCluster *c, uint32_t gpu)
+{
+  return &ls_cluster_node_spec (c, ls_cluster_host_of (c, gpu))->gpu;
 }
 
 /* The resources that activities share: the trunks first, then each GPU's HBM. */

@@ -279,7 +279,7 @@ lay_out_node (const LsFabric *fabric, LsCluster *c, uint32_t host)
   for (uint32_t i = 0; i < f->spec->nics; i++) {
     uint32_t v = edge (fabric, host, i);
     ls_layout_pair (c, LS_END (ls_nic_vertex (c, host, i), host, "nic", i), switch_end (f, v, f->names[v]), 1,
-                    1, &f->spec->nic);
+                    1, &ls_cluster_node_spec (c, host)->nic);
   }
 }
 
@@ -309,7 +309,7 @@ static GArray *
 working_links (const List *f, const LsCluster *c)
 {
   GArray *links = g_array_new (FALSE, FALSE, sizeof (LsLink));
-  for (guint i = f->spec->n_nodes * c->index->links_per_node; i < c->links->len; i++) {
+  for (guint i = ls_first_link (c, f->spec->n_nodes); i < c->links->len; i++) {
     LsLink link = g_array_index (c->links, LsLink, i);
     if (ls_trunk_is_failed (c, link.trunk))
       continue;
@@ -394,7 +394,7 @@ find_hashed_ways (List *f, const LsCluster *c, const GArray *links, GError **err
                                MAX_HOPS);
   index_by (f, links, true);
   /* From places among the working links to places in the cluster. */
-  uint32_t k = 0, first = f->spec->n_nodes * c->index->links_per_node;
+  uint32_t k = 0, first = ls_first_link (c, f->spec->n_nodes);
   g_autofree uint32_t *place = g_new (uint32_t, links->len);
   for (guint i = first; i < c->links->len; i++)
     if (!ls_trunk_is_failed (c, g_array_index (c->links, LsLink, i).trunk))
@@ -453,7 +453,8 @@ way (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRou
   const List *f = (const List *) fabric;
   uint32_t v = edge (fabric, flow->node_from, flow->nic_from),
            to = edge (fabric, flow->node_to, flow->nic_to);
-  ls_route_hop (r, ls_node_trunk (c, flow->node_from, 2 * flow->nic_from), c->spec.nic.latency);
+  ls_route_hop (r, ls_node_trunk (c, flow->node_from, 2 * flow->nic_from),
+                ls_cluster_node_spec (c, flow->node_from)->nic.latency);
   if (f->ways && v != to)
     ls_ways_append (f->ways, v, to, r);
   while (!f->ways && v != to) {
@@ -461,7 +462,8 @@ way (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRou
     ls_route_hop (r, link->trunk, link->latency);
     v = link->to - fabric->first_vertex;
   }
-  ls_route_hop (r, ls_node_trunk (c, flow->node_to, 2 * flow->nic_to + 1), c->spec.nic.latency);
+  ls_route_hop (r, ls_node_trunk (c, flow->node_to, 2 * flow->nic_to + 1),
+                ls_cluster_node_spec (c, flow->node_to)->nic.latency);
 }
 
 const LsFabricKind ls_fabric_list = {

@@ -236,7 +236,8 @@ lay_out_node (const LsFabric *fabric, LsCluster *c, uint32_t host)
   for (uint32_t i = 0; i < s->nics; i++) {
     uint32_t leaf = edge (fabric, host, i);
     ls_layout_pair (c, LS_END (ls_nic_vertex (c, host, i), host, "nic", i),
-                    LS_END (fabric->first_vertex + leaf, LS_NO_NUMBER, "leaf", leaf), 1, 1, &s->nic);
+                    LS_END (fabric->first_vertex + leaf, LS_NO_NUMBER, "leaf", leaf), 1, 1,
+                    &ls_cluster_node_spec (c, host)->nic);
   }
 }
 
@@ -372,7 +373,8 @@ way (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRou
   const LsClusterSpec *s = &c->spec;
   uint32_t from = edge (fabric, flow->node_from, flow->nic_from),
            to = edge (fabric, flow->node_to, flow->nic_to);
-  ls_route_hop (r, ls_node_trunk (c, flow->node_from, 2 * flow->nic_from), s->nic.latency);
+  ls_route_hop (r, ls_node_trunk (c, flow->node_from, 2 * flow->nic_from),
+                ls_cluster_node_spec (c, flow->node_from)->nic.latency);
   if (from != to) {
     uint32_t spine = choose_spine (f, c, flow, from, to);
     uint32_t pod_from = from / f->leaves_per_pod, pod_to = to / f->leaves_per_pod;
@@ -384,7 +386,8 @@ way (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRou
     }
     ls_route_hop (r, leaf_trunk (f, to, spine) + 1, s->spine.latency);
   }
-  ls_route_hop (r, ls_node_trunk (c, flow->node_to, 2 * flow->nic_to + 1), s->nic.latency);
+  ls_route_hop (r, ls_node_trunk (c, flow->node_to, 2 * flow->nic_to + 1),
+                ls_cluster_node_spec (c, flow->node_to)->nic.latency);
 }
 
 static bool

@@ -9,12 +9,16 @@
 #define MAX_SEARCHED_GPUS 256
 
 uint32_t
-ls_first_sound_node (const LsCluster *c)
+ls_first_sound_node (const LsCluster *c, uint32_t kind)
 {
-  for (uint32_t host = 0; host < c->spec.n_nodes; host++)
-    if (!ls_faults_of_node (c, host))
+  uint32_t n = c->spec.n_nodes, first = n;
+  for (uint32_t host = n; host-- > 0;)
+    if (ls_cluster_kind_of (c, host) == kind && (first == n || !ls_faults_of_node (c, host)))
+      first = host;
+  for (uint32_t host = 0; host < n; host++)
+    if (ls_cluster_kind_of (c, host) == kind && !ls_faults_of_node (c, host))
       return host;
-  return 0;
+  return first;
 }
 
 void
@@ -123,6 +127,14 @@ is_nvlink (const LsCluster *c, const LsLink *link)
   return from == LS_NODE_NVSWITCH || to == LS_NODE_NVSWITCH || (from == LS_NODE_GPU && to == LS_NODE_GPU);
 }
 
+/* Of a link in a node or at its NICs. */
+static uint32_t
+host_of_link (const LsCluster *c, const LsLink *link)
+{
+  return MIN (g_array_index (c->nodes, LsTopoNode, link->from).host,
+              g_array_index (c->nodes, LsTopoNode, link->to).host);
+}
+
 static void
 degrade (LsCluster *c, const double *left)
 {
@@ -134,8 +146,8 @@ degrade (LsCluster *c, const double *left)
       continue;
     bool is_failed = share == 0;
     link->capacity_bytes_per_s *= is_failed ? 1 : share;
-    if (i < c->spec.n_nodes * x->links_per_node) {
-      uint32_t host = i / x->links_per_node;
+    if (i < ls_first_link (c, c->spec.n_nodes)) {
+      uint32_t host = host_of_link (c, link);
       note_node (c, host);
       LsNodeFaults *node = g_hash_table_lookup (x->faulty_nodes, GUINT_TO_POINTER (host));
       node->has_nvlink_fault |= is_failed && is_nvlink (c, link);
@@ -174,15 +186,14 @@ ls_faults_apply (LsCluster *c, GError **error)
 static GArray *
 working_links (const LsCluster *c, uint32_t host)
 {
-  const LsTopoIndex *x = c->index;
   GArray *links = g_array_new (FALSE, FALSE, sizeof (LsLink));
-  for (guint i = 0; i < x->interior_links; i++) {
-    LsLink link = g_array_index (c->links, LsLink, host * x->links_per_node + i);
+  for (guint i = 0; i < ls_layout_of (c, host)->interior_links; i++) {
+    LsLink link = g_array_index (c->links, LsLink, ls_first_link (c, host) + i);
     if (ls_trunk_is_failed (c, link.trunk))
       continue;
-    link.from -= host * x->interior->n_vertices;
-    link.to -= host * x->interior->n_vertices;
-    link.trunk -= host * x->trunks_per_node;
+    link.from -= ls_first_vertex (c, host);
+    link.to -= ls_first_vertex (c, host);
+    link.trunk -= ls_first_trunk (c, host);
     g_array_append_val (links, link);
   }
   return links;
@@ -191,7 +202,7 @@ working_links (const LsCluster *c, uint32_t host)
 static void
 find_ways (const LsCluster *c, uint32_t host, LsNodeFaults *node)
 {
-  const LsInterior *in = c->index->interior;
+  const LsInterior *in = ls_interior_of (c, host);
   uint32_t n_gpus = c->spec.gpus_per_node, n_nics = c->spec.nics;
   if (c->spec.interior == LS_INTERIOR_TORUS || n_gpus > MAX_SEARCHED_GPUS || n_nics > MAX_SEARCHED_GPUS)
     return;
@@ -199,7 +210,7 @@ find_ways (const LsCluster *c, uint32_t host, LsNodeFaults *node)
   const LsLink *link = (const LsLink *) (gconstpointer) links->data;
   g_autofree LsNodeKind *kinds = g_new (LsNodeKind, in->n_vertices);
   for (uint32_t v = 0; v < in->n_vertices; v++)
-    kinds[v] = g_array_index (c->nodes, LsTopoNode, host * in->n_vertices + v).kind;
+    kinds[v] = g_array_index (c->nodes, LsTopoNode, ls_first_vertex (c, host) + v).kind;
   g_autofree uint32_t *gpus = g_new (uint32_t, n_gpus), *nics = g_new (uint32_t, n_nics + 1);
   for (uint32_t i = 0; i < n_gpus; i++)
     gpus[i] = in->v_gpu + i;
@@ -224,7 +235,7 @@ nic_serves (const LsCluster *c, uint32_t host, uint32_t gpu, uint32_t nic)
 static uint32_t
 nic_for (const LsCluster *c, uint32_t host, const LsNodeFaults *node, uint32_t gpu)
 {
-  const LsInterior *in = c->index->interior;
+  const LsInterior *in = ls_interior_of (c, host);
   uint32_t n = c->spec.nics, own = in->kind->nic_of_gpu (in, gpu), best = n, nearest = UINT32_MAX;
   for (uint32_t k = 0; k < n; k++) {
     uint32_t nic = (own + k) % n;
@@ -294,7 +305,7 @@ describe_edge (const LsCluster *c, uint32_t edge)
 {
   const LsFabric *fabric = c->index->fabric;
   uint32_t v = fabric->first_vertex + edge;
-  for (guint i = 0; i < c->spec.n_nodes * c->index->links_per_node; i++) {
+  for (guint i = 0; i < ls_first_link (c, c->spec.n_nodes); i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
     const LsTopoNode *nic = &g_array_index (c->nodes, LsTopoNode, link->from);
     if (link->to != v)
@@ -309,9 +320,10 @@ describe_edge (const LsCluster *c, uint32_t edge)
 static bool
 keeps_rails (const LsCluster *c)
 {
-  const uint32_t *proxies = c->index->proxies;
+  const uint32_t *proxies = c->index->layouts[0].proxies;
   uint32_t n_rails = c->spec.rails;
-  if (!proxies || (c->index->faulty_nodes && g_hash_table_size (c->index->faulty_nodes) > 0))
+  if (!proxies || c->spec.others
+      || (c->index->faulty_nodes && g_hash_table_size (c->index->faulty_nodes) > 0))
     return false;
   for (uint32_t gpu = 0; gpu < c->spec.gpus_per_node; gpu++)
     for (uint32_t rail = 0; rail < n_rails; rail++)

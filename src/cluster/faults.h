@@ -46,8 +46,8 @@ ls_faults_of_node (const LsCluster *c, uint32_t host)
   return faulty ? g_hash_table_lookup (faulty, GUINT_TO_POINTER (host)) : NULL;
 }
 
-/* Some node without; 0 if there is none. */
-uint32_t ls_first_sound_node (const LsCluster *c);
+/* A node of that kind without, else one with; n_nodes: there is none of that kind. */
+uint32_t ls_first_sound_node (const LsCluster *c, uint32_t kind);
 void ls_node_faults_free (LsNodeFaults *faults);
 
 #endif

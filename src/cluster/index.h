@@ -1,7 +1,7 @@
 /* cluster/index.h — where vertices and trunks lie (private to cluster/).
  *
- * Every node is laid out alike, so that ids follow from counts and no table over the
- * cluster is needed:
+ * Every node of a kind is laid out alike, so that ids follow from counts; a table over the nodes is
+ * needed only where there are several kinds:
  *
  *     vertices   interior of node 0, of node 1, .., then the switches of the fabric
  *     trunks     node 0: interior, NIC ports; node 1: ..; then those of the fabric */
@@ -12,13 +12,24 @@
 #include "cluster/fabric.h"
 #include "cluster/interior.h"
 
-typedef struct LsTopoIndex {
+/* What all nodes of a kind have in common. */
+typedef struct {
   LsInterior *interior;
+  uint32_t n_trunks;                /* of the interior and the fabric          */
+  uint32_t n_links, interior_links; /* of each node; the latter come first     */
+  uint32_t *proxies;                /* without faults (proxy.h); NULL: no PXN  */
+} LsNodeLayout;
+
+/* Where what a node has begins. */
+typedef struct {
+  uint32_t vertex, trunk, link;
+} LsNodeStart;
+
+typedef struct LsTopoIndex {
+  LsNodeLayout layouts[LS_MAX_NODE_KINDS];
+  LsNodeStart *starts; /* [n_nodes + 1]; NULL: all nodes are alike */
   LsFabric *fabric;
-  uint32_t trunks_per_node;                /* of the interior and the fabric */
-  uint32_t links_per_node, interior_links; /* of each node; the latter come first */
   GStringChunk *names;
-  uint32_t *proxies;            /* of a node without faults (proxy.h); NULL: no PXN       */
   GHashTable *faulty_nodes;     /* host > LsNodeFaults (faults.h); NULL: none             */
   bool has_failed_switch_links; /* between switches of the fabric                         */
 } LsTopoIndex;
@@ -29,25 +40,56 @@ ls_trunk_is_failed (const LsCluster *c, uint32_t trunk)
   return g_array_index (c->trunks, LsTrunk, trunk).is_failed;
 }
 
+static inline const LsNodeLayout *
+ls_layout_of (const LsCluster *c, uint32_t host)
+{
+  return &c->index->layouts[ls_cluster_kind_of (c, host)];
+}
+
+static inline const LsInterior *
+ls_interior_of (const LsCluster *c, uint32_t host)
+{
+  return ls_layout_of (c, host)->interior;
+}
+
+/* Of what a node has, or with the number of nodes behind the last; links while they are laid out. */
+static inline uint32_t
+ls_first_vertex (const LsCluster *c, uint32_t host)
+{
+  const LsTopoIndex *x = c->index;
+  return x->starts ? x->starts[host].vertex : host * x->layouts[0].interior->n_vertices;
+}
+static inline uint32_t
+ls_first_trunk (const LsCluster *c, uint32_t host)
+{
+  const LsTopoIndex *x = c->index;
+  return x->starts ? x->starts[host].trunk : host * x->layouts[0].n_trunks;
+}
+static inline uint32_t
+ls_first_link (const LsCluster *c, uint32_t host)
+{
+  const LsTopoIndex *x = c->index;
+  return x->starts ? x->starts[host].link : host * x->layouts[0].n_links;
+}
+
 /* Trunk i of those that the fabric laid out with this node. */
 static inline uint32_t
 ls_node_trunk (const LsCluster *c, uint32_t host, uint32_t i)
 {
-  return host * c->index->trunks_per_node + c->index->interior->n_trunks + i;
+  return ls_first_trunk (c, host) + ls_interior_of (c, host)->n_trunks + i;
 }
 
 static inline uint32_t
 ls_gpu_vertex (const LsCluster *c, uint32_t gpu)
 {
-  const LsInterior *in = c->index->interior;
-  return gpu / c->spec.gpus_per_node * in->n_vertices + in->v_gpu + gpu % c->spec.gpus_per_node;
+  uint32_t host = ls_cluster_host_of (c, gpu);
+  return ls_first_vertex (c, host) + ls_interior_of (c, host)->v_gpu + gpu % c->spec.gpus_per_node;
 }
 
 static inline uint32_t
 ls_nic_vertex (const LsCluster *c, uint32_t host, uint32_t nic)
 {
-  const LsInterior *in = c->index->interior;
-  return host * in->n_vertices + in->v_nic + nic;
+  return ls_first_vertex (c, host) + ls_interior_of (c, host)->v_nic + nic;
 }
 
 /* One more trunk on the way, taken by all of the flow. */

@@ -3,7 +3,7 @@
  * a flow crosses in it. A node is what the fabric joins: a server of 8 GPUs, an NVL72
  * rack, a slice of a TPU pod.
  *
- * All nodes of a cluster are alike, so an interior describes one and knows nothing of
+ * All nodes of a kind are alike, so an interior describes one and knows nothing of
  * the cluster's size: vertex and trunk numbers here are local to the node (0 ..), and
  * the caller (route.c) adds the node's offset. Tables per pair of vertices of one node
  * are fine, tables per pair of the cluster are not.
@@ -30,7 +30,7 @@ typedef struct {
   /* Links of one node of a spec that was checked, each direction one. */
   double (*n_links) (const LsClusterSpec *spec);
 
-  /* spec: of the cluster that is being built; it outlives the interior. */
+  /* spec: of nodes of this kind; it outlives the interior. */
   LsInterior *(*new) (const LsClusterSpec *spec);
   void (*free) (LsInterior *interior);
 

@@ -332,7 +332,7 @@ ls_route_torus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t
   ret_route->latency = 0;
   cross (&c->spec, gpu_from % per_node, gpu_to % per_node, first_axis, ret_route);
   for (uint32_t i = 0; i < ret_route->n_hops; i++)
-    ret_route->hop[i].trunk += node * c->index->trunks_per_node;
+    ret_route->hop[i].trunk += ls_first_trunk (c, node);
 }
 
 const LsInteriorKind ls_interior_torus = {

@@ -9,11 +9,11 @@ ls_places_init (LsPlaces *p, const LsCluster *c)
   const LsTopoIndex *x = c->index;
   *p = (LsPlaces) { .n_hosts = c->spec.n_nodes,
                     .gpus_per_host = c->spec.gpus_per_node,
-                    .trunks_per_host = x->trunks_per_node,
+                    .trunks_per_host = x->layouts[0].n_trunks,
                     .first_of_groups = x->fabric->first_trunk,
                     .n_trunks = x->fabric->first_trunk + x->fabric->n_trunks };
   bool is_tree = x->fabric->kind->groups && x->fabric->kind->groups (x->fabric, p);
-  return is_tree && c->spec.interior != LS_INTERIOR_TORUS && !x->has_failed_switch_links;
+  return is_tree && !c->kind_of_host && c->spec.interior != LS_INTERIOR_TORUS && !x->has_failed_switch_links;
 }
 
 bool

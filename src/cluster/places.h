@@ -8,7 +8,7 @@
  * Which trunks a flow crosses depends on the GPUs within their hosts, and on whether the two hosts, their
  * groups and their pods are the same: not on which ones they are. So what a collective loads on one set of
  * hosts, it loads on another that lies alike, place by place. That holds for trees of switches that spread
- * ideally, and for hosts without faults. */
+ * ideally, for hosts of one kind, and for those without faults. */
 #ifndef LS_CLUSTER_PLACES_H
 #define LS_CLUSTER_PLACES_H
 
@@ -23,7 +23,7 @@ typedef struct {
   uint32_t n_trunks;
 } LsPlaces;
 
-/* False: it is laid out in another way, switches hash, or links between switches have failed. */
+/* False: it is laid out in another way, nodes are of several kinds, switches hash, or links between switches have failed. */
 bool ls_places_init (LsPlaces *p, const LsCluster *c);
 
 /* Ways from, to and in it are those of every other host, and so are its rates. */

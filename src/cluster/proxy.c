@@ -10,15 +10,16 @@
 static bool *
 find_nvlinks (const LsCluster *c, uint32_t host)
 {
-  const LsTopoIndex *x = c->index;
-  bool *is_nvlink = g_new0 (bool, x->interior->n_trunks + 1), has_some = false;
-  for (guint i = host * x->links_per_node; i < host * x->links_per_node + x->interior_links; i++) {
+  const LsNodeLayout *layout = ls_layout_of (c, host);
+  bool *is_nvlink = g_new0 (bool, layout->interior->n_trunks + 1), has_some = false;
+  uint32_t first = ls_first_link (c, host);
+  for (guint i = first; i < first + layout->interior_links; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
     LsNodeKind from = g_array_index (c->nodes, LsTopoNode, link->from).kind,
                to = g_array_index (c->nodes, LsTopoNode, link->to).kind;
     bool is
         = from == LS_NODE_NVSWITCH || to == LS_NODE_NVSWITCH || (from == LS_NODE_GPU && to == LS_NODE_GPU);
-    is_nvlink[link->trunk - host * x->trunks_per_node] |= is;
+    is_nvlink[link->trunk - ls_first_trunk (c, host)] |= is;
     has_some |= is;
   }
   if (!has_some)
@@ -33,7 +34,7 @@ nvlink_leads (const LsCluster *c, uint32_t host, const bool *is_nvlink, uint32_t
   if (!ls_route_within (c, host, from, to, &r))
     return false;
   for (uint32_t i = 0; i < r.n_hops; i++)
-    if (!is_nvlink[r.hop[i].trunk - host * c->index->trunks_per_node])
+    if (!is_nvlink[r.hop[i].trunk - ls_first_trunk (c, host)])
       return false;
   uint32_t per_node = c->spec.gpus_per_node;
   return ls_route_to_nic (c, host, to, ls_nic_of_gpu (c, host * per_node + to), &r) && r.n_hops <= MAX_HOPS;

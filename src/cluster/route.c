@@ -13,7 +13,7 @@
 uint32_t
 ls_nic_of_gpu (const LsCluster *c, uint32_t gpu)
 {
-  const LsInterior *in = c->index->interior;
+  const LsInterior *in = ls_interior_of (c, ls_cluster_host_of (c, gpu));
   const LsNodeFaults *faults = ls_faults_of_node (c, ls_cluster_host_of (c, gpu));
   uint32_t local = gpu % c->spec.gpus_per_node;
   return faults && faults->nic_of_gpu ? faults->nic_of_gpu[local] : in->kind->nic_of_gpu (in, local);
@@ -23,13 +23,16 @@ bool
 ls_host_has_nvswitch (const LsCluster *c, uint32_t host)
 {
   const LsNodeFaults *faults = ls_faults_of_node (c, host);
-  return c->index->interior->has_nvswitch && !(faults && faults->has_nvlink_fault);
+  return ls_interior_of (c, host)->has_nvswitch && !(faults && faults->has_nvlink_fault);
 }
 
 bool
 ls_cluster_has_gpu_links (const LsCluster *c)
 {
-  return c->index->interior->has_gpu_links;
+  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++)
+    if (c->index->layouts[k].interior->has_gpu_links)
+      return true;
+  return false;
 }
 
 uint32_t
@@ -52,7 +55,7 @@ ls_gpu_links (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to)
 static bool
 place_in (const LsCluster *c, LsRoute *r, uint32_t first, LsTime latency, uint32_t host, bool may_fail)
 {
-  uint32_t base = host * c->index->trunks_per_node;
+  uint32_t base = ls_first_trunk (c, host);
   bool works = true;
   for (uint32_t i = first; i < r->n_hops; i++) {
     r->hop[i].trunk += base;
@@ -84,7 +87,7 @@ route_in (const LsCluster *c, uint32_t host, uint32_t i, uint32_t j, const LsWay
   uint32_t first = r->n_hops;
   LsTime latency = r->latency;
   if (!search (ways, i, j, r))
-    way (c->index->interior, i, j, r);
+    way (ls_interior_of (c, host), i, j, r);
   return place_in (c, r, first, latency, host, ls_faults_of_node (c, host) != NULL);
 }
 
@@ -92,22 +95,24 @@ bool
 ls_route_within (const LsCluster *c, uint32_t host, uint32_t from, uint32_t to, LsRoute *r)
 {
   const LsNodeFaults *faults = ls_faults_of_node (c, host);
-  return route_in (c, host, from, to, faults ? faults->within : NULL, c->index->interior->kind->within, r);
+  return route_in (c, host, from, to, faults ? faults->within : NULL, ls_interior_of (c, host)->kind->within,
+                   r);
 }
 
 bool
 ls_route_to_nic (const LsCluster *c, uint32_t host, uint32_t gpu, uint32_t nic, LsRoute *r)
 {
   const LsNodeFaults *faults = ls_faults_of_node (c, host);
-  return route_in (c, host, gpu, nic, faults ? faults->to_nic : NULL, c->index->interior->kind->to_nic, r);
+  return route_in (c, host, gpu, nic, faults ? faults->to_nic : NULL, ls_interior_of (c, host)->kind->to_nic,
+                   r);
 }
 
 bool
 ls_route_from_nic (const LsCluster *c, uint32_t host, uint32_t nic, uint32_t gpu, LsRoute *r)
 {
   const LsNodeFaults *faults = ls_faults_of_node (c, host);
-  return route_in (c, host, nic, gpu, faults ? faults->from_nic : NULL, c->index->interior->kind->from_nic,
-                   r);
+  return route_in (c, host, nic, gpu, faults ? faults->from_nic : NULL,
+                   ls_interior_of (c, host)->kind->from_nic, r);
 }
 
 bool
@@ -126,7 +131,7 @@ static uint32_t
 proxy_of (const LsCluster *c, uint32_t host, uint32_t gpu, uint32_t nic_to)
 {
   const LsNodeFaults *faults = ls_faults_of_node (c, host);
-  const uint32_t *proxies = faults ? faults->proxies : c->index->proxies;
+  const uint32_t *proxies = faults ? faults->proxies : ls_layout_of (c, host)->proxies;
   return proxies ? proxies[gpu * c->spec.rails + nic_to % c->spec.rails] : gpu;
 }
 
@@ -194,28 +199,32 @@ route_local (const LsCluster *c, uint32_t gpu, void (*way) (const LsInterior *, 
   uint32_t host = gpu / c->spec.gpus_per_node, local = gpu % c->spec.gpus_per_node;
   ret_route->n_hops = 0;
   ret_route->latency = 0;
-  way (c->index->interior, local, ret_route);
+  way (ls_interior_of (c, host), local, ret_route);
   for (uint32_t i = 0; i < ret_route->n_hops; i++)
-    ret_route->hop[i].trunk += host * c->index->trunks_per_node;
+    ret_route->hop[i].trunk += ls_first_trunk (c, host);
 }
 
 void
 ls_route_host_memory (const LsCluster *c, uint32_t gpu, bool is_to_host, LsRoute *ret_route)
 {
-  const LsInteriorKind *kind = c->index->interior->kind;
+  const LsInteriorKind *kind = ls_interior_of (c, ls_cluster_host_of (c, gpu))->kind;
   route_local (c, gpu, is_to_host ? kind->to_memory : kind->from_memory, ret_route);
 }
 
 bool
 ls_cluster_has_nvme (const LsCluster *c)
 {
-  return c->spec.nvme_drives > 0 && c->index->interior->kind->to_nvme;
+  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++)
+    if (ls_cluster_spec_of_kind (&c->spec, k)->nvme_drives == 0
+        || !c->index->layouts[k].interior->kind->to_nvme)
+      return false;
+  return true;
 }
 
 void
 ls_route_nvme (const LsCluster *c, uint32_t gpu, bool is_to_nvme, LsRoute *ret_route)
 {
-  const LsInteriorKind *kind = c->index->interior->kind;
+  const LsInteriorKind *kind = ls_interior_of (c, ls_cluster_host_of (c, gpu))->kind;
   g_assert (ls_cluster_has_nvme (c));
   route_local (c, gpu, is_to_nvme ? kind->to_nvme : kind->from_nvme, ret_route);
 }

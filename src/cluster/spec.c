@@ -31,6 +31,19 @@ clear_strings (GArray *strings)
 }
 
 static void
+clear_others (GArray *others)
+{
+  for (guint i = 0; others && i < others->len; i++) {
+    LsOtherNodes *o = &g_array_index (others, LsOtherNodes, i);
+    g_free (o->nodes);
+    g_free (o->like);
+    g_clear_pointer (&o->ranges, g_array_unref);
+    ls_cluster_spec_clear (o->spec);
+    g_free (o->spec);
+  }
+}
+
+static void
 clear_lists (LsClusterSpec *spec)
 {
   for (guint i = 0; spec->list_vertices && i < spec->list_vertices->len; i++)
@@ -44,9 +57,10 @@ clear_lists (LsClusterSpec *spec)
     g_free (g_array_index (spec->faults, LsFault, i).link);
   clear_links (spec->list_links);
   clear_links (spec->switch_links);
-  GArray **lists[] = { &spec->list_vertices, &spec->list_links,   &spec->mesh_links,
-                       &spec->switches,      &spec->switch_links, &spec->switch_nics,
-                       &spec->faults,        &spec->successors,   &spec->fitted.runs.traits };
+  clear_others (spec->others);
+  GArray **lists[] = { &spec->list_vertices,      &spec->list_links,  &spec->mesh_links, &spec->switches,
+                       &spec->switch_links,       &spec->switch_nics, &spec->faults,     &spec->successors,
+                       &spec->fitted.runs.traits, &spec->others };
   for (size_t i = 0; i < G_N_ELEMENTS (lists); i++)
     g_clear_pointer (lists[i], g_array_unref);
 }
@@ -95,6 +109,22 @@ copy_strings (const GArray *strings)
   return copy;
 }
 
+static GArray *
+copy_others (const GArray *others)
+{
+  GArray *copy = copy_array (others);
+  for (guint i = 0; copy && i < copy->len; i++) {
+    LsOtherNodes *o = &g_array_index (copy, LsOtherNodes, i);
+    const LsClusterSpec *spec = o->spec;
+    o->nodes = g_strdup (o->nodes);
+    o->like = g_strdup (o->like);
+    o->ranges = copy_array (o->ranges);
+    o->spec = g_new (LsClusterSpec, 1);
+    ls_cluster_spec_copy (spec, o->spec);
+  }
+  return copy;
+}
+
 static void
 copy_lists (LsClusterSpec *spec)
 {
@@ -107,6 +137,7 @@ copy_lists (LsClusterSpec *spec)
   spec->switch_links = copy_links (spec->switch_links);
   spec->switch_nics = copy_array (spec->switch_nics);
   spec->faults = copy_array (spec->faults);
+  spec->others = copy_others (spec->others);
   for (guint i = 0; spec->list_vertices && i < spec->list_vertices->len; i++) {
     LsListVertex *vertex = &g_array_index (spec->list_vertices, LsListVertex, i);
     vertex->name = g_strdup (vertex->name);
@@ -173,6 +204,32 @@ ls_spec_check_link (const char *what, gboolean is_used, const LsLinkSpec *link, 
     return ls_spec_conflict (
         error, "%s: expected a bandwidth above 0, an efficiency in (0, 1] and a latency of 0 or more", what);
   return TRUE;
+}
+
+uint32_t
+ls_cluster_spec_n_kinds (const LsClusterSpec *s)
+{
+  return 1 + (s->others ? s->others->len : 0);
+}
+
+uint32_t
+ls_cluster_spec_kind_of (const LsClusterSpec *s, uint32_t host)
+{
+  for (guint i = 0; s->others && i < s->others->len; i++) {
+    const GArray *ranges = g_array_index (s->others, LsOtherNodes, i).ranges;
+    for (guint r = 0; r < ranges->len; r++) {
+      const LsNodeRange *range = &g_array_index (ranges, LsNodeRange, r);
+      if (host >= range->first && host <= range->last)
+        return i + 1;
+    }
+  }
+  return 0;
+}
+
+const LsClusterSpec *
+ls_cluster_spec_of_kind (const LsClusterSpec *s, uint32_t kind)
+{
+  return kind == 0 ? s : g_array_index (s->others, LsOtherNodes, kind - 1).spec;
 }
 
 const char *

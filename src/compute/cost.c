@@ -85,6 +85,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "compute/clock.h"
 #include "compute/measured.h"
 #include "compute/tile.h"
 
@@ -109,7 +110,23 @@ ls_calibration_clear (LsCalibration *c)
   g_free (c->name);
   g_free (c->source);
   ls_measured_free (c->measured);
+  for (uint32_t i = 0; i < c->n_others; i++)
+    ls_calibration_clear (&c->others[i]);
+  g_free (c->others);
   memset (c, 0, sizeof *c);
+}
+
+LsCalibration
+ls_calibration_of_kind (const LsCalibration *c, uint32_t kind, const LsGpu *gpu)
+{
+  if (kind == 0)
+    return *c;
+  g_assert (kind <= c->n_others);
+  LsCalibration own = c->others[kind - 1];
+  if (c->attention_kernel != LS_ATTENTION_KERNEL_AUTO && own.attention[c->attention_kernel][0].is_fitted)
+    own.attention_kernel = c->attention_kernel;
+  own.clock = c->clock_gpus > 0 ? ls_clock (&own, gpu, c->clock_gpus) : own.clock;
+  return own;
 }
 
 void

@@ -78,7 +78,7 @@ typedef struct {
   LsTime launch;          /* from the end of the kernel before to the start of this one  */
 } LsAccessFit;
 
-typedef struct {
+typedef struct LsCalibration {
   char *name;                  /* "a100" */
   char *source;                /* data, method, date, hold-out */
   double sustained;            /* (0, 1] rate of GEMMs inside a training step relative to the
@@ -100,6 +100,10 @@ typedef struct {
   GArray *measured;                               /* of LsMeasuredKernel, put before the fits; NULL: none  */
   LsAccessFit access[LS_N_ACCESSES];              /* [NONE] unused                        */
   LsAround around;                                /* what was measured besides                             */
+  /* Of a cluster with several kinds of nodes (LsClusterSpec.others). */
+  struct LsCalibration *others; /* [n_others] of kinds 1 .. ; owned; NULL: all nodes are alike            */
+  uint32_t n_others;
+  uint32_t clock_gpus; /* GPUs of the job, the slowest of which set the clock; 0: not said       */
 } LsCalibration;
 
 void ls_calibration_clear (LsCalibration *c);         /* frees what it owns, zeroes; NULL allowed */
@@ -114,6 +118,10 @@ typedef struct {
   LsBound bound;
   bool extrapolated;
 } LsKernelCost;
+
+/* Of GPUs on nodes of that kind, as the job runs them: its clock and implementation of attention (AUTO where
+ * they were not measured with that). Borrows all. */
+LsCalibration ls_calibration_of_kind (const LsCalibration *calibration, uint32_t kind, const LsGpu *gpu);
 
 /* Without a GPU's own figures: its bandwidth, and nothing else. */
 void ls_access_init_roofline (LsAccessFit access[LS_N_ACCESSES]);

@@ -77,8 +77,13 @@ describe_cluster (const char *path, LsClusterSpec *spec, LsDiagList *diags)
   if (can_build (path, spec, diags)) {
     g_autofree char *rate = ls_format_rate (spec->nics * spec->nic.bandwidth_bytes_per_s);
     g_autofree char *network = g_strdup_printf ("network %s per node", rate);
-    line = g_strdup_printf ("cluster, %u x %s per node, %s", spec->gpus_per_node, spec->gpu.name,
-                            spec->nics > 0 ? network : "no network");
+    g_autoptr (GString) others = g_string_new (NULL);
+    for (uint32_t k = 1; k < ls_cluster_spec_n_kinds (spec); k++)
+      g_string_append_printf (others, ", nodes %s with %s",
+                              g_array_index (spec->others, LsOtherNodes, k - 1).nodes,
+                              ls_cluster_spec_of_kind (spec, k)->gpu.name);
+    line = g_strdup_printf ("cluster, %u x %s per node%s, %s", spec->gpus_per_node, spec->gpu.name,
+                            others->str, spec->nics > 0 ? network : "no network");
   }
   ls_cluster_spec_clear (spec);
   return line;

@@ -190,11 +190,15 @@ call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **
 /* Of kernels that communicate; of copy engines, which hold no SMs, nothing is known. See
  * LsNccl.stall_per_byte: over the time that the call moves when it is alone. */
 uint64_t
-call_stall (const Run *x, CallKey key, const LsCollPlan *plan)
+call_stall (const Run *x, CallKey key, const LsCollRequest *request, const LsCollPlan *plan)
 {
+  const LsNccl *nccl = ls_nccl_among (x->nccl, ls_coll_kinds (x->cluster, request->gpus, request->n));
   bool is_by_copy_engines = key.kind == LS_COLL_COPY_PERMUTE && plan->sm_share <= 0;
   double passes = key.kind == LS_COLL_ALL_REDUCE ? 2 : is_by_copy_engines ? 0 : 1;
-  double lost_s = x->nccl->stall_per_byte * passes * plan->array_bytes / x->cluster->spec.gpu.hbm_bytes_per_s;
+  double hbm = INFINITY;
+  for (uint32_t i = 0; i < request->n && (i == 0 || x->cluster->kind_of_host); i++)
+    hbm = fmin (hbm, ls_cluster_gpu_spec (x->cluster, request->gpus[i])->hbm_bytes_per_s);
+  double lost_s = nccl->stall_per_byte * passes * plan->array_bytes / hbm;
   LsTime moving = ls_coll_time_alone (x->cluster, plan);
   for (uint32_t i = 0; i < plan->n_phases; i++)
     moving -= plan->phases[i].latency;

@@ -70,7 +70,7 @@ bool call_check (const LsCluster *cluster, const LsNccl *nccl, const LsCollReque
 const LsCollPlan *call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **error);
 
 /* Share of a compute-bound kernel's rate that is lost while the call moves, in 1/LS_COEF_ONE. */
-uint64_t call_stall (const Run *x, CallKey key, const LsCollPlan *plan);
+uint64_t call_stall (const Run *x, CallKey key, const LsCollRequest *request, const LsCollPlan *plan);
 
 /* ---- the calls of a run ---- */
 

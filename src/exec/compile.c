@@ -17,12 +17,18 @@ refuse (const LsSegment *seg, uint32_t op, const char *why, GError **error)
 }
 
 static void
-cost_kernels (Run *x)
+cost_kernels (Run *x, uint32_t kind)
 {
-  x->costs = ls_arena_new_array (x->arena, LsKernelCost, MAX (1, x->plan->n_kernels));
-  for (const XJob *job = x->jobs; job < x->jobs + x->n_jobs; job++)
+  XKind *of = &x->kinds[kind];
+  of->gpu = &ls_cluster_spec_of_kind (&x->cluster->spec, kind)->gpu;
+  of->costs = ls_arena_new_array (x->arena, LsKernelCost, MAX (1, x->plan->n_kernels));
+  for (const XJob *job = x->jobs; job < x->jobs + x->n_jobs; job++) {
+    const LsCalibration calibration = ls_calibration_of_kind (job->calibration, kind, of->gpu);
     for (uint32_t i = job->first_kernel; i < job->first_kernel + job->plan->n_kernels; i++)
-      x->costs[i] = ls_kernel_cost (job->calibration, &x->cluster->spec.gpu, &x->plan->kernels[i]);
+      of->costs[i] = ls_kernel_cost (&calibration, of->gpu, &x->plan->kernels[i]);
+  }
+  const LsCalibration *first = x->jobs[0].calibration;
+  of->around = kind == 0 ? &first->around : &first->others[kind - 1].around;
 }
 
 /* Repeated: the host goes on when all are issued, but the first may start by then. */
@@ -49,16 +55,16 @@ resolve_dep (const LsSegment *seg, uint32_t op, LsDep dep)
 
 /* Inside a CUDA graph a kernel begins sooner behind the one before. */
 static LsTime
-alone_of (const Run *x, const LsOp *op)
+alone_of (const XKind *kind, const LsOp *op)
 {
-  const LsKernelCost *cost = &x->costs[op->kernel];
+  const LsKernelCost *cost = &kind->costs[op->kernel];
   return op->is_in_graph
-      ? MAX (0, cost->alone - ls_around_graph_saves (x->around, ls_time_from_s (cost->launch_s)))
+      ? MAX (0, cost->alone - ls_around_graph_saves (kind->around, ls_time_from_s (cost->launch_s)))
       : cost->alone;
 }
 
 static gboolean
-compile_op (Run *x, XJob *job, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
+compile_op (Run *x, XJob *job, uint32_t kind, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
 {
   const LsOp *op = &seg->ops[i];
   if (op->stream >= LS_N_STREAMS || op->host >= LS_N_HOST_COSTS || op->slot >= LS_N_SLOTS)
@@ -85,12 +91,12 @@ compile_op (Run *x, XJob *job, const LsSegment *seg, uint32_t i, XOp *to, GError
     else if (op->kernel >= x->plan->n_kernels)
       return refuse (seg, i, "a kernel needs a shape or a recorded duration", error);
     else
-      to->alone = alone_of (x, op);
+      to->alone = alone_of (&x->kinds[kind], op);
   }
 
   if (op->kind == LS_OP_KERNEL && op->kernel < x->plan->n_kernels && to->alone > 0)
-    job->fastest_kernel
-        = MAX (job->fastest_kernel, x->plan->kernels[op->kernel].bytes / ls_time_to_s (to->alone));
+    job->fastest_kernel[kind]
+        = MAX (job->fastest_kernel[kind], x->plan->kernels[op->kernel].bytes / ls_time_to_s (to->alone));
   if (op->repeat > 1 && repeat (op->repeat, to))
     return refuse (seg, i, "it repeats for too long", error);
 
@@ -118,7 +124,7 @@ has_span (const XOp *op)
 }
 
 static gboolean
-compile_segment (Run *x, XJob *job, const LsSegment *seg, XSegment *to, GError **error)
+compile_segment (Run *x, XJob *job, uint32_t kind, const LsSegment *seg, XSegment *to, GError **error)
 {
   if (seg->n_ops >= NO_OP) {
     g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "segment %s has %u ops; the limit is %u", seg->name,
@@ -134,7 +140,7 @@ compile_segment (Run *x, XJob *job, const LsSegment *seg, XSegment *to, GError *
 
   for (uint32_t i = 0; i < seg->n_ops; i++) {
     XOp *op = &to->x[i];
-    if (!compile_op (x, job, seg, i, op, error))
+    if (!compile_op (x, job, kind, seg, i, op, error))
       return FALSE;
     to->n_spans += has_span (op);
     if (op->kind == LS_OP_COLLECTIVE)
@@ -150,26 +156,30 @@ compile_segment (Run *x, XJob *job, const LsSegment *seg, XSegment *to, GError *
   return TRUE;
 }
 
-/* Seconds of kernels of one step by the source of their cost, over all ranks. */
+/* Seconds of kernels of one step by the source of their cost, over all ranks on nodes of that kind. */
 static void
-count_cost_sources (Run *x)
+count_cost_sources (Run *x, const XKind *kind)
 {
-  g_autofree uint64_t *n_ranks = ls_plan_ranks_of_roles (x->plan);
+  g_autofree uint64_t *n_ranks = g_new0 (uint64_t, x->plan->n_roles + 1);
+  for (uint32_t r = 0; r < x->plan->n_ranks; r++)
+    n_ranks[x->plan->bindings[r].role] += run_kind_of (x, x->plan, r) == kind;
   for (uint32_t role = 0; role < x->plan->n_roles; role++) {
+    if (n_ranks[role] == 0)
+      continue;
     const LsProgram *p = &x->plan->programs[role];
     g_autofree uint64_t *n_uses = g_new0 (uint64_t, x->plan->n_segments);
     for (uint32_t i = 0; i < p->n_instances; i++)
       n_uses[p->instances[i].segment]++;
     for (uint32_t s = 0; s < x->plan->n_segments; s++)
-      for (uint32_t i = 0; n_uses[s] && i < x->segments[s].n_ops; i++) {
-        const XOp *op = &x->segments[s].x[i];
+      for (uint32_t i = 0; n_uses[s] && i < kind->segments[s].n_ops; i++) {
+        const XOp *op = &kind->segments[s].x[i];
         if (op->kind != LS_OP_KERNEL)
           continue;
         double seconds = ls_time_to_s (op->alone) * (double) (n_uses[s] * n_ranks[role]);
         bool is_recorded = x->plan->segments[s].ops[i].recorded != LS_TIME_NEVER;
-        LsCostSource source = is_recorded ? LS_COST_MEASURED : x->costs[op->cost].source;
+        LsCostSource source = is_recorded ? LS_COST_MEASURED : kind->costs[op->cost].source;
         x->cost_share[source == LS_COST_ROOFLINE ? 2 : source == LS_COST_FITTED ? 1 : 0] += seconds;
-        if (!is_recorded && x->costs[op->cost].extrapolated)
+        if (!is_recorded && kind->costs[op->cost].extrapolated)
           x->cost_share[3] += seconds;
       }
   }
@@ -188,20 +198,35 @@ count_spans (Run *x)
       x->last_spans *= 2;
 }
 
-gboolean
-run_compile (Run *x, GError **error)
+static gboolean
+compile_kind (Run *x, uint32_t kind, GError **error)
 {
-  cost_kernels (x);
-  x->segments = ls_arena_new_array (x->arena, XSegment, MAX (1, x->plan->n_segments));
+  XSegment *segments = ls_arena_new_array (x->arena, XSegment, MAX (1, x->plan->n_segments));
+  cost_kernels (x, kind);
+  x->kinds[kind].segments = segments;
   g_autofree bool *is_used = g_new0 (bool, x->plan->n_segments); /* others are not even checked */
   for (uint32_t role = 0; role < x->plan->n_roles; role++)
     for (uint32_t i = 0; i < x->plan->programs[role].n_instances; i++)
       is_used[x->plan->programs[role].instances[i].segment] = true;
   for (XJob *job = x->jobs; job < x->jobs + x->n_jobs; job++)
     for (uint32_t i = job->first_segment; i < job->first_segment + job->plan->n_segments; i++)
-      if (is_used[i] && !compile_segment (x, job, &x->plan->segments[i], &x->segments[i], error))
+      if (is_used[i] && !compile_segment (x, job, kind, &x->plan->segments[i], &segments[i], error))
         return FALSE;
-  count_cost_sources (x);
+  count_cost_sources (x, &x->kinds[kind]);
+  return TRUE;
+}
+
+/* Of the kinds of node that there are ranks on; of the first in any case. */
+gboolean
+run_compile (Run *x, GError **error)
+{
+  bool is_used[LS_MAX_NODE_KINDS] = { true };
+  for (uint32_t r = 0; r < x->plan->n_ranks; r++)
+    is_used[run_kind_of (x, x->plan, r) - x->kinds] = true;
+  for (uint32_t kind = 0; kind < LS_MAX_NODE_KINDS; kind++)
+    if (is_used[kind] && !compile_kind (x, kind, error))
+      return FALSE;
+  x->segments = x->kinds[0].segments;
   count_spans (x);
   return TRUE;
 }
@@ -275,7 +300,7 @@ plan_call (Planning *p, Call **calls, CallKey key, const uint32_t *ranks, uint32
   if (!plan)
     return FALSE;
   Call *c = add_call (x, calls, key, plan, n_alike);
-  c->stall = call_stall (x, key, plan);
+  c->stall = call_stall (x, key, &request, plan);
   request.algorithm = plan->algorithm;
   bool has_script = x->options->network == LS_NETWORK_STEP && request.kind != LS_COLL_SEND_RECV && n > 1;
   return !has_script || add_messages (p, c, ls_coll_script (x->cluster, x->nccl, &request, x->arena), error);

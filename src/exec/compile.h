@@ -37,6 +37,14 @@ typedef struct XSegment {
   bool is_fit;         /* for being run in one piece                                        */
 } XSegment;
 
+/* What kernels of one kind of node take (LsClusterSpec.others). */
+typedef struct {
+  const LsGpu *gpu; /* NULL: no rank is on such a node           */
+  const LsAround *around;
+  LsKernelCost *costs; /* [n_kernels]                              */
+  XSegment *segments;  /* [n_segments], the same but for their times */
+} XKind;
+
 gboolean run_compile (Run *x, GError **error);
 /* The calls of all communicators, channels and copy engines, each once. Errors as of call_plan(). */
 gboolean run_plan_calls (Run *x, GError **error);

@@ -42,7 +42,7 @@ copy_moving (void *run, const Motion *m, int sign)
   Copy *c = (Copy *) m, *engines = &x->copies[c->rank * LS_N_COPY_DIRECTIONS],
        *in = &engines[LS_COPY_TO_DEVICE], *out = &engines[LS_COPY_TO_HOST];
   c->is_moving = sign > 0;
-  double share = in->is_moving && out->is_moving ? ls_around_duplex (x->around) : 1;
+  double share = in->is_moving && out->is_moving ? ls_around_duplex (x->ranks[c->rank].kind->around) : 1;
   copy_recap (x, in, share);
   copy_recap (x, out, share);
 }

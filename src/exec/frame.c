@@ -55,7 +55,7 @@ frame_open (Run *x, Rank *r)
   Frame *f = rank_frame (r, r->frames_end);
   f->instance_id = r->next_instance;
   f->instance = &r->program->instances[r->next_instance];
-  f->seg = &x->segments[f->instance->segment];
+  f->seg = &r->kind->segments[f->instance->segment];
   f->step = r->next_step;
   f->n_issued = 0;
   f->n_left = f->seg->n_ops;

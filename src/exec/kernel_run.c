@@ -87,9 +87,9 @@ kernel_run_alone (Run *x, Rank *r, const Candidate *c)
 }
 
 static LsGemms
-gemms_of (const Run *x)
+gemms_of (const XKind *kind)
 {
-  return ls_around_gemms (x->around, x->cluster->spec.gpu.persistent_gemms);
+  return ls_around_gemms (kind->around, kind->gpu->persistent_gemms);
 }
 
 static bool
@@ -100,29 +100,29 @@ is_gemm (const Run *x, uint32_t kernel)
 }
 
 bool
-kernel_is_persistent (const Run *x, uint32_t kernel)
+kernel_is_persistent (const Run *x, const XKind *kind, uint32_t kernel)
 {
-  return gemms_of (x) == LS_GEMMS_PERSISTENT && is_gemm (x, kernel);
+  return gemms_of (kind) == LS_GEMMS_PERSISTENT && is_gemm (x, kernel);
 }
 
 /* One of recorded duration (NO_ID) may be a GEMM or not. A persistent one may have been there first. */
 double
-kernel_least_lost (const Run *x, uint32_t kernel)
+kernel_least_lost (const Run *x, const XKind *kind, uint32_t kernel)
 {
-  LsGemms gemms = gemms_of (x);
+  LsGemms gemms = gemms_of (kind);
   if (kernel == NO_ID || is_gemm (x, kernel)) {
     double lost = gemms == LS_GEMMS_PERSISTENT
         ? 0
-        : fmin (ls_around_lost (x->around, gemms), ls_around_lost (x->around, LS_GEMMS_PERSISTENT));
+        : fmin (ls_around_lost (kind->around, gemms), ls_around_lost (kind->around, LS_GEMMS_PERSISTENT));
     return kernel == NO_ID ? fmin (lost, 1) : lost;
   }
   return 1;
 }
 
 static bool
-is_persistent (const Run *x, const XOp *op)
+is_persistent (const Run *x, const Rank *r, const XOp *op)
 {
-  return op->cost != NO_ID && kernel_is_persistent (x, op->cost);
+  return op->cost != NO_ID && kernel_is_persistent (x, r->kind, op->cost);
 }
 
 static const XOp *
@@ -144,9 +144,9 @@ kernel_lets_in (const Run *x, Rank *r, LsTime ready, bool has_margin)
   if (!r->is_kernel_running || ready < r->kernel_start)
     return ready;
   const XOp *running = running_op (r);
-  bool was_first = ready == r->kernel_start && is_persistent (x, running),
+  bool was_first = ready == r->kernel_start && is_persistent (x, r, running),
        has_room = has_margin && running->cost != NO_ID && is_gemm (x, running->cost);
-  return was_first || has_room ? ready : ready + x->around->priority_wait;
+  return was_first || has_room ? ready : ready + r->kind->around->priority_wait;
 }
 
 /* Of the SMs that communication holds, those that were announced cost a GEMM what is measured of told
@@ -156,11 +156,11 @@ sms_lost (const Run *x, const Rank *r, const XOp *op)
 {
   if (op->cost == NO_ID || !is_gemm (x, op->cost))
     return (double) r->sm_share;
-  LsGemms gemms = gemms_of (x);
-  double told = (double) r->sm_margin * ls_around_lost (x->around, LS_GEMMS_PERSISTENT);
+  LsGemms gemms = gemms_of (r->kind);
+  double told = (double) r->sm_margin * ls_around_lost (r->kind->around, LS_GEMMS_PERSISTENT);
   return gemms == LS_GEMMS_PERSISTENT
       ? told
-      : told + (double) (r->sm_share - r->sm_margin) * ls_around_lost (x->around, gemms);
+      : told + (double) (r->sm_share - r->sm_margin) * ls_around_lost (r->kind->around, gemms);
 }
 
 /* Of a compute-bound kernel's rate, what communication takes; at most MOST_SHARE. */
@@ -169,7 +169,7 @@ share_taken (const Run *x, const Rank *r, const XOp *op)
 {
   double stall = (double) r->stall / (double) LS_COEF_ONE;
   if (r->is_kernel_split)
-    return fmin (1 - (1 - fmin (stall, 1)) / ls_around_waves (x->around), MOST_SHARE);
+    return fmin (1 - (1 - fmin (stall, 1)) / ls_around_waves (r->kind->around), MOST_SHARE);
   return fmin (sms_lost (x, r, op) / (double) LS_COEF_ONE + stall, MOST_SHARE);
 }
 
@@ -194,8 +194,9 @@ kernel_cap (Run *x, const Rank *r)
   const LsOp *said = &f->seg->ops[r->kernel_op];
   if (said->recorded != LS_TIME_NEVER) /* nothing is known of what bounds it: take it for compute */
     return r->kernel.nominal_rate * (1 - share * not_yet_slowed (said));
-  LsTime beside = ls_kernel_time_beside (&x->costs[op->cost], share);
-  return r->kernel.nominal_rate * fmin (1, ls_time_to_s (x->costs[op->cost].alone) / ls_time_to_s (beside));
+  LsTime beside = ls_kernel_time_beside (&r->kind->costs[op->cost], share);
+  return r->kernel.nominal_rate
+      * fmin (1, ls_time_to_s (r->kind->costs[op->cost].alone) / ls_time_to_s (beside));
 }
 
 void
@@ -218,7 +219,7 @@ kernel_start (Run *x, Rank *r, const Candidate *c)
   r->kernel_frame = st->frame;
   r->kernel_op = st->op;
   r->kernel_start = c->start;
-  r->is_kernel_split = is_crowded (r) && is_persistent (x, op);
+  r->is_kernel_split = is_crowded (r) && is_persistent (x, r, op);
   r->kernel.remaining
       = has_traffic ? x->plan->kernels[op->cost].bytes * MAX (1, f->seg->ops[st->op].repeat) : 1.0;
   r->kernel.n_uses = has_traffic ? 1 : 0;
@@ -292,7 +293,7 @@ kernel_residency (Run *x, Rank *r, const LsOp *op, uint64_t sm_share, int sign)
     r->sm_margin = sign > 0 ? r->sm_margin + sm_share : r->sm_margin - sm_share;
   if (sign > 0 && r->is_kernel_running && x->engine.now == r->kernel_start && is_crowded (r))
     r->is_kernel_split
-        = is_persistent (x, running_op (r)); /* launched before it, as an asynchronous collective is */
+        = is_persistent (x, r, running_op (r)); /* launched before it, as an asynchronous collective is */
   kernel_begin_anew (x, r);
   kernel_recap (x, r);
 }

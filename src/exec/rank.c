@@ -19,6 +19,7 @@ rank_init (Run *x, Rank *r, uint32_t id)
   r->binding = &x->plan->bindings[id];
   r->program = &x->plan->programs[r->binding->role];
   r->slow = x->options->slow ? x->options->slow[x->fold->rank[id]] : 1.0;
+  r->kind = run_kind_of (x, x->plan, id);
   r->job = run_job_of_role (x, r->binding->role);
   r->host_time = r->job->start;
   r->job->n_ranks++;
@@ -261,7 +262,7 @@ head_start (Run *x, Rank *r, uint32_t s)
   later (&c, f->time[st->op], LS_CAUSE_HOST, f->span[st->op]);
   if (op->kind != LS_OP_KERNEL)
     c.ready = c.start;
-  return x->around->priority_wait > 0 ? wait_for_sms (x, r, &f->seg->ops[st->op], c) : c;
+  return r->kind->around->priority_wait > 0 ? wait_for_sms (x, r, &f->seg->ops[st->op], c) : c;
 }
 
 /* Of two that could start at one instant. */

@@ -71,7 +71,8 @@ struct Rank {
   const LsProgram *program;
   const LsBinding *binding;
   XJob *job;
-  double slow; /* kernel time multiplier */
+  const XKind *kind; /* of its node           */
+  double slow;       /* kernel time multiplier */
 
   LsTime host_time;
   SpanRef host_span; /* what last held the host up */
@@ -151,10 +152,10 @@ typedef struct {
 } Candidate;
 
 void kernel_init (Run *x, Rank *r);
-bool kernel_is_persistent (const Run *x,
-                           uint32_t kernel); /* of the plan: a GEMM whose blocks keep their SMs */
-double kernel_least_lost (const Run *x,
-                          uint32_t kernel); /* of the SMs that communication holds, what it loses at least */
+/* Of the plan, on a kind of node: a GEMM whose blocks keep their SMs. */
+bool kernel_is_persistent (const Run *x, const XKind *kind, uint32_t kernel);
+/* Of the SMs that communication holds, what it loses at least. */
+double kernel_least_lost (const Run *x, const XKind *kind, uint32_t kernel);
 /* slow: of its rank. */
 LsTime kernel_time_alone (double slow, const XOp *op);
 void kernel_run_alone (Run *x, Rank *r, const Candidate *c); /* it meets nobody         */

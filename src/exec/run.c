@@ -20,14 +20,14 @@ ls_run_options_init (LsRunOptions *o)
   ls_host_costs_default (&o->host);
 }
 
-/* Of any rank of a job. */
+/* Of any rank of a job on nodes of that kind. */
 static double
-fastest_kernel (const Run *x, const XJob *job)
+fastest_kernel (const Run *x, const XJob *job, uint32_t kind)
 {
   double least_slow = 1;
   for (uint32_t r = 0; x->options->slow && r < job->plan->n_ranks; r++)
     least_slow = MIN (least_slow, x->options->slow[job->first_rank + r]);
-  return job->fastest_kernel / least_slow * (1 + 1e-6);
+  return job->fastest_kernel[kind] / least_slow * (1 + 1e-6);
 }
 
 /* Kernels may be calibrated to more bandwidth than the data file grants the HBM;
@@ -39,14 +39,18 @@ capacities (const Run *x)
   double *capacity = g_new (double, n);
   for (uint32_t i = 0; i < n; i++)
     capacity[i] = ls_cluster_resource_capacity (x->cluster, i);
-  double fastest = fastest_kernel (x, x->jobs);
-  for (uint32_t i = n_trunks; x->n_jobs == 1 && i < n; i++)
-    capacity[i] = MAX (capacity[i], fastest);
-  for (const XJob *job = x->jobs; x->n_jobs > 1 && job < x->jobs + x->n_jobs; job++) {
-    fastest = fastest_kernel (x, job);
-    for (uint32_t r = 0; r < job->plan->n_ranks; r++) {
-      double *own = &capacity[ls_cluster_hbm_resource (x->cluster, job->plan->gpu_of_rank[r])];
-      *own = MAX (*own, fastest);
+  for (const XJob *job = x->jobs; job < x->jobs + x->n_jobs; job++) {
+    double fastest[LS_MAX_NODE_KINDS];
+    for (uint32_t k = 0; k < LS_MAX_NODE_KINDS; k++)
+      fastest[k] = fastest_kernel (x, job, k);
+    for (uint32_t i = n_trunks; x->n_jobs == 1 && i < n; i++) {
+      uint32_t host = ls_cluster_host_of (x->cluster, i - n_trunks);
+      capacity[i] = MAX (capacity[i], fastest[ls_cluster_kind_of (x->cluster, host)]);
+    }
+    for (uint32_t r = 0; x->n_jobs > 1 && r < job->plan->n_ranks; r++) {
+      uint32_t gpu = job->plan->gpu_of_rank[r];
+      double *own = &capacity[ls_cluster_hbm_resource (x->cluster, gpu)];
+      *own = MAX (*own, fastest[ls_cluster_kind_of (x->cluster, ls_cluster_host_of (x->cluster, gpu))]);
     }
   }
   return capacity;
@@ -80,17 +84,17 @@ count_ops (const Run *x, const LsProgram *p, uint32_t *ret_longest)
   return n;
 }
 
-/* Seconds of a role's kernels in one step, one after the other. */
+/* Seconds of a role's kernels in one step, one after the other, on nodes of that kind. */
 static double
-serial_seconds (const Run *x, const LsProgram *p)
+serial_seconds (const Run *x, const LsProgram *p, const XKind *kind)
 {
   double sum = 0;
   g_autofree double *of_segment = g_new0 (double, x->plan->n_segments);
   g_autofree bool *is_known = g_new0 (bool, x->plan->n_segments);
   for (uint32_t i = 0; i < p->n_instances; i++) {
     uint32_t id = p->instances[i].segment;
-    for (uint32_t o = 0; o < x->segments[id].n_ops && !is_known[id]; o++) {
-      const XOp *op = &x->segments[id].x[o];
+    for (uint32_t o = 0; o < kind->segments[id].n_ops && !is_known[id]; o++) {
+      const XOp *op = &kind->segments[id].x[o];
       bool is_unknown = op->kind == LS_OP_COPY && op->alone == LS_TIME_NEVER; /* its path decides */
       of_segment[id] += (is_unknown ? 0 : ls_time_to_s (op->alone)) + ls_time_to_s (op->host + op->host_rest);
     }
@@ -186,7 +190,8 @@ check_limits (const Run *x, GError **error)
         + (double) p->n_events * x->plan->n_micro_batches * x->plan->n_chunks * sizeof (EventRecord);
     n_ops += ops * ranks;
     bytes += ranks * per_rank + spans * 2 * (double) x->spans_of_role[role] * sizeof (LsSpan);
-    longest_s = MAX (longest_s, serial_seconds (x, p));
+    for (const XKind *kind = x->kinds; kind < x->kinds + LS_MAX_NODE_KINDS; kind++)
+      longest_s = MAX (longest_s, kind->gpu ? serial_seconds (x, p, kind) : 0);
   }
   if (bytes > (double) x->options->max_memory_bytes) {
     g_autofree char *need = ls_format_bytes ((uint64_t) MIN (bytes, 1e18)),
@@ -348,13 +353,7 @@ run_from (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *cal
           GError **error)
 {
   XJob job = { .plan = plan, .calibration = calibration, .host = &options->host };
-  Run x = { .plan = plan,
-            .jobs = &job,
-            .n_jobs = 1,
-            .cluster = cluster,
-            .nccl = nccl,
-            .around = &calibration->around,
-            .options = options };
+  Run x = { .plan = plan, .jobs = &job, .n_jobs = 1, .cluster = cluster, .nccl = nccl, .options = options };
   LsTimeline *timeline = NULL;
   x.n_steps = MAX (1, options->n_steps);
   bool is_over = run_begin (&x, error) && run_clock (&x, error);

@@ -350,7 +350,6 @@ run_joined (const LsPlan *plan, XJob *jobs, uint32_t n_jobs, uint32_t only, cons
             .n_traffic = n_traffic,
             .cluster = cluster,
             .nccl = nccl,
-            .around = &jobs[0].calibration->around,
             .options = options,
             .n_steps = LS_SHARE_MAX_STEPS };
   ls_event_init (&share.look, look);

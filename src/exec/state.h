@@ -4,12 +4,12 @@
 
 #include "core/flow.h"
 #include "exec/calls.h"
+#include "exec/compile.h"
 #include "exec/run.h"
 #include "exec/spans.h"
 #include "exec/traffic.h"
 
-typedef struct XSegment XSegment; /* compile.h */
-typedef struct Comm Comm;         /* motion.h  */
+typedef struct Comm Comm; /* motion.h  */
 typedef struct Channel Channel;
 typedef struct Copy Copy;
 typedef struct Steady Steady; /* steady.c */
@@ -49,12 +49,12 @@ struct XJob {
   bool is_absent; /* nor ever: it only has its GPUs */
   /* Where what it has begins in the joined plan. */
   uint32_t first_rank, first_role, first_segment, first_kernel;
-  uint32_t n_ranks;      /* of the quotient                        */
-  double fastest_kernel; /* most bytes/s that a kernel moves alone */
-  uint32_t n_kept;       /* steps that there is room for           */
-  uint32_t *step_n_done; /* [n_kept] ranks that are done with it   */
-  LsTime *step_end;      /* [n_kept]                               */
-  XOver over[2];         /* by parity of the step                  */
+  uint32_t n_ranks;                         /* of the quotient                        */
+  double fastest_kernel[LS_MAX_NODE_KINDS]; /* most bytes/s that a kernel moves alone */
+  uint32_t n_kept;                          /* steps that there is room for           */
+  uint32_t *step_n_done;                    /* [n_kept] ranks that are done with it   */
+  LsTime *step_end;                         /* [n_kept]                               */
+  XOver over[2];                            /* by parity of the step                  */
   DigestSums digest;
   uint64_t last_digest; /* of the step that was over last */
 };
@@ -65,8 +65,8 @@ struct Run {
   Fold *fold;
   const LsCluster *cluster;
   const LsNccl *nccl;
-  const LsAround *around; /* of the calibration */
-  XJob *jobs;             /* [n_jobs] */
+  XKind kinds[LS_MAX_NODE_KINDS];
+  XJob *jobs; /* [n_jobs] */
   uint32_t n_jobs;
   Share *share; /* NULL: one job, and one step of it is reported */
   /* With share: this step is over on all ranks of its job. */
@@ -81,12 +81,11 @@ struct Run {
   GPtrArray *messages;      /* Messages: of all calls that have them */
   double *message_bytes[2]; /* by resource, never folded; by parity of the step */
   uint32_t message_step[2]; /* + 1                                   */
-  LsKernelCost *costs;      /* [n_kernels] */
   RoleCalls *role_calls;    /* [n_roles] of the whole plan, and of its quotient, which has the same roles */
-  XSegment *segments;
-  uint32_t *spans_of_role; /* [n_roles] spans of one step of one rank */
-  uint32_t last_spans;     /* of a rank that a step that is not reported keeps: a power of two, and at least
-                              those of any segment */
+  XSegment *segments;       /* of the first kind of node: what is the same of all */
+  uint32_t *spans_of_role;  /* [n_roles] spans of one step of one rank */
+  uint32_t last_spans;      /* of a rank that a step that is not reported keeps: a power of two, and at least
+                               those of any segment */
   Rank *ranks;
   Comm *comms;
   Channel *channels; /* [2 * n_ranks]: to next, to previous */
@@ -106,6 +105,14 @@ struct Run {
   double cost_share[4];
   GError *error; /* stops the run */
 };
+
+/* Of a rank of the whole plan. */
+static inline const XKind *
+run_kind_of (const Run *x, const LsPlan *whole, uint32_t rank)
+{
+  return &x->kinds[ls_cluster_kind_of (x->cluster,
+                                       ls_cluster_host_of (x->cluster, whole->gpu_of_rank[rank]))];
+}
 
 static inline XJob *
 run_job_of_role (const Run *x, uint32_t role)

@@ -22,11 +22,14 @@ add_way (const LsCluster *c, const LsTraffic *t, uint32_t nic, GArray *loads)
                              .channel = nic };
   ls_route_ends (c, &ends, &route);
   uint32_t first = UINT32_MAX, last = 0;
-  for (uint32_t i = 0; i < route.n_hops; i++)
-    if (g_array_index (c->trunks, LsTrunk, route.hop[i].trunk).link == &c->spec.nic) {
+  for (uint32_t i = 0; i < route.n_hops; i++) {
+    const LsLinkSpec *link = g_array_index (c->trunks, LsTrunk, route.hop[i].trunk).link;
+    if (link == &ls_cluster_node_spec (c, t->node_from)->nic
+        || link == &ls_cluster_node_spec (c, t->node_to)->nic) {
       first = MIN (first, i);
       last = i;
     }
+  }
   for (uint32_t i = first; i <= last && first != UINT32_MAX; i++) {
     LsLoad load = { route.hop[i].trunk, (uint64_t) LS_COEF_ONE * route.hop[i].share / LS_HOP_WHOLE };
     g_array_append_val (loads, load);

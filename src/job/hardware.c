@@ -63,6 +63,37 @@ load_nccl (LsHardware *h, LsDiagList *diags)
   return TRUE;
 }
 
+/* Of nodes of other kinds: what was measured on each, and what NCCL makes of several. */
+static gboolean
+load_others (LsHardware *h, LsDiagList *diags)
+{
+  LsHardware other[LS_MAX_NODE_KINDS] = { 0 };
+  const LsNccl *nccl[LS_MAX_NODE_KINDS] = { &h->nccl };
+  uint32_t n = ls_cluster_spec_n_kinds (&h->spec), n_loaded = 1;
+  for (; n_loaded < n; n_loaded++) {
+    uint32_t k = n_loaded;
+    other[k].spec = *ls_cluster_spec_of_kind (&h->spec, k); /* borrows */
+    nccl[k] = &other[k].nccl;
+    if (!load_kernels (&other[k], diags) || !load_nccl (&other[k], diags))
+      break;
+  }
+  if (n == 1)
+    return TRUE;
+  if (n_loaded < n) {
+    for (uint32_t k = 1; k <= n_loaded; k++) {
+      ls_calibration_clear (&other[k].calibration);
+      ls_nccl_clear (&other[k].nccl);
+    }
+    return FALSE;
+  }
+  h->calibration.n_others = n - 1;
+  h->calibration.others = g_new (LsCalibration, n - 1);
+  for (uint32_t k = 1; k < n; k++)
+    h->calibration.others[k - 1] = other[k].calibration;
+  ls_nccl_mix (&h->nccl, nccl, n);
+  return TRUE;
+}
+
 /* The NCCL file stays that of the GPU when its calibration does not. */
 static bool
 take_files (LsGpu *gpu, bool is_torus, const LsMeasuredFiles *files, LsDiagList *diags)
@@ -88,7 +119,7 @@ ls_hardware_load_with (const char *name_or_path, const LsMeasuredFiles *files, L
   g_autoptr (LsHardware) h = g_new0 (LsHardware, 1);
   if (!ls_cluster_load (name_or_path, &h->spec, diags)
       || !take_files (&h->spec.gpu, h->spec.interior == LS_INTERIOR_TORUS, files, diags)
-      || !load_kernels (h, diags) || !load_nccl (h, diags))
+      || !load_kernels (h, diags) || !load_nccl (h, diags) || !load_others (h, diags))
     return NULL;
   ls_fitted_apply (h, &h->spec.fitted);
   return g_steal_pointer (&h);
@@ -169,8 +200,8 @@ ls_hardware_check_dtype (const LsGpu *gpu, LsDtype dtype, GError **error)
   return FALSE;
 }
 
-gboolean
-ls_hardware_check_formats (const LsGpu *gpu, const LsStrategy *s, GError **error)
+static gboolean
+check_formats_of (const LsGpu *gpu, const LsStrategy *s, GError **error)
 {
   if (!ls_hardware_check_dtype (gpu, (LsDtype) s->dtype, error))
     return FALSE;
@@ -180,6 +211,26 @@ ls_hardware_check_formats (const LsGpu *gpu, const LsStrategy *s, GError **error
                "--fp8-recipe mxfp8: the matrix units of %s take no scale for each 32 values\n"
                "note: expected delayed, current or blockwise there",
                gpu->name);
+  return FALSE;
+}
+
+gboolean
+ls_hardware_check_formats (const LsClusterSpec *spec, const LsStrategy *s, GError **error)
+{
+  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (spec); k++)
+    if (!check_formats_of (&ls_cluster_spec_of_kind (spec, k)->gpu, s, error))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+ls_hardware_check_alike (const LsClusterSpec *spec, const char *what, GError **error)
+{
+  if (!spec->others)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+               "%s is for nodes of one kind; %s has some with %s and some with %s", what, spec->name,
+               spec->gpu.name, ls_cluster_spec_of_kind (spec, 1)->gpu.name);
   return FALSE;
 }
 
@@ -237,6 +288,7 @@ ls_hardware_for_job (const LsHardware *h, int attention_kernel, uint32_t n_gpus,
   *ret_hardware = *h;
   ret_hardware->calibration.attention_kernel = attention_kernel;
   ret_hardware->calibration.clock = ls_clock (&h->calibration, &h->spec.gpu, n_gpus);
+  ret_hardware->calibration.clock_gpus = n_gpus;
   if (ls_hardware_has_attention (h, attention_kernel))
     return TRUE;
   g_autoptr (GString) names = g_string_new ("auto");

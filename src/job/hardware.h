@@ -71,7 +71,11 @@ gboolean ls_hardware_for_job (const LsHardware *hardware, int attention_kernel, 
 
 /* LS_ERROR_CONFLICT: the GPU's file gives no peak rate for the number format; says which it has. */
 gboolean ls_hardware_check_dtype (const LsGpu *gpu, LsDtype dtype, GError **error);
-/* The same of a job, and of what its recipe wants of the matrix units. */
-gboolean ls_hardware_check_formats (const LsGpu *gpu, const LsStrategy *strategy, GError **error);
+/* The same of a job and of every accelerator of a cluster, and of what its recipe wants of the matrix
+ * units. */
+gboolean ls_hardware_check_formats (const LsClusterSpec *spec, const LsStrategy *strategy, GError **error);
+
+/* LS_ERROR_UNSUPPORTED where nodes are of several kinds: `what` ("--sensitivity") is of one. */
+gboolean ls_hardware_check_alike (const LsClusterSpec *spec, const char *what, GError **error);
 
 #endif

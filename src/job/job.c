@@ -40,9 +40,9 @@ ls_job_result_step_time_s (const LsJobResult *r)
 double
 ls_job_result_mfu (const LsJobResult *r)
 {
-  return r->model.name
-      ? ls_mfu (&r->model, &r->strategy, r->cluster, r->plan->n_ranks, ls_job_result_step_time_s (r))
-      : NAN;
+  return r->model.name ? ls_mfu (&r->model, &r->strategy, r->cluster, r->plan->gpu_of_rank, r->plan->n_ranks,
+                                 ls_job_result_step_time_s (r))
+                       : NAN;
 }
 
 LsMemoryInput
@@ -152,7 +152,7 @@ static gboolean
 settle (LsJobResult *r, GError **error)
 {
   return resolve (&r->strategy, &r->model, r->cluster, error)
-      && ls_hardware_check_formats (&r->cluster->spec.gpu, &r->strategy, error);
+      && ls_hardware_check_formats (&r->cluster->spec, &r->strategy, error);
 }
 
 LsJobResult *

@@ -90,6 +90,10 @@ ls_job_spec_export_chakra (const LsJobSpec *spec, const char *name, bool by_role
   Export e;
   if (!export_begin (spec, name, &e, error))
     return FALSE;
+  if (!ls_hardware_check_alike (&e.job->cluster->spec, "a trace with times of kernels", error)) {
+    export_end (&e);
+    return FALSE;
+  }
   g_autofree LsTime *times = kernel_times (e.job);
   gboolean ok = ls_chakra_write (e.job->plan, &e.head, times, by_role, folder, error);
   export_end (&e);
@@ -104,6 +108,10 @@ ls_job_spec_export_goal (const LsJobSpec *spec, const char *name, const char *pa
   *ret_note = NULL;
   if (!export_begin (spec, name, &e, error))
     return FALSE;
+  if (!ls_hardware_check_alike (&e.job->cluster->spec, "a trace with times of kernels", error)) {
+    export_end (&e);
+    return FALSE;
+  }
   g_autofree LsTime *times = kernel_times (e.job);
   uint32_t n_rings;
   const LsGoal goal = { e.job->plan, e.job->cluster, &e.job->hardware->nccl, times, e.source };

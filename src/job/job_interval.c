@@ -104,6 +104,8 @@ why_none (const LsJobSpec *spec, const LsJobResult *r)
     return "the trace does not say what is trained";
   if (spec->network != LS_JOB_NETWORK_FLOW && spec->network != LS_JOB_NETWORK_ALL)
     return "the measured runs were compared with --network flow";
+  if (r->cluster->kind_of_host)
+    return "none of the measured runs was on nodes of several kinds";
   return NULL;
 }
 

@@ -50,7 +50,8 @@ may_meet_limit (const LsJobResult *r, const LsHardware *hardware, LsMemory **ret
     return false;
   const LsMemoryInput in = input_of (r, hardware, r->timeline);
   g_autoptr (LsMemory) m = ls_memory_new (&in);
-  bool may = is_near_limit (r, ls_memory_fullest (m)->needed_bytes);
+  const LsClassMemory *fullest = ls_memory_fullest (m);
+  bool may = MOST_RESERVED * (double) fullest->needed_bytes >= (double) fullest->capacity_bytes;
   if (ret_memory)
     *ret_memory = g_steal_pointer (&m);
   return may;
@@ -215,7 +216,8 @@ ls_job_fit_retries (LsJobResult *r)
   const LsRetriesReport *x = &r->retries;
   if (x->n == 0 || x->is_out_of_memory || x->is_refused)
     return;
-  uint64_t beside = ls_memory_capacity (&r->cluster->spec.gpu) - x->limit_bytes;
+  uint64_t capacity = ls_memory_fullest (r->memory)->capacity_bytes,
+           beside = capacity - MIN (capacity, x->limit_bytes);
   for (uint32_t i = 0; i < r->memory->n_classes; i++) {
     LsClassMemory *m = &r->memory->classes[i];
     m->needed_bytes = MIN (m->needed_bytes, x->reserved_bytes + beside);

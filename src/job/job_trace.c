@@ -70,7 +70,7 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
                       .allocation = spec->strategy.allocation };
   r->cluster = ls_job_build_cluster (&size, hardware, spec->n_nodes, error);
   if (!r->cluster || !place (r, size.allocation, error)
-      || (r->model.name && !ls_hardware_check_formats (&r->cluster->spec.gpu, &r->strategy, error)))
+      || (r->model.name && !ls_hardware_check_formats (&r->cluster->spec, &r->strategy, error)))
     return NULL;
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_ptr_array_new_with_free_func (g_free);

@@ -35,6 +35,36 @@ ls_price_of (const LsPrice *given, const LsGpu *gpu)
                      power_of (given, gpu) };
 }
 
+/* 0: not known. */
+static double
+mean_of (const LsClusterSpec *spec, size_t member)
+{
+  double sum = 0;
+  for (uint32_t host = 0; host < spec->n_nodes; host++) {
+    const LsClusterSpec *of = ls_cluster_spec_of_kind (spec, ls_cluster_spec_kind_of (spec, host));
+    double figure = *(const double *) (gconstpointer) ((const char *) &of->gpu + member);
+    if (!(figure > 0))
+      return 0;
+    sum += figure;
+  }
+  return sum / spec->n_nodes;
+}
+
+LsPrice
+ls_price_of_cluster (const LsPrice *given, const LsClusterSpec *spec)
+{
+  if (!spec->others)
+    return ls_price_of (given, &spec->gpu);
+  const LsGpu mean = {
+    .watts = mean_of (spec, offsetof (LsGpu, watts)),
+    .usd_per_hour = mean_of (spec, offsetof (LsGpu, usd_per_hour)),
+    .power = { mean_of (spec, offsetof (LsGpu, power.computing)),
+               mean_of (spec, offsetof (LsGpu, power.communicating)),
+               mean_of (spec, offsetof (LsGpu, power.idle)), mean_of (spec, offsetof (LsGpu, power.free)) },
+  };
+  return ls_price_of (given, &mean);
+}
+
 bool
 ls_price_has_activities (const LsPrice *p)
 {

@@ -21,7 +21,7 @@
 #include <math.h>
 
 #include "analysis/report.h"
-#include "cluster/gpu.h"
+#include "cluster/cluster.h"
 
 #define LS_PRICE_PUE 1.1 /* of hyperscale data centres: 1.1 to 1.2 */
 
@@ -35,6 +35,8 @@ typedef struct {
 /* Of that accelerator, where `given` does not say otherwise (NAN: it does not). */
 #define LS_PRICE_NOT_GIVEN ((LsPrice) { NAN, NAN, NAN, { NAN, NAN, NAN, NAN } })
 LsPrice ls_price_of (const LsPrice *given, const LsGpu *gpu);
+/* Of those of a cluster: the mean over its nodes, unknown where that of one kind is. */
+LsPrice ls_price_of_cluster (const LsPrice *given, const LsClusterSpec *spec);
 
 /* Whether what a GPU does makes a difference. */
 bool ls_price_has_activities (const LsPrice *p);

@@ -76,6 +76,9 @@ double ls_coll_busiest_over_mean (const LsCollCall *call);
 /* NICs in use of host h, and of the host that uses the fewest. */
 uint32_t ls_coll_nics (const LsCollCall *call, uint32_t h);
 uint32_t ls_coll_min_nics (const LsCollCall *call);
+/* What a host is; the least of what the links of all hosts carry, by their data sheets. */
+const LsClusterSpec *ls_coll_host_spec (const LsCollCall *call, uint32_t h);
+LsNcclLinks ls_coll_links (const LsCollCall *call);
 /* Bytes/s that NCCL's channels move on each edge of a ring, all channels together. */
 double ls_coll_bus (const LsCollCall *call);
 /* Channels that NCCL opens on this shape, and those that this many bytes use. */

@@ -43,8 +43,8 @@ key_of (const LsCluster *cluster, LsCollKind kind, uint64_t bytes, const uint32_
 {
   const LsClusterSpec *spec = &cluster->spec;
   uint32_t per_node = spec->gpus_per_node, node = gpus[0] / per_node;
-  bool has_faults = spec->faults && spec->faults->len > 0, is_torus = spec->interior == LS_INTERIOR_TORUS,
-       is_inside = !has_faults;
+  bool has_faults = (spec->faults && spec->faults->len > 0) || spec->others,
+       is_torus = spec->interior == LS_INTERIOR_TORUS, is_inside = !has_faults;
   for (uint32_t i = 1; i < n && is_inside; i++)
     is_inside = gpus[i] / per_node == node;
   const uint64_t head[] = { (uint64_t) (uintptr_t) cluster, bytes, (uint64_t) kind, n, is_inside };

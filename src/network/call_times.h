@@ -4,7 +4,7 @@
  * the axes of a torus, the links of which are alike, for one in a slice that goes round no edge that the
  * other does not (cluster/torus.h: a carry from one axis to the next would tell them apart). What is known
  * is thus looked up by the places of the members relative to the first. Elsewhere, and where links are
- * degraded, by the GPUs themselves. */
+ * degraded or nodes are of several kinds, by the GPUs themselves. */
 #ifndef LS_NETWORK_CALL_TIMES_H
 #define LS_NETWORK_CALL_TIMES_H
 

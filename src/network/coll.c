@@ -141,13 +141,22 @@ group_by_host (LsCollCall *call)
   call->host_of = host_of;
 }
 
+uint32_t
+ls_coll_kinds (const LsCluster *c, const uint32_t *gpus, uint32_t n)
+{
+  uint32_t kinds = 0;
+  for (uint32_t i = 0; i < n && c->kind_of_host; i++)
+    kinds |= 1u << ls_cluster_kind_of (c, ls_cluster_host_of (c, gpus[i]));
+  return kinds == 0 ? 1 : kinds;
+}
+
 static LsCollCall
 call_of (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *q, LsArena *arena)
 {
   g_assert (q->kind < LS_N_COLL_KINDS && q->n > 0);
   g_assert (!ls_coll_kind_has_root (q->kind) || q->root < q->n);
   LsCollCall call = { .cluster = c,
-                      .nccl = nccl,
+                      .nccl = ls_nccl_among (nccl, ls_coll_kinds (c, q->gpus, q->n)),
                       .kind = q->kind,
                       .gpus = q->gpus,
                       .n = q->n,

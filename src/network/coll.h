@@ -102,6 +102,9 @@ const char *const *ls_coll_algorithms (void);
 const char *ls_coll_algorithm_name (LsAlgorithm algorithm);       /* static; NULL: choose        */
 bool ls_coll_algorithm_find (const char *name, LsAlgorithm *ret); /* false: there is no such one */
 
+/* Kinds of nodes that these GPUs are on, as bits. */
+uint32_t ls_coll_kinds (const LsCluster *c, const uint32_t *gpus, uint32_t n);
+
 /* Whether the request can be met: its algorithm does this kind on these GPUs (NVLS, for
  * one, wants whole nodes) with this protocol. Without an algorithm always true. */
 bool ls_coll_applies (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request);

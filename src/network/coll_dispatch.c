@@ -67,7 +67,7 @@ spread_of (const LsCollCall *call, const LsDispatchSide *side)
 static double
 nic_rate (const Spread *x)
 {
-  return ls_nccl_links_of (&x->call->cluster->spec).nic * ls_coll_min_nics (x->call) / x->k;
+  return ls_coll_links (x->call).nic * ls_coll_min_nics (x->call) / x->k;
 }
 
 static double
@@ -81,7 +81,7 @@ static double
 inside_seconds (const Spread *x)
 {
   const LsDispatchFigures *f = &x->call->nccl->dispatch;
-  double nvlink = ls_nccl_links_of (&x->call->cluster->spec).nvlink * f->of_nvlink;
+  double nvlink = ls_coll_links (x->call).nvlink * f->of_nvlink;
   return x->k > 1 && nvlink > 0 ? x->copy * x->ranks / nvlink : 0;
 }
 
@@ -189,7 +189,9 @@ plan_of (const LsCollCall *call, const LsDispatchSide *side, LsCollPlan *ret_pla
   ret_plan->n_phases = 1;
   ret_plan->phases = phase;
   ret_plan->array_bytes = phase->demand_bytes;
-  ret_plan->sm_share = fmin (1, (double) call->spread->n_sms / call->cluster->spec.gpu.n_sm);
+  for (uint32_t h = 0; h < call->n_hosts; h++)
+    ret_plan->sm_share = fmax (
+        ret_plan->sm_share, fmin (1, (double) call->spread->n_sms / ls_coll_host_spec (call, h)->gpu.n_sm));
   if (phase->demand_bytes <= 0)
     return;
   phase->rate_cap = phase->demand_bytes / seconds;

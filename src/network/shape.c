@@ -3,6 +3,7 @@
 
 #include "cluster/route.h"
 #include "network/algorithm.h"
+#include "network/nccl/nccl_links.h"
 
 /* How finely a script cuts a pipeline. That data follow one another through it is physical;
  * how finely is not. NCCL 2.30.7 moves slices of 16 to 512 KiB a channel (src/enqueue.cc,
@@ -74,6 +75,25 @@ ls_coll_min_nics (const LsCollCall *call)
   for (uint32_t h = 0; h < call->n_hosts; h++)
     n = MIN (n, ls_coll_nics (call, h));
   return n;
+}
+
+const LsClusterSpec *
+ls_coll_host_spec (const LsCollCall *call, uint32_t h)
+{
+  const LsCluster *c = call->cluster;
+  return ls_cluster_node_spec (c, ls_cluster_host_of (c, call->hosts[h].gpus[0]));
+}
+
+LsNcclLinks
+ls_coll_links (const LsCollCall *call)
+{
+  LsNcclLinks least = ls_nccl_links_of (ls_coll_host_spec (call, 0));
+  for (uint32_t h = 1; call->cluster->kind_of_host && h < call->n_hosts; h++) {
+    const LsNcclLinks links = ls_nccl_links_of (ls_coll_host_spec (call, h));
+    least.nvlink = fmin (least.nvlink, links.nvlink);
+    least.nic = fmin (least.nic, links.nic);
+  }
+  return least;
 }
 
 double

@@ -10,6 +10,7 @@ typedef struct {
   const LsTopoMap *map;
   const LsTopologyText *text;
   GString *out;
+  const LsClusterSpec *node; /* whose tree is written */
 } Page;
 
 static const LsTopoLinks *
@@ -69,8 +70,8 @@ static void
 add_head (Page *p)
 {
   const LsCluster *c = p->map->cluster;
-  g_string_append_printf (p->out, "%s: %u node%s of %u x %s, %u %s\n", c->spec.name, c->spec.n_nodes,
-                          plural (c->spec.n_nodes), c->spec.gpus_per_node, c->spec.gpu.name, c->n_gpus,
+  g_autofree char *nodes = ls_topo_nodes_text (c);
+  g_string_append_printf (p->out, "%s: %s, %u %s\n", c->spec.name, nodes, c->n_gpus,
                           ls_cluster_chip_word (&c->spec, c->n_gpus));
   if (c->spec.source)
     add_wrapped (p->out, c->spec.source, 0);
@@ -79,9 +80,8 @@ add_head (Page *p)
 /* --- trees ------------------------------------------------------------------------- */
 
 static char *
-part_note (const LsCluster *c, LsNodeKind kind, uint32_t n_of_node)
+part_note (const LsClusterSpec *s, LsNodeKind kind, uint32_t n_of_node)
 {
-  const LsClusterSpec *s = &c->spec;
   if (kind == LS_NODE_GPU)
     return g_strdup (s->gpu.name);
   if (kind == LS_NODE_CPU_MEMORY && s->cpu_memory_bytes > 0 && n_of_node > 0)
@@ -96,8 +96,9 @@ part_text (const Page *p, const LsTopoPart *part)
 {
   const LsCluster *c = p->map->cluster;
   const char *kind = ls_topo_kind_word (&c->spec, part->kind);
-  g_autofree char *note
-      = part_note (c, part->kind, (uint32_t) (p->map->n_of_kind[part->kind] / c->spec.n_nodes));
+  g_autofree char *note = part_note (
+      p->node, part->kind,
+      c->kind_of_host ? p->node->cpu_sockets : (uint32_t) (p->map->n_of_kind[part->kind] / c->spec.n_nodes));
   if (part->is_peers)
     return g_strdup_printf ("%u pair%s of %s", part->n, plural (part->n), kind);
   return note ? g_strdup_printf ("%u x %s, %s", part->n, kind, note)
@@ -164,6 +165,22 @@ add_tree (Page *p, const char *title, const GPtrArray *parts)
   add_columns (&t, titles);
   add_parts (&t, p, parts, "");
   ls_text_table_print (&t, 0, p->out);
+}
+
+/* One that stands for all, of each kind. */
+static void
+add_nodes (Page *p)
+{
+  const LsCluster *c = p->map->cluster;
+  g_autofree char *first = c->kind_of_host ? g_strdup_printf ("Node 0, %s", p->node->gpu.name) : NULL;
+  add_tree (p, first ? first : "One node", p->map->node);
+  for (guint i = 0; p->map->others && i < p->map->others->len; i++) {
+    const LsTopoOther *other = &g_array_index (p->map->others, LsTopoOther, i);
+    p->node = ls_cluster_node_spec (c, other->host);
+    g_autofree char *title = g_strdup_printf ("Node %u, %s", other->host, p->node->gpu.name);
+    add_tree (p, title, other->parts);
+  }
+  p->node = ls_cluster_node_spec (c, 0);
 }
 
 /* --- totals ------------------------------------------------------------------------ */
@@ -313,9 +330,11 @@ add_path (Page *p, const LsTopoPath *path)
 char *
 ls_topology_to_text (const LsTopoMap *map, const GPtrArray *paths, const LsTopologyText *text)
 {
-  Page page = { .map = map, .text = text, .out = g_string_new (NULL) };
+  Page page = {
+    .map = map, .text = text, .out = g_string_new (NULL), .node = ls_cluster_node_spec (map->cluster, 0)
+  };
   add_head (&page);
-  add_tree (&page, "One node", map->node);
+  add_nodes (&page);
   add_tree (&page, "Fabric", map->fabric);
   add_totals (&page);
   add_bandwidth (&page);

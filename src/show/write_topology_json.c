@@ -139,14 +139,32 @@ add_path (LsJsonOut *w, const LsCluster *c, const LsTopoPath *path)
 }
 
 static void
-add_head (LsJsonOut *w, const LsClusterSpec *s)
+add_head (LsJsonOut *w, const LsClusterSpec *s, const char *gpu)
 {
   ls_json_out_string (w, "cluster", s->name);
   ls_json_out_string (w, "source", s->source);
-  ls_json_out_string (w, "gpu", s->gpu.name);
+  ls_json_out_string (w, "gpu", gpu);
   ls_json_out_uint (w, "n_nodes", s->n_nodes);
   ls_json_out_uint (w, "gpus_per_node", s->gpus_per_node);
   ls_json_out_uint (w, "n_gpus", (uint64_t) s->n_nodes * s->gpus_per_node);
+}
+
+/* Of nodes of other kinds than that of node 0. */
+static void
+add_others (LsJsonOut *w, const LsTopoMap *map)
+{
+  if (!map->others)
+    return;
+  ls_json_out_begin_array (w, "other_nodes");
+  for (guint i = 0; i < map->others->len; i++) {
+    const LsTopoOther *other = &g_array_index (map->others, LsTopoOther, i);
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_uint (w, "first", other->host);
+    ls_json_out_string (w, "gpu", ls_cluster_node_spec (map->cluster, other->host)->gpu.name);
+    add_tree (w, "node", map, other->parts);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_array (w);
 }
 
 static GString *
@@ -157,9 +175,10 @@ write_json (const LsTopoMap *map, const GPtrArray *paths, bool has_all, FILE *fi
   ls_json_out_init (&w, text, 2);
   w.file = file;
   ls_json_out_begin_object (&w, NULL);
-  add_head (&w, &map->cluster->spec);
+  add_head (&w, &map->cluster->spec, ls_cluster_node_spec (map->cluster, 0)->gpu.name);
   add_counts (&w, map);
   add_tree (&w, "node", map, map->node);
+  add_others (&w, map);
   add_tree (&w, "fabric", map, map->fabric);
   add_levels (&w, map);
   ls_json_out_begin_object (&w, "bisection");

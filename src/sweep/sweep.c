@@ -185,6 +185,23 @@ is_given (const LsJobSpec *job, const char *key)
   return ls_space_axis (key) < LS_N_SPACE_AXES || ls_job_says (job, key);
 }
 
+/* Bounds and the table have one size of memory. */
+static gboolean
+check_memory (const LsClusterSpec *spec, GError **error)
+{
+  for (uint32_t k = 1; k < ls_cluster_spec_n_kinds (spec); k++) {
+    const LsGpu *a = &spec->gpu, *b = &ls_cluster_spec_of_kind (spec, k)->gpu;
+    if (ls_memory_capacity (a) == ls_memory_capacity (b))
+      continue;
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                 "a sweep over nodes whose GPUs differ in memory (%s and %s) is not supported\n"
+                 "note: lockstep run and place check each rank against its own GPU",
+                 a->name, b->name);
+    return FALSE;
+  }
+  return TRUE;
+}
+
 static gboolean
 load (LsSweepRun *x, GError **error)
 {
@@ -198,7 +215,8 @@ load (LsSweepRun *x, GError **error)
     return ls_diag_list_to_error (diags, error);
   x->hardware->max_memory_bytes = job->options.max_memory_bytes;
   return ls_job_spec_options (job, &x->options, error)
-      && ls_hardware_check_formats (&x->hardware->spec.gpu, &job->strategy, error);
+      && ls_hardware_check_formats (&x->hardware->spec, &job->strategy, error)
+      && check_memory (&x->hardware->spec, error);
 }
 
 /* Of axes that have no range by themselves the job's own value counts. */
@@ -289,7 +307,7 @@ find_headrooms (LsSweepRun *x)
 static void
 choose_price (LsSweepRun *x)
 {
-  x->price = ls_price_of (&x->spec->price, &x->hardware->spec.gpu);
+  x->price = ls_price_of_cluster (&x->spec->price, &x->hardware->spec);
   x->report.usd_per_gpu_hour = x->price.usd_per_gpu_hour;
   x->report.gpu_watts = x->price.gpu_watts;
   x->report.pue = x->price.pue;

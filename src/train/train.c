@@ -375,7 +375,7 @@ run_with (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *reliab
   plan.checkpoint = r->checkpoint.times;
   if (!try_all (r, spec, &plan, phases, error))
     return FALSE;
-  ls_train_costs (r, spec, &cluster->gpu);
+  ls_train_costs (r, spec, cluster);
   return TRUE;
 }
 

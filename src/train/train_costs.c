@@ -35,9 +35,9 @@ add_energy (LsTrainReport *r, const LsPrice *price, guint n_spare)
 }
 
 void
-ls_train_costs (LsTrainReport *r, const LsTrainSpec *spec, const LsGpu *gpu)
+ls_train_costs (LsTrainReport *r, const LsTrainSpec *spec, const LsClusterSpec *cluster)
 {
-  LsPrice price = ls_price_of (&spec->price, gpu);
+  LsPrice price = ls_price_of_cluster (&spec->price, cluster);
   guint n_spare = r->spares == LS_SPARES_ANY ? 0 : r->spares * r->job->cluster->spec.gpus_per_node;
   r->gpu_hours = (r->n_gpus + n_spare) * r->wall_s.mean / 3600;
   r->usd = ls_price_usd (&price, r->n_gpus + n_spare, 1) * r->wall_s.mean;

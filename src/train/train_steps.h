@@ -39,7 +39,7 @@ void ls_train_expect (LsTrainReport *r, const LsRunPlan *plan);
 /* --- train_costs.c ------------------------------------------------------------------------------------ */
 
 /* Fills GPU hours, money, energy and CO2: once the time and what was lost are known. */
-void ls_train_costs (LsTrainReport *r, const LsTrainSpec *spec, const LsGpu *gpu);
+void ls_train_costs (LsTrainReport *r, const LsTrainSpec *spec, const LsClusterSpec *cluster);
 
 /* --- train_notes.c ------------------------------------------------------------------------------------ */
 

@@ -57,6 +57,13 @@ extern const LsField ls_fabric_fields[]; /* offsets in an LsClusterSpec */
  * have, and the object "faults", into spec->faults. */
 bool ls_fabric_finish (const LsJsonDoc *doc, LsClusterSpec *spec, LsDiagList *diags);
 
+/* --- read_other_nodes.c: nodes of other kinds ------------------------------------------------------- */
+
+extern const LsField ls_other_nodes_fields[]; /* offsets in LsOtherNodes */
+
+/* After all else of the file is read: their numbers, each there once, and what they are. */
+bool ls_other_nodes_finish (const LsJsonDoc *doc, LsClusterSpec *spec, LsDiagList *diags);
+
 /* --- read_fitted.c --------------------------------------------------------------------------------- */
 
 /* The key "fitted" of a cluster file: what runs on the cluster itself say about it. */

@@ -200,6 +200,9 @@ const LsField ls_cluster_fields[] = {
   { "node", LS_FIELD_OBJECT, 0, .required = true, .fields = node_fields, .meaning = "what one node holds" },
   { "fabric", LS_FIELD_OBJECT, 0, .fields = ls_fabric_fields, .default_text = "none",
     .meaning = "what joins the nodes" },
+  { "other_nodes", LS_FIELD_ARRAY, SPEC (others), .element_size = sizeof (LsOtherNodes),
+    .fields = ls_other_nodes_fields, .default_text = "none: all are alike",
+    .meaning = "nodes of up to 3 other kinds, with as many accelerators and NICs" },
   { "fitted", LS_FIELD_OBJECT, 0, .fields = ls_fitted_fields, .default_text = "none",
     .meaning = "what `lockstep calibrate --runs` found on the cluster itself" },
   { "successors", LS_FIELD_ARRAY, SPEC (successors), .element_size = sizeof (char *),
@@ -373,7 +376,8 @@ ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diag
       = { .n_nodes = 1, .rails = 1, .oversubscription = 1, .spine_oversubscription = 1, .pxn = true };
   bool ok = ls_fields_read_file (ls_cluster_fields, "cluster", doc, &spec, diags)
       && finish_node (doc, &spec, diags) && ls_fabric_finish (doc, &spec, diags)
-      && ls_fitted_finish (doc, &spec.fitted, diags) && read_gpu_of (doc, &spec, diags);
+      && ls_fitted_finish (doc, &spec.fitted, diags) && read_gpu_of (doc, &spec, diags)
+      && ls_other_nodes_finish (doc, &spec, diags);
   if (ok)
     *ret_spec = spec;
   else

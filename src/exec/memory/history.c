@@ -308,7 +308,7 @@ record_rank (const LsMemoryInput *in, LsMemoryHistory *h, const GArray *changes,
 {
   uint64_t bytes[LS_N_MEM];
   memory_throughout (in, in->plan->bindings[h->rank].role, h->rank, bytes);
-  Replay r = { .in = in, .changes = changes, .to = h, .limit = memory_allocator_limit (in, bytes) };
+  Replay r = { .in = in, .changes = changes, .to = h, .limit = memory_allocator_limit (in, h->rank, bytes) };
   r.allocator = ls_allocator_new (r.limit);
   r.owners = g_array_new (FALSE, TRUE, sizeof (Owner));
   r.handles = memory_laps_handles (w->n_laps, changes->len);

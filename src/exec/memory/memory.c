@@ -103,7 +103,7 @@ ledger_init (Ledger *l, LsClassMemory *m, const LsMemoryInput *in, uint32_t n_la
   if (in->options.allocator != LS_MEMORY_CACHING)
     return;
   l->handles = memory_laps_handles (n_laps, n_changes);
-  l->allocator = ls_allocator_new (memory_allocator_limit (in, l->alive));
+  l->allocator = ls_allocator_new (memory_allocator_limit (in, m->rank, l->alive));
   for (int c = 0; c < LS_N_MEM; c++)
     if (l->alive[c] > 0 && !memory_is_outside_allocator (c))
       ls_allocator_take (l->allocator, l->alive[c], LS_STREAM_COMPUTE);
@@ -210,6 +210,8 @@ blank_class (const LsMemoryInput *in, uint32_t role, uint32_t rank)
 {
   LsClassMemory m = { .rank = rank, .role = role, .peak_op = UINT16_MAX, .peak_at = LS_TIME_NEVER };
   memory_throughout (in, role, rank, m.at_begin);
+  if (in->cluster && rank != UINT32_MAX)
+    m.capacity_bytes = ls_memory_capacity_of (in->plan, in->cluster, rank);
   return m;
 }
 
@@ -249,15 +251,30 @@ add_class (GArray *classes, guint first_of_role, const LsClassMemory *m)
   g_array_append_val (classes, *m);
 }
 
-static void
-add_role_in_order (GArray *classes, const LsMemoryInput *in, uint32_t role, const GArray *changes)
+/* Ranks of a role on nodes of a kind. */
+typedef struct {
+  uint32_t role, node_kind;
+} Ranks;
+
+static bool
+is_of (const LsMemoryInput *in, Ranks of, uint32_t rank)
 {
-  uint32_t first = UINT32_MAX, count = 0;
+  const LsCluster *c = in->cluster;
+  uint32_t kind = c ? ls_cluster_kind_of (c, ls_cluster_host_of (c, in->plan->gpu_of_rank[rank])) : 0;
+  return in->plan->bindings[rank].role == of.role && kind == of.node_kind;
+}
+
+static void
+add_role_in_order (GArray *classes, const LsMemoryInput *in, Ranks of, const GArray *changes)
+{
+  uint32_t first = UINT32_MAX, count = 0, role = of.role;
   for (uint32_t rank = 0; rank < in->plan->n_ranks; rank++)
-    if (in->plan->bindings[rank].role == role) {
+    if (is_of (in, of, rank)) {
       first = first == UINT32_MAX ? rank : first;
       count += count_of (in, rank);
     }
+  if (first == UINT32_MAX && of.node_kind > 0)
+    return;
   LsClassMemory m = blank_class (in, role, first);
   m.count = count;
   measure (&m, in, changes, NULL, LAPS_ONE, NULL);
@@ -266,12 +283,12 @@ add_role_in_order (GArray *classes, const LsMemoryInput *in, uint32_t role, cons
 
 /* Where order alone decides, one rank says what all of its role hold. */
 static void
-add_role_timed (GArray *classes, const LsMemoryInput *in, uint32_t role, bool is_order_enough)
+add_role_timed (GArray *classes, const LsMemoryInput *in, Ranks of, bool is_order_enough)
 {
   const LsTimeline *t = in->timeline;
-  guint first_of_role = classes->len;
+  guint first_of_role = classes->len; /* and kind */
   for (uint32_t rank = 0; rank < in->plan->n_ranks; rank++) {
-    if (in->plan->bindings[rank].role != role)
+    if (!is_of (in, of, rank))
       continue;
     if (is_order_enough && classes->len > first_of_role) {
       g_array_index (classes, LsClassMemory, first_of_role).count += count_of (in, rank);
@@ -280,7 +297,7 @@ add_role_timed (GArray *classes, const LsMemoryInput *in, uint32_t role, bool is
     if (!has_spans (t, rank) || count_of (in, rank) == 0)
       continue;
     g_autoptr (GArray) changes = memory_changes_timed (t, rank, (LsMemoryClock) in->options.clock);
-    LsClassMemory m = blank_class (in, role, rank);
+    LsClassMemory m = blank_class (in, of.role, rank);
     m.count = count_of (in, rank);
     measure (&m, in, changes, t, is_order_enough ? LAPS_ONE : LAPS_THREE, NULL);
     add_class (classes, first_of_role, &m);
@@ -305,11 +322,13 @@ ls_memory_new (const LsMemoryInput *in)
   g_autoptr (GArray) classes = g_array_new (FALSE, FALSE, sizeof (LsClassMemory));
   for (uint32_t role = 0; role < in->plan->n_roles; role++) {
     g_autoptr (GArray) changes = memory_changes_in_order (in->plan, &in->plan->programs[role]);
-    if (memory->is_timed)
-      add_role_timed (classes, in, role,
-                      in->options.clock == LS_MEMORY_HOST && !memory_changes_streams (changes));
-    else
-      add_role_in_order (classes, in, role, changes);
+    uint32_t n_kinds = in->cluster ? ls_cluster_spec_n_kinds (&in->cluster->spec) : 1;
+    for (uint32_t kind = 0; kind < n_kinds; kind++)
+      if (memory->is_timed)
+        add_role_timed (classes, in, (Ranks) { role, kind },
+                        in->options.clock == LS_MEMORY_HOST && !memory_changes_streams (changes));
+      else
+        add_role_in_order (classes, in, (Ranks) { role, kind }, changes);
   }
   memory->n_classes = classes->len;
   memory->classes = (LsClassMemory *) (gpointer) g_array_free (g_steal_pointer (&classes), FALSE);
@@ -325,6 +344,13 @@ ls_memory_free (LsMemory *m)
   g_free (m);
 }
 
+/* What it needs beyond what its GPU has. */
+static int64_t
+over (const LsClassMemory *c)
+{
+  return (int64_t) c->needed_bytes - (int64_t) c->capacity_bytes;
+}
+
 const LsClassMemory *
 ls_memory_fullest (const LsMemory *m)
 {
@@ -333,8 +359,7 @@ ls_memory_fullest (const LsMemory *m)
     const LsClassMemory *c = &m->classes[i];
     if (c->count == 0)
       continue;
-    if (!fullest || c->needed_bytes > fullest->needed_bytes
-        || (c->needed_bytes == fullest->needed_bytes && c->rank < fullest->rank))
+    if (!fullest || over (c) > over (fullest) || (over (c) == over (fullest) && c->rank < fullest->rank))
       fullest = c;
   }
   return fullest;
@@ -383,6 +408,25 @@ uint64_t
 ls_memory_capacity (const LsGpu *gpu)
 {
   return gpu->hbm_bytes - MIN (gpu->reserved_bytes, gpu->hbm_bytes);
+}
+
+uint64_t
+ls_memory_capacity_of (const LsPlan *plan, const LsCluster *cluster, uint32_t rank)
+{
+  return ls_memory_capacity (ls_cluster_gpu_spec (cluster, plan->gpu_of_rank[rank]));
+}
+
+uint64_t
+ls_memory_least_capacity (const LsPlan *plan, const LsCluster *cluster, uint32_t role)
+{
+  uint64_t least = 0;
+  for (uint32_t r = 0; r < plan->n_ranks; r++) {
+    if (plan->bindings[r].role != role || (least > 0 && !cluster->kind_of_host))
+      continue;
+    uint64_t own = ls_memory_capacity_of (plan, cluster, r);
+    least = least == 0 ? own : MIN (least, own);
+  }
+  return least;
 }
 
 const char *

@@ -44,6 +44,10 @@ typedef struct {
 /* What a GPU has for all categories together: its HBM without the CUDA context and the like. */
 uint64_t ls_memory_capacity (const LsGpu *gpu);
 
+/* Of a rank's own GPU; of a role, the least of its ranks' GPUs (0: it has no rank). */
+uint64_t ls_memory_capacity_of (const LsPlan *plan, const LsCluster *cluster, uint32_t rank);
+uint64_t ls_memory_least_capacity (const LsPlan *plan, const LsCluster *cluster, uint32_t role);
+
 /* Only the plan is needed. */
 typedef struct {
   const LsPlan *plan;
@@ -53,7 +57,7 @@ typedef struct {
   LsMemoryOptions options;
 } LsMemoryInput;
 
-/* Ranks of a role that hold the same. */
+/* Ranks of a role that hold the same, on GPUs of one kind. */
 typedef struct {
   uint32_t rank; /* the first of them */
   uint32_t role;
@@ -74,6 +78,7 @@ typedef struct {
   uint64_t needed_bytes;
   uint64_t reserved_bytes;  /* segments at most, and   */
   uint64_t allocated_bytes; /* of that, rounded blocks; both 0 without the caching allocator */
+  uint64_t capacity_bytes;  /* of such a GPU; 0 without a cluster             */
   uint64_t n_given_back;    /* times that segments were given back, so that it fits          */
 } LsClassMemory;
 
@@ -95,7 +100,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsMemory, ls_memory_free)
  * the peak without what NCCL has from the driver. */
 uint64_t ls_memory_allocated (const LsMemory *m);
 
-/* The class of a rank that needs most: of equals the one with the lowest rank. */
+/* The class of a rank that leaves least of its GPU; without a cluster the one that
+ * needs most. Of equals the one with the lowest rank. */
 const LsClassMemory *ls_memory_fullest (const LsMemory *m);
 
 /* What is alive from `at` on, until the next sample. */

@@ -108,7 +108,7 @@ memory_add_libraries (const LsPlan *plan, const LsCluster *cluster, const LsNccl
   if (nccl->nvlink <= 0) /* no NCCL: not an NVIDIA GPU */
     return;
   if (has_kernels (plan, program))
-    bytes[LS_MEM_WORKSPACE] += cluster->spec.gpu.blas_workspace_bytes;
+    bytes[LS_MEM_WORKSPACE] += ls_cluster_gpu_spec (cluster, plan->gpu_of_rank[rank])->blas_workspace_bytes;
   uint32_t slots = slots_called (plan, program);
   for (uint32_t s = 0; s < LS_N_SLOTS; s++) {
     uint32_t comm = slots & 1u << s ? binding->comm[s] : UINT32_MAX;
@@ -129,9 +129,13 @@ memory_throughout (const LsMemoryInput *in, uint32_t role, uint32_t rank, uint64
 }
 
 uint64_t
-memory_allocator_limit (const LsMemoryInput *in, const uint64_t throughout[LS_N_MEM])
+memory_allocator_limit (const LsMemoryInput *in, uint32_t rank, const uint64_t throughout[LS_N_MEM])
 {
-  uint64_t limit = in->cluster ? ls_memory_capacity (&in->cluster->spec.gpu) : 0, outside = 0;
+  bool has_gpu = in->cluster && rank != UINT32_MAX;
+  uint64_t limit = has_gpu ? ls_memory_capacity_of (in->plan, in->cluster, rank)
+      : in->cluster        ? ls_memory_capacity (&in->cluster->spec.gpu)
+                           : 0,
+           outside = 0;
   for (int c = 0; c < LS_N_MEM; c++)
     outside += memory_is_outside_allocator (c) ? throughout[c] : 0;
   return limit > outside ? limit - outside : 0;

@@ -46,6 +46,6 @@ memory_is_outside_allocator (int category)
 }
 
 /* What segments may have together beside that; 0: no limit. */
-uint64_t memory_allocator_limit (const LsMemoryInput *in, const uint64_t throughout[LS_N_MEM]);
+uint64_t memory_allocator_limit (const LsMemoryInput *in, uint32_t rank, const uint64_t throughout[LS_N_MEM]);
 
 #endif

@@ -113,9 +113,9 @@ carry_in (Replay *r)
 }
 
 static uint64_t
-limit_of (const LsMemoryInput *in, const uint64_t bytes[LS_N_MEM])
+limit_of (const LsMemoryInput *in, uint32_t role, const uint64_t bytes[LS_N_MEM])
 {
-  uint64_t capacity = ls_memory_capacity (&in->cluster->spec.gpu);
+  uint64_t capacity = ls_memory_least_capacity (in->plan, in->cluster, role);
   return MAX (1, capacity - MIN (capacity, bytes[LS_MEM_COMM_BUFFERS]));
 }
 
@@ -155,7 +155,7 @@ replay (const LsMemoryInput *in, uint32_t rank, const GArray *changes, LsTime pe
   LsRoleRetries to = { .calls = g_array_new (FALSE, FALSE, sizeof (LsDriverCall)) };
   uint64_t bytes[LS_N_MEM];
   memory_throughout (in, in->plan->bindings[rank].role, rank, bytes);
-  to.limit_bytes = limit_of (in, bytes);
+  to.limit_bytes = limit_of (in, in->plan->bindings[rank].role, bytes);
   Replay r = { .changes = changes, .allocator = ls_allocator_new (to.limit_bytes), .to = &to };
   r.handles = memory_laps_handles (N_LAPS, changes->len);
   r.pending = g_array_new (FALSE, FALSE, sizeof (gsize));

@@ -153,6 +153,18 @@ private_slots (const Run *x, const Rank *r)
   return slots;
 }
 
+static void
+look_at (XSegment *seg)
+{
+  if (!seg->x)
+    return; /* not used */
+  seg->n_launched = n_launched (seg);
+  seg->is_quiet = is_quiet (seg);
+  seg->is_fit = seg->is_quiet && is_of_known_kinds (seg);
+  seg->slots = slots_of (seg);
+  seg->streams = streams_of (seg);
+}
+
 void
 coarsen_init (Run *x)
 {
@@ -160,16 +172,9 @@ coarsen_init (Run *x)
       && !x->options->no_run_ahead;
   if (!is_on)
     return;
-  for (uint32_t i = 0; i < x->plan->n_segments; i++) {
-    XSegment *seg = &x->segments[i];
-    if (!seg->x)
-      continue; /* not used */
-    seg->n_launched = n_launched (seg);
-    seg->is_quiet = is_quiet (seg);
-    seg->is_fit = seg->is_quiet && is_of_known_kinds (seg);
-    seg->slots = slots_of (seg);
-    seg->streams = streams_of (seg);
-  }
+  for (const XKind *kind = x->kinds; kind < x->kinds + LS_MAX_NODE_KINDS; kind++)
+    for (uint32_t i = 0; kind->gpu && i < x->plan->n_segments; i++)
+      look_at (&kind->segments[i]);
   x->quiet = g_new0 (uint32_t *, x->plan->n_roles + 1);
   for (uint32_t i = 0; i < x->plan->n_roles; i++)
     if (x->plan->programs[i].n_instances > 0)

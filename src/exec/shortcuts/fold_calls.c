@@ -94,7 +94,7 @@ lower_calls (Lowering *l, const GArray *keys, const uint32_t *ranks, uint32_t n,
     const LsCollPlan *plan = call_plan (l->x, &request, arena, NULL);
     if (!plan)
       return false;
-    add_plan (l, key, plan, call_stall (l->x, key, plan), sig);
+    add_plan (l, key, plan, call_stall (l->x, key, &request, plan), sig);
   }
   return true;
 }
@@ -149,6 +149,7 @@ lower_rank (Lowering *l, uint32_t rank)
   begin_owner (l, l->plan->n_comms + rank);
   sig_add (sig, b->role);
   sig_add_double (sig, l->x->options->slow ? l->x->options->slow[rank] : 1);
+  sig_add (sig, (uint64_t) (run_kind_of (l->x, l->plan, rank) - l->x->kinds));
   pattern_of (l, &kernel, 1);
   for (int p = 0; p < 2; p++) {
     l->sends[rank][p] = begin_partners (l);

@@ -27,7 +27,7 @@ known_call (RankSum *r, uint8_t slot, CallKey key, const uint32_t *ranks, uint32
     k.alone = (LsTime) ((double) alone * LS_RATE_ROUNDING);
     k.moving = (LsTime) ((double) (alone - latency) * LS_RATE_ROUNDING);
     k.channels = p->sm_share;
-    k.stall = (double) call_stall (x, key, p) / (double) LS_COEF_ONE;
+    k.stall = (double) call_stall (x, key, &request, p) / (double) LS_COEF_ONE;
   }
   g_array_append_val (r->known, k);
   return &g_array_index (r->known, BoundCall, r->known->len - 1);
@@ -72,7 +72,7 @@ op_longest (RankSum *r, const LsOp *op, const XOp *xop)
     return alone;
   if (op->recorded != LS_TIME_NEVER)
     return (LsTime) ((double) alone / (1 - MOST_SHARE));
-  const LsKernelCost *cost = &r->x->costs[op->kernel];
+  const LsKernelCost *cost = &r->kind->costs[op->kernel];
   double stretch = ls_time_to_s (ls_kernel_time_beside (cost, MOST_SHARE)) / ls_time_to_s (cost->alone);
   return (LsTime) ((double) alone * fmax (1, stretch));
 }
@@ -168,11 +168,11 @@ static double
 loss_of (const RankSum *r, uint32_t i, const StreamSum *of)
 {
   bool is_recorded = i == r->x->plan->n_kernels;
-  double lost = is_recorded ? kernel_least_lost (r->x, NO_ID) : kernel_least_lost (r->x, i);
+  double lost = is_recorded ? kernel_least_lost (r->x, r->kind, NO_ID) : kernel_least_lost (r->x, r->kind, i);
   double share = fmin (lost * of->channels + of->stall, MOST_SHARE);
   if (is_recorded)
     return share;
-  const LsKernelCost *cost = &r->x->costs[i];
+  const LsKernelCost *cost = &r->kind->costs[i];
   return 1 - fmin (1, ls_time_to_s (cost->alone) / ls_time_to_s (ls_kernel_time_beside (cost, share)));
 }
 
@@ -219,7 +219,11 @@ rank_sum_new (Run *x, LsCollMemo *memo, uint32_t rank)
   g_autofree LsTime *n_uses = g_new0 (LsTime, plan->n_segments + 1);
   RankSum *r = g_new0 (RankSum, 1);
   *r = (RankSum) {
-    .x = x, .memo = memo, .rank = rank, .slow = x->options->slow ? x->options->slow[rank] : 1.0
+    .x = x,
+    .memo = memo,
+    .rank = rank,
+    .slow = x->options->slow ? x->options->slow[rank] : 1.0,
+    .kind = run_kind_of (x, plan, rank),
   };
   r->known = g_array_new (FALSE, FALSE, sizeof (BoundCall));
   r->work = g_new0 (LsTime, plan->n_kernels + 1);
@@ -229,7 +233,7 @@ rank_sum_new (Run *x, LsCollMemo *memo, uint32_t rank)
     n_uses[p->instances[i].segment]++;
   for (uint32_t s = 0; s < plan->n_segments; s++)
     if (n_uses[s] > 0)
-      add_segment (r, &x->segments[s], n_uses[s]);
+      add_segment (r, &r->kind->segments[s], n_uses[s]);
   return r;
 }
 
@@ -257,7 +261,6 @@ ls_plan_bound (const LsPlan *plan, const LsCluster *cluster, const LsCalibration
             .n_jobs = 1,
             .cluster = cluster,
             .nccl = nccl,
-            .around = &calibration->around,
             .options = options,
             .arena = arena,
             .fold = &whole };

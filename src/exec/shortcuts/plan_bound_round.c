@@ -131,7 +131,7 @@ walk_of (const Round *round, uint32_t rank)
 static const XSegment *
 segment_at (const Round *round, const Walk *w)
 {
-  return &round->x->segments[w->program->instances[w->at.instance].segment];
+  return &w->sum->kind->segments[w->program->instances[w->at.instance].segment];
 }
 
 static LsTime
@@ -262,7 +262,7 @@ walk_segment (const Round *round, Walk *w)
   uint32_t segment = w->program->instances[w->at.instance].segment;
   LsTime start = MAX (w->host, w->tail[LS_STREAM_COMPUTE]);
   if (!w->has_path[segment])
-    bound_segment_path (w->sum, &round->x->segments[segment], false, w->paths[segment]);
+    bound_segment_path (w->sum, &w->sum->kind->segments[segment], false, w->paths[segment]);
   w->has_path[segment] = true;
   for (int s = 0; s < LS_N_STREAMS && start != BOUND_NEVER; s++)
     if (w->paths[segment][s] != BOUND_NEVER)

@@ -26,6 +26,7 @@ typedef struct {
   LsCollMemo *memo;
   uint32_t rank;
   double slow;
+  const XKind *kind;
   GArray *known;  /* BoundCall                                                         */
   LsTime *work;   /* [n_kernels + 1] on the compute stream; last: of recorded duration */
   LsTime slowed;  /* the same of those whose recorded duration holds a slowdown: not in work */

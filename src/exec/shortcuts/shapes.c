@@ -362,7 +362,7 @@ lower_calls (Shapes *s, Sig key, const GArray *keys, const uint32_t *ranks, uint
     CallKey call = g_array_index (keys, CallKey, i);
     LsCollRequest request = run_request (s->x, call, ranks, n, memo, arena);
     const LsCollPlan *plan = call_plan (s->x, &request, arena, NULL);
-    if (!plan || !add_plan (s, call, plan, call_stall (s->x, call, plan), &sig) || !has_room (s))
+    if (!plan || !add_plan (s, call, plan, call_stall (s->x, call, &request, plan), &sig) || !has_room (s))
       return NO_SHAPE;
   }
   return keep_shape (s, key, sig);

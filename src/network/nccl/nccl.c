@@ -73,6 +73,9 @@ ls_nccl_clear (LsNccl *nccl)
 {
   if (!nccl)
     return;
+  for (uint32_t k = 1; nccl->among && k < nccl->n_kinds; k++)
+    ls_nccl_clear (&nccl->among[1u << k]);
+  g_clear_pointer (&nccl->among, g_free);
   ls_nccl_tables_clear (&nccl->tables);
   g_clear_pointer (&nccl->name, g_free);
   g_clear_pointer (&nccl->source, g_free);
@@ -111,13 +114,31 @@ ls_nccl_hbm_per_wire (const LsNccl *nccl, LsCollKind kind)
 /* --- as the tuner sees it --- */
 
 static bool
-has_nvlink (const LsCollCall *call)
+has_nvlink_inside (const LsCollCall *call, const LsClusterSpec *spec)
 {
-  const LsClusterSpec *spec = &call->cluster->spec;
   bool is_listed = false;
   for (guint i = 0; spec->list_vertices && i < spec->list_vertices->len; i++)
     is_listed = is_listed || g_array_index (spec->list_vertices, LsListVertex, i).kind == LS_NODE_NVSWITCH;
   return spec->nvswitch_planes > 0 || is_listed || ls_cluster_has_gpu_links (call->cluster);
+}
+
+static bool
+has_nvlink (const LsCollCall *call)
+{
+  for (uint32_t h = 0; h < (call->cluster->kind_of_host ? call->n_hosts : 1); h++)
+    if (!has_nvlink_inside (call, ls_coll_host_spec (call, h)))
+      return false;
+  return true;
+}
+
+/* What PCIe carries in the slowest of the nodes, as its data sheet says. */
+static double
+pcie_of (const LsCollCall *call)
+{
+  double rate = INFINITY;
+  for (uint32_t h = 0; h < (call->cluster->kind_of_host ? call->n_hosts : 1); h++)
+    rate = fmin (rate, ls_coll_host_spec (call, h)->pcie.bandwidth_bytes_per_s);
+  return rate;
 }
 
 /* NVLS wants all GPUs of its nodes (coll_nvls.c). */
@@ -134,8 +155,8 @@ comm_of (const LsCollCall *call)
   const LsNccl *nccl = call->nccl;
   const LsClusterSpec *spec = &call->cluster->spec;
   uint32_t nics = call->n_hosts == 1 ? 0 : ls_coll_min_nics (call);
-  double inside = has_nvlink (call) ? nccl->nvlink : spec->pcie.bandwidth_bytes_per_s;
-  double nic = spec->nic.bandwidth_bytes_per_s;
+  double inside = has_nvlink (call) ? nccl->nvlink : pcie_of (call);
+  double nic = ls_coll_links (call).nic;
   LsTuneComm comm = { .tables = &nccl->tables,
                       .n = call->n,
                       .n_hosts = call->n_hosts,

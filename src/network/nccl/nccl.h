@@ -32,7 +32,7 @@ typedef struct {
 
 /* NCCL as it behaves on one GPU generation, from topologies/calib/NAME.json. Each
  * number carries its source there. nvls_bus 0: no NVLink SHARP. */
-typedef struct {
+typedef struct LsNccl {
   char *name, *source;
   LsNcclLinks measured_on;     /* the links for which all of the following holds (nccl_links.h) */
   LsNcclTables tables;         /* of its generation, for the tuner                  */
@@ -66,7 +66,26 @@ typedef struct {
   double stall_per_byte;
   double hbm_per_wire_all_reduce, hbm_per_wire_all_gather, hbm_per_wire_reduce_scatter, hbm_per_wire_p2p;
   LsDispatchFigures dispatch;
+  /* Of a cluster with several kinds of nodes, by the kinds that a call is on (bits): [2^n_kinds], owned but
+   * for the strings, which are each kind's; those of kind k > 0 are freed with it. NULL: all are alike. */
+  struct LsNccl *among;
+  uint32_t n_kinds;
 } LsNccl;
+
+/* As it behaves where members are on nodes of these kinds (bits, at least one). Borrowed. */
+static inline const LsNccl *
+ls_nccl_among (const LsNccl *nccl, uint32_t kinds)
+{
+  return nccl->among ? &nccl->among[kinds] : nccl;
+}
+
+/* Fills `among`: kinds [n_kinds], of which the first is nccl itself; takes over the strings of the others.
+ * A call on several kinds goes at the pace
+ * of the slower in each respect: the lower of two rates and numbers of channels, the higher of two latencies
+ * and costs, the tuner of the one with less NVLink, as NCCL's ranks agree on the least of their graphs
+ * (NCCL 2.30.7 src/init.cc, initTransportsRank: channels and bandwidths are the minimum over all ranks).
+ * Where one has no NVLS, or no tuner, there is none. */
+void ls_nccl_mix (LsNccl *nccl, const LsNccl *const *kinds, uint32_t n_kinds);
 
 void ls_nccl_clear (LsNccl *nccl); /* NULL allowed */
 

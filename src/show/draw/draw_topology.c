@@ -86,9 +86,9 @@ static void
 add_title (LsDrawing *d, const LsTopoMap *map)
 {
   const LsClusterSpec *s = &map->cluster->spec;
-  g_autofree char *line = g_strdup_printf (
-      "%u node%s of %u x %s, %u %s", s->n_nodes, s->n_nodes == 1 ? "" : "s", s->gpus_per_node, s->gpu.name,
-      map->cluster->n_gpus, ls_cluster_chip_word (s, map->cluster->n_gpus));
+  g_autofree char *nodes = ls_topo_nodes_text (map->cluster);
+  g_autofree char *line = g_strdup_printf ("%s, %u %s", nodes, map->cluster->n_gpus,
+                                           ls_cluster_chip_word (s, map->cluster->n_gpus));
   g_autofree char *name = short_name (s->name);
   ls_drawing_text (d, LS_DRAW_MARGIN, 30, 20, LS_LEFT, "text", name);
   ls_drawing_text (d, LS_DRAW_MARGIN, 54, 12, LS_LEFT, "quiet", line);

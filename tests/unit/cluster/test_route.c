@@ -1,5 +1,6 @@
 /* Pins ls_route() against ls_route_bfs(), trunk by trunk, and a few routes by
  * name. */
+#include "fabric_cluster.h"
 #include "list_cluster.h"
 #include "ls_test.h"
 #include "route_agreement.h"
@@ -26,6 +27,36 @@ shape_and_search_agree_on_random_pairs (void)
   for (size_t i = 0; i < G_N_ELEMENTS (specs); i++)
     if (!agree_on_pairs (&specs[i], rand, 60))
       return;
+}
+
+/* Nodes 1 and 2 with other NVSwitches, slower NICs and other PCIe: more vertices and trunks in some nodes than
+ * in others; with rails and PXN, hashed, and with faults in nodes of either kind. */
+static void
+nodes_of_several_kinds_agree_too (void)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (20261122);
+  for (int i = 0; i < 3; i++) {
+    LsClusterSpec spec = tiny_dgx (5), *other = g_new (LsClusterSpec, 1);
+    spec.pxn = i == 0;
+    spec.nodes_per_leaf = 2;
+    *other = spec;
+    other->nvswitch_planes = 4;
+    other->nvlinks_per_gpu = 18;
+    other->nvme_drives = 0;
+    other->pcie_switches = 2;
+    other->nic.latency = 2 * LS_US;
+    other->nic.bandwidth_bytes_per_s /= 2;
+    LsOtherNodes nodes = { .ranges = g_array_new (FALSE, FALSE, sizeof (LsNodeRange)), .spec = other };
+    g_array_append_val (nodes.ranges, ((LsNodeRange) { 1, 2 }));
+    spec.others = g_array_new (FALSE, FALSE, sizeof (LsOtherNodes));
+    g_array_append_val (spec.others, nodes);
+    if (i == 2) {
+      add_fault (&spec, "node1/gpu1>nvswitch", 0);
+      add_fault (&spec, "node4/nic3>leaf19", 0.5);
+    }
+    LS_CHECK (agree_on_pairs (&spec, rand, 120));
+    ls_cluster_spec_clear (&spec);
+  }
 }
 
 /* The same nodes without PCIe switches, with NVLink-C2C and boards, and in meshes. */
@@ -173,5 +204,5 @@ nics_can_be_chosen (void)
 }
 
 LS_TEST_MAIN ("route", LS_TEST (shape_and_search_agree_on_random_pairs), LS_TEST (odd_servers_agree_too),
-              LS_TEST (random_lists_agree_with_search), LS_TEST (routes_read_as_expected),
-              LS_TEST (nics_can_be_chosen))
+              LS_TEST (nodes_of_several_kinds_agree_too), LS_TEST (random_lists_agree_with_search),
+              LS_TEST (routes_read_as_expected), LS_TEST (nics_can_be_chosen))
