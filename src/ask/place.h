@@ -11,6 +11,11 @@
  * all tries are spent; a round has at most half of those that are left. What cannot be faster than the best
  * so far, by its lower bound (exec/shortcuts/plan_bound.h), is not simulated.
  *
+ * On nodes of several kinds the GPUs are also taken kind after kind, and where stages are on kinds that
+ * differ in speed, each order is tried with layers dealt by speed too (place_shares.c). From the best of
+ * these a layer at a time moves from one stage to another, behind the swaps. What does not fit into the
+ * memory of a rank's own GPU is refused, unless the job as given does not fit either.
+ *
  * What is tried follows from the job alone: threads change nothing. The best is simulated again, as `run`
  * does.
  *
@@ -28,7 +33,8 @@
 /* An order of ranks on GPUs in some order. */
 typedef struct {
   char *order;       /* "tp-pp-dp": of the degrees above 1                 */
-  const char *seats; /* static: "as given", "node after node", "axes y-x"  */
+  const char *seats; /* static: "as given", "node after node", "kind after kind", "axes y-x" */
+  char *layers;      /* "21,11" of the stages; NULL: as those of the job   */
   LsTime step;       /* 0: not simulated                                   */
   LsTime least;      /* of its lower bound, where that is why; else 0      */
   char *refused;     /* why it is no job; NULL: it is one                  */
@@ -39,6 +45,7 @@ typedef struct {
   guint best;                      /* of the rows; what swaps start from                       */
   guint n_swaps, n_pruned, n_kept; /* simulated; not, by the bound; of them, kept one by one   */
   guint n_left_out;                /* of the first round, for want of tries                    */
+  char *layers;                    /* of the stages at the best; NULL: as those of the job     */
   LsJobResult *now, *then;         /* as given; at its best, which may be the same job         */
   double gain;                     /* share of tokens/s more                                   */
 } LsPlace;

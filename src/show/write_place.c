@@ -65,7 +65,8 @@ append_orders (GString *out, const LsPlace *p)
     ls_text_table_add (&table, "%.4g s", ls_time_to_s (row->step));
     ls_text_table_add (&table, "%+.1f %%", 100 * (now_s (p) / ls_time_to_s (row->step) - 1));
     ls_text_table_add (&table, "%s", row->order);
-    ls_text_table_add (&table, "%s%s", row->seats, order[i] == 0 ? "  (the job)" : "");
+    ls_text_table_add (&table, "%s%s%s%s", row->seats, row->layers ? ", layers " : "",
+                       row->layers ? row->layers : "", order[i] == 0 ? "  (the job)" : "");
   }
   ls_text_table_print (&table, 2, out);
   if (n_pruned > 0)
@@ -151,6 +152,8 @@ ls_place_options (const LsPlace *p, const char *file)
     g_autofree char *quoted = ls_shell_quote (file);
     g_string_append_printf (out, "%s--placement %s", out->len > 0 ? " " : "", quoted);
   }
+  if (p->layers)
+    g_string_append_printf (out, "%s--layers-per-chunk %s", out->len > 0 ? " " : "", p->layers);
   return g_string_free (out, FALSE);
 }
 
@@ -164,9 +167,10 @@ ls_place_to_text (const LsPlace *p, const char *title, const char *subtitle)
   if (p->gain < LEAST_GAIN)
     g_string_append (out, "  best   no order that was tried is faster\n");
   else
-    g_string_append_printf (out, "  best   step %.4g s, %.6g tokens/s, %+.1f %%: %s, %s%s\n",
+    g_string_append_printf (out, "  best   step %.4g s, %.6g tokens/s, %+.1f %%: %s, %s%s%s%s\n",
                             ls_job_result_step_time_s (p->then), p->then->report.tokens_per_s, 100 * p->gain,
-                            best->order, best->seats, p->n_kept > 0 ? ", nodes swapped" : "");
+                            best->order, best->seats, p->n_kept > 0 ? ", nodes swapped" : "",
+                            p->layers ? ", layers " : "", p->layers ? p->layers : "");
   append_orders (out, p);
   append_swaps (out, p);
   if (p->gain >= LEAST_GAIN) {
@@ -187,6 +191,7 @@ json_rows (LsJsonOut *w, const LsPlace *p)
     ls_json_out_begin_object (w, NULL);
     ls_json_out_string (w, "rank_order", row->order);
     ls_json_out_string (w, "gpus", row->seats);
+    ls_json_out_string (w, "layers_per_chunk", row->layers);
     ls_json_out_double (w, "step_time_s", row->step > 0 ? ls_time_to_s (row->step) : NAN);
     ls_json_out_double (w, "least_s", row->least > 0 ? ls_time_to_s (row->least) : NAN);
     ls_json_out_string (w, "refused", row->refused);
@@ -242,6 +247,7 @@ ls_place_to_json (const LsPlace *p)
   LsJsonOut w;
   ls_json_out_open (&w);
   ls_json_out_double (&w, "gain", p->gain);
+  ls_json_out_string (&w, "layers_per_chunk", p->layers);
   json_side (&w, "given", p->now);
   json_side (&w, "best", p->then);
   json_rows (&w, p);
@@ -257,7 +263,7 @@ ls_place_to_json (const LsPlace *p)
 char *
 ls_place_to_csv (const LsPlace *p)
 {
-  GString *out = g_string_new ("rank_order,gpus,step_time_ps,least_ps,refused\n");
+  GString *out = g_string_new ("rank_order,gpus,step_time_ps,least_ps,refused,layers_per_chunk\n");
   for (guint i = 0; i < p->rows->len; i++) {
     const LsPlaceRow *row = row_at (p, i);
     g_string_append_printf (out, "%s,%s,", row->order, row->seats);
@@ -268,6 +274,8 @@ ls_place_to_csv (const LsPlace *p)
       g_string_append_printf (out, "%" G_GINT64_FORMAT, row->least);
     g_string_append_c (out, ',');
     ls_csv_append (out, row->refused ? row->refused : "");
+    g_string_append_c (out, ',');
+    ls_csv_append (out, row->layers ? row->layers : "");
     g_string_append_c (out, '\n');
   }
   return g_string_free (out, FALSE);
