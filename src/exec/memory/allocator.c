@@ -1,5 +1,7 @@
 #include "exec/memory/allocator.h"
 
+#include <string.h>
+
 #include "base/order.h"
 
 #define MIB           (UINT64_C (1) << 20)
@@ -160,6 +162,24 @@ unlist_free (LsAllocator *a, uint32_t handle)
   g_array_remove_index (pool, place_in (pool, b->size, b->address));
 }
 
+/* A free block has another size than when it was listed as `old`; or another block of the pool is free in its
+ * place. As if the one were taken off the list and the other put on it, but what lies beyond both stays. */
+static void
+relist_free (LsAllocator *a, const Block *old, uint32_t handle)
+{
+  Block *b = block_at (a, handle);
+  GArray *pool = find_pool (a, b->stream, b->is_small);
+  Free *list = (Free *) (gpointer) pool->data;
+  guint from = place_in (pool, old->size, old->address), to = place_in (pool, b->size, b->address);
+  b->is_free = true;
+  a->n_whole += (guint) is_whole (b) - (guint) is_whole (old);
+  if (to > from)
+    memmove (&list[from], &list[from + 1], (--to - from) * sizeof *list);
+  else
+    memmove (&list[to + 1], &list[to], (from - to) * sizeof *list);
+  list[to] = (Free) { b->size, b->address, handle };
+}
+
 /* --- segments ---------------------------------------------------------------- */
 
 static uint64_t
@@ -248,13 +268,17 @@ best_fit (const LsAllocator *a, uint64_t size, uint32_t stream)
   return pool && place < pool->len ? g_array_index (pool, Free, place).handle : NONE;
 }
 
+/* A block of at least this size, which was free or is new, is taken; what is over remains free. */
 static void
 split (LsAllocator *a, uint32_t handle, uint64_t size)
 {
   Block whole = *block_at (a, handle);
   uint64_t left = whole.size - size;
-  if (whole.is_small ? left < MIN_BLOCK : left <= SMALL_SIZE)
+  if (whole.is_small ? left < MIN_BLOCK : left <= SMALL_SIZE) {
+    if (whole.is_free)
+      unlist_free (a, handle);
     return;
+  }
   Block rest = whole;
   rest.address += size;
   rest.size = left;
@@ -262,9 +286,13 @@ split (LsAllocator *a, uint32_t handle, uint64_t size)
   uint32_t rest_handle = add_block (a, rest);
   block_at (a, handle)->size = size;
   block_at (a, handle)->next = rest_handle;
+  block_at (a, handle)->is_free = false;
   if (whole.next != NONE)
     block_at (a, whole.next)->prev = rest_handle;
-  list_free (a, rest_handle);
+  if (whole.is_free)
+    relist_free (a, &whole, rest_handle);
+  else
+    list_free (a, rest_handle);
 }
 
 static uint64_t
@@ -285,9 +313,7 @@ ls_allocator_take (LsAllocator *a, uint64_t bytes, uint32_t stream)
 {
   uint64_t size = block_size (bytes);
   uint32_t handle = best_fit (a, size, stream);
-  if (handle != NONE)
-    unlist_free (a, handle);
-  else
+  if (handle == NONE)
     handle = new_segment (a, size, stream);
   split (a, handle, size);
   a->stats.allocated += block_at (a, handle)->size;
@@ -295,14 +321,11 @@ ls_allocator_take (LsAllocator *a, uint64_t bytes, uint32_t stream)
   return handle;
 }
 
-/* The free block behind `handle` becomes part of it. */
+/* The block behind `handle` becomes part of it. */
 static void
-join_next (LsAllocator *a, uint32_t handle)
+absorb_next (LsAllocator *a, uint32_t handle)
 {
   uint32_t other = block_at (a, handle)->next;
-  if (other == NONE || !block_at (a, other)->is_free)
-    return;
-  unlist_free (a, other);
   Block *b = block_at (a, handle), *o = block_at (a, other);
   b->size += o->size;
   b->next = o->next;
@@ -315,16 +338,19 @@ void
 ls_allocator_drop (LsAllocator *a, uint32_t handle)
 {
   g_assert (handle < a->blocks->len && !block_at (a, handle)->is_free);
+  uint32_t prev = block_at (a, handle)->prev, next = block_at (a, handle)->next;
   a->stats.allocated -= block_at (a, handle)->size;
-  join_next (a, handle);
-  uint32_t prev = block_at (a, handle)->prev;
-  if (prev != NONE && block_at (a, prev)->is_free) {
-    unlist_free (a, prev);
-    list_free (a, handle);
-    join_next (a, prev);
-    handle = prev;
+  if (next != NONE && block_at (a, next)->is_free) {
+    unlist_free (a, next);
+    absorb_next (a, handle);
   }
-  list_free (a, handle);
+  if (prev == NONE || !block_at (a, prev)->is_free) {
+    list_free (a, handle);
+    return;
+  }
+  Block old = *block_at (a, prev);
+  absorb_next (a, prev);
+  relist_free (a, &old, prev);
 }
 
 LsAllocatorStats

@@ -7,15 +7,31 @@
 typedef struct {
   const LsPlan *plan;
   const LsProgram *program;
-  GArray *changes;
+  GArray *changes; /* with room for n_all */
+  uint64_t n_all;
   GHashTable *alive; /* buffer -> index of the change that allocated it, + 1 */
 } Changes;
 
+/* [n_segments] buffers that come or go in each, newly allocated. */
+static uint64_t *
+changes_of_segments (const LsPlan *plan)
+{
+  uint64_t *n = g_new0 (uint64_t, plan->n_segments);
+  for (uint32_t s = 0; s < plan->n_segments; s++)
+    for (uint32_t o = 0; o < plan->segments[s].n_ops; o++)
+      n[s] += plan->segments[s].ops[o].n_buffers;
+  return n;
+}
+
+/* The array has room for all of them, and does not move. */
 static void
 changes_init (Changes *c, const LsPlan *plan, const LsProgram *program)
 {
-  *c = (Changes) { plan, program, g_array_new (FALSE, FALSE, sizeof (MemoryChange)),
-                   g_hash_table_new (ls_name_hash, NULL) };
+  g_autofree uint64_t *of_segment = changes_of_segments (plan);
+  *c = (Changes) { .plan = plan, .program = program, .alive = g_hash_table_new (ls_name_hash, NULL) };
+  for (uint32_t i = program->n_lead; i < program->n_instances; i++)
+    c->n_all += of_segment[program->instances[i].segment];
+  c->changes = g_array_sized_new (FALSE, FALSE, sizeof (MemoryChange), (guint) c->n_all);
 }
 
 static GArray *
@@ -37,21 +53,21 @@ static void
 add_change (Changes *c, uint32_t instance, uint16_t op, const LsOp *of, const LsBufferEvent *b)
 {
   gpointer key = ls_name_key (&c->program->instances[instance], b->id);
-  MemoryChange change = { .at = c->changes->len,
-                          .issued = c->changes->len,
-                          .instance = instance,
-                          .op = op,
-                          .stream = of->stream,
-                          .of = of,
-                          .buffer = b };
+  guint i = c->changes->len++;
+  MemoryChange *change = &g_array_index (c->changes, MemoryChange, i);
+  *change = (MemoryChange) { .at = i,
+                             .issued = i,
+                             .instance = instance,
+                             .alloc = i,
+                             .op = op,
+                             .stream = of->stream,
+                             .of = of,
+                             .buffer = b };
   if (b->is_free) {
-    change.alloc = GPOINTER_TO_UINT (g_hash_table_lookup (c->alive, key)) - 1u;
+    change->alloc = GPOINTER_TO_UINT (g_hash_table_lookup (c->alive, key)) - 1u;
     g_hash_table_remove (c->alive, key);
-  } else {
-    change.alloc = c->changes->len;
-    g_hash_table_insert (c->alive, key, GUINT_TO_POINTER (c->changes->len + 1));
-  }
-  g_array_append_val (c->changes, change);
+  } else
+    g_hash_table_insert (c->alive, key, GUINT_TO_POINTER (i + 1));
 }
 
 /* What an op allocates comes before what it frees: it needs both while it runs. */
@@ -80,10 +96,7 @@ memory_changes_in_order (const LsPlan *plan, const LsProgram *program)
 uint64_t
 ls_memory_walk_bytes (const LsPlan *plan)
 {
-  g_autofree uint64_t *of_segment = g_new0 (uint64_t, plan->n_segments);
-  for (uint32_t s = 0; s < plan->n_segments; s++)
-    for (uint32_t o = 0; o < plan->segments[s].n_ops; o++)
-      of_segment[s] += plan->segments[s].ops[o].n_buffers;
+  g_autofree uint64_t *of_segment = changes_of_segments (plan);
   uint64_t most = 0;
   for (uint32_t role = 0; role < plan->n_roles; role++) {
     const LsProgram *p = &plan->programs[role];
@@ -285,15 +298,15 @@ put_on_device_clock (const Changes *c, MemoryChange *change, const OpTimes *t)
 /* All changes first: what is freed early in a step may have been allocated late in the one
  * before. */
 static void
-put_on_clock (const Changes *c, const GArray *times, LsMemoryClock clock)
+put_on_clock (const Changes *c, const OpTimes *times, LsMemoryClock clock)
 {
   for (guint i = 0; i < c->changes->len; i++) {
     MemoryChange *change = &g_array_index (c->changes, MemoryChange, i);
-    change->issued = g_array_index (times, OpTimes, i).issued;
+    change->issued = times[i].issued;
     if (clock == LS_MEMORY_HOST)
-      put_on_host_clock (c, change, &g_array_index (times, OpTimes, i));
+      put_on_host_clock (c, change, &times[i]);
     else
-      put_on_device_clock (c, change, &g_array_index (times, OpTimes, i));
+      put_on_device_clock (c, change, &times[i]);
   }
 }
 
@@ -302,16 +315,17 @@ memory_changes_timed (const LsTimeline *t, uint32_t rank, LsMemoryClock clock)
 {
   Changes c;
   Times x;
-  g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (OpTimes)); /* of the op of each change */
   times_init (&x, t, rank);
   changes_init (&c, t->plan, x.program);
+  g_autofree OpTimes *times = g_new (OpTimes, MAX (1, c.n_all)); /* of the op of each change */
   for (uint32_t i = x.program->n_lead; i < x.program->n_instances; i++) {
     const LsSegment *seg = &x.plan->segments[x.program->instances[i].segment];
     for (uint32_t o = 0; o < seg->n_ops; o++) {
       OpTimes of_op = times_of (&x, i, o, &seg->ops[o]);
+      guint n = c.changes->len;
       add_op (&c, i, (uint16_t) o, &seg->ops[o]);
-      while (times->len < c.changes->len)
-        g_array_append_val (times, of_op);
+      for (; n < c.changes->len; n++)
+        times[n] = of_op;
     }
   }
   times_clear (&x);
