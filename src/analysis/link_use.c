@@ -1,9 +1,11 @@
 /* How much of each link a step uses. Trunks only: an HBM is shared like a link but is
  * none. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/report.h"
+#include "cluster/places.h"
 
 #define N_BUSIEST 32
 
@@ -28,7 +30,7 @@ ls_link_use_new (const LsTimeline *t, const LsCluster *c)
   GArray *links = g_array_new (FALSE, FALSE, sizeof (LsLinkUse));
   double window_s = ls_time_to_s (t->window_end - t->window_start);
   g_array_set_clear_func (links, clear_link);
-  for (uint32_t i = 0; i < MIN (c->trunks->len, t->n_resources); i++) {
+  for (uint32_t i = 0; i < MIN (c->n_trunks, t->n_resources); i++) {
     if (t->resource_bytes[i] <= 0)
       continue;
     LsLinkUse use = {
@@ -86,48 +88,326 @@ compare_groups (const void *a, const void *b)
   return strcmp (x->name, y->name);
 }
 
+/* Links of a group that are used alike. Sums over a group are over these in one order, however links come. */
+typedef struct {
+  double utilisation, bytes;
+  guint n;
+} Level;
+
+typedef struct {
+  char *name; /* of all of them: see ls_link_merge(); NULL: of none yet */
+  GArray *levels;
+} Tally;
+
 static void
-add_to_group (LsLinkGroup *group, const LsLinkUse *use)
+tally_clear (gpointer tally)
 {
-  char *name = group->name ? ls_link_merge (group->name, use->name) : g_strdup (use->name);
-  g_free (group->name);
-  group->name = name;
-  group->n++;
-  group->mean_utilisation += use->utilisation; /* a sum until all are there */
-  group->max_utilisation = fmax (group->max_utilisation, use->utilisation);
-  group->bytes += use->bytes;
+  g_free (((Tally *) tally)->name);
+  g_array_unref (((Tally *) tally)->levels);
+}
+
+static void
+add_level (GArray *levels, double utilisation, double bytes, guint n)
+{
+  for (guint i = levels->len; i-- > 0;) {
+    Level *l = &g_array_index (levels, Level, i);
+    if (l->utilisation == utilisation && l->bytes == bytes) {
+      l->n += n;
+      return;
+    }
+  }
+  const Level l = { utilisation, bytes, n };
+  g_array_append_val (levels, l);
+}
+
+static int
+compare_levels (const void *a, const void *b)
+{
+  const Level *x = a, *y = b;
+  if (x->utilisation != y->utilisation)
+    return x->utilisation > y->utilisation ? -1 : 1;
+  return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
+static void
+add_name (Tally *tally, const char *name)
+{
+  char *merged = tally->name ? ls_link_merge (tally->name, name) : g_strdup (name);
+  g_free (tally->name);
+  tally->name = merged;
+}
+
+/* Takes the name. */
+static LsLinkGroup
+group_of (Tally *tally)
+{
+  LsLinkGroup g = { .name = g_steal_pointer (&tally->name) };
+  g_array_sort (tally->levels, compare_levels);
+  for (guint i = 0; i < tally->levels->len; i++) {
+    const Level *l = &g_array_index (tally->levels, Level, i);
+    g.n += l->n;
+    g.mean_utilisation += l->n * l->utilisation;
+    g.bytes += l->n * l->bytes;
+    g.max_utilisation = fmax (g.max_utilisation, l->utilisation);
+  }
+  g.mean_utilisation = fmin (g.mean_utilisation / g.n, g.max_utilisation); /* a sum of equals is rounded */
+  return g;
+}
+
+typedef struct {
+  GArray *tallies;
+  GHashTable *by_pattern; /* place + 1 */
+} Groups;
+
+static Groups
+groups_new (void)
+{
+  Groups g = { g_array_new (FALSE, TRUE, sizeof (Tally)),
+               g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
+  g_array_set_clear_func (g.tallies, tally_clear);
+  return g;
+}
+
+static Tally *
+tally_of (Groups *g, const char *name)
+{
+  char *pattern = ls_link_pattern (name);
+  guint at = GPOINTER_TO_UINT (g_hash_table_lookup (g->by_pattern, pattern));
+  if (at > 0) {
+    g_free (pattern);
+    return &g_array_index (g->tallies, Tally, at - 1);
+  }
+  g_array_set_size (g->tallies, g->tallies->len + 1);
+  g_hash_table_insert (g->by_pattern, pattern, GUINT_TO_POINTER (g->tallies->len));
+  Tally *tally = &g_array_index (g->tallies, Tally, g->tallies->len - 1);
+  tally->levels = g_array_new (FALSE, FALSE, sizeof (Level));
+  return tally;
+}
+
+/* Frees the tallies. */
+static GArray *
+groups_take (Groups *g)
+{
+  GArray *groups = g_array_new (FALSE, TRUE, sizeof (LsLinkGroup));
+  for (guint i = 0; i < g->tallies->len; i++) {
+    LsLinkGroup group = group_of (&g_array_index (g->tallies, Tally, i));
+    g_array_append_val (groups, group);
+  }
+  g_array_sort (groups, compare_groups);
+  g_array_unref (g->tallies);
+  g_hash_table_unref (g->by_pattern);
+  return groups;
 }
 
 static GArray *
 group_links (const GArray *links)
 {
-  GArray *groups = g_array_new (FALSE, TRUE, sizeof (LsLinkGroup));
-  g_autoptr (GHashTable) index
-      = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL); /* pattern > place + 1 */
+  Groups groups = groups_new ();
   for (guint i = 0; i < links->len; i++) {
     const LsLinkUse *use = &g_array_index (links, LsLinkUse, i);
-    char *pattern = ls_link_pattern (use->name);
-    guint at = GPOINTER_TO_UINT (g_hash_table_lookup (index, pattern));
-    if (at == 0) {
-      at = groups->len + 1;
-      g_array_set_size (groups, at);
-      g_hash_table_insert (index, pattern, GUINT_TO_POINTER (at));
-    } else {
-      g_free (pattern);
+    Tally *tally = tally_of (&groups, use->name);
+    add_name (tally, use->name);
+    add_level (tally->levels, use->utilisation, use->bytes, 1);
+  }
+  return groups_take (&groups);
+}
+
+/* --- by places: links of one number at places of a kind have one pattern, and numbers in their names rise
+ * with the place --- */
+
+typedef struct {
+  const LsTimeline *t;
+  const LsCluster *c;
+  LsPlaces at;
+  double window_s;
+  Groups groups;
+  GArray *busiest; /* LsLinkUse: N_BUSIEST at most, in order */
+} Places;
+
+static double
+utilisation_of (const Places *p, uint32_t trunk)
+{
+  return p->t->resource_bytes[trunk] / (ls_cluster_resource_capacity (p->c, trunk) * p->window_s);
+}
+
+/* Links of this number, of places from .. to - 1. */
+static void
+tally_column (Places *p, uint32_t from, uint32_t to, uint32_t local)
+{
+  uint32_t first = UINT32_MAX, last = 0;
+  Tally *tally = NULL;
+  double bytes = 0, utilisation = 0;
+  guint n = 0; /* in a row with these */
+  for (uint32_t place = from; place < to; place++) {
+    uint32_t trunk = ls_places_resource (&p->at, place, local);
+    if (p->t->resource_bytes[trunk] <= 0)
+      continue;
+    if (first == UINT32_MAX) {
+      g_autofree char *name = ls_cluster_resource_name (p->c, trunk);
+      first = trunk;
+      tally = tally_of (&p->groups, name);
+      add_name (tally, name);
     }
-    add_to_group (&g_array_index (groups, LsLinkGroup, at - 1), use);
+    last = trunk;
+    double own = utilisation_of (p, trunk);
+    if (n > 0 && (p->t->resource_bytes[trunk] != bytes || own != utilisation)) {
+      add_level (tally->levels, utilisation, bytes, n);
+      n = 0;
+    }
+    bytes = p->t->resource_bytes[trunk];
+    utilisation = own;
+    n++;
   }
-  for (guint i = 0; i < groups->len; i++) {
-    LsLinkGroup *g = &g_array_index (groups, LsLinkGroup, i);
-    g->mean_utilisation
-        = fmin (g->mean_utilisation / g->n, g->max_utilisation); /* a sum of equals is rounded */
+  if (n > 0)
+    add_level (tally->levels, utilisation, bytes, n);
+  if (last == first || !tally)
+    return;
+  g_autofree char *name = ls_cluster_resource_name (p->c, last);
+  add_name (tally, name);
+}
+
+static void
+tally_places (Places *p, uint32_t from, uint32_t n, uint32_t n_trunks)
+{
+  for (uint32_t i = 0; i < n_trunks && n > 0; i++)
+    tally_column (p, from, from + n, i);
+}
+
+/* The least use that the N_BUSIEST busiest have, and how many have more. */
+static double
+find_least (const Places *p, guint *ret_n_above)
+{
+  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (Level));
+  for (guint i = 0; i < p->groups.tallies->len; i++) {
+    const GArray *levels = g_array_index (p->groups.tallies, Tally, i).levels;
+    g_array_append_vals (all, levels->data, levels->len);
   }
-  g_array_sort (groups, compare_groups);
-  return groups;
+  g_array_sort (all, compare_levels);
+  guint n = 0, n_above = 0;
+  double least = 0;
+  for (guint i = 0; i < all->len && (n < N_BUSIEST || least == g_array_index (all, Level, i).utilisation);
+       i++) {
+    const Level *l = &g_array_index (all, Level, i);
+    if (l->utilisation != least)
+      n_above = n;
+    least = l->utilisation;
+    n += l->n;
+  }
+  *ret_n_above = n_above;
+  return least;
+}
+
+static int
+compare_names (const void *a, const void *b)
+{
+  return strcmp (((const LsLinkUse *) a)->name, ((const LsLinkUse *) b)->name);
+}
+
+/* Keeps the first n by name. */
+static void
+offer (Places *p, GArray *best, guint n, uint32_t trunk, char *name)
+{
+  LsLinkUse use
+      = { .name = name, .utilisation = utilisation_of (p, trunk), .bytes = p->t->resource_bytes[trunk] };
+  if (best->len == n && compare_names (&use, &g_array_index (best, LsLinkUse, n - 1)) > 0) {
+    g_free (name);
+    return;
+  }
+  if (best->len == n) {
+    clear_link (&g_array_index (best, LsLinkUse, n - 1));
+    g_array_set_size (best, n - 1);
+  }
+  guint at = 0;
+  while (at < best->len && compare_names (&g_array_index (best, LsLinkUse, at), &use) < 0)
+    at++;
+  g_array_insert_val (best, at, use);
+}
+
+/* Whether names that begin so come behind all that are kept. */
+static bool
+is_behind (const GArray *best, guint n, const char *begin)
+{
+  return best->len == n && strncmp (begin, g_array_index (best, LsLinkUse, n - 1).name, strlen (begin)) > 0;
+}
+
+/* At this host: of links that are used so much, the names that come first. Names begin with the host, or with
+ * the switch. */
+static void
+offer_host (Places *p, GArray *best, guint n, uint32_t host, double use)
+{
+  g_auto (GStrv) names = NULL;
+  g_autofree char *begin = g_strdup_printf ("node%u/", host);
+  bool is_late = is_behind (best, n, begin);
+  for (uint32_t i = 0; i < p->at.trunks_per_host; i++) {
+    uint32_t trunk = ls_places_resource (&p->at, host, i);
+    bool begins_here = ls_cluster_trunk (p->c, trunk)->from != LS_NODE_LEAF;
+    if ((is_late && begins_here) || p->t->resource_bytes[trunk] <= 0 || utilisation_of (p, trunk) != use)
+      continue;
+    if (!begins_here) {
+      char edge[32];
+      g_snprintf (edge, sizeof edge, "leaf%u>", ls_cluster_edge_of_trunk (p->c, trunk));
+      if (is_behind (best, n, edge))
+        continue;
+    }
+    if (!names)
+      names = ls_cluster_host_trunk_names (p->c, host);
+    offer (p, best, n, trunk, g_strdup (names[i]));
+  }
+}
+
+static void
+find_busiest (Places *p)
+{
+  guint n_above;
+  double least = find_least (p, &n_above);
+  g_autoptr (GArray) best = g_array_new (FALSE, FALSE, sizeof (LsLinkUse));
+  uint32_t n_above_hosts = p->at.first_of_groups;
+  for (uint32_t host = 0; host < p->at.n_hosts; host++)
+    offer_host (p, best, N_BUSIEST - n_above, host, least);
+  for (uint32_t t = n_above_hosts; t < p->at.n_trunks; t++)
+    if (p->t->resource_bytes[t] > 0 && utilisation_of (p, t) == least)
+      offer (p, best, N_BUSIEST - n_above, t, ls_cluster_resource_name (p->c, t));
+  for (uint32_t t = 0; t < p->at.n_trunks && n_above > 0; t++)
+    if (p->t->resource_bytes[t] > 0 && utilisation_of (p, t) > least) {
+      const LsLinkUse use
+          = { ls_cluster_resource_name (p->c, t), utilisation_of (p, t), p->t->resource_bytes[t] };
+      g_array_append_val (p->busiest, use);
+    }
+  g_array_append_vals (p->busiest, best->data, best->len);
+  g_array_sort (p->busiest, compare_links);
+}
+
+/* False: the cluster has no places, or some of it did not run. */
+static bool
+report_by_places (LsReport *r, const LsTimeline *t, const LsCluster *c)
+{
+  Places p = { .t = t, .c = c, .window_s = ls_time_to_s (t->window_end - t->window_start) };
+  if (!ls_places_init (&p.at, c) || t->n_resources < p.at.n_trunks)
+    return false;
+  p.groups = groups_new ();
+  p.busiest = g_array_new (FALSE, FALSE, sizeof (LsLinkUse));
+  tally_places (&p, 0, p.at.n_hosts, p.at.trunks_per_host);
+  tally_places (&p, p.at.n_hosts, p.at.n_groups, p.at.trunks_per_group);
+  tally_places (&p, p.at.n_hosts + p.at.n_groups, p.at.n_pods, p.at.trunks_per_pod);
+  if (p.groups.tallies->len > 0)
+    find_busiest (&p);
+  GArray *groups = groups_take (&p.groups);
+  r->n_link_groups = groups->len;
+  r->link_groups = (LsLinkGroup *) g_array_free (groups, FALSE);
+  r->n_links = p.busiest->len;
+  r->links = (LsLinkUse *) g_array_free (p.busiest, FALSE);
+  return true;
 }
 
 void
 ls_link_use_report (LsReport *r, const LsTimeline *t, const LsCluster *c)
+{
+  if (!report_by_places (r, t, c))
+    ls_link_use_report_each (r, t, c);
+}
+
+void
+ls_link_use_report_each (LsReport *r, const LsTimeline *t, const LsCluster *c)
 {
   GArray *links = ls_link_use_new (t, c), *groups = group_links (links);
   r->n_link_groups = groups->len;

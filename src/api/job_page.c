@@ -46,8 +46,9 @@ memory_of (const LsJobAnswer *j)
 static char *
 links_of (const LsJobResult *r)
 {
-  g_autoptr (LsTopoMap) map = ls_topo_map_new (r->cluster);
-  g_autoptr (LsTopoUse) use = ls_topo_use_new (r->cluster, r->timeline);
+  g_autoptr (LsCluster) whole = ls_cluster_spell_out (r->cluster);
+  g_autoptr (LsTopoMap) map = ls_topo_map_new (whole);
+  g_autoptr (LsTopoUse) use = ls_topo_use_new (whole, r->timeline);
   g_autoptr (LsDrawing) drawing = ls_draw_topology (map, use);
   return ls_drawing_to_svg (drawing);
 }

@@ -138,7 +138,7 @@ find_links (Parts *p)
 {
   const LsCluster *c = p->r->cluster;
   const double *bytes = p->r->timeline->resource_bytes;
-  uint32_t n = MIN (c->trunks->len, p->r->timeline->n_resources);
+  uint32_t n = MIN (c->n_trunks, p->r->timeline->n_resources);
   for (uint32_t t = 0; t + 1 < n; t += 2) {
     if (bytes[t] <= 0 && bytes[t + 1] <= 0) {
       p->n_idle++;

@@ -42,7 +42,7 @@ static void
 find_crowding (const LsTimeline *t, const LsCluster *c, LsEcmpDraw *draw)
 {
   g_autoptr (GArray) tiers = g_array_new (FALSE, FALSE, sizeof (Tier));
-  g_autofree bool *is_seen = g_new0 (bool, c->trunks->len + 1);
+  g_autofree bool *is_seen = g_new0 (bool, c->n_trunks + 1);
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
     uint32_t from = g_array_index (c->nodes, LsTopoNode, link->from).kind,

@@ -37,8 +37,8 @@ static double
 carried_bytes (const LsJobResult *r, const LsLinkSpec *link)
 {
   double bytes = 0;
-  for (guint i = 0; i < r->cluster->trunks->len && i < r->timeline->n_resources; i++)
-    if (g_array_index (r->cluster->trunks, LsTrunk, i).link == link)
+  for (guint i = 0; i < r->cluster->n_trunks && i < r->timeline->n_resources; i++)
+    if (ls_cluster_trunk (r->cluster, i)->link == link)
       bytes += r->timeline->resource_bytes[i];
   return bytes;
 }

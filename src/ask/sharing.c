@@ -223,7 +223,7 @@ contested_links (const SharedJobs *jobs, const SharedAsk *asks)
 {
   const LsShare *shared = asks[jobs->n].result;
   g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (LsSharingLink));
-  for (uint32_t i = 0; i < jobs->cluster->trunks->len; i++) {
+  for (uint32_t i = 0; i < jobs->cluster->n_trunks; i++) {
     if (!is_contested (shared, i))
       continue;
     LsSharingLink l = link_of (jobs, asks, i);

@@ -140,6 +140,14 @@ add_index (LsCluster *c)
     add_starts (c);
   x->fabric->first_vertex = ls_first_vertex (c, c->spec.n_nodes);
   x->fabric->first_trunk = ls_first_trunk (c, c->spec.n_nodes);
+  c->n_trunks = x->fabric->first_trunk + x->fabric->n_trunks;
+}
+
+/* Hosts that are there one by one. */
+static uint32_t
+n_laid_out (const LsCluster *c)
+{
+  return c->index->is_brief ? 1 : c->spec.n_nodes;
 }
 
 static void
@@ -163,11 +171,15 @@ static void
 lay_out (LsCluster *c)
 {
   const LsFabric *fabric = c->index->fabric;
-  for (uint32_t host = 0; host < c->spec.n_nodes; host++)
+  c->index->has_links = true;
+  for (uint32_t host = 0; host < n_laid_out (c); host++)
     lay_out_node (c, host);
+  for (guint t = 0; t < c->trunks->len && c->index->is_brief; t++)
+    g_array_index (c->trunks, LsTrunk, t).name = NULL;
+  c->index->has_links = !c->index->is_brief;
   fabric->kind->lay_out (fabric, c);
-  g_assert (c->nodes->len == fabric->first_vertex + fabric->n_vertices);
-  g_assert (c->trunks->len == fabric->first_trunk + fabric->n_trunks);
+  g_assert (c->nodes->len == ls_first_vertex (c, n_laid_out (c)) + fabric->n_vertices);
+  g_assert (c->trunks->len == ls_first_trunk (c, n_laid_out (c)) + fabric->n_trunks);
 }
 
 /* What depends on all that is laid out. */
@@ -191,8 +203,8 @@ static gboolean
 check_bytes (const LsCluster *c, uint64_t max_bytes, GError **error)
 {
   const LsFabric *fabric = c->index->fabric;
-  uint64_t n_vertices = (uint64_t) fabric->first_vertex + fabric->n_vertices,
-           n_trunks = (uint64_t) fabric->first_trunk + fabric->n_trunks;
+  uint64_t n_vertices = (uint64_t) ls_first_vertex (c, n_laid_out (c)) + fabric->n_vertices,
+           n_trunks = (uint64_t) ls_first_trunk (c, n_laid_out (c)) + fabric->n_trunks;
   uint64_t bytes = n_vertices * (sizeof (LsTopoNode) + NAME_BYTES)
       + n_trunks * (sizeof (LsLink) + sizeof (LsTrunk) + NAME_BYTES);
   if (bytes <= max_bytes)
@@ -201,7 +213,7 @@ check_bytes (const LsCluster *c, uint64_t max_bytes, GError **error)
   g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
                "a cluster of %u %s with %" G_GUINT64_FORMAT
                " links needs about %s of memory; --max-memory is %s",
-               c->n_gpus, ls_cluster_chip_word (&c->spec, c->n_gpus), n_trunks, need, may);
+               c->n_gpus, ls_cluster_chip_word (&c->spec, c->n_gpus), (uint64_t) c->n_trunks, need, may);
   return FALSE;
 }
 
@@ -211,8 +223,17 @@ ls_cluster_build (const LsClusterSpec *spec, GError **error)
   return ls_cluster_build_within (spec, UINT64_MAX, error);
 }
 
-LsCluster *
-ls_cluster_build_within (const LsClusterSpec *spec, uint64_t max_bytes, GError **error)
+static bool
+can_be_brief (const LsCluster *c)
+{
+  const LsFabric *fabric = c->index->fabric;
+  LsPlaces places;
+  return !(c->spec.faults && c->spec.faults->len > 0) && !c->spec.others && fabric->kind->groups
+      && fabric->kind->groups (fabric, &places);
+}
+
+static LsCluster *
+build (const LsClusterSpec *spec, bool is_brief, uint64_t max_bytes, GError **error)
 {
   if (!ls_cluster_spec_validate (spec, error))
     return NULL;
@@ -221,19 +242,63 @@ ls_cluster_build_within (const LsClusterSpec *spec, uint64_t max_bytes, GError *
   ls_cluster_spec_copy (spec, &c->spec);
   c->n_gpus = spec->n_nodes * spec->gpus_per_node;
   add_index (c);
+  c->index->is_brief = is_brief && can_be_brief (c);
   if (!check_bytes (c, max_bytes, error)) {
     ls_cluster_free (c);
     return NULL;
   }
   const LsFabric *fabric = c->index->fabric;
-  guint n_trunks = fabric->first_trunk + fabric->n_trunks;
-  c->nodes = g_array_sized_new (FALSE, FALSE, sizeof (LsTopoNode), fabric->first_vertex + fabric->n_vertices);
-  c->links = g_array_sized_new (FALSE, FALSE, sizeof (LsLink), n_trunks);
+  guint n_trunks = ls_first_trunk (c, n_laid_out (c)) + fabric->n_trunks,
+        n_vertices = ls_first_vertex (c, n_laid_out (c)) + fabric->n_vertices;
+  c->nodes = g_array_sized_new (FALSE, FALSE, sizeof (LsTopoNode), n_vertices);
+  c->links = g_array_sized_new (FALSE, FALSE, sizeof (LsLink),
+                                c->index->is_brief ? ls_first_trunk (c, 1) : n_trunks);
   c->trunks = g_array_sized_new (FALSE, FALSE, sizeof (LsTrunk), n_trunks);
   lay_out (c);
   if (!finish (c, error))
     g_clear_pointer (&c, ls_cluster_free);
   return c;
+}
+
+LsCluster *
+ls_cluster_build_within (const LsClusterSpec *spec, uint64_t max_bytes, GError **error)
+{
+  return build (spec, false, max_bytes, error);
+}
+
+LsCluster *
+ls_cluster_build_brief (const LsClusterSpec *spec, uint64_t max_bytes, GError **error)
+{
+  return build (spec, true, max_bytes, error);
+}
+
+LsCluster *
+ls_cluster_spell_out (const LsCluster *c)
+{
+  return ls_cluster_build (&c->spec, NULL);
+}
+
+GStrv
+ls_cluster_host_trunk_names (const LsCluster *c, uint32_t host)
+{
+  LsTopoIndex index = *c->index;
+  LsCluster one = *c;
+  index.names = g_string_chunk_new (4096);
+  one.index = &index;
+  one.nodes = g_array_new (FALSE, FALSE, sizeof (LsTopoNode));
+  one.links = g_array_new (FALSE, FALSE, sizeof (LsLink));
+  one.trunks = g_array_new (FALSE, FALSE, sizeof (LsTrunk));
+  const LsInterior *interior = ls_interior_of (c, host);
+  interior->kind->lay_out (interior, &one, host);
+  index.fabric->kind->lay_out_node (index.fabric, &one, host);
+  GStrv names = g_new0 (char *, one.trunks->len + 1);
+  for (guint i = 0; i < one.trunks->len; i++)
+    names[i] = g_strdup (g_array_index (one.trunks, LsTrunk, i).name);
+  g_array_unref (one.nodes);
+  g_array_unref (one.links);
+  g_array_unref (one.trunks);
+  g_string_chunk_free (index.names);
+  return names;
 }
 
 void

@@ -1,21 +1,77 @@
 #include "cluster/cluster.h"
 
+#include "cluster/index.h"
+
+/* In the array of a brief one. */
+static guint
+place_of (const LsCluster *c, uint32_t trunk)
+{
+  const LsTopoIndex *x = c->index;
+  if (!x->is_brief)
+    return trunk;
+  uint32_t per_node = x->layouts[0].n_trunks;
+  return trunk < x->fabric->first_trunk ? trunk % per_node : trunk - x->fabric->first_trunk + per_node;
+}
+
+const LsTrunk *
+ls_cluster_trunk (const LsCluster *c, uint32_t trunk)
+{
+  g_assert (trunk < c->n_trunks);
+  return &g_array_index (c->trunks, LsTrunk, place_of (c, trunk));
+}
+
+/* Whose trunk it is, and which. */
+static uint32_t
+host_of_trunk (const LsCluster *c, uint32_t trunk, uint32_t *ret_local)
+{
+  uint32_t low = 0, high = c->spec.n_nodes;
+  g_assert (trunk < c->index->fabric->first_trunk);
+  if (!c->index->starts)
+    low = trunk / c->index->layouts[0].n_trunks;
+  while (c->index->starts && high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    *(ls_first_trunk (c, middle) <= trunk ? &low : &high) = middle;
+  }
+  *ret_local = trunk - ls_first_trunk (c, low);
+  return low;
+}
+
+uint32_t
+ls_cluster_edge_of_trunk (const LsCluster *c, uint32_t trunk)
+{
+  const LsFabric *fabric = c->index->fabric;
+  uint32_t local, host = host_of_trunk (c, trunk, &local), n_inside = ls_interior_of (c, host)->n_trunks;
+  g_assert (local >= n_inside);
+  return fabric->kind->edge (fabric, host, (local - n_inside) / 2);
+}
+
 double
 ls_cluster_resource_capacity (const LsCluster *c, uint32_t resource)
 {
   g_assert (resource < ls_cluster_n_resources (c));
-  if (resource < c->trunks->len)
-    return g_array_index (c->trunks, LsTrunk, resource).capacity_bytes_per_s;
-  const LsGpu *gpu = ls_cluster_gpu_spec (c, resource - c->trunks->len);
+  if (resource < c->n_trunks)
+    return ls_cluster_trunk (c, resource)->capacity_bytes_per_s;
+  const LsGpu *gpu = ls_cluster_gpu_spec (c, resource - c->n_trunks);
   return gpu->hbm_bytes_per_s * gpu->hbm_efficiency;
+}
+
+static char *
+trunk_name (const LsCluster *c, uint32_t trunk)
+{
+  const char *known = ls_cluster_trunk (c, trunk)->name;
+  if (known)
+    return g_strdup (known);
+  uint32_t local, host = host_of_trunk (c, trunk, &local);
+  g_auto (GStrv) names = ls_cluster_host_trunk_names (c, host);
+  return g_strdup (names[local]);
 }
 
 char *
 ls_cluster_resource_name (const LsCluster *c, uint32_t resource)
 {
   g_assert (resource < ls_cluster_n_resources (c));
-  if (resource < c->trunks->len)
-    return g_strdup (g_array_index (c->trunks, LsTrunk, resource).name);
-  uint32_t gpu = resource - c->trunks->len;
+  if (resource < c->n_trunks)
+    return trunk_name (c, resource);
+  uint32_t gpu = resource - c->n_trunks;
   return g_strdup_printf ("node%u/gpu%u/hbm", ls_cluster_host_of (c, gpu), gpu % c->spec.gpus_per_node);
 }

@@ -269,11 +269,13 @@ typedef struct {
   LsTime latency;
   const LsLinkSpec *link; /* what each of its physical links is; within the cluster's spec */
   bool is_failed;         /* keeps its number and capacity, and no route takes it */
+  uint8_t from, to;       /* LsNodeKind of its ends */
 } LsTrunk;
 
+/* The arrays of a brief one are private to cluster/, which keeps one node there for all. */
 typedef struct {
   LsClusterSpec spec; /* owned copy */
-  uint32_t n_gpus;
+  uint32_t n_gpus, n_trunks;
   GArray *nodes;         /* LsTopoNode */
   GArray *links;         /* LsLink     */
   GArray *trunks;        /* LsTrunk    */
@@ -286,12 +288,22 @@ typedef struct {
  * Static. */
 const char *ls_cluster_chip_word (const LsClusterSpec *spec, uint64_t n);
 
+/* Of a trunk; in a brief cluster without its name. */
+const LsTrunk *ls_cluster_trunk (const LsCluster *c, uint32_t trunk);
+/* The switch, below n_edges of the fabric, that a trunk of a NIC's port is at. */
+uint32_t ls_cluster_edge_of_trunk (const LsCluster *c, uint32_t trunk);
+
 /* Takes a copy of spec. Linear in the number of GPUs. Free with ls_cluster_free().
  * LS_ERROR_CONFLICT: as ls_cluster_spec_validate(), and faults that name no link of this
  * cluster or leave no way between two GPUs; switches of a list that are not joined. */
 LsCluster *ls_cluster_build (const LsClusterSpec *spec, GError **error);
 /* The same, and LS_ERROR_LIMIT, before anything large is there: it would take more than max_bytes. */
 LsCluster *ls_cluster_build_within (const LsClusterSpec *spec, uint64_t max_bytes, GError **error);
+/* The same as far as functions tell, but brief where all nodes are alike and the fabric is a tree that
+ * spreads ideally (cluster/places.h): linear in the number of its switches. */
+LsCluster *ls_cluster_build_brief (const LsClusterSpec *spec, uint64_t max_bytes, GError **error);
+/* A whole one of the same spec, newly built. */
+LsCluster *ls_cluster_spell_out (const LsCluster *c);
 void ls_cluster_free (LsCluster *cluster); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCluster, ls_cluster_free)
 
@@ -322,15 +334,17 @@ ls_cluster_gpu_spec (const LsCluster *c, uint32_t gpu)
 static inline uint32_t
 ls_cluster_n_resources (const LsCluster *c)
 {
-  return c->trunks->len + c->n_gpus;
+  return c->n_trunks + c->n_gpus;
 }
 static inline uint32_t
 ls_cluster_hbm_resource (const LsCluster *c, uint32_t gpu)
 {
-  return c->trunks->len + gpu;
+  return c->n_trunks + gpu;
 }
 double ls_cluster_resource_capacity (const LsCluster *c, uint32_t resource);
 /* Newly allocated. */
 char *ls_cluster_resource_name (const LsCluster *c, uint32_t resource);
+/* The names of a host's trunks, NIC ports included; newly allocated. */
+GStrv ls_cluster_host_trunk_names (const LsCluster *c, uint32_t host);
 
 #endif

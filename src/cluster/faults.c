@@ -54,7 +54,7 @@ complain_of_name (const LsCluster *c, const char *name, GError **error)
 {
   g_autoptr (GPtrArray) near = g_ptr_array_new ();
   size_t n = node_part (name);
-  for (guint t = 0; t < c->trunks->len; t++)
+  for (guint t = 0; t < c->n_trunks; t++)
     if (node_part (trunk_at (c, t)->name) == n && strncmp (trunk_at (c, t)->name, name, n) == 0)
       g_ptr_array_add (near, trunk_at (c, t)->name);
   g_ptr_array_add (near, NULL);
@@ -154,7 +154,7 @@ degrade (LsCluster *c, const double *left)
     } else
       c->index->has_failed_switch_links |= is_failed;
   }
-  for (guint t = 0; t < c->trunks->len; t++) {
+  for (guint t = 0; t < c->n_trunks; t++) {
     trunk_at (c, t)->is_failed = left[t] == 0;
     trunk_at (c, t)->capacity_bytes_per_s *= left[t] == 0 ? 1 : left[t];
   }
@@ -167,8 +167,8 @@ ls_faults_apply (LsCluster *c, GError **error)
   if (!faults || faults->len == 0)
     return TRUE;
   g_autoptr (GHashTable) by_name = g_hash_table_new (g_str_hash, g_str_equal);
-  g_autofree double *left = g_new (double, c->trunks->len);
-  for (guint t = 0; t < c->trunks->len; t++) {
+  g_autofree double *left = g_new (double, c->n_trunks);
+  for (guint t = 0; t < c->n_trunks; t++) {
     g_hash_table_insert (by_name, trunk_at (c, t)->name, GUINT_TO_POINTER (t + 1));
     left[t] = 1;
   }

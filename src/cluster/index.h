@@ -30,6 +30,8 @@ typedef struct LsTopoIndex {
   LsNodeStart *starts; /* [n_nodes + 1]; NULL: all nodes are alike */
   LsFabric *fabric;
   GStringChunk *names;
+  bool is_brief;                /* node 0 stands for all: trunks are its own, then those of the fabric */
+  bool has_links;               /* what is laid out now; not of the fabric of a brief cluster */
   GHashTable *faulty_nodes;     /* host > LsNodeFaults (faults.h); NULL: none             */
   bool has_failed_switch_links; /* between switches of the fabric                         */
 } LsTopoIndex;
@@ -37,7 +39,7 @@ typedef struct LsTopoIndex {
 static inline bool
 ls_trunk_is_failed (const LsCluster *c, uint32_t trunk)
 {
-  return g_array_index (c->trunks, LsTrunk, trunk).is_failed;
+  return !c->index->is_brief && g_array_index (c->trunks, LsTrunk, trunk).is_failed;
 }
 
 static inline const LsNodeLayout *

@@ -67,6 +67,16 @@ ls_layout_vertices (LsCluster *c, LsNodeKind kind, uint32_t host, uint32_t n)
   }
 }
 
+/* Of a brief cluster: a vertex of node 0 or of the fabric. */
+static LsNodeKind
+kind_of (const LsCluster *c, uint32_t vertex)
+{
+  const LsTopoIndex *x = c->index;
+  bool is_behind = x->is_brief && vertex >= x->fabric->first_vertex;
+  uint32_t at = is_behind ? vertex - x->fabric->first_vertex + ls_first_vertex (c, 1) : vertex;
+  return at < c->nodes->len ? g_array_index (c->nodes, LsTopoNode, at).kind : LS_NODE_LEAF;
+}
+
 static void
 add_link (LsCluster *c, uint32_t from, uint32_t to, uint32_t trunk, uint32_t n_physical,
           const LsLinkSpec *spec)
@@ -77,7 +87,11 @@ add_link (LsCluster *c, uint32_t from, uint32_t to, uint32_t trunk, uint32_t n_p
                   .n_physical = n_physical,
                   .capacity_bytes_per_s = n_physical * ls_link_capacity (spec),
                   .latency = spec->latency };
-  g_array_append_val (c->links, link);
+  LsTrunk *carrier = &g_array_index (c->trunks, LsTrunk, trunk);
+  carrier->from = (uint8_t) kind_of (c, from);
+  carrier->to = (uint8_t) kind_of (c, to);
+  if (c->index->has_links)
+    g_array_append_val (c->links, link);
 }
 
 void

@@ -44,7 +44,7 @@ ls_gpu_links (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to)
   ls_route (c, gpu_from, gpu_to, LS_NIC_AUTO, LS_NIC_AUTO, &r);
   if (r.n_hops != 1)
     return 0;
-  const LsTrunk *trunk = &g_array_index (c->trunks, LsTrunk, r.hop[0].trunk);
+  const LsTrunk *trunk = ls_cluster_trunk (c, r.hop[0].trunk);
   /* A degraded link is one, too. */
   return (uint32_t) ceil (trunk->capacity_bytes_per_s / ls_link_capacity (trunk->link) - 1e-9);
 }

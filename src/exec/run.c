@@ -35,7 +35,7 @@ fastest_kernel (const Run *x, const XJob *job, uint32_t kind)
 static double *
 capacities (const Run *x)
 {
-  uint32_t n = ls_cluster_n_resources (x->cluster), n_trunks = x->cluster->trunks->len;
+  uint32_t n = ls_cluster_n_resources (x->cluster), n_trunks = x->cluster->n_trunks;
   double *capacity = g_new (double, n);
   for (uint32_t i = 0; i < n; i++)
     capacity[i] = ls_cluster_resource_capacity (x->cluster, i);

@@ -23,7 +23,7 @@ add_way (const LsCluster *c, const LsTraffic *t, uint32_t nic, GArray *loads)
   ls_route_ends (c, &ends, &route);
   uint32_t first = UINT32_MAX, last = 0;
   for (uint32_t i = 0; i < route.n_hops; i++) {
-    const LsLinkSpec *link = g_array_index (c->trunks, LsTrunk, route.hop[i].trunk).link;
+    const LsLinkSpec *link = ls_cluster_trunk (c, route.hop[i].trunk)->link;
     if (link == &ls_cluster_node_spec (c, t->node_from)->nic
         || link == &ls_cluster_node_spec (c, t->node_to)->nic) {
       first = MIN (first, i);

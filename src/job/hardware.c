@@ -145,17 +145,32 @@ ls_hardware_build (const LsHardware *h, uint32_t n_nodes, GError **error)
   return build (h, &spec, error);
 }
 
+static gboolean
+place (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, LsClusterSpec *ret_spec, GError **error)
+{
+  *ret_spec = h->spec; /* borrows, as above */
+  if (!ls_segment_place (ret_spec, n_nodes, n_gpus, error))
+    return FALSE;
+  if (n_nodes > 0)
+    ret_spec->n_nodes = n_nodes;
+  else
+    ls_cluster_spec_fit (ret_spec, n_gpus);
+  return TRUE;
+}
+
 LsCluster *
 ls_hardware_build_placed (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, GError **error)
 {
-  LsClusterSpec spec = h->spec; /* borrows, as above */
-  if (!ls_segment_place (&spec, n_nodes, n_gpus, error))
-    return NULL;
-  if (n_nodes > 0)
-    spec.n_nodes = n_nodes;
-  else
-    ls_cluster_spec_fit (&spec, n_gpus);
-  return build (h, &spec, error);
+  LsClusterSpec spec;
+  return place (h, n_nodes, n_gpus, &spec, error) ? build (h, &spec, error) : NULL;
+}
+
+LsCluster *
+ls_hardware_build_brief (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, GError **error)
+{
+  LsClusterSpec spec;
+  uint64_t most = h->max_memory_bytes ? h->max_memory_bytes : UINT64_MAX;
+  return place (h, n_nodes, n_gpus, &spec, error) ? ls_cluster_build_brief (&spec, most, error) : NULL;
 }
 
 LsCluster *

@@ -50,6 +50,9 @@ gboolean ls_hardware_set_slice (LsHardware *hardware, const uint32_t slice[LS_TO
  * ls_segment_place(). */
 LsCluster *ls_hardware_build_placed (const LsHardware *hardware, uint32_t n_nodes, uint32_t n_gpus,
                                      GError **error);
+/* The same, by ls_cluster_build_brief(). */
+LsCluster *ls_hardware_build_brief (const LsHardware *hardware, uint32_t n_nodes, uint32_t n_gpus,
+                                    GError **error);
 
 /* A cluster of that many nodes. Errors as of ls_cluster_build(). */
 LsCluster *ls_hardware_build (const LsHardware *hardware, uint32_t n_nodes, GError **error);

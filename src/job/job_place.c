@@ -43,7 +43,7 @@ ls_job_build_cluster (LsStrategy *s, const LsHardware *hardware, uint32_t n_node
     n_nodes = hardware->spec.n_nodes;
   if (n_nodes == 0 && s->gpus == 0 && !count_ranks (s, &hardware->spec, &s->gpus, error))
     return NULL;
-  return ls_hardware_build_placed (hardware, n_nodes, s->gpus, error);
+  return ls_hardware_build_brief (hardware, n_nodes, s->gpus, error);
 }
 
 uint32_t *

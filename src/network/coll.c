@@ -104,9 +104,13 @@ static void
 sort_members (LsCollCall *call)
 {
   g_autofree Seat *seats = g_new (Seat, call->n);
-  for (uint32_t i = 0; i < call->n; i++)
+  bool is_sorted = true;
+  for (uint32_t i = 0; i < call->n; i++) {
     seats[i] = (Seat) { call->gpus[i], i };
-  qsort (seats, call->n, sizeof *seats, by_gpu);
+    is_sorted = is_sorted && (i == 0 || call->gpus[i - 1] < call->gpus[i]);
+  }
+  if (!is_sorted)
+    qsort (seats, call->n, sizeof *seats, by_gpu);
   for (uint32_t i = 1; i < call->n; i++)
     g_assert (seats[i].gpu != seats[i - 1].gpu);
   order_hosts (call, seats);

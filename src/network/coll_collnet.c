@@ -45,24 +45,15 @@ typedef struct {
 typedef struct {
   const LsCollCall *call;
   uint32_t k, n_hosts, n_chunks, n_leaves;
-  const uint8_t *trunk_from, *trunk_to; /* LsNodeKind at the ends of a trunk */
-  const uint32_t *leaf_of;              /* [n] of a seat                     */
+  const uint32_t *leaf_of; /* [n] of a seat                     */
   const Leaf *leaves;
   const uint32_t *n_leaves_of; /* [k] of a rail                     */
 } Collnet;
 
-static void
-find_kinds (const LsCluster *c, LsArena *arena, Collnet *x)
+static const LsTrunk *
+trunk_of (const Collnet *x, const LsHop *hop)
 {
-  uint8_t *from = ls_arena_new_array (arena, uint8_t, c->trunks->len);
-  uint8_t *to = ls_arena_new_array (arena, uint8_t, c->trunks->len);
-  for (guint i = 0; i < c->links->len; i++) {
-    const LsLink *link = &g_array_index (c->links, LsLink, i);
-    from[link->trunk] = (uint8_t) g_array_index (c->nodes, LsTopoNode, link->from).kind;
-    to[link->trunk] = (uint8_t) g_array_index (c->nodes, LsTopoNode, link->to).kind;
-  }
-  x->trunk_from = from;
-  x->trunk_to = to;
+  return ls_cluster_trunk (x->call->cluster, hop->trunk);
 }
 
 static uint32_t
@@ -85,7 +76,7 @@ keep_hops (const LsCluster *c, LsRoute *r, uint32_t first, uint32_t end)
   r->latency = 0;
   for (uint32_t i = first; i < end; i++) {
     r->hop[i - first] = r->hop[i];
-    r->latency += g_array_index (c->trunks, LsTrunk, r->hop[i].trunk).latency;
+    r->latency += ls_cluster_trunk (c, r->hop[i].trunk)->latency;
   }
   r->n_hops = end - first;
 }
@@ -95,7 +86,7 @@ static uint32_t
 after_hop_to (const Collnet *x, const LsRoute *r, uint32_t begin, LsNodeKind kind)
 {
   for (uint32_t i = begin; i < r->n_hops; i++)
-    if (x->trunk_to[r->hop[i].trunk] == kind)
+    if (trunk_of (x, &r->hop[i])->to == kind)
       return i + 1;
   return r->n_hops + 1;
 }
@@ -119,7 +110,7 @@ route_from_leaf (const Collnet *x, uint32_t seat, LsRoute *ret_route)
   whole_route (x, far_seat (x, seat), seat, ret_route);
   uint32_t last = 0;
   for (uint32_t i = 0; i < ret_route->n_hops; i++)
-    if (x->trunk_from[ret_route->hop[i].trunk] == LS_NODE_LEAF)
+    if (trunk_of (x, &ret_route->hop[i])->from == LS_NODE_LEAF)
       last = i;
   keep_hops (x->call->cluster, ret_route, last, ret_route->n_hops);
 }
@@ -169,33 +160,31 @@ route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute 
 
 /* --- who sits at which leaf --- */
 
-/* Vertex of the leaf that the route of this seat meets first. */
+/* The leaf that the route of this seat meets first. */
 static uint32_t
-leaf_vertex (const Collnet *x, const uint32_t *trunk_end, uint32_t seat)
+leaf_at (const Collnet *x, uint32_t seat)
 {
   LsRoute r;
   route_to_leaf (x, seat, &r);
-  return trunk_end[r.hop[r.n_hops - 1].trunk];
+  return ls_cluster_edge_of_trunk (x->call->cluster, r.hop[r.n_hops - 1].trunk);
 }
 
 static void
-find_leaves (const LsCluster *c, LsArena *arena, Collnet *x)
+find_leaves (LsArena *arena, Collnet *x)
 {
   uint32_t n = x->call->n, *leaf_of = ls_arena_new_array (arena, uint32_t, n);
   uint32_t *count = ls_arena_new_array (arena, uint32_t, x->k);
   Leaf *leaves = ls_arena_new_array (arena, Leaf, n);
-  g_autofree uint32_t *trunk_end = g_new0 (uint32_t, c->trunks->len), *vertex = g_new (uint32_t, n);
-  for (guint i = 0; i < c->links->len; i++)
-    trunk_end[g_array_index (c->links, LsLink, i).trunk] = g_array_index (c->links, LsLink, i).to;
+  g_autofree uint32_t *edge = g_new (uint32_t, n);
   for (uint32_t rail = 0; rail < x->k; rail++) {
     uint32_t first = x->n_leaves;
     for (uint32_t seat = rail; seat < n; seat += x->k) {
-      uint32_t at = leaf_vertex (x, trunk_end, seat), i = first;
-      while (i < x->n_leaves && vertex[i] != at)
+      uint32_t at = leaf_at (x, seat), i = first;
+      while (i < x->n_leaves && edge[i] != at)
         i++;
       if (i == x->n_leaves) {
         leaves[x->n_leaves++] = (Leaf) { .rail = rail, .seat = seat };
-        vertex[i] = at;
+        edge[i] = at;
         count[rail]++;
       }
       leaves[i].n_below++;
@@ -300,8 +289,7 @@ script_of (const LsCollCall *call, uint32_t n_chunks, LsScript *s)
   x->k = ls_coll_members_per_host (call);
   x->n_hosts = call->n_hosts;
   x->n_chunks = n_chunks;
-  find_kinds (call->cluster, call->arena, x);
-  find_leaves (call->cluster, call->arena, x);
+  find_leaves (call->arena, x);
   ls_script_cut (call, s, n_chunks * x->k);
   s->data = x;
   s->n_switches = x->n_leaves + x->k;
@@ -358,12 +346,11 @@ applies (const LsCollCall *call)
   if (call->n_hosts < 2 || ls_coll_members_per_host (call) == 0)
     return false;
   Collnet x = { .call = call, .k = ls_coll_members_per_host (call) };
-  find_kinds (call->cluster, call->arena, &x);
   LsRoute r;
   whole_route (&x, 0, call->n - x.k, &r);
   uint32_t first = after_hop_to (&x, &r, 0, LS_NODE_LEAF);
   for (uint32_t i = first; i < r.n_hops; i++) {
-    uint8_t from = x.trunk_from[r.hop[i].trunk], to = x.trunk_to[r.hop[i].trunk];
+    uint8_t from = trunk_of (&x, &r.hop[i])->from, to = trunk_of (&x, &r.hop[i])->to;
     if (from == LS_NODE_SPINE && (to == LS_NODE_SPINE || to == LS_NODE_CORE))
       return false;
   }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
@@ -90,6 +91,44 @@ by_resource (const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
+#define DIGIT_BITS 11
+#define N_DIGITS   (1u << DIGIT_BITS)
+
+/* By radix, the least digit first; scratch: [n]. Three passes over 32 bits, of which one or two may have
+ * nothing to do. Returns where it all is in the end. */
+static LsLoad *
+sort_by_radix (LsLoad *loads, LsLoad *scratch, uint32_t n)
+{
+  for (uint32_t shift = 0; shift < 32; shift += DIGIT_BITS) {
+    uint32_t first[N_DIGITS + 1] = { 0 };
+    for (uint32_t i = 0; i < n; i++)
+      first[(loads[i].resource >> shift & (N_DIGITS - 1)) + 1]++;
+    if (first[(loads[0].resource >> shift & (N_DIGITS - 1)) + 1] == n)
+      continue;
+    for (uint32_t d = 0; d < N_DIGITS; d++)
+      first[d + 1] += first[d];
+    for (uint32_t i = 0; i < n; i++)
+      scratch[first[loads[i].resource >> shift & (N_DIGITS - 1)]++] = loads[i];
+    LsLoad *sorted = scratch;
+    scratch = loads;
+    loads = sorted;
+  }
+  return loads;
+}
+
+static void
+sort_loads (LsLoad *loads, uint32_t n)
+{
+  if (n < N_DIGITS / 4) {
+    qsort (loads, n, sizeof *loads, by_resource);
+    return;
+  }
+  g_autofree LsLoad *scratch = g_new (LsLoad, n);
+  const LsLoad *sorted = sort_by_radix (loads, scratch, n);
+  if (sorted != loads)
+    memcpy (loads, sorted, n * sizeof *loads);
+}
+
 void
 ls_load_list_finish (LsLoadList *list, LsArena *arena, LsPhase *phase)
 {
@@ -99,6 +138,6 @@ ls_load_list_finish (LsLoadList *list, LsArena *arena, LsPhase *phase)
     if (list->slots[i].coef > 0)
       phase->loads[phase->n_loads++] = list->slots[i];
   if (!list->has_all)
-    qsort (phase->loads, phase->n_loads, sizeof *phase->loads, by_resource);
+    sort_loads (phase->loads, phase->n_loads);
   g_clear_pointer (&list->slots, g_free);
 }

@@ -21,7 +21,7 @@ keep_half (const LsCluster *c, LsRoute *route, uint32_t half)
   memmove (route->hop, route->hop + half * route->n_hops, route->n_hops * sizeof *route->hop);
   route->latency = 0;
   for (uint32_t i = 0; i < route->n_hops; i++)
-    route->latency = MAX (route->latency, g_array_index (c->trunks, LsTrunk, route->hop[i].trunk).latency);
+    route->latency = MAX (route->latency, ls_cluster_trunk (c, route->hop[i].trunk)->latency);
 }
 
 void

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define KNOWN (1u << 31) /* of a group: its communicator is there */
+
 /* Only the tied embedding leaves stages out: all but the first and the last. */
 static bool
 has_stage (const LsMesh *m, LsSlot slot, uint32_t pp)
@@ -33,46 +35,58 @@ first_of_experts (const LsMesh *m, LsSlot slot, uint32_t rank)
   return ls_mesh_expert_rank (m, at);
 }
 
-/* Ranks of one slot that share a communicator have the same number here, that of the one whose indices are 0
- * in what the slot spans; of pipes it is any. */
-static uint32_t
-group_of (const LsMesh *m, LsSlot slot, uint32_t rank)
+/* A mesh, and how far ranks are apart that differ by 1 in a dimension. */
+typedef struct {
+  const LsMesh *m;
+  uint32_t stride[LS_N_DIMS];
+} Strides;
+
+/* Of a degree of 1 any does. */
+static Strides
+strides_of (const LsMesh *m)
 {
-  LsCoord at = ls_mesh_coord (m, rank);
-  uint32_t copy = ls_mesh_copy (m, at); /* among the ranks with the same parameters */
+  Strides s = { .m = m };
+  s.stride[LS_DIM_TP] = m->tp > 1 ? ls_mesh_rank (m, (LsCoord) { .tp = 1 }) : 1;
+  s.stride[LS_DIM_CP] = m->cp > 1 ? ls_mesh_rank (m, (LsCoord) { .cp = 1 }) : 1;
+  s.stride[LS_DIM_DP] = m->dp > 1 ? ls_mesh_rank (m, (LsCoord) { .dp = 1 }) : 1;
+  s.stride[LS_DIM_PP] = m->pp > 1 ? ls_mesh_rank (m, (LsCoord) { .pp = 1 }) : 1;
+  return s;
+}
+
+/* Ranks of one slot that share a communicator have the same number here, that of the one whose indices are 0
+ * in what the slot spans; of pipes it is any. at: of the rank. */
+static uint32_t
+group_of (const Strides *s, LsSlot slot, uint32_t rank, LsCoord at)
+{
+  uint32_t of_tp = at.tp * s->stride[LS_DIM_TP], of_cp = at.cp * s->stride[LS_DIM_CP],
+           of_dp = at.dp * s->stride[LS_DIM_DP], of_pp = at.pp * s->stride[LS_DIM_PP];
+  uint32_t copy; /* among the ranks with the same parameters */
   switch (slot) {
   case LS_SLOT_TP:
-    at.tp = 0;
-    break;
+    return rank - of_tp;
   case LS_SLOT_CP:
-    at.cp = 0;
-    break;
+    return rank - of_cp;
   case LS_SLOT_DP:
-    at.cp = at.dp = 0;
-    break;
+    return rank - of_cp - of_dp;
   case LS_SLOT_SHARD:
-    at = ls_mesh_at_copy (m, at, copy / m->shard * m->shard);
-    break;
+    copy = ls_mesh_copy (s->m, at);
+    return ls_mesh_rank (s->m, ls_mesh_at_copy (s->m, at, copy / s->m->shard * s->m->shard));
   case LS_SLOT_REPLICA:
-    at = ls_mesh_at_copy (m, at, copy % m->shard);
-    break;
+    copy = ls_mesh_copy (s->m, at);
+    return ls_mesh_rank (s->m, ls_mesh_at_copy (s->m, at, copy % s->m->shard));
   case LS_SLOT_ETP:
   case LS_SLOT_EP:
   case LS_SLOT_EDP:
-    return first_of_experts (m, slot, rank);
+    return first_of_experts (s->m, slot, rank);
   case LS_SLOT_EMBEDDING:
-    at.pp = 0;
-    break;
+    return rank - of_pp;
   case LS_SLOT_PIPES:
-    at.pp = stages_class (m, at.pp);
-    break;
+    return rank - of_pp + stages_class (s->m, at.pp) * s->stride[LS_DIM_PP];
   case LS_SLOT_MODEL:
-    at.tp = at.pp = 0;
-    break;
+    return rank - of_tp - of_pp;
   default: /* world */
     return 0;
   }
-  return ls_mesh_rank (m, at);
 }
 
 static LsAxis
@@ -99,59 +113,74 @@ axis_of (const LsMesh *m, LsSlot slot)
   }
 }
 
-static void
-add_communicator (LsPlan *plan, const LsMesh *m, LsSlot slot, const GArray *ranks, GArray *comms)
+static LsCommunicator
+communicator_of (const LsMesh *m, LsSlot slot)
 {
-  LsCommunicator c = { .axis = axis_of (m, slot), .n_ranks = ranks->len };
-  c.spans_stages = m->pp > 1
-      && (slot == LS_SLOT_EMBEDDING || slot == LS_SLOT_PIPES || slot == LS_SLOT_MODEL
-          || slot == LS_SLOT_WORLD);
-  c.ranks = ls_arena_new_array (plan->arena, uint32_t, ranks->len);
-  memcpy (c.ranks, ranks->data, ranks->len * sizeof (uint32_t));
-  uint32_t id = comms->len;
-  g_array_append_val (comms, c);
-  for (uint32_t i = 0; i < c.n_ranks; i++) {
-    plan->bindings[c.ranks[i]].comm[slot] = id;
-    plan->bindings[c.ranks[i]].member[slot] = i;
+  return (LsCommunicator) {
+    .axis = axis_of (m, slot),
+    .spans_stages = m->pp > 1
+        && (slot == LS_SLOT_EMBEDDING || slot == LS_SLOT_PIPES || slot == LS_SLOT_MODEL
+            || slot == LS_SLOT_WORLD),
+  };
+}
+
+/* Those of a slot, numbered by their lowest rank. group: [n_ranks] of each, UINT32_MAX: none; size: [n_ranks]
+ * by group, which are communicators + 1 afterwards. */
+static void
+add_communicators (LsPlan *plan, const LsMesh *m, LsSlot slot, const uint32_t *group, uint32_t *size,
+                   GArray *comms)
+{
+  for (uint32_t r = 0; r < plan->n_ranks; r++) {
+    if (group[r] == UINT32_MAX || size[group[r]] < 2)
+      continue;
+    LsBinding *b = &plan->bindings[r];
+    uint32_t *known = &size[group[r]];
+    if (!(*known & KNOWN)) {
+      LsCommunicator c = communicator_of (m, slot);
+      c.ranks = ls_arena_new_array (plan->arena, uint32_t, *known);
+      g_array_append_val (comms, c);
+      *known = KNOWN | (comms->len - 1);
+    }
+    LsCommunicator *c = &g_array_index (comms, LsCommunicator, *known & ~KNOWN);
+    b->comm[slot] = *known & ~KNOWN;
+    b->member[slot] = c->n_ranks;
+    c->ranks[c->n_ranks++] = r;
   }
 }
 
-/* Communicators are numbered by their lowest rank. */
 static void
-bind_slot (LsPlan *plan, const LsMesh *m, LsSlot slot, GArray *comms)
+bind_slot (LsPlan *plan, const Strides *s, LsSlot slot, const LsCoord *at, GArray *comms)
 {
-  g_autoptr (GPtrArray) groups = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
-  g_autofree uint32_t *number = g_new0 (uint32_t, plan->n_ranks); /* of a group, + 1 */
+  g_autofree uint32_t *group = g_new (uint32_t, plan->n_ranks), *size = g_new0 (uint32_t, plan->n_ranks);
   for (uint32_t r = 0; r < plan->n_ranks; r++) {
-    LsCoord at = ls_mesh_coord (m, r);
-    if (!has_stage (m, slot, at.pp))
-      continue;
-    uint32_t *n = &number[group_of (m, slot, r)];
-    if (*n == 0) {
-      g_ptr_array_add (groups, g_array_new (FALSE, FALSE, sizeof (uint32_t)));
-      *n = groups->len;
-    }
-    g_array_append_val ((GArray *) g_ptr_array_index (groups, *n - 1), r);
+    group[r] = has_stage (s->m, slot, at[r].pp) ? group_of (s, slot, r, at[r]) : UINT32_MAX;
+    if (group[r] != UINT32_MAX)
+      size[group[r]]++;
   }
-  for (guint i = 0; i < groups->len; i++) {
-    const GArray *ranks = g_ptr_array_index (groups, i);
-    if (ranks->len > 1)
-      add_communicator (plan, m, slot, ranks, comms);
-  }
+  add_communicators (plan, s->m, slot, group, size, comms);
+}
+
+static LsCoord
+coord_of (const Strides *s, uint32_t rank)
+{
+  return (LsCoord) {
+    .tp = rank / s->stride[LS_DIM_TP] % s->m->tp,
+    .cp = rank / s->stride[LS_DIM_CP] % s->m->cp,
+    .dp = rank / s->stride[LS_DIM_DP] % s->m->dp,
+    .pp = rank / s->stride[LS_DIM_PP] % s->m->pp,
+  };
 }
 
 /* Its role and its neighbours; no communicators yet. */
 static void
-bind_rank (LsBinding *b, const LsMesh *m, uint32_t rank)
+bind_rank (LsBinding *b, const Strides *s, uint32_t rank, LsCoord at)
 {
-  LsCoord at = ls_mesh_coord (m, rank), prev = at, next = at;
-  prev.pp = (at.pp + m->pp - 1) % m->pp;
-  next.pp = (at.pp + 1) % m->pp;
+  uint32_t pp = s->m->pp, first = rank - at.pp * s->stride[LS_DIM_PP];
   b->role = at.pp;
-  b->peer[0] = m->pp > 1 ? ls_mesh_rank (m, prev) : UINT32_MAX;
-  b->peer[1] = m->pp > 1 ? ls_mesh_rank (m, next) : UINT32_MAX;
-  for (int s = 0; s < LS_N_SLOTS; s++)
-    b->comm[s] = b->member[s] = UINT32_MAX;
+  b->peer[0] = pp > 1 ? first + (at.pp + pp - 1) % pp * s->stride[LS_DIM_PP] : UINT32_MAX;
+  b->peer[1] = pp > 1 ? first + (at.pp + 1) % pp * s->stride[LS_DIM_PP] : UINT32_MAX;
+  memset (b->comm, 0xff, sizeof b->comm);
+  memset (b->member, 0xff, sizeof b->member);
 }
 
 void
@@ -164,15 +193,18 @@ ls_plan_bind_mesh (LsPlan *plan, const LsMesh *mesh, uint32_t slots)
   plan->n_ranks = ls_mesh_n_ranks (mesh);
   plan->bindings = ls_arena_new_array (plan->arena, LsBinding, plan->n_ranks);
   plan->gpu_of_rank = ls_arena_new_array (plan->arena, uint32_t, plan->n_ranks);
+  const Strides strides = strides_of (mesh);
+  g_autofree LsCoord *at = g_new (LsCoord, plan->n_ranks);
   for (uint32_t r = 0; r < plan->n_ranks; r++) {
-    bind_rank (&plan->bindings[r], mesh, r);
+    at[r] = coord_of (&strides, r);
+    bind_rank (&plan->bindings[r], &strides, r, at[r]);
     plan->gpu_of_rank[r] = r;
   }
 
   g_autoptr (GArray) comms = g_array_new (FALSE, FALSE, sizeof (LsCommunicator));
   for (int s = 0; s < LS_SLOT_PREV; s++)
     if (slots & LS_SLOT_BIT (s))
-      bind_slot (plan, mesh, (LsSlot) s, comms);
+      bind_slot (plan, &strides, (LsSlot) s, at, comms);
   plan->n_comms = comms->len;
   plan->comms = ls_arena_new_array (plan->arena, LsCommunicator, MAX (1, comms->len));
   if (comms->len > 0)

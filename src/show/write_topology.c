@@ -289,7 +289,7 @@ add_trunks (Page *p)
   g_string_append_c (p->out, '\n');
   ls_text_table_init (&t, "lrrr");
   add_columns (&t, titles);
-  for (guint i = 0; i < c->trunks->len; i++) {
+  for (guint i = 0; i < c->n_trunks; i++) {
     const LsTrunk *trunk = &g_array_index (c->trunks, LsTrunk, i);
     ls_text_table_add (&t, "%s", trunk->name);
     add_both (&t, ls_topo_trunk_rate (trunk));

@@ -108,7 +108,7 @@ static void
 add_trunks (LsJsonOut *w, const LsCluster *c)
 {
   ls_json_out_begin_array (w, "trunks");
-  for (guint i = 0; i < c->trunks->len; i++) {
+  for (guint i = 0; i < c->n_trunks; i++) {
     ls_json_out_begin_object (w, NULL);
     add_trunk (w, &g_array_index (c->trunks, LsTrunk, i));
     ls_json_out_end_object (w);

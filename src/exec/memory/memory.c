@@ -288,13 +288,13 @@ add_role_timed (GArray *classes, const LsMemoryInput *in, Ranks of, bool is_orde
   const LsTimeline *t = in->timeline;
   guint first_of_role = classes->len; /* and kind */
   for (uint32_t rank = 0; rank < in->plan->n_ranks; rank++) {
-    if (!is_of (in, of, rank))
+    if (count_of (in, rank) == 0 || !is_of (in, of, rank))
       continue;
     if (is_order_enough && classes->len > first_of_role) {
       g_array_index (classes, LsClassMemory, first_of_role).count += count_of (in, rank);
       continue;
     }
-    if (!has_spans (t, rank) || count_of (in, rank) == 0)
+    if (!has_spans (t, rank))
       continue;
     g_autoptr (GArray) changes = memory_changes_timed (t, rank, (LsMemoryClock) in->options.clock);
     LsClassMemory m = blank_class (in, of.role, rank);

@@ -196,7 +196,8 @@ add_role (const LsMemoryInput *in, uint32_t role, LsRoleRetries *to)
   g_autoptr (GArray) in_order = memory_changes_in_order (in->plan, &in->plan->programs[role]);
   bool needs_times = t && memory_changes_streams (in_order);
   for (uint32_t rank = 0; rank < in->plan->n_ranks; rank++) {
-    if (in->plan->bindings[rank].role != role || (needs_times && t->ranks[rank].n == 0))
+    if ((t && t->multiplicity[rank] == 0) || in->plan->bindings[rank].role != role
+        || (needs_times && t->ranks[rank].n == 0))
       continue;
     g_autoptr (GArray) timed = needs_times ? memory_changes_timed (t, rank, LS_MEMORY_HOST) : NULL;
     LsTime period = timed ? t->window_end - t->window_start : in_order->len;

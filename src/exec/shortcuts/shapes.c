@@ -1,9 +1,7 @@
 #include "exec/shortcuts/shapes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
 #include "exec/copy_plan.h"
 #include "exec/state.h"
 
@@ -278,13 +276,24 @@ add_plan (Shapes *s, CallKey key, const LsCollPlan *plan, uint64_t stall, Sig *s
   return ok;
 }
 
-static int
-by_place (const void *a, const void *b)
+/* Those of one place together, else in the order in which they were found: by pattern and resource. */
+static void
+sort_found (Shapes *s)
 {
-  const Found *x = a, *y = b;
-  LS_SMALLER_FIRST (x->place, y->place);
-  LS_SMALLER_FIRST (x->load.pattern, y->load.pattern);
-  return LS_ORDER (x->load.local, y->load.local);
+  uint32_t n_places = s->places->len;
+  g_autofree uint32_t *first = g_new0 (uint32_t, n_places + 1);
+  GArray *sorted = g_array_sized_new (FALSE, FALSE, sizeof (Found), s->found->len);
+  g_array_set_size (sorted, s->found->len);
+  for (guint i = 0; i < s->found->len; i++)
+    first[g_array_index (s->found, Found, i).place + 1]++;
+  for (uint32_t p = 0; p < n_places; p++)
+    first[p + 1] += first[p];
+  for (guint i = 0; i < s->found->len; i++) {
+    const Found *f = &g_array_index (s->found, Found, i);
+    g_array_index (sorted, Found, first[f->place]++) = *f;
+  }
+  g_array_unref (s->found);
+  s->found = sorted;
 }
 
 static Sig *
@@ -321,8 +330,7 @@ static uint32_t
 keep_shape (Shapes *s, Sig key, Sig sig)
 {
   uint32_t n = s->places->len, *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1));
-  if (s->found->len > 0)
-    qsort (s->found->data, s->found->len, sizeof (Found), by_place);
+  sort_found (s);
   for (guint place = 0, i = 0; place < n; place++) {
     guint from = i;
     while (i < s->found->len && g_array_index (s->found, Found, i).place == place)

@@ -2,13 +2,14 @@
  * exec/).
  *
  * The hosts that the members of a communicator are on have numbers in the order in which members come to
- * them, and so have the groups and pods of these hosts (cluster/places.h). Two communicators have one shape if
- * members i of both are GPUs of one number in hosts of one number, for all i, if groups and pods of hosts
+ * them, and so have the groups and pods of these hosts (cluster/places.h). Two communicators have one shape
+ * if members i of both are GPUs of one number in hosts of one number, for all i, if groups and pods of hosts
  * agree, and if they make the same calls. What the one loads at a place, the other loads at the place of the
  * same number. A host with faults is like no other, and a group or pod is like those of the same rates.
  *
  * What is loaded at a place is a *vector*: a list of (resource by its number there, pattern, coefficient).
- * Most places have one of a few: of a ring all hosts the same, of a tree one for each way to be a part of it. */
+ * Most places have one of a few: of a ring all hosts the same, of a tree one for each way to be part of it.
+ */
 #ifndef LS_EXEC_SHORTCUTS_SHAPES_H
 #define LS_EXEC_SHORTCUTS_SHAPES_H
 

@@ -24,8 +24,8 @@ write_table (FILE *out, void *data, GError **error)
   const LsTimeline *t = table->timeline;
   double window_s = ls_time_to_s (t->window_end - t->window_start);
   fputs (HEADER, out);
-  for (guint i = 0; i < table->cluster->trunks->len; i++) {
-    const LsTrunk *trunk = &g_array_index (table->cluster->trunks, LsTrunk, i);
+  for (guint i = 0; i < table->cluster->n_trunks; i++) {
+    const LsTrunk *trunk = ls_cluster_trunk (table->cluster, i);
     double bytes = i < t->n_resources ? t->resource_bytes[i] : 0;
     ls_csv_print (out, trunk->name);
     fputc (',', out);
@@ -39,6 +39,7 @@ write_table (FILE *out, void *data, GError **error)
 gboolean
 ls_links_write (const LsTimeline *timeline, const LsCluster *cluster, const char *path, GError **error)
 {
-  Table table = { timeline, cluster };
+  g_autoptr (LsCluster) whole = ls_cluster_spell_out (cluster); /* with all names */
+  Table table = { timeline, whole };
   return ls_write_file (path, write_table, &table, error);
 }

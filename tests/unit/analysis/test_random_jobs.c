@@ -1,9 +1,13 @@
 /* Pins, on random small jobs lowered and run for real: every picosecond of every rank
  * is explained (nothing lands in `other`), the parts sum to the window, no kernel
  * runs faster than alone, and the FLOPs that the kernels execute are those of the
- * model and of what is recomputed. */
+ * model and of what is recomputed. And on random bytes, that links reported place by place are those reported
+ * one by one. */
 #include "ls_test.h"
 
+#include <string.h>
+
+#include "fabric_cluster.h"
 #include "random_job.h"
 
 #include "analysis/report.h"
@@ -105,4 +109,72 @@ every_picosecond_is_explained (void)
   }
 }
 
-LS_TEST_MAIN ("random jobs", LS_TEST (every_picosecond_is_explained))
+/* --- links ------------------------------------------------------------------------------------- */
+
+/* Of a few levels, so that many are used alike; some carry nothing. */
+static double *
+draw_bytes (GRand *rand, const LsCluster *c)
+{
+  uint32_t n = ls_cluster_n_resources (c), n_levels = (uint32_t) g_rand_int_range (rand, 1, 5),
+           n_idle = (uint32_t) g_rand_int_range (rand, 0, 3);
+  bool is_by_column = g_rand_boolean (rand);
+  double *bytes = g_new (double, n), level[5];
+  for (uint32_t i = 0; i < n_levels; i++)
+    level[i] = g_rand_double_range (rand, 1, 1e9);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t by = is_by_column ? i % 60 / 7 + i / 20000 : g_rand_int (rand) >> 8;
+    bytes[i] = g_rand_int_range (rand, 0, 3) < (gint32) n_idle ? 0 : level[by % n_levels];
+  }
+  return bytes;
+}
+
+static void
+check_reports (const LsReport *a, const LsReport *b, guint32 seed)
+{
+  bool same = a->n_links == b->n_links && a->n_link_groups == b->n_link_groups;
+  for (guint i = 0; same && i < a->n_links; i++)
+    same = strcmp (a->links[i].name, b->links[i].name) == 0 && a->links[i].bytes == b->links[i].bytes
+        && a->links[i].utilisation == b->links[i].utilisation;
+  for (guint i = 0; same && i < a->n_link_groups; i++) {
+    const LsLinkGroup *x = &a->link_groups[i], *y = &b->link_groups[i];
+    same = strcmp (x->name, y->name) == 0 && x->n == y->n && x->mean_utilisation == y->mean_utilisation
+        && x->max_utilisation == y->max_utilisation && x->bytes == y->bytes;
+  }
+  ls_check_impl (same, __FILE__, __LINE__, "seed %u: %u links of %u groups by place, %u of %u one by one",
+                 seed, a->n_links, a->n_link_groups, b->n_links, b->n_link_groups);
+}
+
+static void
+links_by_place_are_links_one_by_one (void)
+{
+  guint n = (guint) g_ascii_strtoull (g_getenv ("LS_CASES") ? g_getenv ("LS_CASES") : "60", NULL, 10);
+  for (guint32 seed = 1; seed <= n; seed++) {
+    g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
+    uint32_t n_nodes = (uint32_t) g_rand_int_range (rand, 1, 140);
+    LsClusterSpec spec = seed % 3 == 0 ? tiny_pcie (n_nodes)
+        : seed % 3 == 1                ? tiny_fat_tree (n_nodes)
+                                       : tiny_dgx (n_nodes);
+    if (seed % 5 == 0)
+      add_fault (&spec, "node0/gpu0>pcie0", 0.5);
+    g_autoptr (GError) error = NULL;
+    g_autoptr (LsCluster) c = seed % 2 == 0 ? ls_cluster_build_brief (&spec, UINT64_MAX, &error)
+                                            : ls_cluster_build (&spec, &error);
+    LS_CHECK_NO_ERROR (error);
+    if (spec.faults)
+      ls_cluster_spec_clear (&spec);
+    if (!c)
+      continue;
+    g_autofree double *bytes = draw_bytes (rand, c);
+    const LsTimeline t
+        = { .n_resources = ls_cluster_n_resources (c), .resource_bytes = bytes, .window_end = LS_S };
+    LsReport by_place = { 0 }, each = { 0 };
+    ls_link_use_report (&by_place, &t, c);
+    ls_link_use_report_each (&each, &t, c);
+    check_reports (&by_place, &each, seed);
+    ls_report_clear (&by_place);
+    ls_report_clear (&each);
+  }
+}
+
+LS_TEST_MAIN ("random jobs", LS_TEST (every_picosecond_is_explained),
+              LS_TEST (links_by_place_are_links_one_by_one))

@@ -1,12 +1,15 @@
 /* Pins what the builder lays out: invariants on every shape, names, capacity
- * sums, oversubscription, refusals, linear cost. */
+ * sums, oversubscription, refusals, linear cost; that a brief cluster says what a whole one says. */
 #include "cluster_check.h"
+#include "fabric_cluster.h"
 #include "ls_test.h"
 #include "tiny_cluster.h"
 
 #include <string.h>
 
 #include <lockstep/error.h>
+
+#include "cluster/route.h"
 
 static LsCluster *
 build (const LsClusterSpec *spec)
@@ -234,8 +237,70 @@ size_is_linear_in_gpus (void)
   LS_CHECK_INT (b->nodes->len - spines, ==, 8 * (a->nodes->len - spines));
 }
 
+static void
+check_alike (const LsCluster *brief, const LsCluster *whole)
+{
+  for (uint32_t i = 0; i < ls_cluster_n_resources (whole); i++) {
+    g_autofree char *a = ls_cluster_resource_name (brief, i), *b = ls_cluster_resource_name (whole, i);
+    LS_CHECK_STR (a, b);
+    LS_CHECK (ls_cluster_resource_capacity (brief, i) == ls_cluster_resource_capacity (whole, i));
+    if (i >= whole->n_trunks)
+      continue;
+    const LsTrunk *x = ls_cluster_trunk (brief, i), *y = ls_cluster_trunk (whole, i);
+    LS_CHECK (x->latency == y->latency && x->from == y->from && x->to == y->to && !x->is_failed);
+    LS_CHECK (x->link->bandwidth_bytes_per_s == y->link->bandwidth_bytes_per_s);
+  }
+}
+
+static void
+check_ways (const LsCluster *brief, const LsCluster *whole, GRand *rand)
+{
+  for (int i = 0; i < 200; i++) {
+    LsRoute a, b;
+    uint32_t from = (uint32_t) g_rand_int_range (rand, 0, (gint32) whole->n_gpus),
+             to = (uint32_t) g_rand_int_range (rand, 0, (gint32) whole->n_gpus);
+    ls_route (brief, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &a);
+    ls_route (whole, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &b);
+    LS_CHECK (a.n_hops == b.n_hops && a.latency == b.latency);
+    for (uint32_t h = 0; h < a.n_hops && h < b.n_hops; h++) {
+      LS_CHECK (a.hop[h].trunk == b.hop[h].trunk && a.hop[h].share == b.hop[h].share);
+      const LsTrunk *trunk = ls_cluster_trunk (whole, b.hop[h].trunk);
+      if (trunk->from == LS_NODE_NIC && trunk->to == LS_NODE_LEAF)
+        LS_CHECK_INT (ls_cluster_edge_of_trunk (brief, a.hop[h].trunk), ==,
+                      ls_cluster_edge_of_trunk (whole, b.hop[h].trunk));
+    }
+  }
+}
+
+/* Also where it cannot be brief: hashed, with a fault. */
+static void
+a_brief_cluster_says_what_a_whole_one_says (void)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (1);
+  for (int i = 0; i < 7; i++) {
+    LsClusterSpec s = i == 0 ? tiny_pcie (9) : i < 3 ? tiny_fat_tree (10 + 9 * (uint32_t) i) : tiny_dgx (45);
+    s.pxn = i == 3;
+    s.rails = i == 4 ? 4 : s.rails;
+    s.routing = i == 5 ? LS_ROUTING_ECMP : LS_ROUTING_IDEAL;
+    if (i == 6)
+      add_fault (&s, "node0/gpu0>nvswitch", 0.5);
+    g_autoptr (LsCluster) whole = build (&s);
+    g_autoptr (GError) error = NULL;
+    g_autoptr (LsCluster) brief = ls_cluster_build_brief (&s, UINT64_MAX, &error);
+    LS_CHECK_NO_ERROR (error);
+    if (!whole || !brief)
+      return;
+    LS_CHECK_INT (brief->n_trunks, ==, whole->n_trunks);
+    check_alike (brief, whole);
+    check_ways (brief, whole, rand);
+    LS_CHECK (i > 4 || brief->trunks->len < whole->trunks->len / 4);
+    if (s.faults)
+      ls_cluster_spec_clear (&s);
+  }
+}
+
 LS_TEST_MAIN ("cluster", LS_TEST (invariants_hold_on_all_shapes), LS_TEST (trunks_carry_names_of_people),
               LS_TEST (trunk_capacity_is_the_sum_of_its_links), LS_TEST (uneven_planes_keep_all_links),
               LS_TEST (oversubscription_takes_uplinks_away), LS_TEST (one_leaf_needs_no_spine),
               LS_TEST (counts_that_do_not_deal_out_are_refused), LS_TEST (what_no_machine_has_is_refused),
-              LS_TEST (size_is_linear_in_gpus))
+              LS_TEST (size_is_linear_in_gpus), LS_TEST (a_brief_cluster_says_what_a_whole_one_says))

@@ -2,7 +2,7 @@
  * rank by itself, in pieces and op by op, have the same picoseconds, causes, bytes and digest (--fold check,
  * --coarsen check), and most of them do fold, in any order of ranks and on GPUs in any order too; the fast and
  * the plain implementations by turns. Classes, and all that comes of them, are the same by the structure of the
- * cluster and rank by rank (fold_blocks.h). So do two jobs beside each other, and jobs on nodes of several
+ * cluster and rank by rank (fold_blocks.h), and on a brief cluster. So do two jobs beside each other, and jobs on nodes of several
  * kinds, in any place and with faults, of which each rank has the kernels of its own GPU. LS_CASES says how
  * many random jobs;
  * 2,000 take some minutes. */
@@ -193,7 +193,8 @@ check_walk (const LsTimeline *t, const LsPlan *plan, const LsCluster *cluster,
   by_walk.fold = by_walk.fold == LS_SHORTCUT_OFF ? LS_SHORTCUT_OFF : LS_SHORTCUT_AUTO;
   by_walk.coarsen = by_walk.coarsen == LS_SHORTCUT_OFF ? LS_SHORTCUT_OFF : LS_SHORTCUT_AUTO;
   by_walk.folds_by_walk = true;
-  g_autoptr (LsTimeline) w = ls_run (plan, cluster, calibration, with_stall, &by_walk, NULL, NULL);
+  g_autoptr (LsCluster) brief = ls_cluster_build_brief (&cluster->spec, UINT64_MAX, NULL);
+  g_autoptr (LsTimeline) w = ls_run (plan, brief, calibration, with_stall, &by_walk, NULL, NULL);
   ls_check_impl (w && has_same_classes (t, w), __FILE__, __LINE__,
                  "seed %u: %u classes by structure, %u rank by rank, or others", seed, t->n_classes,
                  w ? w->n_classes : 0);

@@ -67,9 +67,11 @@ run (const char *trace, const char *cluster)
 static double
 capacity_of (const LsCluster *c, const char *name)
 {
-  for (guint t = 0; t < c->trunks->len; t++)
-    if (strcmp (g_array_index (c->trunks, LsTrunk, t).name, name) == 0)
-      return g_array_index (c->trunks, LsTrunk, t).capacity_bytes_per_s;
+  for (uint32_t t = 0; t < c->n_trunks; t++) {
+    g_autofree char *own = ls_cluster_resource_name (c, t);
+    if (strcmp (own, name) == 0)
+      return ls_cluster_trunk (c, t)->capacity_bytes_per_s;
+  }
   return 0;
 }
 
