@@ -36,8 +36,8 @@ free_steps (const guint *steps, guint n_steps, guint n_kernels)
 static bool
 is_matrix_slot (guint slot)
 {
-  return slot <= LS_KERNEL_ATTENTION_BWD || slot == LS_ENTRY_GEMM_FP8 || slot == LS_ENTRY_GEMM_NVFP4
-      || slot == LS_ENTRY_ATTENTION_FP8 || slot >= LS_ENTRY_ATTENTION;
+  return slot <= LS_KERNEL_ATTENTION_BWD || slot == LS_ENTRY_GEMM_FP8 || slot == LS_ENTRY_GEMM_FP8_BLOCKS
+      || slot == LS_ENTRY_GEMM_NVFP4 || slot == LS_ENTRY_ATTENTION_FP8 || slot >= LS_ENTRY_ATTENTION;
 }
 
 static bool
@@ -158,9 +158,10 @@ stand_in (guint slot)
 {
   if (slot >= LS_ENTRY_ATTENTION)
     return slot % 2 == LS_ENTRY_ATTENTION % 2 ? LS_KERNEL_ATTENTION_FWD : LS_KERNEL_ATTENTION_BWD;
-  return slot == LS_ENTRY_GEMM_FP8     ? LS_KERNEL_GEMM
-      : slot == LS_ENTRY_ATTENTION_FP8 ? LS_KERNEL_ATTENTION_FWD
-                                       : LS_N_ENTRIES;
+  return slot == LS_ENTRY_GEMM_FP8       ? LS_KERNEL_GEMM
+      : slot == LS_ENTRY_GEMM_FP8_BLOCKS ? LS_ENTRY_GEMM_FP8
+      : slot == LS_ENTRY_ATTENTION_FP8   ? LS_KERNEL_ATTENTION_FWD
+                                         : LS_N_ENTRIES;
 }
 
 static bool

@@ -149,7 +149,8 @@ ls_calibration_init_roofline (LsCalibration *c)
   for (int i = 0; i < LS_N_KERNEL_KINDS; i++)
     c->kind[i] = roofline;
   ls_access_init_roofline (c->access);
-  c->gemm_fp8 = c->gemm_nvfp4 = c->attention_fp8 = c->vllm_rmsnorm = c->vllm_silu_mul = roofline;
+  c->gemm_fp8 = c->gemm_fp8_blocks = c->gemm_nvfp4 = c->attention_fp8 = c->vllm_rmsnorm = c->vllm_silu_mul
+      = roofline;
 }
 
 static bool
@@ -175,6 +176,8 @@ ls_calibration_fit (const LsCalibration *c, const LsKernel *kernel)
 {
   if (kernel->dtype == LS_DTYPE_NVFP4 && is_gemm (kernel->kind) && c->gemm_nvfp4.is_fitted)
     return &c->gemm_nvfp4;
+  if (kernel->by_blocks && c->gemm_fp8_blocks.is_fitted)
+    return &c->gemm_fp8_blocks;
   if (ls_dtype_is_scaled (kernel->dtype) && is_gemm (kernel->kind) && c->gemm_fp8.is_fitted)
     return &c->gemm_fp8;
   if (kernel->dtype == LS_DTYPE_FP8 && kernel->kind == LS_KERNEL_ATTENTION_FWD && c->attention_fp8.is_fitted)

@@ -90,6 +90,7 @@ typedef struct LsCalibration {
                        (clock.h); 0: 1                                    */
   LsKindFit kind[LS_N_KERNEL_KINDS];
   LsKindFit gemm_fp8;                             /* used for fp8 GEMMs if is_fitted                */
+  LsKindFit gemm_fp8_blocks;                      /* and for those that are by_blocks; else gemm_fp8 */
   LsKindFit gemm_nvfp4;                           /* used for nvfp4 GEMMs if is_fitted; else gemm_fp8 */
   LsKindFit attention_fp8;                        /* and for fp8 attention forward                  */
   LsKindFit vllm_rmsnorm;                         /* kernels that were measured, but that training  */

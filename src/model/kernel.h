@@ -102,6 +102,7 @@ typedef struct {
   double flops;
   double bytes;
   LsAccess access; /* of a kernel that streams m x n elements; batch: in so many launches */
+  bool by_blocks;  /* GEMM in fp8: both operands have scales of blocks along k             */
 } LsKernel;
 
 /* C[m,n] (+)= A[m,k] B[k,n]; bytes = elt * (mk + kn + mn), out_bytes_per_element

@@ -177,7 +177,8 @@ weight_gradient (LsOperator *op, const LsCut *cut, const char *name, LsDtype dty
 {
   bool is_fused = ls_cut_fuses_gradients (cut);
   uint32_t grad_bytes = is_fused ? ls_dtype_bytes (cut->shard->grad_dtype) : cut->elt;
-  ls_operator_wgrad (op, ls_kernel_gemm (name, dtype, out, in, cut->tokens, 1, grad_bytes, is_fused));
+  LsKernel gemm = ls_kernel_gemm (name, dtype, out, in, cut->tokens, 1, grad_bytes, is_fused);
+  ls_operator_wgrad (op, ls_scaled_wgrad (cut->shard, gemm));
   ls_operator_accumulate (op, cut, in, out);
 }
 

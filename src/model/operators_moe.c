@@ -239,7 +239,8 @@ append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, 
   }
   ls_operator_fwd (op, grouped_gemm (x, names->fwd, dtype, out, in, false));
   ls_operator_igrad (op, grouped_gemm (x, names->igrad, dtype, in, out, false));
-  ls_operator_wgrad (op, grouped_gemm (x, names->wgrad, dtype, out, in, true));
+  ls_operator_wgrad (op,
+                     ls_scaled_wgrad (x->cut.shard, grouped_gemm (x, names->wgrad, dtype, out, in, true)));
   ls_operator_accumulate (op, &x->cut, in, x->n_experts * out);
   ls_operator_weight (op, cut, out, in, x->n_experts);
   op->is_expert = true;

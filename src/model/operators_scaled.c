@@ -87,6 +87,13 @@ layouts_before_wgrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
   ls_operator_wgrad (op, cast_for_w (cut, p->out, false));
 }
 
+LsKernel
+ls_scaled_wgrad (const LsShard *s, LsKernel gemm)
+{
+  gemm.by_blocks = gemm.dtype == LS_DTYPE_FP8 && is_layout_by_layout (s);
+  return gemm;
+}
+
 bool
 ls_scaled_casts_sent (const LsShard *s)
 {

@@ -21,8 +21,9 @@
  * it is gathered over ranks, their parts are put together by a kernel (distributed.py,
  * _post_process_nvfp4_gather). Weights are cast once per step, by the optimizer. Hopper's GEMMs want both
  * operands K-major, hence the transposes; Blackwell's would do without for delayed scaling: not modelled.
- * Blockwise and mxfp8 GEMMs are costed as those with one scale. The all-reduce of the maxima over the ranks
- * of a stage, once per pass with delayed scaling, 4 bytes a tensor, is not modelled.
+ * Blockwise and mxfp8 GEMMs are costed as those with one scale, but deepseek's W (LsKernel.by_blocks). The
+ * all-reduce of the maxima over the ranks of a stage, once per pass with delayed scaling, 4 bytes a tensor,
+ * is not modelled.
  *
  * deepseek: what the published profile of DeepSeek-V3's training launches (deepseek-ai/profile-data,
  * train.json; DeepSeek-V3 Technical Report, section 3.5.2, which regrets it). Each layout is a pass over the
@@ -50,6 +51,8 @@ typedef struct {
 void ls_scaled_before_fwd (LsOperator *op, const LsCut *cut, const LsScaled *p);
 void ls_scaled_before_igrad (LsOperator *op, const LsCut *cut, const LsScaled *p);
 void ls_scaled_before_wgrad (LsOperator *op, const LsCut *cut, const LsScaled *p);
+/* W's product, whose operands both have scales of blocks along the tokens where that is so. */
+LsKernel ls_scaled_wgrad (const LsShard *s, LsKernel gemm);
 /* What is sent in fp8 is cast before, by a kernel of its own. */
 bool ls_scaled_casts_sent (const LsShard *s);
 LsKernel ls_scaled_cast_sent (const LsCut *cut, uint64_t rows, uint64_t cols);

@@ -52,6 +52,7 @@ for_each_fit (LsCalibration *c, void (*f) (LsKindFit *fit))
   for (int i = 0; i < LS_N_KERNEL_KINDS; i++)
     f (&c->kind[i]);
   f (&c->gemm_fp8);
+  f (&c->gemm_fp8_blocks);
   f (&c->gemm_nvfp4);
   f (&c->attention_fp8);
   for (int i = 0; i < LS_N_ATTENTION_KERNELS; i++)

@@ -25,6 +25,7 @@ typedef struct {
   LsCalibration calibration;
   char *slot_source[LS_N_ENTRIES]; /* NULL: not in the file */
   GArray *checks; /* of LsFitCheck */
+  double cublaslt_nvfp4; /* rate of its nvfp4 products by cuBLASLt over the sweep's; 0: not known */
 } LsRecipe;
 
 LsRecipe *ls_recipe_new (const char *name, const char *source);
@@ -70,6 +71,15 @@ void ls_recipe_add_check (LsRecipe *r, const char *name, guint slot, LsSampleFil
  * Triton's forward needs FlashAttention's. */
 void ls_recipe_fit_attention_kernel (LsRecipe *r, const char *folder, LsAttentionKernel kernel, const char *as, LsDiagList *diags);
 void G_GNUC_PRINTF (3, 4) ls_recipe_set_source (LsRecipe *r, guint slot, const char *format, ...);
+
+/* recipe_training.c: products that training runs by other kernels than the sweeps time (README.md). nvfp4, behind the fit:
+ * cuBLASLt's in `folder` over those of the sweep, of which only the rate is taken, and that a hot chip does not slow them down. */
+void ls_recipe_fit_cublaslt_nvfp4 (LsRecipe *r, const char *folder, LsDiagList *diags);
+/* The same ratio on a sibling of that chip; where it is not known nothing happens. */
+void ls_recipe_take_cublaslt_nvfp4 (LsRecipe *r, const LsRecipe *from);
+/* fp8, weight gradients with scales of blocks: DeepGEMM's rates in `folder`, less what DeepSeek's training had; a sibling's. */
+void ls_recipe_fit_blocks_wgrad (LsRecipe *r, const char *folder, LsDiagList *diags);
+void ls_recipe_take_blocks_wgrad (LsRecipe *r, const LsRecipe *from);
 
 /* recipe_gpus.c: fit everything of a GPU. The H200 has the die of the H100; it and the B200 take from it what
  * was not measured on them, the A100 its attention's width. own: tools/fit, with the tables

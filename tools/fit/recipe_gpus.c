@@ -93,6 +93,7 @@ ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags)
                              diags);
   ls_recipe_fit_gemm (r, folder, LS_DTYPE_BF16, NULL, diags);
   ls_recipe_fit_gemm (r, folder, LS_DTYPE_FP8, NULL, diags);
+  ls_recipe_fit_blocks_wgrad (r, own, diags);
   ls_recipe_fit_attention (r, folder, LS_DTYPE_BF16, 0, NULL, diags);
   ls_recipe_fit_attention (r, folder, LS_DTYPE_FP8, 0, NULL, diags);
   ls_recipe_set_backward (r, H100_ATTENTION_BWD,
@@ -159,6 +160,7 @@ ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
               "the H100's share of HBM bandwidth and rate of the L2: the same chip with faster memory", h100, diags);
   ls_recipe_set_backward (r, H100_ATTENTION_BWD, "the H100's ratio (FlashAttention-3)");
   copy_attention_kernels (r, h100);
+  ls_recipe_take_blocks_wgrad (r, h100);
   return r;
 }
 
@@ -201,6 +203,7 @@ ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDia
   fit_sweeps (r, folder, h100, &stream,
               "one kernel: relu of 2^28 fp16 in 156.56 us, launch to launch (NVIDIA/cccl, pull request 7391); the L2 is left out", NULL, diags);
   ls_recipe_fit_gemm (r, folder, LS_DTYPE_NVFP4, NULL, diags);
+  ls_recipe_fit_cublaslt_nvfp4 (r, own, diags);
   ls_recipe_fit_training_attention (r, own, diags);
   ls_recipe_fit_sustained_loops (r, own, diags);
   take_from_memory (&r->calibration, h100->calibration.sustained);
@@ -227,6 +230,7 @@ ls_recipe_gb200 (const LsRecipe *b200)
   r->calibration.measured = NULL;
   r->calibration.sustained = GB200_SUSTAINED;
   r->calibration.sustained_accumulate = 0;
+  r->cublaslt_nvfp4 = b200->cublaslt_nvfp4;
   for (guint i = 0; i < LS_N_ENTRIES; i++)
     r->slot_source[i] = g_strdup (b200->slot_source[i]);
   return r;

@@ -185,6 +185,7 @@ ls_recipe_swept (guint i, const char *folder, LsRecipe *const *relatives, guint 
     fit_gemms (r, s, LS_DTYPE_NVFP4, "nvfp4", folder, diags);
   set_attention (r, s, folder, diags);
   set_promises (r, s);
+  ls_recipe_take_cublaslt_nvfp4 (r, like);
   r->calibration.sustained = s->sustained > 0 ? ls_fit_round (s->sustained, 3) : like->calibration.sustained;
   return r;
 }

@@ -169,8 +169,8 @@ ls_samples_llmcompass_gelu (LsSampleSink *sink, const char *file)
 }
 
 /* The linear of TensorRT-LLM takes bf16 and casts it to blocks with scales: reads 2, writes 4.5 bits. */
-void
-ls_samples_gemm_nvfp4 (LsSampleSink *sink, const char *file)
+static void
+read_nvfp4 (LsSampleSink *sink, const char *file, bool has_cast)
 {
   static const char *const names[] = { "dtype", "m", "n", "k", "latency_ms" };
   int c[G_N_ELEMENTS (names)];
@@ -183,12 +183,43 @@ ls_samples_gemm_nvfp4 (LsSampleSink *sink, const char *file)
     const LsTimedKernel sample = {
       .kernel = ls_kernel_gemm ("gemm", LS_DTYPE_NVFP4, m, n, k, 1, ELT, false),
       .measured_s = number (csv, r, c[4]) * 1e-3,
-      .side_bytes = (ELT + ls_dtype_size (LS_DTYPE_NVFP4)) * (double) m * (double) k,
-      .has_host = true,
-      .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, n, k),
+      .side_bytes = has_cast ? (ELT + ls_dtype_size (LS_DTYPE_NVFP4)) * (double) m * (double) k : 0,
+      .has_host = has_cast,
+      .held_out = has_cast && is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, n, k),
     };
     if (strcmp (text (csv, r, c[0]), "nvfp4") == 0)
       g_array_append_val (sink->samples, sample);
+  }
+}
+
+void
+ls_samples_gemm_nvfp4 (LsSampleSink *sink, const char *file)
+{
+  read_nvfp4 (sink, file, true);
+}
+
+void
+ls_samples_cublaslt_nvfp4 (LsSampleSink *sink, const char *file)
+{
+  read_nvfp4 (sink, file, false);
+}
+
+void
+ls_samples_deepgemm_wgrad (LsSampleSink *sink, const char *file)
+{
+  static const char *const names[] = { "m", "n", "k", "tflops" };
+  int c[G_N_ELEMENTS (names)];
+  g_autoptr (LsCsv) csv = load (sink, file, NULL);
+  if (!find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
+    return;
+
+  for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
+    LsTimedKernel sample = {
+      .kernel = ls_kernel_gemm ("gemm", LS_DTYPE_FP8, count (csv, r, c[0]), count (csv, r, c[1]), count (csv, r, c[2]), 1, 4, true),
+    };
+    sample.kernel.by_blocks = true;
+    sample.measured_s = sample.kernel.flops / (1e12 * number (csv, r, c[3]));
+    g_array_append_val (sink->samples, sample);
   }
 }
 

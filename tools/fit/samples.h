@@ -28,6 +28,11 @@ void ls_samples_where (LsSampleSink *sink, const char *file, const char *where);
 /* Of a table with several formats those in nvfp4. */
 void ls_samples_gemm_nvfp4 (LsSampleSink *sink, const char *file);
 
+/* Products alone: nothing else is in the timing, and nothing is held out. In nvfp4 by cuBLASLt; in fp8 of a weight's gradient, both
+ * operands with scales of blocks, added to an fp32 result. */
+void ls_samples_cublaslt_nvfp4 (LsSampleSink *sink, const char *file);
+void ls_samples_deepgemm_wgrad (LsSampleSink *sink, const char *file);
+
 /* SimuMax's measurements of a B200 machine (README.md): loops of one GEMM whose warm-up alone
  * takes MIN_HOT_LOOP, so that they run at the rate to which the power limit lets them fall;
  * `accumulates`: weight gradients, added to an fp32 result, else the two others. */

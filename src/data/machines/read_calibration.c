@@ -79,6 +79,10 @@ static const LsField kernel_fields[] = {
   LS_KERNEL_KINDS (KIND),
   { "gemm_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_fp8), .fields = ls_kind_fit_fields,
     .default_text = "as gemm", .meaning = "coefficients of fp8 GEMMs" },
+  { "gemm_fp8_blocks", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_fp8_blocks),
+    .fields = ls_kind_fit_fields, .default_text = "as gemm_fp8",
+    .meaning = "the same whose operands both have scales of blocks along k: fp8_recipe deepseek, weight "
+               "gradients" },
   { "gemm_nvfp4", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_nvfp4), .fields = ls_kind_fit_fields,
     .default_text = "as gemm_fp8", .meaning = "coefficients of nvfp4 GEMMs" },
   { "attention_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, attention_fp8), .fields = ls_kind_fit_fields,
@@ -99,7 +103,7 @@ static const LsField kernel_fields[] = {
   ATTENTION ("cudnn_bwd", LS_ATTENTION_KERNEL_CUDNN, 1, "backward"),
   { NULL },
 };
-G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 16);
+G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 17);
 
 #define MAX_SIZE 1e9 /* of a dimension */
 #define MEASURED(key_, kind_, member_)                                                                       \

@@ -218,6 +218,8 @@ const LsField ls_trace_kernel_fields[] = {
     .meaning = "that cross the GPU's memory once" },
   ENUM (TraceKernel, "access", access, ls_access_names, .default_text = "none: as its kind",
         .meaning = "how a kernel of m x n elements touches memory"),
+  { "by_blocks", LS_FIELD_BOOL, offsetof (TraceKernel, by_blocks), .default_text = "false",
+    .meaning = "a GEMM in fp8 whose operands both have scales of blocks along k" },
   { NULL },
 };
 

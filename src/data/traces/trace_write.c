@@ -149,6 +149,7 @@ ls_trace_kernels_of (const LsPlan *plan)
       .flops = k->flops,
       .bytes = k->bytes,
       .access = (int) k->access,
+      .by_blocks = k->by_blocks,
     };
   }
   return kernels;

@@ -226,6 +226,13 @@ fp8_uses_its_own_fit_only_if_it_has_one (void)
   LS_CHECK_NEAR (cost.compute_s, kernel.flops / 100e12, 1e-12);
   LS_CHECK_INT (cost.source, ==, LS_COST_FITTED);
 
+  LsKernel by_blocks = kernel;
+  by_blocks.by_blocks = true;
+  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &by_blocks).alone, ==, cost.alone);
+  c.gemm_fp8_blocks = (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.25, .memory_efficiency = 1 };
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &by_blocks).compute_s, kernel.flops / 50e12, 1e-12);
+  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &kernel).alone, ==, cost.alone);
+
   gpu.peak_flops[LS_DTYPE_FP8] = 0; /* matrix units without fp8: the vector units do it */
   LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &kernel).compute_s, kernel.flops / 5e12, 1e-12);
   ls_calibration_clear (&c);

@@ -429,11 +429,40 @@ each_layout_is_cast_by_itself (void)
   }
 }
 
-LS_TEST_MAIN ("experts", LS_TEST (products_of_experts_are_cast_to_fp8),
-              LS_TEST (each_layout_is_cast_by_itself), LS_TEST (largest_remainders_get_the_rest),
-              LS_TEST (all_assignments_are_shared_out), LS_TEST (a_seed_says_it_all),
-              LS_TEST (wrong_loads_are_refused), LS_TEST (a_capacity_drops_what_is_above),
-              LS_TEST (which_layers_have_experts), LS_TEST (a_layer_by_hand),
-              LS_TEST (ranks_compute_what_tokens_ask_for), LS_TEST (uneven_experts_take_more_tiles),
-              LS_TEST (layers_hold_the_parameters_of_the_model), LS_TEST (latent_attention_by_hand),
-              LS_TEST (experts_make_gradients_as_others_do))
+static bool
+has_by_blocks (const LsKernel *kernels, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++)
+    if (kernels[i].by_blocks)
+      return true;
+  return false;
+}
+
+/* Only they have scales along their sum on both sides: forward, a weight has blocks of 128 x 128. */
+static void
+weight_gradients_of_deepseek_are_by_blocks (void)
+{
+  LsModel m = deepseek ();
+  LsShard s = expert_shard (&m, 1, 64, 1);
+  m.n_dense_layers = 0;
+  s.dtype = LS_DTYPE_FP8;
+  for (int recipe = LS_FP8_DELAYED; recipe <= LS_FP8_DEEPSEEK; recipe++) {
+    s.fp8_recipe = (LsFp8Recipe) recipe;
+    g_autoptr (GArray) layer = layer_operators (&m, &s);
+    const LsOperator *ops[] = { find_operator (layer, "expert-fc1"), find_operator (layer, "shared-fc1") };
+    for (guint i = 0; i < G_N_ELEMENTS (ops) && LS_CHECK (ops[i] != NULL); i++) {
+      LS_CHECK_INT (has_by_blocks (ops[i]->wgrad, ops[i]->n_wgrad), ==, recipe == LS_FP8_DEEPSEEK);
+      LS_CHECK (!has_by_blocks (ops[i]->fwd, ops[i]->n_fwd)
+                && !has_by_blocks (ops[i]->igrad, ops[i]->n_igrad));
+    }
+  }
+}
+
+LS_TEST_MAIN ("experts", LS_TEST (weight_gradients_of_deepseek_are_by_blocks),
+              LS_TEST (products_of_experts_are_cast_to_fp8), LS_TEST (each_layout_is_cast_by_itself),
+              LS_TEST (largest_remainders_get_the_rest), LS_TEST (all_assignments_are_shared_out),
+              LS_TEST (a_seed_says_it_all), LS_TEST (wrong_loads_are_refused),
+              LS_TEST (a_capacity_drops_what_is_above), LS_TEST (which_layers_have_experts),
+              LS_TEST (a_layer_by_hand), LS_TEST (ranks_compute_what_tokens_ask_for),
+              LS_TEST (uneven_experts_take_more_tiles), LS_TEST (layers_hold_the_parameters_of_the_model),
+              LS_TEST (latent_attention_by_hand), LS_TEST (experts_make_gradients_as_others_do))
