@@ -24,11 +24,14 @@ typedef struct {
   Key key;
   BoundPart part[N_BOUND_PARTS];
   LsTime message; /* to a neighbour */
+  guint number;
 } Entry;
 
+/* A number of parameters, or of bytes, and what else the time depends on: a variant, or the number of an
+ * entry. */
 typedef struct {
-  uint64_t n_params, variant;
-} OptimizerKey;
+  uint64_t n, of;
+} CountKey;
 
 struct LsBounds {
   const LsModel *model;
@@ -37,7 +40,8 @@ struct LsBounds {
   int attention_kernel;
   uint32_t n_gpus;
   GHashTable *entries;   /* Key -> Entry                        */
-  GHashTable *optimizer; /* OptimizerKey -> LsTime *            */
+  GHashTable *optimizer; /* CountKey -> LsTime *                */
+  GHashTable *reduction; /* the same                            */
   uint64_t variant;      /* of the strategy at hand             */
   const uint32_t *gpus;  /* of its ranks; NULL: node after node */
   LsCallTimes *call_times;
@@ -50,16 +54,16 @@ struct LsBounds {
 LS_DEFINE_BYTES_KEY (key, Key)
 
 static guint
-optimizer_hash (gconstpointer key)
+count_hash (gconstpointer key)
 {
-  const OptimizerKey *k = key;
-  return (guint) ((k->n_params ^ k->n_params >> 32) * 31 + k->variant);
+  const CountKey *k = key;
+  return (guint) ((k->n ^ k->n >> 32) * 31 + k->of);
 }
 
 static gboolean
-optimizer_equal (gconstpointer a, gconstpointer b)
+count_equal (gconstpointer a, gconstpointer b)
 {
-  return memcmp (a, b, sizeof (OptimizerKey)) == 0;
+  return memcmp (a, b, sizeof (CountKey)) == 0;
 }
 
 static void
@@ -84,7 +88,8 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   b->hardware = hardware;
   b->chosen = *hardware;
   b->entries = g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
-  b->optimizer = g_hash_table_new_full (optimizer_hash, optimizer_equal, g_free, g_free);
+  b->optimizer = g_hash_table_new_full (count_hash, count_equal, g_free, g_free);
+  b->reduction = g_hash_table_new_full (count_hash, count_equal, g_free, g_free);
   b->call_times = ls_call_times_new (&hardware->nccl);
   count_kinds (b);
   b->layers = g_new0 (uint32_t, LS_MAX_CHUNKS);
@@ -99,6 +104,7 @@ ls_bounds_free (LsBounds *b)
     return;
   g_hash_table_unref (b->entries);
   g_hash_table_unref (b->optimizer);
+  g_hash_table_unref (b->reduction);
   ls_call_times_free (b->call_times);
   for (uint32_t i = 0; i < b->n_kinds; i++)
     g_free (b->n_of_kind[i]);
@@ -153,6 +159,7 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
     return b->last;
   Entry *e = g_new0 (Entry, 1);
   e->key = key;
+  e->number = g_hash_table_size (b->entries);
   const BoundComm comm = { b->call_times, cluster, s, b->gpus };
   const BoundParts in = { b->model, &b->chosen, &comm, key.is_split != 0, key.has_head_weight != 0 };
   bound_parts (&in, e->part);
@@ -241,7 +248,7 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
   if (!ls_dp_traits (s->dp_kind)->keeps_gradients || n_params == 0 || s->offload != LS_OFFLOAD_NONE
       || s->optimizer_kind)
     return 0;
-  const OptimizerKey key = { n_params, b->variant };
+  const CountKey key = { n_params, b->variant };
   LsTime *known = g_hash_table_lookup (b->optimizer, &key);
   if (known)
     return *known;
@@ -271,15 +278,23 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
  * (lower_dp_fsdp2.c): unit by unit, each copied when the one before is reduced. One call for all takes no
  * longer. */
 static LsTime
-reduction_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const BoundPart *p)
+reduction_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const Entry *e,
+                const BoundPart *p)
 {
   bool is_last = ls_dp_traits (s->dp_kind)->reduces_at_the_end && s->pp > 1
       && s->grad_sync == LS_GRAD_SYNC_LAST && s->zero_group == 0;
   if (!is_last)
     return 0;
   uint64_t bytes = (p->n_params - p->n_expert) * (s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2);
-  const BoundComm comm = { b->call_times, cluster, s, b->gpus };
-  return p->copy + bound_dp_time (&comm, LS_COLL_REDUCE_SCATTER, bytes);
+  const CountKey key = { bytes, e->number };
+  LsTime *known = g_hash_table_lookup (b->reduction, &key);
+  if (!known) {
+    const BoundComm comm = { b->call_times, cluster, s, b->gpus };
+    known = g_new (LsTime, 1);
+    *known = bound_dp_time (&comm, LS_COLL_REDUCE_SCATTER, bytes);
+    g_hash_table_insert (b->reduction, g_memdup2 (&key, sizeof key), known);
+  }
+  return p->copy + *known;
 }
 
 /* A forward of a chunk gathers its units with FSDP2, none before it begins: it takes that much longer than
@@ -445,7 +460,7 @@ ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t v
     uint64_t n_owned = s->zero_stage >= 1 ? share (&p.sum, cut) : p.sum.n_params;
     LsTime optimizer = has_pipes ? 0 : optimizer_time (b, s, cluster, n_owned);
     first_optimizer = r == 0 ? optimizer : first_optimizer;
-    LsTime reduction = has_pipes ? 0 : reduction_time (b, s, cluster, &p.sum);
+    LsTime reduction = has_pipes ? 0 : reduction_time (b, s, cluster, e, &p.sum);
     if (r == 0 && comes_back)
       tail = reduction;
     LsTime own = optimizer + work + reduction, chain = first_optimizer + fill + work + drain + tail;

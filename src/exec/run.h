@@ -43,6 +43,8 @@ typedef struct {
   LsMemoryOptions memory;   /* how bytes are counted afterwards             */
   const double *slow;       /* [n_ranks] kernel time multiplier, or NULL    */
   const LsSlow *stragglers; /* where that is NULL: borrowed; NULL: none     */
+  struct LsBoundCalls
+      *calls; /* what bounds of plans know of calls: shortcuts/plan_bound.h; borrowed, or NULL */
 } LsRunOptions;
 
 /* The costs that a run uses unless told otherwise; their source is in host.c. */

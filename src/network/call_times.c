@@ -38,6 +38,19 @@ add_torus_places (const LsTorusSpec *t, const uint32_t *gpus, uint32_t n, uint32
   }
 }
 
+/* As runs of the same step: of each its first, step and number. */
+static void
+add_runs (const uint32_t *gpus, uint32_t n, uint32_t from, GArray *key)
+{
+  for (uint32_t i = 0, n_run; i < n; i += n_run) {
+    uint32_t step = i + 1 < n ? gpus[i + 1] - gpus[i] : 0;
+    for (n_run = 1; i + n_run < n && gpus[i + n_run] - gpus[i + n_run - 1] == step; n_run++)
+      ;
+    const uint32_t run[] = { gpus[i] - from, step, n_run };
+    g_array_append_vals (key, run, G_N_ELEMENTS (run));
+  }
+}
+
 static GBytes *
 key_of (const LsCluster *cluster, LsCollKind kind, uint64_t bytes, const uint32_t *gpus, uint32_t n)
 {
@@ -53,10 +66,7 @@ key_of (const LsCluster *cluster, LsCollKind kind, uint64_t bytes, const uint32_
   if (is_inside && is_torus)
     add_torus_places (&spec->torus, gpus, n, per_node, key);
   else
-    for (uint32_t i = 0; i < n; i++) {
-      uint32_t place = is_inside ? gpus[i] % per_node : gpus[i];
-      g_array_append_val (key, place);
-    }
+    add_runs (gpus, n, is_inside ? node * per_node : 0, key);
   return g_bytes_new (key->data, key->len * sizeof (uint32_t));
 }
 

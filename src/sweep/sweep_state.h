@@ -4,6 +4,7 @@
 
 #include "bound/bound.h"
 #include "data/text/journal.h"
+#include "exec/shortcuts/plan_bound.h"
 #include "sweep/sweep.h"
 
 typedef enum {
@@ -89,6 +90,7 @@ struct LsSweepRun {
   LsModel model;
   LsHardware *hardware;
   LsRunOptions options;
+  LsBoundCalls *calls; /* of options */
   LsPrice price;
   LsObjective objective;
   GPtrArray *clusters; /* LsCluster, of each value of the axis of GPUs, and each placement of it */

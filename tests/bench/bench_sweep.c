@@ -7,21 +7,27 @@
 #include "ls_bench.h"
 #include "program.h"
 
-static const struct {
-  const char *model;
+typedef struct {
+  const char *model, *cluster;
   guint n_gpus, global_batch;
-} jobs[] = {
-  { "gpt-1.7b", 16, 512 },
-  { "gpt-7.5b", 64, 512 },
-  { "gpt3-175b", 1024, 1536 },
+  const char *more; /* options that narrow it */
+} Job;
+
+static const Job jobs[] = {
+  { "gpt-1.7b", "dgx-a100-80g", 16, 512, "" },
+  { "gpt-7.5b", "dgx-a100-80g", 64, 512, "" },
+  { "gpt3-175b", "dgx-a100-80g", 1024, 1536, "" },
+  { "deepseek-v3", "dgx-h100", 2048, 8192, " --ep 64 --micro-batch 1 --dp-kind megatron --zero 1" },
+  { "llama3.1-405b", "dgx-h100", 16384, 2048, "" },
 };
 
 static void
-measure (const char *lockstep, const char *model, guint n_gpus, guint global_batch)
+measure (const char *lockstep, const Job *job)
 {
+  guint n_gpus = job->n_gpus;
   g_autofree char *line = g_strdup_printf (
-      "%s sweep --json --timing -j 1 --model %s --cluster dgx-a100-80g --gpus %u --global-batch %u", lockstep,
-      model, n_gpus, global_batch);
+      "%s sweep --json --timing -j 1 --model %s --cluster %s --gpus %u --global-batch %u%s", lockstep,
+      job->model, job->cluster, n_gpus, job->global_batch, job->more);
   g_auto (GStrv) argv = g_strsplit (line, " ", -1);
   double wall_s, peak_mib;
   g_autofree char *json = ls_bench_program (argv, NULL, &wall_s, &peak_mib);
@@ -43,6 +49,6 @@ main (int argc, char **argv)
   guint most = argc > 2 ? (guint) atoi (argv[2]) : G_MAXUINT;
   ls_bench_header ();
   for (guint i = 0; i < G_N_ELEMENTS (jobs) && jobs[i].n_gpus <= most; i++)
-    measure (argv[1], jobs[i].model, jobs[i].n_gpus, jobs[i].global_batch);
+    measure (argv[1], &jobs[i]);
   return 0;
 }

@@ -1,6 +1,6 @@
-/* Pins: a bound is never above what the simulation says, in time and in memory, whatever was bound before;
- * what is refused at a glance is refused by the rules; layers of chunks found among others are those found
- * alone. Small jobs of tests/golden/data. */
+/* Pins: a bound is never above what the simulation says, in time and in memory, whatever was bound before,
+ * and by a plan the same with calls that were known before; what is refused at a glance is refused by the
+ * rules; layers of chunks found among others are those found alone. Small jobs of tests/golden/data. */
 #include "ls_test.h"
 
 #include <inttypes.h>
@@ -21,6 +21,8 @@ check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s, uint64_
   options.no_spans = true;
   LsJobResult *prepared = ls_job_prepare (&x->model, x->hardware, 0, s, NULL);
   LsTime least = prepared ? ls_job_bound (prepared, x->hardware, &options) : 0;
+  options.calls = NULL; /* what others called */
+  LS_CHECK (!prepared || ls_job_bound (prepared, x->hardware, &options) == least);
   g_autoptr (LsJobResult) r = ls_job_simulate_prepared (prepared, x->hardware, &options, NULL);
   if (!r)
     return false;
