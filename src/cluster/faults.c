@@ -96,13 +96,37 @@ share_left (const LsCluster *c, const LsFault *fault, guint trunk, double *ret_s
   return TRUE;
 }
 
+/* + 1; 0: there is none. */
+static guint
+find_trunk (const LsCluster *c, GHashTable *by_name, const char *name)
+{
+  if (by_name)
+    return GPOINTER_TO_UINT (g_hash_table_lookup (by_name, name));
+  guint t = 0;
+  while (t < c->n_trunks && strcmp (trunk_at (c, t)->name, name) != 0)
+    t++;
+  return t < c->n_trunks ? t + 1 : 0;
+}
+
+/* Newly allocated; NULL: so few are looked for that a table takes longer. */
+static GHashTable *
+index_names (const LsCluster *c, guint n_faults)
+{
+  if (n_faults < 32)
+    return NULL;
+  GHashTable *by_name = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint t = 0; t < c->n_trunks; t++)
+    g_hash_table_insert (by_name, trunk_at (c, t)->name, GUINT_TO_POINTER (t + 1));
+  return by_name;
+}
+
 static gboolean
 apply_one (LsCluster *c, const LsFault *fault, GHashTable *by_name, double *left, GError **error)
 {
-  gpointer found = g_hash_table_lookup (by_name, fault->link);
-  if (!found)
+  guint found = find_trunk (c, by_name, fault->link);
+  if (found == 0)
     return complain_of_name (c, fault->link, error);
-  guint t = GPOINTER_TO_UINT (found) - 1;
+  guint t = found - 1;
   double share;
   if (!share_left (c, fault, t, &share, error))
     return FALSE;
@@ -166,12 +190,10 @@ ls_faults_apply (LsCluster *c, GError **error)
   const GArray *faults = c->spec.faults;
   if (!faults || faults->len == 0)
     return TRUE;
-  g_autoptr (GHashTable) by_name = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr (GHashTable) by_name = index_names (c, faults->len);
   g_autofree double *left = g_new (double, c->n_trunks);
-  for (guint t = 0; t < c->n_trunks; t++) {
-    g_hash_table_insert (by_name, trunk_at (c, t)->name, GUINT_TO_POINTER (t + 1));
+  for (guint t = 0; t < c->n_trunks; t++)
     left[t] = 1;
-  }
   for (guint i = 0; i < faults->len; i++)
     if (!apply_one (c, &g_array_index (faults, LsFault, i), by_name, left, error))
       return FALSE;

@@ -164,6 +164,25 @@ ls_job_settle (const LsModel *model, const LsHardware *hardware, uint32_t n_node
   return r->cluster && settle (r, error) ? g_steal_pointer (&r) : NULL;
 }
 
+/* It follows from the GPUs, where they are said, and the nodes. */
+static bool
+has_same_cluster (const LsJobResult *job, const LsStrategy *s)
+{
+  return s->gpus > 0 && s->gpus == job->strategy.gpus && !s->allocation && !job->strategy.allocation;
+}
+
+LsJobResult *
+ls_job_settle_beside (const LsJobResult *job, const LsHardware *hardware, uint32_t n_nodes,
+                      const LsStrategy *strategy, GError **error)
+{
+  if (!has_same_cluster (job, strategy))
+    return ls_job_settle (&job->model, hardware, n_nodes, strategy, error);
+  g_autoptr (LsJobResult) r = result_new (&job->model, strategy);
+  r->cluster = job->cluster;
+  r->cluster_is_lent = true;
+  return settle (r, error) ? g_steal_pointer (&r) : NULL;
+}
+
 /* In the order of a file, if one is named. */
 static gboolean
 lower (LsJobResult *r, const LsHardware *hardware, const char *order, GError **error)

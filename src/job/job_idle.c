@@ -76,7 +76,7 @@ job_without (const Search *x, const LsField *f)
 {
   LsStrategy without;
   strategy_without (x, f, &without);
-  g_autoptr (LsJobResult) r = ls_job_settle (&x->job->model, x->hardware, x->spec->n_nodes, &without, NULL);
+  g_autoptr (LsJobResult) r = ls_job_settle_beside (x->job, x->hardware, x->spec->n_nodes, &without, NULL);
   ls_strategy_clear (&without);
   if (!r)
     return NULL;

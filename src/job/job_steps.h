@@ -11,6 +11,13 @@
 #include "schedules/sched_layout.h"
 #include "strategy/strategy.h"
 
+/* --- job.c ------------------------------------------------------------------------------------------ */
+
+/* As ls_job_settle(), for another strategy of the same job: on its cluster, which is lent, where one like it
+ * would be built. */
+LsJobResult *ls_job_settle_beside (const LsJobResult *job, const LsHardware *hardware, uint32_t n_nodes,
+                                   const LsStrategy *strategy, GError **error);
+
 /* --- budget.c -------------------------------------------------------------------------------------- */
 
 /* Whether a job may be built at all: what it will take, known before it does.

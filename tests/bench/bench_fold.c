@@ -1,9 +1,11 @@
 /* Folding and coarsening: Llama 3.1 405B on H100s, tp 8, pp 16 in 8 chunks, the rest replicas, as
  * a user starts it. Wall time and memory over GPUs, with both, with one and with neither; each
- * rank by itself as far as that is sensible. All must report the same step time.
+ * rank by itself as far as that is sensible. All must report the same step time. Then processor time up to
+ * 2^20 GPUs, and of uneven jobs: one link at half its rate, one slow node.
  *
  * Usage: bench_fold LOCKSTEP [MOST-GPUS [MOST-UNFOLDED]] */
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "ls_bench.h"
 #include "program.h"
@@ -54,6 +56,43 @@ print (guint n, guint n_run, const Cost *costs)
   ls_bench_print ("fold_classes", n, "classes", costs[FOLDED].n_classes, 0);
 }
 
+/* --- processor time ------------------------------------------------------------------------- */
+
+static double
+children_cpu_s (void)
+{
+  struct rusage used;
+  getrusage (RUSAGE_CHILDREN, &used);
+  return (double) (used.ru_utime.tv_sec + used.ru_stime.tv_sec)
+      + (double) (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+}
+
+static void
+print_cpu (const char *name, const char *lockstep, guint n_gpus, const char *cluster, const char *other)
+{
+  g_autofree char *text
+      = g_strdup_printf ("%s run --json --model llama3.1-405b --cluster %s --gpus %u --tp 8 "
+                         "--pp 16 --global-batch %u %s",
+                         lockstep, cluster, n_gpus, n_gpus / 8, other);
+  g_auto (GStrv) argv = g_strsplit (g_strchomp (text), " ", -1);
+  g_autofree char *cpu = g_strconcat (name, "_cpu", NULL), *memory = g_strconcat (name, "_memory", NULL);
+  double before = children_cpu_s (), wall_s, peak_mib;
+  g_autofree char *json = ls_bench_program (argv, NULL, &wall_s, &peak_mib);
+  ls_bench_print (cpu, n_gpus, "s", children_cpu_s () - before, 0);
+  ls_bench_print (memory, n_gpus, "MiB", peak_mib, 0);
+}
+
+static void
+print_scale (const char *lockstep)
+{
+  for (guint n = 1024; n <= 1 << 20; n *= n < 16384 ? 16 : 8)
+    print_cpu ("scale", lockstep, n, "dgx-h100", "");
+  print_cpu ("scale_bad_link", lockstep, 131072, "dgx-h100:faults.node0/nic0>leaf0=0.5", "");
+  print_cpu (
+      "scale_slow_node", lockstep, 131072, "dgx-h100",
+      "--slow rank=0:1.2,rank=1:1.2,rank=2:1.2,rank=3:1.2,rank=4:1.2,rank=5:1.2,rank=6:1.2,rank=7:1.2");
+}
+
 int
 main (int argc, char **argv)
 {
@@ -78,5 +117,6 @@ main (int argc, char **argv)
     }
     print (n, n_run, costs);
   }
+  print_scale (argv[1]);
   return 0;
 }
