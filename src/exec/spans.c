@@ -110,3 +110,16 @@ span_at (Rank *r, SpanRef span)
   uint32_t i = SPAN_PARITY (span), index = SPAN_INDEX (span), mask = r->span_mask[i];
   return r->n_spans[i] - index - 1 > mask ? NULL : &r->spans[i][index & mask];
 }
+
+bool
+spans_skip (Run *x, Rank *r, uint32_t step, uint32_t n, uint32_t *ret_first)
+{
+  uint32_t i = step & 1;
+  if (!r->keeps_spans || may_be_reported (x, step))
+    return false;
+  if (r->span_step[i] != step + 1)
+    begin_step (x, r, step);
+  *ret_first = r->n_spans[i];
+  r->n_spans[i] += n;
+  return true;
+}

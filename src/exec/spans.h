@@ -40,6 +40,9 @@ span_known (SpanRef ref, uint32_t s)
 SpanRef span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime matched, LsTime end,
                   LsCause kind, SpanRef cause);
 LsSpan *span_at (Rank *r, SpanRef span); /* NULL: none, or not kept */
+/* n spans of ops that are over, and so read again only if the step is reported. True: it never is; they are
+ * counted from *ret_first on, and need not be added. False: nothing has changed. */
+bool spans_skip (Run *x, Rank *r, uint32_t step, uint32_t n, uint32_t *ret_first);
 
 /* Something of this step was over at this time, of weight digest_of() or, of several alike, their
  * sum: the digest is linear in it, and depends on times from the start of the step only. */

@@ -30,6 +30,8 @@ span_of (const Replay *y, Ref ref, uint16_t op, uint8_t *kind)
 static void
 replay_spans (Run *x, Replay *y)
 {
+  if (spans_skip (x, y->r, y->f->step, y->p->n_spans, &y->first_span))
+    return;
   for (uint32_t i = 0; i < y->p->n_spans; i++) {
     const LsSpan *s = &y->p->spans[i];
     uint8_t kind = s->cause_kind;
