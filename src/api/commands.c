@@ -6,6 +6,7 @@
 #include "api/request.h"
 #include "base/handover.h"
 #include "base/suggest.h"
+#include "data/jobs/read_strategy.h"
 
 /* In the order in which they are shown. */
 static const Command *const table[]
@@ -60,6 +61,25 @@ ls_request_new (const char *command, GError **error)
   return found ? ls_request_of ((const Command *) found) : NULL;
 }
 
+/* "--seq 8k is 8192": a letter could be meant otherwise. */
+static void
+note_counts (const LsRequest *r, LsAnswer *a)
+{
+  guint n;
+  const LsOption *options = ls_command_options (&ls_request_command (r)->shown, &n);
+  for (guint i = 0; i < n; i++) {
+    const char *text = options[i].topic ? ls_request_text (r, options[i].key) : NULL;
+    const LsField *f = text ? ls_field_find (ls_strategy_fields, options[i].key) : NULL;
+    uint64_t count;
+    if (!f || (f->kind != LS_FIELD_UINT && f->kind != LS_FIELD_UINT64) || !ls_parse_count (text, &count, NULL)
+        || !g_ascii_isalpha (text[strlen (text) - 1]))
+      continue;
+    g_autofree char *flag = ls_field_option (f, text);
+    g_autofree char *line = g_strdup_printf ("%s is %" G_GUINT64_FORMAT, flag, (guint64) count);
+    ls_answer_note (a, line);
+  }
+}
+
 /* Outputs are checked before: a mistake must not cost the run. */
 LsAnswer *
 ls_request_run (const LsRequest *r, GError **error)
@@ -73,6 +93,7 @@ ls_request_run (const LsRequest *r, GError **error)
   ls_answer_set_command (a, ls_request_command (r)->shown.name, ls_request_to_text (r));
   if (!ls_request_command (r)->run (r, a, error))
     return NULL;
+  note_counts (r, a);
   ls_answer_write_page (a, r);
   return g_steal_pointer (&a);
 }

@@ -255,7 +255,11 @@ gboolean
 ls_request_number (const LsRequest *r, const char *key, gint64 min, gint64 max, gint64 *value, GError **error)
 {
   const char *text = ls_request_text (r, key);
-  if (!text || g_ascii_string_to_signed (text, 10, min, max, value, NULL))
+  guint64 count;
+  bool ok = text && ls_parse_count (text, &count, NULL) && count <= (guint64) max && (gint64) count >= min;
+  if (ok)
+    *value = (gint64) count;
+  if (!text || ok)
     return TRUE;
   g_autofree char *range = max == G_MAXINT64
       ? g_strdup_printf ("%" G_GINT64_FORMAT " or more", min)
@@ -279,18 +283,14 @@ ls_request_percent (const LsRequest *r, const char *key, double max, double *val
   const char *text = ls_request_text (r, key);
   char *end = NULL;
   double read = text ? g_ascii_strtod (text, &end) : *value;
-  if (text && (end == text || *end != '\0' || !isfinite (read) || read < 0)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a percentage of 0 or more; got \"%s\"", key,
-                 text);
-    return FALSE;
+  gboolean is_number = !text || (end != text && *end == '\0' && isfinite (read) && read >= 0);
+  if (is_number && (!text || read <= max)) {
+    *value = read;
+    return TRUE;
   }
-  if (text && read > max) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a percentage up to %g; got \"%s\"", key,
-                 max, text);
-    return FALSE;
-  }
-  *value = read;
-  return TRUE;
+  g_autofree char *of = is_number ? g_strdup_printf ("up to %g", max) : g_strdup ("of 0 or more");
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a percentage %s; got \"%s\"", key, of, text);
+  return FALSE;
 }
 
 gboolean

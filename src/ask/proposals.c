@@ -357,7 +357,8 @@ propose_links_of (Proposals *p, const GString *changes)
 {
   const char *cluster = p->spec->cluster;
   LsChange *change = propose (p);
-  ls_change_set (change, "cluster", "%s%c%s", cluster, ls_override_find (cluster) ? ',' : ':', changes->str);
+  g_autofree char *changed = ls_override_add (cluster, changes->str);
+  ls_change_set (change, "cluster", "%s", changed);
 }
 
 /* Twice the NICs, with the PCIe links to them where these would limit, and twice the NVLinks. */

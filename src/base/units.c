@@ -40,7 +40,16 @@ static const Unit byte_units[] = {
   { "kB", 1000 },
   { "KB", 1000 },
   { "B", 1 },
+  { "T", TIB },
+  { "G", GIB },
+  { "M", MIB },
+  { "k", KIB },
+  { "K", KIB },
   { NULL },
+};
+static const Unit count_units[] = {
+  { "", 1 },     { "k", KIB }, { "K", KIB },  { "Ki", KIB }, { "M", MIB },
+  { "Mi", MIB }, { "G", GIB }, { "Gi", GIB }, { NULL },
 };
 static const Unit rate_units[] = {
   { "TB/s", UINT64_C (1000000000000) },
@@ -244,6 +253,30 @@ ls_parse_bytes (const char *text, uint64_t *ret_value, const char **reterr_expec
                    "a size with a unit such as \"80GiB\"", reterr_expected);
 }
 
+/* Whether digits * 10^exponent * scale is the whole number `value`. */
+static bool
+is_exactly (const Decimal *d, uint64_t scale, uint64_t value)
+{
+  Wide left = (Wide) d->digits * scale, right = value;
+  for (int exponent = d->exponent; exponent < 0; exponent++)
+    if (__builtin_mul_overflow (right, (Wide) 10, &right))
+      return left == 0;
+  return left == right;
+}
+
+bool
+ls_parse_count (const char *text, uint64_t *ret_value, const char **reterr_expected)
+{
+  Decimal d;
+  uint64_t value = 0;
+  bool ok = !strpbrk (text, "eE ") && read_decimal (text, &d) && (*d.rest || !strchr (text, '.'));
+  const Unit *unit = ok ? find_unit (count_units, d.rest) : NULL;
+  ok = unit && scale_exactly (&d, unit->scale, UINT64_MAX, &value) && is_exactly (&d, unit->scale, value);
+  if (ok)
+    *ret_value = value;
+  return expected (ok, "a whole number such as 8192 or 8k", reterr_expected);
+}
+
 bool
 ls_parse_rate (const char *text, double *ret_value, const char **reterr_expected)
 {
@@ -256,6 +289,23 @@ ls_parse_flops (const char *text, double *ret_value, const char **reterr_expecte
 {
   return expected (parse_double (text, flop_units, ret_value),
                    "a FLOP rate with a unit such as \"312TFLOP/s\"", reterr_expected);
+}
+
+/* --- what is read, as a pattern ------------------------------------------------ */
+
+char *
+ls_quantity_pattern (LsQuantity quantity)
+{
+  static const Unit *const tables[] = { [LS_QUANTITY_TIME] = time_units,
+                                        [LS_QUANTITY_BYTES] = byte_units,
+                                        [LS_QUANTITY_RATE] = rate_units,
+                                        [LS_QUANTITY_FLOPS] = flop_units,
+                                        [LS_QUANTITY_COUNT] = count_units + 1 };
+  GString *pattern = g_string_new ("^([0-9]+\\.?[0-9]*|\\.[0-9]+)");
+  g_string_append (pattern, quantity == LS_QUANTITY_COUNT ? "(" : "([eE][-+]?[0-9]+)? *(");
+  for (const Unit *u = tables[quantity]; u->name; u++)
+    g_string_append_printf (pattern, "%s%s", u == tables[quantity] ? "" : "|", u->name);
+  return g_string_free (g_string_append (pattern, ")$"), FALSE);
 }
 
 /* --- writing ------------------------------------------------------------------ */

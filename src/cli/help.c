@@ -175,8 +175,10 @@ topic_help (const LsCommand *command, const char *name, GError **error)
       return g_string_free (out, FALSE);
     }
   g_autofree char *names = command->job != LS_JOB_NONE ? topic_names () : g_strdup ("all");
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--help: expected a topic, which are %s; got \"%s\"", names,
-               name);
+  g_auto (GStrv) words = g_strsplit (names, ", ", -1);
+  const char *near = ls_nearest_word (name, (const char *const *) words);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--help: expected a topic, which are %s; got \"%s\"%s%s%s",
+               names, name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
   return NULL;
 }
 

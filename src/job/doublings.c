@@ -2,10 +2,12 @@
 
 #include <string.h>
 
+#include <lockstep/units.h>
+
 static bool
 read_number (const char *text, guint32 max, guint64 *ret)
 {
-  return g_ascii_string_to_unsigned (text, 10, 1, max, ret, NULL);
+  return ls_parse_count (text, ret, NULL) && *ret >= 1 && *ret <= max;
 }
 
 bool

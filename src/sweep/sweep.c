@@ -106,7 +106,7 @@ ls_sweep_spec_set (LsSweepSpec *spec, const char *key, const char *value, LsDiag
   if (strcmp (key, "gpu-hour") == 0)
     return set_number (&spec->price.usd_per_gpu_hour, key, value, 0, 1e6, diags);
   if (strcmp (key, "gpu-watts") == 0)
-    return set_number (&spec->price.gpu_watts, key, value, 0, 1e6, diags);
+    return set_number (&spec->price.gpu_watts, key, value, 1, 1e6, diags);
   if (ls_objective_ask_has (key))
     return ls_objective_ask_set (&spec->objective, key, value, diags);
   if (strcmp (key, "pue") == 0)

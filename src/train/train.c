@@ -428,6 +428,15 @@ add_batch (GArray *batches, const LsTrainReport *r)
   g_array_append_val (batches, batch);
 }
 
+static gboolean
+has_batch (const GArray *batches, uint32_t global_batch)
+{
+  for (guint i = 0; i < batches->len; i++)
+    if (g_array_index (batches, LsTrainBatch, i).global_batch == global_batch)
+      return TRUE;
+  return FALSE;
+}
+
 /* One that its job cannot have is a row with the reason. */
 static gboolean
 try_batch (GArray *batches, const LsTrainSpec *spec, uint32_t global_batch, GError **error)
@@ -461,8 +470,10 @@ ls_train_run (const LsTrainSpec *spec, GError **error)
     return NULL;
   if (spec->batches)
     add_batch (r->batches, r);
-  for (guint i = 0; spec->batches && i < spec->batches->len; i++)
-    if (!try_batch (r->batches, spec, g_array_index (spec->batches, uint32_t, i), error))
+  for (guint i = 0; spec->batches && i < spec->batches->len; i++) {
+    uint32_t batch = g_array_index (spec->batches, uint32_t, i);
+    if (!has_batch (r->batches, batch) && !try_batch (r->batches, spec, batch, error))
       return NULL;
+  }
   return g_steal_pointer (&r);
 }

@@ -162,7 +162,7 @@ static const LsField fields[] = {
   { KNOB ("seeds", LS_FIELD_UINT, seeds), .min = 1, .max = MAX_SEEDS },
   { KNOB ("first_seed", LS_FIELD_UINT, seed), .max = UINT32_MAX - MAX_SEEDS },
   { KNOB ("gpu_hour", LS_FIELD_DOUBLE, price.usd_per_gpu_hour), .max = 1e6 },
-  { KNOB ("gpu_watts", LS_FIELD_DOUBLE, price.gpu_watts), .max = 1e6 },
+  { KNOB ("gpu_watts", LS_FIELD_DOUBLE, price.gpu_watts), .above = true, .max = 1e6 },
   { KNOB ("pue", LS_FIELD_DOUBLE, price.pue), .min = 1, .max = 100 },
   { KNOB ("co2", LS_FIELD_DOUBLE, co2_g_per_kwh), .above = true, .max = 1e5 },
   { NULL },
@@ -252,7 +252,7 @@ ls_train_phase_read (const char *text, LsJobSpec *job, LsPhaseSize *ret_size, GE
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GPtrArray) settings = ls_override_split (text);
   gsize n_read = 0;
-  bool ok = true;
+  bool ok = ls_override_check (NULL, text, diags);
   for (guint i = 0; i < settings->len; i++) {
     ok &= set_phase_knob (settings->pdata[i], job, &size, diags);
     n_read += strlen (settings->pdata[i]) + 1;

@@ -56,6 +56,14 @@ ls_field_suggest (const LsField *fields, const char *typed)
 
 /* --- one value of a JSON file ------------------------------------------------- */
 
+/* Whether a text may stand for a number: a count with a letter, "8k". */
+static bool
+is_lettered (const LsField *f, const char *text)
+{
+  gsize n = strlen (text);
+  return (f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_UINT64) && n > 0 && g_ascii_isalpha (text[n - 1]);
+}
+
 /* The text of a scalar of the JSON type that the kind asks for; NULL otherwise. */
 static char *
 text_of (const LsField *f, const cJSON *node)
@@ -66,7 +74,8 @@ text_of (const LsField *f, const cJSON *node)
     return cJSON_IsBool (node) ? g_strdup (cJSON_IsTrue (node) ? "true" : "false") : NULL;
   if (cJSON_IsNumber (node) && (wants_number || f->kind == LS_FIELD_CUSTOM))
     return g_strdup (g_ascii_formatd (number, sizeof number, "%.17g", node->valuedouble));
-  return cJSON_IsString (node) && !wants_number ? g_strdup (node->valuestring) : NULL;
+  bool is_text = cJSON_IsString (node) && (!wants_number || is_lettered (f, node->valuestring));
+  return is_text ? g_strdup (node->valuestring) : NULL;
 }
 
 static bool

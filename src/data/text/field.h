@@ -20,8 +20,8 @@
 typedef enum {
   LS_FIELD_STRING,       /* char *, freed when replaced; not empty if required    */
   LS_FIELD_BOOL,         /* bool; as a flag 0, 1, true, false                     */
-  LS_FIELD_UINT,         /* uint32_t; exact integers only                         */
-  LS_FIELD_UINT64,       /* uint64_t below 2^53                                   */
+  LS_FIELD_UINT,         /* uint32_t; exact integers only, also as text with a letter: "8k" */
+  LS_FIELD_UINT64,       /* uint64_t below 2^53, likewise                         */
   LS_FIELD_DOUBLE,       /* double                                                */
   LS_FIELD_TIME,         /* LsTime "2us"                                          */
   LS_FIELD_BYTES,        /* uint64_t "80GiB"                                      */

@@ -94,7 +94,7 @@ set_bool (bool *place, const char *text)
 static bool
 read_whole (const LsField *f, const char *text, guint64 *ret)
 {
-  return g_ascii_string_to_unsigned (text, 10, 0, (guint64) ls_field_value_max (f), ret, NULL)
+  return ls_parse_count (text, ret, NULL) && *ret <= (guint64) ls_field_value_max (f)
       && ls_field_value_in_range (f, (double) *ret);
 }
 
@@ -420,23 +420,22 @@ limit_of (LsFieldKind kind)
                                : NULL;
 }
 
-/* "8k": tokens are counted in 1024s, parameters in 1000s, so either may be meant. */
+/* "2..8" of one job, "40MB" of what has no unit. */
 static char *
 count_hint (const char *text)
 {
   const char *rest;
+  if (g_str_has_prefix (text + strspn (text, G_CSET_DIGITS), ".."))
+    return g_strdup ("lockstep sweep and other commands with lists take several values");
   g_autofree char *n = leading_number (text, &rest);
-  guint64 number,
-      power = *rest == 'k' || *rest == 'K' ? 1
-      : *rest == 'm' || *rest == 'M'       ? 2
-      : *rest == 'g' || *rest == 'G'       ? 3
-                                           : 0;
-  if (power == 0 || rest[1] || !g_ascii_string_to_unsigned (n, 10, 1, 1 << 20, &number, NULL))
+  bool has_unit
+      = *n && strchr ("kKMG", *rest) && (strcmp (rest + 1, "B") == 0 || strcmp (rest + 1, "iB") == 0);
+  g_autofree char *lettered = has_unit ? g_strdup_printf ("%s%c", n, *rest) : NULL;
+  uint64_t count;
+  if (!has_unit || !ls_parse_count (lettered, &count, NULL))
     return NULL;
-  guint64 decimal = number, binary = number;
-  for (; power > 0; power--, decimal *= 1000, binary *= 1024)
-    ;
-  return g_strdup_printf ("write %" G_GUINT64_FORMAT " or %" G_GUINT64_FORMAT, binary, decimal);
+  return g_strdup_printf ("it is a count, without a unit: \"%s\" is %" G_GUINT64_FORMAT, lettered,
+                          (guint64) count);
 }
 
 char *

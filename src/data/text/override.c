@@ -159,9 +159,65 @@ ls_override_split (const char *changes)
   return list;
 }
 
+/* Whether a later change leaves nothing of an earlier one: "a=1" and "a=2", "a.b=1" and "a={}". */
+static bool
+undoes (const char *later, const char *earlier)
+{
+  gsize n = strcspn (later, "=");
+  return strncmp (later, earlier, n) == 0 && (earlier[n] == '=' || earlier[n] == '.');
+}
+
+/* The change in a list before the i-th that it undoes; NULL: none. */
+static const char *
+undone_by (const GPtrArray *list, guint i)
+{
+  for (guint k = 0; k < i; k++)
+    if (undoes (list->pdata[i], list->pdata[k]))
+      return list->pdata[k];
+  return NULL;
+}
+
+bool
+ls_override_check (const char *name, const char *changes, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) list = ls_override_split (changes);
+  for (guint i = 1; i < list->len; i++) {
+    const char *earlier = undone_by (list, i);
+    if (!earlier)
+      continue;
+    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL, "expected each key once; got %s and %s",
+                 earlier, (char *) list->pdata[i]);
+    return false;
+  }
+  return true;
+}
+
+char *
+ls_override_add (const char *name, const char *changes)
+{
+  const char *own = ls_override_find (name);
+  if (!own)
+    return g_strconcat (name, ":", changes, NULL);
+  g_autoptr (GPtrArray) list = ls_override_split (own), added = ls_override_split (changes);
+  GString *all = g_string_new_len (name, own - name);
+  for (guint i = 0; i < list->len; i++) {
+    bool is_kept = true;
+    for (guint k = 0; k < added->len; k++)
+      is_kept = is_kept && !undoes (added->pdata[k], list->pdata[i]);
+    if (is_kept)
+      g_string_append_printf (all, "%s,", (char *) list->pdata[i]);
+  }
+  g_string_append (all, changes);
+  return g_string_free (all, FALSE);
+}
+
 LsJsonDoc *
 ls_override_apply (LsJsonDoc *doc, const char *changes, LsDiagList *diags)
 {
+  if (!ls_override_check (ls_json_doc_name (doc), changes, diags)) {
+    ls_json_doc_free (doc);
+    return NULL;
+  }
   for (const char *p = changes; doc && *p;) {
     const char *equals = key_end (p);
     if (!equals) {

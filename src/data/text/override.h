@@ -5,9 +5,9 @@
  *
  * stands for the file with these keys set. A key is the way to it, with dots; in an array a number. What is
  * missing on the way is added. A value is JSON (a number, true, [1,2], {"a":1}, "text") or else a string
- * without its quotes; commas inside brackets and quotes do not end it. A key may go on behind the name of
- * another file (gpu, calibration, nccl): dgx-h100:gpu.reserved=2GiB is dgx-h100:gpu="h100:reserved=2GiB". The
- * result is checked like any file of its kind. */
+ * without its quotes; commas inside brackets and quotes do not end it. A key that is changed twice is an
+ * error. A key may go on behind the name of another file (gpu, calibration, nccl): dgx-h100:gpu.reserved=2GiB
+ * is dgx-h100:gpu="h100:reserved=2GiB". The result is checked like any file of its kind. */
 #ifndef LS_DATA_TEXT_OVERRIDE_H
 #define LS_DATA_TEXT_OVERRIDE_H
 
@@ -19,6 +19,14 @@ const char *ls_override_find (const char *name);
 /* The document with the changes made, or NULL and diagnostics (LS_ERROR_INPUT). Takes doc;
  * frees it. changes: what ls_override_find() found. */
 LsJsonDoc *ls_override_apply (LsJsonDoc *doc, const char *changes, LsDiagList *diags);
+
+/* The name of a file with these changes; of a key that the name changes already, these hold. Newly
+ * allocated. */
+char *ls_override_add (const char *name, const char *changes);
+
+/* Whether no change undoes an earlier one; else a diagnostic (LS_ERROR_INPUT) of the file `name`, which may
+ * be NULL. */
+bool ls_override_check (const char *name, const char *changes, LsDiagList *diags);
 
 /* "a=1,b=[2,3]" as "a=1" and "b=[2,3]": char *, owned by the array; ends at what is no change. */
 GPtrArray *ls_override_split (const char *changes);

@@ -5,9 +5,12 @@
  *   size   uint64_t bytes                   "80GiB", "25MB"
  *   rate   double bytes per second          "400Gbit/s", "25GB/s"
  *   FLOPs  double; FLOP/s double            "312TFLOP/s"
+ *   count  uint64_t                         "8", "8k", "1M"
  *
  * Decimal and binary prefixes are both read and never confused: GB is 1e9
- * bytes, GiB is 2^30. A quantity without a unit is an error. */
+ * bytes, GiB is 2^30. Of counts and sizes a letter alone is binary, as for GNU's
+ * programs and nccl-tests: 8k is 8192, 1M of a size is 1MiB. A quantity without a
+ * unit is an error, unless it is a count. */
 #ifndef LOCKSTEP_UNITS_H
 #define LOCKSTEP_UNITS_H
 
@@ -41,7 +44,20 @@ LS_PUBLIC double ls_time_to_s (LsTime t);
 LS_PUBLIC bool ls_parse_time (const char *text, LsTime *ret_value, const char **reterr_expected);
 LS_PUBLIC bool ls_parse_bytes (const char *text, uint64_t *ret_value, const char **reterr_expected);
 LS_PUBLIC bool ls_parse_rate (const char *text, double *ret_value, const char **reterr_expected);
+/* A whole number: "1.5k" is 1536, "1.3k" is none. */
+LS_PUBLIC bool ls_parse_count (const char *text, uint64_t *ret_value, const char **reterr_expected);
 LS_PUBLIC bool ls_parse_flops (const char *text, double *ret_value, const char **reterr_expected);
+
+/* What one of these readers takes, as a regular expression (ECMA 262); newly allocated (g_free). It says
+ * the number and the unit; that the quantity is in range is left to the reader. */
+typedef enum {
+  LS_QUANTITY_TIME,
+  LS_QUANTITY_BYTES,
+  LS_QUANTITY_RATE,
+  LS_QUANTITY_FLOPS,
+  LS_QUANTITY_COUNT, /* with a letter */
+} LsQuantity;
+LS_PUBLIC char *ls_quantity_pattern (LsQuantity quantity);
 
 /* For people; newly allocated (g_free). "13.75 s", "412.3 us"; "59.3 GiB";
  * "300.0 GB/s"; "312.0 TFLOP/s". */

@@ -33,6 +33,57 @@ flops_of (const char *text)
   return ls_parse_flops (text, &r, NULL) ? r : -1;
 }
 
+static uint64_t
+count_of (const char *text)
+{
+  uint64_t n = 0;
+  return ls_parse_count (text, &n, NULL) ? n : UINT64_MAX;
+}
+
+static void
+counts_are_whole_and_letters_binary (void)
+{
+  LS_CHECK_INT (count_of ("8"), ==, 8);
+  LS_CHECK_INT (count_of ("0"), ==, 0);
+  LS_CHECK_INT (count_of ("8k"), ==, 8192);
+  LS_CHECK_INT (count_of ("8K"), ==, 8192);
+  LS_CHECK_INT (count_of ("8Ki"), ==, 8192);
+  LS_CHECK_INT (count_of ("1M"), ==, 1048576);
+  LS_CHECK_INT (count_of ("2G"), ==, INT64_C (2147483648));
+  LS_CHECK_INT (count_of ("1.5k"), ==, 1536);
+  LS_CHECK_INT (count_of ("0.0009765625k"), ==, 1);
+  LS_CHECK (count_of ("18446744073709551614") == UINT64_MAX - 1);
+  LS_CHECK_INT (bytes_of ("1M"), ==, 1048576);
+  LS_CHECK_INT (bytes_of ("1MB"), ==, 1000000);
+  LS_CHECK_INT (bytes_of ("8k"), ==, 8192);
+  static const char *const wrong[] = { "",
+                                       "k",
+                                       "-1",
+                                       "+1",
+                                       "1e3",
+                                       "1.3k",
+                                       "1.5",
+                                       "8.0",
+                                       "8.",
+                                       "8 k",
+                                       " 8",
+                                       "8 ",
+                                       "8kB",
+                                       "8m",
+                                       "8b",
+                                       "8t",
+                                       "0x8",
+                                       "1,024",
+                                       "8kk",
+                                       "nan",
+                                       "8..16",
+                                       "18446744073709551616",
+                                       "17592186044416M" };
+  for (size_t i = 0; i < G_N_ELEMENTS (wrong); i++)
+    if (count_of (wrong[i]) != UINT64_MAX)
+      ls_check_impl (false, __FILE__, __LINE__, "\"%s\" is taken for a count", wrong[i]);
+}
+
 static void
 times_are_exact_picoseconds (void)
 {
@@ -200,8 +251,9 @@ parse_undoes_format (void)
   }
 }
 
-LS_TEST_MAIN ("units", LS_TEST (times_are_exact_picoseconds), LS_TEST (parsing_rounds_half_away_from_zero),
-              LS_TEST (decimal_and_binary_prefixes_differ), LS_TEST (bits_per_second_become_bytes),
-              LS_TEST (flop_rates_keep_their_exponent_letters), LS_TEST (malformed_quantities_are_refused),
-              LS_TEST (overflow_is_refused), LS_TEST (seconds_round_half_away_and_up),
-              LS_TEST (seconds_saturate), LS_TEST (formats_are_for_people), LS_TEST (parse_undoes_format))
+LS_TEST_MAIN ("units", LS_TEST (counts_are_whole_and_letters_binary), LS_TEST (times_are_exact_picoseconds),
+              LS_TEST (parsing_rounds_half_away_from_zero), LS_TEST (decimal_and_binary_prefixes_differ),
+              LS_TEST (bits_per_second_become_bytes), LS_TEST (flop_rates_keep_their_exponent_letters),
+              LS_TEST (malformed_quantities_are_refused), LS_TEST (overflow_is_refused),
+              LS_TEST (seconds_round_half_away_and_up), LS_TEST (seconds_saturate),
+              LS_TEST (formats_are_for_people), LS_TEST (parse_undoes_format))

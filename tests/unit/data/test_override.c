@@ -67,6 +67,36 @@ a_key_goes_on_behind_the_name_of_a_file (void)
 }
 
 static void
+a_key_changes_once (void)
+{
+  static const char *const wrong[]
+      = { "a=1,a=2", "a=1,b=2,a=1", "b.c=1,b.c=2", "b.c=1,b={}", "b.c=1,d=2,b=3" };
+  for (guint i = 0; i < G_N_ELEMENTS (wrong); i++) {
+    g_autofree char *got = changed ("{\"a\":1,\"b\":{\"c\":1}}", wrong[i]);
+    LS_CHECK (got == NULL);
+  }
+  check ("{\"a\":1,\"b\":{\"c\":1}}", "b={},b.c=2", "{\"a\":1,\"b\":{\"c\":2}}");
+  check ("{\"a\":1,\"ab\":1}", "ab=2,a=3", "{\"a\":3,\"ab\":2}");
+}
+
+static void
+changes_are_added_to_a_name (void)
+{
+  static const struct {
+    const char *name, *added, *expected;
+  } cases[] = {
+    { "pair", "a=1", "pair:a=1" },
+    { "pair:b=2", "a=1", "pair:b=2,a=1" },
+    { "pair:a=2,b=[1,2]", "a=1", "pair:b=[1,2],a=1" },
+    { "pair:a.b=2,ab=3", "a={}", "pair:ab=3,a={}" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *got = ls_override_add (cases[i].name, cases[i].added);
+    LS_CHECK_STR (got, cases[i].expected);
+  }
+}
+
+static void
 nonsense_is_refused (void)
 {
   static const char *const wrong[] = { "a", "=1", "a=1,", "a=1,b", "a.x=1", "a=1,,b=2" };
@@ -79,4 +109,5 @@ nonsense_is_refused (void)
 
 LS_TEST_MAIN ("override", LS_TEST (names_are_cut_at_the_colon_before_a_key), LS_TEST (values_are_replaced),
               LS_TEST (what_is_missing_is_added), LS_TEST (a_key_goes_on_behind_the_name_of_a_file),
+              LS_TEST (a_key_changes_once), LS_TEST (changes_are_added_to_a_name),
               LS_TEST (nonsense_is_refused))
