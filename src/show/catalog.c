@@ -4,6 +4,7 @@
 
 #include "base/printable.h"
 #include "data/inspect.h"
+#include "data/text/json_out.h"
 #include "job/job.h"
 #include "schedules/sched.h"
 #include "show/text_table.h"
@@ -25,18 +26,22 @@ static const struct {
   { "traces", LS_DATA_TRACES },
 };
 
-/* What the file holds, without saying again of which kind it is. Newly allocated. */
+/* What the file holds, without saying again of which kind it is. Newly allocated; NULL: it is wrong. */
 static char *
-describe (const LsDataEntry *entry)
+summary_of (const LsDataEntry *entry)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsFileKind kind;
   g_autofree char *summary = ls_inspect_file (entry->path, &kind, diags);
-  g_autofree char *path = ls_printable (entry->path);
-  if (!summary)
-    return g_strdup_printf ("wrong: see lockstep check %s", path);
-  const char *comma = strstr (summary, ", ");
-  return g_strdup (comma ? comma + 2 : summary);
+  const char *comma = summary ? strstr (summary, ", ") : NULL;
+  return comma ? g_strdup (comma + 2) : g_steal_pointer (&summary);
+}
+
+static char *
+describe (const LsDataEntry *entry)
+{
+  g_autofree char *summary = summary_of (entry), *path = ls_printable (entry->path);
+  return summary ? g_steal_pointer (&summary) : g_strdup_printf ("wrong: see lockstep check %s", path);
 }
 
 static void
@@ -62,28 +67,92 @@ append_schedules (GString *out)
     g_string_append_printf (out, "  %s\n", sched->name);
 }
 
+/* Whether there is such a kind; NULL stands for all. */
+static gboolean
+check_kind (const char *kind, GError **error)
+{
+  g_autoptr (GString) known = g_string_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (data_kinds); i++) {
+    g_string_append_printf (known, "%s%s", known->len > 0 ? ", " : "", data_kinds[i].kind);
+    if (g_strcmp0 (kind, data_kinds[i].kind) == 0)
+      return TRUE;
+  }
+  if (!kind || strcmp (kind, "schedules") == 0)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected %s or schedules; got \"%s\"", known->str, kind);
+  return FALSE;
+}
+
+static gboolean
+is_asked (const char *kind, const char *which)
+{
+  return !kind || strcmp (kind, which) == 0;
+}
+
 char *
 ls_catalog_list (const char *kind, GError **error)
 {
-  g_autoptr (GString) out = g_string_new (NULL);
+  if (!check_kind (kind, error))
+    return NULL;
+  GString *out = g_string_new (NULL);
   for (guint i = 0; i < G_N_ELEMENTS (data_kinds); i++)
-    if (!kind || strcmp (kind, data_kinds[i].kind) == 0) {
+    if (is_asked (kind, data_kinds[i].kind)) {
       g_string_append_printf (out, "%s%s\n", out->len > 0 ? "\n" : "", data_kinds[i].kind);
       append_files (out, data_kinds[i].data);
     }
-  if (!kind || strcmp (kind, "schedules") == 0) {
+  if (is_asked (kind, "schedules")) {
     g_string_append_printf (out, "%sschedules\n", out->len > 0 ? "\n" : "");
     append_schedules (out);
   }
-  if (out->len == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                 "expected models, clusters, gpus, strategies, software, kernels, optimizers, reliability, "
-                 "jitter, scaling, traces or schedules; "
-                 "got \"%s\"",
-                 kind);
-    return NULL;
+  return g_string_free (out, FALSE);
+}
+
+static void
+write_files (LsDataKind data, LsJsonOut *w)
+{
+  g_autoptr (GPtrArray) entries = ls_data_list (data);
+  for (guint i = 0; i < entries->len; i++) {
+    const LsDataEntry *entry = g_ptr_array_index (entries, i);
+    g_autofree char *about = summary_of (entry);
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_string (w, "name", entry->name);
+    ls_json_out_string (w, "path", entry->path);
+    ls_json_out_string (w, "from", entry->from);
+    ls_json_out_string (w, "about", about);
+    ls_json_out_end_object (w);
   }
-  return g_string_free (g_steal_pointer (&out), FALSE);
+}
+
+static void
+write_schedules (LsJsonOut *w)
+{
+  const LsSched *sched;
+  for (guint i = 0; (sched = ls_sched_at (i)); i++) {
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_string (w, "name", sched->name);
+    ls_json_out_end_object (w);
+  }
+}
+
+char *
+ls_catalog_to_json (const char *kind, GError **error)
+{
+  if (!check_kind (kind, error))
+    return NULL;
+  LsJsonOut w;
+  ls_json_out_open_as (&w, "list");
+  for (guint i = 0; i < G_N_ELEMENTS (data_kinds); i++)
+    if (is_asked (kind, data_kinds[i].kind)) {
+      ls_json_out_begin_array (&w, data_kinds[i].kind);
+      write_files (data_kinds[i].data, &w);
+      ls_json_out_end_array (&w);
+    }
+  if (is_asked (kind, "schedules")) {
+    ls_json_out_begin_array (&w, "schedules");
+    write_schedules (&w);
+    ls_json_out_end_array (&w);
+  }
+  return ls_json_out_close (&w);
 }
 
 static gboolean

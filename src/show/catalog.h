@@ -8,6 +8,8 @@
  * allocated text; LS_ERROR_USAGE for another kind. A file that is wrong is listed
  * as such. */
 char *ls_catalog_list (const char *kind, GError **error);
+/* The same as JSON. */
+char *ls_catalog_to_json (const char *kind, GError **error);
 
 /* Reads one file and, if it holds a strategy and model and cluster are given (both
  * or neither), resolves and lowers it against them. Newly allocated line without

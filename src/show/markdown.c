@@ -108,7 +108,7 @@ is_left_out (const char *key)
   static const char *const keys[]
       = { "n_classes", "n_steps",    "n_op_instances", "n_segments",  "n_segments_in_one_piece",
           "digest",    "provenance", "step_time_ps",   "by_category", "formula",
-          NULL };
+          "schema",    NULL };
   return key && g_strv_contains (keys, key);
 }
 

@@ -50,7 +50,7 @@ ls_import_to_json (const LsImport *import)
   LsJsonOut w;
   ls_json_out_init (&w, text, 2);
   ls_json_out_begin_object (&w, NULL);
-  ls_json_out_string (&w, "schema", "lockstep.import/1");
+  ls_json_out_schema (&w, "import");
   ls_json_out_string (&w, "program", import->program);
   ls_json_out_begin_object (&w, "model");
   ls_import_write_model (import, &w);

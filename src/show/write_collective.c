@@ -56,7 +56,7 @@ char *
 ls_collective_to_json (const LsCollectiveTable *t)
 {
   LsJsonOut w;
-  ls_json_out_open (&w);
+  ls_json_out_open_as (&w, "collective");
   if (t->is_comparison) {
     write_family (&w, "summary", &t->total, &t->n_skipped);
     ls_json_out_begin_object (&w, "by_family");

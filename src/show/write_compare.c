@@ -178,7 +178,7 @@ char *
 ls_result_compare_to_json (const LsResultCompare *c)
 {
   LsJsonOut w;
-  ls_json_out_open (&w);
+  ls_json_out_open_as (&w, "compare");
   ls_json_out_string (&w, "a", c->a->path);
   ls_json_out_string (&w, "b", c->b->path);
   LsResultFile *const files[] = { (LsResultFile *) c->a, (LsResultFile *) c->b };
@@ -264,7 +264,7 @@ char *
 ls_span_compare_to_json (const LsSpanCompare *c)
 {
   LsJsonOut w;
-  ls_json_out_open (&w);
+  ls_json_out_open_as (&w, "compare");
   ls_json_out_uint (&w, "rank", c->rank);
   write_total (&w, "predicted", &c->predicted);
   write_total (&w, "measured", &c->measured);

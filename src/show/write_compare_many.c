@@ -189,7 +189,7 @@ char *
 ls_compare_many_to_json (LsResultFile *const *files, guint n)
 {
   LsJsonOut w;
-  ls_json_out_open (&w);
+  ls_json_out_open_as (&w, "compare");
   ls_json_out_begin_array (&w, "files");
   for (guint i = 0; i < n; i++)
     ls_json_out_string (&w, NULL, files[i]->path);

@@ -245,7 +245,7 @@ char *
 ls_place_to_json (const LsPlace *p)
 {
   LsJsonOut w;
-  ls_json_out_open (&w);
+  ls_json_out_open_as (&w, "place");
   ls_json_out_double (&w, "gain", p->gain);
   ls_json_out_string (&w, "layers_per_chunk", p->layers);
   json_side (&w, "given", p->now);

@@ -132,7 +132,7 @@ ls_schedule_to_json (const LsScheduleView *v)
 {
   const LsSchedEval *e = v->eval;
   LsJsonOut w;
-  ls_json_out_open (&w);
+  ls_json_out_open_as (&w, "schedule");
   ls_json_out_string (&w, "unit", v->has_unit ? "s" : NULL);
   ls_json_out_double (&w, "makespan", ls_schedule_number (e->makespan, v->has_unit));
   ls_json_out_double (&w, "span", ls_schedule_number (e->span, v->has_unit));

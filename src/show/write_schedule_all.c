@@ -91,7 +91,7 @@ char *
 ls_schedule_all_to_json (const LsScheduleTable *t)
 {
   LsJsonOut w;
-  ls_json_out_open (&w);
+  ls_json_out_open_as (&w, "schedule");
   ls_json_out_string (&w, "unit", t->has_unit ? "s" : NULL);
   if (t->memory_limit > 0)
     ls_json_out_double (&w, "memory_limit", t->memory_limit);

@@ -349,7 +349,7 @@ char *
 ls_sharing_to_json (const LsSharing *s)
 {
   LsJsonOut out;
-  ls_json_out_open (&out);
+  ls_json_out_open_as (&out, "share");
   ls_json_out_string (&out, "cluster", s->cluster);
   ls_json_out_uint (&out, "n_nodes", s->n_nodes);
   ls_json_out_uint (&out, "n_gpus", s->n_gpus);

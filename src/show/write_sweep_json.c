@@ -192,7 +192,7 @@ char *
 ls_sweep_to_json (const LsSweepReport *r)
 {
   LsJsonOut w;
-  ls_json_out_open (&w);
+  ls_json_out_open_as (&w, "sweep");
   write_counts (&w, &r->counts);
   ls_json_out_string (&w, "software", r->software);
   if (r->software_is_assumed)

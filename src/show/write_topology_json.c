@@ -175,6 +175,7 @@ write_json (const LsTopoMap *map, const GPtrArray *paths, bool has_all, FILE *fi
   ls_json_out_init (&w, text, 2);
   w.file = file;
   ls_json_out_begin_object (&w, NULL);
+  ls_json_out_schema (&w, "topology");
   add_head (&w, &map->cluster->spec, ls_cluster_node_spec (map->cluster, 0)->gpu.name);
   add_counts (&w, map);
   add_tree (&w, "node", map, map->node);

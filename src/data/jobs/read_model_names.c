@@ -3,6 +3,31 @@
 #include "data/datadir.h"
 #include "data/jobs/read_model.h"
 
+/* What is checked of such a file; models are read from the document. */
+typedef struct {
+  char *name, *source;
+  GArray *models;
+} NamesFile;
+
+typedef struct {
+  GArray *names;
+} NamedModel;
+
+static const LsField name_element[] = { { "", LS_FIELD_STRING, 0, .required = true }, { NULL } };
+static const LsField named_fields[] = {
+  { "names", LS_FIELD_ARRAY, offsetof (NamedModel, names), .required = true, .fields = name_element,
+    .element_size = sizeof (char *), .meaning = "what programs and hubs call it" },
+  { "model", LS_FIELD_IGNORED, .required = true, .expected = "text or object",
+    .meaning = "a name of models/, or an object with the keys of such a file" },
+  { NULL },
+};
+const LsField ls_model_names_fields[] = {
+  LS_FIELDS_HEADER (NamesFile),
+  { "models", LS_FIELD_ARRAY, offsetof (NamesFile, models), .required = true, .fields = named_fields,
+    .element_size = sizeof (NamedModel), .meaning = "models and their names" },
+  { NULL },
+};
+
 static const cJSON *
 models_of (const LsJsonDoc *doc)
 {
@@ -86,17 +111,22 @@ ls_model_names_check (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   const cJSON *models = models_of (doc), *entry;
-  bool ok = cJSON_IsArray (models) && models->child;
+  NamesFile file = { NULL };
+  bool is_read = ls_fields_read_file (ls_model_names_fields, "model-names", doc, &file, diags);
+  ls_fields_clear (ls_model_names_fields, &file);
+  if (!is_read)
+    return 0;
+  bool ok = models->child != NULL;
   if (!ok)
     ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
                       "expected \"models\", a list of names and their models");
   cJSON_ArrayForEach (entry, models)
   {
     LsModel m;
-    bool is_read = read_entry (doc, entry, &m, diags);
-    if (is_read)
+    bool has_model = read_entry (doc, entry, &m, diags);
+    if (has_model)
       ls_model_clear (&m);
-    ok = check_names (doc, entry, seen, diags) && is_read && ok;
+    ok = check_names (doc, entry, seen, diags) && has_model && ok;
   }
   return ok ? g_hash_table_size (seen) : 0;
 }

@@ -8,8 +8,10 @@
 #define LS_DATA_JOBS_READ_MODEL_NAMES_H
 
 #include "base/diag.h"
-#include "data/text/json_doc.h"
+#include "data/text/field.h"
 #include "model/model.h"
+
+extern const LsField ls_model_names_fields[];
 
 /* The model of a name, in which capital letters are as small ones. On success the caller clears *ret_model;
  * false: nobody has that name, and *ret_model is untouched. */

@@ -65,8 +65,7 @@ char *
 ls_shapes_to_json (const LsPlan *plan, const char *source)
 {
   LsJsonOut w;
-  ls_json_out_open (&w);
-  ls_json_out_string (&w, "schema", "lockstep.shapes/1");
+  ls_json_out_open_as (&w, "shapes");
   ls_json_out_string (&w, "source", source);
   ls_json_out_begin_array (&w, "kernels");
   for (uint32_t i = 0; i < plan->n_kernels; i++) {

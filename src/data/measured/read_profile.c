@@ -62,7 +62,7 @@ static const LsField failed_fields[] = {
   { NULL },
 };
 
-static const LsField file_fields[] = {
+const LsField ls_profile_file_fields[] = {
   { "schema", LS_FIELD_STRING, offsetof (File, schema), .required = true },
   { "gpu", LS_FIELD_STRING, offsetof (File, gpu), .required = true, .meaning = "what the driver calls it" },
   { "n_sms", LS_FIELD_UINT, offsetof (File, n_sm), .required = true, .min = 1, .max = 65536,
@@ -188,7 +188,7 @@ read_json (LsProfile *p, LsDiagList *diags)
 {
   static const char *const schema = "lockstep.kernelbench/1";
   File file = { 0 };
-  bool ok = ls_fields_read (file_fields, p->doc, ls_json_doc_root (p->doc), &file, NULL, diags);
+  bool ok = ls_fields_read (ls_profile_file_fields, p->doc, ls_json_doc_root (p->doc), &file, NULL, diags);
   if (ok && strcmp (file.schema, schema) != 0) {
     const cJSON *node = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (p->doc), "schema");
     ls_json_doc_diag (p->doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected \"%s\"; got \"%.40s\"", schema,
@@ -206,7 +206,7 @@ read_json (LsProfile *p, LsDiagList *diags)
   p->cuda = g_steal_pointer (&file.cuda);
   p->date = g_steal_pointer (&file.date);
   p->n_sm = file.n_sm;
-  ls_fields_clear (file_fields, &file);
+  ls_fields_clear (ls_profile_file_fields, &file);
 }
 
 static void

@@ -20,7 +20,9 @@
 
 #include "data/measured/read_kernels.h"
 #include "data/text/csv.h"
-#include "data/text/json_doc.h"
+#include "data/text/field.h"
+
+extern const LsField ls_profile_file_fields[]; /* of lockstep.kernelbench/1 */
 
 /* A row that is of no kernel alone; texts are interned. */
 typedef struct {

@@ -8,7 +8,8 @@
 #include "data/text/field_write.h"
 #include "data/text/json_doc.h"
 
-#define SET "--set "
+#define SET    "--set "
+#define SCHEMA "lockstep.run/1" /* results of before there was one have none */
 
 static const char *const step_keys[]
     = { "step_time_s", "first_step_s", "tokens_per_s", "mfu", "mfu_causal", "hfu", "bubble_frac" };
@@ -205,7 +206,12 @@ read_names (LsResultFile *file, const cJSON *root)
 static void
 read_root (LsResultFile *file, const LsJsonDoc *doc, LsDiagList *diags)
 {
-  const cJSON *root = ls_json_doc_root (doc);
+  const cJSON *root = ls_json_doc_root (doc), *schema = cJSON_GetObjectItemCaseSensitive (root, "schema");
+  if (schema && g_strcmp0 (cJSON_GetStringValue (schema), SCHEMA) != 0) {
+    g_autofree char *got = ls_json_describe (schema);
+    ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, hint, "expected \"" SCHEMA "\"; got %s", got);
+    return;
+  }
   if (!require (doc, root, "step_time_s", cJSON_IsNumber, "a number", diags))
     return;
   for (guint i = 0; i < G_N_ELEMENTS (step_keys); i++) {

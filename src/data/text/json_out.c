@@ -105,6 +105,20 @@ ls_json_out_open (LsJsonOut *w)
   ls_json_out_begin_object (w, NULL);
 }
 
+void
+ls_json_out_schema (LsJsonOut *w, const char *kind)
+{
+  g_autofree char *schema = g_strdup_printf ("lockstep.%s/1", kind);
+  ls_json_out_string (w, "schema", schema);
+}
+
+void
+ls_json_out_open_as (LsJsonOut *w, const char *kind)
+{
+  ls_json_out_open (w);
+  ls_json_out_schema (w, kind);
+}
+
 char *
 ls_json_out_close (LsJsonOut *w)
 {

@@ -34,6 +34,10 @@ void ls_json_out_init (LsJsonOut *w, GString *text, int indent);
 /* A whole file: an object with two blanks per level, in a text of its own; what closes it gives that text
  * with a line break at its end, newly allocated. */
 void ls_json_out_open (LsJsonOut *w);
+/* The same with "schema" first: "lockstep.<kind>/1". */
+void ls_json_out_open_as (LsJsonOut *w, const char *kind);
+/* That member alone. */
+void ls_json_out_schema (LsJsonOut *w, const char *kind);
 char *ls_json_out_close (LsJsonOut *w);
 
 void ls_json_out_begin_object (LsJsonOut *w, const char *key);

@@ -292,8 +292,7 @@ static char *
 format_file (const TraceFile *file, const LsTraceHead *head)
 {
   LsJsonOut w;
-  ls_json_out_open (&w);
-  ls_json_out_string (&w, "schema", "lockstep.trace/1");
+  ls_json_out_open_as (&w, "trace");
   ls_json_out_string (&w, "name", head->name);
   ls_json_out_string (&w, "source", head->source);
   if (head->model) {

@@ -67,7 +67,7 @@ char *
 ls_kernel_rows_to_json (const LsKernelRows *rows)
 {
   LsJsonOut w;
-  ls_json_out_open (&w);
+  ls_json_out_open_as (&w, "kernel");
   ls_json_out_string (&w, "gpu", rows->gpu);
   ls_json_out_begin_array (&w, "rows");
   for (guint i = 0; i < rows->rows->len; i++)

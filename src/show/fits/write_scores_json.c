@@ -117,7 +117,7 @@ char *
 ls_scores_to_json (const LsScores *s)
 {
   LsJsonOut w;
-  ls_json_out_open (&w);
+  ls_json_out_open_as (&w, "validate");
   write_compared (&w, "summary", &s->total, s->total_baseline);
   if (s->memory.n + s->memory.refused > 0)
     write_score (&w, "memory", &s->memory);

@@ -241,7 +241,7 @@ ls_reconcile_to_json (const LsReconcileReport *report)
 {
   const LsReconciled *r = report->reconciled;
   LsJsonOut w;
-  ls_json_out_open (&w);
+  ls_json_out_open_as (&w, "calibrate");
   ls_json_out_string (&w, "profile", report->profile);
   ls_json_out_string (&w, "step", report->step);
   ls_json_out_string (&w, "gpu", report->gpu);

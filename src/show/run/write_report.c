@@ -226,7 +226,7 @@ char *
 ls_report_to_json (const LsReport *r, const LsReportProvenance *p, const LsReportExtras *extras)
 {
   LsJsonOut w;
-  ls_json_out_open (&w);
+  ls_json_out_open_as (&w, "run");
   ls_json_out_double (&w, "step_time_s", r->step_time_s);
   if (extras && extras->interval)
     add_interval (&w, r, extras->interval);

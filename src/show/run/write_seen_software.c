@@ -73,8 +73,7 @@ ls_seen_report_file (const LsSeenReport *r, const char *name, GError **error)
   }
   g_autofree char *source = source_of (r);
   LsJsonOut w;
-  ls_json_out_open (&w);
-  ls_json_out_string (&w, "schema", "lockstep.software/1");
+  ls_json_out_open_as (&w, "software");
   ls_json_out_string (&w, "name", name);
   ls_json_out_string (&w, "source", source);
   if (r->based_on)

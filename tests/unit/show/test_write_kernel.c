@@ -39,7 +39,7 @@ each_time_has_its_name (void)
   g_autofree char *json = json_of (example);
   LS_CHECK_STR (
       json,
-      "{\n  \"gpu\": \"flat\",\n  \"rows\": [\n    {\n"
+      "{\n  \"schema\": \"lockstep.kernel/1\",\n  \"gpu\": \"flat\",\n  \"rows\": [\n    {\n"
       "      \"kernel\": \"gemm\",\n      \"name\": \"qkv\",\n      \"dtype\": \"bf16\",\n"
       "      \"m\": 2,\n      \"n\": 3,\n      \"k\": 4,\n      \"batch\": 1,\n      \"flops\": 48,\n      \"bytes\": 52,\n"
       "      \"time_us\": 28,\n      \"source\": \"fitted\",\n      \"bound\": \"memory\",\n      \"extrapolated\": true,\n"

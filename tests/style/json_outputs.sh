@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# JSON of every command with every key that there is, in the current folder, which is empty: a file for each run.
+# Usage: json_outputs.sh ROOT LOCKSTEP; for schemas.py.
+set -euo pipefail
+root=$(realpath -- "$1")
+lockstep=$(realpath -- "$2")
+export LS_DATA_DIR=$root/tests/golden/data
+
+# With a strategy file, of a trace, a refused case, an assumption, mechanisms off, at the limit of memory.
+printf '{"schema": "lockstep.strategy/1", "name": "s", "source": "made up", "tp": 2}\n' > s.json
+"$lockstep" run --model tiny --cluster pair --gpus 4 --strategy ./s.json --network all --software old --sensitivity --faults each:link --ecmp-seeds 2 --jitter mlperf-5.1 --measured 1s,tflops=1 --json --csv spans.csv --links links.csv > run.json
+"$lockstep" validate "$LS_DATA_DIR/cases-refused.csv" --assume dtype=bf16 --ablate --json > validate.json 2> notes || [[ $? == 4 ]] # all are refused
+"$lockstep" validate "$LS_DATA_DIR/cases.csv" --coverage --json > coverage.json
+sed '/^e-/s/bf16,bf16/fp16,fp16/' "$LS_DATA_DIR/cases-coverage.csv" > mixed.csv # runs that have something in common
+"$lockstep" validate mixed.csv --coverage --json > mixed.json
+"$lockstep" run --trace "$root/traces/two-ranks.json" --cluster pair --json > trace.json
+"$lockstep" run --model tiny --cluster pair --gpus 2 --pp 2 --lora-rank 8 --critical-path --json > path.json
+"$lockstep" run --model tiny --cluster pair:gpu.reserved=14540MiB --gpus 2 --dp-kind fsdp1 --limit-all-gathers 0 --set cuda_allocator=caching --json > retries.json 2> notes
+"$lockstep" run --from "$LS_DATA_DIR/pretrain_gpt.sh" --cluster pair --json > from.json 2> notes
+"$lockstep" run --model tiny --cluster pair --gpus 2 --global-batch 8 --what-if --json > changed.json
+measured=$LS_DATA_DIR/collectives.csv
+"$lockstep" collective --compare "$measured" --json 2> notes > collective.json
+"$lockstep" collective --cluster pair --op all-reduce --gpus 2 --messages --json > messages.json
+"$lockstep" kernel --gpu flat --from "$LS_DATA_DIR/gemm.csv" --json > kernel.json
+"$lockstep" topology --cluster pair --nodes 2 --path 0,3 --all --json > topology.json
+# One that does not fit, so that there is advice.
+"$lockstep" memory --model tiny --cluster pair --gpus 1 --micro-batch 64 --global-batch 64 --json > memory.json 2> notes
+"$lockstep" sweep --model tiny --cluster pair --gpus 4 --global-batch 8 --micro-batch 1 --recompute none --pareto --gpu-hour 1 --gpu-watts 100 --json > sweep.json
+printf 'pretrain_gpt.py --num-layers 2 --hidden-size 256 --num-attention-heads 4 --seq-length 512 --vocab-size 1000 --bf16 --micro-batch-size 1 --global-batch-size 4\n' > args.txt
+"$lockstep" sweep --from args.txt --for megatron --cluster pair --gpus 2 --tp 2 --json > changes.json 2> notes
+"$lockstep" sweep --model tiny --cluster pair --gpus 2 --global-batch 8 --micro-batch 1 --recompute none --objective time-to-loss --loss 9 --scaling-law lab --reliability lab --json > loss.json
+"$lockstep" import "$LS_DATA_DIR/megatron.log" --json > import.json 2> notes
+"$lockstep" whatif --model tiny --cluster pair --gpus 4 --pp 2 --global-batch 8 --json > whatif.json
+"$lockstep" place --model tiny --cluster pair --gpus 4 --pp 2 --global-batch 8 --json > place.json
+printf '{"schema": "lockstep.jobs/1", "cluster": "pair:fabric.nodes_per_leaf=2", "jobs": [{"name": "a", "nodes": "0,2", "options": {"model": "tiny"}}, {"name": "b", "nodes": "1,3", "options": {"model": "tiny"}}], "traffic": [{"name": "t", "from": "4", "to": "5", "bytes": "1GB"}]}\n' > jobs.json
+"$lockstep" share jobs.json --shift 2 --json > share.json
+"$lockstep" train --model tiny --cluster pair --gpus 2 --loss 90 --scaling-law lab --global-batch 2 --batches 4 --reliability lab --json > train.json
+"$lockstep" schedule --schedule zbv --pp 2 --micro-batches 2 --json > schedule.json
+"$lockstep" schedule --all --pp 2 --micro-batches 2 --memory-limit 2 --json > schedules.json
+"$lockstep" compare path.json run.json --json > results.json
+"$lockstep" compare path.json run.json path.json --json > many.json
+"$lockstep" compare --spans "$LS_DATA_DIR/spans-measured.csv" "$LS_DATA_DIR/spans-predicted.csv" --json > compared.json
+"$lockstep" sweep --model tiny --cluster pair --gpus 4 --global-batch 16 --time-limit 1ns --timing --json > stopped.json 2> notes || [[ $? == 6 ]]
+"$lockstep" sweep --model tiny --cluster pair --gpus 4 --global-batch 16 --micro-batch 8,16 --recompute none --zero 0 --headroom 14.2GiB --json > none.json 2> notes || [[ $? == 4 ]]
+"$lockstep" train --model tiny --cluster pair --gpus 2 --train-steps 10 --reliability lab --jitter mlperf-5.1 --json > spread.json 2> notes
+"$lockstep" kernel --list-shapes --model tiny --cluster pair --gpus 2 --kernels eager > shapes.json
+"$lockstep" calibrate --pytorch-trace "$LS_DATA_DIR/rank0.json.gz" --model tiny:layers=1 --cluster pair --tp 2 --dp 2 --zero 1 --micro-batch 1 --global-batch 4 --json > calibrate.json 2> notes
+"$lockstep" list --json > list.json
+"$lockstep" kernel --gpu round --op elementwise --shape 8192,4096 --bytes 134MB --access strided16 --json > access.json
+"$lockstep" run --model tiny --cluster pair --gpus 2 --for trainer --json > for.json 2> notes
+"$lockstep" memory --model tiny --cluster pair --gpus 2 --for trainer --json > for-memory.json 2> notes
+
+# The profile of an eager model that the golden calibrate-trace-layer makes.
+golden=$root/tests/golden/calibrate.txt
+awk "$(sed -n '/^=== calibrate-trace-layer/,/> eager.json/ s/^> //p' "$golden" | sed "s/^  }' > eager.json/  }/")" > eager.trace
+cp -- eager.trace eager.json
+"$lockstep" calibrate --pytorch-trace eager.json --model tiny:layers=4,norm=rmsnorm,mlp=swiglu,position=rope,linear_bias=false --cluster pair --gpus 1 --micro-batch 1 --global-batch 1 --other-job --json > layer.json 2> notes
+rm -- eager.json

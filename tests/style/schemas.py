@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+"""The schemas of `lockstep schema` are true:
+
+- every file that is shipped, and every JSON in a transcript of tests/golden, is as the schema says that it names;
+- what tests/reject has for being shaped wrongly is refused: an unknown or missing key, another type, another word;
+- of what commands print, written has no key that its schema lacks, and the schema none that nothing has;
+- the tables of keys in src/manual/formats are those of src/show/schema/result_keys.txt.
+
+Where python3-jsonschema is found it must agree on all of it with the small validator here.
+Usage: schemas.py ROOT LOCKSTEP. LS_UPDATE_GOLDEN=1 writes the tables of the manual."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+# The program's own list of types, which no user writes.
+NO_SCHEMA = {"lockstep.model-types/1"}
+# Keys that must be there because of others, and objects that are read by hand: said by code, not by a table.
+SAID_BY_CODE = {
+    "fabric-missing.json", "fat-tree-without-pods.json", "fault-key-misspelt.json", "gpu-is-an-object.json",
+    "gpus-missing.json", "list-without-switches.json", "nic-count-missing.json", "torus-nic-missing.json",
+    "experts-without-ffn.json", "shared-without-experts.json", "values-without-latent.json",
+    "recompute-stages-count.json", "attention-without-flops.json", "bytes-missing.json", "model-without-batch.json"}
+
+# Written as forward is; no trace of the tests has one.
+UNMET = "lockstep.calibrate/1.layer.backward.parts[]."
+
+ANNOTATIONS = {"$schema", "$id", "title", "description"}
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+
+# --- a validator of what our schemas use -----------------------------------------------------------------------------
+
+
+def is_type(value, name):
+    if name in ("number", "integer"):
+        return (isinstance(value, (int, float)) and not isinstance(value, bool)
+                and (name == "number" or float(value).is_integer()))
+    return isinstance(value, TYPES[name])
+
+
+def faults(schema, value, way, strict, met):
+    """What is wrong with a value, as texts. strict: a key that the schema does not name is a fault even where it
+    allows them. met: takes the ways of all keys that the schema names and the value has."""
+    unknown = set(schema) - ANNOTATIONS - {
+        "type", "const", "enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "minLength", "minItems",
+        "maxItems", "items", "properties", "patternProperties", "additionalProperties", "required", "minProperties",
+        "if", "then", "else"}
+    assert not unknown, f"{way}: keywords {unknown}"
+    if "if" in schema:
+        chosen = schema["else" if faults(schema["if"], value, way, False, set()) else "then"]
+        return faults(chosen, value, way, strict, met)
+    types = schema.get("type", [])
+    types = [types] if isinstance(types, str) else types
+    if types and not any(is_type(value, t) for t in types):
+        return [f"{way}: expected {types}; got {value!r:.60}"]
+    found = []
+    if "const" in schema and value != schema["const"] or "enum" in schema and value not in schema["enum"]:
+        found.append(f"{way}: {value!r:.60} is none of the values")
+    if isinstance(value, str):
+        if len(value) < schema.get("minLength", 0) or not re.search(schema.get("pattern", ""), value):
+            found.append(f"{way}: {value!r:.60} is no such text")
+    elif is_type(value, "number"):
+        low, high, above = (schema.get(k) for k in ("minimum", "maximum", "exclusiveMinimum"))
+        if low is not None and value < low or high is not None and value > high or above is not None and value <= above:
+            found.append(f"{way}: {value!r} is out of range")
+    elif isinstance(value, list):
+        if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+            found.append(f"{way}: {len(value)} items")
+        for item in value if "items" in schema else ():
+            found += faults(schema["items"], item, way + "[]", strict, met)
+    elif isinstance(value, dict):
+        found += faults_of_object(schema, value, way, strict, met)
+    return found
+
+
+def faults_of_object(schema, value, way, strict, met):
+    named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    others = schema.get("additionalProperties", not (strict and named))
+    found = [f"{way}: no {key!r}" for key in schema.get("required", []) if key not in value]
+    if len(value) < schema.get("minProperties", 0):
+        found.append(f"{way}: too few keys")
+    for key, member in value.items():
+        of_pattern = next((s for p, s in patterns.items() if re.search(p, key)), None)
+        inner = named.get(key, of_pattern if of_pattern is not None else others)
+        place = f"{way}.{key}" if key in named else f"{way}.*"
+        met.add(place)
+        if inner is False:
+            found.append(f"{way}: unknown key {key!r}")
+        elif isinstance(inner, dict):
+            found += faults(inner, member, place, strict, met)
+    return found
+
+
+def keys_of(schema, way):
+    """The ways of all keys that a schema of what is written names."""
+    found = set()
+    for key, inner in schema.get("properties", {}).items():
+        found |= {f"{way}.{key}"} | keys_of(inner, f"{way}.{key}")
+    if isinstance(schema.get("additionalProperties"), dict):
+        found |= {way + ".*"} | keys_of(schema["additionalProperties"], way + ".*")
+    return found | (keys_of(schema["items"], way + "[]") if "items" in schema else set())
+
+
+# --- what is held against them ---------------------------------------------------------------------------------------
+
+
+class Check:
+    def __init__(self, root, lockstep):
+        self.root, self.lockstep, self.n_wrong, self.met = root, lockstep, 0, set()
+        listed = self.ask("schema").split("\nwritten\n")
+        self.read, self.written = (re.findall(r"^  ([a-z-]+) ", part, re.M) for part in listed)
+        self.schemas = {f"lockstep.{kind}/1": json.loads(self.ask("schema", kind)) for kind in self.read + self.written}
+        self.quantities = set(re.findall(r'"pattern": "(.*?)"[,}]', json.dumps(list(self.schemas.values()))))
+        self.quantities = {json.loads(f'"{p}"') for p in self.quantities}
+        self.others = {}
+        for name, schema in self.schemas.items() if jsonschema else ():
+            jsonschema.Draft202012Validator.check_schema(schema)
+            self.others[name] = jsonschema.Draft202012Validator(schema)
+
+    def ask(self, *arguments):
+        return subprocess.run([self.lockstep, *arguments], check=True, capture_output=True, text=True).stdout
+
+    def wrong(self, text):
+        print(text)
+        self.n_wrong += 1
+
+    def faults(self, value, strict=False):
+        name = value.get("schema")
+        if name not in self.schemas:
+            return [f"there is no schema {name!r}"]
+        found = faults(self.schemas[name], value, name, False, self.met)
+        if name in self.others and self.others[name].is_valid(value) == bool(found):
+            self.wrong(f"jsonschema does not agree about {value!r:.200}: {found}")
+        return found or (faults(self.schemas[name], value, name, True, set()) if strict else [])
+
+    def accept(self, what, value, strict=False):
+        for fault in self.faults(value, strict):
+            self.wrong(f"{what}: {fault}")
+
+    def members(self, value):
+        for name, member in value.get("members", {}).items() if value["schema"] == "lockstep.set/1" else ():
+            yield {"schema": value["of"], "name": name, **member}
+
+    def files(self):
+        """Shipped, or of the made-up machine."""
+        n = 0
+        for folder in ("models", "topologies", "strategies", "traces", "tests/golden/data"):
+            for path in sorted((self.root / folder).rglob("*.json")):
+                value = load(path.read_text(encoding="utf-8", errors="replace"))
+                if not is_ours(value):
+                    continue
+                for one in [value, *self.members(value)]:
+                    self.accept(f"{path}#{one.get('name', '')}", one)
+                    n += 1
+        return n
+
+    def transcripts(self):
+        """JSON of ours that is printed whole."""
+        n = 0
+        for path in sorted((self.root / "tests" / "golden").glob("*.txt")):
+            for case, text in outputs_of(path):
+                value = load(text)
+                if is_ours(value):
+                    self.accept(f"{path.name}, {case}", value, strict=True)
+                    n += 1
+        return n
+
+    def rejected(self):
+        """Documents of tests/reject whose shape is wrong."""
+        shape = re.compile(r"error: [^ ]*: (unknown key|missing key|expected (a (list|string|number(?! format)|whole number|"
+                           r"(size|time|rate|FLOP rate) with)\b.*; got (?P<got>.*)|an object|true or false|one of \"(?!lockstep)))")
+        n = 0
+        for path in sorted((self.root / "tests" / "reject").glob("*.txt")):
+            for name, document, said in rejects_of(path):
+                value = load(document)
+                wrong = shape.search(said)
+                if not (isinstance(value, dict) and value.get("schema") in self.schemas) or not wrong:
+                    continue
+                is_partial = "extends" in value and wrong[1] == "missing key"  # what it extends lacks it too
+                if self.is_quantity(wrong["got"]) or is_partial:
+                    continue
+                n += 1
+                if bool(self.faults(value)) == (name in SAID_BY_CODE):
+                    self.wrong(f"{path.name}, {name}: the schema takes it; the program says\n{said}")
+        return n
+
+    def is_quantity(self, got):
+        """Whether it is a quantity with a unit, so only its range can be wrong."""
+        return got is not None and any(re.search(p, got.strip('"')) for p in self.quantities)
+
+    def outputs(self):
+        """What commands print, by the runs of json_outputs.sh; all keys of what is written are met."""
+        with tempfile.TemporaryDirectory() as folder:
+            script = Path(__file__).with_name("json_outputs.sh").resolve()
+            subprocess.run(["bash", script, self.root, Path(self.lockstep).resolve()], check=True, cwd=folder)
+            paths = sorted(Path(folder).glob("*.json"))
+            for path in paths:
+                self.accept(path.name, json.loads(path.read_text(encoding="utf-8")), strict=True)
+        for kind in self.written:
+            name = f"lockstep.{kind}/1"
+            for key in sorted(keys_of(self.schemas[name], name) - self.met):
+                if not key.startswith(UNMET):
+                    self.wrong(f"{key}: nothing has it")
+        return len(paths)
+
+    def manual(self):
+        """Tables between "<!-- json: KIND -->" and "<!-- /json -->"."""
+        tables, n = tables_of(self.root / "src/show/schema/result_keys.txt"), 0
+        for page in sorted((self.root / "src/manual/formats").glob("*.md")):
+            text = page.read_text(encoding="utf-8")
+
+            def table(match):
+                nonlocal n
+                n += 1
+                return match[1] + tables.pop(match[2]) + match[4]
+
+            true = re.sub(r"(<!-- json: ([a-z]+) -->\n)(.*?)(<!-- /json -->)", table, text, flags=re.S)
+            if true != text and os.environ.get("LS_UPDATE_GOLDEN") == "1":
+                page.write_text(true, encoding="utf-8")
+            elif true != text:
+                self.wrong(f"{page}: another table of keys; LS_UPDATE_GOLDEN=1 writes it")
+        for kind in tables:
+            self.wrong(f"no page of the manual has <!-- json: {kind} -->")
+        return n
+
+
+def is_ours(value):
+    name = value.get("schema") if isinstance(value, dict) else None
+    return str(name).startswith("lockstep.") and name not in NO_SCHEMA
+
+
+def load(text):
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def outputs_of(path):
+    """(case, what one of its commands printed) of a transcript."""
+    case, lines = None, []
+    for line in [*path.read_text(encoding="utf-8", errors="replace").split("\n"), "=== "]:
+        if line[:2] in ("$ ", "==") and lines:
+            yield case, "\n".join(lines)
+        if line.startswith("=== "):
+            case = line[4:]
+        lines = [] if line[:2] in ("$ ", "==") else lines + [line[2:]] if line.startswith("  ") else lines
+
+
+def rejects_of(path):
+    """(name, document, what is said of it) of a file of tests/reject."""
+    for case in re.split(r"^=== ", path.read_text(encoding="utf-8", errors="replace"), flags=re.M)[1:]:
+        head, _, rest = case.partition("\n")
+        document, _, said = rest.partition("\n=>\n")
+        yield head, document, said
+
+
+def tables_of(path):
+    """The table of each section of result_keys.txt, as Markdown."""
+    tables, kind = {}, None
+    for line in path.read_text(encoding="utf-8").split("\n"):
+        if line.startswith("== "):
+            kind = line[3:].split(":")[0]
+            tables[kind] = "| Key | Type | Meaning |\n|---|---|---|\n"
+        elif line and not line.startswith("#"):
+            keys, types, meaning = (line.split(" | ") + [""])[:3]
+            cells = ", ".join(f"`{k}`" for k in keys.split(" "))
+            tables[kind] += f"| {cells} | {', '.join(types.split(' '))} | {meaning} |\n".replace("|  |", "| |")
+    return tables
+
+
+def main(root, lockstep):
+    check = Check(Path(root).resolve(), lockstep)
+    for name in ("files", "transcripts", "rejected", "outputs", "manual"):
+        n = getattr(check, name)()
+        print(f"{name}: {n}")
+        check.n_wrong += n == 0
+    return check.n_wrong > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
