@@ -26,7 +26,8 @@ diff -B <(sed -n '/^ \*   #include <stdio/,/^ \* [^ ]/p' "$root/src/include/lock
 "$meson" install -C "$build" --destdir "$out" --no-rebuild --quiet >/dev/null
 copy=$out$prefix
 for file in "$bindir/lockstep" "$libdir/liblockstep.so" \
-            "$datadir/bash-completion/completions/lockstep" "$datadir"/lockstep/{models,topologies,strategies}/README.md; do
+            "$datadir/bash-completion/completions/lockstep" "$datadir/zsh/site-functions/_lockstep" \
+            "$datadir/fish/vendor_completions.d/lockstep.fish" "$datadir"/lockstep/{models,topologies,strategies}/README.md; do
   [[ -e $copy/$file ]] || fail "not installed: $file"
 done
 diff <(cd -- "$root/src/manual" && find . -name '*.md' -o -name '*.png' | sort) <(cd -- "$copy/$datadir/doc/lockstep" && find . -type f | sort) || fail 'another manual is installed'

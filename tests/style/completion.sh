@@ -70,5 +70,46 @@ offers out.csv validate ou
 offers '\$\(touch' run --model '$'
 complete_words run --steps ''
 [[ ${#COMPREPLY[@]} == 0 ]] || { printf 'offered for --steps: %s\n' "${COMPREPLY[*]}"; exit 1; }
+
+# zsh and fish, where they are found, offer the same with meanings. $1 "zsh" or "fish", $2 a line that is
+# offered for the words that follow.
+folder=$(dirname -- "$completion")
+PATH=$(dirname -- "$lockstep"):$PATH
+in_zsh() {
+  zsh -f -c '
+    fpath=($1 $fpath); autoload -U _lockstep; shift
+    compadd() { local a=${@[-1]}; print -rl -- ${(P)a} }
+    _describe() { compadd "$@" }
+    _files() { print -r -- FILES }
+    words=("$@"); CURRENT=$#words; _lockstep' zsh "$folder" "$@"
+}
+in_fish() {
+  local line=$*
+  fish --no-config -c "source '$folder/lockstep.fish'; complete -C '$line'"
+}
+shell_offers() {
+  local shell=$1 wanted=$2 got
+  shift 2
+  got=$("in_$shell" "$@")
+  if ! grep -xF -- "$wanted" <<< "$got" > /dev/null; then
+    printf '%s: not offered for "%s": %s; but:\n%s\n' "$shell" "$*" "$wanted" "$got"
+    exit 1
+  fi
+  n=$((n + 1))
+}
+touch out.csv
+if command -v zsh > /dev/null; then
+  shell_offers zsh 'schema:the JSON Schema of what is read and written' lockstep sc
+  shell_offers zsh gpt3-175b lockstep run --model gpt3
+  shell_offers zsh '--model=gpt3-175b' lockstep run --model=gpt3
+  shell_offers zsh '$(touch' lockstep run --model '$'
+  shell_offers zsh FILES lockstep validate ou
+fi
+if command -v fish > /dev/null; then
+  shell_offers fish $'schema\tthe JSON Schema of what is read and written' lockstep sc
+  shell_offers fish gpt3-175b lockstep run --model gpt3
+  shell_offers fish '--model=gpt3-175b' lockstep run --model=gpt3
+  shell_offers fish 'out.csv' lockstep validate ou
+fi
 [[ ! -e ran ]] || { printf 'a file name was run\n'; exit 1; }
 printf '%d words offered\n' "$n"

@@ -1,6 +1,8 @@
 # Completion of lockstep for bash: `source` it, or install it where bash-completion
 # looks. Nothing is listed here: commands and flags come from --help, the names of
 # models and their like from `lockstep list`, other choices from what a mistake gets.
+# Run instead of sourced, `bash lockstep.bash WORD...` prints what may stand for the last of these words: that
+# is how zsh and fish ask (_lockstep, lockstep.fish).
 
 # $lockstep below is the program as it was typed, a local of _lockstep().
 
@@ -53,11 +55,17 @@ _lockstep_choices() {
 _lockstep_offer() {
   local line
   while read -r line; do
-    [[ -z $line || $line != "$2"* ]] || COMPREPLY+=("$(printf '%q' "$line")")
+    [[ -z $line || $line != "$2"* ]] || COMPREPLY+=("$(printf "$_lockstep_format" "$line")")
   done <<< "$1"
 }
 
+_lockstep_format=%q # as it is typed
+
 _lockstep_files() {
+  if [[ $_lockstep_format != %q ]]; then
+    COMPREPLY+=(@files)
+    return
+  fi
   compopt -o filenames 2>/dev/null
   mapfile -t COMPREPLY < <(compgen -f -- "$1")
 }
@@ -110,4 +118,40 @@ _lockstep() {
   fi
 }
 
-complete -F _lockstep lockstep
+# What flags of a command mean, "--tp<tab>tensor-parallel ranks", or what the commands do.
+_lockstep_meanings() {
+  if [[ $1 ]]; then
+    "$lockstep" "$1" --help all 2>/dev/null | sed -nE 's/^  (-[a-z], )?(--[a-z0-9-]+)[^ ]* +(.*)$/\2\t\3/p'
+  else
+    "$lockstep" --help 2>/dev/null | sed -nE '/^Commands:/,/^$/ s/^  ([a-z]+) +(.*)$/\1\t\2/p'
+  fi
+}
+
+# Each word that may stand for the last of $@, as it is, behind a tab its meaning if it has one; "@files": files may.
+_lockstep_print() {
+  local lockstep=$1 word=${!#} flag= line meanings= command=
+  COMP_WORDS=("$@")
+  if [[ $word == --*=* ]]; then
+    flag=${word%%=*}
+    COMP_WORDS=("${@:1:$#-1}" "$flag" = "${word#*=}")
+  fi
+  COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+  COMPREPLY=()
+  (($# <= 2)) || command=$2
+  [[ $command && $word != -* || $flag ]] || meanings=$(_lockstep_meanings "$command")
+  _lockstep
+  for line in "${COMPREPLY[@]}"; do
+    if [[ $flag && $line != @files ]]; then
+      printf '%s=%s\n' "$flag" "$line"
+    else
+      printf '%s\n' "$(grep -m 1 -F -- "$line"$'\t' <<< "$meanings" || printf '%s' "$line")"
+    fi
+  done
+}
+
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
+  _lockstep_format=%s
+  _lockstep_print "$@"
+else
+  complete -F _lockstep lockstep
+fi
