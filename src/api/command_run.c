@@ -105,8 +105,15 @@ to_text (gconstpointer data, const LsTextStyle *style)
 
 LS_ANSWER_FORM (to_json, ls_job_answer_to_json (data, ls_version ()))
 
-static const LsAnswerForms forms
-    = { .text = to_text, .json = to_json, .free = ls_job_answer_free, .page = ls_job_answer_page };
+/* Its spans: what the option csv writes. */
+static char *
+to_csv (gconstpointer data, const LsTextStyle *style)
+{
+  const LsTimeline *t = ((const LsJobAnswer *) data)->job->timeline;
+  return t ? ls_spans_to_csv (t) : NULL;
+}
+
+static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, ls_job_answer_free, ls_job_answer_page };
 
 /* --- what it writes ------------------------------------------------------------------------------- */
 

@@ -2,7 +2,9 @@
 and in which words; lists, paths and numbers as options; Ctrl-C, progress and threads; the examples of the manual.
 Usage: test_lockstep.py ROOT LOCKSTEP, with LOCKSTEP_LIBRARY and PYTHONPATH in the environment"""
 
+import ast
 import inspect
+import json
 import os
 import re
 import signal
@@ -88,7 +90,7 @@ class SameAsTheProgram(unittest.TestCase):
             printed("run", *flags(JOB), "--report", f"{folder}/page.html")
             self.assertEqual(result.page(), Path(folder, "page.html").read_text())
         self.assertIn("<iframe", result._repr_html_())
-        self.assertIn("<pre>", lockstep.list("models")._repr_html_())
+        self.assertIn("<pre>", lockstep.schema("jitter")._repr_html_())
 
 
 class Values(unittest.TestCase):
@@ -194,6 +196,69 @@ class Meanwhile(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(together, [[json] * 5 for json in alone])
+
+
+    def test_the_lock_is_free_meanwhile(self):
+        """Python counts on while the library works."""
+        is_done, n = threading.Event(), 0
+
+        def run():
+            lockstep.sweep(**SWEEP, prune="off")
+            is_done.set()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        while not is_done.wait(0.001):
+            n += 1
+        thread.join()
+        self.assertGreater(n, 5)
+
+
+class Stub(unittest.TestCase):
+    def test_stub(self):
+        path = ROOT / "tools/python/lockstep/__init__.pyi"
+        made = subprocess.run([sys.executable, ROOT / "tools/python/make_stub"], check=True, capture_output=True, text=True).stdout
+        if os.environ.get("LS_UPDATE_GOLDEN") == "1":
+            path.write_text(made)
+        ast.parse(made)
+        self.assertEqual(path.read_text(), made, "LS_UPDATE_GOLDEN=1 writes it")
+        for name in dir(lockstep):
+            self.assertRegex(made, rf"(?m)^(class|def) {name}\b|^{name}: ", name)
+        for name in (n for n in dir(lockstep.Result) if not n.startswith("_")):
+            self.assertIn(f"    def {name}(", made)
+
+
+class Notebook(unittest.TestCase):
+    """tools/python/example.ipynb runs from top to bottom: in a kernel of Jupyter where Python has one, and as a script."""
+
+    PATH = ROOT / "tools/python/example.ipynb"
+    ENV = {**os.environ, "LS_DATA_DIR": str(ROOT)}
+
+    def test_as_a_script(self):
+        cells = [c for c in json.loads(self.PATH.read_text())["cells"] if c["cell_type"] == "code"]
+        self.assertTrue(all(cell["outputs"] == [] for cell in cells))
+        script = "import ast\nnames = {}\ndef run(text):\n    tree = ast.parse(text)\n    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None\n" \
+            "    exec(compile(tree, 'cell', 'exec'), names)\n    if last:\n        value = eval(compile(ast.Expression(last.value), 'cell', 'eval'), names)\n" \
+            "        print(value._repr_html_() if hasattr(value, '_repr_html_') else repr(value))\n"
+        script += "".join(f"run({''.join(cell['source'])!r})\n" for cell in cells)
+        said = subprocess.run([sys.executable, "-c", script], env=self.ENV, check=True, capture_output=True, text=True).stdout
+        for expected in ("MFU", "<iframe", "'forward'", "'megatron'", "conflict /gpus: expected a multiple"):
+            self.assertIn(expected, said)
+
+    def test_in_a_kernel(self):
+        script = "import nbclient, nbformat, ipykernel, sys\nnb = nbformat.read(sys.argv[1], 4)\nnbformat.validate(nb)\n" \
+            "nbclient.NotebookClient(nb, timeout=120).execute()\n" \
+            "print([list(o.get('data', {})) for c in nb.cells if c.cell_type == 'code' for o in c.outputs])"
+        for python in (sys.executable, "/usr/bin/python3"):
+            try:
+                subprocess.run([python, "-c", "import nbclient, ipykernel"], check=True, capture_output=True)
+            except (OSError, subprocess.CalledProcessError):
+                continue
+            said = subprocess.run([python, "-c", script, self.PATH], env=self.ENV, capture_output=True, text=True)
+            self.assertEqual(said.returncode, 0, said.stderr)
+            self.assertGreater(said.stdout.count("text/html"), 0)
+            return
+        self.skipTest("no kernel of Jupyter (Debian: python3-nbclient, python3-ipykernel)")
 
 
 class Manual(unittest.TestCase):

@@ -1,6 +1,7 @@
 #include "show/run/write_spans.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "data/text/csv.h"
 #include "data/text/write_file.h"
@@ -76,4 +77,19 @@ gboolean
 ls_spans_write (const LsTimeline *t, const char *path, GError **error)
 {
   return ls_write_file (path, write_table, (void *) t, error);
+}
+
+char *
+ls_spans_to_csv (const LsTimeline *t)
+{
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream (&text, &size);
+  if (!out)
+    return NULL;
+  write_table (out, (void *) t, NULL);
+  bool ok = fclose (out) == 0;
+  char *csv = ok ? g_strndup (text, size) : NULL;
+  free (text);
+  return csv;
 }

@@ -28,5 +28,7 @@
  * which are its own to the picosecond; but where one rank of each role was recorded, only those
  * have rows. LS_ERROR_USAGE, LS_ERROR_IO: see ls_write_file(). */
 gboolean ls_spans_write (const LsTimeline *t, const char *path, GError **error);
+/* The same as a text, newly allocated (g_free). */
+char *ls_spans_to_csv (const LsTimeline *t);
 
 #endif

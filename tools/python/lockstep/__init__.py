@@ -17,6 +17,7 @@ import csv
 import ctypes
 import html
 import inspect
+import io
 import json
 import numbers
 import os
@@ -104,9 +105,9 @@ class Result:
     itself as the text that the command line prints. notes: what had to be assumed, a list of lines; warning: what is
     wrong with it though it is a result; ""."""
 
-    def __init__(self, table, settings, answer):
+    def __init__(self, table, answer):
         library = the_library()
-        self._table, self._settings, self._answer, self._dict = table, settings, answer, None
+        self._table, self._answer, self._dict = table, answer, None
         self._free = library.c.ls_answer_free
         self.notes = library.take(library.c.ls_answer_notes(answer)).splitlines()
         self.warning = library.take(library.c.ls_answer_warning(answer)).rstrip("\n")
@@ -131,7 +132,7 @@ class Result:
         return self._format(JSON, "JSON")
 
     def csv(self):
-        """A table, of the commands that have --csv."""
+        """A table, of the commands that have --csv. Of run its spans."""
         return self._format(CSV, "CSV")
 
     def markdown(self):
@@ -157,17 +158,12 @@ class Result:
 
     def timeline(self):
         """Every span of the step, as columns: a dict of lists, which pandas.DataFrame() takes. Times are in
-        picoseconds. Of run alone. The job runs a second time, with the option csv."""
+        picoseconds. Of run alone."""
         if "csv" not in self._table.options or not self._table.options["csv"].writes:
             raise LockstepError("usage", f"{self._table.name} has no timeline", 2)
-        with tempfile.TemporaryDirectory(prefix="lockstep-") as folder:
-            path = os.path.join(folder, "spans.csv")
-            once = [s for s in self._settings if not self._table.options[s[0]].writes]
-            _ask(self._table, once + [("csv", path)], None)
-            with open(path, newline="", encoding="utf-8") as file:
-                rows = csv.reader(file)
-                names = next(rows)
-                columns = list(zip(*rows)) or [()] * len(names)
+        rows = csv.reader(io.StringIO(self.csv(), newline=""))
+        names = next(rows)
+        columns = list(zip(*rows)) or [()] * len(names)
         return {name: _column(column) for name, column in zip(names, columns)}
 
     def __getattr__(self, name):
@@ -294,7 +290,7 @@ def _ask(table, settings, progress):
         request.run()
     result = None
     if request.answer:
-        result = (SweepResult if table.name == "sweep" else Result)(table, settings, request.answer)
+        result = (SweepResult if table.name == "sweep" else Result)(table, request.answer)
     if interrupted:
         interrupt = KeyboardInterrupt()
         interrupt.result = result
