@@ -23,6 +23,7 @@ measured=$LS_DATA_DIR/collectives.csv
 "$lockstep" collective --cluster pair --op all-reduce --gpus 2 --messages --json > messages.json
 "$lockstep" kernel --gpu flat --from "$LS_DATA_DIR/gemm.csv" --json > kernel.json
 "$lockstep" topology --cluster pair --nodes 2 --path 0,3 --all --json > topology.json
+"$lockstep" topology --cluster 'pair:nodes=4,other_nodes=[{"nodes":"1","like":"pair:gpu=round"}]' --json > kinds.json
 # One that does not fit, so that there is advice.
 "$lockstep" memory --model tiny --cluster pair --gpus 1 --micro-batch 64 --global-batch 64 --json > memory.json 2> notes
 "$lockstep" sweep --model tiny --cluster pair --gpus 4 --global-batch 8 --micro-batch 1 --recompute none --pareto --gpu-hour 1 --gpu-watts 100 --json > sweep.json
