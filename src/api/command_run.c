@@ -210,10 +210,12 @@ read_faults (const char *text, LsFaultAsk *ret_ask, GError **error)
 }
 
 static gboolean
-find_faults (LsJobAnswer *j, const char *text, GError **error)
+find_faults (LsJobAnswer *j, const LsRequest *r, const char *text, GError **error)
 {
   LsFaultAsk ask;
-  j->faults = read_faults (text, &ask, error) ? ls_fault_table_new (&j->spec, j->job, &ask, 0, error) : NULL;
+  const LsProgress progress = ls_request_progress (r);
+  if (read_faults (text, &ask, error))
+    j->faults = ls_fault_table_new (&j->spec, j->job, &ask, 0, &progress, error);
   return j->faults != NULL;
 }
 
@@ -302,7 +304,7 @@ find_more (LsJobAnswer *j, const LsRequest *r, const Variation *v, LsAnswer *a, 
   const char *target = ls_request_text (r, "emit"), *faults = ls_request_text (r, "faults");
   return (!ls_request_is_on (r, "critical-path") || find_critical_path (j, error))
       && (!ls_request_is_on (r, "sensitivity") || find_sensitivity (j, error))
-      && (!faults || find_faults (j, faults, error))
+      && (!faults || find_faults (j, r, faults, error))
       && (!ls_request_text (r, "ecmp-seeds") || find_ecmp (j, r, error))
       && (!ls_request_is_on (r, "what-if") || find_what_if (j, r, error))
       && (!v->jitter.name || find_spread (j, v, error)) && (!target || emit (j, target, a, error));

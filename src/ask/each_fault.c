@@ -223,7 +223,7 @@ faults_with (const LsCluster *c, uint32_t trunk, double share)
     fault.link = g_strdup (fault.link);
     g_array_append_val (all, fault);
   }
-  const LsFault own = { ls_cluster_resource_name (c, trunk), share, 0, false };
+  const LsFault own = { .link = ls_cluster_resource_name (c, trunk), .capacity = share };
   g_array_append_val (all, own);
   return all;
 }
@@ -327,13 +327,13 @@ add_row (const Runs *runs, guint i, GArray *rows, GError **error)
 }
 
 static gboolean
-run_all (Runs *runs, guint n_threads, LsFaultTable *table, GError **error)
+run_all (Runs *runs, guint n_threads, const LsProgress *progress, LsFaultTable *table, GError **error)
 {
   guint n = runs->parts->groups->len;
   gboolean ok = TRUE;
   g_autofree LsTime *step = runs->step = g_new0 (LsTime, n * runs->n_of_group + 1);
   g_autofree GError **errors = runs->errors = g_new0 (GError *, n * runs->n_of_group + 1);
-  ls_parallel (n * runs->n_of_group, n_threads, run_one, runs, NULL);
+  ls_parallel (n * runs->n_of_group, n_threads, run_one, runs, progress);
   for (guint i = 0; ok && i < n; i++)
     ok = add_row (runs, i, table->rows, error);
   for (guint i = 0; i < n * runs->n_of_group; i++)
@@ -344,7 +344,7 @@ run_all (Runs *runs, guint n_threads, LsFaultTable *table, GError **error)
 
 LsFaultTable *
 ls_fault_table_new (const LsJobSpec *spec, const LsJobResult *r, const LsFaultAsk *ask, guint n_threads,
-                    GError **error)
+                    const LsProgress *progress, GError **error)
 {
   Runs runs = { .r = r, .ask = ask };
   if (!ls_rerun_options (spec, r, &runs.options, error))
@@ -362,14 +362,14 @@ ls_fault_table_new (const LsJobSpec *spec, const LsJobResult *r, const LsFaultAs
   runs.parts = &parts;
   runs.n_of_group = spec->options.fold == LS_SHORTCUT_CHECK ? 2 : 1;
   g_autoptr (LsFaultTable) table = g_new (LsFaultTable, 1);
-  *table = (LsFaultTable) { *ask, ls_job_result_step_time_s (r), parts.n_idle,
-                            g_array_new (FALSE, FALSE, sizeof (LsFaultRow)) };
+  *table = (LsFaultTable) { *ask, ls_cluster_chip_word (&r->cluster->spec, 1), ls_job_result_step_time_s (r),
+                            parts.n_idle, g_array_new (FALSE, FALSE, sizeof (LsFaultRow)) };
   g_array_set_clear_func (table->rows, clear_row);
   gboolean ok = parts.groups->len <= LS_FAULTS_MAX;
   if (!ok)
     g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "%u %ss differ, more than %d", parts.groups->len,
                  kind_names[ask->kind], LS_FAULTS_MAX);
-  ok = ok && run_all (&runs, n_threads, table, error);
+  ok = ok && run_all (&runs, n_threads, progress, table, error);
   parts_clear (&parts);
   return ok ? g_steal_pointer (&table) : NULL;
 }

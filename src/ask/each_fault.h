@@ -27,6 +27,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "base/parallel.h"
 #include "job/job.h"
 
 typedef enum { LS_FAULT_LINK, LS_FAULT_GPU, LS_FAULT_NODE, LS_N_FAULT_KINDS } LsFaultKind;
@@ -51,9 +52,10 @@ typedef struct {
 
 typedef struct {
   LsFaultAsk ask;
-  double step_s; /* without a fault                                       */
-  guint n_idle;  /* links that carry nothing                              */
-  GArray *rows;  /* LsFaultRow: what cuts off, then by step, longest first */
+  const char *chip; /* static: what an accelerator is called there */
+  double step_s;    /* without a fault                                       */
+  guint n_idle;     /* links that carry nothing                              */
+  GArray *rows;     /* LsFaultRow: what cuts off, then by step, longest first */
 } LsFaultTable;
 
 #define LS_FAULTS_MAX 4096 /* groups of parts */
@@ -61,7 +63,7 @@ typedef struct {
 /* r: the job as it ran. n_threads 0: one per processor; the result is the same. LS_ERROR_LIMIT: more than
  * LS_FAULTS_MAX groups. LS_ERROR_FAILED: parts taken for alike that are not. */
 LsFaultTable *ls_fault_table_new (const LsJobSpec *spec, const LsJobResult *r, const LsFaultAsk *ask,
-                                  guint n_threads, GError **error);
+                                  guint n_threads, const LsProgress *progress, GError **error);
 void ls_fault_table_free (LsFaultTable *table); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsFaultTable, ls_fault_table_free)
 

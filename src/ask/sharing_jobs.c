@@ -204,6 +204,7 @@ prepare (SharedJobs *jobs, guint i, LsJobSpec *spec, const LsSharingOptions *opt
 {
   SharedJob *j = &jobs->jobs[i];
   spec->n_nodes = j->allocation->n_seats;
+  spec->has_no_faults = true; /* which are of the cluster's nodes, not of its own */
   spec->options.max_memory_bytes = options->max_memory_bytes;
   j->job = ls_job_spec_prepare (spec, error);
   LsRunOptions run;
@@ -234,7 +235,8 @@ note_memory (const SharedJobs *jobs, guint i, GPtrArray *notes)
 {
   const SharedJob *j = &jobs->jobs[i];
   LsMemoryOptions options = { 0 };
-  const LsMemoryInput in = ls_job_result_memory_input (j->job, &j->chosen, &options);
+  LsMemoryInput in = ls_job_result_memory_input (j->job, &j->chosen, &options);
+  in.cluster = jobs->cluster; /* where its ranks are */
   g_autoptr (LsMemory) memory = ls_memory_new (&in);
   uint64_t needed = ls_memory_fullest (memory)->needed_bytes,
            there = ls_memory_fullest (memory)->capacity_bytes;

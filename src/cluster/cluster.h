@@ -45,9 +45,17 @@ typedef enum {
   LS_FABRIC_LIST
 } LsFabricId; /* fabric_kinds of build.c */
 
-/* How a flow takes to links that serve it equally well: spread over all of them evenly, or,
- * as switches do that hash packet headers, all of it on one (cluster/ecmp.h). */
-typedef enum { LS_ROUTING_IDEAL, LS_ROUTING_ECMP } LsRouting;
+/* How a flow takes to links that serve it equally well.
+ *
+ *     ideal     spread over all of them as their capacity allows
+ *     adaptive  the same: each packet takes the port that is least loaded, which in the mean over many
+ *               packets is that; what reacting takes is not modelled
+ *     spray     packets in turn over all of them, whatever their load: of links of which some are slower, all
+ *               carry as much as the slowest
+ *     ecmp      all of it on one, as switches do that hash packet headers (cluster/ecmp.h)
+ *
+ * Where all links are whole the first three are the same. */
+typedef enum { LS_ROUTING_IDEAL, LS_ROUTING_ECMP, LS_ROUTING_ADAPTIVE, LS_ROUTING_SPRAY } LsRouting;
 
 typedef enum {
   LS_NODE_GPU,
@@ -70,12 +78,15 @@ typedef struct {
 } LsListNics;
 
 /* Of a trunk by its name, and of its reverse unless one_way: the share of its capacity that
- * is left; 0: failed, and routed around. Of so many of its links failed, the share is 1. */
+ * is left; 0: failed, and routed around. Of so many of its links failed, the share is 1. With n_links
+ * that share is of so many of its links, and the others are whole: what is left of the trunk is a matter of
+ * routing (LsRouting). */
 typedef struct {
   char *link;
   double capacity; /* [0, 1] */
   uint32_t failed_links;
   bool one_way;
+  uint32_t n_links; /* 0: all */
 } LsFault;
 
 /* A vertex and a link of an explicit list; names are unique. */
@@ -218,6 +229,9 @@ typedef struct LsClusterSpec {
 } LsClusterSpec;
 
 void ls_cluster_spec_clear (LsClusterSpec *spec); /* NULL allowed */
+
+/* As if its file said nothing of faults. */
+void ls_cluster_spec_forget_faults (LsClusterSpec *spec);
 
 /* Of a listed node: whether a link joins GPUs and NVSwitches, and nothing else. */
 bool ls_cluster_spec_is_nvlink (const LsClusterSpec *spec, const LsListLink *link);

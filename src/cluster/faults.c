@@ -79,20 +79,31 @@ n_physical_of (const LsCluster *c, guint trunk)
   return n;
 }
 
+/* Of n links that work, of which some are slow. A failed one is gone around. */
+static double
+share_of_links (const LsCluster *c, const LsFault *fault, guint trunk, uint32_t n)
+{
+  bool is_sprayed = c->spec.routing == LS_ROUTING_SPRAY && trunk >= c->index->fabric->first_trunk;
+  if (is_sprayed && fault->capacity > 0)
+    return fault->capacity;
+  return 1 - (1 - fault->capacity) * fault->n_links / n;
+}
+
 static gboolean
 share_left (const LsCluster *c, const LsFault *fault, guint trunk, double *ret_share, GError **error)
 {
+  uint32_t n = fault->failed_links > 0 || fault->n_links > 0 ? n_physical_of (c, trunk) : 0;
   *ret_share = fault->capacity;
   if (!(fault->capacity >= 0 && fault->capacity <= 1))
     return ls_spec_conflict (error, "faults: \"%s\": expected a share of capacity from 0 to 1; got %g",
                              fault->link, fault->capacity);
-  if (fault->failed_links == 0)
-    return TRUE;
-  uint32_t n = n_physical_of (c, trunk);
-  if (fault->failed_links > n)
+  if (fault->failed_links + (uint64_t) fault->n_links > n)
     return ls_spec_conflict (error, "faults: \"%s\" has %u links; %u cannot fail", fault->link, n,
-                             fault->failed_links);
-  *ret_share *= 1 - (double) fault->failed_links / n;
+                             MAX (fault->failed_links, fault->n_links));
+  if (fault->n_links > 0)
+    *ret_share = share_of_links (c, fault, trunk, n - fault->failed_links);
+  if (fault->failed_links > 0)
+    *ret_share *= 1 - (double) fault->failed_links / n;
   return TRUE;
 }
 

@@ -43,6 +43,14 @@ clear_others (GArray *others)
   }
 }
 
+void
+ls_cluster_spec_forget_faults (LsClusterSpec *spec)
+{
+  for (guint i = 0; spec->faults && i < spec->faults->len; i++)
+    g_free (g_array_index (spec->faults, LsFault, i).link);
+  g_clear_pointer (&spec->faults, g_array_unref);
+}
+
 static void
 clear_lists (LsClusterSpec *spec)
 {
@@ -53,8 +61,7 @@ clear_lists (LsClusterSpec *spec)
   clear_strings (spec->fitted.runs.traits);
   for (guint i = 0; spec->switch_nics && i < spec->switch_nics->len; i++)
     g_free (g_array_index (spec->switch_nics, LsListNics, i).at);
-  for (guint i = 0; spec->faults && i < spec->faults->len; i++)
-    g_free (g_array_index (spec->faults, LsFault, i).link);
+  ls_cluster_spec_forget_faults (spec);
   clear_links (spec->list_links);
   clear_links (spec->switch_links);
   clear_others (spec->others);

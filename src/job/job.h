@@ -62,6 +62,7 @@ typedef struct {
                            file; "none": none, and no interval */
   LsMeasured measured; /* a step that was run, to compare with */
   bool no_notes;       /* only those of a foreign model: nobody reads them */
+  bool has_no_faults;  /* those of the cluster's file do not count              */
 } LsJobSpec;
 
 /* The knobs of a job that its strategy does not have; those are ls_strategy_fields

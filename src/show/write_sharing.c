@@ -229,8 +229,8 @@ char *
 ls_sharing_to_text (const LsSharing *s, guint top)
 {
   GString *out = g_string_new (NULL);
-  g_string_append_printf (out, "%u job%s on %u nodes of %s\n\n", s->n_jobs, s->n_jobs == 1 ? "" : "s",
-                          s->n_nodes, s->cluster);
+  g_string_append_printf (out, "%u job%s on %u node%s of %s\n\n", s->n_jobs, s->n_jobs == 1 ? "" : "s",
+                          s->n_nodes, s->n_nodes == 1 ? "" : "s", s->cluster);
   append_jobs (out, s);
   append_traffic (out, s);
   append_links (out, s, top);

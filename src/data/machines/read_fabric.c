@@ -4,7 +4,11 @@ static const LsEnumName fabric_kinds[] = { { "leaf-spine", LS_FABRIC_LEAF_SPINE 
                                            { "fat-tree", LS_FABRIC_FAT_TREE },
                                            { "list", LS_FABRIC_LIST },
                                            { NULL } };
-static const LsEnumName routings[] = { { "ideal", LS_ROUTING_IDEAL }, { "ecmp", LS_ROUTING_ECMP }, { NULL } };
+static const LsEnumName routings[] = { { "ideal", LS_ROUTING_IDEAL },
+                                       { "adaptive", LS_ROUTING_ADAPTIVE },
+                                       { "spray", LS_ROUTING_SPRAY },
+                                       { "ecmp", LS_ROUTING_ECMP },
+                                       { NULL } };
 static const LsField switch_element[]
     = { { "", LS_FIELD_STRING, 0, .expected = "a list of names" }, { NULL } };
 static const LsField switch_link_fields[] = {
@@ -59,7 +63,8 @@ const LsField ls_fabric_fields[] = {
   { "rails", LS_FIELD_UINT, offsetof (LsClusterSpec, rails), .min = 1, .max = 1024, .default_text = "1",
     .meaning = "NIC i of every node goes to a leaf of rail i mod rails" },
   { "routing", LS_FIELD_ENUM, offsetof (LsClusterSpec, routing), .names = routings, .default_text = "ideal",
-    .meaning = "how flows take to equally good links: spread over all, or each hashed onto one" },
+    .meaning = "how flows take to equally good links: spread over all, each packet to the least loaded or in "
+               "turn, or each flow hashed onto one" },
   { "seed", LS_FIELD_UINT, offsetof (LsClusterSpec, seed), .max = UINT32_MAX, .default_text = "0",
     .meaning = "of the hash of `ecmp`" },
   { "pxn", LS_FIELD_BOOL, offsetof (LsClusterSpec, pxn), .default_text = "true",
@@ -151,6 +156,8 @@ check_keys (const LsJsonDoc *doc, const cJSON *fabric, LsFabricId kind, LsDiagLi
 static const LsField fault_fields[] = {
   { "capacity", LS_FIELD_DOUBLE, offsetof (LsFault, capacity), .max = 1, .default_text = "1",
     .meaning = "share that is left of the capacity; 0: failed" },
+  { "links", LS_FIELD_UINT, offsetof (LsFault, n_links), .max = UINT32_MAX, .default_text = "all",
+    .meaning = "so many of the physical links have that capacity, the others all of theirs" },
   { "failed_links", LS_FIELD_UINT, offsetof (LsFault, failed_links), .max = UINT32_MAX, .default_text = "0",
     .meaning = "of the physical links that it stands for" },
   { "one_way", LS_FIELD_BOOL, offsetof (LsFault, one_way), .default_text = "false",

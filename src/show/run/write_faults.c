@@ -6,9 +6,8 @@
 
 /* "link at 50 % of its capacity", "gpu at 90 % of its speed", "failed link". */
 static char *
-what_text (const LsFaultAsk *ask)
+what_text (const LsFaultAsk *ask, const char *kind)
 {
-  const char *kind = ls_fault_kind_name (ask->kind);
   if (ask->share == 0)
     return g_strdup_printf ("failed %s", kind);
   return g_strdup_printf ("%s at %.4g %% of its %s", kind, 100 * ask->share,
@@ -22,12 +21,16 @@ ls_faults_to_text (const LsFaultTable *t, bool is_color, GString *out)
              *end = is_color ? "\033[0m" : "";
   if (!t)
     return;
-  g_autofree char *what = what_text (&t->ask);
+  const char *kind = t->ask.kind == LS_FAULT_GPU ? t->chip : ls_fault_kind_name (t->ask.kind);
+  if (t->rows->len == 0) {
+    g_string_append_printf (out, "\n%sOne %s slower%s  there is none that the step uses\n", bold, kind, end);
+    return;
+  }
+  g_autofree char *what = what_text (&t->ask, kind);
   g_string_append_printf (
       out, "\n%sOne %s%s  %sthe step with each, one at a time; alike: as many as it stands for%s\n", bold,
       what, end, dim, end);
-  g_string_append_printf (out, "  %12s %9s %7s  %s\n", "step", "slower", "alike",
-                          ls_fault_kind_name (t->ask.kind));
+  g_string_append_printf (out, "  %12s %9s %7s  %s\n", "step", "slower", "alike", kind);
   for (guint i = 0; i < MIN (t->rows->len, N_SHOWN); i++) {
     const LsFaultRow *row = &g_array_index (t->rows, LsFaultRow, i);
     g_autofree char *step = row->cut_off ? g_strdup ("none") : ls_format_time (ls_time_from_s (row->step_s)),

@@ -53,7 +53,7 @@ faults_of (const char *each, guint n_threads, const char *const *knobs)
   g_autoptr (GError) error = NULL;
   g_autoptr (LsJobResult) r = run (&spec, knobs);
   LS_CHECK (ls_fault_ask_parse (each, &ask));
-  LsFaultTable *t = r ? ls_fault_table_new (&spec, r, &ask, n_threads, &error) : NULL;
+  LsFaultTable *t = r ? ls_fault_table_new (&spec, r, &ask, n_threads, NULL, &error) : NULL;
   LS_CHECK_NO_ERROR (error);
   ls_job_spec_clear (&spec);
   return t;

@@ -231,7 +231,43 @@ unknown_links_are_refused (void)
   refuse (s, "leaf1>spines", NULL, "\"leaf0>spines\" has 20 links; 21 cannot fail");
 }
 
-LS_TEST_MAIN ("faults", LS_TEST (a_degraded_link_has_less_both_ways), LS_TEST (without_nvlink_over_pcie),
+/* One of the 8 uplinks of a leaf at a tenth: 7.1 of 8 where each packet takes the least loaded, 0.8 of 8 where
+ * packets go in turn; a failed one is gone around either way. In a node routing is none of the fabric's. */
+static void
+a_slow_link_of_a_trunk_is_a_matter_of_routing (void)
+{
+  static const struct {
+    LsRouting routing;
+    double capacity, share;
+  } cases[] = { { LS_ROUTING_IDEAL, 0.1, 7.1 / 8 },
+                { LS_ROUTING_ADAPTIVE, 0.1, 7.1 / 8 },
+                { LS_ROUTING_SPRAY, 0.1, 0.1 },
+                { LS_ROUTING_SPRAY, 0, 7.0 / 8 } };
+  for (size_t i = 0; i < G_N_ELEMENTS (cases); i++) {
+    LsClusterSpec spec = tiny_dgx (2);
+    spec.rails = spec.nodes_per_leaf = 1;
+    spec.routing = cases[i].routing;
+    const LsFault slow[]
+        = { { .link = g_strdup ("leaf0>spines"), .capacity = cases[i].capacity, .n_links = 1 },
+            { .link = g_strdup ("node0/gpu0>nvswitch"), .capacity = 0.5, .n_links = 6 } };
+    spec.faults = g_array_new (FALSE, FALSE, sizeof (LsFault));
+    g_array_append_vals (spec.faults, slow, 2);
+    g_autoptr (GError) error = NULL;
+    g_autoptr (LsCluster) c = ls_cluster_build (&spec, &error);
+    LS_CHECK_NO_ERROR (error);
+    for (guint t = 0; c && t < c->trunks->len; t++) {
+      const LsTrunk *trunk = &g_array_index (c->trunks, LsTrunk, t);
+      if (strcmp (trunk->name, "leaf0>spines") == 0)
+        LS_CHECK_NEAR (trunk->capacity_bytes_per_s, cases[i].share * 8 * 25e9 * 0.97, 1e-9);
+      if (strcmp (trunk->name, "node0/gpu0>nvswitch") == 0)
+        LS_CHECK_NEAR (trunk->capacity_bytes_per_s, 0.75 * 12 * 25e9 * 0.91, 1e-9);
+    }
+    ls_cluster_spec_clear (&spec);
+  }
+}
+
+LS_TEST_MAIN ("faults", LS_TEST (a_slow_link_of_a_trunk_is_a_matter_of_routing),
+              LS_TEST (a_degraded_link_has_less_both_ways), LS_TEST (without_nvlink_over_pcie),
               LS_TEST (without_its_nic_through_the_next), LS_TEST (ways_around_agree_with_search),
               LS_TEST (hashing_leaves_out_what_failed), LS_TEST (who_is_cut_off_is_named),
               LS_TEST (spines_may_fail_where_pxn_needs_none), LS_TEST (unknown_links_are_refused))
