@@ -113,6 +113,8 @@ for ends in 0 0,0 0,x 0,100000; do
   look "$([[ $ends == 0,100000 ]] && printf 4 || printf 2)" topology --cluster "$cluster" --path "$ends"
 done
 look 0 list clusters
+look 0 list clusters --json
+look 0 schema list
 look 0 check "$root/topologies/tpu.set.json" "$root/topologies/gpu/tpu.set.json"
 look 0 import "$data/megatron.log"
 look 0 schedule --schedule 1f1b --pp 4 --micro-batches 8
