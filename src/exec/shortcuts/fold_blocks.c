@@ -204,25 +204,25 @@ refine_places (Round *x)
 }
 
 static void
-begin (Round *x, const double *capacity)
+begin (Round *x, const uint8_t *slot, const double *capacity)
 {
   Blocks *b = x->b;
   for (uint32_t i = 0; i < b->n_places; i++)
     x->scratch[i] = i < b->at->n_hosts ? first_of_host (b, i) : first_above (b, capacity, i);
   b->n_place_classes = sigs_number (x->scratch, b->n_places, b->class_of_place);
   for (uint32_t c = 0; c < b->plan->n_comms; c++)
-    b->class_of_comm[c] = b->shape_of_comm[c];
+    b->class_of_comm[c] = b->shape_of_comm[c] * LS_SLOT_PREV + slot[c];
   b->n_comm_classes = 0;
 }
 
 static void
-refine_blocks (Blocks *b, const double *capacity)
+refine_blocks (Blocks *b, const uint8_t *slot, const double *capacity)
 {
   uint32_t most = MAX (b->n_places, b->plan->n_comms) + 1;
   b->class_of_place = g_new (uint32_t, b->n_places + 1);
   b->class_of_comm = g_new (uint32_t, b->plan->n_comms + 1);
   Round x = { b, g_new (Sig, most), g_new (Sig, most) };
-  begin (&x, capacity);
+  begin (&x, slot, capacity);
   for (uint32_t before = 0, now = 1; now != before;) {
     before = b->n_place_classes + b->n_comm_classes;
     refine_comms (&x);
@@ -243,7 +243,7 @@ blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers,
   b->n_places = ls_places_n (b->at);
   if (!find_ranks (b) || !shape_comms (b, slot) || !shape_ranks (b))
     return false;
-  refine_blocks (b, capacity);
+  refine_blocks (b, slot, capacity);
   return true;
 }
 

@@ -297,6 +297,8 @@ random_jobs_fold_exactly (void)
   Tally tally = { 0 };
   for (guint32 seed = 1; seed <= n; seed++)
     check_job (seed, false, false, &tally);
+  if (n < 314) /* two slots of one rank have communicators with the same members and calls */
+    check_job (314, false, false, &tally);
   if (n < 141)
     check_job (
         141, false, false,
