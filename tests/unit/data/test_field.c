@@ -89,10 +89,10 @@ counts_may_have_a_letter_in_a_file (void)
   LS_CHECK_INT (thing.large, ==, 8192);
   LS_CHECK (read_text ("{\"large\": \"1.5M\"}", &thing, NULL, NULL));
   LS_CHECK_INT (thing.large, ==, 1572864);
-  static const char *const wrong[] = { "{\"large\": \"8192\"}",    "{\"large\": \"1.3k\"}",
-                                       "{\"large\": \"8kB\"}",     "{\"micro_batch\": \"1k\"}",
-                                       "{\"number\": \"8k\"}",     "{\"large\": \"k\"}",
-                                       "{\"large\": \"16384T\"}" };
+  static const char *const wrong[]
+      = { "{\"large\": \"8192\"}",     "{\"large\": \"1.3k\"}", "{\"large\": \"8kB\"}",
+          "{\"micro_batch\": \"1k\"}", "{\"number\": \"8k\"}",  "{\"large\": \"k\"}",
+          "{\"large\": \"16384T\"}" };
   for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++)
     LS_CHECK (!read_text (wrong[i], &thing, NULL, NULL));
   thing_clear (&thing);
@@ -275,6 +275,7 @@ markdown_has_a_row_for_each_key (void)
   }
 }
 
-LS_TEST_MAIN ("field", LS_TEST (counts_may_have_a_letter_in_a_file), LS_TEST (a_file_sets_every_kind), LS_TEST (every_mistake_is_counted),
-              LS_TEST (foreign_files_give_notes), LS_TEST (flags_set_the_same_fields),
-              LS_TEST (wrong_flags_are_explained), LS_TEST (markdown_has_a_row_for_each_key))
+LS_TEST_MAIN ("field", LS_TEST (counts_may_have_a_letter_in_a_file), LS_TEST (a_file_sets_every_kind),
+              LS_TEST (every_mistake_is_counted), LS_TEST (foreign_files_give_notes),
+              LS_TEST (flags_set_the_same_fields), LS_TEST (wrong_flags_are_explained),
+              LS_TEST (markdown_has_a_row_for_each_key))
