@@ -278,29 +278,6 @@ ls_cluster_spell_out (const LsCluster *c)
   return ls_cluster_build (&c->spec, NULL);
 }
 
-GStrv
-ls_cluster_host_trunk_names (const LsCluster *c, uint32_t host)
-{
-  LsTopoIndex index = *c->index;
-  LsCluster one = *c;
-  index.names = g_string_chunk_new (4096);
-  one.index = &index;
-  one.nodes = g_array_new (FALSE, FALSE, sizeof (LsTopoNode));
-  one.links = g_array_new (FALSE, FALSE, sizeof (LsLink));
-  one.trunks = g_array_new (FALSE, FALSE, sizeof (LsTrunk));
-  const LsInterior *interior = ls_interior_of (c, host);
-  interior->kind->lay_out (interior, &one, host);
-  index.fabric->kind->lay_out_node (index.fabric, &one, host);
-  GStrv names = g_new0 (char *, one.trunks->len + 1);
-  for (guint i = 0; i < one.trunks->len; i++)
-    names[i] = g_strdup (g_array_index (one.trunks, LsTrunk, i).name);
-  g_array_unref (one.nodes);
-  g_array_unref (one.links);
-  g_array_unref (one.trunks);
-  g_string_chunk_free (index.names);
-  return names;
-}
-
 void
 ls_cluster_free (LsCluster *c)
 {

@@ -152,12 +152,6 @@ update_front (LsSweepRun *x)
 
 /* --- what is of interest ------------------------------------------------------------------------ */
 
-bool
-sweep_wants_all (const LsSweepRun *x)
-{
-  return x->spec->no_prune || x->spec->pareto || x->spec->heat_map;
-}
-
 /* As many of its idea as are ranked with the best are better. */
 static bool
 is_of_known_idea (const LsSweepRun *x, const Candidate *c)

@@ -135,13 +135,28 @@ const LsCluster *candidate_cluster (const LsSweepRun *x, const LsPoint *p);
 /* Resolved; false: a rule forbids it, or the program that it is for cannot express it, and why: NULL or a
  * list. Clear it in either case. */
 bool candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, LsDiagList *why);
-/* What a configuration may need: the capacity without the headroom of its program. */
 /* The backend of data parallelism (LsDpKind) that a configuration asks for. */
 int candidate_dp_kind (const LsSweepRun *x, const LsPoint *p);
 /* ls_space_variant(), and apart for each program that jobs are taken to run. */
 uint64_t candidate_variant (const LsSweepRun *x, const LsPoint *p);
+/* What a configuration may need: the capacity without the headroom of its program. */
 uint64_t candidate_limit (const LsSweepRun *x, const LsStrategy *s);
 void candidate_strategy_at (const LsSweepRun *x, uint64_t index, LsStrategy *ret_s);
+
+/* By its user, its time or an error. */
+static inline bool
+is_stopped (const LsSweepRun *x)
+{
+  bool is_late = x->deadline > 0 && g_get_monotonic_time () >= x->deadline;
+  return (x->spec->stop && g_atomic_int_get (x->spec->stop) != 0) || is_late || x->error;
+}
+
+/* Whether steps are wanted with all that they take, also where they cannot win. */
+static inline bool
+sweep_wants_all (const LsSweepRun *x)
+{
+  return x->spec->no_prune || x->spec->pareto || x->spec->heat_map;
+}
 
 /* --- sweep_try.c --- */
 
@@ -161,7 +176,6 @@ void workers_prove (LsSweepRun *x, const Candidate *rule);
 /* Asks that of each and takes the answers: status, step and memory of the candidates. Of a sweep
  * that is stopped, what is not tried stays pending; kinds other than WORK_TRY are done all the same. */
 void workers_do (LsSweepRun *x, WorkKind kind, Candidate **list, guint n);
-bool is_stopped (const LsSweepRun *x);
 
 /* --- sweep_journal.c --- */
 
@@ -187,8 +201,6 @@ bool sweep_cannot_win (const LsSweepRun *x, const Candidate *c);
 LsTime sweep_step_limit (const LsSweepRun *x, const Candidate *c);
 /* The same of a pace in its place. */
 LsTime sweep_step_within (const Candidate *c, double pace);
-/* Whether steps are wanted with all that they take, also where they cannot win. */
-bool sweep_wants_all (const LsSweepRun *x);
 /* Its step over its goodput, ps: what its group is ranked by. */
 double sweep_paced (const Candidate *c);
 /* Of later waves, one that may be worth a try; NULL: none. */

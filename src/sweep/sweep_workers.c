@@ -28,13 +28,6 @@ struct Workers {
   GAsyncQueue *done; /* Work, by threads here */
 };
 
-bool
-is_stopped (const LsSweepRun *x)
-{
-  bool is_late = x->deadline > 0 && g_get_monotonic_time () >= x->deadline;
-  return (x->spec->stop && g_atomic_int_get (x->spec->stop) != 0) || is_late || x->error;
-}
-
 /* --- threads here ------------------------------------------------------------------------------- */
 
 static void
