@@ -157,4 +157,15 @@ length() {
   refuses '' "$check" "$tree"
 }
 
+# A misspelt word, and one that is known; a tree without anything to read.
+spelling() {
+  command -v codespell >/dev/null || exit 77
+  refuses '' "$check" "$tree"
+  mkdir "$tree/src"
+  printf 'The mape of all.\n' > "$tree/README.md"
+  "$check" "$tree"
+  printf '/* the rate of a link, recieved */\n' > "$tree/src/a.c"
+  refuses 'recieved ==> received' "$check" "$tree"
+}
+
 "$(basename -- "$check" .sh)"

@@ -156,7 +156,7 @@ copy_engines_stall_nobody (void)
       LsCollRequest request = {
         .kind = is_copy ? LS_COLL_COPY_PERMUTE : LS_COLL_PERMUTE, .gpus = gpus, .n = 2, .bytes = BYTES
       };
-      stall[is_copy] = call_stall (&x, (CallKey) { .kind = (uint8_t) request.kind, .bytes = BYTES },
+      stall[is_copy] = call_stall (&x, (CallKey) { .kind = (uint8_t) request.kind, .bytes = BYTES }, &request,
                                    ls_coll_plan (cluster, &h->nccl, &request, LS_NETWORK_FLOW, arena));
     }
     LS_CHECK_INT (stall[0], >, 0);
