@@ -344,7 +344,7 @@ step_on_part (Build *b, const LsOptimizerPart *part, const GArray *all)
       g_ptr_array_add (owned, owned_at (all, i));
       n += owned_at (all, i)->n;
     }
-  if (part->by_tensor)
+  if (part->by_tensor && owned->len > 0)
     step_on_each (b, part, owned);
   for (guint i = 0; !part->by_tensor && n > 0 && i < part->kernels->len; i++)
     launch_stream (b, &g_array_index (part->kernels, LsOptimizerKernel, i), NULL, n);

@@ -99,10 +99,12 @@ dp_step (const char *flags)
 static inline double
 dp_bytes_sent (const DpRun *run)
 {
-  const GArray *trunks = run->result->cluster->trunks;
-  for (guint t = 0; t < trunks->len; t++)
-    if (strcmp (g_array_index (trunks, LsTrunk, t).name, "node0/gpu0>nvswitch") == 0)
+  const LsCluster *cluster = run->result->cluster;
+  for (uint32_t t = 0; t < cluster->n_trunks; t++) {
+    g_autofree char *name = ls_cluster_resource_name (cluster, t);
+    if (g_str_equal (name, "node0/gpu0>nvswitch"))
       return run->result->timeline->resource_bytes[t];
+  }
   g_assert_not_reached ();
 }
 

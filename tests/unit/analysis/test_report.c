@@ -58,6 +58,7 @@ job_init (Job *job)
   job->cluster.spec.gpu.reserved_bytes = 100;
   job->cluster.spec.gpus_per_node = 2;
   job->cluster.n_gpus = 2;
+  job->cluster.spec.n_nodes = 1;
   job->cluster.trunks = g_array_new (FALSE, TRUE, sizeof (LsTrunk));
 
   job->programs[0] = job->programs[1] = job->trace.program;
@@ -92,6 +93,7 @@ job_add_trunk (Job *job, const char *name, double capacity, double bytes)
   LsTrunk trunk = { .name = g_strdup (name), .capacity_bytes_per_s = capacity };
   job->resource_bytes[job->cluster.trunks->len] = bytes;
   g_array_append_val (job->cluster.trunks, trunk);
+  job->cluster.n_trunks++;
 }
 
 static void
