@@ -92,8 +92,9 @@ const LsOptimizerPart *ls_optimizer_part (const LsOptimizerKind *kind, const LsT
 void ls_optimizer_tiles (const LsOptimizerPart *part, const LsTensor *t, GArray *tiles);
 /* Of n elements of a tensor that a rank owns; what is by row, column or side needs all of them. */
 uint64_t ls_optimizer_state_bytes (const LsOptimizerPart *part, const LsTensor *t, uint64_t n);
-/* Which of n tensors, one or more, run it in a step. What runs every so many steps runs on tensors whose work together is
- * that of a mean step: from the one with most work down, where at least half of its own is due. */
+/* Which of n tensors, one or more, run it in a step. What runs every so many steps runs on tensors whose
+ * work together is that of a mean step: from the one with most work down, where at least half of its own is
+ * due. */
 void ls_optimizer_runs (const LsOptimizerPart *part, const LsOptimizerKernel *k,
                         const LsTensor *const *tensors, guint n, bool *ret_runs);
 /* One launch. t: the matrix that is multiplied; swapped: short are its columns, long its rows, whichever is

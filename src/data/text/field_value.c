@@ -428,8 +428,8 @@ count_hint (const char *text)
   if (g_str_has_prefix (text + strspn (text, G_CSET_DIGITS), ".."))
     return g_strdup ("lockstep sweep and other commands with lists take several values");
   g_autofree char *n = leading_number (text, &rest);
-  bool has_unit
-      = *n && strchr ("kKMG", *rest) && (strcmp (rest + 1, "B") == 0 || strcmp (rest + 1, "iB") == 0);
+  bool has_letter = *n && *rest && strchr ("kKMG", *rest);
+  bool has_unit = has_letter && (strcmp (rest + 1, "B") == 0 || strcmp (rest + 1, "iB") == 0);
   g_autofree char *lettered = has_unit ? g_strdup_printf ("%s%c", n, *rest) : NULL;
   uint64_t count;
   if (!has_unit || !ls_parse_count (lettered, &count, NULL))
