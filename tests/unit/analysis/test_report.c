@@ -41,12 +41,13 @@ typedef struct {
   LsProgram programs[2];
   LsKernel kernels[3];
   double resource_bytes[64];
+  uint32_t gpu_of_rank[2];
 } Job;
 
 static void
 job_init (Job *job)
 {
-  *job = (Job) { .model = gpt () };
+  *job = (Job) { .model = gpt (), .gpu_of_rank = { 0, 1 } };
   trace_init (&job->trace, 2, 0, 2 * LS_S);
   ls_strategy_init (&job->strategy);
   job->strategy.tp = 1;
@@ -63,6 +64,7 @@ job_init (Job *job)
 
   job->programs[0] = job->programs[1] = job->trace.program;
   job->trace.plan.n_roles = 2;
+  job->trace.plan.gpu_of_rank = job->gpu_of_rank;
   job->trace.plan.programs = job->programs;
   job->trace.bindings[1].role = 1;
   job->trace.plan.kernels = job->kernels;
