@@ -76,6 +76,15 @@ ls_optimizer_factors (const LsOptimizerKind *kind)
   return false;
 }
 
+bool
+ls_optimizer_has_tiles (const LsOptimizerKind *kind)
+{
+  for (guint p = 0; p < kind->parts->len; p++)
+    if (part_at (kind, p)->tile > 0)
+      return true;
+  return false;
+}
+
 double
 ls_optimizer_least_state (const LsOptimizerKind *kind)
 {

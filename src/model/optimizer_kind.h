@@ -80,9 +80,11 @@ LsOptimizerKind *ls_optimizer_kind_ref (LsOptimizerKind *kind); /* NULL allowed 
 void ls_optimizer_kind_unref (LsOptimizerKind *kind);           /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsOptimizerKind, ls_optimizer_kind_unref)
 
-/* Some part needs whole matrices: it multiplies them; it keeps sums of their rows and columns. */
+/* Some part needs whole matrices: it multiplies them; it keeps sums of their rows and columns. Some part cuts
+ * tensors into tiles. */
 bool ls_optimizer_multiplies (const LsOptimizerKind *kind);
 bool ls_optimizer_factors (const LsOptimizerKind *kind);
+bool ls_optimizer_has_tiles (const LsOptimizerKind *kind);
 /* The fewest bytes that it keeps of an element. */
 double ls_optimizer_least_state (const LsOptimizerKind *kind);
 

@@ -35,15 +35,6 @@ sums_products (const LsOptimizerKind *kind)
   return false;
 }
 
-static bool
-has_tiles (const LsOptimizerKind *kind)
-{
-  for (guint p = 0; p < kind->parts->len; p++)
-    if (g_array_index (kind->parts, LsOptimizerPart, p).tile > 0)
-      return true;
-  return false;
-}
-
 /* Preconditioners and sums of rows are of whole matrices; Newton-Schulz is known of pieces that are gathered.
  */
 static void
@@ -153,7 +144,7 @@ check_optimizer (const LsStrategy *s, LsDiagList *diags)
               "expected blockwise, as %s has no product that is summed over ranks; got "
               "distributed",
               s->optimizer);
-  if (s->optimizer_tp == LS_OPTIMIZER_TP_DUPLICATED && has_tiles (s->optimizer_kind))
+  if (s->optimizer_tp == LS_OPTIMIZER_TP_DUPLICATED && ls_optimizer_has_tiles (s->optimizer_kind))
     conflict (diags, "/optimizer_tp",
               "expected blockwise, as %s cuts what a rank has of a matrix into tiles; got duplicated",
               s->optimizer);
