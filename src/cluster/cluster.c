@@ -2,12 +2,12 @@
 
 #include "cluster/index.h"
 
-/* In the array of a brief one; one that was never laid out is not brief. */
+/* In the array of a brief one. */
 static guint
 place_of (const LsCluster *c, uint32_t trunk)
 {
   const LsTopoIndex *x = c->index;
-  if (!x || !x->is_brief)
+  if (!x->is_brief)
     return trunk;
   uint32_t per_node = x->layouts[0].n_trunks;
   return trunk < x->fabric->first_trunk ? trunk % per_node : trunk - x->fabric->first_trunk + per_node;

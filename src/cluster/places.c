@@ -7,8 +7,6 @@ bool
 ls_places_init (LsPlaces *p, const LsCluster *c)
 {
   const LsTopoIndex *x = c->index;
-  if (!x)
-    return false;
   *p = (LsPlaces) { .n_hosts = c->spec.n_nodes,
                     .gpus_per_host = c->spec.gpus_per_node,
                     .trunks_per_host = x->layouts[0].n_trunks,

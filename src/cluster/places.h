@@ -23,8 +23,8 @@ typedef struct {
   uint32_t n_trunks;
 } LsPlaces;
 
-/* False: it is laid out in another way, or was not; nodes are of several kinds, switches hash, or links
- * between switches have failed. */
+/* False: it is laid out in another way, nodes are of several kinds, switches hash, or links between switches
+ * have failed. */
 bool ls_places_init (LsPlaces *p, const LsCluster *c);
 
 /* Ways from, to and in it are those of every other host, and so are its rates. */

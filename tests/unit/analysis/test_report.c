@@ -1,6 +1,7 @@
 /* Pins the figures of a report that are not the breakdown: speed, MFU and HFU,
  * memory of the fullest rank, busiest links, provenance of kernel times. */
 #include "analysis/report.h"
+#include "cluster/index.h"
 
 #include <string.h>
 
@@ -42,7 +43,12 @@ typedef struct {
   LsKernel kernels[3];
   double resource_bytes[64];
   uint32_t gpu_of_rank[2];
+  LsFabric fabric;
+  LsTopoIndex index;
 } Job;
+
+/* Trunks as they are added, each for itself. */
+static const LsFabricKind listed = { .name = "listed" };
 
 static void
 job_init (Job *job)
@@ -60,6 +66,9 @@ job_init (Job *job)
   job->cluster.spec.gpus_per_node = 2;
   job->cluster.n_gpus = 2;
   job->cluster.spec.n_nodes = 1;
+  job->fabric.kind = &listed;
+  job->index.fabric = &job->fabric;
+  job->cluster.index = &job->index;
   job->cluster.trunks = g_array_new (FALSE, TRUE, sizeof (LsTrunk));
 
   job->programs[0] = job->programs[1] = job->trace.program;
