@@ -27,13 +27,15 @@ step_flops (const LsModel *m, const LsStrategy *s, bool is_causal)
   return ls_trained_flops (m, s, seq, is_causal) - ls_dropped_flops (m, s, seq);
 }
 
-/* Of all GPUs over a step: [n_ranks]; NULL: the mean of the cluster's nodes for each. */
+/* Of all GPUs over a step: [n_ranks]; NULL: the mean of the cluster's GPUs for each. */
 static double
 peak_flops (const LsStrategy *s, const LsCluster *c, const uint32_t *gpus, uint32_t n_ranks, double step_s)
 {
-  uint32_t n_of_kind[LS_MAX_NODE_KINDS] = { 0 }, n = gpus ? n_ranks : c->spec.n_nodes;
-  for (uint32_t i = 0; i < n; i++)
-    n_of_kind[ls_cluster_kind_of (c, gpus ? ls_cluster_host_of (c, gpus[i]) : i)]++;
+  uint32_t n_of_kind[LS_MAX_NODE_KINDS] = { 0 }, n = gpus ? n_ranks : c->n_gpus;
+  for (uint32_t i = 0; i < n_ranks && gpus; i++)
+    n_of_kind[ls_cluster_kind_of (c, ls_cluster_host_of (c, gpus[i]))]++;
+  for (uint32_t host = 0; host < c->spec.n_nodes && !gpus; host++)
+    n_of_kind[ls_cluster_kind_of (c, host)] += ls_cluster_gpus_of (c, host);
   double peak = 0;
   for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++)
     peak += ls_cluster_spec_of_kind (&c->spec, k)->gpu.peak_flops[s->dtype] * ((double) n_of_kind[k] / n)

@@ -302,7 +302,7 @@ static void
 add_rest (const NodeTree *t, GPtrArray *roots)
 {
   LsTopoPart *nvswitches = NULL;
-  const LsClusterSpec *s = &t->map->cluster->spec;
+  const LsCluster *c = t->map->cluster;
   uint32_t n_nvlinks = 0;
   for (guint i = 0; i < t->map->links->len; i++) {
     const LsTopoLinks *row = &g_array_index (t->map->links, LsTopoLinks, i);
@@ -324,8 +324,8 @@ add_rest (const NodeTree *t, GPtrArray *roots)
     return;
   nvswitches->n = 0;
   for (uint32_t v = t->base; v < t->base + t->n; v++)
-    nvswitches->n += vertex (t->map->cluster, v)->kind == LS_NODE_NVSWITCH;
-  nvswitches->n_physical = n_nvlinks / s->gpus_per_node;
+    nvswitches->n += vertex (c, v)->kind == LS_NODE_NVSWITCH;
+  nvswitches->n_physical = n_nvlinks / ls_cluster_gpus_of (c, vertex (c, t->base)->host);
 }
 
 static GPtrArray *
@@ -423,7 +423,8 @@ ls_topo_nodes_text (const LsCluster *c)
                               out->len > 0 ? ""
                                   : n == 1 ? "node "
                                            : "nodes ",
-                              s->gpus_per_node, ls_cluster_spec_of_kind (s, k)->gpu.name);
+                              ls_cluster_spec_of_kind (s, k)->gpus_per_node,
+                              ls_cluster_spec_of_kind (s, k)->gpu.name);
   }
   return g_string_free (out, FALSE);
 }

@@ -106,7 +106,7 @@ node_level (const LsCluster *c)
                         .part = "gpu",
                         .is_of_gpus = true,
                         .n_groups = c->spec.n_nodes,
-                        .n_parts = c->spec.gpus_per_node };
+                        .n_parts = c->seats.per_node };
   level.each = (LsBandwidth) { INFINITY, INFINITY };
   for (guint v = 0; v < c->nodes->len; v++)
     if (vertex (c, v)->kind == LS_NODE_GPU) {
@@ -266,7 +266,7 @@ torus_bisection (const LsCluster *c)
 LsBandwidth
 ls_topo_node_bisection (const LsCluster *c)
 {
-  if (c->spec.gpus_per_node < 2)
+  if (ls_cluster_gpus_of (c, 0) < 2)
     return (LsBandwidth) { NAN, NAN };
   if (c->spec.interior == LS_INTERIOR_TORUS)
     return torus_bisection (c);
@@ -274,7 +274,7 @@ ls_topo_node_bisection (const LsCluster *c)
   g_autofree int8_t *side = g_new0 (int8_t, n);
   for (uint32_t v = 0; v < n; v++)
     if (vertex (c, v)->kind == LS_NODE_GPU)
-      side[v] = vertex (c, v)->index < c->spec.gpus_per_node / 2 ? -1 : 1;
+      side[v] = vertex (c, v)->index < ls_cluster_gpus_of (c, 0) / 2 ? -1 : 1;
   return both_cuts (c, n, has_nvlink_between_all (c), side);
 }
 

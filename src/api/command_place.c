@@ -58,8 +58,8 @@ write_placement (gconstpointer data, const char *path, GError **error)
                   *source = g_strdup_printf ("lockstep place: %s", ((const Data *) data)->title);
   if (g_str_has_suffix (name, ".json"))
     name[strlen (name) - strlen (".json")] = '\0';
-  g_autofree char *text = ls_placement_to_json (name, source, &best->cluster->spec, best->plan->gpu_of_rank,
-                                                best->plan->n_ranks);
+  g_autofree char *text
+      = ls_placement_to_json (name, source, best->cluster, best->plan->gpu_of_rank, best->plan->n_ranks);
   return ls_write_text (path, text, error);
 }
 

@@ -63,7 +63,7 @@ clear_group (gpointer group)
 static uint32_t
 node_of (const LsJobResult *r, uint32_t rank)
 {
-  return r->plan->gpu_of_rank[rank] / r->cluster->spec.gpus_per_node;
+  return ls_cluster_host_of (r->cluster, r->plan->gpu_of_rank[rank]);
 }
 
 /* "3,3,7": by GPU of the node the rank that stands for the one there. */
@@ -71,16 +71,16 @@ static void
 find_classes (Parts *p)
 {
   const LsJobResult *r = p->r;
-  uint32_t n_gpus = r->cluster->n_gpus, per_node = r->cluster->spec.gpus_per_node;
+  uint32_t n_gpus = r->cluster->n_gpus, n_nodes = r->cluster->spec.n_nodes;
   g_autofree uint32_t *at = g_new (uint32_t, n_gpus);
   memset (at, 0xff, n_gpus * sizeof *at);
   for (uint32_t rank = 0; rank < r->plan->n_ranks; rank++)
     at[r->plan->gpu_of_rank[rank]] = r->timeline->representative[rank];
-  p->classes = g_new0 (char *, n_gpus / per_node + 1);
-  for (uint32_t node = 0; node < n_gpus / per_node; node++) {
+  p->classes = g_new0 (char *, n_nodes + 1);
+  for (uint32_t node = 0; node < n_nodes; node++) {
     GString *out = g_string_new (NULL);
-    for (uint32_t g = 0; g < per_node; g++)
-      g_string_append_printf (out, "%x,", at[node * per_node + g]);
+    for (uint32_t g = 0; g < ls_cluster_gpus_of (r->cluster, node); g++)
+      g_string_append_printf (out, "%x,", at[ls_cluster_gpu_at (r->cluster, node, g)]);
     p->classes[node] = g_string_free (out, FALSE);
   }
 }
@@ -94,7 +94,7 @@ part_name (const Parts *p, uint32_t number)
     return ls_cluster_resource_name (r->cluster, number);
   case LS_FAULT_GPU:
     return g_strdup_printf ("rank %u, node%u/gpu%u", number, node_of (r, number),
-                            r->plan->gpu_of_rank[number] % r->cluster->spec.gpus_per_node);
+                            ls_cluster_local_of (r->cluster, r->plan->gpu_of_rank[number]));
   default:
     return g_strdup_printf ("node%u", number);
   }
@@ -129,7 +129,7 @@ classes_of (const Parts *p, const char *link)
   if (!g_str_has_prefix (link, "node"))
     return "";
   guint64 node = g_ascii_strtoull (link + strlen ("node"), NULL, 10);
-  return node < c->n_gpus / c->spec.gpus_per_node ? p->classes[node] : "";
+  return node < c->spec.n_nodes ? p->classes[node] : "";
 }
 
 /* Both ways at once: of a trunk and its reverse the even one. */
@@ -161,7 +161,7 @@ static void
 find_nodes (Parts *p)
 {
   const LsJobResult *r = p->r;
-  uint32_t n = r->cluster->n_gpus / r->cluster->spec.gpus_per_node;
+  uint32_t n = r->cluster->spec.n_nodes;
   g_autofree bool *is_used = g_new0 (bool, n);
   for (uint32_t rank = 0; rank < r->plan->n_ranks; rank++)
     is_used[node_of (r, rank)] = true;

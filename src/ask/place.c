@@ -44,7 +44,7 @@ short_order (const Search *x, LsRankOrder order)
 static void
 strategy_of (const Search *x, const Candidate *c, LsStrategy *ret_s)
 {
-  const LsClusterSpec *spec = &x->p->now->cluster->spec;
+  const LsCluster *cluster = x->p->now->cluster;
   ls_strategy_copy (ret_s, &x->p->now->strategy);
   ls_strategy_forget_placement (ret_s);
   if (!c->is_own_order) {
@@ -58,7 +58,8 @@ strategy_of (const Search *x, const Candidate *c, LsStrategy *ret_s)
   }
   LsSeat *seats = g_new0 (LsSeat, x->n_ranks);
   for (uint32_t r = 0; r < x->n_ranks; r++)
-    seats[r] = (LsSeat) { .node = c->gpus[r] / spec->gpus_per_node, .gpu = c->gpus[r] % spec->gpus_per_node };
+    seats[r] = (LsSeat) { .node = ls_cluster_host_of (cluster, c->gpus[r]),
+                          .gpu = ls_cluster_local_of (cluster, c->gpus[r]) };
   ret_s->allocation = ls_allocation_new (LS_ALLOCATION_RANKS, seats, x->n_ranks, NULL);
 }
 

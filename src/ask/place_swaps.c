@@ -69,7 +69,7 @@ kinds_of (const Search *x, const Candidate *c)
     mesh.order = c->order;
   for (uint32_t r = 0; r < x->n_ranks; r++) {
     uint64_t state = ls_mesh_coord (&mesh, r).pp;
-    kinds[c->gpus[r] / spec->gpus_per_node].stages += ls_draw_bits (&state);
+    kinds[ls_cluster_host_of (x->p->now->cluster, c->gpus[r])].stages += ls_draw_bits (&state);
   }
   for (uint32_t i = 0; i < spec->n_nodes; i++) {
     kinds[i].leaf = spec->nodes_per_leaf > 0 ? i / spec->nodes_per_leaf : i;
@@ -138,6 +138,14 @@ turn_of (const Search *x, const NodeKind *a, const NodeKind *b)
   return (has_fault ? 0 : 2) + (is_free ? 0 : 1);
 }
 
+/* Of nodes of unequal size one has no room for all that are on the other. */
+static bool
+has_room (const Search *x, uint32_t a, uint32_t b)
+{
+  const LsCluster *c = x->p->now->cluster;
+  return ls_cluster_gpus_of (c, a) == ls_cluster_gpus_of (c, b);
+}
+
 /* The first swap between nodes of two kinds, with its turn. */
 static void
 add_swap (const Search *x, const NodeKind *kinds, const Alike *p, const Alike *q, GArray *swaps)
@@ -146,7 +154,7 @@ add_swap (const Search *x, const NodeKind *kinds, const Alike *p, const Alike *q
   Swap best = { .turn = N_TURNS };
   for (int i = 0; i < 2; i++)
     for (int j = 0; j < 2; j++) {
-      if (ours[i] == UINT32_MAX || theirs[j] == UINT32_MAX)
+      if (ours[i] == UINT32_MAX || theirs[j] == UINT32_MAX || !has_room (x, ours[i], theirs[j]))
         continue;
       Swap swap = { MIN (ours[i], theirs[j]), MAX (ours[i], theirs[j]),
                     turn_of (x, &kinds[ours[i]], &kinds[theirs[j]]) };
@@ -174,14 +182,15 @@ find_swaps (const Search *x, const Candidate *c)
 static Candidate
 swapped (const Search *x, const Candidate *c, Swap swap)
 {
-  uint32_t per_node = x->p->now->cluster->spec.gpus_per_node;
+  const LsCluster *cluster = x->p->now->cluster;
   Candidate other = { .order = c->order, .is_own_order = c->is_own_order, .seats_name = c->seats_name };
   other.gpus = g_memdup2 (c->gpus, x->n_ranks * sizeof *c->gpus);
   other.layers = g_memdup2 (c->layers, c->layers ? x->n_stages * sizeof *c->layers : 0);
   for (uint32_t r = 0; r < x->n_ranks; r++) {
-    uint32_t node = other.gpus[r] / per_node, local = other.gpus[r] % per_node;
+    uint32_t node = ls_cluster_host_of (cluster, other.gpus[r]),
+             local = ls_cluster_local_of (cluster, other.gpus[r]);
     if (node == swap.a || node == swap.b)
-      other.gpus[r] = (node == swap.a ? swap.b : swap.a) * per_node + local;
+      other.gpus[r] = ls_cluster_gpu_at (cluster, node == swap.a ? swap.b : swap.a, local);
   }
   return other;
 }

@@ -183,9 +183,21 @@ void
 shared_job_place (const SharedJobs *jobs, guint i, const uint32_t *nodes)
 {
   const SharedJob *j = &jobs->jobs[i];
-  uint32_t per_node = jobs->cluster->spec.gpus_per_node;
-  for (uint32_t r = 0; r < j->job->plan->n_ranks; r++)
-    j->job->plan->gpu_of_rank[r] = nodes[j->own[r] / per_node] * per_node + j->own[r] % per_node;
+  for (uint32_t r = 0; r < j->job->plan->n_ranks; r++) {
+    uint32_t node = ls_cluster_host_of (j->job->cluster, j->own[r]),
+             local = ls_cluster_local_of (j->job->cluster, j->own[r]);
+    j->job->plan->gpu_of_rank[r] = ls_cluster_gpu_at (jobs->cluster, nodes[node], local);
+  }
+}
+
+bool
+shared_job_has_room (const SharedJobs *jobs, guint i, const uint32_t *nodes)
+{
+  const LsAllocation *a = jobs->jobs[i].allocation;
+  for (uint32_t k = 0; k < a->n_seats; k++)
+    if (ls_cluster_gpus_of (jobs->cluster, nodes[k]) != ls_cluster_gpus_of (jobs->cluster, a->seats[k].node))
+      return false;
+  return true;
 }
 
 /* A list that names a node twice, or one that there is not. */
@@ -203,10 +215,15 @@ static gboolean
 prepare (SharedJobs *jobs, guint i, LsJobSpec *spec, const LsSharingOptions *options, GError **error)
 {
   SharedJob *j = &jobs->jobs[i];
-  spec->n_nodes = j->allocation->n_seats;
+  g_autofree uint32_t *nodes = g_new (uint32_t, j->allocation->n_seats);
+  for (uint32_t k = 0; k < j->allocation->n_seats; k++)
+    nodes[k] = j->allocation->seats[k].node;
+  spec->n_nodes = spec->n_of_nodes = j->allocation->n_seats;
+  spec->of_nodes = nodes;
   spec->has_no_faults = true; /* which are of the cluster's nodes, not of its own */
   spec->options.max_memory_bytes = options->max_memory_bytes;
   j->job = ls_job_spec_prepare (spec, error);
+  spec->of_nodes = NULL;
   LsRunOptions run;
   if (!j->job || !ls_job_spec_options (spec, &run, error)
       || !ls_job_hardware (j->job, j->job->hardware, &run, &j->chosen, error))
@@ -222,9 +239,6 @@ prepare (SharedJobs *jobs, guint i, LsJobSpec *spec, const LsSharingOptions *opt
     return FALSE;
   }
   j->own = g_memdup2 (plan->gpu_of_rank, plan->n_ranks * sizeof *plan->gpu_of_rank);
-  g_autofree uint32_t *nodes = g_new (uint32_t, j->allocation->n_seats);
-  for (uint32_t k = 0; k < j->allocation->n_seats; k++)
-    nodes[k] = j->allocation->seats[k].node;
   shared_job_place (jobs, i, nodes);
   return TRUE;
 }

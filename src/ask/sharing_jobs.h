@@ -54,5 +54,7 @@ gboolean sharing_pack (const SharedJobs *jobs, const LsSharingOptions *options, 
 
 /* Puts a job onto these nodes instead, as many as it has: the plan changes its GPUs. */
 void shared_job_place (const SharedJobs *jobs, guint i, const uint32_t *nodes);
+/* Whether these have as many GPUs each as the nodes of its own. */
+bool shared_job_has_room (const SharedJobs *jobs, guint i, const uint32_t *nodes);
 
 #endif

@@ -141,7 +141,7 @@ gboolean
 sharing_pack (const SharedJobs *jobs, const LsSharingOptions *options, LsSharing *s, GError **error)
 {
   g_autoptr (GArray) all = all_nodes (jobs);
-  bool is_other = false;
+  bool is_other = false, has_room = true;
   char **texts = g_new0 (char *, jobs->n + 1);
   for (guint i = 0, first = 0; i < jobs->n; first += jobs->jobs[i++].allocation->n_seats) {
     const uint32_t *nodes = &g_array_index (all, uint32_t, first);
@@ -149,9 +149,11 @@ sharing_pack (const SharedJobs *jobs, const LsSharingOptions *options, LsSharing
     g_autofree uint32_t *own = own_nodes (jobs, i);
     is_other |= memcmp (own, nodes, n * sizeof *own) != 0;
     texts[i] = list_text (nodes, n);
-    shared_job_place (jobs, i, nodes);
+    has_room &= shared_job_has_room (jobs, i, nodes);
+    if (has_room)
+      shared_job_place (jobs, i, nodes);
   }
-  gboolean ok = !is_other || run_packed (jobs, options, s, error);
+  gboolean ok = !is_other || !has_room || run_packed (jobs, options, s, error);
   for (guint i = 0; i < jobs->n; i++) {
     g_autofree uint32_t *own = own_nodes (jobs, i);
     shared_job_place (jobs, i, own);

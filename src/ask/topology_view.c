@@ -39,7 +39,7 @@ read_gpu (const LsCluster *c, const char *text, uint32_t *ret_gpu, GError **erro
     if (!host || !g_ascii_string_to_unsigned (host, 10, 0, G_MAXUINT32, &node, NULL))
       goto malformed;
     number = slash + strlen ("/gpu");
-    limit = c->spec.gpus_per_node;
+    limit = node < c->spec.n_nodes ? ls_cluster_gpus_of (c, (uint32_t) node) : 0;
   }
   if (!g_ascii_string_to_unsigned (number, 10, 0, G_MAXUINT32, &gpu, NULL))
     goto malformed;
@@ -47,10 +47,10 @@ read_gpu (const LsCluster *c, const char *text, uint32_t *ret_gpu, GError **erro
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
                  "--path: no %s \"%s\"; expected one of 0 to %u, or node0/gpu0 to node%u/gpu%u",
                  ls_cluster_chip_word (&c->spec, 1), text, c->n_gpus - 1, c->spec.n_nodes - 1,
-                 c->spec.gpus_per_node - 1);
+                 ls_cluster_gpus_of (c, c->spec.n_nodes - 1) - 1);
     return FALSE;
   }
-  *ret_gpu = (uint32_t) (node * c->spec.gpus_per_node + gpu);
+  *ret_gpu = ls_cluster_gpu_at (c, (uint32_t) node, (uint32_t) gpu);
   return TRUE;
 malformed:
   g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--path: expected a %s such as 12 or node1/gpu4; got \"%s\"",

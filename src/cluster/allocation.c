@@ -297,10 +297,26 @@ ls_allocation_cluster_nodes (const LsAllocation *a)
 uint32_t
 ls_allocation_n_ranks (const LsAllocation *a, const LsClusterSpec *spec)
 {
-  uint64_t n = !a                      ? 0
-      : a->kind == LS_ALLOCATION_NODES ? (uint64_t) a->n_seats * ls_cluster_taken (spec)
-                                       : a->n_seats;
+  uint64_t n = a ? a->n_seats : 0;
+  if (a && a->kind == LS_ALLOCATION_NODES) {
+    n *= ls_cluster_taken (spec);
+    for (uint32_t i = 0; i < a->n_seats && spec->others; i++)
+      n += ls_cluster_spec_gpus_of (spec, a->seats[i].node) - (uint64_t) ls_cluster_taken (spec);
+  }
   return (uint32_t) MIN (n, UINT32_MAX);
+}
+
+/* Where ranks find seats. */
+typedef struct {
+  const LsClusterSpec *spec;
+  LsSeats seats;
+} Room;
+
+static uint32_t
+n_taken (const LsClusterSpec *spec)
+{
+  return spec->taken_per_node > 0 ? spec->n_nodes * spec->taken_per_node
+                                  : (uint32_t) ls_cluster_spec_n_gpus (spec);
 }
 
 /* 0 .. n - 1 in an order that the seed draws (Fisher and Yates; Knuth, TAOCP 3.4.2, algorithm P). Newly
@@ -318,24 +334,44 @@ shuffled (uint32_t n, uint32_t seed)
   return order;
 }
 
-static void
-draw_gpus (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n_ranks, uint32_t *gpus)
+/* GPUs of a node that a job takes. */
+static uint32_t
+taken_of (const Room *room, uint32_t node)
 {
-  uint32_t taken = ls_cluster_taken (spec);
+  return room->spec->taken_per_node > 0 ? room->spec->taken_per_node : ls_seats_in_node (&room->seats, node);
+}
+
+/* Node after node; with enough of them. */
+static void
+fill_nodes (const Room *room, const uint32_t *nodes, uint32_t n_ranks, uint32_t *gpus)
+{
+  for (uint32_t r = 0, i = 0; r < n_ranks; i++)
+    for (uint32_t g = 0; g < taken_of (room, nodes[i]) && r < n_ranks; g++)
+      gpus[r++] = ls_seats_first (&room->seats, nodes[i]) + g;
+}
+
+static void
+draw_gpus (const LsAllocation *a, const Room *room, uint32_t n_ranks, uint32_t *gpus)
+{
   bool is_of_gpus = a->kind == LS_ALLOCATION_RANDOM_GPUS;
-  g_autofree uint32_t *order = shuffled (is_of_gpus ? spec->n_nodes * taken : spec->n_nodes, a->seed);
-  for (uint32_t r = 0; r < n_ranks; r++)
-    gpus[r] = is_of_gpus ? ls_cluster_gpu_of (spec, order[r])
-                         : order[r / taken] * spec->gpus_per_node + r % taken;
+  g_autofree uint32_t *order = shuffled (is_of_gpus ? n_taken (room->spec) : room->spec->n_nodes, a->seed);
+  for (uint32_t r = 0; r < n_ranks && is_of_gpus; r++)
+    gpus[r] = ls_cluster_gpu_of (room->spec, order[r]);
+  if (!is_of_gpus)
+    fill_nodes (room, order, n_ranks, gpus);
 }
 
 /* Over as many nodes as the ranks need. */
 static void
-deal_gpus (const LsClusterSpec *spec, uint32_t n_ranks, uint32_t *gpus)
+deal_gpus (const Room *room, uint32_t n_ranks, uint32_t *gpus)
 {
-  uint32_t taken = ls_cluster_taken (spec), n_nodes = MAX (1, (n_ranks + taken - 1) / taken);
-  for (uint32_t r = 0; r < n_ranks; r++)
-    gpus[r] = r % n_nodes * spec->gpus_per_node + r / n_nodes;
+  uint32_t n_nodes = 0;
+  for (uint64_t n = 0; n < n_ranks; n_nodes++)
+    n += taken_of (room, n_nodes);
+  for (uint32_t r = 0, turn = 0; r < n_ranks; turn++)
+    for (uint32_t node = 0; node < n_nodes && r < n_ranks; node++)
+      if (turn < taken_of (room, node))
+        gpus[r++] = ls_seats_first (&room->seats, node) + turn;
 }
 
 static void
@@ -348,8 +384,9 @@ complain (const LsAllocation *a, const LsSeat *seat, LsDiagList *diags, char *wh
 
 /* Its node and GPU are there, and nobody else's. first: [gpus] the seat that has it, + 1. */
 static void
-check_seat (const LsAllocation *a, const LsClusterSpec *spec, uint32_t i, uint32_t *first, LsDiagList *diags)
+check_seat (const LsAllocation *a, const Room *room, uint32_t i, uint32_t *first, LsDiagList *diags)
 {
+  const LsClusterSpec *spec = room->spec;
   const LsSeat *seat = &a->seats[i];
   bool is_of_nodes = a->kind == LS_ALLOCATION_NODES;
   const char *word = ls_cluster_chip_word (spec, 1);
@@ -358,11 +395,12 @@ check_seat (const LsAllocation *a, const LsClusterSpec *spec, uint32_t i, uint32
     return complain (a, seat, diags,
                      g_strdup_printf ("%snode %u: the cluster has %u, 0 to %u", who, seat->node,
                                       spec->n_nodes, spec->n_nodes - 1));
-  if (!is_of_nodes && seat->gpu >= spec->gpus_per_node)
+  uint32_t n_gpus = ls_seats_in_node (&room->seats, seat->node);
+  if (!is_of_nodes && seat->gpu >= n_gpus)
     return complain (a, seat, diags,
-                     g_strdup_printf ("%s%s %u of node %u: a node has %u, 0 to %u", who, word, seat->gpu,
-                                      seat->node, spec->gpus_per_node, spec->gpus_per_node - 1));
-  uint32_t *taken = &first[seat->node * spec->gpus_per_node + (is_of_nodes ? 0 : seat->gpu)];
+                     g_strdup_printf ("%s%s %u of node %u: %s has %u, 0 to %u", who, word, seat->gpu,
+                                      seat->node, room->seats.first ? "that" : "a node", n_gpus, n_gpus - 1));
+  uint32_t *taken = &first[ls_seats_first (&room->seats, seat->node) + (is_of_nodes ? 0 : seat->gpu)];
   if (*taken == 0)
     *taken = i + 1;
   else if (is_of_nodes)
@@ -376,7 +414,7 @@ check_seat (const LsAllocation *a, const LsClusterSpec *spec, uint32_t i, uint32
 static void
 check_room (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n_ranks, LsDiagList *diags)
 {
-  uint32_t n = a->n_seats > 0 ? ls_allocation_n_ranks (a, spec) : spec->n_nodes * ls_cluster_taken (spec);
+  uint32_t n = a->n_seats > 0 ? ls_allocation_n_ranks (a, spec) : n_taken (spec);
   const LsSeat nowhere = { 0 };
   if (a->n_cluster_nodes > 0 && a->n_cluster_nodes != spec->n_nodes)
     complain (a, &nowhere, diags,
@@ -388,6 +426,24 @@ check_room (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n_ranks, 
                                ls_cluster_chip_word (spec, 2), n));
 }
 
+/* There is room for all. */
+static void
+seat_ranks (const LsAllocation *a, const Room *room, uint32_t n_ranks, uint32_t *gpus)
+{
+  if (a->kind == LS_ALLOCATION_CYCLIC)
+    deal_gpus (room, n_ranks, gpus);
+  else if (a->n_seats == 0)
+    draw_gpus (a, room, n_ranks, gpus);
+  if (a->kind == LS_ALLOCATION_NODES) {
+    g_autofree uint32_t *nodes = g_new (uint32_t, a->n_seats);
+    for (uint32_t i = 0; i < a->n_seats; i++)
+      nodes[i] = a->seats[i].node;
+    fill_nodes (room, nodes, n_ranks, gpus);
+  }
+  for (uint32_t r = 0; r < n_ranks && a->kind == LS_ALLOCATION_RANKS; r++)
+    gpus[r] = ls_seats_first (&room->seats, a->seats[r].node) + a->seats[r].gpu;
+}
+
 gboolean
 ls_allocation_gpus (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n_ranks, uint32_t *ret_gpus,
                     GError **error)
@@ -397,29 +453,24 @@ ls_allocation_gpus (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n
   if (!a)
     return TRUE;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autofree uint32_t *first = g_new0 (uint32_t, (size_t) spec->n_nodes * spec->gpus_per_node);
+  Room room = { .spec = spec };
+  ls_seats_init (&room.seats, spec);
+  g_autofree uint32_t *first = g_new0 (uint32_t, room.seats.n_gpus + 1);
   for (uint32_t i = 0; i < a->n_seats; i++)
-    check_seat (a, spec, i, first, diags);
+    check_seat (a, &room, i, first, diags);
   check_room (a, spec, n_ranks, diags);
-  if (!ls_diag_list_to_error (diags, error))
-    return FALSE;
-  uint32_t taken = ls_cluster_taken (spec), per_node = spec->gpus_per_node;
-  if (a->kind == LS_ALLOCATION_CYCLIC)
-    deal_gpus (spec, n_ranks, ret_gpus);
-  else if (a->n_seats == 0)
-    draw_gpus (a, spec, n_ranks, ret_gpus);
-  for (uint32_t r = 0; r < n_ranks && a->kind == LS_ALLOCATION_NODES; r++)
-    ret_gpus[r] = a->seats[r / taken].node * per_node + r % taken;
-  for (uint32_t r = 0; r < n_ranks && a->kind == LS_ALLOCATION_RANKS; r++)
-    ret_gpus[r] = a->seats[r].node * per_node + a->seats[r].gpu;
-  return TRUE;
+  gboolean ok = ls_diag_list_to_error (diags, error);
+  if (ok)
+    seat_ranks (a, &room, n_ranks, ret_gpus);
+  ls_seats_clear (&room.seats);
+  return ok;
 }
 
 bool
-ls_gpus_span_nodes (const LsClusterSpec *spec, const uint32_t *gpus, uint32_t n)
+ls_gpus_span_nodes (const LsCluster *c, const uint32_t *gpus, uint32_t n)
 {
   for (uint32_t i = 1; i < n; i++)
-    if (gpus[i] / spec->gpus_per_node != gpus[0] / spec->gpus_per_node)
+    if (ls_cluster_host_of (c, gpus[i]) != ls_cluster_host_of (c, gpus[0]))
       return true;
   return false;
 }

@@ -11,7 +11,8 @@
  * and ranges in brackets, as wide as they are written; several brackets in a name, of which the last runs
  * fastest. "0-3,7" does without a name.
  *
- * Cyclic, as srun's --distribution and mpirun's --map-by node: with N nodes rank r is on node r mod N.
+ * Cyclic, as srun's --distribution and mpirun's --map-by node: with N nodes rank r is on node r mod N; of
+ * nodes of unequal size those that are full are left out of the turn.
  *
  * At random: nodes of the cluster in an order that a seed draws, as many as the ranks need; or GPUs. */
 #ifndef LS_CLUSTER_ALLOCATION_H
@@ -72,13 +73,13 @@ uint32_t ls_allocation_cluster_nodes (const LsAllocation *a);
 /* Ranks that it has GPUs for on nodes of that kind; 0: any number. a: NULL allowed. */
 uint32_t ls_allocation_n_ranks (const LsAllocation *a, const LsClusterSpec *spec);
 
-/* The GPU of each of n_ranks, in [0, n_nodes gpus_per_node), no two alike. a NULL: node after node
+/* The GPU of each of n_ranks, of those of the cluster, no two alike. a NULL: node after node
  * (cluster/segment.h). LS_ERROR_CONFLICT, with all mistakes and their places: a node or GPU that the cluster
  * does not have, one that is taken twice, fewer than the ranks need. */
 gboolean ls_allocation_gpus (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n_ranks,
                              uint32_t *ret_gpus, GError **error);
 
 /* Whether any two of these GPUs are of different nodes. */
-bool ls_gpus_span_nodes (const LsClusterSpec *spec, const uint32_t *gpus, uint32_t n);
+bool ls_gpus_span_nodes (const LsCluster *cluster, const uint32_t *gpus, uint32_t n);
 
 #endif

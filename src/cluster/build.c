@@ -39,9 +39,12 @@ fabric_kind (const LsClusterSpec *spec)
 static gboolean
 check_gpus (const LsClusterSpec *s, GError **error)
 {
-  uint64_t n_gpus = (uint64_t) s->n_nodes * s->gpus_per_node;
+  uint64_t n_gpus = ls_cluster_spec_n_gpus (s);
   if (n_gpus <= LS_CLUSTER_MAX_GPUS)
     return TRUE;
+  if (s->others)
+    return ls_spec_conflict (error, "%u nodes have %" G_GUINT64_FORMAT " %s; expected at most %u", s->n_nodes,
+                             (guint64) n_gpus, ls_cluster_chip_word (s, n_gpus), LS_CLUSTER_MAX_GPUS);
   return ls_spec_conflict (error, "%u nodes of %u %s are %" G_GUINT64_FORMAT " %s; expected at most %u",
                            s->n_nodes, s->gpus_per_node, ls_cluster_chip_word (s, s->gpus_per_node),
                            (guint64) n_gpus, ls_cluster_chip_word (s, n_gpus), LS_CLUSTER_MAX_GPUS);
@@ -62,7 +65,7 @@ check_size (const LsClusterSpec *s, GError **error)
                            s->n_nodes, n, LS_CLUSTER_MAX_LINKS);
 }
 
-/* What arithmetic over the nodes, and the fabric, take for alike. */
+/* What all nodes of a cluster have in common. */
 gboolean
 ls_cluster_spec_check_other (const LsClusterSpec *s, const LsOtherNodes *o, GError **error)
 {
@@ -70,12 +73,9 @@ ls_cluster_spec_check_other (const LsClusterSpec *s, const LsOtherNodes *o, GErr
   if (s->interior == LS_INTERIOR_TORUS || other->interior == LS_INTERIOR_TORUS)
     return ls_spec_conflict (error, "slices of a torus are all alike: no other nodes beside or as %s",
                              o->like);
-  if (other->gpus_per_node != s->gpus_per_node)
-    return ls_spec_conflict (error, "nodes of %s have %u GPUs; expected %u, as those of %s", o->like,
-                             other->gpus_per_node, s->gpus_per_node, s->name);
-  if (other->nics != s->nics)
-    return ls_spec_conflict (error, "nodes of %s have %u NICs; expected %u, as those of %s", o->like,
-                             other->nics, s->nics, s->name);
+  if ((other->nics == 0) != (s->nics == 0))
+    return ls_spec_conflict (error, "nodes of %s have %s NICs, those of %s %s", o->like,
+                             other->nics == 0 ? "no" : "some", s->name, s->nics == 0 ? "none" : "have some");
   if (other->is_staged != s->is_staged || other->transport != s->transport)
     return ls_spec_conflict (error, "nodes of %s send in another way than those of %s (transport, gpudirect)",
                              o->like, s->name);
@@ -134,7 +134,7 @@ add_index (LsCluster *c)
     const LsClusterSpec *spec = ls_cluster_spec_of_kind (&c->spec, k);
     LsInterior *interior = x->layouts[k].interior = interior_kind (spec)->new (spec);
     interior->kind = interior_kind (spec);
-    x->layouts[k].n_trunks = interior->n_trunks + x->fabric->trunks_per_node;
+    x->layouts[k].n_trunks = interior->n_trunks + 2 * spec->nics;
   }
   if (c->spec.others)
     add_starts (c);
@@ -240,7 +240,8 @@ build (const LsClusterSpec *spec, bool is_brief, uint64_t max_bytes, GError **er
 
   LsCluster *c = g_new0 (LsCluster, 1);
   ls_cluster_spec_copy (spec, &c->spec);
-  c->n_gpus = spec->n_nodes * spec->gpus_per_node;
+  ls_seats_init (&c->seats, &c->spec);
+  c->n_gpus = c->seats.n_gpus;
   add_index (c);
   c->index->is_brief = is_brief && can_be_brief (c);
   if (!check_bytes (c, max_bytes, error)) {
@@ -290,6 +291,7 @@ ls_cluster_free (LsCluster *c)
   }
   g_free (c->index->starts);
   g_free (c->kind_of_host);
+  ls_seats_clear (&c->seats);
   c->index->fabric->kind->free (c->index->fabric);
   g_string_chunk_free (c->index->names);
   g_clear_pointer (&c->index->faulty_nodes, g_hash_table_unref);

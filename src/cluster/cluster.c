@@ -73,5 +73,5 @@ ls_cluster_resource_name (const LsCluster *c, uint32_t resource)
   if (resource < c->n_trunks)
     return trunk_name (c, resource);
   uint32_t gpu = resource - c->n_trunks;
-  return g_strdup_printf ("node%u/gpu%u/hbm", ls_cluster_host_of (c, gpu), gpu % c->spec.gpus_per_node);
+  return g_strdup_printf ("node%u/gpu%u/hbm", ls_cluster_host_of (c, gpu), ls_cluster_local_of (c, gpu));
 }

@@ -3,7 +3,7 @@
  * once, then const and shareable.
  *
  * Three index spaces, never mixed: `gpu` counts accelerators of the whole
- * cluster (node * gpus_per_node + local_gpu), `node_id` counts vertices of the
+ * cluster, node after node (cluster/seats.h), `node_id` counts vertices of the
  * graph, `trunk` counts what traffic shares. */
 #ifndef LS_CLUSTER_CLUSTER_H
 #define LS_CLUSTER_CLUSTER_H
@@ -15,6 +15,7 @@
 #include <lockstep/units.h>
 
 #include "cluster/gpu.h"
+#include "cluster/seats.h"
 #include "cluster/torus.h"
 
 /* A kind of link inside a node or in the fabric. bandwidth is one direction of
@@ -258,6 +259,11 @@ gboolean ls_cluster_spec_validate (const LsClusterSpec *spec, GError **error);
 uint32_t ls_cluster_spec_n_kinds (const LsClusterSpec *spec);
 uint32_t ls_cluster_spec_kind_of (const LsClusterSpec *spec, uint32_t host);
 const LsClusterSpec *ls_cluster_spec_of_kind (const LsClusterSpec *spec, uint32_t kind);
+/* Accelerators of a node, and of all nodes; linear in the number of ranges. */
+uint32_t ls_cluster_spec_gpus_of (const LsClusterSpec *spec, uint32_t host);
+uint64_t ls_cluster_spec_n_gpus (const LsClusterSpec *spec);
+/* Node k from now on is of the kind that nodes[k] was; nodes from n on are of the first kind. */
+void ls_cluster_spec_take_nodes (LsClusterSpec *spec, const uint32_t *nodes, uint32_t n);
 
 typedef struct {
   LsNodeKind kind;
@@ -294,6 +300,7 @@ typedef struct {
   GArray *links;         /* LsLink     */
   GArray *trunks;        /* LsTrunk    */
   uint8_t *kind_of_host; /* [n_nodes]; NULL: all nodes are alike */
+  LsSeats seats;
   /* private: interior, fabric and names (index.h) */
   struct LsTopoIndex *index;
 } LsCluster;
@@ -324,7 +331,24 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCluster, ls_cluster_free)
 static inline uint32_t
 ls_cluster_host_of (const LsCluster *c, uint32_t gpu)
 {
-  return gpu / c->spec.gpus_per_node;
+  return ls_seats_node (&c->seats, gpu);
+}
+/* Which of its node's it is. */
+static inline uint32_t
+ls_cluster_local_of (const LsCluster *c, uint32_t gpu)
+{
+  return ls_seats_local (&c->seats, gpu);
+}
+/* Accelerators of a node; and the one with a number below that. */
+static inline uint32_t
+ls_cluster_gpus_of (const LsCluster *c, uint32_t host)
+{
+  return ls_seats_in_node (&c->seats, host);
+}
+static inline uint32_t
+ls_cluster_gpu_at (const LsCluster *c, uint32_t host, uint32_t local)
+{
+  return ls_seats_first (&c->seats, host) + local;
 }
 
 /* Of a node: its kind, and the spec of that kind, of which only the node and its accelerator count. */

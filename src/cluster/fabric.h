@@ -4,7 +4,7 @@
  *
  * Trunks come in two blocks, so that their numbers follow by arithmetic:
  *
- *     of node h:  ls_node_trunk (c, h, i)    i < trunks_per_node, after the node's interior
+ *     of node h:  ls_node_trunk (c, h, i)    i < 2 * NICs of the node, after its interior
  *                                            (NIC > leaf and back: 2 * nic + direction)
  *     the rest:   fabric->first_trunk + i    i < n_trunks, after all nodes
  *
@@ -12,6 +12,9 @@
  *
  * A trunk is what traffic shares evenly. With ideal spreading the links of a leaf to all
  * spines are one trunk; with hashing (spec->routing) each link is one.
+ *
+ * NIC i of a node is on rail i mod rails, however many it has. A tree is dimensioned for nodes of the first
+ * kind: others load its leaves with more or less.
  *
  * A new kind: one file fabric_X.c that defines an LsFabricKind, a member of LsFabricId
  * (cluster.h), a line in fabric_kinds (build.c), its members in LsClusterSpec and
@@ -68,9 +71,9 @@ typedef struct {
 
 /* The first member of each kind's own struct. */
 struct LsFabric {
-  uint32_t n_vertices, trunks_per_node, n_trunks; /* by new()     */
-  uint32_t n_edges;                               /* by new(); the first vertices are these */
-  const LsFabricKind *kind;                       /* by the builder, as the rest */
+  uint32_t n_vertices, n_trunks; /* by new()     */
+  uint32_t n_edges;              /* by new(); the first vertices are these */
+  const LsFabricKind *kind;      /* by the builder, as the rest */
   uint32_t first_vertex, first_trunk;
 };
 

@@ -232,9 +232,7 @@ list_new (const LsClusterSpec *s)
   f->n_switches = s->switches->len;
   f->names = g_new (const char *, f->n_switches);
   f->by_name = g_hash_table_new (g_str_hash, g_str_equal);
-  f->base = (LsFabric) { .n_vertices = f->n_switches,
-                         .trunks_per_node = 2 * s->nics,
-                         .n_trunks = 2 * (uint32_t) n_switch_links (s) };
+  f->base = (LsFabric) { .n_vertices = f->n_switches, .n_trunks = 2 * (uint32_t) n_switch_links (s) };
   number_switches (f);
   f->edge_of = g_new (uint32_t, (gsize) s->n_nodes * s->rails);
   for (guint i = 0; i < s->switch_nics->len; i++) {
@@ -276,7 +274,7 @@ static void
 lay_out_node (const LsFabric *fabric, LsCluster *c, uint32_t host)
 {
   const List *f = (const List *) fabric;
-  for (uint32_t i = 0; i < f->spec->nics; i++) {
+  for (uint32_t i = 0; i < ls_cluster_node_spec (c, host)->nics; i++) {
     uint32_t v = edge (fabric, host, i);
     ls_layout_pair (c, LS_END (ls_nic_vertex (c, host, i), host, "nic", i), switch_end (f, v, f->names[v]), 1,
                     1, &ls_cluster_node_spec (c, host)->nic);

@@ -209,7 +209,6 @@ tree_new (const LsClusterSpec *s)
   f->t_cores = 2 * f->n_leaves * leaf_pairs;
   f->base = (LsFabric) {
     .n_vertices = f->n_leaves + f->n_pods * f->spines_per_pod + f->spines_per_pod * f->uplinks,
-    .trunks_per_node = 2 * s->nics,
     .n_trunks = f->t_cores + 2 * f->n_pods * pod_pairs,
     .n_edges = f->n_leaves,
   };
@@ -232,12 +231,11 @@ edge (const LsFabric *fabric, uint32_t host, uint32_t nic)
 static void
 lay_out_node (const LsFabric *fabric, LsCluster *c, uint32_t host)
 {
-  const LsClusterSpec *s = &c->spec;
-  for (uint32_t i = 0; i < s->nics; i++) {
+  const LsLinkSpec *port = &ls_cluster_node_spec (c, host)->nic;
+  for (uint32_t i = 0; i < ls_cluster_node_spec (c, host)->nics; i++) {
     uint32_t leaf = edge (fabric, host, i);
     ls_layout_pair (c, LS_END (ls_nic_vertex (c, host, i), host, "nic", i),
-                    LS_END (fabric->first_vertex + leaf, LS_NO_NUMBER, "leaf", leaf), 1, 1,
-                    &ls_cluster_node_spec (c, host)->nic);
+                    LS_END (fabric->first_vertex + leaf, LS_NO_NUMBER, "leaf", leaf), 1, 1, port);
   }
 }
 

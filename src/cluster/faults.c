@@ -54,6 +54,12 @@ complain_of_name (const LsCluster *c, const char *name, GError **error)
 {
   g_autoptr (GPtrArray) near = g_ptr_array_new ();
   size_t n = node_part (name);
+  if (strchr (name, '*'))
+    return ls_spec_conflict (
+        error,
+        "faults: \"%s\": a star stands for several links in a report; expected the name of "
+        "one, such as \"%s\"",
+        name, trunk_at (c, 0)->name);
   for (guint t = 0; t < c->n_trunks; t++)
     if (node_part (trunk_at (c, t)->name) == n && strncmp (trunk_at (c, t)->name, name, n) == 0)
       g_ptr_array_add (near, trunk_at (c, t)->name);
@@ -236,7 +242,7 @@ static void
 find_ways (const LsCluster *c, uint32_t host, LsNodeFaults *node)
 {
   const LsInterior *in = ls_interior_of (c, host);
-  uint32_t n_gpus = c->spec.gpus_per_node, n_nics = c->spec.nics;
+  uint32_t n_gpus = ls_cluster_gpus_of (c, host), n_nics = ls_cluster_node_spec (c, host)->nics;
   if (c->spec.interior == LS_INTERIOR_TORUS || n_gpus > MAX_SEARCHED_GPUS || n_nics > MAX_SEARCHED_GPUS)
     return;
   g_autoptr (GArray) links = working_links (c, host);
@@ -269,7 +275,8 @@ static uint32_t
 nic_for (const LsCluster *c, uint32_t host, const LsNodeFaults *node, uint32_t gpu)
 {
   const LsInterior *in = ls_interior_of (c, host);
-  uint32_t n = c->spec.nics, own = in->kind->nic_of_gpu (in, gpu), best = n, nearest = UINT32_MAX;
+  uint32_t n = ls_cluster_node_spec (c, host)->nics, own = in->kind->nic_of_gpu (in, gpu), best = n,
+           nearest = UINT32_MAX;
   for (uint32_t k = 0; k < n; k++) {
     uint32_t nic = (own + k) % n;
     if (!nic_serves (c, host, gpu, nic))
@@ -294,7 +301,7 @@ cut_off (uint32_t host, const char *from_kind, uint32_t from, const char *to, GE
 static gboolean
 check_node (const LsCluster *c, uint32_t host, LsNodeFaults *node, GError **error)
 {
-  uint32_t n_gpus = c->spec.gpus_per_node;
+  uint32_t n_gpus = ls_cluster_gpus_of (c, host);
   for (uint32_t from = 0; from < n_gpus; from++) {
     for (uint32_t to = 0; to < n_gpus; to++) {
       LsRoute r = { .n_hops = 0 };
@@ -302,11 +309,11 @@ check_node (const LsCluster *c, uint32_t host, LsNodeFaults *node, GError **erro
       if (from != to && !ls_route_within (c, host, from, to, &r))
         return cut_off (host, "gpu", from, name, error);
     }
-    if (node->nic_of_gpu && node->nic_of_gpu[from] == c->spec.nics)
+    if (node->nic_of_gpu && node->nic_of_gpu[from] == ls_cluster_node_spec (c, host)->nics)
       return cut_off (host, "gpu", from, "any NIC of its node", error);
     for (int is_to_host = 0; is_to_host < 2; is_to_host++) {
       LsRoute r;
-      ls_route_host_memory (c, host * n_gpus + from, is_to_host, &r);
+      ls_route_host_memory (c, ls_cluster_gpu_at (c, host, from), is_to_host, &r);
       for (uint32_t i = 0; i < r.n_hops; i++)
         if (ls_trunk_is_failed (c, r.hop[i].trunk))
           return cut_off (host, "gpu", from, "the memory of its CPU", error);
@@ -320,8 +327,8 @@ finish_node (LsCluster *c, uint32_t host, LsNodeFaults *node, GError **error)
 {
   find_ways (c, host, node);
   if (c->spec.nics > 0) {
-    node->nic_of_gpu = g_new (uint32_t, c->spec.gpus_per_node);
-    for (uint32_t gpu = 0; gpu < c->spec.gpus_per_node; gpu++)
+    node->nic_of_gpu = g_new (uint32_t, ls_cluster_gpus_of (c, host));
+    for (uint32_t gpu = 0; gpu < ls_cluster_gpus_of (c, host); gpu++)
       node->nic_of_gpu[gpu] = nic_for (c, host, node, gpu);
   }
   if (!check_node (c, host, node, error))

@@ -27,7 +27,7 @@
 
 typedef struct {
   LsWays *within, *to_nic, *from_nic; /* NULL: no search here            */
-  uint32_t *nic_of_gpu;               /* [gpus_per_node]; NULL: no NICs  */
+  uint32_t *nic_of_gpu;               /* [GPUs of the node]; NULL: no NICs  */
   uint32_t *proxies;                  /* as LsTopoIndex.proxies          */
   bool has_nvlink_fault;              /* a failed one                    */
 } LsNodeFaults;

@@ -309,6 +309,16 @@ ls_cluster_spec_init_torus (LsClusterSpec *s)
   ls_cluster_spec_set_slice (s, t->is_given ? t->dims : t->largest);
 }
 
+/* Node after node; nodes beyond those of the file are of the first kind. */
+static uint32_t
+nodes_of_kinds_for (const LsClusterSpec *s, uint32_t n_gpus)
+{
+  uint32_t n_nodes = 0;
+  for (uint64_t n = 0; n < n_gpus; n_nodes++)
+    n += ls_cluster_spec_gpus_of (s, n_nodes);
+  return MAX (n_nodes, 1);
+}
+
 void
 ls_cluster_spec_fit (LsClusterSpec *s, uint32_t n_gpus)
 {
@@ -317,7 +327,7 @@ ls_cluster_spec_fit (LsClusterSpec *s, uint32_t n_gpus)
     ls_torus_fit (&t, n_gpus);
     ls_cluster_spec_set_slice (s, t.dims);
   }
-  s->n_nodes = (n_gpus - 1) / ls_cluster_taken (s) + 1;
+  s->n_nodes = s->others ? nodes_of_kinds_for (s, n_gpus) : (n_gpus - 1) / ls_cluster_taken (s) + 1;
 }
 
 /* --- for messages that take several ways --- */

@@ -36,17 +36,17 @@ nvlink_leads (const LsCluster *c, uint32_t host, const bool *is_nvlink, uint32_t
   for (uint32_t i = 0; i < r.n_hops; i++)
     if (!is_nvlink[r.hop[i].trunk - ls_first_trunk (c, host)])
       return false;
-  uint32_t per_node = c->spec.gpus_per_node;
-  return ls_route_to_nic (c, host, to, ls_nic_of_gpu (c, host * per_node + to), &r) && r.n_hops <= MAX_HOPS;
+  return ls_route_to_nic (c, host, to, ls_nic_of_gpu (c, ls_cluster_gpu_at (c, host, to)), &r)
+      && r.n_hops <= MAX_HOPS;
 }
 
 static uint32_t
 proxy_of (const LsCluster *c, uint32_t host, const bool *is_nvlink, uint32_t gpu, uint32_t rail)
 {
-  uint32_t n_gpus = c->spec.gpus_per_node, n = 0;
+  uint32_t n_gpus = ls_cluster_gpus_of (c, host), n = 0;
   g_autofree uint32_t *able = g_new (uint32_t, n_gpus);
   for (uint32_t g = 0; g < n_gpus; g++) {
-    if (ls_nic_of_gpu (c, host * n_gpus + g) % c->spec.rails != rail)
+    if (ls_nic_of_gpu (c, ls_cluster_gpu_at (c, host, g)) % c->spec.rails != rail)
       continue;
     if (g == gpu)
       return gpu;
@@ -65,8 +65,8 @@ ls_proxies_new (const LsCluster *c, uint32_t host)
   g_autofree bool *is_nvlink = find_nvlinks (c, host);
   if (!is_nvlink)
     return NULL;
-  uint32_t *proxies = g_new (uint32_t, (gsize) s->gpus_per_node * s->rails);
-  for (uint32_t gpu = 0; gpu < s->gpus_per_node; gpu++)
+  uint32_t n_gpus = ls_cluster_gpus_of (c, host), *proxies = g_new (uint32_t, (gsize) n_gpus * s->rails);
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
     for (uint32_t rail = 0; rail < s->rails; rail++)
       proxies[gpu * s->rails + rail] = proxy_of (c, host, is_nvlink, gpu, rail);
   return proxies;

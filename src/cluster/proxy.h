@@ -12,7 +12,7 @@
 
 #include "cluster/cluster.h"
 
-/* [gpus_per_node * rails], GPUs of the node; NULL where PXN makes no difference: switched
+/* [GPUs of the node * rails], GPUs of the node; NULL where PXN makes no difference: switched
  * off, one rail, no NVLink, or chips of a torus. Free with g_free(). */
 uint32_t *ls_proxies_new (const LsCluster *c, uint32_t host);
 

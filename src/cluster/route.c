@@ -15,7 +15,7 @@ ls_nic_of_gpu (const LsCluster *c, uint32_t gpu)
 {
   const LsInterior *in = ls_interior_of (c, ls_cluster_host_of (c, gpu));
   const LsNodeFaults *faults = ls_faults_of_node (c, ls_cluster_host_of (c, gpu));
-  uint32_t local = gpu % c->spec.gpus_per_node;
+  uint32_t local = ls_cluster_local_of (c, gpu);
   return faults && faults->nic_of_gpu ? faults->nic_of_gpu[local] : in->kind->nic_of_gpu (in, local);
 }
 
@@ -118,10 +118,10 @@ ls_route_from_nic (const LsCluster *c, uint32_t host, uint32_t nic, uint32_t gpu
 bool
 ls_gpu_is_as_near_to_nic_of (const LsCluster *c, uint32_t owner, uint32_t gpu)
 {
-  uint32_t per_node = c->spec.gpus_per_node, host = owner / per_node, nic = ls_nic_of_gpu (c, owner);
+  uint32_t host = ls_cluster_host_of (c, owner), nic = ls_nic_of_gpu (c, owner);
   LsRoute own = { .n_hops = 0 }, other = { .n_hops = 0 };
-  return ls_route_to_nic (c, host, owner % per_node, nic, &own)
-      && ls_route_to_nic (c, host, gpu % per_node, nic, &other) && other.n_hops <= own.n_hops;
+  return ls_route_to_nic (c, host, ls_cluster_local_of (c, owner), nic, &own)
+      && ls_route_to_nic (c, host, ls_cluster_local_of (c, gpu), nic, &other) && other.n_hops <= own.n_hops;
 }
 
 /* --- between nodes --- */
@@ -138,17 +138,18 @@ proxy_of (const LsCluster *c, uint32_t host, uint32_t gpu, uint32_t nic_to)
 uint32_t
 ls_route_proxy (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to)
 {
-  uint32_t per_node = c->spec.gpus_per_node, host = gpu_from / per_node;
-  if (host == gpu_to / per_node)
+  uint32_t host = ls_cluster_host_of (c, gpu_from);
+  if (host == ls_cluster_host_of (c, gpu_to))
     return gpu_from;
-  return host * per_node + proxy_of (c, host, gpu_from % per_node, ls_nic_of_gpu (c, gpu_to));
+  return ls_cluster_gpu_at (c, host,
+                            proxy_of (c, host, ls_cluster_local_of (c, gpu_from), ls_nic_of_gpu (c, gpu_to)));
 }
 
 static bool
 between_nodes (const LsCluster *c, const LsRouteEnds *e, uint32_t host_from, uint32_t host_to, LsRoute *r)
 {
   const LsFabric *fabric = c->index->fabric;
-  uint32_t per_node = c->spec.gpus_per_node, from = e->gpu_from % per_node, sender = from;
+  uint32_t from = ls_cluster_local_of (c, e->gpu_from), sender = from;
   uint32_t nic_to = e->nic_to == LS_NIC_AUTO ? ls_nic_of_gpu (c, e->gpu_to) : e->nic_to;
   if (e->nic_from == LS_NIC_AUTO)
     sender = proxy_of (c, host_from, from, nic_to);
@@ -156,7 +157,8 @@ between_nodes (const LsCluster *c, const LsRouteEnds *e, uint32_t host_from, uin
     .gpu_from = e->gpu_from,
     .gpu_to = e->gpu_to,
     .node_from = host_from,
-    .nic_from = e->nic_from == LS_NIC_AUTO ? ls_nic_of_gpu (c, host_from * per_node + sender) : e->nic_from,
+    .nic_from
+    = e->nic_from == LS_NIC_AUTO ? ls_nic_of_gpu (c, ls_cluster_gpu_at (c, host_from, sender)) : e->nic_from,
     .node_to = host_to,
     .nic_to = nic_to,
     .channel = e->channel,
@@ -164,7 +166,7 @@ between_nodes (const LsCluster *c, const LsRouteEnds *e, uint32_t host_from, uin
   bool works = (sender == from || ls_route_within (c, host_from, from, sender, r))
       && ls_route_to_nic (c, host_from, sender, flow.nic_from, r);
   fabric->kind->way (fabric, c, &flow, r);
-  return works && ls_route_from_nic (c, host_to, nic_to, e->gpu_to % per_node, r);
+  return works && ls_route_from_nic (c, host_to, nic_to, ls_cluster_local_of (c, e->gpu_to), r);
 }
 
 void
@@ -175,11 +177,10 @@ ls_route_ends (const LsCluster *c, const LsRouteEnds *e, LsRoute *ret_route)
   r->latency = 0;
   if (e->gpu_from == e->gpu_to)
     return;
-  uint32_t per_node = c->spec.gpus_per_node;
-  uint32_t host_from = e->gpu_from / per_node, host_to = e->gpu_to / per_node;
-  bool works = host_from == host_to
-      ? ls_route_within (c, host_from, e->gpu_from % per_node, e->gpu_to % per_node, r)
-      : between_nodes (c, e, host_from, host_to, r);
+  uint32_t host_from = ls_cluster_host_of (c, e->gpu_from), host_to = ls_cluster_host_of (c, e->gpu_to);
+  bool works = host_from == host_to ? ls_route_within (c, host_from, ls_cluster_local_of (c, e->gpu_from),
+                                                       ls_cluster_local_of (c, e->gpu_to), r)
+                                    : between_nodes (c, e, host_from, host_to, r);
   g_assert (works); /* ls_faults_finish() has seen to it; of chosen NICs the caller */
 }
 
@@ -196,7 +197,7 @@ static void
 route_local (const LsCluster *c, uint32_t gpu, void (*way) (const LsInterior *, uint32_t, LsRoute *),
              LsRoute *ret_route)
 {
-  uint32_t host = gpu / c->spec.gpus_per_node, local = gpu % c->spec.gpus_per_node;
+  uint32_t host = ls_cluster_host_of (c, gpu), local = ls_cluster_local_of (c, gpu);
   ret_route->n_hops = 0;
   ret_route->latency = 0;
   way (ls_interior_of (c, host), local, ret_route);

@@ -26,24 +26,31 @@ gboolean ls_segment_place (LsClusterSpec *spec, uint32_t n_nodes, uint32_t n_gpu
 /* "64 of the 72 GPUs of a node: segments of 16 of its 18 trays"; NULL: all are taken. Newly allocated. */
 char *ls_segment_text (const LsClusterSpec *spec);
 
-/* GPUs of each node that the job takes. */
+/* GPUs of each node that the job takes; with segments all nodes are alike. Else those of the first kind. */
 static inline uint32_t
 ls_cluster_taken (const LsClusterSpec *spec)
 {
   return spec->taken_per_node > 0 ? spec->taken_per_node : spec->gpus_per_node;
 }
 
+/* The largest number that divides what the job takes of every node. */
+static inline uint32_t
+ls_cluster_common (const LsCluster *c)
+{
+  return c->spec.taken_per_node > 0 ? c->spec.taken_per_node : ls_seats_common (&c->seats);
+}
+
 static inline uint32_t
 ls_cluster_n_taken (const LsCluster *c)
 {
-  return c->spec.n_nodes * ls_cluster_taken (&c->spec);
+  return c->spec.taken_per_node > 0 ? c->spec.n_nodes * c->spec.taken_per_node : c->n_gpus;
 }
 
 static inline uint32_t
 ls_cluster_gpu_of (const LsClusterSpec *spec, uint32_t rank)
 {
-  uint32_t taken = ls_cluster_taken (spec);
-  return rank / taken * spec->gpus_per_node + rank % taken;
+  uint32_t taken = spec->taken_per_node;
+  return taken > 0 ? rank / taken * spec->gpus_per_node + rank % taken : rank;
 }
 
 #endif

@@ -239,6 +239,54 @@ ls_cluster_spec_of_kind (const LsClusterSpec *s, uint32_t kind)
   return kind == 0 ? s : g_array_index (s->others, LsOtherNodes, kind - 1).spec;
 }
 
+uint32_t
+ls_cluster_spec_gpus_of (const LsClusterSpec *s, uint32_t host)
+{
+  return ls_cluster_spec_of_kind (s, ls_cluster_spec_kind_of (s, host))->gpus_per_node;
+}
+
+void
+ls_cluster_spec_take_nodes (LsClusterSpec *s, const uint32_t *nodes, uint32_t n)
+{
+  GArray *ranges[LS_MAX_NODE_KINDS] = { NULL };
+  if (!s->others)
+    return;
+  for (uint32_t k = 1; k <= s->others->len; k++)
+    ranges[k] = g_array_new (FALSE, FALSE, sizeof (LsNodeRange));
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t kind = ls_cluster_spec_kind_of (s, nodes[i]);
+    if (kind > 0)
+      g_array_append_val (ranges[kind], ((LsNodeRange) { i, i }));
+  }
+  for (uint32_t k = 1; k <= s->others->len; k++) {
+    LsOtherNodes *o = &g_array_index (s->others, LsOtherNodes, k - 1);
+    g_array_unref (o->ranges);
+    o->ranges = ranges[k];
+  }
+}
+
+/* Nodes of a range that are there. */
+static uint64_t
+n_of_range (const LsClusterSpec *s, const LsNodeRange *range)
+{
+  return range->first < s->n_nodes ? (uint64_t) MIN (range->last, s->n_nodes - 1) - range->first + 1 : 0;
+}
+
+uint64_t
+ls_cluster_spec_n_gpus (const LsClusterSpec *s)
+{
+  uint64_t n = 0, n_other = 0;
+  for (guint i = 0; s->others && i < s->others->len; i++) {
+    const LsOtherNodes *o = &g_array_index (s->others, LsOtherNodes, i);
+    for (guint r = 0; r < o->ranges->len; r++) {
+      uint64_t nodes = n_of_range (s, &g_array_index (o->ranges, LsNodeRange, r));
+      n += nodes * o->spec->gpus_per_node;
+      n_other += nodes;
+    }
+  }
+  return n + (s->n_nodes - n_other) * s->gpus_per_node;
+}
+
 const char *
 ls_cluster_chip_word (const LsClusterSpec *spec, uint64_t n)
 {

@@ -79,9 +79,9 @@ describe_cluster (const char *path, LsClusterSpec *spec, LsDiagList *diags)
     g_autofree char *network = g_strdup_printf ("network %s per node", rate);
     g_autoptr (GString) others = g_string_new (NULL);
     for (uint32_t k = 1; k < ls_cluster_spec_n_kinds (spec); k++)
-      g_string_append_printf (others, ", nodes %s with %s",
-                              g_array_index (spec->others, LsOtherNodes, k - 1).nodes,
-                              ls_cluster_spec_of_kind (spec, k)->gpu.name);
+      g_string_append_printf (
+          others, ", nodes %s with %u x %s", g_array_index (spec->others, LsOtherNodes, k - 1).nodes,
+          ls_cluster_spec_of_kind (spec, k)->gpus_per_node, ls_cluster_spec_of_kind (spec, k)->gpu.name);
     line = g_strdup_printf ("cluster, %u x %s per node%s, %s", spec->gpus_per_node, spec->gpu.name,
                             others->str, spec->nics > 0 ? network : "no network");
   }

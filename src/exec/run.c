@@ -152,13 +152,13 @@ check_copies (const Run *x, GError **error)
 static gboolean
 check_room_outside (const Run *x, GError **error)
 {
-  const LsClusterSpec *spec = &x->cluster->spec;
-  uint64_t memory = spec->cpu_memory_bytes, drives = spec->nvme_bytes * spec->nvme_drives;
-  g_autofree uint64_t *in_memory = g_new0 (uint64_t, spec->n_nodes),
-                      *on_drives = g_new0 (uint64_t, spec->n_nodes);
+  uint32_t n_nodes = x->cluster->spec.n_nodes;
+  g_autofree uint64_t *in_memory = g_new0 (uint64_t, n_nodes), *on_drives = g_new0 (uint64_t, n_nodes);
   for (uint32_t r = 0; r < x->plan->n_ranks; r++) {
     const LsProgram *p = &x->plan->programs[x->plan->bindings[r].role];
-    uint32_t node = x->plan->gpu_of_rank[r] / spec->gpus_per_node;
+    uint32_t node = ls_cluster_host_of (x->cluster, x->plan->gpu_of_rank[r]);
+    const LsClusterSpec *spec = ls_cluster_node_spec (x->cluster, node);
+    uint64_t memory = spec->cpu_memory_bytes, drives = spec->nvme_bytes * spec->nvme_drives;
     in_memory[node] += p->host_bytes;
     on_drives[node] += p->nvme_bytes;
     bool is_memory = memory > 0 && in_memory[node] > memory,

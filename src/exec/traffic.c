@@ -9,16 +9,16 @@
 
 /* --- what one loads -------------------------------------------------------------------------- */
 
-/* From one NIC of the sender to that of the receiver; what lies before and behind is inside nodes. loads:
- * LsLoad. */
+/* From one NIC of the sender to that of the receiver, or of fewer to these in turn; what lies before and
+ * behind is inside nodes. loads: LsLoad. */
 static bool
 add_way (const LsCluster *c, const LsTraffic *t, uint32_t nic, GArray *loads)
 {
   LsRoute route;
-  const LsRouteEnds ends = { .gpu_from = t->node_from * c->spec.gpus_per_node,
-                             .gpu_to = t->node_to * c->spec.gpus_per_node,
-                             .nic_from = nic,
-                             .nic_to = nic,
+  const LsRouteEnds ends = { .gpu_from = ls_cluster_gpu_at (c, t->node_from, 0),
+                             .gpu_to = ls_cluster_gpu_at (c, t->node_to, 0),
+                             .nic_from = nic % ls_cluster_node_spec (c, t->node_from)->nics,
+                             .nic_to = nic % ls_cluster_node_spec (c, t->node_to)->nics,
                              .channel = nic };
   ls_route_ends (c, &ends, &route);
   uint32_t first = UINT32_MAX, last = 0;
@@ -62,16 +62,18 @@ LsPhase *
 ls_traffic_phase (const LsCluster *c, const LsTraffic *t, uint32_t *ret_n_flows, LsArena *arena)
 {
   g_autoptr (GArray) loads = g_array_new (FALSE, FALSE, sizeof (LsLoad));
-  for (uint32_t nic = 0; nic < c->spec.nics; nic++)
+  uint32_t n_nics
+      = MAX (ls_cluster_node_spec (c, t->node_from)->nics, ls_cluster_node_spec (c, t->node_to)->nics);
+  for (uint32_t nic = 0; nic < n_nics; nic++)
     if (!add_way (c, t, nic, loads))
       return NULL;
   if (loads->len == 0)
     return NULL;
   LsPhase *phase = ls_arena_new_array (arena, LsPhase, 1);
   take_loads (loads, phase, arena);
-  *ret_n_flows = c->spec.nics;
-  phase->demand_bytes = (double) t->bytes / c->spec.nics;
-  phase->rate_cap = t->rate > 0 ? t->rate / c->spec.nics : INFINITY;
+  *ret_n_flows = n_nics;
+  phase->demand_bytes = (double) t->bytes / n_nics;
+  phase->rate_cap = t->rate > 0 ? t->rate / n_nics : INFINITY;
   for (uint32_t i = 0; i < phase->n_loads; i++)
     phase->rate_cap = MIN (phase->rate_cap,
                            ls_cluster_resource_capacity (c, phase->loads[i].resource) * (double) LS_COEF_ONE

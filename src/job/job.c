@@ -78,7 +78,7 @@ resolve (LsStrategy *s, const LsModel *model, const LsCluster *cluster, GError *
 {
   prefer_xla (s, cluster);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (ls_strategy_resolve (s, model, ls_cluster_n_taken (cluster), ls_cluster_taken (&cluster->spec), diags))
+  if (ls_strategy_resolve (s, model, ls_cluster_n_taken (cluster), ls_cluster_common (cluster), diags))
     return TRUE;
   ls_diag_list_to_error (diags, error);
   return FALSE;
@@ -436,7 +436,8 @@ run_one (const LsJobSpec *spec, GError **error)
     ls_job_note_retries (spec, r);
     if (r->notes) {
       const LsClusterSpec *c = &r->cluster->spec;
-      ls_note_tcp (c, ls_gpus_span_nodes (c, r->plan->gpu_of_rank, r->plan->n_ranks), spec->nccl, r->notes);
+      ls_note_tcp (c, ls_gpus_span_nodes (r->cluster, r->plan->gpu_of_rank, r->plan->n_ranks), spec->nccl,
+                   r->notes);
       ls_note_optimizer (&r->strategy, r->notes);
       ls_note_adapters (&r->strategy, &r->model, r->notes);
       ls_note_documents (&r->strategy, &r->model, r->notes);

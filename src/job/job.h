@@ -63,6 +63,9 @@ typedef struct {
   LsMeasured measured; /* a step that was run, to compare with */
   bool no_notes;       /* only those of a foreign model: nobody reads them */
   bool has_no_faults;  /* those of the cluster's file do not count              */
+  /* [n_of_nodes] which of the cluster's nodes its own are, for their kinds; borrowed. NULL: the first ones */
+  const uint32_t *of_nodes;
+  uint32_t n_of_nodes;
 } LsJobSpec;
 
 /* The knobs of a job that its strategy does not have; those are ls_strategy_fields

@@ -49,16 +49,16 @@ node_word (const LsClusterSpec *c)
 }
 
 static bool
-is_across (const LsJobResult *r, const LsClusterSpec *c)
+is_across (const LsJobResult *r)
 {
-  return ls_gpus_span_nodes (c, r->plan->gpu_of_rank, r->plan->n_ranks);
+  return ls_gpus_span_nodes (r->cluster, r->plan->gpu_of_rank, r->plan->n_ranks);
 }
 
 /* Bytes/s of the NICs of a node, for each of its GPUs; 0: one node is enough. */
 static double
 fabric_rate (const LsJobResult *r, const LsClusterSpec *c)
 {
-  return c->interior != LS_INTERIOR_TORUS && is_across (r, c)
+  return c->interior != LS_INTERIOR_TORUS && is_across (r)
       ? c->nics * c->nic.bandwidth_bytes_per_s / c->gpus_per_node
       : 0;
 }
@@ -67,7 +67,7 @@ fabric_rate (const LsJobResult *r, const LsClusterSpec *c)
 static const char *
 transport_word (const LsJobResult *r, const LsClusterSpec *c)
 {
-  if (!is_across (r, c))
+  if (!is_across (r))
     return NULL;
   return c->transport == LS_NIC_TCP ? "tcp" : c->is_staged ? "host-memory" : NULL;
 }
@@ -198,7 +198,7 @@ widen_for_machine (const LsJobSpec *spec, const LsJobResult *r, LsInterval *inte
   static const LsKnown measured;
   const LsKnown *kernels = spec->gpu_calibration ? &measured : &c->gpu.kernels_known,
                 *inside = spec->nccl ? &measured : &c->gpu.collectives_known,
-                *network = spec->nccl || !is_across (r, c) ? &measured : &c->network_known;
+                *network = spec->nccl || !is_across (r) ? &measured : &c->network_known;
   g_autoptr (GString) words = g_string_new (NULL);
   append_known (words, "kernels", kernels);
   append_known (words, "collectives in a node", inside);

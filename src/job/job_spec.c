@@ -26,6 +26,8 @@ ls_job_hardware_load (const LsJobSpec *spec, LsDiagList *diags)
     h->spec.segment = spec->segment;
     h->spec.segment_is_asked = true;
   }
+  if (h && spec->of_nodes)
+    ls_cluster_spec_take_nodes (&h->spec, spec->of_nodes, spec->n_of_nodes);
   if (h && spec->has_no_faults)
     ls_cluster_spec_forget_faults (&h->spec);
   return h;

@@ -21,7 +21,7 @@ append_rank (GString *out, uint32_t rank, const LsPlan *plan, const LsMesh *mesh
   uint32_t gpu = plan->gpu_of_rank[rank];
   const LsBinding *b = &plan->bindings[rank];
   LsCoord at = has_place ? ls_mesh_coord (mesh, rank) : (LsCoord) { 0 };
-  const uint32_t places[] = { rank, ls_cluster_host_of (c, gpu), gpu % c->spec.gpus_per_node };
+  const uint32_t places[] = { rank, ls_cluster_host_of (c, gpu), ls_cluster_local_of (c, gpu) };
   const uint32_t indices[] = { at.pp, at.dp, at.cp, at.tp };
 
   for (guint i = 0; i < G_N_ELEMENTS (places); i++)

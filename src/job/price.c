@@ -35,19 +35,20 @@ ls_price_of (const LsPrice *given, const LsGpu *gpu)
                      power_of (given, gpu) };
 }
 
-/* 0: not known. */
+/* Over all GPUs; 0: not known. */
 static double
 mean_of (const LsClusterSpec *spec, size_t member)
 {
-  double sum = 0;
+  double sum = 0, n = 0;
   for (uint32_t host = 0; host < spec->n_nodes; host++) {
     const LsClusterSpec *of = ls_cluster_spec_of_kind (spec, ls_cluster_spec_kind_of (spec, host));
     double figure = *(const double *) (gconstpointer) ((const char *) &of->gpu + member);
     if (!(figure > 0))
       return 0;
-    sum += figure;
+    sum += of->gpus_per_node * figure;
+    n += of->gpus_per_node;
   }
-  return sum / spec->n_nodes;
+  return sum / n;
 }
 
 LsPrice

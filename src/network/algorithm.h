@@ -66,6 +66,8 @@ extern const LsCollAlgorithm ls_coll_ring, ls_coll_tree, ls_coll_nvls, ls_coll_n
 
 /* Members per host if that is the same for all, else 0. */
 uint32_t ls_coll_members_per_host (const LsCollCall *call);
+/* As many, if each host has all of its GPUs in the call, and all as many; else 0. */
+uint32_t ls_coll_whole_hosts (const LsCollCall *call);
 uint32_t ls_coll_max_members (const LsCollCall *call);
 uint32_t ls_coll_min_members (const LsCollCall *call);
 /* Whether NVSwitches join all GPUs of each host. */

@@ -55,18 +55,18 @@ static GBytes *
 key_of (const LsCluster *cluster, LsCollKind kind, uint64_t bytes, const uint32_t *gpus, uint32_t n)
 {
   const LsClusterSpec *spec = &cluster->spec;
-  uint32_t per_node = spec->gpus_per_node, node = gpus[0] / per_node;
+  uint32_t node = ls_cluster_host_of (cluster, gpus[0]);
   bool has_faults = (spec->faults && spec->faults->len > 0) || spec->others,
        is_torus = spec->interior == LS_INTERIOR_TORUS, is_inside = !has_faults;
   for (uint32_t i = 1; i < n && is_inside; i++)
-    is_inside = gpus[i] / per_node == node;
+    is_inside = ls_cluster_host_of (cluster, gpus[i]) == node;
   const uint64_t head[] = { (uint64_t) (uintptr_t) cluster, bytes, (uint64_t) kind, n, is_inside };
   g_autoptr (GArray) key = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_array_append_vals (key, head, 2 * G_N_ELEMENTS (head));
   if (is_inside && is_torus)
-    add_torus_places (&spec->torus, gpus, n, per_node, key);
+    add_torus_places (&spec->torus, gpus, n, spec->gpus_per_node, key);
   else
-    add_runs (gpus, n, is_inside ? node * per_node : 0, key);
+    add_runs (gpus, n, is_inside ? ls_cluster_gpu_at (cluster, node, 0) : 0, key);
   return g_bytes_new (key->data, key->len * sizeof (uint32_t));
 }
 

@@ -39,9 +39,8 @@
 static bool
 applies (const LsCollCall *call)
 {
-  const LsClusterSpec *s = &call->cluster->spec;
   return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && call->n_hosts == 1
-      && call->n == s->gpus_per_node && call->n > 2;
+      && ls_coll_whole_hosts (call) > 2;
 }
 
 static void

@@ -20,7 +20,9 @@
  * hop 14 us, no ramp: 25 + 56 us + max (1.75 * 1.074e9 / 476e9, 2 * 1.074e9 / 360e9) =
  * 6.046 ms.
  *
- * Deviation. As for trees, each channel takes both trees here.
+ * Deviations. As for trees, each channel takes both trees here. Between nodes of unequal size NCCL has as
+ * many heads as the smallest node, and the other GPUs reach these through the switch (minHeadNum of
+ * src/graph/connect.cc); what that takes is in no source, so there it is rings and trees here.
  *
  * Reference: NCCL 2.30.7 src/graph/tuning.cc, src/device/all_reduce.h (runNvlsTree). */
 #include <math.h>
@@ -42,9 +44,8 @@ typedef struct {
 static bool
 applies (const LsCollCall *call)
 {
-  const LsClusterSpec *s = &call->cluster->spec;
-  return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && call->n_hosts > 1 && s->gpus_per_node > 2
-      && ls_coll_members_per_host (call) == s->gpus_per_node;
+  return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && call->n_hosts > 1
+      && ls_coll_whole_hosts (call) > 2;
 }
 
 /* Chunk that is at a stage in this round; none if >= n_chunks. Stages: 0 in, 1 to the

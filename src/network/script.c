@@ -8,7 +8,7 @@
 static uint32_t
 neighbour (const LsCluster *c, uint32_t gpu)
 {
-  uint32_t k = c->spec.gpus_per_node, local = gpu % k;
+  uint32_t k = ls_cluster_gpus_of (c, ls_cluster_host_of (c, gpu)), local = ls_cluster_local_of (c, gpu);
   return gpu - local + (local + 1) % k;
 }
 

@@ -27,6 +27,16 @@ ls_coll_members_per_host (const LsCollCall *call)
 }
 
 uint32_t
+ls_coll_whole_hosts (const LsCollCall *call)
+{
+  uint32_t k = ls_coll_members_per_host (call);
+  for (uint32_t h = 0; h < call->n_hosts; h++)
+    if (ls_cluster_gpus_of (call->cluster, ls_cluster_host_of (call->cluster, call->hosts[h].gpus[0])) != k)
+      return 0;
+  return k;
+}
+
+uint32_t
 ls_coll_max_members (const LsCollCall *call)
 {
   uint32_t k = 0;

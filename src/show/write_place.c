@@ -220,7 +220,6 @@ static void
 json_side (LsJsonOut *w, const char *key, const LsJobResult *r)
 {
   g_autofree char *usual = ls_rank_order_text (0);
-  uint32_t per_node = r->cluster->spec.gpus_per_node;
   ls_json_out_begin_object (w, key);
   ls_json_out_double (w, "step_time_s", ls_job_result_step_time_s (r));
   ls_json_out_double (w, "tokens_per_s", r->report.tokens_per_s);
@@ -232,11 +231,11 @@ json_side (LsJsonOut *w, const char *key, const LsJobResult *r)
   json_links (w, "links", &r->report);
   ls_json_out_begin_array (w, "node_of_rank");
   for (uint32_t i = 0; i < r->plan->n_ranks; i++)
-    ls_json_out_uint (w, NULL, r->plan->gpu_of_rank[i] / per_node);
+    ls_json_out_uint (w, NULL, ls_cluster_host_of (r->cluster, r->plan->gpu_of_rank[i]));
   ls_json_out_end_array (w);
   ls_json_out_begin_array (w, "gpu_of_rank");
   for (uint32_t i = 0; i < r->plan->n_ranks; i++)
-    ls_json_out_uint (w, NULL, r->plan->gpu_of_rank[i] % per_node);
+    ls_json_out_uint (w, NULL, ls_cluster_local_of (r->cluster, r->plan->gpu_of_rank[i]));
   ls_json_out_end_array (w);
   ls_json_out_end_object (w);
 }

@@ -28,7 +28,7 @@ ls_topology_ends (const LsClusterSpec *spec, const LsTopoLinks *l)
 char *
 ls_topology_gpu_name (const LsCluster *c, uint32_t gpu)
 {
-  return g_strdup_printf ("node%u/gpu%u", ls_cluster_host_of (c, gpu), gpu % c->spec.gpus_per_node);
+  return g_strdup_printf ("node%u/gpu%u", ls_cluster_host_of (c, gpu), ls_cluster_local_of (c, gpu));
 }
 
 static char *
@@ -236,10 +236,11 @@ add_bandwidth (Page *p)
     const LsTopoLevel *l = &g_array_index (p->map->levels, LsTopoLevel, i);
     const char *part = l->is_of_gpus ? ls_topo_kind_word (&p->map->cluster->spec, LS_NODE_GPU) : l->part;
     ls_text_table_add (&t, "%s", l->name);
+    const char *most = l->is_of_gpus && p->map->cluster->seats.first ? "up to " : "";
     if (l->n_groups == 1)
       ls_text_table_add (&t, "%u x %s", l->n_parts, part);
     else
-      ls_text_table_add (&t, "%u x %u x %s", l->n_groups, l->n_parts, part);
+      ls_text_table_add (&t, "%u x %s%u x %s", l->n_groups, most, l->n_parts, part);
     add_both (&t, l->each);
     add_both (&t, l->together);
     add_both (&t, l->all_gather);

@@ -139,14 +139,15 @@ add_path (LsJsonOut *w, const LsCluster *c, const LsTopoPath *path)
 }
 
 static void
-add_head (LsJsonOut *w, const LsClusterSpec *s, const char *gpu)
+add_head (LsJsonOut *w, const LsCluster *c)
 {
+  const LsClusterSpec *s = &c->spec;
   ls_json_out_string (w, "cluster", s->name);
   ls_json_out_string (w, "source", s->source);
-  ls_json_out_string (w, "gpu", gpu);
+  ls_json_out_string (w, "gpu", ls_cluster_node_spec (c, 0)->gpu.name);
   ls_json_out_uint (w, "n_nodes", s->n_nodes);
-  ls_json_out_uint (w, "gpus_per_node", s->gpus_per_node);
-  ls_json_out_uint (w, "n_gpus", (uint64_t) s->n_nodes * s->gpus_per_node);
+  ls_json_out_uint (w, "gpus_per_node", ls_cluster_gpus_of (c, 0));
+  ls_json_out_uint (w, "n_gpus", c->n_gpus);
 }
 
 /* Of nodes of other kinds than that of node 0. */
@@ -161,6 +162,7 @@ add_others (LsJsonOut *w, const LsTopoMap *map)
     ls_json_out_begin_object (w, NULL);
     ls_json_out_uint (w, "first", other->host);
     ls_json_out_string (w, "gpu", ls_cluster_node_spec (map->cluster, other->host)->gpu.name);
+    ls_json_out_uint (w, "gpus_per_node", ls_cluster_gpus_of (map->cluster, other->host));
     add_tree (w, "node", map, other->parts);
     ls_json_out_end_object (w);
   }
@@ -176,7 +178,7 @@ write_json (const LsTopoMap *map, const GPtrArray *paths, bool has_all, FILE *fi
   w.file = file;
   ls_json_out_begin_object (&w, NULL);
   ls_json_out_schema (&w, "topology");
-  add_head (&w, &map->cluster->spec, ls_cluster_node_spec (map->cluster, 0)->gpu.name);
+  add_head (&w, map->cluster);
   add_counts (&w, map);
   add_tree (&w, "node", map, map->node);
   add_others (&w, map);

@@ -244,6 +244,25 @@ add_layers (LsSweepSpec *spec)
   g_assert (ok);
 }
 
+static uint32_t
+n_gpus_of (const LsClusterSpec *placed, uint32_t n_nodes)
+{
+  LsClusterSpec of = *placed; /* borrows */
+  of.n_nodes = n_nodes;
+  return placed->taken_per_node > 0 ? n_nodes * placed->taken_per_node
+                                    : (uint32_t) MIN (ls_cluster_spec_n_gpus (&of), UINT32_MAX);
+}
+
+/* Of the largest nodes. */
+static uint32_t
+taken_of_largest (const LsClusterSpec *placed)
+{
+  uint32_t most = ls_cluster_taken (placed);
+  for (uint32_t k = 1; k < ls_cluster_spec_n_kinds (placed); k++)
+    most = MAX (most, ls_cluster_spec_of_kind (placed, k)->gpus_per_node);
+  return most;
+}
+
 static gboolean
 fill_space (LsSweepRun *x, GError **error)
 {
@@ -256,12 +275,12 @@ fill_space (LsSweepRun *x, GError **error)
   if (base->gpus == 0)
     base->gpus = ls_allocation_n_ranks (base->allocation, &placed);
   if (base->gpus == 0 && n_nodes > 0)
-    base->gpus = n_nodes * ls_cluster_taken (&placed);
+    base->gpus = n_gpus_of (&placed, n_nodes);
   bool is_torus = c->interior == LS_INTERIOR_TORUS;
   if (x->spec->job.program)
     ls_space_add_ranges (&x->spec->space, &x->spec->job.program->ranges, is_said, &x->spec->job);
   add_layers (x->spec);
-  return ls_space_fill (&x->spec->space, &x->model, base, ls_cluster_taken (&placed), is_torus, error);
+  return ls_space_fill (&x->spec->space, &x->model, base, taken_of_largest (&placed), is_torus, error);
 }
 
 /* Of each backend of data parallelism. */

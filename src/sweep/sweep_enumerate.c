@@ -76,7 +76,7 @@ candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, Ls
     ls_software_settle (job->software, ret_s);
   g_autoptr (LsDiagList) unheard = why ? NULL : ls_diag_list_new_counting ();
   bool is_legal = ls_strategy_resolve (ret_s, &x->model, ls_cluster_n_taken (cluster),
-                                       ls_cluster_taken (&cluster->spec), why ? why : unheard);
+                                       ls_cluster_common (cluster), why ? why : unheard);
   ls_space_choose_parts (&job->strategy, ret_s);
   return is_legal && can_be_placed (ret_s, cluster, why) && can_be_emitted (x, ret_s, why);
 }

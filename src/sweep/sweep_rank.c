@@ -47,7 +47,9 @@ largest_tp (LsSweepRun *x, const Group *g)
     LsPoint p;
     ls_space_point (&x->spec->space, candidate_at (x, g->first + i)->index, &p);
     uint32_t tp = ls_space_value (&x->spec->space, &p, LS_SPACE_TP);
-    most = tp <= ls_cluster_taken (&cluster->spec) ? MAX (most, tp) : most;
+    most = tp <= (cluster->seats.first ? cluster->seats.per_node : ls_cluster_taken (&cluster->spec))
+        ? MAX (most, tp)
+        : most;
   }
   return most;
 }

@@ -56,12 +56,36 @@ n_writers (const LsTrainReport *r)
 
 /* Of one GPU to the memory of its host, while its neighbours copy too. */
 static double
-copy_rate (const LsClusterSpec *c)
+copy_rate_in (const LsClusterSpec *c)
 {
   if (ls_link_capacity (&c->c2c) > 0)
     return ls_link_capacity (&c->c2c);
   double ports = c->pcie_switches > 0 ? MIN (c->pcie_switches, c->gpus_per_node) : c->gpus_per_node;
   return ls_link_capacity (&c->pcie) * ports / c->gpus_per_node;
+}
+
+/* Of nodes of several kinds the slowest: all wait for it. */
+static double
+copy_rate (const LsClusterSpec *c)
+{
+  double least = INFINITY;
+  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (c); k++)
+    least = fmin (least, copy_rate_in (ls_cluster_spec_of_kind (c, k)));
+  return least;
+}
+
+/* Bytes/s to the drives of a node, or through its NICs to another, for each of its GPUs that writes. */
+static double
+near_rate_per_gpu (const LsClusterSpec *c, bool is_local, double n_writers)
+{
+  double least = INFINITY;
+  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (c); k++) {
+    const LsClusterSpec *of = ls_cluster_spec_of_kind (c, k);
+    double rate
+        = is_local ? of->nvme_drives * ls_link_capacity (&of->nvme) : of->nics * ls_link_capacity (&of->nic);
+    least = fmin (least, rate / MIN (of->gpus_per_node, n_writers));
+  }
+  return least;
 }
 
 static gboolean
@@ -77,11 +101,9 @@ fill_near (LsTrainReport *r, const LsTrainSpec *spec, double storage_s, GError *
 {
   const LsClusterSpec *c = &r->job->cluster->spec;
   LsCheckpointTimes *t = &r->checkpoint.times;
-  double per_gpu = r->checkpoint.bytes / n_writers (r),
-         per_node = per_gpu * MIN (c->gpus_per_node, n_writers (r));
+  double per_gpu = r->checkpoint.bytes / n_writers (r);
   bool is_local = spec->checkpoint_to == LS_CHECKPOINT_LOCAL;
-  double rate
-      = is_local ? c->nvme_drives * ls_link_capacity (&c->nvme) : c->nics * ls_link_capacity (&c->nic);
+  double rate = near_rate_per_gpu (c, is_local, n_writers (r));
   if (is_local && rate == 0)
     return refuse (error, "the nodes of this cluster have no drives to save to");
   if (!is_local && (r->n_nodes < 2 || rate == 0))
@@ -89,7 +111,7 @@ fill_near (LsTrainReport *r, const LsTrainSpec *spec, double storage_s, GError *
   t->is_on_node = is_local;
   t->is_on_peer = !is_local;
   t->save_s = per_gpu / copy_rate (c);
-  t->write_s = t->read_s = per_node / rate;
+  t->write_s = t->read_s = per_gpu / rate;
   t->storage_every = spec->storage_every > 0 ? spec->storage_every : DEFAULT_STORAGE_EVERY;
   t->storage_write_s = t->storage_read_s = storage_s;
   return TRUE;
@@ -130,11 +152,16 @@ take_given (LsCheckpointTimes *t, const LsCheckpointGiven *given)
 LsJobUnits
 ls_train_units (const LsReliability *reliability, const LsClusterSpec *cluster, uint32_t n_gpus)
 {
-  double n_nodes = (n_gpus + cluster->gpus_per_node - 1) / cluster->gpus_per_node,
-         n_counted = reliability->gpus_per_node > 0 ? (double) n_gpus / reliability->gpus_per_node : n_nodes;
+  double n_nodes = 0, n_nics = 0;
+  for (uint64_t n = 0; n < n_gpus; n_nodes++) {
+    const LsClusterSpec *node
+        = ls_cluster_spec_of_kind (cluster, ls_cluster_spec_kind_of (cluster, (uint32_t) n_nodes));
+    n += node->gpus_per_node;
+    n_nics += node->nics;
+  }
+  double n_counted = reliability->gpus_per_node > 0 ? (double) n_gpus / reliability->gpus_per_node : n_nodes;
   uint32_t rack = reliability->nodes_per_rack;
-  return (
-      LsJobUnits) { { n_gpus, n_counted, n_nodes * cluster->nics, 1, rack > 0 ? ceil (n_nodes / rack) : 0 } };
+  return (LsJobUnits) { { n_gpus, n_counted, n_nics, 1, rack > 0 ? ceil (n_nodes / rack) : 0 } };
 }
 
 /* Seconds from a failure until the job works again, the mean over what ends it. */

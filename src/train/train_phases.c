@@ -271,8 +271,10 @@ take_machine (LsTrainReport *r, const GArray *parts, GError **error)
       return FALSE;
     }
   r->job = g_steal_pointer (&last->result);
-  uint32_t per_node = r->job->cluster->spec.gpus_per_node;
-  r->n_nodes = (r->n_gpus + per_node - 1) / per_node;
+  LsClusterSpec needed = r->job->cluster->spec; /* borrows */
+  needed.taken_per_node = 0;
+  ls_cluster_spec_fit (&needed, r->n_gpus);
+  r->n_nodes = needed.n_nodes;
   r->chip = r->job->report.chip;
   return TRUE;
 }

@@ -153,21 +153,23 @@ cluster_of (Machine *m, uint32_t n_nodes, GError **error)
 }
 
 static uint32_t *
-spread (const LsMeasuredCollective *m, uint32_t gpus_per_node)
+spread (const LsMeasuredCollective *m, const LsCluster *c)
 {
   uint32_t *gpus = g_new (uint32_t, m->n_gpus), per_node = m->n_gpus / m->n_nodes;
   for (uint32_t i = 0; i < m->n_gpus; i++)
-    gpus[i] = i / per_node * gpus_per_node + i % per_node;
+    gpus[i] = ls_cluster_gpu_at (c, i / per_node, i % per_node);
   return gpus;
 }
 
 static gboolean
 has_room (const LsCluster *c, LsCollKind kind, const LsMeasuredCollective *m, GError **error)
 {
-  if (m->n_gpus / m->n_nodes > c->spec.gpus_per_node)
+  uint32_t least = UINT32_MAX;
+  for (uint32_t node = 0; node < m->n_nodes; node++)
+    least = MIN (least, ls_cluster_gpus_of (c, node));
+  if (m->n_gpus / m->n_nodes > least)
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "a node of %s has %u %s; got %u on %u", m->cluster,
-                 c->spec.gpus_per_node, ls_cluster_chip_word (&c->spec, c->spec.gpus_per_node), m->n_gpus,
-                 m->n_nodes);
+                 least, ls_cluster_chip_word (&c->spec, least), m->n_gpus, m->n_nodes);
   else if (kind == LS_COLL_SEND_RECV && m->n_gpus != 2)
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s is between two %s; got %u", m->op,
                  ls_cluster_chip_word (&c->spec, 2), m->n_gpus);
@@ -191,7 +193,7 @@ simulate (const Comparison *x, Machine *machine, const LsMeasuredCollective *m, 
   if (!has_room (c, kind, m, error))
     return FALSE;
   row->chips = ls_cluster_chip_word (&c->spec, m->n_gpus);
-  g_autofree uint32_t *gpus = spread (m, c->spec.gpus_per_node);
+  g_autofree uint32_t *gpus = spread (m, c);
   const LsCollRequest request = {
     .kind = kind,
     .gpus = gpus,

@@ -56,7 +56,7 @@ two_ends (const LsCluster *c, const char *op, uint32_t n_gpus, GError **error)
                  op, ls_cluster_chip_word (&c->spec, 2), n_gpus > 0 ? n_gpus : c->n_gpus);
     return NULL;
   }
-  uint32_t ends[] = { 0, c->spec.n_nodes > 1 ? c->spec.gpus_per_node : 1 };
+  uint32_t ends[] = { 0, c->spec.n_nodes > 1 ? ls_cluster_gpu_at (c, 1, 0) : 1 };
   return g_array_append_vals (g_array_new (FALSE, FALSE, sizeof *ends), ends, 2);
 }
 
@@ -192,10 +192,13 @@ add_gpus (Sweep *x, uint32_t n_gpus, GError **error)
   return !x->spec->messages || add_messages (x, c, &request, error);
 }
 
-/* What a chart over GPUs marks; a torus has none of these. */
+/* What a chart over GPUs marks; a torus has none of these, nor nodes of unequal size. */
 static void
 note_boundaries (LsCollectiveTable *t, const LsClusterSpec *spec)
 {
+  for (uint32_t k = 1; k < ls_cluster_spec_n_kinds (spec); k++)
+    if (ls_cluster_spec_of_kind (spec, k)->gpus_per_node != spec->gpus_per_node)
+      return;
   if (spec->interior == LS_INTERIOR_TORUS)
     return;
   t->gpus_per_node = spec->gpus_per_node;

@@ -111,7 +111,7 @@ quoted (const char *text)
 }
 
 char *
-ls_placement_to_json (const char *name, const char *source, const LsClusterSpec *spec, const uint32_t *gpus,
+ls_placement_to_json (const char *name, const char *source, const LsCluster *cluster, const uint32_t *gpus,
                       uint32_t n_ranks)
 {
   GString *text = g_string_new (NULL);
@@ -119,10 +119,10 @@ ls_placement_to_json (const char *name, const char *source, const LsClusterSpec 
   g_string_append_printf (text,
                           "{\n  \"schema\": \"lockstep.placement/1\",\n  \"name\": %s,\n  \"source\": "
                           "%s,\n  \"cluster_nodes\": %u,\n  \"ranks\": [\n",
-                          quoted_name, quoted_source, spec->n_nodes);
+                          quoted_name, quoted_source, cluster->spec.n_nodes);
   for (uint32_t r = 0; r < n_ranks; r++)
     g_string_append_printf (text, "    { \"rank\": %u, \"node\": %u, \"gpu\": %u }%s\n", r,
-                            gpus[r] / spec->gpus_per_node, gpus[r] % spec->gpus_per_node,
+                            ls_cluster_host_of (cluster, gpus[r]), ls_cluster_local_of (cluster, gpus[r]),
                             r + 1 < n_ranks ? "," : "");
   g_string_append (text, "  ]\n}\n");
   return g_string_free (text, FALSE);

@@ -30,7 +30,7 @@ LsAllocation *ls_placement_read (const LsJsonDoc *doc, LsDiagList *diags);
 
 /* A file of ours that says which GPU each of n_ranks has, newly allocated; name: its file's without
  * ".json". */
-char *ls_placement_to_json (const char *name, const char *source, const LsClusterSpec *spec,
+char *ls_placement_to_json (const char *name, const char *source, const LsCluster *cluster,
                             const uint32_t *gpus, uint32_t n_ranks);
 
 #endif

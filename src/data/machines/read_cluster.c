@@ -202,7 +202,7 @@ const LsField ls_cluster_fields[] = {
     .meaning = "what joins the nodes" },
   { "other_nodes", LS_FIELD_ARRAY, SPEC (others), .element_size = sizeof (LsOtherNodes),
     .fields = ls_other_nodes_fields, .default_text = "none: all are alike",
-    .meaning = "nodes of up to 3 other kinds, with as many accelerators and NICs" },
+    .meaning = "nodes of up to 3 other kinds" },
   { "fitted", LS_FIELD_OBJECT, 0, .fields = ls_fitted_fields, .default_text = "none",
     .meaning = "what `lockstep calibrate --runs` found on the cluster itself" },
   { "successors", LS_FIELD_ARRAY, SPEC (successors), .element_size = sizeof (char *),

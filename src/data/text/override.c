@@ -7,7 +7,7 @@
 static bool
 is_key_char (char c)
 {
-  return g_ascii_isalnum (c) || strchr ("_.-/>", c);
+  return g_ascii_isalnum (c) || strchr ("_.-/>*", c);
 }
 
 /* The '=' behind the key at p; NULL if there is none. */

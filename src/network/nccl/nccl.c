@@ -145,15 +145,13 @@ pcie_of (const LsCollCall *call)
 static bool
 has_nvls (const LsCollCall *call)
 {
-  return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call)
-      && ls_coll_members_per_host (call) == call->cluster->spec.gpus_per_node;
+  return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && ls_coll_whole_hosts (call) > 0;
 }
 
 static LsTuneComm
 comm_of (const LsCollCall *call)
 {
   const LsNccl *nccl = call->nccl;
-  const LsClusterSpec *spec = &call->cluster->spec;
   uint32_t nics = call->n_hosts == 1 ? 0 : ls_coll_min_nics (call);
   double inside = has_nvlink (call) ? nccl->nvlink : pcie_of (call);
   double nic = ls_coll_links (call).nic;
@@ -164,7 +162,7 @@ comm_of (const LsCollCall *call)
                       .has_nvls = has_nvls (call) };
   if (nccl->nvlink > 0) {
     comm.ring = ls_tune_ring_graph (&nccl->tables, inside, nics, nic);
-    comm.nvls = ls_tune_nvls_graph (&nccl->tables, inside, spec->gpus_per_node, nics, nic);
+    comm.nvls = ls_tune_nvls_graph (&nccl->tables, inside, MAX (1, ls_coll_whole_hosts (call)), nics, nic);
   } else {
     uint32_t channels = ls_coll_max_channels (call);
     double rate = ls_coll_bus (call) / channels;

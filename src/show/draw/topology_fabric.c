@@ -93,11 +93,24 @@ choose (Fabric *f)
       choose_switches (f, (LsNodeKind) kind, is_chosen);
 }
 
+/* Of any node; the least or the most. */
+static uint32_t
+nics_of_nodes (const Fabric *f, bool is_most)
+{
+  const LsCluster *c = f->map->cluster;
+  uint32_t n = ls_cluster_node_spec (c, 0)->nics;
+  for (uint32_t host = 1; host < c->spec.n_nodes && c->kind_of_host; host++) {
+    uint32_t own = ls_cluster_node_spec (c, host)->nics;
+    n = is_most ? MAX (n, own) : MIN (n, own);
+  }
+  return n;
+}
+
 static double
 item_width (const Fabric *f, guint row)
 {
   if (row == 0)
-    return fmax (72, MIN (f->map->cluster->spec.nics, 16) * NIC_W + 8);
+    return fmax (72, MIN (nics_of_nodes (f, true), 16) * NIC_W + 8);
   return 44;
 }
 
@@ -149,8 +162,7 @@ place_row (Fabric *f, guint r)
 static void
 place_nics (Fabric *f)
 {
-  uint32_t nics = f->map->cluster->spec.nics;
-  double w = item_width (f, 0), step = (w - 8) / nics;
+  double w = item_width (f, 0), step = (w - 8) / nics_of_nodes (f, true);
   for (uint32_t v = 0; v < f->map->cluster->nodes->len; v++) {
     const LsTopoNode *node = vertex (f, v);
     for (guint i = 0; node->kind == LS_NODE_NIC && i < f->rows[0]->len; i++) {
@@ -240,7 +252,9 @@ draw_labels (const Fabric *f)
         : g_strdup_printf ("%" G_GUINT64_FORMAT " x %s", f->n_all[r], ls_topo_kind_name (f->kind[r]));
     ls_drawing_text (f->d, LS_DRAW_MARGIN, y, 13, LS_LEFT, "text", text);
     if (r == 0) {
-      g_autofree char *nics = g_strdup_printf ("%u nics each", f->map->cluster->spec.nics);
+      uint32_t least = nics_of_nodes (f, false), most = nics_of_nodes (f, true);
+      g_autofree char *nics = least == most ? g_strdup_printf ("%u nics each", least)
+                                            : g_strdup_printf ("%u to %u nics each", least, most);
       ls_drawing_text (f->d, LS_DRAW_MARGIN, y + 18, 11, LS_LEFT, "quiet", nics);
     }
   }

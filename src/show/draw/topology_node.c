@@ -124,7 +124,7 @@ draw_nvswitches (Tree *t, const LsTopoPart *part)
 {
   const LsTopoLinks *l = &g_array_index (t->map->links, LsTopoLinks, part->links);
   double y = t->bottom + 44, left = INFINITY, right = 0;
-  uint32_t n = t->map->cluster->spec.gpus_per_node;
+  uint32_t n = ls_cluster_gpus_of (t->map->cluster, 0);
   for (uint32_t v = 0; v < t->map->cluster->nodes->len && vertex (t, v)->host == 0; v++) {
     if (vertex (t, v)->kind != LS_NODE_GPU || t->at[v].x < 0)
       continue;

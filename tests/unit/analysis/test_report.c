@@ -65,6 +65,7 @@ job_init (Job *job)
   job->cluster.spec.gpu.reserved_bytes = 100;
   job->cluster.spec.gpus_per_node = 2;
   job->cluster.n_gpus = 2;
+  job->cluster.seats.per_node = 2;
   job->cluster.spec.n_nodes = 1;
   job->fabric.kind = &listed;
   job->index.fabric = &job->fabric;

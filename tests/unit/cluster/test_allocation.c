@@ -180,6 +180,59 @@ seats_are_checked_where_they_stand (void)
   LS_CHECK_INT (ls_allocation_n_ranks (a, &spec), ==, 2);
 }
 
-LS_TEST_MAIN ("allocation", LS_TEST (lists_are_read_as_slurm_writes_them), LS_TEST (long_names_are_refused),
+/* Nodes of 4, 2, 4 and 4, of which node 1 is of another kind: accelerators 0 to 3, 4 and 5, 6 to 9, 10 to 13. */
+static void
+nodes_of_unequal_size_have_their_own_seats (void)
+{
+  LsClusterSpec spec = nodes_of_4 (4), two = nodes_of_4 (1);
+  two.gpus_per_node = 2;
+  LsOtherNodes other = { .ranges = g_array_new (FALSE, FALSE, sizeof (LsNodeRange)), .spec = &two };
+  g_array_append_val (other.ranges, ((LsNodeRange) { 1, 1 }));
+  spec.others = g_array_new (FALSE, FALSE, sizeof (LsOtherNodes));
+  g_array_append_val (spec.others, other);
+  const struct {
+    const char *placement;
+    uint32_t n_ranks;
+    const char *gpus;
+  } cases[] = {
+    { "n[2,1,0]", 7, "6 7 8 9 4 5 0" },
+    { "n[1,0]", 7, "! error: /placement: 7 ranks: the placement has GPUs for 6" },
+    { "cyclic", 10, "0 4 6 1 5 7 2 8 3 9" }, /* the full node is left out of the turn */
+    { "cyclic", 15, "! error: /placement: 15 ranks: the placement has GPUs for 14" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *gpus = gpus_of_text (cases[i].placement, &spec, cases[i].n_ranks);
+    LS_CHECK_STR (gpus, cases[i].gpus);
+  }
+  const LsSeat seats[] = { { 3, 3, 3, 5 }, { 1, 2, 4, 5 } };
+  g_autoptr (LsAllocation) a
+      = ls_allocation_new (LS_ALLOCATION_RANKS, g_memdup2 (seats, sizeof seats), 2, "place.json");
+  g_autofree char *said = gpus_of (a, &spec, 2);
+  LS_CHECK_STR (said, "! place.json:4:5: error: rank 1: GPU 2 of node 1: that has 2, 0 to 1");
+  const struct {
+    uint32_t n_gpus, n_nodes;
+  } fits[] = { { 4, 1 }, { 5, 2 }, { 6, 2 }, { 7, 3 }, { 14, 4 }, { 15, 5 } };
+  for (guint i = 0; i < G_N_ELEMENTS (fits); i++) {
+    LsClusterSpec fit = spec;
+    ls_cluster_spec_fit (&fit, fits[i].n_gpus);
+    LS_CHECK_INT (fit.n_nodes, ==, fits[i].n_nodes);
+  }
+  const uint32_t taken[] = { 3, 1 }; /* of these two nodes the second is the small one */
+  LsSeats s;
+  ls_seats_init (&s, &spec);
+  LS_CHECK (s.n_gpus == 14 && s.per_node == 4 && ls_seats_common (&s) == 2);
+  LS_CHECK (ls_seats_node (&s, 5) == 1 && ls_seats_local (&s, 5) == 1 && ls_seats_first (&s, 2) == 6);
+  ls_seats_clear (&s);
+  ls_cluster_spec_take_nodes (&spec, taken, 2);
+  spec.n_nodes = 2;
+  ls_seats_init (&s, &spec);
+  LS_CHECK (s.n_gpus == 6 && ls_seats_in_node (&s, 0) == 4 && ls_seats_in_node (&s, 1) == 2);
+  ls_seats_clear (&s);
+  g_array_unref (g_array_index (spec.others, LsOtherNodes, 0).ranges);
+  g_array_unref (spec.others);
+}
+
+LS_TEST_MAIN ("allocation", LS_TEST (nodes_of_unequal_size_have_their_own_seats),
+              LS_TEST (lists_are_read_as_slurm_writes_them), LS_TEST (long_names_are_refused),
               LS_TEST (ranks_fill_the_nodes_of_a_list), LS_TEST (a_list_keeps_to_what_jobs_take_of_a_node),
               LS_TEST (a_seed_draws_nodes_or_gpus), LS_TEST (seats_are_checked_where_they_stand))

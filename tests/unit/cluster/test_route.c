@@ -30,14 +30,14 @@ shape_and_search_agree_on_random_pairs (void)
 }
 
 /* Nodes 1 and 2 with other NVSwitches, slower NICs and other PCIe: more vertices and trunks in some nodes than
- * in others; with rails and PXN, hashed, and with faults in nodes of either kind. */
+ * in others; then with 4 GPUs beside 8, and fewer NICs; with rails and PXN, hashed, and with faults in nodes of either kind. */
 static void
 nodes_of_several_kinds_agree_too (void)
 {
   g_autoptr (GRand) rand = g_rand_new_with_seed (20261122);
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 6; i++) {
     LsClusterSpec spec = tiny_dgx (5), *other = g_new (LsClusterSpec, 1);
-    spec.pxn = i == 0;
+    spec.pxn = i % 3 == 0;
     spec.nodes_per_leaf = 2;
     *other = spec;
     other->nvswitch_planes = 4;
@@ -50,7 +50,11 @@ nodes_of_several_kinds_agree_too (void)
     g_array_append_val (nodes.ranges, ((LsNodeRange) { 1, 2 }));
     spec.others = g_array_new (FALSE, FALSE, sizeof (LsOtherNodes));
     g_array_append_val (spec.others, nodes);
-    if (i == 2) {
+    if (i >= 3) { /* half the GPUs, and with 2 NICs no port on rails 2 to 7 */
+      other->gpus_per_node = 4;
+      other->nics = i == 4 ? 2 : 4;
+    }
+    if (i % 3 == 2) {
       add_fault (&spec, "node1/gpu1>nvswitch", 0);
       add_fault (&spec, "node4/nic3>leaf19", 0.5);
     }

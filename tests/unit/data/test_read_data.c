@@ -367,9 +367,9 @@ check_table (const LsField *fields)
 static void
 a_placement_that_is_written_is_read (void)
 {
-  const LsClusterSpec spec = { .name = (char *) "four", .n_nodes = 2, .gpus_per_node = 4 };
+  const LsCluster four = { .spec = { .name = (char *) "four", .n_nodes = 2 }, .seats = { .per_node = 4 } };
   const uint32_t gpus[] = { 5, 0, 3 };
-  g_autofree char *text = ls_placement_to_json ("gr\u00f6\u00dfer", "a \"test\" \v\\ \u00fc", &spec, gpus, 3);
+  g_autofree char *text = ls_placement_to_json ("gr\u00f6\u00dfer", "a \"test\" \v\\ \u00fc", &four, gpus, 3);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "gr\u00f6\u00dfer.json", diags);
   g_autoptr (LsAllocation) a = doc ? ls_placement_read (doc, diags) : NULL;

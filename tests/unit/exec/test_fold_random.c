@@ -3,7 +3,8 @@
  * --coarsen check), and most of them do fold, in any order of ranks and on GPUs in any order too; the fast and
  * the plain implementations by turns. Classes, and all that comes of them, are the same by the structure of the
  * cluster and rank by rank (fold_blocks.h), and on a brief cluster. So do two jobs beside each other, and jobs on nodes of several
- * kinds, in any place and with faults, of which each rank has the kernels of its own GPU. LS_CASES says how
+ * kinds, in any place and with faults, of which each rank has the kernels of its own GPU; half of the kinds have
+ * other numbers of GPUs and NICs, and half the same rate of HBM, by which alone ranks would be told apart. LS_CASES says how
  * many random jobs;
  * 2,000 take some minutes. */
 #include "ls_test.h"
@@ -132,7 +133,20 @@ place_ranks (GRand *rand, const LsCluster *cluster, LsPlan *plan)
   LS_CHECK (ok && !why);
 }
 
-/* Nodes of one or two other kinds, anywhere: other GPUs, NVLinks, NICs and NCCL, of the same shape. Takes no
+/* Half as many GPUs, or as many again; as many NICs as these, or half, or twice. */
+static void
+resize (GRand *rand, LsClusterSpec *s)
+{
+  uint32_t n = g_rand_boolean (rand) ? s->gpus_per_node / 2 : 2 * s->gpus_per_node;
+  bool has_switches = s->pcie_switches > 0;
+  s->gpus_per_node = n;
+  s->nics = pick (rand, 3, (uint32_t[]) { n, MAX (n / 2, 1), 2 * n });
+  s->pcie_switches = has_switches ? 1 : 0;
+  s->cpu_sockets = MIN (s->cpu_sockets, 1);
+  s->nvme_drives = MIN (s->nvme_drives, 1);
+}
+
+/* Nodes of one or two other kinds, anywhere: other GPUs, NVLinks, NICs and NCCL, and other numbers of them. Takes no
  * torus. nccl: borrowed from `own`, which is cleared with the calibration's and the spec's others. */
 static void
 mix (GRand *rand, LsClusterSpec *spec, LsCalibration *calibration, LsNccl *own)
@@ -147,7 +161,7 @@ mix (GRand *rand, LsClusterSpec *spec, LsCalibration *calibration, LsNccl *own)
     LsClusterSpec *other = g_new (LsClusterSpec, 1);
     *other = *spec; /* which has no strings */
     other->others = other->faults = NULL;
-    other->gpu.hbm_bytes_per_s *= g_rand_double_range (rand, 0.4, 1.5);
+    other->gpu.hbm_bytes_per_s *= g_rand_boolean (rand) ? 1 : g_rand_double_range (rand, 0.4, 1.5);
     other->gpu.persistent_gemms = g_rand_boolean (rand);
     for (int d = 0; d < LS_N_DTYPES; d++)
       other->gpu.peak_flops[d] *= g_rand_double_range (rand, 0.3, 1.2);
@@ -156,6 +170,8 @@ mix (GRand *rand, LsClusterSpec *spec, LsCalibration *calibration, LsNccl *own)
     other->nvlink.latency = pick (rand, 2, (uint32_t[]) { 1, 3 }) * LS_US;
     other->nic.bandwidth_bytes_per_s *= g_rand_double_range (rand, 0.25, 1);
     other->nic.latency = pick (rand, 2, (uint32_t[]) { 1, 2 }) * LS_US;
+    if (g_rand_boolean (rand))
+      resize (rand, other);
     LsOtherNodes nodes = { .ranges = g_array_new (FALSE, FALSE, sizeof (LsNodeRange)), .spec = other };
     for (uint32_t host = k; host < spec->n_nodes; host += 1 + n)
       if (g_rand_boolean (rand))
@@ -236,7 +252,8 @@ check_job (guint32 seed, bool is_placed, bool is_mixed, Tally *tally)
     add_experts (rand, &model, &s);
   }
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (!ls_strategy_resolve (&s, &model, s.gpus, cluster->spec.gpus_per_node, diags)) {
+  if (s.gpus > cluster->n_gpus
+      || !ls_strategy_resolve (&s, &model, s.gpus, ls_seats_common (&cluster->seats), diags)) {
     ls_strategy_clear (&s); /* not every recipe goes with every cluster */
     ls_calibration_clear (&calibration);
     g_free (with_stall.among);

@@ -1,7 +1,7 @@
 /* Pins the worked examples st-* of an all-reduce of 4 GiB between 4 nodes of 8 B200s with a NIC of 50 GB/s
  * each (stas00/ml-engineering network/README.md@744d01e): what a flat ring takes, and which share of its
  * bytes a hierarchical one sends between nodes; and what trees send. st-hier is in coll_worked, st-naive in
- * analysis/topology, st-meas in api/topology. */
+ * analysis/topology, st-meas in api/topology. And what a ring takes where nodes are of unequal size. */
 #include "fixtures.h"
 
 #include "network/algorithm.h"
@@ -111,6 +111,53 @@ trees_send_by_the_edges_of_the_busiest_node (void)
   }
 }
 
-LS_TEST_MAIN ("inter_node", LS_TEST (a_flat_ring_takes_what_its_nics_do),
-              LS_TEST (a_hierarchy_sends_a_tenth_between_nodes),
+/* Nodes 2 and 3 of these four have 4 GPUs and NICs: 24 GPUs. */
+static LsClusterSpec
+halves (LsClusterSpec *half)
+{
+  LsClusterSpec s = b200 ();
+  *half = s;
+  half->gpus_per_node = half->nics = 4;
+  s.others = g_array_new (FALSE, FALSE, sizeof (LsOtherNodes));
+  LsOtherNodes other = { .ranges = g_array_new (FALSE, FALSE, sizeof (LsNodeRange)), .spec = half };
+  g_array_append_val (other.ranges, ((LsNodeRange) { 2, 3 }));
+  g_array_append_val (s.others, other);
+  return s;
+}
+
+static bool
+applies (const LsCluster *c, const LsNccl *nccl, const char *algorithm, const uint32_t *gpus, uint32_t n)
+{
+  LsCollRequest request
+      = { .kind = LS_COLL_ALL_REDUCE, .gpus = gpus, .n = n, .bytes = BYTES, .algorithm = algorithm };
+  return ls_coll_applies (c, nccl, &request);
+}
+
+/* A ring enters the small nodes through 4 NICs: 2 (n - 1) / n P / (4 W) = 41.16 ms with n = 24, twice what two
+ * large nodes wait for. NVLS over nodes goes with whole nodes of one size: the large two, the small two, but
+ * not all, and not half of a large one beside a small one; inside a node with all of its own. */
+static void
+the_nics_of_small_nodes_bind (void)
+{
+  LsClusterSpec half, s = halves (&half);
+  LsNccl nccl = rates ();
+  nccl.nvls_bus = 1e15;
+  g_autoptr (LsCluster) c = built (s);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  uint32_t gpus[24];
+  for (uint32_t i = 0; i < 24; i++)
+    gpus[i] = i;
+  const LsCollPlan *plan = plan_by (c, &nccl, "ring", LS_COLL_ALL_REDUCE, gpus, 24, BYTES, arena);
+  double t = ls_time_to_s (ls_coll_time_alone (c, plan) - plan->phases[0].latency);
+  LS_CHECK_NEAR (t, 41.1601e-3, 1e-3);
+  const uint32_t beside[] = { 8, 9, 10, 11, 16, 17, 18, 19 };
+  LS_CHECK (applies (c, &nccl, "nvls-tree", gpus, 16) && applies (c, &nccl, "nvls-tree", gpus + 16, 8));
+  LS_CHECK (!applies (c, &nccl, "nvls-tree", gpus, 24) && !applies (c, &nccl, "nvls-tree", beside, 8));
+  LS_CHECK (applies (c, &nccl, "nvls", gpus + 20, 4) && !applies (c, &nccl, "nvls", gpus + 8, 4));
+  g_array_unref (g_array_index (s.others, LsOtherNodes, 0).ranges);
+  g_array_unref (s.others);
+}
+
+LS_TEST_MAIN ("inter_node", LS_TEST (the_nics_of_small_nodes_bind),
+              LS_TEST (a_flat_ring_takes_what_its_nics_do), LS_TEST (a_hierarchy_sends_a_tenth_between_nodes),
               LS_TEST (trees_send_by_the_edges_of_the_busiest_node))
