@@ -108,7 +108,7 @@ LsStepTime ls_reconcile_time (const LsStepSide *side);
 /* All of it. The sides are matched on the way and must outlive the result. */
 LsReconciled *ls_reconcile (LsStepSide *measured, LsStepSide *predicted);
 void ls_reconciled_free (LsReconciled *r); /* NULL allowed */
-/* Why the measured step is plainly of another job (reconcile_other.c): most of the time of its kernels
+/* Why the measured step is plainly of another job: most of the time of its kernels
  * matches nothing, or it is more than three times that of those predicted, or less than a third. NULL: it is
  * not. Newly allocated. */
 char *ls_reconciled_other (const LsReconciled *r);

@@ -1,9 +1,11 @@
 /* `lockstep calibrate`: kernels, collectives or a cluster fitted to what was measured. With a profile of
  * PyTorch it is profile_answer.h. */
+#include "api/job_answer.h"
+
 #include <string.h>
 
 #include "api/commands.h"
-#include "api/answers.h"
+#include "ask/profile/reconcile_job.h"
 #include "calibrate/calibrate.h"
 #include "calibrate/calibrate_nccl.h"
 #include "calibrate/calibrate_runs.h"
@@ -11,6 +13,65 @@
 #include "data/text/write_file.h"
 #include "show/fits/write_fits.h"
 #include "show/plot/plots.h"
+#include "show/run/write_run.h"
+
+/* --- a profile laid beside a job -------------------------------------------------------------------- */
+
+LS_ANSWER_FORM (profile_text, ls_reconcile_to_text (ls_reconcile_run_report (data)))
+LS_ANSWER_FORM (profile_json, ls_reconcile_to_json (ls_reconcile_run_report (data)))
+LS_ANSWER_FREE (profile_free, ls_reconcile_run_free)
+
+static const LsAnswerForms profile_forms
+    = { .text = profile_text, .json = profile_json, .free = profile_free };
+
+/* What the profile shows of the software that ran it. */
+static gboolean
+write_software (gconstpointer run, const char *path, GError **error)
+{
+  g_autofree char *name = ls_output_name (path, error);
+  g_autofree char *json
+      = name ? ls_seen_report_file (ls_reconcile_run_report (run)->software, name, error) : NULL;
+  return json && ls_write_text (path, json, error);
+}
+
+static gboolean
+check_profile (const LsRequest *r, GError **error)
+{
+  static const char *const others[]
+      = { "file",     "nccl",     "runs",           "gpu", "op", "plot", "threads",
+          "hold-out", "max-mape", "cluster-output", NULL };
+  return !ls_request_has_any (r, others)
+      || ls_request_refuse (
+          "--pytorch-trace goes with the flags of a job, --rank, --step, --other-job, --json and --output "
+          "only",
+          error);
+}
+
+/* LS_ERROR_USAGE: options that do not go with a profile; else as of ls_reconcile_run_new(). */
+static gboolean
+reconcile (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  LsJobSpec job;
+  gint64 rank = -1;
+  if (!check_profile (r, error) || !ls_request_number (r, "rank", 0, G_MAXINT64, &rank, error))
+    return FALSE;
+  gboolean is_read = ls_request_job (r, &job, error);
+  const LsReconcileSpec spec = { .job = &job,
+                                 .path = ls_request_text (r, "pytorch-trace"),
+                                 .step = ls_request_text (r, "step"),
+                                 .rank = rank,
+                                 .other_job = ls_request_is_on (r, "other-job") };
+  LsReconcileRun *run = is_read ? ls_reconcile_run_new (&spec, error) : NULL;
+  ls_job_spec_clear (&job);
+  if (!run)
+    return FALSE;
+  ls_answer_take (a, run, &profile_forms);
+  ls_answer_note_all (a, ls_reconcile_run_notes (run));
+  ls_answer_write (a, r, "output", write_software);
+  return TRUE;
+}
+
+/* --- options ---------------------------------------------------------------------------------------- */
 
 static const LsOption own[] = {
   { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE", .meaning = "Measured times" },
@@ -256,7 +317,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   if (ls_request_text (r, "template"))
     return show_template (r, a, error);
   if (ls_request_text (r, "pytorch-trace"))
-    return ls_request_reconcile (r, a, error);
+    return reconcile (r, a, error);
   if (!check (r, error) || !ls_request_percent (r, "max-mape", G_MAXDOUBLE, &max_pct, error))
     return FALSE;
   g_autoptr (Data) made = g_new0 (Data, 1);

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "api/commands.h"
-#include "api/answers.h"
 #include "api/job_answer.h"
 #include "ask/memory_view.h"
 #include "data/jobs/emit.h"
@@ -11,8 +10,8 @@
 #include "job/placement.h"
 #include "show/plot/plots.h"
 #include "show/run/trace_chrome.h"
-#include "show/run/write_run.h"
 #include "show/run/write_report.h"
+#include "show/run/write_run.h"
 #include "show/run/write_spans.h"
 
 /* A Chrome trace of more ranks shows one of each role. */

@@ -1,11 +1,180 @@
 /* `lockstep trace`: what a job does as a file. */
+#include "api/job_answer.h"
+
 #include <string.h>
 
 #include "api/answer.h"
 #include "api/commands.h"
 #include "api/request.h"
-#include "api/answers.h"
+#include "ask/profile/import_profile.h"
 #include "data/text/write_file.h"
+#include "data/traces/trace_json.h"
+#include "job/gpu_called.h"
+#include "show/tell_import.h"
+
+/* --- profiles become a trace ------------------------------------------------------------------------ */
+
+#define MAX_SCALE 1000.0
+
+typedef struct {
+  LsProfileImport *import;
+  LsTime replayed; /* 0: it was not */
+  char *cluster;
+} Answer;
+
+static void
+answer_free (gpointer data)
+{
+  Answer *answer = data;
+  ls_profile_import_free (answer->import);
+  g_free (answer->cluster);
+  g_free (answer);
+}
+
+static char *
+to_text (gconstpointer data, const LsTextStyle *style)
+{
+  const Answer *answer = data;
+  return ls_profile_import_to_text (answer->import, answer->replayed, answer->cluster);
+}
+
+static const LsAnswerForms forms = { .text = to_text, .free = answer_free };
+
+static gboolean
+read_scale (const LsRequest *r, double *scale, GError **error)
+{
+  const char *text = ls_request_text (r, "compute-scale");
+  char *end = NULL;
+  *scale = text ? g_ascii_strtod (text, &end) : 1;
+  if (!text || (*text && !*end && *scale > 0 && *scale <= MAX_SCALE))
+    return TRUE;
+  g_set_error (
+      error, LS_ERROR, LS_ERROR_USAGE,
+      "--compute-scale: expected a factor of the time of kernels, above 0 and at most %g; got \"%s\"",
+      MAX_SCALE, text);
+  return FALSE;
+}
+
+/* A replay does not know of it. */
+static void
+note_other_gpu (LsProfileImport *import, const char *gpu)
+{
+  if (import->gpu && ls_gpu_is_other (import->gpu, gpu))
+    g_ptr_array_add (import->notes,
+                     g_strdup_printf ("kernels keep the time that they took on \"%s\", also on the %s of "
+                                      "this cluster: --compute-scale changes it",
+                                      import->gpu, gpu));
+}
+
+/* As `lockstep run --trace` would. */
+static gboolean
+replay (Answer *answer, LsJobSpec *spec, const char *path, GError **error)
+{
+  g_free (spec->trace);
+  spec->trace = g_path_is_absolute (path) ? g_strdup (path) : g_build_filename (".", path, NULL);
+  g_autoptr (LsJobResult) result = ls_job_spec_run (spec, error);
+  if (!result)
+    return FALSE;
+  answer->replayed = result->timeline->window_end - result->timeline->window_start;
+  answer->cluster = g_strdup (result->cluster->spec.name);
+  note_other_gpu (answer->import, result->cluster->spec.gpu.name);
+  return TRUE;
+}
+
+static gboolean
+write_and_replay (const LsRequest *r, Answer *answer, const char *path, GError **error)
+{
+  LsJobSpec spec;
+  gboolean ok = ls_request_job (r, &spec, error);
+  if (ok && !spec.cluster && ls_request_has_knobs (r))
+    ok = ls_request_refuse ("options of a job go with --cluster, on which the trace is replayed", error);
+  ok = ok && ls_write_text (path, answer->import->text, error)
+      && (!spec.cluster || replay (answer, &spec, path, error));
+  ls_job_spec_clear (&spec);
+  return ok;
+}
+
+/* --- Chakra traces --------------------------------------------------------------------------- */
+
+static gboolean
+check_folder (const LsRequest *r, const char *const *paths, GError **error)
+{
+  static const char *const profiles[]
+      = { "step", "as-measured", "without-stalls", "compute-scale", "format", NULL };
+  if (ls_request_has_any (r, profiles))
+    return ls_request_refuse ("a folder of Chakra traces is imported as it is: --step, --as-measured, "
+                              "--without-stalls and --compute-scale go with profiles, --format with export",
+                              error);
+  return !paths[1] || ls_request_refuse ("a folder of Chakra traces is imported by itself", error);
+}
+
+/* The folder as a file of ours. */
+static gboolean
+write_folder (const char *folder, const char *name, const char *path, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *place
+      = g_path_is_absolute (folder) ? g_strdup (folder) : g_build_filename (".", folder, NULL);
+  g_autoptr (LsTrace) t = ls_trace_load (place, 0, diags);
+  if (!ls_diag_list_to_error (diags, error))
+    return FALSE;
+  const LsTraceHead head = { .name = name,
+                             .source = t->source,
+                             .model = t->has_model ? &t->model : NULL,
+                             .strategy = t->has_model ? &t->strategy : NULL };
+  g_autofree char *text = ls_trace_format (t->plan, &head, error);
+  return text && ls_write_text (path, text, error);
+}
+
+static gboolean
+import_folder (const LsRequest *r, LsAnswer *a, const char *const *paths, GError **error)
+{
+  const char *path = ls_request_text (r, "output");
+  g_autofree char *name = check_folder (r, paths, error) ? ls_output_name (path, error) : NULL;
+  if (!name
+      || (ls_request_has_knobs (r)
+          && !ls_request_refuse ("options of a job go with lockstep run --trace", error))
+      || !write_folder (paths[0], name, path, error))
+    return FALSE;
+  ls_answer_take_text (a, g_strdup (""));
+  return TRUE;
+}
+
+/* Errors as of ls_profile_import_new(), ls_write_text() and, with a cluster to replay on,
+ * ls_job_spec_run(). */
+static gboolean
+import_profiles (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  g_autofree const char **paths = ls_request_texts (r, "file");
+  const char *path = ls_request_text (r, "output");
+  g_autofree char *name = NULL;
+  LsProfileImportSpec spec = { .paths = paths,
+                               .step = ls_request_text (r, "step"),
+                               .as_measured = ls_request_is_on (r, "as-measured"),
+                               .changes = { .without_stalls = ls_request_is_on (r, "without-stalls") } };
+  if (paths && g_file_test (paths[0], G_FILE_TEST_IS_DIR))
+    return import_folder (r, a, paths, error);
+  static const char *const exports[] = { "format", NULL };
+  if (ls_request_has_any (r, exports))
+    return ls_request_refuse ("--format goes with export", error);
+  if (!paths)
+    return ls_request_refuse ("expected a profile to import", error);
+  if (!ls_measured_step_check (spec.step, error) || !read_scale (r, &spec.changes.compute_scale, error)
+      || !(name = ls_output_name (path, error)))
+    return FALSE;
+  spec.name = name;
+  Answer *answer = g_new0 (Answer, 1);
+  answer->import = ls_profile_import_new (&spec, error);
+  if (!answer->import || !write_and_replay (r, answer, path, error)) {
+    answer_free (answer);
+    return FALSE;
+  }
+  ls_answer_note_all (a, answer->import->notes);
+  ls_answer_take (a, answer, &forms);
+  return TRUE;
+}
+
+/* --- the command ------------------------------------------------------------------------------------ */
 
 static const LsOption own[] = {
   { "action", .is_positional = TRUE, .argument = "export|import", .meaning = "What to do: export, import" },
@@ -122,7 +291,7 @@ static const struct {
   gboolean (*run) (const LsRequest *r, LsAnswer *a, GError **error);
 } actions[] = {
   { "export", export_job },
-  { "import", ls_trace_import },
+  { "import", import_profiles },
 };
 
 /* "export" or ...: newly allocated. */

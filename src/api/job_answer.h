@@ -63,4 +63,12 @@ void ls_job_answer_memory_page (gconstpointer job_answer, LsPage *page);
 char *ls_job_title (const LsJobResult *r);
 char *ls_job_subtitle (const LsJobResult *r);
 
+/* --- timeline_picture.c: `lockstep run --timeline` -------------------------------------------------- */
+
+/* LS_ERROR_USAGE: rows, ranks, a part or a width that no picture can have, or that its suffix does not
+ * heed. */
+gboolean ls_timeline_options_check (const LsRequest *r, GError **error);
+/* Draws each, and fails the answer where that fails. */
+void ls_job_answer_draw_timelines (const LsJobAnswer *j, const LsRequest *r, LsAnswer *a);
+
 #endif

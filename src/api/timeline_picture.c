@@ -2,7 +2,7 @@
 
 #include <lockstep/error.h>
 
-#include "api/answers.h"
+#include "api/job_answer.h"
 #include "show/draw/pictures.h"
 
 #define MAX_RANKS 256

@@ -1,17 +1,58 @@
-#include "calibrate/calibrate_nccl_run.h"
-
 #include <math.h>
 #include <string.h>
 
 #include <lockstep/error.h>
 
-#include "calibrate/nccl_file.h"
+#include "calibrate/calibrate_nccl_run.h"
 #include "calibrate/nccl_fit.h"
 #include "calibrate/nccl_tell.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_nccl_tests.h"
 #include "job/hardware.h"
 #include "network/nccl/nccl_links.h"
+
+/* --- the file --------------------------------------------------------------------------------------- */
+
+/* In the place of the member that was there, else at the end; takes value. */
+static void
+put (cJSON *object, const char *key, cJSON *value)
+{
+  if (!cJSON_ReplaceItemInObjectCaseSensitive (object, key, value))
+    cJSON_AddItemToObject (object, key, value);
+}
+
+static cJSON *
+value_of (const LsNcclChange *c)
+{
+  return c->is_number ? cJSON_CreateNumber (g_ascii_strtod (c->now, NULL)) : cJSON_CreateString (c->now);
+}
+
+/* The base file with another name and source and these changes (LsNcclChange), each with `why` as its
+ * source; all else as it was. Newly allocated. */
+static char *
+rewrite (const LsJsonDoc *base, const char *name, const char *source, const GArray *changes, const char *why)
+{
+  cJSON *root = cJSON_Duplicate (ls_json_doc_root (base), true);
+  cJSON *sources = cJSON_DetachItemFromObjectCaseSensitive (root, "sources");
+  if (!sources)
+    sources = cJSON_CreateObject ();
+  cJSON_ReplaceItemInObjectCaseSensitive (root, "name", cJSON_CreateString (name));
+  cJSON_ReplaceItemInObjectCaseSensitive (root, "source", cJSON_CreateString (source));
+  for (guint i = 0; i < changes->len; i++) {
+    const LsNcclChange *c = &g_array_index (changes, LsNcclChange, i);
+    g_autofree char *reason
+        = g_strconcat (c->is_derived ? "follows from what was fitted: " : "fitted: ", why, NULL);
+    put (root, c->key, value_of (c));
+    cJSON_DeleteItemFromObjectCaseSensitive (sources, c->key);
+    cJSON_AddItemToObject (sources, c->key, cJSON_CreateString (reason));
+  }
+  cJSON_AddItemToObject (root, "sources", sources);
+  char *text = ls_cluster_print (root);
+  cJSON_Delete (root);
+  return text;
+}
+
+/* --- the fit ---------------------------------------------------------------------------------------- */
 
 #define MAX_FITTED        16
 #define POINTS_PER_FIGURE 2 /* at least */
@@ -357,6 +398,5 @@ ls_calibrate_nccl_json (const LsCalibrateNccl *run, const char *name)
       source,
       "; mean absolute error %.1f %% below 1 MiB, %.1f %% from there on; what was not fitted is that of %s",
       100 * e[0].mape, 100 * e[1].mape, run->hardware->nccl.name);
-  return ls_nccl_rewrite (run->base, name, source->str, run->report.changes,
-                          "lockstep calibrate --nccl, see source");
+  return rewrite (run->base, name, source->str, run->report.changes, "lockstep calibrate --nccl, see source");
 }

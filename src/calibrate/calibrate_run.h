@@ -36,7 +36,7 @@ struct LsCalibrateRun {
 
 /* calibrate_load.c: fills gpu, profiles and samples. */
 gboolean ls_calibrate_load (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error);
-/* calibrate_base.c: the GPU's calibration, if it names one, becomes base, and what is there to begin with. */
+/* calibrate_load.c: the GPU's calibration, if it names one, becomes base, and what is there to begin with. */
 bool ls_calibrate_take_base (LsCalibrateRun *run, LsDiagList *diags);
 /* calibrate_slots.c: fills calibration and slot_source. */
 void ls_calibrate_slots (LsCalibrateRun *run);

@@ -21,7 +21,7 @@
 
 /* Timed actions of a search: so many runs of all actions, within bounds. About 10 ns each
  * in an optimised build (8 stages, 64 micro-batches: about 0.1 s a schedule). The least is
- * what tests/unit/schedules/test_zb_costs.c needs. */
+ * what tests/unit/schedules/test_zb.c needs. */
 #define LEAST_EFFORT (10 * 1000 * 1000)
 #define MOST_EFFORT  (100 * 1000 * 1000)
 #define RUNS         200

@@ -65,26 +65,13 @@ shade_of (const Chart *c, guint chunk)
 
 /* ---- scale ---- */
 
-static LsTime
-shortest_action (const LsScheduleView *v)
-{
-  LsTime shortest = LS_TIME_NEVER;
-  for (uint32_t rank = 0; rank < v->eval->n_ranks; rank++)
-    for (guint i = 0; i < v->orders->ranks[rank]->len; i++) {
-      const LsActionTime *t = &v->eval->times[rank][i];
-      if (t->end > t->start)
-        shortest = MIN (shortest, t->end - t->start);
-    }
-  return shortest;
-}
-
 /* So many that the shortest action has a whole number of them, if it has at least one; else
  * all. */
 static void
 choose_columns (Chart *c)
 {
   guint n = MAX (c->text->width, SIDES + MIN_COLUMNS) - SIDES;
-  double n_shortest = (double) c->v->eval->makespan / (double) shortest_action (c->v);
+  double n_shortest = (double) c->v->eval->makespan / (double) ls_schedule_shortest (c->v);
   guint unit = MIN ((guint) (n / n_shortest), MAX_UNIT);
   c->is_slices = unit < 1;
   c->n_columns = c->is_slices ? n : (guint) floor (n_shortest * unit + 1e-6);

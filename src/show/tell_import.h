@@ -12,7 +12,7 @@ char *ls_import_to_json (const LsImport *import);
 /* A member "from" of what a job of such files came to: the files, and what was told of reading them. */
 void ls_import_add_provenance (const LsImport *import, LsJsonOut *w);
 
-/* --- tell_profile_import.c: what was found in profiles that become a trace, as text ---------------- */
+/* --- what was found in profiles that become a trace, as text ---------------- */
 
 /* replayed: the step of its replay on that cluster; 0: there was none. Newly allocated. */
 char *ls_profile_import_to_text (const LsProfileImport *import, LsTime replayed, const char *cluster);

@@ -9,7 +9,6 @@
 #define LS_SHOW_WRITE_SCHEDULE_H
 
 #include "ask/schedule.h"
-#include "ask/schedule_view.h"
 
 typedef struct {
   bool color;  /* ANSI escapes */

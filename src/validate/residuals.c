@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "validate/left_out.h"
+#include "validate/scores.h"
 
 /* ---- residuals ---- */
 

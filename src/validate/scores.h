@@ -46,4 +46,35 @@ typedef struct {
   const LsCoverage *coverage; /* NULL: not asked for */
 } LsScores;
 
+/* --- refusals --------------------------------------------------------------------------------------- */
+
+/* Why rows were refused, grouped.
+ *
+ * Reasons that differ in numbers only are one: "got 7" and "got 12" are "got #". */
+
+/* Of LsRefusal, most rows first, of equals that which came first; ids are borrowed from the
+ * rows. */
+GArray *ls_refusals (const LsScoreRow *rows, guint n_rows);
+
+/* --- without some of the rows ----------------------------------------------------------------------- */
+
+/* A scoreboard without the rows that have a trait in common, to see what the others say
+ * of them. */
+
+/* All rows with a word, or those whose figure lies beyond one. */
+typedef struct {
+  int aspect;       /* LsAspect                        */
+  const char *word; /* interned or static; of a word   */
+  double figure;    /* of a figure                     */
+} LsLeftOut;
+
+bool ls_left_out_has (const LsLeftOut *left_out, const LsScoreRow *row); /* false of a refused row */
+
+/* Each word, or each figure, of the rows that leaves some out and some in, in the order of the rows.
+ * LsLeftOut. */
+GArray *ls_left_out_list (const LsScoreRow *rows, guint n_rows, LsAspect aspect);
+
+/* The rows that are not left out, and not refused. LsScoreRow, whose strings are borrowed. */
+GArray *ls_rows_without (const LsScoreRow *rows, guint n_rows, const LsLeftOut *left_out);
+
 #endif

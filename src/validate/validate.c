@@ -12,8 +12,8 @@
 #include "job/softwares.h"
 #include "validate/ablation.h"
 #include "validate/baseline.h"
-#include "validate/refusals.h"
 #include "validate/residuals.h"
+#include "validate/scores.h"
 
 #define GIB 1073741824.0
 

@@ -37,4 +37,25 @@ gboolean ls_collective_time (const LsCluster *c, const LsNccl *nccl, const LsCol
                              const LsCollectiveNetwork *network, const LsProgress *progress,
                              LsCollectiveRow *row, GError **error);
 
+/* --- a run ------------------------------------------------------------------------------------------ */
+
+/* What a run of `lockstep collective` is made of (private to
+ * sweep/collective*). */
+
+struct LsCollectiveRun {
+  char *cluster, *op;  /* of a table, which its rows name      */
+  GPtrArray *measured; /* LsMeasuredCollective, or NULL        */
+  GArray *rows;        /* LsCollectiveRow                      */
+  GPtrArray *names;    /* char *, of families                  */
+  GArray *families;    /* LsCollectiveFamily                   */
+  GPtrArray *notes;    /* char *                               */
+  char *title;
+  LsCollectiveMessages *messages; /* or NULL */
+  LsCollectiveTable table;        /* ls_collective_run_new() points it to the arrays */
+};
+
+/* Reads spec->compare and fills a new run with its rows, simulated, and their errors. */
+gboolean ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec,
+                                const LsCollectiveNetwork *network, GError **error);
+
 #endif

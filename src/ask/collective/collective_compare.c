@@ -3,7 +3,7 @@
 #include <lockstep/error.h>
 
 #include "analysis/score.h"
-#include "ask/collective/collective_run.h"
+#include "ask/collective/collective_call.h"
 #include "data/measured/read_collectives.h"
 #include "job/hardware.h"
 

@@ -4,7 +4,7 @@
 
 #include <lockstep/error.h>
 
-#include "ask/collective/collective_run.h"
+#include "ask/collective/collective_call.h"
 #include "job/hardware.h"
 #include "job/job_steps.h"
 

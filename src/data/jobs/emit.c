@@ -79,6 +79,17 @@ emit_refuse_megatrons (Emit *e)
     emit_refuse (e, "predict_layers of the model", "only Megatron-LM's --mtp-num-layers is written");
 }
 
+bool
+emit_has_pipeline (Emit *e, const char *program)
+{
+  const LsStrategy *s = e->s;
+  bool is_plain = s->vpp == 1 && (g_str_equal (s->schedule, "none") || g_str_equal (s->schedule, "1f1b"));
+  if (s->pp == 1 && !is_plain)
+    emit_refuse (e, s->vpp > 1 ? "--vpp" : "--schedule", "%s has neither chunks nor a schedule with --pp 1",
+                 program);
+  return s->pp > 1;
+}
+
 uint32_t
 emit_n_micro_batches (const LsStrategy *s)
 {

@@ -70,11 +70,7 @@ static void
 check_pipeline (Emit *e)
 {
   const LsStrategy *s = e->s;
-  bool is_plain = s->vpp == 1 && (g_str_equal (s->schedule, "none") || g_str_equal (s->schedule, "1f1b"));
-  if (s->pp == 1 && !is_plain)
-    emit_refuse (e, s->vpp > 1 ? "--vpp" : "--schedule",
-                 "Megatron-LM has neither chunks nor a schedule with --pp 1");
-  if (s->pp == 1)
+  if (!emit_has_pipeline (e, "Megatron-LM"))
     return;
   const char *own = s->vpp > 1 ? "interleaved-1f1b" : "1f1b";
   g_autofree char *schedule = g_strdup_printf ("--schedule %s", s->schedule),

@@ -70,11 +70,7 @@ static void
 check_pipeline (Emit *e)
 {
   const LsStrategy *s = e->s;
-  bool is_plain = s->vpp == 1 && (g_str_equal (s->schedule, "none") || g_str_equal (s->schedule, "1f1b"));
-  if (s->pp == 1 && !is_plain)
-    emit_refuse (e, s->vpp > 1 ? "--vpp" : "--schedule",
-                 "torchtitan has neither chunks nor a schedule with --pp 1");
-  if (s->pp == 1)
+  if (!emit_has_pipeline (e, "torchtitan"))
     return;
   g_autofree char *knob = g_strdup_printf ("--schedule %s", s->schedule),
                   *p2p = g_strdup_printf ("--p2p %s", ls_p2p_name (s->p2p));

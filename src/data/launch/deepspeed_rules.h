@@ -13,8 +13,6 @@ bool deepspeed_add_json (LaunchWords *words, const char *text, gsize n, const ch
  * sets is read before. */
 void deepspeed_read (LaunchJob *job);
 
-/* --- deepspeed_options.c --------------------------------------------------------------------------- */
-
 /* Keys of DeepSpeed's configuration and what they are in our files. Names and rules as in
  * docs/_pages/config-json.md of DeepSpeed 0.17, of ZeRO as in deepspeed/runtime/zero/config.py, which takes
  * keys with and without "stage3_". */

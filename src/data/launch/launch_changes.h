@@ -26,7 +26,7 @@ typedef struct {
  * fragments. */
 GPtrArray *ls_launch_changes (const LsImport *import, const char *now, const char *wanted);
 
-/* --- launch_place.c: where an option stands in somebody's files ------------------------------------ */
+/* --- where an option stands in somebody's files ---------------------------------------------------- */
 
 /* Of an option, "--tp-size" or "training.seq_len", and its value: the one line of the files (char *, paths)
  * that says it, or, where a variable of a shell holds the value, the line that sets this. *ret_file: newly

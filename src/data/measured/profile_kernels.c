@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/measured/profile_row.h"
+#include "data/measured/read_profile.h"
 
 #define MAX_SIZE    1e9  /* of a dimension                               */
 #define FLOPS_SLACK 0.01 /* of a GEMM: the file counts 2 m n k, as we do */

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/order.h"
+#include "data/measured/read_profile.h"
 #include "data/text/csv_fields.h"
-#include "data/measured/profile_row.h"
 
 #define GROUP "plan"
 

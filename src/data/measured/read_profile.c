@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/measured/profile_row.h"
 #include "data/text/csv_fields.h"
 #include "data/text/read_file.h"
 

@@ -2,9 +2,7 @@
 
 #include <string.h>
 
-#include "data/shell/shell_command.h"
-#include "data/shell/shell_scan.h"
-#include "data/shell/shell_text.h"
+#include "data/shell/shell_parts.h"
 
 #define MAX_DEPTH  64  /* of texts within texts, and blocks within blocks */
 #define MAX_ROUNDS 256 /* of loops that are run as often as they say, in all */

@@ -1,8 +1,6 @@
-#include "data/shell/shell_command.h"
+#include "data/shell/shell_parts.h"
 
 #include <string.h>
-
-#include "data/shell/shell_scan.h"
 
 /* --- assignments -------------------------------------------------------------------------------- */
 

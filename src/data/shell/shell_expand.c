@@ -3,8 +3,6 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "data/shell/shell_scan.h"
-
 typedef struct {
   LsShell *sh;
   GPtrArray *fields; /* NULL: all goes into one text */

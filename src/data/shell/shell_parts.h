@@ -2,6 +2,8 @@
 #ifndef LS_DATA_LAUNCH_SHELL_PARTS_H
 #define LS_DATA_LAUNCH_SHELL_PARTS_H
 
+#include <stdbool.h>
+
 #include "data/shell/shell.h"
 
 /* What becomes of a statement: passed over, run, or perhaps run: the script does not say. */
@@ -63,5 +65,84 @@ void shell_split (const char *text, GPtrArray *words);
 bool shell_arithmetic (const LsShell *sh, const char *text, gint64 *ret_value);
 /* Of [ ... ], the words between the brackets; of [[ ... ]] with has_patterns. */
 ShellStatus shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns);
+
+/* --- shell_scan.c ----------------------------------------------------------------------------------- */
+
+/* Where a word of a shell script ends.
+ *
+ * Quotes, $(...), ${...}, $((...)), `...` and arrays =( ... ) belong to a word; what is nested deeper than
+ * SHELL_MAX_NESTED is given up. */
+
+#define SHELL_MAX_NESTED 32
+
+/* Behind a word that begins at p; p itself: there is none. NULL: a quote or bracket of it is not closed. */
+const char *shell_word_end (const char *p, const char *end);
+
+/* Behind the bracket that closes what was opened before p; NULL: none does. */
+const char *shell_group_end (const char *p, const char *end, char open, char close);
+/* Behind the quote that closes what was opened before p; NULL: none does. */
+const char *shell_quote_end (const char *p, const char *end, char quote);
+/* Behind an expansion, p at its '$' or '`'; NULL: it is not closed. */
+const char *shell_expansion_end (const char *p, const char *end);
+
+/* Behind a "<path to data>" that stands for what a user is to fill in, p at its '<'; NULL: it is none. */
+const char *shell_placeholder_end (const char *p, const char *end);
+/* Behind a hole that begins at p. */
+const char *shell_hole_end (const char *p, const char *end);
+
+/* Behind a name of a variable that begins at p; p itself: there is none. */
+const char *shell_name_end (const char *p, const char *end);
+/* Of NAME=, NAME+= or NAME[...]=: behind the '='; NULL: the word assigns nothing. */
+const char *shell_assignment_value (const char *p, const char *end);
+
+/* --- shell_text.c ----------------------------------------------------------------------------------- */
+
+/* A shell script as it is read: what stands between words, what a word is, where here documents lie. */
+
+typedef struct {
+  LsShell *sh;
+  const char *begin, *p, *end;
+  const char *here_to; /* behind the here documents of this line; NULL: it has none */
+  bool is_bad;         /* something is not closed: the rest is not read */
+} ShellText;
+
+/* Blanks, comments, and lines that go on; of comments, those of a batch system are commands. */
+void shell_skip_blanks (ShellText *s);
+/* p at a newline: passes over it, and the here documents of its line. */
+void shell_skip_newline (ShellText *s);
+/* All that separates commands, but not the ;; of a case. */
+void shell_skip_separators (ShellText *s);
+/* The script cannot be read, and why. */
+void shell_give_up (ShellText *s, const char *why);
+/* The end of the word that begins here. */
+const char *shell_next_end (ShellText *s);
+bool shell_is_at (ShellText *s, const char *text);
+/* Whether a word begins here that is this one, not only its beginning. */
+bool shell_is_word (ShellText *s, const char *word);
+/* Passes over separators, and then over this word if it is there. */
+bool shell_take_word (ShellText *s, const char *word);
+/* Passes over "> file", "2>&1", "<(command)"; the text of a here document, newly allocated, or NULL. */
+char *shell_take_redirection (ShellText *s);
+bool shell_is_redirection (ShellText *s);
+/* Whether the word that ends there is the "2" of "2>&1". */
+bool shell_is_descriptor (ShellText *s, const char *end);
+
+/* [[ ... ]] and (( ... )), with what stands in them. */
+ShellStatus shell_read_test (ShellText *s);
+ShellStatus shell_read_arithmetic (ShellText *s);
+
+/* --- shell_command.c -------------------------------------------------------------------------------- */
+
+/* One simple command of a shell script: what it sets, or hands on. */
+
+/* Performs an assignment as it stands, NAME=value, NAME+=value or NAME=( ... ), up to end. */
+void shell_perform_assignment (LsShell *sh, const char *p, const char *end);
+
+/* Runs a command in the current mode: words (char *), and the here document at its input, NULL: none.
+ * `read` reads a text as a script. */
+typedef void (*ShellReadFunc) (LsShell *sh, const char *text, gsize n);
+/* here: a document that stands with it, target: the file that its output goes to; NULL: neither. */
+ShellStatus shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target,
+                       ShellReadFunc read);
 
 #endif

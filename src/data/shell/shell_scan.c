@@ -1,4 +1,4 @@
-#include "data/shell/shell_scan.h"
+#include "data/shell/shell_parts.h"
 
 #include <glib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* [ ... ] and [[ ... ]]: decided where no hole stands in the way. */
-#include "data/shell/shell_scan.h"
-#include "data/shell/shell_text.h"
+#include "data/shell/shell_parts.h"
 
 #include <fnmatch.h>
 #include <string.h>

@@ -1,8 +1,6 @@
-#include "data/shell/shell_text.h"
+#include "data/shell/shell_parts.h"
 
 #include <string.h>
-
-#include "data/shell/shell_scan.h"
 
 /* --- between words ------------------------------------------------------------------------------ */
 

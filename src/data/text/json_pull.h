@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "data/text/input_bytes.h"
+#include "data/text/read_file.h"
 
 typedef enum {
   LS_TOKEN_OBJECT,

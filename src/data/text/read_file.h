@@ -4,6 +4,8 @@
 #define LS_DATA_TEXT_READ_FILE_H
 
 #include <glib.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/diag.h"
@@ -19,5 +21,30 @@ char *ls_read_file (const char *path, size_t max_bytes, size_t *ret_n, LsDiagLis
 
 /* The file opened, by the same rules. Close with fclose(). */
 FILE *ls_open_file (const char *path, LsDiagList *diags);
+
+/* --- piece by piece --------------------------------------------------------------------------------- */
+
+/* For files that need not fit into memory. gzip (RFC 1952) is told by its first two bytes and unpacked on the
+ * way, members behind each other too. */
+
+/* Of what comes out: more than a profile of several steps with its stacks, as what is read of it stays
+ * in memory, and an end to a file that unpacks without one. Once LS_INPUT_PROBE_BYTES are out, what a
+ * file would come to is told by how far it is read, and refused at once. */
+#define LS_INPUT_MAX_BYTES   ((uint64_t) 4 << 30)
+#define LS_INPUT_PROBE_BYTES ((uint64_t) 64 << 20)
+
+typedef struct LsInput LsInput;
+
+/* What may be opened is as for ls_read_file(). NULL and a diagnostic (LS_ERROR_INPUT). */
+LsInput *ls_input_open (const char *path, LsDiagList *diags);
+/* n bytes of memory, borrowed. */
+LsInput *ls_input_of_memory (const void *bytes, size_t n);
+void ls_input_free (LsInput *input); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsInput, ls_input_free)
+
+/* Up to n > 0 bytes; 0: the end, or trouble. */
+size_t ls_input_read (LsInput *input, void *to, size_t n);
+/* Why the bytes ended before the file did; NULL: nothing is wrong. Borrowed. */
+const char *ls_input_trouble (const LsInput *input);
 
 #endif

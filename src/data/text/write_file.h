@@ -30,4 +30,15 @@ gboolean ls_write_text (const char *path, const char *text, GError **error);
  * NULL, LS_ERROR_USAGE: the path is not of NAME.json, NAME of letters, digits, "-", "_" and ".". */
 char *ls_output_name (const char *path, GError **error);
 
+/* --- packed ----------------------------------------------------------------------------------------- */
+
+/* Gzip (RFC 1952) written: no name and no time in it, so that equal texts are equal bytes. */
+
+/* n bytes packed. */
+GByteArray *ls_gzip (const char *text, gsize n);
+
+/* As ls_write_file(), but what `write` writes is packed where the path ends in ".gz". It is held in memory
+ * until then. */
+gboolean ls_write_file_packed (const char *path, LsWriteFunc write, void *data, GError **error);
+
 #endif

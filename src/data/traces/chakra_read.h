@@ -5,7 +5,6 @@
 #include "data/text/json_out.h"
 #include "data/traces/chakra.h"
 #include "data/traces/chakra_node.h"
-#include "data/traces/chakra_ops.h"
 #include "data/traces/trace_file.h"
 
 /* Texts by their place, each once. */

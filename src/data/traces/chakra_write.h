@@ -6,7 +6,6 @@
 
 #include "data/traces/chakra.h"
 #include "data/traces/chakra_node.h"
-#include "data/traces/chakra_ops.h"
 #include "data/traces/trace_file.h"
 
 /* The nodes of an op, which have ids in a row; n 0: none. */

@@ -47,15 +47,11 @@ n_digits (uint32_t n)
 static double
 width_of (const LsScheduleView *v, LsTime scale)
 {
-  LsTime shortest = scale;
+  LsTime shortest = MIN (scale, ls_schedule_shortest (v));
   guint n = 1;
   for (uint32_t rank = 0; rank < v->eval->n_ranks; rank++)
-    for (guint i = 0; i < v->orders->ranks[rank]->len; i++) {
-      const LsActionTime *t = &v->eval->times[rank][i];
-      if (t->end > t->start)
-        shortest = MIN (shortest, t->end - t->start);
+    for (guint i = 0; i < v->orders->ranks[rank]->len; i++)
       n = MAX (n, n_digits (action_at (v, rank, i)->mb));
-    }
   return (double) scale / (double) shortest * (DIGIT_WIDTH * n + 6);
 }
 

@@ -5,7 +5,7 @@
 #define LS_SHOW_DRAW_PICTURES_H
 
 #include "analysis/topology.h"
-#include "ask/schedule_view.h"
+#include "ask/schedule.h"
 #include "exec/memory/memory.h"
 #include "exec/timeline.h"
 #include "show/draw/drawing.h"

@@ -33,7 +33,6 @@ ls_lane_of (const LsOp *op)
   return op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? LS_N_STREAMS : op->stream;
 }
 
-/* show/draw/timeline_ops.c. */
 const char *ls_box_paint (LsBoxKind kind);
 /* Its stream's, or for kernels that of its tag. */
 const char *ls_op_paint (const LsOp *op);
@@ -47,7 +46,7 @@ typedef struct {
   double lanes[LS_N_STREAMS + 1]; /* of its streams and the host; 0: no such row */
 } LsRankPlace;
 
-/* show/draw/timeline_arrows.c: from a message's send to its receive, between ranks; and where streams have
+/* From a message's send to its receive, between ranks; and where streams have
  * rows, from what an op waited for to the op, between these. Arrows that begin and end within some pixels of
  * each other are one. Returns how many messages, and how many waits, there are. */
 typedef struct {

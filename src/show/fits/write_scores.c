@@ -2,6 +2,199 @@
 
 #include <math.h>
 
+#include "show/text_table.h"
+
+/* --- what mechanisms are worth ---------------------------------------------------------------------- */
+
+#define LABEL_WIDTH 22
+#define MIN_WIDTH   9
+
+/* Column 0 is all rows, the others are families; row 0 has all mechanisms on. */
+static const LsScore *
+score_at (const LsScores *s, guint row, guint column)
+{
+  if (row == 0)
+    return column == 0 ? &s->total : &s->families[column - 1].score;
+  const LsAblationScore *a = &s->ablations[row - 1];
+  return column == 0 ? &a->total : &a->families[column - 1];
+}
+
+static const char *
+label_of (const LsScores *s, guint row)
+{
+  return row == 0 ? "nothing" : s->ablations[row - 1].label;
+}
+
+static const char *
+name_of (const LsScores *s, guint column)
+{
+  return column == 0 ? "all" : s->families[column - 1].family;
+}
+
+static char *
+number (const char *format, double value)
+{
+  char buffer[G_ASCII_DTOSTR_BUF_SIZE];
+  return g_strdup (isnan (value) ? "-" : g_ascii_formatd (buffer, sizeof buffer, format, value));
+}
+
+static char *
+mape (const LsScore *s)
+{
+  return number ("%.1f", s->mape_pct);
+}
+
+static char *
+bias (const LsScore *s)
+{
+  return number ("%+.1f", s->bias_pct);
+}
+
+static int
+width_of (const LsScores *s, guint column)
+{
+  return MAX (MIN_WIDTH, 2 + (int) g_utf8_strlen (name_of (s, column), -1));
+}
+
+static void
+append_table (GString *out, const LsScores *s, const char *title, char *(*cell) (const LsScore *) )
+{
+  g_string_append_printf (out, "\n%s\n%-*s", title, LABEL_WIDTH, "off");
+  for (guint c = 0; c <= s->n_families; c++)
+    g_string_append_printf (out, "%*s", width_of (s, c), name_of (s, c));
+  g_string_append_c (out, '\n');
+  for (guint row = 0; row <= s->n_ablations; row++) {
+    g_string_append_printf (out, "%-*s", LABEL_WIDTH, label_of (s, row));
+    for (guint c = 0; c <= s->n_families; c++) {
+      g_autofree char *text = cell (score_at (s, row, c));
+      g_string_append_printf (out, "%*s", width_of (s, c), text);
+    }
+    g_string_append_c (out, '\n');
+  }
+}
+
+void
+ls_ablations_to_text (const LsScores *s, GString *out)
+{
+  if (s->n_ablations == 0)
+    return;
+  append_table (out, s, "mape %, with a mechanism off", mape);
+  append_table (out, s, "bias %, with a mechanism off", bias);
+  for (guint i = 0; i < s->n_ablations; i++)
+    if (s->ablations[i].total.n != s->total.n)
+      g_string_append_printf (out, "without %s: %u rows instead of %u\n", s->ablations[i].label,
+                              s->ablations[i].total.n, s->total.n);
+}
+
+void
+ls_ablations_to_markdown (const LsScores *s, GString *out)
+{
+  if (s->n_ablations == 0)
+    return;
+  g_string_append (out, "\n| off: mape / bias % |");
+  for (guint c = 0; c <= s->n_families; c++)
+    g_string_append_printf (out, " %s |", name_of (s, c));
+  g_string_append (out, "\n|---|");
+  for (guint c = 0; c <= s->n_families; c++)
+    g_string_append (out, "---:|");
+  for (guint row = 0; row <= s->n_ablations; row++) {
+    g_string_append_printf (out, "\n| %s |", label_of (s, row));
+    for (guint c = 0; c <= s->n_families; c++) {
+      g_autofree char *m = mape (score_at (s, row, c)), *b = bias (score_at (s, row, c));
+      g_string_append_printf (out, " %s / %s |", m, b);
+    }
+  }
+  g_string_append_c (out, '\n');
+}
+
+/* --- how well intervals hold ------------------------------------------------------------------------ */
+
+static void
+write_line (LsJsonOut *w, const char *key, const LsCoverageLine *l)
+{
+  ls_json_out_begin_object (w, key);
+  ls_json_out_uint (w, "n", l->n);
+  ls_json_out_uint (w, "unlike", l->n_unlike);
+  ls_json_out_double (w, "covered_pct", 100 * l->covered);
+  ls_json_out_double (w, "median_width_pct", 100 * l->width);
+  ls_json_out_end_object (w);
+}
+
+void
+ls_coverage_to_json (const LsCoverage *c, LsJsonOut *w)
+{
+  ls_json_out_begin_object (w, "coverage");
+  ls_json_out_uint (w, "level_pct", (uint64_t) lround (100 * c->level));
+  write_line (w, "each_source_once", &c->each);
+  write_line (w, "rows", &c->rows);
+  ls_json_out_begin_object (w, "by_source");
+  for (guint i = 0; i < c->n_sources; i++)
+    write_line (w, c->sources[i].source, &c->sources[i]);
+  ls_json_out_end_object (w);
+  ls_json_out_begin_object (w, "left_out");
+  for (guint i = 0; i < c->n_left_out; i++)
+    write_line (w, c->left_out[i].source, &c->left_out[i]);
+  ls_json_out_end_object (w);
+  ls_json_out_end_object (w);
+}
+
+static void
+add_percent (LsTextTable *t, double fraction)
+{
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+  ls_text_table_take (t,
+                      isnan (fraction)
+                          ? g_strdup ("-")
+                          : g_strdup (g_ascii_formatd (text, sizeof text, "%.1f", 100 * fraction)));
+}
+
+static void
+add_line (LsTextTable *t, const LsCoverageLine *l)
+{
+  ls_text_table_add (t, "%s", l->source);
+  ls_text_table_add (t, "%u", l->n);
+  ls_text_table_add (t, "%u", l->n_unlike);
+  add_percent (t, l->covered);
+  add_percent (t, l->width);
+}
+
+static void
+begin_table (LsTextTable *t, const char *first)
+{
+  static const char *const heads[] = { "n", "unlike", "covered %", "median width %" };
+  ls_text_table_init (t, "lrrrr");
+  ls_text_table_add (t, "%s", first);
+  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (t, "%s", heads[i]);
+}
+
+void
+ls_coverage_to_text (const LsCoverage *c, GString *out)
+{
+  LsTextTable t;
+  g_string_append_printf (out,
+                          "\nIntervals of %.0f %%, of each source by what the others measured; unlike: none, "
+                          "for want of a run like it\n",
+                          100 * c->level);
+  begin_table (&t, "source");
+  for (guint i = 0; i < c->n_sources; i++)
+    add_line (&t, &c->sources[i]);
+  add_line (&t, &c->each);
+  add_line (&t, &c->rows);
+  ls_text_table_print (&t, 0, out);
+  if (c->n_left_out == 0)
+    return;
+  g_string_append (out,
+                   "\nThe same of all runs that have something in common, by the runs without; each source "
+                   "counts once\n");
+  begin_table (&t, "left out");
+  for (guint i = 0; i < c->n_left_out; i++)
+    add_line (&t, &c->left_out[i]);
+  ls_text_table_print (&t, 0, out);
+}
+
+/* --- the scoreboard --------------------------------------------------------------------------------- */
+
 /* ---- text ---- */
 
 /* A number with a sign if asked for, or a dash, right-aligned. */

@@ -4,8 +4,8 @@
 
 #include <page_assets.h>
 
-#include "data/text/gzip.h"
 #include "data/text/json_out.h"
+#include "data/text/write_file.h"
 #include "show/draw/palette.h"
 
 typedef struct {

@@ -6,7 +6,7 @@
 #include "exec/memory/memory.h"
 #include "exec/timeline.h"
 
-/* --- page_timeline.c ------------------------------------------------------------------------------- */
+/* --- a timeline ------------------------------------------------------------------------------- */
 
 /* Of at most 64 ranks, all or one of each role (run/timeline_boxes.h), the passes are there; of as many as
  * stay below LS_PAGE_MAX_OPS ops together, the ops too. Times are whole nanoseconds from the start of the
@@ -24,7 +24,7 @@
 
 char *ls_page_timeline (const LsTimeline *t);
 
-/* --- page_memory.c --------------------------------------------------------------------------------- */
+/* --- memory over it --------------------------------------------------------------------------------- */
 
 /* Of a rank: samples (LsMemorySample), thinned to the fullest of each of 1,000 columns of the window. */
 typedef struct {

@@ -1,8 +1,8 @@
-#include "show/run/trace_events.h"
+#include "show/run/trace_chrome.h"
 
 #include <inttypes.h>
 
-#include "data/text/gzip.h"
+#include "data/text/write_file.h"
 #include "network/coll.h"
 #include "show/run/p2p_pairs.h"
 #include "show/run/timeline_boxes.h"

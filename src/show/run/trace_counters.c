@@ -3,7 +3,7 @@
 
 #include "analysis/report.h"
 #include "exec/memory/memory.h"
-#include "show/run/trace_events.h"
+#include "show/run/trace_chrome.h"
 
 #define N_COLUMNS 1000
 

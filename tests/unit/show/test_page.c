@@ -5,10 +5,10 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
-#include "data/text/input_bytes.h"
+#include "data/text/read_file.h"
 #include "ls_test.h"
-#include "show/draw/palette.h"
 #include "pipeline.h"
+#include "show/draw/palette.h"
 #include "show/page/page_parts.h"
 
 #define HOSTILE "</script><script>alert(1)</script>]]>&\"'<!--\x01\xe2\x80\xa8"

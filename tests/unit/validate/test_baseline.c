@@ -7,7 +7,7 @@
 #include "analysis/score.h"
 #include "data/measured/read_cases.h"
 #include "validate/baseline.h"
-#include "validate/refusals.h"
+#include "validate/scores.h"
 
 /* A row that is ideal_s / mfu long. */
 #define ROW(family_, ideal_s_, mfu)                                                                          \

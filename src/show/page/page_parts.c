@@ -1,9 +1,49 @@
 #include "show/page/page_parts.h"
 
+#include <lockstep/units.h>
+
+#include "data/text/json_out.h"
 #include "show/draw/pictures.h"
-#include "show/page/page_columns.h"
 #include "show/run/p2p_pairs.h"
 #include "show/run/timeline_boxes.h"
+
+/* --- columns of whole numbers, which pack better than rows ------------------------------------------ */
+
+/* To the nearest. */
+static int64_t
+nanoseconds (LsTime ps)
+{
+  return (ps + (ps >= 0 ? LS_NS / 2 : -(LS_NS / 2))) / LS_NS;
+}
+
+/* Of int64_t. */
+static void
+columns_init (GArray **columns, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    columns[i] = g_array_new (FALSE, FALSE, sizeof (int64_t));
+}
+
+static void
+push (GArray *column, int64_t value)
+{
+  g_array_append_val (column, value);
+}
+
+/* Writes them as members of an object, and frees them. */
+static void
+columns_write (LsJsonOut *w, const char *const *keys, GArray **columns, guint n)
+{
+  for (guint i = 0; i < n; i++) {
+    ls_json_out_begin_array (w, keys[i]);
+    for (guint k = 0; k < columns[i]->len; k++)
+      ls_json_out_int (w, NULL, g_array_index (columns[i], int64_t, k));
+    ls_json_out_end_array (w);
+    g_array_unref (columns[i]);
+  }
+}
+
+/* --- a timeline ------------------------------------------------------------------------------------- */
 
 #define MAX_ROWS        64
 #define SHORTEST_STRIPS 2000 /* of the window, as so many parts: shorter strips are drawn as one */
@@ -235,5 +275,52 @@ ls_page_timeline (const LsTimeline *t)
   ls_json_out_end_object (&w);
   g_hash_table_unref (names.index);
   g_ptr_array_unref (names.names);
+  return g_string_free (text, FALSE);
+}
+
+/* --- memory over it --------------------------------------------------------------------------------- */
+
+#define N_COLUMNS 1000
+
+static void
+add_curve (LsJsonOut *w, const GArray *samples, LsTime window)
+{
+  GArray *at, *alive[LS_N_MEM];
+  const char *const at_key = "at", *keys[LS_N_MEM];
+  columns_init (&at, 1);
+  columns_init (alive, LS_N_MEM);
+  g_autoptr (GArray) thin = ls_memory_samples_thin (samples, window, N_COLUMNS);
+  for (guint i = 0; i < thin->len; i++) {
+    const LsMemorySample *s = &g_array_index (thin, LsMemorySample, i);
+    push (at, nanoseconds (s->at));
+    for (int c = 0; c < LS_N_MEM; c++)
+      push (alive[c], (int64_t) s->alive[c]);
+  }
+  for (int c = 0; c < LS_N_MEM; c++)
+    keys[c] = ls_mem_category_name ((LsMemCategory) c);
+  columns_write (w, &at_key, &at, 1);
+  ls_json_out_begin_object (w, "alive");
+  columns_write (w, keys, alive, LS_N_MEM);
+  ls_json_out_end_object (w);
+}
+
+char *
+ls_page_memory (const LsPageMemory *ranks, guint n, LsTime window, uint64_t capacity_bytes)
+{
+  LsJsonOut w;
+  GString *text = g_string_new (NULL);
+  ls_json_out_init (&w, text, 0);
+  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_int (&w, "window", nanoseconds (window));
+  ls_json_out_uint (&w, "capacity_bytes", capacity_bytes);
+  ls_json_out_begin_array (&w, "ranks");
+  for (guint i = 0; i < n; i++) {
+    ls_json_out_begin_object (&w, NULL);
+    ls_json_out_uint (&w, "rank", ranks[i].rank);
+    add_curve (&w, ranks[i].samples, window);
+    ls_json_out_end_object (&w);
+  }
+  ls_json_out_end_array (&w);
+  ls_json_out_end_object (&w);
   return g_string_free (text, FALSE);
 }

@@ -1,0 +1,151 @@
+#include "validate/scores.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* --- refusals --------------------------------------------------------------------------------------- */
+
+/* Every run of digits that stands by itself becomes "#"; in words, such as "1f1b", they stay. */
+static char *
+without_numbers (const char *reason)
+{
+  GString *out = g_string_new (NULL);
+  for (const char *c = reason; *c;) {
+    size_t n = strspn (c, "0123456789");
+    bool is_in_word
+        = n == 0 || (c > reason && (g_ascii_isalpha (c[-1]) || c[-1] == '_')) || g_ascii_isalpha (c[n]);
+    if (is_in_word)
+      g_string_append_len (out, c, (gssize) MAX (n, 1));
+    else
+      g_string_append_c (out, '#');
+    c += MAX (n, 1);
+  }
+  return g_string_free (out, FALSE);
+}
+
+static void
+refusal_clear (gpointer data)
+{
+  g_free (((LsRefusal *) data)->reason);
+}
+
+static void
+add (GArray *refusals, const LsScoreRow *row)
+{
+  g_autofree char *pattern = without_numbers (row->reason);
+  for (guint i = 0; i < refusals->len; i++) {
+    LsRefusal *r = &g_array_index (refusals, LsRefusal, i);
+    g_autofree char *same = without_numbers (r->reason);
+    if (!g_str_equal (pattern, same))
+      continue;
+    r->n++;
+    if (!g_str_equal (r->reason, row->reason)) {
+      g_free (r->reason);
+      r->reason = g_steal_pointer (&pattern);
+    }
+    return;
+  }
+  LsRefusal first = { g_strdup (row->reason), 1, row->id };
+  g_array_append_val (refusals, first);
+}
+
+/* Stable: few reasons, many rows. */
+static void
+sort (GArray *refusals)
+{
+  for (guint i = 1; i < refusals->len; i++) {
+    LsRefusal moved = g_array_index (refusals, LsRefusal, i);
+    guint at = i;
+    for (; at > 0 && g_array_index (refusals, LsRefusal, at - 1).n < moved.n; at--)
+      g_array_index (refusals, LsRefusal, at) = g_array_index (refusals, LsRefusal, at - 1);
+    g_array_index (refusals, LsRefusal, at) = moved;
+  }
+}
+
+GArray *
+ls_refusals (const LsScoreRow *rows, guint n_rows)
+{
+  GArray *refusals = g_array_new (FALSE, FALSE, sizeof (LsRefusal));
+  g_array_set_clear_func (refusals, refusal_clear);
+  for (guint i = 0; i < n_rows; i++)
+    if (isnan (rows[i].predicted_s) && rows[i].reason)
+      add (refusals, &rows[i]);
+  sort (refusals);
+  return refusals;
+}
+
+/* --- without some of the rows ----------------------------------------------------------------------- */
+
+static double
+figure_of (const LsScoreRow *row, int aspect)
+{
+  return row->traits.figure[aspect - LS_N_WORD_ASPECTS];
+}
+
+static const char *
+word_of (const LsScoreRow *row, int aspect)
+{
+  return aspect == LS_ASPECT_ARCHITECTURE ? row->architecture : row->traits.word[aspect];
+}
+
+bool
+ls_left_out_has (const LsLeftOut *l, const LsScoreRow *row)
+{
+  if (isnan (row->predicted_s))
+    return false;
+  if (l->aspect < LS_N_WORD_ASPECTS)
+    return g_strcmp0 (word_of (row, l->aspect), l->word) == 0;
+  return ls_aspect_is_beyond ((LsAspect) l->aspect, figure_of (row, l->aspect), l->figure);
+}
+
+static bool
+is_listed (const GArray *list, const LsLeftOut *one)
+{
+  for (guint i = 0; i < list->len; i++) {
+    const LsLeftOut *l = &g_array_index (list, LsLeftOut, i);
+    if (one->word ? g_str_equal (l->word, one->word) : l->figure >= one->figure && l->figure <= one->figure)
+      return true;
+  }
+  return false;
+}
+
+static bool
+divides (const LsLeftOut *l, const LsScoreRow *rows, guint n_rows)
+{
+  guint n_out = 0, n_in = 0;
+  for (guint i = 0; i < n_rows; i++) {
+    bool is_out = ls_left_out_has (l, &rows[i]);
+    n_out += is_out;
+    n_in += !is_out && !isnan (rows[i].predicted_s);
+  }
+  return n_out > 0 && n_in > 0;
+}
+
+GArray *
+ls_left_out_list (const LsScoreRow *rows, guint n_rows, LsAspect aspect)
+{
+  GArray *list = g_array_new (FALSE, TRUE, sizeof (LsLeftOut));
+  for (guint i = 0; i < n_rows; i++) {
+    if (isnan (rows[i].predicted_s))
+      continue;
+    LsLeftOut l = { .aspect = (int) aspect };
+    if (aspect < LS_N_WORD_ASPECTS)
+      l.word = word_of (&rows[i], (int) aspect);
+    else
+      l.figure = figure_of (&rows[i], (int) aspect);
+    if ((l.word || l.figure > 0) && !is_listed (list, &l) && divides (&l, rows, n_rows))
+      g_array_append_val (list, l);
+  }
+  return list;
+}
+
+GArray *
+ls_rows_without (const LsScoreRow *rows, guint n_rows, const LsLeftOut *left_out)
+{
+  GArray *some = g_array_new (FALSE, FALSE, sizeof (LsScoreRow));
+  for (guint i = 0; i < n_rows; i++)
+    if (!isnan (rows[i].predicted_s) && !ls_left_out_has (left_out, &rows[i]))
+      g_array_append_val (some, rows[i]);
+  return some;
+}
