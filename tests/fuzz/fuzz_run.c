@@ -262,26 +262,8 @@ take_plan (Bytes *b)
 /* ---- runs ---- */
 
 static const LsNccl nccl = {
-  .tables = LS_TEST_NCCL_VOLTA,
-  .channels_ring = 8,
-  .channels_net = 2,
-  .channels_p2p = 2,
-  .ring_bus_intra = 200e9,
-  .ring_bus_per_nic = 20e9,
-  .p2p_intra = 200e9,
-  .p2p_inter = 20e9,
-  .base_all_reduce = 10 * LS_US,
-  .base_all_gather = 9 * LS_US,
-  .base_reduce_scatter = 8 * LS_US,
-  .base_p2p_intra = 5 * LS_US,
-  .base_p2p_inter = 20 * LS_US,
-  .hop_intra = LS_US,
-  .hop_inter = 5 * LS_US,
-  .sm_share_per_channel = 0.0093,
-  .hbm_per_wire_all_reduce = 3,
-  .hbm_per_wire_all_gather = 2,
-  .hbm_per_wire_reduce_scatter = 3,
-  .hbm_per_wire_p2p = 2,
+  LS_TEST_NCCL_OF_JOB, .base_all_gather = 9 * LS_US, .base_reduce_scatter = 8 * LS_US,
+  .hop_intra = LS_US,  .hop_inter = 5 * LS_US,       .sm_share_per_channel = 0.0093,
 };
 
 typedef struct {

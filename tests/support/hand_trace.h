@@ -61,24 +61,10 @@ hand_new (uint32_t n_ranks)
   }
   ls_calibration_init_roofline (&h->calibration);
   h->nccl = (LsNccl) {
-    .tables = LS_TEST_NCCL_VOLTA,
-    .channels_ring = 8,
-    .channels_net = 2,
-    .channels_p2p = 2,
-    .ring_bus_intra = 200e9,
-    .ring_bus_per_nic = 20e9,
-    .p2p_intra = 200e9,
-    .p2p_inter = 20e9,
-    .base_all_reduce = 10 * LS_US,
+    LS_TEST_NCCL_OF_JOB,
     .base_all_gather = 10 * LS_US,
     .base_reduce_scatter = 10 * LS_US,
-    .base_p2p_intra = 5 * LS_US,
-    .base_p2p_inter = 20 * LS_US,
     .sm_share_per_channel = 1.0 / 32,
-    .hbm_per_wire_all_reduce = 3,
-    .hbm_per_wire_all_gather = 2,
-    .hbm_per_wire_reduce_scatter = 3,
-    .hbm_per_wire_p2p = 2,
   };
   ls_run_options_init (&h->options);
   h->options.n_steps = 1;

@@ -85,4 +85,22 @@
     .collnet_direct = 0.85, .ring_plateau = 1.4, LS_TEST_NCCL_RELEASE                                        \
   }
 
+/* Rates and times of NCCL in round numbers: of a job, without what single GEMMs lose to a call, and without how
+ * long gathers and reductions take at least; of collectives alone. */
+#define LS_TEST_NCCL_OF_JOB                                                                                  \
+  .tables = LS_TEST_NCCL_VOLTA, .channels_ring = 8, .channels_net = 2, .channels_p2p = 2,                    \
+  .ring_bus_intra = 200e9, .ring_bus_per_nic = 20e9, .p2p_intra = 200e9, .p2p_inter = 20e9,                  \
+  .base_all_reduce = 10 * LS_US, .base_p2p_intra = 5 * LS_US, .base_p2p_inter = 20 * LS_US,                  \
+  .hbm_per_wire_all_reduce = 3, .hbm_per_wire_all_gather = 2, .hbm_per_wire_reduce_scatter = 3,              \
+  .hbm_per_wire_p2p = 2
+
+#define LS_TEST_NCCL_ALONE                                                                                   \
+  .tables = LS_TEST_NCCL_VOLTA, .channels_ring = 24, .channels_net = 2, .channels_nvls = 16,                 \
+  .channels_p2p = 2, .ring_bus_intra = 240e9, .ring_bus_per_nic = 16e9, .p2p_intra = 250e9,                  \
+  .p2p_inter = 20e9, .base_all_reduce = 10 * LS_US, .base_all_gather = 9 * LS_US,                            \
+  .base_reduce_scatter = 8 * LS_US, .base_nvls = 25 * LS_US, .base_p2p_intra = 12 * LS_US,                   \
+  .base_p2p_inter = 36 * LS_US, .hop_intra = LS_US, .hop_inter = 14 * LS_US,                                 \
+  .sm_share_per_channel = 1.0 / 108, .hbm_per_wire_all_reduce = 3, .hbm_per_wire_all_gather = 3,             \
+  .hbm_per_wire_reduce_scatter = 3, .hbm_per_wire_p2p = 2
+
 #endif

@@ -5,17 +5,9 @@
 #include "cluster_check.h"
 #include "route_bfs.h"
 #include "ls_test.h"
+#include "built_cluster.h"
 
 #include "cluster/route.h"
-
-static inline LsCluster *
-build (const LsClusterSpec *spec)
-{
-  g_autoptr (GError) error = NULL;
-  LsCluster *c = ls_cluster_build (spec, &error);
-  LS_CHECK_NO_ERROR (error);
-  return c;
-}
 
 static inline char *
 describe (const LsCluster *c, const LsRoute *r)

@@ -5,25 +5,10 @@
 #include <math.h>
 
 #include "ls_test.h"
+#include "model_shapes.h"
 
 #define GIB 1073741824.0
 #define GB  1e9
-
-static LsModel
-gpt (uint32_t layers, uint32_t hidden, uint32_t heads)
-{
-  return (LsModel) {
-    .n_layers = layers,
-    .hidden = hidden,
-    .n_heads = heads,
-    .n_kv_heads = heads,
-    .head_dim = hidden / heads,
-    .ffn = 4 * hidden,
-    .vocab = 51200,
-    .seq = 2048,
-    .dropout = true,
-  };
-}
 
 static LsStrategy
 strategy (uint32_t tp, uint32_t pp, uint32_t vpp, uint32_t micro_batch, uint32_t n_micro_batches)

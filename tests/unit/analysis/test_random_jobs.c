@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "fabric_cluster.h"
+#include "tiny_cluster.h"
 #include "random_job.h"
 
 #include "analysis/report.h"

@@ -7,16 +7,7 @@
 
 #include "ls_test.h"
 #include "tiny_cluster.h"
-#include "tiny_torus.h"
-
-static LsCluster *
-built (const LsClusterSpec *spec)
-{
-  g_autoptr (GError) error = NULL;
-  LsCluster *c = ls_cluster_build (spec, &error);
-  LS_CHECK_NO_ERROR (error);
-  return c;
-}
+#include "built_cluster.h"
 
 /* A SuperPOD of DGX H100: 8 GPUs with 18 x 25 GB/s, 8 NICs of 50 GB/s on 8 rails, 32
  * nodes a unit. */
@@ -45,7 +36,7 @@ static void
 a_superpod_has_three_levels (void)
 {
   LsClusterSpec s = superpod (128);
-  g_autoptr (LsCluster) c = built (&s);
+  g_autoptr (LsCluster) c = build (&s);
   g_autoptr (GArray) levels = ls_topo_levels_new (c);
   if (!LS_CHECK_INT (levels->len, ==, 3))
     return;
@@ -71,7 +62,7 @@ static void
 two_nodes_are_bound_inside (void)
 {
   LsClusterSpec s = superpod (2);
-  g_autoptr (LsCluster) c = built (&s);
+  g_autoptr (LsCluster) c = build (&s);
   g_autoptr (GArray) levels = ls_topo_levels_new (c);
   if (!LS_CHECK_INT (levels->len, ==, 2))
     return;
@@ -92,7 +83,7 @@ a_rack_sends_3600_GB_a_second (void)
   s.nvme_drives = 0;
   s.rails = 36;
   s.nodes_per_leaf = 16;
-  g_autoptr (LsCluster) c = built (&s);
+  g_autoptr (LsCluster) c = build (&s);
   g_autoptr (GArray) levels = ls_topo_levels_new (c);
   LS_CHECK_NEAR (level (levels, 1)->each.data_sheet, 3600e9, 1e-12);
 }
@@ -104,7 +95,7 @@ static void
 half_of_an_nvswitch_node_sends_all_it_has (void)
 {
   LsClusterSpec s = superpod (1);
-  g_autoptr (LsCluster) c = built (&s);
+  g_autoptr (LsCluster) c = build (&s);
   LsBandwidth b = ls_topo_node_bisection (c);
   LS_CHECK_NEAR (b.data_sheet, 4 * 450e9, 1e-12);
   LS_CHECK_NEAR (b.payload, 4 * 360e9, 1e-12);
@@ -118,7 +109,7 @@ the_hybrid_cube_is_cut_at_six_links (void)
   LsClusterSpec s = superpod (1);
   s.nvswitch_planes = 0;
   s.mesh = LS_MESH_HYBRID_CUBE;
-  g_autoptr (LsCluster) c = built (&s);
+  g_autoptr (LsCluster) c = build (&s);
   LS_CHECK_NEAR (ls_topo_node_bisection (c).data_sheet, 6 * 25e9, 1e-12);
 }
 
@@ -129,7 +120,7 @@ a_pcie_node_is_cut_between_its_sockets (void)
   LsClusterSpec s = superpod (1);
   s.nvswitch_planes = s.nvlinks_per_gpu = 0;
   s.cpu_interconnect = tiny_link (20e9, 1, LS_US);
-  g_autoptr (LsCluster) c = built (&s);
+  g_autoptr (LsCluster) c = build (&s);
   LS_CHECK_NEAR (ls_topo_node_bisection (c).payload, 20e9, 1e-12);
 }
 
@@ -147,7 +138,7 @@ tori_are_cut_across_their_longest_axis (void)
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     LsClusterSpec s = tiny_torus (1, cases[i].x, cases[i].y, cases[i].z, cases[i].wrap);
-    g_autoptr (LsCluster) c = built (&s);
+    g_autoptr (LsCluster) c = build (&s);
     LS_CHECK_NEAR (ls_topo_node_bisection (c).payload, cases[i].cut * 45e9, 1e-12);
   }
 }
@@ -188,7 +179,7 @@ clusters_are_cut_as_the_formula_says (void)
     s.oversubscription = g_rand_boolean (rand) ? 1 : 2;
     s.nic = s.spine = tiny_link (25e9, 0.9, LS_US);
     s.pcie.bandwidth_bytes_per_s = 1e12; /* NICs are what limits a node */
-    g_autoptr (LsCluster) c = built (&s);
+    g_autoptr (LsCluster) c = build (&s);
     double flow = ls_topo_cluster_bisection (c).payload, formula = closed_form (&s);
     if (!ls_check_impl (
             fabs (flow - formula) <= 1e-9 * formula, __FILE__, __LINE__,
@@ -215,7 +206,7 @@ static void
 what_is_alike_stands_once (void)
 {
   LsClusterSpec s = superpod (4);
-  g_autoptr (LsCluster) c = built (&s);
+  g_autoptr (LsCluster) c = build (&s);
   g_autoptr (LsTopoMap) map = ls_topo_map_new (c);
   const LsTopoPart *cpu = child (map->node, LS_NODE_CPU);
   if (!LS_CHECK_INT (cpu->n, ==, 2))
@@ -237,7 +228,7 @@ static void
 rows_hold_all_links (void)
 {
   LsClusterSpec s = superpod (4);
-  g_autoptr (LsCluster) c = built (&s);
+  g_autoptr (LsCluster) c = build (&s);
   g_autoptr (LsTopoMap) map = ls_topo_map_new (c);
   uint64_t n_physical = 0, n_pairs = 0, is = 0;
   for (guint i = 0; i < c->links->len; i++)
@@ -259,7 +250,7 @@ static void
 ways_know_their_narrowest_link (void)
 {
   LsClusterSpec s = superpod (2);
-  g_autoptr (LsCluster) c = built (&s);
+  g_autoptr (LsCluster) c = build (&s);
   LsTopoPath *near = ls_topo_path_new (c, 0, 1), *far = ls_topo_path_new (c, 0, 8);
   LS_CHECK_INT (near->hops->len, ==, 2);
   LS_CHECK_NEAR (near->rate, 360e9, 1e-12);
@@ -279,7 +270,7 @@ one_nic_takes_86_ms_for_4_GiB (void)
   LsClusterSpec s = superpod (4);
   s.nic = s.spine = tiny_link (50e9, 1, LS_US);
   s.pcie = tiny_link (63e9, 1, LS_US);
-  g_autoptr (LsCluster) c = built (&s);
+  g_autoptr (LsCluster) c = build (&s);
   LsTopoPath *path = ls_topo_path_new (c, 0, 24);
   LS_CHECK_NEAR ((double) (UINT64_C (4) << 30) / path->rate, 85.9e-3, 0.001);
   ls_topo_path_free (path);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "tiny_cluster.h"
-#include "tiny_torus.h"
 
 #include "ask/collective/collective_sizes.h"
 #include "ask/kernel_times.h"

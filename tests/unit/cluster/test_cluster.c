@@ -1,24 +1,15 @@
 /* Pins what the builder lays out: invariants on every shape, names, capacity
  * sums, oversubscription, refusals, linear cost; that a brief cluster says what a whole one says. */
 #include "cluster_check.h"
-#include "fabric_cluster.h"
-#include "ls_test.h"
 #include "tiny_cluster.h"
+#include "ls_test.h"
+#include "built_cluster.h"
 
 #include <string.h>
 
 #include <lockstep/error.h>
 
 #include "cluster/route.h"
-
-static LsCluster *
-build (const LsClusterSpec *spec)
-{
-  g_autoptr (GError) error = NULL;
-  LsCluster *c = ls_cluster_build (spec, &error);
-  LS_CHECK_NO_ERROR (error);
-  return c;
-}
 
 static const LsTrunk *
 trunk_named (const LsCluster *c, const char *name)
@@ -27,14 +18,6 @@ trunk_named (const LsCluster *c, const char *name)
     if (strcmp (g_array_index (c->trunks, LsTrunk, i).name, name) == 0)
       return &g_array_index (c->trunks, LsTrunk, i);
   return NULL;
-}
-
-static double
-capacity_of (const LsCluster *c, const char *name)
-{
-  const LsTrunk *t = trunk_named (c, name);
-  LS_CHECK (t != NULL);
-  return t ? t->capacity_bytes_per_s : 0;
 }
 
 static guint

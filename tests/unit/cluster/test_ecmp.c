@@ -1,6 +1,6 @@
 /* Pins hashed routing: each flow on one of the shortest ways, all of them used evenly in
  * the long run, collisions as balls into bins, and the same for the same seed. */
-#include "fabric_cluster.h"
+#include "tiny_cluster.h"
 #include "ls_test.h"
 #include "route_agreement.h"
 

@@ -1,7 +1,6 @@
 /* Pins fat trees and listed fabrics: routes against search, bandwidth level by level
  * (scaling-book's worked examples ft-1 to ft-3), PXN, what is refused. */
-#include "fabric_cluster.h"
-#include "list_cluster.h"
+#include "tiny_cluster.h"
 #include "ls_test.h"
 #include "route_agreement.h"
 

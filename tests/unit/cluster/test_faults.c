@@ -1,7 +1,6 @@
 /* Pins what a degraded or failed link does: capacities, ways around it against search,
  * and the error that names who is cut off. */
-#include "fabric_cluster.h"
-#include "list_cluster.h"
+#include "tiny_cluster.h"
 #include "ls_test.h"
 #include "route_agreement.h"
 

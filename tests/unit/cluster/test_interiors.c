@@ -8,18 +8,8 @@
 #include <lockstep/error.h>
 
 #include "cluster/route.h"
-#include "list_cluster.h"
-
-static LsCluster *
-build (const LsClusterSpec *spec)
-{
-  g_autoptr (GError) error = NULL;
-  LsCluster *c = ls_cluster_build (spec, &error);
-  LS_CHECK_NO_ERROR (error);
-  if (c)
-    ls_cluster_check (c);
-  return c;
-}
+#include "tiny_cluster.h"
+#include "built_cluster.h"
 
 /* "gpu0>gpu1 1/3 ..": a share that is not whole follows in thousandths. */
 static char *
@@ -54,16 +44,6 @@ check_memory (const LsCluster *c, uint32_t gpu, const char *there, const char *b
   ls_route_host_memory (c, gpu, false, &r);
   g_autofree char *in = describe (c, &r);
   LS_CHECK_STR (in, back);
-}
-
-static double
-capacity_of (const LsCluster *c, const char *name)
-{
-  for (guint i = 0; i < c->trunks->len; i++)
-    if (strcmp (g_array_index (c->trunks, LsTrunk, i).name, name) == 0)
-      return g_array_index (c->trunks, LsTrunk, i).capacity_bytes_per_s;
-  ls_check_impl (false, __FILE__, __LINE__, "no trunk \"%s\"", name);
-  return 0;
 }
 
 /* --- meshes --- */

@@ -3,18 +3,10 @@
  * that a job gets. */
 #include "cluster_check.h"
 #include "ls_test.h"
-#include "tiny_torus.h"
+#include "tiny_cluster.h"
+#include "built_cluster.h"
 
 #include "cluster/route.h"
-
-static LsCluster *
-built (LsClusterSpec spec)
-{
-  g_autoptr (GError) error = NULL;
-  LsCluster *c = ls_cluster_build (&spec, &error);
-  LS_CHECK_NO_ERROR (error);
-  return c;
-}
 
 static LsNodeKind
 kind_of (const LsCluster *c, uint32_t v)

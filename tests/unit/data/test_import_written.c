@@ -14,18 +14,9 @@
 #include "data/launch/write_import.h"
 #include "data/text/field_write.h"
 #include "random_job.h"
+#include "import_check.h"
 #include "strategy/chunks.h"
 #include "strategy/strategy_idle.h"
-
-static bool
-read_text (const char *text, LsImport *import)
-{
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  bool ok = ls_import_read (text, strlen (text), "job.sh", import, diags);
-  g_autofree char *said = ls_diag_list_format (diags);
-  ls_check_impl (ok, __FILE__, __LINE__, "%s\n%s", text, said);
-  return ok;
-}
 
 /* Layers are compared as they lie, whether by a rule or a list. */
 static void

@@ -3,8 +3,10 @@
  * matter; parameter counts hold them against the published sizes. */
 #include "ls_test.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "data/datadir.h"
 #include "data/jobs/read_hf.h"
 #include "data/jobs/read_model.h"
 
@@ -228,8 +230,91 @@ mixtures_of_experts (void)
   }
 }
 
+/* --- models that ship ------------------------------------------------------------------------------- */
+
+/* Pins the models that ship: each has the size that its source publishes. */
+
+/* Narayanan et al. 2021 Table 1 (Figure 13 for 162.2B), Korthikanti et al. 2022
+ * Table 3, Llama 3 checkpoints (8,030,261,248; 70,553,706,496; 405,853,388,800); of models with
+ * experts the checkpoints, and what a token meets: Mixtral 8x7B, Qwen3-30B-A3B, DeepSeek-V3
+ * (46,702,792,704, 30,532,122,624, 671,026,419,200, of which 58 * 256 are biases of the
+ * router that no gradient changes); 141 B and 39 B of Mixtral 8x22B, 235 B and
+ * 22 B of Qwen3, 236 B and 21 B of DeepSeek-V2 as announced. */
+static const struct {
+  const char *name;
+  double params;
+  double half_digit;                /* of the last one printed; 0: exact */
+  double active, active_half_digit; /* 0: all */
+} published[] = {
+  { "gpt-1.7b", 1.7e9, 0.05e9 },
+  { "gpt-3.6b", 3.6e9, 0.05e9 },
+  { "gpt-7.5b", 7.5e9, 0.05e9 },
+  { "gpt-18.4b", 18.4e9, 0.05e9 },
+  { "gpt-39.1b", 39.1e9, 0.05e9 },
+  { "gpt-76.1b", 76.1e9, 0.05e9 },
+  { "gpt-145.6b", 145.6e9, 0.05e9 },
+  { "gpt-162b", 162.2e9, 0.05e9 },
+  { "gpt-310.1b", 310.1e9, 0.05e9 },
+  { "gpt-529.6b", 529.6e9, 0.05e9 },
+  { "gpt-1008b", 1008.0e9, 0.05e9 },
+  { "gpt-22b", 22e9, 0.5e9 },
+  { "gpt3-175b", 175e9, 0.5e9 },
+  { "llama3.1-8b", 8030261248, 0 },
+  { "llama3.1-70b", 70553706496, 0 },
+  { "llama3.1-405b", 405853388800, 0 },
+  { "mixtral-8x7b", 46702792704, 0, 12879925248, 0 },
+  { "mixtral-8x22b", 141e9, 0.5e9, 39e9, 0.5e9 },
+  { "qwen3-30b-a3b", 30532122624, 0, 3353032704, 0 },
+  { "qwen3-235b-a22b", 235e9, 0.5e9, 22e9, 0.5e9 },
+  { "deepseek-v2", 236e9, 0.5e9, 21e9, 0.5e9 },
+  { "deepseek-v3", 671026419200 - 58 * 256, 0, 37552282624, 0 },
+};
+
+static void
+check (const LsModel *m, guint i)
+{
+  double params = (double) ls_model_params (m, m->vocab),
+         active = (double) ls_model_active_params (m, m->vocab);
+  LS_CHECK_STR (m->name, published[i].name);
+  LS_CHECK_DOUBLE (fabs (params - published[i].params), <=, published[i].half_digit);
+  if (published[i].active > 0)
+    LS_CHECK_DOUBLE (fabs (active - published[i].active), <=, published[i].active_half_digit);
+  else
+    LS_CHECK_DOUBLE (active, ==, params);
+}
+
+static void
+sizes_are_as_published (void)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (published); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsModel m;
+    if (!LS_CHECK (ls_model_load (published[i].name, &m, NULL, diags)))
+      continue;
+    check (&m, i);
+    ls_model_clear (&m);
+  }
+}
+
+/* A new model gets a row above. */
+static void
+every_model_has_a_published_size (void)
+{
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_MODELS);
+  for (guint i = 0; i < entries->len; i++) {
+    const char *name = ((const LsDataEntry *) entries->pdata[i])->name;
+    guint k = 0;
+    while (k < G_N_ELEMENTS (published) && strcmp (published[k].name, name) != 0)
+      k++;
+    if (!LS_CHECK (k < G_N_ELEMENTS (published)))
+      g_printerr ("# %s has no row\n", name);
+  }
+  LS_CHECK_INT (entries->len, ==, G_N_ELEMENTS (published));
+}
+
 LS_TEST_MAIN ("read_model", LS_TEST (defaults_of_a_native_file), LS_TEST (llama), LS_TEST (mistral_slides),
               LS_TEST (qwen2_has_qkv_biases), LS_TEST (gpt2_has_its_own_spelling),
               LS_TEST (gpt_neox_runs_side_by_side), LS_TEST (opt_has_relu),
               LS_TEST (an_unknown_activation_is_noted), LS_TEST (falcons_share_keys_in_two_ways),
-              LS_TEST (mixtures_of_experts))
+              LS_TEST (mixtures_of_experts), LS_TEST (sizes_are_as_published),
+              LS_TEST (every_model_has_a_published_size))

@@ -2,6 +2,7 @@
  * refused with the line. */
 #include "cluster_check.h"
 #include "ls_test.h"
+#include "built_cluster.h"
 
 #include <string.h>
 
@@ -40,16 +41,6 @@ check_route (const LsCluster *c, uint32_t from, uint32_t to, const char *expecte
     g_string_append_printf (text, "%s%s", i > 0 ? " " : "",
                             g_array_index (c->trunks, LsTrunk, r.hop[i].trunk).name);
   LS_CHECK_STR (text->str, expected);
-}
-
-static double
-capacity_of (const LsCluster *c, const char *name)
-{
-  for (guint i = 0; i < c->trunks->len; i++)
-    if (strcmp (g_array_index (c->trunks, LsTrunk, i).name, name) == 0)
-      return g_array_index (c->trunks, LsTrunk, i).capacity_bytes_per_s;
-  ls_check_impl (false, __FILE__, __LINE__, "no trunk \"%s\"", name);
-  return 0;
 }
 
 static void

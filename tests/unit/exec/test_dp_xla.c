@@ -5,7 +5,7 @@
 #include "ls_test.h"
 
 #include "dp_job.h"
-#include "tiny_torus.h"
+#include "tiny_cluster.h"
 
 #include "exec/memory/memory.h"
 

@@ -6,7 +6,7 @@
 
 #include <lockstep/error.h>
 
-#include "fabric_cluster.h"
+#include "tiny_cluster.h"
 #include "hand_trace.h"
 
 #include "exec/shortcuts/fold.h"

@@ -11,10 +11,9 @@
 
 #include <string.h>
 
-#include "fabric_cluster.h"
+#include "tiny_cluster.h"
 #include "hand_trace.h"
 #include "random_job.h"
-#include "tiny_torus.h"
 
 #include "exec/share.h"
 #include "exec/shortcuts/plan_bound.h"

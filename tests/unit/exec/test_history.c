@@ -1,11 +1,17 @@
-/* Pins what PyTorch's allocator is said to do over a step: when a block that another stream still uses is
- * requested to be freed and when it is free, what is there when the window begins, that what is alive at most
- * is the peak of memory.h, that a history that was cut has that peak, and where memory ends. */
+/* PyTorch's allocator. */
 #include "ls_test.h"
+
+#include "exec/memory/history.h"
+#include "exec/memory/retries.h"
+#include "plan/plan_stalls.h"
 
 #include "hand_trace.h"
 
-#include "exec/memory/history.h"
+/* --- over a step ------------------------------------------------------------------------------------ */
+
+/* Pins what PyTorch's allocator is said to do over a step: when a block that another stream still uses is
+ * requested to be freed and when it is free, what is there when the window begins, that what is alive at most
+ * is the peak of memory.h, that a history that was cut has that peak, and where memory ends. */
 
 #define MIB (UINT64_C (1) << 20)
 
@@ -186,6 +192,194 @@ where_memory_ends_is_said_once (void)
   hand_free (h);
 }
 
+/* --- at the limit ----------------------------------------------------------------------------------- */
+
+/* Pins what PyTorch's allocator does at the limit in the steady state: how often it waits, what it gives back
+ * and takes, that a block which another stream still uses is not free before that; and what a plan takes
+ * longer when the host is held up. */
+
+/* Of a step: a buffer of 30 MiB on one stream, then one of 20 MiB on another. */
+static Hand *
+one_on_each_stream (uint64_t memory)
+{
+  Hand *h = with_memory (memory);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 0, 30 * MIB, false);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 0, 30 * MIB, true);
+  with_buffer (h, copy (h), 1, 20 * MIB, false);
+  with_buffer (h, copy (h), 1, 20 * MIB, true);
+  return h;
+}
+
+static LsRetries *
+retries_of (const Hand *h, const LsTimeline *t)
+{
+  const LsMemoryInput in = { .plan = h->plan, .timeline = t, .cluster = h->cluster, .nccl = &h->nccl };
+  return ls_retries_new (&in);
+}
+
+/* The example of the header. */
+static void
+segments_of_two_streams_take_turns (void)
+{
+  Hand *h = one_on_each_stream (40 * MIB);
+  hand_freeze (h);
+  g_autoptr (LsRetries) x = retries_of (h, NULL);
+  const LsRoleRetries *r = &x->roles[0];
+  LS_CHECK_INT (r->n_retries, ==, 2);
+  LS_CHECK_INT (r->freed, ==, 50 * MIB);
+  LS_CHECK_INT (r->taken, ==, 50 * MIB);
+  LS_CHECK_INT (r->reserved_bytes, ==, 30 * MIB);
+  LS_CHECK_INT (r->limit_bytes, ==, 40 * MIB);
+  LS_CHECK (!r->is_out_of_memory);
+  LS_CHECK_INT (r->calls->len, ==, 2);
+  const LsDriverCall *second = &g_array_index (r->calls, LsDriverCall, 1);
+  LS_CHECK (second->op == 2 && second->waits && second->n_freed == 1 && second->freed == 30 * MIB
+            && second->n_taken == 1 && second->taken == 20 * MIB);
+  hand_free (h);
+}
+
+/* With room for both nothing is given back, and what the first step took is there in the second. */
+static void
+with_room_the_driver_is_not_called (void)
+{
+  Hand *h = one_on_each_stream (50 * MIB);
+  hand_freeze (h);
+  g_autoptr (LsRetries) x = retries_of (h, NULL);
+  LS_CHECK_INT (x->roles[0].n_retries, ==, 0);
+  LS_CHECK_INT (x->roles[0].calls->len, ==, 0);
+  LS_CHECK_INT (x->roles[0].reserved_bytes, ==, 50 * MIB);
+  hand_free (h);
+}
+
+/* 100 MiB that the step before has left are there as the first step begins: the 90 MiB that come after they
+ * are freed lie in their segment, and so do the next 100. Without them there would be one of 90 more. */
+static void
+what_the_step_before_left_has_a_segment (void)
+{
+  Hand *h = with_memory (1000 * MIB);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 1, 60 * MIB, false);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 0, 100 * MIB, true);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 2, 90 * MIB, false);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 1, 60 * MIB, true);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 2, 90 * MIB, true);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 0, 100 * MIB, false);
+  hand_freeze (h);
+  g_autoptr (LsRetries) x = retries_of (h, NULL);
+  LS_CHECK_INT (x->roles[0].reserved_bytes, ==, 160 * MIB);
+  hand_free (h);
+}
+
+static void
+what_no_retry_can_make_room_for_is_said (void)
+{
+  Hand *h = one_on_each_stream (28 * MIB);
+  hand_freeze (h);
+  g_autoptr (LsRetries) x = retries_of (h, NULL);
+  LS_CHECK (x->roles[0].is_out_of_memory);
+  hand_free (h);
+}
+
+/* 30 MiB of the compute stream are freed by a copy of 10 ms; the host then allocates 30 MiB more. In the
+ * order of the program they are free by then. By the clock they are not: the host waits for the copy, where
+ * there is no room for both. */
+static void
+what_another_stream_uses_is_not_free (uint64_t memory, uint64_t n_by_order, uint64_t n_by_clock)
+{
+  Hand *h = with_memory (memory);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 0, 30 * MIB, false);
+  with_buffer (h, copy (h), 0, 30 * MIB, true);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 1, 30 * MIB, false);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, 20 * LS_MS), 1, 30 * MIB, true);
+  h->options.n_steps = 3;
+  g_autoptr (LsTimeline) t = hand_run (h);
+  if (t) {
+    g_autoptr (LsRetries) by_order = retries_of (h, NULL), by_clock = retries_of (h, t);
+    LS_CHECK (ls_plan_changes_streams (h->plan));
+    LS_CHECK_INT (by_order->roles[0].n_retries, ==, n_by_order);
+    LS_CHECK_INT (by_clock->roles[0].n_retries, ==, n_by_clock);
+  }
+  hand_free (h);
+}
+
+static void
+a_retry_waits_for_other_streams (void)
+{
+  what_another_stream_uses_is_not_free (40 * MIB, 0, 1);
+  what_another_stream_uses_is_not_free (64 * MIB, 0, 0);
+}
+
+/* 2 calls of 50 us, and 50 MiB of 1 us each. */
+static void
+the_driver_takes_what_its_source_says (void)
+{
+  const LsDriverCall call = { .n_freed = 1, .freed = 30 * MIB, .n_taken = 1, .taken = 20 * MIB };
+  LS_CHECK_INT (ls_driver_time (&call), ==, 150 * LS_US);
+}
+
+/* --- stalls ------------------------------------------------------------------------- */
+
+static LsTime
+step_with_stall (const LsStall *stall)
+{
+  Hand *h = with_memory (80 * MIB);
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_MS);
+  uint16_t second = hand_kernel (h, 0, LS_TAG_F, 10 * LS_MS);
+  LsDep end = { LS_DEP_END, second };
+  LsOp third = ls_op_blank (LS_OP_KERNEL, LS_STREAM_COMPUTE, LS_TAG_F, "third");
+  third.recorded = 10 * LS_MS;
+  hand_op (h, 0, third, &end, 1);
+  hand_freeze (h);
+  g_autoptr (GArray) stalls = g_array_new (FALSE, FALSE, sizeof (LsStall));
+  if (stall)
+    g_array_append_vals (stalls, stall, 1);
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (ls_plan_add_stalls (h->plan, 0, stalls, &error));
+  LS_CHECK (ls_plan_check (h->plan, &error));
+  LS_CHECK_NO_ERROR (error);
+  g_autoptr (LsTimeline) t = hand_run (h);
+  LsTime step = t ? t->window_end - t->window_start : 0;
+  hand_free (h);
+  return step;
+}
+
+/* Kernels of 10, 10 and 10 ms, which the host issues at once. Held up for 3 ms behind the first or the second
+ * one: 3 ms more. If the host does not wait for the device, the device has work meanwhile. */
+static void
+a_stall_holds_the_device_up_if_the_host_waits (void)
+{
+  LS_CHECK_INT (step_with_stall (NULL), ==, 30 * LS_MS);
+  for (uint16_t op = 1; op < 3; op++) {
+    LS_CHECK_INT (step_with_stall (&(LsStall) { 0, op, true, 3 * LS_MS }), ==, 33 * LS_MS);
+    LS_CHECK_INT (step_with_stall (&(LsStall) { 0, op, false, 3 * LS_MS }), ==, 30 * LS_MS);
+  }
+}
+
+/* The other instance of the segment is as it was. */
+static void
+a_stall_is_of_one_instance (void)
+{
+  Hand *h = with_memory (80 * MIB);
+  hand_kernel (h, 0, LS_TAG_F, 10 * LS_MS);
+  hand_then (h, 0, 0, 2);
+  hand_freeze (h);
+  uint32_t segment = h->plan->programs[0].instances[0].segment;
+  g_autoptr (GArray) stalls = g_array_new (FALSE, FALSE, sizeof (LsStall));
+  LsStall stall = { 1, 0, true, LS_MS };
+  g_array_append_val (stalls, stall);
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (ls_plan_add_stalls (h->plan, 0, stalls, &error));
+  const LsInstance *instances = h->plan->programs[0].instances;
+  LS_CHECK_INT (instances[0].segment, ==, segment);
+  LS_CHECK (instances[1].segment != segment);
+  LS_CHECK_INT (h->plan->segments[segment].n_ops, ==, 1);
+  LS_CHECK_INT (h->plan->segments[instances[1].segment].n_ops, ==, 3);
+  hand_free (h);
+}
+
 LS_TEST_MAIN ("history", LS_TEST (a_free_waits_for_the_other_stream),
               LS_TEST (without_times_the_order_counts), LS_TEST (a_history_that_is_cut_has_the_peak),
-              LS_TEST (where_memory_ends_is_said_once))
+              LS_TEST (where_memory_ends_is_said_once), LS_TEST (segments_of_two_streams_take_turns),
+              LS_TEST (with_room_the_driver_is_not_called), LS_TEST (what_the_step_before_left_has_a_segment),
+              LS_TEST (what_no_retry_can_make_room_for_is_said), LS_TEST (a_retry_waits_for_other_streams),
+              LS_TEST (the_driver_takes_what_its_source_says),
+              LS_TEST (a_stall_holds_the_device_up_if_the_host_waits), LS_TEST (a_stall_is_of_one_instance))

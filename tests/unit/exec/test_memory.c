@@ -5,6 +5,7 @@
 #include "ls_test.h"
 
 #include "hand_trace.h"
+#include "model_shapes.h"
 
 #include "exec/memory/memory.h"
 #include "lower/lower.h"
@@ -15,24 +16,7 @@ static LsMemory *
 memory_of (uint32_t layers, uint32_t hidden, uint32_t heads, uint32_t micro_batch, uint32_t pp, uint32_t vpp,
            uint32_t n_micro_batches, LsRecompute recompute, bool sp)
 {
-  LsModel m = {
-    .name = (char *) "gpt",
-    .n_layers = layers,
-    .hidden = hidden,
-    .n_heads = heads,
-    .n_kv_heads = heads,
-    .head_dim = hidden / heads,
-    .ffn = 4 * hidden,
-    .vocab = 51200,
-    .seq = 2048,
-    .mlp = LS_MLP_GELU,
-    .norm = LS_NORM_LAYERNORM,
-    .position = LS_POSITION_LEARNED,
-    .attention = LS_ATTENTION_UNFUSED,
-    .linear_bias = true,
-    .tied_embeddings = true,
-    .dropout = true,
-  };
+  LsModel m = gpt (layers, hidden, heads);
   LsStrategy s;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GError) error = NULL;

@@ -5,7 +5,7 @@
 #include "message_table.h"
 
 #include "nccl_tables.h"
-#include "tiny_torus.h"
+#include "tiny_cluster.h"
 
 typedef struct {
   uint64_t n_lanes, n_rounds, n_shared; /* known by lanes, by rounds; left to events */

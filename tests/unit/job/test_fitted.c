@@ -3,7 +3,7 @@
 #include "ls_test.h"
 
 #include "job/fitted.h"
-#include "list_cluster.h"
+#include "tiny_cluster.h"
 
 /* Three links each, of efficiency 0.5, in a node and between nodes. */
 static LsHardware

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "fixtures.h"
+#include "model_shapes.h"
 
 typedef struct {
   const char *name;

@@ -2,7 +2,7 @@
  * vocabulary-parallel loss: traffic in bytes per token, and what stays kept. */
 #include "ls_test.h"
 
-#include "fixtures.h"
+#include "model_shapes.h"
 
 #define HIDDEN 2048
 #define VOCAB  51200 /* a multiple of 128 */

@@ -2,7 +2,7 @@
  * computed by hand, and what all ranks together compute and hold. */
 #include "ls_test.h"
 
-#include "fixtures.h"
+#include "model_shapes.h"
 
 #include "model/expert_load.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fixtures.h"
+#include "model_shapes.h"
 
 #define DAY_S           86400.0
 #define A100_FLOP_PER_S 312e12 /* NVIDIA A100 data sheet, dense fp16 */

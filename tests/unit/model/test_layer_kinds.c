@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "fixtures.h"
+#include "model_shapes.h"
 #include "model/mixer.h"
 
 static LsModel

@@ -2,7 +2,7 @@
  * tensor parallelism cuts it, and weights of 4 bits. */
 #include "ls_test.h"
 
-#include "fixtures.h"
+#include "model_shapes.h"
 #include "model/lora.h"
 
 static GArray *

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "fixtures.h"
+#include "model_shapes.h"
 
 static LsModel
 llama2_13b (void)

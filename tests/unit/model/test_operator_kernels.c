@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "fixtures.h"
+#include "model_shapes.h"
 
 static bool
 is_dropout (const LsKernel *k)

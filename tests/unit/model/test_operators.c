@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "fixtures.h"
+#include "model_shapes.h"
 
 typedef bool (*Filter) (const LsKernel *k);
 

@@ -6,6 +6,7 @@
 #include "ls_test.h"
 #include "nccl_tables.h"
 #include "tiny_cluster.h"
+#include "built_cluster.h"
 
 #include "core/maxmin.h"
 #include "network/coll.h"
@@ -13,38 +14,8 @@
 #define MIB (UINT64_C (1) << 20)
 
 static const LsNccl round_nccl = {
-  .tables = LS_TEST_NCCL_VOLTA,
-  .channels_ring = 24,
-  .channels_net = 2,
-  .channels_nvls = 16,
-  .channels_p2p = 2,
-  .ring_bus_intra = 240e9,
-  .ring_bus_per_nic = 16e9,
-  .p2p_intra = 250e9,
-  .p2p_inter = 20e9,
-  .base_all_reduce = 10 * LS_US,
-  .base_all_gather = 9 * LS_US,
-  .base_reduce_scatter = 8 * LS_US,
-  .base_nvls = 25 * LS_US,
-  .base_p2p_intra = 12 * LS_US,
-  .base_p2p_inter = 36 * LS_US,
-  .hop_intra = LS_US,
-  .hop_inter = 14 * LS_US,
-  .sm_share_per_channel = 1.0 / 108,
-  .hbm_per_wire_all_reduce = 3,
-  .hbm_per_wire_all_gather = 3,
-  .hbm_per_wire_reduce_scatter = 3,
-  .hbm_per_wire_p2p = 2,
+  LS_TEST_NCCL_ALONE,
 };
-
-static inline LsCluster *
-built (LsClusterSpec spec)
-{
-  g_autoptr (GError) error = NULL;
-  LsCluster *c = ls_cluster_build (&spec, &error);
-  LS_CHECK_NO_ERROR (error);
-  return c;
-}
 
 /* What ls_coll_plan() chooses. */
 static inline LsCollPlan *

@@ -2,7 +2,7 @@
  * share an answer, and only those do: in any order, each is the time of its own plan, to the picosecond. */
 #include "fixtures.h"
 #include "network/call_times.h"
-#include "tiny_torus.h"
+#include "tiny_cluster.h"
 
 static LsTime
 planned (const LsCluster *c, LsCollKind kind, uint64_t bytes, const uint32_t *gpus, uint32_t n)

@@ -2,7 +2,7 @@
 #include "fixtures.h"
 
 #include "cluster/route.h"
-#include "list_cluster.h"
+#include "tiny_cluster.h"
 #include "network/script.h"
 
 static LsNccl

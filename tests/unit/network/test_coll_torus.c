@@ -3,21 +3,13 @@
  * and the scripts: what every member ends with, and that their messages load every link
  * as the plans do. */
 #include "ls_test.h"
-#include "tiny_torus.h"
+#include "tiny_cluster.h"
+#include "built_cluster.h"
 
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/coll.h"
 #include "network/script.h"
-
-static LsCluster *
-built (LsClusterSpec spec)
-{
-  g_autoptr (GError) error = NULL;
-  LsCluster *c = ls_cluster_build (&spec, &error);
-  LS_CHECK_NO_ERROR (error);
-  return c;
-}
 
 /* Chips first, first + stride, .. */
 static uint32_t *

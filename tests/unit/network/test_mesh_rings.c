@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cluster/route.h"
-#include "list_cluster.h"
+#include "tiny_cluster.h"
 #include "nccl_file.h"
 #include "network/mesh_rings.h"
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "list_cluster.h"
+#include "tiny_cluster.h"
 #include "prover.h"
 
 typedef struct {

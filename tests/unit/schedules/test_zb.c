@@ -1,7 +1,74 @@
 /* Pins what an automatic zero-bubble order must keep, whatever the times: it can run, holds no more than the
  * limit, takes what the search said, is not later than 1F1B; that it reaches the closed forms where there are
  * some, and what its single steps are there for; that it is the same every time. */
-#include "zb_case.h"
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "sched_run.h"
+#include "schedules/zb.h"
+
+/* --- a job searched with a given effort, its order run by the evaluator of all schedules --------------- */
+
+/* The order of a search as those of any schedule. */
+static LsOrders *
+zb_orders (LsZbSearch *search)
+{
+  static const LsActionType types[] = { LS_ACTION_F, LS_ACTION_I, LS_ACTION_W };
+  const LsZbJob *job = search->run.job;
+  size_t length = ls_zb_length (job);
+  g_autofree uint8_t *order = g_malloc (job->p * length);
+  g_autofree LsStageRef *stages = g_new0 (LsStageRef, job->p * job->v);
+
+  for (uint32_t r = 0; r < job->p; r++)
+    for (uint32_t c = 0; c < job->v; c++)
+      stages[r * job->v + c].stage = (uint16_t) ls_zb_stage (job, r, c);
+  LsOrders *orders = ls_orders_new (job->p, job->v, 1, job->p * job->v, job->m, stages);
+  ls_zb_fill (&search->run, search->best_string, search->best_rules, order);
+  for (uint32_t r = 0; r < job->p; r++) {
+    uint32_t n[6] = { 0 };
+    for (size_t k = 0; k < length; k++) {
+      uint8_t symbol = order[r * length + k];
+      LsAction a = { .mb = n[symbol]++, .chunk = symbol & 1, .type = (uint8_t) types[symbol / 2] };
+      g_array_append_val (orders->ranks[r], a);
+    }
+  }
+  return orders;
+}
+
+/* Searches a job; checks that its order can run, takes what the search says and keeps the
+ * limit. Returns the evaluation, NULL if it cannot run. */
+static LsSchedEval *
+zb_evaluate (const LsZbJob *job, int64_t effort)
+{
+  LsZbSearch search;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree LsChunkTimes *stages = g_new0 (LsChunkTimes, job->p * job->v);
+  for (uint32_t s = 0; s < job->p * job->v; s++)
+    stages[s] = (LsChunkTimes) { job->f[s], job->i[s], job->w[s], job->i[s] + job->w[s], 0 };
+  LsSchedTimes times = { .stages = stages, .comm = job->comm };
+
+  ls_zb_search_init (&search, job, effort);
+  if (job->v == 1)
+    ls_zb_search_line (&search);
+  else
+    ls_zb_search_vee (&search);
+  g_autoptr (LsOrders) orders = zb_orders (&search);
+  gboolean can_run = ls_orders_check (orders, NULL, diags);
+  g_autofree char *text = ls_diag_list_format (diags);
+  LsSchedEval *e = NULL;
+  if (ls_check_impl (can_run, __FILE__, __LINE__, "p %u v %u m %u limit %u: %s", job->p, job->v, job->m,
+                     job->limit, text)) {
+    e = ls_orders_eval (orders, &times);
+    LS_CHECK_INT (e->span, ==, search.best.span);
+    for (uint32_t r = 0; r < job->p; r++)
+      LS_CHECK_INT (e->ranks[r].split_peak, <=, job->limit);
+  }
+  ls_zb_search_clear (&search);
+  return e;
+}
+
+/* --- what an order keeps -------------------------------------------------------------------------------- */
 
 #define MAX_STAGES   32
 #define SMALL_EFFORT 20000
@@ -209,10 +276,114 @@ illegal_shapes_are_refused (void)
                 "vpp must be 2: the model goes down the ranks and back");
 }
 
+/* --- beside their inventors ------------------------------------------------------------------------- */
+
+/* Pins how the automatic schedulers compare with their inventors' heuristics: the rows of
+ * ../shared/data/schedules/zero-bubble-costs.csv, each a job and the best span reached
+ * there. Every 41st row by default; all with LS_CASES=500, where the table that is printed
+ * must be the pinned one. */
+
+#define N_ROWS 500
+#define EFFORT (10 * 1000 * 1000) /* that of schedules/zb_auto.c for these sizes */
+
+typedef struct {
+  const char *schedule;
+  guint n, n_reached, n_better;
+} Share;
+
+/* All 500, as LS_CASES=500 prints them. */
+static const Share pinned[] = {
+  { "zb-auto", 322, 321, 22 },
+  { "zbv-auto", 62, 61, 41 },
+  { "v-half", 66, 66, 53 },
+  { "v-min", 50, 50, 45 },
+};
+
+static uint32_t
+limit_of (const char *schedule, uint32_t p, uint32_t v, const char *cell)
+{
+  if (strcmp (schedule, "v-half") == 0)
+    return (p + 2) / 2 * 4;
+  if (strcmp (schedule, "v-min") == 0)
+    return (p + 4) / 3 * 4;
+  return *cell ? (uint32_t) (g_ascii_strtod (cell, NULL) * 2 * v) : LS_ZB_UNLIMITED;
+}
+
+static void
+check_row (char **cells, Share *share)
+{
+  LsTime f[MAX_STAGES], i[MAX_STAGES], w[MAX_STAGES];
+  uint32_t p = (uint32_t) g_ascii_strtoull (cells[1], NULL, 10),
+           v = strcmp (cells[0], "zb-auto") == 0 ? 1 : 2;
+  for (guint s = 0; s < MAX_STAGES; s++) {
+    f[s] = g_ascii_strtoll (cells[3], NULL, 10);
+    i[s] = g_ascii_strtoll (cells[4], NULL, 10);
+    w[s] = g_ascii_strtoll (cells[5], NULL, 10);
+  }
+  LsZbJob job = {
+    .p = p,
+    .v = v,
+    .m = (uint32_t) g_ascii_strtoull (cells[2], NULL, 10),
+    .f = f,
+    .i = i,
+    .w = w,
+    .comm = g_ascii_strtoll (cells[6], NULL, 10),
+    .limit = limit_of (cells[0], p, v, cells[7]),
+  };
+  double theirs = g_ascii_strtod (cells[9], NULL);
+  g_autoptr (LsSchedEval) e = zb_evaluate (&job, EFFORT);
+  share->n++;
+  share->n_reached += e && (double) e->span <= theirs;
+  share->n_better += e && (double) e->span < theirs;
+  if (e && (double) e->span > theirs)
+    printf ("  later: %s p %s m %s F %s I %s W %s comm %s limit %s: %" G_GINT64_FORMAT ", theirs %g\n",
+            cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6], *cells[7] ? cells[7] : "-",
+            e->span, theirs);
+}
+
+static void
+spans_are_at_most_those_of_the_inventors (void)
+{
+  const char *root = ls_test_shared_data ();
+  if (root == NULL)
+    return;
+  guint n_rows = (guint) g_ascii_strtoull (g_getenv ("LS_CASES") ? g_getenv ("LS_CASES") : "12", NULL, 10);
+  guint step = MAX (1, N_ROWS / MAX (1, n_rows));
+  g_autofree char *path = g_build_filename (root, "schedules", "zero-bubble-costs.csv", NULL);
+  g_autofree char *text = NULL;
+  if (!LS_CHECK (g_file_get_contents (path, &text, NULL, NULL)))
+    return;
+
+  Share shares[G_N_ELEMENTS (pinned)] = { 0 };
+  Share all = { "all", 0, 0, 0 };
+  g_auto (GStrv) lines = g_strsplit (g_strchomp (text), "\n", -1);
+  if (!LS_CHECK (g_strv_length (lines) == N_ROWS + 1))
+    return;
+  for (guint k = 1; k <= N_ROWS; k += step) {
+    g_auto (GStrv) cells = g_strsplit (lines[k], ",", -1);
+    for (guint i = 0; i < G_N_ELEMENTS (pinned); i++)
+      if (strcmp (cells[0], pinned[i].schedule) == 0)
+        check_row (cells, &shares[i]);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (pinned); i++) {
+    printf ("  %-8s %3u rows, reached %3u, better %3u\n", pinned[i].schedule, shares[i].n,
+            shares[i].n_reached, shares[i].n_better);
+    all.n += shares[i].n;
+    all.n_reached += shares[i].n_reached;
+    if (step == 1) {
+      LS_CHECK_INT (shares[i].n, ==, pinned[i].n);
+      LS_CHECK_INT (shares[i].n_reached, ==, pinned[i].n_reached);
+      LS_CHECK_INT (shares[i].n_better, ==, pinned[i].n_better);
+    }
+  }
+  LS_CHECK_INT (100 * all.n_reached, >=, 99 * all.n);
+}
+
 LS_TEST_MAIN ("zb", LS_TEST (random_jobs_run_within_their_memory),
               LS_TEST (no_order_is_later_than_1f1b_with_its_memory),
               LS_TEST (the_least_effort_and_memory_give_an_order),
               LS_TEST (zb_1p_and_zb_2p_reach_their_formulas), LS_TEST (v_half_and_v_min_reach_their_bubbles),
               LS_TEST (warm_ups_leave_the_line), LS_TEST (blocks_help_where_memory_is_ample),
               LS_TEST (what_breaks_the_limit_is_timed_no_further),
-              LS_TEST (schedules_are_the_same_every_time), LS_TEST (illegal_shapes_are_refused))
+              LS_TEST (schedules_are_the_same_every_time), LS_TEST (illegal_shapes_are_refused),
+              LS_TEST (spans_are_at_most_those_of_the_inventors))

@@ -1,6 +1,6 @@
-/* tests/unit/model/fixtures.h — dimensions and shards that several tests use. */
-#ifndef LS_TEST_MODEL_FIXTURES_H
-#define LS_TEST_MODEL_FIXTURES_H
+/* tests/support/model_shapes.h — dimensions and shards that several tests use. */
+#ifndef LS_TESTS_MODEL_SHAPES_H
+#define LS_TESTS_MODEL_SHAPES_H
 
 #include "model/operators.h"
 

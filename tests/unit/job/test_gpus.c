@@ -1,10 +1,4 @@
-/* Pins that a GPU is never slower than another of its architecture where its data sheet is nowhere worse: for
- * kernels of every kind over a grid of shapes, alone and inside a step, and for steps of jobs on the same
- * nodes. Which pairs these are is found from topologies/gpu; H200 over H100, A100 80 GB over 40 GB, GB200
- * over B200 and H100 over its 96 GB sibling must be among them. Where the two were fitted apart, each to a table of
- * its own machine and libraries (B200 and B300), that holds in the mean of kernels within 2 %, and of steps
- * within 6 %: what the tables of tools/fit/README.md differ by. Kernels that were scaled may be off by the error
- * that their file states. */
+/* Pins what is known of GPUs beside each other. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -12,8 +6,19 @@
 
 #include "data/datadir.h"
 #include "data/machines/machines.h"
+#include "job/gpu_called.h"
 #include "job/hardware.h"
 #include "job/job.h"
+
+/* --- families --------------------------------------------------------------------------------------- */
+
+/* Pins that a GPU is never slower than another of its architecture where its data sheet is nowhere worse: for
+ * kernels of every kind over a grid of shapes, alone and inside a step, and for steps of jobs on the same
+ * nodes. Which pairs these are is found from topologies/gpu; H200 over H100, A100 80 GB over 40 GB, GB200
+ * over B200 and H100 over its 96 GB sibling must be among them. Where the two were fitted apart, each to a table of
+ * its own machine and libraries (B200 and B300), that holds in the mean of kernels within 2 %, and of steps
+ * within 6 %: what the tables of tools/fit/README.md differ by. Kernels that were scaled may be off by the error
+ * that their file states. */
 
 typedef struct {
   LsGpu gpu;
@@ -294,5 +299,46 @@ no_step_is_slower_on_a_gpu_that_is_nowhere_worse (void)
   for_each_pair (visit_steps);
 }
 
-LS_TEST_MAIN ("gpu_families", LS_TEST (no_kernel_is_slower_on_a_gpu_that_is_nowhere_worse),
-              LS_TEST (no_step_is_slower_on_a_gpu_that_is_nowhere_worse))
+/* --- names ------------------------------------------------------------------------------------------ */
+
+/* Pins which GPU file a driver's name means, and when it contradicts a cluster's. */
+
+static void
+drivers_names (void)
+{
+  static const char *const names[][2] = {
+    { "NVIDIA A100-SXM4-80GB", "a100-80g" },
+    { "NVIDIA A100-SXM4-40GB", "a100-40g" },
+    { "NVIDIA H100 80GB HBM3", "h100" },
+    { "NVIDIA H200", "h200" },
+    { "NVIDIA H20", "h20" },
+    { "NVIDIA GeForce RTX 4090", "rtx-4090" },
+    { "NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000" },
+    { "Tesla V100-SXM2-32GB", "v100" },
+    { "NVIDIA A100", NULL },
+    { "A100 40GB or 80GB", NULL },
+    { "AMD Instinct MI300X", "mi300x" },
+    { "AMD Instinct MI400X", NULL },
+    { "", NULL },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    g_autofree char *called = ls_gpu_called (names[i][0]);
+    LS_CHECK_STR (called, names[i][1]);
+  }
+}
+
+static void
+contradictions (void)
+{
+  LS_CHECK (ls_gpu_is_other ("NVIDIA A100-SXM4-80GB", "h100"));
+  LS_CHECK (ls_gpu_is_other ("NVIDIA A100-SXM4-80GB", "a100-40g"));
+  LS_CHECK (!ls_gpu_is_other ("NVIDIA H100 80GB HBM3", "h100"));
+  LS_CHECK (!ls_gpu_is_other ("NVIDIA H100 80GB HBM3", "my-h100"));
+  LS_CHECK (!ls_gpu_is_other ("NVIDIA H100", "h100-96g"));
+  LS_CHECK (!ls_gpu_is_other ("AMD Instinct MI400X", "h100")); /* nobody knows */
+  LS_CHECK (ls_gpu_is_other ("AMD Instinct MI300X", "h100"));
+}
+
+LS_TEST_MAIN ("gpus", LS_TEST (no_kernel_is_slower_on_a_gpu_that_is_nowhere_worse),
+              LS_TEST (no_step_is_slower_on_a_gpu_that_is_nowhere_worse), LS_TEST (drivers_names),
+              LS_TEST (contradictions))

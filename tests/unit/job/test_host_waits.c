@@ -1,10 +1,31 @@
-/* Pins: Megatron-Core's check of gradients is a kernel that reads each bucket once, which the host waits for,
- * before the bucket is reduced; nobody else has it. */
+/* Pins what the host waits for beside the step's own work. */
 #include "ls_test.h"
 
 #include <string.h>
 
 #include "dp_timeline.h"
+
+/* --- micro-batches ---------------------------------------------------------------------------------- */
+
+/* Pins: a forward that fetches its micro-batch waits for the device, then for the host. */
+
+#define ONE "--gpus 1 --global-batch 4 --host-launch 0us --host-sync 0us "
+
+/* Four micro-batches, which the device would else take back to back. */
+static void
+each_forward_costs_the_device_a_batch (void)
+{
+  LsTime plain = dp_step (ONE);
+  LS_CHECK_INT (dp_step (ONE "--batch-sync 1 --host-batch 0us"), ==, plain);
+  LS_CHECK_INT (dp_step (ONE "--batch-sync 1 --host-batch 300us"), ==, plain + 4 * 300 * LS_US);
+  LS_CHECK_INT (dp_step (ONE "--batch-sync 1"), ==, plain + 4 * 513 * LS_US);
+  LS_CHECK_INT (dp_step (ONE "--host-batch 300us"), ==, plain);
+}
+
+/* --- gradients -------------------------------------------------------------------------------------- */
+
+/* Pins: Megatron-Core's check of gradients is a kernel that reads each bucket once, which the host waits for,
+ * before the bucket is reduced; nobody else has it. */
 
 #define TWO "--gpus 2 --dp-kind megatron --bucket-params 1000000 --global-batch 2 "
 
@@ -54,4 +75,5 @@ others_do_not_check (void)
   LS_CHECK_INT (look ("--gpus 2 --dp-kind ddp --global-batch 2 --grad-check 1").n_checks, ==, 0);
 }
 
-LS_TEST_MAIN ("grad_check", LS_TEST (each_bucket_is_read_before_it_is_reduced), LS_TEST (others_do_not_check))
+LS_TEST_MAIN ("host_waits", LS_TEST (each_forward_costs_the_device_a_batch),
+              LS_TEST (each_bucket_is_read_before_it_is_reduced), LS_TEST (others_do_not_check))

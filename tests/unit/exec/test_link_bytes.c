@@ -1,0 +1,265 @@
+/* Pins what a step sends over the links of an NVSwitch node, to the byte. */
+#include "ls_test.h"
+
+#include <math.h>
+
+#include "dp_job.h"
+#include "random_job.h"
+
+/* --- data parallelism ------------------------------------------------------------------------------- */
+
+/* Pins what data parallelism sends, counted on the link of a GPU to its NVSwitches over one step of one
+ * micro-batch, to the byte: k (n - 1) / n times the bytes of the parameters, k = 2 where gradients are
+ * all-reduced, and where they are reduced and parameters gathered (ZeRO-1); 3 for the layers
+ * of XLA's FSDP, which gathers each weight twice. (A tensor of n ranks divides by n here.) */
+
+enum { LAYERS = 3, RANKS = 8 };
+
+#define HIDDEN   1024.0
+#define MATRICES (12 * HIDDEN * HIDDEN * LAYERS)
+#define WORDS    (1024 * HIDDEN) /* of embedding and head, each */
+#define NORMS    (HIDDEN * (2 * LAYERS + 1))
+#define ALL      (MATRICES + 2 * WORDS + NORMS)
+
+/* Over all links of so many nodes whose name begins so. */
+static double
+sent_over (LsStrategy *s, uint32_t n_nodes, const char *link)
+{
+  LsModel m = dp_model (LAYERS, 256);
+  LsClusterSpec spec = dp_dgx (n_nodes);
+  s->gpus = s->global_batch = RANKS * n_nodes;
+  s->grad_norm = false;
+  DpRun r = dp_run (&m, s, &spec);
+  double bytes = 0;
+  for (uint32_t i = 0; r.t && i < ls_cluster_n_resources (r.cluster); i++) {
+    g_autofree char *name = ls_cluster_resource_name (r.cluster, i);
+    if (g_str_has_prefix (name, link))
+      bytes += r.t->resource_bytes[i];
+  }
+  dp_run_clear (&r);
+  ls_strategy_clear (s);
+  return bytes;
+}
+
+/* By GPU 0 of one node. */
+static double
+sent (LsStrategy *s)
+{
+  return sent_over (s, 1, "node0/gpu0>nvswitch");
+}
+
+static double
+sent_by (int dp_kind, uint32_t zero, LsDtype grads, bool overlaps)
+{
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.dp_kind = dp_kind;
+  s.zero_stage = zero;
+  s.grad_dtype = grads;
+  s.dp_overlap = overlaps;
+  return sent (&s);
+}
+
+static void
+gradients_are_summed_once (void)
+{
+  for (int overlaps = 0; overlaps < 2; overlaps++) {
+    LS_CHECK_DOUBLE (sent_by (LS_DP_DDP, 0, LS_DTYPE_BF16, overlaps), ==, 2 * 7.0 / 8 * 2 * ALL);
+    LS_CHECK_DOUBLE (sent_by (LS_DP_DDP, 0, LS_DTYPE_FP32, overlaps), ==, 2 * 7.0 / 8 * 4 * ALL);
+    LS_CHECK_DOUBLE (sent_by (LS_DP_MEGATRON, 0, LS_DTYPE_BF16, overlaps), ==, 2 * 7.0 / 8 * 2 * ALL);
+  }
+}
+
+/* Reduce-scatter of gradients, all-gather of 16-bit parameters. */
+static void
+a_distributed_optimizer_sends_as_much (void)
+{
+  for (int overlaps = 0; overlaps < 2; overlaps++) {
+    LS_CHECK_DOUBLE (sent_by (LS_DP_MEGATRON, 1, LS_DTYPE_BF16, overlaps), ==, 7.0 / 8 * (2 + 2) * ALL);
+    LS_CHECK_DOUBLE (sent_by (LS_DP_MEGATRON, 1, LS_DTYPE_FP32, overlaps), ==, 7.0 / 8 * (4 + 2) * ALL);
+  }
+}
+
+/* 1@4: 3/4 of all each way inside a group; between the two a quarter, halved and gathered. */
+static void
+groups_send_less_of_it (void)
+{
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.zero_stage = 1;
+  s.zero_group = 4;
+  LS_CHECK_DOUBLE (sent (&s), ==, (3.0 / 4 + 2 * 1.0 / 2 / 4 + 3.0 / 4) * 2 * ALL);
+}
+
+/* Embedding and head are gathered once; norms, which are not cut, all-reduced. Reductions have 16
+ * bits whatever gradients are kept in. */
+static void
+xla_gathers_weights_of_layers_twice (void)
+{
+  static const int recomputes[] = { LS_RECOMPUTE_NONE, LS_RECOMPUTE_SELECTIVE, LS_RECOMPUTE_FULL };
+  for (size_t i = 0; i < G_N_ELEMENTS (recomputes); i++)
+    for (int overlaps = 0; overlaps < 2; overlaps++) {
+      LsStrategy s;
+      ls_strategy_init (&s);
+      s.dp_kind = LS_DP_XLA_FSDP;
+      s.grad_dtype = LS_DTYPE_FP32;
+      s.recompute = recomputes[i];
+      s.dp_overlap = overlaps;
+      LS_CHECK_DOUBLE (sent (&s), ==, 7.0 / 8 * 2 * (3 * MATRICES + 2 * 2 * WORDS + 2 * NORMS));
+    }
+}
+
+/* Out of node 0 by the NIC of its first GPU, where servers are. Servers of both nodes have half of all each: that of
+ * node 0 brings half to each of the 8 ranks of node 1, and its own rank pushes half there. One server brings
+ * all to those 8. Flows are counted in parts of 2^-20. */
+static void
+a_central_server_moves_all_by_one_nic (void)
+{
+  double out[2];
+  for (int servers = LS_PS_NODES; servers <= LS_PS_ONE; servers++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.dp_kind = LS_DP_PS;
+    s.ps_servers = servers;
+    s.grad_dtype = LS_DTYPE_BF16;
+    out[servers] = sent_over (&s, 2, "node0/nic0>leaf");
+  }
+  LS_CHECK_DOUBLE (fabs (out[LS_PS_NODES] / ((8 + 1) / 2.0 * 2 * ALL) - 1), <, 1e-6);
+  LS_CHECK_DOUBLE (fabs (out[LS_PS_ONE] / (8 * 2 * ALL) - 1), <, 1e-6);
+}
+
+/* --- tensor parallelism ----------------------------------------------------------------------------- */
+
+/* Pins what tensor parallelism sends, counted on the links of an NVSwitch node: per layer, in
+ * units of b s h (t - 1) / t elements, 8 without sequence parallelism and 10 with it, because the
+ * backward gathers its input again; 8 if it keeps what it gathered; 4 more with full
+ * recomputation; and as much in pieces that GEMMs run beside. To the byte. */
+
+#define SEQ   2048
+#define WIDTH 1024
+
+typedef struct {
+  uint32_t tp;
+  bool sp, saves, overlaps;
+  int kind, recompute;
+  uint32_t units;
+} Case;
+
+static LsModel
+model_of (uint32_t n_layers)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (1);
+  LsModel m = small_model (rand);
+  m.n_layers = n_layers;
+  m.seq = SEQ;
+  m.hidden = WIDTH;
+  m.attention = LS_ATTENTION_FLASH;
+  return m;
+}
+
+static uint32_t
+way_up (const LsCluster *c)
+{
+  for (uint32_t i = 0; i < ls_cluster_n_resources (c); i++) {
+    g_autofree char *name = ls_cluster_resource_name (c, i);
+    if (g_strcmp0 (name, "node0/gpu0>nvswitch") == 0)
+      return i;
+  }
+  g_assert_not_reached ();
+}
+
+/* What one call puts on the way of member 0 to the NVSwitches. */
+static double
+bytes_of_call (const LsCluster *c, LsCollKind kind, uint32_t n, uint64_t bytes, uint32_t resource)
+{
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  uint32_t gpus[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+  LsCollRequest request = { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes };
+  const LsCollPlan *plan = ls_coll_plan (c, &nccl, &request, LS_NETWORK_FLOW, arena);
+  double sum = 0;
+  for (uint32_t p = 0; p < plan->n_phases; p++)
+    for (uint32_t i = 0; i < plan->phases[p].n_loads; i++)
+      if (plan->phases[p].loads[i].resource == resource)
+        sum += plan->phases[p].demand_bytes * ((double) plan->phases[p].loads[i].coef / (double) (1u << 20));
+  return sum;
+}
+
+/* On the way of GPU 0 to the NVSwitches in one step, without the gradients of replicated
+ * parameters, which are summed at its end. */
+static double
+bytes_of_step (const Case *k, uint32_t n_layers)
+{
+  LsModel m = model_of (n_layers);
+  LsClusterSpec spec = tiny_dgx (1);
+  g_autoptr (LsCluster) c = ls_cluster_build (&spec, NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GError) error = NULL;
+  LsCalibration calibration;
+  LsRunOptions options;
+  LsStrategy s;
+  ls_calibration_init_roofline (&calibration);
+  ls_run_options_init (&options);
+  options.n_steps = 1;
+  ls_strategy_init (&s);
+  s.gpus = s.tp = k->tp;
+  s.sp = k->sp;
+  s.sp_save_gathered = k->saves;
+  s.tp_overlap = k->overlaps;
+  s.tp_overlap_kind = k->kind;
+  s.recompute = k->recompute;
+  double bytes = -1;
+  LS_CHECK (ls_strategy_resolve (&s, &m, k->tp, 8, diags));
+  g_autoptr (LsPlan) plan = ls_lower (&m, &s, NULL, &error);
+  g_autoptr (LsTimeline) t = plan ? ls_run (plan, c, &calibration, &nccl, &options, NULL, &error) : NULL;
+  LS_CHECK_NO_ERROR (error);
+  uint32_t up = way_up (c);
+  if (t)
+    bytes = t->resource_bytes[up];
+  for (uint32_t i = 0; t && i < plan->n_segments; i++)
+    for (uint32_t o = 0; o < plan->segments[i].n_ops; o++) {
+      const LsOp *op = &plan->segments[i].ops[o];
+      if (op->kind == LS_OP_COLLECTIVE && op->tag == LS_TAG_SYNC)
+        bytes -= bytes_of_call (c, (LsCollKind) op->coll, k->tp, op->bytes, up);
+    }
+  ls_strategy_clear (&s);
+  ls_calibration_clear (&calibration);
+  return bytes;
+}
+
+static void
+bytes_per_layer (void)
+{
+  static const Case cases[] = {
+    { .tp = 2, .units = 8 },
+    { .tp = 4, .units = 8 },
+    { .tp = 8, .units = 8 },
+    { .tp = 4, .sp = true, .units = 10 },
+    { .tp = 8, .sp = true, .units = 10 },
+    { .tp = 8, .sp = true, .saves = true, .units = 8 },
+    { .tp = 8, .recompute = LS_RECOMPUTE_FULL, .units = 12 },
+    { .tp = 8, .sp = true, .recompute = LS_RECOMPUTE_FULL, .units = 14 },
+    { .tp = 8, .sp = true, .saves = true, .recompute = LS_RECOMPUTE_FULL, .units = 12 },
+    { .tp = 8, .sp = true, .recompute = LS_RECOMPUTE_SELECTIVE, .units = 10 },
+    { .tp = 8, .sp = true, .overlaps = true, .kind = LS_TP_OVERLAP_BULK, .units = 10 },
+    { .tp = 8, .sp = true, .overlaps = true, .kind = LS_TP_OVERLAP_RING, .units = 10 },
+    { .tp = 4, .sp = true, .overlaps = true, .kind = LS_TP_OVERLAP_RING, .saves = true, .units = 8 },
+    { .tp = 8,
+      .sp = true,
+      .overlaps = true,
+      .kind = LS_TP_OVERLAP_RING,
+      .recompute = LS_RECOMPUTE_FULL,
+      .units = 14 },
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (cases); i++) {
+    uint32_t t = cases[i].tp;
+    double layer = bytes_of_step (&cases[i], 3) - bytes_of_step (&cases[i], 2);
+    double expected = (double) cases[i].units * SEQ * WIDTH * 2 * (t - 1) / t;
+    ls_check_impl (layer == expected, __FILE__, __LINE__, "case %zu: %.17g bytes, expected %.17g", i, layer,
+                   expected);
+  }
+}
+
+LS_TEST_MAIN ("link_bytes", LS_TEST (gradients_are_summed_once),
+              LS_TEST (a_distributed_optimizer_sends_as_much), LS_TEST (groups_send_less_of_it),
+              LS_TEST (a_central_server_moves_all_by_one_nic), LS_TEST (xla_gathers_weights_of_layers_twice),
+              LS_TEST (bytes_per_layer))
