@@ -35,6 +35,22 @@ make_gemm (Hand *h, uint16_t kernel, uint16_t collective, Gemm gemm)
   h->cluster->spec.gpu.persistent_gemms = gemm != PLAIN;
 }
 
+/* When a kernel of rank 0 ends, of a run that no bound exceeds. Frees h. */
+static LsTime
+end_of (Hand *h, uint16_t kernel)
+{
+  g_autoptr (LsTimeline) t = hand_run (h);
+  LsTime end = LS_TIME_NEVER,
+         least = ls_plan_bound (h->plan, h->cluster, &h->calibration, &h->nccl, &h->options);
+  LS_CHECK_INT (least, <=, t->window_end - t->window_start);
+  for (uint32_t i = 0; i < t->ranks[0].n; i++)
+    if (t->ranks[0].spans[i].step == 0 && t->ranks[0].spans[i].op == kernel)
+      end = t->ranks[0].spans[i].end;
+  g_clear_pointer (&t, ls_timeline_free);
+  hand_free (h);
+  return end;
+}
+
 /* When the kernel of rank 0 ends that begins together with a collective; rank 1 joins
  * the collective late. */
 static LsTime
@@ -63,16 +79,7 @@ kernel_end (LsCollKind kind, Gemm gemm, double stall_per_byte, LsTime late, LsTi
   *ret_moving = ls_coll_time_alone (h->cluster, plan) - *ret_latency;
   *ret_share = plan->sm_share;
 
-  g_autoptr (LsTimeline) t = hand_run (h);
-  LsTime end = LS_TIME_NEVER,
-         least = ls_plan_bound (h->plan, h->cluster, &h->calibration, &h->nccl, &h->options);
-  LS_CHECK_INT (least, <=, t->window_end - t->window_start);
-  for (uint32_t i = 0; i < t->ranks[0].n; i++)
-    if (t->ranks[0].spans[i].step == 0 && t->ranks[0].spans[i].op == kernel)
-      end = t->ranks[0].spans[i].end;
-  g_clear_pointer (&t, ls_timeline_free);
-  hand_free (h);
-  return end;
+  return end_of (h, kernel);
 }
 
 static void
@@ -116,16 +123,7 @@ recorded_end (LsTime beside)
   g_array_index (h->ops[0], LsOp, kernel).beside = beside;
   hand_sync (h, 1, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_REDUCE, BYTES);
   hand_kernel (h, 1, LS_TAG_F, KERNEL);
-  g_autoptr (LsTimeline) t = hand_run (h);
-  LsTime end = LS_TIME_NEVER,
-         least = ls_plan_bound (h->plan, h->cluster, &h->calibration, &h->nccl, &h->options);
-  LS_CHECK_INT (least, <=, t->window_end - t->window_start);
-  for (uint32_t i = 0; i < t->ranks[0].n; i++)
-    if (t->ranks[0].spans[i].step == 0 && t->ranks[0].spans[i].op == kernel)
-      end = t->ranks[0].spans[i].end;
-  g_clear_pointer (&t, ls_timeline_free);
-  hand_free (h);
-  return end;
+  return end_of (h, kernel);
 }
 
 /* Measured beside communication throughout, a kernel takes that time; measured beside it for half of its

@@ -93,4 +93,20 @@ sums_of (const LsPlan *plan, uint32_t role)
   return sums;
 }
 
+/* Bytes of activations that the last forward of role 0 leaves alive. plan: NULL, 0. */
+static inline uint64_t
+kept_by_forward (const LsPlan *plan)
+{
+  uint64_t kept = 0;
+  for (uint32_t i = 0; plan && i < plan->programs[0].n_instances; i++) {
+    const LsSegment *seg = &plan->segments[plan->programs[0].instances[i].segment];
+    Sums sums = { 0 };
+    for (uint32_t o = 0; o < seg->n_ops; o++)
+      add_op (plan, &seg->ops[o], &sums);
+    if (g_str_has_prefix (seg->name, "forward"))
+      kept = sums.allocated - sums.freed;
+  }
+  return kept;
+}
+
 #endif

@@ -118,18 +118,10 @@ selective_parts_make_inputs_again (void)
 
 /* Bytes of activations that a forward leaves alive. */
 static uint64_t
-kept_by_forward (LsStrategy *s)
+kept_by (LsStrategy *s)
 {
   g_autoptr (LsPlan) plan = lowered (s);
-  uint64_t kept = 0;
-  for (uint32_t i = 0; plan && i < plan->programs[0].n_instances; i++) {
-    const LsSegment *seg = &plan->segments[plan->programs[0].instances[i].segment];
-    Sums sums = { 0 };
-    for (uint32_t o = 0; o < seg->n_ops; o++)
-      add_op (plan, &seg->ops[o], &sums);
-    if (g_str_has_prefix (seg->name, "forward"))
-      kept = sums.allocated - sums.freed;
-  }
+  uint64_t kept = kept_by_forward (plan);
   ls_strategy_clear (s);
   return kept;
 }
@@ -140,14 +132,14 @@ selective_parts_keep_less (void)
   const uint64_t core = 5u * 4 * 128 * 128 * 2, norm = 4u * SBH,
                  activation = 2u * 128 * 2 * 1024; /* of a layer */
   LsStrategy none = job (1, 1);
-  uint64_t all = kept_by_forward (&none);
+  uint64_t all = kept_by (&none);
   for (uint32_t parts = 1; parts < 8; parts++) {
     LsStrategy s = job (1, 1);
     s.recompute = LS_RECOMPUTE_SELECTIVE;
     s.recompute_parts = parts;
     uint64_t dropped = (parts & LS_RECOMPUTE_CORE ? core : 0) + (parts & LS_RECOMPUTE_NORM ? norm : 0)
         + (parts & LS_RECOMPUTE_ACTIVATION ? activation : 0);
-    LS_CHECK_INT (all - kept_by_forward (&s), ==, 4 * dropped);
+    LS_CHECK_INT (all - kept_by (&s), ==, 4 * dropped);
   }
 }
 
@@ -174,14 +166,14 @@ an_mlp_runs_again (void)
 {
   const uint32_t others[] = { 0, LS_RECOMPUTE_NORM, LS_RECOMPUTE_ACTIVATION };
   LsStrategy none = job (1, 1);
-  uint64_t all = kept_by_forward (&none);
+  uint64_t all = kept_by (&none);
   for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
     LsStrategy s = job (1, 1);
     s.recompute = LS_RECOMPUTE_SELECTIVE;
     s.recompute_parts = LS_RECOMPUTE_MLP | others[i];
     LsStrategy again = s;
     uint64_t norms = others[i] == LS_RECOMPUTE_NORM ? 4u * SBH : 0; /* of attention, too */
-    LS_CHECK_INT (all - kept_by_forward (&again), ==, 4 * (16u * SBH + norms));
+    LS_CHECK_INT (all - kept_by (&again), ==, 4 * (16u * SBH + norms));
     LS_CHECK_NEAR (sums_of_job (&s, 0).flops[LS_TAG_RECOMPUTE], 4 * 16.0 * SBH * 256, 1e-12);
   }
 }
@@ -296,7 +288,7 @@ offloaded_activations_come_back (void)
 {
   LsStrategy none = job (1, 1), s = job (1, 1);
   s.offload_activations = true;
-  uint64_t kept = kept_by_forward (&none);
+  uint64_t kept = kept_by (&none);
   Sums sums = sums_of_job (&s, 0);
   LS_CHECK_INT (sums.copied[LS_COPY_TO_HOST], ==, sums.copied[LS_COPY_TO_DEVICE]);
   /* Korthikanti et al., equation 1, of three layers */
