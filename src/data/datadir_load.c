@@ -77,8 +77,6 @@ is_own (const char *key)
   return g_strv_contains (keys, key);
 }
 
-static LsJsonDoc *take_over (LsJsonDoc *doc, GPtrArray *way, const cJSON *base, LsDiagList *diags);
-
 /* The object that `way` (of keys, from the root) leads to. */
 static const cJSON *
 at_way (const LsJsonDoc *doc, const GPtrArray *way)
@@ -89,46 +87,38 @@ at_way (const LsJsonDoc *doc, const GPtrArray *way)
   return node;
 }
 
-/* A key of the base: as it is, if the object has none; of objects each key; null here: gone. */
-static LsJsonDoc *
-take_over_key (LsJsonDoc *doc, GPtrArray *way, const cJSON *base, LsDiagList *diags)
+static void
+prepend_member (GString *members, const cJSON *node)
 {
-  const cJSON *object = at_way (doc, way), *own = cJSON_GetObjectItemCaseSensitive (object, base->string);
-  if (cJSON_IsNull (own))
-    return ls_json_doc_remove (doc, own, diags);
-  if (cJSON_IsObject (own) && cJSON_IsObject (base)) {
-    g_ptr_array_add (way, base->string);
-    doc = take_over (doc, way, base, diags);
-    g_ptr_array_remove_index (way, way->len - 1);
-    return doc;
-  }
-  if (own)
-    return doc;
-  char *text = cJSON_PrintUnformatted (base);
-  doc = ls_json_doc_insert (doc, object, base->string, text, diags);
+  char *text = cJSON_PrintUnformatted (node);
+  g_autofree char *member
+      = g_strdup_printf ("\"%s\": %s%s", node->string, text, members->len > 0 ? ", " : "");
+  g_string_prepend (members, member);
   cJSON_free (text);
-  return doc;
 }
 
+/* What the base has of the object that `way` leads to: a key that the object has not, as it is; of objects each
+ * key; null here: gone. The outermost object keeps what it says of itself, or does not say. Takes doc, which is
+ * parsed again once for each object that gains keys. */
 static LsJsonDoc *
-take_over (LsJsonDoc *doc, GPtrArray *way, const cJSON *base, LsDiagList *diags)
+take_over (LsJsonDoc *doc, GPtrArray *way, const cJSON *base, bool is_outermost, LsDiagList *diags)
 {
-  for (const cJSON *key = base->child; doc && key; key = key->next)
-    doc = take_over_key (doc, way, key, diags);
-  return doc;
-}
-
-/* The outermost object keeps what it says of itself, or does not say. Takes doc. */
-static LsJsonDoc *
-take_over_base (LsJsonDoc *doc, const char *outer, const LsJsonDoc *base, LsDiagList *diags)
-{
-  g_autoptr (GPtrArray) way = g_ptr_array_new ();
-  if (outer)
-    g_ptr_array_add (way, (gpointer) outer);
-  for (const cJSON *key = ls_json_doc_root (base)->child; doc && key; key = key->next)
-    if (!is_own (key->string))
-      doc = take_over_key (doc, way, key, diags);
-  return doc;
+  g_autoptr (GString) members = g_string_new (NULL);
+  for (const cJSON *key = base->child; doc && key; key = key->next) {
+    if (is_outermost && is_own (key->string))
+      continue;
+    const cJSON *own = cJSON_GetObjectItemCaseSensitive (at_way (doc, way), key->string);
+    if (!own)
+      prepend_member (members, key);
+    else if (cJSON_IsNull (own))
+      doc = ls_json_doc_remove (doc, own, diags);
+    else if (cJSON_IsObject (own) && cJSON_IsObject (key)) {
+      g_ptr_array_add (way, key->string);
+      doc = take_over (doc, way, key, false, diags);
+      g_ptr_array_remove_index (way, way->len - 1);
+    }
+  }
+  return doc && members->len > 0 ? ls_json_doc_insert (doc, at_way (doc, way), members->str, diags) : doc;
 }
 
 #define MAX_BASES 8
@@ -156,7 +146,10 @@ extend (LsDataKind kind, const char *outer, guint depth, LsJsonDoc *doc, LsDiagL
     return NULL;
   }
   doc = ls_json_doc_remove (doc, node, diags);
-  return doc ? take_over_base (doc, outer, base, diags) : NULL;
+  g_autoptr (GPtrArray) way = g_ptr_array_new ();
+  if (outer)
+    g_ptr_array_add (way, (gpointer) outer);
+  return doc ? take_over (doc, way, ls_json_doc_root (base), true, diags) : NULL;
 }
 
 static LsJsonDoc *
@@ -182,13 +175,6 @@ ls_data_complete (LsDataKind kind, LsJsonDoc *doc, LsDiagList *diags)
 
 /* ---- sets ---- */
 
-static LsJsonDoc *
-insert_string (LsJsonDoc *doc, const char *key, const char *value, LsDiagList *diags)
-{
-  g_autofree char *text = json_string (value);
-  return doc ? ls_json_doc_insert (doc, ls_json_doc_root (doc), key, text, diags) : NULL;
-}
-
 /* With the name and the schema that a file of its own would have. */
 LsJsonDoc *
 ls_data_member (const LsJsonDoc *set, const char *member, LsDiagList *diags)
@@ -202,9 +188,10 @@ ls_data_member (const LsJsonDoc *set, const char *member, LsDiagList *diags)
     return NULL;
   }
   g_autofree char *name = g_strconcat (ls_json_doc_name (set), "#", member, NULL);
+  g_autofree char *schema = json_string (of->valuestring), *called = json_string (member);
+  g_autofree char *own = g_strdup_printf ("\"schema\": %s, \"name\": %s", schema, called);
   LsJsonDoc *doc = ls_json_doc_part (set, node, name);
-  doc = insert_string (doc, "name", member, diags);
-  return insert_string (doc, "schema", of->valuestring, diags);
+  return ls_json_doc_insert (doc, ls_json_doc_root (doc), own, diags);
 }
 
 LsJsonDoc *

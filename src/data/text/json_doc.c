@@ -336,7 +336,7 @@ blank_infinities (char *text)
 {
   static const char word[] = "Infinity", blank[] = "null";
   bool is_string = false;
-  for (char *p = text; *p; p++) {
+  for (char *p = strstr (text, word) ? text : text + strlen (text); *p; p++) {
     if (is_string && *p == '\\' && p[1])
       p++;
     else if (*p == '"')
@@ -425,10 +425,10 @@ ls_json_doc_replace (LsJsonDoc *doc, const cJSON *node, const char *text, LsDiag
 }
 
 LsJsonDoc *
-ls_json_doc_insert (LsJsonDoc *doc, const cJSON *object, const char *key, const char *text, LsDiagList *diags)
+ls_json_doc_insert (LsJsonDoc *doc, const cJSON *object, const char *members, LsDiagList *diags)
 {
-  g_autofree char *member = g_strdup_printf ("\"%s\": %s%s", key, text, object->child ? ", " : "");
-  return splice (doc, offset_of (doc, object, LS_JSON_AT_VALUE) + 1, 0, member, diags);
+  g_autofree char *text = g_strconcat (members, object->child ? ", " : "", NULL);
+  return splice (doc, offset_of (doc, object, LS_JSON_AT_VALUE) + 1, 0, text, diags);
 }
 
 LsJsonDoc *

@@ -70,12 +70,11 @@ void ls_json_doc_diag_code (const LsJsonDoc *doc, LsErrorCode code, const cJSON 
                             LsDiagList *diags, const char *hint, const char *format, ...)
     G_GNUC_PRINTF (7, 8);
 
-/* The document with another text in place of a value, or with one key more at the front
- * of an object; key and text are JSON but for the quotes of the key. Takes doc: frees it. NULL and
- * diagnostics if the result is no document. */
+/* The document with another text in place of a value, or with members more at the front
+ * of an object (`"key": value, ...`). Takes doc: frees it. NULL and diagnostics if the result is no
+ * document. */
 LsJsonDoc *ls_json_doc_replace (LsJsonDoc *doc, const cJSON *node, const char *text, LsDiagList *diags);
-LsJsonDoc *ls_json_doc_insert (LsJsonDoc *doc, const cJSON *object, const char *key, const char *text,
-                               LsDiagList *diags);
+LsJsonDoc *ls_json_doc_insert (LsJsonDoc *doc, const cJSON *object, const char *members, LsDiagList *diags);
 
 /* The document without one key of an object. Takes doc; NULL and diagnostics as above. */
 LsJsonDoc *ls_json_doc_remove (LsJsonDoc *doc, const cJSON *node, LsDiagList *diags);

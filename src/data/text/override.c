@@ -137,7 +137,8 @@ apply_one (LsJsonDoc *doc, const char *path, const char *value, LsDiagList *diag
     return ls_json_doc_replace (doc, node, text, diags);
   if (cJSON_IsObject (node)) {
     g_autofree char *added = wrapped (keys + depth + 1, text);
-    return ls_json_doc_insert (doc, node, keys[depth], added, diags);
+    g_autofree char *member = g_strdup_printf ("\"%s\": %s", keys[depth], added);
+    return ls_json_doc_insert (doc, node, member, diags);
   }
   g_autofree char *got = ls_json_describe (node);
   ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s=%s: \"%s\" is not in %s", path, value,
