@@ -97,9 +97,9 @@ prepend_member (GString *members, const cJSON *node)
   cJSON_free (text);
 }
 
-/* What the base has of the object that `way` leads to: a key that the object has not, as it is; of objects each
- * key; null here: gone. The outermost object keeps what it says of itself, or does not say. Takes doc, which is
- * parsed again once for each object that gains keys. */
+/* What the base has of the object that `way` leads to: a key that the object has not, as it is; of objects
+ * each key; null here: gone. The outermost object keeps what it says of itself, or does not say. Takes doc,
+ * which is parsed again once for each object that gains keys. */
 static LsJsonDoc *
 take_over (LsJsonDoc *doc, GPtrArray *way, const cJSON *base, bool is_outermost, LsDiagList *diags)
 {
