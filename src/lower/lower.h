@@ -52,5 +52,7 @@ void ls_strategy_set_balanced (LsStrategy *s, const LsModel *m, const LsPartTime
 
 /* Names of the kernels that copy around the collectives of FSDP; NULL ends them. */
 extern const char *const ls_fsdp_copies[];
+/* And around those of tensor parallelism. */
+extern const char *const ls_tp_copies[];
 
 #endif

@@ -16,6 +16,11 @@
  *                 positions are added to whole sequences, which are cut afterwards.
  *   LS_TP_REDUCE  forward: `reduce_bytes` all-reduced afterwards, no overlap;
  *                 backward: nothing (vocabulary-parallel cross-entropy).
+ *   LS_TP_GATHER  forward: `reduce_bytes` gathered afterwards, no overlap; backward:
+ *                 nothing, as each rank takes its part (a loss over whole logits).
+ *
+ * Column-parallel products that were not joined may each gather, and be reduced, by themselves:
+ * n_gathers and n_reduces times what is said above.
  */
 #ifndef LS_MODEL_OPERATORS_H
 #define LS_MODEL_OPERATORS_H
@@ -27,7 +32,7 @@
 #include "model/optimizer_kind.h"
 #include "model/recipe.h"
 
-typedef enum { LS_TP_NONE, LS_TP_COLUMN, LS_TP_ROW, LS_TP_VOCAB, LS_TP_REDUCE } LsTpMode;
+typedef enum { LS_TP_NONE, LS_TP_COLUMN, LS_TP_ROW, LS_TP_VOCAB, LS_TP_REDUCE, LS_TP_GATHER } LsTpMode;
 
 /* What expert parallelism does around an operator (operators_moe.c, lower/layers/lower_experts.c):
  *
@@ -81,8 +86,9 @@ typedef struct {
   bool is_latent_attention;    /* meets them */
   uint8_t n_products;          /* products of which its GEMM is made, as a model in PyTorch has them: */
   uint64_t product_columns[LS_OPERATOR_MAX_PRODUCTS]; /* columns of Q, K, V; of gate and up    */
-  uint64_t reduce_bytes; /* LS_TP_REDUCE only                                    */
-  uint64_t tp_bytes;     /* the whole array that tp gathers or reduces; 0: the tensor between two layers */
+  uint8_t n_gathers, n_reduces; /* LS_TP_COLUMN: of its input, and of the input's gradient; 0 counts as 1 */
+  uint64_t reduce_bytes;        /* LS_TP_REDUCE and GATHER only                    */
+  uint64_t tp_bytes; /* the whole array that tp gathers or reduces; 0: the tensor between two layers */
   LsEpMode ep;
   LsBeside beside;
   LsMlpPart part;

@@ -130,6 +130,28 @@ append_loss (GArray *operators, const LsCut *cut)
   op->saved_bytes = FP32_BYTES * cut->tokens * cut->vocab;
 }
 
+/* The logits of all ranks on each (DTensor: ColwiseParallel with replicated outputs); backward: a copy of
+ * this rank's part of their gradient. */
+static void
+append_gathered_logits (GArray *operators, const LsCut *cut)
+{
+  const LsRecipe *copies = ls_recipe_find (cut->shard->recipes, LS_RECIPE_TP, cut->model);
+  const LsRecipeKernel *listed = copies ? ls_recipe_kernel_named (copies->forward, "tp-cut-copy") : NULL;
+  LsOperator *op = ls_operator_append (operators, "logits-gather", LS_TP_GATHER);
+  LsKernel copy = ls_kernel_stream ("tp-cut-copy", LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens, cut->vocab,
+                                    2.0 * (double) (cut->elt * cut->tokens * cut->vocab), 0);
+  copy.access = listed ? (LsAccess) listed->access : LS_ACCESS_NONE;
+  ls_operator_igrad (op, copy);
+  op->reduce_bytes = cut->elt * cut->tokens * cut->vocab * cut->shard->tp;
+}
+
+static bool
+gathers_logits (const LsCut *cut)
+{
+  const LsRecipe *r = ls_recipe_find (cut->shard->recipes, LS_RECIPE_LOGITS, cut->model);
+  return cut->shard->tp > 1 && r && r->gathers_output;
+}
+
 static void
 append_head (GArray *operators, const LsCut *cut, bool with_weight)
 {
@@ -139,10 +161,15 @@ append_head (GArray *operators, const LsCut *cut, bool with_weight)
   append_logits (operators, cut, with_weight);
   if (cut->model->logit_cap)
     append_logit_cap (operators, cut);
+  LsCut loss = *cut;
+  if (gathers_logits (cut)) {
+    append_gathered_logits (operators, cut);
+    loss.vocab *= s->tp;
+  }
   if (s->loss == LS_LOSS_FUSED)
-    append_fused_loss (operators, cut);
-  else if (s->tp == 1 && ls_recipe_find (s->recipes, LS_RECIPE_LOSS, cut->model))
-    append_listed_loss (operators, cut);
+    append_fused_loss (operators, &loss);
+  else if ((s->tp == 1 || gathers_logits (cut)) && ls_recipe_find (s->recipes, LS_RECIPE_LOSS, cut->model))
+    append_listed_loss (operators, &loss);
   else
     append_loss (operators, cut);
 }

@@ -110,6 +110,17 @@ one_by_one (const LsOperator *op, Along along, LsKernel *kernels, uint8_t *n_ker
   *n_kernels = n;
 }
 
+/* What each product gathers is a tensor of its own, and autograd keeps it. */
+static void
+gather_and_reduce_each (LsOperator *op, const LsCut *cut, const LsRecipe *r)
+{
+  const LsShard *s = cut->shard;
+  op->n_gathers = r->gathers_each ? op->n_products : 1;
+  op->n_reduces = r->reduces_each ? op->n_products : 1;
+  if (op->n_gathers > 1 && s->tp > 1 && s->sp && s->sp_save_gathered)
+    op->saved_bytes += (op->n_gathers - 1u) * op->input_bytes;
+}
+
 /* --- what operators call --------------------------------------------------------------- */
 
 bool
@@ -143,6 +154,8 @@ ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator whic
   replace (&launch, r->backward, is_lookup ? op->wgrad : op->igrad, is_lookup ? &op->n_wgrad : &op->n_igrad);
   if (r->saved)
     op->saved_bytes = op->input_bytes + (uint64_t) ls_expression_value (r->saved, &launch.sizes);
+  if (op->tp == LS_TP_COLUMN && !cut->shard->gathers_in_pieces)
+    gather_and_reduce_each (op, cut, r);
 }
 
 bool

@@ -33,6 +33,7 @@ typedef enum {
   LS_RECIPE_LOGITS,
   LS_RECIPE_LOSS,
   LS_RECIPE_METRIC, /* the loss once more, for what is logged       */
+  LS_RECIPE_TP,     /* copies around the collectives of tensor parallelism, by their names */
   LS_RECIPE_FSDP,   /* copies around the collectives, by their names: how they touch memory */
   LS_RECIPE_CLIP,   /* the norm of the gradients first               */
   LS_RECIPE_OPTIMIZER,
@@ -74,7 +75,11 @@ typedef struct {
   GArray *forward, *backward; /* LsRecipeKernel in order; NULL: none        */
   /* a GEMM for each of its products (Q, K, V; gate, up), but where they share a gather in pieces */
   bool one_by_one;
-  bool is_one_hot; /* embedding: words by a product with a one-hot matrix, which is its core */
+  /* and with tensor parallelism each of these gathers its input by itself (sequence parallelism), and its
+   * input gradient is reduced by itself, before they are summed */
+  bool gathers_each, reduces_each;
+  bool gathers_output; /* logits: those of all tp ranks are gathered, and each rank has the whole loss */
+  bool is_one_hot;     /* embedding: words by a product with a one-hot matrix, which is its core */
   /* a kernel of the lists sums the gradient of the bias: no kernel of its own does */
   bool bias_grad_is_listed;
   char *saved_text;

@@ -29,6 +29,7 @@ static const LsEnumName operators[] = {
   { "logits", LS_RECIPE_LOGITS },
   { "loss", LS_RECIPE_LOSS },
   { "metric", LS_RECIPE_METRIC },
+  { "tp", LS_RECIPE_TP },
   { "fsdp", LS_RECIPE_FSDP },
   { "clip", LS_RECIPE_CLIP },
   { "optimizer", LS_RECIPE_OPTIMIZER },
@@ -61,7 +62,7 @@ static const LsField kernel_fields[] = { KERNEL ("core", LS_FIELD_BOOL, is_core)
                                             .meaning = "how it touches memory, which its rate depends on"
 }
 , KERNEL ("elements", LS_FIELD_STRING, elements_text),
-    .default_text = "required, but of the core and of fsdp",
+    .default_text = "required, but of the core, of tp and of fsdp",
     .meaning = "how many: sums of products of sizes, such as 0.5*s*b*q"
 }
 , KERNEL ("read", LS_FIELD_DOUBLE, read), .max = 1e3, .default_text = "0",
@@ -99,6 +100,12 @@ static const LsField operator_fields[] = {
     .meaning = "models that have this; of several entries the first that fits" },
   { "one_by_one", LS_FIELD_BOOL, offsetof (LsRecipe, one_by_one), .default_text = "false",
     .meaning = "qkv, fc1: a matrix product for each of Q, K and V, of gate and up" },
+  { "gathers_each", LS_FIELD_BOOL, offsetof (LsRecipe, gathers_each), .default_text = "false",
+    .meaning = "one_by_one: with sequence parallelism each product gathers its input by itself" },
+  { "reduces_each", LS_FIELD_BOOL, offsetof (LsRecipe, reduces_each), .default_text = "false",
+    .meaning = "one_by_one: with tensor parallelism the input gradient of each is reduced by itself" },
+  { "gathers_output", LS_FIELD_BOOL, offsetof (LsRecipe, gathers_output), .default_text = "false",
+    .meaning = "logits: with tensor parallelism each rank gathers them all, and computes the whole loss" },
   { "one_hot", LS_FIELD_BOOL, offsetof (LsRecipe, is_one_hot), .default_text = "false",
     .meaning = "embedding: words are looked up by a product with a one-hot matrix, the core then" },
   { "bias_grad_listed", LS_FIELD_BOOL, offsetof (LsRecipe, bias_grad_is_listed), .default_text = "false",
@@ -141,8 +148,9 @@ static const struct {
   [LS_RECIPE_MLP_ADD] = { "sbh", false },     [LS_RECIPE_FC1] = { "sbhf", true },
   [LS_RECIPE_ACTIVATION] = { "sbf", false },  [LS_RECIPE_FC2] = { "sbhf", true },
   [LS_RECIPE_LOGITS] = { "sbhV", true },      [LS_RECIPE_LOSS] = { "sbhV", false },
-  [LS_RECIPE_METRIC] = { "sbV", false },      [LS_RECIPE_FSDP] = { "", false },
-  [LS_RECIPE_CLIP] = { "ST", false },         [LS_RECIPE_OPTIMIZER] = { "ST", false },
+  [LS_RECIPE_METRIC] = { "sbV", false },      [LS_RECIPE_TP] = { "", false },
+  [LS_RECIPE_FSDP] = { "", false },           [LS_RECIPE_CLIP] = { "ST", false },
+  [LS_RECIPE_OPTIMIZER] = { "ST", false },
 };
 
 typedef struct {
@@ -186,17 +194,26 @@ parse (Check *check, const cJSON *object, const char *key, const char *text)
   return e;
 }
 
+static bool
+has_copies (const LsRecipe *r)
+{
+  return r->operator_ == LS_RECIPE_FSDP || r->operator_ == LS_RECIPE_TP;
+}
+
 /* What a copy moves follows from the job. */
 static void
 check_copy (Check *check, const cJSON *node, const LsRecipeKernel *k)
 {
-  g_autofree char *known = g_strjoinv (", ", (char **) ls_fsdp_copies);
-  if (!k->name || !g_strv_contains (ls_fsdp_copies, k->name))
-    complain (check, node, "expected the name of a copy of FSDP: %s", known);
+  bool is_fsdp = check->recipe->operator_ == LS_RECIPE_FSDP;
+  const char *const *copies = is_fsdp ? ls_fsdp_copies : ls_tp_copies;
+  const char *of = is_fsdp ? "FSDP" : "tensor parallelism";
+  g_autofree char *known = g_strjoinv (", ", (char **) copies);
+  if (!k->name || !g_strv_contains (copies, k->name))
+    complain (check, node, "expected the name of a copy of %s: %s", of, known);
   if (k->access == LS_ACCESS_NONE || k->elements_text || k->bytes_text || k->launches_text
       || k->read + k->write > 0)
     complain (check, node,
-              "expected \"name\" and \"access\" alone: what a copy of FSDP moves follows from the job");
+              "expected \"name\" and \"access\" alone: what a copy of %s moves follows from the job", of);
 }
 
 static void
@@ -209,7 +226,7 @@ check_kernel (Check *check, const cJSON *node, LsRecipeKernel *k)
       complain (check, node, "the core is the operator's own: expected no other key beside \"core\"");
     return;
   }
-  if (check->recipe->operator_ == LS_RECIPE_FSDP) {
+  if (has_copies (check->recipe)) {
     check_copy (check, node, k);
     return;
   }
@@ -257,12 +274,28 @@ has_bias (const LsRecipe *r)
       || r->operator_ == LS_RECIPE_ATTENTION_ADD || r->operator_ == LS_RECIPE_MLP_ADD;
 }
 
+/* Of products that are computed each by itself. */
+static void
+check_collectives (Check *check, const cJSON *object)
+{
+  const LsRecipe *r = check->recipe;
+  if (r->gathers_each && !r->one_by_one)
+    complain (check, cJSON_GetObjectItemCaseSensitive (object, "gathers_each"),
+              "the products of %s are joint: expected \"one_by_one\" beside it", operator_name (r));
+  if (r->reduces_each && !r->one_by_one)
+    complain (check, cJSON_GetObjectItemCaseSensitive (object, "reduces_each"),
+              "the products of %s are joint: expected \"one_by_one\" beside it", operator_name (r));
+  if (r->gathers_output && r->operator_ != LS_RECIPE_LOGITS)
+    complain (check, cJSON_GetObjectItemCaseSensitive (object, "gathers_output"),
+              "%s makes no logits; expected it of logits", operator_name (r));
+}
+
 /* Steps and copies go one way; the first kernel of clipping is the norm. */
 static void
 check_place (Check *check, const cJSON *object)
 {
   const LsRecipe *r = check->recipe;
-  bool is_step = r->operator_ >= LS_RECIPE_FSDP,
+  bool is_step = r->operator_ >= LS_RECIPE_TP,
        has_products = r->operator_ == LS_RECIPE_QKV || r->operator_ == LS_RECIPE_FC1;
   if (is_step && r->backward && r->backward->len > 0)
     complain (check, cJSON_GetObjectItemCaseSensitive (object, "backward"), "%s has no backward",
@@ -278,6 +311,7 @@ check_place (Check *check, const cJSON *object)
   if (r->one_by_one && !has_products)
     complain (check, cJSON_GetObjectItemCaseSensitive (object, "one_by_one"),
               "%s is one product; expected it of qkv or fc1", operator_name (r));
+  check_collectives (check, object);
 }
 
 static void

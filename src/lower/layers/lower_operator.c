@@ -57,6 +57,46 @@ build_tp_sync (Build *b, int coll, uint64_t bytes, LsTag tag, const char *name)
   build_join (b, build_tp (b, coll, bytes, tag, name));
 }
 
+/* NCCL joins what it gathers along the first dimension, and scatters along it. A tensor of [sequences,
+ * tokens, hidden] that is cut along its tokens is copied into its order behind a gather, and out of it before
+ * a reduction (DTensor: torch.cat of torch.chunk, torch/distributed/_functional_collectives.py); one of
+ * [tokens, sequences, hidden], as Megatron-LM's, is not. Only where the job's software lists such copies. Of
+ * one sequence what was gathered is in order as it is (torch._utils._maybe_view_chunk_cat). */
+const char *const ls_tp_copies[] = { "tp-gather-copy", "tp-scatter-copy", "tp-cut-copy", NULL };
+
+static void
+build_tp_copy (Build *b, const char *name, uint64_t bytes, LsTag tag)
+{
+  const Lower *l = b->l;
+  const LsRecipe *r = ls_recipe_find (l->shard.recipes, LS_RECIPE_TP, l->model);
+  const LsRecipeKernel *listed = r ? ls_recipe_kernel_named (r->forward, name) : NULL;
+  LsDtype dtype = ls_dtype_between (l->shard.dtype);
+  if (!listed)
+    return;
+  LsKernel k = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, dtype, 1, bytes / ls_dtype_bytes (dtype),
+                                 2.0 * (double) bytes, 0);
+  k.access = (LsAccess) listed->access;
+  build_kernel (b, &k, tag);
+}
+
+/* Behind a gather of what is cut along its tokens. */
+static void
+build_copy_out (Build *b, uint64_t bytes, LsTag tag)
+{
+  if (b->l->shard.micro_batch > 1)
+    build_tp_copy (b, "tp-gather-copy", bytes, tag);
+}
+
+/* The input of a column-parallel operator, as often as it gathers. */
+static void
+build_input_gathers (Build *b, const LsOperator *o, LsTag tag)
+{
+  for (uint32_t i = 0; i < MAX (1, o->n_gathers); i++) {
+    build_tp_sync (b, LS_COLL_ALL_GATHER, gathered_bytes (b->l, o), tag, "tp all-gather");
+    build_copy_out (b, gathered_bytes (b->l, o), tag);
+  }
+}
+
 /* --- forward -------------------------------------------------------------------- */
 
 /* The host waits for what the compute stream has: .item (), torch.nonzero (). */
@@ -113,7 +153,7 @@ build_gather (Build *b, const Chunk *c, guint i, LsTag tag)
   const Lower *l = b->l;
   const LsOperator *o = operator_at (c, i);
   if (o->tp == LS_TP_COLUMN && has_tp (l) && l->shard.sp && !pipelines_tp (l, c, i))
-    build_tp_sync (b, LS_COLL_ALL_GATHER, gathered_bytes (l, o), tag, "tp all-gather");
+    build_input_gathers (b, o, tag);
 }
 
 void
@@ -150,11 +190,17 @@ build_forward_here (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps)
     return;
   if (o->tp == LS_TP_VOCAB)
     build_tp_sync (b, LS_COLL_ALL_REDUCE, full_bytes (l, o), tag, "tp all-reduce");
-  else if (o->tp == LS_TP_ROW)
+  else if (o->tp == LS_TP_ROW) {
+    if (sp)
+      build_tp_copy (b, "tp-scatter-copy", full_bytes (l, o), tag);
     build_tp_sync (b, sp ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE, full_bytes (l, o), tag,
                    sp ? "tp reduce-scatter" : "tp all-reduce");
-  else if (o->tp == LS_TP_REDUCE)
+  } else if (o->tp == LS_TP_REDUCE)
     build_tp_sync (b, LS_COLL_ALL_REDUCE, o->reduce_bytes, tag, "loss all-reduce");
+  else if (o->tp == LS_TP_GATHER) {
+    build_tp_sync (b, LS_COLL_ALL_GATHER, o->reduce_bytes, tag, "logits all-gather");
+    build_tp_copy (b, "tp-gather-copy", o->reduce_bytes, tag);
+  }
 }
 
 /* --- backward ------------------------------------------------------------------- */
@@ -207,7 +253,7 @@ build_weight_operator (Build *b, const Chunk *c, guint i)
   if (!deferred_gemm (o))
     return;
   if (o->tp == LS_TP_COLUMN && gathers_again (l, c, i))
-    build_tp_sync (b, LS_COLL_ALL_GATHER, gathered_bytes (l, o), LS_TAG_W, "tp all-gather");
+    build_input_gathers (b, o, LS_TAG_W);
   uint16_t last = build_wgrad (b, o, LS_ACTION_W, NO_OP);
   keep_input (b, last, c, i, true);
   keep_gradient (b, last, c, i, true);
@@ -224,6 +270,17 @@ build_tp_async (Build *b, int coll, uint64_t bytes, const char *name)
   if (!s->tp_async && !is_bulk)
     build_join (b, op);
   return op;
+}
+
+/* The gradient of the input of a column-parallel operator, or of one of its products. */
+static uint16_t
+build_input_grad_reduction (Build *b, uint64_t bytes)
+{
+  bool sp = b->l->shard.sp;
+  if (sp)
+    build_tp_copy (b, "tp-scatter-copy", bytes, LS_TAG_B);
+  return build_tp_async (b, sp ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE, bytes,
+                         sp ? "tp reduce-scatter" : "tp all-reduce");
 }
 
 /* The last of them may add what comes from shared experts. */
@@ -262,9 +319,11 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
   uint16_t last = NO_OP, async = NO_OP;
 
   experts_before (b, o, true, LS_TAG_B);
-  if (gathers_grad && !is_pipelined)
+  if (gathers_grad && !is_pipelined) {
     build_tp_sync (b, LS_COLL_ALL_GATHER, gathered_bytes (l, o), LS_TAG_B, "tp all-gather");
-  if (gathers_input)
+    build_copy_out (b, gathered_bytes (l, o), LS_TAG_B);
+  }
+  for (uint32_t k = 0; gathers_input && k < MAX (1, o->n_gathers); k++)
     async = build_tp_async (b, LS_COLL_ALL_GATHER, gathered_bytes (l, o), "tp all-gather");
   if (o->context_parallel)
     last = build_context_backward (b, c, i);
@@ -276,9 +335,10 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
     hold_placeholder (b, last, c, i, false);
   if (gathers_input)
     build_join (b, async);
-  if (is_column && !is_apart)
-    async = build_tp_async (b, sp ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE, bytes,
-                            sp ? "tp reduce-scatter" : "tp all-reduce");
+  for (uint32_t k = 0; gathers_input && k < MAX (1, o->n_gathers); k++)
+    build_copy_out (b, gathered_bytes (l, o), LS_TAG_B);
+  for (uint32_t k = 0; is_column && !is_apart && k < MAX (1, o->n_reduces); k++)
+    async = build_input_grad_reduction (b, bytes);
   last = build_wgrad (b, o, pass, last);
   if (pass == LS_ACTION_B && last != NO_OP)
     hold_placeholder (b, last, c, i, true);

@@ -3,7 +3,10 @@
  * attention within 10 % of its time, the layer within 5 %, with and without the gaps between kernels.
  * Attention is 30 % too fast: FlashAttention-2 was measured from 7e10 FLOPs on and at whole tiles of 128
  * tokens, here it has 1e10 at 559 tokens. The rates of kernels by how they touch memory come from this
- * profile; those of products and of attention, the lists and the gap between kernels of other sorts do not. */
+ * profile; those of products and of attention, the lists and the gap between kernels of other sorts do not.
+ *
+ * And the collectives of a layer under DTensor's tensor parallelism, with their copies, are as many as in
+ * KempnerForge's profile of 13B. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -224,6 +227,96 @@ compiling_is_worth_what_was_published (void)
   LS_CHECK_NEAR (eager_s - compiled_s, eager - compiled, 0.20);
 }
 
+/* --- a layer under DTensor's tensor parallelism ------------------------------------------------- */
+
+enum { GATHERS, SCATTERS, COPIES_OUT, COPIES_IN, ROPE_CATS, ROPE_PRODUCTS, LOSS_REDUCTIONS, N_COUNTS };
+
+static void
+count_op (const LsOp *op, int *n)
+{
+  bool is_tp = op->kind == LS_OP_COLLECTIVE && op->slot == LS_SLOT_TP;
+  n[GATHERS] += is_tp && op->coll == LS_COLL_ALL_GATHER;
+  n[SCATTERS] += is_tp && op->coll == LS_COLL_REDUCE_SCATTER;
+  n[LOSS_REDUCTIONS] += is_tp && strcmp (op->name, "loss all-reduce") == 0;
+  n[COPIES_OUT] += strcmp (op->name, "tp-gather-copy") == 0;
+  n[COPIES_IN] += strcmp (op->name, "tp-scatter-copy") == 0;
+  n[ROPE_CATS] += g_str_has_prefix (op->name, "rope ") && g_str_has_suffix (op->name, " cat");
+  n[ROPE_PRODUCTS] += g_str_has_prefix (op->name, "rope ") && strstr (op->name, " times ") != NULL;
+}
+
+/* A micro-batch of 13B on 24 H200, tp 4, as configs/train/13b_24gpu_validation.toml of KempnerForge has it,
+ * but for the number of layers. */
+static bool
+count_step (const char *software, const char *model, const char *micro_batch, int *n)
+{
+  const char *const knobs[][2] = { { "software", software },
+                                   { "model", model },
+                                   { "cluster", "hgx-h200-4" },
+                                   { "gpus", "24" },
+                                   { "tp", "4" },
+                                   { "sp", "true" },
+                                   { "micro-batch", micro_batch },
+                                   { "global-batch", "12" },
+                                   { "seq", "4096" },
+                                   { "recompute", "full" },
+                                   { "residuals", "none" } };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsJobSpec spec;
+  ls_job_spec_init (&spec);
+  for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
+    LS_CHECK (ls_job_spec_set (&spec, knobs[i][0], knobs[i][1], diags));
+  g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, NULL);
+  const LsProgram *program = r ? &r->plan->programs[0] : NULL;
+  for (uint32_t i = 0; program && i < program->n_instances; i++) {
+    const LsSegment *seg = &r->plan->segments[program->instances[i].segment];
+    for (uint32_t o = 0; o < seg->n_ops; o++)
+      count_op (&seg->ops[o], n);
+  }
+  ls_job_spec_clear (&spec);
+  return LS_CHECK (r != NULL);
+}
+
+/* Of a layer and micro-batch the profile (KempnerInstitute/KempnerForge@5666d0d,
+ * benchmarks/profiling/13b_24gpu_profiling.md: 40 layers, 5 steps of 4 micro-batches) has 9,679 / 800 = 12.1
+ * gathers, 6,420 / 800 = 8.0 reductions, 19,340 / 800 = 24.2 torch.cat and 24 products of elements. By hand:
+ * Q, K, V, gate and up gather forward and again, the gradients of projection and down once: 5 + 5 + 2.
+ * Projection and down reduce forward, the projection again (what runs again stops before the product down),
+ * the input gradients of five products: 2 + 1 + 5. */
+static void
+tensor_parallel_products_gather_each_for_itself (void)
+{
+  int two[N_COUNTS] = { 0 }, three[N_COUNTS] = { 0 };
+  if (!count_step ("kempnerforge-2025-eager", "llama3.1-8b:layers=2", "2", two)
+      || !count_step ("kempnerforge-2025-eager", "llama3.1-8b:layers=3", "2", three))
+    return;
+  LS_CHECK_INT (three[GATHERS] - two[GATHERS], ==, 12);
+  LS_CHECK_INT (three[SCATTERS] - two[SCATTERS], ==, 8);
+  LS_CHECK_INT (three[COPIES_OUT] - two[COPIES_OUT], ==, 12);
+  LS_CHECK_INT (three[COPIES_IN] - two[COPIES_IN], ==, 8);
+  LS_CHECK_INT (three[ROPE_CATS] - two[ROPE_CATS], ==, 4);
+  LS_CHECK_INT (three[ROPE_PRODUCTS] - two[ROPE_PRODUCTS], ==, 24);
+  LS_CHECK_INT (two[LOSS_REDUCTIONS], ==, 0); /* each rank has all logits */
+}
+
+/* Equal gathers are one in a compiled graph: 2 + 2 + 2. Behind a gather of one sequence nothing is out of
+ * order; outside of layers the head's input and the logits are gathered, and a gradient of words. */
+static void
+compiled_products_share_a_gather (void)
+{
+  int two[N_COUNTS] = { 0 }, three[N_COUNTS] = { 0 }, one_each[N_COUNTS] = { 0 };
+  if (!count_step ("kempnerforge-2025", "llama3.1-8b:layers=2", "2", two)
+      || !count_step ("kempnerforge-2025", "llama3.1-8b:layers=3", "2", three)
+      || !count_step ("kempnerforge-2025", "llama3.1-8b:layers=2", "1", one_each))
+    return;
+  LS_CHECK_INT (three[GATHERS] - two[GATHERS], ==, 6);
+  LS_CHECK_INT (three[SCATTERS] - two[SCATTERS], ==, 8);
+  LS_CHECK_INT (three[COPIES_OUT] - two[COPIES_OUT], ==, 6);
+  LS_CHECK_INT (two[GATHERS], ==, 2 * 6 + 3);
+  LS_CHECK_INT (one_each[COPIES_OUT], ==, 2); /* of logits, which are cut along words, in two micro-batches */
+}
+
 LS_TEST_MAIN ("eager_layer", LS_TEST (a_layer_has_as_many_kernels_as_it_launches),
               LS_TEST (a_layer_takes_what_it_takes_in_a_profile),
-              LS_TEST (compiling_is_worth_what_was_published))
+              LS_TEST (compiling_is_worth_what_was_published),
+              LS_TEST (tensor_parallel_products_gather_each_for_itself),
+              LS_TEST (compiled_products_share_a_gather))
