@@ -98,7 +98,7 @@ static uint32_t
 next_instance (const LsTimeline *t, uint32_t rank)
 {
   const LsRankSpans *r = &t->ranks[rank];
-  const LsProgram *program = &t->plan->programs[t->plan->bindings[rank].role];
+  const LsProgram *program = &t->plan->programs[ls_plan_role (t->plan, rank)];
   for (uint32_t i = r->n; i-- > 0;)
     if (ls_span_is_compute (t, rank, &r->spans[i]))
       return r->spans[i].instance + 1 < program->n_instances ? r->spans[i].instance + 1 : program->n_lead;
@@ -135,7 +135,7 @@ ls_bubbles (const LsTimeline *t, LsTime ret_sum[LS_N_BUBBLES])
       continue;
     g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
     of_rank[rank] = (Bubbles) {
-      .t = t, .rank = rank, .next = next_instance (t, rank), .phases = phases[t->plan->bindings[rank].role]
+      .t = t, .rank = rank, .next = next_instance (t, rank), .phases = phases[ls_plan_role (t->plan, rank)]
     };
     ls_idle_each (t, rank, kernels, add_piece, &of_rank[rank]);
     work[rank] = work_of (t, rank, kernels);

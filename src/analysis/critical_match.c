@@ -112,7 +112,7 @@ ls_match_call (LsMatcher *m, uint32_t rank, uint32_t comm, const LsSpan *x)
     if (call->matched != x->matched)
       break;
     const LsSpan *y = &r->spans[call->span];
-    if (y->end == x->end && m->t->plan->bindings[rank].comm[ls_span_op (m->t, rank, y)->slot] == comm)
+    if (y->end == x->end && ls_plan_comm_of (m->t->plan, rank, ls_span_op (m->t, rank, y)->slot) == comm)
       return call->span;
   }
   return LS_SPAN_NONE;
@@ -140,7 +140,7 @@ ls_match_transfer (LsMatcher *m, uint32_t rank, uint32_t x, uint32_t i, uint32_t
   const LsOp *op = ls_span_op (m->t, rank, &r->spans[x]);
   const LsTransfer *transfer = &op->transfers[i];
   bool is_to_next = transfer->slot == LS_SLOT_NEXT;
-  *ret_rank = m->t->plan->bindings[rank].peer[is_to_next];
+  *ret_rank = ls_plan_peer (m->t->plan, rank, is_to_next);
   if (*ret_rank >= m->t->n_ranks)
     return LS_SPAN_NONE;
 

@@ -108,16 +108,16 @@ go_to (Walk *w, uint32_t rank, uint32_t span)
 static void
 take_collective (Walk *w, const LsSpan *x, const LsOp *op)
 {
-  uint32_t id = w->t->plan->bindings[w->rank].comm[op->slot], last = w->rank, last_span = w->span;
+  uint32_t id = ls_plan_comm_of (w->t->plan, w->rank, op->slot), last = w->rank, last_span = w->span;
   const LsCommunicator *comm = &w->t->plan->comms[id];
   LsTime came = x->start;
   take_moving (w, x->matched, ls_limit_of_call (w->limits, w->rank, op));
   for (uint32_t i = 0; i < comm->n_ranks && came < x->matched; i++) {
-    uint32_t span = ls_match_call (w->matcher, comm->ranks[i], id, x);
-    if (span == LS_SPAN_NONE || span_of (w, comm->ranks[i], span)->start <= came)
+    uint32_t span = ls_match_call (w->matcher, ls_comm_rank (comm, i), id, x);
+    if (span == LS_SPAN_NONE || span_of (w, ls_comm_rank (comm, i), span)->start <= came)
       continue;
-    came = span_of (w, comm->ranks[i], span)->start;
-    last = comm->ranks[i];
+    came = span_of (w, ls_comm_rank (comm, i), span)->start;
+    last = ls_comm_rank (comm, i);
     last_span = span;
   }
   take (w, came, LS_PATH_OTHER); /* a member without a span */

@@ -64,7 +64,7 @@ add_rank (LsPathSummary *s, GHashTable *places, const LsCriticalPath *path, cons
   guint at = place_of (places, g_strdup_printf ("%u", piece->rank), s->ranks);
   LsPathRank *rank = &g_array_index (s->ranks, LsPathRank, at);
   rank->rank = piece->rank;
-  rank->stage = t->plan->programs[t->plan->bindings[piece->rank].role].stage;
+  rank->stage = t->plan->programs[ls_plan_role (t->plan, piece->rank)].stage;
   rank->class = ls_timeline_representative (t, piece->rank);
   rank->n_class = t->multiplicity[rank->class];
   rank->time += piece->to - piece->from;

@@ -57,7 +57,7 @@ add_device (const LsJobAnswer *j, GArray *devices, uint32_t rank, uint64_t max, 
   if (!h)
     return FALSE;
   LsSnapshotDevice d
-      = { rank, h, ls_rank_parts (j->job, j->job->plan->bindings[rank].role, first_layers, n_stages) };
+      = { rank, h, ls_rank_parts (j->job, ls_plan_role (j->job->plan, rank), first_layers, n_stages) };
   g_array_append_val (devices, d);
   return TRUE;
 }

@@ -22,10 +22,10 @@ ranks_of (const LsJobResult *r)
   g_autofree bool *is_taken = g_new0 (bool, plan->n_roles);
   uint32_t fullest = r->report.peak_rank;
   g_array_append_val (ranks, fullest);
-  is_taken[plan->bindings[fullest].role] = true;
+  is_taken[ls_plan_role (plan, fullest)] = true;
   for (uint32_t rank = 0; rank < plan->n_ranks && ranks->len < MAX_CURVES; rank++)
-    if (!is_taken[plan->bindings[rank].role]) {
-      is_taken[plan->bindings[rank].role] = true;
+    if (!is_taken[ls_plan_role (plan, rank)]) {
+      is_taken[ls_plan_role (plan, rank)] = true;
       g_array_append_val (ranks, rank);
     }
   return ranks;
@@ -260,7 +260,7 @@ ls_job_answer_plot_memory (const LsJobAnswer *j, gint64 rank, const char *path, 
   g_autofree char *capacity = ls_format_bytes (job->report.capacity_bytes);
   g_autofree char *note = g_strdup_printf ("rank %u%s, stage %u, %s clock; %s for the job", shown,
                                            shown == job->report.peak_rank ? ", the fullest" : "",
-                                           job->plan->programs[job->plan->bindings[shown].role].stage,
+                                           job->plan->programs[ls_plan_role (job->plan, shown)].stage,
                                            ls_memory_clock_name (options->clock), capacity);
   const LsMemoryPlot plot = {
     .title = j->title,

@@ -81,7 +81,7 @@ shares_init (Search *x)
   const LsMesh mesh = ls_strategy_mesh (s);
   for (uint32_t stage = 0; stage < x->n_stages; stage++) {
     uint32_t rank = ls_mesh_rank (&mesh, (LsCoord) { .pp = stage });
-    const LsProgram *p = &now->plan->programs[now->plan->bindings[rank].role];
+    const LsProgram *p = &now->plan->programs[ls_plan_role (now->plan, rank)];
     for (uint32_t k = 0; k < n_kinds; k++) {
       const LsGpu *gpu = &ls_cluster_spec_of_kind (&now->cluster->spec, k)->gpu;
       const LsCalibration calibration = ls_calibration_of_kind (&chosen.calibration, k, gpu);

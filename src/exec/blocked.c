@@ -94,7 +94,7 @@ blocked_by (Run *x, Rank *r, LsCause *ret_kind, SpanRef *ret_span)
 static bool
 has_arrived (Run *x, const Comm *c, uint32_t member)
 {
-  Rank *r = &x->ranks[x->plan->comms[c->id].ranks[member]];
+  Rank *r = &x->ranks[ls_comm_rank (&x->plan->comms[c->id], member)];
   uint64_t frame = c->frame[member];
   uint16_t op = c->op[member];
   if (op == NO_OP || frame < r->frames_first || frame >= r->frames_end)
@@ -111,7 +111,7 @@ describe_missing (Run *x, GString *text, const Comm *c)
   uint32_t n_missing = 0;
   for (uint32_t i = 0; i < group->n_ranks; i++)
     if (!has_arrived (x, c, i) && n_missing++ < 4)
-      g_string_append_printf (text, "%s%u", n_missing == 1 ? "" : ", ", group->ranks[i]);
+      g_string_append_printf (text, "%s%u", n_missing == 1 ? "" : ", ", ls_comm_rank (group, i));
   if (n_missing > 4)
     g_string_append_printf (text, " and %u more", n_missing - 4);
 }
@@ -155,7 +155,7 @@ first_missing (Run *x, Rank *r, const Block *b)
   const LsCommunicator *group = &x->plan->comms[c->id];
   for (uint32_t i = 0; i < group->n_ranks; i++)
     if (!has_arrived (x, c, i))
-      return group->ranks[i];
+      return ls_comm_rank (group, i);
   return NO_ID;
 }
 

@@ -156,7 +156,7 @@ call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n
 LsCollRequest
 run_request (const Run *x, CallKey key, const uint32_t *ranks, uint32_t n, LsCollMemo *memo, LsArena *arena)
 {
-  const XJob *job = run_job_of_role (x, x->fold->plan->bindings[ranks[0]].role);
+  const XJob *job = run_job_of_role (x, ls_plan_role (x->fold->plan, ranks[0]));
   if (x->n_jobs == 1)
     return call_request (job->plan, key, ranks, n, memo, arena);
   g_autofree uint32_t *own = g_new (uint32_t, n);

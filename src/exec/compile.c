@@ -162,7 +162,7 @@ count_cost_sources (Run *x, const XKind *kind)
 {
   g_autofree uint64_t *n_ranks = g_new0 (uint64_t, x->plan->n_roles + 1);
   for (uint32_t r = 0; r < x->plan->n_ranks; r++)
-    n_ranks[x->plan->bindings[r].role] += run_kind_of (x, x->plan, r) == kind;
+    n_ranks[ls_plan_role (x->plan, r)] += run_kind_of (x, x->plan, r) == kind;
   for (uint32_t role = 0; role < x->plan->n_roles; role++) {
     if (n_ranks[role] == 0)
       continue;
@@ -312,8 +312,9 @@ plan_comm (Planning *p, uint32_t id, const GArray *keys, GError **error)
 {
   const Fold *f = p->x->fold;
   const LsCommunicator *whole = &f->plan->comms[f->comm[id]];
+  g_autofree uint32_t *ranks = ls_comm_ranks (whole);
   for (guint i = 0; i < keys->len; i++)
-    if (!plan_call (p, &p->x->comms[id].calls, g_array_index (keys, CallKey, i), whole->ranks, whole->n_ranks,
+    if (!plan_call (p, &p->x->comms[id].calls, g_array_index (keys, CallKey, i), ranks, whole->n_ranks,
                     f->n_of_comm[id], error))
       return FALSE;
   return TRUE;
@@ -325,7 +326,7 @@ static gboolean
 plan_channel (Planning *p, uint32_t sender, bool is_to_next, const GArray *keys, GError **error)
 {
   const Fold *f = p->x->fold;
-  const uint32_t ranks[] = { f->rank[sender], f->plan->bindings[f->rank[sender]].peer[is_to_next] };
+  const uint32_t ranks[] = { f->rank[sender], ls_plan_peer (f->plan, f->rank[sender], is_to_next) };
   Channel *ch = &p->x->channels[2 * sender + !is_to_next];
   for (guint i = 0; i < keys->len; i++)
     if (!plan_call (p, &ch->calls, g_array_index (keys, CallKey, i), ranks, 2, f->n_of_rank[sender], error))
@@ -351,12 +352,12 @@ plan_copies (Planning *p, uint32_t rank, int direction, const GArray *keys)
 static gboolean
 plan_rank (Planning *p, uint32_t rank, const RoleCalls *role, GError **error)
 {
-  const LsBinding *b = &p->x->plan->bindings[rank];
+  const LsBinding b = ls_plan_binding (p->x->plan, rank);
   for (int next = 0; next < 2; next++) {
-    if (b->peer[next] == UINT32_MAX)
+    if (b.peer[next] == UINT32_MAX)
       continue;
     if (!plan_channel (p, rank, next, role->keys[SENDS + next], error)
-        || !plan_channel (p, b->peer[next], !next, role->keys[RECEIVES + next], error))
+        || !plan_channel (p, b.peer[next], !next, role->keys[RECEIVES + next], error))
       return FALSE;
   }
   for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
@@ -368,9 +369,9 @@ plan_rank (Planning *p, uint32_t rank, const RoleCalls *role, GError **error)
 static gboolean
 plan_comms_of_rank (Planning *p, uint32_t rank, const RoleCalls *role, uint32_t *planned, GError **error)
 {
-  const LsBinding *b = &p->x->plan->bindings[rank];
+  const LsBinding b = ls_plan_binding (p->x->plan, rank);
   for (int s = 0; s < LS_SLOT_PREV; s++) {
-    uint32_t id = b->comm[s];
+    uint32_t id = b.comm[s];
     if (id == UINT32_MAX || role->id[CALLS + s] == 0 || role->id[CALLS + s] == planned[id])
       continue;
     planned[id] = role->id[CALLS + s];
@@ -388,7 +389,7 @@ run_plan_calls (Run *x, GError **error)
   Planning p = { x, memo };
   gboolean ok = TRUE;
   for (uint32_t i = 0; i < x->plan->n_ranks && ok; i++) {
-    const RoleCalls *role = &x->role_calls[x->plan->bindings[i].role];
+    const RoleCalls *role = &x->role_calls[ls_plan_role (x->plan, i)];
     ok = plan_comms_of_rank (&p, i, role, planned, error) && plan_rank (&p, i, role, error);
   }
   return ok;

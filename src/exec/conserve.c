@@ -113,11 +113,11 @@ check (const Call *calls, uint32_t step, Count asked, const char *what, uint32_t
 static gboolean
 check_comm (const Run *x, const Asked *of_role, uint32_t comm, uint32_t step, GError **error)
 {
-  const LsBinding *b = &x->plan->bindings[x->plan->comms[comm].ranks[0]];
+  const LsBinding b = ls_plan_binding (x->plan, ls_comm_rank (&x->plan->comms[comm], 0));
   Count asked = { 0 };
   for (int s = 0; s < LS_SLOT_PREV; s++)
-    if (b->comm[s] == comm)
-      count (&asked, of_role[b->role].calls[s].n, of_role[b->role].calls[s].bytes);
+    if (b.comm[s] == comm)
+      count (&asked, of_role[b.role].calls[s].n, of_role[b.role].calls[s].bytes);
   return check (x->comms[comm].calls, step, asked, "communicator", comm, error);
 }
 
@@ -127,7 +127,7 @@ check_rank (const Run *x, const Asked *of_role, uint32_t rank, uint32_t step, GE
   static const char *const copies[LS_N_COPY_DIRECTIONS]
       = { "copies to the device of rank", "copies to the host of rank", "reads from NVMe of rank",
           "writes to NVMe of rank", "work in the host's memory of rank" };
-  const Asked *a = &of_role[x->plan->bindings[rank].role];
+  const Asked *a = &of_role[ls_plan_role (x->plan, rank)];
   for (LsCopyDirection d = 0; d < LS_N_COPY_DIRECTIONS; d++)
     if (!check (x->copies[rank * LS_N_COPY_DIRECTIONS + d].calls, step, a->copies[d], copies[d], rank, error))
       return FALSE;
@@ -139,7 +139,7 @@ check_rank (const Run *x, const Asked *of_role, uint32_t rank, uint32_t step, GE
 static bool
 is_of (const Run *x, uint32_t rank, const XJob *job)
 {
-  return run_job_of_role (x, x->plan->bindings[rank].role) == job;
+  return run_job_of_role (x, ls_plan_role (x->plan, rank)) == job;
 }
 
 gboolean
@@ -147,7 +147,8 @@ conserve_step (const Run *x, const XJob *job, uint32_t step, GError **error)
 {
   g_autofree Asked *of_role = ask (x, step);
   for (uint32_t comm = 0; comm < x->plan->n_comms; comm++)
-    if (is_of (x, x->plan->comms[comm].ranks[0], job) && !check_comm (x, of_role, comm, step, error))
+    if (is_of (x, ls_comm_rank (&x->plan->comms[comm], 0), job)
+        && !check_comm (x, of_role, comm, step, error))
       return FALSE;
   for (uint32_t rank = 0; rank < x->plan->n_ranks; rank++)
     if (is_of (x, rank, job) && !check_rank (x, of_role, rank, step, error))

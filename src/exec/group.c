@@ -148,7 +148,7 @@ groups_init (Run *x)
   for (uint32_t i = 0; i < 2 * x->plan->n_ranks; i++) {
     Channel *ch = &x->channels[i];
     ch->from = i / 2;
-    ch->to = x->plan->bindings[ch->from].peer[i % 2 == 0 ? 1 : 0];
+    ch->to = ls_plan_peer (x->plan, ch->from, i % 2 == 0 ? 1 : 0);
     motion_init (&ch->motion, transfer_finished, transfer_moving);
   }
 }

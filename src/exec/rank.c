@@ -16,7 +16,7 @@ void
 rank_init (Run *x, Rank *r, uint32_t id)
 {
   r->id = id;
-  r->binding = &x->plan->bindings[id];
+  r->binding = &x->bindings[id];
   r->program = &x->plan->programs[r->binding->role];
   r->slow = x->options->slow ? x->options->slow[x->fold->rank[id]] : 1.0;
   r->kind = run_kind_of (x, x->plan, id);

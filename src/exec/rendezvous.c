@@ -15,11 +15,11 @@ collective_finished (void *run, Motion *m, LsTime at)
   Run *x = run;
   Comm *c = (Comm *) m;
   const LsCommunicator *group = &x->plan->comms[c->id];
-  digest_add (x->ranks[group->ranks[0]].job, m->step, at, x->fold->comm_weight[c->id]);
+  digest_add (x->ranks[ls_comm_rank (group, 0)].job, m->step, at, x->fold->comm_weight[c->id]);
   c->n_arrived = 0;
   c->arrived = 0;
   for (uint32_t i = 0; i < group->n_ranks; i++)
-    comm_over (x, group->ranks[i], c->frame[i], c->op[i], m->call->sm_share, at);
+    comm_over (x, ls_comm_rank (group, i), c->frame[i], c->op[i], m->call->sm_share, at);
 }
 
 /* Newly allocated. */
@@ -44,7 +44,7 @@ collective_moving (void *run, const Motion *m, int sign)
   Run *x = run;
   const LsCommunicator *group = &x->plan->comms[((const Comm *) m)->id];
   for (uint32_t i = 0; i < group->n_ranks && m->call->stall > 0; i++)
-    kernel_stall (x, &x->ranks[group->ranks[i]], m->call->stall, sign);
+    kernel_stall (x, &x->ranks[ls_comm_rank (group, i)], m->call->stall, sign);
 }
 
 static void
@@ -93,7 +93,7 @@ comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
   if (++c->n_arrived < group->n_ranks)
     return;
   for (uint32_t i = 0; i < group->n_ranks; i++)
-    comm_matched (x, group->ranks[i], c->frame[i], c->op[i], c->arrived);
+    comm_matched (x, ls_comm_rank (group, i), c->frame[i], c->op[i], c->arrived);
   motion_begin (x, &c->motion, c->motion.call, f->step, c->arrived);
 }
 

@@ -155,7 +155,7 @@ check_room_outside (const Run *x, GError **error)
   uint32_t n_nodes = x->cluster->spec.n_nodes;
   g_autofree uint64_t *in_memory = g_new0 (uint64_t, n_nodes), *on_drives = g_new0 (uint64_t, n_nodes);
   for (uint32_t r = 0; r < x->plan->n_ranks; r++) {
-    const LsProgram *p = &x->plan->programs[x->plan->bindings[r].role];
+    const LsProgram *p = &x->plan->programs[ls_plan_role (x->plan, r)];
     uint32_t node = ls_cluster_host_of (x->cluster, x->plan->gpu_of_rank[r]);
     const LsClusterSpec *spec = ls_cluster_node_spec (x->cluster, node);
     uint64_t memory = spec->cpu_memory_bytes, drives = spec->nvme_bytes * spec->nvme_drives;
@@ -220,7 +220,7 @@ choose_recorded (Run *x)
 {
   uint64_t n_spans = 0;
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
-    n_spans += x->spans_of_role[x->plan->bindings[i].role];
+    n_spans += x->spans_of_role[ls_plan_role (x->plan, i)];
   x->keeps_all_spans = n_spans <= x->options->max_spans;
 }
 
@@ -229,7 +229,7 @@ mark_recorded (Run *x)
 {
   g_autofree bool *has_one = g_new0 (bool, x->plan->n_roles);
   for (uint32_t i = 0; i < x->plan->n_ranks; i++) {
-    bool *seen = &has_one[x->plan->bindings[i].role];
+    bool *seen = &has_one[ls_plan_role (x->plan, i)];
     x->ranks[i].keeps_spans = !x->options->no_spans && (x->keeps_all_spans || !*seen);
     *seen = true;
   }
@@ -256,6 +256,7 @@ run_init (Run *x)
   collectives_init (x);
   groups_init (x);
   copies_init (x);
+  x->bindings = x->plan->bindings ? x->plan->bindings : ls_plan_bindings (x->plan, x->arena);
   x->ranks = g_new0 (Rank, x->plan->n_ranks);
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
     rank_init (x, &x->ranks[i], i);

@@ -78,14 +78,15 @@ struct Run {
   LsEngine engine;
   LsFlowNet *net;
   MessageNet message_net;
-  GPtrArray *messages;      /* Messages: of all calls that have them */
-  double *message_bytes[2]; /* by resource, never folded; by parity of the step */
-  uint32_t message_step[2]; /* + 1                                   */
-  RoleCalls *role_calls;    /* [n_roles] of the whole plan, and of its quotient, which has the same roles */
-  XSegment *segments;       /* of the first kind of node: what is the same of all */
-  uint32_t *spans_of_role;  /* [n_roles] spans of one step of one rank */
-  uint32_t last_spans;      /* of a rank that a step that is not reported keeps: a power of two, and at least
+  GPtrArray *messages;       /* Messages: of all calls that have them */
+  double *message_bytes[2];  /* by resource, never folded; by parity of the step */
+  uint32_t message_step[2];  /* + 1                                   */
+  RoleCalls *role_calls;     /* [n_roles] of the whole plan, and of its quotient, which has the same roles */
+  XSegment *segments;        /* of the first kind of node: what is the same of all */
+  uint32_t *spans_of_role;   /* [n_roles] spans of one step of one rank */
+  uint32_t last_spans;       /* of a rank that a step that is not reported keeps: a power of two, and at least
                                those of any segment */
+  const LsBinding *bindings; /* [n_ranks] */
   Rank *ranks;
   Comm *comms;
   Channel *channels; /* [2 * n_ranks]: to next, to previous */

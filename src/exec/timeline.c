@@ -24,7 +24,7 @@ ls_timeline_free (LsTimeline *t)
 const LsInstance *
 ls_span_instance (const LsTimeline *t, uint32_t rank, const LsSpan *span)
 {
-  return &t->plan->programs[t->plan->bindings[rank].role].instances[span->instance];
+  return &t->plan->programs[ls_plan_role (t->plan, rank)].instances[span->instance];
 }
 
 const LsOp *
@@ -122,11 +122,11 @@ represent (Run *x, LsTimeline *t)
   const Fold *f = x->fold;
   g_autofree uint32_t *first = g_new (uint32_t, x->plan->n_roles); /* class */
   for (uint32_t i = x->plan->n_ranks; i-- > 0;)
-    first[x->plan->bindings[i].role] = i;
+    first[ls_plan_role (x->plan, i)] = i;
   for (uint32_t i = 0; i < t->n_ranks; i++) {
     uint32_t class = f->class_of_rank[i];
     if (!x->keeps_all_spans || !x->ranks[class].keeps_spans)
-      class = first[x->plan->bindings[class].role];
+      class = first[ls_plan_role (x->plan, class)];
     t->representative[i] = f->rank[class];
     t->multiplicity[f->rank[class]]++;
   }
@@ -138,9 +138,10 @@ timeline_count_bytes (const Run *x, const XJob *job, uint32_t step)
   const Fold *f = x->fold;
   uint32_t n = ls_cluster_n_resources (x->cluster), parity = step & 1;
   g_autofree ExactBytes *of_class = g_new0 (ExactBytes, f->n_resources);
-  double *bytes = g_new0 (double, n);
+  g_autofree double *share = g_new (double, f->n_resources); /* of one of a class */
+  double *bytes = g_new (double, n);
   for (uint32_t i = 0; i < x->plan->n_comms; i++)
-    if (x->ranks[x->plan->comms[i].ranks[0]].job == job)
+    if (x->ranks[ls_comm_rank (&x->plan->comms[i], 0)].job == job)
       calls_count_bytes (x->comms[i].calls, step, of_class);
   for (uint32_t i = 0; i < x->plan->n_ranks; i++) {
     bool is_own = x->ranks[i].job == job;
@@ -149,12 +150,12 @@ timeline_count_bytes (const Run *x, const XJob *job, uint32_t step)
     for (uint32_t k = 0; k < LS_N_COPY_DIRECTIONS && is_own; k++)
       calls_count_bytes (x->copies[LS_N_COPY_DIRECTIONS * i + k].calls, step, of_class);
   }
-  for (uint32_t i = 0; i < n; i++) {
-    if (f->class_of_resource[i] != UINT32_MAX)
-      bytes[i] = ldexp ((double) of_class[f->class_of_resource[i]], -40);
-    if (x->message_step[parity] == step + 1)
-      bytes[i] += x->message_bytes[parity][i];
-  }
+  for (uint32_t c = 0; c < f->n_resources; c++)
+    share[c] = ldexp ((double) of_class[c], -40);
+  for (uint32_t i = 0; i < n; i++)
+    bytes[i] = f->class_of_resource[i] != UINT32_MAX ? share[f->class_of_resource[i]] : 0;
+  for (uint32_t i = 0; i < n && x->message_step[parity] == step + 1; i++)
+    bytes[i] += x->message_bytes[parity][i];
   return bytes;
 }
 

@@ -91,8 +91,8 @@ check_tp_overlap (const LsPlan *plan, const LsStrategy *s, const LsCluster *c, G
   if (!s->tp_overlap || s->tp_overlap_kind != LS_TP_OVERLAP_RING)
     return TRUE;
   for (uint32_t r = 0; r < plan->n_ranks; r++) {
-    uint32_t comm = plan->bindings[r].comm[LS_SLOT_TP],
-             first = comm != UINT32_MAX ? plan->comms[comm].ranks[0] : r;
+    uint32_t comm = ls_plan_comm_of (plan, r, LS_SLOT_TP),
+             first = comm != UINT32_MAX ? ls_comm_rank (&plan->comms[comm], 0) : r;
     uint32_t node = ls_cluster_host_of (c, plan->gpu_of_rank[r]),
              node_of_first = ls_cluster_host_of (c, plan->gpu_of_rank[first]);
     if (node == node_of_first)

@@ -19,7 +19,7 @@ append_rank (GString *out, uint32_t rank, const LsPlan *plan, const LsMesh *mesh
 {
   bool has_place = ls_mesh_n_ranks (mesh) == plan->n_ranks; /* not in a trace that lists its ranks */
   uint32_t gpu = plan->gpu_of_rank[rank];
-  const LsBinding *b = &plan->bindings[rank];
+  const LsBinding b = ls_plan_binding (plan, rank);
   LsCoord at = has_place ? ls_mesh_coord (mesh, rank) : (LsCoord) { 0 };
   const uint32_t places[] = { rank, ls_cluster_host_of (c, gpu), ls_cluster_local_of (c, gpu) };
   const uint32_t indices[] = { at.pp, at.dp, at.cp, at.tp };
@@ -29,8 +29,8 @@ append_rank (GString *out, uint32_t rank, const LsPlan *plan, const LsMesh *mesh
   append_cell (out, c->spec.nics > 0, c->spec.nics > 0 ? ls_nic_of_gpu (c, gpu) : 0);
   for (guint i = 0; i < G_N_ELEMENTS (indices); i++)
     append_cell (out, has_place, indices[i]);
-  for (guint i = 0; i < G_N_ELEMENTS (b->peer); i++)
-    append_cell (out, b->peer[i] != UINT32_MAX, b->peer[i]);
+  for (guint i = 0; i < G_N_ELEMENTS (b.peer); i++)
+    append_cell (out, b.peer[i] != UINT32_MAX, b.peer[i]);
   g_string_append_c (out, '\n');
 }
 

@@ -313,10 +313,12 @@ uses_slot (const Lower *l, LsSlot slot)
   }
 }
 
-/* Among all that could be: what ranks of a role have in common. */
+/* Among all that could be: what ranks of a role have in common. They were bound by their stage. */
 static uint32_t
 role_of_rank (const Lower *l, uint32_t rank)
 {
+  if (l->n_cp_roles * l->n_ep_roles * l->n_dp_roles == 1)
+    return l->plan->role_of_rank[rank];
   LsCoord at = ls_mesh_coord (&l->mesh, rank);
   uint32_t role = l->n_cp_roles > 1 ? at.pp * l->n_cp_roles + at.cp : at.pp;
   role = l->n_ep_roles > 1 ? role * l->n_ep_roles + ls_mesh_expert_coord (&l->mesh, rank).ep : role;
@@ -331,15 +333,17 @@ number_roles (Lower *l)
   uint32_t n_all = l->mesh.pp * l->n_cp_roles * l->n_ep_roles * l->n_dp_roles;
   g_autofree uint32_t *number = g_new0 (uint32_t, n_all);
   l->roles = g_new (uint32_t, n_all);
-  for (uint32_t r = 0; r < p->n_ranks; r++)
-    number[role_of_rank (l, r)] = 1;
+  for (uint32_t r = 0; r < p->n_ranks; r++) {
+    p->role_of_rank[r] = role_of_rank (l, r);
+    number[p->role_of_rank[r]] = 1;
+  }
   for (uint32_t i = 0; i < n_all; i++)
     if (number[i]) {
       l->roles[p->n_roles] = i;
       number[i] = p->n_roles++;
     }
   for (uint32_t r = 0; r < p->n_ranks; r++)
-    p->bindings[r].role = number[role_of_rank (l, r)];
+    p->role_of_rank[r] = number[p->role_of_rank[r]];
 }
 
 static void

@@ -3,90 +3,192 @@
 
 #include <string.h>
 
-#define KNOWN (1u << 31) /* of a group: its communicator is there */
+/* What a rank is by its number alone. Of pipes: with f each way, p/f ranks apart, rank r has the stages s = r
+ * and s = -1 - r modulo p/f; the ranks that agree in them have all their stages in common. */
+typedef enum {
+  DIGIT_TP,
+  DIGIT_CP,
+  DIGIT_DP,
+  DIGIT_PP,
+  DIGIT_ETP,
+  DIGIT_EP,
+  DIGIT_EDP,
+  DIGIT_RUN,    /* of neighbours among those with the same parameters */
+  DIGIT_IN_RUN, /* the place there                                    */
+  DIGIT_END,    /* the first stage or the last                        */
+  DIGIT_STAGES, /* which stages, of pipes                             */
+  DIGIT_TURN,   /* which of the ranks with these                      */
+  N_DIGITS
+} Digit;
 
-/* Only the tied embedding leaves stages out: all but the first and the last. */
-static bool
-has_stage (const LsMesh *m, LsSlot slot, uint32_t pp)
-{
-  return slot != LS_SLOT_EMBEDDING || pp == 0 || pp == m->pp - 1;
-}
+#define BIT(digit)   (1u << DIGIT_##digit)
+#define STAGE_DIGITS (BIT (TP) | BIT (CP) | BIT (DP) | BIT (PP))
 
-/* With f pipes each way, p/f ranks apart, rank r has the stages s = r and s = -1 - r modulo
- * p/f: the ranks that agree in them have all their stages in common. */
-static uint32_t
-stages_class (const LsMesh *m, uint32_t pp)
-{
-  uint32_t period = m->pp / (m->pipes / 2), at = pp % period;
-  return MIN (at, period - 1 - at);
-}
+/* By slot: what tells communicators apart, and their members. */
+static const struct {
+  uint32_t group, member;
+} spans[LS_SLOT_PREV] = {
+  [LS_SLOT_TP] = { BIT (CP) | BIT (DP) | BIT (PP), BIT (TP) },
+  [LS_SLOT_CP] = { BIT (TP) | BIT (DP) | BIT (PP), BIT (CP) },
+  [LS_SLOT_DP] = { BIT (TP) | BIT (PP), BIT (CP) | BIT (DP) },
+  [LS_SLOT_SHARD] = { BIT (TP) | BIT (PP) | BIT (RUN), BIT (IN_RUN) },
+  [LS_SLOT_REPLICA] = { BIT (TP) | BIT (PP) | BIT (IN_RUN), BIT (RUN) },
+  [LS_SLOT_ETP] = { BIT (EP) | BIT (EDP) | BIT (PP), BIT (ETP) },
+  [LS_SLOT_EP] = { BIT (ETP) | BIT (EDP) | BIT (PP), BIT (EP) },
+  [LS_SLOT_EDP] = { BIT (ETP) | BIT (EP) | BIT (PP), BIT (EDP) },
+  [LS_SLOT_EMBEDDING] = { BIT (TP) | BIT (CP) | BIT (DP), BIT (END) },
+  [LS_SLOT_PIPES] = { BIT (TP) | BIT (CP) | BIT (DP) | BIT (STAGES), BIT (TURN) },
+  [LS_SLOT_MODEL] = { BIT (CP) | BIT (DP), BIT (TP) | BIT (PP) },
+  [LS_SLOT_WORLD] = { 0, STAGE_DIGITS },
+};
 
-/* The lowest of the experts' ranks that share a communicator. */
-static uint32_t
-first_of_experts (const LsMesh *m, LsSlot slot, uint32_t rank)
-{
-  LsExpertCoord at = ls_mesh_expert_coord (m, rank);
-  if (slot == LS_SLOT_ETP)
-    at.etp = 0;
-  else if (slot == LS_SLOT_EP)
-    at.ep = 0;
-  else
-    at.edp = 0;
-  return ls_mesh_expert_rank (m, at);
-}
-
-/* A mesh, and how far ranks are apart that differ by 1 in a dimension. */
+/* A digit, and what it counts for in a number. */
 typedef struct {
-  const LsMesh *m;
-  uint32_t stride[LS_N_DIMS];
-} Strides;
+  Digit digit;
+  uint32_t weight;
+} Place;
 
-/* Of a degree of 1 any does. */
-static Strides
-strides_of (const LsMesh *m)
+typedef struct {
+  Place places[4];
+  uint32_t n_places, n; /* numbers */
+} Number;
+
+typedef struct {
+  bool is_bound;
+  uint32_t first; /* communicator */
+  Number group, member;
+} BoundSlot;
+
+struct LsMeshBinding {
+  LsMesh mesh;
+  uint32_t degree[N_DIGITS], stride[N_DIGITS];
+  uint32_t period;                     /* of stages in pipes */
+  uint32_t copies_of_cp, copies_of_dp; /* by which they count in the number of a copy */
+  BoundSlot slots[LS_SLOT_PREV];
+};
+
+/* --- digits ----------------------------------------------------------------------------- */
+
+/* Those of the mesh: the index in a dimension. */
+static uint32_t
+index_of (const LsMeshBinding *b, Digit digit, uint32_t rank)
 {
-  Strides s = { .m = m };
-  s.stride[LS_DIM_TP] = m->tp > 1 ? ls_mesh_rank (m, (LsCoord) { .tp = 1 }) : 1;
-  s.stride[LS_DIM_CP] = m->cp > 1 ? ls_mesh_rank (m, (LsCoord) { .cp = 1 }) : 1;
-  s.stride[LS_DIM_DP] = m->dp > 1 ? ls_mesh_rank (m, (LsCoord) { .dp = 1 }) : 1;
-  s.stride[LS_DIM_PP] = m->pp > 1 ? ls_mesh_rank (m, (LsCoord) { .pp = 1 }) : 1;
-  return s;
+  return rank / b->stride[digit] % b->degree[digit];
 }
 
-/* Ranks of one slot that share a communicator have the same number here, that of the one whose indices are 0
- * in what the slot spans; of pipes it is any. at: of the rank. */
 static uint32_t
-group_of (const Strides *s, LsSlot slot, uint32_t rank, LsCoord at)
+copy_of (const LsMeshBinding *b, uint32_t rank)
 {
-  uint32_t of_tp = at.tp * s->stride[LS_DIM_TP], of_cp = at.cp * s->stride[LS_DIM_CP],
-           of_dp = at.dp * s->stride[LS_DIM_DP], of_pp = at.pp * s->stride[LS_DIM_PP];
-  uint32_t copy; /* among the ranks with the same parameters */
-  switch (slot) {
-  case LS_SLOT_TP:
-    return rank - of_tp;
-  case LS_SLOT_CP:
-    return rank - of_cp;
-  case LS_SLOT_DP:
-    return rank - of_cp - of_dp;
-  case LS_SLOT_SHARD:
-    copy = ls_mesh_copy (s->m, at);
-    return ls_mesh_rank (s->m, ls_mesh_at_copy (s->m, at, copy / s->m->shard * s->m->shard));
-  case LS_SLOT_REPLICA:
-    copy = ls_mesh_copy (s->m, at);
-    return ls_mesh_rank (s->m, ls_mesh_at_copy (s->m, at, copy % s->m->shard));
-  case LS_SLOT_ETP:
-  case LS_SLOT_EP:
-  case LS_SLOT_EDP:
-    return first_of_experts (s->m, slot, rank);
-  case LS_SLOT_EMBEDDING:
-    return rank - of_pp;
-  case LS_SLOT_PIPES:
-    return rank - of_pp + stages_class (s->m, at.pp) * s->stride[LS_DIM_PP];
-  case LS_SLOT_MODEL:
-    return rank - of_tp - of_pp;
-  default: /* world */
-    return 0;
+  return index_of (b, DIGIT_CP, rank) * b->copies_of_cp + index_of (b, DIGIT_DP, rank) * b->copies_of_dp;
+}
+
+/* UINT32_MAX: it has none. */
+static uint32_t
+digit_of (const LsMeshBinding *b, Digit digit, uint32_t rank)
+{
+  uint32_t pp;
+  switch (digit) {
+  case DIGIT_RUN:
+    return copy_of (b, rank) / b->mesh.shard;
+  case DIGIT_IN_RUN:
+    return copy_of (b, rank) % b->mesh.shard;
+  case DIGIT_END:
+    pp = index_of (b, DIGIT_PP, rank);
+    return pp == 0 ? 0 : pp == b->mesh.pp - 1 ? 1 : UINT32_MAX;
+  case DIGIT_STAGES:
+    pp = index_of (b, DIGIT_PP, rank) % b->period;
+    return MIN (pp, b->period - 1 - pp);
+  case DIGIT_TURN:
+    pp = index_of (b, DIGIT_PP, rank);
+    return 2 * (pp / b->period) + (pp % b->period >= b->period / 2);
+  default:
+    return index_of (b, digit, rank);
   }
+}
+
+static void
+set_digit (LsMeshBinding *b, Digit digit, uint32_t degree, uint32_t stride)
+{
+  b->degree[digit] = degree;
+  b->stride[digit] = stride;
+}
+
+static void
+set_experts (LsMeshBinding *b, const LsMesh *m)
+{
+  uint32_t etp = m->etp, ep = m->ep, edp = m->tp * m->cp * m->dp / (etp * ep);
+  set_digit (b, DIGIT_ETP, etp, etp > 1 ? ls_mesh_expert_rank (m, (LsExpertCoord) { .etp = 1 }) : 1);
+  set_digit (b, DIGIT_EP, ep, ep > 1 ? ls_mesh_expert_rank (m, (LsExpertCoord) { .ep = 1 }) : 1);
+  set_digit (b, DIGIT_EDP, edp, edp > 1 ? ls_mesh_expert_rank (m, (LsExpertCoord) { .edp = 1 }) : 1);
+}
+
+/* Runs follow each other as their first ranks do. */
+static void
+set_runs (LsMeshBinding *b, const LsMesh *m)
+{
+  uint32_t n = m->cp * m->dp;
+  LsCoord first = { 0 };
+  set_digit (b, DIGIT_IN_RUN, m->shard, ls_mesh_rank (m, ls_mesh_at_copy (m, first, n > 1)));
+  set_digit (b, DIGIT_RUN, n / m->shard,
+             ls_mesh_rank (m, ls_mesh_at_copy (m, first, m->shard < n ? m->shard : 0)));
+}
+
+/* Of a degree of 1 any stride does but 0. */
+static LsMeshBinding *
+digits_new (LsArena *arena, const LsMesh *m)
+{
+  LsMeshBinding *b = ls_arena_new_array (arena, LsMeshBinding, 1);
+  *b = (LsMeshBinding) { .mesh = *m };
+  set_digit (b, DIGIT_TP, m->tp, m->tp > 1 ? ls_mesh_rank (m, (LsCoord) { .tp = 1 }) : 1);
+  set_digit (b, DIGIT_CP, m->cp, m->cp > 1 ? ls_mesh_rank (m, (LsCoord) { .cp = 1 }) : 1);
+  set_digit (b, DIGIT_DP, m->dp, m->dp > 1 ? ls_mesh_rank (m, (LsCoord) { .dp = 1 }) : 1);
+  set_digit (b, DIGIT_PP, m->pp, m->pp > 1 ? ls_mesh_rank (m, (LsCoord) { .pp = 1 }) : 1);
+  bool is_dp_first = b->stride[DIGIT_DP] < b->stride[DIGIT_CP];
+  b->copies_of_cp = is_dp_first ? m->dp : 1;
+  b->copies_of_dp = is_dp_first ? 1 : m->cp;
+  if (m->ep > 0 && m->etp > 0)
+    set_experts (b, m);
+  if (m->shard > 0)
+    set_runs (b, m);
+  b->period = m->pipes > 0 ? m->pp / (m->pipes / 2) : m->pp;
+  set_digit (b, DIGIT_END, MIN (m->pp, 2), (m->pp - 1) * b->stride[DIGIT_PP]);
+  set_digit (b, DIGIT_STAGES, b->period / 2, b->stride[DIGIT_PP]);
+  set_digit (b, DIGIT_TURN, m->pipes, b->stride[DIGIT_PP]);
+  return b;
+}
+
+/* --- numbers ------------------------------------------------------------------------------- */
+
+/* Of these digits, in the order of ranks: the one of the shortest stride counts 1. */
+static Number
+number_of_digits (const LsMeshBinding *b, uint32_t digits)
+{
+  Number number = { .n = 1 };
+  while (digits) {
+    Digit next = N_DIGITS;
+    for (Digit d = 0; d < N_DIGITS; d++)
+      if ((digits >> d & 1) && (next == N_DIGITS || b->stride[d] < b->stride[next]))
+        next = d;
+    digits &= ~(1u << next);
+    if (b->degree[next] == 1)
+      continue;
+    number.places[number.n_places++] = (Place) { next, number.n };
+    number.n *= b->degree[next];
+  }
+  return number;
+}
+
+static uint32_t
+number_of (const LsMeshBinding *b, const Number *number, uint32_t rank)
+{
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < number->n_places; i++) {
+    uint32_t digit = digit_of (b, number->places[i].digit, rank);
+    if (digit == UINT32_MAX)
+      return UINT32_MAX;
+    sum += digit * number->places[i].weight;
+  }
+  return sum;
 }
 
 static LsAxis
@@ -124,63 +226,111 @@ communicator_of (const LsMesh *m, LsSlot slot)
   };
 }
 
-/* Those of a slot, numbered by their lowest rank. group: [n_ranks] of each, UINT32_MAX: none; size: [n_ranks]
- * by group, which are communicators + 1 afterwards. */
-static void
-add_communicators (LsPlan *plan, const LsMesh *m, LsSlot slot, const uint32_t *group, uint32_t *size,
-                   GArray *comms)
+/* --- bindings ------------------------------------------------------------------------------- */
+
+uint32_t
+ls_mesh_binding_comm (const LsMeshBinding *b, uint32_t rank, LsSlot slot, uint32_t *ret_member)
 {
-  for (uint32_t r = 0; r < plan->n_ranks; r++) {
-    if (group[r] == UINT32_MAX || size[group[r]] < 2)
-      continue;
-    LsBinding *b = &plan->bindings[r];
-    uint32_t *known = &size[group[r]];
-    if (!(*known & KNOWN)) {
-      LsCommunicator c = communicator_of (m, slot);
-      c.ranks = ls_arena_new_array (plan->arena, uint32_t, *known);
-      g_array_append_val (comms, c);
-      *known = KNOWN | (comms->len - 1);
-    }
-    LsCommunicator *c = &g_array_index (comms, LsCommunicator, *known & ~KNOWN);
-    b->comm[slot] = *known & ~KNOWN;
-    b->member[slot] = c->n_ranks;
-    c->ranks[c->n_ranks++] = r;
+  const BoundSlot *s = &b->slots[slot];
+  *ret_member = s->is_bound ? number_of (b, &s->member, rank) : UINT32_MAX;
+  return *ret_member != UINT32_MAX ? s->first + number_of (b, &s->group, rank) : UINT32_MAX;
+}
+
+uint32_t
+ls_mesh_binding_peer (const LsMeshBinding *b, uint32_t rank, uint32_t peer)
+{
+  uint32_t pp = b->mesh.pp, at = index_of (b, DIGIT_PP, rank);
+  uint32_t before = at == 0 ? pp - 1 : at - 1, behind = at == pp - 1 ? 0 : at + 1,
+           other = peer == 0 ? before : behind;
+  return pp > 1 ? rank - at * b->stride[DIGIT_PP] + other * b->stride[DIGIT_PP] : UINT32_MAX;
+}
+
+LsBinding
+ls_plan_binding (const LsPlan *plan, uint32_t rank)
+{
+  if (plan->bindings)
+    return plan->bindings[rank];
+  LsBinding b = { .role = plan->role_of_rank[rank] };
+  memset (b.comm, 0xff, sizeof b.comm);
+  memset (b.member, 0xff, sizeof b.member);
+  for (int s = 0; s < LS_SLOT_PREV; s++)
+    b.comm[s] = ls_mesh_binding_comm (plan->by_mesh, rank, (LsSlot) s, &b.member[s]);
+  for (uint32_t p = 0; p < 2; p++)
+    b.peer[p] = ls_mesh_binding_peer (plan->by_mesh, rank, p);
+  return b;
+}
+
+LsBinding *
+ls_plan_bindings (const LsPlan *plan, LsArena *arena)
+{
+  LsBinding *bindings = ls_arena_new_array (arena, LsBinding, MAX (1, plan->n_ranks));
+  for (uint32_t r = 0; r < plan->n_ranks; r++)
+    bindings[r] = ls_plan_binding (plan, r);
+  return bindings;
+}
+
+/* Communicators from `first` on. Returns how many. */
+static uint32_t
+bind_slot (LsMeshBinding *b, LsSlot slot, uint32_t first)
+{
+  BoundSlot *s = &b->slots[slot];
+  *s = (BoundSlot) { .first = first,
+                     .group = number_of_digits (b, spans[slot].group),
+                     .member = number_of_digits (b, spans[slot].member) };
+  s->is_bound = s->member.n > 1;
+  return s->is_bound ? s->group.n : 0;
+}
+
+/* How far the i-th is from the first, where each digit is a dimension. */
+static uint32_t
+offset_of (const LsMeshBinding *b, const Number *number, uint32_t i)
+{
+  uint32_t sum = 0;
+  for (uint32_t p = 0; p < number->n_places; p++) {
+    const Place *place = &number->places[p];
+    sum += i / place->weight % b->degree[place->digit] * b->stride[place->digit];
+  }
+  return sum;
+}
+
+/* All communicators of dimensions lie alike: they share one table. */
+static void
+list_dimensions (LsPlan *plan, const BoundSlot *s)
+{
+  uint32_t *offsets = ls_arena_new_array (plan->arena, uint32_t, s->member.n);
+  for (uint32_t i = 0; i < s->member.n; i++)
+    offsets[i] = offset_of (plan->by_mesh, &s->member, i);
+  for (uint32_t i = 0; i < s->group.n; i++) {
+    plan->comms[s->first + i].first = offset_of (plan->by_mesh, &s->group, i);
+    plan->comms[s->first + i].offsets = offsets;
   }
 }
 
 static void
-bind_slot (LsPlan *plan, const Strides *s, LsSlot slot, const LsCoord *at, GArray *comms)
+list_each (LsPlan *plan, const BoundSlot *s)
 {
-  g_autofree uint32_t *group = g_new (uint32_t, plan->n_ranks), *size = g_new0 (uint32_t, plan->n_ranks);
-  for (uint32_t r = 0; r < plan->n_ranks; r++) {
-    group[r] = has_stage (s->m, slot, at[r].pp) ? group_of (s, slot, r, at[r]) : UINT32_MAX;
-    if (group[r] != UINT32_MAX)
-      size[group[r]]++;
-  }
-  add_communicators (plan, s->m, slot, group, size, comms);
+  for (uint32_t i = 0; i < s->group.n; i++)
+    plan->comms[s->first + i].offsets = ls_arena_new_array (plan->arena, uint32_t, s->member.n);
+  for (uint32_t r = 0; r < plan->n_ranks; r++)
+    plan->comms[s->first + number_of (plan->by_mesh, &s->group, r)]
+        .offsets[number_of (plan->by_mesh, &s->member, r)]
+        = r;
 }
 
-static LsCoord
-coord_of (const Strides *s, uint32_t rank)
-{
-  return (LsCoord) {
-    .tp = rank / s->stride[LS_DIM_TP] % s->m->tp,
-    .cp = rank / s->stride[LS_DIM_CP] % s->m->cp,
-    .dp = rank / s->stride[LS_DIM_DP] % s->m->dp,
-    .pp = rank / s->stride[LS_DIM_PP] % s->m->pp,
-  };
-}
-
-/* Its role and its neighbours; no communicators yet. */
 static void
-bind_rank (LsBinding *b, const Strides *s, uint32_t rank, LsCoord at)
+list_members (LsPlan *plan, LsSlot slot)
 {
-  uint32_t pp = s->m->pp, first = rank - at.pp * s->stride[LS_DIM_PP];
-  b->role = at.pp;
-  b->peer[0] = pp > 1 ? first + (at.pp + pp - 1) % pp * s->stride[LS_DIM_PP] : UINT32_MAX;
-  b->peer[1] = pp > 1 ? first + (at.pp + 1) % pp * s->stride[LS_DIM_PP] : UINT32_MAX;
-  memset (b->comm, 0xff, sizeof b->comm);
-  memset (b->member, 0xff, sizeof b->member);
+  const BoundSlot *s = &plan->by_mesh->slots[slot];
+  bool has_dimensions
+      = !((spans[slot].group | spans[slot].member) & (BIT (RUN) | BIT (IN_RUN) | BIT (STAGES) | BIT (TURN)));
+  for (uint32_t i = 0; i < s->group.n; i++) {
+    plan->comms[s->first + i] = communicator_of (&plan->by_mesh->mesh, slot);
+    plan->comms[s->first + i].n_ranks = s->member.n;
+  }
+  if (has_dimensions)
+    list_dimensions (plan, s);
+  else
+    list_each (plan, s);
 }
 
 void
@@ -191,22 +341,19 @@ ls_plan_bind_mesh (LsPlan *plan, const LsMesh *mesh, uint32_t slots)
   g_assert ((mesh->ep > 0 && mesh->etp > 0)
             || !(slots & (LS_SLOT_BIT (LS_SLOT_EP) | LS_SLOT_BIT (LS_SLOT_ETP) | LS_SLOT_BIT (LS_SLOT_EDP))));
   plan->n_ranks = ls_mesh_n_ranks (mesh);
-  plan->bindings = ls_arena_new_array (plan->arena, LsBinding, plan->n_ranks);
+  LsMeshBinding *b = plan->by_mesh = digits_new (plan->arena, mesh);
+  plan->role_of_rank = ls_arena_new_array (plan->arena, uint32_t, plan->n_ranks);
   plan->gpu_of_rank = ls_arena_new_array (plan->arena, uint32_t, plan->n_ranks);
-  const Strides strides = strides_of (mesh);
-  g_autofree LsCoord *at = g_new (LsCoord, plan->n_ranks);
   for (uint32_t r = 0; r < plan->n_ranks; r++) {
-    at[r] = coord_of (&strides, r);
-    bind_rank (&plan->bindings[r], &strides, r, at[r]);
+    plan->role_of_rank[r] = index_of (b, DIGIT_PP, r);
     plan->gpu_of_rank[r] = r;
   }
-
-  g_autoptr (GArray) comms = g_array_new (FALSE, FALSE, sizeof (LsCommunicator));
+  plan->n_comms = 0;
   for (int s = 0; s < LS_SLOT_PREV; s++)
     if (slots & LS_SLOT_BIT (s))
-      bind_slot (plan, &strides, (LsSlot) s, at, comms);
-  plan->n_comms = comms->len;
-  plan->comms = ls_arena_new_array (plan->arena, LsCommunicator, MAX (1, comms->len));
-  if (comms->len > 0)
-    memcpy (plan->comms, comms->data, comms->len * sizeof (LsCommunicator));
+      plan->n_comms += bind_slot (b, (LsSlot) s, plan->n_comms);
+  plan->comms = ls_arena_new_array (plan->arena, LsCommunicator, MAX (1, plan->n_comms));
+  for (int s = 0; s < LS_SLOT_PREV; s++)
+    if (b->slots[s].is_bound)
+      list_members (plan, (LsSlot) s);
 }

@@ -70,16 +70,15 @@ static LsCommunicator
 join_comm (LsArena *arena, const LsCommunicator *from, uint32_t first_rank)
 {
   LsCommunicator to = *from;
-  to.ranks = ls_arena_new_array (arena, uint32_t, MAX (1, from->n_ranks));
-  for (uint32_t i = 0; i < from->n_ranks; i++)
-    to.ranks[i] = from->ranks[i] + first_rank;
+  to.first += first_rank;
+  to.offsets = ls_arena_new_array (arena, uint32_t, MAX (1, from->n_ranks));
+  memcpy (to.offsets, from->offsets, from->n_ranks * sizeof *to.offsets);
   return to;
 }
 
 static LsBinding
-join_binding (const LsBinding *from, const LsPlanPart *part)
+join_binding (LsBinding to, const LsPlanPart *part)
 {
-  LsBinding to = *from;
   to.role += part->role;
   for (int s = 0; s < LS_N_SLOTS; s++)
     to.comm[s] = moved (to.comm[s], part->comm);
@@ -100,7 +99,7 @@ join_one (LsPlan *to, const LsPlan *from, const LsPlanPart *part)
   for (uint32_t i = 0; i < from->n_comms; i++)
     to->comms[part->comm + i] = join_comm (to->arena, &from->comms[i], part->rank);
   for (uint32_t i = 0; i < from->n_ranks; i++) {
-    to->bindings[part->rank + i] = join_binding (&from->bindings[i], part);
+    to->bindings[part->rank + i] = join_binding (ls_plan_binding (from, i), part);
     to->gpu_of_rank[part->rank + i] = from->gpu_of_rank[i];
   }
 }

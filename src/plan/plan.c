@@ -78,6 +78,15 @@ ls_mem_category_name (LsMemCategory c)
   return mem_category_names[c];
 }
 
+uint32_t *
+ls_comm_ranks (const LsCommunicator *c)
+{
+  uint32_t *ranks = g_new (uint32_t, c->n_ranks);
+  for (uint32_t i = 0; i < c->n_ranks; i++)
+    ranks[i] = ls_comm_rank (c, i);
+  return ranks;
+}
+
 LsOp
 ls_op_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name)
 {
@@ -129,7 +138,7 @@ ls_plan_n_op_instances (const LsPlan *plan)
 
   uint64_t n = 0;
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-    n += n_of_role[plan->bindings[rank].role];
+    n += n_of_role[ls_plan_role (plan, rank)];
   return n;
 }
 
@@ -138,6 +147,6 @@ ls_plan_ranks_of_roles (const LsPlan *plan)
 {
   uint64_t *n_ranks = g_new0 (uint64_t, plan->n_roles);
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-    n_ranks[plan->bindings[rank].role]++;
+    n_ranks[ls_plan_role (plan, rank)]++;
   return n_ranks;
 }

@@ -213,8 +213,17 @@ typedef struct {
   LsAxis axis;       /* whose exposed time it is              */
   bool spans_stages; /* waiting on it is bubble, not skew     */
   uint32_t n_ranks;
-  uint32_t *ranks; /* communicator order                    */
+  uint32_t *offsets; /* [n_ranks] in communicator order, of many communicators the same: */
+  uint32_t first;    /* member i is rank first + offsets[i]                              */
 } LsCommunicator;
+
+static inline uint32_t
+ls_comm_rank (const LsCommunicator *c, uint32_t i)
+{
+  return c->first + c->offsets[i];
+}
+
+uint32_t *ls_comm_ranks (const LsCommunicator *c); /* [n_ranks], newly allocated */
 
 typedef struct {
   uint32_t role;
@@ -236,15 +245,56 @@ typedef struct {
   LsKernel *kernels; /* interned by shape */
   uint32_t n_comms;
   LsCommunicator *comms;
-  LsBinding *bindings;   /* [n_ranks]  */
-  uint32_t *gpu_of_rank; /* [n_ranks] */
-  uint32_t n_weights;    /* 0, or members of each communicator that has unequal parts */
-  uint32_t *weights;     /* by member; their sum is below 2^31 */
-  LsSpread spread;       /* of calls by LS_ALGORITHM_DISPATCH and COMBINE */
+  LsBinding *bindings;           /* [n_ranks]; NULL: ranks are bound by a mesh, and have */
+  uint32_t *role_of_rank;        /* [n_ranks] */
+  struct LsMeshBinding *by_mesh; /* plan/bind.h */
+  uint32_t *gpu_of_rank;         /* [n_ranks] */
+  uint32_t n_weights;            /* 0, or members of each communicator that has unequal parts */
+  uint32_t *weights;             /* by member; their sum is below 2^31 */
+  LsSpread spread;               /* of calls by LS_ALGORITHM_DISPATCH and COMBINE */
 } LsPlan;
 
 void ls_plan_free (LsPlan *plan); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPlan, ls_plan_free)
+
+/* What a rank is bound to, however the plan says it. A mesh takes divisions: ask for what is needed. */
+LsBinding ls_plan_binding (const LsPlan *plan, uint32_t rank);
+LsBinding *ls_plan_bindings (const LsPlan *plan, LsArena *arena); /* [n_ranks] all of them, in the arena */
+
+/* By mesh (plan/bind.c); UINT32_MAX: none. */
+uint32_t ls_mesh_binding_comm (const struct LsMeshBinding *b, uint32_t rank, LsSlot slot,
+                               uint32_t *ret_member);
+uint32_t ls_mesh_binding_peer (const struct LsMeshBinding *b, uint32_t rank, uint32_t peer);
+
+static inline uint32_t
+ls_plan_role (const LsPlan *plan, uint32_t rank)
+{
+  return plan->bindings ? plan->bindings[rank].role : plan->role_of_rank[rank];
+}
+
+/* The communicator of a slot below LS_SLOT_PREV, UINT32_MAX: none; and the index there. */
+static inline uint32_t
+ls_plan_comm (const LsPlan *plan, uint32_t rank, LsSlot slot, uint32_t *ret_member)
+{
+  if (!plan->bindings)
+    return ls_mesh_binding_comm (plan->by_mesh, rank, slot, ret_member);
+  *ret_member = plan->bindings[rank].member[slot];
+  return plan->bindings[rank].comm[slot];
+}
+
+static inline uint32_t
+ls_plan_comm_of (const LsPlan *plan, uint32_t rank, LsSlot slot)
+{
+  uint32_t member;
+  return ls_plan_comm (plan, rank, slot, &member);
+}
+
+/* The rank behind LS_SLOT_PREV (0) or LS_SLOT_NEXT (1); UINT32_MAX: none. */
+static inline uint32_t
+ls_plan_peer (const LsPlan *plan, uint32_t rank, uint32_t peer)
+{
+  return plan->bindings ? plan->bindings[rank].peer[peer] : ls_mesh_binding_peer (plan->by_mesh, rank, peer);
+}
 
 /* Which of a rank's n_events x n_micro_batches x n_chunks events the op, in this instance, records or waits
  * for. */

@@ -61,7 +61,7 @@ check_communicators (const LsPlan *plan, LsPlanFault *fault)
     if ((unsigned) comm->axis >= LS_N_AXES)
       return fail (fault, "communicator %u: axis %u does not exist", c, (unsigned) comm->axis);
     for (uint32_t i = 0; i < comm->n_ranks; i++) {
-      uint32_t rank = comm->ranks[i];
+      uint32_t rank = ls_comm_rank (comm, i);
       if (rank >= plan->n_ranks)
         return fail (fault, "communicator %u: member %u is rank %u, but there are %u ranks", c, i, rank,
                      plan->n_ranks);
@@ -76,27 +76,27 @@ check_communicators (const LsPlan *plan, LsPlanFault *fault)
 static gboolean
 check_binding (const LsPlan *plan, uint32_t rank, LsPlanFault *fault)
 {
-  const LsBinding *b = &plan->bindings[rank];
-  if (b->role >= plan->n_roles)
-    return fail (fault, "rank %u: role %u does not exist", rank, b->role);
+  const LsBinding b = ls_plan_binding (plan, rank);
+  if (b.role >= plan->n_roles)
+    return fail (fault, "rank %u: role %u does not exist", rank, b.role);
 
   for (uint32_t slot = 0; slot < LS_N_SLOTS; slot++) {
-    uint32_t c = b->comm[slot];
+    uint32_t c = b.comm[slot];
     if (c == UINT32_MAX || ls_slot_is_peer (slot))
       continue;
     if (c >= plan->n_comms)
       return fail (fault, "rank %u: slot %s is bound to communicator %u, but there are %u", rank,
                    ls_slot_name (slot), c, plan->n_comms);
-    uint32_t member = b->member[slot];
-    if (member >= plan->comms[c].n_ranks || plan->comms[c].ranks[member] != rank)
+    uint32_t member = b.member[slot];
+    if (member >= plan->comms[c].n_ranks || ls_comm_rank (&plan->comms[c], member) != rank)
       return fail (fault, "rank %u: slot %s says that it is member %u of communicator %u, which it is not",
                    rank, ls_slot_name (slot), member, c);
   }
 
-  for (uint32_t i = 0; i < G_N_ELEMENTS (b->peer); i++)
-    if (b->peer[i] != UINT32_MAX && (b->peer[i] >= plan->n_ranks || b->peer[i] == rank))
+  for (uint32_t i = 0; i < G_N_ELEMENTS (b.peer); i++)
+    if (b.peer[i] != UINT32_MAX && (b.peer[i] >= plan->n_ranks || b.peer[i] == rank))
       return fail (fault, "rank %u: the peer behind slot %s is rank %u, which is not another rank", rank,
-                   ls_slot_name (LS_SLOT_PREV + i), b->peer[i]);
+                   ls_slot_name (LS_SLOT_PREV + i), b.peer[i]);
   return TRUE;
 }
 
@@ -106,8 +106,8 @@ check_peers (const LsPlan *plan, LsPlanFault *fault)
 {
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
     for (guint i = 0; i < 2; i++) {
-      uint32_t peer = plan->bindings[rank].peer[i];
-      uint32_t back = peer == UINT32_MAX ? UINT32_MAX : plan->bindings[peer].peer[1 - i];
+      uint32_t peer = ls_plan_peer (plan, rank, i);
+      uint32_t back = peer == UINT32_MAX ? UINT32_MAX : ls_plan_peer (plan, peer, 1 - i);
       if (back != UINT32_MAX && back != rank)
         return fail (fault, "rank %u: the peer behind slot %s is rank %u, behind whose slot %s is rank %u",
                      rank, ls_slot_name (LS_SLOT_PREV + i), peer, ls_slot_name (LS_SLOT_PREV + 1 - i), back);
@@ -132,7 +132,7 @@ find_rank_of_roles (const LsPlan *plan, uint32_t *ret_rank_of_role, LsPlanFault 
   for (uint32_t role = 0; role < plan->n_roles; role++)
     ret_rank_of_role[role] = UINT32_MAX;
   for (uint32_t rank = plan->n_ranks; rank-- > 0;)
-    ret_rank_of_role[plan->bindings[rank].role] = rank;
+    ret_rank_of_role[ls_plan_role (plan, rank)] = rank;
   for (uint32_t role = 0; role < plan->n_roles; role++)
     if (ret_rank_of_role[role] == UINT32_MAX)
       return fail (fault, "role %u: no rank runs it", role);

@@ -215,15 +215,15 @@ is_bound (const LsBinding *b, uint32_t slot)
 static gboolean
 check_slot (const LsPlan *plan, uint32_t rank, uint32_t slot, const SlotUse *use, LsPlanFault *fault)
 {
-  const LsBinding *b = &plan->bindings[rank];
-  if (!is_bound (b, slot))
+  const LsBinding b = ls_plan_binding (plan, rank);
+  if (!is_bound (&b, slot))
     return ls_plan_fail (fault, plan, rank, use->first, "slot %s is not bound", ls_slot_name (slot));
   if (ls_slot_is_peer (slot))
     return TRUE;
-  uint32_t n = plan->comms[b->comm[slot]].n_ranks;
+  uint32_t n = plan->comms[b.comm[slot]].n_ranks;
   return use->max_root < n
       || ls_plan_fail (fault, plan, rank, use->with_max,
-                       "root %u does not exist: communicator %u has %u members", use->max_root, b->comm[slot],
+                       "root %u does not exist: communicator %u has %u members", use->max_root, b.comm[slot],
                        n);
 }
 
@@ -239,7 +239,7 @@ check_slots (const LsPlanCheck *check, LsPlanFault *fault)
     used[role] = find_slots (plan, role, seen, &uses[role * LS_N_SLOTS]);
 
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
-    uint32_t role = plan->bindings[rank].role;
+    uint32_t role = ls_plan_role (plan, rank);
     for (uint32_t slot = 0; slot < LS_N_SLOTS; slot++)
       if ((used[role] >> slot & 1) && !check_slot (plan, rank, slot, &uses[role * LS_N_SLOTS + slot], fault))
         return FALSE;

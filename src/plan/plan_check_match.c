@@ -229,7 +229,7 @@ slots_to_comm (const LsPlan *plan, uint32_t rank, uint32_t comm)
 {
   uint32_t slots = 0;
   for (uint32_t slot = 0; slot < LS_SLOT_PREV; slot++)
-    if (plan->bindings[rank].comm[slot] == comm)
+    if (ls_plan_comm_of (plan, rank, slot) == comm)
       slots |= 1u << slot;
   return slots;
 }
@@ -238,14 +238,14 @@ static gboolean
 check_calls (const LsPlan *plan, const Sequences *sequences, uint32_t comm, LsPlanFault *fault)
 {
   const LsCommunicator *c = &plan->comms[comm];
-  uint32_t first = c->ranks[0];
-  uint32_t first_role = plan->bindings[first].role;
+  uint32_t first = ls_comm_rank (c, 0);
+  uint32_t first_role = ls_plan_role (plan, first);
   uint32_t first_slots = slots_to_comm (plan, first, comm);
   const Sequence *expected = sequence_of (plan, sequences, first_role, CALLS, first_slots);
 
   for (uint32_t i = 1; i < c->n_ranks; i++) {
-    uint32_t rank = c->ranks[i];
-    uint32_t role = plan->bindings[rank].role;
+    uint32_t rank = ls_comm_rank (c, i);
+    uint32_t role = ls_plan_role (plan, rank);
     uint32_t slots = slots_to_comm (plan, rank, comm);
     if (!sequence_equal (expected, sequence_of (plan, sequences, role, CALLS, slots)))
       return fail_calls (fault, plan, comm, first, rank, cursor (first_role, CALLS, first_slots),
@@ -263,11 +263,11 @@ static gboolean
 check_direction (const LsPlan *plan, const Sequences *sequences, uint32_t rank, LsSlot slot,
                  LsPlanFault *fault)
 {
-  uint32_t peer = plan->bindings[rank].peer[slot - LS_SLOT_PREV];
+  uint32_t peer = ls_plan_peer (plan, rank, slot - LS_SLOT_PREV);
   if (peer == UINT32_MAX)
     return TRUE;
   LsSlot back = slot == LS_SLOT_NEXT ? LS_SLOT_PREV : LS_SLOT_NEXT;
-  uint32_t own_role = plan->bindings[rank].role, peer_role = plan->bindings[peer].role;
+  uint32_t own_role = ls_plan_role (plan, rank), peer_role = ls_plan_role (plan, peer);
   uint32_t own_slots = 1u << slot, peer_slots = 1u << back;
 
   if (!sequence_equal (sequence_of (plan, sequences, own_role, SENDS, own_slots),

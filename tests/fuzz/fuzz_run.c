@@ -212,7 +212,7 @@ take_communicators (Bytes *b, LsPlan *p)
       if (mask == 0 || (mask >> r & 1)) {
         p->bindings[r].comm[c] = c;
         p->bindings[r].member[c] = comm->n_ranks;
-        comm->ranks[comm->n_ranks++] = r;
+        comm->offsets[comm->n_ranks++] = r;
       }
   }
 }
@@ -359,7 +359,7 @@ show (const LsPlan *p)
 {
   for (uint32_t c = 0; c < p->n_comms; c++)
     for (uint32_t i = 0; i < p->comms[c].n_ranks; i++)
-      printf ("communicator %u, member %u: rank %u\n", c, i, p->comms[c].ranks[i]);
+      printf ("communicator %u, member %u: rank %u\n", c, i, ls_comm_rank (&p->comms[c], i));
   for (uint32_t r = 0; r < p->n_ranks; r++)
     printf ("rank %u: role %u, GPU %u, peers %d %d\n", r, p->bindings[r].role, p->gpu_of_rank[r],
             (int) p->bindings[r].peer[0], (int) p->bindings[r].peer[1]);

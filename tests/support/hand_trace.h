@@ -85,7 +85,7 @@ static inline void
 hand_comm (Hand *h, LsSlot slot, LsAxis axis, bool spans_stages, const uint32_t *ranks, uint32_t n)
 {
   LsCommunicator c = { axis, spans_stages, n, ls_arena_new_array (h->plan->arena, uint32_t, n) };
-  memcpy (c.ranks, ranks, n * sizeof *ranks);
+  memcpy (c.offsets, ranks, n * sizeof *ranks);
   for (uint32_t i = 0; i < n; i++) {
     h->plan->bindings[ranks[i]].comm[slot] = h->comms->len;
     h->plan->bindings[ranks[i]].member[slot] = i;

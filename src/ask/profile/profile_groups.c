@@ -240,9 +240,9 @@ bind_group (const LsProfileGroups *p, const LsProfileGroup *g, LsPlan *plan)
     if (first == rank) {
       LsCommunicator *c = &plan->comms[plan->n_comms];
       *c = (LsCommunicator) { .axis = (LsAxis) g->axis, .n_ranks = g->size };
-      c->ranks = ls_arena_new_array (plan->arena, uint32_t, g->size);
+      c->offsets = ls_arena_new_array (plan->arena, uint32_t, g->size);
       for (uint32_t i = 0; i < g->size; i++)
-        c->ranks[i] = rank + i * g->stride;
+        c->offsets[i] = rank + i * g->stride;
       b->comm[g->slot] = plan->n_comms++;
     } else
       b->comm[g->slot] = plan->bindings[first].comm[g->slot];

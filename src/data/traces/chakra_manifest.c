@@ -11,7 +11,7 @@ uint32_t
 chakra_first_of_role (const LsPlan *plan, uint32_t role)
 {
   uint32_t rank = 0;
-  while (rank < plan->n_ranks && plan->bindings[rank].role != role)
+  while (rank < plan->n_ranks && ls_plan_role (plan, rank) != role)
     rank++;
   return rank;
 }
@@ -35,19 +35,19 @@ write_groups (LsJsonOut *w, const LsPlan *plan)
 static void
 write_rank (LsJsonOut *w, const LsPlan *plan, uint32_t rank)
 {
-  const LsBinding *b = &plan->bindings[rank];
+  const LsBinding b = ls_plan_binding (plan, rank);
   ls_json_out_begin_object (w, NULL);
-  ls_json_out_uint (w, "role", b->role);
+  ls_json_out_uint (w, "role", b.role);
   ls_json_out_uint (w, "gpu", plan->gpu_of_rank[rank]);
   for (int s = 0; s < LS_SLOT_PREV; s++)
-    if (b->comm[s] != UINT32_MAX) {
+    if (b.comm[s] != UINT32_MAX) {
       char name[16];
-      g_snprintf (name, sizeof name, "%u", b->comm[s] + 1);
+      g_snprintf (name, sizeof name, "%u", b.comm[s] + 1);
       ls_json_out_string (w, ls_slot_name ((LsSlot) s), name);
     }
   for (int side = 0; side < 2; side++)
-    if (b->peer[side] != UINT32_MAX)
-      ls_json_out_uint (w, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), b->peer[side]);
+    if (b.peer[side] != UINT32_MAX)
+      ls_json_out_uint (w, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), b.peer[side]);
   ls_json_out_end_object (w);
 }
 

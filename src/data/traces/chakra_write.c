@@ -79,7 +79,7 @@ members_of (const LsCommunicator *c)
 {
   GString *text = g_string_new ("[");
   for (uint32_t i = 0; i < c->n_ranks; i++)
-    g_string_append_printf (text, "%s%u", i > 0 ? "," : "", c->ranks[i]);
+    g_string_append_printf (text, "%s%u", i > 0 ? "," : "", ls_comm_rank (c, i));
   return g_string_free (g_string_append_c (text, ']'), FALSE);
 }
 
@@ -98,7 +98,7 @@ put_group (ChakraWriter *w, uint32_t comm)
   node.inputs = &inputs;
   g_autoptr (GPtrArray) slots = g_ptr_array_new ();
   for (int s = 0; s < LS_SLOT_PREV; s++)
-    if (w->binding->comm[s] == comm)
+    if (w->binding.comm[s] == comm)
       g_ptr_array_add (slots, (gpointer) ls_slot_name ((LsSlot) s));
   chakra_add_string (&w->attrs, CHAKRA_OP, "communicator");
   chakra_add_bool (&w->attrs, "is_cpu_op", TRUE);
@@ -113,11 +113,11 @@ static void
 put_groups (ChakraWriter *w)
 {
   for (int s = 0; s < LS_SLOT_PREV; s++) {
-    bool is_new = w->binding->comm[s] != UINT32_MAX;
+    bool is_new = w->binding.comm[s] != UINT32_MAX;
     for (int other = 0; is_new && other < s; other++)
-      is_new = w->binding->comm[other] != w->binding->comm[s];
+      is_new = w->binding.comm[other] != w->binding.comm[s];
     if (is_new)
-      put_group (w, w->binding->comm[s]);
+      put_group (w, w->binding.comm[s]);
   }
 }
 
@@ -138,7 +138,7 @@ object_text (const LsField *fields, const void *object)
 static void
 add_program (ChakraWriter *w, const LsProgram *p)
 {
-  chakra_add_int64 (&w->attrs, "role", w->binding->role);
+  chakra_add_int64 (&w->attrs, "role", w->binding.role);
   chakra_add_int64 (&w->attrs, "stage", p->stage);
   chakra_add_uint64 (&w->attrs, "params", p->n_params);
   for (int c = 0; c < LS_N_MEM; c++) {
@@ -160,9 +160,9 @@ put_head (ChakraWriter *w)
   chakra_add_int64 (&w->attrs, "ranks", w->plan->n_ranks);
   chakra_add_int64 (&w->attrs, "gpu", w->plan->gpu_of_rank[w->rank]);
   for (int side = 0; side < 2; side++)
-    if (w->binding->peer[side] != UINT32_MAX)
-      chakra_add_int64 (&w->attrs, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), w->binding->peer[side]);
-  add_program (w, &w->plan->programs[w->binding->role]);
+    if (w->binding.peer[side] != UINT32_MAX)
+      chakra_add_int64 (&w->attrs, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), w->binding.peer[side]);
+  add_program (w, &w->plan->programs[w->binding.role]);
   if (w->head->model) {
     g_autofree char *model = object_text (ls_model_fields, w->head->model),
                     *strategy = object_text (ls_strategy_fields, w->head->strategy);
@@ -181,7 +181,7 @@ static void
 writer_begin (ChakraWriter *w, FILE *out)
 {
   w->out = out;
-  w->binding = &w->plan->bindings[w->rank];
+  w->binding = ls_plan_binding (w->plan, w->rank);
   w->bytes = g_byte_array_new ();
   chakra_attrs_init (&w->attrs);
   w->ends = g_array_new (FALSE, FALSE, sizeof (uint64_t));
@@ -210,7 +210,7 @@ write_rank (FILE *out, void *data, GError **error)
   writer_begin (w, out);
   put_head (w);
   put_groups (w);
-  const LsProgram *p = &w->plan->programs[w->binding->role];
+  const LsProgram *p = &w->plan->programs[w->binding.role];
   for (uint32_t i = 0; i < p->n_instances; i++)
     put_instance (w, &p->instances[i], i < p->n_lead);
   writer_end (w);

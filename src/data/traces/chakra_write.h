@@ -21,7 +21,7 @@ typedef struct {
   const LsTime *kernel_times; /* NULL: not known   */
   const GArray *kernels;      /* TraceKernel       */
   uint32_t rank;
-  const LsBinding *binding;
+  LsBinding binding;
   FILE *out;
   GByteArray *bytes; /* of a message      */
   ChakraAttrs attrs; /* of the next node  */

@@ -221,8 +221,7 @@ put_p2p (ChakraWriter *w, const LsOp *op)
     if (i > 0)
       chakra_add_bool (&w->attrs, "is_cpu_op", FALSE);
     chakra_add_string (&w->attrs, t->is_send ? "send" : "receive", ls_slot_name ((LsSlot) t->slot));
-    put_message_node (w, op->name, t->is_send, w->binding->peer[side], t->bytes,
-                      2 * k + (is_forward ? 0 : 1));
+    put_message_node (w, op->name, t->is_send, w->binding.peer[side], t->bytes, 2 * k + (is_forward ? 0 : 1));
   }
 }
 
@@ -231,20 +230,20 @@ static void
 put_permute (ChakraWriter *w, const LsOp *op, uint32_t comm)
 {
   const LsCommunicator *c = &w->plan->comms[comm];
-  uint32_t me = w->binding->member[op->slot], n = c->n_ranks;
+  uint32_t me = w->binding.member[op->slot], n = c->n_ranks;
   uint64_t call = (uint64_t) w->calls[comm]++ * w->plan->n_comms + comm;
   uint32_t tag = (1u << 30) + (uint32_t) (call % (1u << 30));
   chakra_add_string (&w->attrs, CHAKRA_OP, ls_coll_kind_name ((LsCollKind) op->coll));
   chakra_add_int64 (&w->attrs, CHAKRA_NODES, 2);
-  put_message_node (w, op->name, true, c->ranks[(me + 1) % n], op->bytes, tag);
+  put_message_node (w, op->name, true, ls_comm_rank (c, (me + 1) % n), op->bytes, tag);
   chakra_add_bool (&w->attrs, "is_cpu_op", FALSE);
-  put_message_node (w, op->name, false, c->ranks[(me + n - 1) % n], op->bytes, tag);
+  put_message_node (w, op->name, false, ls_comm_rank (c, (me + n - 1) % n), op->bytes, tag);
 }
 
 static void
 put_collective (ChakraWriter *w, const LsOp *op)
 {
-  uint32_t comm = w->binding->comm[op->slot];
+  uint32_t comm = w->binding.comm[op->slot];
   g_autofree char *group = g_strdup_printf ("%u", comm + 1);
   chakra_add_string (&w->attrs, "pg_name", group);
   if (op->coll == LS_COLL_PERMUTE || op->coll == LS_COLL_COPY_PERMUTE) {

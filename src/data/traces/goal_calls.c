@@ -101,13 +101,14 @@ goal_calls_find (GoalCalls *c, const LsOp *op, uint32_t comm, GError **error)
   const LsPlan *plan = c->goal->plan;
   g_autoptr (LsArena) arena = ls_arena_new ();
   const LsCommunicator *of = &plan->comms[comm];
-  LsCollRequest request = call_request (plan, collective_key (op), of->ranks, of->n_ranks, NULL, arena);
+  g_autofree uint32_t *ranks = ls_comm_ranks (of);
+  LsCollRequest request = call_request (plan, collective_key (op), ranks, of->n_ranks, NULL, arena);
   if (!call_check (c->goal->cluster, c->goal->nccl, &request, LS_NETWORK_STEP, error))
     return NULL;
   const LsScript *s = script_of (c, &request, arena);
   if (!check_messages (c, s, error))
     return NULL;
-  GoalCall *call = call_of (s, plan->comms[comm].ranks);
+  GoalCall *call = call_of (s, ranks);
   g_hash_table_insert (c->calls, g_steal_pointer (&key), call);
   return call;
 }

@@ -19,7 +19,7 @@ typedef struct {
   GoalCalls calls;
   FILE *out;
   uint32_t rank;
-  const LsBinding *binding;
+  LsBinding binding;
   uint64_t label, n_lines;
   uint64_t last[LS_N_STREAMS], host; /* what must be over, by stream */
   GArray *deps;                      /* uint64_t: of the next node   */
@@ -104,12 +104,13 @@ put_message (Writer *w, bool is_send, uint32_t peer, uint64_t bytes, uint32_t sp
 static uint32_t
 space_of (const Writer *w, uint32_t peer, uint32_t comm)
 {
-  const uint32_t *mine = w->binding->comm, *theirs = w->plan->bindings[peer].comm;
+  const uint32_t *mine = w->binding.comm;
+  const LsBinding other = ls_plan_binding (w->plan, peer);
   uint32_t n = 0;
   for (int s = 0; s < LS_SLOT_PREV; s++) {
     bool is_both = false, is_new = mine[s] < comm;
     for (int t = 0; t < LS_SLOT_PREV; t++)
-      is_both |= theirs[t] == mine[s];
+      is_both |= other.comm[t] == mine[s];
     for (int t = 0; t < s; t++)
       is_new &= mine[t] != mine[s];
     n += is_both && is_new;
@@ -175,7 +176,7 @@ rounds_end (Writer *w, Rounds *r, unsigned cpu)
 static uint64_t
 put_collective (Writer *w, const LsOp *op, const GoalCall *call, uint32_t comm)
 {
-  const GArray *messages = call->members[w->binding->member[op->slot]];
+  const GArray *messages = call->members[w->binding.member[op->slot]];
   g_autoptr (GArray) entry = g_array_new (FALSE, FALSE, sizeof (uint64_t));
   Rounds r;
   rounds_init (&r, call->n_lanes, join (w, w->deps, op->stream));
@@ -202,7 +203,7 @@ put_p2p (Writer *w, const LsOp *op)
   for (uint32_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];
     bool to_next = (t->slot == LS_SLOT_NEXT) == (t->is_send != 0);
-    uint32_t peer = w->binding->peer[t->slot == LS_SLOT_NEXT];
+    uint32_t peer = w->binding.peer[t->slot == LS_SLOT_NEXT];
     add_dep (labels,
              put_message (w, t->is_send, peer, MAX (1, t->bytes), to_next ? SPACE_NEXT : SPACE_PREVIOUS,
                           op->stream, w->deps));
@@ -233,7 +234,7 @@ time_of (const Writer *w, const LsOp *op)
 static gboolean
 put_op (Writer *w, const LsOp *op, uint64_t *ret_end, GError **error)
 {
-  uint32_t comm = op->kind == LS_OP_COLLECTIVE ? w->binding->comm[op->slot] : 0;
+  uint32_t comm = op->kind == LS_OP_COLLECTIVE ? w->binding.comm[op->slot] : 0;
   const GoalCall *call;
   switch ((LsOpKind) op->kind) {
   case LS_OP_KERNEL:
@@ -322,7 +323,7 @@ static void
 begin_rank (Writer *w, uint32_t rank)
 {
   w->rank = rank;
-  w->binding = &w->plan->bindings[rank];
+  w->binding = ls_plan_binding (w->plan, rank);
   w->label = w->host = w->written_ns = 0;
   w->computed = 0;
   for (int s = 0; s < LS_N_STREAMS; s++)
@@ -335,7 +336,7 @@ static gboolean
 put_rank (Writer *w, uint32_t rank, GError **error)
 {
   begin_rank (w, rank);
-  const LsProgram *p = &w->plan->programs[w->binding->role];
+  const LsProgram *p = &w->plan->programs[w->binding.role];
   fprintf (w->out, "\nrank %u {\n", rank);
   for (uint32_t i = 0; i < p->n_instances; i++)
     if (!put_instance (w, &p->instances[i], error))

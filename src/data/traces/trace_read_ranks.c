@@ -180,11 +180,11 @@ read_communicators (TraceReading *r)
     *to = (LsCommunicator) { .axis = (LsAxis) f->axis,
                              .spans_stages = f->spans_stages,
                              .n_ranks = f->n_ranks };
-    to->ranks = ls_arena_new_array (plan->arena, uint32_t, MAX (1, f->n_ranks));
+    to->offsets = ls_arena_new_array (plan->arena, uint32_t, MAX (1, f->n_ranks));
     if (f->n_ranks == 0)
       ls_trace_complain (r, node, "ranks", TRACE_ALL, "a communicator without members");
     for (uint32_t i = 0; i < f->n_ranks; i++) {
-      uint32_t rank = to->ranks[i] = f->ranks[i];
+      uint32_t rank = to->offsets[i] = f->ranks[i];
       if (rank >= plan->n_ranks)
         ls_trace_complain (r, node, "ranks", i, "rank %u does not exist: there are %u", rank, plan->n_ranks);
       else if (seen_in[rank] == c + 1)
@@ -202,7 +202,7 @@ bind_members (TraceReading *r)
   LsPlan *plan = r->plan;
   for (uint32_t c = 0; c < plan->n_comms; c++)
     for (uint32_t i = 0; i < plan->comms[c].n_ranks; i++) {
-      LsBinding *b = &plan->bindings[plan->comms[c].ranks[i]];
+      LsBinding *b = &plan->bindings[ls_comm_rank (&plan->comms[c], i)];
       for (int s = 0; s < LS_SLOT_PREV; s++)
         if (b->comm[s] == c)
           b->member[s] = i;

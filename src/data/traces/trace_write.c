@@ -161,7 +161,7 @@ slots_bound (const LsPlan *plan)
   uint32_t slots = 0;
   for (uint32_t r = 0; r < plan->n_ranks; r++)
     for (int s = 0; s < LS_SLOT_PREV; s++)
-      if (plan->bindings[r].comm[s] != UINT32_MAX)
+      if (ls_plan_comm_of (plan, r, s) != UINT32_MAX)
         slots |= LS_SLOT_BIT (s);
   return slots;
 }
@@ -169,8 +169,17 @@ slots_bound (const LsPlan *plan)
 static bool
 same_communicator (const LsCommunicator *a, const LsCommunicator *b)
 {
-  return a->axis == b->axis && a->spans_stages == b->spans_stages && a->n_ranks == b->n_ranks
-      && memcmp (a->ranks, b->ranks, a->n_ranks * sizeof *a->ranks) == 0;
+  bool is_same = a->axis == b->axis && a->spans_stages == b->spans_stages && a->n_ranks == b->n_ranks;
+  for (uint32_t i = 0; is_same && i < a->n_ranks; i++)
+    is_same = ls_comm_rank (a, i) == ls_comm_rank (b, i);
+  return is_same;
+}
+
+static bool
+same_binding (const LsPlan *a, const LsPlan *b, uint32_t rank)
+{
+  const LsBinding of_a = ls_plan_binding (a, rank), of_b = ls_plan_binding (b, rank);
+  return a->gpu_of_rank[rank] == b->gpu_of_rank[rank] && memcmp (&of_a, &of_b, sizeof of_a) == 0;
 }
 
 /* Whether the rules of the mesh give exactly these bindings. */
@@ -183,9 +192,9 @@ is_mesh (const LsPlan *plan, const LsMesh *mesh, uint32_t slots)
   LsPlan *made = g_new0 (LsPlan, 1);
   made->arena = ls_arena_new ();
   ls_plan_bind_mesh (made, mesh, slots);
-  bool is_same = made->n_comms == plan->n_comms
-      && memcmp (made->bindings, plan->bindings, plan->n_ranks * sizeof *plan->bindings) == 0
-      && memcmp (made->gpu_of_rank, plan->gpu_of_rank, plan->n_ranks * sizeof *plan->gpu_of_rank) == 0;
+  bool is_same = made->n_comms == plan->n_comms;
+  for (uint32_t r = 0; is_same && r < plan->n_ranks; r++)
+    is_same = same_binding (made, plan, r);
   for (uint32_t i = 0; is_same && i < plan->n_comms; i++)
     is_same = same_communicator (&made->comms[i], &plan->comms[i]);
   ls_plan_free (made);
@@ -211,18 +220,18 @@ put_ranks (TraceFile *file, const LsPlan *plan)
     g_array_index (file->communicators, TraceCommunicator, i) = (TraceCommunicator) {
       .axis = (int) c->axis,
       .spans_stages = c->spans_stages,
-      .ranks = c->ranks,
+      .ranks = ls_comm_ranks (c),
       .n_ranks = c->n_ranks,
     };
   }
   file->ranks = array_of (sizeof (TraceRank), plan->n_ranks);
   for (uint32_t r = 0; r < plan->n_ranks; r++) {
-    const LsBinding *b = &plan->bindings[r];
+    const LsBinding b = ls_plan_binding (plan, r);
     TraceRank *to = &g_array_index (file->ranks, TraceRank, r);
-    *to = (TraceRank) { .role = b->role,
+    *to = (TraceRank) { .role = b.role,
                         .gpu = plan->gpu_of_rank[r] == r ? LS_TRACE_ABSENT : plan->gpu_of_rank[r] };
-    memcpy (to->comm, b->comm, sizeof to->comm);
-    memcpy (to->peer, b->peer, sizeof to->peer);
+    memcpy (to->comm, b.comm, sizeof to->comm);
+    memcpy (to->peer, b.peer, sizeof to->peer);
   }
 }
 
@@ -312,7 +321,7 @@ ls_trace_op_clear (TraceOp *op)
 }
 
 static void
-clear_borrowed (TraceFile *file)
+clear_file (TraceFile *file)
 {
   for (guint s = 0; s < file->segments->len; s++) {
     GArray *ops = g_array_index (file->segments, TraceSegment, s).ops;
@@ -320,6 +329,8 @@ clear_borrowed (TraceFile *file)
       ls_trace_op_clear (&g_array_index (ops, TraceOp, i));
     g_array_unref (ops);
   }
+  for (guint c = 0; file->communicators && c < file->communicators->len; c++)
+    g_free (g_array_index (file->communicators, TraceCommunicator, c).ranks);
   for (guint r = 0; r < file->roles->len; r++)
     g_array_unref (g_array_index (file->roles, TraceRole, r).instances);
   GArray *arrays[]
@@ -344,6 +355,6 @@ ls_trace_format (const LsPlan *plan, const LsTraceHead *head, GError **error)
   else
     put_ranks (&file, plan);
   char *text = format_file (&file, head);
-  clear_borrowed (&file);
+  clear_file (&file);
   return text;
 }

@@ -307,7 +307,7 @@ record_rank (const LsMemoryInput *in, LsMemoryHistory *h, const GArray *changes,
              uint64_t max_changes)
 {
   uint64_t bytes[LS_N_MEM];
-  memory_throughout (in, in->plan->bindings[h->rank].role, h->rank, bytes);
+  memory_throughout (in, ls_plan_role (in->plan, h->rank), h->rank, bytes);
   Replay r = { .in = in, .changes = changes, .to = h, .limit = memory_allocator_limit (in, h->rank, bytes) };
   r.allocator = ls_allocator_new (r.limit);
   r.owners = g_array_new (FALSE, TRUE, sizeof (Owner));
@@ -333,7 +333,7 @@ ls_memory_history_new (const LsMemoryInput *in, uint32_t rank, uint64_t max_chan
   h->is_timed = t && t->ranks[h->rank].n > 0;
   h->events = g_array_new (FALSE, FALSE, sizeof (LsMemoryEvent));
   h->blocks = g_array_new (FALSE, FALSE, sizeof (LsHistoryBlock));
-  const LsProgram *program = &in->plan->programs[in->plan->bindings[h->rank].role];
+  const LsProgram *program = &in->plan->programs[ls_plan_role (in->plan, h->rank)];
   g_autoptr (GArray) in_order = memory_changes_in_order (in->plan, program);
   bool overlaps = in->options.clock == LS_MEMORY_DEVICE || memory_changes_streams (in_order);
   g_autoptr (GArray) timed

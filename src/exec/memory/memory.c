@@ -261,7 +261,7 @@ is_of (const LsMemoryInput *in, Ranks of, uint32_t rank)
 {
   const LsCluster *c = in->cluster;
   uint32_t kind = c ? ls_cluster_kind_of (c, ls_cluster_host_of (c, in->plan->gpu_of_rank[rank])) : 0;
-  return in->plan->bindings[rank].role == of.role && kind == of.node_kind;
+  return ls_plan_role (in->plan, rank) == of.role && kind == of.node_kind;
 }
 
 static void
@@ -399,7 +399,7 @@ ls_memory_curve (const LsMemoryInput *in, uint32_t rank)
   g_assert (has_spans (in->timeline, rank));
   GArray *samples = g_array_new (FALSE, TRUE, sizeof (LsMemorySample));
   g_autoptr (GArray) changes = memory_changes_timed (in->timeline, rank, (LsMemoryClock) in->options.clock);
-  LsClassMemory m = blank_class (in, in->plan->bindings[rank].role, rank);
+  LsClassMemory m = blank_class (in, ls_plan_role (in->plan, rank), rank);
   measure (&m, in, changes, in->timeline, LAPS_THREE, samples);
   return samples;
 }
@@ -421,7 +421,7 @@ ls_memory_least_capacity (const LsPlan *plan, const LsCluster *cluster, uint32_t
 {
   uint64_t least = 0;
   for (uint32_t r = 0; r < plan->n_ranks; r++) {
-    if (plan->bindings[r].role != role || (least > 0 && !cluster->kind_of_host))
+    if (ls_plan_role (plan, r) != role || (least > 0 && !cluster->kind_of_host))
       continue;
     uint64_t own = ls_memory_capacity_of (plan, cluster, r);
     least = least == 0 ? own : MIN (least, own);

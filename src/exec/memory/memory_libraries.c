@@ -74,7 +74,7 @@ neighbours_of (const LsPlan *plan, const LsCluster *cluster, const LsCommunicato
   Neighbours n = { .is_alone = true };
   g_autoptr (GHashTable) nics = g_hash_table_new (NULL, NULL);
   for (uint32_t i = 0; i < comm->n_ranks; i++) {
-    uint32_t gpu = plan->gpu_of_rank[comm->ranks[i]];
+    uint32_t gpu = plan->gpu_of_rank[ls_comm_rank (comm, i)];
     if (ls_cluster_host_of (cluster, gpu) != host) {
       n.is_alone = false;
       continue;
@@ -103,17 +103,17 @@ void
 memory_add_libraries (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl, uint32_t rank,
                       uint64_t bytes[LS_N_MEM])
 {
-  const LsBinding *binding = &plan->bindings[rank];
-  const LsProgram *program = &plan->programs[binding->role];
+  const LsBinding binding = ls_plan_binding (plan, rank);
+  const LsProgram *program = &plan->programs[binding.role];
   if (nccl->nvlink <= 0) /* no NCCL: not an NVIDIA GPU */
     return;
   if (has_kernels (plan, program))
     bytes[LS_MEM_WORKSPACE] += ls_cluster_gpu_spec (cluster, plan->gpu_of_rank[rank])->blas_workspace_bytes;
   uint32_t slots = slots_called (plan, program);
   for (uint32_t s = 0; s < LS_N_SLOTS; s++) {
-    uint32_t comm = slots & 1u << s ? binding->comm[s] : UINT32_MAX;
+    uint32_t comm = slots & 1u << s ? binding.comm[s] : UINT32_MAX;
     for (uint32_t before = 0; before < s && comm != UINT32_MAX; before++)
-      if (slots & 1u << before && binding->comm[before] == comm)
+      if (slots & 1u << before && binding.comm[before] == comm)
         comm = UINT32_MAX;
     if (comm != UINT32_MAX)
       bytes[LS_MEM_COMM_BUFFERS] += buffers_of (plan, cluster, nccl, &plan->comms[comm], rank);

@@ -166,7 +166,7 @@ times_init (Times *x, const LsTimeline *t, uint32_t rank)
 {
   const LsRankSpans *spans = &t->ranks[rank];
   const LsPlan *plan = t->plan;
-  const LsProgram *p = &plan->programs[plan->bindings[rank].role];
+  const LsProgram *p = &plan->programs[ls_plan_role (plan, rank)];
   *x = (Times) { .plan = plan, .program = p, .spans = spans->spans, .n_spans = spans->n };
   x->first_op = g_new (uint32_t, MAX (1, p->n_instances));
   uint32_t n_ops = 0, longest = 0;

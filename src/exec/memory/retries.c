@@ -154,8 +154,8 @@ replay (const LsMemoryInput *in, uint32_t rank, const GArray *changes, LsTime pe
 {
   LsRoleRetries to = { .calls = g_array_new (FALSE, FALSE, sizeof (LsDriverCall)) };
   uint64_t bytes[LS_N_MEM];
-  memory_throughout (in, in->plan->bindings[rank].role, rank, bytes);
-  to.limit_bytes = limit_of (in, in->plan->bindings[rank].role, bytes);
+  memory_throughout (in, ls_plan_role (in->plan, rank), rank, bytes);
+  to.limit_bytes = limit_of (in, ls_plan_role (in->plan, rank), bytes);
   Replay r = { .changes = changes, .allocator = ls_allocator_new (to.limit_bytes), .to = &to };
   r.handles = memory_laps_handles (N_LAPS, changes->len);
   r.pending = g_array_new (FALSE, FALSE, sizeof (gsize));
@@ -196,7 +196,7 @@ add_role (const LsMemoryInput *in, uint32_t role, LsRoleRetries *to)
   g_autoptr (GArray) in_order = memory_changes_in_order (in->plan, &in->plan->programs[role]);
   bool needs_times = t && memory_changes_streams (in_order);
   for (uint32_t rank = 0; rank < in->plan->n_ranks; rank++) {
-    if ((t && t->multiplicity[rank] == 0) || in->plan->bindings[rank].role != role
+    if ((t && t->multiplicity[rank] == 0) || ls_plan_role (in->plan, rank) != role
         || (needs_times && t->ranks[rank].n == 0))
       continue;
     g_autoptr (GArray) timed = needs_times ? memory_changes_timed (t, rank, LS_MEMORY_HOST) : NULL;

@@ -82,15 +82,16 @@ fold_comm (Fold *f, const FoldClasses *c, uint32_t id, uint32_t *seen)
   LsCommunicator *to = &q->comms[id];
   *to = *from;
   to->n_ranks = 0;
-  to->ranks = ls_arena_new_array (q->arena, uint32_t, from->n_ranks);
+  to->first = 0;
+  to->offsets = ls_arena_new_array (q->arena, uint32_t, from->n_ranks);
   for (uint32_t i = 0; i < from->n_ranks; i++)
     for (int s = 0; s < LS_SLOT_PREV; s++) {
-      uint32_t class = c->rank[from->ranks[i]], *mark = &seen[class * LS_SLOT_PREV + (uint32_t) s];
-      if (f->plan->bindings[from->ranks[i]].comm[s] != f->comm[id] || *mark == id + 1)
+      uint32_t class = c->rank[ls_comm_rank (from, i)], *mark = &seen[class * LS_SLOT_PREV + (uint32_t) s];
+      if (ls_plan_comm_of (f->plan, ls_comm_rank (from, i), s) != f->comm[id] || *mark == id + 1)
         continue;
       *mark = id + 1;
       q->bindings[class].member[s] = to->n_ranks;
-      to->ranks[to->n_ranks++] = class;
+      to->offsets[to->n_ranks++] = class;
     }
 }
 
@@ -107,7 +108,7 @@ fold_plan (Fold *f, const FoldClasses *c)
   q->gpu_of_rank = ls_arena_new_array (q->arena, uint32_t, q->n_ranks);
   for (uint32_t i = 0; i < q->n_ranks; i++) {
     LsBinding *b = &q->bindings[i];
-    *b = f->plan->bindings[f->rank[i]];
+    *b = ls_plan_binding (f->plan, f->rank[i]);
     q->gpu_of_rank[i] = f->plan->gpu_of_rank[f->rank[i]];
     for (int s = 0; s < LS_SLOT_PREV; s++)
       b->comm[s] = b->comm[s] == UINT32_MAX ? UINT32_MAX : c->comm[b->comm[s]];
@@ -189,7 +190,7 @@ weigh (Fold *f, const uint32_t *class_of_comm)
     f->copy_weight[class] += digest_of (UINT64_C (1) << 63 | i);
     for (int p = 0; p < 2; p++)
       f->channel_weight[2 * class + (uint32_t) p]
-          += digest_of ((uint64_t) i << 32 | plan->bindings[i].peer[1 - p]);
+          += digest_of ((uint64_t) i << 32 | ls_plan_peer (plan, i, 1 - p));
   }
 }
 

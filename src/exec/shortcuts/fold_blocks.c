@@ -31,11 +31,11 @@ shape_comms (Blocks *b, const uint8_t *slot)
   b->first = g_new (uint32_t, plan->n_comms + 1);
   for (uint32_t c = 0; c < plan->n_comms; c++) {
     const LsCommunicator *comm = &plan->comms[c];
-    const RoleCalls *role = &b->roles[plan->bindings[comm->ranks[0]].role];
+    const RoleCalls *role = &b->roles[ls_plan_role (plan, ls_comm_rank (comm, 0))];
     int list = CALLS + slot[c];
     const uint32_t *at;
-    uint32_t shape
-        = shapes_of_calls (b->shapes, role->keys[list], role->id[list], comm->ranks, comm->n_ranks, &at);
+    g_autofree uint32_t *ranks = ls_comm_ranks (comm);
+    uint32_t shape = shapes_of_calls (b->shapes, role->keys[list], role->id[list], ranks, comm->n_ranks, &at);
     if (shape == NO_SHAPE)
       return false;
     b->shape_of_comm[c] = shape;
@@ -50,15 +50,14 @@ shape_comms (Blocks *b, const uint8_t *slot)
 static bool
 shape_rank (Blocks *b, uint32_t rank)
 {
-  const LsBinding *binding = &b->plan->bindings[rank];
-  const RoleCalls *role = &b->roles[binding->role];
+  const RoleCalls *role = &b->roles[ls_plan_role (b->plan, rank)];
   uint32_t *shape = b->shape_of_rank[rank];
   const uint32_t *at;
   for (int p = 0; p < 2; p++) {
-    const uint32_t ranks[] = { rank, binding->peer[p] };
     shape[p] = NO_SHAPE;
     if (role->id[SENDS + p] == 0)
       continue;
+    const uint32_t ranks[] = { rank, ls_plan_peer (b->plan, rank, (uint32_t) p) };
     shape[p] = shapes_of_calls (b->shapes, role->keys[SENDS + p], role->id[SENDS + p], ranks, 2, &at);
     if (shape[p] == NO_SHAPE)
       return false;
@@ -88,7 +87,7 @@ first_of_host (const Blocks *b, uint32_t host)
     sig_add (&sig, UINT64_C (1) << 63 | host);
   for (uint32_t i = 0; i < b->at->gpus_per_host; i++) {
     uint32_t rank = b->rank_of_gpu[host * b->at->gpus_per_host + i];
-    sig_add (&sig, rank == UINT32_MAX ? UINT64_MAX : b->plan->bindings[rank].role);
+    sig_add (&sig, rank == UINT32_MAX ? UINT64_MAX : ls_plan_role (b->plan, rank));
     if (rank == UINT32_MAX)
       continue;
     for (int p = 0; p < 3; p++)
@@ -126,7 +125,7 @@ refine_comms (Round *x)
     const Shape *shape = shapes_at (b->shapes, b->shape_of_comm[c]);
     Sig sum = { 0 }, own = sig_of (b->class_of_comm[c]);
     for (uint32_t i = 0; i < comm->n_ranks; i++)
-      sig_add_times (&sum, 1, sig_of (UINT64_C (1) << 63 | blocks_seat (b, comm->ranks[i])));
+      sig_add_times (&sum, 1, sig_of (UINT64_C (1) << 63 | blocks_seat (b, ls_comm_rank (comm, i))));
     for (uint32_t k = 0; k < shape->n_places; k++)
       sig_add_times (
           &sum, 1,
@@ -147,7 +146,7 @@ add_sends (Round *x, uint32_t rank)
     const Shape *shape = shapes_at (b->shapes, b->shape_of_rank[rank][p]);
     uint32_t places[SHAPE_PAIR_PLACES];
     Sig own = sig_of (UINT64_C (1) << 63 | (uint64_t) p << 62 | blocks_seat (b, rank));
-    uint32_t n = shapes_pair_places (b->shapes, rank, b->plan->bindings[rank].peer[p], places);
+    uint32_t n = shapes_pair_places (b->shapes, rank, ls_plan_peer (b->plan, rank, p), places);
     for (uint32_t k = 0; k < n; k++)
       sig_add_times (&x->sums[places[k]], 1, sig_with (own, shape->vector[k] + 1));
   }
@@ -175,13 +174,14 @@ add_ranks (const Blocks *b, uint32_t host, Sig *sig)
     uint32_t rank = b->rank_of_gpu[host * b->at->gpus_per_host + i];
     if (rank == UINT32_MAX)
       continue;
-    const LsBinding *binding = &b->plan->bindings[rank];
-    for (int s = 0; s < LS_SLOT_PREV; s++)
-      if (binding->comm[s] != UINT32_MAX)
-        sig_add (sig, (uint64_t) s << 32 | b->class_of_comm[binding->comm[s]]);
-    for (int p = 0; p < 2; p++)
-      if (b->peers[binding->role] & 1 << p)
-        sig_add (sig, blocks_seat (b, binding->peer[p]));
+    for (uint32_t s = 0; s < LS_SLOT_PREV; s++) {
+      uint32_t comm = ls_plan_comm_of (b->plan, rank, (LsSlot) s);
+      if (comm != UINT32_MAX)
+        sig_add (sig, (uint64_t) s << 32 | b->class_of_comm[comm]);
+    }
+    for (uint32_t p = 0; p < 2; p++)
+      if (b->peers[ls_plan_role (b->plan, rank)] & 1 << p)
+        sig_add (sig, blocks_seat (b, ls_plan_peer (b->plan, rank, p)));
   }
 }
 

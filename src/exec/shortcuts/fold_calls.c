@@ -112,11 +112,12 @@ lower_comms (Lowering *l, const uint8_t *slot)
 {
   for (uint32_t c = 0; c < l->plan->n_comms; c++) {
     const LsCommunicator *comm = &l->plan->comms[c];
-    const RoleCalls *role = &l->roles[l->plan->bindings[comm->ranks[0]].role];
+    const RoleCalls *role = &l->roles[ls_plan_role (l->plan, ls_comm_rank (comm, 0))];
+    g_autofree uint32_t *ranks = ls_comm_ranks (comm);
     begin_owner (l, c);
     sig_add (&l->out->comm[c], comm->n_ranks);
     if (!has_room (l)
-        || !lower_calls (l, role->keys[CALLS + slot[c]], comm->ranks, comm->n_ranks, &l->out->comm[c]))
+        || !lower_calls (l, role->keys[CALLS + slot[c]], ranks, comm->n_ranks, &l->out->comm[c]))
       return false;
   }
   return true;
@@ -142,19 +143,19 @@ lower_copies (Lowering *l, const RoleCalls *role, uint32_t rank, Sig *sig)
 static bool
 lower_rank (Lowering *l, uint32_t rank)
 {
-  const LsBinding *b = &l->plan->bindings[rank];
-  const RoleCalls *role = &l->roles[b->role];
+  const LsBinding b = ls_plan_binding (l->plan, rank);
+  const RoleCalls *role = &l->roles[b.role];
   Sig *sig = &l->out->rank[rank];
   LsLoad kernel = { ls_cluster_hbm_resource (l->x->cluster, l->plan->gpu_of_rank[rank]), LS_COEF_ONE };
   begin_owner (l, l->plan->n_comms + rank);
-  sig_add (sig, b->role);
+  sig_add (sig, b.role);
   sig_add_double (sig, l->x->options->slow ? l->x->options->slow[rank] : 1);
   sig_add (sig, (uint64_t) (run_kind_of (l->x, l->plan, rank) - l->x->kinds));
   pattern_of (l, &kernel, 1);
   for (int p = 0; p < 2; p++) {
     l->sends[rank][p] = begin_partners (l);
     if (role->id[SENDS + p] != 0
-        && !lower_calls (l, role->keys[SENDS + p], (const uint32_t[]) { rank, b->peer[p] }, 2, sig))
+        && !lower_calls (l, role->keys[SENDS + p], (const uint32_t[]) { rank, b.peer[p] }, 2, sig))
       return false;
   }
   l->sends[rank][2] = begin_partners (l);
@@ -257,7 +258,7 @@ fold_by_walk (Run *x, const double *capacity, FoldClasses *out)
   *out = (FoldClasses) { .refine = r };
   r->n_ranks = plan->n_ranks;
   r->n_comms = plan->n_comms;
-  r->bindings = plan->bindings;
+  r->bindings = ls_plan_bindings (plan, x->arena);
   r->peers = peers;
   r->rank = g_new0 (Sig, plan->n_ranks + 1);
   r->comm = g_new0 (Sig, plan->n_comms + 1);

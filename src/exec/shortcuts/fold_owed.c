@@ -17,15 +17,16 @@ check_calls (const Owed *l)
                       *id = g_new0 (uint32_t, plan->n_comms + 1);
   for (uint32_t i = 0; i < plan->n_ranks; i++)
     for (int s = 0; s < LS_SLOT_PREV; s++) {
-      uint32_t comm = plan->bindings[i].comm[s], of_rank = l->roles[plan->bindings[i].role].id[CALLS + s];
+      uint32_t member, comm = ls_plan_comm (plan, i, (LsSlot) s, &member),
+                       of_rank = l->roles[ls_plan_role (plan, i)].id[CALLS + s];
       if (comm == UINT32_MAX)
         continue;
       if (n_bound[comm]++ == 0) {
         slot[comm] = (uint8_t) s;
         id[comm] = of_rank;
       }
-      if (id[comm] != of_rank || plan->bindings[i].member[s] >= plan->comms[comm].n_ranks
-          || plan->comms[comm].ranks[plan->bindings[i].member[s]] != i)
+      if (id[comm] != of_rank || member >= plan->comms[comm].n_ranks
+          || ls_comm_rank (&plan->comms[comm], member) != i)
         return NULL;
     }
   for (uint32_t c = 0; c < plan->n_comms; c++)
@@ -34,27 +35,17 @@ check_calls (const Owed *l)
   return g_steal_pointer (&slot);
 }
 
-/* What rank i sends towards `to_next`, the rank there expects, and nobody else does. */
+/* What rank i sends towards `to_next`, the rank there expects, and nobody else does; or what it receives from
+ * there, that one sends. */
 static bool
-check_sends (const Owed *l, uint32_t i, int to_next)
+check_neighbour (const Owed *l, uint32_t i, int to_next, int own, int theirs)
 {
-  const LsBinding *b = &l->plan->bindings[i];
-  uint32_t sent = l->roles[b->role].id[SENDS + to_next], peer = b->peer[to_next];
-  if (sent == 0)
+  uint32_t owed = l->roles[ls_plan_role (l->plan, i)].id[own + to_next];
+  if (owed == 0)
     return true;
-  const LsBinding *there = peer != UINT32_MAX ? &l->plan->bindings[peer] : NULL;
-  return there && there->peer[!to_next] == i && l->roles[there->role].id[RECEIVES + !to_next] == sent;
-}
-
-static bool
-check_receives (const Owed *l, uint32_t i, int from_next)
-{
-  const LsBinding *b = &l->plan->bindings[i];
-  uint32_t expected = l->roles[b->role].id[RECEIVES + from_next], peer = b->peer[from_next];
-  if (expected == 0)
-    return true;
-  const LsBinding *there = peer != UINT32_MAX ? &l->plan->bindings[peer] : NULL;
-  return there && there->peer[!from_next] == i && l->roles[there->role].id[SENDS + !from_next] == expected;
+  uint32_t peer = ls_plan_peer (l->plan, i, (uint32_t) to_next);
+  return peer != UINT32_MAX && ls_plan_peer (l->plan, peer, (uint32_t) !to_next) == i
+      && l->roles[ls_plan_role (l->plan, peer)].id[theirs + !to_next] == owed;
 }
 
 static bool
@@ -62,7 +53,7 @@ check_transfers (const Owed *l)
 {
   for (uint32_t i = 0; i < l->plan->n_ranks; i++)
     for (int p = 0; p < 2; p++)
-      if (!check_sends (l, i, p) || !check_receives (l, i, p))
+      if (!check_neighbour (l, i, p, SENDS, RECEIVES) || !check_neighbour (l, i, p, RECEIVES, SENDS))
         return false;
   return true;
 }

@@ -53,7 +53,7 @@ need (Private *p, uint32_t from, uint32_t to, const uint32_t *classes, uint32_t 
 static void
 need_sends (Private *p, const Fold *f, uint32_t class, int to_next)
 {
-  uint32_t rank = f->rank[class], peer = f->plan->bindings[rank].peer[to_next];
+  uint32_t rank = f->rank[class], peer = ls_plan_peer (f->plan, rank, to_next);
   const uint32_t *sends = p->c->sends[p->c->row_of_rank[class]];
   const uint32_t ends[2] = { class, peer == UINT32_MAX ? class : f->class_of_rank[peer] };
   need (p, sends[to_next], sends[to_next + 1], ends, 2);
@@ -74,8 +74,9 @@ find_owners (Private *p, const Fold *f)
   for (int is_last = 0; is_last < 2; is_last++)
     for (uint32_t i = 0; i < f->quotient->n_comms; i++) {
       const LsCommunicator *c = &f->quotient->comms[i];
+      g_autofree uint32_t *ranks = ls_comm_ranks (c);
       if ((c->n_ranks > 1) == is_last)
-        need (p, first[p->c->row_of_comm[i]], first[p->c->row_of_comm[i] + 1], c->ranks, c->n_ranks);
+        need (p, first[p->c->row_of_comm[i]], first[p->c->row_of_comm[i] + 1], ranks, c->n_ranks);
     }
   for (uint32_t i = 0; i < p->c->n_others; i++)
     p->owners[p->c->class_of[p->c->others[i]]] = (Owners) { NOBODY, NOBODY, true };
@@ -102,7 +103,7 @@ fold_private (const Fold *f, const FoldClasses *classes)
   for (uint32_t i = 0; i < f->quotient->n_comms; i++) {
     const LsCommunicator *c = &f->quotient->comms[i];
     const uint32_t *first = &classes->refine->first[classes->row_of_comm[i]];
-    is_private[i] = c->n_ranks == 1 && owns_all (&p, first[0], first[1], c->ranks[0]);
+    is_private[i] = c->n_ranks == 1 && owns_all (&p, first[0], first[1], ls_comm_rank (c, 0));
   }
   return is_private;
 }

@@ -159,7 +159,7 @@ add_comm (Quotient *q, uint32_t class)
     values[k] = (uint64_t) b->class_of_place[b->places[b->first[c] + k]] << 32 | shape->vector[k];
   add_each_once (q, values, shape->n_places, class, add_vectors);
   for (uint32_t i = 0; i < comm->n_ranks; i++)
-    values[i] = element_of (q, comm->ranks[i]);
+    values[i] = element_of (q, ls_comm_rank (comm, i));
   add_each_once (q, values, comm->n_ranks, class, add_member);
 }
 
@@ -187,7 +187,7 @@ add_rank (Quotient *q, uint32_t i)
       continue;
     const Shape *shape = shapes_at (b->shapes, b->shape_of_rank[rank][p]);
     uint32_t places[SHAPE_PAIR_PLACES];
-    uint32_t n = shapes_pair_places (b->shapes, rank, b->plan->bindings[rank].peer[p], places);
+    uint32_t n = shapes_pair_places (b->shapes, rank, ls_plan_peer (b->plan, rank, p), places);
     g_assert (n == shape->n_places);
     for (uint32_t k = 0; k < n; k++)
       add_vector (q, b->class_of_place[places[k]], shape->vector[k], 1, first_pattern (b, rank, p));
@@ -231,7 +231,7 @@ use_by_sends (Quotient *q, uint32_t rank)
       continue;
     const Shape *shape = shapes_at (b->shapes, b->shape_of_rank[rank][p]);
     uint32_t places[SHAPE_PAIR_PLACES];
-    uint32_t n = shapes_pair_places (b->shapes, rank, b->plan->bindings[rank].peer[p], places);
+    uint32_t n = shapes_pair_places (b->shapes, rank, ls_plan_peer (b->plan, rank, p), places);
     for (uint32_t k = 0; k < n; k++)
       if (stands_for_others (q, places[k]))
         use_vector (q, places[k], shape->vector[k], b->n_comm_classes + element_of (q, rank),
@@ -287,7 +287,7 @@ bindings_of (const Quotient *q)
   LsBinding *bindings = g_new (LsBinding, q->n_ranks + 1);
   for (uint32_t i = 0; i < q->n_ranks; i++) {
     LsBinding *to = &bindings[i];
-    *to = b->plan->bindings[rank_at (q, i)];
+    *to = ls_plan_binding (b->plan, rank_at (q, i));
     for (int s = 0; s < LS_SLOT_PREV; s++)
       to->comm[s] = to->comm[s] == UINT32_MAX ? UINT32_MAX : b->class_of_comm[to->comm[s]];
     for (int p = 0; p < 2; p++)
@@ -300,7 +300,7 @@ static Sig
 first_of_rank (const Blocks *b, uint32_t rank)
 {
   Sig sig = { 0 };
-  sig_add (&sig, b->plan->bindings[rank].role);
+  sig_add (&sig, ls_plan_role (b->plan, rank));
   sig_add_double (&sig, b->x->options->slow ? b->x->options->slow[rank] : 1);
   for (int p = 0; p < 3; p++)
     if (b->shape_of_rank[rank][p] != NO_SHAPE)

@@ -116,14 +116,15 @@ static const BoundCall *
 known_collective (RankSum *r, const LsOp *op)
 {
   const LsPlan *plan = r->x->plan;
-  const LsCommunicator *c = &plan->comms[plan->bindings[r->rank].comm[op->slot]];
-  return known_call (r, op->slot, collective_key (op), c->ranks, c->n_ranks);
+  const LsCommunicator *c = &plan->comms[ls_plan_comm_of (plan, r->rank, op->slot)];
+  g_autofree uint32_t *ranks = ls_comm_ranks (c);
+  return known_call (r, op->slot, collective_key (op), ranks, c->n_ranks);
 }
 
 LsTime
 bound_send_alone (RankSum *r, uint8_t slot, uint64_t bytes)
 {
-  const uint32_t ranks[] = { r->rank, r->x->plan->bindings[r->rank].peer[slot == LS_SLOT_NEXT] };
+  const uint32_t ranks[] = { r->rank, ls_plan_peer (r->x->plan, r->rank, slot == LS_SLOT_NEXT) };
   return known_call (r, slot, transfer_key (bytes), ranks, 2)->alone;
 }
 
@@ -294,7 +295,7 @@ static RankSum *
 rank_sum_new (Run *x, LsCollMemo *memo, uint32_t rank)
 {
   const LsPlan *plan = x->plan;
-  const LsProgram *p = &plan->programs[plan->bindings[rank].role];
+  const LsProgram *p = &plan->programs[ls_plan_role (plan, rank)];
   g_autofree LsTime *n_uses = g_new0 (LsTime, plan->n_segments + 1);
   RankSum *r = g_new0 (RankSum, 1);
   *r = (RankSum) {
@@ -349,7 +350,7 @@ ls_plan_bound (const LsPlan *plan, const LsCluster *cluster, const LsCalibration
   g_ptr_array_set_size (sums, (gint) plan->n_roles);
   LsTime least = 0;
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
-    gpointer *sum = &sums->pdata[plan->bindings[rank].role];
+    gpointer *sum = &sums->pdata[ls_plan_role (plan, rank)];
     if (*sum)
       continue;
     *sum = rank_sum_new (&x, memo, rank);

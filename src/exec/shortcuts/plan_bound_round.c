@@ -81,7 +81,7 @@ walk_new (const Run *x, RankSum *sum)
   Walk *w = g_new0 (Walk, 1);
   uint32_t n_ops = 1;
   w->sum = sum;
-  w->program = &plan->programs[plan->bindings[sum->rank].role];
+  w->program = &plan->programs[ls_plan_role (plan, sum->rank)];
   for (uint32_t i = 0; i < w->program->n_instances; i++)
     n_ops = MAX (n_ops, x->segments[w->program->instances[i].segment].n_ops);
   gsize n_events = (gsize) w->program->n_events * plan->n_micro_batches * plan->n_chunks;
@@ -147,7 +147,7 @@ static Lane *
 lane_of (const Round *round, Walk *w, const LsTransfer *t)
 {
   bool is_to_next = t->slot == LS_SLOT_NEXT;
-  Walk *sender = t->is_send ? w : walk_of (round, round->x->plan->bindings[w->sum->rank].peer[is_to_next]);
+  Walk *sender = t->is_send ? w : walk_of (round, ls_plan_peer (round->x->plan, w->sum->rank, is_to_next));
   return &sender->lanes[t->is_send == is_to_next ? 0 : 1];
 }
 
@@ -308,7 +308,7 @@ static bool
 is_member (const LsCommunicator *c, uint32_t rank)
 {
   for (uint32_t i = 0; i < c->n_ranks; i++)
-    if (c->ranks[i] == rank)
+    if (ls_comm_rank (c, i) == rank)
       return true;
   return false;
 }
@@ -327,7 +327,8 @@ is_of_all (const Round *round, uint32_t comm)
 static bool
 find_barrier (const Round *round, const Walk *w, uint32_t *comm, Place *ret_place)
 {
-  const uint32_t *comms = round->x->plan->bindings[w->sum->rank].comm;
+  const LsBinding binding = ls_plan_binding (round->x->plan, w->sum->rank);
+  const uint32_t *comms = binding.comm;
   for (uint32_t i = w->program->n_instances; i-- > 0;) {
     const XSegment *seg = &round->x->segments[w->program->instances[i].segment];
     bool is_found = false;
@@ -407,14 +408,14 @@ gather (Round *round, RankSum *const *sums, RankSum *first)
   g_ptr_array_add (round->walks, walk_new (round->x, first));
   for (guint i = 0; i < round->walks->len; i++) {
     const Walk *w = round->walks->pdata[i];
-    const LsBinding *b = &plan->bindings[w->sum->rank];
+    const LsBinding b = ls_plan_binding (plan, w->sum->rank);
     if (w->program->n_lead > 0)
       return false;
     for (int side = 0; side < 2; side++) {
-      uint32_t peer = b->peer[side];
+      uint32_t peer = b.peer[side];
       if (peer == UINT32_MAX || walk_of (round, peer))
         continue;
-      RankSum *sum = sums[plan->bindings[peer].role];
+      RankSum *sum = sums[ls_plan_role (plan, peer)];
       if (!sum || sum->rank != peer)
         return false;
       g_ptr_array_add (round->walks, walk_new (round->x, sum));
@@ -451,7 +452,7 @@ bound_round (Run *x, RankSum *const *sums)
     LsTime time = gather (&round, sums, sums[role]) ? length (&round) : 0;
     least = MAX (least, time);
     for (guint i = 0; i < walks->len; i++)
-      is_known[plan->bindings[((const Walk *) walks->pdata[i])->sum->rank].role] = true;
+      is_known[ls_plan_role (plan, ((const Walk *) walks->pdata[i])->sum->rank)] = true;
   }
   return least;
 }

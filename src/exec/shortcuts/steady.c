@@ -117,7 +117,7 @@ steady_init (Run *x)
   Steady *w = ls_arena_new_array (x->arena, Steady, 1);
   w->places = ls_arena_new_array (x->arena, Place, x->plan->n_roles);
   for (uint32_t i = 0; i < x->plan->n_ranks; i++) {
-    uint32_t role = x->plan->bindings[i].role;
+    uint32_t role = ls_plan_role (x->plan, i);
     if (!find_quiescence (x, &x->plan->programs[role], &w->places[role]))
       return;
   }

@@ -189,7 +189,7 @@ static void
 draw_rank (Plot *p, uint32_t shown, uint32_t rank)
 {
   g_autofree char *name = g_strdup_printf ("rank %u, stage %u", shown,
-                                           p->t->plan->programs[p->t->plan->bindings[rank].role].stage);
+                                           p->t->plan->programs[ls_plan_role (p->t->plan, rank)].stage);
   const LsRankPlace place = { .rank = rank, .passes = p->y + BAR / 2 };
   g_array_append_val (p->places, place);
   lane_ground (p, p->y, BAR, name, false);

@@ -181,7 +181,7 @@ add_rank (LsJsonOut *w, const LsTimeline *t, uint32_t rank, bool has_ops, Names 
 {
   ls_json_out_begin_object (w, NULL);
   ls_json_out_uint (w, "rank", rank);
-  ls_json_out_uint (w, "stage", t->plan->programs[t->plan->bindings[rank].role].stage);
+  ls_json_out_uint (w, "stage", t->plan->programs[ls_plan_role (t->plan, rank)].stage);
   ls_json_out_uint (w, "stands_for", t->multiplicity[rank]);
   add_boxes (w, t, rank);
   add_strips (w, t, rank);

@@ -47,7 +47,7 @@ append_ends (const LsTimeline *t, uint32_t rank, uint32_t index, const Count *be
   const LsSpan *span = &t->ranks[rank].spans[index];
   const LsOp *op = ls_span_op (t, rank, span);
   const LsSegment *segment = &t->plan->segments[ls_span_instance (t, rank, span)->segment];
-  const LsBinding *binding = &t->plan->bindings[rank];
+  const LsBinding binding = ls_plan_binding (t->plan, rank);
 
   Count count = before[span->instance];
   for (uint32_t i = 0; i < span->op; i++)
@@ -56,7 +56,7 @@ append_ends (const LsTimeline *t, uint32_t rank, uint32_t index, const Count *be
   for (uint16_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *transfer = &op->transfers[i];
     bool is_next = transfer->slot == LS_SLOT_NEXT, is_send = transfer->is_send != 0;
-    uint32_t peer = ls_timeline_representative (t, binding->peer[is_next]), *n = &count.n[is_next][is_send];
+    uint32_t peer = ls_timeline_representative (t, binding.peer[is_next]), *n = &count.n[is_next][is_send];
     End end = {
       .from = is_send ? rank : peer,
       .to = is_send ? peer : rank,
@@ -96,7 +96,7 @@ collect_ends (const LsTimeline *t)
   GArray *ends = g_array_new (FALSE, FALSE, sizeof (End));
   g_autofree Count **before = g_new0 (Count *, t->plan->n_roles);
   for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
-    uint32_t role = t->plan->bindings[rank].role;
+    uint32_t role = ls_plan_role (t->plan, rank);
     for (uint32_t i = 0; i < t->ranks[rank].n; i++) {
       if (ls_span_op (t, rank, &t->ranks[rank].spans[i])->kind != LS_OP_P2P)
         continue;

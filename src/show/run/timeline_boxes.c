@@ -169,7 +169,7 @@ first_of_roles (const LsTimeline *t)
   g_autofree bool *is_seen = g_new0 (bool, plan->n_roles);
   g_autoptr (GHashTable) turns = g_hash_table_new (NULL, NULL);
   for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
-    uint32_t role = plan->bindings[rank].role, stage = plan->programs[role].stage;
+    uint32_t role = ls_plan_role (plan, rank), stage = plan->programs[role].stage;
     if (t->multiplicity[rank] == 0 || is_seen[role])
       continue;
     is_seen[role] = true;

@@ -46,7 +46,7 @@ write_rank_names (Trace *w, uint32_t rank)
   const LsPlan *plan = w->t->plan;
   trace_begin_event (w, 'M', "process_name", rank);
   fprintf (w->out, ",\"args\":{\"name\":\"rank %u (stage %u)\"}}", rank,
-           plan->programs[plan->bindings[rank].role].stage);
+           plan->programs[ls_plan_role (plan, rank)].stage);
   trace_begin_event (w, 'M', "process_sort_index", rank);
   fprintf (w->out, ",\"args\":{\"sort_index\":%u}}", rank);
   for (int tid = 0; tid <= TID_PASSES; tid++) {
@@ -191,7 +191,7 @@ trace_sent_bytes (const LsTimeline *t, uint32_t rank, const LsOp *op)
     bytes += op->transfers[i].is_send ? (double) op->transfers[i].bytes : 0;
   if (op->kind != LS_OP_COLLECTIVE)
     return bytes;
-  uint32_t comm = t->plan->bindings[rank].comm[op->slot];
+  uint32_t comm = ls_plan_comm_of (t->plan, rank, op->slot);
   return (double) op->bytes
       * ls_coll_wire_factor ((LsCollKind) op->coll, comm == UINT32_MAX ? 1 : t->plan->comms[comm].n_ranks);
 }
@@ -200,7 +200,7 @@ trace_sent_bytes (const LsTimeline *t, uint32_t rank, const LsOp *op)
 static void
 write_collective (Trace *w, uint32_t rank, const LsSpan *s, const LsOp *op)
 {
-  uint32_t comm = w->t->plan->bindings[rank].comm[op->slot];
+  uint32_t comm = ls_plan_comm_of (w->t->plan, rank, op->slot);
   fprintf (w->out, ",\"bytes\":%" PRIu64, op->bytes);
   if (comm == UINT32_MAX)
     return;
@@ -209,7 +209,7 @@ write_collective (Trace *w, uint32_t rank, const LsSpan *s, const LsOp *op)
       = op->recorded == LS_TIME_NEVER ? ls_limit_of_call (w->calls, rank, op) : (LsCallLimit) { 0 };
   const char *algorithm
       = call.algorithm ? call.algorithm : ls_coll_algorithm_name ((LsAlgorithm) op->algorithm);
-  fprintf (w->out, ",\"group\":%u,\"ranks\":%u,\"first_rank\":%u", comm, c->n_ranks, c->ranks[0]);
+  fprintf (w->out, ",\"group\":%u,\"ranks\":%u,\"first_rank\":%u", comm, c->n_ranks, ls_comm_rank (c, 0));
   if (algorithm && *algorithm) /* else as NCCL chooses */
     fprintf (w->out, ",\"algorithm\":\"%s\"", algorithm);
   if (call.protocol && *call.protocol)

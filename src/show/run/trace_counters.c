@@ -206,7 +206,7 @@ add_call (Links *l, uint32_t rank, const LsOp *op, LsTime from, LsTime to, doubl
   }
   for (uint16_t i = 0; op->kind == LS_OP_P2P && i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];
-    uint32_t peer = w->t->plan->bindings[rank].peer[t->slot == LS_SLOT_NEXT];
+    uint32_t peer = ls_plan_peer (w->t->plan, rank, t->slot == LS_SLOT_NEXT);
     if (!t->is_send || peer == UINT32_MAX)
       continue;
     const LsCallLimit limit = ls_limit_of_transfer (w->calls, rank, peer, t->bytes);

@@ -81,7 +81,7 @@ frames_of (const Writer *w, LsBlockUse use, uint32_t part)
   if (use.category == LS_N_MEM)
     return frames;
   const char *category = ls_mem_category_name ((LsMemCategory) use.category);
-  const LsProgram *p = &w->s->plan->programs[w->s->plan->bindings[w->device->history->rank].role];
+  const LsProgram *p = &w->s->plan->programs[ls_plan_role (w->s->plan, w->device->history->rank)];
   if (use.op) {
     const LsInstance *i = &p->instances[use.instance];
     add_op_frame (w, frames, category, use.op, i);

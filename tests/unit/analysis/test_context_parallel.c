@@ -132,7 +132,7 @@ static double
 attention_of (const Fixture *x, uint32_t rank)
 {
   const LsPlan *plan = x->plan;
-  const LsProgram *p = &plan->programs[plan->bindings[rank].role];
+  const LsProgram *p = &plan->programs[ls_plan_role (plan, rank)];
   double flops = 0;
   for (uint32_t i = 0; i < p->n_instances; i++) {
     const LsSegment *segment = &plan->segments[p->instances[i].segment];

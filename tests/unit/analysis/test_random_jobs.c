@@ -57,7 +57,7 @@ count_flops (const LsPlan *plan, double *ret_own, double *ret_again)
 {
   *ret_own = *ret_again = 0;
   for (uint32_t r = 0; r < plan->n_ranks; r++) {
-    const LsProgram *p = &plan->programs[plan->bindings[r].role];
+    const LsProgram *p = &plan->programs[ls_plan_role (plan, r)];
     for (uint32_t i = 0; i < p->n_instances; i++) {
       const LsSegment *seg = &plan->segments[p->instances[i].segment];
       for (uint32_t o = 0; o < seg->n_ops; o++)

@@ -131,7 +131,7 @@ sort_by_use (LsPlan *plan)
   g_autoptr (GArray) segments = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
-    const LsProgram *p = &plan->programs[plan->bindings[rank].role];
+    const LsProgram *p = &plan->programs[ls_plan_role (plan, rank)];
     for (uint32_t i = 0; i < p->n_instances; i++)
       place_of (segments, p->instances[i].segment);
   }

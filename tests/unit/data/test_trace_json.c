@@ -72,8 +72,10 @@ same_program (const LsProgram *a, const LsProgram *b)
 static bool
 same_comm (const LsCommunicator *a, const LsCommunicator *b)
 {
-  return a->axis == b->axis && a->spans_stages == b->spans_stages && a->n_ranks == b->n_ranks
-      && memcmp (a->ranks, b->ranks, a->n_ranks * sizeof *a->ranks) == 0;
+  bool ok = a->axis == b->axis && a->spans_stages == b->spans_stages && a->n_ranks == b->n_ranks;
+  for (uint32_t i = 0; ok && i < a->n_ranks; i++)
+    ok = ls_comm_rank (a, i) == ls_comm_rank (b, i);
+  return ok;
 }
 
 static bool
@@ -90,8 +92,11 @@ same_plan (const LsPlan *a, const LsPlan *b)
     ok = same_program (&a->programs[i], &b->programs[i]);
   for (uint32_t i = 0; ok && i < a->n_comms; i++)
     ok = same_comm (&a->comms[i], &b->comms[i]);
-  return ok && memcmp (a->bindings, b->bindings, a->n_ranks * sizeof *a->bindings) == 0
-      && memcmp (a->gpu_of_rank, b->gpu_of_rank, a->n_ranks * sizeof *a->gpu_of_rank) == 0;
+  for (uint32_t i = 0; ok && i < a->n_ranks; i++) {
+    const LsBinding of_a = ls_plan_binding (a, i), of_b = ls_plan_binding (b, i);
+    ok = memcmp (&of_a, &of_b, sizeof of_a) == 0;
+  }
+  return ok && memcmp (a->gpu_of_rank, b->gpu_of_rank, a->n_ranks * sizeof *a->gpu_of_rank) == 0;
 }
 
 static LsTrace *
@@ -113,7 +118,7 @@ follows_from_mesh (const LsPlan *plan, const LsMesh *mesh)
     return false;
   for (uint32_t r = 0; r < plan->n_ranks; r++)
     for (int s = 0; s < LS_SLOT_PREV; s++)
-      if (plan->bindings[r].comm[s] != UINT32_MAX && !(LS_MESH_SLOTS & LS_SLOT_BIT (s)))
+      if (ls_plan_comm_of (plan, r, s) != UINT32_MAX && !(LS_MESH_SLOTS & LS_SLOT_BIT (s)))
         return false;
   return true;
 }

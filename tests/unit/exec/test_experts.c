@@ -191,7 +191,7 @@ roles_are_as_many_as_programs_differ (void)
   LS_CHECK_INT (uneven.plan->n_roles, ==, 4);
   LS_CHECK_INT (mirrored.plan->n_roles, ==, 1);
   for (uint32_t r = 0; r < 8; r++)
-    LS_CHECK_INT (uneven.plan->bindings[r].role, ==, uneven.plan->bindings[r].member[LS_SLOT_EP]);
+    LS_CHECK_INT (ls_plan_role (uneven.plan, r), ==, ls_plan_binding (uneven.plan, r).member[LS_SLOT_EP]);
   ran_clear (&even);
   ran_clear (&uneven);
   ran_clear (&mirrored);

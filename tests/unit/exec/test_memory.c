@@ -337,7 +337,7 @@ libraries_take_what_their_sources_say (void)
     LsSegment segment = { "s", G_N_ELEMENTS (ops), ops };
     LsInstance instance = { 0 };
     LsProgram program = { .n_instances = 1, .instances = &instance };
-    LsCommunicator comm = { .n_ranks = rows[i].n_ranks, .ranks = ranks };
+    LsCommunicator comm = { .n_ranks = rows[i].n_ranks, .offsets = ranks };
     LsPlan plan = { .n_ranks = rows[i].n_ranks,
                     .n_micro_batches = 1,
                     .n_chunks = 1,

@@ -183,7 +183,7 @@ check_calcs (const File *f, const LsJobResult *r)
 {
   for (uint32_t rank = 0; rank < r->plan->n_ranks; rank++) {
     g_autoptr (LsArena) arena = ls_arena_new ();
-    const LsProgram *p = &r->plan->programs[r->plan->bindings[rank].role];
+    const LsProgram *p = &r->plan->programs[ls_plan_role (r->plan, rank)];
     LsTime sum = 0;
     for (uint32_t i = 0; i < p->n_instances; i++) {
       const LsSegment *s = &r->plan->segments[p->instances[i].segment];

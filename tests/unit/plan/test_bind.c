@@ -20,13 +20,14 @@ bound (LsMesh mesh, uint32_t slots)
 static void
 check_members (const LsPlan *plan, uint32_t rank, LsSlot slot, uint32_t n, const uint32_t *expected)
 {
-  uint32_t id = plan->bindings[rank].comm[slot];
+  uint32_t member, id = ls_plan_comm (plan, rank, slot, &member);
   if (!LS_CHECK (id < plan->n_comms))
     return;
   const LsCommunicator *c = &plan->comms[id];
   LS_CHECK_INT (c->n_ranks, ==, n);
-  LS_CHECK (c->n_ranks == n && memcmp (c->ranks, expected, n * sizeof *expected) == 0);
-  LS_CHECK_INT (c->ranks[plan->bindings[rank].member[slot]], ==, rank);
+  g_autofree uint32_t *ranks = ls_comm_ranks (c);
+  LS_CHECK (c->n_ranks == n && memcmp (ranks, expected, n * sizeof *expected) == 0);
+  LS_CHECK_INT (ls_comm_rank (c, member), ==, rank);
 }
 
 /* Ranks in this order: tp fastest, then dp, then pp. */
@@ -38,11 +39,11 @@ a_slot_joins_what_it_spans (void)
   check_members (plan, 5, LS_SLOT_TP, 2, (uint32_t[]) { 4, 5 });
   check_members (plan, 5, LS_SLOT_DP, 2, (uint32_t[]) { 5, 7 });
   check_members (plan, 1, LS_SLOT_EMBEDDING, 2, (uint32_t[]) { 1, 9 });
-  LS_CHECK_INT (plan->bindings[5].comm[LS_SLOT_EMBEDDING], ==, UINT32_MAX); /* a middle stage */
+  LS_CHECK_INT (ls_plan_comm_of (plan, 5, LS_SLOT_EMBEDDING), ==, UINT32_MAX); /* a middle stage */
   check_members (plan, 6, LS_SLOT_MODEL, 6, (uint32_t[]) { 2, 3, 6, 7, 10, 11 });
   check_members (plan, 6, LS_SLOT_WORLD, 12, (uint32_t[]) { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 });
-  LS_CHECK (plan->comms[plan->bindings[6].comm[LS_SLOT_MODEL]].spans_stages);
-  LS_CHECK (!plan->comms[plan->bindings[6].comm[LS_SLOT_DP]].spans_stages);
+  LS_CHECK (plan->comms[ls_plan_comm_of (plan, 6, LS_SLOT_MODEL)].spans_stages);
+  LS_CHECK (!plan->comms[ls_plan_comm_of (plan, 6, LS_SLOT_DP)].spans_stages);
 }
 
 /* schedules/sched.h, placement pipes: of 8 ranks, 0 and 7 have the first and the last stage, and
@@ -54,7 +55,7 @@ pipes_join_ranks_with_the_same_stages (void)
       = bound ((LsMesh) { .tp = 2, .cp = 1, .dp = 1, .pp = 8, .pipes = 2 }, LS_SLOT_BIT (LS_SLOT_PIPES));
   check_members (two, 1, LS_SLOT_PIPES, 2, (uint32_t[]) { 1, 15 });
   check_members (two, 4, LS_SLOT_PIPES, 2, (uint32_t[]) { 4, 10 });
-  LS_CHECK (two->comms[two->bindings[4].comm[LS_SLOT_PIPES]].spans_stages);
+  LS_CHECK (two->comms[ls_plan_comm_of (two, 4, LS_SLOT_PIPES)].spans_stages);
   g_autoptr (LsPlan) four
       = bound ((LsMesh) { .tp = 1, .cp = 1, .dp = 1, .pp = 8, .pipes = 4 }, LS_SLOT_BIT (LS_SLOT_PIPES));
   check_members (four, 4, LS_SLOT_PIPES, 4, (uint32_t[]) { 0, 3, 4, 7 });
@@ -65,13 +66,13 @@ static void
 stages_are_roles_in_a_circle (void)
 {
   g_autoptr (LsPlan) plan = bound ((LsMesh) { 2, 1, 2, 3 }, 0);
-  LS_CHECK_INT (plan->bindings[5].role, ==, 1);
-  LS_CHECK_INT (plan->bindings[5].peer[0], ==, 1);
-  LS_CHECK_INT (plan->bindings[5].peer[1], ==, 9);
-  LS_CHECK_INT (plan->bindings[9].peer[1], ==, 1);
+  LS_CHECK_INT (ls_plan_role (plan, 5), ==, 1);
+  LS_CHECK_INT (ls_plan_peer (plan, 5, 0), ==, 1);
+  LS_CHECK_INT (ls_plan_peer (plan, 5, 1), ==, 9);
+  LS_CHECK_INT (ls_plan_peer (plan, 9, 1), ==, 1);
   LS_CHECK_INT (plan->gpu_of_rank[11], ==, 11);
   g_autoptr (LsPlan) flat = bound ((LsMesh) { 2, 1, 2, 1 }, 0);
-  LS_CHECK_INT (flat->bindings[3].peer[1], ==, UINT32_MAX);
+  LS_CHECK_INT (ls_plan_peer (flat, 3, 1), ==, UINT32_MAX);
 }
 
 static void
@@ -99,8 +100,8 @@ an_order_numbers_ranks_as_megatron_does (void)
   check_members (plan, 0, LS_SLOT_DP, 2, (uint32_t[]) { 0, 4 });
   check_members (plan, 7, LS_SLOT_DP, 2, (uint32_t[]) { 3, 7 });
   check_members (plan, 5, LS_SLOT_MODEL, 4, (uint32_t[]) { 4, 5, 6, 7 });
-  LS_CHECK_INT (plan->bindings[4].peer[1], ==, 6);
-  LS_CHECK_INT (plan->bindings[6].role, ==, 1);
+  LS_CHECK_INT (ls_plan_peer (plan, 4, 1), ==, 6);
+  LS_CHECK_INT (ls_plan_role (plan, 6), ==, 1);
 }
 
 static void
@@ -197,7 +198,7 @@ groups_are_those_of_megatron (void)
     for (uint32_t r = 0; r < plan->n_ranks; r++) {
       LsCoord at = ls_mesh_coord (&m, r);
       LS_CHECK_INT (ls_mesh_rank (&m, at), ==, r);
-      LS_CHECK_INT (plan->bindings[r].role, ==, at.pp);
+      LS_CHECK_INT (ls_plan_role (plan, r), ==, at.pp);
     }
     if (!is_one)
       continue;
@@ -219,6 +220,37 @@ copies_are_cut_in_order_of_rank (void)
   check_members (plan, 1, LS_SLOT_REPLICA, 2, (uint32_t[]) { 1, 5 });
   for (uint32_t copy = 0; copy < 8; copy++)
     LS_CHECK_INT (ls_mesh_copy (&mesh, ls_mesh_at_copy (&mesh, (LsCoord) { 0 }, copy)), ==, copy);
+}
+
+/* What a rank says of a slot is what its communicator says of the rank, with a table for each or one for all;
+ * members are in order, and communicators of dimensions by their lowest rank. */
+static void
+ranks_and_communicators_agree (void)
+{
+  for (guint32 seed = 0; seed < 240; seed++) {
+    g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
+    LsMesh m = { .tp = power (rand), .cp = power (rand), .dp = power (rand), .pp = 4, .pipes = 2 };
+    m.order = seed % 120;
+    for (m.shard = power (rand); m.cp * m.dp % m.shard != 0;)
+      m.shard /= 2;
+    uint32_t own_tables = LS_SLOT_BIT (LS_SLOT_SHARD) | LS_SLOT_BIT (LS_SLOT_REPLICA), n_members = 0;
+    g_autoptr (LsPlan) plan = bound (m, LS_MESH_SLOTS | own_tables | LS_SLOT_BIT (LS_SLOT_PIPES));
+    for (uint32_t r = 0; r < plan->n_ranks; r++)
+      for (int s = 0; s < LS_SLOT_PREV; s++) {
+        const LsBinding b = ls_plan_binding (plan, r);
+        if (b.comm[s] == UINT32_MAX || !LS_CHECK (b.comm[s] < plan->n_comms))
+          continue;
+        const LsCommunicator *c = &plan->comms[b.comm[s]], *next = c + 1;
+        LS_CHECK (b.member[s] < c->n_ranks && ls_comm_rank (c, b.member[s]) == r);
+        LS_CHECK (b.member[s] == 0 || ls_comm_rank (c, b.member[s] - 1) < r);
+        bool is_last = b.comm[s] + 1 == plan->n_comms || ls_comm_rank (next, 0) == 0;
+        LS_CHECK (is_last || (own_tables >> s & 1) || ls_comm_rank (next, 0) > ls_comm_rank (c, 0));
+        n_members++;
+      }
+    for (uint32_t c = 0; c < plan->n_comms; c++)
+      n_members -= plan->comms[c].n_ranks;
+    LS_CHECK_INT (n_members, ==, 0);
+  }
 }
 
 /* Degrees of 1 tell no orders apart. */
@@ -250,6 +282,7 @@ orders_are_alike_where_they_number_alike (void)
 
 LS_TEST_MAIN ("bind", LS_TEST (an_order_numbers_ranks_as_megatron_does),
               LS_TEST (orders_are_read_and_written), LS_TEST (groups_are_those_of_megatron),
-              LS_TEST (copies_are_cut_in_order_of_rank), LS_TEST (orders_are_alike_where_they_number_alike),
-              LS_TEST (a_slot_joins_what_it_spans), LS_TEST (pipes_join_ranks_with_the_same_stages),
-              LS_TEST (stages_are_roles_in_a_circle), LS_TEST (nothing_is_made_in_vain))
+              LS_TEST (copies_are_cut_in_order_of_rank), LS_TEST (ranks_and_communicators_agree),
+              LS_TEST (orders_are_alike_where_they_number_alike), LS_TEST (a_slot_joins_what_it_spans),
+              LS_TEST (pipes_join_ranks_with_the_same_stages), LS_TEST (stages_are_roles_in_a_circle),
+              LS_TEST (nothing_is_made_in_vain))

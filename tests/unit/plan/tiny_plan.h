@@ -135,7 +135,7 @@ tiny_bindings (TinyPlan *t)
     t->members[stage][rank % 2] = rank;
   }
   for (uint32_t stage = 0; stage < 2; stage++)
-    t->comms[stage] = (LsCommunicator) { .axis = LS_AXIS_DP, .n_ranks = 2, .ranks = t->members[stage] };
+    t->comms[stage] = (LsCommunicator) { .axis = LS_AXIS_DP, .n_ranks = 2, .offsets = t->members[stage] };
 }
 
 static inline void

@@ -82,8 +82,8 @@ pipeline_init_plan (Pipeline *p)
   for (int segment = 0; segment < PIPELINE_N_SEGMENTS; segment++)
     pipeline_init_segment (p, segment);
   static uint32_t pair[] = { 0, 1 }; /* of whom a collective is said to be */
-  p->comms[0] = (LsCommunicator) { .axis = LS_AXIS_TP, .n_ranks = 2, .ranks = pair };
-  p->comms[1] = (LsCommunicator) { .axis = LS_AXIS_DP, .n_ranks = 2, .ranks = pair };
+  p->comms[0] = (LsCommunicator) { .axis = LS_AXIS_TP, .n_ranks = 2, .offsets = pair };
+  p->comms[1] = (LsCommunicator) { .axis = LS_AXIS_DP, .n_ranks = 2, .offsets = pair };
 
   uint32_t pp = p->shape.pp;
   p->plan = (LsPlan) {
