@@ -169,19 +169,19 @@ groups_new (void)
 }
 
 static Tally *
-tally_of (Groups *g, const char *name)
+tally_of (Groups *g, const char *name, guint *ret_place)
 {
   char *pattern = ls_link_pattern (name);
   guint at = GPOINTER_TO_UINT (g_hash_table_lookup (g->by_pattern, pattern));
-  if (at > 0) {
+  if (at > 0)
     g_free (pattern);
-    return &g_array_index (g->tallies, Tally, at - 1);
+  else {
+    g_array_set_size (g->tallies, at = g->tallies->len + 1);
+    g_hash_table_insert (g->by_pattern, pattern, GUINT_TO_POINTER (at));
+    g_array_index (g->tallies, Tally, at - 1).levels = g_array_new (FALSE, FALSE, sizeof (Level));
   }
-  g_array_set_size (g->tallies, g->tallies->len + 1);
-  g_hash_table_insert (g->by_pattern, pattern, GUINT_TO_POINTER (g->tallies->len));
-  Tally *tally = &g_array_index (g->tallies, Tally, g->tallies->len - 1);
-  tally->levels = g_array_new (FALSE, FALSE, sizeof (Level));
-  return tally;
+  *ret_place = at - 1;
+  return &g_array_index (g->tallies, Tally, at - 1);
 }
 
 /* Frees the tallies. */
@@ -205,7 +205,8 @@ group_links (const GArray *links)
   Groups groups = groups_new ();
   for (guint i = 0; i < links->len; i++) {
     const LsLinkUse *use = &g_array_index (links, LsLinkUse, i);
-    Tally *tally = tally_of (&groups, use->name);
+    guint place;
+    Tally *tally = tally_of (&groups, use->name, &place);
     add_name (tally, use->name);
     add_level (tally->levels, use->utilisation, use->bytes, 1);
   }
@@ -230,47 +231,76 @@ utilisation_of (const Places *p, uint32_t trunk)
   return p->t->resource_bytes[trunk] / (ls_cluster_resource_capacity (p->c, trunk) * p->window_s);
 }
 
-/* Links of this number, of places from .. to - 1. */
+/* Links of one number at places of a kind. */
+typedef struct {
+  guint tally, n; /* n in a row that are used so */
+  uint32_t first, last;
+  double bytes, utilisation;
+  bool is_plain; /* rates are those of any sound host */
+} Column;
+
 static void
-tally_column (Places *p, uint32_t from, uint32_t to, uint32_t local)
+end_row (Places *p, Column *column)
 {
-  uint32_t first = UINT32_MAX, last = 0;
-  Tally *tally = NULL;
-  double bytes = 0, utilisation = 0;
-  guint n = 0; /* in a row with these */
-  for (uint32_t place = from; place < to; place++) {
-    uint32_t trunk = ls_places_resource (&p->at, place, local);
-    if (p->t->resource_bytes[trunk] <= 0)
-      continue;
-    if (first == UINT32_MAX) {
-      g_autofree char *name = ls_cluster_resource_name (p->c, trunk);
-      first = trunk;
-      tally = tally_of (&p->groups, name);
-      add_name (tally, name);
-    }
-    last = trunk;
-    double own = utilisation_of (p, trunk);
-    if (n > 0 && (p->t->resource_bytes[trunk] != bytes || own != utilisation)) {
-      add_level (tally->levels, utilisation, bytes, n);
-      n = 0;
-    }
-    bytes = p->t->resource_bytes[trunk];
-    utilisation = own;
-    n++;
-  }
-  if (n > 0)
-    add_level (tally->levels, utilisation, bytes, n);
-  if (last == first || !tally)
+  if (column->n > 0)
+    add_level (g_array_index (p->groups.tallies, Tally, column->tally).levels, column->utilisation,
+               column->bytes, column->n);
+  column->n = 0;
+}
+
+static void
+add_name_of (Places *p, const Column *column, uint32_t trunk)
+{
+  g_autofree char *name = ls_cluster_resource_name (p->c, trunk);
+  add_name (&g_array_index (p->groups.tallies, Tally, column->tally), name);
+}
+
+static void
+begin_column (Places *p, Column *column, uint32_t trunk)
+{
+  g_autofree char *name = ls_cluster_resource_name (p->c, trunk);
+  tally_of (&p->groups, name, &column->tally);
+  column->first = trunk;
+  add_name_of (p, column, trunk);
+}
+
+static void
+tally_trunk (Places *p, Column *column, uint32_t trunk, bool is_plain)
+{
+  double bytes = p->t->resource_bytes[trunk];
+  if (bytes <= 0)
     return;
-  g_autofree char *name = ls_cluster_resource_name (p->c, last);
-  add_name (tally, name);
+  if (column->n == 0 || bytes != column->bytes || !is_plain || !column->is_plain) {
+    double own = utilisation_of (p, trunk);
+    if (column->first == UINT32_MAX)
+      begin_column (p, column, trunk);
+    if (bytes != column->bytes || own != column->utilisation)
+      end_row (p, column);
+    column->bytes = bytes;
+    column->utilisation = own;
+    column->is_plain = is_plain;
+  }
+  column->last = trunk;
+  column->n++;
 }
 
 static void
 tally_places (Places *p, uint32_t from, uint32_t n, uint32_t n_trunks)
 {
-  for (uint32_t i = 0; i < n_trunks && n > 0; i++)
-    tally_column (p, from, from + n, i);
+  g_autofree Column *columns = g_new (Column, n_trunks + 1);
+  for (uint32_t i = 0; i < n_trunks; i++)
+    columns[i] = (Column) { .first = UINT32_MAX };
+  for (uint32_t place = from; place < from + n && n_trunks > 0; place++) {
+    bool is_plain = place < p->at.n_hosts && ls_places_is_sound (p->c, place);
+    uint32_t first = ls_places_resource (&p->at, place, 0);
+    for (uint32_t i = 0; i < n_trunks; i++)
+      tally_trunk (p, &columns[i], first + i, is_plain);
+  }
+  for (uint32_t i = 0; i < n_trunks; i++) {
+    end_row (p, &columns[i]);
+    if (columns[i].first != UINT32_MAX && columns[i].last != columns[i].first)
+      add_name_of (p, &columns[i], columns[i].last);
+  }
 }
 
 /* The least use that the N_BUSIEST busiest have, and how many have more. */
@@ -330,28 +360,59 @@ is_behind (const GArray *best, guint n, const char *begin)
   return best->len == n && strncmp (begin, g_array_index (best, LsLinkUse, n - 1).name, strlen (begin)) > 0;
 }
 
-/* At this host: of links that are used so much, the names that come first. Names begin with the host, or with
- * the switch. */
+/* Number `local` of a host, if it is used so much. */
 static void
-offer_host (Places *p, GArray *best, guint n, uint32_t host, double use)
+offer_at (Places *p, GArray *best, guint n, uint32_t host, uint32_t local, double use)
 {
-  g_auto (GStrv) names = NULL;
-  g_autofree char *begin = g_strdup_printf ("node%u/", host);
-  bool is_late = is_behind (best, n, begin);
-  for (uint32_t i = 0; i < p->at.trunks_per_host; i++) {
-    uint32_t trunk = ls_places_resource (&p->at, host, i);
-    bool begins_here = ls_cluster_trunk (p->c, trunk)->from != LS_NODE_LEAF;
-    if ((is_late && begins_here) || p->t->resource_bytes[trunk] <= 0 || utilisation_of (p, trunk) != use)
+  uint32_t trunk = ls_places_resource (&p->at, host, local);
+  if (p->t->resource_bytes[trunk] > 0 && utilisation_of (p, trunk) == use)
+    offer (p, best, n, trunk, ls_cluster_resource_name (p->c, trunk));
+}
+
+/* The number behind it in the order of decimal digits as text, of those below n; n: none. */
+static uint32_t
+next_as_text (uint32_t number, uint32_t n)
+{
+  if (number > 0 && number < n && 10 * (uint64_t) number < n)
+    return 10 * number;
+  while (number % 10 == 9 || number + 1 >= n) {
+    number /= 10;
+    if (number == 0)
+      return n;
+  }
+  return number + 1;
+}
+
+/* Names that begin with the host, host by host in the order of names. */
+static void
+offer_hosts (Places *p, GArray *best, guint n, double use)
+{
+  for (uint32_t host = 0; host < p->at.n_hosts; host = next_as_text (host, p->at.n_hosts)) {
+    char begin[32];
+    g_snprintf (begin, sizeof begin, "node%u/", host);
+    if (is_behind (best, n, begin))
+      return;
+    for (uint32_t i = 0; i < p->at.trunks_per_host; i++)
+      if (ls_cluster_trunk (p->c, ls_places_resource (&p->at, host, i))->from != LS_NODE_LEAF)
+        offer_at (p, best, n, host, i, use);
+  }
+}
+
+/* Names that begin with the leaf. */
+static void
+offer_from_leaves (Places *p, GArray *best, guint n, uint32_t local, double use)
+{
+  uint32_t late = UINT32_MAX; /* a leaf whose names come behind all that are kept */
+  for (uint32_t host = 0; host < p->at.n_hosts; host++) {
+    uint32_t trunk = ls_places_resource (&p->at, host, local), leaf = ls_cluster_edge_of_trunk (p->c, trunk);
+    char begin[32];
+    if (leaf == late)
       continue;
-    if (!begins_here) {
-      char edge[32];
-      g_snprintf (edge, sizeof edge, "leaf%u>", ls_cluster_edge_of_trunk (p->c, trunk));
-      if (is_behind (best, n, edge))
-        continue;
-    }
-    if (!names)
-      names = ls_cluster_host_trunk_names (p->c, host);
-    offer (p, best, n, trunk, g_strdup (names[i]));
+    g_snprintf (begin, sizeof begin, "leaf%u>", leaf);
+    if (is_behind (best, n, begin))
+      late = leaf;
+    else
+      offer_at (p, best, n, host, local, use);
   }
 }
 
@@ -361,10 +422,11 @@ find_busiest (Places *p)
   guint n_above;
   double least = find_least (p, &n_above);
   g_autoptr (GArray) best = g_array_new (FALSE, FALSE, sizeof (LsLinkUse));
-  uint32_t n_above_hosts = p->at.first_of_groups;
-  for (uint32_t host = 0; host < p->at.n_hosts; host++)
-    offer_host (p, best, N_BUSIEST - n_above, host, least);
-  for (uint32_t t = n_above_hosts; t < p->at.n_trunks; t++)
+  offer_hosts (p, best, N_BUSIEST - n_above, least);
+  for (uint32_t i = 0; i < p->at.trunks_per_host; i++)
+    if (ls_cluster_trunk (p->c, i)->from == LS_NODE_LEAF)
+      offer_from_leaves (p, best, N_BUSIEST - n_above, i, least);
+  for (uint32_t t = p->at.first_of_groups; t < p->at.n_trunks; t++)
     if (p->t->resource_bytes[t] > 0 && utilisation_of (p, t) == least)
       offer (p, best, N_BUSIEST - n_above, t, ls_cluster_resource_name (p->c, t));
   for (uint32_t t = 0; t < p->at.n_trunks && n_above > 0; t++)
