@@ -235,7 +235,7 @@ run_compile (Run *x, GError **error)
 
 typedef struct {
   Run *x;
-  LsCollMemo *memo;
+  LsCollMemo *memo;     /* of the calls of one communicator */
   size_t message_bytes; /* of memory that scripts take */
 } Planning;
 
@@ -255,6 +255,21 @@ add_uses (Run *x, Call *c, uint32_t n_alike)
   }
 }
 
+/* Without what it loads, of which the uses are left. */
+static const LsCollPlan *
+keep_plan (LsArena *arena, const LsCollPlan *plan)
+{
+  LsCollPlan *kept = ls_arena_new_array (arena, LsCollPlan, 1);
+  *kept = *plan;
+  kept->phases = ls_arena_new_array (arena, LsPhase, plan->n_phases);
+  for (uint32_t i = 0; i < plan->n_phases; i++) {
+    kept->phases[i] = plan->phases[i];
+    kept->phases[i].loads = NULL;
+    kept->phases[i].n_loads = 0;
+  }
+  return kept;
+}
+
 /* n_alike: how many make it that this one stands for. */
 static Call *
 add_call (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, uint32_t n_alike)
@@ -264,6 +279,7 @@ add_call (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, uint32_t n_
   c->plan = plan;
   c->sm_share = (uint64_t) llround (plan->sm_share * (double) LS_COEF_ONE);
   add_uses (x, c, n_alike);
+  c->plan = keep_plan (x->arena, plan);
   c->next = *calls;
   *calls = c;
   return c;
@@ -295,15 +311,19 @@ plan_call (Planning *p, Call **calls, CallKey key, const uint32_t *ranks, uint32
   Run *x = p->x;
   if (call_find (*calls, key))
     return TRUE;
-  LsCollRequest request = run_request (x, key, ranks, n, p->memo, x->arena);
-  const LsCollPlan *plan = call_plan (x, &request, x->arena, error);
+  g_autoptr (LsArena) scratch = ls_arena_new ();
+  LsCollRequest request = run_request (x, key, ranks, n, p->memo, scratch);
+  const LsCollPlan *plan = call_plan (x, &request, scratch, error);
   if (!plan)
     return FALSE;
   Call *c = add_call (x, calls, key, plan, n_alike);
   c->stall = call_stall (x, key, &request, plan);
-  request.algorithm = plan->algorithm;
   bool has_script = x->options->network == LS_NETWORK_STEP && request.kind != LS_COLL_SEND_RECV && n > 1;
-  return !has_script || add_messages (p, c, ls_coll_script (x->cluster, x->nccl, &request, x->arena), error);
+  if (!has_script)
+    return TRUE;
+  request = run_request (x, key, ranks, n, p->memo, x->arena);
+  request.algorithm = plan->algorithm;
+  return add_messages (p, c, ls_coll_script (x->cluster, x->nccl, &request, x->arena), error);
 }
 
 /* Members whose calls do not match are found out when they meet: what any of them calls is planned. */
@@ -313,11 +333,13 @@ plan_comm (Planning *p, uint32_t id, const GArray *keys, GError **error)
   const Fold *f = p->x->fold;
   const LsCommunicator *whole = &f->plan->comms[f->comm[id]];
   g_autofree uint32_t *ranks = ls_comm_ranks (whole);
-  for (guint i = 0; i < keys->len; i++)
-    if (!plan_call (p, &p->x->comms[id].calls, g_array_index (keys, CallKey, i), ranks, whole->n_ranks,
-                    f->n_of_comm[id], error))
-      return FALSE;
-  return TRUE;
+  g_autoptr (LsCollMemo) memo = p->memo = ls_coll_memo_new ();
+  gboolean ok = TRUE;
+  for (guint i = 0; i < keys->len && ok; i++)
+    ok = plan_call (p, &p->x->comms[id].calls, g_array_index (keys, CallKey, i), ranks, whole->n_ranks,
+                    f->n_of_comm[id], error);
+  p->memo = NULL;
+  return ok;
 }
 
 /* From the rank that stands for its class to its own peer, who may not be the one that stands
@@ -384,9 +406,8 @@ plan_comms_of_rank (Planning *p, uint32_t rank, const RoleCalls *role, uint32_t 
 gboolean
 run_plan_calls (Run *x, GError **error)
 {
-  g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
   g_autofree uint32_t *planned = g_new0 (uint32_t, x->plan->n_comms + 1);
-  Planning p = { x, memo };
+  Planning p = { .x = x };
   gboolean ok = TRUE;
   for (uint32_t i = 0; i < x->plan->n_ranks && ok; i++) {
     const RoleCalls *role = &x->role_calls[ls_plan_role (x->plan, i)];

@@ -178,8 +178,8 @@ timeline_collect (Run *x)
   t->representative = g_new (uint32_t, t->n_ranks);
   t->is_sampled = !x->keeps_all_spans;
   represent (x, t);
-  for (uint32_t i = 0; i < t->n_ranks; i++)
-    t->ranks[i].tail_cause = LS_SPAN_NONE;
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
+    t->ranks[x->fold->rank[i]].tail_cause = LS_SPAN_NONE;
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
     if (x->ranks[i].keeps_spans)
       collect_rank (x, &x->ranks[i], &t->ranks[x->fold->rank[i]], step);

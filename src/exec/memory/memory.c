@@ -420,8 +420,10 @@ uint64_t
 ls_memory_least_capacity (const LsPlan *plan, const LsCluster *cluster, uint32_t role)
 {
   uint64_t least = 0;
+  if (!cluster->kind_of_host)
+    return ls_memory_capacity (ls_cluster_gpu_spec (cluster, 0));
   for (uint32_t r = 0; r < plan->n_ranks; r++) {
-    if (ls_plan_role (plan, r) != role || (least > 0 && !cluster->kind_of_host))
+    if (ls_plan_role (plan, r) != role)
       continue;
     uint64_t own = ls_memory_capacity_of (plan, cluster, r);
     least = least == 0 ? own : MIN (least, own);

@@ -47,32 +47,127 @@ shape_comms (Blocks *b, const uint8_t *slot)
   return true;
 }
 
-static bool
-shape_rank (Blocks *b, uint32_t rank)
+bool
+blocks_shape_rank (const Blocks *b, uint32_t rank, uint32_t ret_shape[3], uint32_t ret_places[2][SEND_PLACES])
 {
   const RoleCalls *role = &b->roles[ls_plan_role (b->plan, rank)];
-  uint32_t *shape = b->shape_of_rank[rank];
-  const uint32_t *at;
-  for (int p = 0; p < 2; p++) {
-    shape[p] = NO_SHAPE;
+  for (uint32_t p = 0; p < 2; p++) {
+    ret_shape[p] = NO_SHAPE;
     if (role->id[SENDS + p] == 0)
       continue;
-    const uint32_t ranks[] = { rank, ls_plan_peer (b->plan, rank, (uint32_t) p) };
-    shape[p] = shapes_of_calls (b->shapes, role->keys[SENDS + p], role->id[SENDS + p], ranks, 2, &at);
-    if (shape[p] == NO_SHAPE)
+    const uint32_t ranks[] = { rank, ls_plan_peer (b->plan, rank, p) };
+    const uint32_t *at;
+    ret_shape[p] = shapes_of_calls (b->shapes, role->keys[SENDS + p], role->id[SENDS + p], ranks, 2, &at);
+    if (ret_shape[p] == NO_SHAPE)
       return false;
+    memcpy (ret_places[p], at, shapes_at (b->shapes, ret_shape[p])->n_places * sizeof *at);
   }
-  shape[2] = shapes_of_copies (b->shapes, role, rank);
-  return shape[2] != NO_SHAPE;
+  ret_shape[2] = shapes_of_copies (b->shapes, role, rank);
+  return ret_shape[2] != NO_SHAPE;
+}
+
+/* --- rows ------------------------------------------------------------------------------- */
+
+static uint32_t
+rank_at (const Blocks *b, uint32_t host, uint32_t gpu)
+{
+  return b->rank_of_gpu[host * b->at->gpus_per_host + gpu];
+}
+
+/* Of each GPU of a host, the neighbour in that direction, if it matters; else UINT32_MAX. */
+static void
+find_peers (const Blocks *b, uint32_t host, uint32_t to_next, uint32_t *ret_peers)
+{
+  for (uint32_t i = 0; i < b->at->gpus_per_host; i++) {
+    uint32_t rank = rank_at (b, host, i);
+    bool matters = rank != UINT32_MAX && (b->peers[ls_plan_role (b->plan, rank)] >> to_next & 1);
+    ret_peers[i] = matters ? ls_plan_peer (b->plan, rank, to_next) : UINT32_MAX;
+  }
+}
+
+static uint32_t
+host_of_peer (const Blocks *b, uint32_t peer)
+{
+  return peer == UINT32_MAX ? UINT32_MAX : b->plan->gpu_of_rank[peer] / b->at->gpus_per_host;
+}
+
+/* False: a call cannot be planned. */
+static bool
+make_row (Blocks *b, uint32_t host, uint32_t n_places, Row *row)
+{
+  uint32_t *shapes = ls_arena_new_array (b->arena, uint32_t, row->n);
+  for (uint32_t i = 0; i < row->n; i++) {
+    uint32_t shape[3], places[2][SEND_PLACES];
+    if (!blocks_shape_rank (b, rank_at (b, host, row->gpu + i), shape, places))
+      return false;
+    shapes[i] = shape[row->to_next];
+    g_assert (shapes[i] == NO_SHAPE || shapes_at (b->shapes, shapes[i])->n_places == n_places);
+    row->n_places = shapes[i] == NO_SHAPE ? row->n_places : n_places;
+  }
+  row->shape = shapes;
+  row->label = b->n_row_labels;
+  b->n_row_labels += MAX (1, n_places);
+  return true;
+}
+
+/* Of `row` nothing is known but the GPUs. peers: of these; ranks: scratch, two for each GPU of a host. */
+static bool
+add_row (Blocks *b, uint32_t host, Row row, const uint32_t *peers, uint32_t *ranks)
+{
+  const uint32_t *places;
+  uint32_t n_places;
+  for (uint32_t i = 0; i < row.n; i++)
+    ranks[i] = rank_at (b, host, row.gpu + i);
+  memcpy (&ranks[row.n], peers, row.n * sizeof *peers);
+  Sig key = shapes_key (b->shapes, row.to_next, ranks, 2 * row.n, &places, &n_places);
+  for (uint32_t i = 0; i < row.n; i++)
+    sig_add (&key, b->roles[ls_plan_role (b->plan, ranks[i])].id[SENDS + row.to_next]);
+  RowAt at = { .from = host, .to = host_of_peer (b, peers[0]), .first = b->row_places->len };
+  g_array_append_vals (b->row_places, places, n_places);
+  at.row = GPOINTER_TO_UINT (g_hash_table_lookup (b->known, &key));
+  if (at.row == 0) {
+    if (!make_row (b, host, n_places, &row))
+      return false;
+    g_array_append_val (b->rows, row);
+    Sig *kept = ls_arena_new_array (b->arena, Sig, 1);
+    *kept = key;
+    g_hash_table_insert (b->known, kept, GUINT_TO_POINTER (at.row = b->rows->len));
+  }
+  at.row--;
+  g_array_append_val (b->rows_at, at);
+  return true;
 }
 
 static bool
-shape_ranks (Blocks *b)
+find_rows_of (Blocks *b, uint32_t host, uint32_t to_next, uint32_t *peers, uint32_t *ranks)
 {
-  b->shape_of_rank = g_malloc_n ((gsize) b->plan->n_ranks + 1, sizeof *b->shape_of_rank);
-  for (uint32_t i = 0; i < b->plan->n_ranks; i++)
-    if (!shape_rank (b, i))
+  uint32_t per_host = b->at->gpus_per_host;
+  find_peers (b, host, to_next, peers);
+  for (uint32_t i = 0, n; i < per_host; i += n) {
+    uint32_t to = host_of_peer (b, peers[i]);
+    for (n = 1; i + n < per_host && host_of_peer (b, peers[i + n]) == to;)
+      n++;
+    if (to != UINT32_MAX
+        && !add_row (b, host, (Row) { .gpu = i, .n = n, .to_next = to_next }, &peers[i], ranks))
       return false;
+  }
+  return true;
+}
+
+static bool
+find_rows (Blocks *b)
+{
+  g_autofree uint32_t *peers = g_new (uint32_t, b->at->gpus_per_host),
+                      *ranks = g_new (uint32_t, 2 * b->at->gpus_per_host);
+  b->arena = ls_arena_new ();
+  b->rows = g_array_new (FALSE, FALSE, sizeof (Row));
+  b->known = g_hash_table_new (shapes_hash_sig, shapes_is_same_sig);
+  b->rows_at = g_array_new (FALSE, FALSE, sizeof (RowAt));
+  b->row_places = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  for (uint32_t host = 0; host < b->at->n_hosts; host++)
+    for (uint32_t p = 0; p < 2; p++)
+      if (!find_rows_of (b, host, p, peers, ranks))
+        return false;
   return true;
 }
 
@@ -88,11 +183,7 @@ first_of_host (const Blocks *b, uint32_t host)
   for (uint32_t i = 0; i < b->at->gpus_per_host; i++) {
     uint32_t rank = b->rank_of_gpu[host * b->at->gpus_per_host + i];
     sig_add (&sig, rank == UINT32_MAX ? UINT64_MAX : ls_plan_role (b->plan, rank));
-    if (rank == UINT32_MAX)
-      continue;
-    for (int p = 0; p < 3; p++)
-      sig_add (&sig, b->shape_of_rank[rank][p]);
-    if (slow)
+    if (slow && rank != UINT32_MAX)
       sig_add_double (&sig, slow[rank]);
   }
   return sig;
@@ -116,20 +207,26 @@ typedef struct {
   Sig *scratch;
 } Round;
 
+/* Who sees what of a class by which label. */
+typedef enum { SEEN_PLACE, SEEN_COMM, SEEN_ROW, SEEN_PEERS } Seen;
+
+static inline Sig
+sig_seen (Seen kind, uint32_t class, uint32_t label)
+{
+  return sig_of ((uint64_t) kind << 62 | (uint64_t) class << 32 | label);
+}
+
 static void
 refine_comms (Round *x)
 {
   Blocks *b = x->b;
   for (uint32_t c = 0; c < b->plan->n_comms; c++) {
-    const LsCommunicator *comm = &b->plan->comms[c];
     const Shape *shape = shapes_at (b->shapes, b->shape_of_comm[c]);
+    const uint32_t *places = &b->places[b->first[c]];
     Sig sum = { 0 }, own = sig_of (b->class_of_comm[c]);
-    for (uint32_t i = 0; i < comm->n_ranks; i++)
-      sig_add_times (&sum, 1, sig_of (UINT64_C (1) << 63 | blocks_seat (b, ls_comm_rank (comm, i))));
     for (uint32_t k = 0; k < shape->n_places; k++)
-      sig_add_times (
-          &sum, 1,
-          sig_of ((uint64_t) b->class_of_place[b->places[b->first[c] + k]] << 32 | shape->vector[k]));
+      if (shape->label[k] > 0)
+        sig_add_times (&sum, 1, sig_seen (SEEN_PLACE, b->class_of_place[places[k]], shape->label[k]));
     sig_add_sig (&own, sum);
     x->scratch[c] = own;
   }
@@ -137,51 +234,30 @@ refine_comms (Round *x)
 }
 
 static void
-add_sends (Round *x, uint32_t rank)
+add_comms (Round *x)
 {
   const Blocks *b = x->b;
-  for (uint32_t p = 0; p < 2; p++) {
-    if (b->shape_of_rank[rank][p] == NO_SHAPE)
-      continue;
-    const Shape *shape = shapes_at (b->shapes, b->shape_of_rank[rank][p]);
-    uint32_t places[SHAPE_PAIR_PLACES];
-    Sig own = sig_of (UINT64_C (1) << 63 | (uint64_t) p << 62 | blocks_seat (b, rank));
-    uint32_t n = shapes_pair_places (b->shapes, rank, ls_plan_peer (b->plan, rank, p), places);
-    for (uint32_t k = 0; k < n; k++)
-      sig_add_times (&x->sums[places[k]], 1, sig_with (own, shape->vector[k] + 1));
-  }
-}
-
-static void
-add_loads (Round *x)
-{
-  const Blocks *b = x->b;
-  memset (x->sums, 0, b->n_places * sizeof *x->sums);
   for (uint32_t c = 0; c < b->plan->n_comms; c++) {
     const Shape *shape = shapes_at (b->shapes, b->shape_of_comm[c]);
+    const uint32_t *places = &b->places[b->first[c]];
     for (uint32_t k = 0; k < shape->n_places; k++)
-      sig_add_times (&x->sums[b->places[b->first[c] + k]], 1,
-                     sig_of ((uint64_t) b->class_of_comm[c] << 32 | shape->vector[k]));
+      if (shape->label[k] > 0)
+        sig_add_times (&x->sums[places[k]], 1, sig_seen (SEEN_COMM, b->class_of_comm[c], shape->label[k]));
   }
-  for (uint32_t i = 0; i < b->plan->n_ranks; i++)
-    add_sends (x, i);
 }
 
 static void
-add_ranks (const Blocks *b, uint32_t host, Sig *sig)
+add_rows (Round *x)
 {
-  for (uint32_t i = 0; i < b->at->gpus_per_host; i++) {
-    uint32_t rank = b->rank_of_gpu[host * b->at->gpus_per_host + i];
-    if (rank == UINT32_MAX)
-      continue;
-    for (uint32_t s = 0; s < LS_SLOT_PREV; s++) {
-      uint32_t comm = ls_plan_comm_of (b->plan, rank, (LsSlot) s);
-      if (comm != UINT32_MAX)
-        sig_add (sig, (uint64_t) s << 32 | b->class_of_comm[comm]);
-    }
-    for (uint32_t p = 0; p < 2; p++)
-      if (b->peers[ls_plan_role (b->plan, rank)] & 1 << p)
-        sig_add (sig, blocks_seat (b, ls_plan_peer (b->plan, rank, p)));
+  const Blocks *b = x->b;
+  for (guint i = 0; i < b->rows_at->len; i++) {
+    const RowAt *at = &g_array_index (b->rows_at, RowAt, i);
+    const Row *row = &g_array_index (b->rows, Row, at->row);
+    const uint32_t *places = &g_array_index (b->row_places, uint32_t, at->first);
+    sig_add_times (&x->sums[at->from], 1, sig_seen (SEEN_PEERS, b->class_of_place[at->to], row->label));
+    for (uint32_t k = 0; k < row->n_places; k++)
+      sig_add_times (&x->sums[places[k]], 1,
+                     sig_seen (SEEN_ROW, b->class_of_place[at->from], row->label + k));
   }
 }
 
@@ -189,14 +265,15 @@ static void
 refine_places (Round *x)
 {
   Blocks *b = x->b;
-  add_loads (x);
+  memset (x->sums, 0, b->n_places * sizeof *x->sums);
+  add_comms (x);
+  add_rows (x);
   for (uint32_t i = 0; i < b->n_places; i++) {
     Sig own = sig_of (b->class_of_place[i]);
     sig_add_sig (&own, x->sums[i]);
     if (i < b->at->n_hosts) {
       sig_add (&own, b->class_of_place[ls_places_group_of (b->at, i)]);
       sig_add (&own, b->class_of_place[ls_places_pod_of (b->at, i)]);
-      add_ranks (b, i, &own);
     }
     x->scratch[i] = own;
   }
@@ -241,7 +318,7 @@ blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers,
     return false;
   b->at = shapes_places (b->shapes);
   b->n_places = ls_places_n (b->at);
-  if (!find_ranks (b) || !shape_comms (b, slot) || !shape_ranks (b))
+  if (!find_ranks (b) || !shape_comms (b, slot) || !find_rows (b))
     return false;
   refine_blocks (b, slot, capacity);
   return true;
@@ -255,7 +332,13 @@ blocks_clear (Blocks *b)
   g_free (b->shape_of_comm);
   g_free (b->places);
   g_free (b->first);
-  g_free (b->shape_of_rank);
+  if (b->rows) {
+    g_array_unref (b->rows);
+    g_hash_table_unref (b->known);
+    g_array_unref (b->rows_at);
+    g_array_unref (b->row_places);
+    ls_arena_free (b->arena);
+  }
   g_free (b->class_of_place);
   g_free (b->class_of_comm);
 }
@@ -266,8 +349,7 @@ fold_by_blocks (Run *x, const double *capacity, FoldClasses *ret)
   g_autofree uint8_t *slot = fold_owed (x), *peers = fold_peers (x);
   Blocks b = { 0 };
   bool ok = slot && blocks_init (&b, x, slot, peers, capacity);
-  if (ok)
-    blocks_classify (&b, slot, capacity, ret);
+  ok = ok && blocks_classify (&b, slot, capacity, ret);
   blocks_clear (&b);
   return ok;
 }

@@ -35,25 +35,28 @@ check_calls (const Owed *l)
   return g_steal_pointer (&slot);
 }
 
-/* What rank i sends towards `to_next`, the rank there expects, and nobody else does; or what it receives from
- * there, that one sends. */
+/* What rank i sends to that neighbour, the neighbour expects, and nobody else does; what it expects from
+ * there, is sent. */
 static bool
-check_neighbour (const Owed *l, uint32_t i, int to_next, int own, int theirs)
+check_neighbour (const Owed *l, uint32_t i, uint32_t p)
 {
-  uint32_t owed = l->roles[ls_plan_role (l->plan, i)].id[own + to_next];
-  if (owed == 0)
+  const uint32_t *own = l->roles[ls_plan_role (l->plan, i)].id;
+  if (own[SENDS + p] == 0 && own[RECEIVES + p] == 0)
     return true;
-  uint32_t peer = ls_plan_peer (l->plan, i, (uint32_t) to_next);
-  return peer != UINT32_MAX && ls_plan_peer (l->plan, peer, (uint32_t) !to_next) == i
-      && l->roles[ls_plan_role (l->plan, peer)].id[theirs + !to_next] == owed;
+  uint32_t peer = ls_plan_peer (l->plan, i, p);
+  if (peer == UINT32_MAX || ls_plan_peer (l->plan, peer, 1 - p) != i)
+    return false;
+  const uint32_t *theirs = l->roles[ls_plan_role (l->plan, peer)].id;
+  return (own[SENDS + p] == 0 || theirs[RECEIVES + 1 - p] == own[SENDS + p])
+      && (own[RECEIVES + p] == 0 || theirs[SENDS + 1 - p] == own[RECEIVES + p]);
 }
 
 static bool
 check_transfers (const Owed *l)
 {
   for (uint32_t i = 0; i < l->plan->n_ranks; i++)
-    for (int p = 0; p < 2; p++)
-      if (!check_neighbour (l, i, p, SENDS, RECEIVES) || !check_neighbour (l, i, p, RECEIVES, SENDS))
+    for (uint32_t p = 0; p < 2; p++)
+      if (!check_neighbour (l, i, p))
         return false;
   return true;
 }

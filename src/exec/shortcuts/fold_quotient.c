@@ -21,6 +21,8 @@ typedef struct {
   uint32_t *seat;           /* [n_ranks]                                      */
   uint32_t *first_resource; /* [classes + 1]                                  */
   uint32_t n_ranks;
+  uint32_t (*shape)[3]; /* [n_ranks] see blocks_shape_rank() */
+  uint32_t (*send_places)[2][SEND_PLACES];
   GArray *loads, *first;          /* RefineLoad, uint32_t */
   GArray *members, *first_member; /* RefineMember, uint32_t */
   GArray *uses;                   /* Use */
@@ -113,23 +115,41 @@ add_vector (Quotient *q, uint32_t class, uint32_t vector, uint64_t n, uint32_t p
     add_load (q, q->first_resource[class] + l[i].local, n * l[i].coef, pattern + l[i].pattern);
 }
 
+typedef struct {
+  uint64_t value;
+  uint32_t n; /* so many times */
+} Times;
+
 static int
 by_value (const void *a, const void *b)
 {
-  return LS_ORDER (*(const uint64_t *) a, *(const uint64_t *) b);
+  return LS_ORDER (((const Times *) a)->value, ((const Times *) b)->value);
 }
 
-/* How often each value is there, in order: calls add() of each. values: sorted afterwards. */
 static void
-add_each_once (Quotient *q, uint64_t *values, uint32_t n, uint32_t comm,
+add_time (GArray *times, uint64_t value)
+{
+  const Times once = { value, 1 };
+  if (times->len > 0 && g_array_index (times, Times, times->len - 1).value == value)
+    g_array_index (times, Times, times->len - 1).n++;
+  else
+    g_array_append_val (times, once);
+}
+
+/* How often each value is there, in order: calls add() of each. Neighbours are often the same. */
+static void
+add_each_once (Quotient *q, GArray *times, uint32_t comm,
                void (*add) (Quotient *q, uint64_t value, uint32_t n, uint32_t comm))
 {
-  qsort (values, n, sizeof *values, by_value);
-  for (uint32_t i = 0, from = 0; i < n; i++)
-    if (i + 1 == n || values[i + 1] != values[i]) {
-      add (q, values[i], i + 1 - from, comm);
-      from = i + 1;
-    }
+  g_array_sort (times, by_value);
+  for (guint i = 0; i < times->len; i++) {
+    Times *own = &g_array_index (times, Times, i), *next = own + 1;
+    if (i + 1 < times->len && next->value == own->value)
+      next->n += own->n;
+    else
+      add (q, own->value, own->n, comm);
+  }
+  g_array_set_size (times, 0);
 }
 
 static void
@@ -152,25 +172,25 @@ add_comm (Quotient *q, uint32_t class)
   uint32_t c = q->comm[class];
   const LsCommunicator *comm = &b->plan->comms[c];
   const Shape *shape = shapes_at (b->shapes, b->shape_of_comm[c]);
-  g_autofree uint64_t *values = g_new (uint64_t, MAX (shape->n_places, comm->n_ranks) + 1);
+  g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (Times));
   begin_owner (q);
   g_array_append_val (q->first_member, q->members->len);
   for (uint32_t k = 0; k < shape->n_places; k++)
-    values[k] = (uint64_t) b->class_of_place[b->places[b->first[c] + k]] << 32 | shape->vector[k];
-  add_each_once (q, values, shape->n_places, class, add_vectors);
+    add_time (times, (uint64_t) b->class_of_place[b->places[b->first[c] + k]] << 32 | shape->vector[k]);
+  add_each_once (q, times, class, add_vectors);
   for (uint32_t i = 0; i < comm->n_ranks; i++)
-    values[i] = element_of (q, ls_comm_rank (comm, i));
-  add_each_once (q, values, comm->n_ranks, class, add_member);
+    add_time (times, element_of (q, ls_comm_rank (comm, i)));
+  add_each_once (q, times, class, add_member);
 }
 
 /* Patterns of a rank: its kernels, its sends to the previous, to the next, its copies. */
 static uint32_t
-first_pattern (const Blocks *b, uint32_t rank, uint32_t part)
+first_pattern (const Quotient *q, uint32_t i, uint32_t part)
 {
   uint32_t pattern = 1;
   for (uint32_t p = 0; p < part; p++)
-    if (b->shape_of_rank[rank][p] != NO_SHAPE)
-      pattern += shapes_at (b->shapes, b->shape_of_rank[rank][p])->n_patterns;
+    if (q->shape[i][p] != NO_SHAPE)
+      pattern += shapes_at (q->b->shapes, q->shape[i][p])->n_patterns;
   return pattern;
 }
 
@@ -178,23 +198,20 @@ static void
 add_rank (Quotient *q, uint32_t i)
 {
   const Blocks *b = q->b;
-  uint32_t rank = rank_at (q, i), per_host = b->at->gpus_per_host, class = q->seat[i] / per_host;
+  uint32_t per_host = b->at->gpus_per_host, class = q->seat[i] / per_host;
   begin_owner (q);
   add_load (q, q->first_resource[class] + b->at->trunks_per_host + q->seat[i] % per_host, LS_COEF_ONE, 0);
   for (uint32_t p = 0; p < 2; p++) {
     q->sends[i][p] = q->loads->len;
-    if (b->shape_of_rank[rank][p] == NO_SHAPE)
+    if (q->shape[i][p] == NO_SHAPE)
       continue;
-    const Shape *shape = shapes_at (b->shapes, b->shape_of_rank[rank][p]);
-    uint32_t places[SHAPE_PAIR_PLACES];
-    uint32_t n = shapes_pair_places (b->shapes, rank, ls_plan_peer (b->plan, rank, p), places);
-    g_assert (n == shape->n_places);
-    for (uint32_t k = 0; k < n; k++)
-      add_vector (q, b->class_of_place[places[k]], shape->vector[k], 1, first_pattern (b, rank, p));
+    const Shape *shape = shapes_at (b->shapes, q->shape[i][p]);
+    for (uint32_t k = 0; k < shape->n_places; k++)
+      add_vector (q, b->class_of_place[q->send_places[i][p][k]], shape->vector[k], 1,
+                  first_pattern (q, i, p));
   }
   q->sends[i][2] = q->loads->len;
-  add_vector (q, class, shapes_at (b->shapes, b->shape_of_rank[rank][2])->vector[0], 1,
-              first_pattern (b, rank, 2));
+  add_vector (q, class, shapes_at (b->shapes, q->shape[i][2])->vector[0], 1, first_pattern (q, i, 2));
 }
 
 /* --- who loads each --------------------------------------------------------------------- */
@@ -222,20 +239,30 @@ use_by_comms (Quotient *q)
   }
 }
 
+/* What a row loads at its k-th place. */
 static void
-use_by_sends (Quotient *q, uint32_t rank)
+use_by_row (Quotient *q, const RowAt *at, const Row *row, uint32_t k)
 {
   const Blocks *b = q->b;
-  for (uint32_t p = 0; p < 2; p++) {
-    if (b->shape_of_rank[rank][p] == NO_SHAPE)
-      continue;
-    const Shape *shape = shapes_at (b->shapes, b->shape_of_rank[rank][p]);
-    uint32_t places[SHAPE_PAIR_PLACES];
-    uint32_t n = shapes_pair_places (b->shapes, rank, ls_plan_peer (b->plan, rank, p), places);
-    for (uint32_t k = 0; k < n; k++)
-      if (stands_for_others (q, places[k]))
-        use_vector (q, places[k], shape->vector[k], b->n_comm_classes + element_of (q, rank),
-                    first_pattern (b, rank, p));
+  uint32_t place = g_array_index (b->row_places, uint32_t, at->first + k);
+  for (uint32_t i = 0; i < row->n; i++) {
+    uint32_t element = q->rank_of_seat[b->class_of_place[at->from] * b->at->gpus_per_host + row->gpu + i];
+    if (row->shape[i] != NO_SHAPE)
+      use_vector (q, place, shapes_at (b->shapes, row->shape[i])->vector[k], b->n_comm_classes + element,
+                  first_pattern (q, element, row->to_next));
+  }
+}
+
+static void
+use_by_rows (Quotient *q)
+{
+  const Blocks *b = q->b;
+  for (guint i = 0; i < b->rows_at->len; i++) {
+    const RowAt *at = &g_array_index (b->rows_at, RowAt, i);
+    const Row *row = &g_array_index (b->rows, Row, at->row);
+    for (uint32_t k = 0; k < row->n_places; k++)
+      if (stands_for_others (q, g_array_index (b->row_places, uint32_t, at->first + k)))
+        use_by_row (q, at, row, k);
   }
 }
 
@@ -256,8 +283,7 @@ use_by_ranks (Quotient *q)
       g_array_append_val (q->uses, use);
     }
   }
-  for (uint32_t i = 0; i < b->plan->n_ranks; i++)
-    use_by_sends (q, i);
+  use_by_rows (q);
 }
 
 /* Newly allocated, by resource; *ret_first: [n + 1]. */
@@ -297,14 +323,15 @@ bindings_of (const Quotient *q)
 }
 
 static Sig
-first_of_rank (const Blocks *b, uint32_t rank)
+first_of_rank (const Quotient *q, uint32_t i)
 {
+  const double *slow = q->b->x->options->slow;
   Sig sig = { 0 };
-  sig_add (&sig, ls_plan_role (b->plan, rank));
-  sig_add_double (&sig, b->x->options->slow ? b->x->options->slow[rank] : 1);
+  sig_add (&sig, ls_plan_role (q->b->plan, rank_at (q, i)));
+  sig_add_double (&sig, slow ? slow[rank_at (q, i)] : 1);
   for (int p = 0; p < 3; p++)
-    if (b->shape_of_rank[rank][p] != NO_SHAPE)
-      sig_add_sig (&sig, shapes_at (b->shapes, b->shape_of_rank[rank][p])->sig);
+    if (q->shape[i][p] != NO_SHAPE)
+      sig_add_sig (&sig, shapes_at (q->b->shapes, q->shape[i][p])->sig);
   return sig;
 }
 
@@ -316,7 +343,7 @@ tell_apart (const Quotient *q, Refine *r, const double *capacity)
   r->comm = g_new0 (Sig, r->n_comms + 1);
   r->resource = g_new0 (Sig, r->n_resources + 1);
   for (uint32_t i = 0; i < r->n_ranks; i++)
-    r->rank[i] = first_of_rank (b, rank_at (q, i));
+    r->rank[i] = first_of_rank (q, i);
   for (uint32_t c = 0; c < r->n_comms; c++) {
     sig_add (&r->comm[c], b->plan->comms[q->comm[c]].n_ranks);
     sig_add_sig (&r->comm[c], shapes_at (b->shapes, b->shape_of_comm[q->comm[c]])->sig);
@@ -421,31 +448,53 @@ quotient_clear (Quotient *q)
   g_free (q->rank_of_seat);
   g_free (q->seat);
   g_free (q->first_resource);
-  g_array_unref (q->uses);
+  g_free (q->shape);
+  g_free (q->send_places);
+  g_clear_pointer (&q->uses, g_array_unref);
 }
 
-void
+static bool
+find_shapes (Quotient *q)
+{
+  q->shape = g_malloc_n ((gsize) q->n_ranks + 1, sizeof *q->shape);
+  q->send_places = g_malloc_n ((gsize) q->n_ranks + 1, sizeof *q->send_places);
+  for (uint32_t i = 0; i < q->n_ranks; i++)
+    if (!blocks_shape_rank (q->b, rank_at (q, i), q->shape[i], q->send_places[i]))
+      return false;
+  return true;
+}
+
+static void
+find_loads (Quotient *q)
+{
+  q->loads = g_array_new (FALSE, FALSE, sizeof (RefineLoad));
+  q->first = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  q->members = g_array_new (FALSE, FALSE, sizeof (RefineMember));
+  q->first_member = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  q->uses = g_array_new (FALSE, FALSE, sizeof (Use));
+  q->sends = g_malloc0_n ((gsize) q->n_ranks + 1, sizeof *q->sends);
+  for (uint32_t c = 0; c < q->b->n_comm_classes; c++)
+    add_comm (q, c);
+  for (uint32_t i = 0; i < q->n_ranks; i++)
+    add_rank (q, i);
+}
+
+bool
 blocks_classify (const Blocks *b, const uint8_t *slot, const double *capacity, FoldClasses *ret)
 {
-  Quotient q = { .b = b,
-                 .slot = slot,
-                 .loads = g_array_new (FALSE, FALSE, sizeof (RefineLoad)),
-                 .first = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
-                 .members = g_array_new (FALSE, FALSE, sizeof (RefineMember)),
-                 .first_member = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
-                 .uses = g_array_new (FALSE, FALSE, sizeof (Use)) };
+  Quotient q = { .b = b, .slot = slot };
   find_seats (&q);
-  q.sends = g_malloc0_n ((gsize) q.n_ranks + 1, sizeof *q.sends);
-  for (uint32_t c = 0; c < b->n_comm_classes; c++)
-    add_comm (&q, c);
-  for (uint32_t i = 0; i < q.n_ranks; i++)
-    add_rank (&q, i);
-  *ret = (FoldClasses) { .refine = refine_new (&q, capacity), .sends = q.sends };
-  Classes c = refine (ret->refine);
-  ret->has_slots_apart = fold_has_slots_apart (ret->refine, c.comm);
-  spread_ranks (&q, &c, ret);
-  spread_comms (&q, &c, ret);
-  spread_resources (&q, &c, ret);
-  classes_clear (&c);
+  bool ok = find_shapes (&q);
+  if (ok) {
+    find_loads (&q);
+    *ret = (FoldClasses) { .refine = refine_new (&q, capacity), .sends = q.sends };
+    Classes c = refine (ret->refine);
+    ret->has_slots_apart = fold_has_slots_apart (ret->refine, c.comm);
+    spread_ranks (&q, &c, ret);
+    spread_comms (&q, &c, ret);
+    spread_resources (&q, &c, ret);
+    classes_clear (&c);
+  }
   quotient_clear (&q);
+  return ok;
 }

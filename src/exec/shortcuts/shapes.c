@@ -24,20 +24,21 @@ struct Shapes {
   GArray *loads;       /* PlaceLoad of all vectors */
   GArray *first;       /* uint32_t: where those of each vector begin, and of one more */
   GHashTable *vectors; /* Sig > vector + 1 */
+  GHashTable *labels;  /* Sig > label */
   uint32_t *number;    /* [places] of a place in the present shape, or NO_PLACE */
   GArray *places;      /* uint32_t, by number */
   GArray *found;       /* Found */
   GArray *patterns;    /* uint32_t: where those of the present shape begin in found */
 };
 
-static guint
-hash_sig (gconstpointer key)
+guint
+shapes_hash_sig (gconstpointer key)
 {
   return (guint) ((const Sig *) key)->a;
 }
 
-static gboolean
-is_same_sig (gconstpointer a, gconstpointer b)
+gboolean
+shapes_is_same_sig (gconstpointer a, gconstpointer b)
 {
   return memcmp (a, b, sizeof (Sig)) == 0;
 }
@@ -56,11 +57,12 @@ shapes_new (const Run *x)
   s->has_faults = x->cluster->spec.faults && x->cluster->spec.faults->len > 0;
   s->arena = ls_arena_new ();
   s->shapes = g_array_new (FALSE, FALSE, sizeof (Shape));
-  s->known = g_hash_table_new (hash_sig, is_same_sig);
+  s->known = g_hash_table_new (shapes_hash_sig, shapes_is_same_sig);
   s->loads = g_array_new (FALSE, FALSE, sizeof (PlaceLoad));
   s->first = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_array_append_val (s->first, zero);
-  s->vectors = g_hash_table_new (hash_sig, is_same_sig);
+  s->vectors = g_hash_table_new (shapes_hash_sig, shapes_is_same_sig);
+  s->labels = g_hash_table_new (shapes_hash_sig, shapes_is_same_sig);
   s->number = g_new (uint32_t, n);
   memset (s->number, 0xff, n * sizeof *s->number);
   s->places = g_array_new (FALSE, FALSE, sizeof (uint32_t));
@@ -80,6 +82,7 @@ shapes_free (Shapes *s)
   g_array_unref (s->loads);
   g_array_unref (s->first);
   g_hash_table_unref (s->vectors);
+  g_hash_table_unref (s->labels);
   g_free (s->number);
   g_array_unref (s->places);
   g_array_unref (s->found);
@@ -183,27 +186,16 @@ forget_places (Shapes *s)
   g_array_set_size (s->places, 0);
 }
 
-uint32_t
-shapes_pair_places (const Shapes *s, uint32_t rank, uint32_t peer, uint32_t *ret_places)
+/* GPUs of one host are digits of a word, by this base. Words have both high bits, hosts have none or one. */
+static void
+add_gpu (const Shapes *s, uint32_t gpu, uint64_t *word, Sig *key)
 {
-  const uint32_t ranks[] = { rank, peer };
-  uint32_t n = 0;
-  for (int i = 0; i < 2; i++) {
-    uint32_t host = s->plan->gpu_of_rank[ranks[i]] / s->at.gpus_per_host,
-             group = ls_places_group_of (&s->at, host), pod = ls_places_pod_of (&s->at, host);
-    bool has_host = i > 0 && ret_places[0] == host, has_group = has_host, has_pod = has_host;
-    for (uint32_t k = 0; k < n; k++) {
-      has_group |= ret_places[k] == group;
-      has_pod |= ret_places[k] == pod;
-    }
-    if (!has_host)
-      ret_places[n++] = host;
-    if (!has_group && s->at.trunks_per_group > 0)
-      ret_places[n++] = group;
-    if (!has_pod && s->at.trunks_per_pod > 0)
-      ret_places[n++] = pod;
+  uint64_t base = s->at.gpus_per_host + 1;
+  if (*word > UINT64_MAX / 4 / base - 1) {
+    sig_add (key, UINT64_C (3) << 62 | *word);
+    *word = 0;
   }
-  return n;
+  *word = *word * base + gpu + 1;
 }
 
 /* Numbers all places of these ranks. */
@@ -211,16 +203,34 @@ static Sig
 key_of (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n)
 {
   Sig key = { list, n };
-  uint32_t per_host = s->at.gpus_per_host;
+  uint32_t per_host = s->at.gpus_per_host, last = NO_PLACE;
+  uint64_t word = 0;
+  forget_places (s);
   sig_add (&key, list);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t gpu = s->plan->gpu_of_rank[ranks[i]], host = gpu / per_host;
-    bool is_new;
-    uint32_t number = number_of (s, host, &is_new);
-    sig_add (&key, (uint64_t) number << 32 | gpu % per_host);
-    if (is_new)
-      add_host (s, host, &key);
+    if (host != last) {
+      bool is_new;
+      sig_add (&key, UINT64_C (3) << 62 | word);
+      sig_add (&key, number_of (s, host, &is_new));
+      if (is_new)
+        add_host (s, host, &key);
+      last = host;
+      word = 0;
+    }
+    add_gpu (s, gpu - host * per_host, &word, &key);
   }
+  sig_add (&key, UINT64_C (3) << 62 | word);
+  return key;
+}
+
+Sig
+shapes_key (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n, const uint32_t **ret_places,
+            uint32_t *ret_n_places)
+{
+  Sig key = key_of (s, list, ranks, n);
+  *ret_places = &g_array_index (s->places, uint32_t, 0);
+  *ret_n_places = s->places->len;
   return key;
 }
 
@@ -325,19 +335,51 @@ vector_of (Shapes *s, guint from, guint to)
   return shapes_n_vectors (s) - 1;
 }
 
-/* Of what was found. */
-static uint32_t
-keep_shape (Shapes *s, Sig key, Sig sig)
+/* Which GPUs of each place, of hosts, members have: newly allocated. */
+static Sig *
+find_members (const Shapes *s, const uint32_t *ranks, uint32_t n)
 {
-  uint32_t n = s->places->len, *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1));
+  Sig *members = g_new0 (Sig, s->places->len + 1);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t gpu = s->plan->gpu_of_rank[ranks[i]], host = gpu / s->at.gpus_per_host;
+    sig_add_times (&members[s->number[host]], 1, sig_of (gpu % s->at.gpus_per_host));
+  }
+  return members;
+}
+
+static uint32_t
+label_of (Shapes *s, uint32_t vector, Sig members)
+{
+  uint32_t n_loads;
+  shapes_vector (s, vector, &n_loads);
+  if (n_loads == 0 && members.a == 0 && members.b == 0)
+    return 0;
+  sig_add (&members, vector);
+  guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->labels, &members));
+  if (known == 0) {
+    known = g_hash_table_size (s->labels) + 1;
+    g_hash_table_insert (s->labels, keep_sig (s, members), GUINT_TO_POINTER (known));
+  }
+  return known;
+}
+
+/* Of what was found, of these ranks. */
+static uint32_t
+keep_shape (Shapes *s, Sig key, Sig sig, const uint32_t *ranks, uint32_t n_ranks)
+{
+  uint32_t n = s->places->len, *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1)),
+           *label = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1));
+  g_autofree Sig *members = find_members (s, ranks, n_ranks);
   sort_found (s);
   for (guint place = 0, i = 0; place < n; place++) {
     guint from = i;
     while (i < s->found->len && g_array_index (s->found, Found, i).place == place)
       i++;
     vector[place] = vector_of (s, from, i);
+    label[place] = label_of (s, vector[place], members[place]);
   }
-  Shape shape = { .sig = sig, .n_patterns = s->patterns->len, .n_places = n, .vector = vector };
+  Shape shape
+      = { .sig = sig, .n_patterns = s->patterns->len, .n_places = n, .vector = vector, .label = label };
   g_array_append_val (s->shapes, shape);
   g_hash_table_insert (s->known, keep_sig (s, key), GUINT_TO_POINTER (s->shapes->len));
   return s->shapes->len - 1;
@@ -373,14 +415,13 @@ lower_calls (Shapes *s, Sig key, const GArray *keys, const uint32_t *ranks, uint
     if (!plan || !add_plan (s, call, plan, call_stall (s->x, call, &request, plan), &sig) || !has_room (s))
       return NO_SHAPE;
   }
-  return keep_shape (s, key, sig);
+  return keep_shape (s, key, sig, ranks, n);
 }
 
 uint32_t
 shapes_of_calls (Shapes *s, const GArray *keys, uint32_t list, const uint32_t *ranks, uint32_t n,
                  const uint32_t **ret_places)
 {
-  forget_places (s);
   Sig key = key_of (s, list, ranks, n);
   guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->known, &key));
   *ret_places = &g_array_index (s->places, uint32_t, 0);
@@ -391,7 +432,6 @@ uint32_t
 shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank)
 {
   uint32_t gpu = s->plan->gpu_of_rank[rank];
-  forget_places (s);
   Sig key = key_of (s, UINT32_MAX, &rank, 1), sig = { 0 };
   for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
     sig_add (&key, role->id[COPIES + d]);
@@ -408,5 +448,5 @@ shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank)
       if (!add_plan (s, call, plan, 0, &sig))
         return NO_SHAPE;
     }
-  return keep_shape (s, key, sig);
+  return keep_shape (s, key, sig, &rank, 1);
 }

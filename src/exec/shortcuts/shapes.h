@@ -21,6 +21,10 @@
 void sig_add_call (Sig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall);
 void sig_add_phase (Sig *sig, const LsPhase *phase);
 
+/* Of Sigs in hash tables. */
+guint shapes_hash_sig (gconstpointer key);
+gboolean shapes_is_same_sig (gconstpointer a, gconstpointer b);
+
 #define NO_SHAPE UINT32_MAX
 
 typedef struct {
@@ -33,6 +37,7 @@ typedef struct {
   Sig sig; /* of all that the calls are, but for where */
   uint32_t n_patterns, n_places;
   const uint32_t *vector; /* [n_places] */
+  const uint32_t *label;  /* [n_places] of the vector and the GPUs of members there; 0: neither */
 } Shape;
 
 typedef struct Shapes Shapes;
@@ -47,9 +52,9 @@ const LsPlaces *shapes_places (const Shapes *s);
  * takes too much memory. */
 uint32_t shapes_of_calls (Shapes *s, const GArray *keys, uint32_t list, const uint32_t *ranks, uint32_t n,
                           const uint32_t **ret_places);
-/* The same places, of two ranks: at most SHAPE_PAIR_PLACES. Returns how many. */
-#define SHAPE_PAIR_PLACES 6
-uint32_t shapes_pair_places (const Shapes *s, uint32_t rank, uint32_t peer, uint32_t *ret_places);
+/* How these ranks lie, with a number for what they do; where, as above. */
+Sig shapes_key (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n, const uint32_t **ret_places,
+                uint32_t *ret_n_places);
 /* The copies of a rank; it has one place. */
 uint32_t shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank);
 
