@@ -109,20 +109,24 @@ const withTip = (node, text) => {
 
 /* --- numbers for people --- */
 
-function digits(x, n) {
+/* As many digits that count; kept: also zeros at the end, so that numbers of a column end alike. */
+function digits(x, n, kept) {
   if (x === 0) return "0";
   const places = Math.max(0, Math.min(12, (n || 4) - 1 - Math.floor(Math.log10(Math.abs(x)))));
-  return x.toLocaleString("en-US", { maximumFractionDigits: places, minimumFractionDigits: 0 });
+  return x.toLocaleString("en-US", { maximumFractionDigits: places, minimumFractionDigits: kept ? places : 0 });
 }
-function time(s) {
+function timeOf(s, n, kept) {
   if (s === null || s === undefined) return "–";
   const a = Math.abs(s);
   if (a === 0) return "0 s";
-  if (a >= 1) return digits(s, 5) + " s";
-  if (a >= 1e-3) return digits(s * 1e3) + " ms";
-  if (a >= 1e-6) return digits(s * 1e6) + " µs";
+  if (a >= 1) return digits(s, n, kept) + " s";
+  if (a >= 1e-3) return digits(s * 1e3, n, kept) + " ms";
+  if (a >= 1e-6) return digits(s * 1e6, n, kept) + " µs";
   return digits(s * 1e9) + " ns";
 }
+const time = (s) => timeOf(s, 4, true);
+/* A place on an axis. */
+const clock = (s) => timeOf(s, 6, false);
 function bytes(b) {
   if (b === null || b === undefined) return "–";
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -130,7 +134,13 @@ function bytes(b) {
   for (; Math.abs(b) >= 1024 && i < 4; i++) b /= 1024;
   return digits(b) + " " + units[i];
 }
-const percent = (x) => (x === null || x === undefined ? "–" : digits(100 * x, 3) + " %");
+/* With one place, below 1 % with two; what is there and would be 0 is said to be less. */
+function percent(x) {
+  if (x === null || x === undefined) return "–";
+  const p = 100 * x, a = Math.abs(p), places = a < 1 && a > 0 ? 2 : 1;
+  if (a > 0 && a < 0.005) return (p < 0 ? "> −0.01" : "< 0.01") + " %";
+  return p.toLocaleString("en-US", { maximumFractionDigits: places, minimumFractionDigits: a > 0 ? places : 0 }) + " %";
+}
 const count = (x) => (x === null || x === undefined ? "–" : digits(x, 6));
 const words = (key) => key.replace(/_per_s(?=_|$)/, "/s").replace(/_s$|_bytes$|_ps$/, "").replace(/_pct$/, " %").replace(/_/g, " ");
 

@@ -115,14 +115,14 @@ function describe(t, item) {
   const where = `rank ${r.rank}, stage ${r.stage}${of}`;
   if (item.pass !== undefined) {
     const b = r.boxes, i = item.pass;
-    return `${t.kinds[b.kind[i]]}${t.kinds[b.kind[i]] === "optimizer" ? "" : ` of micro-batch ${b.mb[i]}, chunk ${b.chunk[i]}`}\n${where}\n${time((b.to[i] - b.from[i]) * 1e-9)}, from ${time(b.from[i] * 1e-9)}`;
+    return `${t.kinds[b.kind[i]]}${t.kinds[b.kind[i]] === "optimizer" ? "" : ` of micro-batch ${b.mb[i]}, chunk ${b.chunk[i]}`}\n${where}\n${time((b.to[i] - b.from[i]) * 1e-9)}, from ${clock(b.from[i] * 1e-9)}`;
   }
   if (item.strip !== undefined) {
     const s = r.strips, i = item.strip;
-    return `${words(t.parts[s.part[i]])}\n${where}\n${time(((s.to[i] - s.from[i]) * s.share[i] * 1e-9) / 100)} in ${time((s.to[i] - s.from[i]) * 1e-9)}, from ${time(s.from[i] * 1e-9)}`;
+    return `${words(t.parts[s.part[i]])}\n${where}\n${time(((s.to[i] - s.from[i]) * s.share[i] * 1e-9) / 100)} in ${time((s.to[i] - s.from[i]) * 1e-9)}, from ${clock(s.from[i] * 1e-9)}`;
   }
   const o = r.decoded, i = item.op, lines = [unitName(t, o, i), `${where}, stream ${t.streams[o.stream[i]]}, chunk ${o.chunk[i]}`,
-    o.length[i] < 0 ? "not over when the simulation stopped" : `${time(o.length[i] * 1e-9)}, from ${time(o.start[i] * 1e-9)}`];
+    o.length[i] < 0 ? "not over when the simulation stopped" : `${time(o.length[i] * 1e-9)}, from ${clock(o.start[i] * 1e-9)}`];
   if (o.wait[i] < 0) lines.push("its partners never came");
   else if (o.wait[i] > 0) lines.push(`of that ${time(o.wait[i] * 1e-9)} ${o.stream[i] === 0 ? "as others ran beside it" : "waiting for its partners"}`);
   lines.push(WHY[o.why[i]] + (o.cause[i] > 0 ? ": " + unitName(t, o, i - o.cause[i]) : ""));

@@ -118,7 +118,7 @@ function timelineView(t) {
     g.fillStyle = css("--quiet"); g.strokeStyle = css("--line"); g.lineWidth = 1;
     for (const v of ticks(view.from, view.to, Math.max(3, Math.floor(width / 160)))) {
       g.beginPath(); g.moveTo(x(v), AXIS_HEIGHT - 6); g.lineTo(x(v), AXIS_HEIGHT); g.stroke();
-      g.fillText(time(v * 1e-9), Math.min(x(v) + 3, width - 60), 14);
+      g.fillText(clock(v * 1e-9), Math.min(x(v) + 3, width - 60), 14);
     }
   }
 

@@ -78,7 +78,7 @@ function viewTrain(r) {
   const shares = (x, all) => bar(x / (all || 1), "var(--bad)");
   const kinds = [...new Set(long.map((c) => c.spares))];
   return [cards([["time", r.time_s.mean, days, "time"], ["goodput", r.goodput.mean, percent, "goodput"], ["stops", r.stops.mean, (v) => digits(v, 4), "stops"], ["steps alone", r.ideal_s, days, "ideal_s"],
-      ["between failures", r.failures.mtbf_s, (v) => (v === null ? "never" : longTime(v)), "mtbf_s"], ["accelerator hours", r.gpu_hours, count, "gpu_hours"], ["money", r.usd, (v) => (v === null ? "–" : "$" + count(Math.round(v))), "usd"], ["energy", r.mwh, (v) => (v === null ? "–" : digits(v, 4) + " MWh"), "mwh"]]),
+      ["between failures", r.failures.mtbf_s, (v) => (v === null ? "never" : longTime(v)), "mtbf_s"], ["accelerator hours", r.gpu_hours, (v) => count(v < 100 ? v : Math.round(v)), "gpu_hours"], ["money", r.usd, (v) => (v === null ? "–" : "$" + count(Math.round(v))), "usd"], ["energy", r.mwh, (v) => (v === null ? "–" : digits(v, 4) + " MWh"), "mwh"]]),
     el("p", { class: "quiet" }, `Time ${span(r.time_s, days)}, goodput ${span(r.goodput, percent)}, stops ${span(r.stops, count)}: mean of ${r.seeds} runs, and what 5 % of them are below and above. Failures: ${r.failures.reliability}${r.failures.assumed ? " (assumed)" : ""}. ${r.failures.source}`),
     section("Phases", plainTable(r.phases, "phases")),
     lost.length ? section("Where time was lost", table([{ name: "by", get: (x) => x.name, word: true }, { name: "time", get: (x) => x.s, show: longTime }, { name: "of all", get: (x) => x.share, show: percent }, { name: "", get: (x) => x.share, show: (v) => shares(v, most) }], lost, { label: "lost" })) : null,

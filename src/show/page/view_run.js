@@ -78,7 +78,7 @@ function runSpread(s) {
       { name: "5 %", get: (x) => x.p5 - 1, show: more }, { name: "95 %", get: (x) => x.p95 - 1, show: more }, { name: "by speed", get: (x) => x.deviation_by_speed, show: part },
       { name: "by noise", get: (x) => x.deviation_by_noise, show: part }, { name: "by day", get: (x) => x.deviation_by_day, show: part }], s.scales, { label: "variation of steps" }),
     lines([{ name: "steps that are shorter", points: s.quantiles.map((q) => ({ x: q.step_s, y: 100 * q.share, text: `${part(q.share)} are shorter than ${time(q.step_s)}` })) }],
-      { name: "time of a step", show: time }, { name: "share, %", show: count }, { height: 300 }),
+      { name: "time of a step", show: clock }, { name: "share, %", show: count }, { height: 300 }),
     s.scales.length > 1 ? lines([["slowest", "slowest"], ["noise", "noise"]].map(([name, key]) => ({ name, points: s.scales.map((x) => ({ x: x.ranks, y: 100 * x[key], text: `${count(x.ranks)} ranks: ${more(x[key])}` })) })),
       { log: true, name: "ranks", show: count }, { name: "a step is longer, %", show: (v) => digits(v, 3) }, { height: 300 }) : null,
     el("p", { class: "quiet" }, `Jitter ${s.jitter}. What the slowest rank costs is in the predicted step; noise is not. The last three columns are standard deviations.`)];
