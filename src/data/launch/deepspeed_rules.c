@@ -384,8 +384,11 @@ set_batch (LaunchJob *job)
   if (dp == 0 && has_micro && has_global && has_steps && at_once > 0 && s->global_batch % at_once == 0) {
     dp = s->global_batch / at_once;
     gpus = dp * of_model;
-    import_infer (import, "gpus %" G_GUINT64_FORMAT ": train_batch_size over micro-batches and their number",
-                  gpus);
+    import_infer (import,
+                  "gpus %" G_GUINT64_FORMAT
+                  ": train_batch_size over micro-batches and their number, which is "
+                  "how many copies there are, times %" G_GUINT64_FORMAT " ranks of a copy by this file",
+                  gpus, (guint64) of_model);
   }
   if (gpus > 0)
     import_set_strategy_number (import, "gpus", gpus);
