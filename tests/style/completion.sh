@@ -60,7 +60,13 @@ offers 1 run --tp-overlap ''
 offers pipeline run --help p
 offers tp_async= run --set tp_as
 offers megatron run --software mega
+offers muon run --optimizer mu
+offers llama3-h100 train --reliability lla
+offers mlperf-5.1 run --jitter ''
+offers besiroglu-2024 train --scaling-law b
 offers strategies list s
+offers jitter list j
+offers nccl-generation schema nccl
 offers export trace ''
 offers gpt3-175b trace export --model gpt3
 offers --pp trace export --p

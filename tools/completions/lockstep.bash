@@ -33,8 +33,9 @@ _lockstep_names() {
   "$lockstep" list "$1" 2>/dev/null | sed -nE 's/^  ([^ ]+).*/\1/p'
 }
 
-# The words that may follow a command: "[a|b|c]" or "a" in its usage line.
+# The words that may follow a command: "[a|b|c]" or "a" in its usage line, names of schemas.
 _lockstep_words() {
+  [[ $1 != schema ]] || "$lockstep" schema 2>/dev/null | sed -nE 's/^  ([^ ]+).*/\1/p'
   _lockstep_help "$1" | sed -nE '1 s/^Usage: lockstep [a-z]+ \[?([a-z|]+)\]?( .*)?$/\1/p' | tr '|' '\n'
 }
 
@@ -79,10 +80,13 @@ _lockstep_value() {
     --strategy:*) names=$(_lockstep_names strategies) ;;
     --for:* | --software:*) names=$(_lockstep_names software) ;;
     --kernels:*) names=$(_lockstep_names kernels) ;;
+    --optimizer:*) names=$(_lockstep_names optimizers)$'\nadam\nadamw' ;;
+    --reliability:* | --jitter:*) names=$(_lockstep_names "${2#--}") ;;
+    --scaling-law:* | --critical-batch:*) names=$(_lockstep_names scaling) ;;
     --help:*) names=$(_lockstep_topics "$1") ;;
     --set:*) names=$(_lockstep_keys "$1" | sed 's/$/=/') ;;
     --schedule:*) names=${names:-$(_lockstep_names schedules)} ;;
-    *:KIND | *:MODE | *:MODEL | *:DTYPE) names=$(_lockstep_choices "$1" "$2") ;;
+    *:KIND | *:MODE | *:MODEL | *:DTYPE | *:PROGRAM) names=$(_lockstep_choices "$1" "$2") ;;
     *:*[!a-z0-9\|]*) ;;
     *) names=${3//|/$'\n'} ;;
   esac
