@@ -8,54 +8,66 @@ static const LsOption own[] = {
   { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE", .meaning = "Data files" },
   { "model", .argument = "NAME|FILE", .meaning = "Check strategies against this model" },
   { "cluster", .argument = "NAME|FILE", .meaning = "Check them against this cluster" },
+  { "json", .meaning = "Print JSON, also of files that are wrong" },
   { NULL },
 };
 
-/* Checks every file; the first error gives the code, all of them the text. */
-static char *
-check_all (const char *const *paths, const char *model, const char *cluster, GError **error)
+LS_ANSWER_FORM (to_text, ls_checked_files_to_text (data))
+LS_ANSWER_FORM (to_json, ls_checked_files_to_json (data))
+
+static void
+free_files (gpointer data)
 {
-  g_autoptr (GString) fine = g_string_new (NULL);
+  g_ptr_array_unref (data);
+}
+
+static void
+free_file (gpointer data)
+{
+  ls_checked_file_free (data);
+}
+
+/* What is wrong in all files, with the code of the first; NULL: nothing. */
+static GError *
+error_of (const GPtrArray *files)
+{
   g_autoptr (GString) wrong = g_string_new (NULL);
-  g_autoptr (GError) first = NULL;
-  for (; *paths; paths++) {
-    g_autoptr (GError) problem = NULL;
-    g_autofree char *line = ls_catalog_check (*paths, model, cluster, &problem);
-    if (line) {
-      g_string_append_printf (fine, "%s\n", line);
+  const GError *first = NULL;
+  for (guint i = 0; i < files->len; i++) {
+    const LsCheckedFile *f = g_ptr_array_index (files, i);
+    if (!f->problem)
       continue;
-    }
-    g_string_append_printf (wrong, "%s%s", wrong->len > 0 ? "\n" : "", problem->message);
-    if (!first)
-      first = g_steal_pointer (&problem);
+    g_string_append_printf (wrong, "%s%s", wrong->len > 0 ? "\n" : "", f->problem->message);
+    first = first ? first : f->problem;
   }
-  if (first) {
-    g_set_error_literal (error, first->domain, first->code, wrong->str);
-    return NULL;
-  }
-  return g_string_free (g_steal_pointer (&fine), FALSE);
+  return first ? g_error_new_literal (first->domain, first->code, wrong->str) : NULL;
 }
 
 static gboolean
 run (const LsRequest *r, LsAnswer *a, GError **error)
 {
+  static const LsAnswerForms forms = { .text = to_text, .json = to_json, .free = free_files };
   const char *model = ls_request_text (r, "model"), *cluster = ls_request_text (r, "cluster");
   g_autofree const char **paths = ls_request_texts (r, "file");
   if (!paths)
     return ls_request_refuse ("expected a file to check", error);
   if (!model != !cluster)
     return ls_request_refuse ("--model and --cluster go together", error);
-  char *text = check_all (paths, model, cluster, error);
-  if (text)
-    ls_answer_take_text (a, text);
-  return text != NULL;
+  GPtrArray *files = g_ptr_array_new_with_free_func (free_file);
+  for (guint i = 0; paths[i]; i++)
+    g_ptr_array_add (files, ls_catalog_check (paths[i], model, cluster));
+  GError *wrong = error_of (files);
+  if (wrong)
+    ls_answer_fail (a, wrong);
+  ls_answer_take (a, files, &forms);
+  return TRUE;
 }
 
 const Command command_check = {
   .shown = {
     .name = "check",
     .line = "read data files and report every mistake",
-    .usage = "check [--model NAME|FILE --cluster NAME|FILE] FILE...",
+    .usage = "check [--model NAME|FILE --cluster NAME|FILE] [--json] FILE...",
     .summary = "Reads data files (models, clusters, GPUs, strategies, calibrations, traces, Hugging\n"
                "Face config.json) and reports every mistake in them.",
     .examples = "Examples:\n"

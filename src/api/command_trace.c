@@ -294,16 +294,6 @@ static const struct {
   { "import", import_profiles },
 };
 
-/* "export" or ...: newly allocated. */
-static char *
-action_names (void)
-{
-  g_autoptr (GString) names = g_string_new (NULL);
-  for (guint i = 0; i < G_N_ELEMENTS (actions); i++)
-    g_string_append_printf (names, "%s\"%s\"", i > 0 ? " or " : "", actions[i].name);
-  return g_string_free (g_steal_pointer (&names), FALSE);
-}
-
 static gboolean
 run (const LsRequest *r, LsAnswer *a, GError **error)
 {
@@ -312,10 +302,10 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
     if (strcmp (action, actions[i].name) == 0)
       return ls_request_text (r, "output") ? actions[i].run (r, a, error)
                                            : ls_request_refuse ("expected -o FILE", error);
-  g_autofree char *names = action_names ();
-  g_autofree char *got = action ? g_strdup_printf ("; got \"%s\"", action) : g_strdup ("");
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected %s%s", names, got);
-  return FALSE;
+  const char *names[G_N_ELEMENTS (actions) + 1] = { NULL };
+  for (guint i = 0; i < G_N_ELEMENTS (actions); i++)
+    names[i] = actions[i].name;
+  return ls_request_refuse_word (NULL, names, action, error);
 }
 
 const Command command_trace = {

@@ -474,10 +474,7 @@ check_format (const LsRequest *r, const char *format, GError **error)
   g_auto (GStrv) words = g_strsplit (option->argument, "|", -1);
   if (g_strv_contains ((const char *const *) words, format))
     return TRUE;
-  g_autofree char *known = g_strjoinv ("\", \"", words);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--format: expected one of \"%s\"; got \"%s\"", known,
-               format);
-  return FALSE;
+  return ls_request_refuse_word ("--format", (const char *const *) words, format, error);
 }
 
 gboolean

@@ -66,6 +66,9 @@ const gint *ls_request_stop (const LsRequest *r);
 LsTeam *ls_request_team (const LsRequest *r);
 
 /* FALSE, with LS_ERROR_USAGE. */
+/* "--format: expected one of "text", "json"; got "jsn"; did you mean "json"?". flag: NULL: a word that stands
+ * alone. FALSE, with LS_ERROR_USAGE. */
+gboolean ls_request_refuse_word (const char *flag, const char *const *words, const char *got, GError **error);
 gboolean ls_request_refuse (const char *why, GError **error);
 /* Whether one of its own options, of a NULL-terminated list of keys, is set, and not to "0". */
 gboolean ls_request_has_any (const LsRequest *r, const char *const *keys);

@@ -24,13 +24,14 @@ read_rows (const LsRequest *r, LsTimelineRows *rows, GError **error)
   static const char *const names[] = { [LS_TIMELINE_RANKS] = "ranks",
                                        [LS_TIMELINE_MICRO_BATCHES] = "micro-batches",
                                        [LS_TIMELINE_STREAMS] = "streams",
-                                       [LS_TIMELINE_OPS] = "ops" };
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+                                       [LS_TIMELINE_OPS] = "ops",
+                                       NULL };
+  for (guint i = 0; names[i]; i++)
     if (!text || strcmp (text, names[i]) == 0) {
       *rows = (LsTimelineRows) i;
       return TRUE;
     }
-  return refuse ("timeline-rows", "ranks, micro-batches, streams or ops", text, error);
+  return ls_request_refuse_word ("--timeline-rows", names, text, error);
 }
 
 /* uint32_t; none: NULL. */

@@ -1,6 +1,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <lockstep/units.h>
+
 #include "ask/kernel_times.h"
 #include "data/jobs/kernel_kinds.h"
 
@@ -19,7 +21,7 @@ parse_sizes (const char *text, uint64_t *ret_sizes, guint n)
   if (g_strv_length (items) != n)
     return false;
   for (guint i = 0; i < n; i++)
-    if (!g_ascii_string_to_unsigned (items[i], 10, 1, (guint64) MAX_SIZE, &sizes[i], NULL))
+    if (!ls_parse_count (items[i], &sizes[i], NULL) || sizes[i] < 1 || sizes[i] > (uint64_t) MAX_SIZE)
       return false;
   memcpy (ret_sizes, sizes, n * sizeof *sizes);
   return true;

@@ -130,6 +130,19 @@ ls_diag_list_n (const LsDiagList *list)
   return list->n;
 }
 
+guint
+ls_diag_list_n_kept (const LsDiagList *list)
+{
+  return list->diags->len;
+}
+
+LsDiagView
+ls_diag_list_at (const LsDiagList *list, guint i)
+{
+  const Diag *d = g_ptr_array_index (list->diags, i);
+  return (LsDiagView) { d->file, d->pointer, d->hint, d->message, d->line, d->col };
+}
+
 /* Blanks that bring a caret below column col of text, whatever a tab is worth. */
 static char *
 indent_to (const char *text, int col)

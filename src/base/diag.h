@@ -36,6 +36,15 @@ void ls_diag_add (LsDiagList *list, LsErrorCode code, const char *file, int line
                   const char *pointer, const char *source_line, const char *hint, const char *format, ...)
     G_GNUC_PRINTF (9, 10);
 
+/* One that is kept, as it is shown; what it lacks is NULL or 0. Of the list. */
+typedef struct {
+  const char *file, *pointer, *hint, *message;
+  int line, col;
+} LsDiagView;
+/* i: below ls_diag_list_n_kept (). */
+LsDiagView ls_diag_list_at (const LsDiagList *list, guint i);
+guint ls_diag_list_n_kept (const LsDiagList *list);
+
 guint ls_diag_list_n (const LsDiagList *list); /* with those that are not kept */
 
 /* All diagnostics (LS_DIAG_MAX_SHOWN at most, then "... and N more"), newly allocated, ending

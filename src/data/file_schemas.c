@@ -1,6 +1,7 @@
 #include "data/file_schemas.h"
 
 #include "data/jobs/read_jobs.h"
+#include "data/jobs/read_hf.h"
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_model_names.h"
 #include "data/jobs/read_ranges.h"
@@ -24,6 +25,7 @@ static const struct {
 } kinds[] = {
   { "model", "a model", ls_model_fields, .extends = true },
   { "model-names", "models by the names of programs and hubs", ls_model_names_fields },
+  { "model-types", "what types of models of Hugging Face have", .made_fields = ls_model_types_fields },
   { "cluster", "a cluster", ls_cluster_fields, .extends = true },
   { "gpu", "an accelerator", ls_gpu_fields, .extends = true },
   { "calibration", "times of kernels", ls_calibration_fields, .extends = true },

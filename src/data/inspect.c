@@ -3,6 +3,7 @@
 #include <lockstep/units.h>
 
 #include "data/datadir.h"
+#include "data/jobs/read_hf.h"
 #include "data/jobs/read_jobs.h"
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_model_names.h"
@@ -44,6 +45,13 @@ inspect_model_names (const LsJsonDoc *doc, LsDiagList *diags)
 {
   guint n = ls_model_names_check (doc, diags);
   return n > 0 ? g_strdup_printf ("%u names of published models", n) : NULL;
+}
+
+static char *
+inspect_model_types (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  guint n = ls_model_types_check (doc, diags);
+  return n > 0 ? g_strdup_printf ("%u types of models", n) : NULL;
 }
 
 /* Names of faults, and whether listed switches are joined, show only in the graph. Its size
@@ -338,6 +346,7 @@ static const struct {
 } kinds[] = {
   { "lockstep.model/1", LS_FILE_MODEL, inspect_model, LS_DATA_MODELS },
   { "lockstep.model-names/1", LS_FILE_MODEL_NAMES, inspect_model_names, OF_NO_FOLDER },
+  { "lockstep.model-types/1", LS_FILE_MODEL_TYPES, inspect_model_types, OF_NO_FOLDER },
   { "lockstep.cluster/1", LS_FILE_CLUSTER, inspect_cluster, LS_DATA_CLUSTERS },
   { "lockstep.gpu/1", LS_FILE_GPU, inspect_gpu, LS_DATA_GPUS },
   { "lockstep.calibration/1", LS_FILE_CALIBRATION, inspect_calibration, LS_DATA_CALIBRATIONS },

@@ -8,6 +8,7 @@
 typedef enum {
   LS_FILE_MODEL, /* ours, or a Hugging Face config.json */
   LS_FILE_MODEL_NAMES,
+  LS_FILE_MODEL_TYPES,
   LS_FILE_CLUSTER,
   LS_FILE_GPU,
   LS_FILE_CALIBRATION,

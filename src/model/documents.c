@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <lockstep/units.h>
+
 #include "base/draw.h"
 
 void
@@ -69,8 +71,8 @@ ls_lengths_unref (LsLengths *lengths)
 static bool
 read_length (const char *text, uint32_t *ret)
 {
-  guint64 n;
-  if (!g_ascii_string_to_unsigned (text, 10, 1, LS_LENGTH_MAX, &n, NULL))
+  uint64_t n;
+  if (!ls_parse_count (text, &n, NULL) || n < 1 || n > LS_LENGTH_MAX)
     return false;
   *ret = (uint32_t) n;
   return true;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/printable.h"
+#include "base/suggest.h"
 #include "data/inspect.h"
 #include "data/text/json_out.h"
 #include "job/job.h"
@@ -72,14 +73,20 @@ static gboolean
 check_kind (const char *kind, GError **error)
 {
   g_autoptr (GString) known = g_string_new (NULL);
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
   for (guint i = 0; i < G_N_ELEMENTS (data_kinds); i++) {
+    g_ptr_array_add (names, (gpointer) data_kinds[i].kind);
     g_string_append_printf (known, "%s%s", known->len > 0 ? ", " : "", data_kinds[i].kind);
     if (g_strcmp0 (kind, data_kinds[i].kind) == 0)
       return TRUE;
   }
   if (!kind || strcmp (kind, "schedules") == 0)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected %s or schedules; got \"%s\"", known->str, kind);
+  g_ptr_array_add (names, (gpointer) "schedules");
+  g_ptr_array_add (names, NULL);
+  const char *near = ls_suggest (kind, (const char *const *) names->pdata);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected %s or schedules; got \"%s\"%s%s%s", known->str,
+               kind, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
   return FALSE;
 }
 
@@ -173,18 +180,95 @@ check_strategy (const char *path, const char *model, const char *cluster, GError
   return ok;
 }
 
-char *
-ls_catalog_check (const char *path, const char *model, const char *cluster, GError **error)
+LsCheckedFile *
+ls_catalog_check (const char *path, const char *model, const char *cluster)
 {
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsCheckedFile *f = g_new0 (LsCheckedFile, 1);
   LsFileKind kind;
-  g_autofree char *summary = ls_inspect_file (path, &kind, diags);
-  if (!summary) {
-    ls_diag_list_to_error (diags, error);
-    return NULL;
+  f->path = ls_printable (path);
+  f->diags = ls_diag_list_new ();
+  f->about = ls_inspect_file (path, &kind, f->diags);
+  if (!f->about)
+    ls_diag_list_to_error (f->diags, &f->problem);
+  else if (kind == LS_FILE_STRATEGY && model && !check_strategy (path, model, cluster, &f->problem))
+    g_clear_pointer (&f->about, g_free);
+  return f;
+}
+
+void
+ls_checked_file_free (LsCheckedFile *f)
+{
+  if (!f)
+    return;
+  g_free (f->path);
+  g_free (f->about);
+  ls_diag_list_free (f->diags);
+  g_clear_error (&f->problem);
+  g_free (f);
+}
+
+char *
+ls_checked_files_to_text (const GPtrArray *files)
+{
+  GString *out = g_string_new (NULL);
+  for (guint i = 0; i < files->len; i++) {
+    const LsCheckedFile *f = g_ptr_array_index (files, i);
+    if (f->about)
+      g_string_append_printf (out, "%s: ok: %s\n", f->path, f->about);
   }
-  if (kind == LS_FILE_STRATEGY && model && !check_strategy (path, model, cluster, error))
-    return NULL;
-  g_autofree char *shown = ls_printable (path);
-  return g_strdup_printf ("%s: ok: %s", shown, summary);
+  return g_string_free (out, FALSE);
+}
+
+static void
+write_place (LsJsonOut *w, const char *key, int place)
+{
+  if (place > 0)
+    ls_json_out_int (w, key, place);
+  else
+    ls_json_out_null (w, key);
+}
+
+static void
+write_mistake (LsJsonOut *w, const LsDiagView *d)
+{
+  ls_json_out_begin_object (w, NULL);
+  ls_json_out_string (w, "text", d->message);
+  write_place (w, "line", d->line);
+  write_place (w, "column", d->col);
+  ls_json_out_string (w, "key", d->pointer);
+  ls_json_out_string (w, "hint", d->hint);
+  ls_json_out_end_object (w);
+}
+
+static void
+write_mistakes (LsJsonOut *w, const LsCheckedFile *f)
+{
+  guint n = ls_diag_list_n_kept (f->diags);
+  for (guint i = 0; i < n; i++) {
+    const LsDiagView d = ls_diag_list_at (f->diags, i);
+    write_mistake (w, &d);
+  }
+  if (n == 0 && f->problem)
+    write_mistake (w, &(LsDiagView) { .message = f->problem->message });
+}
+
+char *
+ls_checked_files_to_json (const GPtrArray *files)
+{
+  LsJsonOut w;
+  ls_json_out_open_as (&w, "check");
+  ls_json_out_begin_array (&w, "files");
+  for (guint i = 0; i < files->len; i++) {
+    const LsCheckedFile *f = g_ptr_array_index (files, i);
+    ls_json_out_begin_object (&w, NULL);
+    ls_json_out_string (&w, "path", f->path);
+    ls_json_out_bool (&w, "ok", f->about != NULL);
+    ls_json_out_string (&w, "about", f->about);
+    ls_json_out_begin_array (&w, "errors");
+    write_mistakes (&w, f);
+    ls_json_out_end_array (&w);
+    ls_json_out_end_object (&w);
+  }
+  ls_json_out_end_array (&w);
+  return ls_json_out_close (&w);
 }

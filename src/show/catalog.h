@@ -4,6 +4,8 @@
 
 #include <glib.h>
 
+#include "base/diag.h"
+
 /* kind: "models", "clusters", "gpus", "strategies", "traces", "schedules"; NULL: all. Newly
  * allocated text; LS_ERROR_USAGE for another kind. A file that is wrong is listed
  * as such. */
@@ -11,9 +13,20 @@ char *ls_catalog_list (const char *kind, GError **error);
 /* The same as JSON. */
 char *ls_catalog_to_json (const char *kind, GError **error);
 
+/* A file that was read. */
+typedef struct {
+  char *path, *about; /* what it holds; NULL: it is wrong                                              */
+  LsDiagList *diags;  /* mistakes with their places; none where `problem` alone says what is wrong     */
+  GError *problem;    /* all of them as a text: LS_ERROR_INPUT, LS_ERROR_CONFLICT, LS_ERROR_UNSUPPORTED */
+} LsCheckedFile;
+
 /* Reads one file and, if it holds a strategy and model and cluster are given (both
- * or neither), resolves and lowers it against them. Newly allocated line without
- * newline; LS_ERROR_INPUT, LS_ERROR_CONFLICT, LS_ERROR_UNSUPPORTED. */
-char *ls_catalog_check (const char *path, const char *model, const char *cluster, GError **error);
+ * or neither), resolves and lowers it against them. Newly allocated. */
+LsCheckedFile *ls_catalog_check (const char *path, const char *model, const char *cluster);
+void ls_checked_file_free (LsCheckedFile *f); /* NULL allowed */
+/* GPtrArray of LsCheckedFile: a line for each that is right; all, with what is wrong (lockstep.check/1).
+ * Newly allocated. */
+char *ls_checked_files_to_text (const GPtrArray *files);
+char *ls_checked_files_to_json (const GPtrArray *files);
 
 #endif

@@ -1,8 +1,8 @@
 /* sweep/space_items.c — the values of an axis in a text: between commas, doublings spelt out. */
 #include <string.h>
 
+#include "base/doublings.h"
 #include "data/jobs/read_strategy.h"
-#include "job/doublings.h"
 #include "sweep/space.h"
 
 /* Commas are part of a value. */

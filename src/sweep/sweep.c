@@ -63,8 +63,8 @@ set_prune (LsSweepSpec *spec, const char *value, LsDiagList *diags)
 static gboolean
 set_count (uint32_t *ret, const char *key, const char *value, uint32_t max, LsDiagList *diags)
 {
-  guint64 number;
-  if (g_ascii_string_to_unsigned (value, 10, 1, max, &number, NULL)) {
+  uint64_t number;
+  if (ls_parse_count (value, &number, NULL) && number >= 1 && number <= max) {
     *ret = (uint32_t) number;
     return TRUE;
   }

@@ -2,8 +2,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/doublings.h"
 #include "data/text/override.h"
-#include "job/doublings.h"
 #include "train/train.h"
 
 #define MAX_SEEDS  100000
@@ -34,13 +34,24 @@ parse_batches (const char *text, void *target)
   return true;
 }
 
+/* As --global-batch has it: 1k is 1024. */
+static bool
+read_batch (const char *text, double *ret_batch)
+{
+  uint64_t n;
+  if (!ls_parse_count (text, &n, NULL) || n < 1 || n > MAX_BATCH)
+    return false;
+  *ret_batch = (double) n;
+  return true;
+}
+
 static bool
 parse_ramp (const char *text, void *target)
 {
   LsBatchRamp ramp;
   g_auto (GStrv) words = g_strsplit (text, ":", -1);
-  if (g_strv_length (words) != 3 || !ls_count_read (words[0], &ramp.start)
-      || !ls_count_read (words[1], &ramp.increment) || !ls_count_read (words[2], &ramp.samples))
+  if (g_strv_length (words) != 3 || !read_batch (words[0], &ramp.start)
+      || !read_batch (words[1], &ramp.increment) || !ls_count_read (words[2], &ramp.samples))
     return false;
   ((LsTrainSpec *) target)->ramp = ramp;
   return true;
@@ -99,10 +110,10 @@ parse_every (const char *text, void *target)
 static bool
 read_spares (const char *text, uint32_t *ret_spares)
 {
-  guint64 n;
+  uint64_t n;
   if (strcmp (text, "any") == 0)
     *ret_spares = LS_SPARES_ANY;
-  else if (g_ascii_string_to_unsigned (text, 10, 0, MAX_SPARES, &n, NULL))
+  else if (ls_parse_count (text, &n, NULL) && n <= MAX_SPARES)
     *ret_spares = (uint32_t) n;
   else
     return false;

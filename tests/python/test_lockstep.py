@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import warnings
 from pathlib import Path
 
 import lockstep
@@ -91,6 +92,60 @@ class SameAsTheProgram(unittest.TestCase):
             self.assertEqual(result.page(), Path(folder, "page.html").read_text())
         self.assertIn("<iframe", result._repr_html_())
         self.assertIn("<pre>", lockstep.schema("jitter")._repr_html_())
+
+
+# What the help shows for a value, and two spellings of one value. Numbers that are no counts have other words: W, P, X, USD.
+SAME_VALUES = {
+    "N": ("1k", "1024"), "N,..": ("1k", "1024"), "N|any,..": ("1k", "1024"), "M": ("1k", "1024"), "V": ("1k", "1024"), "K": ("1k", "1024"),
+    "N[@G]": ("3@1k", "3@1024"), "M,N,K": ("1k,1k,1k", "1024,1024,1024"), "ROWS,COLUMNS": ("1k,1k", "1024,1024"),
+    "B,S,H,KV,D": ("2,1k,8,8,128", "2,1024,8,8,128"), "START:INCREMENT:N": ("1k:1k:4096", "1024:1024:4096"),
+    "SIZE": ("1M", "1MiB"), "SIZE|PERCENT": ("1M", "1MiB"), "RATE": ("100Gbps", "12.5GB/s")}
+REALS = {("kernel", "min_flops"), ("train", "days")}
+# Commands with options that are quantities, each with what it needs to come to look at them.
+ASKED = {
+    "run": JOB, "memory": JOB, "place": JOB, "whatif": JOB, "train": {**JOB, "tokens": "1M", "reliability": "lab"},
+    "sweep": {**JOB, "tp": 1, "pp": 1, "micro_batch": 1, "recompute": "none", "zero": 0, "schedule": "1f1b"},
+    "collective": {"cluster": "pair", "op": "all-reduce", "gpus": 2, "max": "1MiB"}, "topology": {"cluster": "pair"},
+    "kernel": {"gpu": "flat", "op": "norm", "shape": "8,8"}, "schedule": {"schedule": "1f1b", "pp": 4, "micro_batches": 8},
+    "validate": {"cases": DATA / "cases.csv"}, "calibrate": {"template": "runs"}, "share": {"file": "none.json"}}
+
+
+class Quantities(unittest.TestCase):
+    """8k, 1M and 100Gbps are understood by every option that is a quantity: by the library's own list of options."""
+
+    @staticmethod
+    def said(command, name, values):
+        asked = {key: value for key, value in ASKED[command].items() if command != "kernel" or name not in ("gemm", "attention") or key == "gpu"}
+        try:
+            text = getattr(lockstep, command)(**{**asked, name: values[0]}).json()
+        except lockstep.LockstepError as error:
+            text = str(error)
+        for value in sorted({"1k", "1024", *values}, key=len, reverse=True):
+            text = text.replace(value, "VALUE")
+        return text
+
+    def test_every_option(self):
+        n, met = 0, set()
+        for command, table in _binding.the_library().commands.items():
+            for name, option in table.options.items():
+                argument = (option.argument or b"").decode()
+                if argument not in SAME_VALUES or (command, name) in REALS or (option.topic and command != "run"):
+                    continue
+                with self.subTest(f"lockstep {command} --{name}"), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    self.assertIn(command, ASKED)
+                    pair = SAME_VALUES[argument]
+                    self.assertEqual(self.said(command, name, pair), self.said(command, name, pair[::-1]))
+                n, met = n + 1, met | {argument}
+        self.assertEqual(met, set(SAME_VALUES))
+        self.assertGreater(n, 60)
+
+    def test_within_a_text(self):
+        for name, short, plain in (("lengths", "lognormal:1k:1:4k", "lognormal:1024:1:4096"), ("lengths", "fixed:1k", "fixed:1024"),
+                                   ("cluster", "pair:node.pcie.link.bandwidth=100Gbps", "pair:node.pcie.link.bandwidth=12.5GB/s"),
+                                   ("model", "tiny:seq=1k", "tiny:seq=1024")):
+            with self.subTest(short):
+                self.assertEqual(self.said("run", name, (short, plain)), self.said("run", name, (plain, short)))
 
 
 class Values(unittest.TestCase):

@@ -51,6 +51,12 @@ printf '{"schema": "lockstep.jobs/1", "cluster": "pair:fabric.nodes_per_leaf=2",
 "$lockstep" run --model tiny --cluster pair --gpus 2 --for trainer --json > for.json 2> notes
 "$lockstep" memory --model tiny --cluster pair --gpus 2 --for trainer --json > for-memory.json 2> notes
 
+printf '{"schema": "lockstep.jitter/1", "name": "wrong", "source": "made up", "noise": 2, "nois": 0}\n' > wrong.json
+"$lockstep" check "$LS_DATA_DIR/models/tiny.json" wrong.json --json > checked.json 2> notes || [[ $? == 3 ]]
+rm -- wrong.json
+"$lockstep" trace export --format chakra-roles --model tiny --cluster pair --gpus 4 --tp 2 --pp 2 --global-batch 4 -o roles > /dev/null
+mv -- roles/manifest.json roles.json
+
 # The profile of an eager model that the golden calibrate-trace-layer makes.
 golden=$root/tests/golden/calibrate.txt
 awk "$(sed -n '/^=== calibrate-trace-layer/,/> eager.json/ s/^> //p' "$golden" | sed "s/^  }' > eager.json/  }/")" > eager.trace

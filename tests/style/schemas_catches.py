@@ -52,6 +52,8 @@ caught("a whole file", changed(gpu, ["extends"], None), "no 'peak_flops'")
 caught("a wrong key", changed(gpu, ["sms"], 4), "unknown key 'sms'")
 caught("a key for notes", changed(gpu, ["x-sms"], 4), "")
 caught("out of range", changed(gpu, ["sm"], 0), "out of range")
+caught("ranges", {"schema": "lockstep.ranges/1", "tp": "1..4", "pp": [1, "2..8", "1k"]}, "")
+caught("no range", {"schema": "lockstep.ranges/1", "tp": 4}, "expected ['array', 'string']; got 4")
 caught("no unit", changed(gpu, ["hbm_size"], "80"), "is no such text")
 if not schemas.keys_of(check.schemas["lockstep.list/1"], "list") >= {"list.*", "list.*[].name"}:
     sys.exit("keys of a schema are passed over")

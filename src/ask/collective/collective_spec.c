@@ -1,10 +1,10 @@
 #include <stddef.h>
 
 #include "ask/collective/collective_sizes.h"
+#include "base/doublings.h"
 #include "base/order.h"
 #include "data/measured/read_collectives.h"
 #include "data/text/field.h"
-#include "job/doublings.h"
 #include "job/hardware.h"
 #include "network/coll.h"
 

@@ -2,8 +2,10 @@
 
 #include <string.h>
 
+#include "base/handover.h"
 #include "base/suggest.h"
 #include "data/datadir.h"
+#include "data/jobs/read_hf.h"
 #include "data/jobs/read_model.h"
 
 /* --- a type, from its file ---------------------------------------------------------- */
@@ -17,28 +19,100 @@ static const LsEnumName experts[] = {
   { NULL },
 };
 
-#define BOOL(key_)                                                                                           \
+#define BOOL(key_, meaning_)                                                                                 \
   {                                                                                                          \
-#key_, LS_FIELD_BOOL, offsetof(HfFamily, key_)                                                           \
+#key_, LS_FIELD_BOOL, offsetof(HfFamily, key_), .default_text = "false", .meaning = (meaning_)           \
   }
 
 static const LsField family_fields[] = {
-  { "type", LS_FIELD_STRING, offsetof (HfFamily, model_type) },
-  { "experts", LS_FIELD_ENUM, offsetof (HfFamily, experts), .names = experts },
-  BOOL (experts_are_optional),
-  BOOL (latent),
-  BOOL (slides),
-  BOOL (unrotated_full),
-  BOOL (dense_is_shared),
-  BOOL (halves_ffn),
-  BOOL (qkv_bias_alone),
-  BOOL (kv_by_flag),
-  BOOL (halves),
-  BOOL (encoder),
+  { "type", LS_FIELD_STRING, offsetof (HfFamily, model_type), .required = true,
+    .meaning = "as `model_type` of a config.json has it" },
+  { "experts", LS_FIELD_ENUM, offsetof (HfFamily, experts), .names = experts,
+    .meaning = "how the type says which layers have experts" },
+  BOOL (experts_are_optional, "a file without their number is dense"),
+  BOOL (latent, "multi-head latent attention"),
+  BOOL (slides, "sliding_window is heeded"),
+  BOOL (unrotated_full, "layers that see the whole sequence have no rope, if others do not"),
+  BOOL (dense_is_shared, "without experts the MLP is as wide as the shared one would be"),
+  BOOL (halves_ffn, "intermediate_size is twice the inner width"),
+  BOOL (qkv_bias_alone, "attention_bias and bias are of Q, K and V alone"),
+  BOOL (kv_by_flag, "heads of keys and values by multi_query and new_decoder_architecture"),
+  BOOL (halves, "a list of layers names one half of a layer each"),
+  BOOL (encoder, "num_layers of an encoder, then those of a decoder"),
   { NULL },
 };
 
-static const char *const others[] = { "like", "defaults", "keys", "notes", "refused", "source", NULL };
+/* What a type says beside: read where it is used, by the keys of a file of that program. */
+typedef struct {
+  HfFamily family;
+  char *like, *source, **defaults;
+  GArray *notes;
+} TypeEntry;
+
+static const LsField text_element[] = { { "", LS_FIELD_STRING, 0, .required = true }, { NULL } };
+
+static const LsField other_fields[] = {
+  { "like", LS_FIELD_STRING, offsetof (TypeEntry, like), .default_text = "none",
+    .meaning = "another type of this file, of which all holds that is not said here" },
+  { "defaults", LS_FIELD_SETTINGS, offsetof (TypeEntry, defaults), .default_text = "none",
+    .meaning = "values of keys that a config.json leaves out" },
+  { "keys", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
+    .meaning = "what the type calls keys of other types, of an object in it also; null: of no matter" },
+  { "notes", LS_FIELD_ARRAY, offsetof (TypeEntry, notes), .fields = text_element,
+    .element_size = sizeof (char *), .default_text = "none",
+    .meaning = "what is left out in all of the type" },
+  { "refused", LS_FIELD_SOURCES, .default_text = "none",
+    .meaning = "keys that cannot be simulated, and why" },
+  { "source", LS_FIELD_STRING, offsetof (TypeEntry, source), .required = true, .meaning = "who says so" },
+  { NULL },
+};
+
+/* As long as all tables together, their ends included. */
+static LsField type_fields[128];
+
+/* Keys of a model, but of those that every file begins with: all of a type may have them. As the model comes
+ * first in a type, places are the same. */
+static void
+add_model_fields (guint n)
+{
+  for (const LsField *f = ls_model_fields; f->key; f++) {
+    if (f->root_only || ls_field_find (family_fields, f->key))
+      continue;
+    g_assert (n < G_N_ELEMENTS (type_fields) - 1);
+    type_fields[n] = *f;
+    type_fields[n++].required = false;
+  }
+}
+
+typedef struct {
+  char *name, *source;
+  GArray *ignored, *types;
+} TypesFile;
+
+static const LsField file_fields[] = {
+  LS_FIELDS_HEADER (TypesFile),
+  { "ignored", LS_FIELD_ARRAY, offsetof (TypesFile, ignored), .fields = text_element,
+    .element_size = sizeof (char *), .default_text = "none",
+    .meaning = "keys of a config.json that make no difference to a step" },
+  { "types", LS_FIELD_ARRAY, offsetof (TypesFile, types), .required = true, .fields = type_fields,
+    .element_size = sizeof (TypeEntry), .meaning = "what is known of each" },
+  { NULL },
+};
+G_STATIC_ASSERT (offsetof (HfFamily, model) == 0 && offsetof (TypeEntry, family) == 0);
+
+const LsField *
+ls_model_types_fields (void)
+{
+  static gsize is_made;
+  if (!ls_once_enter (&is_made))
+    return file_fields;
+  guint n_own = G_N_ELEMENTS (family_fields) - 1, n_others = G_N_ELEMENTS (other_fields) - 1;
+  memcpy (type_fields, family_fields, n_own * sizeof (LsField));
+  memcpy (type_fields + n_own, other_fields, n_others * sizeof (LsField));
+  add_model_fields (n_own + n_others);
+  ls_once_leave (&is_made);
+  return file_fields;
+}
 
 static bool
 set_key (HfFamily *f, const cJSON *node, LsDiagList *diags)
@@ -84,7 +158,7 @@ add_type (HfFamily *f, const cJSON *type, guint depth, LsDiagList *diags)
   g_ptr_array_add (f->chain, (gpointer) type);
   cJSON_ArrayForEach (node, type)
   {
-    if (!g_strv_contains (others, node->string) && !set_key (f, node, diags))
+    if (!ls_field_find (other_fields, node->string) && !set_key (f, node, diags))
       return false;
   }
   return true;
@@ -219,4 +293,41 @@ hf_find_family (const LsJsonDoc *doc, GPtrArray *notes, LsDiagList *diags)
     return NULL;
   }
   return family_new (g_steal_pointer (&types), type, diags);
+}
+
+/* --- the file as a whole ------------------------------------------------------------------------------- */
+
+/* Its values, and those of what it is like. */
+static bool
+check_type (const LsJsonDoc *doc, const cJSON *type, LsDiagList *diags)
+{
+  HfFamily f = { .doc = (LsJsonDoc *) doc }; /* borrowed */
+  g_autoptr (GPtrArray) chain = f.chain = g_ptr_array_new ();
+  bool ok = add_type (&f, type, 0, diags);
+  g_free (f.model_type);
+  ls_model_clear (&f.model);
+  return ok;
+}
+
+guint
+ls_model_types_check (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const LsField *fields = ls_model_types_fields ();
+  TypesFile file = { NULL };
+  bool ok = ls_fields_read_file (fields, "model-types", doc, &file, diags);
+  ls_fields_clear (fields, &file);
+  if (!ok)
+    return 0;
+  guint n = 0;
+  const cJSON *type;
+  cJSON_ArrayForEach (type, hf_get (doc, "types"))
+  {
+    const cJSON *name = cJSON_GetObjectItemCaseSensitive (type, "type");
+    bool is_first = find_type (doc, name->valuestring) == type;
+    if (!is_first)
+      ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, NULL, "expected a type that comes once");
+    ok = is_first && check_type (doc, type, diags) && ok;
+    n++;
+  }
+  return ok ? n : 0;
 }

@@ -54,8 +54,9 @@ typedef enum {
 
 /* A type of model; seq 0: must be given. */
 typedef struct {
+  LsModel
+      model; /* what all of the type have, by the keys of our files; the rest is 0. First: see hf_family.c */
   char *model_type;
-  LsModel model; /* what all of the type have, by the keys of our files; the rest is 0 */
   HfExperts experts;
   bool experts_are_optional;
   bool latent;          /* attention */

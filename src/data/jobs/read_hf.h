@@ -18,6 +18,11 @@ bool ls_is_hf_config (const LsJsonDoc *doc);
  * the file is called config.json. */
 bool ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags);
 
+/* Of lockstep.model-types/1, which models/types/huggingface.json is. */
+const LsField *ls_model_types_fields (void);
+/* Such a file with all that it says of each type, which are counted; 0: diagnostics. */
+guint ls_model_types_check (const LsJsonDoc *doc, LsDiagList *diags);
+
 /* Takes out the note about seq, once the training length is known from elsewhere. */
 void ls_model_notes_drop_length (GPtrArray *notes);
 

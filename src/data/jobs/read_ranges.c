@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/doublings.h"
 #include "base/handover.h"
 #include "base/suggest.h"
 #include "data/jobs/read_strategy.h"
@@ -96,6 +97,19 @@ parse_stage (const char *text, void *target)
   return true;
 }
 
+/* "1..8" of whole numbers: 1, 2, 4, 8. */
+static char **
+doublings_of (const char *text)
+{
+  g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (guint32));
+  if (!strstr (text, "..") || !ls_doublings_add (text, G_MAXUINT32, values))
+    return NULL;
+  char **items = g_new0 (char *, values->len + 1);
+  for (guint i = 0; i < values->len; i++)
+    items[i] = g_strdup_printf ("%u", g_array_index (values, guint32, i));
+  return items;
+}
+
 static const LsField header[] = {
   { "schema", LS_FIELD_IGNORED, .required = true, .root_only = true,
     .meaning = "kind and version of the file" },
@@ -126,6 +140,7 @@ ls_ranges_fields (void)
       .blank = &blank,
       .default_text = a < LS_N_SPACE_AXES ? axes[a].default_text : "that of the job",
       .meaning = f->meaning,
+      .items = f->kind == LS_FIELD_UINT ? doublings_of : NULL,
     };
   }
   elements[LS_SPACE_ZERO][0].parse = parse_stage;

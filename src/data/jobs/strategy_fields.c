@@ -298,7 +298,8 @@ const LsField ls_strategy_fields[] = {
             "which optimizer: adam or adamw, or one of a file (lockstep list optimizers)"),
     .argument = "NAME|FILE", USUAL,
     .expected = "adam, adamw, or a file of an optimizer without mistakes (lockstep list optimizers; lockstep "
-                "check FILE says what is wrong with one)" },
+                "check FILE says what is wrong with one)",
+    .why = strategy_why_optimizer },
   { ENUM (optimizer, optimizer_cut, optimizer_cuts, "tensors where it multiplies matrices, else elements",
           "megatron, zero 1: ranks have equal pieces of all parameters, or whole tensors") },
   { ENUM (optimizer, optimizer_tp, optimizer_tps, "blockwise",
@@ -316,7 +317,8 @@ const LsField ls_strategy_fields[] = {
             "kernels as some software launches them (lockstep list kernels)"),
     .argument = "NAME|FILE", .of_program = true,
     .expected = "built-in, or a file of kernels without mistakes (lockstep list kernels; lockstep check FILE "
-                "says what is wrong with one)" },
+                "says what is wrong with one)",
+    .why = strategy_why_kernels },
   { ENUM (software, attention_kernel, attention_kernels, "auto",
           "flash: its implementation; auto: whichever the accelerator was measured with"),
     SET_ONLY },

@@ -2,6 +2,10 @@
 
 #include <string.h>
 
+#include <lockstep/units.h>
+
+#include "base/suggest.h"
+#include "data/datadir.h"
 #include "data/jobs/read_optimizers.h"
 #include "data/jobs/read_placement.h"
 #include "data/jobs/read_recipes.h"
@@ -54,8 +58,8 @@ strategy_format_parts (const void *target)
 bool
 strategy_parse_reshard (const char *text, void *target)
 {
-  guint64 n = LS_RESHARD_AUTO;
-  if (!g_str_equal (text, "auto") && !g_ascii_string_to_unsigned (text, 10, 0, UINT32_MAX - 1, &n, NULL))
+  uint64_t n = LS_RESHARD_AUTO;
+  if (!g_str_equal (text, "auto") && (!ls_parse_count (text, &n, NULL) || n >= UINT32_MAX))
     return false;
   ((LsStrategy *) target)->reshard_after_forward = (uint32_t) n;
   return true;
@@ -69,6 +73,27 @@ strategy_format_reshard (const void *target)
 }
 
 /* A name or a file, which is loaded: what a strategy holds is what is lowered. */
+
+/* The first mistake, without the line of the file that it shows; newly allocated. */
+static char *
+first_of (const LsDiagList *diags)
+{
+  char *why = ls_diag_list_format (diags);
+  why[strcspn (why, "\n")] = '\0';
+  return why;
+}
+
+/* What is wrong with such a name, or in its file. own: names that need no file. */
+static char *
+why_data (LsDataKind kind, const char *const *own, const char *text, const LsDiagList *diags)
+{
+  g_autofree char *missing = NULL, *path = ls_data_find (kind, text, &missing);
+  if (!path) {
+    const char *near = strstr (missing, "did you mean") ? NULL : ls_suggest (text, own);
+    return near ? g_strdup_printf ("%s; did you mean \"%s\"?", missing, near) : g_steal_pointer (&missing);
+  }
+  return first_of (diags);
+}
 
 bool
 strategy_parse_kernels (const char *text, void *target)
@@ -84,6 +109,15 @@ strategy_parse_kernels (const char *text, void *target)
   s->kernels = is_built_in ? NULL : g_strdup (text);
   s->recipes = recipes;
   return true;
+}
+
+char *
+strategy_why_kernels (const char *text)
+{
+  static const char *const own[] = { LS_BUILT_IN_KERNELS, NULL };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_recipes_unref (ls_recipes_load (text, diags));
+  return why_data (LS_DATA_KERNELS, own, text, diags);
 }
 
 char *
@@ -110,6 +144,15 @@ strategy_parse_optimizer (const char *text, void *target)
 }
 
 char *
+strategy_why_optimizer (const char *text)
+{
+  static const char *const own[] = { "adam", "adamw", NULL };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_optimizer_kind_unref (ls_optimizer_load (text, diags));
+  return why_data (LS_DATA_OPTIMIZERS, own, text, diags);
+}
+
+char *
 strategy_format_optimizer (const void *target)
 {
   const LsStrategy *s = target;
@@ -120,8 +163,8 @@ strategy_format_optimizer (const void *target)
 static guint64
 read_cell (const LsCsv *csv, guint row, int column, guint64 min, guint64 max, LsDiagList *diags)
 {
-  guint64 n = 0;
-  if (!g_ascii_string_to_unsigned (ls_csv_cell (csv, row, (guint) column), 10, min, max, &n, NULL))
+  uint64_t n = 0;
+  if (!ls_parse_count (ls_csv_cell (csv, row, (guint) column), &n, NULL) || n < min || n > max)
     ls_csv_error (csv, row, (guint) column, diags,
                   "expected a whole number from %" G_GUINT64_FORMAT " on; got \"%s\"", min,
                   ls_csv_cell (csv, row, (guint) column));
@@ -182,9 +225,7 @@ strategy_why_lengths (const char *text)
     return NULL;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   ls_lengths_unref (load_lengths (text + strlen (FILE_PREFIX), diags));
-  char *why = ls_diag_list_format (diags);
-  why[strcspn (why, "\n")] = '\0'; /* the first, without the line that it shows */
-  return why;
+  return first_of (diags);
 }
 
 char *
@@ -258,7 +299,8 @@ bool
 strategy_parse_zero (const char *text, void *target)
 {
   LsStrategy *s = target;
-  guint64 stage, group = 0;
+  guint64 stage;
+  uint64_t group = 0;
   g_auto (GStrv) parts = g_strsplit (text, "@", 2);
   if (g_str_equal (text, "auto")) {
     s->zero_stage = LS_ZERO_AUTO;
@@ -267,7 +309,7 @@ strategy_parse_zero (const char *text, void *target)
   }
   if (!parts[0] || !g_ascii_string_to_unsigned (parts[0], 10, 0, 3, &stage, NULL))
     return false;
-  if (parts[1] && !g_ascii_string_to_unsigned (parts[1], 10, 1, UINT32_MAX, &group, NULL))
+  if (parts[1] && (!ls_parse_count (parts[1], &group, NULL) || group < 1 || group > UINT32_MAX))
     return false;
   s->zero_stage = (uint32_t) stage;
   s->zero_group = (uint32_t) group;

@@ -14,6 +14,8 @@ char *strategy_format_reshard (const void *target);
 /* a name or a file, which is loaded: what a strategy holds is what is lowered */
 bool strategy_parse_kernels (const char *text, void *target);
 char *strategy_format_kernels (const void *target);
+char *strategy_why_kernels (const char *text);
+char *strategy_why_optimizer (const char *text);
 /* the same */
 bool strategy_parse_optimizer (const char *text, void *target);
 char *strategy_format_optimizer (const void *target);

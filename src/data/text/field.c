@@ -141,21 +141,41 @@ read_row (const Reading *r, const LsField *f, const cJSON *node, void *target)
   return ok;
 }
 
+/* A new one at the end. */
+static void *
+add_element (const LsField *f, GArray *array)
+{
+  g_array_set_size (array, array->len + 1);
+  void *element = array->data + (array->len - 1) * f->element_size;
+  if (f->blank)
+    memcpy (element, f->blank, f->element_size);
+  return element;
+}
+
+/* What a text stands for, as a list or as one value of a list; false: for nothing. */
+static bool
+read_items (const LsField *f, const cJSON *node, GArray *array)
+{
+  g_auto (GStrv) items = f->items && cJSON_IsString (node) ? f->items (node->valuestring) : NULL;
+  bool ok = items != NULL;
+  for (guint i = 0; ok && items[i]; i++)
+    ok = ls_field_value_set (f->fields, add_element (f, array), items[i]);
+  return ok;
+}
+
 static bool
 read_array (const Reading *r, const LsField *f, const cJSON *node, void *target)
 {
-  if (!cJSON_IsArray (node))
-    return complain (r, f, node);
   GArray **place = (GArray **) ((char *) target + f->offset);
   if (!*place)
     *place = g_array_new (FALSE, TRUE, (guint) f->element_size);
+  if (!cJSON_IsArray (node))
+    return read_items (f, node, *place) || complain (r, f, node);
   bool ok = true, is_value = *f->fields->key == '\0';
   for (const cJSON *c = node->child; c; c = c->next) {
-    guint i = (*place)->len;
-    g_array_set_size (*place, i + 1);
-    void *element = (*place)->data + i * f->element_size;
-    if (f->blank)
-      memcpy (element, f->blank, f->element_size);
+    if (read_items (f, c, *place))
+      continue;
+    void *element = add_element (f, *place);
     ok = (is_value ? read_value (r, f->fields, c, element) : read_object (r, f->fields, c, element)) && ok;
   }
   return ok;

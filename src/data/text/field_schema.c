@@ -76,7 +76,9 @@ write_items (const Writing *x, const LsField *f)
 {
   Writing inner = within (x);
   ls_json_out_begin_object (x->w, "items");
-  if (f->kind != LS_FIELD_ARRAY)
+  if (f->items)
+    write_type (&inner, "integer string");
+  else if (f->kind != LS_FIELD_ARRAY)
     write_count (&inner, f);
   else if (*f->fields->key == '\0')
     write_value (&inner, f->fields);
@@ -88,7 +90,7 @@ write_items (const Writing *x, const LsField *f)
 static void
 write_list (const Writing *x, const LsField *f)
 {
-  write_type (x, f->kind == LS_FIELD_UINT_LIST && f->runs ? "array string" : "array");
+  write_type (x, (f->kind == LS_FIELD_UINT_LIST && f->runs) || f->items ? "array string" : "array");
   write_items (x, f);
   if (f->kind == LS_FIELD_ROW) {
     ls_json_out_uint (x->w, "minItems", 1);

@@ -9,6 +9,7 @@
 
 #include "data/datadir.h"
 #include "data/jobs/hf_family.h"
+#include "data/jobs/read_hf.h"
 #include "data/jobs/read_model.h"
 #include "data/text/csv.h"
 
@@ -52,6 +53,45 @@ every_type_is_whole (void)
     g_autofree char *wrong = ls_diag_list_format (diags);
     ls_check_impl (ok, __FILE__, __LINE__, "%s: %s", name, wrong);
     LS_CHECK (!experts || f->experts != HF_DENSE);
+  }
+}
+
+/* What is said of such a file: "" where it is right. types: its list. */
+static char *
+said_of_types (const char *types)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *text = g_strdup_printf (
+      "{\"schema\":\"lockstep.model-types/1\",\"name\":\"t\",\"source\":\"s\",\"types\":[%s]}", types);
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "t.json", diags);
+  guint n = doc ? ls_model_types_check (doc, diags) : 0;
+  LS_CHECK ((n > 0) == (ls_diag_list_n (diags) == 0));
+  return ls_diag_list_format (diags);
+}
+
+/* A file of types is held by the table that reads it: keys, values, and what types are like. */
+static void
+a_wrong_file_of_types_is_refused (void)
+{
+  static const struct {
+    const char *types, *said;
+  } cases[] = {
+    { "{\"type\":\"a\",\"source\":\"s\",\"mlp\":\"swiglu\"},"
+      "{\"type\":\"b\",\"source\":\"s\",\"like\":\"a\",\"experts\":\"every\",\"slides\":true}",
+      "" },
+    { "{\"type\":\"a\",\"source\":\"s\",\"slide\":true}", "did you mean \"slides\"?" },
+    { "{\"type\":\"a\",\"source\":\"s\",\"mlp\":\"swigluu\"}", "did you mean \"swiglu\"?" },
+    { "{\"type\":\"a\",\"source\":\"s\",\"experts\":8}", "/types/0/experts: expected one of" },
+    { "{\"type\":\"a\"}", "missing key \"source\"" },
+    { "{\"type\":\"a\",\"source\":\"s\",\"like\":\"c\"}", "/types/0/like: expected a type of this file" },
+    { "{\"type\":\"a\",\"source\":\"s\",\"like\":\"a\"}", "expected a type of this file" },
+    { "{\"type\":\"a\",\"source\":\"s\"},{\"type\":\"a\",\"source\":\"s\"}",
+      "expected a type that comes once" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *said = said_of_types (cases[i].types);
+    ls_check_impl (strstr (said, cases[i].said) && (*cases[i].said || !*said), __FILE__, __LINE__, "%s: %s",
+                   cases[i].types, said);
   }
 }
 
@@ -348,8 +388,8 @@ parameters_are_as_counted (void)
   LS_CHECK (!csv || n_read >= 42);
 }
 
-LS_TEST_MAIN ("model_types", LS_TEST (every_type_is_whole), LS_TEST (windows_and_norms_on_both_sides),
-              LS_TEST (lists_say_which_layers), LS_TEST (the_first_layers_see_all),
-              LS_TEST (names_of_publishers), LS_TEST (mixers_stand_where_the_file_says),
-              LS_TEST (an_encoder_and_its_decoder), LS_TEST (parameters_of_other_models),
-              LS_TEST (parameters_are_as_counted))
+LS_TEST_MAIN ("model_types", LS_TEST (every_type_is_whole), LS_TEST (a_wrong_file_of_types_is_refused),
+              LS_TEST (windows_and_norms_on_both_sides), LS_TEST (lists_say_which_layers),
+              LS_TEST (the_first_layers_see_all), LS_TEST (names_of_publishers),
+              LS_TEST (mixers_stand_where_the_file_says), LS_TEST (an_encoder_and_its_decoder),
+              LS_TEST (parameters_of_other_models), LS_TEST (parameters_are_as_counted))

@@ -701,6 +701,7 @@ class CheckOptions(TypedDict, total=False):
     file: Text  # Data files
     model: Text  # Check strategies against this model
     cluster: Text  # Check them against this cluster
+    json: Switch  # Print JSON, also of files that are wrong
 
 def check(*arguments: Text, progress: Progress | None = None, **options: Unpack[CheckOptions]) -> Result:
     """Reads data files (models, clusters, GPUs, strategies, calibrations, traces, Hugging

@@ -1,4 +1,4 @@
-#include "job/doublings.h"
+#include "base/doublings.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* job/doublings.h — a number, or doublings of one: "8" is 8, "2..24" is 2, 4, 8, 16; "1k..2k" 1024, 2048. */
-#ifndef LS_JOB_DOUBLINGS_H
-#define LS_JOB_DOUBLINGS_H
+/* base/doublings.h — a number, or doublings of one: "8" is 8, "2..24" is 2, 4, 8, 16; "1k..2k" 1024, 2048. */
+#ifndef LS_BASE_DOUBLINGS_H
+#define LS_BASE_DOUBLINGS_H
 
 #include <glib.h>
 #include <stdbool.h>
