@@ -36,7 +36,7 @@ double
 ls_layers_held (const LsModel *m, const LsStrategy *s, uint32_t pp_rank)
 {
   uint32_t n_chunks = s->pp * s->vpp;
-  if (s->layers_per_chunk || m->n_layers % n_chunks != 0)
+  if (s->layers_per_chunk || s->micro_batches_per_replica || m->n_layers % n_chunks != 0)
     return NAN;
   double per_chunk = (double) m->n_layers / n_chunks;
   uint32_t n_mb = s->global_batch / (s->dp * s->micro_batch);

@@ -18,7 +18,20 @@ candidate_clear (Candidate *c)
 {
   g_free (c->gpus);
   g_free (c->layers);
+  g_free (c->counts);
   g_free (c->refused);
+}
+
+Candidate
+candidate_copy (const Search *x, const Candidate *c)
+{
+  Candidate copy = *c;
+  copy.step = copy.least = 0;
+  copy.refused = NULL;
+  copy.gpus = g_memdup2 (c->gpus, x->n_ranks * sizeof *c->gpus);
+  copy.layers = c->layers ? g_memdup2 (c->layers, x->n_stages * sizeof *c->layers) : NULL;
+  copy.counts = c->counts ? g_memdup2 (c->counts, x->n_replicas * sizeof *c->counts) : NULL;
+  return copy;
 }
 
 /* --- one candidate --------------------------------------------------------------------------------- */
@@ -55,6 +68,11 @@ strategy_of (const Search *x, const Candidate *c, LsStrategy *ret_s)
     ls_strategy_forget_layers (ret_s);
     ret_s->n_layers_per_chunk = ret_s->pp;
     ret_s->layers_per_chunk = g_memdup2 (c->layers, ret_s->pp * sizeof *c->layers);
+  }
+  if (c->counts) {
+    g_free (ret_s->micro_batches_per_replica);
+    ret_s->n_micro_batches_per_replica = ret_s->dp;
+    ret_s->micro_batches_per_replica = g_memdup2 (c->counts, ret_s->dp * sizeof *c->counts);
   }
   LsSeat *seats = g_new0 (LsSeat, x->n_ranks);
   for (uint32_t r = 0; r < x->n_ranks; r++)
@@ -240,7 +258,8 @@ add_row (Search *x, const Candidate *c)
   const LsStrategy *s = &x->p->now->strategy;
   LsPlaceRow row
       = { .seats = c->seats_name, .step = c->step, .least = c->least, .refused = g_strdup (c->refused) };
-  row.layers = c->layers ? shares_text (c->layers, s->pp) : NULL;
+  row.layers = shares_text (c->layers, s->pp);
+  row.counts = shares_text (c->counts, s->dp);
   row.order = c->is_own_order && s->rank_order ? g_strdup (s->rank_order) : short_order (x, c->order);
   g_array_append_val (x->p->rows, row);
 }
@@ -252,7 +271,7 @@ try_orders (Search *x)
   Seats seats[MOST_SEATS];
   guint n_seats = find_seats (x, seats), n = 0;
   g_autoptr (GArray) orders = find_orders (x);
-  Candidate *batch = g_new0 (Candidate, 2 * n_seats * orders->len);
+  Candidate *batch = g_new0 (Candidate, (1 + MOST_SHARES) * n_seats * orders->len);
   for (guint k = 0; k < orders->len; k++)
     for (guint i = 0; i < n_seats; i++)
       batch[n++] = (Candidate) { .order = g_array_index (orders, LsRankOrder, k),
@@ -267,13 +286,11 @@ try_orders (Search *x)
   x->limit = batch[0].step;
   try_batch (x, batch + 1, n - 1);
   guint best = fastest_of (batch, n, LS_TIME_NEVER);
-  Candidate found = batch[best];
+  Candidate found = candidate_copy (x, &batch[best]);
+  found.step = batch[best].step;
   for (guint i = 0; i < n; i++)
     add_row (x, &batch[i]);
   x->p->best = best;
-  found.gpus = g_memdup2 (found.gpus, x->n_ranks * sizeof (uint32_t));
-  found.layers = g_memdup2 (found.layers, found.layers ? x->n_stages * sizeof (uint32_t) : 0);
-  found.refused = NULL;
   for (guint i = 0; i < n; i++)
     candidate_clear (&batch[i]);
   for (guint i = 0; i < n_seats; i++)
@@ -336,8 +353,8 @@ ls_place_new (const LsJobSpec *spec, const LsPlaceOptions *options, const LsProg
     continue;
   shares_search (&x, &best);
   shares_clear (&x);
-  if (best.layers)
-    p->layers = shares_text (best.layers, x.n_stages);
+  p->layers = shares_text (best.layers, x.n_stages);
+  p->counts = shares_text (best.counts, x.n_replicas);
   p->then = run_best (&x, &best, error);
   candidate_clear (&best);
   if (!p->then)
@@ -355,10 +372,12 @@ ls_place_free (LsPlace *p)
     g_free (g_array_index (p->rows, LsPlaceRow, i).order);
     g_free (g_array_index (p->rows, LsPlaceRow, i).refused);
     g_free (g_array_index (p->rows, LsPlaceRow, i).layers);
+    g_free (g_array_index (p->rows, LsPlaceRow, i).counts);
   }
   g_clear_pointer (&p->rows, g_array_unref);
   ls_job_result_free (p->now);
   ls_job_result_free (p->then);
   g_free (p->layers);
+  g_free (p->counts);
   g_free (p);
 }

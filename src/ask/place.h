@@ -12,8 +12,9 @@
  * so far, by its lower bound (exec/shortcuts/plan_bound.h), is not simulated.
  *
  * On nodes of several kinds the GPUs are also taken kind after kind, and where stages are on kinds that
- * differ in speed, each order is tried with layers dealt by speed too (place_shares.c). From the best of
- * these a layer at a time moves from one stage to another, behind the swaps. What does not fit into the
+ * differ in speed, each order is tried with layers dealt by speed too (place_shares.c), and where replicas
+ * do, with micro-batches dealt so. From the best of these a layer or a micro-batch at a time moves to another
+ * stage or replica, behind the swaps. What does not fit into the
  * memory of a rank's own GPU is refused, unless the job as given does not fit either.
  *
  * What is tried follows from the job alone: threads change nothing. The best is simulated again, as `run`
@@ -35,6 +36,7 @@ typedef struct {
   char *order;       /* "tp-pp-dp": of the degrees above 1                 */
   const char *seats; /* static: "as given", "node after node", "kind after kind", "axes y-x" */
   char *layers;      /* "21,11" of the stages; NULL: as those of the job   */
+  char *counts;      /* "10,6" micro-batches of the replicas; NULL: likewise */
   LsTime step;       /* 0: not simulated                                   */
   LsTime least;      /* of its lower bound, where that is why; else 0      */
   char *refused;     /* why it is no job; NULL: it is one                  */
@@ -46,6 +48,7 @@ typedef struct {
   guint n_swaps, n_pruned, n_kept; /* simulated; not, by the bound; of them, kept one by one   */
   guint n_left_out;                /* of the first round, for want of tries                    */
   char *layers;                    /* of the stages at the best; NULL: as those of the job     */
+  char *counts;                    /* micro-batches of the replicas at the best; NULL: likewise */
   LsJobResult *now, *then;         /* as given; at its best, which may be the same job         */
   double gain;                     /* share of tokens/s more                                   */
 } LsPlace;

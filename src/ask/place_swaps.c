@@ -183,9 +183,7 @@ static Candidate
 swapped (const Search *x, const Candidate *c, Swap swap)
 {
   const LsCluster *cluster = x->p->now->cluster;
-  Candidate other = { .order = c->order, .is_own_order = c->is_own_order, .seats_name = c->seats_name };
-  other.gpus = g_memdup2 (c->gpus, x->n_ranks * sizeof *c->gpus);
-  other.layers = g_memdup2 (c->layers, c->layers ? x->n_stages * sizeof *c->layers : 0);
+  Candidate other = candidate_copy (x, c);
   for (uint32_t r = 0; r < x->n_ranks; r++) {
     uint32_t node = ls_cluster_host_of (cluster, other.gpus[r]),
              local = ls_cluster_local_of (cluster, other.gpus[r]);

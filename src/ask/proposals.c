@@ -46,7 +46,7 @@ vpp_for (const LsSched *sched, const LsStrategy *s)
 {
   if (sched->placement == LS_PLACE_PIPES)
     return 1;
-  LsSchedShape shape = { .pp = s->pp, .n_micro_batches = s->global_batch / (s->dp * s->micro_batch) };
+  LsSchedShape shape = { .pp = s->pp, .n_micro_batches = ls_strategy_most_micro_batches (s) };
   const uint32_t tried[] = { s->vpp, 1, 2, 0 };
   for (guint i = 0; i < G_N_ELEMENTS (tried); i++) {
     shape.vpp = tried[i];

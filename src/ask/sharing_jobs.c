@@ -52,7 +52,7 @@ has_option (const SharedJobs *jobs, guint i, const char *key)
   return false;
 }
 
-/* A rule of a strategy begins with what it is about, and belongs there. */
+/* A rule of a strategy begins with what it is about, and belongs there, without its beginning. */
 static void
 tell_one (const SharedJobs *jobs, guint i, const char *key, bool is_option, LsErrorCode code,
           const char *text, LsDiagList *diags)
@@ -64,6 +64,8 @@ tell_one (const SharedJobs *jobs, guint i, const char *key, bool is_option, LsEr
   if (colon)
     about = g_strndup (text + 1, (gsize) (colon - text - 1));
   bool is_there = about && strcmp (key, "options") == 0 && has_option (jobs, i, about);
+  if (is_there)
+    text = colon + strlen (": "); /* the place says it */
   ls_jobs_diag (&jobs->file, i, is_there ? about : key, is_option || is_there, code, text, diags);
 }
 

@@ -43,7 +43,7 @@ ls_budget_check_plan (const LsPlan *plan, uint64_t max_bytes, GError **error)
 gboolean
 ls_budget_check_passes (const LsStrategy *s, const LsModel *m, uint64_t max_bytes, GError **error)
 {
-  uint64_t n_micro_batches = s->global_batch / ((uint64_t) s->dp * s->micro_batch);
+  uint64_t n_micro_batches = ls_strategy_most_micro_batches (s);
   double n = 2.0 * MIN_KERNELS_OF_LAYER * (double) n_micro_batches * m->n_layers,
          bytes = 2 * n * sizeof (LsSpan);
   if (max_bytes == 0 || bytes <= (double) max_bytes)

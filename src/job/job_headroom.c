@@ -30,10 +30,14 @@ add_part (LsHeadroom *h, const char *what, const char *source, uint64_t bytes)
   h->bytes += bytes;
 }
 
+/* Of nodes of several kinds of the largest memory: no rank is left with less than it asks for. */
 static uint64_t
-share_of (const LsGpu *gpu, double percent)
+share_of (const LsClusterSpec *spec, double percent)
 {
-  return (uint64_t) (percent / 100 * (double) gpu->hbm_bytes);
+  uint64_t most = 0;
+  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (spec); k++)
+    most = MAX (most, ls_cluster_spec_of_kind (spec, k)->gpu.hbm_bytes);
+  return (uint64_t) (percent / 100 * (double) most);
 }
 
 void
@@ -42,16 +46,16 @@ ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, int dp
 {
   const LsSoftwareSpec *owner
       = software ? software : ls_softwares_find (dp_kind, ls_hardware_architecture (hardware));
-  const LsGpu *gpu = &hardware->spec.gpu;
+  const LsClusterSpec *spec = &hardware->spec;
   *ret = (LsHeadroom) { .is_asked = ask->is_set || software };
   if (ask->is_set) {
-    ret->bytes = ask->bytes + share_of (gpu, ask->percent);
+    ret->bytes = ask->bytes + share_of (spec, ask->percent);
     return;
   }
   for (guint i = 0; owner && owner->headroom && i < owner->headroom->len; i++) {
     const LsHeadroomItem *item = &g_array_index (owner->headroom, LsHeadroomItem, i);
     if (!item->is_of_allocator || memory->allocator != LS_MEMORY_CACHING)
-      add_part (ret, item->what, item->source, item->bytes + share_of (gpu, item->percent));
+      add_part (ret, item->what, item->source, item->bytes + share_of (spec, item->percent));
   }
   ret->program = ret->parts ? g_strdup (owner->program) : NULL;
 }

@@ -115,6 +115,8 @@ unlike_all (const LsJobResult *r)
 {
   if (r->strategy.lora_rank > 0)
     return "none of the measured runs has adapters on frozen weights";
+  if (r->strategy.micro_batches_per_replica)
+    return "none of the measured runs has replicas with unequal numbers of micro-batches";
   if (r->strategy.lengths)
     return "none of the measured runs has documents of known lengths in a sequence";
   if (r->model.encoder_layers > 0)

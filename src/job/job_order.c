@@ -16,6 +16,11 @@ static gboolean
 has_shape (const char *path, const LsOrders *orders, const LsStrategy *s, GError **error)
 {
   const LsLayout *l = &orders->layout;
+  if (s->micro_batches_per_replica) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "--order %s: it is of one number of micro-batches; got micro_batches_per_replica", path);
+    return FALSE;
+  }
   const LsSchedShape shape = ls_strategy_sched_shape (s, n_micro_batches (s));
   const LsSched *sched = ls_sched_find (s->schedule);
   uint32_t n_chunks = ls_sched_n_chunks (sched, &shape),

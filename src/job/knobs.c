@@ -141,8 +141,13 @@ ls_knobs_summary (const LsStrategy *s)
     g_string_append_printf (out, ", placed %s", s->placement);
   if (s->pp > 1)
     g_string_append_printf (out, ", %s", s->schedule);
-  g_string_append_printf (out, ", micro-batch %u of %u, %s", s->micro_batch, s->global_batch,
-                          ls_dtype_name ((LsDtype) s->dtype));
+  g_string_append_printf (out, ", micro-batch %u of %u", s->micro_batch, s->global_batch);
+  if (s->micro_batches_per_replica) {
+    g_autofree char *each
+        = ls_field_text (ls_field_find (ls_strategy_fields, "micro_batches_per_replica"), s, NULL);
+    g_string_append_printf (out, " (%s of the replicas)", each);
+  }
+  g_string_append_printf (out, ", %s", ls_dtype_name ((LsDtype) s->dtype));
   if (s->optimizer)
     g_string_append_printf (out, ", %s", s->optimizer);
   if (s->recompute != LS_RECOMPUTE_NONE && !ls_strategy_recomputes_nothing (s))

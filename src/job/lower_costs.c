@@ -4,11 +4,20 @@
 #include "plan/mesh.h"
 #include "plan/plan.h"
 
+/* Of nodes of several kinds the slowest: any stage may be on one. */
 static LsTime
 kernel_time (const LsKernel *kernel, void *data)
 {
   const LsCostSources *of = data;
-  return ls_kernel_cost (&of->hardware->calibration, &of->cluster->spec.gpu, kernel).alone;
+  const LsCalibration *all = &of->hardware->calibration;
+  const LsClusterSpec *spec = &of->cluster->spec;
+  LsTime longest = ls_kernel_cost (all, &spec->gpu, kernel).alone;
+  for (uint32_t k = 1; of->cluster->kind_of_host && k < ls_cluster_spec_n_kinds (spec); k++) {
+    const LsGpu *gpu = &ls_cluster_spec_of_kind (spec, k)->gpu;
+    const LsCalibration own = ls_calibration_of_kind (all, k, gpu);
+    longest = MAX (longest, ls_kernel_cost (&own, gpu, kernel).alone);
+  }
+  return longest;
 }
 
 /* Of the GPUs of n ranks. */

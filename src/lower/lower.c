@@ -71,7 +71,7 @@ lower_init (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts 
   l->act = ls_dtype_between (l->shard.dtype);
   l->n_ep_roles = 1;
   l->n_dp_roles = 1;
-  l->n_micro_batches = s->global_batch / (s->dp * s->micro_batch);
+  l->n_micro_batches = ls_strategy_most_micro_batches (s);
   l->plan = g_new0 (LsPlan, 1);
   l->plan->arena = ls_arena_new ();
   l->segments = g_array_new (FALSE, FALSE, sizeof (LsSegment));
@@ -91,9 +91,8 @@ lower_clear (Lower *l)
   g_free (l->dp_role);
   ls_packing_free (l->packing);
   g_free (l->roles);
-  ls_orders_free (l->orders);
+  orders_clear (l);
   g_free (l->times);
-  posts_clear (l);
   g_array_unref (l->segments);
   g_array_unref (l->kernels);
   g_hash_table_unref (l->segment_ids);
@@ -164,17 +163,18 @@ meets_unequal_parts (const Lower *l)
   return false;
 }
 
-/* Copies that have the same documents in the same order share a role: that of the first of them. */
+/* Copies with the same documents in the same order, or as many micro-batches, share the first one's role. */
 static void
 number_copies (Lower *l)
 {
   const LsPacking *p = l->packing;
-  size_t size = l->n_micro_batches * sizeof *p->number;
+  const uint32_t *of = p ? p->number : l->s->micro_batches_per_replica;
+  size_t n = p ? l->n_micro_batches : 1;
   g_autoptr (GHashTable) known
       = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
   l->n_dp_roles = 0;
   for (uint32_t d = 0; d < l->s->dp; d++) {
-    g_autoptr (GBytes) key = g_bytes_new_static (p->number + (size_t) d * l->n_micro_batches, size);
+    g_autoptr (GBytes) key = g_bytes_new_static (of + d * n, n * sizeof *of);
     gpointer found = g_hash_table_lookup (known, key);
     l->dp_role[d] = found ? GPOINTER_TO_UINT (found) - 1 : l->n_dp_roles++;
     if (!found)
@@ -206,7 +206,7 @@ lower_documents (Lower *l, GError **error)
   l->dp_role = g_new0 (uint32_t, l->s->dp);
   if (!ls_packing_new (l->s, l->model, &l->packing, error) || !check_documents (l, error))
     return FALSE;
-  if (l->packing && l->packing->number)
+  if ((l->packing && l->packing->number) || l->s->micro_batches_per_replica)
     number_copies (l);
   if (meets_unequal_parts (l)) {
     l->n_cp_roles = l->s->cp;
@@ -384,6 +384,7 @@ lower_programs (Lower *l, GError **error)
     uint32_t id = l->roles[role] / l->n_dp_roles, r = id / (l->n_cp_roles * l->n_ep_roles);
     for (l->dp_rank = 0; l->dp_role[l->dp_rank] != l->roles[role] % l->n_dp_roles;)
       l->dp_rank++;
+    orders_use (l, l->dp_role[l->dp_rank]);
     l->cp_rank = id / l->n_ep_roles % l->n_cp_roles;
     if (l->n_ep_roles > 1)
       use_chunks_of (l, id % l->n_ep_roles);
@@ -411,7 +412,7 @@ static void
 freeze (Lower *l)
 {
   LsPlan *p = l->plan;
-  p->n_micro_batches = l->orders->layout.n_micro_batches;
+  p->n_micro_batches = orders_most_micro_batches (l);
   p->n_chunks = l->n_chunks;
   p->n_segments = l->segments->len;
   p->segments = ls_arena_new_array (p->arena, LsSegment, p->n_segments);

@@ -8,6 +8,13 @@
 #include "schedules/sched_eval.h"
 #include "strategy/packing.h"
 
+/* What copies with as many micro-batches have in common. */
+typedef struct {
+  uint32_t n_micro_batches;
+  LsOrders *orders;
+  GArray **posts;
+} CopyOrders;
+
 /* A chunk of consecutive layers and what is special about it. */
 typedef struct {
   uint32_t n_layers;
@@ -36,23 +43,26 @@ typedef struct {
   uint32_t n_cp_roles; /* cp where its ranks compute different things, else 1    */
   uint32_t n_ep_roles; /* ep where its ranks have experts of different load, else 1; whose program
                           is being built says shard.ep_rank                      */
-  uint32_t n_dp_roles; /* copies whose micro-batches hold different documents, else 1 */
+  uint32_t n_dp_roles; /* copies whose micro-batches hold different documents, or are of different
+                          number, else 1                                          */
   uint32_t *dp_role;   /* [dp] which of these                                    */
   LsPacking *packing;  /* NULL: each document fills a sequence                    */
   uint32_t cp_rank;    /* whose program is being built, if so; else 0            */
-  uint32_t dp_rank;    /* likewise: the first with these documents                */
+  uint32_t dp_rank;    /* likewise: the first with these documents, or so many     */
   LsPlan *plan;
-  uint32_t n_micro_batches;
-  uint32_t n_stages;    /* pp * vpp, of a pipe                                    */
-  uint32_t n_chunks;    /* of a rank: vpp, or as many as there are pipes          */
-  Chunk *all_chunks;    /* [n_ep_roles * n_stages]                                */
-  Chunk *chunks;        /* [n_stages] of these: of shard.ep_rank                  */
-  uint32_t *roles;      /* [n_roles] ((stage * n_cp_roles + cp_rank) * n_ep_roles + ep_rank) *
+  uint32_t n_micro_batches; /* of the copies whose program is being built         */
+  uint32_t n_stages;        /* pp * vpp, of a pipe                                    */
+  uint32_t n_chunks;        /* of a rank: vpp, or as many as there are pipes          */
+  Chunk *all_chunks;        /* [n_ep_roles * n_stages]                                */
+  Chunk *chunks;            /* [n_stages] of these: of shard.ep_rank                  */
+  uint32_t *roles;          /* [n_roles] ((stage * n_cp_roles + cp_rank) * n_ep_roles + ep_rank) *
                           n_dp_roles + dp_role: not all need be there, as ep may span cp and dp */
-  double *expert_share; /* shard.expert_share                                    */
-  LsDtype act;          /* of activations as they travel                          */
+  double *expert_share;     /* shard.expert_share                                    */
+  LsDtype act;              /* of activations as they travel                          */
   const LsSched *sched;
-  LsOrders *orders;    /* of all ranks, without pairs                            */
+  LsOrders *orders;   /* of all ranks of a copy, without pairs; of the present one */
+  CopyOrders *copies; /* [n_dp_roles] where numbers of micro-batches differ, else [1] */
+  uint32_t n_copies;
   bool has_split;      /* some backwards are I and W                             */
   LsChunkTimes *times; /* [n_stages]; NULL: nobody asked                         */
   GArray **posts;      /* [pp] of Post; NULL: none, or by a recipe (lower_megatron.c, lower_pipedream.c) */

@@ -47,6 +47,14 @@ by_step (const LsPlace *p)
   return order;
 }
 
+/* Of stages and replicas, where they are other ones than the job's; newly allocated. */
+static char *
+shares_text (const char *layers, const char *counts)
+{
+  return g_strconcat (layers ? ", layers " : "", layers ? layers : "", counts ? ", micro-batches " : "",
+                      counts ? counts : "", NULL);
+}
+
 static void
 append_orders (GString *out, const LsPlace *p)
 {
@@ -65,8 +73,8 @@ append_orders (GString *out, const LsPlace *p)
     ls_text_table_add (&table, "%.4g s", ls_time_to_s (row->step));
     ls_text_table_add (&table, "%+.1f %%", 100 * (now_s (p) / ls_time_to_s (row->step) - 1));
     ls_text_table_add (&table, "%s", row->order);
-    ls_text_table_add (&table, "%s%s%s%s", row->seats, row->layers ? ", layers " : "",
-                       row->layers ? row->layers : "", order[i] == 0 ? "  (the job)" : "");
+    g_autofree char *shares = shares_text (row->layers, row->counts);
+    ls_text_table_add (&table, "%s%s%s", row->seats, shares, order[i] == 0 ? "  (the job)" : "");
   }
   ls_text_table_print (&table, 2, out);
   if (n_pruned > 0)
@@ -154,6 +162,8 @@ ls_place_options (const LsPlace *p, const char *file)
   }
   if (p->layers)
     g_string_append_printf (out, "%s--layers-per-chunk %s", out->len > 0 ? " " : "", p->layers);
+  if (p->counts)
+    g_string_append_printf (out, "%s--micro-batches-per-replica %s", out->len > 0 ? " " : "", p->counts);
   return g_string_free (out, FALSE);
 }
 
@@ -164,13 +174,13 @@ ls_place_to_text (const LsPlace *p, const char *title, const char *subtitle)
   const LsPlaceRow *best = row_at (p, p->best);
   g_string_append_printf (out, "%s\n%s\n\n  given  step %.4g s, %.6g tokens/s\n", title, subtitle, now_s (p),
                           p->now->report.tokens_per_s);
+  g_autofree char *shares = shares_text (p->layers, p->counts);
   if (p->gain < LEAST_GAIN)
     g_string_append (out, "  best   no order that was tried is faster\n");
   else
-    g_string_append_printf (out, "  best   step %.4g s, %.6g tokens/s, %+.1f %%: %s, %s%s%s%s\n",
+    g_string_append_printf (out, "  best   step %.4g s, %.6g tokens/s, %+.1f %%: %s, %s%s%s\n",
                             ls_job_result_step_time_s (p->then), p->then->report.tokens_per_s, 100 * p->gain,
-                            best->order, best->seats, p->n_kept > 0 ? ", nodes swapped" : "",
-                            p->layers ? ", layers " : "", p->layers ? p->layers : "");
+                            best->order, best->seats, p->n_kept > 0 ? ", nodes swapped" : "", shares);
   append_orders (out, p);
   append_swaps (out, p);
   if (p->gain >= LEAST_GAIN) {
@@ -192,6 +202,7 @@ json_rows (LsJsonOut *w, const LsPlace *p)
     ls_json_out_string (w, "rank_order", row->order);
     ls_json_out_string (w, "gpus", row->seats);
     ls_json_out_string (w, "layers_per_chunk", row->layers);
+    ls_json_out_string (w, "micro_batches_per_replica", row->counts);
     ls_json_out_double (w, "step_time_s", row->step > 0 ? ls_time_to_s (row->step) : NAN);
     ls_json_out_double (w, "least_s", row->least > 0 ? ls_time_to_s (row->least) : NAN);
     ls_json_out_string (w, "refused", row->refused);
@@ -247,6 +258,7 @@ ls_place_to_json (const LsPlace *p)
   ls_json_out_open_as (&w, "place");
   ls_json_out_double (&w, "gain", p->gain);
   ls_json_out_string (&w, "layers_per_chunk", p->layers);
+  ls_json_out_string (&w, "micro_batches_per_replica", p->counts);
   json_side (&w, "given", p->now);
   json_side (&w, "best", p->then);
   json_rows (&w, p);
@@ -262,7 +274,8 @@ ls_place_to_json (const LsPlace *p)
 char *
 ls_place_to_csv (const LsPlace *p)
 {
-  GString *out = g_string_new ("rank_order,gpus,step_time_ps,least_ps,refused,layers_per_chunk\n");
+  GString *out = g_string_new (
+      "rank_order,gpus,step_time_ps,least_ps,refused,layers_per_chunk,micro_batches_per_replica\n");
   for (guint i = 0; i < p->rows->len; i++) {
     const LsPlaceRow *row = row_at (p, i);
     g_string_append_printf (out, "%s,%s,", row->order, row->seats);
@@ -275,6 +288,8 @@ ls_place_to_csv (const LsPlace *p)
     ls_csv_append (out, row->refused ? row->refused : "");
     g_string_append_c (out, ',');
     ls_csv_append (out, row->layers ? row->layers : "");
+    g_string_append_c (out, ',');
+    ls_csv_append (out, row->counts ? row->counts : "");
     g_string_append_c (out, '\n');
   }
   return g_string_free (out, FALSE);

@@ -113,6 +113,24 @@ ls_strategy_sched_shape (const LsStrategy *s, uint32_t n_micro_batches)
   };
 }
 
+uint32_t
+ls_strategy_micro_batches (const LsStrategy *s, uint32_t dp_rank)
+{
+  if (!s->micro_batches_per_replica)
+    return s->global_batch / (s->dp * s->micro_batch);
+  g_assert (dp_rank < s->n_micro_batches_per_replica);
+  return s->micro_batches_per_replica[dp_rank];
+}
+
+uint32_t
+ls_strategy_most_micro_batches (const LsStrategy *s)
+{
+  uint32_t most = s->micro_batches_per_replica ? 0 : ls_strategy_micro_batches (s, 0);
+  for (uint32_t d = 0; d < s->n_micro_batches_per_replica; d++)
+    most = MAX (most, s->micro_batches_per_replica[d]);
+  return most;
+}
+
 void
 ls_strategy_forget_layers (LsStrategy *s)
 {
@@ -142,6 +160,7 @@ ls_strategy_clear (LsStrategy *s)
   g_free (s->placement);
   ls_allocation_unref (s->allocation);
   g_free (s->layers_per_chunk);
+  g_free (s->micro_batches_per_replica);
   g_free (s->expert_load);
   g_free (s->lora_modules);
   g_free (s->lengths);
@@ -167,6 +186,9 @@ ls_strategy_copy (LsStrategy *dest, const LsStrategy *source)
   dest->allocation = ls_allocation_ref (source->allocation);
   dest->layers_per_chunk
       = g_memdup2 (source->layers_per_chunk, source->n_layers_per_chunk * sizeof *source->layers_per_chunk);
+  dest->micro_batches_per_replica
+      = g_memdup2 (source->micro_batches_per_replica,
+                   source->n_micro_batches_per_replica * sizeof *source->micro_batches_per_replica);
   dest->expert_load = g_strdup (source->expert_load);
   dest->lora_modules = g_strdup (source->lora_modules);
   dest->lengths = g_strdup (source->lengths);

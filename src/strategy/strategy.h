@@ -137,7 +137,9 @@ typedef struct {
   int p2p;        /* LsP2p                                                */
   char *schedule; /* NULL: 1f1b, or interleaved-1f1b if vpp > 1           */
   uint32_t micro_batch;
-  uint32_t global_batch;    /* sequences; 0: dp * micro_batch * pp                */
+  uint32_t global_batch;               /* sequences; 0: dp * micro_batch * pp                */
+  uint32_t *micro_batches_per_replica; /* [n_micro_batches_per_replica] of each dp rank; NULL: as many each */
+  uint32_t n_micro_batches_per_replica;
   uint32_t seq;             /* 0: the model's                                     */
   char *lengths;            /* of documents, as written; NULL: each fills a sequence    */
   LsLengths *lengths_drawn; /* what that says, shared; NULL without lengths */
@@ -276,6 +278,12 @@ void ls_strategy_forget_placement (LsStrategy *s);
 
 /* What its schedule is asked for. */
 LsSchedShape ls_strategy_sched_shape (const LsStrategy *s, uint32_t n_micro_batches);
+
+/* Micro-batches that a dp rank has in a step, and the most that any has; of a resolved strategy. */
+uint32_t ls_strategy_micro_batches (const LsStrategy *s, uint32_t dp_rank);
+uint32_t ls_strategy_most_micro_batches (const LsStrategy *s);
+/* Why all replicas have as many: what they would meet in, but once in a step. NULL: they need not. Static. */
+const char *ls_strategy_why_even (const LsStrategy *s, const LsModel *model);
 
 /* As if layers_per_chunk had never been known. */
 void ls_strategy_forget_layers (LsStrategy *s);

@@ -70,6 +70,15 @@ CONDITION (needs_no_matrices,
                || !(ls_optimizer_multiplies (s->optimizer_kind) || ls_optimizer_factors (s->optimizer_kind)))
 CONDITION (multiplies_nothing, !s->optimizer_kind || !ls_optimizer_multiplies (s->optimizer_kind))
 
+static bool
+has_alike_replicas (const LsStrategy *s, const LsModel *m)
+{
+  for (uint32_t d = 1; d < s->n_micro_batches_per_replica; d++)
+    if (s->micro_batches_per_replica[d] != s->micro_batches_per_replica[0])
+      return false;
+  return true;
+}
+
 static const struct {
   const char *key;
   Condition *is_idle;
@@ -77,6 +86,7 @@ static const struct {
 } rules[] = {
   { "rank_order", has_one_degree, "one degree at most is above 1" },
   { "placement", has_one_rank, "there is one rank" },
+  { "micro_batches_per_replica", has_alike_replicas, "all replicas have as many" },
   { "sp", has_one_tp, "tp is 1" },
   { "sp_save_gathered", has_no_sp, "it needs --sp, and tp above 1" },
   { "tp_overlap", has_one_tp, "tp is 1" },

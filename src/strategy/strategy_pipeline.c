@@ -1,8 +1,10 @@
-/* What is legal of a pipeline: its p2p, its schedule, and how many micro-batches go through it. */
+/* What is legal of a pipeline: its p2p, its schedule, and how many micro-batches go through it, also where
+ * replicas have other numbers of them. */
 #include <string.h>
 
 #include "base/suggest.h"
 #include "schedules/sched.h"
+#include "strategy/dp_traits.h"
 #include "strategy/strategy_rules.h"
 
 /* The order of a rank counts its forwards and backwards, 2 m vpp, in 32 bits. */
@@ -104,4 +106,62 @@ check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches,
   if (rule)
     conflict (diags, "/schedule", "%s: %s; got pp %u, vpp %u, %u micro-batches", s->schedule, rule, s->pp,
               s->vpp, shape.n_micro_batches);
+}
+
+/* --- replicas of unequal numbers --- */
+
+const char *
+ls_strategy_why_even (const LsStrategy *s, const LsModel *m)
+{
+  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
+  bool is_zero = s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage <= 1;
+  if (!ls_dp_traits (s->dp_kind)->keeps_gradients && !is_zero)
+    return "ranks meet in each micro-batch; expected dp_kind ddp, megatron, or deepspeed with zero 0 or 1";
+  if (s->grad_sync == LS_GRAD_SYNC_EACH)
+    return "gradients are reduced in each micro-batch (grad_sync each)";
+  if (m->n_experts > 0 && s->ep > 1)
+    return "tokens are exchanged between replicas (ep) in each micro-batch";
+  if (s->lengths)
+    return "documents (lengths) are dealt to as many micro-batches each";
+  if (sched && (sched->placement == LS_PLACE_PIPES || !ls_sched_is_flushed (sched)))
+    return "the schedule has replicas of its own, or no end of a step";
+  return NULL;
+}
+
+/* Whether there are dp numbers, which come to the global batch. */
+static bool
+are_counts_right (const LsStrategy *s, LsDiagList *diags)
+{
+  uint64_t sum = 0;
+  bool has_none = false;
+  for (uint32_t d = 0; d < s->n_micro_batches_per_replica; d++) {
+    sum += s->micro_batches_per_replica[d];
+    has_none |= s->micro_batches_per_replica[d] == 0;
+  }
+  if (s->n_micro_batches_per_replica != s->dp)
+    conflict (diags, "/micro_batches_per_replica", "expected a number for each of dp = %u ranks; got %u",
+              s->dp, s->n_micro_batches_per_replica);
+  else if (has_none)
+    conflict (diags, "/micro_batches_per_replica", "expected 1 or more for each rank; got 0");
+  else if (sum * s->micro_batch != s->global_batch)
+    conflict (diags, "/micro_batches_per_replica",
+              "expected global_batch / micro_batch = %u / %u in all; got %" G_GUINT64_FORMAT, s->global_batch,
+              s->micro_batch, sum);
+  else
+    return true;
+  return false;
+}
+
+void
+check_replicas (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  const char *why = ls_strategy_why_even (s, m);
+  if (why)
+    conflict (diags, "/micro_batches_per_replica", "expected as many for all: %s", why);
+  if (s->dp == 0 || !are_counts_right (s, diags))
+    return;
+  guint n_before = ls_diag_list_n (diags);
+  for (uint32_t d = 0; d < s->dp && ls_diag_list_n (diags) == n_before; d++)
+    if (d == 0 || s->micro_batches_per_replica[d] != s->micro_batches_per_replica[d - 1])
+      check_pipeline (s, m, s->micro_batches_per_replica[d], diags);
 }

@@ -82,7 +82,11 @@ derive_dp (const LsStrategy *s, uint32_t n_gpus, LsDiagList *diags)
 static uint32_t
 derive_global_batch (const LsStrategy *s, LsDiagList *diags)
 {
-  uint64_t batch;
+  uint64_t batch = 0;
+  for (uint32_t d = 0; d < s->n_micro_batches_per_replica; d++)
+    batch += (uint64_t) s->micro_batches_per_replica[d] * s->micro_batch;
+  if (batch > 0)
+    return (uint32_t) MIN (batch, UINT32_MAX);
   if (!g_uint64_checked_mul (&batch, (uint64_t) s->dp * s->micro_batch, s->pp) || batch > UINT32_MAX) {
     conflict (diags, "/global_batch", "expected dp * micro_batch * pp = %u * %u * %u to stay below 2^32",
               s->dp, s->micro_batch, s->pp);
@@ -472,6 +476,9 @@ ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint3
   check_optimizer (s, diags);
   check_kernels (s, model, diags);
   ls_chunk_layers (s, model, NULL, diags);
-  check_pipeline (s, model, check_batch (s, diags), diags);
+  if (s->micro_batches_per_replica)
+    check_replicas (s, model, diags);
+  else
+    check_pipeline (s, model, check_batch (s, diags), diags);
   return ls_diag_list_n (diags) == n_before;
 }

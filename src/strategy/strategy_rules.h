@@ -50,6 +50,8 @@ void check_optimizer (const LsStrategy *s, LsDiagList *diags);
 
 /* n_micro_batches: 0 if not known. */
 void check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches, LsDiagList *diags);
+/* Of replicas with numbers of their own; and the pipeline of each. */
+void check_replicas (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 
 /* NULL if the schedule lets a job have the other knobs of s, and n_micro_batches, else a
  * static text with the rule that they break. */

@@ -9,8 +9,13 @@
 static bool
 has_commas (LsSpaceAxis axis)
 {
-  const char *const keys[]
-      = { "recompute_parts", "layers_per_chunk", "recompute_stages", "expert_load", "lora_modules", NULL };
+  const char *const keys[] = { "recompute_parts",
+                               "layers_per_chunk",
+                               "micro_batches_per_replica",
+                               "recompute_stages",
+                               "expert_load",
+                               "lora_modules",
+                               NULL };
   return g_strv_contains (keys, ls_space_axis_name (axis));
 }
 

@@ -225,6 +225,13 @@ const LsField ls_strategy_fields[] = {
   { UINT (batch, micro_batch, "1", "sequences of one micro-batch"), USUAL },
   { ROW (batch, global_batch, LS_FIELD_UINT, "dp micro_batch pp", "sequences of one step"), .min = 1,
     .max = 1 << 30, USUAL },
+  { LIST (batch, micro_batches_per_replica, "as many each",
+          "micro-batches of each data-parallel rank, dp of them, whose gradients meet once: unequal numbers "
+          "for nodes of unequal speed"),
+    .min = 1,
+    .expected
+    = "micro-batches of each data-parallel rank such as 10,6 or 10x4,6x4 (4 ranks of 10, then 4 of 6), "
+      "whole numbers" },
   { ROW (batch, seq, LS_FIELD_UINT, "the model's", "tokens of one sequence"), .min = 1, .max = 1 << 30,
     USUAL },
   { CUSTOM (batch, lengths, strategy_parse_lengths, strategy_format_lengths, "whole: each fills a sequence",

@@ -125,7 +125,10 @@ scale_batch (TraceReading *r, LsStrategy *s, uint32_t from_dp, uint32_t to_dp)
   uint64_t batch = (uint64_t) s->global_batch / from_dp * to_dp;
   if (from_dp == to_dp)
     return;
-  if (s->global_batch % from_dp != 0 || batch > INT32_MAX)
+  if (s->micro_batches_per_replica)
+    refuse (r, LS_ERROR_CONFLICT, "--dp %u: the trace says how many micro-batches each of %u replicas has",
+            to_dp, from_dp);
+  else if (s->global_batch % from_dp != 0 || batch > INT32_MAX)
     refuse (r, LS_ERROR_CONFLICT, "--dp %u: a global batch of %u for dp %u does not scale to it", to_dp,
             s->global_batch, from_dp);
   else

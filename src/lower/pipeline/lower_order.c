@@ -75,6 +75,8 @@ static void
 times_init (Lower *l)
 {
   uint32_t n = l->n_stages;
+  if (l->times)
+    return;
   l->times = g_new0 (LsChunkTimes, n);
   for (uint32_t i = 0; i < n; i++) {
     Chunk *c = &l->chunks[i];
@@ -115,8 +117,9 @@ look_through (Lower *l)
     }
 }
 
-void
-orders_init (Lower *l, const LsOrders *given)
+/* Of the present number of micro-batches. */
+static void
+init_present (Lower *l, const LsOrders *given)
 {
   bool has_recipe
       = l->sched->recipe == LS_RECIPE_UNFLUSHED || (l->sched->recipe == LS_RECIPE_MEGATRON && !given);
@@ -131,4 +134,49 @@ orders_init (Lower *l, const LsOrders *given)
   look_through (l);
   if (has_messages)
     posts_init (l, &shape.times);
+}
+
+void
+orders_init (Lower *l, const LsOrders *given)
+{
+  const uint32_t *counts = l->s->micro_batches_per_replica;
+  l->n_copies = counts ? l->n_dp_roles : 1;
+  l->copies = g_new0 (CopyOrders, l->n_copies);
+  for (uint32_t i = 0, dp_rank = 0; i < l->n_copies; i++) {
+    while (counts && l->dp_role[dp_rank] != i)
+      dp_rank++;
+    l->n_micro_batches = counts ? counts[dp_rank] : l->n_micro_batches;
+    l->posts = NULL;
+    init_present (l, given);
+    l->copies[i] = (CopyOrders) { l->n_micro_batches, l->orders, l->posts };
+  }
+}
+
+void
+orders_use (Lower *l, uint32_t dp_role)
+{
+  const CopyOrders *of = &l->copies[l->n_copies > 1 ? dp_role : 0];
+  l->n_micro_batches = of->n_micro_batches;
+  l->orders = of->orders;
+  l->posts = of->posts;
+}
+
+uint32_t
+orders_most_micro_batches (const Lower *l)
+{
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < l->n_copies; i++)
+    most = MAX (most, l->copies[i].orders->layout.n_micro_batches);
+  return most;
+}
+
+void
+orders_clear (Lower *l)
+{
+  for (uint32_t i = 0; i < l->n_copies; i++) {
+    orders_use (l, i);
+    ls_orders_free (l->orders);
+    posts_clear (l);
+  }
+  g_free (l->copies);
 }

@@ -5,9 +5,14 @@
 
 #include "lower/lower_state.h"
 
-/* Fills in orders, and times and posts where somebody needs them. given: other orders
- * than the schedule's, copied; or NULL. */
+/* Fills in orders, and times and posts where somebody needs them, of each number of micro-batches that copies
+ * have. given: other orders than the schedule's, copied; or NULL. */
 void orders_init (Lower *l, const LsOrders *given);
+/* Makes those of the copies with that role the present ones. */
+void orders_use (Lower *l, uint32_t dp_role);
+void orders_clear (Lower *l);
+/* Of a pipe, the most that any copies have. */
+uint32_t orders_most_micro_batches (const Lower *l);
 /* Of all its kernels and collectives, each alone. At least 1 ps, so that what needs another's output ends
  * later. */
 LsTime pass_time (Lower *l, const Chunk *c, LsActionType pass);

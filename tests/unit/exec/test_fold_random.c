@@ -3,10 +3,9 @@
  * --coarsen check), and most of them do fold, in any order of ranks and on GPUs in any order too; the fast and
  * the plain implementations by turns. Classes, and all that comes of them, are the same by the structure of the
  * cluster and rank by rank (fold_blocks.h), and on a brief cluster. So do two jobs beside each other, and jobs on nodes of several
- * kinds, in any place and with faults, of which each rank has the kernels of its own GPU; half of the kinds have
- * other numbers of GPUs and NICs, and half the same rate of HBM, by which alone ranks would be told apart. LS_CASES says how
- * many random jobs;
- * 2,000 take some minutes. */
+ * kinds, in any place and with faults, of which each rank has the kernels of its own GPU; half of the kinds
+ * differ in their peaks alone, and half of the others in their numbers of GPUs and NICs. LS_CASES says how
+ * many random jobs; 2,000 take some minutes. */
 #include "ls_test.h"
 
 #include <string.h>
@@ -17,6 +16,7 @@
 
 #include "exec/share.h"
 #include "exec/shortcuts/plan_bound.h"
+#include "strategy/strategy_idle.h"
 
 typedef enum { DGX, PCIE, OVERSUBSCRIBED, ECMP, FAT_TREE, FAULTS, TORUS, UNEVEN, N_KINDS } Kind;
 
@@ -137,12 +137,29 @@ static void
 resize (GRand *rand, LsClusterSpec *s)
 {
   uint32_t n = g_rand_boolean (rand) ? s->gpus_per_node / 2 : 2 * s->gpus_per_node;
-  bool has_switches = s->pcie_switches > 0;
   s->gpus_per_node = n;
   s->nics = pick (rand, 3, (uint32_t[]) { n, MAX (n / 2, 1), 2 * n });
-  s->pcie_switches = has_switches ? 1 : 0;
+  s->pcie_switches = MIN (s->pcie_switches, 1);
   s->cpu_sockets = MIN (s->cpu_sockets, 1);
   s->nvme_drives = MIN (s->nvme_drives, 1);
+}
+
+/* Of another kind: its links, its memory and what NCCL reaches. */
+static void
+change_node (GRand *rand, LsClusterSpec *s, LsNccl *reached)
+{
+  s->gpu.hbm_bytes_per_s *= g_rand_double_range (rand, 0.4, 1.5);
+  s->gpu.persistent_gemms = g_rand_boolean (rand);
+  if (s->nvswitch_planes > 0 && g_rand_boolean (rand))
+    s->nvswitch_planes = 4; /* other vertices and trunks in a node */
+  s->nvlink.latency = pick (rand, 2, (uint32_t[]) { 1, 3 }) * LS_US;
+  s->nic.bandwidth_bytes_per_s *= g_rand_double_range (rand, 0.25, 1);
+  s->nic.latency = pick (rand, 2, (uint32_t[]) { 1, 2 }) * LS_US;
+  if (g_rand_boolean (rand))
+    resize (rand, s);
+  reached->ring_bus_per_nic *= g_rand_double_range (rand, 0.3, 1);
+  reached->hop_inter += g_rand_int_range (rand, 0, 3) * LS_US;
+  reached->base_p2p_intra += g_rand_int_range (rand, 0, 2) * LS_US;
 }
 
 /* Nodes of one or two other kinds, anywhere: other GPUs, NVLinks, NICs and NCCL, and other numbers of them. Takes no
@@ -160,17 +177,10 @@ mix (GRand *rand, LsClusterSpec *spec, LsCalibration *calibration, LsNccl *own)
     LsClusterSpec *other = g_new (LsClusterSpec, 1);
     *other = *spec; /* which has no strings */
     other->others = other->faults = NULL;
-    other->gpu.hbm_bytes_per_s *= g_rand_boolean (rand) ? 1 : g_rand_double_range (rand, 0.4, 1.5);
-    other->gpu.persistent_gemms = g_rand_boolean (rand);
     for (int d = 0; d < LS_N_DTYPES; d++)
       other->gpu.peak_flops[d] *= g_rand_double_range (rand, 0.3, 1.2);
-    if (spec->nvswitch_planes > 0 && g_rand_boolean (rand))
-      other->nvswitch_planes = 4; /* other vertices and trunks in a node */
-    other->nvlink.latency = pick (rand, 2, (uint32_t[]) { 1, 3 }) * LS_US;
-    other->nic.bandwidth_bytes_per_s *= g_rand_double_range (rand, 0.25, 1);
-    other->nic.latency = pick (rand, 2, (uint32_t[]) { 1, 2 }) * LS_US;
-    if (g_rand_boolean (rand))
-      resize (rand, other);
+    if (g_rand_boolean (rand)) /* else nothing else tells its ranks apart */
+      change_node (rand, other, &others[k + 1]);
     LsOtherNodes nodes = { .ranges = g_array_new (FALSE, FALSE, sizeof (LsNodeRange)), .spec = other };
     for (uint32_t host = k; host < spec->n_nodes; host += 1 + n)
       if (g_rand_boolean (rand))
@@ -178,15 +188,36 @@ mix (GRand *rand, LsClusterSpec *spec, LsCalibration *calibration, LsNccl *own)
     g_array_append_val (spec->others, nodes);
     ls_calibration_init_roofline (&calibration->others[k]);
     random_around (&calibration->others[k].around, rand);
-    others[k + 1].ring_bus_per_nic *= g_rand_double_range (rand, 0.3, 1);
-    others[k + 1].hop_inter += g_rand_int_range (rand, 0, 3) * LS_US;
-    others[k + 1].base_p2p_intra += g_rand_int_range (rand, 0, 2) * LS_US;
   }
   ls_nccl_mix (own, kinds, n + 1);
 }
 
+/* Replicas with other numbers of micro-batches, where that is legal; resolved either way. */
+static bool
+resolve_unequal (GRand *rand, LsStrategy *s, const LsModel *m, uint32_t common, LsDiagList *diags)
+{
+  LsStrategy other;
+  ls_strategy_copy (&other, s);
+  uint32_t each = s->dp > 0 ? s->global_batch / (s->dp * s->micro_batch) : 0, unit = s->pp;
+  other.n_micro_batches_per_replica = s->dp;
+  other.micro_batches_per_replica = g_new (uint32_t, s->dp + 1);
+  for (uint32_t d = 0; d < s->dp; d++)
+    other.micro_batches_per_replica[d] = each;
+  for (uint32_t d = 0; d + 1 < s->dp && each > unit; d += 2) {
+    uint32_t moved = unit * (uint32_t) g_rand_int_range (rand, 0, (gint32) ((each - 1) / unit + 1));
+    other.micro_batches_per_replica[d] -= moved;
+    other.micro_batches_per_replica[d + 1] += moved;
+  }
+  g_autoptr (LsDiagList) unheard = ls_diag_list_new ();
+  bool is_legal = each > 0 && ls_strategy_resolve (&other, m, s->gpus, common, unheard);
+  ls_strategy_clear (is_legal ? s : &other);
+  if (is_legal)
+    *s = other;
+  return is_legal || ls_strategy_resolve (s, m, s->gpus, common, diags);
+}
+
 typedef struct {
-  uint32_t n_run, n_folded, n_coarse, n_from_quiescence;
+  uint32_t n_run, n_unequal, n_folded, n_coarse, n_from_quiescence;
   double tightness; /* sum of bounds over steps */
 } Tally;
 
@@ -251,8 +282,10 @@ check_job (guint32 seed, bool is_placed, bool is_mixed, Tally *tally)
     add_experts (rand, &model, &s);
   }
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  uint32_t common = ls_seats_common (&cluster->seats);
   if (s.gpus > cluster->n_gpus
-      || !ls_strategy_resolve (&s, &model, s.gpus, ls_seats_common (&cluster->seats), diags)) {
+      || !(is_mixed ? resolve_unequal (rand, &s, &model, common, diags)
+                    : ls_strategy_resolve (&s, &model, s.gpus, common, diags))) {
     ls_strategy_clear (&s); /* not every recipe goes with every cluster */
     ls_calibration_clear (&calibration);
     g_free (with_stall.among);
@@ -283,6 +316,10 @@ check_job (guint32 seed, bool is_placed, bool is_mixed, Tally *tally)
   for (uint32_t set = 1; with_stall.among && set < 1u << with_stall.n_kinds; set++)
     with_stall.among[set].stall_per_byte = with_stall.stall_per_byte;
   random_around (&calibration.around, rand);
+  for (uint32_t k = 0; k < calibration.n_others; k++) /* not even what was measured around kernels */
+    if (ls_cluster_spec_of_kind (&cluster->spec, k + 1)->gpu.hbm_bytes_per_s
+        == cluster->spec.gpu.hbm_bytes_per_s)
+      calibration.others[k].around = calibration.around;
   g_autoptr (LsTimeline) t
       = plan ? ls_run (plan, cluster, &calibration, &with_stall, &options, NULL, &error) : NULL;
   ls_check_impl (t != NULL, __FILE__, __LINE__, "seed %u on %s, tp %u pp %u dp %u: %s", seed,
@@ -290,6 +327,7 @@ check_job (guint32 seed, bool is_placed, bool is_mixed, Tally *tally)
   if (t) {
     check_walk (t, plan, cluster, &calibration, &with_stall, &options, seed);
     tally->n_run++;
+    tally->n_unequal += !ls_strategy_idle (&s, &model, "micro_batches_per_replica");
     tally->n_folded += t->n_classes < t->n_ranks;
     tally->n_coarse += t->n_coarse > 0;
     tally->n_from_quiescence += t->first_step == 0;
@@ -448,10 +486,12 @@ random_jobs_on_nodes_of_several_kinds_fold_exactly (void)
   for (guint32 seed = 1; seed <= n; seed++)
     check_job (seed, seed % 2 == 0, true, &tally);
   LS_CHECK_INT (tally.n_run, >, n / 4);
+  LS_CHECK_INT (tally.n_unequal, >, n / 10);
   LS_CHECK_INT (tally.n_folded, >, tally.n_run / 8);
   if (wanted)
-    printf ("of %u jobs on nodes of several kinds %u folded; bounds are %.3f of steps\n", tally.n_run,
-            tally.n_folded, tally.tightness / tally.n_run);
+    printf (
+        "of %u jobs on nodes of several kinds, %u with unequal replicas, %u folded; bounds are %.3f of steps\n",
+        tally.n_run, tally.n_unequal, tally.n_folded, tally.tightness / tally.n_run);
 }
 
 LS_TEST_MAIN ("fold_random", LS_TEST (random_jobs_fold_exactly), LS_TEST (random_places_fold_exactly),

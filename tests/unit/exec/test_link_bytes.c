@@ -1,7 +1,9 @@
-/* Pins what a step sends over the links of an NVSwitch node, to the byte. */
+/* Pins what a step sends over the links of an NVSwitch node, to the byte; and what it takes where replicas have
+ * unequal numbers of micro-batches. */
 #include "ls_test.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "dp_job.h"
 #include "random_job.h"
@@ -126,6 +128,64 @@ a_central_server_moves_all_by_one_nic (void)
   }
   LS_CHECK_DOUBLE (fabs (out[LS_PS_NODES] / ((8 + 1) / 2.0 * 2 * ALL) - 1), <, 1e-6);
   LS_CHECK_DOUBLE (fabs (out[LS_PS_ONE] / (8 * 2 * ALL) - 1), <, 1e-6);
+}
+
+/* A step, and bytes of GPU 0's link, with 6 micro-batches for every other replica and 2 or 6 for the others. */
+static LsTime
+step_with (int dp_kind, uint32_t zero, uint32_t pp, uint32_t n_others, double *ret_bytes)
+{
+  LsModel m = dp_model (LAYERS + 1, 256);
+  LsClusterSpec spec = dp_dgx (1);
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.dp_kind = dp_kind;
+  s.zero_stage = zero;
+  s.pp = pp;
+  s.gpus = RANKS;
+  s.dp_overlap = false;
+  s.p2p = pp > 1 ? LS_P2P_BATCHED : LS_P2P_NONE;
+  uint32_t n = s.n_micro_batches_per_replica = RANKS / pp;
+  s.micro_batches_per_replica = g_new (uint32_t, n);
+  for (uint32_t d = 0; d < n; d++)
+    s.micro_batches_per_replica[d] = d % 2 == 0 ? 6 : n_others;
+  DpRun r = dp_run (&m, &s, &spec);
+  LS_CHECK_INT (s.global_batch, ==, n / 2 * (6 + n_others));
+  LsTime step = r.t ? r.t->window_end - r.t->window_start : 0;
+  for (uint32_t i = 0; r.t && i < ls_cluster_n_resources (r.cluster); i++) {
+    g_autofree char *name = ls_cluster_resource_name (r.cluster, i);
+    if (strcmp (name, "node0/gpu0>nvswitch") == 0)
+      *ret_bytes = r.t->resource_bytes[i];
+  }
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (r.plan && ls_plan_check (r.plan, &error));
+  LS_CHECK_NO_ERROR (error);
+  dp_run_clear (&r);
+  ls_strategy_clear (&s);
+  return step;
+}
+
+/* On GPUs that are alike all wait for those with most, and gradients meet once: the step is that of as many for
+ * all, to the picosecond, and rank 0 sends the same bytes. */
+static void
+replicas_with_fewer_micro_batches_wait (void)
+{
+  static const struct {
+    int dp_kind;
+    uint32_t zero;
+  } kinds[] = { { LS_DP_DDP, 0 },
+                { LS_DP_MEGATRON, 0 },
+                { LS_DP_MEGATRON, 1 },
+                { LS_DP_DEEPSPEED, 0 },
+                { LS_DP_DEEPSPEED, 1 } };
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
+    for (uint32_t pp = 1; pp <= 2; pp++) {
+      double few = 0, all = 0;
+      LsTime unequal = step_with (kinds[i].dp_kind, kinds[i].zero, pp, 2, &few),
+             equal = step_with (kinds[i].dp_kind, kinds[i].zero, pp, 6, &all);
+      LS_CHECK (unequal > 0);
+      LS_CHECK_INT (unequal, ==, equal);
+      LS_CHECK (few > 0 && few == all);
+    }
 }
 
 /* --- tensor parallelism ----------------------------------------------------------------------------- */
@@ -260,6 +320,7 @@ bytes_per_layer (void)
 }
 
 LS_TEST_MAIN ("link_bytes", LS_TEST (gradients_are_summed_once),
+              LS_TEST (replicas_with_fewer_micro_batches_wait),
               LS_TEST (a_distributed_optimizer_sends_as_much), LS_TEST (groups_send_less_of_it),
               LS_TEST (a_central_server_moves_all_by_one_nic), LS_TEST (xla_gathers_weights_of_layers_twice),
               LS_TEST (bytes_per_layer))

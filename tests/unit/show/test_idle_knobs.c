@@ -118,6 +118,7 @@ add_values (const Job *job, const LsField *f, GPtrArray *values)
     { "expert_load", "zipf:1 lognormal:0.5:1" },
     { "expert_capacity", "1 1.5" },
     { "layers_per_chunk", "1,3 3,1 1,1,1,1 2,1,1,0" },
+    { "micro_batches_per_replica", "1,1 2,2 1,3 3,1 4,4 2,6 1,2,1 1,2,1,4" },
     { "recompute_stages", "1,0 1" },
     { "bucket_bytes", "64KiB 1MiB" },
     { "seq", "64 128" },
