@@ -74,6 +74,7 @@ class JobOptions(TypedDict, total=False):
     placement: Text  # which GPU each rank has: cyclic (over the nodes), the nodes of a list as SLURM writes it, or of a file; random:SEED, random-gpus:SEED [block: node after node]
     micro_batch: Number  # sequences of one micro-batch [1]
     global_batch: Number  # sequences of one step [dp micro_batch pp]
+    micro_batches_per_replica: Text  # micro-batches of each data-parallel rank, dp of them, whose gradients meet once: unequal numbers for nodes of unequal speed [as many each]
     seq: Number  # tokens of one sequence [the model's]
     lengths: Text  # tokens of documents, packed into sequences, with attention inside each: fixed:N, uniform:A:B, lognormal:MEDIAN:SIGMA[:MAX], file:PATH (a CSV of length,count) [whole: each fills a sequence]
     lengths_draw: Literal["each", "mean"] | Sequence[Literal["each", "mean"]] | None  # lengths: each micro-batch has documents of its own, or all have the mean of the step [each]
