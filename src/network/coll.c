@@ -183,12 +183,14 @@ call_of (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *q, LsArena
   return call;
 }
 
-/* What one flow gets while nothing else moves. */
+/* What one flow gets while nothing else moves, of the resources below n. */
 static double
-rate_alone (const LsCluster *c, const LsPhase *phase)
+rate_alone (const LsCluster *c, const LsPhase *phase, uint32_t n)
 {
   double rate = phase->rate_cap;
   for (uint32_t i = 0; i < phase->n_loads; i++) {
+    if (phase->loads[i].resource >= n)
+      continue;
     double flows = (double) phase->loads[i].coef / (double) LS_COEF_ONE;
     rate = fmin (rate, ls_cluster_resource_capacity (c, phase->loads[i].resource) / flows);
   }
@@ -203,20 +205,32 @@ add_times (LsTime a, LsTime b)
 }
 
 static LsTime
-phase_alone (const LsCluster *c, const LsPhase *phase)
+phase_alone (const LsCluster *c, const LsPhase *phase, uint32_t n)
 {
   LsTime moving
-      = phase->demand_bytes > 0 ? ls_time_from_s_up (phase->demand_bytes / rate_alone (c, phase)) : 0;
+      = phase->demand_bytes > 0 ? ls_time_from_s_up (phase->demand_bytes / rate_alone (c, phase, n)) : 0;
   return add_times (phase->latency, moving);
+}
+
+static LsTime
+time_alone (const LsCluster *c, const LsCollPlan *plan, uint32_t n)
+{
+  LsTime t = 0;
+  for (uint32_t i = 0; i < plan->n_phases; i++)
+    t = add_times (t, phase_alone (c, &plan->phases[i], n));
+  return t;
 }
 
 LsTime
 ls_coll_time_alone (const LsCluster *c, const LsCollPlan *plan)
 {
-  LsTime t = 0;
-  for (uint32_t i = 0; i < plan->n_phases; i++)
-    t = add_times (t, phase_alone (c, &plan->phases[i]));
-  return t;
+  return time_alone (c, plan, ls_cluster_n_resources (c));
+}
+
+LsTime
+ls_coll_time_on_links (const LsCluster *c, const LsCollPlan *plan)
+{
+  return time_alone (c, plan, c->n_trunks);
 }
 
 static void
@@ -224,7 +238,7 @@ share_nothing (const LsCluster *c, LsCollPlan *plan)
 {
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     LsPhase *phase = &plan->phases[i];
-    phase->rate_cap = rate_alone (c, phase);
+    phase->rate_cap = rate_alone (c, phase, ls_cluster_n_resources (c));
     phase->n_loads = 0;
     phase->loads = NULL;
   }

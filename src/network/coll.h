@@ -136,6 +136,10 @@ const struct LsScript *ls_coll_script (const LsCluster *c, const LsNccl *nccl, c
 /* Time of the plan with nothing else on the network, for tests and tables. */
 LsTime ls_coll_time_alone (const LsCluster *c, const LsCollPlan *plan);
 
+/* The same with memory of any bandwidth: no longer than in any run, where GPUs have as much as their fastest
+ * kernel was measured with. */
+LsTime ls_coll_time_on_links (const LsCluster *c, const LsCollPlan *plan);
+
 /* busbw / algbw as nccl-tests defines it, which is what each member of a ring sends per
  * byte of `bytes`: 2(n-1)/n all-reduce, (n-1)/n all-gather, reduce-scatter, all-to-all,
  * gather and scatter, 1 broadcast, reduce, permute and send/recv; 0 for a barrier and for one

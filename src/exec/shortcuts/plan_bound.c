@@ -99,7 +99,7 @@ known_call (RankSum *r, uint8_t slot, CallKey key, const uint32_t *ranks, uint32
   const LsCollPlan *p
       = x->options->network != LS_NETWORK_STEP && n_ranks > 1 ? call_plan (x, &request, arena, NULL) : NULL;
   if (p) {
-    LsTime latency = 0, alone = ls_coll_time_alone (x->cluster, p);
+    LsTime latency = 0, alone = ls_coll_time_on_links (x->cluster, p);
     for (uint32_t i = 0; i < p->n_phases; i++)
       latency += p->phases[i].latency;
     k.alone = (LsTime) ((double) alone * LS_RATE_ROUNDING);
