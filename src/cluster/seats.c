@@ -1,5 +1,6 @@
 #include "cluster/seats.h"
 
+#include "base/gcd.h"
 #include "cluster/cluster.h"
 
 static uint32_t
@@ -45,17 +46,11 @@ ls_seats_clear (LsSeats *s)
   g_clear_pointer (&s->node_of, g_free);
 }
 
-static uint32_t
-divisor (uint32_t a, uint32_t b)
-{
-  return b == 0 ? a : divisor (b, a % b);
-}
-
 uint32_t
 ls_seats_common (const LsSeats *s)
 {
   uint32_t common = s->per_node;
   for (uint32_t node = 0; s->first && node < s->n_nodes; node++)
-    common = divisor (common, ls_seats_in_node (s, node));
+    common = ls_gcd (common, ls_seats_in_node (s, node));
   return common;
 }

@@ -94,7 +94,6 @@ uint32_t ls_coll_chunks (const LsCollCall *call, uint32_t n_channels, uint32_t s
  * its member `entry`; and x of a seat. */
 uint32_t ls_coll_seat_in_order (const LsCollCall *call, uint32_t h, uint32_t entry, uint32_t x);
 uint32_t ls_coll_order_of_seat (const LsCollCall *call, uint32_t seat, uint32_t entry);
-uint32_t ls_coll_gcd (uint32_t a, uint32_t b);
 /* Least common multiple of the members per host: channels entered at 0 .. lcm - 1 are
  * all that differ, counted up to 2^20. 1 on one host. */
 uint32_t ls_coll_n_entries (const LsCollCall *call);

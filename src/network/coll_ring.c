@@ -54,6 +54,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/gcd.h"
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
@@ -141,7 +142,7 @@ n_across (const LsCollCall *call, const LsMeshRings *mesh)
   uint32_t n = ls_coll_n_entries (call), all = n;
   for (uint32_t h = 0; mesh && h < call->n_hosts; h++)
     if (mesh[h].n > 0)
-      all = all / ls_coll_gcd (all, mesh[h].n) * mesh[h].n;
+      all = all / ls_gcd (all, mesh[h].n) * mesh[h].n;
   return all <= ls_coll_max_channels (call) ? all : n;
 }
 
@@ -243,7 +244,7 @@ add_between (const Orders *o, uint32_t h, uint64_t flows, LsLoadList *loads)
 {
   const LsCollCall *call = o->call;
   uint32_t next = (h + 1) % call->n_hosts, k_from = call->hosts[h].n, k_to = call->hosts[next].n;
-  uint32_t n_pairs = o->mesh ? o->n : k_from / ls_coll_gcd (k_from, k_to) * k_to;
+  uint32_t n_pairs = o->mesh ? o->n : k_from / ls_gcd (k_from, k_to) * k_to;
   for (uint32_t c = 0; c < n_pairs; c++) {
     uint32_t last = call->sorted[seat_at (o, h, c, k_from - 1)];
     uint32_t from = call->sorted[seat_that_sends (o, h, c)], to = call->sorted[seat_at (o, next, c, 0)];

@@ -1,6 +1,7 @@
 /* network/shape.c — how the members of a call lie on hosts, and what NCCL makes of it. */
 #include <math.h>
 
+#include "base/gcd.h"
 #include "cluster/route.h"
 #include "network/algorithm.h"
 #include "network/nccl/nccl_links.h"
@@ -152,17 +153,11 @@ ls_coll_order_of_seat (const LsCollCall *call, uint32_t seat, uint32_t entry)
 }
 
 uint32_t
-ls_coll_gcd (uint32_t a, uint32_t b)
-{
-  return b == 0 ? a : ls_coll_gcd (b, a % b);
-}
-
-uint32_t
 ls_coll_n_entries (const LsCollCall *call)
 {
   uint64_t lcm = 1;
   for (uint32_t h = 0; h < call->n_hosts && call->n_hosts > 1 && lcm < MAX_ENTRIES; h++)
-    lcm = lcm / ls_coll_gcd ((uint32_t) lcm, call->hosts[h].n) * call->hosts[h].n;
+    lcm = lcm / ls_gcd ((uint32_t) lcm, call->hosts[h].n) * call->hosts[h].n;
   return (uint32_t) MIN (lcm, MAX_ENTRIES);
 }
 

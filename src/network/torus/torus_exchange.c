@@ -24,6 +24,8 @@
  * Sharding, jax-ml/scaling-book@0819a7d). */
 #include "network/torus/torus_coll.h"
 
+#include "base/gcd.h"
+
 #define IN_FLIGHT (1u << 16) /* bounds what a run keeps: some 700 bytes a message */
 #define MIN_SENDS 8
 
@@ -47,7 +49,7 @@ typedef struct {
 static void
 add_axis (Exchange *x, uint32_t n, uint32_t step)
 {
-  uint32_t offsets = ls_coll_gcd (x->length, n);
+  uint32_t offsets = ls_gcd (x->length, n);
   x->n[x->n_axes] = n;
   x->step[x->n_axes] = step;
   x->n_offsets[x->n_axes++] = offsets;
@@ -60,9 +62,9 @@ static bool
 is_even (const Exchange *x, uint32_t n)
 {
   const LsTorusSpec *t = &x->call->cluster->spec.torus;
-  bool is_even = ls_coll_gcd (n, x->length) == 1;
+  bool is_even = ls_gcd (n, x->length) == 1;
   for (uint32_t axis = 0; axis < t->n_axes; axis++)
-    is_even = is_even && ls_coll_gcd (n, t->dims[axis]) == 1;
+    is_even = is_even && ls_gcd (n, t->dims[axis]) == 1;
   return is_even;
 }
 
