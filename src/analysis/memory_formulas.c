@@ -39,7 +39,7 @@ ls_layers_held (const LsModel *m, const LsStrategy *s, uint32_t pp_rank)
   if (s->layers_per_chunk || s->micro_batches_per_replica || m->n_layers % n_chunks != 0)
     return NAN;
   double per_chunk = (double) m->n_layers / n_chunks;
-  uint32_t n_mb = s->global_batch / (s->dp * s->micro_batch);
+  uint32_t n_mb = ls_strategy_micro_batches (s, 0);
   if (s->pp == 1 && s->vpp == 1)
     return g_str_equal (s->schedule, "none") ? per_chunk : NAN;
   const LsSched *sched = ls_sched_find (s->schedule);

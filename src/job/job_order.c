@@ -6,12 +6,6 @@
 #include "schedules/sched.h"
 #include "schedules/sched_layout.h"
 
-static uint32_t
-n_micro_batches (const LsStrategy *s)
-{
-  return s->global_batch / (s->micro_batch * s->dp);
-}
-
 static gboolean
 has_shape (const char *path, const LsOrders *orders, const LsStrategy *s, GError **error)
 {
@@ -21,7 +15,7 @@ has_shape (const char *path, const LsOrders *orders, const LsStrategy *s, GError
                  "--order %s: it is of one number of micro-batches; got micro_batches_per_replica", path);
     return FALSE;
   }
-  const LsSchedShape shape = ls_strategy_sched_shape (s, n_micro_batches (s));
+  const LsSchedShape shape = ls_strategy_sched_shape (s, ls_strategy_micro_batches (s, 0));
   const LsSched *sched = ls_sched_find (s->schedule);
   uint32_t n_chunks = ls_sched_n_chunks (sched, &shape),
            n_pipes = sched->placement == LS_PLACE_PIPES ? n_chunks : 1;

@@ -176,17 +176,11 @@ number_of (Numbering *n, size_t place)
   return n->x->n_drawn - 1;
 }
 
-static uint32_t
-n_micro_batches (const LsStrategy *s)
-{
-  return s->global_batch / (s->dp * s->micro_batch);
-}
-
 static void
 number_micro_batches (const Packer *p, LsPacking *x)
 {
   const LsStrategy *s = p->s;
-  uint32_t n = n_micro_batches (s);
+  uint32_t n = ls_strategy_micro_batches (s, 0);
   g_autoptr (GHashTable) known
       = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
   Numbering numbering = { p, x, known };
@@ -212,7 +206,8 @@ packing_of (const Packer *p)
   LsPacking *x = g_new0 (LsPacking, 1);
   x->n_documents = p->n_documents;
   x->busiest_copy = 1;
-  x->values = g_new (double, (1 + (has_each ? (size_t) p->s->dp * n_micro_batches (p->s) : 0)) * p->width);
+  x->values = g_new (
+      double, (1 + (has_each ? (size_t) p->s->dp * ls_strategy_micro_batches (p->s, 0) : 0)) * p->width);
   mean_of (p, 0, p->s->global_batch, x->values);
   x->mean = documents_of (p, x->values);
   if (has_each)

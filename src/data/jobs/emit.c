@@ -90,12 +90,6 @@ emit_has_pipeline (Emit *e, const char *program)
   return s->pp > 1;
 }
 
-uint32_t
-emit_n_micro_batches (const LsStrategy *s)
-{
-  return s->global_batch / (s->dp * s->micro_batch);
-}
-
 gboolean
 ls_emit_check (const LsEmitJob *job, const char *target, GError **error)
 {

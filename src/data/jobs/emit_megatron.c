@@ -130,7 +130,7 @@ check_fsdp2 (Emit *e)
   if (s->forward_prefetch > 0 || s->backward_prefetch_units > 0)
     emit_refuse (e, s->forward_prefetch > 0 ? "--forward-prefetch" : "--backward-prefetch-units",
                  "Megatron-LM has no list of what to gather ahead");
-  if (s->grad_sync == LS_GRAD_SYNC_LAST && emit_n_micro_batches (s) > 1)
+  if (s->grad_sync == LS_GRAD_SYNC_LAST && ls_strategy_micro_batches (s, 0) > 1)
     emit_refuse (e, "--grad-sync last",
                  "Megatron-LM reduces gradients with each micro-batch with --use-torch-fsdp2");
   emit_note (e, "FSDP wants CUDA_DEVICE_MAX_CONNECTIONS other than 1");
@@ -149,7 +149,7 @@ check_data_parallel (Emit *e)
   if (is_ddp && s->zero_stage > 1)
     emit_refuse (e, "--zero",
                  "Megatron-LM's distributed optimizer is stage 1; stages 2 and 3 are --dp-kind fsdp2");
-  if (is_ddp && s->grad_sync == LS_GRAD_SYNC_EACH && emit_n_micro_batches (s) > 1)
+  if (is_ddp && s->grad_sync == LS_GRAD_SYNC_EACH && ls_strategy_micro_batches (s, 0) > 1)
     emit_refuse (e, "--grad-sync each", "Megatron-LM reduces gradients with the last micro-batch");
   if (is_ddp && s->grad_check)
     emit_refuse (e, "--set grad_check=1",

@@ -35,7 +35,4 @@ void emit_refuse_megatrons (Emit *e);
 /* Whether there is a pipeline. Without one it refuses chunks and schedules. */
 bool emit_has_pipeline (Emit *e, const char *program);
 
-/* Micro-batches of a rank, one after the other. */
-uint32_t emit_n_micro_batches (const LsStrategy *s);
-
 #endif

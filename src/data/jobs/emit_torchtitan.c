@@ -33,9 +33,9 @@ check_fsdp2 (Emit *e)
   if (s->forward_prefetch > 0 || s->backward_prefetch_units > 0)
     emit_refuse (e, s->forward_prefetch > 0 ? "--forward-prefetch" : "--backward-prefetch-units",
                  "torchtitan has no knob for what is gathered ahead");
-  if (s->grad_sync == LS_GRAD_SYNC_LAST && s->pp == 1 && emit_n_micro_batches (s) > 1)
+  if (s->grad_sync == LS_GRAD_SYNC_LAST && s->pp == 1 && ls_strategy_micro_batches (s, 0) > 1)
     emit_refuse (e, "--grad-sync last", "torchtitan reduces gradients with each micro-batch");
-  if (s->grad_sync == LS_GRAD_SYNC_EACH && s->pp > 1 && emit_n_micro_batches (s) > 1)
+  if (s->grad_sync == LS_GRAD_SYNC_EACH && s->pp > 1 && ls_strategy_micro_batches (s, 0) > 1)
     emit_refuse (e, "--grad-sync each", "PyTorch's pipelines reduce gradients with the last micro-batch");
 }
 

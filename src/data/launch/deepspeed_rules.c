@@ -19,7 +19,7 @@ WHEN (is_stage_12, s->zero_stage == 1 || s->zero_stage == 2)
 WHEN (is_stage_3, s->zero_stage == 3)
 WHEN (is_full, s->recompute == LS_RECOMPUTE_FULL)
 
-VALUE (n_micro_batches, NUMBER (true, s->global_batch / (s->dp * s->micro_batch)))
+VALUE (n_micro_batches, NUMBER (true, ls_strategy_micro_batches (s, 0)))
 VALUE (clipping, NUMBER (true, s->grad_norm ? 1 : 0))
 VALUE (bf16, ON (s->dtype == LS_DTYPE_BF16))
 VALUE (fp16, ON (s->dtype == LS_DTYPE_FP16))
