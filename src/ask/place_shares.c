@@ -281,7 +281,6 @@ try_moves (Search *x, Candidate *best, bool is_of_layers)
   g_autofree double *pace = g_new (double, n_parts);
   paces_of (x, best, is_of_layers ? pace : NULL, is_of_layers ? NULL : pace);
   uint32_t slowest = slowest_of (shares, pace, n_parts);
-  guint n = 0;
   g_autoptr (GArray) moves = g_array_new (FALSE, FALSE, sizeof (Candidate));
   for (uint32_t from = 0; from < n_parts; from++)
     for (uint32_t to = 0; to < n_parts; to++) {
@@ -292,8 +291,8 @@ try_moves (Search *x, Candidate *best, bool is_of_layers)
       (*shares_of (&c, is_of_layers))[from]--;
       (*shares_of (&c, is_of_layers))[to]++;
       g_array_append_val (moves, c);
-      n++;
     }
+  guint n = moves->len;
   Candidate *batch = (Candidate *) (gpointer) moves->data;
   x->limit = best->step;
   try_batch (x, batch, n);

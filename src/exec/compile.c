@@ -241,12 +241,12 @@ typedef struct {
 
 /* A phase without bytes is no flow. */
 static void
-add_uses (Run *x, Call *c, uint32_t n_alike)
+add_uses (Run *x, Call *c, const LsCollPlan *plan, uint32_t n_alike)
 {
-  c->uses = ls_arena_new_array (x->arena, LsFlowUse *, c->plan->n_phases);
-  c->n_uses = ls_arena_new_array (x->arena, uint32_t, c->plan->n_phases);
-  for (uint32_t i = 0; i < c->plan->n_phases; i++) {
-    const LsPhase *p = &c->plan->phases[i];
+  c->uses = ls_arena_new_array (x->arena, LsFlowUse *, plan->n_phases);
+  c->n_uses = ls_arena_new_array (x->arena, uint32_t, plan->n_phases);
+  for (uint32_t i = 0; i < plan->n_phases; i++) {
+    const LsPhase *p = &plan->phases[i];
     uint32_t n_most = p->demand_bytes > 0 ? MIN (p->n_loads, x->fold->n_resources) : 0;
     if (n_most == 0)
       continue;
@@ -276,10 +276,9 @@ add_call (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, uint32_t n_
 {
   Call *c = ls_arena_new_array (x->arena, Call, 1);
   c->key = key;
-  c->plan = plan;
-  c->sm_share = (uint64_t) llround (plan->sm_share * (double) LS_COEF_ONE);
-  add_uses (x, c, n_alike);
   c->plan = keep_plan (x->arena, plan);
+  c->sm_share = (uint64_t) llround (plan->sm_share * (double) LS_COEF_ONE);
+  add_uses (x, c, plan, n_alike);
   c->next = *calls;
   *calls = c;
   return c;
