@@ -2,7 +2,7 @@
 
 #include "ask/memory_view.h"
 #include "ask/override_notes.h"
-#include "data/jobs/read_hf.h"
+#include "data/jobs/read_model.h"
 #include "job/job_from.h"
 #include "job/knobs.h"
 #include "show/draw/pictures.h"

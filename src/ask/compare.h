@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "data/measured/read_result.h"
-#include "data/measured/read_spans.h"
 
 /* ---- two results ---- */
 

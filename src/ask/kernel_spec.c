@@ -4,7 +4,7 @@
 #include <lockstep/units.h>
 
 #include "ask/kernel_times.h"
-#include "data/jobs/kernel_kinds.h"
+#include "data/jobs/read_recipes.h"
 
 #define MAX_SIZE 1e9 /* of a dimension */
 

@@ -1,5 +1,5 @@
 /* data/file_schemas.h — the kinds of files of ours, and what each may hold, as JSON Schema by the tables that
- * read them (data/text/field_schema.h). */
+ * read them (data/text/field.h). */
 #ifndef LS_DATA_FILE_SCHEMAS_H
 #define LS_DATA_FILE_SCHEMAS_H
 

@@ -3,21 +3,18 @@
 #include <lockstep/units.h>
 
 #include "data/datadir.h"
-#include "data/jobs/read_hf.h"
 #include "data/jobs/read_jobs.h"
 #include "data/jobs/read_model.h"
-#include "data/jobs/read_model_names.h"
-#include "data/jobs/read_ranges.h"
 #include "data/jobs/read_optimizers.h"
 #include "data/jobs/read_placement.h"
-#include "data/jobs/read_scaling.h"
+#include "data/jobs/read_ranges.h"
 #include "data/jobs/read_recipes.h"
+#include "data/jobs/read_scaling.h"
 #include "data/jobs/read_software.h"
 #include "data/jobs/read_strategy.h"
 #include "data/machines/machines.h"
-#include "data/machines/read_nccl_topo.h"
 #include "data/measured/read_residuals.h"
-#include "data/text/field_write.h"
+#include "data/text/field.h"
 #include "data/traces/trace_json.h"
 
 /* Each reads a document and says in a line what it holds; NULL with diagnostics. */

@@ -181,7 +181,7 @@ gboolean ls_job_spec_export_goal (const LsJobSpec *spec, const char *name, const
                                   GError **error);
 /* The same as the text of a trace file. Newly allocated. */
 char *ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error);
-/* Its kernels as a list to be timed (data/jobs/write_shapes.h). Newly allocated. */
+/* Its kernels as a list to be timed (job/job_export.c). Newly allocated. */
 char *ls_job_spec_shapes (const LsJobSpec *spec, GError **error);
 
 /* Loads model and cluster, and resolves and lowers the strategy, but does not run:

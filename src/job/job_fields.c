@@ -1,7 +1,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "data/measured/read_collectives.h"
+#include "data/measured/read_nccl_tests.h"
 #include "data/text/field.h"
 #include "job/job.h"
 #include "job/measured_spec.h"

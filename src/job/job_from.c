@@ -4,8 +4,8 @@
 
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_strategy.h"
-#include "data/launch/write_import.h"
-#include "data/text/field_write.h"
+#include "data/launch/import.h"
+#include "data/text/field.h"
 
 #define MAX_SHOWN 6 /* of what may matter: all of it is what `import` is for */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "data/jobs/read_strategy.h"
-#include "data/text/field_write.h"
+#include "data/text/field.h"
 #include "data/traces/trace_json.h"
 #include "job/softwares.h"
 #include "schedules/sched.h"

@@ -1,7 +1,7 @@
 #include "job/job_steps.h"
 
 #include "data/jobs/read_strategy.h"
-#include "data/text/field_write.h"
+#include "data/text/field.h"
 #include "job/softwares.h"
 #include "schedules/sched.h"
 #include "strategy/dp_traits.h"

@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "data/jobs/read_strategy.h"
-#include "data/text/field_value.h"
-#include "data/text/field_write.h"
+#include "data/text/field.h"
 #include "job/softwares.h"
 #include "strategy/strategy_idle.h"
 

@@ -5,7 +5,7 @@
 #include "base/handover.h"
 #include "data/datadir.h"
 #include "data/jobs/read_strategy.h"
-#include "data/text/field_write.h"
+#include "data/text/field.h"
 
 /* Of jobs like which nobody is known to have measured any. */
 #define RUNS_LIKE_NOBODY "software that is not known"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/launch/write_import.h"
+#include "data/launch/import.h"
 #include "show/text_table.h"
 
 /* --- JSON ----------------------------------------------------------------------------------------- */

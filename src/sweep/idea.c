@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "data/jobs/read_strategy.h"
-#include "data/text/field_write.h"
+#include "data/text/field.h"
 
 static const char *
 family_of (const char *schedule)

@@ -4,8 +4,7 @@
 
 #include "base/order.h"
 #include "data/jobs/read_strategy.h"
-#include "data/text/field_value.h"
-#include "data/text/field_write.h"
+#include "data/text/field.h"
 #include "schedules/sched.h"
 #include "strategy/chunks.h"
 #include "strategy/dp_traits.h"

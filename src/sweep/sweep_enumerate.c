@@ -8,7 +8,7 @@
 
 #include "base/order.h"
 #include "data/jobs/read_strategy.h"
-#include "data/text/field_value.h"
+#include "data/text/field.h"
 #include "job/job_steps.h"
 #include "strategy/chunks.h"
 #include "sweep/idea.h"

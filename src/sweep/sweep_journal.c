@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "data/jobs/read_strategy.h"
-#include "data/text/field_write.h"
+#include "data/text/field.h"
 
 /* --- which sweep it is ------------------------------------------------------------------------ */
 

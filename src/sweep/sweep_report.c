@@ -2,7 +2,7 @@
 
 #include "data/jobs/read_strategy.h"
 #include "data/text/csv.h"
-#include "data/text/field_write.h"
+#include "data/text/field.h"
 
 void
 ls_sweep_row_clear (LsSweepRow *row)

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/jobs/read_hf.h"
 #include "data/jobs/read_jobs.h"
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_placement.h"

@@ -6,7 +6,6 @@
 
 #include "data/jobs/read_schedule.h"
 #include "data/measured/read_cases.h"
-#include "data/measured/read_collectives.h"
 #include "data/measured/read_kernels.h"
 #include "data/measured/read_nccl_tests.h"
 #include "data/measured/read_profile.h"

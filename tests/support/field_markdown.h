@@ -2,7 +2,7 @@
 #ifndef LS_TESTS_FIELD_MARKDOWN_H
 #define LS_TESTS_FIELD_MARKDOWN_H
 
-#include "data/text/field_value.h"
+#include "data/text/field.h"
 
 /* A kind of nested object, named by the first key that leads to it. */
 typedef struct {

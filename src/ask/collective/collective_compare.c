@@ -4,7 +4,7 @@
 
 #include "analysis/score.h"
 #include "ask/collective/collective_call.h"
-#include "data/measured/read_collectives.h"
+#include "data/measured/read_nccl_tests.h"
 #include "job/hardware.h"
 
 #define DEFAULT_TRUST "A"

@@ -3,7 +3,7 @@
 #include "ask/collective/collective_sizes.h"
 #include "base/doublings.h"
 #include "base/order.h"
-#include "data/measured/read_collectives.h"
+#include "data/measured/read_nccl_tests.h"
 #include "data/text/field.h"
 #include "job/hardware.h"
 #include "network/coll.h"

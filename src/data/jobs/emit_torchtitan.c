@@ -1,5 +1,5 @@
 /* What of a job torchtitan does not have. Rules as in torchtitan/config/job_config.py of January 2026; its
- * options are written by torchtitan_options.c. */
+ * options are written by torchtitan_rules.c. */
 
 #include "data/jobs/emit_target.h"
 #include "data/launch/torchtitan/torchtitan_rules.h"

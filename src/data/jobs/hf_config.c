@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "data/jobs/hf_family.h"
-#include "data/jobs/read_hf.h"
+#include "data/jobs/read_model.h"
 
 #define UINT(key_, member, max_)                                                                             \
   {                                                                                                          \

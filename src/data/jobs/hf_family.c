@@ -5,7 +5,6 @@
 #include "base/handover.h"
 #include "base/suggest.h"
 #include "data/datadir.h"
-#include "data/jobs/read_hf.h"
 #include "data/jobs/read_model.h"
 
 /* --- a type, from its file ---------------------------------------------------------- */
@@ -295,7 +294,7 @@ hf_find_family (const LsJsonDoc *doc, GPtrArray *notes, LsDiagList *diags)
   return family_new (g_steal_pointer (&types), type, diags);
 }
 
-/* --- the file as a whole ------------------------------------------------------------------------------- */
+/* --- the file as a whole ------------------------------------------------------------------------- */
 
 /* Its values, and those of what it is like. */
 static bool

@@ -1,4 +1,3 @@
-#include "data/jobs/read_hf.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "data/datadir.h"
-#include "data/jobs/read_hf.h"
 #include "data/text/override.h"
 
 static const LsEnumName mlps[] = {

@@ -1,4 +1,3 @@
-#include "data/jobs/read_model_names.h"
 
 #include "data/datadir.h"
 #include "data/jobs/read_model.h"

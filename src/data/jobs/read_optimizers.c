@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "data/datadir.h"
-#include "data/jobs/kernel_kinds.h"
+#include "data/jobs/read_recipes.h"
 
 static const LsEnumName takes[]
     = { { "all", LS_TAKES_ALL }, { "2d", LS_TAKES_2D }, { "matrices", LS_TAKES_MATRICES }, { NULL } };

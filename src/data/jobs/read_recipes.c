@@ -4,8 +4,19 @@
 
 #include "base/handover.h"
 #include "data/datadir.h"
-#include "data/jobs/kernel_kinds.h"
 #include "lower/lower.h"
+
+/* --- kinds of kernels as files and flags name them ----------------------------------------------- */
+
+#define KIND(name, kind) [kind] = { name, kind }
+
+const LsEnumName ls_kernel_kind_names[LS_N_KERNEL_KINDS + 1] = { LS_KERNEL_KINDS (KIND) };
+G_STATIC_ASSERT (LS_KERNEL_ATTENTION_BWD + 1 == LS_KERNEL_SOFTMAX);
+
+const LsEnumName ls_access_names[LS_N_ACCESSES + 1] = { LS_ACCESSES (KIND) };
+
+/* Strategies/kernels/NAME.json: the kernels that a release of some software launches for each operator
+ * (model/recipe.h). */
 
 static const LsEnumName operators[] = {
   { "embedding", LS_RECIPE_EMBEDDING },

@@ -4,6 +4,7 @@
 #define LS_DATA_JOBS_READ_RECIPES_H
 
 #include "data/text/field.h"
+#include "model/kernel.h"
 #include "model/recipe.h"
 
 #define LS_BUILT_IN_KERNELS "built-in" /* what --kernels calls what no list names */
@@ -17,5 +18,15 @@ LsRecipes *ls_recipes_load (const char *name, LsDiagList *diags);
  * file is wrong are left out: `lockstep check` tells. */
 const GPtrArray *ls_recipes_all (void);
 LsRecipes *ls_recipes_read (const LsJsonDoc *doc, LsDiagList *diags);
+
+/* --- kinds of kernels as files and flags name them ----------------------------------------------- */
+
+/* By LsKernelKind, then { NULL }. */
+extern const LsEnumName ls_kernel_kind_names[LS_N_KERNEL_KINDS + 1];
+
+extern const LsEnumName ls_access_names[LS_N_ACCESSES + 1]; /* by LsAccess */
+
+/* Those that only stream: neither GEMM nor attention. */
+#define LS_STREAM_KIND_NAMES (ls_kernel_kind_names + LS_KERNEL_SOFTMAX)
 
 #endif

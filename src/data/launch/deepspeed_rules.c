@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "data/launch/relaxed_json.h"
 #include "data/shell/shell.h"
+#include "data/text/json_scan.h"
 #include "strategy/strategy.h"
 
 /* --- what rules write ------------------------------------------- */

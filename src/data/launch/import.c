@@ -1,18 +1,103 @@
 #include "data/launch/import.h"
 
-#include <string.h>
-
 #include <lockstep/error.h>
+#include <string.h>
 
 #include "base/suggest.h"
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_strategy.h"
 #include "data/launch/import_reader.h"
 #include "data/launch/launch_script.h"
-#include "data/launch/write_import.h"
 #include "data/launch/yaml_config.h"
+#include "data/text/field.h"
 #include "data/text/override.h"
 #include "data/text/read_file.h"
+
+/* --- what a launch file said, written by the field tables of our files --------------------------- */
+
+/* The rows of a table that are set. */
+static LsField *
+rows_of (const LsField *fields, GHashTable *said)
+{
+  GArray *rows = g_array_new (TRUE, TRUE, sizeof (LsField));
+  for (const LsField *f = fields; f->key; f++)
+    if (g_hash_table_contains (said, f->key))
+      g_array_append_val (rows, *f);
+  return (LsField *) (gpointer) g_array_free (rows, FALSE);
+}
+
+static void
+write_rows (const LsField *fields, GHashTable *said, LsJsonOut *w, const void *target)
+{
+  g_autofree LsField *rows = rows_of (fields, said);
+  ls_fields_write (rows, w, target, NULL);
+}
+
+void
+ls_import_write_model (const LsImport *import, LsJsonOut *w)
+{
+  write_rows (ls_model_fields, import->model_said, w, &import->model);
+}
+
+void
+ls_import_write_strategy (const LsImport *import, LsJsonOut *w)
+{
+  write_rows (ls_strategy_fields, import->strategy_said, w, &import->strategy);
+}
+
+static char *
+value_of (const LsField *fields, GHashTable *said, const void *target, const char *key)
+{
+  const LsField *f = fields;
+  while (f->key && !g_str_equal (f->key, key))
+    f++;
+  return f->key && g_hash_table_contains (said, f->key) ? ls_field_text (f, target, NULL) : NULL;
+}
+
+char *
+ls_import_model_value (const LsImport *import, const char *key)
+{
+  return value_of (ls_model_fields, import->model_said, &import->model, key);
+}
+
+char *
+ls_import_strategy_value (const LsImport *import, const char *key)
+{
+  return value_of (ls_strategy_fields, import->strategy_said, &import->strategy, key);
+}
+
+static char *
+file_text (const LsImport *import, const char *schema, const char *name,
+           void (*write) (const LsImport *import, LsJsonOut *w))
+{
+  GString *text = g_string_new (NULL);
+  g_autofree char *base = g_path_get_basename (import->path),
+                  *source = g_strdup_printf ("%s, %s", import->program, base);
+  LsJsonOut w;
+  ls_json_out_init (&w, text, 2);
+  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_string (&w, "schema", schema);
+  ls_json_out_string (&w, "name", name);
+  ls_json_out_string (&w, "source", source);
+  write (import, &w);
+  ls_json_out_end_object (&w);
+  g_string_append_c (text, '\n');
+  return g_string_free (text, FALSE);
+}
+
+char *
+ls_import_model_text (const LsImport *import, const char *name)
+{
+  return file_text (import, "lockstep.model/1", name, ls_import_write_model);
+}
+
+char *
+ls_import_strategy_text (const LsImport *import, const char *name)
+{
+  return file_text (import, "lockstep.strategy/1", name, ls_import_write_strategy);
+}
+
+/* --- a job as the files of another program say it: launch scripts, configurations, logs ---------- */
 
 /* --- what is given behind the name ------------------------------------------------------------------ */
 
@@ -51,7 +136,10 @@ set_key (LsImport *import, const LsField *model, const LsField *strategy, const 
     import_infer (import, "%s %s: as given", f->key, value);
 }
 
-GArray *
+/* Sets the keys of ours among "vocab=50257" (char *) before a file is read, so that rules know them; no
+ * reader changes them. The others are variables for the reader: ImportGiven, owned by the array. A malformed
+ * value is LS_ERROR_USAGE. What has a colon in front, ":tp=2", is not told, and dropped if malformed. */
+static GArray *
 import_take_given (LsImport *import, const GPtrArray *changes, LsDiagList *diags)
 {
   GArray *variables = g_array_new (FALSE, TRUE, sizeof (ImportGiven));
@@ -84,7 +172,8 @@ refuse (const char *path, const ImportGiven *g, LsDiagList *diags)
                g->name, g->value, g->name);
 }
 
-bool
+/* Whether the reader had use for all variables; LS_ERROR_USAGE. */
+static bool
 import_check_given (const ImportFiles *files, LsDiagList *diags)
 {
   bool ok = true;

@@ -12,6 +12,7 @@
 
 #include "base/diag.h"
 #include "data/text/json_doc.h"
+#include "data/text/json_out.h"
 #include "model/model.h"
 #include "strategy/strategy.h"
 
@@ -71,5 +72,15 @@ LsJsonDoc *ls_import_strategy (const LsImport *import, const char *name, LsDiagL
 /* Their texts, newly allocated, end in a newline. */
 char *ls_import_model_text (const LsImport *import, const char *name);
 char *ls_import_strategy_text (const LsImport *import, const char *name);
+
+/* --- what a launch file said, written by the field tables of our files --------------------------- */
+
+/* The members of an object: the keys that are set. */
+void ls_import_write_model (const LsImport *import, LsJsonOut *w);
+void ls_import_write_strategy (const LsImport *import, LsJsonOut *w);
+
+/* What is asked of one key, as the text of its flag; NULL: it is not set. Newly allocated. */
+char *ls_import_model_value (const LsImport *import, const char *key);
+char *ls_import_strategy_value (const LsImport *import, const char *key);
 
 #endif

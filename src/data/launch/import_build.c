@@ -4,10 +4,9 @@
 
 #include "base/printable.h"
 #include "data/jobs/read_model.h"
-#include "data/jobs/read_model_names.h"
 #include "data/jobs/read_optimizers.h"
 #include "data/jobs/read_strategy.h"
-#include "data/text/field_write.h"
+#include "data/text/field.h"
 #include "strategy/dp_traits.h"
 
 #define MAX_TOLD 2000 /* lines of a list: a file may have a million options */

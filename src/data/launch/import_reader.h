@@ -87,12 +87,4 @@ void import_conflict (LsImport *import, const char *format, ...) G_GNUC_PRINTF (
 
 /* --- what is given behind the name of a file -------------------------------------------------------- */
 
-/* Sets the keys of ours among "vocab=50257" (char *) before a file is read, so that rules know them; no
- * reader changes them. The others are variables for the reader: ImportGiven, owned by the array. A malformed
- * value is LS_ERROR_USAGE. What has a colon in front, ":tp=2", is not told, and dropped if malformed. */
-GArray *import_take_given (LsImport *import, const GPtrArray *changes, LsDiagList *diags);
-
-/* Whether the reader had use for all variables; LS_ERROR_USAGE. */
-bool import_check_given (const ImportFiles *files, LsDiagList *diags);
-
 #endif

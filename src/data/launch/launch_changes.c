@@ -5,10 +5,10 @@
 
 #include "base/diag.h"
 #include "data/jobs/read_strategy.h"
+#include "data/launch/import.h"
 #include "data/launch/launch_words.h"
 #include "data/launch/option_table.h"
-#include "data/launch/write_import.h"
-#include "data/text/field_write.h"
+#include "data/text/field.h"
 #include "data/text/read_file.h"
 #include "data/text/toml.h"
 

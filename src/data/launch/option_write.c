@@ -4,7 +4,7 @@
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_strategy.h"
 #include "data/launch/option_table.h"
-#include "data/text/field_write.h"
+#include "data/text/field.h"
 #include "data/text/json_out.h"
 
 char *

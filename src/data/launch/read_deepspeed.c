@@ -1,11 +1,13 @@
 /* A configuration of DeepSpeed, in JSON, with a model beside it: a file of a model behind it, ours or the
  * config.json of Hugging Face. */
-#include <string.h>
-
 #include <lockstep/error.h>
+#include <math.h>
+#include <string.h>
 
 #include "data/jobs/read_model.h"
 #include "data/launch/deepspeed_rules.h"
+#include "data/launch/hf_rules.h"
+#include "data/launch/log_steps.h"
 
 /* What of a model's file is no length of a sequence, which it only bounds. */
 static bool
@@ -57,3 +59,143 @@ is_its (const ImportFile *file)
 }
 
 const ImportReader import_deepspeed = { "a configuration of DeepSpeed", is_its, read };
+
+/* A log of DeepSpeed: the configuration that its engine prints, and lines of steps, with a model's
+ * file behind it. */
+
+/* [INFO] [config.py:1001:print] DeepSpeedEngine configuration:
+ *     [INFO] [config.py:1005:print]   world_size ................... 8
+ *     [INFO] [config.py:991:print_user_config]   json = {
+ *         "train_batch_size": 32, ...
+ *     }
+ *     [INFO] [timer.py:264:stop] epoch=0/micro_step=10/global_step=10, RunningAvgSamplesPerSec=12.1,
+ *         CurrSamplesPerSec=12.3, MemAllocated=2.5GB, MaxMemAllocated=12.2GB
+ *     steps: 10 loss: 5.0 iter time (s): 1.234 samples/sec: 25.9
+ *
+ * Formats are those of deepspeed/runtime/config.py, utils/timer.py and runtime/pipe/engine.py, 0.3 to 0.18.
+ * Of older lines, "0/10, SamplesPerSec=12.1", the rate is the mean since the start. */
+
+#define GIB 1073741824.0
+
+/* --- the configuration ------------------------------------------------------------------------------ */
+
+static const char *
+find_json (const char *text)
+{
+  for (const char *p = strstr (text, "json = {"); p; p = strstr (p + 1, "json = {")) {
+    const char *line = p;
+    while (line > text && line[-1] != '\n')
+      line--;
+    if (g_strstr_len (line, p - line, "[config.py:") || g_strstr_len (line, p - line, "print_user_config"))
+      return strchr (p, '{');
+  }
+  return NULL;
+}
+
+/* What the engine has made of it, "  world_size ................... 8"; 0: no line says. */
+static guint64
+printed_number (const char *text, const char *name)
+{
+  g_autofree char *head = g_strconcat ("  ", name, " ...", NULL);
+  const char *p = strstr (text, head);
+  guint64 value = 0;
+  if (!p)
+    return 0;
+  p += strlen (head);
+  p += strspn (p, ". ");
+  g_autofree char *word = g_strndup (p, strspn (p, "0123456789"));
+  return g_ascii_string_to_unsigned (word, 10, 0, G_MAXUINT32, &value, NULL) ? value : 0;
+}
+
+/* "auto" of the file is a number when it is printed. */
+static void
+add_printed (const char *text, LaunchWords *words)
+{
+  static const char *const names[]
+      = { "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps" };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    guint64 value = printed_number (text, names[i]);
+    g_autofree char *number = g_strdup_printf ("%" G_GUINT64_FORMAT, value);
+    if (value > 0)
+      launch_words_add_value (words, names[i], number);
+  }
+}
+
+/* --- steps ------------------------------------------------------------------------------------------ */
+
+/* The time of the step that a line tells of; 0: it tells of none. */
+static double
+step_of (const char *line, gsize n, double batch)
+{
+  double now = log_number_behind (line, n, "CurrSamplesPerSec="),
+         mean = log_number_behind (line, n, "SamplesPerSec="),
+         iteration = log_number_behind (line, n, "iter time (s):");
+  double rate = !isnan (now) ? now : mean;
+  if (iteration > 0)
+    return iteration;
+  return batch > 0 && rate > 0 && isfinite (batch / rate) ? batch / rate : 0;
+}
+
+static void
+read_steps (const char *text, LsImport *import)
+{
+  g_autoptr (GArray) lines = g_array_new (FALSE, FALSE, sizeof (LogStep));
+  double batch = import_has_strategy (import, "global_batch") ? import->strategy.global_batch : 0;
+  for (const char *p = text, *end; *p; p = *end ? end + 1 : end) {
+    end = log_line_end (p);
+    gsize n = (gsize) (end - p);
+    const LogStep step = { step_of (p, n, batch), 0 };
+    double memory = log_number_behind (p, n, "MaxMemAllocated=");
+    if (step.step_s > 0)
+      g_array_append_val (lines, step);
+    if (memory > 0 && memory < 1e6)
+      import->measured.allocated_bytes = MAX (import->measured.allocated_bytes, memory * GIB);
+  }
+  log_measure (lines, import);
+}
+
+/* --- the whole -------------------------------------------------------------------------------------- */
+
+/* world_size counts the copies of the model: all GPUs, where nothing else divides it. */
+static void
+set_gpus (LaunchJob *job, const char *text)
+{
+  job->gpus = printed_number (text, "world_size");
+  if (job->gpus > 0)
+    import_infer (job->import, "gpus %" G_GUINT64_FORMAT ": world_size, the copies of the model", job->gpus);
+}
+
+static bool
+read_log (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  const ImportFile *file = &files->files[0];
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  const char *json = find_json (file->text), *end = json ? log_object_end (json) : NULL;
+  import->program = "DeepSpeed";
+  if (!end) {
+    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
+                 "this log ends within the configuration that DeepSpeed prints");
+    return false;
+  }
+  if (!deepspeed_add_json (words, json, (gsize) (end - json), file->path, diags)
+      || !hf_read_model (files, import, diags))
+    return false;
+  add_printed (file->text, words);
+  if (!import_has_model (import, "layers"))
+    import_unknown (import, "the model: a log of DeepSpeed names none; its file may stand behind it");
+  if (!import_has_model (import, "seq"))
+    import_open (import, "seq", "how long a sequence is: nothing here says");
+  LaunchJob job = { .import = import, .words = words };
+  set_gpus (&job, file->text);
+  deepspeed_read (&job);
+  read_steps (file->text, import);
+  return true;
+}
+
+static bool
+is_its_log (const ImportFile *file)
+{
+  return find_json (file->text) != NULL;
+}
+
+const ImportReader import_deepspeed_log = { "a log of DeepSpeed", is_its_log, read_log };

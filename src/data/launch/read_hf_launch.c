@@ -4,7 +4,6 @@
 
 #include <lockstep/error.h>
 
-#include "data/jobs/read_hf.h"
 #include "data/jobs/read_model.h"
 #include "data/launch/deepspeed_rules.h"
 #include "data/launch/hf_rules.h"

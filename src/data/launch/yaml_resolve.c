@@ -7,7 +7,6 @@
 #include "data/launch/yaml_config.h"
 #include "data/text/json_scan.h"
 #include "data/text/yaml.h"
-#include "data/text/yaml_scalar.h"
 
 #define MAX_TEXT   ((gsize) 16 << 20) /* bytes that are searched for interpolations, and added by them */
 #define MAX_NESTED 16                 /* ${ within ${ */

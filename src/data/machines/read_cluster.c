@@ -1,7 +1,6 @@
 #include "data/machines/machines.h"
 
 #include "data/datadir.h"
-#include "data/machines/read_nccl_topo.h"
 #include "data/text/override.h"
 
 const LsField ls_link_fields[] = {

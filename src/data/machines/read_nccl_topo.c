@@ -1,4 +1,3 @@
-#include "data/machines/read_nccl_topo.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
 
 #include "cluster/allocation.h"
 #include "data/datadir.h"
-#include "data/machines/read_nccl_topo.h"
 #include "data/text/override.h"
 
 const LsField ls_other_nodes_fields[] = {

@@ -1,8 +1,11 @@
-/* data/measured/case_model.h — the model of a row of measured runs: named in the column `model`, or told by
- * its dimensions (private). See data/measured/read_cases.h. */
+/* data/measured/case_model.h — the model of a row of measured runs: named in the column `model`, or told
+ * by its dimensions; and what a published table had that its columns do not say (private).
+ *
+ * See data/measured/read_cases.h. */
 #ifndef LS_DATA_MEASURED_CASE_MODEL_H
 #define LS_DATA_MEASURED_CASE_MODEL_H
 
+#include "data/jobs/read_software.h"
 #include "data/text/csv.h"
 #include "model/model.h"
 #include "strategy/strategy.h"
@@ -24,5 +27,16 @@ void case_models_clear (CaseModels *models);
  * LsTableFacts, NULL: none) put over them, and what follows from the kind of MLP. m was zero. */
 void case_model_read (const LsCsv *csv, guint row, const CaseModels *models, const GArray *facts, LsModel *m,
                       LsStrategy *s, LsDiagList *diags);
+
+/* What the runs of a published table had that its columns do not say (LsTableFacts of their software),
+ * put over a row of it. */
+
+/* A row is told by what its columns say, never by its id. */
+
+/* Whether the row, which has a column `source`, is of the table, and of those rows of it that the facts hold
+ * for. */
+bool ls_table_facts_hold (const LsTableFacts *facts, const LsCsv *csv, guint row);
+
+void ls_table_facts_set_strategy (const LsTableFacts *facts, LsStrategy *strategy);
 
 #endif

@@ -1,4 +1,4 @@
-#include "data/measured/kineto_event.h"
+#include "data/measured/kineto_reader.h"
 
 #include <math.h>
 #include <string.h>

@@ -8,6 +8,7 @@
 
 #include "base/diag.h"
 #include "data/measured/kineto_reader.h"
+#include "data/measured/read_kineto.h"
 
 /* --- nsys_db.c ------------------------------------------------------------------------------------- */
 
@@ -37,7 +38,7 @@ char *nsys_db_column (NsysDb *db, const char *table, const char *alias, const ch
 sqlite3_stmt *nsys_db_query (NsysDb *db, const char *sql);
 bool nsys_db_next (NsysDb *db, sqlite3_stmt *rows);
 
-/* --- an export ----------------------------------------------------------------------------------------- */
+/* --- an export ----------------------------------------------------------------------------------- */
 
 #define NSYS_MAX_ROWS 20000000
 
@@ -50,5 +51,30 @@ typedef struct {
 /* nsys_nccl.c: what collectives move, from NVTX ranges of NCCL. Once ops and launches are there, before
  * kineto_finish(). */
 void nsys_add_messages (NsysReader *n);
+
+/* --- what Nsight Systems wrote of a run: `nsys export --type sqlite` ----------------------------- */
+
+/* CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, streamId, correlationId, globalPid, demangledName)
+ *     CUPTI_ACTIVITY_KIND_MEMCPY, _MEMSET     the same without a name; copyKind
+ *     CUPTI_ACTIVITY_KIND_RUNTIME (start, end, correlationId, globalTid, nameId)
+ *     CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (streamId, correlationId, ...)
+ *     NVTX_EVENTS (start, end, text or textId, globalTid, jsonText or jsonTextId)
+ *     StringIds (id, value), TARGET_INFO_GPU (id, name)
+ *
+ * Times are nanoseconds. Which columns there are differs by release: what is missing is done without, but
+ * for start, end and stream of kernels. It becomes what a profile of torch.profiler does
+ * (data/measured/read_kineto.h):
+ *
+ *     steps         NVTX ranges "ProfilerStep#N", "step N" or "iteration N", also with "_", "#", ":" or
+ *                   nothing between
+ *     collectives   of kernels of NCCL that were launched within a range of NCCL's own (nsys_nccl.c)
+ *     one device    of several that with the lowest number, of its first process; said as a note */
+
+/* Whether the bytes begin as SQLite's do. */
+bool ls_nsys_is (const void *bytes, size_t n);
+
+/* By path; or, with bytes not NULL, n bytes in memory of that name. NULL, with diagnostics
+ * (LS_ERROR_INPUT). */
+LsKineto *ls_nsys_load (const char *path, const void *bytes, size_t n, LsDiagList *diags);
 
 #endif

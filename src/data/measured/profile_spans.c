@@ -11,7 +11,7 @@
 
 #include "base/order.h"
 #include "data/measured/read_profile.h"
-#include "data/text/csv_fields.h"
+#include "data/text/csv.h"
 
 #define GROUP "plan"
 

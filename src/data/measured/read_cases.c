@@ -8,8 +8,7 @@
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_strategy.h"
 #include "data/measured/case_model.h"
-#include "data/measured/table_facts.h"
-#include "data/text/csv_fields.h"
+#include "data/text/csv.h"
 #include "data/text/read_file.h"
 
 #define TEXT(key_, is_required)                                                                              \

@@ -33,7 +33,7 @@
  *   relu2   LayerNorm, rotary positions, no biases, untied (Nemotron)
  *
  * What a published table does not say of its runs, the file of their software does
- * (data/measured/table_facts.h). Ids are names, and tell nothing. */
+ * (data/measured/case_model.h). Ids are names, and tell nothing. */
 #ifndef LS_DATA_MEASURED_READ_CASES_H
 #define LS_DATA_MEASURED_READ_CASES_H
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/text/csv_fields.h"
+#include "data/text/csv.h"
 
 #define ELT        2   /* bytes of fp16 and bf16                                   */
 #define MIN_TOKENS 256 /* of vidur's layers: fewer are decoding, not training      */

@@ -4,7 +4,7 @@
 
 #include "analysis/op_class.h"
 #include "data/measured/kineto_reader.h"
-#include "data/measured/read_nsys.h"
+#include "data/measured/nsys_reader.h"
 #include "data/text/read_file.h"
 
 void

@@ -1,5 +1,5 @@
-/* data/measured/read_nccl_tests.h — runs of nccl-tests, as text or as JSON (its -J), or a table of measured
- * collectives (data/measured/read_collectives.h), whose rows of one kind are then a run.
+/* data/measured/read_nccl_tests.h — measured collectives: rows of a table, runs of nccl-tests, in the
+ * text or the JSON that it writes.
  *
  * Facts of the format: NVIDIA/nccl-tests, src/util.cu and src/common.cu. Text: lines that
  * begin with '#' say what ran ("# Collective test starting: all_reduce_perf"), on which
@@ -15,6 +15,8 @@
 #ifndef LS_DATA_MEASURED_READ_NCCL_TESTS_H
 #define LS_DATA_MEASURED_READ_NCCL_TESTS_H
 
+#include <glib.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/diag.h"
@@ -47,5 +49,62 @@ GPtrArray *ls_nccl_tests_load (const char *path, LsDiagList *diags);
 GPtrArray *ls_nccl_tests_parse (const char *path, const char *text, size_t n, LsDiagList *diags);
 void ls_nccl_tests_free (LsNcclTests *tests); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsNcclTests, ls_nccl_tests_free)
+
+/* --- measured collectives, one a row, as `lockstep collective --compare` reads them -------------- */
+
+/* Columns, found by name in the header row, in any order; others are ignored:
+ *   cluster     a name of topologies/, or empty: not known
+ *   op          all-reduce, all-gather, ...; as --op
+ *   gpus nodes  ranks, and the nodes that they are spread over evenly
+ *   size_bytes  as nccl-tests counts
+ *   time_us     of one call, out of place
+ *   trust       optional: a letter */
+
+/* Sizes that a picosecond clock can time: 2^50 bytes take 11 days at 1 GB/s. */
+#define LS_COLLECTIVE_MAX_BYTES (UINT64_C (1) << 50)
+#define LS_COLLECTIVE_MAX_GPUS  1048576
+
+typedef struct {
+  char *cluster;            /* "": not known                   */
+  char *trust;              /* NULL where the column is absent */
+  char *op;                 /* as it stands there              */
+  uint32_t n_gpus, n_nodes; /* n_nodes divides n_gpus */
+  uint64_t bytes;
+  double time_us;
+} LsMeasuredCollective;
+
+/* Reads all rows; NULL, with located diagnostics, if any cell is wrong or there is no
+ * row. A GPtrArray of LsMeasuredCollective that frees them. */
+GPtrArray *ls_read_collectives (const char *path, LsDiagList *diags);
+/* The same from memory; `name` stands for the file in diagnostics. */
+GPtrArray *ls_parse_collectives (const char *name, const char *text, LsDiagList *diags);
+
+/* --- what the two formats of nccl-tests share ---------------------------------------------------- */
+
+/* Who takes part, as the lines of devices say it. */
+typedef struct {
+  GHashTable *hosts; /* names */
+  guint n_listed;
+  guint64 last_rank;
+  guint per_process; /* ranks of one process */
+  bool has_groups;   /* more than one */
+} LsNcclTestsDevices;
+
+void ls_nccl_tests_devices_init (LsNcclTestsDevices *d);
+void ls_nccl_tests_devices_clear (LsNcclTestsDevices *d);
+void ls_nccl_tests_add_device (LsNcclTestsDevices *d, guint64 rank, guint64 group, const char *host);
+/* A process that names only its first rank has per_process of them. */
+guint ls_nccl_tests_n_ranks (const LsNcclTestsDevices *d);
+
+/* What is wrong with a row, newly allocated, or NULL. algbw in GB/s. */
+char *ls_nccl_tests_row_trouble (double bytes, double time_us, double algbw, double n_wrong);
+
+/* "all_reduce" of "/opt/nccl-tests/build/all_reduce_perf_mpi"; newly allocated, NULL if it
+ * is no such name. */
+char *ls_nccl_tests_name (const char *program);
+
+/* One run: lines first to last - 1, which it may change. */
+bool ls_nccl_tests_read_lines (LsNcclTests *t, char **lines, guint first, guint last, LsDiagList *diags);
+bool ls_nccl_tests_read_json (LsNcclTests *t, const char *text, size_t n, LsDiagList *diags);
 
 #endif

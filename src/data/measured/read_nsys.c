@@ -1,4 +1,3 @@
-#include "data/measured/read_nsys.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/text/csv_fields.h"
+#include "data/text/csv.h"
 #include "data/text/read_file.h"
 
 #define MAX_TIME_US 1e12

@@ -1,4 +1,5 @@
-/* data/measured/read_result.h — a result of `run --json` as named numbers, for comparing two of them.
+/* data/measured/read_result.h — what runs wrote, read back to be compared: results of `run --json`, and
+ * spans.
  *
  * Which numbers there are is left to the file: a result of another version compares in what
  * both have. */
@@ -7,6 +8,7 @@
 
 #include <glib.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/diag.h"
 
@@ -50,5 +52,34 @@ LsResultFile *ls_result_file_load (const char *path, LsDiagList *diags);
 LsResultFile *ls_result_file_parse (const char *name, const char *text, LsDiagList *diags);
 void ls_result_file_free (LsResultFile *file); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsResultFile, ls_result_file_free)
+
+/* Spans read back: those that `run --csv` predicts (show/run/write_spans.h) and those that
+ * tools/kernelbench measures (`kernelbench --plan`). */
+
+/* predicted  rank,stream,name,...,start_ps,...,end_ps,...
+ *     measured   rank,stream,name,...,start_us,end_us,...
+ *
+ * A measured file begins with rows of the stream "step": one of name "step", whose end is how
+ * long an undisturbed step took. */
+
+typedef struct {
+  const char *stream, *name; /* interned */
+  uint32_t rank;
+  double start_us, end_us;
+} LsSpanRow;
+
+typedef struct {
+  bool is_measured;
+  double step_us; /* NaN: predicted                                        */
+  GArray *spans;  /* LsSpanRow, in the order of the file; without those of
+                     the host, of `step`, and that never ended             */
+} LsSpanTable;
+
+/* NULL, with located diagnostics (LS_ERROR_INPUT): columns are missing, a time or rank is none,
+ * a span ends before it starts, no row is left, a measured file has no step. Free with
+ * ls_span_table_free(). */
+LsSpanTable *ls_span_table_load (const char *path, LsDiagList *diags);
+void ls_span_table_free (LsSpanTable *table); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSpanTable, ls_span_table_free)
 
 #endif

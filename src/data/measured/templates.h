@@ -3,7 +3,7 @@
 #ifndef LS_DATA_MEASURED_TEMPLATES_H
 #define LS_DATA_MEASURED_TEMPLATES_H
 
-/* "runs" (data/measured/read_cases.h), "nccl" (data/measured/read_collectives.h), "kernels"
+/* "runs" (data/measured/read_cases.h), "nccl" (data/measured/read_nccl_tests.h), "kernels"
  * (data/measured/read_kernels.h). Newly allocated; NULL: there is none of that name. */
 char *ls_template_text (const char *name);
 

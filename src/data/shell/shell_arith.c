@@ -1,6 +1,7 @@
-/* $((...)): whole numbers of 64 bits, by precedence climbing. */
+/* data/shell/shell_arith.c — expressions of the shell: arithmetic, conditions of [ ... ] and [[ ... ]]. */
 #include "data/shell/shell_parts.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 typedef struct {
@@ -187,4 +188,228 @@ shell_arithmetic (const LsShell *sh, const char *text, gint64 *ret_value)
   *ret_value = expression (&s, 0);
   skip_blanks (&s);
   return !s.is_bad && *s.p == '\0';
+}
+
+/* --- [  ------------------------------------------------------------------------------------------ */
+
+/* ] and [[ ... ]]: decided where no hole stands in the way. */
+
+typedef struct {
+  LsShell *sh;
+  char *const *words;
+  guint n, at;
+  bool has_patterns;
+  int depth;
+} Test;
+
+static ShellStatus either (Test *t);
+
+static ShellStatus
+status_of (bool is_true)
+{
+  return is_true ? SHELL_YES : SHELL_NO;
+}
+
+static ShellStatus
+negated_test (ShellStatus s)
+{
+  return s == SHELL_YES ? SHELL_NO : s == SHELL_NO ? SHELL_YES : SHELL_UNKNOWN;
+}
+
+static bool
+take_word (Test *t, const char *word)
+{
+  if (t->at >= t->n || strcmp (t->words[t->at], word) != 0)
+    return false;
+  t->at++;
+  return true;
+}
+
+/* The name, if the whole word is a variable that nobody set; NULL: it is not. */
+static char *
+unset_name (const char *word)
+{
+  gsize n = strlen (word);
+  if (n < 4 || word[0] != LS_SHELL_HOLE || word[1] != '$' || strchr (word, LS_SHELL_HOLE_END) != word + n - 1)
+    return NULL;
+  g_autofree char *name = g_strndup (word + 2, n - 3);
+  gsize length = strlen (name);
+  if (length > 2 && name[0] == '{' && name[length - 1] == '}') {
+    memmove (name, name + 1, length - 2);
+    name[length - 2] = '\0';
+  }
+  for (const char *p = name; *p; p++)
+    if (!g_ascii_isalnum (*p) && *p != '_')
+      return NULL;
+  return g_steal_pointer (&name);
+}
+
+static ShellStatus
+is_empty (Test *t, const char *word)
+{
+  if (!ls_shell_has_hole (word))
+    return status_of (*word == '\0');
+  g_autofree char *name = unset_name (word);
+  if (!name)
+    return word[0] != LS_SHELL_HOLE ? SHELL_NO : SHELL_UNKNOWN;
+  if (g_hash_table_size (t->sh->unset) < 1000)
+    g_hash_table_add (t->sh->unset, g_steal_pointer (&name));
+  return SHELL_YES;
+}
+
+static ShellStatus
+equal (Test *t, const char *a, const char *b)
+{
+  if (*b == '\0')
+    return is_empty (t, a);
+  if (*a == '\0')
+    return is_empty (t, b);
+  if (ls_shell_has_hole (a) || ls_shell_has_hole (b))
+    return SHELL_UNKNOWN;
+  if (t->has_patterns && strlen (a) + strlen (b) < 4096)
+    return status_of (fnmatch (b, a, 0) == 0);
+  return status_of (strcmp (a, b) == 0);
+}
+
+static ShellStatus
+compare (const char *a, const char *operator, const char * b)
+{
+  gint64 x, y;
+  if (!g_ascii_string_to_signed (a, 10, G_MININT64, G_MAXINT64, &x, NULL)
+      || !g_ascii_string_to_signed (b, 10, G_MININT64, G_MAXINT64, &y, NULL))
+    return SHELL_UNKNOWN;
+  static const char *const names[] = { "-eq", "-ne", "-lt", "-le", "-gt", "-ge" };
+  const bool results[] = { x == y, x != y, x<y, x <= y, x> y, x >= y };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (strcmp (operator, names[i]) == 0)
+      return status_of (results[i]);
+  return SHELL_UNKNOWN;
+}
+
+static ShellStatus
+binary (Test *t, const char *a, const char *operator, const char * b)
+{
+  if (strcmp (operator, "=") == 0 || strcmp (operator, "==") == 0)
+    return equal (t, a, b);
+  if (strcmp (operator, "!=") == 0)
+    return negated_test (equal (t, a, b));
+  return compare (a, operator, b);
+}
+
+static bool
+is_operator (const char *word)
+{
+  static const char *const all[] = { "=",   "==",  "!=",  "=~",  "<",   ">",   "-eq", "-ne",
+                                     "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", NULL };
+  return g_strv_contains (all, word);
+}
+
+static ShellStatus
+unary (Test *t, const char *operator, const char * word)
+{
+  if (strcmp (operator, "-z") == 0)
+    return is_empty (t, word);
+  if (strcmp (operator, "-n") == 0)
+    return negated_test (is_empty (t, word));
+  return SHELL_UNKNOWN; /* of files */
+}
+
+static ShellStatus
+primary (Test *t)
+{
+  if (t->at >= t->n)
+    return SHELL_UNKNOWN;
+  if (take_word (t, "(")) {
+    ShellStatus inner = either (t);
+    take_word (t, ")");
+    return inner;
+  }
+  const char *a = t->words[t->at++];
+  if (t->at + 1 < t->n && is_operator (t->words[t->at])) {
+    t->at += 2;
+    return binary (t, a, t->words[t->at - 2], t->words[t->at - 1]);
+  }
+  if (a[0] == '-' && strlen (a) == 2 && t->at < t->n)
+    return unary (t, a, t->words[t->at++]);
+  return negated_test (is_empty (t, a));
+}
+
+static ShellStatus not(Test * t)
+{
+  bool is_negated = false;
+  while (take_word (t, "!"))
+    is_negated = !is_negated;
+  ShellStatus s = ++t->depth > 64 ? SHELL_UNKNOWN : primary (t);
+  t->depth--;
+  return is_negated ? negated_test (s) : s;
+}
+
+static ShellStatus
+both (Test *t)
+{
+  ShellStatus s = not(t);
+  while (take_word (t, "-a") || take_word (t, "&&")) {
+    ShellStatus next = not(t);
+    s = s == SHELL_NO || next == SHELL_NO ? SHELL_NO : s == SHELL_YES ? next : s;
+  }
+  return s;
+}
+
+static ShellStatus
+either (Test *t)
+{
+  ShellStatus s = both (t);
+  while (take_word (t, "-o") || take_word (t, "||")) {
+    ShellStatus next = both (t);
+    s = s == SHELL_YES || next == SHELL_YES ? SHELL_YES : s == SHELL_NO ? next : s;
+  }
+  return s;
+}
+
+ShellStatus
+shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns)
+{
+  Test t = { sh, words, n, 0, has_patterns, 0 };
+  ShellStatus s = either (&t);
+  return t.at == n ? s : SHELL_UNKNOWN;
+}
+
+/* --- as they stand in a script -------------------------------------------------------------------- */
+
+/* [[ ... ]] */
+ShellStatus
+shell_read_test (ShellText *s)
+{
+  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
+  for (s->p += 2; s->p < s->end && !s->is_bad;) {
+    const char *end = shell_next_end (s);
+    if (g_ascii_isspace (*s->p)) {
+      s->p++;
+      continue;
+    }
+    if (shell_is_word (s, "]]"))
+      break;
+    if (end == s->p)
+      end += shell_is_at (s, "&&") || shell_is_at (s, "||") ? 2 : 1;
+    g_ptr_array_add (
+        words, s->sh->mode == SHELL_SKIPPED ? g_strdup ("") : shell_expand_text (s->sh, s->p, end, false));
+    s->p = end;
+  }
+  s->p = MIN (s->p + 2, s->end);
+  return shell_test (s->sh, (char *const *) words->pdata, words->len, true);
+}
+
+/* (( ... )) */
+ShellStatus
+shell_read_arithmetic (ShellText *s)
+{
+  const char *end = shell_group_end (s->p + 1, s->end, '(', ')');
+  gint64 value;
+  if (!end) {
+    shell_give_up (s, "a bracket is not closed");
+    return SHELL_UNKNOWN;
+  }
+  g_autofree char *text = shell_expand_text (s->sh, s->p + 2, MAX (end - 2, s->p + 2), true);
+  s->p = end;
+  return !shell_arithmetic (s->sh, text, &value) ? SHELL_UNKNOWN : value != 0 ? SHELL_YES : SHELL_NO;
 }

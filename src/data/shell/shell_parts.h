@@ -66,7 +66,7 @@ bool shell_arithmetic (const LsShell *sh, const char *text, gint64 *ret_value);
 /* Of [ ... ], the words between the brackets; of [[ ... ]] with has_patterns. */
 ShellStatus shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns);
 
-/* --- shell_scan.c ----------------------------------------------------------------------------------- */
+/* --- shell_text.c ----------------------------------------------------------------------------------- */
 
 /* Where a word of a shell script ends.
  *

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/printable.h"
+#include "data/text/field.h"
 #include "data/text/read_file.h"
 
 typedef struct {
@@ -23,6 +24,8 @@ typedef struct {
   const char *at;
   int line, col;
 } Cursor;
+
+static const char *csv_column_name (const LsCsv *csv, guint column);
 
 static void
 clear_cell (gpointer cell)
@@ -53,7 +56,7 @@ ls_csv_error (const LsCsv *csv, guint row, guint column, LsDiagList *diags, cons
 
   const Cell *cell = cell_at (csv, row + 1, column);
   g_autofree char *pointer = ls_diag_list_n (diags) < LS_DIAG_MAX_SHOWN
-      ? g_strdup_printf ("/%s/%s", ls_csv_cell (csv, row, 0), ls_csv_column_name (csv, column))
+      ? g_strdup_printf ("/%s/%s", ls_csv_cell (csv, row, 0), csv_column_name (csv, column))
       : NULL;
   add_diag (csv, diags, cell->line, cell->col, pointer, message);
 }
@@ -188,7 +191,7 @@ has_distinct_columns (const LsCsv *csv, LsDiagList *diags)
 static gboolean
 has_commas (const LsCsv *csv, LsDiagList *diags)
 {
-  const char *only = csv->n_columns == 1 ? ls_csv_column_name (csv, 0) : "";
+  const char *only = csv->n_columns == 1 ? csv_column_name (csv, 0) : "";
   const char *separator = strchr (only, ';') ? ";" : strchr (only, '\t') ? "\t" : NULL;
   if (!separator || strchr (only, *separator) == strrchr (only, *separator))
     return TRUE;
@@ -276,8 +279,8 @@ ls_csv_n_columns (const LsCsv *csv)
   return csv->n_columns;
 }
 
-const char *
-ls_csv_column_name (const LsCsv *csv, guint column)
+static const char *
+csv_column_name (const LsCsv *csv, guint column)
 {
   return cell_at (csv, 0, column)->text;
 }
@@ -286,7 +289,7 @@ int
 ls_csv_column (const LsCsv *csv, const char *name)
 {
   for (guint i = 0; i < csv->n_columns; i++)
-    if (strcmp (ls_csv_column_name (csv, i), name) == 0)
+    if (strcmp (csv_column_name (csv, i), name) == 0)
       return (int) i;
   return -1;
 }
@@ -330,4 +333,59 @@ ls_csv_print (FILE *out, const char *cell)
   g_autoptr (GString) text = g_string_new (NULL);
   ls_csv_append (text, cell);
   fputs (text->str, out);
+}
+
+/* --- rows of a CSV read by field tables (data/text/field.h): a column is named and spelt as a key --- */
+
+/* A column of that name in other letters, or "none". */
+static char *
+what_is_there (const LsCsv *csv, const char *name)
+{
+  for (guint i = 0; i < ls_csv_n_columns (csv); i++)
+    if (g_ascii_strcasecmp (csv_column_name (csv, i), name) == 0)
+      return g_strdup_printf ("\"%s\"", csv_column_name (csv, i));
+  return g_strdup ("none");
+}
+
+void
+ls_csv_fields_find (const LsCsv *csv, const LsField *field, gboolean is_required, size_t offset,
+                    GArray *columns, LsDiagList *diags)
+{
+  int at = ls_csv_column (csv, field->key);
+  g_autofree char *got = at < 0 && is_required ? what_is_there (csv, field->key) : NULL;
+  if (got)
+    ls_csv_header_error (csv, diags, "expected a column \"%s\"; got %s", field->key, got);
+  if (at < 0)
+    return;
+  LsCsvField column = { field, offset, (guint) at, false };
+  g_array_append_val (columns, column);
+}
+
+void
+ls_csv_fields_find_optional (const LsCsv *csv, const LsField *field, size_t offset, GArray *columns)
+{
+  int at = ls_csv_column (csv, field->key);
+  LsCsvField column = { field, offset, (guint) at, true };
+  if (at >= 0)
+    g_array_append_val (columns, column);
+}
+
+static void
+read_field (const LsCsv *csv, guint row, const LsCsvField *c, void *target, LsDiagList *diags)
+{
+  const char *text = ls_csv_cell (csv, row, c->column);
+  if (c->may_be_empty && *text == '\0')
+    return;
+  if (ls_field_value_set (c->field, (char *) target + c->offset, text))
+    return;
+  g_autofree char *got = g_strdup_printf ("\"%.40s\"", text);
+  g_autofree char *complaint = ls_field_value_complaint (c->field, LS_FIELD_IN_TEXT, text, got);
+  ls_csv_error (csv, row, c->column, diags, "%s", complaint);
+}
+
+void
+ls_csv_fields_read (const LsCsv *csv, guint row, const GArray *columns, void *target, LsDiagList *diags)
+{
+  for (guint i = 0; i < columns->len; i++)
+    read_field (csv, row, &g_array_index (columns, LsCsvField, i), target, diags);
 }

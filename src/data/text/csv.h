@@ -1,19 +1,21 @@
-/* data/text/csv.h — a table read from comma-separated text (RFC 4180): a header row
- * that names the columns, quoted cells, "" for a quote inside them. A line that begins
+/* data/text/csv.h — a table from comma-separated text (RFC 4180), and its rows read by field tables.
+ *
+ * A line that begins
  * with '#' is a comment; a first cell that does stands in quotes. Every cell keeps its
  * place in the file, so that whoever reads a number can say where it stood.
  *
  *     # where, and how many GPUs
  *     id,gpus,source
- *     a-1,8,"Table 1, row 3"
- */
+ *     a-1,8,"Table 1, row 3" */
 #ifndef LS_DATA_TEXT_CSV_H
 #define LS_DATA_TEXT_CSV_H
 
 #include <glib.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "base/diag.h"
+#include "data/text/field.h"
 
 typedef struct LsCsv LsCsv;
 
@@ -29,7 +31,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCsv, ls_csv_free)
 
 guint ls_csv_n_rows (const LsCsv *csv); /* without the header */
 guint ls_csv_n_columns (const LsCsv *csv);
-const char *ls_csv_column_name (const LsCsv *csv, guint column);
 int ls_csv_column (const LsCsv *csv, const char *name); /* -1 if there is none */
 
 /* Appends a cell as this reader has it: in quotes where it needs them. NULL: empty. */
@@ -45,5 +46,27 @@ void ls_csv_error (const LsCsv *csv, guint row, guint column, LsDiagList *diags,
     G_GNUC_PRINTF (5, 6);
 /* The same for the header row as a whole. */
 void ls_csv_header_error (const LsCsv *csv, LsDiagList *diags, const char *format, ...) G_GNUC_PRINTF (3, 4);
+
+/* --- rows of a CSV read by field tables (data/text/field.h): a column is named and spelt as a key --- */
+
+/* The limits of a cell are those of its field. */
+
+/* Where a column's values go. */
+typedef struct {
+  const LsField *field;
+  size_t offset; /* in a row's struct, of the struct that the field belongs to */
+  guint column;
+  bool may_be_empty; /* an empty cell leaves the field alone */
+} LsCsvField;
+
+/* Appends the column of that field, if there is one, to an array of LsCsvField; a
+ * diagnostic if there is none and it is required. */
+void ls_csv_fields_find (const LsCsv *csv, const LsField *field, gboolean is_required, size_t offset,
+                         GArray *columns, LsDiagList *diags);
+/* The same of a column whose cells may be empty, and which need not be there. */
+void ls_csv_fields_find_optional (const LsCsv *csv, const LsField *field, size_t offset, GArray *columns);
+
+/* Sets in target what the cells of a row say; a diagnostic for each that is wrong. */
+void ls_csv_fields_read (const LsCsv *csv, guint row, const GArray *columns, void *target, LsDiagList *diags);
 
 #endif

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "data/text/field_value.h"
 
 /* What one read works on. */
 typedef struct {

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "data/text/json_doc.h"
+#include "data/text/json_out.h"
 
 typedef enum {
   LS_FIELD_STRING,       /* char *, freed when replaced; not empty if required    */
@@ -141,5 +142,66 @@ const char *ls_field_argument (const LsField *f);
 
 /* The key that was probably meant, borrowed; NULL if none is near (base/suggest.h). */
 const char *ls_field_suggest (const LsField *fields, const char *typed);
+
+/* --- one value of one field: from text to memory ------------------------------------------------- */
+
+/* Used by
+ * field.c, field_write.c, csv.c and case_model.c only. */
+
+/* Stores the value that text stands for; false leaves the field alone. Not for
+ * ROW, ARRAY, OBJECT, SETTINGS, SOURCES and IGNORED. */
+bool ls_field_value_set (const LsField *f, void *target, const char *text);
+
+/* Stores a copy of a list. */
+void ls_field_value_set_list (const LsField *f, void *target, const uint32_t *values, uint32_t n);
+
+/* Whether the value lies in the field's range. */
+bool ls_field_value_in_range (const LsField *f, double value);
+
+/* The field's own limit, or that of its type. */
+double ls_field_value_max (const LsField *f);
+
+/* Where a value stood: a switch is true or false in JSON, 0 or 1 as a flag or cell. */
+typedef enum { LS_FIELD_IN_JSON, LS_FIELD_IN_TEXT } LsFieldOrigin;
+
+/* "expected a whole number from 1 to 8; got ..."; newly allocated. text: NULL if it
+ * was no text; got: how to name it. */
+char *ls_field_value_complaint (const LsField *f, LsFieldOrigin origin, const char *text, const char *got);
+
+/* How to write what was probably meant; newly allocated or NULL. */
+char *ls_field_value_hint (const LsField *f, const char *text);
+
+/* " from 1 to 8", ", at most 1.000 s", "" — newly allocated. */
+char *ls_field_value_range (const LsField *f);
+
+/* --- an object written by the field table that reads it ------------------------------------------ */
+
+/* Quantities come out exact, in the smallest unit ("1500000ps", "4096B"), so that
+ * reading gives back the same bits. A field is left out if it equals that of
+ * `blank`, which is what reading starts from, and if its value is one that no text
+ * stands for (0 for "the default" where 0 is out of range, a name that is not in
+ * the list, NULL). */
+
+/* The members of an object, whose braces the caller writes; blank may be NULL.
+ * Elements of ARRAY and values of ROW are on a line each. IGNORED, SOURCES, RATE and
+ * FLOPS are not written: nothing needs it yet. */
+void ls_fields_write (const LsField *fields, LsJsonOut *w, const void *target, const void *blank);
+
+/* The value of one simple field (no list of objects) as the text of its flag; NULL if
+ * ls_fields_write() would leave it out. Newly allocated. */
+char *ls_field_text (const LsField *field, const void *target, const void *blank);
+
+/* --- what a field table reads, as JSON Schema (2020-12) ------------------------------------------ */
+
+/* It says what a key is called, its type, range, choices and pattern, and which keys there must be. What two
+ * keys mean together is said by no table, and so by no schema: that is left to the reader. */
+
+/* The dialect: the value of "$schema". */
+#define LS_JSON_SCHEMA_DIALECT "https://json-schema.org/draft/2020-12/schema"
+
+/* The members of the schema of a file, whose braces the caller writes: an object of `fields` whose "schema"
+ * is "lockstep.<kind>/1". extends: a file of the kind may name another under "extends"; then no key but the
+ * first three must be there, and null takes one out. */
+void ls_fields_schema (const LsField *fields, const char *kind, bool extends, LsJsonOut *w);
 
 #endif

@@ -1,4 +1,4 @@
-#include "data/text/field_value.h"
+#include "data/text/field.h"
 
 #include <math.h>
 #include <string.h>

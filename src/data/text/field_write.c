@@ -1,11 +1,10 @@
-#include "data/text/field_write.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include <lockstep/units.h>
 
-#include "data/text/field_value.h"
+#include "data/text/field.h"
 
 static void write_field (const LsField *f, LsJsonOut *w, const char *key, const void *target,
                          const void *blank);

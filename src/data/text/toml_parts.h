@@ -28,9 +28,6 @@ bool toml_end_line (TomlScan *s);
 /* One part of a key, newly allocated; NULL: none is here. */
 char *toml_key_part (TomlScan *s);
 
-/* A string, newly allocated. At its first quote; lines: whether it may be one of several lines. */
-char *toml_string (TomlScan *s, bool lines);
-
 /* A string, number, date, time, true or false. NULL: none is here. */
 cJSON *toml_scalar (TomlScan *s);
 

@@ -8,7 +8,6 @@
 #include "base/printable.h"
 #include "data/text/json_scan.h"
 #include "data/text/read_file.h"
-#include "data/text/yaml_scalar.h"
 
 #define YAML_PREFIX "tag:yaml.org,2002:"
 #define MAX_NOTES   1000

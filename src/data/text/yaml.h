@@ -1,7 +1,7 @@
 /* data/text/yaml.h — a YAML file as a tree of cJSON: what a loader of YAML 1.1 (PyYAML, OmegaConf) makes of
  * it.
  *
- * - Plain scalars are resolved as PyYAML does (yaml_scalar.h): `yes` and `off` are booleans, `0o17` and
+ * - Plain scalars are resolved as PyYAML does (yaml.h): `yes` and `off` are booleans, `0o17` and
  *   `1e9` are text; quoted and block scalars always are. Whole numbers beyond 2^53 and infinities stay text.
  * - An alias is a copy of what its anchor names; `<<` merges mappings under the keys of their own.
  * - Tags that are not of YAML itself are kept as text: a scalar without a text is its tag
@@ -18,6 +18,7 @@
 
 #include <cjson/cJSON.h>
 #include <glib.h>
+#include <stdbool.h>
 
 #include "base/diag.h"
 
@@ -31,5 +32,16 @@
  * the path in diagnostics. notes (char *, owned by the array) takes what is told; NULL if nobody wants to
  * know. NULL: a diagnostic, LS_ERROR_INPUT. */
 cJSON *ls_yaml_parse (const char *text, gsize n, const char *name, GPtrArray *notes, LsDiagList *diags);
+
+/* --- what a plain scalar of YAML 1.1 is ---------------------------------------------------------- */
+
+/* The rules are those of PyYAML's resolver (yaml/resolver.py), which differ from the specification in that a
+ * float needs a point, and its exponent a sign: 1e9 and 1.5e9 are text. */
+
+/* null, a boolean, a number or a string. */
+cJSON *ls_yaml_scalar (const char *text);
+
+/* The value of a scalar with a tag of YAML itself ("int", "float", "bool", "null"; any other is text). */
+cJSON *ls_yaml_tagged (const char *type, const char *text);
 
 #endif

@@ -1,4 +1,4 @@
-#include "data/text/yaml_scalar.h"
+#include "data/text/yaml.h"
 
 #include <glib.h>
 #include <math.h>

@@ -104,13 +104,7 @@ bool chakra_read_listed (RankReading *x, const LsJsonDoc *doc, const cJSON *said
 bool chakra_read_groups_file (ChakraReading *all, const char *text);
 void chakra_group_free (gpointer group);
 ChakraGroup *chakra_group (ChakraReading *all, const char *name); /* NULL: there is none */
-/* NULL: it is there, with other members. */
-ChakraGroup *chakra_add_group (ChakraReading *all, const char *name, const cJSON *ranks);
 void chakra_read_groups (RankReading *x, const ChakraNode *node);
-/* The rank has this group; of ours, the node says its slots and axis. */
-void chakra_bind_group (RankReading *x, const ChakraNode *node, ChakraGroup *group);
-/* Slots are only names: a group of others takes the next. */
-void chakra_bind_next_slot (RankReading *x, const ChakraNode *node, const ChakraGroup *group);
 const char *chakra_slot_of (const RankReading *x, const ChakraGroup *group); /* NULL: none yet */
 
 /* chakra_read_deps.c */
@@ -143,7 +137,7 @@ void chakra_end_op (RankReading *x);
 void chakra_write_bytes (LsJsonOut *w, uint64_t bytes);
 void chakra_write_buffers (RankReading *x, const ChakraNode *node);
 
-/* chakra_read_comm.c */
+/* chakra_read_groups.c */
 bool chakra_is_send (const ChakraNode *node);
 void chakra_read_collective (RankReading *x, const ChakraNode *node);
 void chakra_read_message (RankReading *x, const ChakraNode *node);

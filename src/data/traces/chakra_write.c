@@ -8,7 +8,7 @@
 
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_strategy.h"
-#include "data/text/field_write.h"
+#include "data/text/field.h"
 #include "data/text/write_file.h"
 #include "data/traces/chakra_write.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/text/field_write.h"
+#include "data/text/field.h"
 #include "data/traces/chakra_write.h"
 
 static const ChakraProtoMsg__CollectiveCommType comm_types[LS_N_COLL_KINDS] = {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "data/jobs/kernel_kinds.h"
+#include "data/jobs/read_recipes.h"
 #include "network/coll.h"
 
 /* Indices of plan/plan.h in 16 bits; a duration far below where LsTime ends. */

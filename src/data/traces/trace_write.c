@@ -7,7 +7,7 @@
 
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_strategy.h"
-#include "data/text/field_write.h"
+#include "data/text/field.h"
 #include "data/traces/trace_file.h"
 #include "network/coll.h"
 #include "plan/bind.h"

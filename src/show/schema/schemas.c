@@ -9,7 +9,7 @@
 
 #include "base/suggest.h"
 #include "data/file_schemas.h"
-#include "data/text/field_schema.h"
+#include "data/text/field.h"
 #include "show/text_table.h"
 
 GResource *schema_get_resource (void); /* of schema.gresource.xml */

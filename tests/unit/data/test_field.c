@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "data/text/field.h"
-#include "data/text/field_write.h"
 
 #include "field_markdown.h"
 

@@ -9,7 +9,6 @@
 
 #include "data/datadir.h"
 #include "data/jobs/hf_family.h"
-#include "data/jobs/read_hf.h"
 #include "data/jobs/read_model.h"
 #include "data/text/csv.h"
 

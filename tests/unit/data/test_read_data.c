@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "data/datadir.h"
-#include "data/jobs/kernel_kinds.h"
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_scaling.h"
-#include "data/jobs/read_model_names.h"
 #include "data/jobs/read_optimizers.h"
 #include "data/jobs/read_placement.h"
 #include "data/jobs/read_recipes.h"

@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include "analysis/op_class.h"
-#include "data/measured/kineto_event.h"
+#include "data/measured/kineto_reader.h"
 #include "data/measured/read_kineto.h"
 
 static const char trace[]

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "data/datadir.h"
-#include "data/jobs/read_hf.h"
 #include "data/jobs/read_model.h"
 
 static bool

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "data/measured/read_collectives.h"
 #include "data/measured/read_nccl_tests.h"
 
 /* --- nccl-tests ------------------------------------------------------------------------------------- */

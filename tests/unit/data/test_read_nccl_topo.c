@@ -8,7 +8,6 @@
 
 #include "cluster/route.h"
 #include "data/machines/machines.h"
-#include "data/machines/read_nccl_topo.h"
 
 static LsCluster *
 load (const char *name, uint32_t n_nodes)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/op_class.h"
-#include "data/measured/read_nsys.h"
+#include "data/measured/nsys_reader.h"
 
 /* Two steps: a GEMM, and an all-gather of 4 MB from each of 8 ranks. */
 static const char tables[]

@@ -15,14 +15,12 @@
 #include "data/launch/import.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_cases.h"
-#include "data/measured/read_collectives.h"
 #include "data/measured/read_kernels.h"
 #include "data/measured/read_kineto.h"
 #include "data/measured/read_nccl_tests.h"
 #include "data/measured/read_profile.h"
 #include "data/measured/read_residuals.h"
 #include "data/measured/read_result.h"
-#include "data/measured/read_spans.h"
 #include "data/traces/trace_json.h"
 
 /* Readers that must fail: what they would return is not looked at. */

@@ -10,7 +10,7 @@
 
 #include "data/jobs/emit.h"
 #include "data/jobs/read_strategy.h"
-#include "data/text/field_write.h"
+#include "data/text/field.h"
 #include "job/job.h"
 #include "job/job_from.h"
 #include "job/softwares.h"

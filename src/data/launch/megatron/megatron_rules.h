@@ -5,14 +5,6 @@
 
 #include "data/launch/option_table.h"
 
-/* Whether a job trains a decoder on the next token, by its script (NULL: not known) and its options; false:
- * with a diagnostic that says what else it does. */
-bool megatron_trains_decoder (const LaunchWords *words, const char *script, const char *path,
-                              LsDiagList *diags);
-
-/* Reads all options: job->table is set by it. */
-void megatron_read (LaunchJob *job);
-
 /* Of it: */
 void megatron_model (LaunchJob *job);
 void megatron_strategy (LaunchJob *job);

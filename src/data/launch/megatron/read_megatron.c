@@ -1,13 +1,17 @@
 /* Options of Megatron-LM: a list of them, or the shell script that launches it. */
 #include "data/launch/megatron/megatron_rules.h"
 
+#include <lockstep/error.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include <lockstep/error.h>
-
+#include "base/order.h"
 #include "data/launch/deepspeed_rules.h"
 #include "data/launch/launch_script.h"
+#include "data/launch/log_steps.h"
 #include "data/launch/yaml_config.h"
+#include "data/text/yaml.h"
 
 /* --- what trains no decoder ------------------------------------------------------------------------- */
 
@@ -50,7 +54,9 @@ refuse (const char *name, const char *what, const char *path, LsDiagList *diags)
   return false;
 }
 
-bool
+/* Whether a job trains a decoder on the next token, by its script (NULL: not known) and its options; false:
+ * with a diagnostic that says what else it does. */
+static bool
 megatron_trains_decoder (const LaunchWords *words, const char *script, const char *path, LsDiagList *diags)
 {
   for (guint i = 0; i < G_N_ELEMENTS (scripts) && script; i++)
@@ -64,7 +70,8 @@ megatron_trains_decoder (const LaunchWords *words, const char *script, const cha
   return true;
 }
 
-void
+/* Reads all options: job->table is set by it. */
+static void
 megatron_read (LaunchJob *job)
 {
   if (launch_words_find (job->words, "language-model-type"))
@@ -162,3 +169,265 @@ is_its (const ImportFile *file)
 }
 
 const ImportReader import_megatron = { "options or a launch script of Megatron-LM", is_its, read };
+
+/* --- a log of Megatron-LM: the arguments that it prints, and the lines of its iterations --------- */
+
+/* ------------------------ arguments ------------------------
+ *       num_layers ...................................... 64
+ *     -------------------- end of arguments ---------------------
+ *      iteration  20/ 1000 | ... | elapsed time per iteration (ms): 2711.1 | ... | global batch size: 4 | ...
+ *     [Rank 51] (after 20 iterations) memory (MB) | allocated: 19494.4 | max allocated: 22106.0 | ... */
+
+#define MIB 1048576.0
+
+/* --- arguments ------------------------------------------------------------------------------------- */
+
+/* Behind what launchers put in front of a line: "0: ", "[default0]:". */
+static const char *
+skip_prefix (const char *line, const char *end)
+{
+  while (line < end && g_ascii_isspace (*line))
+    line++;
+  const char *p = line;
+  while (p < end && !g_ascii_isspace (*p) && *p != ':')
+    p++;
+  if (p >= end || *p != ':')
+    return line;
+  for (p++; p < end && g_ascii_isspace (*p); p++)
+    ;
+  return p;
+}
+
+/* "  num_layers ....... 64", "  long_name_without_dots  False". */
+static void
+read_argument (LaunchWords *words, const char *line, const char *end)
+{
+  const char *name = skip_prefix (line, end), *p = name;
+  while (p < end && (g_ascii_isalnum (*p) || *p == '_'))
+    p++;
+  const char *value = p;
+  while (value < end && strchr (" .", *value))
+    value++;
+  if (p == name || value == p)
+    return;
+  g_autofree char *key = g_strndup (name, (gsize) (p - name)),
+                  *text = g_strstrip (g_strndup (value, (gsize) (end - value)));
+  launch_words_add_value (words, key, text);
+}
+
+/* Where the dump begins, behind its headline; NULL: there is none. */
+static const char *
+find_dump (const char *text)
+{
+  const char *head = strstr (text, "--- arguments ---");
+  return head ? log_line_end (head) : NULL;
+}
+
+static void
+read_dump (const char *text, LaunchWords *words)
+{
+  for (const char *p = find_dump (text); p && *p == '\n';) {
+    const char *end = log_line_end (++p);
+    if (g_strstr_len (p, end - p, "end of arguments"))
+      return;
+    read_argument (words, p, end);
+    p = end;
+  }
+}
+
+/* --- iterations ------------------------------------------------------------------------------------ */
+
+static void
+read_line (const char *line, gsize n, GArray *lines, LsImportMeasured *m)
+{
+  double ms = log_number_behind (line, n, "elapsed time per iteration (ms):"),
+         s = log_number_behind (line, n, "elapsed time per iteration (s):"),
+         batch = log_number_behind (line, n, "global batch size:"),
+         allocated = log_number_behind (line, n, "max allocated:"),
+         reserved = log_number_behind (line, n, "max reserved:");
+  const LogStep read_log = { isnan (ms) ? s : ms / 1000, isnan (batch) ? 0 : batch };
+  if (read_log.step_s > 0)
+    g_array_append_val (lines, read_log);
+  if (allocated > 0 && g_strstr_len (line, (gssize) n, "memory (MB)")) {
+    m->allocated_bytes = MAX (m->allocated_bytes, allocated * MIB);
+    m->reserved_bytes = MAX (m->reserved_bytes, isnan (reserved) ? 0 : reserved * MIB);
+  }
+}
+
+static void
+read_iterations (const char *text, LsImport *import)
+{
+  g_autoptr (GArray) lines = g_array_new (FALSE, FALSE, sizeof (LogStep));
+  for (const char *p = text; *p;) {
+    const char *end = log_line_end (p);
+    read_line (p, (gsize) (end - p), lines, &import->measured);
+    p = *end ? end + 1 : end;
+  }
+  log_measure (lines, import);
+}
+
+/* --- the whole ------------------------------------------------------------------------------------- */
+
+/* " > padded vocab (size: 50257) with 431 dummy tokens (new size: 50688)" */
+static void
+read_vocab (const char *text, LsImport *import)
+{
+  const char *line = strstr (text, "padded vocab (size:");
+  double size = line ? log_number_behind (line, (gsize) (log_line_end (line) - line), "(size:") : NAN;
+  if (size >= 1 && size <= 1 << 24)
+    import_set_model_number (import, "vocab", (guint64) size);
+}
+
+static bool
+read_log (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  const ImportFile *file = &files->files[0];
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  import->program = "Megatron-LM";
+  read_dump (file->text, words);
+  if (words->options->len == 0) {
+    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
+                 "this log has iterations but no arguments: what is trained is not known");
+    return false;
+  }
+  LaunchJob job = { .import = import, .words = words, .is_dump = true };
+  megatron_read (&job);
+  read_vocab (file->text, import);
+  read_iterations (file->text, import);
+  return true;
+}
+
+static bool
+is_its_log (const ImportFile *file)
+{
+  const char *dump = find_dump (file->text);
+  return dump && strstr (dump, "end of arguments");
+}
+
+const ImportReader import_megatron_log = { "a log of Megatron-LM", is_its_log, read_log };
+
+/* --- a test of Megatron-LM: its arguments in YAML, and what it measured -------------------------- */
+
+/* MODEL_ARGS:
+ *       --num-layers: 32
+ *       --use-distributed-optimizer: true
+ *
+ * A second file of it has golden values, JSON: { "iteration-time": { "values": { "5": 3.80, ... } }, ... },
+ * seconds by the number of the iteration, and bytes by that of "mem-max-allocated-bytes"; "nan" where nothing
+ * was logged. */
+
+#define ARGS       "MODEL_ARGS"
+#define MAX_VALUES 1000000
+
+/* --- arguments ------------------------------------------------------------------------------------- */
+
+/* "MODE: inference", "MODE: rl"; a test without it trains. */
+static bool
+check_mode (const cJSON *tree, const char *path, LsDiagList *diags)
+{
+  const cJSON *mode = cJSON_GetObjectItemCaseSensitive (tree, "MODE");
+  bool is_other = cJSON_IsString (mode) && strcmp (mode->valuestring, "pretraining") != 0;
+  if (is_other)
+    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
+                 "MODE: %s: a job of Lockstep trains a decoder on the next token", mode->valuestring);
+  return !is_other;
+}
+
+static bool
+read_args (const ImportFile *file, LaunchWords *words, LsDiagList *diags)
+{
+  cJSON *tree = ls_yaml_parse (file->text, file->n, file->path, NULL, diags);
+  const cJSON *args = tree ? cJSON_GetObjectItemCaseSensitive (tree, ARGS) : NULL;
+  bool is_read = args && check_mode (tree, file->path, diags);
+  if (is_read)
+    launch_words_add_tree (words, args);
+  else if (tree && !args)
+    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL, "it has no " ARGS);
+  cJSON_Delete (tree);
+  return is_read;
+}
+
+/* --- golden values --------------------------------------------------------------------------------- */
+
+/* The numbers of a metric, in order; text "nan" is none. */
+static GArray *
+values_of (const cJSON *root, const char *metric)
+{
+  GArray *values = g_array_new (FALSE, FALSE, sizeof (double));
+  const cJSON *all
+      = cJSON_GetObjectItemCaseSensitive (cJSON_GetObjectItemCaseSensitive (root, metric), "values"),
+      *one;
+  cJSON_ArrayForEach (one, all)
+  {
+    double value
+        = cJSON_IsString (one) ? g_ascii_strtod (one->valuestring, NULL) : cJSON_GetNumberValue (one);
+    if (isfinite (value) && value > 0 && values->len < MAX_VALUES)
+      g_array_append_val (values, value);
+  }
+  return values;
+}
+
+/* The median of the later half. */
+static void
+measure (const cJSON *root, LsImport *import)
+{
+  LsImportMeasured *m = &import->measured;
+  g_autoptr (GArray) times = values_of (root, "iteration-time"),
+                     bytes = values_of (root, "mem-max-allocated-bytes");
+  m->n_lines = times->len;
+  if (times->len > 1)
+    g_array_remove_range (times, 0, times->len / 2);
+  m->n_steady = times->len;
+  g_array_sort (times, ls_compare_doubles);
+  if (times->len > 0) {
+    m->step_s = g_array_index (times, double, times->len / 2);
+    import_infer (import, "measured.iteration_s: the median of the last %u of %u golden values", m->n_steady,
+                  m->n_lines);
+  }
+  for (guint i = 0; i < bytes->len; i++)
+    m->allocated_bytes = MAX (m->allocated_bytes, g_array_index (bytes, double, i));
+}
+
+static bool
+read_golden (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  for (guint i = 1; i < files->n; i++) {
+    cJSON *root = cJSON_ParseWithLength (files->files[i].text, files->files[i].n);
+    bool is_golden = root && cJSON_HasObjectItem (root, "iteration-time");
+    if (is_golden)
+      measure (root, import);
+    else
+      ls_diag_add (diags, LS_ERROR_INPUT, files->files[i].path, 0, 0, NULL, NULL, NULL,
+                   "these are no golden values of such a test");
+    cJSON_Delete (root);
+    if (!is_golden)
+      return false;
+  }
+  return true;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------- */
+
+static bool
+read_test (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  import->program = "Megatron-LM";
+  if (!read_args (&files->files[0], words, diags))
+    return false;
+  if (!megatron_trains_decoder (words, NULL, files->files[0].path, diags))
+    return false;
+  LaunchJob job = { .import = import, .words = words };
+  megatron_read (&job);
+  return read_golden (files, import, diags);
+}
+
+/* A mapping of options below that key. */
+static bool
+is_its_test (const ImportFile *file)
+{
+  const char *at = g_str_has_prefix (file->text, ARGS ":") ? file->text : strstr (file->text, "\n" ARGS ":");
+  return at && strstr (at, "\n  --");
+}
+
+const ImportReader import_megatron_test = { "a test of Megatron-LM", is_its_test, read_test };

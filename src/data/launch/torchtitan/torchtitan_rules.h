@@ -13,7 +13,7 @@ bool torchtitan_read (LaunchJob *job, LsDiagList *diags);
 const char *torchtitan_text (const LaunchJob *job, const char *name);
 void torchtitan_strategy (LaunchJob *job);
 
-/* --- torchtitan_options.c -------------------------------------------------------------------------- */
+/* --- torchtitan_rules.c -------------------------------------------------------------------------- */
 
 /* Options of torchtitan and what they are in our files, by the sections of its TOML. Names and rules as in
  * torchtitan/config/job_config.py of January 2026 (pytorch/torchtitan@6408426b6), and of releases since May
