@@ -49,3 +49,10 @@ ls_test_shared_data (void)
   printf ("skipped: measured data not here (LS_SHARED_DATA)\n");
   return NULL;
 }
+
+void
+ls_test_golden_data (void)
+{
+  g_autofree char *data = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", NULL);
+  g_setenv ("LS_DATA_DIR", data, TRUE);
+}

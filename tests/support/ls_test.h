@@ -1,7 +1,9 @@
 /* tests/support/ls_test.h — a CUnit runner whose failures show both values.
  *
  *     static void two_flows_share_one_link (void) { LS_CHECK_DOUBLE (a, ==, 5.0); }
- *     LS_TEST_MAIN ("maxmin", LS_TEST (two_flows_share_one_link), LS_TEST (...))
+ *     LS_TEST_SUITE (LS_TEST (two_flows_share_one_link), LS_TEST (...))
+ *
+ * A file is a suite: test_maxmin.c is "maxmin". The suites of a room are one program (ls_test_main.c).
  *
  * CUnit's FATAL asserts leave by longjmp and skip cleanup: not used here. Write
  * `if (!LS_CHECK (p != NULL)) return;` instead. */
@@ -19,6 +21,21 @@ typedef struct {
   void (*run) (void);
 } LsTestCase;
 
+/* What a file of tests says of itself; all of it lives as long as the program. */
+typedef struct LsTestSuite LsTestSuite;
+struct LsTestSuite {
+  const char *file;      /* .../test_NAME.c */
+  void (*before) (void); /* ahead of the first test and behind the last, or NULL */
+  void (*after) (void);
+  const LsTestCase *cases;
+  size_t n_cases;
+  LsTestSuite *next;
+};
+
+/* Before main: the program has this suite. */
+void ls_test_add_suite (LsTestSuite *suite);
+
+/* Runs and reports: EXIT_SUCCESS if each check held. */
 int ls_test_run (const char *suite, const LsTestCase *cases, size_t n_cases);
 
 bool ls_check_impl (bool ok, const char *file, int line, const char *format, ...) G_GNUC_PRINTF (4, 5);
@@ -27,11 +44,13 @@ bool ls_check_impl (bool ok, const char *file, int line, const char *format, ...
   {                                                                                                          \
 #fn, fn                                                                                                  \
   }
-#define LS_TEST_MAIN(suite, ...)                                                                             \
-  int main (void)                                                                                            \
+#define LS_TEST_SUITE(...) LS_TEST_SUITE_WITH (NULL, NULL, __VA_ARGS__)
+#define LS_TEST_SUITE_WITH(before, after, ...)                                                               \
+  __attribute__ ((constructor)) static void ls_test_add_this_suite (void)                                    \
   {                                                                                                          \
     static const LsTestCase cases[] = { __VA_ARGS__ };                                                       \
-    return ls_test_run (suite, cases, G_N_ELEMENTS (cases));                                                 \
+    static LsTestSuite suite = { __FILE__, before, after, cases, G_N_ELEMENTS (cases), NULL };               \
+    ls_test_add_suite (&suite);                                                                              \
   }
 
 #define LS_CHECK(cond) ls_check_impl ((cond), __FILE__, __LINE__, "%s", #cond)
@@ -64,5 +83,8 @@ bool ls_check_impl (bool ok, const char *file, int line, const char *format, ...
 /* Folder of the data that does not ship (the measured runs); NULL, after saying
  * so, where it is absent. */
 const char *ls_test_shared_data (void);
+
+/* LS_DATA_DIR becomes tests/golden/data, below what it was: the made-up models and clusters. */
+void ls_test_golden_data (void);
 
 #endif

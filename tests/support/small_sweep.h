@@ -5,15 +5,6 @@
 #include "ls_test.h"
 #include "sweep/sweep_state.h"
 
-/* Before all tests. */
-static inline void
-small_sweep_data (void)
-{
-  const char *root = g_getenv ("LS_DATA_DIR");
-  g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
-  g_setenv ("LS_DATA_DIR", data, TRUE);
-}
-
 /* knobs: key, value, ..., NULL; of a key that comes twice the latter holds. */
 static inline void
 spec_init (LsSweepSpec *spec, const char *const *knobs)

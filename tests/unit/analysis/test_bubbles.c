@@ -125,5 +125,5 @@ what_the_window_cuts_off_keeps_its_reason (void)
   check (&h.t, (const LsTime[LS_N_BUBBLES]) { 4, 2, 0, 0, 0 });
 }
 
-LS_TEST_MAIN ("bubbles", LS_TEST (each_wait_has_its_reason), LS_TEST (even_ranks_have_no_imbalance),
-              LS_TEST (what_the_window_cuts_off_keeps_its_reason))
+LS_TEST_SUITE (LS_TEST (each_wait_has_its_reason), LS_TEST (even_ranks_have_no_imbalance),
+               LS_TEST (what_the_window_cuts_off_keeps_its_reason))

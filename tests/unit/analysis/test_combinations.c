@@ -370,6 +370,5 @@ a_gather_per_parameter_is_refused (void)
   ls_strategy_clear (&s);
 }
 
-LS_TEST_MAIN ("combinations", LS_TEST (legal_combinations_run),
-              LS_TEST (norms_of_copied_experts_are_passed_on), LS_TEST (a_gather_per_parameter_is_refused),
-              LS_TEST (mirrored_stages_reduce_the_same_buckets))
+LS_TEST_SUITE (LS_TEST (legal_combinations_run), LS_TEST (norms_of_copied_experts_are_passed_on),
+               LS_TEST (a_gather_per_parameter_is_refused), LS_TEST (mirrored_stages_reduce_the_same_buckets))

@@ -343,10 +343,9 @@ dropped_tokens_have_no_flops (void)
   LS_CHECK_DOUBLE (ls_dropped_flops (&m, &s, 32), ==, 0);
 }
 
-LS_TEST_MAIN ("conservation", LS_TEST (jobs_of_every_kind_keep_the_laws),
-              LS_TEST (a_missing_percent_of_a_kernel_is_noticed),
-              LS_TEST (a_kernel_that_only_recomputes_does_not_count),
-              LS_TEST (a_buffer_of_another_size_is_noticed), LS_TEST (layers_of_every_kind_keep_the_laws),
-              LS_TEST (an_encoder_is_refused_what_is_not_modelled), LS_TEST (adapters_keep_the_laws),
-              LS_TEST (adapters_are_refused_what_is_not_modelled), LS_TEST (parts_run_again_beside_adapters),
-              LS_TEST (dropped_tokens_have_no_flops))
+LS_TEST_SUITE (LS_TEST (jobs_of_every_kind_keep_the_laws), LS_TEST (a_missing_percent_of_a_kernel_is_noticed),
+               LS_TEST (a_kernel_that_only_recomputes_does_not_count),
+               LS_TEST (a_buffer_of_another_size_is_noticed), LS_TEST (layers_of_every_kind_keep_the_laws),
+               LS_TEST (an_encoder_is_refused_what_is_not_modelled), LS_TEST (adapters_keep_the_laws),
+               LS_TEST (adapters_are_refused_what_is_not_modelled), LS_TEST (parts_run_again_beside_adapters),
+               LS_TEST (dropped_tokens_have_no_flops))

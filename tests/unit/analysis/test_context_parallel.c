@@ -294,7 +294,6 @@ a_ring_hides_behind_long_attention (void)
   LS_CHECK_INT (other, >, step);
 }
 
-LS_TEST_MAIN ("context_parallel", LS_TEST (ranks_together_compute_the_model),
-              LS_TEST (balance_is_what_it_says), LS_TEST (links_carry_the_formula),
-              LS_TEST (messages_between_stages_are_cut_too), LS_TEST (what_is_gathered_is_held),
-              LS_TEST (a_ring_hides_behind_long_attention))
+LS_TEST_SUITE (LS_TEST (ranks_together_compute_the_model), LS_TEST (balance_is_what_it_says),
+               LS_TEST (links_carry_the_formula), LS_TEST (messages_between_stages_are_cut_too),
+               LS_TEST (what_is_gathered_is_held), LS_TEST (a_ring_hides_behind_long_attention))

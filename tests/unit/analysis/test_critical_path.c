@@ -426,12 +426,11 @@ random_jobs_are_covered (void)
   LS_CHECK (n < 25 || n_folded > n / 4);
 }
 
-LS_TEST_MAIN ("critical path", LS_TEST (through_a_transfer_to_the_sender),
-              LS_TEST (through_a_collective_to_the_last_member),
-              LS_TEST (a_wait_for_the_blocks_of_a_kernel_is_a_queue), LS_TEST (the_step_follows_its_path),
-              LS_TEST (a_slow_host_is_the_path), LS_TEST (a_host_that_waited_leads_to_what_it_waited_for),
-              LS_TEST (the_window_cuts), LS_TEST (a_kernel_of_another_stream_is_in_the_way),
-              LS_TEST (a_circle_is_left), LS_TEST (nothing_ended_in_the_window),
-              LS_TEST (a_group_leads_to_who_came_last), LS_TEST (a_transfer_waits_for_one_before_it),
-              LS_TEST (a_group_ends_with_its_last_transfer), LS_TEST (a_sample_of_ranks_is_refused),
-              LS_TEST (random_jobs_are_covered))
+LS_TEST_SUITE (LS_TEST (through_a_transfer_to_the_sender), LS_TEST (through_a_collective_to_the_last_member),
+               LS_TEST (a_wait_for_the_blocks_of_a_kernel_is_a_queue), LS_TEST (the_step_follows_its_path),
+               LS_TEST (a_slow_host_is_the_path), LS_TEST (a_host_that_waited_leads_to_what_it_waited_for),
+               LS_TEST (the_window_cuts), LS_TEST (a_kernel_of_another_stream_is_in_the_way),
+               LS_TEST (a_circle_is_left), LS_TEST (nothing_ended_in_the_window),
+               LS_TEST (a_group_leads_to_who_came_last), LS_TEST (a_transfer_waits_for_one_before_it),
+               LS_TEST (a_group_ends_with_its_last_transfer), LS_TEST (a_sample_of_ranks_is_refused),
+               LS_TEST (random_jobs_are_covered))

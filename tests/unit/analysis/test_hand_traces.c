@@ -228,8 +228,9 @@ tags_go_to_their_parts (void)
   hand_free (h);
 }
 
-LS_TEST_MAIN ("hand traces", LS_TEST (exposed_communication_belongs_to_its_axis),
-              LS_TEST (waiting_for_a_late_peer_is_skew_or_bubble), LS_TEST (p2p_wait_is_bubble),
-              LS_TEST (slow_launches_are_host_time), LS_TEST (host_sync_hands_its_wait_to_what_it_waited_for),
-              LS_TEST (residency_slows_the_kernel_beside_it), LS_TEST (waiting_holds_sms_too),
-              LS_TEST (queued_calls_are_charged_to_what_is_ahead), LS_TEST (tags_go_to_their_parts))
+LS_TEST_SUITE (LS_TEST (exposed_communication_belongs_to_its_axis),
+               LS_TEST (waiting_for_a_late_peer_is_skew_or_bubble), LS_TEST (p2p_wait_is_bubble),
+               LS_TEST (slow_launches_are_host_time),
+               LS_TEST (host_sync_hands_its_wait_to_what_it_waited_for),
+               LS_TEST (residency_slows_the_kernel_beside_it), LS_TEST (waiting_holds_sms_too),
+               LS_TEST (queued_calls_are_charged_to_what_is_ahead), LS_TEST (tags_go_to_their_parts))

@@ -285,9 +285,9 @@ errors_of_the_machine_widen (void)
   ls_interval_clear (&none);
 }
 
-LS_TEST_MAIN ("interval", LS_TEST (the_worked_example_holds), LS_TEST (a_source_left_out_says_nothing),
-              LS_TEST (sources_count_not_rows), LS_TEST (families_share_their_source),
-              LS_TEST (few_sources_say_nothing), LS_TEST (unlike_jobs_have_none),
-              LS_TEST (other_software_does_not_count), LS_TEST (many_rows_become_quantiles),
-              LS_TEST (errors_of_the_machine_widen), LS_TEST (residuals_are_points_of_mfu),
-              LS_TEST (unlike_jobs_are_wider), LS_TEST (the_stretch_holds_each_source_alike))
+LS_TEST_SUITE (LS_TEST (the_worked_example_holds), LS_TEST (a_source_left_out_says_nothing),
+               LS_TEST (sources_count_not_rows), LS_TEST (families_share_their_source),
+               LS_TEST (few_sources_say_nothing), LS_TEST (unlike_jobs_have_none),
+               LS_TEST (other_software_does_not_count), LS_TEST (many_rows_become_quantiles),
+               LS_TEST (errors_of_the_machine_widen), LS_TEST (residuals_are_points_of_mfu),
+               LS_TEST (unlike_jobs_are_wider), LS_TEST (the_stretch_holds_each_source_alike))

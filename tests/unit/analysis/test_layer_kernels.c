@@ -168,6 +168,5 @@ kernels_apart_are_counted_by_part (void)
   LS_CHECK_INT (ls_pass_kernels_total (&coarse), ==, ls_pass_kernels_total (&a.pass[LS_PASS_FORWARD]));
 }
 
-LS_TEST_MAIN ("layer_kernels", LS_TEST (a_layer_is_told_apart),
-              LS_TEST (what_does_not_come_out_is_not_guessed), LS_TEST (the_layer_is_what_most_stretches_are),
-              LS_TEST (kernels_apart_are_counted_by_part))
+LS_TEST_SUITE (LS_TEST (a_layer_is_told_apart), LS_TEST (what_does_not_come_out_is_not_guessed),
+               LS_TEST (the_layer_is_what_most_stretches_are), LS_TEST (kernels_apart_are_counted_by_part))

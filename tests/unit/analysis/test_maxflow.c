@@ -103,5 +103,5 @@ flow_is_the_least_cut (void)
   }
 }
 
-LS_TEST_MAIN ("maxflow", LS_TEST (flows_take_all_ways), LS_TEST (flow_can_be_sent_back),
-              LS_TEST (no_edge_no_flow), LS_TEST (flow_is_the_least_cut))
+LS_TEST_SUITE (LS_TEST (flows_take_all_ways), LS_TEST (flow_can_be_sent_back), LS_TEST (no_edge_no_flow),
+               LS_TEST (flow_is_the_least_cut))

@@ -127,5 +127,5 @@ memory_names_what_would_explain_it (void)
   LS_CHECK (strstr (unknown, "30.00 GiB more") != NULL && strstr (unknown, "explained") == NULL);
 }
 
-LS_TEST_MAIN ("measured", LS_TEST (numbers_of_the_job_agree), LS_TEST (each_way_to_count_is_named),
-              LS_TEST (another_batch_is_named_with_its_error), LS_TEST (memory_names_what_would_explain_it))
+LS_TEST_SUITE (LS_TEST (numbers_of_the_job_agree), LS_TEST (each_way_to_count_is_named),
+               LS_TEST (another_batch_is_named_with_its_error), LS_TEST (memory_names_what_would_explain_it))

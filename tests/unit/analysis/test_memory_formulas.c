@@ -116,8 +116,8 @@ other_models_have_no_formula (void)
   LS_CHECK (isnan (ls_layer_activation_bytes (&m, &s)));
 }
 
-LS_TEST_MAIN ("memory_formulas", LS_TEST (model_states_are_those_of_zero),
-              LS_TEST (activations_of_the_first_stage_are_the_published),
-              LS_TEST (recipes_keep_what_table_2_says),
-              LS_TEST (stages_hold_fewer_micro_batches_down_the_pipeline),
-              LS_TEST (other_models_have_no_formula))
+LS_TEST_SUITE (LS_TEST (model_states_are_those_of_zero),
+               LS_TEST (activations_of_the_first_stage_are_the_published),
+               LS_TEST (recipes_keep_what_table_2_says),
+               LS_TEST (stages_hold_fewer_micro_batches_down_the_pipeline),
+               LS_TEST (other_models_have_no_formula))

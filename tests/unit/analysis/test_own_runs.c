@@ -243,13 +243,7 @@ no_error_is_no_factor (void)
   g_array_unref (runs.traits);
 }
 
-int
-main (void)
-{
-  static const LsTestCase cases[]
-      = { LS_TEST (the_worked_example_holds), LS_TEST (an_outlier_of_nine_is_left_aside),
-          LS_TEST (three_runs_are_too_few),   LS_TEST (repeats_are_one_run),
-          LS_TEST (unlike_jobs_are_told),     LS_TEST (no_error_is_no_factor),
-          LS_TEST (it_holds_what_it_says) };
-  return ls_test_run ("own_runs", cases, G_N_ELEMENTS (cases));
-}
+LS_TEST_SUITE (LS_TEST (the_worked_example_holds), LS_TEST (an_outlier_of_nine_is_left_aside),
+               LS_TEST (three_runs_are_too_few), LS_TEST (repeats_are_one_run),
+               LS_TEST (unlike_jobs_are_told), LS_TEST (no_error_is_no_factor),
+               LS_TEST (it_holds_what_it_says))

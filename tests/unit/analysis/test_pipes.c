@@ -468,7 +468,7 @@ warm_up_and_cool_down_block (void)
   fixture_clear (&throughout);
 }
 
-LS_TEST_MAIN ("pipes", LS_TEST (pipes_run_both_ways), LS_TEST (a_chain_takes_its_time),
-              LS_TEST (p2p_of_a_pair_is_hidden), LS_TEST (pipedream_has_no_bubble),
-              LS_TEST (pipedream_updates_each_micro_batch), LS_TEST (post_validation_needs_no_barrier),
-              LS_TEST (warm_up_and_cool_down_block))
+LS_TEST_SUITE (LS_TEST (pipes_run_both_ways), LS_TEST (a_chain_takes_its_time),
+               LS_TEST (p2p_of_a_pair_is_hidden), LS_TEST (pipedream_has_no_bubble),
+               LS_TEST (pipedream_updates_each_micro_batch), LS_TEST (post_validation_needs_no_barrier),
+               LS_TEST (warm_up_and_cool_down_block))

@@ -176,5 +176,4 @@ links_by_place_are_links_one_by_one (void)
   }
 }
 
-LS_TEST_MAIN ("random jobs", LS_TEST (every_picosecond_is_explained),
-              LS_TEST (links_by_place_are_links_one_by_one))
+LS_TEST_SUITE (LS_TEST (every_picosecond_is_explained), LS_TEST (links_by_place_are_links_one_by_one))

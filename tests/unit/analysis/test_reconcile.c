@@ -288,8 +288,8 @@ long_sequences_align (void)
   LS_CHECK_INT (op_of (measured, n - 1)->match, ==, predicted->ops->len - 1);
 }
 
-LS_TEST_MAIN ("reconcile", LS_TEST (kernels_have_classes), LS_TEST (the_worked_example),
-              LS_TEST (unmatched_ops_stand_by_name), LS_TEST (the_largest_may_be_missing),
-              LS_TEST (parts_add_up), LS_TEST (a_class_that_is_slower_throughout_still_matches),
-              LS_TEST (means_tell_what_medians_do_not), LS_TEST (sizes_must_agree),
-              LS_TEST (long_sequences_align))
+LS_TEST_SUITE (LS_TEST (kernels_have_classes), LS_TEST (the_worked_example),
+               LS_TEST (unmatched_ops_stand_by_name), LS_TEST (the_largest_may_be_missing),
+               LS_TEST (parts_add_up), LS_TEST (a_class_that_is_slower_throughout_still_matches),
+               LS_TEST (means_tell_what_medians_do_not), LS_TEST (sizes_must_agree),
+               LS_TEST (long_sequences_align))

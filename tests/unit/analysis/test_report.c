@@ -320,8 +320,7 @@ shares_of_kernel_time (void)
   job_clear (&job);
 }
 
-LS_TEST_MAIN ("report", LS_TEST (mfu_is_the_published_formula_over_the_peak),
-              LS_TEST (hfu_adds_what_was_recomputed), LS_TEST (breakdown_is_the_mean_over_ranks),
-              LS_TEST (memory_is_that_of_the_fullest_rank), LS_TEST (links_are_sorted_by_use_then_name),
-              LS_TEST (at_most_32_links), LS_TEST (symmetric_links_are_a_group),
-              LS_TEST (shares_of_kernel_time))
+LS_TEST_SUITE (LS_TEST (mfu_is_the_published_formula_over_the_peak), LS_TEST (hfu_adds_what_was_recomputed),
+               LS_TEST (breakdown_is_the_mean_over_ranks), LS_TEST (memory_is_that_of_the_fullest_rank),
+               LS_TEST (links_are_sorted_by_use_then_name), LS_TEST (at_most_32_links),
+               LS_TEST (symmetric_links_are_a_group), LS_TEST (shares_of_kernel_time))

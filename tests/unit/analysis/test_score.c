@@ -91,7 +91,7 @@ families_are_scored_apart_and_together (void)
   LS_CHECK_NEAR (total.kendall_tau, 0, 1e-12); /* 1 in b, -1 in a; over all rows it is 4 / 6 */
 }
 
-LS_TEST_MAIN ("analysis/score", LS_TEST (errors_are_signed_percent_of_the_measurement),
-              LS_TEST (median_of_an_even_number_is_the_middle_of_two), LS_TEST (tau_counts_discordant_rows),
-              LS_TEST (tau_b_corrects_for_ties), LS_TEST (nothing_simulated_has_no_statistics),
-              LS_TEST (total_tau_weighs_families_by_size), LS_TEST (families_are_scored_apart_and_together))
+LS_TEST_SUITE (LS_TEST (errors_are_signed_percent_of_the_measurement),
+               LS_TEST (median_of_an_even_number_is_the_middle_of_two), LS_TEST (tau_counts_discordant_rows),
+               LS_TEST (tau_b_corrects_for_ties), LS_TEST (nothing_simulated_has_no_statistics),
+               LS_TEST (total_tau_weighs_families_by_size), LS_TEST (families_are_scored_apart_and_together))

@@ -153,6 +153,6 @@ attention_is_known_by_name (void)
   LS_CHECK (seen_of (&none).attention_name == NULL);
 }
 
-LS_TEST_MAIN ("seen_software", LS_TEST (the_host_is_timed_where_the_gpu_waits),
-              LS_TEST (other_launches_do_not_count), LS_TEST (few_launches_tell_nothing),
-              LS_TEST (graphs_are_of_a_layer_or_of_the_step), LS_TEST (attention_is_known_by_name))
+LS_TEST_SUITE (LS_TEST (the_host_is_timed_where_the_gpu_waits), LS_TEST (other_launches_do_not_count),
+               LS_TEST (few_launches_tell_nothing), LS_TEST (graphs_are_of_a_layer_or_of_the_step),
+               LS_TEST (attention_is_known_by_name))

@@ -276,10 +276,11 @@ one_nic_takes_86_ms_for_4_GiB (void)
   ls_topo_path_free (path);
 }
 
-LS_TEST_MAIN ("topology", LS_TEST (a_superpod_has_three_levels), LS_TEST (two_nodes_are_bound_inside),
-              LS_TEST (a_rack_sends_3600_GB_a_second), LS_TEST (half_of_an_nvswitch_node_sends_all_it_has),
-              LS_TEST (the_hybrid_cube_is_cut_at_six_links), LS_TEST (a_pcie_node_is_cut_between_its_sockets),
-              LS_TEST (tori_are_cut_across_their_longest_axis),
-              LS_TEST (clusters_are_cut_as_the_formula_says), LS_TEST (what_is_alike_stands_once),
-              LS_TEST (rows_hold_all_links), LS_TEST (ways_know_their_narrowest_link),
-              LS_TEST (one_nic_takes_86_ms_for_4_GiB))
+LS_TEST_SUITE (LS_TEST (a_superpod_has_three_levels), LS_TEST (two_nodes_are_bound_inside),
+               LS_TEST (a_rack_sends_3600_GB_a_second), LS_TEST (half_of_an_nvswitch_node_sends_all_it_has),
+               LS_TEST (the_hybrid_cube_is_cut_at_six_links),
+               LS_TEST (a_pcie_node_is_cut_between_its_sockets),
+               LS_TEST (tori_are_cut_across_their_longest_axis),
+               LS_TEST (clusters_are_cut_as_the_formula_says), LS_TEST (what_is_alike_stands_once),
+               LS_TEST (rows_hold_all_links), LS_TEST (ways_know_their_narrowest_link),
+               LS_TEST (one_nic_takes_86_ms_for_4_GiB))

@@ -194,6 +194,6 @@ collectives_that_stay_whole_block_where_asked (void)
   LS_CHECK_INT (n_beside_collectives (true), ==, 0);
 }
 
-LS_TEST_MAIN ("tp_overlap", LS_TEST (gathered_rows_come_while_others_are_multiplied),
-              LS_TEST (computed_rows_leave_while_others_are_multiplied), LS_TEST (less_shows),
-              LS_TEST (collectives_that_stay_whole_block_where_asked))
+LS_TEST_SUITE (LS_TEST (gathered_rows_come_while_others_are_multiplied),
+               LS_TEST (computed_rows_leave_while_others_are_multiplied), LS_TEST (less_shows),
+               LS_TEST (collectives_that_stay_whole_block_where_asked))

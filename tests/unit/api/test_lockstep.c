@@ -248,26 +248,26 @@ a_file_that_cannot_be_written_leaves_the_answer (void)
   LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_IO));
 }
 
-int
-main (void)
+static void
+before (void)
 {
-  static const LsTestCase cases[] = {
-    LS_TEST (every_option_of_every_command_can_be_set),
-    LS_TEST (all_knobs_of_a_job_are_options_of_run),
-    LS_TEST (a_job_gives_every_kind_of_result),
-    LS_TEST (a_page_is_what_report_writes),
-    LS_TEST (colour_is_used_only_on_request),
-    LS_TEST (a_request_may_be_run_again),
-    LS_TEST (how_a_request_is_put_makes_no_difference),
-    LS_TEST (what_does_not_fit_is_a_warning_unless_it_must),
-    LS_TEST (a_collective_gives_every_kind_of_result),
-    LS_TEST (errors_carry_the_documented_codes),
-    LS_TEST (outputs_are_checked_before_anything_else),
-    LS_TEST (a_file_that_cannot_be_written_leaves_the_answer),
-  };
-  const char *root = g_getenv ("LS_DATA_DIR");
-  g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
-  g_autofree char *path = strategy = g_build_filename (root ? root : ".", "strategies", "ddp.json", NULL);
-  g_setenv ("LS_DATA_DIR", data, TRUE);
-  return ls_test_run ("api/lockstep", cases, G_N_ELEMENTS (cases));
+  strategy = g_build_filename (g_getenv ("LS_DATA_DIR"), "strategies", "ddp.json", NULL);
+  ls_test_golden_data ();
 }
+
+static void
+after (void)
+{
+  g_free (strategy);
+}
+
+LS_TEST_SUITE_WITH (before, after, LS_TEST (every_option_of_every_command_can_be_set),
+                    LS_TEST (all_knobs_of_a_job_are_options_of_run),
+                    LS_TEST (a_job_gives_every_kind_of_result), LS_TEST (a_page_is_what_report_writes),
+                    LS_TEST (colour_is_used_only_on_request), LS_TEST (a_request_may_be_run_again),
+                    LS_TEST (how_a_request_is_put_makes_no_difference),
+                    LS_TEST (what_does_not_fit_is_a_warning_unless_it_must),
+                    LS_TEST (a_collective_gives_every_kind_of_result),
+                    LS_TEST (errors_carry_the_documented_codes),
+                    LS_TEST (outputs_are_checked_before_anything_else),
+                    LS_TEST (a_file_that_cannot_be_written_leaves_the_answer))

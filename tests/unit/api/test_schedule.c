@@ -199,7 +199,7 @@ every_schedule_has_a_row (void)
   }
 }
 
-LS_TEST_MAIN ("schedule", LS_TEST (figures_equal_closed_forms), LS_TEST (charts_keep_within_their_width),
-              LS_TEST (colours_are_switched_off_again), LS_TEST (orders_read_back_as_themselves),
-              LS_TEST (pictures_are_drawn), LS_TEST (named_schedules_are_compared),
-              LS_TEST (every_schedule_has_a_row))
+LS_TEST_SUITE (LS_TEST (figures_equal_closed_forms), LS_TEST (charts_keep_within_their_width),
+               LS_TEST (colours_are_switched_off_again), LS_TEST (orders_read_back_as_themselves),
+               LS_TEST (pictures_are_drawn), LS_TEST (named_schedules_are_compared),
+               LS_TEST (every_schedule_has_a_row))

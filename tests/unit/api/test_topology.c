@@ -165,7 +165,7 @@ four_nodes_are_near_measurements (void)
   }
 }
 
-LS_TEST_MAIN ("topology", LS_TEST (details_add_links), LS_TEST (output_is_the_same_each_time),
-              LS_TEST (json_may_be_printed_as_it_is_made), LS_TEST (a_server_is_drawn),
-              LS_TEST (a_slice_is_drawn), LS_TEST (what_is_too_large_is_drawn_in_part),
-              LS_TEST (files_fail_as_documented), LS_TEST (four_nodes_are_near_measurements))
+LS_TEST_SUITE (LS_TEST (details_add_links), LS_TEST (output_is_the_same_each_time),
+               LS_TEST (json_may_be_printed_as_it_is_made), LS_TEST (a_server_is_drawn),
+               LS_TEST (a_slice_is_drawn), LS_TEST (what_is_too_large_is_drawn_in_part),
+               LS_TEST (files_fail_as_documented), LS_TEST (four_nodes_are_near_measurements))

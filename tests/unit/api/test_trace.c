@@ -157,7 +157,6 @@ a_trace_has_fixed_the_rest (void)
   check_fails ("run", "trace two-ranks cluster dgx-h100 nodes 1 dp 16", LS_ERROR_CONFLICT);
 }
 
-LS_TEST_MAIN ("trace", LS_TEST (a_replay_gives_the_same_bytes),
-              LS_TEST (on_another_gpu_kernels_are_costed_again),
-              LS_TEST (more_replicas_are_the_job_with_more_replicas),
-              LS_TEST (the_file_does_not_grow_with_ranks), LS_TEST (a_trace_has_fixed_the_rest))
+LS_TEST_SUITE (LS_TEST (a_replay_gives_the_same_bytes), LS_TEST (on_another_gpu_kernels_are_costed_again),
+               LS_TEST (more_replicas_are_the_job_with_more_replicas),
+               LS_TEST (the_file_does_not_grow_with_ranks), LS_TEST (a_trace_has_fixed_the_rest))

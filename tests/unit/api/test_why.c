@@ -43,13 +43,5 @@ jobs_are_written_for_others (void)
   check_fails ("run", SMALL_JOB " emit megatron json -", LS_ERROR_USAGE);
 }
 
-int
-main (void)
-{
-  static const LsTestCase cases[]
-      = { LS_TEST (what_is_asked_for_is_shown), LS_TEST (jobs_are_written_for_others) };
-  const char *root = g_getenv ("LS_DATA_DIR");
-  g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
-  g_setenv ("LS_DATA_DIR", data, TRUE);
-  return ls_test_run ("api/why", cases, G_N_ELEMENTS (cases));
-}
+LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (what_is_asked_for_is_shown),
+                    LS_TEST (jobs_are_written_for_others))

@@ -416,28 +416,13 @@ messages_are_of_one_call (void)
   }
 }
 
-int
-main (void)
-{
-  static const LsTestCase cases[] = {
-    LS_TEST (sizes_run_from_min_to_max_by_the_factor),
-    LS_TEST (the_cluster_is_as_large_as_was_asked),
-    LS_TEST (p2p_crosses_nodes_if_there_are_two),
-    LS_TEST (fidelities_of_a_size_are_neighbours),
-    LS_TEST (numbers_of_gpus_are_lists_and_doublings),
-    LS_TEST (each_number_of_gpus_has_its_own_nodes),
-    LS_TEST (all_to_all_falls_where_leaves_are_full),
+LS_TEST_SUITE_WITH (
+    ls_test_golden_data, NULL, LS_TEST (sizes_run_from_min_to_max_by_the_factor),
+    LS_TEST (the_cluster_is_as_large_as_was_asked), LS_TEST (p2p_crosses_nodes_if_there_are_two),
+    LS_TEST (fidelities_of_a_size_are_neighbours), LS_TEST (numbers_of_gpus_are_lists_and_doublings),
+    LS_TEST (each_number_of_gpus_has_its_own_nodes), LS_TEST (all_to_all_falls_where_leaves_are_full),
     LS_TEST (a_ring_falls_only_where_uplinks_are_fewer_than_ports_of_a_node),
-    LS_TEST (measured_gpus_are_spread_over_their_nodes),
-    LS_TEST (errors_are_means_of_each_family_and_of_all),
-    LS_TEST (rows_that_cannot_be_simulated_are_counted_with_the_reason),
-    LS_TEST (flags_select_measured_rows),
+    LS_TEST (measured_gpus_are_spread_over_their_nodes), LS_TEST (errors_are_means_of_each_family_and_of_all),
+    LS_TEST (rows_that_cannot_be_simulated_are_counted_with_the_reason), LS_TEST (flags_select_measured_rows),
     LS_TEST (messages_bring_every_block_where_it_belongs),
-    LS_TEST (a_ring_sends_a_block_each_way_in_each_round),
-    LS_TEST (messages_are_of_one_call),
-  };
-  const char *root = g_getenv ("LS_DATA_DIR");
-  g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
-  g_setenv ("LS_DATA_DIR", data, TRUE);
-  return ls_test_run ("collective", cases, G_N_ELEMENTS (cases));
-}
+    LS_TEST (a_ring_sends_a_block_each_way_in_each_round), LS_TEST (messages_are_of_one_call))

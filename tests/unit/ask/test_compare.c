@@ -110,5 +110,5 @@ other_ranks_are_refused (void)
   LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT));
 }
 
-LS_TEST_MAIN ("ask/compare", LS_TEST (rows_are_joined_by_name_and_section),
-              LS_TEST (gaps_are_those_of_the_compute_stream), LS_TEST (other_ranks_are_refused))
+LS_TEST_SUITE (LS_TEST (rows_are_joined_by_name_and_section), LS_TEST (gaps_are_those_of_the_compute_stream),
+               LS_TEST (other_ranks_are_refused))

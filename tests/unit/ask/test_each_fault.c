@@ -222,7 +222,6 @@ a_draw_is_the_job_with_that_seed (void)
   LS_CHECK (ls_ecmp_quantile (t, 1) == &t->draws[11] && ls_ecmp_quantile (t, 0.95) == &t->draws[11]);
 }
 
-LS_TEST_MAIN ("each_fault", LS_TEST (a_row_is_the_job_with_that_fault),
-              LS_TEST (parts_that_are_alike_hurt_alike), LS_TEST (a_failed_way_is_gone_around_or_named),
-              LS_TEST (threads_change_nothing), LS_TEST (what_is_asked_is_read),
-              LS_TEST (a_draw_is_the_job_with_that_seed))
+LS_TEST_SUITE (LS_TEST (a_row_is_the_job_with_that_fault), LS_TEST (parts_that_are_alike_hurt_alike),
+               LS_TEST (a_failed_way_is_gone_around_or_named), LS_TEST (threads_change_nothing),
+               LS_TEST (what_is_asked_is_read), LS_TEST (a_draw_is_the_job_with_that_seed))

@@ -376,30 +376,16 @@ what_cannot_be_is_refused (void)
                  "does not say of which rank");
 }
 
-static int
-run_in_folder (void)
+static void
+before (void)
 {
-  static const LsTestCase cases[] = {
-    LS_TEST (a_step_takes_as_long_as_it_took),
-    LS_TEST (the_last_step_ends_with_its_last_op),
-    LS_TEST (communication_is_that_of_the_cluster),
-    LS_TEST (stalls_and_kernels_can_be_changed),
-    LS_TEST (waits_that_are_told_hold),
-    LS_TEST (groups_become_communicators),
-    LS_TEST (ranks_have_their_own_steps),
-    LS_TEST (long_steps_are_cut),
-    LS_TEST (what_cannot_be_is_refused),
-  };
-  return ls_test_run ("import_profile", cases, G_N_ELEMENTS (cases));
+  ls_test_golden_data ();
+  folder = g_dir_make_tmp ("profile-XXXXXX", NULL);
 }
 
-int
-main (void)
+static void
+after (void)
 {
-  g_autofree char *data = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", NULL);
-  g_setenv ("LS_DATA_DIR", data, TRUE);
-  folder = g_dir_make_tmp ("profile-XXXXXX", NULL);
-  int status = run_in_folder ();
   g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
   for (const char *name; (name = g_dir_read_name (dir));) {
     g_autofree char *path = g_build_filename (folder, name, NULL);
@@ -407,5 +393,11 @@ main (void)
   }
   g_rmdir (folder);
   g_free (folder);
-  return status;
 }
+
+LS_TEST_SUITE_WITH (before, after, LS_TEST (a_step_takes_as_long_as_it_took),
+                    LS_TEST (the_last_step_ends_with_its_last_op),
+                    LS_TEST (communication_is_that_of_the_cluster),
+                    LS_TEST (stalls_and_kernels_can_be_changed), LS_TEST (waits_that_are_told_hold),
+                    LS_TEST (groups_become_communicators), LS_TEST (ranks_have_their_own_steps),
+                    LS_TEST (long_steps_are_cut), LS_TEST (what_cannot_be_is_refused))

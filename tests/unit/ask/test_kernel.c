@@ -129,8 +129,9 @@ an_a100_has_no_fp8 (void)
   LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT));
 }
 
-LS_TEST_MAIN ("kernel", LS_TEST (gemms_are_within_7_percent), LS_TEST (attention_is_within_3_percent),
-              LS_TEST (streams_are_within_15_percent),
-              LS_TEST (attention_without_a_mask_is_near_flash_attention_3),
-              LS_TEST (best_matmuls_are_near_the_best_sustained_rate), LS_TEST (a_step_is_hotter_than_a_loop),
-              LS_TEST (what_was_not_measured_is_flagged), LS_TEST (an_a100_has_no_fp8))
+LS_TEST_SUITE (LS_TEST (gemms_are_within_7_percent), LS_TEST (attention_is_within_3_percent),
+               LS_TEST (streams_are_within_15_percent),
+               LS_TEST (attention_without_a_mask_is_near_flash_attention_3),
+               LS_TEST (best_matmuls_are_near_the_best_sustained_rate),
+               LS_TEST (a_step_is_hotter_than_a_loop), LS_TEST (what_was_not_measured_is_flagged),
+               LS_TEST (an_a100_has_no_fp8))

@@ -211,8 +211,7 @@ figures_of_the_user_are_no_bound (void)
   LS_CHECK (r && ls_collective_run_notes (r)->len == 0);
 }
 
-LS_TEST_MAIN ("machines", LS_TEST (rccl_is_as_measured_at_sizes_held_out),
-              LS_TEST (two_nodes_of_mi300x_fill_their_nics), LS_TEST (two_mi300x_have_one_link),
-              LS_TEST (amd_has_nothing_of_nvidia), LS_TEST (products_of_mi300x_are_as_measured),
-              LS_TEST (nothing_is_faster_through_host_memory), LS_TEST (links_to_the_cpu_carry_all_of_it),
-              LS_TEST (figures_of_the_user_are_no_bound))
+LS_TEST_SUITE (LS_TEST (rccl_is_as_measured_at_sizes_held_out), LS_TEST (two_nodes_of_mi300x_fill_their_nics),
+               LS_TEST (two_mi300x_have_one_link), LS_TEST (amd_has_nothing_of_nvidia),
+               LS_TEST (products_of_mi300x_are_as_measured), LS_TEST (nothing_is_faster_through_host_memory),
+               LS_TEST (links_to_the_cpu_carry_all_of_it), LS_TEST (figures_of_the_user_are_no_bound))

@@ -461,9 +461,9 @@ placeholders_stand_for_gradients (void)
   LS_CHECK_INT (with.at_end[LS_MEM_UNSHARDED], ==, with.at_begin[LS_MEM_UNSHARDED]);
 }
 
-LS_TEST_MAIN ("memory", LS_TEST (activations_are_the_published),
-              LS_TEST (activations_of_large_models_are_the_published),
-              LS_TEST (the_expected_values_are_those_of_the_data), LS_TEST (single_changes_keep_their_word),
-              LS_TEST (combinations_keep_their_word), LS_TEST (what_is_not_enough_is_told),
-              LS_TEST (a_program_limits_the_advice), LS_TEST (a_rank_that_is_not_there_has_no_curve),
-              LS_TEST (the_host_does_not_hoard), LS_TEST (placeholders_stand_for_gradients))
+LS_TEST_SUITE (LS_TEST (activations_are_the_published),
+               LS_TEST (activations_of_large_models_are_the_published),
+               LS_TEST (the_expected_values_are_those_of_the_data), LS_TEST (single_changes_keep_their_word),
+               LS_TEST (combinations_keep_their_word), LS_TEST (what_is_not_enough_is_told),
+               LS_TEST (a_program_limits_the_advice), LS_TEST (a_rank_that_is_not_there_has_no_curve),
+               LS_TEST (the_host_does_not_hoard), LS_TEST (placeholders_stand_for_gradients))

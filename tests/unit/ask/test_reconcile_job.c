@@ -256,15 +256,7 @@ steps_are_chosen (void)
   ls_job_spec_clear (&spec);
 }
 
-int
-main (void)
-{
-  g_autofree char *data = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", NULL);
-  g_setenv ("LS_DATA_DIR", data, TRUE);
-  static const LsTestCase cases[] = {
-    LS_TEST (a_simulated_step_is_itself),   LS_TEST (messages_between_stages_have_sizes_and_kernels_none),
-    LS_TEST (collectives_are_told_by_size), LS_TEST (steps_are_found_by_period),
-    LS_TEST (what_differs_is_said),         LS_TEST (steps_are_chosen)
-  };
-  return ls_test_run ("reconcile_job", cases, G_N_ELEMENTS (cases));
-}
+LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (a_simulated_step_is_itself),
+                    LS_TEST (messages_between_stages_have_sizes_and_kernels_none),
+                    LS_TEST (collectives_are_told_by_size), LS_TEST (steps_are_found_by_period),
+                    LS_TEST (what_differs_is_said), LS_TEST (steps_are_chosen))

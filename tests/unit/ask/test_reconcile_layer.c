@@ -116,5 +116,5 @@ other_layers_are_not_taken_for_it (void)
   LS_CHECK_NO_ERROR (error);
 }
 
-LS_TEST_MAIN ("reconcile_layer", LS_TEST (an_eager_layer_is_nearest_to_its_software),
-              LS_TEST (a_simulated_layer_is_the_jobs_own), LS_TEST (other_layers_are_not_taken_for_it))
+LS_TEST_SUITE (LS_TEST (an_eager_layer_is_nearest_to_its_software),
+               LS_TEST (a_simulated_layer_is_the_jobs_own), LS_TEST (other_layers_are_not_taken_for_it))

@@ -148,16 +148,6 @@ measured_kernels_follow_their_gpu (void)
   ls_calibration_clear (&hardware.calibration);
 }
 
-int
-main (void)
-{
-  const char *root = g_getenv ("LS_DATA_DIR");
-  g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
-  g_setenv ("LS_DATA_DIR", data, TRUE);
-  static const LsTestCase cases[] = {
-    LS_TEST (one_gpu_is_flops_and_memory),        LS_TEST (a_slow_host_is_the_step),
-    LS_TEST (all_parameters_together_scale_time), LS_TEST (threads_change_nothing),
-    LS_TEST (measured_kernels_follow_their_gpu),
-  };
-  return ls_test_run ("sensitivity", cases, G_N_ELEMENTS (cases));
-}
+LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (one_gpu_is_flops_and_memory),
+                    LS_TEST (a_slow_host_is_the_step), LS_TEST (all_parameters_together_scale_time),
+                    LS_TEST (threads_change_nothing), LS_TEST (measured_kernels_follow_their_gpu))

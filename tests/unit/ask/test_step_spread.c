@@ -363,9 +363,9 @@ what_has_speeds_already_is_refused (void)
   case_clear (&c);
 }
 
-LS_TEST_MAIN ("step_spread", LS_TEST (nothing_varies_of_itself), LS_TEST (steps_wait_for_the_largest_of_n),
-              LS_TEST (a_day_swings), LS_TEST (a_pipeline_follows_its_slowest_stage),
-              LS_TEST (threads_change_nothing), LS_TEST (noise_falls_with_length_and_number),
-              LS_TEST (the_slowest_is_not_counted_twice), LS_TEST (what_has_speeds_already_is_refused),
-              LS_TEST (one_slow_rank_delays_all), LS_TEST (speeds_of_all_ranks_are_followed),
-              LS_TEST (stages_are_found_in_any_order_of_ranks))
+LS_TEST_SUITE (LS_TEST (nothing_varies_of_itself), LS_TEST (steps_wait_for_the_largest_of_n),
+               LS_TEST (a_day_swings), LS_TEST (a_pipeline_follows_its_slowest_stage),
+               LS_TEST (threads_change_nothing), LS_TEST (noise_falls_with_length_and_number),
+               LS_TEST (the_slowest_is_not_counted_twice), LS_TEST (what_has_speeds_already_is_refused),
+               LS_TEST (one_slow_rank_delays_all), LS_TEST (speeds_of_all_ranks_are_followed),
+               LS_TEST (stages_are_found_in_any_order_of_ranks))

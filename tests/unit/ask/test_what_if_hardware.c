@@ -348,6 +348,5 @@ a_percent_by_hand_is_the_sensitivity (void)
   }
 }
 
-LS_TEST_MAIN ("what_if_hardware", LS_TEST (better_hardware_is_never_slower),
-              LS_TEST (what_changes_nothing_is_told), LS_TEST (faster_nics_speed_up_every_operation),
-              LS_TEST (a_percent_by_hand_is_the_sensitivity))
+LS_TEST_SUITE (LS_TEST (better_hardware_is_never_slower), LS_TEST (what_changes_nothing_is_told),
+               LS_TEST (faster_nics_speed_up_every_operation), LS_TEST (a_percent_by_hand_is_the_sensitivity))

@@ -365,10 +365,10 @@ a_switch_is_turned_from_where_it_is (void)
     check_row (knobs, row);
 }
 
-LS_TEST_MAIN ("whatif", LS_TEST (the_options_of_a_row_do_what_it_says),
-              LS_TEST (a_smaller_micro_batch_closes_the_bubble), LS_TEST (threads_change_nothing),
-              LS_TEST (a_successor_is_tried), LS_TEST (what_a_job_has_not_can_be_proposed),
-              LS_TEST (changes_join), LS_TEST (a_switch_is_turned_from_where_it_is),
-              LS_TEST (other_kernels_of_the_program_are_tried),
-              LS_TEST (variants_are_of_lists_that_there_are), LS_TEST (a_trace_leaves_nothing_to_change),
-              LS_TEST (the_order_of_a_file_leaves_what_it_does_not_fix))
+LS_TEST_SUITE (LS_TEST (the_options_of_a_row_do_what_it_says),
+               LS_TEST (a_smaller_micro_batch_closes_the_bubble), LS_TEST (threads_change_nothing),
+               LS_TEST (a_successor_is_tried), LS_TEST (what_a_job_has_not_can_be_proposed),
+               LS_TEST (changes_join), LS_TEST (a_switch_is_turned_from_where_it_is),
+               LS_TEST (other_kernels_of_the_program_are_tried),
+               LS_TEST (variants_are_of_lists_that_there_are), LS_TEST (a_trace_leaves_nothing_to_change),
+               LS_TEST (the_order_of_a_file_leaves_what_it_does_not_fix))

@@ -336,8 +336,8 @@ experts_ask_for_more_tokens (void)
   LS_CHECK_NEAR (moved / computed * 990e12 / 400e9, 79200, 1e-3);
 }
 
-LS_TEST_MAIN ("worked", LS_TEST (products_turn_compute_bound), LS_TEST (a_split_product_turns_compute_bound),
-              LS_TEST (peaks_are_those_of_the_tensor_cores), LS_TEST (states_take_18_bytes_per_parameter),
-              LS_TEST (attention_of_a_step), LS_TEST (switches_of_a_node_add_up),
-              LS_TEST (tensor_parallelism_turns_bound_by_communication),
-              LS_TEST (a_gpu_has_its_part_of_the_batch), LS_TEST (experts_ask_for_more_tokens))
+LS_TEST_SUITE (LS_TEST (products_turn_compute_bound), LS_TEST (a_split_product_turns_compute_bound),
+               LS_TEST (peaks_are_those_of_the_tensor_cores), LS_TEST (states_take_18_bytes_per_parameter),
+               LS_TEST (attention_of_a_step), LS_TEST (switches_of_a_node_add_up),
+               LS_TEST (tensor_parallelism_turns_bound_by_communication),
+               LS_TEST (a_gpu_has_its_part_of_the_batch), LS_TEST (experts_ask_for_more_tokens))

@@ -72,6 +72,6 @@ reserves_less_than_a_constant_times_what_is_used (void)
   LS_CHECK_INT (ls_arena_bytes (arena), <=, 3 * used);
 }
 
-LS_TEST_MAIN ("arena", LS_TEST (memory_is_zeroed_aligned_and_stays), LS_TEST (empty_requests_are_unique),
-              LS_TEST (large_requests_get_their_own_block), LS_TEST (strings_are_copied),
-              LS_TEST (reserves_less_than_a_constant_times_what_is_used))
+LS_TEST_SUITE (LS_TEST (memory_is_zeroed_aligned_and_stays), LS_TEST (empty_requests_are_unique),
+               LS_TEST (large_requests_get_their_own_block), LS_TEST (strings_are_copied),
+               LS_TEST (reserves_less_than_a_constant_times_what_is_used))

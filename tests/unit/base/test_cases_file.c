@@ -68,5 +68,4 @@ another_form_is_refused_with_its_line (void)
   }
 }
 
-LS_TEST_MAIN ("cases_file", LS_TEST (what_is_read_is_written_again),
-              LS_TEST (another_form_is_refused_with_its_line))
+LS_TEST_SUITE (LS_TEST (what_is_read_is_written_again), LS_TEST (another_form_is_refused_with_its_line))

@@ -154,10 +154,10 @@ a_list_may_only_count (void)
   LS_CHECK_INT (ls_diag_list_n (list), ==, 3);
 }
 
-LS_TEST_MAIN ("diag", LS_TEST (the_documented_example), LS_TEST (unknown_parts_are_left_out),
-              LS_TEST (carets_survive_tabs_and_wide_characters),
-              LS_TEST (long_lines_are_cut_around_the_caret),
-              LS_TEST (control_characters_do_not_reach_the_terminal), LS_TEST (only_twenty_are_shown),
-              LS_TEST (what_is_not_shown_costs_nothing), LS_TEST (an_error_carries_everything),
-              LS_TEST (exit_codes_are_as_documented), LS_TEST (errors_of_other_domains_are_failures),
-              LS_TEST (a_list_may_only_count))
+LS_TEST_SUITE (LS_TEST (the_documented_example), LS_TEST (unknown_parts_are_left_out),
+               LS_TEST (carets_survive_tabs_and_wide_characters),
+               LS_TEST (long_lines_are_cut_around_the_caret),
+               LS_TEST (control_characters_do_not_reach_the_terminal), LS_TEST (only_twenty_are_shown),
+               LS_TEST (what_is_not_shown_costs_nothing), LS_TEST (an_error_carries_everything),
+               LS_TEST (exit_codes_are_as_documented), LS_TEST (errors_of_other_domains_are_failures),
+               LS_TEST (a_list_may_only_count))

@@ -48,5 +48,4 @@ order_matters (void)
   LS_CHECK (ls_digest_get (&ab) != ls_digest_get (&ba));
 }
 
-LS_TEST_MAIN ("digest", LS_TEST (known_vectors), LS_TEST (words_are_little_endian_bytes),
-              LS_TEST (order_matters))
+LS_TEST_SUITE (LS_TEST (known_vectors), LS_TEST (words_are_little_endian_bytes), LS_TEST (order_matters))

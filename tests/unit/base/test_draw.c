@@ -84,5 +84,5 @@ the_distribution_leads_back (void)
   }
 }
 
-LS_TEST_MAIN ("draw", LS_TEST (worked_examples), LS_TEST (every_draw_is_counted),
-              LS_TEST (quantiles_are_known), LS_TEST (the_distribution_leads_back))
+LS_TEST_SUITE (LS_TEST (worked_examples), LS_TEST (every_draw_is_counted), LS_TEST (quantiles_are_known),
+               LS_TEST (the_distribution_leads_back))

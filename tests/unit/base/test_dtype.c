@@ -61,6 +61,5 @@ long_spellings_are_accepted (void)
   LS_CHECK_INT (d, ==, LS_DTYPE_FP32); /* untouched by failures */
 }
 
-LS_TEST_MAIN ("dtype", LS_TEST (names_parse_back), LS_TEST (sizes_are_in_bytes),
-              LS_TEST (nvfp4_counts_its_scales), LS_TEST (scaled_formats_are_for_products_only),
-              LS_TEST (long_spellings_are_accepted))
+LS_TEST_SUITE (LS_TEST (names_parse_back), LS_TEST (sizes_are_in_bytes), LS_TEST (nvfp4_counts_its_scales),
+               LS_TEST (scaled_formats_are_for_products_only), LS_TEST (long_spellings_are_accepted))

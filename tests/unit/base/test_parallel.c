@@ -51,4 +51,4 @@ nobody_asks (void)
   LS_CHECK_INT (seen.n_times[0], ==, 1);
 }
 
-LS_TEST_MAIN ("parallel", LS_TEST (each_once), LS_TEST (nobody_asks))
+LS_TEST_SUITE (LS_TEST (each_once), LS_TEST (nobody_asks))

@@ -56,5 +56,5 @@ what_is_no_utf8_is_marked (void)
          "b?");
 }
 
-LS_TEST_MAIN ("printable", LS_TEST (letters_of_all_scripts_stay), LS_TEST (what_drives_a_terminal_goes),
-              LS_TEST (what_turns_or_hides_text_goes), LS_TEST (what_is_no_utf8_is_marked))
+LS_TEST_SUITE (LS_TEST (letters_of_all_scripts_stay), LS_TEST (what_drives_a_terminal_goes),
+               LS_TEST (what_turns_or_hides_text_goes), LS_TEST (what_is_no_utf8_is_marked))

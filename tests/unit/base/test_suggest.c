@@ -65,6 +65,6 @@ the_first_of_equals_wins (void)
   LS_CHECK_STR (ls_suggest ("a100-60g", words), "a100-40g");
 }
 
-LS_TEST_MAIN ("suggest", LS_TEST (distances), LS_TEST (near_words_are_suggested), LS_TEST (far_words_are_not),
-              LS_TEST (a_beginning_beats_what_is_nearer), LS_TEST (a_word_between_dashes_is_a_beginning_too),
-              LS_TEST (the_first_of_equals_wins))
+LS_TEST_SUITE (LS_TEST (distances), LS_TEST (near_words_are_suggested), LS_TEST (far_words_are_not),
+               LS_TEST (a_beginning_beats_what_is_nearer), LS_TEST (a_word_between_dashes_is_a_beginning_too),
+               LS_TEST (the_first_of_equals_wins))

@@ -251,9 +251,9 @@ parse_undoes_format (void)
   }
 }
 
-LS_TEST_MAIN ("units", LS_TEST (counts_are_whole_and_letters_binary), LS_TEST (times_are_exact_picoseconds),
-              LS_TEST (parsing_rounds_half_away_from_zero), LS_TEST (decimal_and_binary_prefixes_differ),
-              LS_TEST (bits_per_second_become_bytes), LS_TEST (flop_rates_keep_their_exponent_letters),
-              LS_TEST (malformed_quantities_are_refused), LS_TEST (overflow_is_refused),
-              LS_TEST (seconds_round_half_away_and_up), LS_TEST (seconds_saturate),
-              LS_TEST (formats_are_for_people), LS_TEST (parse_undoes_format))
+LS_TEST_SUITE (LS_TEST (counts_are_whole_and_letters_binary), LS_TEST (times_are_exact_picoseconds),
+               LS_TEST (parsing_rounds_half_away_from_zero), LS_TEST (decimal_and_binary_prefixes_differ),
+               LS_TEST (bits_per_second_become_bytes), LS_TEST (flop_rates_keep_their_exponent_letters),
+               LS_TEST (malformed_quantities_are_refused), LS_TEST (overflow_is_refused),
+               LS_TEST (seconds_round_half_away_and_up), LS_TEST (seconds_saturate),
+               LS_TEST (formats_are_for_people), LS_TEST (parse_undoes_format))

@@ -489,8 +489,7 @@ small_sizes_tell_no_bandwidth (void)
   ls_nccl_clear (&shipped);
 }
 
-LS_TEST_MAIN ("calibrate", LS_TEST (known_coefficients_come_back),
-              LS_TEST (waits_shares_and_layers_come_back), LS_TEST (tables_of_others_ship_coefficients),
-              LS_TEST (files_are_named_as_they_are), LS_TEST (nonsense_is_refused),
-              LS_TEST (known_figures_of_nccl_come_back), LS_TEST (known_figures_of_sends_come_back),
-              LS_TEST (small_sizes_tell_no_bandwidth))
+LS_TEST_SUITE (LS_TEST (known_coefficients_come_back), LS_TEST (waits_shares_and_layers_come_back),
+               LS_TEST (tables_of_others_ship_coefficients), LS_TEST (files_are_named_as_they_are),
+               LS_TEST (nonsense_is_refused), LS_TEST (known_figures_of_nccl_come_back),
+               LS_TEST (known_figures_of_sends_come_back), LS_TEST (small_sizes_tell_no_bandwidth))

@@ -392,7 +392,7 @@ subsets_of_measured_kernels_make_nothing_worse (void)
   fixture_clear (&x);
 }
 
-LS_TEST_MAIN ("calibrate_layers", LS_TEST (own_kernels_change_nothing),
-              LS_TEST (slower_kernels_move_things_their_way), LS_TEST (small_products_leave_large_ones_alone),
-              LS_TEST (three_kernels_tell_two_do_not), LS_TEST (slower_products_make_a_step_slower),
-              LS_TEST (subsets_of_measured_kernels_make_nothing_worse))
+LS_TEST_SUITE (LS_TEST (own_kernels_change_nothing), LS_TEST (slower_kernels_move_things_their_way),
+               LS_TEST (small_products_leave_large_ones_alone), LS_TEST (three_kernels_tell_two_do_not),
+               LS_TEST (slower_products_make_a_step_slower),
+               LS_TEST (subsets_of_measured_kernels_make_nothing_worse))

@@ -285,5 +285,5 @@ a_backward_without_data_runs_as_the_forward (void)
   ls_calibration_clear (&c);
 }
 
-LS_TEST_MAIN ("calibrate_predicted", LS_TEST (predicted_kernels_move_nothing),
-              LS_TEST (a_backward_without_data_runs_as_the_forward))
+LS_TEST_SUITE (LS_TEST (predicted_kernels_move_nothing),
+               LS_TEST (a_backward_without_data_runs_as_the_forward))

@@ -221,4 +221,4 @@ measured_kernels_make_nothing_worse (void)
   }
 }
 
-LS_TEST_MAIN ("calibrate_subsets", LS_TEST (measured_kernels_make_nothing_worse))
+LS_TEST_SUITE (LS_TEST (measured_kernels_make_nothing_worse))

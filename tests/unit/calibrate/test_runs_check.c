@@ -46,5 +46,5 @@ outliers_and_contradictions_are_named (void)
   check (twice, 4, "c and a are one job to the simulator, and measured 1.14 times apart", NULL);
 }
 
-LS_TEST_MAIN ("runs_check", LS_TEST (runs_that_agree_are_left_in_peace), LS_TEST (milliseconds_are_refused),
-              LS_TEST (outliers_and_contradictions_are_named))
+LS_TEST_SUITE (LS_TEST (runs_that_agree_are_left_in_peace), LS_TEST (milliseconds_are_refused),
+               LS_TEST (outliers_and_contradictions_are_named))

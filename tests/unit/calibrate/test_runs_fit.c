@@ -478,23 +478,11 @@ what_cannot_be_fitted_is_refused (void)
   LS_CHECK (!calibrated ("nowhere", NULL, &error) && g_error_matches (error, LS_ERROR, LS_ERROR_INPUT));
 }
 
-int
-main (void)
-{
-  g_autofree char *data = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", NULL);
-  g_setenv ("LS_DATA_DIR", data, TRUE);
-  static const LsTestCase cases[] = { LS_TEST (what_rows_show_is_found),
-                                      LS_TEST (what_trades_is_kept),
-                                      LS_TEST (few_rows_fit_few),
-                                      LS_TEST (the_one_that_explains_more_is_tried),
-                                      LS_TEST (ranges_hold),
-                                      LS_TEST (what_bites_on_one_side_is_found),
-                                      LS_TEST (what_bites_on_one_side_is_tried_again),
-                                      LS_TEST (repeats_are_left_out_together),
-                                      LS_TEST (the_interval_is_of_what_was_left_out),
-                                      LS_TEST (progress_has_a_total),
-                                      LS_TEST (a_cluster_is_found_again),
-                                      LS_TEST (the_host_is_the_clusters),
-                                      LS_TEST (what_cannot_be_fitted_is_refused) };
-  return ls_test_run ("runs_fit", cases, G_N_ELEMENTS (cases));
-}
+LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (what_rows_show_is_found),
+                    LS_TEST (what_trades_is_kept), LS_TEST (few_rows_fit_few),
+                    LS_TEST (the_one_that_explains_more_is_tried), LS_TEST (ranges_hold),
+                    LS_TEST (what_bites_on_one_side_is_found),
+                    LS_TEST (what_bites_on_one_side_is_tried_again), LS_TEST (repeats_are_left_out_together),
+                    LS_TEST (the_interval_is_of_what_was_left_out), LS_TEST (progress_has_a_total),
+                    LS_TEST (a_cluster_is_found_again), LS_TEST (the_host_is_the_clusters),
+                    LS_TEST (what_cannot_be_fitted_is_refused))

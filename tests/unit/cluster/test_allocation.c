@@ -323,9 +323,9 @@ what_does_not_fit_is_refused (void)
   LS_CHECK_STR (error ? error->message : "", "segments of 7 compute trays: a node has 6 (cpu.boards)");
 }
 
-LS_TEST_MAIN ("allocation", LS_TEST (nodes_of_unequal_size_have_their_own_seats),
-              LS_TEST (lists_are_read_as_slurm_writes_them), LS_TEST (long_names_are_refused),
-              LS_TEST (ranks_fill_the_nodes_of_a_list), LS_TEST (a_list_keeps_to_what_jobs_take_of_a_node),
-              LS_TEST (a_seed_draws_nodes_or_gpus), LS_TEST (seats_are_checked_where_they_stand),
-              LS_TEST (whole_segments_are_taken), LS_TEST (ranks_leave_the_rest_of_a_rack_free),
-              LS_TEST (what_does_not_fit_is_refused))
+LS_TEST_SUITE (LS_TEST (nodes_of_unequal_size_have_their_own_seats),
+               LS_TEST (lists_are_read_as_slurm_writes_them), LS_TEST (long_names_are_refused),
+               LS_TEST (ranks_fill_the_nodes_of_a_list), LS_TEST (a_list_keeps_to_what_jobs_take_of_a_node),
+               LS_TEST (a_seed_draws_nodes_or_gpus), LS_TEST (seats_are_checked_where_they_stand),
+               LS_TEST (whole_segments_are_taken), LS_TEST (ranks_leave_the_rest_of_a_rack_free),
+               LS_TEST (what_does_not_fit_is_refused))

@@ -282,8 +282,8 @@ a_brief_cluster_says_what_a_whole_one_says (void)
   }
 }
 
-LS_TEST_MAIN ("cluster", LS_TEST (invariants_hold_on_all_shapes), LS_TEST (trunks_carry_names_of_people),
-              LS_TEST (trunk_capacity_is_the_sum_of_its_links), LS_TEST (uneven_planes_keep_all_links),
-              LS_TEST (oversubscription_takes_uplinks_away), LS_TEST (one_leaf_needs_no_spine),
-              LS_TEST (counts_that_do_not_deal_out_are_refused), LS_TEST (what_no_machine_has_is_refused),
-              LS_TEST (size_is_linear_in_gpus), LS_TEST (a_brief_cluster_says_what_a_whole_one_says))
+LS_TEST_SUITE (LS_TEST (invariants_hold_on_all_shapes), LS_TEST (trunks_carry_names_of_people),
+               LS_TEST (trunk_capacity_is_the_sum_of_its_links), LS_TEST (uneven_planes_keep_all_links),
+               LS_TEST (oversubscription_takes_uplinks_away), LS_TEST (one_leaf_needs_no_spine),
+               LS_TEST (counts_that_do_not_deal_out_are_refused), LS_TEST (what_no_machine_has_is_refused),
+               LS_TEST (size_is_linear_in_gpus), LS_TEST (a_brief_cluster_says_what_a_whole_one_says))

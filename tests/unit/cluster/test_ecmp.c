@@ -219,6 +219,6 @@ channels_use_all_links (void)
   ls_cluster_spec_clear (&s);
 }
 
-LS_TEST_MAIN ("ecmp", LS_TEST (flows_take_shortest_ways), LS_TEST (collisions_are_those_of_balls_in_bins),
-              LS_TEST (ideal_spreading_has_no_collisions), LS_TEST (the_seed_decides),
-              LS_TEST (channels_use_all_links))
+LS_TEST_SUITE (LS_TEST (flows_take_shortest_ways), LS_TEST (collisions_are_those_of_balls_in_bins),
+               LS_TEST (ideal_spreading_has_no_collisions), LS_TEST (the_seed_decides),
+               LS_TEST (channels_use_all_links))

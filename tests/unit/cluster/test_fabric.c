@@ -243,8 +243,8 @@ lists_with_mistakes_are_refused (void)
   REFUSE (odd_list (ideal), "a rule places NICs of rail 2; there are 2 rails", place_nics (&s, 2, 0, 0, "a"));
 }
 
-LS_TEST_MAIN ("fabric", LS_TEST (fat_trees_agree_with_search), LS_TEST (a_route_reads_as_expected),
-              LS_TEST (bandwidth_of_levels_is_that_of_a_superpod),
-              LS_TEST (spine_oversubscription_takes_uplinks_away), LS_TEST (lists_agree_with_search),
-              LS_TEST (a_list_can_say_what_a_leaf_spine_says), LS_TEST (pxn_keeps_to_the_rail),
-              LS_TEST (what_cannot_be_built_is_refused), LS_TEST (lists_with_mistakes_are_refused))
+LS_TEST_SUITE (LS_TEST (fat_trees_agree_with_search), LS_TEST (a_route_reads_as_expected),
+               LS_TEST (bandwidth_of_levels_is_that_of_a_superpod),
+               LS_TEST (spine_oversubscription_takes_uplinks_away), LS_TEST (lists_agree_with_search),
+               LS_TEST (a_list_can_say_what_a_leaf_spine_says), LS_TEST (pxn_keeps_to_the_rail),
+               LS_TEST (what_cannot_be_built_is_refused), LS_TEST (lists_with_mistakes_are_refused))

@@ -265,8 +265,8 @@ a_slow_link_of_a_trunk_is_a_matter_of_routing (void)
   }
 }
 
-LS_TEST_MAIN ("faults", LS_TEST (a_slow_link_of_a_trunk_is_a_matter_of_routing),
-              LS_TEST (a_degraded_link_has_less_both_ways), LS_TEST (without_nvlink_over_pcie),
-              LS_TEST (without_its_nic_through_the_next), LS_TEST (ways_around_agree_with_search),
-              LS_TEST (hashing_leaves_out_what_failed), LS_TEST (who_is_cut_off_is_named),
-              LS_TEST (spines_may_fail_where_pxn_needs_none), LS_TEST (unknown_links_are_refused))
+LS_TEST_SUITE (LS_TEST (a_slow_link_of_a_trunk_is_a_matter_of_routing),
+               LS_TEST (a_degraded_link_has_less_both_ways), LS_TEST (without_nvlink_over_pcie),
+               LS_TEST (without_its_nic_through_the_next), LS_TEST (ways_around_agree_with_search),
+               LS_TEST (hashing_leaves_out_what_failed), LS_TEST (who_is_cut_off_is_named),
+               LS_TEST (spines_may_fail_where_pxn_needs_none), LS_TEST (unknown_links_are_refused))

@@ -421,11 +421,11 @@ without_p2p_data_pass_the_cpu (void)
   LS_CHECK (error && strstr (error->message, "without P2P") != NULL);
 }
 
-LS_TEST_MAIN ("interiors", LS_TEST (a_full_mesh_joins_all_to_all), LS_TEST (without_p2p_data_pass_the_cpu),
-              LS_TEST (listed_links_between_gpus_are_nvlinks), LS_TEST (dgx_1_has_six_nvlinks_per_gpu),
-              LS_TEST (far_gpus_of_a_mesh_go_over_common_neighbours),
-              LS_TEST (mesh_gpus_without_a_way_use_pcie), LS_TEST (without_switches_all_hangs_on_the_cpus),
-              LS_TEST (boards_are_joined_by_nvlink_alone), LS_TEST (equal_ways_share_by_capacity),
-              LS_TEST (a_list_equals_the_server_that_it_describes),
-              LS_TEST (meshes_that_cannot_be_are_refused), LS_TEST (servers_that_cannot_be_are_refused),
-              LS_TEST (lists_that_cannot_be_are_refused), LS_TEST (ways_spread_too_far_are_refused))
+LS_TEST_SUITE (LS_TEST (a_full_mesh_joins_all_to_all), LS_TEST (without_p2p_data_pass_the_cpu),
+               LS_TEST (listed_links_between_gpus_are_nvlinks), LS_TEST (dgx_1_has_six_nvlinks_per_gpu),
+               LS_TEST (far_gpus_of_a_mesh_go_over_common_neighbours),
+               LS_TEST (mesh_gpus_without_a_way_use_pcie), LS_TEST (without_switches_all_hangs_on_the_cpus),
+               LS_TEST (boards_are_joined_by_nvlink_alone), LS_TEST (equal_ways_share_by_capacity),
+               LS_TEST (a_list_equals_the_server_that_it_describes),
+               LS_TEST (meshes_that_cannot_be_are_refused), LS_TEST (servers_that_cannot_be_are_refused),
+               LS_TEST (lists_that_cannot_be_are_refused), LS_TEST (ways_spread_too_far_are_refused))

@@ -253,7 +253,7 @@ parts_of_a_flow_add_up (void)
   }
 }
 
-LS_TEST_MAIN ("route", LS_TEST (shape_and_search_agree_on_random_pairs), LS_TEST (odd_servers_agree_too),
-              LS_TEST (nodes_of_several_kinds_agree_too), LS_TEST (random_lists_agree_with_search),
-              LS_TEST (routes_read_as_expected), LS_TEST (nics_can_be_chosen),
-              LS_TEST (parts_of_a_flow_add_up))
+LS_TEST_SUITE (LS_TEST (shape_and_search_agree_on_random_pairs), LS_TEST (odd_servers_agree_too),
+               LS_TEST (nodes_of_several_kinds_agree_too), LS_TEST (random_lists_agree_with_search),
+               LS_TEST (routes_read_as_expected), LS_TEST (nics_can_be_chosen),
+               LS_TEST (parts_of_a_flow_add_up))

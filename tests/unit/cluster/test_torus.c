@@ -349,9 +349,9 @@ pods_have_their_hosts (void)
   LS_CHECK_NEAR (ls_torus_n_chips (&v5p.torus) * 96e9, 860e12, 0.01);
 }
 
-LS_TEST_MAIN ("torus", LS_TEST (slices_have_their_links), LS_TEST (a_v5e_pod_has_its_bisection),
-              LS_TEST (chips_are_numbered_with_x_fastest), LS_TEST (axes_wrap_by_rule),
-              LS_TEST (ways_are_shortest), LS_TEST (ways_are_dimension_ordered),
-              LS_TEST (tp_groups_lie_on_lines_then_planes), LS_TEST (jobs_get_slices_that_fit),
-              LS_TEST (a_given_slice_stays), LS_TEST (bad_slices_are_refused),
-              LS_TEST (pods_have_their_hosts))
+LS_TEST_SUITE (LS_TEST (slices_have_their_links), LS_TEST (a_v5e_pod_has_its_bisection),
+               LS_TEST (chips_are_numbered_with_x_fastest), LS_TEST (axes_wrap_by_rule),
+               LS_TEST (ways_are_shortest), LS_TEST (ways_are_dimension_ordered),
+               LS_TEST (tp_groups_lie_on_lines_then_planes), LS_TEST (jobs_get_slices_that_fit),
+               LS_TEST (a_given_slice_stays), LS_TEST (bad_slices_are_refused),
+               LS_TEST (pods_have_their_hosts))

@@ -77,5 +77,5 @@ only_matrix_units_follow_it (void)
                  1, 1e-9);
 }
 
-LS_TEST_MAIN ("clock", LS_TEST (a_power_limit_counts_where_it_is_below_what_is_reached),
-              LS_TEST (the_slowest_of_many_sets_the_pace), LS_TEST (only_matrix_units_follow_it))
+LS_TEST_SUITE (LS_TEST (a_power_limit_counts_where_it_is_below_what_is_reached),
+               LS_TEST (the_slowest_of_many_sets_the_pace), LS_TEST (only_matrix_units_follow_it))

@@ -398,18 +398,18 @@ rounding_pays_its_share_of_a_wave (void)
   LS_CHECK_DOUBLE (ls_tile_waves_paid (30, 100, 0), ==, 1); /* never less than one */
 }
 
-LS_TEST_MAIN ("cost", LS_TEST (roofline_is_peak_or_bandwidth), LS_TEST (worked_example_takes_106_us),
-              LS_TEST (empty_kernel_costs_its_launch), LS_TEST (huge_gemm_approaches_the_efficiency),
-              LS_TEST (shallow_gemm_is_bound_by_memory), LS_TEST (one_tile_too_many_starts_a_wave),
-              LS_TEST (deep_narrow_gemm_is_cut_along_k), LS_TEST (no_cut_leaves_less_than_256_of_k),
-              LS_TEST (batched_scores_are_bound_by_memory), LS_TEST (batch_costs_at_most_its_members),
-              LS_TEST (rooflines_of_the_book), LS_TEST (long_kernels_of_a_loop_run_hot),
-              LS_TEST (what_does_not_overlap_stretches_both_terms),
-              LS_TEST (timings_hold_more_than_the_kernel), LS_TEST (fp8_uses_its_own_fit_only_if_it_has_one),
-              LS_TEST (sustained_slows_gemms_and_nothing_else),
-              LS_TEST (gemms_that_add_to_fp32_may_sustain_another_rate),
-              LS_TEST (extrapolation_is_outside_the_range_of_the_fit), LS_TEST (beside_nobody_is_alone),
-              LS_TEST (lost_sms_slow_only_the_compute_term), LS_TEST (more_work_never_takes_less_time),
-              LS_TEST (tiled_gemm_never_gets_faster_with_size),
-              LS_TEST (blocks_are_rounded_up_in_both_directions), LS_TEST (one_block_too_many_starts_a_wave),
-              LS_TEST (four_more_sms_help_by_the_wave), LS_TEST (rounding_pays_its_share_of_a_wave))
+LS_TEST_SUITE (LS_TEST (roofline_is_peak_or_bandwidth), LS_TEST (worked_example_takes_106_us),
+               LS_TEST (empty_kernel_costs_its_launch), LS_TEST (huge_gemm_approaches_the_efficiency),
+               LS_TEST (shallow_gemm_is_bound_by_memory), LS_TEST (one_tile_too_many_starts_a_wave),
+               LS_TEST (deep_narrow_gemm_is_cut_along_k), LS_TEST (no_cut_leaves_less_than_256_of_k),
+               LS_TEST (batched_scores_are_bound_by_memory), LS_TEST (batch_costs_at_most_its_members),
+               LS_TEST (rooflines_of_the_book), LS_TEST (long_kernels_of_a_loop_run_hot),
+               LS_TEST (what_does_not_overlap_stretches_both_terms),
+               LS_TEST (timings_hold_more_than_the_kernel), LS_TEST (fp8_uses_its_own_fit_only_if_it_has_one),
+               LS_TEST (sustained_slows_gemms_and_nothing_else),
+               LS_TEST (gemms_that_add_to_fp32_may_sustain_another_rate),
+               LS_TEST (extrapolation_is_outside_the_range_of_the_fit), LS_TEST (beside_nobody_is_alone),
+               LS_TEST (lost_sms_slow_only_the_compute_term), LS_TEST (more_work_never_takes_less_time),
+               LS_TEST (tiled_gemm_never_gets_faster_with_size),
+               LS_TEST (blocks_are_rounded_up_in_both_directions), LS_TEST (one_block_too_many_starts_a_wave),
+               LS_TEST (four_more_sms_help_by_the_wave), LS_TEST (rounding_pays_its_share_of_a_wave))

@@ -247,10 +247,9 @@ streams_take_longer_in_a_layer (void)
   }
 }
 
-LS_TEST_MAIN ("cost_kinds", LS_TEST (attention_deals_out_the_tiles_of_a_triangle),
-              LS_TEST (wide_heads_cost_extra), LS_TEST (attention_counts_its_flops),
-              LS_TEST (another_attention_has_its_own_fits),
-              LS_TEST (streams_with_arithmetic_take_what_was_measured),
-              LS_TEST (joining_partial_sums_takes_a_launch), LS_TEST (each_matrix_of_a_group_takes_a_launch),
-              LS_TEST (small_streams_stay_in_the_l2), LS_TEST (access_is_elements_or_bytes_behind_the_gap),
-              LS_TEST (access_without_figures_is_a_roofline), LS_TEST (streams_take_longer_in_a_layer))
+LS_TEST_SUITE (LS_TEST (attention_deals_out_the_tiles_of_a_triangle), LS_TEST (wide_heads_cost_extra),
+               LS_TEST (attention_counts_its_flops), LS_TEST (another_attention_has_its_own_fits),
+               LS_TEST (streams_with_arithmetic_take_what_was_measured),
+               LS_TEST (joining_partial_sums_takes_a_launch), LS_TEST (each_matrix_of_a_group_takes_a_launch),
+               LS_TEST (small_streams_stay_in_the_l2), LS_TEST (access_is_elements_or_bytes_behind_the_gap),
+               LS_TEST (access_without_figures_is_a_roofline), LS_TEST (streams_take_longer_in_a_layer))

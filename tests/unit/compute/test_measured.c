@@ -171,7 +171,7 @@ the_cost_model_takes_the_table_first (void)
   ls_measured_free (c.measured);
 }
 
-LS_TEST_MAIN ("measured", LS_TEST (attention_is_known_by_whose_it_is),
-              LS_TEST (neighbours_are_interpolated_in_the_logarithm), LS_TEST (nothing_is_extrapolated),
-              LS_TEST (the_nearest_neighbours_count), LS_TEST (streams_go_by_name),
-              LS_TEST (the_cost_model_takes_the_table_first))
+LS_TEST_SUITE (LS_TEST (attention_is_known_by_whose_it_is),
+               LS_TEST (neighbours_are_interpolated_in_the_logarithm), LS_TEST (nothing_is_extrapolated),
+               LS_TEST (the_nearest_neighbours_count), LS_TEST (streams_go_by_name),
+               LS_TEST (the_cost_model_takes_the_table_first))

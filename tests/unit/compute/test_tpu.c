@@ -55,5 +55,5 @@ int8_becomes_bound_by_compute (void)
   LS_CHECK_NEAR ((double) b, 271, 0.04);
 }
 
-LS_TEST_MAIN ("tpu", LS_TEST (parameters_come_from_hbm), LS_TEST (few_rows_take_the_time_of_their_flops),
-              LS_TEST (int8_becomes_bound_by_compute))
+LS_TEST_SUITE (LS_TEST (parameters_come_from_hbm), LS_TEST (few_rows_take_the_time_of_their_flops),
+               LS_TEST (int8_becomes_bound_by_compute))

@@ -103,5 +103,5 @@ a_stopped_run_goes_on (void)
   }
 }
 
-LS_TEST_MAIN ("engine", LS_TEST (an_instant_goes_by_phase_then_history),
-              LS_TEST (a_moved_event_goes_behind_its_new_equals), LS_TEST (a_stopped_run_goes_on))
+LS_TEST_SUITE (LS_TEST (an_instant_goes_by_phase_then_history),
+               LS_TEST (a_moved_event_goes_behind_its_new_equals), LS_TEST (a_stopped_run_goes_on))

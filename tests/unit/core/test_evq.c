@@ -234,7 +234,6 @@ a_removed_event_may_be_freed (void)
   }
 }
 
-LS_TEST_MAIN ("evq", LS_TEST (same_order_under_random_traffic),
-              LS_TEST (a_hundred_thousand_come_out_in_order), LS_TEST (order_survives_any_number_of_moves),
-              LS_TEST (ties_go_by_phase_and_history), LS_TEST (a_pop_in_vain_changes_nothing),
-              LS_TEST (a_removed_event_may_be_freed))
+LS_TEST_SUITE (LS_TEST (same_order_under_random_traffic), LS_TEST (a_hundred_thousand_come_out_in_order),
+               LS_TEST (order_survives_any_number_of_moves), LS_TEST (ties_go_by_phase_and_history),
+               LS_TEST (a_pop_in_vain_changes_nothing), LS_TEST (a_removed_event_may_be_freed))

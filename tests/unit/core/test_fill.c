@@ -259,6 +259,6 @@ the_slowest_link_fills_first (void)
   ls_fill_free (fill);
 }
 
-LS_TEST_MAIN ("fill", LS_TEST (levels_are_those_of_a_solve_from_nothing), LS_TEST (a_seed_that_failed),
-              LS_TEST (who_is_not_concerned_is_not_told), LS_TEST (a_tie_is_nobodys),
-              LS_TEST (the_slowest_link_fills_first))
+LS_TEST_SUITE (LS_TEST (levels_are_those_of_a_solve_from_nothing), LS_TEST (a_seed_that_failed),
+               LS_TEST (who_is_not_concerned_is_not_told), LS_TEST (a_tie_is_nobodys),
+               LS_TEST (the_slowest_link_fills_first))

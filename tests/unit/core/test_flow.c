@@ -171,6 +171,6 @@ flows_end_when_the_reference_says (void)
   }
 }
 
-LS_TEST_MAIN ("flow", LS_TEST (two_flows_share_one_link),
-              LS_TEST (an_undisturbed_flow_takes_its_nominal_time), LS_TEST (latency_is_paid_before_the_flow),
-              LS_TEST (resources_that_cannot_fill_do_not_couple), LS_TEST (flows_end_when_the_reference_says))
+LS_TEST_SUITE (LS_TEST (two_flows_share_one_link), LS_TEST (an_undisturbed_flow_takes_its_nominal_time),
+               LS_TEST (latency_is_paid_before_the_flow), LS_TEST (resources_that_cannot_fill_do_not_couple),
+               LS_TEST (flows_end_when_the_reference_says))

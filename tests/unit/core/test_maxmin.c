@@ -203,9 +203,9 @@ equal_activities_fold_to_the_bit (void)
   LS_CHECK (rate[5] == folded[1]);
 }
 
-LS_TEST_MAIN ("maxmin", LS_TEST (worked_example_of_the_header),
-              LS_TEST (an_activity_with_two_flows_gets_two_shares), LS_TEST (a_cap_leaves_the_rest_to_others),
-              LS_TEST (small_demands_are_met_and_the_rest_is_shared),
-              LS_TEST (caps_that_add_up_to_the_capacity_are_met),
-              LS_TEST (random_systems_are_feasible_and_fair), LS_TEST (order_of_activities_does_not_matter),
-              LS_TEST (equal_activities_fold_to_the_bit))
+LS_TEST_SUITE (LS_TEST (worked_example_of_the_header), LS_TEST (an_activity_with_two_flows_gets_two_shares),
+               LS_TEST (a_cap_leaves_the_rest_to_others),
+               LS_TEST (small_demands_are_met_and_the_rest_is_shared),
+               LS_TEST (caps_that_add_up_to_the_capacity_are_met),
+               LS_TEST (random_systems_are_feasible_and_fair), LS_TEST (order_of_activities_does_not_matter),
+               LS_TEST (equal_activities_fold_to_the_bit))

@@ -477,8 +477,8 @@ damaged_files_end_in_a_reason (void)
   LS_CHECK (n_read > 0 && n_refused > n_read);
 }
 
-LS_TEST_MAIN ("data/chakra", LS_TEST (every_shipped_trace_reads_back),
-              LS_TEST (a_kernel_has_operations_bytes_and_a_duration),
-              LS_TEST (a_collective_has_type_size_and_group), LS_TEST (messages_match_by_ranks_and_tag),
-              LS_TEST (a_trace_of_others_is_read), LS_TEST (what_cannot_be_replayed_is_refused),
-              LS_TEST (hostile_lengths_are_refused), LS_TEST (damaged_files_end_in_a_reason))
+LS_TEST_SUITE (LS_TEST (every_shipped_trace_reads_back),
+               LS_TEST (a_kernel_has_operations_bytes_and_a_duration),
+               LS_TEST (a_collective_has_type_size_and_group), LS_TEST (messages_match_by_ranks_and_tag),
+               LS_TEST (a_trace_of_others_is_read), LS_TEST (what_cannot_be_replayed_is_refused),
+               LS_TEST (hostile_lengths_are_refused), LS_TEST (damaged_files_end_in_a_reason))

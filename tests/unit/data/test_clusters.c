@@ -269,7 +269,6 @@ transports_are_read (void)
   }
 }
 
-LS_TEST_MAIN ("clusters", LS_TEST (shipped_clusters_hold_at_several_sizes),
-              LS_TEST (bandwidths_are_those_of_the_book), LS_TEST (networks_are_as_wide_as_named),
-              LS_TEST (fabrics_and_faults_are_read), LS_TEST (ways_through_host_memory_are_searched),
-              LS_TEST (transports_are_read))
+LS_TEST_SUITE (LS_TEST (shipped_clusters_hold_at_several_sizes), LS_TEST (bandwidths_are_those_of_the_book),
+               LS_TEST (networks_are_as_wide_as_named), LS_TEST (fabrics_and_faults_are_read),
+               LS_TEST (ways_through_host_memory_are_searched), LS_TEST (transports_are_read))

@@ -119,9 +119,10 @@ a_missing_file_is_an_input_error (void)
   LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_INPUT));
 }
 
-LS_TEST_MAIN ("data/csv", LS_TEST (cells_are_found_by_row_and_column_name),
-              LS_TEST (quoted_cells_hold_commas_quotes_and_lines),
-              LS_TEST (broken_tables_are_refused_with_their_place),
-              LS_TEST (lines_that_begin_with_a_hash_are_comments),
-              LS_TEST (columns_of_a_place_count_code_points), LS_TEST (a_very_wide_header_is_refused_at_once),
-              LS_TEST (cells_are_printable), LS_TEST (a_missing_file_is_an_input_error))
+LS_TEST_SUITE (LS_TEST (cells_are_found_by_row_and_column_name),
+               LS_TEST (quoted_cells_hold_commas_quotes_and_lines),
+               LS_TEST (broken_tables_are_refused_with_their_place),
+               LS_TEST (lines_that_begin_with_a_hash_are_comments),
+               LS_TEST (columns_of_a_place_count_code_points),
+               LS_TEST (a_very_wide_header_is_refused_at_once), LS_TEST (cells_are_printable),
+               LS_TEST (a_missing_file_is_an_input_error))

@@ -285,8 +285,8 @@ a_file_is_parsed_once_as_long_as_it_stays (void)
   g_rmdir (top);
 }
 
-LS_TEST_MAIN ("datadir", LS_TEST (data_dir_comes_first), LS_TEST (paths_are_taken_as_they_are),
-              LS_TEST (missing_names_get_a_suggestion), LS_TEST (lists_are_sorted_and_can_be_found),
-              LS_TEST (first_place_wins), LS_TEST (paths_are_meant_from_the_folder_of_the_file),
-              LS_TEST (members_of_sets_are_files), LS_TEST (files_extend_others),
-              LS_TEST (a_described_gpu_extends_another), LS_TEST (a_file_is_parsed_once_as_long_as_it_stays))
+LS_TEST_SUITE (LS_TEST (data_dir_comes_first), LS_TEST (paths_are_taken_as_they_are),
+               LS_TEST (missing_names_get_a_suggestion), LS_TEST (lists_are_sorted_and_can_be_found),
+               LS_TEST (first_place_wins), LS_TEST (paths_are_meant_from_the_folder_of_the_file),
+               LS_TEST (members_of_sets_are_files), LS_TEST (files_extend_others),
+               LS_TEST (a_described_gpu_extends_another), LS_TEST (a_file_is_parsed_once_as_long_as_it_stays))

@@ -229,5 +229,5 @@ an_order_of_its_own_is_refused (void)
   ls_strategy_clear (&s);
 }
 
-LS_TEST_MAIN ("emit", LS_TEST (knobs_are_said_or_refused), LS_TEST (unknown_programs_are_refused),
-              LS_TEST (an_order_of_its_own_is_refused))
+LS_TEST_SUITE (LS_TEST (knobs_are_said_or_refused), LS_TEST (unknown_programs_are_refused),
+               LS_TEST (an_order_of_its_own_is_refused))

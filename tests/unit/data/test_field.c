@@ -417,8 +417,8 @@ elements_are_located (void)
   check_complaint ("{\"rows\": [[]]}", "/thing/rows/0: expected up to three digits");
 }
 
-LS_TEST_MAIN ("field", LS_TEST (counts_may_have_a_letter_in_a_file), LS_TEST (a_file_sets_every_kind),
-              LS_TEST (every_mistake_is_counted), LS_TEST (foreign_files_give_notes),
-              LS_TEST (flags_set_the_same_fields), LS_TEST (wrong_flags_are_explained),
-              LS_TEST (markdown_has_a_row_for_each_key), LS_TEST (what_is_written_reads_back_exactly),
-              LS_TEST (defaults_are_left_out), LS_TEST (elements_are_located))
+LS_TEST_SUITE (LS_TEST (counts_may_have_a_letter_in_a_file), LS_TEST (a_file_sets_every_kind),
+               LS_TEST (every_mistake_is_counted), LS_TEST (foreign_files_give_notes),
+               LS_TEST (flags_set_the_same_fields), LS_TEST (wrong_flags_are_explained),
+               LS_TEST (markdown_has_a_row_for_each_key), LS_TEST (what_is_written_reads_back_exactly),
+               LS_TEST (defaults_are_left_out), LS_TEST (elements_are_located))

@@ -337,9 +337,9 @@ a_log_of_another_batch_is_refused (void)
   ls_import_clear (&import);
 }
 
-LS_TEST_MAIN ("import", LS_TEST (values_are_those_of_our_keys), LS_TEST (mixers_are_read),
-              LS_TEST (lists_of_options_are_read_whole), LS_TEST (names_of_older_releases_are_known),
-              LS_TEST (releases_are_a_range), LS_TEST (ranks_are_those_of_the_launcher),
-              LS_TEST (what_is_not_known_is_told), LS_TEST (tests_of_megatron_are_read),
-              LS_TEST (contradictions_are_told), LS_TEST (what_a_dump_has_is_heeded_where_it_is_on),
-              LS_TEST (a_log_is_job_and_measurement), LS_TEST (a_log_of_another_batch_is_refused))
+LS_TEST_SUITE (LS_TEST (values_are_those_of_our_keys), LS_TEST (mixers_are_read),
+               LS_TEST (lists_of_options_are_read_whole), LS_TEST (names_of_older_releases_are_known),
+               LS_TEST (releases_are_a_range), LS_TEST (ranks_are_those_of_the_launcher),
+               LS_TEST (what_is_not_known_is_told), LS_TEST (tests_of_megatron_are_read),
+               LS_TEST (contradictions_are_told), LS_TEST (what_a_dump_has_is_heeded_where_it_is_on),
+               LS_TEST (a_log_is_job_and_measurement), LS_TEST (a_log_of_another_batch_is_refused))

@@ -364,12 +364,12 @@ packed_documents_are_told (void)
     }
 }
 
-LS_TEST_MAIN ("import_configs", LS_TEST (optimizers_of_programs_are_ours), LS_TEST (torchtitan_is_read),
-              LS_TEST (torchtitan_of_older_releases_is_read), LS_TEST (experts_of_torchtitan_are_read),
-              LS_TEST (contradictions_of_torchtitan_are_told),
-              LS_TEST (a_log_of_torchtitan_is_job_and_measurement),
-              LS_TEST (configurations_in_logs_of_torchtitan_are_read), LS_TEST (deepspeed_is_read),
-              LS_TEST (templates_of_deepspeed_are_read), LS_TEST (contradictions_of_deepspeed_are_told),
-              LS_TEST (trainers_are_read), LS_TEST (configurations_of_accelerate_are_read),
-              LS_TEST (a_log_of_deepspeed_is_job_and_measurement),
-              LS_TEST (files_that_a_script_writes_are_read), LS_TEST (packed_documents_are_told))
+LS_TEST_SUITE (LS_TEST (optimizers_of_programs_are_ours), LS_TEST (torchtitan_is_read),
+               LS_TEST (torchtitan_of_older_releases_is_read), LS_TEST (experts_of_torchtitan_are_read),
+               LS_TEST (contradictions_of_torchtitan_are_told),
+               LS_TEST (a_log_of_torchtitan_is_job_and_measurement),
+               LS_TEST (configurations_in_logs_of_torchtitan_are_read), LS_TEST (deepspeed_is_read),
+               LS_TEST (templates_of_deepspeed_are_read), LS_TEST (contradictions_of_deepspeed_are_told),
+               LS_TEST (trainers_are_read), LS_TEST (configurations_of_accelerate_are_read),
+               LS_TEST (a_log_of_deepspeed_is_job_and_measurement),
+               LS_TEST (files_that_a_script_writes_are_read), LS_TEST (packed_documents_are_told))

@@ -452,5 +452,5 @@ all_programs_are_tried (void)
   }
 }
 
-LS_TEST_MAIN ("import_written", LS_TEST (all_programs_are_tried), LS_TEST (a_row_writes_what_it_reads),
-              LS_TEST (what_is_written_is_the_same_job))
+LS_TEST_SUITE (LS_TEST (all_programs_are_tried), LS_TEST (a_row_writes_what_it_reads),
+               LS_TEST (what_is_written_is_the_same_job))

@@ -493,8 +493,8 @@ files_lie_on_top_of_each_other (void)
   g_rmdir (folder);
 }
 
-LS_TEST_MAIN ("import_yaml", LS_TEST (gpt_neox_is_read), LS_TEST (nanotron_is_read), LS_TEST (nemo_is_read),
-              LS_TEST (nemo_2_and_bridge_are_read), LS_TEST (llm_foundry_is_read), LS_TEST (maxtext_is_read),
-              LS_TEST (axolotl_is_read), LS_TEST (automodel_is_read), LS_TEST (scripts_of_mlperf_are_read),
-              LS_TEST (others_are_told_apart), LS_TEST (interpolations_are_resolved),
-              LS_TEST (interpolations_are_bounded), LS_TEST (files_lie_on_top_of_each_other))
+LS_TEST_SUITE (LS_TEST (gpt_neox_is_read), LS_TEST (nanotron_is_read), LS_TEST (nemo_is_read),
+               LS_TEST (nemo_2_and_bridge_are_read), LS_TEST (llm_foundry_is_read), LS_TEST (maxtext_is_read),
+               LS_TEST (axolotl_is_read), LS_TEST (automodel_is_read), LS_TEST (scripts_of_mlperf_are_read),
+               LS_TEST (others_are_told_apart), LS_TEST (interpolations_are_resolved),
+               LS_TEST (interpolations_are_bounded), LS_TEST (files_lie_on_top_of_each_other))

@@ -276,9 +276,9 @@ what_is_bad_stays_bad (void)
     LS_CHECK_INT (ls_json_pull_next (p), ==, LS_TOKEN_BAD);
 }
 
-LS_TEST_MAIN ("json_doc", LS_TEST (what_is_bad_stays_bad), LS_TEST (every_node_is_found_again),
-              LS_TEST (columns_count_code_points), LS_TEST (pointers_are_escaped),
-              LS_TEST (scanner_accepts_json), LS_TEST (scanner_says_where), LS_TEST (nesting_is_limited),
-              LS_TEST (many_mistakes_are_cheap), LS_TEST (no_prefix_of_a_document_is_one),
-              LS_TEST (bytes_that_are_no_text), LS_TEST (what_is_no_file), LS_TEST (what_is_too_large),
-              LS_TEST (standard_input_may_be_a_pipe), LS_TEST (stems_lose_folder_and_suffix))
+LS_TEST_SUITE (LS_TEST (what_is_bad_stays_bad), LS_TEST (every_node_is_found_again),
+               LS_TEST (columns_count_code_points), LS_TEST (pointers_are_escaped),
+               LS_TEST (scanner_accepts_json), LS_TEST (scanner_says_where), LS_TEST (nesting_is_limited),
+               LS_TEST (many_mistakes_are_cheap), LS_TEST (no_prefix_of_a_document_is_one),
+               LS_TEST (bytes_that_are_no_text), LS_TEST (what_is_no_file), LS_TEST (what_is_too_large),
+               LS_TEST (standard_input_may_be_a_pipe), LS_TEST (stems_lose_folder_and_suffix))

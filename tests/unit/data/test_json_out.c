@@ -76,4 +76,4 @@ what_is_written_is_json (void)
     LS_CHECK_DOUBLE (node->valuedouble, ==, x);
 }
 
-LS_TEST_MAIN ("json_out", LS_TEST (compact), LS_TEST (indented), LS_TEST (what_is_written_is_json))
+LS_TEST_SUITE (LS_TEST (compact), LS_TEST (indented), LS_TEST (what_is_written_is_json))

@@ -259,6 +259,5 @@ every_file_is_read_or_refused_for_a_reason (void)
   LS_CHECK_INT (n_read, >=, 368);
 }
 
-LS_TEST_MAIN ("launch_files", LS_TEST (values_of_megatron_files_are_right),
-              LS_TEST (values_of_torchtitan_files_are_right), LS_TEST (values_of_yaml_files_are_right),
-              LS_TEST (every_file_is_read_or_refused_for_a_reason))
+LS_TEST_SUITE (LS_TEST (values_of_megatron_files_are_right), LS_TEST (values_of_torchtitan_files_are_right),
+               LS_TEST (values_of_yaml_files_are_right), LS_TEST (every_file_is_read_or_refused_for_a_reason))

@@ -108,5 +108,5 @@ rows_fit_names (void)
     ls_check_impl (!option_find (&table, others[i]), __FILE__, __LINE__, "%s fits", others[i]);
 }
 
-LS_TEST_MAIN ("launch_words", LS_TEST (names_are_kept_and_compared_alike), LS_TEST (the_last_holds),
-              LS_TEST (trees_are_dotted_names), LS_TEST (rows_fit_names))
+LS_TEST_SUITE (LS_TEST (names_are_kept_and_compared_alike), LS_TEST (the_last_holds),
+               LS_TEST (trees_are_dotted_names), LS_TEST (rows_fit_names))

@@ -387,8 +387,8 @@ parameters_are_as_counted (void)
   LS_CHECK (!csv || n_read >= 42);
 }
 
-LS_TEST_MAIN ("model_types", LS_TEST (every_type_is_whole), LS_TEST (a_wrong_file_of_types_is_refused),
-              LS_TEST (windows_and_norms_on_both_sides), LS_TEST (lists_say_which_layers),
-              LS_TEST (the_first_layers_see_all), LS_TEST (names_of_publishers),
-              LS_TEST (mixers_stand_where_the_file_says), LS_TEST (an_encoder_and_its_decoder),
-              LS_TEST (parameters_of_other_models), LS_TEST (parameters_are_as_counted))
+LS_TEST_SUITE (LS_TEST (every_type_is_whole), LS_TEST (a_wrong_file_of_types_is_refused),
+               LS_TEST (windows_and_norms_on_both_sides), LS_TEST (lists_say_which_layers),
+               LS_TEST (the_first_layers_see_all), LS_TEST (names_of_publishers),
+               LS_TEST (mixers_stand_where_the_file_says), LS_TEST (an_encoder_and_its_decoder),
+               LS_TEST (parameters_of_other_models), LS_TEST (parameters_are_as_counted))

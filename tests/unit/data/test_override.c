@@ -107,7 +107,7 @@ nonsense_is_refused (void)
   }
 }
 
-LS_TEST_MAIN ("override", LS_TEST (names_are_cut_at_the_colon_before_a_key), LS_TEST (values_are_replaced),
-              LS_TEST (what_is_missing_is_added), LS_TEST (a_key_goes_on_behind_the_name_of_a_file),
-              LS_TEST (a_key_changes_once), LS_TEST (changes_are_added_to_a_name),
-              LS_TEST (nonsense_is_refused))
+LS_TEST_SUITE (LS_TEST (names_are_cut_at_the_colon_before_a_key), LS_TEST (values_are_replaced),
+               LS_TEST (what_is_missing_is_added), LS_TEST (a_key_goes_on_behind_the_name_of_a_file),
+               LS_TEST (a_key_changes_once), LS_TEST (changes_are_added_to_a_name),
+               LS_TEST (nonsense_is_refused))

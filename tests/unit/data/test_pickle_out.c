@@ -88,5 +88,5 @@ long_lists_come_in_pieces (void)
   free (text);
 }
 
-LS_TEST_MAIN ("pickle_out", LS_TEST (each_number_takes_its_width), LS_TEST (what_is_there_is_referred_to),
-              LS_TEST (long_lists_come_in_pieces))
+LS_TEST_SUITE (LS_TEST (each_number_takes_its_width), LS_TEST (what_is_there_is_referred_to),
+               LS_TEST (long_lists_come_in_pieces))

@@ -281,10 +281,10 @@ models_may_have_experts_and_what_else_columns_say (void)
   check_refused ("apex_norm", "maybe", "8192", "expected 0 or 1; got \"maybe\"");
 }
 
-LS_TEST_MAIN ("data/read_cases", LS_TEST (models_may_have_experts_and_what_else_columns_say),
-              LS_TEST (a_row_becomes_a_model_and_a_strategy),
-              LS_TEST (a_table_may_have_run_elsewhere_than_its_column_says),
-              LS_TEST (a_table_may_not_say_that_it_recomputes), LS_TEST (every_wrong_cell_is_reported),
-              LS_TEST (cells_have_the_limits_of_the_data_files), LS_TEST (a_table_without_rows_is_refused),
-              LS_TEST (missing_columns_are_named), LS_TEST (memory_may_be_measured_too),
-              LS_TEST (wrong_rows_leave_the_others_alone), LS_TEST (the_published_rows_are_read))
+LS_TEST_SUITE (LS_TEST (models_may_have_experts_and_what_else_columns_say),
+               LS_TEST (a_row_becomes_a_model_and_a_strategy),
+               LS_TEST (a_table_may_have_run_elsewhere_than_its_column_says),
+               LS_TEST (a_table_may_not_say_that_it_recomputes), LS_TEST (every_wrong_cell_is_reported),
+               LS_TEST (cells_have_the_limits_of_the_data_files), LS_TEST (a_table_without_rows_is_refused),
+               LS_TEST (missing_columns_are_named), LS_TEST (memory_may_be_measured_too),
+               LS_TEST (wrong_rows_leave_the_others_alone), LS_TEST (the_published_rows_are_read))

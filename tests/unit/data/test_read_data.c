@@ -441,11 +441,11 @@ tables_are_well_formed (void)
   check_table (ls_nccl_tables_fields);
 }
 
-LS_TEST_MAIN ("read_data", LS_TEST (tables_are_well_formed), LS_TEST (knobs_have_topics),
-              LS_TEST (a_placement_that_is_written_is_read), LS_TEST (many_nodes_are_placed_in_one_walk),
-              LS_TEST (many_causes_are_read_in_one_walk), LS_TEST (all_shipped_files_are_good),
-              LS_TEST (the_a100_arrives_whole), LS_TEST (a_cluster_brings_its_gpu),
-              LS_TEST (a_cluster_describes_its_gpu), LS_TEST (calibrations_name_every_kernel_kind),
-              LS_TEST (access_files_name_every_access), LS_TEST (kinds_that_are_left_out_are_rooflines),
-              LS_TEST (nccl_figures_arrive_in_base_units), LS_TEST (tables_of_nccl_are_those_of_its_source),
-              LS_TEST (tables_are_found_by_compute_capability))
+LS_TEST_SUITE (LS_TEST (tables_are_well_formed), LS_TEST (knobs_have_topics),
+               LS_TEST (a_placement_that_is_written_is_read), LS_TEST (many_nodes_are_placed_in_one_walk),
+               LS_TEST (many_causes_are_read_in_one_walk), LS_TEST (all_shipped_files_are_good),
+               LS_TEST (the_a100_arrives_whole), LS_TEST (a_cluster_brings_its_gpu),
+               LS_TEST (a_cluster_describes_its_gpu), LS_TEST (calibrations_name_every_kernel_kind),
+               LS_TEST (access_files_name_every_access), LS_TEST (kinds_that_are_left_out_are_rooflines),
+               LS_TEST (nccl_figures_arrive_in_base_units), LS_TEST (tables_of_nccl_are_those_of_its_source),
+               LS_TEST (tables_are_found_by_compute_capability))

@@ -117,7 +117,6 @@ held_out_families_are_those_of_the_md5 (void)
   LS_CHECK_INT (n, <, 240);
 }
 
-LS_TEST_MAIN ("read_kernels", LS_TEST (gemms_in_two_spellings),
-              LS_TEST (attention_is_causal_and_timed_with_its_rotation), LS_TEST (streams_say_whose_kernel),
-              LS_TEST (a_layer_is_seven_kernels), LS_TEST (shapes_alone_have_no_time),
-              LS_TEST (held_out_families_are_those_of_the_md5))
+LS_TEST_SUITE (LS_TEST (gemms_in_two_spellings), LS_TEST (attention_is_causal_and_timed_with_its_rotation),
+               LS_TEST (streams_say_whose_kernel), LS_TEST (a_layer_is_seven_kernels),
+               LS_TEST (shapes_alone_have_no_time), LS_TEST (held_out_families_are_those_of_the_md5))

@@ -214,7 +214,7 @@ streamless_kernels_are_noted (void)
           != NULL);
 }
 
-LS_TEST_MAIN ("read_kineto", LS_TEST (a_trace_is_read), LS_TEST (kernels_of_a_graph_are_known),
-              LS_TEST (gzip_is_unpacked), LS_TEST (what_unpacks_to_too_much_is_refused_at_once),
-              LS_TEST (every_cut_is_told), LS_TEST (decimals_are_exact), LS_TEST (overlaps_are_noted),
-              LS_TEST (streamless_kernels_are_noted))
+LS_TEST_SUITE (LS_TEST (a_trace_is_read), LS_TEST (kernels_of_a_graph_are_known), LS_TEST (gzip_is_unpacked),
+               LS_TEST (what_unpacks_to_too_much_is_refused_at_once), LS_TEST (every_cut_is_told),
+               LS_TEST (decimals_are_exact), LS_TEST (overlaps_are_noted),
+               LS_TEST (streamless_kernels_are_noted))

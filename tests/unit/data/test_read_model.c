@@ -311,9 +311,9 @@ every_model_has_a_published_size (void)
   LS_CHECK_INT (entries->len, ==, G_N_ELEMENTS (published));
 }
 
-LS_TEST_MAIN ("read_model", LS_TEST (defaults_of_a_native_file), LS_TEST (llama), LS_TEST (mistral_slides),
-              LS_TEST (qwen2_has_qkv_biases), LS_TEST (gpt2_has_its_own_spelling),
-              LS_TEST (gpt_neox_runs_side_by_side), LS_TEST (opt_has_relu),
-              LS_TEST (an_unknown_activation_is_noted), LS_TEST (falcons_share_keys_in_two_ways),
-              LS_TEST (mixtures_of_experts), LS_TEST (sizes_are_as_published),
-              LS_TEST (every_model_has_a_published_size))
+LS_TEST_SUITE (LS_TEST (defaults_of_a_native_file), LS_TEST (llama), LS_TEST (mistral_slides),
+               LS_TEST (qwen2_has_qkv_biases), LS_TEST (gpt2_has_its_own_spelling),
+               LS_TEST (gpt_neox_runs_side_by_side), LS_TEST (opt_has_relu),
+               LS_TEST (an_unknown_activation_is_noted), LS_TEST (falcons_share_keys_in_two_ways),
+               LS_TEST (mixtures_of_experts), LS_TEST (sizes_are_as_published),
+               LS_TEST (every_model_has_a_published_size))

@@ -187,7 +187,7 @@ the_measured_rows_are_read (void)
   LS_CHECK (rows != NULL && rows->len > 1000);
 }
 
-LS_TEST_MAIN ("read_nccl_tests", LS_TEST (several_runs_of_one_file), LS_TEST (text_is_read),
-              LS_TEST (old_text_and_timestamps_are_read), LS_TEST (json_is_read),
-              LS_TEST (a_row_is_one_measured_call), LS_TEST (trust_and_cluster_may_be_unknown),
-              LS_TEST (the_measured_rows_are_read))
+LS_TEST_SUITE (LS_TEST (several_runs_of_one_file), LS_TEST (text_is_read),
+               LS_TEST (old_text_and_timestamps_are_read), LS_TEST (json_is_read),
+               LS_TEST (a_row_is_one_measured_call), LS_TEST (trust_and_cluster_may_be_unknown),
+               LS_TEST (the_measured_rows_are_read))

@@ -214,7 +214,7 @@ damaged_files_are_refused_with_the_line (void)
   }
 }
 
-LS_TEST_MAIN ("read_nccl_topo", LS_TEST (a_dgx_arrives_whole), LS_TEST (a_tree_of_switches_arrives_whole),
-              LS_TEST (a_mesh_is_joined_once), LS_TEST (grace_is_reached_over_c2c),
-              LS_TEST (a_nic_without_speed_has_ten_gigabits),
-              LS_TEST (damaged_files_are_refused_with_the_line))
+LS_TEST_SUITE (LS_TEST (a_dgx_arrives_whole), LS_TEST (a_tree_of_switches_arrives_whole),
+               LS_TEST (a_mesh_is_joined_once), LS_TEST (grace_is_reached_over_c2c),
+               LS_TEST (a_nic_without_speed_has_ten_gigabits),
+               LS_TEST (damaged_files_are_refused_with_the_line))

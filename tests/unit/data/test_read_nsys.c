@@ -139,5 +139,5 @@ files_of_strangers_are_refused (void)
   check_refused (tables, "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL", "without kernels");
 }
 
-LS_TEST_MAIN ("read_nsys", LS_TEST (an_export_is_a_profile), LS_TEST (other_releases_have_other_columns),
-              LS_TEST (files_of_strangers_are_refused))
+LS_TEST_SUITE (LS_TEST (an_export_is_a_profile), LS_TEST (other_releases_have_other_columns),
+               LS_TEST (files_of_strangers_are_refused))

@@ -261,7 +261,7 @@ streams_of_a_layer_are_read (void)
   LS_CHECK_INT (p->facts->len, ==, 5);
 }
 
-LS_TEST_MAIN ("read-profile", LS_TEST (spans_of_a_plan_are_kernels), LS_TEST (a_profile_is_read),
-              LS_TEST (its_csv_says_the_same), LS_TEST (a_table_of_others_is_read),
-              LS_TEST (a_row_is_located), LS_TEST (events_are_taken_off_and_disturbed_rows_left_out),
-              LS_TEST (kernels_are_kept_by_implementation), LS_TEST (streams_of_a_layer_are_read))
+LS_TEST_SUITE (LS_TEST (spans_of_a_plan_are_kernels), LS_TEST (a_profile_is_read),
+               LS_TEST (its_csv_says_the_same), LS_TEST (a_table_of_others_is_read),
+               LS_TEST (a_row_is_located), LS_TEST (events_are_taken_off_and_disturbed_rows_left_out),
+               LS_TEST (kernels_are_kept_by_implementation), LS_TEST (streams_of_a_layer_are_read))

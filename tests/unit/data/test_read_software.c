@@ -98,5 +98,5 @@ circles_and_wrong_facts_are_refused (void)
   check_refused (list, "a", "expected a string; got an array");
 }
 
-LS_TEST_MAIN ("data/read_software", LS_TEST (a_file_says_what_differs_from_its_base),
-              LS_TEST (circles_and_wrong_facts_are_refused))
+LS_TEST_SUITE (LS_TEST (a_file_says_what_differs_from_its_base),
+               LS_TEST (circles_and_wrong_facts_are_refused))

@@ -148,5 +148,5 @@ names_read_back (void)
   ls_strategy_clear (&s);
 }
 
-LS_TEST_MAIN ("read_strategy", LS_TEST (a_file_sets_the_knobs), LS_TEST (flags_set_the_knobs),
-              LS_TEST (chunks_are_limited), LS_TEST (no_knob_is_missing), LS_TEST (names_read_back))
+LS_TEST_SUITE (LS_TEST (a_file_sets_the_knobs), LS_TEST (flags_set_the_knobs), LS_TEST (chunks_are_limited),
+               LS_TEST (no_knob_is_missing), LS_TEST (names_read_back))

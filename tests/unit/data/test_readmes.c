@@ -207,4 +207,4 @@ files_are_those_of_the_folder (void)
     check_files (file_tables[i].readme, file_tables[i].folder);
 }
 
-LS_TEST_MAIN ("readmes", LS_TEST (keys_are_those_that_are_read), LS_TEST (files_are_those_of_the_folder))
+LS_TEST_SUITE (LS_TEST (keys_are_those_that_are_read), LS_TEST (files_are_those_of_the_folder))

@@ -305,4 +305,4 @@ wrong_files_are_explained (void)
   ls_reject_run (kinds, G_N_ELEMENTS (kinds), 580);
 }
 
-LS_TEST_MAIN ("reject", LS_TEST (wrong_files_are_explained))
+LS_TEST_SUITE (LS_TEST (wrong_files_are_explained))

@@ -186,9 +186,9 @@ a_text_within_itself_is_read_a_few_times (void)
   check ("f() { f; f; }\nf\nA='eval \"$A\"; eval \"$A\"'\neval \"$A\"\nrun\n", "run\n");
 }
 
-LS_TEST_MAIN ("shell", LS_TEST (words_are_expanded_as_a_shell_does), LS_TEST (arithmetic_has_the_rules_of_c),
-              LS_TEST (what_only_a_run_knows_is_a_hole), LS_TEST (branches_that_are_decided_are_taken),
-              LS_TEST (loops_over_words_are_run), LS_TEST (branches_that_are_not_decided_leave_holes),
-              LS_TEST (texts_that_commands_hand_on_are_read), LS_TEST (hostile_scripts_are_refused),
-              LS_TEST (files_that_a_script_writes_are_noted),
-              LS_TEST (a_text_within_itself_is_read_a_few_times))
+LS_TEST_SUITE (LS_TEST (words_are_expanded_as_a_shell_does), LS_TEST (arithmetic_has_the_rules_of_c),
+               LS_TEST (what_only_a_run_knows_is_a_hole), LS_TEST (branches_that_are_decided_are_taken),
+               LS_TEST (loops_over_words_are_run), LS_TEST (branches_that_are_not_decided_leave_holes),
+               LS_TEST (texts_that_commands_hand_on_are_read), LS_TEST (hostile_scripts_are_refused),
+               LS_TEST (files_that_a_script_writes_are_noted),
+               LS_TEST (a_text_within_itself_is_read_a_few_times))

@@ -291,14 +291,13 @@ ids_tell_nothing (void)
   }
 }
 
-LS_TEST_MAIN ("data/table_facts", LS_TEST (families_are_tables_or_software),
-              LS_TEST (the_mlp_tells_the_architecture), LS_TEST (megatron_trains_gpt_with_dropout),
-              LS_TEST (maxtext_has_gated_mlps_and_heads_of_128),
-              LS_TEST (pax_has_flash_attention_by_transformer_engine_alone),
-              LS_TEST (software_of_2021_has_its_kernels_and_its_batches),
-              LS_TEST (megatron_sends_slices_where_nobody_says_otherwise),
-              LS_TEST (pipelines_of_deepspeed_have_its_optimizer),
-              LS_TEST (zero_bubble_is_what_its_own_figures_say),
-              LS_TEST (automatic_zero_bubble_validates_its_norm_later),
-              LS_TEST (rows_run_the_attention_that_their_source_names), LS_TEST (simumax_says_what_it_ran),
-              LS_TEST (ids_tell_nothing))
+LS_TEST_SUITE (LS_TEST (families_are_tables_or_software), LS_TEST (the_mlp_tells_the_architecture),
+               LS_TEST (megatron_trains_gpt_with_dropout), LS_TEST (maxtext_has_gated_mlps_and_heads_of_128),
+               LS_TEST (pax_has_flash_attention_by_transformer_engine_alone),
+               LS_TEST (software_of_2021_has_its_kernels_and_its_batches),
+               LS_TEST (megatron_sends_slices_where_nobody_says_otherwise),
+               LS_TEST (pipelines_of_deepspeed_have_its_optimizer),
+               LS_TEST (zero_bubble_is_what_its_own_figures_say),
+               LS_TEST (automatic_zero_bubble_validates_its_norm_later),
+               LS_TEST (rows_run_the_attention_that_their_source_names), LS_TEST (simumax_says_what_it_ran),
+               LS_TEST (ids_tell_nothing))

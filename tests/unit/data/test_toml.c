@@ -159,6 +159,6 @@ hostile_sizes_are_refused (void)
   check_repeated ("", "[[a]]\n", 200000, "", "more than 100000 values");
 }
 
-LS_TEST_MAIN ("toml", LS_TEST (tables_are_objects), LS_TEST (strings_of_all_kinds),
-              LS_TEST (numbers_of_all_kinds), LS_TEST (dates_are_texts),
-              LS_TEST (what_is_invalid_is_refused_at_its_line), LS_TEST (hostile_sizes_are_refused))
+LS_TEST_SUITE (LS_TEST (tables_are_objects), LS_TEST (strings_of_all_kinds), LS_TEST (numbers_of_all_kinds),
+               LS_TEST (dates_are_texts), LS_TEST (what_is_invalid_is_refused_at_its_line),
+               LS_TEST (hostile_sizes_are_refused))

@@ -223,5 +223,5 @@ what_cannot_be_said_is_refused (void)
   job_clear (&j);
 }
 
-LS_TEST_MAIN ("trace_json", LS_TEST (what_is_written_is_read), LS_TEST (shipped_traces_are_read_and_written),
-              LS_TEST (roots_are_written_and_read), LS_TEST (what_cannot_be_said_is_refused))
+LS_TEST_SUITE (LS_TEST (what_is_written_is_read), LS_TEST (shipped_traces_are_read_and_written),
+               LS_TEST (roots_are_written_and_read), LS_TEST (what_cannot_be_said_is_refused))

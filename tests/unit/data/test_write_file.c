@@ -144,6 +144,6 @@ failures_say_where (void)
             && !g_file_test ("/dev/full", G_FILE_TEST_IS_REGULAR));
 }
 
-LS_TEST_MAIN ("write_file", LS_TEST (whole_or_not_at_all), LS_TEST (links_are_followed),
-              LS_TEST (links_to_nothing_are_followed_too),
-              LS_TEST (paths_are_checked_without_creating_anything), LS_TEST (failures_say_where))
+LS_TEST_SUITE (LS_TEST (whole_or_not_at_all), LS_TEST (links_are_followed),
+               LS_TEST (links_to_nothing_are_followed_too),
+               LS_TEST (paths_are_checked_without_creating_anything), LS_TEST (failures_say_where))

@@ -166,6 +166,6 @@ what_aliases_repeat_is_bounded (void)
   g_string_free (deep, TRUE);
 }
 
-LS_TEST_MAIN ("yaml", LS_TEST (scalars_are_those_of_pyyaml), LS_TEST (tags_are_kept_as_text),
-              LS_TEST (aliases_are_copies_and_merges_lie_below), LS_TEST (faults_have_their_line),
-              LS_TEST (equal_keys_are_told), LS_TEST (what_aliases_repeat_is_bounded))
+LS_TEST_SUITE (LS_TEST (scalars_are_those_of_pyyaml), LS_TEST (tags_are_kept_as_text),
+               LS_TEST (aliases_are_copies_and_merges_lie_below), LS_TEST (faults_have_their_line),
+               LS_TEST (equal_keys_are_told), LS_TEST (what_aliases_repeat_is_bounded))

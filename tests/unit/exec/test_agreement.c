@@ -280,8 +280,8 @@ unequal_rounds_do_not (void)
   check (&uneven, LS_COLL_ALL_REDUCE, "halving-doubling", 256 * MIB, 0.75, 0.9);
 }
 
-LS_TEST_MAIN ("agreement", LS_TEST (rounds_of_equal_messages_agree), LS_TEST (waits_at_hops_are_in_rounds),
-              LS_TEST (a_torus_agrees), LS_TEST (exchanges_on_a_torus_agree), LS_TEST (uneven_axes_agree),
-              LS_TEST (hashed_routes_agree), LS_TEST (pipelines_agree),
-              LS_TEST (exchanges_of_all_with_all_agree), LS_TEST (the_others_agree),
-              LS_TEST (unequal_rounds_do_not))
+LS_TEST_SUITE (LS_TEST (rounds_of_equal_messages_agree), LS_TEST (waits_at_hops_are_in_rounds),
+               LS_TEST (a_torus_agrees), LS_TEST (exchanges_on_a_torus_agree), LS_TEST (uneven_axes_agree),
+               LS_TEST (hashed_routes_agree), LS_TEST (pipelines_agree),
+               LS_TEST (exchanges_of_all_with_all_agree), LS_TEST (the_others_agree),
+               LS_TEST (unequal_rounds_do_not))

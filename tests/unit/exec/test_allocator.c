@@ -237,7 +237,7 @@ it_does_what_a_plain_one_does (void)
     check_sequence (seed);
 }
 
-LS_TEST_MAIN ("allocator", LS_TEST (segments_have_the_sizes_of_pytorch), LS_TEST (sizes_are_multiples_of_512),
-              LS_TEST (streams_do_not_share), LS_TEST (what_is_left_is_split_off_if_it_is_large),
-              LS_TEST (free_neighbours_are_joined), LS_TEST (the_smallest_that_is_enough_is_taken),
-              LS_TEST (whole_segments_are_given_back_at_the_limit), LS_TEST (it_does_what_a_plain_one_does))
+LS_TEST_SUITE (LS_TEST (segments_have_the_sizes_of_pytorch), LS_TEST (sizes_are_multiples_of_512),
+               LS_TEST (streams_do_not_share), LS_TEST (what_is_left_is_split_off_if_it_is_large),
+               LS_TEST (free_neighbours_are_joined), LS_TEST (the_smallest_that_is_enough_is_taken),
+               LS_TEST (whole_segments_are_given_back_at_the_limit), LS_TEST (it_does_what_a_plain_one_does))

@@ -377,10 +377,10 @@ the_comparison_notices (void)
   hand_free (h);
 }
 
-LS_TEST_MAIN ("coarsen", LS_TEST (the_worked_example), LS_TEST (the_launch_queue_is_full_meanwhile),
-              LS_TEST (a_host_that_is_ahead_by_as_much), LS_TEST (a_host_that_gets_ahead),
-              LS_TEST (collectives_of_one_class), LS_TEST (a_copy_could_start_meanwhile),
-              LS_TEST (a_kernel_of_another_stream_could_start_meanwhile),
-              LS_TEST (a_receive_could_start_meanwhile), LS_TEST (others_load_the_same_link),
-              LS_TEST (a_stream_of_before_that_is_not_over), LS_TEST (a_host_that_goes_on_meanwhile),
-              LS_TEST (a_rank_that_is_a_step_ahead), LS_TEST (the_comparison_notices))
+LS_TEST_SUITE (LS_TEST (the_worked_example), LS_TEST (the_launch_queue_is_full_meanwhile),
+               LS_TEST (a_host_that_is_ahead_by_as_much), LS_TEST (a_host_that_gets_ahead),
+               LS_TEST (collectives_of_one_class), LS_TEST (a_copy_could_start_meanwhile),
+               LS_TEST (a_kernel_of_another_stream_could_start_meanwhile),
+               LS_TEST (a_receive_could_start_meanwhile), LS_TEST (others_load_the_same_link),
+               LS_TEST (a_stream_of_before_that_is_not_over), LS_TEST (a_host_that_goes_on_meanwhile),
+               LS_TEST (a_rank_that_is_a_step_ahead), LS_TEST (the_comparison_notices))

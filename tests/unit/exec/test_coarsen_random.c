@@ -136,4 +136,4 @@ random_programs (void)
     printf ("of %u programs %u had segments in one piece\n", n, n_coarse);
 }
 
-LS_TEST_MAIN ("coarsen_random", LS_TEST (random_programs))
+LS_TEST_SUITE (LS_TEST (random_programs))

@@ -164,7 +164,7 @@ a_flow_that_lost_a_byte_is_noticed (void)
   fixture_clear (&f);
 }
 
-LS_TEST_MAIN ("conserve", LS_TEST (what_was_asked_for_is_what_moved),
-              LS_TEST (a_call_that_is_not_over_is_noticed), LS_TEST (a_call_of_another_size_is_noticed),
-              LS_TEST (a_transfer_that_nobody_asked_for_is_noticed),
-              LS_TEST (a_copy_that_did_not_move_is_noticed), LS_TEST (a_flow_that_lost_a_byte_is_noticed))
+LS_TEST_SUITE (LS_TEST (what_was_asked_for_is_what_moved), LS_TEST (a_call_that_is_not_over_is_noticed),
+               LS_TEST (a_call_of_another_size_is_noticed),
+               LS_TEST (a_transfer_that_nobody_asked_for_is_noticed),
+               LS_TEST (a_copy_that_did_not_move_is_noticed), LS_TEST (a_flow_that_lost_a_byte_is_noticed))

@@ -227,7 +227,7 @@ ddp_reduces_each_micro_batch_or_the_last (void)
     }
 }
 
-LS_TEST_MAIN ("dp_megatron", LS_TEST (gathers_hide_behind_long_layers), LS_TEST (short_layers_leave_bubbles),
-              LS_TEST (pipeline_ranks_gather_and_reduce_together),
-              LS_TEST (an_optimizer_in_groups_sums_its_parts),
-              LS_TEST (ddp_reduces_each_micro_batch_or_the_last))
+LS_TEST_SUITE (LS_TEST (gathers_hide_behind_long_layers), LS_TEST (short_layers_leave_bubbles),
+               LS_TEST (pipeline_ranks_gather_and_reduce_together),
+               LS_TEST (an_optimizer_in_groups_sums_its_parts),
+               LS_TEST (ddp_reduces_each_micro_batch_or_the_last))

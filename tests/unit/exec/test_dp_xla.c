@@ -163,7 +163,7 @@ a_pipeline_reduces_once (void)
   dp_run_clear (&r);
 }
 
-LS_TEST_MAIN ("dp_xla", LS_TEST (only_the_first_weight_of_a_long_layer_is_exposed),
-              LS_TEST (short_layers_wait_for_every_weight), LS_TEST (backward_blocks_on_its_reductions),
-              LS_TEST (slices_sum_in_the_background), LS_TEST (memory_holds_the_weights_of_a_layer),
-              LS_TEST (a_pipeline_reduces_once))
+LS_TEST_SUITE (LS_TEST (only_the_first_weight_of_a_long_layer_is_exposed),
+               LS_TEST (short_layers_wait_for_every_weight), LS_TEST (backward_blocks_on_its_reductions),
+               LS_TEST (slices_sum_in_the_background), LS_TEST (memory_holds_the_weights_of_a_layer),
+               LS_TEST (a_pipeline_reduces_once))

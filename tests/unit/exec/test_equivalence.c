@@ -172,5 +172,4 @@ fast_runs_equal_plain_runs (void)
   }
 }
 
-LS_TEST_MAIN ("equivalence", LS_TEST (the_launch_queue_is_full_in_both_ways),
-              LS_TEST (fast_runs_equal_plain_runs))
+LS_TEST_SUITE (LS_TEST (the_launch_queue_is_full_in_both_ways), LS_TEST (fast_runs_equal_plain_runs))

@@ -197,5 +197,5 @@ roles_are_as_many_as_programs_differ (void)
   ran_clear (&mirrored);
 }
 
-LS_TEST_MAIN ("experts", LS_TEST (bytes_follow_tokens), LS_TEST (all_to_alls_to_the_byte),
-              LS_TEST (the_busiest_rank_governs), LS_TEST (roles_are_as_many_as_programs_differ))
+LS_TEST_SUITE (LS_TEST (bytes_follow_tokens), LS_TEST (all_to_alls_to_the_byte),
+               LS_TEST (the_busiest_rank_governs), LS_TEST (roles_are_as_many_as_programs_differ))

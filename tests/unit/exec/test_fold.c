@@ -357,13 +357,13 @@ named_stragglers (void)
   ls_slow_clear (&s);
 }
 
-LS_TEST_MAIN ("fold", LS_TEST (replicas_are_one_class), LS_TEST (steps_that_repeat_compare_too),
-              LS_TEST (a_straggler_is_apart_and_so_are_its_partners),
-              LS_TEST (two_like_stragglers_are_one_class), LS_TEST (a_slow_link_is_felt_by_its_ring),
-              LS_TEST (an_idle_link_splits_nothing), LS_TEST (calls_of_other_loads_feel_other_links),
-              LS_TEST (a_ring_of_sends_is_one_class), LS_TEST (a_ring_of_sends_around_a_straggler_is_none),
-              LS_TEST (neighbours_count_without_links), LS_TEST (copies_share_the_memory_of_their_socket),
-              LS_TEST (message_by_message_nothing_folds),
-              LS_TEST (loads_beyond_a_quarter_of_memory_fold_nothing), LS_TEST (errors_name_real_ranks),
-              LS_TEST (the_comparison_notices_a_picosecond),
-              LS_TEST (stragglers_depend_on_seed_and_rank_only), LS_TEST (named_stragglers))
+LS_TEST_SUITE (LS_TEST (replicas_are_one_class), LS_TEST (steps_that_repeat_compare_too),
+               LS_TEST (a_straggler_is_apart_and_so_are_its_partners),
+               LS_TEST (two_like_stragglers_are_one_class), LS_TEST (a_slow_link_is_felt_by_its_ring),
+               LS_TEST (an_idle_link_splits_nothing), LS_TEST (calls_of_other_loads_feel_other_links),
+               LS_TEST (a_ring_of_sends_is_one_class), LS_TEST (a_ring_of_sends_around_a_straggler_is_none),
+               LS_TEST (neighbours_count_without_links), LS_TEST (copies_share_the_memory_of_their_socket),
+               LS_TEST (message_by_message_nothing_folds),
+               LS_TEST (loads_beyond_a_quarter_of_memory_fold_nothing), LS_TEST (errors_name_real_ranks),
+               LS_TEST (the_comparison_notices_a_picosecond),
+               LS_TEST (stragglers_depend_on_seed_and_rank_only), LS_TEST (named_stragglers))

@@ -495,6 +495,6 @@ random_jobs_on_nodes_of_several_kinds_fold_exactly (void)
         tally.n_run, tally.n_unequal, tally.n_folded, tally.tightness / tally.n_run);
 }
 
-LS_TEST_MAIN ("fold_random", LS_TEST (random_jobs_fold_exactly), LS_TEST (random_places_fold_exactly),
-              LS_TEST (random_jobs_on_nodes_of_several_kinds_fold_exactly),
-              LS_TEST (two_random_jobs_fold_exactly))
+LS_TEST_SUITE (LS_TEST (random_jobs_fold_exactly), LS_TEST (random_places_fold_exactly),
+               LS_TEST (random_jobs_on_nodes_of_several_kinds_fold_exactly),
+               LS_TEST (two_random_jobs_fold_exactly))

@@ -376,10 +376,10 @@ a_stall_is_of_one_instance (void)
   hand_free (h);
 }
 
-LS_TEST_MAIN ("history", LS_TEST (a_free_waits_for_the_other_stream),
-              LS_TEST (without_times_the_order_counts), LS_TEST (a_history_that_is_cut_has_the_peak),
-              LS_TEST (where_memory_ends_is_said_once), LS_TEST (segments_of_two_streams_take_turns),
-              LS_TEST (with_room_the_driver_is_not_called), LS_TEST (what_the_step_before_left_has_a_segment),
-              LS_TEST (what_no_retry_can_make_room_for_is_said), LS_TEST (a_retry_waits_for_other_streams),
-              LS_TEST (the_driver_takes_what_its_source_says),
-              LS_TEST (a_stall_holds_the_device_up_if_the_host_waits), LS_TEST (a_stall_is_of_one_instance))
+LS_TEST_SUITE (LS_TEST (a_free_waits_for_the_other_stream), LS_TEST (without_times_the_order_counts),
+               LS_TEST (a_history_that_is_cut_has_the_peak), LS_TEST (where_memory_ends_is_said_once),
+               LS_TEST (segments_of_two_streams_take_turns), LS_TEST (with_room_the_driver_is_not_called),
+               LS_TEST (what_the_step_before_left_has_a_segment),
+               LS_TEST (what_no_retry_can_make_room_for_is_said), LS_TEST (a_retry_waits_for_other_streams),
+               LS_TEST (the_driver_takes_what_its_source_says),
+               LS_TEST (a_stall_holds_the_device_up_if_the_host_waits), LS_TEST (a_stall_is_of_one_instance))

@@ -319,8 +319,7 @@ bytes_per_layer (void)
   }
 }
 
-LS_TEST_MAIN ("link_bytes", LS_TEST (gradients_are_summed_once),
-              LS_TEST (replicas_with_fewer_micro_batches_wait),
-              LS_TEST (a_distributed_optimizer_sends_as_much), LS_TEST (groups_send_less_of_it),
-              LS_TEST (a_central_server_moves_all_by_one_nic), LS_TEST (xla_gathers_weights_of_layers_twice),
-              LS_TEST (bytes_per_layer))
+LS_TEST_SUITE (LS_TEST (gradients_are_summed_once), LS_TEST (replicas_with_fewer_micro_batches_wait),
+               LS_TEST (a_distributed_optimizer_sends_as_much), LS_TEST (groups_send_less_of_it),
+               LS_TEST (a_central_server_moves_all_by_one_nic), LS_TEST (xla_gathers_weights_of_layers_twice),
+               LS_TEST (bytes_per_layer))

@@ -357,12 +357,10 @@ libraries_take_what_their_sources_say (void)
   }
 }
 
-LS_TEST_MAIN ("memory", LS_TEST (buffers_that_change_streams_live_longer_on_the_host_clock),
-              LS_TEST (buffers_of_one_stream_go_in_order), LS_TEST (steps_overlap_on_the_host_clock),
-              LS_TEST (the_caching_allocator_counts_segments),
-              LS_TEST (an_event_frees_what_the_step_before_left),
-              LS_TEST (libraries_take_what_their_sources_say),
-              LS_TEST (first_stage_activations_are_the_published_ones),
-              LS_TEST (one_stage_holds_the_head_too), LS_TEST (full_recomputation_keeps_inputs_and_one_layer),
-              LS_TEST (static_memory_follows_the_recipe),
-              LS_TEST (what_waits_for_weight_gradients_is_the_published))
+LS_TEST_SUITE (
+    LS_TEST (buffers_that_change_streams_live_longer_on_the_host_clock),
+    LS_TEST (buffers_of_one_stream_go_in_order), LS_TEST (steps_overlap_on_the_host_clock),
+    LS_TEST (the_caching_allocator_counts_segments), LS_TEST (an_event_frees_what_the_step_before_left),
+    LS_TEST (libraries_take_what_their_sources_say), LS_TEST (first_stage_activations_are_the_published_ones),
+    LS_TEST (one_stage_holds_the_head_too), LS_TEST (full_recomputation_keeps_inputs_and_one_layer),
+    LS_TEST (static_memory_follows_the_recipe), LS_TEST (what_waits_for_weight_gradients_is_the_published))

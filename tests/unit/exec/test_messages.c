@@ -410,9 +410,9 @@ progress_is_of_the_messages_counted_first (void)
   LS_CHECK_INT (last[1], ==, ls_script_n_messages (script));
 }
 
-LS_TEST_MAIN ("messages", LS_TEST (progress_is_of_the_messages_counted_first),
-              LS_TEST (a_ring_takes_rounds_times_message), LS_TEST (flows_divide_a_message),
-              LS_TEST (without_bytes_only_latency), LS_TEST (what_takes_too_long_never_ends),
-              LS_TEST (one_link_is_shared_and_early_messages_wait), LS_TEST (a_place_may_be_far_ahead),
-              LS_TEST (lanes_go_by_themselves), LS_TEST (leases_change_no_picosecond),
-              LS_TEST (a_message_is_one_event_and_its_bytes_are_counted))
+LS_TEST_SUITE (LS_TEST (progress_is_of_the_messages_counted_first),
+               LS_TEST (a_ring_takes_rounds_times_message), LS_TEST (flows_divide_a_message),
+               LS_TEST (without_bytes_only_latency), LS_TEST (what_takes_too_long_never_ends),
+               LS_TEST (one_link_is_shared_and_early_messages_wait), LS_TEST (a_place_may_be_far_ahead),
+               LS_TEST (lanes_go_by_themselves), LS_TEST (leases_change_no_picosecond),
+               LS_TEST (a_message_is_one_event_and_its_bytes_are_counted))

@@ -214,4 +214,4 @@ messages_of_one_time_go_by_rank (void)
   ls_strategy_clear (&s);
 }
 
-LS_TEST_MAIN ("orders", LS_TEST (any_legal_order_runs), LS_TEST (messages_of_one_time_go_by_rank))
+LS_TEST_SUITE (LS_TEST (any_legal_order_runs), LS_TEST (messages_of_one_time_go_by_rank))

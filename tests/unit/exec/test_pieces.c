@@ -226,7 +226,7 @@ what_cannot_be_paired_is_refused (void)
   }
 }
 
-LS_TEST_MAIN ("pieces", LS_TEST (every_schedule_does_the_same), LS_TEST (a_pair_is_shorter_than_its_passes),
-              LS_TEST (pieces_are_issued_in_order), LS_TEST (passes_keep_their_order),
-              LS_TEST (nothing_waits_for_the_other_pass), LS_TEST (short_exchanges_are_hidden),
-              LS_TEST (what_cannot_be_paired_is_refused))
+LS_TEST_SUITE (LS_TEST (every_schedule_does_the_same), LS_TEST (a_pair_is_shorter_than_its_passes),
+               LS_TEST (pieces_are_issued_in_order), LS_TEST (passes_keep_their_order),
+               LS_TEST (nothing_waits_for_the_other_pass), LS_TEST (short_exchanges_are_hidden),
+               LS_TEST (what_cannot_be_paired_is_refused))

@@ -400,13 +400,13 @@ of_what_does_not_compile_nothing_is_known (void)
   hand_free (h);
 }
 
-LS_TEST_MAIN ("least", LS_TEST (the_worked_example), LS_TEST (a_gpu_runs_one_kernel_of_all_streams),
-              LS_TEST (a_stream_runs_one_op), LS_TEST (each_instance_counts),
-              LS_TEST (the_lead_does_not_count), LS_TEST (the_slowest_role_counts),
-              LS_TEST (waiting_counts_between_kernels), LS_TEST (the_longest_way_counts),
-              LS_TEST (kernels_of_other_streams_may_be_fast), LS_TEST (recorded_kernels_lose_what_is_taken),
-              LS_TEST (persistent_gemms_lose_nothing_if_they_were_there_first),
-              LS_TEST (a_round_without_a_barrier), LS_TEST (a_round_with_a_barrier),
-              LS_TEST (hosts_wait_for_messages), LS_TEST (requests_ahead_of_sends_count_as_met),
-              LS_TEST (message_by_message_collectives_are_not_known),
-              LS_TEST (of_what_does_not_compile_nothing_is_known))
+LS_TEST_SUITE (LS_TEST (the_worked_example), LS_TEST (a_gpu_runs_one_kernel_of_all_streams),
+               LS_TEST (a_stream_runs_one_op), LS_TEST (each_instance_counts),
+               LS_TEST (the_lead_does_not_count), LS_TEST (the_slowest_role_counts),
+               LS_TEST (waiting_counts_between_kernels), LS_TEST (the_longest_way_counts),
+               LS_TEST (kernels_of_other_streams_may_be_fast), LS_TEST (recorded_kernels_lose_what_is_taken),
+               LS_TEST (persistent_gemms_lose_nothing_if_they_were_there_first),
+               LS_TEST (a_round_without_a_barrier), LS_TEST (a_round_with_a_barrier),
+               LS_TEST (hosts_wait_for_messages), LS_TEST (requests_ahead_of_sends_count_as_met),
+               LS_TEST (message_by_message_collectives_are_not_known),
+               LS_TEST (of_what_does_not_compile_nothing_is_known))

@@ -459,16 +459,16 @@ host_costs_are_as_documented (void)
   LS_CHECK_INT (costs.cost[LS_HOST_BATCH], ==, 513 * LS_US);
 }
 
-LS_TEST_MAIN ("run", LS_TEST (mismatched_collectives_name_both_sides),
-              LS_TEST (members_must_agree_on_algorithm_and_parts),
-              LS_TEST (what_cannot_be_carried_out_ends_a_run_before_it_begins),
-              LS_TEST (members_must_agree_on_the_root), LS_TEST (the_root_says_which_way_data_go),
-              LS_TEST (unequal_messages_are_refused), LS_TEST (a_cycle_is_reported_with_its_ranks),
-              LS_TEST (a_missing_member_is_named), LS_TEST (an_event_never_recorded_is_reported),
-              LS_TEST (events_order_streams), LS_TEST (what_holds_a_rank_up_at_the_end_is_told),
-              LS_TEST (a_late_issue_still_meets_the_kernel),
-              LS_TEST (a_repeated_op_starts_with_its_first_launch), LS_TEST (only_kernels_and_delays_repeat),
-              LS_TEST (work_in_the_host_wants_its_memory), LS_TEST (copies_share_the_pcie_that_they_cross),
-              LS_TEST (copies_both_ways_leave_the_sms_alone), LS_TEST (a_repeating_period_stops_the_run),
-              LS_TEST (runs_do_not_share_state), LS_TEST (messages_run_or_are_refused_for_their_memory),
-              LS_TEST (host_costs_are_as_documented))
+LS_TEST_SUITE (LS_TEST (mismatched_collectives_name_both_sides),
+               LS_TEST (members_must_agree_on_algorithm_and_parts),
+               LS_TEST (what_cannot_be_carried_out_ends_a_run_before_it_begins),
+               LS_TEST (members_must_agree_on_the_root), LS_TEST (the_root_says_which_way_data_go),
+               LS_TEST (unequal_messages_are_refused), LS_TEST (a_cycle_is_reported_with_its_ranks),
+               LS_TEST (a_missing_member_is_named), LS_TEST (an_event_never_recorded_is_reported),
+               LS_TEST (events_order_streams), LS_TEST (what_holds_a_rank_up_at_the_end_is_told),
+               LS_TEST (a_late_issue_still_meets_the_kernel),
+               LS_TEST (a_repeated_op_starts_with_its_first_launch), LS_TEST (only_kernels_and_delays_repeat),
+               LS_TEST (work_in_the_host_wants_its_memory), LS_TEST (copies_share_the_pcie_that_they_cross),
+               LS_TEST (copies_both_ways_leave_the_sms_alone), LS_TEST (a_repeating_period_stops_the_run),
+               LS_TEST (runs_do_not_share_state), LS_TEST (messages_run_or_are_refused_for_their_memory),
+               LS_TEST (host_costs_are_as_documented))

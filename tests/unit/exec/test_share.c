@@ -255,9 +255,9 @@ what_cannot_be_shared_is_refused (void)
                  "several jobs are not simulated message by message; expected --network flow");
 }
 
-LS_TEST_MAIN ("share", LS_TEST (jobs_on_links_of_their_own_are_as_alone),
-              LS_TEST (equal_jobs_get_half_of_a_link_or_take_turns), LS_TEST (a_period_ends_the_window),
-              LS_TEST (without_a_period_all_steps_count),
-              LS_TEST (a_short_job_starts_over_as_long_as_another_is_measured),
-              LS_TEST (bytes_are_of_one_step_of_each_job), LS_TEST (traffic_takes_its_share),
-              LS_TEST (traffic_keeps_its_period_where_it_can), LS_TEST (what_cannot_be_shared_is_refused))
+LS_TEST_SUITE (LS_TEST (jobs_on_links_of_their_own_are_as_alone),
+               LS_TEST (equal_jobs_get_half_of_a_link_or_take_turns), LS_TEST (a_period_ends_the_window),
+               LS_TEST (without_a_period_all_steps_count),
+               LS_TEST (a_short_job_starts_over_as_long_as_another_is_measured),
+               LS_TEST (bytes_are_of_one_step_of_each_job), LS_TEST (traffic_takes_its_share),
+               LS_TEST (traffic_keeps_its_period_where_it_can), LS_TEST (what_cannot_be_shared_is_refused))

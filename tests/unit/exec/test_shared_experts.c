@@ -147,6 +147,5 @@ what_cannot_run_beside_is_refused (void)
   }
 }
 
-LS_TEST_MAIN ("shared_experts", LS_TEST (shared_experts_do_the_same_sooner),
-              LS_TEST (shared_experts_run_beside_the_exchange), LS_TEST (what_is_gathered_is_kept),
-              LS_TEST (what_cannot_run_beside_is_refused))
+LS_TEST_SUITE (LS_TEST (shared_experts_do_the_same_sooner), LS_TEST (shared_experts_run_beside_the_exchange),
+               LS_TEST (what_is_gathered_is_kept), LS_TEST (what_cannot_run_beside_is_refused))

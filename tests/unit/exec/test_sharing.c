@@ -201,4 +201,4 @@ pairs_share_a_nic (void)
   check_all_pairs (true);
 }
 
-LS_TEST_MAIN ("sharing", LS_TEST (pairs_share_nvlink), LS_TEST (pairs_share_a_nic))
+LS_TEST_SUITE (LS_TEST (pairs_share_nvlink), LS_TEST (pairs_share_a_nic))

@@ -210,7 +210,6 @@ what_was_measured_beside_a_kernel_is_used (void)
   around = (LsAround) { 0 };
 }
 
-LS_TEST_MAIN ("stall", LS_TEST (what_was_measured_beside_a_kernel_is_used),
-              LS_TEST (moving_data_stall_a_kernel), LS_TEST (waiting_costs_only_the_sms),
-              LS_TEST (a_measured_slowdown_is_not_added_again), LS_TEST (a_persistent_gemm_needs_two_waves),
-              LS_TEST (copy_engines_stall_nobody))
+LS_TEST_SUITE (LS_TEST (what_was_measured_beside_a_kernel_is_used), LS_TEST (moving_data_stall_a_kernel),
+               LS_TEST (waiting_costs_only_the_sms), LS_TEST (a_measured_slowdown_is_not_added_again),
+               LS_TEST (a_persistent_gemm_needs_two_waves), LS_TEST (copy_engines_stall_nobody))

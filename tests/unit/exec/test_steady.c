@@ -261,9 +261,9 @@ a_step_that_is_reported_keeps_all_its_spans (void)
   }
 }
 
-LS_TEST_MAIN ("steady", LS_TEST (one_step_is_enough), LS_TEST (a_first_step_that_is_wanted_is_whole),
-              LS_TEST (a_host_that_never_waits), LS_TEST (something_is_sent_behind_it),
-              LS_TEST (data_are_on_the_way), LS_TEST (others_still_communicate),
-              LS_TEST (calls_that_do_not_match), LS_TEST (compute_is_not_over),
-              LS_TEST (a_step_that_begins_late), LS_TEST (what_is_behind_the_last_step),
-              LS_TEST (a_step_that_is_reported_keeps_all_its_spans))
+LS_TEST_SUITE (LS_TEST (one_step_is_enough), LS_TEST (a_first_step_that_is_wanted_is_whole),
+               LS_TEST (a_host_that_never_waits), LS_TEST (something_is_sent_behind_it),
+               LS_TEST (data_are_on_the_way), LS_TEST (others_still_communicate),
+               LS_TEST (calls_that_do_not_match), LS_TEST (compute_is_not_over),
+               LS_TEST (a_step_that_begins_late), LS_TEST (what_is_behind_the_last_step),
+               LS_TEST (a_step_that_is_reported_keeps_all_its_spans))

@@ -196,6 +196,5 @@ what_never_ends_is_told (void)
     }
 }
 
-LS_TEST_MAIN ("unshared", LS_TEST (random_scripts_end_as_event_by_event),
-              LS_TEST (random_cycles_end_as_event_by_event), LS_TEST (every_algorithm_ends_as_event_by_event),
-              LS_TEST (what_never_ends_is_told))
+LS_TEST_SUITE (LS_TEST (random_scripts_end_as_event_by_event), LS_TEST (random_cycles_end_as_event_by_event),
+               LS_TEST (every_algorithm_ends_as_event_by_event), LS_TEST (what_never_ends_is_told))

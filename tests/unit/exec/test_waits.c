@@ -259,6 +259,7 @@ copies_both_ways_share_the_link (void)
   }
 }
 
-LS_TEST_MAIN ("waits", LS_TEST (communication_waits_for_the_blocks_of_a_kernel),
-              LS_TEST (the_next_kernel_of_a_queue_is_there_first), LS_TEST (a_longer_wait_is_no_shorter_step),
-              LS_TEST (nothing_measured_changes_nothing), LS_TEST (copies_both_ways_share_the_link))
+LS_TEST_SUITE (LS_TEST (communication_waits_for_the_blocks_of_a_kernel),
+               LS_TEST (the_next_kernel_of_a_queue_is_there_first),
+               LS_TEST (a_longer_wait_is_no_shorter_step), LS_TEST (nothing_measured_changes_nothing),
+               LS_TEST (copies_both_ways_share_the_link))

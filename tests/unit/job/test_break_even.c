@@ -124,4 +124,4 @@ across_nodes (void)
   check_break_even (2250e12, 400e9, 2, LS_DP_FSDP2, 5625);
 }
 
-LS_TEST_MAIN ("break_even", LS_TEST (inside_a_node), LS_TEST (across_nodes))
+LS_TEST_SUITE (LS_TEST (inside_a_node), LS_TEST (across_nodes))

@@ -39,4 +39,4 @@ spans_of_two_steps_must_fit (void)
                                 "a step of 2 micro-batches, 8 ops on a rank of each stage, needs "));
 }
 
-LS_TEST_MAIN ("budget", LS_TEST (spans_of_two_steps_must_fit))
+LS_TEST_SUITE (LS_TEST (spans_of_two_steps_must_fit))

@@ -75,6 +75,5 @@ kernels_of_a_graph_follow_sooner (void)
   LS_CHECK_INT (whole, <, layers);
 }
 
-LS_TEST_MAIN ("cuda_graphs", LS_TEST (kernels_of_a_graph_follow_sooner),
-              LS_TEST (a_layer_is_launched_once_each_way), LS_TEST (graphs_free_a_slow_host),
-              LS_TEST (the_host_waits_outside_of_graphs))
+LS_TEST_SUITE (LS_TEST (kernels_of_a_graph_follow_sooner), LS_TEST (a_layer_is_launched_once_each_way),
+               LS_TEST (graphs_free_a_slow_host), LS_TEST (the_host_waits_outside_of_graphs))

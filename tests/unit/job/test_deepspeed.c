@@ -405,14 +405,16 @@ a_server_sends_to_everybody (void)
   dp_clear (&r);
 }
 
-LS_TEST_MAIN (
-    "deepspeed", LS_TEST (a_step_moves_k_times_the_model), LS_TEST (flat_fp32_gradients_are_all_reduced),
-    LS_TEST (three_micro_batches_reduce_as_their_stage_does), LS_TEST (what_is_reused_soon_is_gathered_once),
-    LS_TEST (recomputation_gathers_once_more), LS_TEST (groups_shard_inside_and_sum_over_replicas),
-    LS_TEST (model_states_shrink_as_in_the_paper), LS_TEST (stage_2_holds_two_buckets),
-    LS_TEST (a_bucket_hides_behind_a_long_backward), LS_TEST (a_bucket_makes_a_short_backward_wait),
-    LS_TEST (buckets_close_before_they_overflow), LS_TEST (prefetched_gathers_hide_behind_long_operators),
-    LS_TEST (short_operators_wait_for_their_gathers), LS_TEST (small_parameters_persist),
-    LS_TEST (lists_move_what_others_move), LS_TEST (lists_are_copied_once_for_each_rank),
-    LS_TEST (persistent_parameters_are_copied_part_by_part), LS_TEST (lists_take_the_time_of_the_host),
-    LS_TEST (a_server_sends_to_everybody), LS_TEST (fp8_weights_are_cut_with_the_rest))
+LS_TEST_SUITE (LS_TEST (a_step_moves_k_times_the_model), LS_TEST (flat_fp32_gradients_are_all_reduced),
+               LS_TEST (three_micro_batches_reduce_as_their_stage_does),
+               LS_TEST (what_is_reused_soon_is_gathered_once), LS_TEST (recomputation_gathers_once_more),
+               LS_TEST (groups_shard_inside_and_sum_over_replicas),
+               LS_TEST (model_states_shrink_as_in_the_paper), LS_TEST (stage_2_holds_two_buckets),
+               LS_TEST (a_bucket_hides_behind_a_long_backward),
+               LS_TEST (a_bucket_makes_a_short_backward_wait), LS_TEST (buckets_close_before_they_overflow),
+               LS_TEST (prefetched_gathers_hide_behind_long_operators),
+               LS_TEST (short_operators_wait_for_their_gathers), LS_TEST (small_parameters_persist),
+               LS_TEST (lists_move_what_others_move), LS_TEST (lists_are_copied_once_for_each_rank),
+               LS_TEST (persistent_parameters_are_copied_part_by_part),
+               LS_TEST (lists_take_the_time_of_the_host), LS_TEST (a_server_sends_to_everybody),
+               LS_TEST (fp8_weights_are_cut_with_the_rest))

@@ -95,6 +95,5 @@ drives_hold_parameters_and_states (void)
   dp_clear (&r);
 }
 
-LS_TEST_MAIN ("deepspeed_offload", LS_TEST (one_gpu_offloads_its_optimizer),
-              LS_TEST (ranks_share_the_memory_of_their_socket), LS_TEST (sums_of_gradients_come_and_go),
-              LS_TEST (drives_hold_parameters_and_states))
+LS_TEST_SUITE (LS_TEST (one_gpu_offloads_its_optimizer), LS_TEST (ranks_share_the_memory_of_their_socket),
+               LS_TEST (sums_of_gradients_come_and_go), LS_TEST (drives_hold_parameters_and_states))

@@ -315,8 +315,8 @@ compiled_products_share_a_gather (void)
   LS_CHECK_INT (one_each[COPIES_OUT], ==, 2); /* of logits, which are cut along words, in two micro-batches */
 }
 
-LS_TEST_MAIN ("eager_layer", LS_TEST (a_layer_has_as_many_kernels_as_it_launches),
-              LS_TEST (a_layer_takes_what_it_takes_in_a_profile),
-              LS_TEST (compiling_is_worth_what_was_published),
-              LS_TEST (tensor_parallel_products_gather_each_for_itself),
-              LS_TEST (compiled_products_share_a_gather))
+LS_TEST_SUITE (LS_TEST (a_layer_has_as_many_kernels_as_it_launches),
+               LS_TEST (a_layer_takes_what_it_takes_in_a_profile),
+               LS_TEST (compiling_is_worth_what_was_published),
+               LS_TEST (tensor_parallel_products_gather_each_for_itself),
+               LS_TEST (compiled_products_share_a_gather))

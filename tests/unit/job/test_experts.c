@@ -334,8 +334,8 @@ predictions_are_counted (void)
                  1e-9);
 }
 
-LS_TEST_MAIN ("experts", LS_TEST (every_schedule), LS_TEST (every_way_to_be_data_parallel),
-              LS_TEST (experts_alone_are_data_parallel), LS_TEST (latent_attention_runs),
-              LS_TEST (all_that_experts_do_besides), LS_TEST (dispatch_is_as_measured),
-              LS_TEST (a_token_crosses_once), LS_TEST (latents_are_made_again),
-              LS_TEST (predictions_are_counted))
+LS_TEST_SUITE (LS_TEST (every_schedule), LS_TEST (every_way_to_be_data_parallel),
+               LS_TEST (experts_alone_are_data_parallel), LS_TEST (latent_attention_runs),
+               LS_TEST (all_that_experts_do_besides), LS_TEST (dispatch_is_as_measured),
+               LS_TEST (a_token_crosses_once), LS_TEST (latents_are_made_again),
+               LS_TEST (predictions_are_counted))

@@ -57,4 +57,4 @@ each_link_has_its_factor (void)
   }
 }
 
-LS_TEST_MAIN ("fitted", LS_TEST (each_link_has_its_factor))
+LS_TEST_SUITE (LS_TEST (each_link_has_its_factor))

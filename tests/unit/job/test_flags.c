@@ -31,4 +31,4 @@ wrong_values_are_explained (void)
   ls_reject_run (&kind, 1, 120);
 }
 
-LS_TEST_MAIN ("flags", LS_TEST (wrong_values_are_explained))
+LS_TEST_SUITE (LS_TEST (wrong_values_are_explained))

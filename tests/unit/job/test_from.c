@@ -121,4 +121,4 @@ what_is_written_takes_the_same_picoseconds (void)
   ls_software_clear (&software);
 }
 
-LS_TEST_MAIN ("from", LS_TEST (what_is_written_takes_the_same_picoseconds))
+LS_TEST_SUITE (LS_TEST (what_is_written_takes_the_same_picoseconds))

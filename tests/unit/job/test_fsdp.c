@@ -279,8 +279,8 @@ what_is_not_legal_is_refused (void)
   refused ("--dp-kind fsdp2 --zero 3@3", "/zero: expected groups whose size divides");
 }
 
-LS_TEST_MAIN ("fsdp", LS_TEST (a_step_moves_k_times_the_model), LS_TEST (reductions_are_in_their_own_type),
-              LS_TEST (micro_batches_gather_again), LS_TEST (groups_move_their_part),
-              LS_TEST (state_is_fp32_shards), LS_TEST (few_units_are_alive_at_once),
-              LS_TEST (gradients_are_not_in_fp8), LS_TEST (a_part_of_each_layer_is_copied),
-              LS_TEST (all_that_is_legal_runs), LS_TEST (what_is_not_legal_is_refused))
+LS_TEST_SUITE (LS_TEST (a_step_moves_k_times_the_model), LS_TEST (reductions_are_in_their_own_type),
+               LS_TEST (micro_batches_gather_again), LS_TEST (groups_move_their_part),
+               LS_TEST (state_is_fp32_shards), LS_TEST (few_units_are_alive_at_once),
+               LS_TEST (gradients_are_not_in_fp8), LS_TEST (a_part_of_each_layer_is_copied),
+               LS_TEST (all_that_is_legal_runs), LS_TEST (what_is_not_legal_is_refused))

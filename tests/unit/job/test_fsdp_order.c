@@ -348,10 +348,10 @@ a_pipeline_gathers_and_reduces_once (void)
   dp_clear (&r);
 }
 
-LS_TEST_MAIN ("fsdp_order", LS_TEST (fsdp1_prefetches_as_it_is_told),
-              LS_TEST (fsdp1_prefetches_before_it_computes), LS_TEST (the_limiter_holds_the_host),
-              LS_TEST (each_fsdp1_prefetch_is_written_out), LS_TEST (long_layers_hide_their_gathers),
-              LS_TEST (short_layers_wait_for_them), LS_TEST (fsdp2_prefetches_by_itself_or_by_a_list),
-              LS_TEST (fsdp2_has_two_buffers), LS_TEST (a_list_gathers_further_ahead),
-              LS_TEST (one_reduction_is_in_flight), LS_TEST (a_small_kernel_slips_in),
-              LS_TEST (replicas_sum_beside), LS_TEST (a_pipeline_gathers_and_reduces_once))
+LS_TEST_SUITE (LS_TEST (fsdp1_prefetches_as_it_is_told), LS_TEST (fsdp1_prefetches_before_it_computes),
+               LS_TEST (the_limiter_holds_the_host), LS_TEST (each_fsdp1_prefetch_is_written_out),
+               LS_TEST (long_layers_hide_their_gathers), LS_TEST (short_layers_wait_for_them),
+               LS_TEST (fsdp2_prefetches_by_itself_or_by_a_list), LS_TEST (fsdp2_has_two_buffers),
+               LS_TEST (a_list_gathers_further_ahead), LS_TEST (one_reduction_is_in_flight),
+               LS_TEST (a_small_kernel_slips_in), LS_TEST (replicas_sum_beside),
+               LS_TEST (a_pipeline_gathers_and_reduces_once))

@@ -273,4 +273,4 @@ messages_match_and_all_ranks_end (void)
     check_job (jobs[i]);
 }
 
-LS_TEST_MAIN ("job/goal", LS_TEST (messages_match_and_all_ranks_end))
+LS_TEST_SUITE (LS_TEST (messages_match_and_all_ranks_end))

@@ -339,6 +339,6 @@ contradictions (void)
   LS_CHECK (ls_gpu_is_other ("AMD Instinct MI300X", "h100"));
 }
 
-LS_TEST_MAIN ("gpus", LS_TEST (no_kernel_is_slower_on_a_gpu_that_is_nowhere_worse),
-              LS_TEST (no_step_is_slower_on_a_gpu_that_is_nowhere_worse), LS_TEST (drivers_names),
-              LS_TEST (contradictions))
+LS_TEST_SUITE (LS_TEST (no_kernel_is_slower_on_a_gpu_that_is_nowhere_worse),
+               LS_TEST (no_step_is_slower_on_a_gpu_that_is_nowhere_worse), LS_TEST (drivers_names),
+               LS_TEST (contradictions))

@@ -75,5 +75,5 @@ others_do_not_check (void)
   LS_CHECK_INT (look ("--gpus 2 --dp-kind ddp --global-batch 2 --grad-check 1").n_checks, ==, 0);
 }
 
-LS_TEST_MAIN ("host_waits", LS_TEST (each_forward_costs_the_device_a_batch),
-              LS_TEST (each_bucket_is_read_before_it_is_reduced), LS_TEST (others_do_not_check))
+LS_TEST_SUITE (LS_TEST (each_forward_costs_the_device_a_batch),
+               LS_TEST (each_bucket_is_read_before_it_is_reduced), LS_TEST (others_do_not_check))

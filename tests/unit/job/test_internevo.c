@@ -98,4 +98,4 @@ its_software_names_the_list (void)
   ls_job_spec_clear (&spec);
 }
 
-LS_TEST_MAIN ("internevo", LS_TEST (norms_run_again), LS_TEST (its_software_names_the_list))
+LS_TEST_SUITE (LS_TEST (norms_run_again), LS_TEST (its_software_names_the_list))

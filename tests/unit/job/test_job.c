@@ -221,20 +221,10 @@ a_schedule_that_cannot_deliver_says_why (void)
   LS_CHECK (is_noted[1] && !is_noted[0] && !is_noted[2] && !is_noted[3]);
 }
 
-int
-main (void)
-{
-  static const LsTestCase cases[] = {
-    LS_TEST (knobs_are_set_from_text),
-    LS_TEST (wrong_knobs_change_nothing),
-    LS_TEST (the_cluster_is_as_large_as_asked_or_needed),
-    LS_TEST (spans_do_not_change_the_step_time),
-    LS_TEST (what_cannot_run_is_refused_with_its_code),
-    LS_TEST (knobs_read_back_as_the_same_strategy),
-    LS_TEST (a_schedule_that_cannot_deliver_says_why),
-  };
-  const char *root = g_getenv ("LS_DATA_DIR");
-  g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
-  g_setenv ("LS_DATA_DIR", data, TRUE);
-  return ls_test_run ("sweep/job", cases, G_N_ELEMENTS (cases));
-}
+LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (knobs_are_set_from_text),
+                    LS_TEST (wrong_knobs_change_nothing),
+                    LS_TEST (the_cluster_is_as_large_as_asked_or_needed),
+                    LS_TEST (spans_do_not_change_the_step_time),
+                    LS_TEST (what_cannot_run_is_refused_with_its_code),
+                    LS_TEST (knobs_read_back_as_the_same_strategy),
+                    LS_TEST (a_schedule_that_cannot_deliver_says_why))

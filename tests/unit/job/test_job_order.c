@@ -90,14 +90,5 @@ other_shapes_are_refused (void)
   refuse ("dualpipe", 1, 4, "replicas");
 }
 
-int
-main (void)
-{
-  static const LsTestCase cases[]
-      = { LS_TEST (a_file_is_the_schedule_that_wrote_it), LS_TEST (a_file_may_have_pipes_both_ways),
-          LS_TEST (other_shapes_are_refused) };
-  const char *root = g_getenv ("LS_DATA_DIR");
-  g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
-  g_setenv ("LS_DATA_DIR", data, TRUE);
-  return ls_test_run ("sweep/job_order", cases, G_N_ELEMENTS (cases));
-}
+LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (a_file_is_the_schedule_that_wrote_it),
+                    LS_TEST (a_file_may_have_pipes_both_ways), LS_TEST (other_shapes_are_refused))

@@ -109,5 +109,5 @@ a_run_without_spans_takes_as_long (void)
                 with->timeline->window_end - with->timeline->window_start);
 }
 
-LS_TEST_MAIN ("job_retries", LS_TEST (a_job_at_the_limit_is_slower), LS_TEST (a_job_with_room_is_as_it_was),
-              LS_TEST (a_job_that_finds_no_room_says_so), LS_TEST (a_run_without_spans_takes_as_long))
+LS_TEST_SUITE (LS_TEST (a_job_at_the_limit_is_slower), LS_TEST (a_job_with_room_is_as_it_was),
+               LS_TEST (a_job_that_finds_no_room_says_so), LS_TEST (a_run_without_spans_takes_as_long))

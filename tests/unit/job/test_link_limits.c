@@ -225,8 +225,8 @@ begin (void)
   LS_CHECK (folder != NULL);
 }
 
-LS_TEST_MAIN ("link_limits", LS_TEST (begin), LS_TEST (each_link_limits_some_job),
-              LS_TEST (drives_that_are_not_there_are_named),
-              LS_TEST (oversubscribed_spines_cost_what_their_capacity_says),
-              LS_TEST (a_job_goes_on_with_a_failed_link), LS_TEST (hashed_flows_collide_and_repeat),
-              LS_TEST (finish))
+LS_TEST_SUITE (LS_TEST (begin), LS_TEST (each_link_limits_some_job),
+               LS_TEST (drives_that_are_not_there_are_named),
+               LS_TEST (oversubscribed_spines_cost_what_their_capacity_says),
+               LS_TEST (a_job_goes_on_with_a_failed_link), LS_TEST (hashed_flows_collide_and_repeat),
+               LS_TEST (finish))

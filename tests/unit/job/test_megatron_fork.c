@@ -180,6 +180,6 @@ an_exchange_takes_what_was_measured (void)
   ls_software_clear (&software);
 }
 
-LS_TEST_MAIN ("megatron_fork", LS_TEST (input_gradients_take_what_was_measured),
-              LS_TEST (stages_between_keep_their_mask), LS_TEST (hosts_are_late_behind_transfers_that_block),
-              LS_TEST (an_exchange_takes_what_was_measured))
+LS_TEST_SUITE (LS_TEST (input_gradients_take_what_was_measured), LS_TEST (stages_between_keep_their_mask),
+               LS_TEST (hosts_are_late_behind_transfers_that_block),
+               LS_TEST (an_exchange_takes_what_was_measured))

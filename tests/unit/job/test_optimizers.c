@@ -235,10 +235,11 @@ all_of_them_run_and_conserve (void)
   }
 }
 
-LS_TEST_MAIN ("optimizers", LS_TEST (states_are_those_of_a_count_by_hand), LS_TEST (shampoo_works_on_tiles),
-              LS_TEST (rare_kernels_do_the_work_of_a_mean_step),
-              LS_TEST (newton_schulz_multiplies_what_its_formula_says),
-              LS_TEST (tensors_are_dealt_out_and_back), LS_TEST (pieces_of_matrices_are_gathered),
-              LS_TEST (matrices_that_are_cut_are_multiplied_as_asked),
-              LS_TEST (narrow_states_take_less_but_while_they_are_stepped_on),
-              LS_TEST (weights_of_mxfp8_are_cast_behind_their_gather), LS_TEST (all_of_them_run_and_conserve))
+LS_TEST_SUITE (LS_TEST (states_are_those_of_a_count_by_hand), LS_TEST (shampoo_works_on_tiles),
+               LS_TEST (rare_kernels_do_the_work_of_a_mean_step),
+               LS_TEST (newton_schulz_multiplies_what_its_formula_says),
+               LS_TEST (tensors_are_dealt_out_and_back), LS_TEST (pieces_of_matrices_are_gathered),
+               LS_TEST (matrices_that_are_cut_are_multiplied_as_asked),
+               LS_TEST (narrow_states_take_less_but_while_they_are_stepped_on),
+               LS_TEST (weights_of_mxfp8_are_cast_behind_their_gather),
+               LS_TEST (all_of_them_run_and_conserve))

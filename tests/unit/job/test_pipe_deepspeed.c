@@ -109,6 +109,6 @@ a_blocked_host_adds_its_costs_to_each_op (void)
   dp_clear (&blocked);
 }
 
-LS_TEST_MAIN ("pipe_deepspeed", LS_TEST (the_first_stage_sends_then_receives_and_gathers_twice),
-              LS_TEST (slices_are_sent), LS_TEST (first_and_last_stages_read_batches),
-              LS_TEST (a_blocked_host_adds_its_costs_to_each_op))
+LS_TEST_SUITE (LS_TEST (the_first_stage_sends_then_receives_and_gathers_twice), LS_TEST (slices_are_sent),
+               LS_TEST (first_and_last_stages_read_batches),
+               LS_TEST (a_blocked_host_adds_its_costs_to_each_op))

@@ -86,6 +86,6 @@ shipped_powers_are_in_order (void)
   }
 }
 
-LS_TEST_MAIN ("price", LS_TEST (a_trillion_tokens_cost_the_worked_example),
-              LS_TEST (a_step_draws_by_what_it_does), LS_TEST (what_is_given_counts_all_the_time),
-              LS_TEST (none_draws_more_than_the_limit), LS_TEST (shipped_powers_are_in_order))
+LS_TEST_SUITE (LS_TEST (a_trillion_tokens_cost_the_worked_example), LS_TEST (a_step_draws_by_what_it_does),
+               LS_TEST (what_is_given_counts_all_the_time), LS_TEST (none_draws_more_than_the_limit),
+               LS_TEST (shipped_powers_are_in_order))

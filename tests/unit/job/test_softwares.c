@@ -205,10 +205,10 @@ runs_like_are_those_of_the_program (void)
   ls_strategy_clear (&s);
 }
 
-LS_TEST_MAIN ("job/softwares", LS_TEST (the_way_to_be_data_parallel_tells_the_program),
-              LS_TEST (on_tpus_all_is_of_xla), LS_TEST (choices_stay_the_users),
-              LS_TEST (what_a_job_says_stays), LS_TEST (options_are_the_same_job_again),
-              LS_TEST (attention_that_was_not_measured_is_no_refusal),
-              LS_TEST (attention_that_is_asked_for_is_refused),
-              LS_TEST (listed_kernels_are_no_refusal_in_fp32), LS_TEST (ending_early_needs_no_recomputation),
-              LS_TEST (runs_like_are_those_of_the_program))
+LS_TEST_SUITE (LS_TEST (the_way_to_be_data_parallel_tells_the_program), LS_TEST (on_tpus_all_is_of_xla),
+               LS_TEST (choices_stay_the_users), LS_TEST (what_a_job_says_stays),
+               LS_TEST (options_are_the_same_job_again),
+               LS_TEST (attention_that_was_not_measured_is_no_refusal),
+               LS_TEST (attention_that_is_asked_for_is_refused),
+               LS_TEST (listed_kernels_are_no_refusal_in_fp32), LS_TEST (ending_early_needs_no_recomputation),
+               LS_TEST (runs_like_are_those_of_the_program))

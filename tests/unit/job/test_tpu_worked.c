@@ -214,6 +214,6 @@ jobs_on_tpus_are_xlas (void)
   LS_CHECK (c->strategy.dp_kind == LS_DP_MEGATRON && c->strategy.zero_stage == 1);
 }
 
-LS_TEST_MAIN ("job/tpu_worked", LS_TEST (data_parallelism_over_axes), LS_TEST (data_parallelism_over_dcn),
-              LS_TEST (sharding_and_tensor_parallelism_mix), LS_TEST (tensor_parallelism_ends),
-              LS_TEST (a_training_takes_weeks), LS_TEST (jobs_on_tpus_are_xlas))
+LS_TEST_SUITE (LS_TEST (data_parallelism_over_axes), LS_TEST (data_parallelism_over_dcn),
+               LS_TEST (sharding_and_tensor_parallelism_mix), LS_TEST (tensor_parallelism_ends),
+               LS_TEST (a_training_takes_weeks), LS_TEST (jobs_on_tpus_are_xlas))

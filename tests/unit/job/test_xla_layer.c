@@ -242,5 +242,5 @@ steps_take_what_was_measured (void)
   LS_CHECK_NEAR (step_s (&with_te), 256 / 2526.72, 0.10);
 }
 
-LS_TEST_MAIN ("xla_layer", LS_TEST (a_layer_launches_what_it_launches_in_a_profile),
-              LS_TEST (a_step_launches_some_kernels_for_each_tensor), LS_TEST (steps_take_what_was_measured))
+LS_TEST_SUITE (LS_TEST (a_layer_launches_what_it_launches_in_a_profile),
+               LS_TEST (a_step_launches_some_kernels_for_each_tensor), LS_TEST (steps_take_what_was_measured))

@@ -245,8 +245,8 @@ layers_that_come_out_even_are_balanced_if_asked_for (void)
   LS_CHECK (!ls_chunks_want_balance (&s, &m));
 }
 
-LS_TEST_MAIN ("balance", LS_TEST (of_layers_alike_no_layout_is_better),
-              LS_TEST (of_two_kinds_of_layers_none_is_better_with_a_chunk_per_rank),
-              LS_TEST (layouts_are_as_documented), LS_TEST (ends_may_be_without_layers),
-              LS_TEST (a_strategy_is_balanced_where_layers_do_not_come_out_even),
-              LS_TEST (layers_that_come_out_even_are_balanced_if_asked_for))
+LS_TEST_SUITE (LS_TEST (of_layers_alike_no_layout_is_better),
+               LS_TEST (of_two_kinds_of_layers_none_is_better_with_a_chunk_per_rank),
+               LS_TEST (layouts_are_as_documented), LS_TEST (ends_may_be_without_layers),
+               LS_TEST (a_strategy_is_balanced_where_layers_do_not_come_out_even),
+               LS_TEST (layers_that_come_out_even_are_balanced_if_asked_for))

@@ -50,4 +50,4 @@ each_launch_is_waited_for_in_its_layer (void)
   ls_strategy_clear (&s);
 }
 
-LS_TEST_MAIN ("blocking", LS_TEST (each_launch_is_waited_for_in_its_layer))
+LS_TEST_SUITE (LS_TEST (each_launch_is_waited_for_in_its_layer))

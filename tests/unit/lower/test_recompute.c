@@ -297,9 +297,9 @@ offloaded_activations_come_back (void)
   LS_CHECK (sums.copied[LS_COPY_TO_HOST] < kept);
 }
 
-LS_TEST_MAIN ("recompute", LS_TEST (uniform_runs_all_layers_again),
-              LS_TEST (early_stop_leaves_the_last_product_out), LS_TEST (block_runs_the_first_layers_again),
-              LS_TEST (selective_parts_make_inputs_again), LS_TEST (selective_parts_keep_less),
-              LS_TEST (split_backward_frees_what_was_made_again), LS_TEST (an_mlp_runs_again),
-              LS_TEST (experts_run_again), LS_TEST (an_input_stays_in_its_own_format),
-              LS_TEST (partitioned_inputs_are_gathered), LS_TEST (offloaded_activations_come_back))
+LS_TEST_SUITE (LS_TEST (uniform_runs_all_layers_again), LS_TEST (early_stop_leaves_the_last_product_out),
+               LS_TEST (block_runs_the_first_layers_again), LS_TEST (selective_parts_make_inputs_again),
+               LS_TEST (selective_parts_keep_less), LS_TEST (split_backward_frees_what_was_made_again),
+               LS_TEST (an_mlp_runs_again), LS_TEST (experts_run_again),
+               LS_TEST (an_input_stays_in_its_own_format), LS_TEST (partitioned_inputs_are_gathered),
+               LS_TEST (offloaded_activations_come_back))

@@ -359,10 +359,9 @@ odd_recomputation_is_refused (void)
   }
 }
 
-LS_TEST_MAIN ("recompute_op", LS_TEST (op_runs_every_other_product_again),
-              LS_TEST (op_runs_products_one_by_one_again),
-              LS_TEST (listed_copies_of_fsdp_say_how_they_touch_memory),
-              LS_TEST (kernels_of_another_access_are_others), LS_TEST (op_keeps_the_other_products),
-              LS_TEST (attention_over_a_cut_sequence_is_kept_alike),
-              LS_TEST (attention_over_a_cut_sequence_runs_again), LS_TEST (op_goes_with_plain_layers_only),
-              LS_TEST (dots_run_all_but_products_again), LS_TEST (odd_recomputation_is_refused))
+LS_TEST_SUITE (LS_TEST (op_runs_every_other_product_again), LS_TEST (op_runs_products_one_by_one_again),
+               LS_TEST (listed_copies_of_fsdp_say_how_they_touch_memory),
+               LS_TEST (kernels_of_another_access_are_others), LS_TEST (op_keeps_the_other_products),
+               LS_TEST (attention_over_a_cut_sequence_is_kept_alike),
+               LS_TEST (attention_over_a_cut_sequence_runs_again), LS_TEST (op_goes_with_plain_layers_only),
+               LS_TEST (dots_run_all_but_products_again), LS_TEST (odd_recomputation_is_refused))

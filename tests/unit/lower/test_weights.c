@@ -59,5 +59,4 @@ frozen_layers_gather_no_input (void)
   LS_CHECK_INT (gathers_of_backward (8), ==, 4 * 3);
 }
 
-LS_TEST_MAIN ("weights", LS_TEST (weights_are_tokens_or_shares_of_many),
-              LS_TEST (frozen_layers_gather_no_input))
+LS_TEST_SUITE (LS_TEST (weights_are_tokens_or_shares_of_many), LS_TEST (frozen_layers_gather_no_input))

@@ -200,9 +200,10 @@ boundary_is_2sbh (void)
   LS_CHECK_INT (ls_boundary_bytes (&m, &s), ==, 2 * 2048 * 4 * 6144 / 8);
 }
 
-LS_TEST_MAIN ("activations", LS_TEST (korthikanti_figure_7), LS_TEST (korthikanti_figure_1),
-              LS_TEST (layer_follows_the_closed_form), LS_TEST (embedding_and_head_follow_section_4_3),
-              LS_TEST (no_dropout_keeps_no_masks), LS_TEST (llama_with_flash),
-              LS_TEST (fp8_halves_the_inputs_of_gemms), LS_TEST (nvfp4_keeps_scales_with_the_inputs_of_gemms),
-              LS_TEST (book_checkpoints_of_llama2_13b), LS_TEST (keys_and_values_of_a_token),
-              LS_TEST (boundary_is_2sbh))
+LS_TEST_SUITE (LS_TEST (korthikanti_figure_7), LS_TEST (korthikanti_figure_1),
+               LS_TEST (layer_follows_the_closed_form), LS_TEST (embedding_and_head_follow_section_4_3),
+               LS_TEST (no_dropout_keeps_no_masks), LS_TEST (llama_with_flash),
+               LS_TEST (fp8_halves_the_inputs_of_gemms),
+               LS_TEST (nvfp4_keeps_scales_with_the_inputs_of_gemms),
+               LS_TEST (book_checkpoints_of_llama2_13b), LS_TEST (keys_and_values_of_a_token),
+               LS_TEST (boundary_is_2sbh))

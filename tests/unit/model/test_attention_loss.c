@@ -131,6 +131,6 @@ a_metric_is_a_loss_without_gradient (void)
   LS_CHECK_DOUBLE (two.igrad, ==, none.igrad);
 }
 
-LS_TEST_MAIN ("model/attention_loss", LS_TEST (gradients_of_views_are_concatenated),
-              LS_TEST (padding_is_taken_out_and_put_back), LS_TEST (the_host_reads_two_results_of_each_mask),
-              LS_TEST (a_fused_loss_passes_once_each_way), LS_TEST (a_metric_is_a_loss_without_gradient))
+LS_TEST_SUITE (LS_TEST (gradients_of_views_are_concatenated), LS_TEST (padding_is_taken_out_and_put_back),
+               LS_TEST (the_host_reads_two_results_of_each_mask), LS_TEST (a_fused_loss_passes_once_each_way),
+               LS_TEST (a_metric_is_a_loss_without_gradient))

@@ -145,7 +145,7 @@ documents_leave_fewer_keys (void)
     }
 }
 
-LS_TEST_MAIN ("context", LS_TEST (steps_of_a_balanced_ring_compute_the_same),
-              LS_TEST (an_unbalanced_rank_sees_what_is_before_it),
-              LS_TEST (ulysses_has_whole_sequences_of_few_heads), LS_TEST (a_layer_keeps_a_cp_th),
-              LS_TEST (gathered_inputs_may_be_kept), LS_TEST (documents_leave_fewer_keys))
+LS_TEST_SUITE (LS_TEST (steps_of_a_balanced_ring_compute_the_same),
+               LS_TEST (an_unbalanced_rank_sees_what_is_before_it),
+               LS_TEST (ulysses_has_whole_sequences_of_few_heads), LS_TEST (a_layer_keeps_a_cp_th),
+               LS_TEST (gathered_inputs_may_be_kept), LS_TEST (documents_leave_fewer_keys))

@@ -458,11 +458,11 @@ weight_gradients_of_deepseek_are_by_blocks (void)
   }
 }
 
-LS_TEST_MAIN ("experts", LS_TEST (weight_gradients_of_deepseek_are_by_blocks),
-              LS_TEST (products_of_experts_are_cast_to_fp8), LS_TEST (each_layout_is_cast_by_itself),
-              LS_TEST (largest_remainders_get_the_rest), LS_TEST (all_assignments_are_shared_out),
-              LS_TEST (a_seed_says_it_all), LS_TEST (wrong_loads_are_refused),
-              LS_TEST (a_capacity_drops_what_is_above), LS_TEST (which_layers_have_experts),
-              LS_TEST (a_layer_by_hand), LS_TEST (ranks_compute_what_tokens_ask_for),
-              LS_TEST (uneven_experts_take_more_tiles), LS_TEST (layers_hold_the_parameters_of_the_model),
-              LS_TEST (latent_attention_by_hand), LS_TEST (experts_make_gradients_as_others_do))
+LS_TEST_SUITE (LS_TEST (weight_gradients_of_deepseek_are_by_blocks),
+               LS_TEST (products_of_experts_are_cast_to_fp8), LS_TEST (each_layout_is_cast_by_itself),
+               LS_TEST (largest_remainders_get_the_rest), LS_TEST (all_assignments_are_shared_out),
+               LS_TEST (a_seed_says_it_all), LS_TEST (wrong_loads_are_refused),
+               LS_TEST (a_capacity_drops_what_is_above), LS_TEST (which_layers_have_experts),
+               LS_TEST (a_layer_by_hand), LS_TEST (ranks_compute_what_tokens_ask_for),
+               LS_TEST (uneven_experts_take_more_tiles), LS_TEST (layers_hold_the_parameters_of_the_model),
+               LS_TEST (latent_attention_by_hand), LS_TEST (experts_make_gradients_as_others_do))

@@ -83,5 +83,5 @@ sizes_that_are_not_there_are_found (void)
   ls_expression_free (e);
 }
 
-LS_TEST_MAIN ("expression", LS_TEST (sums_of_products_have_their_value),
-              LS_TEST (anything_else_is_refused_with_its_place), LS_TEST (sizes_that_are_not_there_are_found))
+LS_TEST_SUITE (LS_TEST (sums_of_products_have_their_value), LS_TEST (anything_else_is_refused_with_its_place),
+               LS_TEST (sizes_that_are_not_there_are_found))

@@ -272,10 +272,9 @@ megatron_bridge_rows_all_agree (void)
   LS_CHECK_DOUBLE (worst, <, 0.025);
 }
 
-LS_TEST_MAIN ("flops", LS_TEST (six_p_t), LS_TEST (llama3_70b_on_a_v5p_pod),
-              LS_TEST (llama3_70b_on_4096_h100), LS_TEST (deepseek_v3_mfu),
-              LS_TEST (attention_equals_matmul_at_8d), LS_TEST (attention_equals_qkvo_at_2d),
-              LS_TEST (narayanan_equation_3), LS_TEST (narayanan_training_days),
-              LS_TEST (korthikanti_mfu_and_hfu), LS_TEST (megatron_bridge_counts_causal),
-              LS_TEST (nemo_24_07_counts_whole_squares), LS_TEST (mosaic_mpt_70b),
-              LS_TEST (megatron_bridge_rows_all_agree))
+LS_TEST_SUITE (LS_TEST (six_p_t), LS_TEST (llama3_70b_on_a_v5p_pod), LS_TEST (llama3_70b_on_4096_h100),
+               LS_TEST (deepseek_v3_mfu), LS_TEST (attention_equals_matmul_at_8d),
+               LS_TEST (attention_equals_qkvo_at_2d), LS_TEST (narayanan_equation_3),
+               LS_TEST (narayanan_training_days), LS_TEST (korthikanti_mfu_and_hfu),
+               LS_TEST (megatron_bridge_counts_causal), LS_TEST (nemo_24_07_counts_whole_squares),
+               LS_TEST (mosaic_mpt_70b), LS_TEST (megatron_bridge_rows_all_agree))

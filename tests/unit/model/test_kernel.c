@@ -71,7 +71,7 @@ kinds_have_distinct_names (void)
   LS_CHECK_STR (ls_kernel_kind_name (LS_KERNEL_GEMM), "gemm");
 }
 
-LS_TEST_MAIN ("kernel", LS_TEST (gemm_counts_two_flops_per_multiply_add),
-              LS_TEST (accumulating_gemm_reads_c_too), LS_TEST (batch_multiplies_both),
-              LS_TEST (parts_of_a_gemm_add_up), LS_TEST (dimensions_beyond_32_bits_do_not_wrap),
-              LS_TEST (stream_keeps_shape_and_bytes), LS_TEST (kinds_have_distinct_names))
+LS_TEST_SUITE (LS_TEST (gemm_counts_two_flops_per_multiply_add), LS_TEST (accumulating_gemm_reads_c_too),
+               LS_TEST (batch_multiplies_both), LS_TEST (parts_of_a_gemm_add_up),
+               LS_TEST (dimensions_beyond_32_bits_do_not_wrap), LS_TEST (stream_keeps_shape_and_bytes),
+               LS_TEST (kinds_have_distinct_names))

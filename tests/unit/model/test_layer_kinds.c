@@ -424,11 +424,11 @@ caps_pass_over_the_logits (void)
   }
 }
 
-LS_TEST_MAIN ("layer_kinds", LS_TEST (a_window_leaves_what_it_shows),
-              LS_TEST (flops_of_a_model_count_windows), LS_TEST (rope_where_it_is),
-              LS_TEST (norms_keep_what_they_read), LS_TEST (operators_hold_the_parameters_of_a_layer),
-              LS_TEST (operators_hold_the_parameters_of_a_mixer), LS_TEST (chunks_are_products),
-              LS_TEST (letters_say_what_a_layer_has), LS_TEST (an_indexer_chooses_keys),
-              LS_TEST (kda_has_gates_of_low_rank), LS_TEST (attention_and_a_mixer_side_by_side),
-              LS_TEST (experts_behind_a_latent), LS_TEST (an_encoder_and_a_decoder),
-              LS_TEST (flops_of_two_sides), LS_TEST (caps_pass_over_the_logits))
+LS_TEST_SUITE (LS_TEST (a_window_leaves_what_it_shows), LS_TEST (flops_of_a_model_count_windows),
+               LS_TEST (rope_where_it_is), LS_TEST (norms_keep_what_they_read),
+               LS_TEST (operators_hold_the_parameters_of_a_layer),
+               LS_TEST (operators_hold_the_parameters_of_a_mixer), LS_TEST (chunks_are_products),
+               LS_TEST (letters_say_what_a_layer_has), LS_TEST (an_indexer_chooses_keys),
+               LS_TEST (kda_has_gates_of_low_rank), LS_TEST (attention_and_a_mixer_side_by_side),
+               LS_TEST (experts_behind_a_latent), LS_TEST (an_encoder_and_a_decoder),
+               LS_TEST (flops_of_two_sides), LS_TEST (caps_pass_over_the_logits))

@@ -124,5 +124,5 @@ modules_by_name (void)
   g_clear_pointer (&wrong, g_free);
 }
 
-LS_TEST_MAIN ("lora", LS_TEST (adapters_learn_alone), LS_TEST (adapters_over_tensor_parallel_ranks),
-              LS_TEST (weights_of_four_bits_are_written_out), LS_TEST (modules_by_name))
+LS_TEST_SUITE (LS_TEST (adapters_learn_alone), LS_TEST (adapters_over_tensor_parallel_ranks),
+               LS_TEST (weights_of_four_bits_are_written_out), LS_TEST (modules_by_name))

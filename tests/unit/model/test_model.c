@@ -127,9 +127,9 @@ copies_own_their_strings (void)
   ls_model_clear (NULL);
 }
 
-LS_TEST_MAIN ("model", LS_TEST (llama2_13b_has_13_billion), LS_TEST (llama3_70b_has_70_4_billion),
-              LS_TEST (book_example_of_64_layers), LS_TEST (mpt_70b_is_exact),
-              LS_TEST (llama3_checkpoints_are_exact), LS_TEST (gpt_follows_equation_2),
-              LS_TEST (qkv_bias_alone_adds_qkv_width), LS_TEST (bf16_weights_and_two_moments_of_13b),
-              LS_TEST (llama3_70b_needs_nine_h100), LS_TEST (vocabulary_is_padded_to_128_per_rank),
-              LS_TEST (copies_own_their_strings))
+LS_TEST_SUITE (LS_TEST (llama2_13b_has_13_billion), LS_TEST (llama3_70b_has_70_4_billion),
+               LS_TEST (book_example_of_64_layers), LS_TEST (mpt_70b_is_exact),
+               LS_TEST (llama3_checkpoints_are_exact), LS_TEST (gpt_follows_equation_2),
+               LS_TEST (qkv_bias_alone_adds_qkv_width), LS_TEST (bf16_weights_and_two_moments_of_13b),
+               LS_TEST (llama3_70b_needs_nine_h100), LS_TEST (vocabulary_is_padded_to_128_per_rank),
+               LS_TEST (copies_own_their_strings))

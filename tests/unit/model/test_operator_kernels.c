@@ -457,14 +457,14 @@ loss_reduces_three_times (void)
   LS_CHECK_DOUBLE (kernel_bytes (head, "cross-entropy-bwd"), ==, 8 * logits);
 }
 
-LS_TEST_MAIN ("operator_kernels", LS_TEST (kernels_are_well_formed), LS_TEST (gpt_layer_is_megatrons),
-              LS_TEST (gemms_have_the_shapes_of_22b), LS_TEST (streams_move_their_tensors),
-              LS_TEST (sequence_parallelism_cuts_norms_and_adds),
-              LS_TEST (without_dropout_its_kernels_vanish), LS_TEST (wgrad_accumulates_in_grad_dtype),
-              LS_TEST (dropout_draws_a_random_number_for_each_element), LS_TEST (jit_gelu_computes_as_well),
-              LS_TEST (apex_norms_compute_more_and_move_as_much),
-              LS_TEST (a_bias_apart_is_read_and_written_once_more),
-              LS_TEST (llama_layer_has_rope_swiglu_and_no_biases),
-              LS_TEST (grouped_queries_unfused_expand_k_and_v), LS_TEST (alibi_is_added_by_the_score_gemm),
-              LS_TEST (fp8_is_for_the_layers_gemms_only), LS_TEST (block_scales_go_along_one_direction),
-              LS_TEST (ends_of_a_model_stay_in_bf16), LS_TEST (loss_reduces_three_times))
+LS_TEST_SUITE (LS_TEST (kernels_are_well_formed), LS_TEST (gpt_layer_is_megatrons),
+               LS_TEST (gemms_have_the_shapes_of_22b), LS_TEST (streams_move_their_tensors),
+               LS_TEST (sequence_parallelism_cuts_norms_and_adds),
+               LS_TEST (without_dropout_its_kernels_vanish), LS_TEST (wgrad_accumulates_in_grad_dtype),
+               LS_TEST (dropout_draws_a_random_number_for_each_element), LS_TEST (jit_gelu_computes_as_well),
+               LS_TEST (apex_norms_compute_more_and_move_as_much),
+               LS_TEST (a_bias_apart_is_read_and_written_once_more),
+               LS_TEST (llama_layer_has_rope_swiglu_and_no_biases),
+               LS_TEST (grouped_queries_unfused_expand_k_and_v), LS_TEST (alibi_is_added_by_the_score_gemm),
+               LS_TEST (fp8_is_for_the_layers_gemms_only), LS_TEST (block_scales_go_along_one_direction),
+               LS_TEST (ends_of_a_model_stay_in_bf16), LS_TEST (loss_reduces_three_times))

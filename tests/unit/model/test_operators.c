@@ -159,7 +159,7 @@ tied_head_elsewhere_has_a_weight (void)
   LS_CHECK_DOUBLE (total_flops (same, is_gemm), ==, total_flops (elsewhere, is_gemm));
 }
 
-LS_TEST_MAIN ("operators", LS_TEST (unfused_flops_are_the_models),
-              LS_TEST (flash_flops_are_the_models_and_a_recomputation),
-              LS_TEST (backward_gemms_are_twice_the_forward), LS_TEST (sharding_divides_gemms_exactly),
-              LS_TEST (params_over_ranks_are_the_models), LS_TEST (tied_head_elsewhere_has_a_weight))
+LS_TEST_SUITE (LS_TEST (unfused_flops_are_the_models),
+               LS_TEST (flash_flops_are_the_models_and_a_recomputation),
+               LS_TEST (backward_gemms_are_twice_the_forward), LS_TEST (sharding_divides_gemms_exactly),
+               LS_TEST (params_over_ranks_are_the_models), LS_TEST (tied_head_elsewhere_has_a_weight))

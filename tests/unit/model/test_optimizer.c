@@ -140,7 +140,7 @@ narrower_states_are_cast (void)
   LS_CHECK (ls_adam_is_plain (&plain) && !ls_adam_is_plain (&fp16));
 }
 
-LS_TEST_MAIN ("optimizer", LS_TEST (narrower_states_are_cast), LS_TEST (shards_are_stepped_on_in_place),
-              LS_TEST (bytes_follow_from_the_recipe), LS_TEST (adam_moves_28_of_the_30_bytes_of_a_fused_step),
-              LS_TEST (only_fp16_unscales), LS_TEST (scaled_formats_cast_weights),
-              LS_TEST (one_reduction_comes_before_clip_and_adam))
+LS_TEST_SUITE (LS_TEST (narrower_states_are_cast), LS_TEST (shards_are_stepped_on_in_place),
+               LS_TEST (bytes_follow_from_the_recipe),
+               LS_TEST (adam_moves_28_of_the_30_bytes_of_a_fused_step), LS_TEST (only_fp16_unscales),
+               LS_TEST (scaled_formats_cast_weights), LS_TEST (one_reduction_comes_before_clip_and_adam))

@@ -393,11 +393,10 @@ words_are_looked_up_by_a_product (void)
   LS_CHECK_DOUBLE (words->wgrad[0].flops, ==, 2.0 * 512 * 1024 * 512);
 }
 
-LS_TEST_MAIN ("recipe", LS_TEST (a_norm_runs_the_kernels_of_its_list),
-              LS_TEST (lists_are_for_models_that_have_it), LS_TEST (products_one_by_one_compute_the_same),
-              LS_TEST (the_core_stands_where_the_list_says),
-              LS_TEST (sums_have_their_gradients_beside_a_norm),
-              LS_TEST (an_embedding_has_its_gradient_with_the_weights),
-              LS_TEST (metrics_run_the_kernels_of_their_list), LS_TEST (an_optimizer_steps_as_listed),
-              LS_TEST (unfused_attention_runs_the_kernels_of_its_lists),
-              LS_TEST (gradients_of_biases_are_there_once), LS_TEST (words_are_looked_up_by_a_product))
+LS_TEST_SUITE (LS_TEST (a_norm_runs_the_kernels_of_its_list), LS_TEST (lists_are_for_models_that_have_it),
+               LS_TEST (products_one_by_one_compute_the_same), LS_TEST (the_core_stands_where_the_list_says),
+               LS_TEST (sums_have_their_gradients_beside_a_norm),
+               LS_TEST (an_embedding_has_its_gradient_with_the_weights),
+               LS_TEST (metrics_run_the_kernels_of_their_list), LS_TEST (an_optimizer_steps_as_listed),
+               LS_TEST (unfused_attention_runs_the_kernels_of_its_lists),
+               LS_TEST (gradients_of_biases_are_there_once), LS_TEST (words_are_looked_up_by_a_product))

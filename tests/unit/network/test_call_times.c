@@ -64,5 +64,5 @@ clusters_and_directions_are_told_apart (void)
             < planned (slow, LS_COLL_SEND_RECV, 64 * MIB, there, 2));
 }
 
-LS_TEST_MAIN ("network/call_times", LS_TEST (groups_that_lie_alike_share_an_answer),
-              LS_TEST (clusters_and_directions_are_told_apart))
+LS_TEST_SUITE (LS_TEST (groups_that_lie_alike_share_an_answer),
+               LS_TEST (clusters_and_directions_are_told_apart))

@@ -264,9 +264,9 @@ alpha_beta_is_the_flow_alone (void)
   }
 }
 
-LS_TEST_MAIN ("coll", LS_TEST (wire_factors_are_those_of_nccl_tests), LS_TEST (kinds_have_names),
-              LS_TEST (algorithms_have_names), LS_TEST (an_algorithm_says_what_it_can_do),
-              LS_TEST (each_kind_has_its_own_default), LS_TEST (one_member_moves_nothing),
-              LS_TEST (no_bytes_cost_latency_only), LS_TEST (loads_are_sorted_and_single),
-              LS_TEST (order_of_members_does_not_matter), LS_TEST (time_grows_with_bytes),
-              LS_TEST (time_of_a_send_grows_with_bytes), LS_TEST (alpha_beta_is_the_flow_alone))
+LS_TEST_SUITE (LS_TEST (wire_factors_are_those_of_nccl_tests), LS_TEST (kinds_have_names),
+               LS_TEST (algorithms_have_names), LS_TEST (an_algorithm_says_what_it_can_do),
+               LS_TEST (each_kind_has_its_own_default), LS_TEST (one_member_moves_nothing),
+               LS_TEST (no_bytes_cost_latency_only), LS_TEST (loads_are_sorted_and_single),
+               LS_TEST (order_of_members_does_not_matter), LS_TEST (time_grows_with_bytes),
+               LS_TEST (time_of_a_send_grows_with_bytes), LS_TEST (alpha_beta_is_the_flow_alone))

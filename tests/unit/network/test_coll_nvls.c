@@ -153,8 +153,8 @@ a_script_loads_the_memories_as_a_plan_does (void)
     LS_CHECK (s->hbm_from == 1.5 && s->hbm_to == 1.5);
 }
 
-LS_TEST_MAIN ("coll_nvls", LS_TEST (whole_nodes_reduce_in_the_switch),
-              LS_TEST (each_trunk_carries_the_array_and_its_share),
-              LS_TEST (a_script_loads_the_memories_as_a_plan_does),
-              LS_TEST (parts_of_nodes_and_other_kinds_do_without), LS_TEST (small_messages_stay_on_the_ring),
-              LS_TEST (listed_nodes_reduce_in_the_switch), LS_TEST (without_a_switch_for_all_there_is_none))
+LS_TEST_SUITE (LS_TEST (whole_nodes_reduce_in_the_switch),
+               LS_TEST (each_trunk_carries_the_array_and_its_share),
+               LS_TEST (a_script_loads_the_memories_as_a_plan_does),
+               LS_TEST (parts_of_nodes_and_other_kinds_do_without), LS_TEST (small_messages_stay_on_the_ring),
+               LS_TEST (listed_nodes_reduce_in_the_switch), LS_TEST (without_a_switch_for_all_there_is_none))

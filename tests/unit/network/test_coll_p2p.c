@@ -220,8 +220,8 @@ equal_weights_change_nothing (void)
                  bytes_on (c, even->phases, "node0/gpu3>nvswitch"), 1e-9);
 }
 
-LS_TEST_MAIN ("coll_p2p", LS_TEST (a_communicator_of_two_uses_half_of_its_channels), LS_TEST (over_nvlink),
-              LS_TEST (across_nodes), LS_TEST (small_messages_use_one_channel), LS_TEST (inside_a_node),
-              LS_TEST (takes_as_long_as_a_send), LS_TEST (across_nodes_each_has_its_nic),
-              LS_TEST (copy_engines_hold_no_sms), LS_TEST (bytes_follow_the_weights),
-              LS_TEST (the_busiest_member_governs), LS_TEST (equal_weights_change_nothing))
+LS_TEST_SUITE (LS_TEST (a_communicator_of_two_uses_half_of_its_channels), LS_TEST (over_nvlink),
+               LS_TEST (across_nodes), LS_TEST (small_messages_use_one_channel), LS_TEST (inside_a_node),
+               LS_TEST (takes_as_long_as_a_send), LS_TEST (across_nodes_each_has_its_nic),
+               LS_TEST (copy_engines_hold_no_sms), LS_TEST (bytes_follow_the_weights),
+               LS_TEST (the_busiest_member_governs), LS_TEST (equal_weights_change_nothing))

@@ -239,9 +239,9 @@ rings_without_pxn_cross_rails (void)
   }
 }
 
-LS_TEST_MAIN ("coll_ring", LS_TEST (alone_in_a_node_is_the_closed_form), LS_TEST (worked_example_holds),
-              LS_TEST (nodes_are_joined_in_order_of_their_ranks), LS_TEST (bytes_on_links_equal_the_formula),
-              LS_TEST (members_are_alike), LS_TEST (flows_of_a_whole_node),
-              LS_TEST (one_member_per_node_uses_one_nic), LS_TEST (a_slow_link_is_the_limit),
-              LS_TEST (small_messages_use_fewer_channels), LS_TEST (uneven_hosts_keep_exact_sums),
-              LS_TEST (rings_without_pxn_cross_rails))
+LS_TEST_SUITE (LS_TEST (alone_in_a_node_is_the_closed_form), LS_TEST (worked_example_holds),
+               LS_TEST (nodes_are_joined_in_order_of_their_ranks), LS_TEST (bytes_on_links_equal_the_formula),
+               LS_TEST (members_are_alike), LS_TEST (flows_of_a_whole_node),
+               LS_TEST (one_member_per_node_uses_one_nic), LS_TEST (a_slow_link_is_the_limit),
+               LS_TEST (small_messages_use_fewer_channels), LS_TEST (uneven_hosts_keep_exact_sums),
+               LS_TEST (rings_without_pxn_cross_rails))

@@ -434,9 +434,9 @@ slices_share_the_nics_of_their_hosts (void)
   LS_CHECK_NEAR (us (time_of (c, LS_COLL_ALL_REDUCE, gpus, 32, bytes)), inside + between, 1e-4);
 }
 
-LS_TEST_MAIN ("coll_torus", LS_TEST (v5e_gathers_along_a_line), LS_TEST (v5e_gathers_along_a_ring),
-              LS_TEST (v4_gathers_and_reduces), LS_TEST (latency_binds_below_45_kB),
-              LS_TEST (all_to_all_takes_a_quarter), LS_TEST (messages_take_two_ports),
-              LS_TEST (hosts_are_behind_pcie), LS_TEST (boxes_play_out), LS_TEST (slices_play_out),
-              LS_TEST (the_proof_can_fail), LS_TEST (bytes_are_those_of_the_formula),
-              LS_TEST (time_is_the_books_on_cubes), LS_TEST (slices_share_the_nics_of_their_hosts))
+LS_TEST_SUITE (LS_TEST (v5e_gathers_along_a_line), LS_TEST (v5e_gathers_along_a_ring),
+               LS_TEST (v4_gathers_and_reduces), LS_TEST (latency_binds_below_45_kB),
+               LS_TEST (all_to_all_takes_a_quarter), LS_TEST (messages_take_two_ports),
+               LS_TEST (hosts_are_behind_pcie), LS_TEST (boxes_play_out), LS_TEST (slices_play_out),
+               LS_TEST (the_proof_can_fail), LS_TEST (bytes_are_those_of_the_formula),
+               LS_TEST (time_is_the_books_on_cubes), LS_TEST (slices_share_the_nics_of_their_hosts))

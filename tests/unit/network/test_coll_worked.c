@@ -439,12 +439,13 @@ the_nics_of_small_nodes_bind (void)
   g_array_unref (s.others);
 }
 
-LS_TEST_MAIN ("coll_worked", LS_TEST (tree), LS_TEST (pairwise), LS_TEST (star), LS_TEST (server),
-              LS_TEST (barrier), LS_TEST (halving), LS_TEST (pat), LS_TEST (hierarchical), LS_TEST (collnet),
-              LS_TEST (collnet_adds_in_the_switches), LS_TEST (nvls_tree),
-              LS_TEST (an_all_gather_takes_what_each_gpu_still_lacks),
-              LS_TEST (an_all_to_all_takes_an_eighth_of_it),
-              LS_TEST (switches_that_add_up_save_at_most_a_third), LS_TEST (a_barrier_takes_its_rounds),
-              LS_TEST (a_message_takes_latency_and_size_over_rate), LS_TEST (the_nics_of_small_nodes_bind),
-              LS_TEST (a_flat_ring_takes_what_its_nics_do), LS_TEST (a_hierarchy_sends_a_tenth_between_nodes),
-              LS_TEST (trees_send_by_the_edges_of_the_busiest_node))
+LS_TEST_SUITE (LS_TEST (tree), LS_TEST (pairwise), LS_TEST (star), LS_TEST (server), LS_TEST (barrier),
+               LS_TEST (halving), LS_TEST (pat), LS_TEST (hierarchical), LS_TEST (collnet),
+               LS_TEST (collnet_adds_in_the_switches), LS_TEST (nvls_tree),
+               LS_TEST (an_all_gather_takes_what_each_gpu_still_lacks),
+               LS_TEST (an_all_to_all_takes_an_eighth_of_it),
+               LS_TEST (switches_that_add_up_save_at_most_a_third), LS_TEST (a_barrier_takes_its_rounds),
+               LS_TEST (a_message_takes_latency_and_size_over_rate), LS_TEST (the_nics_of_small_nodes_bind),
+               LS_TEST (a_flat_ring_takes_what_its_nics_do),
+               LS_TEST (a_hierarchy_sends_a_tenth_between_nodes),
+               LS_TEST (trees_send_by_the_edges_of_the_busiest_node))

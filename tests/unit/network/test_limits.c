@@ -76,5 +76,4 @@ rings_of_uneven_nodes_are_counted_first (void)
   LS_CHECK (ls_coll_time_alone (c, p) > 0 && ls_coll_time_alone (c, p) < LS_S);
 }
 
-LS_TEST_MAIN ("limits", LS_TEST (messages_are_counted_first),
-              LS_TEST (rings_of_uneven_nodes_are_counted_first))
+LS_TEST_SUITE (LS_TEST (messages_are_counted_first), LS_TEST (rings_of_uneven_nodes_are_counted_first))

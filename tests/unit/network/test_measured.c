@@ -184,5 +184,5 @@ four_nics_do_what_two_machines_print (void)
   LS_CHECK_NEAR (2 * 15.0 / 16 * 4096 * MIB / two, 86e9, 0.12);
 }
 
-LS_TEST_MAIN ("measured", LS_TEST (errors_stay_below_the_stated_figures),
-              LS_TEST (asymptote_is_the_published_one), LS_TEST (four_nics_do_what_two_machines_print))
+LS_TEST_SUITE (LS_TEST (errors_stay_below_the_stated_figures), LS_TEST (asymptote_is_the_published_one),
+               LS_TEST (four_nics_do_what_two_machines_print))

@@ -236,7 +236,7 @@ bandwidths_are_those_measured (void)
   }
 }
 
-LS_TEST_MAIN ("mesh_rings", LS_TEST (the_hybrid_cube_has_six_rings), LS_TEST (full_meshes_have_rings),
-              LS_TEST (switches_and_pcie_have_no_links_between_gpus), LS_TEST (listed_links_are_found),
-              LS_TEST (links_that_fail_are_not_counted), LS_TEST (no_link_carries_more_than_its_share),
-              LS_TEST (across_hosts_rings_stay_on_links), LS_TEST (bandwidths_are_those_measured))
+LS_TEST_SUITE (LS_TEST (the_hybrid_cube_has_six_rings), LS_TEST (full_meshes_have_rings),
+               LS_TEST (switches_and_pcie_have_no_links_between_gpus), LS_TEST (listed_links_are_found),
+               LS_TEST (links_that_fail_are_not_counted), LS_TEST (no_link_carries_more_than_its_share),
+               LS_TEST (across_hosts_rings_stay_on_links), LS_TEST (bandwidths_are_those_measured))

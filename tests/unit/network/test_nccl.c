@@ -258,11 +258,12 @@ clear_accepts_null_and_twice (void)
   LS_CHECK (nccl.name == NULL && nccl.source == NULL);
 }
 
-LS_TEST_MAIN ("nccl", LS_TEST (rings_inside_a_node_pay_each_step), LS_TEST (rings_across_nodes_pay_each_node),
-              LS_TEST (all_reduce_grows_with_the_depth_of_the_tree),
-              LS_TEST (simple_pays_handshake_drain_and_ramp),
-              LS_TEST (fewer_channels_across_nodes_fill_sooner), LS_TEST (ll_pays_only_hops),
-              LS_TEST (all_to_all_pays_for_what_it_keeps),
-              LS_TEST (an_uneven_all_to_all_waits_for_its_slowest_host),
-              LS_TEST (a_single_send_has_its_own_base), LS_TEST (what_runs_is_what_nccl_would_run),
-              LS_TEST (a_protocol_is_that_of_the_algorithm_that_runs), LS_TEST (clear_accepts_null_and_twice))
+LS_TEST_SUITE (LS_TEST (rings_inside_a_node_pay_each_step), LS_TEST (rings_across_nodes_pay_each_node),
+               LS_TEST (all_reduce_grows_with_the_depth_of_the_tree),
+               LS_TEST (simple_pays_handshake_drain_and_ramp),
+               LS_TEST (fewer_channels_across_nodes_fill_sooner), LS_TEST (ll_pays_only_hops),
+               LS_TEST (all_to_all_pays_for_what_it_keeps),
+               LS_TEST (an_uneven_all_to_all_waits_for_its_slowest_host),
+               LS_TEST (a_single_send_has_its_own_base), LS_TEST (what_runs_is_what_nccl_would_run),
+               LS_TEST (a_protocol_is_that_of_the_algorithm_that_runs),
+               LS_TEST (clear_accepts_null_and_twice))

@@ -102,7 +102,6 @@ links_that_are_not_there_change_nothing (void)
   LS_CHECK (memcmp (&a, &b, sizeof a) == 0);
 }
 
-LS_TEST_MAIN ("nccl_links", LS_TEST (the_same_links_change_nothing),
-              LS_TEST (a_faster_nic_is_for_what_crosses_nodes),
-              LS_TEST (faster_nvlinks_are_for_what_stays_inside), LS_TEST (latencies_follow_the_way),
-              LS_TEST (links_that_are_not_there_change_nothing))
+LS_TEST_SUITE (LS_TEST (the_same_links_change_nothing), LS_TEST (a_faster_nic_is_for_what_crosses_nodes),
+               LS_TEST (faster_nvlinks_are_for_what_stays_inside), LS_TEST (latencies_follow_the_way),
+               LS_TEST (links_that_are_not_there_change_nothing))

@@ -493,7 +493,8 @@ a_block_of_very_many_members_is_its_part (void)
   LS_CHECK_NEAR (ls_coll_script (c, &round_nccl, &request, arena)->block_bytes, 1000.0, 1e-12);
 }
 
-LS_TEST_MAIN ("script", LS_TEST (every_script_is_right), LS_TEST (a_wrong_script_is_rejected),
-              LS_TEST (members_send_the_bytes_of_the_formula), LS_TEST (plans_load_the_bytes_of_the_messages),
-              LS_TEST (a_memo_changes_no_plan), LS_TEST (scripts_are_as_fast_as_plans),
-              LS_TEST (one_member_has_no_rounds), LS_TEST (a_block_of_very_many_members_is_its_part))
+LS_TEST_SUITE (LS_TEST (every_script_is_right), LS_TEST (a_wrong_script_is_rejected),
+               LS_TEST (members_send_the_bytes_of_the_formula),
+               LS_TEST (plans_load_the_bytes_of_the_messages), LS_TEST (a_memo_changes_no_plan),
+               LS_TEST (scripts_are_as_fast_as_plans), LS_TEST (one_member_has_no_rounds),
+               LS_TEST (a_block_of_very_many_members_is_its_part))

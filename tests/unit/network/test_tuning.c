@@ -272,9 +272,9 @@ collnet_direct_is_shared_by_heads (void)
   LS_CHECK_NEAR (since.bytes_per_s, 0.85 * before.bytes_per_s, 1e-12);
 }
 
-LS_TEST_MAIN ("tuning", LS_TEST (graphs_are_those_of_the_search), LS_TEST (one_node_costs_what_nccl_computes),
-              LS_TEST (nodes_cost_what_nccl_computes), LS_TEST (a_tree_is_slower_at_middle_sizes),
-              LS_TEST (choices_are_those_of_the_log), LS_TEST (bandwidths_are_close_to_measured_ones),
-              LS_TEST (what_nccl_cannot_run_has_no_cost), LS_TEST (nvls_gathers_among_32_at_most),
-              LS_TEST (channels_and_chunks_follow_size_and_protocol),
-              LS_TEST (collnet_direct_is_shared_by_heads))
+LS_TEST_SUITE (LS_TEST (graphs_are_those_of_the_search), LS_TEST (one_node_costs_what_nccl_computes),
+               LS_TEST (nodes_cost_what_nccl_computes), LS_TEST (a_tree_is_slower_at_middle_sizes),
+               LS_TEST (choices_are_those_of_the_log), LS_TEST (bandwidths_are_close_to_measured_ones),
+               LS_TEST (what_nccl_cannot_run_has_no_cost), LS_TEST (nvls_gathers_among_32_at_most),
+               LS_TEST (channels_and_chunks_follow_size_and_protocol),
+               LS_TEST (collnet_direct_is_shared_by_heads))

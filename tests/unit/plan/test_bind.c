@@ -280,9 +280,8 @@ orders_are_alike_where_they_number_alike (void)
   }
 }
 
-LS_TEST_MAIN ("bind", LS_TEST (an_order_numbers_ranks_as_megatron_does),
-              LS_TEST (orders_are_read_and_written), LS_TEST (groups_are_those_of_megatron),
-              LS_TEST (copies_are_cut_in_order_of_rank), LS_TEST (ranks_and_communicators_agree),
-              LS_TEST (orders_are_alike_where_they_number_alike), LS_TEST (a_slot_joins_what_it_spans),
-              LS_TEST (pipes_join_ranks_with_the_same_stages), LS_TEST (stages_are_roles_in_a_circle),
-              LS_TEST (nothing_is_made_in_vain))
+LS_TEST_SUITE (LS_TEST (an_order_numbers_ranks_as_megatron_does), LS_TEST (orders_are_read_and_written),
+               LS_TEST (groups_are_those_of_megatron), LS_TEST (copies_are_cut_in_order_of_rank),
+               LS_TEST (ranks_and_communicators_agree), LS_TEST (orders_are_alike_where_they_number_alike),
+               LS_TEST (a_slot_joins_what_it_spans), LS_TEST (pipes_join_ranks_with_the_same_stages),
+               LS_TEST (stages_are_roles_in_a_circle), LS_TEST (nothing_is_made_in_vain))

@@ -90,7 +90,7 @@ rank_and_coordinates_are_inverse (void)
   }
 }
 
-LS_TEST_MAIN ("plan", LS_TEST (every_value_has_its_own_name), LS_TEST (names_in_reports_are_stable),
-              LS_TEST (op_instances_are_counted_over_ranks), LS_TEST (a_plan_frees_its_arena),
-              LS_TEST (sixteen_ranks_as_megatron_groups_them), LS_TEST (cp_lies_between_tp_and_dp),
-              LS_TEST (rank_and_coordinates_are_inverse))
+LS_TEST_SUITE (LS_TEST (every_value_has_its_own_name), LS_TEST (names_in_reports_are_stable),
+               LS_TEST (op_instances_are_counted_over_ranks), LS_TEST (a_plan_frees_its_arena),
+               LS_TEST (sixteen_ranks_as_megatron_groups_them), LS_TEST (cp_lies_between_tp_and_dp),
+               LS_TEST (rank_and_coordinates_are_inverse))

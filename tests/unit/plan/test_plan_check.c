@@ -410,9 +410,9 @@ what_a_step_begins_with_it_leaves (void)
   LS_CHECK (error && strstr (error->message, "5 of its 5 instances are for the first step only"));
 }
 
-LS_TEST_MAIN ("plan_check", LS_TEST (a_legal_plan_passes), LS_TEST (what_a_step_begins_with_it_leaves),
-              LS_TEST (a_kernel_with_a_duration_needs_no_shape), LS_TEST (both_neighbours_may_be_one_rank),
-              LS_TEST (slots_on_one_communicator_are_one_sequence), LS_TEST (faults_of_bindings_are_named),
-              LS_TEST (faults_of_indices_are_named), LS_TEST (faults_of_dependencies_and_slots_are_named),
-              LS_TEST (faults_of_buffers_are_named), LS_TEST (calls_that_differ_are_named),
-              LS_TEST (sends_that_miss_their_receives_are_named))
+LS_TEST_SUITE (LS_TEST (a_legal_plan_passes), LS_TEST (what_a_step_begins_with_it_leaves),
+               LS_TEST (a_kernel_with_a_duration_needs_no_shape), LS_TEST (both_neighbours_may_be_one_rank),
+               LS_TEST (slots_on_one_communicator_are_one_sequence), LS_TEST (faults_of_bindings_are_named),
+               LS_TEST (faults_of_indices_are_named), LS_TEST (faults_of_dependencies_and_slots_are_named),
+               LS_TEST (faults_of_buffers_are_named), LS_TEST (calls_that_differ_are_named),
+               LS_TEST (sends_that_miss_their_receives_are_named))

@@ -135,4 +135,4 @@ programs_alike_are_judged_as_each_alone (void)
   LS_CHECK (n_right > 10 && n_wrong > 100);
 }
 
-LS_TEST_MAIN ("plan_check_alike", LS_TEST (programs_alike_are_judged_as_each_alone))
+LS_TEST_SUITE (LS_TEST (programs_alike_are_judged_as_each_alone))

@@ -300,9 +300,9 @@ illegal_shapes_are_refused_with_their_rule (void)
     LS_CHECK_STR (ls_sched_refusal (ls_sched_find (cases[i].schedule), &cases[i].shape), cases[i].rule);
 }
 
-LS_TEST_MAIN ("sched", LS_TEST (orders_have_the_digests_of_other_generators),
-              LS_TEST (orders_equal_those_of_other_generators),
-              LS_TEST (orders_are_those_drawn_in_their_files),
-              LS_TEST (registry_finds_each_schedule_by_its_name),
-              LS_TEST (pipedream_keeps_a_version_per_micro_batch_in_flight),
-              LS_TEST (illegal_shapes_are_refused_with_their_rule))
+LS_TEST_SUITE (LS_TEST (orders_have_the_digests_of_other_generators),
+               LS_TEST (orders_equal_those_of_other_generators),
+               LS_TEST (orders_are_those_drawn_in_their_files),
+               LS_TEST (registry_finds_each_schedule_by_its_name),
+               LS_TEST (pipedream_keeps_a_version_per_micro_batch_in_flight),
+               LS_TEST (illegal_shapes_are_refused_with_their_rule))

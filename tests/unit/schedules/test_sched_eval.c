@@ -217,9 +217,8 @@ sizes_without_actions_are_refused_first (void)
       " actions\n");
 }
 
-LS_TEST_MAIN ("sched_eval", LS_TEST (an_order_is_timed_as_drawn),
-              LS_TEST (communication_takes_time_between_ranks_only), LS_TEST (stages_may_take_unequal_times),
-              LS_TEST (a_pair_ends_together), LS_TEST (activations_are_freed_at_once_or_by_halves),
-              LS_TEST (one_rank_alone_is_legal), LS_TEST (missing_and_repeated_actions_are_named),
-              LS_TEST (misplaced_actions_are_named), LS_TEST (deadlocks_are_told_as_cycles),
-              LS_TEST (sizes_without_actions_are_refused_first))
+LS_TEST_SUITE (LS_TEST (an_order_is_timed_as_drawn), LS_TEST (communication_takes_time_between_ranks_only),
+               LS_TEST (stages_may_take_unequal_times), LS_TEST (a_pair_ends_together),
+               LS_TEST (activations_are_freed_at_once_or_by_halves), LS_TEST (one_rank_alone_is_legal),
+               LS_TEST (missing_and_repeated_actions_are_named), LS_TEST (misplaced_actions_are_named),
+               LS_TEST (deadlocks_are_told_as_cycles), LS_TEST (sizes_without_actions_are_refused_first))

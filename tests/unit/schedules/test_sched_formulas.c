@@ -373,6 +373,6 @@ worked_examples_of_bubbles_hold (void)
                    7.0 / (3 * 64));
 }
 
-LS_TEST_MAIN ("sched_formulas", LS_TEST (a_row_of_each_closed_form_holds),
-              LS_TEST (rows_of_the_closed_forms_hold), LS_TEST (rows_of_dualpipe_hold),
-              LS_TEST (profiled_settings_have_their_bubble_rates), LS_TEST (worked_examples_of_bubbles_hold))
+LS_TEST_SUITE (LS_TEST (a_row_of_each_closed_form_holds), LS_TEST (rows_of_the_closed_forms_hold),
+               LS_TEST (rows_of_dualpipe_hold), LS_TEST (profiled_settings_have_their_bubble_rates),
+               LS_TEST (worked_examples_of_bubbles_hold))

@@ -306,7 +306,6 @@ hanayo_takes_what_its_formula_says (void)
       }
 }
 
-LS_TEST_MAIN ("sched_random", LS_TEST (every_legal_shape_keeps_its_promises),
-              LS_TEST (every_fixed_schedule_has_a_bound),
-              LS_TEST (zero_bubble_formulas_hold_for_short_weight_gradients),
-              LS_TEST (chimera_idles_less_with_more_pipes), LS_TEST (hanayo_takes_what_its_formula_says))
+LS_TEST_SUITE (LS_TEST (every_legal_shape_keeps_its_promises), LS_TEST (every_fixed_schedule_has_a_bound),
+               LS_TEST (zero_bubble_formulas_hold_for_short_weight_gradients),
+               LS_TEST (chimera_idles_less_with_more_pipes), LS_TEST (hanayo_takes_what_its_formula_says))

@@ -220,5 +220,5 @@ measured_iterations_are_reproduced (void)
   }
 }
 
-LS_TEST_MAIN ("sched_reference", LS_TEST (zb_h1_is_never_later), LS_TEST (zb_h2_is_never_later),
-              LS_TEST (hanayo_is_never_later), LS_TEST (measured_iterations_are_reproduced))
+LS_TEST_SUITE (LS_TEST (zb_h1_is_never_later), LS_TEST (zb_h2_is_never_later),
+               LS_TEST (hanayo_is_never_later), LS_TEST (measured_iterations_are_reproduced))

@@ -379,11 +379,11 @@ spans_are_at_most_those_of_the_inventors (void)
   LS_CHECK_INT (100 * all.n_reached, >=, 99 * all.n);
 }
 
-LS_TEST_MAIN ("zb", LS_TEST (random_jobs_run_within_their_memory),
-              LS_TEST (no_order_is_later_than_1f1b_with_its_memory),
-              LS_TEST (the_least_effort_and_memory_give_an_order),
-              LS_TEST (zb_1p_and_zb_2p_reach_their_formulas), LS_TEST (v_half_and_v_min_reach_their_bubbles),
-              LS_TEST (warm_ups_leave_the_line), LS_TEST (blocks_help_where_memory_is_ample),
-              LS_TEST (what_breaks_the_limit_is_timed_no_further),
-              LS_TEST (schedules_are_the_same_every_time), LS_TEST (illegal_shapes_are_refused),
-              LS_TEST (spans_are_at_most_those_of_the_inventors))
+LS_TEST_SUITE (LS_TEST (random_jobs_run_within_their_memory),
+               LS_TEST (no_order_is_later_than_1f1b_with_its_memory),
+               LS_TEST (the_least_effort_and_memory_give_an_order),
+               LS_TEST (zb_1p_and_zb_2p_reach_their_formulas), LS_TEST (v_half_and_v_min_reach_their_bubbles),
+               LS_TEST (warm_ups_leave_the_line), LS_TEST (blocks_help_where_memory_is_ample),
+               LS_TEST (what_breaks_the_limit_is_timed_no_further),
+               LS_TEST (schedules_are_the_same_every_time), LS_TEST (illegal_shapes_are_refused),
+               LS_TEST (spans_are_at_most_those_of_the_inventors))

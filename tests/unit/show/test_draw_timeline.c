@@ -163,9 +163,8 @@ words_do_not_overprint (void)
   }
 }
 
-LS_TEST_MAIN ("show/draw_timeline", LS_TEST (hostile_titles_are_text),
-              LS_TEST (streams_have_rows_of_their_own), LS_TEST (a_part_shows_that_part),
-              LS_TEST (narrow_ops_are_joined), LS_TEST (numbers_stand_where_they_fit),
-              LS_TEST (words_do_not_overprint), LS_TEST (arrows_are_messages_and_waits),
-              LS_TEST (waits_go_from_stream_to_stream), LS_TEST (micro_batches_under_way_have_lines),
-              LS_TEST (ops_have_their_own_names))
+LS_TEST_SUITE (LS_TEST (hostile_titles_are_text), LS_TEST (streams_have_rows_of_their_own),
+               LS_TEST (a_part_shows_that_part), LS_TEST (narrow_ops_are_joined),
+               LS_TEST (numbers_stand_where_they_fit), LS_TEST (words_do_not_overprint),
+               LS_TEST (arrows_are_messages_and_waits), LS_TEST (waits_go_from_stream_to_stream),
+               LS_TEST (micro_batches_under_way_have_lines), LS_TEST (ops_have_their_own_names))

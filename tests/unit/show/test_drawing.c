@@ -219,7 +219,7 @@ colours_are_those_of_the_palette (void)
   LS_CHECK (!ls_palette_find ("mauve"));
 }
 
-LS_TEST_MAIN ("show/drawing", LS_TEST (areas_lie_on_top_of_each_other), LS_TEST (narrow_peaks_are_kept),
-              LS_TEST (each_action_is_a_box), LS_TEST (schedules_share_a_scale),
-              LS_TEST (links_have_the_colour_of_their_use),
-              LS_TEST (later_chunks_are_lighter_in_the_dark_too), LS_TEST (colours_are_those_of_the_palette))
+LS_TEST_SUITE (LS_TEST (areas_lie_on_top_of_each_other), LS_TEST (narrow_peaks_are_kept),
+               LS_TEST (each_action_is_a_box), LS_TEST (schedules_share_a_scale),
+               LS_TEST (links_have_the_colour_of_their_use),
+               LS_TEST (later_chunks_are_lighter_in_the_dark_too), LS_TEST (colours_are_those_of_the_palette))

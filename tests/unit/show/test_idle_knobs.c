@@ -272,18 +272,13 @@ a_step_on_tpus_is_one_executable (void)
   }
 }
 
-int
-main (void)
+static void
+before (void)
 {
-  static const LsTestCase cases[] = {
-    LS_TEST (no_knob_is_ignored_in_silence),
-    LS_TEST (what_a_knob_is_anyway_is_not_noted),
-    LS_TEST (a_step_on_tpus_is_one_executable),
-  };
-  const char *root = g_getenv ("LS_DATA_DIR");
-  g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
-  if (g_chdir (root ? root : ".") != 0) /* where the data that ship are found */
-    return 1;
-  g_setenv ("LS_DATA_DIR", data, TRUE);
-  return ls_test_run ("sweep/idle_knobs", cases, G_N_ELEMENTS (cases));
+  if (g_chdir (g_getenv ("LS_DATA_DIR")) != 0) /* where the data that ship are found */
+    g_error ("%s: no such folder", g_getenv ("LS_DATA_DIR"));
+  ls_test_golden_data ();
 }
+
+LS_TEST_SUITE_WITH (before, NULL, LS_TEST (no_knob_is_ignored_in_silence),
+                    LS_TEST (what_a_knob_is_anyway_is_not_noted), LS_TEST (a_step_on_tpus_is_one_executable))

@@ -91,7 +91,7 @@ steps_are_kept_apart (void)
   pipeline_clear (&p);
 }
 
-LS_TEST_MAIN ("p2p_pairs", LS_TEST (every_transfer_of_1f1b_is_paired),
-              LS_TEST (every_transfer_of_interleaved_1f1b_is_paired),
-              LS_TEST (two_ranks_keep_the_directions_apart), LS_TEST (missing_spans_do_not_shift_the_pairing),
-              LS_TEST (steps_are_kept_apart))
+LS_TEST_SUITE (LS_TEST (every_transfer_of_1f1b_is_paired),
+               LS_TEST (every_transfer_of_interleaved_1f1b_is_paired),
+               LS_TEST (two_ranks_keep_the_directions_apart),
+               LS_TEST (missing_spans_do_not_shift_the_pairing), LS_TEST (steps_are_kept_apart))

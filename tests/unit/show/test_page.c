@@ -174,6 +174,6 @@ columns_add_up_to_spans (void)
   pipeline_clear (&p);
 }
 
-LS_TEST_MAIN ("show/page", LS_TEST (hostile_names_stay_text), LS_TEST (nothing_is_loaded),
-              LS_TEST (colours_are_those_of_the_palette), LS_TEST (packed_parts_unpack),
-              LS_TEST (columns_add_up_to_spans))
+LS_TEST_SUITE (LS_TEST (hostile_names_stay_text), LS_TEST (nothing_is_loaded),
+               LS_TEST (colours_are_those_of_the_palette), LS_TEST (packed_parts_unpack),
+               LS_TEST (columns_add_up_to_spans))

@@ -194,8 +194,8 @@ nothing_is_drawn_without_a_size (void)
   LS_CHECK_INT (g_rmdir (folder), ==, 0);
 }
 
-LS_TEST_MAIN ("plot_collective", LS_TEST (a_table_is_a_line_with_points_by_algorithm),
-              LS_TEST (a_comparison_has_a_panel_per_family),
-              LS_TEST (over_gpus_a_curve_is_a_size_and_boundaries_are_marked),
-              LS_TEST (boundaries_beyond_the_points_are_not_marked),
-              LS_TEST (barriers_over_gpus_show_their_time), LS_TEST (nothing_is_drawn_without_a_size))
+LS_TEST_SUITE (LS_TEST (a_table_is_a_line_with_points_by_algorithm),
+               LS_TEST (a_comparison_has_a_panel_per_family),
+               LS_TEST (over_gpus_a_curve_is_a_size_and_boundaries_are_marked),
+               LS_TEST (boundaries_beyond_the_points_are_not_marked),
+               LS_TEST (barriers_over_gpus_show_their_time), LS_TEST (nothing_is_drawn_without_a_size))

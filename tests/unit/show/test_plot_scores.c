@@ -76,5 +76,5 @@ nothing_simulated_is_nothing_to_draw (void)
   g_rmdir (folder);
 }
 
-LS_TEST_MAIN ("show/plot_scores", LS_TEST (families_are_blocks_and_refused_rows_are_absent),
-              LS_TEST (nothing_simulated_is_nothing_to_draw))
+LS_TEST_SUITE (LS_TEST (families_are_blocks_and_refused_rows_are_absent),
+               LS_TEST (nothing_simulated_is_nothing_to_draw))

@@ -177,6 +177,6 @@ ideal_lies_beside_what_was_reached (void)
   g_array_unref (r.groups);
 }
 
-LS_TEST_MAIN ("plot_sweep", LS_TEST (a_cell_shows_what_is_known),
-              LS_TEST (bounds_round_away_from_what_is_known), LS_TEST (a_map_without_values_is_refused),
-              LS_TEST (only_the_front_has_names), LS_TEST (ideal_lies_beside_what_was_reached))
+LS_TEST_SUITE (LS_TEST (a_cell_shows_what_is_known), LS_TEST (bounds_round_away_from_what_is_known),
+               LS_TEST (a_map_without_values_is_refused), LS_TEST (only_the_front_has_names),
+               LS_TEST (ideal_lies_beside_what_was_reached))

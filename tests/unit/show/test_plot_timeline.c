@@ -453,14 +453,13 @@ gnuplot_failure_is_reported (void)
   LS_CHECK_INT (g_rmdir (folder), ==, 0);
 }
 
-LS_TEST_MAIN ("plot_timeline", LS_TEST (a_forward_of_a_micro_batch_is_one_box),
-              LS_TEST (recomputation_is_a_box_of_its_own), LS_TEST (weight_gradients_alone_are_a_kind),
-              LS_TEST (strips_keep_their_area_when_merged),
-              LS_TEST (one_rank_of_each_role_when_there_are_many),
-              LS_TEST (all_stages_when_there_are_many_roles), LS_TEST (gnuplot_strings_are_quoted),
-              LS_TEST (svg_is_drawn), LS_TEST (png_is_drawn), LS_TEST (other_suffixes_are_refused),
-              LS_TEST (missing_gnuplot_is_explained), LS_TEST (gnuplot_failure_is_reported),
-              LS_TEST (odd_names_are_only_names), LS_TEST (the_script_can_be_run_again),
-              LS_TEST (a_failure_leaves_nothing_new_behind), LS_TEST (a_gnuplot_that_hangs_is_ended),
-              LS_TEST (a_signal_leaves_nothing_behind), LS_TEST (a_link_is_drawn_through),
-              LS_TEST (a_missing_folder_is_reported_first))
+LS_TEST_SUITE (LS_TEST (a_forward_of_a_micro_batch_is_one_box), LS_TEST (recomputation_is_a_box_of_its_own),
+               LS_TEST (weight_gradients_alone_are_a_kind), LS_TEST (strips_keep_their_area_when_merged),
+               LS_TEST (one_rank_of_each_role_when_there_are_many),
+               LS_TEST (all_stages_when_there_are_many_roles), LS_TEST (gnuplot_strings_are_quoted),
+               LS_TEST (svg_is_drawn), LS_TEST (png_is_drawn), LS_TEST (other_suffixes_are_refused),
+               LS_TEST (missing_gnuplot_is_explained), LS_TEST (gnuplot_failure_is_reported),
+               LS_TEST (odd_names_are_only_names), LS_TEST (the_script_can_be_run_again),
+               LS_TEST (a_failure_leaves_nothing_new_behind), LS_TEST (a_gnuplot_that_hangs_is_ended),
+               LS_TEST (a_signal_leaves_nothing_behind), LS_TEST (a_link_is_drawn_through),
+               LS_TEST (a_missing_folder_is_reported_first))

@@ -321,7 +321,7 @@ a_large_trace_is_cut (void)
   pipeline_clear (&p);
 }
 
-LS_TEST_MAIN ("trace_chrome", LS_TEST (picoseconds_survive), LS_TEST (passes_and_kernels_are_told),
-              LS_TEST (arrows_join_slices_forward_in_time), LS_TEST (slices_are_cut_at_the_window),
-              LS_TEST (communication_in_flight_is_counted), LS_TEST (counters_add_up),
-              LS_TEST (micro_batches_begin_and_end), LS_TEST (a_large_trace_is_cut))
+LS_TEST_SUITE (LS_TEST (picoseconds_survive), LS_TEST (passes_and_kernels_are_told),
+               LS_TEST (arrows_join_slices_forward_in_time), LS_TEST (slices_are_cut_at_the_window),
+               LS_TEST (communication_in_flight_is_counted), LS_TEST (counters_add_up),
+               LS_TEST (micro_batches_begin_and_end), LS_TEST (a_large_trace_is_cut))

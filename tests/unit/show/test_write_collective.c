@@ -121,7 +121,6 @@ json_has_errors_only_of_a_comparison (void)
   check_says (compared, "\"error_pct\": -19.999999999999996");
 }
 
-LS_TEST_MAIN ("write_collective", LS_TEST (bandwidths_are_those_of_nccl_tests),
-              LS_TEST (no_time_and_no_bytes_are_no_bandwidth), LS_TEST (a_line_has_the_columns_of_nccl_tests),
-              LS_TEST (fidelities_stand_beside_each_other), LS_TEST (cells_are_quoted_and_numbers_exact),
-              LS_TEST (json_has_errors_only_of_a_comparison))
+LS_TEST_SUITE (LS_TEST (bandwidths_are_those_of_nccl_tests), LS_TEST (no_time_and_no_bytes_are_no_bandwidth),
+               LS_TEST (a_line_has_the_columns_of_nccl_tests), LS_TEST (fidelities_stand_beside_each_other),
+               LS_TEST (cells_are_quoted_and_numbers_exact), LS_TEST (json_has_errors_only_of_a_comparison))

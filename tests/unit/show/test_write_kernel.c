@@ -56,4 +56,4 @@ what_was_not_measured_is_null (void)
   LS_CHECK (strstr (json, "\"measured_us\": null,\n      \"error_pct\": null,\n") != NULL);
 }
 
-LS_TEST_MAIN ("write_kernel", LS_TEST (each_time_has_its_name), LS_TEST (what_was_not_measured_is_null))
+LS_TEST_SUITE (LS_TEST (each_time_has_its_name), LS_TEST (what_was_not_measured_is_null))

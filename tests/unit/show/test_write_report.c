@@ -151,7 +151,6 @@ what_is_not_finite_is_null (void)
   cJSON_Delete (root);
 }
 
-LS_TEST_MAIN ("write_report", LS_TEST (links_and_networks_hold_theirs),
-              LS_TEST (stable_names_hold_the_figures), LS_TEST (breakdown_and_categories_have_all_keys),
-              LS_TEST (links_keep_their_order), LS_TEST (provenance_says_what_is_known),
-              LS_TEST (what_is_not_finite_is_null))
+LS_TEST_SUITE (LS_TEST (links_and_networks_hold_theirs), LS_TEST (stable_names_hold_the_figures),
+               LS_TEST (breakdown_and_categories_have_all_keys), LS_TEST (links_keep_their_order),
+               LS_TEST (provenance_says_what_is_known), LS_TEST (what_is_not_finite_is_null))

@@ -106,5 +106,5 @@ any_name_survives (void)
   pipeline_clear (&p);
 }
 
-LS_TEST_MAIN ("write_spans", LS_TEST (a_row_says_when_and_why), LS_TEST (spans_number_from_0_on_each_rank),
-              LS_TEST (spans_are_not_cut_at_the_window), LS_TEST (any_name_survives))
+LS_TEST_SUITE (LS_TEST (a_row_says_when_and_why), LS_TEST (spans_number_from_0_on_each_rank),
+               LS_TEST (spans_are_not_cut_at_the_window), LS_TEST (any_name_survives))

@@ -185,8 +185,8 @@ both_ways_of_a_link_share_a_row (void)
             != NULL);
 }
 
-LS_TEST_MAIN ("write_summary", LS_TEST (summary_reads_as_agreed), LS_TEST (color_adds_nothing_but_escapes),
-              LS_TEST (ascii_has_no_block_characters), LS_TEST (no_line_is_wider_than_100_columns),
-              LS_TEST (networks_stand_beside_each_other), LS_TEST (not_fitting_is_said_in_red),
-              LS_TEST (the_interval_stands_below_the_step), LS_TEST (recorded_kernels_have_no_estimate),
-              LS_TEST (both_ways_of_a_link_share_a_row))
+LS_TEST_SUITE (LS_TEST (summary_reads_as_agreed), LS_TEST (color_adds_nothing_but_escapes),
+               LS_TEST (ascii_has_no_block_characters), LS_TEST (no_line_is_wider_than_100_columns),
+               LS_TEST (networks_stand_beside_each_other), LS_TEST (not_fitting_is_said_in_red),
+               LS_TEST (the_interval_stands_below_the_step), LS_TEST (recorded_kernels_have_no_estimate),
+               LS_TEST (both_ways_of_a_link_share_a_row))

@@ -111,8 +111,8 @@ given_layers_override (void)
                 " and the last chunk may be without)\n");
 }
 
-LS_TEST_MAIN ("chunks", LS_TEST (layers_that_divide_are_spread_evenly),
-              LS_TEST (embedding_and_head_count_as_layers_otherwise),
-              LS_TEST (what_divides_neither_way_is_to_be_balanced),
-              LS_TEST (more_chunks_than_layers_fill_are_refused),
-              LS_TEST (a_guard_limits_the_number_of_chunks), LS_TEST (given_layers_override))
+LS_TEST_SUITE (LS_TEST (layers_that_divide_are_spread_evenly),
+               LS_TEST (embedding_and_head_count_as_layers_otherwise),
+               LS_TEST (what_divides_neither_way_is_to_be_balanced),
+               LS_TEST (more_chunks_than_layers_fill_are_refused),
+               LS_TEST (a_guard_limits_the_number_of_chunks), LS_TEST (given_layers_override))

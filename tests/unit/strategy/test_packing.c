@@ -184,8 +184,8 @@ what_are_no_lengths_is_refused (void)
   ls_strategy_clear (&s);
 }
 
-LS_TEST_MAIN ("packing", LS_TEST (documents_end_with_their_sequence),
-              LS_TEST (sorted_sequences_are_dealt_forth_and_back),
-              LS_TEST (ranks_meet_what_is_before_their_tokens),
-              LS_TEST (a_step_has_the_same_documents_however_it_is_dealt),
-              LS_TEST (lengths_are_drawn_as_said), LS_TEST (what_are_no_lengths_is_refused))
+LS_TEST_SUITE (LS_TEST (documents_end_with_their_sequence),
+               LS_TEST (sorted_sequences_are_dealt_forth_and_back),
+               LS_TEST (ranks_meet_what_is_before_their_tokens),
+               LS_TEST (a_step_has_the_same_documents_however_it_is_dealt),
+               LS_TEST (lengths_are_drawn_as_said), LS_TEST (what_are_no_lengths_is_refused))

@@ -490,10 +490,10 @@ names_are_those_of_the_flags (void)
     LS_CHECK_STR (ls_recompute_name (i), recomputes[i]);
 }
 
-LS_TEST_MAIN ("strategy", LS_TEST (what_is_not_given_is_filled_in), LS_TEST (a_vee_has_two_chunks),
-              LS_TEST (what_is_illegal_is_refused_with_its_rule), LS_TEST (all_broken_rules_are_reported),
-              LS_TEST (sequences_are_cut_by_rules), LS_TEST (ways_have_their_limits),
-              LS_TEST (what_is_not_built_is_refused_as_such),
-              LS_TEST (sharding_and_offloading_have_their_rules),
-              LS_TEST (replicas_and_versions_have_their_rules), LS_TEST (refusals_carry_their_code),
-              LS_TEST (a_copy_owns_what_it_points_to), LS_TEST (names_are_those_of_the_flags))
+LS_TEST_SUITE (LS_TEST (what_is_not_given_is_filled_in), LS_TEST (a_vee_has_two_chunks),
+               LS_TEST (what_is_illegal_is_refused_with_its_rule), LS_TEST (all_broken_rules_are_reported),
+               LS_TEST (sequences_are_cut_by_rules), LS_TEST (ways_have_their_limits),
+               LS_TEST (what_is_not_built_is_refused_as_such),
+               LS_TEST (sharding_and_offloading_have_their_rules),
+               LS_TEST (replicas_and_versions_have_their_rules), LS_TEST (refusals_carry_their_code),
+               LS_TEST (a_copy_owns_what_it_points_to), LS_TEST (names_are_those_of_the_flags))

@@ -334,26 +334,12 @@ bounds_are_below_jobs_on_a_torus (void)
   g_setenv ("LS_DATA_DIR", data, TRUE);
 }
 
-int
-main (void)
-{
-  small_sweep_data ();
-  static const LsTestCase cases[] = {
-    LS_TEST (bounds_are_below_dense_jobs),
-    LS_TEST (bounds_are_below_jobs_without_a_barrier),
-    LS_TEST (bounds_are_below_jobs_with_experts),
-    LS_TEST (bounds_are_below_jobs_of_other_optimizers),
-    LS_TEST (bounds_are_below_passes_side_by_side),
-    LS_TEST (bounds_are_below_shared_experts_beside),
-    LS_TEST (bounds_are_below_jobs_of_uneven_chunks),
-    LS_TEST (bounds_are_below_jobs_on_a_torus),
-    LS_TEST (bounds_are_below_jobs_that_end_in_a_reduction),
-    LS_TEST (bounds_are_below_jobs_that_gather_units),
-    LS_TEST (bounds_are_below_jobs_of_listed_knobs),
-    LS_TEST (bounds_are_below_jobs_of_listed_kernels),
-    LS_TEST (bounds_are_below_jobs_in_any_order),
-    LS_TEST (bounds_are_below_jobs_with_adapters),
-    LS_TEST (bounds_are_below_jobs_with_documents),
-  };
-  return ls_test_run ("bounds", cases, G_N_ELEMENTS (cases));
-}
+LS_TEST_SUITE_WITH (
+    ls_test_golden_data, NULL, LS_TEST (bounds_are_below_dense_jobs),
+    LS_TEST (bounds_are_below_jobs_without_a_barrier), LS_TEST (bounds_are_below_jobs_with_experts),
+    LS_TEST (bounds_are_below_jobs_of_other_optimizers), LS_TEST (bounds_are_below_passes_side_by_side),
+    LS_TEST (bounds_are_below_shared_experts_beside), LS_TEST (bounds_are_below_jobs_of_uneven_chunks),
+    LS_TEST (bounds_are_below_jobs_on_a_torus), LS_TEST (bounds_are_below_jobs_that_end_in_a_reduction),
+    LS_TEST (bounds_are_below_jobs_that_gather_units), LS_TEST (bounds_are_below_jobs_of_listed_knobs),
+    LS_TEST (bounds_are_below_jobs_of_listed_kernels), LS_TEST (bounds_are_below_jobs_in_any_order),
+    LS_TEST (bounds_are_below_jobs_with_adapters), LS_TEST (bounds_are_below_jobs_with_documents))

@@ -50,5 +50,5 @@ tensor_parallelism_fills_a_node_at_128_sequences (void)
   check_best ("128", "4,8");
 }
 
-LS_TEST_MAIN ("sweep/optimum", LS_TEST (tensor_parallelism_fills_a_node_at_32_sequences),
-              LS_TEST (tensor_parallelism_fills_a_node_at_128_sequences))
+LS_TEST_SUITE (LS_TEST (tensor_parallelism_fills_a_node_at_32_sequences),
+               LS_TEST (tensor_parallelism_fills_a_node_at_128_sequences))

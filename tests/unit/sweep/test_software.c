@@ -268,20 +268,10 @@ chunks_and_batches_are_turned_within_an_idea (void)
   ls_strategy_clear (&b);
 }
 
-int
-main (void)
-{
-  static const LsTestCase tests[] = {
-    LS_TEST (a_program_sets_defaults_and_flags_override),
-    LS_TEST (a_program_after_knobs_is_refused),
-    LS_TEST (headrooms_are_sizes_or_shares),
-    LS_TEST (a_headroom_is_left_to_the_byte),
-    LS_TEST (the_winner_is_that_of_a_search_by_hand),
-    LS_TEST (uneven_layers_are_asked_about_when_balanced),
-    LS_TEST (ranges_of_a_program_give_way),
-    LS_TEST (rows_are_different_ideas),
-    LS_TEST (chunks_and_batches_are_turned_within_an_idea),
-  };
-  small_sweep_data ();
-  return ls_test_run ("software", tests, G_N_ELEMENTS (tests));
-}
+LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (a_program_sets_defaults_and_flags_override),
+                    LS_TEST (a_program_after_knobs_is_refused), LS_TEST (headrooms_are_sizes_or_shares),
+                    LS_TEST (a_headroom_is_left_to_the_byte),
+                    LS_TEST (the_winner_is_that_of_a_search_by_hand),
+                    LS_TEST (uneven_layers_are_asked_about_when_balanced),
+                    LS_TEST (ranges_of_a_program_give_way), LS_TEST (rows_are_different_ideas),
+                    LS_TEST (chunks_and_batches_are_turned_within_an_idea))

@@ -154,6 +154,6 @@ chunks_that_never_come_out_even_have_a_range (void)
   ls_strategy_clear (&base);
 }
 
-LS_TEST_MAIN ("space", LS_TEST (layers_are_separated_by_slashes),
-              LS_TEST (chunks_that_never_come_out_even_have_a_range), LS_TEST (a_file_narrows_as_flags_do),
-              LS_TEST (doublings_are_spelt_out), LS_TEST (each_number_of_gpus_has_its_own_degrees))
+LS_TEST_SUITE (LS_TEST (layers_are_separated_by_slashes),
+               LS_TEST (chunks_that_never_come_out_even_have_a_range), LS_TEST (a_file_narrows_as_flags_do),
+               LS_TEST (doublings_are_spelt_out), LS_TEST (each_number_of_gpus_has_its_own_degrees))

@@ -407,26 +407,12 @@ layers_are_an_axis (void)
   ls_sweep_spec_clear (&even);
 }
 
-int
-main (void)
-{
-  small_sweep_data ();
-  static const LsTestCase cases[] = {
-    LS_TEST (layers_are_an_axis),
-    LS_TEST (pruning_changes_no_result),
-    LS_TEST (objectives_lose_none_to_pruning),
-    LS_TEST (a_loss_takes_steps_times_their_time),
-    LS_TEST (selective_recomputation_is_of_something),
-    LS_TEST (threads_change_no_byte),
-    LS_TEST (listed_jobs_take_the_same_picoseconds),
-    LS_TEST (what_was_stopped_says_so),
-    LS_TEST (listed_bytes_are_the_peak_or_none),
-    LS_TEST (timing_stands_apart),
-    LS_TEST (without_pruning_ranks_are_exact),
-    LS_TEST (bad_ranges_are_refused),
-    LS_TEST (what_a_run_refuses_is_illegal),
-    LS_TEST (nodes_are_swept_whole),
-    LS_TEST (only_what_makes_a_difference_is_tried),
-  };
-  return ls_test_run ("sweep", cases, G_N_ELEMENTS (cases));
-}
+LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (layers_are_an_axis),
+                    LS_TEST (pruning_changes_no_result), LS_TEST (objectives_lose_none_to_pruning),
+                    LS_TEST (a_loss_takes_steps_times_their_time),
+                    LS_TEST (selective_recomputation_is_of_something), LS_TEST (threads_change_no_byte),
+                    LS_TEST (listed_jobs_take_the_same_picoseconds), LS_TEST (what_was_stopped_says_so),
+                    LS_TEST (listed_bytes_are_the_peak_or_none), LS_TEST (timing_stands_apart),
+                    LS_TEST (without_pruning_ranks_are_exact), LS_TEST (bad_ranges_are_refused),
+                    LS_TEST (what_a_run_refuses_is_illegal), LS_TEST (nodes_are_swept_whole),
+                    LS_TEST (only_what_makes_a_difference_is_tried))

@@ -259,18 +259,8 @@ scaling_is_against_fewest_gpus_and_largest_batch (void)
   g_array_unref (r.groups);
 }
 
-int
-main (void)
-{
-  small_sweep_data ();
-  static const LsTestCase cases[] = {
-    LS_TEST (a_cell_has_the_best_of_its_configurations),
-    LS_TEST (bounds_of_cells_are_true),
-    LS_TEST (cells_without_a_value_say_why),
-    LS_TEST (what_does_not_fit_is_not_illegal),
-    LS_TEST (wrong_axes_are_refused),
-    LS_TEST (lists_give_one_sweep_each),
-    LS_TEST (scaling_is_against_fewest_gpus_and_largest_batch),
-  };
-  return ls_test_run ("sweep_charts", cases, G_N_ELEMENTS (cases));
-}
+LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (a_cell_has_the_best_of_its_configurations),
+                    LS_TEST (bounds_of_cells_are_true), LS_TEST (cells_without_a_value_say_why),
+                    LS_TEST (what_does_not_fit_is_not_illegal), LS_TEST (wrong_axes_are_refused),
+                    LS_TEST (lists_give_one_sweep_each),
+                    LS_TEST (scaling_is_against_fewest_gpus_and_largest_batch))

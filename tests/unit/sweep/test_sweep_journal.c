@@ -185,14 +185,6 @@ a_full_disk_ends_with_an_error (void)
   g_rmdir (folder);
 }
 
-int
-main (void)
-{
-  small_sweep_data ();
-  static const LsTestCase cases[] = {
-    LS_TEST (progress_counts_what_is_done_now), LS_TEST (a_journal_in_use_says_by_whom),
-    LS_TEST (a_killed_sweep_goes_on),           LS_TEST (bad_journals_are_refused),
-    LS_TEST (a_full_disk_ends_with_an_error),
-  };
-  return ls_test_run ("sweep_journal", cases, G_N_ELEMENTS (cases));
-}
+LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (progress_counts_what_is_done_now),
+                    LS_TEST (a_journal_in_use_says_by_whom), LS_TEST (a_killed_sweep_goes_on),
+                    LS_TEST (bad_journals_are_refused), LS_TEST (a_full_disk_ends_with_an_error))

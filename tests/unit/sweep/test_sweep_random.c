@@ -111,10 +111,5 @@ threads_change_no_byte (void)
   }
 }
 
-int
-main (void)
-{
-  small_sweep_data ();
-  static const LsTestCase cases[] = { LS_TEST (pruning_keeps_the_best), LS_TEST (threads_change_no_byte) };
-  return ls_test_run ("sweep/random", cases, G_N_ELEMENTS (cases));
-}
+LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (pruning_keeps_the_best),
+                    LS_TEST (threads_change_no_byte))

@@ -19,7 +19,6 @@
 
 static guint own_rank;
 static int sockets[N]; /* at a mate only [0] */
-static const char *self;
 
 static const char *
 join (guint *ret_rank, guint *ret_n, guint *ret_n_here)
@@ -86,12 +85,15 @@ sweep (LsTeam *team, const char *knobs, GError **error)
   return json ? g_strconcat (json, list, NULL) : NULL;
 }
 
+/* told: "RANK SOCKET KNOBS". */
 static int
-be_mate (const char *rank, const char *socket_number, const char *knobs)
+be_mate (const char *told)
 {
   g_autoptr (GError) error = NULL;
-  own_rank = (guint) atoi (rank);
-  sockets[0] = atoi (socket_number);
+  g_auto (GStrv) words = g_strsplit (told, " ", 3);
+  const char *knobs = words[2];
+  own_rank = (guint) atoi (words[0]);
+  sockets[0] = atoi (words[1]);
   LsTeam *team = ls_team_new_over (&transport, NULL);
   g_free (sweep (team, knobs, &error));
   ls_team_free (team, error);
@@ -105,11 +107,12 @@ start_mate (guint rank, const char *knobs)
   g_assert (socketpair (AF_UNIX, SOCK_SEQPACKET, 0, pair) == 0);
   fcntl (pair[0], F_SETFD, FD_CLOEXEC);
   sockets[rank] = pair[0];
-  g_autofree char *rank_text = g_strdup_printf ("%u", rank), *socket_text = g_strdup_printf ("%d", pair[1]);
-  char *argv[] = { (char *) self, rank_text, socket_text, (char *) knobs, NULL };
+  g_autofree char *told = g_strdup_printf ("%u %d %s", rank, pair[1], knobs);
+  g_auto (GStrv) environment = g_environ_setenv (g_get_environ (), "LS_TEST_MATE", told, TRUE);
+  char *argv[] = { "/proc/self/exe", "team", NULL };
   GPid pid = 0;
-  g_spawn_async (NULL, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_LEAVE_DESCRIPTORS_OPEN, NULL, NULL,
-                 &pid, NULL);
+  g_spawn_async (NULL, argv, environment, G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_LEAVE_DESCRIPTORS_OPEN, NULL,
+                 NULL, &pid, NULL);
   close (pair[1]);
   return pid;
 }
@@ -195,21 +198,16 @@ an_error_of_the_leader_ends_all (void)
   LS_CHECK (!text && g_error_matches (error, LS_ERROR, LS_ERROR_INPUT));
 }
 
-int
-main (int argc, char **argv)
+static void
+before (void)
 {
-  if (argc > 3)
-    return be_mate (argv[1], argv[2], argv[3]);
-  const char *root = g_getenv ("LS_DATA_DIR");
-  g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
-  g_setenv ("LS_DATA_DIR", data, TRUE);
-  self = argv[0];
+  if (g_getenv ("LS_TEST_MATE"))
+    exit (be_mate (g_getenv ("LS_TEST_MATE")));
+  ls_test_golden_data ();
   alarm (100); /* who hangs, fails */
-  static const LsTestCase cases[] = {
-    LS_TEST (three_processes_find_the_same),
-    LS_TEST (errors_of_mates_reach_the_leader),
-    LS_TEST (another_model_of_the_same_name_is_seen),
-    LS_TEST (an_error_of_the_leader_ends_all),
-  };
-  return ls_test_run ("team", cases, G_N_ELEMENTS (cases));
 }
+
+LS_TEST_SUITE_WITH (before, NULL, LS_TEST (three_processes_find_the_same),
+                    LS_TEST (errors_of_mates_reach_the_leader),
+                    LS_TEST (another_model_of_the_same_name_is_seen),
+                    LS_TEST (an_error_of_the_leader_ends_all))

@@ -198,7 +198,6 @@ what_a_law_does_not_know_is_refused (void)
   check_refused (nothing, LS_ERROR_USAGE, "--loss X or --tokens N");
 }
 
-LS_TEST_MAIN ("loss_goal", LS_TEST (laws_give_the_worked_examples),
-              LS_TEST (laws_share_compute_as_their_constants_say), LS_TEST (tokens_and_loss_are_inverse),
-              LS_TEST (each_law_counts_its_parameters), LS_TEST (a_goal_says_the_same_from_both_ends),
-              LS_TEST (what_a_law_does_not_know_is_refused))
+LS_TEST_SUITE (LS_TEST (laws_give_the_worked_examples), LS_TEST (laws_share_compute_as_their_constants_say),
+               LS_TEST (tokens_and_loss_are_inverse), LS_TEST (each_law_counts_its_parameters),
+               LS_TEST (a_goal_says_the_same_from_both_ends), LS_TEST (what_a_law_does_not_know_is_refused))

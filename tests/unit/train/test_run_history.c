@@ -487,13 +487,13 @@ the_best_interval_is_the_simulated_one (void)
   LS_CHECK (mean_s (c, (uint64_t) round (best * 4)) > 1.01 * at_best);
 }
 
-LS_TEST_MAIN ("run_history", LS_TEST (without_failures_steps_and_checkpoints_add_up),
-              LS_TEST (steps_that_vary_take_their_mean), LS_TEST (slow_storage_holds_the_job_up),
-              LS_TEST (exponential_failures_take_what_is_expected),
-              LS_TEST (a_failure_costs_the_stop_and_what_was_not_saved),
-              LS_TEST (a_planned_stop_loses_no_work), LS_TEST (a_stall_waits_and_a_slow_node_slows),
-              LS_TEST (wrong_numbers_cost_all_behind_them), LS_TEST (what_is_on_a_node_is_lost_with_it),
-              LS_TEST (what_is_being_written_cannot_be_read), LS_TEST (every_second_is_accounted_for),
-              LS_TEST (nodes_fail_together), LS_TEST (a_stall_keeps_its_cause),
-              LS_TEST (what_does_not_get_on_is_given_up), LS_TEST (formulas_give_the_worked_example),
-              LS_TEST (the_best_interval_is_the_simulated_one))
+LS_TEST_SUITE (LS_TEST (without_failures_steps_and_checkpoints_add_up),
+               LS_TEST (steps_that_vary_take_their_mean), LS_TEST (slow_storage_holds_the_job_up),
+               LS_TEST (exponential_failures_take_what_is_expected),
+               LS_TEST (a_failure_costs_the_stop_and_what_was_not_saved),
+               LS_TEST (a_planned_stop_loses_no_work), LS_TEST (a_stall_waits_and_a_slow_node_slows),
+               LS_TEST (wrong_numbers_cost_all_behind_them), LS_TEST (what_is_on_a_node_is_lost_with_it),
+               LS_TEST (what_is_being_written_cannot_be_read), LS_TEST (every_second_is_accounted_for),
+               LS_TEST (nodes_fail_together), LS_TEST (a_stall_keeps_its_cause),
+               LS_TEST (what_does_not_get_on_is_given_up), LS_TEST (formulas_give_the_worked_example),
+               LS_TEST (the_best_interval_is_the_simulated_one))

@@ -162,19 +162,7 @@ each_has_a_name (void)
                 && strcmp (ls_ablation_label (a), ls_ablation_label (b)) != 0);
 }
 
-int
-main (void)
-{
-  const char *root = g_getenv ("LS_DATA_DIR");
-  g_autofree char *data = g_build_filename (root ? root : ".", "tests", "golden", "data", NULL);
-  g_setenv ("LS_DATA_DIR", data, TRUE);
-  static const LsTestCase cases[] = {
-    LS_TEST (what_a_job_does_not_use_is_worth_nothing),
-    LS_TEST (what_costs_time_is_gone),
-    LS_TEST (a_slow_host_is_gone),
-    LS_TEST (calibrated_kernels_become_rooflines),
-    LS_TEST (p2p_of_1f1b_stays),
-    LS_TEST (each_has_a_name),
-  };
-  return ls_test_run ("ablation", cases, G_N_ELEMENTS (cases));
-}
+LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (what_a_job_does_not_use_is_worth_nothing),
+                    LS_TEST (what_costs_time_is_gone), LS_TEST (a_slow_host_is_gone),
+                    LS_TEST (calibrated_kernels_become_rooflines), LS_TEST (p2p_of_1f1b_stays),
+                    LS_TEST (each_has_a_name))

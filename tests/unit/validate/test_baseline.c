@@ -124,7 +124,7 @@ reasons_that_differ_in_numbers_are_one (void)
   }
 }
 
-LS_TEST_MAIN ("validate/baseline", LS_TEST (own_leaves_the_row_out),
-              LS_TEST (others_are_all_rows_of_other_families), LS_TEST (vtrain_is_told_17_5_percent_off),
-              LS_TEST (a_family_of_one_learns_from_others), LS_TEST (refused_rows_neither_teach_nor_are_told),
-              LS_TEST (reasons_that_differ_in_numbers_are_one))
+LS_TEST_SUITE (LS_TEST (own_leaves_the_row_out), LS_TEST (others_are_all_rows_of_other_families),
+               LS_TEST (vtrain_is_told_17_5_percent_off), LS_TEST (a_family_of_one_learns_from_others),
+               LS_TEST (refused_rows_neither_teach_nor_are_told),
+               LS_TEST (reasons_that_differ_in_numbers_are_one))

@@ -163,7 +163,7 @@ each_word_is_tried_by_the_others (void)
   ls_coverage_run_free (run);
 }
 
-LS_TEST_MAIN ("validate/residuals", LS_TEST (rows_are_grouped_by_family_and_architecture),
-              LS_TEST (rows_are_grouped_by_software_too), LS_TEST (each_source_is_tried_by_the_others),
-              LS_TEST (too_few_sources_have_no_coverage), LS_TEST (what_was_left_out_says_how_much_wider),
-              LS_TEST (each_word_is_tried_by_the_others))
+LS_TEST_SUITE (LS_TEST (rows_are_grouped_by_family_and_architecture),
+               LS_TEST (rows_are_grouped_by_software_too), LS_TEST (each_source_is_tried_by_the_others),
+               LS_TEST (too_few_sources_have_no_coverage), LS_TEST (what_was_left_out_says_how_much_wider),
+               LS_TEST (each_word_is_tried_by_the_others))

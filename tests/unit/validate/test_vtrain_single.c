@@ -178,5 +178,5 @@ a_slow_host_explains_rows_it_was_not_fitted_to (void)
   LS_CHECK_DOUBLE (ls_validation_run_scores (assumed)->total.mape_pct, <, 10);
 }
 
-LS_TEST_MAIN ("vtrain_single", LS_TEST (rows_are_the_formula_of_a_simulator),
-              LS_TEST (a_slow_host_explains_rows_it_was_not_fitted_to))
+LS_TEST_SUITE (LS_TEST (rows_are_the_formula_of_a_simulator),
+               LS_TEST (a_slow_host_explains_rows_it_was_not_fitted_to))
