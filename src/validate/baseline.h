@@ -17,7 +17,7 @@
  * the others, 67 % too slow; the second 0.35, 14 % too slow; the third 0.45, 56 % too fast.
  *
  * Measured. The 43 multi-node runs of vTrain (Bang et al. 2024) that are in the collection of
- * tests/unit/validate/test_baseline.c: own 17.5 % off in the mean. The mean of MFUs instead, 19.7 %;
+ * tests/unit/validate/test_residuals.c: own 17.5 % off in the mean. The mean of MFUs instead, 19.7 %;
  * what makes this mean error least, 17.0 %.
  *
  * Deviations. FLOPs as Megatron-LM counts them (ls_model_flops(), attention not halved,

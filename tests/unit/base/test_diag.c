@@ -1,11 +1,15 @@
-/* Pins: the text of a diagnostic, byte for byte, and the exit code that each error stands for, which scripts
- * rely on. */
+/* Pins what a user is told: diagnostics, suggestions of names, and what of a stranger's text is shown. */
 #include "ls_test.h"
 
-#include <lockstep/error.h>
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/printable.h"
+#include "base/suggest.h"
+#include <lockstep/error.h>
+
+/* Pins: the text of a diagnostic, byte for byte, and the exit code that each error stands for, which scripts
+ * rely on. */
 
 #define CHECK_FORMAT(list, text)                                                                             \
   do {                                                                                                       \
@@ -154,10 +158,129 @@ a_list_may_only_count (void)
   LS_CHECK_INT (ls_diag_list_n (list), ==, 3);
 }
 
+/* Pins: the distance, and which mistakes get a suggestion and which none. */
+
+static void
+distances (void)
+{
+  LS_CHECK_INT (ls_edit_distance ("", ""), ==, 0);
+  LS_CHECK_INT (ls_edit_distance ("", "abc"), ==, 3);
+  LS_CHECK_INT (ls_edit_distance ("abc", ""), ==, 3);
+  LS_CHECK_INT (ls_edit_distance ("kitten", "sitting"), ==, 3);
+  LS_CHECK_INT (ls_edit_distance ("hidden", "hiddne"), ==, 1); /* one swap */
+  LS_CHECK_INT (ls_edit_distance ("pt", "tp"), ==, 1);
+  LS_CHECK_INT (ls_edit_distance ("HBM", "hbm"), ==, 0);
+  LS_CHECK_INT (ls_edit_distance ("ca", "abc"), ==, 3); /* restricted: no edit inside a swap */
+}
+
+static void
+near_words_are_suggested (void)
+{
+  static const char *const words[] = { "hidden", "heads", "kv_heads", "layers", "tp", NULL };
+  LS_CHECK_STR (ls_suggest ("hiden", words), "hidden");
+  LS_CHECK_STR (ls_suggest ("haeds", words), "heads");
+  LS_CHECK_STR (ls_suggest ("kvheads", words), "kv_heads");
+  LS_CHECK_STR (ls_suggest ("tpp", words), "tp");
+  LS_CHECK_STR (ls_suggest ("lay", words), "layers"); /* a beginning */
+}
+
+static void
+far_words_are_not (void)
+{
+  static const char *const words[] = { "hidden", "tp", NULL };
+  LS_CHECK_STR (ls_suggest ("banana", words), NULL);
+  LS_CHECK_STR (ls_suggest ("", words), NULL);
+  LS_CHECK_STR (ls_suggest ("xy", words), NULL);
+  g_autofree char *huge = g_strnfill (1 << 20, 'h');
+  LS_CHECK_STR (ls_suggest (huge, words), NULL);
+}
+
+/* "dgx-h100" is one change away from "dgx-a100" and the other word four, but who
+ * typed the beginning of a name meant that name. */
+static void
+a_beginning_beats_what_is_nearer (void)
+{
+  static const char *const words[] = { "dgx-h100", "dgx-a100-80g-ib", "dgx-a100-80g", NULL };
+  LS_CHECK_STR (ls_suggest ("dgx-a100", words), "dgx-a100-80g");
+  LS_CHECK_STR (ls_suggest ("dgx-a10-80g", words), "dgx-a100-80g");
+}
+
+static void
+a_word_between_dashes_is_a_beginning_too (void)
+{
+  static const char *const words[] = { "h100-80g-ib800", "xla-fsdp", "fsdp1", "dgx-h100", NULL };
+  LS_CHECK_STR (ls_suggest ("h100", words), "dgx-h100");
+  LS_CHECK_STR (ls_suggest ("fsdp", words), "fsdp1");
+}
+
+static void
+the_first_of_equals_wins (void)
+{
+  static const char *const words[] = { "a100-40g", "a100-80g", NULL };
+  LS_CHECK_STR (ls_suggest ("a100-60g", words), "a100-40g");
+}
+
+/* Pins: what of a stranger's text is shown, and by what the rest is replaced. */
+
+static void
+check (const char *text, const char *expected)
+{
+  g_autofree char *shown = ls_printable (text);
+  LS_CHECK_STR (shown, expected);
+  if (g_utf8_validate (text, -1, NULL))
+    LS_CHECK_INT (g_utf8_strlen (shown, -1), ==, g_utf8_strlen (text, -1));
+}
+
+static void
+letters_of_all_scripts_stay (void)
+{
+  check ("", "");
+  check ("a b\tc", "a b\tc");
+  check ("\u00e9\u4e2d\u05d0 \U0001f600", "\u00e9\u4e2d\u05d0 \U0001f600");
+  LS_CHECK (ls_printable (NULL) == NULL);
+}
+
+static void
+what_drives_a_terminal_goes (void)
+{
+  check ("\x1b[31mred\x1b]0;t\a", "?[31mred?]0;t?");
+  check ("a\x7f"
+         "b\xc2\x9b"
+         "31m",
+         "a?b?31m"); /* DEL, and CSI as one code point */
+  check ("a\nb\r\nc\u2028"
+         "d\xc2\x85",
+         "a b  c d ");
+}
+
+static void
+what_turns_or_hides_text_goes (void)
+{
+  check ("a\u202e"
+         "b\u2066"
+         "c\u200b"
+         "d\ufeff"
+         "e\U000e0041",
+         "a?b?c?d?e?");
+}
+
+static void
+what_is_no_utf8_is_marked (void)
+{
+  check ("a\xff"
+         "b\x1b",
+         "a\ufffd"
+         "b?");
+}
+
 LS_TEST_SUITE (LS_TEST (the_documented_example), LS_TEST (unknown_parts_are_left_out),
                LS_TEST (carets_survive_tabs_and_wide_characters),
                LS_TEST (long_lines_are_cut_around_the_caret),
                LS_TEST (control_characters_do_not_reach_the_terminal), LS_TEST (only_twenty_are_shown),
                LS_TEST (what_is_not_shown_costs_nothing), LS_TEST (an_error_carries_everything),
                LS_TEST (exit_codes_are_as_documented), LS_TEST (errors_of_other_domains_are_failures),
-               LS_TEST (a_list_may_only_count))
+               LS_TEST (a_list_may_only_count), LS_TEST (distances), LS_TEST (near_words_are_suggested),
+               LS_TEST (far_words_are_not), LS_TEST (a_beginning_beats_what_is_nearer),
+               LS_TEST (a_word_between_dashes_is_a_beginning_too), LS_TEST (the_first_of_equals_wins),
+               LS_TEST (letters_of_all_scripts_stay), LS_TEST (what_drives_a_terminal_goes),
+               LS_TEST (what_turns_or_hides_text_goes), LS_TEST (what_is_no_utf8_is_marked))

@@ -1,8 +1,14 @@
-/* Pins what holds for every algorithm: wire factors, the shape of a plan,
- * monotone time, alpha-beta. */
+/* Pins what holds for the call of any collective: its bytes and time, its independence of other calls, its limits. */
 #include "fixtures.h"
+#include "tiny_cluster.h"
 
 #include <string.h>
+
+#include "network/call_times.h"
+#include <lockstep/error.h>
+
+/* Pins what holds for every algorithm: wire factors, the shape of a plan,
+ * monotone time, alpha-beta. */
 
 static void
 wire_factors_are_those_of_nccl_tests (void)
@@ -264,9 +270,148 @@ alpha_beta_is_the_flow_alone (void)
   }
 }
 
+/* Pins: what a call takes alone does not depend on which calls were asked for before. Groups that lie alike
+ * share an answer, and only those do: in any order, each is the time of its own plan, to the picosecond. */
+
+static LsTime
+planned (const LsCluster *c, LsCollKind kind, uint64_t bytes, const uint32_t *gpus, uint32_t n)
+{
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  return ls_coll_time_alone (c, plan_of (c, &round_nccl, kind, gpus, n, bytes, LS_NETWORK_FLOW, arena));
+}
+
+/* Ascending: n GPUs, each `stride` from the one before. */
+static void
+check_group (LsCallTimes *times, const LsCluster *c, LsCollKind kind, uint32_t first, uint32_t stride,
+             uint32_t n)
+{
+  uint32_t gpus[8];
+  for (uint32_t i = 0; i < n; i++)
+    gpus[i] = first + i * stride;
+  if (gpus[n - 1] < c->n_gpus)
+    LS_CHECK_INT (ls_call_time (times, c, kind, 3 * MIB, gpus, n), ==, planned (c, kind, 3 * MIB, gpus, n));
+}
+
+static void
+check_all (LsClusterSpec spec)
+{
+  g_autoptr (LsCluster) c = built (spec);
+  g_autoptr (LsCallTimes) times = ls_call_times_new (&round_nccl);
+  const LsCollKind kinds[] = { LS_COLL_ALL_REDUCE, LS_COLL_ALL_TO_ALL, LS_COLL_REDUCE_SCATTER };
+  for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
+    for (uint32_t n = 2; n <= 8; n *= 2)
+      for (uint32_t stride = 1; stride <= 8; stride *= 2)
+        for (uint32_t first = 0; first < c->n_gpus; first++)
+          check_group (times, c, kinds[k], first, stride, n);
+}
+
+static void
+groups_that_lie_alike_share_an_answer (void)
+{
+  check_all (tiny_dgx (3));
+  check_all (tiny_torus (1, 4, 4, 0, LS_WRAP_NONE));
+}
+
+static void
+clusters_and_directions_are_told_apart (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (2)), slow = NULL;
+  LsClusterSpec spec = tiny_dgx (2);
+  spec.nic.bandwidth_bytes_per_s /= 2;
+  slow = built (spec);
+  g_autoptr (LsCallTimes) times = ls_call_times_new (&round_nccl);
+  const uint32_t there[] = { 0, 8 }, back[] = { 8, 0 };
+  for (int i = 0; i < 2; i++) {
+    LS_CHECK_INT (ls_call_time (times, c, LS_COLL_SEND_RECV, 64 * MIB, there, 2), ==,
+                  planned (c, LS_COLL_SEND_RECV, 64 * MIB, there, 2));
+    LS_CHECK_INT (ls_call_time (times, slow, LS_COLL_SEND_RECV, 64 * MIB, there, 2), ==,
+                  planned (slow, LS_COLL_SEND_RECV, 64 * MIB, there, 2));
+    LS_CHECK_INT (ls_call_time (times, c, LS_COLL_SEND_RECV, 64 * MIB, back, 2), ==,
+                  planned (c, LS_COLL_SEND_RECV, 64 * MIB, back, 2));
+  }
+  LS_CHECK (planned (c, LS_COLL_SEND_RECV, 64 * MIB, there, 2)
+            < planned (slow, LS_COLL_SEND_RECV, 64 * MIB, there, 2));
+}
+
+/* Pins: calls that are too large are refused before they are begun, with the numbers; those
+ * just below are not; nothing overflows on the way. */
+
+typedef struct {
+  LsCollKind kind;
+  const char *algorithm;
+  LsNetworkFidelity fidelity;
+  uint32_t n;
+  const char *says; /* NULL: accepted */
+} Case;
+
+static void
+check_case (const LsCluster *c, const uint32_t *gpus, const Case *x)
+{
+  g_autoptr (GError) error = NULL;
+  LsCollRequest request
+      = { .kind = x->kind, .gpus = gpus, .n = x->n, .bytes = 1024 * MIB, .algorithm = x->algorithm };
+  gboolean ok = ls_coll_check_size (c, &round_nccl, &request, x->fidelity, &error);
+  if (!x->says) {
+    LS_CHECK_NO_ERROR (error);
+    LS_CHECK (ok);
+    return;
+  }
+  if (LS_CHECK (!ok && g_error_matches (error, LS_ERROR, LS_ERROR_LIMIT)))
+    ls_check_impl (strstr (error->message, x->says) != NULL, __FILE__, __LINE__, "\"%s\" does not say \"%s\"",
+                   error->message, x->says);
+}
+
+static void
+messages_are_counted_first (void)
+{
+  g_autoptr (LsCluster) c = built (tiny_dgx (2100));
+  g_autofree uint32_t *gpus = g_new (uint32_t, 16800);
+  for (uint32_t i = 0; i < 16800; i++)
+    gpus[i] = i;
+  const Case cases[] = {
+    { LS_COLL_ALL_TO_ALL, NULL, LS_NETWORK_FLOW, 16384, NULL },
+    { LS_COLL_ALL_TO_ALL, NULL, LS_NETWORK_FLOW, 16392, "2.69e+08 messages to add up" },
+    { LS_COLL_ALL_REDUCE, "pairwise", LS_NETWORK_FLOW, 16384, "5.37e+08 messages to add up" },
+    { LS_COLL_ALL_REDUCE, "ring", LS_NETWORK_FLOW, 16800, NULL },
+    { LS_COLL_ALL_REDUCE, "ring", LS_NETWORK_STEP, 1024, NULL },
+    { LS_COLL_ALL_REDUCE, "ring", LS_NETWORK_STEP, 16800, "messages, one by one" },
+    { LS_COLL_ALL_REDUCE, "naive", LS_NETWORK_STEP, 16800, "messages at once" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    check_case (c, gpus, &cases[i]);
+}
+
+/* Nodes of 72 + 71: 5,112 rings, which 143 members may still run. Of 53, 59, 61, 67, 71: 9e8 would be
+ * needed, and 4e9 is beyond 32 bits with one more of 72; a plan takes as many as it can tell apart. */
+static void
+rings_of_uneven_nodes_are_counted_first (void)
+{
+  LsClusterSpec spec = tiny_dgx (6);
+  spec.gpus_per_node = 72;
+  spec.nics = spec.rails = 72;
+  g_autoptr (LsCluster) c = built (spec);
+  const uint32_t members[] = { 53, 59, 61, 67, 71, 72 };
+  uint32_t gpus[6 * 72], n = 0;
+  for (uint32_t i = 0; i < 143; i++)
+    gpus[i] = i;
+  check_case (c, gpus, &(Case) { LS_COLL_ALL_REDUCE, "ring", LS_NETWORK_STEP, 143, NULL });
+  check_case (c, gpus, &(Case) { LS_COLL_ALL_REDUCE, "ring", LS_NETWORK_FLOW, 143, NULL });
+  for (uint32_t h = 0; h < 6; h++)
+    for (uint32_t i = 0; i < members[h]; i++)
+      gpus[n++] = h * 72 + i;
+  check_case (c, gpus, &(Case) { LS_COLL_ALL_REDUCE, "ring", LS_NETWORK_STEP, n, "messages at once" });
+  check_case (c, gpus, &(Case) { LS_COLL_ALL_REDUCE, "tree", LS_NETWORK_FLOW, n, "messages to add up" });
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsCollPlan *p = plan_by (c, &round_nccl, "ring", LS_COLL_ALL_REDUCE, gpus, n, 1024 * MIB, arena);
+  LS_CHECK (ls_coll_time_alone (c, p) > 0 && ls_coll_time_alone (c, p) < LS_S);
+}
+
 LS_TEST_SUITE (LS_TEST (wire_factors_are_those_of_nccl_tests), LS_TEST (kinds_have_names),
                LS_TEST (algorithms_have_names), LS_TEST (an_algorithm_says_what_it_can_do),
                LS_TEST (each_kind_has_its_own_default), LS_TEST (one_member_moves_nothing),
                LS_TEST (no_bytes_cost_latency_only), LS_TEST (loads_are_sorted_and_single),
                LS_TEST (order_of_members_does_not_matter), LS_TEST (time_grows_with_bytes),
-               LS_TEST (time_of_a_send_grows_with_bytes), LS_TEST (alpha_beta_is_the_flow_alone))
+               LS_TEST (time_of_a_send_grows_with_bytes), LS_TEST (alpha_beta_is_the_flow_alone),
+               LS_TEST (groups_that_lie_alike_share_an_answer),
+               LS_TEST (clusters_and_directions_are_told_apart), LS_TEST (messages_are_counted_first),
+               LS_TEST (rings_of_uneven_nodes_are_counted_first))

@@ -285,7 +285,7 @@ a_message_takes_latency_and_size_over_rate (void)
 /* Pins the worked examples st-* of an all-reduce of 4 GiB between 4 nodes of 8 B200s with a NIC of 50 GB/s
  * each (stas00/ml-engineering network/README.md@744d01e): what a flat ring takes, and which share of its
  * bytes a hierarchical one sends between nodes; and what trees send. st-hier is in coll_worked, st-naive in
- * analysis/topology, st-meas in api/topology. And what a ring takes where nodes are of unequal size. */
+ * analysis/topology, st-meas in api/schedule. And what a ring takes where nodes are of unequal size. */
 
 #define N_GPUS 32
 #define NODES  4
