@@ -90,7 +90,7 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   b->entries = g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
   b->optimizer = g_hash_table_new_full (count_hash, count_equal, g_free, g_free);
   b->reduction = g_hash_table_new_full (count_hash, count_equal, g_free, g_free);
-  b->call_times = ls_call_times_new (&hardware->nccl);
+  b->call_times = ls_call_times_new_on_links (&hardware->nccl);
   count_kinds (b);
   b->layers = g_new0 (uint32_t, LS_MAX_CHUNKS);
   b->first = g_new0 (uint32_t, LS_MAX_CHUNKS + 1);

@@ -2,17 +2,30 @@
 
 struct LsCallTimes {
   const LsNccl *nccl;
+  LsTime (*time) (const LsCluster *, const LsCollPlan *);
   GHashTable *known; /* GBytes -> LsTime * */
 };
+
+static LsCallTimes *
+times_new (const LsNccl *nccl, LsTime (*time) (const LsCluster *, const LsCollPlan *))
+{
+  LsCallTimes *times = g_new (LsCallTimes, 1);
+  *times = (LsCallTimes) {
+    nccl, time, g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, g_free)
+  };
+  return times;
+}
 
 LsCallTimes *
 ls_call_times_new (const LsNccl *nccl)
 {
-  LsCallTimes *times = g_new (LsCallTimes, 1);
-  *times = (LsCallTimes) {
-    nccl, g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, g_free)
-  };
-  return times;
+  return times_new (nccl, ls_coll_time_alone);
+}
+
+LsCallTimes *
+ls_call_times_new_on_links (const LsNccl *nccl)
+{
+  return times_new (nccl, ls_coll_time_on_links);
 }
 
 void
@@ -77,7 +90,7 @@ plan_call (const LsCallTimes *times, const LsCluster *cluster, const LsCollReque
       || !ls_coll_check_size (cluster, times->nccl, request, LS_NETWORK_FLOW, NULL))
     return 0;
   g_autoptr (LsArena) arena = ls_arena_new ();
-  return ls_coll_time_alone (cluster, ls_coll_plan (cluster, times->nccl, request, LS_NETWORK_FLOW, arena));
+  return times->time (cluster, ls_coll_plan (cluster, times->nccl, request, LS_NETWORK_FLOW, arena));
 }
 
 LsTime

@@ -13,7 +13,9 @@
 /* For any clusters that outlive it, with one NCCL. One thread at a time. */
 typedef struct LsCallTimes LsCallTimes;
 LsCallTimes *ls_call_times_new (const LsNccl *nccl); /* borrowed */
-void ls_call_times_free (LsCallTimes *times);        /* NULL allowed */
+/* Of links alone, memory being of any bandwidth: ls_coll_time_on_links (). For what bounds a run. */
+LsCallTimes *ls_call_times_new_on_links (const LsNccl *nccl);
+void ls_call_times_free (LsCallTimes *times); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCallTimes, ls_call_times_free)
 
 /* gpus ascend, but for a message back. 0: it cannot be carried out, or is too large to be planned. */

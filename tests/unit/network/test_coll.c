@@ -333,6 +333,23 @@ clusters_and_directions_are_told_apart (void)
             < planned (slow, LS_COLL_SEND_RECV, 64 * MIB, there, 2));
 }
 
+/* On links alone a call takes no longer where memory is slow. */
+static void
+memory_does_not_hold_up_calls_on_links (void)
+{
+  LsClusterSpec spec = tiny_dgx (2);
+  g_autoptr (LsCluster) c = built (spec), slow = NULL;
+  spec.gpu.hbm_efficiency /= 1000;
+  slow = built (spec);
+  g_autoptr (LsCallTimes) times = ls_call_times_new (&round_nccl),
+                          on_links = ls_call_times_new_on_links (&round_nccl);
+  const uint32_t gpus[] = { 0, 1, 2, 3 };
+  LsTime alone = ls_call_time (times, c, LS_COLL_ALL_REDUCE, 64 * MIB, gpus, 4);
+  LS_CHECK_INT (ls_call_time (on_links, c, LS_COLL_ALL_REDUCE, 64 * MIB, gpus, 4), ==, alone);
+  LS_CHECK_INT (ls_call_time (on_links, slow, LS_COLL_ALL_REDUCE, 64 * MIB, gpus, 4), ==, alone);
+  LS_CHECK_INT (ls_call_time (times, slow, LS_COLL_ALL_REDUCE, 64 * MIB, gpus, 4), >, alone);
+}
+
 /* Pins: calls that are too large are refused before they are begun, with the numbers; those
  * just below are not; nothing overflows on the way. */
 
@@ -413,5 +430,6 @@ LS_TEST_SUITE (LS_TEST (wire_factors_are_those_of_nccl_tests), LS_TEST (kinds_ha
                LS_TEST (order_of_members_does_not_matter), LS_TEST (time_grows_with_bytes),
                LS_TEST (time_of_a_send_grows_with_bytes), LS_TEST (alpha_beta_is_the_flow_alone),
                LS_TEST (groups_that_lie_alike_share_an_answer),
-               LS_TEST (clusters_and_directions_are_told_apart), LS_TEST (messages_are_counted_first),
+               LS_TEST (clusters_and_directions_are_told_apart),
+               LS_TEST (memory_does_not_hold_up_calls_on_links), LS_TEST (messages_are_counted_first),
                LS_TEST (rings_of_uneven_nodes_are_counted_first))

@@ -66,15 +66,28 @@ balance (const LsSweepRun *x, LsLayouts *shared, LsStrategy *s, uint64_t variant
   return is_known;
 }
 
-/* One of `every` that is legal; with LS_CASES so many times as often. */
+/* GPUs whose files grant a share of their memory's bandwidth, of which kernels that were measured get more. */
 static void
-check_bounds (LsSweepSpec *spec, guint every)
+slow_memory (LsSweepRun *x, double hbm_efficiency)
+{
+  g_autoptr (GError) error = NULL;
+  x->hardware->spec.gpu.hbm_efficiency = hbm_efficiency;
+  g_ptr_array_set_size (x->clusters, 0);
+  LS_CHECK (sweep_build_clusters (x, &error));
+  LS_CHECK_NO_ERROR (error);
+}
+
+/* One of `every` that is legal; with LS_CASES so many times as often. hbm_efficiency 0: of the file. */
+static void
+check_bounds_with_memory (LsSweepSpec *spec, guint every, double hbm_efficiency)
 {
   const char *cases = g_getenv ("LS_CASES");
   every = MAX (1, every / MAX (1, cases ? (guint) g_ascii_strtoull (cases, NULL, 10) : 1));
   gint stop = 1; /* loaded, but not run: configurations are gone through here */
   spec->stop = &stop;
   g_autoptr (LsSweepRun) x = run (spec);
+  if (hbm_efficiency > 0)
+    slow_memory (x, hbm_efficiency);
   g_autoptr (LsBounds) bounds = ls_bounds_new (&x->model, x->hardware);
   g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware);
   const LsStrategy *base = &spec->job.strategy;
@@ -92,6 +105,23 @@ check_bounds (LsSweepSpec *spec, guint every)
     ls_strategy_clear (&s);
   } while (ls_space_next (&spec->space, &p));
   LS_CHECK_INT (n_checked, >, 10);
+}
+
+static void
+check_bounds (LsSweepSpec *spec, guint every)
+{
+  check_bounds_with_memory (spec, every, 0);
+}
+
+/* A run lets calls have the bandwidth of the fastest kernel where the file grants less: calls that are held to
+ * the file are no bound. */
+static void
+bounds_leave_the_file_s_memory_bandwidth_out (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, SMALL, "tp", "2,4", "sp", "0,1");
+  check_bounds_with_memory (&spec, 1, 0.01);
+  ls_sweep_spec_clear (&spec);
 }
 
 static void
@@ -335,11 +365,12 @@ bounds_are_below_jobs_on_a_torus (void)
 }
 
 LS_TEST_SUITE_WITH (
-    ls_test_golden_data, NULL, LS_TEST (bounds_are_below_dense_jobs),
-    LS_TEST (bounds_are_below_jobs_without_a_barrier), LS_TEST (bounds_are_below_jobs_with_experts),
-    LS_TEST (bounds_are_below_jobs_of_other_optimizers), LS_TEST (bounds_are_below_passes_side_by_side),
-    LS_TEST (bounds_are_below_shared_experts_beside), LS_TEST (bounds_are_below_jobs_of_uneven_chunks),
-    LS_TEST (bounds_are_below_jobs_on_a_torus), LS_TEST (bounds_are_below_jobs_that_end_in_a_reduction),
+    ls_test_golden_data, NULL, LS_TEST (bounds_leave_the_file_s_memory_bandwidth_out),
+    LS_TEST (bounds_are_below_dense_jobs), LS_TEST (bounds_are_below_jobs_without_a_barrier),
+    LS_TEST (bounds_are_below_jobs_with_experts), LS_TEST (bounds_are_below_jobs_of_other_optimizers),
+    LS_TEST (bounds_are_below_passes_side_by_side), LS_TEST (bounds_are_below_shared_experts_beside),
+    LS_TEST (bounds_are_below_jobs_of_uneven_chunks), LS_TEST (bounds_are_below_jobs_on_a_torus),
+    LS_TEST (bounds_are_below_jobs_that_end_in_a_reduction),
     LS_TEST (bounds_are_below_jobs_that_gather_units), LS_TEST (bounds_are_below_jobs_of_listed_knobs),
     LS_TEST (bounds_are_below_jobs_of_listed_kernels), LS_TEST (bounds_are_below_jobs_in_any_order),
     LS_TEST (bounds_are_below_jobs_with_adapters), LS_TEST (bounds_are_below_jobs_with_documents))
