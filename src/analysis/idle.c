@@ -120,16 +120,16 @@ ls_kernel_times_new (const LsTimeline *t, uint32_t rank)
 {
   const LsRankSpans *r = &t->ranks[rank];
   GArray *kernels = g_array_sized_new (FALSE, FALSE, sizeof (LsKernelTime), r->n);
+  LsKernelTime *to = (LsKernelTime *) (gpointer) kernels->data; /* has room for all */
   bool is_sorted = true;
   LsTime last = G_MININT64;
   for (uint32_t i = 0; i < r->n; i++) {
     const LsSpan *s = &r->spans[i];
-    if (!ls_span_is_compute (t, rank, s))
+    if (ls_span_end (t, s) <= t->window_start || !ls_span_is_compute (t, rank, s))
       continue;
-    LsKernelTime k = { i, s->start, ls_span_end (t, s) };
-    g_array_append_val (kernels, k);
-    is_sorted &= k.from >= last;
-    last = k.from;
+    to[kernels->len++] = (LsKernelTime) { i, s->start, ls_span_end (t, s) };
+    is_sorted &= s->start >= last;
+    last = s->start;
   }
   if (!is_sorted)
     g_array_sort (kernels, by_start);

@@ -45,8 +45,9 @@ typedef struct {
   LsTime from, to; /* not cut by the window; empty if others have all of it */
 } LsKernelTime;
 
-/* The kernels of a rank, of all streams, in order of their start; to be unref'ed. A GPU runs
- * one at a time; in a timeline from elsewhere the first of two that overlap counts. */
+/* The kernels of a rank, of all streams, that end behind the begin of the window, in order of their start; to
+ * be unref'ed. A GPU runs one at a time; in a timeline from elsewhere the first of two that overlap
+ * counts. */
 GArray *ls_kernel_times_new (const LsTimeline *t, uint32_t rank);
 
 /* What these take of the window, alone and beside others: added to the parts. */

@@ -9,8 +9,85 @@ typedef struct {
   const LsProgram *program;
   GArray *changes; /* with room for n_all */
   uint64_t n_all;
-  GHashTable *alive; /* buffer -> index of the change that allocated it, + 1 */
+  /* Buffers that are alive: one of the two. */
+  uint32_t *table;   /* [micro-batches x n_chunks x n_ids] */
+  GHashTable *named; /* ls_name_key()                      */
+  uint32_t *place;   /* [N_BUFFER_IDS] of an id in table   */
+  uint32_t n_chunks, n_ids;
 } Changes;
+
+#define N_BUFFER_IDS (UINT16_MAX + 1)
+
+/* Each id that the program names has a place. */
+static void
+find_places (Changes *c)
+{
+  c->place = g_new (uint32_t, N_BUFFER_IDS);
+  memset (c->place, 0xff, N_BUFFER_IDS * sizeof *c->place);
+  g_autofree bool *is_seen = g_new0 (bool, c->plan->n_segments + 1);
+  for (uint32_t i = c->program->n_lead; i < c->program->n_instances; i++) {
+    uint32_t segment = c->program->instances[i].segment;
+    const LsSegment *seg = &c->plan->segments[segment];
+    for (uint32_t o = 0; o < seg->n_ops && !is_seen[segment]; o++)
+      for (uint32_t b = 0; b < seg->ops[o].n_buffers; b++) {
+        uint32_t *place = &c->place[seg->ops[o].buffers[b].id];
+        *place = *place == UINT32_MAX ? c->n_ids++ : *place;
+      }
+    is_seen[segment] = true;
+  }
+}
+
+/* A table, if it is full enough: of a trace a few buffers may be of many micro-batches. */
+static void
+alive_init (Changes *c)
+{
+  uint64_t n_micro_batches = 1;
+  c->n_chunks = 1;
+  for (uint32_t i = c->program->n_lead; i < c->program->n_instances; i++) {
+    n_micro_batches = MAX (n_micro_batches, c->program->instances[i].mb + UINT64_C (1));
+    c->n_chunks = MAX (c->n_chunks, c->program->instances[i].chunk + 1u);
+  }
+  find_places (c);
+  if (n_micro_batches * c->n_chunks <= c->n_all / MAX (1, c->n_ids))
+    c->table = g_new0 (uint32_t, MAX (1, n_micro_batches * c->n_chunks * c->n_ids));
+  else
+    c->named = g_hash_table_new (ls_name_hash, NULL);
+}
+
+static void
+alive_clear (Changes *c)
+{
+  g_free (c->table);
+  g_free (c->place);
+  g_clear_pointer (&c->named, g_hash_table_unref);
+}
+
+static uint32_t *
+cell_of (const Changes *c, const LsInstance *i, uint16_t id)
+{
+  return &c->table[((size_t) i->mb * c->n_chunks + i->chunk) * c->n_ids + c->place[id]];
+}
+
+/* The index of the change that allocated it, + 1; 0: it is not alive. */
+static uint32_t
+alive_get (const Changes *c, uint32_t instance, uint16_t id)
+{
+  const LsInstance *i = &c->program->instances[instance];
+  return c->table ? *cell_of (c, i, id)
+                  : GPOINTER_TO_UINT (g_hash_table_lookup (c->named, ls_name_key (i, id)));
+}
+
+static void
+alive_set (Changes *c, uint32_t instance, uint16_t id, uint32_t number)
+{
+  const LsInstance *i = &c->program->instances[instance];
+  if (c->table)
+    *cell_of (c, i, id) = number;
+  else if (number > 0)
+    g_hash_table_insert (c->named, ls_name_key (i, id), GUINT_TO_POINTER (number));
+  else
+    g_hash_table_remove (c->named, ls_name_key (i, id));
+}
 
 /* [n_segments] buffers that come or go in each, newly allocated. */
 static uint64_t *
@@ -28,10 +105,11 @@ static void
 changes_init (Changes *c, const LsPlan *plan, const LsProgram *program)
 {
   g_autofree uint64_t *of_segment = changes_of_segments (plan);
-  *c = (Changes) { .plan = plan, .program = program, .alive = g_hash_table_new (ls_name_hash, NULL) };
+  *c = (Changes) { .plan = plan, .program = program };
   for (uint32_t i = program->n_lead; i < program->n_instances; i++)
     c->n_all += of_segment[program->instances[i].segment];
   c->changes = g_array_sized_new (FALSE, FALSE, sizeof (MemoryChange), (guint) c->n_all);
+  alive_init (c);
 }
 
 static GArray *
@@ -41,18 +119,16 @@ changes_finish (Changes *c)
     MemoryChange *change = &g_array_index (c->changes, MemoryChange, i);
     if (change->alloc != UINT32_MAX)
       continue;
-    gpointer key = ls_name_key (&c->program->instances[change->instance], change->buffer->id);
-    change->alloc = GPOINTER_TO_UINT (g_hash_table_lookup (c->alive, key)) - 1u;
+    change->alloc = alive_get (c, change->instance, change->buffer->id) - 1u;
     change->is_carried = change->alloc != UINT32_MAX;
   }
-  g_hash_table_unref (c->alive);
+  alive_clear (c);
   return c->changes;
 }
 
 static void
 add_change (Changes *c, uint32_t instance, uint16_t op, const LsOp *of, const LsBufferEvent *b)
 {
-  gpointer key = ls_name_key (&c->program->instances[instance], b->id);
   guint i = c->changes->len++;
   MemoryChange *change = &g_array_index (c->changes, MemoryChange, i);
   *change = (MemoryChange) { .at = i,
@@ -64,10 +140,10 @@ add_change (Changes *c, uint32_t instance, uint16_t op, const LsOp *of, const Ls
                              .of = of,
                              .buffer = b };
   if (b->is_free) {
-    change->alloc = GPOINTER_TO_UINT (g_hash_table_lookup (c->alive, key)) - 1u;
-    g_hash_table_remove (c->alive, key);
+    change->alloc = alive_get (c, instance, b->id) - 1u;
+    alive_set (c, instance, b->id, 0);
   } else
-    g_hash_table_insert (c->alive, key, GUINT_TO_POINTER (i + 1));
+    alive_set (c, instance, b->id, i + 1);
 }
 
 /* What an op allocates comes before what it frees: it needs both while it runs. */

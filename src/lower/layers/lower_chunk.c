@@ -252,9 +252,11 @@ pass_name (const Lower *l, const DpPass *p)
   g_autofree char *documents = p->documents > 0 && (c->n_layers > 0 || c->has_head)
       ? g_strdup_printf (" documents %u", p->documents - 1)
       : NULL;
-  return g_strdup_printf ("%s %u layers%s%s%s%s%s%s", names[p->type], c->n_layers, c->kinds,
-                          c->has_embedding ? " embedding" : "", c->has_head ? " head" : "",
-                          again ? again : "", variant ? variant : "", documents ? documents : "");
+  char n_layers[16];
+  g_snprintf (n_layers, sizeof n_layers, "%u", c->n_layers);
+  return g_strconcat (names[p->type], " ", n_layers, " layers", c->kinds,
+                      c->has_embedding ? " embedding" : "", c->has_head ? " head" : "", again ? again : "",
+                      variant ? variant : "", documents ? documents : "", NULL); /* of each instance: fast */
 }
 
 uint32_t

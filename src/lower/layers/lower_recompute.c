@@ -342,19 +342,18 @@ recompute_prepare (const Lower *l, Chunk *c)
   bool has_ops = recomputes_ops (l);
   if ((!has_ops && !l->s->recompute_early_stop) || c->again)
     return;
-  c->again = g_array_sized_new (FALSE, FALSE, sizeof (LsOperator), c->operators->len);
+  c->again = g_array_copy (c->operators);
   for (guint i = 0; i < c->operators->len; i++) {
-    LsOperator o = *operator_at (c, i);
-    if (has_ops && is_layer (c, i) && o.n_products > 0)
-      narrow_forward (l, &o, c, i);
-    if (has_ops && is_layer (c, i) && ls_operator_is_flash (&o) && keeps_attention (l))
-      drop_attention (&o);
+    LsOperator *o = &g_array_index (c->again, LsOperator, i);
+    if (has_ops && is_layer (c, i) && o->n_products > 0)
+      narrow_forward (l, o, c, i);
+    if (has_ops && is_layer (c, i) && ls_operator_is_flash (o) && keeps_attention (l))
+      drop_attention (o);
     if (is_stopped_before (l, c, i))
-      drop_all (&o);
-    if (o.n_fwd == 0 || (has_ops && o.tp == LS_TP_ROW && l->shard.sp))
-      o.tp = LS_TP_NONE;
-    o.saved_bytes -= has_ops && is_layer (c, i) ? recompute_kept_bytes (l, c, i) : 0;
-    g_array_append_val (c->again, o);
+      drop_all (o);
+    if (o->n_fwd == 0 || (has_ops && o->tp == LS_TP_ROW && l->shard.sp))
+      o->tp = LS_TP_NONE;
+    o->saved_bytes -= has_ops && is_layer (c, i) ? recompute_kept_bytes (l, c, i) : 0;
   }
 }
 

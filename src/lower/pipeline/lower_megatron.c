@@ -51,9 +51,8 @@ group_name (uint32_t what)
 static char *
 group_segment_name (const char *kind, uint32_t what)
 {
-  return g_strdup_printf ("%s%s%s%s%s", kind, what & SEND_F ? " send-forward" : "",
-                          what & RECV_F ? " recv-forward" : "", what & SEND_B ? " send-backward" : "",
-                          what & RECV_B ? " recv-backward" : "");
+  return g_strconcat (kind, what & SEND_F ? " send-forward" : "", what & RECV_F ? " recv-forward" : "",
+                      what & SEND_B ? " send-backward" : "", what & RECV_B ? " recv-backward" : "", NULL);
 }
 
 static uint32_t
