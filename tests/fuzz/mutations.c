@@ -3,7 +3,7 @@
  *
  *     mutations LOCKSTEP     under LS_DATA_DIR
  *
- * Every shipped file, and the files that the tests use, is mutated at random: a byte is
+ * Every shipped file, the first members of a set, and the files that the tests use, are mutated at random: a byte is
  * replaced, taken out, put in, a stretch is dropped, doubled or swapped, the rest cut off.
  * LS_CASES=N: mutations of each file in the process (60); a thirtieth of them also
  * through the program. A failure names the file and the seed. */
@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cjson/cJSON.h>
 
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_recipes.h"
@@ -22,6 +24,7 @@
 #include "data/traces/trace_json.h"
 
 #define SPAWN_EVERY 30
+#define N_MEMBERS   2 /* of a set */
 
 /* ---- readers ---- */
 
@@ -277,12 +280,8 @@ n_cases (void)
 }
 
 static void
-check_file (const char *path, bool (*read) (const LsJsonDoc *, LsDiagList *))
+check_text (const char *path, const char *text, gsize n, bool (*read) (const LsJsonDoc *, LsDiagList *))
 {
-  g_autofree char *text = NULL;
-  gsize n = 0;
-  if (!LS_CHECK (g_file_get_contents (path, &text, &n, NULL)))
-    return;
   n_files++;
   for (guint32 seed = 1; seed <= n_cases (); seed++) {
     g_autoptr (GByteArray) b = mutated (text, n, seed * 1000 + n_files);
@@ -294,6 +293,37 @@ check_file (const char *path, bool (*read) (const LsJsonDoc *, LsDiagList *))
     if (seed % SPAWN_EVERY == 0)
       check_program (path, b, seed);
   }
+}
+
+/* The first members of a set, each as the file that it could be. */
+static void
+check_members (const char *path, const char *text, bool (*read) (const LsJsonDoc *, LsDiagList *))
+{
+  cJSON *set = cJSON_Parse (text);
+  const char *schema = cJSON_GetStringValue (cJSON_GetObjectItem (set, "of"));
+  cJSON *member = cJSON_GetObjectItem (set, "members");
+  member = member ? member->child : NULL;
+  LS_CHECK (schema && member);
+  for (guint i = 0; i < N_MEMBERS && member; i++, member = member->next) {
+    cJSON_AddStringToObject (member, "schema", schema);
+    cJSON_AddStringToObject (member, "name", member->string);
+    char *own = cJSON_Print (member);
+    check_text (path, own, strlen (own), read);
+    cJSON_free (own);
+  }
+  cJSON_Delete (set);
+}
+
+static void
+check_file (const char *path, bool (*read) (const LsJsonDoc *, LsDiagList *))
+{
+  g_autofree char *text = NULL;
+  gsize n = 0;
+  if (!LS_CHECK (g_file_get_contents (path, &text, &n, NULL)))
+    return;
+  check_text (path, text, n, read);
+  if (g_str_has_suffix (path, ".set.json"))
+    check_members (path, text, read);
 }
 
 static int

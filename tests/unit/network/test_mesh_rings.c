@@ -11,7 +11,7 @@
 #include "nccl_file.h"
 #include "network/mesh_rings.h"
 
-/* A DGX-1: 6 links of 22.75 GB/s per GPU (topologies/dgx-1-v100.json). */
+/* A DGX-1: 6 links of 22.75 GB/s per GPU (dgx-1-v100 of topologies/nvidia.set.json). */
 static LsCluster *
 hybrid_cube (uint32_t n_nodes)
 {
