@@ -1,7 +1,7 @@
 /* Flash-style attention, ours and cuDNN's, isolated, forward and backward. FLOPs: 4 seq^2 d for each head,
  * half if causal, 2.5 times that backward; bytes: Q, K, V in, O out, and those, dO and four
  * gradients: as the simulator counts them. */
-#include "bench_groups.h"
+#include "bench.h"
 #include "cudnn_attention.h"
 #include "ops.h"
 

@@ -189,6 +189,30 @@ void run_plan (Plan &plan, const Options &options);
 /* --shapes: times the kernels of a job; file: its name (shapes_run.cpp). Throws PlanError. */
 void run_shapes (Bench &bench, const std::string &file, const std::string &text);
 
+/* --- the groups of a GPU, and the checks of its kernels --- */
+
+/* capability: 90 for 9.0. What a GPU cannot run is not checked. */
+void check_streams (Checks &checks, cudaStream_t stream);
+void check_operators (Checks &checks, cudaStream_t stream, int capability);
+void check_gemm (Checks &checks, cudaStream_t stream, int capability);
+void bench_host (Bench &bench);
+void bench_streams (Bench &bench);
+void bench_copies (Bench &bench);
+void bench_operators (Bench &bench);
+void bench_attention (Bench &bench);
+void bench_gemm_isolated (Bench &bench);
+void bench_gemm_batched (Bench &bench);
+void bench_slowdown (Bench &bench);
+void bench_context (Bench &bench);
+void bench_gemm_sustained (Bench &bench);
+
+/* --- collectives over the GPUs of this machine --- */
+
+/* Prints the output of nccl-tests for all-reduce, all-gather and reduce-scatter, one behind the
+ * other, up to that size. Returns 1 if a result was wrong. Throws Failure: fewer than two GPUs, no libnccl, a call
+ * that failed. */
+int run_nccl (size_t most_bytes);
+
 }
 
 #endif

@@ -3,7 +3,7 @@
  * memory reads and writes each. */
 #include <iterator>
 
-#include "bench_groups.h"
+#include "bench.h"
 #include "ops.h"
 
 namespace kb {

@@ -1,6 +1,6 @@
 /* The three products, batched, in all number formats, against a double-precision reference
  * written from the definition in gemm.h, row-major. */
-#include "bench_groups.h"
+#include "bench.h"
 #include "compare.h"
 #include "gemm.h"
 

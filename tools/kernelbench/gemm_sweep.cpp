@@ -1,7 +1,7 @@
 /* GEMMs of training, isolated and sustained. */
 #include <algorithm>
 
-#include "bench_groups.h"
+#include "bench.h"
 #include "gemm.h"
 #include "ops.h"
 

@@ -2,7 +2,6 @@
 #include <cublasLt.h>
 
 #include "bench.h"
-#include "bench_groups.h"
 
 namespace kb {
 

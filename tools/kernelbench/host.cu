@@ -11,7 +11,7 @@
  *                 kernel, and lockstep calibrate subtracts */
 #include <algorithm>
 
-#include "bench_groups.h"
+#include "bench.h"
 
 namespace kb {
 

@@ -6,7 +6,6 @@
 #include <cstdio>
 
 #include "bench.h"
-#include "nccl_run.h"
 #include "plan.h"
 #include "text_file.h"
 

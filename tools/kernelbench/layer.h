@@ -7,7 +7,7 @@
 #ifndef LS_KERNELBENCH_LAYER_H
 #define LS_KERNELBENCH_LAYER_H
 
-#include "bench_groups.h"
+#include "bench.h"
 #include "gemm.h"
 #include "ops.h"
 

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "nccl_run.h"
 
 namespace kb {
 

@@ -1,6 +1,6 @@
 /* Memory-bound kernels of Llama-like and MoE layers, and of the vocabulary: steady, as the
  * streams. Shapes: 8192 tokens of hidden size 4096 and 8192. */
-#include "bench_groups.h"
+#include "bench.h"
 #include "ops.h"
 
 namespace kb {

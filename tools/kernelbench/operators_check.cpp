@@ -1,6 +1,6 @@
 /* The kernels of Llama-like layers, of vocabularies and experts, and attention, against
  * their references. */
-#include "bench_groups.h"
+#include "bench.h"
 #include "compare.h"
 
 namespace kb {

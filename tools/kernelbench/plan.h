@@ -102,6 +102,17 @@ std::string plan_summary (const Plan &plan); /* for people, ends in a newline */
 std::string plan_columns (const Plan &plan, size_t op);
 extern const char plan_column_names[];
 
+/* --- which of our kernels stands for one of a trace; private to plan*.cpp --- */
+
+/* Reads one of `kernels`, all but what its layout says about its use. */
+PlanKernel read_plan_kernel (const Json &json);
+
+/* The layout of a product whose name says none, from the tag of an op that runs it. */
+void set_layout (PlanKernel &kernel, const std::string &tag);
+
+/* Fails unless all keys of an object are among these or begin with "x-". */
+void require_keys (const Json &object, std::initializer_list<const char *> keys);
+
 }
 
 #endif

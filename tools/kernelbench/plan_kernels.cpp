@@ -1,4 +1,4 @@
-#include "plan_kernels.h"
+#include "plan.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,6 @@
 #include <map>
 
 #include "plan.h"
-#include "plan_kernels.h"
 
 namespace kb {
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "bench_groups.h"
+#include "bench.h"
 #include "gemm.h"
 #include "ops.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "bench_groups.h"
+#include "bench.h"
 #include "ops.h"
 
 namespace kb {

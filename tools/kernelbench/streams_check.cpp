@@ -1,5 +1,5 @@
 /* Every memory-bound kernel against a double-precision reference. */
-#include "bench_groups.h"
+#include "bench.h"
 #include "compare.h"
 
 namespace kb {

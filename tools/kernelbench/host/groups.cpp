@@ -173,7 +173,7 @@ static const struct {
   { "copy", "bf16", 4, 2 }, { "add", "bf16", 6, 2 }, { "adam", "fp32", 28, 12 }, { "grad-norm", "fp32", 4, 0 },
 };
 
-static void
+void
 bench_streams (Bench &bench)
 {
   std::unique_ptr<Buffer<uint8_t>> from, to;
@@ -197,7 +197,7 @@ bench_streams (Bench &bench)
 }
 
 /* Two marks of the clock with nothing between them. */
-static void
+void
 bench_host (Bench &bench)
 {
   bench.measure ({ "host", "event-pair", "1x1", "none" }, case_s, [&] (Row &) { return bench.isolated ([] {}, n_launches); });
