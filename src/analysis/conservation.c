@@ -94,14 +94,26 @@ latent_flops (const LsModel *m, double tokens, uint32_t seq)
  * 6 FLOPs a token for each weight of K and V that is there more than once. So do, without
  * sequence parallelism, all of them the latents of latent attention. */
 static double
+repeated_head_flops (const LsModel *m, const LsStrategy *s, double tokens)
+{
+  double weights = 0;
+  for (uint32_t i = 0; i < m->n_layers + m->predict_layers; i++) {
+    LsModel own = ls_model_of_kind (m, kind_at (m, i));
+    double n_more = s->tp > own.n_kv_heads ? s->tp - own.n_kv_heads : 0;
+    if (ls_layer_has_attention (kind_at (m, i)))
+      weights += n_more * ls_model_n_kv_products (&own) * own.head_dim;
+  }
+  return 6.0 * tokens * weights * m->hidden;
+}
+
+static double
 repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
   uint32_t n_predict = n_predicting (m, ls_layer_has_attention (kind_at (m, m->n_layers)));
-  double tokens = (double) s->global_batch * seq, layers = ls_model_n_attention_layers (m) + n_predict,
-         n_more = s->tp > m->n_kv_heads ? s->tp - m->n_kv_heads : 0;
+  double tokens = (double) s->global_batch * seq, layers = ls_model_n_attention_layers (m) + n_predict;
   if (m->kv_lora > 0)
     return s->sp ? 0 : layers * (s->tp - 1.0) * latent_flops (m, tokens, seq);
-  return 6.0 * tokens * layers * m->hidden * 2 * n_more * m->head_dim;
+  return repeated_head_flops (m, s, tokens);
 }
 
 /* Words looked up by a product with a one-hot matrix, as some software does: no FLOPs of the model. */
@@ -117,11 +129,12 @@ one_hot_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 static double
 hidden_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
-  double layers = 0, q = (double) m->n_heads * m->head_dim;
+  double widths = 0;
   for (uint32_t i = 0; i < m->n_layers + m->predict_layers && s->attention == LS_ATTENTION_UNFUSED; i++)
     if (ls_layer_has_attention (kind_at (m, i)))
-      layers += 1 - 2 * ls_model_attention_pairs (m, kind_at (m, i), seq);
-  return 12 * (double) s->global_batch * seq * seq * q * layers;
+      widths += (1 - 2 * ls_model_attention_pairs (m, kind_at (m, i), seq))
+          * ls_model_attention_width (m, kind_at (m, i));
+  return 12 * (double) s->global_batch * seq * seq * widths;
 }
 
 /* Kernels of attention without a causal mask compute what counts; those of a causal one half of it, for which

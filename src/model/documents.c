@@ -20,13 +20,15 @@ double
 ls_documents_flops_between (const LsModel *m, const LsDocuments *d, uint32_t seq, double n_sequences,
                             bool causal)
 {
-  double s = seq, q = m->n_heads * ((double) m->head_dim + ls_model_v_dim (m)) / 2, layers = 0;
+  double s = seq, widths = 0;
   for (uint32_t i = 0; i < m->n_layers + m->predict_layers; i++) {
     uint32_t kind = ls_model_layer_kind (m, MIN (i, m->n_layers - 1));
     double left = kind & LS_LAYER_WINDOWED ? d->windowed : d->pairs;
-    layers += ls_layer_has_attention (kind) ? 2 * ls_model_attention_pairs (m, kind, seq) * (1 - left) : 0;
+    widths += ls_layer_has_attention (kind)
+        ? 2 * ls_model_attention_pairs (m, kind, seq) * (1 - left) * ls_model_attention_width (m, kind)
+        : 0;
   }
-  return n_sequences * (causal ? 6 : 12) * s * s * q * layers;
+  return n_sequences * (causal ? 6 : 12) * s * s * widths;
 }
 
 /* --- how long they are ----------------------------------------------------------------- */

@@ -42,16 +42,17 @@ ls_model_flops (const LsModel *m, uint64_t vocab, uint32_t seq, double n_sequenc
   if (m->encoder_layers > 0)
     return n_sequences * two_sided_flops (m, vocab, seq, causal);
   double s = seq;
-  double q = m->n_heads * ((double) m->head_dim + ls_model_v_dim (m)) / 2;
   double linear = 6 * s * (double) ls_model_linear_params (m, vocab);
-  double layers = 0, mixers = 0, indexed = 0; /* layers: as those without a window */
+  double widths = 0, mixers = 0, indexed = 0; /* widths: of heads, as if no layer had a window */
   for (uint32_t i = 0; i < m->n_layers + m->predict_layers; i++) {
     uint32_t kind = ls_model_layer_kind (m, MIN (i, m->n_layers - 1));
-    layers += ls_layer_has_attention (kind) ? 2 * ls_model_attention_pairs (m, kind, seq) : 0;
+    widths += ls_layer_has_attention (kind)
+        ? 2 * ls_model_attention_pairs (m, kind, seq) * ls_model_attention_width (m, kind)
+        : 0;
     mixers += (kind & LS_LAYER_MIXER) != 0;
     indexed += ls_layer_has_attention (kind);
   }
-  double attention = 12 * s * s * q * layers;
+  double attention = 12 * s * s * widths;
   linear += mixers > 0 ? 3 * mixers * ls_mixer_flops (m, seq) : 0;
   linear += 3 * indexed * ls_model_index_flops (m, seq);
   return n_sequences * (linear + (causal ? attention / 2 : attention));

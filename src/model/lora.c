@@ -57,8 +57,9 @@ ls_nf4_bytes (uint64_t numel)
 
 /* Of a layer: in and out of each module. */
 static uint64_t
-widths (const LsModel *m, uint32_t kind, uint32_t modules)
+widths (const LsModel *all, uint32_t kind, uint32_t modules)
 {
+  LsModel own = ls_model_of_kind (all, kind), *m = &own;
   uint64_t h = m->hidden, q = (uint64_t) m->n_heads * m->head_dim,
            kv = (uint64_t) m->n_kv_heads * m->head_dim;
   uint64_t n = 0;

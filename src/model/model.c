@@ -80,7 +80,7 @@ ls_layer_has_attention (uint32_t kind)
 static bool
 is_windowed (const LsModel *m, uint32_t layer)
 {
-  return m->window > 0 && (m->full_every == 0 || (layer + 1) % m->full_every != 0);
+  return m->window > 0 && (m->full_every == 0 || (layer + !m->full_first) % m->full_every != 0);
 }
 
 static bool
@@ -184,6 +184,52 @@ ls_model_v_dim (const LsModel *m)
   return m->kv_lora > 0 ? m->v_dim : m->head_dim;
 }
 
+LsModel
+ls_model_of_kind (const LsModel *m, uint32_t kind)
+{
+  LsModel own = *m;
+  if (!(kind & LS_LAYER_WINDOWED))
+    return own;
+  own.n_heads = m->window_heads ? m->window_heads : m->n_heads;
+  own.n_kv_heads = m->window_kv_heads ? m->window_kv_heads : m->n_kv_heads;
+  own.head_dim = m->window_head_dim ? m->window_head_dim : m->head_dim;
+  own.rotary_dim = m->rotary_dim < own.head_dim ? m->rotary_dim : 0;
+  own.full_k_is_v = false;
+  return own;
+}
+
+bool
+ls_model_heads_differ (const LsModel *m)
+{
+  return m->window_heads + m->window_kv_heads + m->window_head_dim > 0 || m->full_k_is_v;
+}
+
+bool
+ls_model_cuts_heads (const LsModel *m, uint32_t tp)
+{
+  LsModel windowed = ls_model_of_kind (m, LS_LAYER_WINDOWED);
+  return m->n_heads % tp == 0 && windowed.n_heads % tp == 0;
+}
+
+uint32_t
+ls_model_n_kv_products (const LsModel *m)
+{
+  return m->full_k_is_v ? 1 : 2;
+}
+
+uint32_t
+ls_model_router_width (const LsModel *m)
+{
+  return m->n_experts + m->zero_experts;
+}
+
+double
+ls_model_attention_width (const LsModel *m, uint32_t kind)
+{
+  LsModel own = ls_model_of_kind (m, kind);
+  return own.n_heads * ((double) own.head_dim + ls_model_v_dim (&own)) / 2;
+}
+
 static uint64_t
 query_width (const LsModel *m)
 {
@@ -193,7 +239,7 @@ query_width (const LsModel *m)
 static uint64_t
 qkv_width (const LsModel *m)
 {
-  return query_width (m) + 2 * (uint64_t) m->n_kv_heads * m->head_dim;
+  return query_width (m) + ls_model_n_kv_products (m) * (uint64_t) m->n_kv_heads * m->head_dim;
 }
 
 bool
@@ -280,12 +326,13 @@ mixing_linear_params (const LsModel *m, uint32_t kind)
 static uint64_t
 layer_linear_params (const LsModel *m, uint32_t kind, uint32_t n_experts)
 {
-  uint64_t n = mixing_linear_params (m, kind);
+  LsModel own = ls_model_of_kind (m, kind);
+  uint64_t n = mixing_linear_params (&own, kind);
   if (kind & LS_LAYER_NO_MLP)
     return n;
   if (!(kind & LS_LAYER_EXPERTS))
     return n + mlp_params (m, m->hidden, m->ffn);
-  return n + (uint64_t) m->hidden * (m->n_experts + 2 * (uint64_t) m->expert_latent)
+  return n + (uint64_t) m->hidden * (ls_model_router_width (m) + 2 * (uint64_t) m->expert_latent)
       + n_experts * ls_model_expert_params (m) + mlp_params (m, m->hidden, m->shared_ffn);
 }
 
@@ -314,8 +361,10 @@ norms_of (const LsModel *m, uint32_t kind)
 static uint64_t
 layer_params (const LsModel *m, uint32_t kind, uint32_t n_experts)
 {
-  return layer_linear_params (m, kind, n_experts) + layer_biases (m, kind)
-      + norms_of (m, kind) * norm_params (m) + (ls_layer_has_attention (kind) ? attention_norm_params (m) : 0)
+  LsModel own = ls_model_of_kind (m, kind);
+  return layer_linear_params (m, kind, n_experts) + layer_biases (&own, kind)
+      + norms_of (m, kind) * norm_params (m)
+      + (ls_layer_has_attention (kind) ? attention_norm_params (&own) : 0)
       + (kind & LS_LAYER_MIXER ? ls_mixer_other_params (m) : 0);
 }
 

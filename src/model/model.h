@@ -84,6 +84,10 @@ typedef struct {
   uint32_t window;          /* keys that a query of a windowed layer sees; 0: no layer is windowed */
   LsWindowKind window_kind;
   uint32_t full_every; /* of every so many layers the last is not windowed; 0: all are */
+  bool full_first;     /* the first of these, not the last */
+  /* Heads of windowed layers where others have other ones; 0: as others. */
+  uint32_t window_heads, window_kv_heads, window_head_dim;
+  bool full_k_is_v;    /* layers that see all have no values of their own: their keys are (Gemma 4) */
   bool logit_cap;      /* logits go through c tanh (x / c) */
   bool attention_gate; /* attention's output is gated: as wide a projection more as that of queries */
   /* Layers one by one, a letter each, begun again where it is shorter than the model; NULL: all A.
@@ -105,6 +109,8 @@ typedef struct {
   /* Mixture of experts; n_experts 0: none, and the rest is then 0 too. */
   uint32_t n_experts;
   uint32_t top_k;         /* experts that a token is sent to                 */
+  uint32_t zero_experts;  /* more of them that the router may choose and that do nothing; top_k is without
+                              these, on the mean (LongCat-Flash) */
   uint32_t expert_groups; /* parts of the experts, in order, of which a token is sent to experts of top_groups
                               only; 0: to any, and the next is 0 too */
   uint32_t top_groups;
@@ -141,6 +147,11 @@ typedef enum {
 
 /* Of a layer in model order: below LS_N_LAYER_KINDS. */
 uint32_t ls_model_layer_kind (const LsModel *m, uint32_t layer);
+/* The model as layers of this kind have it: their heads. Its strings are those of m. */
+LsModel ls_model_of_kind (const LsModel *m, uint32_t kind);
+/* Whether layers differ in their heads; whether so many ranks cut the heads of all evenly. */
+bool ls_model_heads_differ (const LsModel *m);
+bool ls_model_cuts_heads (const LsModel *m, uint32_t tp);
 /* How many kinds its layers are of, and the first layer of each, in order of layers. */
 #define LS_MAX_MODEL_KINDS 32 /* no pattern has more: 25 without an encoder, 16 with one */
 uint32_t ls_model_first_of_kinds (const LsModel *m, uint32_t ret_first[LS_MAX_MODEL_KINDS]);
@@ -169,8 +180,16 @@ uint32_t ls_model_expert_width (const LsModel *m);
  * leaves: a half with a causal mask alone, all in an encoder. */
 double ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq);
 
+/* Of a layer of this kind with attention, heads times the mean width of a key and a value. */
+double ls_model_attention_width (const LsModel *m, uint32_t kind);
+
 /* FLOPs of the scores of an indexer, forward, for a sequence: each query meets the keys before it. */
 double ls_model_index_flops (const LsModel *m, uint32_t seq);
+
+/* Heads of keys and values that are projected: 2 of each, or 1 where keys are values. */
+uint32_t ls_model_n_kv_products (const LsModel *m);
+/* Outputs of a router. */
+uint32_t ls_model_router_width (const LsModel *m);
 
 /* Width of a head of values: v_dim, or head_dim without latent attention. */
 uint32_t ls_model_v_dim (const LsModel *m);

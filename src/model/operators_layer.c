@@ -34,7 +34,8 @@ static void
 append_qkv (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t width = cut->q_width + 2 * cut->kv_width, gate = m->attention_gate ? cut->q_width : 0;
+  uint64_t width = cut->q_width + ls_model_n_kv_products (m) * cut->kv_width,
+           gate = m->attention_gate ? cut->q_width : 0;
   bool has_bias = m->linear_bias || m->qkv_bias;
   bool is_unfused = cut->shard->attention == LS_ATTENTION_UNFUSED,
        is_listed = ls_cut_lists (cut, LS_RECIPE_QKV);
@@ -52,8 +53,8 @@ append_qkv (GArray *operators, const LsCut *cut)
         op, ls_cut_stream (cut, "qkv-bias", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
   op->saved_bytes += cut->tokens * width * cut->elt; /* Q, K, V for the attention */
   ls_operator_product (op, cut->q_width + gate);
-  ls_operator_product (op, cut->kv_width);
-  ls_operator_product (op, cut->kv_width);
+  for (uint32_t i = 0; i < ls_model_n_kv_products (m); i++)
+    ls_operator_product (op, cut->kv_width);
   ls_operator_as_launched (op, cut, LS_RECIPE_QKV, cut->tokens, cut->ffn);
 }
 
@@ -400,8 +401,9 @@ ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray
   guint from = operators->len;
   own.dtype = ls_layer_dtype (m, all, layer);
   own.seq = kind & LS_LAYER_CROSS ? ls_model_decoder_seq (m, all->seq) : all->seq;
+  LsModel model = ls_model_of_kind (m, kind);
   LsCut cut;
-  ls_cut_init (&cut, m, &own);
+  ls_cut_init (&cut, &model, &own);
   cut.kind = kind;
 
   if (!(cut.kind & LS_LAYER_NO_MIXING)) {

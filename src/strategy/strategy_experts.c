@@ -241,7 +241,10 @@ check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
         diags, "/lora_rank",
         "adapters where parts of layers other than core run again are not modelled, as a frozen layer "
         "keeps no input and its adapter does; expected 0");
-  if (s->tp > m->n_kv_heads)
+  if (m->full_k_is_v)
+    unsupported (diags, "/lora_rank",
+                 "adapters of layers whose keys are their values are not modelled; expected 0");
+  if (s->tp > m->n_kv_heads || s->tp > ls_model_of_kind (m, LS_LAYER_WINDOWED).n_kv_heads)
     unsupported (diags, "/lora_rank",
                  "adapters of keys and values that ranks of tp share are not modelled; expected 0");
 }

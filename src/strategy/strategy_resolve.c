@@ -255,6 +255,14 @@ check_tensor_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (m->n_kv_heads % s->tp != 0 && s->tp % m->n_kv_heads != 0)
     conflict (diags, "/tp", "expected a divisor or a multiple of the model's %u key-value heads; got %u",
               m->n_kv_heads, s->tp);
+  LsModel own = ls_model_of_kind (m, LS_LAYER_WINDOWED);
+  if (ls_model_heads_differ (m)
+      && (own.n_heads % s->tp != 0 || (own.n_kv_heads % s->tp != 0 && s->tp % own.n_kv_heads != 0)))
+    conflict (
+        diags, "/tp",
+        "expected a divisor of the %u heads of windowed layers, and a divisor or a multiple of their %u "
+        "key-value heads; got %u",
+        own.n_heads, own.n_kv_heads, s->tp);
   if (m->ffn % s->tp != 0)
     conflict (diags, "/tp", "expected a divisor of the model's ffn width %u; got %u", m->ffn, s->tp);
   if (m->mixer != LS_MIXER_NONE && (m->mixer_heads % s->tp != 0 || m->mixer_groups % s->tp != 0))
@@ -368,6 +376,12 @@ check_context_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags
               "expected a divisor of the %u heads and %u key-value heads of a rank, which ulysses cuts; got "
               "%u",
               heads, kv_heads, s->cp);
+  if (ls_model_heads_differ (m))
+    unsupported (
+        diags, "/cp",
+        "layers whose heads differ, of a sequence that is cut over ranks, are not modelled; expected "
+        "1, got %u",
+        s->cp);
   if (s->attention == LS_ATTENTION_UNFUSED)
     conflict (diags, "/cp", "expected flash attention with cp %u; got unfused", s->cp);
 }

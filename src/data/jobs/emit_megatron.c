@@ -32,6 +32,13 @@ check_model (Emit *e)
     emit_refuse (e, "--model", "its latent attention has no rope; Megatron-LM's has");
   if (m->index_heads > 0)
     emit_refuse (e, "--model", "an indexer chooses the keys of its attention, which cannot be written");
+  if (m->full_first)
+    emit_refuse (e, "--model",
+                 "its first layer sees the whole sequence, of Megatron-LM's the last of so many");
+  if (ls_model_heads_differ (m))
+    emit_refuse (e, "--model", "its layers differ in their heads; Megatron-LM's have the same");
+  if (m->zero_experts > 0)
+    emit_refuse (e, "--model", "experts that do nothing cannot be written");
   if (m->logit_cap)
     emit_refuse (e, "--model", "its logits are capped; Megatron-LM's are not");
   if (m->position == LS_POSITION_ALIBI)

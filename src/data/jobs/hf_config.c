@@ -42,6 +42,9 @@ static const LsField common[] = {
   UINT ("n_inner", ffn, 1 << 22),
   UINT ("ffn_dim", ffn, 1 << 22),
   UINT ("ffn_hidden_size", ffn, 1 << 22),
+  BOOL ("block_auto_adjust_ff_dim", adjusts_ffn),
+  { "block_ffn_dim_multiplier", LS_FIELD_DOUBLE, offsetof (HfConfig, ffn_factor), .max = 64 },
+  UINT ("block_multiple_of", ffn_multiple, 65536),
   UINT ("expansion_ratio", expansion, 65536),
   UINT ("vocab_size", vocab, 1 << 24),
   UINT ("max_position_embeddings", seq, 1 << 27),
@@ -53,11 +56,18 @@ static const LsField common[] = {
   SHARE ("rotary_pct", rotary_share),
   COUNT ("sliding_window", sliding_window, 1 << 27),
   BOOL ("use_sliding_window", use_sliding_window),
+  UINT ("swa_num_attention_heads", window_heads, 65536),
+  UINT ("swa_num_key_value_heads", window_kv_heads, 65536),
+  UINT ("swa_head_dim", window_head_dim, 1 << 20),
+  UINT ("num_global_key_value_heads", full_kv_heads, 65536),
+  UINT ("global_head_dim", full_head_dim, 1 << 20),
+  BOOL ("attention_k_eq_v", full_k_is_v),
   COUNT ("no_rope_layer_interval", unrotated_every, 65536),
   COUNT ("num_local_experts", experts, 65536),
   COUNT ("num_experts", experts, 65536),
   COUNT ("n_routed_experts", experts, 65536),
   COUNT ("num_experts_per_tok", top_k, 65536),
+  COUNT ("zero_expert_num", zero_experts, 65536),
   COUNT ("n_group", expert_groups, 1024),
   COUNT ("topk_group", top_groups, 1024),
   UINT ("moe_intermediate_size", expert_ffn, 1 << 22),
@@ -141,6 +151,7 @@ static const LsField common[] = {
   { "hybrid_override_pattern", LS_FIELD_IGNORED },
   { "layers_block_type", LS_FIELD_IGNORED },
   { "attn_type_list", LS_FIELD_IGNORED },
+  { "full_attn_idxs", LS_FIELD_IGNORED },
   { NULL },
 };
 
@@ -185,6 +196,8 @@ fields_of (const HfFamily *f, const char *section)
   for (guint i = 0; i < f->chain->len; i++) {
     const cJSON *names = of_chain (f, i, "keys");
     append_names (fields, section ? cJSON_GetObjectItemCaseSensitive (names, section) : names);
+    const cJSON *refused = section ? NULL : of_chain (f, i, "refused"); /* where the file has them off */
+    cJSON_ArrayForEach (key, refused) append_ignored (fields, key->string);
   }
   if (!section) {
     g_array_append_vals (fields, common, G_N_ELEMENTS (common) - 1);
@@ -224,11 +237,44 @@ read_sections (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, LsDiagList 
   return true;
 }
 
+/* A number that a file gives layer by layer, the same for all. Of moe_layer_freq, 0 stands for layers without
+ * experts, which may come first. */
+static bool
+read_list (const LsJsonDoc *doc, const cJSON *list, const LsField *field, HfConfig *c, LsDiagList *diags)
+{
+  bool may_be_dense = field->offset == offsetof (HfConfig, sparse_step);
+  uint32_t n_dense = 0;
+  const cJSON *first = list->child;
+  for (; may_be_dense && first->next && cJSON_IsNumber (first) && first->valuedouble == 0; n_dense++)
+    first = first->next;
+  for (const cJSON *value = first; value; value = value->next)
+    if (!cJSON_IsNumber (value) || value->valuedouble != first->valuedouble)
+      return hf_refuse (doc, value, diags, "layers that differ in this one by one cannot be simulated");
+  c->dense_layers = n_dense > 0 ? n_dense : c->dense_layers;
+  g_autofree char *text = g_strdup_printf ("%.17g", first->valuedouble);
+  return ls_field_set_text (field, c, field->key, text, diags);
+}
+
+/* Fields whose value in the file is such a list: read, and not looked at again. */
+static bool
+read_lists (const LsJsonDoc *doc, LsField *fields, HfConfig *c, LsDiagList *diags)
+{
+  for (LsField *f = fields; f->key; f++) {
+    const cJSON *node = f->kind == LS_FIELD_UINT ? hf_get (doc, f->key) : NULL;
+    if (!cJSON_IsArray (node) || cJSON_GetArraySize (node) == 0)
+      continue;
+    if (!read_list (doc, node, f, c, diags))
+      return false;
+    f->kind = LS_FIELD_IGNORED;
+  }
+  return true;
+}
+
 bool
 hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *diags)
 {
   g_autofree LsField *fields = fields_of (f, NULL);
-  return read_defaults (f, fields, c, diags)
+  return read_defaults (f, fields, c, diags) && read_lists (doc, fields, c, diags)
       && ls_fields_read (fields, doc, ls_json_doc_root (doc), c, notes, diags)
       && read_sections (f, doc, c, diags);
 }
@@ -281,7 +327,7 @@ hf_is_decoder (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
   {
     bool is_known = cJSON_IsString (name)
         && (strstr (name->valuestring, "CausalLM") || strstr (name->valuestring, "LMHeadModel")
-            || (has_encoder && strstr (name->valuestring, "ConditionalGeneration")));
+            || (f && strstr (name->valuestring, "ConditionalGeneration")));
     if (!is_known)
       return hf_refuse (doc, name, diags,
                         "not a decoder with a language-model head, which is all that can be simulated");

@@ -33,10 +33,12 @@ static const LsField family_fields[] = {
   BOOL (slides, "sliding_window is heeded"),
   BOOL (unrotated_full, "layers that see the whole sequence have no rope, if others do not"),
   BOOL (dense_is_shared, "without experts the MLP is as wide as the shared one would be"),
+  BOOL (ffn_is_shared, "with experts, intermediate_size is of an MLP beside them, which sees all tokens"),
   BOOL (halves_ffn, "intermediate_size is twice the inner width"),
   BOOL (qkv_bias_alone, "attention_bias and bias are of Q, K and V alone"),
   BOOL (kv_by_flag, "heads of keys and values by multi_query and new_decoder_architecture"),
   BOOL (halves, "a list of layers names one half of a layer each"),
+  BOOL (layers_are_patterns, "each layer of a file is all of layer_pattern"),
   BOOL (encoder, "num_layers of an encoder, then those of a decoder"),
   { NULL },
 };

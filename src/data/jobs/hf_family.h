@@ -23,8 +23,15 @@ typedef struct {
   uint32_t rotary_dim;
   double rotary_share; /* of head_dim */
   uint32_t sliding_window;
+  uint32_t window_heads, window_kv_heads, window_head_dim; /* of layers with a window, if others differ */
+  uint32_t full_kv_heads, full_head_dim;                   /* of layers without, if those with differ */
+  bool full_k_is_v;
   bool use_sliding_window;
   uint32_t unrotated_every;
+  bool adjusts_ffn; /* lfm2: two thirds of ffn times a factor, up to a multiple */
+  double ffn_factor;
+  uint32_t ffn_multiple;
+  uint32_t zero_experts; /* that do nothing and are chosen as the others are (longcat) */
   uint32_t experts, top_k, expert_groups, top_groups, expert_ffn, shared_ffn, n_shared, dense_layers,
       dense_ffn, sparse_step, interleave;
   uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim, index_heads, index_dim;
@@ -59,17 +66,19 @@ typedef struct {
   char *model_type;
   HfExperts experts;
   bool experts_are_optional;
-  bool latent;          /* attention */
-  bool slides;          /* sliding_window is heeded */
-  bool unrotated_full;  /* layers that see the whole sequence have no rope, if others do not */
-  bool dense_is_shared; /* without experts the MLP is as wide as the shared one would be */
-  bool halves_ffn;      /* intermediate_size is twice the inner width */
-  bool qkv_bias_alone;  /* attention_bias is of Q, K and V alone, and so is bias */
-  bool halves;          /* a list of layers names one half of a layer each */
-  bool encoder;         /* num_layers of an encoder, then a decoder's */
-  bool kv_by_flag;      /* heads of keys and values by multi_query and new_decoder_architecture */
-  LsJsonDoc *doc;       /* models/types/huggingface.json */
-  GPtrArray *chain;     /* const cJSON *: the types that it is like, the first first, and itself */
+  bool latent;              /* attention */
+  bool slides;              /* sliding_window is heeded */
+  bool unrotated_full;      /* layers that see the whole sequence have no rope, if others do not */
+  bool dense_is_shared;     /* without experts the MLP is as wide as the shared one would be */
+  bool ffn_is_shared;       /* with experts, intermediate_size is that of an MLP beside them */
+  bool halves_ffn;          /* intermediate_size is twice the inner width */
+  bool qkv_bias_alone;      /* attention_bias is of Q, K and V alone, and so is bias */
+  bool halves;              /* a list of layers names one half of a layer each */
+  bool layers_are_patterns; /* each layer of a file is all of layer_pattern */
+  bool encoder;             /* num_layers of an encoder, then a decoder's */
+  bool kv_by_flag;          /* heads of keys and values by multi_query and new_decoder_architecture */
+  LsJsonDoc *doc;           /* models/types/huggingface.json */
+  GPtrArray *chain;         /* const cJSON *: the types that it is like, the first first, and itself */
 } HfFamily;
 
 void hf_family_free (HfFamily *f); /* NULL allowed */

@@ -17,9 +17,24 @@ period_of (const Layers *l, bool *ret_exact)
   for (uint32_t i = 0; i < l->n_layers; i++)
     n_has += l->has[i];
   uint32_t period = n_has > 0 ? MAX (1, l->n_layers / n_has) : 0;
+  if (period > 0 && 2 * n_has < l->n_layers / period + l->n_layers / (period + 1))
+    period++; /* nearer in number */
   *ret_exact = true;
   for (uint32_t i = 0; i < l->n_layers; i++)
     *ret_exact &= l->has[i] == (period > 0 && (i + 1) % period == 0);
+  return period;
+}
+
+/* The distance of those that have it, if the first layer has it and each after so many more; 0: not so. */
+static uint32_t
+period_from_first (const Layers *l)
+{
+  uint32_t period = 1;
+  while (period < l->n_layers && !l->has[period])
+    period++;
+  for (uint32_t i = 0; i < l->n_layers; i++)
+    if (l->has[i] != (i % period == 0))
+      return 0;
   return period;
 }
 
@@ -90,11 +105,16 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel
     else if (!read_layer_types (doc, list, &l, diags))
       return false;
     m->full_every = period_of (&l, &is_exact);
+    uint32_t from_first = is_exact || f->unrotated_full ? 0 : period_from_first (&l);
+    m->full_first = from_first > 1 && from_first < m->n_layers;
+    m->full_every = m->full_first ? from_first : m->full_every;
+    is_exact |= m->full_first;
   }
   m->window = f->slides && c->use_sliding_window && !is_off && m->full_every != 1 ? c->sliding_window : 0;
-  if (m->window == 0)
-    m->full_every = 0, m->window_kind = LS_WINDOW_SLIDING;
-  else
+  if (m->window == 0) {
+    m->full_every = 0, m->full_first = false, m->window_kind = LS_WINDOW_SLIDING;
+    m->window_heads = m->window_kv_heads = m->window_head_dim = 0; /* no layer has them */
+  } else
     note_period (notes, is_exact, m->full_every, "attention over the whole sequence");
   return true;
 }
@@ -214,9 +234,13 @@ static const cJSON *
 numbered_attention (const LsJsonDoc *doc, uint32_t *ret_first)
 {
   const cJSON *config = hf_get (doc, "linear_attn_config"), *from_0 = hf_get (doc, "attn_layer_indices");
+  const cJSON *by_index = hf_get (doc, "full_attn_idxs");
   const cJSON *from_1 = cJSON_GetObjectItemCaseSensitive (config, "full_attn_layers");
   *ret_first = cJSON_IsArray (from_1) ? 1 : 0;
-  return cJSON_IsArray (from_1) ? from_1 : cJSON_IsArray (from_0) ? from_0 : NULL;
+  return cJSON_IsArray (from_1)  ? from_1
+      : cJSON_IsArray (from_0)   ? from_0
+      : cJSON_IsArray (by_index) ? by_index
+                                 : NULL;
 }
 
 static char *
@@ -272,8 +296,10 @@ find_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiag
 bool
 hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, LsDiagList *diags)
 {
-  if (m->mixer == LS_MIXER_NONE)
+  if (m->mixer == LS_MIXER_NONE) {
+    m->layer_pattern = g_strdup (f->model.layer_pattern);
     return true;
+  }
   m->layer_pattern = find_pattern (doc, f, c, diags);
   if (!m->layer_pattern)
     return false;

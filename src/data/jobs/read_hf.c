@@ -119,11 +119,22 @@ set_biases (const HfFamily *f, const HfConfig *c, LsModel *m)
   m->qkv_bias |= (c->attention_bias && !c->mlp_bias) || (c->bias && f->qkv_bias_alone);
 }
 
+/* modeling_lfm2.py of Transformers, Lfm2MLP: whole numbers after each step. */
+static uint32_t
+adjusted_width (const HfConfig *c, uint32_t ffn)
+{
+  uint64_t multiple = MAX (1, c->ffn_multiple), n = (uint64_t) (2.0 * ffn / 3);
+  n = (uint64_t) (c->ffn_factor * (double) n);
+  return (uint32_t) MIN (multiple * ((n + multiple - 1) / multiple), UINT32_MAX);
+}
+
 static uint32_t
 inner_width (const HfFamily *f, const HfConfig *c)
 {
   uint32_t ratio = c->expansion ? c->expansion : 4;
   uint32_t own = c->ffn ? c->ffn : c->expert_ffn;
+  if (c->adjusts_ffn && own > 0)
+    return adjusted_width (c, own);
   return own ? own / (f->halves_ffn ? 2 : 1) : ratio * c->hidden;
 }
 
@@ -158,6 +169,21 @@ add_decoder (const HfFamily *f, const HfConfig *c, LsModel *m)
   m->n_layers = c->layers + (c->decoder_layers > 0 ? c->decoder_layers : c->layers);
 }
 
+/* Heads of layers with a window and without; 0 where these are those of all. */
+static void
+set_window_heads (const HfConfig *c, LsModel *m)
+{
+  uint32_t heads = c->window_heads ? c->window_heads : m->n_heads,
+           kv_heads = c->window_kv_heads ? c->window_kv_heads : m->n_kv_heads,
+           head_dim = c->window_head_dim ? c->window_head_dim : m->head_dim;
+  m->full_k_is_v = c->full_k_is_v;
+  m->n_kv_heads = c->full_kv_heads ? c->full_kv_heads : m->n_kv_heads;
+  m->head_dim = c->full_head_dim ? c->full_head_dim : m->head_dim;
+  m->window_heads = heads != m->n_heads ? heads : 0;
+  m->window_kv_heads = kv_heads != m->n_kv_heads ? kv_heads : 0;
+  m->window_head_dim = head_dim != m->head_dim ? head_dim : 0;
+}
+
 static LsModel
 to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
 {
@@ -165,11 +191,12 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   m.layer_pattern = NULL;
   m.name = model_name (doc);
   m.source = g_strdup_printf ("Hugging Face configuration, model_type %s", f->model_type);
-  m.n_layers = c->layers;
+  m.n_layers = c->layers * (f->layers_are_patterns ? (uint32_t) strlen (f->model.layer_pattern) : 1);
   m.hidden = c->hidden;
   m.n_heads = c->heads;
   m.n_kv_heads = kv_heads (f, c);
   m.head_dim = c->head_dim ? c->head_dim : c->hidden / c->heads;
+  set_window_heads (c, &m);
   m.ffn = inner_width (f, c);
   m.vocab = c->vocab;
   m.seq = c->seq;
@@ -199,6 +226,11 @@ add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
     return;
   m->n_experts = c->experts;
   m->top_k = c->top_k;
+  m->zero_experts = c->zero_experts;
+  if (c->zero_experts > 0) { /* they take their share of what a token is sent to, rounded */
+    uint64_t all = (uint64_t) c->experts + c->zero_experts;
+    m->top_k = (uint32_t) MAX (1, ((uint64_t) c->top_k * c->experts + all / 2) / all);
+  }
   if (c->expert_groups > 1 && c->top_groups < c->expert_groups) { /* else they leave nothing out */
     m->expert_groups = c->expert_groups;
     m->top_groups = c->top_groups;
@@ -212,6 +244,7 @@ add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
   if (f->experts == HF_INTERLEAVED && c->dense_ffn > 0)
     m->ffn = c->dense_ffn;
   m->shared_ffn = c->shared_ffn > 0  ? c->shared_ffn
+      : f->ffn_is_shared             ? c->ffn
       : f->experts == HF_AFTER       ? c->n_shared * c->expert_ffn
       : f->experts == HF_INTERLEAVED ? c->ffn
                                      : 0;
@@ -268,6 +301,11 @@ note_assumptions (const HfFamily *f, const HfConfig *c, GPtrArray *notes)
                    g_strdup_printf ("sequences of %u tokens, the longest position; " LENGTH_REMEDY, c->seq));
   if (c->activation && !is_known_activation (c->activation))
     note (notes, "the activation is taken to cost as much as GELU or SiLU");
+  if (c->zero_experts > 0)
+    g_ptr_array_add (notes,
+                     g_strdup_printf ("a token is sent to %u experts, zero_expert_num of which do "
+                                      "nothing: the mean number of the others is simulated",
+                                      c->top_k));
   if (c->n_predictions > 0)
     note (notes, "layers that predict further tokens are left out: predict_layers in the model brings them");
   hf_note_omissions (f, notes);
@@ -337,20 +375,25 @@ text_part (const LsJsonDoc *doc)
   return NULL;
 }
 
+#define MULTIMODAL "a multimodal model: the part that reads text is simulated, without what sees or hears"
+
 /* Of a multimodal model, what is trained on text. Whether embedding and head are one may stand outside. */
 bool
 ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
 {
   const cJSON *text = text_part (doc), *tied = hf_get (doc, "tie_word_embeddings");
-  if (!text)
+  if (!text) {
+    if (notes && cJSON_IsObject (hf_get (doc, "vision_config")))
+      note (notes, MULTIMODAL);
     return read_text_model (doc, ret_model, notes, diags);
+  }
   g_autoptr (LsJsonDoc) inner = ls_json_doc_part (doc, text, NULL);
   if (!read_text_model (inner, ret_model, notes, diags))
     return false;
   if (cJSON_IsBool (tied) && !hf_get (inner, "tie_word_embeddings"))
     ret_model->tied_embeddings = cJSON_IsTrue (tied);
   if (notes)
-    note (notes, "a multimodal model: the part that reads text is simulated, without what sees or hears");
+    note (notes, MULTIMODAL);
   return true;
 }
 

@@ -98,6 +98,13 @@ const LsField ls_model_fields[] = {
         .meaning = "the last keys (`sliding`), or those of its block of so many (`chunk`)"),
   UINT ("full_every", full_every, 65536, .default_text = "none",
         .meaning = "of every so many layers the last sees the whole sequence"),
+  BOOL (full_first, "of these the first sees the whole sequence, not the last"),
+  UINT ("window_heads", window_heads, 65536, .default_text = "heads",
+        .meaning = "attention heads of windowed layers"),
+  UINT ("window_kv_heads", window_kv_heads, 65536, .default_text = "kv_heads",
+        .meaning = "their heads of keys and values"),
+  UINT ("window_head_dim", window_head_dim, 1 << 20, .default_text = "head_dim", .meaning = "their width"),
+  BOOL (full_k_is_v, "layers that see the whole sequence take keys for values, too"),
   BOOL (logit_cap, "logits are capped by a tanh"),
   BOOL (attention_gate, "attention's output is gated, by a projection as wide as that of queries"),
   { "layer_pattern", LS_FIELD_STRING, offsetof (LsModel, layer_pattern), .default_text = "`\"A\"`",
@@ -127,6 +134,10 @@ const LsField ls_model_fields[] = {
   UINT ("experts", n_experts, 65536, .default_text = "none",
         .meaning = "experts of a layer; the keys that follow go with it"),
   UINT ("top_k", top_k, 65536, .default_text = "none", .meaning = "experts that each token is sent to"),
+  UINT ("zero_experts", zero_experts, 65536, .default_text = "none",
+        .meaning
+        = "outputs of the router beside these that stand for doing nothing; `top_k` is without them, "
+          "on the mean"),
   UINT ("expert_groups", expert_groups, 1024, .default_text = "none",
         .meaning
         = "equal parts of the experts, in order: a token is sent to experts of `top_groups` of them"),
@@ -176,8 +187,8 @@ static bool
 complete_experts (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 {
   if (m->n_experts == 0) {
-    bool is_dense = m->expert_latent + m->top_k + m->expert_groups + m->top_groups + m->expert_ffn
-            + m->shared_ffn + m->n_dense_layers + m->moe_every
+    bool is_dense = m->expert_latent + m->zero_experts + m->top_k + m->expert_groups + m->top_groups
+            + m->expert_ffn + m->shared_ffn + m->n_dense_layers + m->moe_every
         == 0;
     return is_dense
         || complain (doc, "experts", diags, NULL, "missing key \"experts\", which others go with");
@@ -236,6 +247,8 @@ complete_attention (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   if (m->window == 0 && (m->full_every > 0 || m->window_kind != LS_WINDOW_SLIDING))
     return complain (doc, "full_every", diags, NULL, "missing key \"window\", which others go with");
+  if (m->full_first && m->full_every == 0)
+    return complain (doc, "full_first", diags, NULL, "missing key \"full_every\", which this one goes with");
   if (m->qk_norm_over != LS_QK_NORM_HEAD && !m->qk_norm)
     return complain (doc, "qk_norm_over", diags, NULL, "missing key \"qk_norm\", which this one goes with");
   if ((m->rotary_dim > 0 || m->unrotated_every > 0) && m->position != LS_POSITION_ROPE)
@@ -243,6 +256,24 @@ complete_attention (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
   if (m->rotary_dim > m->head_dim)
     return complain (doc, "rotary_dim", diags, NULL, "expected \"rotary_dim\" of at most head_dim");
   return true;
+}
+
+/* Heads that windowed layers have for their own. */
+static bool
+complete_window_heads (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
+{
+  if (!ls_model_heads_differ (m))
+    return true;
+  if (m->window == 0 || m->full_every == 0)
+    return complain (
+        doc, "window_heads", diags, NULL,
+        "expected \"window\" and \"full_every\", so that some layers are windowed and some are not");
+  if (m->kv_lora > 0 || m->encoder_layers > 0)
+    return complain (doc, "window_heads", diags, NULL,
+                     "expected neither latent attention nor an encoder where layers differ in their heads");
+  LsModel windowed = ls_model_of_kind (m, LS_LAYER_WINDOWED);
+  return windowed.n_heads % windowed.n_kv_heads == 0
+      || complain (doc, "window_kv_heads", diags, NULL, "expected a divisor of the heads of windowed layers");
 }
 
 static bool
@@ -315,7 +346,7 @@ ls_model_complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 {
   bool ok = complete_experts (doc, m, diags);
   ok = complete_pattern (doc, m, diags) && complete_mixer (doc, m, diags) && ok;
-  ok = complete_attention (doc, m, diags) && ok;
+  ok = complete_attention (doc, m, diags) && complete_window_heads (doc, m, diags) && ok;
   ok = complete_encoder (doc, m, diags) && ok;
   return complete_latent (doc, m, diags) && ok;
 }

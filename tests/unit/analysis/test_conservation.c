@@ -105,7 +105,7 @@ a_buffer_of_another_size_is_noticed (void)
 }
 
 /* Mixers beside attention, decays of low rank beside latent attention with a gate, experts behind a latent, an
- * encoder with longer sequences than its decoder. */
+ * encoder with longer sequences than its decoder, windowed layers with other heads than the rest. */
 static LsModel
 layered (guint which)
 {
@@ -125,6 +125,14 @@ layered (guint which)
   if (which == 3) {
     m.encoder_layers = 3;
     m.decoder_seq = 128;
+    return m;
+  }
+  if (which == 4) {
+    m.window = 64;
+    m.full_every = 3;
+    m.n_kv_heads = 1, m.head_dim = 128;
+    m.window_heads = 4, m.window_kv_heads = 2, m.window_head_dim = 64;
+    m.full_k_is_v = m.qk_norm = true;
     return m;
   }
   m.layer_pattern = (char *) (which == 0 ? "P" : "MMA");
@@ -153,22 +161,22 @@ layered (guint which)
 static void
 layers_of_every_kind_keep_the_laws (void)
 {
-  for (guint i = 0; i < 4 * 24; i++) {
+  for (guint i = 0; i < 5 * 24; i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_autoptr (GError) error = NULL;
-    Job j = { .model = layered (i % 4) };
+    Job j = { .model = layered (i % 5) };
     LsStrategy *s = &j.strategy;
     ls_strategy_init (s);
     s->gpus = 4;
-    s->tp = i / 4 % 2 + 1;
-    s->sp = i / 8 % 2 > 0 || i % 4 == 2;
-    s->recompute = i / 16 % 3;
-    s->dp_kind = i / 48 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    s->tp = i / 5 % 2 + 1;
+    s->sp = i / 10 % 2 > 0 || i % 5 == 2;
+    s->recompute = i / 20 % 3;
+    s->dp_kind = i / 60 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
     s->global_batch = 8;
-    if (i % 4 == 3 && s->recompute == LS_RECOMPUTE_FULL)
+    if (i % 5 == 3 && s->recompute == LS_RECOMPUTE_FULL)
       j.model.decoder_seq = 0;
-    j.model.predict_layers = i % 4 < 3 && i / 48 % 2; /* as the last layer: one of attention, or a mixer */
-    j.model.n_layers -= i / 48 % 2 && i / 24 % 2;
+    j.model.predict_layers = i % 5 < 3 && i / 60 % 2; /* as the last layer: one of attention, or a mixer */
+    j.model.n_layers -= i / 60 % 2 && i / 30 % 2;
     bool is_legal = ls_strategy_resolve (s, &j.model, 4, 8, diags);
     g_autofree char *why = ls_diag_list_format (diags);
     ls_check_impl (is_legal, __FILE__, __LINE__, "%u: %s", i, why);
@@ -178,6 +186,36 @@ layers_of_every_kind_keep_the_laws (void)
     LS_CHECK_NO_ERROR (error);
     ls_plan_free (j.plan);
     ls_strategy_clear (s);
+  }
+}
+
+/* 4 heads of windowed layers are not cut by 8; context parallelism and adapters are not modelled there. */
+static void
+heads_that_differ_have_their_limits (void)
+{
+  static const struct {
+    uint32_t tp, cp, lora;
+    const char *said;
+  } cases[] = {
+    { 4, 1, 0, NULL },
+    { 8, 1, 0, "expected a divisor of the 4 heads of windowed layers" },
+    { 1, 2, 0, "layers whose heads differ" },
+    { 1, 1, 8, "layers whose keys are their values" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsModel m = layered (4);
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.tp = cases[i].tp;
+    s.cp = cases[i].cp;
+    s.lora_rank = cases[i].lora;
+    bool ok = ls_strategy_resolve (&s, &m, 8, 8, diags);
+    g_autofree char *why = ls_diag_list_format (diags);
+    ls_check_impl (ok == !cases[i].said && (ok || strstr (why, cases[i].said)), __FILE__, __LINE__, "%u: %s",
+                   i, why);
+    ls_strategy_clear (&s);
   }
 }
 
@@ -346,6 +384,7 @@ dropped_tokens_have_no_flops (void)
 LS_TEST_SUITE (LS_TEST (jobs_of_every_kind_keep_the_laws), LS_TEST (a_missing_percent_of_a_kernel_is_noticed),
                LS_TEST (a_kernel_that_only_recomputes_does_not_count),
                LS_TEST (a_buffer_of_another_size_is_noticed), LS_TEST (layers_of_every_kind_keep_the_laws),
+               LS_TEST (heads_that_differ_have_their_limits),
                LS_TEST (an_encoder_is_refused_what_is_not_modelled), LS_TEST (adapters_keep_the_laws),
                LS_TEST (adapters_are_refused_what_is_not_modelled), LS_TEST (parts_run_again_beside_adapters),
                LS_TEST (dropped_tokens_have_no_flops))

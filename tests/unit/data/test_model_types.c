@@ -359,6 +359,110 @@ parameters_of_other_models (void)
   }
 }
 
+/* Lists of one number a layer, an MLP that is narrower than it is said, keys of a type that are off, flat files of
+ * models that see; layers that differ in what cannot differ are refused. */
+static void
+lists_and_wrappers (void)
+{
+  static const struct {
+    const char *keys, *refused; /* NULL: read */
+    double total, active;       /* billions */
+  } cases[] = {
+    { "\"model_type\":\"hunyuan_v1_moe\",\"hidden_size\":4096,\"intermediate_size\":3072,"
+      "\"num_hidden_layers\":32,\"num_attention_heads\":32,\"num_key_value_heads\":8,\"vocab_size\":128167,"
+      "\"num_experts\":64,\"moe_topk\":[8,8,8],\"num_shared_expert\":[1,1],"
+      "\"moe_intermediate_size\":[3072,3072],\"use_cla\":false",
+      NULL, 80.393, 12.75 },
+    { "\"model_type\":\"hunyuan_v1_moe\",\"hidden_size\":4096,\"intermediate_size\":3072,"
+      "\"num_hidden_layers\":32,\"num_attention_heads\":32,\"vocab_size\":128167,"
+      "\"num_experts\":64,\"moe_topk\":[8,4],\"moe_intermediate_size\":3072",
+      "layers that differ in this one by one cannot be simulated", 0, 0 },
+    { "\"model_type\":\"hunyuan\",\"use_cla\":true", "layers that share keys and values", 0, 0 },
+    { "\"model_type\":\"longcat_flash\",\"hidden_size\":6144,\"ffn_hidden_size\":12288,\"num_layers\":28,"
+      "\"num_attention_heads\":64,\"expert_ffn_hidden_size\":2048,\"n_routed_experts\":512,"
+      "\"zero_expert_num\":256,\"moe_topk\":12,\"q_lora_rank\":1536,\"kv_lora_rank\":512,"
+      "\"qk_nope_head_dim\":128,\"qk_rope_head_dim\":64,\"v_head_dim\":128,\"vocab_size\":131072",
+      NULL, 560.665, 27.95 },
+    { "\"model_type\":\"step3p5\",\"hidden_size\":4096,\"intermediate_size\":11264,\"num_hidden_layers\":45,"
+      "\"num_attention_heads\":64,\"num_attention_groups\":8,\"head_dim\":128,\"vocab_size\":128896,"
+      "\"moe_num_experts\":288,\"moe_top_k\":8,\"moe_intermediate_size\":1280,\"share_expert_dim\":1280,"
+      "\"attention_other_setting\":{\"num_attention_heads\":96,\"num_attention_groups\":8,\"head_dim\":128}",
+      NULL, 196.94, 11.971 },
+    { "\"model_type\":\"gemma4_text\",\"hidden_size\":5376,\"intermediate_size\":21504,"
+      "\"num_hidden_layers\":60,\"num_attention_heads\":32,\"num_key_value_heads\":16,\"sliding_window\":1024,"
+      "\"head_dim\":256,\"global_head_dim\":512,\"num_global_key_value_heads\":4,\"attention_k_eq_v\":true,"
+      "\"num_kv_shared_layers\":0",
+      NULL, 30.697, 30.697 },
+    { "\"model_type\":\"gemma4_text\",\"hidden_size_per_layer_input\":256", "embeddings of each layer", 0,
+      0 },
+    { "\"model_type\":\"lfm2\",\"hidden_size\":2048,\"block_ff_dim\":12288,\"num_hidden_layers\":16,"
+      "\"num_attention_heads\":32,\"num_key_value_heads\":8,\"vocab_size\":65536,\"conv_L_cache\":3,"
+      "\"full_attn_idxs\":[2,5,8,10,12,14]",
+      NULL, 1.1703, 1.1703 },
+    { "\"model_type\":\"qwen2_vl\",\"architectures\":[\"Qwen2VLForConditionalGeneration\"],"
+      "\"hidden_size\":3584,\"intermediate_size\":18944,\"num_hidden_layers\":28,\"num_attention_heads\":28,"
+      "\"num_key_value_heads\":4,\"vocab_size\":152064,\"vision_config\":{\"depth\":32}",
+      NULL, 7.6156, 7.6156 },
+    { "\"model_type\":\"minimax_m2\",\"hidden_size\":512,\"intermediate_size\":512,\"num_hidden_layers\":4,"
+      "\"num_attention_heads\":4,\"num_experts\":4,\"num_experts_per_tok\":2,\"moe_layer_freq\":[1,0,1,1],"
+      "\"vocab_size\":1000",
+      "layers that differ in this one by one cannot be simulated", 0, 0 },
+    { "\"model_type\":\"bert\",\"architectures\":[\"BertForConditionalGeneration\"]", "not a decoder", 0, 0 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *text = g_strdup_printf ("{%s}", cases[i].keys);
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+    LsModel m;
+    bool ok = doc && ls_model_read (doc, &m, NULL, diags);
+    g_autofree char *wrong = ls_diag_list_format (diags);
+    ls_check_impl (ok == !cases[i].refused && (ok || strstr (wrong, cases[i].refused)), __FILE__, __LINE__,
+                   "%s: %s", cases[i].keys, wrong);
+    if (!ok)
+      continue;
+    LS_CHECK_NEAR ((double) ls_model_params (&m, m.vocab) / 1e9, cases[i].total, 1e-3);
+    LS_CHECK_NEAR ((double) ls_model_active_params (&m, m.vocab) / 1e9, cases[i].active, 1e-3);
+    ls_model_clear (&m);
+  }
+}
+
+/* The first layers by moe_layer_freq; of 45 layers the first and each fourth behind it see all, or 12 others: each
+ * fourth by number. */
+static void
+lists_that_say_which_layers_have_experts (void)
+{
+  LsModel m;
+  if (read_text ("{\"model_type\":\"glm4_moe_lite\",\"hidden_size\":512,\"intermediate_size\":512,"
+                 "\"num_hidden_layers\":5,\"num_attention_heads\":4,\"n_routed_experts\":4,"
+                 "\"num_experts_per_tok\":2,\"moe_intermediate_size\":64,\"kv_lora_rank\":64,"
+                 "\"qk_rope_head_dim\":16,\"qk_nope_head_dim\":16,\"v_head_dim\":32,\"vocab_size\":1000,"
+                 "\"moe_layer_freq\":[0,0,1,1,1]}",
+                 &m, NULL)) {
+    LS_CHECK_INT (m.n_dense_layers, ==, 2);
+    LS_CHECK_INT (m.moe_every, ==, 1);
+    LS_CHECK_INT (m.seq, ==, 202752);
+    ls_model_clear (&m);
+  }
+  for (guint shift = 0; shift < 2; shift++) {
+    g_autoptr (GString) text = g_string_new (
+        "{\"model_type\":\"qwen3\",\"hidden_size\":256,\"intermediate_size\":512,\"num_hidden_layers\":45,"
+        "\"num_attention_heads\":4,\"vocab_size\":1000,\"sliding_window\":64,\"use_sliding_window\":true,"
+        "\"layer_types\":[\"full_attention\"");
+    for (guint i = 1; i < 45; i++)
+      g_string_append_printf (text, ",\"%s_attention\"", (i - shift) % 4 == 0 ? "full" : "sliding");
+    g_string_append (text, "]}");
+    g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+    if (!read_text (text->str, &m, notes))
+      continue;
+    LS_CHECK_INT (m.full_every, ==, 4);
+    LS_CHECK (m.full_first == (shift == 0));
+    LS_CHECK_INT (notes->len, ==, shift == 0 ? 1 : 2);
+    LS_CHECK_INT (ls_model_layer_kind (&m, 0), ==, shift == 0 ? 0 : LS_LAYER_WINDOWED);
+    LS_CHECK_INT (ls_model_layer_kind (&m, 3), ==, shift == 0 ? LS_LAYER_WINDOWED : 0);
+    ls_model_clear (&m);
+  }
+}
+
 /* By 0.1 %: what a type leaves out, such as biases of experts, is less. */
 static void
 parameters_are_as_counted (void)
@@ -391,4 +495,5 @@ LS_TEST_SUITE (LS_TEST (every_type_is_whole), LS_TEST (a_wrong_file_of_types_is_
                LS_TEST (windows_and_norms_on_both_sides), LS_TEST (lists_say_which_layers),
                LS_TEST (the_first_layers_see_all), LS_TEST (names_of_publishers),
                LS_TEST (mixers_stand_where_the_file_says), LS_TEST (an_encoder_and_its_decoder),
-               LS_TEST (parameters_of_other_models), LS_TEST (parameters_are_as_counted))
+               LS_TEST (parameters_of_other_models), LS_TEST (lists_and_wrappers),
+               LS_TEST (lists_that_say_which_layers_have_experts), LS_TEST (parameters_are_as_counted))

@@ -344,6 +344,63 @@ experts_behind_a_latent (void)
   LS_CHECK_INT (find_operator (operators, "latent-up")->saved_bytes, ==, 4096 * 256 * 2);
 }
 
+/* Of 12 layers each 4th sees all by 8 heads of 256, whose 2 keys are their values; the others by 16 of 128, with 4
+ * pairs. */
+static LsModel
+with_window_heads (void)
+{
+  LsModel m = small ();
+  m.window = 1024;
+  m.full_every = 4;
+  m.n_heads = 8, m.n_kv_heads = 2, m.head_dim = 256;
+  m.window_heads = 16, m.window_kv_heads = 4, m.window_head_dim = 128;
+  m.full_k_is_v = true;
+  m.qk_norm = true;
+  return m;
+}
+
+static void
+windowed_layers_have_heads_of_their_own (void)
+{
+  LsModel m = with_window_heads ();
+  uint64_t windowed = 1024 * (2048 + 2 * 512) + 2048 * 1024, full = 1024 * (2048 + 512) + 2048 * 1024;
+  uint64_t rest = 3 * 1024 * 4096 + 2 * 1024;
+  LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, windowed + rest + 2 * 128);
+  LS_CHECK_INT (ls_model_layer_params (&m, 3), ==, full + rest + 2 * 256);
+  for (uint32_t layer = 0; layer < m.n_layers; layer++) {
+    g_autoptr (GArray) operators = layer_of (&m, layer);
+    bool sees_all = layer % 4 == 3;
+    LS_CHECK_INT (n_params (operators), ==, ls_model_layer_params (&m, layer));
+    LS_CHECK_DOUBLE (find_operator (operators, "qkv")->fwd[0].flops, ==,
+                     2.0 * 4096 * 1024 * (sees_all ? 2560 : 3072));
+    LS_CHECK_DOUBLE (find_operator (operators, "attention")->fwd[0].flops, ==,
+                     4.0 * 4096 * 2048 * (sees_all ? 2048 : 896));
+    LS_CHECK_INT (find_operator (operators, "attention")->fwd[0].k, ==, sees_all ? 256 : 128);
+  }
+  double linear = 6.0 * 4096 * (double) ls_model_linear_params (&m, 32000);
+  m.window_heads = 8; /* half as wide as the others: 9 of 12 layers have 896 / 2048 of half the FLOPs */
+  LS_CHECK_NEAR (ls_model_flops (&m, 32000, 4096, 1, false),
+                 linear - 9 * 6.0 * 4096 * 2 * 1024 * 1024
+                     + 12 * 4096.0 * 4096 * (3 * 2048 + 9 * 1024 * 896 / 2048.0),
+                 1e-12);
+  LS_CHECK (ls_model_heads_differ (&m) && ls_model_cuts_heads (&m, 8) && !ls_model_cuts_heads (&m, 16));
+}
+
+/* 4 experts and 2 that do nothing: a router of 6 outputs. */
+static void
+experts_that_do_nothing_are_routed_to (void)
+{
+  LsModel m = hybrid (LS_MIXER_MAMBA2);
+  m.layer_pattern = (char *) "e";
+  m.n_dense_layers = 0;
+  uint64_t before = ls_model_layer_params (&m, 0);
+  m.zero_experts = 2;
+  LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, before + 2 * 1024);
+  g_autoptr (GArray) operators = layer_of (&m, 0);
+  LS_CHECK_INT (n_params (operators), ==, ls_model_layer_params (&m, 0));
+  LS_CHECK_DOUBLE (find_operator (operators, "router")->fwd[0].flops, ==, 2.0 * 4096 * 1024 * 6);
+}
+
 static LsModel
 two_sides (void)
 {
@@ -430,5 +487,6 @@ LS_TEST_SUITE (LS_TEST (a_window_leaves_what_it_shows), LS_TEST (flops_of_a_mode
                LS_TEST (operators_hold_the_parameters_of_a_mixer), LS_TEST (chunks_are_products),
                LS_TEST (letters_say_what_a_layer_has), LS_TEST (an_indexer_chooses_keys),
                LS_TEST (kda_has_gates_of_low_rank), LS_TEST (attention_and_a_mixer_side_by_side),
-               LS_TEST (experts_behind_a_latent), LS_TEST (an_encoder_and_a_decoder),
+               LS_TEST (experts_behind_a_latent), LS_TEST (windowed_layers_have_heads_of_their_own),
+               LS_TEST (experts_that_do_nothing_are_routed_to), LS_TEST (an_encoder_and_a_decoder),
                LS_TEST (flops_of_two_sides), LS_TEST (caps_pass_over_the_logits))
