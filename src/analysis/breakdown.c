@@ -1,7 +1,9 @@
-/* analysis/breakdown.c — where the time of a rank went: kernels
- * at the time that they take alone, what sharing added to them, and the
- * idle intervals between them as idle.c explains them. Integers throughout, so
+/* analysis/breakdown.c — where the time of a rank went, and why the pipeline had nothing.
+ *
+ * Integers throughout, so
  * the parts sum to the window to the picosecond. */
+#include <string.h>
+
 #include "analysis/idle.h"
 
 const char *
@@ -53,8 +55,9 @@ alone_by (const LsSpan *s, LsTime at)
   return (LsTime) ((__int128) s->matched * (at - s->start) / duration);
 }
 
-void
-ls_kernel_times_parts (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsTime parts[LS_N_PARTS])
+/* What these take of the window, alone and beside others: added to the parts. */
+static void
+kernel_times_parts (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsTime parts[LS_N_PARTS])
 {
   for (guint i = 0; i < kernels->len; i++) {
     const LsKernelTime *k = &g_array_index (kernels, LsKernelTime, i);
@@ -79,7 +82,7 @@ ls_breakdown_rank (const LsTimeline *t, uint32_t rank, LsTime ret_rank[LS_N_PART
 {
   LsTime parts[LS_N_PARTS] = { 0 };
   g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
-  ls_kernel_times_parts (t, rank, kernels, parts);
+  kernel_times_parts (t, rank, kernels, parts);
   ls_idle_each (t, rank, kernels, add_idle, parts);
 
   LsTime sum = 0;
@@ -102,5 +105,157 @@ ls_breakdown (const LsTimeline *t, LsTime ret_sum[LS_N_PARTS])
     ls_breakdown_rank (t, rank, parts);
     for (int part = 0; part < LS_N_PARTS; part++)
       ret_sum[part] += parts[part] * t->multiplicity[rank];
+  }
+}
+
+/* --- why the pipeline had nothing for a rank ----------------------------------------------------- */
+
+/* A piece of bubble that was spent on a collective (gradient norm, found-inf, tied
+ * embedding) is optimizer_sync. All others were spent on p2p, and the kernel that ended the
+ * interval says where in the step the rank was:
+ *
+ *     F0 F1 F2 . . B0 F3 . B1 F4 . B2 . B3 . . B4 | norm . . optimizer
+ *             warm-up    steady         drain           optimizer sync
+ *
+ *     warm-up   up to the first backward of the program, that one included
+ *     steady    up to its last forward
+ *     drain     behind
+ *
+ * At the end of the window no kernel ended the interval: the one that comes next in the
+ * program would have. A rank that computes less than the busiest waits for it somewhere,
+ * whatever the schedule: that difference is imbalance, as far as the rank's steady state
+ * has it.
+ *
+ * Deviation: what the imbalance of others makes a rank wait in warm-up and drain is left
+ * there, as these would be there with even stages too. */
+
+const char *
+ls_bubble_name (LsBubble bubble)
+{
+  static const char *const names[LS_N_BUBBLES] = {
+    [LS_BUBBLE_WARMUP] = "warmup",
+    [LS_BUBBLE_STEADY] = "steady",
+    [LS_BUBBLE_IMBALANCE] = "imbalance",
+    [LS_BUBBLE_DRAIN] = "drain",
+    [LS_BUBBLE_OPTIMIZER_SYNC] = "optimizer_sync",
+  };
+  return names[bubble];
+}
+
+/* Instances of a program; UINT32_MAX, 0: none. */
+typedef struct {
+  uint32_t first_backward, last_forward;
+} Phases;
+
+enum { HAS_FORWARD = 1, HAS_BACKWARD = 2 };
+
+/* [n_segments], newly allocated. */
+static uint8_t *
+passes_of_segments (const LsPlan *plan)
+{
+  uint8_t *passes = g_new0 (uint8_t, plan->n_segments);
+  for (uint32_t i = 0; i < plan->n_segments; i++)
+    for (uint32_t o = 0; o < plan->segments[i].n_ops; o++) {
+      const LsOp *op = &plan->segments[i].ops[o];
+      if (op->kind == LS_OP_KERNEL && op->tag == LS_TAG_F)
+        passes[i] |= HAS_FORWARD;
+      else if (op->kind == LS_OP_KERNEL && (op->tag == LS_TAG_I || op->tag == LS_TAG_B))
+        passes[i] |= HAS_BACKWARD;
+    }
+  return passes;
+}
+
+static Phases
+phases_of (const LsProgram *program, const uint8_t *passes)
+{
+  Phases p = { UINT32_MAX, 0 };
+  for (uint32_t i = 0; i < program->n_instances; i++) {
+    uint8_t pass = passes[program->instances[i].segment];
+    if (pass & HAS_FORWARD)
+      p.last_forward = i;
+    if (pass & HAS_BACKWARD)
+      p.first_backward = MIN (p.first_backward, i);
+  }
+  return p;
+}
+
+typedef struct {
+  const LsTimeline *t;
+  uint32_t rank, next; /* instance behind the last kernel of the window */
+  Phases phases;
+  LsTime sums[LS_N_BUBBLES];
+} Bubbles;
+
+static void
+add_piece (const LsIdlePiece *piece, void *data)
+{
+  Bubbles *b = data;
+  if (piece->part != LS_PART_BUBBLE)
+    return;
+  uint32_t instance
+      = piece->before == LS_SPAN_NONE ? b->next : b->t->ranks[b->rank].spans[piece->before].instance;
+  LsBubble bubble = piece->op && piece->op->kind == LS_OP_COLLECTIVE ? LS_BUBBLE_OPTIMIZER_SYNC
+      : instance <= b->phases.first_backward                         ? LS_BUBBLE_WARMUP
+      : instance <= b->phases.last_forward                           ? LS_BUBBLE_STEADY
+                                                                     : LS_BUBBLE_DRAIN;
+  b->sums[bubble] += piece->to - piece->from;
+}
+
+static uint32_t
+next_instance (const LsTimeline *t, uint32_t rank)
+{
+  const LsRankSpans *r = &t->ranks[rank];
+  const LsProgram *program = &t->plan->programs[ls_plan_role (t->plan, rank)];
+  for (uint32_t i = r->n; i-- > 0;)
+    if (ls_span_is_compute (t, rank, &r->spans[i]))
+      return r->spans[i].instance + 1 < program->n_instances ? r->spans[i].instance + 1 : program->n_lead;
+  return 0;
+}
+
+static LsTime
+work_of (const LsTimeline *t, uint32_t rank, const GArray *kernels)
+{
+  LsTime parts[LS_N_PARTS] = { 0 };
+  kernel_times_parts (t, rank, kernels, parts);
+  return parts[LS_PART_FORWARD] + parts[LS_PART_BACKWARD] + parts[LS_PART_RECOMPUTE];
+}
+
+static Phases *
+phases_of_roles (const LsPlan *plan)
+{
+  g_autofree uint8_t *passes = passes_of_segments (plan);
+  Phases *phases = g_new (Phases, plan->n_roles);
+  for (uint32_t role = 0; role < plan->n_roles; role++)
+    phases[role] = phases_of (&plan->programs[role], passes);
+  return phases;
+}
+
+void
+ls_bubbles (const LsTimeline *t, LsTime ret_sum[LS_N_BUBBLES])
+{
+  g_autofree LsTime *work = g_new0 (LsTime, t->n_ranks);
+  g_autofree Phases *phases = phases_of_roles (t->plan);
+  g_autofree Bubbles *of_rank = g_new (Bubbles, t->n_ranks);
+  LsTime most = 0;
+  for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
+    if (t->multiplicity[rank] == 0)
+      continue;
+    g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
+    of_rank[rank] = (Bubbles) {
+      .t = t, .rank = rank, .next = next_instance (t, rank), .phases = phases[ls_plan_role (t->plan, rank)]
+    };
+    ls_idle_each (t, rank, kernels, add_piece, &of_rank[rank]);
+    work[rank] = work_of (t, rank, kernels);
+    most = MAX (most, work[rank]);
+  }
+  memset (ret_sum, 0, LS_N_BUBBLES * sizeof *ret_sum);
+  for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
+    if (t->multiplicity[rank] == 0)
+      continue;
+    LsTime *sums = of_rank[rank].sums, imbalance = MIN (sums[LS_BUBBLE_STEADY], most - work[rank]);
+    sums[LS_BUBBLE_STEADY] -= imbalance;
+    sums[LS_BUBBLE_IMBALANCE] = imbalance;
+    for (int i = 0; i < LS_N_BUBBLES; i++)
+      ret_sum[i] += sums[i] * t->multiplicity[rank];
   }
 }

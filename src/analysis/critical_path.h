@@ -19,7 +19,7 @@
  *     host            from the end of what held up the host to the start of the op
  *
  * The causes of a timeline (exec/timeline.h) say what waited for what on a rank;
- * critical_match.h finds the other ends. Steps overlap: the walk ends at the start of the
+ * critical_path.c finds the other ends. Steps overlap: the walk ends at the start of the
  * window, wherever it is.
  *
  * Pieces lie end to end: they sum to the step to the picosecond.
@@ -81,5 +81,77 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCriticalPath, ls_critical_path_free)
 
 /* What to call the op of a piece; borrowed or static. */
 const char *ls_path_name (const LsCriticalPath *path, const LsPathPiece *piece);
+
+/* --- which link limits a call, and how it is run ------------------------------------------------- */
+
+/* Of all links that a call loads, the one that would need longest for its bytes if it carried
+ * nothing else: sum over phases of demand * flows that cross it / capacity. Where NCCL itself
+ * is slower than all links, that is less than the time in which the data move. */
+
+typedef struct {
+  LsTime latency;   /* of all phases                          */
+  uint32_t link;    /* resource; UINT32_MAX: it loads none    */
+  uint32_t n_links; /* as long as this one, which is the first */
+  double busy_s;
+  const char *algorithm, *protocol; /* of collectives: "ring", "Simple"; static; NULL: not known */
+} LsCallLimit;
+
+typedef struct LsCallLimits LsCallLimits;
+
+/* Borrows all. With cluster or nccl NULL nothing is known of any call. */
+LsCallLimits *ls_call_limits_new (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl);
+void ls_call_limits_free (LsCallLimits *l); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCallLimits, ls_call_limits_free)
+
+/* A collective of the rank; a transfer from one rank to another; a copy of the rank. */
+LsCallLimit ls_limit_of_call (LsCallLimits *l, uint32_t rank, const LsOp *op);
+LsCallLimit ls_limit_of_transfer (LsCallLimits *l, uint32_t from, uint32_t to, uint64_t bytes);
+LsCallLimit ls_limit_of_copy (LsCallLimits *l, uint32_t rank, const LsOp *op);
+
+/* --- a critical path added up: by kind, op, link and rank ---------------------------------------- */
+
+/* Pieces of one kind of ops with one name. */
+typedef struct {
+  const char *name; /* of the plan, or static */
+  LsPathKind kind;
+  LsTime time;
+  guint n;
+} LsPathOp;
+
+/* Data that moved, and what they would have needed with the link for themselves. */
+typedef struct {
+  char *name;
+  uint32_t n_alike; /* the most links that limit one of these calls alike, this one included */
+  LsTime time;
+  double busy_s;
+  guint n;
+} LsPathLink;
+
+typedef struct {
+  uint32_t rank, stage;
+  uint32_t class, n_class; /* who stands for it, and for how many */
+  LsTime time;
+} LsPathRank;
+
+/* From what one rank does to what another does next, as it ended. */
+typedef struct {
+  uint32_t from, to;
+  LsTime at;        /* after the start of the window */
+  const char *name; /* of the op on the second rank  */
+} LsPathHop;
+
+typedef struct {
+  LsTime step; /* the sum of all pieces, and of each of these lists but the links */
+  LsTime by_kind[LS_N_PATH_KINDS];
+  GArray *ops;   /* LsPathOp, longest first     */
+  GArray *links; /* LsPathLink, longest first   */
+  GArray *ranks; /* LsPathRank, longest first   */
+  GArray *hops;  /* LsPathHop, in order of time */
+} LsPathSummary;
+
+/* Borrows names from the path's plan. Free with ls_path_summary_free(). */
+LsPathSummary *ls_path_summary_new (const LsCriticalPath *path);
+void ls_path_summary_free (LsPathSummary *s); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPathSummary, ls_path_summary_free)
 
 #endif

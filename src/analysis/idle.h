@@ -50,10 +50,6 @@ typedef struct {
  * counts. */
 GArray *ls_kernel_times_new (const LsTimeline *t, uint32_t rank);
 
-/* What these take of the window, alone and beside others: added to the parts. */
-void ls_kernel_times_parts (const LsTimeline *t, uint32_t rank, const GArray *kernels,
-                            LsTime parts[LS_N_PARTS]);
-
 /* kernels: of ls_kernel_times_new(). Calls `each` with pieces that do not overlap and together are the time
  * within the window in which no kernel runs: gaps in order of time, the pieces of one gap from its end to its
  * start. */

@@ -20,7 +20,7 @@
  * missing on one side leaves a gap near its place. Sequences longer than some thousand ops
  * are aligned within a band around their diagonal.
  *
- * Where the step went (reconcile_time.c). Each instant belongs to one thing: to a kernel if one
+ * Where the step went (reconcile_match.c). Each instant belongs to one thing: to a kernel if one
  * runs, else to communication, else to a copy, else it is idle; to a matched op before an
  * unmatched one. An idle stretch ends when an op starts; up to the moment in which the host
  * launched that op it is the host's, the rest is the device's (dependencies, launch latency).

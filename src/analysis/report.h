@@ -3,13 +3,42 @@
 #define LS_ANALYSIS_REPORT_H
 
 #include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "analysis/headroom.h"
 #include "cluster/cluster.h"
 #include "exec/memory/memory.h"
 #include "exec/timeline.h"
 #include "model/model.h"
 #include "strategy/strategy.h"
+
+/* --- memory that is to stay free: what takes it is in no category of what is simulated ----------- */
+
+/* capacity = HBM - what the accelerator's file reserves for the CUDA context
+ *     needed + headroom <= capacity: it fits and leaves the headroom */
+
+typedef struct {
+  char *what, *source; /* owned */
+  uint64_t bytes;
+} LsHeadroomPart;
+
+typedef struct {
+  uint64_t bytes;
+  bool is_asked; /* the user wants it left (--headroom, --for): what does not leave it, does not fit */
+  char *program; /* whose it is; NULL: nobody's */
+  GArray *parts; /* LsHeadroomPart; NULL: none  */
+} LsHeadroom;
+
+void ls_headroom_clear (LsHeadroom *h); /* NULL allowed */
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (LsHeadroom, ls_headroom_clear)
+
+/* Whether it is left. */
+bool ls_headroom_is_left (const LsHeadroom *h, uint64_t needed_bytes, uint64_t capacity_bytes);
+
+/* "6.60 GiB for Megatron-LM: allocator 4.80, NCCL 1.00, CUDA context 0.80": newly allocated. */
+char *ls_headroom_text (const LsHeadroom *h);
+
+/* --- every number of a run's result, computed from its timeline ---------------------------------- */
 
 /* Where the time of a rank went; the keys of breakdown_s (src/manual/formats/result.md), in this order. */
 typedef enum {
@@ -39,7 +68,7 @@ const char *ls_part_name (LsPart part); /* static: "exposed_tp" */
 void ls_breakdown_rank (const LsTimeline *t, uint32_t rank, LsTime ret_rank[LS_N_PARTS]);
 void ls_breakdown (const LsTimeline *t, LsTime ret_sum[LS_N_PARTS]);
 
-/* Why the pipeline had nothing, see analysis/bubble.c. */
+/* Why the pipeline had nothing, see analysis/breakdown.c. */
 typedef enum {
   LS_BUBBLE_WARMUP,
   LS_BUBBLE_STEADY,

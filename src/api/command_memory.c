@@ -2,7 +2,6 @@
 #include "api/job_answer.h"
 
 #include "api/commands.h"
-#include "ask/memory_advice.h"
 #include "ask/memory_view.h"
 #include "show/run/write_snapshot.h"
 

@@ -6,13 +6,12 @@
 #include "ask/memory_view.h"
 #include "data/jobs/emit.h"
 #include "data/machines/machines.h"
+#include "job/job.h"
 #include "job/knobs.h"
-#include "job/placement.h"
 #include "show/plot/plots.h"
 #include "show/run/trace_chrome.h"
 #include "show/run/write_report.h"
 #include "show/run/write_run.h"
-#include "show/run/write_spans.h"
 
 /* A Chrome trace of more ranks shows one of each role. */
 #define TRACE_MAX_RANKS 16

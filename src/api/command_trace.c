@@ -9,7 +9,7 @@
 #include "ask/profile/import_profile.h"
 #include "data/text/write_file.h"
 #include "data/traces/trace_json.h"
-#include "job/gpu_called.h"
+#include "job/hardware.h"
 #include "show/tell_import.h"
 
 /* --- profiles become a trace ------------------------------------------------------------------------ */

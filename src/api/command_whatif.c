@@ -2,7 +2,7 @@
 #include "api/commands.h"
 #include "api/job_answer.h"
 #include "ask/whatif.h"
-#include "show/write_whatif.h"
+#include "show/run/write_run.h"
 
 #define DEFAULT_TOP 15
 

@@ -3,7 +3,7 @@
 #ifndef LS_API_JOB_ANSWER_H
 #define LS_API_JOB_ANSWER_H
 
-#include "analysis/critical_summary.h"
+#include "analysis/critical_path.h"
 #include "api/answer.h"
 #include "api/request.h"
 #include "ask/each_fault.h"
@@ -63,7 +63,7 @@ void ls_job_answer_memory_page (gconstpointer job_answer, LsPage *page);
 char *ls_job_title (const LsJobResult *r);
 char *ls_job_subtitle (const LsJobResult *r);
 
-/* --- timeline_picture.c: `lockstep run --timeline` -------------------------------------------------- */
+/* --- job_answer.c: `lockstep run --timeline` -------------------------------------------------- */
 
 /* LS_ERROR_USAGE: rows, ranks, a part or a width that no picture can have, or that its suffix does not
  * heed. */

@@ -8,7 +8,7 @@
 #include "analysis/report.h"
 #include "base/order.h"
 #include "base/parallel.h"
-#include "job/rerun.h"
+#include "job/sensitivity_scale.h"
 
 /* --- what is asked ----------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 
 #include "base/order.h"
 #include "base/parallel.h"
-#include "job/rerun.h"
+#include "job/sensitivity_scale.h"
 
 /* --- how crowded links are --------------------------------------------------------------- */
 

@@ -63,8 +63,6 @@ void ls_kernel_spec_init (LsKernelSpec *spec);
 void ls_kernel_spec_clear (LsKernelSpec *spec);
 /* key: a long flag of `lockstep kernel`; LS_ERROR_USAGE. */
 bool ls_kernel_spec_set (LsKernelSpec *spec, const char *key, const char *value, LsDiagList *diags);
-/* Exactly one kernel or table, and what goes with it: LS_ERROR_USAGE. */
-gboolean ls_kernel_spec_check (const LsKernelSpec *spec, GError **error);
 
 /* The kernels with their times. NULL: LS_ERROR_USAGE, LS_ERROR_INPUT (a file),
  * LS_ERROR_CONFLICT (a dtype that the

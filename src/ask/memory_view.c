@@ -1,8 +1,273 @@
 #include "ask/memory_view.h"
 
+#include <lockstep/error.h>
 #include <math.h>
 
-#include <lockstep/error.h>
+#include "ask/whatif.h"
+#include "base/order.h"
+#include "job/knobs.h"
+
+/* --- what would make a job fit that does not ----------------------------------------------------- */
+
+#define MAX_CHANGES LS_ADVICE_MAX_CHANGES
+#define WIDTH       6 /* combinations that are taken further            */
+#define MAX_TRIED   8 /* simulated of those of a number that may fit    */
+#define N_NEAREST   LS_ADVICE_N_NEAREST
+
+typedef struct {
+  const LsJobSpec *spec;
+  bool needs_more;     /* looks at what needs more than the job has, or else at what does not */
+  GHashTable *seen;    /* jobs, as text */
+  GHashTable *useless; /* changes that saved nothing where they were tried, as text */
+  GPtrArray *all;      /* Candidate: all that save something */
+  LsMemoryAdvice *advice;
+} Search;
+
+/* A change, or several, and what is known of the job with it before it is simulated. */
+typedef struct {
+  const LsJobSpec *spec;
+  LsChange *change; /* owned */
+  char *last;       /* text of the last of them */
+  char *job;        /* its knobs and cluster: equal for equal jobs; NULL: not legal */
+  GPtrArray *next;  /* LsChange: what is proposed for that job                      */
+  int64_t over;     /* bytes too much by the order of allocations alone; less than 0: free */
+  int64_t limit;    /* only less than this is of use                                */
+  double least;     /* of its step, for each sequence                               */
+  bool is_tried;    /* simulated                                                    */
+} Candidate;
+
+static void
+candidate_free (gpointer data)
+{
+  Candidate *c = data;
+  ls_change_free (c->change);
+  g_free (c->last);
+  g_free (c->job);
+  g_clear_pointer (&c->next, g_ptr_array_unref);
+  g_free (c);
+}
+
+static Candidate *
+candidate_new (const LsJobSpec *spec, LsChange *change, char *last, int64_t limit)
+{
+  Candidate *c = g_new0 (Candidate, 1);
+  *c = (Candidate) { .spec = spec, .change = change, .last = last, .limit = limit };
+  return c;
+}
+
+/* --- before simulating ---------------------------------------------------------------- */
+
+/* What it may need. */
+static uint64_t
+allowed (const LsJobSpec *spec, const LsJobResult *r, uint64_t capacity)
+{
+  g_auto (LsHeadroom) headroom = { 0 };
+  ls_headroom_of (&spec->headroom, spec->program, r->strategy.dp_kind, r->hardware, &spec->options.memory,
+                  &headroom);
+  return capacity - (headroom.is_asked ? MIN (headroom.bytes, capacity) : 0);
+}
+
+static void
+estimate (Candidate *c, const LsJobSpec *changed, const LsJobResult *r)
+{
+  LsRunOptions options;
+  if (!ls_job_spec_options (changed, &options, NULL))
+    return;
+  LsMemoryInput in = ls_job_result_memory_input (r, r->hardware, &options.memory);
+  in.options.allocator = LS_MEMORY_EXACT;
+  g_autoptr (LsMemory) memory = ls_memory_new (&in);
+  const LsClassMemory *fullest = ls_memory_fullest (memory);
+  c->over = (int64_t) fullest->needed_bytes - (int64_t) allowed (changed, r, fullest->capacity_bytes);
+  c->least = ls_time_to_s (ls_job_bound (r, r->hardware, &options)) / r->strategy.global_batch;
+  c->next = c->over < c->limit ? ls_changes_propose (changed, r) : NULL;
+  g_autofree char *knobs = ls_knobs_format (&r->strategy);
+  c->job = g_strconcat (changed->cluster, " ", knobs, NULL);
+}
+
+static void
+estimate_one (guint i, gpointer data)
+{
+  Candidate *c = ((Candidate **) data)[i];
+  LsJobSpec changed;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_job_spec_copy (c->spec, &changed);
+  changed.no_notes = true;
+  g_autoptr (LsJobResult) r
+      = ls_change_apply (c->change, &changed, diags) ? ls_job_spec_prepare (&changed, NULL) : NULL;
+  if (r)
+    estimate (c, &changed, r);
+  ls_job_spec_clear (&changed);
+}
+
+/* --- combining ------------------------------------------------------------------------- */
+
+/* What is proposed for the job with the changes of `from`, joined with them. */
+static void
+extend (Search *x, const Candidate *from, GPtrArray *candidates, GHashTable *joined)
+{
+  for (guint i = 0; i < from->next->len; i++) {
+    const LsChange *more = from->next->pdata[i];
+    g_autofree char *text = ls_change_text (more);
+    g_autoptr (LsChange) change = ls_change_join (from->change, more);
+    if (change->needs_more != x->needs_more || g_hash_table_contains (x->useless, text)
+        || !g_hash_table_add (joined, ls_change_key (change)))
+      continue;
+    g_ptr_array_add (candidates,
+                     candidate_new (x->spec, g_steal_pointer (&change), g_steal_pointer (&text), from->over));
+  }
+}
+
+/* Least too much first, then the fastest; of equals that which was proposed first. */
+static int
+compare_candidates (gconstpointer x, gconstpointer y)
+{
+  const Candidate *a = *(Candidate *const *) x, *b = *(Candidate *const *) y;
+  int64_t a_short = MAX (a->over, 0), b_short = MAX (b->over, 0);
+  LS_SMALLER_FIRST (a_short, b_short);
+  return LS_ORDER (a->least, b->least);
+}
+
+/* Those that are legal, of use and not seen yet, by compare_candidates(); the others are freed. */
+static GPtrArray *
+take_useful (Search *x, GPtrArray *candidates)
+{
+  GPtrArray *useful = g_ptr_array_new ();
+  for (guint i = 0; i < candidates->len; i++) {
+    Candidate *c = candidates->pdata[i];
+    bool is_useful = c->next && g_hash_table_add (x->seen, g_strdup (c->job));
+    if (c->job && !c->next)
+      g_hash_table_add (x->useless, g_strdup (c->last));
+    if (is_useful)
+      g_ptr_array_add (useful, c);
+    else
+      candidate_free (c);
+  }
+  g_ptr_array_sort (useful, compare_candidates);
+  for (guint i = 0; i < useful->len; i++)
+    g_ptr_array_add (x->all, useful->pdata[i]);
+  return useful;
+}
+
+/* The first of `from`, each with one change more. */
+static GPtrArray *
+extend_all (Search *x, const GPtrArray *from)
+{
+  g_autoptr (GPtrArray) candidates = g_ptr_array_new ();
+  g_autoptr (GHashTable) joined = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  for (guint i = 0; i < MIN (WIDTH, from->len); i++)
+    extend (x, from->pdata[i], candidates, joined);
+  ls_parallel (candidates->len, 0, estimate_one, candidates->pdata, NULL);
+  return take_useful (x, candidates);
+}
+
+/* --- simulating ------------------------------------------------------------------------- */
+
+/* The first n that were not. */
+static void
+simulate (Search *x, const GPtrArray *candidates, guint n)
+{
+  g_autoptr (GPtrArray) changes = g_ptr_array_new ();
+  for (guint i = 0; i < candidates->len && changes->len < n; i++) {
+    Candidate *c = candidates->pdata[i];
+    if (!c->is_tried)
+      g_ptr_array_add (changes, c->change);
+    c->is_tried = true;
+  }
+  ls_what_if_simulate (x->spec, changes, 0, NULL, x->advice->tried);
+}
+
+/* Those that may fit. On the device clock a job may hold less than the order of its allocations says. */
+static void
+simulate_hopeful (Search *x, const GPtrArray *candidates)
+{
+  guint n = 0;
+  while (n < candidates->len
+         && (((const Candidate *) candidates->pdata[n])->over <= 0
+             || x->spec->options.memory.clock == LS_MEMORY_DEVICE))
+    n++;
+  simulate (x, candidates, MIN (n, MAX_TRIED));
+  x->advice->n_left_out += n - MIN (n, MAX_TRIED);
+}
+
+/* Least too much first, then most gain; of equals that which was tried first. What could not run, at the
+ * end. */
+static int
+compare_advice (gconstpointer x, gconstpointer y)
+{
+  const LsWhatIfRow *a = x, *b = y;
+  if (!a->refused != !b->refused)
+    return a->refused ? 1 : -1;
+  LS_SMALLER_FIRST (a->short_bytes, b->short_bytes);
+  if (!a->refused && a->gain != b->gain)
+    return a->gain > b->gain ? -1 : 1;
+  return LS_ORDER (a->number, b->number);
+}
+
+/* Up to n changes together, as few as are enough. */
+static void
+search (Search *x, Candidate *job, bool needs_more, guint n)
+{
+  x->needs_more = needs_more;
+  g_autoptr (GPtrArray) last = g_ptr_array_new ();
+  g_ptr_array_add (last, job);
+  for (guint i = 1; i <= n && last->len > 0; i++) {
+    GPtrArray *next = extend_all (x, last);
+    g_ptr_array_unref (last);
+    last = next;
+    guint n_before = ls_what_if_n_fit (x->advice->tried);
+    simulate_hopeful (x, last);
+    if (ls_what_if_n_fit (x->advice->tried) > n_before)
+      return;
+  }
+}
+
+/* What the job has first; if that is enough, of the rest only single changes. */
+static void
+search_all (Search *x)
+{
+  Candidate *job = candidate_new (x->spec, ls_change_new (NULL, NULL, false), NULL, INT64_MAX);
+  estimate_one (0, &job);
+  if (job->next) {
+    search (x, job, false, MAX_CHANGES);
+    search (x, job, true, ls_what_if_n_fit (x->advice->tried) > 0 ? 1 : MAX_CHANGES);
+  }
+  candidate_free (job);
+  if (ls_what_if_n_fit (x->advice->tried) > 0)
+    return;
+  g_ptr_array_sort (x->all, compare_candidates);
+  simulate (x, x->all, N_NEAREST);
+}
+
+LsMemoryAdvice *
+ls_memory_advise (const LsJobSpec *spec, const LsJobResult *r, GError **error)
+{
+  if (!r->model.name || spec->trace || spec->order) {
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "%s has fixed what could be changed to make it fit",
+                 spec->order ? "the order of a file" : "a trace");
+    return NULL;
+  }
+  LsMemoryAdvice *advice = g_new0 (LsMemoryAdvice, 1);
+  advice->tried = g_new (LsWhatIf, 1);
+  *advice->tried = (LsWhatIf) { ls_what_if_row (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)), NULL };
+  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GHashTable) useless = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func (candidate_free);
+  Search x = { .spec = spec, .seen = seen, .useless = useless, .all = all, .advice = advice };
+  search_all (&x);
+  g_array_sort (advice->tried->rows, compare_advice);
+  return advice;
+}
+
+void
+ls_memory_advice_free (LsMemoryAdvice *advice)
+{
+  if (!advice)
+    return;
+  ls_what_if_free (advice->tried);
+  g_free (advice);
+}
+
+/* --- what the ranks of a job hold, as a table and as a picture ----------------------------------- */
 
 static LsMemoryRow
 row_of (const LsJobResult *r, const LsClassMemory *m)

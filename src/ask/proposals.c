@@ -1,4 +1,4 @@
-#include "ask/proposals.h"
+#include "ask/whatif.h"
 
 #include <string.h>
 

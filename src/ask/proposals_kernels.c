@@ -1,4 +1,4 @@
-#include "ask/proposals.h"
+#include "ask/whatif.h"
 
 #include "data/jobs/read_recipes.h"
 #include "data/jobs/read_strategy.h"

@@ -119,7 +119,6 @@ gboolean ls_schedule_spec_times (const LsScheduleSpec *spec, LsSchedTimes *ret_t
 /* Whether the schedule has the knobs that were given: LS_ERROR_CONFLICT. */
 gboolean ls_schedule_spec_fits (const LsScheduleSpec *spec, const LsSched *sched, GError **error);
 LsSchedShape ls_schedule_spec_shape (const LsScheduleSpec *spec, const LsSchedTimes *times);
-bool ls_schedule_is_path (const char *text);
 bool ls_schedule_is_list (const char *text); /* of names, more than one */
 /* NULL: LS_ERROR_USAGE that lists them. */
 const LsSched *ls_schedule_named (const char *name, GError **error);

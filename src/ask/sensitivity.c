@@ -1,7 +1,6 @@
 #include "ask/sensitivity.h"
 
 #include "base/parallel.h"
-#include "job/rerun.h"
 #include "job/sensitivity_scale.h"
 
 #define PERCENT 0.01

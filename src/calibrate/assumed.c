@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "calibrate/calibrate_fit.h"
-#include "calibrate/profile_facts.h"
+#include "calibrate/calibrate_run.h"
 #include "data/text/json_out.h"
 #include "exec/run.h"
 

@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "calibrate/calibrate_fit.h"
-#include "calibrate/profile_facts.h"
+#include "calibrate/calibrate_run.h"
 
 /* What is summed over the rows of one variant. */
 typedef struct {

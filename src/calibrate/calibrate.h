@@ -1,7 +1,7 @@
 /* calibrate/calibrate.h — a calibration of a GPU made from measured kernels.
  *
  * Files of data/measured/read_profile.h are read and checked, their kernels sorted into the entries of
- * a calibration (compute/entry.h), and each entry fitted (calibrate_fit.h) to the families
+ * a calibration (compute/measured.h), and each entry fitted (calibrate_fit.h) to the families
  * that are not held out. How many coefficients are free goes with the number of kernels:
  * half of it at most, the most telling first. What cannot be told keeps its
  * physical limit, and a weak prior draws the rest there.
@@ -46,7 +46,7 @@ double ls_calibrate_run_held_out_error (const LsCalibrateRun *run, guint *ret_n)
 const GPtrArray *ls_calibrate_run_notes (const LsCalibrateRun *run);
 /* The calibration as a file of that name; newly allocated. */
 char *ls_calibrate_run_json (LsCalibrateRun *run, const char *name);
-/* calibrate_machine.c: the cluster of the spec as a file of that name at `path`, with what was measured of
+/* calibrate_load.c: the cluster of the spec as a file of that name at `path`, with what was measured of
  * its links; with the calibration that is written at `calibration`, unless that is NULL. Newly allocated.
  * LS_ERROR_USAGE: no cluster was named; LS_ERROR_CONFLICT: it has other GPUs than were measured;
  * LS_ERROR_UNSUPPORTED: it came from XML. */

@@ -3,7 +3,6 @@
 #include "calibrate/calibrate_fit.h"
 #include "calibrate/calibrate_levels.h"
 #include "calibrate/calibrate_run.h"
-#include "calibrate/profile_facts.h"
 
 /* What the pull to physical limits weighs: as much, for a coefficient at the far end of its
  * range, as one kernel that is off by 6 % (0.06^2 / 2). */

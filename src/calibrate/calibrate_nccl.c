@@ -3,13 +3,12 @@
 
 #include <lockstep/error.h>
 
-#include "calibrate/calibrate_nccl_run.h"
+#include "calibrate/calibrate_nccl.h"
 #include "calibrate/nccl_fit.h"
-#include "calibrate/nccl_tell.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_nccl_tests.h"
 #include "job/hardware.h"
-#include "network/nccl/nccl_links.h"
+#include "network/nccl/nccl.h"
 
 /* --- the file --------------------------------------------------------------------------------------- */
 

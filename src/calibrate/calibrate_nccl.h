@@ -18,10 +18,10 @@
  *   self_copy                      an all-to-all
  *
  * and of these at most half as many as there are points, and only those that the points can tell
- * (calibrate/nccl_tell.h): sizes of 1 to 16 KiB tell no bandwidth. What the curves show and is not fitted
+ * (calibrate/nccl_fit.h): sizes of 1 to 16 KiB tell no bandwidth. What the curves show and is not fitted
  * stays, and is named with the reason; what they do not show stays, with its source.
  *
- * Rates are efficiencies of a link (network/nccl/nccl_links.h). Fitted are those of the cluster's own links;
+ * Rates are efficiencies of a link (network/nccl/nccl.h). Fitted are those of the cluster's own links;
  * the file has them carried to the links that it names in measured_on, which stay those of the file that it
  * started from. A job on the cluster carries them back, and one on other links to these. */
 #ifndef LS_CALIBRATE_CALIBRATE_NCCL_H
@@ -30,6 +30,8 @@
 #include <glib.h>
 
 #include "calibrate/fit_report.h"
+#include "data/text/json_doc.h"
+#include "job/hardware.h"
 
 /* A figure of the file. */
 typedef struct {
@@ -81,5 +83,18 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCalibrateNccl, ls_calibrate_nccl_free)
 const LsNcclFitReport *ls_calibrate_nccl_report (const LsCalibrateNccl *run);
 /* The NCCL file of that name; newly allocated. */
 char *ls_calibrate_nccl_json (const LsCalibrateNccl *run, const char *name);
+
+/* --- a fit to runs of nccl-tests on the way ------------------------------------------------------ */
+
+struct LsCalibrateNccl {
+  LsHardware *hardware;
+  LsJsonDoc *base;   /* the NCCL file that is fitted anew */
+  GPtrArray *tests;  /* LsNcclTests                       */
+  GPtrArray *curves; /* LsNcclCurve                      */
+  LsNcclFitReport report;
+};
+
+/* Cluster and files, into curves. Errors as of ls_calibrate_nccl_new(). */
+gboolean calibrate_nccl_load (LsCalibrateNccl *run, const LsCalibrateNcclSpec *spec, GError **error);
 
 #endif

@@ -1,4 +1,4 @@
-#include "calibrate/calibrate_nccl_run.h"
+#include "calibrate/calibrate_nccl.h"
 
 #include <string.h>
 

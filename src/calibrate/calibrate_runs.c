@@ -7,7 +7,6 @@
 #include "calibrate/fitted_file.h"
 #include "calibrate/runs_check.h"
 #include "calibrate/runs_fit.h"
-#include "calibrate/runs_summary.h"
 #include "data/datadir.h"
 #include "job/job_cases.h"
 #include "job/fitted.h"

@@ -35,9 +35,6 @@ typedef struct {
 LsNcclCurve *ls_nccl_curve_new (const char *name, LsCollKind kind, uint32_t n_gpus, uint32_t n_nodes);
 void ls_nccl_curve_free (void *curve);
 
-/* 4 and 32 GPUs: never fitted. */
-bool ls_nccl_is_held_out (uint32_t n_gpus);
-
 /* One number that is fitted: where it lives, how it is printed. Times are LsTime in the
  * struct, and seconds here. */
 typedef enum { LS_NCCL_TIME, LS_NCCL_BYTES, LS_NCCL_RATE, LS_NCCL_RATIO } LsNcclUnit;
@@ -53,7 +50,6 @@ typedef struct {
   }
 
 double ls_nccl_get (const LsNccl *nccl, const LsNcclFitted *f);
-void ls_nccl_set (LsNccl *nccl, const LsNcclFitted *f, double value);
 /* "8.94us", "7.8MB", "21.3GB/s", "0.4": as a file spells it; newly allocated. */
 char *ls_nccl_spell (const LsNccl *nccl, const LsNcclFitted *f);
 
@@ -75,5 +71,22 @@ LsNccl ls_nccl_fit (const LsNcclProblem *p, double *ret_loss);
  * between nodes as fast as they may be, without latency: what is fitted is then the limit of
  * NCCL, not of a link. NULL: an error of ls_cluster_build(). */
 LsCluster *ls_nccl_wide_cluster (const LsClusterSpec *spec, uint32_t n_nodes, GError **error);
+
+/* --- which figures of an NCCL file measured collectives can tell --------------------------------- */
+
+/* J_ij: by how much ln (time) of point i moves for ln (figure j), by differences of 2 % from where the
+ * fit of j starts, with the others as they were fitted. Of the points that are fitted
+ *
+ *   two at least must move by a tenth of what the figure does: else no size depends on it (a bandwidth, of
+ *   1 to 16 KiB);
+ *   the standard error s sqrt ((J'J)^-1_jj) must be below 0.25: else it trades with others, and the worst
+ *   one goes
+ *
+ * with s the larger of 1 %, what runs of nccl-tests scatter by (a guess), and the root mean square of what is
+ * left. */
+
+/* The first of p->fitted that they cannot tell at these figures, and why (static); their number: all are
+ * told. ret_error: standard errors of their ln, as far as known. */
+size_t ls_nccl_untold (const LsNcclProblem *p, const LsNccl *at, double *ret_error, const char **ret_why);
 
 #endif

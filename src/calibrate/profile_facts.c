@@ -1,4 +1,4 @@
-#include "calibrate/profile_facts.h"
+#include "calibrate/calibrate_run.h"
 
 #include <math.h>
 #include <string.h>

@@ -69,7 +69,7 @@ step_without (const LsRunsProblem *p, const gsl_matrix *J, const double *r, size
   gsl_vector_free (b);
 }
 
-/* By how much the curves of runs_predict.c move from the fit to there: no simulation. */
+/* By how much the curves of runs_descend.c move from the fit to there: no simulation. */
 static void
 leave_out (RunsWork *w, const gsl_vector *u, const gsl_matrix *J, LsRunsFit *fit)
 {

@@ -28,7 +28,7 @@ typedef struct {
   bool has_failed;
 } RunsWork;
 
-/* runs_predict.c. What returns bool: false, a simulation failed. */
+/* runs_descend.c. What returns bool: false, a simulation failed. */
 double runs_half_range (const LsRunsParameter *x); /* in ln */
 double runs_u_of (const LsRunsParameter *x, double value);
 void runs_values_at (const RunsWork *w, const gsl_vector *u, double *ret_values);

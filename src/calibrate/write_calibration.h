@@ -4,7 +4,7 @@
 #define LS_CALIBRATE_WRITE_CALIBRATION_H
 
 #include "calibrate/fit_report.h"
-#include "compute/entry.h"
+#include "compute/measured.h"
 
 /* A file that went into it. */
 typedef struct {

@@ -1,6 +1,20 @@
 #include "cluster/reliability.h"
 
+#include <glib.h>
 #include <math.h>
+
+/* --- how much GPUs of a kind differ, and how much the steps of one ------------------------------- */
+
+void
+ls_jitter_clear (LsJitter *j)
+{
+  g_free (j->name);
+  g_free (j->source);
+  *j = (LsJitter) { 0 };
+}
+
+/* How often parts of a cluster fail, what each failure does to a job, and how long it takes until the
+ * job goes on. */
 
 #define DAY_S 86400.0
 
@@ -20,13 +34,6 @@ ls_reliability_clear (LsReliability *r)
       cause_clear (&g_array_index (r->causes, LsFailureCause, i));
   g_clear_pointer (&r->causes, g_array_unref);
   *r = (LsReliability) { 0 };
-}
-
-const char *
-ls_fails_name (int unit)
-{
-  static const char *const names[] = { "gpu", "node", "nic", "job", "rack" };
-  return names[unit];
 }
 
 double

@@ -7,7 +7,7 @@
 #include "base/digest.h"
 #include "exec/rank.h"
 #include "exec/state.h"
-#include "plan/join.h"
+#include "plan/plan.h"
 
 #define N_WARM_STEPS 2
 

@@ -3,7 +3,7 @@
  * Problem. Jobs that are placed beside each other share leaves, spines and storage. What each takes alone
  * says nothing of what they take from each other, which depends on when each of them communicates.
  *
- * Solution. Their plans are joined into one (plan/join.h) and replayed by one engine over one set of links,
+ * Solution. Their plans are joined into one (plan/plan.h) and replayed by one engine over one set of links,
  * so that all flows share by the same rules (core/maxmin.h), whosever they are. Kernels and hosts of each job
  * are costed as it would be alone. A job does its steps over and over, as long as any is measured, so that
  * none meets a cluster that others have left already.

@@ -39,7 +39,7 @@ typedef struct {
   uint64_t n_over, n_waiting; /* periods: that are over; that began while one was not */
 } XTraffic;
 
-/* One of the plans that a run replays; a run of several has them joined (plan/join.h). Steps are counted for
+/* One of the plans that a run replays; a run of several has them joined (plan/plan.h). Steps are counted for
  * each by itself. */
 struct XJob {
   const LsPlan *plan; /* its own, unfolded */

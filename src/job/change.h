@@ -1,7 +1,7 @@
 /* job/change.h — a change to a job, as the options that make it.
  *
  * A change is kept as keys and values of ls_job_spec_set(), so whatever is said of it holds for the job that
- * a user starts with these options appended. Which changes there are: ask/proposals.h. */
+ * a user starts with these options appended. Which changes there are: ask/whatif.h. */
 #ifndef LS_JOB_CHANGE_H
 #define LS_JOB_CHANGE_H
 

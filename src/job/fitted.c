@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "compute/measured.h"
-#include "compute/entry.h"
 
 static bool
 is_compute (int kind)

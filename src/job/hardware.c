@@ -1,16 +1,86 @@
 #include "job/hardware.h"
 
-#include <string.h>
-
+#include <glib.h>
 #include <lockstep/error.h>
+#include <string.h>
 
 #include "cluster/segment.h"
 #include "compute/clock.h"
-#include "compute/entry.h"
+#include "compute/measured.h"
+#include "data/datadir.h"
 #include "data/jobs/read_software.h"
 #include "data/machines/machines.h"
 #include "job/fitted.h"
-#include "network/nccl/nccl_links.h"
+#include "network/nccl/nccl.h"
+
+/* --- GPUs by what their driver calls them: "NVIDIA A100-SXM4-80GB" is a100-80g ------------------- */
+
+/* The words of a name, small: "NVIDIA A100-SXM4-80GB" has nvidia, a100, sxm4, 80gb. */
+static char **
+words_of (const char *name)
+{
+  g_autofree char *small = g_ascii_strdown (name, -1);
+  return g_strsplit_set (small, " -_()", -1);
+}
+
+/* "80gb" says "80g", but "h200" not "h20". */
+static bool
+says (const char *theirs, const char *ours)
+{
+  return *ours && g_str_has_prefix (theirs, ours) && !g_ascii_isdigit (theirs[strlen (ours)]);
+}
+
+/* Does the driver's name say all words of ours? "a100-80g": a100 and 80gb. */
+static guint
+matching_words (char **driver, const char *name)
+{
+  g_auto (GStrv) ours = words_of (name);
+  guint n = 0;
+  for (char **word = ours; *word; word++) {
+    bool found = false;
+    for (char **d = driver; *d && !found; d++)
+      found = says (*d, *word);
+    if (!found)
+      return 0;
+    n++;
+  }
+  return n;
+}
+
+char *
+ls_gpu_called (const char *driver_name)
+{
+  g_autoptr (GPtrArray) gpus = ls_data_list (LS_DATA_GPUS);
+  g_auto (GStrv) words = words_of (driver_name);
+  guint best = 0;
+  const char *name = NULL;
+  for (guint i = 0; i < gpus->len; i++) {
+    const LsDataEntry *entry = g_ptr_array_index (gpus, i);
+    guint n = matching_words (words, entry->name);
+    if (n > 0 && n == best)
+      name = NULL;
+    if (n > best)
+      name = entry->name;
+    best = MAX (best, n);
+  }
+  return g_strdup (name);
+}
+
+bool
+ls_gpu_is_other (const char *driver_name, const char *name)
+{
+  g_autofree char *called = ls_gpu_called (driver_name);
+  if (!called)
+    return false;
+  g_auto (GStrv) theirs = words_of (called), ours = words_of (name);
+  for (char **word = theirs; *word; word++)
+    if (!g_strv_contains ((const char *const *) ours, *word))
+      return true;
+  return false;
+}
+
+/* A cluster as its file describes it, with what goes with its GPU: measured kernel efficiencies and
+ * NCCL figures. */
 
 void
 ls_hardware_free (LsHardware *h)
@@ -158,8 +228,11 @@ place (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, LsClusterSpec *re
   return TRUE;
 }
 
-LsCluster *
-ls_hardware_build_placed (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, GError **error)
+/* A cluster of n_nodes, or where that is 0 of as many as hold a job of n_gpus: ls_cluster_spec_fit(). The job
+ * is placed in it (cluster/segment.h; n_gpus 0: on all). Errors as of ls_cluster_build_within() and
+ * ls_segment_place(). */
+static LsCluster *
+hardware_build_placed (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, GError **error)
 {
   LsClusterSpec spec;
   return place (h, n_nodes, n_gpus, &spec, error) ? build (h, &spec, error) : NULL;
@@ -177,8 +250,8 @@ LsCluster *
 ls_hardware_build_asked (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, GError **error)
 {
   if (n_nodes == 0 && n_gpus > 0)
-    return ls_hardware_build_placed (h, 0, n_gpus, error);
-  LsCluster *c = ls_hardware_build_placed (h, n_nodes > 0 ? n_nodes : h->spec.n_nodes, n_gpus, error);
+    return hardware_build_placed (h, 0, n_gpus, error);
+  LsCluster *c = hardware_build_placed (h, n_nodes > 0 ? n_nodes : h->spec.n_nodes, n_gpus, error);
   if (c && n_gpus > ls_cluster_n_taken (c)) {
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
                  "--gpus %u: %u node%s of %s ha%s %u %s\n"

@@ -4,6 +4,8 @@
 #ifndef LS_JOB_HARDWARE_H
 #define LS_JOB_HARDWARE_H
 
+#include <stdbool.h>
+
 #include "base/diag.h"
 #include "cluster/cluster.h"
 #include "cluster/segment.h"
@@ -45,11 +47,6 @@ bool ls_slice_parse (const char *text, uint32_t ret_slice[LS_TORUS_AXES]);
  * LS_ERROR_CONFLICT: no torus, or one of other axes. */
 gboolean ls_hardware_set_slice (LsHardware *hardware, const uint32_t slice[LS_TORUS_AXES], GError **error);
 
-/* A cluster of n_nodes, or where that is 0 of as many as hold a job of n_gpus: ls_cluster_spec_fit(). The job
- * is placed in it (cluster/segment.h; n_gpus 0: on all). Errors as of ls_cluster_build_within() and
- * ls_segment_place(). */
-LsCluster *ls_hardware_build_placed (const LsHardware *hardware, uint32_t n_nodes, uint32_t n_gpus,
-                                     GError **error);
 /* The same, by ls_cluster_build_brief(). */
 LsCluster *ls_hardware_build_brief (const LsHardware *hardware, uint32_t n_nodes, uint32_t n_gpus,
                                     GError **error);
@@ -80,5 +77,15 @@ gboolean ls_hardware_check_formats (const LsClusterSpec *spec, const LsStrategy 
 
 /* LS_ERROR_UNSUPPORTED where nodes are of several kinds: `what` ("--sensitivity") is of one. */
 gboolean ls_hardware_check_alike (const LsClusterSpec *spec, const char *what, GError **error);
+
+/* --- GPUs by what their driver calls them: "NVIDIA A100-SXM4-80GB" is a100-80g ------------------- */
+
+/* The GPU file all of whose words the driver's begin with, that with most of them; NULL: none or
+ * several. Newly allocated. */
+char *ls_gpu_called (const char *driver_name);
+
+/* Whether the driver's name contradicts that of our GPU: it is that of a file some of whose words ours
+ * lacks. Not so "NVIDIA H100" and "my-h100". */
+bool ls_gpu_is_other (const char *driver_name, const char *name);
 
 #endif

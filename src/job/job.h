@@ -16,12 +16,38 @@
 
 #include "analysis/logged_step.h"
 #include "analysis/report.h"
+#include "cluster/cluster.h"
+#include "data/jobs/read_software.h"
 #include "data/launch/import.h"
 #include "data/text/field.h"
+#include "exec/memory/memory.h"
 #include "exec/run.h"
 #include "job/hardware.h"
-#include "job/job_headroom.h"
+#include "plan/plan.h"
 #include "strategy/strategy.h"
+
+/* --- how much memory a job is to leave free, and whose program it is ----------------------------- */
+
+/* Asked for: `--headroom` says so, a size or a share of the accelerator's memory; with `--for` alone it is
+ * what that program takes. Otherwise it is what the program takes whose way to be data parallel the
+ * job has (dp_kinds in strategies/software), and is told, not demanded. */
+
+typedef struct {
+  bool is_set;
+  uint64_t bytes;
+  double percent; /* of the accelerator's memory */
+} LsHeadroomAsk;
+
+/* "6GiB", "8%", "0". */
+#define LS_HEADROOM_EXPECTED "a size such as 6GiB, a share of the accelerator's memory such as 8%, or 0"
+bool ls_headroom_parse (const char *text, LsHeadroomAsk *ret_ask);
+
+/* Of a job with that LsDpKind on that machine. software: that it is for, or NULL: the one that it is taken to
+ * run (job/softwares.h). */
+void ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, int dp_kind,
+                     const LsHardware *hardware, const LsMemoryOptions *memory, LsHeadroom *ret);
+
+/* --- one job end to end: files in, every result out ---------------------------------------------- */
 
 /* LS_JOB_NETWORK_ALL: flow, and report.networks says what the others make of it. */
 typedef enum {
@@ -187,5 +213,12 @@ char *ls_job_spec_shapes (const LsJobSpec *spec, GError **error);
 /* Loads model and cluster, and resolves and lowers the strategy, but does not run:
  * what `lockstep check` does with a strategy. */
 gboolean ls_job_spec_check (const LsJobSpec *spec, GError **error);
+
+/* --- which rank runs where, for people ----------------------------------------------------------- */
+
+/* A table with a line per rank: node, GPU of the node, NIC of the node, place in
+ * each dimension of the mesh, and the ranks before and after it in the pipeline.
+ * s must be resolved. Newly allocated, ends in a newline. */
+char *ls_placement_format (const LsPlan *plan, const LsStrategy *s, const LsCluster *c);
 
 #endif

@@ -1,10 +1,109 @@
+#include <lockstep/units.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "analysis/logged_step.h"
+#include "data/measured/read_cases.h"
 #include "data/measured/read_nccl_tests.h"
 #include "data/text/field.h"
 #include "job/job.h"
-#include "job/measured_spec.h"
+
+/* --- a measured step from text ------------------------------------------------------------------- */
+
+#define LS_MEASURED_EXPECTED                                                                                 \
+  "a time with a unit such as 13.9s; behind it, if they are known, tflops=145 (of one rank), memory=61GiB, " \
+  "tokens_per_s=9400"                                                                                        \
+  " or tokens_per_s_per_gpu=147, with commas; and :SOURCE"
+#define LS_PUBLISHED_EXPECTED                                                                                \
+  "seconds from 1e-9 to 1e9, or a time with a unit; behind it, if one likes, a source: 13.75:paper or "      \
+  "38s:log"
+
+/* Seconds of "13.9s" or, if numbers may stand alone, "13.9". */
+static bool
+parse_seconds (const char *text, bool may_lack_unit, double *ret_s)
+{
+  LsTime time;
+  char *end;
+  if (ls_parse_time (text, &time, NULL)) {
+    *ret_s = ls_time_to_s (time);
+  } else {
+    *ret_s = g_ascii_strtod (text, &end);
+    if (!may_lack_unit || end == text || *end)
+      return false;
+  }
+  return *ret_s >= LS_MEASURED_MIN_S && *ret_s <= LS_MEASURED_MAX_S; /* not NAN either */
+}
+
+static bool
+parse_number (const char *text, double *ret)
+{
+  char *end;
+  double value = g_ascii_strtod (text, &end);
+  if (end == text || *end || !(value > 0 && value < 1e30))
+    return false;
+  *ret = value;
+  return true;
+}
+
+/* One of "tflops=145". */
+static bool
+parse_item (const char *item, LsMeasured *m)
+{
+  uint64_t bytes;
+  if (g_str_has_prefix (item, "tflops=")) {
+    if (!parse_number (item + strlen ("tflops="), &m->flops_per_gpu))
+      return false;
+    m->flops_per_gpu *= 1e12;
+    return true;
+  }
+  if (g_str_has_prefix (item, "memory=")) {
+    if (!ls_parse_bytes (item + strlen ("memory="), &bytes, NULL) || bytes == 0)
+      return false;
+    m->memory_bytes = (double) bytes;
+    return true;
+  }
+  if (g_str_has_prefix (item, "tokens_per_s="))
+    return parse_number (item + strlen ("tokens_per_s="), &m->tokens_per_s);
+  return g_str_has_prefix (item, "tokens_per_s_per_gpu=")
+      && parse_number (item + strlen ("tokens_per_s_per_gpu="), &m->tokens_per_s_per_gpu);
+}
+
+static void
+take (LsMeasured *m, LsMeasured *parsed, const char *source)
+{
+  ls_measured_clear (m);
+  *m = *parsed;
+  m->source = source && *source ? g_strdup (source) : NULL;
+}
+
+/* False leaves it alone. The second takes seconds without a unit too, and nothing beside the time. */
+static bool
+measured_parse (const char *text, LsMeasured *m)
+{
+  LsMeasured parsed = { 0 };
+  g_auto (GStrv) parts = g_strsplit (text, ":", 2);
+  g_auto (GStrv) items = g_strsplit (parts[0] ? parts[0] : "", ",", -1);
+  if (!items[0] || !parse_seconds (items[0], false, &parsed.step_s))
+    return false;
+  for (char **item = items + 1; *item; item++)
+    if (!parse_item (*item, &parsed))
+      return false;
+  if (parsed.tokens_per_s > 0 && parsed.tokens_per_s_per_gpu > 0)
+    return false;
+  take (m, &parsed, parts[1]);
+  return true;
+}
+
+static bool
+published_parse (const char *text, LsMeasured *m)
+{
+  LsMeasured parsed = { .is_published = true };
+  g_auto (GStrv) parts = g_strsplit (text, ":", 2);
+  if (!parts[0] || !parse_seconds (parts[0], true, &parsed.step_s))
+    return false;
+  take (m, &parsed, parts[1]);
+  return true;
+}
 
 #define MAX_STEPS 1000
 
@@ -38,13 +137,13 @@ static const LsEnumName allocator_names[] = {
 static bool
 parse_measured (const char *text, void *target)
 {
-  return ls_measured_parse (text, &((LsJobSpec *) target)->measured);
+  return measured_parse (text, &((LsJobSpec *) target)->measured);
 }
 
 static bool
 parse_published (const char *text, void *target)
 {
-  return ls_published_parse (text, &((LsJobSpec *) target)->measured);
+  return published_parse (text, &((LsJobSpec *) target)->measured);
 }
 
 static bool

@@ -56,7 +56,7 @@ LsCluster *ls_job_build_cluster (LsStrategy *s, const LsHardware *hardware, uint
  * ls_allocation_gpus(). */
 uint32_t *ls_job_gpus (const LsStrategy *s, const LsCluster *cluster, GError **error);
 
-/* --- lower_costs.c --------------------------------------------------------------------------------- */
+/* --- job_order.c --------------------------------------------------------------------------------- */
 
 /* What the lowering has to know of a cluster to order a pipeline: how long kernels, tensor-parallel
  * collectives and sends between stages take alone. Zero bubble's authors measure the same in the first
@@ -141,7 +141,7 @@ bool ls_job_may_retry (const LsJobResult *r, uint64_t needed_bytes);
 void ls_job_fit_retries (LsJobResult *r);
 
 /* Appends to the notes of a result what a user is to know of them: retries, no memory left, or segments that
- * come so near to the limit that what no simulated category holds (job/job_headroom.h) meets it. */
+ * come so near to the limit that what no simulated category holds (job/job.h) meets it. */
 void ls_job_note_retries (const LsJobSpec *spec, LsJobResult *r);
 
 #endif

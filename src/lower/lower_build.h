@@ -87,7 +87,7 @@ void build_device_sync (Build *b);
 void build_buffer (Build *b, uint16_t op, uint16_t id, LsMemCategory category, uint64_t bytes, bool is_free);
 
 /* Its matrix product takes fp8 or nvfp4: what sequence parallelism gathers for it is cast before
- * (model/operators_scaled.h). */
+ * (model/operators_build.h). */
 static inline bool
 multiplies_scaled (const LsOperator *o)
 {

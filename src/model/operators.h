@@ -186,7 +186,7 @@ uint64_t ls_boundary_bytes (const LsModel *m, const LsShard *s);
 
 /* One optimizer step over n_params local parameters with mixed-precision Adam, as
  * Megatron-LM launches it; bytes per parameter follow from the dtypes
- * (optimizer.c). Appends LsKernel values. The one of kind REDUCTION is the gradient
+ * (optimizer_kind.c). Appends LsKernel values. The one of kind REDUCTION is the gradient
  * norm, and "grad-unscale" (fp16) looks for inf: their all-reduces follow them. */
 void ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype, GArray *kernels);
 /* The same where parameters and gradients are fp32 shards and nothing else, as with FSDP:

@@ -1,7 +1,5 @@
 #include "model/operators_build.h"
 
-#include "model/operators_scaled.h"
-
 static uint64_t
 divide (uint64_t n, uint64_t by)
 {

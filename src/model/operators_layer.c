@@ -19,7 +19,7 @@
  *
  * The biases of proj and fc2 are added after the reduction, in the fused
  * bias-dropout-add, and belong to it: they are replicated over tp. */
-#include "model/operators_scaled.h"
+#include "model/operators_build.h"
 
 static const LsLinearNames qkv_names = { "qkv", "qkv-dgrad", "qkv-wgrad" };
 static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad" };

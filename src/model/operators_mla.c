@@ -22,7 +22,7 @@
  * context is multiplied by. Without rope keys are put together as with it.
  *
  * Kept: the norm's output, the latents and their normalised forms, q, k and v. */
-#include "model/operators_scaled.h"
+#include "model/operators_build.h"
 
 #define FP32_BYTES  4
 #define INDEX_BYTES 4 /* of a chosen key */

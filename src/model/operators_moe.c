@@ -51,7 +51,7 @@
  * token_dispatcher, experts, moe_layer}.py. */
 #include "base/draw.h"
 #include "model/expert_load.h"
-#include "model/operators_scaled.h"
+#include "model/operators_build.h"
 
 #define FP32_BYTES 4
 #define TILE_ROWS  64 /* of the smallest tile of a GEMM (compute/cost.c) */

@@ -1,4 +1,4 @@
-#include "model/operators_scaled.h"
+#include "model/operators_build.h"
 
 /* How a tensor is brought into a format: bytes that a layout takes per element, scales counted; whether its
  * maximum comes first; whether the layout for W is made from the 16-bit tensor too, as it cannot be had by

@@ -104,7 +104,7 @@ gboolean ls_coll_plan_is_small (const LsCollCall *call, const LsCollAlgorithm *a
 gboolean ls_coll_script_is_small (const LsCollCall *call, const LsCollAlgorithm *a, const LsScript *s,
                                   GError **error);
 
-/* --- two trees over n hosts, complementary (double_tree.c) --- */
+/* --- two trees over n hosts, complementary (coll_tree.c) --- */
 
 #define LS_NO_HOST UINT32_MAX
 
@@ -200,8 +200,6 @@ LsTime ls_nccl_hop_inter (const LsCollCall *call, LsTuneAlgorithm algorithm);
  * NCCL alone limits them (0 without bytes). */
 LsTime ls_nccl_latency (const LsCollCall *call, LsTuneAlgorithm algorithm);
 double ls_nccl_seconds (const LsCollCall *call, LsTuneAlgorithm algorithm);
-/* Channels of one message to a peer (coll_p2p.c). */
-uint32_t ls_nccl_p2p_channels (const LsCollCall *call);
 /* The same of a send/recv, a permute or an all-to-all, and which protocol is NCCL's. */
 LsProtocol ls_nccl_p2p_protocol (const LsCollCall *call);
 LsTime ls_nccl_p2p_latency (const LsCollCall *call);

@@ -30,7 +30,7 @@
 
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
-#include "network/nccl/nccl_links.h"
+#include "network/nccl/nccl.h"
 
 #define BLOCKS 65536 /* of a token's bytes times tokens: what messages are cut into */
 

@@ -5,7 +5,7 @@
  *
  * Model. In each host GPU g is the head of the g-th k-th of the array: it gets the host's
  * sum from the NVSwitches (coll_nvls.c), adds it up with that of the heads g of the other
- * hosts over a double tree (double_tree.c), both trees with half of it, and gives the
+ * hosts over a double tree (coll_tree.c), both trees with half of it, and gives the
  * result to the NVSwitches, which copy it to all. All of it is pipelined, chunk by chunk.
  *
  *     a GPU's NVLinks     S + S/k up and down

@@ -4,7 +4,7 @@
  * latency that grows with log2 N.
  *
  * Model. Channel e enters each host at member e mod k; from there the members of the
- * host form a chain. Two trees join the hosts (double_tree.c), each with half of the
+ * host form a chain. Two trees join the hosts (coll_tree.c), each with half of the
  * channels' data. A chunk is added up towards the root and copied back down, one chunk
  * behind the other: both directions of every edge are busy at once, and each carries S
  * over all channels.
@@ -32,6 +32,71 @@
 
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
+
+/* --- two binary trees over the same hosts, as NCCL builds them ----------------------------------- */
+
+/* In the first, odd hosts are leaves, hosts 2 mod 4 stand above them, and so on: the
+ * parent of r, whose lowest set bit is b, is r with b cleared and the next bit set, or
+ * with b cleared only where that host does not exist. Host 0 is the root. The second
+ * tree is the first one mirrored (n even) or moved on by one host (n odd): who is a leaf
+ * in one is not in the other, except that with n odd one host may be a leaf twice. Half
+ * of the data goes through each, so that every host forwards about as much as it
+ * contributes.
+ *
+ * Reference: Sanders, Speck & Traeff, Two-tree algorithms for full bandwidth broadcast,
+ * reduction and scan, Parallel Computing 35 (2009); NCCL 2.30.7 src/graph/trees.cc. */
+
+/* In the first tree over n hosts. */
+static uint32_t
+parent_of_double_tree (uint32_t n, uint32_t r)
+{
+  if (r == 0)
+    return LS_NO_HOST;
+  uint32_t bit = r & -r;
+  uint32_t up = (r ^ bit) | (bit << 1);
+  return up < n ? up : r ^ bit;
+}
+
+static uint32_t
+parent_in (uint32_t n, uint32_t tree, uint32_t r)
+{
+  if (tree == 0)
+    return parent_of_double_tree (n, r);
+  uint32_t up
+      = n % 2 == 0 ? parent_of_double_tree (n, n - 1 - r) : parent_of_double_tree (n, (r + n - 1) % n);
+  if (up == LS_NO_HOST)
+    return up;
+  return n % 2 == 0 ? n - 1 - up : (up + 1) % n;
+}
+
+static void
+add_child (LsTreeNode *node, uint32_t child)
+{
+  uint32_t i = node->child[0] == LS_NO_HOST ? 0 : 1;
+  g_assert (node->child[i] == LS_NO_HOST);
+  node->child[i] = child;
+}
+
+LsDoubleTree
+ls_double_tree (uint32_t n, LsArena *arena)
+{
+  LsDoubleTree d = { .n_trees = n > 1 ? 2 : 1 };
+  for (uint32_t t = 0; t < d.n_trees; t++) {
+    LsTreeNode *node = d.node[t] = ls_arena_new_array (arena, LsTreeNode, n);
+    for (uint32_t r = 0; r < n; r++)
+      node[r] = (LsTreeNode) { .parent = parent_in (n, t, r), .child = { LS_NO_HOST, LS_NO_HOST } };
+    for (uint32_t r = 0; r < n; r++) {
+      if (node[r].parent != LS_NO_HOST)
+        add_child (&node[node[r].parent], r);
+      for (uint32_t up = node[r].parent; up != LS_NO_HOST; up = node[up].parent)
+        node[r].depth++;
+      d.depth = MAX (d.depth, node[r].depth);
+    }
+  }
+  return d;
+}
+
+/* --- all-reduce over NCCL's double binary tree --------------------------------------------------- */
 
 typedef struct {
   const LsCollCall *call;

@@ -4,7 +4,7 @@
 #include "base/gcd.h"
 #include "cluster/route.h"
 #include "network/algorithm.h"
-#include "network/nccl/nccl_links.h"
+#include "network/nccl/nccl.h"
 
 /* How finely a script cuts a pipeline. That data follow one another through it is physical;
  * how finely is not. NCCL 2.30.7 moves slices of 16 to 512 KiB a channel (src/enqueue.cc,

@@ -46,7 +46,7 @@ gboolean ls_plan_fail (LsPlanFault *fault, const LsPlan *plan, uint32_t rank, Ls
 /* plan_check_local.c: what one program must keep by itself. */
 gboolean ls_plan_check_programs (const LsPlanCheck *check, LsPlanFault *fault);
 
-/* plan_check_alike.c: the shapes of a plan's programs; indices are known to be in range. Borrows the plan. */
+/* plan_check.c: the shapes of a plan's programs; indices are known to be in range. Borrows the plan. */
 typedef struct LsPlanShapes LsPlanShapes;
 LsPlanShapes *ls_plan_shapes_new (const LsPlan *plan);
 void ls_plan_shapes_free (LsPlanShapes *shapes); /* NULL allowed */

@@ -1,6 +1,6 @@
 #include "schedules/sched_check.h"
 
-#include "schedules/sched_replay.h"
+#include "schedules/sched_eval.h"
 
 typedef struct {
   const LsOrders *orders;

@@ -56,16 +56,6 @@ void ls_sched_append_1f1b_split (const LsSchedShape *shape, uint32_t n_warmup, u
 /* One chunk per rank: the k-th action of a type is micro-batch k. */
 LsAction ls_sched_nth_in_order (const LsSchedShape *shape, LsActionType type, uint32_t k);
 
-/* Several chunks per rank on a loop, micro-batches in groups: see schedules/sched_interleaved.c. */
-LsAction ls_sched_nth_in_groups (const LsSchedShape *shape, LsActionType type, uint32_t k);
-uint32_t ls_sched_group_size (const LsSchedShape *shape); /* of a legal shape */
-/* m / max (1, m / pp), PyTorch's micro-batches per round; 0 if the rounds do not divide m. */
-uint32_t ls_sched_round_size (const LsSchedShape *shape);
-
-/* DualPipe's eight steps on one rank: see schedules/sched_dualpipev.c. */
-void ls_sched_append_dualpipe (uint32_t n_places, uint32_t place, uint32_t n_micro_batches,
-                               uint32_t first_chunk, GArray *actions);
-
 /* Schedules that are given as a time of each action, in units of a forward: LsSchedSlot values,
  * appended as actions in the order of their times, of which no two are equal. With
  * is_split each B becomes an I and a W. */

@@ -1,15 +1,17 @@
 #include "show/write_compare.h"
 
+#include <lockstep/units.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
-
-#include <lockstep/units.h>
 
 #include "data/text/json_out.h"
 
 #define MAX_LINKS  10 /* of a text */
 #define NAME_WIDTH 28
+
+static void compare_options_print (LsResultFile *const *files, guint n, int width, GString *out);
+static void compare_options_write (LsResultFile *const *files, guint n, LsJsonOut *w);
 
 static double
 percent (double a, double b)
@@ -43,20 +45,23 @@ append_value (GString *out, double value, int s)
     g_string_append_printf (out, " %14.3f", value);
 }
 
-const char *
-ls_compare_section_key (int section)
+/* What two results and more share: the names of a section, a number as its text has it, and the line of a
+ * file. */
+static const char *
+compare_section_key (int section)
 {
   return sections[section].key;
 }
 
-const char *
-ls_compare_section_title (int section)
+/* static: "breakdown, ms"  */
+static const char *
+compare_section_title (int section)
 {
   return sections[section].title;
 }
 
-void
-ls_compare_value_print (GString *out, double value, int section)
+static void
+compare_value_print (GString *out, double value, int section)
 {
   append_value (out, value * sections[section].scale, section);
 }
@@ -123,8 +128,8 @@ shown_rows (const LsResultCompare *c, int s)
 }
 
 /* "A a.json: llama3-8b on dgx-h100, step 1.234 s" */
-void
-ls_compare_file_print (GString *out, const char *side, const LsResultFile *file)
+static void
+compare_file_print (GString *out, const char *side, const LsResultFile *file)
 {
   const char *what = file->model ? file->model : file->trace;
   double step_s = g_array_index (file->sections[LS_RESULT_STEP], LsResultNumber, 0).value;
@@ -154,14 +159,14 @@ char *
 ls_result_compare_to_text (const LsResultCompare *c)
 {
   GString *out = g_string_new (NULL);
-  ls_compare_file_print (out, "A", c->a);
-  ls_compare_file_print (out, "B", c->b);
+  compare_file_print (out, "A", c->a);
+  compare_file_print (out, "B", c->b);
   if (!may_be_one_model (c->a, c->b))
     append_remark (out, "model", c->a->model, c->b->model);
   append_remark (out, "trace", c->a->trace, c->b->trace);
   append_remark (out, "cluster", c->a->cluster, c->b->cluster);
   LsResultFile *const files[] = { (LsResultFile *) c->a, (LsResultFile *) c->b };
-  ls_compare_options_print (files, 2, NAME_WIDTH, out);
+  compare_options_print (files, 2, NAME_WIDTH, out);
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
     g_autoptr (GArray) rows = shown_rows (c, s);
     if (rows->len == 0)
@@ -182,7 +187,7 @@ ls_result_compare_to_json (const LsResultCompare *c)
   ls_json_out_string (&w, "a", c->a->path);
   ls_json_out_string (&w, "b", c->b->path);
   LsResultFile *const files[] = { (LsResultFile *) c->a, (LsResultFile *) c->b };
-  ls_compare_options_write (files, 2, &w);
+  compare_options_write (files, 2, &w);
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
     ls_json_out_begin_array (&w, sections[s].key);
     for (guint i = 0; i < c->sections[s]->len; i++) {
@@ -281,5 +286,205 @@ ls_span_compare_to_json (const LsSpanCompare *c)
     ls_json_out_end_object (&w);
   }
   ls_json_out_end_array (&w);
+  return ls_json_out_close (&w);
+}
+
+/* --- options that differ, and more than two results in columns ----------------------------------- */
+
+/* "A" to "Z", then "27" */
+static char *
+column_name (guint i)
+{
+  return i < 26 ? g_strdup_printf ("%c", 'A' + (int) i) : g_strdup_printf ("%u", i + 1);
+}
+
+/* --- options --- */
+
+static bool
+is_same_in_all (LsResultFile *const *files, guint n, const char *name)
+{
+  for (guint i = 1; i < n; i++)
+    if (g_strcmp0 (ls_result_option (files[i]->options, name), ls_result_option (files[0]->options, name))
+        != 0)
+      return false;
+  return true;
+}
+
+static bool
+has_text (const GPtrArray *names, const char *name)
+{
+  return g_ptr_array_find_with_equal_func ((GPtrArray *) names, name, g_str_equal, NULL);
+}
+
+/* Names (char *, borrowed) of options that are not the same in all files, in the order in which they appear;
+ * of files that do not say their options, none. n > 0. Free with g_ptr_array_unref(). */
+static GPtrArray *
+compare_options (LsResultFile *const *files, guint n)
+{
+  GPtrArray *names = g_ptr_array_new ();
+  for (guint i = 0; i < n; i++)
+    if (files[i]->options->len == 0)
+      return names;
+  for (guint i = 0; i < n; i++)
+    for (guint k = 0; k < files[i]->options->len; k++) {
+      const char *name = ((const LsResultOption *) g_ptr_array_index (files[i]->options, k))->name;
+      if (!has_text (names, name) && !is_same_in_all (files, n, name))
+        g_ptr_array_add (names, (gpointer) name);
+    }
+  return names;
+}
+
+static void
+print_head (const char *title, guint n, int width, GString *out)
+{
+  g_string_append_printf (out, "\n%-*s", width + 2, title);
+  for (guint i = 0; i < n; i++) {
+    g_autofree char *column = column_name (i);
+    g_string_append_printf (out, " %14s", column);
+  }
+  g_string_append_c (out, '\n');
+}
+
+/* Their rows, "--tp  2  4", below a line with the columns; nothing if there are none. width: of the names. */
+static void
+compare_options_print (LsResultFile *const *files, guint n, int width, GString *out)
+{
+  g_autoptr (GPtrArray) names = compare_options (files, n);
+  if (names->len > 0)
+    print_head ("options that differ", n, width, out);
+  for (guint k = 0; k < names->len; k++) {
+    const char *name = g_ptr_array_index (names, k);
+    g_string_append_printf (out, "  %-*s", width, name);
+    for (guint i = 0; i < n; i++) {
+      const char *value = ls_result_option (files[i]->options, name);
+      g_string_append_printf (out, " %14s", value ? value : "-");
+    }
+    g_string_append_c (out, '\n');
+  }
+}
+
+/* The member "options" of an open object: name and values, as a and b of two files. */
+static void
+compare_options_write (LsResultFile *const *files, guint n, LsJsonOut *w)
+{
+  g_autoptr (GPtrArray) names = compare_options (files, n);
+  ls_json_out_begin_array (w, "options");
+  for (guint k = 0; k < names->len; k++) {
+    const char *name = g_ptr_array_index (names, k);
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_string (w, "name", name);
+    if (n > 2)
+      ls_json_out_begin_array (w, "values");
+    for (guint i = 0; i < n; i++)
+      ls_json_out_string (w, n > 2 ? NULL : i == 0 ? "a" : "b", ls_result_option (files[i]->options, name));
+    if (n > 2)
+      ls_json_out_end_array (w);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_array (w);
+}
+
+/* --- numbers --- */
+
+/* NaN: the file lacks it. */
+static double
+number_of (const LsResultFile *file, int section, const char *name)
+{
+  for (guint i = 0; i < file->sections[section]->len; i++) {
+    const LsResultNumber *number = &g_array_index (file->sections[section], LsResultNumber, i);
+    if (strcmp (number->name, name) == 0)
+      return number->value;
+  }
+  return NAN;
+}
+
+/* What any file has of a section, in the order in which it appears; char *, borrowed. */
+static GPtrArray *
+names_of (LsResultFile *const *files, guint n, int section)
+{
+  GPtrArray *names = g_ptr_array_new ();
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < n; i++)
+    for (guint k = 0; k < files[i]->sections[section]->len; k++) {
+      char *name = g_array_index (files[i]->sections[section], LsResultNumber, k).name;
+      if (g_hash_table_add (seen, name))
+        g_ptr_array_add (names, name);
+    }
+  return names;
+}
+
+static bool
+says_something (LsResultFile *const *files, guint n, int section, const char *name)
+{
+  for (guint i = 0; i < n; i++) {
+    double value = number_of (files[i], section, name);
+    if (!isnan (value) && value != 0)
+      return true;
+  }
+  return false;
+}
+
+static void
+print_section (LsResultFile *const *files, guint n, int section, GString *out)
+{
+  g_autoptr (GPtrArray) names = names_of (files, n, section);
+  bool has_head = false;
+  for (guint k = 0; k < names->len; k++) {
+    const char *name = g_ptr_array_index (names, k);
+    if (!says_something (files, n, section, name))
+      continue;
+    if (!has_head)
+      print_head (compare_section_title (section), n, NAME_WIDTH, out);
+    has_head = true;
+    g_string_append_printf (out, "  %-*s", NAME_WIDTH, name);
+    for (guint i = 0; i < n; i++)
+      compare_value_print (out, number_of (files[i], section, name), section);
+    g_string_append_c (out, '\n');
+  }
+}
+
+char *
+ls_compare_many_to_text (LsResultFile *const *files, guint n)
+{
+  GString *out = g_string_new (NULL);
+  for (guint i = 0; i < n; i++) {
+    g_autofree char *column = column_name (i);
+    compare_file_print (out, column, files[i]);
+  }
+  compare_options_print (files, n, NAME_WIDTH, out);
+  for (int s = 0; s < LS_RESULT_LINKS; s++)
+    print_section (files, n, s, out);
+  return g_string_free (out, FALSE);
+}
+
+static void
+write_section (LsResultFile *const *files, guint n, int section, LsJsonOut *w)
+{
+  g_autoptr (GPtrArray) names = names_of (files, n, section);
+  ls_json_out_begin_array (w, compare_section_key (section));
+  for (guint k = 0; k < names->len; k++) {
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_string (w, "name", g_ptr_array_index (names, k));
+    ls_json_out_begin_array (w, "values");
+    for (guint i = 0; i < n; i++)
+      ls_json_out_double (w, NULL, number_of (files[i], section, g_ptr_array_index (names, k)));
+    ls_json_out_end_array (w);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_array (w);
+}
+
+char *
+ls_compare_many_to_json (LsResultFile *const *files, guint n)
+{
+  LsJsonOut w;
+  ls_json_out_open_as (&w, "compare");
+  ls_json_out_begin_array (&w, "files");
+  for (guint i = 0; i < n; i++)
+    ls_json_out_string (&w, NULL, files[i]->path);
+  ls_json_out_end_array (&w);
+  compare_options_write (files, n, &w);
+  for (int s = 0; s < LS_N_RESULT_SECTIONS; s++)
+    write_section (files, n, s, &w);
   return ls_json_out_close (&w);
 }

@@ -1,4 +1,4 @@
-#include "show/write_whatif.h"
+#include "show/run/write_run.h"
 
 #include <inttypes.h>
 #include <math.h>

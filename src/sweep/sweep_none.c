@@ -2,7 +2,7 @@
  * that lacks the least memory, and what would make that one fit. */
 #include <string.h>
 
-#include "ask/memory_advice.h"
+#include "ask/memory_view.h"
 #include "base/order.h"
 #include "job/knobs.h"
 #include "sweep/sweep_state.h"

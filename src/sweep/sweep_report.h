@@ -3,7 +3,7 @@
 #define LS_SWEEP_SWEEP_REPORT_H
 
 #include "analysis/report.h"
-#include "ask/memory_advice.h"
+#include "ask/memory_view.h"
 #include "data/launch/launch_changes.h"
 #include "sweep/objective.h"
 

@@ -7,7 +7,7 @@
 #include "base/order.h"
 #include "base/parallel.h"
 #include "data/machines/machines.h"
-#include "train/checkpoint.h"
+#include "train/run_history.h"
 #include "train/train_steps.h"
 
 #define DEFAULT_RELIABILITY "llama3-h100"

@@ -195,7 +195,7 @@ typedef struct {
 gboolean ls_train_load_reliability (const char *name, const LsClusterSpec *cluster,
                                     LsReliability *ret_reliability, GError **error);
 
-/* Goodput in closed form (train/checkpoint.h), without a simulated step: checkpoints to storage at the best
+/* Goodput in closed form (train/run_history.h), without a simulated step: checkpoints to storage at the best
  * interval, not rounded to steps; restarts behind failures that end the job; steps as predicted. s: resolved.
  * 1: nothing fails. */
 double ls_train_goodput (const LsModel *m, const LsStrategy *s, const LsClusterSpec *cluster,

@@ -3,7 +3,7 @@
 #include <lockstep/error.h>
 
 #include "model/operators.h"
-#include "train/checkpoint.h"
+#include "train/run_history.h"
 #include "train/train_steps.h"
 
 /* Of storage that was built for its cluster: BLOOM saved 2.3 TB from 384 A100 in 40 s (bigscience

@@ -11,7 +11,6 @@
 #include "job/job_interval.h"
 #include "job/softwares.h"
 #include "validate/ablation.h"
-#include "validate/baseline.h"
 #include "validate/residuals.h"
 #include "validate/scores.h"
 

@@ -23,7 +23,7 @@ layers() {
     printf '#include %s\n' "${@:2}" > "$tree/$1"
   }
   mkdir -p "$tree/tests" "$tree/tools"
-  put src/base/up.c '"core/event.h"'
+  put src/base/up.c '"core/evq.h"'
   put src/network/side.c '"compute/cost.h"'
   put src/lower/side.c '"network/coll.h"'
   put src/lower/core.c '"core/engine.h"'

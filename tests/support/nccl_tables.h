@@ -3,7 +3,7 @@
 #ifndef LS_TESTS_NCCL_TABLES_H
 #define LS_TESTS_NCCL_TABLES_H
 
-#include "network/nccl/tables.h"
+#include "network/nccl/nccl.h"
 
 #define LS_TEST_RATES_INTRA_OLD                                                                              \
   {                                                                                                          \

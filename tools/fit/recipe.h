@@ -5,16 +5,16 @@
 #include "base/diag.h"
 #include "calibrate/calibrate_fit.h"
 #include "calibrate/write_calibration.h"
-#include "compute/entry.h"
+#include "compute/measured.h"
 #include "samples.h"
 
 /* A set of measured kernels that a calibration is judged on. */
 typedef struct {
   const char *name; /* "gemm, m >= 2048"       */
   guint slot;
-  LsSampleFilter filter; /* NULL: all          */
-  GArray *samples;       /* of LsTimedKernel   */
-  double promised_mape;  /* held-out error that the shipped file must keep */
+  LsSampleFilter filter;  /* NULL: all          */
+  GArray *samples;        /* of LsTimedKernel   */
+  double promised_mape;   /* held-out error that the shipped file must keep */
   double promised_median; /* and its size of the median; 0: none           */
   double sustained;       /* on a hot chip at this rate; 0: as an isolated loop */
 } LsFitCheck;
@@ -24,8 +24,8 @@ typedef struct {
   LsGpu gpu;
   LsCalibration calibration;
   char *slot_source[LS_N_ENTRIES]; /* NULL: not in the file */
-  GArray *checks; /* of LsFitCheck */
-  double cublaslt_nvfp4; /* rate of its nvfp4 products by cuBLASLt over the sweep's; 0: not known */
+  GArray *checks;                  /* of LsFitCheck */
+  double cublaslt_nvfp4;           /* rate of its nvfp4 products by cuBLASLt over the sweep's; 0: not known */
 } LsRecipe;
 
 LsRecipe *ls_recipe_new (const char *name, const char *source);
@@ -35,16 +35,17 @@ char *ls_recipe_json (LsRecipe *recipe); /* its file; newly allocated */
 
 /* Each fits or sets some slots from the CSVs in `folder` and adds its checks. die: a GPU with the same compute die, whose
  * coefficients are taken over but for what HBM and a framework's timings add; NULL: all are fitted. */
-void ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, const LsRecipe *die, LsDiagList *diags);
+void ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, const LsRecipe *die,
+                         LsDiagList *diags);
 /* The same from samples that were read elsewhere; words: what the source says of them. Takes a reference. */
 void ls_recipe_fit_gemm_samples (LsRecipe *r, LsDtype dtype, GArray *samples, bool casts, const char *words);
 /* Attention forward from samples of such a table. */
-void ls_recipe_fit_attention_samples (LsRecipe *r, LsDtype dtype, double width_half, guint more_free, const LsRecipe *die,
-                                      GArray *samples, const char *words);
+void ls_recipe_fit_attention_samples (LsRecipe *r, LsDtype dtype, double width_half, guint more_free,
+                                      const LsRecipe *die, GArray *samples, const char *words);
 /* `width_half`: head_dim at which softmax takes half of the time; 0: fit it (needs
  * several head dimensions). */
-void ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double width_half, const LsRecipe *die,
-                              LsDiagList *diags);
+void ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double width_half,
+                              const LsRecipe *die, LsDiagList *diags);
 /* Backward runs at `ratio` of the forward's efficiency. */
 void ls_recipe_set_backward (LsRecipe *r, double ratio, const char *why);
 void ls_recipe_fit_embedding (LsRecipe *r, const char *folder, const char *const *files, LsDiagList *diags);
@@ -56,7 +57,8 @@ void ls_recipe_fit_vllm (LsRecipe *r, const char *folder, LsDiagList *diags);
 void ls_recipe_copy (LsRecipe *r, guint to, const LsKindFit *from, const char *why);
 /* The streaming kinds without data run as elementwise. */
 void ls_recipe_copy_streams (LsRecipe *r);
-void ls_recipe_overlap_streams (LsRecipe *r); /* kernels with random numbers, norms with arithmetic; after the copies */
+void ls_recipe_overlap_streams (
+    LsRecipe *r); /* kernels with random numbers, norms with arithmetic; after the copies */
 /* From vidur's layers; `correction` for other cards than the recipe's. */
 void ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const *mlp, double correction,
                               LsDiagList *diags);
@@ -64,12 +66,13 @@ void ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const
 void ls_recipe_fit_sustained_loops (LsRecipe *r, const char *folder, LsDiagList *diags);
 void ls_recipe_fit_training_attention (LsRecipe *r, const char *folder, LsDiagList *diags);
 /* What the fit promises of the samples that `filter` takes (NULL: all): held out, or fitted to where none is. */
-void ls_recipe_add_check (LsRecipe *r, const char *name, guint slot, LsSampleFilter filter, GArray *samples, double mape,
-                          double median);
+void ls_recipe_add_check (LsRecipe *r, const char *name, guint slot, LsSampleFilter filter, GArray *samples,
+                          double mape, double median);
 /* recipe_attention.c: an implementation of attention, from `folder`/attention_figures.csv; `as`: see LsFigure. The memory
  * and the launch are those of the GPU's own attention, which is fitted before, and with heads of one width the softmax;
  * Triton's forward needs FlashAttention's. */
-void ls_recipe_fit_attention_kernel (LsRecipe *r, const char *folder, LsAttentionKernel kernel, const char *as, LsDiagList *diags);
+void ls_recipe_fit_attention_kernel (LsRecipe *r, const char *folder, LsAttentionKernel kernel,
+                                     const char *as, LsDiagList *diags);
 void G_GNUC_PRINTF (3, 4) ls_recipe_set_source (LsRecipe *r, guint slot, const char *format, ...);
 
 /* recipe_training.c: products that training runs by other kernels than the sweeps time (README.md). nvfp4, behind the fit:
@@ -92,7 +95,8 @@ LsRecipe *ls_recipe_gb200 (const LsRecipe *b200);
 
 /* recipe_swept.c: GPUs of which only sweeps of isolated kernels are known, in `folder`/blackwell: GEMMs, and attention
  * but for AMD's; what streams and what a hot chip sustains is a relative's. NULL beyond the last. */
-LsRecipe *ls_recipe_swept (guint i, const char *folder, LsRecipe *const *relatives, guint n_relatives, LsDiagList *diags);
+LsRecipe *ls_recipe_swept (guint i, const char *folder, LsRecipe *const *relatives, guint n_relatives,
+                           LsDiagList *diags);
 
 /* Errors of a calibration (the fitted one, or the same read back) on a check. */
 LsFitError ls_recipe_error (const LsRecipe *recipe, const LsCalibration *calibration, const LsFitCheck *check,

@@ -1,6 +1,6 @@
-/* ask/collective/collective_table.h — times of collectives as a table.
+/* ask/collective/collective_table.h — times of collectives as a table, and the messages of one of them.
  *
- *     algbw = bytes / time          busbw = algbw * bus_factor
+ * algbw = bytes / time          busbw = algbw * bus_factor
  *
  * in bytes/s; a call without data has no bandwidth: 0. bytes are those of nccl-tests: the whole array; of
  * all-to-all, what one rank sends. */
@@ -8,12 +8,47 @@
 #define LS_ASK_COLLECTIVE_COLLECTIVE_TABLE_H
 
 #include <glib.h>
+#include <lockstep/units.h>
 #include <stdint.h>
 
-#include <lockstep/units.h>
-
 #include "analysis/score.h"
-#include "ask/collective/collective_messages.h"
+#include "network/coll.h"
+#include "network/script.h"
+
+/* --- a collective's messages, and who holds what after each round -------------------------------- */
+
+/* The array is cut into blocks. A place is a rank, or behind the ranks a switch that computes. Rounds are
+ * those of network/script.h: each place goes through them by itself. A block that a place holds is a set of
+ * contributions: of an all-reduce whose gradients are in the sum; of an all-gather, whose part it is. */
+
+#define LS_COLLECTIVE_MESSAGES_MAX_RANKS 16 /* more cannot be read */
+
+typedef struct {
+  uint32_t round, from; /* a place */
+  LsSend send;
+} LsCollectiveMessage;
+
+typedef struct {
+  uint32_t n, n_switches, n_blocks, n_rounds;
+  double block_bytes;
+  GArray *messages; /* LsCollectiveMessage, by round, then by sender */
+  uint32_t *held;   /* [after 0 .. n_rounds rounds][place][block]: bit i: of rank i; 0: nothing */
+} LsCollectiveMessages;
+
+/* Of the algorithm of the request, else of the one that is fastest alone. The request must be met and small
+ * enough (ls_coll_applies(), ls_coll_check_size() with LS_NETWORK_STEP). LS_ERROR_LIMIT: more ranks than
+ * above. Cost: rounds × places × blocks. Free with ls_collective_messages_free(). */
+LsCollectiveMessages *ls_collective_messages_new (const LsCluster *c, const LsNccl *nccl,
+                                                  const LsCollRequest *request, GError **error);
+void ls_collective_messages_free (LsCollectiveMessages *m); /* NULL allowed */
+
+/* Block i of a message's blocks, i < send.n. */
+uint32_t ls_collective_messages_block (const LsCollectiveMessages *m, const LsCollectiveMessage *message,
+                                       uint32_t i);
+uint32_t ls_collective_messages_held (const LsCollectiveMessages *m, uint32_t n_rounds, uint32_t place,
+                                      uint32_t block);
+
+/* --- times of collectives as a table ------------------------------------------------------------- */
 
 /* Where curves are judged apart: below it latency counts, above it bandwidth. */
 #define LS_COLLECTIVE_LARGE_BYTES (UINT64_C (1) << 20)

@@ -1,4 +1,4 @@
-#include "ask/profile/profile_groups.h"
+#include "ask/profile/profile_program.h"
 
 #include <string.h>
 

@@ -1,13 +1,290 @@
 #include "ask/profile/reconcile_job.h"
 
+#include <lockstep/error.h>
 #include <string.h>
 
-#include <lockstep/error.h>
-
 #include "ask/profile/measured_step.h"
-#include "ask/profile/reconcile_layer.h"
+#include "data/jobs/read_recipes.h"
+#include "data/jobs/read_strategy.h"
+#include "data/text/field.h"
 #include "data/text/override.h"
-#include "job/gpu_called.h"
+#include "job/hardware.h"
+#include "lower/lower.h"
+
+/* --- what a profile shows of the software that ran it, as keys of a strategy --------------------- */
+
+/* NULL allowed */
+static void
+seen_report_free (LsSeenReport *r)
+{
+  if (!r)
+    return;
+  for (guint i = 0; i < r->keys->len; i++) {
+    g_free (g_array_index (r->keys, LsSeenKey, i).value);
+    g_free (g_array_index (r->keys, LsSeenKey, i).why);
+  }
+  g_array_unref (r->keys);
+  g_free (r->based_on);
+  g_free (r->program);
+  g_free (r);
+}
+
+/* ---- keys ---- */
+
+/* Takes value and why. */
+static void
+add_key (LsSeenReport *r, const char *key, char *value, char *why)
+{
+  const LsSeenKey k = { key, value, why };
+  g_array_append_val (r->keys, k);
+}
+
+/* As the strategy that has it would be written. */
+static char *
+text_of (const char *key, const LsStrategy *s)
+{
+  return ls_field_text (ls_field_find (ls_strategy_fields, key), s, NULL);
+}
+
+static void
+add_host_launch (LsSeenReport *r, const LsSeenSoftware *seen)
+{
+  if (seen->host_launch < 0) {
+    add_key (
+        r, "host_launch", NULL,
+        g_strdup_printf ("%u launches of kernels found nothing running, too few to tell", seen->n_launches));
+    return;
+  }
+  char *value = g_strdup_printf ("%.3fus", ls_time_to_s (seen->host_launch) * 1e6);
+  add_key (
+      r, "host_launch", value,
+      g_strdup_printf (
+          "median time between launches, of %u at which nothing ran; with what the profiler costs the host",
+          seen->n_launches));
+}
+
+static void
+add_kernels (LsSeenReport *r, const LsLayerReport *layer)
+{
+  if (!ls_layer_report_is_there (layer)) {
+    add_key (r, "kernels", NULL, g_strdup ("layers are not told apart"));
+    return;
+  }
+  const LsLayerList *near = ls_layer_report_nearest (layer);
+  add_key (r, "kernels", g_strdup (near->name),
+           g_strdup_printf ("the nearest list, %u kernels of a layer apart", near->off));
+}
+
+static void
+add_graphs (LsSeenReport *r, const LsSeenSoftware *seen, LsStrategy *s)
+{
+  if (seen->cuda_graphs < 0) {
+    add_key (r, "cuda_graphs", NULL,
+             seen->n_graphs == 0
+                 ? g_strdup ("no graph is launched in this step")
+                 : g_strdup_printf ("%u graphs, neither of a layer nor of a step", seen->n_graphs));
+    return;
+  }
+  s->cuda_graphs = seen->cuda_graphs;
+  add_key (r, "cuda_graphs", text_of ("cuda_graphs", s),
+           g_strdup_printf ("%u graphs are launched", seen->n_graphs));
+}
+
+static void
+add_attention (LsSeenReport *r, const LsSeenSoftware *seen, const LsCalibration *c, LsStrategy *s)
+{
+  g_autofree char *name = seen->attention_name
+      ? g_utf8_make_valid (seen->attention_name, MIN (strlen (seen->attention_name), 60))
+      : NULL;
+  if (seen->attention < 0) {
+    add_key (r, "attention_kernel", NULL,
+             name ? g_strdup_printf ("none of those that a strategy names is called \"%s\"", name)
+                  : g_strdup ("no flash attention runs"));
+    return;
+  }
+  s->attention_kernel = seen->attention;
+  g_autofree char *value = text_of ("attention_kernel", s);
+  bool is_known = c->attention[seen->attention][0].is_fitted;
+  char *why = is_known ? g_strdup_printf ("its kernel is called \"%s\"", name)
+                       : g_strdup_printf ("it is %s, which was not measured on the job's accelerator", value);
+  add_key (r, "attention_kernel", is_known ? g_steal_pointer (&value) : NULL, why);
+}
+
+/* calibration: of the job, whose attentions there are; layer->lists may be empty. */
+static LsSeenReport *
+seen_report_new (const LsSeenSoftware *seen, const LsLayerReport *layer, const LsCalibration *calibration)
+{
+  LsSeenReport *r = g_new0 (LsSeenReport, 1);
+  LsStrategy s;
+  r->keys = g_array_new (FALSE, FALSE, sizeof (LsSeenKey));
+  ls_strategy_init (&s);
+  add_host_launch (r, seen);
+  add_kernels (r, layer);
+  add_graphs (r, seen, &s);
+  add_attention (r, seen, calibration, &s);
+  add_key (r, "host_comm", NULL, g_strdup ("a launch does not show what of it is the collective's"));
+  add_key (r, "host_sync", NULL, g_strdup ("a blocking call lasts as long as what it waits for"));
+  ls_strategy_clear (&s);
+  return r;
+}
+
+/* The kernels of a profiled layer beside those that the job launches, and those that it would launch
+ * with each list of kernels that there is (strategies/kernels). */
+
+void
+ls_layer_report_free (LsLayerReport *report)
+{
+  if (!report)
+    return;
+  for (guint i = 0; i < report->lists->len; i++)
+    g_free (g_array_index (report->lists, LsLayerList, i).name);
+  g_array_unref (report->lists);
+  g_free (report);
+}
+
+typedef struct {
+  LsLayerReport *report;
+  const LsJobResult *job;
+  LsHardware hardware;
+  guint n_besides; /* kernels of a layer backwards that are of no operator */
+  LsTime besides;
+} Lists;
+
+/* What the lowering adds around operators (gradients cast, added, copied) is the same with any list: what the
+ * simulated step has more than the operators of the job. */
+static void
+find_besides (Lists *lists, const LsStepSide *predicted, const LsLayerKernels *operators)
+{
+  const LsLayerKernels simulated = ls_layer_kernels_of_side (predicted);
+  const LsPassKernels *p = &simulated.pass[LS_PASS_BACKWARD];
+  const LsPassKernels o = ls_pass_kernels_as (&operators->pass[LS_PASS_BACKWARD], p);
+  if (p->n_layers == 0 || p->n[LS_LAYER_REST] <= o.n[LS_LAYER_REST])
+    return;
+  lists->n_besides = p->n[LS_LAYER_REST] - o.n[LS_LAYER_REST];
+  lists->besides = MAX (0, p->time[LS_LAYER_REST] - o.time[LS_LAYER_REST]);
+}
+
+static gboolean
+kernels_of (const Lists *lists, const LsStrategy *s, LsLayerKernels *ret, GError **error)
+{
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  if (!ls_layer_operators (&lists->job->model, s, operators, error))
+    return FALSE;
+  *ret = ls_layer_kernels_of_operators (operators, &lists->hardware.calibration,
+                                        &lists->job->cluster->spec.gpu);
+  ret->pass[LS_PASS_BACKWARD].n[LS_LAYER_BESIDE] += lists->n_besides;
+  ret->pass[LS_PASS_BACKWARD].time[LS_LAYER_BESIDE] += lists->besides;
+  return TRUE;
+}
+
+static gboolean
+add_list (Lists *lists, const char *name, const LsStrategy *s, GError **error)
+{
+  LsLayerList list = { 0 };
+  if (!kernels_of (lists, s, &list.kernels, error))
+    return FALSE;
+  list.name = g_strdup (name);
+  list.off = ls_layer_kernels_off (&lists->report->measured, &list.kernels);
+  g_array_append_val (lists->report->lists, list);
+  return TRUE;
+}
+
+/* The job with other kernels. */
+static gboolean
+add_other (Lists *lists, const char *name, LsRecipes *recipes, GError **error)
+{
+  LsStrategy s;
+  if (g_strcmp0 (name, g_array_index (lists->report->lists, LsLayerList, 0).name) == 0)
+    return TRUE;
+  ls_strategy_copy (&s, &lists->job->strategy);
+  ls_recipes_unref (s.recipes);
+  s.recipes = ls_recipes_ref (recipes);
+  gboolean ok = add_list (lists, name, &s, error);
+  ls_strategy_clear (&s);
+  return ok;
+}
+
+static bool
+takes_lists (const LsStrategy *s)
+{
+  return s->dtype != LS_DTYPE_FP32 && s->dtype != LS_DTYPE_TF32;
+}
+
+static gboolean
+add_shipped (Lists *lists, GError **error)
+{
+  const GPtrArray *all = ls_recipes_all ();
+  gboolean ok = TRUE;
+  for (guint i = 0; i < all->len && ok && takes_lists (&lists->job->strategy); i++) {
+    LsRecipes *recipes = all->pdata[i];
+    ok = add_other (lists, recipes->name, recipes, error);
+  }
+  return ok;
+}
+
+static void
+find_nearest (LsLayerReport *report)
+{
+  for (guint i = 1; i < report->lists->len; i++)
+    if (g_array_index (report->lists, LsLayerList, i).off < ls_layer_report_nearest (report)->off)
+      report->nearest = i;
+}
+
+/* NULL: it has layers as a profile shows them. */
+static const char *
+refusal (const LsJobResult *job)
+{
+  if (job->model.n_layers == 0)
+    return "the job is of a trace, which knows no model";
+  return job->strategy.cp > 1 ? "with cp above 1 attention comes in steps, which are not layers" : NULL;
+}
+
+LsLayerReport *
+ls_layer_report_new (const LsStepSide *measured, const LsStepSide *predicted, const LsJobResult *job,
+                     GError **error)
+{
+  g_autoptr (LsLayerReport) report = g_new0 (LsLayerReport, 1);
+  report->measured = ls_layer_kernels_of_side (measured);
+  report->lists = g_array_new (FALSE, FALSE, sizeof (LsLayerList));
+  report->why = refusal (job);
+  if (report->why)
+    return g_steal_pointer (&report);
+  Lists lists = { .report = report, .job = job };
+  const char *own = job->strategy.kernels ? job->strategy.kernels : LS_BUILT_IN_KERNELS;
+  if (!ls_hardware_for_job (job->hardware, job->strategy.attention_kernel, job->plan->n_ranks,
+                            &lists.hardware, error))
+    return NULL;
+  LsLayerKernels operators;
+  if (!kernels_of (&lists, &job->strategy, &operators, error))
+    return NULL;
+  find_besides (&lists, predicted, &operators);
+  if (!add_list (&lists, own, &job->strategy, error) || !add_other (&lists, LS_BUILT_IN_KERNELS, NULL, error)
+      || !add_shipped (&lists, error))
+    return NULL;
+  find_nearest (report);
+  return g_steal_pointer (&report);
+}
+
+bool
+ls_layer_report_is_there (const LsLayerReport *r)
+{
+  return r->lists->len > 0
+      && (r->measured.pass[LS_PASS_FORWARD].n_layers > 0 || r->measured.pass[LS_PASS_BACKWARD].n_layers > 0);
+}
+
+const LsLayerList *
+ls_layer_report_job (const LsLayerReport *r)
+{
+  return &g_array_index (r->lists, LsLayerList, 0);
+}
+
+const LsLayerList *
+ls_layer_report_nearest (const LsLayerReport *r)
+{
+  return &g_array_index (r->lists, LsLayerList, r->nearest);
+}
+
+/* --- a job simulated, and a profile of one of its ranks laid beside it --------------------------- */
 
 struct LsReconcileRun {
   LsKineto *profile;
@@ -25,7 +302,7 @@ ls_reconcile_run_free (LsReconcileRun *run)
 {
   if (!run)
     return;
-  ls_seen_report_free (run->software);
+  seen_report_free (run->software);
   ls_layer_report_free (run->layer);
   ls_reconciled_free (run->reconciled);
   ls_step_side_free (run->predicted);
@@ -95,7 +372,7 @@ find_software (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
   if (!ls_hardware_for_job (run->job->hardware, run->job->strategy.attention_kernel, run->job->plan->n_ranks,
                             &chosen, error))
     return FALSE;
-  run->software = ls_seen_report_new (&seen, run->layer, &chosen.calibration);
+  run->software = seen_report_new (&seen, run->layer, &chosen.calibration);
   run->software->based_on
       = name ? g_strndup (name, changes ? (gsize) (changes - name) - 1 : strlen (name)) : NULL;
   run->software->program

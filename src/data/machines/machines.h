@@ -5,13 +5,12 @@
 #include "base/diag.h"
 #include "cluster/cluster.h"
 #include "cluster/gpu.h"
-#include "cluster/jitter.h"
 #include "cluster/reliability.h"
 #include "compute/cost.h"
 #include "data/text/field.h"
 #include "data/text/json_doc.h"
 #include "network/coll.h"
-#include "network/nccl/tables.h"
+#include "network/nccl/nccl.h"
 
 /* --- read_gpu.c: topologies/gpu/NAME.json: an accelerator ------------------------------------------ */
 

@@ -10,7 +10,7 @@
 #include "data/text/field.h"
 #include "data/text/json_doc.h"
 
-/* Spans read back: those that `run --csv` predicts (show/run/write_spans.h) and those that
+/* Spans read back: those that `run --csv` predicts (show/run/write_run.h) and those that
  * tools/kernelbench measures (`kernelbench --plan`). */
 
 #define US_PER_PS 1e-6

@@ -53,7 +53,7 @@ LsResultFile *ls_result_file_parse (const char *name, const char *text, LsDiagLi
 void ls_result_file_free (LsResultFile *file); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsResultFile, ls_result_file_free)
 
-/* Spans read back: those that `run --csv` predicts (show/run/write_spans.h) and those that
+/* Spans read back: those that `run --csv` predicts (show/run/write_run.h) and those that
  * tools/kernelbench measures (`kernelbench --plan`). */
 
 /* predicted  rank,stream,name,...,start_ps,...,end_ps,...

@@ -5,10 +5,72 @@
 #define LS_NETWORK_NCCL_NCCL_H
 
 #include <glib.h>
-
 #include <lockstep/units.h>
 
-#include "network/nccl/tables.h"
+#include "cluster/cluster.h"
+
+/* The numbers of NCCL's tuner, of one release and one generation of GPUs: a file of topologies/nccl. */
+
+/* What tuning.c does with them is there. */
+
+/* In the order in which NCCL compares them: a later one must be faster. */
+typedef enum {
+  LS_TUNE_TREE,
+  LS_TUNE_RING,
+  LS_TUNE_COLLNET_DIRECT,
+  LS_TUNE_COLLNET_CHAIN,
+  LS_TUNE_NVLS,
+  LS_TUNE_NVLS_TREE,
+  LS_TUNE_PAT,
+  LS_N_TUNE_ALGORITHMS
+} LsTuneAlgorithm;
+
+/* The order of NCCL's tables. */
+enum { LS_NCCL_LL, LS_NCCL_LL128, LS_NCCL_SIMPLE, LS_NCCL_N_PROTOCOLS };
+
+/* Hosts as the tables count them: 1, 2, more. */
+#define LS_NCCL_N_SCALES 3
+
+/* The longest list of rates is 20. */
+#define LS_NCCL_MAX_RATES 32
+
+/* Powers of two of a message, from 64 bytes: more than the 24 of NCCL's tables. */
+#define LS_NCCL_MAX_SIZES 32
+
+/* Of an algorithm, by protocol: once, and for each hop over NVLink, over PCIe, across hosts. */
+typedef struct {
+  LsTime base[LS_NCCL_N_PROTOCOLS], nvlink[LS_NCCL_N_PROTOCOLS], pcie[LS_NCCL_N_PROTOCOLS],
+      net[LS_NCCL_N_PROTOCOLS];
+} LsNcclLatency;
+
+/* By the hosts' CPUs. */
+enum { LS_NCCL_CPU_OTHER, LS_NCCL_CPU_AMD, LS_NCCL_N_CPUS };
+
+/* All rates in bytes/s. A rate of 0 is one that this generation never asks for. */
+typedef struct {
+  char *name, *source;
+  uint32_t compute_capability; /* major number: 9 for 9.x; 0: none, not NVIDIA's  */
+  double nvlink;               /* of one NVLink, as NCCL counts it                */
+  char *gpu;                   /* the usual one, of topologies/gpu                */
+  /* Rates of a channel that the graph search tries, inside a node and across, fastest first; 0 ends. */
+  double rates_intra[LS_NCCL_MAX_RATES + 1], rates_inter[LS_NCCL_MAX_RATES + 1];
+  double double_many_from; /* more than 4 channels are doubled from this rate */
+  double ll;               /* limit of all channels with LL on one host       */
+  double ring_ll128;       /* limits of one channel, by hosts where there are three; 0: not possible (RCCL
+                              has no LL128 on gfx942, and no trees with Simple on one host of it) */
+  double tree_ll128[LS_NCCL_N_SCALES], tree_simple[LS_NCCL_N_SCALES];
+  double nvls_tree[LS_NCCL_N_SCALES];
+  double nvls_efficiency;              /* of the rate of a channel; 0: no NVLS            */
+  double collnet_direct;               /* the same with collnet                           */
+  double ring_plateau;                 /* factor of the latency of a ring across hosts with much data */
+  double ll_across[LS_NCCL_N_CPUS][2]; /* limit of all channels with LL across two hosts, and more */
+  LsNcclLatency latency[LS_N_TUNE_ALGORITHMS];
+  double tree_by_size[LS_NCCL_N_PROTOCOLS][LS_NCCL_MAX_SIZES]; /* factor of a tree's rate */
+} LsNcclTables;
+
+void ls_nccl_tables_clear (LsNcclTables *tables);
+
+/* --- NCCL as it behaves on one GPU generation: a file of topologies/calib ------------------------ */
 
 /* The links of a machine, one direction: what NCCL's figures are efficiencies of. 0: none. */
 typedef struct {
@@ -34,7 +96,7 @@ typedef struct {
  * number carries its source there. nvls_bus 0: no NVLink SHARP. */
 typedef struct LsNccl {
   char *name, *source;
-  LsNcclLinks measured_on;     /* the links for which all of the following holds (nccl_links.h) */
+  LsNcclLinks measured_on;     /* the links for which all of the following holds (nccl.h) */
   LsNcclTables tables;         /* of its generation, for the tuner                  */
   double nvlink;               /* bytes/s that NCCL counts for the NVLinks of a GPU; 0: no
                              * tuner, the fastest algorithm runs, with Simple    */
@@ -88,5 +150,38 @@ ls_nccl_among (const LsNccl *nccl, uint32_t kinds)
 void ls_nccl_mix (LsNccl *nccl, const LsNccl *const *kinds, uint32_t n_kinds);
 
 void ls_nccl_clear (LsNccl *nccl); /* NULL allowed */
+
+/* --- NCCL's figures, carried from the links that they were measured on to others ----------------- */
+
+/* Problem. What NCCL gets through a NIC or an NVLink is measured on one machine. With links of
+ * another rate or latency a measured rate is no limit, and a measured latency is no constant.
+ *
+ * Equations. A rate is an efficiency of its link, a latency has the links of its way in it:
+ *
+ *     rate'    = rate * link' / link
+ *     latency' = latency + (way' - way)
+ *
+ *     inside a node   way = 2 NVLinks (GPU, switch, GPU);
+ *                     rates: nvlink, ring_bus_intra, nvls_bus, p2p_intra
+ *     across nodes    way = 4 PCIe + 2 NIC links (GPU, switch, NIC, leaf and back);
+ *                     rates: ring_bus_per_nic, p2p_inter
+ *
+ * Without GPUDirect data go down to the memory of the CPU and up again at both ends: 2 PCIe + 2 memory links
+ * more at each.
+ *
+ * Worked example. 36.5 GB/s through a NIC of 50 GB/s are 73 GB/s through one of 100 GB/s, unless PCIe
+ * with a payload of 55.4 GB/s lies on the way. NIC links of 100 ns instead of 300 ns take 0.4 us off a hop.
+ *
+ * Deviations. Links between switches are not in the way: figures are those of one leaf. That NCCL is as
+ * efficient on a faster link is an assumption. A launch costs what it costs.
+ *
+ * Reference. topologies/calib/nccl-*.json, key measured_on. */
+
+/* Of a cluster; 0 for what it has none of. */
+LsNcclLinks ls_nccl_links_of (const LsClusterSpec *spec);
+
+/* Figures as of these links, which are measured_on from then on. What either side has none of changes
+ * nothing. */
+void ls_nccl_carry (LsNccl *nccl, const LsNcclLinks *links);
 
 #endif

@@ -59,7 +59,7 @@
 
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
-#include "network/torus/torus_coll.h"
+#include "network/torus/torus_shape.h"
 
 #define HBM_PER_BYTE                                                                                         \
   2.0 /* read where it leaves, written where it arrives: on average each member does both */

@@ -22,7 +22,7 @@
  *
  * Reference: none; the loads are those of an all-to-all on a ring (How to Scale Your Model, chapter
  * Sharding, jax-ml/scaling-book@0819a7d). */
-#include "network/torus/torus_coll.h"
+#include "network/torus/torus_shape.h"
 
 #include "base/gcd.h"
 

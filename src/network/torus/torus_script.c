@@ -11,7 +11,7 @@
  * a shorter axis has to move in a turn is spread over the rounds of the longest, shard by
  * shard: where these do not divide, a round of it may be the fuller one. */
 #include "core/maxmin.h" /* LS_COEF_ONE */
-#include "network/torus/torus_coll.h"
+#include "network/torus/torus_shape.h"
 
 typedef struct {
   LsTorusShape shape;

@@ -20,6 +20,7 @@
 #ifndef LS_NETWORK_TORUS_TORUS_SHAPE_H
 #define LS_NETWORK_TORUS_TORUS_SHAPE_H
 
+#include "cluster/route.h"
 #include "cluster/torus.h"
 #include "network/algorithm.h"
 
@@ -62,5 +63,15 @@ LsTorusPiece ls_torus_piece (const LsTorusLine *line, uint32_t bundle, uint32_t 
                              bool is_backward);
 /* Shards in all rounds together. */
 uint64_t ls_torus_shards (const LsTorusLine *line, uint32_t bundle, uint32_t i, bool is_backward);
+
+/* --- what coll_torus.c, torus_script.c and torus_exchange.c share -------------------------------- */
+
+/* From one chip to another, a message's equal shares on all dimension-ordered ways that
+ * begin with different axes; between slices as ls_route(). */
+void ls_torus_spread (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, LsRoute *ret_route);
+
+void ls_torus_script_exchange (const LsCollCall *call,
+                               LsScript *ret_script); /* all-to-all, but for its costs */
+void ls_torus_script (const LsCollCall *call, LsScript *ret_script);
 
 #endif

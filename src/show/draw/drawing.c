@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "data/text/write_file.h"
-#include "show/draw/drawn_items.h"
+#include "show/draw/drawing.h"
 #include "show/draw/palette.h"
 #include "show/plot/picture.h"
 

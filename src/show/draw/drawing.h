@@ -75,4 +75,36 @@ gboolean ls_drawing_write (const LsDrawing *drawing, const char *path, GError **
 /* Whether a drawing of that name could be written; creates nothing. The same errors. */
 gboolean ls_drawing_check (const char *path, GError **error);
 
+/* --- what a drawing holds ------------------------------------------------------------------------ */
+
+typedef enum { LS_DRAWN_BOX, LS_DRAWN_LINE, LS_DRAWN_AREA } LsDrawnKind;
+
+typedef struct {
+  LsDrawnKind kind;
+  bool has_edge, is_dashed;
+  const char *paint;           /* static */
+  double x, y, width, height;  /* of a box; of a line its width */
+  double opacity, tint;        /* (0, 1] */
+  guint first_point, n_points; /* of a line or an area */
+  const char *tip;             /* NULL: none; of the drawing */
+} LsDrawnItem;
+
+typedef struct {
+  double x, y, size;
+  LsAlign align;
+  const char *paint, *text;
+} LsDrawnWord;
+
+struct LsDrawing {
+  char *title;
+  double width, height;
+  GArray *layers[LS_N_LAYERS]; /* LsDrawnItem */
+  GArray *words;               /* LsDrawnWord */
+  GArray *points;              /* LsXY     */
+  GStringChunk *texts;
+};
+
+/* show/draw/drawing_gnuplot.c: an LsDrawing as .png or .gp. */
+gboolean ls_drawing_plot (const LsDrawing *drawing, const char *path, GError **error);
+
 #endif

@@ -3,9 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "show/draw/drawn_items.h"
+#include "show/draw/drawing.h"
 #include "show/draw/palette.h"
-#include "show/plot/gnuplot.h"
 #include "show/plot/picture.h"
 
 #define POINTS_PER_PIXEL 0.79 /* of PNG: 9.5 points are as large as 12 pixels (show/plot/picture.c) */

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "show/draw/drawn_items.h"
+#include "show/draw/drawing.h"
 #include "show/draw/palette.h"
 
 #define RADIUS 4.0 /* of corners, pixels */

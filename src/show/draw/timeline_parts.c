@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "show/draw/timeline_draw.h"
-#include "show/run/p2p_pairs.h"
+#include "show/run/timeline_boxes.h"
 
 /* --- how an op is drawn and called ------------------------------------------------------------------ */
 

@@ -16,19 +16,16 @@ LsExtent ls_draw_node (LsDrawing *d, const LsTopoMap *map, const LsTopoUse *use,
 LsExtent ls_draw_torus (LsDrawing *d, const LsTopoMap *map, const LsTopoUse *use, double top);
 LsExtent ls_draw_fabric (LsDrawing *d, const LsTopoMap *map, const LsTopoUse *use, double top);
 
-/* show/draw/topology_parts.c: the share of its capacity that a link carried, in its busier direction, over
+/* show/draw/draw_topology.c: the share of its capacity that a link carried, in its busier direction, over
  * the step. Inside of nodes the most of all nodes. 0: idle, or no link. */
 double ls_topo_use_between (const LsTopoUse *use, uint32_t v, uint32_t w);
 /* By its use, or its kind if that is NULL, then as wide as asked. The stroke's tip is in `tip`. */
 #define LS_LINK_TIP 80
 LsStroke ls_draw_link_stroke (const LsTopoUse *use, const char *name, double share, double width,
                               char tip[LS_LINK_TIP]);
-/* Returns its right end. */
-double ls_draw_use_legend (LsDrawing *d, double left, double y);
 
 /* Of a vertex and of a link, the same in all parts. */
 const char *ls_draw_kind_paint (LsNodeKind kind);
-const char *ls_draw_link_paint (const char *name);
 
 /* A box with its kind and number. */
 void ls_draw_vertex (LsDrawing *d, double x, double y, double w, double h, LsNodeKind kind, uint32_t number);

@@ -4,7 +4,6 @@
 
 #include "data/text/json_out.h"
 #include "show/draw/pictures.h"
-#include "show/run/p2p_pairs.h"
 #include "show/run/timeline_boxes.h"
 
 /* --- columns of whole numbers, which pack better than rows ------------------------------------------ */

@@ -40,4 +40,25 @@ void ls_picture_write_terminal (const LsPicture *p, FILE *out, int width, int he
 /* In the script: where the axes of a panel lie, as shares of the picture from its left and its bottom. */
 void ls_picture_write_margins (FILE *out, double left, double right, double top, double bottom);
 
+/* --- runs a gnuplot script that draws one picture ------------------------------------------------ */
+
+/* gnuplot reads script and data from open files and draws to its standard output, which is
+ * passed on to the picture's file: what a path may hold never passes through gnuplot's own
+ * language, nothing needs a name that could be left behind, and the picture is there as a whole
+ * or not at all (data/text/write_file.h). A script for this begins with
+ *
+ *     if (!exists('to_stdout')) set output './x.svg'
+ *     if (!exists('data')) data = './x.dat'
+ *
+ * so that people can run it too. A gnuplot that takes longer than 300 s, or than LS_GNUPLOT_SECONDS of
+ * the environment, is killed; on Linux it ends with us, whatever ends us. */
+
+/* Runs `script` with `data`, both written, flushed and at any position, and writes what it draws to
+ * `picture`. Errors: those of ls_write_file(); LS_ERROR_IO: gnuplot is missing, says why it failed,
+ * or took too long; LS_ERROR_USAGE: LS_GNUPLOT_SECONDS is no number of seconds. */
+gboolean ls_gnuplot_run (FILE *script, FILE *data, const char *picture, GError **error);
+
+/* `text` as a gnuplot string in single quotes, newly allocated. */
+char *ls_gnuplot_quote (const char *text);
+
 #endif

@@ -7,7 +7,6 @@
 #include <lockstep/error.h>
 
 #include "show/draw/palette.h"
-#include "show/plot/gnuplot.h"
 #include "show/plot/picture.h"
 
 #define WIDTH       1180 /* pixels */

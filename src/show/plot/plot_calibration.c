@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "show/plot/gnuplot.h"
 #include "show/plot/picture.h"
 #include "show/plot/series.h"
 

@@ -8,7 +8,6 @@
 
 #include "show/draw/palette.h"
 #include "show/plot/collective_axis.h"
-#include "show/plot/gnuplot.h"
 #include "show/plot/picture.h"
 
 /* Pixels. */

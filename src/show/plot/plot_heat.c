@@ -5,7 +5,6 @@
 
 #include <lockstep/error.h>
 
-#include "show/plot/gnuplot.h"
 #include "show/plot/picture.h"
 
 /* Pixels. */

@@ -1,9 +1,10 @@
-/* show/run/timeline_boxes.h — a timeline reduced to what a picture of it shows: boxes of
- * compute, and strips of exposed communication. */
+/* show/run/timeline_boxes.h — a timeline reduced to what a picture shows: boxes, and which send met
+ * which receive. */
 #ifndef LS_SHOW_RUN_TIMELINE_BOXES_H
 #define LS_SHOW_RUN_TIMELINE_BOXES_H
 
 #include "analysis/report.h"
+#include "exec/timeline.h"
 
 typedef enum {
   LS_BOX_FORWARD,
@@ -43,5 +44,21 @@ GPtrArray *ls_timeline_strips (const LsTimeline *t, uint32_t rank, LsTime resolu
 /* The ranks that a picture of at most max_rows rows shows: all of them, or the
  * first of each role, and with more roles than rows as many of each stage. uint32_t values, by role. */
 GArray *ls_timeline_rows (const LsTimeline *t, guint max_rows);
+
+/* --- which send of a timeline met which receive -------------------------------------------------- */
+
+/* The k-th send to the next stage meets the k-th receive of that rank from its previous stage, and the k-th
+ * send to the previous stage the k-th receive from the next: one order for each direction, as in exec, even
+ * where both neighbours are the same rank. Who stands for a neighbour is taken for it. k counts in the order
+ * of the program and within a step, so it does not depend on which spans the window kept. */
+
+typedef struct {
+  uint32_t from, to;           /* ranks                       */
+  uint32_t from_span, to_span; /* indices in their span lists */
+} LsP2pPair;
+
+/* LsP2pPair values, ordered by (from, to, direction, step, k), of transfers whose two spans
+ * are both in the timeline. Free with g_array_unref(). */
+GArray *ls_p2p_pairs (const LsTimeline *t);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "data/text/write_file.h"
 #include "network/coll.h"
-#include "show/run/p2p_pairs.h"
 #include "show/run/timeline_boxes.h"
 
 /* The host has a thread after the streams, and passes one before them. */

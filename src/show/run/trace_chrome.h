@@ -11,7 +11,7 @@
  *
  * Counters of a rank: communication ops and their bytes in flight; FLOP/s of its kernels and bytes that it
  * sends each second, means over thousandths of the window; how busy its calls keep the link that limits them
- * (analysis/critical_link.h), links that are alike together; memory by category. In each thousandth the most
+ * (analysis/critical_path.h), links that are alike together; memory by category. In each thousandth the most
  * is kept.
  *
  * Colours are names of Catapult's colour scheme, which chrome://tracing heeds.
@@ -22,7 +22,6 @@
 
 #include <stdio.h>
 
-#include "analysis/critical_link.h"
 #include "analysis/critical_path.h"
 #include "cluster/cluster.h"
 #include "network/nccl/nccl.h"

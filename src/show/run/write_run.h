@@ -4,23 +4,44 @@
 
 #include <glib.h>
 
-#include "analysis/critical_summary.h"
-#include "analysis/headroom.h"
+#include "analysis/critical_path.h"
 #include "analysis/interval.h"
 #include "analysis/logged_step.h"
 #include "analysis/report.h"
-#include "ask/memory_view.h"
-#include "ask/profile/reconcile_job.h"
-#include "ask/profile/reconcile_layer.h"
-#include "ask/profile/seen_report.h"
 #include "ask/each_fault.h"
 #include "ask/ecmp_seeds.h"
+#include "ask/memory_view.h"
+#include "ask/profile/reconcile_job.h"
 #include "ask/sensitivity.h"
 #include "ask/step_spread.h"
+#include "ask/whatif.h"
 #include "cluster/cluster.h"
 #include "data/text/json_out.h"
 #include "exec/timeline.h"
-#include "show/write_whatif.h"
+
+/* --- what single changes gain, for people and for programs --------------------------------------- */
+
+typedef struct {
+  const char *title, *subtitle; /* borrowed */
+  guint
+      top; /* changes shown that gain and fit; 0: all changes, also those that gain nothing or were refused */
+} LsWhatIfText;
+
+/* Newly allocated, ending in a newline. JSON and CSV have all rows. */
+char *ls_what_if_to_text (const LsWhatIf *w, const LsWhatIfText *text);
+char *ls_what_if_to_json (const LsWhatIf *w);
+char *ls_what_if_to_csv (const LsWhatIf *w);
+
+/* A section of a summary: the first `top` changes that gain, with a heading. */
+void ls_what_if_print_gains (const LsWhatIf *w, guint top, GString *out);
+
+/* A table of the first `top` changes that fit, or that do not, with the memory that they save; top 0: of
+ * all. */
+void ls_what_if_print_savings (const LsWhatIf *w, bool that_fit, guint top, GString *out);
+/* The keys of all of it, in the object that is open. */
+void ls_json_what_if (LsJsonOut *out, const LsWhatIf *w);
+
+/* --- results of a run, of its memory and of its profile, for people and for programs ------------- */
 
 /* --- write_summary.c ------------------------------------------------------------------------------- */
 
@@ -102,7 +123,7 @@ char *ls_memory_to_text (const LsMemoryTable *t);
 char *ls_memory_to_json (const LsMemoryTable *t);
 char *ls_memory_to_csv (const LsMemoryTable *t);
 
-/* --- write_links.c --------------------------------------------------------------------------------- */
+/* --- write_spans.c --------------------------------------------------------------------------------- */
 
 /* `run --links`: what each link of the cluster carried in the window, a row per trunk, idle ones too, in the
  * order of the cluster. */
@@ -128,5 +149,34 @@ char *ls_seen_report_file (const LsSeenReport *report, const char *name, GError 
 /* The kernels that a profiled layer launches beside those of a job and of the lists that there are. */
 void ls_layer_report_append (const LsLayerReport *report, GString *out);
 void ls_layer_report_write (const LsLayerReport *report, LsJsonOut *w); /* a member "layer" */
+
+/* The spans of a timeline as comma-separated text (RFC 4180), for data frames, spreadsheets and awk:
+ * `run --csv`. */
+
+/* rank,stream,name,tag,micro_batch,chunk,stage,layer,start_ps,matched_ps,end_ps,cause,span,cause_span
+ *     0,tp,all-reduce,F,0,0,0,1,5000000000,5002000000,6000000000,dep,3,2
+ *
+ * A row per span, by rank and in the order in which they ended up in the timeline.
+ * Times are whole picoseconds from the start of the window. Spans are not cut at its
+ * edges: one that began in the step before has a negative start.
+ *
+ *   stream      that of the op, or "host" where the host itself is busy or waits
+ *   layer       within the chunk; empty: the op belongs to none
+ *   matched_ps  communication: when all partners were there; empty for other ops, and
+ *               where they never were
+ *   end_ps      empty: still running when the simulation stopped
+ *   cause       none, stream, dep, host: what the op waited for last (exec/timeline.h)
+ *   span        number of the row within its rank
+ *   cause_span  the row of the same rank that it waited for; empty: none in the window */
+
+/* With more rows than this only ranks that were simulated have any. */
+#define LS_SPANS_MAX_ROWS 20000000
+
+/* Writes path as a whole or not at all. A rank that another stood for has the rows of that one,
+ * which are its own to the picosecond; but where one rank of each role was recorded, only those
+ * have rows. LS_ERROR_USAGE, LS_ERROR_IO: see ls_write_file(). */
+gboolean ls_spans_write (const LsTimeline *t, const char *path, GError **error);
+/* The same as a text, newly allocated (g_free). */
+char *ls_spans_to_csv (const LsTimeline *t);
 
 #endif

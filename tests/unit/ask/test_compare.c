@@ -6,7 +6,7 @@
 
 #include "ask/compare.h"
 #include "ask/profile/measured_step.h"
-#include "ask/profile/reconcile_layer.h"
+#include "ask/profile/reconcile_job.h"
 #include "lower/lower.h"
 
 /* Pins how two results are laid beside each other, and what of measured and predicted spans

@@ -9,7 +9,6 @@
 #include <lockstep/error.h>
 
 #include "ask/memory_view.h"
-#include "ask/memory_advice.h"
 #include "ask/whatif.h"
 #include "data/jobs/read_model.h"
 #include "data/text/csv.h"

@@ -17,7 +17,7 @@
 #include "data/datadir.h"
 #include "data/jobs/read_recipes.h"
 #include "job/change.h"
-#include "show/write_whatif.h"
+#include "show/run/write_run.h"
 
 static void
 set (LsJobSpec *spec, const char *key, const char *value)

@@ -6,7 +6,6 @@
 
 #include "data/datadir.h"
 #include "data/machines/machines.h"
-#include "job/gpu_called.h"
 #include "job/hardware.h"
 #include "job/job.h"
 

@@ -70,7 +70,7 @@ a_communicator_of_two_uses_half_of_its_channels (void)
   }
 }
 
-/* The worked example of coll_permute.c. */
+/* The worked example of coll_p2p.c. */
 static void
 inside_a_node (void)
 {

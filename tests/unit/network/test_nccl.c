@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "network/nccl/nccl_links.h"
+#include "network/nccl/nccl.h"
 
 /* Pins latency (ring and tree, their crossing, hops by kind), what each protocol costs, and
  * what runs if nothing is asked for. */

@@ -1,4 +1,4 @@
-/* Pins that programs of one shape are judged as each by itself (plan/plan_check_alike.c), whatever is broken in
+/* Pins that programs of one shape are judged as each by itself (plan/plan_check.c), whatever is broken in
  * one of them. */
 #include "ls_test.h"
 #include "tiny_plan.h"

@@ -11,7 +11,6 @@
 
 #include "ls_test.h"
 #include "pipeline.h"
-#include "show/plot/gnuplot.h"
 #include "show/plot/picture.h"
 #include "show/run/timeline_boxes.h"
 

@@ -6,7 +6,7 @@
 #include <glib/gstdio.h>
 
 #include "exec/memory/memory.h"
-#include "show/run/p2p_pairs.h"
+#include "show/run/timeline_boxes.h"
 #include "show/run/trace_chrome.h"
 
 /* Pins the Chrome trace of a small pipeline: it parses, times are exact, slices

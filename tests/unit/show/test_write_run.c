@@ -11,7 +11,6 @@
 #include "data/text/csv.h"
 #include "show/run/write_report.h"
 #include "show/run/write_run.h"
-#include "show/run/write_spans.h"
 
 /* Pins the terminal summary, character by character. */
 

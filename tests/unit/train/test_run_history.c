@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "train/checkpoint.h"
 #include "train/run_history.h"
 
 /* --- runs to be made ------------------------------------------------------------------- */

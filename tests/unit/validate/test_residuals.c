@@ -7,7 +7,6 @@
 #include "analysis/score.h"
 #include "data/measured/read_cases.h"
 #include "job/job_interval.h"
-#include "validate/baseline.h"
 #include "validate/residuals.h"
 #include "validate/scores.h"
 
