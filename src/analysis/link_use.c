@@ -223,6 +223,7 @@ typedef struct {
   double window_s;
   Groups groups;
   GArray *busiest; /* LsLinkUse: N_BUSIEST at most, in order */
+  LsHostNames names;
 } Places;
 
 static double
@@ -251,14 +252,14 @@ end_row (Places *p, Column *column)
 static void
 add_name_of (Places *p, const Column *column, uint32_t trunk)
 {
-  g_autofree char *name = ls_cluster_resource_name (p->c, trunk);
+  g_autofree char *name = ls_cluster_resource_name_with (p->c, trunk, &p->names);
   add_name (&g_array_index (p->groups.tallies, Tally, column->tally), name);
 }
 
 static void
 begin_column (Places *p, Column *column, uint32_t trunk)
 {
-  g_autofree char *name = ls_cluster_resource_name (p->c, trunk);
+  g_autofree char *name = ls_cluster_resource_name_with (p->c, trunk, &p->names);
   tally_of (&p->groups, name, &column->tally);
   column->first = trunk;
   add_name_of (p, column, trunk);
@@ -366,7 +367,7 @@ offer_at (Places *p, GArray *best, guint n, uint32_t host, uint32_t local, doubl
 {
   uint32_t trunk = ls_places_resource (&p->at, host, local);
   if (p->t->resource_bytes[trunk] > 0 && utilisation_of (p, trunk) == use)
-    offer (p, best, n, trunk, ls_cluster_resource_name (p->c, trunk));
+    offer (p, best, n, trunk, ls_cluster_resource_name_with (p->c, trunk, &p->names));
 }
 
 /* The number behind it in the order of decimal digits as text, of those below n; n: none. */
@@ -428,11 +429,11 @@ find_busiest (Places *p)
       offer_from_leaves (p, best, N_BUSIEST - n_above, i, least);
   for (uint32_t t = p->at.first_of_groups; t < p->at.n_trunks; t++)
     if (p->t->resource_bytes[t] > 0 && utilisation_of (p, t) == least)
-      offer (p, best, N_BUSIEST - n_above, t, ls_cluster_resource_name (p->c, t));
+      offer (p, best, N_BUSIEST - n_above, t, ls_cluster_resource_name_with (p->c, t, &p->names));
   for (uint32_t t = 0; t < p->at.n_trunks && n_above > 0; t++)
     if (p->t->resource_bytes[t] > 0 && utilisation_of (p, t) > least) {
-      const LsLinkUse use
-          = { ls_cluster_resource_name (p->c, t), utilisation_of (p, t), p->t->resource_bytes[t] };
+      const LsLinkUse use = { ls_cluster_resource_name_with (p->c, t, &p->names), utilisation_of (p, t),
+                              p->t->resource_bytes[t] };
       g_array_append_val (p->busiest, use);
     }
   g_array_append_vals (p->busiest, best->data, best->len);
@@ -458,6 +459,7 @@ report_by_places (LsReport *r, const LsTimeline *t, const LsCluster *c)
   r->link_groups = (LsLinkGroup *) g_array_free (groups, FALSE);
   r->n_links = p.busiest->len;
   r->links = (LsLinkUse *) g_array_free (p.busiest, FALSE);
+  ls_host_names_clear (&p.names);
   return true;
 }
 

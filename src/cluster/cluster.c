@@ -56,22 +56,38 @@ ls_cluster_resource_capacity (const LsCluster *c, uint32_t resource)
 }
 
 static char *
-trunk_name (const LsCluster *c, uint32_t trunk)
+trunk_name (const LsCluster *c, uint32_t trunk, LsHostNames *names)
 {
   const char *known = ls_cluster_trunk (c, trunk)->name;
   if (known)
     return g_strdup (known);
   uint32_t local, host = host_of_trunk (c, trunk, &local);
-  g_auto (GStrv) names = ls_cluster_host_trunk_names (c, host);
-  return g_strdup (names[local]);
+  if (!names->trunks || names->host != host) {
+    ls_host_names_clear (names);
+    *names = (LsHostNames) { host, ls_cluster_host_trunk_names (c, host) };
+  }
+  return g_strdup (names->trunks[local]);
+}
+
+void
+ls_host_names_clear (LsHostNames *names)
+{
+  g_clear_pointer (&names->trunks, g_strfreev);
 }
 
 char *
 ls_cluster_resource_name (const LsCluster *c, uint32_t resource)
 {
+  g_auto (LsHostNames) names = { 0 };
+  return ls_cluster_resource_name_with (c, resource, &names);
+}
+
+char *
+ls_cluster_resource_name_with (const LsCluster *c, uint32_t resource, LsHostNames *names)
+{
   g_assert (resource < ls_cluster_n_resources (c));
   if (resource < c->n_trunks)
-    return trunk_name (c, resource);
+    return trunk_name (c, resource, names);
   uint32_t gpu = resource - c->n_trunks;
   return g_strdup_printf ("node%u/gpu%u/hbm", ls_cluster_host_of (c, gpu), ls_cluster_local_of (c, gpu));
 }

@@ -382,6 +382,15 @@ ls_cluster_hbm_resource (const LsCluster *c, uint32_t gpu)
 double ls_cluster_resource_capacity (const LsCluster *c, uint32_t resource);
 /* Newly allocated. */
 char *ls_cluster_resource_name (const LsCluster *c, uint32_t resource);
+/* The names of the host last asked for, for who asks for many of it: they are laid out together. Zeroed at
+ * first. */
+typedef struct {
+  uint32_t host;
+  GStrv trunks;
+} LsHostNames;
+void ls_host_names_clear (LsHostNames *names);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (LsHostNames, ls_host_names_clear)
+char *ls_cluster_resource_name_with (const LsCluster *c, uint32_t resource, LsHostNames *names);
 /* The names of a host's trunks, NIC ports included; newly allocated. */
 GStrv ls_cluster_host_trunk_names (const LsCluster *c, uint32_t host);
 
