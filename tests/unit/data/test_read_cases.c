@@ -52,7 +52,7 @@ a_row_becomes_a_model_and_a_strategy (void)
 static void
 a_table_may_have_run_elsewhere_than_its_column_says (void)
 {
-  static const char *const row
+  static const char row[]
       = "%s,pool,%s,8,32,4096,32,8,14336,128256,8192,swiglu,flash,bf16,fp32,8,1,1,1,1,8,1,1,3,0,selective,"
         "none,fsdp2,1,0,none,1.3,%s,,torchtitan-2025-03-compile\n";
   g_autofree char *header = g_strdup (HEADER);
@@ -76,7 +76,7 @@ a_table_may_have_run_elsewhere_than_its_column_says (void)
 static void
 a_table_may_not_say_that_it_recomputes (void)
 {
-  static const char *const row
+  static const char row[]
       = "%s,pool,dgx-h100,8,48,%u,32,4,,151936,4096,swiglu,flash,bf16,fp32,512,4,1,1,1,8,1,8,3,0,,"
         "none,fsdp2,1,0,none,20,NeMo AutoModel performance summary,,%u,8,768,nemo-automodel-2025\n";
   g_autofree char *header = g_strdup (HEADER);
