@@ -214,6 +214,18 @@ append_listed_loss (GArray *operators, const LsCut *cut)
   ls_operator_as_launched (op, cut, LS_RECIPE_LOSS, cut->tokens, cut->ffn);
 }
 
+/* Of a cut vocabulary as some software launches it, behind three reductions of a number of each token. */
+static void
+append_listed_vocab_loss (GArray *operators, const LsCut *cut)
+{
+  append_reduced (operators, cut, "loss-max");
+  append_reduced (operators, cut, "loss-sum-exp");
+  append_reduced (operators, cut, "loss-predicted-logit");
+  LsOperator *op = ls_operator_append (operators, "loss", LS_TP_NONE);
+  op->saved_bytes = FP32_BYTES * cut->tokens * cut->vocab;
+  ls_operator_as_launched (op, cut, LS_RECIPE_VOCAB_LOSS, cut->tokens, cut->ffn);
+}
+
 static void
 append_metric (GArray *operators, const LsCut *cut)
 {
@@ -288,6 +300,8 @@ append_head (GArray *operators, const LsCut *cut, bool with_weight)
     append_fused_loss (operators, &loss);
   else if ((s->tp == 1 || gathers_logits (cut)) && ls_recipe_find (s->recipes, LS_RECIPE_LOSS, cut->model))
     append_listed_loss (operators, &loss);
+  else if (s->tp > 1 && ls_recipe_find (s->recipes, LS_RECIPE_VOCAB_LOSS, cut->model))
+    append_listed_vocab_loss (operators, cut);
   else
     append_loss (operators, cut);
 }

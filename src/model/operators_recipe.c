@@ -49,6 +49,7 @@ kind_of (LsRecipeOperator which, const LsRecipeKernel *k)
   case LS_RECIPE_EMBEDDING:
     return LS_KERNEL_EMBEDDING;
   case LS_RECIPE_LOSS:
+  case LS_RECIPE_VOCAB_LOSS:
   case LS_RECIPE_METRIC:
     return LS_KERNEL_CROSS_ENTROPY;
   default:

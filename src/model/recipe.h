@@ -32,10 +32,11 @@ typedef enum {
   LS_RECIPE_FC2,
   LS_RECIPE_LOGITS,
   LS_RECIPE_LOSS,
-  LS_RECIPE_METRIC, /* the loss once more, for what is logged       */
-  LS_RECIPE_TP,     /* copies around the collectives of tensor parallelism, by their names */
-  LS_RECIPE_FSDP,   /* copies around the collectives, by their names: how they touch memory */
-  LS_RECIPE_CLIP,   /* the norm of the gradients first               */
+  LS_RECIPE_VOCAB_LOSS, /* with tensor parallelism: of a rank's part of the vocabulary */
+  LS_RECIPE_METRIC,     /* the loss once more, for what is logged       */
+  LS_RECIPE_TP,         /* copies around the collectives of tensor parallelism, by their names */
+  LS_RECIPE_FSDP,       /* copies around the collectives, by their names: how they touch memory */
+  LS_RECIPE_CLIP,       /* the norm of the gradients first               */
   LS_RECIPE_OPTIMIZER,
   LS_N_RECIPE_OPERATORS
 } LsRecipeOperator;

@@ -61,8 +61,10 @@ build_tp_sync (Build *b, int coll, uint64_t bytes, LsTag tag, const char *name)
  * tokens, hidden] that is cut along its tokens is copied into its order behind a gather, and out of it before
  * a reduction (DTensor: torch.cat of torch.chunk, torch/distributed/_functional_collectives.py); one of
  * [tokens, sequences, hidden], as Megatron-LM's, is not. Only where the job's software lists such copies. Of
- * one sequence what was gathered is in order as it is (torch._utils._maybe_view_chunk_cat). */
-const char *const ls_tp_copies[] = { "tp-gather-copy", "tp-scatter-copy", "tp-cut-copy", NULL };
+ * one sequence what was gathered is in order as it is; PyTorch copies it nevertheless until it had
+ * torch._utils._maybe_view_chunk_cat. */
+const char *const ls_tp_copies[]
+    = { "tp-gather-copy", "tp-gather-copy-of-one", "tp-scatter-copy", "tp-cut-copy", NULL };
 
 static void
 build_tp_copy (Build *b, const char *name, uint64_t bytes, LsTag tag)
@@ -83,8 +85,7 @@ build_tp_copy (Build *b, const char *name, uint64_t bytes, LsTag tag)
 static void
 build_copy_out (Build *b, uint64_t bytes, LsTag tag)
 {
-  if (b->l->shard.micro_batch > 1)
-    build_tp_copy (b, "tp-gather-copy", bytes, tag);
+  build_tp_copy (b, b->l->shard.micro_batch > 1 ? "tp-gather-copy" : "tp-gather-copy-of-one", bytes, tag);
 }
 
 /* The input of a column-parallel operator, as often as it gathers. */

@@ -6,7 +6,7 @@
  * profile; those of products and of attention, the lists and the gap between kernels of other sorts do not.
  *
  * And the collectives of a layer under DTensor's tensor parallelism, with their copies, are as many as in
- * KempnerForge's profile of 13B. */
+ * KempnerForge's profile of 13B, and as torchtitan's plan has them. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -229,7 +229,18 @@ compiling_is_worth_what_was_published (void)
 
 /* --- a layer under DTensor's tensor parallelism ------------------------------------------------- */
 
-enum { GATHERS, SCATTERS, COPIES_OUT, COPIES_IN, ROPE_CATS, ROPE_PRODUCTS, LOSS_REDUCTIONS, N_COUNTS };
+enum {
+  GATHERS,
+  SCATTERS,
+  COPIES_OUT,
+  COPIES_OF_ONE,
+  COPIES_IN,
+  ROPE_CATS,
+  ROPE_PRODUCTS,
+  LOSS_REDUCTIONS,
+  SOFTMAX_AGAIN,
+  N_COUNTS
+};
 
 static void
 count_op (const LsOp *op, int *n)
@@ -239,6 +250,8 @@ count_op (const LsOp *op, int *n)
   n[SCATTERS] += is_tp && op->coll == LS_COLL_REDUCE_SCATTER;
   n[LOSS_REDUCTIONS] += is_tp && strcmp (op->name, "loss all-reduce") == 0;
   n[COPIES_OUT] += strcmp (op->name, "tp-gather-copy") == 0;
+  n[COPIES_OF_ONE] += strcmp (op->name, "tp-gather-copy-of-one") == 0;
+  n[SOFTMAX_AGAIN] += strcmp (op->name, "softmax again") == 0;
   n[COPIES_IN] += strcmp (op->name, "tp-scatter-copy") == 0;
   n[ROPE_CATS] += g_str_has_prefix (op->name, "rope ") && g_str_has_suffix (op->name, " cat");
   n[ROPE_PRODUCTS] += g_str_has_prefix (op->name, "rope ") && strstr (op->name, " times ") != NULL;
@@ -315,8 +328,31 @@ compiled_products_share_a_gather (void)
   LS_CHECK_INT (one_each[COPIES_OUT], ==, 2); /* of logits, which are cut along words, in two micro-batches */
 }
 
+/* torchtitan's plan gathers once for Q, K, V and once for gate and up, and reduces their input gradients once:
+ * 2 + 2 + 2 gathers, 2 + 1 + 2 reductions, each with its copy, also of one sequence. Its loss is of a cut
+ * vocabulary: three reductions and DTensor's own kernels, in each micro-batch. */
+static void
+torchtitan_shares_its_gathers (void)
+{
+  int two[N_COUNTS] = { 0 }, three[N_COUNTS] = { 0 }, one_each[N_COUNTS] = { 0 };
+  if (!count_step ("torchtitan-2025-03", "llama3.1-8b:layers=2", "2", two)
+      || !count_step ("torchtitan-2025-03", "llama3.1-8b:layers=3", "2", three)
+      || !count_step ("torchtitan-2025-03", "llama3.1-8b:layers=2", "1", one_each))
+    return;
+  LS_CHECK_INT (three[GATHERS] - two[GATHERS], ==, 6);
+  LS_CHECK_INT (three[SCATTERS] - two[SCATTERS], ==, 5);
+  LS_CHECK_INT (three[COPIES_OUT] - two[COPIES_OUT], ==, 6);
+  LS_CHECK_INT (three[COPIES_IN] - two[COPIES_IN], ==, 5);
+  LS_CHECK_INT (one_each[COPIES_OUT], ==, 0);
+  LS_CHECK_INT (one_each[COPIES_OF_ONE], ==, 2 * two[COPIES_OUT]);
+  LS_CHECK_INT (two[COPIES_OF_ONE], ==, 0);
+  LS_CHECK_INT (two[LOSS_REDUCTIONS], ==, 3);
+  LS_CHECK_INT (two[SOFTMAX_AGAIN], ==, 1);
+  LS_CHECK_INT (one_each[SOFTMAX_AGAIN], ==, 2);
+}
+
 LS_TEST_SUITE (LS_TEST (a_layer_has_as_many_kernels_as_it_launches),
                LS_TEST (a_layer_takes_what_it_takes_in_a_profile),
                LS_TEST (compiling_is_worth_what_was_published),
                LS_TEST (tensor_parallel_products_gather_each_for_itself),
-               LS_TEST (compiled_products_share_a_gather))
+               LS_TEST (compiled_products_share_a_gather), LS_TEST (torchtitan_shares_its_gathers))
