@@ -448,6 +448,21 @@ ls_kernel_cost_in_layer (const LsCalibration *calibration, const LsKernel *kerne
   cost->alone = ls_kernel_time_beside (cost, 0);
 }
 
+/* Rows that begin on no 16 bytes cannot be loaded as the fast kernels do (Hopper: wgmma by TMA); libraries
+ * fall back to kernels of older chips. */
+static void
+slow_unaligned (const LsCalibration *c, const LsGpu *gpu, const LsKernel *kernel, LsKernelCost *cost)
+{
+  double rate = c->gemm_unaligned * gpu->peak_flops[kernel->dtype];
+  if (!kernel->unaligned || ls_dtype_bytes (kernel->dtype) != 2)
+    return;
+  cost->extrapolated = cost->extrapolated || rate <= 0;
+  if (rate > 0)
+    cost->compute_s = fmax (cost->compute_s, kernel->flops / rate);
+  cost->bound = bound_of (cost);
+  cost->alone = ls_kernel_time_beside (cost, 0);
+}
+
 LsKernelCost
 ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel)
 {
@@ -459,6 +474,7 @@ ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKern
   int implementation
       = runs_other_attention (calibration) ? calibration->attention_kernel : LS_ATTENTION_KERNEL_AUTO;
   ls_measured_refine (calibration->measured, implementation, fit, gpu, kernel, &cost);
+  slow_unaligned (calibration, gpu, kernel, &cost);
   ls_kernel_cost_in_layer (calibration, kernel, &cost);
   return cost;
 }

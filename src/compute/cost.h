@@ -86,6 +86,8 @@ typedef struct LsCalibration {
                        caches; multiplies e. 1 or 0: off, as in the loops */
   double sustained_accumulate; /* the same of GEMMs that add to an fp32 result, as
                        weight gradients do; 0: as sustained               */
+  double gemm_unaligned;       /* (0, 1] of the peak that 16-bit GEMMs with an operand on no 16 bytes
+                       reach at most; 0: not known, as if they were aligned        */
   double clock;                /* (0, 1] of the matrix units in the job, relative to the fits'
                        (clock.h); 0: 1                                    */
   LsKindFit kind[LS_N_KERNEL_KINDS];

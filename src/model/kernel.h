@@ -103,6 +103,7 @@ typedef struct {
   double bytes;
   LsAccess access; /* of a kernel that streams m x n elements; batch: in so many launches */
   bool by_blocks;  /* GEMM in fp8: both operands have scales of blocks along k             */
+  bool unaligned;  /* GEMM: rows of an operand begin on no 16 bytes                        */
 } LsKernel;
 
 /* C[m,n] (+)= A[m,k] B[k,n]; bytes = elt * (mk + kn + mn), out_bytes_per_element

@@ -174,6 +174,15 @@ append_reduced (GArray *operators, const LsCut *cut, const char *name)
   return op;
 }
 
+/* The gradient of logits, which both products read, in rows that begin on no 16 bytes. What only writes such
+ * rows, the forward, was not measured. */
+static void
+mark_unaligned (LsKernel *kernels, uint32_t n, const LsCut *cut)
+{
+  for (uint32_t i = 0; i < n; i++)
+    kernels[i].unaligned = kernels[i].kind == LS_KERNEL_GEMM && cut->elt * cut->vocab % 16 != 0;
+}
+
 static void
 append_logits (GArray *operators, const LsCut *cut, bool with_weight)
 {
@@ -184,6 +193,8 @@ append_logits (GArray *operators, const LsCut *cut, bool with_weight)
   if (with_weight)
     ls_operator_table (op, LS_TENSOR_ROWS, cut->vocab, h);
   ls_operator_as_launched (op, cut, LS_RECIPE_LOGITS, cut->tokens, cut->ffn);
+  mark_unaligned (op->igrad, op->n_igrad, cut);
+  mark_unaligned (op->wgrad, op->n_wgrad, cut);
 }
 
 /* c tanh (x / c) of the logits in place; its backward wants the result. */

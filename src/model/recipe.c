@@ -115,6 +115,16 @@ ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel 
   return r || general[which] == LS_RECIPE_EMBEDDING ? r : find (recipes, general[which], model);
 }
 
+uint64_t
+ls_recipes_padded_vocab (const LsRecipes *recipes, const LsModel *model, uint32_t tp)
+{
+  const LsRecipe *r = ls_recipe_find (recipes, LS_RECIPE_LOGITS, model);
+  if (!r || r->vocab_multiple == 0)
+    return ls_model_padded_vocab (model, tp);
+  uint64_t multiple = (uint64_t) r->vocab_multiple * tp;
+  return (model->vocab + multiple - 1) / multiple * multiple;
+}
+
 const LsRecipeKernel *
 ls_recipe_kernel_named (const GArray *kernels, const char *name)
 {

@@ -220,6 +220,8 @@ const LsField ls_trace_kernel_fields[] = {
         .meaning = "how a kernel of m x n elements touches memory"),
   { "by_blocks", LS_FIELD_BOOL, offsetof (TraceKernel, by_blocks), .default_text = "false",
     .meaning = "a GEMM in fp8 whose operands both have scales of blocks along k" },
+  { "unaligned", LS_FIELD_BOOL, offsetof (TraceKernel, unaligned), .default_text = "false",
+    .meaning = "a GEMM that reads rows which begin on no 16 bytes" },
   { NULL },
 };
 

@@ -150,6 +150,7 @@ ls_trace_kernels_of (const LsPlan *plan)
       .bytes = k->bytes,
       .access = (int) k->access,
       .by_blocks = k->by_blocks,
+      .unaligned = k->unaligned,
     };
   }
   return kernels;

@@ -398,6 +398,29 @@ rounding_pays_its_share_of_a_wave (void)
   LS_CHECK_DOUBLE (ls_tile_waves_paid (30, 100, 0), ==, 1); /* never less than one */
 }
 
+/* A GEMM that reads rows on no 16 bytes, of 1e10 FLOPs at 100 TFLOP/s: 100 us aligned, 1 ms at a tenth of
+ * the peak. Without a rate it is as if aligned, and said to be beyond what was measured. */
+static void
+unaligned_gemms_reach_their_own_rate (void)
+{
+  LsGpu gpu = round_gpu ();
+  LsCalibration c;
+  ls_calibration_init_roofline (&c);
+  LsKernel deep = gemm (1000, 1000, 5000, 1);
+  deep.unaligned = true;
+  LsKernelCost cost = ls_kernel_cost (&c, &gpu, &deep);
+  LS_CHECK_INT (cost.alone, ==, 100 * LS_US);
+  LS_CHECK (cost.extrapolated);
+  c.gemm_unaligned = 0.1;
+  cost = ls_kernel_cost (&c, &gpu, &deep);
+  LS_CHECK_INT (cost.alone, ==, LS_MS);
+  LS_CHECK_INT (cost.bound, ==, LS_BOUND_COMPUTE);
+  LS_CHECK (!cost.extrapolated);
+  deep.unaligned = false;
+  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &deep).alone, ==, 100 * LS_US);
+  ls_calibration_clear (&c);
+}
+
 LS_TEST_SUITE (LS_TEST (roofline_is_peak_or_bandwidth), LS_TEST (worked_example_takes_106_us),
                LS_TEST (empty_kernel_costs_its_launch), LS_TEST (huge_gemm_approaches_the_efficiency),
                LS_TEST (shallow_gemm_is_bound_by_memory), LS_TEST (one_tile_too_many_starts_a_wave),
@@ -408,6 +431,7 @@ LS_TEST_SUITE (LS_TEST (roofline_is_peak_or_bandwidth), LS_TEST (worked_example_
                LS_TEST (timings_hold_more_than_the_kernel), LS_TEST (fp8_uses_its_own_fit_only_if_it_has_one),
                LS_TEST (sustained_slows_gemms_and_nothing_else),
                LS_TEST (gemms_that_add_to_fp32_may_sustain_another_rate),
+               LS_TEST (unaligned_gemms_reach_their_own_rate),
                LS_TEST (extrapolation_is_outside_the_range_of_the_fit), LS_TEST (beside_nobody_is_alone),
                LS_TEST (lost_sms_slow_only_the_compute_term), LS_TEST (more_work_never_takes_less_time),
                LS_TEST (tiled_gemm_never_gets_faster_with_size),

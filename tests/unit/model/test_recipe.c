@@ -396,6 +396,31 @@ words_are_looked_up_by_a_product (void)
   LS_CHECK_DOUBLE (words->wgrad[0].flops, ==, 2.0 * 512 * 1024 * 512);
 }
 
+/* 1,001 words with tp 2: 501 a rank where words are padded to a multiple of tp alone, and the gradient of
+ * the logits lies on no 16 bytes; 504 are on 16. Without a list 512. */
+static void
+words_are_padded_as_listed (void)
+{
+  LsModel m = llama ();
+  m.vocab = 1001;
+  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) {
+      .operator_ = LS_RECIPE_LOGITS, .vocab_multiple = 1, .forward = LIST (CORE), .backward = LIST (CORE) });
+  LS_CHECK_INT (ls_recipes_padded_vocab (r, &m, 2), ==, 1002);
+  LS_CHECK_INT (ls_recipes_padded_vocab (NULL, &m, 2), ==, 1024);
+  for (uint32_t multiple = 1; multiple <= 8; multiple += 7) {
+    g_array_index (r->operators, LsRecipe, 0).vocab_multiple = multiple;
+    LsShard s = shard (r);
+    s.tp = 2;
+    g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    ls_operators_head (&m, &s, true, ops);
+    const LsOperator *logits = named (ops, "logits");
+    LS_CHECK_INT (logits->fwd[0].n, ==, multiple == 1 ? 501 : 504);
+    LS_CHECK (!logits->fwd[0].unaligned); /* reads none of them */
+    LS_CHECK_INT (logits->igrad[0].unaligned, ==, multiple == 1);
+    LS_CHECK_INT (logits->wgrad[0].unaligned, ==, multiple == 1);
+  }
+}
+
 /* Pins: expressions of sizes have the value that their sums and products say, and what is no such
  * expression is refused with the place. */
 
@@ -485,5 +510,6 @@ LS_TEST_SUITE (LS_TEST (a_norm_runs_the_kernels_of_its_list), LS_TEST (lists_are
                LS_TEST (metrics_run_the_kernels_of_their_list), LS_TEST (an_optimizer_steps_as_listed),
                LS_TEST (unfused_attention_runs_the_kernels_of_its_lists),
                LS_TEST (gradients_of_biases_are_there_once), LS_TEST (words_are_looked_up_by_a_product),
-               LS_TEST (sums_of_products_have_their_value), LS_TEST (anything_else_is_refused_with_its_place),
+               LS_TEST (words_are_padded_as_listed), LS_TEST (sums_of_products_have_their_value),
+               LS_TEST (anything_else_is_refused_with_its_place),
                LS_TEST (sizes_that_are_not_there_are_found))
