@@ -219,6 +219,8 @@ ls_calibration_to_json (const LsCalibrationFile *file)
   g_string_append_printf (json, "  \"sustained\": %.3g,\n", c.sustained);
   if (c.sustained_accumulate > 0)
     g_string_append_printf (json, "  \"sustained_accumulate\": %.3g,\n", c.sustained_accumulate);
+  if (c.gemm_unaligned > 0)
+    g_string_append_printf (json, "  \"gemm_unaligned\": %.3g,\n", c.gemm_unaligned);
   append_around (json, &c.around, file->around_source);
   g_string_append (json, "  \"kernels\": {\n");
   for (guint i = 0; i < LS_N_ENTRIES; i++)

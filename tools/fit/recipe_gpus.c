@@ -74,6 +74,22 @@ ls_recipe_a100 (const char *folder, const char *own, const LsRecipe *h100, LsDia
   return r;
 }
 
+/* Products that read rows on no 16 bytes, bf16, on an H200: the kernel is one of the compute die, which the H100 has too. */
+#define UNALIGNED_SOURCE \
+  "gemm_unaligned: 72,000 x 3,072 by 3,072 and 14,336 in bf16 on an H200 with PyTorch 2.7.1, an operand off 16 bytes: " \
+  "14.2 and 64.0 ms in cutlass_75_tensorop_bf16_s1688gemm, 95.7 and 99.1 TFLOP/s (1.715 and 9.097 ms if aligned; " \
+  "Frankaaay/FastWAM, scripts/microbench_gemm_alignment.py)"
+
+static double
+unaligned_share (double peak_flops)
+{
+  static const double n[] = { 3072, 14336 }, ms[] = { 14.2, 64.0 };
+  double share = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (n); i++)
+    share += 2.0 * 72000 * 3072 * n[i] / (ms[i] * 1e-3 * peak_flops) / G_N_ELEMENTS (n);
+  return ls_fit_round (share, 2);
+}
+
 LsRecipe *
 ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags)
 {
@@ -82,7 +98,7 @@ ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags)
   LsRecipe *r
       = ls_recipe_new ("h100", "tools/fit/fit_kernels over the measured kernels of data/README.md (2026-11): "
                                "TensorRT-LLM sweeps for the form, vidur's layers (DGX H100) for sustained; mape "
-                               "on held-out families before sustained; no training run was used");
+                               "on held-out families before sustained; no training run was used; " UNALIGNED_SOURCE);
   /* SXM5: hardware.csv */
   r->gpu = (LsGpu){ .n_sm = 132, .hbm_bytes_per_s = H100_HBM, .vector_flops = 67e12 };
   set_peaks (&r->gpu, 989.4e12, 1978.9e12);
@@ -108,6 +124,7 @@ ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags)
                   "as elementwise; vidur's rmsnorm (0.33) is an old kernel");
   ls_recipe_fit_vllm (r, folder, diags);
   ls_recipe_fit_sustained (r, folder, mlp, 1, diags);
+  r->calibration.gemm_unaligned = unaligned_share (r->gpu.peak_flops[LS_DTYPE_BF16]);
   return r;
 }
 
@@ -150,7 +167,8 @@ ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
   LsRecipe *r = ls_recipe_new (
       "h200", "the compute die of the H100, by its coefficients; memory, and what TensorRT-LLM's sweeps of the H200 time "
               "besides, by tools/fit/fit_kernels (measured kernels of data/README.md, 2026-11); sustained as on the H100, "
-              "under the same 700 W; mape on held-out families of the H200's sweep before sustained; no training run was used");
+              "under the same 700 W; mape on held-out families of the H200's sweep before sustained; no training run was used; "
+              UNALIGNED_SOURCE);
   /* SXM: hardware.csv */
   r->gpu = (LsGpu){ .n_sm = 132, .hbm_bytes_per_s = 4.8e12, .vector_flops = 67e12 };
   set_peaks (&r->gpu, 989.4e12, 1978.9e12);
@@ -161,6 +179,7 @@ ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
   ls_recipe_set_backward (r, H100_ATTENTION_BWD, "the H100's ratio (FlashAttention-3)");
   copy_attention_kernels (r, h100);
   ls_recipe_take_blocks_wgrad (r, h100);
+  r->calibration.gemm_unaligned = h100->calibration.gemm_unaligned;
   return r;
 }
 
