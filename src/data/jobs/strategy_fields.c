@@ -210,8 +210,8 @@ const LsField ls_strategy_fields[] = {
   { UINT (layout, etp, "tp", "tensor-parallel degree of experts") },
   { CUSTOM (layout, rank_order, strategy_parse_rank_order, strategy_format_rank_order, "tp-cp-ep-dp-pp",
             "which degrees ranks are numbered by, the fastest first, as Megatron-LM's order"),
-    .argument = "A-B-...",
-    .expected = "names out of tp, cp, ep, dp and pp, each once, such as \"tp-pp-dp\"" },
+    .argument = "A-B-...", .expected = "names out of tp, cp, ep, dp and pp, each once, such as \"tp-pp-dp\"",
+    .clear = strategy_clear_rank_order },
   { CUSTOM (
         layout, placement, strategy_parse_placement, strategy_format_placement, "block: node after node",
         "which GPU each rank has: cyclic (over the nodes), the nodes of a list as SLURM writes it, or of a "
@@ -220,7 +220,7 @@ const LsField ls_strategy_fields[] = {
     .expected
     = "block, cyclic, random:SEED, random-gpus:SEED, nodes such as \"node[000-063,072]\", or a file "
       "of either",
-    .why = strategy_why_placement },
+    .why = strategy_why_placement, .clear = strategy_clear_placement },
 
   { UINT (batch, micro_batch, "1", "sequences of one micro-batch"), USUAL },
   { ROW (batch, global_batch, LS_FIELD_UINT, "dp micro_batch pp", "sequences of one step"), .min = 1,
@@ -240,7 +240,7 @@ const LsField ls_strategy_fields[] = {
     .argument = "TEXT",
     .expected = "whole, fixed:N, uniform:A:B, lognormal:MEDIAN:SIGMA[:MAX] or file:PATH, a CSV with columns "
                 "length and count",
-    .why = strategy_why_lengths },
+    .why = strategy_why_lengths, .clear = strategy_clear_lengths },
   { ENUM (batch, lengths_draw, lengths_draws, "each",
           "lengths: each micro-batch has documents of its own, or all have the mean of the step") },
   { ENUM (batch, lengths_balance, lengths_balances, "none",
@@ -306,7 +306,7 @@ const LsField ls_strategy_fields[] = {
     .argument = "NAME|FILE", USUAL,
     .expected = "adam, adamw, or a file of an optimizer without mistakes (lockstep list optimizers; lockstep "
                 "check FILE says what is wrong with one)",
-    .why = strategy_why_optimizer },
+    .why = strategy_why_optimizer, .clear = strategy_clear_optimizer },
   { ENUM (optimizer, optimizer_cut, optimizer_cuts, "tensors where it multiplies matrices, else elements",
           "megatron, zero 1: ranks have equal pieces of all parameters, or whole tensors") },
   { ENUM (optimizer, optimizer_tp, optimizer_tps, "blockwise",
@@ -325,7 +325,7 @@ const LsField ls_strategy_fields[] = {
     .argument = "NAME|FILE", .of_program = true,
     .expected = "built-in, or a file of kernels without mistakes (lockstep list kernels; lockstep check FILE "
                 "says what is wrong with one)",
-    .why = strategy_why_kernels },
+    .why = strategy_why_kernels, .clear = strategy_clear_kernels },
   { ENUM (software, attention_kernel, attention_kernels, "auto",
           "flash: its implementation; auto: whichever the accelerator was measured with"),
     SET_ONLY },

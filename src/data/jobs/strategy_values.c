@@ -95,6 +95,14 @@ why_data (LsDataKind kind, const char *const *own, const char *text, const LsDia
   return first_of (diags);
 }
 
+void
+strategy_clear_kernels (void *target)
+{
+  LsStrategy *s = target;
+  g_clear_pointer (&s->kernels, g_free);
+  g_clear_pointer (&s->recipes, ls_recipes_unref);
+}
+
 bool
 strategy_parse_kernels (const char *text, void *target)
 {
@@ -104,8 +112,7 @@ strategy_parse_kernels (const char *text, void *target)
   LsRecipes *recipes = is_built_in ? NULL : ls_recipes_load (text, diags);
   if (!recipes && !is_built_in)
     return false;
-  g_free (s->kernels);
-  ls_recipes_unref (s->recipes);
+  strategy_clear_kernels (s);
   s->kernels = is_built_in ? NULL : g_strdup (text);
   s->recipes = recipes;
   return true;
@@ -127,6 +134,14 @@ strategy_format_kernels (const void *target)
   return g_strdup (s->kernels ? s->kernels : LS_BUILT_IN_KERNELS);
 }
 
+void
+strategy_clear_optimizer (void *target)
+{
+  LsStrategy *s = target;
+  g_clear_pointer (&s->optimizer, g_free);
+  g_clear_pointer (&s->optimizer_kind, ls_optimizer_kind_unref);
+}
+
 bool
 strategy_parse_optimizer (const char *text, void *target)
 {
@@ -136,8 +151,7 @@ strategy_parse_optimizer (const char *text, void *target)
   LsOptimizerKind *kind = is_adam ? NULL : ls_optimizer_load (text, diags);
   if (!kind && !is_adam)
     return false;
-  g_free (s->optimizer);
-  ls_optimizer_kind_unref (s->optimizer_kind);
+  strategy_clear_optimizer (s);
   s->optimizer = is_adam ? NULL : g_strdup (text);
   s->optimizer_kind = kind;
   return true;
@@ -199,6 +213,14 @@ load_lengths (const char *path, LsDiagList *diags)
 
 #define FILE_PREFIX "file:"
 
+void
+strategy_clear_lengths (void *target)
+{
+  LsStrategy *s = target;
+  g_clear_pointer (&s->lengths, g_free);
+  g_clear_pointer (&s->lengths_drawn, ls_lengths_unref);
+}
+
 bool
 strategy_parse_lengths (const char *text, void *target)
 {
@@ -211,8 +233,7 @@ strategy_parse_lengths (const char *text, void *target)
                                              : ls_lengths_parse (text, &why);
   if (!lengths && !is_whole)
     return false;
-  g_free (s->lengths);
-  ls_lengths_unref (s->lengths_drawn);
+  strategy_clear_lengths (s);
   s->lengths = is_whole ? NULL : g_strdup (text);
   s->lengths_drawn = lengths;
   return true;
@@ -235,6 +256,13 @@ strategy_format_lengths (const void *target)
   return g_strdup (s->lengths ? s->lengths : "whole");
 }
 
+void
+strategy_clear_rank_order (void *target)
+{
+  LsStrategy *s = target;
+  g_clear_pointer (&s->rank_order, g_free);
+}
+
 bool
 strategy_parse_rank_order (const char *text, void *target)
 {
@@ -244,7 +272,7 @@ strategy_parse_rank_order (const char *text, void *target)
   if (!ls_rank_order_parse (text, &order, &named))
     return false;
   bool is_default = order == 0 && named == (1u << LS_N_DIMS) - 1;
-  g_free (s->rank_order);
+  strategy_clear_rank_order (s);
   s->rank_order = is_default ? NULL : g_ascii_strdown (text, -1);
   return true;
 }
@@ -254,6 +282,12 @@ strategy_format_rank_order (const void *target)
 {
   const LsStrategy *s = target;
   return s->rank_order ? g_strdup (s->rank_order) : ls_rank_order_text (0);
+}
+
+void
+strategy_clear_placement (void *target)
+{
+  ls_strategy_forget_placement (target);
 }
 
 bool

@@ -400,6 +400,8 @@ ls_fields_clear (const LsField *fields, void *target)
       clear_array (f, place);
     else if (f->kind == LS_FIELD_OBJECT)
       ls_fields_clear (f->fields, place);
+    else if (f->clear)
+      f->clear (target);
   }
 }
 

@@ -70,6 +70,7 @@ struct LsField {
   bool (*parse) (const char *text, void *target); /* target: the whole struct; false leaves it alone */
   char *(*format) (const void *target);           /* of CUSTOM, for writing; the text that parse reads */
   char *(*why) (const char *text); /* of CUSTOM: what is wrong in the file that it names, or NULL */
+  void (*clear) (void *target);    /* of CUSTOM: frees what parse stored, if it stores what is to be freed */
   const char *expected;            /* of CUSTOM and ROW: "0 to 3 or N@group"; of IGNORED: its type */
   const char *default_text;        /* for the README; what happens without the key */
   const char *meaning;             /* for the README and for "missing key"         */
