@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "calibrate/calibrate_fit.h"
-#include "calibrate/fit_report.h"
+#include "calibrate/misfit.h"
 #include "calibrate/svd.h"
 
 #define LARGEST_L2                                                                                           \
@@ -48,7 +48,7 @@ typedef struct {
   const LsKindFit *base;
   const LsGpu *gpu;
   GPtrArray *samples; /* const LsTimedKernel: those that are fitted */
-  gsl_matrix *misfit; /* fit_report.h                                   */
+  gsl_matrix *misfit; /* misfit.h                                       */
   guint8 *tells;      /* of each, a bit for each level that it tells */
   int free[N_LEVELS];
   size_t n_free;
