@@ -28,13 +28,14 @@ GArray *
 ls_link_use_new (const LsTimeline *t, const LsCluster *c)
 {
   GArray *links = g_array_new (FALSE, FALSE, sizeof (LsLinkUse));
+  g_auto (LsHostNames) names = { 0 };
   double window_s = ls_time_to_s (t->window_end - t->window_start);
   g_array_set_clear_func (links, clear_link);
   for (uint32_t i = 0; i < MIN (c->n_trunks, t->n_resources); i++) {
     if (t->resource_bytes[i] <= 0)
       continue;
     LsLinkUse use = {
-      .name = ls_cluster_resource_name (c, i),
+      .name = ls_cluster_resource_name_with (c, i, &names),
       .utilisation = t->resource_bytes[i] / (ls_cluster_resource_capacity (c, i) * window_s),
       .bytes = t->resource_bytes[i],
     };

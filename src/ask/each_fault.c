@@ -138,13 +138,14 @@ find_links (Parts *p)
 {
   const LsCluster *c = p->r->cluster;
   const double *bytes = p->r->timeline->resource_bytes;
+  g_auto (LsHostNames) names = { 0 };
   uint32_t n = MIN (c->n_trunks, p->r->timeline->n_resources);
   for (uint32_t t = 0; t + 1 < n; t += 2) {
     if (bytes[t] <= 0 && bytes[t + 1] <= 0) {
       p->n_idle++;
       continue;
     }
-    g_autofree char *name = ls_cluster_resource_name (c, t), *pattern = ls_link_pattern (name);
+    g_autofree char *name = ls_cluster_resource_name_with (c, t, &names), *pattern = ls_link_pattern (name);
     const char *of = classes_of (p, name);
     add_part (p, g_strdup_printf ("%s %.9g %.9g %s", pattern, bytes[t], bytes[t + 1], of), t);
   }

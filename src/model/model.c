@@ -27,10 +27,16 @@ ls_model_copy (LsModel *dest, const LsModel *source)
 }
 
 uint64_t
+ls_model_vocab_to (const LsModel *m, uint32_t multiple, uint32_t tp)
+{
+  uint64_t whole = (uint64_t) multiple * tp;
+  return (m->vocab + whole - 1) / whole * whole;
+}
+
+uint64_t
 ls_model_padded_vocab (const LsModel *m, uint32_t tp)
 {
-  uint64_t multiple = (uint64_t) VOCAB_MULTIPLE * tp;
-  return (m->vocab + multiple - 1) / multiple * multiple;
+  return ls_model_vocab_to (m, VOCAB_MULTIPLE, tp);
 }
 
 /* --- kinds of layers ---------------------------------------------------------------- */

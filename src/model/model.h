@@ -128,6 +128,8 @@ typedef struct {
 void ls_model_clear (LsModel *model);                      /* NULL allowed */
 void ls_model_copy (LsModel *dest, const LsModel *source); /* deep */
 
+/* V padded to a multiple of multiple * tp, both at least 1. */
+uint64_t ls_model_vocab_to (const LsModel *m, uint32_t multiple, uint32_t tp);
 /* V padded to a multiple of 128 * tp (Megatron-LM, --make-vocab-size-divisible-by). */
 uint64_t ls_model_padded_vocab (const LsModel *m, uint32_t tp);
 

@@ -119,10 +119,8 @@ uint64_t
 ls_recipes_padded_vocab (const LsRecipes *recipes, const LsModel *model, uint32_t tp)
 {
   const LsRecipe *r = ls_recipe_find (recipes, LS_RECIPE_LOGITS, model);
-  if (!r || r->vocab_multiple == 0)
-    return ls_model_padded_vocab (model, tp);
-  uint64_t multiple = (uint64_t) r->vocab_multiple * tp;
-  return (model->vocab + multiple - 1) / multiple * multiple;
+  return r && r->vocab_multiple > 0 ? ls_model_vocab_to (model, r->vocab_multiple, tp)
+                                    : ls_model_padded_vocab (model, tp);
 }
 
 const LsRecipeKernel *

@@ -15,7 +15,7 @@ G_STATIC_ASSERT (LS_KERNEL_ATTENTION_BWD + 1 == LS_KERNEL_SOFTMAX);
 
 const LsEnumName ls_access_names[LS_N_ACCESSES + 1] = { LS_ACCESSES (KIND) };
 
-/* Strategies/kernels/NAME.json: the kernels that a release of some software launches for each operator
+/* strategies/kernels/NAME.json: the kernels that a release of some software launches for each operator
  * (model/recipe.h). */
 
 static const LsEnumName operators[] = {

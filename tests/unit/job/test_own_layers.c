@@ -129,7 +129,7 @@ ms_of (const LsHardware *h, const LsKernel *k)
 static double
 backward_ms (const Measured *m, const LsHardware *h, const LsRecipes *recipes, LsAccess access, guint *ret_n)
 {
-  const LsModel model = { .n_layers = 22,
+  const LsModel timed = { .n_layers = 22,
                           .hidden = m->hidden,
                           .n_heads = m->heads,
                           .n_kv_heads = m->heads,
@@ -154,7 +154,7 @@ backward_ms (const Measured *m, const LsHardware *h, const LsRecipes *recipes, L
                           .recipes = recipes };
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   double ms = 0;
-  ls_operators_layer (&model, &shard, 0, operators);
+  ls_operators_layer (&timed, &shard, 0, operators);
   *ret_n = 0;
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *o = &g_array_index (operators, LsOperator, i);

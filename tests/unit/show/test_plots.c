@@ -418,11 +418,11 @@ draw_scaling (const void *what, const char *path, GError **error)
 static void
 ideal_lies_beside_what_was_reached (void)
 {
-  LsSweepRow rows[] = { { .step = 4 * LS_S, .tokens_per_s = 100, .mfu = 0.5 },
-                        { .step = 3 * LS_S, .tokens_per_s = 160, .mfu = 0.4 } };
+  LsSweepRow reached[] = { { .step = 4 * LS_S, .tokens_per_s = 100, .mfu = 0.5 },
+                           { .step = 3 * LS_S, .tokens_per_s = 160, .mfu = 0.4 } };
   const LsSweepGroup groups[] = {
-    { .gpus = 4, .global_batch = 16, .first = &rows[0], .of_fewest_gpus = 1, .of_largest_batch = 1 },
-    { .gpus = 8, .global_batch = 16, .first = &rows[1], .of_fewest_gpus = 0.8, .of_largest_batch = 1 },
+    { .gpus = 4, .global_batch = 16, .first = &reached[0], .of_fewest_gpus = 1, .of_largest_batch = 1 },
+    { .gpus = 8, .global_batch = 16, .first = &reached[1], .of_fewest_gpus = 0.8, .of_largest_batch = 1 },
     { .gpus = 2, .global_batch = 16, .of_fewest_gpus = NAN, .of_largest_batch = NAN }, /* nothing fits */
   };
   LsSweepReport r = { .title = "job",

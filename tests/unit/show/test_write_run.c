@@ -217,9 +217,9 @@ number (const cJSON *root, const char *path)
 static cJSON *
 parse (const LsReport *r, const LsReportProvenance *p)
 {
-  g_autofree char *text = ls_report_to_json (r, p, NULL);
-  LS_CHECK (g_str_has_suffix (text, "}\n"));
-  return cJSON_Parse (text);
+  g_autofree char *json = ls_report_to_json (r, p, NULL);
+  LS_CHECK (g_str_has_suffix (json, "}\n"));
+  return cJSON_Parse (json);
 }
 
 static void
