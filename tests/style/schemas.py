@@ -255,11 +255,11 @@ def outputs_of(path):
 
 
 def rejects_of(path):
-    """(name, document, what is said of it) of a file of tests/reject."""
+    """(NAME.EXT, document, what is said of it) of a file of tests/reject."""
     for case in re.split(r"^=== ", path.read_text(encoding="utf-8", errors="replace"), flags=re.M)[1:]:
         head, _, rest = case.partition("\n")
         document, _, said = rest.partition("\n=>\n")
-        yield head, document, said
+        yield head.partition("/")[2], document, said
 
 
 def tables_of(path):

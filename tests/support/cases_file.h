@@ -1,15 +1,16 @@
 /* tests/support/cases_file.h — a file of wrong documents and what is said of each:
  *
- *     === NAME.EXT
+ *     === KIND/NAME.EXT
  *     the document, line by line
  *     =>
  *     @:2:5: error: ...          @ stands for the path of the document
  *     exit 2
  *
- * NAME.EXT is the name that the reader sees. "=== NAME.EXT escaped": the document has escapes of C, such as
- * \377 for a byte that no editor shows. "=== NAME.EXT without newline": the last line of the document has
- * none; both may stand, in this order. Above a case there may be blank lines and lines that begin with '#'. A
- * line "=>" of a document, or one that begins with "=== ", is written with an escape. */
+ * KIND says which reader reads it, NAME.EXT is the name that it sees. "=== KIND/NAME.EXT escaped": the
+ * document has escapes of C, such as \377 for a byte that no editor shows. "=== KIND/NAME.EXT without
+ * newline": the last line of the document has none; both may stand, in this order. Above a case there may be
+ * blank lines and lines that begin with '#'. A line "=>" of a document, or one that begins with "=== ", is
+ * written with an escape. */
 #ifndef LS_TESTS_CASES_FILE_H
 #define LS_TESTS_CASES_FILE_H
 
@@ -19,7 +20,7 @@
 
 typedef struct {
   char *above; /* comments and blank lines */
-  char *header, *name;
+  char *header, *kind, *name;
   bool is_escaped, lacks_newline;
   char *document; /* as it is written */
   char *expected; /* "" if it has never been written */
@@ -31,6 +32,7 @@ ls_doc_case_free (gpointer data)
   LsDocCase *c = data;
   g_free (c->above);
   g_free (c->header);
+  g_free (c->kind);
   g_free (c->name);
   g_free (c->document);
   g_free (c->expected);
@@ -118,7 +120,7 @@ ls_take_suffix (char *name, const char *suffix)
   return has;
 }
 
-/* The line of a header, taken apart. */
+/* The line of a header, taken apart; name is "" if it is not KIND/NAME. */
 static inline LsDocCase *
 ls_take_header (const char **at)
 {
@@ -126,7 +128,9 @@ ls_take_header (const char **at)
   const char *line = *at;
   *at = ls_next_line (line);
   c->header = g_strchomp (g_strndup (line, (gsize) (*at - line)));
-  c->name = g_strdup (c->header + strlen (LS_CASE_HEADER));
+  g_auto (GStrv) parts = g_strsplit (c->header + strlen (LS_CASE_HEADER), "/", 2);
+  c->kind = g_strdup (parts[0] ? parts[0] : "");
+  c->name = g_strdup (*c->kind && parts[1] ? parts[1] : "");
   c->lacks_newline = ls_take_suffix (c->name, LS_CASE_NO_NEWLINE);
   c->is_escaped = ls_take_suffix (c->name, LS_CASE_ESCAPED);
   return c;
@@ -161,10 +165,11 @@ ls_take_case (const char **at, const char **why)
     *at = ls_next_line (*at);
     c->expected = ls_take_expected (at);
   }
-  *why = !*c->name || strpbrk (c->name, " /") ? "expected a file name after \"=== \""
-      : !has_arrow                            ? "no \"=>\" after the document"
-      : c->lacks_newline && !*c->document     ? "no document that could lack a newline"
-                                              : NULL;
+  *why = !*c->name || strpbrk (c->name, " /") || strchr (c->kind, ' ')
+      ? "expected KIND/NAME.EXT after \"=== \""
+      : !has_arrow                        ? "no \"=>\" after the document"
+      : c->lacks_newline && !*c->document ? "no document that could lack a newline"
+                                          : NULL;
   if (!*why)
     return c;
   ls_doc_case_free (c);
@@ -190,7 +195,7 @@ ls_cases_parse (const char *text, char **tail, guint *line, const char **why)
     if (ls_at_header (at))
       c = ls_take_case (&at, why);
     else
-      *why = "expected \"=== NAME\", a comment, or \"exit N\" after the diagnostics";
+      *why = "expected \"=== KIND/NAME\", a comment, or \"exit N\" after the diagnostics";
     if (c) {
       c->above = above;
       g_ptr_array_add (cases, c);

@@ -1,4 +1,4 @@
-/* Pins: the form of tests/reject/KIND.txt (support/cases_file.h): what is read is written again byte for
+/* Pins: the form of the files of tests/reject (support/cases_file.h): what is read is written again byte for
  * byte, and a text of another form is refused with its line, so that no case is passed over. */
 #include "ls_test.h"
 
@@ -8,9 +8,9 @@ static void
 what_is_read_is_written_again (void)
 {
   static const char text[]
-      = "# Wrong files.\n\n=== a.json\n{\n# no comment\n\n}\n=>\n@: error: no\nexit 3\n\n# Next.\n"
-        "=== b.json escaped\n\\377\\000x\\\\\n=>\n=== empty.csv\n=>\nexit 2\n=== cut.json without newline\n{\n=>\nexit 3\n# The "
-        "end.\n";
+      = "# Wrong files.\n\n=== k/a.json\n{\n# no comment\n\n}\n=>\n@: error: no\nexit 3\n\n# Next.\n"
+        "=== k/b.json escaped\n\\377\\000x\\\\\n=>\n=== k/empty.csv\n=>\nexit 2\n=== k/cut.json without newline\n{\n=>\n"
+        "exit 3\n# The end.\n";
   g_autofree char *tail = NULL;
   const char *why = NULL;
   guint line = 0;
@@ -19,6 +19,7 @@ what_is_read_is_written_again (void)
     return;
   const LsDocCase *a = cases->pdata[0], *b = cases->pdata[1], *empty = cases->pdata[2],
                   *cut = cases->pdata[3];
+  LS_CHECK_STR (a->kind, "k");
   LS_CHECK_STR (a->name, "a.json");
   LS_CHECK_STR (a->document, "{\n# no comment\n\n}\n");
   LS_CHECK_STR (a->expected, "@: error: no\nexit 3\n");
@@ -45,17 +46,20 @@ another_form_is_refused_with_its_line (void)
     const char *text;
     guint line;
   } wrong[] = {
-    { "{}\n=>\nexit 3\n", 1 },                                 /* no name */
-    { "# x\n\n=== a\n{}\n", 3 },                               /* no arrow */
-    { "=== a\n{}\n=== b\n{}\n=>\nexit 3\n", 1 },               /* the same */
-    { "=== a\n{}\n=>\nexit 3\nmore\n", 5 },                    /* after the exit code */
-    { "=== a\n{}\n=>\n@: error\n=== b\n{}\n=>\nexit 3\n", 4 }, /* diagnostics without one */
-    { "=== a\n{}\n=>\nx\n=>\n@: error\nexit 3\n", 4 },         /* an arrow in the document */
-    { "=== a escaped twice\n{}\n=>\nexit 3\n", 1 },            /* no such form */
-    { "=== a b\n{}\n=>\nexit 3\n", 1 },                        /* a name of two words */
-    { "=== ../a\n{}\n=>\nexit 3\n", 1 },                       /* a path */
+    { "{}\n=>\nexit 3\n", 1 },                                     /* no name */
+    { "# x\n\n=== k/a\n{}\n", 3 },                                 /* no arrow */
+    { "=== k/a\n{}\n=== k/b\n{}\n=>\nexit 3\n", 1 },               /* the same */
+    { "=== k/a\n{}\n=>\nexit 3\nmore\n", 5 },                      /* after the exit code */
+    { "=== k/a\n{}\n=>\n@: error\n=== k/b\n{}\n=>\nexit 3\n", 4 }, /* diagnostics without one */
+    { "=== k/a\n{}\n=>\nx\n=>\n@: error\nexit 3\n", 4 },           /* an arrow in the document */
+    { "=== k/a escaped twice\n{}\n=>\nexit 3\n", 1 },              /* no such form */
+    { "=== k/a b\n{}\n=>\nexit 3\n", 1 },                          /* a name of two words */
+    { "=== k/../a\n{}\n=>\nexit 3\n", 1 },                         /* a path */
+    { "=== a\n{}\n=>\nexit 3\n", 1 },                              /* no kind */
+    { "=== /a\n{}\n=>\nexit 3\n", 1 },
+    { "=== b k/a\n{}\n=>\nexit 3\n", 1 },
     { "=== \n{}\n=>\nexit 3\n", 1 },
-    { "=== a without newline\n=>\nexit 3\n", 1 },
+    { "=== k/a without newline\n=>\nexit 3\n", 1 },
   };
   for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
     g_autofree char *tail = NULL;

@@ -263,6 +263,9 @@ read_trace (const char *path, LsDiagList *diags)
   return trace != NULL;
 }
 
+static const char *const files[]
+    = { "cluster", "job", "json", "launch", "machine", "measured", "model", "strategy", "trace", NULL };
+
 static const LsRejectKind kinds[] = {
   { "access", read_access },
   { "build", inspect },
@@ -302,7 +305,7 @@ static const LsRejectKind kinds[] = {
 static void
 wrong_files_are_explained (void)
 {
-  ls_reject_run (kinds, G_N_ELEMENTS (kinds), 580);
+  ls_reject_run (files, kinds, G_N_ELEMENTS (kinds), 580);
 }
 
 LS_TEST_SUITE (LS_TEST (wrong_files_are_explained))

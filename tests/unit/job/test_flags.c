@@ -28,7 +28,7 @@ static void
 wrong_values_are_explained (void)
 {
   static const LsRejectKind kind = { "flags", set_knob };
-  ls_reject_run (&kind, 1, 120);
+  ls_reject_run ((const char *const[]) { "flags", NULL }, &kind, 1, 120);
 }
 
 LS_TEST_SUITE (LS_TEST (wrong_values_are_explained))
