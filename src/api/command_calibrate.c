@@ -295,6 +295,8 @@ check_mape (const LsCalibrateRun *kernels, double max_pct, LsAnswer *a)
                                  error_pct, n, max_pct));
 }
 
+static const char *const templates[] = { "runs", "nccl", "kernels", NULL };
+
 static gboolean
 show_template (const LsRequest *r, LsAnswer *a, GError **error)
 {
@@ -305,8 +307,7 @@ show_template (const LsRequest *r, LsAnswer *a, GError **error)
   if (text)
     ls_answer_take_text (a, text);
   else
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--template: expected runs, nccl or kernels; got \"%s\"",
-                 which);
+    ls_request_refuse_word ("--template", templates, which, error);
   return text != NULL;
 }
 

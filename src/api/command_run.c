@@ -4,6 +4,7 @@
 #include "api/commands.h"
 #include "api/job_answer.h"
 #include "ask/memory_view.h"
+#include "base/suggest.h"
 #include "data/jobs/emit.h"
 #include "data/machines/machines.h"
 #include "job/job.h"
@@ -194,16 +195,31 @@ find_sensitivity (LsJobAnswer *j, GError **error)
   return j->sensitivity != NULL;
 }
 
+/* "each:gpu" is the word, with or without a share; newly allocated, "": none is near. */
+static char *
+fault_hint (const char *text)
+{
+  const char *kinds[LS_N_FAULT_KINDS + 1] = { NULL };
+  bool has_each = g_str_has_prefix (text, "each:");
+  g_autofree char *kind = g_strdup (has_each ? text + strlen ("each:") : text);
+  kind[strcspn (kind, "=")] = '\0';
+  for (int k = 0; k < LS_N_FAULT_KINDS; k++)
+    kinds[k] = ls_fault_kind_name ((LsFaultKind) k);
+  const char *near = has_each && g_strv_contains (kinds, kind) ? NULL : ls_suggest (kind, kinds);
+  return near ? g_strdup_printf ("; did you mean \"each:%s\"?", near) : g_strdup ("");
+}
+
 static gboolean
 read_faults (const char *text, LsFaultAsk *ret_ask, GError **error)
 {
   if (g_str_has_prefix (text, "each:") && ls_fault_ask_parse (text + strlen ("each:"), ret_ask))
     return TRUE;
+  g_autofree char *hint = fault_hint (text);
   g_set_error (
       error, LS_ERROR, LS_ERROR_USAGE,
       "--faults: expected each: and link, gpu or node, and what is left of it, such as each:link=0.1 (of "
-      "a link from 0 on, of others from %g on; below 1); got \"%s\"",
-      1 / LS_SLOW_MAX, text);
+      "a link from 0 on, of others from %g on; below 1); got \"%s\"%s",
+      1 / LS_SLOW_MAX, text, hint);
   return FALSE;
 }
 

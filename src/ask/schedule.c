@@ -326,8 +326,7 @@ set_unknown (const char *name, GError **error)
     g_string_append_printf (list, "%s\"%s\"", i > 0 ? ", " : "", sched->name);
   }
   g_ptr_array_add (names, NULL);
-  const char *near = ls_suggest (name, (const char *const *) names->pdata);
-  g_autofree char *hint = near ? g_strdup_printf ("; did you mean \"%s\"?", near) : g_strdup ("");
+  g_autofree char *hint = ls_did_you_mean (name, (const char *const *) names->pdata);
   g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--schedule: expected one of %s; got \"%s\"%s", list->str,
                name, hint);
 }

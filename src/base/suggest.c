@@ -81,11 +81,67 @@ nearest (const char *typed, const char *const *words)
   return best;
 }
 
+/* The longest word that what was typed begins with, up to a dash. */
+static const char *
+longest_shorter (const char *typed, const char *const *words)
+{
+  const char *longest = NULL;
+  for (; *words; words++) {
+    size_t n = strlen (*words);
+    bool continues
+        = n > 2 && g_ascii_strncasecmp (*words, typed, n) == 0 && (typed[n] == '-' || typed[n] == '_');
+    if (continues && (!longest || n > strlen (longest)))
+      longest = *words;
+  }
+  return longest;
+}
+
 const char *
 ls_suggest (const char *typed, const char *const *words)
 {
   if (strlen (typed) > MAX_TYPED)
     return NULL;
-  const char *longer = shortest_longer (typed, words);
-  return longer ? longer : nearest (typed, words);
+  const char *word = shortest_longer (typed, words);
+  if (!word)
+    word = nearest (typed, words);
+  return word ? word : longest_shorter (typed, words);
+}
+
+/* --- words that have values ----------------------------------------------------------------------- */
+
+static char *
+head_of (const char *text)
+{
+  return g_strndup (text, strcspn (text, ":="));
+}
+
+/* The word, with its value, that was probably meant; NULL: none, or it is one as it should be. */
+static const char *
+whole_word (const char *typed, const char *const *words, const char *const *heads)
+{
+  g_autofree char *head = head_of (typed);
+  for (guint i = 0; words[i]; i++)
+    if (g_str_equal (head, heads[i])) /* its value is missing, or what is wrong is the value */
+      return typed[strlen (head)] == '\0' && words[i][strlen (head)] != '\0' ? words[i] : NULL;
+  const char *near = ls_suggest (head, heads);
+  for (guint i = 0; near; i++)
+    if (heads[i] == near)
+      return words[i];
+  return NULL;
+}
+
+char *
+ls_did_you_mean (const char *typed, const char *const *words)
+{
+  g_autoptr (GPtrArray) heads = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; words[i]; i++)
+    g_ptr_array_add (heads, head_of (words[i]));
+  g_ptr_array_add (heads, NULL);
+  g_auto (GStrv) items = g_strsplit (typed, ",", -1);
+  for (char **item = items; *item; item++) {
+    const char *word = whole_word (*item, words, (const char *const *) heads->pdata);
+    if (word)
+      return g_strdup_printf ("; did you mean \"%s\"?", word);
+  }
+  return g_strdup ("");
 }

@@ -12,8 +12,14 @@ size_t ls_edit_distance (const char *a, const char *b);
 
 /* The word that was probably meant, borrowed from the NULL-terminated list: the shortest one that continues
  * what was typed ("llama3" for "llama3-8b") or has it between dashes ("h100" for "dgx-h100"), else the
- * nearest one; the first of equals. NULL if none is near: more than a third of its characters would
+ * nearest one; the first of equals; else the longest of which the typed one is a continuation
+ * ("micro_batch" for "micro_batch_size"). NULL if none is near: more than a third of its characters would
  * change. */
 const char *ls_suggest (const char *typed, const char *const *words);
+
+/* `; did you mean "random:SEED"?`, to be put behind a complaint; "" if nothing is near. Newly allocated.
+ * words: NULL-terminated; of one with a value ("random:SEED", "rank=N:FACTOR") what stands before the ':' or
+ * '=' is the word. typed: such texts with commas between; the first that is no word is answered. */
+char *ls_did_you_mean (const char *typed, const char *const *words);
 
 #endif

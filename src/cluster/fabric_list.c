@@ -79,9 +79,8 @@ check_name (const LsClusterSpec *s, GHashTable *names, const char *what, const c
   g_autofree const char **known = g_new0 (const char *, s->switches->len + 1);
   for (guint i = 0; i < s->switches->len; i++)
     known[i] = switch_at (s, i);
-  const char *hint = ls_suggest (name, known);
-  return ls_spec_conflict (error, "fabric: %s names \"%s\", which is no switch%s%s%s", what, name,
-                           hint ? "; did you mean \"" : "", hint ? hint : "", hint ? "\"?" : "");
+  g_autofree char *hint = ls_did_you_mean (name, known);
+  return ls_spec_conflict (error, "fabric: %s names \"%s\", which is no switch%s", what, name, hint);
 }
 
 static gboolean

@@ -140,6 +140,11 @@ parse_measured (const char *text, void *target)
   return measured_parse (text, &((LsJobSpec *) target)->measured);
 }
 
+static const char *const measured_words[]
+    = { "tflops=N", "memory=SIZE", "tokens_per_s=N", "tokens_per_s_per_gpu=N", NULL };
+
+static const char *const slow_words[] = { "rank=N:FACTOR", "seed=N", "sigma=X", NULL };
+
 static bool
 parse_published (const char *text, void *target)
 {
@@ -292,7 +297,8 @@ const LsField ls_job_fields[] = {
               "what NCCL reaches (lockstep calibrate --nccl writes such a file)") },
   { CUSTOM_ROW (measured, measured, parse_measured, LS_MEASURED_EXPECTED, "TIME[,KEY=VALUE][:SOURCE]", "",
                 "a step that was run, to compare with: its time, other logged numbers such as "
-                "tflops=145,memory=61GiB, and whose") },
+                "tflops=145,memory=61GiB, and whose"),
+    .words = measured_words },
   { CUSTOM_ROW (measured, published, parse_published, LS_PUBLISHED_EXPECTED, "SECONDS[:SOURCE]", "",
                 "the same, of seconds with or without a unit") },
   { ROW (simulation, steps, LS_FIELD_UINT, options.n_steps, "3",
@@ -304,7 +310,8 @@ const LsField ls_job_fields[] = {
                 "a list of rank=N:FACTOR (0.1 to 100), or seed=N,sigma=X (up to 1)",
                 "rank=N:FACTOR,...|seed=N,sigma=X", "none",
                 "stragglers: ranks whose kernels take so many times as long, or a log-normal spread of "
-                "all") },
+                "all"),
+    .words = slow_words },
   { ENUM_ROW (simulation, fold, options.fold, shortcut_names, "auto",
               "simulate ranks that behave alike once; check: both ways, exit 1 if they differ") },
   { ENUM_ROW (simulation, coarsen, options.coarsen, shortcut_names, "auto",

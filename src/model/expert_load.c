@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/suggest.h"
+
 LsDraw
 ls_expert_draw (const LsModel *m)
 {
@@ -108,10 +110,13 @@ ls_expert_shares (const char *load, const LsModel *m, char **ret_why)
       : g_str_has_prefix (load, "lognormal:")     ? fill_lognormal (load + strlen ("lognormal:"), n, w)
                                                   : fill_list (load, n, w);
   double sum = is_read ? sum_of (w, n) : 0;
-  if (!is_read)
+  if (!is_read) {
+    static const char *const words[] = { "even", "zipf:S", "lognormal:SIGMA:SEED", NULL };
+    g_autofree char *hint = ls_did_you_mean (load, words);
     *ret_why = g_strdup_printf (
-        "expected even, zipf:S, lognormal:SIGMA:SEED, or up to %u weights a,b,c...; got \"%s\"", n, load);
-  else if (!isfinite (sum) || sum <= 0)
+        "expected even, zipf:S, lognormal:SIGMA:SEED, or up to %u weights a,b,c...; got \"%s\"%s", n, load,
+        hint);
+  } else if (!isfinite (sum) || sum <= 0)
     *ret_why = g_strdup_printf ("expected weights that add up to more than 0; got \"%s\"", load);
   if (*ret_why)
     return NULL;

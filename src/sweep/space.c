@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/order.h"
+#include "base/suggest.h"
 #include "data/jobs/read_strategy.h"
 #include "data/text/field.h"
 #include "schedules/sched.h"
@@ -124,6 +125,16 @@ add_of (LsSpace *space, LsSpaceAxis axis, const LsStrategy *s)
     add_value (space, axis, value_of (s, axis));
 }
 
+static char *
+near_schedule (const char *typed)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  for (guint i = 0; ls_sched_at (i); i++)
+    g_ptr_array_add (names, (gpointer) ls_sched_at (i)->name);
+  g_ptr_array_add (names, NULL);
+  return ls_did_you_mean (typed, (const char *const *) names->pdata);
+}
+
 /* Every value is read as the flag of that name would be. */
 gboolean
 ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *diags)
@@ -142,11 +153,12 @@ ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *di
     bool is_group = axis == LS_SPACE_ZERO && (s.zero_group > 0 || s.zero_stage == LS_ZERO_AUTO);
     bool is_unknown = axis == LS_SPACE_SCHEDULE && !ls_sched_find (item);
     if (is_group || is_unknown) {
+      g_autofree char *near = is_unknown ? near_schedule (item) : g_strdup ("");
       ls_diag_add (
           diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, is_unknown ? "lockstep list schedules" : NULL,
-          "--%s: expected %s; got \"%s\"", ls_space_axis_name (axis),
+          "--%s: expected %s; got \"%s\"%s", ls_space_axis_name (axis),
           is_group ? "stages from 0 to 3, separated by commas" : "names of schedules, separated by commas",
-          item);
+          item, near);
       ok = false;
     } else
       add_of (space, axis, &s);

@@ -38,8 +38,7 @@ refuse_axis (const char *text, GError **error)
   const char *names[LS_MAX_SPACE_AXES + 1] = { NULL };
   for (guint a = 0; a < ls_space_n_axes (); a++)
     names[a] = ls_space_axis_name ((LsSpaceAxis) a);
-  const char *near = ls_suggest (text, names);
-  g_autofree char *hint = near ? g_strdup_printf ("; did you mean \"%s\"?", near) : g_strdup ("");
+  g_autofree char *hint = ls_did_you_mean (text, names);
   g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
                "--heat-axes: expected two axes of the sweep such as tp,pp; got \"%s\"%s", text, hint);
 }

@@ -136,8 +136,7 @@ complain (const char *flag, const char *typed, const char *const *words, GError 
   GString *list = g_string_new (NULL);
   for (guint i = 0; words[i]; i++)
     g_string_append_printf (list, "%s\"%s\"", i > 0 ? ", " : "", words[i]);
-  const char *near = ls_suggest (typed, words);
-  g_autofree char *hint = near ? g_strdup_printf ("; did you mean \"%s\"?", near) : g_strdup ("");
+  g_autofree char *hint = ls_did_you_mean (typed, words);
   g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: expected one of %s; got \"%s\"%s", flag, list->str,
                typed, hint);
   g_string_free (list, TRUE);

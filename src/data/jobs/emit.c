@@ -3,6 +3,7 @@
 #include <lockstep/error.h>
 
 #include "base/handover.h"
+#include "base/suggest.h"
 #include "data/jobs/emit_target.h"
 #include "model/operators.h"
 
@@ -36,7 +37,9 @@ ls_emit_check_target (const char *target, GError **error)
   if (find (target))
     return TRUE;
   g_autofree char *known = g_strjoinv (", ", (char **) ls_emit_targets ());
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--emit: expected one of %s; got \"%s\"", known, target);
+  g_autofree char *hint = ls_did_you_mean (target, ls_emit_targets ());
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--emit: expected one of %s; got \"%s\"%s", known, target,
+               hint);
   return FALSE;
 }
 

@@ -294,6 +294,15 @@ ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList
   return true;
 }
 
+/* Of a mistyped one that is nearer to no key of the file itself: so it is said which was meant. */
+static bool
+is_knob_perhaps (const char *key)
+{
+  return ls_field_find (ls_strategy_fields, key)
+      || (!strchr (key, '.') && !ls_field_suggest (ls_software_fields (), key)
+          && ls_field_suggest (ls_strategy_fields, key));
+}
+
 /* "NAME:host_launch=5us" means NAME:defaults.host_launch=5us: a knob may be changed by its key alone. */
 static char *
 with_whole_keys (const char *name)
@@ -306,7 +315,7 @@ with_whole_keys (const char *name)
   for (guint i = 0; i < each->len; i++) {
     const char *change = each->pdata[i];
     g_autofree char *key = g_strndup (change, strcspn (change, "="));
-    bool is_knob = !find_own (key) && ls_field_find (ls_strategy_fields, key);
+    bool is_knob = !find_own (key) && is_knob_perhaps (key);
     g_string_append_printf (out, "%s%s%s", i > 0 ? "," : "", is_knob ? "defaults." : "", change);
   }
   return g_string_free (out, FALSE);

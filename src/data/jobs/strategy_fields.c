@@ -6,6 +6,12 @@
 
 /* --- words and texts of values --------------------------------------------------------------- */
 
+static const char *const placement_words[] = { "block", "cyclic", "random:SEED", "random-gpus:SEED", NULL };
+static const char *const recompute_words[] = { "core",   "norm", "activation", "mla-up",     "mlp",  "moe",
+                                               "shared", "op",   "dots",       "dots-flash", "auto", NULL };
+static const char *const lengths_words[]
+    = { "whole", "fixed:N", "uniform:A:B", "lognormal:MEDIAN:SIGMA[:MAX]", "file:PATH", NULL };
+
 static const LsEnumName dp_kinds[] = {
   { "none", LS_DP_NONE },
   { "ps", LS_DP_PS },
@@ -220,7 +226,7 @@ const LsField ls_strategy_fields[] = {
     .expected
     = "block, cyclic, random:SEED, random-gpus:SEED, nodes such as \"node[000-063,072]\", or a file "
       "of either",
-    .why = strategy_why_placement, .clear = strategy_clear_placement },
+    .words = placement_words, .why = strategy_why_placement, .clear = strategy_clear_placement },
 
   { UINT (batch, micro_batch, "1", "sequences of one micro-batch"), USUAL },
   { ROW (batch, global_batch, LS_FIELD_UINT, "dp micro_batch pp", "sequences of one step"), .min = 1,
@@ -240,7 +246,7 @@ const LsField ls_strategy_fields[] = {
     .argument = "TEXT",
     .expected = "whole, fixed:N, uniform:A:B, lognormal:MEDIAN:SIGMA[:MAX] or file:PATH, a CSV with columns "
                 "length and count",
-    .why = strategy_why_lengths, .clear = strategy_clear_lengths },
+    .words = lengths_words, .why = strategy_why_lengths, .clear = strategy_clear_lengths },
   { ENUM (batch, lengths_draw, lengths_draws, "each",
           "lengths: each micro-batch has documents of its own, or all have the mean of the step") },
   { ENUM (batch, lengths_balance, lengths_balances, "none",
@@ -258,7 +264,8 @@ const LsField ls_strategy_fields[] = {
         "these and attention)"),
     .argument = "A,B",
     .expected = "core, norm, activation, mla-up, mlp, moe, shared, several such as \"core,norm\", op, dots, "
-                "dots-flash, or auto" },
+                "dots-flash, or auto",
+    .words = recompute_words },
   { ENUM (memory, recompute_method, recompute_methods, "uniform",
           "full: groups of layers, or the first layers of a chunk") },
   { UINT (memory, recompute_layers, "uniform 1, block all",

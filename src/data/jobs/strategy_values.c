@@ -89,8 +89,8 @@ why_data (LsDataKind kind, const char *const *own, const char *text, const LsDia
 {
   g_autofree char *missing = NULL, *path = ls_data_find (kind, text, &missing);
   if (!path) {
-    const char *near = strstr (missing, "did you mean") ? NULL : ls_suggest (text, own);
-    return near ? g_strdup_printf ("%s; did you mean \"%s\"?", missing, near) : g_steal_pointer (&missing);
+    g_autofree char *hint = strstr (missing, "did you mean") ? g_strdup ("") : ls_did_you_mean (text, own);
+    return g_strconcat (missing, hint, NULL);
   }
   return first_of (diags);
 }

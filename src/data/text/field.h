@@ -72,16 +72,18 @@ struct LsField {
   char *(*why) (const char *text); /* of CUSTOM: what is wrong in the file that it names, or NULL */
   void (*clear) (void *target);    /* of CUSTOM: frees what parse stored, if it stores what is to be freed */
   const char *expected;            /* of CUSTOM and ROW: "0 to 3 or N@group"; of IGNORED: its type */
-  const char *default_text;        /* for the README; what happens without the key */
-  const char *meaning;             /* for the README and for "missing key"         */
-  bool file_only;                  /* not a flag                                   */
-  const char *topic;               /* of a knob of a job: the group of the help that shows it */
-  const char *argument; /* of a knob: what the help shows for its value; NULL: as its kind has it */
-  bool repeated;        /* of a knob: its flag may be given several times, and all count */
-  bool usual;           /* of a knob: the short help shows it too       */
-  bool set_only;        /* of a knob: no flag of its own, --set alone; what it says is the program's */
-  bool of_program;      /* of a knob with a flag: what it says is the program's, not the user's choice */
-  bool root_only;       /* required of a file, not of an object within one */
+  const char *const
+      *words; /* of CUSTOM: those of its values, "random:SEED", for "did you mean"; NULL: none */
+  const char *default_text; /* for the README; what happens without the key */
+  const char *meaning;      /* for the README and for "missing key"         */
+  bool file_only;           /* not a flag                                   */
+  const char *topic;        /* of a knob of a job: the group of the help that shows it */
+  const char *argument;     /* of a knob: what the help shows for its value; NULL: as its kind has it */
+  bool repeated;            /* of a knob: its flag may be given several times, and all count */
+  bool usual;               /* of a knob: the short help shows it too       */
+  bool set_only;            /* of a knob: no flag of its own, --set alone; what it says is the program's */
+  bool of_program;          /* of a knob with a flag: what it says is the program's, not the user's choice */
+  bool root_only;           /* required of a file, not of an object within one */
   char **(*items) (
       const char *text); /* of ARRAY of values: a text instead of it, such as "1..8", as the texts
                                          of its values; NULL: it is none, or one value */

@@ -354,21 +354,28 @@ is_first_of_value (const LsField *f, const LsEnumName *name)
   return true;
 }
 
+/* Of words that a value may be or hold; newly allocated. */
+static char *
+hint_of (const LsField *f, const char *text)
+{
+  if (f->words)
+    return ls_did_you_mean (text, f->words);
+  g_autoptr (GPtrArray) words = g_ptr_array_new ();
+  for (const LsEnumName *e = f->names; e && e->name; e++)
+    g_ptr_array_add (words, (gpointer) e->name);
+  g_ptr_array_add (words, NULL);
+  return ls_did_you_mean (text, (const char *const *) words->pdata);
+}
+
 static char *
 enum_complaint (const LsField *f, const char *text, const char *got)
 {
-  g_autoptr (GPtrArray) words = g_ptr_array_new ();
   g_autoptr (GString) list = g_string_new (NULL);
-  for (const LsEnumName *e = f->names; e->name; e++) {
-    g_ptr_array_add (words, (gpointer) e->name);
+  for (const LsEnumName *e = f->names; e->name; e++)
     if (is_first_of_value (f, e))
       g_string_append_printf (list, "%s\"%s\"", list->len > 0 ? ", " : "", e->name);
-  }
-  g_ptr_array_add (words, NULL);
-  const char *near = text ? ls_suggest (text, (const char *const *) words->pdata) : NULL;
-  if (near)
-    return g_strdup_printf ("expected one of %s; got %s; did you mean \"%s\"?", list->str, got, near);
-  return g_strdup_printf ("expected one of %s; got %s", list->str, got);
+  g_autofree char *hint = text ? hint_of (f, text) : g_strdup ("");
+  return g_strdup_printf ("expected one of %s; got %s%s", list->str, got, hint);
 }
 
 char *
@@ -377,11 +384,12 @@ ls_field_value_complaint (const LsField *f, LsFieldOrigin origin, const char *te
   if (f->kind == LS_FIELD_ENUM)
     return enum_complaint (f, text, got);
   g_autofree char *why = f->why && text ? f->why (text) : NULL;
+  g_autofree char *hint = text ? hint_of (f, text) : g_strdup ("");
   if (why)
-    return g_steal_pointer (&why);
+    return g_strconcat (why, hint, NULL);
   bool has_range = is_whole (f->kind) || is_quantity (f->kind) || f->kind == LS_FIELD_DOUBLE;
   g_autofree char *range = has_range ? ls_field_value_range (f) : g_strdup ("");
-  return g_strdup_printf ("expected %s%s; got %s", expected_kind (f, origin), range, got);
+  return g_strdup_printf ("expected %s%s; got %s%s", expected_kind (f, origin), range, got, hint);
 }
 
 /* The number that text begins with, "" if none; *ret_rest is what follows it. */

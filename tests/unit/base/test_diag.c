@@ -185,6 +185,16 @@ near_words_are_suggested (void)
 }
 
 static void
+a_word_is_near_what_continues_it (void)
+{
+  static const char *const words[] = { "micro", "micro_batch", "tp", "dgx-h100", NULL };
+  LS_CHECK_STR (ls_suggest ("micro_batch_size", words), "micro_batch");
+  LS_CHECK_STR (ls_suggest ("dgx-h100-sxm-80g", words), "dgx-h100");
+  LS_CHECK_STR (ls_suggest ("microbatchsizes", words), NULL);
+  LS_CHECK_STR (ls_suggest ("tp_something", words), NULL); /* too short to be told */
+}
+
+static void
 far_words_are_not (void)
 {
   static const char *const words[] = { "hidden", "tp", NULL };
@@ -218,6 +228,30 @@ the_first_of_equals_wins (void)
 {
   static const char *const words[] = { "a100-40g", "a100-80g", NULL };
   LS_CHECK_STR (ls_suggest ("a100-60g", words), "a100-40g");
+}
+
+/* Words that have values: what stands before the colon or the equals sign is compared, in each item of a list. */
+static void
+words_with_values_are_suggested (void)
+{
+  static const char *const words[] = { "cyclic", "random:SEED", "rank=N:FACTOR", "sigma=X", NULL };
+  static const struct {
+    const char *typed, *expected;
+  } cases[] = {
+    { "cyclc", "; did you mean \"cyclic\"?" },
+    { "radom:7", "; did you mean \"random:SEED\"?" },
+    { "random", "; did you mean \"random:SEED\"?" }, /* its value is missing */
+    { "random:x", "" },                              /* what is wrong is the value */
+    { "cyclic", "" },
+    { "rank=1:2,sgma=3", "; did you mean \"sigma=X\"?" },
+    { "node[0-3]", "" },
+    { "", "" },
+    { ",,", "" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *said = ls_did_you_mean (cases[i].typed, words);
+    LS_CHECK_STR (said, cases[i].expected);
+  }
 }
 
 /* Pins: what of a stranger's text is shown, and by what the rest is replaced. */
@@ -282,5 +316,6 @@ LS_TEST_SUITE (LS_TEST (the_documented_example), LS_TEST (unknown_parts_are_left
                LS_TEST (a_list_may_only_count), LS_TEST (distances), LS_TEST (near_words_are_suggested),
                LS_TEST (far_words_are_not), LS_TEST (a_beginning_beats_what_is_nearer),
                LS_TEST (a_word_between_dashes_is_a_beginning_too), LS_TEST (the_first_of_equals_wins),
+               LS_TEST (a_word_is_near_what_continues_it), LS_TEST (words_with_values_are_suggested),
                LS_TEST (letters_of_all_scripts_stay), LS_TEST (what_drives_a_terminal_goes),
                LS_TEST (what_turns_or_hides_text_goes), LS_TEST (what_is_no_utf8_is_marked))
