@@ -114,6 +114,8 @@ fi
 if command -v fish > /dev/null; then
   shell_offers fish $'schema\tthe JSON Schema of what is read and written' lockstep sc
   shell_offers fish gpt3-175b lockstep run --model gpt3
+  shell_offers fish selective lockstep run --recompute ''
+  shell_offers fish zbv lockstep run --schedule ''
   shell_offers fish '--model=gpt3-175b' lockstep run --model=gpt3
   shell_offers fish 'out.csv' lockstep validate ou
 fi
