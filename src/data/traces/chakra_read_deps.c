@@ -241,7 +241,7 @@ write_after (RankReading *x, const ChakraNode *node, const After *after)
 void
 chakra_read_deps (RankReading *x, const ChakraNode *node, uint32_t stream)
 {
-  uint64_t event;
+  uint64_t event = 0;
   bool has_event = x->is_ours && chakra_uint_of (x, node, "event", UINT16_MAX, &event);
   After after = { g_array_new (FALSE, FALSE, sizeof (uint32_t)) };
   const ChakraAttr *streams = x->is_ours ? chakra_attr (node, CHAKRA_AFTER) : NULL;

@@ -134,7 +134,7 @@ write_shape (RankReading *x, const ChakraNode *node, LsJsonOut *w)
     g_autofree char *name = g_strconcat (CHAKRA_KERNEL, f->key, NULL);
     bool is_flops = g_str_equal (f->key, "flops"), is_bytes = g_str_equal (f->key, "bytes");
     const ChakraAttr *attr = chakra_attr (node, name);
-    uint64_t each;
+    uint64_t each = 0;
     if (attr)
       write_attr (w, f->key, attr);
     else if (is_flops && share_of (x, node, "num_ops", &each))
