@@ -12,7 +12,7 @@
 #include "show/write_compare.h"
 
 static const LsOption own[] = {
-  { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE",
+  { "file", .is_positional = TRUE, .is_repeated = TRUE, .takes_json = TRUE, .argument = "FILE",
     .meaning = "Results of lockstep run --json, or launch files that import reads, which are simulated; with "
                "--spans tables of spans" },
   { "from", .argument = "FILE", .is_repeated = TRUE,

@@ -59,7 +59,8 @@ const Command command_list = {
 /* --- `lockstep check`: whether data files are right ---------------------------------------------- */
 
 static const LsOption own_check[] = {
-  { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE", .meaning = "Data files" },
+  { "file", .is_positional = TRUE, .is_repeated = TRUE, .takes_json = TRUE, .argument = "FILE",
+    .meaning = "Data files" },
   { "model", .argument = "NAME|FILE", .meaning = "Check strategies against this model" },
   { "cluster", .argument = "NAME|FILE", .meaning = "Check them against this cluster" },
   { "json", .meaning = "Print JSON, also of files that are wrong" },

@@ -10,7 +10,8 @@
 #define DEFAULT_TOP 10
 
 static const LsOption own[] = {
-  { "file", .is_positional = TRUE, .argument = "FILE", .meaning = "The jobs, their nodes and starts" },
+  { "file", .is_positional = TRUE, .takes_json = TRUE, .argument = "FILE",
+    .meaning = "The jobs, their nodes and starts" },
   { "steps", .argument = "N",
     .meaning = "Steps of each job that are measured, where all does not repeat sooner; default 8" },
   { "shift", .argument = "N",

@@ -15,7 +15,8 @@
 #include "sweep/sweep_charts.h"
 
 static const LsOption own[] = {
-  { "ranges", .argument = "FILE", .meaning = "Ranges of axes from a file; the flags override it" },
+  { "ranges", .takes_json = TRUE, .argument = "FILE",
+    .meaning = "Ranges of axes from a file; the flags override it" },
   { "prune", .argument = "on|off", .meaning = "off: simulate all that may fit; default on" },
   { "top", .argument = "N",
     .meaning = "How many ideas are ranked of each number of GPUs and global batch; default 5" },

@@ -60,6 +60,14 @@ choices_of (const LsField *f)
   return g_intern_string (choices->str);
 }
 
+/* A name or a file, of which the JSON may be given instead: what looks names up reads it too. */
+static gboolean
+names_file (const char *argument)
+{
+  g_auto (GStrv) words = g_strsplit (argument ? argument : "", "|", -1);
+  return g_strv_length (words) > 1 && g_strv_contains ((const char *const *) words, "FILE");
+}
+
 static LsOption
 option_of (const LsField *f)
 {
@@ -71,7 +79,8 @@ option_of (const LsField *f)
                       .usually = ls_field_typed (f, f->default_text),
                       .meaning = f->meaning,
                       .is_usual = f->usual,
-                      .is_repeated = f->repeated };
+                      .is_repeated = f->repeated,
+                      .takes_json = names_file (ls_field_argument (f)) };
 }
 
 static gboolean
@@ -101,6 +110,7 @@ options_of (const Command *c)
     LsOption own = *o;
     own.flag = own.key;
     own.usually = "";
+    own.takes_json = o->takes_json || names_file (o->argument);
     g_array_append_val (options, own);
   }
   for (guint t = 0; c->shown.job != LS_JOB_NONE && t < G_N_ELEMENTS (topics); t++) {

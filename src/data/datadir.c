@@ -12,23 +12,24 @@
 static const struct {
   const char *folder;
   const char *what;
+  const char *given;  /* the option that has it as JSON, mostly */
   bool is_of_program; /* what the program itself reads: also where LS_DATA_DIR has a user's files */
 } kinds[LS_N_DATA_KINDS] = {
-  [LS_DATA_MODELS] = { "models", "model" },
-  [LS_DATA_MODEL_TYPES] = { "models/types", "file of model types", true },
-  [LS_DATA_MODEL_NAMES] = { "models/names", "file of names of models", true },
-  [LS_DATA_SCALING] = { "models/scaling", "law of loss" },
-  [LS_DATA_CLUSTERS] = { "topologies", "cluster" },
-  [LS_DATA_GPUS] = { "topologies/gpu", "accelerator" },
-  [LS_DATA_CALIBRATIONS] = { "topologies/calib", "calibration" },
-  [LS_DATA_NCCL_TABLES] = { "topologies/nccl", "generation of GPUs in NCCL" },
-  [LS_DATA_RELIABILITY] = { "topologies/reliability", "file of failures" },
-  [LS_DATA_JITTER] = { "topologies/jitter", "file of jitter", true },
-  [LS_DATA_STRATEGIES] = { "strategies", "strategy" },
-  [LS_DATA_SOFTWARE] = { "strategies/software", "software" },
-  [LS_DATA_KERNELS] = { "strategies/kernels", "file of kernels" },
-  [LS_DATA_OPTIMIZERS] = { "strategies/optimizers", "optimizer", true },
-  [LS_DATA_TRACES] = { "traces", "trace" },
+  [LS_DATA_MODELS] = { "models", "model", "model" },
+  [LS_DATA_MODEL_TYPES] = { "models/types", "file of model types", "model-types", true },
+  [LS_DATA_MODEL_NAMES] = { "models/names", "file of names of models", "model-names", true },
+  [LS_DATA_SCALING] = { "models/scaling", "law of loss", "scaling-law" },
+  [LS_DATA_CLUSTERS] = { "topologies", "cluster", "cluster" },
+  [LS_DATA_GPUS] = { "topologies/gpu", "accelerator", "gpu" },
+  [LS_DATA_CALIBRATIONS] = { "topologies/calib", "calibration", "calibration" },
+  [LS_DATA_NCCL_TABLES] = { "topologies/nccl", "generation of GPUs in NCCL", "nccl" },
+  [LS_DATA_RELIABILITY] = { "topologies/reliability", "file of failures", "reliability" },
+  [LS_DATA_JITTER] = { "topologies/jitter", "file of jitter", "jitter", true },
+  [LS_DATA_STRATEGIES] = { "strategies", "strategy", "strategy" },
+  [LS_DATA_SOFTWARE] = { "strategies/software", "software", "software" },
+  [LS_DATA_KERNELS] = { "strategies/kernels", "file of kernels", "kernels" },
+  [LS_DATA_OPTIMIZERS] = { "strategies/optimizers", "optimizer", "optimizer", true },
+  [LS_DATA_TRACES] = { "traces", "trace", "trace" },
 };
 
 /* ---- places ---- */
@@ -123,10 +124,17 @@ ls_data_folder (LsDataKind kind)
   return kinds[kind].folder;
 }
 
+const char *
+ls_data_given_name (LsDataKind kind)
+{
+  return kinds[kind].given;
+}
+
 bool
 ls_data_is_path (const char *name)
 {
-  return strchr (name, '/') || g_str_has_suffix (name, ".json") || strstr (name, ".json#");
+  return ls_json_is_given (name) || strchr (name, '/') || g_str_has_suffix (name, ".json")
+      || strstr (name, ".json#");
 }
 
 /* ---- sets: several files in one ---- */
@@ -226,7 +234,7 @@ static char *
 half_a_change (LsDataKind kind, const char *name)
 {
   const char *colon = strchr (name, ':');
-  if (!colon || g_file_test (name, G_FILE_TEST_EXISTS))
+  if (!colon || ls_json_is_given (name) || g_file_test (name, G_FILE_TEST_EXISTS))
     return NULL;
   g_autofree char *bare = g_strndup (name, (gsize) (colon - name));
   g_autofree char *path = ls_data_is_path (bare) ? g_strdup (bare) : find_named (kind, bare);

@@ -13,7 +13,8 @@
  *
  * Where $LS_DATA_DIR is set, user, program and system are not looked at; but types of models and what
  * else the program reads by itself are found beside it all the same.
- * What contains a '/' or ends in ".json" is a path.
+ * What contains a '/' or ends in ".json" is a path. What begins with '{' is the JSON itself, in which paths
+ * are meant from the current folder; diagnostics name it after its kind (model:3:12).
  * Files go before members of sets. Either may be followed by changes: see data/text/override.h. */
 #ifndef LS_DATA_DATADIR_H
 #define LS_DATA_DATADIR_H
@@ -47,7 +48,7 @@ const char *ls_data_folder (LsDataKind kind);
  * allocated, says so and what was probably meant. */
 char *ls_data_find (LsDataKind kind, const char *name, char **reterr_message);
 
-/* What contains a '/' or ends in ".json", or is a member of a set. */
+/* What contains a '/' or ends in ".json", is a member of a set, or the JSON itself. */
 bool ls_data_is_path (const char *name);
 
 /* A set is several data files of one schema in one, "NAME.set.json":
@@ -58,9 +59,11 @@ bool ls_data_is_path (const char *name);
  * The path of the set, newly allocated, and within path the name of the member; NULL: it is none. */
 char *ls_data_set_of (const char *path, const char **ret_member);
 
-/* The bytes of a path, whether a file or a member of a set; without what it extends. NULL and diagnostics
- * (LS_ERROR_INPUT) on failure. */
+/* The bytes of a path, whether a file, a member of a set or given; without what it extends. NULL and
+ * diagnostics (LS_ERROR_INPUT) on failure. */
 LsJsonDoc *ls_data_open (const char *path, LsDiagList *diags);
+/* What stands in diagnostics for JSON that is given in place of a file of that kind; static. */
+const char *ls_data_given_name (LsDataKind kind);
 LsJsonDoc *ls_data_member (const LsJsonDoc *set, const char *member, LsDiagList *diags);
 
 /* Finds, loads and completes; NULL and diagnostics (LS_ERROR_INPUT) on failure. */

@@ -198,6 +198,8 @@ LsJsonDoc *
 ls_data_open (const char *path, LsDiagList *diags)
 {
   const char *member;
+  if (ls_json_is_given (path))
+    return ls_json_doc_parse_given (path, "file", diags);
   g_autofree char *set_path = ls_data_set_of (path, &member);
   if (!set_path)
     return ls_json_doc_load_kept (path, diags);
@@ -215,7 +217,9 @@ load (LsDataKind kind, const char *name, guint depth, LsDiagList *diags)
   g_autofree char *message = NULL;
   g_autofree char *path = ls_data_find (kind, bare, &message);
   if (path) {
-    LsJsonDoc *doc = ls_data_open (path, diags);
+    LsJsonDoc *doc = ls_json_is_given (path)
+        ? ls_json_doc_parse_given (path, ls_data_given_name (kind), diags)
+        : ls_data_open (path, diags);
     doc = doc ? complete (kind, NULL, depth, doc, diags) : NULL;
     return doc && changes ? ls_override_apply (doc, changes, diags) : doc;
   }

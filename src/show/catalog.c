@@ -185,7 +185,7 @@ ls_catalog_check (const char *path, const char *model, const char *cluster)
 {
   LsCheckedFile *f = g_new0 (LsCheckedFile, 1);
   LsFileKind kind;
-  f->path = ls_printable (path);
+  f->path = ls_json_is_given (path) ? g_strdup ("file") : ls_printable (path);
   f->diags = ls_diag_list_new ();
   f->about = ls_inspect_file (path, &kind, f->diags);
   if (!f->about)

@@ -3,9 +3,11 @@ and in which words; lists, paths and numbers as options; Ctrl-C, progress and th
 Usage: test_lockstep.py ROOT LOCKSTEP, with LOCKSTEP_LIBRARY and PYTHONPATH in the environment"""
 
 import ast
+import copy
 import inspect
 import json
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -148,7 +150,86 @@ class Quantities(unittest.TestCase):
                 self.assertEqual(self.said("run", name, (short, plain)), self.said("run", name, (plain, short)))
 
 
+class Scalar:
+    """As numpy, pandas and torch have numbers and columns."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def tolist(self):
+        return self.value
+
+
+class Dicts(unittest.TestCase):
+    """The JSON of a file in its place."""
+
+    def file(self, name):
+        return json.loads((DATA / name).read_text())
+
+    def test_same_as_the_file(self):
+        tiny, pair = self.file("models/tiny.json"), self.file("topologies/pair.json")
+        with tempfile.TemporaryDirectory() as folder:
+            before, tempfile.tempdir = tempfile.tempdir, folder
+            try:
+                given = lockstep.run(**{**JOB, "model": tiny, "cluster": pair})
+                again = lockstep.compare(given, given.to_dict(), lockstep.run(**JOB))
+                self.assertEqual(os.listdir(folder), [])
+            finally:
+                tempfile.tempdir = before
+        self.assertEqual(given.json(), lockstep.run(**JOB).json())
+        self.assertNotIn("/", again.text().splitlines()[0])
+
+    def test_what_it_may_leave_out(self):
+        changed = lockstep.run(**{**JOB, "model": {"extends": "tiny", "layers": Scalar(8)},
+                                  "cluster": {"extends": "pair", "x-note": Path("p")}})
+        self.assertEqual(changed.step_time_s, lockstep.run(**{**JOB, "model": "tiny:layers=8"}).step_time_s)
+        self.assertEqual((changed.provenance.model.name, changed.provenance.model.source), ("model", "given"))
+        self.assertEqual(lockstep.run(**JOB, strategy={"pp": 2}).step_time_s, lockstep.run(**JOB, pp=2).step_time_s)
+
+    def test_other_commands(self):
+        both = {"model": {"extends": "tiny"}, "cluster": {"extends": "pair"}}
+        for command in ("sweep", "memory", "place", "whatif"):
+            with self.subTest(command):
+                named = {**(SWEEP if command == "sweep" else JOB)}
+                given = getattr(lockstep, command)(**{**named, **both}).to_dict()
+                expected = getattr(lockstep, command)(**named).to_dict()
+                self.assertEqual([v for v in given.values() if isinstance(v, (int, float, bool))],
+                                 [v for v in expected.values() if isinstance(v, (int, float, bool))])
+        self.assertIn("ok", lockstep.check({"schema": "lockstep.model/1", "extends": "tiny"}).text())
+        rows = lockstep.sweep(**SWEEP, ranges={"tp": [1]}, pp=1, micro_batch=1, recompute="none").rows()
+        self.assertEqual({row.tp for row in rows}, {1})
+
+    def test_diagnostics_name_the_argument(self):
+        for options, expected in (
+                ({"model": {"extends": "tiny", "layrs": 3}}, ("input", "model", 3, 2, "/layrs: unknown key; did you mean \"layers\"?")),
+                ({"cluster": {"nodes": 1}}, ("input", "cluster", 1, 1, "/: missing key \"gpu\"")),
+                ({"strategy": {"tp": 0}}, ("input", "strategy", 2, 8, "/tp: expected a whole number")),
+                ({"placement": {"ranks": []}}, ("usage", "placement", 2, 11, "/ranks: expected 1 to")),
+                ({"model": {"extends": "tiny", "layers": float("nan")}}, ("input", "model", 3, 12, "unexpected 'N'")),
+                ({"model": {"schema": "lockstep.gpu/1"}}, ("input", "model", 2, 12, "/schema: expected"))):
+            with self.subTest(str(options)), self.assertRaises(lockstep.LockstepError) as caught:
+                lockstep.run(**{**JOB, **options})
+            first = caught.exception.diagnostics[0]
+            self.assertEqual((caught.exception.code, first.path, first.line, first.column), expected[:4])
+            self.assertTrue(first.text.startswith(expected[4]), first.text)
+        with self.assertRaises(lockstep.LockstepError) as caught:
+            lockstep.check({"extends": "tiny"})
+        self.assertIn('missing key "schema"', caught.exception.message)
+
+    def test_what_is_no_json(self):
+        for options, said in (({"model": {"layers": object()}}, "model: expected what JSON has"), ({"gpus": {"a": 1}}, "gpus: expected a text"),
+                              ({"model": [{}, {}]}, "model: expected a text")):
+            with self.subTest(said), self.assertRaisesRegex(TypeError, said):
+                lockstep.run(**{**JOB, **options})
+
+
 class Values(unittest.TestCase):
+    def test_numbers_of_other_packages(self):
+        same = lockstep.run(**JOB).json()
+        self.assertEqual(lockstep.run(**{**JOB, "tp": Scalar(2), "gpus": Scalar(4.0)}, sp=Scalar(False)).json(), same)
+        rows = lockstep.sweep(**SWEEP, micro_batch=Scalar([1, 2]), tp=range(1, 3), recompute="none").json()
+        self.assertEqual(rows, lockstep.sweep(**SWEEP, micro_batch="1,2", tp=[1, 2], recompute="none").json())
+
     def test_values(self):
         same = lockstep.run(**JOB).json()
         self.assertEqual(lockstep.run(**{**JOB, "tp": 2.0, "gpus": "4"}, pp=None, sp=False).json(), same)
@@ -171,6 +252,21 @@ class Values(unittest.TestCase):
                 lockstep.run(**{**JOB, "tp": value})
 
 
+    def test_lists_of_all_kinds(self):
+        same = lockstep.sweep(**SWEEP, tp=[1, 2], micro_batch=1, recompute="none").json()
+        for values in (iter([1, 2]), (n for n in (1, 2)), {1: 0, 2: 0}.keys(), range(1, 3)):
+            self.assertEqual(lockstep.sweep(**SWEEP, tp=values, micro_batch=1, recompute="none").json(), same)
+        with self.assertRaisesRegex(TypeError, "tp: expected at least one value"):
+            lockstep.sweep(**SWEEP, tp=[])
+
+    def test_a_result_does_not_travel(self):
+        result = lockstep.run(**JOB)
+        self.assertIs(copy.deepcopy(result), copy.copy(result))
+        with self.assertRaisesRegex(TypeError, "result.to_dict"):
+            pickle.dumps(result)
+        self.assertEqual(pickle.loads(pickle.dumps(result.memory)), result.memory)
+
+
 class Errors(unittest.TestCase):
     def test_codes_are_those_of_the_header(self):
         header = (ROOT / "src/include/lockstep/error.h").read_text()
@@ -184,8 +280,15 @@ class Errors(unittest.TestCase):
             lockstep.collective(clutser="pair")
         with self.assertRaisesRegex(TypeError, "takes no argument"):
             lockstep.run("tiny")
-        with self.assertRaisesRegex(AttributeError, "no command 'rum'"):
+        with self.assertRaisesRegex(AttributeError, "no command 'rum'; did you mean run"):
             lockstep.rum
+        with self.assertRaisesRegex(TypeError, r"'micro_batch_size'; did you mean micro_batch\?"):
+            lockstep.run(micro_batch_size=1)
+        result = lockstep.run(**JOB)
+        with self.assertRaisesRegex(AttributeError, "no 'step_tim_s'; did you mean step_time_s"):
+            result.step_tim_s
+        with self.assertRaisesRegex(AttributeError, "no 'pek_bytes' here; did you mean peak_bytes"):
+            result.memory.pek_bytes
 
     def test_conflict(self):
         with self.assertRaises(lockstep.LockstepError) as caught:

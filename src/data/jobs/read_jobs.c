@@ -163,7 +163,7 @@ ls_jobs_read (const LsJsonDoc *doc, LsJobsFile *ret_file, LsDiagList *diags)
 bool
 ls_jobs_load (const char *path, LsJobsFile *ret_file, LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load_or_given (path, "jobs", diags);
   return doc && ls_jobs_read (doc, ret_file, diags);
 }
 

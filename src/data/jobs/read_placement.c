@@ -260,6 +260,10 @@ is_file (const char *text)
 LsAllocation *
 ls_placement_load (const char *text, LsDiagList *diags)
 {
+  g_autoptr (LsJsonDoc) given
+      = ls_json_is_given (text) ? ls_json_doc_parse_given (text, "placement", diags) : NULL;
+  if (ls_json_is_given (text))
+    return given ? ls_placement_read (given, diags) : NULL;
   g_auto (GStrv) parts = g_strsplit (text, ":", 2);
   if (parts[0] && is_file (parts[0]))
     return load_file (parts[0], parts[1], diags);

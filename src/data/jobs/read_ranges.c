@@ -202,7 +202,7 @@ ls_ranges_read (const LsJsonDoc *doc, LsRanges *ret_ranges, LsDiagList *diags)
 bool
 ls_ranges_load (const char *path, LsRanges *ret_ranges, LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load_or_given (path, "ranges", diags);
   return doc && ls_ranges_read (doc, ret_ranges, diags);
 }
 

@@ -389,7 +389,7 @@ ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags)
 {
   if (ls_is_nccl_topo (name))
     return ls_nccl_topo_load (name, NULL, ret_spec, diags);
-  if (strstr (name, ".xml:")) {
+  if (!ls_json_is_given (name) && strstr (name, ".xml:")) {
     ls_diag_add (diags, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, "--nodes gives it another number of nodes",
                  "\"%s\": changes go with JSON; an XML file takes none", name);
     return false;

@@ -380,8 +380,8 @@ read_doc (const char *path, const LsJsonDoc *doc, LsDiagList *diags)
 LsResultFile *
 ls_result_file_load (const char *path, LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
-  return doc ? read_doc (path, doc, diags) : NULL;
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load_or_given (path, "result", diags);
+  return doc ? read_doc (ls_json_doc_name (doc), doc, diags) : NULL;
 }
 
 LsResultFile *

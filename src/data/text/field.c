@@ -292,8 +292,8 @@ check_required (const Reading *r, const LsField *fields, const cJSON *object)
 {
   bool ok = true, is_root = object == ls_json_doc_root (r->doc);
   for (const LsField *f = fields; f->key; f++) {
-    if (!f->required || (f->root_only && !is_root)
-        || !is_absent (r, cJSON_GetObjectItemCaseSensitive (object, f->key)))
+    bool is_own = f->root_only && (!is_root || ls_json_doc_is_given (r->doc));
+    if (!f->required || is_own || !is_absent (r, cJSON_GetObjectItemCaseSensitive (object, f->key)))
       continue;
     ls_json_doc_diag (r->doc, object, LS_JSON_AT_VALUE, r->diags, NULL, "missing key \"%s\"%s%s%s", f->key,
                       f->meaning ? " (" : "", f->meaning ? f->meaning : "", f->meaning ? ")" : "");
@@ -340,6 +340,8 @@ check_schema (const char *kind, const LsJsonDoc *doc, LsDiagList *diags)
     return false;
   }
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive (root, "schema");
+  if (!schema && ls_json_doc_is_given (doc))
+    return true;
   if (!schema) {
     ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL,
                       "missing key \"schema\"; expected \"schema\": \"%s\"", expected);
@@ -357,12 +359,27 @@ check_name (const LsJsonDoc *doc, LsDiagList *diags)
 {
   const cJSON *name = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "name");
   g_autofree char *stem = ls_json_doc_stem (doc);
-  if (!cJSON_IsString (name) || strcmp (name->valuestring, stem) == 0)
+  if (ls_json_doc_is_given (doc) || !cJSON_IsString (name) || strcmp (name->valuestring, stem) == 0)
     return true; /* or reported already */
   g_autofree char *got = ls_json_describe (name);
   ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, "a file is found by its name; both must say the same",
                     "expected \"%s\" as in the name of the file; got %s", stem, got);
   return false;
+}
+
+/* What JSON in place of a file need not say of itself. */
+static void
+name_given (const LsField *fields, const LsJsonDoc *doc, void *target)
+{
+  for (const LsField *f = fields; f->key; f++) {
+    char **text = (char **) ((char *) target + f->offset);
+    if (!f->root_only || f->kind != LS_FIELD_STRING || *text)
+      continue;
+    if (strcmp (f->key, "name") == 0)
+      *text = ls_json_doc_stem (doc);
+    else if (strcmp (f->key, "source") == 0)
+      *text = g_strdup ("given");
+  }
 }
 
 bool
@@ -372,6 +389,8 @@ ls_fields_read_file (const LsField *fields, const char *kind, const LsJsonDoc *d
   if (!check_schema (kind, doc, diags))
     return false;
   bool ok = ls_fields_read (fields, doc, ls_json_doc_root (doc), target, NULL, diags);
+  if (ls_json_doc_is_given (doc))
+    name_given (fields, doc, target);
   return check_name (doc, diags) && ok;
 }
 

@@ -13,6 +13,7 @@ struct LsJsonDoc {
   char *text; /* NUL-terminated */
   cJSON *root;
   LsJsonDoc *whole; /* that it is a part of, which has its text and its nodes; NULL: it is whole */
+  bool is_given;    /* in place of a file */
 };
 
 /* --- finding a node again ----------------------------------------------------- */
@@ -330,26 +331,6 @@ build_tree (LsJsonDoc *doc, LsDiagList *diags)
   return ls_diag_list_n (diags) == n_before;
 }
 
-/* Python writes Infinity where it has one; no JSON, and no value of ours: null. */
-static void
-blank_infinities (char *text)
-{
-  static const char word[] = "Infinity", blank[] = "null";
-  bool is_string = false;
-  for (char *p = strstr (text, word) ? text : text + strlen (text); *p; p++) {
-    if (is_string && *p == '\\' && p[1])
-      p++;
-    else if (*p == '"')
-      is_string = !is_string;
-    else if (!is_string && strncmp (p, word, sizeof word - 1) == 0) {
-      char *from = p > text && p[-1] == '-' ? p - 1 : p;
-      memset (from, ' ', (gsize) (p - from) + sizeof word - 1);
-      memcpy (from, blank, 4);
-      p += sizeof word - 2;
-    }
-  }
-}
-
 LsJsonDoc *
 ls_json_doc_parse (const char *text, size_t n, const char *name, LsDiagList *diags)
 {
@@ -367,25 +348,34 @@ ls_json_doc_parse (const char *text, size_t n, const char *name, LsDiagList *dia
   doc->text[n] = '\0';
   if (!check_bytes (doc->text, n, name, diags))
     return NULL;
-  blank_infinities (doc->text);
+  ls_json_blank_infinities (doc->text);
   if (!check_syntax (doc->text, name, diags) || !build_tree (doc, diags))
     return NULL;
   return g_steal_pointer (&doc);
 }
 
 LsJsonDoc *
-ls_json_doc_load (const char *path, LsDiagList *diags)
+ls_json_doc_parse_given (const char *text, const char *name, LsDiagList *diags)
 {
-  size_t n = 0;
-  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
-  return text ? ls_json_doc_parse (text, n, path, diags) : NULL;
+  LsJsonDoc *doc = ls_json_doc_parse (text, strlen (text), name, diags);
+  if (doc)
+    doc->is_given = true;
+  return doc;
+}
+
+bool
+ls_json_doc_is_given (const LsJsonDoc *doc)
+{
+  return doc->is_given;
 }
 
 LsJsonDoc *
 ls_json_doc_part (const LsJsonDoc *doc, const cJSON *node, const char *name)
 {
   LsJsonDoc *part = g_new (LsJsonDoc, 1), *whole = ls_json_doc_ref (doc->whole ? doc->whole : doc);
-  *part = (LsJsonDoc) { 1, g_strdup (name ? name : doc->name), whole->text, (cJSON *) node, whole };
+  *part = (LsJsonDoc) { 1,           g_strdup (name ? name : doc->name),
+                        whole->text, (cJSON *) node,
+                        whole,       doc->is_given };
   return part;
 }
 
@@ -413,6 +403,8 @@ splice (LsJsonDoc *doc, size_t at, size_t n, const char *text, LsDiagList *diags
   g_string_append (all, text);
   g_string_append (all, own + at + n);
   LsJsonDoc *changed = ls_json_doc_parse (all->str, all->len, doc->name, diags);
+  if (changed)
+    changed->is_given = doc->is_given;
   ls_json_doc_free (doc);
   return changed;
 }

@@ -28,6 +28,14 @@ LsJsonDoc *ls_json_doc_load_kept (const char *path, LsDiagList *diags);
  * gives the stem. The text is copied. */
 LsJsonDoc *ls_json_doc_parse (const char *text, size_t n, const char *name, LsDiagList *diags);
 
+/* What is given in place of a path or name may be the JSON itself: then it begins with '{'. */
+bool ls_json_is_given (const char *text);
+/* The same for such a text. name: what stands for it in diagnostics, and gives the stem. */
+LsJsonDoc *ls_json_doc_parse_given (const char *text, const char *name, LsDiagList *diags);
+bool ls_json_doc_is_given (const LsJsonDoc *doc);
+/* Of a path, or given. */
+LsJsonDoc *ls_json_doc_load_or_given (const char *path, const char *name, LsDiagList *diags);
+
 /* A document does not change: it may be of several, also of several threads, each of which frees it. */
 LsJsonDoc *ls_json_doc_ref (const LsJsonDoc *doc);
 void ls_json_doc_free (LsJsonDoc *doc); /* NULL allowed */

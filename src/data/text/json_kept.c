@@ -1,10 +1,35 @@
-/* data/text/json_kept.c — files that were read, kept for those who ask again. */
+/* data/text/json_kept.c — JSON of paths: files, also those that are kept for who asks again, and JSON that
+ * stands in place of a path. */
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "base/handover.h"
 #include "data/text/json_doc.h"
+#include "data/text/read_file.h"
+
+LsJsonDoc *
+ls_json_doc_load (const char *path, LsDiagList *diags)
+{
+  size_t n = 0;
+  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
+  return text ? ls_json_doc_parse (text, n, path, diags) : NULL;
+}
+
+bool
+ls_json_is_given (const char *text)
+{
+  return *text == '{';
+}
+
+LsJsonDoc *
+ls_json_doc_load_or_given (const char *path, const char *name, LsDiagList *diags)
+{
+  return ls_json_is_given (path) ? ls_json_doc_parse_given (path, name, diags)
+                                 : ls_json_doc_load (path, diags);
+}
+
+/* --- kept ---------------------------------------------------------------------------------------- */
 
 #define MAX_KEPT       64
 #define MAX_KEPT_BYTES (1 << 20)

@@ -109,6 +109,25 @@ relaxed_json_parse (const char *text, gsize n, const char *name, LsDiagList *dia
   return doc;
 }
 
+void
+ls_json_blank_infinities (char *text)
+{
+  static const char word[] = "Infinity", blank[] = "null";
+  bool is_string = false;
+  for (char *p = strstr (text, word) ? text : text + strlen (text); *p; p++) {
+    if (is_string && *p == '\\' && p[1])
+      p++;
+    else if (*p == '"')
+      is_string = !is_string;
+    else if (!is_string && strncmp (p, word, sizeof word - 1) == 0) {
+      char *from = p > text && p[-1] == '-' ? p - 1 : p;
+      memset (from, ' ', (gsize) (p - from) + sizeof word - 1);
+      memcpy (from, blank, 4);
+      p += sizeof word - 2;
+    }
+  }
+}
+
 /* --- is this text JSON (RFC 8259)? Strict, iterative, and exact about where and why not ---------- */
 
 typedef struct {

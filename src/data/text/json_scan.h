@@ -30,4 +30,7 @@ bool ls_json_scan (const char *text, LsJsonFault *reterr_fault);
  * Lines stay where they are. NULL and diagnostics if the rest is no JSON. */
 LsJsonDoc *relaxed_json_parse (const char *text, gsize n, const char *name, LsDiagList *diags);
 
+/* Infinity and -Infinity, which Python writes where it has one, become null, as long as they were. */
+void ls_json_blank_infinities (char *text);
+
 #endif

@@ -20,10 +20,32 @@ key_end (const char *p)
   return end > p && *end == '=' ? end : NULL;
 }
 
+/* Past the value at p: to the next `stop` outside brackets and quotes. */
+static const char *
+value_end (const char *p, char stop)
+{
+  int depth = 0;
+  bool is_quoted = false;
+  for (; *p; p++) {
+    if (is_quoted && *p == '\\' && p[1])
+      p++;
+    else if (*p == '"')
+      is_quoted = !is_quoted;
+    else if (!is_quoted && (*p == '[' || *p == '{'))
+      depth++;
+    else if (!is_quoted && (*p == ']' || *p == '}'))
+      depth--;
+    else if (!is_quoted && depth == 0 && *p == stop)
+      break;
+  }
+  return p;
+}
+
 const char *
 ls_override_find (const char *name)
 {
-  for (const char *colon = strchr (name, ':'); colon; colon = strchr (colon + 1, ':'))
+  const char *from = ls_json_is_given (name) ? value_end (name, ':') : name;
+  for (const char *colon = strchr (from, ':'); colon; colon = strchr (colon + 1, ':'))
     if (key_end (colon + 1))
       return colon + 1;
   return NULL;
@@ -38,27 +60,6 @@ ls_override_name (char *own, const char *asked)
   char *name = g_strconcat (own, ":", changes, NULL);
   g_free (own);
   return name;
-}
-
-/* Past the value at p: to the next comma outside brackets and quotes. */
-static const char *
-value_end (const char *p)
-{
-  int depth = 0;
-  bool is_quoted = false;
-  for (; *p; p++) {
-    if (is_quoted && *p == '\\' && p[1])
-      p++;
-    else if (*p == '"')
-      is_quoted = !is_quoted;
-    else if (!is_quoted && (*p == '[' || *p == '{'))
-      depth++;
-    else if (!is_quoted && (*p == ']' || *p == '}'))
-      depth--;
-    else if (!is_quoted && depth == 0 && *p == ',')
-      break;
-  }
-  return p;
 }
 
 /* As JSON text: itself, or a string. */
@@ -153,7 +154,7 @@ ls_override_split (const char *changes)
   GPtrArray *list = g_ptr_array_new_with_free_func (g_free);
   const char *equals;
   for (const char *p = changes; *p && (equals = key_end (p));) {
-    const char *end = value_end (equals + 1);
+    const char *end = value_end (equals + 1, ',');
     g_ptr_array_add (list, g_strndup (p, (gsize) (end - p)));
     p = *end ? end + 1 : end;
   }
@@ -227,7 +228,7 @@ ls_override_apply (LsJsonDoc *doc, const char *changes, LsDiagList *diags)
       ls_json_doc_free (doc);
       return NULL;
     }
-    const char *end = value_end (equals + 1);
+    const char *end = value_end (equals + 1, ',');
     g_autofree char *path = g_strndup (p, (gsize) (equals - p));
     g_autofree char *value = g_strndup (equals + 1, (gsize) (end - equals - 1));
     doc = apply_one (doc, path, value, diags);

@@ -13,7 +13,8 @@
 
 #include "data/text/json_doc.h"
 
-/* Where the changes begin in such a name: behind the colon; NULL if it has none. */
+/* Where the changes begin in such a name, or behind JSON in its place: behind the colon; NULL if it has
+ * none. */
 const char *ls_override_find (const char *name);
 
 /* The document with the changes made, or NULL and diagnostics (LS_ERROR_INPUT). Takes doc;

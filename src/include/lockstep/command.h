@@ -48,6 +48,7 @@ typedef struct {
   gboolean is_repeated;   /* it may be set several times: all values count              */
   gboolean is_positional; /* on a command line its values stand alone, without a flag   */
   gboolean is_rare;       /* of the command's own: the short help of a job leaves it out */
+  gboolean takes_json;    /* its value may be the JSON of a file itself: it begins with '{' */
   LsWrites writes;
 } LsOption;
 

@@ -325,6 +325,48 @@ names_are_cut_at_the_colon_before_a_key (void)
   LS_CHECK (ls_override_find ("dgx-h100:=4") == NULL);
 }
 
+/* JSON in place of a name: colons and braces inside it are its own. */
+static void
+given_json_is_cut_behind_it (void)
+{
+  LS_CHECK_STR (ls_override_find ("{\"a\": \"b:c=1}\"}:nodes=4"), "nodes=4");
+  LS_CHECK_STR (ls_override_find ("{\"gpu\": {\"x\": \"h100:r=2\"}}:a.b={}"), "a.b={}");
+  LS_CHECK (ls_override_find ("{\"gpu\": \"h100:reserved=2GiB\"}") == NULL);
+  LS_CHECK (ls_override_find ("{\"gpu\": \"h100:reserved=2GiB") == NULL);
+}
+
+/* It need not say what a file says of itself; the rest is held to what a file is, and its name is in places. */
+static void
+given_json_is_a_file_without_a_name (void)
+{
+  static const struct {
+    const char *text, *said;
+  } wrong[] = {
+    { "{\"a\": 1", "gpu:1:8: error: unexpected end" },
+    { "{\"extends\": \"none-such\"}", "error: no accelerator is named \"none-such\"" },
+    { "{\"extends\": 1}", "gpu:1:13: error: /extends: expected the name" },
+    { "{\"a\": 1}:", "gpu:1:9: error: unexpected ':'" },
+  };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_GPUS, "{\"b\": 1}:b=2,c=3", diags);
+  LS_CHECK_INT (ls_diag_list_n (diags), ==, 0);
+  if (LS_CHECK (doc != NULL)) {
+    const cJSON *root = ls_json_doc_root (doc);
+    LS_CHECK (ls_json_doc_is_given (doc));
+    LS_CHECK_STR (ls_json_doc_name (doc), "gpu");
+    LS_CHECK_INT (cJSON_GetObjectItem (root, "b")->valueint, ==, 2);
+    LS_CHECK_INT (cJSON_GetObjectItem (root, "c")->valueint, ==, 3);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (wrong); i++) {
+    g_autoptr (LsDiagList) found = ls_diag_list_new ();
+    g_autoptr (LsJsonDoc) none = ls_data_load (LS_DATA_GPUS, wrong[i].text, found);
+    g_autofree char *said = ls_diag_list_format (found);
+    LS_CHECK (none == NULL);
+    if (!LS_CHECK (strstr (said, wrong[i].said) != NULL))
+      g_printerr ("%s\n", said);
+  }
+}
+
 static void
 values_are_replaced (void)
 {
@@ -397,7 +439,8 @@ LS_TEST_SUITE (LS_TEST (data_dir_comes_first), LS_TEST (paths_are_taken_as_they_
                LS_TEST (first_place_wins), LS_TEST (paths_are_meant_from_the_folder_of_the_file),
                LS_TEST (members_of_sets_are_files), LS_TEST (files_extend_others),
                LS_TEST (a_described_gpu_extends_another), LS_TEST (a_file_is_parsed_once_as_long_as_it_stays),
-               LS_TEST (names_are_cut_at_the_colon_before_a_key), LS_TEST (values_are_replaced),
+               LS_TEST (names_are_cut_at_the_colon_before_a_key), LS_TEST (given_json_is_cut_behind_it),
+               LS_TEST (given_json_is_a_file_without_a_name), LS_TEST (values_are_replaced),
                LS_TEST (what_is_missing_is_added), LS_TEST (a_key_goes_on_behind_the_name_of_a_file),
                LS_TEST (a_key_changes_once), LS_TEST (changes_are_added_to_a_name),
                LS_TEST (nonsense_is_refused))

@@ -24,7 +24,7 @@ import os
 import tempfile
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, MappingView, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,7 +36,8 @@ __all__ = ["Diagnostic", "LockstepError", "LockstepWarning", "Record", "Result",
 
 
 def _is_list(value):
-    return isinstance(value, Sequence) and not isinstance(value, (str, bytes, Result))
+    several = isinstance(value, (Sequence, Iterator, MappingView))
+    return several and not isinstance(value, (str, bytes, Result))
 
 
 def _number(value):
@@ -46,21 +47,41 @@ def _number(value):
     return str(int(real)) if real.is_integer() and abs(real) < 2**53 else repr(real)
 
 
-def _text(name, value, files):
-    """A value as the command line takes it. files: takes a temporary file of each Result."""
+def _json(name, value):
+    """A dict as the JSON that may stand in place of a file: a line for each key, for places in messages."""
+
+    def plain(part):
+        if isinstance(part, os.PathLike):
+            return os.fspath(part)
+        if hasattr(part, "tolist"):
+            return part.tolist()
+        raise TypeError(f"{name}: expected what JSON has in the dict; got {part!r}")
+
+    return json.dumps(value, indent=1, default=plain)
+
+
+def _text(name, value, files, takes_json=False):
+    """A value as the command line takes it. files: takes a temporary file of each Result. takes_json: a dict too."""
+    if hasattr(value, "tolist"):  # of numpy, pandas, torch
+        value = value.tolist()
     if isinstance(value, bool):
         text = "1" if value else "0"
     elif isinstance(value, Result):
-        text = files(value)
+        text = value.json() if takes_json else files(value)
     elif isinstance(value, numbers.Real):
         text = _number(value)
+    elif isinstance(value, Mapping) and takes_json:
+        text = _json(name, dict(value))
     elif _is_list(value):
         items = [_text(name, item, files) for item in value]
+        if not items:
+            raise TypeError(f"{name}: expected at least one value; got an empty list")
         text = ("/" if any("," in item for item in items) else ",").join(items)
     elif isinstance(value, (str, os.PathLike)):
         text = os.fspath(value)
     else:
-        raise TypeError(f"{name}: expected a text, a number, a bool, a path or a list of them; got {value!r}")
+        also = "a dict, " if takes_json else ""
+        raise TypeError(f"{name}: expected {also}a text, a number, a bool, a path or a list of them; got {value!r}")
     if not isinstance(text, str) or "\0" in text:
         raise TypeError(f"{name}: expected a text without a NUL; got {value!r}")
     return text
@@ -94,7 +115,8 @@ class Record(dict):
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(f"there is no {name!r} here; there are: {', '.join(self)}") from None
+            raise AttributeError(f"there is no {name!r} here{the_library().hint(name, list(self))}; "
+                                 f"there are: {', '.join(self)}") from None
 
     def __dir__(self):
         return [*super().__dir__(), *self]
@@ -172,10 +194,20 @@ class Result:
         members = self._members()
         if isinstance(members, dict) and name in members:
             return members[name]
-        raise AttributeError(f"a result of {self._table.name} has no {name!r}")
+        names = [word for word in dir(self) if not word.startswith("_")]
+        raise AttributeError(f"a result of {self._table.name} has no {name!r}{the_library().hint(name, names)}")
 
     def __getitem__(self, key):
         return self._members()[key]
+
+    def __copy__(self):
+        return self  # it does not change
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        raise TypeError("a result stays in its process; take result.to_dict() or result.json() out of it")
 
     def __dir__(self):
         members = self._members()
@@ -307,11 +339,7 @@ def _ask(table, settings, progress):
 
 def _unknown(table, name):
     """The library's words, with the name that was probably meant."""
-    names = list(table.options)
-    words = (ctypes.c_char_p * (len(names) + 1))(*[n.encode() for n in names], None)
-    near = the_library().c.ls_nearest_word(name.encode(), words)
-    hint = f"; did you mean {near.decode()}?" if near else ""
-    return TypeError(f"{table.name}() has no option {name!r}{hint}")
+    return TypeError(f"{table.name}() has no option {name!r}{the_library().hint(name, list(table.options))}")
 
 
 def _settings(table, arguments, options, files):
@@ -329,7 +357,8 @@ def _settings(table, arguments, options, files):
             raise _unknown(table, name)
         several = _is_list(value) and table.options[known].is_repeated
         given += [(known, item) for item in value] if several else [(known, value)]
-    return [(name, _text(name, value, files)) for name, value in given if value is not None]
+    return [(name, _text(name, value, files, table.options[name].takes_json)) for name, value in given
+            if value is not None]
 
 
 # --- functions -----------------------------------------------------------------------------------------------------
@@ -377,7 +406,8 @@ def __getattr__(name):
     for command, table in library.commands.items():
         if python_name(command) == name:
             return library.functions.setdefault(name, _function(table))
-    raise AttributeError(f"lockstep has no command {name!r}; it has: {', '.join(library.commands)}")
+    names = [python_name(command) for command in library.commands]
+    raise AttributeError(f"lockstep has no command {name!r}{library.hint(name, names)}; it has: {', '.join(names)}")
 
 
 def __dir__():

@@ -1,7 +1,7 @@
 # Made by tools/python/make_stub from the tables of the library. An option that is None is not given.
 from os import PathLike
 from builtins import list as _list
-from typing import Any, Callable, Iterator, Literal, Sequence, TypedDict, overload
+from typing import Any, Callable, Iterator, Literal, Mapping, Sequence, TypedDict, overload
 from typing_extensions import Unpack
 
 __all__: _list[str]
@@ -10,6 +10,7 @@ __version__: str
 Progress = Callable[[int, int], object]
 Number = int | float | str | Sequence[int | float | str] | None
 Text = str | int | float | PathLike[str] | Result | Sequence[str | int | float | PathLike[str] | Result] | None
+File = Text | Mapping[str, Any]
 Switch = bool | Sequence[bool] | None
 
 class Diagnostic:
@@ -71,7 +72,7 @@ class JobOptions(TypedDict, total=False):
     ep: Number  # expert-parallel degree; with tp > 1 experts need sp [1]
     etp: Number  # tensor-parallel degree of experts [tp]
     rank_order: Text  # which degrees ranks are numbered by, the fastest first, as Megatron-LM's order [tp-cp-ep-dp-pp]
-    placement: Text  # which GPU each rank has: cyclic (over the nodes), the nodes of a list as SLURM writes it, or of a file; random:SEED, random-gpus:SEED [block: node after node]
+    placement: File  # which GPU each rank has: cyclic (over the nodes), the nodes of a list as SLURM writes it, or of a file; random:SEED, random-gpus:SEED [block: node after node]
     micro_batch: Number  # sequences of one micro-batch [1]
     global_batch: Number  # sequences of one step [dp micro_batch pp]
     micro_batches_per_replica: Text  # micro-batches of each data-parallel rank, dp of them, whose gradients meet once: unequal numbers for nodes of unequal speed [as many each]
@@ -103,15 +104,15 @@ class JobOptions(TypedDict, total=False):
     fp8_params: Switch  # fp8: weights are stored and gathered in fp8; of mxfp8 gathered in 16 bits [0]
     bf16_first: Number  # fp8, nvfp4: so many layers at the start have their products in bf16 [0]
     bf16_last: Number  # fp8, nvfp4: and at the end; recipes of NVIDIA for nvfp4 keep some 15 % [0]
-    optimizer: Text  # which optimizer: adam or adamw, or one of a file (lockstep list optimizers) [adam]
+    optimizer: File  # which optimizer: adam or adamw, or one of a file (lockstep list optimizers) [adam]
     optimizer_cut: Literal["auto", "elements", "tensors"] | Sequence[Literal["auto", "elements", "tensors"]] | None  # megatron, zero 1: ranks have equal pieces of all parameters, or whole tensors [tensors where it multiplies matrices, else elements]
     optimizer_tp: Literal["blockwise", "duplicated", "distributed"] | Sequence[Literal["blockwise", "duplicated", "distributed"]] | None  # what is multiplied of a matrix that tp cuts: a rank's part, the whole on each, or parts whose products are summed [blockwise]
     master: Literal["fp32", "fp16", "remainder"] | Sequence[Literal["fp32", "fp16", "remainder"]] | None  # megatron: fp32 weights of the optimizer, in 16 bits, or the 16 bits that bf16 weights lack (precision-aware) [fp32]
     moment_dtype: Literal["fp32", "bf16", "fp16", "fp8"] | Sequence[Literal["fp32", "bf16", "fp16", "fp8"]] | None  # megatron: format of Adam's first moment [fp32]
     variance_dtype: Literal["fp32", "bf16", "fp16", "fp8"] | Sequence[Literal["fp32", "bf16", "fp16", "fp8"]] | None  # and of its second [fp32]
-    software: Text  # what runs the job (lockstep list software): its defaults [that of --for, or of the strategy]
-    for_: Text  # the program that must be able to run it: defaults, headroom, rules [any]
-    kernels: Text  # kernels as some software launches them (lockstep list kernels) [built-in: fused, as Megatron-LM's]
+    software: File  # what runs the job (lockstep list software): its defaults [that of --for, or of the strategy]
+    for_: File  # the program that must be able to run it: defaults, headroom, rules [any]
+    kernels: File  # kernels as some software launches them (lockstep list kernels) [built-in: fused, as Megatron-LM's]
     attention_kernel: Literal["auto", "fa1", "triton", "fa2", "fa3", "cudnn"] | Sequence[Literal["auto", "fa1", "triton", "fa2", "fa3", "cudnn"]] | None  # flash: its implementation; auto: whichever the accelerator was measured with [auto]
     qkv_layout: Literal["joint", "split", "unpadded"] | Sequence[Literal["joint", "split", "unpadded"]] | None  # flash: Q, K, V in one tensor, as three views, or copied without padding and back [joint]
     loss_kernel: Literal["parallel", "fused"] | Sequence[Literal["parallel", "fused"]] | None  # cross-entropy: parallel over the vocabulary, or one kernel each way (tp 1) [parallel]
@@ -193,26 +194,26 @@ class RunOptions(JobOptions, total=False):
     faults: Text  # Which link, gpu or node hurts most with SHARE left of it, default 0.5: a run for each kind of part
     ecmp_seeds: Number  # How the step varies with the seed of hashed routing: a run for each of N
     what_if: Switch  # What single changes gain, as lockstep whatif: a simulation of each
-    jitter: Text  # How steps vary, by how much ranks and steps differ (lockstep list jitter), such as mlperf-5.1
+    jitter: File  # How steps vary, by how much ranks and steps differ (lockstep list jitter), such as mlperf-5.1
     jitter_seed: Number  # What clusters are drawn by; default: 1
     report: Text  # Write it as a page to look at: one HTML file, which needs no network
     format: Text  # What to print; markdown: tables for an issue or a paper
     emit: Text  # Print the job for another program instead: megatron, torchtitan, deepspeed
-    residuals: Text  # Measured runs that the interval around the step comes from; none: no interval; default: those that the cluster was fitted to, else residuals
+    residuals: File  # Measured runs that the interval around the step comes from; none: no interval; default: those that the cluster was fitted to, else residuals
     show_placement: Switch  # Print which rank runs on which GPU with whom
     require_fit: Switch  # Exit 4 if it does not fit into memory
-    model: Text  # what is trained (lockstep list models), or a Hugging Face config.json
+    model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
-    cluster: Text  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
-    trace: Text  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
-    strategy: Text  # knobs from a file (lockstep list strategies)
+    strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    gpu_calibration: Text  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
-    nccl: Text  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
@@ -222,15 +223,15 @@ def run(*, progress: Progress | None = None, **options: Unpack[RunOptions]) -> R
     batches in sequences, degrees in ranks. Options override --strategy, which overrides --software."""
 
 class SweepOptions(JobOptions, total=False):
-    ranges: Text  # Ranges of axes from a file; the flags override it
+    ranges: File  # Ranges of axes from a file; the flags override it
     prune: Text  # off: simulate all that may fit; default on
     top: Number  # How many ideas are ranked of each number of GPUs and global batch; default 5
     objective: Text  # What the best is best in: step; goodput: tokens that count, with failures; time-to-loss; cost-to-loss; default step
     loss: Text  # The loss, in nats per token: a law says how many tokens that takes
     tokens: Number  # Tokens that small batches need, in its place
-    scaling_law: Text  # The law of --loss (lockstep list scaling); default: besiroglu-2024
-    critical_batch: Text  # Where a larger batch begins to need more tokens: steps of B tokens need 1 + B / TOKENS times as many; a law says it of the loss
-    reliability: Text  # How often what fails (lockstep list reliability); none: nothing; default: llama3-h100, of TPUs none
+    scaling_law: File  # The law of --loss (lockstep list scaling); default: besiroglu-2024
+    critical_batch: File  # Where a larger batch begins to need more tokens: steps of B tokens need 1 + B / TOKENS times as many; a law says it of the loss
+    reliability: File  # How often what fails (lockstep list reliability); none: nothing; default: llama3-h100, of TPUs none
     time_limit: Text  # End with the results so far after that time, with exit code 6
     pareto: Switch  # Also what nothing beats in time, memory and cost together
     threads: Number  # Threads; default: one per processor
@@ -251,14 +252,14 @@ class SweepOptions(JobOptions, total=False):
     format: Text  # What to print; markdown: tables for an issue or a paper
     json: Switch  # Print JSON
     csv: Switch  # Print a row for each of the best
-    model: Text  # what is trained (lockstep list models), or a Hugging Face config.json
+    model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
-    cluster: Text  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
-    strategy: Text  # knobs from a file (lockstep list strategies)
+    strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
-    gpu_calibration: Text  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
-    nccl: Text  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
 
 def sweep(*, progress: Progress | None = None, **options: Unpack[SweepOptions]) -> SweepResult:
     """The best of all legal configurations: enumerated, those that cannot fit or cannot win left out
@@ -270,11 +271,11 @@ def sweep(*, progress: Progress | None = None, **options: Unpack[SweepOptions]) 
     --headroom among them."""
 
 class CollectiveOptions(TypedDict, total=False):
-    cluster: Text  # On which cluster
+    cluster: File  # On which cluster
     nodes: Number  # Nodes of the cluster; default: the file's, or as many as the GPUs need
     slice: Text  # Chips of a TPU slice along x, y (and z); default: as the GPUs need, with --nodes the largest
     gpus: Text  # GPUs used, the first ones: 8, or each of 8,16,24, or doublings 2..1024; default: all of the nodes
-    nccl: Text  # What NCCL reaches (lockstep calibrate --nccl writes such a file); default: as the cluster's GPU names
+    nccl: File  # What NCCL reaches (lockstep calibrate --nccl writes such a file); default: as the cluster's GPU names
     op: Text  # Which operation, such as all-reduce; a wrong one is answered with a list; with --compare: only its rows
     algorithm: Text  # By which algorithm, such as ring; a wrong one is answered with a list; default: as NCCL
     protocol: Text  # NCCL's protocol; default: as NCCL
@@ -297,8 +298,8 @@ def collective(*, progress: Progress | None = None, **options: Unpack[Collective
     the whole array; of all-to-all, what one rank sends."""
 
 class KernelOptions(JobOptions, total=False):
-    gpu: Text  # On which GPU: a name (lockstep list gpus) or a file
-    gpu_calibration: Text  # What its kernels take (lockstep calibrate writes such a file); default: as the GPU names
+    gpu: File  # On which GPU: a name (lockstep list gpus) or a file
+    gpu_calibration: File  # What its kernels take (lockstep calibrate writes such a file); default: as the GPU names
     gemm: Text  # A matrix product, M x K times K x N
     batch: Number  # So many of them in one kernel; default 1
     layout: Text  # Which operands are transposed, as BLAS says it: tn, nn, nt, tt; default tn, the only one that was measured: the time is the same, but counts as extrapolated
@@ -320,14 +321,14 @@ class KernelOptions(JobOptions, total=False):
     min_bytes: Text  # Only kernels of at least so much traffic, such as 8MB
     list_shapes: Switch  # The kernels of a job, for kernelbench --shapes
     json: Switch  # Print JSON
-    model: Text  # what is trained (lockstep list models), or a Hugging Face config.json
-    cluster: Text  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    model: File  # what is trained (lockstep list models), or a Hugging Face config.json
+    cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
-    trace: Text  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
-    strategy: Text  # knobs from a file (lockstep list strategies)
+    strategy: File  # knobs from a file (lockstep list strategies)
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    nccl: Text  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
     published: Text  # the same, of seconds with or without a unit
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
@@ -338,9 +339,9 @@ def kernel(*, progress: Progress | None = None, **options: Unpack[KernelOptions]
 
 class CalibrateOptions(JobOptions, total=False):
     file: Text  # Measured times
-    gpu: Text  # On which GPU they ran; default: that which a profile names
+    gpu: File  # On which GPU they ran; default: that which a profile names
     nccl: Switch  # The files are outputs of nccl-tests, or tables of measured collectives
-    cluster: Text  # Where they ran; required with --nccl and --pytorch-trace
+    cluster: File  # Where they ran; required with --nccl and --pytorch-trace
     op: Text  # With --nccl: what ran; default: what the files say
     runs: Text  # Step times measured on one cluster, as lockstep validate reads them: a table or logs
     threads: Number  # With --runs: simulations at once; default: one per processor
@@ -355,16 +356,16 @@ class CalibrateOptions(JobOptions, total=False):
     output: Text  # Write the calibration there; with --pytorch-trace the software, for --software
     cluster_output: Text  # Of kernels, with --cluster: write it there with its links as measured, simulated with the calibration of -o
     plot: Text  # Draw predicted over measured time (.svg or .png, by gnuplot; .gp: its script); may be repeated
-    model: Text  # what is trained (lockstep list models), or a Hugging Face config.json
+    model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
-    trace: Text  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
-    strategy: Text  # knobs from a file (lockstep list strategies)
+    strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    gpu_calibration: Text  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
@@ -375,21 +376,21 @@ def calibrate(*arguments: Text, progress: Progress | None = None, **options: Unp
     held out. Or lays a step that torch.profiler recorded beside the predicted one, op by op."""
 
 class CompareOptions(JobOptions, total=False):
-    file: Text  # Results of lockstep run --json, or launch files that import reads, which are simulated; with --spans tables of spans
+    file: File  # Results of lockstep run --json, or launch files that import reads, which are simulated; with --spans tables of spans
     from_: Text  # A launch file, as its name alone is, behind those: a side of its own; may be repeated
     spans: Switch  # The files hold spans, the measured ones first
     max_error: Text  # With --spans: exit 5 if the predicted step is off by more percent
     report: Text  # Write it as a page to look at: one HTML file, which needs no network
     format: Text  # What to print; markdown: tables for an issue or a paper
     json: Switch  # Print JSON
-    cluster: Text  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    gpu_calibration: Text  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
-    nccl: Text  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def compare(*arguments: Text, progress: Progress | None = None, **options: Unpack[CompareOptions]) -> Result:
@@ -400,7 +401,7 @@ def compare(*arguments: Text, progress: Progress | None = None, **options: Unpac
     kernel, gaps and the whole."""
 
 class TopologyOptions(TypedDict, total=False):
-    cluster: Text  # Which cluster
+    cluster: File  # Which cluster
     nodes: Number  # Nodes of the cluster; default: the file's
     gpus: Number  # As many nodes as hold so many GPUs
     slice: Text  # Chips of a TPU slice along x, y (and z)
@@ -448,7 +449,7 @@ def schedule(*, progress: Progress | None = None, **options: Unpack[ScheduleOpti
 class ValidateOptions(TypedDict, total=False):
     cases: Text  # Tables of measured runs, a row each (CSV), and logs of programs that import reads
     from_: Text  # A log, as its name alone is: a job of its own; may be repeated
-    cluster: Text  # Where the logs ran
+    cluster: File  # Where the logs ran
     split: Text  # Only rows of this split
     only: Text  # Only rows whose id matches
     threads: Number  # Threads; default: one per processor
@@ -480,18 +481,18 @@ class WhatifOptions(JobOptions, total=False):
     format: Text  # What to print; markdown: tables for an issue or a paper
     json: Switch  # Print JSON
     csv: Switch  # Print a row for each change
-    model: Text  # what is trained (lockstep list models), or a Hugging Face config.json
+    model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
-    cluster: Text  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
-    trace: Text  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
-    strategy: Text  # knobs from a file (lockstep list strategies)
+    strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    gpu_calibration: Text  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
-    nccl: Text  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
@@ -506,14 +507,14 @@ class TrainOptions(JobOptions, total=False):
     tokens: Number  # Tokens to train on: 15T, 300B, 2e11
     train_steps: Number  # Steps to train for, in their place
     loss: Text  # Loss to train to, in nats per token, in their place: a law says how many tokens that takes
-    scaling_law: Text  # The law of --loss, or what loss --tokens come to (lockstep list scaling); default: besiroglu-2024
+    scaling_law: File  # The law of --loss, or what loss --tokens come to (lockstep list scaling); default: besiroglu-2024
     days: Number  # Look at the run after so many days, if it is not done by then
     phase: Text  # A part of the run with its own knobs: tokens=2T (or steps=N), name=TEXT, and knobs of the job, such as global-batch=1024,seq=4096; may be repeated
     batch_ramp: Text  # The batch grows from START by INCREMENT to the job's over N sequences, as Megatron-LM's --rampup-batch-size
-    critical_batch: Text  # Where a larger batch begins to need more tokens: --tokens is then what small batches need, and steps of B tokens need 1 + B / TOKENS times as many; a law says it of the loss at the end
+    critical_batch: File  # Where a larger batch begins to need more tokens: --tokens is then what small batches need, and steps of B tokens need 1 + B / TOKENS times as many; a law says it of the loss at the end
     batches: Text  # Other global batches, each simulated, to the same end: 512,1024, or doublings 512..8192
-    reliability: Text  # How often what fails (lockstep list reliability); none: nothing; default: llama3-h100, of TPUs none
-    jitter: Text  # How steps vary (lockstep list jitter); off: each takes as predicted; default: mlperf-5.1, of TPUs off
+    reliability: File  # How often what fails (lockstep list reliability); none: nothing; default: llama3-h100, of TPUs none
+    jitter: File  # How steps vary (lockstep list jitter); off: each takes as predicted; default: mlperf-5.1, of TPUs off
     jitter_seed: Number  # What clusters are drawn by; default: 1
     checkpoint_every: Text  # Steps or time from a checkpoint to the next; auto: the best; scan: that and its multiples; of several the first is the run, the others are compared; default: auto
     checkpoint_to: Text  # Where to: storage that all share, memory of another node, drives of the node; default: storage
@@ -537,17 +538,17 @@ class TrainOptions(JobOptions, total=False):
     format: Text  # What to print; markdown: tables for an issue or a paper
     json: Switch  # Print JSON
     csv: Switch  # Print a row for each cause of failures, interval and batch
-    model: Text  # what is trained (lockstep list models), or a Hugging Face config.json
+    model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
-    cluster: Text  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
-    strategy: Text  # knobs from a file (lockstep list strategies)
+    strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    gpu_calibration: Text  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
-    nccl: Text  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def train(*, progress: Progress | None = None, **options: Unpack[TrainOptions]) -> Result:
@@ -565,18 +566,18 @@ class MemoryOptions(JobOptions, total=False):
     json: Switch  # Print JSON
     csv: Switch  # Print a row for each class of ranks
     require_fit: Switch  # Exit 4 if it does not fit into memory
-    model: Text  # what is trained (lockstep list models), or a Hugging Face config.json
+    model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
-    cluster: Text  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
-    trace: Text  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
-    strategy: Text  # knobs from a file (lockstep list strategies)
+    strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    gpu_calibration: Text  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
-    nccl: Text  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
@@ -587,7 +588,7 @@ def memory(*, progress: Progress | None = None, **options: Unpack[MemoryOptions]
     fastest first. The options that say which job are those of lockstep run."""
 
 class ShareOptions(TypedDict, total=False):
-    file: Text  # The jobs, their nodes and starts
+    file: File  # The jobs, their nodes and starts
     steps: Number  # Steps of each job that are measured, where all does not repeat sooner; default 8
     shift: Number  # Also begin each job behind the first later, by each of N parts of its step: which is best
     network: Text  # Shared links, or no contention, by which nobody is slower; default: flow
@@ -614,18 +615,18 @@ class PlaceOptions(JobOptions, total=False):
     format: Text  # What to print; markdown: tables for an issue or a paper
     json: Switch  # Print JSON
     csv: Switch  # Print a row for each order that was tried
-    model: Text  # what is trained (lockstep list models), or a Hugging Face config.json
+    model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
-    cluster: Text  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
-    trace: Text  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
-    strategy: Text  # knobs from a file (lockstep list strategies)
+    strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    gpu_calibration: Text  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
-    nccl: Text  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
@@ -645,18 +646,18 @@ class TraceOptions(JobOptions, total=False):
     compute_scale: Text  # Import: the time of kernels times this
     format: Text  # Export: a file of ours, a new folder of Chakra execution traces, of each rank or role, or GOAL
     output: Text  # Where to write; required
-    model: Text  # what is trained (lockstep list models), or a Hugging Face config.json
+    model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
-    cluster: Text  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
-    trace: Text  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
-    strategy: Text  # knobs from a file (lockstep list strategies)
+    strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    gpu_calibration: Text  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
-    nccl: Text  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
@@ -699,9 +700,9 @@ def list(*arguments: Text, progress: Progress | None = None, **options: Unpack[L
     """Lists what is at hand, and where each file was found."""
 
 class CheckOptions(TypedDict, total=False):
-    file: Text  # Data files
-    model: Text  # Check strategies against this model
-    cluster: Text  # Check them against this cluster
+    file: File  # Data files
+    model: File  # Check strategies against this model
+    cluster: File  # Check them against this cluster
     json: Switch  # Print JSON, also of files that are wrong
 
 def check(*arguments: Text, progress: Progress | None = None, **options: Unpack[CheckOptions]) -> Result:

@@ -40,7 +40,7 @@ class LockstepError(Exception):
     def diagnostics(self):
         found = []
         for line in self.message.splitlines():
-            match = re.match(r"(?:(.+?):(\d+):(\d+): )?error: (.*)", line)
+            match = re.match(r"(?:error: --[a-z-]+: )?(?:(.+?):(\d+):(\d+): )?error: (.*)", line)
             if match:
                 path, row, column, text = match.groups()
                 found.append(Diagnostic(path, path and int(row), path and int(column), text))
@@ -63,7 +63,7 @@ class Option(ctypes.Structure):
     _fields_ = [(name, ctypes.c_char_p) for name in
                 ("key", "flag", "topic", "argument", "choices", "usually", "meaning")] + [
         ("letter", ctypes.c_char)] + [(name, ctypes.c_int) for name in
-                                      ("is_usual", "is_repeated", "is_positional", "is_rare", "writes")]
+                                      ("is_usual", "is_repeated", "is_positional", "is_rare", "takes_json", "writes")]
 
 
 Progress = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p)
@@ -135,6 +135,12 @@ class Library:
         text = ctypes.string_at(pointer).decode("utf-8", "replace")
         self.c.g_free(pointer)
         return text
+
+    def hint(self, typed, words):
+        """"; did you mean x?", or "" if none of the words is near."""
+        listed = (ctypes.c_char_p * (len(words) + 1))(*[word.encode() for word in words], None)
+        near = self.c.ls_nearest_word(typed.encode("utf-8", "surrogateescape"), listed)
+        return f"; did you mean {near.decode()}?" if near else ""
 
     def error(self, problem, result=None):
         """The LockstepError of a GError, which is freed."""
