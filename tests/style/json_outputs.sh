@@ -63,3 +63,18 @@ awk "$(sed -n '/^=== calibrate-trace-layer/,/> eager.json/ s/^> //p' "$golden" |
 cp -- eager.trace eager.json
 "$lockstep" calibrate --pytorch-trace eager.json --model tiny:layers=4,norm=rmsnorm,mlp=swiglu,position=rope,linear_bias=false --cluster pair --gpus 1 --micro-batch 1 --global-batch 1 --other-job --json > layer.json 2> notes
 rm -- eager.json
+
+# The data in pages.
+"$lockstep" run --model tiny --cluster pair --gpus 4 --pp 2 --global-batch 4 --report run.html > /dev/null
+"$lockstep" sweep --model tiny --cluster pair --gpus 2 --global-batch 8 --micro-batch 1 --recompute none --report sweep.html > /dev/null 2> notes
+"$lockstep" schedule --schedule 1f1b --pp 2 --micro-batches 2 --report schedule.html > /dev/null
+python3 - <<'END'
+import base64, gzip, json, re
+from pathlib import Path
+for page in Path().glob("*.html"):
+    for kind, name, text in re.findall(r'<script type="([a-z/]+)" id="data-([a-z]+)">(.*?)</script>', page.read_text(encoding="utf-8"), re.S):
+        text = gzip.decompress(base64.b64decode(text)).decode() if kind == "text/plain" else text
+        if text.startswith("{"):
+            Path(f"page-{page.stem}-{name}.json").write_text(text, encoding="utf-8")
+assert len(list(Path().glob("page-*.json"))) >= 8
+END

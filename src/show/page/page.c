@@ -115,6 +115,7 @@ about (const LsPage *p, const char *version, const char *command)
 {
   LsJsonOut w;
   ls_json_out_open (&w);
+  ls_json_out_string (&w, "schema", "lockstep.page/1");
   ls_json_out_string (&w, "kind", p->kind);
   ls_json_out_string (&w, "title", p->title);
   ls_json_out_string (&w, "subtitle", p->subtitle);

@@ -3,8 +3,8 @@
  *
  * The file holds the result as JSON, one <script type="application/json"> for each part, and a program that
  * shows it (page.js and what stands beside it; view_X.js is the view of a command). So the numbers on the
- * page are those of `--json`. A part of many numbers is packed: gzip, then base64. A policy in the file
- * forbids it to load anything.
+ * page are those of `--json`. A part of many numbers is packed: gzip, then base64. Each part that is JSON has
+ * a schema; others are SVG and CSV. A policy in the file forbids it to load anything.
  *
  * Names that files give are text there, never markup: in JSON "<", ">" and "&" are written as \u003c, \u003e
  * and \u0026, and the program makes text nodes only. */

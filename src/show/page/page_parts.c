@@ -256,6 +256,7 @@ ls_page_timeline (const LsTimeline *t)
   Names names = { g_hash_table_new (g_str_hash, g_str_equal), g_ptr_array_new () };
   ls_json_out_init (&w, text, 0);
   ls_json_out_begin_object (&w, NULL);
+  ls_json_out_string (&w, "schema", "lockstep.page-timeline/1");
   ls_json_out_int (&w, "window", nanoseconds (t->window_end - t->window_start));
   ls_json_out_uint (&w, "n_ranks", t->n_ranks);
   add_words (&w);
@@ -310,6 +311,7 @@ ls_page_memory (const LsPageMemory *ranks, guint n, LsTime window, uint64_t capa
   GString *text = g_string_new (NULL);
   ls_json_out_init (&w, text, 0);
   ls_json_out_begin_object (&w, NULL);
+  ls_json_out_string (&w, "schema", "lockstep.page-memory/1");
   ls_json_out_int (&w, "window", nanoseconds (window));
   ls_json_out_uint (&w, "capacity_bytes", capacity_bytes);
   ls_json_out_begin_array (&w, "ranks");
