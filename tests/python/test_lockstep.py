@@ -57,6 +57,15 @@ class SameAsTheProgram(unittest.TestCase):
         self.assertEqual((result[0].tp, result[-1].tp), (best[0]["config"]["tp"], best[-1]["config"]["tp"]))
         self.assertEqual(result.counts.enumerated, result["counts"]["enumerated"])
 
+    def test_a_row_of_a_sweep_again(self):
+        """All that makes the row, also what is no axis: model, cluster and knobs that have no column."""
+        for options in (SWEEP, {**SWEEP, "cluster": {"extends": "pair"}, "nodes": 2, "strategy": {"bucket_params": 1000000}}):
+            rows = lockstep.sweep(**options, top=6)
+            self.assertGreater(len(rows), 3)
+            for i, row in enumerate(rows):
+                again = lockstep.run(**rows.job(i))
+                self.assertEqual((again.step_time_s, again.tokens_per_s), (row.step_time_s, row.tokens_per_s), rows.job(i))
+
     def test_schedule(self):
         result = lockstep.schedule(schedule="1f1b", pp=4, micro_batches=8)
         self.assertEqual(result.json(), printed("schedule", "--schedule", "1f1b", "--pp", "4", "--micro-batches", "8", "--json"))

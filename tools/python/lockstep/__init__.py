@@ -21,6 +21,7 @@ import io
 import json
 import numbers
 import os
+import shlex
 import tempfile
 import threading
 import warnings
@@ -237,6 +238,14 @@ class SweepResult(Result, Sequence):
             rows.append(Record({**best["config"], **figures}))
         return rows
 
+    def job(self, index=0):
+        """The options with which run() simulates a row again, and memory() and others look at it, as a dict."""
+        members, run = self._members(), the_library().commands["run"]
+        row = members["best"][index]
+        words = shlex.split(members["command"])[2:]
+        first = shlex.split(members["best"][0]["knobs"])
+        return {**_options_of(run, words[:len(words) - len(first)]), **_options_of(run, shlex.split(row["knobs"]))}
+
     def __len__(self):
         return len(self._members()["best"])
 
@@ -245,6 +254,21 @@ class SweepResult(Result, Sequence):
 
     def __iter__(self):
         return iter(self.rows())
+
+
+def _options_of(table, words):
+    """A command line as the keywords of a function."""
+    names = {option.flag.decode(): name for name, option in table.options.items() if option.flag}
+    options, words = {}, iter(words)
+    for word in words:
+        name = names.get(word[2:])
+        value = True if name and not table.options[name].argument else next(words)
+        if word == "--set":
+            key, value = value.split("=", 1)
+            name = next(n for n, option in table.options.items() if option.key.decode() == key)
+        several = table.options[name].is_repeated
+        options[name] = [*options.get(name, []), value] if several else value
+    return options
 
 
 def _column(values):
