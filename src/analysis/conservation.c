@@ -4,8 +4,10 @@
 
 #include <lockstep/error.h>
 
+#include "model/compressed.h"
 #include "model/expert_load.h"
 #include "model/mixer.h"
+#include "model/streams.h"
 #include "strategy/packing.h"
 #include "strategy/shard.h"
 
@@ -81,13 +83,16 @@ n_predicting (const LsModel *m, bool is_last_so)
 
 /* Of a layer, what all ranks of tp do that have no part of the tokens of their own. */
 static double
-latent_flops (const LsModel *m, double tokens, uint32_t seq)
+latent_flops (const LsModel *m, uint32_t kind, double tokens, uint32_t seq)
 {
+  double indexed = 3 * tokens / seq * ls_model_index_flops (m, kind, seq);
+  if (ls_model_is_compressed (m))
+    return 6.0 * tokens * (double) ls_compressed_whole_params (m, kind) + indexed;
   double width = (double) m->index_heads * m->index_dim;
   double linear
       = (double) m->hidden * ((double) m->q_lora + m->kv_lora + m->rope_dim + m->index_dim + m->index_heads)
       + m->q_lora * width;
-  return 6.0 * tokens * linear + 3 * tokens / seq * ls_model_index_flops (m, seq);
+  return 6.0 * tokens * linear + indexed;
 }
 
 /* With more tensor-parallel ranks than key-value heads each rank computes a whole head:
@@ -109,11 +114,16 @@ repeated_head_flops (const LsModel *m, const LsStrategy *s, double tokens)
 static double
 repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
-  uint32_t n_predict = n_predicting (m, ls_layer_has_attention (kind_at (m, m->n_layers)));
-  double tokens = (double) s->global_batch * seq, layers = ls_model_n_attention_layers (m) + n_predict;
-  if (m->kv_lora > 0)
-    return s->sp ? 0 : layers * (s->tp - 1.0) * latent_flops (m, tokens, seq);
-  return repeated_head_flops (m, s, tokens);
+  double tokens = (double) s->global_batch * seq, latents = 0, streams = 0;
+  uint32_t n_layers = m->n_layers + m->predict_layers;
+  for (uint32_t i = 0; i < n_layers && !s->sp; i++) {
+    latents += ls_layer_has_attention (kind_at (m, i)) ? latent_flops (m, kind_at (m, i), tokens, seq) : 0;
+    streams += ls_layer_n_halves (kind_at (m, i)) * (double) ls_streams_linear_params (m);
+  }
+  streams += s->sp ? 0 : (1 + m->predict_layers) * (double) ls_streams_end_linear_params (m);
+  bool is_latent = m->kv_lora > 0 || ls_model_is_compressed (m);
+  double attention = is_latent ? (s->tp - 1.0) * latents : repeated_head_flops (m, s, tokens);
+  return attention + 6 * tokens * (s->tp - 1.0) * streams;
 }
 
 /* Words looked up by a product with a one-hot matrix, as some software does: no FLOPs of the model. */

@@ -5,6 +5,8 @@
 #include "analysis/own_runs.h"
 #include "data/measured/read_residuals.h"
 #include "job/softwares.h"
+#include "model/compressed.h"
+#include "model/streams.h"
 
 #define NAME "residuals"
 
@@ -121,6 +123,8 @@ unlike_all (const LsJobResult *r)
     return "none of the measured runs has documents of known lengths in a sequence";
   if (r->model.encoder_layers > 0)
     return "none of the measured runs has an encoder";
+  if (ls_model_is_compressed (&r->model) || ls_model_n_streams (&r->model) > 1)
+    return "none of the measured runs has attention to compressed keys or several residual streams";
   return r->model.mixer != LS_MIXER_NONE ? "none of the measured runs has layers without attention" : NULL;
 }
 

@@ -50,10 +50,10 @@ ls_model_flops (const LsModel *m, uint64_t vocab, uint32_t seq, double n_sequenc
         ? 2 * ls_model_attention_pairs (m, kind, seq) * ls_model_attention_width (m, kind)
         : 0;
     mixers += (kind & LS_LAYER_MIXER) != 0;
-    indexed += ls_layer_has_attention (kind);
+    indexed += ls_model_index_flops (m, kind, seq);
   }
   double attention = 12 * s * s * widths;
+  linear += 3 * indexed;
   linear += mixers > 0 ? 3 * mixers * ls_mixer_flops (m, seq) : 0;
-  linear += 3 * indexed * ls_model_index_flops (m, seq);
   return n_sequences * (linear + (causal ? attention / 2 : attention));
 }

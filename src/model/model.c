@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "model/compressed.h"
 #include "model/mixer.h"
+#include "model/streams.h"
 
 #define VOCAB_MULTIPLE 128 /* Megatron-LM, --make-vocab-size-divisible-by */
 
@@ -72,6 +74,10 @@ traits_of (char letter)
   case 'd':
   case 'e':
     return LS_LAYER_NO_MIXING;
+  case 'S':
+    return LS_LAYER_CSA;
+  case 'H':
+    return LS_LAYER_HCA;
   default:
     return 0;
   }
@@ -157,8 +163,9 @@ ls_model_n_moe_layers (const LsModel *m)
 
 /* --- attention ---------------------------------------------------------------------- */
 
-double
-ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
+/* Without those of compressed keys. */
+static double
+token_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
 {
   double s = seq, w = m->window;
   if (kind & LS_LAYER_ENCODER)
@@ -171,9 +178,17 @@ ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
 }
 
 double
-ls_model_index_flops (const LsModel *m, uint32_t seq)
+ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
 {
-  return (double) seq * seq * m->index_heads * m->index_dim;
+  return token_pairs (m, kind, seq) + ls_compressed_pairs (m, kind, seq);
+}
+
+double
+ls_model_index_flops (const LsModel *m, uint32_t kind, uint32_t seq)
+{
+  bool has_indexer = ls_layer_has_attention (kind) && (!ls_model_is_compressed (m) || kind & LS_LAYER_CSA);
+  uint32_t n_keys = seq / MAX (1, ls_compressed_ratio (m, kind));
+  return has_indexer ? (double) seq * n_keys * m->index_heads * m->index_dim : 0;
 }
 
 uint32_t
@@ -294,9 +309,11 @@ indexer_params (const LsModel *m)
 }
 
 static uint64_t
-attention_params (const LsModel *m)
+attention_params (const LsModel *m, uint32_t kind)
 {
   uint64_t h = m->hidden, a = m->n_heads;
+  if (ls_model_is_compressed (m))
+    return ls_compressed_linear_params (m, kind);
   if (m->kv_lora == 0)
     return h * (qkv_width (m) + (m->attention_gate ? query_width (m) : 0)) + query_width (m) * h;
   uint64_t q = m->q_lora > 0 ? m->q_lora * (h + query_width (m)) : h * query_width (m);
@@ -307,8 +324,10 @@ attention_params (const LsModel *m)
 
 /* Norms inside of attention. */
 static uint64_t
-attention_norm_params (const LsModel *m)
+attention_norm_params (const LsModel *m, uint32_t kind)
 {
+  if (ls_model_is_compressed (m))
+    return ls_compressed_other_params (m, kind);
   uint64_t heads = m->qk_norm_over == LS_QK_NORM_ALL ? (uint64_t) m->n_heads + m->n_kv_heads : 2;
   return m->kv_lora + m->q_lora + 2 * (uint64_t) m->index_dim + (m->qk_norm ? heads * m->head_dim : 0);
 }
@@ -323,7 +342,7 @@ ls_model_expert_params (const LsModel *m)
 static uint64_t
 mixing_linear_params (const LsModel *m, uint32_t kind)
 {
-  uint64_t n = ls_layer_has_attention (kind) ? attention_params (m) : 0;
+  uint64_t n = ls_layer_has_attention (kind) ? attention_params (m, kind) : 0;
   n += kind & LS_LAYER_MIXER ? ls_mixer_linear_params (m) : 0;
   return kind & LS_LAYER_CROSS ? 2 * n : n;
 }
@@ -333,7 +352,7 @@ static uint64_t
 layer_linear_params (const LsModel *m, uint32_t kind, uint32_t n_experts)
 {
   LsModel own = ls_model_of_kind (m, kind);
-  uint64_t n = mixing_linear_params (&own, kind);
+  uint64_t n = mixing_linear_params (&own, kind) + ls_layer_n_halves (kind) * ls_streams_linear_params (m);
   if (kind & LS_LAYER_NO_MLP)
     return n;
   if (!(kind & LS_LAYER_EXPERTS))
@@ -355,13 +374,17 @@ layer_biases (const LsModel *m, uint32_t kind)
   return n;
 }
 
+uint32_t
+ls_layer_n_halves (uint32_t kind)
+{
+  return !(kind & LS_LAYER_NO_MIXING) + !(kind & LS_LAYER_NO_MLP) + ((kind & LS_LAYER_CROSS) != 0);
+}
+
 /* Over the hidden dimension. */
 static uint32_t
 norms_of (const LsModel *m, uint32_t kind)
 {
-  uint32_t n_halves
-      = !(kind & LS_LAYER_NO_MIXING) + !(kind & LS_LAYER_NO_MLP) + ((kind & LS_LAYER_CROSS) != 0);
-  return m->norms == LS_NORMS_SHARED ? 1 : n_halves * (m->norms == LS_NORMS_BOTH ? 2 : 1);
+  return m->norms == LS_NORMS_SHARED ? 1 : ls_layer_n_halves (kind) * (m->norms == LS_NORMS_BOTH ? 2 : 1);
 }
 
 static uint64_t
@@ -370,7 +393,8 @@ layer_params (const LsModel *m, uint32_t kind, uint32_t n_experts)
   LsModel own = ls_model_of_kind (m, kind);
   return layer_linear_params (m, kind, n_experts) + layer_biases (&own, kind)
       + norms_of (m, kind) * norm_params (m)
-      + (ls_layer_has_attention (kind) ? attention_norm_params (&own) : 0)
+      + (ls_layer_has_attention (kind) ? attention_norm_params (&own, kind) : 0)
+      + ls_layer_n_halves (kind) * ls_streams_other_params (m)
       + (kind & LS_LAYER_MIXER ? ls_mixer_other_params (m) : 0);
 }
 
@@ -391,7 +415,8 @@ static uint64_t
 predict_linear_params (const LsModel *m, uint32_t n_experts)
 {
   uint32_t kind = ls_model_layer_kind (m, m->n_layers - 1);
-  return layer_linear_params (m, kind, n_experts) + 2 * (uint64_t) m->hidden * m->hidden;
+  return layer_linear_params (m, kind, n_experts) + 2 * (uint64_t) m->hidden * m->hidden
+      + ls_streams_end_linear_params (m);
 }
 
 /* With two norms before it, and one before the head. */
@@ -399,13 +424,14 @@ static uint64_t
 predict_params (const LsModel *m, uint32_t n_experts)
 {
   uint32_t kind = ls_model_layer_kind (m, m->n_layers - 1);
-  return layer_params (m, kind, n_experts) + 2 * (uint64_t) m->hidden * m->hidden + 3 * norm_params (m);
+  return layer_params (m, kind, n_experts) + 2 * (uint64_t) m->hidden * m->hidden + 3 * norm_params (m)
+      + ls_streams_end_linear_params (m) + ls_streams_end_other_params (m);
 }
 
 uint64_t
 ls_model_linear_params (const LsModel *m, uint64_t vocab)
 {
-  uint64_t n = vocab * m->hidden;
+  uint64_t n = vocab * m->hidden + ls_streams_end_linear_params (m);
   n += m->predict_layers * (predict_linear_params (m, m->top_k) + vocab * m->hidden);
   for (uint32_t i = 0; i < m->n_layers; i++)
     n += layer_linear_params (m, ls_model_layer_kind (m, i), m->top_k);
@@ -421,6 +447,7 @@ params_with (const LsModel *m, uint64_t vocab, uint32_t n_experts)
   for (uint32_t i = 0; i < m->n_layers; i++)
     layers += layer_params (m, ls_model_layer_kind (m, i), n_experts);
   layers += m->predict_layers * predict_params (m, n_experts);
+  layers += ls_streams_end_linear_params (m) + ls_streams_end_other_params (m);
   return table + positions + layers + (m->encoder_layers > 0 ? 2 : 1) * norm_params (m) + head;
 }
 

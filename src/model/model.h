@@ -67,9 +67,16 @@ typedef struct {
   /* An indexer that chooses which keys a query of latent attention meets (DeepSeek-AI 2025, DeepSeek-V3.2,
    * section 2.1): `window` of them; 0: none, and the next is 0 too. */
   uint32_t index_heads, index_dim;
-  uint32_t ffn;   /* inner width of the MLP          */
-  uint32_t vocab; /* as published, before padding    */
-  uint32_t seq;   /* training sequence length        */
+  /* Attention to compressed keys (model/compressed.h): heads share one key, which is its value; 0: it is of
+   * another sort, and the rest is 0 too. Groups of heads and columns of each on the way out; tokens of a
+   * compressed key, and how many of these an indexer chooses. */
+  uint32_t out_groups, out_lora;
+  uint32_t csa_ratio, index_top;
+  uint32_t hca_ratio;
+  uint32_t streams; /* of the residual, mixed (model/streams.h); 0: one */
+  uint32_t ffn;     /* inner width of the MLP          */
+  uint32_t vocab;   /* as published, before padding    */
+  uint32_t seq;     /* training sequence length        */
   LsMlp mlp;
   LsNorm norm;
   LsPosition position;
@@ -94,7 +101,8 @@ typedef struct {
    *
    *     A  attention, then an MLP or experts     a  attention alone    d  an MLP alone
    *     M  a mixer, then an MLP or experts       m  a mixer alone      e  experts alone
-   *     P  attention and a mixer side by side, then an MLP or experts */
+   *     P  attention and a mixer side by side, then an MLP or experts
+   *     S  attention to chosen compressed keys, then an MLP or experts; H  to more compressed ones */
   char *layer_pattern;
   /* A mixer: LS_MIXER_NONE, and the rest is 0 too. */
   LsMixerKind mixer;
@@ -144,7 +152,9 @@ typedef enum {
   LS_LAYER_BOTH = 64,      /* with a mixer: attention beside it */
   LS_LAYER_ENCODER = 128,  /* attention to all tokens, not only those before */
   LS_LAYER_CROSS = 256,    /* attention to the encoder's tokens behind its own */
-  LS_N_LAYER_KINDS = 512
+  LS_LAYER_CSA = 512,      /* attention to compressed keys, of which an indexer chooses some */
+  LS_LAYER_HCA = 1024,     /* to all keys that are compressed more */
+  LS_N_LAYER_KINDS = 2048
 } LsLayerTrait;
 
 /* Of a layer in model order: below LS_N_LAYER_KINDS. */
@@ -178,6 +188,10 @@ uint32_t ls_model_decoder_seq (const LsModel *m, uint32_t seq);
 /* Width of what experts read and write: expert_latent, or hidden. */
 uint32_t ls_model_expert_width (const LsModel *m);
 
+/* Parts of a layer of this kind with a sum of their own: attention or a mixer, an MLP or experts, attention
+ * to an encoder's tokens. */
+uint32_t ls_layer_n_halves (uint32_t kind);
+
 /* Of the s x s pairs of a query and a key of a sequence, the share that the mask of a layer of this kind
  * leaves: a half with a causal mask alone, all in an encoder. */
 double ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq);
@@ -185,8 +199,9 @@ double ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq);
 /* Of a layer of this kind with attention, heads times the mean width of a key and a value. */
 double ls_model_attention_width (const LsModel *m, uint32_t kind);
 
-/* FLOPs of the scores of an indexer, forward, for a sequence: each query meets the keys before it. */
-double ls_model_index_flops (const LsModel *m, uint32_t seq);
+/* FLOPs of the scores of an indexer of a layer of this kind, forward, for a sequence: each query meets the
+ * keys before it, compressed or not. */
+double ls_model_index_flops (const LsModel *m, uint32_t kind, uint32_t seq);
 
 /* Heads of keys and values that are projected: 2 of each, or 1 where keys are values. */
 uint32_t ls_model_n_kv_products (const LsModel *m);

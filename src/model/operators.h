@@ -183,6 +183,9 @@ uint64_t ls_context_k_bytes (const LsModel *m, const LsShard *s);
 
 /* Bytes of the tensor between two layers on one rank (2sbh, /t with SP). */
 uint64_t ls_boundary_bytes (const LsModel *m, const LsShard *s);
+/* The same of all residual streams: what goes from stage to stage, and what a layer that is computed again
+ * begins with. */
+uint64_t ls_residual_bytes (const LsModel *m, const LsShard *s);
 
 /* One optimizer step over n_params local parameters with mixed-precision Adam, as
  * Megatron-LM launches it; bytes per parameter follow from the dtypes

@@ -1,4 +1,5 @@
 #include "model/operators_build.h"
+#include "model/streams.h"
 
 static uint64_t
 divide (uint64_t n, uint64_t by)
@@ -283,4 +284,10 @@ ls_boundary_bytes (const LsModel *m, const LsShard *s)
   LsCut cut;
   ls_cut_init (&cut, m, s);
   return cut.local_tokens * m->hidden * cut.elt;
+}
+
+uint64_t
+ls_residual_bytes (const LsModel *m, const LsShard *s)
+{
+  return ls_model_n_streams (m) * ls_boundary_bytes (m, s);
 }

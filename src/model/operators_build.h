@@ -105,6 +105,36 @@ typedef struct {
 /* Layer or RMS norm over the hidden dimension. out_bytes: per element of the result. */
 void ls_operators_norm (GArray *operators, const LsCut *cut, const LsNormPlace *place, uint32_t out_bytes);
 
+/* Latents (operators_mla.c): a product of this rank's tokens with a weight that every tensor-parallel rank
+ * has; a norm of rows of so many numbers; a column-parallel product of what is gathered, of which `gathered`
+ * columns by tensor parallelism; queries, through a latent of q_lora where there is one. */
+LsOperator *ls_operators_down (GArray *operators, const LsCut *cut, const LsLinearNames *names,
+                               uint64_t width);
+void ls_operators_latent_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t rows,
+                               uint64_t width);
+void ls_operators_up (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t in,
+                      uint64_t gathered, uint64_t out);
+void ls_operators_latent_query (GArray *operators, const LsCut *cut);
+
+/* What chooses keys for a query: columns of its keys and weights, numbers of its norm and beside them, tokens
+ * of a key, and how many it chooses. */
+typedef struct {
+  uint64_t columns, norm, n_others;
+  uint32_t ratio, chosen;
+} LsIndexer;
+
+void ls_operators_indexer (GArray *operators, const LsCut *cut, const LsIndexer *what);
+
+/* Attention to compressed keys, with its way out (operators_compressed.c; model/compressed.h). */
+void ls_operators_compressed_attention (GArray *operators, const LsCut *cut);
+
+/* Residual streams (operators_streams.c; model/streams.h): before a half of a layer, behind it; behind the
+ * embedding, and before the norm of the head. Nothing but for the first two where there is one stream. */
+void ls_operators_streams_in (GArray *operators, const LsCut *cut, const char *name);
+void ls_operators_streams_out (GArray *operators, const LsCut *cut, const char *name);
+void ls_operators_streams_begin (GArray *operators, const LsCut *cut);
+void ls_operators_streams_end (GArray *operators, const LsCut *cut);
+
 /* A part of flash attention: queries that meet keys, of each sequence. */
 typedef struct {
   uint64_t queries, keys;

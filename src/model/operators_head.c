@@ -143,6 +143,7 @@ ls_operators_embedding (const LsModel *m, const LsShard *s, GArray *operators)
     append_positions (operators, &cut);
   if (m->dropout)
     append_dropout (operators, &cut);
+  ls_operators_streams_begin (operators, &cut);
   ls_operators_freeze (operators, from, &cut);
 }
 
@@ -298,6 +299,7 @@ append_head (GArray *operators, const LsCut *cut, bool with_weight)
 {
   static const LsNormPlace last = { "final-norm", LS_RECIPE_FINAL_NORM, LS_RECIPE_RESIDUAL, false };
   const LsShard *s = cut->shard;
+  ls_operators_streams_end (operators, cut);
   ls_operators_norm (operators, cut, &last, cut->elt);
   append_logits (operators, cut, with_weight);
   if (cut->model->logit_cap)
@@ -330,6 +332,7 @@ append_prediction (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "predict-proj", LS_TP_NONE);
   ls_operator_linear (op, cut, &predict_names, cut->act, 2 * h, h / cut->shard->tp);
   ls_operator_weight (op, LS_TENSOR_ROWS, h / cut->shard->tp, 2 * h, 1);
+  ls_operators_streams_begin (operators, cut);
   ls_operators_layer (cut->model, cut->shard, cut->model->n_layers - 1, operators);
 }
 

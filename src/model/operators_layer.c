@@ -19,7 +19,9 @@
  *
  * The biases of proj and fc2 are added after the reduction, in the fused
  * bias-dropout-add, and belong to it: they are replicated over tp. */
+#include "model/compressed.h"
 #include "model/operators_build.h"
+#include "model/streams.h"
 
 static const LsLinearNames qkv_names = { "qkv", "qkv-dgrad", "qkv-wgrad" };
 static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad" };
@@ -293,32 +295,40 @@ append_branch (GArray *operators, const LsCut *cut, const char *name)
 /* A part of a layer: attention, what stands for the MLP, attention to an encoder's tokens. */
 typedef struct {
   LsNormPlace before, after;
-  const char *branch, *sum;
+  const char *branch, *sum, *streams;
 } Half;
 
 static const Half halves[] = {
   { { "input-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, true },
     { "attention-post-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, false },
     "attention-input",
-    "attention-add" },
+    "attention-add",
+    "attention-streams" },
   { { "mlp-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, true },
     { "mlp-post-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, false },
     "mlp-input",
-    "mlp-add" },
+    "mlp-add",
+    "mlp-streams" },
   { { "cross-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, true },
     { "cross-post-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, false },
     "cross-input",
-    "cross-add" },
+    "cross-add",
+    "cross-streams" },
 };
 
 static void
 begin_half (GArray *operators, const LsCut *cut, const Half *half)
 {
   LsNormPlaces norms = cut->model->norms;
+  LsNormPlace before = half->before;
+  if (ls_model_n_streams (cut->model) > 1) {
+    ls_operators_streams_in (operators, cut, half->streams);
+    before.in_residual = false;
+  }
   if (norms == LS_NORMS_POST || (norms == LS_NORMS_SHARED && half != &halves[0]))
     append_branch (operators, cut, half->branch);
   else
-    ls_operators_norm (operators, cut, &half->before, ls_scaled_norm_out_bytes (cut->shard));
+    ls_operators_norm (operators, cut, &before, ls_scaled_norm_out_bytes (cut->shard));
 }
 
 static void
@@ -327,7 +337,10 @@ end_half (GArray *operators, const LsCut *cut, const Half *half)
   LsNormPlaces norms = cut->model->norms;
   if (norms == LS_NORMS_POST || norms == LS_NORMS_BOTH)
     ls_operators_norm (operators, cut, &half->after, cut->elt);
-  append_bias_dropout_add (operators, cut, half->sum, half->before.sum);
+  if (ls_model_n_streams (cut->model) > 1)
+    ls_operators_streams_out (operators, cut, half->sum);
+  else
+    append_bias_dropout_add (operators, cut, half->sum, half->before.sum);
 }
 
 /* The output of a norm is kept once: by what computes Q, K and V. */
@@ -370,7 +383,9 @@ append_mixing (GArray *operators, const LsCut *cut)
 {
   guint from = operators->len;
   if (ls_layer_has_attention (cut->kind))
-    (cut->model->kv_lora > 0 ? ls_operators_latent_attention : append_attention) (operators, cut);
+    (ls_model_is_compressed (cut->model) ? ls_operators_compressed_attention
+         : cut->model->kv_lora > 0       ? ls_operators_latent_attention
+                                         : append_attention) (operators, cut);
   if (!(cut->kind & LS_LAYER_MIXER))
     return;
   bool is_beside = operators->len > from;

@@ -36,9 +36,8 @@ static const LsLinearNames index_query_names = { "index-query", "index-query-dgr
 static const LsLinearNames gate_names = { "gate", "gate-dgrad", "gate-wgrad" };
 static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad" };
 
-/* On this rank's tokens only. */
-static LsOperator *
-append_down (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t width)
+LsOperator *
+ls_operators_down (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t width)
 {
   LsCut local = *cut;
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
@@ -49,10 +48,10 @@ append_down (GArray *operators, const LsCut *cut, const LsLinearNames *names, ui
   return op;
 }
 
-static void
-append_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t width)
+void
+ls_operators_latent_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t rows,
+                          uint64_t width)
 {
-  uint64_t rows = cut->local_tokens;
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
   ls_operator_fwd (op, ls_cut_stream (cut, "latent-norm-fwd", LS_KERNEL_NORM, rows, width, 2 * cut->elt));
   ls_operator_igrad (op, ls_cut_stream (cut, "latent-norm-bwd", LS_KERNEL_NORM, rows, width, 3 * cut->elt));
@@ -61,10 +60,9 @@ append_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t wid
   op->saved_bytes = rows * width * cut->elt;
 }
 
-/* gathered: columns that tensor parallelism gathers for it. */
-static void
-append_up (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t in, uint64_t gathered,
-           uint64_t out)
+void
+ls_operators_up (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t in,
+                 uint64_t gathered, uint64_t out)
 {
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_COLUMN);
   ls_operator_linear (op, cut, names, cut->shard->dtype, in, out);
@@ -73,17 +71,17 @@ append_up (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint
   op->is_latent_up = true;
 }
 
-static void
-append_query (GArray *operators, const LsCut *cut)
+void
+ls_operators_latent_query (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   if (m->q_lora == 0) {
-    append_up (operators, cut, &q_up_names, m->hidden, m->hidden, cut->q_width);
+    ls_operators_up (operators, cut, &q_up_names, m->hidden, m->hidden, cut->q_width);
     return;
   }
-  append_down (operators, cut, &q_down_names, m->q_lora);
-  append_norm (operators, cut, "q-norm", m->q_lora);
-  append_up (operators, cut, &q_up_names, m->q_lora, m->q_lora, cut->q_width);
+  ls_operators_down (operators, cut, &q_down_names, m->q_lora);
+  ls_operators_latent_norm (operators, cut, "q-norm", cut->local_tokens, m->q_lora);
+  ls_operators_up (operators, cut, &q_up_names, m->q_lora, m->q_lora, cut->q_width);
 }
 
 /* The layer norm's output is kept by what computes the queries, and two gradients of it meet. */
@@ -92,14 +90,14 @@ append_key_value (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   uint64_t nope = m->head_dim - m->rope_dim;
-  LsOperator *op = append_down (operators, cut, &kv_down_names, m->kv_lora + m->rope_dim);
+  LsOperator *op = ls_operators_down (operators, cut, &kv_down_names, m->kv_lora + m->rope_dim);
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "latent-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
                                     m->hidden, 3 * cut->elt));
   op->saved_bytes = op->input_bytes = 0;
-  append_norm (operators, cut, "kv-norm", m->kv_lora);
-  append_up (operators, cut, &kv_up_names, m->kv_lora, m->kv_lora + m->rope_dim,
-             cut->heads * (nope + m->v_dim));
+  ls_operators_latent_norm (operators, cut, "kv-norm", cut->local_tokens, m->kv_lora);
+  ls_operators_up (operators, cut, &kv_up_names, m->kv_lora, m->kv_lora + m->rope_dim,
+                   cut->heads * (nope + m->v_dim));
 }
 
 /* Rotates the queries in place; writes keys, with the rotated part in each head, and values. */
@@ -125,16 +123,18 @@ append_rope (GArray *operators, const LsCut *cut)
 /* Every rank scores its own tokens against all before them: Q K^T of each head, weighted and summed in the
  * same kernel, so one score of 4 bytes a pair is written, and read to choose from. Trained by a loss of its
  * own, whose gradients end at its products. */
-static void
-append_indexer (GArray *operators, const LsCut *cut)
+void
+ls_operators_indexer (GArray *operators, const LsCut *cut, const LsIndexer *what)
 {
   const LsModel *m = cut->model;
   uint64_t sequences = cut->shard->micro_batch, queries = cut->local_tokens / sequences,
-           keys = cut->shard->seq;
+           keys = cut->shard->seq / what->ratio;
   uint64_t width = (uint64_t) m->index_heads * m->index_dim, scores = cut->local_tokens * keys / 2;
-  LsOperator *op = append_down (operators, cut, &index_key_names, m->index_dim + m->index_heads);
+  LsOperator *op = ls_operators_down (operators, cut, &index_key_names, what->columns);
   op->saved_bytes = op->input_bytes = 0;
-  append_norm (operators, cut, "index-norm", 2 * (uint64_t) m->index_dim);
+  if (what->n_others > 0)
+    ls_operator_param (op, what->n_others);
+  ls_operators_latent_norm (operators, cut, "index-norm", cut->local_tokens / what->ratio, what->norm);
   op = ls_operator_append (operators, "index-query", LS_TP_NONE);
   LsCut local = *cut;
   local.tokens = cut->local_tokens;
@@ -146,7 +146,9 @@ append_indexer (GArray *operators, const LsCut *cut)
   LsKernel kernel = ls_kernel_gemm ("index-scores", cut->act, queries, keys / 2, m->index_dim,
                                     m->index_heads * sequences, cut->elt, false);
   kernel.flops = (double) scores * 2 * (double) width;
-  kernel.bytes = (double) cut->elt * (double) cut->local_tokens * (double) (width + m->index_dim)
+  kernel.bytes = (double) cut->elt
+          * ((double) cut->local_tokens * (double) width
+             + (double) (cut->local_tokens / what->ratio) * (double) m->index_dim)
       + FP32_BYTES * (double) scores;
   ls_operator_fwd (op, kernel);
   ls_operator_fwd (op,
@@ -156,7 +158,7 @@ append_indexer (GArray *operators, const LsCut *cut)
   kernel.flops *= 2;
   kernel.bytes *= 2;
   ls_operator_igrad (op, kernel);
-  op->saved_bytes = cut->local_tokens * m->window * INDEX_BYTES;
+  op->saved_bytes = cut->local_tokens * what->chosen * INDEX_BYTES;
 }
 
 static void
@@ -197,11 +199,15 @@ ls_operators_latent_attention (GArray *operators, const LsCut *cut)
   const LsModel *m = cut->model;
   uint64_t values = cut->heads * m->v_dim;
 
-  append_query (operators, cut);
+  ls_operators_latent_query (operators, cut);
   append_key_value (operators, cut);
   append_rope (operators, cut);
   if (m->index_heads > 0)
-    append_indexer (operators, cut);
+    ls_operators_indexer (operators, cut,
+                          &(LsIndexer) { .columns = m->index_dim + m->index_heads,
+                                         .norm = 2 * (uint64_t) m->index_dim,
+                                         .ratio = 1,
+                                         .chosen = m->window });
   append_attention (operators, cut);
   if (m->attention_gate)
     append_gate (operators, cut, values);

@@ -1,5 +1,6 @@
 /* What follows, and what is legal, with a mixture of experts, latent attention, an encoder and adapters. */
 #include "model/expert_load.h"
+#include "model/compressed.h"
 #include "strategy/strategy_rules.h"
 
 /* Schedules that are made of pairs are meant for it. */
@@ -167,9 +168,25 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
               s->ep, s->zero_stage, s->zero_group);
 }
 
+static void
+check_compressed_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (m->out_groups % s->tp != 0)
+    conflict (diags, "/tp", "expected a divisor of the model's %u groups of attention's output; got %u",
+              m->out_groups, s->tp);
+  if (s->attention == LS_ATTENTION_UNFUSED)
+    conflict (diags, "/attention", "expected flash with attention to compressed keys; got unfused");
+  if (s->cp > 1)
+    unsupported (diags, "/cp",
+                 "context parallelism of attention to compressed keys is not modelled; expected 1, got %u",
+                 s->cp);
+}
+
 void
 check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
+  if (ls_model_is_compressed (m))
+    check_compressed_attention (s, m, diags);
   if (m->kv_lora == 0) {
     if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_MLA_UP)
       conflict (diags, "/recompute_parts",
@@ -222,12 +239,13 @@ static void
 check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
-  bool is_plain
-      = m->kv_lora == 0 && m->mixer == LS_MIXER_NONE && m->encoder_layers == 0 && m->predict_layers == 0;
+  bool is_plain = m->kv_lora == 0 && !ls_model_is_compressed (m) && m->streams == 0
+      && m->mixer == LS_MIXER_NONE && m->encoder_layers == 0 && m->predict_layers == 0;
   if (!is_plain)
     unsupported (
         diags, "/lora_rank",
-        "adapters of latent attention, mixers, encoders or layers that predict are not modelled; expected 0");
+        "adapters of latent attention or attention to compressed keys, beside mixed residual streams, of "
+        "mixers, encoders or layers that predict are not modelled; expected 0");
   if (s->dp_kind == LS_DP_PS || s->dp_kind == LS_DP_XLA_FSDP || s->offload != LS_OFFLOAD_NONE)
     unsupported (diags, "/lora_rank",
                  "frozen weights with parameter servers, XLA's FSDP or offload are not modelled; expected 0");

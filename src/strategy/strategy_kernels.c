@@ -1,4 +1,5 @@
 /* What is legal of the kernels around attention and loss. */
+#include "model/compressed.h"
 #include "strategy/strategy_rules.h"
 
 /* Their bytes are those of 16 bits. */
@@ -20,17 +21,18 @@ check_documents (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
               "expected whole with unfused attention, which computes the scores of whole sequences and masks "
               "them; got \"%s\"",
               s->lengths);
-  if (m->encoder_layers > 0 || m->index_heads > 0)
+  if (m->encoder_layers > 0 || m->index_heads > 0 || ls_model_is_compressed (m))
     unsupported (diags, "/lengths",
-                 "several documents in a sequence with an encoder, or with an indexer that chooses keys, are "
-                 "not modelled; expected whole, got \"%s\"",
+                 "several documents in a sequence with an encoder, with an indexer that chooses keys or with "
+                 "compressed keys, are not modelled; expected whole, got \"%s\"",
                  s->lengths);
 }
 
 void
 check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  bool is_plain_flash = s->attention == LS_ATTENTION_FLASH && s->cp == 1 && m->kv_lora == 0;
+  bool is_plain_flash
+      = s->attention == LS_ATTENTION_FLASH && s->cp == 1 && m->kv_lora == 0 && !ls_model_is_compressed (m);
   if (s->qkv_layout != LS_QKV_JOINT && !is_plain_flash)
     conflict (diags, "/qkv_layout",
               "expected joint but for flash attention over whole sequences, without latent attention; got %s",

@@ -5,6 +5,7 @@
  * stays 0 and silences the rules that need it. */
 #include <string.h>
 
+#include "model/compressed.h"
 #include "schedules/sched.h"
 #include "strategy/chunks.h"
 #include "strategy/dp_traits.h"
@@ -172,7 +173,8 @@ static bool
 can_recompute_ops (const LsStrategy *s, const LsModel *m)
 {
   const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
-  return m->n_experts == 0 && m->kv_lora == 0 && s->lora_rank == 0 && !(sched && sched->is_split);
+  bool is_plain = m->n_experts == 0 && m->kv_lora == 0 && !ls_model_is_compressed (m) && m->streams == 0;
+  return is_plain && s->lora_rank == 0 && !(sched && sched->is_split);
 }
 
 static void

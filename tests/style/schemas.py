@@ -27,7 +27,9 @@ SAID_BY_CODE = {
     "fabric-missing.json", "fat-tree-without-pods.json", "fault-key-misspelt.json", "gpu-is-an-object.json",
     "gpus-missing.json", "list-without-switches.json", "nic-count-missing.json", "torus-nic-missing.json",
     "experts-without-ffn.json", "shared-without-experts.json", "values-without-latent.json",
-    "recompute-stages-count.json", "attention-without-flops.json", "bytes-missing.json", "model-without-batch.json"}
+    "recompute-stages-count.json", "attention-without-flops.json", "bytes-missing.json", "model-without-batch.json",
+    "compressed-heavy-without-ratio.json", "compressed-letters-alone.json", "compressed-without-groups.json",
+    "compressed-without-window.json"}
 
 # Written as forward is; no trace of the tests has one.
 UNMET = "lockstep.calibrate/1.layer.backward.parts[]."

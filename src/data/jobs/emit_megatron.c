@@ -32,6 +32,8 @@ check_model (Emit *e)
     emit_refuse (e, "--model", "its latent attention has no rope; Megatron-LM's has");
   if (m->index_heads > 0)
     emit_refuse (e, "--model", "an indexer chooses the keys of its attention, which cannot be written");
+  if (m->out_groups > 0 || m->streams > 0)
+    emit_refuse (e, "--model", "attention to compressed keys and several residual streams cannot be written");
   if (m->full_first)
     emit_refuse (e, "--model",
                  "its first layer sees the whole sequence, of Megatron-LM's the last of so many");

@@ -30,6 +30,7 @@ static const LsField family_fields[] = {
     .meaning = "how the type says which layers have experts" },
   BOOL (experts_are_optional, "a file without their number is dense"),
   BOOL (latent, "multi-head latent attention"),
+  BOOL (compressed, "attention to compressed keys, in layers that compress_ratios or layer_types tell"),
   BOOL (slides, "sliding_window is heeded"),
   BOOL (unrotated_full, "layers that see the whole sequence have no rope, if others do not"),
   BOOL (dense_is_shared, "without experts the MLP is as wide as the shared one would be"),

@@ -34,7 +34,8 @@ typedef struct {
   uint32_t zero_experts; /* that do nothing and are chosen as the others are (longcat) */
   uint32_t experts, top_k, expert_groups, top_groups, expert_ffn, shared_ffn, n_shared, dense_layers,
       dense_ffn, sparse_step, interleave;
-  uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim, index_heads, index_dim;
+  uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim, index_heads, index_dim, index_top;
+  uint32_t out_groups, out_lora, csa_ratio, hca_ratio, streams;
   uint32_t n_predictions; /* multi-token prediction */
   uint32_t mixer_heads, mixer_head_dim, mixer_groups, mixer_state, mixer_conv, mixer_chunk, mixer_expand;
   bool mixer_full_gate, attention_gate;
@@ -67,6 +68,7 @@ typedef struct {
   HfExperts experts;
   bool experts_are_optional;
   bool latent;              /* attention */
+  bool compressed;          /* attention to compressed keys, in layers that a list tells */
   bool slides;              /* sliding_window is heeded */
   bool unrotated_full;      /* layers that see the whole sequence have no rope, if others do not */
   bool dense_is_shared;     /* without experts the MLP is as wide as the shared one would be */

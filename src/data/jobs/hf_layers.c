@@ -95,9 +95,10 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel
 {
   const cJSON *list = hf_get (doc, "layer_types"), *pattern = hf_get (doc, "sliding_window_pattern");
   bool is_exact = true, is_off = cJSON_IsNull (hf_get (doc, "sliding_window"));
+  uint32_t window = c->sliding_window ? c->sliding_window : c->index_top; /* chosen keys, in DeepSeek-V3.2 */
   m->full_every = pattern_period (pattern) > 0 ? pattern_period (pattern) : m->full_every;
   const cJSON *n_first = hf_get (doc, "max_window_layers");
-  if ((cJSON_IsArray (list) || cJSON_IsNumber (n_first)) && m->mixer == LS_MIXER_NONE) {
+  if ((cJSON_IsArray (list) || cJSON_IsNumber (n_first)) && m->mixer == LS_MIXER_NONE && !f->compressed) {
     g_autofree bool *has = g_new0 (bool, m->n_layers);
     Layers l = { m->n_layers, has };
     if (!cJSON_IsArray (list))
@@ -110,7 +111,7 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel
     m->full_every = m->full_first ? from_first : m->full_every;
     is_exact |= m->full_first;
   }
-  m->window = f->slides && c->use_sliding_window && !is_off && m->full_every != 1 ? c->sliding_window : 0;
+  m->window = f->slides && c->use_sliding_window && !is_off && m->full_every != 1 ? window : 0;
   if (m->window == 0) {
     m->full_every = 0, m->full_first = false, m->window_kind = LS_WINDOW_SLIDING;
     m->window_heads = m->window_kv_heads = m->window_head_dim = 0; /* no layer has them */
@@ -293,9 +294,56 @@ find_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiag
   return g_strdup (f->model.layer_pattern);
 }
 
+/* Of a layer with attention to compressed keys, by how many tokens each has, or by name; 0: unknown. */
+static char
+compressed_letter (const HfConfig *c, const cJSON *layer)
+{
+  const char *name = cJSON_GetStringValue (layer);
+  if (cJSON_IsNumber (layer))
+    return layer->valuedouble == 0           ? 'A'
+        : layer->valuedouble == c->csa_ratio ? 'S'
+        : layer->valuedouble == c->hca_ratio ? 'H'
+                                             : '\0';
+  return g_strcmp0 (name, "sliding_attention") == 0           ? 'A'
+      : g_strcmp0 (name, "compressed_sparse_attention") == 0  ? 'S'
+      : g_strcmp0 (name, "heavily_compressed_attention") == 0 ? 'H'
+                                                              : '\0';
+}
+
+/* A list may go on with layers that predict; without one, as configuration_deepseek_v4.py has it. */
+static char *
+compressed_pattern (const LsJsonDoc *doc, const HfConfig *c, LsDiagList *diags)
+{
+  const cJSON *types = hf_get (doc, "layer_types"), *ratios = hf_get (doc, "compress_ratios"), *layer;
+  const cJSON *list = cJSON_IsArray (types) ? types : ratios;
+  g_autofree char *pattern = g_strnfill (c->layers, 'H');
+  uint32_t i = 0;
+  for (uint32_t k = 3; !cJSON_IsArray (list) && k < c->layers; k += 2)
+    pattern[k] = 'S';
+  cJSON_ArrayForEach (layer, list)
+  {
+    char letter = compressed_letter (c, layer);
+    if (!letter) {
+      hf_refuse (doc, layer, diags,
+                 "expected compress_rate_csa, compress_rate_hca or 0 tokens for a key, or sliding_attention, "
+                 "compressed_sparse_attention or heavily_compressed_attention");
+      return NULL;
+    }
+    if (i < c->layers)
+      pattern[i++] = letter;
+  }
+  if (cJSON_IsArray (list) && i < c->layers) {
+    hf_refuse (doc, list, diags, "expected as many of them as there are layers");
+    return NULL;
+  }
+  return g_steal_pointer (&pattern);
+}
+
 bool
 hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, LsDiagList *diags)
 {
+  if (f->compressed)
+    return (m->layer_pattern = compressed_pattern (doc, c, diags)) != NULL;
   if (m->mixer == LS_MIXER_NONE) {
     m->layer_pattern = g_strdup (f->model.layer_pattern);
     return true;

@@ -43,6 +43,12 @@ check_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDi
   }
   if (has_experts (f, c) && (f->experts == HF_STEPPED || f->experts == HF_AFTER))
     is_missing = missing (doc, diags, c->expert_ffn, "moe_intermediate_size") || is_missing;
+  if (f->compressed) {
+    is_missing = missing (doc, diags, c->out_groups, "o_groups") || is_missing;
+    is_missing = missing (doc, diags, c->out_lora, "o_lora_rank") || is_missing;
+    is_missing = missing (doc, diags, c->q_lora, "q_lora_rank") || is_missing;
+    is_missing = missing (doc, diags, c->sliding_window, "sliding_window") || is_missing;
+  }
   if (f->latent) {
     is_missing = missing (doc, diags, c->kv_lora, "kv_lora_rank") || is_missing;
     is_missing = missing (doc, diags, c->rope_dim, "qk_rope_head_dim") || is_missing;
@@ -251,6 +257,26 @@ add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
   m->n_dense_layers = f->experts == HF_AFTER ? c->dense_layers : 0;
 }
 
+/* What no layer has is 0. */
+static void
+add_compressed (const HfFamily *f, const HfConfig *c, LsModel *m)
+{
+  if (!f->compressed)
+    return;
+  m->out_groups = c->out_groups;
+  m->out_lora = c->out_lora;
+  m->q_lora = c->q_lora;
+  m->rope_dim = c->rope_dim ? c->rope_dim : m->rotary_dim ? m->rotary_dim : m->head_dim;
+  m->rotary_dim = 0;
+  m->streams = c->streams > 1 ? c->streams : 0;
+  bool chooses = strchr (m->layer_pattern, 'S') != NULL;
+  m->csa_ratio = chooses ? c->csa_ratio : 0;
+  m->index_heads = chooses ? c->index_heads : 0;
+  m->index_dim = chooses ? c->index_dim : 0;
+  m->index_top = chooses ? c->index_top : 0;
+  m->hca_ratio = strchr (m->layer_pattern, 'H') ? c->hca_ratio : 0;
+}
+
 static void
 add_latents (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
@@ -324,8 +350,10 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   add_experts (f, c, &model);
   add_latents (f, c, &model);
   bool ok = check_shape (doc, c, &model, diags) && check_layers (doc, f, c, diags)
-      && hf_add_pattern (doc, f, c, &model, diags) && hf_add_layers (doc, f, c, &model, notes, diags)
-      && ls_model_complete (doc, &model, diags);
+      && hf_add_pattern (doc, f, c, &model, diags);
+  if (ok)
+    add_compressed (f, c, &model);
+  ok = ok && hf_add_layers (doc, f, c, &model, notes, diags) && ls_model_complete (doc, &model, diags);
   if (ok)
     *ret_model = model;
   else

@@ -110,7 +110,8 @@ const LsField ls_model_fields[] = {
   { "layer_pattern", LS_FIELD_STRING, offsetof (LsModel, layer_pattern), .default_text = "`\"A\"`",
     .meaning
     = "a letter a layer, begun again at its end: A attention and MLP or experts, M a mixer and those, P both "
-      "side by side and those; a, m, d, e: attention, a mixer, an MLP, experts alone" },
+      "side by side and those; a, m, d, e: attention, a mixer, an MLP, experts alone; S, H: attention to "
+      "compressed keys that are chosen, or to all of them, and MLP or experts" },
   ENUM (mixer, mixers, .default_text = "`\"none\"`",
         .meaning
         = "what M and m are: a state-space model (`mamba1`, `mamba2`), a gated delta net (`delta`), "
@@ -170,6 +171,18 @@ const LsField ls_model_fields[] = {
         .meaning = "heads of the indexer that chooses `window` keys for each query of latent attention"),
   UINT ("index_dim", index_dim, 65536, .default_text = "none", .meaning = "their width"),
   UINT ("v_dim", v_dim, 1 << 20, .default_text = "none", .meaning = "width of one head of values"),
+  UINT ("out_groups", out_groups, 65536, .default_text = "none",
+        .meaning = "attention to compressed keys (DeepSeek-V4), whose heads share one key that is its value: "
+                   "groups of heads on the way out; the keys that follow go with it, and `q_lora`, "
+                   "`rope_dim`, `window`"),
+  UINT ("out_lora", out_lora, 1 << 20, .default_text = "none", .meaning = "columns of each group"),
+  UINT ("csa_ratio", csa_ratio, 65536, .default_text = "none",
+        .meaning = "tokens of a compressed key in layers S, which an indexer chooses from"),
+  UINT ("index_top", index_top, 1 << 27, .default_text = "none", .meaning = "keys that it chooses"),
+  UINT ("hca_ratio", hca_ratio, 1 << 20, .default_text = "none",
+        .meaning = "tokens of a compressed key in layers H"),
+  UINT ("streams", streams, 64, .default_text = "one",
+        .meaning = "residual streams, mixed before and behind each half of a layer (hyper-connections)"),
   { NULL },
 };
 
@@ -219,8 +232,47 @@ complete_experts (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 }
 
 static bool
+has_letter (const LsModel *m, char letter)
+{
+  return m->layer_pattern && strchr (m->layer_pattern, letter);
+}
+
+static bool
+complete_compressed (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
+{
+  bool chooses = has_letter (m, 'S'), indexes = m->index_heads > 0 && m->index_dim > 0;
+  bool says_indexer = m->index_heads + m->index_dim + m->index_top > 0;
+  if (m->out_lora == 0 || m->q_lora == 0 || m->rope_dim == 0 || m->rope_dim > m->head_dim || m->window == 0)
+    return complain (
+        doc, "out_groups", diags, NULL,
+        "expected \"out_lora\", \"q_lora\", \"rope_dim\" of at most head_dim and \"window\" with "
+        "attention to compressed keys");
+  if (m->n_heads % m->out_groups != 0 || m->n_kv_heads != 1)
+    return complain (doc, "out_groups", diags, NULL,
+                     "expected a divisor of the heads, and \"kv_heads\" 1, which all of them share");
+  if (m->kv_lora + m->v_dim + m->full_every > 0 || m->position != LS_POSITION_ROPE || m->linear_bias
+      || m->qkv_bias || m->qk_norm || m->attention_gate || m->rotary_dim > 0 || m->encoder_layers > 0
+      || m->window_kind != LS_WINDOW_SLIDING)
+    return complain (doc, "out_groups", diags, NULL,
+                     "expected rope, a sliding window in all layers, and neither latents of keys, biases, "
+                     "norms of heads, gates nor an encoder");
+  if (chooses != (m->csa_ratio > 0) || chooses != says_indexer
+      || (chooses && (!indexes || m->index_top == 0)))
+    return complain (
+        doc, "csa_ratio", diags, NULL,
+        "expected \"csa_ratio\", \"index_heads\", \"index_dim\" and \"index_top\" with layers S, "
+        "and only with them");
+  return has_letter (m, 'H') == (m->hca_ratio > 0)
+      || complain (doc, "hca_ratio", diags, NULL, "expected \"hca_ratio\" with layers H, and only with them");
+}
+
+static bool
 complete_latent (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
+  if (m->out_groups > 0)
+    return complete_compressed (doc, m, diags);
+  if (m->out_lora + m->csa_ratio + m->index_top + m->hca_ratio > 0)
+    return complain (doc, "out_groups", diags, NULL, "missing key \"out_groups\", which others go with");
   if (m->kv_lora == 0)
     return m->q_lora + m->rope_dim + m->v_dim + m->index_heads + m->index_dim == 0
         || complain (doc, "kv_lora", diags, NULL, "missing key \"kv_lora\", which others go with");
@@ -286,8 +338,15 @@ static bool
 complete_pattern (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   const char *pattern = m->layer_pattern;
-  if (pattern && (!*pattern || pattern[strspn (pattern, "AMPamde")]))
-    return complain (doc, "layer_pattern", diags, NULL, "expected letters of A, M, P, a, m, d and e");
+  if (pattern && (!*pattern || pattern[strspn (pattern, "AMPSHamde")]))
+    return complain (doc, "layer_pattern", diags, NULL, "expected letters of A, M, P, S, H, a, m, d and e");
+  if (pattern && strpbrk (pattern, "SH") && m->out_groups == 0)
+    return complain (doc, "layer_pattern", diags, NULL, "missing key \"out_groups\", for layers S and H");
+  if (m->streams > 1 && m->norms != LS_NORMS_PRE)
+    return complain (doc, "streams", diags, NULL, "expected norms before each half with several streams");
+  if (m->streams > 1 && (m->dropout || m->encoder_layers > 0))
+    return complain (doc, "streams", diags, NULL,
+                     "expected neither dropout nor an encoder with several streams");
   if (pattern && strchr (pattern, 'e') && m->n_experts == 0)
     return complain (doc, "layer_pattern", diags, NULL, "missing key \"experts\", for layers of them alone");
   if (m->norms == LS_NORMS_SHARED && pattern && strpbrk (pattern, "amde"))

@@ -34,7 +34,8 @@ layer_kind (const Lower *l, uint32_t layer)
 }
 
 /* d is dense, m has experts; in capitals with products in bf16; s, b, f, h: parts that stand for others,
- * stand beside others, or are not there; e, c: of an encoder, and of a decoder behind one. */
+ * stand beside others, or are not there; e, c: of an encoder, and of a decoder behind one; k, l: with
+ * compressed keys, chosen or all. */
 static void
 append_run (GString *text, uint32_t kind, uint32_t n)
 {
@@ -46,6 +47,8 @@ append_run (GString *text, uint32_t kind, uint32_t n)
   g_string_append (text, kind / 2 & LS_LAYER_BOTH ? "b" : "");
   g_string_append (text, kind / 2 & LS_LAYER_ENCODER ? "e" : "");
   g_string_append (text, kind / 2 & LS_LAYER_CROSS ? "c" : "");
+  g_string_append (text, kind / 2 & LS_LAYER_CSA ? "k" : "");
+  g_string_append (text, kind / 2 & LS_LAYER_HCA ? "l" : "");
   g_string_append (text, kind / 2 & LS_LAYER_NO_MIXING ? "f" : "");
   g_string_append (text, kind / 2 & LS_LAYER_NO_MLP ? "h" : "");
   g_string_append_printf (text, "%u", n);

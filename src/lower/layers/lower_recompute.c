@@ -368,7 +368,7 @@ group_buffer (const Chunk *c, guint i)
 static uint64_t
 group_bytes (const Lower *l)
 {
-  return ls_boundary_bytes (l->model, &l->shard) / (l->s->partition_activations ? l->mesh.tp : 1);
+  return ls_residual_bytes (l->model, &l->shard) / (l->s->partition_activations ? l->mesh.tp : 1);
 }
 
 void
@@ -424,7 +424,7 @@ run_again (Build *b, const Chunk *c, guint from, guint to)
   if (l->s->recompute == LS_RECOMPUTE_FULL && l->s->partition_activations)
     build_join (b,
                 build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER,
-                            ls_boundary_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_RECOMPUTE,
+                            ls_residual_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_RECOMPUTE,
                             "activation all-gather"));
   Chunk partly = *c; /* borrows */
   partly.operators = c->again ? c->again : c->operators;

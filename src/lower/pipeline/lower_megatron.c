@@ -68,7 +68,7 @@ segment_group (Lower *l, uint32_t what)
   for (uint32_t i = 0; scatters (l) && i < n_received; i++)
     build_join (&b,
                 build_coll (&b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER,
-                            ls_boundary_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_SYNC,
+                            ls_residual_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_SYNC,
                             "boundary all-gather"));
   build_join (&b, group);
   return build_finish (&b, name);

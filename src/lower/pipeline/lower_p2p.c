@@ -43,7 +43,7 @@ scatters (const Lower *l)
 uint64_t
 message_bytes (const Lower *l)
 {
-  return ls_boundary_bytes (l->model, &l->shard) / (scatters (l) ? l->mesh.tp : 1);
+  return ls_residual_bytes (l->model, &l->shard) / (scatters (l) ? l->mesh.tp : 1);
 }
 
 /* --- who posts what, where ------------------------------------------------------ */
@@ -267,7 +267,7 @@ segment_event (Lower *l, const char *name, LsOpKind kind, LsStream stream, uint1
   if (gathers)
     build_join (&b,
                 build_coll (&b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER,
-                            ls_boundary_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_SYNC,
+                            ls_residual_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_SYNC,
                             "boundary all-gather"));
   return build_finish (&b, name);
 }

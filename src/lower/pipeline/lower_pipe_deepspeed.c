@@ -39,7 +39,7 @@ static void
 build_copy (Build *b, const char *name, LsKernelKind kind, uint32_t passes, LsTag tag)
 {
   const Lower *l = b->l;
-  uint64_t bytes = ls_boundary_bytes (l->model, &l->shard);
+  uint64_t bytes = ls_residual_bytes (l->model, &l->shard);
   LsKernel copy
       = ls_kernel_stream (name, kind, l->act, 1, bytes / ls_dtype_bytes (l->act), (double) bytes * passes, 0);
   build_kernel (b, &copy, tag);
@@ -53,7 +53,7 @@ build_whole (Build *b, LsTag tag)
   build_copy (b, "boundary-zeros", LS_KERNEL_MEMSET, 1, tag);
   build_join (b,
               build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER,
-                          ls_boundary_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_SYNC,
+                          ls_residual_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_SYNC,
                           "boundary all-gather"));
   build_copy (b, "boundary-copy-out", LS_KERNEL_ELEMENTWISE, 2, tag);
   build_copy (b, "boundary-clone", LS_KERNEL_ELEMENTWISE, 2, tag);

@@ -105,7 +105,8 @@ a_buffer_of_another_size_is_noticed (void)
 }
 
 /* Mixers beside attention, decays of low rank beside latent attention with a gate, experts behind a latent, an
- * encoder with longer sequences than its decoder, windowed layers with other heads than the rest. */
+ * encoder with longer sequences than its decoder, windowed layers with other heads than the rest, compressed keys
+ * and several residual streams. */
 static LsModel
 layered (guint which)
 {
@@ -135,6 +136,16 @@ layered (guint which)
     m.full_k_is_v = m.qk_norm = true;
     return m;
   }
+  if (which == 5) {
+    m.layer_pattern = (char *) "ASHS";
+    m.position = LS_POSITION_ROPE;
+    m.n_kv_heads = 1, m.q_lora = 96, m.rope_dim = 16, m.window = 64;
+    m.out_groups = 4, m.out_lora = 32;
+    m.csa_ratio = 4, m.index_heads = 2, m.index_dim = 16, m.index_top = 32;
+    m.hca_ratio = 32;
+    m.streams = 4;
+    return m;
+  }
   m.layer_pattern = (char *) (which == 0 ? "P" : "MMA");
   m.mixer = which == 0 ? LS_MIXER_MAMBA2 : LS_MIXER_KDA;
   m.mixer_full_gate = which == 2;
@@ -161,22 +172,24 @@ layered (guint which)
 static void
 layers_of_every_kind_keep_the_laws (void)
 {
-  for (guint i = 0; i < 5 * 24; i++) {
+  for (guint i = 0; i < 6 * 24; i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_autoptr (GError) error = NULL;
-    Job j = { .model = layered (i % 5) };
+    Job j = { .model = layered (i % 6) };
     LsStrategy *s = &j.strategy;
     ls_strategy_init (s);
     s->gpus = 4;
-    s->tp = i / 5 % 2 + 1;
-    s->sp = i / 10 % 2 > 0 || i % 5 == 2;
-    s->recompute = i / 20 % 3;
-    s->dp_kind = i / 60 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    s->tp = i / 6 % 2 + 1;
+    s->sp = i / 12 % 2 > 0 || i % 6 == 2;
+    s->recompute = i / 24 % 3;
+    s->dp_kind = i / 72 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    s->pp = i % 6 == 5 && i / 36 % 2 ? 2 : 1; /* stages with other layers each */
     s->global_batch = 8;
-    if (i % 5 == 3 && s->recompute == LS_RECOMPUTE_FULL)
+    if (i % 6 == 3 && s->recompute == LS_RECOMPUTE_FULL)
       j.model.decoder_seq = 0;
-    j.model.predict_layers = i % 5 < 3 && i / 60 % 2; /* as the last layer: one of attention, or a mixer */
-    j.model.n_layers -= i / 60 % 2 && i / 30 % 2;
+    j.model.predict_layers
+        = i % 6 != 3 && i % 6 != 4 && i / 72 % 2; /* as the last layer: one of attention, or a mixer */
+    j.model.n_layers -= i / 72 % 2 && i / 36 % 2;
     bool is_legal = ls_strategy_resolve (s, &j.model, 4, 8, diags);
     g_autofree char *why = ls_diag_list_format (diags);
     ls_check_impl (is_legal, __FILE__, __LINE__, "%u: %s", i, why);

@@ -36,12 +36,12 @@ every_type_is_whole (void)
     const char *name = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (type, "type"));
     g_autofree char *text = g_strdup_printf (
         "{\"model_type\":\"%s\",\"hidden_size\":512,\"intermediate_size\":1024,\"num_hidden_layers\":12,"
-        "\"num_attention_heads\":8,\"num_key_value_heads\":8,\"head_dim\":64,\"vocab_size\":1000,"
+        "\"num_attention_heads\":8,\"num_key_value_heads\":%d,\"head_dim\":64,\"vocab_size\":1000,"
         "\"max_position_embeddings\":8192,\"sliding_window\":1024,\"num_experts\":4,\"num_experts_per_tok\":2,"
         "\"moe_intermediate_size\":256,\"q_lora_rank\":128,\"kv_lora_rank\":64,\"qk_rope_head_dim\":32,"
         "\"qk_nope_head_dim\":32,\"v_head_dim\":32,"
         "\"layers_block_type\":[\"mamba\",\"attention\"],\"mamba_num_heads\":8,\"mamba_head_dim\":64}",
-        name);
+        name, cJSON_GetObjectItemCaseSensitive (type, "compressed") ? 1 : 8);
     const cJSON *experts = cJSON_GetObjectItemCaseSensitive (type, "experts");
     LsModel m;
     g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), name, diags);

@@ -267,6 +267,9 @@ static const struct {
   { "qwen3-235b-a22b", 235e9, 0.5e9, 22e9, 0.5e9 },
   { "deepseek-v2", 236e9, 0.5e9, 21e9, 0.5e9 },
   { "deepseek-v3", 671026419200 - 58 * 256, 0, 37552282624, 0 },
+  /* what is active is published without the embedding */
+  { "deepseek-v4-flash", 284e9, 0.5e9, 13e9 + 129280 * 4096, 0.5e9 },
+  { "deepseek-v4-pro", 1.6e12, 0.05e12, 49e9 + 129280 * 7168, 0.5e9 },
 };
 
 static void
@@ -311,9 +314,44 @@ every_model_has_a_published_size (void)
   LS_CHECK_INT (entries->len, ==, G_N_ELEMENTS (published));
 }
 
+/* Layers by tokens of a compressed key, of which a list may have more, or by name; as the type has
+ * them where neither is said. */
+static void
+deepseek_v4_has_compressed_keys (void)
+{
+  static const struct {
+    const char *keys, *pattern; /* NULL: refused */
+  } cases[] = {
+    { ",\"compress_ratios\":[0,4,128,4,0]", "ASHS" },
+    { ",\"compress_rate_csa\":8,\"compress_ratios\":[0,8,128,8]", "ASHS" },
+    { ",\"compress_rates\":{\"heavily_compressed_attention\":64},\"compress_ratios\":[0,4,64,4]", "ASHS" },
+    { ",\"layer_types\":[\"sliding_attention\",\"compressed_sparse_attention\",\"heavily_compressed_attention\","
+      "\"sliding_attention\"]",
+      "ASHA" },
+    { "", "HHHS" },
+    { ",\"compress_ratios\":[0,8,128,4]", NULL },
+    { ",\"compress_ratios\":[0,4,128]", NULL },
+    { ",\"layer_types\":[\"full_attention\"]", NULL },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *text
+        = g_strdup_printf ("{\"model_type\":\"deepseek_v4\",\"num_hidden_layers\":4%s}", cases[i].keys);
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+    LsModel m = { 0 };
+    bool ok = doc && ls_model_read (doc, &m, NULL, diags);
+    g_autofree char *wrong = ls_diag_list_format (diags);
+    ls_check_impl (ok == (cases[i].pattern != NULL), __FILE__, __LINE__, "%s: %s", cases[i].keys, wrong);
+    LS_CHECK_STR (m.layer_pattern, cases[i].pattern);
+    LS_CHECK_INT (m.hca_ratio, ==, !ok ? 0 : i == 2 ? 64 : 128);
+    LS_CHECK_INT (m.rope_dim, ==, ok ? 64 : 0);
+    ls_model_clear (&m);
+  }
+}
+
 LS_TEST_SUITE (LS_TEST (defaults_of_a_native_file), LS_TEST (llama), LS_TEST (mistral_slides),
                LS_TEST (qwen2_has_qkv_biases), LS_TEST (gpt2_has_its_own_spelling),
                LS_TEST (gpt_neox_runs_side_by_side), LS_TEST (opt_has_relu),
                LS_TEST (an_unknown_activation_is_noted), LS_TEST (falcons_share_keys_in_two_ways),
                LS_TEST (mixtures_of_experts), LS_TEST (sizes_are_as_published),
-               LS_TEST (every_model_has_a_published_size))
+               LS_TEST (every_model_has_a_published_size), LS_TEST (deepseek_v4_has_compressed_keys))

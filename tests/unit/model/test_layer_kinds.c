@@ -137,16 +137,6 @@ norms_keep_what_they_read (void)
   LS_CHECK (find_operator (shared, "input-norm") && !find_operator (shared, "mlp-norm"));
 }
 
-static uint64_t
-n_params (const GArray *operators)
-{
-  uint64_t sum = 0;
-  for (guint i = 0; i < operators->len; i++)
-    for (uint32_t p = 0; p < g_array_index (operators, LsOperator, i).n_params; p++)
-      sum += g_array_index (operators, LsOperator, i).param_numel[p];
-  return sum;
-}
-
 /* In each form there is of a layer. */
 static void
 operators_hold_the_parameters_of_a_layer (void)
@@ -162,7 +152,7 @@ operators_hold_the_parameters_of_a_layer (void)
           m.qk_norm_over = (LsQkNormOver) over;
           m.mlp = (LsMlp) mlp;
           g_autoptr (GArray) operators = layer_of (&m, 0);
-          LS_CHECK_INT (n_params (operators), ==, ls_model_layer_params (&m, 0));
+          LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, 0));
         }
 }
 
@@ -196,7 +186,7 @@ operators_hold_the_parameters_of_a_mixer (void)
     m.attention_gate = true;
     for (uint32_t layer = 0; layer < 6; layer++) {
       g_autoptr (GArray) operators = layer_of (&m, layer);
-      LS_CHECK_INT (n_params (operators), ==, ls_model_layer_params (&m, layer));
+      LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, layer));
     }
   }
 }
@@ -267,8 +257,8 @@ an_indexer_chooses_keys (void)
   LS_CHECK_DOUBLE (find_operator (operators, "attention")->fwd[0].flops, ==, 4.0 * 4096 * 8 * 128 * 480);
   LS_CHECK_DOUBLE (find_operator (operators, "index-scores")->fwd[0].flops, ==, 4096.0 * 4096 * 4 * 64);
   LS_CHECK_DOUBLE (find_operator (operators, "index-scores")->igrad[0].flops, ==, 2 * 4096.0 * 4096 * 4 * 64);
-  LS_CHECK_DOUBLE (ls_model_index_flops (&m, 4096), ==, 4096.0 * 4096 * 4 * 64);
-  LS_CHECK_INT (n_params (operators), ==, ls_model_layer_params (&m, 0));
+  LS_CHECK_DOUBLE (ls_model_index_flops (&m, LS_LAYER_WINDOWED, 4096), ==, 4096.0 * 4096 * 4 * 64);
+  LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, 0));
 }
 
 /* q, k and v, beta; two gates through 64 columns each, or one of them whole: counted by hand from the
@@ -288,7 +278,7 @@ kda_has_gates_of_low_rank (void)
   m.mixer_full_gate = true;
   LS_CHECK_INT (ls_mixer_linear_params (&m), ==, in + 1024 * 512 + out + low);
   g_autoptr (GArray) full = layer_of (&m, 3);
-  LS_CHECK_INT (n_params (full), ==, ls_model_layer_params (&m, 3));
+  LS_CHECK_INT (n_layer_params (full), ==, ls_model_layer_params (&m, 3));
   LS_CHECK_DOUBLE (find_operator (full, "mixer-gates-up")->fwd[0].flops, ==, 2.0 * 4096 * 64 * 512);
 }
 
@@ -315,7 +305,7 @@ attention_and_a_mixer_side_by_side (void)
     LS_CHECK_DOUBLE (sum->fwd[0].bytes, ==, 3.0 * (double) tensor);
     LS_CHECK_DOUBLE (sum->igrad[0].bytes, ==, 3.0 * (double) tensor);
   }
-  LS_CHECK_INT (n_params (both), ==, ls_model_layer_params (&m, 0));
+  LS_CHECK_INT (n_layer_params (both), ==, ls_model_layer_params (&m, 0));
   LS_CHECK_INT (ls_model_n_attention_layers (&m), ==, m.n_layers);
   LS_CHECK_DOUBLE (ls_model_flops (&m, 32000, 4096, 1, false), ==,
                    6.0 * 4096 * (double) ls_model_linear_params (&m, 32000)
@@ -335,7 +325,7 @@ experts_behind_a_latent (void)
   LS_CHECK_INT (ls_model_layer_params (&m, 0), ==,
                 4 * 3 * 256 * 512 + 2 * 1024 * 256 + 1024 * 4 + 3 * 1024 * 2048 + 1024);
   g_autoptr (GArray) operators = layer_of (&m, 0);
-  LS_CHECK_INT (n_params (operators), ==, ls_model_layer_params (&m, 0));
+  LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, 0));
   LS_CHECK_DOUBLE (find_operator (operators, "latent-down")->fwd[0].flops, ==, 2.0 * 4096 * 1024 * 256);
   LS_CHECK_DOUBLE (find_operator (operators, "latent-up")->fwd[0].flops, ==, 2.0 * 4096 * 1024 * 256);
   LS_CHECK_DOUBLE (find_operator (operators, "expert-fc1")->fwd[0].flops, ==, 2.0 * 8192 * 256 * 1024);
@@ -370,7 +360,7 @@ windowed_layers_have_heads_of_their_own (void)
   for (uint32_t layer = 0; layer < m.n_layers; layer++) {
     g_autoptr (GArray) operators = layer_of (&m, layer);
     bool sees_all = layer % 4 == 3;
-    LS_CHECK_INT (n_params (operators), ==, ls_model_layer_params (&m, layer));
+    LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, layer));
     LS_CHECK_DOUBLE (find_operator (operators, "qkv")->fwd[0].flops, ==,
                      2.0 * 4096 * 1024 * (sees_all ? 2560 : 3072));
     LS_CHECK_DOUBLE (find_operator (operators, "attention")->fwd[0].flops, ==,
@@ -397,7 +387,7 @@ experts_that_do_nothing_are_routed_to (void)
   m.zero_experts = 2;
   LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, before + 2 * 1024);
   g_autoptr (GArray) operators = layer_of (&m, 0);
-  LS_CHECK_INT (n_params (operators), ==, ls_model_layer_params (&m, 0));
+  LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, 0));
   LS_CHECK_DOUBLE (find_operator (operators, "router")->fwd[0].flops, ==, 2.0 * 4096 * 1024 * 6);
 }
 
@@ -436,7 +426,7 @@ an_encoder_and_a_decoder (void)
   LS_CHECK_INT (find_operator (decoder, "fc1")->tp_bytes, ==, 128 * 1024 * 2);
   for (uint32_t layer = 0; layer < m.n_layers; layer++) {
     g_autoptr (GArray) operators = layer_of (&m, layer);
-    LS_CHECK_INT (n_params (operators), ==, ls_model_layer_params (&m, layer));
+    LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, layer));
   }
   LS_CHECK_INT (ls_model_layer_params (&m, 5) - ls_model_layer_params (&m, 0), ==, 4 * 1024 * 1024 + 1024);
 }
