@@ -5,7 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#define MAX_TYPED 128 /* longer is no typing mistake; also bounds the work */
+#define MAX_TYPED       128 /* longer is no typing mistake; also bounds the work */
+#define LEAST_BEGINNING 4   /* letters of the beginning of a word that tell it */
 
 static bool
 same (char a, char b)
@@ -81,6 +82,29 @@ nearest (const char *typed, const char *const *words)
   return best;
 }
 
+/* The word whose beginning, up to a dash or a number, is nearest: "mixtral-8x7b" for "mixtrl", "fsdp1" for
+ * "fdsp"; of equals the shortest. At most a quarter of that beginning would change. */
+static const char *
+nearest_beginning (const char *typed, const char *const *words)
+{
+  const char *best = NULL;
+  size_t least = SIZE_MAX;
+  for (; *words; words++)
+    for (size_t n = LEAST_BEGINNING; n < strlen (*words); n++) {
+      char before = (*words)[n - 1], at = (*words)[n];
+      if (!strchr ("-_", at) && !(g_ascii_isdigit (at) && g_ascii_isalpha (before)))
+        continue;
+      g_autofree char *beginning = g_strndup (*words, n);
+      size_t distance = ls_edit_distance (typed, beginning);
+      bool is_better = distance < least || (distance == least && best && strlen (*words) < strlen (best));
+      if (distance <= n / 4 && is_better) {
+        least = distance;
+        best = *words;
+      }
+    }
+  return best;
+}
+
 /* The longest word that what was typed begins with, up to a dash. */
 static const char *
 longest_shorter (const char *typed, const char *const *words)
@@ -104,7 +128,9 @@ ls_suggest (const char *typed, const char *const *words)
   const char *word = shortest_longer (typed, words);
   if (!word)
     word = nearest (typed, words);
-  return word ? word : longest_shorter (typed, words);
+  if (!word)
+    word = longest_shorter (typed, words);
+  return word ? word : nearest_beginning (typed, words);
 }
 
 /* --- words that have values ----------------------------------------------------------------------- */

@@ -185,6 +185,18 @@ near_words_are_suggested (void)
 }
 
 static void
+a_beginning_may_be_mistyped_too (void)
+{
+  static const char *const words[]
+      = { "mixtral-8x22b", "mixtral-8x7b", "llama3.1-8b", "fsdp1", "ddp", "gpt3-175b", NULL };
+  LS_CHECK_STR (ls_suggest ("mixtrl", words), "mixtral-8x7b");
+  LS_CHECK_STR (ls_suggest ("lama", words), "llama3.1-8b");
+  LS_CHECK_STR (ls_suggest ("fdsp", words), "fsdp1");
+  LS_CHECK_STR (ls_suggest ("gtp", words), NULL); /* three letters tell nothing */
+  LS_CHECK_STR (ls_suggest ("banana", words), NULL);
+}
+
+static void
 a_word_is_near_what_continues_it (void)
 {
   static const char *const words[] = { "micro", "micro_batch", "tp", "dgx-h100", NULL };
@@ -316,6 +328,7 @@ LS_TEST_SUITE (LS_TEST (the_documented_example), LS_TEST (unknown_parts_are_left
                LS_TEST (a_list_may_only_count), LS_TEST (distances), LS_TEST (near_words_are_suggested),
                LS_TEST (far_words_are_not), LS_TEST (a_beginning_beats_what_is_nearer),
                LS_TEST (a_word_between_dashes_is_a_beginning_too), LS_TEST (the_first_of_equals_wins),
-               LS_TEST (a_word_is_near_what_continues_it), LS_TEST (words_with_values_are_suggested),
-               LS_TEST (letters_of_all_scripts_stay), LS_TEST (what_drives_a_terminal_goes),
-               LS_TEST (what_turns_or_hides_text_goes), LS_TEST (what_is_no_utf8_is_marked))
+               LS_TEST (a_beginning_may_be_mistyped_too), LS_TEST (a_word_is_near_what_continues_it),
+               LS_TEST (words_with_values_are_suggested), LS_TEST (letters_of_all_scripts_stay),
+               LS_TEST (what_drives_a_terminal_goes), LS_TEST (what_turns_or_hides_text_goes),
+               LS_TEST (what_is_no_utf8_is_marked))
