@@ -9,7 +9,7 @@
 #include "ask/compare.h"
 #include "data/text/override.h"
 #include "data/text/read_file.h"
-#include "show/write_compare.h"
+#include "show/answers.h"
 
 static const LsOption own[] = {
   { "file", .is_positional = TRUE, .is_repeated = TRUE, .takes_json = TRUE, .argument = "FILE",

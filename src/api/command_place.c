@@ -4,7 +4,7 @@
 #include "ask/place.h"
 #include "data/jobs/read_placement.h"
 #include "data/text/write_file.h"
-#include "show/write_place.h"
+#include "show/answers.h"
 
 #include <string.h>
 

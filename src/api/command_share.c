@@ -3,7 +3,7 @@
 #include "api/commands.h"
 #include "api/request.h"
 #include "ask/sharing.h"
-#include "show/write_sharing.h"
+#include "show/answers.h"
 
 #include <string.h>
 

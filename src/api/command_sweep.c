@@ -10,7 +10,7 @@
 #include "data/jobs/emit.h"
 #include "data/text/write_file.h"
 #include "show/plot/plots.h"
-#include "show/write_sweep.h"
+#include "show/answers.h"
 #include "sweep/sweep_changes.h"
 #include "sweep/sweep_charts.h"
 

@@ -2,7 +2,7 @@
 #include "api/commands.h"
 #include "api/job_answer.h"
 #include "show/draw/pictures.h"
-#include "show/write_train.h"
+#include "show/answers.h"
 #include "train/train.h"
 
 static const LsOption own[] = {

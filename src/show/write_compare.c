@@ -1,4 +1,4 @@
-#include "show/write_compare.h"
+#include "show/answers.h"
 
 #include <lockstep/units.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "show/write_place.h"
+#include "show/answers.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "show/write_sharing.h"
+#include "show/answers.h"
 
 #include <inttypes.h>
 #include <math.h>

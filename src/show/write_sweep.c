@@ -1,4 +1,4 @@
-#include "show/write_sweep.h"
+#include "show/answers.h"
 
 #include <math.h>
 

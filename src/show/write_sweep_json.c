@@ -1,8 +1,8 @@
-/* What a sweep found, for programs: see write_sweep.h. */
+/* What a sweep found, for programs: see answers.h. */
 #include <math.h>
 
 #include "data/text/json_out.h"
-#include "show/write_sweep.h"
+#include "show/answers.h"
 
 static void
 write_config (LsJsonOut *w, const LsStrategy *s)

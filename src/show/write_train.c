@@ -1,4 +1,4 @@
-#include "show/write_train.h"
+#include "show/answers.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #include "data/text/csv.h"
 #include "data/text/json_out.h"
 #include "show/run/write_run.h"
-#include "show/write_train.h"
+#include "show/answers.h"
 
 /* --- JSON ------------------------------------------------------------------------------ */
 

@@ -8,7 +8,7 @@
 
 #include "data/text/csv.h"
 #include "job/knobs.h"
-#include "show/write_sweep.h"
+#include "show/answers.h"
 #include "small_sweep.h"
 
 static void

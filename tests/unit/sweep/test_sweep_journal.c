@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "show/write_sweep.h"
+#include "show/answers.h"
 #include "small_sweep.h"
 
 /* Some of these: what a journal does is the same for any number. */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "show/write_sweep.h"
+#include "show/answers.h"
 #include "small_sweep.h"
 
 typedef struct {

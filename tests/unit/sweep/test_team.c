@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "show/write_sweep.h"
+#include "show/answers.h"
 #include "sweep/sweep_state.h"
 
 #define N 3
