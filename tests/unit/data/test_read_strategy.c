@@ -1,6 +1,8 @@
 /* Pins how strategies and the software that they run are read. */
 #include "ls_test.h"
 
+#include <glib/gstdio.h>
+
 #include <string.h>
 
 #include "data/jobs/read_software.h"
@@ -164,6 +166,17 @@ write_file (const char *folder, const char *name, const char *text)
   LS_CHECK (g_file_set_contents (path, text, -1, NULL));
 }
 
+static void
+remove_files (const char *const *files, const char *root, const char *folder)
+{
+  g_autofree char *between = g_path_get_dirname (folder);
+  for (guint i = 0; files[i]; i += 2) {
+    g_autofree char *path = g_build_filename (folder, files[i], NULL);
+    g_unlink (path);
+  }
+  LS_CHECK (g_rmdir (folder) == 0 && g_rmdir (between) == 0 && g_rmdir (root) == 0);
+}
+
 /* Loads NAME.json from a folder of files as given; NULL-terminated pairs of name and text. */
 static bool
 load (const char *const *files, const char *name, LsSoftwareSpec *ret, char **ret_report)
@@ -179,6 +192,7 @@ load (const char *const *files, const char *name, LsSoftwareSpec *ret, char **re
   bool ok = ls_software_load (name, ret, diags);
   *ret_report = ls_diag_list_format (diags);
   g_setenv ("LS_DATA_DIR", before, TRUE);
+  remove_files (files, root, folder);
   return ok;
 }
 
