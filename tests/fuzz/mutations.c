@@ -140,8 +140,8 @@ static const struct {
   { "traces", "", read_trace },
   { "topologies", "", read_cluster },
   { "topologies/gpu", "", read_gpu },
-  { "topologies/calib", "nccl-", read_nccl },
-  { "topologies/calib", "access-", read_access },
+  { "topologies/calib", "nccl", read_nccl },
+  { "topologies/calib", "access", read_access },
   { "topologies/nccl", "", read_nccl_tables },
   { "topologies/calib", "residuals", read_residuals },
   { "strategies/kernels", "", read_recipes },
@@ -340,7 +340,7 @@ check_folder (const char *root, size_t kind)
   g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
   for (const char *name = dir ? g_dir_read_name (dir) : NULL; name; name = g_dir_read_name (dir)) {
     bool is_ours = g_str_has_suffix (name, ".json") && g_str_has_prefix (name, kinds[kind].prefix);
-    bool has_own_reader = g_str_has_prefix (name, "nccl-") || g_str_has_prefix (name, "access-");
+    bool has_own_reader = g_str_has_prefix (name, "nccl") || g_str_has_prefix (name, "access");
     if (is_ours && !(kinds[kind].read == read_calibration && has_own_reader))
       g_ptr_array_add (paths, g_build_filename (folder, name, NULL));
   }

@@ -1,11 +1,11 @@
-/* tools/fit/fit_nccl.c — fits the NCCL constants of topologies/calib/nccl-*.json to
+/* tools/fit/fit_nccl.c — fits the NCCL constants of topologies/calib/nccl.set.json to
  * measured collectives, with the very functions that predict them.
  *
  *     fit_nccl DATA CALIB           fit, print the constants and the errors
  *     fit_nccl --check DATA CALIB   the same, and exit 1 if a shipped constant differs;
  *                                   exit 77 (skip) where the data are not
  *
- * DATA: collectives.csv. CALIB: the folder of the files, which also hold what is not
+ * DATA: collectives.csv. CALIB: the folder of that set, which also holds what is not
  * fitted, with its sources. Per generation at most six numbers are fitted; H100 and H200,
  * B200 and GB200 share theirs. Data: rows of trust A, all sizes (V100: trust B, one curve,
  * two numbers). A curve is one (cluster, op, gpus); calibrate/nccl_fit.h has the objective and
@@ -31,23 +31,23 @@
 #define FIT LS_NCCL_FIT
 
 typedef struct {
-  const char *files[3], *clusters[3], *trust;
+  const char *members[3], *clusters[3], *trust;
   uint32_t only_gpus; /* curves of others are left aside; 0: none are */
   double nic;         /* bytes/s of one, 8 to a node */
   const char *
-      of_cluster; /* a number that is of the last cluster, not of NCCL: fitted, but not shipped in `files`; or NULL */
+      of_cluster; /* a number that is of the last cluster, not of NCCL: fitted, but not shipped in `members`; or NULL */
   LsNcclFitted fitted[MAX_FITTED + 1];
 } Generation;
 
 static const Generation generations[] = {
   /* The GPUs are joined by a mesh: fewer than 8 have the bandwidth of their links. */
-  { .files = { "nccl-v100" },
+  { .members = { "nccl-v100" },
     .clusters = { "v100-nvswitch" },
     .trust = "B",
     .only_gpus = 8,
     .nic = 12.5e9,
     .fitted = { FIT (hop_intra, LS_NCCL_TIME, 1e-6), FIT (ramp_bytes, LS_NCCL_BYTES, 8e6) } },
-  { .files = { "nccl-a100" },
+  { .members = { "nccl-a100" },
     .clusters = { "dgx-a100-80g", "azure-ndv4-a100-40g" },
     .trust = "A",
     .nic = 25e9,
@@ -55,14 +55,14 @@ static const Generation generations[] = {
     .fitted = { FIT (base_all_reduce, LS_NCCL_TIME, 8e-6), FIT (hop_intra, LS_NCCL_TIME, 1e-6),
                 FIT (handshake, LS_NCCL_TIME, 7e-6), FIT (ramp_bytes, LS_NCCL_BYTES, 8e6),
                 FIT (drain, LS_NCCL_RATIO, 0.5), FIT (ring_bus_per_nic, LS_NCCL_RATE, 16e9) } },
-  { .files = { "nccl-h100", "nccl-h200" },
+  { .members = { "nccl-h100", "nccl-h200" },
     .clusters = { "dgx-h100", "dgx-h200" },
     .trust = "A",
     .nic = 50e9,
     .fitted = { FIT (base_all_reduce, LS_NCCL_TIME, 5e-6), FIT (hop_intra, LS_NCCL_TIME, 1e-6),
                 FIT (handshake, LS_NCCL_TIME, 7e-6), FIT (ramp_bytes, LS_NCCL_BYTES, 8e6),
                 FIT (drain, LS_NCCL_RATIO, 0.5), FIT (self_copy, LS_NCCL_RATIO, 0.2) } },
-  { .files = { "nccl-b200", "nccl-gb200" },
+  { .members = { "nccl-b200", "nccl-gb200" },
     .clusters = { "dgx-b200", "gb200-nvl72" },
     .trust = "A",
     .nic = 50e9,
@@ -233,7 +233,7 @@ static bool
 load (const char *folder, const char *name, LsNccl *ret_nccl)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autofree char *file = g_strconcat (name, ".json", NULL);
+  g_autofree char *file = g_strconcat ("nccl.set.json#", name, NULL);
   g_autofree char *path = g_build_filename (folder, file, NULL);
   bool ok = ls_nccl_load (path, ret_nccl, diags);
   if (!ok)
@@ -252,9 +252,9 @@ count_differences (const Problem *p, const LsNccl *fitted, const char *folder)
   size_t n_fitted = 0;
   while (p->fit.fitted[n_fitted].name)
     n_fitted++;
-  for (size_t i = 0; p->generation->files[i]; i++) {
+  for (size_t i = 0; p->generation->members[i]; i++) {
     LsNccl shipped;
-    if (!load (folder, p->generation->files[i], &shipped))
+    if (!load (folder, p->generation->members[i], &shipped))
       return 1;
     for (size_t k = 0; k < n_fitted + G_N_ELEMENTS (derived); k++) {
       const LsNcclFitted *f = k < n_fitted ? &p->generation->fitted[k] : &derived[k - n_fitted];
@@ -263,7 +263,7 @@ count_differences (const Problem *p, const LsNccl *fitted, const char *folder)
         continue;
       if (fabs (is - should) <= 1e-9 * should)
         continue;
-      printf ("  %s: %s is %.6g, fitted %.6g\n", p->generation->files[i], f->name, is, should);
+      printf ("  %s: %s is %.6g, fitted %.6g\n", p->generation->members[i], f->name, is, should);
       n_bad++;
     }
     ls_nccl_clear (&shipped);
@@ -303,7 +303,7 @@ run (const Generation *g, const char *data, const char *folder)
   LsNccl fixed;
   if (!curves)
     fprintf (stderr, "%s\n", error->message);
-  if (!curves || !load (folder, g->files[0], &fixed))
+  if (!curves || !load (folder, g->members[0], &fixed))
     return -1;
   leave_aside (curves, g->only_gpus);
   const Problem p = {
@@ -313,7 +313,7 @@ run (const Generation *g, const char *data, const char *folder)
   };
   double loss;
   LsNccl nccl = ls_nccl_fit (&p.fit, &loss);
-  printf ("%s: loss %.5f\n", g->files[0], loss);
+  printf ("%s: loss %.5f\n", g->members[0], loss);
   report (&p, &nccl);
   int n_bad = (int) count_differences (&p, &nccl, folder);
   ls_nccl_clear (&fixed);

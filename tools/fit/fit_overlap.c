@@ -1,5 +1,5 @@
 /* tools/fit/fit_overlap.c — what a collective costs a kernel beside it: fits
- * stall_per_byte of topologies/calib/nccl-a100.json.
+ * stall_per_byte of nccl-a100 (topologies/calib).
  *
  *     build/tools/fit/fit_overlap ../shared/data/kernels/mist_a100_40gb_overlap.csv topologies
  *     build/tools/fit/fit_overlap --check ...     exit 1 if the file says otherwise
@@ -253,7 +253,7 @@ main (int argc, char **argv)
     return 77;
   }
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autofree char *nccl_path = g_build_filename (folder, "calib", "nccl-a100.json", NULL);
+  g_autofree char *nccl_path = g_build_filename (folder, "calib", "nccl.set.json#nccl-a100", NULL);
   g_autofree char *cluster_path = g_build_filename (folder, "azure-ndv4-a100-40g.json", NULL);
   g_autoptr (LsCsv) csv = ls_csv_load (data, diags);
   LsNccl nccl = { 0 };

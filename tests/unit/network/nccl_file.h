@@ -1,4 +1,4 @@
-/* tests/unit/network/nccl_file.h — reads topologies/calib/nccl-NAME.json without
+/* tests/unit/network/nccl_file.h — reads members of topologies/calib/nccl.set.json without
  * io/, which a test of this room cannot link: every key of the table is looked
  * up as "key": value on a line of its own. */
 #ifndef LS_TESTS_NCCL_FILE_H
@@ -54,11 +54,11 @@ static const NcclKey nccl_keys[] = {
   KEY (hbm_per_wire_p2p, NCCL_NUMBER),
 };
 
-/* The first value of the key, without quotes; the object "sources" comes last. */
+/* The first value of the key, without quotes; those of the object "sources" stand deeper. */
 static inline char *
 nccl_value (const char *text, const char *key)
 {
-  g_autofree char *quoted = g_strdup_printf ("\n  \"%s\": ", key);
+  g_autofree char *quoted = g_strdup_printf ("\n      \"%s\": ", key);
   const char *at = strstr (text, quoted);
   if (!at)
     return NULL;
@@ -106,20 +106,32 @@ nccl_set (LsNccl *nccl, const NcclKey *key, const char *value)
   }
 }
 
+/* The text of the member nccl-NAME of the set, newly allocated; NULL: it has none. */
+static inline char *
+nccl_member (const char *set, const char *name)
+{
+  g_autofree char *start = g_strdup_printf ("\n    \"nccl-%s\": {\n", name);
+  const char *at = strstr (set, start), *end = at ? strstr (at, "\n    }") : NULL;
+  return end ? g_strndup (at, (gsize) (end - at)) : NULL;
+}
+
 /* false, with a failed check, if a key is missing or malformed. */
 static inline bool
 nccl_read (const char *name, LsNccl *ret_nccl)
 {
   *ret_nccl = (LsNccl) { 0 };
-  g_autofree char *file = g_strdup_printf ("nccl-%s.json", name);
-  g_autofree char *path = g_build_filename (g_getenv ("LS_DATA_DIR"), "topologies", "calib", file, NULL);
-  g_autofree char *text = NULL;
-  if (!LS_CHECK (g_file_get_contents (path, &text, NULL, NULL)))
+  g_autofree char *path
+      = g_build_filename (g_getenv ("LS_DATA_DIR"), "topologies", "calib", "nccl.set.json", NULL);
+  g_autofree char *set = NULL;
+  if (!LS_CHECK (g_file_get_contents (path, &set, NULL, NULL)))
+    return false;
+  g_autofree char *text = nccl_member (set, name);
+  if (!LS_CHECK (text != NULL))
     return false;
   for (size_t i = 0; i < G_N_ELEMENTS (nccl_keys); i++) {
     g_autofree char *value = nccl_value (text, nccl_keys[i].key);
     bool ok = value && nccl_set (ret_nccl, &nccl_keys[i], value);
-    if (!ls_check_impl (ok, __FILE__, __LINE__, "%s: %s", path, nccl_keys[i].key))
+    if (!ls_check_impl (ok, __FILE__, __LINE__, "%s: nccl-%s: %s", path, name, nccl_keys[i].key))
       return false;
   }
   return true;

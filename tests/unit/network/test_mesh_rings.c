@@ -191,7 +191,7 @@ across_hosts_rings_stay_on_links (void)
   }
 }
 
-/* collectives.csv, v100-nvswitch (trust B; nccl-v100.json says why it is a mesh), 1 GiB. */
+/* collectives.csv, v100-nvswitch (trust B; nccl-v100 says why it is a mesh), 1 GiB. */
 static double
 measured_bus (GStrv lines, uint32_t n)
 {

@@ -167,7 +167,7 @@ bounds_are_below_jobs_that_end_in_a_reduction (void)
 {
   LsSweepSpec spec;
   g_autofree char *model = g_build_filename (g_getenv ("LS_DATA_DIR"), "..", "..", "..", "models",
-                                             "llama3.1-8b.json", NULL); /* untied */
+                                             "llama3.1.set.json#llama3.1-8b", NULL); /* untied */
   SPEC_INIT (&spec, "model", model, "gpus", "8", "global-batch", "8", "micro-batch", "1", "pp", "2", "tp",
              "1", "cp", "1", "seq", "128", "dp-kind", "fsdp2", "zero", "2,3", "grad-sync", "last",
              "grad-dtype", "bf16,fp32", "grad-norm", "0,1", "schedule", "1f1b,gpipe", "recompute", "none",
