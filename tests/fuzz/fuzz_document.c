@@ -4,12 +4,22 @@
 #include <math.h>
 #include <string.h>
 
+#include "cluster_check.h"
+#include "nccl_tables.h"
+#include "tiny_cluster.h"
+
+#include "analysis/conservation.h"
+#include "cluster/route.h"
 #include "data/jobs/read_jobs.h"
 #include "data/jobs/read_model.h"
 #include "data/jobs/read_placement.h"
 #include "data/jobs/read_scaling.h"
+#include "data/jobs/read_strategy.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_residuals.h"
+#include "data/traces/trace_json.h"
+#include "exec/run.h"
+#include "lower/lower.h"
 
 static const LsGpu any_gpu
     = { .vector_flops = 1e13, .hbm_bytes_per_s = 1e12, .hbm_efficiency = 0.9, .n_sm = 100 };
@@ -172,11 +182,222 @@ read_reliability (const LsJsonDoc *doc, LsDiagList *diags)
   return true;
 }
 
+/* --- clusters -------------------------------------------------------------------------------------- */
+
+/* What is read and valid can be built, unless faults or a list leave something apart; small ones are, and
+ * every invariant of theirs holds. */
+
+#define MAX_GPUS  64
+#define MAX_PARTS 64 /* of a kind in a node */
+
+static void
+build (LsClusterSpec *spec)
+{
+  spec->n_nodes = MIN (spec->n_nodes, 4);
+  bool is_small = spec->gpus_per_node * spec->n_nodes <= MAX_GPUS && spec->nvswitch_planes <= MAX_PARTS
+      && spec->nics <= MAX_PARTS && spec->pcie_switches <= MAX_PARTS && spec->cpu_sockets <= MAX_PARTS
+      && spec->nvme_drives <= MAX_PARTS;
+  g_autoptr (GError) error = NULL;
+  if (!ls_cluster_spec_validate (spec, &error)) {
+    g_assert (error != NULL);
+    return;
+  }
+  if (!is_small)
+    return;
+  g_autoptr (LsCluster) c = ls_cluster_build (spec, &error);
+  g_assert (c != NULL || (error != NULL && (spec->faults || spec->fabric == LS_FABRIC_LIST)));
+  if (!c || c->links->len > 20000)
+    return;
+  ls_cluster_check (c);
+  LsRoute route;
+  ls_route (c, 0, c->n_gpus - 1, LS_NIC_AUTO, LS_NIC_AUTO, &route);
+  g_assert (c->n_gpus == 1 || route.n_hops > 0);
+  ls_route_host_memory (c, 0, true, &route);
+}
+
+static bool
+read_cluster (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsClusterSpec spec;
+  if (!ls_cluster_read (doc, &spec, diags))
+    return false;
+  build (&spec);
+  ls_cluster_spec_clear (&spec);
+  return true;
+}
+
+/* --- strategies ------------------------------------------------------------------------------------ */
+
+/* What is read is resolved for a small model on 64 GPUs: refused with reasons, or lowered (if small) to a plan
+ * that its own checker accepts and that keeps memory and FLOPs. */
+
+#define N_GPUS        64
+#define MAX_INSTANCES 2000
+
+static const LsModel models[2] = {
+  { .n_layers = 8,
+    .hidden = 512,
+    .n_heads = 8,
+    .n_kv_heads = 8,
+    .head_dim = 64,
+    .ffn = 2048,
+    .vocab = 5000,
+    .seq = 256,
+    .mlp = LS_MLP_GELU,
+    .position = LS_POSITION_LEARNED,
+    .attention = LS_ATTENTION_UNFUSED,
+    .linear_bias = true,
+    .tied_embeddings = true,
+    .dropout = true },
+  { .n_layers = 6,
+    .hidden = 512,
+    .n_heads = 8,
+    .n_kv_heads = 4,
+    .head_dim = 64,
+    .ffn = 1536,
+    .vocab = 5001,
+    .seq = 256,
+    .mlp = LS_MLP_SWIGLU,
+    .norm = LS_NORM_RMSNORM,
+    .position = LS_POSITION_ROPE,
+    .attention = LS_ATTENTION_FLASH },
+};
+
+static void
+lower_small (const LsModel *m, const LsStrategy *s)
+{
+  double micro_batches = (double) s->global_batch / s->dp / s->micro_batch;
+  if (micro_batches * s->pp * s->vpp > MAX_INSTANCES)
+    return;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsPlan) plan = ls_lower (m, s, NULL, &error);
+  if (!plan) {
+    g_assert (error != NULL);
+    return;
+  }
+  if (!ls_plan_check (plan, &error))
+    fuzz_fail ("a lowered plan is broken: %s", error->message);
+  g_autoptr (LsMemory) memory = ls_memory_new (&(LsMemoryInput) { .plan = plan });
+  if (!ls_conserves_memory (memory, &error) || !ls_conserves_flops (plan, m, s, &error))
+    fuzz_fail ("%s", error->message);
+}
+
+static void
+resolve (const LsStrategy *read, const LsModel *m)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsStrategy s;
+  ls_strategy_copy (&s, read);
+  bool ok = ls_strategy_resolve (&s, m, N_GPUS, 8, diags);
+  g_assert (ok == (ls_diag_list_n (diags) == 0));
+  if (ok)
+    lower_small (m, &s);
+  ls_strategy_clear (&s);
+}
+
+static bool
+read_strategy (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  LsStrategy s;
+  if (!ls_strategy_read (doc, &s, diags))
+    return false;
+  for (guint i = 0; i < G_N_ELEMENTS (models); i++)
+    resolve (&s, &models[i]);
+  ls_strategy_clear (&s);
+  return true;
+}
+
+/* --- traces ---------------------------------------------------------------------------------------- */
+
+/* What is read is a legal plan; it is written as a file that reads back as one that is written alike; if it is
+ * small it runs, to a result, an error or a deadlock report. */
+
+#define MAX_OPS 5000
+
+static char *
+format (const LsTrace *t)
+{
+  LsTraceHead head = { .name = t->name,
+                       .source = t->source,
+                       .mesh = &t->mesh,
+                       .model = t->has_model ? &t->model : NULL,
+                       .strategy = t->has_model ? &t->strategy : NULL };
+  g_autoptr (GError) error = NULL;
+  char *text = ls_trace_format (t->plan, &head, &error);
+  if (!text && error->code != LS_ERROR_UNSUPPORTED)
+    fuzz_fail ("not written: %s", error->message);
+  return text;
+}
+
+static void
+check_round_trip (const LsTrace *t)
+{
+  g_autofree char *once = format (t);
+  if (!once)
+    return;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (once, strlen (once), "fuzz.json", diags);
+  g_autoptr (LsTrace) again = doc ? ls_trace_read (doc, 0, diags) : NULL;
+  g_autofree char *said = ls_diag_list_format (diags), *twice = again ? format (again) : NULL;
+  if (g_strcmp0 (once, twice) != 0)
+    fuzz_fail ("written as\n%s\nread back with\n%s\nas\n%s", once, said, twice ? twice : "nothing");
+}
+
+static void
+run (const LsPlan *plan)
+{
+  static LsCluster *cluster;
+  static LsCalibration calibration;
+  static const LsNccl nccl = {
+    .tables = LS_TEST_NCCL_VOLTA,
+    .channels_ring = 8,
+    .channels_net = 2,
+    .channels_p2p = 2,
+    .ring_bus_intra = 200e9,
+    .ring_bus_per_nic = 20e9,
+    .p2p_intra = 200e9,
+    .p2p_inter = 20e9,
+    .sm_share_per_channel = 0.0093,
+    .hbm_per_wire_all_reduce = 3,
+    .hbm_per_wire_p2p = 2,
+  };
+  LsClusterSpec spec = tiny_dgx (2);
+  if (!cluster) {
+    cluster = ls_cluster_build (&spec, NULL);
+    ls_calibration_init_roofline (&calibration);
+  }
+  LsRunOptions options;
+  ls_run_options_init (&options);
+  options.max_memory_bytes = 64 << 20;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsTimeline) t = ls_run (plan, cluster, &calibration, &nccl, &options, NULL, &error);
+  if (!t && error->code != LS_ERROR_DEADLOCK && error->code != LS_ERROR_LIMIT
+      && error->code != LS_ERROR_CONFLICT)
+    fuzz_fail ("a legal plan: %s", error->message);
+}
+
+static bool
+read_trace (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsTrace) t = ls_trace_read (doc, 0, diags);
+  if (!t)
+    return false;
+  g_autoptr (GError) error = NULL;
+  if (!ls_plan_check (t->plan, &error))
+    fuzz_fail ("an illegal plan: %s", error->message);
+  if (ls_plan_n_op_instances (t->plan) > MAX_OPS)
+    return true;
+  check_round_trip (t);
+  run (t->plan);
+  return true;
+}
+
 static const struct {
   const char *target, *file;
   bool (*read) (const LsJsonDoc *doc, LsDiagList *diags);
 } kinds[] = {
   { "calibration", "fuzz.json", read_calibration },
+  { "cluster", "fuzz.json", read_cluster },
   { "gpu", "fuzz.json", read_gpu },
   { "hf", "folder/config.json", read_hf },
   { "jobs", "fuzz.json", read_jobs },
@@ -187,6 +408,8 @@ static const struct {
   { "reliability", "fuzz.json", read_reliability },
   { "residuals", "residuals.json", read_residuals },
   { "scaling", "fuzz.json", read_scaling },
+  { "strategy", "fuzz.json", read_strategy },
+  { "trace", "fuzz.json", read_trace },
 };
 
 int
