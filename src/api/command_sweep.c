@@ -11,7 +11,6 @@
 #include "data/text/write_file.h"
 #include "show/plot/plots.h"
 #include "show/answers.h"
-#include "sweep/sweep_changes.h"
 #include "sweep/sweep_charts.h"
 
 static const LsOption own[] = {

@@ -6,7 +6,7 @@
 #include "api/request.h"
 #include "base/handover.h"
 #include "base/suggest.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 
 /* In the order in which they are shown. */
 static const Command *const table[]

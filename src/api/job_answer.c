@@ -5,7 +5,7 @@
 
 #include "ask/memory_view.h"
 #include "ask/override_notes.h"
-#include "data/jobs/read_model.h"
+#include "data/jobs/job_files.h"
 #include "job/job_from.h"
 #include "job/knobs.h"
 #include "show/draw/pictures.h"

@@ -5,7 +5,7 @@
 #include "api/request.h"
 #include "base/handover.h"
 #include "base/suggest.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "job/job.h"
 

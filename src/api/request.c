@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "api/commands.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "data/text/write_file.h"
 #include "show/draw/drawing.h"

@@ -8,7 +8,7 @@
 
 #include "base/order.h"
 #include "compute/measured.h"
-#include "data/jobs/read_recipes.h"
+#include "data/jobs/job_files.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_kernels.h"
 #include "job/hardware.h"

@@ -27,7 +27,7 @@
 #include "ask/place_search.h"
 
 #include "plan/mesh.h"
-#include "strategy/chunks.h"
+#include "strategy/shard.h"
 
 #define MOST_PARTS 8 /* of which all moves are tried; else those from the slowest */
 

@@ -1,7 +1,6 @@
 #include "ask/whatif.h"
 
-#include "data/jobs/read_recipes.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 
 void
 propose_attention (Proposals *p)

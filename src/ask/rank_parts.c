@@ -1,7 +1,6 @@
 #include "ask/rank_parts.h"
 
 #include "model/operators.h"
-#include "strategy/chunks.h"
 #include "strategy/shard.h"
 
 uint32_t *

@@ -7,7 +7,7 @@
 #include "job/job_steps.h"
 #include "lower/lower.h"
 #include "schedules/sched.h"
-#include "strategy/chunks.h"
+#include "strategy/shard.h"
 #include "strategy/dp_traits.h"
 
 /* What a part depends on. No gaps: hashed and compared as bytes. */

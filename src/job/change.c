@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 
 LsChange *
 ls_change_new (const char *idea, const char *cost, bool needs_more)

@@ -95,7 +95,7 @@ typedef struct {
 } LsJobSpec;
 
 /* The knobs of a job that its strategy does not have; those are ls_strategy_fields
- * (data/jobs/read_strategy.h). */
+ * (data/jobs/job_files.h). */
 extern const LsField ls_job_fields[];
 
 void ls_job_spec_init (LsJobSpec *spec); /* the defaults of the command line */

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#include "data/jobs/read_model.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/launch/import.h"
 #include "data/text/field.h"
 

@@ -1,6 +1,6 @@
 #include "job/job_steps.h"
 
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "job/softwares.h"
 #include "schedules/sched.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "data/jobs/emit.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "job/job.h"
 #include "job/knobs.h"

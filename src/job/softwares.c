@@ -4,7 +4,7 @@
 
 #include "base/handover.h"
 #include "data/datadir.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/field.h"
 
 /* Of jobs like which nobody is known to have measured any. */

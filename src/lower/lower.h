@@ -44,7 +44,7 @@ gboolean ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCost
 gboolean ls_layer_operators (const LsModel *m, const LsStrategy *s, GArray *operators, GError **error);
 
 /* Finds the layers of each chunk (lower/balance.h) where they are to be balanced and not known yet
- * (strategy/chunks.h); else nothing changes. s: resolved. Errors and costs as of ls_lower(), which does the
+ * (strategy/shard.h); else nothing changes. s: resolved. Errors and costs as of ls_lower(), which does the
  * same for itself. */
 gboolean ls_strategy_balance (LsStrategy *s, const LsModel *m, const LsLowerCosts *costs, GError **error);
 /* The same with what is known of the parts; layers are to be balanced and not known yet. */

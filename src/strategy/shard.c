@@ -2,6 +2,99 @@
 
 #include "strategy/dp_traits.h"
 
+/* --- chunks -------------------------------------------------------------------------------------- */
+
+static G_GNUC_PRINTF (3, 4) gboolean refuse (LsDiagList *diags, const char *pointer, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+  ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, pointer, NULL, NULL, "%s", message);
+  return FALSE;
+}
+
+static gboolean
+check_given (const LsStrategy *s, const LsModel *m, uint32_t n_chunks, LsDiagList *diags)
+{
+  static const char pointer[] = "/layers_per_chunk";
+
+  if (s->n_layers_per_chunk != n_chunks)
+    return refuse (diags, pointer, "expected pp * vpp = %u * %u = %u numbers; got %u", s->pp, s->vpp,
+                   n_chunks, s->n_layers_per_chunk);
+
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < n_chunks; i++) {
+    if (s->layers_per_chunk[i] == 0 && i > 0 && i < n_chunks - 1)
+      return refuse (diags, pointer,
+                     "expected at least one layer in chunk %u; got 0 (only the first and"
+                     " the last chunk may be without)",
+                     i);
+    sum += s->layers_per_chunk[i];
+  }
+  if (sum != m->n_layers)
+    return refuse (diags, pointer,
+                   "expected numbers that sum to the model's %u layers; got %" G_GUINT64_FORMAT, m->n_layers,
+                   sum);
+  return TRUE;
+}
+
+/* Each chunk between the first and the last needs a layer. */
+static gboolean
+check_room (const LsStrategy *s, const LsModel *m, uint32_t n_chunks, LsDiagList *diags)
+{
+  if (n_chunks <= m->n_layers + UINT64_C (2))
+    return TRUE;
+  return refuse (diags, s->vpp > 1 ? "/vpp" : "/pp",
+                 "expected pp * vpp to be at most layers + 2 = %u + 2, as only the first and the"
+                 " last chunk may be without layers; got %u * %u = %u",
+                 m->n_layers, s->pp, s->vpp, n_chunks);
+}
+
+bool
+ls_chunks_are_even (uint32_t n_layers, uint64_t n_chunks)
+{
+  return n_layers % n_chunks == 0 || (n_layers + UINT64_C (2)) % n_chunks == 0;
+}
+
+bool
+ls_chunks_want_balance (const LsStrategy *s, const LsModel *m)
+{
+  uint64_t n_chunks = (uint64_t) s->pp * s->vpp;
+  return !s->layers_per_chunk && n_chunks > 1
+      && (s->balance_layers || !ls_chunks_are_even (m->n_layers, n_chunks));
+}
+
+static uint32_t
+layers_of_chunk (const LsStrategy *s, const LsModel *m, uint32_t n_chunks, uint32_t chunk)
+{
+  if (s->layers_per_chunk)
+    return s->layers_per_chunk[chunk];
+  if (m->n_layers % n_chunks == 0)
+    return m->n_layers / n_chunks;
+  gboolean is_end = chunk == 0 || chunk == n_chunks - 1;
+  return (m->n_layers + 2) / n_chunks - (is_end ? 1 : 0);
+}
+
+gboolean
+ls_chunk_layers (const LsStrategy *s, const LsModel *m, uint32_t *ret_layers, LsDiagList *diags)
+{
+  if ((uint64_t) s->pp * s->vpp > LS_MAX_CHUNKS)
+    return refuse (diags, "/pp", "expected pp * vpp to be at most %d; got %u * %u", LS_MAX_CHUNKS, s->pp,
+                   s->vpp);
+
+  uint32_t n_chunks = s->pp * s->vpp;
+  if (!(s->layers_per_chunk ? check_given : check_room) (s, m, n_chunks, diags))
+    return FALSE;
+
+  g_assert (!ret_layers || !ls_chunks_want_balance (s, m));
+  for (uint32_t i = 0; ret_layers && i < n_chunks; i++)
+    ret_layers[i] = layers_of_chunk (s, m, n_chunks, i);
+  return TRUE;
+}
+
+/* --- operators ----------------------------------------------------------------------------------- */
+
 LsLora
 ls_strategy_lora (const LsStrategy *s, const LsModel *m)
 {

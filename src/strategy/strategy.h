@@ -167,7 +167,7 @@ typedef struct {
   int moment_dtype, variance_dtype; /* LsDtype: Adam's first and second moment       */
   uint64_t bucket_bytes;            /* ddp: bucket cap; 0: torch's 25 MiB (first 1 MiB)   */
   uint64_t bucket_params;           /* megatron: 0: max (40e6, 1e6 dp)                    */
-  uint32_t *layers_per_chunk;       /* [n_layers_per_chunk] in model order, or NULL: see strategy/chunks.h */
+  uint32_t *layers_per_chunk;       /* [n_layers_per_chunk] in model order, or NULL: see strategy/shard.h */
   uint32_t n_layers_per_chunk;
   bool balance_layers;   /* by what they cost even where they come out even     */
   bool layers_are_found; /* layers_per_chunk was not given, but balanced        */
@@ -225,7 +225,7 @@ typedef struct {
   bool fp8_params;                /* weights are kept and gathered in fp8                    */
   uint32_t bf16_first, bf16_last; /* fp8, nvfp4: so many layers at either end have their products in bf16 */
 
-  bool wgrad_placeholders; /* megatron: tensors that stand for gradients (lower_placeholders.c) */
+  bool wgrad_placeholders; /* megatron: tensors that stand for gradients (lower_wgrad.c) */
 
   bool apex_norm;          /* layer norms run apex's kernels of before 2022          */
   bool split_bias_dropout; /* the bias before a dropout in a kernel of its own, as in Megatron-LM of 2023 */

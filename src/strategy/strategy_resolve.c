@@ -7,7 +7,7 @@
 
 #include "model/compressed.h"
 #include "schedules/sched.h"
-#include "strategy/chunks.h"
+#include "strategy/shard.h"
 #include "strategy/dp_traits.h"
 #include "strategy/strategy_rules.h"
 

@@ -5,7 +5,7 @@
 #include "base/digest.h"
 #include "job/job_steps.h"
 #include "schedules/sched.h"
-#include "strategy/chunks.h"
+#include "strategy/shard.h"
 
 /* What the times of parts depend on among what configurations differ in. No gaps: hashed and compared as
  * bytes. */

@@ -4,10 +4,10 @@
 
 #include "base/order.h"
 #include "base/suggest.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "schedules/sched.h"
-#include "strategy/chunks.h"
+#include "strategy/shard.h"
 #include "strategy/dp_traits.h"
 
 #define MAX_SIZE (UINT64_C (1) << 40)

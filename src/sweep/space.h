@@ -12,7 +12,7 @@
  * of a knob that has no effect in a configuration (p2p with pp 1) the first value.
  *
  * Default ranges: tp divides the GPUs of a node; pp divides the GPUs and is at most the number of layers + 2;
- * vpp 1, and wherever chunks come out even (strategy/chunks.h), for a pp with which they never do powers of
+ * vpp 1, and wherever chunks come out even (strategy/shard.h), for a pp with which they never do powers of
  * two that leave two layers to a chunk; ep divides the number of experts and the GPUs; micro-batch divides
  * the global batch, up to LS_SPACE_MAX_MICRO_BATCH; sp 0, 1; zero 0 to 3 by Megatron-LM (0, 1), DeepSpeed and
  * FSDP2 (2, 3), on TPUs by XLA's FSDP; schedules 1f1b, interleaved-1f1b, zb-h1; recompute none, selective,

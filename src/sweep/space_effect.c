@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "schedules/sched.h"
-#include "strategy/chunks.h"
+#include "strategy/shard.h"
 #include "strategy/dp_traits.h"
 #include "strategy/strategy_idle.h"
 #include "sweep/space.h"

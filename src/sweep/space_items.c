@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/doublings.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "sweep/space.h"
 
 /* Commas are part of a value. */

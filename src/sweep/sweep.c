@@ -7,7 +7,6 @@
 #include <lockstep/error.h>
 
 #include "job/job_from.h"
-#include "sweep/sweep_changes.h"
 #include "sweep/sweep_charts.h"
 #include "sweep/sweep_report.h"
 #include "sweep/sweep_state.h"

@@ -84,4 +84,8 @@ const LsSweepReport *ls_sweep_run_report (const LsSweepRun *run);
  * the peak, the flags that run takes, a column for each knob. Newly allocated. */
 char *ls_sweep_run_list (const LsSweepRun *run);
 
+/* The best for a target of data/jobs/emit.h, newly allocated; *ret_notes as of ls_emit(). LS_ERROR_NO_FIT:
+ * there is none. */
+char *ls_sweep_emit (const LsSweepRun *run, const char *target, char **ret_notes, GError **error);
+
 #endif

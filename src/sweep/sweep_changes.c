@@ -1,10 +1,11 @@
-#include "sweep/sweep_changes.h"
+/* sweep/sweep_changes.c — the best configuration of somebody's own job in the words of a program: as a
+ * fragment, and as changes to the files that the job came from. */
+#include "sweep/sweep_state.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "data/jobs/emit.h"
-#include "sweep/sweep_state.h"
 
 void
 ls_sweep_changes_free (LsSweepChanges *c)

@@ -7,10 +7,10 @@
 #include <math.h>
 
 #include "base/order.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "job/job_steps.h"
-#include "strategy/chunks.h"
+#include "strategy/shard.h"
 #include "sweep/idea.h"
 #include "sweep/layouts.h"
 

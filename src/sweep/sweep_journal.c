@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/field.h"
 
 /* --- which sweep it is ------------------------------------------------------------------------ */

@@ -1,8 +1,13 @@
 #include "sweep/sweep_report.h"
 
-#include "data/jobs/read_strategy.h"
+#include <inttypes.h>
+#include <math.h>
+
+#include "data/jobs/job_files.h"
 #include "data/text/csv.h"
 #include "data/text/field.h"
+#include "job/knobs.h"
+#include "sweep/sweep_state.h"
 
 void
 ls_sweep_row_clear (LsSweepRow *row)
@@ -46,5 +51,110 @@ ls_sweep_csv_knobs (GString *out, const LsStrategy *s, bool (*is_left_out) (cons
     g_autofree char *text = s ? ls_field_text (f, s, NULL) : g_strdup (f->key);
     g_string_append_c (out, ',');
     ls_csv_append (out, text);
+  }
+}
+
+/* --- the list ---------------------------------------------------------------------------------------- */
+
+/* Every configuration that a sweep simulated, as CSV. What was not run with its times recorded has a lower
+ * bound of its memory and no peak (exec/memory/memory.h). */
+
+static int
+compare_indices (gconstpointer a, gconstpointer b)
+{
+  const Candidate *x = *(Candidate *const *) a, *y = *(Candidate *const *) b;
+  return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static void
+append_row (GString *out, const LsSweepRun *x, const Candidate *c)
+{
+  LsStrategy s;
+  candidate_strategy_at (x, c->index, &s);
+  g_autofree char *knobs = ls_knobs_format (&s);
+  g_string_append_printf (out, "%" PRId64 ",", (int64_t) c->step);
+  if (c->is_confirmed)
+    g_string_append_printf (out, "%" PRIu64, c->memory_bytes);
+  g_string_append_printf (out, ",\"%s\",%s,%" PRIu64, knobs, c->is_confirmed ? "peak" : "at least",
+                          c->memory_bytes);
+  ls_sweep_csv_knobs (out, &s, NULL);
+  g_string_append_c (out, '\n');
+  ls_strategy_clear (&s);
+}
+
+char *
+ls_sweep_run_list (const LsSweepRun *x)
+{
+  g_autoptr (GPtrArray) done = g_ptr_array_new ();
+  GString *out = g_string_new ("step_time_ps,memory_bytes,knobs,memory_is,memory_at_least_bytes");
+  ls_sweep_csv_knobs (out, NULL, NULL);
+  g_string_append_c (out, '\n');
+  for (guint i = 0; i < x->candidates->len; i++)
+    if (candidate_at (x, i)->status == TRY_DONE)
+      g_ptr_array_add (done, candidate_at (x, i));
+  g_ptr_array_sort (done, compare_indices);
+  for (guint i = 0; i < done->len; i++)
+    append_row (out, x, done->pdata[i]);
+  return g_string_free (out, FALSE);
+}
+
+/* --- scaling ----------------------------------------------------------------------------------------- */
+
+/* The best of each number of GPUs and global batch beside the others.
+ *
+ * Ideal over GPUs: every GPU does as many tokens a second as with the fewest GPUs and the same
+ * batch. Ideal over batches: as with the largest batch and the same GPUs, where a step's fixed
+ * parts (bubble, reduction of gradients, optimizer) weigh least. Worked example: 100 tokens/s on
+ * 4 GPUs, 170 on 8: 25 and 21.25 a GPU, 85 % of ideal. */
+
+static double
+per_gpu (const LsSweepGroup *g)
+{
+  return g->first ? g->first->tokens_per_s / g->gpus : NAN;
+}
+
+/* Of those that have a best and agree with g in what is not compared. */
+static const LsSweepGroup *
+base_of (const GArray *groups, const LsSweepGroup *g, bool over_gpus)
+{
+  const LsSweepGroup *base = NULL;
+  for (guint i = 0; i < groups->len; i++) {
+    const LsSweepGroup *other = &g_array_index (groups, LsSweepGroup, i);
+    bool is_beside = over_gpus ? other->global_batch == g->global_batch : other->gpus == g->gpus;
+    bool is_nearer
+        = !base || (over_gpus ? other->gpus < base->gpus : other->global_batch > base->global_batch);
+    if (other->first && is_beside && is_nearer)
+      base = other;
+  }
+  return base;
+}
+
+/* Days and money to the loss: what lies on the curve is beaten by none. */
+static bool
+is_beaten (const GArray *groups, const LsSweepGroup *g)
+{
+  for (guint i = 0; i < groups->len; i++) {
+    const LsSweepRow *other = g_array_index (groups, LsSweepGroup, i).first, *own = g->first;
+    if (!other || other == own)
+      continue;
+    double days = other->to_loss.time_s - own->to_loss.time_s, money = other->to_loss.usd - own->to_loss.usd;
+    if (days <= 0 && money <= 0 && (days < 0 || money < 0))
+      return true;
+  }
+  return false;
+}
+
+void
+sweep_scaling (LsSweepReport *report)
+{
+  for (guint i = 0; i < report->groups->len; i++) {
+    LsSweepGroup *g = &g_array_index (report->groups, LsSweepGroup, i);
+    g->tokens_per_s_per_gpu = g->of_fewest_gpus = g->of_largest_batch = NAN;
+    if (!g->first)
+      continue;
+    g->tokens_per_s_per_gpu = per_gpu (g);
+    g->of_fewest_gpus = per_gpu (g) / per_gpu (base_of (report->groups, g, true));
+    g->of_largest_batch = per_gpu (g) / per_gpu (base_of (report->groups, g, false));
+    g->is_beaten = is_beaten (report->groups, g);
   }
 }

@@ -252,9 +252,16 @@ void sweep_settle_map (LsSweepRun *x);
  * Newly allocated. */
 char *sweep_chart_title (const LsSweepRun *x);
 
-/* --- sweep_scaling.c --- */
+/* --- sweep_report.c --- */
 
 /* Fills what groups are compared by. */
 void sweep_scaling (LsSweepReport *report);
+
+/* --- sweep_changes.c: the best configuration of somebody's own job in the words of a program ---------- */
+
+/* As a fragment, and as changes to the files that the job came from. NULL without an error: the job is of no
+ * launch file, for no program, of another program, or nothing is legal and fits. */
+LsSweepChanges *ls_sweep_changes_new (const LsSweepRun *run);
+void ls_sweep_changes_free (LsSweepChanges *changes); /* NULL allowed */
 
 #endif

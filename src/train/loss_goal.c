@@ -6,7 +6,7 @@
 #include <lockstep/error.h>
 
 #include "data/datadir.h"
-#include "data/jobs/read_scaling.h"
+#include "data/jobs/job_files.h"
 #include "data/text/override.h"
 #include "job/job_from.h"
 

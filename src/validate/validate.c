@@ -6,7 +6,7 @@
 #include "analysis/conservation.h"
 #include "analysis/score.h"
 #include "base/parallel.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "job/job_cases.h"
 #include "job/job_interval.h"
 #include "job/softwares.h"

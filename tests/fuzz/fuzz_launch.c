@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/launch/import.h"
 
 static void

@@ -15,9 +15,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "data/jobs/read_model.h"
-#include "data/jobs/read_recipes.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_cases.h"
 #include "data/measured/read_residuals.h"

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "ask/profile/measured_step.h"
-#include "data/jobs/read_recipes.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "data/text/override.h"
 #include "job/hardware.h"

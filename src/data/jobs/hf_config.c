@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "data/jobs/hf_family.h"
-#include "data/jobs/read_model.h"
+#include "data/jobs/job_files.h"
 
 #define UINT(key_, member, max_)                                                                             \
   {                                                                                                          \

@@ -5,7 +5,7 @@
 #include "base/handover.h"
 #include "base/suggest.h"
 #include "data/datadir.h"
-#include "data/jobs/read_model.h"
+#include "data/jobs/job_files.h"
 
 /* --- a type, from its file ---------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "data/jobs/hf_family.h"
-#include "data/jobs/read_model.h"
+#include "data/jobs/job_files.h"
 
 static void
 note (GPtrArray *notes, const char *text)

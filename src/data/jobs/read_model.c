@@ -1,4 +1,4 @@
-#include "data/jobs/read_model.h"
+#include "data/jobs/job_files.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 
 #include "data/datadir.h"
-#include "data/jobs/read_model.h"
+#include "data/jobs/job_files.h"
 
 /* What is checked of such a file; models are read from the document. */
 typedef struct {

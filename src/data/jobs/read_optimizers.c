@@ -1,9 +1,8 @@
-#include "data/jobs/read_optimizers.h"
+#include "data/jobs/job_files.h"
 
 #include <string.h>
 
 #include "data/datadir.h"
-#include "data/jobs/read_recipes.h"
 
 static const LsEnumName takes[]
     = { { "all", LS_TAKES_ALL }, { "2d", LS_TAKES_2D }, { "matrices", LS_TAKES_MATRICES }, { NULL } };

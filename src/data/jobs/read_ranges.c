@@ -5,7 +5,7 @@
 #include "base/doublings.h"
 #include "base/handover.h"
 #include "base/suggest.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "schedules/sched.h"
 
 /* Ranges that are not given are those of sweep/space.c. */

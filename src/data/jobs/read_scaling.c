@@ -1,4 +1,4 @@
-#include "data/jobs/read_scaling.h"
+#include "data/jobs/job_files.h"
 
 #include "data/datadir.h"
 

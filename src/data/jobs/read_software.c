@@ -6,8 +6,7 @@
 #include "base/suggest.h"
 #include "data/datadir.h"
 #include "data/jobs/emit.h"
-#include "data/jobs/read_model.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/override.h"
 
 #define MAX_BASES 8

@@ -6,9 +6,8 @@
 
 #include "base/suggest.h"
 #include "data/datadir.h"
-#include "data/jobs/read_optimizers.h"
+#include "data/jobs/job_files.h"
 #include "data/jobs/read_placement.h"
-#include "data/jobs/read_recipes.h"
 #include "data/text/csv.h"
 #include "strategy/strategy.h"
 

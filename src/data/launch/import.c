@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "data/jobs/read_model.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/launch/import_reader.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/yaml_config.h"

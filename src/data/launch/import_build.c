@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "base/printable.h"
-#include "data/jobs/read_model.h"
-#include "data/jobs/read_optimizers.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "strategy/dp_traits.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/launch/import.h"
 #include "data/launch/launch_words.h"
 #include "data/launch/option_table.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/shell/shell.h"
 
 #define MAX_NOTED 5000

@@ -1,8 +1,7 @@
 /* A job written by the table that reads it. */
 #include <string.h>
 
-#include "data/jobs/read_model.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/launch/option_table.h"
 #include "data/text/field.h"
 #include "data/text/json_out.h"

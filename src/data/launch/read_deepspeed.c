@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/jobs/read_model.h"
+#include "data/jobs/job_files.h"
 #include "data/launch/deepspeed_rules.h"
 #include "data/launch/hf_rules.h"
 #include "data/launch/log_steps.h"

@@ -4,7 +4,7 @@
 #include "analysis/interval.h"
 #include "compute/measured.h"
 #include "data/datadir.h"
-#include "data/jobs/read_recipes.h"
+#include "data/jobs/job_files.h"
 
 /* --- of a cluster file, what runs on the cluster itself say about it ----------------------------- */
 

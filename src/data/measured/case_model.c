@@ -3,8 +3,7 @@
 #include <stddef.h>
 
 #include "data/datadir.h"
-#include "data/jobs/read_model.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/csv.h"
 #include "data/text/field.h"
 #include "data/text/override.h"

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "data/datadir.h"
-#include "data/jobs/read_model.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/measured/case_model.h"
 #include "data/text/csv.h"
 #include "data/text/read_file.h"

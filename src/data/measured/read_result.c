@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/csv.h"
 #include "data/text/field.h"
 #include "data/text/json_doc.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/csv.h"
 
 /* A column, its cell in the example, and what it means; NULL: what the knob of that key means. */

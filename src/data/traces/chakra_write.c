@@ -6,8 +6,7 @@
 
 #include <lockstep/error.h>
 
-#include "data/jobs/read_model.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "data/text/write_file.h"
 #include "data/traces/chakra_write.h"

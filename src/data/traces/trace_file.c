@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "data/jobs/read_recipes.h"
+#include "data/jobs/job_files.h"
 #include "network/coll.h"
 
 /* Indices of plan/plan.h in 16 bits; a duration far below where LsTime ends. */

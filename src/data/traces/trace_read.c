@@ -4,8 +4,7 @@
 #include <lockstep/error.h>
 
 #include "data/datadir.h"
-#include "data/jobs/read_model.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/traces/chakra.h"
 
 void

@@ -5,8 +5,7 @@
 
 #include <lockstep/error.h>
 
-#include "data/jobs/read_model.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "data/traces/trace_file.h"
 #include "network/coll.h"

@@ -91,7 +91,7 @@ LsTime ls_messages_time_alone (const LsScript *script, const LsCluster *cluster,
 /* The same by events alone (reference). */
 LsTime ls_messages_time_by_events (const LsScript *script, const LsCluster *cluster,
                                    const LsProgress *progress);
-/* The same without events, base not included: unshared.c. capacity: of the script's cluster, by resource.
+/* The same without events, base not included. capacity: of the script's cluster, by resource.
  * False: a resource could fill, and events must tell. */
 bool messages_time_unshared (const LsScript *script, const double *capacity, LsTime *ret_end);
 

@@ -91,13 +91,6 @@ typedef struct {
 void offload_behind (Build *b, const Chunk *c, guint i);
 void reload_before (Build *b, const Chunk *c, guint i, Reload *r);
 
-/* --- lower_placeholders.c --- */
-
-/* Those of linears, for the whole run. */
-uint64_t placeholder_bytes (const Lower *l, uint32_t pp_rank);
-/* That of the head, if operator i is it: from before its weight gradient to behind it. */
-void hold_placeholder (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
-
 /* --- lower_cp.c --- */
 
 /* Operator i, which is attention of sequences that are cut over cp ranks; the last op. */
@@ -143,13 +136,18 @@ first_beside (const Chunk *c, guint i)
  * the permutation is still to come. What is to be built is b->shared. */
 void build_shared_beside (Build *b, LsBeside what);
 
-/* --- lower_delayed.c --- */
+/* --- lower_wgrad.c --- */
 
 /* Of a backward whose weight gradients are delayed: operator i has its input gradients; those that wait are
  * computed now, for which nothing of the exchange waits that was just built. */
 bool delays_weights (const Lower *l, LsActionType pass);
 void delay_weights (Build *b, guint i);
 void build_delayed_weights (Build *b);
+
+/* Placeholders of linears, for the whole run. */
+uint64_t placeholder_bytes (const Lower *l, uint32_t pp_rank);
+/* The placeholder of the head, if operator i is it: from before its weight gradient to behind it. */
+void hold_placeholder (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
 
 /* --- lower_chunk.c --- */
 

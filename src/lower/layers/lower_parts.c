@@ -8,7 +8,7 @@
 #include "lower/balance.h"
 #include "lower/layers/lower_layers.h"
 #include "lower/pipeline/lower_order.h"
-#include "strategy/chunks.h"
+#include "strategy/shard.h"
 
 /* An embedding, a layer or a head; without any of them 0. */
 static LsTime

@@ -61,4 +61,9 @@ gboolean ls_gnuplot_run (FILE *script, FILE *data, const char *picture, GError *
 /* `text` as a gnuplot string in single quotes, newly allocated. */
 char *ls_gnuplot_quote (const char *text);
 
+/* Markers of gnuplot that tell series of points apart, beside their colours (show/draw/palette.h); they
+ * repeat. Filled circle, square, triangle, diamond, triangle down; open is one less. */
+#define LS_N_SERIES_MARKERS 5
+static const int ls_series_markers[LS_N_SERIES_MARKERS] = { 7, 5, 9, 13, 11 };
+
 #endif

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "show/plot/picture.h"
-#include "show/plot/series.h"
+#include "show/draw/palette.h"
 
 /* Pixels. */
 #define WIDTH  980

@@ -6,7 +6,7 @@
 #include <lockstep/error.h>
 
 #include "show/plot/picture.h"
-#include "show/plot/series.h"
+#include "show/draw/palette.h"
 
 /* Pixels: the upper panel is square, the lower one shares its x axis. */
 #define WIDTH  980

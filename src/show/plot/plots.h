@@ -31,7 +31,7 @@ gboolean ls_plot_heat (const LsHeatMap *map, const char *path, GError **error);
 gboolean ls_plot_pareto (const LsParetoPlot *plot, const char *path, GError **error);
 
 /* Step time, tokens/s and MFU of the best configuration over the number of GPUs, and over the global batch,
- * beside ideal scaling (sweep/sweep_scaling.c). Of another objective what counts, the goodput, and days and
+ * beside ideal scaling (sweep/sweep_report.c). Of another objective what counts, the goodput, and days and
  * cost to the loss in their place. LS_ERROR_CONFLICT: no two groups have a best. */
 gboolean ls_plot_scaling (const LsSweepReport *report, const char *path, GError **error);
 

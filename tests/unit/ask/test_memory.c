@@ -10,7 +10,7 @@
 
 #include "ask/memory_view.h"
 #include "ask/whatif.h"
-#include "data/jobs/read_model.h"
+#include "data/jobs/job_files.h"
 #include "data/text/csv.h"
 #include "job/job.h"
 

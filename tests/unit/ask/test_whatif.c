@@ -15,7 +15,7 @@
 
 #include "ask/whatif.h"
 #include "data/datadir.h"
-#include "data/jobs/read_recipes.h"
+#include "data/jobs/job_files.h"
 #include "job/change.h"
 #include "show/run/write_run.h"
 

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "data/jobs/emit.h"
-#include "data/jobs/read_model.h"
+#include "data/jobs/job_files.h"
 #include "data/jobs/read_software.h"
-#include "data/jobs/read_strategy.h"
 #include "data/launch/deepspeed_rules.h"
 #include "data/launch/import.h"
 #include "data/launch/megatron/megatron_rules.h"
@@ -15,7 +14,7 @@
 #include "data/text/field.h"
 #include "import_check.h"
 #include "random_job.h"
-#include "strategy/chunks.h"
+#include "strategy/shard.h"
 #include "strategy/strategy_idle.h"
 
 /* Layers are compared as they lie, whether by a rule or a list. */

@@ -9,7 +9,7 @@
 
 #include "data/datadir.h"
 #include "data/jobs/hf_family.h"
-#include "data/jobs/read_model.h"
+#include "data/jobs/job_files.h"
 #include "data/text/csv.h"
 
 static bool

@@ -7,13 +7,9 @@
 #include <string.h>
 
 #include "data/datadir.h"
-#include "data/jobs/read_model.h"
-#include "data/jobs/read_scaling.h"
-#include "data/jobs/read_optimizers.h"
+#include "data/jobs/job_files.h"
 #include "data/jobs/read_placement.h"
-#include "data/jobs/read_recipes.h"
 #include "data/jobs/read_software.h"
-#include "data/jobs/read_strategy.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_residuals.h"
 #include "data/traces/trace_json.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "data/datadir.h"
-#include "data/jobs/read_model.h"
+#include "data/jobs/job_files.h"
 
 static bool
 read_text (const char *text, const char *name, LsModel *model, GPtrArray *notes)

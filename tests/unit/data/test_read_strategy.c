@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "data/jobs/read_software.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 
 /* Pins: the knobs of a strategy mean the same in a file and as flags. */
 

@@ -8,15 +8,11 @@
 
 #include <string.h>
 
-#include "data/jobs/read_model.h"
-#include "data/jobs/read_scaling.h"
+#include "data/jobs/job_files.h"
 #include "data/jobs/read_jobs.h"
 #include "data/jobs/read_ranges.h"
-#include "data/jobs/read_optimizers.h"
 #include "data/jobs/read_placement.h"
-#include "data/jobs/read_recipes.h"
 #include "data/jobs/read_software.h"
-#include "data/jobs/read_strategy.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_residuals.h"
 #include "data/traces/trace_file.h"

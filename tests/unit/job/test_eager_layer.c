@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/jobs/read_recipes.h"
+#include "data/jobs/job_files.h"
 #include "data/measured/read_kineto.h"
 #include "job/hardware.h"
 #include "job/job.h"

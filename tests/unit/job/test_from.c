@@ -9,7 +9,7 @@
 #include <glib/gstdio.h>
 
 #include "data/jobs/emit.h"
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "job/job.h"
 #include "job/job_from.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "data/jobs/read_recipes.h"
+#include "data/jobs/job_files.h"
 #include "data/jobs/read_software.h"
 #include "job/hardware.h"
 #include "job/job.h"

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/jobs/read_recipes.h"
+#include "data/jobs/job_files.h"
 #include "job/hardware.h"
 #include "job/job.h"
 #include "model/operators.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lower/balance.h"
-#include "strategy/chunks.h"
+#include "strategy/shard.h"
 
 typedef struct {
   LsModel model;

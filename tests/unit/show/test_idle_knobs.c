@@ -8,7 +8,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "data/jobs/read_strategy.h"
+#include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "data/traces/trace_json.h"
 #include "job/job.h"

@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-#include "strategy/chunks.h"
+#include "strategy/shard.h"
 #include "strategy/packing.h"
 
-/* Pins the layer rule of strategy/chunks.h and the exact refusals. */
+/* Pins the layer rule of strategy/shard.h and the exact refusals. */
 
 /* The layers of each chunk as text, or the diagnostics. */
 static char *

@@ -5,7 +5,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "data/jobs/read_model.h"
+#include "data/jobs/job_files.h"
 #include "sweep/space.h"
 
 static void

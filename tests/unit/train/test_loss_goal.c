@@ -5,8 +5,7 @@
 #include <lockstep/error.h>
 #include <math.h>
 
-#include "data/jobs/read_model.h"
-#include "data/jobs/read_scaling.h"
+#include "data/jobs/job_files.h"
 #include "train/loss_goal.h"
 
 static const char *const shipped[] = { "hoffmann-2022", "besiroglu-2024", "kaplan-2020" };

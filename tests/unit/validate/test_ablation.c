@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "data/jobs/read_model.h"
+#include "data/jobs/job_files.h"
 #include "job/job.h"
 #include "validate/ablation.h"
 

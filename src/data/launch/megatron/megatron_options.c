@@ -1,7 +1,7 @@
 #include "data/launch/megatron/megatron_rules.h"
 
 #include "model/operators.h"
-#include "strategy/chunks.h"
+#include "strategy/shard.h"
 
 /* --- what rules write: the other side of megatron_model.c, _strategy.c and _kernels.c ---------------- */
 

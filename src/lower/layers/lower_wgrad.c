@@ -1,4 +1,47 @@
-/* lower/layers/lower_placeholders.c — tensors that stand for gradients.
+/* lower/layers/lower_wgrad.c — weight gradients: those computed behind an exchange of tokens, and tensors
+ * that stand for those that a buffer of the program's own takes. */
+#include "lower/data/lower_dp.h"
+#include "lower/layers/lower_layers.h"
+
+/* --- delayed: an exchange does not wait for them (lower_pieces.h) -------------------------------------- */
+
+bool
+delays_weights (const Lower *l, LsActionType pass)
+{
+  return l->s->delay_wgrad && pass == LS_ACTION_B;
+}
+
+void
+delay_weights (Build *b, guint i)
+{
+  g_array_append_val (b->delayed, i);
+}
+
+/* They need nothing of what the next op waits for. */
+void
+build_delayed_weights (Build *b)
+{
+  DpPass *p = b->pass;
+  GArray *joins = b->next_deps;
+  b->next_deps = g_array_new (FALSE, FALSE, sizeof (LsDep));
+  uint16_t layer = b->layer;
+  build_piece (b, PIECE_WEIGHTS);
+  for (guint d = 0; d < b->delayed->len; d++) {
+    guint i = g_array_index (b->delayed, guint, d);
+    b->layer = layer_of (p->c, i);
+    build_weight_operator (b, p->c, i);
+    if (p->backend->after)
+      p->backend->after (b, p, i);
+  }
+  b->layer = layer;
+  g_array_set_size (b->delayed, 0);
+  g_array_prepend_vals (b->next_deps, joins->data, joins->len);
+  g_array_unref (joins);
+}
+
+/* --- placeholders ------------------------------------------------------------------------------------ */
+
+/* Tensors that stand for gradients.
  *
  * Megatron-LM adds weight gradients to a buffer of its own (main_grad) inside the GEMM; what autograd
  * is handed in their place, so that its hooks run, is an empty tensor of the weight's shape and type:
@@ -12,7 +55,6 @@
  * shapes of a layer, and 128256 * 16384 = 2.0 GiB while the head's backward runs.
  *
  * Deviation. A placeholder that autograd copies, as somebody else holds it too, is not counted twice. */
-#include "lower/layers/lower_layers.h"
 
 #define SIXTEEN_BITS 2 /* bytes of a weight's nominal type */
 

@@ -1,0 +1,134 @@
+/* data/jobs/job_files.h — files of models/ and strategies/: models, laws of loss, knobs of a run,
+ * optimizers, lists of kernels. */
+#ifndef LS_DATA_JOBS_JOB_FILES_H
+#define LS_DATA_JOBS_JOB_FILES_H
+
+#include "base/diag.h"
+#include "data/text/field.h"
+#include "model/kernel.h"
+#include "model/model.h"
+#include "model/optimizer_kind.h"
+#include "model/recipe.h"
+#include "model/scaling.h"
+#include "strategy/strategy.h"
+
+/* --- read_model.c: models of our own and of others, models/NAME.json --- */
+
+extern const LsField ls_model_fields[];
+
+/* By name or path. notes (char *, owned by the array) takes what of a foreign file
+ * was not understood or had to be assumed; NULL if nobody wants to know. On success
+ * the caller clears *ret_model; on failure it is untouched and diags says why
+ * (LS_ERROR_INPUT; LS_ERROR_UNSUPPORTED for models that are no decoders). */
+bool ls_model_load (const char *name, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags);
+/* Experts and latents: what may be left out is filled in, what does not fit is reported. */
+bool ls_model_complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags);
+/* A model that is a part of another file, of any name. */
+bool ls_model_read_part (const LsJsonDoc *doc, LsModel *ret_model, LsDiagList *diags);
+bool ls_model_read (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags);
+
+/* --- published models by the names that programs and hubs give them: models/names/published.json --- */
+
+/* { "schema": "lockstep.model-names/1", "name": "published", "source": "...", "models": [
+ *       { "names": ["llama3/8B", "meta-llama/Llama-3.1-8B"], "model": "llama3.1-8b" },
+ *       { "names": ["gpt2"], "model": { a file of a model } } ] } */
+
+extern const LsField ls_model_names_fields[];
+
+/* The model of a name, in which capital letters are as small ones. On success the caller clears *ret_model;
+ * false: nobody has that name, and *ret_model is untouched. */
+bool ls_model_of_name (const char *name, LsModel *ret_model);
+
+/* How many names a file has, each of one model that is without mistakes; 0: diagnostics. */
+guint ls_model_names_check (const LsJsonDoc *doc, LsDiagList *diags);
+
+/* The config.json of a Hugging Face model, where it describes a decoder of a type that
+ * models/types/huggingface.json has; of a multimodal model, the part that reads text. */
+
+/* Defaults of keys that a file leaves out are those of the configuration classes
+ * of Transformers (src/transformers/models/FAMILY/configuration_FAMILY.py). The
+ * training length is not in such files: seq becomes the longest position, with a
+ * note. Encoders and layers that a model cannot have are refused. */
+
+/* Whether the document says that it is one. */
+bool ls_is_hf_config (const LsJsonDoc *doc);
+
+/* As ls_model_read(). The model is named after the file, or after its folder if
+ * the file is called config.json. */
+bool ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags);
+
+/* Of lockstep.model-types/1, which models/types/huggingface.json is. */
+const LsField *ls_model_types_fields (void);
+/* Such a file with all that it says of each type, which are counted; 0: diagnostics. */
+guint ls_model_types_check (const LsJsonDoc *doc, LsDiagList *diags);
+
+/* Takes out the note about seq, once the training length is known from elsewhere. */
+void ls_model_notes_drop_length (GPtrArray *notes);
+
+/* --- read_scaling.c: laws of loss and batch (model/scaling.h), models/scaling/NAME.json --- */
+
+extern const LsField ls_scaling_fields[];
+
+/* By name or path. On success the caller clears *ret_law; on failure it is untouched and diags says why
+ * (LS_ERROR_INPUT): a term with two forms, tokens and steps, steps without a critical batch of the loss, or
+ * nothing of either. */
+bool ls_scaling_load (const char *name, LsScalingLaw *ret_law, LsDiagList *diags);
+bool ls_scaling_read (const LsJsonDoc *doc, LsScalingLaw *ret_law, LsDiagList *diags);
+
+/* --- read_strategy.c: the knobs of a run, strategies/NAME.json --- */
+
+/* The same table sets them from flags: ls_field_set_text (ls_strategy_fields, s, "tp", "8", ...). */
+extern const LsField ls_strategy_fields[]; /* strategy_fields.c */
+
+/* By name or path; keys that the file leaves out keep the defaults of
+ * ls_strategy_init(). On success the caller clears *ret_strategy; on failure it is
+ * untouched and diags says why (LS_ERROR_INPUT). */
+bool ls_strategy_load (const char *name, LsStrategy *ret_strategy, LsDiagList *diags);
+/* The program that a strategy file names, newly allocated, or NULL; false: there is no such file, with
+ * diagnostics. */
+bool ls_strategy_find_software (const char *name, char **ret_software, LsDiagList *diags);
+/* Over `base`, which has the values of the keys that the file lacks; *ret_strategy: deep. said: NULL, or a
+ * set to which the keys that it has are added (static strings). */
+bool ls_strategy_load_over (const char *name, const LsStrategy *base, LsStrategy *ret_strategy,
+                            GHashTable *said, LsDiagList *diags);
+bool ls_strategy_read (const LsJsonDoc *doc, LsStrategy *ret_strategy, LsDiagList *diags);
+bool ls_strategy_read_over (const LsJsonDoc *doc, const LsStrategy *base, LsStrategy *ret_strategy,
+                            GHashTable *said, LsDiagList *diags);
+
+/* --- read_optimizers.c: all but Adam (model/optimizer_kind.h), strategies/optimizers/NAME.json --- */
+
+extern const LsField ls_optimizer_fields[];
+
+/* What --optimizer calls the one that is built in. */
+bool ls_optimizer_is_adam (const char *name);
+
+/* By name or path; NULL and diagnostics (LS_ERROR_INPUT) if the file is wrong: keys, a kernel that is
+ * neither a stream nor a product, no part for all tensors. */
+LsOptimizerKind *ls_optimizer_load (const char *name, LsDiagList *diags);
+LsOptimizerKind *ls_optimizer_read (const LsJsonDoc *doc, LsDiagList *diags);
+
+/* --- read_recipes.c: the kernels that software launches for an operator, strategies/kernels/NAME.json --- */
+
+#define LS_BUILT_IN_KERNELS "built-in" /* what --kernels calls what no list names */
+
+extern const LsField ls_recipes_fields[];
+
+/* By name or path; NULL and diagnostics (LS_ERROR_INPUT) if the file is wrong: keys, expressions, sizes that
+ * the operator does not have, kernels in the wrong place. */
+LsRecipes *ls_recipes_load (const char *name, LsDiagList *diags);
+/* All lists that are at hand, LsRecipes in the order of their names; made once, then static. Those whose
+ * file is wrong are left out: `lockstep check` tells. */
+const GPtrArray *ls_recipes_all (void);
+LsRecipes *ls_recipes_read (const LsJsonDoc *doc, LsDiagList *diags);
+
+/* --- kinds of kernels as files and flags name them ----------------------------------------------- */
+
+/* By LsKernelKind, then { NULL }. */
+extern const LsEnumName ls_kernel_kind_names[LS_N_KERNEL_KINDS + 1];
+
+extern const LsEnumName ls_access_names[LS_N_ACCESSES + 1]; /* by LsAccess */
+
+/* Those that only stream: neither GEMM nor attention. */
+#define LS_STREAM_KIND_NAMES (ls_kernel_kind_names + LS_KERNEL_SOFTMAX)
+
+#endif
