@@ -121,8 +121,7 @@ repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
     streams += ls_layer_n_halves (kind_at (m, i)) * (double) ls_streams_linear_params (m);
   }
   streams += s->sp ? 0 : (1 + m->predict_layers) * (double) ls_streams_end_linear_params (m);
-  bool is_latent = m->kv_lora > 0 || ls_model_is_compressed (m);
-  double attention = is_latent ? (s->tp - 1.0) * latents : repeated_head_flops (m, s, tokens);
+  double attention = ls_model_has_latents (m) ? (s->tp - 1.0) * latents : repeated_head_flops (m, s, tokens);
   return attention + 6 * tokens * (s->tp - 1.0) * streams;
 }
 

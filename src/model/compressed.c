@@ -6,6 +6,12 @@ ls_model_is_compressed (const LsModel *m)
   return m->out_groups > 0;
 }
 
+bool
+ls_model_has_latents (const LsModel *m)
+{
+  return m->kv_lora > 0 || ls_model_is_compressed (m);
+}
+
 uint32_t
 ls_compressed_ratio (const LsModel *m, uint32_t kind)
 {

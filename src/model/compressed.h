@@ -39,8 +39,10 @@
 
 #include "model/model.h"
 
-/* Whether attention of the model is of this sort. */
+/* Whether attention of the model is of this sort; of this one, or latent attention: queries or keys come from
+ * latents that every tensor-parallel rank makes. */
 bool ls_model_is_compressed (const LsModel *m);
+bool ls_model_has_latents (const LsModel *m);
 
 /* Of a layer of this kind (LsLayerTrait): tokens of a compressed key; 0: it has none. */
 uint32_t ls_compressed_ratio (const LsModel *m, uint32_t kind);

@@ -208,6 +208,17 @@ ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names
       = ls_dtype_array_bytes (dtype, (keeps_part ? cut->local_tokens : tokens) * in);
 }
 
+void
+ls_operator_local_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names, LsDtype dtype,
+                          uint64_t in, uint64_t out)
+{
+  LsCut local = *cut;
+  local.tokens = cut->local_tokens;
+  ls_operator_linear (op, &local, names, dtype, in, out);
+  ls_operator_weight (op, LS_TENSOR_WHOLE, out, in, 1);
+  op->param_replicated = true;
+}
+
 /* apex's layer norm does not keep up with memory. Measured on an A100 (NVIDIA/apex, pull request 1037,
  * January 2021: 16384 rows of 1024 in fp16): forward 75.1 us, backward 176.2 us; FastLayerNorm, which that
  * adds and Megatron-LM uses since 2022, takes 53.5 and 86.6. Less 2 us a launch, at 1370 GB/s (88 % of an

@@ -89,6 +89,11 @@ typedef struct {
 void ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names, LsDtype dtype,
                          uint64_t in, uint64_t out);
 
+/* The same of this rank's tokens alone, outside of the tensor-parallel regions, with a weight that all ranks
+ * of tp have: a parameter of op then. */
+void ls_operator_local_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names, LsDtype dtype,
+                               uint64_t in, uint64_t out);
+
 /* Whether the W GEMM itself adds to the gradient; the kernel that adds in x out gradients to
  * what is there, where there is one. */
 bool ls_cut_fuses_gradients (const LsCut *cut);
@@ -110,6 +115,9 @@ void ls_operators_norm (GArray *operators, const LsCut *cut, const LsNormPlace *
  * columns by tensor parallelism; queries, through a latent of q_lora where there is one. */
 LsOperator *ls_operators_down (GArray *operators, const LsCut *cut, const LsLinearNames *names,
                                uint64_t width);
+/* Such a product of an input that another one keeps; the gradients of it meet. */
+LsOperator *ls_operators_down_beside (GArray *operators, const LsCut *cut, const LsLinearNames *names,
+                                      uint64_t width);
 void ls_operators_latent_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t rows,
                                uint64_t width);
 void ls_operators_up (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t in,

@@ -23,18 +23,6 @@ static const LsLinearNames pool_names = { "pool-down", "pool-down-dgrad", "pool-
 static const LsLinearNames out_names = { "out-down", "out-down-dgrad", "out-down-wgrad" };
 static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad" };
 
-/* Another product of the layer norm's output, which the queries keep; the gradients of it meet. */
-static LsOperator *
-append_beside (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t width)
-{
-  LsOperator *op = ls_operators_down (operators, cut, names, width);
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, "latent-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
-                                    cut->model->hidden, 3 * cut->elt));
-  op->saved_bytes = op->input_bytes = 0;
-  return op;
-}
-
 /* Means of tokens by a softmax over their weights, in one kernel each way. */
 static void
 append_pool (GArray *operators, const LsCut *cut)
@@ -42,7 +30,7 @@ append_pool (GArray *operators, const LsCut *cut)
   const LsModel *m = cut->model;
   uint64_t columns = ls_compressed_columns (m, cut->kind), ratio = ls_compressed_ratio (m, cut->kind);
   double made = (double) m->head_dim / (double) ratio / (double) columns; /* for a column of a token */
-  append_beside (operators, cut, &pool_names, columns);
+  ls_operators_down_beside (operators, cut, &pool_names, columns);
   LsOperator *op = ls_operator_append (operators, "pool", LS_TP_NONE);
   ls_operator_fwd (op,
                    ls_cut_stream (cut, "pool-fwd", LS_KERNEL_REDUCTION, cut->local_tokens, columns,
@@ -113,7 +101,7 @@ ls_operators_compressed_attention (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   ls_operators_latent_query (operators, cut);
-  append_beside (operators, cut, &kv_down_names, m->head_dim);
+  ls_operators_down_beside (operators, cut, &kv_down_names, m->head_dim);
   ls_operators_latent_norm (operators, cut, "kv-norm", cut->local_tokens, m->head_dim);
   if (ls_compressed_ratio (m, cut->kind) > 0)
     append_pool (operators, cut);

@@ -39,12 +39,19 @@ static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad" };
 LsOperator *
 ls_operators_down (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t width)
 {
-  LsCut local = *cut;
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
-  local.tokens = cut->local_tokens;
-  ls_operator_linear (op, &local, names, cut->shard->dtype, cut->model->hidden, width);
-  ls_operator_weight (op, LS_TENSOR_WHOLE, width, cut->model->hidden, 1);
-  op->param_replicated = true;
+  ls_operator_local_linear (op, cut, names, cut->shard->dtype, cut->model->hidden, width);
+  return op;
+}
+
+LsOperator *
+ls_operators_down_beside (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t width)
+{
+  LsOperator *op = ls_operators_down (operators, cut, names, width);
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "latent-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
+                                    cut->model->hidden, 3 * cut->elt));
+  op->saved_bytes = op->input_bytes = 0;
   return op;
 }
 
@@ -84,17 +91,13 @@ ls_operators_latent_query (GArray *operators, const LsCut *cut)
   ls_operators_up (operators, cut, &q_up_names, m->q_lora, m->q_lora, cut->q_width);
 }
 
-/* The layer norm's output is kept by what computes the queries, and two gradients of it meet. */
+/* The layer norm's output is kept by what computes the queries. */
 static void
 append_key_value (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   uint64_t nope = m->head_dim - m->rope_dim;
-  LsOperator *op = ls_operators_down (operators, cut, &kv_down_names, m->kv_lora + m->rope_dim);
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, "latent-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
-                                    m->hidden, 3 * cut->elt));
-  op->saved_bytes = op->input_bytes = 0;
+  ls_operators_down_beside (operators, cut, &kv_down_names, m->kv_lora + m->rope_dim);
   ls_operators_latent_norm (operators, cut, "kv-norm", cut->local_tokens, m->kv_lora);
   ls_operators_up (operators, cut, &kv_up_names, m->kv_lora, m->kv_lora + m->rope_dim,
                    cut->heads * (nope + m->v_dim));
@@ -136,11 +139,7 @@ ls_operators_indexer (GArray *operators, const LsCut *cut, const LsIndexer *what
     ls_operator_param (op, what->n_others);
   ls_operators_latent_norm (operators, cut, "index-norm", cut->local_tokens / what->ratio, what->norm);
   op = ls_operator_append (operators, "index-query", LS_TP_NONE);
-  LsCut local = *cut;
-  local.tokens = cut->local_tokens;
-  ls_operator_linear (op, &local, &index_query_names, cut->shard->dtype, m->q_lora, width);
-  ls_operator_weight (op, LS_TENSOR_WHOLE, width, m->q_lora, 1);
-  op->param_replicated = true;
+  ls_operator_local_linear (op, cut, &index_query_names, cut->shard->dtype, m->q_lora, width);
 
   op = ls_operator_append (operators, "index-scores", LS_TP_NONE);
   LsKernel kernel = ls_kernel_gemm ("index-scores", cut->act, queries, keys / 2, m->index_dim,

@@ -131,22 +131,18 @@ append_router (GArray *operators, const Experts *x)
 {
   const LsModel *m = x->cut.model;
   const LsShard *s = x->cut.shard;
-  LsCut local = x->cut;
   uint64_t scores = x->local * ls_model_router_width (m);
   LsOperator *op = ls_operator_append (operators, "router", LS_TP_NONE);
 
   /* Scores in 16 bits become probabilities in fp32 and a choice, a byte each. */
-  LsKernel choose = ls_cut_stream (&local, "router-softmax-topk", LS_KERNEL_SOFTMAX, x->local,
-                                   ls_model_router_width (m), local.elt + FP32_BYTES + 1);
-  LsKernel back = ls_cut_stream (&local, "router-softmax-bwd", LS_KERNEL_SOFTMAX, x->local,
-                                 ls_model_router_width (m), local.elt + 2 * FP32_BYTES + 1);
-  local.tokens = x->local;
+  LsKernel choose = ls_cut_stream (&x->cut, "router-softmax-topk", LS_KERNEL_SOFTMAX, x->local,
+                                   ls_model_router_width (m), x->cut.elt + FP32_BYTES + 1);
+  LsKernel back = ls_cut_stream (&x->cut, "router-softmax-bwd", LS_KERNEL_SOFTMAX, x->local,
+                                 ls_model_router_width (m), x->cut.elt + 2 * FP32_BYTES + 1);
   ls_operator_igrad (op, back);
-  ls_operator_linear (op, &local, &router_names, local.act, m->hidden, ls_model_router_width (m));
+  ls_operator_local_linear (op, &x->cut, &router_names, x->cut.act, m->hidden, ls_model_router_width (m));
   ls_operator_fwd (op, choose);
   ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
-  ls_operator_weight (op, LS_TENSOR_WHOLE, ls_model_router_width (m), m->hidden, 1);
-  op->param_replicated = true;
   if (m->shared_ffn > 0 && !keeps_gathered (s))
     op->saved_bytes = op->input_bytes = 0; /* the shared experts keep it */
   op->saved_bytes += scores * (FP32_BYTES + 1);
@@ -160,12 +156,8 @@ append_router (GArray *operators, const Experts *x)
 static void
 append_latent (GArray *operators, const Experts *x, const LsLinearNames *names, uint64_t in, uint64_t out)
 {
-  LsCut local = x->cut;
-  local.tokens = x->local;
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
-  ls_operator_linear (op, &local, names, x->cut.shard->dtype, in, out);
-  ls_operator_weight (op, LS_TENSOR_WHOLE, out, in, 1);
-  op->param_replicated = true;
+  ls_operator_local_linear (op, &x->cut, names, x->cut.shard->dtype, in, out);
   if (in == x->cut.model->hidden) { /* what the router sees, and keeps */
     op->saved_bytes = op->input_bytes = 0;
     ls_operator_igrad (op, token_sum (x, "moe-grad-add"));

@@ -24,14 +24,10 @@ append_mean (GArray *operators, const LsCut *cut, const char *name, const LsLine
 {
   uint64_t n = ls_model_n_streams (cut->model), in = n * cut->model->hidden;
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
-  LsCut local = *cut;
-  local.tokens = cut->local_tokens;
-  ls_operator_linear (op, &local, names, cut->act, in, columns);
+  ls_operator_local_linear (op, cut, names, cut->act, in, columns);
   ls_operator_fwd (op, pass (cut, "streams-mean", LS_KERNEL_REDUCTION, (uint32_t) n + 1));
   ls_operator_igrad (op, pass (cut, "streams-mean-bwd", LS_KERNEL_ELEMENTWISE, 3 * (uint32_t) n + 1));
-  ls_operator_weight (op, LS_TENSOR_WHOLE, columns, in, 1);
   ls_operator_param (op, n_others);
-  op->param_replicated = true;
 }
 
 void

@@ -1,6 +1,5 @@
 /* What follows, and what is legal, with a mixture of experts, latent attention, an encoder and adapters. */
 #include "model/expert_load.h"
-#include "model/compressed.h"
 #include "strategy/strategy_rules.h"
 
 /* Schedules that are made of pairs are meant for it. */
@@ -239,8 +238,8 @@ static void
 check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
-  bool is_plain = m->kv_lora == 0 && !ls_model_is_compressed (m) && m->streams == 0
-      && m->mixer == LS_MIXER_NONE && m->encoder_layers == 0 && m->predict_layers == 0;
+  bool is_plain = !ls_model_has_latents (m) && ls_model_n_streams (m) == 1 && m->mixer == LS_MIXER_NONE
+      && m->encoder_layers == 0 && m->predict_layers == 0;
   if (!is_plain)
     unsupported (
         diags, "/lora_rank",

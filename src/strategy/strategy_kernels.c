@@ -1,5 +1,4 @@
 /* What is legal of the kernels around attention and loss. */
-#include "model/compressed.h"
 #include "strategy/strategy_rules.h"
 
 /* Their bytes are those of 16 bits. */
@@ -31,8 +30,7 @@ check_documents (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 void
 check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  bool is_plain_flash
-      = s->attention == LS_ATTENTION_FLASH && s->cp == 1 && m->kv_lora == 0 && !ls_model_is_compressed (m);
+  bool is_plain_flash = s->attention == LS_ATTENTION_FLASH && s->cp == 1 && !ls_model_has_latents (m);
   if (s->qkv_layout != LS_QKV_JOINT && !is_plain_flash)
     conflict (diags, "/qkv_layout",
               "expected joint but for flash attention over whole sequences, without latent attention; got %s",

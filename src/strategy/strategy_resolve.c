@@ -5,7 +5,6 @@
  * stays 0 and silences the rules that need it. */
 #include <string.h>
 
-#include "model/compressed.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 #include "strategy/dp_traits.h"
@@ -173,7 +172,7 @@ static bool
 can_recompute_ops (const LsStrategy *s, const LsModel *m)
 {
   const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
-  bool is_plain = m->n_experts == 0 && m->kv_lora == 0 && !ls_model_is_compressed (m) && m->streams == 0;
+  bool is_plain = m->n_experts == 0 && !ls_model_has_latents (m) && ls_model_n_streams (m) == 1;
   return is_plain && s->lora_rank == 0 && !(sched && sched->is_split);
 }
 

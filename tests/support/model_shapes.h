@@ -102,16 +102,6 @@ saved_bytes (const GArray *ops, bool with_attention_core)
   return bytes;
 }
 
-static inline uint64_t
-n_layer_params (const GArray *operators)
-{
-  uint64_t sum = 0;
-  for (guint i = 0; i < operators->len; i++)
-    for (uint32_t p = 0; p < g_array_index (operators, LsOperator, i).n_params; p++)
-      sum += g_array_index (operators, LsOperator, i).param_numel[p];
-  return sum;
-}
-
 static inline bool
 is_gemm (const LsKernel *k)
 {

@@ -3,7 +3,9 @@
 
 #include "data/jobs/emit_target.h"
 #include "data/launch/megatron/megatron_rules.h"
+#include "model/compressed.h"
 #include "model/operators.h"
+#include "model/streams.h"
 
 static void
 check_model (Emit *e)
@@ -32,7 +34,7 @@ check_model (Emit *e)
     emit_refuse (e, "--model", "its latent attention has no rope; Megatron-LM's has");
   if (m->index_heads > 0)
     emit_refuse (e, "--model", "an indexer chooses the keys of its attention, which cannot be written");
-  if (m->out_groups > 0 || m->streams > 0)
+  if (ls_model_is_compressed (m) || ls_model_n_streams (m) > 1)
     emit_refuse (e, "--model", "attention to compressed keys and several residual streams cannot be written");
   if (m->full_first)
     emit_refuse (e, "--model",

@@ -2,25 +2,8 @@
  * parameters, what is kept, what goes from stage to stage. */
 #include "ls_test.h"
 
-#include "model_shapes.h"
+#include "model_layers.h"
 #include "model/compressed.h"
-
-static LsModel
-small (void)
-{
-  LsModel m = llama (12, 1024, 8, 2, 4096, 32000);
-  m.seq = 4096;
-  return m;
-}
-
-static GArray *
-layer_of (const LsModel *m, uint32_t layer)
-{
-  GArray *operators = operators_new ();
-  LsShard s = shard (m, 1, false, 1);
-  ls_operators_layer (m, &s, layer, operators);
-  return operators;
-}
 
 /* Layers A, S and H of 8 heads of 128 that share a key, in 4 groups on their way out. */
 static LsModel
