@@ -8,6 +8,7 @@
  * begins at 0.8, the second when both are there, at 2.3 ms, and not at 1.8: f = 3.3 ms. */
 #include "bound/bound_parts.h"
 
+#include "lower/lower.h"
 #include "strategy/dp_traits.h"
 #include "strategy/shard.h"
 
@@ -163,7 +164,7 @@ backward_time (const Parts *x, const LsOperator *o)
   return MAX (i, beside_i) + MAX (w, beside_w) + exchange_time (x, o, o->ep == LS_EP_COMBINE, false);
 }
 
-/* Full recomputation of whole layers; the inside of attention. */
+/* Full recomputation of whole layers; the inside of attention; parts. */
 static bool
 runs_again (const Parts *x, const LsOperator *o)
 {
@@ -207,22 +208,6 @@ keeps_input (const Parts *x)
   return x->is_layer && (is_whole || has_ops) && !s->partition_activations && !s->offload_activations;
 }
 
-/* Of recomputation that keeps products: what is no product, attention or
- * communication, and before the last product of the layer. */
-static LsTime
-again_beside_products (const Parts *x, const GArray *operators)
-{
-  guint last = 0;
-  LsTime t = 0;
-  for (guint i = 0; i < operators->len; i++)
-    last = g_array_index (operators, LsOperator, i).n_products > 0 ? i : last;
-  for (guint i = 0; i < last; i++) {
-    const LsOperator *o = &g_array_index (operators, LsOperator, i);
-    t += o->n_products == 0 && !ls_operator_is_flash (o) ? kernels_time (x, o->fwd, o->n_fwd) : 0;
-  }
-  return t;
-}
-
 /* --- with what XLA's FSDP gathers and reduces (lower_dp_xla.c) ----------------------------------- */
 
 /* Of an operator in a unit. */
@@ -230,6 +215,7 @@ typedef struct {
   LsTime f, b;
   LsTime gather, reduce; /* of its weight */
   bool runs_again;
+  LsTime again; /* if so, what does takes */
 } UnitOp;
 
 static bool
@@ -247,16 +233,18 @@ is_unit (const Parts *x)
   return !x->is_layer || !is_grouped || x->s->recompute_layers == 1;
 }
 
+/* again: what of it does where outputs are kept by operator, else NULL. */
 static UnitOp
-unit_op (const Parts *x, const LsOperator *o)
+unit_op (const Parts *x, const LsOperator *o, const LsOperator *again)
 {
   bool is_even = (!x->s->expert_load || !o->is_expert) /* else ranks differ, */
       && !(x->s->lengths && ls_operator_is_flash (o)); /* or micro-batches do */
-  UnitOp u = { .runs_again = runs_again (x, o) };
+  UnitOp u = { .runs_again = again || runs_again (x, o) };
   uint64_t numel = 0;
   if (is_even) {
     u.f = forward_time (x, o);
     u.b = backward_time (x, o);
+    u.again = again ? forward_time (x, again) : u.f;
   }
   for (uint32_t i = 0; i < o->n_params && is_cut (x, o); i++)
     numel += o->param_numel[i];
@@ -293,7 +281,7 @@ unit_backward (const Parts *x, const UnitOp *ops, guint n, bool reduces)
     gathered += x->is_layer && is_full ? ops[i].gather : 0;
     all += x->is_layer && !x->is_split ? ops[i].gather : 0;
     if (ops[i].runs_again)
-      t = MAX (t, gathered) + ops[i].f;
+      t = MAX (t, gathered) + ops[i].again;
   }
   gathered = 0;
   for (guint i = n; i-- > 0;) {
@@ -337,11 +325,12 @@ static void
 add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
 {
   BoundPart p = { 0 };
+  g_autoptr (GArray) again = x->is_layer ? ls_layer_again (x->model, x->s, &x->shard, operators) : NULL;
   g_autofree UnitOp *ops = g_new0 (UnitOp, operators->len + 1);
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *o = &g_array_index (operators, LsOperator, i);
     bool is_even = !x->s->expert_load || !o->is_expert;
-    ops[i] = unit_op (x, o);
+    ops[i] = unit_op (x, o, again ? &g_array_index (again, LsOperator, i) : NULL);
     p.kept += is_even ? kept_bytes (x, o) : 0;
     for (uint32_t n = 0; n < o->n_params && o->is_frozen; n++) {
       p.n_frozen += o->param_numel[n];
@@ -359,9 +348,6 @@ add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
   p.reduce = reduces_each ? 0 : unit_backward (x, ops, operators->len, true) - p.b;
   if (keeps_input (x))
     p.kept += ls_boundary_bytes (x->model, &x->shard);
-  if (x->is_layer && x->s->recompute == LS_RECOMPUTE_SELECTIVE
-      && x->s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
-    p.b += again_beside_products (x, operators);
   add_unit (x, &p);
   *ret_part = p;
 }

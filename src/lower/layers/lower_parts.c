@@ -1,6 +1,6 @@
 /* lower/layers/lower_parts.c — what an embedding, a layer of each kind and a head take on one rank: each
  * lowered as a chunk of its own, forwards and backwards with what runs again, as lower_order.c times
- * the passes of chunks; and the operators of a layer.
+ * the passes of chunks; and the operators of a layer, with what of them runs again.
  *
  * Deviations: products of all layers are in one format, also where those at the ends of the model are in
  * bf16; full recomputation by block runs only the first layers of a chunk again; here each layer runs again,
@@ -97,4 +97,16 @@ ls_strategy_set_balanced (LsStrategy *s, const LsModel *m, const LsPartTimes *ti
   s->layers_per_chunk = g_new (uint32_t, s->n_layers_per_chunk);
   s->layers_are_found = true;
   ls_balance_layers (m, s, times, s->layers_per_chunk);
+}
+
+GArray *
+ls_layer_again (const LsModel *m, const LsStrategy *s, const LsShard *shard, const GArray *operators)
+{
+  Lower l = { .model = m, .s = s, .shard = *shard, .act = shard->dtype };
+  g_autoptr (GArray) layer_of = g_array_sized_new (FALSE, TRUE, sizeof (uint16_t), operators->len);
+  g_array_set_size (layer_of, operators->len);
+  Chunk c = { .n_layers = 1, .n_recomputed = 1, .operators = (GArray *) operators, .layer_of = layer_of };
+  if (recomputes_ops (&l))
+    recompute_prepare (&l, &c);
+  return c.again;
 }

@@ -1,5 +1,5 @@
 /* Pins: a bound is never above what the simulation says, in time and in memory, whatever was bound before,
- * and by a plan the same with calls that were known before; what is refused at a glance is refused by the
+ * and by a plan the same with calls that were known before; it holds what runs again; what is refused at a glance is refused by the
  * rules; layers of chunks found among others are those found alone. Small jobs of tests/golden/data. */
 #include "ls_test.h"
 
@@ -228,6 +228,49 @@ bounds_are_below_jobs_of_listed_kernels (void)
   ls_sweep_spec_clear (&spec);
 }
 
+/* Outputs that are kept by operator: half of the products, or none, run again, with the collectives before
+ * them. */
+static void
+bounds_are_below_jobs_that_keep_outputs (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, SMALL, "recompute", "selective", "recompute-parts", "op/dots/dots-flash", "attention",
+             "flash,unfused", "tp", "1,2", "sp", "0,1", "tp-overlap", "0,1", "cp", "1,2", "dp-kind",
+             "megatron,fsdp2,xla-fsdp", "zero", "1,3", "schedule", "1f1b,zb-h1");
+  check_bounds (&spec, 5);
+  ls_sweep_spec_clear (&spec);
+}
+
+/* On one GPU whose host takes no time nearly all of a step is in its bound: with kernels left out of it a sweep
+ * simulates what cannot win. */
+static void
+bounds_hold_what_runs_again (void)
+{
+  static const char *const parts[] = { "op", "dots", "core" };
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++) {
+    LsSweepSpec spec;
+    gint stop = 1; /* loaded, but not run */
+    SPEC_INIT (&spec, SMALL, "gpus", "1", "pp", "1", "vpp", "1", "zero", "0", "seq", "8192", "schedule",
+               "none", "attention", "flash", "host-launch", "0us", "recompute", "selective",
+               "recompute-parts", parts[i]);
+    spec.stop = &stop;
+    LsSweepRun *x = run (&spec);
+    LsBounds *bounds = ls_bounds_new (&x->model, x->hardware);
+    LsStrategy s;
+    LsPoint p = { 0 };
+    LS_CHECK (candidate_strategy (x, &p, &s, NULL));
+    LsLowerBound bound = ls_bound (bounds, &s, g_ptr_array_index (x->clusters, 0), 0);
+    g_autoptr (LsJobResult) r = ls_job_simulate (&x->model, x->hardware, 0, &s, &x->options, NULL);
+    if (r)
+      LS_CHECK_DOUBLE (ls_time_to_s (bound.step) / r->report.step_time_s, >, 0.95);
+    LS_CHECK (r);
+    ls_strategy_clear (&s);
+    ls_bounds_free (bounds);
+    ls_sweep_run_free (x);
+    ls_sweep_spec_clear (&spec);
+  }
+}
+
 /* Adapters on weights that do not learn, in 16 and in 4 bits. */
 static void
 bounds_are_below_jobs_with_adapters (void)
@@ -373,4 +416,5 @@ LS_TEST_SUITE_WITH (
     LS_TEST (bounds_are_below_jobs_that_end_in_a_reduction),
     LS_TEST (bounds_are_below_jobs_that_gather_units), LS_TEST (bounds_are_below_jobs_of_listed_knobs),
     LS_TEST (bounds_are_below_jobs_of_listed_kernels), LS_TEST (bounds_are_below_jobs_in_any_order),
+    LS_TEST (bounds_are_below_jobs_that_keep_outputs), LS_TEST (bounds_hold_what_runs_again),
     LS_TEST (bounds_are_below_jobs_with_adapters), LS_TEST (bounds_are_below_jobs_with_documents))
