@@ -57,7 +57,7 @@ alone_by (const LsSpan *s, LsTime at)
 
 /* What these take of the window, alone and beside others: added to the parts. */
 static void
-kernel_times_parts (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsTime parts[LS_N_PARTS])
+add_kernels (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsTime parts[LS_N_PARTS])
 {
   for (guint i = 0; i < kernels->len; i++) {
     const LsKernelTime *k = &g_array_index (kernels, LsKernelTime, i);
@@ -66,45 +66,8 @@ kernel_times_parts (const LsTimeline *t, uint32_t rank, const GArray *kernels, L
     if (from >= to)
       continue;
     LsTime alone = alone_by (s, to) - alone_by (s, from);
-    parts[kernel_part (ls_span_op (t, rank, s)->tag)] += alone;
+    parts[kernel_part (k->op->tag)] += alone;
     parts[LS_PART_SLOWDOWN] += to - from - alone;
-  }
-}
-
-static void
-add_idle (const LsIdlePiece *piece, void *data)
-{
-  ((LsTime *) data)[piece->part] += piece->to - piece->from;
-}
-
-void
-ls_breakdown_rank (const LsTimeline *t, uint32_t rank, LsTime ret_rank[LS_N_PARTS])
-{
-  LsTime parts[LS_N_PARTS] = { 0 };
-  g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
-  kernel_times_parts (t, rank, kernels, parts);
-  ls_idle_each (t, rank, kernels, add_idle, parts);
-
-  LsTime sum = 0;
-  for (int part = 0; part < LS_N_PARTS; part++) {
-    sum += parts[part];
-    ret_rank[part] = parts[part];
-  }
-  g_assert_cmpint (sum, ==, t->window_end - t->window_start);
-}
-
-void
-ls_breakdown (const LsTimeline *t, LsTime ret_sum[LS_N_PARTS])
-{
-  for (int part = 0; part < LS_N_PARTS; part++)
-    ret_sum[part] = 0;
-  for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
-    if (t->multiplicity[rank] == 0)
-      continue;
-    LsTime parts[LS_N_PARTS];
-    ls_breakdown_rank (t, rank, parts);
-    for (int part = 0; part < LS_N_PARTS; part++)
-      ret_sum[part] += parts[part] * t->multiplicity[rank];
   }
 }
 
@@ -179,26 +142,32 @@ phases_of (const LsProgram *program, const uint8_t *passes)
   return p;
 }
 
+/* Of a rank and the window. */
 typedef struct {
   const LsTimeline *t;
   uint32_t rank, next; /* instance behind the last kernel of the window */
-  Phases phases;
-  LsTime sums[LS_N_BUBBLES];
-} Bubbles;
+  Phases phases;       /* of its role                                   */
+  LsTime parts[LS_N_PARTS], bubbles[LS_N_BUBBLES];
+} Account;
+
+static LsBubble
+bubble_of (const Account *a, const LsIdlePiece *piece)
+{
+  uint32_t instance
+      = piece->before == LS_SPAN_NONE ? a->next : a->t->ranks[a->rank].spans[piece->before].instance;
+  return piece->op && piece->op->kind == LS_OP_COLLECTIVE ? LS_BUBBLE_OPTIMIZER_SYNC
+      : instance <= a->phases.first_backward              ? LS_BUBBLE_WARMUP
+      : instance <= a->phases.last_forward                ? LS_BUBBLE_STEADY
+                                                          : LS_BUBBLE_DRAIN;
+}
 
 static void
 add_piece (const LsIdlePiece *piece, void *data)
 {
-  Bubbles *b = data;
-  if (piece->part != LS_PART_BUBBLE)
-    return;
-  uint32_t instance
-      = piece->before == LS_SPAN_NONE ? b->next : b->t->ranks[b->rank].spans[piece->before].instance;
-  LsBubble bubble = piece->op && piece->op->kind == LS_OP_COLLECTIVE ? LS_BUBBLE_OPTIMIZER_SYNC
-      : instance <= b->phases.first_backward                         ? LS_BUBBLE_WARMUP
-      : instance <= b->phases.last_forward                           ? LS_BUBBLE_STEADY
-                                                                     : LS_BUBBLE_DRAIN;
-  b->sums[bubble] += piece->to - piece->from;
+  Account *a = data;
+  a->parts[piece->part] += piece->to - piece->from;
+  if (piece->part == LS_PART_BUBBLE)
+    a->bubbles[bubble_of (a, piece)] += piece->to - piece->from;
 }
 
 static uint32_t
@@ -212,12 +181,24 @@ next_instance (const LsTimeline *t, uint32_t rank)
   return 0;
 }
 
-static LsTime
-work_of (const LsTimeline *t, uint32_t rank, const GArray *kernels)
+static Account
+account_of (const LsTimeline *t, uint32_t rank, Phases phases)
 {
-  LsTime parts[LS_N_PARTS] = { 0 };
-  kernel_times_parts (t, rank, kernels, parts);
-  return parts[LS_PART_FORWARD] + parts[LS_PART_BACKWARD] + parts[LS_PART_RECOMPUTE];
+  Account a = { .t = t, .rank = rank, .next = next_instance (t, rank), .phases = phases };
+  g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
+  add_kernels (t, rank, kernels, a.parts);
+  ls_idle_each (t, rank, kernels, add_piece, &a);
+  LsTime sum = 0;
+  for (int part = 0; part < LS_N_PARTS; part++)
+    sum += a.parts[part];
+  g_assert_cmpint (sum, ==, t->window_end - t->window_start);
+  return a;
+}
+
+static LsTime
+work_of (const Account *a)
+{
+  return a->parts[LS_PART_FORWARD] + a->parts[LS_PART_BACKWARD] + a->parts[LS_PART_RECOMPUTE];
 }
 
 static Phases *
@@ -231,31 +212,40 @@ phases_of_roles (const LsPlan *plan)
 }
 
 void
-ls_bubbles (const LsTimeline *t, LsTime ret_sum[LS_N_BUBBLES])
+ls_breakdown_rank (const LsTimeline *t, uint32_t rank, LsTime ret_rank[LS_N_PARTS])
 {
-  g_autofree LsTime *work = g_new0 (LsTime, t->n_ranks);
+  Account a = account_of (t, rank, (Phases) { 0 });
+  memcpy (ret_rank, a.parts, sizeof a.parts);
+}
+
+static void
+add_account (const Account *a, LsTime most_work, LsTime sum[LS_N_PARTS], LsTime bubbles[LS_N_BUBBLES])
+{
+  LsTime n = a->t->multiplicity[a->rank], steady = a->bubbles[LS_BUBBLE_STEADY];
+  LsTime imbalance = MIN (steady, most_work - work_of (a));
+  for (int part = 0; part < LS_N_PARTS; part++)
+    sum[part] += n * a->parts[part];
+  for (int b = 0; b < LS_N_BUBBLES; b++)
+    bubbles[b] += n * a->bubbles[b];
+  bubbles[LS_BUBBLE_STEADY] -= n * imbalance;
+  bubbles[LS_BUBBLE_IMBALANCE] += n * imbalance;
+}
+
+void
+ls_breakdown (const LsTimeline *t, LsTime ret_sum[LS_N_PARTS], LsTime ret_bubbles[LS_N_BUBBLES])
+{
   g_autofree Phases *phases = phases_of_roles (t->plan);
-  g_autofree Bubbles *of_rank = g_new (Bubbles, t->n_ranks);
-  LsTime most = 0;
+  g_autoptr (GArray) accounts = g_array_new (FALSE, FALSE, sizeof (Account));
+  LsTime most_work = 0;
   for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
     if (t->multiplicity[rank] == 0)
       continue;
-    g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
-    of_rank[rank] = (Bubbles) {
-      .t = t, .rank = rank, .next = next_instance (t, rank), .phases = phases[ls_plan_role (t->plan, rank)]
-    };
-    ls_idle_each (t, rank, kernels, add_piece, &of_rank[rank]);
-    work[rank] = work_of (t, rank, kernels);
-    most = MAX (most, work[rank]);
+    Account a = account_of (t, rank, phases[ls_plan_role (t->plan, rank)]);
+    most_work = MAX (most_work, work_of (&a));
+    g_array_append_val (accounts, a);
   }
-  memset (ret_sum, 0, LS_N_BUBBLES * sizeof *ret_sum);
-  for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
-    if (t->multiplicity[rank] == 0)
-      continue;
-    LsTime *sums = of_rank[rank].sums, imbalance = MIN (sums[LS_BUBBLE_STEADY], most - work[rank]);
-    sums[LS_BUBBLE_STEADY] -= imbalance;
-    sums[LS_BUBBLE_IMBALANCE] = imbalance;
-    for (int i = 0; i < LS_N_BUBBLES; i++)
-      ret_sum[i] += sums[i] * t->multiplicity[rank];
-  }
+  memset (ret_sum, 0, LS_N_PARTS * sizeof *ret_sum);
+  memset (ret_bubbles, 0, LS_N_BUBBLES * sizeof *ret_bubbles);
+  for (guint i = 0; i < accounts->len; i++)
+    add_account (&g_array_index (accounts, Account, i), most_work, ret_sum, ret_bubbles);
 }

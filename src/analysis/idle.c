@@ -125,9 +125,12 @@ ls_kernel_times_new (const LsTimeline *t, uint32_t rank)
   LsTime last = G_MININT64;
   for (uint32_t i = 0; i < r->n; i++) {
     const LsSpan *s = &r->spans[i];
-    if (ls_span_end (t, s) <= t->window_start || !ls_span_is_compute (t, rank, s))
+    if (ls_span_end (t, s) <= t->window_start)
       continue;
-    to[kernels->len++] = (LsKernelTime) { i, s->start, ls_span_end (t, s) };
+    const LsOp *op = ls_span_op (t, rank, s);
+    if (op->kind != LS_OP_KERNEL)
+      continue;
+    to[kernels->len++] = (LsKernelTime) { i, s->start, ls_span_end (t, s), op };
     is_sorted &= s->start >= last;
     last = s->start;
   }

@@ -43,6 +43,7 @@ typedef void (*LsIdleFunc) (const LsIdlePiece *piece, void *data);
 typedef struct {
   uint32_t span;
   LsTime from, to; /* not cut by the window; empty if others have all of it */
+  const LsOp *op;
 } LsKernelTime;
 
 /* The kernels of a rank, of all streams, that end behind the begin of the window, in order of their start; to

@@ -120,8 +120,7 @@ static void
 fill_breakdown (LsReport *r, const LsTimeline *t)
 {
   LsTime sum[LS_N_PARTS], bubbles[LS_N_BUBBLES];
-  ls_breakdown (t, sum);
-  ls_bubbles (t, bubbles);
+  ls_breakdown (t, sum, bubbles);
   for (int part = 0; part < LS_N_PARTS; part++)
     r->breakdown_s[part] = ls_time_to_s (sum[part]) / t->n_ranks;
   for (int b = 0; b < LS_N_BUBBLES; b++)

@@ -62,12 +62,6 @@ typedef enum {
 
 const char *ls_part_name (LsPart part); /* static: "exposed_tp" */
 
-/* Picoseconds per part, summed over all ranks (weighted by multiplicity), each
- * rank over the same window: sums to n_ranks * (window_end - window_start)
- * exactly. ret_rank: [LS_N_PARTS]. */
-void ls_breakdown_rank (const LsTimeline *t, uint32_t rank, LsTime ret_rank[LS_N_PARTS]);
-void ls_breakdown (const LsTimeline *t, LsTime ret_sum[LS_N_PARTS]);
-
 /* Why the pipeline had nothing, see analysis/breakdown.c. */
 typedef enum {
   LS_BUBBLE_WARMUP,
@@ -80,8 +74,10 @@ typedef enum {
 
 const char *ls_bubble_name (LsBubble bubble); /* static: "warmup" */
 
-/* The bubble of ls_breakdown(), by its reason: sums to it exactly. */
-void ls_bubbles (const LsTimeline *t, LsTime ret_sum[LS_N_BUBBLES]);
+/* Picoseconds per part within the window: of a rank, which sum to window_end - window_start exactly; of all
+ * ranks, weighted by multiplicity, and the bubble among them by its reason, which sums to it exactly. */
+void ls_breakdown_rank (const LsTimeline *t, uint32_t rank, LsTime ret_rank[LS_N_PARTS]);
+void ls_breakdown (const LsTimeline *t, LsTime ret_sum[LS_N_PARTS], LsTime ret_bubbles[LS_N_BUBBLES]);
 
 typedef struct {
   char *name;

@@ -288,8 +288,8 @@ cluster (void)
 static void
 check_timeline (const LsTimeline *t)
 {
-  LsTime parts[LS_N_PARTS];
-  ls_breakdown (t, parts); /* asserts that they sum to the window */
+  LsTime parts[LS_N_PARTS], bubbles[LS_N_BUBBLES];
+  ls_breakdown (t, parts, bubbles); /* asserts that they sum to the window */
   for (int part = 0; part < LS_N_PARTS; part++)
     g_assert (parts[part] >= 0);
   for (uint32_t r = 0; r < t->n_ranks; r++)

@@ -153,10 +153,11 @@ two_stages_one_micro_batch (void)
               [LS_PART_BUBBLE] = 300);
 
   Parts sum;
-  ls_breakdown (&trace.t, sum);
+  LsTime bubbles[LS_N_BUBBLES];
+  ls_breakdown (&trace.t, sum, bubbles);
   LS_CHECK_INT (sum[LS_PART_BUBBLE], ==, 600);
   trace.multiplicity[0] = 3; /* rank 0 stands for three, rank 1 for one */
-  ls_breakdown (&trace.t, sum);
+  ls_breakdown (&trace.t, sum, bubbles);
   LS_CHECK_INT (sum[LS_PART_BUBBLE], ==, 1200);
   LS_CHECK_INT (sum[LS_PART_FORWARD], ==, 400);
 }

@@ -267,12 +267,12 @@ what_is_gathered_is_held (void)
 static LsTime
 exposed (const Case *k, LsTime *ret_step)
 {
-  LsTime parts[LS_N_PARTS] = { 0 };
+  LsTime parts[LS_N_PARTS] = { 0 }, bubbles[LS_N_BUBBLES];
   Fixture x;
   fixture_init (&x, k);
   fixture_run (&x);
   if (x.t)
-    ls_breakdown (x.t, parts);
+    ls_breakdown (x.t, parts, bubbles);
   *ret_step = x.t ? x.t->window_end - x.t->window_start : 0;
   fixture_clear (&x);
   return parts[LS_PART_EXPOSED_CP];

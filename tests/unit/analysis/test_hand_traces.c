@@ -308,8 +308,8 @@ hand_init (BubbleHand *h)
 static void
 check (const LsTimeline *t, const LsTime expected[LS_N_BUBBLES])
 {
-  LsTime bubbles[LS_N_BUBBLES];
-  ls_bubbles (t, bubbles);
+  LsTime parts[LS_N_PARTS], bubbles[LS_N_BUBBLES];
+  ls_breakdown (t, parts, bubbles);
   for (int b = 0; b < LS_N_BUBBLES; b++)
     ls_check_impl (bubbles[b] == expected[b], __FILE__, __LINE__,
                    "%s is %" G_GINT64_FORMAT ", not %" G_GINT64_FORMAT, ls_bubble_name ((LsBubble) b),

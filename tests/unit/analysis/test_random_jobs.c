@@ -34,8 +34,7 @@ static void
 check_bubbles (const LsTimeline *t, guint32 seed)
 {
   LsTime parts[LS_N_PARTS], bubbles[LS_N_BUBBLES], sum = 0;
-  ls_breakdown (t, parts);
-  ls_bubbles (t, bubbles);
+  ls_breakdown (t, parts, bubbles);
   for (int b = 0; b < LS_N_BUBBLES; b++) {
     sum += bubbles[b];
     ls_check_impl (bubbles[b] >= 0, __FILE__, __LINE__, "seed %u: negative %s", seed,

@@ -141,11 +141,11 @@ computed_rows_leave_while_others_are_multiplied (void)
 static LsTime
 exposed (uint32_t seq, bool overlaps, int kind, LsTime *ret_step)
 {
-  LsTime parts[LS_N_PARTS] = { 0 };
+  LsTime parts[LS_N_PARTS] = { 0 }, bubbles[LS_N_BUBBLES];
   Fixture x;
   fixture_init (&x, seq, overlaps, kind, false);
   if (x.t)
-    ls_breakdown (x.t, parts);
+    ls_breakdown (x.t, parts, bubbles);
   *ret_step = x.t ? x.t->window_end - x.t->window_start : 0;
   fixture_clear (&x);
   return parts[LS_PART_EXPOSED_TP];
