@@ -41,6 +41,7 @@ ls_operators_down (GArray *operators, const LsCut *cut, const LsLinearNames *nam
 {
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
   ls_operator_local_linear (op, cut, names, cut->shard->dtype, cut->model->hidden, width);
+  ls_operator_product (op, width);
   return op;
 }
 
@@ -74,6 +75,7 @@ ls_operators_up (GArray *operators, const LsCut *cut, const LsLinearNames *names
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_COLUMN);
   ls_operator_linear (op, cut, names, cut->shard->dtype, in, out);
   ls_operator_weight (op, LS_TENSOR_ROWS, out, in, 1);
+  ls_operator_product (op, out);
   op->tp_bytes = cut->tokens * gathered * cut->elt;
   op->is_latent_up = true;
 }
@@ -188,6 +190,7 @@ append_gate (GArray *operators, const LsCut *cut, uint64_t values)
   ls_operator_igrad (
       op, ls_cut_stream (cut, "latent-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens, h, 3 * cut->elt));
   ls_operator_weight (op, LS_TENSOR_ROWS, values, h, 1);
+  ls_operator_product (op, values);
   op->input_bytes = op->saved_bytes = 0;
   ls_operator_gate (operators, cut, values);
 }
@@ -213,4 +216,5 @@ ls_operators_latent_attention (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "proj", LS_TP_ROW);
   ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, values, m->hidden);
   ls_operator_weight (op, LS_TENSOR_COLUMNS, m->hidden, values, 1);
+  ls_operator_product (op, m->hidden);
 }

@@ -14,6 +14,26 @@ fill_overlap (LsStrategy *s)
     s->delay_wgrad = s->ep_overlap && is_paired;
 }
 
+/* Whose products torchtitan's selective checkpointing counts, and what exchanges bring it keeps: whole
+ * experts, by an all-to-all. What JAX's policies keep of experts and latents has no source here. */
+const char *
+ops_refusal (const LsStrategy *s, const LsModel *m, uint32_t parts)
+{
+  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
+  uint32_t etp = s->etp ? s->etp : s->tp;
+  bool has_parts = m->n_experts > 0 || ls_model_has_latents (m);
+  return sched && sched->is_split                        ? "with backwards that are split"
+      : s->lora_rank > 0                                 ? "with adapters"
+      : has_parts && parts != LS_RECOMPUTE_OP            ? "with experts or latent attention, or op"
+      : ls_model_is_compressed (m) || m->index_heads > 0 ? "with attention to chosen keys"
+      : ls_model_n_streams (m) > 1                       ? "with several residual streams"
+      : m->expert_latent > 0                             ? "with experts behind a latent"
+      : m->n_experts > 0 && etp > 1                      ? "with experts that are cut; etp 1 has them whole"
+      : m->n_experts > 0 && s->dispatcher                ? "with dispatcher deepep"
+      : m->n_experts > 0 && s->shared_overlap            ? "with shared_overlap"
+                                                         : NULL;
+}
+
 /* Megatron-LM (core/transformer/transformer_config.py) has the same rules: its combined 1F1B needs several
  * chunks per rank, and runs no layer again as a whole. */
 static void

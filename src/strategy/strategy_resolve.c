@@ -167,20 +167,11 @@ ls_strategy_fill_auto (LsStrategy *s)
   fill_optimizer (s);
 }
 
-/* torchtitan's selective checkpointing counts the products of plain layers. */
-static bool
-can_recompute_ops (const LsStrategy *s, const LsModel *m)
-{
-  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
-  bool is_plain = m->n_experts == 0 && !ls_model_has_latents (m) && ls_model_n_streams (m) == 1;
-  return is_plain && s->lora_rank == 0 && !(sched && sched->is_split);
-}
-
 static void
 fill_recompute (LsStrategy *s, const LsModel *m)
 {
   bool is_torch = s->dp_kind == LS_DP_FSDP2 && s->recompute == LS_RECOMPUTE_SELECTIVE;
-  if (s->recompute_parts == 0 && is_torch && can_recompute_ops (s, m))
+  if (s->recompute_parts == 0 && is_torch && !ops_refusal (s, m, LS_RECOMPUTE_OP))
     s->recompute_parts = LS_RECOMPUTE_OP;
 }
 
@@ -396,11 +387,9 @@ check_recompute (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (has_ops && s->recompute_parts & (s->recompute_parts - 1))
     conflict (diags, "/recompute_parts",
               "expected op, dots or dots-flash alone, which leave nothing for other parts; got several");
-  else if (has_ops && !can_recompute_ops (s, m))
-    unsupported (diags, "/recompute_parts",
-                 "op, dots and dots-flash count the products of layers without experts or latent attention, "
-                 "in schedules that do not"
-                 " split backwards; expected core, norm or activation");
+  else if (has_ops && ops_refusal (s, m, s->recompute_parts))
+    unsupported (diags, "/recompute_parts", "expected core, norm or activation %s",
+                 ops_refusal (s, m, s->recompute_parts));
   if (s->recompute_stages && (!is_full || s->recompute_method != LS_RECOMPUTE_BLOCK))
     conflict (diags, "/recompute_stages", "expected recompute full by block; got %s%s",
               ls_recompute_name (s->recompute), is_full ? " uniform" : "");

@@ -32,6 +32,9 @@ n_expert_copies (const LsStrategy *s, const LsModel *m)
 
 /* Defaults of passes side by side. */
 void fill_overlap (LsStrategy *s);
+/* Why not some outputs of a layer can be kept and the rest run again: parts, an LS_RECOMPUTE_BY_OPERATORS;
+ * static, such as "with adapters". NULL: they can. */
+const char *ops_refusal (const LsStrategy *s, const LsModel *m, uint32_t parts);
 void check_rank_order (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 void check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 void check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags);

@@ -21,7 +21,12 @@
  *            Products are counted as Llama has them, within a layer: q, v, gate and down are
  *            kept, k, the projection and up run again. Nothing runs behind what the backward
  *            still needs, so down does not matter (torch.utils.checkpoint, early stop), but
- *            its output is kept. Products in fp8 are other ops, of which none is kept.
+ *            its output is kept. Products in fp8 are other ops, of which none is kept. With latent attention
+ *            products are q-down, q-up, kv-down, kv-up, the projection; shared experts' follow. The router's
+ *            product always runs again, and so do grouped products, which are ops of another kind; what
+ *            exchanges bring stays, and the numbers of tokens that the host has read (torchtitan,
+ *            distributed/activation_checkpoint.py; pull requests 1672 of September 2025 and 1580: layers of
+ *            models with experts run again to their end). Deviation: dense layers of these stop early too.
  *            dots: each layer runs again but for the outputs of its matrix products (JAX's policy
  *            dots_with_no_batch_dims_saveable, praxis' SAVE_DOT_WITH_NO_BATCH_DIM, MaxText's minimal): those
  *            of attention have a batch, so attention runs again, fused or not. Products are kept whatever
@@ -246,8 +251,9 @@ recompute_kept_bytes (const Lower *l, const Chunk *c, guint i)
 
 static bool is_behind_all (const Chunk *c, guint i);
 
-/* Kept outputs of the layer that begins at i which are nobody's input: of its row-parallel products, and of
- * the reduce-scatters behind them; where all products are kept, of those whose output something needs. */
+/* Kept outputs of the layer that begins at i which are nobody's input: of its row-parallel products, of
+ * the reduce-scatters behind them and of exchanges; where all products are kept, of those whose output
+ * something needs. */
 static uint64_t
 needless_bytes (const Lower *l, const Chunk *c, guint i)
 {
@@ -255,6 +261,9 @@ needless_bytes (const Lower *l, const Chunk *c, guint i)
   for (uint16_t layer = layer_of (c, i); i < c->operators->len && layer_of (c, i) == layer; i++)
     if (operator_at (c, i)->tp == LS_TP_ROW && !(recomputes_no_products (l) && is_behind_all (c, i)))
       bytes += kept_output_bytes (l, c, i) + scattered;
+    else if (operator_at (c, i)->ep != LS_EP_NONE && l->mesh.ep > 1)
+      bytes += operator_at (c, i)->ep == LS_EP_DISPATCH ? operator_at (c, i)->etp_bytes
+                                                        : operator_at (c, i)->ep_bytes;
   return bytes;
 }
 
@@ -274,10 +283,13 @@ ends_group (const Lower *l, const Chunk *c, guint i)
   return (layer_of (c, i) + 1u) % group_size (l) == 0 || layer_of (c, i) + 1u == c->n_recomputed;
 }
 
+/* The scores of experts multiply what they have made: it is made again where outputs are kept by operator. */
 static bool
 is_stopped_before (const Lower *l, const Chunk *c, guint i)
 {
-  return is_layer (c, i) && (recomputes_ops (l) || ends_group (l, c, i)) && is_behind_all (c, i);
+  if (!is_layer (c, i) || !is_behind_all (c, i))
+    return false;
+  return recomputes_ops (l) ? operator_at (c, i)->part != LS_MLP_PART_MOE : ends_group (l, c, i);
 }
 
 /* Products one by one: those that are kept do not run again. */
@@ -349,6 +361,8 @@ recompute_prepare (const Lower *l, Chunk *c)
       narrow_forward (l, o, c, i);
     if (has_ops && is_layer (c, i) && ls_operator_is_flash (o) && keeps_attention (l))
       drop_attention (o);
+    if (has_ops && is_layer (c, i))
+      o->ep = LS_EP_NONE;
     if (is_stopped_before (l, c, i))
       drop_all (o);
     if (o->n_fwd == 0 || (has_ops && o->tp == LS_TP_ROW && l->shard.sp))

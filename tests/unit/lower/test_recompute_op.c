@@ -227,6 +227,81 @@ op_keeps_the_other_products (void)
   LS_CHECK_INT (kept[0] - kept[1], ==, 4 * (all - ops));
 }
 
+/* Experts over two ranks, two of four for each token. */
+static LsModel
+with_experts (void)
+{
+  LsModel m = llama ();
+  m.n_experts = 4, m.top_k = 2, m.expert_ffn = 512, m.moe_every = 1;
+  return m;
+}
+
+static LsPlan *
+lowered_experts (const LsModel *m, uint32_t parts)
+{
+  LsStrategy s = op_job (1);
+  s.ep = m->n_experts > 0 ? 2 : 1;
+  s.recompute = parts ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
+  s.recompute_parts = parts;
+  LsPlan *plan = lowered_model (m, &s);
+  ls_strategy_clear (&s);
+  return plan;
+}
+
+/* Grouped products and the router's run again, in each layer to its end; no tokens are sent or counted again.
+ * What both exchanges bring stays, 2 s b h each; of the rest of a layer as above its input h, q h, v h/2, the
+ * context h and its log-sum-exp. */
+static void
+op_keeps_what_exchanges_bring (void)
+{
+  static const char *const again[] = { "expert-fc1", "expert-fc2", "router", "permute", "unpermute" };
+  static const char *const once[] = { "dispatch all-to-all", "combine all-to-all", "token counts",
+                                      "token counts all-gather", "flash-attention-fwd" };
+  const uint64_t tokens = 128 * 2, lse = 4 * tokens * 4;
+  const LsModel m = with_experts ();
+  g_autoptr (LsPlan) plan = lowered_experts (&m, LS_RECOMPUTE_OP);
+  if (!LS_CHECK (plan != NULL))
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (again); i++)
+    LS_CHECK_INT (count_again (plan, again[i]), ==, 4);
+  for (guint i = 0; i < G_N_ELEMENTS (once); i++)
+    LS_CHECK_INT (count_again (plan, once[i]), ==, 0);
+  Sums sums = sums_of (plan, 0);
+  LS_CHECK_INT (sums.allocated, ==, sums.freed);
+  const LsModel plain = llama ();
+  g_autoptr (LsPlan) dense = lowered_experts (&plain, 0);
+  uint64_t kept = 2 * tokens * (3 * 256 + 128) + lse + 2 * (2 * tokens * 2 * 256);
+  uint64_t ends = dense ? kept_by_forward (dense) - 4 * (2 * tokens * (7 * 256 + 3 * 1024) + lse) : 0;
+  LS_CHECK_INT (kept_by_forward (plan), ==, 4 * kept + ends);
+}
+
+/* Of queries' and keys' latents and what is made of them, projection, gate, up, down the odd ones run again;
+ * down is behind all that the backward needs. */
+static void
+op_counts_latent_products (void)
+{
+  static const struct {
+    const char *name;
+    guint n;
+  } products[] = { { "q-down", 0 }, { "q-up", 4 }, { "kv-down", 0 }, { "kv-up", 4 },
+                   { "proj", 0 },   { "fc1", 4 },  { "fc2", 0 } };
+  LsModel m = llama ();
+  m.n_kv_heads = 4;
+  m.kv_lora = 64, m.q_lora = 96, m.rope_dim = 32, m.v_dim = 32;
+  LsStrategy s = op_job (1);
+  g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+  if (!LS_CHECK (plan != NULL))
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (products); i++)
+    LS_CHECK_INT (count_again (plan, products[i].name), ==, products[i].n);
+  const double tokens = 128 * 2;
+  Sums sums = sums_of (plan, 0);
+  LS_CHECK_NEAR (sums.flops[LS_TAG_RECOMPUTE], 4 * 2 * tokens * (96 * 256 + 64 * 4 * (32 + 32) + 256 * 1024),
+                 1e-12); /* gate */
+  LS_CHECK_INT (sums.allocated, ==, sums.freed);
+  ls_strategy_clear (&s);
+}
+
 /* Where two ranks share a sequence, each keeps that of its half: attention is attention, if in steps. */
 static void
 attention_over_a_cut_sequence_is_kept_alike (void)
@@ -330,6 +405,34 @@ op_goes_with_plain_layers_only (void)
   }
 }
 
+/* And the message says why. */
+static void
+op_is_refused_where_nothing_is_known (void)
+{
+  static const struct {
+    uint32_t parts, tp, etp;
+    bool is_deepep;
+    const char *why;
+  } jobs[] = {
+    { LS_RECOMPUTE_DOTS, 1, 1, false, "with experts or latent attention, or op" },
+    { LS_RECOMPUTE_OP, 2, 2, false, "etp 1 has them whole" },
+    { LS_RECOMPUTE_OP, 1, 1, true, "with dispatcher deepep" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (jobs); i++) {
+    const LsModel m = with_experts ();
+    LsStrategy s = op_job (jobs[i].tp);
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    s.recompute_parts = jobs[i].parts;
+    s.ep = 2;
+    s.etp = jobs[i].etp;
+    s.dispatcher = jobs[i].is_deepep ? LS_DISPATCHER_DEEPEP : LS_DISPATCHER_ALL_TO_ALL;
+    LS_CHECK (!ls_strategy_resolve (&s, &m, s.gpus, 8, diags));
+    g_autofree char *text = ls_diag_list_format (diags);
+    ls_check_impl (strstr (text, jobs[i].why) != NULL, __FILE__, __LINE__, "%s", text);
+    ls_strategy_clear (&s);
+  }
+}
+
 static void
 odd_recomputation_is_refused (void)
 {
@@ -364,4 +467,6 @@ LS_TEST_SUITE (LS_TEST (op_runs_every_other_product_again), LS_TEST (op_runs_pro
                LS_TEST (kernels_of_another_access_are_others), LS_TEST (op_keeps_the_other_products),
                LS_TEST (attention_over_a_cut_sequence_is_kept_alike),
                LS_TEST (attention_over_a_cut_sequence_runs_again), LS_TEST (op_goes_with_plain_layers_only),
-               LS_TEST (dots_run_all_but_products_again), LS_TEST (odd_recomputation_is_refused))
+               LS_TEST (op_keeps_what_exchanges_bring), LS_TEST (op_counts_latent_products),
+               LS_TEST (op_is_refused_where_nothing_is_known), LS_TEST (dots_run_all_but_products_again),
+               LS_TEST (odd_recomputation_is_refused))

@@ -239,6 +239,11 @@ bounds_are_below_jobs_that_keep_outputs (void)
              "megatron,fsdp2,xla-fsdp", "zero", "1,3", "schedule", "1f1b,zb-h1");
   check_bounds (&spec, 5);
   ls_sweep_spec_clear (&spec);
+  SPEC_INIT (&spec, SMALL, "model", "tiny-moe", "recompute", "selective", "recompute-parts", "op",
+             "attention", "flash", "tp", "1,2", "sp", "0,1", "ep", "1,2,4", "etp", "1", "dp-kind",
+             "megatron,fsdp2", "zero", "1,3");
+  check_bounds (&spec, 3);
+  ls_sweep_spec_clear (&spec);
 }
 
 /* On one GPU whose host takes no time nearly all of a step is in its bound: with kernels left out of it a sweep
