@@ -92,11 +92,12 @@ typedef struct {
   LsEpMode ep;
   LsBeside beside;
   LsMlpPart part;
-  uint64_t ep_bytes;     /* all-to-all: what the mean member sends               */
-  uint64_t to_ep_bytes;  /* the same of the way to experts                       */
-  uint64_t etp_bytes;    /* of this ep rank, over all of etp                     */
-  bool context_parallel; /* attention with cp > 1: its kernels are those of ls_context_step() */
-  uint32_t layer_kind;   /* of flash attention: LsLayerTrait */
+  uint64_t ep_bytes;      /* all-to-all: what the mean member sends               */
+  uint64_t to_ep_bytes;   /* the same of the way to experts                       */
+  uint64_t etp_bytes;     /* of this ep rank, over all of etp                     */
+  uint64_t brought_bytes; /* to this rank, by the exchange of a forward          */
+  bool context_parallel;  /* attention with cp > 1: its kernels are those of ls_context_step() */
+  uint32_t layer_kind;    /* of flash attention: LsLayerTrait */
 } LsOperator;
 
 /* How a model is cut, as far as one rank's operators depend on it. */

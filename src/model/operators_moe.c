@@ -190,6 +190,8 @@ append_exchange (GArray *operators, const Experts *x, const char *name, LsEpMode
   op->to_ep_bytes
       = x->cut.shard->dispatch_fp8 ? ls_dtype_cast_bytes (LS_DTYPE_FP8, op->ep_bytes) : op->ep_bytes;
   op->etp_bytes = x->cut.tokens * x->width * x->cut.elt;
+  uint64_t back = x->cut.shard->sends_tokens_once ? x->local : x->sent;
+  op->brought_bytes = (mode == LS_EP_DISPATCH ? x->arrived : back) * x->width * x->cut.elt;
   if (x->n_experts > 1) {
     ls_operator_fwd (op, row_copy (x, "expert-sort", x->cut.tokens + x->arrived));
     ls_operator_igrad (op, row_copy (x, "expert-sort-bwd", x->cut.tokens + x->arrived));

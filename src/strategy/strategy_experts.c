@@ -29,7 +29,6 @@ ops_refusal (const LsStrategy *s, const LsModel *m, uint32_t parts)
       : ls_model_n_streams (m) > 1                       ? "with several residual streams"
       : m->expert_latent > 0                             ? "with experts behind a latent"
       : m->n_experts > 0 && etp > 1                      ? "with experts that are cut; etp 1 has them whole"
-      : m->n_experts > 0 && s->dispatcher                ? "with dispatcher deepep"
       : m->n_experts > 0 && s->shared_overlap            ? "with shared_overlap"
                                                          : NULL;
 }

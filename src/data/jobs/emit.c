@@ -72,8 +72,6 @@ emit_refuse_megatrons (Emit *e)
       = { (LsMaster) e->s->master, (LsDtype) e->s->moment_dtype, (LsDtype) e->s->variance_dtype };
   if (!ls_adam_is_plain (&states))
     emit_refuse (e, "--master, --moment-dtype, --variance-dtype", "Megatron-LM's precision-aware optimizer");
-  if (e->m->n_experts > 0 && e->s->dispatcher != LS_DISPATCHER_ALL_TO_ALL)
-    emit_refuse (e, "--dispatcher deepep", "only Megatron-LM's flex dispatcher is written");
   if (e->s->cuda_graphs != LS_GRAPHS_NONE)
     emit_refuse (e, "--cuda-graphs", "only Megatron-LM's --cuda-graph-impl is written");
   if (!ls_strategy_is_ordered (e->s, "tp-cp-ep-dp-pp"))

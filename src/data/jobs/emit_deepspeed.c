@@ -95,6 +95,8 @@ static void
 check (Emit *e)
 {
   emit_refuse_megatrons (e);
+  if (e->m->n_experts > 0 && e->s->dispatcher != LS_DISPATCHER_ALL_TO_ALL)
+    emit_refuse (e, "--dispatcher deepep", "DeepSpeed's experts exchange tokens by NCCL's all-to-all");
   check_data_parallel (e);
   check_formats (e);
   check_zero (e);

@@ -110,6 +110,10 @@ check_experts (Emit *e)
     emit_refuse (e, "--ep", "torchtitan takes experts' ranks from those of fsdp2");
   if (s->ep > 1 && s->ep < s->cp)
     emit_refuse (e, "--ep", "below --cp: torchtitan wants whole context-parallel groups");
+  if (s->dispatcher == LS_DISPATCHER_DEEPEP && (s->dispatch_fp8 || s->dispatch_margin))
+    emit_refuse (
+        e, s->dispatch_fp8 ? "--dispatch-fp8 1" : "--dispatch-margin 1",
+        "torchtitan sends tokens in 16 bits, and its products know nothing of the SMs that this takes");
   if (s->expert_capacity > 0)
     emit_refuse (e, "--expert-capacity", "torchtitan drops no tokens");
   if (s->ep_overlap)

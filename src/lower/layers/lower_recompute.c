@@ -261,9 +261,8 @@ needless_bytes (const Lower *l, const Chunk *c, guint i)
   for (uint16_t layer = layer_of (c, i); i < c->operators->len && layer_of (c, i) == layer; i++)
     if (operator_at (c, i)->tp == LS_TP_ROW && !(recomputes_no_products (l) && is_behind_all (c, i)))
       bytes += kept_output_bytes (l, c, i) + scattered;
-    else if (operator_at (c, i)->ep != LS_EP_NONE && l->mesh.ep > 1)
-      bytes += operator_at (c, i)->ep == LS_EP_DISPATCH ? operator_at (c, i)->etp_bytes
-                                                        : operator_at (c, i)->ep_bytes;
+    else if (l->mesh.ep > 1)
+      bytes += operator_at (c, i)->brought_bytes;
   return bytes;
 }
 

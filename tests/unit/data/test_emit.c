@@ -151,6 +151,8 @@ static const Case all_cases[] = {
   { "megatron", "recompute=selective recompute-parts=op", "!--recompute-parts op" },
   { "megatron", "recompute=selective recompute-parts=dots", "!--recompute-parts dots" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 recompute=full", "mode = \"full\"\n" },
+  { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 ep=4 dispatcher=deepep recompute=selective",
+    "expert_parallel_comm_backend = \"deepep\"\n", true },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 dtype=fp8 fp8-recipe=current",
     "recipe_name = \"tensorwise\"\n" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 dtype=fp8", "!--fp8-recipe" },

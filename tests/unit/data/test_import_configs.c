@@ -59,6 +59,12 @@ static void
 experts_of_torchtitan_are_read (void)
 {
   check (TITAN "expert_parallel_degree = 4\nexpert_tensor_parallel_degree = 1\n" TITAN_BATCH, "ep=4; etp=1");
+  check (TITAN "expert_parallel_degree = 4\nexpert_parallel_comm_backend = 'deepep'\n" TITAN_BATCH,
+         "ep=4; dispatcher=deepep");
+  check (TITAN "expert_parallel_degree = 4\nexpert_parallel_comm_backend = 'standard'\n" TITAN_BATCH,
+         "ep=4; dispatcher");
+  check (TITAN "expert_parallel_degree = 4\nexpert_parallel_comm_backend = 'hybridep'\n" TITAN_BATCH,
+         "ep=4; dispatcher; ?expert_parallel_comm_backend hybridep");
 }
 
 static void

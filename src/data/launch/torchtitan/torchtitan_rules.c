@@ -57,6 +57,7 @@ VALUE (layers, NUMBER (has_stages (m, s), (m->n_layers + 2 * less (m, s)) / (s->
 VALUE (less_layers, NUMBER (has_stages (m, s), less (m, s)))
 VALUE (rotation, WORD (s->cp > 1, s->cp_kind == LS_CP_RING ? "alltoall" : "allgather"))
 VALUE (expert_tp, NUMBER (has_experts (m, s), s->etp))
+VALUE (expert_backend, WORD (s->dispatcher == LS_DISPATCHER_DEEPEP, "deepep"))
 VALUE (mode, g_strdup (ls_recompute_name (s->recompute)))
 VALUE (selective_option, WORD (s->recompute == LS_RECOMPUTE_SELECTIVE, "op"))
 VALUE (converters, WORD (is_fp8 (m, s), "[\"quantize.linear.float8\"]"))
@@ -121,6 +122,7 @@ static const OptionRow rows[] = {
   RULE (PARALLEL "context_parallel_rotate_method", .value = rotation),
   STRATEGY (PARALLEL "expert_parallel_degree", "ep", .when = has_experts),
   RULE (PARALLEL "expert_tensor_parallel_degree", .value = expert_tp),
+  RULE (PARALLEL "expert_parallel_comm_backend", .value = expert_backend),
   RULE (PARALLEL "disable_loss_parallel"),
   OLD (PARALLEL "pipeline_parallel_microbatches", OPTION_RULE, NULL, IN_EARLY),
   OLD ("experimental.pipeline_parallel_schedule", OPTION_RULE, NULL, IN_EARLY),

@@ -122,6 +122,19 @@ set_context (LaunchJob *job)
                          "context_parallel_rotate_method");
 }
 
+/* Since December 2025 (pytorch/torchtitan pull request 2107). */
+static void
+set_exchange (LaunchJob *job)
+{
+  const char *backend = torchtitan_text (job, "expert_parallel_comm_backend");
+  if (!backend || job->import->strategy.ep == 1 || strcmp (backend, "standard") == 0)
+    return;
+  if (strcmp (backend, "deepep") == 0)
+    import_set_strategy (job->import, "dispatcher", "deepep", "expert_parallel_comm_backend");
+  else
+    import_unknown (job->import, "expert_parallel_comm_backend %s; taken for an all-to-all of NCCL", backend);
+}
+
 /* Heeded where there are groups of experts; else they are cut as layers are. */
 static void
 set_experts (LaunchJob *job)
@@ -131,6 +144,7 @@ set_experts (LaunchJob *job)
   guint64 etp = number_of (job, "expert_tensor_parallel_degree", 1);
   if (!import_has_strategy (import, "ep"))
     return;
+  set_exchange (job);
   if (import->strategy.ep > 1 || etp == import->strategy.tp)
     import_set_strategy_number (import, "etp", etp);
   else if (text)
