@@ -425,6 +425,8 @@ ls_inspect_file (const char *path, LsFileKind *ret_kind, LsDiagList *diags)
   if (!doc)
     return NULL;
   const cJSON *schema = schema_of (doc);
+  if (ls_refuse_adapter (doc, diags))
+    return NULL;
   if (!schema && ls_json_doc_is_given (doc) && !ls_is_hf_config (doc)) {
     ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
                       "missing key \"schema\", which says what this is, such as \"lockstep.model/1\"");

@@ -53,6 +53,9 @@ guint ls_model_names_check (const LsJsonDoc *doc, LsDiagList *diags);
 /* Whether the document says that it is one. */
 bool ls_is_hf_config (const LsJsonDoc *doc);
 
+/* An adapter_config.json of PEFT, which is no model: true, with a diagnostic that names its knobs. */
+bool ls_refuse_adapter (const LsJsonDoc *doc, LsDiagList *diags);
+
 /* As ls_model_read(). The model is named after the file, or after its folder if
  * the file is called config.json. */
 bool ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags);

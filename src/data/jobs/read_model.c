@@ -448,6 +448,8 @@ read_native (const LsJsonDoc *doc, bool is_file, LsModel *ret_model, LsDiagList 
 bool
 ls_model_read (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
 {
+  if (ls_refuse_adapter (doc, diags))
+    return false;
   return ls_is_hf_config (doc) ? ls_model_read_hf (doc, ret_model, notes, diags)
                                : read_native (doc, true, ret_model, diags);
 }

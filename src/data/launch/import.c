@@ -293,6 +293,17 @@ choose (const ImportFiles *files)
   return first;
 }
 
+/* With a diagnostic. */
+static bool
+is_adapter (const ImportFile *file, LsDiagList *diags)
+{
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = strstr (file->text, "\"peft_type\"")
+      ? ls_json_doc_parse (file->text, file->n, file->path, none)
+      : NULL;
+  return doc && ls_refuse_adapter (doc, diags);
+}
+
 /* changes: "vocab=50257", char *. */
 static bool
 read_files (const ImportFiles *files, const GPtrArray *changes, LsImport *ret_import, LsDiagList *diags)
@@ -315,6 +326,8 @@ read_files (const ImportFiles *files, const GPtrArray *changes, LsImport *ret_im
       ls_import_clear (&import);
     return ok;
   }
+  if (is_adapter (&files->files[0], diags))
+    return false;
   if (yaml_config_refuse (&files->files[0], diags) || launch_script_refuse (&files->files[0], diags))
     return false;
   GString *known = g_string_new (NULL);

@@ -5,6 +5,7 @@
 #include "base/printable.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
+#include "model/model.h"
 #include "strategy/dp_traits.h"
 
 #define MAX_TOLD 2000 /* lines of a list: a file may have a million options */
@@ -186,6 +187,36 @@ import_model_of_name (LsImport *import, const char *name)
   import_model (import, &m, name);
   import_infer (import, "model %s: %s", name, m.source);
   ls_model_clear (&m);
+}
+
+#define MOST_MULTIPLE (1 << 20)
+
+void
+import_pad_vocab (LsImport *import, guint64 multiple, guint32 simulated, const char *option)
+{
+  if (multiple == 0 || multiple == simulated)
+    return;
+  if (multiple > MOST_MULTIPLE || !import_has_model (import, "vocab")) {
+    import_unknown (import, "%s %" G_GUINT64_FORMAT ": here the vocabulary is padded to a multiple of %u tp",
+                    option, multiple, simulated);
+    return;
+  }
+  const uint32_t tp = import->strategy.tp;
+  const guint64 words = ls_model_vocab_to (&import->model, (uint32_t) multiple, tp),
+                as_is = ls_model_vocab_to (&import->model, simulated, tp);
+  if (words == as_is)
+    return;
+  if (import_is_given (import, "vocab") || words % ((guint64) simulated * tp) != 0) {
+    import_unknown (import,
+                    "%s %" G_GUINT64_FORMAT ": it makes %" G_GUINT64_FORMAT
+                    " words; simulated are %" G_GUINT64_FORMAT ", a multiple of %u tp",
+                    option, multiple, words, as_is, simulated);
+    return;
+  }
+  import_infer (
+      import, "vocab %" G_GUINT64_FORMAT ": %u words, padded to a multiple of %" G_GUINT64_FORMAT " tp (%s)",
+      words, import->model.vocab, multiple, option);
+  import_set_model_number (import, "vocab", words);
 }
 
 void

@@ -40,6 +40,8 @@ static const OptionRow rows[] = {
   AS ("model.override_vocab_size", "vocab-size"),
   AS ("model.vocab_size", "vocab-size"),
   AS ("tokenizer.vocab_size", "vocab-size"),
+  RULE ("model.make_vocab_size_divisible_by"),
+  RULE ("model.should_pad_vocab"),
   AS ("model.tokenizer.type", "tokenizer-type"),
   AS ("tokenizer.tokenizer_type", "tokenizer-type"),
   AS ("model.qkv_bias", "add-qkv-bias"),
@@ -207,7 +209,7 @@ static const char ignored[]
       "model.attention_type model.async_* model.data.* model.deteministic_mode model.dist_ckpt* "
       "model.do_layer_norm_weight_decay model.drop_layers model.enable_megatron_timers "
       "model.megatron_timer_kwargs.* model.gc_interval model.grad_allreduce_chunk_size_mb "
-      "model.gradient_as_bucket_view model.hysteresis model.layernorm_* model.make_vocab_size_divisible_by "
+      "model.gradient_as_bucket_view model.hysteresis model.layernorm_* "
       "model.max_position_embeddings model.mcore_gpt model.moe_aux_loss_coeff model.moe_z_loss_coeff "
       "model.moe_router_load_balancing_type model.moe_grouped_gemm model.name model.native_amp_* "
       "model.normalize_attention_scores model.nsys_profile.* model.onnx_safe model.openai_gelu "
@@ -217,7 +219,7 @@ static const char ignored[]
       "model.use_cpu_initialization model.use_emha model.validation_param_sync_overlap "
       "model.fsdp_sharded_checkpoint model.finalize_model_grads_func* model.grad_scale_func* "
       "model.grad_sync_func* model.no_sync_func* model.param_sync_func* model.output_layer_* "
-      "model.perform_initialization model.scatter_embedding_sequence_parallel model.should_pad_vocab "
+      "model.perform_initialization model.scatter_embedding_sequence_parallel "
       "model.timers model.transformer_layer_spec* name nvrx_straggler.* optim.* optimizer.* profiling.* "
       "rerun_state_machine.* rng.* restore_from_path run.* resume.* scheduler.* straggler.* tokenizer.* "
       "train.* validation.* dist.* trainer.callbacks.* trainer.accelerator trainer.accumulate_grad_batches "

@@ -111,9 +111,22 @@ say_moe_layers (Nemo *n)
   g_string_free (list, TRUE);
 }
 
+/* NeMo 2 and Megatron-Bridge pad to the multiple only where should_pad_vocab is on
+ * (NVIDIA-NeMo/Megatron-Bridge: models/gpt_provider.py); NeMo 1 does without that key. */
+static void
+say_vocab (Nemo *n)
+{
+  const char *multiple = nemo_text (n, "model.make_vocab_size_divisible_by");
+  if (nemo_is_off (n, "model.should_pad_vocab"))
+    nemo_say (n, "make-vocab-size-divisible-by", "1");
+  else if (multiple)
+    nemo_say (n, "make-vocab-size-divisible-by", multiple);
+}
+
 void
 nemo_say_model (Nemo *n)
 {
+  say_vocab (n);
   say_activation (n);
   say_ffn (n);
   say_heads (n);

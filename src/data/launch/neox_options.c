@@ -32,6 +32,7 @@ static const OptionRow rows[] = {
   RULE ("tokenizer_type"),
   RULE ("vocab_file"),
   RULE ("padded_vocab_size"),
+  RULE ("make_vocab_size_divisible_by"),
   RULE ("moe_num_experts"),
   RULE ("moe_top_k"),
   RULE ("moe_expert_interval"),
@@ -93,7 +94,7 @@ static const char ignored[]
       "zero_optimization.contiguous_gradients zero_optimization.load_from_fp32_weights "
       "zero_optimization.stage3_gather_16bit_weights_on_model_save optimizer.params.* "
       "contiguous_checkpointing deepspeed_activation_checkpointing synchronize_each_layer *_fusion "
-      "init_method* output_layer_init_method output_layer_parallelism make_vocab_size_divisible_by "
+      "init_method* output_layer_init_method output_layer_parallelism "
       "max_position_embeddings rotary_* *_epsilon pipe_partition_method lr* min_lr warmup weight_decay "
       "train_iters train_epochs *data_path* *_data_weights data_impl pack_impl dataset_impl mmap_warmup "
       "num_workers split merge_file save* load finetune checkpoint* extra_save_iters* "

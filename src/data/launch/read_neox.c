@@ -154,6 +154,9 @@ set_vocab (LaunchJob *job)
     import_infer (job->import, "vocab 50277: the tokenizer of GPT-NeoX-20B, by the name of its file");
     import_set_model_number (job->import, "vocab", 50277);
   }
+  if (padded == 0)
+    import_pad_vocab (job->import, option_number (job, "make_vocab_size_divisible_by"), 128,
+                      "make_vocab_size_divisible_by");
 }
 
 static bool

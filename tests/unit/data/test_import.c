@@ -11,6 +11,46 @@
 #define GPT                                                                                                  \
   "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 4 "
 
+/* Words are padded to a multiple of 128 tp here; what a file says otherwise is kept, or told. */
+static void
+a_vocabulary_is_padded_as_a_file_says (void)
+{
+#define WORDS GPT "--tensor-model-parallel-size 2 --vocab-size 50257 --make-vocab-size-divisible-by "
+  check (WORDS "128", "vocab=50257");
+  check (WORDS "1024", "vocab=51200; ~vocab 51200: 50257 words, padded to a multiple of 1024 tp");
+  check (WORDS "64",
+         "vocab=50257; ?make-vocab-size-divisible-by 64: it makes 50304 words; simulated are 50432");
+  check (WORDS "1", "vocab=50257; ?it makes 50258 words");
+  check (GPT "--vocab-size 51200 --make-vocab-size-divisible-by 8", "vocab=51200"); /* the same words */
+  check (GPT "--make-vocab-size-divisible-by 4096",
+         "vocab; ?make-vocab-size-divisible-by 4096: here the vocabulary");
+  check (WORDS "9999999", "vocab=50257; ?make-vocab-size-divisible-by 9999999");
+#undef WORDS
+#define NEOX                                                                                                 \
+  "pipe_parallel_size: 1\nmodel_parallel_size: 4\nnum_layers: 24\nhidden_size: 2048\n"                       \
+  "num_attention_heads: 16\ntokenizer_type: GPT2BPETokenizer\n"
+  check_read ("gpt-neox", NEOX "make_vocab_size_divisible_by: 256\n", "vocab=51200; ~a multiple of 256 tp");
+  check_read ("gpt-neox", NEOX "make-vocab-size-divisible-by: 16\n",
+              "vocab=50257; ?it makes 50304 words; simulated are 50688");
+#undef NEOX
+#define NANOTRON                                                                                             \
+  "parallelism: {dp: 4, pp: 2, tp: 2}\nmodel:\n  model_config: {is_llama_config: true, hidden_size: 64, "    \
+  "num_hidden_layers: 8, num_attention_heads: 4, intermediate_size: 256, vocab_size: 1000}\n"
+  check_read ("nanotron", NANOTRON "  make_vocab_size_divisible_by: 48\n",
+              "vocab=1056; ~1000 words, padded to a multiple of 48 tp");
+  check_read ("nanotron", NANOTRON "  make_vocab_size_divisible_by: 1\n", "vocab=1000");
+#undef NANOTRON
+#define NEMO                                                                                                 \
+  "trainer: {devices: 8, num_nodes: 4}\nmodel:\n  tensor_model_parallel_size: 2\n  num_layers: 32\n"         \
+  "  hidden_size: 512\n  num_attention_heads: 8\n  encoder_seq_length: 1024\n  micro_batch_size: 1\n"
+  check_read ("NeMo", NEMO "  override_vocab_size: 50257\n  make_vocab_size_divisible_by: 512\n",
+              "vocab=51200; ~padded to a multiple of 512 tp");
+  check_read ("NeMo", NEMO "  vocab_size: 50257\n  should_pad_vocab: false\n",
+              "vocab=50257; ?it makes 50258 words; simulated are 50432");
+  check_read ("NeMo", NEMO "  vocab_size: 50257\n  should_pad_vocab: true\n", "vocab=50257");
+#undef NEMO
+}
+
 static void
 values_are_those_of_our_keys (void)
 {
@@ -337,9 +377,10 @@ a_log_of_another_batch_is_refused (void)
   ls_import_clear (&import);
 }
 
-LS_TEST_SUITE (LS_TEST (values_are_those_of_our_keys), LS_TEST (mixers_are_read),
-               LS_TEST (lists_of_options_are_read_whole), LS_TEST (names_of_older_releases_are_known),
-               LS_TEST (releases_are_a_range), LS_TEST (ranks_are_those_of_the_launcher),
-               LS_TEST (what_is_not_known_is_told), LS_TEST (tests_of_megatron_are_read),
-               LS_TEST (contradictions_are_told), LS_TEST (what_a_dump_has_is_heeded_where_it_is_on),
-               LS_TEST (a_log_is_job_and_measurement), LS_TEST (a_log_of_another_batch_is_refused))
+LS_TEST_SUITE (LS_TEST (values_are_those_of_our_keys), LS_TEST (a_vocabulary_is_padded_as_a_file_says),
+               LS_TEST (mixers_are_read), LS_TEST (lists_of_options_are_read_whole),
+               LS_TEST (names_of_older_releases_are_known), LS_TEST (releases_are_a_range),
+               LS_TEST (ranks_are_those_of_the_launcher), LS_TEST (what_is_not_known_is_told),
+               LS_TEST (tests_of_megatron_are_read), LS_TEST (contradictions_are_told),
+               LS_TEST (what_a_dump_has_is_heeded_where_it_is_on), LS_TEST (a_log_is_job_and_measurement),
+               LS_TEST (a_log_of_another_batch_is_refused))

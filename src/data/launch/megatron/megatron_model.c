@@ -462,6 +462,8 @@ set_vocab (LaunchJob *job)
   }
   if (vocab > 0)
     import_set_model_number (job->import, "vocab", vocab);
+  import_pad_vocab (job->import, option_number (job, "make-vocab-size-divisible-by"), 128,
+                    "make-vocab-size-divisible-by");
 }
 
 void
