@@ -32,12 +32,12 @@ ls_link_use_new (const LsTimeline *t, const LsCluster *c)
   double window_s = ls_time_to_s (t->window_end - t->window_start);
   g_array_set_clear_func (links, clear_link);
   for (uint32_t i = 0; i < MIN (c->n_trunks, t->n_resources); i++) {
-    if (t->resource_bytes[i] <= 0)
+    if (ls_timeline_bytes (t, i) <= 0)
       continue;
     LsLinkUse use = {
       .name = ls_cluster_resource_name_with (c, i, &names),
-      .utilisation = t->resource_bytes[i] / (ls_cluster_resource_capacity (c, i) * window_s),
-      .bytes = t->resource_bytes[i],
+      .utilisation = ls_timeline_bytes (t, i) / (ls_cluster_resource_capacity (c, i) * window_s),
+      .bytes = ls_timeline_bytes (t, i),
     };
     g_array_append_val (links, use);
   }
@@ -230,7 +230,7 @@ typedef struct {
 static double
 utilisation_of (const Places *p, uint32_t trunk)
 {
-  return p->t->resource_bytes[trunk] / (ls_cluster_resource_capacity (p->c, trunk) * p->window_s);
+  return ls_timeline_bytes (p->t, trunk) / (ls_cluster_resource_capacity (p->c, trunk) * p->window_s);
 }
 
 /* Links of one number at places of a kind. */
@@ -269,7 +269,7 @@ begin_column (Places *p, Column *column, uint32_t trunk)
 static void
 tally_trunk (Places *p, Column *column, uint32_t trunk, bool is_plain)
 {
-  double bytes = p->t->resource_bytes[trunk];
+  double bytes = ls_timeline_bytes (p->t, trunk);
   if (bytes <= 0)
     return;
   if (column->n == 0 || bytes != column->bytes || !is_plain || !column->is_plain) {
@@ -340,7 +340,7 @@ static void
 offer (Places *p, GArray *best, guint n, uint32_t trunk, char *name)
 {
   LsLinkUse use
-      = { .name = name, .utilisation = utilisation_of (p, trunk), .bytes = p->t->resource_bytes[trunk] };
+      = { .name = name, .utilisation = utilisation_of (p, trunk), .bytes = ls_timeline_bytes (p->t, trunk) };
   if (best->len == n && compare_names (&use, &g_array_index (best, LsLinkUse, n - 1)) > 0) {
     g_free (name);
     return;
@@ -367,7 +367,7 @@ static void
 offer_at (Places *p, GArray *best, guint n, uint32_t host, uint32_t local, double use)
 {
   uint32_t trunk = ls_places_resource (&p->at, host, local);
-  if (p->t->resource_bytes[trunk] > 0 && utilisation_of (p, trunk) == use)
+  if (ls_timeline_bytes (p->t, trunk) > 0 && utilisation_of (p, trunk) == use)
     offer (p, best, n, trunk, ls_cluster_resource_name_with (p->c, trunk, &p->names));
 }
 
@@ -429,12 +429,12 @@ find_busiest (Places *p)
     if (ls_cluster_trunk (p->c, i)->from == LS_NODE_LEAF)
       offer_from_leaves (p, best, N_BUSIEST - n_above, i, least);
   for (uint32_t t = p->at.first_of_groups; t < p->at.n_trunks; t++)
-    if (p->t->resource_bytes[t] > 0 && utilisation_of (p, t) == least)
+    if (ls_timeline_bytes (p->t, t) > 0 && utilisation_of (p, t) == least)
       offer (p, best, N_BUSIEST - n_above, t, ls_cluster_resource_name_with (p->c, t, &p->names));
   for (uint32_t t = 0; t < p->at.n_trunks && n_above > 0; t++)
-    if (p->t->resource_bytes[t] > 0 && utilisation_of (p, t) > least) {
+    if (ls_timeline_bytes (p->t, t) > 0 && utilisation_of (p, t) > least) {
       const LsLinkUse use = { ls_cluster_resource_name_with (p->c, t, &p->names), utilisation_of (p, t),
-                              p->t->resource_bytes[t] };
+                              ls_timeline_bytes (p->t, t) };
       g_array_append_val (p->busiest, use);
     }
   g_array_append_vals (p->busiest, best->data, best->len);

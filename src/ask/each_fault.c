@@ -137,17 +137,18 @@ static void
 find_links (Parts *p)
 {
   const LsCluster *c = p->r->cluster;
-  const double *bytes = p->r->timeline->resource_bytes;
+  const LsTimeline *timeline = p->r->timeline;
   g_auto (LsHostNames) names = { 0 };
-  uint32_t n = MIN (c->n_trunks, p->r->timeline->n_resources);
+  uint32_t n = MIN (c->n_trunks, timeline->n_resources);
   for (uint32_t t = 0; t + 1 < n; t += 2) {
-    if (bytes[t] <= 0 && bytes[t + 1] <= 0) {
+    double up = ls_timeline_bytes (timeline, t), down = ls_timeline_bytes (timeline, t + 1);
+    if (up <= 0 && down <= 0) {
       p->n_idle++;
       continue;
     }
     g_autofree char *name = ls_cluster_resource_name_with (c, t, &names), *pattern = ls_link_pattern (name);
     const char *of = classes_of (p, name);
-    add_part (p, g_strdup_printf ("%s %.9g %.9g %s", pattern, bytes[t], bytes[t + 1], of), t);
+    add_part (p, g_strdup_printf ("%s %.9g %.9g %s", pattern, up, down, of), t);
   }
 }
 

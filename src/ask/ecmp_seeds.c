@@ -51,7 +51,7 @@ find_crowding (const LsTimeline *t, const LsCluster *c, LsEcmpDraw *draw)
       continue;
     is_seen[link->trunk] = true;
     Tier *tier = tier_of (tiers, from, to);
-    double bytes = t->resource_bytes[link->trunk];
+    double bytes = ls_timeline_bytes (t, link->trunk);
     tier->n++;
     tier->sum += bytes;
     if (bytes > tier->most) {

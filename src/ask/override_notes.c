@@ -39,7 +39,7 @@ carried_bytes (const LsJobResult *r, const LsLinkSpec *link)
   double bytes = 0;
   for (guint i = 0; i < r->cluster->n_trunks && i < r->timeline->n_resources; i++)
     if (ls_cluster_trunk (r->cluster, i)->link == link)
-      bytes += r->timeline->resource_bytes[i];
+      bytes += ls_timeline_bytes (r->timeline, i);
   return bytes;
 }
 

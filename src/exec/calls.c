@@ -187,6 +187,20 @@ call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **
       : NULL;
 }
 
+const LsCollPlan *
+call_keep_plan (LsArena *arena, const LsCollPlan *plan)
+{
+  LsCollPlan *kept = ls_arena_new_array (arena, LsCollPlan, 1);
+  *kept = *plan;
+  kept->phases = ls_arena_new_array (arena, LsPhase, plan->n_phases);
+  for (uint32_t i = 0; i < plan->n_phases; i++) {
+    kept->phases[i] = plan->phases[i];
+    kept->phases[i].loads = NULL;
+    kept->phases[i].n_loads = 0;
+  }
+  return kept;
+}
+
 /* Of kernels that communicate; of copy engines, which hold no SMs, nothing is known. See
  * LsNccl.stall_per_byte: over the time that the call moves when it is alone. */
 uint64_t
@@ -205,6 +219,26 @@ call_stall (const Run *x, CallKey key, const LsCollRequest *request, const LsCol
   return lost_s > 0 && moving > 0
       ? (uint64_t) llround (fmin (1, lost_s / ls_time_to_s (moving)) * (double) LS_COEF_ONE)
       : 0;
+}
+
+/* --- what tells calls apart -------------------------------------------------------- */
+
+void
+sig_add_call (Sig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall)
+{
+  sig_add (sig, key.kind);
+  sig_add (sig, key.root);
+  sig_add (sig, key.bytes);
+  sig_add (sig, stall);
+  sig_add_double (sig, plan->sm_share);
+}
+
+void
+sig_add_phase (Sig *sig, const LsPhase *phase)
+{
+  sig_add (sig, (uint64_t) phase->latency);
+  sig_add_double (sig, phase->demand_bytes);
+  sig_add_double (sig, phase->rate_cap);
 }
 
 /* --- planned calls ----------------------------------------------------------------- */

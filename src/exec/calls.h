@@ -8,6 +8,7 @@
 
 #include "exec/messages/messages.h"
 #include "exec/shortcuts/fold.h"
+#include "exec/shortcuts/refine.h"
 #include "network/coll.h"
 #include "plan/plan.h"
 
@@ -69,8 +70,15 @@ bool call_check (const LsCluster *cluster, const LsNccl *nccl, const LsCollReque
 /* In arena. NULL: errors as of call_check(). */
 const LsCollPlan *call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **error);
 
+/* A copy in arena, without what it loads. */
+const LsCollPlan *call_keep_plan (LsArena *arena, const LsCollPlan *plan);
+
 /* Share of a compute-bound kernel's rate that is lost while the call moves, in 1/LS_COEF_ONE. */
 uint64_t call_stall (const Run *x, CallKey key, const LsCollRequest *request, const LsCollPlan *plan);
+
+/* What tells calls and their phases apart, but for what they load. */
+void sig_add_call (Sig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall);
+void sig_add_phase (Sig *sig, const LsPhase *phase);
 
 /* ---- the calls of a run ---- */
 

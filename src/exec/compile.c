@@ -255,28 +255,13 @@ add_uses (Run *x, Call *c, const LsCollPlan *plan, uint32_t n_alike)
   }
 }
 
-/* Without what it loads, of which the uses are left. */
-static const LsCollPlan *
-keep_plan (LsArena *arena, const LsCollPlan *plan)
-{
-  LsCollPlan *kept = ls_arena_new_array (arena, LsCollPlan, 1);
-  *kept = *plan;
-  kept->phases = ls_arena_new_array (arena, LsPhase, plan->n_phases);
-  for (uint32_t i = 0; i < plan->n_phases; i++) {
-    kept->phases[i] = plan->phases[i];
-    kept->phases[i].loads = NULL;
-    kept->phases[i].n_loads = 0;
-  }
-  return kept;
-}
-
 /* n_alike: how many make it that this one stands for. */
 static Call *
 add_call (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, uint32_t n_alike)
 {
   Call *c = ls_arena_new_array (x->arena, Call, 1);
   c->key = key;
-  c->plan = keep_plan (x->arena, plan);
+  c->plan = call_keep_plan (x->arena, plan);
   c->sm_share = (uint64_t) llround (plan->sm_share * (double) LS_COEF_ONE);
   add_uses (x, c, plan, n_alike);
   c->next = *calls;
@@ -330,6 +315,10 @@ static gboolean
 plan_comm (Planning *p, uint32_t id, const GArray *keys, GError **error)
 {
   const Fold *f = p->x->fold;
+  if (f->calls) {
+    p->x->comms[id].calls = f->calls[id];
+    return TRUE;
+  }
   const LsCommunicator *whole = &f->plan->comms[f->comm[id]];
   g_autofree uint32_t *ranks = ls_comm_ranks (whole);
   g_autoptr (LsCollMemo) memo = p->memo = ls_coll_memo_new ();

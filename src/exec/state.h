@@ -124,6 +124,14 @@ run_job_of_role (const Run *x, uint32_t role)
   return job;
 }
 
+/* capacity.c: what each resource can carry, newly allocated: [resources of the cluster]. Kernels may be
+ * calibrated to more bandwidth than the data file grants the HBM; a kernel with the GPU to itself must run at
+ * its time alone. */
+double *run_capacities (const Run *x);
+/* Of one job on nodes of one kind, one by one. fastest: run_fastest_kernel(). */
+double run_capacity (const Run *x, double fastest, uint32_t resource);
+double run_fastest_kernel (const Run *x);
+
 /* run.c: what ls_run() and ls_run_share() have in common. x has the plan, the cluster, the jobs and all that
  * they were costed by. What begins, ends with run_clear(), whatever became of it. */
 gboolean run_begin (Run *x, GError **error); /* up to the clock */

@@ -18,6 +18,8 @@ ls_timeline_free (LsTimeline *t)
   g_free (t->multiplicity);
   g_free (t->representative);
   g_free (t->resource_bytes);
+  fold_places_free (t->places);
+  g_free (t->bytes_at);
   g_free (t);
 }
 
@@ -132,14 +134,22 @@ represent (Run *x, LsTimeline *t)
   }
 }
 
-double *
-timeline_count_bytes (const Run *x, const XJob *job, uint32_t step)
+double
+ls_timeline_bytes (const LsTimeline *t, uint32_t resource)
+{
+  if (!t->places)
+    return t->resource_bytes[resource];
+  uint32_t class = fold_places_class (t->places, resource);
+  return class == NO_CLASS ? 0 : t->bytes_at[class];
+}
+
+/* What one of each class carries, newly allocated: [classes of resources]. */
+static double *
+bytes_of_classes (const Run *x, const XJob *job, uint32_t step)
 {
   const Fold *f = x->fold;
-  uint32_t n = ls_cluster_n_resources (x->cluster), parity = step & 1;
   g_autofree ExactBytes *of_class = g_new0 (ExactBytes, f->n_resources);
-  g_autofree double *share = g_new (double, f->n_resources); /* of one of a class */
-  double *bytes = g_new (double, n);
+  double *bytes = g_new (double, f->n_resources);
   for (uint32_t i = 0; i < x->plan->n_comms; i++)
     if (x->ranks[ls_comm_rank (&x->plan->comms[i], 0)].job == job)
       calls_count_bytes (x->comms[i].calls, step, of_class);
@@ -151,12 +161,33 @@ timeline_count_bytes (const Run *x, const XJob *job, uint32_t step)
       calls_count_bytes (x->copies[LS_N_COPY_DIRECTIONS * i + k].calls, step, of_class);
   }
   for (uint32_t c = 0; c < f->n_resources; c++)
-    share[c] = ldexp ((double) of_class[c], -40);
-  for (uint32_t i = 0; i < n; i++)
-    bytes[i] = f->class_of_resource[i] != UINT32_MAX ? share[f->class_of_resource[i]] : 0;
+    bytes[c] = ldexp ((double) of_class[c], -40);
+  return bytes;
+}
+
+double *
+timeline_count_bytes (const Run *x, const XJob *job, uint32_t step)
+{
+  uint32_t n = ls_cluster_n_resources (x->cluster), parity = step & 1;
+  g_autofree double *of_class = bytes_of_classes (x, job, step);
+  double *bytes = g_new (double, n);
+  fold_spread (x->fold, of_class, n, bytes);
   for (uint32_t i = 0; i < n && x->message_step[parity] == step + 1; i++)
     bytes[i] += x->message_bytes[parity][i];
   return bytes;
+}
+
+/* By class where classes are places: a cluster has many resources. Then nothing goes message by message. */
+static void
+collect_bytes (Run *x, const XJob *job, uint32_t step, LsTimeline *t)
+{
+  t->n_resources = ls_cluster_n_resources (x->cluster);
+  if (x->fold->places) {
+    t->bytes_at = bytes_of_classes (x, job, step);
+    t->places = g_steal_pointer (&x->fold->places);
+  } else {
+    t->resource_bytes = timeline_count_bytes (x, job, step);
+  }
 }
 
 LsTimeline *
@@ -183,8 +214,7 @@ timeline_collect (Run *x)
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
     if (x->ranks[i].keeps_spans)
       collect_rank (x, &x->ranks[i], &t->ranks[x->fold->rank[i]], step);
-  t->n_resources = ls_cluster_n_resources (x->cluster);
-  t->resource_bytes = timeline_count_bytes (x, job, step);
+  collect_bytes (x, job, step, t);
   t->digest = job->last_digest;
   t->n_events = x->engine.n_events;
   t->n_solves = ls_flow_net_n_solves (x->net);

@@ -61,7 +61,10 @@ typedef struct {
   bool is_periodic;         /* the last two steps were equal to the picosecond        */
   bool is_sampled;          /* too many spans: one rank of each role stands for all of it */
   uint32_t n_resources;
-  double *resource_bytes; /* [n_resources] payload of the ops of the last step   */
+  double *resource_bytes; /* [n_resources] payload of the ops of the last step; NULL: see bytes_at. Read it by
+                             ls_timeline_bytes()                                  */
+  struct FoldPlaces *places; /* NULL: see resource_bytes; owned (private to exec/) */
+  double *bytes_at;          /* of each class of resources in places                 */
   uint64_t digest;
   uint64_t n_events, n_solves, n_ops;
   uint64_t n_segments, n_coarse; /* that ran; of these, in one piece */
@@ -69,6 +72,9 @@ typedef struct {
 
 void ls_timeline_free (LsTimeline *timeline); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsTimeline, ls_timeline_free)
+
+/* Payload of the ops of the last step on a resource. */
+double ls_timeline_bytes (const LsTimeline *t, uint32_t resource);
 
 /* Whose spans tell what happened on a rank. */
 static inline uint32_t

@@ -116,9 +116,14 @@ sort_by_radix (LsLoad *loads, LsLoad *scratch, uint32_t n)
   return loads;
 }
 
-static void
-sort_loads (LsLoad *loads, uint32_t n)
+void
+ls_loads_sort (LsLoad *loads, uint32_t n)
 {
+  uint32_t n_in_order = MIN (n, 1);
+  while (n_in_order < n && loads[n_in_order - 1].resource < loads[n_in_order].resource)
+    n_in_order++;
+  if (n_in_order == n)
+    return;
   if (n < N_DIGITS / 4) {
     qsort (loads, n, sizeof *loads, by_resource);
     return;
@@ -138,6 +143,6 @@ ls_load_list_finish (LsLoadList *list, LsArena *arena, LsPhase *phase)
     if (list->slots[i].coef > 0)
       phase->loads[phase->n_loads++] = list->slots[i];
   if (!list->has_all)
-    sort_loads (phase->loads, phase->n_loads);
+    ls_loads_sort (phase->loads, phase->n_loads);
   g_clear_pointer (&list->slots, g_free);
 }

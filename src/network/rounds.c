@@ -215,15 +215,33 @@ longest_s (const LsScript *s, const LsSums *sums, uint32_t n_flows)
   return longest;
 }
 
-static void
-add_hbm (const LsScript *s, const LsSums *sums, LsLoadList *loads)
+/* What a member moves through its memory, in the unit of LsSums.loads. */
+static uint64_t
+hbm_of (const LsScript *s, const LsTraffic *t)
 {
+  double blocks = (double) sum_of (t->out) * s->hbm_from + (double) sum_of (t->in) * s->hbm_to;
+  return (uint64_t) llround (blocks * (double) LS_HOP_WHOLE);
+}
+
+/* Trunks, which are in order, and behind them the memory of members: nothing is there twice. What rounds to
+ * nothing stays, as the least there is. */
+static void
+load_all (const LsScript *s, const LsSums *sums, double factor, LsArena *arena, LsPhase *phase)
+{
+  LsLoad *loads = ls_arena_new_array (arena, LsLoad, sums->n_loads + s->n);
+  uint32_t n = 0;
+  for (; n < sums->n_loads; n++)
+    loads[n] = (LsLoad) { sums->loads[n].resource,
+                          MAX (1, (uint64_t) llround ((double) sums->loads[n].coef * factor)) };
   for (uint32_t i = 0; i < s->n; i++) {
-    const LsTraffic *t = &sums->traffic[i];
-    double blocks = (double) sum_of (t->out) * s->hbm_from + (double) sum_of (t->in) * s->hbm_to;
-    ls_load_list_add (loads, ls_cluster_hbm_resource (s->cluster, s->gpus[i]),
-                      (uint64_t) llround (blocks * (double) LS_HOP_WHOLE));
+    uint64_t hbm = hbm_of (s, &sums->traffic[i]);
+    if (hbm > 0)
+      loads[n++] = (LsLoad) { ls_cluster_hbm_resource (s->cluster, s->gpus[i]),
+                              MAX (1, (uint64_t) llround ((double) hbm * factor)) };
   }
+  ls_loads_sort (&loads[sums->n_loads], n - sums->n_loads);
+  phase->loads = loads;
+  phase->n_loads = n;
 }
 
 static LsTime
@@ -245,12 +263,8 @@ phase_of_sums (const LsCollCall *call, const LsScript *s, const LsSums *sums, co
   double min_s = rounds->min_s > 0 ? rounds->min_s : longest_s (s, sums, n_flows) * repeats;
   ret_phase->demand_bytes = (double) max * s->block_bytes * repeats / n_flows;
   ret_phase->rate_cap = ret_phase->demand_bytes / min_s;
-  LsLoadList loads = ls_load_list_new (s->cluster);
-  for (uint32_t i = 0; i < sums->n_loads; i++)
-    ls_load_list_add (&loads, sums->loads[i].resource, sums->loads[i].coef);
-  add_hbm (s, sums, &loads);
-  ls_load_list_scale (&loads, (double) n_flows / (double) max * ((double) LS_COEF_ONE / LS_HOP_WHOLE));
-  ls_load_list_finish (&loads, call->arena, ret_phase);
+  double factor = (double) n_flows / (double) max * ((double) LS_COEF_ONE / LS_HOP_WHOLE);
+  load_all (s, sums, factor, call->arena, ret_phase);
 }
 
 void

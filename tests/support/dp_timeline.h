@@ -103,7 +103,7 @@ dp_bytes_sent (const DpRun *run)
   for (uint32_t t = 0; t < cluster->n_trunks; t++) {
     g_autofree char *name = ls_cluster_resource_name (cluster, t);
     if (g_str_equal (name, "node0/gpu0>nvswitch"))
-      return run->result->timeline->resource_bytes[t];
+      return ls_timeline_bytes (run->result->timeline, t);
   }
   g_assert_not_reached ();
 }

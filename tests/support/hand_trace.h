@@ -283,4 +283,13 @@ hand_free (Hand *h)
   g_free (h);
 }
 
+static inline bool
+has_same_bytes_on_links (const LsTimeline *a, const LsTimeline *b)
+{
+  for (uint32_t i = 0; i < a->n_resources; i++)
+    if (ls_timeline_bytes (a, i) != ls_timeline_bytes (b, i))
+      return false;
+  return a->n_resources == b->n_resources;
+}
+
 #endif

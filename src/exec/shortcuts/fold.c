@@ -52,7 +52,17 @@ count_classes (const uint32_t *class_of, uint32_t n, uint32_t n_classes, uint32_
   *ret_count = count;
 }
 
-/* Takes the classes of resources. */
+/* Takes the classes of resources, which know how many they are. */
+static void
+fold_places (Fold *f, FoldClasses *c)
+{
+  f->n_resources = c->n_resources + 1;
+  f->places = g_steal_pointer (&c->places);
+  f->n_of_resource = g_steal_pointer (&f->places->n_of_resource);
+  f->capacity = g_steal_pointer (&f->places->capacity);
+}
+
+/* The same, found out one by one. */
 static void
 fold_resources (Fold *f, const LsCluster *cluster, const double *capacity, FoldClasses *c)
 {
@@ -121,15 +131,19 @@ fold_plan (Fold *f, const FoldClasses *c)
 }
 
 static void
-fold_by (Fold *f, const LsCluster *cluster, const double *capacity, FoldClasses *c)
+fold_by (Fold *f, const Run *x, const double *capacity, FoldClasses *c)
 {
   f->n_ranks = c->n_ranks;
   count_classes (c->rank, f->plan->n_ranks, c->n_ranks, &f->rank, &f->n_of_rank);
   count_classes (c->comm, f->plan->n_comms, c->n_comms, &f->comm, &f->n_of_comm);
-  fold_resources (f, cluster, capacity, c);
+  if (c->places)
+    fold_places (f, c);
+  else
+    fold_resources (f, x->cluster, capacity, c);
   fold_plan (f, c);
   f->class_of_rank = g_steal_pointer (&c->rank);
   f->is_private = fold_private (f, c);
+  f->calls = c->calls ? fold_planned (x, f, c) : NULL;
 }
 
 /* Where a rank has two communicators of one class, one in the quotient cannot be both. */
@@ -146,17 +160,32 @@ fold_has_slots_apart (const Refine *r, const uint32_t *comm)
 }
 
 void
+fold_places_free (FoldPlaces *p)
+{
+  if (!p)
+    return;
+  g_free (p->class_of_place);
+  g_free (p->first);
+  g_free (p->class_of);
+  g_free (p->n_of_resource);
+  g_free (p->capacity);
+  g_free (p);
+}
+
+void
 fold_classes_clear (FoldClasses *c)
 {
   Refine *r = c->refine;
   g_free (c->rank);
   g_free (c->comm);
   g_free (c->resource);
+  fold_places_free (c->places);
   g_free (c->sends);
   g_free (c->class_of);
   g_free (c->row_of_rank);
   g_free (c->row_of_comm);
   g_free (c->others);
+  g_free (c->calls);
   if (!r)
     return;
   g_free (r->rank);
@@ -195,19 +224,22 @@ weigh (Fold *f, const uint32_t *class_of_comm)
 }
 
 void
-fold_new (Run *x, const double *capacity)
+fold_new (Run *x)
 {
   Fold *f = x->fold = g_new0 (Fold, 1);
   f->plan = x->plan;
   FoldClasses classes = { 0 };
   bool may_fold
       = x->options->fold != LS_SHORTCUT_OFF && x->options->network != LS_NETWORK_STEP && x->plan->n_ranks > 1;
-  bool is_known = may_fold && !x->options->folds_by_walk && fold_by_blocks (x, capacity, &classes);
+  bool is_known = may_fold && !x->options->folds_by_walk && fold_by_blocks (x, &classes);
+  g_autofree double *capacity = is_known ? NULL : run_capacities (x);
   if (may_fold && !is_known)
     is_known = fold_by_walk (x, capacity, &classes);
   bool is_folded = is_known && classes.n_ranks < x->plan->n_ranks && classes.has_slots_apart;
+  if (is_known && !is_folded && !capacity)
+    capacity = run_capacities (x);
   if (is_folded)
-    fold_by (f, x->cluster, capacity, &classes);
+    fold_by (f, x, capacity, &classes);
   else
     stay_unfolded (f, x->cluster, capacity);
   weigh (f, is_folded ? classes.comm : NULL);
@@ -229,23 +261,49 @@ fold_free (Fold *f)
   g_free (f->comm);
   g_free (f->n_of_comm);
   g_free (f->class_of_resource);
+  fold_places_free (f->places);
   g_free (f->n_of_resource);
   g_free (f->capacity);
   g_free (f->is_private);
   g_free (f->comm_weight);
   g_free (f->channel_weight);
   g_free (f->copy_weight);
+  g_free (f->calls);
   g_free (f->sum);
   g_free (f);
 }
 
-/* What the quotient's one makes of a sum of coefficients over a class of resources. */
-static uint64_t
-quotient_coef (uint64_t sum, uint32_t n_alike, uint32_t n_resources)
+uint32_t
+fold_places_class (const FoldPlaces *p, uint32_t resource)
 {
-  unsigned __int128 all = (unsigned __int128) sum * n_alike;
-  g_assert (all % n_resources == 0);
-  return (uint64_t) (all / n_resources);
+  uint32_t local, place = ls_places_find (&p->at, resource, &local);
+  return p->class_of[p->first[p->class_of_place[place]] + local];
+}
+
+static uint32_t
+class_of_resource (const Fold *f, uint32_t resource)
+{
+  return f->places ? fold_places_class (f->places, resource) : f->class_of_resource[resource];
+}
+
+static void
+spread_at (const FoldPlaces *p, uint32_t place, const double *of_class, double *ret)
+{
+  uint32_t n = ls_places_n_at (&p->at, place);
+  const uint32_t *class_of = &p->class_of[p->first[p->class_of_place[place]]];
+  for (uint32_t i = 0; i < n; i++)
+    ret[ls_places_resource (&p->at, place, i)] = class_of[i] == NO_CLASS ? 0 : of_class[class_of[i]];
+}
+
+void
+fold_spread (const Fold *f, const double *of_class, uint32_t n, double *ret)
+{
+  if (!f->places)
+    for (uint32_t i = 0; i < n; i++)
+      ret[i] = f->class_of_resource[i] == NO_CLASS ? 0 : of_class[f->class_of_resource[i]];
+  else
+    for (uint32_t place = 0; place < ls_places_n (&f->places->at); place++)
+      spread_at (f->places, place, of_class, ret);
 }
 
 uint32_t
@@ -253,7 +311,7 @@ fold_uses (const Fold *f, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsF
 {
   uint32_t n_uses = 0;
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t class = f->class_of_resource[loads[i].resource];
+    uint32_t class = class_of_resource (f, loads[i].resource);
     g_assert (class != NO_CLASS);
     if (f->sum[class] == 0)
       ret_uses[n_uses++].resource = class;
@@ -261,7 +319,7 @@ fold_uses (const Fold *f, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsF
   }
   for (uint32_t i = 0; i < n_uses; i++) {
     uint64_t *sum = &f->sum[ret_uses[i].resource];
-    ret_uses[i].coef = quotient_coef (*sum, n_alike, f->n_of_resource[ret_uses[i].resource]);
+    ret_uses[i].coef = fold_coef (*sum, n_alike, f->n_of_resource[ret_uses[i].resource]);
     *sum = 0;
   }
   return n_uses;

@@ -29,10 +29,22 @@
 
 #include <stdbool.h>
 
+#include "cluster/places.h"
 #include "core/flow.h"
 #include "exec/timeline.h"
 #include "network/coll.h"
 #include "plan/plan.h"
+
+/* Classes of resources by where they lie, instead of one by one: the i-th resource of all places of a class
+ * is element first[class] + i. */
+typedef struct FoldPlaces {
+  LsPlaces at;
+  uint32_t *class_of_place; /* [places]                               */
+  uint32_t *first;          /* [classes of places]                    */
+  uint32_t *class_of;       /* [elements] UINT32_MAX: not loaded      */
+  uint32_t *n_of_resource;  /* [classes of resources] in the class    */
+  double *capacity;         /* [classes of resources + 1] of one; the last is the most of all */
+} FoldPlaces;
 
 typedef struct Fold {
   const LsPlan *plan;      /* whole; borrowed                                       */
@@ -44,22 +56,32 @@ typedef struct Fold {
   uint32_t *comm;          /* [n_comms of the quotient] likewise                    */
   uint32_t *n_of_comm;
   uint32_t n_resources;        /* classes, and one more that nobody uses: see capacity  */
-  uint32_t *class_of_resource; /* [resources of the cluster]; UINT32_MAX: not loaded */
+  uint32_t *class_of_resource; /* [resources of the cluster]; UINT32_MAX: not loaded. NULL: see places */
+  FoldPlaces *places;          /* NULL: see class_of_resource                           */
   uint32_t *n_of_resource;     /* [n_resources]                                         */
   double *capacity;            /* [n_resources]; the last has the most of all, for the quantum */
   bool *is_private;            /* [n_comms of the quotient] of one class of ranks, without which nothing loads
                                what its calls do; NULL: none is */
   uint64_t *comm_weight, *channel_weight,
-      *copy_weight; /* sums of digest_of() over a class; channels [2 * n_ranks] */
-  uint64_t *sum;    /* [n_resources] zeros: scratch of fold_uses()           */
+      *copy_weight;    /* sums of digest_of() over a class; channels [2 * n_ranks] */
+  struct Call **calls; /* [n_comms of the quotient] the calls of each, planned; NULL: they are not yet */
+  uint64_t *sum;       /* [n_resources] zeros: scratch of fold_uses()           */
 } Fold;
 
 typedef struct Run Run;
+typedef struct ShapedCalls ShapedCalls; /* shapes.h */
 
-/* Makes x->fold. capacity: [resources of the cluster]. Of x, the plan, the cluster, NCCL and the
+/* Makes x->fold. Of x, the plan, the cluster, NCCL and the
  * options are there. */
-void fold_new (Run *x, const double *capacity);
+void fold_new (Run *x);
 void fold_free (Fold *f); /* NULL allowed */
+
+void fold_places_free (FoldPlaces *p); /* NULL allowed */
+/* NO_CLASS: not loaded. */
+uint32_t fold_places_class (const FoldPlaces *p, uint32_t resource);
+
+/* Of each resource of the cluster, what one of its class has; 0: it has none. of_class: [n_resources]. */
+void fold_spread (const Fold *f, const double *of_class, uint32_t n, double *ret);
 
 /* A load that each of n_alike makes as that of one in the quotient: [n] of ret_uses at most;
  * returns how many. */
@@ -76,7 +98,8 @@ gboolean fold_check (const LsTimeline *folded, const LsTimeline *whole, const Ls
  * first. */
 typedef struct {
   uint32_t *rank, *comm;                  /* [of the plan]                                         */
-  uint32_t *resource;                     /* [resources of the cluster] NO_CLASS: not loaded       */
+  uint32_t *resource;                     /* [resources of the cluster] NO_CLASS: not loaded; or   */
+  FoldPlaces *places;                     /* the same by structure                                */
   uint32_t n_ranks, n_comms, n_resources; /* classes                                              */
   bool has_slots_apart;                   /* no rank has two communicators of one class            */
   struct Refine *refine;                  /* owned, with all that it points to but peers and plan  */
@@ -84,6 +107,7 @@ typedef struct {
                                             begin, to the next, and of what comes behind             */
   uint32_t *class_of;   /* [resources of refine] NO_CLASS: not loaded              */
   uint32_t *row_of_rank, *row_of_comm; /* by class: who of refine is the first of it              */
+  const ShapedCalls **calls;           /* [n_comms] of the first of each class; NULL: not known        */
   uint32_t *others;                    /* [n_others] resources of refine that traffic of no rank loads, too */
   uint32_t n_others;
 } FoldClasses;
@@ -93,7 +117,7 @@ typedef struct {
  * send, a call cannot be planned, all that is loaded takes more than a quarter of options->max_memory_bytes;
  * or there is no such structure. */
 bool fold_by_walk (Run *x, const double *capacity, FoldClasses *ret);
-bool fold_by_blocks (Run *x, const double *capacity, FoldClasses *ret);
+bool fold_by_blocks (Run *x, FoldClasses *ret);
 void fold_classes_clear (FoldClasses *c);
 /* comm: by communicator of refine, its class. */
 bool fold_has_slots_apart (const struct Refine *r, const uint32_t *comm);
@@ -107,5 +131,18 @@ uint8_t *fold_peers (const Run *x);
 /* fold_private.c: which communicators of the quotient have what they load to themselves. Newly
  * allocated, see Fold.is_private. */
 bool *fold_private (const Fold *f, const FoldClasses *c);
+
+/* fold_planned.c: see Fold.calls; in the arena of x, but for the array, which is newly allocated. */
+struct Call **fold_planned (const Run *x, const Fold *f, const FoldClasses *c);
+
+/* What the quotient's one makes of a sum of coefficients over a class of n_resources, each loaded by n_alike
+ * in all. */
+static inline uint64_t
+fold_coef (uint64_t sum, uint32_t n_alike, uint32_t n_resources)
+{
+  unsigned __int128 all = (unsigned __int128) sum * n_alike;
+  g_assert (all % n_resources == 0);
+  return (uint64_t) (all / n_resources);
+}
 
 #endif

@@ -1,6 +1,9 @@
 #include "exec/shortcuts/fold_blocks.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/order.h"
 
 #include "exec/state.h"
 
@@ -161,7 +164,7 @@ find_rows (Blocks *b)
                       *ranks = g_new (uint32_t, 2 * b->at->gpus_per_host);
   b->arena = ls_arena_new ();
   b->rows = g_array_new (FALSE, FALSE, sizeof (Row));
-  b->known = g_hash_table_new (shapes_hash_sig, shapes_is_same_sig);
+  b->known = g_hash_table_new (sig_hash, sig_is_same);
   b->rows_at = g_array_new (FALSE, FALSE, sizeof (RowAt));
   b->row_places = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   for (uint32_t host = 0; host < b->at->n_hosts; host++)
@@ -191,11 +194,11 @@ first_of_host (const Blocks *b, uint32_t host)
 
 /* Of a group or a pod: its rates. */
 static Sig
-first_above (const Blocks *b, const double *capacity, uint32_t place)
+first_above (const Blocks *b, uint32_t place)
 {
   Sig sig = { .a = place < b->at->n_hosts + b->at->n_groups ? 2 : 3 };
   for (uint32_t i = 0; i < ls_places_n_at (b->at, place); i++)
-    sig_add_double (&sig, capacity[ls_places_resource (b->at, place, i)]);
+    sig_add_double (&sig, run_capacity (b->x, b->fastest, ls_places_resource (b->at, place, i)));
   return sig;
 }
 
@@ -281,11 +284,11 @@ refine_places (Round *x)
 }
 
 static void
-begin (Round *x, const uint8_t *slot, const double *capacity)
+begin (Round *x, const uint8_t *slot)
 {
   Blocks *b = x->b;
   for (uint32_t i = 0; i < b->n_places; i++)
-    x->scratch[i] = i < b->at->n_hosts ? first_of_host (b, i) : first_above (b, capacity, i);
+    x->scratch[i] = i < b->at->n_hosts ? first_of_host (b, i) : first_above (b, i);
   b->n_place_classes = sigs_number (x->scratch, b->n_places, b->class_of_place);
   for (uint32_t c = 0; c < b->plan->n_comms; c++)
     b->class_of_comm[c] = b->shape_of_comm[c] * LS_SLOT_PREV + slot[c];
@@ -293,13 +296,13 @@ begin (Round *x, const uint8_t *slot, const double *capacity)
 }
 
 static void
-refine_blocks (Blocks *b, const uint8_t *slot, const double *capacity)
+refine_blocks (Blocks *b, const uint8_t *slot)
 {
   uint32_t most = MAX (b->n_places, b->plan->n_comms) + 1;
   b->class_of_place = g_new (uint32_t, b->n_places + 1);
   b->class_of_comm = g_new (uint32_t, b->plan->n_comms + 1);
   Round x = { b, g_new (Sig, most), g_new (Sig, most) };
-  begin (&x, slot, capacity);
+  begin (&x, slot);
   for (uint32_t before = 0, now = 1; now != before;) {
     before = b->n_place_classes + b->n_comm_classes;
     refine_comms (&x);
@@ -311,16 +314,17 @@ refine_blocks (Blocks *b, const uint8_t *slot, const double *capacity)
 }
 
 bool
-blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers, const double *capacity)
+blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers)
 {
   *b = (Blocks) { .x = x, .plan = x->plan, .roles = x->role_calls, .peers = peers };
+  b->fastest = run_fastest_kernel (x);
   if (x->n_jobs > 1 || x->n_traffic > 0 || !(b->shapes = shapes_new (x)))
     return false;
   b->at = shapes_places (b->shapes);
   b->n_places = ls_places_n (b->at);
   if (!find_ranks (b) || !shape_comms (b, slot) || !find_rows (b))
     return false;
-  refine_blocks (b, slot, capacity);
+  refine_blocks (b, slot);
   return true;
 }
 
@@ -343,13 +347,78 @@ blocks_clear (Blocks *b)
   g_free (b->class_of_comm);
 }
 
+/* --- what it says of resources ----------------------------------------------------------- */
+
+/* One that is loaded, and the first resource of those that it stands for. */
+typedef struct {
+  uint32_t resource, element;
+} Element;
+
+static int
+by_resource (const void *a, const void *b)
+{
+  return LS_ORDER (((const Element *) a)->resource, ((const Element *) b)->resource);
+}
+
+/* What can be carried by each class, and the most of all, loaded or not; how many are in each. */
+static void
+count_resources (const Blocks *b, const uint32_t *place, uint32_t n_classes, FoldPlaces *p)
+{
+  g_autofree uint32_t *n_places = g_new0 (uint32_t, b->n_place_classes);
+  double most = 0;
+  p->n_of_resource = g_new0 (uint32_t, n_classes + 1);
+  p->capacity = g_new0 (double, n_classes + 1);
+  for (uint32_t i = 0; i < b->n_places; i++)
+    n_places[b->class_of_place[i]]++;
+  for (uint32_t class = 0; class < b->n_place_classes; class ++)
+    for (uint32_t i = 0; i < ls_places_n_at (b->at, place[class]); i++) {
+      double capacity = run_capacity (b->x, b->fastest, ls_places_resource (b->at, place[class], i));
+      uint32_t of = p->class_of[p->first[class] + i];
+      most = MAX (most, capacity);
+      if (of == NO_CLASS)
+        continue;
+      p->capacity[of] = capacity;
+      p->n_of_resource[of] += n_places[class];
+    }
+  p->capacity[n_classes] = most;
+}
+
+/* Resources of one number at places are in the order of these, so the first place has the first of each. */
+void
+blocks_spread_resources (const Blocks *b, const uint32_t *place, const uint32_t *first,
+                         const uint32_t *class_of, FoldClasses *ret)
+{
+  const Refine *r = ret->refine;
+  uint32_t n = 0;
+  g_autofree Element *elements = g_new (Element, r->n_resources + 1);
+  g_autofree uint32_t *number = g_new0 (uint32_t, r->n_resources + 1);
+  for (uint32_t class = 0; class < b->n_place_classes; class ++)
+    for (uint32_t e = first[class]; e < first[class + 1]; e++)
+      if (r->first_use[e + 1] > r->first_use[e])
+        elements[n++] = (Element) { ls_places_resource (b->at, place[class], e - first[class]), e };
+  qsort (elements, n, sizeof *elements, by_resource);
+  ret->class_of = g_new (uint32_t, r->n_resources + 1);
+  memset (ret->class_of, 0xff, r->n_resources * sizeof *ret->class_of);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t *own = &number[class_of[elements[i].element]];
+    *own = *own == 0 ? ++ret->n_resources : *own;
+    ret->class_of[elements[i].element] = *own - 1;
+  }
+  FoldPlaces *p = ret->places = g_new0 (FoldPlaces, 1);
+  p->at = *b->at;
+  p->class_of_place = g_memdup2 (b->class_of_place, b->n_places * sizeof *p->class_of_place);
+  p->first = g_memdup2 (first, b->n_place_classes * sizeof *first);
+  p->class_of = g_memdup2 (ret->class_of, r->n_resources * sizeof *p->class_of);
+  count_resources (b, place, ret->n_resources, p);
+}
+
 bool
-fold_by_blocks (Run *x, const double *capacity, FoldClasses *ret)
+fold_by_blocks (Run *x, FoldClasses *ret)
 {
   g_autofree uint8_t *slot = fold_owed (x), *peers = fold_peers (x);
   Blocks b = { 0 };
-  bool ok = slot && blocks_init (&b, x, slot, peers, capacity);
-  ok = ok && blocks_classify (&b, slot, capacity, ret);
+  bool ok = slot && blocks_init (&b, x, slot, peers);
+  ok = ok && blocks_classify (&b, slot, ret);
   blocks_clear (&b);
   return ok;
 }

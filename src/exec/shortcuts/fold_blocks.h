@@ -52,6 +52,7 @@ typedef struct {
   const uint8_t *peers; /* see Refine */
   Shapes *shapes;
   const LsPlaces *at;
+  double fastest;           /* run_fastest_kernel() */
   uint32_t *rank_of_gpu;    /* [GPUs], or UINT32_MAX                                     */
   uint32_t *shape_of_comm;  /* [n_comms]                                                 */
   uint32_t *places, *first; /* of a communicator, by their number in its shape: [n_comms + 1] */
@@ -67,7 +68,7 @@ typedef struct {
 } Blocks;
 
 /* slot: [n_comms] of each communicator's members. False: this cluster or plan is not made so. */
-bool blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers, const double *capacity);
+bool blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers);
 void blocks_clear (Blocks *b);
 
 /* A rank by the class of its place and its number there. */
@@ -84,8 +85,12 @@ blocks_seat (const Blocks *b, uint32_t rank)
 bool blocks_shape_rank (const Blocks *b, uint32_t rank, uint32_t ret_shape[3],
                         uint32_t ret_places[2][SEND_PLACES]);
 
-/* fold_quotient.c: the second step. Takes the blocks' arrays for scratch; capacity: of resources. False: a
- * copy cannot be planned. */
-bool blocks_classify (const Blocks *b, const uint8_t *slot, const double *capacity, FoldClasses *ret);
+/* fold_quotient.c: the second step. Takes the blocks' arrays for scratch. False: a copy cannot be planned. */
+bool blocks_classify (const Blocks *b, const uint8_t *slot, FoldClasses *ret);
+
+/* Fills in places, class_of and n_resources of classes of which the refinement is there. place: the first of
+ * each class; first: [classes + 1] of its elements; class_of: [elements] what the refinement made of them. */
+void blocks_spread_resources (const Blocks *b, const uint32_t *place, const uint32_t *first,
+                              const uint32_t *class_of, FoldClasses *ret);
 
 #endif

@@ -189,10 +189,10 @@ check_links (const LsTimeline *folded, const LsTimeline *whole, const LsCluster 
              GError **error)
 {
   for (uint32_t i = 0; i < whole->n_resources; i++)
-    if (folded->resource_bytes[i] != whole->resource_bytes[i]) {
+    if (ls_timeline_bytes (folded, i) != ls_timeline_bytes (whole, i)) {
       g_autofree char *name = ls_cluster_resource_name (cluster, i);
       g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s differ in the bytes of %s: %.17g and %.17g", names,
-                   name, folded->resource_bytes[i], whole->resource_bytes[i]);
+                   name, ls_timeline_bytes (folded, i), ls_timeline_bytes (whole, i));
       return FALSE;
     }
   return TRUE;

@@ -35,8 +35,39 @@ check_calls (const Owed *l)
   return g_steal_pointer (&slot);
 }
 
+/* The slot of a communicator of a mesh; before: that of the one before, of which most have the same. */
+static uint8_t
+slot_of (const LsPlan *plan, uint32_t comm, uint8_t before)
+{
+  uint32_t rank = ls_comm_rank (&plan->comms[comm], 0);
+  uint8_t slot = before;
+  while (ls_plan_comm_of (plan, rank, (LsSlot) slot) != comm)
+    slot = (uint8_t) ((slot + 1) % LS_SLOT_PREV);
+  return slot;
+}
+
+/* As check_calls() of a mesh, where members have a communicator in one slot: they must call the same. */
+static uint8_t *
+check_calls_of_mesh (const Owed *l)
+{
+  const LsPlan *plan = l->plan;
+  g_autofree uint8_t *slot = g_new0 (uint8_t, plan->n_comms + 1);
+  for (uint32_t c = 0; c < plan->n_comms; c++) {
+    const LsCommunicator *comm = &plan->comms[c];
+    slot[c] = slot_of (plan, c, c > 0 ? slot[c - 1] : 0);
+    int list = CALLS + slot[c];
+    uint32_t role = plan->role_of_rank[ls_comm_rank (comm, 0)];
+    for (uint32_t i = 1; i < comm->n_ranks; i++) {
+      uint32_t other = plan->role_of_rank[ls_comm_rank (comm, i)];
+      if (other != role && l->roles[other].id[list] != l->roles[role].id[list])
+        return NULL;
+    }
+  }
+  return g_steal_pointer (&slot);
+}
+
 /* What rank i sends to that neighbour, the neighbour expects, and nobody else does; what it expects from
- * there, is sent. */
+ * there, is sent. In a mesh each is the neighbour of its neighbour. */
 static bool
 check_neighbour (const Owed *l, uint32_t i, uint32_t p)
 {
@@ -44,7 +75,7 @@ check_neighbour (const Owed *l, uint32_t i, uint32_t p)
   if (own[SENDS + p] == 0 && own[RECEIVES + p] == 0)
     return true;
   uint32_t peer = ls_plan_peer (l->plan, i, p);
-  if (peer == UINT32_MAX || ls_plan_peer (l->plan, peer, 1 - p) != i)
+  if (peer == UINT32_MAX || (l->plan->bindings && l->plan->bindings[peer].peer[1 - p] != i))
     return false;
   const uint32_t *theirs = l->roles[ls_plan_role (l->plan, peer)].id;
   return (own[SENDS + p] == 0 || theirs[RECEIVES + 1 - p] == own[SENDS + p])
@@ -65,7 +96,8 @@ uint8_t *
 fold_owed (const Run *x)
 {
   const Owed o = { x->plan, x->role_calls };
-  g_autofree uint8_t *slot = check_calls (&o);
+  bool is_plain = x->plan->bindings || x->options->folds_by_walk;
+  g_autofree uint8_t *slot = is_plain ? check_calls (&o) : check_calls_of_mesh (&o);
   return slot && check_transfers (&o) ? g_steal_pointer (&slot) : NULL;
 }
 

@@ -336,7 +336,7 @@ first_of_rank (const Quotient *q, uint32_t i)
 }
 
 static void
-tell_apart (const Quotient *q, Refine *r, const double *capacity)
+tell_apart (const Quotient *q, Refine *r)
 {
   const Blocks *b = q->b;
   r->rank = g_new (Sig, r->n_ranks + 1);
@@ -349,14 +349,15 @@ tell_apart (const Quotient *q, Refine *r, const double *capacity)
     sig_add_sig (&r->comm[c], shapes_at (b->shapes, b->shape_of_comm[q->comm[c]])->sig);
   }
   for (uint32_t class = 0; class < b->n_place_classes; class ++)
-    for (uint32_t i = q->first_resource[class]; i < q->first_resource[class + 1]; i++)
-      sig_add_double (&r->resource[i],
-                      capacity[ls_places_resource (b->at, q->place[class], i - q->first_resource[class])]);
+    for (uint32_t i = q->first_resource[class]; i < q->first_resource[class + 1]; i++) {
+      uint32_t resource = ls_places_resource (b->at, q->place[class], i - q->first_resource[class]);
+      sig_add_double (&r->resource[i], run_capacity (b->x, b->fastest, resource));
+    }
 }
 
 /* Takes the lists of the quotient. */
 static Refine *
-refine_new (Quotient *q, const double *capacity)
+refine_new (Quotient *q)
 {
   const Blocks *b = q->b;
   Refine *r = g_new0 (Refine, 1);
@@ -365,7 +366,7 @@ refine_new (Quotient *q, const double *capacity)
   r->n_resources = q->first_resource[b->n_place_classes];
   r->bindings = bindings_of (q);
   r->peers = b->peers;
-  tell_apart (q, r, capacity);
+  tell_apart (q, r);
   begin_owner (q); /* none: where the last ends */
   g_array_append_val (q->first_member, q->members->len);
   use_by_comms (q);
@@ -414,30 +415,15 @@ spread_comms (const Quotient *q, const Classes *c, FoldClasses *ret)
   g_autofree uint32_t *number = g_new0 (uint32_t, c->n_comms + 1);
   ret->comm = g_new (uint32_t, b->plan->n_comms + 1);
   ret->row_of_comm = g_new (uint32_t, c->n_comms + 1);
+  ret->calls = g_new (const ShapedCalls *, c->n_comms + 1);
   for (uint32_t i = 0; i < b->plan->n_comms; i++) {
     uint32_t class = b->class_of_comm[i], before = ret->n_comms;
     ret->comm[i] = renumber (number, c->comm[class], &ret->n_comms);
-    if (ret->n_comms > before)
-      ret->row_of_comm[before] = class;
+    if (ret->n_comms == before)
+      continue;
+    ret->row_of_comm[before] = class;
+    ret->calls[before] = shapes_at (b->shapes, b->shape_of_comm[i])->calls;
   }
-}
-
-static void
-spread_resources (const Quotient *q, const Classes *c, FoldClasses *ret)
-{
-  const Blocks *b = q->b;
-  const Refine *r = ret->refine;
-  uint32_t n = ls_cluster_n_resources (b->x->cluster);
-  g_autofree uint32_t *number = g_new0 (uint32_t, c->n_resources + 1);
-  ret->resource = g_new (uint32_t, n);
-  ret->class_of = g_new (uint32_t, r->n_resources + 1);
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t local, place = ls_places_find (b->at, i, &local), element = resource_at (q, place, local);
-    bool is_loaded = r->first_use[element + 1] > r->first_use[element];
-    ret->resource[i] = is_loaded ? renumber (number, c->resource[element], &ret->n_resources) : NO_CLASS;
-  }
-  for (uint32_t i = 0; i < r->n_resources; i++)
-    ret->class_of[i] = r->first_use[i + 1] > r->first_use[i] ? number[c->resource[i]] - 1 : NO_CLASS;
 }
 
 static void
@@ -480,19 +466,19 @@ find_loads (Quotient *q)
 }
 
 bool
-blocks_classify (const Blocks *b, const uint8_t *slot, const double *capacity, FoldClasses *ret)
+blocks_classify (const Blocks *b, const uint8_t *slot, FoldClasses *ret)
 {
   Quotient q = { .b = b, .slot = slot };
   find_seats (&q);
   bool ok = find_shapes (&q);
   if (ok) {
     find_loads (&q);
-    *ret = (FoldClasses) { .refine = refine_new (&q, capacity), .sends = q.sends };
+    *ret = (FoldClasses) { .refine = refine_new (&q), .sends = q.sends };
     Classes c = refine (ret->refine);
     ret->has_slots_apart = fold_has_slots_apart (ret->refine, c.comm);
     spread_ranks (&q, &c, ret);
     spread_comms (&q, &c, ret);
-    spread_resources (&q, &c, ret);
+    blocks_spread_resources (b, q.place, q.first_resource, c.resource, ret);
     classes_clear (&c);
   }
   quotient_clear (&q);

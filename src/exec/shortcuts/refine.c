@@ -2,6 +2,18 @@
 
 #include <string.h>
 
+guint
+sig_hash (gconstpointer key)
+{
+  return (guint) ((const Sig *) key)->a;
+}
+
+gboolean
+sig_is_same (gconstpointer a, gconstpointer b)
+{
+  return memcmp (a, b, sizeof (Sig)) == 0;
+}
+
 void
 sig_add (Sig *sig, uint64_t value)
 {

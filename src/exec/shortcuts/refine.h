@@ -46,6 +46,10 @@ void sig_add (Sig *sig, uint64_t value);
 void sig_add_double (Sig *sig, double value);
 void sig_add_sig (Sig *sig, Sig other);
 
+/* Of hash tables. */
+guint sig_hash (gconstpointer key);
+gboolean sig_is_same (gconstpointer a, gconstpointer b);
+
 /* Finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
 static inline uint64_t
 sig_mix (uint64_t x)

@@ -13,6 +13,18 @@ typedef struct {
   PlaceLoad load;
 } Found;
 
+/* What was planned for ranks that lie in one way: other calls of ranks that lie alike add up the same
+ * messages, and are planned for these ranks. */
+typedef struct {
+  Sig key; /* of how they lie */
+  uint32_t *ranks, n;
+  LsCollMemo *memo;
+} Lying;
+
+/* So many are kept, the latest: tensor parallelism of a node makes as many data-parallel groups that lie
+ * differently. */
+#define N_LYING 16
+
 struct Shapes {
   const Run *x;
   const LsPlan *plan; /* whole */
@@ -28,20 +40,10 @@ struct Shapes {
   uint32_t *number;    /* [places] of a place in the present shape, or NO_PLACE */
   GArray *places;      /* uint32_t, by number */
   GArray *found;       /* Found */
-  GArray *patterns;    /* uint32_t: where those of the present shape begin in found */
+  Lying lying[N_LYING];
+  uint32_t n_lying; /* that ever were; the i-th is lying[i % N_LYING] */
+  GArray *patterns; /* uint32_t: where those of the present shape begin in found */
 };
-
-guint
-shapes_hash_sig (gconstpointer key)
-{
-  return (guint) ((const Sig *) key)->a;
-}
-
-gboolean
-shapes_is_same_sig (gconstpointer a, gconstpointer b)
-{
-  return memcmp (a, b, sizeof (Sig)) == 0;
-}
 
 Shapes *
 shapes_new (const Run *x)
@@ -57,18 +59,25 @@ shapes_new (const Run *x)
   s->has_faults = x->cluster->spec.faults && x->cluster->spec.faults->len > 0;
   s->arena = ls_arena_new ();
   s->shapes = g_array_new (FALSE, FALSE, sizeof (Shape));
-  s->known = g_hash_table_new (shapes_hash_sig, shapes_is_same_sig);
+  s->known = g_hash_table_new (sig_hash, sig_is_same);
   s->loads = g_array_new (FALSE, FALSE, sizeof (PlaceLoad));
   s->first = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_array_append_val (s->first, zero);
-  s->vectors = g_hash_table_new (shapes_hash_sig, shapes_is_same_sig);
-  s->labels = g_hash_table_new (shapes_hash_sig, shapes_is_same_sig);
+  s->vectors = g_hash_table_new (sig_hash, sig_is_same);
+  s->labels = g_hash_table_new (sig_hash, sig_is_same);
   s->number = g_new (uint32_t, n);
   memset (s->number, 0xff, n * sizeof *s->number);
   s->places = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   s->found = g_array_new (FALSE, FALSE, sizeof (Found));
   s->patterns = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   return s;
+}
+
+static void
+lying_clear (Lying *l)
+{
+  g_free (l->ranks);
+  ls_coll_memo_free (l->memo);
 }
 
 void
@@ -87,6 +96,8 @@ shapes_free (Shapes *s)
   g_array_unref (s->places);
   g_array_unref (s->found);
   g_array_unref (s->patterns);
+  for (uint32_t i = 0; i < N_LYING; i++)
+    lying_clear (&s->lying[i]);
   g_free (s);
 }
 
@@ -114,26 +125,6 @@ uint32_t
 shapes_n_vectors (const Shapes *s)
 {
   return s->first->len - 1;
-}
-
-/* --- what tells calls apart -------------------------------------------------------- */
-
-void
-sig_add_call (Sig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall)
-{
-  sig_add (sig, key.kind);
-  sig_add (sig, key.root);
-  sig_add (sig, key.bytes);
-  sig_add (sig, stall);
-  sig_add_double (sig, plan->sm_share);
-}
-
-void
-sig_add_phase (Sig *sig, const LsPhase *phase)
-{
-  sig_add (sig, (uint64_t) phase->latency);
-  sig_add_double (sig, phase->demand_bytes);
-  sig_add_double (sig, phase->rate_cap);
 }
 
 /* --- where it lies ---------------------------------------------------------------- */
@@ -198,15 +189,14 @@ add_gpu (const Shapes *s, uint32_t gpu, uint64_t *word, Sig *key)
   *word = *word * base + gpu + 1;
 }
 
-/* Numbers all places of these ranks. */
+/* How these ranks lie. Numbers all their places. */
 static Sig
-key_of (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n)
+lie_of (Shapes *s, const uint32_t *ranks, uint32_t n)
 {
-  Sig key = { list, n };
+  Sig key = { n, 0 };
   uint32_t per_host = s->at.gpus_per_host, last = NO_PLACE;
   uint64_t word = 0;
   forget_places (s);
-  sig_add (&key, list);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t gpu = s->plan->gpu_of_rank[ranks[i]], host = gpu / per_host;
     if (host != last) {
@@ -221,6 +211,15 @@ key_of (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n)
     add_gpu (s, gpu - host * per_host, &word, &key);
   }
   sig_add (&key, UINT64_C (3) << 62 | word);
+  return key;
+}
+
+/* The same with a number for what they do. */
+static Sig
+key_of (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n)
+{
+  Sig key = lie_of (s, ranks, n);
+  sig_add (&key, list);
   return key;
 }
 
@@ -273,15 +272,17 @@ pattern_of (Shapes *s, const LsLoad *loads, uint32_t n, bool *ok)
   return pattern;
 }
 
+/* patterns: [plan->n_phases], filled in. */
 static bool
-add_plan (Shapes *s, CallKey key, const LsCollPlan *plan, uint64_t stall, Sig *sig)
+add_plan (Shapes *s, CallKey key, const LsCollPlan *plan, uint64_t stall, uint32_t *patterns, Sig *sig)
 {
   bool ok = true;
   sig_add_call (sig, key, plan, stall);
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     const LsPhase *p = &plan->phases[i];
+    patterns[i] = pattern_of (s, p->loads, p->demand_bytes > 0 ? p->n_loads : 0, &ok);
     sig_add_phase (sig, p);
-    sig_add (sig, pattern_of (s, p->loads, p->demand_bytes > 0 ? p->n_loads : 0, &ok));
+    sig_add (sig, patterns[i]);
   }
   return ok;
 }
@@ -363,9 +364,9 @@ label_of (Shapes *s, uint32_t vector, Sig members)
   return known;
 }
 
-/* Of what was found, of these ranks. */
+/* Of what was found, of these ranks; `shape` has the calls. */
 static uint32_t
-keep_shape (Shapes *s, Sig key, Sig sig, const uint32_t *ranks, uint32_t n_ranks)
+keep_shape (Shapes *s, Sig key, Shape shape, const uint32_t *ranks, uint32_t n_ranks)
 {
   uint32_t n = s->places->len, *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1)),
            *label = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1));
@@ -378,8 +379,10 @@ keep_shape (Shapes *s, Sig key, Sig sig, const uint32_t *ranks, uint32_t n_ranks
     vector[place] = vector_of (s, from, i);
     label[place] = label_of (s, vector[place], members[place]);
   }
-  Shape shape
-      = { .sig = sig, .n_patterns = s->patterns->len, .n_places = n, .vector = vector, .label = label };
+  shape.n_patterns = s->patterns->len;
+  shape.n_places = n;
+  shape.vector = vector;
+  shape.label = label;
   g_array_append_val (s->shapes, shape);
   g_hash_table_insert (s->known, keep_sig (s, key), GUINT_TO_POINTER (s->shapes->len));
   return s->shapes->len - 1;
@@ -401,38 +404,69 @@ has_room (const Shapes *s)
       < s->x->options->max_memory_bytes / 4;
 }
 
+/* The first that lay so, as far as they are kept. */
+static Lying *
+find_lying (Shapes *s, Sig key, const uint32_t *ranks, uint32_t n)
+{
+  for (uint32_t i = 0; i < MIN (s->n_lying, N_LYING); i++)
+    if (sig_is_same (&s->lying[i].key, &key))
+      return &s->lying[i];
+  Lying *l = &s->lying[s->n_lying++ % N_LYING];
+  lying_clear (l);
+  *l = (Lying) { key, g_memdup2 (ranks, n * sizeof *ranks), n, ls_coll_memo_new () };
+  return l;
+}
+
 static uint32_t
-lower_calls (Shapes *s, Sig key, const GArray *keys, const uint32_t *ranks, uint32_t n)
+lower_calls (Shapes *s, Sig key, const GArray *keys, const uint32_t *ranks, uint32_t n, LsCollMemo *memo)
 {
   g_autoptr (LsArena) arena = ls_arena_new ();
-  g_autoptr (LsCollMemo) memo = n > 2 ? ls_coll_memo_new () : NULL;
-  Sig sig = { 0 };
+  ShapedCalls *shaped = ls_arena_new_array (s->x->arena, ShapedCalls, 1);
+  Shape shape = { .calls = shaped };
+  shaped->calls = ls_arena_new_array (s->x->arena, ShapedCall, keys->len);
+  shaped->n = keys->len;
   begin_shape (s);
   for (guint i = 0; i < keys->len; i++) {
     CallKey call = g_array_index (keys, CallKey, i);
     LsCollRequest request = run_request (s->x, call, ranks, n, memo, arena);
     const LsCollPlan *plan = call_plan (s->x, &request, arena, NULL);
-    if (!plan || !add_plan (s, call, plan, call_stall (s->x, call, &request, plan), &sig) || !has_room (s))
+    if (!plan)
+      return NO_SHAPE;
+    uint32_t *patterns = ls_arena_new_array (s->x->arena, uint32_t, plan->n_phases);
+    uint64_t stall = call_stall (s->x, call, &request, plan);
+    shaped->calls[i] = (ShapedCall) { call, call_keep_plan (s->x->arena, plan), patterns, stall };
+    if (!add_plan (s, call, plan, stall, patterns, &shape.sig) || !has_room (s))
       return NO_SHAPE;
   }
-  return keep_shape (s, key, sig, ranks, n);
+  return keep_shape (s, key, shape, ranks, n);
 }
 
 uint32_t
 shapes_of_calls (Shapes *s, const GArray *keys, uint32_t list, const uint32_t *ranks, uint32_t n,
                  const uint32_t **ret_places)
 {
-  Sig key = key_of (s, list, ranks, n);
+  Sig lie = lie_of (s, ranks, n), key = lie;
+  sig_add (&key, list);
   guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->known, &key));
+  uint32_t shape = known - 1;
+  if (known == 0 && n <= 2)
+    shape = lower_calls (s, key, keys, ranks, n, NULL);
+  else if (known == 0) {
+    const Lying *first = find_lying (s, lie, ranks, n);
+    lie_of (s, first->ranks, n);
+    shape = lower_calls (s, key, keys, first->ranks, n, first->memo);
+    lie_of (s, ranks, n);
+  }
   *ret_places = &g_array_index (s->places, uint32_t, 0);
-  return known > 0 ? known - 1 : lower_calls (s, key, keys, ranks, n);
+  return shape;
 }
 
 uint32_t
 shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank)
 {
   uint32_t gpu = s->plan->gpu_of_rank[rank];
-  Sig key = key_of (s, UINT32_MAX, &rank, 1), sig = { 0 };
+  Sig key = key_of (s, UINT32_MAX, &rank, 1);
+  Shape shape = { 0 };
   for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
     sig_add (&key, role->id[COPIES + d]);
   guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->known, &key));
@@ -445,8 +479,9 @@ shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank)
       CallKey call = g_array_index (role->keys[COPIES + d], CallKey, i);
       const LsCollPlan *plan
           = ls_copy_plan (s->x->cluster, gpu, (LsCopyDirection) d, call.bytes, s->x->options->network, arena);
-      if (!add_plan (s, call, plan, 0, &sig))
+      uint32_t *patterns = ls_arena_new_array (arena, uint32_t, plan->n_phases);
+      if (!add_plan (s, call, plan, 0, patterns, &shape.sig))
         return NO_SHAPE;
     }
-  return keep_shape (s, key, sig, &rank, 1);
+  return keep_shape (s, key, shape, &rank, 1);
 }

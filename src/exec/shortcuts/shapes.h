@@ -17,14 +17,6 @@
 #include "exec/calls.h"
 #include "exec/shortcuts/refine.h"
 
-/* What tells calls and their phases apart, but for what they load. */
-void sig_add_call (Sig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall);
-void sig_add_phase (Sig *sig, const LsPhase *phase);
-
-/* Of Sigs in hash tables. */
-guint shapes_hash_sig (gconstpointer key);
-gboolean shapes_is_same_sig (gconstpointer a, gconstpointer b);
-
 #define NO_SHAPE UINT32_MAX
 
 typedef struct {
@@ -33,11 +25,25 @@ typedef struct {
   uint32_t pattern; /* which of those of the shape, see refine.h           */
 } PlaceLoad;
 
+/* A call as it was planned: all but what it loads, of which the patterns are left. */
+typedef struct {
+  CallKey key;
+  const LsCollPlan *plan;  /* without loads                                              */
+  const uint32_t *pattern; /* [plan->n_phases] of the shape; UINT32_MAX: it loads nothing */
+  uint64_t stall;          /* call_stall()                                               */
+} ShapedCall;
+
+struct ShapedCalls {
+  uint32_t n;
+  ShapedCall *calls;
+};
+
 typedef struct {
   Sig sig; /* of all that the calls are, but for where */
   uint32_t n_patterns, n_places;
-  const uint32_t *vector; /* [n_places] */
-  const uint32_t *label;  /* [n_places] of the vector and the GPUs of members there; 0: neither */
+  const ShapedCalls *calls; /* in the arena of the run; of copies NULL */
+  const uint32_t *vector;   /* [n_places] */
+  const uint32_t *label;    /* [n_places] of the vector and the GPUs of members there; 0: neither */
 } Shape;
 
 typedef struct Shapes Shapes;

@@ -116,7 +116,7 @@ ls_topo_use_new (const LsCluster *c, const LsTimeline *t)
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
     const LsTrunk *trunk = &g_array_index (c->trunks, LsTrunk, link->trunk);
-    double bytes = link->trunk < t->n_resources ? t->resource_bytes[link->trunk] : 0;
+    double bytes = link->trunk < t->n_resources ? ls_timeline_bytes (t, link->trunk) : 0;
     put (u, link, window > 0 && bytes > 0 ? bytes / (trunk->capacity_bytes_per_s * window) : 0);
   }
   return u;

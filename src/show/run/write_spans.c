@@ -32,7 +32,7 @@ write_table_links (FILE *out, void *data, GError **error)
   fputs (HEADER_LINKS, out);
   for (guint i = 0; i < table->cluster->n_trunks; i++) {
     const LsTrunk *trunk = ls_cluster_trunk (table->cluster, i);
-    double bytes = i < t->n_resources ? t->resource_bytes[i] : 0;
+    double bytes = i < t->n_resources ? ls_timeline_bytes (t, i) : 0;
     ls_csv_print (out, trunk->name);
     fputc (',', out);
     write_number (out, trunk->is_failed ? 0 : trunk->capacity_bytes_per_s, "%.17g", ',');

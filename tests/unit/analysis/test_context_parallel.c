@@ -171,7 +171,7 @@ on_the_way_up (const Fixture *x)
   for (uint32_t i = 0; i < x->t->n_resources; i++) {
     g_autofree char *name = ls_cluster_resource_name (x->cluster, i);
     if (g_strcmp0 (name, "node0/gpu0>nvswitch") == 0)
-      return x->t->resource_bytes[i];
+      return ls_timeline_bytes (x->t, i);
   }
   return -1;
 }

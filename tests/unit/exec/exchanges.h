@@ -163,7 +163,7 @@ do_the_same (const Ran *a, const Ran *b)
     }
   }
   for (uint32_t i = 0; i < ls_cluster_n_resources (a->cluster); i++)
-    LS_CHECK_NEAR (a->timeline->resource_bytes[i], b->timeline->resource_bytes[i], 1e-9);
+    LS_CHECK_NEAR (ls_timeline_bytes (a->timeline, i), ls_timeline_bytes (b->timeline, i), 1e-9);
 }
 
 static int

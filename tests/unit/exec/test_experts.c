@@ -92,7 +92,7 @@ bytes_on (const Ran *r, bool is_up, uint32_t gpu)
   for (uint32_t i = 0; i < ls_cluster_n_resources (r->cluster); i++) {
     g_autofree char *name = ls_cluster_resource_name (r->cluster, i);
     if (g_strcmp0 (name, wanted) == 0)
-      return r->timeline->resource_bytes[i];
+      return ls_timeline_bytes (r->timeline, i);
   }
   g_assert_not_reached ();
 }

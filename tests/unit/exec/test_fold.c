@@ -1,5 +1,5 @@
 /* Pins folding, by hand: what splits classes and what does not, that the comparison notices a picosecond and a
- * byte, that errors name real ranks. */
+ * byte, that errors name real ranks, and that what ranks of a mesh owe each other is what each one says. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -10,6 +10,8 @@
 #include "hand_trace.h"
 
 #include "exec/shortcuts/fold.h"
+#include "exec/state.h"
+#include "plan/bind.h"
 
 /* n ranks run one program: a kernel and an all-reduce in communicators of `width`. */
 static Hand *
@@ -357,6 +359,45 @@ named_stragglers (void)
   ls_slow_clear (&s);
 }
 
+/* Communicators of a mesh by its rules and rank by rank: the slot of each, or that members call other things. */
+static bool
+owed_is_the_same (const LsPlan *plan, RoleCalls *roles, bool *ret_is_owed)
+{
+  LsRunOptions by_rules = { .folds_by_walk = false }, by_walk = { .folds_by_walk = true };
+  Run x = { .plan = plan, .role_calls = roles, .options = &by_rules }, y = x;
+  y.options = &by_walk;
+  g_autofree uint8_t *a = fold_owed (&x), *b = fold_owed (&y);
+  *ret_is_owed = a != NULL;
+  return a && b ? memcmp (a, b, plan->n_comms) == 0 : a == b;
+}
+
+static void
+ranks_of_a_mesh_owe_what_each_says (void)
+{
+  const LsMesh mesh = { .tp = 2, .cp = 2, .dp = 2, .pp = 4, .shard = 2, .ep = 2, .etp = 2, .pipes = 2 };
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LsPlan plan = { .arena = arena, .n_roles = 5 };
+  uint32_t n_owed = 0;
+  bool is_owed;
+  ls_plan_bind_mesh (&plan, &mesh, (1u << LS_SLOT_PREV) - 1);
+  for (int slot = 0; slot < LS_SLOT_PREV; slot++) {
+    RoleCalls roles[5] = { 0 };
+    for (int r = 0; r < 5; r++)
+      for (int s = 0; s < LS_SLOT_PREV; s++)
+        roles[r].id[CALLS + s] = (uint32_t) s + 1;
+    LS_CHECK (owed_is_the_same (&plan, roles, &is_owed) && is_owed);
+    roles[1].id[CALLS + slot] = 99; /* the second stage */
+    LS_CHECK (owed_is_the_same (&plan, roles, &is_owed));
+    n_owed += is_owed;
+    roles[4] = roles[0];
+    roles[4].id[CALLS + slot] = 98;
+    plan.role_of_rank[5] = 4; /* one rank of the first */
+    LS_CHECK (owed_is_the_same (&plan, roles, &is_owed) && !is_owed);
+    plan.role_of_rank[5] = 0;
+  }
+  LS_CHECK_INT (n_owed, ==, LS_SLOT_PREV - 3); /* pipes, model and world span stages, embedding the ends */
+}
+
 LS_TEST_SUITE (LS_TEST (replicas_are_one_class), LS_TEST (steps_that_repeat_compare_too),
                LS_TEST (a_straggler_is_apart_and_so_are_its_partners),
                LS_TEST (two_like_stragglers_are_one_class), LS_TEST (a_slow_link_is_felt_by_its_ring),
@@ -365,5 +406,5 @@ LS_TEST_SUITE (LS_TEST (replicas_are_one_class), LS_TEST (steps_that_repeat_comp
                LS_TEST (neighbours_count_without_links), LS_TEST (copies_share_the_memory_of_their_socket),
                LS_TEST (message_by_message_nothing_folds),
                LS_TEST (loads_beyond_a_quarter_of_memory_fold_nothing), LS_TEST (errors_name_real_ranks),
-               LS_TEST (the_comparison_notices_a_picosecond),
+               LS_TEST (ranks_of_a_mesh_owe_what_each_says), LS_TEST (the_comparison_notices_a_picosecond),
                LS_TEST (stragglers_depend_on_seed_and_rank_only), LS_TEST (named_stragglers))

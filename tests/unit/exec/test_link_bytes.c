@@ -42,7 +42,7 @@ sent_over (LsStrategy *s, uint32_t n_nodes, const char *link)
   for (uint32_t i = 0; r.t && i < ls_cluster_n_resources (r.cluster); i++) {
     g_autofree char *name = ls_cluster_resource_name (r.cluster, i);
     if (g_str_has_prefix (name, link))
-      bytes += r.t->resource_bytes[i];
+      bytes += ls_timeline_bytes (r.t, i);
   }
   dp_run_clear (&r);
   ls_strategy_clear (s);
@@ -160,7 +160,7 @@ step_with (int dp_kind, uint32_t zero, uint32_t pp, uint32_t n_others, double *r
   for (uint32_t i = 0; r.t && i < ls_cluster_n_resources (r.cluster); i++) {
     g_autofree char *name = ls_cluster_resource_name (r.cluster, i);
     if (strcmp (name, "node0/gpu0>nvswitch") == 0)
-      *ret_bytes = r.t->resource_bytes[i];
+      *ret_bytes = ls_timeline_bytes (r.t, i);
   }
   g_autoptr (GError) error = NULL;
   LS_CHECK (r.plan && ls_plan_check (r.plan, &error));
@@ -280,7 +280,7 @@ bytes_of_step (const Case *k, uint32_t n_layers)
   LS_CHECK_NO_ERROR (error);
   uint32_t up = way_up (c);
   if (t)
-    bytes = t->resource_bytes[up];
+    bytes = ls_timeline_bytes (t, up);
   for (uint32_t i = 0; t && i < plan->n_segments; i++)
     for (uint32_t o = 0; o < plan->segments[i].n_ops; o++) {
       const LsOp *op = &plan->segments[i].ops[o];
