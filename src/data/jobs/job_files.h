@@ -39,6 +39,11 @@ extern const LsField ls_model_names_fields[];
  * false: nobody has that name, and *ret_model is untouched. */
 bool ls_model_of_name (const char *name, LsModel *ret_model);
 
+/* What ls_data_load() takes for a model, newly allocated: a file of that name or path, else the published
+ * model that is called so, with the changes behind the name. What is neither is handed back as it is; NULL
+ * and a diagnostic (LS_ERROR_INPUT): it looks like a name of a hub (OWNER/NAME) that is not known. */
+char *ls_model_file_of (const char *name, LsDiagList *diags);
+
 /* How many names a file has, each of one model that is without mistakes; 0: diagnostics. */
 guint ls_model_names_check (const LsJsonDoc *doc, LsDiagList *diags);
 

@@ -463,7 +463,8 @@ ls_model_read_part (const LsJsonDoc *doc, LsModel *ret_model, LsDiagList *diags)
 bool
 ls_model_load (const char *name, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_MODELS, name, diags);
+  g_autofree char *file = ls_model_file_of (name, diags);
+  g_autoptr (LsJsonDoc) doc = file ? ls_data_load (LS_DATA_MODELS, file, diags) : NULL;
   if (!doc || !ls_model_read (doc, ret_model, notes, diags))
     return false;
   ret_model->name = ls_override_name (ret_model->name, name);

@@ -1,6 +1,9 @@
+#include <string.h>
 
+#include "base/suggest.h"
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
+#include "data/text/override.h"
 
 /* What is checked of such a file; models are read from the document. */
 typedef struct {
@@ -69,20 +72,101 @@ read_entry (const LsJsonDoc *doc, const cJSON *entry, LsModel *ret_model, LsDiag
   return part && ls_model_read_part (part, ret_model, diags);
 }
 
+/* Of that name, borrowed from the document; NULL: nobody has it. */
+static const cJSON *
+entry_of (const LsJsonDoc *doc, const char *name)
+{
+  const cJSON *entry;
+  cJSON_ArrayForEach (entry, models_of (doc))
+  {
+    if (has_name (entry, name))
+      return entry;
+  }
+  return NULL;
+}
+
 bool
 ls_model_of_name (const char *name, LsModel *ret_model)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_MODEL_NAMES, "published", diags);
-  const cJSON *entry;
-  if (!doc)
-    return false;
-  cJSON_ArrayForEach (entry, models_of (doc))
+  const cJSON *entry = doc ? entry_of (doc, name) : NULL;
+  return entry && read_entry (doc, entry, ret_model, diags);
+}
+
+/* --- as a name of a file --------------------------------------------------------------------------- */
+
+/* What --model would take for that entry: a path, or the JSON of a model in place. */
+static char *
+file_of (const LsJsonDoc *doc, const cJSON *entry)
+{
+  const cJSON *model = cJSON_GetObjectItemCaseSensitive (entry, "model");
+  if (cJSON_IsString (model))
+    return path_of (doc, model->valuestring);
+  char *printed = cJSON_PrintUnformatted (model), *text = g_strdup (printed);
+  cJSON_free (printed);
+  return text;
+}
+
+/* "meta-llama/Llama-3.1-8B" and the like: one slash. */
+static bool
+looks_like_a_hub_name (const char *name)
+{
+  const char *slash = strchr (name, '/');
+  return slash && slash > name && slash[1] && !strchr (slash + 1, '/') && !strchr (".~", *name);
+}
+
+/* Or would be, if it were not mistyped. */
+static bool
+is_a_file (const char *name)
+{
+  g_autofree char *message = NULL,
+                  *path = ls_data_is_path (name) ? NULL : ls_data_find (LS_DATA_MODELS, name, &message);
+  return path || strstr (name, ".json") || g_file_test (name, G_FILE_TEST_EXISTS);
+}
+
+static void
+collect_names (const LsJsonDoc *doc, GPtrArray *names)
+{
+  const cJSON *models = models_of (doc), *entry, *one;
+  cJSON_ArrayForEach (entry, models)
   {
-    if (has_name (entry, name))
-      return read_entry (doc, entry, ret_model, diags);
+    cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (entry, "names"))
+    {
+      g_ptr_array_add (names, one->valuestring);
+    }
   }
-  return false;
+  g_ptr_array_add (names, NULL);
+}
+
+static void
+refuse_name (const LsJsonDoc *doc, const char *name, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  collect_names (doc, names);
+  g_autofree char *meant = ls_did_you_mean (name, (const char *const *) names->pdata);
+  ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL,
+               "give the path of its config.json, or a name that \"lockstep list models\" shows",
+               "no file, and no published model that is known by this name%s", meant);
+}
+
+char *
+ls_model_file_of (const char *name, LsDiagList *diags)
+{
+  const char *changes = ls_override_find (name);
+  g_autofree char *own = changes ? g_strndup (name, changes - 1 - name) : g_strdup (name);
+  if (*own == '{' || is_a_file (own))
+    return g_strdup (name);
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_MODEL_NAMES, "published", diags);
+  const cJSON *entry = doc ? entry_of (doc, own) : NULL;
+  if (entry) {
+    char *file = file_of (doc, entry);
+    return changes ? ls_override_name (file, name) : file;
+  }
+  if (!doc || !looks_like_a_hub_name (own))
+    return g_strdup (name);
+  refuse_name (doc, own, diags);
+  return NULL;
 }
 
 /* --- the file as a whole --------------------------------------------------------------------------- */

@@ -349,9 +349,41 @@ deepseek_v4_has_compressed_keys (void)
   }
 }
 
+/* --model takes what hubs and programs call a published model, with changes; what looks like such a name and
+ * is none is refused by what was probably meant. A file of that name would go before. */
+static void
+names_of_hubs_are_names (void)
+{
+  static const struct {
+    const char *asked, *name, *complaint; /* NULL: accepted */
+    guint layers;
+  } cases[] = {
+    { "meta-llama/Llama-3.1-8B", "llama3.1-8b", NULL, 32 },
+    { "META-LLAMA/llama-3.1-8b:layers=4", "llama3.1-8b:layers=4", NULL, 4 },
+    { "Qwen/Qwen2.5-0.5B", "Qwen/Qwen2.5-0.5B", NULL, 24 },
+    { "gpt2-xl:layers=2", "gpt2-xl:layers=2", NULL, 2 },
+    { "meta-lama/Llama-3.1-8B", NULL, "did you mean \"meta-llama/Llama-3.1-8B\"?", 0 },
+    { "./nowhere/Llama-3.1-8B", NULL, "cannot read", 0 },
+    { "nowhere/config.json", NULL, "cannot read", 0 },
+    { "meta-llama/Llama-3.1-8B:hiden=3", NULL, "did you mean \"hidden\"?", 0 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsModel m = { 0 };
+    bool ok = ls_model_load (cases[i].asked, &m, NULL, diags);
+    g_autofree char *wrong = ls_diag_list_format (diags);
+    ls_check_impl (ok == (cases[i].complaint == NULL), __FILE__, __LINE__, "%s: %s", cases[i].asked, wrong);
+    ls_check_impl (ok || strstr (wrong, cases[i].complaint), __FILE__, __LINE__, "%s", wrong);
+    LS_CHECK_STR (m.name, cases[i].name);
+    LS_CHECK_INT (m.n_layers, ==, cases[i].layers);
+    ls_model_clear (&m);
+  }
+}
+
 LS_TEST_SUITE (LS_TEST (defaults_of_a_native_file), LS_TEST (llama), LS_TEST (mistral_slides),
                LS_TEST (qwen2_has_qkv_biases), LS_TEST (gpt2_has_its_own_spelling),
                LS_TEST (gpt_neox_runs_side_by_side), LS_TEST (opt_has_relu),
                LS_TEST (an_unknown_activation_is_noted), LS_TEST (falcons_share_keys_in_two_ways),
                LS_TEST (mixtures_of_experts), LS_TEST (sizes_are_as_published),
-               LS_TEST (every_model_has_a_published_size), LS_TEST (deepseek_v4_has_compressed_keys))
+               LS_TEST (every_model_has_a_published_size), LS_TEST (deepseek_v4_has_compressed_keys),
+               LS_TEST (names_of_hubs_are_names))
