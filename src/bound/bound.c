@@ -44,7 +44,7 @@ struct LsBounds {
   GHashTable *reduction; /* the same                            */
   uint64_t variant;      /* of the strategy at hand             */
   const uint32_t *gpus;  /* of its ranks; NULL: node after node */
-  LsCallTimes *call_times;
+  BoundTimes *times;
   uint32_t n_kinds;                        /* of layers */
   uint32_t *n_of_kind[LS_MAX_MODEL_KINDS]; /* [n_layers + 1] of the i-th among the first so many */
   uint32_t *layers, *first;                /* scratch: layers of each chunk, and before it */
@@ -90,7 +90,7 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   b->entries = g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
   b->optimizer = g_hash_table_new_full (count_hash, count_equal, g_free, g_free);
   b->reduction = g_hash_table_new_full (count_hash, count_equal, g_free, g_free);
-  b->call_times = ls_call_times_new_on_links (&hardware->nccl);
+  b->times = bound_times_new (&hardware->nccl);
   count_kinds (b);
   b->layers = g_new0 (uint32_t, LS_MAX_CHUNKS);
   b->first = g_new0 (uint32_t, LS_MAX_CHUNKS + 1);
@@ -105,7 +105,7 @@ ls_bounds_free (LsBounds *b)
   g_hash_table_unref (b->entries);
   g_hash_table_unref (b->optimizer);
   g_hash_table_unref (b->reduction);
-  ls_call_times_free (b->call_times);
+  bound_times_free (b->times);
   for (uint32_t i = 0; i < b->n_kinds; i++)
     g_free (b->n_of_kind[i]);
   g_free (b->layers);
@@ -160,7 +160,7 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
   Entry *e = g_new0 (Entry, 1);
   e->key = key;
   e->number = g_hash_table_size (b->entries);
-  const BoundComm comm = { b->call_times, cluster, s, b->gpus };
+  const BoundComm comm = { b->times, cluster, s, b->gpus };
   const BoundParts in = { b->model, &b->chosen, &comm, key.is_split != 0, key.has_head_weight != 0 };
   bound_parts (&in, e->part);
   e->message = bound_send_time (&comm, message_bytes (b, s));
@@ -289,7 +289,7 @@ reduction_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, cons
   const CountKey key = { bytes, e->number };
   LsTime *known = g_hash_table_lookup (b->reduction, &key);
   if (!known) {
-    const BoundComm comm = { b->call_times, cluster, s, b->gpus };
+    const BoundComm comm = { b->times, cluster, s, b->gpus };
     known = g_new (LsTime, 1);
     *known = bound_dp_time (&comm, LS_COLL_REDUCE_SCATTER, bytes);
     g_hash_table_insert (b->reduction, g_memdup2 (&key, sizeof key), known);

@@ -1,12 +1,50 @@
 #include "bound/bound_parts.h"
 
+#include <string.h>
+
+#include "base/digest.h"
 #include "exec/shortcuts/plan_bound.h"
+
+typedef enum { GROUP_TP, GROUP_COPIES, GROUP_EXPERTS } Group;
+
+/* A call of the groups of a mesh whose ranks lie node after node. No gaps: hashed and compared as bytes. */
+typedef struct {
+  const LsCluster *cluster;
+  uint64_t bytes;
+  LsMesh mesh;
+  uint32_t kind, group;
+} GroupKey;
+
+LS_DEFINE_BYTES_KEY (group_key, GroupKey)
+
+struct BoundTimes {
+  LsCallTimes *calls;
+  GHashTable *groups; /* GroupKey -> LsTime * */
+};
+
+BoundTimes *
+bound_times_new (const LsNccl *nccl)
+{
+  BoundTimes *times = g_new (BoundTimes, 1);
+  times->calls = ls_call_times_new_on_links (nccl);
+  times->groups = g_hash_table_new_full (group_key_hash, group_key_equal, g_free, g_free);
+  return times;
+}
+
+void
+bound_times_free (BoundTimes *times)
+{
+  ls_call_times_free (times->calls);
+  g_hash_table_unref (times->groups);
+  g_free (times);
+}
 
 /* As the replay may round its rates. */
 static LsTime
 group_time (const BoundComm *c, LsCollKind kind, uint64_t bytes, const uint32_t *gpus, uint32_t n)
 {
-  return (LsTime) ((double) ls_call_time (c->times, c->cluster, kind, bytes, gpus, n) * LS_RATE_ROUNDING);
+  return (LsTime) ((double) ls_call_time (c->times->calls, c->cluster, kind, bytes, gpus, n)
+                   * LS_RATE_ROUNDING);
 }
 
 static uint32_t
@@ -14,8 +52,6 @@ gpu_of (const BoundComm *c, uint32_t rank)
 {
   return c->gpus ? c->gpus[rank] : ls_cluster_gpu_of (&c->cluster->spec, rank);
 }
-
-typedef enum { GROUP_TP, GROUP_COPIES, GROUP_EXPERTS } Group;
 
 /* The i-th of those with the rank of a stage. */
 static uint32_t
@@ -31,19 +67,35 @@ member (const LsMesh *mesh, uint32_t stage, Group group, uint32_t i)
 
 /* Of tensor-parallel ranks, of those with the same parameters, or of experts, in order of rank. */
 static LsTime
-fastest (const BoundComm *c, LsCollKind kind, uint64_t bytes, uint32_t n, Group group)
+fastest_of (const BoundComm *c, const LsMesh *mesh, LsCollKind kind, uint64_t bytes, uint32_t n, Group group)
 {
-  const LsMesh mesh = ls_strategy_mesh (c->s);
   LsTime least = LS_TIME_NEVER;
-  if (n == 1 || bytes == 0)
-    return 0;
   g_autofree uint32_t *gpus = g_new (uint32_t, n);
   for (uint32_t stage = 0; stage < c->s->pp; stage++) {
     for (uint32_t i = 0; i < n; i++)
-      gpus[i] = gpu_of (c, member (&mesh, stage, group, i));
+      gpus[i] = gpu_of (c, member (mesh, stage, group, i));
     LsTime time = group_time (c, kind, bytes, gpus, n);
     least = MIN (least, time);
   }
+  return least;
+}
+
+/* Each mesh is asked once, unless its ranks are where somebody has put them. */
+static LsTime
+fastest (const BoundComm *c, LsCollKind kind, uint64_t bytes, uint32_t n, Group group)
+{
+  if (n == 1 || bytes == 0)
+    return 0;
+  GroupKey key;
+  memset (&key, 0, sizeof key);
+  key.cluster = c->cluster, key.bytes = bytes, key.mesh = ls_strategy_mesh (c->s);
+  key.kind = (uint32_t) kind, key.group = group;
+  const LsTime *known = c->gpus ? NULL : g_hash_table_lookup (c->times->groups, &key);
+  if (known)
+    return *known;
+  LsTime least = fastest_of (c, &key.mesh, kind, bytes, n, group);
+  if (!c->gpus)
+    g_hash_table_insert (c->times->groups, g_memdup2 (&key, sizeof key), g_memdup2 (&least, sizeof least));
   return least;
 }
 

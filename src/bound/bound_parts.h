@@ -9,9 +9,14 @@
 
 /* --- bound_comm.c: what communication of the ranks of a pipeline takes at least -------------------- */
 
+/* What is known of calls, for any jobs on clusters that outlive it, with one NCCL. One thread at a time. */
+typedef struct BoundTimes BoundTimes;
+BoundTimes *bound_times_new (const LsNccl *nccl); /* borrowed */
+void bound_times_free (BoundTimes *times);
+
 /* Of a job: borrows all. */
 typedef struct {
-  LsCallTimes *times;
+  BoundTimes *times;
   const LsCluster *cluster;
   const LsStrategy *s;  /* resolved                                               */
   const uint32_t *gpus; /* of its ranks; NULL: node after node (cluster/segment.h) */
