@@ -32,20 +32,42 @@ is_sorted (const GArray *events)
   return true;
 }
 
+static void
+sort (GArray *events)
+{
+  if (!is_sorted (events))
+    g_array_sort (events, compare_events);
+}
+
+/* Both sorted; later is emptied. */
+static void
+merge (GArray *events, GArray *later)
+{
+  guint a = events->len, b = later->len, n = a + b;
+  g_array_set_size (events, n);
+  MemoryEvent *to = (MemoryEvent *) (gpointer) events->data;
+  const MemoryEvent *from = (const MemoryEvent *) (gconstpointer) later->data;
+  while (b > 0)
+    to[--n] = a > 0 && compare_events (&to[a - 1], &from[b - 1]) > 0 ? to[--a] : from[--b];
+  g_array_set_size (later, 0);
+}
+
 void
 memory_laps_init (MemoryLaps *l, const GArray *changes, uint32_t n_laps, LsTime period, bool has_issues)
 {
   g_assert (n_laps == 1 || n_laps == MEMORY_MAX_LAPS);
   *l = (MemoryLaps) { .period = period, .n_laps = n_laps, .shift = n_laps == 1 ? 0 : -period };
   l->events = g_array_sized_new (FALSE, FALSE, sizeof (MemoryEvent), changes->len);
+  g_autoptr (GArray) later = g_array_new (FALSE, FALSE, sizeof (MemoryEvent));
   for (guint i = 0; i < changes->len; i++) {
     const MemoryChange *c = &g_array_index (changes, MemoryChange, i);
-    add_event (l->events, c->at, i, c->phase, false);
+    add_event (c->issued < c->at ? later : l->events, c->at, i, c->phase, false);
     if (has_issues && c->buffer->is_free && c->issued < c->at)
       add_event (l->events, c->issued, i, PHASE_STARTS, true);
   }
-  if (!is_sorted (l->events))
-    g_array_sort (l->events, compare_events);
+  sort (l->events); /* on the host's clock they are */
+  sort (later);
+  merge (l->events, later);
 }
 
 void
