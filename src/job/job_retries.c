@@ -42,35 +42,51 @@ ls_job_may_retry (const LsJobResult *r, uint64_t needed_bytes)
   return r->strategy.cuda_allocator == LS_CUDA_ALLOCATOR_CACHING && is_near_limit (r, needed_bytes);
 }
 
-/* Without spans by the order of allocations. What was measured for that in *ret_memory, if not NULL. */
-static bool
-may_meet_limit (const LsJobResult *r, const LsHardware *hardware, LsMemory **ret_memory)
+/* By the times of the run, where it has spans, or else by the order of allocations. retries: NULL, or filled
+ * beside. */
+static LsMemory *
+memory_of (const LsJobResult *r, const LsHardware *hardware, const LsTimeline *timeline, LsRetries *retries)
 {
-  if (r->cluster->spec.interior == LS_INTERIOR_TORUS)
-    return false;
-  const LsMemoryInput in = input_of (r, hardware, r->timeline);
-  g_autoptr (LsMemory) m = ls_memory_new (&in);
-  const LsClassMemory *fullest = ls_memory_fullest (m);
-  bool may = MOST_RESERVED * (double) fullest->needed_bytes >= (double) fullest->capacity_bytes;
-  if (ret_memory)
-    *ret_memory = g_steal_pointer (&m);
-  return may;
+  LsMemoryInput in = input_of (r, hardware, timeline);
+  in.retries = retries;
+  return ls_memory_new (&in);
 }
 
-/* With spans where times decide. */
-static LsRetries *
-find_retries (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *run, GError **error)
+static bool
+may_meet_limit (const LsMemory *m)
 {
-  if (!run->no_spans || !ls_plan_changes_streams (r->plan)) {
-    const LsMemoryInput in = input_of (r, hardware, r->timeline);
-    return ls_retries_new (&in);
-  }
+  const LsClassMemory *fullest = ls_memory_fullest (m);
+  return MOST_RESERVED * (double) fullest->needed_bytes >= (double) fullest->capacity_bytes;
+}
+
+/* Of a run without spans, by one that has them. */
+static gboolean
+find_retries_timed (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *run,
+                    LsRetries *retries, GError **error)
+{
   LsRunOptions with_spans = *run;
   with_spans.no_spans = false;
   g_autoptr (LsTimeline) t
       = ls_run (r->plan, r->cluster, &hardware->calibration, &hardware->nccl, &with_spans, NULL, error);
-  const LsMemoryInput in = input_of (r, hardware, t);
-  return t ? ls_retries_new (&in) : NULL;
+  if (t)
+    ls_memory_free (memory_of (r, hardware, t, retries));
+  return t != NULL;
+}
+
+/* *ret_is_near: whether the limit may be met; else nothing of it counts. What was measured for that in
+ * r->memory. */
+static LsRetries *
+find_retries (LsJobResult *r, const LsHardware *hardware, const LsRunOptions *run, bool *ret_is_near,
+              GError **error)
+{
+  bool is_timed = !run->no_spans || !ls_plan_changes_streams (r->plan);
+  LsRetries *retries = ls_retries_new (r->plan);
+  g_clear_pointer (&r->memory, ls_memory_free);
+  r->memory = memory_of (r, hardware, r->timeline, is_timed ? retries : NULL);
+  *ret_is_near = may_meet_limit (r->memory);
+  if (*ret_is_near && !is_timed && !find_retries_timed (r, hardware, run, retries, error))
+    g_clear_pointer (&retries, ls_retries_free);
+  return retries;
 }
 
 /* --- what they cost ----------------------------------------------------------------------- */
@@ -191,11 +207,13 @@ gboolean
 ls_job_settle_retries (LsJobResult *r, const LsHardware *chosen, const LsRunOptions *run,
                        double *ret_cost_share, GError **error)
 {
-  if (r->strategy.cuda_allocator != LS_CUDA_ALLOCATOR_CACHING || !may_meet_limit (r, chosen, &r->memory))
+  bool is_near;
+  if (r->strategy.cuda_allocator != LS_CUDA_ALLOCATOR_CACHING
+      || r->cluster->spec.interior == LS_INTERIOR_TORUS)
     return TRUE;
-  g_autoptr (LsRetries) x = find_retries (r, chosen, run, error);
-  if (!x)
-    return FALSE;
+  g_autoptr (LsRetries) x = find_retries (r, chosen, run, &is_near, error);
+  if (!x || !is_near)
+    return x != NULL;
   const LsRoleRetries *worst = worst_of (x);
   r->retries = (LsRetriesReport) {
     .is_known = true,
@@ -298,10 +316,10 @@ idle_reason (const LsJobResult *r)
              *no_room = "there is no room even with retries";
   if (r->retries.is_known)
     return r->retries.is_out_of_memory ? no_room : r->retries.n == 0 ? none : NULL;
-  if (!may_meet_limit (r, r->hardware, NULL))
+  g_autoptr (LsRetries) x = ls_retries_new (r->plan);
+  g_autoptr (LsMemory) m = memory_of (r, r->hardware, r->timeline, x);
+  if (r->cluster->spec.interior == LS_INTERIOR_TORUS || !may_meet_limit (m))
     return none;
-  const LsMemoryInput in = input_of (r, r->hardware, r->timeline);
-  g_autoptr (LsRetries) x = ls_retries_new (&in);
   return worst_of (x)->is_out_of_memory ? no_room : worst_of (x)->n_retries == 0 ? none : NULL;
 }
 

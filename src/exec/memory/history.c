@@ -242,13 +242,12 @@ finish (Replay *r)
 
 /* The number of the event after which most is alive, and how many there are. */
 static uint64_t
-find_peak (const GArray *changes, const MemoryWindow *w, uint64_t *ret_n)
+find_peak (const GArray *changes, const GArray *events, const MemoryWindow *w, uint64_t *ret_n)
 {
   g_autofree bool *is_alive = g_new0 (bool, (w->n_laps + 1) * (gsize) changes->len);
   int64_t alive = 0, most = G_MININT64;
   uint64_t peak = 0;
-  MemoryLaps laps;
-  memory_laps_init (&laps, changes, w->n_laps, w->period, true);
+  MemoryLaps laps = memory_laps_of (events, w->n_laps, w->period);
   for (guint i = 0; i < changes->len; i++)
     if (g_array_index (changes, MemoryChange, i).is_carried)
       is_alive[g_array_index (changes, MemoryChange, i).alloc] = true;
@@ -268,14 +267,13 @@ find_peak (const GArray *changes, const MemoryWindow *w, uint64_t *ret_n)
     }
     ++*ret_n;
   }
-  memory_laps_clear (&laps);
   return peak;
 }
 
 static Range
-range_of (const GArray *changes, const MemoryWindow *w, uint64_t max, uint64_t *ret_n)
+range_of (const GArray *changes, const GArray *events, const MemoryWindow *w, uint64_t max, uint64_t *ret_n)
 {
-  uint64_t peak = find_peak (changes, w, ret_n), n = *ret_n;
+  uint64_t peak = find_peak (changes, events, w, ret_n), n = *ret_n;
   if (n <= max)
     return (Range) { 0, n };
   uint64_t from = MIN (peak - MIN (peak, max / 2), n - max);
@@ -283,11 +281,10 @@ range_of (const GArray *changes, const MemoryWindow *w, uint64_t max, uint64_t *
 }
 
 static void
-replay (Replay *r, const MemoryWindow *w, Range range)
+replay (Replay *r, const GArray *events, const MemoryWindow *w, Range range)
 {
   uint64_t n = 0;
-  MemoryLaps laps;
-  memory_laps_init (&laps, r->changes, w->n_laps, w->period, true);
+  MemoryLaps laps = memory_laps_of (events, w->n_laps, w->period);
   for (MemoryEvent e; n < range.to && memory_laps_next (&laps, &e) && e.at < w->to;) {
     bool is_inside = e.at >= w->from;
     if (is_inside && n == range.from)
@@ -295,7 +292,6 @@ replay (Replay *r, const MemoryWindow *w, Range range)
     happen (r, &e);
     n += is_inside;
   }
-  memory_laps_clear (&laps);
   if (!r->is_recording)
     start_recording (r, 0);
 }
@@ -315,9 +311,10 @@ record_rank (const LsMemoryInput *in, LsMemoryHistory *h, const GArray *changes,
   ls_allocator_watch (r.allocator, on_segment, &r);
   take_throughout (&r, bytes);
   carry_in (&r);
-  Range range = range_of (changes, w, max_changes, &h->n_changes);
+  g_autoptr (GArray) events = memory_events (changes);
+  Range range = range_of (changes, events, w, max_changes, &h->n_changes);
   h->n_left_out = h->n_changes - (range.to - range.from);
-  replay (&r, w, range);
+  replay (&r, events, w, range);
   finish (&r);
   ls_allocator_free (r.allocator);
   g_array_unref (r.owners);

@@ -5,6 +5,7 @@
 #include "exec/memory/allocator.h"
 #include "exec/memory/memory_laps.h"
 #include "exec/memory/memory_libraries.h"
+#include "exec/memory/retries.h"
 
 /* --- the ledger: what is alive, and the most of it ------------------------------- */
 
@@ -159,6 +160,8 @@ account (Ledger *l, const GArray *changes, MemoryLaps *laps, const MemoryWindow 
   bool is_inside = false;
   for (MemoryEvent e; memory_laps_next (laps, &e);) {
     const MemoryChange *c = &g_array_index (changes, MemoryChange, e.index);
+    if (e.is_issue)
+      continue;
     if (!is_inside && e.at >= w->from) {
       note_peak (l, NULL, w->period > 0 ? 0 : LS_TIME_NEVER);
       if (l->samples)
@@ -186,22 +189,20 @@ typedef enum { LAPS_ONE, LAPS_THREE } Laps;
 
 /* t NULL: the changes are in order only. */
 static void
-measure (LsClassMemory *m, const LsMemoryInput *in, const GArray *changes, const LsTimeline *t, Laps laps,
-         GArray *samples)
+measure (LsClassMemory *m, const LsMemoryInput *in, const GArray *changes, const GArray *events,
+         const LsTimeline *t, Laps laps, GArray *samples)
 {
   MemoryWindow w = memory_window_of (t, laps == LAPS_THREE);
   if (samples) {
     w.from = t->window_start;
     w.to = t->window_end;
   }
-  MemoryLaps ordered;
-  memory_laps_init (&ordered, changes, w.n_laps, w.period, false);
+  MemoryLaps ordered = memory_laps_of (events, w.n_laps, w.period);
   Ledger l;
   ledger_init (&l, m, in, w.n_laps, changes->len);
   carry_in (&l, changes);
   l.samples = samples;
   account (&l, changes, &ordered, &w);
-  memory_laps_clear (&ordered);
   ledger_finish (&l);
 }
 
@@ -277,7 +278,8 @@ add_role_in_order (GArray *classes, const LsMemoryInput *in, Ranks of, const GAr
     return;
   LsClassMemory m = blank_class (in, role, first);
   m.count = count;
-  measure (&m, in, changes, NULL, LAPS_ONE, NULL);
+  g_autoptr (GArray) events = memory_events (changes);
+  measure (&m, in, changes, events, NULL, LAPS_ONE, NULL);
   g_array_append_val (classes, m);
 }
 
@@ -299,8 +301,11 @@ add_role_timed (GArray *classes, const LsMemoryInput *in, Ranks of, bool is_orde
     g_autoptr (GArray) changes = memory_changes_timed (t, rank, (LsMemoryClock) in->options.clock);
     LsClassMemory m = blank_class (in, of.role, rank);
     m.count = count_of (in, rank);
-    measure (&m, in, changes, t, is_order_enough ? LAPS_ONE : LAPS_THREE, NULL);
+    g_autoptr (GArray) events = memory_events (changes);
+    measure (&m, in, changes, events, t, is_order_enough ? LAPS_ONE : LAPS_THREE, NULL);
     add_class (classes, first_of_role, &m);
+    if (in->retries && !is_order_enough)
+      retries_add_rank (in->retries, in, rank, changes, events, t->window_end - t->window_start);
   }
 }
 
@@ -319,14 +324,17 @@ ls_memory_new (const LsMemoryInput *in)
   LsMemory *memory = g_new0 (LsMemory, 1);
   memory->options = in->options;
   memory->is_timed = any_spans (in);
+  g_assert (!in->retries || in->options.clock == LS_MEMORY_HOST);
   g_autoptr (GArray) classes = g_array_new (FALSE, FALSE, sizeof (LsClassMemory));
   for (uint32_t role = 0; role < in->plan->n_roles; role++) {
     g_autoptr (GArray) changes = memory_changes_in_order (in->plan, &in->plan->programs[role]);
+    bool is_order_enough = in->options.clock == LS_MEMORY_HOST && !memory_changes_streams (changes);
+    if (in->retries && (is_order_enough || !in->timeline))
+      retries_add_role (in->retries, in, role, changes);
     uint32_t n_kinds = in->cluster ? ls_cluster_spec_n_kinds (&in->cluster->spec) : 1;
     for (uint32_t kind = 0; kind < n_kinds; kind++)
       if (memory->is_timed)
-        add_role_timed (classes, in, (Ranks) { role, kind },
-                        in->options.clock == LS_MEMORY_HOST && !memory_changes_streams (changes));
+        add_role_timed (classes, in, (Ranks) { role, kind }, is_order_enough);
       else
         add_role_in_order (classes, in, (Ranks) { role, kind }, changes);
   }
@@ -400,7 +408,8 @@ ls_memory_curve (const LsMemoryInput *in, uint32_t rank)
   GArray *samples = g_array_new (FALSE, TRUE, sizeof (LsMemorySample));
   g_autoptr (GArray) changes = memory_changes_timed (in->timeline, rank, (LsMemoryClock) in->options.clock);
   LsClassMemory m = blank_class (in, ls_plan_role (in->plan, rank), rank);
-  measure (&m, in, changes, in->timeline, LAPS_THREE, samples);
+  g_autoptr (GArray) events = memory_events (changes);
+  measure (&m, in, changes, events, in->timeline, LAPS_THREE, samples);
   return samples;
 }
 

@@ -48,6 +48,8 @@ uint64_t ls_memory_capacity (const LsGpu *gpu);
 uint64_t ls_memory_capacity_of (const LsPlan *plan, const LsCluster *cluster, uint32_t rank);
 uint64_t ls_memory_least_capacity (const LsPlan *plan, const LsCluster *cluster, uint32_t role);
 
+typedef struct LsRetries LsRetries; /* exec/memory/retries.h */
+
 /* Only the plan is needed. */
 typedef struct {
   const LsPlan *plan;
@@ -55,6 +57,7 @@ typedef struct {
   const LsCluster *cluster;   /* with nccl: what libraries take; NULL: nothing      */
   const LsNccl *nccl;
   LsMemoryOptions options;
+  LsRetries *retries; /* NULL, or new: filled in the same walk, on the host's clock */
 } LsMemoryInput;
 
 /* Ranks of a role that hold the same, on GPUs of one kind. */

@@ -52,28 +52,30 @@ merge (GArray *events, GArray *later)
   g_array_set_size (later, 0);
 }
 
-void
-memory_laps_init (MemoryLaps *l, const GArray *changes, uint32_t n_laps, LsTime period, bool has_issues)
+GArray *
+memory_events (const GArray *changes)
 {
-  g_assert (n_laps == 1 || n_laps == MEMORY_MAX_LAPS);
-  *l = (MemoryLaps) { .period = period, .n_laps = n_laps, .shift = n_laps == 1 ? 0 : -period };
-  l->events = g_array_sized_new (FALSE, FALSE, sizeof (MemoryEvent), changes->len);
+  GArray *events = g_array_sized_new (FALSE, FALSE, sizeof (MemoryEvent), changes->len);
   g_autoptr (GArray) later = g_array_new (FALSE, FALSE, sizeof (MemoryEvent));
   for (guint i = 0; i < changes->len; i++) {
     const MemoryChange *c = &g_array_index (changes, MemoryChange, i);
-    add_event (c->issued < c->at ? later : l->events, c->at, i, c->phase, false);
-    if (has_issues && c->buffer->is_free && c->issued < c->at)
-      add_event (l->events, c->issued, i, PHASE_STARTS, true);
+    add_event (c->issued < c->at ? later : events, c->at, i, c->phase, false);
+    if (c->buffer->is_free && c->issued < c->at)
+      add_event (events, c->issued, i, PHASE_STARTS, true);
   }
-  sort (l->events); /* on the host's clock they are */
+  sort (events); /* on the host's clock they are */
   sort (later);
-  merge (l->events, later);
+  merge (events, later);
+  return events;
 }
 
-void
-memory_laps_clear (MemoryLaps *l)
+MemoryLaps
+memory_laps_of (const GArray *events, uint32_t n_laps, LsTime period)
 {
-  g_clear_pointer (&l->events, g_array_unref);
+  g_assert (n_laps == 1 || n_laps == MEMORY_MAX_LAPS);
+  return (MemoryLaps) {
+    .events = events, .period = period, .n_laps = n_laps, .shift = n_laps == 1 ? 0 : -period
+  };
 }
 
 bool

@@ -19,15 +19,18 @@ typedef struct {
 } MemoryEvent;
 
 typedef struct {
-  GArray *events; /* MemoryEvent, in order: of a lap without a shift */
+  const GArray *events; /* MemoryEvent, in order: of a lap without a shift */
   LsTime period, shift;
   uint32_t n_laps;
   guint next[MEMORY_MAX_LAPS];
 } MemoryLaps;
 
-/* n_laps: 1 or MEMORY_MAX_LAPS. has_issues: also where frees are issued that happen later. */
-void memory_laps_init (MemoryLaps *l, const GArray *changes, uint32_t n_laps, LsTime period, bool has_issues);
-void memory_laps_clear (MemoryLaps *l);
+/* Changes as they happen, and where frees are issued that happen later: MemoryEvent, in order, newly
+ * allocated. */
+GArray *memory_events (const GArray *changes);
+
+/* events: borrowed. n_laps: 1 or MEMORY_MAX_LAPS. */
+MemoryLaps memory_laps_of (const GArray *events, uint32_t n_laps, LsTime period);
 /* The next event; false: there is none. */
 bool memory_laps_next (MemoryLaps *l, MemoryEvent *ret);
 

@@ -150,7 +150,7 @@ join_calls (GArray *calls)
 }
 
 static LsRoleRetries
-replay (const LsMemoryInput *in, uint32_t rank, const GArray *changes, LsTime period)
+replay (const LsMemoryInput *in, uint32_t rank, const GArray *changes, const GArray *events, LsTime period)
 {
   LsRoleRetries to = { .calls = g_array_new (FALSE, FALSE, sizeof (LsDriverCall)) };
   uint64_t bytes[LS_N_MEM];
@@ -161,11 +161,9 @@ replay (const LsMemoryInput *in, uint32_t rank, const GArray *changes, LsTime pe
   r.pending = g_array_new (FALSE, FALSE, sizeof (gsize));
   take_static (&r, bytes);
   carry_in (&r);
-  MemoryLaps laps;
-  memory_laps_init (&laps, changes, N_LAPS, period, true);
-  for (MemoryEvent e; laps.next[STEADY_LAP] < laps.events->len && memory_laps_next (&laps, &e);)
+  MemoryLaps laps = memory_laps_of (events, N_LAPS, period);
+  for (MemoryEvent e; laps.next[STEADY_LAP] < events->len && memory_laps_next (&laps, &e);)
     happen (&r, &e);
-  memory_laps_clear (&laps);
   to.reserved_bytes = ls_allocator_stats (r.allocator).peak_reserved;
   to.is_out_of_memory = to.reserved_bytes > to.limit_bytes;
   join_calls (to.calls);
@@ -189,32 +187,32 @@ keep_worse (LsRoleRetries *kept, LsRoleRetries other)
   *kept = other;
 }
 
-static void
-add_role (const LsMemoryInput *in, uint32_t role, LsRoleRetries *to)
+void
+retries_add_rank (LsRetries *r, const LsMemoryInput *in, uint32_t rank, const GArray *changes,
+                  const GArray *events, LsTime period)
+{
+  keep_worse (&r->roles[ls_plan_role (in->plan, rank)], replay (in, rank, changes, events, period));
+}
+
+void
+retries_add_role (LsRetries *r, const LsMemoryInput *in, uint32_t role, const GArray *changes)
 {
   const LsTimeline *t = in->timeline;
-  g_autoptr (GArray) in_order = memory_changes_in_order (in->plan, &in->plan->programs[role]);
-  bool needs_times = t && memory_changes_streams (in_order);
   for (uint32_t rank = 0; rank < in->plan->n_ranks; rank++) {
-    if ((t && t->multiplicity[rank] == 0) || ls_plan_role (in->plan, rank) != role
-        || (needs_times && t->ranks[rank].n == 0))
+    if ((t && t->multiplicity[rank] == 0) || ls_plan_role (in->plan, rank) != role)
       continue;
-    g_autoptr (GArray) timed = needs_times ? memory_changes_timed (t, rank, LS_MEMORY_HOST) : NULL;
-    LsTime period = timed ? t->window_end - t->window_start : in_order->len;
-    keep_worse (to, replay (in, rank, timed ? timed : in_order, period));
-    if (!needs_times)
-      return;
+    g_autoptr (GArray) events = memory_events (changes);
+    retries_add_rank (r, in, rank, changes, events, changes->len);
+    return;
   }
 }
 
 LsRetries *
-ls_retries_new (const LsMemoryInput *in)
+ls_retries_new (const LsPlan *plan)
 {
   LsRetries *r = g_new0 (LsRetries, 1);
-  r->n_roles = in->plan->n_roles;
+  r->n_roles = plan->n_roles;
   r->roles = g_new0 (LsRoleRetries, MAX (1, r->n_roles));
-  for (uint32_t role = 0; role < r->n_roles; role++)
-    add_role (in, role, &r->roles[role]);
   return r;
 }
 

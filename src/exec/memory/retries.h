@@ -48,16 +48,23 @@ typedef struct {
   GArray *calls;           /* LsDriverCall, by instance, then op: one for each op at most */
 } LsRoleRetries;
 
-typedef struct {
+struct LsRetries {
   uint32_t n_roles;
   LsRoleRetries *roles; /* [n_roles]; of a role that no rank has, all 0 */
-} LsRetries;
+};
 
-/* in->cluster and in->nccl must be there, in->options are not looked at. Without spans the changes are
- * in the order of each program, which is all there is to know where no buffer changes streams. */
-LsRetries *ls_retries_new (const LsMemoryInput *in);
+/* Of the roles of a plan, all 0, for LsMemoryInput.retries: there must be a cluster and nccl. Without spans
+ * the changes are in the order of each program, which is all there is to know where no buffer changes
+ * streams. */
+LsRetries *ls_retries_new (const LsPlan *plan);
 void ls_retries_free (LsRetries *r); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsRetries, ls_retries_free)
+
+/* What ls_memory_new() finds: in order, of all ranks of a role; at its times, of one. events: of the changes
+ * (exec/memory/memory_laps.h). */
+void retries_add_role (LsRetries *r, const LsMemoryInput *in, uint32_t role, const GArray *changes);
+void retries_add_rank (LsRetries *r, const LsMemoryInput *in, uint32_t rank, const GArray *changes,
+                       const GArray *events, LsTime period);
 
 /* Whether some buffer of the plan is freed on another stream than its own: when depends on times. */
 bool ls_plan_changes_streams (const LsPlan *plan);

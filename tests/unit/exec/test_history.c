@@ -213,8 +213,11 @@ one_on_each_stream (uint64_t memory)
 static LsRetries *
 retries_of (const Hand *h, const LsTimeline *t)
 {
-  const LsMemoryInput in = { .plan = h->plan, .timeline = t, .cluster = h->cluster, .nccl = &h->nccl };
-  return ls_retries_new (&in);
+  LsRetries *r = ls_retries_new (h->plan);
+  const LsMemoryInput in
+      = { .plan = h->plan, .timeline = t, .cluster = h->cluster, .nccl = &h->nccl, .retries = r };
+  ls_memory_free (ls_memory_new (&in));
+  return r;
 }
 
 /* The example of the header. */
