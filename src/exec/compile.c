@@ -123,6 +123,23 @@ has_span (const XOp *op)
       || op->kind == LS_OP_P2P;
 }
 
+/* What takes too long to be added up is issued op by op. */
+static void
+compile_issues (Run *x, XSegment *to)
+{
+  LsTime at = 0;
+  to->issued = ls_arena_new_array (x->arena, LsTime, to->n_ops + 1);
+  for (; to->n_ahead < to->n_ops && runs_on_stream (&to->x[to->n_ahead]); to->n_ahead++) {
+    const XOp *op = &to->x[to->n_ahead];
+    LsTime next;
+    if (__builtin_add_overflow (at, op->host, &to->issued[to->n_ahead])
+        || __builtin_add_overflow (to->issued[to->n_ahead], op->host_rest, &next))
+      break;
+    at = next;
+  }
+  to->issued[to->n_ahead] = at;
+}
+
 static gboolean
 compile_segment (Run *x, XJob *job, uint32_t kind, const LsSegment *seg, XSegment *to, GError **error)
 {
@@ -153,6 +170,7 @@ compile_segment (Run *x, XJob *job, uint32_t kind, const LsSegment *seg, XSegmen
       to->x[last[op->stream]].next = (uint16_t) i;
     last[op->stream] = (uint16_t) i;
   }
+  compile_issues (x, to);
   return TRUE;
 }
 

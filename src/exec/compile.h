@@ -27,6 +27,8 @@ typedef struct XSegment {
   uint32_t n_ops;
   const LsOp *ops;
   XOp *x;
+  uint32_t n_ahead; /* the first ops, up to one of the host's own: they wait for nothing to be issued */
+  LsTime *issued;   /* [n_ahead + 1] since the first is begun: when each is; last, when the host goes on */
   uint16_t first[LS_N_STREAMS];
   uint16_t n_calls[LS_N_SLOTS];
   uint32_t n_spans;

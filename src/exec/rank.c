@@ -93,6 +93,21 @@ deps_ended (const Rank *r, const Frame *f, uint64_t ordinal, const XOp *op, LsTi
   return true;
 }
 
+/* Those at the beginning of a segment for which the host waits for nothing. */
+static void
+issue_ahead (Rank *r, Frame *f)
+{
+  const XSegment *seg = f->seg;
+  uint32_t n = seg->n_ahead;
+  for (uint32_t i = 0; i < n; i++) {
+    f->time[i] = r->host_time + seg->issued[i];
+    f->span[i] = r->host_span;
+  }
+  memset (f->state, OP_ISSUED, n);
+  f->n_issued = n;
+  r->host_time += seg->issued[n];
+}
+
 static bool
 issue_op (Run *x, Rank *r, Frame *f, uint64_t ordinal)
 {
@@ -174,6 +189,8 @@ host_advance (Run *x, Rank *r)
     if (r->frames_end > r->frames_first) {
       uint64_t ordinal = r->frames_end - 1;
       Frame *f = rank_frame (r, ordinal);
+      if (f->n_issued == 0)
+        issue_ahead (r, f);
       while (f->n_issued < f->seg->n_ops)
         if (!issue_op (x, r, f, ordinal))
           return;
