@@ -48,3 +48,37 @@ ls_hash_bytes (const void *key, size_t n)
     h = h * 33 + bytes[i];
   return h;
 }
+
+unsigned
+ls_sig_hash (const void *key)
+{
+  return (unsigned) ((const LsSig *) key)->a;
+}
+
+int
+ls_sig_is_same (const void *a, const void *b)
+{
+  return memcmp (a, b, sizeof (LsSig)) == 0;
+}
+
+void
+ls_sig_add (LsSig *sig, uint64_t value)
+{
+  sig->a = ls_sig_mix (sig->a * 3 + value + LS_SIG_SALT_A);
+  sig->b = ls_sig_mix ((sig->b ^ value) * 5 + LS_SIG_SALT_B);
+}
+
+void
+ls_sig_add_double (LsSig *sig, double value)
+{
+  uint64_t bits;
+  memcpy (&bits, &value, sizeof bits);
+  ls_sig_add (sig, bits);
+}
+
+void
+ls_sig_add_sig (LsSig *sig, LsSig other)
+{
+  ls_sig_add (sig, other.a);
+  ls_sig_add (sig, other.b);
+}

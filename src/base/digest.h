@@ -1,4 +1,4 @@
-/* base/digest.h — a 64-bit running hash of results: same run, same digest.
+/* base/digest.h — a 64-bit running hash of results: same run, same digest; hashes of things.
  * Not cryptographic. Independent of endianness, addresses and padding. */
 #ifndef LS_BASE_DIGEST_H
 #define LS_BASE_DIGEST_H
@@ -15,6 +15,54 @@ void ls_digest_init (LsDigest *d);
 void ls_digest_u64 (LsDigest *d, uint64_t value);
 void ls_digest_bytes (LsDigest *d, const void *data, size_t n);
 uint64_t ls_digest_get (const LsDigest *d);
+
+/* 128 bits that stand for a thing: two things that differ have the same by no chance that counts. */
+typedef struct {
+  uint64_t a, b;
+} LsSig;
+
+/* Order matters. */
+void ls_sig_add (LsSig *sig, uint64_t value);
+void ls_sig_add_double (LsSig *sig, double value);
+void ls_sig_add_sig (LsSig *sig, LsSig other);
+
+/* Of hash tables. */
+unsigned ls_sig_hash (const void *key);
+int ls_sig_is_same (const void *a, const void *b);
+
+/* Finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
+static inline uint64_t
+ls_sig_mix (uint64_t x)
+{
+  x = (x ^ x >> 30) * UINT64_C (0xbf58476d1ce4e5b9);
+  x = (x ^ x >> 27) * UINT64_C (0x94d049bb133111eb);
+  return x ^ x >> 31;
+}
+
+/* Its increment, the golden ratio, and the square root of 2: no relation between the two. */
+#define LS_SIG_SALT_A UINT64_C (0x9e3779b97f4a7c15)
+#define LS_SIG_SALT_B UINT64_C (0x6a09e667f3bcc909)
+
+static inline LsSig
+ls_sig_of (uint64_t value)
+{
+  return (LsSig) { ls_sig_mix (value + LS_SIG_SALT_A), ls_sig_mix (value ^ LS_SIG_SALT_B) };
+}
+
+/* Hash of (thing, which of its own): the thing's for 0. */
+static inline LsSig
+ls_sig_with (LsSig of_thing, uint32_t which)
+{
+  return which == 0 ? of_thing : (LsSig) { ls_sig_mix (of_thing.a + which), ls_sig_mix (of_thing.b ^ which) };
+}
+
+/* A sum: order is of no consequence. */
+static inline void
+ls_sig_add_times (LsSig *sum, uint64_t n, LsSig s)
+{
+  sum->a += n * s.a;
+  sum->b += n * s.b;
+}
 
 /* Of a key without gaps, for a hash table. */
 unsigned ls_hash_bytes (const void *key, size_t n);

@@ -224,21 +224,21 @@ call_stall (const Run *x, CallKey key, const LsCollRequest *request, const LsCol
 /* --- what tells calls apart -------------------------------------------------------- */
 
 void
-sig_add_call (Sig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall)
+sig_add_call (LsSig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall)
 {
-  sig_add (sig, key.kind);
-  sig_add (sig, key.root);
-  sig_add (sig, key.bytes);
-  sig_add (sig, stall);
-  sig_add_double (sig, plan->sm_share);
+  ls_sig_add (sig, key.kind);
+  ls_sig_add (sig, key.root);
+  ls_sig_add (sig, key.bytes);
+  ls_sig_add (sig, stall);
+  ls_sig_add_double (sig, plan->sm_share);
 }
 
 void
-sig_add_phase (Sig *sig, const LsPhase *phase)
+sig_add_phase (LsSig *sig, const LsPhase *phase)
 {
-  sig_add (sig, (uint64_t) phase->latency);
-  sig_add_double (sig, phase->demand_bytes);
-  sig_add_double (sig, phase->rate_cap);
+  ls_sig_add (sig, (uint64_t) phase->latency);
+  ls_sig_add_double (sig, phase->demand_bytes);
+  ls_sig_add_double (sig, phase->rate_cap);
 }
 
 /* --- planned calls ----------------------------------------------------------------- */

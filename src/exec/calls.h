@@ -77,8 +77,8 @@ const LsCollPlan *call_keep_plan (LsArena *arena, const LsCollPlan *plan);
 uint64_t call_stall (const Run *x, CallKey key, const LsCollRequest *request, const LsCollPlan *plan);
 
 /* What tells calls and their phases apart, but for what they load. */
-void sig_add_call (Sig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall);
-void sig_add_phase (Sig *sig, const LsPhase *phase);
+void sig_add_call (LsSig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall);
+void sig_add_phase (LsSig *sig, const LsPhase *phase);
 
 /* ---- the calls of a run ---- */
 

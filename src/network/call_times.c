@@ -1,18 +1,38 @@
 #include "network/call_times.h"
 
+#include "cluster/lie.h"
+
+/* No gaps: hashed and compared as bytes. */
+typedef struct {
+  const LsCluster *cluster;
+  uint64_t bytes, kind;
+  LsSig where;
+} Key;
+
+LS_DEFINE_BYTES_KEY (key, Key)
+
 struct LsCallTimes {
   const LsNccl *nccl;
   LsTime (*time) (const LsCluster *, const LsCollPlan *);
-  GHashTable *known; /* GBytes -> LsTime * */
+  GHashTable *known; /* Key -> LsTime *                          */
+  GHashTable *lies;  /* LsCluster -> LsLie *; NULL: it has none */
 };
+
+static void
+lie_free (gpointer lie)
+{
+  if (!lie)
+    return;
+  ls_lie_clear (lie);
+  g_free (lie);
+}
 
 static LsCallTimes *
 times_new (const LsNccl *nccl, LsTime (*time) (const LsCluster *, const LsCollPlan *))
 {
   LsCallTimes *times = g_new (LsCallTimes, 1);
-  *times = (LsCallTimes) {
-    nccl, time, g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, g_free)
-  };
+  *times = (LsCallTimes) { nccl, time, g_hash_table_new_full (key_hash, key_equal, g_free, g_free),
+                           g_hash_table_new_full (NULL, NULL, NULL, lie_free) };
   return times;
 }
 
@@ -34,53 +54,63 @@ ls_call_times_free (LsCallTimes *times)
   if (!times)
     return;
   g_hash_table_unref (times->known);
+  g_hash_table_unref (times->lies);
   g_free (times);
 }
 
+/* NULL: the cluster is not one of places. */
+static LsLie *
+lie_in (LsCallTimes *times, const LsCluster *cluster)
+{
+  gpointer known;
+  if (g_hash_table_lookup_extended (times->lies, cluster, NULL, &known))
+    return known;
+  LsLie made, *lie = ls_lie_init (&made, cluster) ? g_memdup2 (&made, sizeof made) : NULL;
+  g_hash_table_insert (times->lies, (gpointer) cluster, lie);
+  return lie;
+}
+
 /* In one slice, as steps along the axes from the first member. */
-static void
-add_torus_places (const LsTorusSpec *t, const uint32_t *gpus, uint32_t n, uint32_t per_slice, GArray *key)
+static LsSig
+torus_places (const LsTorusSpec *t, const uint32_t *gpus, uint32_t n, uint32_t per_slice)
 {
   LsTorusCoord first = ls_torus_coord (t, gpus[0] % per_slice);
+  LsSig where = ls_sig_of (n);
   for (uint32_t i = 0; i < n; i++) {
     LsTorusCoord at = ls_torus_coord (t, gpus[i] % per_slice);
     for (int axis = 0; axis < LS_TORUS_AXES; axis++) {
       uint32_t step = at.at[axis] - first.at[axis]; /* below 0: a large number of its own */
-      g_array_append_val (key, step);
+      ls_sig_add (&where, step);
     }
   }
+  return where;
 }
 
-/* As runs of the same step: of each its first, step and number. */
-static void
-add_runs (const uint32_t *gpus, uint32_t n, uint32_t from, GArray *key)
+/* In one node from its first GPU on; elsewhere they are who they are. */
+static LsSig
+own_places (const uint32_t *gpus, uint32_t n, bool is_inside, uint32_t from)
 {
-  for (uint32_t i = 0, n_run; i < n; i += n_run) {
-    uint32_t step = i + 1 < n ? gpus[i + 1] - gpus[i] : 0;
-    for (n_run = 1; i + n_run < n && gpus[i + n_run] - gpus[i + n_run - 1] == step; n_run++)
-      ;
-    const uint32_t run[] = { gpus[i] - from, step, n_run };
-    g_array_append_vals (key, run, G_N_ELEMENTS (run));
-  }
+  LsSig where = ls_sig_of (is_inside ? UINT64_C (2) << 32 | n : UINT64_C (1) << 32 | n);
+  for (uint32_t i = 0; i < n; i++)
+    ls_sig_add (&where, gpus[i] - from);
+  return where;
 }
 
-static GBytes *
-key_of (const LsCluster *cluster, LsCollKind kind, uint64_t bytes, const uint32_t *gpus, uint32_t n)
+static LsSig
+where_of (LsCallTimes *times, const LsCluster *cluster, const uint32_t *gpus, uint32_t n)
 {
   const LsClusterSpec *spec = &cluster->spec;
+  LsLie *lie = lie_in (times, cluster);
+  if (lie)
+    return ls_lie_of (lie, NULL, gpus, n);
   uint32_t node = ls_cluster_host_of (cluster, gpus[0]);
-  bool has_faults = (spec->faults && spec->faults->len > 0) || spec->others,
-       is_torus = spec->interior == LS_INTERIOR_TORUS, is_inside = !has_faults;
+  bool is_torus = spec->interior == LS_INTERIOR_TORUS,
+       is_inside = !(spec->faults && spec->faults->len > 0) && !spec->others;
   for (uint32_t i = 1; i < n && is_inside; i++)
     is_inside = ls_cluster_host_of (cluster, gpus[i]) == node;
-  const uint64_t head[] = { (uint64_t) (uintptr_t) cluster, bytes, (uint64_t) kind, n, is_inside };
-  g_autoptr (GArray) key = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  g_array_append_vals (key, head, 2 * G_N_ELEMENTS (head));
-  if (is_inside && is_torus)
-    add_torus_places (&spec->torus, gpus, n, spec->gpus_per_node, key);
-  else
-    add_runs (gpus, n, is_inside ? ls_cluster_gpu_at (cluster, node, 0) : 0, key);
-  return g_bytes_new (key->data, key->len * sizeof (uint32_t));
+  return is_inside && is_torus
+      ? torus_places (&spec->torus, gpus, n, spec->gpus_per_node)
+      : own_places (gpus, n, is_inside, is_inside ? ls_cluster_gpu_at (cluster, node, 0) : 0);
 }
 
 static LsTime
@@ -97,12 +127,12 @@ LsTime
 ls_call_time (LsCallTimes *times, const LsCluster *cluster, LsCollKind kind, uint64_t bytes,
               const uint32_t *gpus, uint32_t n)
 {
-  g_autoptr (GBytes) key = key_of (cluster, kind, bytes, gpus, n);
-  const LsTime *known = g_hash_table_lookup (times->known, key);
+  const Key key = { cluster, bytes, (uint64_t) kind, where_of (times, cluster, gpus, n) };
+  const LsTime *known = g_hash_table_lookup (times->known, &key);
   if (known)
     return *known;
   LsTime time
       = plan_call (times, cluster, &(LsCollRequest) { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes });
-  g_hash_table_insert (times->known, g_steal_pointer (&key), g_memdup2 (&time, sizeof time));
+  g_hash_table_insert (times->known, g_memdup2 (&key, sizeof key), g_memdup2 (&time, sizeof time));
   return time;
 }

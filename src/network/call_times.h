@@ -1,10 +1,10 @@
 /* network/call_times.h — what calls take alone, each kind of place asked once.
  *
- * Two groups take the same time if one is the other shifted: by whole nodes for a group in a node; along
- * the axes of a torus, the links of which are alike, for one in a slice that goes round no edge that the
- * other does not (cluster/torus.h: a carry from one axis to the next would tell them apart). What is known
- * is thus looked up by the places of the members relative to the first. Elsewhere, and where links are
- * degraded or nodes are of several kinds, by the GPUs themselves. */
+ * Two groups take the same time if they lie alike (cluster/lie.h). In a slice of a torus they do if one is
+ * the other shifted along the axes, the links of which are alike, and goes round no edge that the other
+ * does not (cluster/torus.h: a carry from one axis to the next would tell them apart). In other clusters
+ * without places they do if one is the other shifted by whole nodes, inside of a node, and if no link is
+ * degraded and nodes are of one kind; else it is the GPUs themselves that count. */
 #ifndef LS_NETWORK_CALL_TIMES_H
 #define LS_NETWORK_CALL_TIMES_H
 

@@ -122,9 +122,9 @@ add_row (Blocks *b, uint32_t host, Row row, const uint32_t *peers, uint32_t *ran
   for (uint32_t i = 0; i < row.n; i++)
     ranks[i] = rank_at (b, host, row.gpu + i);
   memcpy (&ranks[row.n], peers, row.n * sizeof *peers);
-  Sig key = shapes_key (b->shapes, row.to_next, ranks, 2 * row.n, &places, &n_places);
+  LsSig key = shapes_key (b->shapes, row.to_next, ranks, 2 * row.n, &places, &n_places);
   for (uint32_t i = 0; i < row.n; i++)
-    sig_add (&key, b->roles[ls_plan_role (b->plan, ranks[i])].id[SENDS + row.to_next]);
+    ls_sig_add (&key, b->roles[ls_plan_role (b->plan, ranks[i])].id[SENDS + row.to_next]);
   RowAt at = { .from = host, .to = host_of_peer (b, peers[0]), .first = b->row_places->len };
   g_array_append_vals (b->row_places, places, n_places);
   at.row = GPOINTER_TO_UINT (g_hash_table_lookup (b->known, &key));
@@ -132,7 +132,7 @@ add_row (Blocks *b, uint32_t host, Row row, const uint32_t *peers, uint32_t *ran
     if (!make_row (b, host, n_places, &row))
       return false;
     g_array_append_val (b->rows, row);
-    Sig *kept = ls_arena_new_array (b->arena, Sig, 1);
+    LsSig *kept = ls_arena_new_array (b->arena, LsSig, 1);
     *kept = key;
     g_hash_table_insert (b->known, kept, GUINT_TO_POINTER (at.row = b->rows->len));
   }
@@ -164,7 +164,7 @@ find_rows (Blocks *b)
                       *ranks = g_new (uint32_t, 2 * b->at->gpus_per_host);
   b->arena = ls_arena_new ();
   b->rows = g_array_new (FALSE, FALSE, sizeof (Row));
-  b->known = g_hash_table_new (sig_hash, sig_is_same);
+  b->known = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
   b->rows_at = g_array_new (FALSE, FALSE, sizeof (RowAt));
   b->row_places = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   for (uint32_t host = 0; host < b->at->n_hosts; host++)
@@ -176,29 +176,29 @@ find_rows (Blocks *b)
 
 /* --- to begin with --------------------------------------------------------------------- */
 
-static Sig
+static LsSig
 first_of_host (const Blocks *b, uint32_t host)
 {
   const double *slow = b->x->options->slow;
-  Sig sig = { .a = 1 };
+  LsSig sig = { .a = 1 };
   if (!ls_places_is_sound (b->x->cluster, host))
-    sig_add (&sig, UINT64_C (1) << 63 | host);
+    ls_sig_add (&sig, UINT64_C (1) << 63 | host);
   for (uint32_t i = 0; i < b->at->gpus_per_host; i++) {
     uint32_t rank = b->rank_of_gpu[host * b->at->gpus_per_host + i];
-    sig_add (&sig, rank == UINT32_MAX ? UINT64_MAX : ls_plan_role (b->plan, rank));
+    ls_sig_add (&sig, rank == UINT32_MAX ? UINT64_MAX : ls_plan_role (b->plan, rank));
     if (slow && rank != UINT32_MAX)
-      sig_add_double (&sig, slow[rank]);
+      ls_sig_add_double (&sig, slow[rank]);
   }
   return sig;
 }
 
 /* Of a group or a pod: its rates. */
-static Sig
+static LsSig
 first_above (const Blocks *b, uint32_t place)
 {
-  Sig sig = { .a = place < b->at->n_hosts + b->at->n_groups ? 2 : 3 };
+  LsSig sig = { .a = place < b->at->n_hosts + b->at->n_groups ? 2 : 3 };
   for (uint32_t i = 0; i < ls_places_n_at (b->at, place); i++)
-    sig_add_double (&sig, run_capacity (b->x, b->fastest, ls_places_resource (b->at, place, i)));
+    ls_sig_add_double (&sig, run_capacity (b->x, b->fastest, ls_places_resource (b->at, place, i)));
   return sig;
 }
 
@@ -206,17 +206,17 @@ first_above (const Blocks *b, uint32_t place)
 
 typedef struct {
   Blocks *b;
-  Sig *sums; /* [most of places, communicators] */
-  Sig *scratch;
+  LsSig *sums; /* [most of places, communicators] */
+  LsSig *scratch;
 } Round;
 
 /* Who sees what of a class by which label. */
 typedef enum { SEEN_PLACE, SEEN_COMM, SEEN_ROW, SEEN_PEERS } Seen;
 
-static inline Sig
+static inline LsSig
 sig_seen (Seen kind, uint32_t class, uint32_t label)
 {
-  return sig_of ((uint64_t) kind << 62 | (uint64_t) class << 32 | label);
+  return ls_sig_of ((uint64_t) kind << 62 | (uint64_t) class << 32 | label);
 }
 
 static void
@@ -226,11 +226,11 @@ refine_comms (Round *x)
   for (uint32_t c = 0; c < b->plan->n_comms; c++) {
     const Shape *shape = shapes_at (b->shapes, b->shape_of_comm[c]);
     const uint32_t *places = &b->places[b->first[c]];
-    Sig sum = { 0 }, own = sig_of (b->class_of_comm[c]);
+    LsSig sum = { 0 }, own = ls_sig_of (b->class_of_comm[c]);
     for (uint32_t k = 0; k < shape->n_places; k++)
       if (shape->label[k] > 0)
-        sig_add_times (&sum, 1, sig_seen (SEEN_PLACE, b->class_of_place[places[k]], shape->label[k]));
-    sig_add_sig (&own, sum);
+        ls_sig_add_times (&sum, 1, sig_seen (SEEN_PLACE, b->class_of_place[places[k]], shape->label[k]));
+    ls_sig_add_sig (&own, sum);
     x->scratch[c] = own;
   }
   b->n_comm_classes = sigs_number (x->scratch, b->plan->n_comms, b->class_of_comm);
@@ -245,7 +245,7 @@ add_comms (Round *x)
     const uint32_t *places = &b->places[b->first[c]];
     for (uint32_t k = 0; k < shape->n_places; k++)
       if (shape->label[k] > 0)
-        sig_add_times (&x->sums[places[k]], 1, sig_seen (SEEN_COMM, b->class_of_comm[c], shape->label[k]));
+        ls_sig_add_times (&x->sums[places[k]], 1, sig_seen (SEEN_COMM, b->class_of_comm[c], shape->label[k]));
   }
 }
 
@@ -257,10 +257,10 @@ add_rows (Round *x)
     const RowAt *at = &g_array_index (b->rows_at, RowAt, i);
     const Row *row = &g_array_index (b->rows, Row, at->row);
     const uint32_t *places = &g_array_index (b->row_places, uint32_t, at->first);
-    sig_add_times (&x->sums[at->from], 1, sig_seen (SEEN_PEERS, b->class_of_place[at->to], row->label));
+    ls_sig_add_times (&x->sums[at->from], 1, sig_seen (SEEN_PEERS, b->class_of_place[at->to], row->label));
     for (uint32_t k = 0; k < row->n_places; k++)
-      sig_add_times (&x->sums[places[k]], 1,
-                     sig_seen (SEEN_ROW, b->class_of_place[at->from], row->label + k));
+      ls_sig_add_times (&x->sums[places[k]], 1,
+                        sig_seen (SEEN_ROW, b->class_of_place[at->from], row->label + k));
   }
 }
 
@@ -272,11 +272,11 @@ refine_places (Round *x)
   add_comms (x);
   add_rows (x);
   for (uint32_t i = 0; i < b->n_places; i++) {
-    Sig own = sig_of (b->class_of_place[i]);
-    sig_add_sig (&own, x->sums[i]);
+    LsSig own = ls_sig_of (b->class_of_place[i]);
+    ls_sig_add_sig (&own, x->sums[i]);
     if (i < b->at->n_hosts) {
-      sig_add (&own, b->class_of_place[ls_places_group_of (b->at, i)]);
-      sig_add (&own, b->class_of_place[ls_places_pod_of (b->at, i)]);
+      ls_sig_add (&own, b->class_of_place[ls_places_group_of (b->at, i)]);
+      ls_sig_add (&own, b->class_of_place[ls_places_pod_of (b->at, i)]);
     }
     x->scratch[i] = own;
   }
@@ -301,7 +301,7 @@ refine_blocks (Blocks *b, const uint8_t *slot)
   uint32_t most = MAX (b->n_places, b->plan->n_comms) + 1;
   b->class_of_place = g_new (uint32_t, b->n_places + 1);
   b->class_of_comm = g_new (uint32_t, b->plan->n_comms + 1);
-  Round x = { b, g_new (Sig, most), g_new (Sig, most) };
+  Round x = { b, g_new (LsSig, most), g_new (LsSig, most) };
   begin (&x, slot);
   for (uint32_t before = 0, now = 1; now != before;) {
     before = b->n_place_classes + b->n_comm_classes;

@@ -58,7 +58,7 @@ typedef struct {
   uint32_t *places, *first; /* of a communicator, by their number in its shape: [n_comms + 1] */
   LsArena *arena;
   GArray *rows;       /* Row */
-  GHashTable *known;  /* Sig > row + 1 */
+  GHashTable *known;  /* LsSig > row + 1 */
   GArray *rows_at;    /* RowAt */
   GArray *row_places; /* uint32_t */
   uint32_t n_row_labels;

@@ -72,19 +72,19 @@ pattern_of (Lowering *l, const LsLoad *loads, uint32_t n)
 }
 
 static void
-add_plan (Lowering *l, CallKey key, const LsCollPlan *plan, uint64_t stall, Sig *sig)
+add_plan (Lowering *l, CallKey key, const LsCollPlan *plan, uint64_t stall, LsSig *sig)
 {
   sig_add_call (sig, key, plan, stall);
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     const LsPhase *p = &plan->phases[i];
     sig_add_phase (sig, p);
-    sig_add (sig, pattern_of (l, p->loads, p->demand_bytes > 0 ? p->n_loads : 0));
+    ls_sig_add (sig, pattern_of (l, p->loads, p->demand_bytes > 0 ? p->n_loads : 0));
   }
 }
 
 /* Calls of these ranks, in the order of the list. */
 static bool
-lower_calls (Lowering *l, const GArray *keys, const uint32_t *ranks, uint32_t n, Sig *sig)
+lower_calls (Lowering *l, const GArray *keys, const uint32_t *ranks, uint32_t n, LsSig *sig)
 {
   g_autoptr (LsArena) arena = ls_arena_new ();
   g_autoptr (LsCollMemo) memo = n > 2 ? ls_coll_memo_new () : NULL;
@@ -115,7 +115,7 @@ lower_comms (Lowering *l, const uint8_t *slot)
     const RoleCalls *role = &l->roles[ls_plan_role (l->plan, ls_comm_rank (comm, 0))];
     g_autofree uint32_t *ranks = ls_comm_ranks (comm);
     begin_owner (l, c);
-    sig_add (&l->out->comm[c], comm->n_ranks);
+    ls_sig_add (&l->out->comm[c], comm->n_ranks);
     if (!has_room (l)
         || !lower_calls (l, role->keys[CALLS + slot[c]], ranks, comm->n_ranks, &l->out->comm[c]))
       return false;
@@ -124,7 +124,7 @@ lower_comms (Lowering *l, const uint8_t *slot)
 }
 
 static void
-lower_copies (Lowering *l, const RoleCalls *role, uint32_t rank, Sig *sig)
+lower_copies (Lowering *l, const RoleCalls *role, uint32_t rank, LsSig *sig)
 {
   for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++) {
     const GArray *keys = role->keys[COPIES + d];
@@ -145,12 +145,12 @@ lower_rank (Lowering *l, uint32_t rank)
 {
   const LsBinding b = ls_plan_binding (l->plan, rank);
   const RoleCalls *role = &l->roles[b.role];
-  Sig *sig = &l->out->rank[rank];
+  LsSig *sig = &l->out->rank[rank];
   LsLoad kernel = { ls_cluster_hbm_resource (l->x->cluster, l->plan->gpu_of_rank[rank]), LS_COEF_ONE };
   begin_owner (l, l->plan->n_comms + rank);
-  sig_add (sig, b.role);
-  sig_add_double (sig, l->x->options->slow ? l->x->options->slow[rank] : 1);
-  sig_add (sig, (uint64_t) (run_kind_of (l->x, l->plan, rank) - l->x->kinds));
+  ls_sig_add (sig, b.role);
+  ls_sig_add_double (sig, l->x->options->slow ? l->x->options->slow[rank] : 1);
+  ls_sig_add (sig, (uint64_t) (run_kind_of (l->x, l->plan, rank) - l->x->kinds));
   pattern_of (l, &kernel, 1);
   for (int p = 0; p < 2; p++) {
     l->sends[rank][p] = begin_partners (l);
@@ -174,8 +174,8 @@ tell_traffic (Lowering *l, const uint32_t *number, FoldClasses *out)
     const LsPhase *p = l->x->traffic[t].phase;
     for (uint32_t i = 0; i < p->n_loads; i++) {
       uint32_t at = number[p->loads[i].resource] - 1;
-      sig_add (&l->out->resource[at], t);
-      sig_add (&l->out->resource[at], p->loads[i].coef);
+      ls_sig_add (&l->out->resource[at], t);
+      ls_sig_add (&l->out->resource[at], p->loads[i].coef);
       g_array_append_val (others, at);
     }
   }
@@ -204,9 +204,9 @@ number_resources (Lowering *l, FoldClasses *out)
     load->resource = number[load->resource] - 1;
   }
   l->out->n_resources = n_loaded;
-  l->out->resource = g_new0 (Sig, n_loaded + 1);
+  l->out->resource = g_new0 (LsSig, n_loaded + 1);
   for (uint32_t i = 0; i < n_loaded; i++)
-    sig_add_double (&l->out->resource[i], l->capacity[resource_of[i]]);
+    ls_sig_add_double (&l->out->resource[i], l->capacity[resource_of[i]]);
   tell_traffic (l, number, out);
   return resource_of;
 }
@@ -260,8 +260,8 @@ fold_by_walk (Run *x, const double *capacity, FoldClasses *out)
   r->n_comms = plan->n_comms;
   r->bindings = ls_plan_bindings (plan, x->arena);
   r->peers = peers;
-  r->rank = g_new0 (Sig, plan->n_ranks + 1);
-  r->comm = g_new0 (Sig, plan->n_comms + 1);
+  r->rank = g_new0 (LsSig, plan->n_ranks + 1);
+  r->comm = g_new0 (LsSig, plan->n_comms + 1);
   Lowering l = { .x = x, .plan = plan, .roles = x->role_calls, .capacity = capacity, .out = r };
   l.loads = g_array_new (FALSE, FALSE, sizeof (RefineLoad));
   l.patterns = g_array_new (FALSE, FALSE, sizeof (uint32_t));

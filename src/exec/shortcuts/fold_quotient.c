@@ -322,16 +322,16 @@ bindings_of (const Quotient *q)
   return bindings;
 }
 
-static Sig
+static LsSig
 first_of_rank (const Quotient *q, uint32_t i)
 {
   const double *slow = q->b->x->options->slow;
-  Sig sig = { 0 };
-  sig_add (&sig, ls_plan_role (q->b->plan, rank_at (q, i)));
-  sig_add_double (&sig, slow ? slow[rank_at (q, i)] : 1);
+  LsSig sig = { 0 };
+  ls_sig_add (&sig, ls_plan_role (q->b->plan, rank_at (q, i)));
+  ls_sig_add_double (&sig, slow ? slow[rank_at (q, i)] : 1);
   for (int p = 0; p < 3; p++)
     if (q->shape[i][p] != NO_SHAPE)
-      sig_add_sig (&sig, shapes_at (q->b->shapes, q->shape[i][p])->sig);
+      ls_sig_add_sig (&sig, shapes_at (q->b->shapes, q->shape[i][p])->sig);
   return sig;
 }
 
@@ -339,19 +339,19 @@ static void
 tell_apart (const Quotient *q, Refine *r)
 {
   const Blocks *b = q->b;
-  r->rank = g_new (Sig, r->n_ranks + 1);
-  r->comm = g_new0 (Sig, r->n_comms + 1);
-  r->resource = g_new0 (Sig, r->n_resources + 1);
+  r->rank = g_new (LsSig, r->n_ranks + 1);
+  r->comm = g_new0 (LsSig, r->n_comms + 1);
+  r->resource = g_new0 (LsSig, r->n_resources + 1);
   for (uint32_t i = 0; i < r->n_ranks; i++)
     r->rank[i] = first_of_rank (q, i);
   for (uint32_t c = 0; c < r->n_comms; c++) {
-    sig_add (&r->comm[c], b->plan->comms[q->comm[c]].n_ranks);
-    sig_add_sig (&r->comm[c], shapes_at (b->shapes, b->shape_of_comm[q->comm[c]])->sig);
+    ls_sig_add (&r->comm[c], b->plan->comms[q->comm[c]].n_ranks);
+    ls_sig_add_sig (&r->comm[c], shapes_at (b->shapes, b->shape_of_comm[q->comm[c]])->sig);
   }
   for (uint32_t class = 0; class < b->n_place_classes; class ++)
     for (uint32_t i = q->first_resource[class]; i < q->first_resource[class + 1]; i++) {
       uint32_t resource = ls_places_resource (b->at, q->place[class], i - q->first_resource[class]);
-      sig_add_double (&r->resource[i], run_capacity (b->x, b->fastest, resource));
+      ls_sig_add_double (&r->resource[i], run_capacity (b->x, b->fastest, resource));
     }
 }
 

@@ -2,40 +2,6 @@
 
 #include <string.h>
 
-guint
-sig_hash (gconstpointer key)
-{
-  return (guint) ((const Sig *) key)->a;
-}
-
-gboolean
-sig_is_same (gconstpointer a, gconstpointer b)
-{
-  return memcmp (a, b, sizeof (Sig)) == 0;
-}
-
-void
-sig_add (Sig *sig, uint64_t value)
-{
-  sig->a = sig_mix (sig->a * 3 + value + SIG_SALT_A);
-  sig->b = sig_mix ((sig->b ^ value) * 5 + SIG_SALT_B);
-}
-
-void
-sig_add_double (Sig *sig, double value)
-{
-  uint64_t bits;
-  memcpy (&bits, &value, sizeof bits);
-  sig_add (sig, bits);
-}
-
-void
-sig_add_sig (Sig *sig, Sig other)
-{
-  sig_add (sig, other.a);
-  sig_add (sig, other.b);
-}
-
 /* --- numbering -------------------------------------------------------------- */
 
 typedef struct {
@@ -53,7 +19,7 @@ slots_for (uint32_t n)
 }
 
 static uint32_t
-number (const Sig *sig, uint32_t n, Table *table, uint32_t *ret)
+number (const LsSig *sig, uint32_t n, Table *table, uint32_t *ret)
 {
   uint32_t n_ids = 0, mask = slots_for (n) - 1;
   g_autofree uint32_t *first_of = g_new (uint32_t, MAX (1, n));
@@ -61,7 +27,7 @@ number (const Sig *sig, uint32_t n, Table *table, uint32_t *ret)
   for (uint32_t i = 0; i < n; i++) {
     uint32_t at = (uint32_t) sig[i].a & mask;
     while (table->ids[at] != 0) {
-      const Sig *other = &sig[first_of[table->ids[at] - 1]];
+      const LsSig *other = &sig[first_of[table->ids[at] - 1]];
       if (other->a == sig[i].a && other->b == sig[i].b)
         break;
       at = (at + 1) & mask;
@@ -76,7 +42,7 @@ number (const Sig *sig, uint32_t n, Table *table, uint32_t *ret)
 }
 
 uint32_t
-sigs_number (const Sig *sig, uint32_t n, uint32_t *ret)
+sigs_number (const LsSig *sig, uint32_t n, uint32_t *ret)
 {
   Table table = { .ids = g_new (uint32_t, slots_for (n)) };
   uint32_t n_ids = number (sig, n, &table, ret);
@@ -90,27 +56,27 @@ typedef struct {
   const Refine *r;
   Classes c;
   Table table;
-  Sig *scratch;  /* [most of ranks, communicators, resources] */
-  Sig *sums;     /* the same                                  */
-  Sig *of_class; /* the same                                 */
+  LsSig *scratch;  /* [most of ranks, communicators, resources] */
+  LsSig *sums;     /* the same                                  */
+  LsSig *of_class; /* the same                                 */
 } Round;
 
 static void
 hash_classes (Round *x, uint32_t n, uint64_t salt)
 {
   for (uint32_t i = 0; i < n; i++)
-    x->of_class[i] = sig_of (salt << 32 | i);
+    x->of_class[i] = ls_sig_of (salt << 32 | i);
 }
 
 /* S of one that loads resources; of_class is that of resources. */
-static Sig
+static LsSig
 loads_of (const Round *x, uint32_t owner)
 {
   const Refine *r = x->r;
-  Sig sum = { 0 };
+  LsSig sum = { 0 };
   for (uint32_t i = r->first[owner]; i < r->first[owner + 1]; i++) {
     const RefineLoad *l = &r->loads[i];
-    sig_add_times (&sum, l->coef, sig_with (x->of_class[x->c.resource[l->resource]], l->pattern));
+    ls_sig_add_times (&sum, l->coef, ls_sig_with (x->of_class[x->c.resource[l->resource]], l->pattern));
   }
   return sum;
 }
@@ -125,12 +91,12 @@ add_members (Round *x)
     for (int s = 0; s < LS_SLOT_PREV; s++) {
       uint32_t comm = r->bindings[i].comm[s];
       if (comm != UINT32_MAX)
-        sig_add_times (&x->sums[comm], 1, sig_of ((uint64_t) (s + 16) << 32 | x->c.rank[i]));
+        ls_sig_add_times (&x->sums[comm], 1, ls_sig_of ((uint64_t) (s + 16) << 32 | x->c.rank[i]));
     }
   for (uint32_t c = 0; c < r->n_comms && r->members; c++)
     for (uint32_t i = r->first_member[c]; i < r->first_member[c + 1]; i++) {
       const RefineMember *m = &r->members[i];
-      sig_add_times (&x->sums[c], m->n, sig_of ((uint64_t) (m->slot + 16) << 32 | x->c.rank[m->rank]));
+      ls_sig_add_times (&x->sums[c], m->n, ls_sig_of ((uint64_t) (m->slot + 16) << 32 | x->c.rank[m->rank]));
     }
 }
 
@@ -141,9 +107,9 @@ refine_comms (Round *x)
   add_members (x);
   hash_classes (x, x->c.n_resources, 1);
   for (uint32_t i = 0; i < n; i++) {
-    x->scratch[i] = sig_of (x->c.comm[i]);
-    sig_add_sig (&x->scratch[i], x->sums[i]);
-    sig_add_sig (&x->scratch[i], loads_of (x, i));
+    x->scratch[i] = ls_sig_of (x->c.comm[i]);
+    ls_sig_add_sig (&x->scratch[i], x->sums[i]);
+    ls_sig_add_sig (&x->scratch[i], loads_of (x, i));
   }
   x->c.n_comms = number (x->scratch, n, &x->table, x->c.comm);
 }
@@ -155,13 +121,13 @@ refine_ranks (Round *x)
   hash_classes (x, x->c.n_resources, 1);
   for (uint32_t i = 0; i < n; i++) {
     const LsBinding *b = &x->r->bindings[i];
-    Sig sig = sig_of (x->c.rank[i]);
+    LsSig sig = ls_sig_of (x->c.rank[i]);
     for (int s = 0; s < LS_SLOT_PREV; s++)
-      sig_add (&sig, b->comm[s] == UINT32_MAX ? UINT64_MAX : x->c.comm[b->comm[s]]);
+      ls_sig_add (&sig, b->comm[s] == UINT32_MAX ? UINT64_MAX : x->c.comm[b->comm[s]]);
     for (int p = 0; p < 2; p++)
       if (x->r->peers[b->role] & 1 << p)
-        sig_add (&sig, x->c.rank[b->peer[p]]);
-    sig_add_sig (&sig, loads_of (x, x->r->n_comms + i));
+        ls_sig_add (&sig, x->c.rank[b->peer[p]]);
+    ls_sig_add_sig (&sig, loads_of (x, x->r->n_comms + i));
     x->scratch[i] = sig;
   }
   x->c.n_ranks = number (x->scratch, n, &x->table, x->c.rank);
@@ -175,13 +141,14 @@ add_loads (Round *x, const uint32_t *classes, uint32_t first, uint32_t n)
   for (uint32_t o = 0; o < n && !r->uses; o++)
     for (uint32_t i = r->first[first + o]; i < r->first[first + o + 1]; i++) {
       const RefineLoad *l = &r->loads[i];
-      sig_add_times (&x->sums[l->resource], l->coef, sig_with (x->of_class[classes[o]], l->pattern));
+      ls_sig_add_times (&x->sums[l->resource], l->coef, ls_sig_with (x->of_class[classes[o]], l->pattern));
     }
   for (uint32_t t = 0; t < r->n_resources && r->uses; t++)
     for (uint32_t i = r->first_use[t]; i < r->first_use[t + 1]; i++) {
       const RefineUse *u = &r->uses[i];
       if (u->owner >= first && u->owner < first + n)
-        sig_add_times (&x->sums[t], u->coef, sig_with (x->of_class[classes[u->owner - first]], u->pattern));
+        ls_sig_add_times (&x->sums[t], u->coef,
+                          ls_sig_with (x->of_class[classes[u->owner - first]], u->pattern));
     }
 }
 
@@ -195,8 +162,8 @@ refine_resources (Round *x)
   hash_classes (x, x->c.n_ranks, 3);
   add_loads (x, x->c.rank, r->n_comms, r->n_ranks);
   for (uint32_t i = 0; i < r->n_resources; i++) {
-    x->scratch[i] = sig_of (x->c.resource[i]);
-    sig_add_sig (&x->scratch[i], x->sums[i]);
+    x->scratch[i] = ls_sig_of (x->c.resource[i]);
+    ls_sig_add_sig (&x->scratch[i], x->sums[i]);
   }
   x->c.n_resources = number (x->scratch, r->n_resources, &x->table, x->c.resource);
 }
@@ -207,9 +174,9 @@ refine (const Refine *r)
   uint32_t n_ranks = r->n_ranks, n_comms = r->n_comms,
            most = MAX (MAX (n_ranks, n_comms), r->n_resources) + 1;
   Round x = { .r = r, .table.ids = g_new (uint32_t, slots_for (most)) };
-  x.scratch = g_new (Sig, most);
-  x.sums = g_new (Sig, most);
-  x.of_class = g_new (Sig, most);
+  x.scratch = g_new (LsSig, most);
+  x.sums = g_new (LsSig, most);
+  x.of_class = g_new (LsSig, most);
   x.c = (Classes) { .rank = g_new (uint32_t, n_ranks + 1),
                     .comm = g_new (uint32_t, n_comms + 1),
                     .resource = g_new (uint32_t, r->n_resources + 1) };

@@ -35,57 +35,11 @@
 #ifndef LS_EXEC_SHORTCUTS_REFINE_H
 #define LS_EXEC_SHORTCUTS_REFINE_H
 
+#include "base/digest.h"
 #include "plan/plan.h"
 
-typedef struct {
-  uint64_t a, b;
-} Sig;
-
-/* Order matters. */
-void sig_add (Sig *sig, uint64_t value);
-void sig_add_double (Sig *sig, double value);
-void sig_add_sig (Sig *sig, Sig other);
-
-/* Of hash tables. */
-guint sig_hash (gconstpointer key);
-gboolean sig_is_same (gconstpointer a, gconstpointer b);
-
-/* Finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
-static inline uint64_t
-sig_mix (uint64_t x)
-{
-  x = (x ^ x >> 30) * UINT64_C (0xbf58476d1ce4e5b9);
-  x = (x ^ x >> 27) * UINT64_C (0x94d049bb133111eb);
-  return x ^ x >> 31;
-}
-
-/* Its increment, the golden ratio, and the square root of 2: no relation between the two. */
-#define SIG_SALT_A UINT64_C (0x9e3779b97f4a7c15)
-#define SIG_SALT_B UINT64_C (0x6a09e667f3bcc909)
-
-static inline Sig
-sig_of (uint64_t value)
-{
-  return (Sig) { sig_mix (value + SIG_SALT_A), sig_mix (value ^ SIG_SALT_B) };
-}
-
-/* Hash of (thing, which of its own): the thing's for 0. */
-static inline Sig
-sig_with (Sig of_thing, uint32_t which)
-{
-  return which == 0 ? of_thing : (Sig) { sig_mix (of_thing.a + which), sig_mix (of_thing.b ^ which) };
-}
-
-/* A sum: order is of no consequence. */
-static inline void
-sig_add_times (Sig *sum, uint64_t n, Sig s)
-{
-  sum->a += n * s.a;
-  sum->b += n * s.b;
-}
-
 /* Returns how many differ; ret[i]: which of them sig[i] is, in the order of the first of each. */
-uint32_t sigs_number (const Sig *sig, uint32_t n, uint32_t *ret);
+uint32_t sigs_number (const LsSig *sig, uint32_t n, uint32_t *ret);
 
 typedef struct {
   uint64_t coef;
@@ -112,7 +66,7 @@ typedef struct Refine {
   uint32_t n_ranks, n_comms, n_resources;
   const LsBinding *bindings; /* [n_ranks] */
   const uint8_t *peers;      /* [n_roles] bit i: of ranks of this role, peer[i] matters */
-  Sig *rank, *comm, *resource;
+  LsSig *rank, *comm, *resource;
   const RefineLoad *loads;
   const uint32_t *first; /* [n_comms + n_ranks + 1] loads of each communicator, then of each rank */
   const RefineMember *members;

@@ -5,8 +5,6 @@
 #include "exec/copy_plan.h"
 #include "exec/state.h"
 
-#define NO_PLACE UINT32_MAX
-
 /* While a shape is found out: at which of its places something is loaded. */
 typedef struct {
   uint32_t place;
@@ -16,7 +14,7 @@ typedef struct {
 /* What was planned for ranks that lie in one way: other calls of ranks that lie alike add up the same
  * messages, and are planned for these ranks. */
 typedef struct {
-  Sig key; /* of how they lie */
+  LsSig key; /* of how they lie */
   uint32_t *ranks, n;
   LsCollMemo *memo;
 } Lying;
@@ -28,17 +26,14 @@ typedef struct {
 struct Shapes {
   const Run *x;
   const LsPlan *plan; /* whole */
-  LsPlaces at;
-  bool has_faults;
+  LsLie lie;
   LsArena *arena;
   GArray *shapes;      /* Shape */
-  GHashTable *known;   /* Sig of a key > shape + 1 */
+  GHashTable *known;   /* LsSig of a key > shape + 1 */
   GArray *loads;       /* PlaceLoad of all vectors */
   GArray *first;       /* uint32_t: where those of each vector begin, and of one more */
-  GHashTable *vectors; /* Sig > vector + 1 */
-  GHashTable *labels;  /* Sig > label */
-  uint32_t *number;    /* [places] of a place in the present shape, or NO_PLACE */
-  GArray *places;      /* uint32_t, by number */
+  GHashTable *vectors; /* LsSig > vector + 1 */
+  GHashTable *labels;  /* LsSig > label */
   GArray *found;       /* Found */
   Lying lying[N_LYING];
   uint32_t n_lying; /* that ever were; the i-th is lying[i % N_LYING] */
@@ -48,26 +43,22 @@ struct Shapes {
 Shapes *
 shapes_new (const Run *x)
 {
-  LsPlaces at;
-  if (!ls_places_init (&at, x->cluster))
+  LsLie lie;
+  if (!ls_lie_init (&lie, x->cluster))
     return NULL;
   Shapes *s = g_new0 (Shapes, 1);
-  uint32_t n = ls_places_n (&at), zero = 0;
+  uint32_t zero = 0;
   s->x = x;
   s->plan = x->plan;
-  s->at = at;
-  s->has_faults = x->cluster->spec.faults && x->cluster->spec.faults->len > 0;
+  s->lie = lie;
   s->arena = ls_arena_new ();
   s->shapes = g_array_new (FALSE, FALSE, sizeof (Shape));
-  s->known = g_hash_table_new (sig_hash, sig_is_same);
+  s->known = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
   s->loads = g_array_new (FALSE, FALSE, sizeof (PlaceLoad));
   s->first = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_array_append_val (s->first, zero);
-  s->vectors = g_hash_table_new (sig_hash, sig_is_same);
-  s->labels = g_hash_table_new (sig_hash, sig_is_same);
-  s->number = g_new (uint32_t, n);
-  memset (s->number, 0xff, n * sizeof *s->number);
-  s->places = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  s->vectors = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
+  s->labels = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
   s->found = g_array_new (FALSE, FALSE, sizeof (Found));
   s->patterns = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   return s;
@@ -92,8 +83,7 @@ shapes_free (Shapes *s)
   g_array_unref (s->first);
   g_hash_table_unref (s->vectors);
   g_hash_table_unref (s->labels);
-  g_free (s->number);
-  g_array_unref (s->places);
+  ls_lie_clear (&s->lie);
   g_array_unref (s->found);
   g_array_unref (s->patterns);
   for (uint32_t i = 0; i < N_LYING; i++)
@@ -104,7 +94,7 @@ shapes_free (Shapes *s)
 const LsPlaces *
 shapes_places (const Shapes *s)
 {
-  return &s->at;
+  return &s->lie.at;
 }
 
 const Shape *
@@ -129,107 +119,29 @@ shapes_n_vectors (const Shapes *s)
 
 /* --- where it lies ---------------------------------------------------------------- */
 
-/* Its number in the present shape; *ret_is_new: it had none. */
-static uint32_t
-number_of (Shapes *s, uint32_t place, bool *ret_is_new)
-{
-  *ret_is_new = s->number[place] == NO_PLACE;
-  if (*ret_is_new) {
-    s->number[place] = s->places->len;
-    g_array_append_val (s->places, place);
-  }
-  return s->number[place];
-}
-
-static void
-add_rates (const Shapes *s, uint32_t place, Sig *key)
-{
-  uint32_t n = ls_places_n_at (&s->at, place);
-  for (uint32_t i = 0; i < n; i++)
-    sig_add_double (key, ls_cluster_resource_capacity (s->x->cluster, ls_places_resource (&s->at, place, i)));
-}
-
-static void
-add_above (Shapes *s, uint32_t place, Sig *key)
-{
-  bool is_new;
-  sig_add (key, number_of (s, place, &is_new));
-  if (is_new && s->has_faults)
-    add_rates (s, place, key);
-}
-
-static void
-add_host (Shapes *s, uint32_t host, Sig *key)
-{
-  if (!ls_places_is_sound (s->x->cluster, host))
-    sig_add (key, UINT64_C (1) << 63 | host);
-  if (s->at.trunks_per_group > 0)
-    add_above (s, ls_places_group_of (&s->at, host), key);
-  if (s->at.trunks_per_pod > 0)
-    add_above (s, ls_places_pod_of (&s->at, host), key);
-}
-
-static void
-forget_places (Shapes *s)
-{
-  for (guint i = 0; i < s->places->len; i++)
-    s->number[g_array_index (s->places, uint32_t, i)] = NO_PLACE;
-  g_array_set_size (s->places, 0);
-}
-
-/* GPUs of one host are digits of a word, by this base. Words have both high bits, hosts have none or one. */
-static void
-add_gpu (const Shapes *s, uint32_t gpu, uint64_t *word, Sig *key)
-{
-  uint64_t base = s->at.gpus_per_host + 1;
-  if (*word > UINT64_MAX / 4 / base - 1) {
-    sig_add (key, UINT64_C (3) << 62 | *word);
-    *word = 0;
-  }
-  *word = *word * base + gpu + 1;
-}
-
 /* How these ranks lie. Numbers all their places. */
-static Sig
+static LsSig
 lie_of (Shapes *s, const uint32_t *ranks, uint32_t n)
 {
-  Sig key = { n, 0 };
-  uint32_t per_host = s->at.gpus_per_host, last = NO_PLACE;
-  uint64_t word = 0;
-  forget_places (s);
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t gpu = s->plan->gpu_of_rank[ranks[i]], host = gpu / per_host;
-    if (host != last) {
-      bool is_new;
-      sig_add (&key, UINT64_C (3) << 62 | word);
-      sig_add (&key, number_of (s, host, &is_new));
-      if (is_new)
-        add_host (s, host, &key);
-      last = host;
-      word = 0;
-    }
-    add_gpu (s, gpu - host * per_host, &word, &key);
-  }
-  sig_add (&key, UINT64_C (3) << 62 | word);
-  return key;
+  return ls_lie_of (&s->lie, s->plan->gpu_of_rank, ranks, n);
 }
 
 /* The same with a number for what they do. */
-static Sig
+static LsSig
 key_of (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n)
 {
-  Sig key = lie_of (s, ranks, n);
-  sig_add (&key, list);
+  LsSig key = lie_of (s, ranks, n);
+  ls_sig_add (&key, list);
   return key;
 }
 
-Sig
+LsSig
 shapes_key (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n, const uint32_t **ret_places,
             uint32_t *ret_n_places)
 {
-  Sig key = key_of (s, list, ranks, n);
-  *ret_places = &g_array_index (s->places, uint32_t, 0);
-  *ret_n_places = s->places->len;
+  LsSig key = key_of (s, list, ranks, n);
+  *ret_places = &g_array_index (s->lie.places, uint32_t, 0);
+  *ret_n_places = s->lie.places->len;
   return key;
 }
 
@@ -245,8 +157,8 @@ is_pattern (const Shapes *s, guint pattern, const LsLoad *loads, uint32_t n)
     return false;
   for (uint32_t i = 0; i < n; i++) {
     const Found *f = &g_array_index (s->found, Found, from + i);
-    uint32_t local, place = ls_places_find (&s->at, loads[i].resource, &local);
-    if (f->load.coef != loads[i].coef || f->load.local != local || f->place != s->number[place])
+    uint32_t local, place = ls_places_find (&s->lie.at, loads[i].resource, &local);
+    if (f->load.coef != loads[i].coef || f->load.local != local || f->place != s->lie.number[place])
       return false;
   }
   return true;
@@ -265,8 +177,8 @@ pattern_of (Shapes *s, const LsLoad *loads, uint32_t n, bool *ok)
   g_array_append_val (s->patterns, first);
   for (uint32_t i = 0; i < n; i++) {
     Found f = { .load = { .coef = loads[i].coef, .pattern = pattern } };
-    f.place = s->number[ls_places_find (&s->at, loads[i].resource, &f.load.local)];
-    *ok = *ok && f.place != NO_PLACE;
+    f.place = s->lie.number[ls_places_find (&s->lie.at, loads[i].resource, &f.load.local)];
+    *ok = *ok && f.place != LS_NO_PLACE;
     g_array_append_val (s->found, f);
   }
   return pattern;
@@ -274,7 +186,7 @@ pattern_of (Shapes *s, const LsLoad *loads, uint32_t n, bool *ok)
 
 /* patterns: [plan->n_phases], filled in. */
 static bool
-add_plan (Shapes *s, CallKey key, const LsCollPlan *plan, uint64_t stall, uint32_t *patterns, Sig *sig)
+add_plan (Shapes *s, CallKey key, const LsCollPlan *plan, uint64_t stall, uint32_t *patterns, LsSig *sig)
 {
   bool ok = true;
   sig_add_call (sig, key, plan, stall);
@@ -282,7 +194,7 @@ add_plan (Shapes *s, CallKey key, const LsCollPlan *plan, uint64_t stall, uint32
     const LsPhase *p = &plan->phases[i];
     patterns[i] = pattern_of (s, p->loads, p->demand_bytes > 0 ? p->n_loads : 0, &ok);
     sig_add_phase (sig, p);
-    sig_add (sig, patterns[i]);
+    ls_sig_add (sig, patterns[i]);
   }
   return ok;
 }
@@ -291,7 +203,7 @@ add_plan (Shapes *s, CallKey key, const LsCollPlan *plan, uint64_t stall, uint32
 static void
 sort_found (Shapes *s)
 {
-  uint32_t n_places = s->places->len;
+  uint32_t n_places = s->lie.places->len;
   g_autofree uint32_t *first = g_new0 (uint32_t, n_places + 1);
   GArray *sorted = g_array_sized_new (FALSE, FALSE, sizeof (Found), s->found->len);
   g_array_set_size (sorted, s->found->len);
@@ -307,10 +219,10 @@ sort_found (Shapes *s)
   s->found = sorted;
 }
 
-static Sig *
-keep_sig (Shapes *s, Sig sig)
+static LsSig *
+keep_sig (Shapes *s, LsSig sig)
 {
-  Sig *kept = ls_arena_new_array (s->arena, Sig, 1);
+  LsSig *kept = ls_arena_new_array (s->arena, LsSig, 1);
   *kept = sig;
   return kept;
 }
@@ -319,11 +231,11 @@ keep_sig (Shapes *s, Sig sig)
 static uint32_t
 vector_of (Shapes *s, guint from, guint to)
 {
-  Sig sig = { to - from, 0 };
+  LsSig sig = { to - from, 0 };
   for (guint i = from; i < to; i++) {
     const PlaceLoad *l = &g_array_index (s->found, Found, i).load;
-    sig_add (&sig, (uint64_t) l->pattern << 32 | l->local);
-    sig_add (&sig, l->coef);
+    ls_sig_add (&sig, (uint64_t) l->pattern << 32 | l->local);
+    ls_sig_add (&sig, l->coef);
   }
   guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->vectors, &sig));
   if (known > 0)
@@ -337,25 +249,25 @@ vector_of (Shapes *s, guint from, guint to)
 }
 
 /* Which GPUs of each place, of hosts, members have: newly allocated. */
-static Sig *
+static LsSig *
 find_members (const Shapes *s, const uint32_t *ranks, uint32_t n)
 {
-  Sig *members = g_new0 (Sig, s->places->len + 1);
+  LsSig *members = g_new0 (LsSig, s->lie.places->len + 1);
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t gpu = s->plan->gpu_of_rank[ranks[i]], host = gpu / s->at.gpus_per_host;
-    sig_add_times (&members[s->number[host]], 1, sig_of (gpu % s->at.gpus_per_host));
+    uint32_t gpu = s->plan->gpu_of_rank[ranks[i]], host = gpu / s->lie.at.gpus_per_host;
+    ls_sig_add_times (&members[s->lie.number[host]], 1, ls_sig_of (gpu % s->lie.at.gpus_per_host));
   }
   return members;
 }
 
 static uint32_t
-label_of (Shapes *s, uint32_t vector, Sig members)
+label_of (Shapes *s, uint32_t vector, LsSig members)
 {
   uint32_t n_loads;
   shapes_vector (s, vector, &n_loads);
   if (n_loads == 0 && members.a == 0 && members.b == 0)
     return 0;
-  sig_add (&members, vector);
+  ls_sig_add (&members, vector);
   guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->labels, &members));
   if (known == 0) {
     known = g_hash_table_size (s->labels) + 1;
@@ -366,11 +278,11 @@ label_of (Shapes *s, uint32_t vector, Sig members)
 
 /* Of what was found, of these ranks; `shape` has the calls. */
 static uint32_t
-keep_shape (Shapes *s, Sig key, Shape shape, const uint32_t *ranks, uint32_t n_ranks)
+keep_shape (Shapes *s, LsSig key, Shape shape, const uint32_t *ranks, uint32_t n_ranks)
 {
-  uint32_t n = s->places->len, *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1)),
+  uint32_t n = s->lie.places->len, *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1)),
            *label = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1));
-  g_autofree Sig *members = find_members (s, ranks, n_ranks);
+  g_autofree LsSig *members = find_members (s, ranks, n_ranks);
   sort_found (s);
   for (guint place = 0, i = 0; place < n; place++) {
     guint from = i;
@@ -406,10 +318,10 @@ has_room (const Shapes *s)
 
 /* The first that lay so, as far as they are kept. */
 static Lying *
-find_lying (Shapes *s, Sig key, const uint32_t *ranks, uint32_t n)
+find_lying (Shapes *s, LsSig key, const uint32_t *ranks, uint32_t n)
 {
   for (uint32_t i = 0; i < MIN (s->n_lying, N_LYING); i++)
-    if (sig_is_same (&s->lying[i].key, &key))
+    if (ls_sig_is_same (&s->lying[i].key, &key))
       return &s->lying[i];
   Lying *l = &s->lying[s->n_lying++ % N_LYING];
   lying_clear (l);
@@ -418,7 +330,7 @@ find_lying (Shapes *s, Sig key, const uint32_t *ranks, uint32_t n)
 }
 
 static uint32_t
-lower_calls (Shapes *s, Sig key, const GArray *keys, const uint32_t *ranks, uint32_t n, LsCollMemo *memo)
+lower_calls (Shapes *s, LsSig key, const GArray *keys, const uint32_t *ranks, uint32_t n, LsCollMemo *memo)
 {
   g_autoptr (LsArena) arena = ls_arena_new ();
   ShapedCalls *shaped = ls_arena_new_array (s->x->arena, ShapedCalls, 1);
@@ -445,8 +357,8 @@ uint32_t
 shapes_of_calls (Shapes *s, const GArray *keys, uint32_t list, const uint32_t *ranks, uint32_t n,
                  const uint32_t **ret_places)
 {
-  Sig lie = lie_of (s, ranks, n), key = lie;
-  sig_add (&key, list);
+  LsSig lie = lie_of (s, ranks, n), key = lie;
+  ls_sig_add (&key, list);
   guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->known, &key));
   uint32_t shape = known - 1;
   if (known == 0 && n <= 2)
@@ -457,7 +369,7 @@ shapes_of_calls (Shapes *s, const GArray *keys, uint32_t list, const uint32_t *r
     shape = lower_calls (s, key, keys, first->ranks, n, first->memo);
     lie_of (s, ranks, n);
   }
-  *ret_places = &g_array_index (s->places, uint32_t, 0);
+  *ret_places = &g_array_index (s->lie.places, uint32_t, 0);
   return shape;
 }
 
@@ -465,10 +377,10 @@ uint32_t
 shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank)
 {
   uint32_t gpu = s->plan->gpu_of_rank[rank];
-  Sig key = key_of (s, UINT32_MAX, &rank, 1);
+  LsSig key = key_of (s, UINT32_MAX, &rank, 1);
   Shape shape = { 0 };
   for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
-    sig_add (&key, role->id[COPIES + d]);
+    ls_sig_add (&key, role->id[COPIES + d]);
   guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->known, &key));
   if (known > 0)
     return known - 1;

@@ -1,11 +1,8 @@
 /* exec/shortcuts/shapes.h — what calls load, by the shape of their ranks instead of by the ranks (private to
  * exec/).
  *
- * The hosts that the members of a communicator are on have numbers in the order in which members come to
- * them, and so have the groups and pods of these hosts (cluster/places.h). Two communicators have one shape
- * if members i of both are GPUs of one number in hosts of one number, for all i, if groups and pods of hosts
- * agree, and if they make the same calls. What the one loads at a place, the other loads at the place of the
- * same number. A host with faults is like no other, and a group or pod is like those of the same rates.
+ * Two communicators have one shape if their members lie alike (cluster/lie.h), and if they make the same
+ * calls. What the one loads at a place, the other loads at the place of the same number.
  *
  * What is loaded at a place is a *vector*: a list of (resource by its number there, pattern, coefficient).
  * Most places have one of a few: of a ring all hosts the same, of a tree one for each way to be part of it.
@@ -13,7 +10,7 @@
 #ifndef LS_EXEC_SHORTCUTS_SHAPES_H
 #define LS_EXEC_SHORTCUTS_SHAPES_H
 
-#include "cluster/places.h"
+#include "cluster/lie.h"
 #include "exec/calls.h"
 #include "exec/shortcuts/refine.h"
 
@@ -39,7 +36,7 @@ struct ShapedCalls {
 };
 
 typedef struct {
-  Sig sig; /* of all that the calls are, but for where */
+  LsSig sig; /* of all that the calls are, but for where */
   uint32_t n_patterns, n_places;
   const ShapedCalls *calls; /* in the arena of the run; of copies NULL */
   const uint32_t *vector;   /* [n_places] */
@@ -59,8 +56,8 @@ const LsPlaces *shapes_places (const Shapes *s);
 uint32_t shapes_of_calls (Shapes *s, const GArray *keys, uint32_t list, const uint32_t *ranks, uint32_t n,
                           const uint32_t **ret_places);
 /* How these ranks lie, with a number for what they do; where, as above. */
-Sig shapes_key (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n, const uint32_t **ret_places,
-                uint32_t *ret_n_places);
+LsSig shapes_key (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n, const uint32_t **ret_places,
+                  uint32_t *ret_n_places);
 /* The copies of a rank; it has one place. */
 uint32_t shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank);
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cluster/lie.h"
 #include <lockstep/error.h>
 
 static void
@@ -243,8 +244,33 @@ lists_with_mistakes_are_refused (void)
   REFUSE (odd_list (ideal), "a rule places NICs of rail 2; there are 2 rails", place_nics (&s, 2, 0, 0, "a"));
 }
 
-LS_TEST_SUITE (LS_TEST (fat_trees_agree_with_search), LS_TEST (a_route_reads_as_expected),
-               LS_TEST (bandwidth_of_levels_is_that_of_a_superpod),
+/* Pins the example of lie.h: which lists of GPUs may stand for each other. */
+static void
+gpus_lie_alike_by_hosts_and_leaves (void)
+{
+  static const struct {
+    uint32_t gpus[3];
+    bool is_alike; /* to the first */
+  } lists[] = {
+    { { 0, 8, 16 }, true },   { { 32, 40, 48 }, true }, { { 16, 24, 0 }, true }, { { 33, 41, 49 }, false },
+    { { 8, 16, 24 }, false }, { { 0, 16, 32 }, false }, { { 0, 1, 16 }, false }, { { 8, 0, 16 }, true },
+  };
+  LsClusterSpec s = tiny_dgx (7);
+  s.nodes_per_leaf = 2;
+  s.oversubscription = 2;
+  g_autoptr (LsCluster) c = build (&s);
+  LsLie lie;
+  LS_CHECK (ls_lie_init (&lie, c));
+  LsSig first = ls_lie_of (&lie, NULL, lists[0].gpus, 3);
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
+    LsSig own = ls_lie_of (&lie, NULL, lists[i].gpus, 3);
+    ls_check_impl (ls_sig_is_same (&own, &first) == lists[i].is_alike, __FILE__, __LINE__, "list %u", i);
+  }
+  ls_lie_clear (&lie);
+}
+
+LS_TEST_SUITE (LS_TEST (gpus_lie_alike_by_hosts_and_leaves), LS_TEST (fat_trees_agree_with_search),
+               LS_TEST (a_route_reads_as_expected), LS_TEST (bandwidth_of_levels_is_that_of_a_superpod),
                LS_TEST (spine_oversubscription_takes_uplinks_away), LS_TEST (lists_agree_with_search),
                LS_TEST (a_list_can_say_what_a_leaf_spine_says), LS_TEST (pxn_keeps_to_the_rail),
                LS_TEST (what_cannot_be_built_is_refused), LS_TEST (lists_with_mistakes_are_refused))

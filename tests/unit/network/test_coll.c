@@ -300,7 +300,7 @@ check_all (LsClusterSpec spec)
   const LsCollKind kinds[] = { LS_COLL_ALL_REDUCE, LS_COLL_ALL_TO_ALL, LS_COLL_REDUCE_SCATTER };
   for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
     for (uint32_t n = 2; n <= 8; n *= 2)
-      for (uint32_t stride = 1; stride <= 8; stride *= 2)
+      for (uint32_t stride = 1; stride <= 16; stride *= 2)
         for (uint32_t first = 0; first < c->n_gpus; first++)
           check_group (times, c, kinds[k], first, stride, n);
 }
@@ -308,8 +308,19 @@ check_all (LsClusterSpec spec)
 static void
 groups_that_lie_alike_share_an_answer (void)
 {
+  LsClusterSpec leaves = tiny_dgx (7), cut = tiny_dgx (4);
+  leaves.nodes_per_leaf = 2; /* neighbours share a leaf or do not */
+  leaves.oversubscription = 2;
+  cut.nodes_per_leaf = 2;
+  cut.faults = g_array_new (FALSE, TRUE, sizeof (LsFault));
+  const LsFault half = { .link = (char *) "node1/nic0>leaf0", .capacity = 0.5 };
+  g_array_append_val (cut.faults, half);
   check_all (tiny_dgx (3));
+  check_all (leaves);
+  check_all (tiny_fat_tree (9));
+  check_all (cut);
   check_all (tiny_torus (1, 4, 4, 0, LS_WRAP_NONE));
+  g_array_unref (cut.faults);
 }
 
 static void

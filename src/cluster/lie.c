@@ -1,0 +1,108 @@
+#include "cluster/lie.h"
+
+#include <string.h>
+
+bool
+ls_lie_init (LsLie *l, const LsCluster *c)
+{
+  LsPlaces at;
+  if (!ls_places_init (&at, c))
+    return false;
+  uint32_t n = ls_places_n (&at);
+  *l = (LsLie) { .cluster = c, .at = at, .has_faults = c->spec.faults && c->spec.faults->len > 0 };
+  l->number = g_new (uint32_t, n);
+  memset (l->number, 0xff, n * sizeof *l->number);
+  l->places = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  return true;
+}
+
+void
+ls_lie_clear (LsLie *l)
+{
+  g_free (l->number);
+  g_array_unref (l->places);
+}
+
+/* Its number in the present list; *ret_is_new: it had none. */
+static uint32_t
+number_of (LsLie *l, uint32_t place, bool *ret_is_new)
+{
+  *ret_is_new = l->number[place] == LS_NO_PLACE;
+  if (*ret_is_new) {
+    l->number[place] = l->places->len;
+    g_array_append_val (l->places, place);
+  }
+  return l->number[place];
+}
+
+static void
+add_rates (const LsLie *l, uint32_t place, LsSig *key)
+{
+  uint32_t n = ls_places_n_at (&l->at, place);
+  for (uint32_t i = 0; i < n; i++)
+    ls_sig_add_double (key, ls_cluster_resource_capacity (l->cluster, ls_places_resource (&l->at, place, i)));
+}
+
+static void
+add_above (LsLie *l, uint32_t place, LsSig *key)
+{
+  bool is_new;
+  ls_sig_add (key, number_of (l, place, &is_new));
+  if (is_new && l->has_faults)
+    add_rates (l, place, key);
+}
+
+static void
+add_host (LsLie *l, uint32_t host, LsSig *key)
+{
+  if (!ls_places_is_sound (l->cluster, host))
+    ls_sig_add (key, UINT64_C (1) << 63 | host);
+  if (l->at.trunks_per_group > 0)
+    add_above (l, ls_places_group_of (&l->at, host), key);
+  if (l->at.trunks_per_pod > 0)
+    add_above (l, ls_places_pod_of (&l->at, host), key);
+}
+
+static void
+forget_places (LsLie *l)
+{
+  for (guint i = 0; i < l->places->len; i++)
+    l->number[g_array_index (l->places, uint32_t, i)] = LS_NO_PLACE;
+  g_array_set_size (l->places, 0);
+}
+
+/* GPUs of one host are digits of a word, by this base. Words have both high bits, hosts have none or one. */
+static void
+add_gpu (const LsLie *l, uint32_t gpu, uint64_t *word, LsSig *key)
+{
+  uint64_t base = l->at.gpus_per_host + 1;
+  if (*word > UINT64_MAX / 4 / base - 1) {
+    ls_sig_add (key, UINT64_C (3) << 62 | *word);
+    *word = 0;
+  }
+  *word = *word * base + gpu + 1;
+}
+
+LsSig
+ls_lie_of (LsLie *l, const uint32_t *gpu_of, const uint32_t *members, uint32_t n)
+{
+  LsSig key = { n, 0 };
+  uint32_t per_host = l->at.gpus_per_host, last = LS_NO_PLACE;
+  uint64_t word = 0;
+  forget_places (l);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t gpu = gpu_of ? gpu_of[members[i]] : members[i], host = gpu / per_host;
+    if (host != last) {
+      bool is_new;
+      ls_sig_add (&key, UINT64_C (3) << 62 | word);
+      ls_sig_add (&key, number_of (l, host, &is_new));
+      if (is_new)
+        add_host (l, host, &key);
+      last = host;
+      word = 0;
+    }
+    add_gpu (l, gpu - host * per_host, &word, &key);
+  }
+  ls_sig_add (&key, UINT64_C (3) << 62 | word);
+  return key;
+}
