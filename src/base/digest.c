@@ -62,13 +62,6 @@ ls_sig_is_same (const void *a, const void *b)
 }
 
 void
-ls_sig_add (LsSig *sig, uint64_t value)
-{
-  sig->a = ls_sig_mix (sig->a * 3 + value + LS_SIG_SALT_A);
-  sig->b = ls_sig_mix ((sig->b ^ value) * 5 + LS_SIG_SALT_B);
-}
-
-void
 ls_sig_add_double (LsSig *sig, double value)
 {
   uint64_t bits;

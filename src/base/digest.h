@@ -21,11 +21,6 @@ typedef struct {
   uint64_t a, b;
 } LsSig;
 
-/* Order matters. */
-void ls_sig_add (LsSig *sig, uint64_t value);
-void ls_sig_add_double (LsSig *sig, double value);
-void ls_sig_add_sig (LsSig *sig, LsSig other);
-
 /* Of hash tables. */
 unsigned ls_sig_hash (const void *key);
 int ls_sig_is_same (const void *a, const void *b);
@@ -42,6 +37,17 @@ ls_sig_mix (uint64_t x)
 /* Its increment, the golden ratio, and the square root of 2: no relation between the two. */
 #define LS_SIG_SALT_A UINT64_C (0x9e3779b97f4a7c15)
 #define LS_SIG_SALT_B UINT64_C (0x6a09e667f3bcc909)
+
+/* Order matters. */
+static inline void
+ls_sig_add (LsSig *sig, uint64_t value)
+{
+  sig->a = ls_sig_mix (sig->a * 3 + value + LS_SIG_SALT_A);
+  sig->b = ls_sig_mix ((sig->b ^ value) * 5 + LS_SIG_SALT_B);
+}
+
+void ls_sig_add_double (LsSig *sig, double value);
+void ls_sig_add_sig (LsSig *sig, LsSig other);
 
 static inline LsSig
 ls_sig_of (uint64_t value)
