@@ -1,5 +1,4 @@
-/* How much of each link a step uses. Trunks only: an HBM is shared like a link but is
- * none. */
+/* How much of each link a step uses. Trunks only: an HBM is shared like a link but is none. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,17 +285,34 @@ tally_trunk (Places *p, Column *column, uint32_t trunk, bool is_plain)
   column->n++;
 }
 
+/* As in the row before, which begins at `before`: what was used there is used. */
+static void
+repeat_row (Column *columns, uint32_t n, uint32_t before, uint32_t first)
+{
+  for (uint32_t i = 0; i < n; i++)
+    if (columns[i].n > 0 && columns[i].last == before + i) {
+      columns[i].last = first + i;
+      columns[i].n++;
+    }
+}
+
 static void
 tally_places (Places *p, uint32_t from, uint32_t n, uint32_t n_trunks)
 {
   g_autofree Column *columns = g_new (Column, n_trunks + 1);
   for (uint32_t i = 0; i < n_trunks; i++)
     columns[i] = (Column) { .first = UINT32_MAX };
-  for (uint32_t place = from; place < from + n && n_trunks > 0; place++) {
+  bool was_plain = false;
+  for (uint32_t place = from, before = 0; place < from + n && n_trunks > 0; place++) {
     bool is_plain = place < p->at.n_hosts && ls_places_is_sound (p->c, place);
     uint32_t first = ls_places_resource (&p->at, place, 0);
-    for (uint32_t i = 0; i < n_trunks; i++)
+    bool is_repeated = is_plain && was_plain && ls_timeline_is_alike (p->t, place - 1, place);
+    if (is_repeated)
+      repeat_row (columns, n_trunks, before, first);
+    for (uint32_t i = 0; i < n_trunks && !is_repeated; i++)
       tally_trunk (p, &columns[i], first + i, is_plain);
+    was_plain = is_plain;
+    before = first;
   }
   for (uint32_t i = 0; i < n_trunks; i++) {
     end_row (p, &columns[i]);

@@ -143,6 +143,12 @@ ls_timeline_bytes (const LsTimeline *t, uint32_t resource)
   return class == NO_CLASS ? 0 : t->bytes_at[class];
 }
 
+bool
+ls_timeline_is_alike (const LsTimeline *t, uint32_t a, uint32_t b)
+{
+  return t->places && t->places->class_of_place[a] == t->places->class_of_place[b];
+}
+
 /* What one of each class carries, newly allocated: [classes of resources]. */
 static double *
 bytes_of_classes (const Run *x, const XJob *job, uint32_t step)

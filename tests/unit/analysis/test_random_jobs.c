@@ -11,6 +11,7 @@
 #include "random_job.h"
 
 #include "analysis/report.h"
+#include "exec/shortcuts/fold.h"
 
 static void
 check_parts (const LsTimeline *t, guint32 seed)
@@ -143,6 +144,35 @@ check_reports (const LsReport *a, const LsReport *b, guint32 seed)
                  seed, a->n_links, a->n_link_groups, b->n_links, b->n_link_groups);
 }
 
+#define N_CLASSES 3 /* of hosts, of groups, of pods: each */
+
+/* What lies at places of a few classes, in runs of one class: of each resource there a class of its own, or none.
+ * False: the cluster has no places. */
+static bool
+draw_places (GRand *rand, const LsCluster *c, FoldPlaces *ret, double *ret_bytes_at)
+{
+  if (!ls_places_init (&ret->at, c))
+    return false;
+  const uint32_t n_of[] = { ret->at.n_hosts, ret->at.n_groups, ret->at.n_pods };
+  uint32_t most = 0, place = 0;
+  ret->class_of_place = g_new0 (uint32_t, ls_places_n (&ret->at) + 1);
+  for (uint32_t kind = 0; kind < 3; kind++)
+    for (uint32_t i = 0, class = 0; i < n_of[kind]; i++, place++) {
+      class = g_rand_int_range (rand, 0, 3) > 0 ? class : (uint32_t) g_rand_int_range (rand, 0, N_CLASSES);
+      ret->class_of_place[place] = kind * N_CLASSES + class;
+      most = MAX (most, ls_places_n_at (&ret->at, place));
+    }
+  ret->first = g_new (uint32_t, 3 * N_CLASSES);
+  ret->class_of = g_new (uint32_t, 3 * N_CLASSES * most + 1);
+  for (uint32_t i = 0; i < 3 * N_CLASSES; i++)
+    ret->first[i] = i * most;
+  for (uint32_t i = 0; i < 3 * N_CLASSES * most; i++)
+    ret->class_of[i] = g_rand_boolean (rand) ? UINT32_MAX : (uint32_t) g_rand_int_range (rand, 0, N_CLASSES);
+  for (uint32_t i = 0; i < N_CLASSES; i++)
+    ret_bytes_at[i] = g_rand_double_range (rand, 1, 1e9);
+  return true;
+}
+
 static void
 links_by_place_are_links_one_by_one (void)
 {
@@ -164,14 +194,20 @@ links_by_place_are_links_one_by_one (void)
     if (!c)
       continue;
     g_autofree double *bytes = draw_bytes (rand, c);
-    const LsTimeline t
-        = { .n_resources = ls_cluster_n_resources (c), .resource_bytes = bytes, .window_end = LS_S };
+    LsTimeline t = { .n_resources = ls_cluster_n_resources (c), .resource_bytes = bytes, .window_end = LS_S };
+    FoldPlaces places = { 0 };
+    double bytes_at[N_CLASSES];
+    t.bytes_at = bytes_at;
+    t.places = seed % 4 < 2 && draw_places (rand, c, &places, bytes_at) ? &places : NULL;
     LsReport by_place = { 0 }, each = { 0 };
     ls_link_use_report (&by_place, &t, c);
     ls_link_use_report_each (&each, &t, c);
     check_reports (&by_place, &each, seed);
     ls_report_clear (&by_place);
     ls_report_clear (&each);
+    g_free (places.class_of_place);
+    g_free (places.first);
+    g_free (places.class_of);
   }
 }
 
