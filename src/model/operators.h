@@ -178,9 +178,11 @@ typedef struct {
 void ls_context_step (const LsModel *m, const LsShard *s, LsContextPlace place, LsContextStep *ret_step);
 /* A copy of n_bytes, read and written, before or after an exchange. */
 LsKernel ls_context_copy (const LsShard *s, const char *name, uint64_t n_bytes);
-/* Bytes of this rank's Q, as of the context, and of its K, as of its V. */
-uint64_t ls_context_q_bytes (const LsModel *m, const LsShard *s);
-uint64_t ls_context_k_bytes (const LsModel *m, const LsShard *s);
+/* Bytes of this rank's tokens. */
+typedef struct {
+  uint64_t q, k, v, context;
+} LsContextBytes;
+LsContextBytes ls_context_bytes (const LsModel *m, const LsShard *s);
 
 /* Bytes of the tensor between two layers on one rank (2sbh, /t with SP). */
 uint64_t ls_boundary_bytes (const LsModel *m, const LsShard *s);

@@ -213,7 +213,8 @@ window_share (const LsCut *cut)
 LsKernel
 ls_attention_kernel (const LsCut *cut, const LsAttentionPart *part, bool is_backward)
 {
-  double sequences = cut->shard->micro_batch, head_dim = cut->model->head_dim;
+  uint64_t width = cut->model->head_dim + ls_model_v_dim (cut->model);
+  double sequences = cut->shard->micro_batch, head_dim = (double) width / 2;
   double q = sequences * (double) part->queries * (double) part->heads * head_dim;
   double kv = sequences * (double) part->keys * (double) part->kv_heads * head_dim;
   double flops = 4 * q * (double) part->keys * part->pairs * window_share (cut);
@@ -227,7 +228,7 @@ ls_attention_kernel (const LsCut *cut, const LsAttentionPart *part, bool is_back
     .dtype = cut->act,
     .m = part->queries,
     .n = part->keys,
-    .k = cut->model->head_dim,
+    .k = width / 2,
     .batch = cut->shard->micro_batch * part->heads,
     .flops = is_backward ? 2.5 * flops : flops,
     .bytes = cut->elt * n_tensors * (q + kv) + lse,

@@ -151,6 +151,7 @@ typedef struct {
   uint32_t cp_rank; /* whose queries, where ranks meet documents that others do not */
 } LsAttentionPart;
 
+/* Values of another width than keys: as if both had their mean (operators_mla.c). */
 LsKernel ls_attention_kernel (const LsCut *cut, const LsAttentionPart *part, bool is_backward);
 
 /* Attention over sequences that are cut over ranks: what op keeps; its kernels are those of

@@ -25,6 +25,10 @@
  * Worked example: s = 8192, c = 4, b = 1, d = 4096: 4 steps of 4 * 2048^2 * 4096 / 2 = 34.4
  * GFLOP, 137 together; times 4 ranks that is 4 s^2 d / 2.
  *
+ * Latent attention cuts and sends what its up-projections make: keys n wide, values and so the context v
+ * wide (Transformer Engine, AttnFuncWithCPAndKVP2P with enable_mla); its kernels are those of heads
+ * (n + v) / 2 wide (operators_mla.c). An indexer would need the keys of all ranks before it chooses: refused.
+ *
  * A window leaves less of each step: all steps are taken to lose the same share, and all keys and values
  * travel. So do documents in a ring, which cuts each of them over its ranks (Transformer Engine's thd
  * layout); with an all-gather whole sequences are cut, and a rank meets what it meets (model/documents.h).
@@ -99,19 +103,21 @@ part_of (const LsCut *cut, uint32_t cp_rank, uint32_t step, LsAttentionPart *par
   return true;
 }
 
-/* The first result is copied, others are added to: read both, write one. */
+/* The first result is copied, others are added to: read both, write one. The context is as wide as values. */
 static LsKernel
 merge_of (const LsCut *cut, const LsAttentionPart *part, bool is_first, bool is_backward)
 {
-  double sequences = cut->shard->micro_batch, head_dim = cut->model->head_dim;
-  double q = sequences * (double) part->queries * (double) part->heads * head_dim;
-  double kv = sequences * (double) part->keys * (double) part->kv_heads * head_dim;
-  double lse = 4 * sequences * (double) part->queries * (double) part->heads;
+  double sequences = cut->shard->micro_batch, head_dim = cut->model->head_dim,
+         v_dim = ls_model_v_dim (cut->model);
+  double q = sequences * (double) part->queries * (double) part->heads;
+  double kv = sequences * (double) part->keys * (double) part->kv_heads;
   double passes = is_first ? 2 : 3;
-  double bytes = is_backward ? passes * cut->elt * (q + 2 * kv) : passes * (cut->elt * q + lse);
+  double bytes = is_backward ? passes * cut->elt * (q * head_dim + kv * (head_dim + v_dim))
+                             : passes * (cut->elt * q * v_dim + 4 * q /* log-sum-exp */);
   return ls_kernel_stream (is_backward ? "attention-grad-merge" : "attention-merge", LS_KERNEL_ELEMENTWISE,
                            cut->act, part->queries * cut->shard->micro_batch,
-                           part->heads * cut->model->head_dim, bytes, 0);
+                           part->heads * (is_backward ? cut->model->head_dim : ls_model_v_dim (cut->model)),
+                           bytes, 0);
 }
 
 void
@@ -142,20 +148,17 @@ ls_context_copy (const LsShard *s, const char *name, uint64_t n_bytes)
                            2.0 * (double) n_bytes, 0);
 }
 
-uint64_t
-ls_context_q_bytes (const LsModel *m, const LsShard *s)
+LsContextBytes
+ls_context_bytes (const LsModel *m, const LsShard *s)
 {
   LsCut cut;
   ls_cut_init (&cut, m, s);
-  return cut.tokens * cut.q_width * cut.elt;
-}
-
-uint64_t
-ls_context_k_bytes (const LsModel *m, const LsShard *s)
-{
-  LsCut cut;
-  ls_cut_init (&cut, m, s);
-  return cut.tokens * cut.kv_width * cut.elt;
+  return (LsContextBytes) {
+    .q = cut.tokens * cut.q_width * cut.elt,
+    .k = cut.tokens * cut.kv_width * cut.elt,
+    .v = cut.tokens * cut.kv_heads * ls_model_v_dim (m) * cut.elt,
+    .context = cut.tokens * cut.heads * ls_model_v_dim (m) * cut.elt,
+  };
 }
 
 void
@@ -164,5 +167,5 @@ ls_operator_context_parallel (LsOperator *op, const LsCut *cut)
   op->context_parallel = true;
   op->saved_bytes = 4 * cut->tokens * cut->heads;
   if (cut->shard->cp_kind == LS_CP_ULYSSES)
-    op->saved_bytes += cut->tokens * cut->q_width * cut->elt;
+    op->saved_bytes += cut->tokens * cut->heads * ls_model_v_dim (cut->model) * cut->elt;
 }

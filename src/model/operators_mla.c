@@ -165,18 +165,18 @@ ls_operators_indexer (GArray *operators, const LsCut *cut, const LsIndexer *what
 static void
 append_attention (GArray *operators, const LsCut *cut)
 {
-  LsModel mean = *cut->model;
-  LsCut square = *cut;
   uint64_t s = cut->shard->seq;
   LsAttentionPart whole
       = { .queries = s, .keys = s, .heads = cut->heads, .kv_heads = cut->heads, .pairs = 0.5 };
   LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
-  mean.head_dim = (cut->model->head_dim + cut->model->v_dim) / 2;
-  square.model = &mean;
-  ls_operator_fwd (op, ls_attention_kernel (&square, &whole, false));
-  ls_operator_igrad (op, ls_attention_kernel (&square, &whole, true));
   op->is_latent_attention = true;
   op->layer_kind = cut->kind;
+  if (cut->shard->cp > 1) {
+    ls_operator_context_parallel (op, cut);
+    return;
+  }
+  ls_operator_fwd (op, ls_attention_kernel (cut, &whole, false));
+  ls_operator_igrad (op, ls_attention_kernel (cut, &whole, true));
   op->saved_bytes = 4 * cut->tokens * cut->heads; /* log-sum-exp, fp32 */
 }
 

@@ -213,8 +213,9 @@ check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags
   }
   if (s->attention == LS_ATTENTION_UNFUSED)
     conflict (diags, "/attention", "expected flash with latent attention; got unfused");
-  if (s->cp > 1)
-    unsupported (diags, "/cp", "context parallelism of latent attention is not modelled; expected 1, got %u",
+  if (s->cp > 1 && m->index_heads > 0)
+    unsupported (diags, "/cp",
+                 "context parallelism of attention with an indexer is not modelled; expected 1, got %u",
                  s->cp);
 }
 

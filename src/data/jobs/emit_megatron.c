@@ -94,10 +94,16 @@ check_pipeline (Emit *e)
     emit_refuse (e, "--p2p batched", "with --vpp above 1 Megatron-LM wants more than 2 stages for it");
 }
 
+/* Transformer Engine's attn_forward_func_with_cp asserts that latent attention, whose values are narrower
+ * than its keys, goes round a ring, and that attention with a window does not. */
 static void
 check_context (Emit *e)
 {
   const LsStrategy *s = e->s;
+  if (s->cp > 1 && e->m->kv_lora > 0 && s->cp_kind != LS_CP_RING)
+    emit_refuse (e, "--cp-kind", "Transformer Engine has a ring alone for latent attention");
+  if (s->cp > 1 && e->m->window > 0 && s->cp_kind == LS_CP_RING)
+    emit_refuse (e, "--cp-kind", "Transformer Engine has no ring for attention with a window");
   if (s->cp > 1 && s->cp_kind != LS_CP_ULYSSES && !s->cp_balance)
     emit_refuse (e, "--cp-balance 0",
                  "Megatron-LM always gives a rank an early and a late part of a sequence");

@@ -22,12 +22,12 @@
  * of the context; a copy before and after puts what goes to one rank together. The backward is
  * its mirror image. Nothing runs beside.
  *
- * While it runs it holds, with q and k the bytes of Q and K of a rank:
+ * While it runs it holds, with q the bytes of Q and kv those of K and V of a rank:
  *
- *     ring        forward: K and V of all steps, 2 c k, and their partial results; backward:
- *                 two buffers of K, V and their gradients, and those of a step, q + 10 k
- *     all-gather  K and V of all, 2 c k, once more in order if balanced; backward: and gradients
- *     ulysses     Q, K, V or their gradients as they came, q + 2 k
+ *     ring        forward: K and V of all steps, c kv, and their partial results; backward:
+ *                 two buffers of K, V and their gradients, and those of a step, q + 5 kv
+ *     all-gather  K and V of all, c kv, once more in order if balanced; backward: and gradients
+ *     ulysses     Q, K, V or their gradients as they came, q + kv
  *
  * Deviations. Transformer Engine overlaps the all-to-alls of Q, K and V with each other's
  * copies. The loss that Megatron-LM adds up over cp to report it, a few bytes, is left out. */
@@ -64,16 +64,17 @@ build_copy (Build *b, const char *name, uint64_t bytes, LsTag tag)
   return build_kernel (b, &copy, tag);
 }
 
-static uint64_t
-q_bytes (const Lower *l)
+static LsContextBytes
+bytes_of (const Lower *l)
 {
-  return ls_context_q_bytes (l->model, &l->shard);
+  return ls_context_bytes (l->model, &l->shard);
 }
 
+/* Of this rank. */
 static uint64_t
-k_bytes (const Lower *l)
+kv_bytes (const Lower *l)
 {
-  return ls_context_k_bytes (l->model, &l->shard);
+  return bytes_of (l).k + bytes_of (l).v;
 }
 
 /* --- ring --------------------------------------------------------------------------- */
@@ -83,12 +84,12 @@ static uint16_t
 send_on (Build *b, uint32_t step, uint16_t after, LsTag tag)
 {
   if (step == 0)
-    return build_cp (b, LS_COLL_PERMUTE, 2 * k_bytes (b->l), tag, "kv permute");
+    return build_cp (b, LS_COLL_PERMUTE, kv_bytes (b->l), tag, "kv permute");
   LsOp op = ls_op_blank (LS_OP_COLLECTIVE, LS_STREAM_CP, tag, "kv permute");
   op.host = LS_HOST_COMM;
   op.slot = LS_SLOT_CP;
   op.coll = LS_COLL_PERMUTE;
-  op.bytes = 2 * k_bytes (b->l);
+  op.bytes = kv_bytes (b->l);
   op.dtype = (uint8_t) b->l->shard.dtype;
   LsDep dep = { LS_DEP_END, after };
   return build_op (b, op, &dep, after == NO_OP ? 0 : 1);
@@ -118,7 +119,7 @@ static uint64_t
 moved_back (const Lower *l, uint32_t i)
 {
   bool has_kv = i + 1 < l->mesh.cp, has_grad = i > 0;
-  return (uint64_t) (has_kv + has_grad) * 2 * k_bytes (l);
+  return (uint64_t) (has_kv + has_grad) * kv_bytes (l);
 }
 
 static void
@@ -147,28 +148,28 @@ in_order (Build *b, const char *name, LsTag tag)
 {
   const Lower *l = b->l;
   if (l->shard.cp_balance)
-    build_copy (b, name, 2 * k_bytes (l) * l->mesh.cp, tag);
+    build_copy (b, name, kv_bytes (l) * l->mesh.cp, tag);
 }
 
 static void
 gather_kv (Build *b, LsTag comm_tag, LsTag tag)
 {
-  uint64_t bytes = k_bytes (b->l) * b->l->mesh.cp;
-  build_cp_sync (b, LS_COLL_ALL_GATHER, bytes, comm_tag, "k all-gather");
-  build_cp_sync (b, LS_COLL_ALL_GATHER, bytes, comm_tag, "v all-gather");
+  LsContextBytes own = bytes_of (b->l);
+  build_cp_sync (b, LS_COLL_ALL_GATHER, own.k * b->l->mesh.cp, comm_tag, "k all-gather");
+  build_cp_sync (b, LS_COLL_ALL_GATHER, own.v * b->l->mesh.cp, comm_tag, "v all-gather");
   in_order (b, "kv-reorder", tag);
 }
 
 static void
 gathered_backward (Build *b)
 {
-  uint64_t bytes = k_bytes (b->l) * b->l->mesh.cp;
+  LsContextBytes own = bytes_of (b->l);
   LsContextStep s = step_of (b, 0);
   gather_kv (b, LS_TAG_B, LS_TAG_I);
   build_kernel (b, &s.bwd, LS_TAG_I);
   in_order (b, "kv-grad-reorder", LS_TAG_I);
-  build_cp_sync (b, LS_COLL_REDUCE_SCATTER, bytes, LS_TAG_B, "k grad reduce-scatter");
-  build_cp_sync (b, LS_COLL_REDUCE_SCATTER, bytes, LS_TAG_B, "v grad reduce-scatter");
+  build_cp_sync (b, LS_COLL_REDUCE_SCATTER, own.k * b->l->mesh.cp, LS_TAG_B, "k grad reduce-scatter");
+  build_cp_sync (b, LS_COLL_REDUCE_SCATTER, own.v * b->l->mesh.cp, LS_TAG_B, "v grad reduce-scatter");
 }
 
 /* --- Ulysses ------------------------------------------------------------------------- */
@@ -177,20 +178,21 @@ gathered_backward (Build *b)
 static void
 exchange_qkv (Build *b, LsTag comm_tag, LsTag tag)
 {
-  uint64_t q = q_bytes (b->l), k = k_bytes (b->l);
-  build_copy (b, "ulysses-pack", q + 2 * k, tag);
-  build_cp_sync (b, LS_COLL_ALL_TO_ALL, q, comm_tag, "q all-to-all");
-  build_cp_sync (b, LS_COLL_ALL_TO_ALL, k, comm_tag, "k all-to-all");
-  build_cp_sync (b, LS_COLL_ALL_TO_ALL, k, comm_tag, "v all-to-all");
-  build_copy (b, "ulysses-unpack", q + 2 * k, tag);
+  LsContextBytes own = bytes_of (b->l);
+  build_copy (b, "ulysses-pack", own.q + own.k + own.v, tag);
+  build_cp_sync (b, LS_COLL_ALL_TO_ALL, own.q, comm_tag, "q all-to-all");
+  build_cp_sync (b, LS_COLL_ALL_TO_ALL, own.k, comm_tag, "k all-to-all");
+  build_cp_sync (b, LS_COLL_ALL_TO_ALL, own.v, comm_tag, "v all-to-all");
+  build_copy (b, "ulysses-unpack", own.q + own.k + own.v, tag);
 }
 
 static void
 exchange_context (Build *b, LsTag comm_tag, LsTag tag)
 {
-  build_copy (b, "ulysses-pack", q_bytes (b->l), tag);
-  build_cp_sync (b, LS_COLL_ALL_TO_ALL, q_bytes (b->l), comm_tag, "context all-to-all");
-  build_copy (b, "ulysses-unpack", q_bytes (b->l), tag);
+  uint64_t bytes = bytes_of (b->l).context;
+  build_copy (b, "ulysses-pack", bytes, tag);
+  build_cp_sync (b, LS_COLL_ALL_TO_ALL, bytes, comm_tag, "context all-to-all");
+  build_copy (b, "ulysses-unpack", bytes, tag);
 }
 
 /* --- either --------------------------------------------------------------------------- */
@@ -205,21 +207,21 @@ partial_results (const Build *b)
   uint64_t rows = 0, all = l->shard.seq / l->mesh.cp;
   for (uint32_t i = 0; i < l->mesh.cp; i++)
     rows += step_of (b, i).fwd.m;
-  return q_bytes (l) / all * rows;
+  return bytes_of (l).context / all * rows;
 }
 
 static uint64_t
 held_bytes (const Build *b, Time time)
 {
   const Lower *l = b->l;
-  uint64_t q = q_bytes (l), k = k_bytes (l), gathered = 2 * k * l->mesh.cp;
+  uint64_t q = bytes_of (l).q, kv = kv_bytes (l), gathered = kv * l->mesh.cp;
   switch (l->shard.cp_kind) {
   case LS_CP_RING:
-    return time == IN_BACKWARD ? q + 10 * k : gathered + partial_results (b);
+    return time == IN_BACKWARD ? q + 5 * kv : gathered + partial_results (b);
   case LS_CP_ALL_GATHER:
     return gathered * (1 + l->shard.cp_balance + (time == IN_BACKWARD));
   default:
-    return q + 2 * k;
+    return q + kv;
   }
 }
 

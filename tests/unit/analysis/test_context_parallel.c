@@ -1,10 +1,10 @@
 /* Pins context parallelism. The parts of attention on all ranks together compute what the
  * model asks for; balanced ranks compute the same, unbalanced ones more the later their
- * tokens. Links carry, per layer, with k the bytes of K of a rank and q those of Q:
+ * tokens. Links carry, per layer, with q, k, v and o the bytes of Q, K, V and the context of a rank:
  *
- *     ring        2 (c - 1) k forward, 4 (c - 1) k backward
+ *     ring        (c - 1) (k + v) forward, 2 (c - 1) (k + v) backward
  *     all-gather  the same: K and V gathered; gathered again, their gradients scattered
- *     ulysses     4 (q + k) (c - 1) / c
+ *     ulysses     2 (q + k + v + o) (c - 1) / c
  *
  * What the ring moves hides behind attention that is long enough, and shows behind one that is
  * not; all-gather and Ulysses hide nothing. */
@@ -28,14 +28,15 @@ typedef struct {
   uint32_t n_layers, seq;
   uint32_t cp, tp, pp;
   LsCpKind kind;
-  bool is_uneven;
+  bool is_uneven, is_latent;
   int recompute;
 } Case;
 
+/* Latent: keys of 64 and values of 32 for each of 16 heads, q = k = 2 v = 2 o. */
 static LsModel
 model_of (const Case *k)
 {
-  return (LsModel) {
+  LsModel m = {
     .name = (char *) "small",
     .n_layers = k->n_layers ? k->n_layers : 4,
     .hidden = 1024,
@@ -50,6 +51,12 @@ model_of (const Case *k)
     .position = LS_POSITION_ROPE,
     .attention = LS_ATTENTION_FLASH,
   };
+  if (k->is_latent) {
+    m.n_kv_heads = 16;
+    m.kv_lora = 128;
+    m.rope_dim = m.v_dim = 32;
+  }
+  return m;
 }
 
 static void
@@ -102,10 +109,17 @@ fixture_clear (Fixture *x)
 /* --- FLOPs ---------------------------------------------------------------------- */
 
 static const Case kinds[] = {
-  { .cp = 2, .kind = LS_CP_RING },       { .cp = 2, .kind = LS_CP_RING, .is_uneven = true },
-  { .cp = 4, .kind = LS_CP_RING },       { .cp = 4, .kind = LS_CP_RING, .is_uneven = true },
-  { .cp = 4, .kind = LS_CP_ALL_GATHER }, { .cp = 4, .kind = LS_CP_ALL_GATHER, .is_uneven = true },
+  { .cp = 2, .kind = LS_CP_RING },
+  { .cp = 2, .kind = LS_CP_RING, .is_uneven = true },
+  { .cp = 4, .kind = LS_CP_RING },
+  { .cp = 4, .kind = LS_CP_RING, .is_uneven = true },
+  { .cp = 4, .kind = LS_CP_ALL_GATHER },
+  { .cp = 4, .kind = LS_CP_ALL_GATHER, .is_uneven = true },
   { .cp = 4, .kind = LS_CP_ULYSSES },
+  { .cp = 4, .kind = LS_CP_RING, .is_latent = true },
+  { .cp = 4, .kind = LS_CP_RING, .is_latent = true, .is_uneven = true },
+  { .cp = 4, .kind = LS_CP_ALL_GATHER, .is_latent = true },
+  { .cp = 4, .kind = LS_CP_ULYSSES, .is_latent = true },
 };
 
 static void
@@ -199,8 +213,10 @@ links_carry_the_formula (void)
 {
   for (size_t i = 0; i < G_N_ELEMENTS (kinds); i++) {
     Case again = kinds[i];
-    double c = kinds[i].cp, tokens = 2048 / c, q = tokens * 1024 * 2, k = q / 2;
-    double forward = kinds[i].kind == LS_CP_ULYSSES ? 2 * (q + k) * (c - 1) / c : 2 * (c - 1) * k;
+    bool is_latent = kinds[i].is_latent;
+    double c = kinds[i].cp, q = 2048 / c * 1024 * 2, k = is_latent ? q : q / 2, v = q / 2,
+           context = is_latent ? v : q;
+    double forward = kinds[i].kind == LS_CP_ULYSSES ? (q + k + v + context) * (c - 1) / c : (c - 1) * (k + v);
     double backward = kinds[i].kind == LS_CP_ULYSSES ? forward : 2 * forward;
     again.recompute = LS_RECOMPUTE_FULL;
     LS_CHECK_NEAR (bytes_of_layer (kinds[i]), forward + backward, 1e-6);
@@ -247,17 +263,21 @@ what_is_gathered_is_held (void)
 {
   static const struct {
     LsCpKind kind;
-    double of_k; /* with q = 2 k, c = 4 */
+    double of_v; /* with q = 2 k = 2 v, c = 4; of latent ones q = k = 2 v */
+    bool is_latent;
   } rows[] = { { LS_CP_RING, 2 * 4 + 2 * (1 + 1 + 1 + 0.5) },
                { LS_CP_ALL_GATHER, 3 * 2 * 4 },
-               { LS_CP_ULYSSES, 2 + 2 } };
+               { LS_CP_ULYSSES, 2 + 2 },
+               { LS_CP_RING, 2 + 5 * 3, true },
+               { LS_CP_ALL_GATHER, 3 * 3 * 4, true },
+               { LS_CP_ULYSSES, 2 + 3, true } };
   for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
     Fixture x;
-    double most = 0, k = 2048 / 4 * 512 * 2;
-    fixture_init (&x, &(Case) { .cp = 4, .kind = rows[i].kind });
+    double most = 0, v = 2048 / 4 * 512 * 2;
+    fixture_init (&x, &(Case) { .cp = 4, .kind = rows[i].kind, .is_latent = rows[i].is_latent });
     for (uint32_t s = 0; s < x.plan->n_segments; s++)
       most = MAX (most, most_held (&x.plan->segments[s]));
-    LS_CHECK_NEAR (most, rows[i].of_k * k, 1e-12);
+    LS_CHECK_NEAR (most, rows[i].of_v * v, 1e-12);
     fixture_clear (&x);
   }
 }

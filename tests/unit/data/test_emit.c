@@ -25,10 +25,21 @@ static const LsModel dense = {
   .attention = LS_ATTENTION_FLASH,
 };
 
+typedef enum { DENSE, EXPERTS, LATENT, WINDOWED } Kind;
+
 static LsModel
-with_experts (void)
+model_of (Kind kind)
 {
   LsModel m = dense;
+  if (kind == WINDOWED)
+    m.window = 128;
+  if (kind == LATENT) {
+    m.n_kv_heads = m.n_heads;
+    m.kv_lora = 128;
+    m.rope_dim = m.v_dim = 32;
+  }
+  if (kind != EXPERTS)
+    return m;
   m.n_experts = 8;
   m.top_k = 2;
   m.expert_ffn = 512;
@@ -60,7 +71,7 @@ resolve (LsStrategy *s, const LsModel *m, const char *knobs)
 /* expected: "!--knob" is refused so, else a line of the fragment, or of the notes. */
 typedef struct {
   const char *target, *knobs, *expected;
-  bool has_experts;
+  Kind kind;
 } Case;
 
 static const Case all_cases[] = {
@@ -88,6 +99,10 @@ static const Case all_cases[] = {
   { "megatron", "cp=2 cp-kind=ulysses", "  --cp-comm-type a2a\n" },
   { "megatron", "cp=2 cp-kind=ring", "  --cp-comm-type p2p\n" },
   { "megatron", "cp=2 cp-balance=0", "!--cp-balance 0" },
+  { "megatron", "cp=2 cp-kind=all-gather", "!--cp-kind", LATENT },
+  { "megatron", "cp=2 cp-kind=ring", "  --cp-comm-type p2p\n", LATENT },
+  { "megatron", "cp=2 cp-kind=all-gather", "  --cp-comm-type all_gather\n", WINDOWED },
+  { "megatron", "cp=2 cp-kind=ring", "!--cp-kind", WINDOWED },
   { "megatron", "zero=1", "  --use-distributed-optimizer\n" },
   { "megatron", "zero=1@4", "  --num-distributed-optimizer-instances 4\n" },
   { "megatron", "zero=1 gather-overlap=0", "  --overlap-grad-reduce\n" },
@@ -96,7 +111,7 @@ static const Case all_cases[] = {
   { "megatron", "dp-kind=fsdp2",
     "  --use-torch-fsdp2 --no-gradient-accumulation-fusion --ckpt-format torch_dist\n" },
   { "megatron", "ep=4 dispatcher=deepep dispatch-sms=24",
-    "type flex\n  --moe-flex-dispatcher-backend deepep --moe-flex-dispatcher-num-sms 24\n", true },
+    "type flex\n  --moe-flex-dispatcher-backend deepep --moe-flex-dispatcher-num-sms 24\n", EXPERTS },
   { "megatron", "tp=2 sp=0 recompute=full partition-activations=1", "  --distribute-saved-activations\n" },
   { "megatron", "dp-kind=fsdp2 zero=2", "  --torch-fsdp2-no-reshard-after-forward\n" },
   { "megatron", "dp-kind=fsdp2 layers-per-unit=2", "!--layers-per-unit" },
@@ -105,11 +120,13 @@ static const Case all_cases[] = {
   { "megatron", "recompute=selective recompute-parts=core,norm",
     "--recompute-modules core_attn layernorm\n" },
   { "megatron", "recompute=selective recompute-parts=activation", "!--recompute-parts activation" },
-  { "megatron", "recompute=selective recompute-parts=activation", "--recompute-modules moe_act\n", true },
+  { "megatron", "recompute=selective recompute-parts=activation", "--recompute-modules moe_act\n", EXPERTS },
   { "megatron", "recompute=selective recompute-parts=mlp", "--recompute-modules mlp\n" },
-  { "megatron", "recompute=selective recompute-parts=moe,norm", "--recompute-modules layernorm moe\n", true },
-  { "megatron", "recompute=selective recompute-parts=shared", "--recompute-modules shared_experts\n", true },
-  { "megatron", "ep=4 shared-overlap=1", "  --moe-shared-expert-overlap\n", true },
+  { "megatron", "recompute=selective recompute-parts=moe,norm", "--recompute-modules layernorm moe\n",
+    EXPERTS },
+  { "megatron", "recompute=selective recompute-parts=shared", "--recompute-modules shared_experts\n",
+    EXPERTS },
+  { "megatron", "ep=4 shared-overlap=1", "  --moe-shared-expert-overlap\n", EXPERTS },
   { "megatron", "offload-activations=1", "!--offload-activations" },
   { "megatron", "dtype=fp8 fp8-recipe=current", "  --fp8-format hybrid --fp8-recipe tensorwise\n" },
   { "megatron", "dtype=fp8 fp8-recipe=deepseek", "!--fp8-recipe deepseek" },
@@ -124,8 +141,8 @@ static const Case all_cases[] = {
   { "megatron", "grad-dtype=fp32", "  --accumulate-allreduce-grads-in-fp32\n" },
   { "megatron", "dtype=fp16", "  --fp16\n" },
   { "megatron", "grad-norm=0", "  --clip-grad 0\n" },
-  { "megatron", "ep=4", "  --expert-model-parallel-size 4\n", true },
-  { "megatron", "ep=4 expert-load=zipf:1", "zipf:1) is up to the router\n", true },
+  { "megatron", "ep=4", "  --expert-model-parallel-size 4\n", EXPERTS },
+  { "megatron", "ep=4 expert-load=zipf:1", "zipf:1) is up to the router\n", EXPERTS },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32", "data_parallel_shard_degree = 16\n" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 zero=3@4", "data_parallel_replicate_degree = 4\n" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 zero=2", "fsdp_reshard_after_forward = \"never\"\n" },
@@ -152,7 +169,7 @@ static const Case all_cases[] = {
   { "megatron", "recompute=selective recompute-parts=dots", "!--recompute-parts dots" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 recompute=full", "mode = \"full\"\n" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 ep=4 dispatcher=deepep recompute=selective",
-    "expert_parallel_comm_backend = \"deepep\"\n", true },
+    "expert_parallel_comm_backend = \"deepep\"\n", EXPERTS },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 dtype=fp8 fp8-recipe=current",
     "recipe_name = \"tensorwise\"\n" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 dtype=fp8", "!--fp8-recipe" },
@@ -173,8 +190,8 @@ static const Case all_cases[] = {
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 cuda-graphs=layer", "!--cuda-graphs" },
   { "deepspeed", "zero=2 cuda-graphs=step", "!--cuda-graphs" },
   { "torchtitan", "dp-kind=ddp grad-dtype=fp32 dp-overlap=0", "!--dp-overlap 0" },
-  { "deepspeed", "zero=2 ep=4 dispatcher=deepep", "!--dispatcher deepep", true },
-  { "deepspeed", "zero=2 ep=4 shared-overlap=1", "!--shared-overlap", true },
+  { "deepspeed", "zero=2 ep=4 dispatcher=deepep", "!--dispatcher deepep", EXPERTS },
+  { "deepspeed", "zero=2 ep=4 shared-overlap=1", "!--shared-overlap", EXPERTS },
   { "megatron", "dp-kind=fsdp2 grad-sync=last global-batch=64", "!--grad-sync last" },
   { "megatron", "grad-check=1", "!--set grad_check=1" },
 };
@@ -183,7 +200,7 @@ static void
 check_case (const Case *c)
 {
   LsStrategy s;
-  LsModel m = c->has_experts ? with_experts () : dense;
+  LsModel m = model_of (c->kind);
   g_autofree char *notes = NULL;
   g_autoptr (GError) error = NULL;
   if (resolve (&s, &m, c->knobs)) {

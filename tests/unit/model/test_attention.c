@@ -214,8 +214,55 @@ ulysses_has_whole_sequences_of_few_heads (void)
   LS_CHECK_INT (step.fwd.m, ==, 8192);
   LS_CHECK_DOUBLE (step.fwd.flops, ==, 4 * 8192.0 * 8192 * 1024 / 2);
   LS_CHECK_DOUBLE (step.merge.bytes, ==, 0.0);
-  LS_CHECK_INT (ls_context_q_bytes (&model, &s), ==, 2048 * 4096 * 2);
-  LS_CHECK_INT (ls_context_k_bytes (&model, &s), ==, 2048 * 1024 * 2);
+  LsContextBytes bytes = ls_context_bytes (&model, &s);
+  LS_CHECK_INT (bytes.q, ==, 2048 * 4096 * 2);
+  LS_CHECK_INT (bytes.k, ==, 2048 * 1024 * 2);
+  LS_CHECK_INT (bytes.v, ==, bytes.k);
+  LS_CHECK_INT (bytes.context, ==, bytes.q);
+}
+
+/* The model of operators_mla.c's worked example, at 8192: keys 192 wide, values and so the context 128. */
+static void
+latent_attention_sends_what_its_heads_are_wide (void)
+{
+  const LsModel latent = { .name = (char *) "latent",
+                           .n_layers = 2,
+                           .hidden = 2048,
+                           .n_heads = 16,
+                           .n_kv_heads = 16,
+                           .head_dim = 192,
+                           .v_dim = 128,
+                           .kv_lora = 512,
+                           .rope_dim = 64,
+                           .ffn = 8192,
+                           .vocab = 50000,
+                           .seq = 8192,
+                           .position = LS_POSITION_ROPE,
+                           .attention = LS_ATTENTION_FLASH };
+  const LsCpKind kinds[] = { LS_CP_RING, LS_CP_ALL_GATHER, LS_CP_ULYSSES };
+  const double whole = 2.0 * 8192 * 8192 * 16 * (192 + 128) / 2;
+  for (size_t k = 0; k < G_N_ELEMENTS (kinds); k++) {
+    LsShard s = cut_shard (4, kinds[k], true);
+    LsContextBytes bytes = ls_context_bytes (&latent, &s);
+    LsContextStep step;
+    double sum = 0;
+    for (uint32_t i = 0; i < (kinds[k] == LS_CP_RING ? 4 : 1); i++) {
+      ls_context_step (&latent, &s, (LsContextPlace) { .step = i }, &step);
+      sum += step.fwd.flops;
+      LS_CHECK_DOUBLE (step.bwd.flops, ==, 2.5 * step.fwd.flops);
+    }
+    LS_CHECK_NEAR (4 * sum, whole, 1e-12);
+    LS_CHECK_INT (bytes.q, ==, 2048 * 16 * 192 * 2);
+    LS_CHECK_INT (bytes.k, ==, bytes.q);
+    LS_CHECK_INT (bytes.v, ==, 2048 * 16 * 128 * 2);
+    LS_CHECK_INT (bytes.context, ==, bytes.v);
+  }
+  /* Of 2048 queries and 1024 keys, step 1: two of O and one of the sum; two of dQ, dK and dV and one. */
+  LsShard ring = cut_shard (4, LS_CP_RING, true);
+  LsContextStep second;
+  ls_context_step (&latent, &ring, (LsContextPlace) { .step = 1 }, &second);
+  LS_CHECK_DOUBLE (second.merge.bytes, ==, 3 * 16 * 2048.0 * (2 * 128 + 4));
+  LS_CHECK_DOUBLE (second.merge_grad.bytes, ==, 3 * 16 * 2.0 * (2048 * 192 + 1024 * (192 + 128)));
 }
 
 static uint64_t
@@ -283,5 +330,6 @@ LS_TEST_SUITE (LS_TEST (gradients_of_views_are_concatenated), LS_TEST (padding_i
                LS_TEST (a_metric_is_a_loss_without_gradient),
                LS_TEST (steps_of_a_balanced_ring_compute_the_same),
                LS_TEST (an_unbalanced_rank_sees_what_is_before_it),
-               LS_TEST (ulysses_has_whole_sequences_of_few_heads), LS_TEST (a_layer_keeps_a_cp_th),
+               LS_TEST (ulysses_has_whole_sequences_of_few_heads),
+               LS_TEST (latent_attention_sends_what_its_heads_are_wide), LS_TEST (a_layer_keeps_a_cp_th),
                LS_TEST (gathered_inputs_may_be_kept), LS_TEST (documents_leave_fewer_keys))

@@ -175,8 +175,8 @@ static const OptionWord positions[] = { { "rope", "rope" },
                                         { NULL, NULL } };
 static const OptionWord cp_kinds[] = { { "p2p", "ring" },
                                        { "a2a", "ulysses" },
-                                       { "allgather", "all-gather" },
                                        { "all_gather", "all-gather" },
+                                       { "allgather", "all-gather" },
                                        { NULL, NULL } };
 static const OptionWord fp8_recipes[] = { { "delayed", "delayed" },
                                           { "tensorwise", "current" },
