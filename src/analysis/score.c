@@ -1,6 +1,7 @@
 #include "analysis/score.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/order.h"
 
@@ -97,4 +98,45 @@ double
 ls_score_row_memory_error_pct (const LsScoreRow *row)
 {
   return 100 * (row->predicted_gib / row->measured_gib - 1);
+}
+
+/* --- for another process ------------------------------------------------------------------- */
+
+GVariant *
+ls_score_row_pack (const LsScoreRow *row)
+{
+  const LsTraits *t = &row->traits;
+  GVariant *figures
+      = g_variant_new_fixed_array (G_VARIANT_TYPE_DOUBLE, t->figure, LS_N_FIGURE_ASPECTS, sizeof *t->figure);
+  GVariantBuilder words;
+  g_variant_builder_init (&words, G_VARIANT_TYPE ("ams"));
+  for (int i = 0; i < LS_N_WORD_ASPECTS; i++)
+    g_variant_builder_add (&words, "ms", t->word[i]);
+  return g_variant_new ("(dddd@admsmsmsmsmsams)", row->predicted_s, row->ideal_s, row->mfu,
+                        row->predicted_gib, figures, row->reason, row->architecture, row->software, t->chip,
+                        t->chips, &words);
+}
+
+void
+ls_score_row_unpack (LsScoreRow *row, GVariant *packed)
+{
+  LsTraits *t = &row->traits;
+  g_autoptr (GVariant) figures = NULL;
+  g_autoptr (GVariantIter) words = NULL;
+  const char *architecture, *software, *chip, *chips;
+  char *reason;
+  gsize n;
+  g_variant_get (packed, "(dddd@admsm&sm&sm&sm&sams)", &row->predicted_s, &row->ideal_s, &row->mfu,
+                 &row->predicted_gib, &figures, &reason, &architecture, &software, &chip, &chips, &words);
+  row->reason = reason;
+  row->architecture = g_intern_string (architecture);
+  row->software = g_intern_string (software);
+  t->chip = g_intern_string (chip);
+  t->chips = g_intern_string (chips);
+  memcpy (t->figure, g_variant_get_fixed_array (figures, &n, sizeof *t->figure), sizeof t->figure);
+  for (int i = 0; i < LS_N_WORD_ASPECTS; i++) {
+    const char *word = NULL;
+    g_variant_iter_next (words, "m&s", &word);
+    t->word[i] = g_intern_string (word);
+  }
 }

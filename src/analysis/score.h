@@ -42,7 +42,7 @@ typedef struct {
   const char *source; /* of the measured time; NULL or "": not said */
   double measured_s;
   double predicted_s;                /* NaN: refused                      */
-  const char *reason;                /* of the refusal, one line, or NULL */
+  const char *reason;                /* of the refusal, one line, or NULL; owned by who has the row */
   double ideal_s;                    /* FLOPs of the model at the peak of all its GPUs; NaN: refused */
   double baseline_s[LS_N_BASELINES]; /* NaN: refused, or nothing to know an MFU from  */
   const char *architecture;          /* of its GPUs, static; NULL: refused */
@@ -56,6 +56,12 @@ typedef struct {
 /* Signed, in percent of the measurement; NaN if refused. */
 double ls_score_row_error_pct (const LsScoreRow *row);
 double ls_score_row_memory_error_pct (const LsScoreRow *row);
+
+/* What was predicted, for another process: floating, of type LS_SCORE_ROW_TYPE. unpack: into a row that says
+ * the rest. */
+#define LS_SCORE_ROW_TYPE "(ddddadmsmsmsmsmsams)"
+GVariant *ls_score_row_pack (const LsScoreRow *row);
+void ls_score_row_unpack (LsScoreRow *row, GVariant *packed);
 
 void ls_score (const LsScoreRow *rows, guint n_rows, LsScore *ret_score);
 

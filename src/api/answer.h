@@ -53,6 +53,11 @@ void ls_answer_fail (LsAnswer *a, GError *error);
 typedef gboolean (*LsAnswerWrite) (gconstpointer data, const char *path, GError **error);
 void ls_answer_write (LsAnswer *a, const LsRequest *r, const char *key, LsAnswerWrite write);
 
+/* Of a command whose work a team shares (base/team.h). */
+#define LS_OPTION_MPI                                                                                        \
+  {                                                                                                          \
+    "mpi", .meaning = "With all processes that mpirun started"                                               \
+  }
 /* The option of a command whose JSON a page shows (show/page/). */
 #define LS_OPTION_REPORT                                                                                     \
   {                                                                                                          \

@@ -39,7 +39,7 @@ static const LsOption own[] = {
     .meaning = "End with the results so far after that time, with exit code 6" },
   { "pareto", .meaning = "Also what nothing beats in time, memory and cost together" },
   { "threads", .letter = 'j', .argument = "N", .meaning = "Threads; default: one per processor" },
-  { "mpi", .meaning = "With all processes that mpirun started" },
+  LS_OPTION_MPI,
   { "gpu-hour", .argument = "USD", .meaning = "Dollars for an hour of a GPU; default: of May 2026" },
   { "gpu-watts", .argument = "W",
     .meaning
@@ -186,8 +186,6 @@ static gboolean
 read_spec (LsSweepSpec *spec, const LsRequest *r, GError **error)
 {
   const char *ranges = ls_request_text (r, "ranges");
-  if (ls_request_is_on (r, "mpi") && !ls_request_team (r))
-    return ls_request_refuse ("--mpi: this program did not join the others: ls_team_join()", error);
   if ((ranges && !load_ranges (spec, ranges, error)) || !ls_request_set_job (r, set_knob, spec, error)
       || !ls_request_set_all (r, set_by_spec, set_knob, spec, error) || !ask_for_charts (spec, r, error))
     return FALSE;

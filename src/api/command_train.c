@@ -63,6 +63,7 @@ static const LsOption own[] = {
   { "pue", .argument = "X", .meaning = "Power of the data centre over that; default 1.1" },
   { "co2", .argument = "G", .meaning = "Grams of CO2 for a kWh; default: not counted" },
   { "threads", .letter = 'j', .argument = "N", .meaning = "Runs at once; default one per processor" },
+  LS_OPTION_MPI,
   { "plot", .argument = "FILE", .writes = LS_WRITES_PICTURE,
     .meaning
     = "Draw what held up the run of the first seed, and what is lost by kind and cause (.svg or .png; "
@@ -76,7 +77,7 @@ static const LsOption own[] = {
 
 /* What the request reads itself: the rest is set by ls_train_spec_set(). */
 static const char *const of_request[]
-    = { "phase", "threads", "plot", "report", "format", "json", "csv", NULL };
+    = { "phase", "threads", "mpi", "plot", "report", "format", "json", "csv", NULL };
 
 static const char **
 keys_of_run (void)
@@ -144,6 +145,7 @@ read_spec (const LsRequest *r, LsTrainSpec *spec, GError **error)
     return FALSE;
   spec->n_threads = n_threads;
   spec->progress = ls_request_progress (r);
+  spec->team = ls_request_team (r);
   spec->keeps_timeline = ls_request_text (r, "plot") != NULL;
   g_autofree const char **phases = ls_request_texts (r, "phase");
   for (guint i = 0; phases && phases[i]; i++)
@@ -169,6 +171,8 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   *d = (Data) { report, ls_job_title (report->job), ls_job_subtitle (report->job) };
   ls_answer_note_all (a, report->notes);
   ls_answer_take (a, d, &forms);
+  if (!ls_request_leads (r))
+    return TRUE;
   ls_answer_write (a, r, "plot", write_plot);
   return TRUE;
 }

@@ -19,6 +19,7 @@ static const LsOption own[] = {
   { "split", .argument = "validation|pool", .meaning = "Only rows of this split" },
   { "only", .argument = "REGEX", .meaning = "Only rows whose id matches" },
   { "threads", .letter = 'j', .argument = "N", .meaning = "Threads; default: one per processor" },
+  LS_OPTION_MPI,
   { "assume", .argument = "KNOB=VALUE", .is_repeated = TRUE,
     .meaning = "Sets a knob of the strategy, or a host cost, for every row, whatever the row says; may be "
                "repeated" },
@@ -177,6 +178,7 @@ validate (const LsRequest *r, GError **error)
     .ablate = ls_request_is_on (r, "ablate"),
     .with_coverage = ls_request_has_any (r, of_coverage),
     .progress = ls_request_progress (r),
+    .team = ls_request_team (r),
   };
   if (!ls_request_threads (r, &spec.n_threads, error) || !read_options (r, &options, error))
     return NULL;
@@ -208,6 +210,8 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   ls_answer_take (a, made, &forms);
   if (!check_simulated (ls_validation_run_scores (made), error))
     return FALSE;
+  if (!ls_request_leads (r))
+    return TRUE;
   ls_answer_write (a, r, "markdown", write_markdown);
   ls_answer_write (a, r, "chart", draw);
   ls_answer_write (a, r, "residuals", write_residuals);

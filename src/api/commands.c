@@ -88,6 +88,10 @@ ls_request_run (const LsRequest *r, GError **error)
   LsForm form;
   if (!ls_request_form (r, &form, error) || !ls_request_check_outputs (r, error))
     return NULL;
+  if (ls_request_is_on (r, "mpi") && !ls_request_team (r)) {
+    ls_request_refuse ("--mpi: this program did not join the others: ls_team_join()", error);
+    return NULL;
+  }
   g_autoptr (LsAnswer) a = ls_answer_new ();
   ls_answer_set_form (a, form);
   ls_answer_set_command (a, ls_request_command (r)->shown.name, ls_request_to_text (r));

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "api/commands.h"
+#include "base/team.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "data/text/write_file.h"
 #include "show/draw/drawing.h"
 #include "show/plot/picture.h"
-#include "sweep/team.h"
 
 typedef struct {
   const LsOption *option;

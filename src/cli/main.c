@@ -74,10 +74,14 @@ ask_together (int argc, char **argv, const LsCommand *command, GError **error)
 static gboolean
 is_of_team (int argc, char **argv, const LsCommand *command)
 {
+  guint n;
+  const LsOption *options = ls_command_options (command, &n);
+  gboolean has_mpi = FALSE, says_so = FALSE;
+  for (guint i = 0; i < n; i++)
+    has_mpi |= strcmp (options[i].key, "mpi") == 0;
   for (int i = 1; i < argc; i++)
-    if (strcmp (command->name, "sweep") == 0 && strcmp (argv[i], "--mpi") == 0)
-      return TRUE;
-  return FALSE;
+    says_so |= strcmp (argv[i], "--mpi") == 0;
+  return has_mpi && says_so;
 }
 
 static gboolean

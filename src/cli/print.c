@@ -81,12 +81,13 @@ cli_answer (const LsCommand *command, LsRequest *request, LsTeam *team, GError *
   g_autoptr (LsAnswer) answer = run (command, request, error);
   if (!answer)
     return FALSE;
+  const gboolean leads = !team || ls_team_rank (team) == 0;
   const LsTextStyle style = text_style ();
   g_autofree char *notes = ls_answer_notes (answer), *warning = ls_answer_warning (answer);
-  talk ("note", notes);
+  talk ("note", leads ? notes : "");
   if (!ls_answer_print (answer, ls_answer_form (answer), &style, stdout, error))
     return FALSE;
-  talk ("warning", warning);
+  talk ("warning", leads ? warning : "");
   return ls_answer_check (answer, error);
 }
 

@@ -2,7 +2,7 @@
  *
  * Each configuration (sweep/space.h) is discarded if a rule forbids it, if it surely does not
  * fit, or if it surely cannot be among the best (bound/bound.h); what is left is simulated as
- * `run` would, on threads, and on those of other processes if there are any (sweep/team.h).
+ * `run` would, on threads, and on those of other processes if there are any (base/team.h).
  *
  * Search. Configurations with the same GPUs and global batch are a group. Of each what its step takes at
  * least is known better and better: by a closed bound (bound/bound.h), by its plan (exec/shortcuts/
@@ -36,7 +36,7 @@
 #include "sweep/objective.h"
 #include "sweep/space.h"
 #include "sweep/sweep_report.h"
-#include "sweep/team.h"
+#include "base/team.h"
 
 #define LS_SWEEP_WAVE 32 /* plans; a run counts as 2, one with its times as 4 */
 

@@ -108,7 +108,7 @@ workers_serve (LsSweepRun *x)
     }
     g_autofree Work *done = pop (workers, false);
     if (done)
-      ls_team_send (workers->team, 0, done, sizeof *done);
+      ls_team_send (workers->team, 0, LS_TEAM_WORK, done, sizeof *done);
   }
 }
 
@@ -121,7 +121,7 @@ give (Workers *workers, guint to, const Work *work)
   if (to == 0)
     push (workers, work);
   else
-    ls_team_send (workers->team, to, work, sizeof *work);
+    ls_team_send (workers->team, to, LS_TEAM_WORK, work, sizeof *work);
 }
 
 gboolean

@@ -1,5 +1,7 @@
 #include "train/run_history.h"
 
+#include <lockstep/error.h>
+#include <string.h>
 #include <float.h>
 #include <math.h>
 
@@ -177,4 +179,86 @@ ls_run_history_clear (LsRunHistory *h)
 {
   g_clear_pointer (&h->causes, g_free);
   g_clear_pointer (&h->spans, g_array_unref);
+}
+
+/* --- of many seeds --- */
+
+typedef struct {
+  const LsRunPlan *plan;
+  uint32_t first_seed;
+  gint has_given_up;       /* atomic: one seed does not end, so no other is tried */
+  LsRunHistory *histories; /* [n] */
+} Work;
+
+static void
+find_history (guint i, gpointer data)
+{
+  Work *w = data;
+  if (g_atomic_int_get (&w->has_given_up))
+    return;
+  ls_run_history_init (&w->histories[i], w->plan, w->first_seed + i);
+  if (w->histories[i].is_endless)
+    g_atomic_int_set (&w->has_given_up, 1);
+}
+
+static GVariant *
+array_of (const char *type, gconstpointer elements, gsize n, gsize size)
+{
+  return g_variant_new_fixed_array (G_VARIANT_TYPE (type), elements, n, size);
+}
+
+/* But for its spans. */
+static GVariant *
+pack_history (guint i, gconstpointer data)
+{
+  const Work *w = data;
+  const LsRunHistory *h = &w->histories[i];
+  gsize n_causes = h->causes ? w->plan->reliability->causes->len : 0;
+  GVariant *lost = array_of ("d", h->lost_s, LS_N_LOST, sizeof *h->lost_s);
+  GVariant *causes = array_of ("(td)", h->causes, n_causes, sizeof *h->causes);
+  return g_variant_new ("(dd@adttbb@a(td))", h->wall_s, h->useful_s, lost, h->n_stops, h->n_events,
+                        h->is_finished, h->is_endless, causes);
+}
+
+static void
+unpack_history (guint i, GVariant *packed, gpointer data)
+{
+  Work *w = data;
+  LsRunHistory *h = &w->histories[i];
+  g_autoptr (GVariant) lost = NULL, causes = NULL;
+  gboolean is_finished, is_endless;
+  gsize n;
+  g_variant_get (packed, "(dd@adttbb@a(td))", &h->wall_s, &h->useful_s, &lost, &h->n_stops, &h->n_events,
+                 &is_finished, &is_endless, &causes);
+  h->is_finished = is_finished;
+  h->is_endless = is_endless;
+  memcpy (h->lost_s, g_variant_get_fixed_array (lost, &n, sizeof *h->lost_s), sizeof h->lost_s);
+  const LsCauseTally *tallies = g_variant_get_fixed_array (causes, &n, sizeof *tallies);
+  h->causes = g_memdup2 (tallies, n * sizeof *tallies);
+  if (h->is_endless)
+    g_atomic_int_set (&w->has_given_up, 1);
+}
+
+LsRunHistory *
+ls_run_histories_new (const LsRunPlan *plan, uint32_t first_seed, guint n, const LsTeamSetup *setup,
+                      GError **error)
+{
+  Work w = { plan, first_seed, 0, g_new0 (LsRunHistory, n) };
+  const LsTeamLoop loop = { .each = find_history,
+                            .pack = pack_history,
+                            .unpack = unpack_history,
+                            .type = "(ddadttbba(td))",
+                            .data = &w };
+  gboolean ok = ls_team_each (setup, n, &loop, error);
+  if (ok && !w.has_given_up)
+    return w.histories;
+  if (ok)
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_LIMIT,
+        "the run does not get on: %u events passed without a new checkpoint, %u in all, or a century",
+        LS_HISTORY_MAX_IDLE_EVENTS, LS_HISTORY_MAX_EVENTS);
+  for (guint i = 0; i < n; i++)
+    ls_run_history_clear (&w.histories[i]);
+  g_free (w.histories);
+  return NULL;
 }

@@ -39,6 +39,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/team.h"
 #include "cluster/reliability.h"
 
 #define LS_SPARES_ANY              UINT32_MAX
@@ -118,6 +119,10 @@ typedef struct {
 /* Of a seed: the same at any number of threads. Clear with ls_run_history_clear(). */
 void ls_run_history_init (LsRunHistory *h, const LsRunPlan *plan, uint32_t seed);
 void ls_run_history_clear (LsRunHistory *h);
+/* Of n seeds from the first on: [n], each to be cleared; free with g_free (). NULL: LS_ERROR_LIMIT: one of
+ * them does not get on; errors of ls_team_each(). */
+LsRunHistory *ls_run_histories_new (const LsRunPlan *plan, uint32_t first_seed, guint n,
+                                    const LsTeamSetup *setup, GError **error);
 
 /* --- what checkpoints of a training run cost, and how often they are worth it -------------------- */
 

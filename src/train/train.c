@@ -5,7 +5,7 @@
 #include <lockstep/error.h>
 
 #include "base/order.h"
-#include "base/parallel.h"
+#include "base/team.h"
 #include "data/machines/machines.h"
 #include "train/run_history.h"
 #include "train/train_steps.h"
@@ -71,24 +71,6 @@ ls_train_report_free (LsTrainReport *r)
 }
 
 /* --- histories ------------------------------------------------------------------------- */
-
-typedef struct {
-  const LsRunPlan *plan;
-  uint32_t first_seed;
-  gint has_given_up;       /* atomic: one seed does not end, so no other is tried */
-  LsRunHistory *histories; /* [n] */
-} Work;
-
-static void
-one_history (guint i, gpointer data)
-{
-  Work *w = data;
-  if (g_atomic_int_get (&w->has_given_up))
-    return;
-  ls_run_history_init (&w->histories[i], w->plan, w->first_seed + i);
-  if (w->histories[i].is_endless)
-    g_atomic_int_set (&w->has_given_up, 1);
-}
 
 static LsOverSeeds
 spread_of (const double *values, guint n)
@@ -207,37 +189,27 @@ summarise (LsTrainReport *r, const LsReliability *reliability, const LsRunHistor
 }
 
 static gboolean
-check_ended (const Work *w, GError **error)
-{
-  if (w->has_given_up)
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_LIMIT,
-        "the run does not get on: %u events passed without a new checkpoint, %u in all, or a century",
-        LS_HISTORY_MAX_IDLE_EVENTS, LS_HISTORY_MAX_EVENTS);
-  return !w->has_given_up;
-}
-
-static gboolean
 try_choice (LsTrainReport *r, const LsTrainSpec *spec, const LsRunPlan *plan, LsTrainChoice *choice,
             GError **error)
 {
   guint n = spec->seeds;
-  Work work = { plan, spec->seed, 0, g_new0 (LsRunHistory, n) };
-  ls_parallel (n, spec->n_threads, one_history, &work, &spec->progress);
-  gboolean ok = check_ended (&work, error);
-  if (ok) {
-    choice->goodput = spread_goodput (work.histories, n);
-    choice->wall_s = spread (work.histories, n, wall_of);
-    if (r->choices->len == 0)
-      summarise (r, plan->reliability, work.histories, n);
-    g_array_append_val (r->choices, *choice);
-  }
+  g_autofree char *key = g_strdup_printf ("train %s on %u of %s, seeds %u from %u", r->job->model.name,
+                                          r->n_gpus, r->job->cluster->spec.name, n, spec->seed);
+  const LsTeamSetup setup
+      = { .team = spec->team, .n_threads = spec->n_threads, .key = key, .progress = &spec->progress };
+  g_autofree LsRunHistory *histories = ls_run_histories_new (plan, spec->seed, n, &setup, error);
+  if (!histories)
+    return FALSE;
+  choice->goodput = spread_goodput (histories, n);
+  choice->wall_s = spread (histories, n, wall_of);
+  if (r->choices->len == 0)
+    summarise (r, plan->reliability, histories, n);
+  g_array_append_val (r->choices, *choice);
   for (guint i = 0; i < n; i++) {
-    r->n_events += work.histories[i].n_events;
-    ls_run_history_clear (&work.histories[i]);
+    r->n_events += histories[i].n_events;
+    ls_run_history_clear (&histories[i]);
   }
-  g_free (work.histories);
-  return ok;
+  return TRUE;
 }
 
 /* --- what can be said without a history ------------------------------------------------------ */

@@ -39,7 +39,7 @@
 #define LS_TRAIN_TRAIN_H
 
 #include "ask/step_spread.h"
-#include "base/parallel.h"
+#include "base/team.h"
 #include "job/job.h"
 #include "job/price.h"
 #include "train/loss_goal.h"
@@ -93,6 +93,7 @@ typedef struct {
   double co2_g_per_kwh; /* 0: not said                                                   */
   guint n_threads;      /* 0: one per processor                                          */
   LsProgress progress;  /* in histories; borrowed                                        */
+  LsTeam *team;         /* of processes that share the histories; NULL: none             */
 } LsTrainSpec;
 
 void ls_train_spec_init (LsTrainSpec *spec);

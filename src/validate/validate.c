@@ -5,7 +5,7 @@
 
 #include "analysis/conservation.h"
 #include "analysis/score.h"
-#include "base/parallel.h"
+#include "base/team.h"
 #include "data/jobs/job_files.h"
 #include "job/job_cases.h"
 #include "job/job_interval.h"
@@ -244,27 +244,35 @@ simulate (const LsValidationRun *v, const LsHardware *hardware, const LsCase *c,
     row->reason = one_line (error);
 }
 
+static void
+begin_rows (LsValidationRun *v)
+{
+  guint n = v->n_variants * v->chosen->len;
+  v->rows = g_new (LsScoreRow, n);
+  for (guint slot = 0; slot < n; slot++) {
+    const LsCase *c = g_ptr_array_index (v->chosen, slot % v->chosen->len);
+    v->rows[slot] = (LsScoreRow) {
+      .id = c->id,
+      .family = c->family,
+      .source = c->source,
+      .measured_s = c->measured_s,
+      .predicted_s = NAN,
+      .ideal_s = NAN,
+      .mfu = NAN,
+      .measured_gib = c->allocated_gib,
+      .predicted_gib = NAN,
+    };
+  }
+}
+
 /* Runs one row and fills its slot; called from several threads, each on a slot of
  * its own. */
 static void
 run_case (guint slot, gpointer data)
 {
   LsValidationRun *v = data;
-  guint i = slot % v->chosen->len;
-  const LsCase *c = g_ptr_array_index (v->chosen, i);
+  const LsCase *c = g_ptr_array_index (v->chosen, slot % v->chosen->len);
   LsScoreRow *row = &v->rows[slot];
-  *row = (LsScoreRow) {
-    .id = c->id,
-    .family = c->family,
-    .source = c->source,
-    .measured_s = c->measured_s,
-    .predicted_s = NAN,
-    .ideal_s = NAN,
-    .mfu = NAN,
-    .measured_gib = c->allocated_gib,
-    .predicted_gib = NAN,
-  };
-
   if (c->wrong) {
     row->reason = g_strdup (c->wrong);
     return;
@@ -275,6 +283,32 @@ run_case (guint slot, gpointer data)
     return;
   }
   simulate (v, h->hardware, c, slot / v->chosen->len, row);
+}
+
+static GVariant *
+pack_case (guint slot, gconstpointer data)
+{
+  return ls_score_row_pack (&((const LsValidationRun *) data)->rows[slot]);
+}
+
+static void
+unpack_case (guint slot, GVariant *packed, gpointer data)
+{
+  ls_score_row_unpack (&((LsValidationRun *) data)->rows[slot], packed);
+}
+
+static gboolean
+run_cases (LsValidationRun *v, const LsValidateSpec *spec, GError **error)
+{
+  const LsTeamLoop loop
+      = { .each = run_case, .pack = pack_case, .unpack = unpack_case, .type = LS_SCORE_ROW_TYPE, .data = v };
+  const LsRunOptions *o = v->options;
+  g_autofree char *key
+      = g_strdup_printf ("%s %s %u %d %d %d %s", v->command, v->sha256, v->n_variants, (int) o->fold,
+                         (int) o->coarsen, (int) o->network, spec->cluster ? spec->cluster : "");
+  const LsTeamSetup setup
+      = { .team = spec->team, .n_threads = spec->n_threads, .key = key, .progress = &spec->progress };
+  return ls_team_each (&setup, v->n_variants * v->chosen->len, &loop, error);
 }
 
 /* ---- scores ---- */
@@ -427,13 +461,13 @@ ls_validate (const LsValidateSpec *spec, GError **error)
     return NULL;
   load_hardware (v);
   settle_software (v);
-  guint n_slots = v->n_variants * v->chosen->len;
-  v->rows = g_new0 (LsScoreRow, n_slots);
-  ls_parallel (n_slots, spec->n_threads, run_case, v, &spec->progress);
+  v->command = command_of (v, spec);
+  begin_rows (v);
+  if (!run_cases (v, spec, error))
+    return NULL;
   score (v);
   if (spec->with_coverage)
     cover (v);
-  v->command = command_of (v, spec);
   v->options = NULL;
   return g_steal_pointer (&v);
 }

@@ -7,7 +7,7 @@
 #ifndef LS_VALIDATE_VALIDATE_H
 #define LS_VALIDATE_VALIDATE_H
 
-#include "base/parallel.h"
+#include "base/team.h"
 #include "exec/run.h"
 #include "validate/scores.h"
 
@@ -22,13 +22,14 @@ typedef struct {
   bool ablate;               /* simulate all rows again with each mechanism off (validate/ablation.h) */
   bool with_coverage;        /* of intervals (analysis/interval.h)           */
   LsProgress progress;       /* in simulations                */
+  LsTeam *team;              /* of processes that share the rows; NULL: none */
 } LsValidateSpec;
 
 typedef struct LsValidationRun LsValidationRun;
 
-/* The result does not depend on n_threads. LS_ERROR_USAGE: a bad regex, or no row
- * matches; LS_ERROR_INPUT: a bad file, or one without rows. Free with
- * ls_validation_run_free(). */
+/* The result does not depend on n_threads and team, of which each process gets all. LS_ERROR_USAGE: a bad
+ * regex, or no row matches; LS_ERROR_INPUT: a bad file, or one without rows; those of ls_team_each(). Free
+ * with ls_validation_run_free(). */
 LsValidationRun *ls_validate (const LsValidateSpec *spec, GError **error);
 void ls_validation_run_free (LsValidationRun *run); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsValidationRun, ls_validation_run_free)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `lockstep sweep --mpi` by 1, 2 and 4 processes prints and writes the bytes of one without it; errors
-# are said once, with their exit code; of a kill of any process the journal is sound, and
+# `lockstep sweep --mpi`, validate and train by 1, 2 and 4 processes print and write the bytes of one without it;
+# errors are said once, with their exit code; of a kill of any process the journal is sound, and
 # taken up again it gives the same bytes. Skipped where there is no mpirun.
 # Usage: run.sh LOCKSTEP DATA
 set -euo pipefail
@@ -49,6 +49,27 @@ by 2 "${job[@]}" --global-batch 16 --csv --report n.html > n.csv 2> n.err || fai
 same <(sed 's/ --mpi//' n.html) one.html 'two processes write another page'
 same one.csv n.csv 'two processes print another table'
 
+cases=(validate "$LS_DATA_DIR/cases.csv" "$LS_DATA_DIR/cases-refused.csv" --threads 1 --ablate --json)
+topologies=$(realpath -- "$LS_DATA_DIR/../../../topologies")
+training=(train --model tiny --cluster pair --gpus 4 --global-batch 16 --jitter "$topologies/jitter/published.set.json#mlperf-5.1"
+          --reliability "$topologies/reliability/published.set.json#llama3-h100" --seeds 30 --threads 1)
+long=("${training[@]}" --tokens 2B --spares 0,1 --batches 16,32,7 --json)
+for command in cases long; do
+  declare -n words=$command
+  "$lockstep" "${words[@]}" --report one.html > one.json
+  for n in 1 2 4; do
+    by "$n" "${words[@]}" --report n.html > n.json 2> n.err || fail "$command by $n processes: $(cat n.err)"
+    [[ ! -s n.err ]] || fail "$command by $n processes say: $(cat n.err)"
+    same one.json n.json "$command by $n processes is something else"
+    same <(sed 's/ --mpi//' n.html) one.html "$command by $n processes write another page"
+  done
+done
+"$lockstep" "${training[@]}" --tokens 20K --seq 1k > one.txt 2> one.err
+[[ -s one.err ]] || fail 'no note: this says nothing of notes'
+by 3 "${training[@]}" --tokens 20K --seq 1k > n.txt 2> n.err
+same one.txt n.txt 'another table by several processes'
+same one.err n.err 'other notes by several processes'
+
 # --- errors: of all processes, then of one that is not the leader
 
 expect() {
@@ -61,10 +82,16 @@ expect() {
 }
 expect 2 '^error: --tp: expected' by 3 "${job[@]}" --global-batch 16 --tp x
 expect 3 '^error: no model is named "nope"' by 3 "${job[@]}" --global-batch 16 --model nope
+expect 2 '^error: no row matches' by 3 "${cases[@]}" --only nope
+expect 3 '^error: no model is named "nope"' by 3 "${training[@]}" --tokens 20K --model nope
 # Rank 1 alone gets other arguments.
 two=(timeout 60 mpirun --oversubscribe -np 1 "$lockstep" "${job[@]}" --global-batch 16 --mpi : -np 1 "$lockstep")
 expect 3 '^process 1: error: no model is named "nope"' "${two[@]}" "${job[@]}" --global-batch 16 --mpi --model nope
 expect 4 '^error: process 1 has another job' "${two[@]}" "${job[@]}" --global-batch 32 --mpi
+for other in '--assume recompute=full' '--only a-2'; do
+  expect 4 '^error: process 1 has another job' timeout 60 mpirun --oversubscribe -np 1 "$lockstep" "${cases[@]}" --mpi \
+    : -np 1 "$lockstep" "${cases[@]}" $other --mpi
+done
 sed 's/"layers": *[0-9]*/"layers": 8/' "$LS_DATA_DIR/models/tiny.json" > tiny.json
 ! cmp -s tiny.json "$LS_DATA_DIR/models/tiny.json" || fail 'the other model is the same'
 mkdir -p other && cp -r "$LS_DATA_DIR"/. other/ && cp tiny.json other/models/

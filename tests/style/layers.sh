@@ -38,7 +38,7 @@ may_use() {
   case $header in
     cjson/* | cJSON.h | protobuf-c/* | sqlite3.h | yaml.h | zlib.h) [[ $place == data || $place == tests ]] ;;
     gsl/*) [[ $place =~ ^(calibrate|tools|tests)$ ]] ;;
-    mpi.h) [[ $path == src/sweep/transport_mpi.c ]] ;; # a module of its own
+    mpi.h) [[ $path == src/base/transport_mpi.c ]] ;; # a module of its own
     CUnit/*) [[ $place == tests ]] ;;
     lockstep/units.h | lockstep/error.h) true ;;
     lockstep/*) [[ $place =~ ^(api|cli|tests|include)$ ]] ;;

@@ -38,8 +38,8 @@ LS_PUBLIC void ls_request_set_progress (LsRequest *request, LsProgressFunc progr
  * the end of the run. */
 LS_PUBLIC void ls_request_set_stop (LsRequest *request, const gint *stop);
 
-/* Processes that mpirun started with one command line, to do one sweep together. The first, of rank 0,
- * leads: it alone has results and writes files. All must join before they do anything that may fail, and
+/* Processes that mpirun started with one command line, to do one piece of work together. The first, of rank
+ * 0, leads: it alone has results and writes files. All must join before they do anything that may fail, and
  * leave at the end, with the error if there was one: so the leader gets it, and nobody waits for who is not
  * there. Without mpirun it is one process. */
 typedef struct LsTeam LsTeam;
@@ -47,7 +47,7 @@ typedef struct LsTeam LsTeam;
 LS_PUBLIC LsTeam *ls_team_join (GError **error);
 LS_PUBLIC guint ls_team_rank (const LsTeam *team);
 LS_PUBLIC void ls_team_leave (LsTeam *team, const GError *error); /* frees it; NULL allowed */
-/* Of a sweep. Borrowed, to the end of the run. */
+/* Of sweep, validate or train. Borrowed, to the end of the run. */
 LS_PUBLIC void ls_request_set_team (LsRequest *request, LsTeam *team);
 
 /* ---- Answers --------------------------------------------------------------- */

@@ -454,6 +454,7 @@ class ValidateOptions(TypedDict, total=False):
     split: Text  # Only rows of this split
     only: Text  # Only rows whose id matches
     threads: Number  # Threads; default: one per processor
+    mpi: Switch  # With all processes that mpirun started
     assume: Text  # Sets a knob of the strategy, or a host cost, for every row, whatever the row says; may be repeated
     max_mape: Text  # Exit 5 if the mean absolute error in percent is larger
     coverage: Switch  # Whether intervals as of run hold: those of each source by what the others measured
@@ -534,6 +535,7 @@ class TrainOptions(JobOptions, total=False):
     pue: Text  # Power of the data centre over that; default 1.1
     co2: Text  # Grams of CO2 for a kWh; default: not counted
     threads: Number  # Runs at once; default one per processor
+    mpi: Switch  # With all processes that mpirun started
     plot: Text  # Draw what held up the run of the first seed, and what is lost by kind and cause (.svg or .png; .gp: its script)
     report: Text  # Write it as a page to look at: one HTML file, which needs no network
     format: Text  # What to print; markdown: tables for an issue or a paper

@@ -1,4 +1,4 @@
-/* sweep/transport.h — how processes of a team talk: what lockstep-mpi.so implements.
+/* base/transport.h — how processes of a team talk: what lockstep-mpi.so implements.
  *
  * The module is loaded by --mpi alone, so that the program starts, and runs, where there is no MPI.
  * All is called from one thread. What goes wrong on the way ends all processes (MPI's own handler):

@@ -1,7 +1,8 @@
-#include "sweep/team.h"
+#include "base/team.h"
 
 #include <gmodule.h>
 #include <lockstep/error.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 struct LsTeam {
   const LsTransport *transport;
   guint rank, n, n_here;
+  guint *n_threads;  /* [n], at the leader: what mates reported */
   bool has_reported; /* a mate; at the leader: all have */
   bool is_over;      /* at a mate: QUIT has come        */
 };
@@ -63,9 +65,11 @@ ls_team_new_over (const LsTransport *transport, GError **error)
   LsTeam *team = g_new0 (LsTeam, 1);
   team->transport = transport;
   const char *problem = transport->join (&team->rank, &team->n, &team->n_here);
+  team->n_threads = g_new0 (guint, problem ? 1 : team->n);
   if (!problem)
     return team;
   g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "--mpi: %s", problem);
+  g_free (team->n_threads);
   g_free (team);
   return NULL;
 }
@@ -101,11 +105,14 @@ ls_team_default_threads (const LsTeam *team)
 static void
 send_message (LsTeam *team, guint to, LsTeamKind kind, guint number, const void *bytes, guint n)
 {
-  LsTeamMessage m = { kind, number, { 0 } };
-  g_assert_cmpuint (n, <=, sizeof m.bytes);
+  LsTeamMessage m;
+  m.kind = kind;
+  m.number = number;
+  g_assert_cmpuint (n, <, sizeof m.bytes);
   if (n > 0)
     memcpy (m.bytes, bytes, n);
-  team->transport->send (to, &m, sizeof m);
+  m.bytes[n] = '\0';
+  team->transport->send (to, &m, (guint) offsetof (LsTeamMessage, bytes) + n + 1);
 }
 
 static void
@@ -125,9 +132,9 @@ wait_for_message (LsTeam *team, LsTeamMessage *ret_message)
 }
 
 void
-ls_team_send (LsTeam *team, guint to, const void *work, guint size)
+ls_team_send (LsTeam *team, guint to, LsTeamKind kind, const void *bytes, guint size)
 {
-  send_message (team, to, LS_TEAM_WORK, size, work, size);
+  send_message (team, to, kind, size, bytes, size);
 }
 
 bool
@@ -144,19 +151,20 @@ ls_team_receive (LsTeam *team, LsTeamMessage *ret_message, guint *ret_from)
 void
 ls_team_report (LsTeam *team, const char *key, guint n_threads)
 {
-  send_text (team, LS_TEAM_READY, n_threads, key);
+  if (!team->has_reported)
+    send_text (team, LS_TEAM_READY, n_threads, key);
 }
 
 gboolean
 ls_team_gather (LsTeam *team, const char *key, guint *ret_n_threads, GError **error)
 {
   g_autoptr (GError) first = NULL;
-  for (guint i = 1; i < team->n; i++) {
+  for (guint i = 1; i < team->n && !team->has_reported; i++) {
     LsTeamMessage m;
     guint from = wait_for_message (team, &m);
     bool is_ready = m.kind == LS_TEAM_READY,
          is_same = is_ready && strncmp (m.bytes, key, sizeof m.bytes) == 0;
-    ret_n_threads[from] = m.number;
+    team->n_threads[from] = m.number;
     if (!is_ready && !first)
       g_set_error (&first, LS_ERROR, (gint) m.number, "process %u: %s", from, m.bytes);
     else if (is_ready && !is_same && !first)
@@ -166,6 +174,7 @@ ls_team_gather (LsTeam *team, const char *key, guint *ret_n_threads, GError **er
                    from);
   }
   team->has_reported = true;
+  memcpy (ret_n_threads, team->n_threads, team->n * sizeof *ret_n_threads);
   if (!first)
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&first));
@@ -189,7 +198,7 @@ end_as_leader (LsTeam *team)
 static void
 end_as_mate (LsTeam *team, const GError *error)
 {
-  if (!team->has_reported)
+  if (!team->has_reported || (error && !team->is_over))
     send_text (team, LS_TEAM_FAILED, error ? (guint) error->code : LS_ERROR_FAILED,
                error ? error->message : "it ended early");
   while (!team->is_over) {
@@ -210,5 +219,6 @@ ls_team_free (LsTeam *team, const GError *error)
   else
     end_as_mate (team, error);
   team->transport->leave ();
+  g_free (team->n_threads);
   g_free (team);
 }
