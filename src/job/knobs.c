@@ -16,11 +16,11 @@ ls_shell_quote (const char *word)
   return is_plain ? g_strdup (word) : g_shell_quote (word);
 }
 
-/* "3,4x14,2"; NULL: by themselves. */
+/* As a file has it: of layers_per_chunk "3,4x14,2"; NULL: by itself. */
 static char *
-layers_text (const LsStrategy *s)
+knob_text (const LsStrategy *s, const char *key)
 {
-  return ls_field_text (ls_field_find (ls_strategy_fields, "layers_per_chunk"), s, NULL);
+  return ls_field_text (ls_field_find (ls_strategy_fields, key), s, NULL);
 }
 
 /* What knobs are by themselves, beside those that others follow. */
@@ -117,23 +117,34 @@ ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults, GHashTabl
   return g_string_free (out, FALSE);
 }
 
-char *
-ls_knobs_summary (const LsStrategy *s)
+/* All degrees, whose product is the ranks; of experts those that differ. */
+static void
+append_degrees (GString *out, const LsStrategy *s)
 {
-  GString *out = g_string_new (NULL);
   g_string_append_printf (out, "tp %u%s, pp %u", s->tp, s->sp ? " + sp" : "", s->pp);
   if (s->vpp > 1)
     g_string_append_printf (out, " x %u chunks", s->vpp);
-  g_autofree char *layers = layers_text (s);
+  g_autofree char *layers = knob_text (s, "layers_per_chunk"), *cp_kind = knob_text (s, "cp_kind");
   if (layers)
     g_string_append_printf (out, " of %s layers", layers);
+  if (s->cp > 1)
+    g_string_append_printf (out, ", cp %u (%s)", s->cp, cp_kind);
   g_string_append_printf (out, ", dp %u", s->dp);
-  if (s->zero_stage > 0)
+  if (s->zero_stage > 0 && s->zero_group > 0)
+    g_string_append_printf (out, " (ZeRO-%u in groups of %u)", s->zero_stage, s->zero_group);
+  else if (s->zero_stage > 0)
     g_string_append_printf (out, " (ZeRO-%u)", s->zero_stage);
   if (s->ep > 1)
     g_string_append_printf (out, ", ep %u", s->ep);
   if (s->ep > 1 && s->etp != s->tp)
     g_string_append_printf (out, " x %u", s->etp);
+}
+
+char *
+ls_knobs_summary (const LsStrategy *s)
+{
+  GString *out = g_string_new (NULL);
+  append_degrees (out, s);
   if (s->rank_order)
     g_string_append_printf (out, ", ranks by %s", s->rank_order);
   if (s->placement)
@@ -142,8 +153,7 @@ ls_knobs_summary (const LsStrategy *s)
     g_string_append_printf (out, ", %s", s->schedule);
   g_string_append_printf (out, ", micro-batch %u of %u", s->micro_batch, s->global_batch);
   if (s->micro_batches_per_replica) {
-    g_autofree char *each
-        = ls_field_text (ls_field_find (ls_strategy_fields, "micro_batches_per_replica"), s, NULL);
+    g_autofree char *each = knob_text (s, "micro_batches_per_replica");
     g_string_append_printf (out, " (%s of the replicas)", each);
   }
   g_string_append_printf (out, ", %s", ls_dtype_name ((LsDtype) s->dtype));

@@ -12,8 +12,8 @@ char *ls_knobs_format (const LsStrategy *s);
  * are told; NULL: none. */
 char *ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults, GHashTable *given);
 
-/* What matters at a glance: "tp 8 + sp, pp 8 x 3 chunks, dp 1; ...". Newly
- * allocated. */
+/* What matters at a glance: "tp 8 + sp, pp 8 x 3 chunks, dp 1, ...", with all degrees that ranks are the
+ * product of. Newly allocated. */
 char *ls_knobs_summary (const LsStrategy *s);
 
 /* A word for a shell: as it is, or in quotes where it needs them. Newly allocated. */

@@ -193,6 +193,31 @@ knobs_read_back_as_the_same_strategy (void)
   ls_job_spec_clear (&spec);
 }
 
+/* The degrees of the first line are those whose product is the ranks, and it says how each cuts. */
+static void
+a_summary_has_every_degree (void)
+{
+  static const struct {
+    const char *flags, *summary;
+  } cases[] = {
+    { "--gpus 16 --cp 2 --dp-kind fsdp2 --zero 3@2 --pp 1",
+      "tp 2, pp 1, cp 2 (ring), dp 4 (ZeRO-3 in groups of 2)," },
+    { "--gpus 16 --cp 2 --cp-kind ulysses --pp 1 --zero 1", "tp 2, pp 1, cp 2 (ulysses), dp 4 (ZeRO-1)," },
+    { "--gpus 8 --sp", "tp 2 + sp, pp 2, dp 2, 1f1b," },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (GError) error = NULL;
+    LsJobSpec spec;
+    init_small (&spec);
+    set_flags (&spec, cases[i].flags);
+    g_autoptr (LsJobResult) r = ls_job_spec_prepare (&spec, &error);
+    LS_CHECK_NO_ERROR (error);
+    g_autofree char *summary = r ? ls_knobs_summary (&r->strategy) : g_strdup ("");
+    LS_CHECK (g_str_has_prefix (summary, cases[i].summary));
+    ls_job_spec_clear (&spec);
+  }
+}
+
 /* Communication of tensor parallelism that nothing runs beside; *ret_noted: something is said of it. */
 static double
 exposed_tp (const char *schedule, const char *tp_async, bool *ret_noted)
@@ -310,9 +335,12 @@ other_shapes_are_refused (void)
   refuse ("dualpipe", 1, 4, "replicas");
 }
 
-LS_TEST_SUITE_WITH (
-    ls_test_golden_data, NULL, LS_TEST (knobs_are_set_from_text), LS_TEST (wrong_knobs_change_nothing),
-    LS_TEST (the_cluster_is_as_large_as_asked_or_needed), LS_TEST (spans_do_not_change_the_step_time),
-    LS_TEST (what_cannot_run_is_refused_with_its_code), LS_TEST (knobs_read_back_as_the_same_strategy),
-    LS_TEST (a_schedule_that_cannot_deliver_says_why), LS_TEST (a_file_is_the_schedule_that_wrote_it),
-    LS_TEST (a_file_may_have_pipes_both_ways), LS_TEST (other_shapes_are_refused))
+LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (knobs_are_set_from_text),
+                    LS_TEST (wrong_knobs_change_nothing),
+                    LS_TEST (the_cluster_is_as_large_as_asked_or_needed),
+                    LS_TEST (spans_do_not_change_the_step_time),
+                    LS_TEST (what_cannot_run_is_refused_with_its_code),
+                    LS_TEST (knobs_read_back_as_the_same_strategy), LS_TEST (a_summary_has_every_degree),
+                    LS_TEST (a_schedule_that_cannot_deliver_says_why),
+                    LS_TEST (a_file_is_the_schedule_that_wrote_it), LS_TEST (a_file_may_have_pipes_both_ways),
+                    LS_TEST (other_shapes_are_refused))
