@@ -3,6 +3,8 @@
 #include <lockstep/error.h>
 
 #include "model/operators.h"
+#include "strategy/dp_traits.h"
+#include "strategy/shard.h"
 #include "train/run_history.h"
 #include "train/train_steps.h"
 
@@ -14,34 +16,51 @@
 
 /* --- how much -------------------------------------------------------------------------- */
 
-/* Weights as they are trained, master weights and moments. */
+/* FSDP keeps weights in fp32, which are the master weights too (lower/data/lower_fsdp.c, MaxText:
+ * lower/data/lower_dp_xla.c). Formats for matrix products are stored only where weights are kept in them. */
+static LsDtype
+dtype_kept (const LsStrategy *s)
+{
+  if (ls_dp_traits (s->dp_kind)->is_fsdp)
+    return LS_DTYPE_FP32;
+  return s->fp8_params ? LS_DTYPE_FP8 : ls_dtype_between ((LsDtype) s->dtype);
+}
+
+/* Weights as they are kept, master weights and moments. */
 static double
 bytes_per_param (const LsStrategy *s)
 {
-  double weight = (double) ls_dtype_bytes ((LsDtype) s->dtype);
+  LsDtype kept = dtype_kept (s);
+  double weight = (double) ls_dtype_bytes (kept);
   const LsAdamStates states
       = { (LsMaster) s->master, (LsDtype) s->moment_dtype, (LsDtype) s->variance_dtype };
   if (s->optimizer_kind)
-    return weight + 4 + ls_optimizer_least_state (s->optimizer_kind);
-  return weight + ls_adam_bytes (&states, (LsDtype) s->dtype);
+    return weight + (kept == LS_DTYPE_FP32 ? 0 : 4) + ls_optimizer_least_state (s->optimizer_kind);
+  return weight + ls_adam_bytes (&states, kept);
+}
+
+static double
+adapter_params (const LsModel *m, const LsStrategy *s)
+{
+  const LsLora lora = ls_strategy_lora (s, m);
+  return (double) ls_lora_params (m, &lora);
 }
 
 /* Weights that do not learn are in no checkpoint, but in memory again before it goes on. */
 static double
-frozen_bytes_of (const LsJobResult *job)
+frozen_bytes_of (const LsModel *m, const LsStrategy *s)
 {
-  const LsReport *report = &job->report;
-  return report->n_adapter_params > 0
-      ? (double) report->n_params * (double) ls_dtype_bytes ((LsDtype) job->strategy.dtype)
+  return adapter_params (m, s) > 0
+      ? (double) ls_model_params (m, m->vocab) * (double) ls_dtype_bytes ((LsDtype) s->dtype)
       : 0;
 }
 
+/* Of what learns. */
 static double
-bytes_of (const LsJobResult *job)
+bytes_of (const LsModel *m, const LsStrategy *s)
 {
-  const LsReport *report = &job->report;
-  double n = (double) (report->n_adapter_params > 0 ? report->n_adapter_params : report->n_params);
-  return n * bytes_per_param (&job->strategy);
+  double n_adapter = adapter_params (m, s);
+  return (n_adapter > 0 ? n_adapter : (double) ls_model_params (m, m->vocab)) * bytes_per_param (s);
 }
 
 /* How many ranks write it: all that share it, or those of one replica with all experts. */
@@ -123,7 +142,7 @@ fill_times (LsTrainReport *r, const LsTrainSpec *spec, GError **error)
   LsTrainCheckpoint *c = &r->checkpoint;
   LsCheckpointTimes *t = &c->times;
   double storage_s = c->bytes / c->storage_bytes_per_s;
-  t->frozen_s = frozen_bytes_of (r->job) / c->storage_bytes_per_s;
+  t->frozen_s = frozen_bytes_of (&r->job->model, &r->job->strategy) / c->storage_bytes_per_s;
   if (spec->checkpoint_to != LS_CHECKPOINT_STORAGE)
     return fill_near (r, spec, storage_s, error);
   t->save_s = t->read_s = storage_s;
@@ -190,11 +209,10 @@ ls_train_goodput (const LsModel *m, const LsStrategy *s, const LsClusterSpec *cl
   double rate = ls_reliability_rate (reliability, &units);
   if (rate == 0)
     return 1;
-  double bytes = (double) ls_model_params (m, m->vocab) * bytes_per_param (s),
-         save_s = bytes / (STORAGE_BYTES_PER_S_PER_GPU * s->gpus),
-         work_s = ls_best_interval_s (save_s, 1 / rate);
+  double storage = STORAGE_BYTES_PER_S_PER_GPU * s->gpus, save_s = bytes_of (m, s) / storage,
+         read_s = save_s + frozen_bytes_of (m, s) / storage, work_s = ls_best_interval_s (save_s, 1 / rate);
   return work_s
-      / ls_expected_piece_s (work_s, save_s, restart_s (reliability, &units, s->gpus, save_s), 1 / rate);
+      / ls_expected_piece_s (work_s, save_s, restart_s (reliability, &units, s->gpus, read_s), 1 / rate);
 }
 
 static void
@@ -214,7 +232,7 @@ gboolean
 ls_train_checkpoint (LsTrainReport *r, const LsTrainSpec *spec, const LsRunPlan *plan, GError **error)
 {
   LsTrainCheckpoint *c = &r->checkpoint;
-  c->bytes = bytes_of (r->job);
+  c->bytes = bytes_of (&r->job->model, &r->job->strategy);
   c->storage_bytes_per_s
       = spec->storage_bytes_per_s > 0 ? spec->storage_bytes_per_s : STORAGE_BYTES_PER_S_PER_GPU * r->n_gpus;
   if (!fill_times (r, spec, error))
