@@ -84,29 +84,6 @@ resolve (LsStrategy *s, const LsModel *model, const LsCluster *cluster, GError *
   return FALSE;
 }
 
-/* Pieces that copy engines move stay in a node, wherever ranks are placed. */
-static gboolean
-check_tp_overlap (const LsPlan *plan, const LsStrategy *s, const LsCluster *c, GError **error)
-{
-  if (!s->tp_overlap || s->tp_overlap_kind != LS_TP_OVERLAP_RING)
-    return TRUE;
-  for (uint32_t r = 0; r < plan->n_ranks; r++) {
-    uint32_t comm = ls_plan_comm_of (plan, r, LS_SLOT_TP),
-             first = comm != UINT32_MAX ? ls_comm_rank (&plan->comms[comm], 0) : r;
-    uint32_t node = ls_cluster_host_of (c, plan->gpu_of_rank[r]),
-             node_of_first = ls_cluster_host_of (c, plan->gpu_of_rank[first]);
-    if (node == node_of_first)
-      continue;
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_CONFLICT,
-        "/tp_overlap: expected tp groups inside a node, as pieces move by copy engines; ranks %u and %u "
-        "of one are on nodes %u and %u",
-        first, r, node_of_first, node);
-    return FALSE;
-  }
-  return TRUE;
-}
-
 /* Also finds the layers of each chunk, where they are to be balanced. */
 static LsPlan *
 make_plan (const LsModel *model, const LsHardware *hardware, const LsCluster *cluster, LsStrategy *s,
@@ -127,7 +104,7 @@ make_plan (const LsModel *model, const LsHardware *hardware, const LsCluster *cl
   if (!plan || !ls_budget_check_plan (plan, hardware->max_memory_bytes, error))
     return NULL;
   memcpy (plan->gpu_of_rank, gpus, plan->n_ranks * sizeof *gpus);
-  if (!check_tp_overlap (plan, s, cluster, error))
+  if (!ls_job_check_pieces (plan, s, cluster, error))
     return NULL;
 #ifndef NDEBUG
   if (!ls_plan_check (plan, error)) {

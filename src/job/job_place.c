@@ -107,3 +107,47 @@ ls_job_gpus (const LsStrategy *s, const LsCluster *cluster, GError **error)
   g_autofree uint32_t *gpus = g_new (uint32_t, MAX (n, 1));
   return ls_allocation_gpus (s->allocation, &cluster->spec, n, gpus, error) ? g_steal_pointer (&gpus) : NULL;
 }
+
+static bool
+copies_directly (const LsClusterSpec *node)
+{
+  return !node->has_no_p2p || node->nvswitch_planes > 0 || node->mesh != LS_MESH_NONE;
+}
+
+/* Transformer Engine's userbuffers map the memory of the other GPUs, by multicast or CUDA IPC
+ * (NVIDIA/TransformerEngine issue 966). */
+static gboolean
+check_pieces_between (const LsCluster *c, uint32_t rank, uint32_t gpu, uint32_t first, uint32_t gpu_of_first,
+                      GError **error)
+{
+  uint32_t node = ls_cluster_host_of (c, gpu), node_of_first = ls_cluster_host_of (c, gpu_of_first);
+  if (node != node_of_first)
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_CONFLICT,
+        "/tp_overlap: expected tp groups inside a node, as pieces move by copy engines; ranks %u and %u "
+        "of one are on nodes %u and %u",
+        first, rank, node_of_first, node);
+  else if (!copies_directly (ls_cluster_spec_of_kind (&c->spec, ls_cluster_spec_kind_of (&c->spec, node))))
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "/tp_overlap: expected 0, or --tp-overlap-kind bulk, as pieces move from GPU to GPU by copy "
+                 "engines, and GPUs of %s have no copies to each other (node.pcie.p2p)",
+                 c->spec.name);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+gboolean
+ls_job_check_pieces (const LsPlan *plan, const LsStrategy *s, const LsCluster *c, GError **error)
+{
+  if (!s->tp_overlap || s->tp_overlap_kind != LS_TP_OVERLAP_RING)
+    return TRUE;
+  for (uint32_t r = 0; r < plan->n_ranks; r++) {
+    uint32_t comm = ls_plan_comm_of (plan, r, LS_SLOT_TP),
+             first = comm != UINT32_MAX ? ls_comm_rank (&plan->comms[comm], 0) : r;
+    if (first != r
+        && !check_pieces_between (c, r, plan->gpu_of_rank[r], first, plan->gpu_of_rank[first], error))
+      return FALSE;
+  }
+  return TRUE;
+}

@@ -56,6 +56,10 @@ LsCluster *ls_job_build_cluster (LsStrategy *s, const LsHardware *hardware, uint
  * ls_allocation_gpus(). */
 uint32_t *ls_job_gpus (const LsStrategy *s, const LsCluster *cluster, GError **error);
 
+/* Whether copy engines can move the pieces of tp_overlap (ring), if it is on: the GPUs of a tensor-parallel
+ * group are in one node, and reach each other's memory. LS_ERROR_CONFLICT. */
+gboolean ls_job_check_pieces (const LsPlan *plan, const LsStrategy *s, const LsCluster *c, GError **error);
+
 /* --- job_order.c --------------------------------------------------------------------------------- */
 
 /* What the lowering has to know of a cluster to order a pipeline: how long kernels, tensor-parallel
