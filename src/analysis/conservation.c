@@ -111,6 +111,16 @@ repeated_head_flops (const LsModel *m, const LsStrategy *s, double tokens)
   return 6.0 * tokens * weights * m->hidden;
 }
 
+/* Of groups of mixers that several context-parallel ranks have. */
+static double
+repeated_group_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
+{
+  double more = ls_mixer_flops (m, s->tp * s->cp, seq) - ls_mixer_flops (m, 1, seq), n_mixers = 0;
+  for (uint32_t i = 0; i < m->n_layers + m->predict_layers; i++)
+    n_mixers += (kind_at (m, i) & LS_LAYER_MIXER) != 0;
+  return 3.0 * s->global_batch * n_mixers * more;
+}
+
 static double
 repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
@@ -122,7 +132,7 @@ repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   }
   streams += s->sp ? 0 : (1 + m->predict_layers) * (double) ls_streams_end_linear_params (m);
   double attention = ls_model_has_latents (m) ? (s->tp - 1.0) * latents : repeated_head_flops (m, s, tokens);
-  return attention + 6 * tokens * (s->tp - 1.0) * streams;
+  return attention + 6 * tokens * (s->tp - 1.0) * streams + repeated_group_flops (m, s, seq);
 }
 
 /* Words looked up by a product with a one-hot matrix, as some software does: no FLOPs of the model. */

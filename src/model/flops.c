@@ -54,6 +54,6 @@ ls_model_flops (const LsModel *m, uint64_t vocab, uint32_t seq, double n_sequenc
   }
   double attention = 12 * s * s * widths;
   linear += 3 * indexed;
-  linear += mixers > 0 ? 3 * mixers * ls_mixer_flops (m, seq) : 0;
+  linear += mixers > 0 ? 3 * mixers * ls_mixer_flops (m, 1, seq) : 0;
   return n_sequences * (linear + (causal ? attention / 2 : attention));
 }

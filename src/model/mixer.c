@@ -104,11 +104,11 @@ ls_mixer_n_chunks (const LsModel *m, uint32_t seq)
 }
 
 uint32_t
-ls_mixer_products (const LsModel *m, uint32_t tp, uint32_t seq,
+ls_mixer_products (const LsModel *m, uint32_t n_ranks, uint32_t seq,
                    LsMixerProduct ret_products[LS_MIXER_MAX_PRODUCTS])
 {
   uint64_t q = chunk_of (m, seq), p = m->mixer_head_dim, s = m->mixer_state;
-  uint64_t heads = m->mixer_heads / tp, groups = MAX (1, m->mixer_groups / tp);
+  uint64_t heads = m->mixer_heads / n_ranks, groups = MAX (1, m->mixer_groups / n_ranks);
   bool is_delta = m->mixer == LS_MIXER_DELTA || m->mixer == LS_MIXER_KDA;
   const LsMixerProduct mamba2[] = {
     { "ssd-scores", "ssd-scores-bwd", q, q, s, groups },
@@ -143,12 +143,49 @@ ls_mixer_products (const LsModel *m, uint32_t tp, uint32_t seq,
 }
 
 double
-ls_mixer_flops (const LsModel *m, uint32_t seq)
+ls_mixer_flops (const LsModel *m, uint32_t n_ranks, uint32_t seq)
 {
   LsMixerProduct products[LS_MIXER_MAX_PRODUCTS];
   double flops = 0;
-  for (uint32_t i = ls_mixer_products (m, 1, seq, products); i-- > 0;)
+  for (uint32_t i = ls_mixer_products (m, n_ranks, seq, products); i-- > 0;)
     flops += 2.0 * (double) products[i].m * (double) products[i].n * (double) products[i].k
         * (double) products[i].batch;
-  return flops * (double) ls_mixer_n_chunks (m, seq);
+  return flops * n_ranks * (double) ls_mixer_n_chunks (m, seq);
+}
+
+/* --- with context parallelism ------------------------------------------------------------- */
+
+bool
+ls_mixer_has_context_parallelism (const LsModel *m)
+{
+  return m->mixer == LS_MIXER_NONE || m->mixer == LS_MIXER_MAMBA2 || m->mixer == LS_MIXER_DELTA;
+}
+
+const char *
+ls_mixer_check_cut (const LsModel *m, uint32_t tp, uint32_t cp)
+{
+  uint32_t groups = m->mixer_groups / tp;
+  if (m->mixer == LS_MIXER_NONE || cp == 1)
+    return NULL;
+  if (m->mixer_heads / tp % cp != 0)
+    return "a divisor of the heads of mixers on a rank of tp";
+  if (m->mixer == LS_MIXER_DELTA)
+    return groups % cp == 0 ? NULL : "a divisor of the groups of mixers on a rank of tp";
+  return groups % cp == 0 || (groups > 0 && cp % groups == 0)
+      ? NULL
+      : "a divisor or a multiple of the groups of mixers on a rank of tp";
+}
+
+uint32_t
+ls_mixer_exchanges (const LsModel *m, uint32_t tp, uint32_t cp, uint64_t ret_columns[LS_MIXER_MAX_EXCHANGES])
+{
+  uint64_t inner = ls_mixer_inner (m) / tp, groups = MAX (m->mixer_groups / tp, cp);
+  const uint64_t mamba2[]
+      = { inner, inner, groups * m->mixer_state, groups * m->mixer_state, m->mixer_heads / tp };
+  bool is_apart = m->mixer == LS_MIXER_MAMBA2;
+  for (uint32_t i = 0; is_apart && i < G_N_ELEMENTS (mamba2); i++)
+    ret_columns[i] = mamba2[i];
+  if (!is_apart)
+    ret_columns[0] = ls_mixer_in_width (m) / tp;
+  return is_apart ? G_N_ELEMENTS (mamba2) : 1;
 }

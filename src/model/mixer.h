@@ -26,6 +26,14 @@
  *     conv     none
  *     mamba1   none: a scan of 9 I N operations a token (state-spaces/mamba, issue 110)
  *
+ * Context parallelism exchanges tokens for heads, as Ulysses does attention's: behind the way into it each
+ * of cp ranks gets all tokens of its heads, and before the way out of it gives them back. Of mamba2 both
+ * inner activations, B, C and the steps go by themselves, of delta nets all in one; tokens in the order of
+ * attention's balance are put in theirs (Megatron-LM at d98e8a64, core/ssm/mamba_context_parallel.py and
+ * gated_delta_net/common.py). With fewer groups on a rank of tp than cp, B and C of mamba2 go to each rank
+ * that has heads of a group, and C B^T is on each. No library was found that cuts the others: they are
+ * refused.
+ *
  * Worked example: mamba2 with Q 256, H 8, P 64, G 1, N 128: a chunk is
  * 2 (256^2 128 + 8 (256^2 64 + 2 x 256 x 64 x 128)) = 151.0 MFLOP.
  *
@@ -50,8 +58,9 @@ typedef struct {
 
 #define LS_MIXER_MAX_PRODUCTS 8
 
-/* On one of tp ranks; a chunk is no longer than seq. Returns how many there are. */
-uint32_t ls_mixer_products (const LsModel *m, uint32_t tp, uint32_t seq,
+/* On one of so many ranks that heads are cut over; a chunk is no longer than seq. Returns how many there
+ * are. */
+uint32_t ls_mixer_products (const LsModel *m, uint32_t n_ranks, uint32_t seq,
                             LsMixerProduct ret_products[LS_MIXER_MAX_PRODUCTS]);
 uint64_t ls_mixer_n_chunks (const LsModel *m, uint32_t seq);
 
@@ -67,7 +76,19 @@ uint32_t ls_mixer_n_low_rank (const LsModel *m);
 uint64_t ls_mixer_linear_params (const LsModel *m);
 uint64_t ls_mixer_other_params (const LsModel *m);
 
-/* FLOPs of the products of a sequence, forward. */
-double ls_mixer_flops (const LsModel *m, uint32_t seq);
+/* FLOPs of the products of a sequence, forward; with heads cut over so many ranks, of all of them. */
+double ls_mixer_flops (const LsModel *m, uint32_t n_ranks, uint32_t seq);
+
+/* --- with context parallelism --- */
+
+#define LS_MIXER_MAX_EXCHANGES 5
+
+/* Whether whole sequences of some heads can be on each of cp ranks. */
+bool ls_mixer_has_context_parallelism (const LsModel *m);
+/* Heads and groups of tp, or NULL; else what is expected of cp (static). */
+const char *ls_mixer_check_cut (const LsModel *m, uint32_t tp, uint32_t cp);
+/* Columns of a rank of tp that go from tokens to heads, each by an exchange of its own; returns how many. */
+uint32_t ls_mixer_exchanges (const LsModel *m, uint32_t tp, uint32_t cp,
+                             uint64_t ret_columns[LS_MIXER_MAX_EXCHANGES]);
 
 #endif

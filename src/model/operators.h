@@ -56,9 +56,18 @@ typedef enum {
 /* Which part of an MLP, or of what is in its place, it belongs to. */
 typedef enum { LS_MLP_PART_NONE, LS_MLP_PART_DENSE, LS_MLP_PART_MOE, LS_MLP_PART_SHARED } LsMlpPart;
 
-#define LS_OPERATOR_MAX_KERNELS  24 /* of a pass: those of a list, and the operator's own */
-#define LS_OPERATOR_MAX_PARAMS   3
-#define LS_OPERATOR_MAX_PRODUCTS 3
+#define LS_OPERATOR_MAX_KERNELS   24 /* of a pass: those of a list, and the operator's own */
+#define LS_OPERATOR_MAX_PARAMS    3
+#define LS_OPERATOR_MAX_PRODUCTS  3
+#define LS_OPERATOR_MAX_EXCHANGES 5
+
+/* All-to-alls between copies: forward behind the first of them, or before the last; backward, where the
+ * gradients go the other way, it is the reverse. */
+typedef struct {
+  bool is_behind_first;
+  uint8_t n;
+  uint64_t bytes[LS_OPERATOR_MAX_EXCHANGES]; /* what a rank sends in each */
+} LsExchange;
 
 typedef struct {
   const char *name; /* static */
@@ -97,6 +106,7 @@ typedef struct {
   uint64_t etp_bytes;     /* of this ep rank, over all of etp                     */
   uint64_t brought_bytes; /* to this rank, by the exchange of a forward          */
   bool context_parallel;  /* attention with cp > 1: its kernels are those of ls_context_step() */
+  LsExchange exchange;    /* over cp, in the midst of its kernels        */
   uint32_t layer_kind;    /* of flash attention: LsLayerTrait */
 } LsOperator;
 

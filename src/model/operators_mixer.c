@@ -20,6 +20,23 @@ per_rank (const LsCut *cut, uint64_t columns)
   return columns / cut->shard->tp;
 }
 
+static uint32_t
+cp_of (const LsCut *cut)
+{
+  return MAX (1, cut->shard->cp);
+}
+
+/* Columns of groups that are on several ranks of cp. */
+static uint64_t
+repeated (const LsCut *cut)
+{
+  uint64_t columns[LS_MIXER_MAX_EXCHANGES], all = 0;
+  if (cp_of (cut) > 1)
+    for (uint32_t i = ls_mixer_exchanges (cut->model, cut->shard->tp, cp_of (cut), columns); i-- > 0;)
+      all += columns[i];
+  return all > 0 ? all - per_rank (cut, ls_mixer_in_width (cut->model)) : 0;
+}
+
 static void
 append_in (GArray *operators, const LsCut *cut)
 {
@@ -66,6 +83,7 @@ append_conv (GArray *operators, const LsCut *cut)
   uint64_t width = per_rank (cut, ls_mixer_conv_width (m));
   if (width == 0)
     return;
+  width += repeated (cut);
   LsOperator *op = ls_operator_append (operators, "mixer-conv", LS_TP_NONE);
   ls_operator_fwd (
       op, ls_cut_stream (cut, "mixer-conv", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
@@ -118,9 +136,10 @@ append_chunks (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   LsMixerProduct products[LS_MIXER_MAX_PRODUCTS];
-  uint32_t seq = cut->shard->seq, n = ls_mixer_products (m, cut->shard->tp, seq, products);
+  uint32_t seq = cut->shard->seq, cp = cp_of (cut);
+  uint32_t n = ls_mixer_products (m, cut->shard->tp * cp, seq, products);
   uint64_t chunks = ls_mixer_n_chunks (m, seq) * cut->shard->micro_batch;
-  uint64_t inner = per_rank (cut, ls_mixer_inner (m));
+  uint64_t inner = per_rank (cut, ls_mixer_inner (m)), own = inner / cp;
   LsOperator *op = ls_operator_append (operators, "mixer-chunks", LS_TP_NONE);
   for (uint32_t i = 0; i < n; i++) {
     const LsMixerProduct *p = &products[i];
@@ -131,9 +150,9 @@ append_chunks (GArray *operators, const LsCut *cut)
     ls_operator_igrad (
         op, ls_kernel_gemm (p->grad_name, cut->act, p->k, p->n, p->m, p->batch * chunks, cut->elt, false));
   }
-  double states = (double) chunks * (double) inner * m->mixer_state * FP32_BYTES;
+  double states = (double) chunks * (double) own * m->mixer_state * FP32_BYTES;
   LsKernel pass = ls_kernel_stream ("state-passing", LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP32, chunks,
-                                    inner * m->mixer_state, 2 * states, 0);
+                                    own * m->mixer_state, 2 * states, 0);
   ls_operator_fwd (op, pass);
   pass.name = "state-passing-bwd";
   ls_operator_igrad (op, pass);
@@ -153,6 +172,42 @@ append_gate (GArray *operators, const LsCut *cut)
     ls_operator_param (op, per_rank (cut, ls_mixer_other_params (cut->model)));
 }
 
+/* Copies that go with an exchange: of tokens what goes to one rank put together; of heads what came apart put
+ * together, and tokens in their order. Backward they are undone. */
+static void
+append_copies (LsOperator *op, const LsCut *cut, bool is_to_heads, uint64_t bytes)
+{
+  const LsShard *s = cut->shard;
+  bool is_apart = op->exchange.n > 1, has_order = s->cp_kind != LS_CP_ULYSSES && s->cp_balance;
+  const char *const names[]
+      = { "mixer-pack", is_apart ? "mixer-join" : NULL, has_order ? "mixer-order" : NULL };
+  for (guint i = 0, last = G_N_ELEMENTS (names) - 1; i <= last; i++) {
+    const char *forward = names[is_to_heads ? i : last - i], *backward = names[is_to_heads ? last - i : i];
+    if (forward)
+      ls_operator_fwd (op, ls_context_copy (s, forward, bytes));
+    if (backward)
+      ls_operator_igrad (op, ls_context_copy (s, backward, bytes));
+  }
+}
+
+/* From all heads of some tokens to all tokens of some heads, or back. */
+static void
+append_exchange (GArray *operators, const LsCut *cut, bool is_to_heads)
+{
+  uint64_t columns[LS_MIXER_MAX_EXCHANGES] = { per_rank (cut, ls_mixer_inner (cut->model)) }, bytes = 0;
+  if (cp_of (cut) == 1)
+    return;
+  LsOperator *op
+      = ls_operator_append (operators, is_to_heads ? "mixer-to-heads" : "mixer-to-tokens", LS_TP_NONE);
+  uint32_t n = is_to_heads ? ls_mixer_exchanges (cut->model, cut->shard->tp, cp_of (cut), columns) : 1;
+  op->exchange.n = (uint8_t) n;
+  op->exchange.is_behind_first = is_to_heads;
+  for (uint32_t i = 0; i < n; i++)
+    bytes += op->exchange.bytes[i] = cut->tokens * columns[i] * cut->elt;
+  append_copies (op, cut, is_to_heads, bytes);
+  op->saved_bytes = is_to_heads ? cut->tokens * repeated (cut) * cut->elt : 0;
+}
+
 void
 ls_operators_mixer (GArray *operators, const LsCut *cut)
 {
@@ -160,6 +215,7 @@ ls_operators_mixer (GArray *operators, const LsCut *cut)
   uint64_t inner = per_rank (cut, ls_mixer_inner (m));
   append_in (operators, cut);
   append_low_rank (operators, cut);
+  append_exchange (operators, cut, true);
   append_conv (operators, cut);
   if (m->mixer == LS_MIXER_MAMBA1) {
     append_selection (operators, cut);
@@ -167,6 +223,7 @@ ls_operators_mixer (GArray *operators, const LsCut *cut)
   } else {
     if (m->mixer != LS_MIXER_CONV)
       append_chunks (operators, cut);
+    append_exchange (operators, cut, false);
     append_gate (operators, cut);
   }
   LsOperator *op = ls_operator_append (operators, "mixer-out", LS_TP_ROW);

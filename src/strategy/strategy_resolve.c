@@ -5,6 +5,7 @@
  * stays 0 and silences the rules that need it. */
 #include <string.h>
 
+#include "model/mixer.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 #include "strategy/dp_traits.h"
@@ -260,8 +261,6 @@ check_tensor_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (m->mixer != LS_MIXER_NONE && (m->mixer_heads % s->tp != 0 || m->mixer_groups % s->tp != 0))
     conflict (diags, "/tp", "expected a divisor of the model's %u heads and %u groups of mixers; got %u",
               m->mixer_heads, m->mixer_groups, s->tp);
-  if (m->mixer != LS_MIXER_NONE && s->cp > 1)
-    conflict (diags, "/cp", "expected 1, as mixers pass their state from token to token; got %u", s->cp);
   if (s->sp && s->seq % s->tp != 0)
     conflict (diags, "/sp", "expected a sequence length divisible by tp = %u; got %u", s->tp, s->seq);
 }
@@ -368,6 +367,14 @@ check_context_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags
               "expected a divisor of the %u heads and %u key-value heads of a rank, which ulysses cuts; got "
               "%u",
               heads, kv_heads, s->cp);
+  const char *wanted = ls_mixer_check_cut (m, s->tp, s->cp);
+  if (!ls_mixer_has_context_parallelism (m))
+    unsupported (diags, "/cp",
+                 "mixers of this kind, which pass their state from token to token, cut over ranks are not "
+                 "modelled; expected 1, got %u",
+                 s->cp);
+  else if (wanted)
+    conflict (diags, "/cp", "expected %s; got %u", wanted, s->cp);
   if (ls_model_heads_differ (m))
     unsupported (
         diags, "/cp",

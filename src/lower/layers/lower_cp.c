@@ -228,9 +228,8 @@ held_bytes (const Build *b, Time time)
 /* From the first compute op that it needs them for, of those from op `first` on, to the last: the
  * compute stream allocates them, and uses their memory again. */
 static void
-hold (Build *b, guint first, const Chunk *c, guint i, Time time)
+hold (Build *b, guint first, const Chunk *c, guint i, Time time, uint64_t bytes)
 {
-  uint64_t bytes = held_bytes (b, time);
   uint16_t id = (uint16_t) (cp_buffer_base (c) + N_CP_BUFFERS * i + time);
   b->is_too_long |= buffer_base (c) > UINT16_MAX;
   while (first + 1 < b->ops->len && g_array_index (b->ops, LsOp, first).stream != LS_STREAM_COMPUTE)
@@ -259,7 +258,8 @@ build_context_forward (Build *b, const Chunk *c, guint i, LsTag tag)
     exchange_context (b, tag, tag);
     break;
   }
-  hold (b, first, c, i, tag == LS_TAG_RECOMPUTE ? IN_RECOMPUTE : IN_FORWARD);
+  hold (b, first, c, i, tag == LS_TAG_RECOMPUTE ? IN_RECOMPUTE : IN_FORWARD,
+        held_bytes (b, tag == LS_TAG_RECOMPUTE ? IN_RECOMPUTE : IN_FORWARD));
 }
 
 uint16_t
@@ -281,6 +281,43 @@ build_context_backward (Build *b, const Chunk *c, guint i)
     exchange_qkv (b, LS_TAG_B, LS_TAG_I);
     break;
   }
-  hold (b, first, c, i, IN_BACKWARD);
+  hold (b, first, c, i, IN_BACKWARD, held_bytes (b, IN_BACKWARD));
+  return (uint16_t) (b->ops->len - 1);
+}
+
+/* --- an exchange between copies -------------------------------------------------------- */
+
+/* What is sent is held until it is there. */
+static void
+exchange (Build *b, const Chunk *c, guint i, Time time, const LsKernel *kernels, uint32_t n, LsTag tag,
+          LsTag comm_tag)
+{
+  const LsExchange *e = &g_array_index (c->operators, LsOperator, i).exchange;
+  uint32_t n_before = e->is_behind_first == (time != IN_BACKWARD) ? 1 : n - 1;
+  guint first = b->ops->len;
+  uint64_t sent = 0;
+  for (uint32_t k = 0; k < n_before; k++)
+    build_kernel (b, &kernels[k], tag);
+  for (uint32_t x = 0; x < e->n; x++) {
+    build_cp_sync (b, LS_COLL_ALL_TO_ALL, e->bytes[x], comm_tag, "mixer all-to-all");
+    sent += e->bytes[x];
+  }
+  for (uint32_t k = n_before; k < n; k++)
+    build_kernel (b, &kernels[k], tag);
+  hold (b, first, c, i, time, sent);
+}
+
+void
+build_exchange_forward (Build *b, const Chunk *c, guint i, LsTag tag)
+{
+  const LsOperator *o = &g_array_index (c->operators, LsOperator, i);
+  exchange (b, c, i, tag == LS_TAG_RECOMPUTE ? IN_RECOMPUTE : IN_FORWARD, o->fwd, o->n_fwd, tag, tag);
+}
+
+uint16_t
+build_exchange_backward (Build *b, const Chunk *c, guint i)
+{
+  const LsOperator *o = &g_array_index (c->operators, LsOperator, i);
+  exchange (b, c, i, IN_BACKWARD, o->igrad, o->n_igrad, LS_TAG_I, LS_TAG_B);
   return (uint16_t) (b->ops->len - 1);
 }

@@ -96,6 +96,9 @@ void reload_before (Build *b, const Chunk *c, guint i, Reload *r);
 /* Operator i, which is attention of sequences that are cut over cp ranks; the last op. */
 void build_context_forward (Build *b, const Chunk *c, guint i, LsTag tag);
 uint16_t build_context_backward (Build *b, const Chunk *c, guint i);
+/* An operator with an exchange between its kernels. */
+void build_exchange_forward (Build *b, const Chunk *c, guint i, LsTag tag);
+uint16_t build_exchange_backward (Build *b, const Chunk *c, guint i);
 
 /* --- lower_tp_overlap.c --- */
 

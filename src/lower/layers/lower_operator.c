@@ -126,6 +126,8 @@ build_forward_kernels (Build *b, const Chunk *c, guint i, bool is_pipelined, LsT
   const LsOperator *o = operator_at (c, i);
   if (o->context_parallel)
     build_context_forward (b, c, i, tag);
+  else if (o->exchange.n > 0)
+    build_exchange_forward (b, c, i, tag);
   else if (is_pipelined && o->tp == LS_TP_COLUMN)
     build_gather_gemm (b, o->fwd, o->n_fwd, tag, tag);
   else if (is_pipelined)
@@ -328,6 +330,8 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
     async = build_tp_async (b, LS_COLL_ALL_GATHER, gathered_bytes (l, o), "tp all-gather");
   if (o->context_parallel)
     last = build_context_backward (b, c, i);
+  else if (o->exchange.n > 0)
+    last = build_exchange_backward (b, c, i);
   else if (is_pipelined)
     last = build_gather_gemm (b, o->igrad, o->n_igrad, LS_TAG_I, LS_TAG_B);
   else

@@ -345,6 +345,7 @@ drop_all (LsOperator *o)
 {
   o->n_fwd = 0;
   o->context_parallel = false;
+  o->exchange.n = 0;
 }
 
 void

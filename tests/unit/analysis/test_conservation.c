@@ -181,6 +181,7 @@ layers_of_every_kind_keep_the_laws (void)
     s->gpus = 4;
     s->tp = i / 6 % 2 + 1;
     s->sp = i / 12 % 2 > 0 || i % 6 == 2;
+    s->cp = i % 6 == 0 && i / 12 % 2 ? 2 : 1;
     s->recompute = i / 24 % 3;
     s->dp_kind = i / 72 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
     s->pp = i % 6 == 5 && i / 36 % 2 ? 2 : 1; /* stages with other layers each */

@@ -5,10 +5,14 @@
  *     ring        (c - 1) (k + v) forward, 2 (c - 1) (k + v) backward
  *     all-gather  the same: K and V gathered; gathered again, their gradients scattered
  *     ulysses     2 (q + k + v + o) (c - 1) / c
+ *     a mixer     2 (x + o) (c - 1) / c, of x bytes into it and o out of it, whatever attention does
  *
  * What the ring moves hides behind attention that is long enough, and shows behind one that is
  * not; all-gather and Ulysses hide nothing. */
 #include "ls_test.h"
+
+#include <math.h>
+#include <string.h>
 
 #include "random_job.h"
 
@@ -29,6 +33,7 @@ typedef struct {
   uint32_t cp, tp, pp;
   LsCpKind kind;
   bool is_uneven, is_latent;
+  LsMixerKind mixer; /* in all layers, with 16 heads of 64 and 2 groups of 32 */
   int recompute;
 } Case;
 
@@ -51,6 +56,13 @@ model_of (const Case *k)
     .position = LS_POSITION_ROPE,
     .attention = LS_ATTENTION_FLASH,
   };
+  if (k->mixer != LS_MIXER_NONE) {
+    m.layer_pattern = (char *) "M";
+    m.mixer = k->mixer;
+    m.mixer_heads = 16, m.mixer_groups = 2;
+    m.mixer_head_dim = 64, m.mixer_state = 32;
+    m.mixer_chunk = 128, m.mixer_conv = 4;
+  }
   if (k->is_latent) {
     m.n_kv_heads = 16;
     m.kv_lora = 128;
@@ -122,6 +134,13 @@ static const Case kinds[] = {
   { .cp = 4, .kind = LS_CP_ULYSSES, .is_latent = true },
 };
 
+static const Case mixers[] = {
+  { .cp = 2, .mixer = LS_MIXER_DELTA },
+  { .cp = 2, .mixer = LS_MIXER_MAMBA2 },
+  { .cp = 4, .mixer = LS_MIXER_MAMBA2, .kind = LS_CP_ALL_GATHER },
+  { .cp = 4, .mixer = LS_MIXER_MAMBA2, .kind = LS_CP_ULYSSES, .is_uneven = true },
+};
+
 static void
 ranks_together_compute_the_model (void)
 {
@@ -139,6 +158,24 @@ ranks_together_compute_the_model (void)
         LS_CHECK_NO_ERROR (error);
         fixture_clear (&x);
       }
+}
+
+/* Groups that several ranks have are computed by each. */
+static void
+ranks_together_compute_mixers (void)
+{
+  for (size_t i = 0; i < G_N_ELEMENTS (mixers); i++)
+    for (int recompute = 0; recompute <= LS_RECOMPUTE_FULL; recompute += 2) {
+      g_autoptr (GError) error = NULL;
+      Case k = mixers[i];
+      Fixture x;
+      k.recompute = recompute;
+      k.tp = mixers[i].mixer == LS_MIXER_MAMBA2 ? 2 : 1;
+      fixture_init (&x, &k);
+      LS_CHECK (x.plan && ls_conserves_flops (x.plan, &x.model, &x.s, &error));
+      LS_CHECK_NO_ERROR (error);
+      fixture_clear (&x);
+    }
 }
 
 /* Of attention, forward, on one rank in one step. */
@@ -221,6 +258,83 @@ links_carry_the_formula (void)
     again.recompute = LS_RECOMPUTE_FULL;
     LS_CHECK_NEAR (bytes_of_layer (kinds[i]), forward + backward, 1e-6);
     LS_CHECK_NEAR (bytes_of_layer (again), 2 * forward + backward, 1e-6);
+  }
+}
+
+/* Mamba-2, cp 4: x and z of 1024, B and C of 2 groups that go to 4 ranks, 32 each, and 16 steps; out 1024. */
+static void
+links_carry_what_mixers_exchange (void)
+{
+  for (size_t i = 0; i < G_N_ELEMENTS (mixers); i++) {
+    Case again = mixers[i];
+    bool is_delta = mixers[i].mixer == LS_MIXER_DELTA;
+    double c = mixers[i].cp, groups = fmax (2, c);
+    double columns = 2 * 1024 + 2 * groups * 32 + (is_delta ? 2 * 16 : 16) + 1024;
+    double forward = 2048 / c * columns * 2 * (c - 1) / c;
+    again.recompute = LS_RECOMPUTE_FULL;
+    LS_CHECK_NEAR (bytes_of_layer (mixers[i]), 2 * forward, 1e-6);
+    LS_CHECK_NEAR (bytes_of_layer (again), 3 * forward, 1e-6);
+  }
+}
+
+static bool
+is_exchange (const LsSegment *seg, uint32_t o)
+{
+  return o < seg->n_ops && seg->ops[o].kind == LS_OP_COLLECTIVE && seg->ops[o].coll == LS_COLL_ALL_TO_ALL;
+}
+
+/* Tokens of one rank are put together right before they are sent, or once they are back: both ways. */
+static void
+copies_of_tokens_are_beside_the_exchange (void)
+{
+  for (size_t i = 0; i < G_N_ELEMENTS (mixers); i++) {
+    Fixture x;
+    uint32_t n = 0;
+    fixture_init (&x, &mixers[i]);
+    for (uint32_t s = 0; s < x.plan->n_segments; s++)
+      for (uint32_t o = 0; o < x.plan->segments[s].n_ops; o++) {
+        const LsSegment *seg = &x.plan->segments[s];
+        if (g_strcmp0 (seg->ops[o].name, "mixer-pack") != 0)
+          continue;
+        LS_CHECK ((o > 0 && is_exchange (seg, o - 1)) || is_exchange (seg, o + 1));
+        n++;
+      }
+    LS_CHECK_INT (n, >=, 4);
+    fixture_clear (&x);
+  }
+}
+
+/* 16 heads and 2 groups. */
+static void
+mixers_are_cut_by_heads_and_groups (void)
+{
+  static const struct {
+    LsMixerKind mixer;
+    uint32_t tp, cp;
+    const char *said; /* NULL: legal */
+  } cases[] = {
+    { LS_MIXER_DELTA, 1, 2, NULL },
+    { LS_MIXER_DELTA, 2, 2, "a divisor of the groups of mixers on a rank of tp; got 2" },
+    { LS_MIXER_MAMBA2, 2, 8, NULL },
+    { LS_MIXER_MAMBA2, 2, 16, "a divisor of the heads of mixers on a rank of tp; got 16" },
+    { LS_MIXER_MAMBA2, 1, 1, NULL },
+    { LS_MIXER_KDA, 1, 2, "mixers of this kind" },
+    { LS_MIXER_CONV, 1, 2, "mixers of this kind" },
+    { LS_MIXER_KDA, 1, 1, NULL },
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsModel m = model_of (&(Case) { .mixer = cases[i].mixer });
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.tp = cases[i].tp;
+    s.cp = cases[i].cp;
+    s.gpus = s.tp * s.cp;
+    bool is_legal = ls_strategy_resolve (&s, &m, s.gpus, 8, diags);
+    g_autofree char *why = ls_diag_list_format (diags);
+    ls_check_impl (is_legal == !cases[i].said && (is_legal || strstr (why, cases[i].said)), __FILE__,
+                   __LINE__, "%zu: %s", i, why);
+    ls_strategy_clear (&s);
   }
 }
 
@@ -314,6 +428,9 @@ a_ring_hides_behind_long_attention (void)
   LS_CHECK_INT (other, >, step);
 }
 
-LS_TEST_SUITE (LS_TEST (ranks_together_compute_the_model), LS_TEST (balance_is_what_it_says),
-               LS_TEST (links_carry_the_formula), LS_TEST (messages_between_stages_are_cut_too),
-               LS_TEST (what_is_gathered_is_held), LS_TEST (a_ring_hides_behind_long_attention))
+LS_TEST_SUITE (LS_TEST (ranks_together_compute_the_model), LS_TEST (ranks_together_compute_mixers),
+               LS_TEST (balance_is_what_it_says), LS_TEST (links_carry_what_mixers_exchange),
+               LS_TEST (copies_of_tokens_are_beside_the_exchange),
+               LS_TEST (mixers_are_cut_by_heads_and_groups), LS_TEST (links_carry_the_formula),
+               LS_TEST (messages_between_stages_are_cut_too), LS_TEST (what_is_gathered_is_held),
+               LS_TEST (a_ring_hides_behind_long_attention))

@@ -149,14 +149,14 @@ chunks_are_products (void)
 {
   LsModel m = hybrid (LS_MIXER_MAMBA2);
   m.mixer_groups = 1;
-  LS_CHECK_DOUBLE (ls_mixer_flops (&m, 256), ==, 150994944);
+  LS_CHECK_DOUBLE (ls_mixer_flops (&m, 1, 256), ==, 150994944);
   for (int mixer = LS_MIXER_MAMBA1; mixer <= LS_MIXER_KDA; mixer++) {
     m.mixer = (LsMixerKind) mixer;
     g_autoptr (GArray) operators = layer_of (&m, 3);
     const LsOperator *chunks = find_operator (operators, "mixer-chunks");
     double flops = chunks ? gemm_flops (chunks->fwd, chunks->n_fwd) : 0;
     double back = chunks ? gemm_flops (chunks->igrad, chunks->n_igrad) : 0;
-    LS_CHECK_DOUBLE (flops, ==, ls_mixer_flops (&m, 4096));
+    LS_CHECK_DOUBLE (flops, ==, ls_mixer_flops (&m, 1, 4096));
     LS_CHECK_DOUBLE (back, ==, 2 * flops);
   }
 }
@@ -252,7 +252,7 @@ attention_and_a_mixer_side_by_side (void)
   LS_CHECK_INT (ls_model_n_attention_layers (&m), ==, m.n_layers);
   LS_CHECK_DOUBLE (ls_model_flops (&m, 32000, 4096, 1, false), ==,
                    6.0 * 4096 * (double) ls_model_linear_params (&m, 32000)
-                       + 12 * (12 * 4096.0 * 4096 * 1024 + 3 * ls_mixer_flops (&m, 4096)));
+                       + 12 * (12 * 4096.0 * 4096 * 1024 + 3 * ls_mixer_flops (&m, 1, 4096)));
 }
 
 /* 4 experts of 3 matrices of 256 x 512; two products of 1024 x 256 and the router's see every token. Each of 2
