@@ -127,6 +127,32 @@ find_reason (Search *x, const LsField *f, const char *value)
   return why ? why : has_same_plan (x, without) ? "every rank does the same without it" : NULL;
 }
 
+/* --- what the host pays --- */
+
+static bool
+has_op_of (const LsPlan *plan, LsHostCost cost)
+{
+  for (uint32_t s = 0; s < plan->n_segments; s++)
+    for (uint32_t o = 0; o < plan->segments[s].n_ops; o++)
+      if (plan->segments[s].ops[o].host == (int) cost)
+        return true;
+  return false;
+}
+
+/* NULL also where the host is merely fast enough to hide what it pays. */
+static const char *
+find_host_reason (const LsJobResult *job, const LsField *f)
+{
+  if (job->strategy.is_compiled)
+    return "a step is one executable, whose ops the host does not issue";
+  if (f->kind != LS_FIELD_TIME)
+    return NULL;
+  LsHostCost cost = (LsHostCost) ((f->offset - offsetof (LsStrategy, host)) / sizeof (LsTime));
+  if (has_op_of (job->plan, cost))
+    return NULL;
+  return cost == LS_HOST_BATCH ? "it needs --set batch_sync=1" : "the host makes no such call here";
+}
+
 /* --- notes --- */
 
 static void
@@ -137,10 +163,12 @@ note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
   bool is_said = x->spec->said && g_hash_table_contains (x->spec->said, f->key);
   if (!is_said || !value || g_strcmp0 (value, usual) == 0)
     return;
-  const char *why = find_reason (x, f, value);
+  bool is_host = strcmp (f->topic, "host") == 0;
+  const char *why = is_host ? find_host_reason (x->job, f) : find_reason (x, f, value);
   if (!why)
     return;
-  g_autofree char *option = ls_field_option (f, value);
+  bool is_time = f->kind == LS_FIELD_TIME; /* whose text is in picoseconds */
+  g_autofree char *option = is_time ? ls_field_flag (f) : ls_field_option (f, value);
   g_ptr_array_add (notes, g_strdup_printf ("%s has no effect here: %s", option, why));
 }
 
@@ -151,7 +179,7 @@ ls_idle_notes (const LsJobSpec *spec, const LsJobResult *prepared, const LsHardw
   Search x = { spec, prepared, hardware, .plan = NULL };
   ls_strategy_init (&x.blank);
   for (const LsField *f = ls_strategy_fields; f->key; f++)
-    if (!f->file_only && strcmp (f->topic, "host") != 0) /* the host may just be fast enough */
+    if (!f->file_only)
       note_if_idle (&x, f, notes);
   ls_strategy_clear (&x.blank);
   g_free (x.plan);

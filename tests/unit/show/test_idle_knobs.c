@@ -272,6 +272,42 @@ a_step_on_tpus_is_one_executable (void)
   }
 }
 
+/* The host pays for what it does, however fast it is: of what it never does, a note says so. */
+static void
+costs_of_no_op_are_noted (void)
+{
+  static const struct {
+    const char *job, *knob;
+    bool is_idle;
+  } cases[] = {
+    { "model=tiny cluster=pair gpus=1", "host-launch", false },
+    { "model=tiny cluster=pair gpus=1", "host-comm", true },
+    { "model=tiny cluster=pair gpus=2 dp-kind=ddp", "host-comm", false },
+    { "model=tiny cluster=pair gpus=2 dp-kind=ddp", "host-view", true },
+    { "model=tiny cluster=pair gpus=2 dp-kind=deepspeed zero=3 collective-lists=1", "host-view", false },
+    { "model=tiny cluster=pair gpus=2 dp-kind=ddp", "host-batch", true },
+    { "model=tiny cluster=pair gpus=2 dp-kind=ddp batch-sync=1", "host-batch", false },
+    { "model=llama3.1-8b:layers=2 cluster=tpu-v5e gpus=4", "host-launch", true },
+    { "model=llama3.1-8b:layers=2 cluster=tpu-v5e gpus=4", "host-sync", true },
+    { "model=llama3.1-8b:layers=2 cluster=tpu-v5e gpus=4", "cuda-graphs", true },
+    { "model=tiny cluster=pair gpus=1", "cuda-graphs", false },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    bool is_graph = strcmp (cases[i].knob, "cuda-graphs") == 0;
+    g_autofree char *text
+        = g_strdup_printf ("%s %s=%s", cases[i].job, cases[i].knob, is_graph ? "step" : "90us");
+    const Job job = { cases[i].job, text };
+    LsJobSpec spec;
+    init_job (&spec, &job);
+    g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, NULL);
+    ls_job_spec_clear (&spec);
+    bool is_noted = false;
+    for (guint n = 0; r && n < r->notes->len; n++)
+      is_noted |= strstr (g_ptr_array_index (r->notes, n), " has no effect here: ") != NULL;
+    ls_check_impl (r && is_noted == cases[i].is_idle, __FILE__, __LINE__, "%s", text);
+  }
+}
+
 static void
 before (void)
 {
@@ -281,4 +317,5 @@ before (void)
 }
 
 LS_TEST_SUITE_WITH (before, NULL, LS_TEST (no_knob_is_ignored_in_silence),
-                    LS_TEST (what_a_knob_is_anyway_is_not_noted), LS_TEST (a_step_on_tpus_is_one_executable))
+                    LS_TEST (what_a_knob_is_anyway_is_not_noted), LS_TEST (a_step_on_tpus_is_one_executable),
+                    LS_TEST (costs_of_no_op_are_noted))
