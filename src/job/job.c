@@ -418,6 +418,7 @@ run_one (const LsJobSpec *spec, GError **error)
       ls_note_optimizer (&r->strategy, r->notes);
       ls_note_adapters (&r->strategy, &r->model, r->notes);
       ls_note_documents (&r->strategy, &r->model, r->notes);
+      ls_note_drops (&r->strategy, &r->model, r->notes);
     }
   }
   return r;

@@ -3,9 +3,11 @@
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "job/softwares.h"
+#include "model/expert_load.h"
 #include "schedules/sched.h"
 #include "strategy/dp_traits.h"
 #include "strategy/packing.h"
+#include "strategy/shard.h"
 
 #define LEAST_SHARE 0.01 /* of a step that is worth a line */
 
@@ -133,4 +135,22 @@ ls_note_documents (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
                                     "attention; FLOPs and MFU count these, Megatron-LM all of it%s",
                                     s->lengths, packing->n_documents / s->global_batch,
                                     100 * packing->mean.pairs, busiest ? busiest : ""));
+}
+
+void
+ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
+{
+  if (m->n_experts == 0 || s->expert_capacity <= 0)
+    return;
+  g_autofree char *why = NULL;
+  g_autofree double *share = ls_expert_shares (s->expert_load, m, &why);
+  LsShard shard = ls_strategy_shard (s, m);
+  shard.expert_share = share;
+  double dropped = 1 - ls_expert_kept_share (m, &shard);
+  if (dropped > 0)
+    g_ptr_array_add (
+        notes,
+        g_strdup_printf ("expert_capacity %g: experts drop %.1f %% of the tokens that are sent to "
+                         "them; FLOPs and MFU leave these out, tokens/s and Megatron-LM count all",
+                         s->expert_capacity, 100 * dropped));
 }

@@ -109,6 +109,8 @@ void ls_note_optimizer (const LsStrategy *s, GPtrArray *notes);
 void ls_note_adapters (const LsStrategy *s, const LsModel *m, GPtrArray *notes);
 /* How many documents its sequences hold, what they leave of attention, and how uneven copies are. */
 void ls_note_documents (const LsStrategy *s, const LsModel *m, GPtrArray *notes);
+/* How many of the tokens that are sent to experts a capacity drops, if any. s: resolved. */
+void ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes);
 
 /* Appends to the notes of a result, if it has a model, that its kernels are Megatron-Core's, where gradients
  * are reduced by other software and no list of kernels is given, and that attention is not as its program
