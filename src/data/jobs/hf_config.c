@@ -80,9 +80,10 @@ static const LsField common[] = {
   UINT ("interleave_moe_layer_step", interleave, 65536),
   UINT ("q_lora_rank", q_lora, 1 << 20),
   UINT ("kv_lora_rank", kv_lora, 1 << 20),
-  UINT ("qk_rope_head_dim", rope_dim, 1 << 20),
-  UINT ("qk_nope_head_dim", nope_dim, 1 << 20),
-  UINT ("v_head_dim", v_dim, 1 << 20),
+  BOOL ("use_mla", use_mla),
+  COUNT ("qk_rope_head_dim", rope_dim, 1 << 20),
+  COUNT ("qk_nope_head_dim", nope_dim, 1 << 20),
+  COUNT ("v_head_dim", v_dim, 1 << 20),
   UINT ("index_n_heads", index_heads, 65536),
   UINT ("index_head_dim", index_dim, 65536),
   COUNT ("index_topk", index_top, 1 << 27),
@@ -133,6 +134,7 @@ static const LsField common[] = {
   BOOL ("enable_bias", bias),
   BOOL ("use_bias", bias),
   BOOL ("use_qk_norm", qk_norm),
+  BOOL ("qk_layernorm", qk_norm),
   BOOL ("multi_query", multi_query),
   BOOL ("new_decoder_architecture", grouped_query),
   BOOL ("alibi", alibi),
@@ -153,6 +155,7 @@ static const LsField common[] = {
   { "sliding_window_pattern", LS_FIELD_IGNORED },
   { "no_rope_layers", LS_FIELD_IGNORED },
   { "mlp_only_layers", LS_FIELD_IGNORED },
+  { "mlp_layer_types", LS_FIELD_IGNORED },
   { "max_window_layers", LS_FIELD_IGNORED },
   { "hybrid_override_pattern", LS_FIELD_IGNORED },
   { "layers_block_type", LS_FIELD_IGNORED },
@@ -220,7 +223,8 @@ read_defaults (const HfFamily *f, const LsField *fields, HfConfig *c, LsDiagList
     if (defaults && !ls_fields_read (fields, f->doc, defaults, c, NULL, diags))
       return false;
   }
-  return true;
+  const cJSON *of_class = f->is_part ? of_chain (f, 0, "part_defaults") : NULL; /* its own alone */
+  return !of_class || ls_fields_read (fields, f->doc, of_class, c, NULL, diags);
 }
 
 /* What the type calls by other names inside of objects of the file. */
@@ -359,6 +363,25 @@ hf_is_dense (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
   return true;
 }
 
+/* By the name of its class, or since the type says so. */
+static bool
+has_head (const HfFamily *f, const cJSON *name)
+{
+  const char *text = cJSON_GetStringValue (name);
+  const cJSON *one;
+  for (guint i = 0; text && f && i < f->chain->len; i++)
+    cJSON_ArrayForEach (one, of_chain (f, i, "classes"))
+    {
+      if (strcmp (one->valuestring, text) == 0)
+        return true;
+    }
+  static const char *const endings[] = { "CausalLM", "LMHeadModel", "ConditionalGeneration" };
+  bool has = false;
+  for (size_t i = 0; text && i < G_N_ELEMENTS (endings); i++)
+    has = has || strstr (text, endings[i]);
+  return has;
+}
+
 bool
 hf_is_decoder (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
 {
@@ -368,10 +391,7 @@ hf_is_decoder (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
     return hf_refuse (doc, both, diags, "a model with an encoder; only decoders, and T5, can be simulated");
   cJSON_ArrayForEach (name, hf_get (doc, "architectures"))
   {
-    bool is_known = cJSON_IsString (name)
-        && (strstr (name->valuestring, "CausalLM") || strstr (name->valuestring, "LMHeadModel")
-            || (f && strstr (name->valuestring, "ConditionalGeneration")));
-    if (!is_known)
+    if (!has_head (f, name))
       return hf_refuse (doc, name, diags,
                         "not a decoder with a language-model head, which is all that can be simulated");
   }

@@ -47,8 +47,8 @@ static const LsField family_fields[] = {
 /* What a type says beside: read where it is used, by the keys of a file of that program. */
 typedef struct {
   HfFamily family;
-  char *like, *source, **defaults;
-  GArray *notes;
+  char *like, *source, *unsupported, **defaults, **part_defaults;
+  GArray *notes, *classes;
 } TypeEntry;
 
 static const LsField text_element[] = { { "", LS_FIELD_STRING, 0, .required = true }, { NULL } };
@@ -58,6 +58,14 @@ static const LsField other_fields[] = {
     .meaning = "another type of this file, of which all holds that is not said here" },
   { "defaults", LS_FIELD_SETTINGS, offsetof (TypeEntry, defaults), .default_text = "none",
     .meaning = "values of keys that a config.json leaves out" },
+  { "part_defaults", LS_FIELD_SETTINGS, offsetof (TypeEntry, part_defaults), .default_text = "none",
+    .meaning = "the same for a part of a multimodal file, which says only what its class has otherwise; not "
+               "of the type that it is like" },
+  { "classes", LS_FIELD_ARRAY, offsetof (TypeEntry, classes), .fields = text_element,
+    .element_size = sizeof (char *), .default_text = "none",
+    .meaning = "names of classes that have a language-model head though they do not say it" },
+  { "unsupported", LS_FIELD_STRING, offsetof (TypeEntry, unsupported), .default_text = "none",
+    .meaning = "why none of the type can be simulated" },
   { "keys", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
     .meaning = "what the type calls keys of other types, of an object in it also; null: of no matter" },
   { "notes", LS_FIELD_ARRAY, offsetof (TypeEntry, notes), .fields = text_element,
@@ -202,7 +210,9 @@ bool
 hf_is_simulated (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
 {
   for (guint i = 0; i < f->chain->len; i++) {
-    const cJSON *reason;
+    const cJSON *reason = cJSON_GetObjectItemCaseSensitive (f->chain->pdata[i], "unsupported");
+    if (reason)
+      return hf_refuse (doc, hf_get (doc, "model_type"), diags, reason->valuestring);
     cJSON_ArrayForEach (reason, cJSON_GetObjectItemCaseSensitive (f->chain->pdata[i], "refused"))
     {
       const cJSON *node = hf_get (doc, reason->string);

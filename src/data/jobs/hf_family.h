@@ -34,6 +34,8 @@ typedef struct {
   uint32_t zero_experts; /* that do nothing and are chosen as the others are (longcat) */
   uint32_t experts, top_k, expert_groups, top_groups, expert_ffn, shared_ffn, n_shared, dense_layers,
       dense_ffn, sparse_step, interleave;
+  bool use_mla;      /* what a latent type may be without */
+  bool shares_index; /* some layers meet the keys that the indexer of one before them chose */
   uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim, index_heads, index_dim, index_top;
   uint32_t out_groups, out_lora, csa_ratio, hca_ratio, streams;
   uint32_t n_predictions; /* multi-token prediction */
@@ -78,6 +80,7 @@ typedef struct {
   bool halves;              /* a list of layers names one half of a layer each */
   bool layers_are_patterns; /* each layer of a file is all of layer_pattern */
   bool encoder;             /* num_layers of an encoder, then a decoder's */
+  bool is_part;             /* of a multimodal file, which leaves out defaults of its class */
   bool kv_by_flag;          /* heads of keys and values by multi_query and new_decoder_architecture */
   LsJsonDoc *doc;           /* models/types/huggingface.json */
   GPtrArray *chain;         /* const cJSON *: the types that it is like, the first first, and itself */
@@ -86,9 +89,14 @@ typedef struct {
 void hf_family_free (HfFamily *f); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (HfFamily, hf_family_free)
 
-/* Reads the defaults of the type, then the file, into c. Keys that are not understood go to notes. */
+/* Reads the defaults of the type, for a part of a file those of its class also, then the file, into c. Keys
+ * that are not understood go to notes. */
 bool hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes,
                      LsDiagList *diags);
+/* Layers without experts that come first, where a list says which: mlp_only_layers by number, mlp_layer_types
+ * by kind. */
+bool hf_read_dense_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
+bool hf_shares_index (const LsJsonDoc *doc); /* whether a layer has no indexer of its own */
 /* Which layers are windowed and which have no rope: by the lists of the file, its pattern, or the type's.
  * Notes say where the model has another pattern than the file. */
 bool hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, GPtrArray *notes,
@@ -115,7 +123,7 @@ HfFamily *hf_find_family (const LsJsonDoc *doc, GPtrArray *notes, LsDiagList *di
  * unknown one); else a diagnostic. */
 bool hf_is_decoder (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags);
 bool hf_is_dense (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags);
-/* Whether the file has none of the keys that the type says cannot be simulated. */
+/* Whether the type can be simulated, and the file has none of the keys that it says cannot be. */
 bool hf_is_simulated (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags);
 
 #endif

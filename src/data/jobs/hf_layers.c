@@ -361,3 +361,48 @@ hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsMo
   }
   return true;
 }
+
+/* --- indexers ------------------------------------------------------------------------- */
+
+bool
+hf_shares_index (const LsJsonDoc *doc)
+{
+  const cJSON *kinds = hf_get (doc, "indexer_types"), *every = hf_get (doc, "index_topk_freq"), *one;
+  cJSON_ArrayForEach (one, kinds)
+  {
+    if (g_strcmp0 (cJSON_GetStringValue (one), "shared") == 0)
+      return true;
+  }
+  return !cJSON_IsArray (kinds) && cJSON_IsNumber (every) && every->valuedouble > 1;
+}
+
+/* --- layers without experts ----------------------------------------------------------- */
+
+bool
+hf_read_dense_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
+{
+  const cJSON *numbers = hf_get (doc, "mlp_only_layers"), *kinds = hf_get (doc, "mlp_layer_types"), *one;
+  g_autofree bool *is_dense = g_new0 (bool, (gsize) c->layers + 1);
+  uint32_t i = 0, n_dense = 0;
+  bool is_listed = cJSON_IsArray (kinds) && kinds->child;
+  cJSON_ArrayForEach (one, kinds)
+  {
+    if (is_listed && i < c->layers)
+      is_dense[i++] = g_strcmp0 (cJSON_GetStringValue (one), "dense") == 0;
+  }
+  cJSON_ArrayForEach (one, numbers)
+  {
+    if (cJSON_IsNumber (one) && one->valuedouble >= 0 && one->valuedouble < c->layers)
+      is_dense[(uint32_t) one->valuedouble] = is_listed = true;
+  }
+  if (!is_listed)
+    return true;
+  while (is_dense[n_dense])
+    n_dense++;
+  for (i = n_dense; i < c->layers; i++)
+    if (is_dense[i])
+      return hf_refuse (doc, cJSON_IsArray (numbers) && numbers->child ? numbers : kinds, diags,
+                        "dense layers by number; only the first few, or all but each so-manieth, can be");
+  c->dense_layers = n_dense;
+  return true;
+}

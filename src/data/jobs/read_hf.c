@@ -26,6 +26,12 @@ has_experts (const HfFamily *f, const HfConfig *c)
 }
 
 static bool
+is_latent (const HfFamily *f, const HfConfig *c)
+{
+  return f->latent && c->use_mla;
+}
+
+static bool
 check_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags)
 {
   bool is_missing = missing (doc, diags, c->layers, "num_hidden_layers");
@@ -49,7 +55,7 @@ check_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDi
     is_missing = missing (doc, diags, c->q_lora, "q_lora_rank") || is_missing;
     is_missing = missing (doc, diags, c->sliding_window, "sliding_window") || is_missing;
   }
-  if (f->latent) {
+  if (is_latent (f, c)) {
     is_missing = missing (doc, diags, c->kv_lora, "kv_lora_rank") || is_missing;
     is_missing = missing (doc, diags, c->rope_dim, "qk_rope_head_dim") || is_missing;
     is_missing = missing (doc, diags, c->nope_dim, "qk_nope_head_dim") || is_missing;
@@ -254,7 +260,7 @@ add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
       : f->experts == HF_AFTER       ? c->n_shared * c->expert_ffn
       : f->experts == HF_INTERLEAVED ? c->ffn
                                      : 0;
-  m->n_dense_layers = f->experts == HF_AFTER ? c->dense_layers : 0;
+  m->n_dense_layers = f->experts == HF_AFTER || f->experts == HF_STEPPED ? c->dense_layers : 0;
 }
 
 /* What no layer has is 0. */
@@ -280,7 +286,7 @@ add_compressed (const HfFamily *f, const HfConfig *c, LsModel *m)
 static void
 add_latents (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
-  if (!f->latent)
+  if (!is_latent (f, c))
     return;
   m->kv_lora = c->kv_lora;
   m->q_lora = c->q_lora;
@@ -297,10 +303,9 @@ add_latents (const HfFamily *f, const HfConfig *c, LsModel *m)
 static bool
 check_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags)
 {
-  const cJSON *only = hf_get (doc, "mlp_only_layers");
-  if (cJSON_IsArray (only) && cJSON_GetArraySize (only) > 0)
-    return hf_refuse (doc, only, diags,
-                      "dense layers by number; only the first few, or all but each so-manieth, can be");
+  if (f->experts == HF_STEPPED && c->dense_layers > 0 && c->sparse_step > 1)
+    return hf_refuse (doc, hf_get (doc, "decoder_sparse_step"), diags,
+                      "experts in each so-manieth layer behind dense ones; expected 1");
   if (c->expert_period > 0 && c->expert_offset + 1 != c->expert_period)
     return hf_refuse (doc, first_of (doc, "expert_layer_offset", "expert_layer_period"), diags,
                       "experts in another than the last of expert_layer_period layers; expected the last");
@@ -334,6 +339,9 @@ note_assumptions (const HfFamily *f, const HfConfig *c, GPtrArray *notes)
                                       c->top_k));
   if (c->n_predictions > 0)
     note (notes, "layers that predict further tokens are left out: predict_layers in the model brings them");
+  if (c->index_heads > 0 && c->shares_index)
+    note (notes,
+          "layers that share the choice of another's indexer are given one of their own: weights and time");
   hf_note_omissions (f, notes);
 }
 
@@ -344,6 +352,9 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   if (!hf_read_config (f, doc, c, notes, diags))
     return false;
   c->layers = c->layers ? c->layers : hf_count_layers (doc);
+  c->shares_index = hf_shares_index (doc);
+  if (has_experts (f, c) && !hf_read_dense_layers (doc, c, diags))
+    return false;
   if (!check_complete (doc, f, c, diags))
     return false;
   LsModel model = to_model (doc, f, c);
@@ -362,15 +373,22 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   return ok;
 }
 
+/* outer: the file that doc is a part of, whose type it has if it does not say one; or NULL. */
 static bool
-read_text_model (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
+read_text_model (const LsJsonDoc *doc, const LsJsonDoc *outer, LsModel *ret_model, GPtrArray *notes,
+                 LsDiagList *diags)
 {
   g_autoptr (LsDiagList) unknown = ls_diag_list_new ();
-  g_autoptr (HfFamily) f = hf_find_family (doc, notes, unknown);
-  if (!hf_is_decoder (doc, f, diags))
+  g_autoptr (HfFamily) own = hf_find_family (doc, notes, unknown);
+  bool is_outer = !own && outer && !hf_get (doc, "model_type");
+  g_autoptr (HfFamily) of_outer = is_outer ? hf_find_family (outer, notes, unknown) : NULL;
+  HfFamily *f = own ? own : of_outer;
+  if (!hf_is_decoder (is_outer ? outer : doc, f, diags))
     return false;
   if (!f)
-    hf_family_free (hf_find_family (doc, NULL, diags));
+    hf_family_free (hf_find_family (is_outer ? outer : doc, NULL, diags));
+  else
+    f->is_part = outer != NULL;
   if (!f || !hf_is_simulated (doc, f, diags) || !hf_is_dense (doc, f, diags))
     return false;
   g_autoptr (GPtrArray) unread = notes ? g_ptr_array_ref (notes) : g_ptr_array_new_with_free_func (g_free);
@@ -378,6 +396,7 @@ read_text_model (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsD
     .multi_query = true,
     .norm_before = true,
     .use_sliding_window = true,
+    .use_mla = true,
     .rotary_share = 1,
     .qk_norm = f->model.qk_norm,
     .unrotated_every = f->model.unrotated_every,
@@ -413,10 +432,10 @@ ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, Ls
   if (!text) {
     if (notes && cJSON_IsObject (hf_get (doc, "vision_config")))
       note (notes, MULTIMODAL);
-    return read_text_model (doc, ret_model, notes, diags);
+    return read_text_model (doc, NULL, ret_model, notes, diags);
   }
   g_autoptr (LsJsonDoc) inner = ls_json_doc_part (doc, text, NULL);
-  if (!read_text_model (inner, ret_model, notes, diags))
+  if (!read_text_model (inner, doc, ret_model, notes, diags))
     return false;
   if (cJSON_IsBool (tied) && !hf_get (inner, "tie_word_embeddings"))
     ret_model->tied_embeddings = cJSON_IsTrue (tied);

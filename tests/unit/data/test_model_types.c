@@ -407,7 +407,7 @@ lists_and_wrappers (void)
       "\"num_attention_heads\":4,\"num_experts\":4,\"num_experts_per_tok\":2,\"moe_layer_freq\":[1,0,1,1],"
       "\"vocab_size\":1000",
       "layers that differ in this one by one cannot be simulated", 0, 0 },
-    { "\"model_type\":\"bert\",\"architectures\":[\"BertForConditionalGeneration\"]", "not a decoder", 0, 0 },
+    { "\"model_type\":\"bert\",\"architectures\":[\"BertForMaskedLM\"]", "not a decoder", 0, 0 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree char *text = g_strdup_printf ("{%s}", cases[i].keys);
