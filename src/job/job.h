@@ -7,10 +7,10 @@
  * parallelism only dp may then be set.
  *
  * How large the cluster is: --nodes says so, or --gpus (as many nodes as hold
- * them), or a cluster file of more than one node, or the strategy, whose
- * tp * pp * cp * dp ranks (dp 1 unless given) are then the GPUs used. A node of a TPU
- * cluster is a slice; its axes are those of --slice, or of the file with --nodes, or fit
- * the GPUs (cluster/torus.h). */
+ * them), or a cluster file of more than one node, or --slice (one, unless dp is
+ * given), or the strategy, whose tp * pp * cp * dp ranks (dp 1 unless given) are then
+ * the GPUs used. A node of a TPU cluster is a slice; its axes are those of --slice, or
+ * of the file with --nodes, or fit the GPUs (cluster/torus.h). */
 #ifndef LS_JOB_JOB_H
 #define LS_JOB_JOB_H
 

@@ -88,13 +88,21 @@ take_placement (LsStrategy *s, const LsHardware *hardware, uint32_t *n_nodes)
   *n_nodes = a->n_cluster_nodes > 0 ? least : MAX (MAX (least, spec.n_nodes), hardware->spec.n_nodes);
 }
 
+/* Nodes that are asked for without a number: those of a file, or a slice of so many chips. */
+static uint32_t
+n_nodes_meant (const LsStrategy *s, const LsClusterSpec *spec)
+{
+  bool is_slice = spec->torus.is_given && s->dp == 0;
+  return spec->n_nodes > 1 || is_slice ? MAX (spec->n_nodes, 1) : 0;
+}
+
 /* Nodes of the cluster and GPUs used, where they are not given (see job.h). */
 LsCluster *
 ls_job_build_cluster (LsStrategy *s, const LsHardware *hardware, uint32_t n_nodes, GError **error)
 {
   take_placement (s, hardware, &n_nodes);
-  if (n_nodes == 0 && s->gpus == 0 && hardware->spec.n_nodes > 1)
-    n_nodes = hardware->spec.n_nodes;
+  if (n_nodes == 0 && s->gpus == 0)
+    n_nodes = n_nodes_meant (s, &hardware->spec);
   if (n_nodes == 0 && s->gpus == 0 && !count_ranks (s, &hardware->spec, &s->gpus, error))
     return NULL;
   return ls_hardware_build_brief (hardware, n_nodes, s->gpus, error);

@@ -195,7 +195,7 @@ const LsField ls_strategy_fields[] = {
     .meaning = "of a trace: its job named no software, and was taken to run this one; nothing in a file of a "
                "strategy" },
 
-  { UINT (layout, gpus, "tp pp cp dp, or the whole cluster", "ranks of the job"), USUAL },
+  { UINT (layout, gpus, "tp pp cp dp, or the whole cluster or slice", "ranks of the job"), USUAL },
   { UINT (layout, tp, "1", "tensor-parallel degree"), USUAL },
   { BOOL (layout, sp, "false", "sequence parallelism beside tensor parallelism; no effect with tp 1"),
     USUAL },

@@ -61,7 +61,7 @@ class JobOptions(TypedDict, total=False):
     strict: Switch  # with --from, refuse a job of which something is not known that may matter
     nodes: Number  # nodes of the cluster [the file's, or as many as the GPUs need]
     segment: Number  # compute trays of a rack that the job takes together, as Slurm's --segment; 16 of 18 is 64 GPUs of an NVL72 [the cluster's]
-    gpus: Number  # ranks of the job [tp pp cp dp, or the whole cluster]
+    gpus: Number  # ranks of the job [tp pp cp dp, or the whole cluster or slice]
     tp: Number  # tensor-parallel degree [1]
     sp: Switch  # sequence parallelism beside tensor parallelism; no effect with tp 1 [0]
     pp: Number  # pipeline stages [1]
