@@ -116,7 +116,13 @@ ls_hardware_architecture (const LsHardware *h)
 {
   if (h->spec.interior == LS_INTERIOR_TORUS)
     return LS_ARCHITECTURE_TPU;
-  return g_intern_string (h->nccl.tables.name);
+  return h->own_generation ? h->own_generation : g_intern_string (h->nccl.tables.name);
+}
+
+bool
+ls_hardware_has_other_nccl (const LsHardware *h)
+{
+  return h->own_generation && g_strcmp0 (h->own_generation, h->nccl.tables.name) != 0;
 }
 
 /* Communication: a file of its own, beside that of the kernels. ICI needs none. */
@@ -164,6 +170,20 @@ load_others (LsHardware *h, LsDiagList *diags)
   return TRUE;
 }
 
+/* By the GPU's own NCCL file; NULL: it has none. */
+static const char *
+find_own_generation (const LsGpu *gpu)
+{
+  g_autoptr (LsDiagList) unread = ls_diag_list_new ();
+  g_autofree char *name = ls_hardware_nccl_name (gpu);
+  LsNccl own = { 0 };
+  if (!ls_nccl_load (name, &own, unread))
+    return NULL;
+  const char *generation = g_intern_string (own.tables.name);
+  ls_nccl_clear (&own);
+  return generation;
+}
+
 /* The NCCL file stays that of the GPU when its calibration does not. */
 static bool
 take_files (LsGpu *gpu, bool is_torus, const LsMeasuredFiles *files, LsDiagList *diags)
@@ -187,8 +207,10 @@ LsHardware *
 ls_hardware_load_with (const char *name_or_path, const LsMeasuredFiles *files, LsDiagList *diags)
 {
   g_autoptr (LsHardware) h = g_new0 (LsHardware, 1);
-  if (!ls_cluster_load (name_or_path, &h->spec, diags)
-      || !take_files (&h->spec.gpu, h->spec.interior == LS_INTERIOR_TORUS, files, diags)
+  bool has_cluster = ls_cluster_load (name_or_path, &h->spec, diags);
+  if (has_cluster && files->nccl && h->spec.interior != LS_INTERIOR_TORUS)
+    h->own_generation = find_own_generation (&h->spec.gpu);
+  if (!has_cluster || !take_files (&h->spec.gpu, h->spec.interior == LS_INTERIOR_TORUS, files, diags)
       || !load_kernels (h, diags) || !load_nccl (h, diags) || !load_others (h, diags))
     return NULL;
   ls_fitted_apply (h, &h->spec.fitted);

@@ -17,7 +17,9 @@ typedef struct {
   LsClusterSpec spec;
   LsCalibration calibration;
   LsNccl nccl;
-  uint64_t max_memory_bytes; /* of what is built for a job: its cluster, and its plan with what a run
+  const char *own_generation; /* of its GPUs by their own NCCL file, beside the one that was asked for in its
+                                 place; NULL: that of nccl. Interned */
+  uint64_t max_memory_bytes;  /* of what is built for a job: its cluster, and its plan with what a run
                                 keeps of it; 0: any. Not in the file, set by who asks */
 } LsHardware;
 
@@ -38,6 +40,9 @@ char *ls_hardware_nccl_name (const LsGpu *gpu);
 
 /* Of its GPUs, static: "ampere"; of a torus "tpu". */
 const char *ls_hardware_architecture (const LsHardware *hardware);
+
+/* Whether its NCCL is that of another generation than its GPUs. */
+bool ls_hardware_has_other_nccl (const LsHardware *hardware);
 
 /* "8x16" or "8x16x16", 0 beyond; else false, and nothing is changed. */
 #define LS_SLICE_EXPECTED "chips along the axes of a torus, such as 8x16 or 8x16x16"

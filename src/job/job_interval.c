@@ -202,9 +202,10 @@ widen_for_machine (const LsJobSpec *spec, const LsJobResult *r, LsInterval *inte
 {
   const LsClusterSpec *c = &r->hardware->spec;
   static const LsKnown measured;
+  bool has_nccl = spec->nccl && !ls_hardware_has_other_nccl (r->hardware);
   const LsKnown *kernels = spec->gpu_calibration ? &measured : &c->gpu.kernels_known,
-                *inside = spec->nccl ? &measured : &c->gpu.collectives_known,
-                *network = spec->nccl || !is_across (r) ? &measured : &c->network_known;
+                *inside = has_nccl ? &measured : &c->gpu.collectives_known,
+                *network = has_nccl || !is_across (r) ? &measured : &c->network_known;
   g_autoptr (GString) words = g_string_new (NULL);
   append_known (words, "kernels", kernels);
   append_known (words, "collectives in a node", inside);

@@ -154,3 +154,13 @@ ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
                          "them; FLOPs and MFU leave these out, tokens/s and Megatron-LM count all",
                          s->expert_capacity, 100 * dropped));
 }
+
+void
+ls_job_note_nccl (const LsJobSpec *spec, LsJobResult *r)
+{
+  if (spec->nccl && ls_hardware_has_other_nccl (r->hardware))
+    g_ptr_array_add (r->notes,
+                     g_strdup_printf ("--nccl %s is of %s; %s is of %s, on which it was not measured",
+                                      spec->nccl, r->hardware->nccl.tables.name, r->cluster->spec.gpu.name,
+                                      r->hardware->own_generation));
+}

@@ -112,6 +112,9 @@ void ls_note_documents (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 /* How many of the tokens that are sent to experts a capacity drops, if any. s: resolved. */
 void ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes);
 
+/* Appends to the notes of a result that the NCCL file that was asked for is of another generation of GPUs. */
+void ls_job_note_nccl (const LsJobSpec *spec, LsJobResult *result);
+
 /* Appends to the notes of a result, if it has a model, that its kernels are Megatron-Core's, where gradients
  * are reduced by other software and no list of kernels is given, and that attention is not as its program
  * runs it, where that was not measured. named: the program that the job names; NULL: none. */

@@ -338,6 +338,29 @@ contradictions (void)
   LS_CHECK (ls_gpu_is_other ("AMD Instinct MI300X", "h100"));
 }
 
+/* Whichever NCCL is asked for: what runs a job is like, by its interval, hangs on its GPUs. */
+static void
+the_architecture_is_of_the_gpu (void)
+{
+  static const struct {
+    const char *cluster, *nccl, *architecture;
+    bool is_other;
+  } cases[] = { { "mi300x-8", NULL, "cdna3", false },
+                { "mi300x-8", "nccl-h100", "cdna3", true },
+                { "mi300x-8", "rccl-mi300x", "cdna3", false },
+                { "dgx-h200", "nccl-h100", "hopper", false },
+                { "dgx-a100-80g", "nccl-h100", "ampere", true } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    const LsMeasuredFiles files = { NULL, cases[i].nccl };
+    g_autoptr (LsHardware) h = ls_hardware_load_with (cases[i].cluster, &files, diags);
+    if (!LS_CHECK (h != NULL))
+      continue;
+    LS_CHECK_STR (ls_hardware_architecture (h), cases[i].architecture);
+    LS_CHECK_INT (ls_hardware_has_other_nccl (h), ==, cases[i].is_other);
+  }
+}
+
 LS_TEST_SUITE (LS_TEST (no_kernel_is_slower_on_a_gpu_that_is_nowhere_worse),
                LS_TEST (no_step_is_slower_on_a_gpu_that_is_nowhere_worse), LS_TEST (drivers_names),
-               LS_TEST (contradictions))
+               LS_TEST (the_architecture_is_of_the_gpu), LS_TEST (contradictions))
