@@ -444,6 +444,17 @@ further_types_have_their_sizes (void)
       "\"num_experts_per_tok\":8,\"num_hidden_layers\":61,\"q_lora_rank\":1536,\"qk_nope_head_dim\":128,"
       "\"qk_rope_head_dim\":64,\"v_head_dim\":128,\"vocab_size\":129280",
       671.026, 37.552 },
+    { "\"model_type\":\"biogpt\",\"hidden_size\":1024,\"intermediate_size\":4096,\"num_attention_heads\":16,"
+      "\"num_hidden_layers\":24,\"vocab_size\":42384",
+      0.346763264, 0.346763264 },
+    { "\"model_type\":\"flex_olmo\",\"hidden_size\":4096,\"intermediate_size\":11008,\"num_experts\":7,"
+      "\"num_experts_per_tok\":5,\"num_attention_heads\":32,\"num_hidden_layers\":32,"
+      "\"vocab_size\":100352",
+      33.270137, 24.613093 },
+    { "\"model_type\":\"vaultgemma\",\"hidden_size\":1152,\"intermediate_size\":6912,"
+      "\"num_attention_heads\":4,\"num_key_value_heads\":4,\"num_hidden_layers\":26,"
+      "\"sliding_window\":512,\"hidden_activation\":\"gelu_pytorch_tanh\"",
+      1.03874, 1.03874 },
     { "\"model_type\":\"llava\",\"vision_config\":{},\"text_config\":{\"model_type\":\"llama\","
       "\"vocab_size\":32064}",
       6.7389399, 6.7389399 }, /* Llama 2 7B, which the part leaves out, with 64 words more */
