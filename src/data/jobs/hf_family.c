@@ -209,10 +209,11 @@ hf_note_omissions (const HfFamily *f, GPtrArray *notes)
 bool
 hf_is_simulated (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
 {
+  const cJSON *own = hf_get (doc, "model_type"); /* NULL: known by its class, or by the whole that it is of */
   for (guint i = 0; i < f->chain->len; i++) {
     const cJSON *reason = cJSON_GetObjectItemCaseSensitive (f->chain->pdata[i], "unsupported");
     if (reason)
-      return hf_refuse (doc, hf_get (doc, "model_type"), diags, reason->valuestring);
+      return hf_refuse (doc, own ? own : ls_json_doc_root (doc), diags, reason->valuestring);
     cJSON_ArrayForEach (reason, cJSON_GetObjectItemCaseSensitive (f->chain->pdata[i], "refused"))
     {
       const cJSON *node = hf_get (doc, reason->string);
