@@ -141,7 +141,7 @@ one_hot_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
   const LsRecipe *r = ls_recipe_find (s->recipes, LS_RECIPE_EMBEDDING, m);
   double tokens = (double) s->global_batch * seq;
-  double words = (double) ls_recipes_padded_vocab (s->recipes, m, s->tp);
+  double words = (double) ls_model_padded_vocab (m, s->vocab_multiple, s->tp);
   return r && r->is_one_hot ? 4 * tokens * (double) m->hidden * words : 0;
 }
 
@@ -237,7 +237,7 @@ double
 ls_trained_flops (const LsModel *m, const LsStrategy *s, uint32_t seq, bool is_causal)
 {
   const LsLora lora = ls_strategy_lora (s, m);
-  uint64_t vocab = ls_recipes_padded_vocab (s->recipes, m, s->tp);
+  uint64_t vocab = ls_model_padded_vocab (m, s->vocab_multiple, s->tp);
   return ls_model_flops (m, vocab, seq, s->global_batch, is_causal)
       - ls_lora_flops_saved (m, &lora, vocab, seq, s->global_batch)
       - flops_between_documents (m, s, seq, is_causal);

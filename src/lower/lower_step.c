@@ -91,7 +91,7 @@ reduce_tied_embedding (Build *b, uint32_t pp_rank)
   bool is_end = pp_rank == 0 || pp_rank == last_rank (l);
   if (!is_tied_over_ranks (l) || !is_end || l->shard.lora.rank > 0)
     return;
-  uint64_t words = ls_recipes_padded_vocab (l->shard.recipes, l->model, l->mesh.tp) / l->mesh.tp,
+  uint64_t words = ls_model_padded_vocab (l->model, l->shard.vocab_multiple, l->mesh.tp) / l->mesh.tp,
            numel = words * l->model->hidden;
   reduce_global (b, LS_SLOT_EMBEDDING, dp_grad_bytes (l, numel), l->shard.grad_dtype,
                  "embedding grad all-reduce");

@@ -6,8 +6,6 @@
 #include "model/mixer.h"
 #include "model/streams.h"
 
-#define VOCAB_MULTIPLE 128 /* Megatron-LM, --make-vocab-size-divisible-by */
-
 void
 ls_model_clear (LsModel *model)
 {
@@ -29,16 +27,10 @@ ls_model_copy (LsModel *dest, const LsModel *source)
 }
 
 uint64_t
-ls_model_vocab_to (const LsModel *m, uint32_t multiple, uint32_t tp)
+ls_model_padded_vocab (const LsModel *m, uint32_t multiple, uint32_t tp)
 {
-  uint64_t whole = (uint64_t) multiple * tp;
+  uint64_t whole = (uint64_t) (multiple ? multiple : LS_VOCAB_MULTIPLE) * tp;
   return (m->vocab + whole - 1) / whole * whole;
-}
-
-uint64_t
-ls_model_padded_vocab (const LsModel *m, uint32_t tp)
-{
-  return ls_model_vocab_to (m, VOCAB_MULTIPLE, tp);
 }
 
 /* --- kinds of layers ---------------------------------------------------------------- */

@@ -136,10 +136,10 @@ typedef struct {
 void ls_model_clear (LsModel *model);                      /* NULL allowed */
 void ls_model_copy (LsModel *dest, const LsModel *source); /* deep */
 
-/* V padded to a multiple of multiple * tp, both at least 1. */
-uint64_t ls_model_vocab_to (const LsModel *m, uint32_t multiple, uint32_t tp);
-/* V padded to a multiple of 128 * tp (Megatron-LM, --make-vocab-size-divisible-by). */
-uint64_t ls_model_padded_vocab (const LsModel *m, uint32_t tp);
+#define LS_VOCAB_MULTIPLE 128 /* Megatron-LM, --make-vocab-size-divisible-by */
+
+/* V padded to a multiple of multiple * tp; multiple 0 counts as LS_VOCAB_MULTIPLE, tp is at least 1. */
+uint64_t ls_model_padded_vocab (const LsModel *m, uint32_t multiple, uint32_t tp);
 
 /* What layers may differ in. Those of one kind, a sum of these, launch the same operators. */
 typedef enum {

@@ -119,9 +119,10 @@ typedef struct {
   LsAttention attention;
   LsQkvLayout qkv_layout; /* of flash attention                     */
   LsLoss loss;
-  uint32_t train_metrics; /* of the loss, computed again for each   */
-  LsDtype dtype;          /* of activations and weights                */
-  LsDtype grad_dtype;     /* of the gradients that W accumulates into  */
+  uint32_t vocab_multiple; /* as ls_model_padded_vocab() takes it */
+  uint32_t train_metrics;  /* of the loss, computed again for each   */
+  LsDtype dtype;           /* of activations and weights                */
+  LsDtype grad_dtype;      /* of the gradients that W accumulates into  */
   uint32_t cp; /* context-parallel degree; seq is of whole sequences: a rank has seq / cp tokens of each */
   LsCpKind cp_kind;
   bool cp_balance;

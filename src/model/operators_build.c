@@ -20,7 +20,7 @@ ls_cut_init (LsCut *cut, const LsModel *m, const LsShard *s)
   cut->q_width = cut->heads * m->head_dim;
   cut->kv_width = cut->kv_heads * m->head_dim;
   cut->ffn = divide (m->ffn, s->tp);
-  cut->vocab = ls_recipes_padded_vocab (s->recipes, m, s->tp) / s->tp;
+  cut->vocab = ls_model_padded_vocab (m, s->vocab_multiple, s->tp) / s->tp;
   cut->act = ls_dtype_between (s->dtype);
   cut->elt = ls_dtype_bytes (cut->act);
 }

@@ -115,14 +115,6 @@ ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel 
   return r || general[which] == LS_RECIPE_EMBEDDING ? r : find (recipes, general[which], model);
 }
 
-uint64_t
-ls_recipes_padded_vocab (const LsRecipes *recipes, const LsModel *model, uint32_t tp)
-{
-  const LsRecipe *r = ls_recipe_find (recipes, LS_RECIPE_LOGITS, model);
-  return r && r->vocab_multiple > 0 ? ls_model_vocab_to (model, r->vocab_multiple, tp)
-                                    : ls_model_padded_vocab (model, tp);
-}
-
 const LsRecipeKernel *
 ls_recipe_kernel_named (const GArray *kernels, const char *name)
 {

@@ -79,9 +79,8 @@ typedef struct {
   /* and with tensor parallelism each of these gathers its input by itself (sequence parallelism), and its
    * input gradient is reduced by itself, before they are summed */
   bool gathers_each, reduces_each;
-  bool gathers_output;     /* logits: those of all tp ranks are gathered, and each rank has the whole loss */
-  uint32_t vocab_multiple; /* logits: the words of a rank are padded to a multiple of this; 0: of 128 */
-  bool is_one_hot;         /* embedding: words by a product with a one-hot matrix, which is its core */
+  bool gathers_output; /* logits: those of all tp ranks are gathered, and each rank has the whole loss */
+  bool is_one_hot;     /* embedding: words by a product with a one-hot matrix, which is its core */
   /* a kernel of the lists sums the gradient of the bias: no kernel of its own does */
   bool bias_grad_is_listed;
   char *saved_text;
@@ -105,8 +104,6 @@ void ls_recipe_clear (LsRecipe *recipe); /* frees what it owns */
 
 /* The entry for an operator of this model; NULL: as built in. recipes may be NULL. */
 const LsRecipe *ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *model);
-/* V padded as that software does, else as ls_model_padded_vocab (). recipes may be NULL. */
-uint64_t ls_recipes_padded_vocab (const LsRecipes *recipes, const LsModel *model, uint32_t tp);
 /* Of an entry's kernels that with this name; NULL: there is none. */
 const LsRecipeKernel *ls_recipe_kernel_named (const GArray *kernels, const char *name);
 /* A kernel of a list, of this kind, for these sizes. */

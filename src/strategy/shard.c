@@ -116,6 +116,7 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .attention = (LsAttention) s->attention,
     .qkv_layout = (LsQkvLayout) s->qkv_layout,
     .loss = (LsLoss) s->loss_kernel,
+    .vocab_multiple = s->vocab_multiple,
     .train_metrics = s->train_metrics,
     .dtype = (LsDtype) s->dtype,
     .grad_dtype = (LsDtype) s->grad_dtype,

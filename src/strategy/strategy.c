@@ -54,6 +54,7 @@ ls_strategy_init (LsStrategy *s)
     .dtype = LS_DTYPE_BF16,
     .grad_dtype = LS_DTYPE_AUTO,
     .grad_norm = true,
+    .vocab_multiple = LS_VOCAB_MULTIPLE,
     .zero_stage = LS_ZERO_AUTO,
     .gather_overlap = LS_FLAG_AUTO,
     .dispatch_sms = 20,

@@ -152,6 +152,7 @@ typedef struct {
   int attention_kernel;             /* LsAttentionKernel of flash attention               */
   int qkv_layout;                   /* LsQkvLayout of flash attention                     */
   int loss_kernel;                  /* LsLoss                                             */
+  uint32_t vocab_multiple;          /* words are padded to a multiple of this times tp    */
   char *kernels;                    /* as they are launched: name or path; NULL: as built in */
   LsRecipes *recipes;               /* what that file lists, shared; NULL without kernels   */
   uint32_t train_metrics;           /* computed from the logits in each micro-batch       */

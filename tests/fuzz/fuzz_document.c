@@ -95,7 +95,7 @@ read_model (const LsJsonDoc *doc, LsDiagList *diags)
   LsModel m;
   if (!ls_model_read (doc, &m, notes, diags))
     return false;
-  uint64_t vocab = ls_model_padded_vocab (&m, 1), params = ls_model_params (&m, vocab);
+  uint64_t vocab = ls_model_padded_vocab (&m, 0, 1), params = ls_model_params (&m, vocab);
   g_assert (params >= ls_model_layer_params (&m, 0) && params >= ls_model_linear_params (&m, vocab));
   double flops = ls_model_flops (&m, vocab, m.seq, 1, false);
   g_assert (isfinite (flops) && flops > 0 && ls_model_flops (&m, vocab, m.seq, 1, true) <= flops);

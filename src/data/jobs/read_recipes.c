@@ -118,9 +118,6 @@ static const LsField operator_fields[] = {
     .meaning = "one_by_one: with tensor parallelism the input gradient of each is reduced by itself" },
   { "gathers_output", LS_FIELD_BOOL, offsetof (LsRecipe, gathers_output), .default_text = "false",
     .meaning = "logits: with tensor parallelism each rank gathers them all, and computes the whole loss" },
-  { "vocab_multiple", LS_FIELD_UINT, offsetof (LsRecipe, vocab_multiple), .min = 1, .max = 65536,
-    .default_text = "128",
-    .meaning = "logits: the words of a rank, and the rows of its table, are padded to a multiple of this" },
   { "one_hot", LS_FIELD_BOOL, offsetof (LsRecipe, is_one_hot), .default_text = "false",
     .meaning = "embedding: words are looked up by a product with a one-hot matrix, the core then" },
   { "bias_grad_listed", LS_FIELD_BOOL, offsetof (LsRecipe, bias_grad_is_listed), .default_text = "false",
@@ -318,14 +315,6 @@ check_collectives (Check *check, const cJSON *object)
               "%s makes no logits; expected it of logits", operator_name (r));
 }
 
-static void
-check_vocab_multiple (Check *check, const cJSON *object)
-{
-  const cJSON *multiple = cJSON_GetObjectItemCaseSensitive (object, "vocab_multiple");
-  if (multiple && check->recipe->operator_ != LS_RECIPE_LOGITS)
-    complain (check, multiple, "%s makes no logits; expected it of logits", operator_name (check->recipe));
-}
-
 /* Steps and copies go one way; the first kernel of clipping is the norm. */
 static void
 check_place (Check *check, const cJSON *object)
@@ -360,7 +349,6 @@ check_operator (Check *check, const cJSON *object, LsRecipe *r, const LsRecipes 
                 operator_name (r));
   check_kernels (check, object, "forward", r->forward);
   check_kernels (check, object, "backward", r->backward);
-  check_vocab_multiple (check, object);
   check_place (check, object);
   r->saved = parse (check, object, "saved", r->saved_text);
 }

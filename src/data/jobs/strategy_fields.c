@@ -342,6 +342,10 @@ const LsField ls_strategy_fields[] = {
   { ENUM (software, loss_kernel, losses, "parallel",
           "cross-entropy: parallel over the vocabulary, or one kernel each way (tp 1)"),
     SET_ONLY },
+  { ROW (software, vocab_multiple, LS_FIELD_UINT, "128",
+         "words are padded to a multiple of this times tp, as Megatron-LM's "
+         "make_vocab_size_divisible_by; 1: only so that tp cuts them"),
+    .min = 1, .max = 1 << 20, SET_ONLY },
   { ROW (software, train_metrics, LS_FIELD_UINT, "0",
          "how often the loss is computed again from the logits for what is logged"),
     .max = 16, SET_ONLY },

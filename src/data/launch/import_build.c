@@ -189,34 +189,13 @@ import_model_of_name (LsImport *import, const char *name)
   ls_model_clear (&m);
 }
 
-#define MOST_MULTIPLE (1 << 20)
-
 void
-import_pad_vocab (LsImport *import, guint64 multiple, guint32 simulated, const char *option)
+import_padded_vocab (LsImport *import, guint64 words)
 {
-  if (multiple == 0 || multiple == simulated)
-    return;
-  if (multiple > MOST_MULTIPLE || !import_has_model (import, "vocab")) {
-    import_unknown (import, "%s %" G_GUINT64_FORMAT ": here the vocabulary is padded to a multiple of %u tp",
-                    option, multiple, simulated);
-    return;
-  }
-  const uint32_t tp = import->strategy.tp;
-  const guint64 words = ls_model_vocab_to (&import->model, (uint32_t) multiple, tp),
-                as_is = ls_model_vocab_to (&import->model, simulated, tp);
-  if (words == as_is)
-    return;
-  if (import_is_given (import, "vocab") || words % ((guint64) simulated * tp) != 0) {
-    import_unknown (import,
-                    "%s %" G_GUINT64_FORMAT ": it makes %" G_GUINT64_FORMAT
-                    " words; simulated are %" G_GUINT64_FORMAT ", a multiple of %u tp",
-                    option, multiple, words, as_is, simulated);
-    return;
-  }
-  import_infer (
-      import, "vocab %" G_GUINT64_FORMAT ": %u words, padded to a multiple of %" G_GUINT64_FORMAT " tp (%s)",
-      words, import->model.vocab, multiple, option);
+  import_infer (import, "vocab %" G_GUINT64_FORMAT ": with its padding", words);
   import_set_model_number (import, "vocab", words);
+  if (words % ((guint64) LS_VOCAB_MULTIPLE * MAX (1, import->strategy.tp)) != 0)
+    import_set_strategy_number (import, "vocab_multiple", 1);
 }
 
 void

@@ -66,11 +66,8 @@ void import_follows_gpus (LsImport *import, const char *key);
 void import_set_optimizer (LsImport *import, const char *theirs, double momentum, const char *option);
 /* The program that runs the job, a name of strategies/software. */
 void import_set_software (LsImport *import, const char *name);
-/* The words of the vocabulary are padded to a multiple of multiple * tp, as `option` of the file says; 0: it
- * says nothing. simulated: what they are padded to here (model/recipe.h), a multiple of simulated * tp. Sets
- * vocab to the padded words if these stay as they are; else what is simulated in their place is told. Once
- * vocab and tp are known. */
-void import_pad_vocab (LsImport *import, guint64 multiple, guint32 simulated, const char *option);
+/* The words of a vocabulary with the padding that a file says: they are padded no more. Once tp is known. */
+void import_padded_vocab (LsImport *import, guint64 words);
 bool import_has_model (const LsImport *import, const char *key);
 bool import_has_strategy (const LsImport *import, const char *key);
 

@@ -32,7 +32,7 @@ static const OptionRow rows[] = {
   RULE ("tokenizer_type"),
   RULE ("vocab_file"),
   RULE ("padded_vocab_size"),
-  RULE ("make_vocab_size_divisible_by"),
+  STRATEGY ("make_vocab_size_divisible_by", "vocab_multiple"),
   RULE ("moe_num_experts"),
   RULE ("moe_top_k"),
   RULE ("moe_expert_interval"),

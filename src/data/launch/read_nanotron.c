@@ -63,7 +63,7 @@ static const OptionRow rows[] = {
   IGNORED ("model.model_config._use_qkv_packed"),
   OPTION_PACKS_ROW ("model.model_config._use_doc_masking"),
   IGNORED ("model.init_method.*"),
-  RULE ("model.make_vocab_size_divisible_by"),
+  STRATEGY ("model.make_vocab_size_divisible_by", "vocab_multiple"),
   STRATEGY ("model.dtype", "dtype"),
 
   /* degrees */
@@ -305,9 +305,6 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
     set_experts (&job);
   }
   set_strategy (&job);
-  /* strategies/kernels: nanotron-2024 pads to a multiple of tp alone, its default */
-  import_pad_vocab (import, option_number (&job, "model.make_vocab_size_divisible_by"), 1,
-                    "model.make_vocab_size_divisible_by");
   import_set_optimizer (import, option_text (&job, "optimizer.optimizer_factory.name"), 0,
                         "optimizer.optimizer_factory.name");
   g_hash_table_unref (job.open);

@@ -144,8 +144,7 @@ set_vocab (LaunchJob *job)
   guint64 padded = option_number (job, "padded_vocab_size");
   bool is_gpt2 = type && strcmp (type, "GPT2BPETokenizer") == 0;
   if (padded > 0) {
-    import_infer (job->import, "vocab %" G_GUINT64_FORMAT ": with its padding", padded);
-    import_set_model_number (job->import, "vocab", padded);
+    import_padded_vocab (job->import, padded);
   } else if (is_gpt2) {
     import_infer (job->import, "vocab 50257: the vocabulary of GPT-2, which GPT2BPETokenizer has");
     import_set_model_number (job->import, "vocab", 50257);
@@ -154,9 +153,6 @@ set_vocab (LaunchJob *job)
     import_infer (job->import, "vocab 50277: the tokenizer of GPT-NeoX-20B, by the name of its file");
     import_set_model_number (job->import, "vocab", 50277);
   }
-  if (padded == 0)
-    import_pad_vocab (job->import, option_number (job, "make_vocab_size_divisible_by"), 128,
-                      "make_vocab_size_divisible_by");
 }
 
 static bool

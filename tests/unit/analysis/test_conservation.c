@@ -287,8 +287,9 @@ adapters_keep_the_laws (void)
     LS_CHECK_NO_ERROR (error);
     const LsLora lora = { .rank = 8, .modules = k % 3 ? LS_LORA_Q | LS_LORA_V | LS_LORA_DOWN : LS_LORA_ALL };
     if (j.plan && s->tp * s->pp == 1)
-      check_states (&j, ls_model_params (&j.model, ls_model_padded_vocab (&j.model, 1)),
-                    ls_lora_params (&j.model, &lora));
+      check_states (
+          &j, ls_model_params (&j.model, ls_model_padded_vocab (&j.model, j.strategy.vocab_multiple, 1)),
+          ls_lora_params (&j.model, &lora));
     ls_plan_free (j.plan);
     ls_strategy_clear (s);
   }

@@ -120,7 +120,9 @@ bytes_per_parameter (const char *zero)
   const uint64_t *bytes = r->report.by_category;
   double sum = (double) bytes[LS_MEM_PARAMETERS] + (double) bytes[LS_MEM_GRADIENTS]
       + (double) bytes[LS_MEM_OPTIMIZER];
-  double per_parameter = sum / (double) ls_model_params (&r->model, ls_model_padded_vocab (&r->model, 1));
+  double per_parameter = sum
+      / (double) ls_model_params (&r->model,
+                                  ls_model_padded_vocab (&r->model, r->strategy.vocab_multiple, 1));
   ls_job_spec_clear (&spec);
   return per_parameter;
 }

@@ -11,43 +11,40 @@
 #define GPT                                                                                                  \
   "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 4 "
 
-/* Words are padded to a multiple of 128 tp here; what a file says otherwise is kept, or told. */
+/* A multiple that a file says is vocab_multiple; what it has padded already is padded no more. */
 static void
 a_vocabulary_is_padded_as_a_file_says (void)
 {
 #define WORDS GPT "--tensor-model-parallel-size 2 --vocab-size 50257 --make-vocab-size-divisible-by "
-  check (WORDS "128", "vocab=50257");
-  check (WORDS "1024", "vocab=51200; ~vocab 51200: 50257 words, padded to a multiple of 1024 tp");
-  check (WORDS "64",
-         "vocab=50257; ?make-vocab-size-divisible-by 64: it makes 50304 words; simulated are 50432");
-  check (WORDS "1", "vocab=50257; ?it makes 50258 words");
-  check (GPT "--vocab-size 51200 --make-vocab-size-divisible-by 8", "vocab=51200"); /* the same words */
-  check (GPT "--make-vocab-size-divisible-by 4096",
-         "vocab; ?make-vocab-size-divisible-by 4096: here the vocabulary");
-  check (WORDS "9999999", "vocab=50257; ?make-vocab-size-divisible-by 9999999");
+  check (WORDS "64", "vocab=50257; vocab_multiple=64");
+  check (WORDS "1", "vocab=50257; vocab_multiple=1");
+  check (WORDS "9999999", "vocab=50257; vocab_multiple; !make-vocab-size-divisible-by");
 #undef WORDS
+#define PADDED GPT "--tokenizer-type GPT2BPETokenizer --tensor-model-parallel-size 2 --pad-vocab-size-to "
+  check (PADDED "51200", "vocab=51200; vocab_multiple; ~vocab 51200: with its padding");
+  check (PADDED "50264 --make-vocab-size-divisible-by 64", "vocab=50264; vocab_multiple=1");
+  check (PADDED "100", "vocab=50257; vocab_multiple; ?pad-vocab-size-to 100: less than the 50257 words");
+#undef PADDED
 #define NEOX                                                                                                 \
   "pipe_parallel_size: 1\nmodel_parallel_size: 4\nnum_layers: 24\nhidden_size: 2048\n"                       \
   "num_attention_heads: 16\ntokenizer_type: GPT2BPETokenizer\n"
-  check_read ("gpt-neox", NEOX "make_vocab_size_divisible_by: 256\n", "vocab=51200; ~a multiple of 256 tp");
-  check_read ("gpt-neox", NEOX "make-vocab-size-divisible-by: 16\n",
-              "vocab=50257; ?it makes 50304 words; simulated are 50688");
+  check_read ("gpt-neox", NEOX "make-vocab-size-divisible-by: 16\n", "vocab=50257; vocab_multiple=16");
+  check_read ("gpt-neox", NEOX "padded_vocab_size: 50260\n", "vocab=50260; vocab_multiple=1");
+  check_read ("gpt-neox", NEOX "padded_vocab_size: 51200\n", "vocab=51200; vocab_multiple");
 #undef NEOX
 #define NANOTRON                                                                                             \
   "parallelism: {dp: 4, pp: 2, tp: 2}\nmodel:\n  model_config: {is_llama_config: true, hidden_size: 64, "    \
   "num_hidden_layers: 8, num_attention_heads: 4, intermediate_size: 256, vocab_size: 1000}\n"
-  check_read ("nanotron", NANOTRON "  make_vocab_size_divisible_by: 48\n",
-              "vocab=1056; ~1000 words, padded to a multiple of 48 tp");
-  check_read ("nanotron", NANOTRON "  make_vocab_size_divisible_by: 1\n", "vocab=1000");
+  check_read ("nanotron", NANOTRON "  make_vocab_size_divisible_by: 48\n", "vocab=1000; vocab_multiple=48");
 #undef NANOTRON
 #define NEMO                                                                                                 \
   "trainer: {devices: 8, num_nodes: 4}\nmodel:\n  tensor_model_parallel_size: 2\n  num_layers: 32\n"         \
   "  hidden_size: 512\n  num_attention_heads: 8\n  encoder_seq_length: 1024\n  micro_batch_size: 1\n"
   check_read ("NeMo", NEMO "  override_vocab_size: 50257\n  make_vocab_size_divisible_by: 512\n",
-              "vocab=51200; ~padded to a multiple of 512 tp");
+              "vocab=50257; vocab_multiple=512");
   check_read ("NeMo", NEMO "  vocab_size: 50257\n  should_pad_vocab: false\n",
-              "vocab=50257; ?it makes 50258 words; simulated are 50432");
-  check_read ("NeMo", NEMO "  vocab_size: 50257\n  should_pad_vocab: true\n", "vocab=50257");
+              "vocab=50257; vocab_multiple=1");
+  check_read ("NeMo", NEMO "  vocab_size: 50257\n  should_pad_vocab: true\n", "vocab=50257; vocab_multiple");
 #undef NEMO
 }
 

@@ -108,13 +108,16 @@ llama3_70b_needs_nine_h100 (void)
 }
 
 static void
-vocabulary_is_padded_to_128_per_rank (void)
+vocabulary_is_padded_per_rank (void)
 {
   LsModel m = { .vocab = 50257 };
-  LS_CHECK_INT (ls_model_padded_vocab (&m, 1), ==, 50304);
-  LS_CHECK_INT (ls_model_padded_vocab (&m, 8), ==, 51200);
+  LS_CHECK_INT (ls_model_padded_vocab (&m, 1, 1), ==, 50257);
+  LS_CHECK_INT (ls_model_padded_vocab (&m, 1, 8), ==, 50264);
+  LS_CHECK_INT (ls_model_padded_vocab (&m, 512, 2), ==, 51200);
+  LS_CHECK_INT (ls_model_padded_vocab (&m, 0, 1), ==, 50304);
+  LS_CHECK_INT (ls_model_padded_vocab (&m, 0, 8), ==, 51200);
   m.vocab = 51200;
-  LS_CHECK_INT (ls_model_padded_vocab (&m, 8), ==, 51200);
+  LS_CHECK_INT (ls_model_padded_vocab (&m, 0, 8), ==, 51200);
 }
 
 static void
@@ -401,7 +404,7 @@ LS_TEST_SUITE (LS_TEST (llama2_13b_has_13_billion), LS_TEST (llama3_70b_has_70_4
                LS_TEST (book_example_of_64_layers), LS_TEST (mpt_70b_is_exact),
                LS_TEST (llama3_checkpoints_are_exact), LS_TEST (gpt_follows_equation_2),
                LS_TEST (qkv_bias_alone_adds_qkv_width), LS_TEST (bf16_weights_and_two_moments_of_13b),
-               LS_TEST (llama3_70b_needs_nine_h100), LS_TEST (vocabulary_is_padded_to_128_per_rank),
+               LS_TEST (llama3_70b_needs_nine_h100), LS_TEST (vocabulary_is_padded_per_rank),
                LS_TEST (copies_own_their_strings), LS_TEST (six_p_t), LS_TEST (llama3_70b_on_a_v5p_pod),
                LS_TEST (llama3_70b_on_4096_h100), LS_TEST (deepseek_v3_mfu),
                LS_TEST (attention_equals_matmul_at_8d), LS_TEST (attention_equals_qkvo_at_2d),

@@ -121,7 +121,7 @@ unfused_flops_are_the_models (void)
   for (uint32_t t = 1; t <= 8; t *= 2) {
     LsShard s = shard (&m, t, t > 1, 2);
     Parts p = parts_new (&m, &s);
-    double model = ls_model_flops (&m, ls_model_padded_vocab (&m, t), m.seq, 2, false);
+    double model = ls_model_flops (&m, ls_model_padded_vocab (&m, 0, t), m.seq, 2, false);
     LS_CHECK_NEAR (t * parts_flops (p, m.n_layers, is_gemm), model, 1e-12);
     LS_CHECK_DOUBLE (parts_flops (p, m.n_layers, is_flash), ==, 0);
     parts_free (p);
@@ -135,7 +135,7 @@ flash_flops_are_the_models_and_a_recomputation (void)
   LsModel m = llama3_70b ();
   for (uint32_t t = 1; t <= 8; t *= 2) {
     LsShard s = shard (&m, t, true, 1);
-    uint64_t vocab = ls_model_padded_vocab (&m, t);
+    uint64_t vocab = ls_model_padded_vocab (&m, 0, t);
     Parts p = parts_new (&m, &s);
     double causal = ls_model_flops (&m, vocab, m.seq, 1, true);
     double attention = ls_model_flops (&m, vocab, m.seq, 1, false) - causal;
@@ -203,7 +203,7 @@ check_params (LsModel m)
     LS_CHECK_INT (params_over_ranks (p.layer, t), ==, ls_model_layer_params (&m, 0));
     LS_CHECK_INT (params_over_ranks (p.embedding, t) + m.n_layers * params_over_ranks (p.layer, t)
                       + params_over_ranks (p.head, t),
-                  ==, ls_model_params (&m, ls_model_padded_vocab (&m, t)));
+                  ==, ls_model_params (&m, ls_model_padded_vocab (&m, 0, t)));
     parts_free (p);
   }
 }

@@ -255,7 +255,7 @@ an_embedding_has_its_gradient_with_the_weights (void)
   LS_CHECK_INT (o->n_igrad, ==, 0);
   LS_CHECK_INT (o->n_wgrad, ==, 2);
   LS_CHECK_STR (o->wgrad[1].name, "add rows");
-  LS_CHECK_DOUBLE (o->wgrad[0].bytes, ==, 2.0 * 512 * (double) ls_model_padded_vocab (&m, 1));
+  LS_CHECK_DOUBLE (o->wgrad[0].bytes, ==, 2.0 * 512 * (double) ls_model_padded_vocab (&m, 0, 1));
   s.grad_is_fresh = false; /* and added to what is there, which no list says */
   g_array_set_size (ops, 0);
   ls_operators_embedding (&m, &s, ops);
@@ -283,7 +283,7 @@ metrics_run_the_kernels_of_their_list (void)
   LS_CHECK_INT (second->n_igrad + second->n_wgrad, ==, 0);
   LS_CHECK_STR (second->fwd[1].name, "rows");
   LS_CHECK_INT (second->fwd[1].kind, ==, LS_KERNEL_CROSS_ENTROPY);
-  LS_CHECK_DOUBLE (second->fwd[1].bytes, ==, 16.0 * 2 * 256 * (double) ls_model_padded_vocab (&m, 1));
+  LS_CHECK_DOUBLE (second->fwd[1].bytes, ==, 16.0 * 2 * 256 * (double) ls_model_padded_vocab (&m, 0, 1));
   LS_CHECK_STR (named (ops, "loss")->fwd[0].name, "cross-entropy");
 }
 
@@ -394,28 +394,26 @@ words_are_looked_up_by_a_product (void)
   LS_CHECK_DOUBLE (words->wgrad[0].flops, ==, 2.0 * 512 * 1024 * 512);
 }
 
-/* 1,001 words with tp 2: 501 a rank where words are padded to a multiple of tp alone, and the gradient of
- * the logits lies on no 16 bytes; 504 are on 16. Without a list 512. */
+/* 1,001 words with tp 2: 501 a rank where they are padded to a multiple of tp alone, and the gradient of the
+ * logits lies on no 16 bytes; 504 are on 16. 512 where nothing is said. The table has as many rows. */
 static void
-words_are_padded_as_listed (void)
+words_are_padded_to_a_multiple (void)
 {
+  static const uint32_t rows[][2] = { { 1, 501 }, { 8, 504 }, { 0, 512 } };
   LsModel m = llama ();
   m.vocab = 1001;
-  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) {
-      .operator_ = LS_RECIPE_LOGITS, .vocab_multiple = 1, .forward = LIST (CORE), .backward = LIST (CORE) });
-  LS_CHECK_INT (ls_recipes_padded_vocab (r, &m, 2), ==, 1002);
-  LS_CHECK_INT (ls_recipes_padded_vocab (NULL, &m, 2), ==, 1024);
-  for (uint32_t multiple = 1; multiple <= 8; multiple += 7) {
-    g_array_index (r->operators, LsRecipe, 0).vocab_multiple = multiple;
-    LsShard s = shard (r);
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    LsShard s = shard (NULL);
     s.tp = 2;
+    s.vocab_multiple = rows[i][0];
     g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (LsOperator));
     ls_operators_head (&m, &s, true, ops);
     const LsOperator *logits = named (ops, "logits");
-    LS_CHECK_INT (logits->fwd[0].n, ==, multiple == 1 ? 501 : 504);
+    LS_CHECK_INT (logits->fwd[0].n, ==, rows[i][1]);
+    LS_CHECK_INT (logits->param_numel[0], ==, (uint64_t) rows[i][1] * m.hidden);
     LS_CHECK (!logits->fwd[0].unaligned); /* reads none of them */
-    LS_CHECK_INT (logits->igrad[0].unaligned, ==, multiple == 1);
-    LS_CHECK_INT (logits->wgrad[0].unaligned, ==, multiple == 1);
+    LS_CHECK_INT (logits->igrad[0].unaligned, ==, rows[i][0] == 1);
+    LS_CHECK_INT (logits->wgrad[0].unaligned, ==, rows[i][0] == 1);
   }
 }
 
@@ -426,4 +424,4 @@ LS_TEST_SUITE (LS_TEST (a_norm_runs_the_kernels_of_its_list), LS_TEST (lists_are
                LS_TEST (metrics_run_the_kernels_of_their_list), LS_TEST (an_optimizer_steps_as_listed),
                LS_TEST (unfused_attention_runs_the_kernels_of_its_lists),
                LS_TEST (gradients_of_biases_are_there_once), LS_TEST (words_are_looked_up_by_a_product),
-               LS_TEST (words_are_padded_as_listed))
+               LS_TEST (words_are_padded_to_a_multiple))

@@ -117,6 +117,7 @@ class JobOptions(TypedDict, total=False):
     attention_kernel: Literal["auto", "fa1", "triton", "fa2", "fa3", "cudnn"] | Sequence[Literal["auto", "fa1", "triton", "fa2", "fa3", "cudnn"]] | None  # flash: its implementation; auto: whichever the accelerator was measured with [auto]
     qkv_layout: Literal["joint", "split", "unpadded"] | Sequence[Literal["joint", "split", "unpadded"]] | None  # flash: Q, K, V in one tensor, as three views, or copied without padding and back [joint]
     loss_kernel: Literal["parallel", "fused"] | Sequence[Literal["parallel", "fused"]] | None  # cross-entropy: parallel over the vocabulary, or one kernel each way (tp 1) [parallel]
+    vocab_multiple: Number  # words are padded to a multiple of this times tp, as Megatron-LM's make_vocab_size_divisible_by; 1: only so that tp cuts them [128]
     train_metrics: Number  # how often the loss is computed again from the logits for what is logged [0]
     apex_norm: Text  # layer norms run apex's kernels, as in Megatron-LM until early 2022, not those for long rows [0]
     split_bias_dropout: Text  # the bias before a dropout is added in a kernel of its own, as in Megatron-LM of 2023 [0]

@@ -456,14 +456,16 @@ set_vocab (LaunchJob *job)
       import_infer (job->import, "vocab %" G_GUINT64_FORMAT ": %s, which %s has%s", vocab,
                     tokenizers[i].source, type, extra > 0 ? ", and --vocab-extra-ids" : "");
     }
-  if (!vocab && (to > 0 || option_number (job, "padded-vocab-size") > 0)) {
-    vocab = to ? to : option_number (job, "padded-vocab-size");
-    import_infer (job->import, "vocab %" G_GUINT64_FORMAT ": with its padding", vocab);
-  }
-  if (vocab > 0)
+  if (to > 0 && to < vocab)
+    import_unknown (job->import,
+                    "pad-vocab-size-to %" G_GUINT64_FORMAT ": less than the %" G_GUINT64_FORMAT " words", to,
+                    vocab);
+  if (!to && !vocab)
+    to = option_number (job, "padded-vocab-size");
+  if (to > 0 && to >= vocab)
+    import_padded_vocab (job->import, to);
+  else if (vocab > 0)
     import_set_model_number (job->import, "vocab", vocab);
-  import_pad_vocab (job->import, option_number (job, "make-vocab-size-divisible-by"), 128,
-                    "make-vocab-size-divisible-by");
 }
 
 void

@@ -16,11 +16,11 @@ WHEN (has_rms_norm, m->norm == LS_NORM_RMSNORM)
 WHEN (has_no_bias, !m->linear_bias)
 WHEN (cuts_tensors, s->tp > 1)
 WHEN (cuts_context, s->cp > 1)
+WHEN (pads_otherwise, s->vocab_multiple != LS_VOCAB_MULTIPLE)
 WHEN (overlaps_p2p, s->vpp > 1 && s->p2p == LS_P2P_OVERLAPPED)
 WHEN (is_ddp, s->dp_kind == LS_DP_MEGATRON)
-WHEN (is_distributed,
-      is_ddp (m, s) && s->zero_stage > 0
-          && s->optimizer_cut != LS_OPTIMIZER_CUT_TENSORS) /* else --optimizer says it */
+/* Else --optimizer says it. */
+WHEN (is_distributed, is_ddp (m, s) && s->zero_stage > 0 && s->optimizer_cut != LS_OPTIMIZER_CUT_TENSORS)
 WHEN (is_fsdp2, s->dp_kind == LS_DP_FSDP2)
 WHEN (is_full, s->recompute == LS_RECOMPUTE_FULL)
 WHEN (is_selective, s->recompute == LS_RECOMPUTE_SELECTIVE)
@@ -287,7 +287,7 @@ static const OptionRow rows[] = {
   RULE ("vocab-extra-ids"),
   RULE ("padded-vocab-size"),
   RULE ("pad-vocab-size-to"),
-  RULE ("make-vocab-size-divisible-by"),
+  STRATEGY ("make-vocab-size-divisible-by", "vocab_multiple", .when = pads_otherwise),
   RULE ("tokenizer-type"),
   RULE ("tokenizer-model"),
   IGNORED ("max-position-embeddings", .value = max_positions),
@@ -493,7 +493,7 @@ static const char ignored[]
       "use-cpu-initialization use-dist-ckpt use-mcore-models use-one-sent-docs use-persistent-ckpt-worker "
       "use-pytorch-profiler use-rope-scaling use-same-sampling-seed-across-dp-ranks "
       "use-tokenizer-model-from-checkpoint-args valid-data valid-data-path valid-num-workers "
-      "valid-weighted-split-paths-path vision-*  vocab-file wandb-* warmup weight-decay "
+      "valid-weighted-split-paths-path vision-* vocab-file wandb-* warmup weight-decay "
       "weight-decay-incr-style yarn-*";
 
 const OptionTable megatron_options
