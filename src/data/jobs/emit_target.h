@@ -29,7 +29,7 @@ extern const EmitTarget emit_megatron, emit_torchtitan, emit_deepspeed;
 void emit_refuse (Emit *e, const char *knob, const char *format, ...) G_GNUC_PRINTF (3, 4);
 void emit_note (Emit *e, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
-/* Refuses what is written for Megatron-LM only. */
+/* Refuses what is written for Megatron-LM only, and notes its padding of words. */
 void emit_refuse_megatrons (Emit *e);
 
 /* Whether there is a pipeline. Without one it refuses chunks and schedules. */
