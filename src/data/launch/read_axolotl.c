@@ -132,7 +132,7 @@ static const OptionRow rows[] = {
   IGNORED ("profiler_*"),
   IGNORED ("push_*"),
   IGNORED ("remove_unused_columns"),
-  IGNORED ("resize_token_embeddings_to_32x"),
+  RULE ("resize_token_embeddings_to_32x"),
   IGNORED ("resume_*"),
   IGNORED ("revision_of_model"),
   IGNORED ("sample_packing_*"),
@@ -384,6 +384,8 @@ read_tree (const ImportFiles *files, cJSON *tree, LsImport *import, LsDiagList *
   tell_adapters (&a);
   hf_read (&hf);
   set_adapters (&a);
+  if (is_on (&a, "resize_token_embeddings_to_32x"))
+    import_set_strategy (import, "vocab_multiple", "32", "resize_token_embeddings_to_32x");
   return true;
 }
 

@@ -286,10 +286,10 @@ axolotl_is_read (void)
       "axolotl",
       AXOLOTL "dp_shard_size: 4\ncontext_parallel_size: 2\ntensor_parallel_size: 2\nfsdp_version: 2\n"
               "fsdp_config:\n  reshard_after_forward: true\nbf16: auto\nflash_attention: true\n"
-              "gradient_checkpointing: true\n",
+              "gradient_checkpointing: true\nresize_token_embeddings_to_32x: true\n",
       "layers=36; seq=8192; micro_batch=2; gpus=16; tp=2; cp=2; dp_kind=fsdp2; zero=3; "
       "global_batch=32; dtype=bf16; recompute=full; attention=flash; ~gpus 16: dp_shard_size; ~bf16 is on; "
-      "-datasets.0.path");
+      "-datasets.0.path; vocab_multiple=32");
   check_read ("axolotl", AXOLOTL "adapter: qlora\nload_in_4bit: true\nfp16: true\nbf16: false\n",
               "dtype=fp16; dp_kind=ddp; lora_rank=8; lora_modules=q,v; qlora=true; ~lora_modules q,v");
   check_read ("axolotl",
