@@ -32,14 +32,17 @@ said_but (GHashTable *said, const LsField *knob)
   return rest;
 }
 
-/* As the spec gives it, but for one knob. */
+/* As the spec gives it, but for one knob, which is as the software that it names has it. */
 static void
 strategy_without (const Search *x, const LsField *knob, LsStrategy *ret_strategy)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  const LsSoftwareSpec *named = x->spec->software;
+  const LsStrategy *usual = named ? &named->defaults : &x->blank;
   ls_strategy_init (ret_strategy);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    g_autofree char *value = f == knob || f->file_only ? NULL : ls_field_text (f, &x->spec->strategy, NULL);
+    g_autofree char *value
+        = f->file_only ? NULL : ls_field_text (f, f == knob ? usual : &x->spec->strategy, NULL);
     if (value)
       ls_field_set_text (ls_strategy_fields, ret_strategy, f->key, value, diags);
   }

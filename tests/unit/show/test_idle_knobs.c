@@ -308,6 +308,26 @@ costs_of_no_op_are_noted (void)
   }
 }
 
+/* Without it a knob is as the program that is named has it: 50,257 words are 50,304 with 64 and with 128, and
+ * are not padded by PyTorch. */
+static void
+what_a_program_has_is_not_the_usual (void)
+{
+  static const char *const options[] = { "", "software=pytorch " };
+  for (guint i = 0; i < G_N_ELEMENTS (options); i++) {
+    g_autofree char *text = g_strconcat (
+        options[i], "model=gpt2-xl:layers=1 cluster=pair gpus=1 global-batch=1 vocab_multiple=64", NULL);
+    const Job job = { "words", text };
+    LsJobSpec spec;
+    init_job (&spec, &job);
+    g_autoptr (GError) error = NULL;
+    g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
+    ls_job_spec_clear (&spec);
+    ls_check_impl (r && has_note (r, "--set vocab_multiple") == (i == 0), __FILE__, __LINE__, "%s: %s", text,
+                   error ? error->message : "");
+  }
+}
+
 static void
 before (void)
 {
@@ -318,4 +338,4 @@ before (void)
 
 LS_TEST_SUITE_WITH (before, NULL, LS_TEST (no_knob_is_ignored_in_silence),
                     LS_TEST (what_a_knob_is_anyway_is_not_noted), LS_TEST (a_step_on_tpus_is_one_executable),
-                    LS_TEST (costs_of_no_op_are_noted))
+                    LS_TEST (costs_of_no_op_are_noted), LS_TEST (what_a_program_has_is_not_the_usual))
