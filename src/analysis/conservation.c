@@ -88,9 +88,10 @@ latent_flops (const LsModel *m, uint32_t kind, double tokens, uint32_t seq)
   double indexed = 3 * tokens / seq * ls_model_index_flops (m, kind, seq);
   if (ls_model_is_compressed (m))
     return 6.0 * tokens * (double) ls_compressed_whole_params (m, kind) + indexed;
-  double width = (double) m->index_heads * m->index_dim;
+  const LsModel own = ls_model_of_kind (m, kind);
+  double width = (double) own.index_heads * own.index_dim;
   double linear
-      = (double) m->hidden * ((double) m->q_lora + m->kv_lora + m->rope_dim + m->index_dim + m->index_heads)
+      = (double) m->hidden * ((double) m->q_lora + m->kv_lora + m->rope_dim + own.index_dim + own.index_heads)
       + m->q_lora * width;
   return 6.0 * tokens * linear + indexed;
 }

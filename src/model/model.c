@@ -93,6 +93,12 @@ is_unrotated (const LsModel *m, uint32_t layer)
   return m->unrotated_every > 0 && (layer + 1) % m->unrotated_every == 0;
 }
 
+static bool
+is_chosen_for (const LsModel *m, uint32_t layer)
+{
+  return m->index_every > 0 && layer >= m->index_first && (layer - m->index_first + 1) % m->index_every != 0;
+}
+
 /* Whether it is the encoder's, or the decoder's behind one. */
 static uint32_t
 side_of (const LsModel *m, uint32_t layer)
@@ -109,7 +115,8 @@ ls_model_layer_kind (const LsModel *m, uint32_t layer)
   if (!ls_layer_has_attention (kind))
     return kind;
   return kind | (is_windowed (m, layer) ? LS_LAYER_WINDOWED : 0)
-      | (is_unrotated (m, layer) ? LS_LAYER_UNROTATED : 0) | side_of (m, layer);
+      | (is_unrotated (m, layer) ? LS_LAYER_UNROTATED : 0) | (is_chosen_for (m, layer) ? LS_LAYER_CHOSEN : 0)
+      | side_of (m, layer);
 }
 
 uint32_t
@@ -178,7 +185,8 @@ ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
 double
 ls_model_index_flops (const LsModel *m, uint32_t kind, uint32_t seq)
 {
-  bool has_indexer = ls_layer_has_attention (kind) && (!ls_model_is_compressed (m) || kind & LS_LAYER_CSA);
+  bool has_indexer = ls_layer_has_attention (kind) && !(kind & LS_LAYER_CHOSEN)
+      && (!ls_model_is_compressed (m) || kind & LS_LAYER_CSA);
   uint32_t n_keys = seq / MAX (1, ls_compressed_ratio (m, kind));
   return has_indexer ? (double) seq * n_keys * m->index_heads * m->index_dim : 0;
 }
@@ -201,6 +209,8 @@ LsModel
 ls_model_of_kind (const LsModel *m, uint32_t kind)
 {
   LsModel own = *m;
+  if (kind & LS_LAYER_CHOSEN)
+    own.index_heads = own.index_dim = 0;
   if (!(kind & LS_LAYER_WINDOWED))
     return own;
   own.n_heads = m->window_heads ? m->window_heads : m->n_heads;

@@ -65,8 +65,11 @@ typedef struct {
   uint32_t rope_dim;   /* of head_dim, what is rotated    */
   uint32_t v_dim;      /* width of a head of values       */
   /* An indexer that chooses which keys a query of latent attention meets (DeepSeek-AI 2025, DeepSeek-V3.2,
-   * section 2.1): `window` of them; 0: none, and the next is 0 too. */
+   * section 2.1): `window` of them; 0: none, and the next are 0 too. Behind the first so many layers only
+   * each so manieth has one, the others meet what it chose (GLM-5.2; Megatron-LM at d98e8a64,
+   * dsa_indexer_topk_freq); every 0: all have one. */
   uint32_t index_heads, index_dim;
+  uint32_t index_every, index_first;
   /* Attention to compressed keys (model/compressed.h): heads share one key, which is its value; 0: it is of
    * another sort, and the rest is 0 too. Groups of heads and columns of each on the way out; tokens of a
    * compressed key, and how many of these an indexer chooses. */
@@ -154,12 +157,13 @@ typedef enum {
   LS_LAYER_CROSS = 256,    /* attention to the encoder's tokens behind its own */
   LS_LAYER_CSA = 512,      /* attention to compressed keys, of which an indexer chooses some */
   LS_LAYER_HCA = 1024,     /* to all keys that are compressed more */
-  LS_N_LAYER_KINDS = 2048
+  LS_LAYER_CHOSEN = 2048,  /* to keys that the indexer of a layer before it chose */
+  LS_N_LAYER_KINDS = 4096
 } LsLayerTrait;
 
 /* Of a layer in model order: below LS_N_LAYER_KINDS. */
 uint32_t ls_model_layer_kind (const LsModel *m, uint32_t layer);
-/* The model as layers of this kind have it: their heads. Its strings are those of m. */
+/* The model as layers of this kind have it: their heads, of an indexer too. Its strings are those of m. */
 LsModel ls_model_of_kind (const LsModel *m, uint32_t kind);
 /* Whether layers differ in their heads; whether so many ranks cut the heads of all evenly. */
 bool ls_model_heads_differ (const LsModel *m);

@@ -34,9 +34,9 @@ typedef struct {
   uint32_t zero_experts; /* that do nothing and are chosen as the others are (longcat) */
   uint32_t experts, top_k, expert_groups, top_groups, expert_ffn, shared_ffn, n_shared, dense_layers,
       dense_ffn, sparse_step, interleave;
-  bool use_mla;      /* what a latent type may be without */
-  bool shares_index; /* some layers meet the keys that the indexer of one before them chose */
-  uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim, index_heads, index_dim, index_top;
+  bool use_mla; /* what a latent type may be without */
+  uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim, index_heads, index_dim, index_top, index_every,
+      index_first;
   uint32_t out_groups, out_lora, csa_ratio, hca_ratio, streams;
   uint32_t n_predictions; /* multi-token prediction */
   uint32_t mixer_heads, mixer_head_dim, mixer_groups, mixer_state, mixer_conv, mixer_chunk, mixer_expand;
@@ -96,7 +96,8 @@ bool hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrA
 /* Layers without experts that come first, where a list says which: mlp_only_layers by number, mlp_layer_types
  * by kind. */
 bool hf_read_dense_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
-bool hf_shares_index (const LsJsonDoc *doc); /* whether a layer has no indexer of its own */
+/* Which layers have an indexer, where a list says which: indexer_types. */
+bool hf_read_indexers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
 /* Which layers are windowed and which have no rope: by the lists of the file, its pattern, or the type's.
  * Notes say where the model has another pattern than the file. */
 bool hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, GPtrArray *notes,

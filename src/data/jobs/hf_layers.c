@@ -364,16 +364,35 @@ hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsMo
 
 /* --- indexers ------------------------------------------------------------------------- */
 
-bool
-hf_shares_index (const LsJsonDoc *doc)
+static bool
+is_full (const cJSON *type)
 {
-  const cJSON *kinds = hf_get (doc, "indexer_types"), *every = hf_get (doc, "index_topk_freq"), *one;
-  cJSON_ArrayForEach (one, kinds)
+  return g_strcmp0 (cJSON_GetStringValue (type), "full") == 0;
+}
+
+bool
+hf_read_indexers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
+{
+  const cJSON *types = hf_get (doc, "indexer_types"), *one = cJSON_IsArray (types) ? types->child : NULL;
+  uint32_t first = 0, every = 1, i = 0;
+  if (!one)
+    return true;
+  for (; one && is_full (one); one = one->next)
+    first++;
+  for (; one && !is_full (one); one = one->next)
+    every++;
+  cJSON_ArrayForEach (one, types)
   {
-    if (g_strcmp0 (cJSON_GetStringValue (one), "shared") == 0)
-      return true;
+    if (is_full (one) != (i < first || (i - first + 1) % every == 0))
+      return hf_refuse (doc, one, diags,
+                        "indexers by layer; only in the first few and then every so many can be simulated");
+    i++;
   }
-  return !cJSON_IsArray (kinds) && cJSON_IsNumber (every) && every->valuedouble > 1;
+  if (i != c->layers)
+    return hf_refuse (doc, types, diags, "expected as many types of indexers as layers");
+  c->index_every = every;
+  c->index_first = first;
+  return true;
 }
 
 /* --- layers without experts ----------------------------------------------------------- */

@@ -294,6 +294,8 @@ add_latents (const HfFamily *f, const HfConfig *c, LsModel *m)
   m->v_dim = c->v_dim;
   m->index_heads = c->index_heads;
   m->index_dim = c->index_dim;
+  m->index_every = c->index_every > 1 ? c->index_every : 0;
+  m->index_first = c->index_every > 1 ? c->index_first : 0;
   m->head_dim = c->nope_dim + c->rope_dim;
   m->rotary_dim = 0;
   m->n_kv_heads = m->n_heads;
@@ -339,9 +341,6 @@ note_assumptions (const HfFamily *f, const HfConfig *c, GPtrArray *notes)
                                       c->top_k));
   if (c->n_predictions > 0)
     note (notes, "layers that predict further tokens are left out: predict_layers in the model brings them");
-  if (c->index_heads > 0 && c->shares_index)
-    note (notes,
-          "layers that share the choice of another's indexer are given one of their own: weights and time");
   hf_note_omissions (f, notes);
 }
 
@@ -352,7 +351,8 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   if (!hf_read_config (f, doc, c, notes, diags))
     return false;
   c->layers = c->layers ? c->layers : hf_count_layers (doc);
-  c->shares_index = hf_shares_index (doc);
+  if (!hf_read_indexers (doc, c, diags))
+    return false;
   if (has_experts (f, c) && !hf_read_dense_layers (doc, c, diags))
     return false;
   if (!check_complete (doc, f, c, diags))

@@ -170,6 +170,12 @@ const LsField ls_model_fields[] = {
   UINT ("index_heads", index_heads, 65536, .default_text = "none",
         .meaning = "heads of the indexer that chooses `window` keys for each query of latent attention"),
   UINT ("index_dim", index_dim, 65536, .default_text = "none", .meaning = "their width"),
+  UINT ("index_every", index_every, 65536, .default_text = "1",
+        .meaning
+        = "behind the first layers of every so many the last has an indexer, the others meet the keys "
+          "that it chose"),
+  UINT ("index_first", index_first, 65536, .default_text = "none",
+        .meaning = "so many layers first, which all have one"),
   UINT ("v_dim", v_dim, 1 << 20, .default_text = "none", .meaning = "width of one head of values"),
   UINT ("out_groups", out_groups, 65536, .default_text = "none",
         .meaning = "attention to compressed keys (DeepSeek-V4), whose heads share one key that is its value: "
@@ -274,7 +280,9 @@ complete_latent (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
   if (m->out_lora + m->csa_ratio + m->index_top + m->hca_ratio > 0)
     return complain (doc, "out_groups", diags, NULL, "missing key \"out_groups\", which others go with");
   if (m->kv_lora == 0)
-    return m->q_lora + m->rope_dim + m->v_dim + m->index_heads + m->index_dim == 0
+    return m->q_lora + m->rope_dim + m->v_dim + m->index_heads + m->index_dim + m->index_every
+            + m->index_first
+        == 0
         || complain (doc, "kv_lora", diags, NULL, "missing key \"kv_lora\", which others go with");
   if (m->v_dim == 0 || m->rope_dim == 0 || m->rope_dim >= m->head_dim)
     return complain (doc, "kv_lora", diags, NULL, "expected \"v_dim\", and \"rope_dim\" below head_dim");
@@ -283,6 +291,11 @@ complete_latent (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
     return complain (
         doc, "index_heads", diags, NULL,
         "expected \"index_heads\" and \"index_dim\", with \"q_lora\" and \"window\" keys in all layers");
+  if (m->index_every + m->index_first > 0
+      && (m->index_heads == 0 || m->index_every == 0 || m->layer_pattern || m->index_first > m->n_layers))
+    return complain (doc, "index_every", diags, NULL,
+                     "expected \"index_heads\" with \"index_every\" and, of no more than all layers, "
+                     "\"index_first\", and no \"layer_pattern\"");
   if ((m->head_dim + m->v_dim) % 2 != 0)
     return complain (doc, "v_dim", diags, NULL, "expected widths of keys and values whose sum is even");
   if (m->n_kv_heads != m->n_heads || m->qkv_bias || m->linear_bias || m->qk_norm

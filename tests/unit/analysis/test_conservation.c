@@ -203,6 +203,41 @@ layers_of_every_kind_keep_the_laws (void)
   }
 }
 
+/* Behind two layers every third has an indexer, which all ranks of tp have whole. */
+static void
+shared_indexers_keep_the_laws (void)
+{
+  for (guint i = 0; i < 12; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (GError) error = NULL;
+    Job j = { .model = layered (1) };
+    LsModel *m = &j.model;
+    LsStrategy *s = &j.strategy;
+    m->layer_pattern = NULL;
+    m->mixer = LS_MIXER_NONE;
+    m->n_kv_heads = m->n_heads;
+    m->position = LS_POSITION_ROPE;
+    m->q_lora = 96, m->window = 64;
+    m->index_heads = 2, m->index_dim = 16;
+    m->index_first = 2, m->index_every = 3;
+    ls_strategy_init (s);
+    s->gpus = 4;
+    s->tp = i % 2 + 1;
+    s->sp = i / 2 % 2;
+    s->recompute = i / 4;
+    s->global_batch = 8;
+    bool is_legal = ls_strategy_resolve (s, m, 4, 8, diags);
+    g_autofree char *why = ls_diag_list_format (diags);
+    ls_check_impl (is_legal, __FILE__, __LINE__, "%u: %s", i, why);
+    j.plan = is_legal ? ls_lower (m, s, NULL, &error) : NULL;
+    if (j.plan)
+      LS_CHECK (conserves (&j, &error));
+    LS_CHECK_NO_ERROR (error);
+    ls_plan_free (j.plan);
+    ls_strategy_clear (s);
+  }
+}
+
 /* 4 heads of windowed layers are not cut by 8; context parallelism and adapters are not modelled there. */
 static void
 heads_that_differ_have_their_limits (void)
@@ -399,7 +434,7 @@ dropped_tokens_have_no_flops (void)
 LS_TEST_SUITE (LS_TEST (jobs_of_every_kind_keep_the_laws), LS_TEST (a_missing_percent_of_a_kernel_is_noticed),
                LS_TEST (a_kernel_that_only_recomputes_does_not_count),
                LS_TEST (a_buffer_of_another_size_is_noticed), LS_TEST (layers_of_every_kind_keep_the_laws),
-               LS_TEST (heads_that_differ_have_their_limits),
+               LS_TEST (heads_that_differ_have_their_limits), LS_TEST (shared_indexers_keep_the_laws),
                LS_TEST (an_encoder_is_refused_what_is_not_modelled), LS_TEST (adapters_keep_the_laws),
                LS_TEST (adapters_are_refused_what_is_not_modelled), LS_TEST (parts_run_again_beside_adapters),
                LS_TEST (dropped_tokens_have_no_flops))

@@ -204,6 +204,37 @@ an_indexer_chooses_keys (void)
   LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, 0));
 }
 
+/* Full, full, shared, full, shared, full, ... of 12: an indexer in 7, whose parameters the others have not, but
+ * its keys are met. */
+static void
+an_indexer_chooses_for_several_layers (void)
+{
+  LsModel m = small (), without;
+  m.n_kv_heads = m.n_heads;
+  m.kv_lora = 256;
+  m.q_lora = 512;
+  m.rope_dim = 64;
+  m.v_dim = 128;
+  m.window = 512;
+  m.index_heads = 4;
+  m.index_dim = 64;
+  m.index_every = m.index_first = 2;
+  without = m;
+  without.index_heads = without.index_dim = without.index_every = without.index_first = 0;
+  uint64_t own = ls_model_layer_params (&m, 0) - ls_model_layer_params (&without, 0), all = 0;
+  LS_CHECK_INT (own, ==, 512 * 4 * 64 + 1024 * (64 + 4) + 2 * 64);
+  for (uint32_t i = 0; i < m.n_layers; i++) {
+    g_autoptr (GArray) operators = layer_of (&m, i);
+    bool has_indexer = i < 2 || i % 2 == 1;
+    LS_CHECK ((find_operator (operators, "index-scores") != NULL) == has_indexer);
+    LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, i));
+    LS_CHECK_DOUBLE (find_operator (operators, "attention")->fwd[0].flops, ==, 4.0 * 4096 * 8 * 128 * 480);
+    all += has_indexer ? own : 0;
+  }
+  LS_CHECK_INT (ls_model_params (&m, 1000) - ls_model_params (&without, 1000), ==, all);
+  LS_CHECK_INT (ls_model_n_layer_kinds (&m), ==, 2);
+}
+
 /* q, k and v, beta; two gates through 64 columns each, or one of them whole: counted by hand from the
  * publisher's code. H 8 of 64: I 512; h 1024. */
 static void
@@ -419,7 +450,8 @@ LS_TEST_SUITE (LS_TEST (a_window_leaves_what_it_shows), LS_TEST (flops_of_a_mode
                LS_TEST (operators_hold_the_parameters_of_a_layer),
                LS_TEST (operators_hold_the_parameters_of_a_mixer), LS_TEST (chunks_are_products),
                LS_TEST (letters_say_what_a_layer_has), LS_TEST (an_indexer_chooses_keys),
-               LS_TEST (kda_has_gates_of_low_rank), LS_TEST (attention_and_a_mixer_side_by_side),
-               LS_TEST (experts_behind_a_latent), LS_TEST (windowed_layers_have_heads_of_their_own),
+               LS_TEST (an_indexer_chooses_for_several_layers), LS_TEST (kda_has_gates_of_low_rank),
+               LS_TEST (attention_and_a_mixer_side_by_side), LS_TEST (experts_behind_a_latent),
+               LS_TEST (windowed_layers_have_heads_of_their_own),
                LS_TEST (experts_that_do_nothing_are_routed_to), LS_TEST (an_encoder_and_a_decoder),
                LS_TEST (flops_of_two_sides), LS_TEST (caps_pass_over_the_logits))
