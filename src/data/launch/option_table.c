@@ -83,12 +83,28 @@ option_set_model (LaunchJob *job, const char *key, const char *value)
   import_set_model (job->import, key, value, key);
 }
 
+/* Words by which files leave a number open; lists in Python, which have rules of their own. */
+static bool
+is_open_number (const char *text)
+{
+  static const char *const words[] = { "", "null", "none", "~", "auto", "gpu", "-1", "false", NULL };
+  g_autofree char *small = g_ascii_strdown (text, -1);
+  return g_strv_contains (words, small) || strchr (text, '[');
+}
+
 guint64
 option_number (const LaunchJob *job, const char *name)
 {
   const char *text = option_text (job, name);
   guint64 value = 0;
-  return text && g_ascii_string_to_unsigned (text, 10, 0, G_MAXUINT32, &value, NULL) ? value : 0;
+  if (!text || g_ascii_string_to_unsigned (text, 10, 0, G_MAXUINT32, &value, NULL))
+    return value;
+  g_autofree char *complaint
+      = g_strdup_printf ("%s %s: expected a whole number; taken as not given", name, text);
+  GPtrArray *said = job->import->unknown;
+  if (!is_open_number (text) && !g_ptr_array_find_with_equal_func (said, complaint, g_str_equal, NULL))
+    import_unknown (job->import, "%s", complaint);
+  return 0;
 }
 
 void
@@ -196,6 +212,15 @@ set_text (LaunchJob *job, const LaunchOption *o, const OptionRow *row, const cha
     import_unknown (job->import, "%s %s", o->written, theirs);
 }
 
+static bool
+values_differ (const LaunchOption *o)
+{
+  for (guint i = 1; i < o->values->len; i++)
+    if (!g_str_equal (o->values->pdata[i], o->values->pdata[0]))
+      return true;
+  return false;
+}
+
 static void
 set_value (LaunchJob *job, const LaunchOption *o, const OptionRow *row)
 {
@@ -209,9 +234,12 @@ set_value (LaunchJob *job, const LaunchOption *o, const OptionRow *row)
   } else if (is_open (job, o, row->key)) {
     if (!is_given)
       g_hash_table_add (job->open, (gpointer) row->key);
-  } else if (o->values->len > 0)
+  } else if (o->values->len > 0) {
     set_text (job, o, row, o->values->pdata[0]);
-  else if (!is_given)
+    if (values_differ (o))
+      import_unknown (job->import, "%s: %u values where one is expected; the first is taken", o->written,
+                      o->values->len);
+  } else if (!is_given)
     import_conflict (job->import, "%s: a value is missing", o->written);
 }
 

@@ -48,6 +48,23 @@ a_vocabulary_is_padded_as_a_file_says (void)
 #undef NEMO
 }
 
+/* What is no number, where one is expected, and several values for one are told: nothing is passed over. */
+static void
+values_of_another_sort_are_told (void)
+{
+  check (GPT "--vocab-size 50257 --pad-vocab-size-to many",
+         "vocab=50257; ?pad-vocab-size-to many: expected a whole number");
+  check (GPT "--recompute-granularity full --recompute-num-layers x",
+         "recompute=full; ?recompute-num-layers x: expected a whole number");
+  check (GPT "--rotary-percent half --tensor-model-parallel-size 2 4",
+         "tp=2; ?tensor-model-parallel-size: 2 values where one is expected");
+  check_read (
+      "NeMo",
+      "trainer: {devices: 8, num_nodes: few}\nmodel:\n  num_layers: 32\n  hidden_size: [512, 1024]\n"
+      "  num_attention_heads: 8\n  encoder_seq_length: 1024\n  micro_batch_size: 1\n",
+      "hidden=512; ?num_nodes few: expected a whole number; ?hidden_size: 2 values where one is expected");
+}
+
 static void
 values_are_those_of_our_keys (void)
 {
@@ -375,9 +392,9 @@ a_log_of_another_batch_is_refused (void)
 }
 
 LS_TEST_SUITE (LS_TEST (values_are_those_of_our_keys), LS_TEST (a_vocabulary_is_padded_as_a_file_says),
-               LS_TEST (mixers_are_read), LS_TEST (lists_of_options_are_read_whole),
-               LS_TEST (names_of_older_releases_are_known), LS_TEST (releases_are_a_range),
-               LS_TEST (ranks_are_those_of_the_launcher), LS_TEST (what_is_not_known_is_told),
-               LS_TEST (tests_of_megatron_are_read), LS_TEST (contradictions_are_told),
-               LS_TEST (what_a_dump_has_is_heeded_where_it_is_on), LS_TEST (a_log_is_job_and_measurement),
-               LS_TEST (a_log_of_another_batch_is_refused))
+               LS_TEST (values_of_another_sort_are_told), LS_TEST (mixers_are_read),
+               LS_TEST (lists_of_options_are_read_whole), LS_TEST (names_of_older_releases_are_known),
+               LS_TEST (releases_are_a_range), LS_TEST (ranks_are_those_of_the_launcher),
+               LS_TEST (what_is_not_known_is_told), LS_TEST (tests_of_megatron_are_read),
+               LS_TEST (contradictions_are_told), LS_TEST (what_a_dump_has_is_heeded_where_it_is_on),
+               LS_TEST (a_log_is_job_and_measurement), LS_TEST (a_log_of_another_batch_is_refused))
