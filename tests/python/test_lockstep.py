@@ -345,8 +345,15 @@ class Meanwhile(unittest.TestCase):
             lockstep.sweep(**SWEEP, progress=lambda done, to_do: 1 / 0)
 
     def test_interrupt(self):
+        told = []
+
+        def interrupt_once(done, to_do):
+            if not told:
+                told.append(done)
+                os.kill(os.getpid(), signal.SIGINT)
+
         with self.assertRaises(KeyboardInterrupt) as caught:
-            lockstep.sweep(**SWEEP, prune="off", progress=lambda done, to_do: os.kill(os.getpid(), signal.SIGINT))
+            lockstep.sweep(**SWEEP, prune="off", progress=interrupt_once)
         self.assertGreater(caught.exception.result.counts.enumerated, 0)
 
     def test_threads(self):

@@ -324,14 +324,16 @@ class _Request:
 
 
 def _run_in_thread(request, can_stop):
-    """So that Python sees Ctrl-C meanwhile. True: it came. What cannot stop is left behind, to end by itself."""
-    threading.Thread(target=request.run, daemon=True).start()
+    """So that Python sees Ctrl-C meanwhile. True: it came. What cannot stop is left behind, to end by itself; so is
+    everything at a second Ctrl-C."""
+    thread = threading.Thread(target=request.run, daemon=True)
     try:
+        thread.start()
         request.is_over.wait()
         return False
     except KeyboardInterrupt:
         request.stop.value = 1
-        if not can_stop:
+        if not can_stop or thread.ident is None:
             raise
         request.is_over.wait()
         return True
