@@ -5,6 +5,7 @@
  * programs are those that are shipped. */
 #include "ls_test.h"
 
+#include <glib/gstdio.h>
 #include <string.h>
 
 #include "job/job.h"
@@ -19,7 +20,9 @@ set_all (LsJobSpec *spec, const char *options)
   for (char **word = words; *word && **word; word++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_auto (GStrv) pair = g_strsplit (*word, "=", 2);
-    ls_check_impl (ls_job_spec_set (spec, pair[0], pair[1], diags), __FILE__, __LINE__, "%s", *word);
+    bool ok = ls_job_spec_set (spec, pair[0], pair[1], diags);
+    g_autofree char *said = ls_diag_list_format (diags);
+    ls_check_impl (ok, __FILE__, __LINE__, "%s: %s", *word, said);
   }
 }
 
@@ -92,6 +95,38 @@ what_a_job_says_stays (void)
     return;
   LS_CHECK_STR (r->strategy.software, "torchtitan");
   LS_CHECK (!r->strategy.kernels && r->strategy.tp_async);
+}
+
+/* What words are padded to is the program's, over it that of a strategy file, over both that of a flag: of
+ * GPT-2's 50,257 words. */
+static void
+what_words_are_padded_to_is_said_by_the_nearest (void)
+{
+  static const struct {
+    const char *options;
+    guint64 multiple, words;
+  } rows[] = { { "software=nanotron-2024", 1, 50257 },
+               { "strategy=FILE", 64, 50304 },
+               { "software=nanotron-2024 strategy=FILE", 64, 50304 },
+               { "software=nanotron-2024 vocab_multiple=1024", 1024, 51200 },
+               { "software=nanotron-2024 strategy=FILE vocab_multiple=1024", 1024, 51200 } };
+  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL),
+                  *file = g_build_filename (folder, "s.json", NULL);
+  LS_CHECK (g_file_set_contents (file,
+                                 "{ \"schema\": \"lockstep.strategy/1\", \"name\": \"s\", "
+                                 "\"source\": \"made up\", \"vocab_multiple\": 64 }",
+                                 -1, NULL));
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_auto (GStrv) parts = g_strsplit (rows[i].options, "FILE", 2);
+    g_autofree char *said = g_strjoinv (file, parts),
+                    *options
+        = g_strconcat ("model=gpt2-xl:layers=1 cluster=dgx-h100 ", said, " gpus=1 global-batch=1", NULL);
+    g_autoptr (LsJobResult) r = run (options);
+    LS_CHECK_INT (r->strategy.vocab_multiple, ==, rows[i].multiple);
+    LS_CHECK_INT (ls_model_padded_vocab (&r->model, r->strategy.vocab_multiple, 1), ==, rows[i].words);
+  }
+  g_unlink (file);
+  g_rmdir (folder);
 }
 
 /* "--tp 2 --sp --set a=0" as it would be typed behind the model and the cluster. */
@@ -207,6 +242,7 @@ runs_like_are_those_of_the_program (void)
 
 LS_TEST_SUITE (LS_TEST (the_way_to_be_data_parallel_tells_the_program), LS_TEST (on_tpus_all_is_of_xla),
                LS_TEST (choices_stay_the_users), LS_TEST (what_a_job_says_stays),
+               LS_TEST (what_words_are_padded_to_is_said_by_the_nearest),
                LS_TEST (options_are_the_same_job_again),
                LS_TEST (attention_that_was_not_measured_is_no_refusal),
                LS_TEST (attention_that_is_asked_for_is_refused),
