@@ -308,7 +308,7 @@ uses_deepspeed (const LaunchJob *job)
 static bool
 uses_fsdp (const LaunchJob *job)
 {
-  return is_on (job, "fsdp") || is_on (job, "use_fsdp") || has_type (job, "FSDP");
+  return option_is_there (job, "fsdp") || is_on (job, "use_fsdp") || has_type (job, "FSDP");
 }
 
 static void

@@ -117,7 +117,7 @@ const OptionTable maxtext_options = { rows, G_N_ELEMENTS (rows), ignored, NULL, 
 bool
 maxtext_has (const LaunchJob *job, const char *name)
 {
-  return launch_words_find (job->words, name) || option_is_off (job, name);
+  return launch_words_find (job->words, name) || option_is_none (job, name);
 }
 
 double

@@ -200,7 +200,7 @@ say_precision (Nemo *n)
   say_precision_config (n, "model.");
   say_precision_config (n, "mixed_precision.");
   say_precision_config (n, "trainer.plugins.");
-  if (n->is_nemo1 && nemo_is_on (n, "model.fp8") && !nemo_text (n, "model.fp8"))
+  if (n->is_nemo1 && !nemo_text (n, "model.fp8") && nemo_is_on (n, "model.fp8"))
     nemo_say (n, "fp8-format", nemo_is_on (n, "model.fp8_e4m3") ? "e4m3" : "hybrid");
   const char *sync = nemo_text (n, "model.optim.grad_sync_dtype");
   bool is_16 = nemo_is_off (n, "ddp.grad_reduce_in_fp32")
@@ -224,9 +224,9 @@ say_recompute (Nemo *n)
   for (guint i = 0; i < G_N_ELEMENTS (names) && is_full; i++)
     if (nemo_text (n, names[i][0]))
       nemo_say (n, names[i][1], nemo_text (n, names[i][0]));
-  if (is_full && nemo_is_on (n, "model.num_micro_batches_with_partial_activation_checkpoints"))
+  if (is_full && option_is_there (&n->job, "model.num_micro_batches_with_partial_activation_checkpoints"))
     import_unknown (n->job.import, "model.num_micro_batches_with_partial_activation_checkpoints");
-  if (is_full && nemo_is_on (n, "model.activations_checkpoint_layers_per_pipeline"))
+  if (is_full && option_is_there (&n->job, "model.activations_checkpoint_layers_per_pipeline"))
     import_unknown (n->job.import, "model.activations_checkpoint_layers_per_pipeline");
 }
 

@@ -1,6 +1,4 @@
-#include "data/launch/neox_options.h"
-
-#include <glib.h>
+#include "data/launch/option_table.h"
 
 #define MODEL(option, key)    OPTION_MODEL_ROW (option, key)
 #define STRATEGY(option, key) OPTION_STRATEGY_ROW (option, key)

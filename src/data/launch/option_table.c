@@ -17,9 +17,8 @@ is_same (char a, char b)
   return (a == b && a != ' ') || (a == '-' && b == '_') || (a == '_' && b == '-');
 }
 
-/* A pattern ends at a blank, too. */
-static bool
-fits (const char *pattern, const char *name)
+bool
+option_fits (const char *pattern, const char *name)
 {
   const char *star = NULL, *from = NULL;
   while (*name) {
@@ -44,10 +43,10 @@ option_find (const OptionTable *table, const char *name)
 {
   static const OptionRow ignored = OPTION_IGNORED_ROW ("");
   for (guint i = 0; i < table->n; i++)
-    if (fits (table->rows[i].option, name))
+    if (option_fits (table->rows[i].option, name))
       return &table->rows[i];
   for (const char *option = table->ignored; option && *option; option += strspn (option, " ")) {
-    if (fits (option, name))
+    if (option_fits (option, name))
       return &ignored;
     option += strcspn (option, " ");
   }
@@ -64,17 +63,68 @@ option_text (const LaunchJob *job, const char *name)
 }
 
 bool
-option_is_on (const LaunchJob *job, const char *name)
+option_is_there (const LaunchJob *job, const char *name)
 {
   const char *text = option_text (job, name);
   return launch_words_find (job->words, name)
-      && !(text && (g_ascii_strcasecmp (text, "false") == 0 || g_ascii_strcasecmp (text, "none") == 0));
+      && !(text
+           && (!*text || g_ascii_strcasecmp (text, "false") == 0 || g_ascii_strcasecmp (text, "none") == 0));
+}
+
+bool
+option_is_none (const LaunchJob *job, const char *name)
+{
+  return g_hash_table_contains (job->words->off, name);
+}
+
+/* What is malformed is told once, however many rules ask for it. */
+static void
+tell_malformed (const LaunchJob *job, const char *name, const char *text, const char *expected)
+{
+  g_autofree char *complaint
+      = g_strdup_printf ("%s%s%s: expected %s; taken as not given", name, *text ? " " : "", text, expected);
+  GPtrArray *said = job->import->unknown;
+  if (!g_ptr_array_find_with_equal_func (said, complaint, g_str_equal, NULL))
+    import_unknown (job->import, "%s", complaint);
+}
+
+/* Of a switch; a number as Python has it: 0 is off. */
+typedef enum { SWITCH_NONE, SWITCH_OFF, SWITCH_ON } Switch;
+
+static Switch
+switch_of (const LaunchJob *job, const char *name)
+{
+  static const char *const on[] = { "true", "yes", "on", "y", "t", NULL }, *const off[] = { "",     "false",
+                                                                                            "no",   "off",
+                                                                                            "n",    "f",
+                                                                                            "none", "null",
+                                                                                            "~",    NULL };
+  const char *text = option_text (job, name);
+  if (!text && option_is_there (job, name))
+    return SWITCH_ON;
+  if (!text)
+    return option_is_none (job, name) ? SWITCH_OFF : SWITCH_NONE;
+  g_autofree char *small = g_ascii_strdown (text, -1);
+  char *end;
+  double number = g_ascii_strtod (small, &end);
+  if (g_strv_contains (on, small) || (end > small && !*end && number != 0))
+    return SWITCH_ON;
+  if (g_strv_contains (off, small) || (end > small && !*end))
+    return SWITCH_OFF;
+  tell_malformed (job, name, text, "true or false");
+  return SWITCH_NONE;
+}
+
+bool
+option_is_on (const LaunchJob *job, const char *name)
+{
+  return switch_of (job, name) == SWITCH_ON;
 }
 
 bool
 option_is_off (const LaunchJob *job, const char *name)
 {
-  return g_hash_table_contains (job->words->off, name);
+  return switch_of (job, name) == SWITCH_OFF;
 }
 
 void
@@ -99,11 +149,8 @@ option_number (const LaunchJob *job, const char *name)
   guint64 value = 0;
   if (!text || g_ascii_string_to_unsigned (text, 10, 0, G_MAXUINT32, &value, NULL))
     return value;
-  g_autofree char *complaint
-      = g_strdup_printf ("%s %s: expected a whole number; taken as not given", name, text);
-  GPtrArray *said = job->import->unknown;
-  if (!is_open_number (text) && !g_ptr_array_find_with_equal_func (said, complaint, g_str_equal, NULL))
-    import_unknown (job->import, "%s", complaint);
+  if (!is_open_number (text))
+    tell_malformed (job, name, text, "a whole number");
   return 0;
 }
 
@@ -124,7 +171,7 @@ option_forget (LaunchJob *job, const char *key)
 /* --- each by itself -------------------------------------------------------------------------------- */
 
 static void
-tell_hole (LaunchJob *job, const char *word)
+tell_hole (const LaunchJob *job, const char *word)
 {
   if (!ls_shell_has_hole (word))
     return;
@@ -134,11 +181,76 @@ tell_hole (LaunchJob *job, const char *word)
 
 /* Words with holes behind an option that takes so many. */
 static void
-tell_holes (LaunchJob *job, const LaunchOption *o, guint n_values)
+tell_holes (const LaunchJob *job, const LaunchOption *o, guint n_values)
 {
   for (guint i = n_values; i < o->values->len; i++)
     tell_hole (job, o->values->pdata[i]);
 }
+
+/* --- what no row fits ------------------------------------------------------------------------------ */
+
+/* Whether a name in a row or a list is that of a member: "fsdp_config.offload_params". */
+static bool
+is_member (const char *option, const char *of)
+{
+  gsize n = 0;
+  while (of[n] && is_same (option[n], of[n]))
+    n++;
+  return of[n] == '\0' && option[n] == '.';
+}
+
+/* Whether the table has members of it. */
+static bool
+is_mapping (const OptionTable *table, const char *name)
+{
+  for (guint i = 0; i < table->n; i++)
+    if (is_member (table->rows[i].option, name))
+      return true;
+  for (const char *option = table->ignored; option && *option; option += strspn (option, " ")) {
+    if (is_member (option, name))
+      return true;
+    option += strcspn (option, " ");
+  }
+  return false;
+}
+
+/* "tokens.sequence_length.train": a mapping where an option has a value, whose members a row with '*' would
+ * ignore. Newly allocated: the name of the option; NULL: it is none. */
+static char *
+option_above (const OptionTable *table, const char *name, const OptionRow *row)
+{
+  bool is_ignored = row && row->kind == OPTION_IGNORED;
+  for (const char *dot = is_ignored ? strchr (name, '.') : NULL; dot; dot = strchr (dot + 1, '.')) {
+    g_autofree char *above = g_strndup (name, (gsize) (dot - name));
+    const OptionRow *other = option_find (table, above);
+    bool has_value = other && other->kind != OPTION_IGNORED && !strchr (other->option, '*');
+    if (has_value && !is_mapping (table, above))
+      return g_steal_pointer (&above);
+  }
+  return NULL;
+}
+
+static void
+tell_unknown (const LaunchJob *job, const LaunchOption *o)
+{
+  const char *value = o->values->len > 0 ? o->values->pdata[0] : "";
+  bool is_shown = *value && !ls_shell_has_hole (value);
+  import_unknown (job->import, "%s%s%s", o->written, is_shown ? " " : "", is_shown ? value : "");
+  tell_holes (job, o, 0);
+}
+
+bool
+option_is_known (const LaunchJob *job, const LaunchOption *o, const OptionRow *row)
+{
+  g_autofree char *above = option_above (job->table, o->name, row);
+  if (above)
+    tell_malformed (job, above, "", "a value, not a mapping");
+  else if (!row)
+    tell_unknown (job, o);
+  return row && !above;
+}
+
+/* --- each by its row ------------------------------------------------------------------------------- */
 
 /* Behind an option that does not matter: what is to be filled in by hand, "<path to data>", is another value
  * of it; a variable may be more options. */
@@ -173,7 +285,7 @@ is_heeded (const LaunchJob *job, const OptionRow *row)
     return true;
   const char *other = row->with + (*row->with == '!'), *text = option_text (job, other);
   bool is_there
-      = option_is_on (job, other) && !(text && (g_str_equal (text, "0") || g_str_equal (text, "1")));
+      = option_is_there (job, other) && !(text && (g_str_equal (text, "0") || g_str_equal (text, "1")));
   return is_there == (other == row->with);
 }
 
@@ -257,22 +369,13 @@ option_set_defaults (LaunchJob *job, OptionKind kind)
   }
 }
 
-static void
-tell_unknown (LaunchJob *job, const LaunchOption *o)
-{
-  const char *value = o->values->len > 0 ? o->values->pdata[0] : "";
-  bool is_shown = *value && !ls_shell_has_hole (value);
-  import_unknown (job->import, "%s%s%s", o->written, is_shown ? " " : "", is_shown ? value : "");
-  tell_holes (job, o, 0);
-}
-
 /* Of several the first is told. */
 static void
 tell_packed (LaunchJob *job, const LaunchOption *o, const OptionRow *row)
 {
   const char *text = option_text (job, o->name);
-  bool is_none = !option_is_on (job, o->name) || (text && (strcmp (text, "0") == 0 || *text == '-'));
-  bool packs = row->on ? g_strcmp0 (text, row->on) == 0 : !is_none;
+  bool is_negative = text && *text == '-';
+  bool packs = row->on ? g_strcmp0 (text, row->on) == 0 : !is_negative && option_is_on (job, o->name);
   tell_holes (job, o, 0);
   if (packs && !import_is_open (job->import, "lengths"))
     import_open (job->import, "lengths",
@@ -285,9 +388,9 @@ static void
 read_option (LaunchJob *job, const LaunchOption *o)
 {
   const OptionRow *row = option_find (job->table, o->name);
-  if (!row)
-    tell_unknown (job, o);
-  else if (row->kind == OPTION_IGNORED) {
+  if (!option_is_known (job, o, row))
+    return;
+  if (row->kind == OPTION_IGNORED) {
     import_ignore (job->import, "%s", o->written);
     tell_holes_that_matter (job, o);
   } else if (row->kind == OPTION_PACKS)
@@ -296,116 +399,6 @@ read_option (LaunchJob *job, const LaunchOption *o)
     set_value (job, o, row);
   else if (!is_open (job, o, NULL))
     tell_holes (job, o, 0);
-}
-
-/* --- releases ------------------------------------------------------------------------------------- */
-
-/* Of the options that are given: from which release on, and up to which. */
-typedef struct {
-  guint first, last;
-  const char *first_word, *last_word; /* who says so; NULL: none */
-} ReleaseRange;
-
-static const OptionSpan *
-find_span (const OptionTable *table, const char *name)
-{
-  for (const OptionSpan *span = table->spans; span->option; span++)
-    if (fits (span->option, name))
-      return span;
-  return NULL;
-}
-
-static ReleaseRange
-range_of (const LaunchJob *job, guint n_releases)
-{
-  ReleaseRange range = { 0, n_releases - 1, NULL, NULL };
-  for (guint i = 0; i < job->words->options->len; i++) {
-    const LaunchOption *o = job->words->options->pdata[i];
-    const OptionSpan *span = find_span (job->table, o->name);
-    if (span && span->first > range.first) {
-      range.first = span->first;
-      range.first_word = o->written;
-    }
-    if (span && span->last < range.last) {
-      range.last = span->last;
-      range.last_word = o->written;
-    }
-  }
-  return range;
-}
-
-/* The last up to that one, and not before `first`, which has a profile; else the first behind it. */
-static const OptionRelease *
-find_profile (const OptionTable *table, guint first, guint last)
-{
-  const OptionRelease *r = &table->releases[last];
-  for (guint i = last + 1; i-- > first;)
-    if (table->releases[i].software)
-      return &table->releases[i];
-  while (r->name && !r->software)
-    r++;
-  return r;
-}
-
-/* "of core 0.9 (--moe-token-dispatcher-type) to core 0.15" */
-static void
-tell_range (LaunchJob *job, const ReleaseRange *range, const OptionRelease *taken)
-{
-  const OptionRelease *of = job->table->releases;
-  LsImport *import = job->import;
-  if (range->first > range->last) {
-    import_infer (import, "software %s: no release of %s has both %s (%s on) and %s (up to %s)",
-                  taken->software, import->program, range->first_word, of[range->first].name,
-                  range->last_word, of[range->last].name);
-    return;
-  }
-  GString *said = g_string_new (NULL);
-  g_string_append_printf (said, "its options are those of %s", of[range->first].name);
-  if (range->first_word)
-    g_string_append_printf (said, " (%s)", range->first_word);
-  if (range->last > range->first)
-    g_string_append_printf (said, " to %s", of[range->last].name);
-  if (range->last_word && g_strcmp0 (range->last_word, range->first_word) != 0)
-    g_string_append_printf (said, " (%s)", range->last_word);
-  import_infer (import, "software %s: %s%s%s", taken->software, said->str,
-                taken == &of[range->last] ? "" : "; the nearest that is known is ",
-                taken == &of[range->last] ? "" : taken->name);
-  g_string_free (said, TRUE);
-}
-
-static void
-release_by_spans (LaunchJob *job)
-{
-  guint n = 0;
-  while (job->table->releases[n].name)
-    n++;
-  ReleaseRange range = range_of (job, n);
-  const OptionRelease *taken = find_profile (job->table, MIN (range.first, range.last), range.last);
-  import_set_software (job->import, taken->software);
-  tell_range (job, &range, taken);
-}
-
-void
-option_release (LaunchJob *job, const char *today)
-{
-  if (job->table->releases) {
-    release_by_spans (job);
-    return;
-  }
-  const char *until = NULL, *word = NULL;
-  for (guint i = 0; i < job->words->options->len; i++) {
-    const LaunchOption *o = job->words->options->pdata[i];
-    const OptionRow *row = option_find (job->table, o->name);
-    if (row && row->until && (!until || strcmp (row->until, until) < 0)) {
-      until = row->until;
-      word = o->written;
-    }
-  }
-  import_set_software (job->import, until ? until : today);
-  if (until)
-    import_infer (job->import, "software %s: %s is an option of its time", until, word);
-  else
-    import_infer (job->import, "software %s: no option says an earlier release", today);
 }
 
 static void
@@ -436,50 +429,4 @@ option_read_all (LaunchJob *job)
   }
   for (guint i = 0; i < job->words->others->len; i++)
     tell_hole (job, job->words->others->pdata[i]);
-}
-
-/* --- in options of another program ----------------------------------------------------------------- */
-
-static const char *
-name_there (const OptionRow *row, const char *name)
-{
-  return strcmp (row->key, "*") == 0 ? name : row->key;
-}
-
-static void
-translate (const LaunchJob *job, const LaunchOption *o, LaunchWords *to)
-{
-  const OptionRow *row = option_find (job->table, o->name);
-  const char *value = o->values->len > 0 ? o->values->pdata[0] : "";
-  if (!row)
-    import_unknown (job->import, "%s%s%s", o->written, *value ? " " : "", value);
-  else if (row->kind == OPTION_IGNORED)
-    import_ignore (job->import, "%s", o->written);
-  else if (row->key)
-    launch_words_add_renamed (to, name_there (row, o->name), o);
-}
-
-/* Of several names of one option, that of which a file has a value holds. */
-static void
-translate_off (const LaunchJob *job, const char *name, LaunchWords *to)
-{
-  const OptionRow *row = option_find (job->table, name);
-  if (row && row->key && !launch_words_find (to, name_there (row, name)))
-    launch_words_add_value (to, name_there (row, name), "false");
-}
-
-void
-option_translate (const LaunchJob *job, LaunchWords *to)
-{
-  const LaunchWords *w = job->words;
-  GHashTableIter iter;
-  gpointer name;
-  for (guint i = 0; i < w->options->len; i++) {
-    LaunchOption *o = w->options->pdata[i];
-    if (launch_words_find (w, o->name) == o)
-      translate (job, o, to);
-  }
-  g_hash_table_iter_init (&iter, w->off);
-  while (g_hash_table_iter_next (&iter, &name, NULL))
-    translate_off (job, name, to);
 }

@@ -76,6 +76,10 @@ typedef struct OptionTable {
   const OptionSpan *spans;
 } OptionTable;
 
+/* Of gpt-neox: names as in megatron/neox_arguments of EleutherAI/gpt-neox (ea7aefd8, May 2026), and of
+ * releases since 2021. Those of other programs are declared with their rules. */
+extern const OptionTable neox_options;
+
 /* The parts of a table; behind an option or a key more members may follow, ".with = ...". */
 #define OPTION_MODEL_ROW(option_, ...)                                                                       \
   {                                                                                                          \
@@ -113,6 +117,8 @@ typedef struct OptionTable {
 /* Of a table whose rules name options of another program. */
 #define OPTION_AS_ROW(option_, other) OPTION_DECIDES_ROW (option_, other)
 
+/* Whether a row of that name, which ends at a blank too, is for an option. */
+bool option_fits (const char *pattern, const char *name);
 /* NULL: the table has none that fits. */
 const OptionRow *option_find (const OptionTable *table, const char *name);
 
@@ -159,9 +165,9 @@ typedef struct {
   GHashTable *open;   /* keys whose options have values that the file leaves open: static strings */
 } LaunchJob;
 
-/* Sets software to the last release that has all options, and says which have: a range, with the options
- * that bound it. Where no release has all, it is the last with the one that went first. A table without
- * releases has the release of the oldest option, or `today`. */
+/* option_release.c: sets software to the last release that has all options, and says which have: a range,
+ * with the options that bound it. Where no release has all, it is the last with the one that went first. A
+ * table without releases has the release of the oldest option, or `today`. */
 void option_release (LaunchJob *job, const char *today);
 
 /* Reads each option once, and notes it in import->options, as its row says: sets keys of the model and of
@@ -173,14 +179,22 @@ void option_read_all (LaunchJob *job);
  * strategy, say `otherwise`. */
 void option_set_defaults (LaunchJob *job, OptionKind kind);
 
+/* Tells an option that no row fits, and a mapping where the table has an option with a value, of which it
+ * would ignore the members; false: it is one of these. row: of option_find(). */
+bool option_is_known (const LaunchJob *job, const LaunchOption *o, const OptionRow *row);
+
 /* For a table whose rules name options of another program of the same value ("*": of the same name): adds
  * them to its words, and tells what is ignored and what no row fits. */
-void option_translate (const LaunchJob *job, LaunchWords *to);
+void option_translate (const LaunchJob *job, LaunchWords *to); /* option_write.c */
 
 /* What rules ask of an option: */
 const char *option_text (const LaunchJob *job, const char *name); /* NULL: not given, or with a hole */
-bool option_is_on (const LaunchJob *job, const char *name);       /* given, and not false */
-bool option_is_off (const LaunchJob *job, const char *name);      /* given as false, or none */
+bool option_is_there (const LaunchJob *job, const char *name);    /* given, and not as false or none */
+bool option_is_none (const LaunchJob *job, const char *name);     /* given as false or none */
+/* Of a switch: on without a value, or with true, yes, on or a number but 0; off with false, no, off, none or
+ * 0. Another text is told, and neither. */
+bool option_is_on (const LaunchJob *job, const char *name);
+bool option_is_off (const LaunchJob *job, const char *name);
 /* Sets a key of the model, as an option of that name would. */
 void option_set_model (LaunchJob *job, const char *key, const char *value);
 guint64 option_number (const LaunchJob *job, const char *name); /* 0: not given, or no number */

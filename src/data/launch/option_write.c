@@ -1,4 +1,4 @@
-/* A job written by the table that reads it. */
+/* A job written by the table that reads it; said in options of another program. */
 #include <string.h>
 
 #include "data/jobs/job_files.h"
@@ -175,4 +175,49 @@ option_write (const OptionTable *table, OptionSyntax syntax, const LsModel *m, c
   g_string_append (out, text->str);
   if (syntax != OPTION_TOML)
     g_string_append_c (out, '\n');
+}
+
+/* --- in options of another program ----------------------------------------------------------------- */
+
+static const char *
+name_there (const OptionRow *row, const char *name)
+{
+  return strcmp (row->key, "*") == 0 ? name : row->key;
+}
+
+static void
+translate (const LaunchJob *job, const LaunchOption *o, LaunchWords *to)
+{
+  const OptionRow *row = option_find (job->table, o->name);
+  if (!option_is_known (job, o, row))
+    return;
+  if (row->kind == OPTION_IGNORED)
+    import_ignore (job->import, "%s", o->written);
+  else if (row->key)
+    launch_words_add_renamed (to, name_there (row, o->name), o);
+}
+
+/* Of several names of one option, that of which a file has a value holds. */
+static void
+translate_off (const LaunchJob *job, const char *name, LaunchWords *to)
+{
+  const OptionRow *row = option_find (job->table, name);
+  if (row && row->key && !launch_words_find (to, name_there (row, name)))
+    launch_words_add_value (to, name_there (row, name), "false");
+}
+
+void
+option_translate (const LaunchJob *job, LaunchWords *to)
+{
+  const LaunchWords *w = job->words;
+  GHashTableIter iter;
+  gpointer name;
+  for (guint i = 0; i < w->options->len; i++) {
+    LaunchOption *o = w->options->pdata[i];
+    if (launch_words_find (w, o->name) == o)
+      translate (job, o, to);
+  }
+  g_hash_table_iter_init (&iter, w->off);
+  while (g_hash_table_iter_next (&iter, &name, NULL))
+    translate_off (job, name, to);
 }

@@ -164,11 +164,9 @@ static void
 say_recompute (Automodel *a)
 {
   const char *how = text_of (a, "distributed.activation_checkpointing");
-  bool is_selective = how && strcmp (how, "selective") == 0;
-  say (a, "activation_checkpoint.mode",
-       is_selective                                            ? "selective"
-           : is_on (a, "distributed.activation_checkpointing") ? "full"
-                                                               : "none");
+  bool is_selective = how && strcmp (how, "selective") == 0, is_full = how && strcmp (how, "full") == 0;
+  is_full = is_full || (!is_selective && is_on (a, "distributed.activation_checkpointing"));
+  say (a, "activation_checkpoint.mode", is_selective ? "selective" : is_full ? "full" : "none");
   if (is_selective)
     say (a, "activation_checkpoint.selective_ac_option", "op");
 }

@@ -213,7 +213,7 @@ tell_adapters (Axolotl *a)
   LsImport *import = a->job.import;
   bool has_adapter = text_of (a, "adapter") != NULL;
   for (guint i = 0; i < G_N_ELEMENTS (options_on); i++)
-    if (is_on (a, options_on[i]) && !(i == 0 && has_adapter))
+    if (option_is_there (&a->job, options_on[i]) && !(i == 0 && has_adapter))
       import_unknown (import, "%s: taken to be off", options_on[i]);
   if (option_number (&a->job, "expert_parallel_size") > 1)
     import_unknown (import, "expert_parallel_size: experts are taken to be sharded as other weights are");
@@ -282,7 +282,7 @@ say_precision (Axolotl *a)
 {
   const char *bf16 = text_of (a, "bf16");
   bool is_other = launch_words_find (a->trainer, "fp16") || is_on (a, "float32"),
-       is_off = option_is_off (&a->job, "bf16"),
+       is_off = option_is_none (&a->job, "bf16"),
        is_auto = bf16 ? strcmp (bf16, "auto") == 0 : !launch_words_find (a->job.words, "bf16");
   if (launch_words_find (a->job.words, "bf16") || (!is_off && !is_other))
     say (a, "bf16", "True");

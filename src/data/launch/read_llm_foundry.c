@@ -368,7 +368,7 @@ set_batch (LaunchJob *job)
     import_open (job->import, "micro_batch", "device_train_microbatch_size auto: a run finds it");
   else if (micro)
     import_set_strategy (job->import, "micro_batch", micro, "device_train_microbatch_size");
-  if (option_is_on (job, "device_train_grad_accum"))
+  if (option_is_there (job, "device_train_grad_accum"))
     import_unknown (job->import, "device_train_grad_accum");
   if (gpus > 0)
     config_set_batch (job, gpus, 0);

@@ -134,7 +134,7 @@ set_recompute (LaunchJob *job)
     { "minimal_with_context", "selective", "dots-flash" },
   };
   const char *policy = option_text (job, "remat_policy");
-  if (option_is_off (job, "remat_policy"))
+  if (option_is_none (job, "remat_policy"))
     policy = "none";
   if (maxtext_is_of_base (job, "remat_policy"))
     import_infer (job->import, "recompute full: remat_policy of base.yml");

@@ -171,8 +171,7 @@ has (const Mlperf *m, const char *variable)
 static bool
 is_on (const Mlperf *m, const char *variable)
 {
-  const char *text = option_text (&m->job, variable);
-  return option_is_on (&m->job, variable) && g_strcmp0 (text, "0") != 0;
+  return option_is_on (&m->job, variable);
 }
 
 /* What the configuration of NeMo has where no variable says. */

@@ -4,7 +4,6 @@
 
 #include <lockstep/error.h>
 
-#include "data/launch/neox_options.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/yaml.h"
 
@@ -99,7 +98,7 @@ set_position (LaunchJob *job)
   if (!type)
     import_infer (job->import, "position learned: the default of pos_emb");
   bool is_rope = type && strcmp (type, "rotary") == 0, is_alibi = type && strcmp (type, "alibi") == 0;
-  bool is_none = (type && strcmp (type, "none") == 0) || option_is_off (job, "pos_emb");
+  bool is_none = (type && strcmp (type, "none") == 0) || option_is_none (job, "pos_emb");
   if (type && !is_rope && !is_alibi && !is_none && strcmp (type, "learned") != 0)
     import_unknown (job->import, "pos_emb %s", type);
   const char *part = option_text (job, "rotary_pct");

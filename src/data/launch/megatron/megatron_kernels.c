@@ -117,11 +117,11 @@ static void
 tell_experts (LaunchJob *job)
 {
   if (job->import->model.n_experts > 0 && !option_is_on (job, "moe-grouped-gemm")
-      && !option_is_on (job, "deepspeed"))
+      && !option_is_there (job, "deepspeed"))
     import_infer (
         job->import,
         "products of experts are grouped here; without --moe-grouped-gemm they run one after another");
-  if (option_is_on (job, "moe-router-topk-limited-devices"))
+  if (option_is_there (job, "moe-router-topk-limited-devices"))
     import_infer (job->import, "tokens fall on all experts alike, however groups of them are chosen");
 }
 

@@ -208,7 +208,7 @@ static void
 set_experts (LaunchJob *job)
 {
   LsImport *import = job->import;
-  guint64 ffn = import->model.ffn, top_k = option_is_on (job, "deepspeed") ? 1 : 2;
+  guint64 ffn = import->model.ffn, top_k = option_is_there (job, "deepspeed") ? 1 : 2;
   if (!import_has_model (import, "experts"))
     return;
   if (option_text (job, "moe-train-capacity-factor"))
@@ -318,8 +318,9 @@ set_hybrid (LaunchJob *job)
   LsImport *import = job->import;
   const char *text = option_text (job, "hybrid-layer-pattern");
   text = text ? text : option_text (job, "hybrid-override-pattern");
-  bool is_hybrid = text || option_is_on (job, "is-hybrid-model") || option_is_on (job, "hybrid-layer-pattern")
-      || option_is_on (job, "hybrid-override-pattern")
+  bool has_pattern
+      = option_is_there (job, "hybrid-layer-pattern") || option_is_there (job, "hybrid-override-pattern");
+  bool is_hybrid = has_pattern || option_is_on (job, "is-hybrid-model")
       || (job->script && g_str_has_prefix (job->script, "pretrain_mamba"));
   if (!is_hybrid || import->model.hidden == 0)
     return;
@@ -435,7 +436,7 @@ static const char *
 tokenizer_of (LaunchJob *job)
 {
   const char *type = option_text (job, "tokenizer-type");
-  if (type || !job->script || !option_is_on (job, "vocab-file"))
+  if (type || !job->script || !option_is_there (job, "vocab-file"))
     return type;
   bool is_bert
       = g_str_has_prefix (job->script, "pretrain_bert") || g_str_has_prefix (job->script, "pretrain_t5");

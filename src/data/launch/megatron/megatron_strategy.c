@@ -11,7 +11,7 @@
 static bool
 has_open_experts (const LaunchJob *job)
 {
-  return option_is_on (job, "num-experts") && option_number (job, "num-experts") == 0;
+  return option_is_there (job, "num-experts") && option_number (job, "num-experts") == 0;
 }
 
 static bool
@@ -171,7 +171,7 @@ set_pipeline (LaunchJob *job)
   set_ends (job);
   if (import->strategy.pp == 1)
     return;
-  if (option_is_on (job, "deepspeed")) { /* pretrain_gpt.py: GPTModelPipe () */
+  if (option_is_there (job, "deepspeed")) { /* pretrain_gpt.py: GPTModelPipe () */
     import_set_strategy (import, "p2p", "deepspeed", "--deepspeed");
     import_infer (import, "p2p deepspeed: the pipeline is that of DeepSpeed's engine");
   }
@@ -252,7 +252,7 @@ set_batch (LaunchJob *job)
 {
   LsImport *import = job->import;
   const LsStrategy *s = &import->strategy;
-  if (option_is_on (job, "rampup-batch-size"))
+  if (option_is_there (job, "rampup-batch-size"))
     import_infer (import, "global_batch: that at the end of --rampup-batch-size");
   set_gpus (job);
   if (has_open_degree (job) || !import_has_strategy (import, "gpus")
@@ -356,10 +356,10 @@ set_precision (LaunchJob *job)
   if (is_bf16 && is_fp16)
     import_conflict (job->import, "--bf16 and --fp16");
   import_set_strategy (job->import, "dtype", is_bf16 ? "bf16" : is_fp16 ? "fp16" : "fp32", "--bf16");
-  if (option_is_on (job, "fp4-format"))
+  if (option_is_there (job, "fp4-format"))
     import_set_strategy (job->import, "dtype", "nvfp4", "--fp4-format");
-  else if (option_is_on (job, "fp8-format") || option_is_on (job, "fp8-hybrid")
-           || option_is_on (job, "fp8-e4m3") || option_is_on (job, "fp8"))
+  else if (option_is_there (job, "fp8-format") || option_is_on (job, "fp8-hybrid")
+           || option_is_on (job, "fp8-e4m3") || option_is_there (job, "fp8"))
     set_fp8 (job);
   else
     option_forget (job, "fp8_recipe");
@@ -444,7 +444,7 @@ set_data_parallel (LaunchJob *job)
   if (option_is_on (job, "use-torch-fsdp2") || option_is_on (job, "use-megatron-fsdp")
       || option_is_on (job, "use-custom-fsdp"))
     set_fsdp (job);
-  else if (option_is_on (job, "deepspeed"))
+  else if (option_is_there (job, "deepspeed"))
     set_deepspeed (job);
   else if (impl && strcmp (impl, "torch") == 0) {
     import_set_strategy (job->import, "dp_kind", "ddp", "--DDP-impl");

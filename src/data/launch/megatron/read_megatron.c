@@ -77,7 +77,7 @@ megatron_read (LaunchJob *job)
   if (launch_words_find (job->words, "language-model-type"))
     import_unknown (job->import, "what turns images into tokens for the decoder: it is left out");
   job->table = &megatron_options;
-  if (option_is_on (job, "deepspeed")) {
+  if (option_is_there (job, "deepspeed")) {
     import_set_software (job->import, "megatron-deepspeed-2022");
     import_infer (job->import,
                   "software megatron-deepspeed-2022: --deepspeed is an option of Megatron-DeepSpeed");
