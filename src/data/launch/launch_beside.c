@@ -1,4 +1,4 @@
-/* Files beside those that are read: what a job names, what a text begins with. */
+/* What a command names: its script, files beside those that are read; what a text begins with. */
 #include <string.h>
 
 #include <lockstep/error.h>
@@ -17,6 +17,34 @@ launch_script_refuse (const ImportFile *file, LsDiagList *diags)
     ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
                  "a script, but no command of it launches a program that is read");
   return is_script;
+}
+
+/* Commands that packages install. A script of Python behind one is the value of an option:
+ * "--external_plugins reward.py". */
+static const char *const commands[] = { "axolotl", "llamafactory-cli", "megatron", "swift", "trl", NULL };
+
+guint
+launch_find_script (const GPtrArray *words, guint *ret_at, char **ret_script)
+{
+  static const char *const launchers[] = { "torch.distributed.launch", "torch.distributed.run",
+                                           "deepspeed.launcher.runner", "accelerate.commands.launch", NULL };
+  bool is_command = words->len > 1 && g_strv_contains (commands, words->pdata[0]);
+  *ret_at = 0;
+  *ret_script = NULL;
+  if (is_command && g_ascii_isalpha (*(const char *) words->pdata[1])) {
+    *ret_script = g_strdup_printf ("%s %s", (char *) words->pdata[0], (char *) words->pdata[1]);
+    return 2;
+  }
+  for (guint i = 0; i < words->len; i++) {
+    bool is_module = i > 0 && strcmp (words->pdata[i - 1], "-m") == 0;
+    if (g_str_has_suffix (words->pdata[i], ".py")
+        || (is_module && !g_strv_contains (launchers, words->pdata[i]))) {
+      *ret_script = g_path_get_basename (words->pdata[i]);
+      *ret_at = i;
+      return i + 1;
+    }
+  }
+  return 0;
 }
 
 char *

@@ -223,22 +223,6 @@ take_variables (Search *s)
 
 /* --- the launch -------------------------------------------------------------------------------------- */
 
-/* Where the script of Python stands, or its module, "-m torchtitan.train", as which launchers are started
- * too; the number of words: nowhere. */
-static guint
-find_script (const GPtrArray *words)
-{
-  static const char *const launchers[] = { "torch.distributed.launch", "torch.distributed.run",
-                                           "deepspeed.launcher.runner", "accelerate.commands.launch", NULL };
-  for (guint i = 0; i < words->len; i++) {
-    bool is_module = i > 0 && strcmp (words->pdata[i - 1], "-m") == 0;
-    if (g_str_has_suffix (words->pdata[i], ".py")
-        || (is_module && !g_strv_contains (launchers, words->pdata[i])))
-      return i;
-  }
-  return words->len;
-}
-
 static bool
 has_word (const GPtrArray *words, guint n, const char *const *names)
 {
@@ -402,10 +386,9 @@ add_pairs (LaunchWords *to, char *const *words, guint n)
 static void
 split (Search *s, LaunchScript *ret, LsImport *import)
 {
-  guint at = find_script (s->words), first = at < s->words->len ? at + 1 : 0;
+  guint at, first = launch_find_script (s->words, &at, &ret->script);
   ret->front = g_ptr_array_new_with_free_func (g_free);
   add_words (ret->front, (char *const *) s->words->pdata, first > 0 ? at : 0);
-  ret->script = first > 0 ? g_path_get_basename (s->words->pdata[at]) : NULL;
   ret->words = launch_words_new ();
   (s->kind->has_pairs ? add_pairs : launch_words_add) (ret->words, (char *const *) s->words->pdata + first,
                                                        s->words->len - first);

@@ -21,7 +21,7 @@ typedef struct {
 
 typedef struct {
   LaunchWords *words; /* behind the script of Python */
-  char *script;       /* "pretrain_gpt.py", a module of `-m`: "torchtitan.train"; NULL: none is there */
+  char *script;       /* as launch_find_script() has it */
   guint64 gpus;       /* 0: not known */
   GPtrArray *front;   /* char *: the words in front of the script */
 } LaunchScript;
@@ -41,6 +41,11 @@ LaunchWords *launch_script_variables (const ImportFiles *files, LsImport *import
 bool launch_script_refuse (const ImportFile *file, LsDiagList *diags);
 
 #define LAUNCH_MAX_BESIDE ((size_t) 4 << 20) /* bytes of a file that is found beside */
+
+/* Where the options of a command begin, behind its script; 0: there is none, and all words are theirs.
+ * *ret_at: where that stands; *ret_script: its name, which the caller frees: "train.py", a module of `-m`, or
+ * a command that a package installs, with what it is told to do, "swift sft". NULL: there is none. */
+guint launch_find_script (const GPtrArray *words, guint *ret_at, char **ret_script);
 
 /* The text of a file that a command names: one that the script writes, with "$NAME" for what it does
  * not decide, else of those behind the first the one of that name, else one beside the first. The caller

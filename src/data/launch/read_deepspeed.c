@@ -46,6 +46,39 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 }
 
 /* Keys that nearly every configuration has one of. */
+/* Behind a string or a comment that begins at p; p: none does. */
+static const char *
+behind_text (const char *p)
+{
+  if (*p == '#' || (p[0] == '/' && p[1] == '/'))
+    return p + strcspn (p, "\n");
+  if (p[0] == '/' && p[1] == '*') {
+    const char *end = strstr (p, "*/");
+    return end ? end + 2 : p + strlen (p);
+  }
+  if (*p != '"')
+    return p;
+  for (p++; *p && *p != '"'; p++)
+    p += p[0] == '\\' && p[1];
+  return p + (*p == '"');
+}
+
+/* Whether an object has a key itself, and not another object in it. The text may be a template. */
+static bool
+has_key (const char *text, const char *key)
+{
+  gsize n = strlen (key);
+  int depth = 0;
+  for (const char *p = text; *p;) {
+    if (depth == 1 && strncmp (p, key, n) == 0)
+      return true;
+    const char *next = behind_text (p);
+    depth += next == p ? (*p == '{' || *p == '[') - (*p == '}' || *p == ']') : 0;
+    p = next == p ? p + 1 : next;
+  }
+  return false;
+}
+
 static bool
 is_its (const ImportFile *file)
 {
@@ -53,7 +86,7 @@ is_its (const ImportFile *file)
       = { "\"zero_optimization\"", "\"train_micro_batch_size_per_gpu\"", "\"train_batch_size\"" };
   const char *p = file->text + strspn (file->text, " \t\r\n");
   for (guint i = 0; i < G_N_ELEMENTS (marks) && (*p == '{' || *p == '/' || *p == '#'); i++)
-    if (strstr (file->text, marks[i]) && !g_str_has_prefix (p, "#!"))
+    if (has_key (file->text, marks[i]) && !g_str_has_prefix (p, "#!"))
       return true;
   return false;
 }

@@ -4,6 +4,7 @@
 
 #include <lockstep/error.h>
 
+#include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/yaml.h"
 
@@ -464,6 +465,15 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   return true;
 }
 
+/* Arguments of Megatron-LM in YAML: two parts of them, or names of which gpt-neox has others. */
+static bool
+is_megatron (const cJSON *tree)
+{
+  return cJSON_IsObject (yaml_config_find (tree, "language_model"))
+      || cJSON_IsObject (yaml_config_find (tree, "model_parallel"))
+      || yaml_config_is_rather (tree, &megatron_options, &neox_options);
+}
+
 static bool
 fits (const cJSON *tree)
 {
@@ -474,7 +484,7 @@ fits (const cJSON *tree)
   guint n = 0;
   for (guint i = 0; i < G_N_ELEMENTS (own); i++)
     n += yaml_config_find (tree, own[i]) != NULL;
-  return n >= 2;
+  return n >= 2 && !is_megatron (tree);
 }
 
 static bool

@@ -176,6 +176,46 @@ contradictions_of_deepspeed_are_told (void)
   check (DS (", \"zero_optimization\": {\"stage\": 4}"), "!\"4\" is no value for zero");
 }
 
+/* Words of DeepSpeed inside of other objects make no configuration of it, nor do arguments of Megatron-LM in
+ * YAML one of gpt-neox, though they share names. */
+static void
+files_that_only_look_alike_are_refused (void)
+{
+  check_read (NULL, "{\"results\": {\"a\": 1}, \"config\": {\"train_batch_size\": 16}}",
+              "configuration of no program");
+  check_read (NULL, "{\"a\": [\"\\\"train_batch_size\", {\"zero_optimization\": 1}]}",
+              "configuration of no program");
+  check_read ("DeepSpeed", "{ # {\n/* { */ \"train_batch_size\": 16}", "global_batch=16");
+  check_read (NULL,
+              "bases: [base.yaml]\nnum_layers: 28\nhidden_size: 1536\ntokenizer_type: HuggingFaceTokenizer\n"
+              "ffn_hidden_size: 8960\nnum_query_groups: 2\nswiglu: true\n",
+              "the configuration of no program that is read; it has bases, num_layers");
+  check_read (
+      NULL, "language_model: {num_layers: 24}\nmodel_parallel: {bf16: true}\nvocab_file: a\ntrain_iters: 1\n",
+      "the configuration of no program that is read; it has language_model, model_parallel");
+  check_read ("gpt-neox",
+              "num_layers: 2\nhidden_size: 64\nnum_attention_heads: 4\ntokenizer_type: x\nvocab_file: y\n",
+              "layers=2");
+}
+
+/* A command that a package installs is known by its first two words, and not by a file of Python that an option
+ * names: what stands in front of that is heeded. */
+static void
+commands_that_train_no_decoder_are_refused (void)
+{
+#define SIZES " --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 64 --micro-batch-size 1"
+  static const char *const rows[][2] = {
+    { "megatron sft --external_plugins a.py" SIZES, "megatron sft: a command of ms-swift, whose model" },
+    { "NPROC_PER_NODE=8 megatron rlhf" SIZES, "megatron rlhf: a command of ms-swift" },
+    { "torchrun convert.py" SIZES, "convert.py converts a checkpoint" },
+    { "python hf2mcore_qwen.py" SIZES, "hf2mcore_qwen.py converts a checkpoint" },
+    { "python x.py --target-tensor-model-parallel-size 2" SIZES, "a checkpoint is converted" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    check_read (NULL, rows[i][0], rows[i][1]);
+#undef SIZES
+}
+
 /* --- Hugging Face ---------------------------------------------------------------------------------- */
 
 #define TRAINER "train.py --model_name_or_path meta-llama/Llama-2-7b-hf --output_dir out "
@@ -370,7 +410,8 @@ packed_documents_are_told (void)
     }
 }
 
-LS_TEST_SUITE (LS_TEST (optimizers_of_programs_are_ours), LS_TEST (torchtitan_is_read),
+LS_TEST_SUITE (LS_TEST (optimizers_of_programs_are_ours), LS_TEST (files_that_only_look_alike_are_refused),
+               LS_TEST (commands_that_train_no_decoder_are_refused), LS_TEST (torchtitan_is_read),
                LS_TEST (torchtitan_of_older_releases_is_read), LS_TEST (experts_of_torchtitan_are_read),
                LS_TEST (contradictions_of_torchtitan_are_told),
                LS_TEST (a_log_of_torchtitan_is_job_and_measurement),

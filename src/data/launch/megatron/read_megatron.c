@@ -35,6 +35,13 @@ static const struct {
   { "gpt_static_inference", "generates text" },
   { "examples.inference", "generates text" },
   { "merge_mp_partitions", "converts a checkpoint" },
+  { "convert", "converts a checkpoint" },
+  { "checkpoint_util", "converts a checkpoint" },
+  { "hf2", "converts a checkpoint" },
+  { "quantize", "quantizes a model" },
+  { "lm_evaluate", "evaluates" },
+  { "mmlu", "evaluates" },
+  { "build_idxmap", "prepares data" },
 };
 
 static const struct {
@@ -44,6 +51,7 @@ static const struct {
   { "out-seq-length", "text is generated" },
   { "task", "an evaluation, or training on labels" },
   { "perform-rl-step", "reinforcement learning" },
+  { "target-tensor-model-parallel-size", "a checkpoint is converted" },
 };
 
 static bool
@@ -103,6 +111,13 @@ is_known (const char *name)
 static bool
 check_script (const LaunchScript *script, LsImport *import, const char *path, LsDiagList *diags)
 {
+  if (script->script && g_str_has_prefix (script->script, "megatron ")) {
+    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
+                 "%s: a command of ms-swift, whose model stands in a checkpoint and whose defaults are not "
+                 "Megatron-LM's; it is not read",
+                 script->script);
+    return false;
+  }
   if (!megatron_trains_decoder (script->words, script->script, path, diags))
     return false;
   static const char *const known[] = { "pretrain_gpt", "pretrain_mamba", "pretrain_hybrid", "pretrain_t5" };
