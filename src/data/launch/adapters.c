@@ -55,11 +55,14 @@ read_modules (LsImport *import, const LaunchAdapters *a)
   if (!a->on || a->on->len == 0)
     return LS_LORA_ALL;
   for (guint i = 0; i < a->on->len; i++) {
-    uint32_t modules = modules_of (a->on->pdata[i]);
-    set |= modules;
-    if (modules == 0)
-      import_unknown (import, "%s: %s is no linear layer that can have adapters; it is taken to have none",
-                      a->option, (const char *) a->on->pdata[i]);
+    g_auto (GStrv) names = g_strsplit_set (a->on->pdata[i], ", ", -1); /* "q_proj,v_proj" */
+    for (char **name = names; *name; name++) {
+      uint32_t modules = modules_of (*name);
+      set |= modules;
+      if (**name && modules == 0)
+        import_unknown (import, "%s: %s is no linear layer that can have adapters; it is taken to have none",
+                        a->option, *name);
+    }
   }
   return set;
 }

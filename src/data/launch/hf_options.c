@@ -1,5 +1,9 @@
 #include "data/launch/hf_rules.h"
 
+#include <string.h>
+
+#include <lockstep/error.h>
+
 #define MODEL(option, key)    OPTION_MODEL_ROW (option, key)
 #define STRATEGY(option, key) OPTION_STRATEGY_ROW (option, key)
 #define RULE(option)          OPTION_RULE_ROW (option)
@@ -72,6 +76,11 @@ static const OptionRow rows[] = {
   RULE ("mixed_precision"),
 
   /* what changes the job only if it is on */
+  RULE ("use_lora"),
+  RULE ("lora_enable"),
+  RULE ("lora_rank"),
+  RULE ("peft_enable"),
+  RULE ("torch_dtype"),
   RULE ("torch_compile"),
   RULE ("dynamo_backend"),
   RULE ("dynamo_config.dynamo_backend"),
@@ -103,3 +112,261 @@ static const char ignored[]
       "with_tracking";
 
 const OptionTable hf_options = { rows, G_N_ELEMENTS (rows), ignored, NULL, NULL };
+
+/* --- programs around a Trainer -------------------------------------------------------------------------- */
+
+#define AS(option, other) OPTION_AS_ROW (option, other)
+#define IGNORED(option)   OPTION_IGNORED_ROW (option)
+
+/* modelscope/ms-swift (3602360a, August 2026): swift/arguments and swift/trainers/arguments.py. The model's
+ * name and author are what it is taught to call itself. */
+static const OptionRow swift_rows[] = {
+  AS ("model", "model_name_or_path"),
+  AS ("attn_impl", "attn_implementation"),
+  AS ("target_modules", "lora_target_modules"),
+  AS ("lora_rank", "lora_r"),
+  AS ("sequence_parallel_size", "parallelism_config_cp_size"),
+  RULE ("tuner_type"),
+  RULE ("train_type"),
+  RULE ("sft_type"),
+  RULE ("torch_dtype"),
+  RULE ("quant_bits"),
+  RULE ("task_type"),
+  IGNORED ("model_name"),
+  IGNORED ("model_author"),
+  AS ("*", "*"),
+};
+
+static const HfWord swift_words[] = {
+  { "tuner_type", "lora", "use_peft", "True" },  { "tuner_type", "full", "use_peft", "False" },
+  { "train_type", "lora", "use_peft", "True" },  { "train_type", "full", "use_peft", "False" },
+  { "sft_type", "lora", "use_peft", "True" },    { "sft_type", "full", "use_peft", "False" },
+  { "torch_dtype", "bfloat16", "bf16", "True" }, { "torch_dtype", "float16", "fp16", "True" },
+  { "torch_dtype", "float32", "fp16", "True" },  { "fsdp", "fsdp2", "fsdp_version", "2" },
+  { "quant_bits", "4", "load_in_4bit", "True" },
+};
+
+static const HfDefault swift_defaults[] = {
+  { "use_peft", "True", "tuner_type train_type sft_type" },
+  { "lora_r", "8", "", "use_peft" },
+  { "lora_target_modules", "all-linear", "", "use_peft" },
+  { "bf16", "True", "torch_dtype fp16 bf16" },
+  { "gradient_checkpointing", "True", "" },
+  { "per_device_train_batch_size", "1", "" },
+};
+
+#define SWIFT_ZERO_2(stage, device)                                                                          \
+  "{\"zero_optimization\": {\"stage\": " stage ", \"offload_optimizer\": {\"device\": \"" device             \
+  "\"}, \"allgather_bucket_size\": 2e8, \"reduce_bucket_size\": 2e8, \"overlap_comm\": false}, " SWIFT_AUTO
+#define SWIFT_ZERO_3(device)                                                                                 \
+  "{\"zero_optimization\": {\"stage\": 3, \"offload_optimizer\": {\"device\": \"" device                     \
+  "\"}, \"offload_param\": {\"device\": \"" device "\"}, \"overlap_comm\": false, "                          \
+  "\"reduce_bucket_size\": \"auto\", \"stage3_prefetch_bucket_size\": \"auto\", "                            \
+  "\"stage3_param_persistence_threshold\": \"auto\", \"stage3_max_live_parameters\": 1e9, "                  \
+  "\"stage3_max_reuse_distance\": 1e9}, " SWIFT_AUTO
+#define SWIFT_AUTO                                                                                           \
+  "\"bf16\": {\"enabled\": \"auto\"}, \"fp16\": {\"enabled\": \"auto\"}, "                                   \
+  "\"gradient_accumulation_steps\": \"auto\", \"gradient_clipping\": \"auto\", "                             \
+  "\"train_batch_size\": \"auto\", \"train_micro_batch_size_per_gpu\": \"auto\"}"
+
+/* Its swift/config: what a configuration of DeepSpeed says that has no other name. */
+static const HfFile swift_files[] = {
+  { "zero0", SWIFT_ZERO_2 ("0", "none") }, { "zero1", SWIFT_ZERO_2 ("1", "none") },
+  { "zero2", SWIFT_ZERO_2 ("2", "none") }, { "zero2_offload", SWIFT_ZERO_2 ("2", "cpu") },
+  { "zero3", SWIFT_ZERO_3 ("none") },      { "zero3_offload", SWIFT_ZERO_3 ("cpu") },
+};
+
+/* hiyouga/LLaMA-Factory (ff6d4d12, 2026): src/llamafactory/hparams; layers are recomputed unless it is told
+ * not to (model/model_utils/checkpointing.py). */
+static const OptionRow llama_factory_rows[] = {
+  AS ("lora_target", "lora_target_modules"),
+  AS ("lora_rank", "lora_r"),
+  AS ("enable_liger_kernel", "use_liger_kernel"),
+  RULE ("finetuning_type"),
+  RULE ("stage"),
+  RULE ("flash_attn"),
+  RULE ("quantization_bit"),
+  RULE ("disable_gradient_checkpointing"),
+  IGNORED ("max_samples"),
+  IGNORED ("plot_loss"),
+  IGNORED ("val_size"),
+  AS ("*", "*"),
+};
+
+static const HfWord llama_factory_words[] = {
+  { "finetuning_type", "lora", "use_peft", "True" },
+  { "finetuning_type", "full", "use_peft", "False" },
+  { "disable_gradient_checkpointing", NULL, "gradient_checkpointing", "False" },
+  { "flash_attn", "disabled", "attn_implementation", "eager" },
+  { "flash_attn", "sdpa", "attn_implementation", "sdpa" },
+  { "flash_attn", "fa2", "attn_implementation", "flash_attention_2" },
+  { "flash_attn", "fa3", "attn_implementation", "flash_attention_3" },
+  { "flash_attn", "auto", "attn_implementation", "sdpa" },
+  { "quantization_bit", "4", "load_in_4bit", "True" },
+};
+
+static const HfDefault llama_factory_defaults[] = {
+  { "use_peft", "True", "finetuning_type" },
+  { "lora_r", "8", "", "use_peft" },
+  { "lora_target_modules", "all", "", "use_peft" },
+  { "gradient_checkpointing", "True", "disable_gradient_checkpointing" },
+  { "cutoff_len", "2048", "" },
+};
+
+#define COUNTED(table) (table), G_N_ELEMENTS (table)
+
+const HfDialect hf_dialects[] = {
+  { "ms-swift",
+    "swift ",
+    "swift sft swift pt swift.cli.sft swift.cli.pt",
+    "tuner_type train_type sft_type",
+    "task_type=causal_lm",
+    { COUNTED (swift_rows) },
+    COUNTED (swift_words),
+    COUNTED (swift_defaults),
+    COUNTED (swift_files),
+    .least_batch = 16,
+    .near = "sequence_parallel_size" },
+  { "LLaMA-Factory",
+    "llamafactory-cli ",
+    "llamafactory-cli train",
+    "finetuning_type",
+    "stage=pt stage=sft",
+    { COUNTED (llama_factory_rows) },
+    COUNTED (llama_factory_words),
+    COUNTED (llama_factory_defaults) },
+  { NULL },
+};
+
+static bool
+has_item (const char *list, const char *item)
+{
+  g_auto (GStrv) items = g_strsplit (list, " ", -1);
+  return g_strv_contains ((const char *const *) items, item);
+}
+
+/* "swift sft" among "swift sft swift pt". */
+static bool
+has_command (const char *list, const char *script)
+{
+  const char *at = strstr (list, script);
+  return at && (at == list || at[-1] == ' ') && (at[strlen (script)] == ' ' || !at[strlen (script)]);
+}
+
+static bool
+has_any (const LaunchWords *words, const char *list)
+{
+  g_auto (GStrv) names = g_strsplit (list, " ", -1);
+  for (char **name = names; *name; name++)
+    if (**name && (launch_words_find (words, *name) || g_hash_table_contains (words->off, *name)))
+      return true;
+  return false;
+}
+
+const HfDialect *
+hf_dialect_of (const char *script, const LaunchWords *words)
+{
+  for (const HfDialect *d = hf_dialects; d->name; d++)
+    if ((script && (g_str_has_prefix (script, d->prefix) || has_command (d->commands, script)))
+        || has_any (words, d->marks))
+      return d;
+  return NULL;
+}
+
+bool
+hf_dialect_check (const HfDialect *d, const char *script, const LaunchWords *words, const char *path,
+                  LsDiagList *diags)
+{
+  bool is_other = script && g_str_has_prefix (script, d->prefix) && !has_command (d->commands, script);
+  const LaunchOption *kind = launch_words_find (words, "rlhf_type");
+  g_autofree char *name = g_strndup (d->tasks, strcspn (d->tasks, "="));
+  const LaunchOption *task = launch_words_find (words, name);
+  const char *text = task && task->values->len > 0 ? task->values->pdata[0] : NULL;
+  g_autofree char *pair = text ? g_strconcat (name, "=", text, NULL) : NULL;
+  if (!is_other && !kind && (!pair || has_item (d->tasks, pair)))
+    return true;
+  ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
+               "%s: another task; a job of Lockstep trains a decoder on the next token",
+               is_other   ? script
+                   : kind ? kind->written
+                          : pair);
+  return false;
+}
+
+static bool
+is_text_of (const LaunchJob *own, const char *option, const char *value)
+{
+  const char *text = option_text (own, option);
+  return value ? text && g_ascii_strcasecmp (text, value) == 0 : option_is_on (own, option);
+}
+
+/* What values of its options mean. One that means nothing is told, but of an option that a Trainer has. */
+static void
+say_words (const HfDialect *d, const LaunchJob *own, LaunchWords *to)
+{
+  g_autoptr (GHashTable) known = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < d->n_words; i++)
+    if (is_text_of (own, d->words[i].option, d->words[i].value)) {
+      launch_words_add_value (to, d->words[i].says, d->words[i].as);
+      g_hash_table_add (known, (gpointer) d->words[i].option);
+    }
+  for (guint i = 0; i < d->n_words; i++) {
+    const char *name = d->words[i].option, *text = option_text (own, name);
+    const OptionRow *row = option_find (own->table, name);
+    if (text && d->words[i].value && !row->key && g_hash_table_add (known, (gpointer) name))
+      import_unknown (own->import, "%s %s", name, text);
+  }
+}
+
+static void
+say_defaults (const HfDialect *d, const LaunchJob *own, LaunchWords *to)
+{
+  for (guint i = 0; i < d->n_defaults; i++) {
+    const HfDefault *w = &d->defaults[i];
+    if (has_any (to, w->says) || has_any (own->words, w->unless)
+        || (w->with && !launch_words_find (to, w->with)))
+      continue;
+    launch_words_add_value (to, w->says, w->as);
+    import_infer (own->import, "%s %s: the default of %s", w->says, w->as, d->name);
+  }
+}
+
+/* As many micro-batches as make up the least batch on all ranks. */
+static void
+say_steps (const HfDialect *d, const LaunchJob *own, LaunchWords *to)
+{
+  const LaunchJob job = { .import = own->import, .words = to };
+  guint64 micro = MAX (1, option_number (&job, "per_device_train_batch_size"));
+  guint64 gpus = import_is_given (own->import, "gpus") ? own->import->strategy.gpus : own->gpus;
+  if (d->least_batch == 0 || gpus == 0 || has_any (to, "gradient_accumulation_steps"))
+    return;
+  guint64 steps = (d->least_batch + micro * gpus - 1) / (micro * gpus);
+  g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT, steps);
+  launch_words_add_value (to, "gradient_accumulation_steps", text);
+  import_infer (own->import,
+                "gradient_accumulation_steps %s: as many as make up %u sequences, the default of %s", text,
+                d->least_batch, d->name);
+}
+
+LaunchWords *
+hf_dialect_words (const HfDialect *d, const LaunchWords *words, guint64 gpus, LsImport *import)
+{
+  LaunchWords *to = launch_words_new ();
+  const LaunchJob own = { .import = import, .words = words, .table = &d->options, .gpus = gpus };
+  option_translate (&own, to);
+  if (d->near && option_number (&own, d->near) > 1)
+    import_unknown (import, "%s: taken for parallelism_config_cp_size of a Trainer, a ring", d->near);
+  say_words (d, &own, to);
+  say_defaults (d, &own, to);
+  say_steps (d, &own, to);
+  return to;
+}
+
+const char *
+hf_dialect_file (const HfDialect *d, const char *name)
+{
+  for (guint i = 0; d && i < d->n_files; i++)
+    if (strcmp (d->files[i].name, name) == 0)
+      return d->files[i].text;
+  return NULL;
+}

@@ -54,6 +54,14 @@ is_off (const LaunchJob *job, const char *name)
   return find (job, name) && !is_on (job, name);
 }
 
+/* Given, and what with the file does not say. */
+static bool
+is_open (const LaunchJob *job, const char *name)
+{
+  const LaunchOption *o = find (job, name);
+  return o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]);
+}
+
 static guint64
 number_of (const LaunchJob *job, const char *name)
 {
@@ -97,6 +105,19 @@ set_attention (LaunchJob *job)
 
 /* --- precision and memory -------------------------------------------------------------------------- */
 
+static bool
+has_type (const LaunchJob *job, const char *type)
+{
+  const char *text = option_text (job, "distributed_type");
+  return text && g_ascii_strcasecmp (text, type) == 0;
+}
+
+static bool
+uses_deepspeed (const LaunchJob *job)
+{
+  return find (job, "deepspeed") || is_on (job, "use_deepspeed") || has_type (job, "DEEPSPEED");
+}
+
 static void
 set_precision (LaunchJob *job)
 {
@@ -105,8 +126,16 @@ set_precision (LaunchJob *job)
   const char *dtype = is_bf16 ? "bf16" : is_fp16 ? "fp16" : mixed;
   if (is_bf16 && is_fp16)
     import_conflict (job->import, "bf16 and fp16");
+  const char *weights = text_of (job, "torch_dtype");
+  const char *of_weights = !weights       ? NULL
+      : strcmp (weights, "bfloat16") == 0 ? "bf16"
+      : strcmp (weights, "float16") == 0  ? "fp16"
+                                          : NULL;
   if (!dtype || strcmp (dtype, "no") == 0)
-    dtype = "fp32";
+    dtype = of_weights ? of_weights : "fp32";
+  if (of_weights && !uses_deepspeed (job))
+    import_unknown (job->import, "torch_dtype %s: the optimizer is taken to keep weights in fp32 too",
+                    weights);
   import_set_strategy (job->import, "dtype", dtype, "mixed_precision");
 }
 
@@ -190,6 +219,9 @@ static void
 set_fsdp (LaunchJob *job)
 {
   LsImport *import = job->import;
+  const char *file = option_text (job, "fsdp_config");
+  if (file)
+    import_unknown (import, "what %s says of FSDP: it is not read", file);
   gsize k = find_sharding (job);
   bool is_second = number_of (job, "fsdp_version") == 2 || number_of (job, "version") == 2,
        is_kept = is_second && (is_off (job, "reshard_after_forward") || strcmp (shardings[k].zero, "2") == 0);
@@ -240,7 +272,8 @@ fill_autos (HfJob *hf)
   double hidden = import_has_model (job->import, "hidden") ? job->import->model.hidden : 0;
   fill (hf, "train_batch_size", "None");
   fill (hf, "train_micro_batch_size_per_gpu", option_text (job, "per_device_train_batch_size"));
-  fill (hf, "gradient_accumulation_steps", steps ? steps : hf->has_trainer ? "1" : NULL);
+  bool is_one = hf->has_trainer && !is_open (job, "gradient_accumulation_steps");
+  fill (hf, "gradient_accumulation_steps", steps ? steps : is_one ? "1" : NULL);
   fill (hf, "gradient_clipping", norm ? norm : hf->has_trainer ? "1.0" : NULL);
   fill (hf, "bf16.enabled", is_on (job, "bf16") ? "True" : hf->has_trainer ? "False" : NULL);
   fill (hf, "fp16.enabled", is_on (job, "fp16") ? "True" : hf->has_trainer ? "False" : NULL);
@@ -293,19 +326,6 @@ read_deepspeed (HfJob *hf)
 /* --- who shards ------------------------------------------------------------------------------------ */
 
 static bool
-has_type (const LaunchJob *job, const char *type)
-{
-  const char *text = option_text (job, "distributed_type");
-  return text && g_ascii_strcasecmp (text, type) == 0;
-}
-
-static bool
-uses_deepspeed (const LaunchJob *job)
-{
-  return find (job, "deepspeed") || is_on (job, "use_deepspeed") || has_type (job, "DEEPSPEED");
-}
-
-static bool
 uses_fsdp (const LaunchJob *job)
 {
   return option_is_there (job, "fsdp") || is_on (job, "use_fsdp") || has_type (job, "FSDP");
@@ -348,6 +368,10 @@ set_batch (HfJob *hf)
   }
   if (!import_has_strategy (import, "micro_batch")) {
     import_open (import, "micro_batch", "the micro-batch: nothing here says");
+    return;
+  }
+  if (is_open (job, "gradient_accumulation_steps") && !import_has_strategy (import, "global_batch")) {
+    import_open (import, "global_batch", "the global batch: how often gradients are accumulated is not said");
     return;
   }
   if (s->gpus == 0 && !import_has_strategy (import, "global_batch"))
@@ -397,6 +421,18 @@ set_liger (LaunchJob *job)
   import_infer (job->import, "software hf-trainer-2024-liger: with use_liger_kernel");
 }
 
+/* Of programs that are none of those that are known. */
+static void
+tell_adapters (LaunchJob *job)
+{
+  static const char *const options[] = { "use_lora", "lora_enable", "peft_enable", "lora_r", "lora_rank" };
+  for (guint i = 0; i < G_N_ELEMENTS (options); i++)
+    if (is_on (job, options[i])) {
+      import_unknown (job->import, "%s: all weights are taken to be trained", options[i]);
+      return;
+    }
+}
+
 /* ModelConfig of TRL (trl/trainer/model_config.py): r 16; modules as PEFT has them for Llama and its kin. */
 static void
 set_adapters (LaunchJob *job)
@@ -411,6 +447,8 @@ set_adapters (LaunchJob *job)
                                              .on = modules ? modules->values : usual,
                                              .dropout = text_of (job, "lora_dropout"),
                                              .is_nf4 = is_on (job, "load_in_4bit") });
+  else if (!is_off (job, "use_peft"))
+    tell_adapters (job);
 }
 
 void

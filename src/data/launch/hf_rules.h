@@ -5,10 +5,48 @@
 
 #include "data/launch/option_table.h"
 
+/* What a value of a program's option is in one of a Trainer's. */
+typedef struct {
+  const char *option, *value; /* NULL: it is on */
+  const char *says, *as;
+} HfWord;
+
+/* What a program adds to what is said, where neither that nor one of its own options, with blanks between
+ * them, is there. */
+typedef struct {
+  const char *says, *as, *unless;
+  const char *with; /* with that option only; NULL: always */
+} HfDefault;
+
+/* A file that comes with a program, by its name there. */
+typedef struct {
+  const char *name, *text;
+} HfFile;
+
+/* A program around a Trainer, whose options are those of one, by other names and with other defaults. Lists
+ * have blanks between their items. */
+typedef struct {
+  const char *name;     /* "ms-swift"                                                             */
+  const char *prefix;   /* of its commands                                                        */
+  const char *commands; /* those that train                                                       */
+  const char *marks;    /* options that no other program has                                      */
+  const char *tasks;    /* "stage=pt stage=sft": values of an option with which it is the next token */
+  OptionTable options;  /* the option of a Trainer of each; "*": of the same name                 */
+  const HfWord *words;
+  guint n_words;
+  const HfDefault *defaults;
+  guint n_defaults;
+  const HfFile *files;
+  guint n_files;
+  const char *near;  /* an option that is something like that which stands for it; NULL: none is */
+  guint least_batch; /* sequences of a step, where no accumulation is said; 0: one micro-batch each */
+} HfDialect;
+
 typedef struct {
   LaunchJob job;
-  LaunchWords *deepspeed; /* the configuration of DeepSpeed; NULL: none was read */
-  bool has_trainer;       /* arguments of a Trainer are among the options, whose defaults then hold */
+  const HfDialect *dialect; /* whose words were translated; NULL: none's */
+  LaunchWords *deepspeed;   /* the configuration of DeepSpeed; NULL: none was read */
+  bool has_trainer;         /* arguments of a Trainer are among the options, whose defaults then hold */
 } HfJob;
 
 /* A model's file among those behind the first. False: with a diagnostic. */
@@ -27,5 +65,20 @@ void hf_read (HfJob *job);
  * commands/config/config_args.py) since 0.11, and flags of accelerate launch. */
 
 extern const OptionTable hf_options;
+
+extern const HfDialect hf_dialects[]; /* a name of NULL ends them */
+
+/* By its command, or by an option of it; NULL: it is a Trainer itself, or unknown. */
+const HfDialect *hf_dialect_of (const char *script, const LaunchWords *words);
+
+/* Whether it trains on the next token; false: with a diagnostic. */
+bool hf_dialect_check (const HfDialect *d, const char *script, const LaunchWords *words, const char *path,
+                       LsDiagList *diags);
+
+/* Its options as those of a Trainer, with its defaults; what is told of them is told. gpus: 0: not known. */
+LaunchWords *hf_dialect_words (const HfDialect *d, const LaunchWords *words, guint64 gpus, LsImport *import);
+
+/* The text of a file that comes with it; NULL: there is none. d: NULL allowed. */
+const char *hf_dialect_file (const HfDialect *d, const char *name);
 
 #endif

@@ -383,6 +383,24 @@ add_pairs (LaunchWords *to, char *const *words, guint n)
   launch_words_add (to, (char *const *) rest->pdata, rest->len);
 }
 
+static guint64
+variable_of (const Search *s, const char *name)
+{
+  g_autoptr (GPtrArray) words = ls_shell_words (s->shell, name);
+  return words && words->len > 0 ? last_number (words->pdata[0]) : 0;
+}
+
+/* A command that a package installs starts processes as variables say, or uses the one GPU that it sees. */
+static guint64
+count_by_variables (const Search *s)
+{
+  guint64 each = variable_of (s, "NPROC_PER_NODE"), nodes = variable_of (s, "NNODES");
+  g_autoptr (GPtrArray) seen = ls_shell_words (s->shell, "CUDA_VISIBLE_DEVICES");
+  bool sees_one = seen && seen->len > 0 && g_ascii_isdigit (*(const char *) seen->pdata[0])
+      && !strchr (seen->pdata[0], ',');
+  return each > 0 ? each * MAX (1, nodes) : sees_one;
+}
+
 static void
 split (Search *s, LaunchScript *ret, LsImport *import)
 {
@@ -394,7 +412,10 @@ split (Search *s, LaunchScript *ret, LsImport *import)
                                                        s->words->len - first);
   /* with pairs the program says how many */
   bool is_said = s->kind->has_pairs || (s->kind->gpus && launch_words_find (ret->words, s->kind->gpus));
-  ret->gpus = is_said ? 0 : count_gpus (s, ret->front, ret->front->len, import);
+  bool is_command = ret->script && strchr (ret->script, ' ');
+  ret->gpus = is_said ? 0
+      : is_command    ? count_by_variables (s)
+                      : count_gpus (s, ret->front, ret->front->len, import);
 }
 
 static void

@@ -157,6 +157,10 @@ launch_words_add_words (LaunchWords *w, const LaunchWords *others)
 {
   for (guint i = 0; i < others->options->len; i++) {
     const LaunchOption *o = others->options->pdata[i];
+    if (o->name != o->written + strspn (o->written, "-")) {
+      launch_words_add_renamed (w, o->name, o);
+      continue;
+    }
     LaunchOption *copy = add_option (w, o->written, strlen (o->written));
     for (guint k = 0; k < o->values->len; k++)
       g_ptr_array_add (copy->values, g_strdup (o->values->pdata[k]));

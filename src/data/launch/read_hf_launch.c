@@ -50,8 +50,10 @@ static bool
 read_job (const ImportFiles *files, HfJob *hf, LsDiagList *diags)
 {
   const char *name = hf_deepspeed_file (&hf->job);
-  gsize n;
-  g_autofree char *text = name ? launch_file_of (files, name, &n) : NULL;
+  gsize n = 0;
+  const char *own = name ? hf_dialect_file (hf->dialect, name) : NULL;
+  g_autofree char *text = own ? g_strdup (own) : name ? launch_file_of (files, name, &n) : NULL;
+  n = own ? strlen (own) : n;
   if (!hf_read_model (files, hf->job.import, diags))
     return false;
   if (text) {
@@ -94,6 +96,10 @@ static bool
 is_known (const char *name)
 {
   const OptionRow *row = option_find (&hf_options, name);
+  for (const HfDialect *d = hf_dialects; d->name && !(row && row->kind != OPTION_IGNORED); d++) {
+    const OptionRow *own = option_find (&d->options, name);
+    row = own && *own->option != '*' ? own : row;
+  }
   return row && row->kind != OPTION_IGNORED;
 }
 
@@ -128,9 +134,15 @@ read_launch (const ImportFiles *files, const LaunchScript *script, LsImport *imp
   g_autoptr (LaunchWords) words = launch_words_new ();
   if (!add_front (files, script, words, import, diags))
     return false;
-  launch_words_add_words (words, script->words);
+  const HfDialect *dialect = hf_dialect_of (script->script, script->words);
+  if (dialect && !hf_dialect_check (dialect, script->script, script->words, files->files[0].path, diags))
+    return false;
+  g_autoptr (LaunchWords) own
+      = dialect ? hf_dialect_words (dialect, script->words, script->gpus, import) : NULL;
+  launch_words_add_words (words, own ? own : script->words);
   HfJob hf = { .job = { .import = import, .words = words, .script = script->script, .gpus = script->gpus } };
-  hf.has_trainer = launch_words_find (script->words, "per_device_train_batch_size")
+  hf.dialect = dialect;
+  hf.has_trainer = dialect || launch_words_find (script->words, "per_device_train_batch_size")
       || launch_words_find (script->words, "output_dir");
   return read_job (files, &hf, diags);
 }
@@ -142,7 +154,8 @@ read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   LaunchScript script;
   bool ok = launch_script_read (files, &kind, &script, import, diags)
       && read_launch (files, &script, import, diags);
-  import->program = "Hugging Face Trainer";
+  const HfDialect *dialect = ok ? hf_dialect_of (script.script, script.words) : NULL;
+  import->program = dialect ? dialect->name : "Hugging Face Trainer";
   launch_script_clear (&script);
   return ok;
 }
@@ -150,8 +163,14 @@ read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 static bool
 is_script (const ImportFile *file)
 {
-  static const char *const marks[] = { "per_device_train_batch_size", "accelerate launch",
-                                       "--model_name_or_path", "accelerate.commands.launch" };
+  static const char *const marks[] = { "per_device_train_batch_size",
+                                       "accelerate launch",
+                                       "--model_name_or_path",
+                                       "accelerate.commands.launch",
+                                       "swift sft",
+                                       "swift pt",
+                                       "swift rlhf",
+                                       "llamafactory-cli" };
   const char *p = file->text + strspn (file->text, " \t\r\n");
   for (guint i = 0; i < G_N_ELEMENTS (marks) && *p != '{'; i++)
     if (strstr (file->text, marks[i]))

@@ -253,6 +253,63 @@ trainers_are_read (void)
          "zero=2; dp_kind=deepspeed; global_batch=8");
 }
 
+/* Programs around a Trainer: their names, their defaults, files that come with them, other tasks. */
+static void
+programs_around_a_trainer_are_read (void)
+{
+#define SWIFT "NPROC_PER_NODE=4 swift sft --model Qwen/Qwen2.5-1.5B --max_length 2048 "
+  check_read (
+      "ms-swift", SWIFT "--model_name bot --external_plugins a.py",
+      "layers=28; seq=2048; gpus=4; dtype=bf16; recompute=full; lora_rank=8; lora_modules; micro_batch=1; "
+      "global_batch=16; ~gradient_accumulation_steps 4: as many as make up 16; -model_name; ?external_plugins");
+  check_read ("ms-swift",
+              SWIFT
+              "--tuner_type full --torch_dtype float32 --deepspeed zero2 --gradient_checkpointing false "
+              "--per_device_train_batch_size 2 --gradient_accumulation_steps 3",
+              "lora_rank; dtype=fp16; recompute=none; zero=2; reduce_bucket=200000000; dp_overlap=false; "
+              "micro_batch=2; global_batch=24");
+  check_read ("ms-swift", SWIFT "--train_type lora --lora_rank 4 --target_modules q_proj,v_proj --fsdp fsdp2",
+              "lora_rank=4; lora_modules=q,v; dp_kind=fsdp2; zero=3");
+  check_read ("ms-swift", SWIFT "--tuner_type longlora --deepspeed zero3_offload",
+              "lora_rank; ?tuner_type longlora; zero=3; offload=parameters");
+  check_read ("ms-swift", SWIFT "--gradient_accumulation_steps $(expr 16 / 4) --deepspeed zero1",
+              "zero=1; global_batch; ?how often gradients are accumulated is not said");
+  check_read ("ms-swift", SWIFT "--sequence_parallel_size 2 --gradient_accumulation_steps 1",
+              "cp=2; global_batch=2; ?sequence_parallel_size: taken for");
+  check_read ("ms-swift", SWIFT "--per_device_train_batch_size 2", "micro_batch=2; global_batch=16");
+  check_read (NULL, SWIFT "--task_type seq_cls", "task_type=seq_cls: another task");
+  check_read (NULL, "swift rlhf --rlhf_type dpo --model a --per_device_train_batch_size 1",
+              "swift rlhf: another task");
+#define FACTORY                                                                                                 \
+  "CUDA_VISIBLE_DEVICES=0 llamafactory-cli train --model_name_or_path Qwen/Qwen2.5-1.5B --output_dir o --bf16 " \
+  "--per_device_train_batch_size 2 "
+  check_read ("LLaMA-Factory", FACTORY "--stage sft --finetuning_type lora --lora_target q_proj,v_proj",
+              "gpus=1; lora_rank=8; lora_modules=q,v; recompute=full; dtype=bf16; seq=2048; global_batch=2");
+  check_read ("LLaMA-Factory",
+              FACTORY "--stage pt --finetuning_type full --disable_gradient_checkpointing --cutoff_len 512 "
+                      "--flash_attn disabled",
+              "lora_rank; recompute=none; seq=512; attention=unfused");
+  check_read (NULL, FACTORY "--stage dpo", "stage=dpo: another task");
+  check_read (NULL, "llamafactory-cli export --model_name_or_path a --finetuning_type lora",
+              "llamafactory-cli export");
+#undef SWIFT
+#undef FACTORY
+}
+
+/* What a Trainer is told of weights and adapters is not passed over. */
+static void
+options_of_other_trainers_are_told (void)
+{
+#define RUN "torchrun --nproc_per_node 2 train.py --model_name_or_path Qwen/Qwen2.5-1.5B --output_dir o "
+  check (RUN "--torch_dtype bfloat16", "dtype=bf16; ?torch_dtype bfloat16: the optimizer is taken");
+  check (RUN "--torch_dtype auto", "dtype=fp32");
+  check (RUN "--lora_enable True --lora_r 16",
+         "lora_rank; ?lora_enable: all weights are taken to be trained");
+  check (RUN "--peft_enable False", "lora_rank");
+  check (RUN "--fsdp full_shard --fsdp_config f.json", "zero=3; ?what f.json says of FSDP: it is not read");
+#undef RUN
+}
+
 static void
 configurations_of_accelerate_are_read (void)
 {
@@ -411,6 +468,7 @@ packed_documents_are_told (void)
 }
 
 LS_TEST_SUITE (LS_TEST (optimizers_of_programs_are_ours), LS_TEST (files_that_only_look_alike_are_refused),
+               LS_TEST (programs_around_a_trainer_are_read), LS_TEST (options_of_other_trainers_are_told),
                LS_TEST (commands_that_train_no_decoder_are_refused), LS_TEST (torchtitan_is_read),
                LS_TEST (torchtitan_of_older_releases_is_read), LS_TEST (experts_of_torchtitan_are_read),
                LS_TEST (contradictions_of_torchtitan_are_told),
