@@ -73,6 +73,9 @@ static const OptionRow rows[] = {
   RULE ("fp8.enable_fsdp_float8_all_gather"),
   RULE ("quantization.*"),
   RULE ("optimizer._target_"),
+  RULE ("loss_fn._target_"),
+  RULE ("freeze_config.freeze_embeddings"),
+  RULE ("freeze_config.freeze_language_model"),
 
   /* where data and checkpoints are, what is logged, how numbers learn; which fused kernels its backends have,
    * which its software has by itself */
@@ -97,10 +100,12 @@ static const OptionRow rows[] = {
   IGNORED ("distributed.patch_*"),
   IGNORED ("distributed.enable_fsdp2_prefetch"), /* on by itself */
   IGNORED ("model.backend.*"),
-  IGNORED ("model.config.*"),
-  IGNORED ("model.text_config.*"),
+  IGNORED ("model.config._target_"), /* its other members change dimensions */
+  IGNORED ("model.config.*token_id"),
+  IGNORED ("model.config.torch_dtype"),
+  IGNORED ("model.config.trust_remote_code"),
+  IGNORED ("model.*output_hidden_states"),
   IGNORED ("model.trust_remote_code"),
-  IGNORED ("model.output_hidden_states"),
   IGNORED ("model.use_sdpa_patching"),
   IGNORED ("optimizer.*"),
   IGNORED ("packed_sequence.*"),
@@ -300,6 +305,20 @@ set_adapters (Automodel *a)
                           .on = modules && !is_on (a, "peft.match_all_linear") ? modules->values : NULL });
 }
 
+/* A loss that is fused with the head keeps no logits; what is frozen has neither gradients nor states. */
+static void
+tell_rest (Automodel *a)
+{
+  static const char *const frozen[]
+      = { "freeze_config.freeze_embeddings", "freeze_config.freeze_language_model" };
+  const char *loss = text_of (a, "loss_fn._target_");
+  if (loss && strstr (loss, "Linear"))
+    import_unknown (a->own.import, "loss_fn._target_ %s: logits are taken to be whole", loss);
+  for (guint i = 0; i < G_N_ELEMENTS (frozen); i++)
+    if (is_on (a, frozen[i]))
+      import_unknown (a->own.import, "%s: all weights are taken to be trained", frozen[i]);
+}
+
 /* A class: torch.optim.AdamW. */
 static void
 set_optimizer (Automodel *a)
@@ -328,6 +347,7 @@ read_options (Automodel *a)
   set_kernels (a);
   set_adapters (a);
   set_optimizer (a);
+  tell_rest (a);
   g_hash_table_unref (a->torch.open);
 }
 

@@ -39,7 +39,17 @@ static const OptionRow rows[] = {
   AS ("sequence_parallel_degree", "parallelism_config_cp_size"),
   AS ("tensor_parallel_size", "parallelism_config_tp_size"),
   AS ("world_size", "num_processes"),
-  AS ("liger_rms_norm", "use_liger_kernel"),
+  RULE ("liger_rms_norm"),
+  RULE ("liger_rope"),
+  RULE ("liger_glu_activation"),
+  RULE ("liger_swiglu"),
+  RULE ("liger_cross_entropy"),
+  RULE ("liger_fused_linear_cross_entropy"),
+  RULE ("lora_mlp_kernel"),
+  RULE ("lora_qkv_kernel"),
+  RULE ("lora_o_kernel"),
+  RULE ("lora_modules_to_save"),
+  RULE ("peft_use_dora"),
   RULE ("bf16"),
   RULE ("bf16.*"),
   RULE ("batch_size"),
@@ -125,7 +135,7 @@ static const OptionRow rows[] = {
   IGNORED ("neftune_*"),
   IGNORED ("num_*"),
   IGNORED ("output_dir"),
-  IGNORED ("overrides_of_*"),
+  IGNORED ("overrides_of_model_config.rope_*"),
   IGNORED ("pretrain_*"),
   IGNORED ("pretraining_dataset*"),
   IGNORED ("processor_*"),
@@ -209,7 +219,9 @@ check_task (const cJSON *tree, const char *path, LsDiagList *diags)
 static void
 tell_adapters (Axolotl *a)
 {
-  static const char *const options_on[] = { "load_in_4bit", "load_in_8bit", "fp8", "qat.weight_dtype" };
+  static const char *const options_on[]
+      = { "load_in_4bit",    "load_in_8bit",  "fp8",           "qat.weight_dtype",    "lora_mlp_kernel",
+          "lora_qkv_kernel", "lora_o_kernel", "peft_use_dora", "lora_modules_to_save" };
   LsImport *import = a->job.import;
   bool has_adapter = text_of (a, "adapter") != NULL;
   for (guint i = 0; i < G_N_ELEMENTS (options_on); i++)
@@ -303,6 +315,23 @@ say_attention (Axolotl *a)
       say (a, "attn_implementation", names[i][1]);
 }
 
+/* Kernels of Liger are software of their own, of which all are taken. */
+static void
+say_liger (Axolotl *a)
+{
+  static const char *const kernels[]
+      = { "liger_rms_norm", "liger_rope", "liger_glu_activation", "liger_swiglu", "liger_cross_entropy" };
+  bool has_loss = is_on (a, "liger_fused_linear_cross_entropy"), is_any = has_loss;
+  for (guint i = 0; i < G_N_ELEMENTS (kernels); i++)
+    is_any = is_any || is_on (a, kernels[i]);
+  if (!is_any)
+    return;
+  say (a, "use_liger_kernel", "True");
+  if (!has_loss || !is_on (a, "liger_rms_norm"))
+    import_unknown (a->job.import, "%s is off: all kernels of Liger are taken",
+                    has_loss ? "liger_rms_norm" : "liger_fused_linear_cross_entropy");
+}
+
 /* "offload" keeps what is not recomputed on the host. */
 static void
 say_recompute (Axolotl *a)
@@ -377,6 +406,7 @@ read_tree (const ImportFiles *files, cJSON *tree, LsImport *import, LsDiagList *
   say_batch (&a);
   say_precision (&a);
   say_attention (&a);
+  say_liger (&a);
   say_recompute (&a);
   say_shards (&a);
   if (!take_deepspeed (&a, files, &hf, tree, diags))

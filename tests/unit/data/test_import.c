@@ -65,75 +65,36 @@ values_of_another_sort_are_told (void)
       "hidden=512; ?num_nodes few: expected a whole number; ?hidden_size: 2 values where one is expected");
 }
 
-/* A text where a switch is wanted is told, and is neither on nor off; a number is what Python has it for. */
+/* Options that change memory or time are not among those that do not matter, and what is not there is missed. */
 static void
-switches_are_on_or_off (void)
+nothing_that_matters_is_ignored (void)
 {
-#define NEOX "num_layers: 4\nhidden_size: 64\nnum_attention_heads: 4\nhostfile: x\n"
-  check_read ("gpt-neox", NEOX "no_weight_tying: hello\n",
-              "tied_embeddings=true; ?no_weight_tying hello: expected true or false; taken as not given");
-  check_read ("gpt-neox", NEOX "no_weight_tying: \"Yes\"\nuse_bias_in_norms: 0\n",
-              "tied_embeddings=false; norm=layernorm_weight");
-  check_read ("gpt-neox", NEOX "use_bias_in_norms: none\n", "norm=layernorm_weight");
-  check_read ("gpt-neox", NEOX "use_bias_in_norms: perhaps\n",
-              "norm=layernorm; ?use_bias_in_norms perhaps: expected true or false");
-  check_read ("gpt-neox", NEOX "sequence_parallel: 1\n", "sp=true");
-  check_read ("gpt-neox", NEOX "sequence_parallel: hello\n",
-              "sp=false; ?sequence_parallel hello: expected true");
-  check (GPT "--num-experts none --moe-router-topk 2", "experts; top_k");
-#undef NEOX
-#define NANOTRON                                                                                             \
-  "parallelism: {dp: 1, pp: 1, tp: 1, recompute_layer: %s}\n"                                                \
-  "tokens: {sequence_length: 128, micro_batch_size: 2, batch_accumulation_per_replica: 1}\n"                 \
-  "model:\n  model_config: {is_llama_config: true, num_hidden_layers: 2, resid_pdrop: %s}\n"
-  static const char *const rows[][3]
-      = { { "true", "0.1", "recompute=full; dropout=true" },
-          { "0", "0.0", "recompute=none; dropout=false" },
-          { "maybe", "0",
-            "recompute=none; dropout=false; ?parallelism.recompute_layer maybe: expected true" } };
-  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
-    g_autofree char *text = g_strdup_printf (NANOTRON, rows[i][0], rows[i][1]);
-    check_read ("nanotron", text, rows[i][2]);
-  }
-#undef NANOTRON
+#define AXOLOTL                                                                                              \
+  "base_model: Qwen/Qwen2.5-1.5B\nmicro_batch_size: 1\ngradient_accumulation_steps: 1\nsequence_len: 512\n"
+  check_read ("axolotl", AXOLOTL "liger_fused_linear_cross_entropy: true\nliger_rope: false\n",
+              "software=hf-trainer-2024-liger; ?liger_rms_norm is off: all kernels of Liger are taken");
+  check_read ("axolotl", AXOLOTL "liger_swiglu: true\nliger_rms_norm: true\n",
+              "software=hf-trainer-2024-liger; ?liger_fused_linear_cross_entropy is off");
+  check_read ("axolotl", AXOLOTL "liger_rope: false\nliger_rms_norm: false\n", "software=hf-trainer-2024");
+  check_read ("axolotl",
+              AXOLOTL
+              "adapter: lora\nlora_modules_to_save: [embed_tokens]\npeft_use_dora: true\n"
+              "lora_qkv_kernel: true\nlora_mlp_kernel: false\noverrides_of_model_config: {num_layers: 2}\n",
+              "?lora_modules_to_save: taken to be off; ?peft_use_dora: taken; ?lora_qkv_kernel: taken; "
+              "?overrides_of_model_config.num_layers 2");
   check_read (
-      "llm-foundry",
-      "max_seq_len: 2048\nglobal_train_batch_size: 8\nmodel: {name: mpt_causal_lm, resid_pdrop: 0.0, "
-      "emb_pdrop: 0, no_bias: 1, attn_config: {rope: so}}\n",
-      "dropout=false; linear_bias=false; position=learned; ?model.attn_config.rope so: expected true");
-}
-
-/* Where a value is wanted a mapping is told, also by a table that ignores all that it has no row for. */
-static void
-mappings_for_values_are_told (void)
-{
-  check_read (
-      "nanotron",
-      "parallelism: {dp: 1, pp: 1, tp: {size: 2}}\n"
-      "tokens: {sequence_length: {train: 128, eval: 64}, micro_batch_size: 2, limit_val_batches: {a: 1}}\n"
-      "model:\n  model_config: {is_llama_config: true, hidden_size: 64}\n"
-      "optimizer: {optimizer_factory: {name: adamW, adam_eps: {a: 1}}}\n",
-      "hidden=64; seq; tp=1; ?parallelism.tp.size 2; "
-      "?tokens.sequence_length: expected a value, not a mapping; taken as not given; -tokens.limit_val_batches.a; "
-      "-optimizer.optimizer_factory.adam_eps.a");
-  check_read (
-      "llm-foundry",
-      "max_seq_len: {a: 2048}\nglobal_train_batch_size: 8\nmodel: {name: mpt_causal_lm, d_model: {b: 1}}\n"
-      "optimizer: {name: {c: 1}, lr: {d: 1}}\n",
-      "hidden=2048; seq; ?max_seq_len.a 2048; ?model.d_model.b 1; "
-      "?optimizer.name: expected a value; -optimizer.lr.d");
-  check_read ("NeMo AutoModel",
-              "model: {_target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained, "
-              "pretrained_model_name_or_path: Qwen/Qwen3-32B}\n"
-              "step_scheduler: {local_batch_size: {x: 1}, global_batch_size: 32}\n"
-              "packed_sequence: {packed_sequence_size: {y: 4096}}\n",
-              "global_batch=32; seq; ?step_scheduler.local_batch_size: expected a value; "
-              "?packed_sequence.packed_sequence_size: expected a value");
-  check_read ("gpt-neox",
-              "num_layers: {a: 4}\nhidden_size: 64\nnum_attention_heads: 4\nhostfile: x\n"
-              "checkpoint_activations: {b: 1}\noptimizer: {type: Adam, params: {lr: 1}}\n",
-              "hidden=64; layers; ?num_layers.a 4; ?checkpoint_activations: expected a value; "
-              "recompute=none; -optimizer.params.lr");
+      "NeMo AutoModel",
+      "model: {_target_: nemo_automodel.NeMoAutoModelForCausalLM.from_config, config: {_target_: a, "
+      "pretrained_model_name_or_path: Qwen/Qwen3-32B, num_hidden_layers: 4}}\n"
+      "step_scheduler: {local_batch_size: 1, global_batch_size: 32}\n"
+      "loss_fn: {_target_: b.FusedLinearCrossEntropy}\nfreeze_config: {freeze_embeddings: true, "
+      "freeze_language_model: false}\n",
+      "?model.config.num_hidden_layers 4; -model.config._target_; ?FusedLinearCrossEntropy: logits are; "
+      "?freeze_embeddings: all weights");
+  check (GPT "--position-embedding-type rotary", "position=rope; ?position-embedding-type rotary");
+  check ("bash start.sh --micro-batch-size 8 --seq-length 4096 --tensor-model-parallel-size 2",
+         "tp=2; ?the rest of the job: no --num-layers and no --hidden-size is here");
+#undef AXOLOTL
 }
 
 static void
@@ -463,10 +424,10 @@ a_log_of_another_batch_is_refused (void)
 }
 
 LS_TEST_SUITE (LS_TEST (values_are_those_of_our_keys), LS_TEST (a_vocabulary_is_padded_as_a_file_says),
-               LS_TEST (values_of_another_sort_are_told), LS_TEST (switches_are_on_or_off),
-               LS_TEST (mappings_for_values_are_told), LS_TEST (mixers_are_read),
-               LS_TEST (lists_of_options_are_read_whole), LS_TEST (names_of_older_releases_are_known),
-               LS_TEST (releases_are_a_range), LS_TEST (ranks_are_those_of_the_launcher),
-               LS_TEST (what_is_not_known_is_told), LS_TEST (tests_of_megatron_are_read),
-               LS_TEST (contradictions_are_told), LS_TEST (what_a_dump_has_is_heeded_where_it_is_on),
-               LS_TEST (a_log_is_job_and_measurement), LS_TEST (a_log_of_another_batch_is_refused))
+               LS_TEST (values_of_another_sort_are_told), LS_TEST (nothing_that_matters_is_ignored),
+               LS_TEST (mixers_are_read), LS_TEST (lists_of_options_are_read_whole),
+               LS_TEST (names_of_older_releases_are_known), LS_TEST (releases_are_a_range),
+               LS_TEST (ranks_are_those_of_the_launcher), LS_TEST (what_is_not_known_is_told),
+               LS_TEST (tests_of_megatron_are_read), LS_TEST (contradictions_are_told),
+               LS_TEST (what_a_dump_has_is_heeded_where_it_is_on), LS_TEST (a_log_is_job_and_measurement),
+               LS_TEST (a_log_of_another_batch_is_refused))

@@ -1,10 +1,12 @@
-/* Pins the words of launch files: options with values, and the shell around them. */
+/* Pins the words of launch files: options with values, what values of another sort are, and the shell around
+ * them. */
 #include "ls_test.h"
 
 #include <string.h>
 
 #include "data/launch/option_table.h"
 #include "data/shell/shell.h"
+#include "import_check.h"
 
 /* Pins options with values: names of '_' and '-' that are the same and are shown as written, the last that
  * holds, trees of configurations as dotted names, and which row of a table fits a name. */
@@ -22,7 +24,7 @@ values_of (const LaunchWords *w, const char *name)
 }
 
 static void
-check (const LaunchWords *w, const char *name, const char *expected)
+check_option (const LaunchWords *w, const char *name, const char *expected)
 {
   g_autofree char *found = values_of (w, name);
   ls_check_impl (strcmp (found, expected) == 0, __FILE__, __LINE__, "%s: %s; found %s", name, expected,
@@ -41,9 +43,9 @@ names_are_kept_and_compared_alike (void)
 {
   g_autoptr (LaunchWords) w = launch_words_new ();
   add_words (w, "front --tp_size 8 --tp-size=4 -b 1 2", launch_words_add);
-  check (w, "tp-size", "4");
-  check (w, "tp_size", "4");
-  check (w, "b", "1 2");
+  check_option (w, "tp-size", "4");
+  check_option (w, "tp_size", "4");
+  check_option (w, "b", "1 2");
   LS_CHECK_STR (launch_words_find (w, "tp_size")->written, "--tp-size");
   LS_CHECK_INT (w->others->len, ==, 1);
 }
@@ -54,14 +56,14 @@ the_last_holds (void)
 {
   g_autoptr (LaunchWords) w = launch_words_new ();
   add_words (w, "a.b=true +c=3 ++d=x word", launch_words_add_pairs);
-  check (w, "a.b", "on");
-  check (w, "c", "3");
-  check (w, "d", "x");
+  check_option (w, "a.b", "on");
+  check_option (w, "c", "3");
+  check_option (w, "d", "x");
   add_words (w, "a.b=false c=None", launch_words_add_pairs);
-  check (w, "a.b", "off");
-  check (w, "c", "off");
+  check_option (w, "a.b", "off");
+  check_option (w, "c", "off");
   add_words (w, "--c 4", launch_words_add);
-  check (w, "c", "4");
+  check_option (w, "c", "4");
   LS_CHECK (!g_hash_table_contains (w->off, "c"));
 }
 
@@ -74,17 +76,17 @@ trees_are_dotted_names (void)
                              "\"flat\": [1, \"two\", true], \"deep\": [{\"x\": 1}, [2, 3]]}");
   launch_words_add_tree (w, tree);
   cJSON_Delete (tree);
-  check (w, "training.seq_len", "8192");
-  check (w, "training.lr", "0.0003");
-  check (w, "training.compile", "on");
+  check_option (w, "training.seq_len", "8192");
+  check_option (w, "training.lr", "0.0003");
+  check_option (w, "training.compile", "on");
   for (const char *name = "abcde"; *name; name++) {
     const char off[] = { 'o', 'f', 'f', '.', *name, '\0' };
-    check (w, off, "off");
+    check_option (w, off, "off");
   }
-  check (w, "flat", "1 two true");
-  check (w, "deep.0.x", "1");
-  check (w, "deep.1", "2 3");
-  check (w, "training", "not there");
+  check_option (w, "flat", "1 two true");
+  check_option (w, "deep.0.x", "1");
+  check_option (w, "deep.1", "2 3");
+  check_option (w, "training", "not there");
 }
 
 static void
@@ -299,7 +301,82 @@ a_text_within_itself_is_read_a_few_times (void)
   shell_check ("f() { f; f; }\nf\nA='eval \"$A\"; eval \"$A\"'\neval \"$A\"\nrun\n", "run\n");
 }
 
-LS_TEST_SUITE (LS_TEST (names_are_kept_and_compared_alike), LS_TEST (the_last_holds),
+/* A text where a switch is wanted is told, and is neither on nor off; a number is what Python has it for. */
+static void
+switches_are_on_or_off (void)
+{
+#define NEOX "num_layers: 4\nhidden_size: 64\nnum_attention_heads: 4\nhostfile: x\n"
+  check_read ("gpt-neox", NEOX "no_weight_tying: hello\n",
+              "tied_embeddings=true; ?no_weight_tying hello: expected true or false; taken as not given");
+  check_read ("gpt-neox", NEOX "no_weight_tying: \"Yes\"\nuse_bias_in_norms: 0\n",
+              "tied_embeddings=false; norm=layernorm_weight");
+  check_read ("gpt-neox", NEOX "use_bias_in_norms: none\n", "norm=layernorm_weight");
+  check_read ("gpt-neox", NEOX "use_bias_in_norms: perhaps\n",
+              "norm=layernorm; ?use_bias_in_norms perhaps: expected true or false");
+  check_read ("gpt-neox", NEOX "sequence_parallel: 1\n", "sp=true");
+  check_read ("gpt-neox", NEOX "sequence_parallel: hello\n",
+              "sp=false; ?sequence_parallel hello: expected true");
+  check (
+      "pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 64 --micro-batch-size 1 "
+      "--num-experts none --moe-router-topk 2",
+      "experts; top_k");
+#undef NEOX
+#define NANOTRON                                                                                             \
+  "parallelism: {dp: 1, pp: 1, tp: 1, recompute_layer: %s}\n"                                                \
+  "tokens: {sequence_length: 128, micro_batch_size: 2, batch_accumulation_per_replica: 1}\n"                 \
+  "model:\n  model_config: {is_llama_config: true, num_hidden_layers: 2, resid_pdrop: %s}\n"
+  static const char *const rows[][3]
+      = { { "true", "0.1", "recompute=full; dropout=true" },
+          { "0", "0.0", "recompute=none; dropout=false" },
+          { "maybe", "0",
+            "recompute=none; dropout=false; ?parallelism.recompute_layer maybe: expected true" } };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autofree char *text = g_strdup_printf (NANOTRON, rows[i][0], rows[i][1]);
+    check_read ("nanotron", text, rows[i][2]);
+  }
+#undef NANOTRON
+  check_read (
+      "llm-foundry",
+      "max_seq_len: 2048\nglobal_train_batch_size: 8\nmodel: {name: mpt_causal_lm, resid_pdrop: 0.0, "
+      "emb_pdrop: 0, no_bias: 1, attn_config: {rope: so}}\n",
+      "dropout=false; linear_bias=false; position=learned; ?model.attn_config.rope so: expected true");
+}
+
+/* Where a value is wanted a mapping is told, also by a table that ignores all that it has no row for. */
+static void
+mappings_for_values_are_told (void)
+{
+  check_read (
+      "nanotron",
+      "parallelism: {dp: 1, pp: 1, tp: {size: 2}}\n"
+      "tokens: {sequence_length: {train: 128, eval: 64}, micro_batch_size: 2, limit_val_batches: {a: 1}}\n"
+      "model:\n  model_config: {is_llama_config: true, hidden_size: 64}\n"
+      "optimizer: {optimizer_factory: {name: adamW, adam_eps: {a: 1}}}\n",
+      "hidden=64; seq; tp=1; ?parallelism.tp.size 2; "
+      "?tokens.sequence_length: expected a value, not a mapping; taken as not given; -tokens.limit_val_batches.a; "
+      "-optimizer.optimizer_factory.adam_eps.a");
+  check_read (
+      "llm-foundry",
+      "max_seq_len: {a: 2048}\nglobal_train_batch_size: 8\nmodel: {name: mpt_causal_lm, d_model: {b: 1}}\n"
+      "optimizer: {name: {c: 1}, lr: {d: 1}}\n",
+      "hidden=2048; seq; ?max_seq_len.a 2048; ?model.d_model.b 1; "
+      "?optimizer.name: expected a value; -optimizer.lr.d");
+  check_read ("NeMo AutoModel",
+              "model: {_target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained, "
+              "pretrained_model_name_or_path: Qwen/Qwen3-32B}\n"
+              "step_scheduler: {local_batch_size: {x: 1}, global_batch_size: 32}\n"
+              "packed_sequence: {packed_sequence_size: {y: 4096}}\n",
+              "global_batch=32; seq; ?step_scheduler.local_batch_size: expected a value; "
+              "?packed_sequence.packed_sequence_size: expected a value");
+  check_read ("gpt-neox",
+              "num_layers: {a: 4}\nhidden_size: 64\nnum_attention_heads: 4\nhostfile: x\n"
+              "checkpoint_activations: {b: 1}\noptimizer: {type: Adam, params: {lr: 1}}\n",
+              "hidden=64; layers; ?num_layers.a 4; ?checkpoint_activations: expected a value; "
+              "recompute=none; -optimizer.params.lr");
+}
+
+LS_TEST_SUITE (LS_TEST (switches_are_on_or_off), LS_TEST (mappings_for_values_are_told),
+               LS_TEST (names_are_kept_and_compared_alike), LS_TEST (the_last_holds),
                LS_TEST (trees_are_dotted_names), LS_TEST (rows_fit_names),
                LS_TEST (words_are_expanded_as_a_shell_does), LS_TEST (arithmetic_has_the_rules_of_c),
                LS_TEST (what_only_a_run_knows_is_a_hole), LS_TEST (branches_that_are_decided_are_taken),

@@ -23,12 +23,14 @@ set_ffn (LaunchJob *job)
   import_set_model_number (import, "ffn", ffn);
 }
 
-/* What is older than the type of positions, and types of rope that the table does not name. */
+/* What is older than the type of positions, and types of rope that the table does not name: "rotary" is that
+ * of forks. */
 static void
 set_position (LaunchJob *job)
 {
   const char *type = option_text (job, "position-embedding-type");
-  if (option_is_on (job, "use-rotary-position-embeddings") || (type && g_str_has_suffix (type, "rope")))
+  bool is_rope = type && (g_str_has_suffix (type, "rope") || strcmp (type, "rotary") == 0);
+  if (is_rope || option_is_on (job, "use-rotary-position-embeddings"))
     option_set_model (job, "position", "rope");
   else if (!type && option_is_on (job, "no-position-embedding"))
     option_set_model (job, "position", "none");

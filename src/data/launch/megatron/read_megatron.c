@@ -51,6 +51,7 @@ static const struct {
   { "out-seq-length", "text is generated" },
   { "task", "an evaluation, or training on labels" },
   { "perform-rl-step", "reinforcement learning" },
+  { "retro-tasks", "data are prepared" },
   { "target-tensor-model-parallel-size", "a checkpoint is converted" },
 };
 
@@ -78,6 +79,20 @@ megatron_trains_decoder (const LaunchWords *words, const char *script, const cha
   return true;
 }
 
+/* Without what Megatron-LM asks for, some other file has more of the job: of a program around it, as Primus
+ * has its configuration. */
+static void
+tell_lack (LaunchJob *job)
+{
+  static const char *const required[] = { "num-layers", "encoder-num-layers", "hidden-size" };
+  for (guint i = 0; i < G_N_ELEMENTS (required); i++)
+    if (launch_words_find (job->words, required[i]) || import_has_model (job->import, "layers"))
+      return;
+  import_unknown (job->import,
+                  "the rest of the job: no --num-layers and no --hidden-size is here, so another file says "
+                  "more; what is not given is as Megatron-LM has it by default");
+}
+
 /* Reads all options: job->table is set by it. */
 static void
 megatron_read (LaunchJob *job)
@@ -92,6 +107,7 @@ megatron_read (LaunchJob *job)
   } else
     option_release (job, "megatron");
   option_read_all (job);
+  tell_lack (job);
   megatron_model (job);
   megatron_strategy (job);
   megatron_kernels (job);
