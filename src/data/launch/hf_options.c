@@ -187,6 +187,7 @@ static const OptionRow llama_factory_rows[] = {
   RULE ("flash_attn"),
   RULE ("quantization_bit"),
   RULE ("disable_gradient_checkpointing"),
+  RULE ("pure_bf16"),
   IGNORED ("max_samples"),
   IGNORED ("plot_loss"),
   IGNORED ("val_size"),
@@ -196,6 +197,7 @@ static const OptionRow llama_factory_rows[] = {
 static const HfWord llama_factory_words[] = {
   { "finetuning_type", "lora", "use_peft", "True" },
   { "finetuning_type", "full", "use_peft", "False" },
+  { "pure_bf16", NULL, "torch_dtype", "bfloat16" },
   { "disable_gradient_checkpointing", NULL, "gradient_checkpointing", "False" },
   { "flash_attn", "disabled", "attn_implementation", "eager" },
   { "flash_attn", "sdpa", "attn_implementation", "sdpa" },

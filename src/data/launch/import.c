@@ -192,9 +192,9 @@ static const ImportReader *const readers[] = {
   &import_deepspeed_log, &import_torchtitan,    &import_torchtitan_script,
   &import_nanotron,      &import_llm_foundry,   &import_maxtext,
   &import_nemo,          &import_automodel,     &import_neox,
-  &import_axolotl,       &import_deepspeed,     &import_accelerate,
-  &import_hf_script,     &import_mlperf,        &import_bridge_script,
-  &import_megatron,
+  &import_axolotl,       &import_llama_factory, &import_deepspeed,
+  &import_accelerate,    &import_hf_script,     &import_mlperf,
+  &import_bridge_script, &import_megatron,
 };
 
 /* "train_gpt.sh" as "train_gpt". */

@@ -8,6 +8,7 @@
 #include "data/launch/deepspeed_rules.h"
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
+#include "data/launch/yaml_config.h"
 #include "data/text/yaml.h"
 
 static bool
@@ -128,23 +129,31 @@ add_front (const ImportFiles *files, const LaunchScript *script, LaunchWords *wo
   return true;
 }
 
+/* With the words of the program that it is, if it is around a Trainer. */
+static bool
+read_words (const ImportFiles *files, const char *script, const LaunchWords *said, LaunchWords *words,
+            guint64 gpus, LsImport *import, LsDiagList *diags)
+{
+  const HfDialect *dialect = hf_dialect_of (script, said);
+  if (dialect && !hf_dialect_check (dialect, script, said, files->files[0].path, diags))
+    return false;
+  g_autoptr (LaunchWords) own = dialect ? hf_dialect_words (dialect, said, gpus, import) : NULL;
+  launch_words_add_words (words, own ? own : said);
+  HfJob hf = { .job = { .import = import, .words = words, .script = script, .gpus = gpus },
+               .dialect = dialect,
+               .has_trainer = dialect || launch_words_find (said, "per_device_train_batch_size")
+                   || launch_words_find (said, "output_dir") };
+  import->program = dialect ? dialect->name : "Hugging Face Trainer";
+  return read_job (files, &hf, diags);
+}
+
 static bool
 read_launch (const ImportFiles *files, const LaunchScript *script, LsImport *import, LsDiagList *diags)
 {
   g_autoptr (LaunchWords) words = launch_words_new ();
   if (!add_front (files, script, words, import, diags))
     return false;
-  const HfDialect *dialect = hf_dialect_of (script->script, script->words);
-  if (dialect && !hf_dialect_check (dialect, script->script, script->words, files->files[0].path, diags))
-    return false;
-  g_autoptr (LaunchWords) own
-      = dialect ? hf_dialect_words (dialect, script->words, script->gpus, import) : NULL;
-  launch_words_add_words (words, own ? own : script->words);
-  HfJob hf = { .job = { .import = import, .words = words, .script = script->script, .gpus = script->gpus } };
-  hf.dialect = dialect;
-  hf.has_trainer = dialect || launch_words_find (script->words, "per_device_train_batch_size")
-      || launch_words_find (script->words, "output_dir");
-  return read_job (files, &hf, diags);
+  return read_words (files, script->script, script->words, words, script->gpus, import, diags);
 }
 
 static bool
@@ -154,11 +163,38 @@ read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   LaunchScript script;
   bool ok = launch_script_read (files, &kind, &script, import, diags)
       && read_launch (files, &script, import, diags);
-  const HfDialect *dialect = ok ? hf_dialect_of (script.script, script.words) : NULL;
-  import->program = dialect ? dialect->name : "Hugging Face Trainer";
   launch_script_clear (&script);
   return ok;
 }
+
+/* --- configurations of programs around a Trainer ----------------------------------------------------- */
+
+static bool
+read_around (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  const ImportFile *file = &files->files[0];
+  g_autoptr (LaunchWords) said = launch_words_new (), words = launch_words_new ();
+  return add_yaml (said, file->text, file->n, file->path, import, diags)
+      && read_words (files, NULL, said, words, 0, import, diags);
+}
+
+static bool
+fits (const cJSON *tree)
+{
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  launch_words_add_tree (words, tree);
+  return launch_words_find (words, "model_name_or_path") && hf_dialect_of (NULL, words);
+}
+
+static bool
+is_around (const ImportFile *file)
+{
+  return yaml_config_is (file, "model_name_or_path", fits);
+}
+
+const ImportReader import_llama_factory = { "a configuration of LLaMA-Factory", is_around, read_around };
+
+/* --- what is a script ------------------------------------------------------------------------------- */
 
 static bool
 is_script (const ImportFile *file)

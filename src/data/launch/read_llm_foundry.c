@@ -259,7 +259,11 @@ set_architecture (LaunchJob *job, const char *path, LsDiagList *diags)
 {
   const char *name = option_text (job, "model.name"),
              *hub = option_text (job, "model.pretrained_model_name_or_path");
-  if (name && (strstr (name, "t5") || strstr (name, "prefix_lm"))) {
+  static const char *const others[] = { "t5", "prefix_lm", "bert", "diffusion" };
+  bool is_other = false;
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++)
+    is_other = is_other || (name && strstr (name, others[i]));
+  if (is_other) {
     ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
                  "model.name %s: no decoder; a model of Lockstep is one", name);
     return false;

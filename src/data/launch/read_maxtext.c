@@ -246,9 +246,11 @@ check_kind (const LaunchJob *job, const char *path, LsDiagList *diags)
     what = "base_config: inference";
   else if (option_number (job, "ici_autoregressive_parallelism") > 1)
     what = "ici_autoregressive_parallelism: inference";
+  else if (launch_words_find (job->words, "activations_dtype"))
+    what = "activations_dtype: MaxDiffusion, which makes images";
   if (what)
     ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
-                 "%s; a job of Lockstep is training", what);
+                 "%s; a job of Lockstep trains a decoder on the next token", what);
   return !what;
 }
 

@@ -198,6 +198,16 @@ files_that_only_look_alike_are_refused (void)
               "layers=2");
 }
 
+/* Models that make images, and encoders, in configurations that look like those of decoders. */
+static void
+other_models_are_refused (void)
+{
+  check_read (NULL, "model: {name: mosaic_bert}\nglobal_train_batch_size: 8\n",
+              "model.name mosaic_bert: no decoder");
+  check_read (NULL, "model: {name: CompVis/stable-diffusion-v1-4}\ntrain_loader: {a: 1}\n", "no decoder");
+  check_read (NULL, "per_device_batch_size: 1\nactivations_dtype: bfloat16\nrun_name: a\n", "MaxDiffusion");
+}
+
 /* A command that a package installs is known by its first two words, and not by a file of Python that an option
  * names: what stands in front of that is heeded. */
 static void
@@ -292,6 +302,13 @@ programs_around_a_trainer_are_read (void)
   check_read (NULL, FACTORY "--stage dpo", "stage=dpo: another task");
   check_read (NULL, "llamafactory-cli export --model_name_or_path a --finetuning_type lora",
               "llamafactory-cli export");
+  check_read (
+      "LLaMA-Factory",
+      "model_name_or_path: Qwen/Qwen2.5-1.5B\nstage: sft\nfinetuning_type: lora\nlora_rank: 4\n"
+      "pure_bf16: true\ncutoff_len: 64\nper_device_train_batch_size: 2\ngradient_accumulation_steps: 8\n",
+      "lora_rank=4; lora_modules; recompute=full; dtype=bf16; seq=64; micro_batch=2; gpus; "
+      "?torch_dtype bfloat16: the optimizer");
+  check_read (NULL, "model_name_or_path: a\nstage: rm\nfinetuning_type: lora\n", "stage=rm: another task");
 #undef SWIFT
 #undef FACTORY
 }
@@ -468,7 +485,8 @@ packed_documents_are_told (void)
 }
 
 LS_TEST_SUITE (LS_TEST (optimizers_of_programs_are_ours), LS_TEST (files_that_only_look_alike_are_refused),
-               LS_TEST (programs_around_a_trainer_are_read), LS_TEST (options_of_other_trainers_are_told),
+               LS_TEST (other_models_are_refused), LS_TEST (programs_around_a_trainer_are_read),
+               LS_TEST (options_of_other_trainers_are_told),
                LS_TEST (commands_that_train_no_decoder_are_refused), LS_TEST (torchtitan_is_read),
                LS_TEST (torchtitan_of_older_releases_is_read), LS_TEST (experts_of_torchtitan_are_read),
                LS_TEST (contradictions_of_torchtitan_are_told),
