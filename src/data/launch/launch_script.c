@@ -105,11 +105,18 @@ read_directive (Search *s, const LsShellCommand *c)
     s->per_node = gpus;
   else if (tasks > 1 && s->per_node == 0)
     s->per_node = tasks;
-  char text[24];
-  g_snprintf (text, sizeof text, "%" G_GUINT64_FORMAT, nodes);
-  if (nodes > 0) {
-    ls_shell_set (s->shell, "SLURM_NNODES", text);
-    ls_shell_set (s->shell, "SLURM_JOB_NUM_NODES", text);
+  const struct {
+    const char *name;
+    guint64 value;
+  } said[] = { { "SLURM_NNODES", nodes },
+               { "SLURM_JOB_NUM_NODES", nodes },
+               { "SLURM_GPUS_PER_NODE", value_of (w, "gpus-per-node") },
+               { "SLURM_GPUS_ON_NODE", gpus },
+               { "SLURM_NTASKS_PER_NODE", tasks } };
+  for (guint i = 0; i < G_N_ELEMENTS (said); i++) {
+    g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT, said[i].value);
+    if (said[i].value > 0)
+      ls_shell_set (s->shell, said[i].name, text);
   }
 }
 
@@ -370,19 +377,6 @@ search (Search *s, LsImport *import, LsDiagList *diags)
   return true;
 }
 
-/* Pairs are of no option in front of them. */
-static void
-add_pairs (LaunchWords *to, char *const *words, guint n)
-{
-  g_autoptr (GPtrArray) rest = g_ptr_array_new ();
-  for (guint i = 0; i < n; i++)
-    if (words[i][0] != '-' && strchr (words[i], '='))
-      g_ptr_array_add (to->others, g_strdup (words[i]));
-    else
-      g_ptr_array_add (rest, words[i]);
-  launch_words_add (to, (char *const *) rest->pdata, rest->len);
-}
-
 static guint64
 variable_of (const Search *s, const char *name)
 {
@@ -408,8 +402,8 @@ split (Search *s, LaunchScript *ret, LsImport *import)
   ret->front = g_ptr_array_new_with_free_func (g_free);
   add_words (ret->front, (char *const *) s->words->pdata, first > 0 ? at : 0);
   ret->words = launch_words_new ();
-  (s->kind->has_pairs ? add_pairs : launch_words_add) (ret->words, (char *const *) s->words->pdata + first,
-                                                       s->words->len - first);
+  (s->kind->has_pairs ? launch_words_add_beside_pairs : launch_words_add) (
+      ret->words, (char *const *) s->words->pdata + first, s->words->len - first);
   /* with pairs the program says how many */
   bool is_said = s->kind->has_pairs || (s->kind->gpus && launch_words_find (ret->words, s->kind->gpus));
   bool is_command = ret->script && strchr (ret->script, ' ');

@@ -180,6 +180,18 @@ launch_words_add_pairs (LaunchWords *w, char *const *words, guint n)
   }
 }
 
+void
+launch_words_add_beside_pairs (LaunchWords *to, char *const *words, guint n)
+{
+  g_autoptr (GPtrArray) rest = g_ptr_array_new ();
+  for (guint i = 0; i < n; i++)
+    if (words[i][0] != '-' && strchr (words[i], '='))
+      g_ptr_array_add (to->others, g_strdup (words[i]));
+    else
+      g_ptr_array_add (rest, words[i]);
+  launch_words_add (to, (char *const *) rest->pdata, rest->len);
+}
+
 /* --- trees ----------------------------------------------------------------------------------------- */
 
 /* Newly allocated. Whole numbers that a double holds exactly have no point. */

@@ -97,6 +97,26 @@ nothing_that_matters_is_ignored (void)
 #undef AXOLOTL
 }
 
+/* Chunks of a stage follow from layers and stages, not from other degrees that a script leaves open; without
+ * these they are open, and so is the schedule. What a batch script says of a node is known to it. */
+static void
+chunks_follow_from_layers_and_stages (void)
+{
+#define CHUNKS GPT "--num-layers-per-virtual-pipeline-stage 3 "
+  check (CHUNKS "--pipeline-model-parallel-size 4 --tensor-model-parallel-size $T",
+         "pp=4; vpp=2; schedule=interleaved-1f1b; tp; ?$T");
+  check (CHUNKS "--pipeline-model-parallel-size $P",
+         "pp; vpp; schedule; ?3: how many chunks that is follows");
+  check ("--seq-length 64 --micro-batch-size 1 --hidden-size 64 --pipeline-model-parallel-size 4 "
+         "--num-layers-per-virtual-pipeline-stage 3",
+         "pp=4; vpp; schedule; ?3: how many chunks that is follows from layers and stages");
+  check (
+      "#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-node=4 --ntasks-per-node=1\nsrun python pretrain_gpt.py " GPT
+      "--tensor-model-parallel-size $SLURM_GPUS_PER_NODE --context-parallel-size $SLURM_NNODES",
+      "tp=4; cp=2; gpus=8");
+#undef CHUNKS
+}
+
 static void
 values_are_those_of_our_keys (void)
 {
@@ -425,9 +445,9 @@ a_log_of_another_batch_is_refused (void)
 
 LS_TEST_SUITE (LS_TEST (values_are_those_of_our_keys), LS_TEST (a_vocabulary_is_padded_as_a_file_says),
                LS_TEST (values_of_another_sort_are_told), LS_TEST (nothing_that_matters_is_ignored),
-               LS_TEST (mixers_are_read), LS_TEST (lists_of_options_are_read_whole),
-               LS_TEST (names_of_older_releases_are_known), LS_TEST (releases_are_a_range),
-               LS_TEST (ranks_are_those_of_the_launcher), LS_TEST (what_is_not_known_is_told),
-               LS_TEST (tests_of_megatron_are_read), LS_TEST (contradictions_are_told),
-               LS_TEST (what_a_dump_has_is_heeded_where_it_is_on), LS_TEST (a_log_is_job_and_measurement),
-               LS_TEST (a_log_of_another_batch_is_refused))
+               LS_TEST (chunks_follow_from_layers_and_stages), LS_TEST (mixers_are_read),
+               LS_TEST (lists_of_options_are_read_whole), LS_TEST (names_of_older_releases_are_known),
+               LS_TEST (releases_are_a_range), LS_TEST (ranks_are_those_of_the_launcher),
+               LS_TEST (what_is_not_known_is_told), LS_TEST (tests_of_megatron_are_read),
+               LS_TEST (contradictions_are_told), LS_TEST (what_a_dump_has_is_heeded_where_it_is_on),
+               LS_TEST (a_log_is_job_and_measurement), LS_TEST (a_log_of_another_batch_is_refused))

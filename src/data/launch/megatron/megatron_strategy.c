@@ -29,8 +29,14 @@ set_chunks (LaunchJob *job)
   guint64 layers = option_number (job, "num-layers-per-virtual-pipeline-stage"),
           vpp = option_number (job, "num-virtual-stages-per-pipeline-rank"),
           of_a_stage = import->model.n_layers / MAX (1, import->strategy.pp);
+  bool is_open = g_hash_table_contains (job->open, "pp");
   vpp = vpp ? vpp : option_number (job, "virtual-pipeline-model-parallel-size");
-  if (layers > 0 && vpp == 0 && import->model.n_layers > 0 && !has_open_degree (job)) {
+  if (layers > 0 && vpp == 0 && (import->model.n_layers == 0 || is_open))
+    import_open (import, "vpp",
+                 "--num-layers-per-virtual-pipeline-stage %" G_GUINT64_FORMAT
+                 ": how many chunks that is follows from layers and stages, which are not said",
+                 layers);
+  else if (layers > 0 && vpp == 0) {
     if (import->model.n_layers % import->strategy.pp != 0 || of_a_stage % layers != 0)
       import_stages_conflict (import,
                               "--num-layers-per-virtual-pipeline-stage %" G_GUINT64_FORMAT
@@ -38,7 +44,7 @@ set_chunks (LaunchJob *job)
                               layers, import->model.n_layers, import->strategy.pp);
     vpp = of_a_stage / layers;
   }
-  if (vpp > 1 && import->strategy.pp == 1 && !has_open_degree (job))
+  if (vpp > 1 && import->strategy.pp == 1 && !is_open)
     import_stages_conflict (import, "%" G_GUINT64_FORMAT " chunks of a stage, and no pipeline", vpp);
   if (vpp > 0 && import->strategy.pp > 1)
     import_set_strategy_number (import, "vpp", vpp);
@@ -179,7 +185,7 @@ set_pipeline (LaunchJob *job)
     bool is_vee = option_is_on (job, "zero-bubble-v-schedule");
     import_set_strategy (import, "schedule", is_vee ? "zbv-auto" : "zb-auto", "--enable-zero-bubble");
     import_infer (import, "schedule: --enable-zero-bubble searches one; so does ours");
-  } else
+  } else if (!import_is_open (import, "vpp"))
     import_set_strategy (import, "schedule", import->strategy.vpp > 1 ? "interleaved-1f1b" : "1f1b", "--");
   if (import->strategy.vpp > 1 && !job->is_dump)
     import_set_strategy (import, "p2p",
