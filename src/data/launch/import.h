@@ -42,6 +42,7 @@ typedef struct {
   /* Keys, of either, that the file leaves open, static strings, and what is told of each, a line of
    * `unknown`; and keys of the strategy that were inferred from the number of GPUs. */
   GHashTable *open, *follows_gpus;
+  bool may_have_more;              /* words are left open that may be options */
   GArray *options;                 /* LsImportOption, those that hold */
   const struct OptionTable *table; /* what options of the program are; NULL: its reader has none. Static */
   LsImportMeasured measured;

@@ -176,6 +176,7 @@ tell_hole (const LaunchJob *job, const char *word)
   if (!ls_shell_has_hole (word))
     return;
   g_autofree char *names = ls_shell_hole_names (word);
+  job->import->may_have_more = true;
   import_unknown (job->import, "what %s stands for: the script does not say", names);
 }
 

@@ -97,6 +97,20 @@ nothing_that_matters_is_ignored (void)
 #undef AXOLOTL
 }
 
+/* What stands among words that a script leaves open is not taken as not given: a number format; nor is a
+ * granularity that it leaves open none. */
+static void
+what_a_script_leaves_open_is_no_default (void)
+{
+  check (GPT "$PRECISION", "dtype; recompute=none; ?the number format: --bf16 may be among");
+  check (GPT "--bf16 $PRECISION", "dtype=bf16");
+  check (GPT "--fp8-format hybrid $PRECISION", "dtype=fp8");
+  check (GPT, "dtype=fp32");
+  check (GPT "--recompute-granularity $R", "recompute; ?how much is recomputed");
+  check (GPT "--recompute-granularity $R --recompute-activations", "recompute=selective");
+  check (GPT "--recompute-granularity fully", "recompute=none; ?recompute-granularity fully: taken as none");
+}
+
 /* Chunks of a stage follow from layers and stages, not from other degrees that a script leaves open; without
  * these they are open, and so is the schedule. What a batch script says of a node is known to it. */
 static void
@@ -445,7 +459,8 @@ a_log_of_another_batch_is_refused (void)
 
 LS_TEST_SUITE (LS_TEST (values_are_those_of_our_keys), LS_TEST (a_vocabulary_is_padded_as_a_file_says),
                LS_TEST (values_of_another_sort_are_told), LS_TEST (nothing_that_matters_is_ignored),
-               LS_TEST (chunks_follow_from_layers_and_stages), LS_TEST (mixers_are_read),
+               LS_TEST (chunks_follow_from_layers_and_stages),
+               LS_TEST (what_a_script_leaves_open_is_no_default), LS_TEST (mixers_are_read),
                LS_TEST (lists_of_options_are_read_whole), LS_TEST (names_of_older_releases_are_known),
                LS_TEST (releases_are_a_range), LS_TEST (ranks_are_those_of_the_launcher),
                LS_TEST (what_is_not_known_is_told), LS_TEST (tests_of_megatron_are_read),

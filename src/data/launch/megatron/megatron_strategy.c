@@ -328,18 +328,22 @@ set_recompute (LaunchJob *job)
 {
   const char *granularity = option_text (job, "recompute-granularity"),
              *method = option_text (job, "recompute-method"), *n = option_text (job, "recompute-num-layers");
-  bool is_none = g_strcmp0 (method, "block") == 0 && g_strcmp0 (n, "0") == 0; /* the first 0 layers */
+  bool is_none = !g_strcmp0 (method, "block") && !g_strcmp0 (n, "0"); /* the first 0 layers */
   bool is_full = (granularity && strcmp (granularity, "full") == 0)
       || option_is_on (job, "checkpoint-activations") || option_text (job, "activations-checkpoint-method");
   bool is_selective = option_is_on (job, "recompute-activations")
       || (granularity && strcmp (granularity, "selective") == 0);
   if (is_full && !is_none)
     set_full (job);
+  else if (!granularity && !is_selective && launch_words_find (job->words, "recompute-granularity"))
+    import_open (job->import, "recompute", "how much is recomputed: --recompute-granularity is not said");
   else
     import_set_strategy (job->import, "recompute", is_selective ? "selective" : "none",
                          "--recompute-granularity");
   if (is_selective && !is_full)
     set_parts (job);
+  else if (granularity && !is_full && strcmp (granularity, "none") != 0)
+    import_unknown (job->import, "--recompute-granularity %s: taken as none", granularity);
 }
 
 /* --- precision ------------------------------------------------------------------------------------ */
@@ -361,20 +365,22 @@ set_precision (LaunchJob *job)
   bool in_fp32 = option_is_on (job, "accumulate-allreduce-grads-in-fp32");
   if (is_bf16 && is_fp16)
     import_conflict (job->import, "--bf16 and --fp16");
-  import_set_strategy (job->import, "dtype", is_bf16 ? "bf16" : is_fp16 ? "fp16" : "fp32", "--bf16");
-  if (option_is_there (job, "fp4-format"))
+  bool is_4 = option_is_there (job, "fp4-format"),
+       is_8 = option_is_there (job, "fp8-format") || option_is_on (job, "fp8-hybrid")
+      || option_is_on (job, "fp8-e4m3") || option_is_there (job, "fp8");
+  if (!is_bf16 && !is_fp16 && !is_4 && !is_8 && job->import->may_have_more)
+    import_open (job->import, "dtype", "the number format: --bf16 may be among the words that are not said");
+  else
+    import_set_strategy (job->import, "dtype", is_bf16 ? "bf16" : is_fp16 ? "fp16" : "fp32", "--bf16");
+  if (is_4)
     import_set_strategy (job->import, "dtype", "nvfp4", "--fp4-format");
-  else if (option_is_there (job, "fp8-format") || option_is_on (job, "fp8-hybrid")
-           || option_is_on (job, "fp8-e4m3") || option_is_there (job, "fp8"))
+  else if (is_8)
     set_fp8 (job);
   else
     option_forget (job, "fp8_recipe");
   bool is_16 = is_bf16 ? option_is_on (job, "grad-reduce-in-bf16") : is_fp16 && !in_fp32;
-  import_set_strategy (job->import, "grad_dtype",
-                       !is_16        ? "fp32"
-                           : is_bf16 ? "bf16"
-                                     : "fp16",
-                       "--grad-reduce-in-bf16");
+  const char *grads = !is_16 ? "fp32" : is_bf16 ? "bf16" : "fp16";
+  import_set_strategy (job->import, "grad_dtype", grads, "--grad-reduce-in-bf16");
 }
 
 /* Transformer Engine has fused kernels; layers of Megatron-LM's own have them with --use-flash-attn. */
