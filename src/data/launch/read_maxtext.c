@@ -70,6 +70,17 @@ close_data (LaunchJob *job, Mesh *m)
   }
 }
 
+/* Ranks that hold one copy of the weights; 0: all ranks do, or how many is not known. */
+static guint64
+count_shards (const LaunchJob *job, const Mesh *m)
+{
+  guint64 of_model = m->tp * m->cp * m->pp * m->data, gpus = job->import->strategy.gpus;
+  if (!m->shards_open)
+    return m->data > 1 || m->data_open ? m->shards * m->ep : 0;
+  bool is_known = m->data > 1 && !m->data_open && import_is_given (job->import, "gpus");
+  return is_known && gpus % of_model == 0 ? gpus / of_model : 0;
+}
+
 static guint64
 set_mesh (LaunchJob *job, Mesh *m)
 {
@@ -81,13 +92,13 @@ set_mesh (LaunchJob *job, Mesh *m)
   if (m->ep > 1 || import->model.n_experts > 0)
     import_set_strategy_number (import, "ep", m->ep);
   import_set_strategy (import, "dp_kind", "xla-fsdp", "ici_fsdp_parallelism");
-  g_autofree char *group = g_strdup_printf ("3@%" G_GUINT64_FORMAT, m->shards * m->ep);
-  bool is_hybrid = is_sharded && !m->shards_open && m->data > 1;
-  import_set_strategy (import, "zero", is_hybrid ? group : is_sharded ? "3" : "0", "ici_fsdp_parallelism");
+  close_data (job, m);
+  guint64 shards = is_sharded ? count_shards (job, m) : 0;
+  g_autofree char *group = g_strdup_printf ("3@%" G_GUINT64_FORMAT, shards);
+  import_set_strategy (import, "zero", shards > 0 ? group : is_sharded ? "3" : "0", "ici_fsdp_parallelism");
   if (m->pp > 1)
     import_unknown (import,
                     "the schedule of MaxText's pipeline: num_layers_per_pipeline_stage and its repeats");
-  close_data (job, m);
   if (!m->data_open && !m->shards_open && !m->is_open)
     return m->data * m->shards * m->ep;
   import_open (import, "gpus", "how many devices: a degree of -1 is what is left of them");

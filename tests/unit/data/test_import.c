@@ -111,6 +111,38 @@ what_a_script_leaves_open_is_no_default (void)
   check (GPT "--recompute-granularity fully", "recompute=none; ?recompute-granularity fully: taken as none");
 }
 
+/* Copies of weights are as many as an axis of data says, whatever is left to the number of devices: -1. */
+static void
+copies_of_sharded_weights_are_heeded (void)
+{
+#define MAXTEXT "base_config: base.yml\nmodel_name: llama2-7b\nper_device_batch_size: 1\n"
+  static const struct {
+    const char *axes, *given, *zero;
+  } rows[] = { { "ici_data_parallelism: 4\nici_fsdp_parallelism: -1\n", "gpus=32", "3@8" },
+               { "ici_data_parallelism: 4\nici_fsdp_parallelism: -1\nici_tensor_parallelism: 2\n", "gpus=32",
+                 "3@4" },
+               { "dcn_data_parallelism: -1\nici_fsdp_parallelism: 8\n", "gpus=32", "3@8" },
+               { "ici_fsdp_parallelism: 8\n", "seq=2048", "3" } };
+  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "a.yml", NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autofree char *text = g_strconcat (MAXTEXT, rows[i].axes, NULL),
+                    *asked = g_strconcat (path, ":", rows[i].given, NULL);
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsImport import;
+    if (!LS_CHECK (g_file_set_contents (path, text, -1, NULL))
+        || !LS_CHECK (ls_import_load ((const char *const[]) { asked, NULL }, &import, diags)))
+      continue;
+    g_autofree char *zero = ls_import_strategy_value (&import, "zero");
+    ls_check_impl (g_strcmp0 (zero, rows[i].zero) == 0, __FILE__, __LINE__, "%s: zero %s", rows[i].axes,
+                   zero);
+    ls_import_clear (&import);
+  }
+  g_unlink (path);
+  g_rmdir (folder);
+#undef MAXTEXT
+}
+
 /* Chunks of a stage follow from layers and stages, not from other degrees that a script leaves open; without
  * these they are open, and so is the schedule. What a batch script says of a node is known to it. */
 static void
@@ -459,7 +491,7 @@ a_log_of_another_batch_is_refused (void)
 
 LS_TEST_SUITE (LS_TEST (values_are_those_of_our_keys), LS_TEST (a_vocabulary_is_padded_as_a_file_says),
                LS_TEST (values_of_another_sort_are_told), LS_TEST (nothing_that_matters_is_ignored),
-               LS_TEST (chunks_follow_from_layers_and_stages),
+               LS_TEST (copies_of_sharded_weights_are_heeded), LS_TEST (chunks_follow_from_layers_and_stages),
                LS_TEST (what_a_script_leaves_open_is_no_default), LS_TEST (mixers_are_read),
                LS_TEST (lists_of_options_are_read_whole), LS_TEST (names_of_older_releases_are_known),
                LS_TEST (releases_are_a_range), LS_TEST (ranks_are_those_of_the_launcher),
