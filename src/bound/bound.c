@@ -15,20 +15,18 @@ typedef struct {
   const LsCluster *cluster;
   uint64_t variant;
   uint32_t tp, pp, cp, ep, etp, micro_batch, seq;
-  uint32_t sharded, grad_sync, p2p; /* XLA's FSDP: ranks of a group */
+  uint32_t sharded, grad_sync, p2p; /* FSDP: ranks of a group */
   uint32_t sp, tp_overlap, is_fresh, is_cast, is_split, is_paired, has_head_weight, recompute,
-      recompute_parts, is_fsdp2;
+      recompute_parts, is_fsdp, is_fsdp2;
 } Key;
 
 typedef struct {
   Key key;
   BoundPart part[N_BOUND_PARTS];
   LsTime message; /* to a neighbour */
-  guint number;
 } Entry;
 
-/* A number of parameters, or of bytes, and what else the time depends on: a variant, or the number of an
- * entry. */
+/* A number of parameters, and a variant. */
 typedef struct {
   uint64_t n, of;
 } CountKey;
@@ -41,7 +39,6 @@ struct LsBounds {
   uint32_t n_gpus;
   GHashTable *entries;   /* Key -> Entry                        */
   GHashTable *optimizer; /* CountKey -> LsTime *                */
-  GHashTable *reduction; /* the same                            */
   uint64_t variant;      /* of the strategy at hand             */
   const uint32_t *gpus;  /* of its ranks; NULL: node after node */
   BoundTimes *times;
@@ -89,7 +86,6 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   b->chosen = *hardware;
   b->entries = g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
   b->optimizer = g_hash_table_new_full (count_hash, count_equal, g_free, g_free);
-  b->reduction = g_hash_table_new_full (count_hash, count_equal, g_free, g_free);
   b->times = bound_times_new (&hardware->nccl);
   count_kinds (b);
   b->layers = g_new0 (uint32_t, LS_MAX_CHUNKS);
@@ -104,7 +100,6 @@ ls_bounds_free (LsBounds *b)
     return;
   g_hash_table_unref (b->entries);
   g_hash_table_unref (b->optimizer);
-  g_hash_table_unref (b->reduction);
   bound_times_free (b->times);
   for (uint32_t i = 0; i < b->n_kinds; i++)
     g_free (b->n_of_kind[i]);
@@ -144,8 +139,8 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
   key.is_paired = (uint32_t) s->ep_overlap;
   key.p2p = (uint32_t) s->p2p;
   const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
-  key.is_fsdp2 = kind->has_reshard;
-  if ((kind->cuts_operators || kind->has_reshard) && s->zero_group == 0)
+  key.is_fsdp = kind->is_fsdp, key.is_fsdp2 = kind->has_reshard;
+  if ((kind->cuts_operators || kind->is_fsdp) && s->zero_group == 0)
     key.sharded = s->dp * s->cp, key.grad_sync = (uint32_t) s->grad_sync;
   const LsShard shard = bound_shard (s, b->model);
   key.is_fresh = shard.grad_is_fresh, key.is_cast = shard.grad_is_cast;
@@ -159,7 +154,6 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
     return b->last;
   Entry *e = g_new0 (Entry, 1);
   e->key = key;
-  e->number = g_hash_table_size (b->entries);
   const BoundComm comm = { b->times, cluster, s, b->gpus };
   const BoundParts in = { b->model, &b->chosen, &comm, key.is_split != 0, key.has_head_weight != 0 };
   bound_parts (&in, e->part);
@@ -169,6 +163,17 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
 }
 
 /* --- a rank ------------------------------------------------------------------------------ */
+
+static void
+add_units (BoundUnits *to, const BoundUnits *u, LsTime n)
+{
+  to->gather += n * u->gather;
+  to->most = MAX (to->most, n > 0 ? u->most : 0);
+  to->reduce += n * u->reduce;
+  to->copy_out += n * u->copy_out;
+  to->copy_in += n * u->copy_in;
+  to->add += n * u->add;
+}
 
 /* Chunks in model order: n of them. */
 static BoundPart
@@ -188,9 +193,10 @@ chunk_part (const LsBounds *b, const Entry *e, uint32_t stage, uint32_t n)
     p.n_frozen_experts += n_layers_of * l->n_frozen_experts;
     p.n_nf4 += n_layers_of * l->n_nf4;
     p.kept += n_layers_of * l->kept;
-    p.gather += (LsTime) n_layers_of * l->gather;
-    p.add += (LsTime) n_layers_of * l->add;
-    p.copy += (LsTime) n_layers_of * l->copy;
+    p.n_persistent += n_layers_of * l->n_persistent;
+    p.n_persistent_experts += n_layers_of * l->n_persistent_experts;
+    p.w += (LsTime) n_layers_of * l->w;
+    add_units (&p.units, &l->units, (LsTime) n_layers_of);
   }
   for (int end = 0; end < 2; end++) {
     const BoundPart *q = &e->part[end ? PART_HEAD : PART_EMBEDDING];
@@ -198,9 +204,12 @@ chunk_part (const LsBounds *b, const Entry *e, uint32_t stage, uint32_t n)
       continue;
     p.f += q->f;
     p.b += q->b;
+    p.w += q->w;
     p.reduce += q->reduce;
     p.n_params += q->n_params;
+    p.n_persistent += q->n_persistent;
     p.n_frozen += q->n_frozen;
+    p.units.root = MAX (p.units.root, q->units.root); /* both are gathered as one */
   }
   return p;
 }
@@ -274,51 +283,6 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
   return sum;
 }
 
-/* FSDP2 with a pipeline reduces all gradients of a rank behind its last backward
- * (lower_dp_fsdp2.c): unit by unit, each copied when the one before is reduced. One call for all takes no
- * longer. */
-static LsTime
-reduction_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const Entry *e,
-                const BoundPart *p)
-{
-  bool is_last = ls_dp_traits (s->dp_kind)->reduces_at_the_end && s->pp > 1
-      && s->grad_sync == LS_GRAD_SYNC_LAST && s->zero_group == 0;
-  if (!is_last)
-    return 0;
-  uint64_t bytes = (p->n_params - p->n_expert) * (s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2);
-  const CountKey key = { bytes, e->number };
-  LsTime *known = g_hash_table_lookup (b->reduction, &key);
-  if (!known) {
-    const BoundComm comm = { b->times, cluster, s, b->gpus };
-    known = g_new (LsTime, 1);
-    *known = bound_dp_time (&comm, LS_COLL_REDUCE_SCATTER, bytes);
-    g_hash_table_insert (b->reduction, g_memdup2 (&key, sizeof key), known);
-  }
-  return p->copy + *known;
-}
-
-/* A forward of a chunk gathers its units with FSDP2, none before it begins: it takes that much longer than
- * what it computes. */
-static LsTime
-gather_time (const LsStrategy *s, const BoundPart *chunk)
-{
-  return s->ep_overlap ? 0 : MAX (0, chunk->gather - chunk->f);
-}
-
-/* Forwards of a chunk that do: in a pipeline that does not reshard, the first of a step. */
-static uint64_t
-n_gathers (const LsStrategy *s, uint32_t n_mb)
-{
-  return s->pp > 1 && s->reshard_after_forward == 0 ? 1 : n_mb;
-}
-
-/* Gradients of each micro-batch but the first are added to what is there. */
-static uint64_t
-n_adds (const LsStrategy *s, uint32_t n_mb)
-{
-  return s->grad_sync == LS_GRAD_SYNC_LAST ? n_mb - 1 : 0;
-}
-
 /* Weights that do not learn. */
 static uint64_t
 frozen_bytes (const BoundPart *p, const LsStrategy *s, Cut cut)
@@ -359,7 +323,8 @@ stage_of (const LsStrategy *s, const LsSched *sched, uint32_t rank, uint32_t chu
 
 typedef struct {
   BoundPart sum, first; /* all chunks of a rank; chunk 0 */
-  uint64_t kept;        /* of what is in flight         */
+  LsTime fsdp;          /* what FSDP adds to its passes  */
+  uint64_t kept;        /* of what is in flight          */
 } RankParts;
 
 static RankParts
@@ -375,16 +340,18 @@ rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const 
       r.first = p;
     r.sum.f += p.f;
     r.sum.b += p.b;
+    r.sum.w += p.w;
     r.sum.reduce += p.reduce;
     r.sum.n_params += p.n_params;
     r.sum.n_expert += p.n_expert;
+    r.sum.n_persistent += p.n_persistent;
+    r.sum.n_persistent_experts += p.n_persistent_experts;
     r.sum.n_frozen += p.n_frozen;
     r.sum.n_frozen_experts += p.n_frozen_experts;
     r.sum.n_nf4 += p.n_nf4;
     r.kept += p.kept * n_of_chunk (s, n_passes, c);
-    r.sum.gather += gather_time (s, &p);
-    r.sum.add += p.add;
-    r.sum.copy += p.copy;
+    r.sum.units.copy_in += p.units.copy_in;
+    r.fsdp += bound_fsdp_passes (s, &p, n_mb);
   }
   return r;
 }
@@ -402,6 +369,17 @@ n_blocking (const LsStrategy *s, const LsSched *sched, uint32_t rank, uint32_t n
   uint64_t n_sent = (uint64_t) n_mb * (s->vpp - (rank + 1 == s->pp ? 1 : 0));
   uint64_t n_back = s->vpp > 1 ? sched->n_warmup (&shape, rank) : n_mb;
   return n_sent + (rank > 0 ? n_back : 0);
+}
+
+/* Of the first chunk of a rank; of one without layers the embedding, which has no experts. */
+static const BoundPart *
+first_layer (const LsBounds *b, const Entry *e, uint32_t rank)
+{
+  uint32_t first = b->first[rank];
+  for (uint32_t i = 0; i < b->n_kinds && b->layers[rank] > 0; i++)
+    if (b->n_of_kind[i][first + 1] > b->n_of_kind[i][first])
+      return &e->part[PART_LAYER + i];
+  return &e->part[PART_EMBEDDING];
 }
 
 /* Of the stages, in each step: the norm that all wait for. */
@@ -447,34 +425,45 @@ ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t v
   bool is_loop = sched->placement == LS_PLACE_LOOP, has_pipes = sched->placement == LS_PLACE_PIPES;
   bool comes_back = is_loop && !is_split (s, sched)
       && ls_sched_is_flushed (sched); /* the last B of rank 0 is behind all of a step */
+  bool comes_back_apart = is_loop && sched->is_split && !s->delay_wgrad && ls_sched_is_flushed (sched)
+      && has_barrier (s) && !ls_dp_traits (s->dp_kind)->cuts_operators;
   const Cut cut = cut_of (b, s);
-  LsTime fill = 0, drain = 0, all = 0, first_optimizer = 0, tail = 0;
+  const BoundComm comm = { b->times, cluster, s, gpus };
+  LsTime fill = 0, drain = 0, drain_apart = 0, all = 0, first_optimizer = 0, first_reduction = 0, first_w = 0;
   LsLowerBound bound = { 0 };
   for (uint32_t r = 0; r < s->pp; r++) {
     RankParts p = rank_parts (b, s, sched, e, r, n_mb);
+    const BoundRank rank = { &p.sum, first_layer (b, e, r), r == 0 };
     uint64_t n_messages = n_blocking (s, sched, r, n_mb);
-    LsTime work
-        = n_mb * (p.sum.f + p.sum.b) + (LsTime) n_messages * e->message + (has_pipes ? 0 : p.sum.reduce);
-    if (!has_pipes)
-      work += (LsTime) n_gathers (s, n_mb) * p.sum.gather + (LsTime) n_adds (s, n_mb) * p.sum.add;
+    LsTime gathers = is_loop ? bound_first_gathers (&comm, &rank) : 0, message = e->message,
+           own_messages = (LsTime) n_messages * message;
+    LsTime work = n_mb * (p.sum.f + p.sum.b) + own_messages + gathers
+        + (has_pipes ? 0 : p.sum.reduce + p.fsdp + bound_zero3_passes (&comm, &p.sum, n_mb));
     uint64_t n_owned = s->zero_stage >= 1 ? share (&p.sum, cut) : p.sum.n_params;
-    LsTime optimizer = has_pipes ? 0 : optimizer_time (b, s, cluster, n_owned);
-    first_optimizer = r == 0 ? optimizer : first_optimizer;
-    LsTime reduction = has_pipes ? 0 : reduction_time (b, s, cluster, e, &p.sum);
-    if (r == 0 && comes_back)
-      tail = reduction;
+    LsTime optimizer
+        = has_pipes ? 0 : optimizer_time (b, s, cluster, n_owned) + bound_last_gathers (&comm, &rank);
+    LsTime reduction = has_pipes ? 0 : bound_reductions (&comm, &rank);
+    if (r == 0)
+      first_optimizer = optimizer, first_reduction = reduction, first_w = p.first.w;
+    LsTime tail = comes_back ? first_reduction : 0;
     LsTime own = optimizer + work + reduction, chain = first_optimizer + fill + work + drain + tail;
     if (has_barrier (s)) {
       own = optimizer + work + MAX (drain + tail, reduction);
       chain = first_optimizer + fill + work + MAX (drain + tail, reduction);
     } else if (!comes_back)
       chain = 0;
+    if (comes_back_apart)
+      chain = MAX (chain,
+                   first_optimizer + fill + n_mb * (p.sum.f + p.sum.b - p.sum.w) + own_messages + gathers
+                       + drain_apart + first_w + first_reduction);
     all += work;
     bound.step = MAX (bound.step, has_pipes ? all / s->pp : MAX (own, chain));
     uint64_t bytes = has_pipes ? 0 : static_bytes (b, s, &p.sum) + p.kept;
     bound.memory_bytes = MAX (bound.memory_bytes, bytes);
-    fill += is_loop ? p.first.f + gather_time (s, &p.first) + e->message : 0;
-    drain += comes_back ? p.first.b + (r > 0 || n_messages == 0 ? e->message : 0) : 0;
+    LsTime sent_back = r > 0 || n_messages == 0 ? message : 0;
+    fill += is_loop ? p.first.f + bound_fsdp_forward (s, &p.first) + gathers + message : 0;
+    drain += comes_back ? p.first.b + sent_back : 0;
+    drain_apart += p.first.b - p.first.w + sent_back;
   }
   b->gpus = NULL;
   return bound;

@@ -5,7 +5,7 @@
 #include "base/digest.h"
 #include "exec/shortcuts/plan_bound.h"
 
-typedef enum { GROUP_TP, GROUP_COPIES, GROUP_EXPERTS } Group;
+typedef enum { GROUP_TP, GROUP_COPIES, GROUP_EXPERTS, GROUP_EXPERT_TP, GROUP_EXPERT_COPIES } Group;
 
 /* A call of the groups of a mesh whose ranks lie node after node. No gaps: hashed and compared as bytes. */
 typedef struct {
@@ -58,14 +58,14 @@ static uint32_t
 member (const LsMesh *mesh, uint32_t stage, Group group, uint32_t i)
 {
   LsCoord at = { .pp = stage, .tp = group == GROUP_TP ? i : 0 };
-  if (group != GROUP_EXPERTS)
+  if (group == GROUP_TP || group == GROUP_COPIES)
     return ls_mesh_rank (mesh, group == GROUP_COPIES ? ls_mesh_at_copy (mesh, at, i) : at);
   LsExpertCoord expert = ls_mesh_expert_coord (mesh, ls_mesh_rank (mesh, at));
-  expert.ep = i;
+  *(group == GROUP_EXPERTS ? &expert.ep : group == GROUP_EXPERT_TP ? &expert.etp : &expert.edp) = i;
   return ls_mesh_expert_rank (mesh, expert);
 }
 
-/* Of tensor-parallel ranks, of those with the same parameters, or of experts, in order of rank. */
+/* Of the ranks of a group, in order of rank. */
 static LsTime
 fastest_of (const BoundComm *c, const LsMesh *mesh, LsCollKind kind, uint64_t bytes, uint32_t n, Group group)
 {
@@ -115,6 +115,20 @@ LsTime
 bound_ep_time (const BoundComm *c, LsCollKind kind, uint64_t bytes)
 {
   return fastest (c, kind, bytes, c->s->ep, GROUP_EXPERTS);
+}
+
+LsTime
+bound_etp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes)
+{
+  return fastest (c, kind, bytes, c->s->etp, GROUP_EXPERT_TP);
+}
+
+LsTime
+bound_edp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes)
+{
+  const LsStrategy *s = c->s;
+  return bytes > 0 ? fastest (c, kind, bytes, s->tp * s->cp * s->dp / (s->ep * s->etp), GROUP_EXPERT_COPIES)
+                   : 0;
 }
 
 LsTime

@@ -106,19 +106,22 @@ is_beside (const LsOperator *o)
   return o->beside == LS_BESIDE_DISPATCH || o->beside == LS_BESIDE_COMBINE;
 }
 
-/* Tokens go to their experts, or their results come back: lower_experts.c. Where parts are unequal, where
- * DeepEP does it, and where something runs beside it, it counts as nothing. */
+/* Tokens go to their experts, and to all ranks that cut these, or their results come back: lower_experts.c.
+ * Where parts are unequal and where something runs beside it, it counts as nothing; of what DeepEP does only
+ * what is over ranks that cut experts counts. */
 static LsTime
 exchange_time (const Parts *x, const LsOperator *o, bool is_dispatch, bool counts_tokens)
 {
   const LsStrategy *s = x->s;
-  if (o->ep == LS_EP_NONE || s->ep == 1 || s->expert_load || s->ep_overlap || s->delay_wgrad
-      || x->shard.sends_tokens_once || x->shard.shared_is_beside)
+  if (o->ep == LS_EP_NONE || s->expert_load || s->ep_overlap || s->delay_wgrad || x->shard.shared_is_beside)
     return 0;
-  LsTime counts = counts_tokens
-      ? bound_ep_time (x->comm, LS_COLL_ALL_GATHER, (uint64_t) COUNT_BYTES * x->model->n_experts * s->ep)
-      : 0;
-  return counts + bound_ep_time (x->comm, LS_COLL_ALL_TO_ALL, is_dispatch ? o->to_ep_bytes : o->ep_bytes);
+  LsTime t
+      = bound_etp_time (x->comm, is_dispatch ? LS_COLL_ALL_GATHER : LS_COLL_REDUCE_SCATTER, o->etp_bytes);
+  if (s->ep == 1 || x->shard.sends_tokens_once)
+    return t;
+  if (counts_tokens)
+    t += bound_ep_time (x->comm, LS_COLL_ALL_GATHER, (uint64_t) COUNT_BYTES * x->model->n_experts * s->ep);
+  return t + bound_ep_time (x->comm, LS_COLL_ALL_TO_ALL, is_dispatch ? o->to_ep_bytes : o->ep_bytes);
 }
 
 /* As build_forward_operator (). */
@@ -212,7 +215,7 @@ keeps_input (const Parts *x)
 
 /* Of an operator in a unit. */
 typedef struct {
-  LsTime f, b;
+  LsTime f, b, w;
   LsTime gather, reduce; /* of its weight */
   bool runs_again;
   LsTime again; /* if so, what does takes */
@@ -244,6 +247,7 @@ unit_op (const Parts *x, const LsOperator *o, const LsOperator *again)
   if (is_even) {
     u.f = forward_time (x, o);
     u.b = backward_time (x, o);
+    u.w = kernels_time (x, o->wgrad, o->n_wgrad);
     u.again = again ? forward_time (x, again) : u.f;
   }
   for (uint32_t i = 0; i < o->n_params && is_cut (x, o); i++)
@@ -293,7 +297,7 @@ unit_backward (const Parts *x, const UnitOp *ops, guint n, bool reduces)
   return t;
 }
 
-/* --- with what FSDP2 gathers, adds and copies (lower_dp_fsdp2.c) ---------------------------------- */
+/* --- with what FSDP gathers, adds and copies (lower_fsdp.c, lower_dp_fsdp2.c) --------------------- */
 
 static LsTime
 copy_time (const Parts *x, const char *name, uint64_t numel, uint64_t bytes_each)
@@ -306,19 +310,34 @@ copy_time (const Parts *x, const char *name, uint64_t numel, uint64_t bytes_each
   return numel > 0 ? kernel_time (x, &k) : 0;
 }
 
-/* Of a layer that is a unit. */
-static void
-add_unit (const Parts *x, BoundPart *p)
+/* Of a layer that is a unit, or of what is in none. */
+static BoundUnits
+units_of (const Parts *x, const BoundPart *p)
 {
   const LsStrategy *s = x->s;
+  const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
+  bool is_whole = s->grad_sync == LS_GRAD_SYNC_LAST && s->pp > 1;
   uint64_t reduced = ls_dtype_bytes ((LsDtype) s->grad_dtype),
-           grad = ls_dtype_bytes (ls_dtype_between (x->shard.dtype));
-  if (!ls_dp_traits (s->dp_kind)->has_reshard || s->zero_group > 0 || s->layers_per_unit != 1 || !x->is_layer)
-    return;
-  p->gather
-      = bound_dp_time (x->comm, LS_COLL_ALL_GATHER, (p->n_params - p->n_expert) * (s->fp8_params ? 1 : 2));
-  p->add = copy_time (x, "grad-accumulate", p->n_params, grad + 2 * reduced);
-  p->copy = copy_time (x, "reduce-copy-in", p->n_params, 2 * reduced);
+           grad = ls_dtype_bytes (ls_dtype_between (x->shard.dtype)), size = s->fp8_params ? 1 : 2,
+           others = p->n_params - p->n_expert;
+  BoundUnits u = { 0 };
+  if (!kind->is_fsdp || kind->cuts_operators || s->zero_group > 0 || s->layers_per_unit != 1)
+    return u;
+  LsTime gather = bound_dp_time (x->comm, LS_COLL_ALL_GATHER, others * size);
+  if (!x->is_layer) {
+    u.root = gather;
+    return u;
+  }
+  u.gather = u.most = gather + bound_edp_time (x->comm, LS_COLL_ALL_GATHER, p->n_expert * size);
+  u.reduce = bound_dp_time (x->comm, LS_COLL_REDUCE_SCATTER, others * reduced)
+      + bound_edp_time (x->comm, LS_COLL_REDUCE_SCATTER, p->n_expert * reduced);
+  if (!kind->has_reshard)
+    return u;
+  u.copy_out = copy_time (x, "gather-copy-out", p->n_params, 2 * size);
+  u.copy_in
+      = copy_time (x, "reduce-copy-in", p->n_params, reduced + (is_whole ? reduced : MIN (grad, reduced)));
+  u.add = copy_time (x, "grad-accumulate", p->n_params, grad + 2 * reduced);
+  return u;
 }
 
 static void
@@ -331,6 +350,7 @@ add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
     const LsOperator *o = &g_array_index (operators, LsOperator, i);
     bool is_even = !x->s->expert_load || !o->is_expert;
     ops[i] = unit_op (x, o, again ? &g_array_index (again, LsOperator, i) : NULL);
+    p.w += ops[i].w;
     p.kept += is_even ? kept_bytes (x, o) : 0;
     for (uint32_t n = 0; n < o->n_params && o->is_frozen; n++) {
       p.n_frozen += o->param_numel[n];
@@ -340,6 +360,8 @@ add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
     for (uint32_t n = 0; n < o->n_params && !o->is_frozen; n++) {
       p.n_params += o->param_numel[n];
       p.n_expert += o->is_expert ? o->param_numel[n] : 0;
+      uint64_t *persistent = o->is_expert ? &p.n_persistent_experts : &p.n_persistent;
+      *persistent += o->param_numel[n] <= x->s->persistence_threshold ? o->param_numel[n] : 0;
     }
   }
   bool reduces_each = x->s->grad_sync == LS_GRAD_SYNC_EACH;
@@ -348,7 +370,7 @@ add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
   p.reduce = reduces_each ? 0 : unit_backward (x, ops, operators->len, true) - p.b;
   if (keeps_input (x))
     p.kept += ls_boundary_bytes (x->model, &x->shard);
-  add_unit (x, &p);
+  p.units = units_of (x, &p);
   *ret_part = p;
 }
 

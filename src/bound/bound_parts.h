@@ -26,8 +26,11 @@ typedef struct {
 LsTime bound_tp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
 /* The same over the ranks with the same parameters. */
 LsTime bound_dp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
-/* The same over the experts of the rank with index 0. */
+/* The same over the experts of the rank with index 0, over the ranks that cut its experts, and over those with
+ * the same parts of the same experts. */
 LsTime bound_ep_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
+LsTime bound_etp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
+LsTime bound_edp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
 /* On the fastest of the cluster's GPUs; in a CUDA graph it begins sooner. */
 LsTime bound_kernel_time (const LsCalibration *calibration, const LsClusterSpec *spec, bool is_in_graph,
                           const LsKernel *kernel);
@@ -36,16 +39,24 @@ LsTime bound_send_time (const BoundComm *c, uint64_t bytes);
 
 /* --- bound_parts.c: what a stage of it takes ---------------------------------------------------------- */
 
+/* Of FSDP's units of one layer each, for one pass. */
+typedef struct {
+  LsTime gather, most;           /* of parameters: of all units; of the one that takes longest */
+  LsTime root;                   /* of what is in no layer                                     */
+  LsTime reduce;                 /* of gradients                                               */
+  LsTime copy_out, copy_in, add; /* FSDP2: out of a gather, into a reduction, to the gradients before */
+} BoundUnits;
+
 /* Of one micro-batch on one rank, at least. */
 typedef struct {
   LsTime f, b;   /* b: with what runs again */
   LsTime reduce; /* what b takes longer where gradients are reduced once, in the last backward */
-  uint64_t n_params, n_expert;                /* the latter of the former: experts; those that learn */
-  uint64_t n_frozen, n_frozen_experts, n_nf4; /* that do not; the others of the first */
-  uint64_t kept;                              /* bytes from forward to backward */
-  /* Of FSDP2's units of one layer: their gathers, what adds gradients of a micro-batch to those before, what
-   * copies them to where they are reduced. */
-  LsTime gather, add, copy;
+  uint64_t n_params, n_expert;                 /* the latter of the former: experts; those that learn */
+  uint64_t n_frozen, n_frozen_experts, n_nf4;  /* that do not; the others of the first */
+  uint64_t n_persistent, n_persistent_experts; /* of those that learn: never cut by DeepSpeed's ZeRO-3 */
+  uint64_t kept;                               /* bytes from forward to backward */
+  LsTime w;                                    /* of b: what a split backward does last, at most */
+  BoundUnits units;
 } BoundPart;
 
 /* PART_LAYER + i: a layer of the i-th kind that the model has. */
@@ -62,5 +73,28 @@ typedef struct {
 /* As lower/lower_state.h cuts the model. */
 LsShard bound_shard (const LsStrategy *s, const LsModel *m);
 void bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS]);
+
+/* --- bound_data.c: what data parallelism adds to them ------------------------------------------------- */
+
+/* Behind n_mb micro-batches of a chunk, what passes take longer than they compute. */
+LsTime bound_fsdp_passes (const LsStrategy *s, const BoundPart *chunk, uint32_t n_mb);
+/* The first forward of a chunk in a step. */
+LsTime bound_fsdp_forward (const LsStrategy *s, const BoundPart *chunk);
+
+/* The same of all chunks of a rank with DeepSpeed's ZeRO-3. */
+LsTime bound_zero3_passes (const BoundComm *c, const BoundPart *sum, uint32_t n_mb);
+
+/* Of a rank: what its parts add up to, and those of its first layer. */
+typedef struct {
+  const BoundPart *sum, *first_layer;
+  bool has_embedding;
+} BoundRank;
+
+/* What the first forward of a step takes longer, where Megatron-LM's loop gathers parameters for it. */
+LsTime bound_first_gathers (const BoundComm *c, const BoundRank *rank);
+/* Behind the optimizer, where it gathers them there. */
+LsTime bound_last_gathers (const BoundComm *c, const BoundRank *rank);
+/* Behind the last backward, before the optimizer: what is left to reduce. */
+LsTime bound_reductions (const BoundComm *c, const BoundRank *rank);
 
 #endif
