@@ -167,9 +167,10 @@ backward_time (const Parts *x, const LsOperator *o)
   return MAX (i, beside_i) + MAX (w, beside_w) + exchange_time (x, o, o->ep == LS_EP_COMBINE, false);
 }
 
-/* Full recomputation of whole layers; the inside of attention; parts. */
+/* Full recomputation of whole layers; the inside of attention; parts. is_last: nothing behind it in its layer
+ * keeps anything. */
 static bool
-runs_again (const Parts *x, const LsOperator *o)
+runs_again (const Parts *x, const LsOperator *o, bool is_last)
 {
   if (!x->is_layer || x->s->recompute == LS_RECOMPUTE_NONE)
     return false;
@@ -180,7 +181,7 @@ runs_again (const Parts *x, const LsOperator *o)
         | (o->part == LS_MLP_PART_SHARED ? LS_RECOMPUTE_SHARED : 0);
     return x->s->recompute_parts & parts;
   }
-  bool may_stop_before = x->s->recompute_early_stop && o->saved_bytes == o->input_bytes;
+  bool may_stop_before = x->s->recompute_early_stop && is_last && o->saved_bytes == o->input_bytes;
   return x->s->recompute_method == LS_RECOMPUTE_UNIFORM && !may_stop_before;
 }
 
@@ -238,11 +239,11 @@ is_unit (const Parts *x)
 
 /* again: what of it does where outputs are kept by operator, else NULL. */
 static UnitOp
-unit_op (const Parts *x, const LsOperator *o, const LsOperator *again)
+unit_op (const Parts *x, const LsOperator *o, const LsOperator *again, bool is_last)
 {
   bool is_even = (!x->s->expert_load || !o->is_expert) /* else ranks differ, */
       && !(x->s->lengths && ls_operator_is_flash (o)); /* or micro-batches do */
-  UnitOp u = { .runs_again = again || runs_again (x, o) };
+  UnitOp u = { .runs_again = again || runs_again (x, o, is_last) };
   uint64_t numel = 0;
   if (is_even) {
     u.f = forward_time (x, o);
@@ -340,16 +341,27 @@ units_of (const Parts *x, const BoundPart *p)
   return u;
 }
 
+/* The last operator that keeps something; 0: none does. */
+static guint
+last_that_saves (const GArray *operators)
+{
+  guint last = 0;
+  for (guint i = 0; i < operators->len; i++)
+    last = g_array_index (operators, LsOperator, i).saved_bytes > 0 ? i : last;
+  return last;
+}
+
 static void
 add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
 {
   BoundPart p = { 0 };
   g_autoptr (GArray) again = x->is_layer ? ls_layer_again (x->model, x->s, &x->shard, operators) : NULL;
   g_autofree UnitOp *ops = g_new0 (UnitOp, operators->len + 1);
+  guint last_saving = last_that_saves (operators);
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *o = &g_array_index (operators, LsOperator, i);
     bool is_even = !x->s->expert_load || !o->is_expert;
-    ops[i] = unit_op (x, o, again ? &g_array_index (again, LsOperator, i) : NULL);
+    ops[i] = unit_op (x, o, again ? &g_array_index (again, LsOperator, i) : NULL, i >= last_saving);
     p.w += ops[i].w;
     p.kept += is_even ? kept_bytes (x, o) : 0;
     for (uint32_t n = 0; n < o->n_params && o->is_frozen; n++) {

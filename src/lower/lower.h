@@ -55,6 +55,8 @@ GArray *ls_layer_again (const LsModel *m, const LsStrategy *s, const LsShard *sh
 gboolean ls_strategy_balance (LsStrategy *s, const LsModel *m, const LsLowerCosts *costs, GError **error);
 /* The same with what is known of the parts; layers are to be balanced and not known yet. */
 void ls_strategy_set_balanced (LsStrategy *s, const LsModel *m, const LsPartTimes *times);
+/* The same with layers that were found before: [pp * vpp], copied. */
+void ls_strategy_set_layers (LsStrategy *s, const uint32_t *layers);
 
 /* Names of the kernels that copy around the collectives of FSDP; NULL ends them. */
 extern const char *const ls_fsdp_copies[];

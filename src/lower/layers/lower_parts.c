@@ -91,12 +91,19 @@ ls_strategy_balance (LsStrategy *s, const LsModel *m, const LsLowerCosts *costs,
 }
 
 void
-ls_strategy_set_balanced (LsStrategy *s, const LsModel *m, const LsPartTimes *times)
+ls_strategy_set_layers (LsStrategy *s, const uint32_t *layers)
 {
   s->n_layers_per_chunk = s->pp * s->vpp;
-  s->layers_per_chunk = g_new (uint32_t, s->n_layers_per_chunk);
+  s->layers_per_chunk = g_memdup2 (layers, s->n_layers_per_chunk * sizeof *layers);
   s->layers_are_found = true;
-  ls_balance_layers (m, s, times, s->layers_per_chunk);
+}
+
+void
+ls_strategy_set_balanced (LsStrategy *s, const LsModel *m, const LsPartTimes *times)
+{
+  g_autofree uint32_t *layers = g_new (uint32_t, (gsize) s->pp * s->vpp);
+  ls_balance_layers (m, s, times, layers);
+  ls_strategy_set_layers (s, layers);
 }
 
 GArray *
