@@ -4,15 +4,15 @@
  * FSDP. Of a pass that computes for t and gathers its units for g in all, one behind the other:
  *
  *     forward    max (t + copies out, g) behind the root's gather, as none begins before the pass does
- *     backward   max (t + copies, g less those ahead of it, what it reduces); gathers are ahead of what is
- *                computed by no more units than are prefetched (FSDP2), or a forward and its backward together
- *                take no less than the gathers of both (FSDP1)
+ *     backward   max (t + copies, g less those ahead of it, what it reduces); gathers are ahead of what
+ *                is computed by no more units than are prefetched (FSDP2), or a forward and its
+ *                backward together take no less than the gathers of both (FSDP1)
  *
  * Megatron-LM, without interleaving. Stages but the first have one bucket of experts and one of all else:
  *
  *     forward    the first waits for both gathers, each where it is first needed, with nothing beside them
- *     backward   the last is over before all else is reduced; experts are reduced before that, from where their
- *                first layer is done
+ *     backward   the last is over before all else is reduced; experts are reduced before that, from where
+ *                their first layer is done
  *
  * The first stage has many buckets: what takes longer than the pass itself counts.
  *

@@ -26,8 +26,8 @@ typedef struct {
 LsTime bound_tp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
 /* The same over the ranks with the same parameters. */
 LsTime bound_dp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
-/* The same over the experts of the rank with index 0, over the ranks that cut its experts, and over those with
- * the same parts of the same experts. */
+/* The same over the experts of the rank with index 0, over the ranks that cut its experts, and over those
+ * with the same parts of the same experts. */
 LsTime bound_ep_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
 LsTime bound_etp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
 LsTime bound_edp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
