@@ -70,11 +70,17 @@ balance_clear (Balance *b)
   g_free (b->before);
 }
 
-static void
+/* To its homes. The busiest of these. */
+static LsTime
 add_time (const Balance *b, uint32_t chunk, LsTime time)
 {
-  for (uint32_t i = 0; i < b->n_homes; i++)
-    b->total[b->home[chunk * b->n_homes + i]] += time;
+  LsTime most = 0;
+  for (uint32_t i = 0; i < b->n_homes; i++) {
+    LsTime *total = &b->total[b->home[chunk * b->n_homes + i]];
+    *total += time;
+    most = MAX (most, *total);
+  }
+  return most;
 }
 
 static LsTime
@@ -148,15 +154,17 @@ fill_evenly (const Balance *b, uint32_t n_layers)
 
 /* --- moving on ------------------------------------------------------------------------ */
 
+/* Not beyond a rank that takes longer than `most`, which is as bad as any. */
 static Score
-score (const Balance *b)
+score_within (const Balance *b, LsTime most)
 {
   Score s = { 0 };
   for (uint32_t r = 0; r < b->n_ranks; r++)
     b->total[r] = 0;
   for (uint32_t c = 0, first = 0; c < b->n; first += b->layers[c], c++) {
     LsTime t = ends_time (b, c) + b->before[first + b->layers[c]] - b->before[first];
-    add_time (b, c, t);
+    if (add_time (b, c, t) > most)
+      return (Score) { .rank = LS_TIME_NEVER };
     s.chunk = MAX (s.chunk, t);
     s.moment += (double) c * (double) t;
   }
@@ -184,14 +192,14 @@ is_better (Score a, Score b)
 static bool
 move_one (const Balance *b)
 {
-  Score best = score (b);
+  Score best = score_within (b, LS_TIME_NEVER);
   uint32_t from = b->n, to = b->n;
   for (uint32_t i = 0; i < b->n; i++)
     for (uint32_t k = 0; k < b->n; k++) {
       if (i == k || b->layers[i] <= (is_end (b, i) ? 0 : 1))
         continue;
       b->layers[i]--, b->layers[k]++;
-      Score s = score (b);
+      Score s = score_within (b, best.rank);
       b->layers[i]++, b->layers[k]--;
       if (!is_better (s, best))
         continue;
@@ -211,7 +219,7 @@ move_on (const Balance *b)
 {
   while (b->n <= MAX_MOVED && move_one (b))
     ;
-  return score (b);
+  return score_within (b, LS_TIME_NEVER);
 }
 
 /* From both beginnings: the better end. */
