@@ -219,6 +219,11 @@ static void
 set_fsdp (LaunchJob *job)
 {
   LsImport *import = job->import;
+  const LaunchOption *sharding = find (job, "sharding_strategy");
+  if (sharding)
+    option_tell_other (job, sharding->name,
+                       "1 2 3 4 5 FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD HYBRID_SHARD_ZERO2",
+                       "FULL_SHARD");
   const char *file = option_text (job, "fsdp_config");
   if (file)
     import_unknown (import, "what %s says of FSDP: it is not read", file);

@@ -128,6 +128,16 @@ option_is_off (const LaunchJob *job, const char *name)
 }
 
 void
+option_tell_other (const LaunchJob *job, const char *name, const char *words, const char *taken)
+{
+  const char *text = option_text (job, name);
+  g_autofree char *small = text ? g_ascii_strdown (text, -1) : NULL, *known = g_ascii_strdown (words, -1);
+  g_auto (GStrv) all = g_strsplit (known, " ", -1);
+  if (small && !g_strv_contains ((const char *const *) all, small))
+    import_unknown (job->import, "%s %s: taken for %s", name, text, taken);
+}
+
+void
 option_set_model (LaunchJob *job, const char *key, const char *value)
 {
   import_set_model (job->import, key, value, key);

@@ -195,6 +195,9 @@ bool option_is_none (const LaunchJob *job, const char *name);     /* given as fa
  * 0. Another text is told, and neither. */
 bool option_is_on (const LaunchJob *job, const char *name);
 bool option_is_off (const LaunchJob *job, const char *name);
+/* Tells a text that is none of the words that a rule knows, which have blanks between them, in any case: what
+ * the rule takes then is `taken`. */
+void option_tell_other (const LaunchJob *job, const char *name, const char *words, const char *taken);
 /* Sets a key of the model, as an option of that name would. */
 void option_set_model (LaunchJob *job, const char *key, const char *value);
 guint64 option_number (const LaunchJob *job, const char *name); /* 0: not given, or no number */

@@ -169,6 +169,8 @@ static void
 say_recompute (Automodel *a)
 {
   const char *how = text_of (a, "distributed.activation_checkpointing");
+  option_tell_other (&a->own, "distributed.activation_checkpointing",
+                     "full selective true false none yes no on off 0 1", "none");
   bool is_selective = how && strcmp (how, "selective") == 0, is_full = how && strcmp (how, "full") == 0;
   is_full = is_full || (!is_selective && is_on (a, "distributed.activation_checkpointing"));
   say (a, "activation_checkpoint.mode", is_selective ? "selective" : is_full ? "full" : "none");
@@ -240,6 +242,7 @@ set_sharding (Automodel *a)
 {
   LsImport *import = a->own.import;
   const char *how = text_of (a, "distributed.strategy"), *class = text_of (a, "distributed._target_");
+  option_tell_other (&a->own, "distributed.strategy", "fsdp2 ddp megatron_fsdp", "fsdp2");
   how = how ? how : class ? class : "fsdp2";
   if (g_ascii_strcasecmp (how, "ddp") == 0 || strstr (how, "DDPManager"))
     import_set_strategy (import, "dp_kind", "ddp", "distributed.strategy");

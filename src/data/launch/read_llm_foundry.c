@@ -320,6 +320,10 @@ set_fsdp (LaunchJob *job)
     import_infer (job->import, "dp_kind ddp: no fsdp_config");
     return;
   }
+  option_tell_other (job, "fsdp_config.sharding_strategy",
+                     "FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD HYBRID_SHARD_ZERO2 _HYBRID_SHARD_ZERO2",
+                     "FULL_SHARD");
+  option_tell_other (job, "fsdp_config.mixed_precision", "PURE DEFAULT", "PURE");
   bool is_none = kind && strcmp (kind, "NO_SHARD") == 0, is_grad = kind && strstr (kind, "SHARD_GRAD_OP");
   import_set_strategy (job->import, "dp_kind", "fsdp1", "fsdp_config");
   import_set_strategy (job->import, "zero",

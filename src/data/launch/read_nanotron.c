@@ -219,6 +219,8 @@ set_degrees (LaunchJob *job)
   const char *mode = option_text (job, "parallelism.tp_mode"),
              *engine = option_text (job, "parallelism.pp_engine");
   bool is_scatter = mode && g_ascii_strcasecmp (mode, "reduce_scatter") == 0;
+  option_tell_other (job, "parallelism.tp_mode", "all_reduce reduce_scatter", "all_reduce");
+  option_tell_other (job, "parallelism.pp_engine", "1f1b afab", "afab");
   option_default (job, "tp", "1");
   option_default (job, "pp", "1");
   option_default (job, "cp", "1");

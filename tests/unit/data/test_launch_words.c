@@ -342,6 +342,32 @@ switches_are_on_or_off (void)
       "dropout=false; linear_bias=false; position=learned; ?model.attn_config.rope so: expected true");
 }
 
+/* Of words that a rule knows another one is told, with what it is taken for. */
+static void
+words_of_another_sort_are_told (void)
+{
+  check_read ("nanotron",
+              "parallelism: {dp: 1, pp: 2, tp: 1, tp_mode: scatter, pp_engine: zb}\n"
+              "model:\n  model_config: {is_llama_config: true, hidden_size: 64}\n",
+              "sp=false; schedule=gpipe; ?parallelism.tp_mode scatter: taken for all_reduce; "
+              "?parallelism.pp_engine zb: taken for afab");
+  check_read ("llm-foundry",
+              "max_seq_len: 64\nglobal_train_batch_size: 8\nmodel: {name: mpt_causal_lm}\n"
+              "fsdp_config: {sharding_strategy: Full, mixed_precision: HALF}\n",
+              "zero=3; ?sharding_strategy Full: taken for FULL_SHARD; ?mixed_precision HALF: taken for PURE");
+  check_read ("accelerate", "distributed_type: FSDP\nfsdp_config: {fsdp_sharding_strategy: SHARD_ALL}\n",
+              "zero=3; ?fsdp_sharding_strategy SHARD_ALL: taken for FULL_SHARD");
+  check_read ("accelerate", "distributed_type: FSDP\nfsdp_config: {fsdp_sharding_strategy: shard_grad_op}\n",
+              "zero=2");
+  check_read ("NeMo AutoModel",
+              "model: {_target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained, "
+              "pretrained_model_name_or_path: Qwen/Qwen3-32B}\n"
+              "step_scheduler: {local_batch_size: 1, global_batch_size: 32}\n"
+              "distributed: {strategy: zero9, activation_checkpointing: partly}\n",
+              "recompute=none; ?distributed.strategy zero9: taken for fsdp2; "
+              "?activation_checkpointing partly: taken for none");
+}
+
 /* Where a value is wanted a mapping is told, also by a table that ignores all that it has no row for. */
 static void
 mappings_for_values_are_told (void)
@@ -376,8 +402,8 @@ mappings_for_values_are_told (void)
 }
 
 LS_TEST_SUITE (LS_TEST (switches_are_on_or_off), LS_TEST (mappings_for_values_are_told),
-               LS_TEST (names_are_kept_and_compared_alike), LS_TEST (the_last_holds),
-               LS_TEST (trees_are_dotted_names), LS_TEST (rows_fit_names),
+               LS_TEST (words_of_another_sort_are_told), LS_TEST (names_are_kept_and_compared_alike),
+               LS_TEST (the_last_holds), LS_TEST (trees_are_dotted_names), LS_TEST (rows_fit_names),
                LS_TEST (words_are_expanded_as_a_shell_does), LS_TEST (arithmetic_has_the_rules_of_c),
                LS_TEST (what_only_a_run_knows_is_a_hole), LS_TEST (branches_that_are_decided_are_taken),
                LS_TEST (loops_over_words_are_run), LS_TEST (branches_that_are_not_decided_leave_holes),
