@@ -36,6 +36,7 @@ static const LsField common[] = {
   UINT ("num_key_value_heads", kv_heads, 65536),
   UINT ("num_kv_heads", kv_heads, 65536),
   UINT ("n_head_kv", kv_heads, 65536),
+  UINT ("n_shared_head", heads_per_kv, 65536),
   UINT ("head_dim", head_dim, 1 << 20),
   UINT ("kv_channels", head_dim, 1 << 20),
   UINT ("intermediate_size", ffn, 1 << 22),

@@ -19,6 +19,7 @@ typedef struct {
   char *activation;
   uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, seq;
   uint32_t embedding_width; /* opt */
+  uint32_t heads_per_kv;    /* plamo: heads of queries to one of keys and values */
   uint32_t expansion;       /* mpt: ffn / hidden */
   uint32_t rotary_dim;
   double rotary_share; /* of head_dim */

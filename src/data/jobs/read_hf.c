@@ -94,12 +94,15 @@ check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagLi
   return true;
 }
 
-/* Falcon: one shared head, groups, or as many as there are queries. */
+/* Falcon: one shared head, groups, or as many as there are queries. PLaMo: one for so many, rounded up,
+ * whatever num_key_value_heads says. */
 static uint32_t
 kv_heads (const HfFamily *f, const HfConfig *c)
 {
   if (f->kv_by_flag && !c->grouped_query)
     return c->multi_query ? 1 : c->heads;
+  if (c->heads_per_kv > 0)
+    return (c->heads + c->heads_per_kv - 1) / c->heads_per_kv;
   return c->kv_heads ? c->kv_heads : c->heads;
 }
 

@@ -1,4 +1,5 @@
-/* Pins lists of a config.json that say of each layer whether it has an indexer, and whether it has experts. */
+/* Pins lists of a config.json that say of each layer whether it has an indexer, and whether it has experts; and
+ * types whose own keys count heads, experts and norms in other words, or that are refused with the reason. */
 #include "ls_test.h"
 
 #include <string.h>
@@ -48,4 +49,102 @@ lists_say_which_layers_choose_and_have_experts (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (lists_say_which_layers_choose_and_have_experts))
+#define HY                                                                                                   \
+  "\"model_type\":\"hy_v3\",\"hidden_size\":4096,\"intermediate_size\":13312,\"num_experts\":192,"           \
+  "\"moe_intermediate_size\":1536,\"num_experts_per_tok\":8,\"num_shared_experts\":1,"                       \
+  "\"num_hidden_layers\":80,\"num_attention_heads\":64,\"num_key_value_heads\":8,"                           \
+  "\"head_dim\":128,\"vocab_size\":120832"
+
+/* Weights of one config.json; 0: refused. */
+static uint64_t
+params_of (const char *keys, uint64_t *ret_active, char **ret_said)
+{
+  LsModel m = { 0 };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *text = g_strdup_printf ("{%s}", keys);
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+  bool ok = doc && ls_model_read (doc, &m, NULL, diags);
+  uint64_t params = ok ? ls_model_params (&m, m.vocab) : 0;
+  *ret_active = ok ? ls_model_active_params (&m, m.vocab) : 0;
+  *ret_said = ls_diag_list_format (diags);
+  ls_model_clear (&m);
+  return params;
+}
+
+/* Counts of the publishers' code: PLaMo-13B (its file says 40 heads of keys and values, of which it has
+ * five), Klear-46B-A2.5B, GPT (116,534,784 and a norm at the end), North Mini Code (its name says 30 B and 3 B
+ * active). */
+static void
+other_words_count_the_same (void)
+{
+  static const struct {
+    const char *keys;
+    uint64_t total, active;
+  } cases[] = {
+    { "\"model_type\":\"plamo\",\"hidden_size\":5120,\"intermediate_size\":16640,\"n_shared_head\":8,"
+      "\"num_attention_heads\":40,\"num_hidden_layers\":40,\"num_key_value_heads\":40,"
+      "\"max_position_embeddings\":4096,\"vocab_size\":50432",
+      13099545600, 13099545600 },
+    { "\"model_type\":\"Klear\",\"hidden_size\":2048,\"intermediate_size\":8064,"
+      "\"moe_intermediate_size\":896,\"n_shared_experts\":1,\"num_attention_heads\":32,"
+      "\"num_experts\":256,\"num_experts_per_tok\":8,\"num_hidden_layers\":32,"
+      "\"num_key_value_heads\":4,\"head_dim\":64,\"vocab_size\":151936,\"mlp_only_layers\":[]",
+      46214551552, 2526681088 },
+    { "\"model_type\":\"openai-gpt\",\"afn\":\"gelu\",\"n_embd\":768,\"n_head\":12,\"n_layer\":12,"
+      "\"n_positions\":512,\"vocab_size\":40478",
+      116536320, 116536320 },
+    { "\"model_type\":\"cohere2_moe\",\"hidden_size\":2048,\"head_dim\":128,\"num_hidden_layers\":49,"
+      "\"intermediate_size\":768,\"prefix_dense_intermediate_size\":3072,\"num_attention_heads\":32,"
+      "\"num_key_value_heads\":4,\"vocab_size\":262144,\"num_experts\":128,\"num_experts_per_tok\":8,"
+      "\"num_shared_experts\":0,\"first_k_dense_replace\":1,\"sliding_window\":4096",
+      30484303872, 3305213952 },
+    { "\"model_type\":\"telechat\",\"hidden_size\":4096,\"ffn_hidden_size\":12288,\"n_layer\":30,"
+      "\"n_head\":32,\"vocab_size\":131072,\"seq_length\":8192",
+      7617105920, 7617105920 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    uint64_t active;
+    g_autofree char *said = NULL;
+    LS_CHECK_INT (params_of (cases[i].keys, &active, &said), ==, cases[i].total);
+    LS_CHECK_INT (active, ==, cases[i].active);
+  }
+}
+
+/* Two norms of 128 in each of 80 layers, which qk_norm has or not. */
+static void
+norms_of_queries_and_keys_may_be_off (void)
+{
+  uint64_t active;
+  g_autofree char *said = NULL, *also = NULL;
+  uint64_t with = params_of (HY, &active, &said),
+           without = params_of (HY ",\"qk_norm\":false", &active, &also);
+  LS_CHECK_INT (with - without, ==, 80 * 2 * 128);
+}
+
+/* Not as an unknown type, but by what cannot be simulated. */
+static void
+what_is_refused_says_why (void)
+{
+  static const struct {
+    const char *keys, *said;
+  } cases[] = {
+    { "\"model_type\":\"ernie4_5_moe_vl\"", "two sets of experts" },
+    { "\"model_type\":\"baichuan_m1\"", "a convolution mixes" },
+    { "\"model_type\":\"longcat_flash_ngram\"", "embeddings of several tokens" },
+    { "\"model_type\":\"iquestloopcoder\"", "passes twice" },
+    { "\"model_type\":\"laguna\"", "heads of queries one by one" },
+    { "\"model_type\":\"bailing_hybrid\",\"short_conv_kernel_size\":4", "gated latent attention" },
+    { "\"model_type\":\"gpt2\",\"architectures\":[\"GPT2LMHeadCustomModel\"],"
+      "\"attention_head_type\":\"multiquery\"",
+      "expected gpt_bigcode" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    uint64_t active;
+    g_autofree char *said = NULL;
+    LS_CHECK_INT (params_of (cases[i].keys, &active, &said), ==, 0);
+    ls_check_impl (strstr (said, cases[i].said) != NULL, __FILE__, __LINE__, "%s: %s", cases[i].keys, said);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (lists_say_which_layers_choose_and_have_experts), LS_TEST (other_words_count_the_same),
+               LS_TEST (norms_of_queries_and_keys_may_be_off), LS_TEST (what_is_refused_says_why))
