@@ -59,7 +59,7 @@ read_layer_types (const LsJsonDoc *doc, const cJSON *list, Layers *l, LsDiagList
   cJSON_ArrayForEach (type, list)
   {
     const char *name = cJSON_GetStringValue (type);
-    bool is_full = g_strcmp0 (name, "full_attention") == 0;
+    bool is_full = g_strcmp0 (name, "full_attention") == 0 || g_strcmp0 (name, "attention") == 0;
     if (!is_full && (!name || !g_strv_contains (windowed, name)))
       return hf_refuse (
           doc, type, diags,
@@ -339,6 +339,16 @@ compressed_pattern (const LsJsonDoc *doc, const HfConfig *c, LsDiagList *diags)
   return g_steal_pointer (&pattern);
 }
 
+/* A file of a type with mixers whose layers all have attention: granite-4.0-micro. */
+static void
+drop_mixer (LsModel *m)
+{
+  g_clear_pointer (&m->layer_pattern, g_free);
+  m->mixer = LS_MIXER_NONE;
+  m->mixer_heads = m->mixer_head_dim = m->mixer_groups = m->mixer_state = m->mixer_conv = m->mixer_chunk = 0;
+  m->mixer_full_gate = false;
+}
+
 bool
 hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, LsDiagList *diags)
 {
@@ -351,6 +361,10 @@ hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsMo
   m->layer_pattern = find_pattern (doc, f, c, diags);
   if (!m->layer_pattern)
     return false;
+  if (strspn (m->layer_pattern, "A") == strlen (m->layer_pattern)) {
+    drop_mixer (m);
+    return true;
+  }
   if (f->halves && !strchr (m->layer_pattern, 'e')) { /* the file may say how many there would be */
     m->n_experts = m->top_k = m->expert_ffn = m->expert_latent = m->shared_ffn = m->moe_every = 0;
     m->expert_groups = m->top_groups = 0;
