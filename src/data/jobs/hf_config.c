@@ -147,6 +147,7 @@ static const LsField common[] = {
   SHARE ("residual_dropout", dropout),
   SHARE ("hidden_dropout", dropout),
   SHARE ("dropout_rate", dropout),
+  { "position_embedding_type", LS_FIELD_STRING, offsetof (HfConfig, position) },
   { "hidden_act", LS_FIELD_STRING, offsetof (HfConfig, activation) },
   { "mlp_hidden_act", LS_FIELD_STRING, offsetof (HfConfig, activation) },
   { "hidden_activation", LS_FIELD_STRING, offsetof (HfConfig, activation) },

@@ -16,7 +16,7 @@
 
 /* What the types have in common; keys have several spellings. */
 typedef struct {
-  char *activation;
+  char *activation, *position; /* position: rope, nope, alibi, or what the type has */
   uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, seq;
   uint32_t embedding_width; /* opt */
   uint32_t heads_per_kv;    /* plamo: heads of queries to one of keys and values */

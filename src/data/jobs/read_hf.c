@@ -199,6 +199,15 @@ set_window_heads (const HfConfig *c, LsModel *m)
   m->window_head_dim = head_dim != m->head_dim ? head_dim : 0;
 }
 
+static LsPosition
+position (const HfFamily *f, const HfConfig *c)
+{
+  return c->alibi || g_strcmp0 (c->position, "alibi") == 0 ? LS_POSITION_ALIBI
+      : g_strcmp0 (c->position, "rope") == 0               ? LS_POSITION_ROPE
+      : g_strcmp0 (c->position, "nope") == 0               ? LS_POSITION_NONE
+                                                           : f->model.position;
+}
+
 static LsModel
 to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
 {
@@ -216,7 +225,7 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   m.vocab = c->vocab;
   m.seq = c->seq;
   m.mlp = activation (f, c);
-  m.position = c->alibi ? LS_POSITION_ALIBI : m.position;
+  m.position = position (f, c);
   m.attention = LS_ATTENTION_FLASH;
   m.attention_gate |= c->attention_gate;
   m.qk_norm = c->qk_norm;
@@ -333,10 +342,15 @@ is_known_activation (const char *name)
 static void
 note_assumptions (const HfFamily *f, const HfConfig *c, GPtrArray *notes)
 {
+  static const char *const positions[] = { "alibi", "nope", "rope", NULL };
   g_ptr_array_add (notes,
                    g_strdup_printf ("sequences of %u tokens, the longest position; " LENGTH_REMEDY, c->seq));
   if (c->activation && !is_known_activation (c->activation))
     note (notes, "the activation is taken to cost as much as GELU or SiLU");
+  if (c->position && !g_strv_contains (positions, c->position))
+    g_ptr_array_add (notes,
+                     g_strdup_printf ("position_embedding_type %s is not known: taken as others of %s",
+                                      c->position, f->model_type));
   if (c->zero_experts > 0)
     g_ptr_array_add (notes,
                      g_strdup_printf ("a token is sent to %u experts, zero_expert_num of which do "
@@ -407,6 +421,7 @@ read_text_model (const LsJsonDoc *doc, const LsJsonDoc *outer, LsModel *ret_mode
   };
   bool ok = read_config (doc, f, &c, ret_model, unread, diags);
   g_free (c.activation);
+  g_free (c.position);
   return ok;
 }
 

@@ -127,6 +127,38 @@ norms_of_queries_and_keys_may_be_off (void)
   LS_CHECK_INT (with - without, ==, 80 * 2 * 128);
 }
 
+/* Of granitemoehybrid some have rope, which position_embedding_type says. */
+static void
+positions_are_as_the_file_says (void)
+{
+  static const struct {
+    const char *key;
+    LsPosition position;
+    guint n_notes;
+  } cases[] = {
+    { "", LS_POSITION_NONE, 1 },
+    { ",\"position_embedding_type\":\"rope\"", LS_POSITION_ROPE, 1 },
+    { ",\"position_embedding_type\":\"nope\"", LS_POSITION_NONE, 1 },
+    { ",\"position_embedding_type\":\"rope_gptj\"", LS_POSITION_NONE, 2 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    LsModel m = { 0 };
+    g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autofree char *text = g_strdup_printf (
+        "{\"model_type\":\"granitemoehybrid\",\"hidden_size\":2560,\"shared_intermediate_size\":8192,"
+        "\"intermediate_size\":8192,\"num_attention_heads\":40,\"num_hidden_layers\":2,\"vocab_size\":100352,"
+        "\"num_local_experts\":0,\"max_position_embeddings\":4096,"
+        "\"layer_types\":[\"attention\",\"attention\"]%s}",
+        cases[i].key);
+    g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+    LS_CHECK (doc && ls_model_read (doc, &m, notes, diags));
+    LS_CHECK_INT (m.position, ==, cases[i].position);
+    LS_CHECK_INT (notes->len, ==, cases[i].n_notes); /* the length of sequences, and what is not known */
+    ls_model_clear (&m);
+  }
+}
+
 /* Not as an unknown type, but by what cannot be simulated. */
 static void
 what_is_refused_says_why (void)
@@ -153,4 +185,5 @@ what_is_refused_says_why (void)
 }
 
 LS_TEST_SUITE (LS_TEST (lists_say_which_layers_choose_and_have_experts), LS_TEST (other_words_count_the_same),
-               LS_TEST (norms_of_queries_and_keys_may_be_off), LS_TEST (what_is_refused_says_why))
+               LS_TEST (norms_of_queries_and_keys_may_be_off), LS_TEST (positions_are_as_the_file_says),
+               LS_TEST (what_is_refused_says_why))
