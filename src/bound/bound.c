@@ -193,6 +193,7 @@ chunk_part (const LsBounds *b, const Entry *e, uint32_t stage, uint32_t n)
     p.n_frozen_experts += n_layers_of * l->n_frozen_experts;
     p.n_nf4 += n_layers_of * l->n_nf4;
     p.kept += n_layers_of * l->kept;
+    p.n_most = MAX (p.n_most, l->n_params);
     p.n_persistent += n_layers_of * l->n_persistent;
     p.n_persistent_experts += n_layers_of * l->n_persistent_experts;
     p.w += (LsTime) n_layers_of * l->w;
@@ -207,6 +208,7 @@ chunk_part (const LsBounds *b, const Entry *e, uint32_t stage, uint32_t n)
     p.w += q->w;
     p.reduce += q->reduce;
     p.n_params += q->n_params;
+    p.n_most = MAX (p.n_most, q->n_params);
     p.n_persistent += q->n_persistent;
     p.n_frozen += q->n_frozen;
     p.units.root = MAX (p.units.root, q->units.root); /* both are gathered as one */
@@ -344,6 +346,7 @@ rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const 
     r.sum.reduce += p.reduce;
     r.sum.n_params += p.n_params;
     r.sum.n_expert += p.n_expert;
+    r.sum.n_most = MAX (r.sum.n_most, p.n_most);
     r.sum.n_persistent += p.n_persistent;
     r.sum.n_persistent_experts += p.n_persistent_experts;
     r.sum.n_frozen += p.n_frozen;

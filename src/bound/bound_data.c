@@ -5,8 +5,9 @@
  *
  *     forward    max (t + copies out, g) behind the root's gather, as none begins before the pass does
  *     backward   max (t + copies, g less those ahead of it, what it reduces); gathers are ahead of what
- *                is computed by no more units than are prefetched (FSDP2), or a forward and its
- *                backward together take no less than the gathers of both (FSDP1)
+ *                is computed by no more units than are prefetched (FSDP2; if it is one, it begins behind
+ *                the copy of the one before), or a forward and its backward together take no less than
+ *                the gathers of both (FSDP1)
  *
  * Megatron-LM, without interleaving. Stages but the first have one bucket of experts and one of all else:
  *
@@ -16,8 +17,8 @@
  *
  * The first stage has many buckets: what takes longer than the pass itself counts.
  *
- * DeepSpeed's ZeRO-3. A forward gathers what is not persistent, none of it before the pass begins; gradients
- * are reduced in each backward. What a backward gathers counts as nothing: it may be there still.
+ * DeepSpeed's ZeRO-3. A pass gathers what is not persistent, none of it before it begins, but for what a
+ * backward finds there still (lower_zero3.h); gradients are reduced in each backward.
  *
  * Worked example. A backward of 30 ms, of which the first layer takes 8; experts' gradients take 40 ms to
  * reduce, all others 5: they are reduced 40 + 5 - 8 = 37 ms behind the backward. */
@@ -70,10 +71,12 @@ backward_time (const LsStrategy *s, const BoundPart *chunk, bool reduces)
          left = is_fsdp2 (s) ? u->gather - n_ahead * u->most
       : s->pp == 1           ? 2 * u->gather - MAX (chunk->f, u->gather)
                              : 0;
-  LsTime time = gathers ? MAX (0, left - chunk->b) : 0;
+  LsTime copied_in = reduces ? u->copy_in : 0, time = copies + copied_in;
+  if (gathers) /* one ahead begins behind the copy of the one before */
+    time = MAX (time, left - chunk->b + (n_ahead == 1 ? copies : 0));
   if (reduces)
     time = MAX (time, u->reduce - chunk->b);
-  return s->ep_overlap ? 0 : MAX (time, copies + (reduces ? u->copy_in : 0));
+  return s->ep_overlap ? 0 : time;
 }
 
 LsTime
@@ -94,6 +97,21 @@ bound_fsdp_passes (const LsStrategy *s, const BoundPart *chunk, uint32_t n_mb)
 
 /* --- DeepSpeed ----------------------------------------------------------------------------- */
 
+static LsTime
+zero3_gathers_time (const BoundComm *c, uint64_t n_others, uint64_t n_experts)
+{
+  uint64_t size = c->s->fp8_params ? 1 : 2;
+  return bound_dp_time (c, LS_COLL_ALL_GATHER, n_others * size)
+      + bound_edp_time (c, LS_COLL_ALL_GATHER, n_experts * size);
+}
+
+/* At most, what a backward finds gathered: to be used again soon, fetched ahead or passed over. */
+static uint64_t
+most_left_over (const LsStrategy *s, const BoundPart *p)
+{
+  return s->max_reuse_distance + s->max_live_params + s->prefetch_bucket + 2 * p->n_most;
+}
+
 LsTime
 bound_zero3_passes (const BoundComm *c, const BoundPart *p, uint32_t n_mb)
 {
@@ -102,12 +120,12 @@ bound_zero3_passes (const BoundComm *c, const BoundPart *p, uint32_t n_mb)
       || s->offload != LS_OFFLOAD_NONE || s->ep_overlap)
     return 0;
   uint64_t n_experts = p->n_expert - p->n_persistent_experts, n = p->n_params - p->n_expert - p->n_persistent,
-           size = s->fp8_params ? 1 : 2, grad = s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
-  LsTime gather = bound_dp_time (c, LS_COLL_ALL_GATHER, n * size)
-      + bound_edp_time (c, LS_COLL_ALL_GATHER, n_experts * size),
+           left = most_left_over (s, p), grad = s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
+  LsTime gather = zero3_gathers_time (c, n, n_experts),
+         again = zero3_gathers_time (c, n - MIN (n, left), n_experts - MIN (n_experts, left)),
          reduce = bound_dp_time (c, LS_COLL_REDUCE_SCATTER, (p->n_params - p->n_expert) * grad)
       + bound_edp_time (c, LS_COLL_REDUCE_SCATTER, p->n_expert * grad);
-  return (LsTime) n_mb * (MAX (0, gather - p->f) + MAX (0, reduce - p->b));
+  return (LsTime) n_mb * (MAX (0, gather - p->f) + MAX (0, MAX (reduce, again) - p->b));
 }
 
 /* --- Megatron-LM --------------------------------------------------------------------------- */

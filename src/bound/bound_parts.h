@@ -54,6 +54,7 @@ typedef struct {
   uint64_t n_params, n_expert;                 /* the latter of the former: experts; those that learn */
   uint64_t n_frozen, n_frozen_experts, n_nf4;  /* that do not; the others of the first */
   uint64_t n_persistent, n_persistent_experts; /* of those that learn: never cut by DeepSpeed's ZeRO-3 */
+  uint64_t n_most;                             /* of them in a layer, or beside all layers             */
   uint64_t kept;                               /* bytes from forward to backward */
   LsTime w;                                    /* of b: what a split backward does last, at most */
   BoundUnits units;

@@ -186,8 +186,39 @@ bounds_are_below_jobs_that_gather_units (void)
              "tp", "1,2", "cp", "1,2", "vpp", "1,2", "seq", "128,2048", "dp-kind", "fsdp2", "zero", "2,3",
              "grad-sync", "each,last", "grad-dtype", "bf16,fp32", "grad-norm", "0,1", "recompute",
              "none,full", "reshard-after-forward", "auto,0,1", "layers-per-unit", "1,2", "schedule",
-             "1f1b,interleaved-1f1b,gpipe,zb-h1,zbv,looped-bfs");
-  check_bounds (&spec, 97);
+             "1f1b,interleaved-1f1b,gpipe,zb-h1,zbv,looped-bfs", "host-launch", "0us");
+  check_bounds (&spec, 61);
+  ls_sweep_spec_clear (&spec);
+}
+
+/* DeepSpeed's ZeRO-3 on short sequences, where gathers and reductions are most of a step: with parameters that
+ * go as soon as they are used, some that stay, and all that stay. */
+static void
+bounds_are_below_jobs_that_gather_each_parameter (void)
+{
+  static const char *const models[] = { "tiny", "tiny-moe" };
+  for (guint i = 0; i < G_N_ELEMENTS (models); i++) {
+    LsSweepSpec spec;
+    SPEC_INIT (&spec, "model", models[i], "gpus", "8", "global-batch", "16", "micro-batch", "1,4", "pp", "1",
+               "tp", "1,2", "seq", "128,2048", "dp-kind", "deepspeed", "zero", "3", "recompute", "none,full",
+               "max-live-params", "1,5000000,1000000000", "max-reuse-distance", "1,3000000,1000000000",
+               "host-launch", "0us", "prefetch-bucket", "1,4000000", "persistence-threshold", "1,100000");
+    check_bounds (&spec, 17);
+    ls_sweep_spec_clear (&spec);
+  }
+}
+
+/* The stages of Megatron-LM wait for parameters and reductions that nothing is beside, on short sequences most
+ * of a step: with experts, whose parts of a stage are apart, and weight gradients that come last. */
+static void
+bounds_are_below_jobs_of_stages_that_wait_for_parameters (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, "model", "tiny-moe", "gpus", "8", "global-batch", "8,32", "micro-batch", "1", "pp",
+             "1,2,4", "tp", "1,2", "etp", "1,2", "ep", "1,2", "seq", "128", "dp-kind", "megatron", "zero",
+             "0,1", "dp-overlap", "0,1", "gather-overlap", "0,1", "grad-dtype", "bf16,fp32", "grad-norm",
+             "0,1", "schedule", "none,1f1b,zb-h1,gpipe", "recompute", "none", "host-launch", "0us");
+  check_bounds (&spec, 17);
   ls_sweep_spec_clear (&spec);
 }
 
@@ -419,7 +450,10 @@ LS_TEST_SUITE_WITH (
     LS_TEST (bounds_are_below_passes_side_by_side), LS_TEST (bounds_are_below_shared_experts_beside),
     LS_TEST (bounds_are_below_jobs_of_uneven_chunks), LS_TEST (bounds_are_below_jobs_on_a_torus),
     LS_TEST (bounds_are_below_jobs_that_end_in_a_reduction),
-    LS_TEST (bounds_are_below_jobs_that_gather_units), LS_TEST (bounds_are_below_jobs_of_listed_knobs),
-    LS_TEST (bounds_are_below_jobs_of_listed_kernels), LS_TEST (bounds_are_below_jobs_in_any_order),
-    LS_TEST (bounds_are_below_jobs_that_keep_outputs), LS_TEST (bounds_hold_what_runs_again),
-    LS_TEST (bounds_are_below_jobs_with_adapters), LS_TEST (bounds_are_below_jobs_with_documents))
+    LS_TEST (bounds_are_below_jobs_that_gather_units),
+    LS_TEST (bounds_are_below_jobs_that_gather_each_parameter),
+    LS_TEST (bounds_are_below_jobs_of_stages_that_wait_for_parameters),
+    LS_TEST (bounds_are_below_jobs_of_listed_knobs), LS_TEST (bounds_are_below_jobs_of_listed_kernels),
+    LS_TEST (bounds_are_below_jobs_in_any_order), LS_TEST (bounds_are_below_jobs_that_keep_outputs),
+    LS_TEST (bounds_hold_what_runs_again), LS_TEST (bounds_are_below_jobs_with_adapters),
+    LS_TEST (bounds_are_below_jobs_with_documents))
