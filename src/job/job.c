@@ -239,9 +239,24 @@ ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOp
                               ret_hardware, error);
 }
 
+/* The cost of its allocator near the limit of the memory. */
 static LsJobResult *
-run (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options, bool is_plain,
-     double *ret_cost_share, GError **error)
+settle_allocator (LsJobResult *run, const LsHardware *hardware, const LsRunOptions *options,
+                  double *ret_cost_share, GError **error)
+{
+  g_autoptr (LsJobResult) r = run;
+  LsRunOptions own = *options;
+  LsHardware chosen;
+  if (!r || !ls_job_hardware (r, hardware, options, &chosen, error))
+    return NULL;
+  ls_job_host (hardware, &r->strategy, &own.host);
+  gboolean is_settled = ls_job_settle_retries (r, &chosen, &own, ret_cost_share, error);
+  return is_settled ? g_steal_pointer (&r) : NULL;
+}
+
+LsJobResult *
+ls_job_run_plain (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
+                  double *ret_cost_share, GError **error)
 {
   g_autoptr (LsJobResult) r = prepared;
   if (!r)
@@ -253,32 +268,22 @@ run (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *opti
   ls_job_host (hardware, &r->strategy, &own.host);
   r->timeline
       = ls_run (r->plan, r->cluster, &chosen.calibration, &hardware->nccl, &own, ret_cost_share, error);
-  if (!r->timeline || !check_duration (r->timeline, error))
-    return NULL;
-  bool is_settled = is_plain || ls_job_settle_retries (r, &chosen, &own, ret_cost_share, error);
-  return is_settled ? g_steal_pointer (&r) : NULL;
+  return r->timeline && check_duration (r->timeline, error) ? g_steal_pointer (&r) : NULL;
 }
 
 LsJobResult *
 ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
                      double *ret_cost_share, GError **error)
 {
-  return run (prepared, hardware, options, false, ret_cost_share, error);
+  LsJobResult *r = ls_job_run_plain (prepared, hardware, options, ret_cost_share, error);
+  return settle_allocator (r, hardware, options, ret_cost_share, error);
 }
 
 LsJobResult *
-ls_job_run_plain (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
-                  double *ret_cost_share, GError **error)
+ls_job_simulate_rest (LsJobResult *plain, const LsHardware *hardware, const LsRunOptions *options,
+                      double cost_share[4], GError **error)
 {
-  return run (prepared, hardware, options, true, ret_cost_share, error);
-}
-
-LsJobResult *
-ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
-                          GError **error)
-{
-  double cost_share[4];
-  g_autoptr (LsJobResult) r = ls_job_run_prepared (prepared, hardware, options, cost_share, error);
+  g_autoptr (LsJobResult) r = settle_allocator (plain, hardware, options, cost_share, error);
   if (!r)
     return NULL;
   double kernels_s = cost_share[0] + cost_share[1] + cost_share[2];
@@ -293,6 +298,15 @@ ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, con
   ls_report_init (&r->report, r->timeline, r->memory, model, &r->strategy, r->cluster, cost_share);
   r->report.retries = r->retries;
   return g_steal_pointer (&r);
+}
+
+LsJobResult *
+ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
+                          GError **error)
+{
+  double cost_share[4];
+  LsJobResult *plain = ls_job_run_plain (prepared, hardware, options, cost_share, error);
+  return ls_job_simulate_rest (plain, hardware, options, cost_share, error);
 }
 
 LsTime

@@ -129,11 +129,15 @@ run_new (LsSweepSpec *spec)
   x->groups = g_array_new (FALSE, TRUE, sizeof (Group));
   x->front = g_array_new (FALSE, FALSE, sizeof (guint));
   x->known = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
-  x->figures = g_hash_table_new_full (g_direct_hash, g_direct_equal, NULL, g_free);
+  x->answers = g_hash_table_new_full (g_direct_hash, g_direct_equal, NULL, g_free);
   x->ideas = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   x->threshold = INFINITY;
   x->confirmed = g_ptr_array_new ();
+  x->ran = g_ptr_array_new ();
+  x->hope = INFINITY;
+  x->stretch = 1;
   x->paces = g_array_new (FALSE, FALSE, sizeof (double));
+  x->ran_paces = g_array_new (FALSE, FALSE, sizeof (double));
   if (spec->time_limit > 0)
     x->deadline = x->started + spec->time_limit / LS_US;
   return x;
@@ -150,7 +154,7 @@ ls_sweep_run_free (LsSweepRun *x)
   g_clear_pointer (&x->report.groups, g_array_unref);
   ls_journal_close (x->journal);
   g_hash_table_unref (x->known);
-  g_hash_table_unref (x->figures);
+  g_hash_table_unref (x->answers);
   g_hash_table_unref (x->ideas);
   ls_sweep_none_free (x->report.none);
   g_clear_error (&x->error);
@@ -161,7 +165,9 @@ ls_sweep_run_free (LsSweepRun *x)
   g_array_unref (x->groups);
   g_array_unref (x->front);
   g_ptr_array_unref (x->confirmed);
+  g_ptr_array_unref (x->ran);
   g_array_unref (x->paces);
+  g_array_unref (x->ran_paces);
   for (int kind = 0; kind < LS_N_DP_KINDS; kind++) {
     ls_headroom_clear (&x->headroom[kind]);
     ls_strategy_clear (&x->base[kind]);
@@ -369,6 +375,7 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
     return g_steal_pointer (&x);
   }
   sweep_enumerate (x);
+  sweep_begin_search (x);
   if (!workers_gather (x, error))
     return NULL;
   if (x->candidates->len == 0 && x->report.counts.infeasible == 0 && x->over_budget) {

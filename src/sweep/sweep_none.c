@@ -33,7 +33,7 @@ needed_by (const LsSweepRun *x, uint64_t index)
 {
   Work w = { .index = index, .kind = WORK_CONFIRM };
   work_do (x, &w);
-  return w.status == TRY_ILLEGAL ? 0 : w.memory_bytes;
+  return w.confirmed.status == TRY_ILLEGAL ? 0 : w.confirmed.memory_bytes;
 }
 
 static uint64_t

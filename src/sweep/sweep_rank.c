@@ -201,7 +201,8 @@ fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow 
 static const Figures *
 figures_of (const LsSweepRun *x, const Candidate *c)
 {
-  return g_hash_table_lookup (x->figures, GUINT_TO_POINTER ((guint) (c - candidate_at (x, 0))));
+  const Confirmation *known = sweep_answer (x, c);
+  return known && known->status == TRY_DONE ? &known->figures : NULL;
 }
 
 /* Of the same group and idea. */

@@ -86,15 +86,15 @@ sweep_ranking (LsSweepRun *x, const Group *g)
 /* --- the limit and the front -------------------------------------------------------------------- */
 
 static double *
-paces_of_idea (const LsSweepRun *x, uint32_t idea)
+of_idea (const GArray *paces, uint32_t idea)
 {
-  return &g_array_index (x->paces, double, idea *N_OF_IDEA);
+  return &g_array_index (paces, double, idea *N_OF_IDEA);
 }
 
 static void
-add_pace (LsSweepRun *x, const Candidate *c)
+add_pace (const GArray *paces, const Candidate *c)
 {
-  double *best = paces_of_idea (x, c->idea), pace = sweep_paced (c);
+  double *best = of_idea (paces, c->idea), pace = sweep_paced (c);
   for (guint i = 0; i < N_OF_IDEA; i++)
     if (pace < best[i]) {
       double worse = best[i];
@@ -105,12 +105,12 @@ add_pace (LsSweepRun *x, const Candidate *c)
 
 /* The best of the `top`th best idea; INFINITY: there are fewer. */
 static double
-find_limit (LsSweepRun *x)
+find_limit (const LsSweepRun *x, GPtrArray *list)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
-  g_ptr_array_sort (x->confirmed, compare_paces);
-  for (guint i = 0; i < x->confirmed->len; i++) {
-    const Candidate *c = x->confirmed->pdata[i];
+  g_ptr_array_sort (list, compare_paces);
+  for (guint i = 0; i < list->len; i++) {
+    const Candidate *c = list->pdata[i];
     g_hash_table_add (seen, GUINT_TO_POINTER (c->idea));
     if (g_hash_table_size (seen) == x->spec->top)
       return sweep_paced (c);
@@ -124,9 +124,32 @@ update_limit (LsSweepRun *x, Group *g, Candidate **wave, guint n)
   for (guint i = 0; i < n; i++)
     if (wave[i]->is_confirmed) {
       g_ptr_array_add (x->confirmed, wave[i]);
-      add_pace (x, wave[i]);
+      add_pace (x->paces, wave[i]);
     }
-  g->limit = find_limit (x);
+  g->limit = find_limit (x, x->confirmed);
+}
+
+/* What is to be hoped for, from those that ran. */
+static void
+update_hope (LsSweepRun *x, Candidate **wave, guint n)
+{
+  for (guint i = 0; i < n; i++) {
+    const Candidate *c = wave[i];
+    if ((c->status != TRY_RAN && c->status != TRY_DONE) || c->is_confirmed)
+      continue;
+    g_ptr_array_add (x->ran, wave[i]);
+    add_pace (x->ran_paces, c);
+    double stretch = c->least > 0 ? (double) c->step / (double) c->least : 1;
+    x->stretch += (stretch - x->stretch) / x->ran->len;
+  }
+  x->hope = find_limit (x, x->ran);
+}
+
+LsTime
+sweep_hope (const LsSweepRun *x, const Candidate *c)
+{
+  const double *of_others = of_idea (x->ran_paces, c->idea);
+  return sweep_step_within (c, MIN (x->hope, of_others[N_OF_IDEA - 1]));
 }
 
 static void
@@ -156,7 +179,7 @@ update_front (LsSweepRun *x)
 static bool
 is_of_known_idea (const LsSweepRun *x, const Candidate *c)
 {
-  return !sweep_wants_all (x) && c->key > sweep_step_within (c, paces_of_idea (x, c->idea)[N_OF_IDEA - 1]);
+  return !sweep_wants_all (x) && c->key > sweep_step_within (c, of_idea (x->paces, c->idea)[N_OF_IDEA - 1]);
 }
 
 bool
@@ -175,9 +198,9 @@ is_idle (const LsSweepRun *x, const Candidate *c)
 {
   if (c->status == TRY_PENDING)
     return sweep_cannot_win (x, c);
-  const double *of_idea = paces_of_idea (x, c->idea);
+  const double *of_others = of_idea (x->paces, c->idea);
   return !x->spec->pareto
-      && (c->key > sweep_step_limit (x, c) || c->key > sweep_step_within (c, of_idea[N_OF_IDEA - 1]));
+      && (c->key > sweep_step_limit (x, c) || c->key > sweep_step_within (c, of_others[N_OF_IDEA - 1]));
 }
 
 Candidate *
@@ -272,12 +295,16 @@ search_group (LsSweepRun *x, Group *g)
   x->ahead = g;
   x->ahead_at = 0;
   g_ptr_array_set_size (x->confirmed, 0);
+  g_ptr_array_set_size (x->ran, 0);
+  x->hope = INFINITY;
+  x->stretch = 1;
   update_limit (x, g, &rule, rule ? 1 : 0);
   for (guint n; !x->error && (n = next_wave (x, &q, wave)) > 0;) {
     x->ahead_at = MAX (x->ahead_at, q.at);
     workers_do (x, WORK_NEXT, wave, n);
     confirm_wave (x, wave, n);
     put_back (&q, wave, n);
+    update_hope (x, wave, n);
     update_limit (x, g, wave, n);
     update_front (x);
     sweep_journal_sync (x);
@@ -287,11 +314,18 @@ search_group (LsSweepRun *x, Group *g)
 }
 
 void
-sweep_search (LsSweepRun *x)
+sweep_begin_search (LsSweepRun *x)
 {
   double none = INFINITY;
-  for (guint i = 0; i < (g_hash_table_size (x->ideas) + 1) * N_OF_IDEA; i++)
+  for (guint i = 0; i < (g_hash_table_size (x->ideas) + 1) * N_OF_IDEA; i++) {
     g_array_append_val (x->paces, none);
+    g_array_append_val (x->ran_paces, none);
+  }
+}
+
+void
+sweep_search (LsSweepRun *x)
+{
   for (guint i = 0; i < x->groups->len; i++)
     search_group (x, &g_array_index (x->groups, Group, i));
   x->ahead = NULL;

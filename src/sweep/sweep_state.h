@@ -64,17 +64,27 @@ typedef struct {
   double breakdown_s[LS_N_PARTS];
 } Figures;
 
+/* By a run with its times: whether it fits, and its figures. */
+typedef struct {
+  uint8_t status; /* TryStatus; PENDING: nobody looked; of all others but DONE the rest is not known */
+  LsTime step;
+  uint64_t memory_bytes; /* of INFEASIBLE too */
+  Figures figures;
+} Confirmation;
+
 /* A question, and the same with its answer. Travels between processes as it is. */
 typedef struct {
-  uint64_t index;     /* in the space        */
-  uint32_t candidate; /* whose: comes back   */
-  uint8_t kind;       /* WorkKind            */
-  LsTime limit;       /* WORK_TRY: if the step takes longer by its plan, it is not simulated yet: PRUNED */
-  uint8_t status;     /* TryStatus: answer, as all below; ILLEGAL: cannot run */
-  LsTime least, step; /* least: by its plan; 0: not known */
-  uint64_t memory_bytes;
+  uint64_t index;        /* in the space        */
+  uint32_t candidate;    /* whose: comes back   */
+  uint8_t kind;          /* WorkKind            */
+  LsTime limit;          /* WORK_TRY: if the step takes longer by its plan, it is not simulated yet: PRUNED */
+  LsTime likely;         /* WORK_TRY: up to so much by its plan it is likely to be confirmed later, */
+  LsTime hope;           /* and is confirmed at once if the step takes at most that      */
+  uint8_t status;        /* WORK_TRY: TryStatus: answer, as all below; ILLEGAL: cannot run */
+  LsTime least, step;    /* WORK_TRY; least: by its plan; 0: not known */
+  uint64_t memory_bytes; /* WORK_TRY */
   int64_t simulate_us;
-  Figures figures; /* not of WORK_TRY */
+  Confirmation confirmed;
 } Work;
 
 /* A configuration, and what it lacks. */
@@ -105,7 +115,7 @@ struct LsSweepRun {
   uint64_t n_done, n_to_do;
   LsJournal *journal;   /* NULL: none                                    */
   GHashTable *known;    /* Known, by index                               */
-  GHashTable *figures;  /* Figures of those confirmed here, by place     */
+  GHashTable *answers;  /* Confirmation: of those simulated here, by place; some ahead of their wave */
   GHashTable *ideas;    /* text (owned) -> number                        */
   Near nearest[N_NEAR]; /* of what surely does not fit, those that lack least, by their bound; */
   guint n_nearest;      /* least first                                   */
@@ -118,7 +128,11 @@ struct LsSweepRun {
   uint32_t ahead_at;    /* how far it was looked through for more work   */
   double threshold;     /* the pace up to which what is tried is simulated: that of the next in the queue */
   GPtrArray *confirmed; /* Candidate *: of the group that is searched, borrowed  */
+  GPtrArray *ran;       /* the same: whose steps are known, whether or not they fit */
+  double hope;          /* the pace of the top-th best idea of these; INFINITY: there are fewer */
+  double stretch;       /* the mean of their steps over the least by their plans */
   GArray *paces;        /* double: of each idea the best that are confirmed, N_OF_IDEA, best first */
+  GArray *ran_paces;    /* the same of those that ran */
   LsSweepChanges *changes;
   char *title, *command, *headroom_text, *software;
   LsSweepReport report;
@@ -176,6 +190,8 @@ void workers_prove (LsSweepRun *x, const Candidate *rule);
 /* Asks that of each and takes the answers: status, step and memory of the candidates. Of a sweep
  * that is stopped, what is not tried stays pending; kinds other than WORK_TRY are done all the same. */
 void workers_do (LsSweepRun *x, WorkKind kind, Candidate **list, guint n);
+/* What a run with its times said here, NULL: nothing yet. */
+const Confirmation *sweep_answer (const LsSweepRun *x, const Candidate *c);
 
 /* --- sweep_journal.c --- */
 
@@ -193,6 +209,7 @@ char *sweep_digest (const LsSweepRun *x);
 /* What the space needs to be gone through. */
 gboolean sweep_build_clusters (LsSweepRun *x, GError **error);
 void sweep_enumerate (LsSweepRun *x);
+void sweep_begin_search (LsSweepRun *x); /* once its ideas are known */
 void sweep_search (LsSweepRun *x);
 /* By what is known of its step, the limit of its group, its idea and the front, which stay as they are during
  * a wave. */
@@ -201,6 +218,9 @@ bool sweep_cannot_win (const LsSweepRun *x, const Candidate *c);
 LsTime sweep_step_limit (const LsSweepRun *x, const Candidate *c);
 /* The same of a pace in its place. */
 LsTime sweep_step_within (const Candidate *c, double pace);
+/* A step with which it is likely to be among the best, as far as others are known: whether it is confirmed at
+ * once or later makes no difference to what is found. 0: none is. */
+LsTime sweep_hope (const LsSweepRun *x, const Candidate *c);
 /* Its step over its goodput, ps: what its group is ranked by. */
 double sweep_paced (const Candidate *c);
 /* Of later waves, one that may be worth a try; NULL: none. */

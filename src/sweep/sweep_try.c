@@ -2,22 +2,26 @@
 #include "job/job_steps.h"
 #include "sweep/sweep_state.h"
 
-/* How it is simulated: for its step, at least or with what its allocator costs it; for all. */
-typedef enum { SIMULATE_PLAIN, SIMULATE_STEP, SIMULATE_ALL } Depth;
-
-/* Owns prepared. */
+/* Up to its step; is_plain: without what its allocator costs it. Owns prepared. */
 static LsJobResult *
-simulate (const LsSweepRun *x, Work *w, LsJobResult *prepared, Depth depth)
+run (const LsSweepRun *x, Work *w, LsJobResult *prepared, const LsRunOptions *options, bool is_plain,
+     double cost_share[4])
 {
-  LsRunOptions options = x->options;
-  options.no_spans = depth != SIMULATE_ALL;
-  options.steady = true;
   gint64 start = g_get_monotonic_time ();
-  LsJobResult *r = depth == SIMULATE_PLAIN ? ls_job_run_plain (prepared, x->hardware, &options, NULL, NULL)
-      : depth == SIMULATE_STEP             ? ls_job_run_prepared (prepared, x->hardware, &options, NULL, NULL)
-                                           : ls_job_simulate_prepared (prepared, x->hardware, &options, NULL);
+  LsJobResult *r = (is_plain ? ls_job_run_plain : ls_job_run_prepared) (prepared, x->hardware, options,
+                                                                        cost_share, NULL);
   w->simulate_us += g_get_monotonic_time () - start;
   return r;
+}
+
+/* As all are run, with the times of all ops or without. */
+static LsRunOptions
+options_of (const LsSweepRun *x, bool has_times)
+{
+  LsRunOptions options = x->options;
+  options.no_spans = !has_times;
+  options.steady = true;
+  return options;
 }
 
 static LsJobResult *
@@ -48,50 +52,72 @@ step_of (const LsJobResult *r)
   return r->timeline->window_end - r->timeline->window_start;
 }
 
+/* Memory by recorded times, and what the step is made of. Owns plain, with the times of its ops; NULL: it
+ * cannot run. */
+static void
+confirm (const LsSweepRun *x, Work *w, LsJobResult *plain, const LsRunOptions *options, double cost_share[4])
+{
+  Confirmation *to = &w->confirmed;
+  gint64 start = g_get_monotonic_time ();
+  g_autoptr (LsJobResult) r = ls_job_simulate_rest (plain, x->hardware, options, cost_share, NULL);
+  w->simulate_us += g_get_monotonic_time () - start;
+  to->status = TRY_ILLEGAL;
+  if (!r)
+    return;
+  const LsReport *p = &r->report;
+  to->status = p->needed_bytes <= candidate_limit (x, &r->strategy) ? TRY_DONE : TRY_INFEASIBLE;
+  to->step = step_of (r);
+  to->memory_bytes = p->needed_bytes;
+  to->figures = (Figures) { .n_ranks = p->n_ranks, .tokens_per_s = p->tokens_per_s, .mfu = p->mfu };
+  for (int i = 0; i < LS_N_PARTS; i++)
+    to->figures.breakdown_s[i] = p->breakdown_s[i];
+}
+
+/* Owns prepared. */
+static void
+run_to_its_step (const LsSweepRun *x, Work *w, LsJobResult *prepared)
+{
+  bool may_retry = ls_job_may_retry (prepared, w->memory_bytes), wants_all = sweep_wants_all (x),
+       is_likely = !wants_all && w->least <= w->likely;
+  LsRunOptions options = options_of (x, is_likely);
+  double cost_share[4];
+  g_autoptr (LsJobResult) r = run (x, w, prepared, &options, !wants_all, cost_share);
+  if (!r)
+    return;
+  w->status = may_retry && !wants_all ? TRY_RAN : TRY_DONE;
+  w->step = step_of (r);
+  if (is_likely && w->step <= w->hope)
+    confirm (x, w, g_steal_pointer (&r), &options, cost_share);
+}
+
 static void
 try_it (const LsSweepRun *x, Work *w)
 {
   bool is_host = x->options.memory.clock == LS_MEMORY_HOST; /* the device's may hold less */
-  LsJobResult *prepared = prepare (x, w);
+  g_autoptr (LsJobResult) prepared = prepare (x, w);
   w->status = TRY_ILLEGAL;
   if (!prepared)
     return;
   w->least = x->spec->no_prune ? 0 : ls_job_bound (prepared, x->hardware, &x->options);
   if (w->least > w->limit) { /* the cheaper of the two questions comes first */
     w->status = TRY_PRUNED;
-    ls_job_result_free (prepared);
     return;
   }
   w->memory_bytes = least_memory (x, prepared);
   if (is_host && w->memory_bytes > candidate_limit (x, &prepared->strategy)) {
     w->status = TRY_INFEASIBLE;
-    ls_job_result_free (prepared);
     return;
   }
-  bool is_plain = !sweep_wants_all (x) && ls_job_may_retry (prepared, w->memory_bytes);
-  g_autoptr (LsJobResult) r = simulate (x, w, prepared, is_plain ? SIMULATE_PLAIN : SIMULATE_STEP);
-  if (!r)
-    return;
-  w->status = is_plain ? TRY_RAN : TRY_DONE;
-  w->step = step_of (r);
+  run_to_its_step (x, w, g_steal_pointer (&prepared));
 }
 
-/* Memory by recorded times, and what the step is made of. */
 static void
-confirm (const LsSweepRun *x, Work *w)
+confirm_it (const LsSweepRun *x, Work *w)
 {
+  LsRunOptions options = options_of (x, true);
+  double cost_share[4];
   LsJobResult *prepared = prepare (x, w);
-  g_autoptr (LsJobResult) r = prepared ? simulate (x, w, prepared, SIMULATE_ALL) : NULL;
-  w->status = TRY_ILLEGAL;
-  if (!r)
-    return;
-  const LsReport *p = &r->report;
-  w->status = p->needed_bytes <= candidate_limit (x, &r->strategy) ? TRY_DONE : TRY_INFEASIBLE;
-  w->step = step_of (r);
-  w->memory_bytes = p->needed_bytes;
-  w->figures = (Figures) { .n_ranks = p->n_ranks, .tokens_per_s = p->tokens_per_s, .mfu = p->mfu };
-  for (int i = 0; i < LS_N_PARTS; i++)
-    w->figures.breakdown_s[i] = p->breakdown_s[i];
+  confirm (x, w, run (x, w, prepared, &options, true, cost_share), &options, cost_share);
 }
 
 void
@@ -100,5 +126,5 @@ work_do (const LsSweepRun *x, Work *w)
   if (w->kind == WORK_TRY)
     try_it (x, w);
   else
-    confirm (x, w);
+    confirm_it (x, w);
 }

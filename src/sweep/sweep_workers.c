@@ -161,7 +161,8 @@ take_proof (Workers *workers, guint from, const Work *work)
 {
   LsSweepRun *x = workers->x;
   const Candidate *rule = candidate_at (x, work->candidate);
-  if (work->status == TRY_DONE && work->step == rule->step && work->memory_bytes == rule->memory_bytes)
+  const Confirmation *found = &work->confirmed;
+  if (found->status == TRY_DONE && found->step == rule->step && found->memory_bytes == rule->memory_bytes)
     workers->hands[from].n = workers->hands[from].n_wanted;
   else if (!x->error)
     g_set_error (&x->error, LS_ERROR, LS_ERROR_CONFLICT,
@@ -236,6 +237,21 @@ take (LsSweepRun *x, WorkKind kind, Candidate *c, bool is_known)
     sweep_journal_confirm (x, c);
 }
 
+const Confirmation *
+sweep_answer (const LsSweepRun *x, const Candidate *c)
+{
+  return g_hash_table_lookup (x->answers, GUINT_TO_POINTER ((guint) (c - candidate_at (x, 0))));
+}
+
+static void
+take_confirmation (LsSweepRun *x, WorkKind kind, Candidate *c, const Confirmation *answer)
+{
+  c->found = answer->status;
+  c->memory_bytes = answer->memory_bytes;
+  c->step = answer->step;
+  take (x, kind, c, false);
+}
+
 static bool
 take_known (LsSweepRun *x, WorkKind kind, Candidate *c)
 {
@@ -263,14 +279,17 @@ take_result (Workers *workers, guint from, const Work *work)
     return;
   }
   c->is_asked = false;
+  if (work->confirmed.status != TRY_PENDING)
+    g_hash_table_insert (x->answers, GUINT_TO_POINTER (work->candidate),
+                         g_memdup2 (&work->confirmed, sizeof work->confirmed));
+  if (work->kind != WORK_TRY) {
+    take_confirmation (x, work->kind, c, &work->confirmed);
+    return;
+  }
   c->found = work->status;
   c->memory_bytes = work->memory_bytes;
   c->step = work->step;
-  if (work->kind == WORK_TRY)
-    c->least = work->least;
-  else if (work->status == TRY_DONE)
-    g_hash_table_insert (x->figures, GUINT_TO_POINTER (work->candidate),
-                         g_memdup2 (&work->figures, sizeof work->figures));
+  c->least = work->least;
   if (c->is_due && !is_too_little (x, work->kind, c))
     take (x, work->kind, c, false);
 }
@@ -316,7 +335,9 @@ ask (Workers *workers, guint to, WorkKind kind, Candidate *c)
   Work work = { .kind = (uint8_t) kind,
                 .index = c->index,
                 .candidate = (uint32_t) (c - candidate_at (x, 0)),
-                .limit = sweep_step_within (c, x->threshold) };
+                .limit = sweep_step_within (c, x->threshold),
+                .hope = sweep_hope (x, c) };
+  work.likely = work.hope == LS_TIME_NEVER ? work.hope : (LsTime) ((double) work.hope / x->stretch);
   c->is_asked = true;
   give (workers, to, &work);
 }
@@ -347,8 +368,11 @@ begin (LsSweepRun *x, WorkKind kind, Candidate **list, guint n)
     Candidate *c = list[i];
     WorkKind own = kind_of (kind, c);
     bool is_found = own == WORK_TRY && c->found != TRY_PENDING; /* ahead */
+    const Confirmation *answer = own == WORK_CONFIRM ? sweep_answer (x, c) : NULL;
     if (is_found && !is_too_little (x, own, c))
       take (x, own, c, false);
+    else if (answer)
+      take_confirmation (x, own, c, answer);
     else if (!take_known (x, own, c))
       c->is_due = true;
   }
