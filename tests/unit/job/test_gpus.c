@@ -345,10 +345,10 @@ the_architecture_is_of_the_gpu (void)
   static const struct {
     const char *cluster, *nccl, *architecture;
     bool is_other;
-  } cases[] = { { "mi300x-8", NULL, "cdna3", false },
-                { "mi300x-8", "nccl-h100", "cdna3", true },
-                { "mi300x-8", "rccl-mi300x", "cdna3", false },
-                { "dgx-h200", "nccl-h100", "hopper", false },
+  } cases[] = { { "mi300x-8", NULL, "cdna3", false },           { "mi300x-8", "nccl-h100", "cdna3", true },
+                { "mi300x-8", "rccl-mi300x", "cdna3", false },  { "mi350x-8", NULL, "cdna4", false },
+                { "mi355x-8", "rccl-mi300x", "cdna4", true },   { "l40s-pcie", NULL, "ada", false },
+                { "rtx-4090-pcie", "nccl-a100", "ada", true },  { "dgx-h200", "nccl-h100", "hopper", false },
                 { "dgx-a100-80g", "nccl-h100", "ampere", true } };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
