@@ -10,6 +10,7 @@
 #include "data/datadir.h"
 #include "data/jobs/read_software.h"
 #include "data/machines/machines.h"
+#include "data/text/override.h"
 #include "job/fitted.h"
 #include "network/nccl/nccl.h"
 
@@ -184,6 +185,40 @@ find_own_generation (const LsGpu *gpu)
   return generation;
 }
 
+static bool
+is_same_file (const char *asked, const char *own)
+{
+  const char *changes = ls_override_find (asked);
+  size_t n = changes ? (size_t) (changes - asked - 1) : strlen (asked);
+  return own && strlen (own) == n && strncmp (asked, own, n) == 0;
+}
+
+/* The GPUs at hand whose file names a calibration, those that it was measured on alone where there are any;
+ * NULL: none does, or that GPU too. Interned. */
+static const char *
+find_calibrated (const char *calibration, const LsGpu *gpu)
+{
+  if (!calibration || is_same_file (calibration, gpu->calibration))
+    return NULL;
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_GPUS);
+  g_autoptr (GString) all = g_string_new (NULL), measured = g_string_new (NULL);
+  for (guint i = 0; i < entries->len; i++) {
+    const LsDataEntry *entry = entries->pdata[i];
+    g_autoptr (LsDiagList) unread = ls_diag_list_new ();
+    LsGpu other = { 0 };
+    if (!ls_gpu_load (entry->path, &other, unread))
+      continue;
+    bool is_named = is_same_file (calibration, other.calibration);
+    if (is_named)
+      g_string_append_printf (all, "%s%s", all->len > 0 ? ", " : "", entry->name);
+    if (is_named && other.kernels_known.by == LS_KNOWN_MEASURED)
+      g_string_append_printf (measured, "%s%s", measured->len > 0 ? ", " : "", entry->name);
+    ls_gpu_clear (&other);
+  }
+  const char *names = measured->len > 0 ? measured->str : all->str;
+  return *names ? g_intern_string (names) : NULL;
+}
+
 /* The NCCL file stays that of the GPU when its calibration does not. */
 static bool
 take_files (LsGpu *gpu, bool is_torus, const LsMeasuredFiles *files, LsDiagList *diags)
@@ -210,6 +245,8 @@ ls_hardware_load_with (const char *name_or_path, const LsMeasuredFiles *files, L
   bool has_cluster = ls_cluster_load (name_or_path, &h->spec, diags);
   if (has_cluster && files->nccl && h->spec.interior != LS_INTERIOR_TORUS)
     h->own_generation = find_own_generation (&h->spec.gpu);
+  if (has_cluster)
+    h->calibration_of = find_calibrated (files->calibration, &h->spec.gpu);
   if (!has_cluster || !take_files (&h->spec.gpu, h->spec.interior == LS_INTERIOR_TORUS, files, diags)
       || !load_kernels (h, diags) || !load_nccl (h, diags) || !load_others (h, diags))
     return NULL;

@@ -19,6 +19,8 @@ typedef struct {
   LsNccl nccl;
   const char *own_generation; /* of its GPUs by their own NCCL file, beside the one that was asked for in its
                                  place; NULL: that of nccl. Interned */
+  const char *calibration_of; /* the GPUs whose own the calibration is that was asked for, "h100, h800", where
+                                 its GPU is none of them; NULL: nobody's, or its GPU's. Interned */
   uint64_t max_memory_bytes;  /* of what is built for a job: its cluster, and its plan with what a run
                                 keeps of it; 0: any. Not in the file, set by who asks */
 } LsHardware;

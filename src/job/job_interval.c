@@ -115,6 +115,8 @@ why_none (const LsJobSpec *spec, const LsJobResult *r)
 static const char *
 unlike_all (const LsJobResult *r)
 {
+  if (r->hardware->calibration_of)
+    return "none of the measured runs tells of kernels with the calibration of another GPU";
   if (r->strategy.lora_rank > 0)
     return "none of the measured runs has adapters on frozen weights";
   if (r->strategy.micro_batches_per_replica)
@@ -203,7 +205,8 @@ widen_for_machine (const LsJobSpec *spec, const LsJobResult *r, LsInterval *inte
   const LsClusterSpec *c = &r->hardware->spec;
   static const LsKnown measured;
   bool has_nccl = spec->nccl && !ls_hardware_has_other_nccl (r->hardware);
-  const LsKnown *kernels = spec->gpu_calibration ? &measured : &c->gpu.kernels_known,
+  bool has_kernels = spec->gpu_calibration && !r->hardware->calibration_of;
+  const LsKnown *kernels = has_kernels ? &measured : &c->gpu.kernels_known,
                 *inside = has_nccl ? &measured : &c->gpu.collectives_known,
                 *network = has_nccl || !is_across (r) ? &measured : &c->network_known;
   g_autoptr (GString) words = g_string_new (NULL);

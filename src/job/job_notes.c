@@ -164,3 +164,14 @@ ls_job_note_nccl (const LsJobSpec *spec, LsJobResult *r)
                                       spec->nccl, r->hardware->nccl.tables.name, r->cluster->spec.gpu.name,
                                       r->hardware->own_generation));
 }
+
+void
+ls_job_note_calibration (const LsJobSpec *spec, LsJobResult *r)
+{
+  if (r->hardware->calibration_of)
+    g_ptr_array_add (r->notes,
+                     g_strdup_printf ("--gpu-calibration %s is of kernels on %s; on %s they take as large a "
+                                      "share of its peak rates here, which was not measured",
+                                      spec->gpu_calibration, r->hardware->calibration_of,
+                                      r->cluster->spec.gpu.name));
+}

@@ -114,6 +114,8 @@ void ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes);
 
 /* Appends to the notes of a result that the NCCL file that was asked for is of another generation of GPUs. */
 void ls_job_note_nccl (const LsJobSpec *spec, LsJobResult *result);
+/* The same of the calibration. */
+void ls_job_note_calibration (const LsJobSpec *spec, LsJobResult *result);
 
 /* Appends to the notes of a result, if it has a model, that its kernels are Megatron-Core's, where gradients
  * are reduced by other software and no list of kernels is given, and that attention is not as its program

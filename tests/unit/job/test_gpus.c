@@ -361,6 +361,30 @@ the_architecture_is_of_the_gpu (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (no_kernel_is_slower_on_a_gpu_that_is_nowhere_worse),
+/* A calibration that another GPU's file names is told of, with its changes or without; one's own, and a file
+ * that no GPU names, are not. Of those that name it only those that it was measured on are said. */
+static void
+a_calibration_of_another_gpu_is_known (void)
+{
+  static const struct {
+    const char *cluster, *calibration, *of;
+  } cases[] = { { "mi300x-8", "h100", "h100, h100-96g, h800" },
+                { "dgx-b200", "h100:sustained=0.9", "h100, h100-96g, h800" },
+                { "tpu-v5p", "mi355x", "mi355x" },
+                { "dgx-h100", "tpu", "tpu-v6e, tpu7x" },
+                { "dgx-h100", "h100", NULL },
+                { "hgx-h800", "h100:sustained=0.9", NULL },
+                { "mi300x-8", "./topologies/calib/h100.json", NULL },
+                { "mi300x-8", NULL, NULL } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    const LsMeasuredFiles files = { cases[i].calibration, NULL };
+    g_autoptr (LsHardware) h = ls_hardware_load_with (cases[i].cluster, &files, diags);
+    if (LS_CHECK (h != NULL))
+      LS_CHECK_STR (h->calibration_of, cases[i].of);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (a_calibration_of_another_gpu_is_known), LS_TEST (no_kernel_is_slower_on_a_gpu_that_is_nowhere_worse),
                LS_TEST (no_step_is_slower_on_a_gpu_that_is_nowhere_worse), LS_TEST (drivers_names),
                LS_TEST (the_architecture_is_of_the_gpu), LS_TEST (contradictions))
