@@ -441,6 +441,7 @@ run_one (const LsJobSpec *spec, GError **error)
       const LsClusterSpec *c = &r->cluster->spec;
       ls_note_tcp (c, ls_gpus_span_nodes (r->cluster, r->plan->gpu_of_rank, r->plan->n_ranks), spec->nccl,
                    r->notes);
+      ls_job_note_program (spec, r);
       ls_job_note_nccl (spec, r);
       ls_job_note_calibration (spec, r);
       ls_note_optimizer (&r->strategy, r->notes);

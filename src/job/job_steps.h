@@ -114,7 +114,10 @@ void ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes);
 
 /* Appends to the notes of a result that the NCCL file that was asked for is of another generation of GPUs. */
 void ls_job_note_nccl (const LsJobSpec *spec, LsJobResult *result);
-/* The same of the calibration. */
+/* That the program that was asked for, by its name or by its way to be data parallel, does not run on these
+ * accelerators. */
+void ls_job_note_program (const LsJobSpec *spec, LsJobResult *result);
+/* That the calibration that was asked for is of another GPU. */
 void ls_job_note_calibration (const LsJobSpec *spec, LsJobResult *result);
 
 /* Appends to the notes of a result, if it has a model, that its kernels are Megatron-Core's, where gradients

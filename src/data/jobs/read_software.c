@@ -63,6 +63,10 @@ static const LsField own_fields[] = {
     .default_text = "any that no other file names",
     .meaning = "and only on accelerators of one of these (with commas): names of files in topologies/nccl, "
                "tpu" },
+  { "runs_on", LS_FIELD_STRING, offsetof (LsSoftwareSpec, runs_on), .default_text = "not said",
+    .meaning
+    = "accelerators that it runs on, as far as the file speaks of it (with commas): gpu, tpu, names of "
+      "files in topologies/nccl; a result on others has a note" },
   { "runs_like", LS_FIELD_STRING, offsetof (LsSoftwareSpec, runs_like),
     .default_text = "as the file whose dp_kinds has the job's",
     .meaning = "whose measured runs tell how far off a prediction may be; jobs are compared with those of "
@@ -147,11 +151,13 @@ check_dp_kinds (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags
   return ok;
 }
 
-/* Of all names, each of which is borrowed. */
+/* Of all names, each of which is borrowed, and another that is said before them or NULL. */
 static GPtrArray *
-architectures_of (const GPtrArray *generations)
+architectures_of (const GPtrArray *generations, const char *besides)
 {
   GPtrArray *names = g_ptr_array_new ();
+  if (besides)
+    g_ptr_array_add (names, (gpointer) besides);
   for (guint i = 0; i < generations->len; i++)
     g_ptr_array_add (names, ((const LsDataEntry *) generations->pdata[i])->name);
   g_ptr_array_add (names, (gpointer) LS_ARCHITECTURE_TPU);
@@ -159,14 +165,16 @@ architectures_of (const GPtrArray *generations)
   return names;
 }
 
+/* list: the value of the key, which also takes the word `besides` (NULL: no other). */
 static bool
-check_architectures (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
+check_architectures (const LsJsonDoc *doc, const char *key, const char *list, const char *besides,
+                     LsDiagList *diags)
 {
-  if (!s->architectures)
+  if (!list)
     return true;
-  g_auto (GStrv) names = g_strsplit (s->architectures, ",", -1);
+  g_auto (GStrv) names = g_strsplit (list, ",", -1);
   g_autoptr (GPtrArray) generations = ls_data_list (LS_DATA_NCCL_TABLES),
-                        known = architectures_of (generations);
+                        known = architectures_of (generations, besides);
   const char *const *all = (const char *const *) known->pdata;
   char **name = names;
   while (*name && g_strv_contains (all, *name))
@@ -174,12 +182,12 @@ check_architectures (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *
   if (!*name)
     return true;
   const char *near = ls_suggest (*name, all);
-  ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "architectures"),
-                    LS_JSON_AT_VALUE, diags, NULL,
-                    "expected names of files in %s, or " LS_ARCHITECTURE_TPU ", with commas; got "
+  ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), key), LS_JSON_AT_VALUE,
+                    diags, NULL,
+                    "expected names of files in %s, %s%sor " LS_ARCHITECTURE_TPU ", with commas; got "
                     "\"%s\"%s%s%s",
-                    ls_data_folder (LS_DATA_NCCL_TABLES), *name, near ? "; did you mean \"" : "",
-                    near ? near : "", near ? "\"?" : "");
+                    ls_data_folder (LS_DATA_NCCL_TABLES), besides ? besides : "", besides ? " " : "", *name,
+                    near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
   return false;
 }
 
@@ -274,7 +282,8 @@ read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_softwa
   bool ok = ls_ranges_check_lists (doc, cJSON_GetObjectItemCaseSensitive (root, "ranges"), diags) && is_read;
   ok = check_emit (doc, &s, diags) && ok;
   ok = check_dp_kinds (doc, &s, diags) && ok;
-  ok = check_architectures (doc, &s, diags) && ok;
+  ok = check_architectures (doc, "architectures", s.architectures, NULL, diags) && ok;
+  ok = check_architectures (doc, "runs_on", s.runs_on, LS_ARCHITECTURES_OF_GPUS, diags) && ok;
   ok = check_conditions (doc, diags) && ok;
   if (ok)
     *ret_software = s;
@@ -368,6 +377,14 @@ bool
 ls_software_has_architecture (const LsSoftwareSpec *software, const char *architecture)
 {
   return is_listed (software->architectures, architecture);
+}
+
+bool
+ls_software_runs_on (const LsSoftwareSpec *software, const char *architecture)
+{
+  return !software->runs_on || is_listed (software->runs_on, architecture)
+      || (is_listed (software->runs_on, LS_ARCHITECTURES_OF_GPUS)
+          && strcmp (architecture, LS_ARCHITECTURE_TPU) != 0);
 }
 
 void

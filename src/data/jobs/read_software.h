@@ -13,7 +13,8 @@
 
 /* What accelerators are called in "architectures" that have no NCCL; others are called as their file of
  * topologies/nccl. */
-#define LS_ARCHITECTURE_TPU "tpu"
+#define LS_ARCHITECTURE_TPU      "tpu"
+#define LS_ARCHITECTURES_OF_GPUS "gpu" /* in "runs_on": all but TPUs */
 
 /* Memory that no simulated category holds: a size, and a share of the accelerator's memory. */
 typedef struct {
@@ -45,6 +46,7 @@ typedef struct {
   char
       *dp_kinds; /* "megatron,none": whose jobs are taken to run it where they name no software; NULL: none */
   char *architectures; /* "tpu": and only on these accelerators; NULL: where no other file names one */
+  char *runs_on;       /* "gpu" or "tpu" or such architectures, with commas; NULL: not said */
   LsStrategy defaults; /* of the command line, with those of the program over them */
   int p2p_interleaved; /* LsP2p with vpp above 1, unless it is said */
   LsRanges ranges;     /* that a sweep tries */
@@ -66,6 +68,9 @@ void ls_software_clear (LsSoftwareSpec *software); /* NULL allowed */
  * architectures. */
 bool ls_software_has_dp_kind (const LsSoftwareSpec *software, int dp_kind);
 bool ls_software_has_architecture (const LsSoftwareSpec *software, const char *architecture);
+
+/* Whether it runs on accelerators of that architecture; so it does where its file does not say. */
+bool ls_software_runs_on (const LsSoftwareSpec *software, const char *architecture);
 
 /* What is left to the program's choice in s, which need not be resolved. */
 void ls_software_settle (const LsSoftwareSpec *software, LsStrategy *s);

@@ -385,6 +385,7 @@ a_calibration_of_another_gpu_is_known (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (a_calibration_of_another_gpu_is_known), LS_TEST (no_kernel_is_slower_on_a_gpu_that_is_nowhere_worse),
+LS_TEST_SUITE (LS_TEST (a_calibration_of_another_gpu_is_known),
+               LS_TEST (no_kernel_is_slower_on_a_gpu_that_is_nowhere_worse),
                LS_TEST (no_step_is_slower_on_a_gpu_that_is_nowhere_worse), LS_TEST (drivers_names),
                LS_TEST (the_architecture_is_of_the_gpu), LS_TEST (contradictions))

@@ -72,6 +72,43 @@ on_tpus_all_is_of_xla (void)
   check_program (MACHINE ("tpu-v5e") "gpus=4 global-batch=4 dp-kind=ddp", "xla", NULL);
 }
 
+/* A program, or the way to be data parallel of one, on accelerators that it does not run on is told, with
+ * their names; XLA's own way on TPUs, and what nobody asked for, are not. */
+static void
+what_does_not_run_there_is_told (void)
+{
+  static const struct {
+    const char *options, *note;
+  } rows[] = {
+    { MACHINE ("tpu-v5e") SIZE, NULL },
+    { MACHINE ("tpu-v5e") SIZE "dp-kind=xla-fsdp", NULL },
+    { MACHINE ("tpu-v5e") "gpus=1 global-batch=8 dp-kind=none", NULL },
+    { MACHINE ("tpu-v5e") "software=maxtext-2024 " SIZE, NULL },
+    { MACHINE ("mi300x-8") SIZE "dp-kind=deepspeed", NULL },
+    { MACHINE ("mi300x-8") "software=primus-2025 " SIZE, NULL },
+    { MACHINE ("tpu-v5e") SIZE "dp-kind=deepspeed",
+      "--dp-kind deepspeed: DeepSpeed runs on GPUs, not on tpu-v5e; "
+      "it is simulated there as if it did" },
+    { MACHINE ("tpu-v5e") "software=megatron-lm-2022-05 " SIZE,
+      "software megatron-lm-2022-05: Megatron-LM runs on GPUs, not on tpu-v5e; it is simulated there as if it "
+      "did" },
+    { MACHINE ("dgx-h100") "software=maxtext-2024 " SIZE,
+      "software maxtext-2024: MaxText runs on TPUs, not on h100; it is simulated there as if it did" },
+    { MACHINE ("dgx-h100") "software=primus-2025 " SIZE,
+      "software primus-2025: Primus runs on accelerators of architecture cdna3,cdna4, not on h100; it is "
+      "simulated there as if it did" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (LsJobResult) r = run (rows[i].options);
+    const char *found = NULL;
+    for (guint k = 0; r && k < r->notes->len; k++)
+      if (strstr (r->notes->pdata[k], " as if it did"))
+        found = r->notes->pdata[k];
+    ls_check_impl (g_strcmp0 (found, rows[i].note) == 0, __FILE__, __LINE__, "%s: %s", rows[i].options,
+                   found);
+  }
+}
+
 /* torchtitan has sequence parallelism and gradients in fp32 by itself: those a user chooses. */
 static void
 choices_stay_the_users (void)
@@ -241,8 +278,8 @@ runs_like_are_those_of_the_program (void)
 }
 
 LS_TEST_SUITE (LS_TEST (the_way_to_be_data_parallel_tells_the_program), LS_TEST (on_tpus_all_is_of_xla),
-               LS_TEST (choices_stay_the_users), LS_TEST (what_a_job_says_stays),
-               LS_TEST (what_words_are_padded_to_is_said_by_the_nearest),
+               LS_TEST (what_does_not_run_there_is_told), LS_TEST (choices_stay_the_users),
+               LS_TEST (what_a_job_says_stays), LS_TEST (what_words_are_padded_to_is_said_by_the_nearest),
                LS_TEST (options_are_the_same_job_again),
                LS_TEST (attention_that_was_not_measured_is_no_refusal),
                LS_TEST (attention_that_is_asked_for_is_refused),
