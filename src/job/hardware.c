@@ -4,6 +4,7 @@
 #include <lockstep/error.h>
 #include <string.h>
 
+#include "cluster/route.h"
 #include "cluster/segment.h"
 #include "compute/clock.h"
 #include "compute/measured.h"
@@ -367,6 +368,29 @@ ls_hardware_check_formats (const LsClusterSpec *spec, const LsStrategy *s, GErro
   for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (spec); k++)
     if (!check_formats_of (&ls_cluster_spec_of_kind (spec, k)->gpu, s, error))
       return FALSE;
+  return TRUE;
+}
+
+gboolean
+ls_hardware_check_parts (const LsHardware *h, const LsCluster *cluster, const LsStrategy *s, GError **error)
+{
+  bool wants_drives = s->offload != LS_OFFLOAD_NONE && s->offload_to == LS_OFFLOAD_TO_NVME,
+       wants_dispatch = s->dispatcher == LS_DISPATCHER_DEEPEP && s->ep > 1;
+  if (wants_drives && !ls_cluster_has_nvme (cluster)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "--offload-to nvme: the nodes of %s have no drives\n"
+                 "note: expected cpu there, or node.nvme in the cluster's file",
+                 h->spec.name);
+    return FALSE;
+  }
+  if (wants_dispatch && h->nccl.dispatch.of_nvlink <= 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "--dispatcher deepep: no figures of DeepEP on %s are known\n"
+                 "note: expected all-to-all there%s",
+                 h->spec.gpu.name,
+                 h->spec.interior == LS_INTERIOR_TORUS ? "" : ", or the key dispatch in its NCCL file");
+    return FALSE;
+  }
   return TRUE;
 }
 

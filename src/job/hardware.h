@@ -82,6 +82,11 @@ gboolean ls_hardware_check_dtype (const LsGpu *gpu, LsDtype dtype, GError **erro
  * units. */
 gboolean ls_hardware_check_formats (const LsClusterSpec *spec, const LsStrategy *strategy, GError **error);
 
+/* What else a job, which is resolved, wants of a machine: drives, figures of DeepEP. LS_ERROR_CONFLICT: it
+ * lacks one. */
+gboolean ls_hardware_check_parts (const LsHardware *hardware, const LsCluster *cluster,
+                                  const LsStrategy *strategy, GError **error);
+
 /* LS_ERROR_UNSUPPORTED where nodes are of several kinds: `what` ("--sensitivity") is of one. */
 gboolean ls_hardware_check_alike (const LsClusterSpec *spec, const char *what, GError **error);
 

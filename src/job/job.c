@@ -126,10 +126,11 @@ result_new (const LsModel *model, const LsStrategy *strategy)
 
 /* On its cluster. */
 static gboolean
-settle (LsJobResult *r, GError **error)
+settle (LsJobResult *r, const LsHardware *hardware, GError **error)
 {
   return resolve (&r->strategy, &r->model, r->cluster, error)
-      && ls_hardware_check_formats (&r->cluster->spec, &r->strategy, error);
+      && ls_hardware_check_formats (&r->cluster->spec, &r->strategy, error)
+      && ls_hardware_check_parts (hardware, r->cluster, &r->strategy, error);
 }
 
 LsJobResult *
@@ -138,7 +139,7 @@ ls_job_settle (const LsModel *model, const LsHardware *hardware, uint32_t n_node
 {
   g_autoptr (LsJobResult) r = result_new (model, strategy);
   r->cluster = ls_job_build_cluster (&r->strategy, hardware, n_nodes, error);
-  return r->cluster && settle (r, error) ? g_steal_pointer (&r) : NULL;
+  return r->cluster && settle (r, hardware, error) ? g_steal_pointer (&r) : NULL;
 }
 
 /* It follows from the GPUs, where they are said, and the nodes. */
@@ -157,7 +158,7 @@ ls_job_settle_beside (const LsJobResult *job, const LsHardware *hardware, uint32
   g_autoptr (LsJobResult) r = result_new (&job->model, strategy);
   r->cluster = job->cluster;
   r->cluster_is_lent = true;
-  return settle (r, error) ? g_steal_pointer (&r) : NULL;
+  return settle (r, hardware, error) ? g_steal_pointer (&r) : NULL;
 }
 
 /* In the order of a file, if one is named. */
@@ -193,7 +194,7 @@ ls_job_prepare_on (const LsModel *model, const LsHardware *hardware, const LsClu
   g_autoptr (LsJobResult) r = result_new (model, strategy);
   r->cluster = (LsCluster *) cluster;
   r->cluster_is_lent = true;
-  return settle (r, error) && lower (r, hardware, NULL, error) ? g_steal_pointer (&r) : NULL;
+  return settle (r, hardware, error) && lower (r, hardware, NULL, error) ? g_steal_pointer (&r) : NULL;
 }
 
 /* Rates need a time. Only a trace can be empty enough. */
