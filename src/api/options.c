@@ -159,6 +159,13 @@ command_option (const LsCommand *command, const char *key)
 }
 
 gboolean
+ls_request_refuse (const char *why, GError **error)
+{
+  g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, why);
+  return FALSE;
+}
+
+gboolean
 ls_request_refuse_word (const char *flag, const char *const *words, const char *got, GError **error)
 {
   g_autofree char *known = g_strjoinv ("\", \"", (char **) words);

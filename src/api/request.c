@@ -105,7 +105,16 @@ void
 ls_request_set_progress (LsRequest *r, LsProgressFunc progress, gpointer data)
 {
   g_return_if_fail (r);
-  r->progress = (LsProgress) { progress, data };
+  r->progress.func = progress;
+  r->progress.data = data;
+}
+
+void
+ls_request_set_best (LsRequest *r, LsBestFunc best, gpointer data)
+{
+  g_return_if_fail (r);
+  r->progress.best = best;
+  r->progress.best_data = data;
 }
 
 void
@@ -304,13 +313,6 @@ ls_request_set_all (const LsRequest *r, const char *const *keys, LsSetFunc set, 
       set (target, *keys, value, diags);
   }
   return ls_diag_list_to_error (diags, error);
-}
-
-gboolean
-ls_request_refuse (const char *why, GError **error)
-{
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, why);
-  return FALSE;
 }
 
 /* --- the job -------------------------------------------------------------------------------------- */

@@ -9,6 +9,9 @@
 typedef struct {
   void (*func) (guint64 n_done, guint64 n_to_do, gpointer data);
   gpointer data;
+  /* The best of a search that is known so far, in words. Called as func. NULL: nobody asks. */
+  void (*best) (double step_s, const char *what, gpointer data);
+  gpointer best_data;
 } LsProgress;
 
 void ls_progress_tell (const LsProgress *progress, guint64 n_done, guint64 n_to_do); /* NULL: nobody asks */

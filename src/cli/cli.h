@@ -39,6 +39,8 @@ typedef struct {
 void cli_progress_begin (CliProgress *progress);
 /* An LsProgressFunc, of a CliProgress. */
 void cli_progress_show (guint64 n_done, guint64 n_to_do, gpointer progress);
+/* An LsBestFunc, of a CliProgress: a line that stays. */
+void cli_progress_show_best (double step_s, const char *what, gpointer progress);
 /* The line is gone after it. */
 void cli_progress_end (CliProgress *progress);
 

@@ -59,6 +59,7 @@ run (const LsCommand *command, LsRequest *request, GError **error)
   CliProgress progress;
   cli_progress_begin (&progress);
   ls_request_set_progress (request, cli_progress_show, &progress);
+  ls_request_set_best (request, cli_progress_show_best, &progress);
   if (command->can_stop) {
     ls_request_set_stop (request, &stop_asked);
     signal (SIGINT, on_interrupt);
@@ -129,6 +130,15 @@ cli_progress_show (guint64 n_done, guint64 n_to_do, gpointer data)
   else
     fprintf (stderr, "\r%" G_GUINT64_FORMAT " simulations in %.0f s, %.1f/s\033[K", n_done, seconds, rate);
   p->shown = now;
+}
+
+void
+cli_progress_show_best (double step_s, const char *what, gpointer data)
+{
+  const CliProgress *p = data;
+  double seconds = (double) (g_get_monotonic_time () - p->started) / 1e6;
+  if (p->has_terminal)
+    fprintf (stderr, "\r\033[Kbest after %.1f s: a step of %.4g s with %s\n", seconds, step_s, what);
 }
 
 void

@@ -374,7 +374,7 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
     g_clear_pointer (&x->workers, workers_free);
     return g_steal_pointer (&x);
   }
-  sweep_enumerate (x);
+  sweep_enumerate (x, workers_n_threads (x->workers));
   sweep_begin_search (x);
   if (!workers_gather (x, error))
     return NULL;

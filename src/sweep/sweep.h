@@ -11,7 +11,8 @@
  * done, so what is not among the best is done no further than shows that. The limit is the best time of the
  * `top`th best idea (sweep/idea.h) of those that fit: what takes longer is left out, and so is what takes
  * longer than the best of its own idea and those that are ranked beside it. A plan is simulated at once if
- * no other one waits that may take less.
+ * no other one waits that may take less; one that is likely to be among the best, by those that ran so far,
+ * with its times recorded, and what that says lies aside until it is asked for.
  *
  * Steps are done in waves, between which the limit is updated: nothing that is decided within a wave depends
  * on what happens in it, so counts and results are the same for any number of threads. Where the objective

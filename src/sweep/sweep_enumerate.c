@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/order.h"
+#include "base/parallel.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "job/job_steps.h"
@@ -95,33 +96,96 @@ candidate_strategy_at (const LsSweepRun *x, uint64_t index, LsStrategy *ret_s)
   candidate_strategy (x, &p, ret_s, NULL);
 }
 
-/* The first that is not says why, should none be left. */
+void
+candidate_settled (const LsSweepRun *x, const Candidate *c, LsStrategy *ret_s)
+{
+  LsPoint p;
+  ls_space_point (&x->spec->space, c->index, &p);
+  candidate_strategy (x, &p, ret_s, NULL);
+  g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware);
+  ls_layouts_balance (layouts, ret_s, candidate_cluster (x, &p), 0);
+}
+
+/* --- by one thread ------------------------------------------------------------------------------ */
+
+/* What it has found where it went. */
+typedef struct {
+  const LsSweepRun *x;
+  LsBounds *bounds;
+  LsLayouts *layouts;
+  GArray *candidates; /* Candidate; their ideas are numbers of `ideas` */
+  GHashTable *ideas;  /* text (owned) -> number */
+  LsSweepCounts counts;
+  Nearest nearest;
+  GError *over_budget; /* of the first configuration that is, */
+  uint64_t over_budget_at;
+  bool is_cut;
+} Part;
+
+/* All of them. */
+typedef struct {
+  guint n;
+  Part *parts;
+  uint64_t block; /* indices of one thread, one behind the other */
+} Enumeration;
+
 static bool
-is_within_budget (LsSweepRun *x, const LsStrategy *s)
+is_within_budget (Part *part, const LsStrategy *s, uint64_t index)
 {
-  return ls_budget_check_passes (s, &x->model, x->options.max_memory_bytes,
-                                 x->over_budget ? NULL : &x->over_budget);
+  uint64_t max = part->x->options.max_memory_bytes;
+  bool is_first = !part->over_budget || index < part->over_budget_at;
+  g_autoptr (GError) error = NULL;
+  if (ls_budget_check_passes (s, &part->x->model, max, is_first ? &error : NULL))
+    return true;
+  if (is_first) {
+    g_clear_error (&part->over_budget);
+    part->over_budget = g_steal_pointer (&error);
+    part->over_budget_at = index;
+  }
+  return false;
 }
 
+/* The number of that idea. Owns text. */
 static uint32_t
-idea_of (LsSweepRun *x, const LsStrategy *s)
+number_of (GHashTable *ideas, char *text)
 {
-  g_autofree char *text = ls_idea_text (s);
-  gpointer number = g_hash_table_lookup (x->ideas, text);
-  if (number)
-    return GPOINTER_TO_UINT (number);
-  g_hash_table_insert (x->ideas, g_steal_pointer (&text),
-                       GUINT_TO_POINTER (g_hash_table_size (x->ideas) + 1));
-  return g_hash_table_size (x->ideas);
+  gpointer number = g_hash_table_lookup (ideas, text);
+  if (!number) {
+    number = GUINT_TO_POINTER (g_hash_table_size (ideas) + 1);
+    g_hash_table_insert (ideas, g_steal_pointer (&text), number);
+  }
+  g_free (text);
+  return GPOINTER_TO_UINT (number);
 }
 
-/* Counts the point, and keeps it if it may be worth a simulation. */
+/* Of a configuration that is legal: kept if it may be worth a simulation. */
 static void
-look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, uint64_t index)
+keep (Part *part, const LsPoint *p, const LsStrategy *s, uint64_t index)
 {
+  const LsSweepRun *x = part->x;
   const LsCluster *cluster = candidate_cluster (x, p);
+  uint64_t limit = candidate_limit (x, s);
+  Candidate c = { .index = index,
+                  .bound = ls_bound (part->bounds, s, cluster, candidate_variant (x, p)),
+                  .goodput = ls_objective_goodput (&x->objective, &x->model, s, &cluster->spec) };
+  if (x->options.memory.clock == LS_MEMORY_HOST && c.bound.memory_bytes > limit) {
+    part->counts.infeasible++;
+    sweep_note_near (&part->nearest, index, c.bound.memory_bytes, limit);
+    return;
+  }
+  c.key = c.bound.step;
+  c.idea = number_of (part->ideas, ls_idea_text (s));
+  c.group = p->at[LS_SPACE_GPUS] * x->spec->space.values[LS_SPACE_GLOBAL_BATCH]->len
+      + p->at[LS_SPACE_GLOBAL_BATCH];
+  g_array_append_val (part->candidates, c);
+}
+
+static void
+look_at (Part *part, const LsPoint *p, uint64_t index)
+{
+  const LsSweepRun *x = part->x;
   const LsSpace *space = &x->spec->space;
-  LsSweepCounts *n = &x->report.counts;
+  LsSweepCounts *n = &part->counts;
   LsStrategy s;
   if (!ls_space_is_distinct (space, &x->model, &x->spec->job.strategy, p))
     return;
@@ -131,29 +195,108 @@ look_at (LsSweepRun *x, LsBounds *bounds, LsLayouts *layouts, const LsPoint *p, 
     return;
   }
   bool is_legal = candidate_strategy (x, p, &s, NULL)
-      && ls_layouts_balance (layouts, &s, cluster, candidate_variant (x, p));
+      && ls_layouts_balance (part->layouts, &s, candidate_cluster (x, p), candidate_variant (x, p));
   is_legal = is_legal && can_be_emitted (x, &s, NULL); /* with these layers */
   bool is_repeated = is_legal && !ls_space_has_effect (space, p, &s, &x->model);
   n->enumerated += !is_repeated;
-  if (!is_legal || (!is_repeated && !is_within_budget (x, &s)))
+  if (!is_legal || (!is_repeated && !is_within_budget (part, &s, index)))
     n->illegal++;
-  else if (!is_repeated) {
-    Candidate c = { .index = index,
-                    .bound = ls_bound (bounds, &s, cluster, candidate_variant (x, p)),
-                    .goodput = ls_objective_goodput (&x->objective, &x->model, &s, &cluster->spec) };
-    bool may_fit
-        = x->options.memory.clock != LS_MEMORY_HOST || c.bound.memory_bytes <= candidate_limit (x, &s);
-    c.key = c.bound.step;
-    c.idea = idea_of (x, &s);
-    c.group = p->at[LS_SPACE_GPUS] * space->values[LS_SPACE_GLOBAL_BATCH]->len + p->at[LS_SPACE_GLOBAL_BATCH];
-    if (may_fit)
-      g_array_append_val (x->candidates, c);
-    else {
-      n->infeasible++;
-      sweep_note_near (x, index, c.bound.memory_bytes, candidate_limit (x, &s));
-    }
-  }
+  else if (!is_repeated)
+    keep (part, p, &s, index);
   ls_strategy_clear (&s);
+}
+
+/* Whose block begins there. What takes long is kept by what these axes say, and is found by one thread. */
+static guint
+owner_of (const LsPoint *p, guint n)
+{
+  static const LsSpaceAxis axes[]
+      = { LS_SPACE_GPUS, LS_SPACE_TP, LS_SPACE_CP, LS_SPACE_EP, LS_SPACE_MICRO_BATCH };
+  guint sum = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (axes); i++)
+    sum += p->at[axes[i]];
+  return sum % n;
+}
+
+static void
+look_at_block (Part *part, LsPoint p, uint64_t index, uint64_t n)
+{
+  for (uint64_t i = 0; i < n && !part->is_cut; i++) {
+    look_at (part, &p, index + i);
+    part->is_cut = is_stopped (part->x);
+    ls_space_next (&part->x->spec->space, &p);
+  }
+}
+
+static void
+go_through (guint i, gpointer enumeration)
+{
+  const Enumeration *e = enumeration;
+  Part *part = &e->parts[i];
+  const LsSpace *space = &part->x->spec->space;
+  for (uint64_t at = 0; at < space->size && !part->is_cut; at += e->block) {
+    LsPoint p;
+    ls_space_point (space, at, &p);
+    if (owner_of (&p, e->n) == i)
+      look_at_block (part, p, at, e->block);
+  }
+}
+
+/* --- what all found ----------------------------------------------------------------------------- */
+
+static void
+part_init (Part *part, const LsSweepRun *x)
+{
+  *part = (Part) { .x = x,
+                   .bounds = ls_bounds_new (&x->model, x->hardware),
+                   .layouts = ls_layouts_new (&x->model, x->hardware),
+                   .candidates = g_array_new (FALSE, FALSE, sizeof (Candidate)),
+                   .ideas = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
+}
+
+static void
+part_clear (Part *part)
+{
+  ls_bounds_free (part->bounds);
+  ls_layouts_free (part->layouts);
+  g_array_unref (part->candidates);
+  g_hash_table_unref (part->ideas);
+}
+
+/* In the numbers of all. */
+static void
+join_candidates (LsSweepRun *x, const Part *part)
+{
+  g_autofree uint32_t *number = g_new0 (uint32_t, g_hash_table_size (part->ideas) + 1);
+  GHashTableIter iter;
+  gpointer text, own;
+  g_hash_table_iter_init (&iter, part->ideas);
+  while (g_hash_table_iter_next (&iter, &text, &own))
+    number[GPOINTER_TO_UINT (own)] = number_of (x->ideas, g_strdup (text));
+  for (guint i = 0; i < part->candidates->len; i++) {
+    Candidate c = g_array_index (part->candidates, Candidate, i);
+    c.idea = number[c.idea];
+    g_array_append_val (x->candidates, c);
+  }
+}
+
+static void
+join (LsSweepRun *x, Part *part, uint64_t *first_over_budget)
+{
+  LsSweepCounts *n = &x->report.counts;
+  n->enumerated += part->counts.enumerated;
+  n->illegal += part->counts.illegal;
+  n->infeasible += part->counts.infeasible;
+  for (guint i = 0; i < part->nearest.n; i++)
+    sweep_note_near (&x->nearest, part->nearest.at[i].index, part->nearest.at[i].short_bytes, 0);
+  if (part->over_budget && (!x->over_budget || part->over_budget_at < *first_over_budget)) {
+    g_clear_error (&x->over_budget);
+    x->over_budget = g_steal_pointer (&part->over_budget);
+    *first_over_budget = part->over_budget_at;
+  }
+  g_clear_error (&part->over_budget);
+  x->is_cut |= part->is_cut;
+  join_candidates (x, part);
 }
 
 static int
@@ -178,7 +321,8 @@ find_groups (LsSweepRun *x)
                       at,
                       0,
                       INFINITY,
-                      -1 };
+                      -1,
+                      INFINITY };
       while (at < x->candidates->len && candidate_at (x, at)->group == x->groups->len)
         at++;
       group.n = at - group.first;
@@ -220,17 +364,29 @@ sweep_build_clusters (LsSweepRun *x, GError **error)
   return TRUE;
 }
 
-void
-sweep_enumerate (LsSweepRun *x)
+/* The points that the axes behind the micro-batch have. */
+static uint64_t
+block_of (const LsSpace *space)
 {
-  LsSpace *space = &x->spec->space;
-  g_autoptr (LsBounds) bounds = ls_bounds_new (&x->model, x->hardware);
-  g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware);
-  LsPoint p = { 0 };
-  uint64_t index = 0;
-  do
-    look_at (x, bounds, layouts, &p, index++);
-  while (ls_space_next (space, &p) && !(x->is_cut = is_stopped (x)));
+  uint64_t n = 1;
+  for (guint a = LS_SPACE_MICRO_BATCH + 1; a < ls_space_n_axes (); a++)
+    n *= ls_space_n (space, (LsSpaceAxis) a);
+  return n;
+}
+
+void
+sweep_enumerate (LsSweepRun *x, guint n_threads)
+{
+  g_autofree Part *parts = g_new (Part, n_threads);
+  Enumeration e = { .n = n_threads, .parts = parts, .block = block_of (&x->spec->space) };
+  uint64_t first_over_budget = 0;
+  for (guint i = 0; i < n_threads; i++)
+    part_init (&parts[i], x);
+  ls_parallel (n_threads, n_threads, go_through, &e, NULL);
+  for (guint i = 0; i < n_threads; i++) {
+    join (x, &parts[i], &first_over_budget);
+    part_clear (&parts[i]);
+  }
   find_groups (x);
   x->n_to_do = x->candidates->len;
 }

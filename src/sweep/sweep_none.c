@@ -12,19 +12,26 @@
 
 /* --- the nearest -------------------------------------------------------------------------------- */
 
+static int
+compare_near (const Near *a, const Near *b)
+{
+  LS_SMALLER_FIRST (a->short_bytes, b->short_bytes);
+  return LS_ORDER (a->index, b->index);
+}
+
 void
-sweep_note_near (LsSweepRun *x, uint64_t index, uint64_t needed_bytes, uint64_t limit)
+sweep_note_near (Nearest *nearest, uint64_t index, uint64_t needed_bytes, uint64_t limit)
 {
   Near near = { index, needed_bytes - MIN (needed_bytes, limit) };
-  guint at = x->n_nearest;
-  while (at > 0 && x->nearest[at - 1].short_bytes > near.short_bytes)
+  guint at = nearest->n;
+  while (at > 0 && compare_near (&nearest->at[at - 1], &near) > 0)
     at--;
   if (at == N_NEAR)
     return;
-  guint n_kept = MIN (x->n_nearest, N_NEAR - 1) - at;
-  memmove (&x->nearest[at + 1], &x->nearest[at], n_kept * sizeof near);
-  x->nearest[at] = near;
-  x->n_nearest = at + n_kept + 1;
+  guint n_kept = MIN (nearest->n, N_NEAR - 1) - at;
+  memmove (&nearest->at[at + 1], &nearest->at[at], n_kept * sizeof near);
+  nearest->at[at] = near;
+  nearest->n = at + n_kept + 1;
 }
 
 /* With recorded times; 0: it cannot run. */
@@ -54,10 +61,10 @@ find_nearest (LsSweepRun *x, uint64_t *ret_index, uint64_t *ret_needed)
   for (guint i = 0; i < x->candidates->len; i++) {
     const Candidate *c = candidate_at (x, i);
     if (c->status == TRY_INFEASIBLE)
-      sweep_note_near (x, c->index, c->memory_bytes, limit_of (x, c->index));
+      sweep_note_near (&x->nearest, c->index, c->memory_bytes, limit_of (x, c->index));
   }
-  for (guint i = 0; i < x->n_nearest; i++) {
-    uint64_t index = x->nearest[i].index, needed = needed_by (x, index), limit = limit_of (x, index);
+  for (guint i = 0; i < x->nearest.n; i++) {
+    uint64_t index = x->nearest.at[i].index, needed = needed_by (x, index), limit = limit_of (x, index);
     if (needed == 0 || needed - MIN (needed, limit) >= least)
       continue;
     least = needed - MIN (needed, limit);

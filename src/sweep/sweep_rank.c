@@ -8,7 +8,6 @@
 #include "job/knobs.h"
 #include "strategy/dp_traits.h"
 #include "sweep/idea.h"
-#include "sweep/layouts.h"
 
 /* --- the rule of thumb ------------------------------------------------------------------------ */
 
@@ -158,16 +157,6 @@ rows_new (void)
   return rows;
 }
 
-/* As the job that was simulated. */
-static void
-balance (const LsSweepRun *x, const Candidate *c, LsStrategy *s)
-{
-  LsPoint p;
-  ls_space_point (&x->spec->space, c->index, &p);
-  g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware);
-  ls_layouts_balance (layouts, s, candidate_cluster (x, &p), 0);
-}
-
 static void
 fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow *ret_row)
 {
@@ -183,8 +172,7 @@ fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow 
     .kwh_per_trillion = 1e12 * ls_price_kwh (&x->price, watts, f->n_ranks, f->tokens_per_s),
     .gpu_watts = watts,
   };
-  candidate_strategy_at (x, c->index, &ret_row->strategy);
-  balance (x, c, &ret_row->strategy);
+  candidate_settled (x, c, &ret_row->strategy);
   ret_row->goodput = c->goodput;
   ret_row->to_loss = ls_objective_figures (&x->objective, &x->price, &ret_row->strategy,
                                            ls_time_to_s (c->step), watts, c->goodput);
@@ -210,8 +198,7 @@ static void
 add_variant (const LsSweepRun *x, LsSweepRow *row, const Candidate *c)
 {
   LsStrategy s;
-  candidate_strategy_at (x, c->index, &s);
-  balance (x, c, &s);
+  candidate_settled (x, c, &s);
   LsSweepVariant v = { ls_idea_difference (&row->strategy, &s), ls_knobs_format (&s), c->step,
                        c->memory_bytes, c->goodput };
   ls_strategy_clear (&s);

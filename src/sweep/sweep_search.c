@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/order.h"
+#include "job/knobs.h"
 
 /* --- one beside another ------------------------------------------------------------------------- */
 
@@ -127,6 +128,22 @@ update_limit (LsSweepRun *x, Group *g, Candidate **wave, guint n)
       add_pace (x->paces, wave[i]);
     }
   g->limit = find_limit (x, x->confirmed);
+}
+
+void
+sweep_tell (LsSweepRun *x, const Candidate *c, const Confirmation *answer)
+{
+  const LsProgress *to = &x->spec->progress;
+  Group *g = &g_array_index (x->groups, Group, c->group);
+  double pace = (double) answer->step / c->goodput;
+  if (!to->best || answer->status != TRY_DONE || pace >= g->told)
+    return;
+  LsStrategy s;
+  candidate_settled (x, c, &s);
+  g_autofree char *what = ls_knobs_summary (&s);
+  ls_strategy_clear (&s);
+  g->told = pace;
+  to->best (ls_time_to_s (answer->step), what, to->best_data);
 }
 
 /* What is to be hoped for, from those that ran. */

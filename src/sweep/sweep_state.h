@@ -38,6 +38,7 @@ typedef struct {
   uint32_t first, n; /* of the candidates */
   double limit;      /* the top-th best step over its goodput, ps; INFINITY: fewer fit */
   int64_t rule;      /* the candidate of the rule of thumb; -1: none is legal and fits */
+  double told;       /* the best pace that somebody was told of; INFINITY: none */
 } Group;
 
 /* What a journal says of a candidate. */
@@ -93,6 +94,12 @@ typedef struct {
   uint64_t index, short_bytes;
 } Near;
 
+/* Of what surely does not fit, those that lack least, by their bounds; least first, then by index. */
+typedef struct {
+  Near at[N_NEAR];
+  guint n;
+} Nearest;
+
 typedef struct Workers Workers;
 
 struct LsSweepRun {
@@ -113,12 +120,11 @@ struct LsSweepRun {
   GArray *front;                  /* guint: candidates that nothing dominates      */
   gint64 started, simulate_us;
   uint64_t n_done, n_to_do;
-  LsJournal *journal;   /* NULL: none                                    */
-  GHashTable *known;    /* Known, by index                               */
-  GHashTable *answers;  /* Confirmation: of those simulated here, by place; some ahead of their wave */
-  GHashTable *ideas;    /* text (owned) -> number                        */
-  Near nearest[N_NEAR]; /* of what surely does not fit, those that lack least, by their bound; */
-  guint n_nearest;      /* least first                                   */
+  LsJournal *journal;  /* NULL: none                                    */
+  GHashTable *known;   /* Known, by index                               */
+  GHashTable *answers; /* Confirmation: of those simulated here, by place; some ahead of their wave */
+  GHashTable *ideas;   /* text (owned) -> number                        */
+  Nearest nearest;
   gint64 deadline;      /* monotonic; 0: none                            */
   bool is_cut;          /* not all of the space was gone through         */
   GError *error;        /* of the journal, or a mate's: ends the sweep   */
@@ -156,6 +162,8 @@ uint64_t candidate_variant (const LsSweepRun *x, const LsPoint *p);
 /* What a configuration may need: the capacity without the headroom of its program. */
 uint64_t candidate_limit (const LsSweepRun *x, const LsStrategy *s);
 void candidate_strategy_at (const LsSweepRun *x, uint64_t index, LsStrategy *ret_s);
+/* The same with the layers of its chunks, as it was simulated. */
+void candidate_settled (const LsSweepRun *x, const Candidate *c, LsStrategy *ret_s);
 
 /* By its user, its time or an error. */
 static inline bool
@@ -181,6 +189,8 @@ void work_do (const LsSweepRun *x, Work *w);
 
 Workers *workers_new (LsSweepRun *x);
 void workers_free (Workers *workers); /* NULL allowed */
+/* Of this process. */
+guint workers_n_threads (const Workers *workers);
 /* As a mate: until the leader ends it. */
 void workers_serve (LsSweepRun *x);
 /* Waits for the mates. Errors: theirs, LS_ERROR_CONFLICT. */
@@ -208,7 +218,7 @@ char *sweep_digest (const LsSweepRun *x);
 
 /* What the space needs to be gone through. */
 gboolean sweep_build_clusters (LsSweepRun *x, GError **error);
-void sweep_enumerate (LsSweepRun *x);
+void sweep_enumerate (LsSweepRun *x, guint n_threads);
 void sweep_begin_search (LsSweepRun *x); /* once its ideas are known */
 void sweep_search (LsSweepRun *x);
 /* By what is known of its step, the limit of its group, its idea and the front, which stay as they are during
@@ -218,6 +228,8 @@ bool sweep_cannot_win (const LsSweepRun *x, const Candidate *c);
 LsTime sweep_step_limit (const LsSweepRun *x, const Candidate *c);
 /* The same of a pace in its place. */
 LsTime sweep_step_within (const Candidate *c, double pace);
+/* Tells who wants to know, if it is better than all before. */
+void sweep_tell (LsSweepRun *x, const Candidate *c, const Confirmation *answer);
 /* A step with which it is likely to be among the best, as far as others are known: whether it is confirmed at
  * once or later makes no difference to what is found. 0: none is. */
 LsTime sweep_hope (const LsSweepRun *x, const Candidate *c);
@@ -259,7 +271,7 @@ void queue_put_back (Queue *q, Candidate *c);
 /* --- sweep_none.c --- */
 
 /* Takes note of a configuration that surely does not fit. */
-void sweep_note_near (LsSweepRun *x, uint64_t index, uint64_t needed_bytes, uint64_t limit);
+void sweep_note_near (Nearest *nearest, uint64_t index, uint64_t needed_bytes, uint64_t limit);
 /* Fills report.none. Takes a while. */
 void sweep_explain_none (LsSweepRun *x);
 

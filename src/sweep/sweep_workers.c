@@ -70,6 +70,12 @@ workers_free (Workers *workers)
   g_free (workers);
 }
 
+guint
+workers_n_threads (const Workers *workers)
+{
+  return workers->hands[0].n;
+}
+
 /* To a thread of this process. */
 static void
 push (Workers *workers, const Work *work)
@@ -282,6 +288,7 @@ take_result (Workers *workers, guint from, const Work *work)
   if (work->confirmed.status != TRY_PENDING)
     g_hash_table_insert (x->answers, GUINT_TO_POINTER (work->candidate),
                          g_memdup2 (&work->confirmed, sizeof work->confirmed));
+  sweep_tell (x, c, &work->confirmed);
   if (work->kind != WORK_TRY) {
     take_confirmation (x, work->kind, c, &work->confirmed);
     return;

@@ -34,6 +34,13 @@ LS_PUBLIC void ls_request_set_debug (LsRequest *request, const char *text);
 typedef void (*LsProgressFunc) (guint64 n_done, guint64 n_to_do, gpointer data);
 LS_PUBLIC void ls_request_set_progress (LsRequest *request, LsProgressFunc progress, gpointer data);
 
+/* Told of a sweep whenever a configuration is known, to be legal and to fit, that is better than all before
+ * it: the time of its step and its degrees in words ("tp 8 + sp, pp 8 x 3 chunks, ..."), which are borrowed.
+ * Of several numbers of GPUs or global batches each has its own. Called from the thread that runs the
+ * request. NULL: nobody is. */
+typedef void (*LsBestFunc) (double step_s, const char *what, gpointer data);
+LS_PUBLIC void ls_request_set_best (LsRequest *request, LsBestFunc best, gpointer data);
+
 /* stop: may become 1 at any time, by a signal handler too, and ends a sweep with what it has. Borrowed, to
  * the end of the run. */
 LS_PUBLIC void ls_request_set_stop (LsRequest *request, const gint *stop);

@@ -427,12 +427,51 @@ layers_are_an_axis (void)
   ls_sweep_spec_clear (&even);
 }
 
+typedef struct {
+  guint n;
+  double step_s;
+  char *what;
+} Told;
+
+/* Of one group: each is faster than all before. */
+static void
+hear (double step_s, const char *what, gpointer data)
+{
+  Told *told = data;
+  LS_CHECK (told->n == 0 || step_s < told->step_s);
+  told->n++;
+  told->step_s = step_s;
+  g_free (told->what);
+  told->what = g_strdup (what);
+}
+
+static void
+the_last_that_is_told_is_the_best (void)
+{
+  static const char *const threads[] = { "1", "3" };
+  for (guint i = 0; i < G_N_ELEMENTS (threads); i++) {
+    Told told = { 0 };
+    LsSweepSpec spec;
+    SPEC_INIT (&spec, SMALL, "threads", threads[i]);
+    spec.progress.best = hear;
+    spec.progress.best_data = &told;
+    g_autoptr (LsSweepRun) x = run (&spec);
+    const LsSweepRow *best = &g_array_index (ls_sweep_run_report (x)->best, LsSweepRow, 0);
+    g_autofree char *words = ls_knobs_summary (&best->strategy);
+    LS_CHECK_INT (told.n, >, 1); /* the rule of thumb, and better ones */
+    LS_CHECK_DOUBLE (told.step_s, ==, ls_time_to_s (best->step));
+    LS_CHECK_STR (told.what, words);
+    g_free (told.what);
+    ls_sweep_spec_clear (&spec);
+  }
+}
+
 LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (layers_are_an_axis),
-                    LS_TEST (pruning_changes_no_result), LS_TEST (objectives_lose_none_to_pruning),
-                    LS_TEST (a_loss_takes_steps_times_their_time), LS_TEST (goodput_is_of_what_is_saved),
-                    LS_TEST (selective_recomputation_is_of_something), LS_TEST (threads_change_no_byte),
-                    LS_TEST (listed_jobs_take_the_same_picoseconds), LS_TEST (what_was_stopped_says_so),
-                    LS_TEST (listed_bytes_are_the_peak_or_none), LS_TEST (timing_stands_apart),
-                    LS_TEST (without_pruning_ranks_are_exact), LS_TEST (bad_ranges_are_refused),
-                    LS_TEST (what_a_run_refuses_is_illegal), LS_TEST (nodes_are_swept_whole),
-                    LS_TEST (only_what_makes_a_difference_is_tried))
+                    LS_TEST (the_last_that_is_told_is_the_best), LS_TEST (pruning_changes_no_result),
+                    LS_TEST (objectives_lose_none_to_pruning), LS_TEST (a_loss_takes_steps_times_their_time),
+                    LS_TEST (goodput_is_of_what_is_saved), LS_TEST (selective_recomputation_is_of_something),
+                    LS_TEST (threads_change_no_byte), LS_TEST (listed_jobs_take_the_same_picoseconds),
+                    LS_TEST (what_was_stopped_says_so), LS_TEST (listed_bytes_are_the_peak_or_none),
+                    LS_TEST (timing_stands_apart), LS_TEST (without_pruning_ranks_are_exact),
+                    LS_TEST (bad_ranges_are_refused), LS_TEST (what_a_run_refuses_is_illegal),
+                    LS_TEST (nodes_are_swept_whole), LS_TEST (only_what_makes_a_difference_is_tried))
