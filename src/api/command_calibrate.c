@@ -9,7 +9,7 @@
 #include "calibrate/calibrate.h"
 #include "calibrate/calibrate_nccl.h"
 #include "calibrate/calibrate_runs.h"
-#include "data/measured/templates.h"
+#include "data/measured/read_cases.h"
 #include "data/text/write_file.h"
 #include "show/fits/write_fits.h"
 #include "show/plot/plots.h"

@@ -4,7 +4,7 @@
 #include "api/answer.h"
 #include "api/commands.h"
 #include "api/request.h"
-#include "data/measured/templates.h"
+#include "data/measured/read_cases.h"
 #include "data/text/write_file.h"
 #include "show/fits/write_fits.h"
 #include "show/plot/plots.h"

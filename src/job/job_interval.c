@@ -127,6 +127,8 @@ unlike_all (const LsJobResult *r)
     return "none of the measured runs has an encoder";
   if (ls_model_is_compressed (&r->model) || ls_model_n_streams (&r->model) > 1)
     return "none of the measured runs has attention to compressed keys or several residual streams";
+  if (ls_model_has_lists (&r->model))
+    return "none of the measured runs has layers that differ in width one by one";
   return r->model.mixer != LS_MIXER_NONE ? "none of the measured runs has layers without attention" : NULL;
 }
 

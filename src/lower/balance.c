@@ -58,8 +58,9 @@ balance_init (Balance *b, const LsModel *m, const LsStrategy *s, const LsPartTim
   find_homes (b, ls_sched_find (s->schedule), s);
   b->total = g_new0 (LsTime, b->n_ranks);
   b->before = g_new0 (LsTime, m->n_layers + 1);
+  uint32_t first[LS_MAX_MODEL_KINDS], n_kinds = ls_model_first_of_kinds (m, first);
   for (uint32_t i = 0; i < m->n_layers; i++)
-    b->before[i + 1] = b->before[i] + times->layer[ls_model_layer_kind (m, i)];
+    b->before[i + 1] = b->before[i] + times->layer[ls_model_kind_place (m, first, n_kinds, i)];
 }
 
 static void

@@ -33,7 +33,7 @@ LsPlan *ls_lower_orders (const LsModel *m, const LsStrategy *s, const LsOrders *
  * again; 0: it has none. */
 typedef struct {
   LsTime embedding, head;
-  LsTime layer[LS_N_LAYER_KINDS]; /* a layer of each kind that the model has */
+  LsTime layer[LS_MAX_MODEL_KINDS]; /* a layer of each kind, in the order of ls_model_first_of_kinds() */
 } LsPartTimes;
 
 /* s: resolved. Errors and costs as of ls_lower(). */

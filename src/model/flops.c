@@ -14,7 +14,44 @@
  * which for q = h, f = 4h is 72 B L s h^2 (1 + s/6h + V/12hL). Of experts a token multiplies
  * top_k, the shared ones and the router; values may be narrower than keys: q is the mean. Behind an encoder
  * the tokens are the decoder's, but for keys and values of the encoder's. */
+#include "model/compressed.h"
 #include "model/mixer.h"
+
+/* Without those of compressed keys. */
+static double
+token_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
+{
+  double s = seq, w = m->window;
+  if (kind & LS_LAYER_ENCODER)
+    return 1;
+  if (!(kind & LS_LAYER_WINDOWED))
+    return 0.5;
+  if (m->window_kind == LS_WINDOW_CHUNK)
+    return w < s ? w / (2 * s) : 0.5;
+  return w < s ? (w - w * w / (2 * s)) / s : 0.5;
+}
+
+double
+ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
+{
+  return token_pairs (m, kind, seq) + ls_compressed_pairs (m, kind, seq);
+}
+
+double
+ls_model_index_flops (const LsModel *m, uint32_t kind, uint32_t seq)
+{
+  bool has_indexer = ls_layer_has_attention (kind) && !(kind & LS_LAYER_CHOSEN)
+      && (!ls_model_is_compressed (m) || kind & LS_LAYER_CSA);
+  uint32_t n_keys = seq / MAX (1, ls_compressed_ratio (m, kind));
+  return has_indexer ? (double) seq * n_keys * m->index_heads * m->index_dim : 0;
+}
+
+double
+ls_model_attention_width (const LsModel *m, uint32_t kind)
+{
+  LsModel own = ls_model_of_kind (m, kind);
+  return own.n_heads * ((double) own.head_dim + ls_model_v_dim (&own)) / 2;
+}
 
 double
 ls_model_two_way_flops (const LsModel *m, uint32_t seq)

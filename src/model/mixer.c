@@ -29,6 +29,7 @@ ls_mixer_in_width (const LsModel *m)
     return (m->mixer_full_gate ? 4 : 3) * inner + heads;
   case LS_MIXER_MAMBA1:
     return 2 * inner;
+  case LS_MIXER_PRODUCT:
   case LS_MIXER_NONE:
     break;
   }
@@ -41,7 +42,9 @@ ls_mixer_conv_width (const LsModel *m)
   bool has_keys = m->mixer == LS_MIXER_MAMBA2 || m->mixer == LS_MIXER_DELTA;
   if (m->mixer == LS_MIXER_KDA)
     return 3 * ls_mixer_inner (m);
-  return m->mixer == LS_MIXER_LINEAR ? 0 : ls_mixer_inner (m) + (has_keys ? 2 * keys (m) : 0);
+  return m->mixer == LS_MIXER_LINEAR || m->mixer == LS_MIXER_PRODUCT
+      ? 0
+      : ls_mixer_inner (m) + (has_keys ? 2 * keys (m) : 0);
 }
 
 /* Of mamba1, what makes step sizes and keys of the inner activations. */
@@ -84,6 +87,7 @@ ls_mixer_other_params (const LsModel *m)
     return conv * taps;
   case LS_MIXER_MAMBA1:
     return conv * (taps + 1) + inner * (state + 2) + m->mixer_rank + 2 * state;
+  case LS_MIXER_PRODUCT:
   case LS_MIXER_NONE:
     break;
   }

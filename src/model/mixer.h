@@ -15,6 +15,7 @@
  *     conv     3 I               I         k a column
  *     kda      3 I + H           3 I       k a column, H + I, a norm of P
  *     mamba1   2 I               I         k + 1 a column, I (R + 2 N) + R I, I (N + 2), norms of R + 2 N
+ *     product  none             none      nothing: one matrix, I = h, of one head
  *
  * and I h out of it. kda also has, through P columns each, I for the decay of each channel and I for the gate
  * (mixer_full_gate: that as I columns into it instead). Products of a chunk, m n k:
@@ -23,7 +24,7 @@
  *     delta    of each head K K^T, Q K^T: Q Q N; W: Q N Q; U, output: Q P Q; W S, Q S: Q P N; K^T V: N P Q
  *     kda      as delta, with N = P
  *     linear   of each head Q K^T: Q Q N; the output: Q P Q; Q S: Q P N; K^T V: N P Q
- *     conv     none
+ *     conv     none, and none of a product
  *     mamba1   none: a scan of 9 I N operations a token (state-spaces/mamba, issue 110)
  *
  * Context parallelism exchanges tokens for heads, as Ulysses does attention's: behind the way into it each

@@ -14,6 +14,9 @@ ls_model_clear (LsModel *model)
   g_free (model->name);
   g_free (model->source);
   g_free (model->layer_pattern);
+  g_free (model->layer_heads);
+  g_free (model->layer_kv_heads);
+  g_free (model->layer_ffn);
   *model = (LsModel) { 0 };
 }
 
@@ -24,6 +27,9 @@ ls_model_copy (LsModel *dest, const LsModel *source)
   dest->name = g_strdup (source->name);
   dest->source = g_strdup (source->source);
   dest->layer_pattern = g_strdup (source->layer_pattern);
+  dest->layer_heads = g_memdup2 (source->layer_heads, source->n_layer_heads * sizeof (uint32_t));
+  dest->layer_kv_heads = g_memdup2 (source->layer_kv_heads, source->n_layer_kv_heads * sizeof (uint32_t));
+  dest->layer_ffn = g_memdup2 (source->layer_ffn, source->n_layer_ffn * sizeof (uint32_t));
 }
 
 uint64_t
@@ -31,164 +37,6 @@ ls_model_padded_vocab (const LsModel *m, uint32_t multiple, uint32_t tp)
 {
   uint64_t whole = (uint64_t) (multiple ? multiple : LS_VOCAB_MULTIPLE) * tp;
   return (m->vocab + whole - 1) / whole * whole;
-}
-
-/* --- kinds of layers ---------------------------------------------------------------- */
-
-/* Of the pattern. */
-static char
-letter_of (const LsModel *m, uint32_t layer)
-{
-  return m->layer_pattern ? m->layer_pattern[layer % strlen (m->layer_pattern)] : 'A';
-}
-
-bool
-ls_model_has_experts (const LsModel *m, uint32_t layer)
-{
-  char letter = letter_of (m, layer);
-  if (m->n_experts == 0 || layer < m->n_dense_layers || strchr ("amd", letter))
-    return false;
-  return letter == 'e' || (layer - m->n_dense_layers + 1) % MAX (1, m->moe_every) == 0;
-}
-
-static uint32_t
-traits_of (char letter)
-{
-  switch (letter) {
-  case 'M':
-    return LS_LAYER_MIXER;
-  case 'P':
-    return LS_LAYER_MIXER | LS_LAYER_BOTH;
-  case 'm':
-    return LS_LAYER_MIXER | LS_LAYER_NO_MLP;
-  case 'a':
-    return LS_LAYER_NO_MLP;
-  case 'd':
-  case 'e':
-    return LS_LAYER_NO_MIXING;
-  case 'S':
-    return LS_LAYER_CSA;
-  case 'H':
-    return LS_LAYER_HCA;
-  default:
-    return 0;
-  }
-}
-
-bool
-ls_layer_has_attention (uint32_t kind)
-{
-  return kind & LS_LAYER_BOTH || !(kind & (LS_LAYER_MIXER | LS_LAYER_NO_MIXING));
-}
-
-static bool
-is_windowed (const LsModel *m, uint32_t layer)
-{
-  return m->window > 0 && (m->full_every == 0 || (layer + !m->full_first) % m->full_every != 0);
-}
-
-static bool
-is_unrotated (const LsModel *m, uint32_t layer)
-{
-  return m->unrotated_every > 0 && (layer + 1) % m->unrotated_every == 0;
-}
-
-static bool
-is_chosen_for (const LsModel *m, uint32_t layer)
-{
-  return m->index_every > 0 && layer >= m->index_first && (layer - m->index_first + 1) % m->index_every != 0;
-}
-
-/* Whether it is the encoder's, or the decoder's behind one. */
-static uint32_t
-side_of (const LsModel *m, uint32_t layer)
-{
-  if (m->encoder_layers == 0)
-    return 0;
-  return layer < m->encoder_layers ? LS_LAYER_ENCODER : LS_LAYER_CROSS;
-}
-
-uint32_t
-ls_model_layer_kind (const LsModel *m, uint32_t layer)
-{
-  uint32_t kind = traits_of (letter_of (m, layer)) | (ls_model_has_experts (m, layer) ? LS_LAYER_EXPERTS : 0);
-  if (!ls_layer_has_attention (kind))
-    return kind;
-  return kind | (is_windowed (m, layer) ? LS_LAYER_WINDOWED : 0)
-      | (is_unrotated (m, layer) ? LS_LAYER_UNROTATED : 0) | (is_chosen_for (m, layer) ? LS_LAYER_CHOSEN : 0)
-      | side_of (m, layer);
-}
-
-uint32_t
-ls_model_first_of_kinds (const LsModel *m, uint32_t ret_first[LS_MAX_MODEL_KINDS])
-{
-  bool seen[LS_N_LAYER_KINDS] = { false };
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < m->n_layers; i++) {
-    bool *is_seen = &seen[ls_model_layer_kind (m, i)];
-    if (*is_seen)
-      continue;
-    g_assert (n < LS_MAX_MODEL_KINDS);
-    ret_first[n++] = i;
-    *is_seen = true;
-  }
-  return n;
-}
-
-uint32_t
-ls_model_n_layer_kinds (const LsModel *m)
-{
-  uint32_t first[LS_MAX_MODEL_KINDS];
-  return ls_model_first_of_kinds (m, first);
-}
-
-uint32_t
-ls_model_n_attention_layers (const LsModel *m)
-{
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < m->n_layers; i++)
-    n += ls_layer_has_attention (ls_model_layer_kind (m, i));
-  return n;
-}
-
-uint32_t
-ls_model_n_moe_layers (const LsModel *m)
-{
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < m->n_layers; i++)
-    n += ls_model_has_experts (m, i);
-  return n;
-}
-
-/* --- attention ---------------------------------------------------------------------- */
-
-/* Without those of compressed keys. */
-static double
-token_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
-{
-  double s = seq, w = m->window;
-  if (kind & LS_LAYER_ENCODER)
-    return 1;
-  if (!(kind & LS_LAYER_WINDOWED))
-    return 0.5;
-  if (m->window_kind == LS_WINDOW_CHUNK)
-    return w < s ? w / (2 * s) : 0.5;
-  return w < s ? (w - w * w / (2 * s)) / s : 0.5;
-}
-
-double
-ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
-{
-  return token_pairs (m, kind, seq) + ls_compressed_pairs (m, kind, seq);
-}
-
-double
-ls_model_index_flops (const LsModel *m, uint32_t kind, uint32_t seq)
-{
-  bool has_indexer = ls_layer_has_attention (kind) && !(kind & LS_LAYER_CHOSEN)
-      && (!ls_model_is_compressed (m) || kind & LS_LAYER_CSA);
-  uint32_t n_keys = seq / MAX (1, ls_compressed_ratio (m, kind));
-  return has_indexer ? (double) seq * n_keys * m->index_heads * m->index_dim : 0;
 }
 
 uint32_t
@@ -205,35 +53,6 @@ ls_model_v_dim (const LsModel *m)
   return m->kv_lora > 0 ? m->v_dim : m->head_dim;
 }
 
-LsModel
-ls_model_of_kind (const LsModel *m, uint32_t kind)
-{
-  LsModel own = *m;
-  if (kind & LS_LAYER_CHOSEN)
-    own.index_heads = own.index_dim = 0;
-  if (!(kind & LS_LAYER_WINDOWED))
-    return own;
-  own.n_heads = m->window_heads ? m->window_heads : m->n_heads;
-  own.n_kv_heads = m->window_kv_heads ? m->window_kv_heads : m->n_kv_heads;
-  own.head_dim = m->window_head_dim ? m->window_head_dim : m->head_dim;
-  own.rotary_dim = m->rotary_dim < own.head_dim ? m->rotary_dim : 0;
-  own.full_k_is_v = false;
-  return own;
-}
-
-bool
-ls_model_heads_differ (const LsModel *m)
-{
-  return m->window_heads + m->window_kv_heads + m->window_head_dim > 0 || m->full_k_is_v;
-}
-
-bool
-ls_model_cuts_heads (const LsModel *m, uint32_t tp)
-{
-  LsModel windowed = ls_model_of_kind (m, LS_LAYER_WINDOWED);
-  return m->n_heads % tp == 0 && windowed.n_heads % tp == 0;
-}
-
 uint32_t
 ls_model_n_kv_products (const LsModel *m)
 {
@@ -244,13 +63,6 @@ uint32_t
 ls_model_router_width (const LsModel *m)
 {
   return m->n_experts + m->zero_experts;
-}
-
-double
-ls_model_attention_width (const LsModel *m, uint32_t kind)
-{
-  LsModel own = ls_model_of_kind (m, kind);
-  return own.n_heads * ((double) own.head_dim + ls_model_v_dim (&own)) / 2;
 }
 
 static uint64_t
@@ -358,7 +170,7 @@ layer_linear_params (const LsModel *m, uint32_t kind, uint32_t n_experts)
   if (kind & LS_LAYER_NO_MLP)
     return n;
   if (!(kind & LS_LAYER_EXPERTS))
-    return n + mlp_params (m, m->hidden, m->ffn);
+    return n + mlp_params (m, m->hidden, own.ffn);
   return n + (uint64_t) m->hidden * (ls_model_router_width (m) + 2 * (uint64_t) m->expert_latent)
       + n_experts * ls_model_expert_params (m) + mlp_params (m, m->hidden, m->shared_ffn);
 }

@@ -35,7 +35,8 @@ typedef enum {
   LS_MIXER_DELTA,
   LS_MIXER_LINEAR,
   LS_MIXER_CONV,
-  LS_MIXER_KDA
+  LS_MIXER_KDA,
+  LS_MIXER_PRODUCT
 } LsMixerKind;
 /* Of a windowed layer a query sees so many keys, the last its own; or those of its own block of so many. */
 typedef enum { LS_WINDOW_SLIDING, LS_WINDOW_CHUNK } LsWindowKind;
@@ -107,6 +108,10 @@ typedef struct {
    *     P  attention and a mixer side by side, then an MLP or experts
    *     S  attention to chosen compressed keys, then an MLP or experts; H  to more compressed ones */
   char *layer_pattern;
+  /* Widths of layers one by one, begun again at the end of a list as the pattern is; 0, or no list: as
+   * above. Found by search in Puzzle's models (Bercovich et al. 2024, arXiv 2411.19146), set in DeciLM's. */
+  uint32_t *layer_heads, *layer_kv_heads, *layer_ffn;
+  uint32_t n_layer_heads, n_layer_kv_heads, n_layer_ffn;
   /* A mixer: LS_MIXER_NONE, and the rest is 0 too. */
   LsMixerKind mixer;
   uint32_t mixer_heads, mixer_head_dim;
@@ -158,19 +163,27 @@ typedef enum {
   LS_LAYER_CSA = 512,      /* attention to compressed keys, of which an indexer chooses some */
   LS_LAYER_HCA = 1024,     /* to all keys that are compressed more */
   LS_LAYER_CHOSEN = 2048,  /* to keys that the indexer of a layer before it chose */
-  LS_N_LAYER_KINDS = 4096
+  LS_N_LAYER_TRAITS = 4096
 } LsLayerTrait;
 
-/* Of a layer in model order: below LS_N_LAYER_KINDS. */
+/* Of a layer in model order: its traits, and LS_N_LAYER_TRAITS times the first layer that is as wide, where
+ * layers differ in width one by one. */
 uint32_t ls_model_layer_kind (const LsModel *m, uint32_t layer);
-/* The model as layers of this kind have it: their heads, of an indexer too. Its strings are those of m. */
+/* The model as layers of this kind have it: their widths and heads, of an indexer too, and no lists of them.
+ * Its strings are those of m. */
 LsModel ls_model_of_kind (const LsModel *m, uint32_t kind);
-/* Whether layers differ in their heads; whether so many ranks cut the heads of all evenly. */
+/* Whether layers differ in their heads; in these or an MLP, one by one. */
 bool ls_model_heads_differ (const LsModel *m);
-bool ls_model_cuts_heads (const LsModel *m, uint32_t tp);
+bool ls_model_has_lists (const LsModel *m);
+/* What is wrong with lists of widths; NULL: nothing. Static. */
+const char *ls_model_check_lists (const LsModel *m);
+/* Whether so many ranks cut the heads and the MLP of each layer evenly. */
+bool ls_model_is_cut_evenly (const LsModel *m, uint32_t tp);
 /* How many kinds its layers are of, and the first layer of each, in order of layers. */
-#define LS_MAX_MODEL_KINDS 32 /* no pattern has more: 25 without an encoder, 16 with one */
+#define LS_MAX_MODEL_KINDS 64 /* no pattern has more, 25 without an encoder, 16 with one; of lists, checked */
 uint32_t ls_model_first_of_kinds (const LsModel *m, uint32_t ret_first[LS_MAX_MODEL_KINDS]);
+/* The place of a layer's kind among these. */
+uint32_t ls_model_kind_place (const LsModel *m, const uint32_t *first, uint32_t n_kinds, uint32_t layer);
 uint32_t ls_model_n_layer_kinds (const LsModel *m);
 
 /* Whether this layer, in model order, has experts and not one MLP; how many have. */

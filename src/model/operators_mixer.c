@@ -208,11 +208,11 @@ append_exchange (GArray *operators, const LsCut *cut, bool is_to_heads)
   op->saved_bytes = is_to_heads ? cut->tokens * repeated (cut) * cut->elt : 0;
 }
 
-void
-ls_operators_mixer (GArray *operators, const LsCut *cut)
+/* All of it but the way out. */
+static void
+append_inner (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t inner = per_rank (cut, ls_mixer_inner (m));
   append_in (operators, cut);
   append_low_rank (operators, cut);
   append_exchange (operators, cut, true);
@@ -226,6 +226,15 @@ ls_operators_mixer (GArray *operators, const LsCut *cut)
     append_exchange (operators, cut, false);
     append_gate (operators, cut);
   }
+}
+
+void
+ls_operators_mixer (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t inner = per_rank (cut, ls_mixer_inner (m));
+  if (m->mixer != LS_MIXER_PRODUCT)
+    append_inner (operators, cut);
   LsOperator *op = ls_operator_append (operators, "mixer-out", LS_TP_ROW);
   ls_operator_linear (op, cut, &out_names, cut->shard->dtype, inner, m->hidden);
   ls_operator_weight (op, LS_TENSOR_COLUMNS, m->hidden, inner, 1);

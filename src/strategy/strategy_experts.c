@@ -253,6 +253,35 @@ check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
                  s->seq, seq);
 }
 
+void
+check_widths (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  uint32_t first[LS_MAX_MODEL_KINDS], n = ls_model_first_of_kinds (m, first);
+  for (uint32_t i = 0; i < n; i++) {
+    LsModel own = ls_model_of_kind (m, ls_model_layer_kind (m, first[i]));
+    uint32_t heads = own.n_heads, kv_heads = own.n_kv_heads, ffn = own.ffn;
+    bool is_cut = heads % s->tp == 0 && (kv_heads % s->tp == 0 || s->tp % kv_heads == 0);
+    bool is_usual = heads == m->n_heads && kv_heads == m->n_kv_heads && ffn == m->ffn;
+    if (is_usual || (is_cut && ffn % s->tp == 0))
+      continue;
+    conflict (diags, "/tp",
+              "expected a divisor of the %u heads and the ffn width %u of layer %u, and a "
+              "divisor or a multiple of its %u key-value heads; got %u",
+              heads, ffn, first[i], kv_heads, s->tp);
+    return;
+  }
+}
+
+/* Of keys and values, in the layer that has the fewest. */
+static uint32_t
+least_kv_heads (const LsModel *m)
+{
+  uint32_t first[LS_MAX_MODEL_KINDS], n_kinds = ls_model_first_of_kinds (m, first), n = m->n_kv_heads;
+  for (uint32_t i = 0; i < n_kinds; i++)
+    n = MIN (n, ls_model_of_kind (m, ls_model_layer_kind (m, first[i])).n_kv_heads);
+  return n;
+}
+
 /* Of a strategy with adapters on frozen weights: what is not modelled beside it. */
 static void
 check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
@@ -281,7 +310,7 @@ check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (m->full_k_is_v)
     unsupported (diags, "/lora_rank",
                  "adapters of layers whose keys are their values are not modelled; expected 0");
-  if (s->tp > m->n_kv_heads || s->tp > ls_model_of_kind (m, LS_LAYER_WINDOWED).n_kv_heads)
+  if (s->tp > least_kv_heads (m))
     unsupported (diags, "/lora_rank",
                  "adapters of keys and values that ranks of tp share are not modelled; expected 0");
 }

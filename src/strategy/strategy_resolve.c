@@ -248,17 +248,15 @@ check_tensor_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (m->n_kv_heads % s->tp != 0 && s->tp % m->n_kv_heads != 0)
     conflict (diags, "/tp", "expected a divisor or a multiple of the model's %u key-value heads; got %u",
               m->n_kv_heads, s->tp);
-  LsModel own = ls_model_of_kind (m, LS_LAYER_WINDOWED);
-  if (ls_model_heads_differ (m)
-      && (own.n_heads % s->tp != 0 || (own.n_kv_heads % s->tp != 0 && s->tp % own.n_kv_heads != 0)))
-    conflict (
-        diags, "/tp",
-        "expected a divisor of the %u heads of windowed layers, and a divisor or a multiple of their %u "
-        "key-value heads; got %u",
-        own.n_heads, own.n_kv_heads, s->tp);
+  check_widths (s, m, diags);
   if (m->ffn % s->tp != 0)
     conflict (diags, "/tp", "expected a divisor of the model's ffn width %u; got %u", m->ffn, s->tp);
-  if (m->mixer != LS_MIXER_NONE && (m->mixer_heads % s->tp != 0 || m->mixer_groups % s->tp != 0))
+  if (m->mixer == LS_MIXER_PRODUCT && s->tp > 1)
+    unsupported (
+        diags, "/tp",
+        "linear layers in the place of attention, cut over ranks, are not modelled; expected 1, got %u",
+        s->tp);
+  else if (m->mixer != LS_MIXER_NONE && (m->mixer_heads % s->tp != 0 || m->mixer_groups % s->tp != 0))
     conflict (diags, "/tp", "expected a divisor of the model's %u heads and %u groups of mixers; got %u",
               m->mixer_heads, m->mixer_groups, s->tp);
   if (s->sp && s->seq % s->tp != 0)

@@ -385,7 +385,7 @@ ls_space_is_refused (const LsSpace *space, const LsModel *m, const LsStrategy *b
   uint64_t tp = ls_space_value (space, p, LS_SPACE_TP), pp = ls_space_value (space, p, LS_SPACE_PP);
   uint64_t replica = tp * pp * ls_space_value (space, p, LS_SPACE_CP),
            gpus = ls_space_value (space, p, LS_SPACE_GPUS);
-  if (gpus % replica != 0 || !ls_model_cuts_heads (m, tp) || m->ffn % tp != 0)
+  if (gpus % replica != 0 || !ls_model_is_cut_evenly (m, (uint32_t) tp))
     return true;
   if (ls_space_value (space, p, LS_SPACE_GLOBAL_BATCH)
           % (gpus / replica * ls_space_value (space, p, LS_SPACE_MICRO_BATCH))

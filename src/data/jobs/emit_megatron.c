@@ -39,6 +39,8 @@ check_model (Emit *e)
   if (m->full_first)
     emit_refuse (e, "--model",
                  "its first layer sees the whole sequence, of Megatron-LM's the last of so many");
+  if (m->n_layer_ffn > 0)
+    emit_refuse (e, "--model", "its layers differ in width one by one, which cannot be written");
   if (ls_model_heads_differ (m))
     emit_refuse (e, "--model", "its layers differ in their heads; Megatron-LM's have the same");
   if (m->zero_experts > 0)

@@ -166,6 +166,9 @@ static const LsField common[] = {
   { "layers_block_type", LS_FIELD_IGNORED },
   { "attn_type_list", LS_FIELD_IGNORED },
   { "full_attn_idxs", LS_FIELD_IGNORED },
+  { "block_configs", LS_FIELD_IGNORED },
+  { "ffn_multipliers", LS_FIELD_IGNORED },
+  { "ffn_dim_divisor", LS_FIELD_IGNORED },
   { NULL },
 };
 
@@ -259,11 +262,14 @@ read_list (const LsJsonDoc *doc, const cJSON *list, const LsField *field, HfConf
 {
   bool may_be_dense = field->offset == offsetof (HfConfig, sparse_step);
   uint32_t n_dense = 0;
+  HfWidths *widths = hf_widths_of (c, field->offset);
   const cJSON *first = list->child;
   for (; may_be_dense && first->next && cJSON_IsNumber (first) && first->valuedouble == 0; n_dense++)
     first = first->next;
   for (const cJSON *value = first; value; value = value->next)
-    if (!cJSON_IsNumber (value) || value->valuedouble != first->valuedouble)
+    if (widths && widths->n == 0 && (!cJSON_IsNumber (value) || value->valuedouble != first->valuedouble))
+      return hf_read_widths (doc, list, field->max, widths, diags);
+    else if (!cJSON_IsNumber (value) || value->valuedouble != first->valuedouble)
       return hf_refuse (doc, value, diags, "layers that differ in this one by one cannot be simulated");
   c->dense_layers = n_dense > 0 ? n_dense : c->dense_layers;
   g_autofree char *text = g_strdup_printf ("%.17g", first->valuedouble);

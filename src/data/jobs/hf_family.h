@@ -14,6 +14,12 @@
 #include "data/text/json_doc.h"
 #include "model/model.h"
 
+/* Numbers of layers one by one; n 0: all have the same. */
+typedef struct {
+  uint32_t *of; /* [n] */
+  uint32_t n;
+} HfWidths;
+
 /* What the types have in common; keys have several spellings. */
 typedef struct {
   char *activation, *position; /* position: rope, nope, alibi, or what the type has */
@@ -52,6 +58,8 @@ typedef struct {
   bool multi_query, grouped_query, alibi; /* falcon */
   bool norm_before;                       /* opt */
   double dropout;                         /* of the residual stream */
+  HfWidths layer_heads, layer_kv_heads, layer_ffn;
+  char *pattern; /* of layers, where blocks say it; NULL: they do not */
 } HfConfig;
 
 /* How a type says which experts there are. */
@@ -99,6 +107,13 @@ bool hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrA
 bool hf_read_dense_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
 /* Which layers have an indexer, where a list says which: indexer_types. */
 bool hf_read_indexers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
+/* The widths of layers that differ in this one by one, of a field of c; NULL: all have the same of it. */
+HfWidths *hf_widths_of (HfConfig *c, size_t offset);
+bool hf_read_widths (const LsJsonDoc *doc, const cJSON *list, double most, HfWidths *ret, LsDiagList *diags);
+/* Layers one by one, by block_configs, by ffn_multipliers or by such lists: c has then the widest of each,
+ * and layers that do nothing are left out. */
+bool hf_read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *diags);
+void hf_add_blocks (const HfConfig *c, LsModel *m);
 /* Which layers are windowed and which have no rope: by the lists of the file, its pattern, or the type's.
  * Notes say where the model has another pattern than the file. */
 bool hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, GPtrArray *notes,

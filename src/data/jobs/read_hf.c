@@ -368,7 +368,7 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   if (!hf_read_config (f, doc, c, notes, diags))
     return false;
   c->layers = c->layers ? c->layers : hf_count_layers (doc);
-  if (!hf_read_indexers (doc, c, diags))
+  if (!hf_read_indexers (doc, c, diags) || !hf_read_blocks (doc, c, notes, diags))
     return false;
   if (has_experts (f, c) && !hf_read_dense_layers (doc, c, diags))
     return false;
@@ -379,6 +379,8 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   add_latents (f, c, &model);
   bool ok = check_shape (doc, c, &model, diags) && check_layers (doc, f, c, diags)
       && hf_add_pattern (doc, f, c, &model, diags);
+  if (ok)
+    hf_add_blocks (c, &model);
   if (ok)
     add_compressed (f, c, &model);
   ok = ok && hf_add_layers (doc, f, c, &model, notes, diags) && ls_model_complete (doc, &model, diags);
@@ -422,6 +424,10 @@ read_text_model (const LsJsonDoc *doc, const LsJsonDoc *outer, LsModel *ret_mode
   bool ok = read_config (doc, f, &c, ret_model, unread, diags);
   g_free (c.activation);
   g_free (c.position);
+  g_free (c.layer_heads.of);
+  g_free (c.layer_kv_heads.of);
+  g_free (c.layer_ffn.of);
+  g_free (c.pattern);
   return ok;
 }
 

@@ -37,10 +37,9 @@ static const LsEnumName positions[] = {
   { NULL },
 };
 static const LsEnumName mixers[] = {
-  { "none", LS_MIXER_NONE },     { "mamba1", LS_MIXER_MAMBA1 },
-  { "mamba2", LS_MIXER_MAMBA2 }, { "delta", LS_MIXER_DELTA },
-  { "linear", LS_MIXER_LINEAR }, { "conv", LS_MIXER_CONV },
-  { "kda", LS_MIXER_KDA },       { NULL },
+  { "none", LS_MIXER_NONE },   { "mamba1", LS_MIXER_MAMBA1 },   { "mamba2", LS_MIXER_MAMBA2 },
+  { "delta", LS_MIXER_DELTA }, { "linear", LS_MIXER_LINEAR },   { "conv", LS_MIXER_CONV },
+  { "kda", LS_MIXER_KDA },     { "product", LS_MIXER_PRODUCT }, { NULL },
 };
 static const LsEnumName attentions[] = {
   { "flash", LS_ATTENTION_FLASH },
@@ -51,6 +50,12 @@ static const LsEnumName attentions[] = {
 #define UINT(key_, member, max_, ...)                                                                        \
   {                                                                                                          \
     key_, LS_FIELD_UINT, offsetof (LsModel, member), .min = 1, .max = (max_), __VA_ARGS__                    \
+  }
+#define LIST(key_, max_, default_, meaning_)                                                                 \
+  {                                                                                                          \
+#key_, LS_FIELD_UINT_LIST, offsetof(LsModel, key_), .n_offset = offsetof(LsModel, n_##key_),             \
+                                                        .max = (max_), .runs = true, .file_only = true,      \
+                                                        .default_text = (default_), .meaning = (meaning_)    \
   }
 #define BOOL(key_, meaning_)                                                                                 \
   {                                                                                                          \
@@ -112,11 +117,16 @@ const LsField ls_model_fields[] = {
     = "a letter a layer, begun again at its end: A attention and MLP or experts, M a mixer and those, P both "
       "side by side and those; a, m, d, e: attention, a mixer, an MLP, experts alone; S, H: attention to "
       "compressed keys that are chosen, or to all of them, and MLP or experts" },
-  ENUM (mixer, mixers, .default_text = "`\"none\"`",
-        .meaning
-        = "what M and m are: a state-space model (`mamba1`, `mamba2`), a gated delta net (`delta`), "
-          "`linear` attention, a short convolution (`conv`), Kimi's delta attention (`kda`); the keys that "
-          "follow go with it"),
+  LIST (layer_heads, 65536, "heads",
+        "attention heads layer by layer, begun again at the end; 0: as `heads` has it"),
+  LIST (layer_kv_heads, 65536, "kv_heads", "likewise heads of keys and values"),
+  LIST (layer_ffn, 1 << 22, "ffn", "likewise inner widths of MLPs"),
+  ENUM (
+      mixer, mixers, .default_text = "`\"none\"`",
+      .meaning
+      = "what M and m are: a state-space model (`mamba1`, `mamba2`), a gated delta net (`delta`), "
+        "`linear` attention, a short convolution (`conv`), Kimi's delta attention (`kda`), one linear layer "
+        "(`product`); the keys that follow go with it"),
   UINT ("mixer_heads", mixer_heads, 1 << 20, .default_text = "none", .meaning = "its heads"),
   UINT ("mixer_head_dim", mixer_head_dim, 1 << 20, .default_text = "1", .meaning = "width of a head"),
   UINT ("mixer_groups", mixer_groups, 65536, .default_text = "mixer_heads",
@@ -327,7 +337,7 @@ complete_attention (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 static bool
 complete_window_heads (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
-  if (!ls_model_heads_differ (m))
+  if (m->window_heads + m->window_kv_heads + m->window_head_dim == 0 && !m->full_k_is_v)
     return true;
   if (m->window == 0 || m->full_every == 0)
     return complain (
@@ -382,6 +392,8 @@ complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   m->mixer_head_dim = m->mixer_head_dim ? m->mixer_head_dim : 1;
   if (m->mixer == LS_MIXER_KDA && (m->mixer_groups > 0 || m->mixer_state > 0))
     return complain (doc, "mixer_state", diags, NULL, "expected neither groups nor a state with kda");
+  if (m->mixer == LS_MIXER_PRODUCT && (m->mixer_heads != 1 || m->mixer_head_dim != m->hidden))
+    return complain (doc, "mixer_heads", diags, NULL, "expected one head as wide as hidden of a product");
   if (m->mixer != LS_MIXER_KDA && m->mixer_full_gate)
     return complain (doc, "mixer_full_gate", diags, NULL, "expected it with kda");
   m->mixer_groups = m->mixer_groups ? m->mixer_groups : m->mixer_heads;
@@ -419,6 +431,9 @@ ls_model_complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   bool ok = complete_experts (doc, m, diags);
   ok = complete_pattern (doc, m, diags) && complete_mixer (doc, m, diags) && ok;
   ok = complete_attention (doc, m, diags) && complete_window_heads (doc, m, diags) && ok;
+  const char *wanted = ls_model_check_lists (m);
+  ok = (!wanted || complain (doc, m->n_layer_ffn > 0 ? "layer_ffn" : "layer_kv_heads", diags, NULL, wanted))
+      && ok;
   ok = complete_encoder (doc, m, diags) && ok;
   return complete_latent (doc, m, diags) && ok;
 }

@@ -78,4 +78,9 @@ GPtrArray *ls_read_cases_by_row (const char *path, char **ret_sha256, LsDiagList
 /* The same as the first from memory; `name` stands for the file in diagnostics. */
 GPtrArray *ls_parse_cases (const char *name, const char *text, LsDiagList *diags);
 
+/* A table to fill in: what each column means as comments, a header, and a row as an example; our readers read
+ * it as it is. "runs" (this one), "nccl" (data/measured/read_nccl_tests.h), "kernels"
+ * (data/measured/read_kernels.h). Newly allocated; NULL: there is none of that name. */
+char *ls_template_text (const char *name);
+
 #endif

@@ -1,4 +1,4 @@
-#include "data/measured/templates.h"
+#include "data/measured/read_cases.h"
 
 #include <string.h>
 

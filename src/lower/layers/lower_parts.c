@@ -25,12 +25,11 @@ part_time (Lower *l, uint32_t layer, uint32_t n_layers, bool has_embedding, bool
 
 /* Of the first layer of each kind. */
 static void
-layer_times (Lower *l, LsTime ret_times[LS_N_LAYER_KINDS])
+layer_times (Lower *l, LsTime ret_times[LS_MAX_MODEL_KINDS])
 {
-  for (uint32_t i = 0; i < l->model->n_layers; i++) {
-    LsTime *time = &ret_times[ls_model_layer_kind (l->model, i)];
-    *time = *time > 0 ? *time : part_time (l, i, 1, false, false);
-  }
+  uint32_t first[LS_MAX_MODEL_KINDS], n = ls_model_first_of_kinds (l->model, first);
+  for (uint32_t k = 0; k < n; k++)
+    ret_times[k] = part_time (l, first[k], 1, false, false);
 }
 
 gboolean
@@ -55,14 +54,15 @@ ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs,
 static uint32_t
 usual_layer (const LsModel *m)
 {
-  uint32_t n_of[LS_N_LAYER_KINDS] = { 0 }, kind = 0, layer = 0;
+  uint32_t first[LS_MAX_MODEL_KINDS], n_kinds = ls_model_first_of_kinds (m, first);
+  uint32_t n_of[LS_MAX_MODEL_KINDS] = { 0 }, best = 0;
   for (uint32_t i = 0; i < m->n_layers; i++)
-    n_of[ls_model_layer_kind (m, i)]++;
-  for (uint32_t k = 1; k < LS_N_LAYER_KINDS; k++)
-    kind = n_of[k] > n_of[kind] ? k : kind;
-  while (ls_model_layer_kind (m, layer) != kind)
-    layer++;
-  return layer;
+    n_of[ls_model_kind_place (m, first, n_kinds, i)]++;
+  for (uint32_t k = 1; k < n_kinds; k++) {
+    bool is_plainer = ls_model_layer_kind (m, first[k]) < ls_model_layer_kind (m, first[best]);
+    best = n_of[k] > n_of[best] || (n_of[k] == n_of[best] && is_plainer) ? k : best;
+  }
+  return first[best];
 }
 
 gboolean

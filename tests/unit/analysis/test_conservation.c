@@ -203,6 +203,64 @@ layers_of_every_kind_keep_the_laws (void)
   }
 }
 
+/* Layers one by one of other widths, some without attention or an MLP. */
+static LsModel
+of_widths (uint32_t kv_heads[5], uint32_t ffn[4])
+{
+  LsModel m = layered (3);
+  m.encoder_layers = m.decoder_seq = 0;
+  m.layer_pattern = (char *) "AAdaA";
+  m.layer_kv_heads = kv_heads, m.n_layer_kv_heads = 5;
+  m.layer_ffn = ffn, m.n_layer_ffn = 4;
+  return m;
+}
+
+static void
+says_of_widths (uint32_t kv_heads[5], uint32_t ffn[4], LsMixerKind mixer, const char *said)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsModel m = of_widths (kv_heads, ffn);
+  LsStrategy s;
+  m.mixer = mixer;
+  ls_strategy_init (&s);
+  s.gpus = s.tp = 4;
+  bool ok = ls_strategy_resolve (&s, &m, 4, 8, diags);
+  g_autofree char *why = ls_diag_list_format (diags);
+  ls_check_impl (!ok && strstr (why, said), __FILE__, __LINE__, "%s", why);
+  ls_strategy_clear (&s);
+}
+
+/* With tp 4 three ranks of four have the key
+ * heads of another, where there is but one. */
+static void
+layers_of_their_own_width_keep_the_laws (void)
+{
+  uint32_t kv_heads[] = { 0, 0, 4, 1, 2 }, ffn[] = { 0, 256, 512, 0 };
+  for (guint i = 0; i < 24; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (GError) error = NULL;
+    Job j = { .model = of_widths (kv_heads, ffn) };
+    LsStrategy *s = &j.strategy;
+    ls_strategy_init (s);
+    s->gpus = 8;
+    s->tp = 1u << i % 3;
+    s->sp = i / 3 % 2 > 0;
+    s->pp = i / 6 % 2 + 1;
+    s->dp_kind = i / 12 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    s->global_batch = 8;
+    LS_CHECK (ls_strategy_resolve (s, &j.model, 8, 8, diags));
+    j.plan = ls_lower (&j.model, s, NULL, &error);
+    LS_CHECK (j.plan && conserves (&j, &error));
+    LS_CHECK_NO_ERROR (error);
+    ls_plan_free (j.plan);
+    ls_strategy_clear (s);
+  }
+  ffn[1] = 258;
+  says_of_widths (kv_heads, ffn, LS_MIXER_NONE, "the ffn width 258 of layer 1");
+  ffn[1] = 256;
+  says_of_widths (kv_heads, ffn, LS_MIXER_PRODUCT, "in the place of attention, cut over ranks");
+}
+
 /* Behind two layers every third has an indexer, which all ranks of tp have whole. */
 static void
 shared_indexers_keep_the_laws (void)
@@ -247,7 +305,7 @@ heads_that_differ_have_their_limits (void)
     const char *said;
   } cases[] = {
     { 4, 1, 0, NULL },
-    { 8, 1, 0, "expected a divisor of the 4 heads of windowed layers" },
+    { 8, 1, 0, "expected a divisor of the 4 heads and the ffn width 1024 of layer 0" },
     { 1, 2, 0, "layers whose heads differ" },
     { 1, 1, 8, "layers whose keys are their values" },
   };
@@ -435,6 +493,7 @@ LS_TEST_SUITE (LS_TEST (jobs_of_every_kind_keep_the_laws), LS_TEST (a_missing_pe
                LS_TEST (a_kernel_that_only_recomputes_does_not_count),
                LS_TEST (a_buffer_of_another_size_is_noticed), LS_TEST (layers_of_every_kind_keep_the_laws),
                LS_TEST (heads_that_differ_have_their_limits), LS_TEST (shared_indexers_keep_the_laws),
+               LS_TEST (layers_of_their_own_width_keep_the_laws),
                LS_TEST (an_encoder_is_refused_what_is_not_modelled), LS_TEST (adapters_keep_the_laws),
                LS_TEST (adapters_are_refused_what_is_not_modelled), LS_TEST (parts_run_again_beside_adapters),
                LS_TEST (dropped_tokens_have_no_flops))

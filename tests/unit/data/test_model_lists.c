@@ -159,6 +159,47 @@ positions_are_as_the_file_says (void)
   }
 }
 
+#define NAS                                                                                                  \
+  "\"model_type\":\"nemotron-nas\",\"hidden_size\":512,\"num_attention_heads\":8,\"vocab_size\":1000,"       \
+  "\"intermediate_size\":null,\"num_key_value_heads\":null,\"max_position_embeddings\":4096"
+#define DOES_NOTHING            "{\"no_op\":true,\"n_heads_in_group\":null,\"ffn_mult\":null}"
+#define LINEAR                  "{\"no_op\":false,\"replace_with_linear\":true}"
+#define BLOCK(attention_, ffn_) "{\"attention\":" attention_ ",\"ffn\":" ffn_ "}"
+#define GROUPS(n_)              "{\"no_op\":false,\"n_heads_in_group\":" #n_ ",\"window_length\":null}"
+#define TIMES(n_)               "{\"no_op\":false,\"ffn_mult\":" #n_ "}"
+
+/* By hand, 2 tables of 1000 x 512 and a norm beside the layers. A width is int (2 n 512 / 3), up to 256: of 2.625
+ * 1024, of 0.5 256. Llama-3_3-Nemotron-Super-49B-v1 itself has 49 867 145 216. */
+static void
+layers_may_differ_one_by_one (void)
+{
+  const uint64_t rest = 2 * 1000 * 512 + 512;
+  static const struct {
+    const char *keys;
+    uint64_t layers;
+  } cases[] = {
+    { NAS ",\"num_hidden_layers\":2,\"block_configs\":[" BLOCK (GROUPS (4), TIMES (2.625)) "," BLOCK (
+          GROUPS (8), TIMES (0.5)) "]",
+      2 * 2 * 512 * 512 + 2 * 512 * 64 * (2 + 1) + 3 * 512 * (1024 + 256) + 4 * 512 },
+    { NAS ",\"num_hidden_layers\":3,\"block_configs\":[" BLOCK (DOES_NOTHING, TIMES (0.5)) "," BLOCK (
+          DOES_NOTHING, DOES_NOTHING) "," BLOCK (LINEAR, "{\"intermediate_size\":300}") "]",
+      3 * 512 * (256 + 300) + 512 * 512 + 3 * 512 },
+    { NAS ",\"num_hidden_layers\":1,\"block_configs\":[" BLOCK (GROUPS (1), DOES_NOTHING) "]",
+      4 * 512 * 512 + 512 },
+    { "\"model_type\":\"deci\",\"hidden_size\":512,\"num_attention_heads\":8,\"vocab_size\":1000,"
+      "\"intermediate_size\":700,\"max_position_embeddings\":4096,\"num_hidden_layers\":3,"
+      "\"num_key_value_heads_per_layer\":[4,2,1]",
+      3 * (2 * 512 * 512 + 3 * 512 * 700 + 2 * 512) + 2 * 512 * 64 * 7 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    uint64_t active;
+    g_autofree char *said = NULL;
+    LS_CHECK_INT (params_of (cases[i].keys, &active, &said), ==, rest + cases[i].layers);
+    LS_CHECK_INT (active, ==, rest + cases[i].layers);
+    LS_CHECK_STR (said, "");
+  }
+}
+
 /* Not as an unknown type, but by what cannot be simulated. */
 static void
 what_is_refused_says_why (void)
@@ -172,6 +213,19 @@ what_is_refused_says_why (void)
     { "\"model_type\":\"iquestloopcoder\"", "passes twice" },
     { "\"model_type\":\"laguna\"", "heads of queries one by one" },
     { "\"model_type\":\"bailing_hybrid\",\"short_conv_kernel_size\":4", "gated latent attention" },
+    { NAS ",\"num_hidden_layers\":2,\"block_configs\":[" BLOCK (GROUPS (4), TIMES (1)) "]",
+      "as many block_configs" },
+    { NAS ",\"num_hidden_layers\":1,\"block_configs\":[" BLOCK (GROUPS (4), LINEAR) "]",
+      "a linear layer in the place of an MLP" },
+    { NAS ",\"num_hidden_layers\":1,\"block_configs\":[" BLOCK (GROUPS (3), TIMES (1)) "]",
+      "n_heads_in_group" },
+    { NAS ",\"num_hidden_layers\":1,\"block_configs\":[" BLOCK (DOES_NOTHING, DOES_NOTHING) "]",
+      "does something" },
+    { NAS ",\"num_hidden_layers\":1,\"block_configs\":[" BLOCK (GROUPS (1), "{\"moe\":{}}") "]", "experts" },
+    { NAS ",\"num_hidden_layers\":1,\"block_configs\":[" BLOCK (
+          "{\"n_heads_in_group\":1,\"window_length\":64}", TIMES (1)) "]",
+      "windows of their own" },
+    { NAS ",\"num_hidden_layers\":1,\"block_configs\":[" BLOCK (GROUPS (1), "{}") "]", "ffn_mult" },
     { "\"model_type\":\"gpt2\",\"architectures\":[\"GPT2LMHeadCustomModel\"],"
       "\"attention_head_type\":\"multiquery\"",
       "expected gpt_bigcode" },
@@ -186,4 +240,4 @@ what_is_refused_says_why (void)
 
 LS_TEST_SUITE (LS_TEST (lists_say_which_layers_choose_and_have_experts), LS_TEST (other_words_count_the_same),
                LS_TEST (norms_of_queries_and_keys_may_be_off), LS_TEST (positions_are_as_the_file_says),
-               LS_TEST (what_is_refused_says_why))
+               LS_TEST (layers_may_differ_one_by_one), LS_TEST (what_is_refused_says_why))

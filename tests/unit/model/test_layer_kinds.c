@@ -347,7 +347,7 @@ windowed_layers_have_heads_of_their_own (void)
                  linear - 9 * 6.0 * 4096 * 2 * 1024 * 1024
                      + 12 * 4096.0 * 4096 * (3 * 2048 + 9 * 1024 * 896 / 2048.0),
                  1e-12);
-  LS_CHECK (ls_model_heads_differ (&m) && ls_model_cuts_heads (&m, 8) && !ls_model_cuts_heads (&m, 16));
+  LS_CHECK (ls_model_heads_differ (&m) && ls_model_is_cut_evenly (&m, 8) && !ls_model_is_cut_evenly (&m, 16));
 }
 
 /* 4 experts and 2 that do nothing: a router of 6 outputs. */

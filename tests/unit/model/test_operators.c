@@ -1,8 +1,10 @@
-/* Pins what operators and their kernels compute, hold and move. */
+/* Pins what operators and their kernels compute, hold and move, of layers of widths of their own too. */
 #include "ls_test.h"
 #include "model_shapes.h"
 
 #include <string.h>
+
+#include "model_layers.h"
 
 #include "model/kernel.h"
 
@@ -232,10 +234,66 @@ tied_head_elsewhere_has_a_weight (void)
   LS_CHECK_DOUBLE (total_flops (same, is_gemm), ==, total_flops (elsewhere, is_gemm));
 }
 
+/* Of 12 layers, in turn: as all, half as many keys and values and a narrow MLP, an MLP alone, one matrix in the
+ * place of attention. */
+static void
+layers_have_widths_of_their_own (void)
+{
+  uint32_t kv_heads[] = { 0, 1, 0, 0 }, ffn[] = { 0, 1024, 512, 0 };
+  LsModel m = small ();
+  m.layer_pattern = (char *) "AAdM";
+  m.mixer = LS_MIXER_PRODUCT;
+  m.mixer_heads = 1, m.mixer_head_dim = 1024;
+  m.layer_kv_heads = kv_heads, m.n_layer_kv_heads = 4;
+  m.layer_ffn = ffn, m.n_layer_ffn = 4;
+  const uint64_t q = 2 * 1024 * 1024, kv = 2 * 1024 * 128, mlp = 3 * 1024;
+  const uint64_t params[] = { q + 2 * kv + mlp * 4096 + 2048, q + kv + mlp * 1024 + 2048, mlp * 512 + 1024,
+                              1024 * 1024 + mlp * 4096 + 2048 };
+  uint64_t all = 2 * 32000 * 1024 + 1024;
+  for (uint32_t layer = 0; layer < m.n_layers; layer++) {
+    g_autoptr (GArray) operators = layer_of (&m, layer);
+    LS_CHECK_INT (ls_model_layer_params (&m, layer), ==, params[layer % 4]);
+    LS_CHECK_INT (n_layer_params (operators), ==, params[layer % 4]);
+    LS_CHECK_INT (find_operator (operators, "fc2")->fwd[0].k, ==, layer % 4 % 3 == 0 ? 4096 : ffn[layer % 4]);
+    all += params[layer % 4];
+  }
+  LS_CHECK_INT (ls_model_params (&m, 32000), ==, all);
+  LS_CHECK_INT (ls_model_n_layer_kinds (&m), ==, 4);
+  LS_CHECK_INT (ls_model_n_attention_layers (&m), ==, 6);
+  double linear = 6.0 * 4096 * (double) ls_model_linear_params (&m, 32000);
+  LS_CHECK_NEAR (ls_model_flops (&m, 32000, 4096, 1, false), linear + 6 * 12 * 4096.0 * 4096 * 1024, 1e-12);
+  LS_CHECK (ls_model_is_cut_evenly (&m, 8) && !ls_model_check_lists (&m));
+  ffn[2] = 516;
+  LS_CHECK (ls_model_is_cut_evenly (&m, 4) && !ls_model_is_cut_evenly (&m, 8));
+  kv_heads[1] = 3; /* of 8 */
+  LS_CHECK (ls_model_check_lists (&m) != NULL);
+  LsModel copy;
+  ls_model_copy (&copy, &m);
+  LS_CHECK_INT (ls_model_layer_params (&copy, 2), ==, mlp * 516 + 1024);
+  ls_model_clear (&copy);
+}
+
+/* As many kinds as there is room for, and one more. */
+static void
+widths_are_counted (void)
+{
+  uint32_t ffn[LS_MAX_MODEL_KINDS + 1];
+  LsModel m = small ();
+  for (uint32_t i = 0; i <= LS_MAX_MODEL_KINDS; i++)
+    ffn[i] = 64 * (i + 1);
+  m.layer_ffn = ffn;
+  m.n_layers = m.n_layer_ffn = LS_MAX_MODEL_KINDS;
+  LS_CHECK (!ls_model_check_lists (&m));
+  LS_CHECK_INT (ls_model_n_layer_kinds (&m), ==, LS_MAX_MODEL_KINDS);
+  m.n_layers = m.n_layer_ffn = LS_MAX_MODEL_KINDS + 1;
+  LS_CHECK (ls_model_check_lists (&m) != NULL);
+}
+
 LS_TEST_SUITE (LS_TEST (gemm_counts_two_flops_per_multiply_add), LS_TEST (accumulating_gemm_reads_c_too),
                LS_TEST (batch_multiplies_both), LS_TEST (parts_of_a_gemm_add_up),
                LS_TEST (dimensions_beyond_32_bits_do_not_wrap), LS_TEST (stream_keeps_shape_and_bytes),
                LS_TEST (kinds_have_distinct_names), LS_TEST (unfused_flops_are_the_models),
                LS_TEST (flash_flops_are_the_models_and_a_recomputation),
                LS_TEST (backward_gemms_are_twice_the_forward), LS_TEST (sharding_divides_gemms_exactly),
-               LS_TEST (params_over_ranks_are_the_models), LS_TEST (tied_head_elsewhere_has_a_weight))
+               LS_TEST (params_over_ranks_are_the_models), LS_TEST (tied_head_elsewhere_has_a_weight),
+               LS_TEST (layers_have_widths_of_their_own), LS_TEST (widths_are_counted))

@@ -1,0 +1,245 @@
+/* Layers of a config.json that differ in width one by one: lists of numbers, blocks that a search chose. */
+#include <string.h>
+
+#include "data/jobs/hf_family.h"
+
+/* --- lists ---------------------------------------------------------------------------- */
+
+#define MOST_LAYERS 65536
+
+HfWidths *
+hf_widths_of (HfConfig *c, size_t offset)
+{
+  return offset == offsetof (HfConfig, heads)   ? &c->layer_heads
+      : offset == offsetof (HfConfig, kv_heads) ? &c->layer_kv_heads
+      : offset == offsetof (HfConfig, ffn)      ? &c->layer_ffn
+                                                : NULL;
+}
+
+static void
+append_width (HfWidths *w, uint32_t width)
+{
+  w->of = g_renew (uint32_t, w->of, w->n + 1);
+  w->of[w->n++] = width;
+}
+
+static uint32_t
+widest (const HfWidths *w)
+{
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < w->n; i++)
+    most = MAX (most, w->of[i]);
+  return most;
+}
+
+bool
+hf_read_widths (const LsJsonDoc *doc, const cJSON *list, double most, HfWidths *ret, LsDiagList *diags)
+{
+  const cJSON *width;
+  cJSON_ArrayForEach (width, list)
+  {
+    double n = cJSON_IsNumber (width) ? width->valuedouble : 0;
+    if (n < 1 || n > most || n != (uint32_t) n || ret->n == MOST_LAYERS)
+      return hf_refuse (doc, width, diags, "expected whole numbers, one a layer");
+    append_width (ret, (uint32_t) n);
+  }
+  return true;
+}
+
+/* Of OpenELM, ffn_multipliers: of hidden, to a multiple of ffn_dim_divisor (make_divisible() of its
+ * configuration_openelm.py: the nearest, and no less than nine tenths). */
+static bool
+read_multipliers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
+{
+  const cJSON *list = hf_get (doc, "ffn_multipliers"), *divisor = hf_get (doc, "ffn_dim_divisor"), *one;
+  double unit = cJSON_IsNumber (divisor) && divisor->valuedouble >= 1 ? divisor->valuedouble : 256;
+  if (!cJSON_IsArray (list) || c->layer_ffn.n > 0)
+    return true;
+  cJSON_ArrayForEach (one, list)
+  {
+    double wanted = cJSON_IsNumber (one) ? one->valuedouble * c->hidden : 0;
+    if (!(wanted >= 1 && wanted <= 1 << 22 && unit <= 65536) || c->layer_ffn.n == MOST_LAYERS)
+      return hf_refuse (doc, one, diags, "expected multiples of hidden_size, one a layer");
+    uint64_t divides = (uint64_t) unit,
+             width = MAX (divides, (uint64_t) (wanted + unit / 2) / divides * divides);
+    append_width (&c->layer_ffn, (uint32_t) ((double) width < 0.9 * wanted ? width + divides : width));
+  }
+  return true;
+}
+
+/* --- blocks --------------------------------------------------------------------------- */
+
+/* What stands for one half of a layer. */
+typedef enum { HALF_OWN, HALF_LINEAR, HALF_NONE } Half;
+
+static bool
+is_there (const cJSON *object, const char *key)
+{
+  const cJSON *node = cJSON_GetObjectItemCaseSensitive (object, key);
+  return node && !cJSON_IsNull (node) && !cJSON_IsFalse (node);
+}
+
+static Half
+half_of (const cJSON *object)
+{
+  return is_there (object, "no_op")              ? HALF_NONE
+      : is_there (object, "replace_with_linear") ? HALF_LINEAR
+                                                 : HALF_OWN;
+}
+
+static double
+number_of (const cJSON *object, const char *key)
+{
+  const cJSON *node = cJSON_GetObjectItemCaseSensitive (object, key);
+  return cJSON_IsNumber (node) ? node->valuedouble : 0;
+}
+
+/* 0: not said, or not of these heads. */
+static uint32_t
+kv_heads_of (const cJSON *attention, uint32_t heads)
+{
+  double group = number_of (attention, "n_heads_in_group"),
+         own = number_of (attention, "num_key_value_heads");
+  if (own >= 1 && own <= heads)
+    return heads % (uint32_t) own == 0 ? (uint32_t) own : 0;
+  return group >= 1 && group <= heads && heads % (uint32_t) group == 0 ? heads / (uint32_t) group : 0;
+}
+
+/* Two thirds of a multiple of hidden, up to a multiple of 256 (block_config.py and modeling_decilm.py of
+ * Llama-3_3-Nemotron-Super-49B-v1; ml-explore/mlx-lm, mlx_lm/models/nemotron-nas.py); 0: not said. */
+static uint32_t
+ffn_of (const cJSON *ffn, uint32_t hidden)
+{
+  double own = number_of (ffn, "intermediate_size"), width = 2 * number_of (ffn, "ffn_mult") * hidden / 3;
+  if (own >= 1 && own <= 1 << 22)
+    return (uint32_t) own;
+  return width >= 1 && width <= 1 << 22 ? ((uint32_t) width + 255) / 256 * 256 : 0;
+}
+
+static const char *
+wrong_with (const cJSON *block, Half mixing, Half mlp, uint32_t kv_heads, uint32_t width)
+{
+  const cJSON *attention = cJSON_GetObjectItemCaseSensitive (block, "attention"),
+              *ffn = cJSON_GetObjectItemCaseSensitive (block, "ffn"),
+              *gated = cJSON_GetObjectItemCaseSensitive (ffn, "gated");
+  bool has_attention = mixing == HALF_OWN;
+  if (!cJSON_IsObject (attention) || !cJSON_IsObject (ffn))
+    return "expected attention and ffn of a block";
+  if (is_there (block, "parallel_blocks"))
+    return "blocks side by side cannot be simulated";
+  if (is_there (attention, "mamba") || is_there (attention, "llama4") || is_there (ffn, "moe"))
+    return "blocks with mixers, experts or attention of their own kind cannot be simulated";
+  if (is_there (attention, "sparsify") || is_there (ffn, "sparsify"))
+    return "weights that are left out one by one cannot be simulated";
+  if (has_attention && (is_there (attention, "window_length") || is_there (attention, "num_sink_tokens")))
+    return "blocks with windows of their own cannot be simulated";
+  if (mlp == HALF_LINEAR)
+    return "a linear layer in the place of an MLP cannot be simulated";
+  if (mlp == HALF_OWN && cJSON_IsFalse (gated))
+    return "MLPs without a gate in some blocks cannot be simulated";
+  if (has_attention && kv_heads == 0)
+    return "expected n_heads_in_group that divides num_attention_heads";
+  return mlp == HALF_OWN && width == 0 ? "expected ffn_mult or intermediate_size" : NULL;
+}
+
+/* By what stands for attention and for the MLP; 0: a block that does nothing. */
+static char
+letter_of (Half mixing, Half mlp)
+{
+  static const char letters[3][2] = { { 'A', 'a' }, { 'M', 'm' }, { 'd', '\0' } };
+  return letters[mixing][mlp == HALF_NONE];
+}
+
+static bool
+read_block (const LsJsonDoc *doc, const cJSON *block, HfConfig *c, GString *pattern, LsDiagList *diags)
+{
+  const cJSON *attention = cJSON_GetObjectItemCaseSensitive (block, "attention"),
+              *ffn = cJSON_GetObjectItemCaseSensitive (block, "ffn");
+  Half mixing = half_of (attention), mlp = half_of (ffn);
+  uint32_t kv_heads = mixing == HALF_OWN ? kv_heads_of (attention, c->heads) : 0;
+  uint32_t width = mlp == HALF_OWN ? ffn_of (ffn, c->hidden) : 0;
+  const char *wrong = wrong_with (block, mixing, mlp, kv_heads, width);
+  if (wrong)
+    return hf_refuse (doc, block, diags, wrong);
+  char letter = letter_of (mixing, mlp);
+  if (!letter)
+    return true;
+  g_string_append_c (pattern, letter);
+  append_width (&c->layer_kv_heads, kv_heads);
+  append_width (&c->layer_ffn, width);
+  return true;
+}
+
+static bool
+read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *diags)
+{
+  const cJSON *blocks = hf_get (doc, "block_configs"), *block;
+  g_autoptr (GString) pattern = g_string_new (NULL);
+  uint32_t n = cJSON_IsArray (blocks) ? (uint32_t) cJSON_GetArraySize (blocks) : 0;
+  if (n == 0)
+    return true;
+  if (n != c->layers || n > MOST_LAYERS)
+    return hf_refuse (doc, blocks, diags, "expected as many block_configs as there are layers");
+  cJSON_ArrayForEach (block, blocks)
+  {
+    if (!read_block (doc, block, c, pattern, diags))
+      return false;
+  }
+  if (pattern->len == 0)
+    return hf_refuse (doc, blocks, diags, "expected a block that does something");
+  if (pattern->len < n)
+    g_ptr_array_add (notes,
+                     g_strdup_printf ("%u layers that do nothing are left out", n - (uint32_t) pattern->len));
+  c->layers = (uint32_t) pattern->len;
+  c->pattern = g_strdup (pattern->str);
+  return true;
+}
+
+/* --- both ----------------------------------------------------------------------------- */
+
+bool
+hf_read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *diags)
+{
+  HfWidths *const lists[] = { &c->layer_heads, &c->layer_kv_heads, &c->layer_ffn };
+  uint32_t *const usual[] = { &c->heads, &c->kv_heads, &c->ffn };
+  if (!read_multipliers (doc, c, diags) || !read_blocks (doc, c, notes, diags))
+    return false;
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
+    if (lists[i]->n > 0 && lists[i]->n != c->layers)
+      return hf_refuse (doc, ls_json_doc_root (doc), diags,
+                        "expected as many numbers in lists of widths as there are layers");
+    *usual[i] = lists[i]->n > 0 ? widest (lists[i]) : *usual[i];
+  }
+  if (c->pattern && c->ffn == 0) /* no block has an MLP */
+    c->ffn = c->hidden;
+  return true;
+}
+
+/* None where all layers that have it are as wide. */
+static uint32_t
+copy_widths (const HfWidths *w, uint32_t **ret_of)
+{
+  uint32_t usual = widest (w);
+  bool differ = false;
+  for (uint32_t i = 0; i < w->n; i++)
+    differ = differ || (w->of[i] > 0 && w->of[i] != usual);
+  *ret_of = differ ? g_memdup2 (w->of, w->n * sizeof (uint32_t)) : NULL;
+  return differ ? w->n : 0;
+}
+
+void
+hf_add_blocks (const HfConfig *c, LsModel *m)
+{
+  m->n_layer_heads = copy_widths (&c->layer_heads, &m->layer_heads);
+  m->n_layer_kv_heads = copy_widths (&c->layer_kv_heads, &m->layer_kv_heads);
+  m->n_layer_ffn = copy_widths (&c->layer_ffn, &m->layer_ffn);
+  if (!c->pattern)
+    return;
+  g_free (m->layer_pattern);
+  m->layer_pattern = g_strdup (c->pattern);
+  if (!strpbrk (c->pattern, "Mm"))
+    return;
+  m->mixer = LS_MIXER_PRODUCT;
+  m->mixer_heads = 1;
+  m->mixer_head_dim = m->hidden;
+}
