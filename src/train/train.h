@@ -15,9 +15,10 @@
  * they vary. They are free while nodes are waited for, placed and started, and as spares.
  *
  * A checkpoint holds weights as they are trained, master weights and moments: of Adam in 16 bits 14 bytes a
- * parameter. All ranks write it, or those of one replica where each holds all of it. To storage it takes
- * size / rate of the storage; with checkpoint_async the job waits only for the copy to the host, as it does
- * for checkpoints in a peer's memory (which travel over the NICs) and on the node's drives.
+ * parameter; of another optimizer what it keeps of each tensor (model/optimizer_kind.h). All ranks write it,
+ * or those of one replica where each holds all of it. To storage it takes size / rate of the storage; with
+ * checkpoint_async the job waits only for the copy to the host, as it does for checkpoints in a peer's memory
+ * (which travel over the NICs) and on the node's drives.
  *
  * With a critical batch B_c (tokens) a larger batch needs more of them for the same loss: what is given is
  * what small batches would need, and steps of B tokens need D (1 + B / B_c), in S (1 + B_c / B) steps.

@@ -26,7 +26,7 @@ dtype_kept (const LsStrategy *s)
   return s->fp8_params ? LS_DTYPE_FP8 : ls_dtype_between ((LsDtype) s->dtype);
 }
 
-/* Weights as they are kept, master weights and moments. */
+/* Weights as they are kept, master weights and Adam's moments; of another optimizer without its state. */
 static double
 bytes_per_param (const LsStrategy *s)
 {
@@ -34,9 +34,51 @@ bytes_per_param (const LsStrategy *s)
   double weight = (double) ls_dtype_bytes (kept);
   const LsAdamStates states
       = { (LsMaster) s->master, (LsDtype) s->moment_dtype, (LsDtype) s->variance_dtype };
-  if (s->optimizer_kind)
-    return weight + (kept == LS_DTYPE_FP32 ? 0 : 4) + ls_optimizer_least_state (s->optimizer_kind);
-  return weight + ls_adam_bytes (&states, kept);
+  return weight + (!s->optimizer_kind ? ls_adam_bytes (&states, kept) : kept == LS_DTYPE_FP32 ? 0 : 4);
+}
+
+/* What it keeps of the parameters of one operator, on one rank. */
+static double
+state_of_operator (const LsStrategy *s, const LsOperator *op)
+{
+  g_autoptr (GArray) tensors = g_array_new (FALSE, FALSE, sizeof (LsTensor));
+  g_autoptr (GArray) tiles = g_array_new (FALSE, FALSE, sizeof (LsTensor));
+  double bytes = 0;
+  ls_operator_tensors (op, !ls_dp_traits (s->dp_kind)->is_megatron, tensors);
+  for (guint i = 0; i < tensors->len; i++) {
+    const LsTensor *t = &g_array_index (tensors, LsTensor, i);
+    const LsOptimizerPart *part = ls_optimizer_part (s->optimizer_kind, t);
+    g_array_set_size (tiles, 0);
+    ls_optimizer_tiles (part, t, tiles);
+    for (guint k = 0; k < tiles->len; k++) {
+      const LsTensor *tile = &g_array_index (tiles, LsTensor, k);
+      bytes += (double) ls_optimizer_state_bytes (part, tile, ls_tensor_numel (tile));
+    }
+  }
+  return bytes;
+}
+
+/* State of an optimizer that is not Adam, of the whole model, as its ranks keep it. Which state a tensor has
+ * is said by its part (model/optimizer_kind.h): Muon has a momentum of matrices, and both moments of Adam of
+ * embeddings, head and vectors. */
+static double
+state_of_model (const LsModel *m, const LsStrategy *s)
+{
+  if (!s->optimizer_kind)
+    return 0;
+  const LsShard shard = ls_strategy_shard (s, m);
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_embedding (m, &shard, operators);
+  for (uint32_t l = 0; l < m->n_layers; l++)
+    ls_operators_layer (m, &shard, l, operators);
+  ls_operators_head (m, &shard, !m->tied_embeddings, operators);
+  double bytes = 0;
+  for (guint o = 0; o < operators->len; o++) {
+    const LsOperator *op = &g_array_index (operators, LsOperator, o);
+    double n_parts = op->is_expert ? s->ep * s->etp : op->param_replicated ? 1 : s->tp;
+    bytes += op->is_frozen ? 0 : n_parts * state_of_operator (s, op);
+  }
+  return bytes;
 }
 
 static double
@@ -60,7 +102,8 @@ static double
 bytes_of (const LsModel *m, const LsStrategy *s)
 {
   double n_adapter = adapter_params (m, s);
-  return (n_adapter > 0 ? n_adapter : (double) ls_model_params (m, m->vocab)) * bytes_per_param (s);
+  return (n_adapter > 0 ? n_adapter : (double) ls_model_params (m, m->vocab)) * bytes_per_param (s)
+      + state_of_model (m, s);
 }
 
 /* How many ranks write it: all that share it, or those of one replica with all experts. */
