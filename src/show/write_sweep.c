@@ -87,12 +87,14 @@ append_cost (GString *out, const LsSweepReport *r)
 {
   const LsSweepRow *best = &g_array_index (r->best, LsSweepRow, 0);
   char a[G_ASCII_DTOSTR_BUF_SIZE], b[G_ASCII_DTOSTR_BUF_SIZE], c[G_ASCII_DTOSTR_BUF_SIZE];
-  if (!isnan (best->usd_per_trillion))
+  bool has_cost = !isnan (best->usd_per_trillion);
+  if (has_cost)
     g_string_append_printf (out, "\n  a trillion tokens cost $%s at $%s for an hour of a %s (--gpu-hour)\n",
                             g_ascii_formatd (a, sizeof a, "%.0f", best->usd_per_trillion),
                             g_ascii_formatd (b, sizeof b, "%.2f", r->usd_per_gpu_hour), r->chip);
   if (!isnan (best->kwh_per_trillion))
-    g_string_append_printf (out, "  and take %s kWh at %s W for a %s (--gpu-watts), PUE %s (--pue)\n",
+    g_string_append_printf (out, "%s take %s kWh at %s W for a %s (--gpu-watts), PUE %s (--pue)\n",
+                            has_cost ? "  and" : "\n  a trillion tokens",
                             g_ascii_formatd (a, sizeof a, "%.0f", best->kwh_per_trillion),
                             g_ascii_formatd (b, sizeof b, "%.0f", best->gpu_watts), r->chip,
                             g_ascii_formatd (c, sizeof c, "%.2f", r->pue));
@@ -300,6 +302,19 @@ append_none (GString *out, const LsSweepNone *none, const char *chips)
   append_rules (out, none);
 }
 
+/* A variant that was not simulated may be better than one that is listed. */
+static void
+append_also (GString *out, const LsSweepReport *r)
+{
+  bool has_also = false;
+  for (guint i = 0; i < r->best->len; i++)
+    has_also |= g_array_index (r->best, LsSweepRow, i).also != NULL;
+  if (has_also && r->counts.pruned > 0)
+    g_string_append (out,
+                     "\n\"also\" lists what was simulated; of what cannot win, some may be better than "
+                     "what is listed (--prune off)\n");
+}
+
 char *
 ls_sweep_to_text (const LsSweepReport *r)
 {
@@ -332,6 +347,7 @@ ls_sweep_to_text (const LsSweepReport *r)
     append_scaling (out, r);
     append_cost (out, r);
   }
+  append_also (out, r);
   append_objective (out, r);
   if (r->front) {
     g_string_append (out, "\nPareto front of time, memory and cost\n");
