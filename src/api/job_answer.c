@@ -236,7 +236,8 @@ ls_job_subtitle (const LsJobResult *r)
 {
   if (!r->model.name)
     return g_strdup (r->trace_source);
-  g_autofree char *knobs = ls_knobs_summary (&r->strategy), *taken = ls_segment_text (&r->cluster->spec);
+  g_autofree char *knobs = ls_knobs_summary (&r->strategy, &r->model),
+                  *taken = ls_segment_text (&r->cluster->spec);
   return taken ? g_strconcat (knobs, ", on ", taken, NULL) : g_strdup (knobs);
 }
 

@@ -140,11 +140,50 @@ append_degrees (GString *out, const LsStrategy *s)
     g_string_append_printf (out, " x %u", s->etp);
 }
 
+/* Whose weights stay whole after a forward are cut by name alone. */
+static void
+append_resharding (GString *out, const LsStrategy *s)
+{
+  if (s->dp_kind != LS_DP_FSDP2 || s->zero_stage != 3 || s->reshard_after_forward == 1)
+    return;
+  g_autofree char *groups = s->reshard_after_forward > 1
+      ? g_strdup_printf (" into groups of %u", s->reshard_after_forward)
+      : NULL;
+  g_string_append_printf (out, ", %sresharded after forward%s", groups ? "" : "not ", groups ? groups : "");
+}
+
+static void
+append_formats (GString *out, const LsStrategy *s)
+{
+  g_autofree char *recipe = s->dtype == LS_DTYPE_FP8 ? knob_text (s, "fp8_recipe") : NULL;
+  g_string_append_printf (out, ", %s", ls_dtype_name ((LsDtype) s->dtype));
+  if (recipe)
+    g_string_append_printf (out, " (%s)", recipe);
+}
+
+static void
+append_recompute (GString *out, const LsStrategy *s)
+{
+  if (s->recompute == LS_RECOMPUTE_NONE || ls_strategy_recomputes_nothing (s))
+    return;
+  bool has_parts = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts != LS_RECOMPUTE_CORE;
+  g_autofree char *parts = has_parts ? knob_text (s, "recompute_parts") : NULL;
+  g_string_append_printf (out, ", %s recompute%s%s", ls_recompute_name (s->recompute), parts ? " of " : "",
+                          parts ? parts : "");
+  bool has_groups = s->recompute == LS_RECOMPUTE_FULL
+      && (s->recompute_method != LS_RECOMPUTE_UNIFORM || s->recompute_layers > 1);
+  g_autofree char *method = has_groups ? knob_text (s, "recompute_method") : NULL;
+  if (method)
+    g_string_append_printf (out, " (%s, %u layer%s)", method, s->recompute_layers,
+                            s->recompute_layers == 1 ? "" : "s");
+}
+
 char *
-ls_knobs_summary (const LsStrategy *s)
+ls_knobs_summary (const LsStrategy *s, const LsModel *m)
 {
   GString *out = g_string_new (NULL);
   append_degrees (out, s);
+  append_resharding (out, s);
   if (s->rank_order)
     g_string_append_printf (out, ", ranks by %s", s->rank_order);
   if (s->placement)
@@ -156,11 +195,12 @@ ls_knobs_summary (const LsStrategy *s)
     g_autofree char *each = knob_text (s, "micro_batches_per_replica");
     g_string_append_printf (out, " (%s of the replicas)", each);
   }
-  g_string_append_printf (out, ", %s", ls_dtype_name ((LsDtype) s->dtype));
+  if (s->seq != m->seq)
+    g_string_append_printf (out, ", sequences of %u", s->seq);
+  append_formats (out, s);
   if (s->optimizer)
     g_string_append_printf (out, ", %s", s->optimizer);
-  if (s->recompute != LS_RECOMPUTE_NONE && !ls_strategy_recomputes_nothing (s))
-    g_string_append_printf (out, ", %s recompute", ls_recompute_name (s->recompute));
+  append_recompute (out, s);
   if (s->software)
     g_string_append_printf (out, ", software %s%s", s->software, s->software_is_assumed ? " (assumed)" : "");
   if (s->kernels)

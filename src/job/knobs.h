@@ -2,6 +2,7 @@
 #ifndef LS_JOB_KNOBS_H
 #define LS_JOB_KNOBS_H
 
+#include "model/model.h"
 #include "strategy/strategy.h"
 
 /* The knobs of a resolved strategy as one would type them: "--tp 8 --pp 8 ...", without those that are
@@ -13,8 +14,9 @@ char *ls_knobs_format (const LsStrategy *s);
 char *ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults, GHashTable *given);
 
 /* What matters at a glance: "tp 8 + sp, pp 8 x 3 chunks, dp 1, ...", with all degrees that ranks are the
- * product of. Newly allocated. */
-char *ls_knobs_summary (const LsStrategy *s);
+ * product of, and what a job of the model has otherwise than by itself: sequences of another length than m's,
+ * weights that stay whole after a forward, which parts are recomputed. Newly allocated. */
+char *ls_knobs_summary (const LsStrategy *s, const LsModel *m);
 
 /* A word for a shell: as it is, or in quotes where it needs them. Newly allocated. */
 char *ls_shell_quote (const char *word);

@@ -140,7 +140,7 @@ sweep_tell (LsSweepRun *x, const Candidate *c, const Confirmation *answer)
     return;
   LsStrategy s;
   candidate_settled (x, c, &s);
-  g_autofree char *what = ls_knobs_summary (&s);
+  g_autofree char *what = ls_knobs_summary (&s, &x->model);
   ls_strategy_clear (&s);
   g->told = pace;
   to->best (ls_time_to_s (answer->step), what, to->best_data);

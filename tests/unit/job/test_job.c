@@ -204,6 +204,10 @@ a_summary_has_every_degree (void)
       "tp 2, pp 1, cp 2 (ring), dp 4 (ZeRO-3 in groups of 2)," },
     { "--gpus 16 --cp 2 --cp-kind ulysses --pp 1 --zero 1", "tp 2, pp 1, cp 2 (ulysses), dp 4 (ZeRO-1)," },
     { "--gpus 8 --sp", "tp 2 + sp, pp 2, dp 2, 1f1b," },
+    { "--gpus 16 --dp-kind fsdp2 --zero 3 --pp 1 --reshard-after-forward 0",
+      "tp 2, pp 1, dp 8 (ZeRO-3), not resharded after forward, micro-batch" },
+    { "--gpus 16 --dp-kind fsdp2 --zero 3 --pp 1 --reshard-after-forward 4",
+      "tp 2, pp 1, dp 8 (ZeRO-3), resharded after forward into groups of 4, micro-batch" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autoptr (GError) error = NULL;
@@ -212,8 +216,49 @@ a_summary_has_every_degree (void)
     set_flags (&spec, cases[i].flags);
     g_autoptr (LsJobResult) r = ls_job_spec_prepare (&spec, &error);
     LS_CHECK_NO_ERROR (error);
-    g_autofree char *summary = r ? ls_knobs_summary (&r->strategy) : g_strdup ("");
+    g_autofree char *summary = r ? ls_knobs_summary (&r->strategy, &r->model) : g_strdup ("");
     LS_CHECK (g_str_has_prefix (summary, cases[i].summary));
+    ls_job_spec_clear (&spec);
+  }
+}
+
+/* What tells a job from others of its model goes on: sequences of another length, the recipe of fp8, which
+ * parts are recomputed. What is so by itself is not said. */
+static void
+a_summary_tells_a_job_from_others (void)
+{
+  static const struct {
+    const char *flags, *said, *not_said;
+    LsDtype dtype; /* which the machine of round numbers lacks */
+  } cases[] = {
+    { "--gpus 8", ", bf16", "sequences", LS_DTYPE_BF16 },
+    { "--gpus 8 --seq 512", ", sequences of 512, bf16", "(", LS_DTYPE_BF16 },
+    { "--gpus 8 --attention unfused --recompute selective", ", selective recompute,", " of core",
+      LS_DTYPE_BF16 },
+    { "--gpus 8 --recompute selective --recompute-parts norm", ", selective recompute of norm,", "(",
+      LS_DTYPE_BF16 },
+    { "--gpus 8 --recompute full", ", full recompute,", "layers", LS_DTYPE_BF16 },
+    { "--gpus 8 --recompute full --recompute-method block --recompute-layers 1",
+      ", full recompute (block, 1 layer),", "sequences", LS_DTYPE_BF16 },
+    { "--gpus 8 --fp8-recipe blockwise", ", fp8 (blockwise),", "resharded", LS_DTYPE_FP8 },
+    { "--gpus 8", ", fp8 (delayed),", "resharded", LS_DTYPE_FP8 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (GError) error = NULL;
+    LsJobSpec spec;
+    init_small (&spec);
+    set_flags (&spec, cases[i].flags);
+    g_autoptr (LsJobResult) r = ls_job_spec_prepare (&spec, &error);
+    LS_CHECK_NO_ERROR (error);
+    if (r)
+      r->strategy.dtype = cases[i].dtype;
+    g_autofree char *summary = r ? ls_knobs_summary (&r->strategy, &r->model) : g_strdup ("");
+    char *program = strstr (summary, ", software");
+    ls_check_impl (strstr (summary, cases[i].said) != NULL, __FILE__, __LINE__, "%s: %s", cases[i].flags,
+                   summary);
+    if (program)
+      *program = '\0';
+    LS_CHECK (!strstr (summary, cases[i].not_said));
     ls_job_spec_clear (&spec);
   }
 }
@@ -335,12 +380,10 @@ other_shapes_are_refused (void)
   refuse ("dualpipe", 1, 4, "replicas");
 }
 
-LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (knobs_are_set_from_text),
-                    LS_TEST (wrong_knobs_change_nothing),
-                    LS_TEST (the_cluster_is_as_large_as_asked_or_needed),
-                    LS_TEST (spans_do_not_change_the_step_time),
-                    LS_TEST (what_cannot_run_is_refused_with_its_code),
-                    LS_TEST (knobs_read_back_as_the_same_strategy), LS_TEST (a_summary_has_every_degree),
-                    LS_TEST (a_schedule_that_cannot_deliver_says_why),
-                    LS_TEST (a_file_is_the_schedule_that_wrote_it), LS_TEST (a_file_may_have_pipes_both_ways),
-                    LS_TEST (other_shapes_are_refused))
+LS_TEST_SUITE_WITH (
+    ls_test_golden_data, NULL, LS_TEST (knobs_are_set_from_text), LS_TEST (wrong_knobs_change_nothing),
+    LS_TEST (the_cluster_is_as_large_as_asked_or_needed), LS_TEST (spans_do_not_change_the_step_time),
+    LS_TEST (what_cannot_run_is_refused_with_its_code), LS_TEST (knobs_read_back_as_the_same_strategy),
+    LS_TEST (a_summary_has_every_degree), LS_TEST (a_summary_tells_a_job_from_others),
+    LS_TEST (a_schedule_that_cannot_deliver_says_why), LS_TEST (a_file_is_the_schedule_that_wrote_it),
+    LS_TEST (a_file_may_have_pipes_both_ways), LS_TEST (other_shapes_are_refused))
