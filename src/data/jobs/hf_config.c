@@ -166,6 +166,8 @@ static const LsField common[] = {
   { "layers_block_type", LS_FIELD_IGNORED },
   { "attn_type_list", LS_FIELD_IGNORED },
   { "full_attn_idxs", LS_FIELD_IGNORED },
+  { "sliding_window_layout", LS_FIELD_IGNORED },
+  { "rope_layout", LS_FIELD_IGNORED },
   { "block_configs", LS_FIELD_IGNORED },
   { "ffn_multipliers", LS_FIELD_IGNORED },
   { "ffn_dim_divisor", LS_FIELD_IGNORED },

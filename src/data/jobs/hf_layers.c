@@ -49,6 +49,7 @@ note_period (GPtrArray *notes, bool is_exact, uint32_t period, const char *what)
 
 /* --- windows -------------------------------------------------------------------------- */
 
+/* By name, or 1 for a window and 0 for none. */
 static bool
 read_layer_types (const LsJsonDoc *doc, const cJSON *list, Layers *l, LsDiagList *diags)
 {
@@ -59,8 +60,10 @@ read_layer_types (const LsJsonDoc *doc, const cJSON *list, Layers *l, LsDiagList
   cJSON_ArrayForEach (type, list)
   {
     const char *name = cJSON_GetStringValue (type);
-    bool is_full = g_strcmp0 (name, "full_attention") == 0 || g_strcmp0 (name, "attention") == 0;
-    if (!is_full && (!name || !g_strv_contains (windowed, name)))
+    bool is_number = cJSON_IsNumber (type);
+    bool is_full = is_number ? type->valuedouble == 0
+                             : g_strcmp0 (name, "full_attention") == 0 || g_strcmp0 (name, "attention") == 0;
+    if (!is_full && !is_number && (!name || !g_strv_contains (windowed, name)))
       return hf_refuse (
           doc, type, diags,
           "expected full_attention, sliding_attention, chunked_attention or deepseek_sparse_attention, the "
@@ -93,7 +96,8 @@ static bool
 add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, GPtrArray *notes,
              LsDiagList *diags)
 {
-  const cJSON *list = hf_get (doc, "layer_types"), *pattern = hf_get (doc, "sliding_window_pattern");
+  const cJSON *types = hf_get (doc, "layer_types"), *pattern = hf_get (doc, "sliding_window_pattern");
+  const cJSON *list = cJSON_IsArray (types) ? types : hf_get (doc, "sliding_window_layout");
   bool is_exact = true, is_off = cJSON_IsNull (hf_get (doc, "sliding_window"));
   uint32_t window = c->sliding_window ? c->sliding_window : c->index_top; /* chosen keys, in DeepSeek-V3.2 */
   m->full_every = pattern_period (pattern) > 0 ? pattern_period (pattern) : m->full_every;
@@ -126,7 +130,8 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel
 static void
 add_rotation (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, GPtrArray *notes)
 {
-  const cJSON *list = hf_get (doc, "no_rope_layers"), *one;
+  const cJSON *layout = hf_get (doc, "rope_layout"), *one;
+  const cJSON *list = cJSON_IsArray (layout) ? layout : hf_get (doc, "no_rope_layers");
   m->unrotated_every = f->unrotated_full ? m->full_every : c->unrotated_every;
   if (!cJSON_IsArray (list) || (uint32_t) cJSON_GetArraySize (list) != m->n_layers)
     return;

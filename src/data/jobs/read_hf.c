@@ -40,7 +40,8 @@ check_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDi
   is_missing = missing (doc, diags, c->vocab, "vocab_size") || is_missing;
   is_missing = missing (doc, diags, c->seq, "max_position_embeddings") || is_missing;
   bool has_mlp = !has_experts (f, c) || c->expert_ffn == 0 || c->dense_layers > 0;
-  if (ls_mlp_is_gated (f->model.mlp) && has_mlp) /* no rule gives it; the others have four times hidden */
+  if (ls_mlp_is_gated (f->model.mlp) && has_mlp
+      && c->expansion == 0) /* no rule gives it; the others have four times hidden */
     is_missing = missing (doc, diags, c->ffn, "intermediate_size") || is_missing;
   if (has_experts (f, c)) {
     is_missing = missing (doc, diags, c->experts, f->experts == HF_AFTER ? "n_routed_experts" : "num_experts")
@@ -150,7 +151,7 @@ inner_width (const HfFamily *f, const HfConfig *c)
   uint32_t own = c->ffn ? c->ffn : c->expert_ffn;
   if (c->adjusts_ffn && own > 0)
     return adjusted_width (c, own);
-  return own ? own / (f->halves_ffn ? 2 : 1) : ratio * c->hidden;
+  return (own ? own : ratio * c->hidden) / (f->halves_ffn ? 2 : 1);
 }
 
 static void
@@ -334,8 +335,9 @@ check_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiag
 static bool
 is_known_activation (const char *name)
 {
-  static const char *const known[] = { "gelu", "gelu_fast", "gelu_new",   "gelu_pytorch_tanh", "quick_gelu",
-                                       "silu", "swish",     "gated-gelu", "gated-silu",        NULL };
+  static const char *const known[] = { "gelu",       "gelu_fast", "gelu_new", "gelu_pytorch_tanh",
+                                       "quick_gelu", "silu",      "swish",    "gated-gelu",
+                                       "gated-silu", "swiglu",    NULL };
   return g_strv_contains (known, name);
 }
 

@@ -73,7 +73,7 @@ params_of (const char *keys, uint64_t *ret_active, char **ret_said)
 
 /* Counts of the publishers' code: PLaMo-13B (its file says 40 heads of keys and values, of which it has
  * five), Klear-46B-A2.5B, GPT (116,534,784 and a norm at the end), North Mini Code (its name says 30 B and 3 B
- * active); of Granite 4.0 Micro, in four layers, that none has a mixer. */
+ * active), Mellum2-12B-A2.5B, SmallThinker-4BA0.6B, Jais-13B, OLMo-7B and OLMo-1B; of Granite 4.0 Micro, in four layers, that none has a mixer. */
 static void
 other_words_count_the_same (void)
 {
@@ -101,6 +101,21 @@ other_words_count_the_same (void)
     { "\"model_type\":\"telechat\",\"hidden_size\":4096,\"ffn_hidden_size\":12288,\"n_layer\":30,"
       "\"n_head\":32,\"vocab_size\":131072,\"seq_length\":8192",
       7617105920, 7617105920 },
+    { "\"model_type\":\"mellum\",\"tie_word_embeddings\":false", 12149923072, 2439060736 },
+    { "\"model_type\":\"smallthinker\",\"hidden_size\":1536,\"moe_ffn_hidden_size\":768,\"head_dim\":128,"
+      "\"moe_num_active_primary_experts\":4,\"moe_num_primary_experts\":32,\"num_attention_heads\":12,"
+      "\"num_hidden_layers\":32,\"num_key_value_heads\":2",
+      4035085824, 864192000 },
+    { "\"model_type\":\"jais\",\"architectures\":[\"JAISLMHeadModel\"],\"n_embd\":5120,\"n_layer\":40,"
+      "\"n_head\":40,\"n_inner\":13653,\"vocab_size\":84992,\"n_positions\":2048,"
+      "\"position_embedding_type\":\"alibi\",\"activation_function\":\"swiglu\"",
+      13020811920, 13020811920 },
+    { "\"model_type\":\"hf_olmo\",\"d_model\":4096,\"n_heads\":32,\"n_layers\":32,\"mlp_hidden_size\":22016,"
+      "\"mlp_ratio\":4,\"embedding_size\":50304,\"vocab_size\":50280,\"weight_tying\":false",
+      6888095744, 6888095744 },
+    { "\"model_type\":\"hf_olmo\",\"d_model\":2048,\"n_heads\":16,\"n_layers\":16,\"mlp_hidden_size\":null,"
+      "\"mlp_ratio\":8,\"embedding_size\":50304,\"vocab_size\":50280,\"weight_tying\":true",
+      1176764416, 1176764416 },
     { "\"model_type\":\"granitemoehybrid\",\"hidden_size\":2560,\"shared_intermediate_size\":8192,"
       "\"intermediate_size\":8192,\"num_attention_heads\":40,\"num_key_value_heads\":8,"
       "\"num_hidden_layers\":4,\"vocab_size\":100352,\"num_local_experts\":0,\"num_experts_per_tok\":0,"
@@ -200,6 +215,46 @@ layers_may_differ_one_by_one (void)
   }
 }
 
+/* OpenELM-1.1B: heads of queries, of keys and values, and widths of MLPs, and 1 079 891 456 weights. */
+static void
+queries_may_differ_one_by_one (void)
+{
+  uint64_t active;
+  g_autofree char *said = NULL;
+  const char *keys
+      = "\"model_type\":\"openelm\",\"model_dim\":2048,\"head_dim\":64,\"num_transformer_layers\":28,"
+        "\"ffn_dim_divisor\":256,\"num_query_heads\":["
+        "16,16,16,20,20,20,20,20,20,20,24,24,24,24,24,24,24,24,28,28,28,28,28,28,32,32,32"
+        ",32"
+        "],\"num_kv_heads\":["
+        "4,4,4,5,5,5,5,5,5,5,6,6,6,6,6,6,6,6,7,7,7,7,7,7,8,8,8,8"
+        "],\"ffn_multipliers\":["
+        "0.5,0.63,0.76,0.89,1.02,1.15,1.28,1.41,1.54,1.67,1.8,1.93,2.06,2.19,2.31,2.44,2."
+        "57,2.7,2.83,2.96,3.09,3.22,3.35,3.48,3.61,3.74,3.87,4.0"
+        "]";
+  LS_CHECK_INT (params_of (keys, &active, &said), ==, 1079891456);
+  LS_CHECK_STR (said, "");
+}
+
+/* 1 is a window, and a layer of four has none and no rope. */
+static void
+layouts_say_windows_and_rope (void)
+{
+  LsModel m = { 0 };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  const char *text
+      = "{\"architectures\":[\"SmallThinkerForCausalLM\"],\"hidden_size\":512,\"moe_ffn_hidden_size\":64,"
+        "\"moe_num_active_primary_experts\":1,\"moe_num_primary_experts\":4,\"num_attention_heads\":8,"
+        "\"num_hidden_layers\":8,\"sliding_window_layout\":[0,1,1,1,0,1,1,1],\"rope_layout\":[1,1,1,0,1,1,1,0]}";
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+  LS_CHECK (doc && ls_model_read (doc, &m, NULL, diags));
+  LS_CHECK_INT (m.window, ==, 4096);
+  LS_CHECK_INT (m.full_every, ==, 4);
+  LS_CHECK (m.full_first);
+  LS_CHECK_INT (m.unrotated_every, ==, 4);
+  ls_model_clear (&m);
+}
+
 /* Not as an unknown type, but by what cannot be simulated. */
 static void
 what_is_refused_says_why (void)
@@ -240,4 +295,5 @@ what_is_refused_says_why (void)
 
 LS_TEST_SUITE (LS_TEST (lists_say_which_layers_choose_and_have_experts), LS_TEST (other_words_count_the_same),
                LS_TEST (norms_of_queries_and_keys_may_be_off), LS_TEST (positions_are_as_the_file_says),
-               LS_TEST (layers_may_differ_one_by_one), LS_TEST (what_is_refused_says_why))
+               LS_TEST (layers_may_differ_one_by_one), LS_TEST (queries_may_differ_one_by_one),
+               LS_TEST (layouts_say_windows_and_rope), LS_TEST (what_is_refused_says_why))
