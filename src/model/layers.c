@@ -207,8 +207,8 @@ ls_model_of_kind (const LsModel *m, uint32_t kind)
     own.index_heads = own.index_dim = 0;
   if (!(kind & LS_LAYER_WINDOWED))
     return own;
-  own.n_heads = m->window_heads ? m->window_heads : m->n_heads;
-  own.n_kv_heads = m->window_kv_heads ? m->window_kv_heads : m->n_kv_heads;
+  own.n_heads = m->window_heads ? m->window_heads : own.n_heads;
+  own.n_kv_heads = m->window_kv_heads ? m->window_kv_heads : own.n_kv_heads;
   own.head_dim = m->window_head_dim ? m->window_head_dim : m->head_dim;
   own.rotary_dim = m->rotary_dim < own.head_dim ? m->rotary_dim : 0;
   own.full_k_is_v = false;
@@ -242,8 +242,8 @@ ls_model_check_lists (const LsModel *m)
     return NULL;
   if (m->kv_lora + m->out_groups + m->encoder_layers + m->predict_layers > 0)
     return "expected neither latents, an encoder nor predict_layers where widths are listed";
-  if (m->window > 0 || m->unrotated_every > 0 || m->n_experts > 0)
-    return "expected neither windows, layers without rope nor experts where widths are listed";
+  if (m->window_heads + m->window_kv_heads + m->window_head_dim > 0 || m->full_k_is_v)
+    return "expected no heads of windowed layers alone where widths are listed";
   for (uint32_t i = 0; i < m->n_layers; i++)
     if (heads_at (m, i) % kv_heads_at (m, i) != 0)
       return "expected heads of keys and values that divide the heads of each layer";

@@ -236,6 +236,27 @@ queries_may_differ_one_by_one (void)
   LS_CHECK_STR (said, "");
 }
 
+/* Of four layers, the first without experts, three have a window and more heads of queries. By hand: a table and a
+ * head of 1000 x 512, norms of 512 and 64, experts of 3 x 512 x 64, 3 and 2 of them and a shared one. */
+static void
+heads_go_with_windows_and_experts (void)
+{
+  uint64_t active;
+  g_autofree char *said = NULL;
+  const char *keys
+      = "\"model_type\":\"laguna\",\"hidden_size\":512,\"head_dim\":64,\"num_hidden_layers\":4,"
+        "\"intermediate_size\":1024,\"num_attention_heads\":8,\"num_attention_heads_per_layer\":[8,16,16,16],"
+        "\"num_key_value_heads\":4,\"vocab_size\":1000,\"num_experts\":3,\"num_experts_per_tok\":2,"
+        "\"moe_intermediate_size\":64,\"shared_expert_intermediate_size\":64,\"tie_word_embeddings\":false,"
+        "\"layer_types\":[\"full_attention\",\"sliding_attention\",\"sliding_attention\",\"sliding_attention\"],"
+        "\"mlp_layer_types\":[\"dense\",\"sparse\",\"sparse\",\"sparse\"]";
+  uint64_t attention = 2 * 512 * 64 * (8 + 3 * 16) + 4 * 2 * 512 * 64 * 4, expert = 3 * 512 * 64;
+  uint64_t rest = 2 * 1000 * 512 + 512 + attention + 4 * (2 * 512 + 2 * 64) + 3 * 512 * 1024 + 3 * 512 * 3;
+  LS_CHECK_INT (params_of (keys, &active, &said), ==, rest + 3 * 4 * expert);
+  LS_CHECK_INT (active, ==, rest + 3 * 3 * expert);
+  LS_CHECK_STR (said, "");
+}
+
 /* 1 is a window, and a layer of four has none and no rope. */
 static void
 layouts_say_windows_and_rope (void)
@@ -266,7 +287,6 @@ what_is_refused_says_why (void)
     { "\"model_type\":\"baichuan_m1\"", "a convolution mixes" },
     { "\"model_type\":\"longcat_flash_ngram\"", "embeddings of several tokens" },
     { "\"model_type\":\"iquestloopcoder\"", "passes twice" },
-    { "\"model_type\":\"laguna\"", "heads of queries one by one" },
     { "\"model_type\":\"bailing_hybrid\",\"short_conv_kernel_size\":4", "gated latent attention" },
     { NAS ",\"num_hidden_layers\":2,\"block_configs\":[" BLOCK (GROUPS (4), TIMES (1)) "]",
       "as many block_configs" },
@@ -296,4 +316,5 @@ what_is_refused_says_why (void)
 LS_TEST_SUITE (LS_TEST (lists_say_which_layers_choose_and_have_experts), LS_TEST (other_words_count_the_same),
                LS_TEST (norms_of_queries_and_keys_may_be_off), LS_TEST (positions_are_as_the_file_says),
                LS_TEST (layers_may_differ_one_by_one), LS_TEST (queries_may_differ_one_by_one),
-               LS_TEST (layouts_say_windows_and_rope), LS_TEST (what_is_refused_says_why))
+               LS_TEST (layouts_say_windows_and_rope), LS_TEST (heads_go_with_windows_and_experts),
+               LS_TEST (what_is_refused_says_why))
