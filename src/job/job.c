@@ -443,7 +443,7 @@ run_one (const LsJobSpec *spec, GError **error)
       ls_note_tcp (c, ls_gpus_span_nodes (r->cluster, r->plan->gpu_of_rank, r->plan->n_ranks), spec->nccl,
                    r->notes);
       ls_job_note_program (spec, r);
-      ls_job_note_nccl (spec, r);
+      ls_note_nccl (spec->nccl, r->hardware, r->notes);
       ls_job_note_calibration (spec, r);
       ls_note_optimizer (&r->strategy, r->notes);
       ls_note_adapters (&r->strategy, &r->model, r->notes);

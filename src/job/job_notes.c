@@ -197,13 +197,12 @@ ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 }
 
 void
-ls_job_note_nccl (const LsJobSpec *spec, LsJobResult *r)
+ls_note_nccl (const char *nccl, const LsHardware *h, GPtrArray *notes)
 {
-  if (spec->nccl && ls_hardware_has_other_nccl (r->hardware))
-    g_ptr_array_add (r->notes,
-                     g_strdup_printf ("--nccl %s is of %s; %s is of %s, on which it was not measured",
-                                      spec->nccl, r->hardware->nccl.tables.name, r->cluster->spec.gpu.name,
-                                      r->hardware->own_generation));
+  if (nccl && ls_hardware_has_other_nccl (h))
+    g_ptr_array_add (notes,
+                     g_strdup_printf ("--nccl %s is of %s; %s is of %s, on which it was not measured", nccl,
+                                      h->nccl.tables.name, h->spec.gpu.name, h->own_generation));
 }
 
 void

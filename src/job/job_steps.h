@@ -112,8 +112,8 @@ void ls_note_documents (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 /* How many of the tokens that are sent to experts a capacity drops, if any. s: resolved. */
 void ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes);
 
-/* Appends to the notes of a result that the NCCL file that was asked for is of another generation of GPUs. */
-void ls_job_note_nccl (const LsJobSpec *spec, LsJobResult *result);
+/* Appends to notes that the NCCL file that was asked for (NULL: none) is of another generation of GPUs. */
+void ls_note_nccl (const char *nccl, const LsHardware *hardware, GPtrArray *notes);
 /* That the program that was asked for, by its name or by its way to be data parallel, does not run on these
  * accelerators. */
 void ls_job_note_program (const LsJobSpec *spec, LsJobResult *result);

@@ -247,6 +247,7 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
   for (guint i = 0; i < run->rows->len; i++)
     n_gpus = MAX (n_gpus, g_array_index (run->rows, LsCollectiveRow, i).n_ranks);
   ls_note_tcp (&hardware->spec, n_gpus > ls_cluster_taken (&hardware->spec), spec->nccl, run->notes);
+  ls_note_nccl (spec->nccl, hardware, run->notes);
   return TRUE;
 }
 
