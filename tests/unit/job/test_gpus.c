@@ -361,8 +361,8 @@ the_architecture_is_of_the_gpu (void)
   }
 }
 
-/* A calibration that another GPU's file names is told of, with its changes or without; one's own, and a file
- * that no GPU names, are not. Of those that name it only those that it was measured on are said. */
+/* A calibration that another GPU's file names is told of, with its changes or without; one's own is not. Of
+ * those that name it only those that it was measured on are said. */
 static void
 a_calibration_of_another_gpu_is_known (void)
 {
@@ -374,7 +374,6 @@ a_calibration_of_another_gpu_is_known (void)
                 { "dgx-h100", "tpu", "tpu-v6e, tpu7x" },
                 { "dgx-h100", "h100", NULL },
                 { "hgx-h800", "h100:sustained=0.9", NULL },
-                { "mi300x-8", "./topologies/calib/h100.json", NULL },
                 { "mi300x-8", NULL, NULL } };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
