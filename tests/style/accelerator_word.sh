@@ -16,8 +16,8 @@ job=(--model "$data/models/tiny.json" --cluster "$cluster" --global-batch 64)
 status=0
 declare -A tried=()
 
-# What a program reads, or types again: keys, options, and names of vertices and links.
-allowed='s/--gpu[a-z-]*//g'
+# What a program reads, or types again: keys, options, and names of vertices and links. And where other programs run.
+allowed='s/--gpu[a-z-]*//g; s/runs on GPUs, not on tpu//'
 
 # Runs a command on a slice; the code that it ends with, or "any", comes first. What it printed and wrote is looked through.
 look() {

@@ -457,7 +457,7 @@ the_last_that_is_told_is_the_best (void)
     spec.progress.best_data = &told;
     g_autoptr (LsSweepRun) x = run (&spec);
     const LsSweepRow *best = &g_array_index (ls_sweep_run_report (x)->best, LsSweepRow, 0);
-    g_autofree char *words = ls_knobs_summary (&best->strategy);
+    g_autofree char *words = ls_knobs_summary (&best->strategy, &x->model);
     LS_CHECK_INT (told.n, >, 1); /* the rule of thumb, and better ones */
     LS_CHECK_DOUBLE (told.step_s, ==, ls_time_to_s (best->step));
     LS_CHECK_STR (told.what, words);
