@@ -76,7 +76,7 @@ replace (const Launch *launch, const GArray *listed, LsKernel *own, uint8_t *n_o
     g_assert (n + (k->is_core ? n_core : 1) <= LS_OPERATOR_MAX_KERNELS);
     for (uint8_t c = 0; c < n_core && k->is_core; c++)
       own[n++] = core[c];
-    if (!k->is_core)
+    if (!k->is_core && ls_recipe_is_launched (k, &launch->sizes))
       own[n++] = ls_recipe_kernel (k, &launch->sizes, kind_of (launch->which, k));
   }
   *n_own = n;

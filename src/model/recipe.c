@@ -82,9 +82,11 @@ is_for (int models, const LsModel *m)
   case LS_FOR_RELU2:
     return m->mlp == LS_MLP_RELU2;
   case LS_FOR_GQA:
-    return m->n_kv_heads < m->n_heads;
+    return m->n_kv_heads < m->n_heads && m->kv_lora == 0;
   case LS_FOR_MHA:
     return m->n_kv_heads == m->n_heads;
+  case LS_FOR_MHA_ROPE:
+    return m->n_kv_heads == m->n_heads && m->position == LS_POSITION_ROPE && m->kv_lora == 0;
   case LS_FOR_ALL:
   case LS_N_FOR:
     break;
@@ -122,6 +124,13 @@ ls_recipe_kernel_named (const GArray *kernels, const char *name)
     if (g_strcmp0 (g_array_index (kernels, LsRecipeKernel, i).name, name) == 0)
       return &g_array_index (kernels, LsRecipeKernel, i);
   return NULL;
+}
+
+bool
+ls_recipe_is_launched (const LsRecipeKernel *k, const LsSizes *sizes)
+{
+  const double *at = sizes->at;
+  return k->where == LS_WHERE_ALWAYS || (at[LS_SIZE_K] > at[LS_SIZE_D] && at[LS_SIZE_Q] > at[LS_SIZE_K]);
 }
 
 #define MOST_ELEMENTS 9e15 /* exact in a double */

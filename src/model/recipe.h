@@ -49,10 +49,18 @@ typedef enum {
   LS_FOR_SWIGLU,
   LS_FOR_GELU,
   LS_FOR_RELU2,
-  LS_FOR_GQA, /* fewer heads of K and V than of Q */
-  LS_FOR_MHA, /* as many                          */
+  LS_FOR_GQA,      /* fewer heads of K and V than of Q; not latent attention */
+  LS_FOR_MHA,      /* as many                          */
+  LS_FOR_MHA_ROPE, /* as many, and they are rotated; not latent attention */
   LS_N_FOR
 } LsRecipeFor;
+
+/* Where a kernel is launched. */
+typedef enum {
+  LS_WHERE_ALWAYS,
+  LS_WHERE_GROUPS, /* the rank has several groups of heads that share a K and V, and several in a group */
+  LS_N_WHERE
+} LsRecipeWhere;
 
 /* Most kernels of a list; of the residual's, which go into a norm's. */
 #define LS_RECIPE_MAX_KERNELS  18
@@ -61,6 +69,7 @@ typedef enum {
 typedef struct {
   char *name;   /* interned when it is lowered                    */
   bool is_core; /* the operator's own kernels; the rest is not used */
+  int where;    /* LsRecipeWhere                                  */
   int access;   /* LsAccess                                       */
   int dtype;    /* LsDtype of what it reads                       */
   char *elements_text, *bytes_text, *launches_text;
@@ -106,6 +115,8 @@ void ls_recipe_clear (LsRecipe *recipe); /* frees what it owns */
 const LsRecipe *ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *model);
 /* Of an entry's kernels that with this name; NULL: there is none. */
 const LsRecipeKernel *ls_recipe_kernel_named (const GArray *kernels, const char *name);
+/* Whether a rank of these sizes launches it. */
+bool ls_recipe_is_launched (const LsRecipeKernel *k, const LsSizes *sizes);
 /* A kernel of a list, of this kind, for these sizes. */
 LsKernel ls_recipe_kernel (const LsRecipeKernel *k, const LsSizes *sizes, LsKernelKind kind);
 

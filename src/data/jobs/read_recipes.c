@@ -50,11 +50,21 @@ static const LsEnumName operators[] = {
 G_STATIC_ASSERT (G_N_ELEMENTS (operators) == LS_N_RECIPE_OPERATORS + 1);
 
 static const LsEnumName models[] = {
-  { "all", LS_FOR_ALL },       { "rmsnorm", LS_FOR_RMSNORM }, { "layernorm", LS_FOR_LAYERNORM },
-  { "swiglu", LS_FOR_SWIGLU }, { "gelu", LS_FOR_GELU },       { "relu2", LS_FOR_RELU2 },
-  { "gqa", LS_FOR_GQA },       { "mha", LS_FOR_MHA },         { NULL },
+  { "all", LS_FOR_ALL },
+  { "rmsnorm", LS_FOR_RMSNORM },
+  { "layernorm", LS_FOR_LAYERNORM },
+  { "swiglu", LS_FOR_SWIGLU },
+  { "gelu", LS_FOR_GELU },
+  { "relu2", LS_FOR_RELU2 },
+  { "gqa", LS_FOR_GQA },
+  { "mha", LS_FOR_MHA },
+  { "mha-rope", LS_FOR_MHA_ROPE },
+  { NULL },
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (models) == LS_N_FOR + 1);
+
+static const LsEnumName places[] = { { "always", LS_WHERE_ALWAYS }, { "groups", LS_WHERE_GROUPS }, { NULL } };
+G_STATIC_ASSERT (G_N_ELEMENTS (places) == LS_N_WHERE + 1);
 
 static const LsEnumName dtypes[]
     = { { "bf16", LS_DTYPE_BF16 }, { "fp16", LS_DTYPE_FP16 }, { "fp32", LS_DTYPE_FP32 }, { NULL } };
@@ -88,6 +98,10 @@ static const LsField kernel_fields[] = { KERNEL ("core", LS_FIELD_BOOL, is_core)
 }
 , KERNEL ("launches", LS_FIELD_STRING, launches_text),
     .default_text = "one", .meaning = "as many kernels that share elements and bytes, such as T"
+}
+, KERNEL ("where", LS_FIELD_ENUM, where), .names = places, .default_text = "`\"always\"`",
+                                          .meaning = "groups: where a rank has several heads of K, and more "
+                                                     "of Q"
 }
 , KERNEL ("dtype", LS_FIELD_ENUM, dtype), .names = dtypes, .default_text = "`\"bf16\"`",
                                           .meaning = "of what it reads"
@@ -245,7 +259,7 @@ static void
 check_kernel (Check *check, const cJSON *node, LsRecipeKernel *k)
 {
   bool says_anything = k->name || k->elements_text || k->bytes_text || k->launches_text
-      || k->access != LS_ACCESS_NONE || k->read + k->write > 0;
+      || k->access != LS_ACCESS_NONE || k->read + k->write > 0 || k->where != LS_WHERE_ALWAYS;
   if (k->is_core) {
     if (says_anything)
       complain (check, node, "the core is the operator's own: expected no other key beside \"core\"");
@@ -259,6 +273,9 @@ check_kernel (Check *check, const cJSON *node, LsRecipeKernel *k)
     complain (check, node, "expected \"name\", \"access\" and \"elements\" of a kernel");
   if (k->bytes_text && k->read + k->write > 0)
     complain (check, node, "expected \"bytes\", or \"read\" and \"write\"; got both");
+  if (k->where != LS_WHERE_ALWAYS && !strchr (rules[check->recipe->operator_].sizes, 'k'))
+    complain (check, cJSON_GetObjectItemCaseSensitive (node, "where"), "%s has no heads",
+              operator_name (check->recipe));
   k->elements = parse (check, node, "elements", k->elements_text);
   k->bytes = parse (check, node, "bytes", k->bytes_text);
   k->launches = parse (check, node, "launches", k->launches_text);
