@@ -85,8 +85,9 @@ print_cpu (const char *name, const char *lockstep, guint n_gpus, const char *clu
 static void
 print_scale (const char *lockstep)
 {
-  for (guint n = 1024; n <= 1 << 20; n *= n < 16384 ? 16 : 8)
-    print_cpu ("scale", lockstep, n, "dgx-h100", "");
+  static const guint sizes[] = { 1024, 4096, 16384, 65536, 131072, 262144, 1 << 20 };
+  for (guint i = 0; i < G_N_ELEMENTS (sizes); i++)
+    print_cpu ("scale", lockstep, sizes[i], "dgx-h100", "");
   print_cpu ("scale_bad_link", lockstep, 131072, "dgx-h100:faults.node0/nic0>leaf0=0.5", "");
   print_cpu (
       "scale_slow_node", lockstep, 131072, "dgx-h100",
