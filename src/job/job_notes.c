@@ -38,16 +38,35 @@ ls_job_note_schedule (LsJobResult *r)
 
 /* Measured: all-reduce of 8 MB to 128 MB over 4 nodes of 8 V100, a TCP network of 100 Gbit/s, bus bandwidth 4
  * to 6 GB/s (github.com/NVIDIA/nccl/issues/450); one flow of 32 Gbit/s at most 60 % (issue 209 there). */
-void
-ls_note_tcp (const LsClusterSpec *cluster, bool is_across, const char *nccl, GPtrArray *notes)
+static void
+note_tcp (GPtrArray *notes)
 {
-  if (cluster->transport != LS_NIC_TCP || !is_across || nccl)
-    return;
   g_ptr_array_add (notes,
                    g_strdup ("what crosses nodes over TCP is a bound: NCCL is as fast here as over RDMA. "
                              "Others measured a third to a half of 100 Gbit/s"
                              " (NVIDIA/nccl issue 450); with your own: lockstep calibrate --nccl LOG, or the "
                              "efficiency of node.nics.link and fabric.link"));
+}
+
+/* By ls_nic_of_gpu(), rings and messages alike. */
+static void
+note_idle_nics (const LsClusterSpec *c, GPtrArray *notes)
+{
+  g_ptr_array_add (notes,
+                   g_strdup_printf ("a node has %u NICs for %u GPUs: what crosses nodes uses one of each "
+                                    "GPU. Where NCCL sees several as one (ports of an adapter, a plugin), "
+                                    "say so: node.nics.count %u, and the bandwidth of all in node.nics.link "
+                                    "and fabric.link",
+                                    c->nics, c->gpus_per_node, c->gpus_per_node));
+}
+
+void
+ls_note_network (const LsClusterSpec *cluster, bool is_across, const char *nccl, GPtrArray *notes)
+{
+  if (cluster->transport == LS_NIC_TCP && is_across && !nccl)
+    note_tcp (notes);
+  if (cluster->interior != LS_INTERIOR_TORUS && is_across && cluster->nics > cluster->gpus_per_node)
+    note_idle_nics (cluster, notes);
 }
 
 /* Of DeepSpeed and of whatever launches what the built-in kernels do not; on TPUs kernels are a roofline

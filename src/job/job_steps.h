@@ -98,9 +98,10 @@ void ls_idle_notes (const LsJobSpec *spec, const LsJobResult *prepared, const Ls
  * `lockstep schedule` says of it, where that is a hundredth of the step or more. */
 void ls_job_note_schedule (LsJobResult *r);
 
-/* Appends to notes that what GPUs of a cluster send over TCP is a bound; is_across: between nodes. nccl: the
- * file that the user gave of their own measurements, which says itself what it is; NULL: none. */
-void ls_note_tcp (const LsClusterSpec *cluster, bool is_across, const char *nccl, GPtrArray *notes);
+/* Appends to notes that what GPUs of a cluster send over TCP is a bound, and that nodes have NICs that no GPU
+ * sends by. is_across: between nodes. nccl: the file that the user gave of their own measurements, which says
+ * itself what it is; NULL: none. */
+void ls_note_network (const LsClusterSpec *cluster, bool is_across, const char *nccl, GPtrArray *notes);
 
 /* Appends to notes, if the optimizer is not Adam, that no measured run behind an interval has it, and what of
  * it is not as it runs. */

@@ -246,7 +246,7 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
   uint32_t n_gpus = 0;
   for (guint i = 0; i < run->rows->len; i++)
     n_gpus = MAX (n_gpus, g_array_index (run->rows, LsCollectiveRow, i).n_ranks);
-  ls_note_tcp (&hardware->spec, n_gpus > ls_cluster_taken (&hardware->spec), spec->nccl, run->notes);
+  ls_note_network (&hardware->spec, n_gpus > ls_cluster_taken (&hardware->spec), spec->nccl, run->notes);
   ls_note_nccl (spec->nccl, hardware, run->notes);
   return TRUE;
 }
