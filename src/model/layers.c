@@ -223,10 +223,18 @@ ls_model_heads_differ (const LsModel *m)
 }
 
 bool
+ls_model_widths_differ (const LsModel *m)
+{
+  return ls_model_heads_differ (m) || m->n_layer_ffn > 0;
+}
+
+bool
 ls_model_is_cut_evenly (const LsModel *m, uint32_t tp)
 {
-  uint32_t first[LS_MAX_MODEL_KINDS], n = ls_model_first_of_kinds (m, first);
   bool is_even = m->n_heads % tp == 0 && m->ffn % tp == 0;
+  if (!is_even || !ls_model_widths_differ (m))
+    return is_even;
+  uint32_t first[LS_MAX_MODEL_KINDS], n = ls_model_first_of_kinds (m, first);
   for (uint32_t i = 0; i < n && is_even; i++) {
     LsModel own = ls_model_of_kind (m, ls_model_layer_kind (m, first[i]));
     is_even = own.n_heads % tp == 0 && own.ffn % tp == 0;

@@ -174,6 +174,8 @@ uint32_t ls_model_layer_kind (const LsModel *m, uint32_t layer);
 LsModel ls_model_of_kind (const LsModel *m, uint32_t kind);
 /* Whether layers differ in their heads; in these or an MLP, one by one. */
 bool ls_model_heads_differ (const LsModel *m);
+/* Heads or the MLP: else all layers are as wide as the model says. */
+bool ls_model_widths_differ (const LsModel *m);
 bool ls_model_has_lists (const LsModel *m);
 /* What is wrong with lists of widths; NULL: nothing. Static. */
 const char *ls_model_check_lists (const LsModel *m);

@@ -256,6 +256,8 @@ check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 void
 check_widths (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
+  if (!ls_model_widths_differ (m))
+    return;
   uint32_t first[LS_MAX_MODEL_KINDS], n = ls_model_first_of_kinds (m, first);
   for (uint32_t i = 0; i < n; i++) {
     LsModel own = ls_model_of_kind (m, ls_model_layer_kind (m, first[i]));

@@ -134,8 +134,6 @@ run_new (LsSweepSpec *spec)
   x->threshold = INFINITY;
   x->confirmed = g_ptr_array_new ();
   x->ran = g_ptr_array_new ();
-  x->hope = INFINITY;
-  x->stretch = 1;
   x->paces = g_array_new (FALSE, FALSE, sizeof (double));
   x->ran_paces = g_array_new (FALSE, FALSE, sizeof (double));
   if (spec->time_limit > 0)

@@ -100,8 +100,8 @@ void
 candidate_settled (const LsSweepRun *x, const Candidate *c, LsStrategy *ret_s)
 {
   LsPoint p;
+  candidate_strategy_at (x, c->index, ret_s);
   ls_space_point (&x->spec->space, c->index, &p);
-  candidate_strategy (x, &p, ret_s, NULL);
   g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware);
   ls_layouts_balance (layouts, ret_s, candidate_cluster (x, &p), 0);
 }

@@ -146,11 +146,20 @@ sweep_tell (LsSweepRun *x, const Candidate *c, const Confirmation *answer)
   to->best (ls_time_to_s (answer->step), what, to->best_data);
 }
 
-/* What is to be hoped for, from those that ran. */
+/* Of a group of which nothing ran yet. */
+static void
+begin_hope (LsSweepRun *x)
+{
+  g_ptr_array_set_size (x->ran, 0);
+  x->hope = INFINITY;
+  x->stretch = 1;
+}
+
+/* What is to be hoped for, from those that ran. Where all are simulated nothing is confirmed at once. */
 static void
 update_hope (LsSweepRun *x, Candidate **wave, guint n)
 {
-  for (guint i = 0; i < n; i++) {
+  for (guint i = 0; i < n && !sweep_wants_all (x); i++) {
     const Candidate *c = wave[i];
     if ((c->status != TRY_RAN && c->status != TRY_DONE) || c->is_confirmed)
       continue;
@@ -312,9 +321,7 @@ search_group (LsSweepRun *x, Group *g)
   x->ahead = g;
   x->ahead_at = 0;
   g_ptr_array_set_size (x->confirmed, 0);
-  g_ptr_array_set_size (x->ran, 0);
-  x->hope = INFINITY;
-  x->stretch = 1;
+  begin_hope (x);
   update_limit (x, g, &rule, rule ? 1 : 0);
   for (guint n; !x->error && (n = next_wave (x, &q, wave)) > 0;) {
     x->ahead_at = MAX (x->ahead_at, q.at);
@@ -334,6 +341,7 @@ void
 sweep_begin_search (LsSweepRun *x)
 {
   double none = INFINITY;
+  begin_hope (x);
   for (guint i = 0; i < (g_hash_table_size (x->ideas) + 1) * N_OF_IDEA; i++) {
     g_array_append_val (x->paces, none);
     g_array_append_val (x->ran_paces, none);
