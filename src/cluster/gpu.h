@@ -53,6 +53,8 @@ typedef struct {
   LsKnown collectives_known;      /* and its NCCL file, inside a node                    */
   char *access;                   /* and of how fast kernels are by how they touch memory; NULL:
                                       by the bandwidth alone                              */
+  char *cluster;                  /* which of several clusters is meant where only the accelerator
+                                      is named; NULL: not known                           */
 } LsGpu;
 
 void ls_gpu_copy (const LsGpu *gpu, LsGpu *ret_copy); /* the strings too */

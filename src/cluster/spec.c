@@ -303,6 +303,7 @@ ls_gpu_copy (const LsGpu *gpu, LsGpu *ret_copy)
   ret_copy->calibration = g_strdup (gpu->calibration);
   ret_copy->nccl = g_strdup (gpu->nccl);
   ret_copy->access = g_strdup (gpu->access);
+  ret_copy->cluster = g_strdup (gpu->cluster);
   ret_copy->kernels_known.of = g_strdup (gpu->kernels_known.of);
   ret_copy->collectives_known.of = g_strdup (gpu->collectives_known.of);
 }
@@ -317,6 +318,7 @@ ls_gpu_clear (LsGpu *gpu)
   g_clear_pointer (&gpu->calibration, g_free);
   g_clear_pointer (&gpu->nccl, g_free);
   g_clear_pointer (&gpu->access, g_free);
+  g_clear_pointer (&gpu->cluster, g_free);
   g_clear_pointer (&gpu->kernels_known.of, g_free);
   g_clear_pointer (&gpu->collectives_known.of, g_free);
 }

@@ -2,7 +2,11 @@
 
 #include <string.h>
 
+#include "cluster/segment.h"
+#include "data/datadir.h"
+#include "data/machines/machines.h"
 #include "data/text/read_file.h"
+#include "job/hardware.h"
 #include "job/job.h"
 #include "job/job_from.h"
 
@@ -97,11 +101,97 @@ case_of_log (const char *path, const char *cluster, LsDiagList *diags)
   c->id = id_of (path);
   g_free (c->source);
   c->source = g_strdup (path);
+  g_free (c->cluster);
   c->cluster = g_strdup (cluster);
   c->family = g_strdup ("logs");
   if (!take_log (c, path, diags))
     c->wrong = first_of (diags);
   return c;
+}
+
+/* --- where a row ran that does not say it ----------------------------------------------------------- */
+
+static void
+spec_free (gpointer spec)
+{
+  ls_cluster_spec_clear (spec);
+  g_free (spec);
+}
+
+/* The clusters at hand that can be read, as LsClusterSpec. */
+static GPtrArray *
+load_clusters (void)
+{
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_CLUSTERS);
+  GPtrArray *clusters = g_ptr_array_new_with_free_func (spec_free);
+  for (guint i = 0; i < entries->len; i++) {
+    g_autoptr (LsDiagList) unread = ls_diag_list_new ();
+    LsClusterSpec *spec = g_new0 (LsClusterSpec, 1);
+    if (ls_cluster_load (((const LsDataEntry *) entries->pdata[i])->name, spec, unread))
+      g_ptr_array_add (clusters, spec);
+    else
+      g_free (spec);
+  }
+  return clusters;
+}
+
+/* GPUs of a node, or of a compute tray of one that is a rack; 0: any. */
+static bool
+has_per_node (const LsClusterSpec *spec, uint32_t n)
+{
+  return n == 0 || spec->gpus_per_node == n || spec->gpus_per_node == n * ls_segment_trays (spec);
+}
+
+/* The only cluster of such nodes, or of several the one that the accelerator's file names. NULL: there is
+ * none; *ret_n: how many there are. */
+static const LsClusterSpec *
+cluster_of (const GPtrArray *clusters, const char *gpu, uint32_t per_node, guint *ret_n)
+{
+  const LsClusterSpec *found = NULL, *usual = NULL;
+  *ret_n = 0;
+  for (guint i = 0; i < clusters->len; i++) {
+    const LsClusterSpec *spec = clusters->pdata[i];
+    if (!g_str_equal (spec->gpu.name, gpu) || !has_per_node (spec, per_node))
+      continue;
+    found = spec;
+    (*ret_n)++;
+    if (spec->gpu.cluster && g_str_equal (spec->gpu.cluster, spec->name))
+      usual = spec;
+  }
+  return *ret_n == 1 ? found : usual;
+}
+
+/* Why none was found. Newly allocated. */
+static char *
+tell_no_cluster (const LsCase *c, const char *gpu, guint n)
+{
+  g_autofree char *nodes = c->gpus_per_node ? g_strdup_printf (", %u per node", c->gpus_per_node) : NULL;
+  if (*c->hardware == '\0')
+    return g_strdup ("cluster: expected the name of one, or \"hardware\" that names an accelerator; got none "
+                     "(--cluster says it for all such rows)");
+  if (!gpu)
+    return g_strdup_printf ("cluster: expected the name of one; it has none, and its hardware \"%s\" is like "
+                            "none or several of 'lockstep list gpus'",
+                            c->hardware);
+  return g_strdup_printf (
+      "cluster: expected the name of one; it has none, and %s of 'lockstep list clusters' "
+      "have its hardware (%s%s)",
+      n > 0 ? "several" : "none", gpu, nodes ? nodes : "");
+}
+
+static void
+find_by_hardware (LsCase *c, const GPtrArray *clusters)
+{
+  guint n = 0;
+  g_autofree char *gpu = ls_gpu_called (c->hardware);
+  const LsClusterSpec *spec = gpu ? cluster_of (clusters, gpu, c->gpus_per_node, &n) : NULL;
+  c->by_hardware = spec != NULL;
+  if (!spec) {
+    c->wrong = tell_no_cluster (c, gpu, n);
+    return;
+  }
+  g_free (c->cluster);
+  c->cluster = g_strdup (spec->name);
 }
 
 /* --- all of them ----------------------------------------------------------------------------------- */
@@ -110,6 +200,7 @@ typedef struct {
   const char *cluster;
   bool by_row;
   GPtrArray *cases;
+  GPtrArray *clusters; /* at hand, LsClusterSpec; NULL: nobody has asked */
   GChecksum *sum;
 } Load;
 
@@ -128,10 +219,31 @@ add_log (Load *l, const char *path, LsDiagList *diags)
   g_ptr_array_add (l->cases, c);
 }
 
+/* Of a row that names none: that which was asked for, or what its hardware tells. */
+static void
+find_cluster (Load *l, LsCase *c)
+{
+  if (c->wrong || *c->cluster != '\0')
+    return;
+  if (l->cluster) {
+    g_free (c->cluster);
+    c->cluster = g_strdup (l->cluster);
+    return;
+  }
+  l->clusters = l->clusters ? l->clusters : load_clusters ();
+  find_by_hardware (c, l->clusters);
+}
+
 static void
 add_table (Load *l, const char *path, LsDiagList *diags)
 {
   GPtrArray *rows = l->by_row ? ls_read_cases_by_row (path, NULL, diags) : ls_read_cases (path, NULL, diags);
+  for (guint i = 0; rows && i < rows->len; i++) {
+    LsCase *c = rows->pdata[i];
+    find_cluster (l, c);
+    if (c->wrong && !l->by_row)
+      ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "%s: %s", c->id, c->wrong);
+  }
   if (rows)
     g_ptr_array_extend_and_steal (l->cases, rows);
 }
@@ -175,7 +287,7 @@ ls_job_cases_load (const char *const *paths, const char *cluster, bool by_row, c
                    LsDiagList *diags)
 {
   guint n = ls_diag_list_n (diags);
-  Load l = { cluster, by_row, ls_cases_new (), g_checksum_new (G_CHECKSUM_SHA256) };
+  Load l = { cluster, by_row, ls_cases_new (), NULL, g_checksum_new (G_CHECKSUM_SHA256) };
   for (; *paths; paths++)
     add_file (&l, *paths, diags);
   if (ls_diag_list_n (diags) == n && !has_whole (l.cases))
@@ -186,6 +298,7 @@ ls_job_cases_load (const char *const *paths, const char *cluster, bool by_row, c
   else
     g_clear_pointer (&l.cases, g_ptr_array_unref);
   g_checksum_free (l.sum);
+  g_clear_pointer (&l.clusters, g_ptr_array_unref);
   return l.cases;
 }
 
@@ -198,4 +311,44 @@ ls_job_cases_name (const char *const *paths)
     g_string_append_printf (names, "%s%s", i > 0 ? ", " : "", name);
   }
   return g_string_free (names, FALSE);
+}
+
+gboolean
+ls_job_cases_check_cluster (const GPtrArray *cases, const char *cluster, const char *files, GError **error)
+{
+  for (guint i = 0; i < cases->len; i++)
+    if (!cluster || g_str_equal (((const LsCase *) cases->pdata[i])->cluster, cluster))
+      return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--cluster %s: each row of %s names a cluster of its own",
+               cluster, files);
+  return FALSE;
+}
+
+static void
+add_once (GPtrArray *names, char *name)
+{
+  if (!g_ptr_array_find_with_equal_func (names, name, g_str_equal, NULL))
+    g_ptr_array_add (names, name);
+}
+
+GPtrArray *
+ls_job_cases_by_hardware (const GPtrArray *cases)
+{
+  GPtrArray *names = g_ptr_array_new ();
+  for (guint i = 0; i < cases->len; i++)
+    if (((const LsCase *) cases->pdata[i])->by_hardware)
+      add_once (names, ((const LsCase *) cases->pdata[i])->cluster);
+  g_ptr_array_add (names, NULL);
+  return names;
+}
+
+GPtrArray *
+ls_job_cases_with_facts (const GPtrArray *cases)
+{
+  GPtrArray *names = g_ptr_array_new ();
+  for (guint i = 0; i < cases->len; i++)
+    if (((const LsCase *) cases->pdata[i])->has_facts)
+      add_once (names, ((const LsCase *) cases->pdata[i])->family);
+  g_ptr_array_add (names, NULL);
+  return names;
 }

@@ -6,11 +6,26 @@
 #include "data/measured/read_cases.h"
 
 /* Files that begin with a header row that has a column "id" are tables, all others are logs, which ran on
- * `cluster` (name or file; NULL: LS_ERROR_USAGE if there is one). by_row: rows and logs that cannot be read
- * stay, and say what is wrong, as long as there is one that can. NULL and diagnostics otherwise. An array
- * that frees its LsCase. *ret_sha256: of the files together, newly allocated, unless NULL is returned. */
+ * `cluster` (name or file; NULL: LS_ERROR_USAGE if there is one), and so did rows that name none. Without it
+ * these ran where their `hardware` says: on the cluster at hand that has this accelerator, gpus_per_node of
+ * it in a node (or a rack's tray), or of several on that which the accelerator's file names. by_row: rows and
+ * logs that cannot be read stay, and say what is wrong, as long as there is one that can. NULL and
+ * diagnostics otherwise. An array that frees its LsCase. *ret_sha256: of the files together, newly allocated,
+ * unless NULL is returned. */
 GPtrArray *ls_job_cases_load (const char *const *paths, const char *cluster, bool by_row, char **ret_sha256,
                               LsDiagList *diags);
+
+/* That something ran on what `cluster` (NULL: nothing) was given for: LS_ERROR_USAGE otherwise. files: what
+ * the error calls them. */
+gboolean ls_job_cases_check_cluster (const GPtrArray *cases, const char *cluster, const char *files,
+                                     GError **error);
+
+/* Clusters that followed from the hardware of a row, char * of the cases, each once in their order, with a
+ * NULL behind them. */
+GPtrArray *ls_job_cases_by_hardware (const GPtrArray *cases);
+
+/* Likewise the families of rows of which the file of their software knows more than their tables say. */
+GPtrArray *ls_job_cases_with_facts (const GPtrArray *cases);
 
 /* What the files are called together, newly allocated: their names without folders. */
 char *ls_job_cases_name (const char *const *paths);

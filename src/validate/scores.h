@@ -43,7 +43,8 @@ typedef struct {
   const char *const *assumed; /* "knob=value" set for every row, NULL-terminated, or NULL */
   const char *const
       *own_knobs; /* families of which more is known than their tables say, NULL-terminated, or NULL */
-  const LsCoverage *coverage; /* NULL: not asked for */
+  const char *const *by_hardware; /* clusters of rows that name none, NULL-terminated, or NULL */
+  const LsCoverage *coverage;     /* NULL: not asked for */
 } LsScores;
 
 /* --- refusals --------------------------------------------------------------------------------------- */

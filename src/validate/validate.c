@@ -29,7 +29,8 @@ struct LsValidationRun {
   GHashTable *hardware; /* cluster name (borrowed) -> Hardware   */
   const LsRunOptions *options;
   char **assume;            /* "key=value"                           */
-  GPtrArray *own_knobs;     /* char * of distinct, NULL-terminated   */
+  GPtrArray *own_knobs;     /* char * of cases, NULL-terminated      */
+  GPtrArray *by_hardware;   /* char * of cases, NULL-terminated       */
   guint n_variants;         /* 1: all mechanisms on; 1 + LS_N_ABLATIONS */
   LsScoreRow *rows;         /* [n_variants][chosen->len], reasons owned */
   LsFamilyScore *by_family; /* [distinct->len]                   */
@@ -70,6 +71,7 @@ ls_validation_run_free (LsValidationRun *v)
   g_ptr_array_unref (v->chosen);
   g_clear_pointer (&v->cases, g_ptr_array_unref);
   g_clear_pointer (&v->own_knobs, g_ptr_array_unref);
+  g_clear_pointer (&v->by_hardware, g_ptr_array_unref);
   g_strfreev (v->assume);
   g_free (v);
 }
@@ -101,7 +103,8 @@ read_cases (LsValidationRun *v, const LsValidateSpec *spec, GError **error)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   v->file = ls_job_cases_name (spec->paths);
   v->cases = ls_job_cases_load (spec->paths, spec->cluster, true, &v->sha256, diags);
-  return v->cases || ls_diag_list_to_error (diags, error);
+  return v->cases ? ls_job_cases_check_cluster (v->cases, spec->cluster, v->file, error)
+                  : ls_diag_list_to_error (diags, error);
 }
 
 static GRegex *
@@ -388,21 +391,6 @@ cover (LsValidationRun *v)
   v->scores.coverage = ls_coverage_run_result (v->coverage);
 }
 
-/* Families with facts that their tables do not say. */
-static void
-find_own_knobs (LsValidationRun *v)
-{
-  g_autoptr (GHashTable) with_facts = g_hash_table_new (g_str_hash, g_str_equal);
-  for (guint i = 0; i < v->chosen->len; i++)
-    if (((const LsCase *) v->chosen->pdata[i])->has_facts)
-      g_hash_table_add (with_facts, ((const LsCase *) v->chosen->pdata[i])->family);
-  v->own_knobs = g_ptr_array_new ();
-  for (guint f = 0; f < v->distinct->len; f++)
-    if (g_hash_table_contains (with_facts, v->distinct->pdata[f]))
-      g_ptr_array_add (v->own_knobs, v->distinct->pdata[f]);
-  g_ptr_array_add (v->own_knobs, NULL);
-}
-
 static void
 score (LsValidationRun *v)
 {
@@ -425,8 +413,10 @@ score (LsValidationRun *v)
   v->scores.n_ablations = v->n_variants - 1;
   v->scores.ablations = v->ablations;
   v->scores.assumed = (const char *const *) v->assume;
-  find_own_knobs (v);
+  v->own_knobs = ls_job_cases_with_facts (v->chosen);
   v->scores.own_knobs = (const char *const *) v->own_knobs->pdata;
+  v->by_hardware = ls_job_cases_by_hardware (v->chosen);
+  v->scores.by_hardware = (const char *const *) v->by_hardware->pdata;
 }
 
 /* What decides on the result, as one would type it. */

@@ -100,6 +100,8 @@ const LsField ls_gpu_fields[] = {
   { "access", LS_FIELD_STRING, offsetof (LsGpu, access), .default_text = "the bandwidth",
     .meaning = "name of a file in topologies/calib: rates of kernels by how they touch memory, for kernels "
                "as launched" },
+  { "cluster", LS_FIELD_STRING, offsetof (LsGpu, cluster), .default_text = "not known",
+    .meaning = "which of several clusters is meant where only the accelerator is named (lockstep validate)" },
   { "known", LS_FIELD_OBJECT, 0, .fields = gpu_known_fields, .default_text = "measured",
     .meaning = "how the figures of its files are known" },
   { NULL },

@@ -18,7 +18,6 @@
 static const LsField case_fields[] = {
   TEXT (id, true),
   TEXT (split, false),
-  TEXT (cluster, true),
   TEXT (source, false),
   TEXT (caveat, false),
   TEXT (software, false),
@@ -27,6 +26,14 @@ static const LsField case_fields[] = {
     .max = LS_MEASURED_MAX_S },
   { "allocated_gib", LS_FIELD_DOUBLE, offsetof (LsCase, allocated_gib), .above = true,
     .max = LS_MEASURED_MAX_GIB },
+  { NULL },
+};
+
+/* Where it ran: cells may be empty, or the columns absent. */
+static const LsField where_fields[] = {
+  TEXT (cluster, false),
+  TEXT (hardware, false),
+  { "gpus_per_node", LS_FIELD_UINT, offsetof (LsCase, gpus_per_node), .min = 1, .max = UINT32_MAX },
   { NULL },
 };
 
@@ -46,6 +53,7 @@ case_free (gpointer data)
   g_free (c->id);
   g_free (c->split);
   g_free (c->cluster);
+  g_free (c->hardware);
   g_free (c->source);
   g_free (c->caveat);
   g_free (c->wrong);
@@ -63,6 +71,8 @@ ls_case_new (void)
   LsCase *c = g_new0 (LsCase, 1);
   ls_strategy_init (&c->strategy);
   c->split = g_strdup ("");
+  c->cluster = g_strdup ("");
+  c->hardware = g_strdup ("");
   c->source = g_strdup ("");
   c->caveat = g_strdup ("");
   c->software = g_strdup ("");
@@ -106,7 +116,8 @@ is_one_of (const char *key, const char *const *keys, guint n)
 static bool
 is_optional_knob (const LsField *f)
 {
-  return !f->file_only && !ls_field_find (case_fields, f->key) && !ls_field_find (ls_model_fields, f->key)
+  return !f->file_only && !ls_field_find (case_fields, f->key) && !ls_field_find (where_fields, f->key)
+      && !ls_field_find (ls_model_fields, f->key)
       && !is_one_of (f->key, strategy_keys, G_N_ELEMENTS (strategy_keys))
       && !is_one_of (f->key, software_keys, G_N_ELEMENTS (software_keys));
 }
@@ -144,6 +155,8 @@ find_columns (const LsCsv *csv, Table *t, LsDiagList *diags)
   t->software = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, software_free);
   for (const LsField *field = case_fields; field->key; field++)
     ls_csv_fields_find (csv, field, field->required, 0, t->columns, diags);
+  for (const LsField *field = where_fields; field->key; field++)
+    ls_csv_fields_find_optional (csv, field, 0, t->columns);
   case_models_init (&t->models, csv, diags);
   find_knobs (csv, t->columns, diags);
 }
@@ -187,7 +200,7 @@ find_family (const LsCsv *csv, guint row, const GArray *facts, LsCase *c)
   }
 }
 
-/* Where its table ran. */
+/* Where its table ran, which the row may say otherwise or not at all. */
 static void
 find_cluster (const LsCsv *csv, guint row, const GArray *facts, LsCase *c)
 {
@@ -302,7 +315,6 @@ read_any_case (const LsCsv *csv, guint row, const Table *t)
     return c;
   c->wrong = first_complaint (csv, row, diags);
   c->id = c->id ? c->id : g_strdup_printf ("row %u", row + 1);
-  c->cluster = c->cluster ? c->cluster : g_strdup ("");
   if (c->measured_s <= 0)
     c->measured_s = NAN;
   return c;

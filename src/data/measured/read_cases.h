@@ -2,7 +2,10 @@
  * reads them.
  *
  * Columns, found by name in the header row, in any order; others are ignored:
- *   id  cluster (a name of topologies/)  gpus
+ *   id  gpus
+ *   cluster  a name of topologies/. It may be empty or absent: what it then is, job/job_cases.h tells by
+ *   hardware  optional: the accelerator in words, "H200-SXM-141GB", and by
+ *   gpus_per_node  optional
  *   model  optional: a name of models/ or a file. A cell of a dimension is then empty, or the same; but seq
  *     is the job's
  *   layers hidden heads kv_heads ffn vocab seq   mlp (gelu, relu2, swiglu): of rows that name no model
@@ -51,6 +54,9 @@
 
 typedef struct {
   char *id, *split, *cluster, *source, *caveat; /* "" where the column is absent */
+  char *hardware;                               /* likewise: the accelerator in words                     */
+  uint32_t gpus_per_node;                       /* 0: not said                                            */
+  bool by_hardware;                             /* `cluster` follows from both of these                   */
   char *software;                               /* "": not said                                           */
   char *family;          /* of its column, else of its table, its software, or "other" */
   bool has_facts;        /* which its table does not say                           */

@@ -25,7 +25,8 @@ static const char *const runs_head[] = {
 };
 static const Column runs_columns[] = {
   { "id", "8b-tp2", "a name of your own, different in each row" },
-  { "cluster", "dgx-h100", "a name (lockstep list clusters) or a file" },
+  { "cluster", "dgx-h100",
+    "a name (lockstep list clusters) or a file; empty: as --cluster says, or as hardware" },
   { "model", "llama3.1-8b",
     "a name (lockstep list models) or a file; without, columns layers, hidden, heads, kv_heads, ffn, "
     "vocab, seq, mlp" },

@@ -410,6 +410,7 @@ ls_scores_to_text (const LsScores *s)
   append_names (out, "assumed for every row, whatever it says: ", s->assumed);
   append_names (out,
                 "what their tables do not say of these is taken from strategies/software: ", s->own_knobs);
+  append_names (out, "clusters of rows that name none, by their hardware: ", s->by_hardware);
   if (s->coverage)
     ls_coverage_to_text (s->coverage, out);
   return g_string_free (out, FALSE);

@@ -135,5 +135,6 @@ ls_scores_to_json (const LsScores *s)
     ls_coverage_to_json (s->coverage, &w);
   write_names (&w, "assumed", s->assumed);
   write_names (&w, "families_with_facts", s->own_knobs);
+  write_names (&w, "clusters_by_hardware", s->by_hardware);
   return ls_json_out_close (&w);
 }

@@ -197,14 +197,14 @@ wrong_rows_leave_the_others_alone (void)
     LS_CHECK (!c[0]->wrong && g_str_equal (c[3]->id, "d") && isnan (c[3]->measured_s));
     LS_CHECK_STR (c[1]->wrong,
                   "dtype: expected one of \"fp16\", \"bf16\", \"fp8\", \"nvfp4\", \"fp32\"; got \"int4\"");
-    LS_CHECK_STR (c[2]->wrong, "cluster: expected a string that is not empty; got \"\"");
+    LS_CHECK (!c[2]->wrong && g_str_equal (c[2]->cluster, "")); /* its hardware may tell */
     LS_CHECK (g_str_has_prefix (c[3]->wrong, "iteration_s: expected a number"));
   }
   g_autoptr (GPtrArray) all = ls_read_cases (path, NULL, strict);
-  LS_CHECK (!all && ls_diag_list_n (strict) == 3);
+  LS_CHECK (!all && ls_diag_list_n (strict) == 2);
   g_file_set_contents (path, bad, -1, NULL);
   g_autoptr (GPtrArray) nothing = ls_read_cases_by_row (path, NULL, none);
-  LS_CHECK (!nothing && ls_diag_list_n (none) == 3);
+  LS_CHECK (!nothing && ls_diag_list_n (none) == 2);
   g_unlink (path);
   g_close (file, NULL);
 }

@@ -3,11 +3,13 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "data/datadir.h"
 #include "data/machines/machines.h"
 #include "job/hardware.h"
 #include "job/job.h"
+#include "job/job_cases.h"
 
 /* --- families --------------------------------------------------------------------------------------- */
 
@@ -326,6 +328,53 @@ drivers_names (void)
   }
 }
 
+/* Which cluster a measured row means that names its accelerator alone: of several the one that the
+ * accelerator's file names, a rack by its trays, none without a reason. */
+static void
+clusters_of_words (void)
+{
+  static const struct {
+    const char *hardware, *per_node, *cluster; /* "": refused */
+  } rows[] = {
+    { "H200-SXM-141GB", "4", "hgx-h200-4" },
+    { "AMD Instinct MI355X", "8", "mi355x-8" },
+    { "DGX H100-80GB", "8", "dgx-h100" },
+    { "H100 8-GPU nodes", "", "dgx-h100" },
+    { "A100-SXM4-40GB", "8", "dgx-a100-40g" },
+    { "8x A100-80GB SXM", "8", "dgx-a100-80g" },
+    { "GB200 (Tyche)", "4", "gb200-nvl72" },
+    { "GB300 NVL72", "72", "gb300-nvl72" },
+    { "B200-SXM-180GB (OCI)", "8", "dgx-b200" },
+    { "TPU v5e", "", "tpu-v5e" },
+    { "H100-80GB", "2", "" },
+    { "A100 server", "8", "" },
+  };
+  g_autofree char *path = NULL, *sum = NULL;
+  close (g_file_open_tmp ("cases-XXXXXX.csv", &path, NULL));
+  g_autoptr (GString) csv = g_string_new (
+      "id,gpus,layers,hidden,heads,kv_heads,ffn,vocab,seq,mlp,attention,dtype,grad_dtype,global_batch,micro_batch,"
+      "tp,pp,vpp,dp,cp,ep,zero,sp,recompute,schedule,dp_kind,dp_overlap,tp_overlap,p2p,iteration_s,hardware,"
+      "gpus_per_node\n");
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    g_string_append_printf (
+        csv,
+        "%u,8,2,1024,8,8,4096,50000,1024,swiglu,flash,bf16,fp32,8,1,1,1,1,8,1,1,1,0,none,none,"
+        "megatron,1,0,none,1,%s,%s\n",
+        i, rows[i].hardware, rows[i].per_node);
+  g_file_set_contents (path, csv->str, -1, NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  const char *const paths[] = { path, NULL };
+  g_autoptr (GPtrArray) cases = ls_job_cases_load (paths, NULL, true, &sum, diags);
+  unlink (path);
+  if (!LS_CHECK (cases && cases->len == G_N_ELEMENTS (rows)))
+    return;
+  for (guint i = 0; i < cases->len; i++) {
+    const LsCase *c = cases->pdata[i];
+    LS_CHECK_STR (c->cluster, rows[i].cluster);
+    LS_CHECK (c->by_hardware == (*rows[i].cluster != '\0') && (c->wrong != NULL) == !c->by_hardware);
+  }
+}
+
 static void
 contradictions (void)
 {
@@ -387,4 +436,5 @@ a_calibration_of_another_gpu_is_known (void)
 LS_TEST_SUITE (LS_TEST (a_calibration_of_another_gpu_is_known),
                LS_TEST (no_kernel_is_slower_on_a_gpu_that_is_nowhere_worse),
                LS_TEST (no_step_is_slower_on_a_gpu_that_is_nowhere_worse), LS_TEST (drivers_names),
-               LS_TEST (the_architecture_is_of_the_gpu), LS_TEST (contradictions))
+               LS_TEST (clusters_of_words), LS_TEST (the_architecture_is_of_the_gpu),
+               LS_TEST (contradictions))
