@@ -257,8 +257,8 @@ ls_limit_of_call (LsCallLimits *l, uint32_t rank, const LsOp *op)
     return (LsCallLimit) { .link = NO_LINK };
   uint32_t id = ls_plan_comm_of (l->plan, rank, op->slot);
   const LsCommunicator *comm = &l->plan->comms[id];
-  g_autofree char *key = g_strdup_printf ("%u %u %u %u %" G_GUINT64_FORMAT " %u", id, op->coll, op->root,
-                                          op->parts, op->bytes, op->algorithm);
+  g_autofree char *key = g_strdup_printf ("%u %u %u %u %" G_GUINT64_FORMAT " %u %u", id, op->coll, op->root,
+                                          op->parts, op->bytes, op->algorithm, op->max_ctas);
   const LsCallLimit *known = g_hash_table_lookup (l->known, key);
   if (known)
     return *known;
@@ -267,16 +267,17 @@ ls_limit_of_call (LsCallLimits *l, uint32_t rank, const LsOp *op)
 }
 
 LsCallLimit
-ls_limit_of_transfer (LsCallLimits *l, uint32_t from, uint32_t to, uint64_t bytes)
+ls_limit_of_transfer (LsCallLimits *l, uint32_t from, uint32_t to, const LsTransfer *t)
 {
   if (!l->cluster || !l->nccl)
     return (LsCallLimit) { .link = NO_LINK };
-  g_autofree char *key = g_strdup_printf ("%u>%u %" G_GUINT64_FORMAT, from, to, bytes);
+  g_autofree char *key = g_strdup_printf ("%u>%u %" G_GUINT64_FORMAT " %u", from, to, t->bytes, t->max_ctas);
   const LsCallLimit *known = g_hash_table_lookup (l->known, key);
   if (known)
     return *known;
   const uint32_t ranks[] = { from, to };
-  return remember (l, g_steal_pointer (&key), limit_of_ranks (l, transfer_key (bytes), ranks, 2));
+  return remember (l, g_steal_pointer (&key),
+                   limit_of_ranks (l, transfer_key (t->bytes, t->max_ctas), ranks, 2));
 }
 
 LsCallLimit

@@ -340,8 +340,8 @@ take_group (Walk *w, const LsSpan *x, const LsOp *op)
   LsCallLimit limit = { .link = LS_PATH_NO_LINK };
   if (last.span != LS_SPAN_NONE) {
     const LsTransfer *transfer = &op->transfers[last.index];
-    limit = transfer->is_send ? ls_limit_of_transfer (w->limits, w->rank, last.peer, transfer->bytes)
-                              : ls_limit_of_transfer (w->limits, last.peer, w->rank, transfer->bytes);
+    limit = transfer->is_send ? ls_limit_of_transfer (w->limits, w->rank, last.peer, transfer)
+                              : ls_limit_of_transfer (w->limits, last.peer, w->rank, transfer);
   }
   take_moving (w, last.matched, limit);
   take (w, last.came, last.span != LS_SPAN_NONE ? LS_PATH_QUEUE : LS_PATH_OTHER);

@@ -25,6 +25,9 @@ static const LsOption own[] = {
                "only its rows" },
   { "algorithm", .argument = "KIND",
     .meaning = "By which algorithm, such as ring; a wrong one is answered with a list; default: as NCCL" },
+  { "max-ctas", .argument = "N",
+    .meaning = "Thread blocks of NCCL's kernel at most (ncclConfig_t.maxCTAs); default: as many as it has "
+               "channels" },
   { "protocol", .argument = "auto|simple|ll|ll128", .meaning = "NCCL's protocol; default: as NCCL" },
   { "network", .argument = "flow|alphabeta|step|all",
     .meaning = "Fidelity of the network; all: beside each other, and how they disagree; default: flow" },
@@ -52,8 +55,8 @@ static const LsOption own[] = {
 
 /* All but how it is printed. */
 static const char *const keys[]
-    = { "cluster", "op",     "nodes",    "gpus",    "algorithm", "protocol", "network", "min",
-        "max",     "factor", "messages", "compare", "trust",     "slice",    "nccl",    NULL };
+    = { "cluster", "op",       "nodes",   "gpus",  "algorithm", "protocol", "network",  "min", "max",
+        "factor",  "messages", "compare", "trust", "slice",     "nccl",     "max-ctas", NULL };
 
 LS_ANSWER_FORM (to_text, ls_collective_to_text (ls_collective_run_table (data)))
 LS_ANSWER_FORM (to_json, ls_collective_to_json (ls_collective_run_table (data)))

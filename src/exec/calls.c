@@ -10,15 +10,18 @@
 CallKey
 collective_key (const LsOp *op)
 {
-  return (CallKey) {
-    .kind = op->coll, .algorithm = op->algorithm, .parts = op->parts, .root = op->root, .bytes = op->bytes
-  };
+  return (CallKey) { .kind = op->coll,
+                     .algorithm = op->algorithm,
+                     .parts = op->parts,
+                     .max_ctas = op->max_ctas,
+                     .root = op->root,
+                     .bytes = op->bytes };
 }
 
 CallKey
-transfer_key (uint64_t bytes)
+transfer_key (uint64_t bytes, uint8_t max_ctas)
 {
-  return (CallKey) { .kind = LS_COLL_SEND_RECV, .bytes = bytes };
+  return (CallKey) { .kind = LS_COLL_SEND_RECV, .max_ctas = max_ctas, .bytes = bytes };
 }
 
 CallKey
@@ -36,6 +39,7 @@ by_key (const void *a, const void *b)
   LS_SMALLER_FIRST (x->kind, y->kind);
   LS_SMALLER_FIRST (x->algorithm, y->algorithm);
   LS_SMALLER_FIRST (x->parts, y->parts);
+  LS_SMALLER_FIRST (x->max_ctas, y->max_ctas);
   LS_SMALLER_FIRST (x->root, y->root);
   return LS_ORDER (x->bytes, y->bytes);
 }
@@ -55,7 +59,8 @@ add_op (RoleCalls *role, const LsOp *op)
     add_key (role, COPIES + (int) op->root, copy_key (op));
   for (uint32_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];
-    add_key (role, (t->is_send ? SENDS : RECEIVES) + (t->slot == LS_SLOT_NEXT), transfer_key (t->bytes));
+    add_key (role, (t->is_send ? SENDS : RECEIVES) + (t->slot == LS_SLOT_NEXT),
+             transfer_key (t->bytes, t->max_ctas));
   }
 }
 
@@ -146,6 +151,7 @@ call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n
     .root = key.root,
     .bytes = key.bytes,
     .memo = memo,
+    .max_ctas = key.max_ctas,
     .algorithm = ls_coll_algorithm_name (key.algorithm),
     .weights = key.parts == LS_PARTS_EQUAL ? NULL : plan->weights,
     .weighs_senders = key.parts == LS_PARTS_SENT,

@@ -17,19 +17,20 @@ typedef struct {
   uint8_t kind;      /* LsCollKind; of a copy: LsCopyDirection */
   uint8_t algorithm; /* LsAlgorithm                            */
   uint8_t parts;     /* LsParts                                */
+  uint8_t max_ctas;  /* 0: as many as NCCL has                 */
   uint32_t root;     /* member; 0 where the kind has none      */
   uint64_t bytes;
 } CallKey;
 
 CallKey collective_key (const LsOp *op);
-CallKey transfer_key (uint64_t bytes);
+CallKey transfer_key (uint64_t bytes, uint8_t max_ctas);
 CallKey copy_key (const LsOp *op);
 
 static inline bool
 call_key_equal (CallKey a, CallKey b)
 {
   return a.kind == b.kind && a.parts == b.parts && a.algorithm == b.algorithm && a.root == b.root
-      && a.bytes == b.bytes;
+      && a.bytes == b.bytes && a.max_ctas == b.max_ctas;
 }
 
 /* ---- what programs call ---- */

@@ -24,16 +24,19 @@ group_channel (Run *x, const Rank *r, const LsTransfer *t)
   return &x->channels[2 * sender + (t->is_send == is_to_next ? 0 : 1)];
 }
 
+static const Call *
+transfer_call (Run *x, const Rank *r, const LsTransfer *t)
+{
+  return call_find (group_channel (x, r, t)->calls, transfer_key (t->bytes, t->max_ctas));
+}
+
 /* ncclGroup runs all transfers in one kernel: the most SMs that one of them needs. */
 uint64_t
 group_share (Run *x, const Rank *r, const LsOp *op)
 {
   uint64_t most = 0;
   for (uint32_t i = 0; i < op->n_transfers; i++)
-    most = MAX (
-        most,
-        call_find (group_channel (x, r, &op->transfers[i])->calls, transfer_key (op->transfers[i].bytes))
-            ->sm_share);
+    most = MAX (most, transfer_call (x, r, &op->transfers[i])->sm_share);
   return most;
 }
 
@@ -116,7 +119,7 @@ channel_try (Run *x, Channel *ch)
     x->engine.stop_at = x->engine.now;
     return;
   }
-  Call *call = call_find (ch->calls, transfer_key (send->bytes));
+  Call *call = call_find (ch->calls, transfer_key (send->bytes, send->max_ctas));
   LsTime at = MAX (MAX (send->at, recv->at), x->engine.now);
   ch->is_busy = true;
   transfer_matched (x, send, at);
@@ -135,7 +138,7 @@ group_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
     const LsTransfer *t = &op->transfers[i];
     Channel *ch = group_channel (x, r, t);
     Post *post = g_new (Post, 1);
-    *post = (Post) { r->id, op_index, frame, at, t->bytes };
+    *post = (Post) { r->id, op_index, frame, at, t->bytes, t->max_ctas };
     g_queue_push_tail (t->is_send ? &ch->sends : &ch->recvs, post);
     channel_try (x, ch);
   }

@@ -37,6 +37,7 @@ typedef struct {
   uint64_t frame;
   LsTime at;
   uint64_t bytes;
+  uint8_t max_ctas;
 } Post;
 
 /* The sends of one rank to its next (or previous) neighbour. */

@@ -391,6 +391,12 @@ ls_hardware_check_parts (const LsHardware *h, const LsCluster *cluster, const Ls
                  h->spec.interior == LS_INTERIOR_TORUS ? "" : ", or the key dispatch in its NCCL file");
     return FALSE;
   }
+  uint32_t max_ctas = s->tp_max_ctas | s->cp_max_ctas | s->ep_max_ctas | s->dp_max_ctas | s->pp_max_ctas;
+  if (max_ctas > 0 && h->spec.interior == LS_INTERIOR_TORUS) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "--set tp_max_ctas and its like: a torus has no NCCL, whose thread blocks these are");
+    return FALSE;
+  }
   return TRUE;
 }
 

@@ -220,6 +220,31 @@ build_kernel (Build *b, const LsKernel *k, LsTag tag)
   return build_kernel_on (b, b->stream, k, tag, NULL, 0);
 }
 
+/* Thread blocks that its communicator is held to. What is not NCCL's has none: copy engines, and what
+ * Transformer Engine moves beside GEMMs (tp_overlap). */
+static uint32_t
+max_ctas_of (const LsStrategy *s, LsSlot slot, int coll)
+{
+  if (coll == LS_COLL_COPY_PERMUTE)
+    return 0;
+  switch (slot) {
+  case LS_SLOT_TP:
+  case LS_SLOT_ETP:
+    return s->tp_overlap ? 0 : s->tp_max_ctas;
+  case LS_SLOT_CP:
+    return s->cp_max_ctas;
+  case LS_SLOT_EP:
+    return s->ep_max_ctas;
+  case LS_SLOT_DP:
+  case LS_SLOT_SHARD:
+  case LS_SLOT_REPLICA:
+  case LS_SLOT_EDP:
+    return s->dp_max_ctas;
+  default:
+    return 0;
+  }
+}
+
 uint16_t
 build_coll (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype, LsTag tag,
             const char *name)
@@ -228,6 +253,7 @@ build_coll (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, Ls
   op.host = LS_HOST_COMM;
   op.slot = (uint8_t) slot;
   op.coll = (uint8_t) coll;
+  op.max_ctas = (uint8_t) max_ctas_of (b->l->s, slot, coll);
   op.bytes = bytes;
   op.dtype = (uint8_t) dtype;
   /* What the next compute op would wait for, this one waits for too. */

@@ -29,7 +29,7 @@ static uint16_t
 build_transfer (Build *b, LsStream stream, LsSlot slot, bool is_send, const char *name)
 {
   LsTransfer *t = ls_arena_new_array (b->l->plan->arena, LsTransfer, 1);
-  *t = (LsTransfer) { STATE_BYTES, (uint8_t) slot, is_send };
+  *t = (LsTransfer) { STATE_BYTES, (uint8_t) slot, is_send, (uint8_t) b->l->s->pp_max_ctas };
   LsOp op = ls_op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
   op.host = LS_HOST_COMM;
   op.dtype = LS_DTYPE_FP32;

@@ -159,8 +159,9 @@ call_of (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *q, LsArena
 {
   g_assert (q->kind < LS_N_COLL_KINDS && q->n > 0);
   g_assert (!ls_coll_kind_has_root (q->kind) || q->root < q->n);
+  const LsNccl *own = ls_nccl_among (nccl, ls_coll_kinds (c, q->gpus, q->n));
   LsCollCall call = { .cluster = c,
-                      .nccl = ls_nccl_among (nccl, ls_coll_kinds (c, q->gpus, q->n)),
+                      .nccl = q->max_ctas > 0 ? ls_nccl_with_ctas (own, q->max_ctas, arena) : own,
                       .kind = q->kind,
                       .gpus = q->gpus,
                       .n = q->n,

@@ -95,6 +95,7 @@ typedef struct {
   const uint32_t *weights; /* [n]; their sum is above 0 and below 2^31 */
   bool weighs_senders;
   const LsSpread *spread; /* of dispatch and combine, which need it; NULL: none */
+  uint32_t max_ctas;      /* thread blocks of NCCL at most (nccl.h); 0: as many as it has */
 } LsCollRequest;
 
 /* Names of all algorithms, ending in NULL; static. */

@@ -113,14 +113,16 @@ ls_coll_bus (const LsCollCall *call)
   const LsNccl *nccl = call->nccl;
   if (call->n_hosts == 1)
     return nccl->ring_bus_intra;
-  return fmin (nccl->ring_bus_intra, ls_coll_min_nics (call) * nccl->ring_bus_per_nic);
+  return fmin (nccl->ring_bus_intra,
+               ls_nccl_rings_across (nccl, ls_coll_min_nics (call)) * nccl->ring_bus_per_nic);
 }
 
 uint32_t
 ls_coll_max_channels (const LsCollCall *call)
 {
   const LsNccl *nccl = call->nccl;
-  return call->n_hosts == 1 ? nccl->channels_ring : nccl->channels_net * ls_coll_min_nics (call);
+  uint32_t all = call->n_hosts == 1 ? nccl->channels_ring : nccl->channels_net * ls_coll_min_nics (call);
+  return nccl->max_ctas > 0 ? MIN (all, nccl->max_ctas) : all;
 }
 
 uint32_t

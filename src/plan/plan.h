@@ -120,6 +120,7 @@ typedef struct {
   uint64_t bytes;
   uint8_t slot; /* LS_SLOT_PREV or LS_SLOT_NEXT                                   */
   uint8_t is_send;
+  uint8_t max_ctas; /* as of LsOp */
 } LsTransfer;
 
 /* What memory is used for. */
@@ -162,6 +163,7 @@ typedef struct {
   uint8_t algorithm; /* LsAlgorithm, collectives */
   uint8_t dtype;
   uint8_t parts;    /* LsParts    */
+  uint8_t max_ctas; /* thread blocks that NCCL may launch for a collective; 0: as many as it has channels */
   bool has_margin;  /* a collective: GEMMs are launched on the SMs that it leaves (exec/kernel_run.c) */
   bool is_in_graph; /* a kernel: launched by a CUDA graph, behind another */
   uint16_t layer;   /* index in the chunk; UINT16_MAX: none */

@@ -132,9 +132,11 @@ typedef struct {
   uint32_t zero_group; /* N@group; 0: the whole dp group                       */
   int dp_kind;         /* LsDpKind                                             */
   bool dp_overlap, tp_overlap;
-  bool tp_async;  /* Megatron-LM's asynchronous backward of column-parallel layers,
+  bool tp_async; /* Megatron-LM's asynchronous backward of column-parallel layers,
                     since late 2021; false: its collectives block             */
-  int p2p;        /* LsP2p                                                */
+  int p2p;       /* LsP2p                                                */
+  /* Thread blocks of NCCL's kernels at most, of the communicators of each; 0: as many as it has */
+  uint32_t tp_max_ctas, cp_max_ctas, ep_max_ctas, dp_max_ctas, pp_max_ctas;
   char *schedule; /* NULL: 1f1b, or interleaved-1f1b if vpp > 1           */
   uint32_t micro_batch;
   uint32_t global_batch;               /* sequences; 0: dp * micro_batch * pp                */

@@ -135,6 +135,10 @@ random_overlap (GRand *rand, LsStrategy *s)
 {
   s->tp_overlap = s->tp > 1 && s->sp && g_rand_boolean (rand);
   s->tp_overlap_kind = g_rand_int_range (rand, 0, 2);
+  uint32_t *const blocks[]
+      = { &s->tp_max_ctas, &s->cp_max_ctas, &s->ep_max_ctas, &s->dp_max_ctas, &s->pp_max_ctas };
+  for (guint i = 0; i < G_N_ELEMENTS (blocks); i++)
+    *blocks[i] = g_rand_boolean (rand) ? 0 : 1u << g_rand_int_range (rand, 0, 5);
   s->sp_save_gathered = g_rand_boolean (rand);
 }
 

@@ -69,6 +69,7 @@ static const LsField fields[] = {
   TEXT (nccl),
   TEXT (compare),
   TEXT (trust),
+  { "max_ctas", LS_FIELD_UINT, offsetof (LsCollectiveSpec, max_ctas), .min = 1, .max = UINT8_MAX },
   { "nodes", LS_FIELD_UINT, offsetof (LsCollectiveSpec, n_nodes), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS },
   { "slice", LS_FIELD_CUSTOM, .parse = parse_slice, .expected = LS_SLICE_EXPECTED },
   { "gpus", LS_FIELD_CUSTOM, .parse = parse_gpus,

@@ -201,6 +201,7 @@ simulate (const Comparison *x, Machine *machine, const LsMeasuredCollective *m, 
     .bytes = m->bytes,
     .algorithm = x->spec->algorithm,
     .protocol = (LsProtocol) x->spec->protocol,
+    .max_ctas = x->spec->max_ctas,
   };
   return ls_collective_time (c, &machine->hardware->nccl, &request, x->network, NULL, row, error);
 }

@@ -186,6 +186,7 @@ add_gpus (Sweep *x, uint32_t n_gpus, GError **error)
     .memo = memo,
     .algorithm = x->spec->algorithm,
     .protocol = (LsProtocol) x->spec->protocol,
+    .max_ctas = x->spec->max_ctas,
   };
   if (!add_sizes (x, c, &request, error))
     return FALSE;

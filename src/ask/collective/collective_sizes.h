@@ -23,6 +23,7 @@ typedef struct {
   GArray *gpus;                  /* uint32_t, numbers of GPUs, ascending; NULL: all */
   char *algorithm;               /* NULL: choose                         */
   int protocol;                  /* LsProtocol                           */
+  uint32_t max_ctas;             /* thread blocks of NCCL; 0: any        */
   char *network;                 /* a name of collective_call.h or "all" */
   uint64_t min_bytes,
       max_bytes;   /* 0: 1 KiB (of several numbers of GPUs 1 MiB) to 8 GiB; of a comparison: all */

@@ -165,6 +165,10 @@ static const LsEnumName flags[] = { { "0", 0 }, { "1", 1 }, { "auto", LS_FLAG_AU
   ROW (topic_, key_, LS_FIELD_UINT, default_, meaning_), .min = 1, .max = MAX_DEGREE
 #define COUNT(topic_, key_, default_, meaning_)                                                              \
   ROW (topic_, key_, LS_FIELD_UINT, default_, meaning_), .max = MAX_DEGREE
+#define CTAS(topic_, key_, of_)                                                                              \
+  ROW (topic_, key_, LS_FIELD_UINT, "0: as many as NCCL has channels",                                       \
+       "thread blocks of NCCL's kernels at most, of " of_),                                                  \
+      .max = UINT8_MAX, SET_ONLY
 #define ELEMENTS(topic_, key_, default_, meaning_)                                                           \
   ROW (topic_, key_, LS_FIELD_UINT64, default_, meaning_), .min = 1
 #define BOOL(topic_, key_, default_, meaning_) ROW (topic_, key_, LS_FIELD_BOOL, default_, meaning_)
@@ -383,6 +387,7 @@ const LsField ls_strategy_fields[] = {
     .names = layer_rules, .word_offset = offsetof (LsStrategy, balance_layers),
     .expected = "auto, balanced, or layers of each chunk in model order such as 4x13,3x3 (13 chunks of 4, "
                 "then 3 of 3), whole numbers" },
+  { CTAS (pipeline, pp_max_ctas, "transfers between stages") },
   { BOOL (pipeline, post_validation, "false",
           "nobody waits for the norm of the gradients: it is checked a step later (zero bubble)") },
 
@@ -393,6 +398,7 @@ const LsField ls_strategy_fields[] = {
           "in the backward, tensor-parallel collectives of column-parallel layers run beside a GEMM, as in "
           "Megatron-LM since 2022"),
     SET_ONLY },
+  { CTAS (tensor, tp_max_ctas, "tensor-parallel collectives (ncclConfig_t.maxCTAs)") },
   { BOOL (tensor, sp_save_gathered, "false",
           "with sp: keep the gathered inputs instead of gathering them again"),
     SET_ONLY },
@@ -401,6 +407,7 @@ const LsField ls_strategy_fields[] = {
   { BOOL (context, cp_balance, "true",
           "ring, all-gather: each context-parallel rank has an early and a late part of a sequence"),
     ON_OFF },
+  { CTAS (context, cp_max_ctas, "context-parallel exchanges") },
 
   { ROW (experts, expert_capacity, LS_FIELD_DOUBLE, "0",
          "tokens that an expert takes at most, over the mean; 0: none are dropped"),
@@ -413,6 +420,7 @@ const LsField ls_strategy_fields[] = {
       experts, dispatcher, dispatchers, "all-to-all",
       "what brings tokens to experts and back: NCCL's all-to-all, or DeepEP, which sends a token once to a "
       "node and once to a GPU") },
+  { CTAS (experts, ep_max_ctas, "exchanges of tokens by NCCL") },
   { UINT (experts, dispatch_sms, "20", "deepep: SMs that each of its calls holds") },
   { BOOL (experts, dispatch_fp8, "false", "deepep: tokens go to experts in fp8, and come back in 16 bits") },
   { BOOL (experts, dispatch_margin, "false", "deepep: matrix products leave its SMs free") },
@@ -424,6 +432,7 @@ const LsField ls_strategy_fields[] = {
     ON_OFF },
   { BOOL (experts, shared_overlap, "false", "shared experts run beside the exchange of tokens") },
 
+  { CTAS (data, dp_max_ctas, "reductions and gathers over copies") },
   { BOOL (data, dp_overlap, "true", "reduce gradients during the backward pass"), ON_OFF },
   { ENUM (data, gather_overlap, flags, "as dp_overlap",
           "megatron: gather parameters during the next forward"),

@@ -93,8 +93,8 @@ call_of (const LsScript *s, const uint32_t *ranks)
 const GoalCall *
 goal_calls_find (GoalCalls *c, const LsOp *op, uint32_t comm, GError **error)
 {
-  g_autofree char *key = g_strdup_printf ("%u %u %u %u %u %" G_GUINT64_FORMAT, comm, op->coll, op->algorithm,
-                                          op->parts, op->root, op->bytes);
+  g_autofree char *key = g_strdup_printf ("%u %u %u %u %u %u %" G_GUINT64_FORMAT, comm, op->coll,
+                                          op->algorithm, op->parts, op->root, op->max_ctas, op->bytes);
   const GoalCall *known = g_hash_table_lookup (c->calls, key);
   if (known)
     return known;

@@ -235,6 +235,8 @@ static const LsField transfer_fields[] = {
   ENUM (TraceTransfer, "send", send, peers, .meaning = "to this neighbour"),
   ENUM (TraceTransfer, "receive", receive, peers, .meaning = "from this neighbour; one of the two"),
   BYTES (TraceTransfer, "bytes", bytes, .required = true, .meaning = "of the message"),
+  INDEX (TraceTransfer, "max_ctas", max_ctas, UINT8_MAX, .default_text = "0: any",
+         .meaning = "thread blocks of NCCL's kernel at most"),
   { NULL },
 };
 
@@ -278,6 +280,8 @@ const LsField ls_trace_op_fields[] = {
     .meaning = "of a collective: by which algorithm (those of `lockstep collective`)" },
   { "margin", LS_FIELD_BOOL, offsetof (TraceOp, has_margin), .default_text = "false",
     .meaning = "of a collective: GEMMs beside it are launched on the SMs that it leaves" },
+  INDEX (TraceOp, "max_ctas", max_ctas, UINT8_MAX, .default_text = "0: any",
+         .meaning = "of a collective: thread blocks of NCCL's kernel at most"),
   { "graph", LS_FIELD_BOOL, offsetof (TraceOp, is_in_graph), .default_text = "false",
     .meaning = "of a kernel: it is launched by a CUDA graph, behind another of it" },
   BYTES (TraceOp, "bytes", bytes, .default_text = "0B",

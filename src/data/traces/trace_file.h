@@ -28,6 +28,7 @@ typedef struct {
 typedef struct {
   int send, receive; /* LS_SLOT_PREV or LS_SLOT_NEXT; -1 for the one that it is not */
   uint64_t bytes;
+  uint32_t max_ctas;
 } TraceTransfer;
 
 typedef struct {
@@ -42,7 +43,7 @@ typedef struct {
   bool has_margin, is_in_graph;
   uint32_t kernel, root, layer, unit, event;
   LsTime recorded, beside;
-  uint32_t repeat;
+  uint32_t repeat, max_ctas;
   uint64_t bytes;
   GArray *after;     /* LsDep         */
   GArray *transfers; /* TraceTransfer */

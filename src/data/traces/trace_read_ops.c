@@ -110,6 +110,7 @@ check_keys (TraceReading *r, const cJSON *node, const TraceOp *op)
     { "coll", op->coll >= 0, K (LS_OP_COLLECTIVE) },
     { "algorithm", op->algorithm != NULL, K (LS_OP_COLLECTIVE) },
     { "margin", op->has_margin, K (LS_OP_COLLECTIVE) },
+    { "max_ctas", op->max_ctas > 0, K (LS_OP_COLLECTIVE) },
     { "graph", op->is_in_graph, K (LS_OP_KERNEL) },
     { "root", op->root != LS_TRACE_ABSENT, K (LS_OP_COLLECTIVE) },
     { "bytes", op->bytes > 0, K (LS_OP_COLLECTIVE) | K (LS_OP_COPY) },
@@ -186,7 +187,8 @@ read_transfers (TraceReading *r, const cJSON *node, const GArray *from, LsOp *to
     const TraceTransfer *t = &g_array_index (from, TraceTransfer, i);
     if ((t->send < 0) == (t->receive < 0))
       ls_trace_complain (r, node, "transfers", i, "expected \"send\" or \"receive\"");
-    transfers[i] = (LsTransfer) { t->bytes, (uint8_t) MAX (t->send, t->receive), t->send >= 0 };
+    transfers[i]
+        = (LsTransfer) { t->bytes, (uint8_t) MAX (t->send, t->receive), t->send >= 0, (uint8_t) t->max_ctas };
   }
   to->transfers = transfers;
 }
@@ -248,6 +250,7 @@ read_op (TraceReading *r, const cJSON *node, const TraceOp *op, uint32_t index, 
     .coll = (uint8_t) MAX (op->coll, 0),
     .dtype = (uint8_t) (op->dtype >= 0 ? op->dtype : (int) ls_trace_default_dtype (op, r->file->kernels)),
     .has_margin = op->has_margin,
+    .max_ctas = (uint8_t) op->max_ctas,
     .is_in_graph = op->is_in_graph,
     .layer = index_or_none (op->layer),
     .unit = index_or_none (op->unit),

@@ -37,7 +37,8 @@ put_lists (TraceOp *to, const LsOp *op)
     const LsTransfer *t = &op->transfers[i];
     g_array_index (to->transfers, TraceTransfer, i) = (TraceTransfer) { .send = t->is_send ? t->slot : -1,
                                                                         .receive = t->is_send ? -1 : t->slot,
-                                                                        .bytes = t->bytes };
+                                                                        .bytes = t->bytes,
+                                                                        .max_ctas = t->max_ctas };
   }
   if (op->n_buffers > 0)
     to->buffers = array_of (sizeof (TraceBuffer), op->n_buffers);
@@ -74,6 +75,7 @@ ls_trace_op_of (const LsOp *op, const GArray *kernels)
     to.algorithm
         = op->algorithm != LS_ALGORITHM_CHOOSE ? BORROWED (ls_coll_algorithm_name (op->algorithm)) : NULL;
     to.root = op->root > 0 ? op->root : LS_TRACE_ABSENT;
+    to.max_ctas = op->max_ctas;
   }
   if (op->kind == LS_OP_COPY)
     to.direction = op->root;

@@ -36,7 +36,8 @@ key_of (const Run *x, CallKey key, const LsCollRequest *request)
 {
   if (!x->options->calls || request->weights || request->spread)
     return NULL;
-  const uint64_t head[] = { (uint64_t) (uintptr_t) x->cluster, key.bytes, key.kind, key.algorithm, key.root };
+  const uint64_t head[]
+      = { (uint64_t) (uintptr_t) x->cluster, key.bytes, key.kind, key.algorithm, key.root, key.max_ctas };
   g_autoptr (GArray) bytes = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_array_append_vals (bytes, head, 2 * G_N_ELEMENTS (head));
   for (uint32_t i = 0, n; i < request->n; i += n) {
@@ -122,10 +123,10 @@ known_collective (RankSum *r, const LsOp *op)
 }
 
 LsTime
-bound_send_alone (RankSum *r, uint8_t slot, uint64_t bytes)
+bound_send_alone (RankSum *r, const LsTransfer *t)
 {
-  const uint32_t ranks[] = { r->rank, ls_plan_peer (r->x->plan, r->rank, slot == LS_SLOT_NEXT) };
-  return known_call (r, slot, transfer_key (bytes), ranks, 2)->alone;
+  const uint32_t ranks[] = { r->rank, ls_plan_peer (r->x->plan, r->rank, t->slot == LS_SLOT_NEXT) };
+  return known_call (r, t->slot, transfer_key (t->bytes, t->max_ctas), ranks, 2)->alone;
 }
 
 LsTime

@@ -169,7 +169,7 @@ post (const Round *round, Walk *w, const LsOp *op, LsTime at)
   for (uint32_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];
     Lane *lane = lane_of (round, w, t);
-    Sent sent = { at, t->is_send ? bound_send_alone (w->sum, t->slot, t->bytes) : 0 };
+    Sent sent = { at, t->is_send ? bound_send_alone (w->sum, t) : 0 };
     if (t->is_send)
       g_array_append_val (lane->sent, sent);
     else

@@ -38,7 +38,7 @@ typedef struct {
 /* Of an op; 0 for what is not known. */
 LsTime bound_op_alone (RankSum *r, const LsOp *op, const XOp *xop);
 /* Of bytes sent to the neighbour of LS_SLOT_PREV or LS_SLOT_NEXT. */
-LsTime bound_send_alone (RankSum *r, uint8_t slot, uint64_t bytes);
+LsTime bound_send_alone (RankSum *r, const LsTransfer *t);
 
 #define BOUND_NEVER (-1) /* it does not follow from where a path begins */
 

@@ -61,16 +61,17 @@ pipe_build_group (Build *b, LsStream stream, uint32_t what, const char *name)
 {
   const Lower *l = b->l;
   LsTransfer *t = ls_arena_new_array (l->plan->arena, LsTransfer, 4);
+  const uint8_t max_ctas = (uint8_t) l->s->pp_max_ctas;
   uint16_t n = 0;
   /* Megatron's order: send previous, receive previous, send next, receive next. */
   if (what & SEND_B)
-    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_PREV, true };
+    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_PREV, true, max_ctas };
   if (what & RECV_F)
-    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_PREV, false };
+    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_PREV, false, max_ctas };
   if (what & SEND_F)
-    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_NEXT, true };
+    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_NEXT, true, max_ctas };
   if (what & RECV_B)
-    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_NEXT, false };
+    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_NEXT, false, max_ctas };
   LsOp op = ls_op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
   op.host = LS_HOST_COMM;
   op.dtype = (uint8_t) l->shard.dtype;

@@ -216,7 +216,7 @@ build_transfers (Build *b, LsStream stream, const char *name, const uint32_t n_o
   for (int k = 0; k < N_KINDS; k++)
     for (uint32_t i = 0; i < n_of[k]; i++)
       *t++ = (LsTransfer) { message_bytes (l), k < SEND_NEXT ? LS_SLOT_PREV : LS_SLOT_NEXT,
-                            k == SEND_PREV || k == SEND_NEXT };
+                            k == SEND_PREV || k == SEND_NEXT, (uint8_t) l->s->pp_max_ctas };
   LsOp op = ls_op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
   op.host = LS_HOST_COMM;
   op.dtype = (uint8_t) l->shard.dtype;

@@ -111,6 +111,33 @@ ls_nccl_hbm_per_wire (const LsNccl *nccl, LsCollKind kind)
   }
 }
 
+/* --- held to a few thread blocks --- */
+
+static double
+carried (const LsNccl *nccl, uint32_t max_ctas)
+{
+  double whole = nccl->ring_bus_intra, one = nccl->tables.double_many_from;
+  return max_ctas * (one > 0 && one < whole ? one : whole / nccl->channels_ring);
+}
+
+const LsNccl *
+ls_nccl_with_ctas (const LsNccl *nccl, uint32_t max_ctas, LsArena *arena)
+{
+  double most = carried (nccl, max_ctas);
+  LsNccl *held = ls_arena_new_array (arena, LsNccl, 1);
+  *held = *nccl;
+  held->max_ctas = max_ctas;
+  held->among = NULL;
+  held->ring_bus_intra = fmin (nccl->ring_bus_intra, most);
+  held->nvls_bus = fmin (nccl->nvls_bus, most);
+  held->p2p_intra = fmin (nccl->p2p_intra, most);
+  held->p2p_inter = fmin (nccl->p2p_inter, most);
+  held->channels_ring = MIN (nccl->channels_ring, max_ctas);
+  held->channels_nvls = MIN (nccl->channels_nvls, max_ctas);
+  held->channels_p2p = MIN (nccl->channels_p2p, max_ctas);
+  return held;
+}
+
 /* --- as the tuner sees it --- */
 
 static bool
@@ -299,7 +326,7 @@ bus_of_nics (const LsCollCall *call, uint32_t n)
 static double
 nic_bus (const LsCollCall *call)
 {
-  return bus_of_nics (call, ls_coll_min_nics (call));
+  return bus_of_nics (call, ls_nccl_rings_across (call->nccl, ls_coll_min_nics (call)));
 }
 
 /* Of the host whose NICs take longest for what its members send to others. */

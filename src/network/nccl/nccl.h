@@ -7,6 +7,7 @@
 #include <glib.h>
 #include <lockstep/units.h>
 
+#include "base/arena.h"
 #include "cluster/cluster.h"
 
 /* The numbers of NCCL's tuner, of one release and one generation of GPUs: a file of topologies/nccl. */
@@ -128,6 +129,7 @@ typedef struct LsNccl {
   double stall_per_byte;
   double hbm_per_wire_all_reduce, hbm_per_wire_all_gather, hbm_per_wire_reduce_scatter, hbm_per_wire_p2p;
   LsDispatchFigures dispatch;
+  uint32_t max_ctas; /* of a communicator that may have no more; 0: it may (ls_nccl_with_ctas()) */
   /* Of a cluster with several kinds of nodes, by the kinds that a call is on (bits): [2^n_kinds], owned but
    * for the strings, which are each kind's; those of kind k > 0 are freed with it. NULL: all are alike. */
   struct LsNccl *among;
@@ -148,6 +150,32 @@ ls_nccl_among (const LsNccl *nccl, uint32_t kinds)
  * (NCCL 2.30.7 src/init.cc, initTransportsRank: channels and bandwidths are the minimum over all ranks).
  * Where one has no NVLS, or no tuner, there is none. */
 void ls_nccl_mix (LsNccl *nccl, const LsNccl *const *kinds, uint32_t n_kinds);
+
+/* Problem. A communicator may be held to a few thread blocks (ncclConfig_t.maxCTAs, NCCL_MAX_CTAS), so that
+ * kernels beside it keep their SMs. It has no more channels then.
+ *
+ * Equations. M blocks carry M r, if that is less than what all channels do: in a ring, in NVLS, between two
+ * ranks. r is what NCCL's search gives one channel before it makes two of it (double_many_from): 25 GB/s, 50
+ * since Hopper; where a library doubles none, the part of a ring's rate that one of its channels has. A ring
+ * for each block, of one NIC each, goes across nodes.
+ *
+ * Worked example. B200: 32 channels move 720 GB/s; 8 blocks 400, one block 50.
+ *
+ * Deviations. r is NCCL's own figure, not measured: where 16 and 32 channels share a NIC each or the NVLinks,
+ * 22 to 25 GB/s were seen of each on Blackwell, as of an SM of DeepEP that sends and receives
+ * (topologies/calib: dispatch_per_sm), so that one block may reach half. Trees and algorithms that NCCL does
+ * not have lose SMs and, but for what the channels carry, no rate.
+ *
+ * Reference. NCCL 2.30.7 src/graph/search.cc, ncclTopoDupChannels; src/graph/connect.cc, ncclTopoPostset;
+ * src/graph/paths.cc, ncclTopoComputeP2pChannels. */
+const LsNccl *ls_nccl_with_ctas (const LsNccl *nccl, uint32_t max_ctas, LsArena *arena);
+
+/* Rings that go across nodes at most, where each node has so many NICs. */
+static inline uint32_t
+ls_nccl_rings_across (const LsNccl *nccl, uint32_t n_nics)
+{
+  return nccl->max_ctas > 0 && nccl->max_ctas < n_nics ? nccl->max_ctas : n_nics;
+}
 
 void ls_nccl_clear (LsNccl *nccl); /* NULL allowed */
 

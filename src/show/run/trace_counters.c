@@ -209,7 +209,7 @@ add_call (Links *l, uint32_t rank, const LsOp *op, LsTime from, LsTime to, doubl
     uint32_t peer = ls_plan_peer (w->t->plan, rank, t->slot == LS_SLOT_NEXT);
     if (!t->is_send || peer == UINT32_MAX)
       continue;
-    const LsCallLimit limit = ls_limit_of_transfer (w->calls, rank, peer, t->bytes);
+    const LsCallLimit limit = ls_limit_of_transfer (w->calls, rank, peer, t);
     add_limit (l, &limit, from, to, share);
   }
 }

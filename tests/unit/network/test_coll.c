@@ -232,6 +232,37 @@ time_grows_with_bytes (void)
   for_all (&nccl, takes_longer_for_more);
 }
 
+#define ROUNDING 4 /* ps: rates of flows are in steps */
+
+/* Of a communicator that is held to a few thread blocks: it holds no more SMs, and no call is faster; with as
+ * many blocks as there are channels it is the call that it was. */
+static void
+takes_no_less_with_fewer_blocks (const LsCluster *c, const LsNccl *nccl, LsCollRequest request)
+{
+  static const uint32_t blocks[] = { 1, 2, 3, 8, 16, 255 };
+  request.bytes = 64 * MIB;
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsCollPlan *whole = ls_coll_plan (c, nccl, &request, LS_NETWORK_FLOW, arena);
+  for (guint i = 0; i < G_N_ELEMENTS (blocks); i++) {
+    request.max_ctas = blocks[i];
+    const LsCollPlan *held = ls_coll_plan (c, nccl, &request, LS_NETWORK_FLOW, arena);
+    LsTime all = ls_coll_time_alone (c, whole), some = ls_coll_time_alone (c, held);
+    ls_check_impl (blocks[i] == 255 ? some == all : some >= all - ROUNDING, __FILE__, __LINE__,
+                   "%s %s of %u: %u blocks take %" G_GINT64_FORMAT " ps, all %" G_GINT64_FORMAT,
+                   request.algorithm ? request.algorithm : "automatic", ls_coll_kind_name (request.kind),
+                   request.n, blocks[i], (gint64) some, (gint64) all);
+    LS_CHECK (held->sm_share <= whole->sm_share);
+  }
+}
+
+static void
+fewer_blocks_are_no_faster (void)
+{
+  LsNccl nccl = round_nccl;
+  nccl.nvls_bus = 400e9;
+  for_all (&nccl, takes_no_less_with_fewer_blocks);
+}
+
 static void
 time_of_a_send_grows_with_bytes (void)
 {
@@ -439,8 +470,8 @@ LS_TEST_SUITE (LS_TEST (wire_factors_are_those_of_nccl_tests), LS_TEST (kinds_ha
                LS_TEST (each_kind_has_its_own_default), LS_TEST (one_member_moves_nothing),
                LS_TEST (no_bytes_cost_latency_only), LS_TEST (loads_are_sorted_and_single),
                LS_TEST (order_of_members_does_not_matter), LS_TEST (time_grows_with_bytes),
-               LS_TEST (time_of_a_send_grows_with_bytes), LS_TEST (alpha_beta_is_the_flow_alone),
-               LS_TEST (groups_that_lie_alike_share_an_answer),
+               LS_TEST (fewer_blocks_are_no_faster), LS_TEST (time_of_a_send_grows_with_bytes),
+               LS_TEST (alpha_beta_is_the_flow_alone), LS_TEST (groups_that_lie_alike_share_an_answer),
                LS_TEST (clusters_and_directions_are_told_apart),
                LS_TEST (memory_does_not_hold_up_calls_on_links), LS_TEST (messages_are_counted_first),
                LS_TEST (rings_of_uneven_nodes_are_counted_first))

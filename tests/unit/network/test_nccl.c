@@ -364,15 +364,38 @@ links_that_are_not_there_change_nothing (void)
   LS_CHECK (memcmp (&a, &b, sizeof a) == 0);
 }
 
-LS_TEST_SUITE (LS_TEST (rings_inside_a_node_pay_each_step), LS_TEST (rings_across_nodes_pay_each_node),
-               LS_TEST (all_reduce_grows_with_the_depth_of_the_tree),
-               LS_TEST (simple_pays_handshake_drain_and_ramp),
-               LS_TEST (fewer_channels_across_nodes_fill_sooner), LS_TEST (ll_pays_only_hops),
-               LS_TEST (all_to_all_pays_for_what_it_keeps),
-               LS_TEST (an_uneven_all_to_all_waits_for_its_slowest_host),
-               LS_TEST (a_single_send_has_its_own_base), LS_TEST (what_runs_is_what_nccl_would_run),
-               LS_TEST (a_protocol_is_that_of_the_algorithm_that_runs),
-               LS_TEST (clear_accepts_null_and_twice), LS_TEST (the_same_links_change_nothing),
-               LS_TEST (a_faster_nic_is_for_what_crosses_nodes),
-               LS_TEST (faster_nvlinks_are_for_what_stays_inside), LS_TEST (latencies_follow_the_way),
-               LS_TEST (links_that_are_not_there_change_nothing))
+/* Four blocks of 24 carry 50 GB/s each, as NCCL's search gives a channel since Hopper before it makes two of
+ * it, and hold four SMs; eight carry what all do. One block sends 50 GB/s to another GPU of the node. */
+static void
+few_blocks_carry_what_a_channel_may (void)
+{
+  g_autoptr (LsCluster) c = hopper_nodes (1);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsNccl *four = ls_nccl_with_ctas (&hopper, 4, arena), *eight = ls_nccl_with_ctas (&hopper, 8, arena);
+  LS_CHECK_NEAR (four->ring_bus_intra, 200e9, 1);
+  LS_CHECK_NEAR (eight->ring_bus_intra, 360e9, 1);
+  uint32_t gpus[8];
+  spread (gpus, 8, 8);
+  LsCollRequest q
+      = { .kind = LS_COLL_ALL_GATHER, .gpus = gpus, .n = 8, .bytes = 1024 * MIB, .algorithm = "ring" };
+  double all = us_of (c, ls_coll_plan (c, &hopper, &q, LS_NETWORK_FLOW, arena));
+  q.max_ctas = 4;
+  const LsCollPlan *held = ls_coll_plan (c, &hopper, &q, LS_NETWORK_FLOW, arena);
+  LS_CHECK_NEAR (held->sm_share, 4.0 / 132, 1e-12);
+  LS_CHECK_NEAR (us_of (c, held) / all, 360.0 / 200, 0.02);
+  q = (LsCollRequest) { .kind = LS_COLL_SEND_RECV, .gpus = gpus, .n = 2, .bytes = 512 * MIB, .max_ctas = 1 };
+  held = ls_coll_plan (c, &hopper, &q, LS_NETWORK_FLOW, arena);
+  LS_CHECK_NEAR (us_of (c, held), 6 + 512 * (double) MIB / 50e3, 1);
+  LS_CHECK_NEAR (held->sm_share, 1.0 / 132, 1e-12);
+}
+
+LS_TEST_SUITE (
+    LS_TEST (rings_inside_a_node_pay_each_step), LS_TEST (rings_across_nodes_pay_each_node),
+    LS_TEST (all_reduce_grows_with_the_depth_of_the_tree), LS_TEST (simple_pays_handshake_drain_and_ramp),
+    LS_TEST (fewer_channels_across_nodes_fill_sooner), LS_TEST (ll_pays_only_hops),
+    LS_TEST (all_to_all_pays_for_what_it_keeps), LS_TEST (an_uneven_all_to_all_waits_for_its_slowest_host),
+    LS_TEST (a_single_send_has_its_own_base), LS_TEST (few_blocks_carry_what_a_channel_may),
+    LS_TEST (what_runs_is_what_nccl_would_run), LS_TEST (a_protocol_is_that_of_the_algorithm_that_runs),
+    LS_TEST (clear_accepts_null_and_twice), LS_TEST (the_same_links_change_nothing),
+    LS_TEST (a_faster_nic_is_for_what_crosses_nodes), LS_TEST (faster_nvlinks_are_for_what_stays_inside),
+    LS_TEST (latencies_follow_the_way), LS_TEST (links_that_are_not_there_change_nothing))
