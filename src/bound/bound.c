@@ -289,7 +289,10 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
 static uint64_t
 frozen_bytes (const BoundPart *p, const LsStrategy *s, Cut cut)
 {
-  uint64_t size = s->dtype == LS_DTYPE_FP32 ? 4 : 2, n = p->n_frozen - p->n_frozen_experts - p->n_nf4;
+  uint64_t size = s->dtype == LS_DTYPE_FP32 ? 4
+      : s->fp8_params                       ? 1
+                                            : 2,
+           n = p->n_frozen - p->n_frozen_experts - p->n_nf4;
   return (n * size + ls_nf4_bytes (p->n_nf4)) / cut.dense + p->n_frozen_experts * size / cut.expert;
 }
 

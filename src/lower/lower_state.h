@@ -20,17 +20,18 @@ typedef struct {
   uint32_t n_layers;
   uint32_t n_recomputed; /* of these, the first so many run again as a whole      */
   bool has_embedding, has_head;
-  char *kinds;          /* of its layers: "", or of a model with experts such as " d1 m3" */
-  GArray *operators;    /* LsOperator in forward order                            */
-  GArray *layer_of;     /* uint16_t per operator: layer in the chunk, or UINT16_MAX */
-  GArray *again;        /* the operators, with what runs again of their forwards and what that keeps;
+  char *kinds;              /* of its layers: "", or of a model with experts such as " d1 m3" */
+  GArray *operators;        /* LsOperator in forward order                            */
+  GArray *layer_of;         /* uint16_t per operator: layer in the chunk, or UINT16_MAX */
+  GArray *again;            /* the operators, with what runs again of their forwards and what that keeps;
                           NULL: all of it */
-  uint64_t n_params;    /* on one rank, that learn                                */
-  uint64_t n_frozen[2]; /* that do not: of others, of experts                     */
-  uint64_t n_nf4;       /* of the former of these, in 4 bits                      */
-  uint64_t n_expert;    /* of these, parameters of experts                        */
-  uint64_t n_scaled[2]; /* of these, weights of fp8 or nvfp4 products: of others, of experts */
-  uint64_t n_partial;   /* of these, replicated over tp, gradients in parts with SP */
+  uint64_t n_params;        /* on one rank, that learn                                */
+  uint64_t n_frozen[2];     /* that do not: of others, of experts                     */
+  uint64_t n_nf4;           /* of the former of these, in 4 bits                      */
+  uint64_t n_frozen_scaled; /* and weights of fp8 or nvfp4 products               */
+  uint64_t n_expert;        /* of these, parameters of experts                        */
+  uint64_t n_scaled[2];     /* of these, weights of fp8 or nvfp4 products: of others, of experts */
+  uint64_t n_partial;       /* of these, replicated over tp, gradients in parts with SP */
 } Chunk;
 
 typedef struct {

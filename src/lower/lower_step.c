@@ -125,6 +125,17 @@ n_scaled (const Lower *l, uint32_t pp_rank, Cut cut)
   return n;
 }
 
+/* Frozen weights in 16 bits, which Transformer Engine casts at the first micro-batch of a step all the same;
+ * those in fp8 alone are as they are. */
+static uint64_t
+n_frozen_cast (const Lower *l, uint32_t pp_rank)
+{
+  uint64_t n = 0;
+  for (uint32_t c = 0; c < l->n_chunks && !l->shard.lora.is_fp8; c++)
+    n += chunk_at (l, pp_rank, c)->n_frozen_scaled;
+  return n;
+}
+
 /* Elements that the rank's optimizer steps on. */
 static uint64_t
 n_stepped (const Lower *l, uint32_t pp_rank)
@@ -153,7 +164,8 @@ optimizer_kernels (const Lower *l, uint32_t pp_rank)
   else
     ls_optimizer_kernels_narrow (n, l->shard.dtype, l->shard.grad_dtype, &states, kernels);
   if (!l->backend->steps_on_shards)
-    ls_weight_cast_kernels (n_scaled (l, pp_rank, dp_gathers_fp8 (l) ? CUT_OPTIMIZER : CUT_PARAMS),
+    ls_weight_cast_kernels (n_scaled (l, pp_rank, dp_gathers_fp8 (l) ? CUT_OPTIMIZER : CUT_PARAMS)
+                                + n_frozen_cast (l, pp_rank),
                             l->shard.dtype, kernels);
   const LsStepped stepped = { n, n_tensors (l, pp_rank), !is_plain || l->s->optimizer_kind };
   ls_optimizer_as_launched (l->shard.recipes, l->model, stepped, kernels);
@@ -281,7 +293,8 @@ frozen_bytes (const Lower *l, uint32_t pp_rank)
   for (uint32_t c = 0; c < l->n_chunks; c++) {
     const Chunk *chunk = chunk_at (l, pp_rank, c);
     for (int is_expert = 0; is_expert < 2; is_expert++)
-      bytes += dp_part (dp_frozen_bytes (l, chunk->n_frozen[is_expert], is_expert ? 0 : chunk->n_nf4),
+      bytes += dp_part (dp_frozen_bytes (l, chunk->n_frozen[is_expert], is_expert ? 0 : chunk->n_nf4,
+                                         is_expert ? 0 : chunk->n_frozen_scaled),
                         n_parts (l, is_expert, CUT_PARAMS));
   }
   return bytes;

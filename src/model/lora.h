@@ -25,6 +25,12 @@
  * the forward and dY W alike (bitsandbytes, dequantize_4bit): N (4.127 / 8 + 2) bytes. Only the linear
  * layers of attention and MLPs are quantised.
  *
+ * Products in a scaled format. Adapters' products stay in 16 bits (NeMo's are no layers of Transformer
+ * Engine). A norm writes 16 bits for them, which are cast for the frozen product by a kernel of its own
+ * (return_layernorm_output). What only dW needs is not made: inputs and gradients are cast into one layout.
+ * Weights in fp8 alone (fp8_params) are kept once, N bytes, and transposed before each dY W, 2 N bytes: both
+ * layouts of 70 billion would fill a GPU of 141 GB, on which MLPerf's runs have them whole.
+ *
  * Worked example. Llama 3.1 8B, r 16, all linear layers: a layer has 16 (2 x 4096 + 2 (4096 + 1024) + 2 x
  * 4096 + 3 (4096 + 14336)) = 1.31 M, the model 41.9 M.
  *
@@ -53,6 +59,7 @@ typedef struct {
   uint32_t rank;    /* 0: all is trained, and the rest does not matter */
   uint32_t modules; /* set of LsLoraModule */
   bool is_nf4;      /* frozen weights of linear layers in 4 bits       */
+  bool is_fp8;      /* in fp8 and nothing else                         */
 } LsLora;
 
 /* "q,k,v,o,gate,up,down" or parts of it, "all-linear" or NULL: all that the model has. False: *ret_wrong is

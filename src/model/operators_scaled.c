@@ -26,7 +26,7 @@ way_of (const LsShard *s)
 static bool
 norm_casts (const LsShard *s)
 {
-  return s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DELAYED;
+  return s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DELAYED && s->lora.rank == 0;
 }
 
 static const char *
@@ -106,6 +106,13 @@ ls_scaled_cast_sent (const LsCut *cut, uint64_t rows, uint64_t cols)
   return cast (cut, rows, cols, 1);
 }
 
+/* No weight gradient wants a layout of its own. */
+static bool
+is_frozen (const LsCut *cut)
+{
+  return cut->shard->lora.rank > 0;
+}
+
 /* --- before products ---------------------------------------------------------------------------------- */
 
 void
@@ -116,7 +123,7 @@ ls_scaled_before_fwd (LsOperator *op, const LsCut *cut, const LsScaled *p)
   bool is_column = op->tp == LS_TP_COLUMN, is_cast_already = is_column && norm_casts (cut->shard);
   uint64_t rows = is_column ? cut->local_tokens : cut->tokens;
   Way way = way_of (cut->shard);
-  bool is_one = is_layout_by_layout (cut->shard) || (is_column && !way.makes_both);
+  bool is_one = is_layout_by_layout (cut->shard) || (is_column && !way.makes_both) || is_frozen (cut);
   if (way.wants_amax)
     ls_operator_fwd (op, amax (cut, rows, p->in));
   if (!is_cast_already)
@@ -126,11 +133,11 @@ ls_scaled_before_fwd (LsOperator *op, const LsCut *cut, const LsScaled *p)
 void
 ls_scaled_before_igrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
 {
-  bool is_one = is_layout_by_layout (cut->shard);
+  bool is_one = is_layout_by_layout (cut->shard) || is_frozen (cut);
   if (way_of (cut->shard).wants_amax)
     ls_operator_igrad (op, amax (cut, cut->tokens, p->out));
   ls_operator_igrad (op, cast (cut, cut->tokens, p->out, is_one ? 1 : 2));
-  if (is_one)
+  if (is_layout_by_layout (cut->shard) || (is_frozen (cut) && cut->shard->lora.is_fp8))
     ls_operator_igrad (op, stream (cut, "fp8-transpose", p->n * p->out, p->in, 2));
 }
 

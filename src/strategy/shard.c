@@ -98,7 +98,9 @@ ls_chunk_layers (const LsStrategy *s, const LsModel *m, uint32_t *ret_layers, Ls
 LsLora
 ls_strategy_lora (const LsStrategy *s, const LsModel *m)
 {
-  LsLora lora = { .rank = s->lora_rank, .is_nf4 = s->qlora };
+  LsLora lora = { .rank = s->lora_rank,
+                  .is_nf4 = s->qlora,
+                  .is_fp8 = s->fp8_params && s->fp8_recipe != LS_FP8_MXFP8 };
   g_autofree char *wrong = NULL;
   if (lora.rank > 0)
     ls_lora_modules (m, s->lora_modules, &lora.modules, &wrong);

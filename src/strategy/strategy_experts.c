@@ -1,5 +1,6 @@
 /* What follows, and what is legal, with a mixture of experts, latent attention, an encoder and adapters. */
 #include "model/expert_load.h"
+#include "strategy/dp_traits.h"
 #include "strategy/strategy_rules.h"
 
 /* Schedules that are made of pairs are meant for it. */
@@ -284,6 +285,21 @@ least_kv_heads (const LsModel *m)
   return n;
 }
 
+/* Of weights in 16 bits, or in fp8 alone, that are whole on each copy. */
+static void
+check_scaled_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  bool is_whole = ls_dp_traits (s->dp_kind)->is_megatron && s->zero_stage <= 1;
+  if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
+    return;
+  if (!is_whole || s->qlora || m->n_experts > 0 || s->bf16_first + s->bf16_last > 0
+      || (s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DEEPSEEK))
+    unsupported (
+        diags, "/lora_rank",
+        "adapters on products in a scaled format are modelled of dense models in Megatron-LM's loop, "
+        "without qlora, layers in bf16 and DeepSeek's recipe; expected 0");
+}
+
 /* Of a strategy with adapters on frozen weights: what is not modelled beside it. */
 static void
 check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
@@ -299,8 +315,7 @@ check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (s->dp_kind == LS_DP_PS || s->dp_kind == LS_DP_XLA_FSDP || s->offload != LS_OFFLOAD_NONE)
     unsupported (diags, "/lora_rank",
                  "frozen weights with parameter servers, XLA's FSDP or offload are not modelled; expected 0");
-  if (ls_dtype_is_scaled ((LsDtype) s->dtype))
-    unsupported (diags, "/lora_rank", "adapters on products in a scaled format are not modelled; expected 0");
+  check_scaled_adapters (s, m, diags);
   if ((sched && sched->is_split) || s->delay_wgrad)
     unsupported (diags, "/lora_rank",
                  "adapters where weight gradients are delayed are not modelled; expected 0");

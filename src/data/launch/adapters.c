@@ -87,19 +87,22 @@ set_modules (LsImport *import, const LaunchAdapters *a, uint32_t set)
   import_set_strategy (import, "lora_modules", text->str, a->option);
 }
 
+/* As far as the file says it (strategy/strategy_experts.c). */
 static bool
-can_be_simulated (const LsImport *import)
+can_be_simulated (const LsImport *import, const LaunchAdapters *a)
 {
   const LsModel *m = &import->model;
+  const LsStrategy *s = &import->strategy;
+  bool is_scaled = ls_dtype_is_scaled ((LsDtype) s->dtype);
   return m->kv_lora == 0 && m->mixer == LS_MIXER_NONE && m->encoder_layers == 0
-      && !ls_dtype_is_scaled ((LsDtype) import->strategy.dtype);
+      && (!is_scaled || (s->dp_kind == LS_DP_MEGATRON && m->n_experts == 0 && !a->is_nf4));
 }
 
 void
 launch_set_adapters (LsImport *import, const LaunchAdapters *a)
 {
   uint32_t set = read_modules (import, a);
-  if (set == 0 || !can_be_simulated (import)) {
+  if (set == 0 || !can_be_simulated (import, a)) {
     import_unknown (
         import, "%s: only adapters are trained, which cannot be simulated here; all weights are taken to be",
         a->option);

@@ -70,9 +70,12 @@ dp_param_bytes (const Lower *l, uint64_t numel)
 }
 
 uint64_t
-dp_frozen_bytes (const Lower *l, uint64_t n, uint64_t n_nf4)
+dp_frozen_bytes (const Lower *l, uint64_t n, uint64_t n_nf4, uint64_t n_scaled)
 {
-  return dp_param_bytes (l, n - n_nf4) + ls_nf4_bytes (n_nf4);
+  uint64_t whole = ls_dtype_bytes (ls_dtype_between (l->shard.dtype));
+  bool is_fp8 = l->shard.lora.is_fp8;
+  uint64_t scaled = is_fp8 ? n_scaled : ls_dtype_array_bytes (l->shard.dtype, 2 * n_scaled);
+  return (n - n_nf4 - (is_fp8 ? n_scaled : 0)) * whole + ls_nf4_bytes (n_nf4) + scaled;
 }
 
 uint64_t

@@ -103,8 +103,9 @@ bool dp_gathers_fp8 (const Lower *l);
 
 /* Parameters of a pipeline rank; with the flag, those of experts only, or of others only. */
 uint64_t dp_params_of_rank (const Lower *l, uint32_t pp_rank, bool is_expert);
-/* Of so many weights that do not learn, n_nf4 of them in 4 bits. */
-uint64_t dp_frozen_bytes (const Lower *l, uint64_t n, uint64_t n_nf4);
+/* Of so many weights that do not learn, n_nf4 of them in 4 bits, n_scaled of fp8 or nvfp4 products: in fp8
+ * alone, or in 16 bits and both layouts. */
+uint64_t dp_frozen_bytes (const Lower *l, uint64_t n, uint64_t n_nf4, uint64_t n_scaled);
 /* ceil (n / parts) */
 uint64_t dp_part (uint64_t n, uint32_t parts);
 

@@ -19,7 +19,7 @@ add_params (const Lower *l, FsdpUnit *u, const LsOperator *o)
   for (uint32_t p = 0; p < o->n_params; p++)
     if (o->is_frozen)
       u->frozen[o->is_expert]
-          += dp_frozen_bytes (l, o->param_numel[p], o->is_nf4 && p == 0 ? o->param_numel[p] : 0);
+          += dp_frozen_bytes (l, o->param_numel[p], o->is_nf4 && p == 0 ? o->param_numel[p] : 0, 0);
     else
       u->numel[o->is_expert] += o->param_numel[p];
 }

@@ -15,6 +15,7 @@ append_part (Chunk *c, uint16_t layer, guint from)
     for (uint32_t p = 0; p < o->n_params && o->is_frozen; p++) {
       c->n_frozen[o->is_expert] += o->param_numel[p];
       c->n_nf4 += o->is_nf4 && p == 0 ? o->param_numel[p] : 0;
+      c->n_frozen_scaled += p == 0 && multiplies_scaled (o) ? o->param_numel[p] : 0;
     }
     for (uint32_t p = 0; p < o->n_params && !o->is_frozen; p++) {
       c->n_params += o->param_numel[p];

@@ -247,6 +247,36 @@ weights_of_four_bits_are_written_out (void)
   LS_CHECK_INT (ls_nf4_bytes (8000), ==, 4127);
 }
 
+/* Of 8,192 tokens: the norm writes 16 bits, for the adapter too; a frozen product of fp8 has its input and its
+ * gradient in one layout (3 bytes an element, a maximum first with scales of now) and, of weights in fp8 alone,
+ * their transpose; adapters multiply 16 bits. What learns has both layouts. */
+static void
+frozen_products_of_fp8_want_one_layout (void)
+{
+  LsModel m = llama (32, 4096, 32, 8, 14336, 128256);
+  LsShard s = shard (&m, 1, false, 1);
+  s.dtype = LS_DTYPE_FP8;
+  for (int recipe = LS_FP8_DELAYED; recipe <= LS_FP8_CURRENT; recipe++) {
+    g_autoptr (GArray) frozen = operators_new (), learns = operators_new ();
+    s.fp8_recipe = (LsFp8Recipe) recipe;
+    s.lora = (LsLora) { 0 };
+    ls_operators_layer (&m, &s, 0, learns);
+    s.lora = (LsLora) { .rank = 16, .modules = LS_LORA_ATTENTION, .is_fp8 = true };
+    ls_operators_layer (&m, &s, 0, frozen);
+    double tokens = s.micro_batch * (double) s.seq;
+    uint32_t first = recipe == LS_FP8_CURRENT; /* behind the maximum */
+    const LsOperator *norm = find_operator (frozen, "input-norm"), *fc2 = find_operator (frozen, "fc2");
+    LS_CHECK_NEAR (norm->fwd[0].bytes, tokens * 4096 * 4, 1e-9);
+    LS_CHECK_STR (fc2->fwd[first].name, "fp8-cast");
+    LS_CHECK_NEAR (fc2->fwd[first].bytes, tokens * 14336 * 3, 1e-9);
+    LS_CHECK_NEAR (fc2->igrad[first].bytes, tokens * 4096 * 3, 1e-9);
+    LS_CHECK_STR (fc2->igrad[first + 1].name, "fp8-transpose");
+    LS_CHECK_NEAR (fc2->igrad[first + 1].bytes, 2 * 4096.0 * 14336, 1e-9);
+    LS_CHECK_INT (find_operator (frozen, "lora-a")->fwd[0].dtype, ==, LS_DTYPE_BF16);
+    LS_CHECK_STR (find_operator (learns, "fc2")->fwd[first].name, "fp8-cast-transpose");
+  }
+}
+
 /* Those of the model, or a word that is none. */
 static void
 modules_by_name (void)
@@ -271,4 +301,5 @@ LS_TEST_SUITE (LS_TEST (narrower_states_are_cast), LS_TEST (shards_are_stepped_o
                LS_TEST (adam_moves_28_of_the_30_bytes_of_a_fused_step), LS_TEST (only_fp16_unscales),
                LS_TEST (scaled_formats_cast_weights), LS_TEST (one_reduction_comes_before_clip_and_adam),
                LS_TEST (adapters_learn_alone), LS_TEST (adapters_over_tensor_parallel_ranks),
-               LS_TEST (weights_of_four_bits_are_written_out), LS_TEST (modules_by_name))
+               LS_TEST (weights_of_four_bits_are_written_out),
+               LS_TEST (frozen_products_of_fp8_want_one_layout), LS_TEST (modules_by_name))
