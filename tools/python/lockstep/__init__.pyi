@@ -129,22 +129,27 @@ class JobOptions(TypedDict, total=False):
     p2p: Literal["none", "batched", "scatter-gather", "overlapped", "deepspeed", "auto"] | Sequence[Literal["none", "batched", "scatter-gather", "overlapped", "deepspeed", "auto"]] | None  # how stages exchange activations [batched; pipedream: overlapped]
     p2p_warmup_flush: Text  # overlapped p2p: in warm-up and cool-down too, where Megatron-LM otherwise waits for it [0]
     layers_per_chunk: Text  # layers of each chunk, pp vpp of them; balanced: by what layers, embedding and head cost [auto: even where pp vpp divides the layers, or layers + 2, else balanced]
+    pp_max_ctas: Number  # thread blocks of NCCL's kernels at most, of transfers between stages [0: as many as NCCL has channels]
     post_validation: Switch  # nobody waits for the norm of the gradients: it is checked a step later (zero bubble) [0]
     tp_overlap: Text  # tensor-parallel collectives beside GEMMs; needs sp [0]
     tp_overlap_kind: Literal["bulk", "ring"] | Sequence[Literal["bulk", "ring"]] | None  # tp_overlap: beside GEMMs that do not need it, or pipelined with those that do too [ring]
     tp_async: Text  # in the backward, tensor-parallel collectives of column-parallel layers run beside a GEMM, as in Megatron-LM since 2022 [1]
+    tp_max_ctas: Number  # thread blocks of NCCL's kernels at most, of tensor-parallel collectives (ncclConfig_t.maxCTAs) [0: as many as NCCL has channels]
     sp_save_gathered: Text  # with sp: keep the gathered inputs instead of gathering them again [0]
     cp_kind: Literal["ring", "all-gather", "ulysses"] | Sequence[Literal["ring", "all-gather", "ulysses"]] | None  # how context-parallel attention exchanges keys and values [ring]
     cp_balance: Text  # ring, all-gather: each context-parallel rank has an early and a late part of a sequence [1]
+    cp_max_ctas: Number  # thread blocks of NCCL's kernels at most, of context-parallel exchanges [0: as many as NCCL has channels]
     expert_capacity: Text  # tokens that an expert takes at most, over the mean; 0: none are dropped [0]
     expert_load: Text  # how tokens fall on experts: even, zipf:S (the busiest on the first ranks), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     dispatcher: Literal["all-to-all", "deepep"] | Sequence[Literal["all-to-all", "deepep"]] | None  # what brings tokens to experts and back: NCCL's all-to-all, or DeepEP, which sends a token once to a node and once to a GPU [all-to-all]
+    ep_max_ctas: Number  # thread blocks of NCCL's kernels at most, of exchanges of tokens by NCCL [0: as many as NCCL has channels]
     dispatch_sms: Number  # deepep: SMs that each of its calls holds [20]
     dispatch_fp8: Switch  # deepep: tokens go to experts in fp8, and come back in 16 bits [0]
     dispatch_margin: Switch  # deepep: matrix products leave its SMs free [0]
     ep_overlap: Text  # a forward and a backward side by side: each exchanges tokens while the other computes [1 with dualpipe and dualpipev, else 0]
     delay_wgrad: Text  # with ep_overlap: weight gradients are computed while tokens are exchanged [1 with ep_overlap in dualpipe and dualpipev, else 0]
     shared_overlap: Switch  # shared experts run beside the exchange of tokens [0]
+    dp_max_ctas: Number  # thread blocks of NCCL's kernels at most, of reductions and gathers over copies [0: as many as NCCL has channels]
     dp_overlap: Text  # reduce gradients during the backward pass [1]
     gather_overlap: Text  # megatron: gather parameters during the next forward [as dp_overlap]
     grad_sync: Literal["auto", "last", "each"] | Sequence[Literal["auto", "last", "each"]] | None  # micro-batches that reduce gradients [each with zero 2 and 3, else last]
@@ -280,6 +285,7 @@ class CollectiveOptions(TypedDict, total=False):
     nccl: File  # What NCCL reaches (lockstep calibrate --nccl writes such a file); default: as the cluster's GPU names
     op: Text  # Which operation, such as all-reduce; a wrong one is answered with a list; with --compare: only its rows
     algorithm: Text  # By which algorithm, such as ring; a wrong one is answered with a list; default: as NCCL
+    max_ctas: Number  # Thread blocks of NCCL's kernel at most (ncclConfig_t.maxCTAs); default: as many as it has channels
     protocol: Text  # NCCL's protocol; default: as NCCL
     network: Text  # Fidelity of the network; all: beside each other, and how they disagree; default: flow
     min: Text  # Smallest size; default: 1KiB; of several numbers of GPUs 1MiB; of --compare all
@@ -451,7 +457,7 @@ def schedule(*, progress: Progress | None = None, **options: Unpack[ScheduleOpti
 class ValidateOptions(TypedDict, total=False):
     cases: Text  # Tables of measured runs, a row each (CSV), and logs of programs that import reads
     from_: Text  # A log, as its name alone is: a job of its own; may be repeated
-    cluster: File  # Where the logs ran
+    cluster: File  # Where the logs ran, and rows that name no cluster; without it, such rows by their hardware
     split: Text  # Only rows of this split
     only: Text  # Only rows whose id matches
     threads: Number  # Threads; default: one per processor
