@@ -6,7 +6,7 @@
 #include "data/text/override.h"
 #include "schedules/sched.h"
 #include "schedules/sched_layout.h"
-#include "strategy/strategy_idle.h"
+#include "strategy/strategy.h"
 
 static void
 change_free (gpointer change)

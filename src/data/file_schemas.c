@@ -1,4 +1,4 @@
-#include "data/file_schemas.h"
+#include "data/inspect.h"
 
 #include "data/jobs/read_jobs.h"
 #include "data/jobs/job_files.h"

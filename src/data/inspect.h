@@ -4,6 +4,7 @@
 
 #include "base/diag.h"
 #include "data/datadir.h"
+#include "data/text/json_out.h"
 
 typedef enum {
   LS_FILE_MODEL, /* ours, or a Hugging Face config.json */
@@ -33,5 +34,15 @@ typedef enum {
  * of NCCL (*.xml), with all checks, also whether a cluster can be built. Returns what it holds in a line
  * ("model, 96 layers, 174.6e9 parameters"), newly allocated, or NULL with located diagnostics. */
 char *ls_inspect_file (const char *path, LsFileKind *ret_kind, LsDiagList *diags);
+
+/* The kinds of files of ours, and what each may hold, as JSON Schema by the tables that read them
+ * (data/text/field.h): file_schemas.c. */
+
+/* As the "schema" of a file has it: "model" of "lockstep.model/1". Static; NULL behind the last. */
+const char *ls_file_schema_kind (guint i);
+/* What it is, in words; static. */
+const char *ls_file_schema_meaning (guint i);
+/* The members of its schema, whose braces the caller writes. */
+void ls_file_schema_write (guint i, LsJsonOut *w);
 
 #endif

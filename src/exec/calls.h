@@ -111,4 +111,11 @@ void call_count (Call *call, uint32_t step, uint64_t n_begun, uint64_t n_over);
 typedef unsigned __int128 ExactBytes;
 void calls_count_bytes (const Call *calls, uint32_t step, ExactBytes *resource_bytes);
 
+/* ---- a copy between a GPU and the host's memory, or its drives: copy_plan.c ---- */
+
+/* One flow over the PCIe path and the HBM, as fast as its narrowest link; what stays in the host loads the
+ * CPU's memory alone. In arena. */
+const LsCollPlan *ls_copy_plan (const LsCluster *c, uint32_t gpu, LsCopyDirection direction, uint64_t bytes,
+                                LsNetworkFidelity network, LsArena *arena);
+
 #endif

@@ -2,7 +2,7 @@
  * each kernel alone, the place of each op in its stream and communicator, and what each call loads. */
 #include <lockstep/error.h>
 
-#include "exec/copy_plan.h"
+#include "exec/calls.h"
 #include "exec/motion.h"
 #include "exec/state.h"
 

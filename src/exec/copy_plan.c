@@ -1,4 +1,4 @@
-#include "exec/copy_plan.h"
+#include "exec/calls.h"
 
 #include "cluster/route.h"
 #include "core/maxmin.h"

@@ -7,7 +7,7 @@
 #include "data/traces/trace_json.h"
 #include "job/softwares.h"
 #include "schedules/sched.h"
-#include "strategy/strategy_idle.h"
+#include "strategy/strategy.h"
 
 typedef struct {
   const LsJobSpec *spec;

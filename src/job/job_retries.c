@@ -6,7 +6,7 @@
 
 #include "exec/memory/retries.h"
 #include "job/softwares.h"
-#include "plan/plan_stalls.h"
+#include "plan/plan.h"
 
 #define GIB 1073741824.0
 

@@ -5,7 +5,7 @@
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "job/softwares.h"
-#include "strategy/strategy_idle.h"
+#include "strategy/strategy.h"
 
 char *
 ls_shell_quote (const char *word)

@@ -16,7 +16,6 @@
 #include "base/dtype.h"
 #include "model/kernel.h"
 #include "plan/collective.h"
-#include "plan/host_cost.h"
 
 typedef enum {
   LS_OP_KERNEL,     /* a GPU kernel of the given shape                              */
@@ -55,6 +54,17 @@ typedef enum {
 } LsTag;
 
 const char *ls_tag_name (LsTag tag); /* static */
+
+/* What issuing an op costs the host, by kind; how much is in exec/host.c, a strategy or a fit. */
+typedef enum {
+  LS_HOST_LAUNCH, /* one kernel                        */
+  LS_HOST_COMM,   /* one collective or p2p group       */
+  LS_HOST_FREE,   /* events and waits                  */
+  LS_HOST_SYNC,   /* a synchronising call, once it returns */
+  LS_HOST_VIEW,   /* a call on a tensor that launches nothing */
+  LS_HOST_BATCH,  /* a micro-batch fetched and handed out     */
+  LS_N_HOST_COSTS
+} LsHostCost;
 
 /* Streams of a rank. Communicators have a stream each, as NCCL has. */
 typedef enum {
@@ -361,5 +371,21 @@ typedef struct {
 /* ret_parts: [n]. plans are borrowed, and their texts: they must outlive the result. LS_ERROR_LIMIT: more
  * ranks, communicators or kernels than can be counted. Free with ls_plan_free(). */
 LsPlan *ls_plan_join (const LsPlan *const *plans, uint32_t n, LsPlanPart *ret_parts, GError **error);
+
+/* The host is held up before ops of a plan: by calls of the driver, which none knows when it is made. */
+
+/* Each instance with a stall gets a segment of its own: before the op stand a wait for all that was issued
+ * before, on every stream, where there is to be one, and the time that the host is busy. */
+typedef struct {
+  uint32_t instance;
+  uint16_t op;
+  bool waits;  /* for the device */
+  LsTime time; /* of the host, behind the wait */
+} LsStall;
+
+/* Into the program of a role. stalls: LsStall, by instance, then op, of each op at most one. Only what
+ * `segments`, `n_segments` and the program's `instances` point to is replaced; the arena keeps what was
+ * there. LS_ERROR_LIMIT where a segment would have too many ops; the plan is then as before. */
+gboolean ls_plan_add_stalls (LsPlan *plan, uint32_t role, const GArray *stalls, GError **error);
 
 #endif

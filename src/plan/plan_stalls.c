@@ -1,4 +1,4 @@
-#include "plan/plan_stalls.h"
+#include "plan/plan.h"
 
 #include <string.h>
 

@@ -18,7 +18,7 @@
 #include "model/model.h"
 #include "model/optimizer_kind.h"
 #include "model/recipe.h"
-#include "plan/host_cost.h"
+#include "plan/plan.h"
 #include "plan/mesh.h"
 #include "schedules/sched.h"
 
@@ -297,5 +297,15 @@ void ls_strategy_fill_auto (LsStrategy *s);
 const char *ls_dp_kind_name (int kind);
 const char *ls_p2p_name (int p2p);
 const char *ls_recompute_name (int recompute);
+
+/* Knobs that make no difference to a job, and why: strategy_idle.c. */
+
+/* Why the knob (a key of the strategy file, "dp_overlap"), as it is set, makes no difference to a resolved
+ * strategy of this model: "tp is 1". NULL: it may make one. Static. */
+const char *ls_strategy_idle (const LsStrategy *s, const LsModel *m, const char *key);
+
+/* Whether selective recomputation has nothing to compute again: the inside of attention is one kernel,
+ * whose backward computes it again by itself. */
+bool ls_strategy_recomputes_nothing (const LsStrategy *s);
 
 #endif

@@ -1,4 +1,4 @@
-#include "strategy/strategy_idle.h"
+#include "strategy/strategy.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 #include "strategy/dp_traits.h"
-#include "strategy/strategy_idle.h"
+#include "strategy/strategy.h"
 #include "sweep/space.h"
 
 bool

@@ -6,7 +6,7 @@
 
 #include "data/text/write_file.h"
 #include "data/traces/goal_calls.h"
-#include "exec/copy_plan.h"
+#include "exec/calls.h"
 
 /* Tags of a pair: 16 k + space. */
 #define N_SPACES 16

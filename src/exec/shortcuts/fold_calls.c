@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "exec/copy_plan.h"
+#include "exec/calls.h"
 #include "exec/shortcuts/shapes.h"
 #include "exec/state.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "exec/copy_plan.h"
+#include "exec/calls.h"
 #include "exec/state.h"
 
 /* While a shape is found out: at which of its places something is loaded. */

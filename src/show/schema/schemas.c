@@ -8,7 +8,7 @@
 #include <lockstep/error.h>
 
 #include "base/suggest.h"
-#include "data/file_schemas.h"
+#include "data/inspect.h"
 #include "data/text/field.h"
 #include "show/text_table.h"
 

@@ -15,7 +15,7 @@
 #include "import_check.h"
 #include "random_job.h"
 #include "strategy/shard.h"
-#include "strategy/strategy_idle.h"
+#include "strategy/strategy.h"
 
 /* Layers are compared as they lie, whether by a rule or a list. */
 static void

@@ -16,7 +16,7 @@
 
 #include "exec/share.h"
 #include "exec/shortcuts/plan_bound.h"
-#include "strategy/strategy_idle.h"
+#include "strategy/strategy.h"
 
 typedef enum { DGX, PCIE, OVERSUBSCRIBED, ECMP, FAT_TREE, FAULTS, TORUS, UNEVEN, N_KINDS } Kind;
 

@@ -3,7 +3,7 @@
 
 #include "exec/memory/history.h"
 #include "exec/memory/retries.h"
-#include "plan/plan_stalls.h"
+#include "plan/plan.h"
 
 #include "hand_trace.h"
 
