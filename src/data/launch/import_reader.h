@@ -45,7 +45,7 @@ extern const ImportReader import_accelerate, import_automodel, import_axolotl, i
     import_deepspeed, import_deepspeed_log, import_hf_script, import_llama_factory, import_llm_foundry,
     import_maxtext, import_megatron_log, import_mlperf, import_megatron_test, import_megatron,
     import_nanotron, import_nemo, import_neox, import_torchtitan, import_torchtitan_log,
-    import_torchtitan_script;
+    import_torchtitan_python, import_torchtitan_script;
 
 /* Sets a key of the model or the strategy from text; `option` is what the file calls it. A value out of
  * range is a conflict. A key that was given stays as it is. */

@@ -47,12 +47,21 @@ launch_find_script (const GPtrArray *words, guint *ret_at, char **ret_script)
   return 0;
 }
 
+/* NULL: there is none. */
+static char *
+read_beside (const ImportFiles *files, const char *name, gsize *ret_n)
+{
+  g_autofree char *folder = g_path_get_dirname (files->files[0].path),
+                  *path = g_build_filename (folder, name, NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  return g_file_test (path, G_FILE_TEST_IS_REGULAR) ? ls_read_file (path, LAUNCH_MAX_BESIDE, ret_n, diags)
+                                                    : NULL;
+}
+
 char *
 launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n)
 {
-  g_autofree char *base = g_path_get_basename (name), *folder = g_path_get_dirname (files->files[0].path),
-                  *path = g_build_filename (folder, base, NULL);
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *base = g_path_get_basename (name);
   const char *written = g_hash_table_lookup (files->written, base);
   if (written) {
     *ret_n = strlen (written);
@@ -63,8 +72,8 @@ launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n)
       *ret_n = files->files[i].n;
       return g_strndup (files->files[i].text, files->files[i].n);
     }
-  return g_file_test (path, G_FILE_TEST_IS_REGULAR) ? ls_read_file (path, LAUNCH_MAX_BESIDE, ret_n, diags)
-                                                    : NULL;
+  char *text = read_beside (files, name, ret_n);
+  return text ? text : read_beside (files, base, ret_n);
 }
 
 bool

@@ -48,8 +48,8 @@ bool launch_script_refuse (const ImportFile *file, LsDiagList *diags);
 guint launch_find_script (const GPtrArray *words, guint *ret_at, char **ret_script);
 
 /* The text of a file that a command names: one that the script writes, with "$NAME" for what it does
- * not decide, else of those behind the first the one of that name, else one beside the first. The caller
- * frees it; NULL: there is none. */
+ * not decide, else of those behind the first the one of that name, else one where it says from the folder of
+ * the first, or in it. The caller frees it; NULL: there is none. */
 char *launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n);
 
 /* Whether a line of a text begins so, behind blanks. */

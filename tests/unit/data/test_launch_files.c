@@ -1,5 +1,6 @@
 /* Pins how much of real users' launch files is read, and read right: every file is read or refused for a
- * reason, and the values that people read out of them are ours. Not run where the files are absent. */
+ * reason, and the values that people read out of them are ours, where the files are there; and what
+ * configurations in Python say. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -7,6 +8,8 @@
 
 #include "data/launch/import.h"
 #include "data/text/csv.h"
+#include "data/text/python_config.h"
+#include "import_check.h"
 
 typedef struct {
   guint n_files, n_right, n_wrong, n_missing;
@@ -259,5 +262,174 @@ every_file_is_read_or_refused_for_a_reason (void)
   LS_CHECK_INT (n_read, >=, 368);
 }
 
-LS_TEST_SUITE (LS_TEST (values_of_megatron_files_are_right), LS_TEST (values_of_torchtitan_files_are_right),
+/* --- Python ---------------------------------------------------------------------------------------- */
+
+/* What f returns, as JSON, with '<' and '>' around holes, and "+n" for n statements that are not followed; or
+ * "LINE: what". */
+static char *
+python (const char *text)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsPython) p = ls_python_new (text, strlen (text), "t", diags);
+  guint n_passed = 0;
+  cJSON *root = p ? ls_python_value (p, "f", &n_passed, diags) : NULL;
+  if (!root) {
+    g_autofree char *what = ls_diag_list_format (diags);
+    return g_strndup (what + strlen ("t:"), strcspn (what, "\n") - strlen ("t:"));
+  }
+  char *printed = cJSON_PrintUnformatted (root);
+  GString *json = g_string_new (printed);
+  cJSON_free (printed);
+  cJSON_Delete (root);
+  g_string_replace (json, "\\u0001", "<", 0);
+  g_string_replace (json, "\\u0002", ">", 0);
+  if (n_passed > 0)
+    g_string_append_printf (json, "+%u", n_passed);
+  return g_string_free (json, FALSE);
+}
+
+static void
+check_python (const char *text, const char *expected)
+{
+  g_autofree char *got = python (text);
+  ls_check_impl (strcmp (got, expected) == 0, __FILE__, __LINE__, "%s\n=> %s\nbut: %s", text, expected, got);
+}
+
+#define F(body) "def f():\n  return " body "\n"
+
+static void
+expressions_of_python_are_evaluated (void)
+{
+  check_python (F ("A(x=1, y=B.C('d', e=[1, (2, 3), {'k': None}]))"),
+                "{\"()\":\"A\",\"x\":1,\"y\":{\"()\":\"B.C\",\"0\":\"d\",\"e\":[1,[2,3],{\"k\":null}]}}");
+  check_python (F ("[2 * 8_192, 7 // 2, -7 % 3, 1e-3, 8 / 2, (1 + 2) * 3, - - 4, 0x]"),
+                "[16384,3,2,0.001,4,9,4,\"<0x>\"]");
+  check_python (F ("['a' \"b\", 'c' + 'd', r'\\n', '''e\nf''', True, f'{x}']"),
+                "[\"ab\",\"cd\",\"\\\\n\",\"e\\nf\",true,\"<f'{x}'>\"]");
+  check_python (F ("replace(A(x=1, y=2), y=3, z=torch.bfloat16)"),
+                "{\"()\":\"A\",\"x\":1,\"y\":3,\"z\":\"torch.bfloat16\"}");
+  check_python (
+      F ("[a and b, 1 if c else 2, d['e'], lambda x: x, [i for i in j], not 1, 1 < 2, 1 / 0]"),
+      "[\"<a and b>\",\"<1 if c else 2>\",\"<d['e']>\",\"<lambda x: x>\",\"<[i for i in j]>\",\"<not 1>\","
+      "\"<1 < 2>\",\"<1 / 0>\"]");
+  check_python (F ("A(**b, c=1)"), "{\"()\":\"A\",\"c\":1}+1");
+  check_python (F ("{**a, 'b': 1}"), "\"<{**a, 'b': 1}>\"");
+}
+
+static void
+statements_of_python_are_followed (void)
+{
+  check_python ("N = 4\ndef g():\n  return A(t=B(x=1), n=N)\n\ndef f() -> A:\n  \"\"\"doc\n  doc\"\"\"\n"
+                "  import os\n  c = g()\n  c.t.x = 2 * c.n\n  c.u.v: int = 3\n  assert c\n\n"
+                "  def inner():\n    return 1\n\n  # a comment\n  return c\n",
+                "{\"()\":\"A\",\"t\":{\"()\":\"B\",\"x\":8},\"n\":4,\"u\":{\"v\":3}}");
+  check_python ("def f():\n  c = A()\n  if c:\n    c.x = 1\n  c.list.append(2)\n  c.n += 1\n  return c\n",
+                "{\"()\":\"A\"}+3");
+  check_python ("def f():\n  a = b = A(x=1)\n  return a\n", "\"<b>\"");
+  check_python ("def f(x):\n  return 1\n", " error: its function f returns nothing");
+  check_python ("def f():\n  pass\n", " error: its function f returns nothing");
+}
+
+static void
+malformed_python_is_refused (void)
+{
+  check_python ("def f():\n  return A(x=\n", "3:0: error: a bracket does not end");
+  check_python ("x = 'a\n", "1:0: error: this text does not end");
+  check_python (F ("A(x=)"), "2:0: error: expected a value");
+  check_python (F ("A(x=1 y=2)"), "2:0: error: expected \")\"");
+  check_python (F ("f()"), "2:0: error: it is nested too deep, or calls itself");
+  g_autofree char *open = g_strnfill (70, '('), *shut = g_strnfill (70, ')'),
+                  *deep = g_strdup_printf ("def f():\n  return %s1%s\n", open, shut);
+  check_python (deep, "2:0: error: it is nested too deep, or calls itself");
+  g_autoptr (GString) large = g_string_new ("def f():\n  x = 1\n");
+  for (guint i = 0; i < 20; i++) /* 2^20 items */
+    g_string_append (large, "  x = [x, x]\n");
+  g_string_append (large, "  return x\n");
+  g_autofree char *got = python (large->str);
+  LS_CHECK (g_str_has_suffix (got, "error: it makes too much"));
+}
+
+/* --- configurations of torchtitan in Python --------------------------------------------------------- */
+
+/* In a folder of the module's name. */
+static void
+check_titan (const char *body, const char *expected)
+{
+  g_autofree char *text = g_strconcat ("from torchtitan.trainer import Trainer\n"
+                                       "from . import model_registry\n\ndef f() -> Trainer.Config:\n",
+                                       body, NULL);
+  g_auto (GStrv) all = g_strsplit (expected, "; ", -1);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsImport import;
+  bool ok = ls_import_read (text, strlen (text), "models/llama3/config_registry.py", &import, diags);
+  g_autofree char *said = ls_diag_list_format (diags);
+  if (*expected == '#') {
+    ls_check_impl (!ok && strstr (said, expected + 1), __FILE__, __LINE__, "%s\n%s", said, expected);
+    if (ok)
+      ls_import_clear (&import);
+    return;
+  }
+  ls_check_impl (ok, __FILE__, __LINE__, "%s\n%s", text, said);
+  for (char **one = all; ok && *one; one++)
+    check_one (&import, *one, text);
+  if (ok)
+    ls_import_clear (&import);
+}
+
+#define TITAN(more) "  return Trainer.Config(model_spec=model_registry('8B'" more
+
+static void
+configurations_of_torchtitan_in_python_are_read (void)
+{
+  check_titan (
+      TITAN ("), training=TrainingConfig(num_tokens_per_microbatch_per_dp_rank=2 * 8192,\n"
+             "    max_context_length=8192, num_tokens_per_train_step=64 * 8192),\n"
+             "    parallelism=ParallelismConfig(tensor_parallel_degree=4, data_parallel_shard_degree=2),\n"
+             "    activation_checkpoint=FullAC.Config(), optimizer=default_adamw(lr=3e-4))\n"),
+      "layers=32; seq=8192; tp=4; gpus=8; micro_batch=2; global_batch=64; recompute=full; sp=true; "
+      "cuda_graphs=step; optimizer=adam; software=torchtitan; ~cuda_graphs step");
+  check_titan (TITAN (", attn_backend='varlen', converters=[Float8LinearConverter.Config()]),\n"
+                      "    loss=ChunkedLossWrapper.Config(loss_fn=CrossEntropyLoss.Config()),\n"
+                      "    training=TrainingConfig(num_tokens_per_microbatch_per_dp_rank=8192,\n"
+                      "    max_context_length=4096, disable_cuda_graphs=True),\n"
+                      "    parallelism=ParallelismConfig(enable_sequence_parallel=False,\n"
+                      "    pipeline_parallel_degree=2, num_pp_microbatches=4, tensor_parallel_degree=2,\n"
+                      "    data_parallel_shard_degree=1, context_parallel_degree=2,\n"
+                      "    context_parallel_load_balancer=None),\n"
+                      "    compile=CompileConfig(enable=True, enable_async_tensor_parallel=True))\n"),
+               "dtype=fp8; micro_batch=2; global_batch=8; gpus=8; sp=false; recompute=selective; "
+               "recompute_parts=op; tp_overlap=true; cp_balance=false; cuda_graphs; ?ChunkedLossWrapper; "
+               "?inside documents; ~that compile.enable runs");
+  check_titan (
+      "  c = Trainer.Config(model_spec=model_registry('70B', converters=[NVFP4LinearConverter.Config()]),\n"
+      "    training=TrainingConfig(local_batch_size=2, seq_len=4096),\n"
+      "    activation_checkpoint=ActivationCheckpointConfig(mode='none'))\n"
+      "  c.parallelism.data_parallel_shard_degree = 16\n  c.training.local_batch_size = 3\n  return c\n",
+      "layers=80; dtype=nvfp4; micro_batch=3; gpus=16; recompute=none; cuda_graphs; "
+      "?NVFP4LinearConverter leaves in bf16");
+  check_titan (TITAN ("), activation_checkpoint=None, optimizer=muon(a=1))\n"),
+               "recompute=none; ?optimizer.name muon; ?how many GPUs");
+}
+
+static void
+other_configurations_in_python_are_refused (void)
+{
+  check_titan (
+      "  return Controller.Config(model_spec=model_registry('8B'), trainer=PolicyTrainer.Config())\n",
+      "#f returns what Controller.Config makes");
+  check_titan (
+      "  c = to_graph_trainer_config(llama3_8b())\n  c.model_spec = model_registry('8B')\n  return c\n",
+      "#f returns what to_graph_trainer_config makes");
+  check_titan ("  pass\ndef g():\n  return 1\n", "#it has several configurations: f, g");
+  check_titan ("  return Trainer.Config(\n", "#a bracket does not end");
+  check_titan (TITAN ("))\n  if x:\n") "def _(x):\n  pass\n", "layers=32; gpus");
+  check_titan ("  c = Trainer.Config(model_spec=model_registry(x))\n  if c:\n    c.y = 1\n  return c\n",
+               "?model llama3/x; ?what f does besides, in 1 places");
+}
+
+LS_TEST_SUITE (LS_TEST (expressions_of_python_are_evaluated), LS_TEST (statements_of_python_are_followed),
+               LS_TEST (malformed_python_is_refused),
+               LS_TEST (configurations_of_torchtitan_in_python_are_read),
+               LS_TEST (other_configurations_in_python_are_refused),
+               LS_TEST (values_of_megatron_files_are_right), LS_TEST (values_of_torchtitan_files_are_right),
                LS_TEST (values_of_yaml_files_are_right), LS_TEST (every_file_is_read_or_refused_for_a_reason))

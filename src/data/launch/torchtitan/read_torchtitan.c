@@ -1,4 +1,5 @@
-/* A configuration of torchtitan, in TOML, or the script that launches it, with the configuration beside. */
+/* A configuration of torchtitan, in TOML or in Python, or the script that launches it, with the configuration
+ * beside. */
 #include <lockstep/error.h>
 #include <math.h>
 #include <string.h>
@@ -55,7 +56,14 @@ is_known (const char *name)
 {
   const OptionRow *row = option_find (&torchtitan_options, name);
   return strcmp (name, "job.config_file") == 0 || strcmp (name, "job.config-file") == 0
-      || (row && row->kind != OPTION_IGNORED);
+      || strcmp (name, "module") == 0 || strcmp (name, "config") == 0 || (row && row->kind != OPTION_IGNORED);
+}
+
+static void
+refuse_lack (const ImportFiles *files, const char *name, LsDiagList *diags)
+{
+  ls_diag_add (diags, LS_ERROR_INPUT, files->files[0].path, 0, 0, NULL, NULL,
+               "give the configuration behind the script", "it launches %s, which is not here", name);
 }
 
 /* The one that a script names, or the only other file that was given. The caller frees it; NULL: a
@@ -69,23 +77,73 @@ find_config (const ImportFiles *files, const char *name, gsize *ret_n, LsDiagLis
     text = g_strndup (files->files[1].text, files->files[1].n);
   }
   if (!text)
-    ls_diag_add (diags, LS_ERROR_INPUT, files->files[0].path, 0, 0, NULL, NULL,
-                 "give the configuration behind the script", "it launches %s, which is not here", name);
+    refuse_lack (files, name, diags);
   return text;
+}
+
+/* "llama3", or "my.models.llama3" where that is a package. *ret_path: the caller frees it. */
+static char *
+find_module (const ImportFiles *files, const char *module, gsize *ret_n, char **ret_path, LsDiagList *diags)
+{
+  static const char *const places[]
+      = { "torchtitan/models/%s/config_registry.py", "torchtitan/experiments/%s/config_registry.py",
+          "%s/config_registry.py", "%s.py" };
+  g_autofree char *folders = g_strdelimit (g_strdup (module), ".", '/'),
+                  *said = g_strdup_printf ("a configuration in Python of the module %s", module);
+  for (guint i = 0; i < G_N_ELEMENTS (places); i++) {
+    g_auto (GStrv) around = g_strsplit (places[i], "%s", 2);
+    g_autofree char *path = g_strjoinv (folders, around);
+    char *text = launch_file_of (files, path, ret_n);
+    if (text) {
+      *ret_path = g_steal_pointer (&path);
+      return text;
+    }
+  }
+  *ret_path = g_strdup (files->n == 2 ? files->files[1].path : module);
+  return find_config (files, said, ret_n, diags);
+}
+
+static const char *
+value_of (const LaunchWords *words, const char *name)
+{
+  const LaunchOption *o = launch_words_find (words, name);
+  return o && o->values->len > 0 ? o->values->pdata[0] : NULL;
+}
+
+/* --module llama3 --config llama3_8b */
+static bool
+read_module (const ImportFiles *files, const LaunchScript *script, LaunchWords *words, LsImport *import,
+             LsDiagList *diags)
+{
+  const char *module = value_of (script->words, "module"), *config = value_of (script->words, "config");
+  if (!module || !config || ls_shell_has_hole (module) || ls_shell_has_hole (config)) {
+    refuse_lack (files, "a configuration that it does not name", diags);
+    return false;
+  }
+  gsize n;
+  g_autofree char *path = NULL, *text = find_module (files, module, &n, &path, diags),
+                  *last = g_strdup (module);
+  const char *name = strrchr (last, '.');
+  ImportFile file = { .path = path, .text = text, .n = n };
+  return text && torchtitan_add_python (words, &file, config, name ? name + 1 : last, import, diags);
 }
 
 /* The configuration, and what the command changes of it. */
 static bool
-read_launch (const ImportFiles *files, const LaunchScript *script, LaunchWords *words, LsDiagList *diags)
+read_launch (const ImportFiles *files, const LaunchScript *script, LaunchWords *words, LsImport *import,
+             LsDiagList *diags)
 {
-  const LaunchOption *config = launch_words_find (script->words, "job.config_file");
-  const char *name = config && config->values->len > 0 ? config->values->pdata[0] : NULL;
-  bool is_open = name && ls_shell_has_hole (name);
+  const char *name = value_of (script->words, "job.config_file");
+  bool is_open = name && ls_shell_has_hole (name),
+       has_module = !name && launch_words_find (script->words, "config");
   gsize n;
   g_autofree char *text = name ? find_config (files, is_open ? "a configuration" : name, &n, diags) : NULL;
   if (name && (!text || !add_toml (words, text, n, name, diags)))
     return false;
+  if (has_module && !read_module (files, script, words, import, diags))
+    return false;
   launch_words_add_words (words, script->words);
+  torchtitan_add_policies (words, script->words);
   return true;
 }
 
@@ -96,7 +154,7 @@ read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   g_autoptr (LaunchWords) words = launch_words_new ();
   LaunchScript script;
   bool ok = launch_script_read (files, &kind, &script, import, diags)
-      && read_launch (files, &script, words, diags);
+      && read_launch (files, &script, words, import, diags);
   if (ok) {
     LaunchJob job = { .import = import, .words = words, .script = script.script, .gpus = script.gpus };
     ok = torchtitan_read (&job, diags);
@@ -170,8 +228,14 @@ add_configuration (const char *text, const char *path, LaunchWords *words)
     return;
   g_autofree char *json = as_json (start, (gsize) (end - start));
   g_autoptr (LsJsonDoc) doc = relaxed_json_parse (json, strlen (json), path, none);
-  if (doc)
-    launch_words_add_tree (words, ls_json_doc_root (doc));
+  if (!doc)
+    return;
+  cJSON *tree = cJSON_Duplicate (ls_json_doc_root (doc), true);
+  if (cJSON_GetObjectItemCaseSensitive (tree, "model_spec"))
+    torchtitan_add_config (words, tree, NULL);
+  else
+    launch_words_add_tree (words, tree);
+  cJSON_Delete (tree);
 }
 
 static void

@@ -64,6 +64,7 @@ VALUE (converters, WORD (is_fp8 (m, s), "[\"quantize.linear.float8\"]"))
 VALUE (fp8_recipe, WORD (is_fp8 (m, s), "tensorwise"))
 VALUE (fp8_gathers, ON (is_fp8 (m, s) && s->fp8_params))
 VALUE (compiles, ON (s->tp > 1 && s->tp_overlap))
+VALUE (not_written, NULL)
 
 /* --- options --------------------------------------------------------------------------------------- */
 
@@ -90,9 +91,13 @@ static const OptionRow rows[] = {
   OLD ("training.batch_size", OPTION_RULE, "local batch", IN_EARLY),
   STRATEGY ("training.global_batch_size", "global_batch", .none = "-1"),
   MODEL ("training.seq_len", "seq", .value = sequence),
+  MODEL ("training.max_context_length", "seq"),
+  RULE ("training.num_tokens_per_microbatch_per_dp_rank"),
+  RULE ("training.num_tokens_per_train_step"),
   DECIDES ("training.mixed_precision_param", "dtype", .value = param_dtype),
   IGNORED ("training.mixed_precision_reduce", .value = reduce_dtype), /* it has float32 only */
   RULE ("training.dtype"),
+  RULE ("training.enable_cpu_offload"),
 
   /* degrees */
   DECIDES (PARALLEL "data_parallel_replicate_degree", "replicas", .value = replicas),
@@ -100,6 +105,8 @@ static const OptionRow rows[] = {
   RULE (PARALLEL "fsdp_reshard_after_forward", .value = reshard),
   STRATEGY (PARALLEL "tensor_parallel_degree", "tp", .otherwise = "1"),
   SWITCH (PARALLEL "enable_async_tensor_parallel", "tp_overlap", .when = cuts_tensors),
+  SWITCH ("compile.enable_async_tensor_parallel", "tp_overlap", .value = not_written),
+  RULE (PARALLEL "enable_sequence_parallel"),
   STRATEGY (PARALLEL "pipeline_parallel_degree", "pp", .otherwise = "1"),
   OLD ("training.tensor_parallel_degree", OPTION_STRATEGY, "tp", IN_EARLY),
   OLD ("training.pipeline_parallel_degree", OPTION_STRATEGY, "pp", IN_2024),
@@ -118,8 +125,11 @@ static const OptionRow rows[] = {
   RULE (PARALLEL "pipeline_parallel_first_stage_less_layers", .value = less_layers),
   RULE (PARALLEL "pipeline_parallel_last_stage_less_layers", .value = less_layers),
   RULE (PARALLEL "pipeline_parallel_split_points"),
+  RULE (PARALLEL "module_fqns_per_model_part*"),
+  RULE (PARALLEL "num_pp_microbatches"),
   STRATEGY (PARALLEL "context_parallel_degree", "cp", .otherwise = "1"),
   RULE (PARALLEL "context_parallel_rotate_method", .value = rotation),
+  RULE (PARALLEL "context_parallel_load_balancer"),
   STRATEGY (PARALLEL "expert_parallel_degree", "ep", .when = has_experts),
   RULE (PARALLEL "expert_tensor_parallel_degree", .value = expert_tp),
   RULE (PARALLEL "expert_parallel_comm_backend", .value = expert_backend),
@@ -144,6 +154,8 @@ static const OptionRow rows[] = {
   RULE ("hf_transformers.model"),
   OLD ("model.norm_type", OPTION_RULE, NULL, IN_EARLY),
   OPTION_PACKS_ROW ("model.attn_mask_type", .on = "block_causal"), /* March and April 2025 */
+  OPTION_PACKS_ROW ("model.attn_backend", .on = "varlen"),
+  RULE ("loss.kind"),
   RULE (FP8 "recipe_name", .value = fp8_recipe),
   RULE (FP8 "enable_fsdp_float8_all_gather", .value = fp8_gathers),
   RULE ("float8.recipe_name"),
@@ -152,6 +164,7 @@ static const OptionRow rows[] = {
   OLD ("training.fp8_linear", OPTION_RULE, NULL, IN_2024),
 
   /* kernels */
+  RULE ("training.disable_cuda_graphs"),
   DECIDES ("compile.enable", "compile", .value = compiles, .remark = "async tensor parallelism wants it"),
   RULE ("compile.components"),
   OLD ("training.compile", OPTION_RULE, "compile", IN_EARLY),
@@ -185,9 +198,13 @@ static const char ignored[]
       "model.hf_assets_path model.print_after_conversion model.tokenizer_path optimizer.beta* optimizer.eps "
       "optimizer.lr optimizer.weight_decay lr_scheduler.* training.dataloader.* training.dataset "
       "training.dataset_path training.gc_* training.max_norm training.seed training.steps "
-      "training.warmup_steps checkpoint.* comm.* compile.backend debug.moe_force_load_balance debug.seed "
+      "training.warmup_steps checkpoint.* compile.backend debug.moe_force_load_balance debug.seed "
       "fault_tolerance.* memory_estimation.* parallelism.pipeline_parallel_expert_parallel_overlap "
-      "validation.*";
+      "validation.* validator.* profiler.* tokenizer.* dataloader.* override.* comm.* hf_assets_path "
+      "dump_folder config module activation_checkpoint.preserve_rng_state activation_checkpoint.debug "
+      "activation_checkpoint.determinism_check activation_checkpoint.force_recompute_mm_shapes_by_fqns* "
+      "activation_checkpoint.visualize_* parallelism.spmd_backend parallelism.enable_fsdp_symm_mem "
+      "parallelism.pipeline_parallel_schedule_csv parallelism.context_parallel_ptrr_mask_key debug.*";
 
 const OptionTable torchtitan_options = { rows, G_N_ELEMENTS (rows), ignored, NULL, NULL };
 
@@ -272,7 +289,7 @@ set_model (LaunchJob *job)
   const char *name = option_text (job, "model.name"), *flavor = option_text (job, "model.flavor"),
              *hub = option_text (job, "hf_transformers.model");
   g_autofree char *both = g_strconcat (name ? name : "llama3", "/", flavor ? flavor : "debugmodel", NULL);
-  bool is_hub = hub && g_strcmp0 (flavor, "full") == 0;
+  bool is_hub = hub && flavor && strstr (flavor, "full");
   if (name || flavor)
     import_model_of_name (import, is_hub ? hub : both);
   else
@@ -338,7 +355,10 @@ set_precision (LaunchJob *job)
     import_unknown (import, "training.dtype %s: parameters are taken to be kept in float32", dtype);
   if (is_float8)
     set_float8 (job);
-  else if (has_converter (job, "mx")) {
+  else if (has_converter (job, "nvfp4")) {
+    import_set_strategy (import, "dtype", "nvfp4", "model.converters");
+    import_unknown (import, "the layers that NVFP4LinearConverter leaves in bf16: none is taken to be");
+  } else if (has_converter (job, "mx")) {
     import_set_strategy (import, "dtype", "fp8", "model.converters");
     import_set_strategy (import, "fp8_recipe", "mxfp8", "model.converters");
   }
@@ -393,12 +413,26 @@ set_optimizer (LaunchJob *job)
     import_unknown (job->import, "optimizer.implementation %s: taken for fused", how);
 }
 
+/* Since August 2026 forward and backward are one graph, which a pipeline may not be. */
+static void
+set_graphs (LaunchJob *job)
+{
+  bool is_off = option_is_on (job, "training.disable_cuda_graphs") || job->import->strategy.pp > 1;
+  if (torchtitan_counts_tokens (job) && !is_off) {
+    import_set_strategy (job->import, "cuda_graphs", "step", "training.disable_cuda_graphs");
+    import_infer (job->import, "cuda_graphs step: it is captured unless training.disable_cuda_graphs");
+  }
+}
+
 /* What is taken to be off. */
 static void
 tell_switches (LaunchJob *job)
 {
-  static const char *const options[]
-      = { "fault_tolerance.enable", "debug.deterministic", "training.deterministic" };
+  static const char *const options[] = { "fault_tolerance.enable", "debug.deterministic",
+                                         "training.deterministic", "training.enable_cpu_offload" };
+  const char *loss = option_text (job, "loss.kind");
+  if (loss && strstr (loss, "Chunked"))
+    import_unknown (job->import, "loss %s: taken to be computed at once, not in pieces", loss);
   for (guint i = 0; i < G_N_ELEMENTS (options); i++)
     if (option_is_on (job, options[i]))
       import_unknown (job->import, "%s: taken to be off", options[i]);
@@ -418,6 +452,7 @@ torchtitan_read (LaunchJob *job, LsDiagList *diags)
   set_precision (job);
   set_attention (job);
   set_compile (job);
+  set_graphs (job);
   set_optimizer (job);
   tell_switches (job);
   g_hash_table_unref (job->open);

@@ -13,6 +13,17 @@ bool torchtitan_read (LaunchJob *job, LsDiagList *diags);
 const char *torchtitan_text (const LaunchJob *job, const char *name);
 void torchtitan_strategy (LaunchJob *job);
 
+/* Adds a configuration as Python made it, or as a log of such a release prints it, by the names of TOML where
+ * it has them; module: of the model, NULL: not known. tree is changed. */
+void torchtitan_add_config (LaunchWords *words, cJSON *tree, const char *module);
+/* Adds what a function of a file of Python returns. asked: its name; NULL: its only one. */
+bool torchtitan_add_python (LaunchWords *words, const ImportFile *file, const char *asked, const char *module,
+                            LsImport *import, LsDiagList *diags);
+/* What a command chooses by "activation_checkpoint:full". */
+void torchtitan_add_policies (LaunchWords *words, const LaunchWords *command);
+/* Whether batches are counted in tokens, as since August 2026. */
+bool torchtitan_counts_tokens (const LaunchJob *job);
+
 /* --- torchtitan_rules.c -------------------------------------------------------------------------- */
 
 /* Options of torchtitan and what they are in our files, by the sections of its TOML. Names and rules as in

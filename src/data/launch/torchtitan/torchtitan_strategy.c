@@ -103,10 +103,12 @@ set_tensor (LaunchJob *job)
       || option_is_on (job, "training.disable_loss_parallel");
   if (import->strategy.tp > 1 && is_whole)
     import_unknown (import, "disable_loss_parallel: the loss is taken to be parallel");
-  import_set_strategy (import, "sp", import->strategy.tp > 1 ? "1" : "0", "tensor_parallel_degree");
-  if (import->strategy.tp > 1)
+  bool is_plain = option_is_off (job, "parallelism.enable_sequence_parallel");
+  import_set_strategy (import, "sp", import->strategy.tp > 1 && !is_plain ? "1" : "0",
+                       "tensor_parallel_degree");
+  if (import->strategy.tp > 1 && !is_plain)
     import_infer (import, "sp: it has sequence parallelism wherever it has tensor parallelism");
-  else if (import_has_strategy (import, "tp_overlap"))
+  else if (import_has_strategy (import, "tp_overlap") && import->strategy.tp == 1)
     import_set_strategy (import, "tp_overlap", "0", "enable_async_tensor_parallel");
   if (import->strategy.tp_overlap)
     import_set_strategy (import, "tp_overlap_kind", "ring", "enable_async_tensor_parallel");
@@ -117,6 +119,8 @@ set_context (LaunchJob *job)
 {
   const char *method = torchtitan_text (job, "context_parallel_rotate_method");
   bool is_ring = method && strcmp (method, "alltoall") == 0;
+  if (job->import->strategy.cp > 1 && option_is_none (job, "parallelism.context_parallel_load_balancer"))
+    import_set_strategy (job->import, "cp_balance", "0", "context_parallel_load_balancer");
   if (job->import->strategy.cp > 1)
     import_set_strategy (job->import, "cp_kind", is_ring ? "ring" : "all-gather",
                          "context_parallel_rotate_method");
@@ -284,10 +288,44 @@ set_pipeline (LaunchJob *job)
 
 /* --- the batch ------------------------------------------------------------------------------------- */
 
+#define TOKENS "training.num_tokens_per_microbatch_per_dp_rank"
+
+bool
+torchtitan_counts_tokens (const LaunchJob *job)
+{
+  return launch_words_find (job->words, TOKENS)
+      || launch_words_find (job->words, "training.max_context_length");
+}
+
+/* Sequences of so many tokens, 16,384 of 2,048 by itself; 0: it is open. */
+static guint64
+sequences_of (const LaunchJob *job, const char *option, guint64 otherwise)
+{
+  guint64 tokens = option_number (job, option),
+          seq = import_has_model (job->import, "seq") ? job->import->model.seq : 2048;
+  if (tokens == 0 && launch_words_find (job->words, option) && option_number (job, option) == 0)
+    return 0;
+  tokens = tokens ? tokens : otherwise;
+  if (tokens % seq != 0)
+    import_unknown (job->import,
+                    "%s: %" G_GUINT64_FORMAT " tokens are no multiple of a sequence of %" G_GUINT64_FORMAT,
+                    option, tokens, seq);
+  return tokens > 0 ? MAX (1, tokens / seq) : 0;
+}
+
+/* Micro-batches of a pipeline in which tokens are counted. */
+static guint64
+n_micro_batches (const LaunchJob *job)
+{
+  return job->import->strategy.pp > 1 ? number_of (job, "num_pp_microbatches", 1) : 1;
+}
+
 static guint64
 local_batch (const LaunchJob *job)
 {
   guint64 batch = option_number (job, "training.local_batch_size");
+  if (torchtitan_counts_tokens (job))
+    return sequences_of (job, TOKENS, 16384) * n_micro_batches (job);
   return batch ? batch : option_number (job, "training.batch_size");
 }
 
@@ -296,7 +334,7 @@ has_open_batch (const LaunchJob *job)
 {
   return local_batch (job) == 0
       && (launch_words_find (job->words, "training.local_batch_size")
-          || launch_words_find (job->words, "training.batch_size"));
+          || launch_words_find (job->words, TOKENS) || launch_words_find (job->words, "training.batch_size"));
 }
 
 /* With a pipeline the local batch passes it in one step: in micro-batches of a size, or, until April 2025, in
@@ -308,8 +346,8 @@ micro_batch (LaunchJob *job, guint64 local)
   const LsStrategy *s = &import->strategy;
   guint64 n = number_of (job, "pipeline_parallel_microbatches", 0),
           size = number_of (job, "pipeline_parallel_microbatch_size", 0);
-  if (s->pp == 1)
-    return local;
+  if (s->pp == 1 || torchtitan_counts_tokens (job))
+    return local / n_micro_batches (job);
   bool is_counted = n > 0 || (size == 0 && is_early (job));
   n = n ? n : (guint64) s->pp * s->vpp;
   if (is_counted && local % n != 0)
@@ -360,6 +398,10 @@ set_batch (LaunchJob *job)
     local = 8;
     import_infer (job->import, "a local batch of 8: the default");
   }
+  guint64 all
+      = torchtitan_counts_tokens (job) ? sequences_of (job, "training.num_tokens_per_train_step", 0) : 0;
+  if (all > 0)
+    import_set_strategy_number (job->import, "global_batch", all);
   import_set_strategy_number (job->import, "micro_batch", micro_batch (job, local));
   set_global_batch (job, local);
 }

@@ -1,0 +1,342 @@
+#include "data/text/python_config.h"
+
+#include <lockstep/error.h>
+#include <string.h>
+
+#include "data/text/json_scan.h"
+#include "data/text/python_parts.h"
+
+void
+python_fail (LsPython *p, guint line, const char *why)
+{
+  if (p->why)
+    return;
+  p->why = g_strdup (why);
+  p->where = line;
+}
+
+bool
+python_enter (LsPython *p, guint line)
+{
+  if (++p->depth > LS_JSON_MAX_DEPTH)
+    python_fail (p, line, "it is nested too deep, or calls itself");
+  return !p->why;
+}
+
+/* --- tokens ---------------------------------------------------------------------------------------- */
+
+/* Of a text that begins at `at`; 0: it does not end. */
+static gsize
+text_length (const char *at, const char *end)
+{
+  const char *p = at + python_text_prefix (at);
+  char quote = *p;
+  bool is_long = p + 2 < end && p[1] == quote && p[2] == quote;
+  for (p += is_long ? 3 : 1; p < end; p++) {
+    if (*p == '\\')
+      p++;
+    else if (!is_long && *p == '\n')
+      return 0;
+    else if (*p == quote && (!is_long || (p + 2 < end && p[1] == quote && p[2] == quote)))
+      return (gsize) (p + (is_long ? 3 : 1) - at);
+  }
+  return 0;
+}
+
+static gsize
+mark_length (const char *at)
+{
+  static const char *const marks[] = { "**=", "//=", "<<=", ">>=", "->", ":=", "+=", "-=", "*=", "/=", "%=",
+                                       "|=",  "&=",  "^=",  "==",  "!=", "<=", ">=", "**", "//", "<<", ">>" };
+  for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
+    if (g_str_has_prefix (at, marks[i]))
+      return strlen (marks[i]);
+  return 1;
+}
+
+static PythonToken
+next_token (const char *at, const char *end, guint line)
+{
+  PythonToken t = { PYTHON_MARK, at, 1, line };
+  if (*at == '"' || *at == '\'' || python_text_prefix (at) > 0) {
+    t.kind = PYTHON_TEXT;
+    t.n = text_length (at, end);
+  } else if (g_ascii_isdigit (*at) || (*at == '.' && g_ascii_isdigit (at[1]))) {
+    t.kind = PYTHON_NUMBER;
+    t.n = strspn (at, G_CSET_DIGITS G_CSET_A_2_Z G_CSET_a_2_z "_.");
+    if ((at[t.n] == '-' || at[t.n] == '+') && (at[t.n - 1] == 'e' || at[t.n - 1] == 'E') && at[1] != 'x')
+      t.n += 1 + strspn (at + t.n + 1, G_CSET_DIGITS "_");
+  } else if (g_ascii_isalpha (*at) || *at == '_' || (*at & 0x80)) {
+    t.kind = PYTHON_NAME;
+    while (at + t.n < end && (g_ascii_isalnum (at[t.n]) || at[t.n] == '_' || (at[t.n] & 0x80)))
+      t.n++;
+  } else
+    t.n = mark_length (at);
+  return t;
+}
+
+static guint
+n_newlines (const char *at, gsize n)
+{
+  guint lines = 0;
+  for (gsize i = 0; i < n; i++)
+    lines += at[i] == '\n';
+  return lines;
+}
+
+static void
+end_line (LsPython *p, PythonLine *line, guint number)
+{
+  if (p->tokens->len == line->first)
+    return;
+  const PythonToken end = { PYTHON_END, "", 0, number };
+  line->n = p->tokens->len - line->first;
+  g_array_append_val (p->tokens, end);
+  g_array_append_val (p->lines, *line);
+}
+
+/* False: fail() was called. */
+static bool
+scan (LsPython *p, const char *text, gsize n)
+{
+  const char *end = text + n;
+  guint number = 1, depth = 0;
+  PythonLine line = { 0 };
+  for (const char *at = text; at < end;) {
+    if (*at == '\n' && depth == 0) {
+      end_line (p, &line, number);
+      line = (PythonLine) { .first = p->tokens->len, .indent = (guint) strspn (at + 1, " \t") };
+    }
+    number += *at == '\n';
+    if (*at == '#')
+      at += strcspn (at, "\n");
+    else if (strchr (" \t\r\n\f\\", *at))
+      at++;
+    else {
+      PythonToken t = next_token (at, end, number);
+      if (t.n == 0)
+        return python_fail (p, number, "this text does not end"), false;
+      depth += t.kind == PYTHON_MARK && strchr ("([{", *at) != NULL;
+      depth -= t.kind == PYTHON_MARK && strchr (")]}", *at) != NULL && depth > 0;
+      g_array_append_val (p->tokens, t);
+      number += n_newlines (at, t.n);
+      at += t.n;
+    }
+  }
+  end_line (p, &line, number);
+  return depth == 0 || (python_fail (p, number, "a bracket does not end"), false);
+}
+
+/* --- statements ------------------------------------------------------------------------------------ */
+
+static const PythonLine *
+line_at (const LsPython *p, guint i)
+{
+  return &g_array_index (p->lines, PythonLine, i);
+}
+
+static bool
+starts (const LsPython *p, const PythonLine *line, const char *const *words)
+{
+  const PythonToken *t = &g_array_index (p->tokens, PythonToken, line->first);
+  g_autofree char *word = g_strndup (t->at, t->n);
+  return t->kind == PYTHON_NAME && g_strv_contains (words, word);
+}
+
+/* c.training.steps; names: char *. False: it is no such thing. */
+static bool
+read_target (PythonPlace *x, GPtrArray *names)
+{
+  do {
+    if (python_token (x)->kind != PYTHON_NAME)
+      return false;
+    g_ptr_array_add (names, g_strndup (python_token (x)->at, python_token (x)->n));
+    x->at++;
+  } while (python_take (x, "."));
+  if (python_take (x, ":"))
+    python_pass_to (x, "=");
+  return python_take (x, "=");
+}
+
+static void
+set_target (PythonPlace *x, const GPtrArray *names, cJSON *item)
+{
+  GHashTable *all = x->names ? x->names : x->python->values;
+  cJSON *object = names->len > 1 ? g_hash_table_lookup (all, names->pdata[0]) : NULL;
+  if (names->len == 1) {
+    g_hash_table_insert (all, g_strdup (names->pdata[0]), item);
+    return;
+  }
+  for (guint i = 1; i + 1 < names->len && cJSON_IsObject (object); i++) {
+    cJSON *part = cJSON_GetObjectItemCaseSensitive (object, names->pdata[i]);
+    if (!cJSON_IsObject (part))
+      python_set_member (object, names->pdata[i], part = cJSON_CreateObject ());
+    object = part;
+  }
+  if (cJSON_IsObject (object))
+    python_set_member (object, names->pdata[names->len - 1], item);
+  else {
+    x->python->n_passed++;
+    cJSON_Delete (item);
+  }
+}
+
+static void
+assign (LsPython *p, const PythonLine *line, GHashTable *names)
+{
+  PythonPlace x = { .python = p, .names = names, .at = line->first };
+  g_autoptr (GPtrArray) target = g_ptr_array_new_with_free_func (g_free);
+  if (!read_target (&x, target)) {
+    p->n_passed++;
+    return;
+  }
+  guint first = x.at;
+  cJSON *item = python_expression (&x);
+  if (python_token (&x)->kind != PYTHON_END && !p->why) /* a, b = c, d = ... */
+    item = python_hole (&x, item, first);
+  set_target (&x, target, item);
+}
+
+static const char *const idle[]
+    = { "assert", "import", "from", "pass", "def", "class", "global", "raise", "async", NULL };
+static const char *const blocks[]
+    = { "if", "elif", "else", "for", "while", "with", "try", "except", "finally", "match", "del", NULL };
+
+/* NULL: it did not return. */
+static cJSON *
+statement (LsPython *p, const PythonLine *line, GHashTable *names)
+{
+  static const char *const returns[] = { "return", NULL };
+  if (starts (p, line, returns)) {
+    PythonPlace x = { .python = p, .names = names, .at = line->first + 1 };
+    return python_token (&x)->kind == PYTHON_END ? NULL : python_expression (&x);
+  }
+  PythonTokenKind kind = g_array_index (p->tokens, PythonToken, line->first).kind;
+  if (starts (p, line, blocks))
+    p->n_passed++;
+  else if (kind != PYTHON_TEXT && !starts (p, line, idle))
+    assign (p, line, names);
+  return NULL;
+}
+
+/* --- functions ------------------------------------------------------------------------------------- */
+
+/* Its name, newly allocated, if it can be called without an argument; NULL: it is none, or cannot. */
+static char *
+function_of (LsPython *p, const PythonLine *line)
+{
+  static const char *const defines[] = { "def", NULL };
+  const PythonToken *t = &g_array_index (p->tokens, PythonToken, line->first);
+  if (line->indent > 0 || line->n < 5 || !starts (p, line, defines) || t[1].kind != PYTHON_NAME
+      || !python_is (&t[2], "("))
+    return NULL;
+  return python_is (&t[3], ")") ? g_strndup (t[1].at, t[1].n) : NULL;
+}
+
+static cJSON *
+run_body (LsPython *p, guint first)
+{
+  g_autoptr (GHashTable) names
+      = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) cJSON_Delete);
+  guint indent = first < p->lines->len ? line_at (p, first)->indent : 0;
+  cJSON *result = NULL;
+  for (guint i = first; i < p->lines->len && !result && !p->why && indent > 0; i++) {
+    const PythonLine *line = line_at (p, i);
+    if (line->indent < indent)
+      break;
+    if (line->indent == indent)
+      result = statement (p, line, names);
+  }
+  return result;
+}
+
+cJSON *
+python_call (LsPython *p, const char *name, guint line)
+{
+  cJSON *result = NULL;
+  python_enter (p, line);
+  for (guint i = 0; i < p->lines->len && !result && !p->why; i++) {
+    g_autofree char *function = function_of (p, line_at (p, i));
+    if (g_strcmp0 (function, name) == 0)
+      result = run_body (p, i + 1);
+  }
+  p->depth--;
+  return result;
+}
+
+static void
+refuse (const LsPython *p, const char *path, LsDiagList *diags)
+{
+  ls_diag_add (diags, LS_ERROR_INPUT, path, p->where, 0, NULL, NULL, NULL, "%s", p->why);
+}
+
+LsPython *
+ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
+{
+  LsPython *p = g_new0 (LsPython, 1);
+  p->path = g_strdup (name);
+  p->tokens = g_array_new (FALSE, FALSE, sizeof (PythonToken));
+  p->lines = g_array_new (FALSE, FALSE, sizeof (PythonLine));
+  p->functions = g_ptr_array_new_with_free_func (g_free);
+  p->values = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) cJSON_Delete);
+  if (!scan (p, text, n)) {
+    refuse (p, name, diags);
+    ls_python_free (p);
+    return NULL;
+  }
+  for (guint i = 0; i < p->lines->len; i++) {
+    char *function = function_of (p, line_at (p, i));
+    if (function)
+      g_ptr_array_add (p->functions, function);
+  }
+  return p;
+}
+
+void
+ls_python_free (LsPython *p)
+{
+  if (!p)
+    return;
+  g_array_unref (p->tokens);
+  g_array_unref (p->lines);
+  g_ptr_array_unref (p->functions);
+  g_hash_table_unref (p->values);
+  g_free (p->path);
+  g_free (p->why);
+  g_free (p);
+}
+
+const GPtrArray *
+ls_python_functions (const LsPython *p)
+{
+  return p->functions;
+}
+
+/* What the file sets, before any function is called. */
+static void
+set_values (LsPython *p)
+{
+  for (guint i = 0; i < p->lines->len && !p->why; i++)
+    if (line_at (p, i)->indent == 0)
+      cJSON_Delete (statement (p, line_at (p, i), NULL));
+}
+
+cJSON *
+ls_python_value (LsPython *p, const char *function, guint *ret_n_passed, LsDiagList *diags)
+{
+  p->n_items = p->depth = 0;
+  g_hash_table_remove_all (p->values);
+  set_values (p);
+  p->n_passed = 0;
+  cJSON *result = python_call (p, function, 0);
+  *ret_n_passed = p->n_passed;
+  if (!result && !p->why)
+    ls_diag_add (diags, LS_ERROR_INPUT, p->path, 0, 0, NULL, NULL, NULL, "its function %s returns nothing",
+                 function);
+  if (!p->why)
+    return result;
+  refuse (p, p->path, diags);
+  g_clear_pointer (&p->why, g_free);
+  cJSON_Delete (result);
+  return NULL;
+}

@@ -1,0 +1,41 @@
+/* data/text/python_config.h — what a function of Python returns, where it only calls and assigns.
+ *
+ * Some programs are configured in Python: "def big (): c = small (); c.training.steps = 2 * 8; return c" and
+ * "return Config (training=Training (steps=16))". That much is evaluated; nothing is run.
+ *
+ *     Config (steps=16)      an object of the arguments by name; "()" is what is called, "0", "1" are
+ *                            arguments without a name. replace (x, a=1) is x with another a
+ *     [1, 2], (1, 2)         arrays; {"a": 1} an object; numbers, texts, True, False and None are themselves
+ *     2 * 8, "a" "b"         + - * / // % of numbers, + of texts
+ *     c.training.steps = 16  a member is set, and made where there was none
+ *     big ()                 what that function of the file returns, if nothing is handed over
+ *     x, x.y                 what it was set to in the function or in the file, else its name as a text
+ *
+ * What takes more (conditions, comparisons, indices, lambdas, comprehensions) is a text that is one hole, as
+ * of data/shell/shell.h, with its first words. Statements that are not followed (if, for, with, calls for
+ * what they do) are counted. */
+#ifndef LS_DATA_TEXT_PYTHON_CONFIG_H
+#define LS_DATA_TEXT_PYTHON_CONFIG_H
+
+#include <cjson/cJSON.h>
+#include <glib.h>
+
+#include "base/diag.h"
+
+typedef struct LsPython LsPython;
+
+/* n bytes; name stands for the path in diagnostics. NULL and a diagnostic (LS_ERROR_INPUT) for a text or a
+ * bracket that does not end. text outlives it. */
+LsPython *ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags);
+void ls_python_free (LsPython *python); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPython, ls_python_free)
+
+/* Functions of the file that can be called without an argument, in its order; char *, owned by it. */
+const GPtrArray *ls_python_functions (const LsPython *python);
+
+/* What one of them returns; the caller frees it with cJSON_Delete(). *ret_n_passed: statements that were not
+ * followed. NULL and a diagnostic (LS_ERROR_INPUT) if it returns nothing, is malformed, calls itself, or
+ * makes too much. */
+cJSON *ls_python_value (LsPython *python, const char *function, guint *ret_n_passed, LsDiagList *diags);
+
+#endif
