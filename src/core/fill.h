@@ -34,6 +34,11 @@
  * load is known as a sum. So a trunk with thousands of activities costs nothing until it
  * fills. Then each change below its level costs a pass over them.
  *
+ * Where that has lasted for as many changes as there are activities, the resource becomes
+ * slack: it counts each at more than its level, by half of what is left, and until one rises
+ * beyond what it is counted at, the resource is not looked at. In a fabric with narrow trunks
+ * these are the NICs: half of what a change would pass through.
+ *
  * Reference. J. Ros, W. K. Tsai, "A theory of convergence order of maxmin rate
  * allocation and an optimal protocol", INFOCOM 2001, for the order among bottlenecks. */
 #ifndef LS_CORE_FILL_H

@@ -19,6 +19,7 @@ struct LsFlowNet {
 };
 
 #define NO_LOCAL UINT32_MAX
+#define AHEAD    4 /* activities that the prefetch is ahead */
 
 static void solve_event (LsEvent *event, void *context);
 
@@ -80,6 +81,8 @@ ls_flow_add (LsFlowNet *net, LsFlow *f)
 {
   g_assert (!f->is_active && f->remaining > 0 && f->cap > 0 && isfinite (f->cap));
   f->is_active = true;
+  f->is_late = false;
+  f->net = net;
   f->rate = 0;
   f->moved = 0;
   f->updated_at = net->engine->now;
@@ -140,6 +143,20 @@ finish_time (const LsFlow *f, LsTime now)
 }
 
 static void
+queue_end (LsFlowNet *net, LsFlow *f, LsTime end)
+{
+  f->is_late = false;
+  ls_engine_at (net->engine, &f->done, end, LS_PHASE_COMPLETE);
+}
+
+/* Whether finish_time() is surely not before then: 1e-14 is more than it is rounded by. */
+static inline bool
+lasts_until (const LsFlow *f, LsTime now, LsTime then)
+{
+  return f->remaining * (double) LS_S >= f->rate * (double) (then - now) * (1 + 1e-14);
+}
+
+static inline void
 set_rate (LsFlowNet *net, LsFlow *f, double rate)
 {
   if (rate == f->rate)
@@ -154,7 +171,28 @@ set_rate (LsFlowNet *net, LsFlow *f, double rate)
   }
   f->updated_at = now;
   f->rate = rate;
-  ls_engine_at (net->engine, &f->done, finish_time (f, now), LS_PHASE_COMPLETE);
+  if (!is_first && net->fill && lasts_until (f, now, f->done.at))
+    f->is_late = true;
+  else
+    queue_end (net, f, finish_time (f, now));
+}
+
+static void
+done_event (LsEvent *event, void *context)
+{
+  LsFlow *f = (LsFlow *) ((char *) event - offsetof (LsFlow, done));
+  LsTime end = f->is_late ? finish_time (f, f->updated_at) : event->at;
+  if (end > event->at)
+    queue_end (f->net, f, end);
+  else
+    f->over (event, context);
+}
+
+void
+ls_flow_init (LsFlow *f, LsEventFn over)
+{
+  ls_event_init (&f->done, done_event);
+  f->over = over;
 }
 
 /* The resources that are used, numbered as they are met, so that idle ones cost nothing. */
@@ -211,8 +249,12 @@ solve_event (LsEvent *event, void *context)
   LsFlow **changed;
   uint32_t n;
   net->n_solves += ls_fill_settle (net->fill, &changed, &n);
-  for (uint32_t i = 0; i < n; i++)
+  for (uint32_t i = 0; i < n; i++) {
+    const LsFlow *ahead = changed[MIN (i + AHEAD, n - 1)];
+    __builtin_prefetch (&ahead->level, 1);
+    __builtin_prefetch (&ahead->done, 1);
     set_rate (net, changed[i], ls_fill_rate (net->fill, changed[i]));
+  }
 }
 
 void

@@ -4,12 +4,13 @@
  * common rate, and uses: on resource l, coef/LS_COEF_ONE flows cross. Rates are
  * max-min fair (core/maxmin.h). When the set of activities or a cap changes, what
  * changed is marked; once per instant, after everything that ends or starts at it,
- * ls_flow_net_solve() gives every concerned activity its new rate and moves its
- * completion event. Remaining work is updated only when a rate changes by value.
+ * every concerned activity gets its new rate. Remaining work is updated only when a rate
+ * changes by value. The completion event then moves if it has to come earlier; if it comes
+ * too early, it is put off when it fires.
  *
  * Only the rates that change are found again (core/fill.h). The reference solver
- * takes all activities and all that they use every time; both give the same rates, to
- * the bit.
+ * takes all activities and all that they use every time, and moves every event; both give
+ * the same rates, to the bit, and the same times.
  *
  * An activity that runs from start to end at `nominal_rate` takes exactly
  * `nominal` picoseconds, so contention-free durations are not rounded twice. */
@@ -22,6 +23,7 @@
 #include "core/maxmin.h"
 
 typedef struct LsFlow LsFlow;
+typedef struct LsFlowNet LsFlowNet;
 
 typedef struct {
   uint64_t coef;
@@ -29,31 +31,39 @@ typedef struct {
   uint32_t slot; /* private: among the users of the resource */
 } LsFlowUse;
 
+/* In the order in which it is read. */
 struct LsFlow {
-  LsEvent done;     /* fires at completion, phase COMPLETE; its owner's callback
-                        must call ls_flow_remove() first                     */
-  double remaining; /* bytes per flow, as of updated_at                     */
-  double cap;       /* bytes/s                                              */
-  double rate;      /* bytes/s; 0 before the first solve                    */
-  double moved;     /* bytes per flow until updated_at, whatever was asked  */
-  LsTime updated_at;
-  LsTime nominal; /* duration at nominal_rate; 0: not given               */
-  double nominal_rate;
-  LsFlowUse *uses; /* the owner's memory                                   */
-  uint32_t n_uses;
-  uint32_t index; /* in the net's list of active flows                    */
-  bool is_active;
   /* private to fill.c */
-  bool is_changed, is_rising;
   int64_t level, cap_level;
-};
+  int64_t reserved;    /* up to this level only the watched uses matter          */
+  uint64_t watched;    /* bits of the first uses                                 */
+  uint64_t changed_in; /* the settling that changed the level                    */
+  bool is_stale;
+  /* private to flow.c */
+  bool is_late; /* ends later than `done` fires, if rates stay as they are */
 
-typedef struct LsFlowNet LsFlowNet;
+  bool is_active;
+  uint32_t n_uses;
+  LsFlowUse *uses;  /* the owner's memory                                     */
+  double rate;      /* bytes/s; 0 before the first solve                      */
+  double remaining; /* bytes per flow, as of updated_at                       */
+  double moved;     /* bytes per flow until updated_at, whatever was asked    */
+  LsTime updated_at;
+  LsTime nominal; /* duration at nominal_rate; 0: not given                 */
+  LsEvent done;   /* phase COMPLETE                                         */
+  double cap;     /* bytes/s                                                */
+  double nominal_rate;
+  LsEventFn over; /* its owner's, with `done`: must call ls_flow_remove() first */
+  LsFlowNet *net;
+  uint32_t index; /* in the net's list of active flows                      */
+};
 
 /* capacity: [n], bytes/s, copied. is_reference: solve everything every time. */
 LsFlowNet *ls_flow_net_new (LsEngine *engine, uint32_t n, const double *capacity, bool is_reference);
 void ls_flow_net_free (LsFlowNet *net); /* NULL allowed */
 
+/* Once, before all else: what completion calls. */
+void ls_flow_init (LsFlow *f, LsEventFn over);
 /* Begin: `remaining`, `cap`, `uses[].resource/coef`, `n_uses` and perhaps
  * `nominal` are set, remaining > 0, cap > 0 and finite. */
 void ls_flow_add (LsFlowNet *net, LsFlow *f);

@@ -49,6 +49,12 @@ ls_load_of_capacity (double capacity, double quantum)
   return (LsLoad) ceil (capacity / quantum) * (LsLoad) LS_COEF_ONE;
 }
 
+static inline LsLoad
+ls_load_of_level (int64_t level, uint64_t coef)
+{
+  return (LsLoad) level * (int64_t) coef;
+}
+
 /* The level at which `left` is used up by coefficients that sum to `rising` > 0. */
 static inline int64_t
 ls_level_of_fill (LsLoad left, uint64_t rising)

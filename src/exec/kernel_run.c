@@ -249,7 +249,7 @@ kernel_done (LsEvent *event, void *context)
 void
 kernel_init (Run *x, Rank *r)
 {
-  ls_event_init (&r->kernel.done, kernel_done);
+  ls_flow_init (&r->kernel, kernel_done);
   r->kernel.uses = &r->kernel_use;
   LsLoad load = { ls_cluster_hbm_resource (x->cluster, x->plan->gpu_of_rank[r->id]), LS_COEF_ONE };
   fold_uses (x->fold, &load, 1, x->fold->n_of_rank[r->id], &r->kernel_use);

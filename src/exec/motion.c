@@ -100,7 +100,7 @@ motion_init (Motion *m, void (*finished) (void *, Motion *, LsTime),
              void (*moving) (void *, const Motion *, int))
 {
   ls_event_init (&m->start, latency_over);
-  ls_event_init (&m->flow.done, flow_over);
+  ls_flow_init (&m->flow, flow_over);
   m->finished = finished;
   m->moving = moving;
 }

@@ -140,7 +140,7 @@ traffic_init (Run *x)
   for (uint32_t i = 0; i < x->n_traffic; i++) {
     XTraffic *t = &x->traffic[i];
     ls_event_init (&t->begin, begin_fired);
-    ls_event_init (&t->flow.done, flow_over);
+    ls_flow_init (&t->flow, flow_over);
     t->uses = ls_arena_new_array (x->arena, LsFlowUse, t->phase->n_loads);
     t->n_uses = fold_uses (x->fold, t->phase->loads, t->phase->n_loads, 1, t->uses);
     ls_engine_at (&x->engine, &t->begin, t->of->start, LS_PHASE_COMPLETE);

@@ -10,7 +10,7 @@
 #define PATH     2
 
 typedef struct {
-  LsFlow flow; /* first: events lead back here */
+  LsFlow flow;
   LsFlowUse uses[PATH];
 } Transfer;
 
@@ -34,7 +34,7 @@ static void
 transfer_over (LsEvent *event, void *context)
 {
   World *w = context;
-  Transfer *t = (Transfer *) event;
+  Transfer *t = (Transfer *) ((char *) event - G_STRUCT_OFFSET (Transfer, flow.done));
   ls_flow_remove (w->net, &t->flow);
   transfer_begin (w, t);
   if (--w->left == 0)
@@ -58,7 +58,7 @@ transfers_per_s (uint32_t n, uint64_t n_transfers, bool is_reference)
       t->uses[k] = (LsFlowUse) { .resource = i / PER_HOST * LINKS + (i + k) % LINKS, .coef = LS_COEF_ONE };
     t->flow.uses = t->uses;
     t->flow.n_uses = PATH;
-    ls_event_init (&t->flow.done, transfer_over);
+    ls_flow_init (&t->flow, transfer_over);
     transfer_begin (&w, t);
   }
   double start = ls_bench_cpu_s ();

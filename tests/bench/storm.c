@@ -121,7 +121,7 @@ storm_free (Storm *s)
 /* --- a run ---------------------------------------------------------------- */
 
 typedef struct {
-  LsFlow flow; /* first: its event leads back here */
+  LsFlow flow;
   LsEvent begin;
   LsFlowUse uses[STORM_MAX_HOPS];
   uint32_t index;
@@ -158,7 +158,7 @@ static void
 transfer_over (LsEvent *event, void *context)
 {
   World *w = context;
-  Transfer *t = (Transfer *) event;
+  Transfer *t = (Transfer *) ((char *) event - G_STRUCT_OFFSET (Transfer, flow.done));
   const StormSpec *spec = &w->storm->spec;
   ls_flow_remove (w->net, &t->flow);
   w->storm->flows[t->index].end = event->at;
@@ -182,7 +182,7 @@ storm_run (Storm *storm, bool is_reference)
     Transfer *t = &w.transfers[i];
     t->index = i;
     t->flow.uses = t->uses;
-    ls_event_init (&t->flow.done, transfer_over);
+    ls_flow_init (&t->flow, transfer_over);
     ls_event_init (&t->begin, transfer_begins);
     ls_engine_at (&w.engine, &t->begin, spec->n_at_once ? 0 : storm->flows[i].start, LS_PHASE_DISPATCH);
   }

@@ -389,7 +389,7 @@ slot_init (Messages *m, size_t i)
   Side *d = &m->sides[i];
   m->slots[i].seat = (uint32_t) (i / m->slots_per_seat);
   m->slots[i].to = NO_PLACE;
-  ls_event_init (&d->flow.done, flow_over);
+  ls_flow_init (&d->flow, flow_over);
   d->lease.flow = &d->flow;
   d->owner = m;
 }

@@ -6,7 +6,7 @@
 #include "core/flow.h"
 
 typedef struct {
-  LsFlow flow; /* first: events lead back here */
+  LsFlow flow;
   LsEvent begin;
   LsFlowUse uses[4];
   LsTime ended;
@@ -53,7 +53,7 @@ static void
 job_init (World *w, Job *j, LsTime at, double bytes, double cap, uint32_t n, const uint32_t *resources)
 {
   *j = (Job) { .ended = -1 };
-  ls_event_init (&j->flow.done, job_over);
+  ls_flow_init (&j->flow, job_over);
   ls_event_init (&j->begin, job_begins);
   j->flow.remaining = bytes;
   j->flow.cap = cap;
@@ -130,8 +130,8 @@ resources_that_cannot_fill_do_not_couple (void)
   world_run (&w);
 }
 
-#define N_JOBS  120
-#define N_LINKS 9
+#define N_JOBS  400
+#define N_LINKS 30
 
 static void
 run_storm (guint32 seed, bool is_reference, LsTime *ended)
@@ -141,12 +141,14 @@ run_storm (guint32 seed, bool is_reference, LsTime *ended)
   double capacity[N_LINKS];
   Job *jobs = g_new0 (Job, N_JOBS);
   for (int l = 0; l < N_LINKS; l++)
-    capacity[l] = 1e9 * g_rand_int_range (rand, 1, 30);
+    capacity[l]
+        = seed % 2 ? 1e9 * g_rand_int_range (rand, 1, 30) : 30e9 * g_rand_double_range (rand, 0.03, 1);
   world_init (&w, N_LINKS, capacity, is_reference);
   for (int i = 0; i < N_JOBS; i++) {
-    uint32_t path[3] = { (uint32_t) g_rand_int_range (rand, 0, 3), (uint32_t) g_rand_int_range (rand, 3, 6),
-                         (uint32_t) g_rand_int_range (rand, 6, 9) };
-    uint32_t n = (uint32_t) g_rand_int_range (rand, 1, 4);
+    uint32_t path[4]
+        = { (uint32_t) g_rand_int_range (rand, 0, 3), (uint32_t) g_rand_int_range (rand, 3, 6),
+            (uint32_t) g_rand_int_range (rand, 6, 9), (uint32_t) g_rand_int_range (rand, 9, N_LINKS) };
+    uint32_t n = (uint32_t) g_rand_int_range (rand, 1, 5);
     double cap = 1e9 * g_rand_int_range (rand, 1, 12);
     job_init (&w, &jobs[i], g_rand_int_range (rand, 0, 40) * LS_US, 1e3 * g_rand_int_range (rand, 1, 90), cap,
               n, path);

@@ -207,12 +207,13 @@ equal_activities_fold_to_the_bit (void)
 }
 
 /* Pins: levels that are kept while activities come, go and change their caps are those
- * of a solve from nothing, to the bit, after every change and for any order; only what
- * changed is told; two worked examples. */
+ * of a solve from nothing, to the bit, after every change and for any order, with few and
+ * with many uses, on resources of which all, some or none have room; only what changed is
+ * told; two worked examples. */
 
-#define MAX_RES   24
+#define MAX_RES   96
 #define MAX_FLOWS 60
-#define MAX_USES  6
+#define MAX_USES  90
 
 typedef struct {
   LsFlow flow;
@@ -223,7 +224,7 @@ typedef struct {
 typedef struct {
   GRand *rand;
   bool is_even;
-  uint32_t n_res, n_flows;
+  uint32_t n_res, n_flows, max_uses;
   double capacity[MAX_RES];
   Activity *all; /* [n_flows] */
   LsFill *fill;
@@ -239,11 +240,13 @@ static void
 world_init (World *w, guint32 seed)
 {
   *w = (World) { .rand = g_rand_new_with_seed (seed), .is_even = seed % 2 };
-  w->n_res = (uint32_t) g_rand_int_range (w->rand, 1, MAX_RES + 1);
+  bool is_wide = seed % 5 == 0;
+  w->n_res = (uint32_t) g_rand_int_range (w->rand, is_wide ? 66 : 1, is_wide ? MAX_RES + 1 : 25);
+  w->max_uses = is_wide ? MAX_USES : 6;
   w->n_flows = (uint32_t) g_rand_int_range (w->rand, 1, MAX_FLOWS + 1);
   w->all = g_new0 (Activity, w->n_flows);
   for (uint32_t i = 0; i < w->n_res; i++)
-    w->capacity[i] = draw_rate (w, 12e9);
+    w->capacity[i] = draw_rate (w, 12e9) * (seed % 3 && i % 3 ? 8 : 1);
   w->fill = ls_fill_new (w->n_res, w->capacity);
 }
 
@@ -264,7 +267,7 @@ draw_cap (World *w)
 static void
 begin (World *w, Activity *a)
 {
-  uint32_t want = (uint32_t) g_rand_int_range (w->rand, 0, MAX_USES + 1);
+  uint32_t want = (uint32_t) g_rand_int_range (w->rand, 0, (gint32) w->max_uses + 1);
   a->flow = (LsFlow) { .cap = draw_cap (w), .uses = a->uses, .is_active = true };
   for (uint32_t l = 0; l < w->n_res && a->flow.n_uses < want; l++)
     if (g_rand_int_range (w->rand, 0, (gint32) (w->n_res - l)) < (gint32) (want - a->flow.n_uses)) {

@@ -130,7 +130,7 @@ lanes_go_by_themselves (void)
 
 /* A flow beside the scripts: it begins, perhaps changes its cap, and ends. */
 typedef struct {
-  LsFlow flow; /* first member */
+  LsFlow flow;
   LsFlowUse uses[3];
   LsEvent begins, changes;
   double new_cap;
@@ -180,7 +180,7 @@ static void
 other_ends (LsEvent *event, void *context)
 {
   World *w = context;
-  Other *o = (Other *) event;
+  Other *o = (Other *) ((char *) event - G_STRUCT_OFFSET (Other, flow.done));
   ls_flow_remove (w->net.flows, &o->flow);
   leases_leave (w->net.leases, &o->flow);
   o->ended = event->at;
@@ -227,7 +227,7 @@ random_other (Other *o, World *w, GRand *rand, const LsCluster *c)
   o->flow.cap = 1e9 * g_rand_int_range (rand, 1, 2500);
   o->flow.remaining = 1e5 * g_rand_int_range (rand, 1, 200);
   o->new_cap = 1e9 * g_rand_int_range (rand, 1, 2500);
-  ls_event_init (&o->flow.done, other_ends);
+  ls_flow_init (&o->flow, other_ends);
   ls_event_init (&o->begins, other_begins);
   ls_event_init (&o->changes, other_changes);
   LsTime at = g_rand_int_range (rand, 0, 300) * LS_US;
@@ -354,7 +354,7 @@ a_message_is_one_event_and_its_bytes_are_counted (void)
   /* A flow that fills a link ends leases; after it they are granted again. */
   Other o = { .uses[0] = { .resource = route.hop[0].trunk, .coef = LS_COEF_ONE } };
   o.flow = (LsFlow) { .remaining = 1000, .cap = 1e12, .uses = o.uses, .n_uses = 1 };
-  ls_event_init (&o.flow.done, other_ends);
+  ls_flow_init (&o.flow, other_ends);
   messages_begin (k.messages, &k, bytes);
   leases_enter (w.net.leases, &o.flow);
   ls_flow_add (w.net.flows, &o.flow);
