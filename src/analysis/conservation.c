@@ -107,7 +107,7 @@ repeated_head_flops (const LsModel *m, const LsStrategy *s, double tokens)
     LsModel own = ls_model_of_kind (m, kind_at (m, i));
     double n_more = s->tp > own.n_kv_heads ? s->tp - own.n_kv_heads : 0;
     if (ls_layer_has_attention (kind_at (m, i)))
-      weights += n_more * ls_model_n_kv_products (&own) * own.head_dim;
+      weights += n_more * ls_model_kv_dim (&own);
   }
   return 6.0 * tokens * weights * m->hidden;
 }

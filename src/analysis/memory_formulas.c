@@ -10,8 +10,8 @@ static bool
 is_gpt (const LsModel *m)
 {
   return !ls_model_has_lists (m) && m->mlp == LS_MLP_GELU && m->ffn == 4 * m->hidden
-      && m->n_kv_heads == m->n_heads && m->n_heads * m->head_dim == m->hidden && m->norm == LS_NORM_LAYERNORM
-      && m->norms == LS_NORMS_PRE && m->dropout && m->n_experts == 0;
+      && m->n_kv_heads == m->n_heads && m->n_heads * m->head_dim == m->hidden && m->v_dim == 0
+      && m->norm == LS_NORM_LAYERNORM && m->norms == LS_NORMS_PRE && m->dropout && m->n_experts == 0;
 }
 
 double

@@ -155,13 +155,14 @@ static uint64_t
 widths (const LsModel *all, uint32_t kind, uint32_t modules)
 {
   LsModel own = ls_model_of_kind (all, kind), *m = &own;
-  uint64_t h = m->hidden, q = (uint64_t) m->n_heads * m->head_dim,
-           kv = (uint64_t) m->n_kv_heads * m->head_dim;
+  uint64_t h = m->hidden, q = (uint64_t) m->n_heads * m->head_dim, k = (uint64_t) m->n_kv_heads * m->head_dim,
+           v = (uint64_t) m->n_kv_heads * ls_model_v_dim (m),
+           context = (uint64_t) m->n_heads * ls_model_v_dim (m);
   uint64_t n = 0;
   n += modules & LS_LORA_Q ? h + q : 0;
-  n += modules & LS_LORA_K ? h + kv : 0;
-  n += modules & LS_LORA_V ? h + kv : 0;
-  n += modules & LS_LORA_O ? q + h : 0;
+  n += modules & LS_LORA_K ? h + k : 0;
+  n += modules & LS_LORA_V ? h + v : 0;
+  n += modules & LS_LORA_O ? context + h : 0;
   for (uint32_t mlp = LS_LORA_GATE; mlp <= LS_LORA_DOWN; mlp <<= 1)
     n += modules & mlp && !(kind & LS_LAYER_EXPERTS) ? h + m->ffn : 0;
   return n;

@@ -50,13 +50,27 @@ ls_model_decoder_seq (const LsModel *m, uint32_t seq)
 uint32_t
 ls_model_v_dim (const LsModel *m)
 {
-  return m->kv_lora > 0 ? m->v_dim : m->head_dim;
+  return m->v_dim > 0 ? m->v_dim : m->head_dim;
+}
+
+/* Half of both together is the width of an attention kernel. */
+const char *
+ls_model_check_values (const LsModel *m)
+{
+  uint32_t windowed = m->window_head_dim > 0 ? m->window_head_dim : m->head_dim;
+  if (m->v_dim == 0)
+    return NULL;
+  if ((m->head_dim + m->v_dim) % 2 != 0 || (windowed + m->v_dim) % 2 != 0)
+    return "expected widths of keys and values whose sum is even";
+  if (m->kv_lora == 0 && (m->encoder_layers > 0 || m->full_k_is_v))
+    return "expected values as wide as keys with an encoder, and where keys are values";
+  return NULL;
 }
 
 uint32_t
-ls_model_n_kv_products (const LsModel *m)
+ls_model_kv_dim (const LsModel *m)
 {
-  return m->full_k_is_v ? 1 : 2;
+  return m->head_dim + (m->full_k_is_v ? 0 : ls_model_v_dim (m));
 }
 
 uint32_t
@@ -74,7 +88,20 @@ query_width (const LsModel *m)
 static uint64_t
 qkv_width (const LsModel *m)
 {
-  return query_width (m) + ls_model_n_kv_products (m) * (uint64_t) m->n_kv_heads * m->head_dim;
+  return query_width (m) + (uint64_t) m->n_kv_heads * ls_model_kv_dim (m);
+}
+
+/* What attention makes of all heads. */
+static uint64_t
+context_width (const LsModel *m)
+{
+  return (uint64_t) m->n_heads * ls_model_v_dim (m);
+}
+
+bool
+ls_model_has_qkv_bias (const LsModel *m)
+{
+  return m->qkv_bias || (m->linear_bias && !m->unbiased_qkv);
 }
 
 bool
@@ -129,7 +156,7 @@ attention_params (const LsModel *m, uint32_t kind)
   if (ls_model_is_compressed (m))
     return ls_compressed_linear_params (m, kind);
   if (m->kv_lora == 0)
-    return h * (qkv_width (m) + (m->attention_gate ? query_width (m) : 0)) + query_width (m) * h;
+    return h * (qkv_width (m) + (m->attention_gate ? 2 : 1) * context_width (m));
   uint64_t q = m->q_lora > 0 ? m->q_lora * (h + query_width (m)) : h * query_width (m);
   uint64_t kv = h * (m->kv_lora + m->rope_dim) + m->kv_lora * a * (m->head_dim - m->rope_dim + m->v_dim);
   uint64_t gate = m->attention_gate ? h * a * m->v_dim : 0;
@@ -180,7 +207,7 @@ static uint64_t
 layer_biases (const LsModel *m, uint32_t kind)
 {
   uint64_t n = 0, fc1 = (ls_mlp_is_gated (m->mlp) ? 2 : 1) * (uint64_t) m->ffn;
-  if ((m->linear_bias || m->qkv_bias) && m->kv_lora == 0 && ls_layer_has_attention (kind))
+  if (ls_model_has_qkv_bias (m) && m->kv_lora == 0 && ls_layer_has_attention (kind))
     n += qkv_width (m);
   if (m->linear_bias)
     n += (ls_layer_has_attention (kind) ? m->hidden : 0)

@@ -64,7 +64,7 @@ typedef struct {
   uint32_t kv_lora;    /* latent of keys and values; 0: no latent attention, and the next three are 0 too */
   uint32_t q_lora;     /* of queries; 0: none             */
   uint32_t rope_dim;   /* of head_dim, what is rotated    */
-  uint32_t v_dim;      /* width of a head of values       */
+  uint32_t v_dim;      /* width of a head of values; 0: head_dim, as without latent attention most have it */
   /* An indexer that chooses which keys a query of latent attention meets (DeepSeek-AI 2025, DeepSeek-V3.2,
    * section 2.1): `window` of them; 0: none, and the next are 0 too. Behind the first so many layers only
    * each so manieth has one, the others meet what it chose (GLM-5.2; Megatron-LM at d98e8a64,
@@ -87,6 +87,7 @@ typedef struct {
   LsAttention attention; /* default of the runs           */
   bool linear_bias;      /* biases on the linear layers   */
   bool qkv_bias;         /* bias on QKV only (Qwen)       */
+  bool unbiased_qkv;     /* with linear_bias, on all but QKV (GPT-Neo) */
   bool qk_norm;          /* RMS norms of Q and K (Qwen3)             */
   LsQkNormOver qk_norm_over;
   LsNormPlaces norms;
@@ -192,6 +193,8 @@ uint32_t ls_model_n_layer_kinds (const LsModel *m);
 bool ls_model_has_experts (const LsModel *m, uint32_t layer);
 uint32_t ls_model_n_moe_layers (const LsModel *m);
 
+/* Whether Q, K and V of plain attention have biases. */
+bool ls_model_has_qkv_bias (const LsModel *m);
 /* Whether the MLP has a gate beside the way up: three matrices. */
 bool ls_mlp_is_gated (LsMlp mlp);
 bool ls_norm_is_layernorm (LsNorm norm);
@@ -222,12 +225,14 @@ double ls_model_attention_width (const LsModel *m, uint32_t kind);
  * keys before it, compressed or not. */
 double ls_model_index_flops (const LsModel *m, uint32_t kind, uint32_t seq);
 
-/* Heads of keys and values that are projected: 2 of each, or 1 where keys are values. */
-uint32_t ls_model_n_kv_products (const LsModel *m);
+/* Width of a pair of a key and a value as they are projected: of the key alone where that is the value. */
+uint32_t ls_model_kv_dim (const LsModel *m);
 /* Outputs of a router. */
 uint32_t ls_model_router_width (const LsModel *m);
 
-/* Width of a head of values: v_dim, or head_dim without latent attention. */
+/* What is wrong with the width of values; NULL: nothing. Static. */
+const char *ls_model_check_values (const LsModel *m);
+/* Width of a head of values: v_dim, or head_dim where that is 0. */
 uint32_t ls_model_v_dim (const LsModel *m);
 
 /* Parameter counts of the whole model, with the given vocabulary. Active are those that one

@@ -19,7 +19,12 @@
  *
  * saved_bytes: Q, K and V are kept by the QKV operator and the context by the
  * projection, so the operators here that selective recomputation covers keep
- * exactly 5 a s^2 b / t (16-bit, dropout): softmax output, mask, dropout output. */
+ * exactly 5 a s^2 b / t (16-bit, dropout): softmax output, mask, dropout output.
+ *
+ * Values may be narrower than keys: of MiMo-V2-Flash 128 and 192 (huggingface/transformers@019770dd,
+ * src/transformers/models/mimo_v2_flash/modeling_mimo_v2_flash.py). With keys n and values v wide a
+ * flash kernel has 2 s^2 (n + v) FLOPs per head, as if both were (n + v) / 2 wide; unfused, the scores
+ * have n and the context v. Lists of kernels (model/recipe.h) have one width for both, that of a key. */
 #include "model/operators_build.h"
 
 /* --- attention of a decoder's tokens to an encoder's on one rank (Raffel et al ------------------- */
@@ -48,7 +53,7 @@ append_keys_and_values (GArray *operators, const LsCut *cut, const LsShard *enco
   LsShard shard = *encoder;
   shard.dtype = cut->shard->dtype;
   ls_cut_init (&theirs, cut->model, &shard);
-  uint64_t h = cut->model->hidden, width = 2 * cut->kv_width;
+  uint64_t h = cut->model->hidden, width = cut->k_width + cut->v_width;
   LsOperator *op = ls_operator_append (operators, "cross-kv", LS_TP_COLUMN);
   ls_operator_linear (op, &theirs, &kv_names, shard.dtype, h, width);
   ls_operator_igrad (op,
@@ -82,8 +87,8 @@ ls_operators_cross_attention (GArray *operators, const LsCut *cut, const LsShard
   op->saved_bytes = 4 * cut->tokens * cut->heads; /* log-sum-exp, fp32 */
 
   op = ls_operator_append (operators, "cross-proj", LS_TP_ROW);
-  ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, cut->q_width, h);
-  ls_operator_weight (op, LS_TENSOR_COLUMNS, h, cut->q_width, 1);
+  ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, cut->context_width, h);
+  ls_operator_weight (op, LS_TENSOR_COLUMNS, h, cut->context_width, 1);
 }
 
 /* --- the attention of a layer on one rank: a/t heads over whole sequences ------------------------ */
@@ -120,10 +125,10 @@ repeats_heads (const LsCut *cut, LsRecipeOperator which)
 }
 
 static LsKernel
-kv_expand (const LsCut *cut, const char *name, LsKernelKind kind)
+kv_expand (const LsCut *cut, const char *name, LsKernelKind kind, uint64_t width)
 {
   double per_element = cut->elt * (1 + (double) cut->kv_heads / (double) cut->heads);
-  return ls_cut_stream (cut, name, kind, cut->tokens, cut->q_width, per_element);
+  return ls_cut_stream (cut, name, kind, cut->tokens, width, per_element);
 }
 
 /* S = Q K^T. ALiBi is broadcast into the output first; baddbmm adds to it. */
@@ -136,7 +141,7 @@ append_scores (GArray *operators, const LsCut *cut)
 
   op->attention_core = true;
   if (repeats_heads (cut, LS_RECIPE_SCORES))
-    ls_operator_fwd (op, kv_expand (cut, "repeat-k", LS_KERNEL_ELEMENTWISE));
+    ls_operator_fwd (op, kv_expand (cut, "repeat-k", LS_KERNEL_ELEMENTWISE, cut->q_width));
   if (has_alibi)
     ls_operator_fwd (op, score_stream (cut, "alibi-broadcast", LS_KERNEL_ELEMENTWISE, cut->elt));
   ls_operator_fwd (op, batched_gemm (cut, "scores-bmm", s, s, d, has_alibi));
@@ -144,7 +149,7 @@ append_scores (GArray *operators, const LsCut *cut)
   ls_operator_igrad (op, batched_gemm (cut, "dq-bmm", s, d, s, false));
   ls_operator_igrad (op, batched_gemm (cut, "dk-bmm", s, d, s, false));
   if (repeats_heads (cut, LS_RECIPE_SCORES))
-    ls_operator_igrad (op, kv_expand (cut, "dk-group-sum", LS_KERNEL_REDUCTION));
+    ls_operator_igrad (op, kv_expand (cut, "dk-group-sum", LS_KERNEL_REDUCTION, cut->q_width));
   ls_operator_as_launched (op, cut, LS_RECIPE_SCORES, cut->tokens, cut->ffn);
 }
 
@@ -182,22 +187,22 @@ append_dropout (GArray *operators, const LsCut *cut)
 static void
 append_context (GArray *operators, const LsCut *cut)
 {
-  uint64_t s = cut->shard->seq, d = cut->model->head_dim;
+  uint64_t s = cut->shard->seq, d = ls_model_v_dim (cut->model);
   LsOperator *op = ls_operator_append (operators, "attention-context", LS_TP_NONE);
 
   op->attention_core = true;
   if (repeats_heads (cut, LS_RECIPE_CONTEXT))
-    ls_operator_fwd (op, kv_expand (cut, "repeat-v", LS_KERNEL_ELEMENTWISE));
+    ls_operator_fwd (op, kv_expand (cut, "repeat-v", LS_KERNEL_ELEMENTWISE, cut->context_width));
   ls_operator_fwd (op, batched_gemm (cut, "context-bmm", s, d, s, false));
   if (!ls_cut_lists (cut, LS_RECIPE_CONTEXT))
     ls_operator_fwd (op,
                      ls_cut_stream (cut, "context-transpose", LS_KERNEL_ELEMENTWISE, cut->tokens,
-                                    cut->q_width, 2 * cut->elt));
+                                    cut->context_width, 2 * cut->elt));
 
   ls_operator_igrad (op, batched_gemm (cut, "dp-bmm", s, s, d, false));
   ls_operator_igrad (op, batched_gemm (cut, "dv-bmm", s, d, s, false));
   if (repeats_heads (cut, LS_RECIPE_CONTEXT))
-    ls_operator_igrad (op, kv_expand (cut, "dv-group-sum", LS_KERNEL_REDUCTION));
+    ls_operator_igrad (op, kv_expand (cut, "dv-group-sum", LS_KERNEL_REDUCTION, cut->context_width));
   if (cut->model->dropout)
     op->saved_bytes = n_scores (cut) * cut->elt;
   ls_operator_as_launched (op, cut, LS_RECIPE_CONTEXT, cut->tokens, cut->ffn);
@@ -258,14 +263,15 @@ static void
 append_pad (GArray *operators, const LsCut *cut)
 {
   LsOperator *op = ls_operator_append (operators, "attention-pad", LS_TP_NONE);
-  ls_operator_fwd (op,
-                   ls_cut_stream (cut, "pad-zero", LS_KERNEL_MEMSET, cut->tokens, cut->q_width, cut->elt));
   ls_operator_fwd (
-      op, ls_cut_stream (cut, "pad", LS_KERNEL_ELEMENTWISE, cut->tokens, cut->q_width, 2 * cut->elt));
+      op, ls_cut_stream (cut, "pad-zero", LS_KERNEL_MEMSET, cut->tokens, cut->context_width, cut->elt));
+  ls_operator_fwd (
+      op, ls_cut_stream (cut, "pad", LS_KERNEL_ELEMENTWISE, cut->tokens, cut->context_width, 2 * cut->elt));
   ls_operator_igrad (
-      op, ls_cut_stream (cut, "pad-grad", LS_KERNEL_ELEMENTWISE, cut->tokens, cut->q_width, 2 * cut->elt));
+      op,
+      ls_cut_stream (cut, "pad-grad", LS_KERNEL_ELEMENTWISE, cut->tokens, cut->context_width, 2 * cut->elt));
   op->saved_bytes
-      = cut->tokens * cut->q_width * cut->elt; /* the context, which attention keeps as it made it */
+      = cut->tokens * cut->context_width * cut->elt; /* the context, which attention keeps as it made it */
 }
 
 /* Not attention_core: it recomputes the scores by itself, and has nothing of
@@ -279,8 +285,8 @@ append_flash (GArray *operators, const LsCut *cut)
   bool is_unpadded = cut->shard->qkv_layout == LS_QKV_UNPADDED;
   if (is_unpadded) {
     append_unpad (operators, cut, "unpad-q", cut->q_width);
-    append_unpad (operators, cut, "unpad-k", cut->kv_width);
-    append_unpad (operators, cut, "unpad-v", cut->kv_width);
+    append_unpad (operators, cut, "unpad-k", cut->k_width);
+    append_unpad (operators, cut, "unpad-v", cut->v_width);
   }
   LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
 
@@ -303,7 +309,7 @@ static void
 append_rope (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t width = cut->q_width + cut->kv_width;
+  uint64_t width = cut->q_width + cut->k_width;
   LsOperator *op = ls_operator_append (operators, "rope", LS_TP_NONE);
 
   if (m->rotary_dim > 0)

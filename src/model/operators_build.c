@@ -18,7 +18,9 @@ ls_cut_init (LsCut *cut, const LsModel *m, const LsShard *s)
   /* More ranks than KV heads: Megatron-LM gives each rank a copy of one. */
   cut->kv_heads = s->tp > m->n_kv_heads ? 1 : divide (m->n_kv_heads, s->tp);
   cut->q_width = cut->heads * m->head_dim;
-  cut->kv_width = cut->kv_heads * m->head_dim;
+  cut->k_width = cut->kv_heads * m->head_dim;
+  cut->v_width = cut->kv_heads * ls_model_v_dim (m);
+  cut->context_width = cut->heads * ls_model_v_dim (m);
   cut->ffn = divide (m->ffn, s->tp);
   cut->vocab = ls_model_padded_vocab (m, s->vocab_multiple, s->tp) / s->tp;
   cut->act = ls_dtype_between (s->dtype);

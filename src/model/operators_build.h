@@ -19,13 +19,15 @@ typedef struct {
   uint64_t local_tokens; /* outside the tensor-parallel regions: / t with SP   */
   uint64_t heads;        /* a / t                                              */
   uint64_t kv_heads;
-  uint64_t q_width; /* heads * head_dim                                   */
-  uint64_t kv_width;
-  uint64_t ffn;   /* f / t                                              */
-  uint64_t vocab; /* padded V / t                                       */
-  uint32_t kind;  /* of the layer: LsLayerTrait                         */
-  LsDtype act;    /* of activations outside GEMMs: bf16 if these are fp8 */
-  uint32_t elt;   /* its bytes per element                              */
+  uint64_t q_width;       /* heads * head_dim                              */
+  uint64_t k_width;       /* of keys                                       */
+  uint64_t v_width;       /* of values, which may be narrower              */
+  uint64_t context_width; /* heads * width of a value                      */
+  uint64_t ffn;           /* f / t                                              */
+  uint64_t vocab;         /* padded V / t                                       */
+  uint32_t kind;          /* of the layer: LsLayerTrait                         */
+  LsDtype act;            /* of activations outside GEMMs: bf16 if these are fp8 */
+  uint32_t elt;           /* its bytes per element                              */
 } LsCut;
 
 /* Asserts what the strategy must have checked: t divides heads, ffn and, with

@@ -155,9 +155,9 @@ ls_context_bytes (const LsModel *m, const LsShard *s)
   ls_cut_init (&cut, m, s);
   return (LsContextBytes) {
     .q = cut.tokens * cut.q_width * cut.elt,
-    .k = cut.tokens * cut.kv_width * cut.elt,
-    .v = cut.tokens * cut.kv_heads * ls_model_v_dim (m) * cut.elt,
-    .context = cut.tokens * cut.heads * ls_model_v_dim (m) * cut.elt,
+    .k = cut.tokens * cut.k_width * cut.elt,
+    .v = cut.tokens * cut.v_width * cut.elt,
+    .context = cut.tokens * cut.context_width * cut.elt,
   };
 }
 
@@ -167,5 +167,5 @@ ls_operator_context_parallel (LsOperator *op, const LsCut *cut)
   op->context_parallel = true;
   op->saved_bytes = 4 * cut->tokens * cut->heads;
   if (cut->shard->cp_kind == LS_CP_ULYSSES)
-    op->saved_bytes += cut->tokens * cut->heads * ls_model_v_dim (cut->model) * cut->elt;
+    op->saved_bytes += cut->tokens * cut->context_width * cut->elt;
 }

@@ -36,9 +36,9 @@ static void
 append_qkv (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t width = cut->q_width + ls_model_n_kv_products (m) * cut->kv_width,
-           gate = m->attention_gate ? cut->q_width : 0;
-  bool has_bias = m->linear_bias || m->qkv_bias;
+  uint64_t values = m->full_k_is_v ? 0 : cut->v_width, width = cut->q_width + cut->k_width + values,
+           gate = m->attention_gate ? cut->context_width : 0;
+  bool has_bias = ls_model_has_qkv_bias (m);
   bool is_unfused = cut->shard->attention == LS_ATTENTION_UNFUSED,
        is_listed = ls_cut_lists (cut, LS_RECIPE_QKV);
   LsOperator *op = ls_operator_append (operators, "qkv", LS_TP_COLUMN);
@@ -55,8 +55,9 @@ append_qkv (GArray *operators, const LsCut *cut)
         op, ls_cut_stream (cut, "qkv-bias", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
   op->saved_bytes += cut->tokens * width * cut->elt; /* Q, K, V for the attention */
   ls_operator_product (op, cut->q_width + gate);
-  for (uint32_t i = 0; i < ls_model_n_kv_products (m); i++)
-    ls_operator_product (op, cut->kv_width);
+  ls_operator_product (op, cut->k_width);
+  if (values > 0)
+    ls_operator_product (op, values);
   ls_operator_as_launched (op, cut, LS_RECIPE_QKV, cut->tokens, cut->ffn);
 }
 
@@ -86,8 +87,8 @@ append_proj (GArray *operators, const LsCut *cut)
 {
   LsOperator *op = ls_operator_append (operators, "proj", LS_TP_ROW);
 
-  ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, cut->q_width, cut->model->hidden);
-  ls_operator_weight (op, LS_TENSOR_COLUMNS, cut->model->hidden, cut->q_width, 1);
+  ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, cut->context_width, cut->model->hidden);
+  ls_operator_weight (op, LS_TENSOR_COLUMNS, cut->model->hidden, cut->context_width, 1);
   ls_operator_product (op, cut->model->hidden);
   ls_operator_as_launched (op, cut, LS_RECIPE_PROJ, cut->tokens, cut->ffn);
 }
@@ -236,14 +237,14 @@ append_qk_norm (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   bool is_over_all = m->qk_norm_over == LS_QK_NORM_ALL;
-  uint64_t width = cut->q_width + cut->kv_width;
+  uint64_t width = cut->q_width + cut->k_width;
   LsOperator *op = ls_operator_append (operators, "qk-norm", LS_TP_NONE);
 
   ls_operator_fwd (op, ls_cut_stream (cut, "qk-norm-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "qk-norm-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
   ls_operator_param (op, is_over_all ? cut->q_width : m->head_dim);
-  ls_operator_param (op, is_over_all ? cut->kv_width : m->head_dim);
+  ls_operator_param (op, is_over_all ? cut->k_width : m->head_dim);
   op->param_replicated = !is_over_all;
   op->saved_bytes = cut->tokens * width * cut->elt;
 }
@@ -264,14 +265,14 @@ append_attention (GArray *operators, const LsCut *cut)
 {
   append_qkv (operators, cut);
   append_column_adapters (operators, cut, (LsLoraModule[]) { LS_LORA_Q, LS_LORA_K, LS_LORA_V },
-                          (uint64_t[]) { cut->q_width, cut->kv_width, cut->kv_width });
+                          (uint64_t[]) { cut->q_width, cut->k_width, cut->v_width });
   if (cut->model->qk_norm)
     append_qk_norm (operators, cut);
   ls_operators_attention (operators, cut);
   if (cut->model->attention_gate)
-    ls_operator_gate (operators, cut, cut->q_width);
+    ls_operator_gate (operators, cut, cut->context_width);
   append_proj (operators, cut);
-  append_row_adapter (operators, cut, LS_LORA_O, cut->q_width);
+  append_row_adapter (operators, cut, LS_LORA_O, cut->context_width);
 }
 
 LsDtype

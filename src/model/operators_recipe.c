@@ -27,7 +27,7 @@ sizes_of (const LsCut *cut, uint64_t tokens, uint64_t ffn)
                              [LS_SIZE_B] = sequences,
                              [LS_SIZE_H] = (double) cut->model->hidden,
                              [LS_SIZE_Q] = (double) cut->q_width,
-                             [LS_SIZE_K] = (double) cut->kv_width,
+                             [LS_SIZE_K] = (double) cut->k_width,
                              [LS_SIZE_A] = (double) cut->heads,
                              [LS_SIZE_D] = (double) cut->model->head_dim,
                              [LS_SIZE_F] = (double) ffn,

@@ -30,6 +30,11 @@ check_model (Emit *e)
     emit_refuse (e, "--model", "an encoder stands before its decoder; pretrain_gpt.py trains decoders");
   if (m->expert_latent > 0)
     emit_refuse (e, "--model", "its experts are behind a latent, which cannot be written");
+  if (m->unbiased_qkv)
+    emit_refuse (e, "--model", "of its linear layers Q, K and V have no biases; Megatron-LM's have");
+  if (m->kv_lora == 0 && ls_model_v_dim (m) != m->head_dim)
+    emit_refuse (e, "--model",
+                 "its values are not as wide as its keys; Megatron-LM's are, outside of latent attention");
   if (m->kv_lora > 0 && m->position != LS_POSITION_ROPE)
     emit_refuse (e, "--model", "its latent attention has no rope; Megatron-LM's has");
   if (m->index_heads > 0)

@@ -30,8 +30,9 @@ typedef struct {
   uint32_t rotary_dim;
   double rotary_share; /* of head_dim */
   uint32_t sliding_window;
-  uint32_t window_heads, window_kv_heads, window_head_dim; /* of layers with a window, if others differ */
-  uint32_t full_kv_heads, full_head_dim;                   /* of layers without, if those with differ */
+  uint32_t window_heads, window_kv_heads, window_head_dim,
+      window_v_dim;                      /* of layers with a window, if others differ */
+  uint32_t full_kv_heads, full_head_dim; /* of layers without, if those with differ */
   bool full_k_is_v;
   bool use_sliding_window;
   uint32_t unrotated_every;

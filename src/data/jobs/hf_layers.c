@@ -97,7 +97,8 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel
              LsDiagList *diags)
 {
   const cJSON *types = hf_get (doc, "layer_types"), *pattern = hf_get (doc, "sliding_window_pattern");
-  const cJSON *list = cJSON_IsArray (types) ? types : hf_get (doc, "sliding_window_layout");
+  const cJSON *layout = hf_get (doc, "sliding_window_layout"), *hybrid = hf_get (doc, "hybrid_layer_pattern");
+  const cJSON *list = cJSON_IsArray (types) ? types : cJSON_IsArray (layout) ? layout : hybrid;
   bool is_exact = true, is_off = cJSON_IsNull (hf_get (doc, "sliding_window"));
   uint32_t window = c->sliding_window ? c->sliding_window : c->index_top; /* chosen keys, in DeepSeek-V3.2 */
   m->full_every = pattern_period (pattern) > 0 ? pattern_period (pattern) : m->full_every;

@@ -88,6 +88,10 @@ check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagLi
                       m->n_kv_heads);
     return false;
   }
+  if (c->window_v_dim > 0 && c->window_v_dim != ls_model_v_dim (m))
+    return hf_refuse (
+        doc, hf_get (doc, "swa_v_head_dim"), diags,
+        "values of another width in layers with a window cannot be simulated; expected v_head_dim");
   if ((c->embedding_width > 0 && c->embedding_width != c->hidden) || !c->norm_before)
     return hf_refuse (doc, root, diags,
                       "an OPT with norms after the layers or a narrower embedding (opt-350m) cannot be "
@@ -200,6 +204,13 @@ set_window_heads (const HfConfig *c, LsModel *m)
   m->window_head_dim = head_dim != m->head_dim ? head_dim : 0;
 }
 
+/* Latent types say it for latent attention alone, and may be without. */
+static uint32_t
+value_width (const HfFamily *f, const HfConfig *c, const LsModel *m)
+{
+  return f->latent || f->compressed || c->v_dim == m->head_dim ? 0 : c->v_dim;
+}
+
 static LsPosition
 position (const HfFamily *f, const HfConfig *c)
 {
@@ -222,6 +233,7 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   m.n_kv_heads = kv_heads (f, c);
   m.head_dim = c->head_dim ? c->head_dim : c->hidden / c->heads;
   set_window_heads (c, &m);
+  m.v_dim = value_width (f, c, &m);
   m.ffn = inner_width (f, c);
   m.vocab = c->vocab;
   m.seq = c->seq;

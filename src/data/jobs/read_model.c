@@ -89,6 +89,7 @@ const LsField ls_model_fields[] = {
   ENUM (attention, attentions, .default_text = "`\"flash\"`",
         .meaning = "attention kernels, unless the run says otherwise"),
   BOOL (linear_bias, "biases on all linear layers"),
+  BOOL (unbiased_qkv, "with linear_bias, on all but QKV (GPT-Neo)"),
   BOOL (qkv_bias, "biases on the QKV projection only"),
   BOOL (qk_norm, "RMS norms of queries and keys"),
   ENUM (qk_norm_over, qk_norms, .default_text = "`\"head\"`",
@@ -186,7 +187,7 @@ const LsField ls_model_fields[] = {
           "that it chose"),
   UINT ("index_first", index_first, 65536, .default_text = "none",
         .meaning = "so many layers first, which all have one"),
-  UINT ("v_dim", v_dim, 1 << 20, .default_text = "none", .meaning = "width of one head of values"),
+  UINT ("v_dim", v_dim, 1 << 20, .default_text = "head_dim", .meaning = "width of one head of values"),
   UINT ("out_groups", out_groups, 65536, .default_text = "none",
         .meaning = "attention to compressed keys (DeepSeek-V4), whose heads share one key that is its value: "
                    "groups of heads on the way out; the keys that follow go with it, and `q_lora`, "
@@ -290,9 +291,7 @@ complete_latent (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
   if (m->out_lora + m->csa_ratio + m->index_top + m->hca_ratio > 0)
     return complain (doc, "out_groups", diags, NULL, "missing key \"out_groups\", which others go with");
   if (m->kv_lora == 0)
-    return m->q_lora + m->rope_dim + m->v_dim + m->index_heads + m->index_dim + m->index_every
-            + m->index_first
-        == 0
+    return m->q_lora + m->rope_dim + m->index_heads + m->index_dim + m->index_every + m->index_first == 0
         || complain (doc, "kv_lora", diags, NULL, "missing key \"kv_lora\", which others go with");
   if (m->v_dim == 0 || m->rope_dim == 0 || m->rope_dim >= m->head_dim)
     return complain (doc, "kv_lora", diags, NULL, "expected \"v_dim\", and \"rope_dim\" below head_dim");
@@ -306,8 +305,6 @@ complete_latent (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
     return complain (doc, "index_every", diags, NULL,
                      "expected \"index_heads\" with \"index_every\" and, of no more than all layers, "
                      "\"index_first\", and no \"layer_pattern\"");
-  if ((m->head_dim + m->v_dim) % 2 != 0)
-    return complain (doc, "v_dim", diags, NULL, "expected widths of keys and values whose sum is even");
   if (m->n_kv_heads != m->n_heads || m->qkv_bias || m->linear_bias || m->qk_norm
       || (m->position != LS_POSITION_ROPE && m->position != LS_POSITION_NONE))
     return complain (
@@ -330,7 +327,10 @@ complete_attention (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
     return complain (doc, "position", diags, NULL, "expected \"rope\", as there is what it rotates");
   if (m->rotary_dim > m->head_dim)
     return complain (doc, "rotary_dim", diags, NULL, "expected \"rotary_dim\" of at most head_dim");
-  return true;
+  if (m->unbiased_qkv && !m->linear_bias)
+    return complain (doc, "unbiased_qkv", diags, NULL,
+                     "missing key \"linear_bias\", which this one goes with");
+  return !ls_model_check_values (m) || complain (doc, "v_dim", diags, NULL, ls_model_check_values (m));
 }
 
 /* Heads that windowed layers have for their own. */

@@ -104,7 +104,7 @@ a_buffer_of_another_size_is_noticed (void)
   }
 }
 
-/* Mixers beside attention, decays of low rank beside latent attention with a gate, experts behind a latent, an
+/* Mixers beside attention whose values are narrower than its keys, decays of low rank beside latent attention with a gate, experts behind a latent, an
  * encoder with longer sequences than its decoder, windowed layers with other heads than the rest, compressed keys
  * and several residual streams. */
 static LsModel
@@ -151,12 +151,11 @@ layered (guint which)
   m.mixer_full_gate = which == 2;
   m.mixer_heads = m.mixer_groups = 8;
   m.mixer_head_dim = m.mixer_state = m.mixer_chunk = 64;
-  m.mixer_conv = 4;
+  m.mixer_conv = 4, m.v_dim = which == 0 ? 32 : 64;
   if (which == 0)
     return m;
   m.kv_lora = 128;
   m.rope_dim = 16;
-  m.v_dim = 64;
   m.attention_gate = true;
   if (which == 2) {
     m.n_experts = 4;
@@ -239,7 +238,7 @@ layers_of_their_own_width_keep_the_laws (void)
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_autoptr (GError) error = NULL;
     Job j = { .model = of_widths (kv_heads, ffn) };
-    j.model.window = i / 2 % 2 * 64;
+    j.model.window = i / 2 % 2 * 64, j.model.v_dim = i / 4 % 2 * 32;
     LsStrategy *s = &j.strategy;
     ls_strategy_init (s);
     s->gpus = 8;

@@ -71,7 +71,18 @@ params_of (const char *keys, uint64_t *ret_active, char **ret_said)
   return params;
 }
 
-/* Counts of the publishers' code: PLaMo-13B (its file says 40 heads of keys and values, of which it has
+/* Windows by layer as the file of MiMo-V2-Flash has them: 9 layers of 48 have none. */
+#define MIMO_FIRST "0,1,1,1,1,0,"
+#define MIMO_SIX   "1,1,1,1,1,0"
+
+/* Tied, as FalconConfig has it where a file is silent; as many weights as its files hold, head and all, are 179 522
+ * 565 120 (huggingface.co/tiiuae/falcon-180B at d2ea5531). */
+#define FALCON_180B                                                                                          \
+  "\"hidden_size\":14848,\"num_attention_heads\":232,\"num_hidden_layers\":80,\"num_kv_heads\":8,"           \
+  "\"new_decoder_architecture\":true,\"vocab_size\":65024"
+
+/* Counts of the publishers' code: GPT-Neo-2.7B, Falcon-180B, MiMo-V2-Flash (309 B and 15 B; by hand of its modelling code, keys of 192 and
+ * values of 128), PLaMo-13B (its file says 40 heads of keys and values, of which it has
  * five), Klear-46B-A2.5B, GPT (116,534,784 and a norm at the end), North Mini Code (its name says 30 B and 3 B
  * active), Mellum2-12B-A2.5B, SmallThinker-4BA0.6B, Jais-13B, OLMo-7B and OLMo-1B; of Granite 4.0 Micro, in four layers, that none has a mixer. */
 static void
@@ -85,6 +96,14 @@ other_words_count_the_same (void)
       "\"num_attention_heads\":40,\"num_hidden_layers\":40,\"num_key_value_heads\":40,"
       "\"max_position_embeddings\":4096,\"vocab_size\":50432",
       13099545600, 13099545600 },
+    { "\"model_type\":\"mimo_v2_flash\",\"v_head_dim\":128,\"swa_v_head_dim\":128,\"swa_head_dim\":192,"
+      "\"hybrid_layer_pattern\":[" MIMO_FIRST MIMO_SIX "," MIMO_SIX "," MIMO_SIX "," MIMO_SIX "," MIMO_SIX
+      "," MIMO_SIX "," MIMO_SIX "]",
+      308778766336, 15445921792 },
+    { "\"model_type\":\"gpt_neo\",\"hidden_size\":2560,\"num_heads\":20,\"num_layers\":32,\"vocab_size\":50257",
+      2651307520, 2651307520 },
+    { "\"model_type\":\"falcon\"," FALCON_180B, 178557088768, 178557088768 },
+    { "\"model_type\":\"falcon\",\"tie_word_embeddings\":false," FALCON_180B, 179522565120, 179522565120 },
     { "\"model_type\":\"Klear\",\"hidden_size\":2048,\"intermediate_size\":8064,"
       "\"moe_intermediate_size\":896,\"n_shared_experts\":1,\"num_attention_heads\":32,"
       "\"num_experts\":256,\"num_experts_per_tok\":8,\"num_hidden_layers\":32,"

@@ -350,6 +350,48 @@ windowed_layers_have_heads_of_their_own (void)
   LS_CHECK (ls_model_heads_differ (&m) && ls_model_is_cut_evenly (&m, 8) && !ls_model_is_cut_evenly (&m, 16));
 }
 
+/* Keys of 128 and values of 64, 8 heads and 2 of these: Q 1024, K 256 and V 128 columns, a context of 512. An
+ * attention kernel has 2 s^2 (128 + 64) FLOPs a head, as if both were 96 wide, half of it if causal. */
+static void
+values_may_be_narrower_than_keys (void)
+{
+  LsModel m = small (), same = small ();
+  uint64_t small_params = ls_model_layer_params (&m, 0);
+  m.v_dim = 64;
+  same.v_dim = 128;
+  LS_CHECK_INT (ls_model_layer_params (&same, 0), ==, small_params);
+  uint64_t rest = ls_model_layer_params (&same, 0) - 1024 * (1024 + 2 * 256) - 1024 * 1024;
+  LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, rest + 1024 * (1024 + 256 + 128) + 512 * 1024);
+  m.attention_gate = true; /* of the context */
+  LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, rest + 1024 * (1024 + 256 + 128) + 2 * 512 * 1024);
+  g_autoptr (GArray) operators = layer_of (&m, 0);
+  const LsOperator *attention = find_operator (operators, "attention");
+  LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, 0));
+  LS_CHECK_DOUBLE (find_operator (operators, "proj")->fwd[0].flops, ==, 2.0 * 4096 * 512 * 1024);
+  LS_CHECK_DOUBLE (find_operator (operators, "rope")->fwd[0].bytes, ==, 4096.0 * (8 + 2) * 128 * 4);
+  LS_CHECK_DOUBLE (attention->fwd[0].flops, ==, 2.0 * 4096 * 2048 * 8 * (128 + 64));
+  LS_CHECK_DOUBLE (attention->fwd[0].bytes, ==, 4096.0 * (2 * (8 + 2) * (128 + 64) + 4 * 8));
+  LS_CHECK_INT (attention->fwd[0].k, ==, 96);
+  LS_CHECK_NEAR (ls_model_flops (&same, 32000, 4096, 1, false) - ls_model_flops (&m, 32000, 4096, 1, false),
+                 m.n_layers * (6.0 * 4096 * 1024 * (128 + 512 - 512) + 12.0 * 4096 * 4096 * 8 * 32), 1e-12);
+  LsLora lora = { .rank = 4, .modules = LS_LORA_V | LS_LORA_O };
+  LS_CHECK_INT (ls_lora_params (&m, &lora), ==, m.n_layers * 4 * (1024 + 128 + 512 + 1024));
+
+  m.full_k_is_v = true;
+  LS_CHECK (strstr (ls_model_check_values (&m), "where keys are values"));
+}
+
+/* Behind attention and in the MLP, of GPT-Neo: 1024 and, with a gate, 2 ffn + 1024. */
+static void
+queries_keys_and_values_may_have_no_biases (void)
+{
+  LsModel m = small (), plain = small ();
+  m.linear_bias = m.unbiased_qkv = true;
+  g_autoptr (GArray) operators = layer_of (&m, 0);
+  LS_CHECK_INT (ls_model_layer_params (&m, 0) - ls_model_layer_params (&plain, 0), ==, 2 * 1024 + 2 * m.ffn);
+  LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, 0));
+}
+
 /* 4 experts and 2 that do nothing: a router of 6 outputs. */
 static void
 experts_that_do_nothing_are_routed_to (void)
@@ -452,6 +494,7 @@ LS_TEST_SUITE (LS_TEST (a_window_leaves_what_it_shows), LS_TEST (flops_of_a_mode
                LS_TEST (letters_say_what_a_layer_has), LS_TEST (an_indexer_chooses_keys),
                LS_TEST (an_indexer_chooses_for_several_layers), LS_TEST (kda_has_gates_of_low_rank),
                LS_TEST (attention_and_a_mixer_side_by_side), LS_TEST (experts_behind_a_latent),
-               LS_TEST (windowed_layers_have_heads_of_their_own),
+               LS_TEST (windowed_layers_have_heads_of_their_own), LS_TEST (values_may_be_narrower_than_keys),
+               LS_TEST (queries_keys_and_values_may_have_no_biases),
                LS_TEST (experts_that_do_nothing_are_routed_to), LS_TEST (an_encoder_and_a_decoder),
                LS_TEST (flops_of_two_sides), LS_TEST (caps_pass_over_the_logits))
