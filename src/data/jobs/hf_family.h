@@ -56,6 +56,7 @@ typedef struct {
   bool tied;
   bool attention_bias, mlp_bias, bias;
   bool qk_norm;
+  bool post_norm;                         /* hyperclovax: norms behind attention and MLP, too */
   bool multi_query, grouped_query, alibi; /* falcon */
   bool norm_before;                       /* opt */
   double dropout;                         /* of the residual stream */

@@ -127,12 +127,15 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel
 
 /* --- rope ----------------------------------------------------------------------------- */
 
-/* no_rope_layers has 1 for layers with rope. */
+/* no_rope_layers has 1 for layers with rope, layer_rope_theta 0 for those without. */
 static void
 add_rotation (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, GPtrArray *notes)
 {
   const cJSON *layout = hf_get (doc, "rope_layout"), *one;
-  const cJSON *list = cJSON_IsArray (layout) ? layout : hf_get (doc, "no_rope_layers");
+  const cJSON *theta = hf_get (doc, "layer_rope_theta");
+  const cJSON *list = cJSON_IsArray (layout) ? layout
+      : cJSON_IsArray (theta)                ? theta
+                                             : hf_get (doc, "no_rope_layers");
   m->unrotated_every = f->unrotated_full ? m->full_every : c->unrotated_every;
   if (!cJSON_IsArray (list) || (uint32_t) cJSON_GetArraySize (list) != m->n_layers)
     return;

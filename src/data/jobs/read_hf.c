@@ -245,6 +245,7 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   m.qk_norm_over = m.qk_norm ? m.qk_norm_over : LS_QK_NORM_HEAD;
   m.tied_embeddings = c->tied;
   m.dropout = c->dropout > 0;
+  m.norms = c->post_norm ? LS_NORMS_BOTH : m.norms;
   m.rotary_dim = c->rotary_share < 1 ? (uint32_t) (c->rotary_share * m.head_dim) : c->rotary_dim;
   if (m.position != LS_POSITION_ROPE || m.rotary_dim >= m.head_dim)
     m.rotary_dim = 0;

@@ -55,6 +55,10 @@ lists_say_which_layers_choose_and_have_experts (void)
   "\"num_hidden_layers\":80,\"num_attention_heads\":64,\"num_key_value_heads\":8,"                           \
   "\"head_dim\":128,\"vocab_size\":120832"
 
+#define CLOVAX                                                                                               \
+  "\"hidden_size\":6144,\"intermediate_size\":14336,\"num_hidden_layers\":38,\"num_attention_heads\":48,"    \
+  "\"num_key_value_heads\":8,\"head_dim\":128,\"vocab_size\":110592,\"max_position_embeddings\":4096"
+
 /* Weights of one config.json; 0: refused. */
 static uint64_t
 params_of (const char *keys, uint64_t *ret_active, char **ret_said)
@@ -148,6 +152,54 @@ other_words_count_the_same (void)
     LS_CHECK_INT (params_of (cases[i].keys, &active, &said), ==, cases[i].total);
     LS_CHECK_INT (active, ==, cases[i].active);
   }
+}
+
+/* Counts by hand of modelling code of transformers: of class defaults for Jais-2-8B, A.X K1 (519 B, 33 B active),
+ * the first Granite with windows; of dimensions made up for the others. */
+static void
+defaults_of_classes_count_the_same (void)
+{
+  static const struct {
+    const char *keys;
+    uint64_t total, active;
+  } cases[] = {
+    { "\"model_type\":\"jais2\"", 8090401280, 8090401280 },
+    { "\"model_type\":\"axk1\"", 518982622208, 32778902528 },
+    { "\"model_type\":\"granite_swa\"", 2144463360, 2144463360 },
+    { "\"model_type\":\"granitemoe_swa\",\"hidden_size\":1536,\"intermediate_size\":512,\"num_hidden_layers\":8,"
+      "\"num_attention_heads\":12,\"num_key_value_heads\":4,\"num_local_experts\":40,\"num_experts_per_tok\":8,"
+      "\"vocab_size\":100352,\"max_position_embeddings\":4096",
+      959964672, 355984896 },
+    { "\"model_type\":\"aria_text\",\"hidden_size\":2560,\"intermediate_size\":1664,\"num_hidden_layers\":28,"
+      "\"num_attention_heads\":20,\"moe_num_experts\":64,\"moe_topk\":6,\"vocab_size\":100352",
+      24869091840, 4115151360 },
+    { "\"model_type\":\"hyperclovax\"," CLOVAX ",\"use_post_norm\":true", 14748112896, 14748112896 },
+    { "\"model_type\":\"hyperclovax\"," CLOVAX, 14748112896 - 38 * 2 * 6144, 14748112896 - 38 * 2 * 6144 },
+    { "\"model_type\":\"zaya\"", 0, 0 },
+    { "\"model_type\":\"plamo2\"", 0, 0 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    uint64_t active;
+    g_autofree char *said = NULL;
+    LS_CHECK_INT (params_of (cases[i].keys, &active, &said), ==, cases[i].total);
+    LS_CHECK_INT (active, ==, cases[i].active);
+    LS_CHECK (cases[i].total > 0 || strstr (said, "cannot be simulated"));
+  }
+}
+
+/* A base of 0 in layer_rope_theta is no rope: of eight layers the fourth and the last. */
+static void
+layers_without_a_base_have_no_rope (void)
+{
+  static const char text[] = "{\"model_type\":\"granite_swa\",\"num_hidden_layers\":8,"
+                             "\"layer_rope_theta\":[1e4,1e4,1e4,0,1e4,1e4,1e4,0]}";
+  LsModel m = { 0 };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+  LS_CHECK (doc && ls_model_read (doc, &m, NULL, diags));
+  LS_CHECK_INT (m.unrotated_every, ==, 4);
+  LS_CHECK (m.window == 128 && m.full_every == 4 && m.full_first);
+  ls_model_clear (&m);
 }
 
 /* Two norms of 128 in each of 80 layers, which qk_norm has or not. */
@@ -333,6 +385,7 @@ what_is_refused_says_why (void)
 }
 
 LS_TEST_SUITE (LS_TEST (lists_say_which_layers_choose_and_have_experts), LS_TEST (other_words_count_the_same),
+               LS_TEST (defaults_of_classes_count_the_same), LS_TEST (layers_without_a_base_have_no_rope),
                LS_TEST (norms_of_queries_and_keys_may_be_off), LS_TEST (positions_are_as_the_file_says),
                LS_TEST (layers_may_differ_one_by_one), LS_TEST (queries_may_differ_one_by_one),
                LS_TEST (layouts_say_windows_and_rope), LS_TEST (heads_go_with_windows_and_experts),
