@@ -96,6 +96,15 @@ latent_flops (const LsModel *m, uint32_t kind, double tokens, uint32_t seq)
   return 6.0 * tokens * linear + indexed;
 }
 
+/* Of a layer of plain attention, what an indexer does on every rank of tp. */
+static double
+indexer_flops (const LsModel *m, uint32_t kind, double tokens, uint32_t seq)
+{
+  const LsModel own = ls_model_of_kind (m, kind);
+  double columns = own.index_dim * (1.0 + own.index_heads);
+  return 6.0 * tokens * m->hidden * columns + 3 * tokens / seq * ls_model_index_flops (m, kind, seq);
+}
+
 /* With more tensor-parallel ranks than key-value heads each rank computes a whole head:
  * 6 FLOPs a token for each weight of K and V that is there more than once. So do, without
  * sequence parallelism, all of them the latents of latent attention. */
@@ -128,12 +137,16 @@ repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   double tokens = (double) s->global_batch * seq, latents = 0, streams = 0;
   uint32_t n_layers = m->n_layers + m->predict_layers;
   for (uint32_t i = 0; i < n_layers && !s->sp; i++) {
-    latents += ls_layer_has_attention (kind_at (m, i)) ? latent_flops (m, kind_at (m, i), tokens, seq) : 0;
+    uint32_t kind = kind_at (m, i);
+    double whole = ls_model_has_latents (m) ? latent_flops (m, kind, tokens, seq)
+                                            : indexer_flops (m, kind, tokens, seq);
+    latents += ls_layer_has_attention (kind) ? whole : 0;
     streams += ls_layer_n_halves (kind_at (m, i)) * (double) ls_streams_linear_params (m);
   }
   streams += s->sp ? 0 : (1 + m->predict_layers) * (double) ls_streams_end_linear_params (m);
-  double attention = ls_model_has_latents (m) ? (s->tp - 1.0) * latents : repeated_head_flops (m, s, tokens);
-  return attention + 6 * tokens * (s->tp - 1.0) * streams + repeated_group_flops (m, s, seq);
+  double heads = ls_model_has_latents (m) ? 0 : repeated_head_flops (m, s, tokens);
+  return heads + (s->tp - 1.0) * latents + 6 * tokens * (s->tp - 1.0) * streams
+      + repeated_group_flops (m, s, seq);
 }
 
 /* Words looked up by a product with a one-hot matrix, as some software does: no FLOPs of the model. */

@@ -40,7 +40,7 @@ ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
 double
 ls_model_index_flops (const LsModel *m, uint32_t kind, uint32_t seq)
 {
-  bool has_indexer = ls_layer_has_attention (kind) && !(kind & LS_LAYER_CHOSEN)
+  bool has_indexer = ls_layer_has_attention (kind) && !(kind & LS_LAYER_CHOSEN) && kind & LS_LAYER_WINDOWED
       && (!ls_model_is_compressed (m) || kind & LS_LAYER_CSA);
   uint32_t n_keys = seq / MAX (1, ls_compressed_ratio (m, kind));
   return has_indexer ? (double) seq * n_keys * m->index_heads * m->index_dim : 0;

@@ -203,8 +203,8 @@ ls_model_of_kind (const LsModel *m, uint32_t kind)
   own.n_heads = heads_at (m, layer), own.n_kv_heads = kv_heads_at (m, layer), own.ffn = ffn_at (m, layer);
   own.layer_heads = own.layer_kv_heads = own.layer_ffn = NULL;
   own.n_layer_heads = own.n_layer_kv_heads = own.n_layer_ffn = 0;
-  if (kind & LS_LAYER_CHOSEN)
-    own.index_heads = own.index_dim = 0;
+  if (kind & LS_LAYER_CHOSEN || !(kind & LS_LAYER_WINDOWED))
+    own.index_heads = own.index_dim = own.index_block = 0;
   if (!(kind & LS_LAYER_WINDOWED))
     return own;
   own.n_heads = m->window_heads ? m->window_heads : own.n_heads;
@@ -240,6 +240,40 @@ ls_model_is_cut_evenly (const LsModel *m, uint32_t tp)
     is_even = own.n_heads % tp == 0 && own.ffn % tp == 0;
   }
   return is_even;
+}
+
+/* Of plain attention, in layers with a window. */
+static const char *
+check_grouped_indexer (const LsModel *m)
+{
+  bool is_plain = m->q_lora == 0 && m->encoder_layers == 0 && m->mixer == LS_MIXER_NONE && !m->layer_pattern
+      && !ls_model_has_lists (m) && m->window_kind == LS_WINDOW_SLIDING && m->norms == LS_NORMS_PRE;
+  if (m->index_heads == 0 || m->index_dim == 0 || m->window == 0 || m->index_every + m->index_first > 0)
+    return "expected \"index_heads\" and \"index_dim\" with a \"window\" of chosen keys, and neither \"index_every\" "
+           "nor \"index_first\" without latent attention";
+  if (m->index_block > 0 && m->window % m->index_block != 0)
+    return "expected \"index_block\" that divides the \"window\" of chosen keys";
+  return is_plain
+      ? NULL
+      : "expected norms before each half and neither patterns, lists of widths, mixers, chunks, an "
+        "encoder nor q_lora with an indexer of plain attention";
+}
+
+const char *
+ls_model_check_indexer (const LsModel *m)
+{
+  if (m->index_heads + m->index_dim + m->index_block + m->index_every + m->index_first == 0)
+    return NULL;
+  if (m->kv_lora == 0)
+    return check_grouped_indexer (m);
+  if ((m->index_heads > 0) != (m->index_dim > 0) || m->index_block > 0
+      || (m->index_heads > 0 && (m->q_lora == 0 || m->window == 0 || m->full_every > 0)))
+    return "expected \"index_heads\" and \"index_dim\", with \"q_lora\" and \"window\" keys in all layers, one by one";
+  if (m->index_every + m->index_first > 0
+      && (m->index_heads == 0 || m->index_every == 0 || m->layer_pattern || m->index_first > m->n_layers))
+    return "expected \"index_heads\" with \"index_every\" and, of no more than all layers, \"index_first\", and no "
+           "\"layer_pattern\"";
+  return NULL;
 }
 
 const char *

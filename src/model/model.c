@@ -141,12 +141,12 @@ norm_params (const LsModel *m)
   return ls_norm_n_vectors (m->norm) * (uint64_t) m->hidden;
 }
 
-/* Queries from their latent, one key and a weight for each head. */
+/* Queries from their latent, one key and a weight for each head; of plain attention no weights. */
 static uint64_t
 indexer_params (const LsModel *m)
 {
-  uint64_t width = (uint64_t) m->index_heads * m->index_dim;
-  return m->q_lora * width + m->hidden * ((uint64_t) m->index_dim + m->index_heads);
+  uint64_t width = (uint64_t) m->index_heads * m->index_dim, weights = m->kv_lora > 0 ? m->index_heads : 0;
+  return (m->kv_lora > 0 ? m->q_lora : m->hidden) * width + m->hidden * (m->index_dim + weights);
 }
 
 static uint64_t
@@ -156,7 +156,7 @@ attention_params (const LsModel *m, uint32_t kind)
   if (ls_model_is_compressed (m))
     return ls_compressed_linear_params (m, kind);
   if (m->kv_lora == 0)
-    return h * (qkv_width (m) + (m->attention_gate ? 2 : 1) * context_width (m));
+    return h * (qkv_width (m) + (m->attention_gate ? 2 : 1) * context_width (m)) + indexer_params (m);
   uint64_t q = m->q_lora > 0 ? m->q_lora * (h + query_width (m)) : h * query_width (m);
   uint64_t kv = h * (m->kv_lora + m->rope_dim) + m->kv_lora * a * (m->head_dim - m->rope_dim + m->v_dim);
   uint64_t gate = m->attention_gate ? h * a * m->v_dim : 0;

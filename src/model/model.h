@@ -70,6 +70,9 @@ typedef struct {
    * each so manieth has one, the others meet what it chose (GLM-5.2; Megatron-LM at d98e8a64,
    * dsa_indexer_topk_freq); every 0: all have one. */
   uint32_t index_heads, index_dim;
+  /* Of plain attention it stands in windowed layers, a head of it for some of the heads of keys, and
+   * chooses so many keys together (MiniMax-M3); 0: one by one. */
+  uint32_t index_block;
   uint32_t index_every, index_first;
   /* Attention to compressed keys (model/compressed.h): heads share one key, which is its value; 0: it is of
    * another sort, and the rest is 0 too. Groups of heads and columns of each on the way out; tokens of a
@@ -225,6 +228,8 @@ double ls_model_attention_width (const LsModel *m, uint32_t kind);
  * keys before it, compressed or not. */
 double ls_model_index_flops (const LsModel *m, uint32_t kind, uint32_t seq);
 
+/* What is wrong with an indexer, but for one of compressed keys; NULL: nothing. Static. */
+const char *ls_model_check_indexer (const LsModel *m);
 /* Width of a pair of a key and a value as they are projected: of the key alone where that is the value. */
 uint32_t ls_model_kv_dim (const LsModel *m);
 /* Outputs of a router. */

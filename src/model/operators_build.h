@@ -127,10 +127,11 @@ void ls_operators_up (GArray *operators, const LsCut *cut, const LsLinearNames *
 void ls_operators_latent_query (GArray *operators, const LsCut *cut);
 
 /* What chooses keys for a query: columns of its keys and weights, numbers of its norm and beside them, tokens
- * of a key, and how many it chooses. */
+ * of a key, how many it chooses, and numbers that it writes for a pair of a query and a key. */
 typedef struct {
   uint64_t columns, norm, n_others;
   uint32_t ratio, chosen;
+  double scores;
 } LsIndexer;
 
 void ls_operators_indexer (GArray *operators, const LsCut *cut, const LsIndexer *what);

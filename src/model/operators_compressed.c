@@ -112,7 +112,8 @@ ls_operators_compressed_attention (GArray *operators, const LsCut *cut)
                        .norm = m->index_dim,
                        .n_others = m->csa_ratio * ls_compressed_index_columns (m, cut->kind) / 2,
                        .ratio = m->csa_ratio,
-                       .chosen = m->index_top });
+                       .chosen = m->index_top,
+                       .scores = 1 });
   append_rope (operators, cut);
   append_attention (operators, cut);
   append_out (operators, cut);

@@ -260,6 +260,21 @@ ls_operator_gate (GArray *operators, const LsCut *cut, uint64_t width)
   op->saved_bytes = 2 * cut->tokens * width * cut->elt;
 }
 
+/* Of blocks, by heads of its own. */
+static void
+append_indexer (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint32_t block = MAX (1, m->index_block);
+  if (m->index_heads > 0)
+    ls_operators_indexer (operators, cut,
+                          &(LsIndexer) { .columns = m->index_dim,
+                                         .norm = m->index_dim,
+                                         .ratio = 1,
+                                         .chosen = m->index_heads * (m->window / block),
+                                         .scores = (double) m->index_heads / block });
+}
+
 static void
 append_attention (GArray *operators, const LsCut *cut)
 {
@@ -268,6 +283,7 @@ append_attention (GArray *operators, const LsCut *cut)
                           (uint64_t[]) { cut->q_width, cut->k_width, cut->v_width });
   if (cut->model->qk_norm)
     append_qk_norm (operators, cut);
+  append_indexer (operators, cut);
   ls_operators_attention (operators, cut);
   if (cut->model->attention_gate)
     ls_operator_gate (operators, cut, cut->context_width);

@@ -18,6 +18,12 @@
  * and attention meets the best so many: its kernels have the FLOPs of a window of as many. Deviation:
  * gathered keys are taken to be met as fast as those of a window.
  *
+ * Beside grouped-query attention (MiniMax-M3; MiniMaxM3VLIndexer, huggingface/transformers@0117d5f7,
+ * src/transformers/models/minimax_m3_vl/modular_minimax_m3_vl.py) its heads are those of groups: each chooses for
+ * itself, by the best score in a block of keys, so a score of each head and block is written. Deviations: the
+ * choice is of whole blocks, that of the query among them, and meets as many keys as a window; the indexer is
+ * taken to be trained by a loss of its own here too, which that code does not show.
+ *
  * A gate (Kimi Team 2026, Kimi K3: mla_use_output_gate) is a product more, column-parallel, whose sigmoid the
  * context is multiplied by. Without rope keys are put together as with it.
  *
@@ -125,6 +131,23 @@ append_rope (GArray *operators, const LsCut *cut)
   op->is_latent_up = true;
 }
 
+/* From the latent of queries; of plain attention from the layer norm's output, which is kept already, each head
+ * with a norm. */
+static void
+append_index_query (GArray *operators, const LsCut *cut, uint64_t width)
+{
+  const LsModel *m = cut->model;
+  bool is_plain = m->q_lora == 0;
+  LsOperator *op = ls_operator_append (operators, "index-query", LS_TP_NONE);
+  ls_operator_local_linear (op, cut, &index_query_names, cut->shard->dtype, is_plain ? m->hidden : m->q_lora,
+                            width);
+  if (!is_plain)
+    return;
+  op->saved_bytes = op->input_bytes = 0;
+  ls_operators_latent_norm (operators, cut, "index-query-norm", cut->local_tokens * m->index_heads,
+                            m->index_dim);
+}
+
 /* Every rank scores its own tokens against all before them: Q K^T of each head, weighted and summed in the
  * same kernel, so one score of 4 bytes a pair is written, and read to choose from. Trained by a loss of its
  * own, whose gradients end at its products. */
@@ -140,9 +163,7 @@ ls_operators_indexer (GArray *operators, const LsCut *cut, const LsIndexer *what
   if (what->n_others > 0)
     ls_operator_param (op, what->n_others);
   ls_operators_latent_norm (operators, cut, "index-norm", cut->local_tokens / what->ratio, what->norm);
-  op = ls_operator_append (operators, "index-query", LS_TP_NONE);
-  ls_operator_local_linear (op, cut, &index_query_names, cut->shard->dtype, m->q_lora, width);
-
+  append_index_query (operators, cut, width);
   op = ls_operator_append (operators, "index-scores", LS_TP_NONE);
   LsKernel kernel = ls_kernel_gemm ("index-scores", cut->act, queries, keys / 2, m->index_dim,
                                     m->index_heads * sequences, cut->elt, false);
@@ -150,11 +171,11 @@ ls_operators_indexer (GArray *operators, const LsCut *cut, const LsIndexer *what
   kernel.bytes = (double) cut->elt
           * ((double) cut->local_tokens * (double) width
              + (double) (cut->local_tokens / what->ratio) * (double) m->index_dim)
-      + FP32_BYTES * (double) scores;
+      + FP32_BYTES * what->scores * (double) scores;
   ls_operator_fwd (op, kernel);
   ls_operator_fwd (op,
                    ls_kernel_stream ("index-choice", LS_KERNEL_REDUCTION, LS_DTYPE_FP32, cut->local_tokens,
-                                     keys / 2, FP32_BYTES * (double) scores, 0));
+                                     keys / 2, FP32_BYTES * what->scores * (double) scores, 0));
   kernel.name = "index-scores-bwd";
   kernel.flops *= 2;
   kernel.bytes *= 2;
@@ -209,7 +230,8 @@ ls_operators_latent_attention (GArray *operators, const LsCut *cut)
                           &(LsIndexer) { .columns = m->index_dim + m->index_heads,
                                          .norm = 2 * (uint64_t) m->index_dim,
                                          .ratio = 1,
-                                         .chosen = m->window });
+                                         .chosen = m->window,
+                                         .scores = 1 });
   append_attention (operators, cut);
   if (m->attention_gate)
     append_gate (operators, cut, values);

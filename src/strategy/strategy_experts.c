@@ -206,6 +206,10 @@ check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags
 {
   if (ls_model_is_compressed (m))
     check_compressed_attention (s, m, diags);
+  if (s->cp > 1 && m->index_heads > 0 && !ls_model_is_compressed (m))
+    unsupported (diags, "/cp",
+                 "context parallelism of attention with an indexer is not modelled; expected 1, got %u",
+                 s->cp);
   if (m->kv_lora == 0) {
     if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_MLA_UP)
       conflict (diags, "/recompute_parts",
@@ -214,10 +218,6 @@ check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags
   }
   if (s->attention == LS_ATTENTION_UNFUSED)
     conflict (diags, "/attention", "expected flash with latent attention; got unfused");
-  if (s->cp > 1 && m->index_heads > 0)
-    unsupported (diags, "/cp",
-                 "context parallelism of attention with an indexer is not modelled; expected 1, got %u",
-                 s->cp);
 }
 
 /* What an encoder makes goes to all layers of the decoder. */
@@ -305,13 +305,13 @@ static void
 check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
-  bool is_plain = !ls_model_has_latents (m) && ls_model_n_streams (m) == 1 && m->mixer == LS_MIXER_NONE
-      && m->encoder_layers == 0 && m->predict_layers == 0;
+  bool is_plain = !ls_model_has_latents (m) && m->index_heads == 0 && ls_model_n_streams (m) == 1
+      && m->mixer == LS_MIXER_NONE && m->encoder_layers == 0 && m->predict_layers == 0;
   if (!is_plain)
     unsupported (
         diags, "/lora_rank",
-        "adapters of latent attention or attention to compressed keys, beside mixed residual streams, of "
-        "mixers, encoders or layers that predict are not modelled; expected 0");
+        "adapters of latent attention or attention to compressed or chosen keys, beside mixed residual "
+        "streams, of mixers, encoders or layers that predict are not modelled; expected 0");
   if (s->dp_kind == LS_DP_PS || s->dp_kind == LS_DP_XLA_FSDP || s->offload != LS_OFFLOAD_NONE)
     unsupported (diags, "/lora_rank",
                  "frozen weights with parameter servers, XLA's FSDP or offload are not modelled; expected 0");

@@ -89,6 +89,8 @@ static const LsField common[] = {
   UINT ("index_n_heads", index_heads, 65536),
   UINT ("index_head_dim", index_dim, 65536),
   COUNT ("index_topk", index_top, 1 << 27),
+  UINT ("index_block_size", index_block, 65536),
+  COUNT ("index_topk_blocks", index_top_blocks, 1 << 20),
   COUNT ("index_topk_freq", index_every, 65536),
   COUNT ("index_skip_topk_offset", index_first, 65536),
   UINT ("o_groups", out_groups, 65536),

@@ -44,7 +44,7 @@ typedef struct {
       dense_ffn, sparse_step, interleave;
   bool use_mla; /* what a latent type may be without */
   uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim, index_heads, index_dim, index_top, index_every,
-      index_first;
+      index_first, index_block, index_top_blocks;
   uint32_t out_groups, out_lora, csa_ratio, hca_ratio, streams;
   uint32_t n_predictions; /* multi-token prediction */
   uint32_t mixer_heads, mixer_head_dim, mixer_groups, mixer_state, mixer_conv, mixer_chunk, mixer_expand;

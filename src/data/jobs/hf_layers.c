@@ -54,7 +54,7 @@ static bool
 read_layer_types (const LsJsonDoc *doc, const cJSON *list, Layers *l, LsDiagList *diags)
 {
   static const char *const windowed[]
-      = { "sliding_attention", "chunked_attention", "deepseek_sparse_attention", NULL };
+      = { "sliding_attention", "chunked_attention", "deepseek_sparse_attention", "minimax_m3_sparse", NULL };
   const cJSON *type;
   uint32_t i = 0;
   cJSON_ArrayForEach (type, list)
@@ -66,8 +66,8 @@ read_layer_types (const LsJsonDoc *doc, const cJSON *list, Layers *l, LsDiagList
     if (!is_full && !is_number && (!name || !g_strv_contains (windowed, name)))
       return hf_refuse (
           doc, type, diags,
-          "expected full_attention, sliding_attention, chunked_attention or deepseek_sparse_attention, the "
-          "layers that can be simulated");
+          "expected full_attention, sliding_attention, chunked_attention, deepseek_sparse_attention or "
+          "minimax_m3_sparse, the layers that can be simulated");
     if (i < l->n_layers)
       l->has[i++] = is_full;
   }
@@ -92,15 +92,40 @@ pattern_period (const cJSON *pattern)
   return global ? (uint32_t) (global - letters) + 1 : 0;
 }
 
+/* Of MiniMax-M3, by layer: indexers could add values of their own to what attention makes. */
+static bool
+check_index_values (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *config = hf_get (doc, "sparse_attention_config"), *is_without;
+  const cJSON *has = cJSON_GetObjectItemCaseSensitive (config, "sparse_attention_freq");
+  const cJSON *one = cJSON_IsArray (has) ? has->child : NULL;
+  cJSON_ArrayForEach (is_without, cJSON_GetObjectItemCaseSensitive (config, "sparse_disable_index_value"))
+  {
+    if (one && one->valuedouble > 0 && is_without->valuedouble == 0)
+      return hf_refuse (
+          doc, is_without, diags,
+          "values of an indexer beside those of attention cannot be simulated; expected 1 in layers "
+          "that have one");
+    one = one ? one->next : NULL;
+  }
+  return true;
+}
+
 static bool
 add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, GPtrArray *notes,
              LsDiagList *diags)
 {
   const cJSON *types = hf_get (doc, "layer_types"), *pattern = hf_get (doc, "sliding_window_pattern");
   const cJSON *layout = hf_get (doc, "sliding_window_layout"), *hybrid = hf_get (doc, "hybrid_layer_pattern");
-  const cJSON *list = cJSON_IsArray (types) ? types : cJSON_IsArray (layout) ? layout : hybrid;
+  const cJSON *sparse
+      = cJSON_GetObjectItemCaseSensitive (hf_get (doc, "sparse_attention_config"), "sparse_attention_freq");
+  const cJSON *list = cJSON_IsArray (types) ? types
+      : cJSON_IsArray (layout)              ? layout
+      : cJSON_IsArray (hybrid)              ? hybrid
+                                            : sparse;
   bool is_exact = true, is_off = cJSON_IsNull (hf_get (doc, "sliding_window"));
-  uint32_t window = c->sliding_window ? c->sliding_window : c->index_top; /* chosen keys, in DeepSeek-V3.2 */
+  uint64_t chosen = c->index_top ? c->index_top : (uint64_t) c->index_block * c->index_top_blocks;
+  uint32_t window = c->sliding_window ? c->sliding_window : (uint32_t) MIN (chosen, 1 << 27);
   m->full_every = pattern_period (pattern) > 0 ? pattern_period (pattern) : m->full_every;
   const cJSON *n_first = hf_get (doc, "max_window_layers");
   if ((cJSON_IsArray (list) || cJSON_IsNumber (n_first)) && m->mixer == LS_MIXER_NONE && !f->compressed) {
@@ -120,6 +145,8 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel
   if (m->window == 0) {
     m->full_every = 0, m->full_first = false, m->window_kind = LS_WINDOW_SLIDING;
     m->window_heads = m->window_kv_heads = m->window_head_dim = 0; /* no layer has them */
+    if (m->kv_lora == 0)
+      m->index_heads = m->index_dim = m->index_block = 0;
   } else
     note_period (notes, is_exact, m->full_every, "attention over the whole sequence");
   return true;
@@ -151,7 +178,7 @@ bool
 hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, GPtrArray *notes,
                LsDiagList *diags)
 {
-  if (!add_windows (doc, f, c, m, notes, diags))
+  if (!check_index_values (doc, diags) || !add_windows (doc, f, c, m, notes, diags))
     return false;
   add_rotation (doc, f, c, m, notes);
   return true;

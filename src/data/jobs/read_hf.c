@@ -312,8 +312,13 @@ add_compressed (const HfFamily *f, const HfConfig *c, LsModel *m)
 static void
 add_latents (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
-  if (!is_latent (f, c))
+  if (!is_latent (f, c)) {
+    bool chooses = c->index_top_blocks > 0; /* else what latent attention would have */
+    m->index_heads = chooses ? c->index_heads : m->index_heads;
+    m->index_dim = chooses ? c->index_dim : m->index_dim;
+    m->index_block = chooses ? c->index_block : 0;
     return;
+  }
   m->kv_lora = c->kv_lora;
   m->q_lora = c->q_lora;
   m->rope_dim = c->rope_dim;

@@ -179,8 +179,10 @@ const LsField ls_model_fields[] = {
   UINT ("rope_dim", rope_dim, 1 << 20, .default_text = "none",
         .meaning = "of head_dim, what is rotated: one such key for all heads"),
   UINT ("index_heads", index_heads, 65536, .default_text = "none",
-        .meaning = "heads of the indexer that chooses `window` keys for each query of latent attention"),
+        .meaning = "heads of the indexer that chooses `window` keys for each query"),
   UINT ("index_dim", index_dim, 65536, .default_text = "none", .meaning = "their width"),
+  UINT ("index_block", index_block, 65536, .default_text = "one",
+        .meaning = "keys that it chooses together, without latent attention"),
   UINT ("index_every", index_every, 65536, .default_text = "1",
         .meaning
         = "behind the first layers of every so many the last has an indexer, the others meet the keys "
@@ -290,21 +292,14 @@ complete_latent (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
     return complete_compressed (doc, m, diags);
   if (m->out_lora + m->csa_ratio + m->index_top + m->hca_ratio > 0)
     return complain (doc, "out_groups", diags, NULL, "missing key \"out_groups\", which others go with");
+  const char *wanted = ls_model_check_indexer (m);
+  if (wanted)
+    return complain (doc, m->index_every > 0 ? "index_every" : "index_heads", diags, NULL, wanted);
   if (m->kv_lora == 0)
-    return m->q_lora + m->rope_dim + m->index_heads + m->index_dim + m->index_every + m->index_first == 0
+    return m->q_lora + m->rope_dim == 0
         || complain (doc, "kv_lora", diags, NULL, "missing key \"kv_lora\", which others go with");
   if (m->v_dim == 0 || m->rope_dim == 0 || m->rope_dim >= m->head_dim)
     return complain (doc, "kv_lora", diags, NULL, "expected \"v_dim\", and \"rope_dim\" below head_dim");
-  if ((m->index_heads > 0) != (m->index_dim > 0)
-      || (m->index_heads > 0 && (m->q_lora == 0 || m->window == 0 || m->full_every > 0)))
-    return complain (
-        doc, "index_heads", diags, NULL,
-        "expected \"index_heads\" and \"index_dim\", with \"q_lora\" and \"window\" keys in all layers");
-  if (m->index_every + m->index_first > 0
-      && (m->index_heads == 0 || m->index_every == 0 || m->layer_pattern || m->index_first > m->n_layers))
-    return complain (doc, "index_every", diags, NULL,
-                     "expected \"index_heads\" with \"index_every\" and, of no more than all layers, "
-                     "\"index_first\", and no \"layer_pattern\"");
   if (m->n_kv_heads != m->n_heads || m->qkv_bias || m->linear_bias || m->qk_norm
       || (m->position != LS_POSITION_ROPE && m->position != LS_POSITION_NONE))
     return complain (

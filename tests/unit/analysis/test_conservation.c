@@ -133,7 +133,7 @@ layered (guint which)
     m.full_every = 3;
     m.n_kv_heads = 1, m.head_dim = 128;
     m.window_heads = 4, m.window_kv_heads = 2, m.window_head_dim = 64;
-    m.full_k_is_v = m.qk_norm = true;
+    m.full_k_is_v = m.qk_norm = true, m.index_heads = 2, m.index_dim = m.index_block = 16;
     return m;
   }
   if (which == 5) {

@@ -59,6 +59,9 @@ lists_say_which_layers_choose_and_have_experts (void)
   "\"hidden_size\":6144,\"intermediate_size\":14336,\"num_hidden_layers\":38,\"num_attention_heads\":48,"    \
   "\"num_key_value_heads\":8,\"head_dim\":128,\"vocab_size\":110592,\"max_position_embeddings\":4096"
 
+#define M3_EIGHT ",1,1,1,1,1,1,1,1"
+#define M3_57    M3_EIGHT M3_EIGHT M3_EIGHT M3_EIGHT M3_EIGHT M3_EIGHT M3_EIGHT ",1"
+
 /* Weights of one config.json; 0: refused. */
 static uint64_t
 params_of (const char *keys, uint64_t *ret_active, char **ret_said)
@@ -155,7 +158,7 @@ other_words_count_the_same (void)
 }
 
 /* Counts by hand of modelling code of transformers: of class defaults for Jais-2-8B, A.X K1 (519 B, 33 B active),
- * the first Granite with windows; of dimensions made up for the others. */
+ * the first Granite with windows, and MiniMax-M3 (428 B with what sees, 23 B without embeddings); of dimensions made up for the others. */
 static void
 defaults_of_classes_count_the_same (void)
 {
@@ -175,6 +178,17 @@ defaults_of_classes_count_the_same (void)
       24869091840, 4115151360 },
     { "\"model_type\":\"hyperclovax\"," CLOVAX ",\"use_post_norm\":true", 14748112896, 14748112896 },
     { "\"model_type\":\"hyperclovax\"," CLOVAX, 14748112896 - 38 * 2 * 6144, 14748112896 - 38 * 2 * 6144 },
+    { "\"model_type\":\"minimax_m3\",\"moe_layer_freq\":[0,0,0" M3_57 "],\"sparse_attention_config\":{"
+      "\"sparse_num_index_heads\":4,\"sparse_index_dim\":128,\"sparse_topk_blocks\":16,\"sparse_block_size\":128,"
+      "\"sparse_attention_freq\":[0,0,0" M3_57 "],\"sparse_disable_index_value\":[0,0,0" M3_57 "]}",
+      426174565632, 25962466560 },
+    { "\"model_type\":\"minimax_m3_vl_text\",\"mlp_layer_types\":[\"dense\",\"sparse\",\"sparse\",\"sparse\"],"
+      "\"num_hidden_layers\":4,\"layer_types\":[\"full_attention\",\"minimax_m3_sparse\",\"minimax_m3_sparse\","
+      "\"minimax_m3_sparse\"]",
+      25040051968, 3976257280 },
+    { "\"model_type\":\"minimax_m3\",\"num_hidden_layers\":2,\"sparse_attention_config\":{"
+      "\"sparse_attention_freq\":[0,1],\"sparse_disable_index_value\":[1,0]}",
+      0, 0 },
     { "\"model_type\":\"zaya\"", 0, 0 },
     { "\"model_type\":\"plamo2\"", 0, 0 },
   };

@@ -80,4 +80,40 @@ residual_streams_are_mixed (void)
   LS_CHECK_INT (ls_residual_bytes (&m, &shard), ==, 4 * tensor);
 }
 
-LS_TEST_SUITE (LS_TEST (compressed_keys_are_met), LS_TEST (residual_streams_are_mixed))
+/* Four heads of 64 beside 8 heads of queries and 2 of keys, in three layers of four: 512 keys in blocks of 128 are
+ * 512 - 512^2 / 8192 = 480 by the mean; 4096^2 / 2 pairs are scored by each head, which writes one number a block,
+ * and four blocks are kept for each. */
+static void
+an_indexer_of_groups_chooses_blocks (void)
+{
+  LsModel m = small (), without;
+  m.window = 512, m.full_every = 4;
+  without = m;
+  m.index_heads = 4, m.index_dim = 64, m.index_block = 128;
+  LS_CHECK (!ls_model_check_indexer (&m));
+  for (uint32_t i = 0; i < m.n_layers; i++) {
+    g_autoptr (GArray) operators = layer_of (&m, i);
+    const LsOperator *scores = find_operator (operators, "index-scores");
+    uint64_t more = ls_model_layer_params (&m, i) - ls_model_layer_params (&without, i);
+    LS_CHECK_INT (more, ==, i % 4 == 3 ? 0 : 1024 * (4 + 1) * 64 + 2 * 64);
+    LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, i));
+    if (!LS_CHECK ((scores != NULL) == (i % 4 != 3)) || !scores)
+      continue;
+    LS_CHECK_DOUBLE (find_operator (operators, "attention")->fwd[0].flops, ==, 4.0 * 4096 * 8 * 128 * 480);
+    LS_CHECK_DOUBLE (scores->fwd[0].flops, ==, 4096.0 * 4096 * 4 * 64);
+    LS_CHECK_DOUBLE (scores->fwd[1].bytes, ==, 4.0 * 4096 * 4096 / 2 * 4 / 128);
+    LS_CHECK_INT (scores->saved_bytes, ==, 4096 * 4 * 4 * 4);
+    LS_CHECK_INT (find_operator (operators, "index-query")->saved_bytes, ==, 0);
+  }
+  LS_CHECK_NEAR (ls_model_flops (&m, 1000, 4096, 1, false) - ls_model_flops (&without, 1000, 4096, 1, false),
+                 9 * (6.0 * 4096 * 1024 * 5 * 64 + 3 * 4096.0 * 4096 * 4 * 64), 1e-9);
+  m.index_block = 100;
+  LS_CHECK (strstr (ls_model_check_indexer (&m), "divides"));
+  m.index_block = 0, m.window = 0;
+  LS_CHECK (strstr (ls_model_check_indexer (&m), "window"));
+  m.window = 512, m.norms = LS_NORMS_SHARED;
+  LS_CHECK (strstr (ls_model_check_indexer (&m), "norms before"));
+}
+
+LS_TEST_SUITE (LS_TEST (an_indexer_of_groups_chooses_blocks), LS_TEST (compressed_keys_are_met),
+               LS_TEST (residual_streams_are_mixed))
