@@ -249,8 +249,8 @@ check_grouped_indexer (const LsModel *m)
   bool is_plain = m->q_lora == 0 && m->encoder_layers == 0 && m->mixer == LS_MIXER_NONE && !m->layer_pattern
       && !ls_model_has_lists (m) && m->window_kind == LS_WINDOW_SLIDING && m->norms == LS_NORMS_PRE;
   if (m->index_heads == 0 || m->index_dim == 0 || m->window == 0 || m->index_every + m->index_first > 0)
-    return "expected \"index_heads\" and \"index_dim\" with a \"window\" of chosen keys, and neither \"index_every\" "
-           "nor \"index_first\" without latent attention";
+    return "expected \"index_heads\" and \"index_dim\" with a \"window\" of chosen keys, and neither "
+           "\"index_every\" nor \"index_first\" without latent attention";
   if (m->index_block > 0 && m->window % m->index_block != 0)
     return "expected \"index_block\" that divides the \"window\" of chosen keys";
   return is_plain
@@ -268,11 +268,12 @@ ls_model_check_indexer (const LsModel *m)
     return check_grouped_indexer (m);
   if ((m->index_heads > 0) != (m->index_dim > 0) || m->index_block > 0
       || (m->index_heads > 0 && (m->q_lora == 0 || m->window == 0 || m->full_every > 0)))
-    return "expected \"index_heads\" and \"index_dim\", with \"q_lora\" and \"window\" keys in all layers, one by one";
+    return "expected \"index_heads\" and \"index_dim\", with \"q_lora\" and \"window\" keys in all layers, "
+           "one by one";
   if (m->index_every + m->index_first > 0
       && (m->index_heads == 0 || m->index_every == 0 || m->layer_pattern || m->index_first > m->n_layers))
-    return "expected \"index_heads\" with \"index_every\" and, of no more than all layers, \"index_first\", and no "
-           "\"layer_pattern\"";
+    return "expected \"index_heads\" with \"index_every\" and, of no more than all layers, "
+           "\"index_first\", and no \"layer_pattern\"";
   return NULL;
 }
 

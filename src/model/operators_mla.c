@@ -18,11 +18,11 @@
  * and attention meets the best so many: its kernels have the FLOPs of a window of as many. Deviation:
  * gathered keys are taken to be met as fast as those of a window.
  *
- * Beside grouped-query attention (MiniMax-M3; MiniMaxM3VLIndexer, huggingface/transformers@0117d5f7,
- * src/transformers/models/minimax_m3_vl/modular_minimax_m3_vl.py) its heads are those of groups: each chooses for
- * itself, by the best score in a block of keys, so a score of each head and block is written. Deviations: the
- * choice is of whole blocks, that of the query among them, and meets as many keys as a window; the indexer is
- * taken to be trained by a loss of its own here too, which that code does not show.
+ * Beside grouped-query attention (MiniMax-M3; MiniMaxM3VLIndexer of huggingface/transformers@0117d5f7,
+ * src/transformers/models/minimax_m3_vl/modular_minimax_m3_vl.py) its heads are those of groups: each
+ * chooses for itself, by the best score in a block of keys, so a score of each head and block is written.
+ * Deviations: the choice is of whole blocks, that of the query among them, and meets as many keys as a
+ * window; the indexer is taken to be trained by a loss of its own here too, which that code does not show.
  *
  * A gate (Kimi Team 2026, Kimi K3: mla_use_output_gate) is a product more, column-parallel, whose sigmoid the
  * context is multiplied by. Without rope keys are put together as with it.
@@ -131,8 +131,8 @@ append_rope (GArray *operators, const LsCut *cut)
   op->is_latent_up = true;
 }
 
-/* From the latent of queries; of plain attention from the layer norm's output, which is kept already, each head
- * with a norm. */
+/* From the latent of queries; of plain attention from the layer norm's output, which is kept already, each
+ * head with a norm. */
 static void
 append_index_query (GArray *operators, const LsCut *cut, uint64_t width)
 {

@@ -323,8 +323,7 @@ complete_attention (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
   if (m->rotary_dim > m->head_dim)
     return complain (doc, "rotary_dim", diags, NULL, "expected \"rotary_dim\" of at most head_dim");
   if (m->unbiased_qkv && !m->linear_bias)
-    return complain (doc, "unbiased_qkv", diags, NULL,
-                     "missing key \"linear_bias\", which this one goes with");
+    return complain (doc, "unbiased_qkv", diags, NULL, "expected \"linear_bias\" with biases on all but QKV");
   return !ls_model_check_values (m) || complain (doc, "v_dim", diags, NULL, ls_model_check_values (m));
 }
 
