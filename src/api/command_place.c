@@ -64,7 +64,7 @@ write_placement (gconstpointer data, const char *path, GError **error)
 }
 
 static Data *
-search (const LsJobSpec *job, const LsRequest *r, const LsPlaceOptions *options, GError **error)
+search (const LsJobSpec *job, const LsRequest *r, const LsPlaceOptions *options, LsAnswer *a, GError **error)
 {
   LsJobSpec spec = *job; /* borrows all */
   if (spec.network == LS_JOB_NETWORK_ALL)
@@ -73,6 +73,7 @@ search (const LsJobSpec *job, const LsRequest *r, const LsPlaceOptions *options,
   LsPlace *place = ls_place_new (&spec, options, &progress, error);
   if (!place)
     return NULL;
+  ls_job_tell_result (job, place->now, a);
   Data *d = g_new (Data, 1);
   *d = (Data) { place, ls_job_title (place->now), ls_job_subtitle (place->now) };
   return d;
@@ -104,7 +105,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   gboolean ok = ls_request_job (r, &job, error);
   if (ok)
     ls_job_tell_from (&job, a);
-  Data *d = ok ? search (&job, r, &options, error) : NULL;
+  Data *d = ok ? search (&job, r, &options, a, error) : NULL;
   ls_job_spec_clear (&job);
   if (!d)
     return FALSE;

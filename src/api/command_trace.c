@@ -78,6 +78,8 @@ replay (Answer *answer, LsJobSpec *spec, const char *path, GError **error)
   answer->replayed = result->timeline->window_end - result->timeline->window_start;
   answer->cluster = g_strdup (result->cluster->spec.name);
   note_other_gpu (answer->import, result->cluster->spec.gpu.name);
+  for (guint i = 0; result->notes && i < result->notes->len; i++)
+    g_ptr_array_add (answer->import->notes, g_strdup (result->notes->pdata[i]));
   return TRUE;
 }
 

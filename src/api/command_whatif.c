@@ -46,7 +46,7 @@ LS_ANSWER_FORM (to_csv, ls_what_if_to_csv (((const Data *) data)->table))
 
 static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free };
 
-/* The job as what-ifs need it: without intervals and notes, in one network. */
+/* The job as what-ifs need it: without intervals, in one network. */
 static LsJobResult *
 run_now (const LsJobSpec *job, GError **error)
 {
@@ -57,11 +57,12 @@ run_now (const LsJobSpec *job, GError **error)
 }
 
 static Data *
-simulate (const LsJobSpec *job, const LsRequest *r, guint n_threads, GError **error)
+simulate (const LsJobSpec *job, const LsRequest *r, guint n_threads, LsAnswer *a, GError **error)
 {
   g_autoptr (LsJobResult) now = run_now (job, error);
   if (!now)
     return NULL;
+  ls_job_tell_result (job, now, a);
   const LsProgress progress = ls_request_progress (r);
   LsWhatIf *table = ls_what_if_new (job, now, n_threads, &progress, error);
   if (!table)
@@ -82,7 +83,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   gboolean ok = ls_request_job (r, &job, error);
   if (ok)
     ls_job_tell_from (&job, a);
-  Data *w = ok ? simulate (&job, r, n_threads, error) : NULL;
+  Data *w = ok ? simulate (&job, r, n_threads, a, error) : NULL;
   ls_job_spec_clear (&job);
   if (!w)
     return FALSE;

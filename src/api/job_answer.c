@@ -250,6 +250,21 @@ ls_job_tell_from (LsJobSpec *spec, LsAnswer *a)
   ls_answer_note_all (a, notes);
 }
 
+/* A length that is given need not be told as assumed. */
+static void
+drop_length (const LsJobSpec *spec, const LsJobResult *r)
+{
+  if (spec->strategy.seq > 0)
+    ls_model_notes_drop_length (r->notes);
+}
+
+void
+ls_job_tell_result (const LsJobSpec *spec, const LsJobResult *r, LsAnswer *a)
+{
+  drop_length (spec, r);
+  ls_answer_note_all (a, r->notes);
+}
+
 static void
 note_result (const LsJobAnswer *j, LsAnswer *a)
 {
@@ -271,14 +286,13 @@ explain (LsJobAnswer *j, const LsResiduals *residuals)
   const LsJobSpec *spec = &j->spec;
   LsJobResult *r = j->job;
   ls_override_note_job (spec, r, r->notes);
+  drop_length (spec, r);
   if (residuals) {
     j->interval = g_new0 (LsInterval, 1);
     ls_job_interval (spec, r, residuals, j->interval);
   }
   const LsModel *model = r->model.name ? &r->model : NULL;
   j->findings = ls_measured_explain (&spec->measured, &r->report, model, &r->strategy);
-  if (spec->strategy.seq > 0)
-    ls_model_notes_drop_length (r->notes);
   j->title = ls_job_title (r);
   j->subtitle = ls_job_subtitle (r);
 }

@@ -45,6 +45,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJobAnswer, ls_job_answer_free)
 
 /* Says what a launch file was read as, and takes the step that it timed; nothing without --from. */
 void ls_job_tell_from (LsJobSpec *spec, LsAnswer *a);
+/* Says what had to be assumed for r, the job of `spec`, of which others are made: what of its cluster changes
+ * nothing here may matter to them. */
+void ls_job_tell_result (const LsJobSpec *spec, const LsJobResult *r, LsAnswer *a);
 
 /* A job that does not fit is a result: a warning, with the line `help` unless that is NULL; a failure where
  * the request has "require-fit". */
