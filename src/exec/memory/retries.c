@@ -11,6 +11,19 @@
 #define STEADY_LAP 1
 #define NONE       UINT32_MAX
 
+/* A change of one of the laps, or where its free is issued. */
+typedef struct {
+  uint32_t index;
+  uint16_t lap, is_issue;
+} Happening;
+
+/* What a replay of a role follows from, whatever its ranks' times. */
+typedef struct {
+  uint32_t role;
+  uint64_t bytes[LS_N_MEM]; /* throughout */
+  GArray *order;            /* Happening  */
+} Tape;
+
 typedef struct {
   const GArray *changes; /* MemoryChange */
   LsAllocator *allocator;
@@ -60,7 +73,7 @@ note_call (Replay *r, const MemoryChange *c, bool waits, const LsAllocatorStats 
 }
 
 static void
-take (Replay *r, const MemoryChange *c, const MemoryEvent *e)
+take (Replay *r, const MemoryChange *c, const Happening *e)
 {
   LsAllocatorStats before = ls_allocator_stats (r->allocator);
   bool waits = !ls_allocator_has_room (r->allocator, c->buffer->bytes, c->stream);
@@ -73,7 +86,7 @@ take (Replay *r, const MemoryChange *c, const MemoryEvent *e)
 }
 
 static void
-happen (Replay *r, const MemoryEvent *e)
+happen (Replay *r, const Happening *e)
 {
   const MemoryChange *c = &g_array_index (r->changes, MemoryChange, e->index);
   if (c->alloc == NONE)
@@ -150,20 +163,17 @@ join_calls (GArray *calls)
 }
 
 static LsRoleRetries
-replay (const LsMemoryInput *in, uint32_t rank, const GArray *changes, const GArray *events, LsTime period)
+replay (const LsMemoryInput *in, const GArray *changes, const Tape *tape)
 {
   LsRoleRetries to = { .calls = g_array_new (FALSE, FALSE, sizeof (LsDriverCall)) };
-  uint64_t bytes[LS_N_MEM];
-  memory_throughout (in, ls_plan_role (in->plan, rank), rank, bytes);
-  to.limit_bytes = limit_of (in, ls_plan_role (in->plan, rank), bytes);
+  to.limit_bytes = limit_of (in, tape->role, tape->bytes);
   Replay r = { .changes = changes, .allocator = ls_allocator_new (to.limit_bytes), .to = &to };
   r.handles = memory_laps_handles (N_LAPS, changes->len);
   r.pending = g_array_new (FALSE, FALSE, sizeof (gsize));
-  take_static (&r, bytes);
+  take_static (&r, tape->bytes);
   carry_in (&r);
-  MemoryLaps laps = memory_laps_of (events, N_LAPS, period);
-  for (MemoryEvent e; laps.next[STEADY_LAP] < events->len && memory_laps_next (&laps, &e);)
-    happen (&r, &e);
+  for (guint i = 0; i < tape->order->len; i++)
+    happen (&r, &g_array_index (tape->order, Happening, i));
   to.reserved_bytes = ls_allocator_stats (r.allocator).peak_reserved;
   to.is_out_of_memory = to.reserved_bytes > to.limit_bytes;
   join_calls (to.calls);
@@ -171,6 +181,68 @@ replay (const LsMemoryInput *in, uint32_t rank, const GArray *changes, const GAr
   g_free (r.handles);
   ls_allocator_free (r.allocator);
   return to;
+}
+
+/* --- tapes ------------------------------------------------------------------------ */
+
+/* That are kept. */
+#define MOST_TAPES 16
+
+/* Up to the end of the lap that counts. */
+static GArray *
+order_of (const GArray *events, LsTime period)
+{
+  GArray *order = g_array_sized_new (FALSE, FALSE, sizeof (Happening), N_LAPS * events->len);
+  MemoryLaps laps = memory_laps_of (events, N_LAPS, period);
+  for (MemoryEvent e; laps.next[STEADY_LAP] < events->len && memory_laps_next (&laps, &e);) {
+    Happening h = { e.index, (uint16_t) e.lap, e.is_issue };
+    g_array_append_val (order, h);
+  }
+  return order;
+}
+
+static Tape *
+tape_new (const LsMemoryInput *in, uint32_t rank, const GArray *events, LsTime period)
+{
+  Tape *t = g_new0 (Tape, 1);
+  t->role = ls_plan_role (in->plan, rank);
+  memory_throughout (in, t->role, rank, t->bytes);
+  t->order = order_of (events, period);
+  return t;
+}
+
+static void
+tape_free (void *tape)
+{
+  Tape *t = tape;
+  g_array_unref (t->order);
+  g_free (t);
+}
+
+static bool
+is_same_tape (const Tape *a, const Tape *b)
+{
+  return a->role == b->role && memcmp (a->bytes, b->bytes, sizeof a->bytes) == 0
+      && a->order->len == b->order->len
+      && memcmp (a->order->data, b->order->data, a->order->len * sizeof (Happening)) == 0;
+}
+
+static bool
+is_replayed (const LsRetries *r, const Tape *tape)
+{
+  for (guint i = 0; i < r->tapes->len; i++)
+    if (is_same_tape (r->tapes->pdata[i], tape))
+      return true;
+  return false;
+}
+
+/* Ranks come role by role. */
+static void
+keep_tape (LsRetries *r, Tape *tape)
+{
+  if (r->tapes->len == MOST_TAPES || (r->tapes->len > 0 && ((Tape *) r->tapes->pdata[0])->role != tape->role))
+    g_ptr_array_set_size (r->tapes, 0);
+  g_ptr_array_add (r->tapes, tape);
 }
 
 /* --- roles ------------------------------------------------------------------------ */
@@ -191,7 +263,13 @@ void
 retries_add_rank (LsRetries *r, const LsMemoryInput *in, uint32_t rank, const GArray *changes,
                   const GArray *events, LsTime period)
 {
-  keep_worse (&r->roles[ls_plan_role (in->plan, rank)], replay (in, rank, changes, events, period));
+  Tape *tape = tape_new (in, rank, events, period);
+  if (is_replayed (r, tape)) { /* of equals the first counts */
+    tape_free (tape);
+    return;
+  }
+  keep_worse (&r->roles[tape->role], replay (in, changes, tape));
+  keep_tape (r, tape);
 }
 
 void
@@ -213,6 +291,7 @@ ls_retries_new (const LsPlan *plan)
   LsRetries *r = g_new0 (LsRetries, 1);
   r->n_roles = plan->n_roles;
   r->roles = g_new0 (LsRoleRetries, MAX (1, r->n_roles));
+  r->tapes = g_ptr_array_new_with_free_func (tape_free);
   return r;
 }
 
@@ -223,6 +302,7 @@ ls_retries_free (LsRetries *r)
     return;
   for (uint32_t i = 0; i < r->n_roles; i++)
     g_clear_pointer (&r->roles[i].calls, g_array_unref);
+  g_ptr_array_unref (r->tapes);
   g_free (r->roles);
   g_free (r);
 }
