@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 CallKey
 collective_key (const LsOp *op)
@@ -134,6 +135,99 @@ role_calls_free (RoleCalls *roles, uint32_t n_roles)
   g_free (roles);
 }
 
+/* --- calls of other runs --------------------------------------------------------- */
+
+/* Of plans that are kept. */
+#define MOST_KEPT_BYTES ((size_t) 64 << 20)
+
+LsKnownCalls *
+ls_known_calls_new (void)
+{
+  LsKnownCalls *k = g_new0 (LsKnownCalls, 1);
+  g_mutex_init (&k->lock);
+  k->arena = ls_arena_new ();
+  k->plans = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
+  k->bounds = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, g_free);
+  return k;
+}
+
+void
+ls_known_calls_free (LsKnownCalls *calls)
+{
+  if (!calls)
+    return;
+  g_hash_table_unref (calls->plans);
+  g_hash_table_unref (calls->bounds);
+  ls_arena_free (calls->arena);
+  g_mutex_clear (&calls->lock);
+  g_free (calls);
+}
+
+/* GPUs as runs of the same step, each its first, step and number. */
+GBytes *
+known_calls_key (const Run *x, const LsCollRequest *request)
+{
+  bool is_spread = request->spread && request->kind == LS_COLL_ALL_TO_ALL;
+  if (!x->options->calls || request->weights || is_spread)
+    return NULL;
+  const uint64_t head[] = { (uint64_t) (uintptr_t) x->cluster,
+                            (uint64_t) (uintptr_t) request->algorithm,
+                            request->bytes,
+                            request->kind,
+                            request->protocol,
+                            request->root,
+                            request->max_ctas };
+  g_autoptr (GArray) bytes = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  g_array_append_vals (bytes, head, 2 * G_N_ELEMENTS (head));
+  for (uint32_t i = 0, n; i < request->n; i += n) {
+    uint32_t step = i + 1 < request->n ? request->gpus[i + 1] - request->gpus[i] : 0;
+    for (n = 1; i + n < request->n && request->gpus[i + n] - request->gpus[i + n - 1] == step; n++)
+      ;
+    const uint32_t run[] = { request->gpus[i], step, n };
+    g_array_append_vals (bytes, run, G_N_ELEMENTS (run));
+  }
+  return g_bytes_new (bytes->data, bytes->len * sizeof (uint32_t));
+}
+
+/* NULL: it is not known. */
+static const LsCollPlan *
+find_plan (LsKnownCalls *calls, GBytes *key)
+{
+  if (!key)
+    return NULL;
+  g_mutex_lock (&calls->lock);
+  const LsCollPlan *known = g_hash_table_lookup (calls->plans, key);
+  g_mutex_unlock (&calls->lock);
+  return known;
+}
+
+static LsCollPlan *
+copy_plan (LsArena *arena, const LsCollPlan *plan)
+{
+  LsCollPlan *copy = ls_arena_new_array (arena, LsCollPlan, 1);
+  *copy = *plan;
+  copy->phases = ls_arena_new_array (arena, LsPhase, plan->n_phases);
+  for (uint32_t i = 0; i < plan->n_phases; i++) {
+    const LsPhase *from = &plan->phases[i];
+    copy->phases[i] = *from;
+    copy->phases[i].loads = ls_arena_new_array (arena, LsLoad, from->n_loads);
+    if (from->n_loads > 0)
+      memcpy (copy->phases[i].loads, from->loads, from->n_loads * sizeof *from->loads);
+  }
+  return copy;
+}
+
+static void
+keep_plan (LsKnownCalls *calls, GBytes *key, const LsCollPlan *plan)
+{
+  if (!key)
+    return;
+  g_mutex_lock (&calls->lock);
+  if (ls_arena_bytes (calls->arena) < MOST_KEPT_BYTES && !g_hash_table_contains (calls->plans, key))
+    g_hash_table_insert (calls->plans, g_bytes_ref (key), copy_plan (calls->arena, plan));
+  g_mutex_unlock (&calls->lock);
+}
+
 /* --- one call ------------------------------------------------------------------- */
 
 LsCollRequest
@@ -188,9 +282,15 @@ const LsCollPlan *
 call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **error)
 {
   LsNetworkFidelity network = x->options->network;
-  return call_check (x->cluster, x->nccl, request, network, error)
-      ? ls_coll_plan (x->cluster, x->nccl, request, network, arena)
-      : NULL;
+  g_autoptr (GBytes) key = known_calls_key (x, request);
+  const LsCollPlan *plan = find_plan (x->options->calls, key);
+  if (plan)
+    return plan;
+  if (!call_check (x->cluster, x->nccl, request, network, error))
+    return NULL;
+  plan = ls_coll_plan (x->cluster, x->nccl, request, network, arena);
+  keep_plan (x->options->calls, key, plan);
+  return plan;
 }
 
 const LsCollPlan *

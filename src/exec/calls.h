@@ -68,7 +68,7 @@ LsCollRequest run_request (const Run *x, CallKey key, const uint32_t *ranks, uin
 bool call_check (const LsCluster *cluster, const LsNccl *nccl, const LsCollRequest *request,
                  LsNetworkFidelity network, GError **error);
 
-/* In arena. NULL: errors as of call_check(). */
+/* In arena, or kept by options->calls, which outlives the run. NULL: errors as of call_check(). */
 const LsCollPlan *call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **error);
 
 /* A copy in arena, without what it loads. */
@@ -80,6 +80,19 @@ uint64_t call_stall (const Run *x, CallKey key, const LsCollRequest *request, co
 /* What tells calls and their phases apart, but for what they load. */
 void sig_add_call (LsSig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall);
 void sig_add_phase (LsSig *sig, const LsPhase *phase);
+
+/* ---- calls of other runs ---- */
+
+struct LsKnownCalls {
+  GMutex lock;
+  LsArena *arena;     /* of plans */
+  GHashTable *plans;  /* GBytes of known_calls_key() -> LsCollPlan * */
+  GHashTable *bounds; /* the same -> BoundCall * (shortcuts/plan_bound_sum.h) */
+};
+
+/* All that a plan of the request depends on but NCCL and fidelity. NULL: there is more to it, or none are
+ * kept. */
+GBytes *known_calls_key (const Run *x, const LsCollRequest *request);
 
 /* ---- the calls of a run ---- */
 

@@ -22,6 +22,13 @@ typedef struct {
   bool is_final; /* neither a strategy nor a fit of the cluster replaces them */
 } LsHostCosts;
 
+/* Calls as they were planned, and what they take alone, kept from one plan to the next. For one NCCL and one
+ * fidelity of the network, and clusters that outlive it. By any threads at once. Whether a call is known
+ * makes no difference to a run. */
+typedef struct LsKnownCalls LsKnownCalls;
+LsKnownCalls *ls_known_calls_new (void);
+void ls_known_calls_free (LsKnownCalls *calls); /* NULL allowed */
+
 typedef struct {
   uint32_t n_steps;          /* 3; stops early once the period repeats      */
   bool steady;               /* only the steady state is wanted: the first step may be cut short (steady.c) */
@@ -43,8 +50,7 @@ typedef struct {
   LsMemoryOptions memory;   /* how bytes are counted afterwards             */
   const double *slow;       /* [n_ranks] kernel time multiplier, or NULL    */
   const LsSlow *stragglers; /* where that is NULL: borrowed; NULL: none     */
-  struct LsBoundCalls
-      *calls; /* what bounds of plans know of calls: shortcuts/plan_bound.h; borrowed, or NULL */
+  LsKnownCalls *calls;      /* of runs and bounds before; borrowed, or NULL */
 } LsRunOptions;
 
 /* The costs that a run uses unless told otherwise; their source is in host.c. */

@@ -171,7 +171,7 @@ ls_sweep_run_free (LsSweepRun *x)
     ls_strategy_clear (&x->base[kind]);
   }
   ls_objective_clear (&x->objective);
-  ls_bound_calls_free (x->calls);
+  ls_known_calls_free (x->calls);
   ls_hardware_free (x->hardware);
   ls_model_clear (&x->model);
   g_free (x->title);
@@ -219,7 +219,7 @@ load (LsSweepRun *x, GError **error)
     return ls_diag_list_to_error (diags, error);
   x->hardware->max_memory_bytes = job->options.max_memory_bytes;
   gboolean has_options = ls_job_spec_options (job, &x->options, error);
-  x->options.calls = x->calls = ls_bound_calls_new ();
+  x->options.calls = x->calls = ls_known_calls_new ();
   return has_options && ls_hardware_check_formats (&x->hardware->spec, &job->strategy, error)
       && check_memory (&x->hardware->spec, error);
 }

@@ -107,7 +107,7 @@ struct LsSweepRun {
   LsModel model;
   LsHardware *hardware;
   LsRunOptions options;
-  LsBoundCalls *calls; /* of options */
+  LsKnownCalls *calls; /* of options */
   LsPrice price;
   LsObjective objective;
   GPtrArray *clusters; /* LsCluster, of each value of the axis of GPUs, and each placement of it */

@@ -5,60 +5,15 @@
 
 /* --- calls of other plans ------------------------------------------------------------------ */
 
-struct LsBoundCalls {
-  GMutex lock;
-  GHashTable *known; /* GBytes -> BoundCall * */
-};
-
-LsBoundCalls *
-ls_bound_calls_new (void)
-{
-  LsBoundCalls *calls = g_new0 (LsBoundCalls, 1);
-  g_mutex_init (&calls->lock);
-  calls->known = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, g_free);
-  return calls;
-}
-
-void
-ls_bound_calls_free (LsBoundCalls *calls)
-{
-  if (!calls)
-    return;
-  g_hash_table_unref (calls->known);
-  g_mutex_clear (&calls->lock);
-  g_free (calls);
-}
-
-/* All that a plan of the request depends on but NCCL; GPUs as runs of the same step, each its first, step and
- * number. NULL: there is more to it. */
-static GBytes *
-key_of (const Run *x, CallKey key, const LsCollRequest *request)
-{
-  if (!x->options->calls || request->weights || request->spread)
-    return NULL;
-  const uint64_t head[]
-      = { (uint64_t) (uintptr_t) x->cluster, key.bytes, key.kind, key.algorithm, key.root, key.max_ctas };
-  g_autoptr (GArray) bytes = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  g_array_append_vals (bytes, head, 2 * G_N_ELEMENTS (head));
-  for (uint32_t i = 0, n; i < request->n; i += n) {
-    uint32_t step = i + 1 < request->n ? request->gpus[i + 1] - request->gpus[i] : 0;
-    for (n = 1; i + n < request->n && request->gpus[i + n] - request->gpus[i + n - 1] == step; n++)
-      ;
-    const uint32_t run[] = { request->gpus[i], step, n };
-    g_array_append_vals (bytes, run, G_N_ELEMENTS (run));
-  }
-  return g_bytes_new (bytes->data, bytes->len * sizeof (uint32_t));
-}
-
 /* key NULL: nothing is. */
 static bool
 find_call (const Run *x, GBytes *key, BoundCall *ret_call)
 {
-  LsBoundCalls *calls = x->options->calls;
+  LsKnownCalls *calls = x->options->calls;
   if (!key)
     return false;
   g_mutex_lock (&calls->lock);
-  const BoundCall *known = g_hash_table_lookup (calls->known, key);
+  const BoundCall *known = g_hash_table_lookup (calls->bounds, key);
   if (known)
     *ret_call = *known;
   g_mutex_unlock (&calls->lock);
@@ -68,11 +23,11 @@ find_call (const Run *x, GBytes *key, BoundCall *ret_call)
 static void
 keep_call (const Run *x, GBytes *key, const BoundCall *call)
 {
-  LsBoundCalls *calls = x->options->calls;
+  LsKnownCalls *calls = x->options->calls;
   if (!key)
     return;
   g_mutex_lock (&calls->lock);
-  g_hash_table_insert (calls->known, g_bytes_ref (key), g_memdup2 (call, sizeof *call));
+  g_hash_table_insert (calls->bounds, g_bytes_ref (key), g_memdup2 (call, sizeof *call));
   g_mutex_unlock (&calls->lock);
 }
 
@@ -91,7 +46,7 @@ known_call (RankSum *r, uint8_t slot, CallKey key, const uint32_t *ranks, uint32
   const Run *x = r->x;
   g_autoptr (LsArena) arena = ls_arena_new ();
   LsCollRequest request = call_request (x->fold->plan, key, ranks, n_ranks, r->memo, arena);
-  g_autoptr (GBytes) bytes = key_of (x, key, &request);
+  g_autoptr (GBytes) bytes = known_calls_key (x, &request);
   if (find_call (x, bytes, &k)) {
     k.slot = slot;
     g_array_append_val (r->known, k);

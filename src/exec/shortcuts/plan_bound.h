@@ -48,12 +48,6 @@
  * collectives count this much of themselves. */
 #define LS_RATE_ROUNDING 0.9999
 
-/* What calls take alone, kept from one plan to the next: LsRunOptions.calls. For one NCCL and one fidelity of
- * the network, and clusters that outlive it. By any threads at once. */
-typedef struct LsBoundCalls LsBoundCalls;
-LsBoundCalls *ls_bound_calls_new (void);
-void ls_bound_calls_free (LsBoundCalls *calls); /* NULL allowed */
-
 /* The plan is one that a run of it would accept; 0 if not. */
 LsTime ls_plan_bound (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration,
                       const LsNccl *nccl, const LsRunOptions *options);

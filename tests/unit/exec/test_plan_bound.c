@@ -2,6 +2,7 @@
  * hand: the worked example, kernels of all streams, each stream, what the compute stream waits for, what
  * communication beside kernels costs, ranks and stragglers, and how ranks of a pipeline wait for each other
  * (exec/shortcuts/plan_bound_round.c). The run of each takes no less, and where the bound is tight, no more.
+ * Calls that are kept from one plan to the next are told apart by all that they depend on (exec/calls.h).
  * Random jobs are in test_fold.c. */
 #include "ls_test.h"
 
@@ -10,6 +11,7 @@
 #include <lockstep/error.h>
 
 #include "exec/shortcuts/plan_bound.h"
+#include "exec/state.h"
 
 #define ROUNDING 0.9999 /* of what is known of collectives */
 
@@ -400,6 +402,49 @@ of_what_does_not_compile_nothing_is_known (void)
   hand_free (h);
 }
 
+/* --- calls that are kept ----------------------------------------------------------------------- */
+
+static bool
+is_known_as (const Run *x, const LsCollRequest *a, const LsCollRequest *b)
+{
+  g_autoptr (GBytes) one = known_calls_key (x, a), other = known_calls_key (x, b);
+  return one && other && g_bytes_equal (one, other);
+}
+
+static void
+kept_calls_are_told_apart (void)
+{
+  Hand *h = hand_new (2);
+  const uint32_t gpus[] = { 0, 2, 4, 6 }, others[] = { 0, 2, 4, 7 }, weights[] = { 1, 2, 3, 4 };
+  LsSpread spread = { 0 };
+  LsRunOptions options = { .calls = ls_known_calls_new () }, none = { 0 };
+  Run x = { .cluster = h->cluster, .options = &options }, elsewhere = { .options = &options },
+      forgetful = { .cluster = h->cluster, .options = &none };
+  const LsCollRequest base = { .kind = LS_COLL_ALL_REDUCE, .gpus = gpus, .n = 4, .bytes = 4096 };
+  LsCollRequest q[] = { base, base, base, base, base, base, base, base };
+  q[0].kind = LS_COLL_REDUCE;
+  q[1].gpus = others;
+  q[2].n = 3;
+  q[3].root = 1;
+  q[4].bytes = 4097;
+  q[5].algorithm = ls_coll_algorithm_name (LS_ALGORITHM_RING);
+  q[6].max_ctas = 4;
+  q[7].protocol = LS_PROTOCOL_SIMPLE;
+  for (guint i = 0; i < G_N_ELEMENTS (q); i++)
+    LS_CHECK (!is_known_as (&x, &base, &q[i]));
+  g_autoptr (GBytes) here = known_calls_key (&x, &base), there = known_calls_key (&elsewhere, &base);
+  LS_CHECK (here && there && !g_bytes_equal (here, there));
+  LS_CHECK (!known_calls_key (&forgetful, &base));
+  LsCollRequest spread_out = base, weighed = base;
+  spread_out.spread = &spread;
+  weighed.weights = weights;
+  LS_CHECK (is_known_as (&x, &base, &spread_out)); /* which counts for an all-to-all alone */
+  spread_out.kind = weighed.kind = LS_COLL_ALL_TO_ALL;
+  LS_CHECK (!known_calls_key (&x, &spread_out) && !known_calls_key (&x, &weighed));
+  ls_known_calls_free (options.calls);
+  hand_free (h);
+}
+
 LS_TEST_SUITE (LS_TEST (the_worked_example), LS_TEST (a_gpu_runs_one_kernel_of_all_streams),
                LS_TEST (a_stream_runs_one_op), LS_TEST (each_instance_counts),
                LS_TEST (the_lead_does_not_count), LS_TEST (the_slowest_role_counts),
@@ -409,4 +454,4 @@ LS_TEST_SUITE (LS_TEST (the_worked_example), LS_TEST (a_gpu_runs_one_kernel_of_a
                LS_TEST (a_round_without_a_barrier), LS_TEST (a_round_with_a_barrier),
                LS_TEST (hosts_wait_for_messages), LS_TEST (requests_ahead_of_sends_count_as_met),
                LS_TEST (message_by_message_collectives_are_not_known),
-               LS_TEST (of_what_does_not_compile_nothing_is_known))
+               LS_TEST (of_what_does_not_compile_nothing_is_known), LS_TEST (kept_calls_are_told_apart))

@@ -1,6 +1,7 @@
 /* Pins: a bound is never above what the simulation says, in time and in memory, whatever was bound before,
- * and by a plan the same with calls that were known before; it holds what runs again; what is refused at a glance is refused by the
- * rules; layers of chunks found among others are those found alone. Small jobs of tests/golden/data. */
+ * and by a plan the same with calls that were known before, as is what runs; it holds what runs again; what is
+ * refused at a glance is refused by the rules; layers of chunks found among others are those found alone. Small
+ * jobs of tests/golden/data. */
 #include "ls_test.h"
 
 #include <inttypes.h>
@@ -9,6 +10,20 @@
 #include "job/knobs.h"
 #include "small_sweep.h"
 #include "sweep/layouts.h"
+
+/* With calls that others planned it runs as without. */
+static void
+check_known_calls (const LsSweepRun *x, const LsStrategy *s, const LsTimeline *without)
+{
+  const LsCluster *cluster = g_ptr_array_index (x->clusters, 0);
+  LsRunOptions options = x->options;
+  options.no_spans = true;
+  LsJobResult *prepared = ls_job_prepare_on (&x->model, x->hardware, cluster, s, NULL);
+  g_autoptr (LsJobResult) r = ls_job_simulate_prepared (prepared, x->hardware, &options, NULL);
+  g_autofree char *knobs = ls_knobs_format (s);
+  ls_check_impl (r && r->timeline->digest == without->digest, __FILE__, __LINE__,
+                 "%s: a run depends on what ran before", knobs);
+}
 
 /* False: it is refused by the lowering. */
 static bool
@@ -38,6 +53,7 @@ check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s, uint64_
                  (int64_t) least);
   ls_check_impl (bound.memory_bytes <= bytes, __FILE__, __LINE__,
                  "%s: %" PRIu64 " bytes, but at least %" PRIu64, knobs, bytes, bound.memory_bytes);
+  check_known_calls (x, s, r->timeline);
   return true;
 }
 
