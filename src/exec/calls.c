@@ -1,7 +1,8 @@
 #include <lockstep/error.h>
 
-#include "cluster/route.h"
+#include "base/handover.h"
 #include "base/order.h"
+#include "cluster/route.h"
 #include "exec/state.h"
 
 #include <math.h>
@@ -163,6 +164,20 @@ ls_known_calls_free (LsKnownCalls *calls)
   g_free (calls);
 }
 
+void
+known_calls_lock (LsKnownCalls *calls)
+{
+  g_mutex_lock (&calls->lock);
+  LS_TAKE_OVER (&calls->lock);
+}
+
+void
+known_calls_unlock (LsKnownCalls *calls)
+{
+  LS_HAND_OVER (&calls->lock);
+  g_mutex_unlock (&calls->lock);
+}
+
 /* GPUs as runs of the same step, each its first, step and number. */
 GBytes *
 known_calls_key (const Run *x, const LsCollRequest *request)
@@ -195,9 +210,9 @@ find_plan (LsKnownCalls *calls, GBytes *key)
 {
   if (!key)
     return NULL;
-  g_mutex_lock (&calls->lock);
+  known_calls_lock (calls);
   const LsCollPlan *known = g_hash_table_lookup (calls->plans, key);
-  g_mutex_unlock (&calls->lock);
+  known_calls_unlock (calls);
   return known;
 }
 
@@ -222,10 +237,10 @@ keep_plan (LsKnownCalls *calls, GBytes *key, const LsCollPlan *plan)
 {
   if (!key)
     return;
-  g_mutex_lock (&calls->lock);
+  known_calls_lock (calls);
   if (ls_arena_bytes (calls->arena) < MOST_KEPT_BYTES && !g_hash_table_contains (calls->plans, key))
     g_hash_table_insert (calls->plans, g_bytes_ref (key), copy_plan (calls->arena, plan));
-  g_mutex_unlock (&calls->lock);
+  known_calls_unlock (calls);
 }
 
 /* --- one call ------------------------------------------------------------------- */

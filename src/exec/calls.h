@@ -90,6 +90,10 @@ struct LsKnownCalls {
   GHashTable *bounds; /* the same -> BoundCall * (shortcuts/plan_bound_sum.h) */
 };
 
+/* Around every use of its members. */
+void known_calls_lock (struct LsKnownCalls *calls);
+void known_calls_unlock (struct LsKnownCalls *calls);
+
 /* All that a plan of the request depends on but NCCL and fidelity. NULL: there is more to it, or none are
  * kept. */
 GBytes *known_calls_key (const Run *x, const LsCollRequest *request);

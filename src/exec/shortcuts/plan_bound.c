@@ -12,11 +12,11 @@ find_call (const Run *x, GBytes *key, BoundCall *ret_call)
   LsKnownCalls *calls = x->options->calls;
   if (!key)
     return false;
-  g_mutex_lock (&calls->lock);
+  known_calls_lock (calls);
   const BoundCall *known = g_hash_table_lookup (calls->bounds, key);
   if (known)
     *ret_call = *known;
-  g_mutex_unlock (&calls->lock);
+  known_calls_unlock (calls);
   return known != NULL;
 }
 
@@ -26,9 +26,9 @@ keep_call (const Run *x, GBytes *key, const BoundCall *call)
   LsKnownCalls *calls = x->options->calls;
   if (!key)
     return;
-  g_mutex_lock (&calls->lock);
+  known_calls_lock (calls);
   g_hash_table_insert (calls->bounds, g_bytes_ref (key), g_memdup2 (call, sizeof *call));
-  g_mutex_unlock (&calls->lock);
+  known_calls_unlock (calls);
 }
 
 /* --- one op --------------------------------------------------------------------------- */
