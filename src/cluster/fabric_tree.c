@@ -402,6 +402,8 @@ groups (const LsFabric *fabric, LsPlaces *p)
   p->trunks_per_group = f->spines_per_pod > 0 ? 2 * s->rails : 0;
   p->trunks_per_pod = f->uplinks > 0 ? 2 : 0;
   p->first_of_pods = fabric->first_trunk + f->t_cores;
+  p->group_intake = leaf_intake (s);
+  p->pod_intake = f->leaves_per_pod * leaf_intake (s);
   return true;
 }
 

@@ -22,6 +22,24 @@ ls_places_is_sound (const LsCluster *c, uint32_t host)
   return !ls_faults_of_node (c, host);
 }
 
+bool
+ls_places_is_ample (const LsPlaces *p, const LsCluster *c, uint32_t resource)
+{
+  if (resource < p->first_of_groups || resource >= p->n_trunks)
+    return false;
+  double intake = resource < p->first_of_pods ? p->group_intake : p->pod_intake;
+  return ls_cluster_resource_capacity (c, resource) >= intake * (1 - 0x1p-40);
+}
+
+bool
+ls_places_are_ample (const LsPlaces *p, const LsCluster *c, uint32_t place)
+{
+  bool are_ample = place >= p->n_hosts;
+  for (uint32_t i = 0; i < ls_places_n_at (p, place) && are_ample; i++)
+    are_ample = ls_places_is_ample (p, c, ls_places_resource (p, place, i));
+  return are_ample;
+}
+
 uint32_t
 ls_places_n_at (const LsPlaces *p, uint32_t place)
 {

@@ -8,7 +8,11 @@
  * Which trunks a flow crosses depends on the GPUs within their hosts, and on whether the two hosts, their
  * groups and their pods are the same: not on which ones they are. So what a collective loads on one set of
  * hosts, it loads on another that lies alike, place by place. That holds for trees of switches that spread
- * ideally, for hosts of one kind, and for those without faults. */
+ * ideally, for hosts of one kind, and for those without faults.
+ *
+ * What goes up from a group or a pod has left a host through a NIC port, and what comes down enters one.
+ * Where a trunk carries no less than all those ports together, they fill before it does: it is *ample*, and
+ * nobody's rate depends on it. */
 #ifndef LS_CLUSTER_PLACES_H
 #define LS_CLUSTER_PLACES_H
 
@@ -21,6 +25,7 @@ typedef struct {
   uint32_t trunks_per_host, trunks_per_group, trunks_per_pod;
   uint32_t first_of_groups, first_of_pods; /* trunks */
   uint32_t n_trunks;
+  double group_intake, pod_intake; /* bytes/s of the NIC ports below a trunk of a group, and of a pod */
 } LsPlaces;
 
 /* False: it is laid out in another way, nodes are of several kinds, switches hash, or links between switches
@@ -48,6 +53,10 @@ ls_places_pod_of (const LsPlaces *p, uint32_t host)
 {
   return p->n_hosts + p->n_groups + host / p->hosts_per_group / p->groups_per_pod;
 }
+
+/* Whether a trunk of a group or a pod is ample, and whether all of a place are; those of hosts never are. */
+bool ls_places_is_ample (const LsPlaces *p, const LsCluster *c, uint32_t resource);
+bool ls_places_are_ample (const LsPlaces *p, const LsCluster *c, uint32_t place);
 
 /* Resources at a place, and one of them by its number there. */
 uint32_t ls_places_n_at (const LsPlaces *p, uint32_t place);

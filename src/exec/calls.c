@@ -395,7 +395,7 @@ calls_count_bytes (const Call *calls, uint32_t step, ExactBytes *resource_bytes)
     for (uint32_t i = 0; i < c->plan->n_phases; i++) {
       ExactBytes demand
           = (ExactBytes) rint (ldexp (c->plan->phases[i].demand_bytes, 20)) * c->count[step & 1];
-      for (uint32_t u = 0; u < c->n_uses[i]; u++)
+      for (uint32_t u = 0; u < c->n_uses[i] + c->n_ample[i]; u++)
         resource_bytes[c->uses[i][u].resource] += demand * c->uses[i][u].coef;
     }
   }

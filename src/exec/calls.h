@@ -108,6 +108,7 @@ struct Call {
   const LsCollPlan *plan;
   LsFlowUse **uses;   /* [n_phases]; of the quotient's resources */
   uint32_t *n_uses;   /* [n_phases] */
+  uint32_t *n_ample;  /* [n_phases] more behind these, which count bytes and hold up nobody */
   uint64_t stall;     /* call_stall() */
   Messages *messages; /* NULL: phase by phase; else message by message, and the phases only
                          say what it holds */

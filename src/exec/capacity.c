@@ -1,4 +1,6 @@
-/* exec/capacity.c — what resources can carry: links as they are, memory at least what kernels take. */
+/* exec/capacity.c — what resources can carry: links as they are, memory at least what kernels take. What is
+ * ample (cluster/places.h) is said to carry a billionth more, so that no rounding of rates (core/level.h)
+ * fills it before the ports below it. */
 #include "exec/state.h"
 
 /* Of any rank of a job on nodes of that kind. */
@@ -11,11 +13,19 @@ fastest_kernel (const Run *x, const XJob *job, uint32_t kind)
   return job->fastest_kernel[kind] / least_slow * (1 + 1e-6);
 }
 
-double
-run_capacity (const Run *x, double fastest, uint32_t resource)
+/* at: NULL: nothing is ample. */
+static double
+trunk_capacity (const Run *x, const LsPlaces *at, uint32_t resource)
 {
   double capacity = ls_cluster_resource_capacity (x->cluster, resource);
-  return resource < x->cluster->n_trunks ? capacity : MAX (capacity, fastest);
+  return at && ls_places_is_ample (at, x->cluster, resource) ? capacity * (1 + 0x1p-30) : capacity;
+}
+
+double
+run_capacity (const Run *x, const LsPlaces *at, double fastest, uint32_t resource)
+{
+  return resource < at->n_trunks ? trunk_capacity (x, at, resource)
+                                 : MAX (ls_cluster_resource_capacity (x->cluster, resource), fastest);
 }
 
 double
@@ -29,7 +39,11 @@ run_capacities (const Run *x)
 {
   uint32_t n = ls_cluster_n_resources (x->cluster), n_trunks = x->cluster->n_trunks;
   double *capacity = g_new (double, n);
-  for (uint32_t i = 0; i < n; i++)
+  LsPlaces at;
+  bool has_places = ls_places_init (&at, x->cluster);
+  for (uint32_t i = 0; i < n_trunks; i++)
+    capacity[i] = trunk_capacity (x, has_places ? &at : NULL, i);
+  for (uint32_t i = n_trunks; i < n; i++)
     capacity[i] = ls_cluster_resource_capacity (x->cluster, i);
   for (const XJob *job = x->jobs; job < x->jobs + x->n_jobs; job++) {
     double fastest[LS_MAX_NODE_KINDS];

@@ -4,6 +4,7 @@
 
 #include "exec/calls.h"
 #include "exec/motion.h"
+#include "exec/shortcuts/shapes.h"
 #include "exec/state.h"
 
 #include <math.h>
@@ -257,31 +258,43 @@ typedef struct {
   size_t message_bytes; /* of memory that scripts take */
 } Planning;
 
+/* Who makes a call: so many that this one stands for, and where they are in FoldClasses.calls. */
+typedef struct {
+  uint32_t n_alike, list;
+} Caller;
+
+#define NO_LIST UINT32_MAX /* of copies, which never leave a host */
+
 /* A phase without bytes is no flow. */
 static void
-add_uses (Run *x, Call *c, const LsCollPlan *plan, uint32_t n_alike)
+add_uses (Run *x, Call *c, const LsCollPlan *plan, Caller caller)
 {
+  const Fold *f = x->fold;
+  const ShapedCall *shaped = caller.list == NO_LIST ? NULL : fold_ample_call (f->ample, caller.list, c->key);
   c->uses = ls_arena_new_array (x->arena, LsFlowUse *, plan->n_phases);
   c->n_uses = ls_arena_new_array (x->arena, uint32_t, plan->n_phases);
+  c->n_ample = ls_arena_new_array (x->arena, uint32_t, plan->n_phases);
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     const LsPhase *p = &plan->phases[i];
-    uint32_t n_most = p->demand_bytes > 0 ? MIN (p->n_loads, x->fold->n_resources) : 0;
+    uint32_t n_most = p->demand_bytes > 0 ? MIN (p->n_loads, f->n_resources) : 0;
     if (n_most == 0)
       continue;
-    c->uses[i] = ls_arena_new_array (x->arena, LsFlowUse, n_most);
-    c->n_uses[i] = fold_uses (x->fold, p->loads, p->n_loads, n_alike, c->uses[i]);
+    c->n_ample[i] = shaped ? fold_ample_uses (f->ample, caller.list, shaped->pattern[i], NULL) : 0;
+    c->uses[i] = ls_arena_new_array (x->arena, LsFlowUse, n_most + c->n_ample[i]);
+    c->n_uses[i] = fold_uses (f, p->loads, p->n_loads, caller.n_alike, c->uses[i]);
+    if (shaped)
+      fold_ample_uses (f->ample, caller.list, shaped->pattern[i], &c->uses[i][c->n_uses[i]]);
   }
 }
 
-/* n_alike: how many make it that this one stands for. */
 static Call *
-add_call (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, uint32_t n_alike)
+add_call (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, Caller caller)
 {
   Call *c = ls_arena_new_array (x->arena, Call, 1);
   c->key = key;
   c->plan = call_keep_plan (x->arena, plan);
   c->sm_share = (uint64_t) llround (plan->sm_share * (double) LS_COEF_ONE);
-  add_uses (x, c, plan, n_alike);
+  add_uses (x, c, plan, caller);
   c->next = *calls;
   *calls = c;
   return c;
@@ -307,7 +320,7 @@ add_messages (Planning *p, Call *c, const LsScript *script, GError **error)
 
 /* One message is a flow: sends, receives and copies have no script. ranks: of the whole plan. */
 static gboolean
-plan_call (Planning *p, Call **calls, CallKey key, const uint32_t *ranks, uint32_t n, uint32_t n_alike,
+plan_call (Planning *p, Call **calls, CallKey key, const uint32_t *ranks, uint32_t n, Caller caller,
            GError **error)
 {
   Run *x = p->x;
@@ -318,7 +331,7 @@ plan_call (Planning *p, Call **calls, CallKey key, const uint32_t *ranks, uint32
   const LsCollPlan *plan = call_plan (x, &request, scratch, error);
   if (!plan)
     return FALSE;
-  Call *c = add_call (x, calls, key, plan, n_alike);
+  Call *c = add_call (x, calls, key, plan, caller);
   c->stall = call_stall (x, key, &request, plan);
   bool has_script = x->options->network == LS_NETWORK_STEP && request.kind != LS_COLL_SEND_RECV && n > 1;
   if (!has_script)
@@ -343,7 +356,7 @@ plan_comm (Planning *p, uint32_t id, const GArray *keys, GError **error)
   gboolean ok = TRUE;
   for (guint i = 0; i < keys->len && ok; i++)
     ok = plan_call (p, &p->x->comms[id].calls, g_array_index (keys, CallKey, i), ranks, whole->n_ranks,
-                    f->n_of_comm[id], error);
+                    (Caller) { f->n_of_comm[id], id }, error);
   p->memo = NULL;
   return ok;
 }
@@ -356,8 +369,9 @@ plan_channel (Planning *p, uint32_t sender, bool is_to_next, const GArray *keys,
   const Fold *f = p->x->fold;
   const uint32_t ranks[] = { f->rank[sender], ls_plan_peer (f->plan, f->rank[sender], is_to_next) };
   Channel *ch = &p->x->channels[2 * sender + !is_to_next];
+  const Caller caller = { f->n_of_rank[sender], p->x->plan->n_comms + 2 * sender + is_to_next };
   for (guint i = 0; i < keys->len; i++)
-    if (!plan_call (p, &ch->calls, g_array_index (keys, CallKey, i), ranks, 2, f->n_of_rank[sender], error))
+    if (!plan_call (p, &ch->calls, g_array_index (keys, CallKey, i), ranks, 2, caller, error))
       return FALSE;
   return TRUE;
 }
@@ -372,7 +386,7 @@ plan_copies (Planning *p, uint32_t rank, int direction, const GArray *keys)
         = ls_copy_plan (x->cluster, x->plan->gpu_of_rank[rank], (LsCopyDirection) direction, key.bytes,
                         x->options->network, x->arena);
     add_call (x, &x->copies[rank * LS_N_COPY_DIRECTIONS + (uint32_t) direction].calls, key, plan,
-              x->fold->n_of_rank[rank]);
+              (Caller) { x->fold->n_of_rank[rank], NO_LIST });
   }
 }
 

@@ -2,6 +2,7 @@
 #ifndef LS_EXEC_STATE_H
 #define LS_EXEC_STATE_H
 
+#include "cluster/places.h"
 #include "core/flow.h"
 #include "exec/calls.h"
 #include "exec/compile.h"
@@ -129,7 +130,7 @@ run_job_of_role (const Run *x, uint32_t role)
  * its time alone. */
 double *run_capacities (const Run *x);
 /* Of one job on nodes of one kind, one by one. fastest: run_fastest_kernel(). */
-double run_capacity (const Run *x, double fastest, uint32_t resource);
+double run_capacity (const Run *x, const LsPlaces *at, double fastest, uint32_t resource);
 double run_fastest_kernel (const Run *x);
 
 /* run.c: what ls_run() and ls_run_share() have in common. x has the plan, the cluster, the jobs and all that

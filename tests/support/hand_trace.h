@@ -17,7 +17,7 @@
 #include "nccl_tables.h"
 #include "tiny_cluster.h"
 
-#define HAND_MAX_RANKS    8
+#define HAND_MAX_RANKS    16
 #define HAND_MAX_SEGMENTS 4 /* of a rank */
 
 typedef struct {

@@ -1,6 +1,6 @@
 #include "exec/shortcuts/fold.h"
 
-#include "exec/shortcuts/refine.h"
+#include "exec/shortcuts/shapes.h"
 #include "exec/state.h"
 
 static uint32_t *
@@ -143,7 +143,12 @@ fold_by (Fold *f, const Run *x, const double *capacity, FoldClasses *c)
   fold_plan (f, c);
   f->class_of_rank = g_steal_pointer (&c->rank);
   f->is_private = fold_private (f, c);
-  f->calls = c->calls ? fold_planned (x, f, c) : NULL;
+  f->is_ample = g_new0 (bool, f->n_resources);
+  for (uint32_t i = 0; i < c->refine->n_resources; i++)
+    if (c->class_of[i] != NO_CLASS)
+      f->is_ample[c->class_of[i]] = c->refine->is_ample[i];
+  f->ample = fold_ample_new (c);
+  f->calls = f->places ? fold_planned (x, f, c) : NULL;
 }
 
 /* Where a rank has two communicators of one class, one in the quotient cannot be both. */
@@ -185,12 +190,15 @@ fold_classes_clear (FoldClasses *c)
   g_free (c->row_of_rank);
   g_free (c->row_of_comm);
   g_free (c->others);
+  g_free (c->owner);
   g_free (c->calls);
+  g_free (c->first_pattern);
   if (!r)
     return;
   g_free (r->rank);
   g_free (r->comm);
   g_free (r->resource);
+  g_free ((void *) r->is_ample);
   g_free ((void *) r->loads);
   g_free ((void *) r->first);
   if (r->uses) /* else they are the plan's */
@@ -269,6 +277,8 @@ fold_free (Fold *f)
   g_free (f->channel_weight);
   g_free (f->copy_weight);
   g_free (f->calls);
+  g_free (f->is_ample);
+  fold_ample_free (f->ample);
   g_free (f->sum);
   g_free (f);
 }
@@ -313,6 +323,8 @@ fold_uses (const Fold *f, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsF
   for (uint32_t i = 0; i < n; i++) {
     uint32_t class = class_of_resource (f, loads[i].resource);
     g_assert (class != NO_CLASS);
+    if (f->is_ample && f->is_ample[class])
+      continue;
     if (f->sum[class] == 0)
       ret_uses[n_uses++].resource = class;
     f->sum[class] += loads[i].coef;

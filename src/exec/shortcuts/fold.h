@@ -23,7 +23,8 @@
  * which is to name real ranks.
  *
  * What splits classes: stragglers, degraded links, hashed routing, programs, nodes that are
- * used unevenly, and leaves or rings that a communicator crosses unevenly. */
+ * used unevenly, rings that a communicator crosses unevenly, and leaves, unless they are
+ * ample (cluster/places.h): then only what crosses them takes its latency from them. */
 #ifndef LS_EXEC_SHORTCUTS_FOLD_H
 #define LS_EXEC_SHORTCUTS_FOLD_H
 
@@ -34,6 +35,9 @@
 #include "exec/timeline.h"
 #include "network/coll.h"
 #include "plan/plan.h"
+
+typedef struct ShapedCalls ShapedCalls; /* shapes.h */
+typedef struct FoldAmple FoldAmple;     /* shapes.h */
 
 /* Classes of resources by where they lie, instead of one by one: the i-th resource of all places of a class
  * is element first[class] + i. */
@@ -65,11 +69,12 @@ typedef struct Fold {
   uint64_t *comm_weight, *channel_weight,
       *copy_weight;    /* sums of digest_of() over a class; channels [2 * n_ranks] */
   struct Call **calls; /* [n_comms of the quotient] the calls of each, planned; NULL: they are not yet */
+  bool *is_ample;      /* [n_resources]; NULL: none is */
+  FoldAmple *ample;    /* what these carry; NULL: the plan itself */
   uint64_t *sum;       /* [n_resources] zeros: scratch of fold_uses()           */
 } Fold;
 
 typedef struct Run Run;
-typedef struct ShapedCalls ShapedCalls; /* shapes.h */
 
 /* Makes x->fold. Of x, the plan, the cluster, NCCL and the
  * options are there. */
@@ -83,8 +88,8 @@ uint32_t fold_places_class (const FoldPlaces *p, uint32_t resource);
 /* Of each resource of the cluster, what one of its class has; 0: it has none. of_class: [n_resources]. */
 void fold_spread (const Fold *f, const double *of_class, uint32_t n, double *ret);
 
-/* A load that each of n_alike makes as that of one in the quotient: [n] of ret_uses at most;
- * returns how many. */
+/* A load that each of n_alike makes as that of one in the quotient, but for ample resources: [n] of ret_uses
+ * at most; returns how many. */
 uint32_t fold_uses (const Fold *f, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsFlowUse *ret_uses);
 
 /* fold_check.c: LS_ERROR_FAILED with the first thing that is not the same in both, as far as
@@ -107,8 +112,11 @@ typedef struct {
                                             begin, to the next, and of what comes behind             */
   uint32_t *class_of;   /* [resources of refine] NO_CLASS: not loaded              */
   uint32_t *row_of_rank, *row_of_comm; /* by class: who of refine is the first of it              */
-  const ShapedCalls **calls;           /* [n_comms] of the first of each class; NULL: not known        */
-  uint32_t *others;                    /* [n_others] resources of refine that traffic of no rank loads, too */
+  uint32_t *owner;           /* [communicators, ranks of refine] its class; those of ranks come behind */
+  const ShapedCalls **calls; /* [n_comms + 2 * n_ranks] of the first of each class: of communicators; what
+                                ranks send to the previous, to the next. In the run's arena; NULL: none */
+  uint32_t *first_pattern;   /* the same: what to add to patterns there, for those of loads */
+  uint32_t *others;          /* [n_others] resources of refine that traffic of no rank loads, too */
   uint32_t n_others;
 } FoldClasses;
 

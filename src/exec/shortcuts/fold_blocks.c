@@ -198,7 +198,7 @@ first_above (const Blocks *b, uint32_t place)
 {
   LsSig sig = { .a = place < b->at->n_hosts + b->at->n_groups ? 2 : 3 };
   for (uint32_t i = 0; i < ls_places_n_at (b->at, place); i++)
-    ls_sig_add_double (&sig, run_capacity (b->x, b->fastest, ls_places_resource (b->at, place, i)));
+    ls_sig_add_double (&sig, run_capacity (b->x, b->at, b->fastest, ls_places_resource (b->at, place, i)));
   return sig;
 }
 
@@ -228,7 +228,7 @@ refine_comms (Round *x)
     const uint32_t *places = &b->places[b->first[c]];
     LsSig sum = { 0 }, own = ls_sig_of (b->class_of_comm[c]);
     for (uint32_t k = 0; k < shape->n_places; k++)
-      if (shape->label[k] > 0)
+      if (shape->label[k] > 0 && blocks_matters (b, places[k]))
         ls_sig_add_times (&sum, 1, sig_seen (SEEN_PLACE, b->class_of_place[places[k]], shape->label[k]));
     ls_sig_add_sig (&own, sum);
     x->scratch[c] = own;
@@ -265,6 +265,13 @@ add_rows (Round *x)
 }
 
 static void
+add_above (const Blocks *b, uint32_t place, LsSig *sig)
+{
+  if (blocks_matters (b, place))
+    ls_sig_add (sig, b->class_of_place[place]);
+}
+
+static void
 refine_places (Round *x)
 {
   Blocks *b = x->b;
@@ -275,8 +282,8 @@ refine_places (Round *x)
     LsSig own = ls_sig_of (b->class_of_place[i]);
     ls_sig_add_sig (&own, x->sums[i]);
     if (i < b->at->n_hosts) {
-      ls_sig_add (&own, b->class_of_place[ls_places_group_of (b->at, i)]);
-      ls_sig_add (&own, b->class_of_place[ls_places_pod_of (b->at, i)]);
+      add_above (b, ls_places_group_of (b->at, i), &own);
+      add_above (b, ls_places_pod_of (b->at, i), &own);
     }
     x->scratch[i] = own;
   }
@@ -290,9 +297,12 @@ begin (Round *x, const uint8_t *slot)
   for (uint32_t i = 0; i < b->n_places; i++)
     x->scratch[i] = i < b->at->n_hosts ? first_of_host (b, i) : first_above (b, i);
   b->n_place_classes = sigs_number (x->scratch, b->n_places, b->class_of_place);
-  for (uint32_t c = 0; c < b->plan->n_comms; c++)
-    b->class_of_comm[c] = b->shape_of_comm[c] * LS_SLOT_PREV + slot[c];
-  b->n_comm_classes = 0;
+  for (uint32_t c = 0; c < b->plan->n_comms; c++) {
+    LsSig sig = shapes_at (b->shapes, b->shape_of_comm[c])->sig;
+    ls_sig_add (&sig, (uint64_t) b->plan->comms[c].n_ranks << 32 | slot[c]);
+    x->scratch[c] = sig;
+  }
+  b->n_comm_classes = sigs_number (x->scratch, b->plan->n_comms, b->class_of_comm);
 }
 
 static void
@@ -324,6 +334,9 @@ blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers)
   b->n_places = ls_places_n (b->at);
   if (!find_ranks (b) || !shape_comms (b, slot) || !find_rows (b))
     return false;
+  b->is_ample = g_new (bool, b->n_places - b->at->n_hosts + 1);
+  for (uint32_t i = b->at->n_hosts; i < b->n_places; i++)
+    b->is_ample[i - b->at->n_hosts] = ls_places_are_ample (b->at, x->cluster, i);
   refine_blocks (b, slot);
   return true;
 }
@@ -343,6 +356,7 @@ blocks_clear (Blocks *b)
     g_array_unref (b->row_places);
     ls_arena_free (b->arena);
   }
+  g_free (b->is_ample);
   g_free (b->class_of_place);
   g_free (b->class_of_comm);
 }
@@ -372,7 +386,7 @@ count_resources (const Blocks *b, const uint32_t *place, uint32_t n_classes, Fol
     n_places[b->class_of_place[i]]++;
   for (uint32_t class = 0; class < b->n_place_classes; class ++)
     for (uint32_t i = 0; i < ls_places_n_at (b->at, place[class]); i++) {
-      double capacity = run_capacity (b->x, b->fastest, ls_places_resource (b->at, place[class], i));
+      double capacity = run_capacity (b->x, b->at, b->fastest, ls_places_resource (b->at, place[class], i));
       uint32_t of = p->class_of[p->first[class] + i];
       most = MAX (most, capacity);
       if (of == NO_CLASS)

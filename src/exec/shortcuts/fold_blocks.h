@@ -8,7 +8,8 @@
  *
  *     place          of a host its ranks, one by one: role, pace; and the multiset of (who loads it or
  *                    has members there, label), of communicators and of what a host sends to another
- *     communicator   shape, the multiset of (class of place, label)
+ *     communicator   its calls, the multiset of (class of place, label) but for places that are ample
+ *                    (cluster/places.h), which have no say in what loads them
  *
  * until nothing splits, where a label says what is loaded and by which GPUs of the place (shapes.h). What the
  * ranks of a host send to those of another host is one thing, a *row*. Ranks and resources that are the same
@@ -23,7 +24,7 @@
  * O(classes of places * what one loads). Shapes: each is lowered once.
  *
  * Worked example. 16,384 GPUs in hosts of 8, tp 8, pp 16: 2,048 hosts and 512 groups and pods become some
- * hundred classes of places, and these 80 classes of ranks. */
+ * hundred classes of places, and these 32 classes of ranks. */
 #ifndef LS_EXEC_SHORTCUTS_FOLD_BLOCKS_H
 #define LS_EXEC_SHORTCUTS_FOLD_BLOCKS_H
 
@@ -63,6 +64,7 @@ typedef struct {
   GArray *row_places; /* uint32_t */
   uint32_t n_row_labels;
   uint32_t n_places;
+  bool *is_ample; /* [groups, pods] all that is there */
   uint32_t *class_of_place, n_place_classes;
   uint32_t *class_of_comm, n_comm_classes;
 } Blocks;
@@ -77,6 +79,13 @@ blocks_seat (const Blocks *b, uint32_t rank)
 {
   uint32_t gpu = b->plan->gpu_of_rank[rank], per_host = b->at->gpus_per_host;
   return b->class_of_place[gpu / per_host] * per_host + gpu % per_host;
+}
+
+/* Whether what others load at a place matters to them. */
+static inline bool
+blocks_matters (const Blocks *b, uint32_t place)
+{
+  return place < b->at->n_hosts || !b->is_ample[place - b->at->n_hosts];
 }
 
 /* The shapes of the sends of a rank to previous and next, and of its copies; NO_SHAPE: none. ret_places: of

@@ -18,6 +18,8 @@ typedef struct {
   uint32_t (*sends)[3];
   const double *capacity;
   Refine *out;
+  bool keeps;                 /* what the calls of these ranks load by pattern: */
+  const ShapedCalls *kept[2]; /* of a communicator in the first; to previous and next */
 } Lowering;
 
 /* --- what is loaded --------------------------------------------------------------- */
@@ -71,30 +73,39 @@ pattern_of (Lowering *l, const LsLoad *loads, uint32_t n)
   return pattern;
 }
 
+/* ret_patterns: [plan->n_phases]. */
 static void
-add_plan (Lowering *l, CallKey key, const LsCollPlan *plan, uint64_t stall, LsSig *sig)
+add_plan (Lowering *l, CallKey key, const LsCollPlan *plan, uint64_t stall, LsSig *sig,
+          uint32_t *ret_patterns)
 {
   sig_add_call (sig, key, plan, stall);
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     const LsPhase *p = &plan->phases[i];
     sig_add_phase (sig, p);
-    ls_sig_add (sig, pattern_of (l, p->loads, p->demand_bytes > 0 ? p->n_loads : 0));
+    ret_patterns[i] = pattern_of (l, p->loads, p->demand_bytes > 0 ? p->n_loads : 0);
+    ls_sig_add (sig, ret_patterns[i]);
   }
 }
 
 /* Calls of these ranks, in the order of the list. */
 static bool
-lower_calls (Lowering *l, const GArray *keys, const uint32_t *ranks, uint32_t n, LsSig *sig)
+lower_calls (Lowering *l, const GArray *keys, const uint32_t *ranks, uint32_t n, LsSig *sig, int kept)
 {
   g_autoptr (LsArena) arena = ls_arena_new ();
   g_autoptr (LsCollMemo) memo = n > 2 ? ls_coll_memo_new () : NULL;
+  LsArena *lasting = l->keeps ? l->x->arena : arena;
+  ShapedCalls *shaped = ls_arena_new_array (lasting, ShapedCalls, 1);
+  shaped->calls = ls_arena_new_array (lasting, ShapedCall, keys->len);
+  l->kept[kept] = shaped;
   for (guint i = 0; i < keys->len; i++) {
     CallKey key = g_array_index (keys, CallKey, i);
     LsCollRequest request = run_request (l->x, key, ranks, n, memo, arena);
     const LsCollPlan *plan = call_plan (l->x, &request, arena, NULL);
     if (!plan)
       return false;
-    add_plan (l, key, plan, call_stall (l->x, key, &request, plan), sig);
+    uint32_t *patterns = ls_arena_new_array (lasting, uint32_t, plan->n_phases);
+    add_plan (l, key, plan, call_stall (l->x, key, &request, plan), sig, patterns);
+    shaped->calls[shaped->n++] = (ShapedCall) { .key = key, .pattern = patterns };
   }
   return true;
 }
@@ -108,19 +119,14 @@ has_room (const Lowering *l)
 }
 
 static bool
-lower_comms (Lowering *l, const uint8_t *slot)
+lower_comm (Lowering *l, uint32_t c, uint8_t slot)
 {
-  for (uint32_t c = 0; c < l->plan->n_comms; c++) {
-    const LsCommunicator *comm = &l->plan->comms[c];
-    const RoleCalls *role = &l->roles[ls_plan_role (l->plan, ls_comm_rank (comm, 0))];
-    g_autofree uint32_t *ranks = ls_comm_ranks (comm);
-    begin_owner (l, c);
-    ls_sig_add (&l->out->comm[c], comm->n_ranks);
-    if (!has_room (l)
-        || !lower_calls (l, role->keys[CALLS + slot[c]], ranks, comm->n_ranks, &l->out->comm[c]))
-      return false;
-  }
-  return true;
+  const LsCommunicator *comm = &l->plan->comms[c];
+  const RoleCalls *role = &l->roles[ls_plan_role (l->plan, ls_comm_rank (comm, 0))];
+  g_autofree uint32_t *ranks = ls_comm_ranks (comm);
+  begin_owner (l, c);
+  ls_sig_add (&l->out->comm[c], comm->n_ranks);
+  return has_room (l) && lower_calls (l, role->keys[CALLS + slot], ranks, comm->n_ranks, &l->out->comm[c], 0);
 }
 
 static void
@@ -131,10 +137,9 @@ lower_copies (Lowering *l, const RoleCalls *role, uint32_t rank, LsSig *sig)
     g_autoptr (LsArena) arena = keys->len > 0 ? ls_arena_new () : NULL;
     for (guint i = 0; i < keys->len; i++) {
       CallKey key = g_array_index (keys, CallKey, i);
-      add_plan (l, key,
-                ls_copy_plan (l->x->cluster, l->plan->gpu_of_rank[rank], (LsCopyDirection) d, key.bytes,
-                              l->x->options->network, arena),
-                0, sig);
+      const LsCollPlan *plan = ls_copy_plan (l->x->cluster, l->plan->gpu_of_rank[rank], (LsCopyDirection) d,
+                                             key.bytes, l->x->options->network, arena);
+      add_plan (l, key, plan, 0, sig, ls_arena_new_array (arena, uint32_t, plan->n_phases));
     }
   }
 }
@@ -155,7 +160,7 @@ lower_rank (Lowering *l, uint32_t rank)
   for (int p = 0; p < 2; p++) {
     l->sends[rank][p] = begin_partners (l);
     if (role->id[SENDS + p] != 0
-        && !lower_calls (l, role->keys[SENDS + p], (const uint32_t[]) { rank, b.peer[p] }, 2, sig))
+        && !lower_calls (l, role->keys[SENDS + p], (const uint32_t[]) { rank, b.peer[p] }, 2, sig, p))
       return false;
   }
   l->sends[rank][2] = begin_partners (l);
@@ -203,10 +208,15 @@ number_resources (Lowering *l, FoldClasses *out)
     RefineLoad *load = &g_array_index (l->loads, RefineLoad, i);
     load->resource = number[load->resource] - 1;
   }
+  LsPlaces at;
+  bool has_places = ls_places_init (&at, l->x->cluster), *is_ample = g_new0 (bool, n_loaded + 1);
   l->out->n_resources = n_loaded;
+  l->out->is_ample = is_ample;
   l->out->resource = g_new0 (LsSig, n_loaded + 1);
-  for (uint32_t i = 0; i < n_loaded; i++)
+  for (uint32_t i = 0; i < n_loaded; i++) {
     ls_sig_add_double (&l->out->resource[i], l->capacity[resource_of[i]]);
+    is_ample[i] = has_places && ls_places_is_ample (&at, l->x->cluster, resource_of[i]);
+  }
   tell_traffic (l, number, out);
   return resource_of;
 }
@@ -214,8 +224,9 @@ number_resources (Lowering *l, FoldClasses *out)
 static bool
 lower_all (Lowering *l, const uint8_t *slot)
 {
-  if (!lower_comms (l, slot))
-    return false;
+  for (uint32_t c = 0; c < l->plan->n_comms; c++)
+    if (!lower_comm (l, c, slot[c]))
+      return false;
   for (uint32_t i = 0; i < l->plan->n_ranks; i++)
     if (!has_room (l) || !lower_rank (l, i))
       return false;
@@ -245,6 +256,36 @@ take_classes (const Lowering *l, const uint32_t *resource_of, Classes *c, FoldCl
     ret->row_of_rank[ret->rank[i]] = i;
   for (uint32_t i = l->plan->n_comms; i-- > 0;)
     ret->row_of_comm[ret->comm[i]] = i;
+  ret->owner = g_new (uint32_t, (gsize) l->plan->n_comms + l->plan->n_ranks + 1);
+  memcpy (ret->owner, ret->comm, l->plan->n_comms * sizeof *ret->owner);
+  for (uint32_t i = 0; i < l->plan->n_ranks; i++)
+    ret->owner[l->plan->n_comms + i] = ret->n_comms + ret->rank[i];
+}
+
+/* What each class calls, by those that stand for them, lowered once more: patterns come out as before. */
+static void
+keep_calls (const Lowering *lowered, const uint8_t *slot, FoldClasses *ret)
+{
+  const LsPlan *plan = lowered->plan;
+  g_autofree uint32_t *first = g_new (uint32_t, (size_t) plan->n_comms + plan->n_ranks + 1);
+  g_autofree void *sends = g_malloc_n ((gsize) plan->n_ranks + 1, sizeof *lowered->sends);
+  Lowering l = *lowered;
+  l.keeps = true;
+  l.first = first;
+  l.sends = sends;
+  l.loads = g_array_new (FALSE, FALSE, sizeof (RefineLoad));
+  ret->calls = g_new0 (const ShapedCalls *, ret->n_comms + 2 * (gsize) ret->n_ranks + 1);
+  ret->first_pattern = g_new0 (uint32_t, ret->n_comms + 2 * (gsize) ret->n_ranks + 1);
+  for (uint32_t i = 0; i < ret->n_comms; i++) {
+    lower_comm (&l, ret->row_of_comm[i], slot[ret->row_of_comm[i]]);
+    ret->calls[i] = l.kept[0];
+  }
+  for (uint32_t i = 0; i < ret->n_ranks; i++) {
+    l.kept[0] = l.kept[1] = NULL;
+    lower_rank (&l, ret->row_of_rank[i]);
+    memcpy (&ret->calls[ret->n_comms + 2 * i], l.kept, sizeof l.kept);
+  }
+  g_array_unref (l.loads);
 }
 
 bool
@@ -270,11 +311,12 @@ fold_by_walk (Run *x, const double *capacity, FoldClasses *out)
   bool ok = lower_all (&l, slot);
   g_autofree uint32_t *resource_of = ok ? number_resources (&l, out) : NULL;
   r->loads = (RefineLoad *) g_array_free (l.loads, FALSE);
-  g_array_unref (l.patterns);
   if (ok) {
     Classes c = refine (r);
     take_classes (&l, resource_of, &c, out);
     classes_clear (&c);
+    keep_calls (&l, slot, out);
   }
+  g_array_unref (l.patterns);
   return ok;
 }

@@ -19,28 +19,31 @@ typedef struct {
   uint64_t *sum;     /* [n_resources] zeros between phases                */
 } Planned;
 
-/* What a phase of that pattern loads. */
+/* What a phase of that pattern loads; behind these *ret_n_ample that are ample. */
 static LsFlowUse *
-uses_of (Planned *p, uint32_t pattern, uint32_t *ret_n)
+uses_of (Planned *p, uint32_t pattern, uint32_t *ret_n, uint32_t *ret_n_ample)
 {
   const Refine *r = p->c->refine;
+  const FoldAmple *ample = p->f->ample;
   uint32_t row = p->c->row_of_comm[p->comm], n = 0;
   for (uint32_t i = r->first[row]; i < r->first[row + 1]; i++) {
     const RefineLoad *l = &r->loads[i];
-    if (l->pattern != pattern)
+    if (l->pattern != pattern || r->is_ample[l->resource])
       continue;
     uint32_t class = p->c->class_of[l->resource];
     if (p->sum[class] == 0)
       p->classes[n++] = class;
     p->sum[class] += l->coef;
   }
-  LsFlowUse *uses = ls_arena_new_array (p->x->arena, LsFlowUse, n);
+  uint32_t n_ample = *ret_n_ample = fold_ample_uses (ample, p->comm, pattern, NULL);
+  LsFlowUse *uses = ls_arena_new_array (p->x->arena, LsFlowUse, n + n_ample);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t class = p->classes[i];
     uses[i] = (LsFlowUse) { .resource = class,
                             .coef = fold_coef (p->sum[class], p->n_alike, p->f->n_of_resource[class]) };
     p->sum[class] = 0;
   }
+  fold_ample_uses (ample, p->comm, pattern, &uses[n]);
   *ret_n = n;
   return uses;
 }
@@ -57,9 +60,10 @@ call_of (Planned *p, const ShapedCall *shaped, Call *next)
   call->sm_share = (uint64_t) llround (shaped->plan->sm_share * (double) LS_COEF_ONE);
   call->uses = ls_arena_new_array (p->x->arena, LsFlowUse *, n_phases);
   call->n_uses = ls_arena_new_array (p->x->arena, uint32_t, n_phases);
+  call->n_ample = ls_arena_new_array (p->x->arena, uint32_t, n_phases);
   for (uint32_t i = 0; i < n_phases; i++)
     if (shaped->pattern[i] != UINT32_MAX)
-      call->uses[i] = uses_of (p, shaped->pattern[i], &call->n_uses[i]);
+      call->uses[i] = uses_of (p, shaped->pattern[i], &call->n_uses[i], &call->n_ample[i]);
   return call;
 }
 
@@ -72,8 +76,9 @@ fold_planned (const Run *x, const Fold *f, const FoldClasses *c)
   Planned p = { .x = x, .f = f, .c = c, .classes = classes, .sum = sum };
   for (p.comm = 0; p.comm < c->n_comms; p.comm++) {
     p.n_alike = f->n_of_comm[p.comm];
-    for (uint32_t i = 0; i < c->calls[p.comm]->n; i++)
-      calls[p.comm] = call_of (&p, &c->calls[p.comm]->calls[i], calls[p.comm]);
+    const ShapedCalls *shaped = fold_ample_calls (f->ample, p.comm);
+    for (uint32_t i = 0; i < shaped->n; i++)
+      calls[p.comm] = call_of (&p, &shaped->calls[i], calls[p.comm]);
   }
   return calls;
 }

@@ -34,13 +34,23 @@ is_among (const uint32_t *classes, uint32_t n, uint32_t class)
   return false;
 }
 
+/* Of what is loaded; NULL: it is ample, and disturbs nobody. */
+static Owners *
+owners_of (const Private *p, uint32_t load)
+{
+  uint32_t resource = p->c->refine->loads[load].resource;
+  return p->c->refine->is_ample[resource] ? NULL : &p->owners[p->c->class_of[resource]];
+}
+
 /* Loads from .. to need these classes: owners are those that have been needed each time. More than
  * two come last: what only they load, is of no communicator of one class. */
 static void
 need (Private *p, uint32_t from, uint32_t to, const uint32_t *classes, uint32_t n)
 {
   for (uint32_t i = from; i < to; i++) {
-    Owners *o = &p->owners[p->c->class_of[p->c->refine->loads[i].resource]];
+    Owners *o = owners_of (p, i);
+    if (!o)
+      continue;
     if (!o->is_loaded)
       *o = (Owners) { classes[0], n > 1 ? classes[1] : NOBODY, true };
     if (!is_among (classes, n, o->a))
@@ -86,8 +96,8 @@ static bool
 owns_all (const Private *p, uint32_t from, uint32_t to, uint32_t class)
 {
   for (uint32_t i = from; i < to; i++) {
-    const Owners *o = &p->owners[p->c->class_of[p->c->refine->loads[i].resource]];
-    if (o->a != class && o->b != class)
+    const Owners *o = owners_of (p, i);
+    if (o && o->a != class && o->b != class)
       return false;
   }
   return true;

@@ -6,12 +6,6 @@
 #include "exec/shortcuts/fold_blocks.h"
 #include "exec/state.h"
 
-/* A use, and of what. */
-typedef struct {
-  uint32_t resource;
-  RefineUse use;
-} Use;
-
 /* Things of it: a seat is GPU i of the place of a class, a resource the i-th of such a place. */
 typedef struct {
   const Blocks *b;
@@ -25,7 +19,7 @@ typedef struct {
   uint32_t (*send_places)[2][SEND_PLACES];
   GArray *loads, *first;          /* RefineLoad, uint32_t */
   GArray *members, *first_member; /* RefineMember, uint32_t */
-  GArray *uses;                   /* Use */
+  GArray *uses;                   /* RefineUseOf */
   uint32_t (*sends)[3];           /* [n_ranks] see FoldClasses */
 } Quotient;
 
@@ -222,7 +216,8 @@ use_vector (Quotient *q, uint32_t place, uint32_t vector, uint32_t owner, uint32
   uint32_t n;
   const PlaceLoad *l = shapes_vector (q->b->shapes, vector, &n);
   for (uint32_t i = 0; i < n; i++) {
-    const Use use = { resource_at (q, place, l[i].local), { l[i].coef, owner, pattern + l[i].pattern } };
+    const RefineUseOf use
+        = { resource_at (q, place, l[i].local), { l[i].coef, owner, pattern + l[i].pattern } };
     g_array_append_val (q->uses, use);
   }
 }
@@ -279,29 +274,11 @@ use_by_ranks (Quotient *q)
       if (k >= g_array_index (q->first, uint32_t, owner + 1))
         break;
       const RefineLoad *l = &g_array_index (q->loads, RefineLoad, k);
-      const Use use = { l->resource, { l->coef, owner, l->pattern } };
+      const RefineUseOf use = { l->resource, { l->coef, owner, l->pattern } };
       g_array_append_val (q->uses, use);
     }
   }
   use_by_rows (q);
-}
-
-/* Newly allocated, by resource; *ret_first: [n + 1]. */
-static RefineUse *
-sort_uses (const Quotient *q, uint32_t n, uint32_t **ret_first)
-{
-  uint32_t *first = g_new0 (uint32_t, (gsize) n + 2);
-  RefineUse *uses = g_new (RefineUse, q->uses->len + 1);
-  for (guint i = 0; i < q->uses->len; i++)
-    first[g_array_index (q->uses, Use, i).resource + 2]++;
-  for (uint32_t i = 0; i < n; i++)
-    first[i + 2] += first[i + 1];
-  for (guint i = 0; i < q->uses->len; i++) {
-    const Use *use = &g_array_index (q->uses, Use, i);
-    uses[first[use->resource + 1]++] = use->use;
-  }
-  *ret_first = first;
-  return uses;
 }
 
 /* --- the refinement ------------------------------------------------------------------------ */
@@ -348,10 +325,13 @@ tell_apart (const Quotient *q, Refine *r)
     ls_sig_add (&r->comm[c], b->plan->comms[q->comm[c]].n_ranks);
     ls_sig_add_sig (&r->comm[c], shapes_at (b->shapes, b->shape_of_comm[q->comm[c]])->sig);
   }
+  bool *is_ample = g_new (bool, r->n_resources + 1);
+  r->is_ample = is_ample;
   for (uint32_t class = 0; class < b->n_place_classes; class ++)
     for (uint32_t i = q->first_resource[class]; i < q->first_resource[class + 1]; i++) {
       uint32_t resource = ls_places_resource (b->at, q->place[class], i - q->first_resource[class]);
-      ls_sig_add_double (&r->resource[i], run_capacity (b->x, b->fastest, resource));
+      is_ample[i] = ls_places_is_ample (b->at, b->x->cluster, resource);
+      ls_sig_add_double (&r->resource[i], run_capacity (b->x, b->at, b->fastest, resource));
     }
 }
 
@@ -371,9 +351,7 @@ refine_new (Quotient *q)
   g_array_append_val (q->first_member, q->members->len);
   use_by_comms (q);
   use_by_ranks (q);
-  uint32_t *first_use;
-  r->uses = sort_uses (q, r->n_resources, &first_use);
-  r->first_use = first_use;
+  refine_take_uses (r, q->uses);
   r->loads = (RefineLoad *) g_array_free (g_steal_pointer (&q->loads), FALSE);
   r->first = (uint32_t *) g_array_free (g_steal_pointer (&q->first), FALSE);
   r->members = (RefineMember *) g_array_free (g_steal_pointer (&q->members), FALSE);
@@ -406,6 +384,8 @@ spread_ranks (const Quotient *q, const Classes *c, FoldClasses *ret)
     if (ret->n_ranks > before)
       ret->row_of_rank[before] = element;
   }
+  for (uint32_t i = 0; i < q->n_ranks; i++)
+    ret->owner[b->n_comm_classes + i] = ret->n_comms + number[c->rank[i]] - 1;
 }
 
 static void
@@ -415,7 +395,9 @@ spread_comms (const Quotient *q, const Classes *c, FoldClasses *ret)
   g_autofree uint32_t *number = g_new0 (uint32_t, c->n_comms + 1);
   ret->comm = g_new (uint32_t, b->plan->n_comms + 1);
   ret->row_of_comm = g_new (uint32_t, c->n_comms + 1);
-  ret->calls = g_new (const ShapedCalls *, c->n_comms + 1);
+  ret->owner = g_new (uint32_t, b->n_comm_classes + q->n_ranks + 1);
+  ret->calls = g_new0 (const ShapedCalls *, c->n_comms + 2 * (gsize) c->n_ranks + 1);
+  ret->first_pattern = g_new0 (uint32_t, c->n_comms + 2 * (gsize) c->n_ranks + 1);
   for (uint32_t i = 0; i < b->plan->n_comms; i++) {
     uint32_t class = b->class_of_comm[i], before = ret->n_comms;
     ret->comm[i] = renumber (number, c->comm[class], &ret->n_comms);
@@ -424,6 +406,22 @@ spread_comms (const Quotient *q, const Classes *c, FoldClasses *ret)
     ret->row_of_comm[before] = class;
     ret->calls[before] = shapes_at (b->shapes, b->shape_of_comm[i])->calls;
   }
+  for (uint32_t i = 0; i < b->n_comm_classes; i++)
+    ret->owner[i] = number[c->comm[i]] - 1;
+}
+
+/* Of those that stand for their classes. */
+static void
+spread_sends (const Quotient *q, FoldClasses *ret)
+{
+  for (uint32_t i = 0; i < ret->n_ranks; i++)
+    for (uint32_t p = 0; p < 2; p++) {
+      uint32_t row = ret->row_of_rank[i], shape = q->shape[row][p], list = ret->n_comms + 2 * i + p;
+      if (shape == NO_SHAPE)
+        continue;
+      ret->calls[list] = shapes_at (q->b->shapes, shape)->calls;
+      ret->first_pattern[list] = first_pattern (q, row, p);
+    }
 }
 
 static void
@@ -457,7 +455,7 @@ find_loads (Quotient *q)
   q->first = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   q->members = g_array_new (FALSE, FALSE, sizeof (RefineMember));
   q->first_member = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  q->uses = g_array_new (FALSE, FALSE, sizeof (Use));
+  q->uses = g_array_new (FALSE, FALSE, sizeof (RefineUseOf));
   q->sends = g_malloc0_n ((gsize) q->n_ranks + 1, sizeof *q->sends);
   for (uint32_t c = 0; c < q->b->n_comm_classes; c++)
     add_comm (q, c);
@@ -476,8 +474,9 @@ blocks_classify (const Blocks *b, const uint8_t *slot, FoldClasses *ret)
     *ret = (FoldClasses) { .refine = refine_new (&q), .sends = q.sends };
     Classes c = refine (ret->refine);
     ret->has_slots_apart = fold_has_slots_apart (ret->refine, c.comm);
-    spread_ranks (&q, &c, ret);
     spread_comms (&q, &c, ret);
+    spread_ranks (&q, &c, ret);
+    spread_sends (&q, ret);
     blocks_spread_resources (b, q.place, q.first_resource, c.resource, ret);
     classes_clear (&c);
   }

@@ -50,6 +50,25 @@ sigs_number (const LsSig *sig, uint32_t n, uint32_t *ret)
   return n_ids;
 }
 
+/* --- uses by resource -------------------------------------------------------- */
+
+void
+refine_take_uses (Refine *r, const GArray *uses)
+{
+  uint32_t *first = g_new0 (uint32_t, (gsize) r->n_resources + 2);
+  RefineUse *sorted = g_new (RefineUse, uses->len + 1);
+  for (guint i = 0; i < uses->len; i++)
+    first[g_array_index (uses, RefineUseOf, i).resource + 2]++;
+  for (uint32_t i = 0; i < r->n_resources; i++)
+    first[i + 2] += first[i + 1];
+  for (guint i = 0; i < uses->len; i++) {
+    const RefineUseOf *use = &g_array_index (uses, RefineUseOf, i);
+    sorted[first[use->resource + 1]++] = use->use;
+  }
+  r->uses = sorted;
+  r->first_use = first;
+}
+
 /* --- a round ------------------------------------------------------------------- */
 
 typedef struct {
@@ -68,7 +87,7 @@ hash_classes (Round *x, uint32_t n, uint64_t salt)
     x->of_class[i] = ls_sig_of (salt << 32 | i);
 }
 
-/* S of one that loads resources; of_class is that of resources. */
+/* S of one that loads resources, of those that are not ample; of_class is that of resources. */
 static LsSig
 loads_of (const Round *x, uint32_t owner)
 {
@@ -76,7 +95,8 @@ loads_of (const Round *x, uint32_t owner)
   LsSig sum = { 0 };
   for (uint32_t i = r->first[owner]; i < r->first[owner + 1]; i++) {
     const RefineLoad *l = &r->loads[i];
-    ls_sig_add_times (&sum, l->coef, ls_sig_with (x->of_class[x->c.resource[l->resource]], l->pattern));
+    if (!r->is_ample[l->resource])
+      ls_sig_add_times (&sum, l->coef, ls_sig_with (x->of_class[x->c.resource[l->resource]], l->pattern));
   }
   return sum;
 }

@@ -10,6 +10,9 @@
  *     communicator   multiset of (colour, slot) of its members, and S over its loads
  *     resource       T over all loads on it
  *
+ * A resource that is ample (cluster/places.h) has no say in what loads it: S leaves it out. It has a
+ * class all the same, by T, which tells what it carries.
+ *
  * Loads are summed, as the solver does: S gives for each (pattern, colour of resource) the
  * sum of coefficients, T for each (pattern, colour of who loads). With equal S and T over
  * all of a class, k activities of one colour on n resources of another can be replaced by
@@ -67,6 +70,7 @@ typedef struct Refine {
   const LsBinding *bindings; /* [n_ranks] */
   const uint8_t *peers;      /* [n_roles] bit i: of ranks of this role, peer[i] matters */
   LsSig *rank, *comm, *resource;
+  const bool *is_ample; /* [n_resources] */
   const RefineLoad *loads;
   const uint32_t *first; /* [n_comms + n_ranks + 1] loads of each communicator, then of each rank */
   const RefineMember *members;
@@ -80,6 +84,15 @@ typedef struct {
   uint32_t *rank, *comm, *resource;
   uint32_t n_ranks, n_comms, n_resources; /* classes */
 } Classes;
+
+/* A use, and of what. */
+typedef struct {
+  uint32_t resource;
+  RefineUse use;
+} RefineUseOf;
+
+/* Sets uses and first_use to these, by resource; uses: RefineUseOf. */
+void refine_take_uses (Refine *r, const GArray *uses);
 
 Classes refine (const Refine *r);
 void classes_clear (Classes *c);

@@ -148,6 +148,24 @@ an_idle_link_splits_nothing (void)
   check_classes (h, (const uint32_t[8]) { 0 });
 }
 
+/* Rings over three nodes of one GPU, two a leaf: the first leaves it for the second, which also serves the second
+ * ring; the third has its leaves to itself. Where a leaf carries all that its nodes send, that is nobody's
+ * business; its uplinks carry what they did all the same (--fold check). */
+static void
+leaves_split_classes_unless_they_are_ample (void)
+{
+  for (int oversubscription = 1; oversubscription <= 2; oversubscription++) {
+    Hand *h = alike (9, 3);
+    LsClusterSpec spec = tiny_dgx (9);
+    spec.gpus_per_node = spec.nics = spec.rails = spec.pcie_switches = spec.cpu_sockets = 1;
+    spec.nodes_per_leaf = 2;
+    spec.oversubscription = oversubscription;
+    replace_cluster (h, &spec);
+    uint32_t other = oversubscription > 1 ? 6 : 0;
+    check_classes (h, (const uint32_t[]) { 0, 0, 0, 0, 0, 0, other, other, other });
+  }
+}
+
 static void
 exchange (Hand *h, uint32_t rank)
 {
@@ -401,10 +419,10 @@ ranks_of_a_mesh_owe_what_each_says (void)
 LS_TEST_SUITE (LS_TEST (replicas_are_one_class), LS_TEST (steps_that_repeat_compare_too),
                LS_TEST (a_straggler_is_apart_and_so_are_its_partners),
                LS_TEST (two_like_stragglers_are_one_class), LS_TEST (a_slow_link_is_felt_by_its_ring),
-               LS_TEST (an_idle_link_splits_nothing), LS_TEST (calls_of_other_loads_feel_other_links),
-               LS_TEST (a_ring_of_sends_is_one_class), LS_TEST (a_ring_of_sends_around_a_straggler_is_none),
-               LS_TEST (neighbours_count_without_links), LS_TEST (copies_share_the_memory_of_their_socket),
-               LS_TEST (message_by_message_nothing_folds),
+               LS_TEST (an_idle_link_splits_nothing), LS_TEST (leaves_split_classes_unless_they_are_ample),
+               LS_TEST (calls_of_other_loads_feel_other_links), LS_TEST (a_ring_of_sends_is_one_class),
+               LS_TEST (a_ring_of_sends_around_a_straggler_is_none), LS_TEST (neighbours_count_without_links),
+               LS_TEST (copies_share_the_memory_of_their_socket), LS_TEST (message_by_message_nothing_folds),
                LS_TEST (loads_beyond_a_quarter_of_memory_fold_nothing), LS_TEST (errors_name_real_ranks),
                LS_TEST (ranks_of_a_mesh_owe_what_each_says), LS_TEST (the_comparison_notices_a_picosecond),
                LS_TEST (stragglers_depend_on_seed_and_rank_only), LS_TEST (named_stragglers))

@@ -18,10 +18,10 @@
 #include "exec/shortcuts/plan_bound.h"
 #include "strategy/strategy.h"
 
-typedef enum { DGX, PCIE, OVERSUBSCRIBED, ECMP, FAT_TREE, FAULTS, TORUS, UNEVEN, N_KINDS } Kind;
+typedef enum { DGX, PCIE, LEAVES, ECMP, FAT_TREE, FAULTS, TORUS, UNEVEN, N_KINDS } Kind;
 
 static const char *const kind_names[N_KINDS]
-    = { "dgx", "pcie", "oversubscribed", "ecmp", "fat tree", "faults", "torus", "uneven" };
+    = { "dgx", "pcie", "leaves", "ecmp", "fat tree", "faults", "torus", "uneven" };
 
 static void
 degrade (GRand *rand, LsClusterSpec *spec)
@@ -49,9 +49,9 @@ static LsClusterSpec
 cluster_of (Kind kind, GRand *rand)
 {
   LsClusterSpec s = kind == PCIE ? tiny_pcie (8) : kind == FAT_TREE ? tiny_fat_tree (16) : tiny_dgx (8);
-  if (kind == OVERSUBSCRIBED || kind == ECMP) {
+  if (kind == LEAVES || kind == ECMP) {
     s.nodes_per_leaf = 2;
-    s.oversubscription = kind == ECMP ? 1 : 2;
+    s.oversubscription = kind == ECMP || g_rand_boolean (rand) ? 1 : 2; /* 1: leaves are ample */
     s.rails = g_rand_boolean (rand) ? 8 : 1;
   }
   if (g_rand_int_range (rand, 0, 4) == 0) /* a link that nobody uses, and the quantum of all rates */
