@@ -342,6 +342,17 @@ call_stall (const Run *x, CallKey key, const LsCollRequest *request, const LsCol
       : 0;
 }
 
+/* --- what they load --------------------------------------------------------------- */
+
+uint32_t
+call_n_loads (const LsPhase *phase)
+{
+  for (uint32_t i = 0; i < phase->n_loads; i++)
+    if (phase->demand_bytes * (double) phase->loads[i].coef > CALL_LIGHT_BYTES * (double) LS_COEF_ONE)
+      return phase->n_loads;
+  return 0;
+}
+
 /* --- what tells calls apart -------------------------------------------------------- */
 
 void

@@ -192,7 +192,7 @@ add_plan (Shapes *s, CallKey key, const LsCollPlan *plan, uint64_t stall, uint32
   sig_add_call (sig, key, plan, stall);
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     const LsPhase *p = &plan->phases[i];
-    patterns[i] = pattern_of (s, p->loads, p->demand_bytes > 0 ? p->n_loads : 0, &ok);
+    patterns[i] = pattern_of (s, p->loads, call_n_loads (p), &ok);
     sig_add_phase (sig, p);
     ls_sig_add (sig, patterns[i]);
   }

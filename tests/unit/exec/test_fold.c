@@ -189,6 +189,23 @@ a_ring_of_sends_is_one_class (void)
   check_classes (h, (const uint32_t[8]) { 0 });
 }
 
+/* What a broadcast puts on the links of its root and of the last rank sets these apart, as each sends over them
+ * too; not if it is a cache line, which shares with nobody. */
+static void
+scalars_split_nothing (void)
+{
+  for (uint64_t bytes = 16; bytes <= 1024; bytes *= 64) {
+    Hand *h = alike (8, 8);
+    hand_sync (h, 0, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_BROADCAST, bytes);
+    exchange (h, 0);
+    g_autoptr (LsTimeline) t = hand_run (h);
+    LS_CHECK (t != NULL);
+    if (t)
+      LS_CHECK_INT (t->n_classes == 1, ==, bytes == 16);
+    hand_free (h);
+  }
+}
+
 /* The straggler is at another distance from each. */
 static void
 a_ring_of_sends_around_a_straggler_is_none (void)
@@ -421,8 +438,9 @@ LS_TEST_SUITE (LS_TEST (replicas_are_one_class), LS_TEST (steps_that_repeat_comp
                LS_TEST (two_like_stragglers_are_one_class), LS_TEST (a_slow_link_is_felt_by_its_ring),
                LS_TEST (an_idle_link_splits_nothing), LS_TEST (leaves_split_classes_unless_they_are_ample),
                LS_TEST (calls_of_other_loads_feel_other_links), LS_TEST (a_ring_of_sends_is_one_class),
-               LS_TEST (a_ring_of_sends_around_a_straggler_is_none), LS_TEST (neighbours_count_without_links),
-               LS_TEST (copies_share_the_memory_of_their_socket), LS_TEST (message_by_message_nothing_folds),
+               LS_TEST (scalars_split_nothing), LS_TEST (a_ring_of_sends_around_a_straggler_is_none),
+               LS_TEST (neighbours_count_without_links), LS_TEST (copies_share_the_memory_of_their_socket),
+               LS_TEST (message_by_message_nothing_folds),
                LS_TEST (loads_beyond_a_quarter_of_memory_fold_nothing), LS_TEST (errors_name_real_ranks),
                LS_TEST (ranks_of_a_mesh_owe_what_each_says), LS_TEST (the_comparison_notices_a_picosecond),
                LS_TEST (stragglers_depend_on_seed_and_rank_only), LS_TEST (named_stragglers))
