@@ -1,6 +1,6 @@
 /* core/evq.h — the event queue: two implementations of one contract.
  *
- *   fast       radix heap      an event is moved 11 times at most, however many there are
+ *   fast       radix heap      an event is moved 12 times at most, however many there are
  *   reference  sorted array    O(n)
  *
  * Both support removal and rescheduling of any queued event, and pop in the same

@@ -1,64 +1,91 @@
-/* core/evq_radix.c — a radix heap: events wait in lists, by the highest digit in
- * which their time differs from the present one.
+/* core/evq_radix.c — a radix heap with a sorted front.
  *
- *     now = 3 1 7    (three digits, here decimal)
- *           3 1 7    differs nowhere    instant
- *           3 1 9    at digit 0         later[0][9]
- *           3 4 2    at digit 1         later[1][4]
- *           5 0 0    at digit 2         later[2][5]
+ * Events wait in lists, by the highest digit in which their time differs from a floor,
+ * which is not after the present time:
  *
- * The first event is one of the instant, or else in the first list that is not
- * empty: the lowest level, there the lowest digit. That list is opened: its
- * earliest time becomes the present one, and its events are placed anew, all on
- * lower levels. So an event moves at most once a level, however many there are.
+ *     floor = 3 1 7    (three digits, here decimal)
+ *             3 1 9    differs at digit 0    later[0][9]
+ *             3 4 2    at digit 1            later[1][4]
+ *             5 0 0    at digit 2            later[2][5]
  *
- * Why it works. Time never goes back, so an event stays in its list until that is
- * opened. Lists are first in, first out, so events of one time keep the order in
- * which they were scheduled. Phases count only at one time, so only the instant has
- * a list for each; what is scheduled now in a phase that has passed is next.
+ * The next events are in the first list that is not empty: the lowest level, there the
+ * lowest digit. That list is opened: the floor becomes the earliest time that it could
+ * hold, and its events are placed anew, all on lower levels. So an event moves at most
+ * once a level, however many there are. A list of a few is sorted into the front instead,
+ * an array from which events are popped; what is scheduled before the end of that list is
+ * inserted there, and if the front is full, what is later than the present is placed anew.
  *
- * What makes it fast. Entries hold the time beside the event, in chunks: a list is
- * read in sequence, and its events are prefetched. A removed event leaves an empty
- * entry; when these outnumber the events, all lists are written anew.
+ * Why it works. The floor moves only when an event is popped at it or later, so nothing is
+ * scheduled before it, and an event stays in its list until that is opened. While the front
+ * takes events up to some time, the levels below that of the list which it was are empty.
+ * Lists are first in, first out, so events of one time keep the order in which they were
+ * scheduled. What is scheduled at the present time waits in a list for each phase, behind
+ * events of that time and phase in the front, which are older.
+ *
+ * What makes it fast. Entries hold the time beside the event, in chunks, so moving a list
+ * reads and writes entries in sequence and touches no event; those of a short list fire
+ * soon and are prefetched. An event knows the entry that it was scheduled into; after a move
+ * that is out of date until one of the list is removed, when all of the list are told. A
+ * removed event leaves an empty entry; when these outnumber the events, all are rewritten.
  *
  * After R. K. Ahuja, K. Mehlhorn, J. B. Orlin, R. E. Tarjan, "Faster algorithms for
- * the shortest path problem", J. ACM 37 (1990), with digits of several bits. */
+ * the shortest path problem", J. ACM 37 (1990), with digits of several bits; the front is
+ * the bottom of W. T. Tang, R. S. M. Goh, I. L.-J. Thng, "Ladder queue: an O(1) priority
+ * queue structure for large-scale discrete event simulation", ACM TOMACS 15 (2005). */
 #include "core/evq.h"
 
 #include <glib.h>
+#include <string.h>
 
-#define BITS     6 /* of a digit: the lists of a level have their flags in one word */
-#define N_DIGITS (1 << BITS)
-#define N_LEVELS ((64 + BITS - 1) / BITS)
-#define CHUNK    63   /* entries: 1 KiB with the link */
-#define AHEAD    8    /* entries that the prefetch is ahead */
-#define FEW      1024 /* empty entries that are not worth a sweep */
+#define BITS      6 /* of a digit: the lists of a level have their flags in one word */
+#define N_DIGITS  (1 << BITS)
+#define N_LEVELS  ((64 + BITS - 1) / BITS)
+#define CHUNK     67   /* entries: 17 lines of a cache with the link, so that chunks begin in any set */
+#define SLAB      15   /* chunks that are allocated together */
+#define SHORT     64   /* chunks of a list whose events stay in the cache until they fire */
+#define MAX_FRONT 64   /* entries */
+#define TO_FRONT  24   /* entries of a list that is sorted into the front */
+#define FEW       1024 /* empty entries that are not worth a sweep */
 
 typedef struct {
   LsTime at;
   LsEvent *event; /* NULL: removed */
 } Entry;
 
-typedef struct Chunk Chunk;
-struct Chunk {
-  Chunk *next;
+typedef struct Chunk {
+  struct Chunk *next;
   Entry entries[CHUNK];
-};
+} __attribute__ ((aligned (64))) Chunk;
+
+typedef struct Slab {
+  Chunk chunks[SLAB];
+  struct Slab *next;
+} Slab;
 
 typedef struct {
-  Chunk *first, *last; /* NULL: no entries             */
-  uint32_t from, to;   /* begin in first, end in last  */
+  Chunk *first, *last; /* NULL: no entries                  */
+  uint32_t from, to;   /* begin in first, end in last       */
+  bool has_places;     /* the place of each event is its entry */
 } List;
 
 typedef struct {
-  LsTime now;               /* of the event that was popped last                */
-  uint32_t levels;          /* bit: the level has flags                         */
+  LsTime now;               /* of the event that was popped last                 */
+  uint64_t floor;           /* what is in `later` differs from it                */
+  uint64_t front_end;       /* what is before it, and not now, is in the front   */
+  uint32_t from, to;        /* in front                                          */
+  uint32_t levels;          /* bit: the level has flags                          */
+  bool has_instant;         /* there may be entries in instant                   */
   uint64_t flags[N_LEVELS]; /* bit: the list is not empty, or was before a sweep */
+  Entry front[MAX_FRONT];   /* sorted by time, phase and seq; none is empty      */
   List instant[LS_N_PHASES];
   List later[N_LEVELS][N_DIGITS];
   size_t n, n_removed; /* events, empty entries */
   Chunk *spare;
+  Slab *slabs;
 } Radix;
+
+/* Puts an entry where it belongs. is_new: was just scheduled. */
+typedef void (*PlaceFn) (Radix *q, Entry x, bool is_new);
 
 /* --- lists ------------------------------------------------------------- */
 
@@ -69,13 +96,22 @@ chunk_end (const List *l, const Chunk *c)
 }
 
 static void
+add_slab (Radix *q)
+{
+  Slab *s = g_aligned_alloc (1, sizeof *s, 64);
+  s->next = q->slabs;
+  q->slabs = s;
+  for (uint32_t i = SLAB; i-- > 0; q->spare = &s->chunks[i])
+    s->chunks[i].next = q->spare;
+}
+
+static void
 list_grow (Radix *q, List *l)
 {
+  if (!q->spare)
+    add_slab (q);
   Chunk *c = q->spare;
-  if (c)
-    q->spare = c->next;
-  else
-    c = g_new (Chunk, 1);
+  q->spare = c->next;
   c->next = NULL;
   if (l->last)
     l->last->next = c;
@@ -86,107 +122,277 @@ list_grow (Radix *q, List *l)
 }
 
 static inline void
-list_append (Radix *q, List *l, LsTime at, LsEvent *e)
+list_append (Radix *q, List *l, Entry x, bool is_new)
 {
   if (G_UNLIKELY (!l->last || l->to == CHUNK))
     list_grow (q, l);
   Entry *entry = &l->last->entries[l->to++];
-  *entry = (Entry) { at, e };
-  e->place = entry;
+  *entry = x;
+  if (is_new || l->has_places)
+    x.event->place = entry;
 }
 
-/* Gives the first chunk back; returns the one behind it. */
+/* Gives the first chunk back; returns the one after it. */
 static inline Chunk *
 list_drop_chunk (Radix *q, List *l)
 {
   Chunk *c = l->first;
-  l->first = c->next;
-  l->from = 0;
-  if (!l->first)
-    l->last = NULL;
+  if (c->next)
+    *l = (List) { c->next, l->last, 0, l->to, l->has_places };
+  else
+    *l = (List) { 0 };
   c->next = q->spare;
   q->spare = c;
   return l->first;
 }
 
-static LsEvent *
-list_take_first (Radix *q, List *l)
+/* The first entry that is not empty, or NULL; drops those before it. */
+static Entry *
+list_first (Radix *q, List *l)
 {
   for (Chunk *c = l->first; c; c = list_drop_chunk (q, l))
-    while (l->from < chunk_end (l, c)) {
-      LsEvent *e = c->entries[l->from++].event;
-      if (e)
-        return e;
-      q->n_removed--;
-    }
+    for (; l->from < chunk_end (l, c); l->from++, q->n_removed--)
+      if (c->entries[l->from].event)
+        return &c->entries[l->from];
   return NULL;
 }
 
-/* NULL if all entries are empty. */
-static const Entry *
+/* Of a list that has events. */
+static LsTime
 list_earliest (const List *l)
 {
-  const Entry *best = NULL;
-  for (const Chunk *c = l->first; c; c = c->next)
-    for (const Entry *x = c->entries, *end = x + chunk_end (l, c); x < end; x++)
-      if (x->event && (!best || x->at < best->at))
-        best = x;
+  LsTime best = LS_TIME_NEVER;
+  uint32_t from = l->from;
+  for (const Chunk *c = l->first; c; c = c->next, from = 0)
+    for (const Entry *x = c->entries + from, *end = c->entries + chunk_end (l, c); x < end; x++)
+      if (x->event)
+        best = MIN (best, x->at);
   return best;
+}
+
+static void
+list_give_places (List *l)
+{
+  l->has_places = true;
+  uint32_t from = l->from;
+  for (Chunk *c = l->first; c; c = c->next, from = 0)
+    for (Entry *x = c->entries + from, *end = c->entries + chunk_end (l, c); x < end; x++)
+      if (x->event)
+        x->event->place = x;
+}
+
+static bool
+list_is_short (const List *l)
+{
+  const Chunk *c = l->first;
+  for (uint32_t n = 0; c && n < SHORT; n++)
+    c = c->next;
+  return !c;
 }
 
 /* --- placing ----------------------------------------------------------- */
 
-static inline void
-place (Radix *q, LsTime at, LsEvent *e)
+static inline uint32_t
+level_of (const Radix *q, LsTime at)
 {
-  uint64_t differs = (uint64_t) at ^ (uint64_t) q->now;
-  if (differs == 0) {
-    list_append (q, &q->instant[ls_event_phase (e)], at, e);
-    return;
-  }
-  uint32_t level = (63 - (uint32_t) __builtin_clzll (differs)) / BITS;
-  uint32_t digit = (uint64_t) at >> level * BITS & (N_DIGITS - 1);
-  q->levels |= 1u << level;
-  q->flags[level] |= UINT64_C (1) << digit;
-  list_append (q, &q->later[level][digit], at, e);
+  return (63 - (uint32_t) __builtin_clzll (((uint64_t) at ^ q->floor) | 1)) / BITS;
 }
 
-/* Places what is in a list that was taken out, in its order. */
-static void
-place_all (Radix *q, List l)
+static inline uint32_t
+digit_of (LsTime at, uint32_t level)
 {
+  return (uint64_t) at >> level * BITS & (N_DIGITS - 1);
+}
+
+static inline void
+place_later (Radix *q, Entry x, bool is_new)
+{
+  uint32_t level = level_of (q, x.at), digit = digit_of (x.at, level);
+  q->levels |= 1u << level;
+  q->flags[level] |= UINT64_C (1) << digit;
+  list_append (q, &q->later[level][digit], x, is_new);
+}
+
+static inline void
+place_now (Radix *q, Entry x, bool is_new)
+{
+  q->has_instant = true;
+  list_append (q, &q->instant[ls_event_phase (x.event)], x, is_new);
+}
+
+static inline bool
+is_before (const Entry *a, const Entry *b)
+{
+  return a->at != b->at ? a->at < b->at : a->event->order < b->event->order;
+}
+
+static inline void
+place_in_front (Radix *q, Entry x)
+{
+  uint32_t i = q->to++;
+  for (; i > q->from && is_before (&x, &q->front[i - 1]); i--)
+    q->front[i] = q->front[i - 1];
+  q->front[i] = x;
+}
+
+/* Nothing later than now is in the front from now on. */
+static void
+close_front (Radix *q)
+{
+  uint32_t end = q->to;
+  for (q->to = q->from; q->to < end && q->front[q->to].at <= q->now;)
+    q->to++;
+  q->floor = (uint64_t) q->now;
+  q->front_end = q->floor + 1;
+  for (uint32_t i = q->to; i < end; i++)
+    place_later (q, q->front[i], false);
+}
+
+static void
+place (Radix *q, LsEvent *e)
+{
+  Entry x = { e->at, e };
+  bool is_soon = (uint64_t) e->at < q->front_end;
+  if (x.at == q->now) {
+    place_now (q, x, true);
+    return;
+  }
+  if (is_soon && q->to == MAX_FRONT) {
+    close_front (q);
+    is_soon = false;
+  }
+  if (is_soon) {
+    place_in_front (q, x);
+    e->place = q->front;
+  } else
+    place_later (q, x, true);
+}
+
+/* Places the entries of a list anew, in their order. */
+static inline void
+list_rewrite (Radix *q, List *list, PlaceFn place_one, bool fire_soon)
+{
+  List l = *list;
+  *list = (List) { 0 };
   for (Chunk *c = l.first; c; c = list_drop_chunk (q, &l)) {
-    uint32_t end = chunk_end (&l, c);
-    for (uint32_t i = l.from; i < end; i++) {
-      if (i + AHEAD < end)
-        __builtin_prefetch (c->entries[i + AHEAD].event, 1);
-      if (c->entries[i].event)
-        place (q, c->entries[i].at, c->entries[i].event);
+    for (uint32_t i = l.from, end = chunk_end (&l, c); i < end; i++) {
+      Entry x = c->entries[i];
+      if (fire_soon)
+        __builtin_prefetch (x.event, 1);
+      if (x.event)
+        place_one (q, x, false);
       else
         q->n_removed--;
     }
   }
 }
 
-static void
-rewrite (Radix *q, List *l)
+/* --- removing ---------------------------------------------------------- */
+
+static bool
+remove_from_front (Radix *q, const LsEvent *e)
 {
-  List old = *l;
-  *l = (List) { 0 };
-  place_all (q, old);
+  uint32_t i = q->from;
+  while (i < q->to && q->front[i].event != e)
+    i++;
+  if (i == q->to)
+    return false;
+  memmove (&q->front[i], &q->front[i + 1], (--q->to - i) * sizeof q->front[0]);
+  return true;
+}
+
+static void
+sweep (Radix *q)
+{
+  for (uint32_t p = 0; p < LS_N_PHASES; p++)
+    list_rewrite (q, &q->instant[p], place_now, false);
+  for (uint32_t i = 0; i < N_LEVELS * N_DIGITS; i++)
+    list_rewrite (q, &q->later[i / N_DIGITS][i % N_DIGITS], place_later, false);
 }
 
 static void
 vacate (Radix *q, LsEvent *e)
 {
-  ((Entry *) e->place)->event = NULL;
-  e->place = NULL;
-  if (++q->n_removed <= q->n + FEW)
+  bool is_now = e->at == q->now;
+  if ((is_now || (uint64_t) e->at < q->front_end) && remove_from_front (q, e))
     return;
-  for (uint32_t p = 0; p < LS_N_PHASES; p++)
-    rewrite (q, &q->instant[p]);
-  for (uint32_t i = 0; i < N_LEVELS * N_DIGITS; i++)
-    rewrite (q, &q->later[i / N_DIGITS][i % N_DIGITS]);
+  uint32_t level = level_of (q, e->at);
+  List *l = is_now ? &q->instant[ls_event_phase (e)] : &q->later[level][digit_of (e->at, level)];
+  if (!l->has_places)
+    list_give_places (l);
+  ((Entry *) e->place)->event = NULL;
+  if (++q->n_removed > q->n + FEW)
+    sweep (q);
+}
+
+/* --- opening ----------------------------------------------------------- */
+
+static inline void
+clear_flag (Radix *q, uint32_t level)
+{
+  q->flags[level] &= q->flags[level] - 1;
+  if (q->flags[level] == 0)
+    q->levels &= q->levels - 1;
+}
+
+/* Of a list of one chunk. */
+static inline void
+list_to_front (Radix *q, List *l)
+{
+  const Entry *first = l->first->entries + l->from, *end = l->first->entries + l->to;
+  q->from = q->to = 0;
+  for (const Entry *x = first; x < end; x++)
+    __builtin_prefetch (x->event, 1);
+  for (const Entry *x = first; x < end; x++)
+    if (x->event)
+      place_in_front (q, *x);
+    else
+      q->n_removed--;
+  list_drop_chunk (q, l);
+}
+
+/* Opens the first list, the times of which begin at `base`. Returns whether it went to
+ * lower levels. */
+static inline bool
+open_list (Radix *q, List *l, uint64_t base, uint32_t level)
+{
+  clear_flag (q, level);
+  q->floor = q->front_end = base;
+  if (l->first == l->last && l->to - l->from <= TO_FRONT) {
+    q->front_end = base + (UINT64_C (1) << level * BITS);
+    list_to_front (q, l);
+    return false;
+  }
+  if (level > 0) {
+    list_rewrite (q, l, place_later, list_is_short (l));
+    return true;
+  }
+  q->now = (LsTime) base;
+  list_rewrite (q, l, place_now, true);
+  return false;
+}
+
+/* Moves on to the next events, if one is before `before`: into the front, or, if many are
+ * of one time, into the instant. Both are empty. */
+static bool
+open_next (Radix *q, LsTime before)
+{
+  while (q->levels) {
+    uint32_t level = (uint32_t) __builtin_ctz (q->levels), shift = level * BITS;
+    uint64_t digit = (uint64_t) __builtin_ctzll (q->flags[level]);
+    List *l = &q->later[level][digit];
+    if (!list_first (q, l)) {
+      clear_flag (q, level);
+      continue;
+    }
+    uint64_t base = ((q->floor >> shift & ~(uint64_t) (N_DIGITS - 1)) | digit) << shift;
+    uint64_t end = base + (UINT64_C (1) << shift);
+    if (end > (uint64_t) before && list_earliest (l) >= before)
+      return false;
+    if (!open_list (q, l, base, level))
+      return true;
+  }
+  return false;
 }
 
 /* --- the queue --------------------------------------------------------- */
@@ -198,23 +404,13 @@ radix_create (void)
 }
 
 static void
-chunks_free (Chunk *c)
-{
-  for (Chunk *next; c; c = next) {
-    next = c->next;
-    g_free (c);
-  }
-}
-
-static void
 radix_destroy (void *queue)
 {
   Radix *q = queue;
-  for (uint32_t p = 0; p < LS_N_PHASES; p++)
-    chunks_free (q->instant[p].first);
-  for (uint32_t i = 0; i < N_LEVELS * N_DIGITS; i++)
-    chunks_free (q->later[i / N_DIGITS][i % N_DIGITS].first);
-  chunks_free (q->spare);
+  for (Slab *s = q->slabs, *next; s; s = next) {
+    next = s->next;
+    g_aligned_free (s);
+  }
   g_free (q);
 }
 
@@ -224,7 +420,7 @@ radix_push (void *queue, LsEvent *e)
   Radix *q = queue;
   g_assert (!ls_event_is_queued (e) && e->at >= q->now);
   q->n++;
-  place (q, e->at, e);
+  place (q, e);
 }
 
 static void
@@ -235,7 +431,7 @@ radix_update (void *queue, LsEvent *e, LsTime at, uint64_t order)
   vacate (q, e);
   e->at = at;
   e->order = order;
-  place (q, at, e);
+  place (q, e);
 }
 
 static void
@@ -244,49 +440,36 @@ radix_remove (void *queue, LsEvent *e)
   Radix *q = queue;
   q->n--;
   vacate (q, e);
+  e->place = NULL;
 }
 
-static LsEvent *
-take_of_instant (Radix *q)
+/* The list of the earliest phase that has events at the present time, or NULL. */
+static List *
+first_instant (Radix *q)
 {
-  LsEvent *e = NULL;
-  for (uint32_t p = 0; p < LS_N_PHASES && !e; p++)
-    e = list_take_first (q, &q->instant[p]);
-  return e;
-}
-
-static void
-clear_flag (Radix *q, uint32_t level)
-{
-  q->flags[level] &= q->flags[level] - 1;
-  if (q->flags[level] == 0)
-    q->levels &= q->levels - 1;
-}
-
-/* Moves on to the next time, if that is before `before`, and takes its first event. */
-static LsEvent *
-take_later (Radix *q, LsTime before)
-{
-  while (q->levels) {
-    uint32_t level = (uint32_t) __builtin_ctz (q->levels);
-    List *l = &q->later[level][__builtin_ctzll (q->flags[level])];
-    const Entry *earliest = list_earliest (l);
-    if (earliest && earliest->at >= before)
-      return NULL;
-    clear_flag (q, level);
-    if (earliest) {
-      bool is_alone = l->first == l->last && l->to == 1;
-      LsEvent *e = earliest->event;
-      q->now = earliest->at;
-      if (is_alone)
-        list_drop_chunk (q, l);
-      else
-        rewrite (q, l);
-      return is_alone ? e : take_of_instant (q);
-    }
-    rewrite (q, l);
-  }
+  for (uint32_t p = 0; q->has_instant && p < LS_N_PHASES; p++)
+    if (list_first (q, &q->instant[p]))
+      return &q->instant[p];
+  q->has_instant = false;
   return NULL;
+}
+
+static inline bool
+is_front_next (const Radix *q, const List *instant)
+{
+  const Entry *x = &q->front[q->from];
+  if (q->from == q->to || !instant)
+    return q->from < q->to;
+  return x->at == q->now && ls_event_phase (x->event) <= (uint32_t) (instant - q->instant);
+}
+
+static inline LsEvent *
+take (Radix *q, Entry x)
+{
+  q->now = x.at;
+  q->n--;
+  x.event->place = NULL;
+  return x.event;
 }
 
 static LsEvent *
@@ -295,14 +478,15 @@ radix_pop (void *queue, LsTime before)
   Radix *q = queue;
   if (q->now >= before)
     return NULL;
-  LsEvent *e = take_of_instant (q);
-  if (!e)
-    e = take_later (q, before);
-  if (!e)
-    return NULL;
-  e->place = NULL;
-  q->n--;
-  return e;
+  List *instant = first_instant (q);
+  if (q->from == q->to && !instant) {
+    if (!open_next (q, before))
+      return NULL;
+    instant = first_instant (q);
+  }
+  if (!is_front_next (q, instant))
+    return take (q, instant->first->entries[instant->from++]);
+  return q->front[q->from].at < before ? take (q, q->front[q->from++]) : NULL;
 }
 
 static size_t

@@ -293,6 +293,39 @@ ties_go_by_phase_and_history (void)
   }
 }
 
+/* More events soon after the present time than the fast queue keeps sorted: those of the
+ * present time that are left still come before what is scheduled at it afterwards. */
+static void
+a_crowded_future_keeps_the_present_in_order (void)
+{
+  enum { N_FIRST = 20, N_SOON = 100, N = N_FIRST + N_SOON + 1 };
+  for (int k = 0; k < N_TYPES; k++) {
+    void *q = evq_types[k]->create ();
+    LsEvent e[N];
+    for (uint64_t i = 0; i < N; i++) {
+      ls_event_init (&e[i], never_fires);
+      e[i].at = i < N_FIRST || i == N - 1 ? 100 : 101 + (LsTime) (i % 27);
+      e[i].order = UINT64_C (1) << 56 | i;
+      if (i == N_FIRST)
+        LS_CHECK (evq_types[k]->pop (q, LS_TIME_NEVER) == &e[0]);
+      evq_types[k]->push (q, &e[i]);
+    }
+    evq_types[k]->remove (q, &e[1]);
+    for (int i = 2; i < N_FIRST; i++)
+      LS_CHECK (evq_types[k]->pop (q, LS_TIME_NEVER) == &e[i]);
+    LS_CHECK (evq_types[k]->pop (q, LS_TIME_NEVER) == &e[N - 1]);
+    LsEvent last = e[N - 1];
+    for (int i = 0; i < N_SOON; i++) {
+      LsEvent *next = evq_types[k]->pop (q, LS_TIME_NEVER);
+      if (!LS_CHECK (next && ls_event_before (&last, next)))
+        break;
+      last = *next;
+    }
+    LS_CHECK_INT (evq_types[k]->size (q), ==, 0);
+    evq_types[k]->destroy (q);
+  }
+}
+
 /* Having been asked in vain, a queue still takes earlier events. */
 static void
 a_pop_in_vain_changes_nothing (void)
@@ -343,4 +376,5 @@ LS_TEST_SUITE (LS_TEST (an_instant_goes_by_phase_then_history),
                LS_TEST (a_moved_event_goes_behind_its_new_equals), LS_TEST (a_stopped_run_goes_on),
                LS_TEST (same_order_under_random_traffic), LS_TEST (a_hundred_thousand_come_out_in_order),
                LS_TEST (order_survives_any_number_of_moves), LS_TEST (ties_go_by_phase_and_history),
-               LS_TEST (a_pop_in_vain_changes_nothing), LS_TEST (a_removed_event_may_be_freed))
+               LS_TEST (a_crowded_future_keeps_the_present_in_order), LS_TEST (a_pop_in_vain_changes_nothing),
+               LS_TEST (a_removed_event_may_be_freed))
