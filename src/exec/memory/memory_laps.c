@@ -72,7 +72,7 @@ memory_events (const GArray *changes)
 MemoryLaps
 memory_laps_of (const GArray *events, uint32_t n_laps, LsTime period)
 {
-  g_assert (n_laps == 1 || n_laps == MEMORY_MAX_LAPS);
+  g_assert (n_laps >= 1 && n_laps <= MEMORY_MOST_LAPS);
   return (MemoryLaps) {
     .events = events, .period = period, .n_laps = n_laps, .shift = n_laps == 1 ? 0 : -period
   };

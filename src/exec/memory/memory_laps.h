@@ -1,14 +1,15 @@
 /* exec/memory/memory_laps.h — the changes of a recorded step in the order in which they happen, with the
  * same step laid before and behind it (private).
  *
- * Laps are 0, 1, 2; that in the middle is the step itself. A single lap is the step alone. At one instant
+ * Laps are 0, 1, 2 and so on; the second is the step itself. A single lap is the step alone. At one instant
  * phases come in their order (memory_times.h), then laps, then changes. */
 #ifndef LS_EXEC_MEMORY_MEMORY_LAPS_H
 #define LS_EXEC_MEMORY_MEMORY_LAPS_H
 
 #include "exec/memory/memory_times.h"
 
-#define MEMORY_MAX_LAPS 3
+#define MEMORY_MAX_LAPS  3 /* that a window needs */
+#define MEMORY_MOST_LAPS 6 /* that there may be   */
 
 /* A change of one of the laps happens; or a free is issued, long before it happens. */
 typedef struct {
@@ -22,14 +23,14 @@ typedef struct {
   const GArray *events; /* MemoryEvent, in order: of a lap without a shift */
   LsTime period, shift;
   uint32_t n_laps;
-  guint next[MEMORY_MAX_LAPS];
+  guint next[MEMORY_MOST_LAPS];
 } MemoryLaps;
 
 /* Changes as they happen, and where frees are issued that happen later: MemoryEvent, in order, newly
  * allocated. */
 GArray *memory_events (const GArray *changes);
 
-/* events: borrowed. n_laps: 1 or MEMORY_MAX_LAPS. */
+/* events: borrowed. n_laps: 1 to MEMORY_MOST_LAPS. */
 MemoryLaps memory_laps_of (const GArray *events, uint32_t n_laps, LsTime period);
 /* The next event; false: there is none. */
 bool memory_laps_next (MemoryLaps *l, MemoryEvent *ret);

@@ -7,8 +7,8 @@
 #include "exec/memory/memory_laps.h"
 #include "exec/memory/memory_libraries.h"
 
-#define N_LAPS     MEMORY_MAX_LAPS
-#define STEADY_LAP 1
+#define N_LAPS     MEMORY_MOST_LAPS
+#define STEADY_LAP (N_LAPS - 2)
 #define NONE       UINT32_MAX
 
 /* A change of one of the laps, or where its free is issued. */

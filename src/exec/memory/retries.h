@@ -7,9 +7,10 @@
  * takes the segment anew: a retry (num_alloc_retries). The job goes on, but the device runs
  * dry, and what was given back is soon taken again.
  *
- * Model. The changes of a recorded step on the host clock (exec/memory/memory.h) are replayed twice,
- * with what of a third time lies beside the second, through exec/memory/allocator.h with a limit: the memory
- * of the GPU without its context and the buffers of NCCL. The second time is the steady state and counts. A
+ * Model. The changes of a recorded step on the host clock (exec/memory/memory.h) are replayed five times,
+ * with what of a sixth time lies beside the fifth, through exec/memory/allocator.h with a limit: the memory
+ * of the GPU without its context and the buffers of NCCL. The fifth time counts as the steady state: in those
+ * before it many jobs have retries after which the segments that are there serve every step. A
  * block that was freed on another stream than its own is pending until that stream has come
  * there, or until a retry, which waits for it.
  *

@@ -242,6 +242,26 @@ segments_of_two_streams_take_turns (void)
   hand_free (h);
 }
 
+/* Of a step: 30 MiB, 30 more, the first freed, 40; 80 are there. The first two steps have a retry each, until
+ * two segments of 40 are there in the place of smaller ones: the second step is not the steady state. */
+static void
+what_settles_is_not_charged (void)
+{
+  Hand *h = with_memory (80 * MIB);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 0, 30 * MIB, false);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 1, 30 * MIB, false);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 0, 30 * MIB, true);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 2, 40 * MIB, false);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 2, 40 * MIB, true);
+  with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 1, 30 * MIB, true);
+  hand_freeze (h);
+  g_autoptr (LsRetries) x = retries_of (h, NULL);
+  LS_CHECK_INT (x->roles[0].n_retries, ==, 0);
+  LS_CHECK_INT (x->roles[0].calls->len, ==, 0);
+  LS_CHECK_INT (x->roles[0].reserved_bytes, ==, 80 * MIB);
+  hand_free (h);
+}
+
 /* With room for both nothing is given back, and what the first step took is there in the second. */
 static void
 with_room_the_driver_is_not_called (void)
@@ -416,7 +436,8 @@ a_stall_is_of_one_instance (void)
 
 LS_TEST_SUITE (LS_TEST (a_free_waits_for_the_other_stream), LS_TEST (without_times_the_order_counts),
                LS_TEST (a_history_that_is_cut_has_the_peak), LS_TEST (where_memory_ends_is_said_once),
-               LS_TEST (segments_of_two_streams_take_turns), LS_TEST (with_room_the_driver_is_not_called),
+               LS_TEST (segments_of_two_streams_take_turns), LS_TEST (what_settles_is_not_charged),
+               LS_TEST (with_room_the_driver_is_not_called),
                LS_TEST (what_the_step_before_left_has_a_segment),
                LS_TEST (what_happens_in_one_order_is_replayed_once),
                LS_TEST (what_no_retry_can_make_room_for_is_said), LS_TEST (a_retry_waits_for_other_streams),
