@@ -25,6 +25,8 @@ append_coefficient (GString *json, const LsKindFit *fit, const LsField *f)
                             ls_time_to_s (*(const LsTime *) place) * 1e6);
   else if (f->kind == LS_FIELD_DOUBLE && *(const double *) place > 0)
     g_string_append_printf (json, ", \"%s\": %.*g", f->key, digits_of (f), *(const double *) place);
+  else if (f->kind == LS_FIELD_BOOL && !f->required && *(const bool *) place)
+    g_string_append_printf (json, ", \"%s\": true", f->key);
 }
 
 static void

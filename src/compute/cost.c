@@ -19,7 +19,9 @@
  * Side by side (`batch` of kind GEMM: those of experts) each is a kernel of its own on one of a few streams,
  * as Transformer Engine launches them, and the SMs run dry between them: t0 + (batch - 1) matrix_launch.
  *
- * The library is taken to choose the best tile of a list, hence the minimum. slow
+ * The library is taken to choose the best tile of a list, hence the minimum; one more tile may be there
+ * (square_tile). One that chooses by rule, not by measurement, may be blind to waves (wave_blind): it takes
+ * what were best with r = 0, the largest tile that gives each SM a block, and pays its W. slow
  * is the operand traffic of an SM (tm + tn elements per tm tn multiply-adds);
  * depth_half is the prologue and epilogue of a tile in units of k; r is
  * wave_rounding: with r = 1 a started wave costs as much as a whole one, with
@@ -64,7 +66,9 @@
  * are stretched by (1 + (smaller / larger)^p)^(1 / p), p = overlap.
  *
  * L2. Streaming kernels whose bytes fit in cache_bytes move them cache_speed times as
- * fast; from twice that on nothing stays.
+ * fast; from twice that on nothing stays. The first operand of a GEMM and its result are handed over by the
+ * kernels before and after: while both fit in cache_bytes, only the weights cross HBM. Not so where
+ * it adds to an fp32 result, which nobody has just touched.
  *
  * Worked example. An A100 (108 SMs, 312 TFLOP/s), GEMM 2048 x 1536 x 4096 with
  * e = 0.9, depth_half = 200, tile_half = 20, r = 0.5; e * peak / n_sm = 2.6 TFLOP/s.
@@ -91,17 +95,6 @@
 
 #define ATTENTION_TILE_ROWS 128.0 /* query rows per thread block: FlashAttention-2 and -3 */
 #define WIDE_HEAD           128.0 /* above, two tiles do not fit beside each other       */
-#define MAX_SPLIT           8
-#define MIN_SPLIT_DEPTH     256.0 /* no cut along k leaves less than this */
-
-typedef struct {
-  double m, n;
-} Tile;
-
-/* Thread-block tiles of cuBLAS on sm_70 to sm_90, largest first. */
-static const Tile tiles[]
-    = { { 256, 128 }, { 128, 256 }, { 128, 128 }, { 128, 64 }, { 64, 128 }, { 64, 64 } };
-
 void
 ls_calibration_clear (LsCalibration *c)
 {
@@ -209,62 +202,12 @@ peak_of (const LsGpu *gpu, const LsKernel *kernel)
   return on_matrix_units ? matrix : gpu->vector_flops;
 }
 
-/* Time of a tile relative to the largest one, per multiply-add. */
-static double
-tile_slowness (Tile tile, double tile_half)
-{
-  double half = tile_half / 2;
-  double largest = 1 + half * (1 / tiles[0].m + 1 / tiles[0].n);
-  return (1 + half * (1 / tile.m + 1 / tile.n)) / largest;
-}
-
 /* FLOPs spread evenly over the SMs. */
 static double
 even_compute_s (const LsKindFit *fit, const LsKernel *kernel, double rate)
 {
   double stretch = is_gemm (kernel->kind) && kernel->k > 0 ? 1 + fit->depth_half / (double) kernel->k : 1;
   return (kernel->flops * stretch + fit->flops_half) / rate;
-}
-
-/* A tile, and what of it does not depend on how k is cut. */
-typedef struct {
-  double area;      /* 2 tm tn                       */
-  double slow;      /* tile_slowness ()              */
-  double per_layer; /* ceil (m / tm) * ceil (n / tn) */
-} TileUse;
-
-static double
-tiled_gemm_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate, const TileUse *use,
-              int split)
-{
-  double batch = fmax (1, (double) kernel->batch);
-  double depth = (double) kernel->k / split + fit->depth_half;
-  double tile_s = use->area * depth * use->slow * gpu->n_sm / rate;
-  double all_s = ls_tile_waves_paid (split * batch * use->per_layer, gpu->n_sm, fit->wave_rounding) * tile_s;
-  if (split == 1)
-    return all_s;
-  double partial_bytes = 8 * split * (double) kernel->m * (double) kernel->n * batch;
-  return all_s + ls_time_to_s (fit->split_launch)
-      + partial_bytes / (fit->memory_efficiency * gpu->hbm_bytes_per_s);
-}
-
-static double
-gemm_compute_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate)
-{
-  double best = INFINITY;
-  for (size_t i = 0; i < G_N_ELEMENTS (tiles); i++) {
-    const TileUse use = {
-      .area = 2 * tiles[i].m * tiles[i].n,
-      .slow = tile_slowness (tiles[i], fit->tile_half),
-      .per_layer = ls_tile_blocks ((double) kernel->m, (double) kernel->n, tiles[i].m, tiles[i].n),
-    };
-    for (int split = 1; split <= MAX_SPLIT; split *= 2) {
-      if (split > 1 && (double) kernel->k / split < MIN_SPLIT_DEPTH)
-        break;
-      best = fmin (best, tiled_gemm_s (fit, gpu, kernel, rate, &use, split));
-    }
-  }
-  return best;
 }
 
 /* Keys that are met: by the mean query; by the mean tile of queries, with the corners that its mask cuts;
@@ -315,7 +258,7 @@ cool_compute_s (const LsKindFit *fit, double sustained, const LsGpu *gpu, const 
   double rate = fit->compute_efficiency * sustained * peak;
   bool has_shape = kernel->m > 0 && kernel->n > 0 && kernel->k > 0;
   if (fit->wave_rounding > 0 && gpu->n_sm > 0 && has_shape && is_gemm (kernel->kind))
-    return gemm_compute_s (fit, gpu, kernel, rate);
+    return ls_tile_gemm_s (fit, gpu, kernel, rate);
   if (fit->tail > 0 && gpu->n_sm > 0 && has_shape && is_attention (kernel->kind))
     return attention_compute_s (fit, gpu, kernel, rate);
   return even_compute_s (fit, kernel, rate);
@@ -340,13 +283,33 @@ hit_share (const LsKindFit *fit, double bytes)
   return fit->cache_bytes > 0 ? CLAMP (2 - bytes / fit->cache_bytes, 0, 1) : 0;
 }
 
+/* All but the second operand. */
+static double
+handed_over (const LsKernel *k)
+{
+  if (accumulates (k))
+    return 0;
+  double second = ls_dtype_size (k->dtype) * (double) k->k * (double) k->n * fmax (1, (double) k->batch);
+  return fmax (0, k->bytes - second);
+}
+
+/* Share of a kernel's bytes that the L2 saves. */
+static double
+saved_share (const LsKindFit *fit, const LsKernel *kernel)
+{
+  if (!is_gemm (kernel->kind))
+    return fit->cache_speed > 1 ? hit_share (fit, kernel->bytes) * (1 - 1 / fit->cache_speed) : 0;
+  double handed = handed_over (kernel);
+  return hit_share (fit, handed) * handed / kernel->bytes;
+}
+
 static double
 memory_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel)
 {
   if (kernel->bytes <= 0)
     return 0;
-  double saved = fit->cache_speed > 1 ? hit_share (fit, kernel->bytes) * (1 - 1 / fit->cache_speed) : 0;
-  return (kernel->bytes * (1 - saved) + fit->bytes_half) / (fit->memory_efficiency * gpu->hbm_bytes_per_s);
+  double bytes = kernel->bytes * (1 - saved_share (fit, kernel));
+  return (bytes + fit->bytes_half) / (fit->memory_efficiency * gpu->hbm_bytes_per_s);
 }
 
 /* Loads that do not hide behind arithmetic, and arithmetic that waits for loads,

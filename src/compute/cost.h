@@ -43,6 +43,10 @@ typedef struct {
   double tail;               /* longest tiles of attention in which SMs run out of work
                                 one by one; 0: no tiles, the work spreads evenly       */
   double tile_half;          /* edge of the square tile that runs at half rate         */
+  double square_tile;        /* edge of a square tile that the library has beside those of
+                                cost.c; 0: none                                        */
+  bool wave_blind;           /* the library chooses a tile as if of a started wave only its
+                                share were paid                                        */
   double wave_rounding;      /* [0, 1] how much of a started wave of tiles is paid;
                                 0: no tiles, the work spreads evenly over the SMs      */
   LsTime split_launch;       /* joining the partial sums of a GEMM cut along k         */
@@ -53,7 +57,8 @@ typedef struct {
   double memory_efficiency;  /* b, (0, 1]                                              */
   double bytes_half;         /* bytes at which b is halved                             */
   double cache_bytes;        /* traffic that the L2 still serves whole; twice as much
-                                comes from HBM whole                                   */
+                                comes from HBM whole. Of GEMMs: their first operand and
+                                their result, which neighbours hand over              */
   double cache_speed;        /* rate of the L2 relative to HBM, >= 1                   */
   LsTime launch;             /* t0                                                     */
   LsTime matrix_launch;      /* what each matrix but the first of a grouped product adds */

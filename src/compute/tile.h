@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+#include "compute/cost.h"
+
 static inline double
 ls_tile_blocks (double m, double n, double tile_m, double tile_n)
 {
@@ -29,5 +31,9 @@ ls_tile_waves_paid (double blocks, double n_sm, double rounding)
   double exact = blocks / n_sm;
   return rounding * ls_tile_waves (blocks, n_sm) + (1 - rounding) * fmax (exact, 1);
 }
+
+/* Compute term of a GEMM on a cool chip, in seconds, by the tile and the cut along k that its library
+ * chooses; rate: FLOP/s of the whole chip in the largest tile and a deep loop, above 0. */
+double ls_tile_gemm_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate);
 
 #endif

@@ -213,12 +213,14 @@ read_gemms (const LsRecipe *r, LsDtype dtype, LsSampleSink *sink)
 /* casts: of the input, in the same timing: the launch of one kernel is that of the bf16 GEMM, the rest belongs to the cast.
  */
 static void
-fit_gemms (LsRecipe *r, LsDtype dtype, const LsRecipe *die, GArray *samples, bool casts, const char *words)
+fit_gemms (LsRecipe *r, LsDtype dtype, const LsRecipe *die, const LsKindFit *library, GArray *samples, bool casts,
+           const char *words)
 {
   const GemmFormat *f = gemm_format (dtype);
   LsKindFit *fit = ls_entry_fit (&r->calibration, f->slot);
   g_autofree char *of_whom = NULL;
-  *fit = (LsKindFit){ .launch = ls_dtype_is_scaled (dtype) ? r->calibration.kind[LS_KERNEL_GEMM].launch : 0 };
+  *fit = *library;
+  fit->launch = ls_dtype_is_scaled (dtype) ? r->calibration.kind[LS_KERNEL_GEMM].launch : 0;
   guint all = ls_dtype_is_scaled (dtype) ? GEMM_FREE & ~(guint) LS_FREE_LAUNCH : GEMM_FREE;
   all |= casts ? LS_FREE_SIDE | LS_FREE_HOST : 0;
   ls_fit_solve (fit, start_from (fit, die, f->slot, all, OF_THE_MEMBER), &r->gpu, samples, NO_PRIOR);
@@ -231,9 +233,10 @@ fit_gemms (LsRecipe *r, LsDtype dtype, const LsRecipe *die, GArray *samples, boo
 }
 
 void
-ls_recipe_fit_gemm_samples (LsRecipe *r, LsDtype dtype, GArray *samples, bool casts, const char *words)
+ls_recipe_fit_gemm_samples (LsRecipe *r, LsDtype dtype, const LsKindFit *library, GArray *samples, bool casts,
+                            const char *words)
 {
-  fit_gemms (r, dtype, NULL, samples, casts, words);
+  fit_gemms (r, dtype, NULL, library, samples, casts, words);
 }
 
 void
@@ -245,7 +248,7 @@ ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, const LsReci
   g_autofree char *words
       = g_strdup_printf ("%s, %s (TensorRT-LLM, isolated loops%s)", file, gemm_format (dtype)->words,
                          casts ? "; its cast of the input fitted apart" : "");
-  fit_gemms (r, dtype, die, sink.samples, casts, words);
+  fit_gemms (r, dtype, die, &(const LsKindFit){ 0 }, sink.samples, casts, words);
   g_array_unref (sink.samples);
 }
 

@@ -37,8 +37,10 @@ char *ls_recipe_json (LsRecipe *recipe); /* its file; newly allocated */
  * coefficients are taken over but for what HBM and a framework's timings add; NULL: all are fitted. */
 void ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, const LsRecipe *die,
                          LsDiagList *diags);
-/* The same from samples that were read elsewhere; words: what the source says of them. Takes a reference. */
-void ls_recipe_fit_gemm_samples (LsRecipe *r, LsDtype dtype, GArray *samples, bool casts, const char *words);
+/* The same from samples that were read elsewhere; words: what the source says of them. Takes a reference. library: what is
+ * known of the kernels and not fitted: square_tile, wave_blind, cache_bytes; the rest of it is 0. */
+void ls_recipe_fit_gemm_samples (LsRecipe *r, LsDtype dtype, const LsKindFit *library, GArray *samples, bool casts,
+                                 const char *words);
 /* Attention forward from samples of such a table. */
 void ls_recipe_fit_attention_samples (LsRecipe *r, LsDtype dtype, double width_half, guint more_free,
                                       const LsRecipe *die, GArray *samples, const char *words);

@@ -10,6 +10,11 @@ typedef struct {
   const char *why;
 } Rates;
 
+/* n and k of products in a table that are not what the others are. */
+typedef struct {
+  uint64_t n, k;
+} Family;
+
 /* Of a GPU, what its tables are called, and what was not measured on it. */
 typedef struct {
   const char *name, *table; /* of the calibration; blackwell/gemm_TABLE.csv */
@@ -23,6 +28,10 @@ typedef struct {
   const char *backward_why;
   const char *rows;         /* of a table of several GPUs: "gfx=gfx950,cu=256"; NULL: TensorRT-LLM's sweep of this one */
   const Rates *rates;       /* of attention; NULL: it has a table */
+  LsKindFit library;        /* what is known of its GEMMs in 16 bits, not fitted */
+  double square_fp8;        /* square_tile of those in fp8 */
+  guint attention_free;     /* what is fitted of attention besides */
+  const Family *others;     /* families that are left out, up to one of zeros; NULL: none */
   bool has_fp8_attention;   /* that the model describes: consumers' chips fall by more than it knows */
   double promised[3];       /* held-out errors of GEMMs in 16 bits, of those in others, of attention */
 } Swept;
@@ -43,6 +52,15 @@ static const Rates mi355x
         "AITER's assembly on MI355X: forward 1,105 TFLOP/s at best and 427 at 512 tokens (ROCm/FlyDSL, pull requests 225 and 629), "
         "backward 8 x 8,192 tokens of 64 heads in 20.893 ms (ROCm/aiter, pull request 815)" };
 
+/* Of the bf16 products of AITER's runs (ROCm/aiter@e4048607, aiter/configs) some are other kernels than the rest, in files
+ * that say so: with an fp32 result (bf16_tuned_gemm.csv: 2,048 x 6,144; shapes that were tuned for both results take 1.06 to
+ * 1.8 times as long with it), with a bias (gptoss: 2,880 x 4,096 and 5,120 x 2,880), and with result rows of 200 bytes, which
+ * begin on no 16 (qwen32B: 100 x 5,120, a kernel of Triton at a tenth of the rate). None is held out. */
+static const Family aiter_others[] = { { 2048, 6144 }, { 2880, 4096 }, { 5120, 2880 }, { 100, 5120 }, { 0, 0 } };
+
+/* What the sweep of TensorRT-LLM times is a loop over up to five copies of the weights, together larger than the L2, with one
+ * input (ai-dynamo/aiconfigurator, collector/trtllm/collect_gemm.py): weights come from memory, the input does not while
+ * it fits. Of the GPUs here it shows on the L40S, whose L2 of 96 MB is large and whose memory is slow. */
 static const Swept swept[] = {
   { .name = "b300", .table = "b300", .gpu = { .n_sm = 148, .hbm_bytes_per_s = 8e12, .vector_flops = 80e12 }, .bf16 = 2250e12,
     .fp8 = 4500e12, .nvfp4 = 14000e12, .like = "b200", .backward = GB300_BACKWARD, .backward_why = GB300_WHY,
@@ -52,7 +70,8 @@ static const Swept swept[] = {
     .has_fp8_attention = true, .promised = { 0.05, 0.065, 0.075 } },
   { .name = "l40s", .table = "l40s", .gpu = { .n_sm = 142, .hbm_bytes_per_s = 864e9, .vector_flops = 91.6e12 }, .bf16 = 362e12,
     .fp8 = 733e12, .like = "a100", .stream = 0.92, .stream_why = "an assumption: 0.92 of the bandwidth of GDDR6", .sustained = 0.985,
-    .backward = 63.0 / 73.0, .backward_why = FA2_WHY, .promised = { 0.09, 0.1, 0.12 } },
+    .backward = 63.0 / 73.0, .backward_why = FA2_WHY, .library = { .wave_blind = true, .cache_bytes = 96e6 },
+    .attention_free = LS_FREE_LAUNCH,     .promised = { 0.08, 0.1, 0.12 } },
   { .name = "rtx-pro-6000", .table = "rtxpro6000", .gpu = { .n_sm = 188, .hbm_bytes_per_s = 1.792e12, .vector_flops = 116.9e12 },
     .bf16 = 467.8e12, .fp8 = 935.6e12, .nvfp4 = 1871.2e12, .like = "a100", .stream = 0.92,
     .stream_why = "an assumption: 0.92 of the bandwidth of GDDR7", .sustained = 0.985, .backward = 63.0 / 73.0,
@@ -60,7 +79,8 @@ static const Swept swept[] = {
   { .name = "mi355x", .table = "amd_aiter", .gpu = { .n_sm = 256, .hbm_bytes_per_s = 8e12, .vector_flops = 157.3e12 },
     .bf16 = 2516.6e12, .fp8 = 5033.2e12, .like = "a100", .stream = 0.76,
     .stream_why = "PyTorch's contiguous kernels on MI300X reach 0.72 to 0.76 of its bandwidth (a profile of AMD-AGI/TraceLens)",
-    .sustained = 1565.0 / 1597.0, .rows = "gfx=gfx950,cu=256", .rates = &mi355x, .promised = { 0.11, 0.18, 0 } },
+    .sustained = 1565.0 / 1597.0, .rows = "gfx=gfx950,cu=256", .rates = &mi355x, .library = { .square_tile = 256 }, .square_fp8 = 256, .others = aiter_others,
+    .promised = { 0.08, 0.18, 0 } },
 };
 
 static const LsRecipe *
@@ -88,6 +108,17 @@ copy_streams (LsRecipe *r, const Swept *s, const LsRecipe *like)
 }
 
 static void
+leave_out (GArray *samples, const Family *others)
+{
+  for (; others && others->n > 0; others++)
+    for (guint i = samples->len; i-- > 0;) {
+      const LsKernel *k = &g_array_index (samples, LsTimedKernel, i).kernel;
+      if (k->n == others->n && k->k == others->k)
+        g_array_remove_index (samples, i);
+    }
+}
+
+static void
 fit_gemms (LsRecipe *r, const Swept *s, LsDtype dtype, const char *in, const char *folder, LsDiagList *diags)
 {
   LsSampleSink sink = { .folder = folder, .samples = g_array_new (FALSE, TRUE, sizeof (LsTimedKernel)), .diags = diags };
@@ -99,11 +130,14 @@ fit_gemms (LsRecipe *r, const Swept *s, LsDtype dtype, const char *in, const cha
     g_autofree char *where = g_strdup_printf ("%s%sdtype=%s", s->rows ? s->rows : "", s->rows ? "," : "", in);
     ls_samples_where (&sink, file, where);
   }
+  if (dtype == LS_DTYPE_BF16)
+    leave_out (sink.samples, s->others);
   g_autofree char *words
       = g_strdup_printf ("%s, %s (%s%s)", name, dtype == LS_DTYPE_BF16 ? "bf16, for fp16 too" : in,
                          s->rows ? "the best kernel of a tuning run of AITER" : "TensorRT-LLM, isolated loops",
                          casts ? "; its cast of the input fitted apart" : "");
-  ls_recipe_fit_gemm_samples (r, dtype, sink.samples, casts, words);
+  const LsKindFit fp8 = { .square_tile = s->square_fp8 };
+  ls_recipe_fit_gemm_samples (r, dtype, dtype == LS_DTYPE_BF16 ? &s->library : &fp8, sink.samples, casts, words);
   g_array_unref (sink.samples);
 }
 
@@ -114,7 +148,7 @@ fit_attention (LsRecipe *r, const Swept *s, LsDtype dtype, const char *in, const
   g_autofree char *name = g_strdup_printf ("attn_fwd_%s.csv", s->table), *file = g_build_filename ("blackwell", name, NULL),
                   *where = g_strdup_printf ("attn_dtype=%s,kv_dtype=%s", in, in);
   ls_samples_where (&sink, file, where);
-  ls_recipe_fit_attention_samples (r, dtype, 0, LS_FREE_WIDE, NULL, sink.samples, name);
+  ls_recipe_fit_attention_samples (r, dtype, 0, LS_FREE_WIDE | s->attention_free, NULL, sink.samples, name);
   g_array_unref (sink.samples);
 }
 

@@ -97,6 +97,11 @@ const LsField ls_kind_fit_fields[] = {
                "them" },
   { "tile_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, tile_half), .max = 1e9, .default_text = "0",
     .meaning = "edge of the square tile that runs at half rate" },
+  { "square_tile", LS_FIELD_DOUBLE, offsetof (LsKindFit, square_tile), .max = 4096, .default_text = "0",
+    .meaning
+    = "edge of a square tile that the library of GEMMs has beside 256 x 128 and smaller ones; 0: none" },
+  { "wave_blind", LS_FIELD_BOOL, offsetof (LsKindFit, wave_blind), .default_text = "false",
+    .meaning = "that library chooses a tile as if of a started wave only its share were paid" },
   { "wave_rounding", LS_FIELD_DOUBLE, offsetof (LsKindFit, wave_rounding), .max = 1, .default_text = "0",
     .meaning = "how much of a started wave of tiles is paid; 0: the work spreads evenly over the SMs" },
   { "split_launch", LS_FIELD_TIME, offsetof (LsKindFit, split_launch), .max = (double) LS_S,
@@ -112,7 +117,8 @@ const LsField ls_kind_fit_fields[] = {
   { "bytes_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, bytes_half), .max = 1e18, .default_text = "0",
     .meaning = "bytes of one launch at which that share is halved; 0: no fall-off" },
   { "cache_bytes", LS_FIELD_DOUBLE, offsetof (LsKindFit, cache_bytes), .max = 1e18, .default_text = "0",
-    .meaning = "traffic of one launch that the L2 serves whole; none of twice that" },
+    .meaning = "traffic of one launch that the L2 serves whole, none of twice that; of GEMMs that of the "
+               "first operand and the result" },
   { "cache_speed", LS_FIELD_DOUBLE, offsetof (LsKindFit, cache_speed), .max = 1e3, .default_text = "0",
     .meaning = "rate of the L2 relative to the HBM; up to 1: no effect" },
   { "launch", LS_FIELD_TIME, offsetof (LsKindFit, launch), .max = (double) LS_S, .default_text = "0us",

@@ -110,6 +110,49 @@ deep_narrow_gemm_is_cut_along_k (void)
   LS_CHECK_NEAR (cost_with (&fit, &kernel).compute_s, one_tile_s / 8 + partial_s, 1e-12);
 }
 
+/* 2560 x 2560: 100 tiles of 256 x 256, one for each SM. The largest tile is then the measure of the others. */
+static void
+square_tile_is_one_more_of_the_list (void)
+{
+  LsKindFit fit = { .compute_efficiency = 1, .tile_half = 20, .wave_rounding = 1, .memory_efficiency = 1 };
+  LsKernel wide = gemm (2560, 2560, 128, 1), narrow = gemm (25600, 128, 128, 1);
+  double half_s = 2.0 * 256 * 128 * 128 / 1e12;
+  double slow = (1 + 10 * (1 / 256.0 + 1 / 128.0)) / (1 + 20 / 256.0);
+  LS_CHECK_NEAR (cost_with (&fit, &narrow).compute_s, half_s, 1e-12);
+  fit.square_tile = 256;
+  LS_CHECK_NEAR (cost_with (&fit, &wide).compute_s, 2 * half_s, 1e-12);
+  LS_CHECK_NEAR (cost_with (&fit, &narrow).compute_s, slow * half_s, 1e-12);
+}
+
+/* 110 tiles of 256 x 128 on 100 SMs, two waves. Of 128 x 128 they are 220: three waves of half the work. By their share
+ * alone both are 1.1, and a library that reckons so takes the larger. */
+static void
+library_blind_to_waves_takes_the_larger_tile (void)
+{
+  LsKindFit fit = { .compute_efficiency = 1, .wave_rounding = 1, .memory_efficiency = 1 };
+  LsKernel kernel = gemm (11 * 256, 10 * 128, 128, 1);
+  double tile_s = 2.0 * 256 * 128 * 128 / 1e12;
+  LS_CHECK (cost_with (&fit, &kernel).compute_s < 1.6 * tile_s);
+  fit.wave_blind = true;
+  LS_CHECK_NEAR (cost_with (&fit, &kernel).compute_s, 2 * tile_s, 1e-12);
+}
+
+/* Input and result stay in the L2 while they fit, half of them at 1.5 times its size; what adds to fp32 results does not. */
+static void
+gemm_reads_only_its_weights_while_the_rest_fits (void)
+{
+  LsKindFit fit = { .compute_efficiency = 1, .memory_efficiency = 1 };
+  LsKernel kernel = gemm (128, 512, 4096, 1),
+           sum = ls_kernel_gemm ("w", LS_DTYPE_BF16, 128, 512, 4096, 1, 4, true);
+  double weights = 2.0 * 512 * 4096, rest = 2.0 * 128 * 4096 + 2.0 * 128 * 512;
+  LS_CHECK_NEAR (cost_with (&fit, &kernel).memory_s, (weights + rest) / 1e12, 1e-15);
+  fit.cache_bytes = rest;
+  LS_CHECK_NEAR (cost_with (&fit, &kernel).memory_s, weights / 1e12, 1e-15);
+  LS_CHECK_NEAR (cost_with (&fit, &sum).memory_s, sum.bytes / 1e12, 1e-15);
+  fit.cache_bytes = rest / 1.5;
+  LS_CHECK_NEAR (cost_with (&fit, &kernel).memory_s, (weights + rest / 2) / 1e12, 1e-15);
+}
+
 /* A cut that leaves 256 of k is made, one that leaves less is not. */
 static void
 no_cut_leaves_less_than_256_of_k (void)
@@ -425,6 +468,9 @@ LS_TEST_SUITE (LS_TEST (roofline_is_peak_or_bandwidth), LS_TEST (worked_example_
                LS_TEST (empty_kernel_costs_its_launch), LS_TEST (huge_gemm_approaches_the_efficiency),
                LS_TEST (shallow_gemm_is_bound_by_memory), LS_TEST (one_tile_too_many_starts_a_wave),
                LS_TEST (deep_narrow_gemm_is_cut_along_k), LS_TEST (no_cut_leaves_less_than_256_of_k),
+               LS_TEST (square_tile_is_one_more_of_the_list),
+               LS_TEST (library_blind_to_waves_takes_the_larger_tile),
+               LS_TEST (gemm_reads_only_its_weights_while_the_rest_fits),
                LS_TEST (batched_scores_are_bound_by_memory), LS_TEST (batch_costs_at_most_its_members),
                LS_TEST (rooflines_of_the_book), LS_TEST (long_kernels_of_a_loop_run_hot),
                LS_TEST (what_does_not_overlap_stretches_both_terms),
