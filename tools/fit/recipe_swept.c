@@ -43,6 +43,9 @@ typedef struct {
 #define GB300_WHY "cuDNN's backward over TensorRT-LLM's forward, 8,192 tokens, 64 heads of 128, causal, on GB300 (NVIDIA/cudnn-frontend@3929da2)"
 #define FA2_WHY "the ratio of FlashAttention-2 on the A100, whose kind of instructions it has"
 
+/* Without a tail attention has no tiles, and its depth_half no effect: the least that a fit may find. */
+#define NO_TAIL 0.01
+
 /* MI355X, AITER's assembly. Forward, causal, heads of 128: 1,105 TFLOP/s at best (FlyDSL's best, 928, is on average 0.84 of it:
  * ROCm/FlyDSL pull request 225), 427 with 8 x 512 tokens and 64 heads (pull request 629): 320 keys on average there, so
  * 427 / 1105 = 320 / (320 + d). Backward: 8 x 8,192 tokens, 64 heads, 8 of keys, 20.893 ms with sums in 16 bits (ROCm/aiter,
@@ -159,6 +162,7 @@ set_rate (LsRecipe *r, const Swept *s, LsKernelKind kind, double rate)
   *fit = (LsKindFit){ .is_fitted = true,
                       .compute_efficiency = ls_fit_round (rate, 4),
                       .depth_half = s->rates->depth_half,
+                      .tail = NO_TAIL,
                       .memory_efficiency = r->calibration.kind[LS_KERNEL_ELEMENTWISE].memory_efficiency,
                       .launch = r->calibration.kind[LS_KERNEL_GEMM].launch,
                       .mape = NAN };
