@@ -60,10 +60,17 @@ ls_rank_parts (const LsJobResult *r, uint32_t role, const uint32_t *first_layers
     ls_operators_embedding (m, &shard, operators);
     add_part (parts, LS_PART_EMBEDDING, operators);
   }
+  for (uint32_t stage = 1; stage < n_stages && shard.sides_are_apart; stage++)
+    if (is_held[stage] && first_layers[stage] == m->encoder_layers) {
+      ls_operators_decoder_embedding (m, &shard, operators);
+      add_part (parts, LS_PART_EMBEDDING, operators);
+    }
   for (uint32_t stage = 0; stage < n_stages; stage++)
     for (uint32_t l = first_layers[stage]; is_held[stage] && l < first_layers[stage + 1]; l++) {
       g_array_set_size (operators, 0);
       ls_operators_layer (m, &shard, l, operators);
+      if (shard.sides_are_apart && l + 1 == m->encoder_layers)
+        ls_operators_encoder_end (m, &shard, operators);
       add_part (parts, l, operators);
     }
   g_array_set_size (operators, 0);

@@ -62,6 +62,7 @@ lower_init (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts 
   l->backend = is_zero3 ? &dp_backend_deepspeed3 : backends[s->dp_kind];
   l->shard = ls_strategy_shard (s, m);
   l->mesh = ls_strategy_mesh (s);
+  l->mesh.split = ls_encoder_chunks (s, m) + 1 < s->pp ? ls_encoder_chunks (s, m) : 0;
   l->mesh.shard = s->zero_group;
   if (ls_dp_traits (s->dp_kind)->has_reshard && s->reshard_after_forward > 1)
     l->mesh.shard = s->reshard_after_forward; /* with a zero_group it is refused */

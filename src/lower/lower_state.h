@@ -20,6 +20,8 @@ typedef struct {
   uint32_t n_layers;
   uint32_t n_recomputed; /* of these, the first so many run again as a whole      */
   bool has_embedding, has_head;
+  /* Encoder and decoder apart: the encoder's last; the decoder's first; any of the decoder. */
+  bool ends_encoder, begins_decoder, is_decoder;
   char *kinds;              /* of its layers: "", or of a model with experts such as " d1 m3" */
   GArray *operators;        /* LsOperator in forward order                            */
   GArray *layer_of;         /* uint16_t per operator: layer in the chunk, or UINT16_MAX */

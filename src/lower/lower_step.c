@@ -88,7 +88,7 @@ static void
 reduce_tied_embedding (Build *b, uint32_t pp_rank)
 {
   Lower *l = b->l;
-  bool is_end = pp_rank == 0 || pp_rank == last_rank (l);
+  bool is_end = pp_rank == 0 || pp_rank == last_rank (l) || (l->mesh.split > 0 && pp_rank == l->mesh.split);
   if (!is_tied_over_ranks (l) || !is_end || l->shard.lora.rank > 0)
     return;
   uint64_t words = ls_model_padded_vocab (l->model, l->shard.vocab_multiple, l->mesh.tp) / l->mesh.tp,

@@ -10,7 +10,8 @@
  *
  * Encoder and decoder (Raffel et al. 2020, T5, section 2.1): the first encoder_layers of the layers see a
  * whole sequence of `seq` tokens; the others, each with attention to what the encoder made between its own
- * attention and its MLP, one of decoder_seq tokens. Both have a norm at their end and share the embedding. */
+ * attention and its MLP, one of decoder_seq tokens. Both have a norm at their end and share the embedding; in
+ * a pipeline they are on different stages. */
 #ifndef LS_MODEL_MODEL_H
 #define LS_MODEL_MODEL_H
 

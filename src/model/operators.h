@@ -148,6 +148,7 @@ typedef struct {
   /* beside products: Q, K and V, gate and up share what was gathered, in one product each */
   bool gathers_in_pieces;
   const LsDocuments *documents; /* of a micro-batch: attention is inside each; NULL: over whole sequences */
+  bool sides_are_apart;         /* an encoder and its decoder are on different stages */
 } LsShard;
 
 /* The number format of its products: bf16 at the ends of a model in a scaled format, if so many layers
@@ -161,13 +162,19 @@ void ls_operator_tensors (const LsOperator *op, bool gate_is_apart, GArray *tens
 /* Flash attention, whether or not cut over ranks. */
 bool ls_operator_is_flash (const LsOperator *op);
 
-/* Append LsOperator values to a GArray in forward order. */
+/* Append LsOperator values to a GArray in forward order. Where sides are apart the embedding is that of the
+ * encoder's words, and the head has no norm of the encoder. */
 void ls_operators_embedding (const LsModel *m, const LsShard *s, GArray *operators);
 void ls_operators_layer (const LsModel *m, const LsShard *s, uint32_t layer,
                          GArray *operators); /* in model order */
 /* Final norm, logits, loss. with_weight: the head has a weight of its own here
  * (untied, or tied but on another stage than the embedding). */
 void ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray *operators);
+/* Where sides are apart: the norm behind the last layer of the encoder; the words of the decoder; on each
+ * stage of the decoder what the encoder made, which has no kernels and is kept for its layers. */
+void ls_operators_encoder_end (const LsModel *m, const LsShard *s, GArray *operators);
+void ls_operators_decoder_embedding (const LsModel *m, const LsShard *s, GArray *operators);
+void ls_operators_encoder_output (const LsModel *m, const LsShard *s, GArray *operators);
 
 /* Attention with cp > 1, in steps that communication goes between (operators_context.c). */
 typedef struct {
@@ -200,6 +207,10 @@ uint64_t ls_boundary_bytes (const LsModel *m, const LsShard *s);
 /* The same of all residual streams: what goes from stage to stage, and what a layer that is computed again
  * begins with. */
 uint64_t ls_residual_bytes (const LsModel *m, const LsShard *s);
+/* The tensors that go to a stage which begins with this layer, one message each (Megatron-LM core_r0.5.0,
+ * core/pipeline_parallel/schedules.py, get_tensor_shapes): what a stage of the encoder made; what a stage of
+ * the decoder made, and behind it what the encoder made. Returns how many. */
+uint32_t ls_residual_tensors (const LsModel *m, const LsShard *s, uint32_t layer, uint64_t ret_bytes[2]);
 
 /* One optimizer step over n_params local parameters with mixed-precision Adam, as
  * Megatron-LM launches it; bytes per parameter follow from the dtypes

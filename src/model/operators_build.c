@@ -304,3 +304,16 @@ ls_residual_bytes (const LsModel *m, const LsShard *s)
 {
   return ls_model_n_streams (m) * ls_boundary_bytes (m, s);
 }
+
+uint32_t
+ls_residual_tensors (const LsModel *m, const LsShard *s, uint32_t layer, uint64_t ret_bytes[2])
+{
+  uint32_t n = 0;
+  if (m->encoder_layers > 0 && layer > m->encoder_layers) {
+    LsShard own = *s;
+    own.seq = ls_model_decoder_seq (m, s->seq);
+    ret_bytes[n++] = ls_boundary_bytes (m, &own);
+  }
+  ret_bytes[n++] = ls_residual_bytes (m, s);
+  return n;
+}

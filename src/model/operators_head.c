@@ -25,7 +25,9 @@
  * tensor parallelism the projection's parts are gathered for nothing.
  *
  * Behind an encoder the tokens are the decoder's. The norm at the encoder's end stands here, too; what it
- * makes is kept for all layers that meet it.
+ * makes is kept for all layers that meet it. In a pipeline encoder and decoder are apart: the norm ends the
+ * encoder's last stage, the decoder's first stage has the table of words again, and each stage of the decoder
+ * keeps the encoder's output of a micro-batch, which it received.
  *
  * With the norm's and the logits' inputs the head keeps 4 s b h (1/t with SP) +
  * 4 s b V / t (Korthikanti et al. 2022, section 4.3). */
@@ -126,13 +128,13 @@ append_dropout (GArray *operators, const LsCut *cut)
   op->saved_bytes = rows * h;
 }
 
-void
-ls_operators_embedding (const LsModel *m, const LsShard *s, GArray *operators)
+/* Of so many tokens a sequence. */
+static void
+append_embedding (const LsModel *m, const LsShard *s, uint32_t seq, GArray *operators)
 {
   LsCut cut;
   LsShard own = *s;
-  if (m->encoder_layers > 0) /* the words of both sides */
-    own.seq = s->seq + ls_model_decoder_seq (m, s->seq);
+  own.seq = seq;
   ls_cut_init (&cut, m, &own);
   guint from = operators->len;
 
@@ -145,6 +147,19 @@ ls_operators_embedding (const LsModel *m, const LsShard *s, GArray *operators)
     append_dropout (operators, &cut);
   ls_operators_streams_begin (operators, &cut);
   ls_operators_freeze (operators, from, &cut);
+}
+
+void
+ls_operators_embedding (const LsModel *m, const LsShard *s, GArray *operators)
+{
+  bool has_both = m->encoder_layers > 0 && !s->sides_are_apart;
+  append_embedding (m, s, s->seq + (has_both ? ls_model_decoder_seq (m, s->seq) : 0), operators);
+}
+
+void
+ls_operators_decoder_embedding (const LsModel *m, const LsShard *s, GArray *operators)
+{
+  append_embedding (m, s, ls_model_decoder_seq (m, s->seq), operators);
 }
 
 /* --- final norm, logits and loss on one rank ----------------------------------------------------- */
@@ -336,15 +351,19 @@ append_prediction (GArray *operators, const LsCut *cut)
   ls_operators_layer (cut->model, cut->shard, cut->model->n_layers - 1, operators);
 }
 
-static void
-append_encoder_norm (GArray *operators, const LsModel *m, const LsShard *s)
+void
+ls_operators_encoder_end (const LsModel *m, const LsShard *s, GArray *operators)
 {
   static const LsNormPlace end = { "encoder-norm", LS_RECIPE_FINAL_NORM, LS_RECIPE_RESIDUAL, false };
   LsCut cut;
   ls_cut_init (&cut, m, s);
   ls_operators_norm (operators, &cut, &end, cut.elt);
-  g_array_index (operators, LsOperator, operators->len - 1).saved_bytes
-      += cut.local_tokens * m->hidden * cut.elt;
+}
+
+void
+ls_operators_encoder_output (const LsModel *m, const LsShard *s, GArray *operators)
+{
+  ls_operator_append (operators, "encoder-output", LS_TP_NONE)->saved_bytes = ls_boundary_bytes (m, s);
 }
 
 /* Of the decoder's tokens. */
@@ -371,7 +390,10 @@ ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray 
   guint begin = operators->len;
   ls_cut_init (&cut, m, s);
   if (m->encoder_layers > 0) {
-    append_encoder_norm (operators, m, s);
+    if (!s->sides_are_apart) {
+      ls_operators_encoder_end (m, s, operators);
+      g_array_index (operators, LsOperator, operators->len - 1).saved_bytes += ls_boundary_bytes (m, s);
+    }
     append_decoder_head (operators, m, s, with_weight);
   } else {
     append_head (operators, &cut, with_weight);

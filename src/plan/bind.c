@@ -15,7 +15,7 @@ typedef enum {
   DIGIT_EDP,
   DIGIT_RUN,    /* of neighbours among those with the same parameters */
   DIGIT_IN_RUN, /* the place there                                    */
-  DIGIT_END,    /* the first stage or the last                        */
+  DIGIT_END,    /* of the stages with an embedding or a head          */
   DIGIT_STAGES, /* which stages, of pipes                             */
   DIGIT_TURN,   /* which of the ranks with these                      */
   N_DIGITS
@@ -94,7 +94,9 @@ digit_of (const LsMeshBinding *b, Digit digit, uint32_t rank)
     return copy_of (b, rank) % b->mesh.shard;
   case DIGIT_END:
     pp = index_of (b, DIGIT_PP, rank);
-    return pp == 0 ? 0 : pp == b->mesh.pp - 1 ? 1 : UINT32_MAX;
+    if (b->mesh.split > 0 && pp == b->mesh.split)
+      return 1;
+    return pp == 0 ? 0 : pp == b->mesh.pp - 1 ? b->degree[DIGIT_END] - 1 : UINT32_MAX;
   case DIGIT_STAGES:
     pp = index_of (b, DIGIT_PP, rank) % b->period;
     return MIN (pp, b->period - 1 - pp);
@@ -151,7 +153,7 @@ digits_new (LsArena *arena, const LsMesh *m)
   if (m->shard > 0)
     set_runs (b, m);
   b->period = m->pipes > 0 ? m->pp / (m->pipes / 2) : m->pp;
-  set_digit (b, DIGIT_END, MIN (m->pp, 2), (m->pp - 1) * b->stride[DIGIT_PP]);
+  set_digit (b, DIGIT_END, MIN (m->pp, 2) + (m->split > 0), (m->pp - 1) * b->stride[DIGIT_PP]);
   set_digit (b, DIGIT_STAGES, b->period / 2, b->stride[DIGIT_PP]);
   set_digit (b, DIGIT_TURN, m->pipes, b->stride[DIGIT_PP]);
   return b;
@@ -311,18 +313,20 @@ list_each (LsPlan *plan, const BoundSlot *s)
 {
   for (uint32_t i = 0; i < s->group.n; i++)
     plan->comms[s->first + i].offsets = ls_arena_new_array (plan->arena, uint32_t, s->member.n);
-  for (uint32_t r = 0; r < plan->n_ranks; r++)
-    plan->comms[s->first + number_of (plan->by_mesh, &s->group, r)]
-        .offsets[number_of (plan->by_mesh, &s->member, r)]
-        = r;
+  for (uint32_t r = 0; r < plan->n_ranks; r++) {
+    uint32_t member = number_of (plan->by_mesh, &s->member, r);
+    if (member != UINT32_MAX)
+      plan->comms[s->first + number_of (plan->by_mesh, &s->group, r)].offsets[member] = r;
+  }
 }
 
 static void
 list_members (LsPlan *plan, LsSlot slot)
 {
   const BoundSlot *s = &plan->by_mesh->slots[slot];
-  bool has_dimensions
-      = !((spans[slot].group | spans[slot].member) & (BIT (RUN) | BIT (IN_RUN) | BIT (STAGES) | BIT (TURN)));
+  uint32_t uneven = BIT (RUN) | BIT (IN_RUN) | BIT (STAGES) | BIT (TURN)
+      | (plan->by_mesh->mesh.split > 0 ? BIT (END) : 0);
+  bool has_dimensions = !((spans[slot].group | spans[slot].member) & uneven);
   for (uint32_t i = 0; i < s->group.n; i++) {
     plan->comms[s->first + i] = communicator_of (&plan->by_mesh->mesh, slot);
     plan->comms[s->first + i].n_ranks = s->member.n;

@@ -30,6 +30,7 @@ typedef struct {
   uint32_t ep, etp;  /* of the tp x cp x dp ranks of a stage                               */
   uint32_t pipes;    /* that pass the pp ranks, half of them each way (schedules/sched.h)  */
   LsRankOrder order; /* of the numbers of ranks                                            */
+  uint32_t split;    /* a stage between the first and the last that has the embedding too  */
 } LsMesh;
 
 typedef struct {

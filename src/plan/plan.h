@@ -99,7 +99,7 @@ typedef enum {
   LS_SLOT_REPLICA,   /* of those, the ones that have the same shard          */
   LS_SLOT_ETP,       /* tensor parallelism of experts, where it is not tp's  */
   LS_SLOT_EDP,       /* the ranks that have the same experts                 */
-  LS_SLOT_EMBEDDING, /* first and last stage: tied-embedding gradients          */
+  LS_SLOT_EMBEDDING, /* stages with the embedding: its tied gradients           */
   LS_SLOT_PIPES,     /* pipes both ways: the ranks that have the same stages            */
   LS_SLOT_MODEL,     /* tp x pp: gradient norm, found-inf                       */
   LS_SLOT_WORLD,     /* the same with a distributed optimizer                   */

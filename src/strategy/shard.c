@@ -93,6 +93,18 @@ ls_chunk_layers (const LsStrategy *s, const LsModel *m, uint32_t *ret_layers, Ls
   return TRUE;
 }
 
+uint32_t
+ls_encoder_chunks (const LsStrategy *s, const LsModel *m)
+{
+  uint32_t n_chunks = s->pp * s->vpp, sum = 0;
+  for (uint32_t i = 0; i < n_chunks && sum <= m->encoder_layers && !ls_chunks_want_balance (s, m); i++) {
+    sum += layers_of_chunk (s, m, n_chunks, i);
+    if (sum == m->encoder_layers)
+      return i + 1;
+  }
+  return 0;
+}
+
 /* --- operators ----------------------------------------------------------------------------------- */
 
 LsLora
@@ -144,6 +156,7 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .grad_is_fresh = ls_dp_traits (s->dp_kind)->grad_is_fresh,
     .recipes = s->recipes,
     .lora = ls_strategy_lora (s, m),
+    .sides_are_apart = m->encoder_layers > 0 && s->pp > 1,
     .gathers_in_pieces = s->sp && s->tp > 1 && s->tp_overlap && s->tp_overlap_kind == LS_TP_OVERLAP_RING,
   };
 }

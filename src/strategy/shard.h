@@ -34,6 +34,10 @@ bool ls_chunks_are_even (uint32_t n_layers, uint64_t n_chunks);
 /* Whether the layers of each chunk are still to be balanced; s as resolved. */
 bool ls_chunks_want_balance (const LsStrategy *s, const LsModel *m);
 
+/* Of a model with an encoder: the chunks that have its layers and no others, which are the first; 0: no chunk
+ * ends where it does. s as resolved, with counts of layers that ls_chunk_layers() takes. */
+uint32_t ls_encoder_chunks (const LsStrategy *s, const LsModel *m);
+
 /* --- what one rank has of an operator ---------------------------------------------------------------- */
 
 /* s: resolved. Experts are evenly loaded: which rank is meant, and with which load, is the caller's to

@@ -1,6 +1,7 @@
 /* What follows, and what is legal, with a mixture of experts, latent attention, an encoder and adapters. */
 #include "model/expert_load.h"
 #include "strategy/dp_traits.h"
+#include "strategy/shard.h"
 #include "strategy/strategy_rules.h"
 
 /* Schedules that are made of pairs are meant for it. */
@@ -220,6 +221,38 @@ check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags
     conflict (diags, "/attention", "expected flash with latent attention; got unfused");
 }
 
+/* Stages of an encoder, then stages of its decoder, which pass on what the encoder made (Megatron-LM
+ * core_r0.5.0, core/pipeline_parallel/schedules.py: get_tensor_shapes; training/training.py: get_model). Its
+ * interleaved schedule has no such models, and of stages that share an embedding only those of a head that
+ * shares it too reduce its gradient (core/distributed/finalize_model_grads.py). */
+static void
+check_encoder_stages (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (s->vpp > 1 || strcmp (s->schedule, "1f1b") != 0
+      || (s->p2p != LS_P2P_BATCHED && s->p2p != LS_P2P_SCATTER_GATHER))
+    unsupported (diags, "/schedule",
+                 "expected 1f1b, vpp 1 and p2p batched or scatter-gather with an encoder and pp = %u, as "
+                 "Megatron-LM pipelines it; got %s, vpp %u, p2p %s",
+                 s->pp, s->schedule, s->vpp, ls_p2p_name (s->p2p));
+  else if (ls_encoder_chunks (s, m) == 0)
+    conflict (
+        diags, "/layers_per_chunk",
+        "expected stages of the encoder's %u layers, then stages of the decoder's %u; say how many each "
+        "of the pp = %u has",
+        m->encoder_layers, m->n_layers - m->encoder_layers, s->pp);
+  if (!m->tied_embeddings)
+    unsupported (diags, "/pp",
+                 "an embedding of encoder and decoder on two stages that the head does not share is not "
+                 "modelled; expected 1 with an encoder and tied_embeddings false, got %u",
+                 s->pp);
+  if (s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_DDP && s->dp_kind != LS_DP_MEGATRON)
+    unsupported (
+        diags, "/dp_kind",
+        "expected megatron or ddp with an encoder and pp = %u; stages of an encoder are not modelled "
+        "with %s",
+        s->pp, ls_dp_kind_name (s->dp_kind));
+}
+
 /* What an encoder makes goes to all layers of the decoder. */
 void
 check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
@@ -227,11 +260,7 @@ check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (m->encoder_layers == 0)
     return;
   if (s->pp > 1)
-    unsupported (
-        diags, "/pp",
-        "stages would have to pass on what the encoder made, for all layers of the decoder, which is not "
-        "modelled; expected 1 with an encoder, got %u",
-        s->pp);
+    check_encoder_stages (s, m, diags);
   if (s->cp > 1)
     unsupported (diags, "/cp", "context parallelism with an encoder is not modelled; expected 1, got %u",
                  s->cp);

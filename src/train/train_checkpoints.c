@@ -66,7 +66,8 @@ state_of_model (const LsModel *m, const LsStrategy *s)
 {
   if (!s->optimizer_kind)
     return 0;
-  const LsShard shard = ls_strategy_shard (s, m);
+  LsShard shard = ls_strategy_shard (s, m);
+  shard.sides_are_apart = false; /* a table that several stages have is written once */
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   ls_operators_embedding (m, &shard, operators);
   for (uint32_t l = 0; l < m->n_layers; l++)

@@ -83,16 +83,39 @@ reserve (GArray *array, guint n)
   g_array_set_size (array, len);
 }
 
+/* Which of an encoder's and a decoder's stages it is. */
+static void
+find_side (const Lower *l, Chunk *c, uint32_t first_layer)
+{
+  uint32_t end = l->model->encoder_layers;
+  if (!l->shard.sides_are_apart)
+    return;
+  c->ends_encoder = c->n_layers > 0 && first_layer + c->n_layers == end;
+  c->begins_decoder = c->n_layers > 0 && first_layer == end;
+  c->is_decoder = first_layer >= end;
+}
+
+static void
+append_begin (const Lower *l, Chunk *c)
+{
+  if (c->has_embedding)
+    ls_operators_embedding (l->model, &l->shard, c->operators);
+  if (c->is_decoder)
+    ls_operators_encoder_output (l->model, &l->shard, c->operators);
+  if (c->begins_decoder)
+    ls_operators_decoder_embedding (l->model, &l->shard, c->operators);
+  append_part (c, UINT16_MAX, 0);
+}
+
 void
 chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool has_embedding, bool has_head)
 {
   *c = (Chunk) { .n_layers = n_layers, .has_embedding = has_embedding, .has_head = has_head };
+  find_side (l, c, first_layer);
   c->kinds = layer_kinds (l, first_layer, n_layers);
   c->operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   c->layer_of = g_array_new (FALSE, FALSE, sizeof (uint16_t));
-  if (has_embedding)
-    ls_operators_embedding (l->model, &l->shard, c->operators);
-  append_part (c, UINT16_MAX, 0);
+  append_begin (l, c);
   for (uint32_t i = 0; i < n_layers; i++) {
     guint from = c->operators->len;
     ls_operators_layer (l->model, &l->shard, first_layer + i, c->operators);
@@ -101,6 +124,8 @@ chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool ha
       reserve (c->operators, (n_layers - 1) * (c->operators->len - from));
   }
   guint from = c->operators->len;
+  if (c->ends_encoder)
+    ls_operators_encoder_end (l->model, &l->shard, c->operators);
   if (has_head) {
     bool shares_weight = l->model->tied_embeddings && !is_tied_over_ranks (l);
     ls_operators_head (l->model, &l->shard, !shares_weight, c->operators);
@@ -261,7 +286,8 @@ pass_name (const Lower *l, const DpPass *p)
   char n_layers[16];
   g_snprintf (n_layers, sizeof n_layers, "%u", c->n_layers);
   return g_strconcat (names[p->type], " ", n_layers, " layers", c->kinds,
-                      c->has_embedding ? " embedding" : "", c->has_head ? " head" : "", again ? again : "",
+                      c->has_embedding ? " embedding" : "", c->begins_decoder ? " decoder embedding" : "",
+                      c->ends_encoder ? " encoder norm" : "", c->has_head ? " head" : "", again ? again : "",
                       variant ? variant : "", documents ? documents : "", NULL); /* of each instance: fast */
 }
 

@@ -154,7 +154,7 @@ void hold_placeholder (Build *b, uint16_t op, const Chunk *c, guint i, bool is_f
 
 /* --- lower_chunk.c --- */
 
-/* first_layer: of the model. */
+/* first_layer: of the model. An encoder that is apart ends with the chunk that has its last layer. */
 void chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool has_embedding,
                  bool has_head);
 void chunk_clear (Chunk *c);

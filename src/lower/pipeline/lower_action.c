@@ -57,7 +57,7 @@ reduce_between (Pipe *p, guint number)
 }
 
 uint16_t
-pipe_build_group (Build *b, LsStream stream, uint32_t what, const char *name)
+pipe_build_group (Build *b, LsStream stream, uint32_t what, uint64_t bytes, const char *name)
 {
   const Lower *l = b->l;
   LsTransfer *t = ls_arena_new_array (l->plan->arena, LsTransfer, 4);
@@ -65,13 +65,13 @@ pipe_build_group (Build *b, LsStream stream, uint32_t what, const char *name)
   uint16_t n = 0;
   /* Megatron's order: send previous, receive previous, send next, receive next. */
   if (what & SEND_B)
-    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_PREV, true, max_ctas };
+    t[n++] = (LsTransfer) { bytes, LS_SLOT_PREV, true, max_ctas };
   if (what & RECV_F)
-    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_PREV, false, max_ctas };
+    t[n++] = (LsTransfer) { bytes, LS_SLOT_PREV, false, max_ctas };
   if (what & SEND_F)
-    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_NEXT, true, max_ctas };
+    t[n++] = (LsTransfer) { bytes, LS_SLOT_NEXT, true, max_ctas };
   if (what & RECV_B)
-    t[n++] = (LsTransfer) { message_bytes (l), LS_SLOT_NEXT, false, max_ctas };
+    t[n++] = (LsTransfer) { bytes, LS_SLOT_NEXT, false, max_ctas };
   LsOp op = ls_op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
   op.host = LS_HOST_COMM;
   op.dtype = (uint8_t) l->shard.dtype;
@@ -79,6 +79,21 @@ pipe_build_group (Build *b, LsStream stream, uint32_t what, const char *name)
   op.n_transfers = n;
   LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
   return build_op (b, op, &compute, 1);
+}
+
+void
+pipe_build_synced_group (Build *b, uint32_t what, uint64_t bytes, const char *name)
+{
+  const Lower *l = b->l;
+  uint16_t group
+      = pipe_build_group (b, LS_STREAM_PP_FWD, what, bytes / (scatters (l) ? l->mesh.tp : 1), name);
+  build_device_sync (b);
+  uint32_t n_received = (what & RECV_F ? 1u : 0u) + (what & RECV_B ? 1u : 0u);
+  for (uint32_t i = 0; scatters (l) && i < n_received; i++)
+    build_join (b,
+                build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER, bytes, l->shard.dtype,
+                            LS_TAG_SYNC, "boundary all-gather"));
+  build_join (b, group);
 }
 
 static guint

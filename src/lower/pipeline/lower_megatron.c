@@ -55,22 +55,20 @@ group_segment_name (const char *kind, uint32_t what)
                       what & SEND_B ? " send-backward" : "", what & RECV_B ? " recv-backward" : "", NULL);
 }
 
+/* What stands between two actions. A stage of a decoder that has an encoder on others sends two tensors, one
+ * call after the other; 1F1B has no group with both neighbours. */
 static uint32_t
-segment_group (Lower *l, uint32_t what)
+segment_group (Pipe *p, uint32_t what, uint32_t stage)
 {
-  g_autofree char *name = group_segment_name ("p2p", what);
+  Lower *l = p->l;
+  uint64_t bytes[2];
+  uint32_t n = message_tensors (l, what & (SEND_F | RECV_B) ? stage : stage - 1, bytes);
+  g_autofree char *name = group_segment_name (n > 1 ? "p2p of two" : "p2p", what);
   Build b;
   if (build_reuses (&b, l, name))
     return b.segment;
-  uint16_t group = pipe_build_group (&b, LS_STREAM_PP_FWD, what, group_name (what));
-  build_device_sync (&b);
-  uint32_t n_received = (what & RECV_F ? 1u : 0u) + (what & RECV_B ? 1u : 0u);
-  for (uint32_t i = 0; scatters (l) && i < n_received; i++)
-    build_join (&b,
-                build_coll (&b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER,
-                            ls_residual_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_SYNC,
-                            "boundary all-gather"));
-  build_join (&b, group);
+  for (uint32_t i = 0; i < n; i++)
+    pipe_build_synced_group (&b, what, bytes[i], group_name (what));
   return build_finish (&b, name);
 }
 
@@ -97,7 +95,8 @@ segment_async (Lower *l, uint32_t what)
   Build b;
   if (build_reuses (&b, l, singles[k].name))
     return b.segment;
-  LsDep done = { LS_DEP_END, pipe_build_group (&b, singles[k].stream, what, singles[k].name) };
+  LsDep done
+      = { LS_DEP_END, pipe_build_group (&b, singles[k].stream, what, message_bytes (l), singles[k].name) };
   if (singles[k].event != LS_EVENT_NONE) {
     LsOp record = ls_op_blank (LS_OP_RECORD, singles[k].stream, LS_TAG_SYNC, "received");
     record.event = singles[k].event;
@@ -116,7 +115,8 @@ segment_blocking (Lower *l, uint32_t what)
     return b.segment;
   for (guint k = 0; k < G_N_ELEMENTS (singles); k++)
     if (what & singles[k].what)
-      build_join (&b, pipe_build_group (&b, singles[k].stream, singles[k].what, singles[k].name));
+      build_join (
+          &b, pipe_build_group (&b, singles[k].stream, singles[k].what, message_bytes (l), singles[k].name));
   return build_finish (&b, name);
 }
 
@@ -139,7 +139,7 @@ static void
 add_group (Pipe *p, uint32_t what, const LsAction *about)
 {
   if (what != 0)
-    pipe_add (p, segment_group (p->l, what), about->mb, about->chunk);
+    pipe_add (p, segment_group (p, what, stage_of (p, about->chunk)), about->mb, about->chunk);
 }
 
 /* What the action produces for a neighbour, and what it consumes from one. */

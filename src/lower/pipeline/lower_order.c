@@ -68,7 +68,8 @@ static bool
 is_alike (const Chunk *a, const Chunk *b)
 {
   return a->n_layers == b->n_layers && strcmp (a->kinds, b->kinds) == 0 && a->n_recomputed == b->n_recomputed
-      && a->has_embedding == b->has_embedding && a->has_head == b->has_head;
+      && a->has_embedding == b->has_embedding && a->has_head == b->has_head
+      && a->ends_encoder == b->ends_encoder && a->begins_decoder == b->begins_decoder;
 }
 
 static void

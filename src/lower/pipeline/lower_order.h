@@ -22,6 +22,8 @@ LsTime pass_time (Lower *l, const Chunk *c, LsActionType pass);
 /* Bytes of one message; a tp-th of the tensor if it is scattered. */
 uint64_t message_bytes (const Lower *l);
 bool scatters (const Lower *l);
+/* What goes from this stage to the next, or its gradients back: 1 or 2 tensors, whole over tp. */
+uint32_t message_tensors (const Lower *l, uint32_t stage, uint64_t ret_bytes[2]);
 
 /* A send or a receive of a rank, before its action number `before`. */
 typedef struct {

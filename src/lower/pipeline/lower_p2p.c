@@ -46,6 +46,15 @@ message_bytes (const Lower *l)
   return ls_residual_bytes (l->model, &l->shard) / (scatters (l) ? l->mesh.tp : 1);
 }
 
+uint32_t
+message_tensors (const Lower *l, uint32_t stage, uint64_t ret_bytes[2])
+{
+  uint32_t layer = 0; /* that the next stage begins with */
+  for (uint32_t i = 0; i <= stage && l->shard.sides_are_apart; i++)
+    layer += l->chunks[i].n_layers;
+  return ls_residual_tensors (l->model, &l->shard, layer, ret_bytes);
+}
+
 /* --- who posts what, where ------------------------------------------------------ */
 
 typedef struct {

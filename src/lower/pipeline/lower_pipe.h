@@ -42,8 +42,11 @@ void pipe_add_gather (Pipe *p, uint32_t segment, uint32_t chunk);
 /* What stands around an action whose segments are added between the two. */
 DpPass pipe_open_action (Pipe *p, const LsAction *a);
 void pipe_close_action (Pipe *p, const LsAction *a);
-/* One group of what is set in `what`, behind the compute stream so far. */
-uint16_t pipe_build_group (Build *b, LsStream stream, uint32_t what, const char *name);
+/* One group of what is set in `what`, so many bytes each, behind the compute stream so far. */
+uint16_t pipe_build_group (Build *b, LsStream stream, uint32_t what, uint64_t bytes, const char *name);
+/* The same of tensors of so many bytes over tp, and the host waits for the device; parts of what came are
+ * gathered. */
+void pipe_build_synced_group (Build *b, uint32_t what, uint64_t bytes, const char *name);
 
 /* lower_pair.c: both passes; what is sent of them stands between the two calls. */
 typedef struct {

@@ -32,7 +32,7 @@ build_transfer (Build *b, uint32_t what)
       : what == RECV_F              ? "receive activations"
       : what == SEND_B              ? "send gradients"
                                     : "receive gradients";
-  build_join (b, pipe_build_group (b, LS_STREAM_PP_FWD, what, name));
+  build_join (b, pipe_build_group (b, LS_STREAM_PP_FWD, what, message_bytes (b->l), name));
 }
 
 static void

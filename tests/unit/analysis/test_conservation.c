@@ -104,9 +104,8 @@ a_buffer_of_another_size_is_noticed (void)
   }
 }
 
-/* Mixers beside attention whose values are narrower than its keys, decays of low rank beside latent attention with a gate, experts behind a latent, an
- * encoder with longer sequences than its decoder, windowed layers with other heads than the rest, compressed keys
- * and several residual streams. */
+/* Mixers beside attention with narrow values, decays of low rank beside latents with a gate, experts behind a
+ * latent, an encoder, windowed layers with heads of their own, compressed keys and residual streams. */
 static LsModel
 layered (guint which)
 {
@@ -183,8 +182,10 @@ layers_of_every_kind_keep_the_laws (void)
     s->cp = i % 6 == 0 && i / 12 % 2 ? 2 : 1;
     s->recompute = i / 24 % 3;
     s->dp_kind = i / 72 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
-    s->pp = i % 6 == 5 && i / 36 % 2 ? 2 : 1; /* stages with other layers each */
+    s->pp = (i % 6 == 5 && i / 36 % 2) || (i % 6 == 3 && i / 36 == 1) ? 2 : 1; /* with other layers each */
     s->global_batch = 8;
+    if (i % 6 == 3 && s->pp > 1)
+      j.model.encoder_layers = 4, j.model.tied_embeddings = true;
     if (i % 6 == 3 && s->recompute == LS_RECOMPUTE_FULL)
       j.model.decoder_seq = 0;
     j.model.predict_layers

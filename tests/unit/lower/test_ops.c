@@ -1,4 +1,5 @@
-/* Pins what stands beside kernels in a lowered job: waits for each launch, and weights of exchanges. */
+/* Pins what stands beside kernels in a lowered job: waits for each launch, weights of exchanges, and what goes
+ * from stage to stage of an encoder and its decoder. */
 #include "fixtures.h"
 
 /* Pins what a host does that waits for each op it launches (CUDA_LAUNCH_BLOCKING=1): behind each of these
@@ -112,5 +113,151 @@ frozen_layers_gather_no_input (void)
   LS_CHECK_INT (gathers_of_backward (8), ==, 4 * 3);
 }
 
-LS_TEST_SUITE (LS_TEST (each_launch_is_waited_for_in_its_layer),
+/* Pins an encoder and its decoder in a pipeline, by hand: an encoder of 4 layers and a decoder of 4 on 4 stages,
+ * two micro-batches of 2 sequences of 128 and of 32 tokens, h = 256, f = 1024, 1,024 words. */
+
+static LsModel
+two_sides (void)
+{
+  LsModel m = model;
+  m.n_layers = 8;
+  m.encoder_layers = 4;
+  m.decoder_seq = 32;
+  m.norm = LS_NORM_RMSNORM;
+  m.attention = LS_ATTENTION_FLASH;
+  m.linear_bias = m.dropout = false;
+  m.tied_embeddings = true;
+  return m;
+}
+
+#define ENCODER_BYTES (128 * 2 * 256 * 2)
+#define DECODER_BYTES (32 * 2 * 256 * 2)
+
+/* All that a stage sends, in groups of one tensor. */
+static uint64_t
+sent_bytes (const LsPlan *plan, uint32_t stage)
+{
+  uint64_t sum = 0;
+  const LsProgram *p = &plan->programs[stage];
+  for (uint32_t i = 0; i < p->n_instances; i++) {
+    const LsSegment *seg = &plan->segments[p->instances[i].segment];
+    for (uint32_t o = 0; o < seg->n_ops; o++)
+      for (uint16_t t = 0; seg->ops[o].kind == LS_OP_P2P && t < seg->ops[o].n_transfers; t++)
+        sum += seg->ops[o].transfers[t].is_send ? seg->ops[o].transfers[t].bytes : 0;
+  }
+  return sum;
+}
+
+/* Of a stage; NULL: it has none. */
+static const LsOp *
+op_named (const LsPlan *plan, uint32_t stage, const char *name)
+{
+  const LsProgram *p = &plan->programs[stage];
+  for (uint32_t i = 0; i < p->n_instances; i++) {
+    const LsSegment *seg = &plan->segments[p->instances[i].segment];
+    for (uint32_t o = 0; o < seg->n_ops; o++)
+      if (strcmp (seg->ops[o].name, name) == 0)
+        return &seg->ops[o];
+  }
+  return NULL;
+}
+
+/* What its forward keeps before its first kernel. */
+static uint64_t
+kept_first (const LsPlan *plan, uint32_t stage)
+{
+  const LsProgram *p = &plan->programs[stage];
+  for (uint32_t i = 0; i < p->n_instances; i++) {
+    const LsSegment *seg = &plan->segments[p->instances[i].segment];
+    if (g_str_has_prefix (seg->name, "forward"))
+      return seg->ops[0].kind == LS_OP_RECORD && seg->ops[0].n_buffers > 0 ? seg->ops[0].buffers[0].bytes : 0;
+  }
+  return 0;
+}
+
+static void
+a_decoder_passes_on_what_its_encoder_made (void)
+{
+  LsModel m = two_sides ();
+  LsStrategy s = job (1, 4);
+  s.global_batch = 4;
+  g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+  const uint64_t h = 256, words = 1024 * h, encoder = 4 * h * h + 2 * h * 1024 + 2 * h,
+                 decoder = encoder + 4 * h * h + h, e = ENCODER_BYTES, both = e + DECODER_BYTES;
+  const uint64_t params[]
+      = { words + 2 * encoder, 2 * encoder + h, words + 2 * decoder, 2 * decoder + h + words },
+      sent[] = { 2 * e, 2 * e + 2 * e, 2 * both + 2 * e, 2 * both };
+  for (uint32_t stage = 0; plan && stage < 4; stage++) {
+    LS_CHECK_INT (plan->programs[stage].n_params, ==, params[stage]);
+    LS_CHECK_INT (sent_bytes (plan, stage), ==, sent[stage]);
+    const LsOp *tied = op_named (plan, stage, "embedding grad all-reduce");
+    LS_CHECK (!tied == (stage == 1));
+    if (tied)
+      LS_CHECK_INT (tied->bytes, ==, 2 * words);
+    LS_CHECK_INT (kept_first (plan, stage) == e, ==, stage >= 2); /* for all layers that meet it */
+  }
+  ls_strategy_clear (&s);
+}
+
+/* With sequence parallelism each rank sends its half of the tokens; slices are sent of whole tensors, and gathered. */
+static void
+each_tensor_is_cut_over_ranks (void)
+{
+  for (int sp = 0; sp < 2; sp++) {
+    LsModel m = two_sides ();
+    LsStrategy s = job (2, 2);
+    s.sp = sp;
+    s.p2p = sp ? LS_P2P_BATCHED : LS_P2P_SCATTER_GATHER;
+    s.global_batch = 2;
+    g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+    if (plan)
+      LS_CHECK_INT (sent_bytes (plan, 0), ==, ENCODER_BYTES / 2);
+    const LsOp *gather = plan ? op_named (plan, 1, "boundary all-gather") : NULL;
+    LS_CHECK ((gather == NULL) == (sp > 0));
+    if (gather)
+      LS_CHECK_INT (gather->bytes, ==, ENCODER_BYTES);
+    ls_strategy_clear (&s);
+  }
+}
+
+static void
+an_encoder_has_stages_of_its_own (void)
+{
+  static const struct {
+    uint32_t layers[3];
+    bool is_untied;
+    int dp_kind;
+    const char *schedule, *said;
+  } cases[] = {
+    { { 4, 2, 2 }, .said = NULL },
+    { { 1, 3, 4 }, .said = NULL },
+    { { 3, 3, 2 }, .said = "expected stages of the encoder's 4 layers, then stages of the decoder's 4" },
+    { { 0 }, .said = "say how many each of the pp = 3 has" }, /* balanced they would fall anywhere */
+    { { 4, 2, 2 }, .is_untied = true, .said = "the head does not share" },
+    { { 4, 2, 2 }, .schedule = "gpipe", .said = "expected 1f1b, vpp 1" },
+    { { 4, 2, 2 }, .dp_kind = LS_DP_FSDP2, .said = "expected megatron or ddp" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsModel m = two_sides ();
+    LsStrategy s = job (1, 3);
+    m.tied_embeddings = !cases[i].is_untied;
+    s.gpus = 6;
+    s.global_batch = 24;
+    s.dp_kind = cases[i].dp_kind;
+    s.schedule = g_strdup (cases[i].schedule);
+    if (cases[i].layers[1] > 0) {
+      s.layers_per_chunk = g_memdup2 (cases[i].layers, sizeof cases[i].layers);
+      s.n_layers_per_chunk = 3;
+    }
+    bool ok = ls_strategy_resolve (&s, &m, 6, 8, diags);
+    g_autofree char *why = ls_diag_list_format (diags);
+    ls_check_impl (ok == !cases[i].said && (ok || strstr (why, cases[i].said)), __FILE__, __LINE__, "%u: %s",
+                   i, why);
+    ls_strategy_clear (&s);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (a_decoder_passes_on_what_its_encoder_made), LS_TEST (each_tensor_is_cut_over_ranks),
+               LS_TEST (an_encoder_has_stages_of_its_own), LS_TEST (each_launch_is_waited_for_in_its_layer),
                LS_TEST (weights_are_tokens_or_shares_of_many), LS_TEST (frozen_layers_gather_no_input))

@@ -138,6 +138,17 @@ a_slot_joins_what_it_spans (void)
   LS_CHECK (!plan->comms[ls_plan_comm_of (plan, 6, LS_SLOT_DP)].spans_stages);
 }
 
+/* Of 4 stages of 4 ranks the third has the embedding of a decoder. */
+static void
+a_stage_between_has_the_embedding_too (void)
+{
+  g_autoptr (LsPlan) plan
+      = bound ((LsMesh) { .tp = 2, .cp = 1, .dp = 2, .pp = 4, .split = 2 }, LS_SLOT_BIT (LS_SLOT_EMBEDDING));
+  check_members (plan, 1, LS_SLOT_EMBEDDING, 3, (uint32_t[]) { 1, 9, 13 });
+  check_members (plan, 10, LS_SLOT_EMBEDDING, 3, (uint32_t[]) { 2, 10, 14 });
+  LS_CHECK_INT (ls_plan_comm_of (plan, 5, LS_SLOT_EMBEDDING), ==, UINT32_MAX);
+}
+
 /* schedules/sched.h, placement pipes: of 8 ranks, 0 and 7 have the first and the last stage, and
  * with two pipes each way 0, 3, 4 and 7 have stages 0, 3, 4 and 7. */
 static void
@@ -379,5 +390,6 @@ LS_TEST_SUITE (LS_TEST (every_value_has_its_own_name), LS_TEST (names_in_reports
                LS_TEST (orders_are_read_and_written), LS_TEST (groups_are_those_of_megatron),
                LS_TEST (copies_are_cut_in_order_of_rank), LS_TEST (ranks_and_communicators_agree),
                LS_TEST (orders_are_alike_where_they_number_alike), LS_TEST (a_slot_joins_what_it_spans),
+               LS_TEST (a_stage_between_has_the_embedding_too),
                LS_TEST (pipes_join_ranks_with_the_same_stages), LS_TEST (stages_are_roles_in_a_circle),
                LS_TEST (nothing_is_made_in_vain))
