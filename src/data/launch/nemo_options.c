@@ -86,6 +86,7 @@ static const OptionRow rows[] = {
   /* degrees */
   SAME ("model.", "tensor_model_parallel_size"),
   SAME ("model.", "pipeline_model_parallel_size"),
+  SAME ("model.", "pipeline_model_parallel_split_rank"),
   SAME ("model.", "virtual_pipeline_model_parallel_size"),
   SAME ("model.", "context_parallel_size"),
   SAME ("model.", "expert_model_parallel_size"),
@@ -201,7 +202,7 @@ static const OptionRow rows[] = {
 /* What matters neither to time nor to memory: where data and checkpoints are, what is logged, how numbers
  * begin and learn, which order sequences have; and what its kernels have by themselves. */
 static const char ignored[]
-    = "model.decoder.* model.mcore_t5 model.pipeline_model_parallel_split_rank model.relative_* *._target_ "
+    = "model.decoder.* model.mcore_t5 model.relative_* *._target_ "
       "*._call_ *._partial_ _target_ _partial_ checkpoint.* data.* dataset.* defaults.* defaults "
       "ddp.average_in_collective ddp.align_param_gather exp_manager.* ft.* hydra.* logger.* log.* "
       "model.attention_softmax_in_fp32 model.fp8_* model.ub_tp_comm_overlap_cfg* model.*_fusion "

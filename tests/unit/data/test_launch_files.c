@@ -427,8 +427,38 @@ other_configurations_in_python_are_refused (void)
                "?model llama3/x; ?what f does besides, in 1 places");
 }
 
-LS_TEST_SUITE (LS_TEST (expressions_of_python_are_evaluated), LS_TEST (statements_of_python_are_followed),
-               LS_TEST (malformed_python_is_refused),
+/* Megatron-LM, arguments.py of core 0.9: a split rank is the encoder's stages of all, encoder-pipeline-... those
+ * before the decoder's. 24 layers and 12. */
+static void
+stages_of_an_encoder_come_first (void)
+{
+#define T5                                                                                                   \
+  "python pretrain_t5.py --hidden-size 768 --num-attention-heads 12 --micro-batch-size 4 --num-layers 24 "   \
+  "--decoder-num-layers 12 --encoder-seq-length 512 --decoder-seq-length 128 "
+  check (T5 "--pipeline-model-parallel-size 6 --pipeline-model-parallel-split-rank 2",
+         "pp=6; layers_per_chunk=12x2,3x4; schedule=1f1b");
+  check (T5 "--pipeline-model-parallel-size 2 --encoder-pipeline-model-parallel-size 3",
+         "pp=5; layers_per_chunk=8x3,6x2");
+  check (T5 "--pipeline-model-parallel-size 1 --encoder-pipeline-model-parallel-size 1",
+         "pp=2; layers_per_chunk=24,12");
+  check (T5 "--pipeline-model-parallel-size 4", "pp=4; layers_per_chunk; ?not how many of them");
+  check (T5 "--pipeline-model-parallel-size 7 --pipeline-model-parallel-split-rank 2",
+         "!do not share 7 stages, of which 2");
+  check ("--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 4 "
+         "--pipeline-model-parallel-size 4 --pipeline-model-parallel-split-rank 2",
+         "pp=4; layers_per_chunk; ?stages of an encoder");
+  check_read (
+      "NeMo",
+      "name: megatron_t5\ntrainer: {devices: 8, num_nodes: 4}\nmodel:\n  tensor_model_parallel_size: 2\n  hidden_size: 512\n"
+      "  num_attention_heads: 8\n  micro_batch_size: 1\n  pipeline_model_parallel_size: 4\n"
+      "  pipeline_model_parallel_split_rank: 1\n  encoder: {num_layers: 2}\n  decoder: {num_layers: 3}\n"
+      "  data: {seq_length: 512, seq_length_dec: 114}\n",
+      "pp=4; layers_per_chunk=2,1x3");
+#undef T5
+}
+
+LS_TEST_SUITE (LS_TEST (stages_of_an_encoder_come_first), LS_TEST (expressions_of_python_are_evaluated),
+               LS_TEST (statements_of_python_are_followed), LS_TEST (malformed_python_is_refused),
                LS_TEST (configurations_of_torchtitan_in_python_are_read),
                LS_TEST (other_configurations_in_python_are_refused),
                LS_TEST (values_of_megatron_files_are_right), LS_TEST (values_of_torchtitan_files_are_right),

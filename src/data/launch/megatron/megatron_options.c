@@ -211,8 +211,7 @@ const MegatronModule megatron_modules[] = { { "core_attn", "core", LS_RECOMPUTE_
 #define DECIDES  OPTION_DECIDES_ROW
 #define IGNORED  OPTION_IGNORED_ROW
 #define OLD      OPTION_OLD_ROW
-
-#define LATENT "multi-latent-attention"
+#define LATENT   "multi-latent-attention"
 
 /* Of several for one key the first is today's; in the order in which they are written. */
 static const OptionRow rows[] = {
@@ -311,8 +310,9 @@ static const OptionRow rows[] = {
   DECIDES ("pipeline-model-parallel-layout", "vpp", .value = layout),
   RULE ("decoder-first-pipeline-num-layers"),
   RULE ("decoder-last-pipeline-num-layers"),
-  RULE ("account-for-embedding-in-pipeline-split"),
-  RULE ("account-for-loss-in-pipeline-split"),
+  RULE ("pipeline-model-parallel-split-rank"),
+  RULE ("encoder-pipeline-model-parallel-size"),
+  RULE ("account-for-*"), /* embedding or loss in pipeline split */
   RULE ("no-pipeline-parallel"),
   RULE ("no-overlap-p2p-communication", .value = batched_p2p),
   SWITCH ("overlap-p2p-communication-warmup-flush", "p2p_warmup_flush", .when = overlaps_p2p),

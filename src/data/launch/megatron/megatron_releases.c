@@ -63,6 +63,7 @@ const OptionSpan megatron_spans[] = {
   { "empty-unused-memory-level", MAY_2022, CORE_0_15 },
   { "enable-cuda-graph", CORE_0_11, CORE_0_15 },
   { "encoder-num-layers", AUGUST_2023, CORE_0_15 },
+  { "encoder-pipeline-model-parallel-size", CORE_0_9, CORE_0_12 },
   { "expert-model-parallel-size", CORE_0_5, CORE_0_15 },
   { "expert-tensor-parallel-size", CORE_0_11, CORE_0_15 },
   { "external-cuda-graph", CORE_0_12, CORE_0_15 },

@@ -8,7 +8,8 @@
 /* Of it: */
 void megatron_model (LaunchJob *job);
 void megatron_strategy (LaunchJob *job);
-OptionValue megatron_mapping; /* of ranks: pp before dp, and that differs */
+void megatron_stages (LaunchJob *job); /* a part of that */
+OptionValue megatron_mapping;          /* of ranks: pp before dp, and that differs */
 void megatron_kernels (LaunchJob *job);
 void megatron_optimizer (LaunchJob *job); /* a part of that */
 
