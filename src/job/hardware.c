@@ -375,7 +375,8 @@ gboolean
 ls_hardware_check_parts (const LsHardware *h, const LsCluster *cluster, const LsStrategy *s, GError **error)
 {
   bool wants_drives = s->offload != LS_OFFLOAD_NONE && s->offload_to == LS_OFFLOAD_TO_NVME,
-       wants_dispatch = s->dispatcher == LS_DISPATCHER_DEEPEP && s->ep > 1;
+       wants_dispatch = s->dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->ep > 1,
+       is_hybrid = s->dispatcher == LS_DISPATCHER_HYBRIDEP;
   if (wants_drives && !ls_cluster_has_nvme (cluster)) {
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
                  "--offload-to nvme: the nodes of %s have no drives\n"
@@ -383,12 +384,15 @@ ls_hardware_check_parts (const LsHardware *h, const LsCluster *cluster, const Ls
                  h->spec.name);
     return FALSE;
   }
-  if (wants_dispatch && h->nccl.dispatch.of_nvlink <= 0) {
+  const LsDispatchFigures *figures = is_hybrid ? &h->nccl.hybrid_dispatch : &h->nccl.dispatch;
+  if (wants_dispatch && figures->of_nvlink <= 0) {
+    const char *key = is_hybrid ? ", or the key hybrid_dispatch in its NCCL file"
+                                : ", or the key dispatch in its NCCL file";
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "--dispatcher deepep: no figures of DeepEP on %s are known\n"
+                 "--dispatcher %s: no figures of %s on %s are known\n"
                  "note: expected all-to-all there%s",
-                 h->spec.gpu.name,
-                 h->spec.interior == LS_INTERIOR_TORUS ? "" : ", or the key dispatch in its NCCL file");
+                 is_hybrid ? "hybridep" : "deepep", is_hybrid ? "HybridEP" : "DeepEP", h->spec.gpu.name,
+                 h->spec.interior == LS_INTERIOR_TORUS ? "" : key);
     return FALSE;
   }
   uint32_t max_ctas = s->tp_max_ctas | s->cp_max_ctas | s->ep_max_ctas | s->dp_max_ctas | s->pp_max_ctas;

@@ -1,4 +1,4 @@
-/* network/coll_dispatch.c — tokens to their experts and back, by kernels that know of tokens (DeepEP).
+/* network/coll_dispatch.c — tokens to their experts and back, by kernels that know of tokens.
  *
  * Problem. A token goes to k experts, and an all-to-all sends it k times. Several of its experts may lie on
  * one GPU, and several of these GPUs on one host.
@@ -25,7 +25,9 @@
  * as the NICs are slower. What the host waits for before (the counts) is an op of its own.
  *
  * Reference. deepseek-ai/DeepEP, csrc/kernels/{intranode,internode}.cu, docs/legacy.md and README.md (2025);
- * the figures are those of topologies/calib/nccl-*.json, key dispatch. */
+ * the figures are those of topologies/calib/nccl-*.json, key dispatch. NVIDIA's HybridEP (deepseek-ai/DeepEP,
+ * branch hybrid-ep, Hybrid-EP_Implementation.md) sends tokens the same ways, as TMA copies by fewer SMs; key
+ * hybrid_dispatch. Its rows, too, are counted with a member's own. */
 #include <math.h>
 
 #include "core/maxmin.h" /* LS_COEF_ONE */
@@ -43,11 +45,17 @@ typedef struct {
   double inside, across; /* copies that a member sends: to others of its host, to other hosts */
 } Spread;
 
+static const LsDispatchFigures *
+figures_of (const LsCollCall *call)
+{
+  return call->spread->is_hybrid ? &call->nccl->hybrid_dispatch : &call->nccl->dispatch;
+}
+
 static bool
 applies (const LsCollCall *call)
 {
   return call->spread && call->spread->draw.n_drawn > 0 && ls_coll_members_per_host (call) > 0
-      && call->nccl->dispatch.of_nvlink > 0 && call->spread->draw.n_items % call->n == 0;
+      && figures_of (call)->of_nvlink > 0 && call->spread->draw.n_items % call->n == 0;
 }
 
 static Spread
@@ -80,7 +88,7 @@ blocks_seconds (const Spread *x)
 static double
 inside_seconds (const Spread *x)
 {
-  const LsDispatchFigures *f = &x->call->nccl->dispatch;
+  const LsDispatchFigures *f = figures_of (x->call);
   double nvlink = ls_coll_links (x->call).nvlink * f->of_nvlink;
   return x->k > 1 && nvlink > 0 ? x->copy * x->ranks / nvlink : 0;
 }
@@ -88,13 +96,13 @@ inside_seconds (const Spread *x)
 static double
 across_seconds (const Spread *x)
 {
-  return x->across > 0 ? x->copy * x->across / (nic_rate (x) * x->call->nccl->dispatch.of_nic) : 0;
+  return x->across > 0 ? x->copy * x->across / (nic_rate (x) * figures_of (x->call)->of_nic) : 0;
 }
 
 static LsTime
 base_of (const LsCollCall *call)
 {
-  return call->n_hosts > 1 ? call->nccl->dispatch.base_inter : call->nccl->dispatch.base_intra;
+  return call->n_hosts > 1 ? figures_of (call)->base_inter : figures_of (call)->base_intra;
 }
 
 /* --- message by message: across hosts, then inside ------------------------------------------------ */
@@ -205,29 +213,30 @@ plan_of (const LsCollCall *call, const LsDispatchSide *side, LsCollPlan *ret_pla
 static void
 plan_dispatch (const LsCollCall *call, LsCollPlan *ret_plan)
 {
-  plan_of (call, &call->nccl->dispatch.dispatch, ret_plan);
+  plan_of (call, &figures_of (call)->dispatch, ret_plan);
 }
 
 static void
 script_dispatch (const LsCollCall *call, LsScript *s)
 {
-  script_of (call, &call->nccl->dispatch.dispatch, s);
+  script_of (call, &figures_of (call)->dispatch, s);
 }
 
 static void
 plan_combine (const LsCollCall *call, LsCollPlan *ret_plan)
 {
-  plan_of (call, &call->nccl->dispatch.combine, ret_plan);
+  plan_of (call, &figures_of (call)->combine, ret_plan);
 }
 
 static void
 script_combine (const LsCollCall *call, LsScript *s)
 {
-  script_of (call, &call->nccl->dispatch.combine, s);
+  script_of (call, &figures_of (call)->combine, s);
 }
 
 #define WANTS                                                                                                \
-  "tokens that go to experts (dispatcher deepep), as many ranks on each node, a GPU whose figures are known"
+  "tokens that go to experts (dispatcher deepep or hybridep), as many ranks on each node, a GPU whose "      \
+  "figures are known"
 
 const LsCollAlgorithm ls_coll_dispatch = { .name = "dispatch",
                                            .kinds = LS_COLL_BIT (LS_COLL_ALL_TO_ALL),

@@ -3,6 +3,8 @@
 #ifndef LS_PLAN_COLLECTIVE_H
 #define LS_PLAN_COLLECTIVE_H
 
+#include <stdbool.h>
+
 #include "base/draw.h"
 
 /* Send/recv comes last: the others are collectives in the strict sense. */
@@ -52,6 +54,7 @@ typedef struct {
   LsDraw draw;       /* the experts of a token; n_drawn 0: no such calls */
   uint64_t n_tokens; /* of a member */
   uint32_t n_sms;    /* that a call holds */
+  bool is_hybrid;    /* by HybridEP, not DeepEP */
 } LsSpread;
 
 #endif

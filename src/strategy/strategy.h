@@ -100,8 +100,8 @@ typedef enum {
   LS_OPTIMIZER_TP_DISTRIBUTED
 } LsOptimizerTp;
 /* What brings tokens to their experts: an all-to-all of a row for each expert of a token; kernels that send a
- * token once to each node, and there to each GPU (network/coll_dispatch.c). */
-typedef enum { LS_DISPATCHER_ALL_TO_ALL, LS_DISPATCHER_DEEPEP } LsDispatcher;
+ * token once to each node, and there to each GPU (network/coll_dispatch.c): DeepEP's, or HybridEP's. */
+typedef enum { LS_DISPATCHER_ALL_TO_ALL, LS_DISPATCHER_DEEPEP, LS_DISPATCHER_HYBRIDEP } LsDispatcher;
 
 /* Documents of packed sequences: each micro-batch has its own, or all have the mean of the step. */
 typedef enum { LS_LENGTHS_EACH, LS_LENGTHS_MEAN } LsLengthsDraw;
@@ -199,9 +199,9 @@ typedef struct {
   double expert_capacity; /* tokens of an expert over the mean, dropped beyond; 0: none are dropped */
   char *expert_load;      /* how tokens fall on experts; NULL: evenly             */
   int dispatcher;         /* LsDispatcher                                       */
-  uint32_t dispatch_sms;  /* deepep: SMs of each of its calls                   */
+  uint32_t dispatch_sms;  /* deepep, hybridep: SMs of each of its calls         */
   bool dispatch_fp8;      /* deepep: what goes to experts goes in fp8           */
-  bool dispatch_margin;   /* deepep: GEMMs leave these SMs free                 */
+  bool dispatch_margin;   /* deepep, hybridep: GEMMs leave these SMs free       */
   int ep_overlap;         /* a forward and a backward side by side, so that the exchange of tokens of one runs
                             beside kernels of the other (lower/layers/lower_pieces.h); LS_FLAG_AUTO */
   int delay_wgrad;        /* with it: weight gradients behind what other ranks wait for; LS_FLAG_AUTO */

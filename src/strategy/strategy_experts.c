@@ -144,7 +144,8 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
       conflict (diags, "/expert_load", "expected none, as the model has no experts; got \"%s\"",
                 s->expert_load);
     if (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL)
-      conflict (diags, "/dispatcher", "expected none, as the model has no experts; got deepep");
+      conflict (diags, "/dispatcher", "expected none, as the model has no experts; got %s",
+                s->dispatcher == LS_DISPATCHER_DEEPEP ? "deepep" : "hybridep");
     if (s->ep_overlap)
       conflict (diags, "/ep_overlap", "expected 0, as the model has no experts; got 1");
     if (s->delay_wgrad)
@@ -152,9 +153,15 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     return;
   }
   check_overlap (s, diags);
-  if (s->dispatcher == LS_DISPATCHER_DEEPEP && s->etp > 1)
+  if (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->etp > 1)
     conflict (diags, "/dispatcher",
-              "expected all-to-all with etp %u, as DeepEP sends whole tokens; got deepep", s->etp);
+              "expected all-to-all with etp %u, as DeepEP and HybridEP send whole tokens; got %s", s->etp,
+              s->dispatcher == LS_DISPATCHER_DEEPEP ? "deepep" : "hybridep");
+  if (s->dispatcher == LS_DISPATCHER_HYBRIDEP && s->dispatch_fp8)
+    unsupported (
+        diags, "/dispatch_fp8",
+        "tokens in fp8 by HybridEP, whose published times grow with ranks where SMs are few, are not "
+        "modelled; expected 0");
   if (s->tp > 1 && !s->sp)
     conflict (
         diags, "/sp",

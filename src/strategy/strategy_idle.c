@@ -32,8 +32,9 @@ CONDITION (has_no_sp, !s->sp)
 CONDITION (fetches_everywhere_or_never, !s->batch_sync || s->pp * s->vpp <= 2 || s->p2p == LS_P2P_DEEPSPEED)
 CONDITION (has_one_ep, s->ep == 1)
 CONDITION (has_no_nccl_tp, s->tp == 1 || s->tp_overlap)
-CONDITION (has_no_nccl_ep, s->ep == 1 || s->dispatcher == LS_DISPATCHER_DEEPEP)
+CONDITION (has_no_nccl_ep, s->ep == 1 || s->dispatcher != LS_DISPATCHER_ALL_TO_ALL)
 CONDITION (is_not_deepep, s->dispatcher != LS_DISPATCHER_DEEPEP)
+CONDITION (is_all_to_all, s->dispatcher == LS_DISPATCHER_ALL_TO_ALL)
 CONDITION (has_no_ep_overlap, !s->ep_overlap)
 CONDITION (has_even_attention, s->cp_kind == LS_CP_ULYSSES)
 CONDITION (is_unfused, s->attention == LS_ATTENTION_UNFUSED)
@@ -96,15 +97,16 @@ static const struct {
   { "tp_async", has_one_tp, "tp is 1" },
   { "tp_max_ctas", has_no_nccl_tp, "tp is 1, or tp_overlap has communication of its own" },
   { "cp_max_ctas", has_one_cp, "cp is 1" },
-  { "ep_max_ctas", has_no_nccl_ep, "ep is 1, or DeepEP's kernels have blocks of their own (--dispatch-sms)" },
+  { "ep_max_ctas", has_no_nccl_ep,
+    "ep is 1, or the dispatcher's kernels have blocks of their own (--dispatch-sms)" },
   { "dp_max_ctas", has_one_copy, "nothing is reduced over copies" },
   { "pp_max_ctas", has_one_stage, "pp is 1" },
   { "expert_capacity", drops_nothing,
     "tokens fall on experts evenly (--expert-load): none has more than the mean" },
   { "dispatcher", has_one_ep, "ep is 1" },
-  { "dispatch_sms", is_not_deepep, "it needs --dispatcher deepep" },
+  { "dispatch_sms", is_all_to_all, "it needs --dispatcher deepep or hybridep" },
   { "dispatch_fp8", is_not_deepep, "it needs --dispatcher deepep" },
-  { "dispatch_margin", is_not_deepep, "it needs --dispatcher deepep" },
+  { "dispatch_margin", is_all_to_all, "it needs --dispatcher deepep or hybridep" },
   { "ep_overlap", has_one_ep, "ep is 1" },
   { "delay_wgrad", has_no_ep_overlap, "it needs --ep-overlap 1" },
   { "shared_overlap", has_one_ep, "ep is 1" },

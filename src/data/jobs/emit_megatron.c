@@ -122,7 +122,7 @@ check_experts (Emit *e)
   const LsStrategy *s = e->s;
   if (e->m->n_experts == 0)
     return;
-  if (s->dispatcher == LS_DISPATCHER_DEEPEP && (s->dispatch_fp8 || s->dispatch_margin))
+  if (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL && (s->dispatch_fp8 || s->dispatch_margin))
     emit_refuse (
         e, s->dispatch_fp8 ? "--dispatch-fp8 1" : "--dispatch-margin 1",
         "Megatron-LM sends tokens in 16 bits, and its products know nothing of the SMs that this takes");

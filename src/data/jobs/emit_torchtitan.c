@@ -110,7 +110,7 @@ check_experts (Emit *e)
     emit_refuse (e, "--ep", "torchtitan takes experts' ranks from those of fsdp2");
   if (s->ep > 1 && s->ep < s->cp)
     emit_refuse (e, "--ep", "below --cp: torchtitan wants whole context-parallel groups");
-  if (s->dispatcher == LS_DISPATCHER_DEEPEP && (s->dispatch_fp8 || s->dispatch_margin))
+  if (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL && (s->dispatch_fp8 || s->dispatch_margin))
     emit_refuse (
         e, s->dispatch_fp8 ? "--dispatch-fp8 1" : "--dispatch-margin 1",
         "torchtitan sends tokens in 16 bits, and its products know nothing of the SMs that this takes");

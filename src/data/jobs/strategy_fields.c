@@ -131,8 +131,10 @@ static const LsEnumName offloads[] = {
 };
 static const LsEnumName offload_places[]
     = { { "cpu", LS_OFFLOAD_TO_CPU }, { "nvme", LS_OFFLOAD_TO_NVME }, { NULL } };
-static const LsEnumName dispatchers[]
-    = { { "all-to-all", LS_DISPATCHER_ALL_TO_ALL }, { "deepep", LS_DISPATCHER_DEEPEP }, { NULL } };
+static const LsEnumName dispatchers[] = { { "all-to-all", LS_DISPATCHER_ALL_TO_ALL },
+                                          { "deepep", LS_DISPATCHER_DEEPEP },
+                                          { "hybridep", LS_DISPATCHER_HYBRIDEP },
+                                          { NULL } };
 static const LsEnumName lengths_draws[]
     = { { "each", LS_LENGTHS_EACH }, { "mean", LS_LENGTHS_MEAN }, { NULL } };
 static const LsEnumName lengths_balances[]
@@ -418,12 +420,12 @@ const LsField ls_strategy_fields[] = {
     .argument = "TEXT" },
   { ENUM (
       experts, dispatcher, dispatchers, "all-to-all",
-      "what brings tokens to experts and back: NCCL's all-to-all, or DeepEP, which sends a token once to a "
-      "node and once to a GPU") },
+      "what brings tokens to experts and back: NCCL's all-to-all, or DeepEP or HybridEP, which send a token "
+      "once to a node and once to a GPU") },
   { CTAS (experts, ep_max_ctas, "exchanges of tokens by NCCL") },
-  { UINT (experts, dispatch_sms, "20", "deepep: SMs that each of its calls holds") },
+  { UINT (experts, dispatch_sms, "20", "deepep, hybridep: SMs that each of its calls holds") },
   { BOOL (experts, dispatch_fp8, "false", "deepep: tokens go to experts in fp8, and come back in 16 bits") },
-  { BOOL (experts, dispatch_margin, "false", "deepep: matrix products leave its SMs free") },
+  { BOOL (experts, dispatch_margin, "false", "deepep, hybridep: matrix products leave its SMs free") },
   { ENUM (experts, ep_overlap, flags, "1 with dualpipe and dualpipev, else 0",
           "a forward and a backward side by side: each exchanges tokens while the other computes"),
     ON_OFF },

@@ -51,28 +51,33 @@ static const LsField links_fields[] = {
   { NULL },
 };
 
-#define DISPATCH(key_, kind_, member, ...)                                                                   \
+#define DISPATCH(of_, key_, kind_, member, ...)                                                              \
   {                                                                                                          \
-    key_, kind_, offsetof (LsNccl, dispatch.member), .required = true, __VA_ARGS__                           \
+    key_, kind_, offsetof (LsNccl, of_.member), .required = true, __VA_ARGS__                                \
+  }
+#define DISPATCH_FIELDS(of_)                                                                                 \
+  {                                                                                                          \
+    DISPATCH (of_, "dispatch_token", LS_FIELD_TIME, dispatch.token, .max = (double) LS_MS,                   \
+              .meaning = "to experts: what a token costs an SM, whatever its width"),                        \
+        DISPATCH (of_, "dispatch_per_sm", LS_FIELD_RATE, dispatch.per_sm, .above = true,                     \
+                  .meaning = "to experts: what an SM moves"),                                                \
+        DISPATCH (of_, "combine_token", LS_FIELD_TIME, combine.token, .max = (double) LS_MS,                 \
+                  .meaning = "back: what a token costs an SM"),                                              \
+        DISPATCH (of_, "combine_per_sm", LS_FIELD_RATE, combine.per_sm, .above = true,                       \
+                  .meaning = "back: what an SM moves"),                                                      \
+        DISPATCH (of_, "of_nvlink", LS_FIELD_DOUBLE, of_nvlink, .above = true, .max = 1,                     \
+                  .meaning = "of the NVLinks' data sheet, what rows that members get may take"),             \
+        DISPATCH (of_, "of_nic", LS_FIELD_DOUBLE, of_nic, .above = true, .max = 1,                           \
+                  .meaning = "of the NICs' data sheet"),                                                     \
+        DISPATCH (of_, "base_intra", LS_FIELD_TIME, base_intra, .max = (double) LS_S,                        \
+                  .meaning = "fixed part of a call inside a node"),                                          \
+        DISPATCH (of_, "base_inter", LS_FIELD_TIME, base_inter, .max = (double) LS_S,                        \
+                  .meaning = "of one across nodes"),                                                         \
+        { NULL },                                                                                            \
   }
 
-static const LsField dispatch_fields[] = {
-  DISPATCH ("dispatch_token", LS_FIELD_TIME, dispatch.token, .max = (double) LS_MS,
-            .meaning = "to experts: what a token costs an SM, whatever its width"),
-  DISPATCH ("dispatch_per_sm", LS_FIELD_RATE, dispatch.per_sm, .above = true,
-            .meaning = "to experts: what an SM moves"),
-  DISPATCH ("combine_token", LS_FIELD_TIME, combine.token, .max = (double) LS_MS,
-            .meaning = "back: what a token costs an SM"),
-  DISPATCH ("combine_per_sm", LS_FIELD_RATE, combine.per_sm, .above = true,
-            .meaning = "back: what an SM moves"),
-  DISPATCH ("of_nvlink", LS_FIELD_DOUBLE, of_nvlink, .above = true, .max = 1,
-            .meaning = "of the NVLinks' data sheet, what rows that members get may take"),
-  DISPATCH ("of_nic", LS_FIELD_DOUBLE, of_nic, .above = true, .max = 1, .meaning = "of the NICs' data sheet"),
-  DISPATCH ("base_intra", LS_FIELD_TIME, base_intra, .max = (double) LS_S,
-            .meaning = "fixed part of a call inside a node"),
-  DISPATCH ("base_inter", LS_FIELD_TIME, base_inter, .max = (double) LS_S, .meaning = "of one across nodes"),
-  { NULL },
-};
+static const LsField dispatch_fields[] = DISPATCH_FIELDS (dispatch);
+static const LsField hybrid_fields[] = DISPATCH_FIELDS (hybrid_dispatch);
 
 const LsField ls_nccl_fields[] = {
   LS_FIELDS_HEADER (LsNccl),
@@ -125,6 +130,9 @@ const LsField ls_nccl_fields[] = {
   { "dispatch", LS_FIELD_OBJECT, 0, .fields = dispatch_fields,
     .default_text = "nothing is known: `dispatcher` `deepep` is refused",
     .meaning = "DeepEP's kernels on this GPU" },
+  { "hybrid_dispatch", LS_FIELD_OBJECT, 0, .fields = hybrid_fields,
+    .default_text = "nothing is known: `dispatcher` `hybridep` is refused",
+    .meaning = "the same of HybridEP's" },
   { "sources", LS_FIELD_SOURCES, .default_text = "none", .meaning = "where each figure comes from, by key" },
   { NULL },
 };

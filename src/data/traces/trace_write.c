@@ -265,8 +265,9 @@ ls_trace_can_say (const LsPlan *plan, GError **error)
     return FALSE;
   }
   if (plan->spread.draw.n_drawn > 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-                 "a trace cannot say that a token is sent once for several experts (dispatcher deepep)");
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+        "a trace cannot say that a token is sent once for several experts (dispatcher deepep or hybridep)");
     return FALSE;
   }
   const char *what = NULL;

@@ -86,7 +86,7 @@ typedef struct {
   double per_sm; /* bytes/s that an SM moves             */
 } LsDispatchSide;
 
-/* Such a library, DeepEP, on this GPU; of_nvlink 0: nothing is known of it. */
+/* Such a library, DeepEP or HybridEP, on this GPU; of_nvlink 0: nothing is known of it. */
 typedef struct {
   LsDispatchSide dispatch, combine;
   double of_nvlink, of_nic; /* shares of what the data sheets of the links say */
@@ -128,7 +128,7 @@ typedef struct LsNccl {
    * beyond the SMs that it has lost (fitted: tools/fit/fit_overlap.c). */
   double stall_per_byte;
   double hbm_per_wire_all_reduce, hbm_per_wire_all_gather, hbm_per_wire_reduce_scatter, hbm_per_wire_p2p;
-  LsDispatchFigures dispatch;
+  LsDispatchFigures dispatch, hybrid_dispatch;
   uint32_t max_ctas; /* of a communicator that may have no more; 0: it may (ls_nccl_with_ctas()) */
   /* Of a cluster with several kinds of nodes, by the kinds that a call is on (bits): [2^n_kinds], owned but
    * for the strings, which are each kind's; those of kind k > 0 are freed with it. NULL: all are alike. */

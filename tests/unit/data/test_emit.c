@@ -117,6 +117,8 @@ static const Case all_cases[] = {
     "  --use-torch-fsdp2 --no-gradient-accumulation-fusion --ckpt-format torch_dist\n" },
   { "megatron", "ep=4 dispatcher=deepep dispatch-sms=24",
     "type flex\n  --moe-flex-dispatcher-backend deepep --moe-flex-dispatcher-num-sms 24\n", EXPERTS },
+  { "megatron", "ep=4 dispatcher=hybridep dispatch-sms=16",
+    "type flex\n  --moe-flex-dispatcher-backend hybridep --moe-flex-dispatcher-num-sms 16\n", EXPERTS },
   { "megatron", "tp=2 sp=0 recompute=full partition-activations=1", "  --distribute-saved-activations\n" },
   { "megatron", "dp-kind=fsdp2 zero=2", "  --torch-fsdp2-no-reshard-after-forward\n" },
   { "megatron", "dp-kind=fsdp2 layers-per-unit=2", "!--layers-per-unit" },

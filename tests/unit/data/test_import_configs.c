@@ -64,7 +64,9 @@ experts_of_torchtitan_are_read (void)
   check (TITAN "expert_parallel_degree = 4\nexpert_parallel_comm_backend = 'standard'\n" TITAN_BATCH,
          "ep=4; dispatcher");
   check (TITAN "expert_parallel_degree = 4\nexpert_parallel_comm_backend = 'hybridep'\n" TITAN_BATCH,
-         "ep=4; dispatcher; ?expert_parallel_comm_backend hybridep");
+         "ep=4; dispatcher=hybridep");
+  check (TITAN "expert_parallel_degree = 4\nexpert_parallel_comm_backend = 'uccl'\n" TITAN_BATCH,
+         "ep=4; dispatcher; ?expert_parallel_comm_backend uccl");
 }
 
 static void

@@ -427,6 +427,23 @@ other_configurations_in_python_are_refused (void)
                "?model llama3/x; ?what f does besides, in 1 places");
 }
 
+/* HybridEP holds 16 SMs where nothing is said (core/transformer/transformer_config.py), DeepEP 20. */
+static void
+backends_of_the_flex_dispatcher_are_told_apart (void)
+{
+#define FLEX                                                                                                 \
+  "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 4 "      \
+  "--num-experts 8 --expert-model-parallel-size 4 --moe-token-dispatcher-type flex "
+  check (FLEX, "dispatcher=deepep; dispatch_sms");
+  check (FLEX "--moe-deepep-num-sms 24", "dispatcher=deepep; dispatch_sms=24");
+  check (FLEX "--moe-flex-dispatcher-backend hybridep --moe-deepep-num-sms 24",
+         "dispatcher=hybridep; dispatch_sms=16");
+  check (FLEX "--moe-flex-dispatcher-backend hybridep --moe-hybridep-num-sms 32",
+         "dispatcher=hybridep; dispatch_sms=32");
+  check (FLEX "--moe-flex-dispatcher-backend other", "dispatcher=deepep; ?moe-flex-dispatcher-backend other");
+#undef FLEX
+}
+
 /* Megatron-LM, arguments.py of core 0.9: a split rank is the encoder's stages of all, encoder-pipeline-... those
  * before the decoder's. 24 layers and 12. */
 static void
@@ -457,7 +474,8 @@ stages_of_an_encoder_come_first (void)
 #undef T5
 }
 
-LS_TEST_SUITE (LS_TEST (stages_of_an_encoder_come_first), LS_TEST (expressions_of_python_are_evaluated),
+LS_TEST_SUITE (LS_TEST (backends_of_the_flex_dispatcher_are_told_apart),
+               LS_TEST (stages_of_an_encoder_come_first), LS_TEST (expressions_of_python_are_evaluated),
                LS_TEST (statements_of_python_are_followed), LS_TEST (malformed_python_is_refused),
                LS_TEST (configurations_of_torchtitan_in_python_are_read),
                LS_TEST (other_configurations_in_python_are_refused),

@@ -133,15 +133,21 @@ set_dispatcher (LaunchJob *job)
              *backend = option_text (job, "moe-flex-dispatcher-backend");
   guint64 n_sms = option_number (job, "moe-flex-dispatcher-num-sms");
   bool is_flex = type && strcmp (type, "flex") == 0;
-  n_sms = n_sms ? n_sms : option_number (job, "moe-deepep-num-sms");
+  if (!backend || strcmp (backend, "hybridep") != 0)
+    n_sms = n_sms ? n_sms : option_number (job, "moe-deepep-num-sms");
   if (job->import->model.n_experts == 0)
     return;
   if (type && strcmp (type, "allgather") == 0)
     import_unknown (job->import, "--moe-token-dispatcher-type allgather: tokens are sent as by alltoall");
   if (!is_flex)
     return;
-  import_set_strategy (job->import, "dispatcher", "deepep", "--moe-token-dispatcher-type");
-  if (backend && strcmp (backend, "deepep") != 0)
+  bool is_hybrid = backend && strcmp (backend, "hybridep") == 0;
+  if (is_hybrid && n_sms == 0) /* core/transformer/transformer_config.py: moe_hybridep_num_sms */
+    n_sms
+        = option_number (job, "moe-hybridep-num-sms") > 0 ? option_number (job, "moe-hybridep-num-sms") : 16;
+  import_set_strategy (job->import, "dispatcher", is_hybrid ? "hybridep" : "deepep",
+                       "--moe-token-dispatcher-type");
+  if (backend && !is_hybrid && strcmp (backend, "deepep") != 0)
     import_unknown (job->import,
                     "--moe-flex-dispatcher-backend %s: its kernels are taken to be as fast as DeepEP's",
                     backend);

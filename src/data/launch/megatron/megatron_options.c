@@ -26,7 +26,7 @@ WHEN (is_full, s->recompute == LS_RECOMPUTE_FULL)
 WHEN (is_selective, s->recompute == LS_RECOMPUTE_SELECTIVE)
 WHEN (is_fp8, s->dtype == LS_DTYPE_FP8)
 WHEN (is_bf16, ls_dtype_between ((LsDtype) s->dtype) == LS_DTYPE_BF16)
-WHEN (is_deepep, m->n_experts > 0 && s->dispatcher == LS_DISPATCHER_DEEPEP)
+WHEN (is_flex, m->n_experts > 0 && s->dispatcher != LS_DISPATCHER_ALL_TO_ALL)
 
 VALUE (latent, ON (m->kv_lora > 0))
 VALUE (plain_head_dim, NUMBER (m->kv_lora > 0, m->head_dim - m->rope_dim))
@@ -84,9 +84,9 @@ layout (const LsModel *m, const LsStrategy *s)
   return g_string_free (text, FALSE);
 }
 
-VALUE (dispatcher, WORD (m->n_experts > 0, is_deepep (m, s) ? "flex" : "alltoall"))
-VALUE (dispatcher_backend, WORD (is_deepep (m, s), "deepep"))
-VALUE (dispatcher_sms, NUMBER (is_deepep (m, s), s->dispatch_sms))
+VALUE (dispatcher, WORD (m->n_experts > 0, is_flex (m, s) ? "flex" : "alltoall"))
+VALUE (flex_backend, WORD (is_flex (m, s), s->dispatcher == LS_DISPATCHER_DEEPEP ? "deepep" : "hybridep"))
+VALUE (dispatcher_sms, NUMBER (is_flex (m, s), s->dispatch_sms))
 VALUE (grouped_gemm, ON (m->n_experts > 0)) /* as they are simulated */
 VALUE (shared_overlap, ON (m->n_experts > 0 && s->shared_overlap))
 
@@ -332,9 +332,9 @@ static const OptionRow rows[] = {
   STRATEGY ("expert-tensor-parallel-size", "etp", .when = has_experts),
   RULE ("moe-token-dispatcher-type", .value = dispatcher),
   RULE ("moe-enable-deepep"),
-  RULE ("moe-flex-dispatcher-backend", .value = dispatcher_backend),
+  RULE ("moe-flex-dispatcher-backend", .value = flex_backend),
   RULE ("moe-flex-dispatcher-num-sms", .value = dispatcher_sms, .joins = true),
-  RULE ("moe-deepep-num-sms"),
+  RULE ("moe-*ep-num-sms"), /* deepep, hybridep */
   STRATEGY ("overlap-moe-expert-parallel-comm", "ep_overlap", .on = "1", .when = has_experts),
   STRATEGY ("delay-wgrad-compute", "delay_wgrad", .on = "1", .when = has_experts, .joins = true),
   RULE ("moe-shared-expert-overlap", .value = shared_overlap),

@@ -133,8 +133,8 @@ set_exchange (LaunchJob *job)
   const char *backend = torchtitan_text (job, "expert_parallel_comm_backend");
   if (!backend || job->import->strategy.ep == 1 || strcmp (backend, "standard") == 0)
     return;
-  if (strcmp (backend, "deepep") == 0)
-    import_set_strategy (job->import, "dispatcher", "deepep", "expert_parallel_comm_backend");
+  if (strcmp (backend, "deepep") == 0 || strcmp (backend, "hybridep") == 0)
+    import_set_strategy (job->import, "dispatcher", backend, "expert_parallel_comm_backend");
   else
     import_unknown (job->import, "expert_parallel_comm_backend %s; taken for an all-to-all of NCCL", backend);
 }
