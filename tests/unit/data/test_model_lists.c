@@ -157,7 +157,7 @@ other_words_count_the_same (void)
   }
 }
 
-/* Counts by hand of modelling code of transformers: of class defaults for Jais-2-8B, A.X K1 (519 B, 33 B active),
+/* Counts by hand of modelling code of transformers: of class defaults for Jais-2-8B, A.X K1 (519 B, 33 B active), Sarvam-30B,
  * the first Granite with windows, and MiniMax-M3 (428 B with what sees, 23 B without embeddings); of dimensions made up for the others. */
 static void
 defaults_of_classes_count_the_same (void)
@@ -168,6 +168,7 @@ defaults_of_classes_count_the_same (void)
   } cases[] = {
     { "\"model_type\":\"jais2\"", 8090401280, 8090401280 },
     { "\"model_type\":\"axk1\"", 518982622208, 32778902528 },
+    { "\"model_type\":\"sarvam_moe\",\"use_qk_norm\":true,\"use_qkv_bias\":false", 32152648064, 4520573312 },
     { "\"model_type\":\"granite_swa\"", 2144463360, 2144463360 },
     { "\"model_type\":\"granitemoe_swa\",\"hidden_size\":1536,\"intermediate_size\":512,\"num_hidden_layers\":8,"
       "\"num_attention_heads\":12,\"num_key_value_heads\":4,\"num_local_experts\":40,\"num_experts_per_tok\":8,"
