@@ -115,6 +115,7 @@ read_megatron (Nemo *n)
     import_unknown (n->job.import,
                     "what this file leaves as it is: the recipe says it, which is launched with it");
   megatron_optimizer (&job);
+  megatron_dispatcher (&job);
   g_hash_table_unref (job.open);
 }
 

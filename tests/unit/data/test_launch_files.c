@@ -440,6 +440,13 @@ backends_of_the_flex_dispatcher_are_told_apart (void)
          "dispatcher=hybridep; dispatch_sms=16");
   check (FLEX "--moe-flex-dispatcher-backend hybridep --moe-hybridep-num-sms 32",
          "dispatcher=hybridep; dispatch_sms=32");
+  check_read (
+      "NeMo",
+      "trainer: {devices: 8, num_nodes: 4}\nmodel:\n  tensor_model_parallel_size: 1\n  num_layers: 4\n"
+      "  hidden_size: 512\n  num_attention_heads: 8\n  micro_batch_size: 1\n  num_moe_experts: 8\n"
+      "  expert_model_parallel_size: 4\n  moe_token_dispatcher_type: flex\n  data: {seq_length: 512}\n"
+      "  moe_flex_dispatcher_backend: hybridep\n  moe_hybridep_num_sms: 24\n",
+      "dispatcher=hybridep; dispatch_sms=24");
   check (FLEX "--moe-flex-dispatcher-backend other", "dispatcher=deepep; ?moe-flex-dispatcher-backend other");
 #undef FLEX
 }

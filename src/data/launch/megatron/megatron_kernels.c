@@ -126,8 +126,8 @@ tell_experts (LaunchJob *job)
 }
 
 /* The flex dispatcher is DeepEP unless another backend is named. */
-static void
-set_dispatcher (LaunchJob *job)
+void
+megatron_dispatcher (LaunchJob *job)
 {
   const char *type = option_text (job, "moe-token-dispatcher-type"),
              *backend = option_text (job, "moe-flex-dispatcher-backend");
@@ -172,6 +172,6 @@ megatron_kernels (LaunchJob *job)
   megatron_optimizer (job);
   tell_memory (job);
   tell_experts (job);
-  set_dispatcher (job);
+  megatron_dispatcher (job);
   set_shared (job);
 }
