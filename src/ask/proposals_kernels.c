@@ -1,5 +1,6 @@
 #include "ask/whatif.h"
 
+#include "compute/measured.h"
 #include "data/jobs/job_files.h"
 
 void
@@ -15,7 +16,8 @@ propose_attention_kernels (Proposals *p)
   const LsCalibration *known = &p->r->hardware->calibration;
   const LsEnumName *names = ls_field_find (ls_strategy_fields, "attention_kernel")->names;
   for (; p->s->attention == LS_ATTENTION_FLASH && names->name; names++)
-    if (names->value != p->s->attention_kernel && known->attention[names->value][0].is_fitted)
+    if (names->value != p->s->attention_kernel
+        && ls_calibration_has_attention (known, (LsAttentionKernel) names->value))
       propose_one (p, "attention-kernel", names->name);
 }
 

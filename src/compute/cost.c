@@ -116,7 +116,7 @@ ls_calibration_of_kind (const LsCalibration *c, uint32_t kind, const LsGpu *gpu)
     return *c;
   g_assert (kind <= c->n_others);
   LsCalibration own = c->others[kind - 1];
-  if (c->attention_kernel != LS_ATTENTION_KERNEL_AUTO && own.attention[c->attention_kernel][0].is_fitted)
+  if (ls_calibration_has_attention (&own, c->attention_kernel))
     own.attention_kernel = c->attention_kernel;
   own.clock = c->clock_gpus > 0 ? ls_clock (&own, gpu, c->clock_gpus) : own.clock;
   return own;
@@ -156,28 +156,6 @@ static bool
 is_attention (LsKernelKind kind)
 {
   return kind == LS_KERNEL_ATTENTION_FWD || kind == LS_KERNEL_ATTENTION_BWD;
-}
-
-static bool
-runs_other_attention (const LsCalibration *c)
-{
-  return c->attention_kernel != LS_ATTENTION_KERNEL_AUTO && c->attention[c->attention_kernel][0].is_fitted;
-}
-
-const LsKindFit *
-ls_calibration_fit (const LsCalibration *c, const LsKernel *kernel)
-{
-  if (kernel->dtype == LS_DTYPE_NVFP4 && is_gemm (kernel->kind) && c->gemm_nvfp4.is_fitted)
-    return &c->gemm_nvfp4;
-  if (kernel->by_blocks && c->gemm_fp8_blocks.is_fitted)
-    return &c->gemm_fp8_blocks;
-  if (ls_dtype_is_scaled (kernel->dtype) && is_gemm (kernel->kind) && c->gemm_fp8.is_fitted)
-    return &c->gemm_fp8;
-  if (kernel->dtype == LS_DTYPE_FP8 && kernel->kind == LS_KERNEL_ATTENTION_FWD && c->attention_fp8.is_fitted)
-    return &c->attention_fp8;
-  if (is_attention (kernel->kind) && runs_other_attention (c))
-    return &c->attention[c->attention_kernel][kernel->kind == LS_KERNEL_ATTENTION_BWD];
-  return &c->kind[kernel->kind];
 }
 
 /* Adds to an fp32 result: reads and writes 4 bytes of each element. */
@@ -434,9 +412,8 @@ ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKern
   const LsKindFit *fit = ls_calibration_fit (calibration, kernel);
   LsKindFit at = clocked (calibration, fit, kernel);
   LsKernelCost cost = ls_kernel_cost_by (&at, ls_calibration_sustained (calibration, kernel), gpu, kernel);
-  int implementation
-      = runs_other_attention (calibration) ? calibration->attention_kernel : LS_ATTENTION_KERNEL_AUTO;
-  ls_measured_refine (calibration->measured, implementation, fit, gpu, kernel, &cost);
+  ls_measured_refine (calibration->measured, ls_calibration_implementation (calibration, kernel), fit, gpu,
+                      kernel, &cost);
   slow_unaligned (calibration, gpu, kernel, &cost);
   ls_kernel_cost_in_layer (calibration, kernel, &cost);
   return cost;

@@ -99,11 +99,11 @@ typedef struct LsCalibration {
   LsKindFit gemm_fp8;                             /* used for fp8 GEMMs if is_fitted                */
   LsKindFit gemm_fp8_blocks;                      /* and for those that are by_blocks; else gemm_fp8 */
   LsKindFit gemm_nvfp4;                           /* used for nvfp4 GEMMs if is_fitted; else gemm_fp8 */
-  LsKindFit attention_fp8;                        /* and for fp8 attention forward                  */
+  LsKindFit attention_fp8;                        /* and for fp8 attention forward, but cuDNN's     */
   LsKindFit vllm_rmsnorm;                         /* kernels that were measured, but that training  */
   LsKindFit vllm_silu_mul;                        /* does not run: only for comparisons             */
   LsKindFit attention[LS_N_ATTENTION_KERNELS][2]; /* other implementations of flash attention,
-                              forward and backward, if is_fitted; [AUTO] unused */
+                              forward and backward, unless all 0; [AUTO] unused */
   int attention_kernel;                           /* LsAttentionKernel: which of them the job runs    */
   GArray *measured;                               /* of LsMeasuredKernel, put before the fits; NULL: none  */
   LsAccessFit access[LS_N_ACCESSES];              /* [NONE] unused                        */
@@ -140,8 +140,8 @@ void ls_access_init_roofline (LsAccessFit access[LS_N_ACCESSES]);
  * a rate of 0 counts as unlimited. A measured kernel goes before the fit (measured.h).
  * Nothing is allocated; cannot fail. */
 LsKernelCost ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel);
-/* The coefficients that ls_kernel_cost() takes; the time by given ones alone. */
-const LsKindFit *ls_calibration_fit (const LsCalibration *calibration, const LsKernel *kernel);
+/* The time by given coefficients alone, of which ls_kernel_cost() takes those of ls_calibration_fit()
+ * (measured.h). */
 double ls_calibration_sustained (const LsCalibration *calibration, const LsKernel *kernel);
 LsKernelCost ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu,
                                 const LsKernel *kernel);

@@ -3,6 +3,18 @@
 #include <math.h>
 #include <string.h>
 
+static bool
+is_gemm (int kind)
+{
+  return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM;
+}
+
+static bool
+is_attention (int kind)
+{
+  return kind == LS_KERNEL_ATTENTION_FWD || kind == LS_KERNEL_ATTENTION_BWD;
+}
+
 /* The entries of a calibration: one for each kernel kind, in its order, then those that stand beside a
  * kind. */
 
@@ -10,9 +22,10 @@ const char *
 ls_entry_key (guint slot)
 {
   static const char *const others[]
-      = { "gemm_fp8", "gemm_fp8_blocks", "gemm_nvfp4", "attention_fp8", "vllm_rmsnorm", "vllm_silu_mul",
-          "fa1_fwd",  "fa1_bwd",         "triton_fwd", "triton_bwd",    "fa2_fwd",      "fa2_bwd",
-          "fa3_fwd",  "fa3_bwd",         "cudnn_fwd",  "cudnn_bwd" };
+      = { "gemm_fp8",      "gemm_fp8_blocks", "gemm_nvfp4",    "attention_fp8",   "vllm_rmsnorm",
+          "vllm_silu_mul", "fa1_fwd",         "fa1_bwd",       "triton_fwd",      "triton_bwd",
+          "fa2_fwd",       "fa2_bwd",         "fa3_fwd",       "fa3_bwd",         "cudnn_fwd",
+          "cudnn_bwd",     "cudnn_fp8_fwd",   "cudnn_fp8_bwd", "cudnn_mxfp8_fwd", "cudnn_mxfp8_bwd" };
   G_STATIC_ASSERT (G_N_ELEMENTS (others) == LS_N_ENTRIES - LS_N_KERNEL_KINDS);
   return slot < LS_N_KERNEL_KINDS ? ls_kernel_kind_name (slot) : others[slot - LS_N_KERNEL_KINDS];
 }
@@ -38,6 +51,53 @@ ls_entry_fit (LsCalibration *c, guint slot)
   default:
     return &c->kind[slot];
   }
+}
+
+bool
+ls_calibration_has_attention (const LsCalibration *c, LsAttentionKernel kernel)
+{
+  return kernel == LS_ATTENTION_KERNEL_AUTO || c->attention[kernel][0].compute_efficiency > 0;
+}
+
+LsAttentionKernel
+ls_cudnn_attention (LsDtype dtype, bool by_blocks)
+{
+  if (dtype != LS_DTYPE_FP8)
+    return LS_ATTENTION_KERNEL_CUDNN;
+  return by_blocks ? LS_ATTENTION_KERNEL_CUDNN_MXFP8 : LS_ATTENTION_KERNEL_CUDNN_FP8;
+}
+
+LsAttentionKernel
+ls_calibration_implementation (const LsCalibration *c, const LsKernel *kernel)
+{
+  LsAttentionKernel asked = (LsAttentionKernel) c->attention_kernel;
+  if (asked == LS_ATTENTION_KERNEL_CUDNN)
+    asked = ls_cudnn_attention (kernel->dtype, kernel->by_blocks);
+  return ls_calibration_has_attention (c, asked) ? asked : LS_ATTENTION_KERNEL_AUTO;
+}
+
+static const LsKindFit *
+attention_fit (const LsCalibration *c, const LsKernel *kernel)
+{
+  bool is_backward = kernel->kind == LS_KERNEL_ATTENTION_BWD, is_fp8 = kernel->dtype == LS_DTYPE_FP8;
+  LsAttentionKernel whose = ls_calibration_implementation (c, kernel);
+  if (is_fp8 && !is_backward && whose <= LS_ATTENTION_KERNEL_CUDNN && c->attention_fp8.is_fitted)
+    return &c->attention_fp8;
+  return whose != LS_ATTENTION_KERNEL_AUTO ? &c->attention[whose][is_backward] : &c->kind[kernel->kind];
+}
+
+const LsKindFit *
+ls_calibration_fit (const LsCalibration *c, const LsKernel *kernel)
+{
+  if (is_attention (kernel->kind))
+    return attention_fit (c, kernel);
+  if (kernel->dtype == LS_DTYPE_NVFP4 && is_gemm (kernel->kind) && c->gemm_nvfp4.is_fitted)
+    return &c->gemm_nvfp4;
+  if (kernel->by_blocks && c->gemm_fp8_blocks.is_fitted)
+    return &c->gemm_fp8_blocks;
+  if (ls_dtype_is_scaled (kernel->dtype) && is_gemm (kernel->kind) && c->gemm_fp8.is_fitted)
+    return &c->gemm_fp8;
+  return &c->kind[kernel->kind];
 }
 
 /* --- kernels that were timed on a GPU, put before its fit ---------------------------------------- */
@@ -67,12 +127,6 @@ sizes_of (uint64_t m, uint64_t n, uint64_t k, uint64_t batch)
   return (Sizes) { { (double) m, (double) n, (double) k, (double) MAX (batch, 1) } };
 }
 
-static bool
-is_gemm (int kind)
-{
-  return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM;
-}
-
 static double
 volume (const Sizes *s)
 {
@@ -95,15 +149,10 @@ is_near (double a, double b)
 }
 
 static bool
-is_attention (int kind)
-{
-  return kind == LS_KERNEL_ATTENTION_FWD || kind == LS_KERNEL_ATTENTION_BWD;
-}
-
-static bool
 is_same_work (const LsMeasuredKernel *row, int implementation, const LsKernel *kernel)
 {
-  if (is_attention (row->kind) && row->implementation != implementation)
+  if (is_attention (row->kind)
+      && (kernel->by_blocks || row->implementation != MIN (implementation, LS_ATTENTION_KERNEL_CUDNN)))
     return false;
   if (row->kind != (int) kernel->kind || row->dtype != (int) kernel->dtype
       || (row->name && strcmp (row->name, kernel->name) != 0))

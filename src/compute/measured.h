@@ -79,4 +79,14 @@ ls_entry_attention (LsAttentionKernel kernel, bool is_backward)
 const char *ls_entry_key (guint slot); /* static: its key in the file */
 LsKindFit *ls_entry_fit (LsCalibration *calibration, guint slot);
 
+/* Whether it has figures of that implementation, fitted or a stated guess. AUTO: always. */
+bool ls_calibration_has_attention (const LsCalibration *calibration, LsAttentionKernel kernel);
+/* cuDNN's for operands of that format. */
+LsAttentionKernel ls_cudnn_attention (LsDtype dtype, bool by_blocks);
+/* Whose attention the job runs for such a kernel; AUTO where that was not measured. */
+LsAttentionKernel ls_calibration_implementation (const LsCalibration *calibration, const LsKernel *kernel);
+/* The coefficients of a kernel: of attention those of the implementation in the kernel's format, else
+ * attention_fp8 forward in fp8, else those of its kind. */
+const LsKindFit *ls_calibration_fit (const LsCalibration *calibration, const LsKernel *kernel);
+
 #endif

@@ -459,7 +459,7 @@ ls_hardware_set_slice (LsHardware *h, const uint32_t slice[LS_TORUS_AXES], GErro
 bool
 ls_hardware_has_attention (const LsHardware *h, int kernel)
 {
-  return kernel == LS_ATTENTION_KERNEL_AUTO || h->calibration.attention[kernel][0].is_fitted;
+  return ls_calibration_has_attention (&h->calibration, (LsAttentionKernel) kernel);
 }
 
 gboolean
@@ -473,7 +473,7 @@ ls_hardware_for_job (const LsHardware *h, int attention_kernel, uint32_t n_gpus,
   if (ls_hardware_has_attention (h, attention_kernel))
     return TRUE;
   g_autoptr (GString) names = g_string_new ("auto");
-  for (int k = LS_ATTENTION_KERNEL_AUTO + 1; k < LS_N_ATTENTION_KERNELS; k++) {
+  for (int k = LS_ATTENTION_KERNEL_AUTO + 1; k <= LS_ATTENTION_KERNEL_CUDNN; k++) {
     const char *key = ls_entry_key (ls_entry_attention ((LsAttentionKernel) k, false));
     if (ls_hardware_has_attention (h, k))
       g_string_append_printf (names, ", %.*s", (int) (strlen (key) - strlen ("_fwd")), key);

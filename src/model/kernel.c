@@ -108,6 +108,13 @@ ls_kernel_attention (const char *name, LsDtype dtype, uint64_t batch, uint64_t s
   };
 }
 
+double
+ls_attention_group_sum_bytes (uint64_t tokens, uint64_t heads, uint64_t kv_heads, uint64_t width)
+{
+  double gradients = (double) tokens * (double) width;
+  return kv_heads < heads ? gradients * (8 * (double) heads + 2 * (double) kv_heads) : 0;
+}
+
 LsKernel
 ls_kernel_stream (const char *name, LsKernelKind kind, LsDtype dtype, uint64_t m, uint64_t n, double bytes,
                   double flops)

@@ -79,7 +79,8 @@ typedef enum {
       X ("tiny", LS_ACCESS_TINY)
 
 /* Implementations of flash attention: FlashAttention, its version in Triton, FlashAttention-2 and
- * -3, cuDNN's; AUTO: whichever a GPU was measured with. */
+ * -3, cuDNN's; AUTO: whichever a GPU was measured with. Behind those that a job chooses from stand cuDNN's
+ * for operands in fp8, with a scale for the tensor and with one for each 32 values. */
 typedef enum {
   LS_ATTENTION_KERNEL_AUTO,
   LS_ATTENTION_KERNEL_FA1,
@@ -87,6 +88,8 @@ typedef enum {
   LS_ATTENTION_KERNEL_FA2,
   LS_ATTENTION_KERNEL_FA3,
   LS_ATTENTION_KERNEL_CUDNN,
+  LS_ATTENTION_KERNEL_CUDNN_FP8,
+  LS_ATTENTION_KERNEL_CUDNN_MXFP8,
   LS_N_ATTENTION_KERNELS
 } LsAttentionKernel;
 
@@ -102,7 +105,8 @@ typedef struct {
   double flops;
   double bytes;
   LsAccess access; /* of a kernel that streams m x n elements; batch: in so many launches */
-  bool by_blocks;  /* GEMM in fp8: both operands have scales of blocks along k             */
+  bool by_blocks;  /* in fp8: both operands of a GEMM have scales of blocks along k, those of attention
+                      one for each 32 values                                        */
   bool unaligned;  /* GEMM: rows of an operand begin on no 16 bytes                        */
 } LsKernel;
 
@@ -121,6 +125,13 @@ LsKernel ls_kernel_gemm_resized (const LsKernel *gemm, uint64_t m, uint64_t n, u
  * dO and four gradients. */
 LsKernel ls_kernel_attention (const char *name, LsDtype dtype, uint64_t batch, uint64_t seq, uint64_t heads,
                               uint64_t kv_heads, uint64_t head_dim, bool is_causal, bool is_backward);
+/* What sums the gradients of keys and values over the heads of a group behind cuDNN's backward in fp8, which
+ * leaves them for each head of queries, in fp32 (NVIDIA/cudnn-frontend@3929da2,
+ * include/cudnn_frontend/node/sdpa_fp8_bwd.h, dK_fullhead and dV_fullhead): written, read, and the sums
+ * written in 16 bits; 0 where each head has keys of its own. width: of a key and a value together. Worked
+ * example: 2 x 8,192 tokens of 64 heads, 8 of keys, 128 wide: 268 M gradients, 2.15 GB, and 67 MB. In bf16
+ * the same gradients are in 16 bits, and no measured time shows them. */
+double ls_attention_group_sum_bytes (uint64_t tokens, uint64_t heads, uint64_t kv_heads, uint64_t width);
 /* A memory-bound kernel of `bytes` traffic over m x n elements. */
 LsKernel ls_kernel_stream (const char *name, LsKernelKind kind, LsDtype dtype, uint64_t m, uint64_t n,
                            double bytes, double flops);

@@ -155,7 +155,8 @@ run (const char *data, const char *own, const char *out, bool is_check)
   g_autoptr (LsRecipe) a100 = ls_recipe_a100 (data, own, h100, diags);
   g_autoptr (LsRecipe) h200 = ls_recipe_h200 (data, h100, diags);
   g_autoptr (LsRecipe) b200 = ls_recipe_b200 (data, own, h100, diags);
-  g_autoptr (LsRecipe) gb200 = ls_recipe_gb200 (b200);
+  g_autoptr (LsRecipe) gb200 = ls_recipe_gb200 (data, b200, diags);
+  ls_recipe_take_cudnn (h100, h200);
 
   int n_bad = 0;
   if (ls_diag_list_n (diags) == 0) {

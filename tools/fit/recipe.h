@@ -75,6 +75,19 @@ void ls_recipe_add_check (LsRecipe *r, const char *name, guint slot, LsSampleFil
  * Triton's forward needs FlashAttention's. */
 void ls_recipe_fit_attention_kernel (LsRecipe *r, const char *folder, LsAttentionKernel kernel,
                                      const char *as, LsDiagList *diags);
+/* cuDNN's, in 16 bits, fp8 and mxfp8, as far as `folder`/blackwell/sdpa_cudnn_frontend.csv has them; memory and launch are those of
+ * streams and products, which are fitted before. A chip that the table lacks takes the rows of its sibling, each times what
+ * TensorRT-LLM's attention takes longer on it: a guess. */
+typedef struct {
+  const char *gpu, *name;             /* "NVIDIA GB200", "gb200"                                          */
+  bool is_hot_when_long;              /* long calls meet a limit of power                                 */
+  bool has_slow_mask;                 /* backward in fp8 does not skip half of a masked square            */
+  const char *own_table, *its_table;  /* of a chip that it lacks: "attn_fwd_b200.csv", and the sibling's; NULL: it has the chip */
+} LsCudnnOf;
+
+void ls_recipe_fit_cudnn (LsRecipe *r, const char *folder, const LsCudnnOf *of, LsDiagList *diags);
+/* The same die: all of it. */
+void ls_recipe_take_cudnn (LsRecipe *r, const LsRecipe *from);
 void G_GNUC_PRINTF (3, 4) ls_recipe_set_source (LsRecipe *r, guint slot, const char *format, ...);
 
 /* recipe_training.c: products that training runs by other kernels than the sweeps time (README.md). nvfp4, behind the fit:
@@ -93,7 +106,7 @@ LsRecipe *ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags
 LsRecipe *ls_recipe_a100 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags);
 LsRecipe *ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags);
 LsRecipe *ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags);
-LsRecipe *ls_recipe_gb200 (const LsRecipe *b200);
+LsRecipe *ls_recipe_gb200 (const char *folder, const LsRecipe *b200, LsDiagList *diags);
 
 /* recipe_swept.c: GPUs of which only sweeps of isolated kernels are known, in `folder`/blackwell: GEMMs, and attention
  * but for AMD's; what streams and what a hot chip sustains is a relative's. NULL beyond the last. */

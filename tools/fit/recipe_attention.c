@@ -1,4 +1,5 @@
 /* Fits of attention to what was printed of implementations of it (README.md of this folder). */
+#include <math.h>
 #include <string.h>
 
 #include "recipe.h"
@@ -85,6 +86,107 @@ ls_recipe_fit_attention_kernel (LsRecipe *r, const char *folder, LsAttentionKern
   backward.is_backward = true;
   backward.forward = has_passes ? ls_entry_fit (&r->calibration, ls_entry_attention (kernel, 0)) : NULL;
   fit_pass (r, folder, kernel, &backward, diags);
+}
+
+/* ---- cuDNN's ---- */
+
+#define CUDNN_TABLE "sdpa_cudnn_frontend.csv"
+
+/* Calls are timed one by one, on a chip that did little in between: what makes those of 30 ms and more slower on Blackwell is a limit of
+ * power that is reached inside the call. Of 2, 5, 10 and 20 ms until then the calls that are held out prefer this. */
+#define CUDNN_BURST (10 * LS_MS)
+
+typedef struct {
+  LsAttentionKernel kernel;
+  const char *dtype, *ratio_dtype, *name[2];
+} CudnnFormat;
+
+static const CudnnFormat cudnn_formats[] = {
+  { LS_ATTENTION_KERNEL_CUDNN, "bfloat16", "bfloat16", { "cudnn_fwd", "cudnn_bwd" } },
+  { LS_ATTENTION_KERNEL_CUDNN_FP8, "fp8", "fp8", { "cudnn_fp8_fwd", "cudnn_fp8_bwd" } },
+  { LS_ATTENTION_KERNEL_CUDNN_MXFP8, "mxfp8", "fp8", { "cudnn_mxfp8_fwd", "cudnn_mxfp8_bwd" } },
+};
+
+static void
+set_cudnn_source (LsRecipe *r, guint slot, const CudnnFormat *format, const LsCudnnOf *of, const LsCudnnRows *rows)
+{
+  const char *sums = rows->is_backward && format->kernel != LS_ATTENTION_KERNEL_CUDNN
+                         ? "; its sum of K's and V's gradients over the heads of a group apart" : "",
+             *mask = rows->only_causal ? ", causal alone: the whole square is 1.3 to 1.8 times as fast" : "";
+  g_autofree char *words = g_strdup_printf (CUDNN_TABLE ", %s, %s%s (cuDNN 9.19 on H200, 9.22 on others, in calls one by one%s), no windows",
+                                            of->gpu, format->dtype, mask, sums);
+  if (of->own_table)
+    ls_recipe_set_source (r, slot, "no data: %s, times %.3f, what TensorRT-LLM's attention forward in %s takes on %s over %s (calls from 1 ms on)",
+                          words, rows->slower, format->ratio_dtype, r->name, of->name);
+  else
+    ls_recipe_set_source (r, slot, "%s; hold-out by (seq,heads,kv_heads)", words);
+}
+
+/* Of a chip that was not measured: a stated guess. */
+static void
+make_guess (LsKindFit *fit)
+{
+  fit->is_fitted = false;
+  fit->mape = NAN;
+  fit->min_work = fit->max_work = 0;
+  fit->timed_efficiency = 0;
+}
+
+static void
+fit_cudnn_pass (LsRecipe *r, const CudnnFormat *format, const LsCudnnOf *of, const LsCudnnRows *rows, LsSampleSink *sink)
+{
+  guint slot = ls_entry_attention (format->kernel, rows->is_backward);
+  LsKindFit *fit = ls_entry_fit (&r->calibration, slot);
+  double stream = r->calibration.kind[LS_KERNEL_ELEMENTWISE].memory_efficiency;
+  bool has_sums = rows->is_backward && format->kernel != LS_ATTENTION_KERNEL_CUDNN;
+  *fit = (LsKindFit){ .memory_efficiency = stream, .timed_efficiency = has_sums ? stream : 0,
+                      .burst = of->is_hot_when_long ? CUDNN_BURST : 0, .launch = rows->launch };
+  guint width = has_two_widths (sink->samples) ? LS_FREE_WIDTH | LS_FREE_WIDE : 0;
+  ls_fit_solve (fit, LS_FREE_COMPUTE | LS_FREE_DEPTH | LS_FREE_TAIL | LS_FIT_SCATTERED | width
+                         | (of->is_hot_when_long ? LS_FREE_THROTTLE : 0),
+                &r->gpu, sink->samples, 0);
+  set_cudnn_source (r, slot, format, of, rows);
+  if (of->own_table)
+    make_guess (fit);
+  else
+    ls_recipe_add_check (r, format->name[rows->is_backward], slot, NULL, sink->samples, rows->only_causal ? 0.15 : 0.05, 0);
+}
+
+static void
+fit_cudnn (LsRecipe *r, const char *folder, const CudnnFormat *format, const LsCudnnOf *of, bool is_backward, LsDiagList *diags)
+{
+  LsSampleSink sink = { folder, g_array_new (FALSE, TRUE, sizeof (LsTimedKernel)), diags };
+  LsCudnnRows rows = { .gpu = of->gpu,
+                       .dtype = format->dtype,
+                       .is_backward = is_backward,
+                       .only_causal = is_backward && format->kernel == LS_ATTENTION_KERNEL_CUDNN_FP8 && of->has_slow_mask,
+                       .launch = r->calibration.kind[LS_KERNEL_GEMM].launch,
+                       .slower = 1 };
+  if (of->own_table)
+    rows.slower = ls_fit_round (ls_samples_attention_ratio (&sink, of->own_table, of->its_table, format->ratio_dtype), 4);
+  ls_samples_cudnn_attention (&sink, "blackwell/" CUDNN_TABLE, &rows);
+  if (sink.samples->len > 0)
+    fit_cudnn_pass (r, format, of, &rows, &sink);
+  g_array_unref (sink.samples);
+}
+
+void
+ls_recipe_fit_cudnn (LsRecipe *r, const char *folder, const LsCudnnOf *of, LsDiagList *diags)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (cudnn_formats); i++)
+    for (guint backward = 0; backward < 2; backward++)
+      fit_cudnn (r, folder, &cudnn_formats[i], of, backward, diags);
+}
+
+void
+ls_recipe_take_cudnn (LsRecipe *r, const LsRecipe *from)
+{
+  LsCalibration copy = from->calibration; /* for a pointer that may be written through */
+  for (guint slot = ls_entry_attention (LS_ATTENTION_KERNEL_CUDNN, false); slot < LS_N_ENTRIES; slot++)
+    if (from->slot_source[slot]) {
+      *ls_entry_fit (&r->calibration, slot) = *ls_entry_fit (&copy, slot);
+      ls_recipe_set_source (r, slot, "as on the %s, the same die: %s", from->name, from->slot_source[slot]);
+    }
 }
 
 static void

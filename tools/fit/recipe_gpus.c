@@ -180,6 +180,8 @@ ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
   copy_attention_kernels (r, h100);
   ls_recipe_take_blocks_wgrad (r, h100);
   r->calibration.gemm_unaligned = h100->calibration.gemm_unaligned;
+  const LsCudnnOf cudnn = { .gpu = "NVIDIA H200", .name = "h200", .has_slow_mask = true };
+  ls_recipe_fit_cudnn (r, folder, &cudnn, diags);
   return r;
 }
 
@@ -205,6 +207,8 @@ set_grouped (LsRecipe *r)
                         gemm);
 }
 
+#define GB200_CUDNN "NVIDIA GB200" /* as its table of cuDNN's attention calls it */
+
 LsRecipe *
 ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags)
 {
@@ -227,15 +231,18 @@ ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDia
   ls_recipe_fit_sustained_loops (r, own, diags);
   take_from_memory (&r->calibration, h100->calibration.sustained);
   set_grouped (r);
+  const LsCudnnOf cudnn = { .gpu = GB200_CUDNN, .name = "gb200", .is_hot_when_long = true, .own_table = "attn_fwd_b200.csv",
+                            .its_table = "blackwell/attn_fwd_gb200.csv" };
+  ls_recipe_fit_cudnn (r, folder, &cudnn, diags);
   return r;
 }
 
 /* What Azure measured on GB200 in fp8, with random data on a warm chip, over the best isolated loop of TensorRT-LLM there. */
 #define GB200_SUSTAINED 0.786
 
-/* The same chip; but what it sustains is a matter of its power and its cooling. */
+/* The same chip; but what it sustains is a matter of its power and its cooling, and cuDNN's attention was measured on it. */
 LsRecipe *
-ls_recipe_gb200 (const LsRecipe *b200)
+ls_recipe_gb200 (const char *folder, const LsRecipe *b200, LsDiagList *diags)
 {
   LsRecipe *r = ls_recipe_new ("gb200", "kernels of b200, the same chip; sustained: Azure measured 2,744 TFLOP/s in fp8 on GB200 with "
                                        "random data after 10,000 runs to warm up (techcommunity.microsoft.com, Unpacking NVIDIA "
@@ -252,5 +259,7 @@ ls_recipe_gb200 (const LsRecipe *b200)
   r->cublaslt_nvfp4 = b200->cublaslt_nvfp4;
   for (guint i = 0; i < LS_N_ENTRIES; i++)
     r->slot_source[i] = g_strdup (b200->slot_source[i]);
+  const LsCudnnOf cudnn = { .gpu = GB200_CUDNN, .name = "gb200", .is_hot_when_long = true };
+  ls_recipe_fit_cudnn (r, folder, &cudnn, diags);
   return r;
 }

@@ -365,6 +365,99 @@ ls_samples_attention_figures (LsSampleSink *sink, const char *file, const LsFigu
   return has_passes;
 }
 
+/* ---- cuDNN's attention ---- */
+
+enum { C_GPU, C_BACKEND, C_DTYPE, C_MASK, C_BATCH, C_SEQ, C_HEADS, C_KV_HEADS, C_QK, C_V, C_WINDOW, C_PASS, C_FIXED, C_MS, N_CUDNN_COLUMNS };
+
+static bool
+is_cudnn_row (const LsCsv *csv, const int *c, guint r, const LsCudnnRows *of)
+{
+  return strcmp (text (csv, r, c[C_GPU]), of->gpu) == 0 && strcmp (text (csv, r, c[C_BACKEND]), "cudnn") == 0
+         && strcmp (text (csv, r, c[C_DTYPE]), of->dtype) == 0
+         && strcmp (text (csv, r, c[C_PASS]), of->is_backward ? "bwd" : "fwd") == 0 && *text (csv, r, c[C_WINDOW]) == '\0'
+         && !(of->is_backward && strcmp (text (csv, r, c[C_FIXED]), "True") == 0)
+         && !(of->only_causal && strcmp (text (csv, r, c[C_MASK]), "top_left") != 0);
+}
+
+/* Keys and values of two widths: as of their mean, as in model/operators_attention.c. */
+void
+ls_samples_cudnn_attention (LsSampleSink *sink, const char *file, const LsCudnnRows *of)
+{
+  static const char *const names[N_CUDNN_COLUMNS]
+      = { "gpu", "backend", "dtype", "mask", "batch", "seq", "heads", "kv_heads", "head_dim_qk", "head_dim_v", "window", "pass",
+          "deterministic", "time_ms" };
+  int c[N_CUDNN_COLUMNS];
+  g_autoptr (LsCsv) csv = load (sink, file, NULL);
+  if (!find_columns (csv, sink->diags, names, c, N_CUDNN_COLUMNS))
+    return;
+
+  for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
+    uint64_t seq = count (csv, r, c[C_SEQ]), heads = count (csv, r, c[C_HEADS]), kv_heads = count (csv, r, c[C_KV_HEADS]);
+    LsTimedKernel sample = {
+      .kernel = ls_kernel_attention ("attention", strcmp (of->dtype, "bfloat16") == 0 ? LS_DTYPE_BF16 : LS_DTYPE_FP8,
+                                     count (csv, r, c[C_BATCH]), seq, heads, kv_heads,
+                                     (count (csv, r, c[C_QK]) + count (csv, r, c[C_V])) / 2,
+                                     strcmp (text (csv, r, c[C_MASK]), "top_left") == 0, of->is_backward),
+      .measured_s = number (csv, r, c[C_MS]) * 1e-3 * of->slower + ls_time_to_s (of->launch),
+      .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, seq, heads, kv_heads),
+    };
+    sample.kernel.by_blocks = strcmp (of->dtype, "mxfp8") == 0;
+    if (of->is_backward && sample.kernel.dtype == LS_DTYPE_FP8)
+      sample.side_bytes = ls_attention_group_sum_bytes (count (csv, r, c[C_BATCH]) * seq, heads, kv_heads,
+                                                        count (csv, r, c[C_QK]) + count (csv, r, c[C_V]));
+    if (is_cudnn_row (csv, c, r, of))
+      g_array_append_val (sink->samples, sample);
+  }
+}
+
+#define MIN_CALL 1.0 /* ms */
+
+static GHashTable *
+attention_times (LsSampleSink *sink, const char *file, const char *dtype)
+{
+  static const char *const names[] = { "attn_dtype", "kv_dtype", "batch", "seq", "heads", "kv_heads", "head_dim", "latency_ms" };
+  int c[G_N_ELEMENTS (names)];
+  GHashTable *times = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  g_autoptr (LsCsv) csv = load (sink, file, NULL);
+  if (!find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
+    return times;
+
+  for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
+    double ms = number (csv, r, c[7]);
+    if (strcmp (text (csv, r, c[0]), dtype) == 0 && strcmp (text (csv, r, c[1]), dtype) == 0 && ms >= MIN_CALL)
+      g_hash_table_insert (times,
+                           g_strjoin (",", text (csv, r, c[2]), text (csv, r, c[3]), text (csv, r, c[4]), text (csv, r, c[5]),
+                                      text (csv, r, c[6]), NULL),
+                           g_memdup2 (&ms, sizeof ms));
+  }
+  return times;
+}
+
+static int
+by_size (const void *a, const void *b)
+{
+  double x = *(const double *) a, y = *(const double *) b;
+  return (x > y) - (x < y);
+}
+
+double
+ls_samples_attention_ratio (LsSampleSink *sink, const char *file, const char *other, const char *dtype)
+{
+  g_autoptr (GHashTable) mine = attention_times (sink, file, dtype), theirs = attention_times (sink, other, dtype);
+  g_autoptr (GArray) ratios = g_array_new (FALSE, FALSE, sizeof (double));
+  GHashTableIter iter;
+  gpointer key, ms;
+  g_hash_table_iter_init (&iter, mine);
+  while (g_hash_table_iter_next (&iter, &key, &ms)) {
+    const double *their = g_hash_table_lookup (theirs, key);
+    double ratio = their ? *(double *) ms / *their : 0;
+    if (their)
+      g_array_append_val (ratios, ratio);
+  }
+  g_array_sort (ratios, by_size);
+  return ratios->len > 0 ? g_array_index (ratios, double, ratios->len / 2) : 1;
+}
+
 bool
 ls_samples_mamf (const char *folder, const char *accelerator, const char *dtype, double *ret_flop_per_s,
                  uint64_t ret_mnk[3], LsDiagList *diags)

@@ -53,6 +53,22 @@ typedef struct {
 /* Whether the table parts forward and backward; if it does, the forward is that alone. */
 bool ls_samples_attention_figures (LsSampleSink *sink, const char *file, const LsFigure *of);
 
+/* cuDNN's attention as its frontend's benchmark times it on a GPU, each call behind others that leave the chip cool and the L2 empty
+ * (NVIDIA/cudnn-frontend, benchmark/sdpa_benchmark_training). Not in the samples: windows, which fp8 backward does not skip, and
+ * backward passes that sum in a fixed order. launch: of a kernel, which a profiler's time does not hold. */
+typedef struct {
+  const char *gpu, *dtype; /* "NVIDIA GB200", "mxfp8" */
+  bool is_backward, only_causal;
+  LsTime launch;
+  double slower;           /* what the times are multiplied with */
+} LsCudnnRows;
+
+void ls_samples_cudnn_attention (LsSampleSink *sink, const char *file, const LsCudnnRows *of);
+
+/* Median over the calls of both tables that take MIN_CALL or more of the time in `file` over that in `other`; attention in that
+ * format ("fp8"). */
+double ls_samples_attention_ratio (LsSampleSink *sink, const char *file, const char *other, const char *dtype);
+
 /* Best sustained FLOP/s of an accelerator in the MAMF table, and its shape.
  * false, with a diagnostic, if it is not there. */
 bool ls_samples_mamf (const char *folder, const char *accelerator, const char *dtype, double *ret_flop_per_s,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ask/profile/measured_step.h"
+#include "compute/measured.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "data/text/override.h"
@@ -103,7 +104,7 @@ add_attention (LsSeenReport *r, const LsSeenSoftware *seen, const LsCalibration 
   }
   s->attention_kernel = seen->attention;
   g_autofree char *value = text_of ("attention_kernel", s);
-  bool is_known = c->attention[seen->attention][0].is_fitted;
+  bool is_known = ls_calibration_has_attention (c, (LsAttentionKernel) seen->attention);
   char *why = is_known ? g_strdup_printf ("its kernel is called \"%s\"", name)
                        : g_strdup_printf ("it is %s, which was not measured on the job's accelerator", value);
   add_key (r, "attention_kernel", is_known ? g_steal_pointer (&value) : NULL, why);

@@ -179,9 +179,15 @@ static const LsField kernel_fields[] = {
   ATTENTION ("fa3_bwd", LS_ATTENTION_KERNEL_FA3, 1, "backward"),
   ATTENTION ("cudnn_fwd", LS_ATTENTION_KERNEL_CUDNN, 0, "cuDNN's, forward"),
   ATTENTION ("cudnn_bwd", LS_ATTENTION_KERNEL_CUDNN, 1, "backward"),
+  ATTENTION ("cudnn_fp8_fwd", LS_ATTENTION_KERNEL_CUDNN_FP8, 0,
+             "cuDNN's in fp8, forward: for fp8_attention delayed and current"),
+  ATTENTION ("cudnn_fp8_bwd", LS_ATTENTION_KERNEL_CUDNN_FP8, 1, "backward"),
+  ATTENTION ("cudnn_mxfp8_fwd", LS_ATTENTION_KERNEL_CUDNN_MXFP8, 0,
+             "the same with a scale for each 32 values, forward: for fp8_attention mxfp8"),
+  ATTENTION ("cudnn_mxfp8_bwd", LS_ATTENTION_KERNEL_CUDNN_MXFP8, 1, "backward"),
   { NULL },
 };
-G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 17);
+G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 21);
 
 #define MAX_SIZE 1e9 /* of a dimension */
 #define MEASURED(key_, kind_, member_)                                                                       \

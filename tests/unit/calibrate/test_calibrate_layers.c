@@ -10,6 +10,7 @@
 
 #include "calibrate/calibrate.h"
 #include "calibrate/calibrate_fit.h"
+#include "compute/measured.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
 #include "job/job.h"

@@ -2,7 +2,7 @@
 #include "ls_test.h"
 #include "fixtures.h"
 
-#include "compute/cost.h"
+#include "compute/measured.h"
 
 /* The cost of kernels that are no products: attention, streams, access to memory. Numbers that the formula
  * gives are written out. */
@@ -159,6 +159,37 @@ another_attention_has_its_own_fits (void)
   ls_calibration_clear (&c);
 }
 
+/* cuDNN's attention has coefficients for each format of its operands; another's forward in fp8 is that of
+ * attention_fp8. An entry that is a guess counts, and says so. */
+static void
+attention_in_fp8_is_cudnns (void)
+{
+  LsGpu gpu = round_gpu ();
+  gpu.peak_flops[LS_DTYPE_FP8] = 100e12;
+  LsCalibration c = calibration_of (LS_KERNEL_ATTENTION_FWD, tiled_fit ());
+  c.attention_fp8 = (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.8, .memory_efficiency = 1 };
+  for (int kernel = LS_ATTENTION_KERNEL_CUDNN; kernel <= LS_ATTENTION_KERNEL_CUDNN_MXFP8; kernel++)
+    for (int way = 0; way < 2; way++)
+      c.attention[kernel][way]
+          = (LsKindFit) { .is_fitted = kernel != LS_ATTENTION_KERNEL_CUDNN_MXFP8,
+                          .compute_efficiency = 0.1 * (2 * (kernel - LS_ATTENTION_KERNEL_CUDNN) + way + 1),
+                          .memory_efficiency = 1 };
+  LsKernel forward = ls_kernel_attention ("a", LS_DTYPE_FP8, 1, 16384, 16, 16, 128, true, false),
+           backward = ls_kernel_attention ("a", LS_DTYPE_FP8, 1, 16384, 16, 16, 128, true, true);
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &forward).compute_s, forward.flops / 80e12, 1e-12);
+  c.attention_kernel = LS_ATTENTION_KERNEL_CUDNN;
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &forward).compute_s, forward.flops / 30e12, 1e-12);
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &backward).compute_s, backward.flops / 40e12, 1e-12);
+  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &forward).source, ==, LS_COST_FITTED);
+  forward.by_blocks = backward.by_blocks = true;
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &forward).compute_s, forward.flops / 50e12, 1e-12);
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &backward).compute_s, backward.flops / 60e12, 1e-12);
+  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &forward).source, ==, LS_COST_ROOFLINE);
+  LS_CHECK (ls_calibration_has_attention (&c, LS_ATTENTION_KERNEL_CUDNN_MXFP8));
+  LS_CHECK (!ls_calibration_has_attention (&c, LS_ATTENTION_KERNEL_FA3));
+  ls_calibration_clear (&c);
+}
+
 /* --- by how a kernel touches memory --------------------------------------------- */
 
 static LsKernel
@@ -308,7 +339,7 @@ int8_becomes_bound_by_compute (void)
 
 LS_TEST_SUITE (LS_TEST (attention_deals_out_the_tiles_of_a_triangle), LS_TEST (wide_heads_cost_extra),
                LS_TEST (attention_counts_its_flops), LS_TEST (another_attention_has_its_own_fits),
-               LS_TEST (streams_with_arithmetic_take_what_was_measured),
+               LS_TEST (attention_in_fp8_is_cudnns), LS_TEST (streams_with_arithmetic_take_what_was_measured),
                LS_TEST (joining_partial_sums_takes_a_launch), LS_TEST (each_matrix_of_a_group_takes_a_launch),
                LS_TEST (small_streams_stay_in_the_l2), LS_TEST (access_is_elements_or_bytes_behind_the_gap),
                LS_TEST (access_without_figures_is_a_roofline), LS_TEST (streams_take_longer_in_a_layer),
