@@ -1,5 +1,6 @@
 #include "job/job_steps.h"
 
+#include "compute/measured.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "job/softwares.h"
@@ -108,6 +109,31 @@ note_attention (const LsSoftwareSpec *software, LsJobResult *r)
                                     r->cluster->spec.gpu.name));
 }
 
+/* Of the implementation that the job runs: that it was not measured on this accelerator, but on another one
+ * (LsKindFit.is_fitted). */
+static void
+note_guessed_attention (LsJobResult *r)
+{
+  const LsStrategy *s = &r->strategy;
+  const LsCalibration *c = &r->hardware->calibration;
+  bool is_fp8 = s->fp8_attention != LS_FP8_ATTENTION_NONE, runs = s->attention == LS_ATTENTION_FLASH;
+  if (!runs || s->attention_kernel == LS_ATTENTION_KERNEL_AUTO)
+    return;
+  LsAttentionKernel kernel = is_fp8
+      ? ls_cudnn_attention (LS_DTYPE_FP8, s->fp8_attention == LS_FP8_ATTENTION_MXFP8)
+      : (LsAttentionKernel) s->attention_kernel;
+  if (c->attention[kernel][0].is_fitted && c->attention[kernel][1].is_fitted)
+    return;
+  const LsField *field = ls_field_find (ls_strategy_fields, "attention_kernel");
+  g_autofree char *name = ls_field_text (field, s, NULL);
+  g_ptr_array_add (
+      r->notes,
+      g_strdup_printf (
+          "attention by %s%s was not measured on %s: its times are those of another accelerator, "
+          "scaled, as the source in calibration %s says",
+          name, is_fp8 ? " in fp8" : "", r->cluster->spec.gpu.name, c->name));
+}
+
 /* "GPUs" of "gpu". */
 static char *
 runs_on_words (const LsSoftwareSpec *software)
@@ -156,6 +182,7 @@ ls_job_note_kernels (const LsSoftwareSpec *named, LsJobResult *r)
     return;
   note_built_in (r);
   note_attention (named ? named : ls_softwares_assumed (&r->strategy), r);
+  note_guessed_attention (r);
 }
 
 void

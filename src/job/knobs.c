@@ -159,6 +159,10 @@ append_formats (GString *out, const LsStrategy *s)
   g_string_append_printf (out, ", %s", ls_dtype_name ((LsDtype) s->dtype));
   if (recipe)
     g_string_append_printf (out, " (%s)", recipe);
+  g_autofree char *attention
+      = s->fp8_attention != LS_FP8_ATTENTION_NONE ? knob_text (s, "fp8_attention") : NULL;
+  if (attention)
+    g_string_append_printf (out, ", attention in fp8 (%s)", attention);
 }
 
 static void

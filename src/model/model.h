@@ -52,6 +52,16 @@ typedef enum { LS_LOSS_PARALLEL, LS_LOSS_FUSED } LsLoss;
 typedef enum { LS_CP_RING, LS_CP_ALL_GATHER, LS_CP_ULYSSES } LsCpKind;
 /* Scaling factors of fp8: from earlier steps, from the tensor itself, or one for each of its blocks, of 128
  * or of 32. */
+/* Attention whose operands are in fp8, by which way of scaling; RECIPE: as the linear layers are (model/
+ * operators_build.h). */
+typedef enum {
+  LS_FP8_ATTENTION_NONE,
+  LS_FP8_ATTENTION_RECIPE,
+  LS_FP8_ATTENTION_DELAYED,
+  LS_FP8_ATTENTION_CURRENT,
+  LS_FP8_ATTENTION_MXFP8
+} LsFp8Attention;
+
 typedef enum { LS_FP8_DELAYED, LS_FP8_CURRENT, LS_FP8_BLOCKWISE, LS_FP8_MXFP8, LS_FP8_DEEPSEEK } LsFp8Recipe;
 
 typedef struct {

@@ -215,6 +215,19 @@ window_share (const LsCut *cut)
   return 2 * ls_model_attention_pairs (cut->model, cut->kind, cut->shard->seq);
 }
 
+/* q, kv: elements of queries, of keys and as many values. Forward Q, K, V in, O out; backward these and dO
+ * in, three gradients out. */
+static void
+set_fp8 (const LsCut *cut, LsKernel *kernel, double q, double kv, double lse)
+{
+  const LsScaledAttention bytes = ls_scaled_attention_bytes (cut);
+  bool is_backward = kernel->kind == LS_KERNEL_ATTENTION_BWD;
+  kernel->dtype = LS_DTYPE_FP8;
+  kernel->by_blocks = bytes.by_blocks;
+  kernel->bytes = is_backward ? bytes.in * 2 * (q + kv) + bytes.out * 2 * (q + kv) + lse
+                              : bytes.in * (q + 2 * kv) + bytes.out * q + lse;
+}
+
 LsKernel
 ls_attention_kernel (const LsCut *cut, const LsAttentionPart *part, bool is_backward)
 {
@@ -238,6 +251,8 @@ ls_attention_kernel (const LsCut *cut, const LsAttentionPart *part, bool is_back
     .flops = is_backward ? 2.5 * flops : flops,
     .bytes = cut->elt * n_tensors * (q + kv) + lse,
   };
+  if (ls_scaled_attention (cut))
+    set_fp8 (cut, &kernel, q, kv, lse);
   if (cut->shard->documents)
     ls_documents_apply (cut->shard->documents, cut->kind, part->cp_rank, &kernel);
   return kernel;
@@ -274,6 +289,22 @@ append_pad (GArray *operators, const LsCut *cut)
       = cut->tokens * cut->context_width * cut->elt; /* the context, which attention keeps as it made it */
 }
 
+static void
+append_passes (LsOperator *op, const LsCut *cut, const LsAttentionPart *whole)
+{
+  bool is_fp8 = ls_scaled_attention (cut);
+  if (is_fp8)
+    ls_scaled_before_attention (op, cut, false);
+  ls_operator_fwd (op, ls_attention_kernel (cut, whole, false));
+  if (is_fp8) {
+    ls_scaled_after_attention (op, cut, false);
+    ls_scaled_before_attention (op, cut, true);
+  }
+  ls_operator_igrad (op, ls_attention_kernel (cut, whole, true));
+  if (is_fp8)
+    ls_scaled_after_attention (op, cut, true);
+}
+
 /* Not attention_core: it recomputes the scores by itself, and has nothing of
  * that size to drop. */
 static void
@@ -295,8 +326,7 @@ append_flash (GArray *operators, const LsCut *cut)
     ls_operator_context_parallel (op, cut);
     return;
   }
-  ls_operator_fwd (op, ls_attention_kernel (cut, &whole, false));
-  ls_operator_igrad (op, ls_attention_kernel (cut, &whole, true));
+  append_passes (op, cut, &whole);
   op->saved_bytes = 4 * cut->tokens * cut->heads;
   ls_operator_as_launched (op, cut, LS_RECIPE_ATTENTION, cut->tokens, cut->ffn);
   if (is_unpadded)

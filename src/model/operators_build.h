@@ -239,6 +239,46 @@ void ls_operators_attention (GArray *operators, const LsCut *cut);
  * where Transformer Engine moves 3.03 T h, 4.06 T f and 2 T h. Deviations: transposes of scales (10 us each
  * in the profile), and the formats of more bits in which some inputs are kept, are left out. */
 
+/* Attention in fp8, as Transformer Engine 2.x runs cuDNN's (NVIDIA/TransformerEngine@d0067d0d,
+ * transformer_engine/pytorch/attention/dot_product_attention: FusedAttnFunc of backends.py,
+ * combine_and_quantize of utils.py), with Q, K and V in three tensors, between linear layers whose
+ * activations are in 16 bits:
+ *
+ *              before forward            behind it     before backward  behind it
+ *     delayed  torch.cat of Q, K, V;     O is brought  dO is cast       torch.cat of dQ, dK, dV,
+ *              cast, which notes amax    to 16 bits                     which are brought to 16 bits
+ *     current  torch.cat; amax; cast     -             amax; cast       -
+ *     mxfp8    each cast into both       -             both layouts     -
+ *              layouts
+ *
+ * With current and mxfp8 O and the gradients come from the kernel in 16 bits (NVTE_DPA_FP8CS_O_in_F16 is 1).
+ * With groups of heads a sum follows the backward (ls_attention_group_sum_bytes()). Kept for the backward
+ * are Q, K and V in fp8, of mxfp8 in both layouts, not in 16 bits; of the context, what the projection
+ * keeps, as without.
+ *
+ * Worked example. 8,192 tokens, 32 heads of 128, 8 of keys: Q, K and V are 50.3 M elements. Delayed moves
+ * 4 + 3 bytes for each and 3 of 33.6 M of the context forward; 3 of dO's 33.6 M, 2 + 3 of 50.3 M, and the
+ * 570 MB of the sum backward.
+ *
+ * Deviations. Permuting and swizzling the scales of mxfp8 is left out, as is the all-reduce of maxima. That
+ * Transformer Engine keeps the context in 16 bits (delayed: fp8) beside the projection's own copy in fp8 is
+ * not counted, here as in 16 bits. */
+
+/* Whether it is so in this layer. */
+bool ls_scaled_attention (const LsCut *cut);
+/* Bytes per element of Q, K and V that are kept for its backward. */
+double ls_scaled_attention_kept (const LsCut *cut);
+/* Bytes of an element that its kernel reads, and of one of O and of gradients; whether scales are of
+ * blocks. */
+typedef struct {
+  double in, out;
+  bool by_blocks;
+} LsScaledAttention;
+LsScaledAttention ls_scaled_attention_bytes (const LsCut *cut);
+/* Kernels before and behind each pass of op. */
+void ls_scaled_before_attention (LsOperator *op, const LsCut *cut, bool is_backward);
+void ls_scaled_after_attention (LsOperator *op, const LsCut *cut, bool is_backward);
+
 /* Bytes per element that the norm before a COLUMN layer writes. */
 uint32_t ls_scaled_norm_out_bytes (const LsShard *s);
 

@@ -53,7 +53,8 @@ append_qkv (GArray *operators, const LsCut *cut)
   if (has_bias && is_unfused && !is_listed)
     ls_operator_fwd (
         op, ls_cut_stream (cut, "qkv-bias", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
-  op->saved_bytes += cut->tokens * width * cut->elt; /* Q, K, V for the attention */
+  op->saved_bytes
+      += (uint64_t) (ls_scaled_attention_kept (cut) * (double) (cut->tokens * width)); /* Q, K, V */
   ls_operator_product (op, cut->q_width + gate);
   ls_operator_product (op, cut->k_width);
   if (values > 0)

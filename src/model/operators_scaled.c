@@ -157,3 +157,97 @@ ls_scaled_before_wgrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
     ls_operator_wgrad (
         op, stream (cut, "nvfp4-interleave", cut->tokens, p->in, 2 * ls_dtype_size (LS_DTYPE_NVFP4)));
 }
+
+/* --- attention ---------------------------------------------------------------------------------------- */
+
+bool
+ls_scaled_attention (const LsCut *cut)
+{
+  return cut->shard->fp8_attention != LS_FP8_ATTENTION_NONE && ls_dtype_is_scaled (cut->shard->dtype);
+}
+
+#define MXFP8_BYTES (1 + 1.0 / 32)
+
+static bool
+is_mxfp8 (const LsCut *cut)
+{
+  return cut->shard->fp8_attention == LS_FP8_ATTENTION_MXFP8;
+}
+
+static bool
+is_delayed (const LsCut *cut)
+{
+  return cut->shard->fp8_attention == LS_FP8_ATTENTION_DELAYED;
+}
+
+/* Of a tensor, in the layouts that it is cast into. */
+static double
+cast_bytes (const LsCut *cut)
+{
+  return is_mxfp8 (cut) ? 2 * MXFP8_BYTES : 1;
+}
+
+double
+ls_scaled_attention_kept (const LsCut *cut)
+{
+  return ls_scaled_attention (cut) ? cast_bytes (cut) : cut->elt;
+}
+
+LsScaledAttention
+ls_scaled_attention_bytes (const LsCut *cut)
+{
+  return (LsScaledAttention) { .in = is_mxfp8 (cut) ? MXFP8_BYTES : 1,
+                               .out = is_delayed (cut) ? 1 : cut->elt,
+                               .by_blocks = is_mxfp8 (cut) };
+}
+
+typedef void Append (LsOperator *op, LsKernel kernel);
+
+static void
+append_cast (LsOperator *op, const LsCut *cut, uint64_t width, Append *append)
+{
+  if (cut->shard->fp8_attention == LS_FP8_ATTENTION_CURRENT)
+    append (op, ls_cut_stream (cut, "attention-amax", LS_KERNEL_REDUCTION, cut->tokens, width, cut->elt));
+  append (op, stream (cut, "attention-cast", cut->tokens, width, cut->elt + cast_bytes (cut)));
+}
+
+void
+ls_scaled_before_attention (LsOperator *op, const LsCut *cut, bool is_backward)
+{
+  uint64_t width = cut->q_width + cut->k_width + cut->v_width;
+  if (is_backward) {
+    append_cast (op, cut, cut->context_width, ls_operator_igrad);
+    return;
+  }
+  if (!is_mxfp8 (cut))
+    ls_operator_fwd (op, stream (cut, "attention-cat", cut->tokens, width, 2.0 * cut->elt));
+  append_cast (op, cut, width, ls_operator_fwd);
+}
+
+/* The sum of gradients over the heads of a group. */
+static void
+append_group_sum (LsOperator *op, const LsCut *cut)
+{
+  uint64_t width = cut->model->head_dim + ls_model_v_dim (cut->model);
+  double bytes = ls_attention_group_sum_bytes (cut->tokens, cut->heads, cut->kv_heads, width);
+  if (bytes > 0)
+    ls_operator_igrad (op,
+                       ls_kernel_stream ("attention-group-sum", LS_KERNEL_REDUCTION, cut->act, cut->tokens,
+                                         cut->heads * width, bytes, 0));
+}
+
+void
+ls_scaled_after_attention (LsOperator *op, const LsCut *cut, bool is_backward)
+{
+  uint64_t width = cut->q_width + cut->k_width + cut->v_width;
+  if (is_backward)
+    append_group_sum (op, cut);
+  if (!is_delayed (cut))
+    return;
+  if (!is_backward) {
+    ls_operator_fwd (op, stream (cut, "attention-dequantize", cut->tokens, cut->context_width, 1 + cut->elt));
+    return;
+  }
+  ls_operator_igrad (op, stream (cut, "attention-cat", cut->tokens, width, 2));
+  ls_operator_igrad (op, stream (cut, "attention-dequantize", cut->tokens, width, 1 + cut->elt));
+}

@@ -146,6 +146,7 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .expert_capacity = s->expert_capacity,
     .fp8_act_store = s->fp8_act_store,
     .fp8_recipe = (LsFp8Recipe) s->fp8_recipe,
+    .fp8_attention = (LsFp8Attention) s->fp8_attention,
     .bf16_first = s->bf16_first,
     .bf16_last = s->bf16_last,
     .apex_norm = s->apex_norm,

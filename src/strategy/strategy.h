@@ -224,6 +224,7 @@ typedef struct {
   bool qlora;         /* frozen weights of linear layers in NF4                     */
 
   int fp8_recipe;                 /* LsFp8Recipe                                             */
+  int fp8_attention;              /* LsFp8Attention; resolved: not RECIPE                    */
   bool fp8_act_store;             /* the input of an MLP's activation is kept in fp8         */
   bool fp8_params;                /* weights are kept and gathered in fp8                    */
   uint32_t bf16_first, bf16_last; /* fp8, nvfp4: so many layers at either end have their products in bf16 */

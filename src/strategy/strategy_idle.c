@@ -158,6 +158,7 @@ static const struct {
   { "attention_kernel", is_unfused, "it needs --attention flash" },
   { "qkv_layout", is_unfused, "it needs --attention flash" },
   { "fp8_recipe", is_not_fp8, "it needs --dtype fp8" },
+  { "fp8_attention", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
   { "bf16_first", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
   { "bf16_last", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
   { "fp8_params", is_not_fp8, "it needs --dtype fp8" },

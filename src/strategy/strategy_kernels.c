@@ -1,6 +1,86 @@
 /* What is legal of the kernels around attention and loss. */
 #include "strategy/strategy_rules.h"
 
+/* --- attention in fp8 -------------------------------------------------------------------------- */
+
+/* NVIDIA/TransformerEngine@d0067d0d, transformer_engine/pytorch/attention/dot_product_attention/utils.py,
+ * get_attention_backend, and transformer_engine/common/fused_attn/fused_attn.cpp: cuDNN's alone, scaled in
+ * one of three ways, over whole sequences, with heads up to 128. Beside linear layers in nvfp4 it is so
+ * only where it is told a way of its own, beside those in blocks of 128 never. */
+
+static int
+attention_of_recipe (const LsStrategy *s)
+{
+  static const int ways[] = { [LS_FP8_DELAYED] = LS_FP8_ATTENTION_DELAYED,
+                              [LS_FP8_CURRENT] = LS_FP8_ATTENTION_CURRENT,
+                              [LS_FP8_MXFP8] = LS_FP8_ATTENTION_MXFP8,
+                              [LS_FP8_DEEPSEEK] = LS_FP8_ATTENTION_NONE };
+  int way = s->dtype == LS_DTYPE_FP8 ? ways[s->fp8_recipe] : LS_FP8_ATTENTION_NONE;
+  return way == LS_FP8_ATTENTION_NONE ? LS_FP8_ATTENTION_RECIPE : way;
+}
+
+void
+fill_kernels (LsStrategy *s)
+{
+  if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
+    s->fp8_attention = LS_FP8_ATTENTION_NONE;
+  if (s->fp8_attention == LS_FP8_ATTENTION_RECIPE)
+    s->fp8_attention = attention_of_recipe (s);
+  if (s->fp8_attention != LS_FP8_ATTENTION_NONE && s->attention_kernel == LS_ATTENTION_KERNEL_AUTO)
+    s->attention_kernel = LS_ATTENTION_KERNEL_CUDNN;
+}
+
+static void
+check_fp8_ways (const LsStrategy *s, LsDiagList *diags)
+{
+  bool is_in_blocks
+      = s->dtype == LS_DTYPE_FP8 && (s->fp8_recipe == LS_FP8_BLOCKWISE || s->fp8_recipe == LS_FP8_DEEPSEEK);
+  if (is_in_blocks)
+    conflict (
+        diags, "/fp8_attention",
+        "expected none with linear layers scaled in blocks of 128, as Transformer Engine has no attention in "
+        "fp8 beside them");
+  else if (s->fp8_attention == LS_FP8_ATTENTION_RECIPE)
+    conflict (diags, "/fp8_attention",
+              "expected delayed, current or mxfp8 with nvfp4, of which attention has no recipe; got recipe");
+  if (s->attention_kernel != LS_ATTENTION_KERNEL_CUDNN)
+    conflict (diags, "/attention_kernel", "expected cudnn or auto with attention in fp8; got another");
+}
+
+static void
+check_fp8_shapes (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (ls_model_has_latents (m) || m->head_dim > 128)
+    unsupported (diags, "/fp8_attention",
+                 "attention in fp8 with latents or with heads wider than 128 is not modelled; expected none");
+  if (m->window > 0)
+    unsupported (diags, "/fp8_attention",
+                 "attention in fp8 with a window is not modelled, as cuDNN's backward does not skip what it "
+                 "leaves out; expected none");
+  if (m->encoder_layers > 0)
+    unsupported (diags, "/fp8_attention", "attention in fp8 with an encoder is not modelled; expected none");
+  if (s->cp > 1)
+    unsupported (diags, "/fp8_attention",
+                 "attention in fp8 cut over ranks is not modelled; expected none with cp %u", s->cp);
+}
+
+static void
+check_fp8_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (s->fp8_attention == LS_FP8_ATTENTION_NONE)
+    return;
+  if (s->attention != LS_ATTENTION_FLASH)
+    conflict (diags, "/fp8_attention", "expected none with unfused attention");
+  if (s->lengths || s->qkv_layout == LS_QKV_UNPADDED)
+    conflict (diags, "/fp8_attention",
+              "expected none with several documents in a sequence or without padding, as cuDNN has whole "
+              "sequences in fp8");
+  check_fp8_ways (s, diags);
+  check_fp8_shapes (s, m, diags);
+}
+
+/* --- kernels that are listed; documents -------------------------------------------------------- */
+
 /* Their bytes are those of 16 bits. */
 static void
 check_recipes (const LsStrategy *s, LsDiagList *diags)
@@ -38,6 +118,7 @@ check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (s->loss_kernel == LS_LOSS_FUSED && s->tp > 1)
     conflict (diags, "/loss_kernel", "expected parallel with tp %u, which cuts the vocabulary; got fused",
               s->tp);
+  check_fp8_attention (s, m, diags);
   check_recipes (s, diags);
   check_documents (s, m, diags);
 }

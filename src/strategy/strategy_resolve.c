@@ -218,6 +218,7 @@ fill_from_model (LsStrategy *s, const LsModel *model)
   s->fp8_params &= s->dtype == LS_DTYPE_FP8;
   if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
     s->bf16_first = s->bf16_last = 0;
+  fill_kernels (s);
 }
 
 static void

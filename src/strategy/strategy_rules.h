@@ -45,6 +45,8 @@ void check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 
 /* --- strategy_kernels.c --- */
 
+/* What follows of attention's kernels. */
+void fill_kernels (LsStrategy *s);
 void check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 
 /* --- strategy_optimizer.c --- */

@@ -153,6 +153,11 @@ static const LsEnumName fp8_recipes[] = {
   { "delayed", LS_FP8_DELAYED }, { "current", LS_FP8_CURRENT },   { "blockwise", LS_FP8_BLOCKWISE },
   { "mxfp8", LS_FP8_MXFP8 },     { "deepseek", LS_FP8_DEEPSEEK }, { NULL },
 };
+static const LsEnumName fp8_attentions[] = {
+  { "none", LS_FP8_ATTENTION_NONE },       { "recipe", LS_FP8_ATTENTION_RECIPE },
+  { "delayed", LS_FP8_ATTENTION_DELAYED }, { "current", LS_FP8_ATTENTION_CURRENT },
+  { "mxfp8", LS_FP8_ATTENTION_MXFP8 },     { NULL },
+};
 /* Without a list: whether the layers are balanced even where they come out even. */
 static const LsEnumName layer_rules[] = { { "auto", false }, { "balanced", true }, { NULL, 0 } };
 static const LsEnumName flags[] = { { "0", 0 }, { "1", 1 }, { "auto", LS_FLAG_AUTO }, { NULL } };
@@ -305,6 +310,10 @@ const LsField ls_strategy_fields[] = {
       precision, fp8_recipe, fp8_recipes, "delayed",
       "fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, of 32 (Blackwell), or of "
       "128 by DeepSeek's own kernels") },
+  { ENUM (
+      precision, fp8_attention, fp8_attentions, "none",
+      "fp8, nvfp4: attention by cuDNN in fp8 too (Transformer Engine's fp8_dpa), scaled as fp8_recipe says, "
+      "or in a way of its own") },
   { BOOL (precision, fp8_act_store, "false",
           "the input of the activation of an MLP or expert is kept in fp8") },
   { BOOL (precision, fp8_params, "false",

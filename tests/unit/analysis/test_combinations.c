@@ -140,6 +140,18 @@ draw_numbers (GRand *rand, LsStrategy *s)
   s->fp8_params = !s->bf16_last && chance (rand, 0.2);
 }
 
+/* Where it is modelled. */
+static void
+draw_fp8_attention (GRand *rand, Ask *a)
+{
+  LsStrategy *s = &a->s;
+  bool is_in_blocks = s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_BLOCKWISE,
+       has_part = s->cp > 1 || s->lengths || s->attention == LS_ATTENTION_UNFUSED || a->model.window > 0
+      || a->model.attention == LS_ATTENTION_UNFUSED || a->model.encoder_layers > 0;
+  if (chance (rand, 0.3) && !has_part && !is_in_blocks && !ls_model_has_latents (&a->model))
+    s->fp8_attention = g_rand_int_range (rand, LS_FP8_ATTENTION_DELAYED, LS_FP8_ATTENTION_MXFP8 + 1);
+}
+
 static void
 draw_exchanges (GRand *rand, LsStrategy *s, bool has_experts)
 {
@@ -216,6 +228,7 @@ draw (GRand *rand, Ask *a)
   s->collective_lists = may_be_deepspeed && s->zero_stage == 3 && chance (rand, 0.5);
   draw_adapters (rand, a);
   draw_lengths (rand, s);
+  draw_fp8_attention (rand, a);
   s->bucket_params = chance (rand, 0.3) ? 300000 : 0;
 }
 

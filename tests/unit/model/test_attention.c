@@ -325,6 +325,47 @@ documents_leave_fewer_keys (void)
     }
 }
 
+/* Attention in fp8: the worked example of model/operators_build.h, 8,192 tokens of 32 heads of 128 and 8 of keys. Bytes
+ * of all kernels around the attention, and what is kept of Q, K and V. */
+static void
+attention_in_fp8_is_cast_around (void)
+{
+  const double T = 8192, q = 32 * 128, qkv = (32 + 16) * 128, block = 1 + 1.0 / 32;
+  const struct {
+    LsFp8Attention way;
+    double fwd, igrad, kept;
+  } ways[] = { { LS_FP8_ATTENTION_DELAYED, T * (qkv * 7 + q * 3), T * (q * 3 + qkv * 5), 1 },
+               { LS_FP8_ATTENTION_CURRENT, T * qkv * 9, T * q * 5, 1 },
+               { LS_FP8_ATTENTION_MXFP8, T * qkv * (2 + 2 * block), T * q * (2 + 2 * block), 2 * block } };
+  const double sum = T * 256 * (8 * 32 + 2 * 8);
+  LsModel m = llama (32, 4096, 32, 8, 14336, 128256);
+  LsShard s = { .tp = 1, .cp = 1, .micro_batch = 1, .seq = 8192, .attention = LS_ATTENTION_FLASH };
+  s.dtype = LS_DTYPE_FP8;
+  double plain = sums (layer_operators (&m, &s)).saved;
+  for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
+    s.fp8_attention = ways[i].way;
+    double saved = sums (layer_operators (&m, &s)).saved;
+    LS_CHECK_DOUBLE (plain - saved, ==, T * qkv * (2 - ways[i].kept));
+    g_autoptr (GArray) layer = layer_operators (&m, &s);
+    const LsOperator *o = find_operator (layer, "attention");
+    double own[2] = { 0 };
+    for (uint32_t k = 0; k < o->n_fwd; k++)
+      own[0] += o->fwd[k].kind == LS_KERNEL_ATTENTION_FWD ? 0 : o->fwd[k].bytes;
+    for (uint32_t k = 0; k < o->n_igrad; k++) {
+      bool is_attention = o->igrad[k].kind == LS_KERNEL_ATTENTION_BWD;
+      own[1] += is_attention ? 0 : o->igrad[k].bytes;
+      LS_CHECK (!is_attention || o->igrad[k].dtype == LS_DTYPE_FP8);
+      LS_CHECK (!is_attention || o->igrad[k].by_blocks == (ways[i].way == LS_FP8_ATTENTION_MXFP8));
+    }
+    LS_CHECK_DOUBLE (own[0], ==, ways[i].fwd);
+    LS_CHECK_DOUBLE (own[1], ==, ways[i].igrad + sum);
+  }
+  s.dtype = LS_DTYPE_BF16; /* as a layer at an end of the model has it */
+  g_autoptr (GArray) layer = layer_operators (&m, &s);
+  LS_CHECK_INT (find_operator (layer, "attention")->n_fwd, ==, 1);
+  LS_CHECK_INT (find_operator (layer, "attention")->igrad[0].dtype, ==, LS_DTYPE_BF16);
+}
+
 LS_TEST_SUITE (LS_TEST (gradients_of_views_are_concatenated), LS_TEST (padding_is_taken_out_and_put_back),
                LS_TEST (the_host_reads_two_results_of_each_mask), LS_TEST (a_fused_loss_passes_once_each_way),
                LS_TEST (a_metric_is_a_loss_without_gradient),
@@ -332,4 +373,5 @@ LS_TEST_SUITE (LS_TEST (gradients_of_views_are_concatenated), LS_TEST (padding_i
                LS_TEST (an_unbalanced_rank_sees_what_is_before_it),
                LS_TEST (ulysses_has_whole_sequences_of_few_heads),
                LS_TEST (latent_attention_sends_what_its_heads_are_wide), LS_TEST (a_layer_keeps_a_cp_th),
-               LS_TEST (gathered_inputs_may_be_kept), LS_TEST (documents_leave_fewer_keys))
+               LS_TEST (gathered_inputs_may_be_kept), LS_TEST (attention_in_fp8_is_cast_around),
+               LS_TEST (documents_leave_fewer_keys))
