@@ -128,6 +128,8 @@ ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError
   Emit e = { job->model, job->strategy, job->title, refusals, notes };
   if (job->order)
     emit_refuse (&e, "--order", "the order of a file; a schedule has a name there");
+  if (job->strategy->fp8_attention != LS_FP8_ATTENTION_NONE)
+    emit_refuse (&e, "--fp8-attention", "which releases have it as an option is not known");
   if (job->strategy->micro_batches_per_replica)
     emit_refuse (&e, "--micro-batches-per-replica", "all data-parallel ranks have as many there");
   if (job->strategy->apex_norm)

@@ -143,6 +143,7 @@ static const OptionRow rows[] = {
   RULE ("model.fp8_e4m3"),
   AS ("model.fp8_recipe", "fp8-recipe"),
   AS ("model.fp8_params", "fp8-param-gather"),
+  AS ("model.fp8_dot_product_attention", "fp8-dot-product-attention"),
   AS ("ddp.reuse_grad_buf_for_mxfp8_param_ag", "reuse-grad-buf-for-mxfp8-param-ag"),
   AS ("optimizer.reuse_grad_buf_for_mxfp8_param_ag", "reuse-grad-buf-for-mxfp8-param-ag"),
   AS ("model.first_last_layers_bf16", "first-last-layers-bf16"),

@@ -181,8 +181,10 @@ say_precision_config (Nemo *n, const char *prefix)
       nemo_say (n, values[i][1], nemo_text (n, name));
   }
   g_autofree char *gather = g_strconcat (prefix, "fp8_param_gather", NULL),
+                  *attention = g_strconcat (prefix, "fp8_dot_product_attention", NULL),
                   *precision = g_strconcat (prefix, "precision", NULL);
   say_if (n, nemo_is_on (n, gather), "fp8-param-gather");
+  say_if (n, nemo_is_on (n, attention), "fp8-dot-product-attention");
   if (nemo_text (n, precision))
     say_precision_name (n, nemo_text (n, precision));
 }

@@ -67,6 +67,8 @@ static const OptionRow rows[] = {
   RULE ("PRECISION"),
   RULE ("FP4"),
   RULE ("FP8_DPA"),
+  RULE ("NVTE_DPA_FP8_RECIPE"),
+  RULE ("NVTE_FP8_DPA_BWD"),
   RULE ("FP8_ACTIVATION"),
   RULE ("LAYER_CUDA_GRAPH"),
   RULE ("MCORE_CUDA_GRAPH"),
@@ -268,8 +270,6 @@ set_precision (Mlperf *m)
     set_default (m, "trainer.precision", m->is_lora ? "bf16-mixed" : "bf16");
   if (!is_said)
     import_open (m->job.import, "dtype", "FP8: whether it is on is said by a file that is not here");
-  if (is_on (m, "FP8_DPA"))
-    import_unknown (m->job.import, "FP8_DPA: attention is taken to be computed in bf16");
   if (is_on (m, "FP8_ACTIVATION"))
     import_unknown (m->job.import, "FP8_ACTIVATION: activations are taken to be kept in bf16");
 }
@@ -300,6 +300,30 @@ set_graphs (const Mlperf *m)
                                                                        : NULL;
   if (graphs)
     import_set_strategy (m->job.import, "cuda_graphs", graphs, "LAYER_CUDA_GRAPH");
+}
+
+/* Attention in fp8, by the way that Transformer Engine is told for it, else that of linear layers; F16
+ * switches it off (transformer_engine/pytorch/attention/dot_product_attention/dot_product_attention.py). */
+static void
+set_fp8_attention (const Mlperf *m)
+{
+  static const char *const ways[][2] = { { "DelayedScaling", "delayed" },
+                                         { "Float8CurrentScaling", "current" },
+                                         { "MXFP8BlockScaling", "mxfp8" } };
+  LsImport *import = m->job.import;
+  const char *told = option_text (&m->job, "NVTE_DPA_FP8_RECIPE"), *way = "recipe";
+  if (!is_on (m, "FP8_DPA") || g_strcmp0 (told, "F16") == 0)
+    return;
+  if (import->strategy.cp > 1) {
+    import_unknown (import, "FP8_DPA with parts of a sequence: attention is taken to be computed in bf16");
+    return;
+  }
+  if (option_is_off (&m->job, "NVTE_FP8_DPA_BWD"))
+    import_unknown (import, "NVTE_FP8_DPA_BWD: attention's backward is taken to be in fp8 too");
+  for (guint i = 0; i < G_N_ELEMENTS (ways); i++)
+    if (g_strcmp0 (told, ways[i][0]) == 0)
+      way = ways[i][1];
+  import_set_strategy (import, "fp8_attention", way, "FP8_DPA");
 }
 
 /* --- the benchmark ---------------------------------------------------------------------------------- */
@@ -399,6 +423,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   set_optimizer (&m);
   bool ok = nemo_read_tree (m.tree, file, "NeMo for MLPerf", benchmark, software, import, diags);
   set_graphs (&m);
+  set_fp8_attention (&m);
   if (ok && m.is_lora)
     set_adapters (import);
   if (ok && import_is_open (import, "dtype"))

@@ -136,6 +136,7 @@ static const Case all_cases[] = {
   { "megatron", "ep=4 shared-overlap=1", "  --moe-shared-expert-overlap\n", EXPERTS },
   { "megatron", "offload-activations=1", "!--offload-activations" },
   { "megatron", "dtype=fp8 fp8-recipe=current", "  --fp8-format hybrid --fp8-recipe tensorwise\n" },
+  { "megatron", "dtype=fp8 fp8-attention=recipe", "!--fp8-attention" },
   { "megatron", "dtype=fp8 fp8-recipe=deepseek", "!--fp8-recipe deepseek" },
   { "megatron", "dtype=fp8 fp8-recipe=mxfp8", "  --fp8-format e4m3 --fp8-recipe mxfp8\n" },
   { "megatron", "dtype=nvfp4", "  --bf16\n  --fp4-format e2m1 --fp4-recipe nvfp4\n" },

@@ -374,7 +374,7 @@ scripts_of_mlperf_are_read (void)
       "NeMo for MLPerf",
       "export MINIBS=1\nexport TP=4\nexport CP=2\nexport SP=1\nexport MBS=1\nexport DGXNNODES=8\n"
       "export FP8=True\nexport FP8_DPA=1\n",
-      "tp=4; cp=2; gpus=64; global_batch=8; dtype=fp8; sp=true; seq=8192; lora_rank=16; lora_modules=q,k,v,o; ?FP8_DPA; ~devices 8");
+      "tp=4; cp=2; gpus=64; global_batch=8; dtype=fp8; sp=true; seq=8192; lora_rank=16; lora_modules=q,k,v,o; fp8_attention; ?FP8_DPA with parts; ~devices 8");
   check_read (NULL, "export MINIBS=1\nexport DGXSYSTEM=x\nexport WALLTIME=1\n", "how many nodes there are");
   check_read (NULL, "export FP8_AMAX_HISTORY=32\nexport FP8_REDUCE_AMAX=True\n", "a part of a configuration");
 }

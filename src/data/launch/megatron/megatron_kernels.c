@@ -164,6 +164,21 @@ set_shared (LaunchJob *job)
     import_set_strategy (job->import, "shared_overlap", "1", "--moe-shared-expert-overlap");
 }
 
+/* Ranks that hold parts of a sequence are not simulated with it. */
+void
+megatron_fp8_attention (LaunchJob *job)
+{
+  const LsStrategy *s = &job->import->strategy;
+  if (!option_is_on (job, "fp8-dot-product-attention") || !ls_dtype_is_scaled ((LsDtype) s->dtype))
+    return;
+  if (s->cp > 1)
+    import_unknown (job->import,
+                    "--fp8-dot-product-attention with parts of a sequence: attention is taken to "
+                    "be computed in bf16");
+  else
+    import_set_strategy (job->import, "fp8_attention", "recipe", "--fp8-dot-product-attention");
+}
+
 void
 megatron_kernels (LaunchJob *job)
 {

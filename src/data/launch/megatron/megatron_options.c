@@ -399,6 +399,7 @@ static const OptionRow rows[] = {
   STRATEGY ("fp8-recipe", "fp8_recipe", .words = fp8_recipes, .when = is_fp8, .joins = true),
   SWITCH ("fp8-param-gather", "fp8_params", .when = is_fp8, .joins = true),
   RULE ("reuse-grad-buf-for-mxfp8-param-ag"),
+  RULE ("fp8-dot-product-attention"),
   SWITCH ("activation-func-fp8-input-store", "fp8_act_store"),
   RULE ("fp4-format", .value = fp4_format),
   RULE ("fp4-recipe", .value = fp4_recipe, .joins = true),
@@ -445,9 +446,8 @@ static const OptionRow rows[] = {
   RULE ("embed-layernorm"),
 };
 
-/* What matters neither to time nor to memory: where data and checkpoints are, what is logged, how numbers
- * begin and learn, which order sequences have. cpu-offloading-num-layers does nothing without
- * cpu-offloading; of deepspeed-config zero-stage says what matters, and is missed where it is not there. */
+/* What matters neither to time nor to memory: data, checkpoints, what is logged, how numbers begin and learn.
+ * cpu-offloading-num-layers does nothing without cpu-offloading; of deepspeed-config zero-stage matters. */
 static const char ignored[]
     = "abort-on-unmet-fused-kernel-constraints adam-* adlr-autoresume* app-tag-* "
       "apply-query-key-layer-scaling apply-rope-fusion apply-wd-to-qk-layernorm async-save async-strategy "

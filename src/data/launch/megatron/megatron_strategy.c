@@ -313,6 +313,7 @@ megatron_strategy (LaunchJob *job)
   set_batch (job);
   set_recompute (job);
   set_precision (job);
+  megatron_fp8_attention (job);
   set_attention (job);
   set_data_parallel (job);
   set_overlap (job);
