@@ -40,6 +40,8 @@ static const OptionRow rows[] = {
   RULE ("shared_experts"),
   RULE ("interleave_moe_layer_step"),
   RULE ("capacity_factor"),
+  RULE ("sparse_matmul"),
+  RULE ("megablox"),
   RULE ("dropout_rate"),
   RULE ("enable_dropout"),
   RULE ("sliding_window_size"),
@@ -95,13 +97,13 @@ static const char ignored[]
       "enable_tensorboard engram engram_* expansion_factor_real_data float32_weight_sum freeze_* gdn_* "
       "generate_* global_rampup_samples global_rope_* goodput_* heartbeat_* image_placeholder indexer_* "
       "inference_* key_proj kv_proj kv_quant_* kv_wa_proj local_rope_* lora_* max_num_images_per_example "
-      "megablox mesh_axes mhc_* mla_kv mla_naive_kvcache mla_q mlpwi* mlpwo moba_* moe_mlpw* mrope_section "
+      "mesh_axes mhc_* mla_kv mla_naive_kvcache mla_q mlpwi* mlpwo moba_* moe_mlpw* mrope_section "
       "mtp_eval_target_module mtp_loss_scaling_factor muon_* nope_layer_interval num_vocab_tiling olmo_* "
       "out_proj partial_rotary_factor per_device_batch_size_* position_id_per_seconds prefill_* "
       "prefix_caching_* prometheus_port pure_nnx* qk_clip_threshold qk_norm_with_scale qkv_proj "
       "quantization_local_shard_count query_proj query_wa_proj ragged_* remove_size_one_mesh_axis_from_type "
       "ring_scan_unroll sa_* scan_pipeline_iterations set_remat_policy_on_pipeline_iterations shard_mode "
-      "sharding_tolerance shardy sinkhorn_iterations skip_step_* sparse_matmul step_deviation_* "
+      "sharding_tolerance shardy sinkhorn_iterations skip_step_* step_deviation_* "
       "te_comm_gemm_overlap_kind tpu_num_* training_objective ulysses_context_sharding use_custom_sort_vjp "
       "use_max_logit_estimate use_qk_norm_in_gdn use_truncation v_norm_with_scale value_proj "
       "video_placeholder vision_output_length weight_quantization_* weight_sparsity_* wi_tile_* wo_tile_* "
@@ -206,6 +208,27 @@ set_latent (LaunchJob *job)
   import_set_model_number (import, "v_dim", config_number_or (job, "v_head_dim", "v_dim", 128));
 }
 
+/* RoutedMoE of layers/moe.py: sorted tokens (sparse_matmul, the default) know no capacity; without it each
+ * expert takes so many, or, with no capacity, all tokens. Until February 2025 megablox alone chose. */
+static void
+set_capacity (LaunchJob *job)
+{
+  double capacity = maxtext_real (job, "capacity_factor", -1);
+  bool is_sparse = maxtext_has (job, "sparse_matmul") ? option_is_on (job, "sparse_matmul")
+                                                      : !option_is_off (job, "megablox");
+  if (job->import->model.n_experts < 2)
+    return;
+  if (is_sparse && capacity > 0)
+    import_infer (job->import, "capacity_factor: it has no effect with sparse_matmul");
+  else if (capacity > 0)
+    import_set_strategy (job->import, "expert_capacity", option_text (job, "capacity_factor"),
+                         "capacity_factor");
+  else if (!is_sparse)
+    import_unknown (job->import,
+                    "sparse_matmul is off, and capacity_factor not given: there each expert "
+                    "computes all tokens, here those that are sent to it");
+}
+
 static void
 set_experts (LaunchJob *job)
 {
@@ -214,7 +237,6 @@ set_experts (LaunchJob *job)
           dense = option_number (job, "first_num_dense_layers"),
           shared = option_number (job, "shared_experts"),
           every = option_number (job, "interleave_moe_layer_step");
-  double capacity = maxtext_real (job, "capacity_factor", -1);
   if (n < 2)
     return;
   ffn = ffn ? ffn << MIN (scales_of (job).ffn, 20) : import->model.ffn;
@@ -228,8 +250,6 @@ set_experts (LaunchJob *job)
     import_set_model_number (import, "dense_layers", dense);
   if (every > 1)
     import_set_model_number (import, "moe_every", every);
-  if (capacity > 0)
-    import_set_strategy (import, "expert_capacity", option_text (job, "capacity_factor"), "capacity_factor");
 }
 
 /* ["silu", "linear"]: one half is the gate of the other. */
@@ -293,5 +313,6 @@ maxtext_model (LaunchJob *job)
   set_latent (job);
   set_layer (job);
   set_experts (job);
+  set_capacity (job);
   set_dimension (job, "max_target_length", "seq", 2048, 0);
 }
