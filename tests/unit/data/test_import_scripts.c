@@ -4,6 +4,22 @@
 
 #include "import_check.h"
 
+#define GPT "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --tokenizer-type Llama2Tokenizer "
+
+/* Llama2Tokenizer reads any model of SentencePiece. */
+static void
+a_tokenizer_is_known_by_its_file (void)
+{
+  check (GPT, "vocab=32000");
+  check (GPT "--tokenizer-model $TOKENIZER", "vocab=32000");
+  check (GPT "--tokenizer-model /data/tokenizer.model", "vocab=32000");
+  check (GPT "--tokenizer-model /data/Llama-2/sp.model",
+         "vocab=32000; ~vocab 32000: the vocabulary of Llama 2");
+  check (GPT "--tokenizer-model $DIR/v4_alpha_1.0.model", "vocab; ?how many words --tokenizer-model has");
+  check (GPT "--tokenizer-model x/v4.model --vocab-extra-ids 8 --padded-vocab-size 99584", "vocab=99584");
+  check (GPT "--tokenizer-model x/v4.model --vocab-size 99574", "vocab=99574");
+}
+
 #define MAXTEXT "base_config: base.yml\nmodel_name: mixtral-8x7b\nhardware: gpu\nper_device_batch_size: 1\n"
 
 /* Of a model that is known by its name too; sorted tokens, the default, have none. */
@@ -22,4 +38,4 @@ a_capacity_of_experts_is_heeded (void)
   check_read ("MaxText", MAXTEXT, "expert_capacity; experts=8");
 }
 
-LS_TEST_SUITE (LS_TEST (a_capacity_of_experts_is_heeded))
+LS_TEST_SUITE (LS_TEST (a_tokenizer_is_known_by_its_file), LS_TEST (a_capacity_of_experts_is_heeded))

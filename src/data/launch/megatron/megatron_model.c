@@ -418,59 +418,6 @@ set_encoder (LaunchJob *job)
   option_set_model (job, "position", "none");
 }
 
-/* --- vocabulary ----------------------------------------------------------------------------------- */
-
-/* Sizes of published vocabularies, and the tokenizers that have no other. */
-static const struct {
-  const char *tokenizer;
-  guint64 vocab;
-  const char *source;
-} tokenizers[] = {
-  { "GPT2BPETokenizer", 50257, "the vocabulary of GPT-2" },
-  { "BertWordPieceLowerCase", 30522, "the vocabulary of uncased BERT" },
-  { "BertWordPieceCase", 28996, "the vocabulary of cased BERT" },
-  { "Llama2Tokenizer", 32000, "the vocabulary of Llama 2" },
-};
-
-/* Which tokenizer a script takes by itself: args_defaults of pretrain_X.py, until --tokenizer-type was
- * required. */
-static const char *
-tokenizer_of (LaunchJob *job)
-{
-  const char *type = option_text (job, "tokenizer-type");
-  if (type || !job->script || !option_is_there (job, "vocab-file"))
-    return type;
-  bool is_bert
-      = g_str_has_prefix (job->script, "pretrain_bert") || g_str_has_prefix (job->script, "pretrain_t5");
-  return g_str_has_prefix (job->script, "pretrain_gpt") ? "GPT2BPETokenizer"
-      : is_bert                                         ? "BertWordPieceLowerCase"
-                                                        : NULL;
-}
-
-static void
-set_vocab (LaunchJob *job)
-{
-  guint64 vocab = import_has_model (job->import, "vocab") ? job->import->model.vocab : 0,
-          to = option_number (job, "pad-vocab-size-to"), extra = option_number (job, "vocab-extra-ids");
-  const char *type = tokenizer_of (job);
-  for (guint i = 0; i < G_N_ELEMENTS (tokenizers) && !vocab && type; i++)
-    if (strcmp (tokenizers[i].tokenizer, type) == 0) {
-      vocab = tokenizers[i].vocab + extra;
-      import_infer (job->import, "vocab %" G_GUINT64_FORMAT ": %s, which %s has%s", vocab,
-                    tokenizers[i].source, type, extra > 0 ? ", and --vocab-extra-ids" : "");
-    }
-  if (to > 0 && to < vocab)
-    import_unknown (job->import,
-                    "pad-vocab-size-to %" G_GUINT64_FORMAT ": less than the %" G_GUINT64_FORMAT " words", to,
-                    vocab);
-  if (!to && !vocab)
-    to = option_number (job, "padded-vocab-size");
-  if (to > 0 && to >= vocab)
-    import_padded_vocab (job->import, to);
-  else if (vocab > 0)
-    import_set_model_number (job->import, "vocab", vocab);
-}
-
 void
 megatron_model (LaunchJob *job)
 {
@@ -484,5 +431,5 @@ megatron_model (LaunchJob *job)
   set_layer_kinds (job);
   set_switches (job);
   set_encoder (job);
-  set_vocab (job);
+  megatron_vocab (job);
 }

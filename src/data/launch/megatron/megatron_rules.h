@@ -7,6 +7,7 @@
 
 /* Of it: */
 void megatron_model (LaunchJob *job);
+void megatron_vocab (LaunchJob *job); /* a part of that */
 void megatron_strategy (LaunchJob *job);
 void megatron_stages (LaunchJob *job); /* a part of that */
 OptionValue megatron_mapping;          /* of ranks: pp before dp, and that differs */
