@@ -16,7 +16,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#define LS_SHELL_MAX_BYTES ((gsize) 2 << 20) /* scripts that launch have less than one */
+#define LS_SHELL_MAX_BYTES ((gsize) 32 << 20) /* lists of data that grow line by line take 3 */
 
 /* A hole is '\001', its name, '\002'. */
 #define LS_SHELL_HOLE     '\001'

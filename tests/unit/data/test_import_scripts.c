@@ -38,4 +38,18 @@ a_capacity_of_experts_is_heeded (void)
   check_read ("MaxText", MAXTEXT, "expert_capacity; experts=8");
 }
 
-LS_TEST_SUITE (LS_TEST (a_tokenizer_is_known_by_its_file), LS_TEST (a_capacity_of_experts_is_heeded))
+/* As many lines as real ones have, each of which holds those before it. */
+static void
+long_lists_of_data_are_read (void)
+{
+  GString *text = g_string_new ("D=\"\"\n");
+  for (int i = 0; i < 300; i++)
+    g_string_append_printf (text, "D=\"${D} 855056046544 ${ROOT}/en_fineweb-rescored_score_%04d_document\"\n",
+                            i);
+  g_string_append (text, "torchrun --nproc_per_node 8 pretrain_gpt.py " GPT "--data-path $D\n");
+  check (text->str, "gpus=8; layers=24");
+  g_string_free (text, TRUE);
+}
+
+LS_TEST_SUITE (LS_TEST (a_tokenizer_is_known_by_its_file), LS_TEST (a_capacity_of_experts_is_heeded),
+               LS_TEST (long_lists_of_data_are_read))
