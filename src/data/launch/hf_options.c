@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include <lockstep/error.h>
-
 #define MODEL(option, key)    OPTION_MODEL_ROW (option, key)
 #define STRATEGY(option, key) OPTION_STRATEGY_ROW (option, key)
 #define RULE(option)          OPTION_RULE_ROW (option)
@@ -60,7 +58,9 @@ static const OptionRow rows[] = {
   RULE ("parallelism_config.parallelism_config_dp_shard_size"),
   RULE ("parallelism_config.parallelism_config_tp_size"),
   RULE ("parallelism_config.parallelism_config_cp_size"),
-  RULE ("parallelism_config_*_size"),
+  RULE ("parallelism_config_dp_*_size"),
+  RULE ("parallelism_config_tp_size"),
+  RULE ("parallelism_config_cp_size"),
   RULE ("deepspeed"),
   RULE ("deepspeed_config_file"),
   RULE ("deepspeed_config.deepspeed_config_file"),
@@ -223,6 +223,7 @@ const HfDialect hf_dialects[] = {
     "swift sft swift pt swift.cli.sft swift.cli.pt",
     "tuner_type train_type sft_type",
     "task_type=causal_lm",
+    "",
     { COUNTED (swift_rows) },
     COUNTED (swift_words),
     COUNTED (swift_defaults),
@@ -234,6 +235,7 @@ const HfDialect hf_dialects[] = {
     "llamafactory-cli train",
     "finetuning_type",
     "stage=pt stage=sft",
+    "export_dir infer_backend predict_with_generate do_predict n_shot",
     { COUNTED (llama_factory_rows) },
     COUNTED (llama_factory_words),
     COUNTED (llama_factory_defaults) },
@@ -253,6 +255,19 @@ has_command (const char *list, const char *script)
 {
   const char *at = strstr (list, script);
   return at && (at == list || at[-1] == ' ') && (at[strlen (script)] == ' ' || !at[strlen (script)]);
+}
+
+/* As it is written; NULL: none of the list is on. */
+static const char *
+first_of (const LaunchWords *words, const char *list)
+{
+  g_auto (GStrv) names = g_strsplit (list, " ", -1);
+  for (char **name = names; *name; name++) {
+    const LaunchOption *o = launch_words_find (words, *name);
+    if (o)
+      return o->written;
+  }
+  return NULL;
 }
 
 static bool
@@ -285,14 +300,12 @@ hf_dialect_check (const HfDialect *d, const char *script, const LaunchWords *wor
   const LaunchOption *task = launch_words_find (words, name);
   const char *text = task && task->values->len > 0 ? task->values->pdata[0] : NULL;
   g_autofree char *pair = text ? g_strconcat (name, "=", text, NULL) : NULL;
+  const char *other = launch_words_find (words, "do_train") ? NULL : first_of (words, d->others);
+  if (other)
+    return import_refuse_task (path, diags, "%s without do_train", other);
   if (!is_other && !kind && (!pair || has_item (d->tasks, pair)))
     return true;
-  ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
-               "%s: another task; a job of Lockstep trains a decoder on the next token",
-               is_other   ? script
-                   : kind ? kind->written
-                          : pair);
-  return false;
+  return import_refuse_task (path, diags, "%s", is_other ? script : kind ? kind->written : pair);
 }
 
 static bool

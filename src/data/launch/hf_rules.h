@@ -31,6 +31,7 @@ typedef struct {
   const char *commands; /* those that train                                                       */
   const char *marks;    /* options that no other program has                                      */
   const char *tasks;    /* "stage=pt stage=sft": values of an option with which it is the next token */
+  const char *others;   /* options of what trains nothing, where do_train is not on */
   OptionTable options;  /* the option of a Trainer of each; "*": of the same name                 */
   const HfWord *words;
   guint n_words;

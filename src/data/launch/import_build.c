@@ -1,5 +1,6 @@
 #include "data/launch/import_reader.h"
 
+#include <lockstep/error.h>
 #include <string.h>
 
 #include "base/printable.h"
@@ -316,4 +317,18 @@ import_set_optimizer (LsImport *import, const char *theirs, double momentum, con
     import_set_strategy (import, "optimizer", ours, option);
   if (ours && g_str_has_prefix (theirs, "paged_"))
     import_infer (import, "%s %s: its pages stay on the GPU", option, theirs);
+}
+
+/* --- jobs of another kind ---------------------------------------------------------------------------- */
+
+bool
+import_refuse_task (const char *path, LsDiagList *diags, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *what = g_strdup_vprintf (format, args);
+  va_end (args);
+  ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
+               "%s: another task; a job of Lockstep trains a decoder on the next token", what);
+  return false;
 }

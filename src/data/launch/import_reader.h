@@ -88,6 +88,9 @@ void import_unknown (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2
 void import_ignore (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void import_conflict (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
+/* A job of another kind, which `format` names as the file does: a diagnostic; false. */
+bool import_refuse_task (const char *path, LsDiagList *diags, const char *format, ...) G_GNUC_PRINTF (3, 4);
+
 /* --- what is given behind the name of a file -------------------------------------------------------- */
 
 #endif

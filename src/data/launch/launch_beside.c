@@ -23,6 +23,14 @@ launch_script_refuse (const ImportFile *file, LsDiagList *diags)
  * "--external_plugins reward.py". */
 static const char *const commands[] = { "axolotl", "llamafactory-cli", "megatron", "swift", "trl", NULL };
 
+/* "-m", "-um": flags of python of one letter stand together. */
+static bool
+is_module_flag (const char *word)
+{
+  gsize n = strlen (word);
+  return n >= 2 && word[0] == '-' && word[n - 1] == 'm' && strspn (word + 1, "bBEIOPqsSuvx") == n - 2;
+}
+
 guint
 launch_find_script (const GPtrArray *words, guint *ret_at, char **ret_script)
 {
@@ -36,7 +44,7 @@ launch_find_script (const GPtrArray *words, guint *ret_at, char **ret_script)
     return 2;
   }
   for (guint i = 0; i < words->len; i++) {
-    bool is_module = i > 0 && strcmp (words->pdata[i - 1], "-m") == 0;
+    bool is_module = i > 0 && is_module_flag (words->pdata[i - 1]);
     if (g_str_has_suffix (words->pdata[i], ".py")
         || (is_module && !g_strv_contains (launchers, words->pdata[i]))) {
       *ret_script = g_path_get_basename (words->pdata[i]);
@@ -45,6 +53,35 @@ launch_find_script (const GPtrArray *words, guint *ret_at, char **ret_script)
     }
   }
   return 0;
+}
+
+/* The index behind the "--"; 0: there is none. */
+static guint
+find_started (const GPtrArray *words)
+{
+  guint behind = 0;
+  bool is_before = false;
+  for (guint i = 0; i < words->len; i++) {
+    bool is_script = g_str_has_suffix (words->pdata[i], ".py");
+    if (behind > 0 && is_script)
+      return behind;
+    if (behind == 0 && is_before && strcmp (words->pdata[i], "--") == 0)
+      behind = i + 1;
+    is_before = is_before || is_script;
+  }
+  return 0;
+}
+
+char *
+launch_drop_starter (GPtrArray *words)
+{
+  guint n = find_started (words), at;
+  char *starter = NULL;
+  if (n > 0) {
+    launch_find_script (words, &at, &starter);
+    g_ptr_array_remove_range (words, 0, n);
+  }
+  return starter;
 }
 
 /* NULL: there is none. */

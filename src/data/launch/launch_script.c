@@ -398,6 +398,9 @@ count_by_variables (const Search *s)
 static void
 split (Search *s, LaunchScript *ret, LsImport *import)
 {
+  g_autofree char *starter = launch_drop_starter (s->words);
+  if (starter)
+    import_unknown (import, "how %s starts this command, and on how many nodes", starter);
   guint at, first = launch_find_script (s->words, &at, &ret->script);
   ret->front = g_ptr_array_new_with_free_func (g_free);
   add_words (ret->front, (char *const *) s->words->pdata, first > 0 ? at : 0);

@@ -47,6 +47,10 @@ bool launch_script_refuse (const ImportFile *file, LsDiagList *diags);
  * a command that a package installs, with what it is told to do, "swift sft". NULL: there is none. */
 guint launch_find_script (const GPtrArray *words, guint *ret_at, char **ret_script);
 
+/* Drops what another command starts this one with, up to its "--": "python submit.py --nodes 8 -- torchrun
+ * train.py". That one's name, which the caller frees; NULL: a script of Python is not on both sides. */
+char *launch_drop_starter (GPtrArray *words);
+
 /* The text of a file that a command names: one that the script writes, with "$NAME" for what it does
  * not decide, else of those behind the first the one of that name, else one where it says from the folder of
  * the first, or in it. The caller frees it; NULL: there is none. */

@@ -1,6 +1,6 @@
 #include "data/launch/option_table.h"
 
-#define MODEL(option, key)    OPTION_MODEL_ROW (option, key)
+#define MODEL(option, ...)    OPTION_MODEL_ROW (option, __VA_ARGS__)
 #define STRATEGY(option, key) OPTION_STRATEGY_ROW (option, key)
 #define SWITCH(option, key)   OPTION_SWITCH_ROW (option, key)
 #define RULE(option)          OPTION_RULE_ROW (option)
@@ -28,6 +28,7 @@ static const OptionRow rows[] = {
   RULE ("attention_dropout"),
   RULE ("hidden_dropout"),
   RULE ("tokenizer_type"),
+  RULE ("train_impl"),
   RULE ("vocab_file"),
   RULE ("padded_vocab_size"),
   STRATEGY ("make_vocab_size_divisible_by", "vocab_multiple"),
@@ -35,7 +36,7 @@ static const OptionRow rows[] = {
   RULE ("moe_top_k"),
   RULE ("moe_expert_interval"),
   MODEL ("sliding_window_width", "window"),
-  MODEL ("use_qk_layernorm", "qk_norm"),
+  MODEL ("use_qk_layernorm", "qk_norm", .on = "true"),
   RULE ("use_bias_in_norms"),
   RULE ("rotary_pct"),
 

@@ -4,8 +4,6 @@
  * August 2026); until late 2025 "distributed" named a class, FSDP2Manager, and the pipeline stood apart. */
 #include <string.h>
 
-#include <lockstep/error.h>
-
 #include "data/launch/adapters.h"
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
@@ -368,11 +366,10 @@ check_task (const cJSON *tree, LsImport *import, LsDiagList *diags)
   if (!other && (strstr (name, "Encoder") || strstr (name, "Classification") || strstr (name, "Diffusion")))
     other = name;
   if (other)
-    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, import->path, 0, 0, NULL, NULL, NULL,
-                 "%s: another task; a job of Lockstep trains a decoder on the next token", other);
-  else if (!strstr (name, "CausalLM") && (strstr (name, "Image") || strstr (name, "Multimodal")))
+    return import_refuse_task (import->path, diags, "%s", other);
+  if (!strstr (name, "CausalLM") && (strstr (name, "Image") || strstr (name, "Multimodal")))
     import_unknown (import, "%s: what sees or hears is left out", name);
-  return !other;
+  return true;
 }
 
 static bool

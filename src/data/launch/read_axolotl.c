@@ -3,8 +3,6 @@
  * was sequence_parallel_degree, attn_implementation was flash_attention). */
 #include <string.h>
 
-#include <lockstep/error.h>
-
 #include "data/launch/adapters.h"
 #include "data/launch/deepspeed_rules.h"
 #include "data/launch/hf_rules.h"
@@ -208,10 +206,8 @@ check_task (const cJSON *tree, const char *path, LsDiagList *diags)
     bool is_text = cJSON_IsString (node);
     if (!node || cJSON_IsNull (node) || cJSON_IsFalse (node))
       continue;
-    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
-                 "%s%s%s: another task; a job of Lockstep trains a decoder on the next token", others[i],
-                 is_text ? " " : "", is_text ? node->valuestring : "");
-    return false;
+    return import_refuse_task (path, diags, "%s%s%s", others[i], is_text ? " " : "",
+                               is_text ? node->valuestring : "");
   }
   return true;
 }

@@ -129,13 +129,46 @@ add_front (const ImportFiles *files, const LaunchScript *script, LaunchWords *wo
   return true;
 }
 
+/* Of a name such as "dpo_tune_cache.py", which words end at all but letters and digits. */
+static bool
+has_part (const char *name, const char *const *parts)
+{
+  g_auto (GStrv) words = g_strsplit_set (name, "_-. /", -1);
+  for (char **word = words; *word; word++)
+    if (g_strv_contains (parts, *word))
+      return true;
+  return false;
+}
+
+/* By the name of its script, or an option that no other job has; what only generates or evaluates says no
+ * batch that is trained on. */
+static bool
+check_task (const char *script, const LaunchWords *said, const char *path, LsDiagList *diags)
+{
+  static const char *const learnt[]
+      = { "dpo", "grpo", "ppo", "kto", "orpo", "rloo", "gspo", "dapo", "simpo", "reinforce", "reward", NULL };
+  static const char *const others[] = { "generate", "generation", "inference", "infer", "eval",
+                                        "evaluate", "evaluation", "lighteval", NULL };
+  static const char *const marks[]
+      = { "num_generations", "num_samples_per_prompt_rollout", "total_episodes", "generation_only" };
+  for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
+    if (launch_words_find (said, marks[i]))
+      return import_refuse_task (path, diags, "--%s", marks[i]);
+  bool trains = launch_words_find (said, "per_device_train_batch_size");
+  if (script && (has_part (script, learnt) || (!trains && has_part (script, others))))
+    return import_refuse_task (path, diags, "%s", script);
+  return true;
+}
+
 /* With the words of the program that it is, if it is around a Trainer. */
 static bool
 read_words (const ImportFiles *files, const char *script, const LaunchWords *said, LaunchWords *words,
             guint64 gpus, LsImport *import, LsDiagList *diags)
 {
   const HfDialect *dialect = hf_dialect_of (script, said);
-  if (dialect && !hf_dialect_check (dialect, script, said, files->files[0].path, diags))
+  const char *path = files->files[0].path;
+  if (dialect ? !hf_dialect_check (dialect, script, said, path, diags)
+              : !check_task (script, said, path, diags))
     return false;
   g_autoptr (LaunchWords) own = dialect ? hf_dialect_words (dialect, said, gpus, import) : NULL;
   launch_words_add_words (words, own ? own : said);

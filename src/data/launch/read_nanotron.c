@@ -98,7 +98,6 @@ static const OptionRow rows[] = {
   IGNORED ("checkpoints.*"),
   IGNORED ("data_stages.*"),
   IGNORED ("data.*"),
-  IGNORED ("doremi.*"),
   IGNORED ("experiment_logger.*"),
   IGNORED ("general.*"),
   IGNORED ("lighteval.*"),

@@ -349,11 +349,12 @@ pattern_of (const cJSON *config)
   return g_string_free (pattern, !is_read || pattern->len == 0);
 }
 
-/* False: layers of another kind. */
+/* False: layers of another kind, or preferences that are learnt. */
 static bool
 set_attention (const cJSON *tree, LsImport *import, const char *path, LsDiagList *diags)
 {
-  const cJSON *config = yaml_config_find (tree, "attention_config");
+  const cJSON *config = yaml_config_find (tree, "attention_config"),
+              *task = yaml_config_find (tree, "train_impl");
   const char *other
       = find_other (config, (const char *const[]) { "flash", "global", "local", "mamba", NULL });
   if (other && (strcmp (other, "rwkv") == 0 || g_str_has_suffix (other, "mlp"))) {
@@ -361,6 +362,8 @@ set_attention (const cJSON *tree, LsImport *import, const char *path, LsDiagList
                  "attention_config has %s, of which a model of Lockstep has no layers", other);
     return false;
   }
+  if (cJSON_IsString (task) && strcmp (task->valuestring, "normal") != 0)
+    return import_refuse_task (path, diags, "train_impl %s", task->valuestring);
   bool is_flash = config && !find_other (config, (const char *const[]) { "flash", "mamba", NULL });
   if (other
       || (config && !is_flash && find_other (config, (const char *const[]) { "global", "mamba", NULL })))

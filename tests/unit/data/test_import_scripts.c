@@ -4,6 +4,66 @@
 
 #include "import_check.h"
 
+#define TRAINER                                                                                              \
+  "--model_name_or_path Qwen/Qwen2.5-1.5B --per_device_train_batch_size 2 --max_seq_length 512 --bf16 "      \
+  "--output_dir out "
+
+/* What stands in front of "--" starts the command: its own script is not the job's, nor is it python that is
+ * started by itself. */
+static void
+a_command_behind_another_is_read (void)
+{
+  check ("python submit.py --num_nodes 8 --gpus 8 -- accelerate launch --num_processes 8 sft.py " TRAINER,
+         "gpus=8; micro_batch=2; ?how submit.py starts this command, and on how many nodes");
+  check ("uv run submit.py -- torchrun --nproc_per_node 4 --nnodes 2 sft.py " TRAINER, "gpus=8; dp_kind=ddp");
+  check ("python sft.py --note -- " TRAINER, "gpus=1; micro_batch=2");
+}
+
+static void
+tasks_of_a_trainer_are_told_apart (void)
+{
+  check_read (NULL, "accelerate launch --num_processes 8 scripts/dpo.py " TRAINER, "dpo.py: another task");
+  check_read (NULL, "python submit.py -- accelerate launch dpo_tune.py " TRAINER,
+              "dpo_tune.py: another task");
+  check_read (NULL, "torchrun train_reward_model.py " TRAINER, "train_reward_model.py: another task");
+  check_read (NULL, "accelerate launch rl.py --num_generations 8 " TRAINER,
+              "--num_generations: another task");
+  check_read (NULL, "accelerate launch x.py --generation_only --bf16 --model_name_or_path a",
+              "--generation_only: another task");
+  check_read (NULL, "accelerate launch generate.py --model_name_or_path a --max_length 8 --output_dir b",
+              "generate.py: another task");
+  check_read ("Hugging Face Trainer", "torchrun train_and_evaluate.py " TRAINER, "micro_batch=2");
+  check_read ("Hugging Face Trainer", "torchrun adopt.py " TRAINER, "micro_batch=2");
+}
+
+#define FACTORY "model_name_or_path: Qwen/Qwen2.5-1.5B\nfinetuning_type: lora\n"
+
+static void
+what_trains_nothing_is_refused (void)
+{
+  check_read (NULL, FACTORY "infer_backend: vllm\n", "infer_backend without do_train: another task");
+  check_read (NULL, FACTORY "export_dir: out\n", "export_dir without do_train: another task");
+  check_read (NULL, FACTORY "stage: sft\ndo_predict: true\ndo_train: false\n", "do_predict without do_train");
+  check_read ("LLaMA-Factory", FACTORY "stage: sft\ndo_predict: true\ndo_train: true\n", "lora_rank=8");
+  check_read ("LLaMA-Factory", FACTORY "stage: sft\ndo_predict: false\n", "lora_rank=8");
+  check_read (NULL,
+              "python -um examples.inference.gpt.dynamic --num-layers 2 --hidden-size 64 --seq-length 8 "
+              "--num-attention-heads 1 --bf16",
+              "examples.inference.gpt.dynamic generates text");
+  check_read (NULL, "MODEL=\"--num-layers 2 --hidden-size 64 --seq-length 8 --grpo-group-size 2\"\n",
+              "--grpo-group-size: reinforcement learning");
+  check_read (NULL,
+              "torchrun $CMD --num-layers 2 --hidden-size 64 --seq-length 8 --inference-dynamic-batching",
+              "--inference-dynamic-batching: text is generated");
+#define NEOX                                                                                                 \
+  "pipe_parallel_size: 1\nmodel_parallel_size: 2\nnum_layers: 4\nhidden_size: 512\nnum_attention_heads: 8\n"
+  check_read (NULL, NEOX "train_impl: dpo\n", "train_impl dpo: another task");
+  check_read ("gpt-neox", NEOX "train_impl: normal\n", "tp=2");
+  check_read ("gpt-neox", NEOX "use_qk_layernorm: true\n", "qk_norm=true");
+  check_read ("gpt-neox", NEOX "use_qk_layernorm: false\n", "qk_norm");
+#undef NEOX
+}
+
 #define GPT "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --tokenizer-type Llama2Tokenizer "
 
 /* Llama2Tokenizer reads any model of SentencePiece. */
@@ -51,5 +111,20 @@ long_lists_of_data_are_read (void)
   g_string_free (text, TRUE);
 }
 
-LS_TEST_SUITE (LS_TEST (a_tokenizer_is_known_by_its_file), LS_TEST (a_capacity_of_experts_is_heeded),
-               LS_TEST (long_lists_of_data_are_read))
+static void
+axes_that_are_not_read_are_told (void)
+{
+  check ("accelerate launch --num_processes 8 --parallelism_config_sp_size 2 --parallelism_config_tp_size 2 "
+         "sft.py " TRAINER,
+         "tp=2; ?parallelism_config_sp_size 2");
+  check_read ("nanotron",
+              "parallelism: {dp: 4, pp: 2, tp: 2}\ndoremi: {domain_names: [a]}\nmodel:\n"
+              "  model_config: {is_llama_config: true, hidden_size: 64, num_hidden_layers: 8, "
+              "num_attention_heads: 4, intermediate_size: 256, vocab_size: 1000}\n",
+              "tp=2; ?doremi.domain_names");
+}
+
+LS_TEST_SUITE (LS_TEST (a_command_behind_another_is_read), LS_TEST (tasks_of_a_trainer_are_told_apart),
+               LS_TEST (what_trains_nothing_is_refused), LS_TEST (a_tokenizer_is_known_by_its_file),
+               LS_TEST (a_capacity_of_experts_is_heeded), LS_TEST (long_lists_of_data_are_read),
+               LS_TEST (axes_that_are_not_read_are_told))

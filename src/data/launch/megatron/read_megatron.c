@@ -51,6 +51,8 @@ static const struct {
   { "out-seq-length", "text is generated" },
   { "task", "an evaluation, or training on labels" },
   { "perform-rl-step", "reinforcement learning" },
+  { "grpo-group-size", "reinforcement learning" },
+  { "inference-dynamic-batching", "text is generated" },
   { "retro-tasks", "data are prepared" },
   { "target-tensor-model-parallel-size", "a checkpoint is converted" },
 };
