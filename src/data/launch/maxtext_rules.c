@@ -220,10 +220,15 @@ set_capacity (LaunchJob *job)
     return;
   if (is_sparse && capacity > 0)
     import_infer (job->import, "capacity_factor: it has no effect with sparse_matmul");
-  else if (capacity > 0)
+  else if (capacity > 0) {
     import_set_strategy (job->import, "expert_capacity", option_text (job, "capacity_factor"),
                          "capacity_factor");
-  else if (!is_sparse)
+    if (capacity > 1)
+      import_unknown (job->import,
+                      "capacity_factor %g: there an expert computes so many tokens, or blanks in their "
+                      "place; here those that it has",
+                      capacity);
+  } else if (!is_sparse)
     import_unknown (job->import,
                     "sparse_matmul is off, and capacity_factor not given: there each expert "
                     "computes all tokens, here those that are sent to it");

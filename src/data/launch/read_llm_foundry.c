@@ -351,6 +351,8 @@ set_precision (LaunchJob *job)
   import_set_strategy (job->import, "dtype", name, "precision");
 }
 
+/* flash_attn_fn () of models/layers/attention.py copies queries, keys and values without padding. Triton, and
+ * so the software by default, takes three views of one tensor; unfused attention has one layout alone. */
 static void
 set_attention (LaunchJob *job)
 {
@@ -360,10 +362,13 @@ set_attention (LaunchJob *job)
   if (is_hf && !option_is_on (job, "model.use_flash_attention_2") && !impl)
     import_infer (job->import, "attention flash: PyTorch's, the default of transformers");
   import_set_strategy (job->import, "attention", is_unfused ? "unfused" : "flash", "attn_impl");
+  bool is_flash = impl && strcmp (impl, "flash") == 0;
   if (impl && strcmp (impl, "triton") == 0)
     import_set_strategy (job->import, "attention_kernel", "triton", "attn_impl");
-  else if ((impl && strcmp (impl, "flash") == 0) || option_is_on (job, "model.use_flash_attention_2"))
+  else if (is_flash || option_is_on (job, "model.use_flash_attention_2"))
     import_set_strategy (job->import, "attention_kernel", "fa2", "attn_impl");
+  if (is_unfused || (is_flash && !is_hf))
+    import_set_strategy (job->import, "qkv_layout", is_flash ? "unpadded" : "joint", "attn_impl");
 }
 
 static void

@@ -87,7 +87,7 @@ static void
 a_capacity_of_experts_is_heeded (void)
 {
   check_read ("MaxText", MAXTEXT "sparse_matmul: false\ncapacity_factor: 1.25\n",
-              "experts=8; expert_capacity=1.25");
+              "experts=8; expert_capacity=1.25; ?capacity_factor 1.25: there an expert computes");
   check_read ("MaxText", MAXTEXT "megablox: false\ncapacity_factor: 2\n", "expert_capacity=2");
   check_read ("MaxText", MAXTEXT "megablox: false\nsparse_matmul: true\ncapacity_factor: 2\n",
               "expert_capacity; ~capacity_factor: it has no effect with sparse_matmul");
@@ -96,6 +96,23 @@ a_capacity_of_experts_is_heeded (void)
   check_read ("MaxText", MAXTEXT "sparse_matmul: false\n",
               "expert_capacity; ?sparse_matmul is off, and capacity_factor not given");
   check_read ("MaxText", MAXTEXT, "expert_capacity; experts=8");
+}
+
+/* What the software has by default is that of triton. */
+static void
+attention_of_llm_foundry_has_its_copies (void)
+{
+#define MPT(model, impl)                                                                                     \
+  "max_seq_len: 64\ntrain_loader: {name: text}\nglobal_train_batch_size: 8\n"                                \
+  "device_train_microbatch_size: 1\nmodel: {name: " model ", attn_config: {attn_impl: " impl "}}\n"
+  check_read ("llm-foundry", MPT ("mpt_causal_lm", "flash"), "attention_kernel=fa2; qkv_layout=unpadded");
+  check_read ("llm-foundry", MPT ("mpt_causal_lm", "triton"), "attention_kernel=triton; qkv_layout");
+  check_read ("llm-foundry", MPT ("mpt_causal_lm", "torch"), "attention=unfused; qkv_layout=joint");
+  check_read ("llm-foundry",
+              "max_seq_len: 64\ntrain_loader: {name: text}\nmodel: {name: hf_causal_lm, "
+              "pretrained_model_name_or_path: a/b, use_flash_attention_2: true}\n",
+              "attention_kernel=fa2; qkv_layout");
+#undef MPT
 }
 
 /* As many lines as real ones have, each of which holds those before it. */
@@ -126,5 +143,5 @@ axes_that_are_not_read_are_told (void)
 
 LS_TEST_SUITE (LS_TEST (a_command_behind_another_is_read), LS_TEST (tasks_of_a_trainer_are_told_apart),
                LS_TEST (what_trains_nothing_is_refused), LS_TEST (a_tokenizer_is_known_by_its_file),
-               LS_TEST (a_capacity_of_experts_is_heeded), LS_TEST (long_lists_of_data_are_read),
-               LS_TEST (axes_that_are_not_read_are_told))
+               LS_TEST (a_capacity_of_experts_is_heeded), LS_TEST (attention_of_llm_foundry_has_its_copies),
+               LS_TEST (long_lists_of_data_are_read), LS_TEST (axes_that_are_not_read_are_told))
