@@ -85,7 +85,7 @@ static guint64
 set_mesh (LaunchJob *job, Mesh *m)
 {
   LsImport *import = job->import;
-  bool is_sharded = m->shards > 1 || m->shards_open;
+  bool is_sharded = m->shards > 1 || m->shards_open || m->ep > 1;
   import_set_strategy_number (import, "tp", m->tp);
   import_set_strategy_number (import, "cp", m->cp);
   import_set_strategy_number (import, "pp", m->pp);
@@ -94,6 +94,15 @@ set_mesh (LaunchJob *job, Mesh *m)
   import_set_strategy (import, "dp_kind", "xla-fsdp", "ici_fsdp_parallelism");
   close_data (job, m);
   guint64 shards = is_sharded ? count_shards (job, m) : 0;
+  bool is_one = import_is_given (import, "gpus") && import->strategy.gpus == m->tp * m->cp * m->pp * shards;
+  if (shards > 0 && m->ep > 1 && !is_one)
+    import_unknown (import,
+                    "copies of %" G_GUINT64_FORMAT
+                    " shards, of experts over fsdp, of the rest over expert too: "
+                    "weights are taken to be sharded over all devices",
+                    shards);
+  if (m->ep > 1)
+    shards = 0;
   g_autofree char *group = g_strdup_printf ("3@%" G_GUINT64_FORMAT, shards);
   import_set_strategy (import, "zero", shards > 0 ? group : is_sharded ? "3" : "0", "ici_fsdp_parallelism");
   if (m->pp > 1)

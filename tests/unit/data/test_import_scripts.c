@@ -98,6 +98,23 @@ a_capacity_of_experts_is_heeded (void)
   check_read ("MaxText", MAXTEXT, "expert_capacity; experts=8");
 }
 
+/* logical_axis_rules of MaxText shard weights over expert too, but for those of experts. */
+static void
+copies_of_sharded_experts_are_told (void)
+{
+  check_read ("MaxText",
+              MAXTEXT "dcn_data_parallelism: 2\nici_fsdp_parallelism: 4\nici_expert_parallelism: 8\n",
+              "gpus=64; ep=8; zero=3; ?copies of 32 shards, of experts over fsdp");
+  check_read ("MaxText",
+              MAXTEXT "dcn_data_parallelism: -1\nici_fsdp_parallelism: 1\nici_expert_parallelism: 8\n",
+              "ep=8; zero=3; ?copies of 8 shards");
+  check_read ("MaxText",
+              MAXTEXT "dcn_data_parallelism: 1\nici_fsdp_parallelism: 1\nici_expert_parallelism: 8\n",
+              "gpus=8; ep=8; zero=3");
+  check_read ("MaxText", MAXTEXT "dcn_data_parallelism: 2\nici_fsdp_parallelism: 4\n",
+              "gpus=8; ep=1; zero=3@4");
+}
+
 /* What the software has by default is that of triton. */
 static void
 attention_of_llm_foundry_has_its_copies (void)
@@ -143,5 +160,6 @@ axes_that_are_not_read_are_told (void)
 
 LS_TEST_SUITE (LS_TEST (a_command_behind_another_is_read), LS_TEST (tasks_of_a_trainer_are_told_apart),
                LS_TEST (what_trains_nothing_is_refused), LS_TEST (a_tokenizer_is_known_by_its_file),
-               LS_TEST (a_capacity_of_experts_is_heeded), LS_TEST (attention_of_llm_foundry_has_its_copies),
-               LS_TEST (long_lists_of_data_are_read), LS_TEST (axes_that_are_not_read_are_told))
+               LS_TEST (a_capacity_of_experts_is_heeded), LS_TEST (copies_of_sharded_experts_are_told),
+               LS_TEST (attention_of_llm_foundry_has_its_copies), LS_TEST (long_lists_of_data_are_read),
+               LS_TEST (axes_that_are_not_read_are_told))
