@@ -185,7 +185,7 @@ values_are_those_of_our_keys (void)
   check (GPT "--group-query-attention --num-query-groups 4 --kv-channels 128", "kv_heads=4; head_dim=128");
   check (GPT "--num-experts 8 --moe-layer-freq '([0]*3+[1]*21)' --disable-bias-linear",
          "experts=8; top_k=2; expert_ffn=4096; dense_layers=3; moe_every=1; ep=1");
-  check (GPT "--num-experts 8 --moe-layer-freq [0,1]*12", "?--moe-layer-freq");
+  check (GPT "--num-experts 8 --moe-layer-freq [0,1]*12", "moe_every=2; dense_layers");
   check (GPT "--multi-latent-attention --kv-lora-rank 512 --qk-layernorm",
          "kv_lora=512; rope_dim=64; head_dim=192; v_dim=128; q_lora; qk_norm");
   check (

@@ -80,6 +80,19 @@ a_tokenizer_is_known_by_its_file (void)
   check (GPT "--tokenizer-model x/v4.model --vocab-size 99574", "vocab=99574");
 }
 
+static void
+layers_with_experts_are_lists (void)
+{
+#define EXPERTS GPT "--num-experts 8 --moe-layer-freq "
+  check (EXPERTS "'([0,1]*12)'", "moe_every=2; dense_layers");
+  check (EXPERTS "'[0]*3+[0, 0, 1]*7'", "moe_every=3; dense_layers=3");
+  check (EXPERTS "[0,2]*12", "moe_every; ?--moe-layer-freq [0,2]*12");
+  check (EXPERTS "'([0]*1+[1]*23)*1'", "moe_every; ?--moe-layer-freq ([0]*1");
+  check (EXPERTS "[1,0,0,1]*6", "moe_every; ?--moe-layer-freq");
+  check (EXPERTS "[0,1", "moe_every; ?--moe-layer-freq");
+#undef EXPERTS
+}
+
 #define MAXTEXT "base_config: base.yml\nmodel_name: mixtral-8x7b\nhardware: gpu\nper_device_batch_size: 1\n"
 
 /* Of a model that is known by its name too; sorted tokens, the default, have none. */
@@ -160,6 +173,7 @@ axes_that_are_not_read_are_told (void)
 
 LS_TEST_SUITE (LS_TEST (a_command_behind_another_is_read), LS_TEST (tasks_of_a_trainer_are_told_apart),
                LS_TEST (what_trains_nothing_is_refused), LS_TEST (a_tokenizer_is_known_by_its_file),
-               LS_TEST (a_capacity_of_experts_is_heeded), LS_TEST (copies_of_sharded_experts_are_told),
+               LS_TEST (layers_with_experts_are_lists), LS_TEST (a_capacity_of_experts_is_heeded),
+               LS_TEST (copies_of_sharded_experts_are_told),
                LS_TEST (attention_of_llm_foundry_has_its_copies), LS_TEST (long_lists_of_data_are_read),
                LS_TEST (axes_that_are_not_read_are_told))

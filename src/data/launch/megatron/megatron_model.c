@@ -148,23 +148,35 @@ set_heads (LaunchJob *job)
 
 /* --- experts -------------------------------------------------------------------------------------- */
 
-/* Reads "([0]*3+[1]*58)" to a 0 or 1 for each layer; false: it is none such. */
+/* "[0,1]" at *p, which is behind it then; what is of one piece is appended. */
+static bool
+read_list (const char **p, GString *layers)
+{
+  gsize n = strcspn (*p, "]");
+  if (**p != '[' || (*p)[n] != ']' || strspn (*p + 1, "01, ") != n - 1)
+    return false;
+  for (gsize i = 1; i < n; i++)
+    if (g_ascii_isdigit ((*p)[i]))
+      g_string_append_c (layers, (*p)[i]);
+  *p += n + 1;
+  return true;
+}
+
+/* Reads "([0]*3+[1]*58)", "[0,1]*24" to a 0 or 1 for each layer; false: it is none such. */
 static bool
 read_layers (const char *text, GString *layers)
 {
-  for (const char *p = text; *p;) {
-    if (strchr ("()+ ", *p)) {
-      p++;
-      continue;
-    }
+  for (const char *p = text + strspn (text, "()+ "); *p; p += strspn (p, "()+ ")) {
+    g_autoptr (GString) list = g_string_new (NULL);
+    if (!read_list (&p, list))
+      return false;
     char *end = NULL;
-    bool has = p[0] == '[' && p[1] == '1', is_run = p[0] == '[' && (p[1] == '0' || has) && p[2] == ']';
-    guint64 n = is_run && p[3] == '*' ? g_ascii_strtoull (p + 4, &end, 10) : 1;
-    if (!is_run || n > 65536 || layers->len + n > 65536)
+    guint64 n = *p == '*' ? g_ascii_strtoull (p + 1, &end, 10) : 1;
+    if (n > 65536 || layers->len + n * list->len > 65536)
       return false;
     for (; n > 0; n--)
-      g_string_append_c (layers, has ? '1' : '0');
-    p = end ? end : p + 3;
+      g_string_append (layers, list->str);
+    p = end ? end : p;
   }
   return layers->len > 0;
 }
