@@ -93,6 +93,18 @@ layers_with_experts_are_lists (void)
 #undef EXPERTS
 }
 
+/* Of fp32 gradients every product adds to them here. */
+static void
+gradients_that_are_added_apart_are_told (void)
+{
+#define APART GPT "--bf16 --no-gradient-accumulation-fusion "
+  check (APART, "?--no-gradient-accumulation-fusion: products are taken; grad_fusion");
+  check (APART "--grad-reduce-in-bf16", "grad_dtype=bf16; grad_fusion=false");
+  check (APART "--use-torch-fsdp2", "dp_kind=fsdp2; grad_fusion");
+  check (GPT "--bf16 --grad-reduce-in-bf16", "grad_dtype=bf16; grad_fusion");
+#undef APART
+}
+
 #define MAXTEXT "base_config: base.yml\nmodel_name: mixtral-8x7b\nhardware: gpu\nper_device_batch_size: 1\n"
 
 /* Of a model that is known by its name too; sorted tokens, the default, have none. */
@@ -173,7 +185,7 @@ axes_that_are_not_read_are_told (void)
 
 LS_TEST_SUITE (LS_TEST (a_command_behind_another_is_read), LS_TEST (tasks_of_a_trainer_are_told_apart),
                LS_TEST (what_trains_nothing_is_refused), LS_TEST (a_tokenizer_is_known_by_its_file),
-               LS_TEST (layers_with_experts_are_lists), LS_TEST (a_capacity_of_experts_is_heeded),
-               LS_TEST (copies_of_sharded_experts_are_told),
+               LS_TEST (layers_with_experts_are_lists), LS_TEST (gradients_that_are_added_apart_are_told),
+               LS_TEST (a_capacity_of_experts_is_heeded), LS_TEST (copies_of_sharded_experts_are_told),
                LS_TEST (attention_of_llm_foundry_has_its_copies), LS_TEST (long_lists_of_data_are_read),
                LS_TEST (axes_that_are_not_read_are_told))

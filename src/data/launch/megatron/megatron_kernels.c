@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "data/launch/megatron/megatron_rules.h"
+#include "strategy/dp_traits.h"
 
 /* What turns a fusion on or off that the releases have otherwise: single elementwise kernels, which are taken
  * as the release launches them by itself. */
@@ -27,6 +28,20 @@ tell_fusions (LaunchJob *job)
   for (guint i = 0; i < G_N_ELEMENTS (fusions); i++)
     if (option_is_on (job, fusions[i]))
       import_infer (job->import, "--%s: kernels are those that the release launches without it", fusions[i]);
+}
+
+/* Products of weights' gradients add to them, which Megatron-LM does by default and not with its FSDP. */
+static void
+set_grad_fusion (LaunchJob *job)
+{
+  const LsStrategy *s = &job->import->strategy;
+  if (!option_is_on (job, "no-gradient-accumulation-fusion") || ls_dp_traits (s->dp_kind)->is_fsdp)
+    return;
+  if (s->grad_dtype == LS_DTYPE_FP32)
+    import_unknown (job->import,
+                    "--no-gradient-accumulation-fusion: products are taken to add to fp32 gradients");
+  else
+    import_set_strategy (job->import, "grad_fusion", "0", "--no-gradient-accumulation-fusion");
 }
 
 /* Of transformer_config.py: a graph for each layer, of Megatron-LM or of Transformer Engine, or of an
@@ -183,6 +198,7 @@ void
 megatron_kernels (LaunchJob *job)
 {
   tell_fusions (job);
+  set_grad_fusion (job);
   set_graphs (job);
   megatron_optimizer (job);
   tell_memory (job);

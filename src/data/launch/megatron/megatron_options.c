@@ -351,7 +351,7 @@ static const OptionRow rows[] = {
   RULE ("num-distributed-optimizer-instances", .value = instances),
   OLD ("DDP-impl", OPTION_RULE, NULL, NULL),
   DECIDES ("use-torch-fsdp2", "dp_kind", .value = fsdp2),
-  IGNORED ("no-gradient-accumulation-fusion", .value = fsdp2, .joins = true),
+  RULE ("no-gradient-accumulation-fusion", .value = fsdp2, .joins = true),
   IGNORED ("ckpt-format", .value = fsdp2_format, .joins = true),
   RULE ("torch-fsdp2-no-reshard-after-forward", .value = keeps_gathered),
   DECIDES ("use-megatron-fsdp", "dp_kind"),
