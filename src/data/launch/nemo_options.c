@@ -163,6 +163,7 @@ static const OptionRow rows[] = {
   RULE ("model.attention_backend*"),
 
   /* data parallelism */
+  RULE ("model.gradient_accumulation_fusion"),
   RULE ("model.optim.name"),
   RULE ("model.optim.grad_sync_dtype"),
   RULE ("model.optim.check_for_nan_in_grad"),
@@ -180,6 +181,8 @@ static const OptionRow rows[] = {
   AS ("dist.use_torch_fsdp2", "use-torch-fsdp2"),
   AS ("optimizer.use_distributed_optimizer", "use-distributed-optimizer"),
   AS ("optimizer.clip_grad", "clip-grad"),
+  AS ("optimizer.optimizer_cpu_offload", "optimizer-cpu-offload"),
+  AS ("optim.config.optimizer_cpu_offload", "optimizer-cpu-offload"),
   AS ("optimizer.optimizer", "optimizer"),
   AS ("optimizer.muon_tp_mode", "muon-tp-mode"),
   AS ("optimizer.muon_num_ns_steps", "muon-num-ns-steps"),

@@ -133,6 +133,7 @@ nemo_say_model (Nemo *n)
   say_position (n);
   say_norm (n);
   say_moe_layers (n);
+  say_if (n, nemo_is_off (n, "model.gradient_accumulation_fusion"), "no-gradient-accumulation-fusion");
   say_if (n, nemo_is_off (n, "model.bias") || nemo_is_off (n, "model.add_bias_linear"),
           "disable-bias-linear");
   say_if (n,

@@ -117,6 +117,7 @@ megatron_optimizer (LaunchJob *job)
     set_muon (job, is_dealt);
   set_master (job);
   tell_buffers (job);
+  set_grad_fusion (job);
 }
 
 static void
@@ -198,7 +199,6 @@ void
 megatron_kernels (LaunchJob *job)
 {
   tell_fusions (job);
-  set_grad_fusion (job);
   set_graphs (job);
   megatron_optimizer (job);
   tell_memory (job);
