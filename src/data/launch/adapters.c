@@ -4,8 +4,8 @@
 
 #include "model/lora.h"
 
-/* Names of modules in models of Transformers, as PEFT matches their ends; in NeMo's and Megatron-LM's; and
- * words that stand for several. */
+/* Names of modules in models of Transformers, as PEFT matches their ends; in NeMo's and Megatron-LM's, and in
+ * MPT; and words that stand for several. */
 static const struct {
   const char *name;
   uint32_t modules;
@@ -31,6 +31,8 @@ static const struct {
   { "attention_dense", LS_LORA_O },
   { "mlp_fc1", LS_LORA_GATE | LS_LORA_UP },
   { "mlp_fc2", LS_LORA_DOWN },
+  { "Wqkv", LS_LORA_Q | LS_LORA_K | LS_LORA_V },
+  { "out_proj", LS_LORA_O },
   { "attention", LS_LORA_ATTENTION },
   { "mlp", LS_LORA_MLP },
   { "all", LS_LORA_ALL },

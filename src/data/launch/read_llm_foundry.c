@@ -5,6 +5,7 @@
 
 #include <lockstep/error.h>
 
+#include "data/launch/adapters.h"
 #include "data/launch/yaml_config.h"
 
 #define MODEL(option, key)    OPTION_MODEL_ROW (option, key)
@@ -51,6 +52,13 @@ static const OptionRow rows[] = {
   RULE ("model.config_overrides.attn_config.attn_impl"),
   RULE ("model.use_flash_attention_2"),
   RULE ("model.loss_fn"),
+  RULE ("model.peft_config.peft_type"),
+  RULE ("model.peft_config.r"),
+  RULE ("model.peft_config.target_modules"),
+  RULE ("model.peft_config.lora_dropout"),
+  IGNORED ("model.peft_config.bias"),
+  IGNORED ("model.peft_config.lora_alpha"),
+  IGNORED ("model.peft_config.task_type"),
   IGNORED ("model.attn_config.alibi_*"),
   IGNORED ("model.attn_config.rope_*"),
   IGNORED ("model.attn_config.clip_qkv"),
@@ -406,6 +414,25 @@ set_strategy (LaunchJob *job)
   import_infer (job->import, "software llm-foundry-2023: the release of llm-foundry that is known");
 }
 
+/* LoraConfig of PEFT: r 8, and modules of Llama and its kin, where it names none. */
+static void
+set_adapters (LaunchJob *job)
+{
+  const char *type = option_text (job, "model.peft_config.peft_type");
+  const LaunchOption *on = launch_words_find (job->words, "model.peft_config.target_modules");
+  g_autoptr (GPtrArray) usual = launch_usual_modules ();
+  if (type && g_ascii_strcasecmp (type, "lora") == 0)
+    launch_set_adapters (
+        job->import,
+        &(LaunchAdapters) { .option = "peft_config",
+                            .rank = option_number (job, "model.peft_config.r"),
+                            .usual_rank = 8,
+                            .on = on ? on->values : usual,
+                            .dropout = option_text (job, "model.peft_config.lora_dropout") });
+  else if (type)
+    import_unknown (job->import, "peft_type %s: all weights are taken to be trained", type);
+}
+
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
@@ -422,6 +449,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   if (ok)
     set_strategy (&job);
   import_set_optimizer (import, option_text (&job, "optimizer.name"), 0, "optimizer.name");
+  set_adapters (&job);
   g_hash_table_unref (job.open);
   return ok;
 }

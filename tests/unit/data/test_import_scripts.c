@@ -165,6 +165,15 @@ attention_of_llm_foundry_has_its_copies (void)
               "pretrained_model_name_or_path: a/b, use_flash_attention_2: true}\n",
               "attention_kernel=fa2; qkv_layout");
 #undef MPT
+#define LLAMA                                                                                                \
+  "max_seq_len: 64\ntrain_loader: {name: text}\nmodel: {name: hf_causal_lm, "                                \
+  "pretrained_model_name_or_path: Qwen/Qwen2.5-1.5B, peft_config: {"
+  check_read ("llm-foundry", LLAMA "peft_type: LORA, r: 64, target_modules: [q_proj, v_proj]}}\n",
+              "lora_rank=64; lora_modules=q,v");
+  check_read ("llm-foundry", LLAMA "peft_type: LORA, use_dora: true, target_modules: [Wqkv, out_proj]}}\n",
+              "lora_rank=8; lora_modules=q,k,v,o; ?use_dora");
+  check_read ("llm-foundry", LLAMA "peft_type: IA3}}\n", "lora_rank; ?peft_type IA3: all weights");
+#undef LLAMA
 }
 
 /* As many lines as real ones have, each of which holds those before it. */
