@@ -12,6 +12,7 @@ static const OptionRow rows[] = {
   RULE ("config_name"),
   RULE ("model_id"),
   RULE ("model_name"),
+  RULE ("config"),
   MODEL ("max_seq_length", "seq"),
   MODEL ("max_seq_len", "seq"),
   MODEL ("model_max_length", "seq"),
@@ -92,24 +93,26 @@ static const OptionRow rows[] = {
  * numbers begin and learn. finetuning_type is full; of the others the reader tells. */
 static const char ignored[]
     = "parallelism_config.parallelism_config_cp_comm_strategy fp8_config.* adam_* bf16_full_eval "
-      "config_file compute_environment command_file commands data_* dataloader_* dataset* "
-      "ddp_find_unused_parameters ddp_timeout debug deepspeed_config.deepspeed_* deepspeed_config.zero3_* "
-      "zero3_* deepspeed_multinode_launcher disable_tqdm do_* downcast_bf16 dynamo_config.* "
-      "enable_cpu_affinity eval_* evaluation_strategy finetuning_type fp16_full_eval *fsdp_auto_wrap_policy "
-      "*fsdp_cpu_ram_efficient_loading *fsdp_limit_all_gathers *fsdp_min_num_params *fsdp_state_dict_type "
-      "*fsdp_sync_module_states *fsdp_transformer_layer_cls_to_wrap *fsdp_use_orig_params "
-      "fsdp_config.auto_wrap_policy fsdp_config.cpu_ram_efficient_loading fsdp_config.min_num_params "
-      "fsdp_config.state_dict_type fsdp_config.sync_module_states fsdp_config.transformer_layer_cls_to_wrap "
-      "fsdp_config.use_orig_params gpu_ids gradient_checkpointing_kwargs* greater_is_better hostfile hub_* "
-      "ignore_data_skip label_* lora_* peft_* learning_rate load_best_model_at_end local_rank log_* "
-      "logging_* lr_* machine_rank main_process_ip main_process_port main_training_function "
-      "max_eval_samples max_steps max_train_* metric_for_best_model mpirun_* mpi_* "
+      "chat_template* config_file compute_environment command_file commands data_* dataloader_* "
+      "dataset* ddp_find_unused_parameters ddp_timeout debug deepspeed_config.deepspeed_* "
+      "deepspeed_config.zero3_* zero3_* deepspeed_multinode_launcher disable_tqdm do_* "
+      "downcast_bf16 dynamo_config.* enable_cpu_affinity eos_token eval_* evaluation_strategy "
+      "exp_name finetuning_type fp16_full_eval *fsdp_auto_wrap_policy "
+      "*fsdp_cpu_ram_efficient_loading *fsdp_limit_all_gathers *fsdp_min_num_params "
+      "*fsdp_state_dict_type *fsdp_sync_module_states *fsdp_transformer_layer_cls_to_wrap "
+      "*fsdp_use_orig_params fsdp_config.auto_wrap_policy fsdp_config.cpu_ram_efficient_loading "
+      "fsdp_config.min_num_params fsdp_config.state_dict_type fsdp_config.sync_module_states "
+      "fsdp_config.transformer_layer_cls_to_wrap fsdp_config.use_orig_params gpu_ids "
+      "gradient_checkpointing_kwargs* greater_is_better hostfile hub_* ignore_data_skip label_* "
+      "lora_* peft_* learning_rate load_best_model_at_end local_rank log_* logging_* lr_* "
+      "machine_rank main_process_ip main_process_port main_training_function max_eval_samples "
+      "max_steps max_train_* metric_for_best_model model_revision mpirun_* mpi_* "
       "num_cpu_threads_per_process num_epochs num_train_* num_warmup_steps output_dir overwrite_* "
-      "per_device_eval_batch_size preprocessing_num_workers push_to_hub rdzv_* remove_unused_columns "
-      "report_to resume_from_checkpoint run_name same_network save_* seed skip_memory_metrics stage "
-      "streaming template tf32 tokenizer_name* tpu_* train_file training_script* trust_remote_code "
-      "use_cache use_cpu use_fast_tokenizer use_slow_tokenizer validation_* wandb_* warmup_* weight_decay "
-      "with_tracking";
+      "per_device_eval_batch_size preprocessing_num_workers push_to_hub rdzv_* "
+      "remove_unused_columns report_to resume_from_checkpoint run_name same_network save_* seed "
+      "skip_memory_metrics stage streaming template tf32 tokenizer_name* tokenizer_revision tpu_* "
+      "train_file training_script* trust_remote_code use_cache use_cpu use_fast_tokenizer "
+      "use_slow_tokenizer validation_* wandb_* warmup_* weight_decay with_tracking";
 
 const OptionTable hf_options = { rows, G_N_ELEMENTS (rows), ignored, NULL, NULL };
 

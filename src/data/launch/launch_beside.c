@@ -125,3 +125,23 @@ launch_has_line (const char *text, const char *start)
   }
   return false;
 }
+
+bool
+launch_is_yaml (const char *name)
+{
+  return g_str_has_suffix (name, ".yaml") || g_str_has_suffix (name, ".yml");
+}
+
+bool
+launch_names_file (const ImportFiles *files, char *const *words, guint n, const char *mark)
+{
+  for (guint i = 0; i < n; i++) {
+    const char *equals = words[i][0] == '-' ? strchr (words[i], '=') : NULL,
+               *name = equals ? equals + 1 : words[i];
+    gsize size;
+    g_autofree char *text = launch_is_yaml (name) ? launch_file_of (files, name, &size) : NULL;
+    if (text && launch_has_line (text, mark))
+      return true;
+  }
+  return false;
+}

@@ -135,6 +135,8 @@ take_command (const LsShellCommand *c, gpointer data)
     return;
   }
   guint n_known = count_known (s, c->words, c->n);
+  if (s->kind->mark && launch_names_file (s->files, c->words, c->n, s->kind->mark))
+    n_known += s->kind->n_needed;
   if (n_known < s->kind->n_needed)
     return;
   s->n_commands++;
@@ -301,9 +303,11 @@ refuse (const Search *s, const char *path, LsDiagList *diags)
                    s->kind->is_last ? ", nor another program that is read" : "");
   add_names (why, "; it sources what is not here: ", s->sources);
   add_names (why, "; it starts what is not here: ", s->started);
-  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL,
-               s->sources->len + s->started->len > 0 ? "give these files too, behind it" : NULL, "%s",
-               why->str);
+  const char *hint = s->sources->len + s->started->len > 0 ? "give these files too, behind it"
+      : s->kind->mark && strstr (s->files->files[0].text, ".yaml")
+      ? "give the YAML that it names too, behind it"
+      : NULL;
+  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, hint, "%s", why->str);
   g_string_free (why, TRUE);
   return false;
 }

@@ -17,6 +17,8 @@ typedef struct {
   bool has_pairs;   /* its options are words "key=value", which are `others` of the words */
   const char *gpus; /* the option that says how many GPUs, whatever launches it; NULL: none does */
   bool is_last;     /* scripts that no other program knows are asked for it */
+  const char
+      *mark; /* the start of a line of YAML in which options may stand, that a command names; NULL: none */
 } LaunchKind;
 
 typedef struct {
@@ -57,6 +59,11 @@ char *launch_drop_starter (GPtrArray *words);
 char *launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n);
 
 /* Whether a line of a text begins so, behind blanks. */
+bool launch_is_yaml (const char *name); /* by its end */
+
+/* Whether one of the words names a file, beside or behind the script, that has such a line. */
+bool launch_names_file (const ImportFiles *files, char *const *words, guint n, const char *mark);
+
 bool launch_has_line (const char *text, const char *start);
 
 #endif

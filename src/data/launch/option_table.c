@@ -6,7 +6,8 @@
 #include "data/jobs/job_files.h"
 #include "data/shell/shell.h"
 
-#define MAX_NOTED 5000
+#define MAX_NOTED      5000
+#define MAX_TOLD_VALUE 200 /* bytes of a value that is told: a template of a chat has thousands */
 
 /* --- rows ------------------------------------------------------------------------------------------ */
 
@@ -246,7 +247,12 @@ tell_unknown (const LaunchJob *job, const LaunchOption *o)
 {
   const char *value = o->values->len > 0 ? o->values->pdata[0] : "";
   bool is_shown = *value && !ls_shell_has_hole (value);
-  import_unknown (job->import, "%s%s%s", o->written, is_shown ? " " : "", is_shown ? value : "");
+  bool is_long = is_shown && strlen (value) > MAX_TOLD_VALUE;
+  gsize n = is_long ? MAX_TOLD_VALUE : strlen (value);
+  while (is_long && n > 0 && ((guchar) value[n] & 0xC0) == 0x80)
+    n--; /* within a character */
+  import_unknown (job->import, "%s%s%.*s%s", o->written, is_shown ? " " : "", is_shown ? (int) n : 0, value,
+                  is_long ? "..." : "");
   tell_holes (job, o, 0);
 }
 

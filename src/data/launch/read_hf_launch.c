@@ -11,6 +11,8 @@
 #include "data/launch/yaml_config.h"
 #include "data/text/yaml.h"
 
+#define ARGUMENT "model_name_or_path:" /* of a Trainer, in YAML */
+
 static bool
 add_yaml (LaunchWords *words, const char *text, gsize n, const char *path, LsImport *import,
           LsDiagList *diags)
@@ -180,20 +182,58 @@ read_words (const ImportFiles *files, const char *script, const LaunchWords *sai
   return read_job (files, &hf, diags);
 }
 
+/* Arguments in YAML that a script is started with, before those of the command: --config of TRL, and a file
+ * alone, of HfArgumentParser and LLaMA-Factory. */
+static bool
+add_arguments (const ImportFiles *files, const LaunchWords *own, LaunchWords *said, LsImport *import,
+               LsDiagList *diags)
+{
+  const LaunchOption *config = launch_words_find (own, "config");
+  const GPtrArray *names = config ? config->values : own->others;
+  const char *name = names->len > 0 ? names->pdata[0] : NULL;
+  bool is_yaml = name && launch_is_yaml (name);
+  gsize n;
+  g_autofree char *text = is_yaml ? launch_file_of (files, name, &n) : NULL;
+  if (text && !add_yaml (said, text, n, name, import, diags))
+    return false;
+  if (!text && (is_yaml || config))
+    import_unknown (import, "what %s says: it is not here",
+                    name && !ls_shell_has_hole (name) ? name : "--config");
+  launch_words_add_words (said, own);
+  return true;
+}
+
 static bool
 read_launch (const ImportFiles *files, const LaunchScript *script, LsImport *import, LsDiagList *diags)
 {
-  g_autoptr (LaunchWords) words = launch_words_new ();
-  if (!add_front (files, script, words, import, diags))
-    return false;
-  return read_words (files, script->script, script->words, words, script->gpus, import, diags);
+  g_autoptr (LaunchWords) words = launch_words_new (), said = launch_words_new ();
+  return add_front (files, script, words, import, diags)
+      && add_arguments (files, script->words, said, import, diags)
+      && read_words (files, script->script, said, words, script->gpus, import, diags);
+}
+
+/* Arguments without the command that they are of: how many GPUs there are, and what shards, it says. */
+static bool
+check_command (const ImportFile *file, LsDiagList *diags)
+{
+  static const char *const starts[] = { "accelerate ", "torchrun ", "deepspeed ", "python", "#!" };
+  bool is_bare = launch_has_line (file->text, ARGUMENT);
+  for (guint i = 0; i < G_N_ELEMENTS (starts) && is_bare; i++)
+    is_bare = !launch_has_line (file->text, starts[i]);
+  if (is_bare)
+    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL,
+                 "give the script that is started with them, which names this file, and this file behind it",
+                 "arguments of a Trainer, without the command that they are of");
+  return !is_bare;
 }
 
 static bool
 read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
-  static const LaunchKind kind = { "a Trainer of Hugging Face", is_known, 2, true };
+  static const LaunchKind kind = { "a Trainer of Hugging Face", is_known, 2, true, .mark = ARGUMENT };
   LaunchScript script;
+  if (!check_command (&files->files[0], diags))
+    return false;
   bool ok = launch_script_read (files, &kind, &script, import, diags)
       && read_launch (files, &script, import, diags);
   launch_script_clear (&script);

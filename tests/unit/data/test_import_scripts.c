@@ -192,6 +192,11 @@ long_lists_of_data_are_read (void)
 static void
 axes_that_are_not_read_are_told (void)
 {
+  g_autofree char *many = g_strnfill (199, 'x'),
+                  *long_text
+      = g_strconcat ("torchrun sft.py " TRAINER "--odd ", many, "\303\244\303\244", NULL),
+                  *cut = g_strconcat ("?--odd ", many, "...", NULL);
+  check (long_text, cut);
   check ("accelerate launch --num_processes 8 --parallelism_config_sp_size 2 --parallelism_config_tp_size 2 "
          "sft.py " TRAINER,
          "tp=2; ?parallelism_config_sp_size 2");
