@@ -82,7 +82,9 @@ bool
 memory_laps_next (MemoryLaps *l, MemoryEvent *ret)
 {
   uint32_t first = l->n_laps;
-  for (uint32_t lap = 0; lap < l->n_laps; lap++) {
+  bool is_begun = true; /* of one that is not, the first event is before all of the next lap */
+  for (uint32_t lap = 0; lap < l->n_laps && is_begun; lap++) {
+    is_begun = l->next[lap] > 0;
     if (l->next[lap] == l->events->len)
       continue;
     MemoryEvent e = g_array_index (l->events, MemoryEvent, l->next[lap]);

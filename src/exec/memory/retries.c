@@ -7,9 +7,10 @@
 #include "exec/memory/memory_laps.h"
 #include "exec/memory/memory_libraries.h"
 
-#define N_LAPS     MEMORY_MOST_LAPS
-#define STEADY_LAP (N_LAPS - 2)
-#define NONE       UINT32_MAX
+#define N_LAPS    MEMORY_MOST_LAPS
+#define FIRST_LAP 1 /* that may count */
+#define LAST_LAP  (N_LAPS - 2)
+#define NONE      UINT32_MAX
 
 /* A change of one of the laps, or where its free is issued. */
 typedef struct {
@@ -21,7 +22,7 @@ typedef struct {
 typedef struct {
   uint32_t role;
   uint64_t bytes[LS_N_MEM]; /* throughout */
-  GArray *order;            /* Happening  */
+  GArray *order;            /* Happening, to the end of the first lap that may count */
 } Tape;
 
 typedef struct {
@@ -29,7 +30,7 @@ typedef struct {
   LsAllocator *allocator;
   uint32_t *handles; /* of its blocks, by lap and change; first those of the lap before */
   GArray *pending;   /* gsize: places in handles of blocks that were freed and may still be in use */
-  LsRoleRetries *to;
+  LsRoleRetries laps[N_LAPS];
 } Replay;
 
 /* --- one event ------------------------------------------------------------------- */
@@ -53,7 +54,7 @@ retry (Replay *r)
 }
 
 static void
-note_call (Replay *r, const MemoryChange *c, bool waits, const LsAllocatorStats *before)
+note_call (Replay *r, const MemoryChange *c, uint32_t lap, bool waits, const LsAllocatorStats *before)
 {
   LsAllocatorStats after = ls_allocator_stats (r->allocator);
   LsDriverCall call = {
@@ -65,11 +66,12 @@ note_call (Replay *r, const MemoryChange *c, bool waits, const LsAllocatorStats 
     .n_taken = after.n_taken - before->n_taken,
     .taken = after.taken - before->taken,
   };
-  r->to->n_retries += waits;
-  r->to->freed += call.freed;
-  r->to->taken += call.taken;
+  LsRoleRetries *to = &r->laps[lap];
+  to->n_retries += waits;
+  to->freed += call.freed;
+  to->taken += call.taken;
   if (waits || call.n_taken > 0)
-    g_array_append_val (r->to->calls, call);
+    g_array_append_val (to->calls, call);
 }
 
 static void
@@ -81,8 +83,7 @@ take (Replay *r, const MemoryChange *c, const Happening *e)
     retry (r);
   r->handles[memory_laps_place (c, e->lap, r->changes->len)]
       = ls_allocator_take (r->allocator, c->buffer->bytes, c->stream);
-  if (e->lap == STEADY_LAP)
-    note_call (r, c, waits, &before);
+  note_call (r, c, e->lap, waits, &before);
 }
 
 static void
@@ -162,21 +163,64 @@ join_calls (GArray *calls)
   g_array_set_size (calls, n);
 }
 
-static LsRoleRetries
-replay (const LsMemoryInput *in, const GArray *changes, const Tape *tape)
+static Happening
+happening_of (const MemoryEvent *e)
 {
-  LsRoleRetries to = { .calls = g_array_new (FALSE, FALSE, sizeof (LsDriverCall)) };
-  to.limit_bytes = limit_of (in, tape->role, tape->bytes);
-  Replay r = { .changes = changes, .allocator = ls_allocator_new (to.limit_bytes), .to = &to };
+  return (Happening) { e->index, (uint16_t) e->lap, e->is_issue };
+}
+
+/* The next event, if the lap is not over. */
+static bool
+next_until (MemoryLaps *laps, uint32_t lap, MemoryEvent *ret)
+{
+  return laps->next[lap] < laps->events->len && memory_laps_next (laps, ret);
+}
+
+/* Until a lap is over in which the driver was not called, or the last one. Returns that lap. */
+static uint32_t
+replay_laps (Replay *r, const Tape *tape, MemoryLaps *laps)
+{
+  for (guint i = 0; i < tape->order->len; i++)
+    happen (r, &g_array_index (tape->order, Happening, i));
+  uint32_t lap = FIRST_LAP;
+  while (r->laps[lap].calls->len > 0 && lap < LAST_LAP) {
+    lap++;
+    for (MemoryEvent e; next_until (laps, lap, &e);) {
+      Happening h = happening_of (&e);
+      happen (r, &h);
+    }
+  }
+  return lap;
+}
+
+/* Of the lap that counts; the others are freed. */
+static LsRoleRetries
+result_of (Replay *r, uint32_t lap, uint64_t limit)
+{
+  LsRoleRetries to = r->laps[lap];
+  for (uint32_t i = 0; i < N_LAPS; i++)
+    if (i != lap)
+      g_array_unref (r->laps[i].calls);
+  to.limit_bytes = limit;
+  to.reserved_bytes = ls_allocator_stats (r->allocator).peak_reserved;
+  to.is_out_of_memory = to.reserved_bytes > limit;
+  join_calls (to.calls);
+  return to;
+}
+
+/* laps: from the end of the tape on. */
+static LsRoleRetries
+replay (const LsMemoryInput *in, const GArray *changes, const Tape *tape, MemoryLaps *laps)
+{
+  uint64_t limit = limit_of (in, tape->role, tape->bytes);
+  Replay r = { .changes = changes, .allocator = ls_allocator_new (limit) };
+  for (uint32_t i = 0; i < N_LAPS; i++)
+    r.laps[i].calls = g_array_new (FALSE, FALSE, sizeof (LsDriverCall));
   r.handles = memory_laps_handles (N_LAPS, changes->len);
   r.pending = g_array_new (FALSE, FALSE, sizeof (gsize));
   take_static (&r, tape->bytes);
   carry_in (&r);
-  for (guint i = 0; i < tape->order->len; i++)
-    happen (&r, &g_array_index (tape->order, Happening, i));
-  to.reserved_bytes = ls_allocator_stats (r.allocator).peak_reserved;
-  to.is_out_of_memory = to.reserved_bytes > to.limit_bytes;
-  join_calls (to.calls);
+  LsRoleRetries to = result_of (&r, replay_laps (&r, tape, laps), limit);
   g_array_unref (r.pending);
   g_free (r.handles);
   ls_allocator_free (r.allocator);
@@ -188,26 +232,24 @@ replay (const LsMemoryInput *in, const GArray *changes, const Tape *tape)
 /* That are kept. */
 #define MOST_TAPES 16
 
-/* Up to the end of the lap that counts. */
 static GArray *
-order_of (const GArray *events, LsTime period)
+order_of (MemoryLaps *laps)
 {
-  GArray *order = g_array_sized_new (FALSE, FALSE, sizeof (Happening), N_LAPS * events->len);
-  MemoryLaps laps = memory_laps_of (events, N_LAPS, period);
-  for (MemoryEvent e; laps.next[STEADY_LAP] < events->len && memory_laps_next (&laps, &e);) {
-    Happening h = { e.index, (uint16_t) e.lap, e.is_issue };
+  GArray *order = g_array_sized_new (FALSE, FALSE, sizeof (Happening), 3 * laps->events->len);
+  for (MemoryEvent e; next_until (laps, FIRST_LAP, &e);) {
+    Happening h = happening_of (&e);
     g_array_append_val (order, h);
   }
   return order;
 }
 
 static Tape *
-tape_new (const LsMemoryInput *in, uint32_t rank, const GArray *events, LsTime period)
+tape_new (const LsMemoryInput *in, uint32_t rank, MemoryLaps *laps)
 {
   Tape *t = g_new0 (Tape, 1);
   t->role = ls_plan_role (in->plan, rank);
   memory_throughout (in, t->role, rank, t->bytes);
-  t->order = order_of (events, period);
+  t->order = order_of (laps);
   return t;
 }
 
@@ -263,12 +305,13 @@ void
 retries_add_rank (LsRetries *r, const LsMemoryInput *in, uint32_t rank, const GArray *changes,
                   const GArray *events, LsTime period)
 {
-  Tape *tape = tape_new (in, rank, events, period);
+  MemoryLaps laps = memory_laps_of (events, N_LAPS, period);
+  Tape *tape = tape_new (in, rank, &laps);
   if (is_replayed (r, tape)) { /* of equals the first counts */
     tape_free (tape);
     return;
   }
-  keep_worse (&r->roles[tape->role], replay (in, changes, tape));
+  keep_worse (&r->roles[tape->role], replay (in, changes, tape, &laps));
   keep_tape (r, tape);
 }
 

@@ -7,11 +7,12 @@
  * takes the segment anew: a retry (num_alloc_retries). The job goes on, but the device runs
  * dry, and what was given back is soon taken again.
  *
- * Model. The changes of a recorded step on the host clock (exec/memory/memory.h) are replayed five times,
- * with what of a sixth time lies beside the fifth, through exec/memory/allocator.h with a limit: the memory
- * of the GPU without its context and the buffers of NCCL. The fifth time counts as the steady state: in those
- * before it many jobs have retries after which the segments that are there serve every step. A
- * block that was freed on another stream than its own is pending until that stream has come
+ * Model. The changes of a recorded step on the host clock (exec/memory/memory.h) are replayed twice or
+ * more, with what of the next time lies beside the last, through exec/memory/allocator.h with a limit: the
+ * memory of the GPU without its context and the buffers of NCCL. Many jobs call the driver in their first
+ * steps only, until the segments that are there serve every step. So the first time after the first in
+ * which the driver is not called counts as the steady state, or else the fifth time. A block that was
+ * freed on another stream than its own is pending until that stream has come
  * there, or until a retry, which waits for it.
  *
  * Worked example. 40 MiB are left. A gets 30 MiB of stream 1 and is freed; B needs 20 MiB of stream
