@@ -88,9 +88,10 @@ find_speeds (Search *x, const LsHardware *hardware)
     const LsProgram *p = &now->plan->programs[ls_plan_role (now->plan, rank)];
     for (uint32_t k = 0; k < n_kinds; k++) {
       const LsGpu *gpu = &ls_cluster_spec_of_kind (&now->cluster->spec, k)->gpu;
-      const LsCalibration calibration = ls_calibration_of_kind (&hardware->calibration, k, gpu);
+      LsCalibration room;
+      const LsCalibration *calibration = ls_calibration_of_kind (&hardware->calibration, k, gpu, &room);
       x->stage_s[stage * n_kinds + k]
-          = program_s (now->plan, p, &calibration, gpu) / ls_strategy_micro_batches (&now->strategy, 0);
+          = program_s (now->plan, p, calibration, gpu) / ls_strategy_micro_batches (&now->strategy, 0);
     }
   }
 }

@@ -31,9 +31,10 @@ bound_kernel_time (const LsCalibration *calibration, const LsClusterSpec *spec, 
   LsTime least = LS_TIME_NEVER;
   for (uint32_t kind = 0; kind < ls_cluster_spec_n_kinds (spec); kind++) {
     const LsGpu *gpu = &ls_cluster_spec_of_kind (spec, kind)->gpu;
-    const LsCalibration c = ls_calibration_of_kind (calibration, kind, gpu);
-    const LsKernelCost cost = ls_kernel_cost (&c, gpu, k);
-    LsTime saved = is_in_graph ? ls_around_graph_saves (&c.around, ls_time_from_s (cost.launch_s)) : 0;
+    LsCalibration room;
+    const LsCalibration *c = ls_calibration_of_kind (calibration, kind, gpu, &room);
+    const LsKernelCost cost = ls_kernel_cost (c, gpu, k);
+    LsTime saved = is_in_graph ? ls_around_graph_saves (&c->around, ls_time_from_s (cost.launch_s)) : 0;
     least = MIN (least, cost.alone - MAX (0, saved));
   }
   return least;

@@ -109,17 +109,17 @@ ls_calibration_clear (LsCalibration *c)
   memset (c, 0, sizeof *c);
 }
 
-LsCalibration
-ls_calibration_of_kind (const LsCalibration *c, uint32_t kind, const LsGpu *gpu)
+const LsCalibration *
+ls_calibration_of_kind (const LsCalibration *c, uint32_t kind, const LsGpu *gpu, LsCalibration *room)
 {
   if (kind == 0)
-    return *c;
+    return c;
   g_assert (kind <= c->n_others);
-  LsCalibration own = c->others[kind - 1];
-  if (ls_calibration_has_attention (&own, c->attention_kernel))
-    own.attention_kernel = c->attention_kernel;
-  own.clock = c->clock_gpus > 0 ? ls_clock (&own, gpu, c->clock_gpus) : own.clock;
-  return own;
+  *room = c->others[kind - 1];
+  if (ls_calibration_has_attention (room, c->attention_kernel))
+    room->attention_kernel = c->attention_kernel;
+  room->clock = c->clock_gpus > 0 ? ls_clock (room, gpu, c->clock_gpus) : room->clock;
+  return room;
 }
 
 void

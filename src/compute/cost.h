@@ -128,8 +128,10 @@ typedef struct {
 } LsKernelCost;
 
 /* Of GPUs on nodes of that kind, as the job runs them: its clock and implementation of attention (AUTO where
- * they were not measured with that). Borrows all. */
-LsCalibration ls_calibration_of_kind (const LsCalibration *calibration, uint32_t kind, const LsGpu *gpu);
+ * they were not measured with that): `calibration` itself for the first kind, else *room, which is filled.
+ * Borrows all. */
+const LsCalibration *ls_calibration_of_kind (const LsCalibration *calibration, uint32_t kind,
+                                             const LsGpu *gpu, LsCalibration *room);
 
 /* Without a GPU's own figures: its bandwidth, and nothing else. */
 void ls_access_init_roofline (LsAccessFit access[LS_N_ACCESSES]);

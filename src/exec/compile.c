@@ -24,9 +24,10 @@ cost_kernels (Run *x, uint32_t kind)
   of->gpu = &ls_cluster_spec_of_kind (&x->cluster->spec, kind)->gpu;
   of->costs = ls_arena_new_array (x->arena, LsKernelCost, MAX (1, x->plan->n_kernels));
   for (const XJob *job = x->jobs; job < x->jobs + x->n_jobs; job++) {
-    const LsCalibration calibration = ls_calibration_of_kind (job->calibration, kind, of->gpu);
+    LsCalibration room;
+    const LsCalibration *calibration = ls_calibration_of_kind (job->calibration, kind, of->gpu, &room);
     for (uint32_t i = job->first_kernel; i < job->first_kernel + job->plan->n_kernels; i++)
-      of->costs[i] = ls_kernel_cost (&calibration, of->gpu, &x->plan->kernels[i]);
+      of->costs[i] = ls_kernel_cost (calibration, of->gpu, &x->plan->kernels[i]);
   }
   const LsCalibration *first = x->jobs[0].calibration;
   of->around = kind == 0 ? &first->around : &first->others[kind - 1].around;

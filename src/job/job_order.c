@@ -22,8 +22,9 @@ kernel_time (const LsKernel *kernel, void *data)
   LsTime longest = ls_kernel_cost (all, &spec->gpu, kernel).alone;
   for (uint32_t k = 1; of->cluster->kind_of_host && k < ls_cluster_spec_n_kinds (spec); k++) {
     const LsGpu *gpu = &ls_cluster_spec_of_kind (spec, k)->gpu;
-    const LsCalibration own = ls_calibration_of_kind (all, k, gpu);
-    longest = MAX (longest, ls_kernel_cost (&own, gpu, kernel).alone);
+    LsCalibration room;
+    const LsCalibration *own = ls_calibration_of_kind (all, k, gpu, &room);
+    longest = MAX (longest, ls_kernel_cost (own, gpu, kernel).alone);
   }
   return longest;
 }
