@@ -92,7 +92,7 @@ full_rate_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel)
 {
   const LsKindFit bare = { .compute_efficiency = fit->compute_efficiency, .memory_efficiency = 1 };
   double s = ls_kernel_cost_by (&bare, 1, gpu, kernel).compute_s;
-  bool is_attention = kernel->kind == LS_KERNEL_ATTENTION_FWD || kernel->kind == LS_KERNEL_ATTENTION_BWD;
+  bool is_attention = ls_kernel_is_attention (kernel->kind);
   return is_attention && kernel->k > 0 ? s * (1 + fit->width_half / (double) kernel->k) : s;
 }
 

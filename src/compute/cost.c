@@ -95,6 +95,7 @@
 
 #define ATTENTION_TILE_ROWS 128.0 /* query rows per thread block: FlashAttention-2 and -3 */
 #define WIDE_HEAD           128.0 /* above, two tiles do not fit beside each other       */
+
 void
 ls_calibration_clear (LsCalibration *c)
 {
@@ -146,18 +147,6 @@ ls_calibration_init_roofline (LsCalibration *c)
       = roofline;
 }
 
-static bool
-is_gemm (LsKernelKind kind)
-{
-  return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM;
-}
-
-static bool
-is_attention (LsKernelKind kind)
-{
-  return kind == LS_KERNEL_ATTENTION_FWD || kind == LS_KERNEL_ATTENTION_BWD;
-}
-
 /* Adds to an fp32 result: reads and writes 4 bytes of each element. */
 static bool
 accumulates (const LsKernel *k)
@@ -176,7 +165,8 @@ static double
 peak_of (const LsGpu *gpu, const LsKernel *kernel)
 {
   double matrix = gpu->peak_flops[kernel->dtype];
-  bool on_matrix_units = (is_gemm (kernel->kind) || is_attention (kernel->kind)) && matrix > 0;
+  bool on_matrix_units
+      = (ls_kernel_is_gemm (kernel->kind) || ls_kernel_is_attention (kernel->kind)) && matrix > 0;
   return on_matrix_units ? matrix : gpu->vector_flops;
 }
 
@@ -184,7 +174,8 @@ peak_of (const LsGpu *gpu, const LsKernel *kernel)
 static double
 even_compute_s (const LsKindFit *fit, const LsKernel *kernel, double rate)
 {
-  double stretch = is_gemm (kernel->kind) && kernel->k > 0 ? 1 + fit->depth_half / (double) kernel->k : 1;
+  double stretch
+      = ls_kernel_is_gemm (kernel->kind) && kernel->k > 0 ? 1 + fit->depth_half / (double) kernel->k : 1;
   return (kernel->flops * stretch + fit->flops_half) / rate;
 }
 
@@ -235,9 +226,9 @@ cool_compute_s (const LsKindFit *fit, double sustained, const LsGpu *gpu, const 
 
   double rate = fit->compute_efficiency * sustained * peak;
   bool has_shape = kernel->m > 0 && kernel->n > 0 && kernel->k > 0;
-  if (fit->wave_rounding > 0 && gpu->n_sm > 0 && has_shape && is_gemm (kernel->kind))
+  if (fit->wave_rounding > 0 && gpu->n_sm > 0 && has_shape && ls_kernel_is_gemm (kernel->kind))
     return ls_tile_gemm_s (fit, gpu, kernel, rate);
-  if (fit->tail > 0 && gpu->n_sm > 0 && has_shape && is_attention (kernel->kind))
+  if (fit->tail > 0 && gpu->n_sm > 0 && has_shape && ls_kernel_is_attention (kernel->kind))
     return attention_compute_s (fit, gpu, kernel, rate);
   return even_compute_s (fit, kernel, rate);
 }
@@ -247,7 +238,8 @@ static double
 compute_s (const LsKindFit *fit, double sustained, const LsGpu *gpu, const LsKernel *kernel)
 {
   bool is_in_step = sustained > 0 && sustained < 1;
-  double s = cool_compute_s (fit, is_in_step && is_gemm (kernel->kind) ? sustained : 1, gpu, kernel);
+  double s
+      = cool_compute_s (fit, is_in_step && ls_kernel_is_gemm (kernel->kind) ? sustained : 1, gpu, kernel);
   if (fit->throttle <= 0 || s <= 0)
     return s;
   double heat = is_in_step ? 1 : 1 - fmin (1, ls_time_to_s (fit->burst) / s);
@@ -275,7 +267,7 @@ handed_over (const LsKernel *k)
 static double
 saved_share (const LsKindFit *fit, const LsKernel *kernel)
 {
-  if (!is_gemm (kernel->kind))
+  if (!ls_kernel_is_gemm (kernel->kind))
     return fit->cache_speed > 1 ? hit_share (fit, kernel->bytes) * (1 - 1 / fit->cache_speed) : 0;
   double handed = handed_over (kernel);
   return hit_share (fit, handed) * handed / kernel->bytes;
@@ -316,7 +308,7 @@ extrapolates (const LsKindFit *fit, const LsKernel *kernel)
 {
   if (fit->max_work <= 0)
     return false;
-  bool by_flops = is_gemm (kernel->kind) || is_attention (kernel->kind);
+  bool by_flops = ls_kernel_is_gemm (kernel->kind) || ls_kernel_is_attention (kernel->kind);
   double work = by_flops ? kernel->flops : kernel->bytes;
   return work < fit->min_work || work > fit->max_work;
 }
@@ -349,7 +341,7 @@ static LsKindFit
 clocked (const LsCalibration *c, const LsKindFit *fit, const LsKernel *kernel)
 {
   LsKindFit at = *fit;
-  if (c->clock > 0 && (is_gemm (kernel->kind) || is_attention (kernel->kind)))
+  if (c->clock > 0 && (ls_kernel_is_gemm (kernel->kind) || ls_kernel_is_attention (kernel->kind)))
     at.compute_efficiency *= c->clock;
   return at;
 }

@@ -3,18 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool
-is_gemm (int kind)
-{
-  return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM;
-}
-
-static bool
-is_attention (int kind)
-{
-  return kind == LS_KERNEL_ATTENTION_FWD || kind == LS_KERNEL_ATTENTION_BWD;
-}
-
 /* The entries of a calibration: one for each kernel kind, in its order, then those that stand beside a
  * kind. */
 
@@ -89,13 +77,13 @@ attention_fit (const LsCalibration *c, const LsKernel *kernel)
 const LsKindFit *
 ls_calibration_fit (const LsCalibration *c, const LsKernel *kernel)
 {
-  if (is_attention (kernel->kind))
+  if (ls_kernel_is_attention (kernel->kind))
     return attention_fit (c, kernel);
-  if (kernel->dtype == LS_DTYPE_NVFP4 && is_gemm (kernel->kind) && c->gemm_nvfp4.is_fitted)
+  if (kernel->dtype == LS_DTYPE_NVFP4 && ls_kernel_is_gemm (kernel->kind) && c->gemm_nvfp4.is_fitted)
     return &c->gemm_nvfp4;
   if (kernel->by_blocks && c->gemm_fp8_blocks.is_fitted)
     return &c->gemm_fp8_blocks;
-  if (ls_dtype_is_scaled (kernel->dtype) && is_gemm (kernel->kind) && c->gemm_fp8.is_fitted)
+  if (ls_dtype_is_scaled (kernel->dtype) && ls_kernel_is_gemm (kernel->kind) && c->gemm_fp8.is_fitted)
     return &c->gemm_fp8;
   return &c->kind[kernel->kind];
 }
@@ -138,7 +126,7 @@ static double
 traffic (int kind, int dtype, const Sizes *s, double bytes)
 {
   double m = s->at[0], n = s->at[1], k = s->at[2], batch = s->at[3];
-  double operands = is_gemm (kind) ? ls_dtype_size ((LsDtype) dtype) * batch * (m * k + k * n) : 0;
+  double operands = ls_kernel_is_gemm (kind) ? ls_dtype_size ((LsDtype) dtype) * batch * (m * k + k * n) : 0;
   return (bytes - operands) / fmax (1, m * n * batch);
 }
 
@@ -151,7 +139,7 @@ is_near (double a, double b)
 static bool
 is_same_work (const LsMeasuredKernel *row, int implementation, const LsKernel *kernel)
 {
-  if (is_attention (row->kind)
+  if (ls_kernel_is_attention (row->kind)
       && (kernel->by_blocks || row->implementation != MIN (implementation, LS_ATTENTION_KERNEL_CUDNN)))
     return false;
   if (row->kind != (int) kernel->kind || row->dtype != (int) kernel->dtype

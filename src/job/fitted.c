@@ -7,8 +7,7 @@
 static bool
 is_compute (int kind)
 {
-  return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM || kind == LS_KERNEL_ATTENTION_FWD
-      || kind == LS_KERNEL_ATTENTION_BWD;
+  return ls_kernel_is_gemm (kind) || ls_kernel_is_attention (kind);
 }
 
 /* The table goes before the fit, and must be as fast. */

@@ -102,7 +102,7 @@ ls_hardware_check_parts (const LsHardware *h, const LsCluster *cluster, const Ls
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
                  "--dispatcher %s: no figures of %s on %s are known\n"
                  "note: expected all-to-all there%s",
-                 is_hybrid ? "hybridep" : "deepep", is_hybrid ? "HybridEP" : "DeepEP", h->spec.gpu.name,
+                 ls_dispatcher_name (s->dispatcher), is_hybrid ? "HybridEP" : "DeepEP", h->spec.gpu.name,
                  h->spec.interior == LS_INTERIOR_TORUS ? "" : key);
     return FALSE;
   }

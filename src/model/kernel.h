@@ -93,6 +93,18 @@ typedef enum {
   LS_N_ATTENTION_KERNELS
 } LsAttentionKernel;
 
+static inline bool
+ls_kernel_is_gemm (LsKernelKind kind)
+{
+  return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM;
+}
+
+static inline bool
+ls_kernel_is_attention (LsKernelKind kind)
+{
+  return kind == LS_KERNEL_ATTENTION_FWD || kind == LS_KERNEL_ATTENTION_BWD;
+}
+
 const char *ls_kernel_kind_name (LsKernelKind kind); /* static: "gemm" */
 const char *ls_access_name (LsAccess access);        /* static: "castup"; "none" */
 

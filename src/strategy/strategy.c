@@ -17,6 +17,12 @@ static const char *const recompute_names[] = {
   [LS_RECOMPUTE_FULL] = "full",
 };
 
+static const char *const dispatcher_names[] = {
+  [LS_DISPATCHER_ALL_TO_ALL] = "all-to-all",
+  [LS_DISPATCHER_DEEPEP] = "deepep",
+  [LS_DISPATCHER_HYBRIDEP] = "hybridep",
+};
+
 const char *
 ls_dp_kind_name (int kind)
 {
@@ -27,6 +33,12 @@ const char *
 ls_p2p_name (int p2p)
 {
   return p2p_names[p2p];
+}
+
+const char *
+ls_dispatcher_name (int dispatcher)
+{
+  return dispatcher_names[dispatcher];
 }
 
 const char *

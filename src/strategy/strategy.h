@@ -297,6 +297,7 @@ void ls_strategy_fill_auto (LsStrategy *s);
 
 const char *ls_dp_kind_name (int kind);
 const char *ls_p2p_name (int p2p);
+const char *ls_dispatcher_name (int dispatcher);
 const char *ls_recompute_name (int recompute);
 
 /* Knobs that make no difference to a job, and why: strategy_idle.c. */

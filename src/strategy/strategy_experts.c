@@ -145,7 +145,7 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
                 s->expert_load);
     if (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL)
       conflict (diags, "/dispatcher", "expected none, as the model has no experts; got %s",
-                s->dispatcher == LS_DISPATCHER_DEEPEP ? "deepep" : "hybridep");
+                ls_dispatcher_name (s->dispatcher));
     if (s->ep_overlap)
       conflict (diags, "/ep_overlap", "expected 0, as the model has no experts; got 1");
     if (s->delay_wgrad)
@@ -156,7 +156,7 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->etp > 1)
     conflict (diags, "/dispatcher",
               "expected all-to-all with etp %u, as DeepEP and HybridEP send whole tokens; got %s", s->etp,
-              s->dispatcher == LS_DISPATCHER_DEEPEP ? "deepep" : "hybridep");
+              ls_dispatcher_name (s->dispatcher));
   if (s->dispatcher == LS_DISPATCHER_HYBRIDEP && s->dispatch_fp8)
     unsupported (
         diags, "/dispatch_fp8",

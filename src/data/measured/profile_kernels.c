@@ -279,9 +279,9 @@ take_shape (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
   if (kind < 0 || g_strcmp0 (r->implementation, "stand-in") == 0
       || (r->note && strstr (r->note, "implementation=stand-in")))
     return false;
-  if (kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM)
+  if (ls_kernel_is_gemm (kind))
     append_gemm (p, row, r, name, in, diags);
-  else if (kind == LS_KERNEL_ATTENTION_FWD || kind == LS_KERNEL_ATTENTION_BWD)
+  else if (ls_kernel_is_attention (kind))
     take_attention (p, row, r, kind == LS_KERNEL_ATTENTION_BWD, diags);
   else
     append_stream (p, row, r, name, (LsKernelKind) kind, p->kernels, diags);

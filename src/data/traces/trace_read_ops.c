@@ -34,9 +34,9 @@ first_of (const cJSON *object, const char *key)
 static void
 read_kernel (TraceReading *r, const cJSON *node, const TraceKernel *from, LsKernel *to)
 {
-  bool is_gemm = from->kind == LS_KERNEL_GEMM || from->kind == LS_KERNEL_BATCHED_GEMM;
+  bool is_gemm = ls_kernel_is_gemm (from->kind);
   bool has_shape = from->m > 0 && from->n > 0 && from->k > 0;
-  bool is_attention = from->kind == LS_KERNEL_ATTENTION_FWD || from->kind == LS_KERNEL_ATTENTION_BWD;
+  bool is_attention = ls_kernel_is_attention (from->kind);
   if ((is_gemm || is_attention) && !has_shape)
     ls_trace_complain (r, node, NULL, TRACE_ALL, "a kernel of kind %s needs \"m\", \"n\" and \"k\"",
                        ls_kernel_kind_name ((LsKernelKind) from->kind));

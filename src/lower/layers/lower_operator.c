@@ -114,7 +114,7 @@ uint16_t
 build_operator_kernel (Build *b, const LsOperator *o, const LsKernel *k, LsTag tag)
 {
   LsKernel kernel = *k;
-  bool is_attention = k->kind == LS_KERNEL_ATTENTION_FWD || k->kind == LS_KERNEL_ATTENTION_BWD;
+  bool is_attention = ls_kernel_is_attention (k->kind);
   if (b->documents && is_attention)
     ls_documents_apply (b->documents, o->layer_kind, 0, &kernel);
   return build_kernel (b, &kernel, tag);

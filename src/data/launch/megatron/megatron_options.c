@@ -85,7 +85,7 @@ layout (const LsModel *m, const LsStrategy *s)
 }
 
 VALUE (dispatcher, WORD (m->n_experts > 0, is_flex (m, s) ? "flex" : "alltoall"))
-VALUE (flex_backend, WORD (is_flex (m, s), s->dispatcher == LS_DISPATCHER_DEEPEP ? "deepep" : "hybridep"))
+VALUE (flex_backend, WORD (is_flex (m, s), ls_dispatcher_name (s->dispatcher)))
 VALUE (dispatcher_sms, NUMBER (is_flex (m, s), s->dispatch_sms))
 VALUE (grouped_gemm, ON (m->n_experts > 0)) /* as they are simulated */
 VALUE (shared_overlap, ON (m->n_experts > 0 && s->shared_overlap))

@@ -57,9 +57,7 @@ VALUE (layers, NUMBER (has_stages (m, s), (m->n_layers + 2 * less (m, s)) / (s->
 VALUE (less_layers, NUMBER (has_stages (m, s), less (m, s)))
 VALUE (rotation, WORD (s->cp > 1, s->cp_kind == LS_CP_RING ? "alltoall" : "allgather"))
 VALUE (expert_tp, NUMBER (has_experts (m, s), s->etp))
-VALUE (expert_backend,
-       WORD (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL,
-             s->dispatcher == LS_DISPATCHER_HYBRIDEP ? "hybridep" : "deepep"))
+VALUE (expert_backend, WORD (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL, ls_dispatcher_name (s->dispatcher)))
 VALUE (mode, g_strdup (ls_recompute_name (s->recompute)))
 VALUE (selective_option, WORD (s->recompute == LS_RECOMPUTE_SELECTIVE, "op"))
 VALUE (converters, WORD (is_fp8 (m, s), "[\"quantize.linear.float8\"]"))
