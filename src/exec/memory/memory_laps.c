@@ -72,7 +72,7 @@ memory_events (const GArray *changes)
 MemoryLaps
 memory_laps_of (const GArray *events, uint32_t n_laps, LsTime period)
 {
-  g_assert (n_laps >= 1 && n_laps <= MEMORY_MOST_LAPS);
+  g_assert (n_laps >= 1 && n_laps <= MEMORY_MAX_LAPS);
   return (MemoryLaps) {
     .events = events, .period = period, .n_laps = n_laps, .shift = n_laps == 1 ? 0 : -period
   };
@@ -121,6 +121,6 @@ memory_window_of (const LsTimeline *t, bool overlaps)
     return w;
   w.from = t->window_start;
   w.to = t->window_end;
-  w.n_laps = MEMORY_MAX_LAPS;
+  w.n_laps = MEMORY_WINDOW_LAPS;
   return w;
 }

@@ -8,8 +8,8 @@
 
 #include "exec/memory/memory_times.h"
 
-#define MEMORY_MAX_LAPS  3 /* that a window needs */
-#define MEMORY_MOST_LAPS 6 /* that there may be   */
+#define MEMORY_WINDOW_LAPS 3 /* of a window          */
+#define MEMORY_MAX_LAPS    6 /* that there may be    */
 
 /* A change of one of the laps happens; or a free is issued, long before it happens. */
 typedef struct {
@@ -23,14 +23,14 @@ typedef struct {
   const GArray *events; /* MemoryEvent, in order: of a lap without a shift */
   LsTime period, shift;
   uint32_t n_laps;
-  guint next[MEMORY_MOST_LAPS];
+  guint next[MEMORY_MAX_LAPS];
 } MemoryLaps;
 
 /* Changes as they happen, and where frees are issued that happen later: MemoryEvent, in order, newly
  * allocated. */
 GArray *memory_events (const GArray *changes);
 
-/* events: borrowed. n_laps: 1 to MEMORY_MOST_LAPS. */
+/* events: borrowed. n_laps: 1 to MEMORY_MAX_LAPS. */
 MemoryLaps memory_laps_of (const GArray *events, uint32_t n_laps, LsTime period);
 /* The next event; false: there is none. */
 bool memory_laps_next (MemoryLaps *l, MemoryEvent *ret);

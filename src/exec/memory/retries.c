@@ -7,7 +7,7 @@
 #include "exec/memory/memory_laps.h"
 #include "exec/memory/memory_libraries.h"
 
-#define N_LAPS    MEMORY_MOST_LAPS
+#define N_LAPS    MEMORY_MAX_LAPS
 #define FIRST_LAP 1 /* that may count */
 #define LAST_LAP  (N_LAPS - 2)
 #define NONE      UINT32_MAX
