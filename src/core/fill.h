@@ -15,8 +15,8 @@
  * on nothing, the next on it alone, and so on. This holds whatever way led to them.
  *
  * Algorithm. A resource is touched when an activity on it came, went, or changed its level
- * below the resource's. Of those that are touched W is computed anew; an activity that
- * the resource itself holds back counts with its cap. Where W[r] differs from level[r], r
+ * below the resource's. Of those that are touched W is computed anew; who is held back by
+ * the resource counts as one that rises. Where W[r] differs from level[r], r
  * waits in a heap with the lesser of the two, x. Those with the least x go first, together:
  * either r fills at x and pulls down who was above, or it no longer fills at x, takes its
  * new level, and those who were at x rise to what their resources now allow. Who changes
@@ -32,7 +32,7 @@
  *
  * A resource that does not fill, and where all could rise by a quantum, is not touched: its
  * load is known as a sum. So a trunk with thousands of activities costs nothing until it
- * fills. Then each change below its level costs a pass over them.
+ * fills. Then a change of its level costs a pass over those that rise on it.
  *
  * Where that has lasted for as many changes as there are activities, the resource becomes
  * slack: it counts each at more than its level, by half of what is left, and until one rises
@@ -45,6 +45,7 @@
 #define LS_CORE_FILL_H
 
 #include "core/flow.h"
+#include "core/level.h"
 
 typedef struct LsFill LsFill;
 
@@ -60,6 +61,17 @@ void ls_fill_set_cap (LsFill *fill, LsFlow *f); /* f->cap is new */
  * to be filled. */
 bool ls_fill_settle (LsFill *fill, LsFlow ***ret_changed, uint32_t *ret_n);
 
-double ls_fill_rate (const LsFill *fill, const LsFlow *f);
+/* Asserts, after a settling: what is counted is what the activities have. */
+void ls_fill_check (const LsFill *fill);
+
+double ls_fill_quantum (const LsFill *fill);
+
+/* bytes/s, after a settling */
+static inline double
+ls_fill_rate (const LsFlow *f, double quantum)
+{
+  return f->level == f->cap_level ? ls_rate_at_cap (f->cap, f->level, quantum, f->n_uses > 0)
+                                  : (double) f->level * quantum;
+}
 
 #endif

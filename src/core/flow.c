@@ -13,13 +13,12 @@ struct LsFlowNet {
   GPtrArray *active; /* LsFlow                                       */
   uint32_t n_uses;   /* of all that are active                       */
   uint64_t n_solves;
-  LsFill *fill; /* NULL: the reference, which has what follows  */
-  double quantum;
+  double quantum;  /* of levels                                    */
+  LsFill *fill;    /* NULL: the reference, which has what follows  */
   uint32_t *local; /* [n_res]: where a resource is in a system     */
 };
 
 #define NO_LOCAL UINT32_MAX
-#define AHEAD    4 /* activities that the prefetch is ahead */
 
 static void solve_event (LsEvent *event, void *context);
 
@@ -40,11 +39,11 @@ ls_flow_net_new (LsEngine *engine, uint32_t n, const double *capacity, bool is_r
   for (uint32_t i = 0; i < n; i++)
     g_assert (capacity[i] > 0);
   net->active = g_ptr_array_new ();
+  net->quantum = ls_level_quantum (n, capacity);
   if (!is_reference) {
     net->fill = ls_fill_new (n, capacity);
     return net;
   }
-  net->quantum = ls_level_quantum (n, capacity);
   net->local = g_new (uint32_t, n);
   return net;
 }
@@ -156,6 +155,13 @@ lasts_until (const LsFlow *f, LsTime now, LsTime then)
   return f->remaining * (double) LS_S >= f->rate * (double) (then - now) * (1 + 1e-14);
 }
 
+/* ls_time_to_s() for the loop over all that changed. */
+static inline double
+seconds (LsTime t)
+{
+  return (double) t / (double) LS_S;
+}
+
 static inline void
 set_rate (LsFlowNet *net, LsFlow *f, double rate)
 {
@@ -164,7 +170,7 @@ set_rate (LsFlowNet *net, LsFlow *f, double rate)
   LsTime now = net->engine->now;
   bool is_first = f->rate == 0;
   if (!is_first) {
-    double moved = f->rate * ls_time_to_s (now - f->updated_at);
+    double moved = f->rate * seconds (now - f->updated_at);
     f->moved += moved;
     f->remaining = f->remaining > moved ? f->remaining - moved : 0;
     f->nominal = 0;
@@ -249,12 +255,8 @@ solve_event (LsEvent *event, void *context)
   LsFlow **changed;
   uint32_t n;
   net->n_solves += ls_fill_settle (net->fill, &changed, &n);
-  for (uint32_t i = 0; i < n; i++) {
-    const LsFlow *ahead = changed[MIN (i + AHEAD, n - 1)];
-    __builtin_prefetch (&ahead->level, 1);
-    __builtin_prefetch (&ahead->done, 1);
-    set_rate (net, changed[i], ls_fill_rate (net->fill, changed[i]));
-  }
+  for (uint32_t i = 0; i < n; i++)
+    set_rate (net, changed[i], ls_fill_rate (changed[i], net->quantum));
 }
 
 void
@@ -269,4 +271,6 @@ ls_flow_net_check (const LsFlowNet *net)
   }
   for (uint32_t i = 0; i < net->n_res; i++)
     g_assert (load[i] <= net->capacity[i] * (1 + 1e-9));
+  if (net->fill)
+    ls_fill_check (net->fill);
 }

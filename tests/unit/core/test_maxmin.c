@@ -12,6 +12,12 @@
 
 #define ONE LS_COEF_ONE
 
+static double
+rate_in (const LsFill *fill, const LsFlow *f)
+{
+  return ls_fill_rate (f, ls_fill_quantum (fill));
+}
+
 static void
 solve (const LsMaxmin *p, double *rate)
 {
@@ -323,8 +329,9 @@ settle_and_compare (World *w)
   uint32_t n_changed, n = 0, n_wrong = 0;
   double rate[MAX_FLOWS];
   ls_fill_settle (w->fill, &changed, &n_changed);
+  ls_fill_check (w->fill);
   for (uint32_t i = 0; i < n_changed; i++)
-    changed[i]->rate = ls_fill_rate (w->fill, changed[i]);
+    changed[i]->rate = rate_in (w->fill, changed[i]);
   fill_solve (w, rate);
   for (uint32_t i = 0; i < w->n_flows; i++)
     if (w->all[i].flow.is_active) {
@@ -395,15 +402,15 @@ who_is_not_concerned_is_not_told (void)
   ls_fill_add (fill, &far.flow);
   LS_CHECK (ls_fill_settle (fill, &changed, &n));
   LS_CHECK_INT (n, ==, 4);
-  LS_CHECK_DOUBLE (ls_fill_rate (fill, &a.flow), ==, 8);
-  LS_CHECK_DOUBLE (ls_fill_rate (fill, &b.flow), ==, 2);
-  LS_CHECK_DOUBLE (ls_fill_rate (fill, &d.flow), ==, 2);
+  LS_CHECK_DOUBLE (rate_in (fill, &a.flow), ==, 8);
+  LS_CHECK_DOUBLE (rate_in (fill, &b.flow), ==, 2);
+  LS_CHECK_DOUBLE (rate_in (fill, &d.flow), ==, 2);
   ls_fill_remove (fill, &d.flow);
   LS_CHECK (ls_fill_settle (fill, &changed, &n));
   LS_CHECK_INT (n, ==, 2);
-  LS_CHECK_DOUBLE (ls_fill_rate (fill, &a.flow), ==, 6);
-  LS_CHECK_DOUBLE (ls_fill_rate (fill, &b.flow), ==, 4);
-  LS_CHECK_DOUBLE (ls_fill_rate (fill, &far.flow), ==, 100);
+  LS_CHECK_DOUBLE (rate_in (fill, &a.flow), ==, 6);
+  LS_CHECK_DOUBLE (rate_in (fill, &b.flow), ==, 4);
+  LS_CHECK_DOUBLE (rate_in (fill, &far.flow), ==, 100);
   LS_CHECK (!ls_fill_settle (fill, &changed, &n));
   LS_CHECK_INT (n, ==, 0);
   ls_fill_free (fill);
@@ -428,9 +435,9 @@ a_tie_is_nobodys (void)
     ls_fill_settle (fill, &changed, &n);
     ls_fill_add (fill, &on[1 - turn].flow);
     ls_fill_settle (fill, &changed, &n);
-    LS_CHECK_DOUBLE (ls_fill_rate (fill, &common.flow), ==, 5 * quantum);
-    LS_CHECK_DOUBLE (ls_fill_rate (fill, &on[0].flow), ==, 5 * quantum);
-    LS_CHECK_DOUBLE (ls_fill_rate (fill, &on[1].flow), ==, 5 * quantum);
+    LS_CHECK_DOUBLE (rate_in (fill, &common.flow), ==, 5 * quantum);
+    LS_CHECK_DOUBLE (rate_in (fill, &on[0].flow), ==, 5 * quantum);
+    LS_CHECK_DOUBLE (rate_in (fill, &on[1].flow), ==, 5 * quantum);
     ls_fill_free (fill);
   }
 }
@@ -452,14 +459,14 @@ the_slowest_link_fills_first (void)
   activity_init (&on[1], 1e6, 1, 3);
   ls_fill_add (fill, &g.flow);
   ls_fill_settle (fill, &changed, &n);
-  LS_CHECK_DOUBLE (ls_fill_rate (fill, &g.flow), ==, 4);
+  LS_CHECK_DOUBLE (rate_in (fill, &g.flow), ==, 4);
   ls_fill_add (fill, &on[0].flow);
   ls_fill_add (fill, &f.flow);
   ls_fill_add (fill, &on[1].flow);
   LS_CHECK (ls_fill_settle (fill, &changed, &n));
   LS_CHECK_INT (n, ==, 3);
-  LS_CHECK_DOUBLE (ls_fill_rate (fill, &f.flow), ==, 2);
-  LS_CHECK_DOUBLE (ls_fill_rate (fill, &g.flow), ==, 4);
+  LS_CHECK_DOUBLE (rate_in (fill, &f.flow), ==, 2);
+  LS_CHECK_DOUBLE (rate_in (fill, &g.flow), ==, 4);
   ls_fill_free (fill);
 }
 
