@@ -316,6 +316,7 @@ ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_
     return FALSE;
   }
   space->size = 1;
+  space->n_varied = 0;
   for (guint a = 0; a < ls_space_n_axes (); a++) {
     if (a < LS_N_SPACE_AXES && space->values[a]->len == 0)
       fill_axis (space, (LsSpaceAxis) a, m, base, gpus_per_node, is_torus);
@@ -324,6 +325,8 @@ ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_
       g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "more than 2^40 configurations; narrow the ranges");
       return FALSE;
     }
+    if (ls_space_n (space, (LsSpaceAxis) a) > 1)
+      space->varied[space->n_varied++] = (uint16_t) a;
   }
   return TRUE;
 }
@@ -356,8 +359,9 @@ ls_space_point (const LsSpace *space, uint64_t index, LsPoint *ret_point)
 bool
 ls_space_next (const LsSpace *space, LsPoint *point)
 {
-  for (guint a = ls_space_n_axes (); a-- > 0;) {
-    if (++point->at[a] < ls_space_n (space, (LsSpaceAxis) a))
+  for (uint32_t i = space->n_varied; i-- > 0;) {
+    LsSpaceAxis a = (LsSpaceAxis) space->varied[i];
+    if (++point->at[a] < ls_space_n (space, a))
       return true;
     point->at[a] = 0;
   }
@@ -374,8 +378,9 @@ uint64_t
 ls_space_variant (const LsSpace *space, const LsPoint *p)
 {
   uint64_t n = 0;
-  for (guint a = LS_N_SPACE_AXES; a < ls_space_n_axes (); a++)
-    n = n * ls_space_n (space, (LsSpaceAxis) a) + p->at[a];
+  for (uint32_t i = 0; i < space->n_varied; i++)
+    if (space->varied[i] >= LS_N_SPACE_AXES)
+      n = n * ls_space_n (space, (LsSpaceAxis) space->varied[i]) + p->at[space->varied[i]];
   return n;
 }
 

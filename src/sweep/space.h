@@ -36,6 +36,8 @@ typedef struct {
   LsSpaceAxis layers_axis;             /* of layers_per_chunk                                     */
   bool has_usual_vpp;                  /* the axis has its default range                           */
   uint64_t size;                       /* product of the lengths, once filled                      */
+  uint32_t n_varied;                   /* axes with several values, once filled                    */
+  uint16_t varied[LS_MAX_SPACE_AXES];
 } LsSpace;
 
 /* A configuration: on each axis a place in its list. */
