@@ -84,9 +84,7 @@ lower_init (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts 
 void
 lower_clear (Lower *l)
 {
-  for (uint32_t i = 0; l->all_chunks && i < l->n_ep_roles * l->n_stages; i++)
-    chunk_clear (&l->all_chunks[i]);
-  g_free (l->all_chunks);
+  chunks_clear (l);
   g_free (l->expert_share);
   g_free (l->dp_role);
   ls_packing_free (l->packing);
@@ -232,7 +230,7 @@ init_chunks (Lower *l, const uint32_t *n_layers)
   for (uint32_t i = 0, first = 0; i < l->n_stages; first += n_layers[i], i++) {
     chunk_init (l, &l->chunks[i], first, n_layers[i], i == 0, i == l->n_stages - 1);
     for (guint o = 0; o < l->chunks[i].operators->len; o++)
-      kept += (double) g_array_index (l->chunks[i].operators, LsOperator, o).saved_bytes;
+      kept += (double) operator_at (&l->chunks[i], o)->saved_bytes;
   }
   for (uint32_t r = 0; r < l->mesh.pp; r++)
     for (uint32_t i = 0; i < l->n_chunks; i++) {

@@ -23,10 +23,13 @@ typedef struct {
   /* Encoder and decoder apart: the encoder's last; the decoder's first; any of the decoder. */
   bool ends_encoder, begins_decoder, is_decoder;
   char *kinds;              /* of its layers: "", or of a model with experts such as " d1 m3" */
-  GArray *operators;        /* LsOperator in forward order                            */
+  GPtrArray *operators;     /* const LsOperator, in forward order; of layers, shared  */
+  GArray *ends;             /* LsOperator: those of it that are in no layer           */
   GArray *layer_of;         /* uint16_t per operator: layer in the chunk, or UINT16_MAX */
-  GArray *again;            /* the operators, with what runs again of their forwards and what that keeps;
-                          NULL: all of it */
+  GArray *again;            /* LsOperator: the same, with what runs again of their forwards and what
+                          that keeps; NULL: all of it */
+  GPtrArray *again_at;      /* to these                                               */
+  uint32_t *passes;         /* [16] segments of its passes (lower_chunk.c), + 1; 0: not known yet */
   uint64_t n_params;        /* on one rank, that learn                                */
   uint64_t n_frozen[2];     /* that do not: of others, of experts                     */
   uint64_t n_nf4;           /* of the former of these, in 4 bits                      */
@@ -71,6 +74,7 @@ typedef struct {
   GArray **posts;      /* [pp] of Post; NULL: none, or by a recipe (lower_megatron.c, lower_pipedream.c) */
   GArray *segments;    /* LsSegment                                              */
   GHashTable *segment_ids; /* name -> index + 1                                  */
+  GPtrArray *layers;       /* LayerMade (lower_chunk.c): operators of each kind  */
   GHashTable *pieces;      /* name of a pass -> GArray of Piece (lower_pieces.h) */
   uint16_t n_piece_events;
   GArray *kernels;        /* LsKernel                                               */
@@ -92,10 +96,20 @@ gboolean lower_begin (Lower *l, const LsModel *m, const LsStrategy *s, const LsL
                       GError **error);
 void lower_clear (Lower *l);
 
+/* Of LsOperator, which must stay where they are. */
+static inline GPtrArray *
+pointers_to (const GArray *operators)
+{
+  GPtrArray *pointers = g_ptr_array_sized_new (operators->len);
+  for (guint i = 0; i < operators->len; i++)
+    g_ptr_array_add (pointers, &g_array_index (operators, LsOperator, i));
+  return pointers;
+}
+
 static inline const LsOperator *
 operator_at (const Chunk *c, guint i)
 {
-  return &g_array_index (c->operators, LsOperator, i);
+  return c->operators->pdata[i];
 }
 
 static inline uint16_t

@@ -13,7 +13,7 @@ buckets_new (const Lower *l, const Chunk *c, uint32_t pp_rank, BucketLimit limit
   GArray *buckets = g_array_new (FALSE, FALSE, sizeof (Bucket));
   Bucket open[2] = { { .is_expert = false }, { .is_expert = true } };
   for (guint i = c->operators->len; i-- > 0;) {
-    const LsOperator *o = &g_array_index (c->operators, LsOperator, i);
+    const LsOperator *o = operator_at (c, i);
     Bucket *to = &open[o->is_expert];
     for (uint32_t p = o->is_frozen ? 0 : o->n_params; p-- > 0;) {
       to->numel += o->param_numel[p];

@@ -47,7 +47,8 @@ typedef struct DpBackend {
   const char *name;
   bool steps_on_shards; /* the optimizer steps on fp32 shards, which are the parameters: no gradient is
                            zeroed, copied or kept in 16 bits, no weight copied, and the host reads no norm */
-  /* What tells segments of this pass apart besides the chunk: a part of the segment's name.
+  /* What tells segments of this pass apart besides the chunk, from its type, is_first and is_last: a part of
+   * the segment's name.
    * Newly allocated; NULL: nothing. */
   char *(*variant) (const Lower *l, const DpPass *p);
   void (*begin) (Build *b, DpPass *p);

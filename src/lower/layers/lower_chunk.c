@@ -6,11 +6,13 @@
 
 /* --- the chunk -------------------------------------------------------------- */
 
+/* Those in [from, to), which stay where they are. */
 static void
-append_part (Chunk *c, uint16_t layer, guint from)
+append_part (Chunk *c, uint16_t layer, const GArray *operators, guint from, guint to)
 {
-  for (guint i = from; i < c->operators->len; i++) {
-    const LsOperator *o = &g_array_index (c->operators, LsOperator, i);
+  for (guint i = from; i < to; i++) {
+    const LsOperator *o = &g_array_index (operators, LsOperator, i);
+    g_ptr_array_add (c->operators, (gpointer) o);
     g_array_append_val (c->layer_of, layer);
     for (uint32_t p = 0; p < o->n_params && o->is_frozen; p++) {
       c->n_frozen[o->is_expert] += o->param_numel[p];
@@ -74,13 +76,39 @@ layer_kinds (const Lower *l, uint32_t first, uint32_t n)
   return g_string_free (text, FALSE);
 }
 
-/* An operator takes 5 KB: an array that doubles would copy the layers again and again. */
+/* The operators of a kind of layer, in a shard. */
+typedef struct {
+  LsShard shard;
+  uint32_t kind;
+  GArray *operators; /* LsOperator */
+} LayerMade;
+
 static void
-reserve (GArray *array, guint n)
+layer_made_free (gpointer made)
 {
-  guint len = array->len;
-  g_array_set_size (array, len + n);
-  g_array_set_size (array, len);
+  g_array_unref (((LayerMade *) made)->operators);
+  g_free (made);
+}
+
+/* An operator takes 5 KB, and most layers are alike: each kind is made once. */
+static const GArray *
+layer_operators (Lower *l, uint32_t layer)
+{
+  uint32_t kind = layer_kind (l, layer);
+  if (!l->layers)
+    l->layers = g_ptr_array_new_with_free_func (layer_made_free);
+  for (guint i = 0; i < l->layers->len; i++) {
+    const LayerMade *made = l->layers->pdata[i];
+    if (made->kind == kind && memcmp (&made->shard, &l->shard, sizeof l->shard) == 0)
+      return made->operators;
+  }
+  LayerMade *made = g_new (LayerMade, 1);
+  memcpy (&made->shard, &l->shard, sizeof l->shard);
+  made->kind = kind;
+  made->operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_layer (l->model, &l->shard, layer, made->operators);
+  g_ptr_array_add (l->layers, made);
+  return made->operators;
 }
 
 /* Which of an encoder's and a decoder's stages it is. */
@@ -95,16 +123,28 @@ find_side (const Lower *l, Chunk *c, uint32_t first_layer)
   c->is_decoder = first_layer >= end;
 }
 
-static void
-append_begin (const Lower *l, Chunk *c)
+/* What is before the layers; returns how many that are. */
+static guint
+make_begin (const Lower *l, Chunk *c)
 {
   if (c->has_embedding)
-    ls_operators_embedding (l->model, &l->shard, c->operators);
+    ls_operators_embedding (l->model, &l->shard, c->ends);
   if (c->is_decoder)
-    ls_operators_encoder_output (l->model, &l->shard, c->operators);
+    ls_operators_encoder_output (l->model, &l->shard, c->ends);
   if (c->begins_decoder)
-    ls_operators_decoder_embedding (l->model, &l->shard, c->operators);
-  append_part (c, UINT16_MAX, 0);
+    ls_operators_decoder_embedding (l->model, &l->shard, c->ends);
+  return c->ends->len;
+}
+
+static void
+make_end (const Lower *l, Chunk *c)
+{
+  if (c->ends_encoder)
+    ls_operators_encoder_end (l->model, &l->shard, c->ends);
+  if (!c->has_head)
+    return;
+  bool shares_weight = l->model->tied_embeddings && !is_tied_over_ranks (l);
+  ls_operators_head (l->model, &l->shard, !shares_weight, c->ends);
 }
 
 void
@@ -113,36 +153,45 @@ chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool ha
   *c = (Chunk) { .n_layers = n_layers, .has_embedding = has_embedding, .has_head = has_head };
   find_side (l, c, first_layer);
   c->kinds = layer_kinds (l, first_layer, n_layers);
-  c->operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  c->operators = g_ptr_array_new ();
+  c->ends = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   c->layer_of = g_array_new (FALSE, FALSE, sizeof (uint16_t));
-  append_begin (l, c);
+  c->passes = g_new0 (uint32_t, 16);
+  guint n_begin = make_begin (l, c);
+  make_end (l, c);
+  append_part (c, UINT16_MAX, c->ends, 0, n_begin);
   for (uint32_t i = 0; i < n_layers; i++) {
-    guint from = c->operators->len;
-    ls_operators_layer (l->model, &l->shard, first_layer + i, c->operators);
-    append_part (c, (uint16_t) i, from);
-    if (i == 0)
-      reserve (c->operators, (n_layers - 1) * (c->operators->len - from));
+    const GArray *layer = layer_operators (l, first_layer + i);
+    append_part (c, (uint16_t) i, layer, 0, layer->len);
   }
-  guint from = c->operators->len;
-  if (c->ends_encoder)
-    ls_operators_encoder_end (l->model, &l->shard, c->operators);
-  if (has_head) {
-    bool shares_weight = l->model->tied_embeddings && !is_tied_over_ranks (l);
-    ls_operators_head (l->model, &l->shard, !shares_weight, c->operators);
-  }
-  append_part (c, UINT16_MAX, from);
+  append_part (c, UINT16_MAX, c->ends, n_begin, c->ends->len);
 }
 
 void
 chunk_clear (Chunk *c)
 {
   g_free (c->kinds);
+  g_free (c->passes);
   if (c->operators)
-    g_array_unref (c->operators);
+    g_ptr_array_unref (c->operators);
+  if (c->ends)
+    g_array_unref (c->ends);
   if (c->layer_of)
     g_array_unref (c->layer_of);
   if (c->again)
     g_array_unref (c->again);
+  if (c->again_at)
+    g_ptr_array_unref (c->again_at);
+}
+
+void
+chunks_clear (Lower *l)
+{
+  for (uint32_t i = 0; l->all_chunks && i < l->n_ep_roles * l->n_stages; i++)
+    chunk_clear (&l->all_chunks[i]);
+  g_free (l->all_chunks);
+  if (l->layers)
+    g_ptr_array_unref (l->layers);
 }
 
 /* --- passes ----------------------------------------------------------------------- */
@@ -288,11 +337,11 @@ pass_name (const Lower *l, const DpPass *p)
   return g_strconcat (names[p->type], " ", n_layers, " layers", c->kinds,
                       c->has_embedding ? " embedding" : "", c->begins_decoder ? " decoder embedding" : "",
                       c->ends_encoder ? " encoder norm" : "", c->has_head ? " head" : "", again ? again : "",
-                      variant ? variant : "", documents ? documents : "", NULL); /* of each instance: fast */
+                      variant ? variant : "", documents ? documents : "", NULL);
 }
 
-uint32_t
-segment_pass (Lower *l, DpPass *p)
+static uint32_t
+segment_named (Lower *l, DpPass *p)
 {
   g_autofree char *name = pass_name (l, p);
   Build b;
@@ -300,6 +349,18 @@ segment_pass (Lower *l, DpPass *p)
     return b.segment;
   build_with (&b, p, l->backend);
   return build_finish (&b, name);
+}
+
+/* Most micro-batches run the same: a name is made for the first of them. */
+uint32_t
+segment_pass (Lower *l, DpPass *p)
+{
+  if (p->documents > 0 || l->n_cp_roles > 1)
+    return segment_named (l, p);
+  uint32_t *known = &p->c->passes[p->type << 2 | p->is_first << 1 | p->is_last];
+  if (*known == 0)
+    *known = segment_named (l, p) + 1;
+  return *known - 1;
 }
 
 void

@@ -242,7 +242,7 @@ void
 build_context_forward (Build *b, const Chunk *c, guint i, LsTag tag)
 {
   guint first = b->ops->len;
-  b->layer_kind = g_array_index (c->operators, LsOperator, i).layer_kind;
+  b->layer_kind = operator_at (c, i)->layer_kind;
   LsContextStep s = step_of (b, 0);
   switch (b->l->shard.cp_kind) {
   case LS_CP_RING:
@@ -266,7 +266,7 @@ uint16_t
 build_context_backward (Build *b, const Chunk *c, guint i)
 {
   guint first = b->ops->len;
-  b->layer_kind = g_array_index (c->operators, LsOperator, i).layer_kind;
+  b->layer_kind = operator_at (c, i)->layer_kind;
   LsContextStep s = step_of (b, 0);
   switch (b->l->shard.cp_kind) {
   case LS_CP_RING:
@@ -292,7 +292,7 @@ static void
 exchange (Build *b, const Chunk *c, guint i, Time time, const LsKernel *kernels, uint32_t n, LsTag tag,
           LsTag comm_tag)
 {
-  const LsExchange *e = &g_array_index (c->operators, LsOperator, i).exchange;
+  const LsExchange *e = &operator_at (c, i)->exchange;
   uint32_t n_before = e->is_behind_first == (time != IN_BACKWARD) ? 1 : n - 1;
   guint first = b->ops->len;
   uint64_t sent = 0;
@@ -310,14 +310,14 @@ exchange (Build *b, const Chunk *c, guint i, Time time, const LsKernel *kernels,
 void
 build_exchange_forward (Build *b, const Chunk *c, guint i, LsTag tag)
 {
-  const LsOperator *o = &g_array_index (c->operators, LsOperator, i);
+  const LsOperator *o = operator_at (c, i);
   exchange (b, c, i, tag == LS_TAG_RECOMPUTE ? IN_RECOMPUTE : IN_FORWARD, o->fwd, o->n_fwd, tag, tag);
 }
 
 uint16_t
 build_exchange_backward (Build *b, const Chunk *c, guint i)
 {
-  const LsOperator *o = &g_array_index (c->operators, LsOperator, i);
+  const LsOperator *o = operator_at (c, i);
   exchange (b, c, i, IN_BACKWARD, o->igrad, o->n_igrad, LS_TAG_I, LS_TAG_B);
   return (uint16_t) (b->ops->len - 1);
 }

@@ -158,6 +158,7 @@ void hold_placeholder (Build *b, uint16_t op, const Chunk *c, guint i, bool is_f
 void chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool has_embedding,
                  bool has_head);
 void chunk_clear (Chunk *c);
+void chunks_clear (Lower *l); /* all of them, and the layers that they share */
 /* The ops of a pass alone, into a build that is then thrown away. */
 void build_pass (Build *b, const Chunk *c, LsActionType pass);
 

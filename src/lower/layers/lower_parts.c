@@ -112,8 +112,10 @@ ls_layer_again (const LsModel *m, const LsStrategy *s, const LsShard *shard, con
   Lower l = { .model = m, .s = s, .shard = *shard, .act = shard->dtype };
   g_autoptr (GArray) layer_of = g_array_sized_new (FALSE, TRUE, sizeof (uint16_t), operators->len);
   g_array_set_size (layer_of, operators->len);
-  Chunk c = { .n_layers = 1, .n_recomputed = 1, .operators = (GArray *) operators, .layer_of = layer_of };
+  g_autoptr (GPtrArray) pointers = pointers_to (operators);
+  Chunk c = { .n_layers = 1, .n_recomputed = 1, .operators = pointers, .layer_of = layer_of };
   if (recomputes_ops (&l))
     recompute_prepare (&l, &c);
+  g_clear_pointer (&c.again_at, g_ptr_array_unref);
   return c.again;
 }

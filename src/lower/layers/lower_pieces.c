@@ -11,9 +11,9 @@ n_events_of_pass (const Lower *l)
   guint most = 0;
   for (uint32_t i = 0; i < l->n_stages; i++) {
     guint n = 0;
-    const GArray *operators = l->all_chunks[i].operators;
-    for (guint o = 0; o < operators->len; o++)
-      n += g_array_index (operators, LsOperator, o).ep != LS_EP_NONE;
+    const Chunk *c = &l->all_chunks[i];
+    for (guint o = 0; o < c->operators->len; o++)
+      n += operator_at (c, o)->ep != LS_EP_NONE;
     most = MAX (most, n);
   }
   return (uint16_t) MIN (2 * (2 * most + 1), G_MAXINT16 / 4);

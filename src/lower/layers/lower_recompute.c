@@ -354,7 +354,9 @@ recompute_prepare (const Lower *l, Chunk *c)
   bool has_ops = recomputes_ops (l);
   if ((!has_ops && !l->s->recompute_early_stop) || c->again)
     return;
-  c->again = g_array_copy (c->operators);
+  c->again = g_array_sized_new (FALSE, FALSE, sizeof (LsOperator), c->operators->len);
+  for (guint i = 0; i < c->operators->len; i++)
+    g_array_append_vals (c->again, operator_at (c, i), 1);
   for (guint i = 0; i < c->operators->len; i++) {
     LsOperator *o = &g_array_index (c->again, LsOperator, i);
     if (has_ops && is_layer (c, i) && o->n_products > 0)
@@ -369,6 +371,7 @@ recompute_prepare (const Lower *l, Chunk *c)
       o->tp = LS_TP_NONE;
     o->saved_bytes -= has_ops && is_layer (c, i) ? recompute_kept_bytes (l, c, i) : 0;
   }
+  c->again_at = pointers_to (c->again);
 }
 
 /* --- inputs of groups ---------------------------------------------------------------- */
@@ -441,7 +444,7 @@ run_again (Build *b, const Chunk *c, guint from, guint to)
                             ls_residual_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_RECOMPUTE,
                             "activation all-gather"));
   Chunk partly = *c; /* borrows */
-  partly.operators = c->again ? c->again : c->operators;
+  partly.operators = c->again ? c->again_at : c->operators;
   partly.again = NULL;
   for (guint i = from; i <= to; i++) {
     b->layer = layer_of (c, i);
