@@ -34,7 +34,8 @@ token_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
 double
 ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
 {
-  return token_pairs (m, kind, seq) + ls_compressed_pairs (m, kind, seq);
+  LsModel own = ls_model_of_kind (m, kind);
+  return token_pairs (&own, kind, seq) + ls_compressed_pairs (m, kind, seq);
 }
 
 double
@@ -66,7 +67,7 @@ two_sided_flops (const LsModel *m, uint64_t vocab, uint32_t seq, bool causal)
 {
   double s = seq, t = ls_model_decoder_seq (m, seq), q = (double) m->n_heads * m->head_dim;
   double keys = 2.0 * m->hidden * m->n_kv_heads * m->head_dim, decoders = m->n_layers - m->encoder_layers;
-  double encoder = 0, decoder = (double) vocab * m->hidden - keys * decoders;
+  double encoder = 0, decoder = (double) vocab * m->hidden - (m->merged_cross ? 0 : keys * decoders);
   for (uint32_t i = 0; i < m->n_layers; i++)
     *(i < m->encoder_layers ? &encoder : &decoder) += (double) ls_model_layer_linear_params (m, i);
   double linear = 6 * (s * (encoder + keys * decoders) + t * decoder);

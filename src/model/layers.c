@@ -10,9 +10,17 @@ letter_of (const LsModel *m, uint32_t layer)
   return m->layer_pattern ? m->layer_pattern[layer % strlen (m->layer_pattern)] : 'A';
 }
 
-bool
-ls_model_has_experts (const LsModel *m, uint32_t layer)
+/* Whose weights it has: of this layer all that is said by place is said. */
+static uint32_t
+own_layer (const LsModel *m, uint32_t layer)
 {
+  return m->own_layers > 0 ? layer % m->own_layers : layer;
+}
+
+bool
+ls_model_has_experts (const LsModel *m, uint32_t again)
+{
+  uint32_t layer = own_layer (m, again);
   char letter = letter_of (m, layer);
   if (m->n_experts == 0 || layer < m->n_dense_layers || strchr ("amd", letter))
     return false;
@@ -52,6 +60,8 @@ ls_layer_has_attention (uint32_t kind)
 static bool
 is_windowed (const LsModel *m, uint32_t layer)
 {
+  if (m->n_layer_window > 0)
+    return m->layer_window[layer % m->n_layer_window] > 0;
   return m->window > 0 && (m->full_every == 0 || (layer + !m->full_first) % m->full_every != 0);
 }
 
@@ -73,46 +83,66 @@ side_of (const LsModel *m, uint32_t layer)
 {
   if (m->encoder_layers == 0)
     return 0;
-  return layer < m->encoder_layers ? LS_LAYER_ENCODER : LS_LAYER_CROSS;
+  return layer < m->encoder_layers ? LS_LAYER_ENCODER
+                                   : LS_LAYER_CROSS | (m->merged_cross ? LS_LAYER_MERGED : 0);
 }
 
-/* Of a list; what all others have if there is none, or 0 in it. */
-static uint32_t
-width_at (const uint32_t *list, uint32_t n, uint32_t layer, uint32_t other)
-{
-  return n > 0 && list[layer % n] > 0 ? list[layer % n] : other;
-}
+#define MODEL_LIST(field_, name_)                                                                            \
+  {                                                                                                          \
+    offsetof (LsModel, layer_##name_), offsetof (LsModel, n_layer_##name_), offsetof (LsModel, field_)       \
+  }
+
+const LsModelList ls_model_lists[LS_N_MODEL_LISTS] = {
+  MODEL_LIST (n_heads, heads),         MODEL_LIST (n_kv_heads, kv_heads), MODEL_LIST (ffn, ffn),
+  MODEL_LIST (window, window),         MODEL_LIST (n_experts, experts),   MODEL_LIST (top_k, top_k),
+  MODEL_LIST (expert_ffn, expert_ffn),
+};
 
 static uint32_t
-heads_at (const LsModel *m, uint32_t layer)
+length_of (const LsModel *m, const LsModelList *l)
 {
-  return width_at (m->layer_heads, m->n_layer_heads, layer, m->n_heads);
+  return G_STRUCT_MEMBER (uint32_t, m, l->n);
 }
 
+/* Of a list; what all others have if there is none, or 0 in it, which of windows is a value. */
 static uint32_t
-kv_heads_at (const LsModel *m, uint32_t layer)
+value_at (const LsModel *m, const LsModelList *l, uint32_t layer)
 {
-  return width_at (m->layer_kv_heads, m->n_layer_kv_heads, layer, m->n_kv_heads);
-}
-
-static uint32_t
-ffn_at (const LsModel *m, uint32_t layer)
-{
-  return width_at (m->layer_ffn, m->n_layer_ffn, layer, m->ffn);
+  uint32_t n = length_of (m, l), other = G_STRUCT_MEMBER (uint32_t, m, l->field);
+  uint32_t own = n > 0 ? G_STRUCT_MEMBER (uint32_t *, m, l->list)[layer % n] : 0;
+  bool is_said = n > 0 && (own > 0 || l->field == offsetof (LsModel, window));
+  return is_said ? own : other;
 }
 
 bool
 ls_model_has_lists (const LsModel *m)
 {
-  return m->n_layer_heads + m->n_layer_kv_heads + m->n_layer_ffn > 0;
+  uint32_t n = 0;
+  for (guint i = 0; i < LS_N_MODEL_LISTS; i++)
+    n |= length_of (m, &ls_model_lists[i]);
+  return n > 0;
+}
+
+bool
+ls_model_experts_differ (const LsModel *m)
+{
+  return m->n_layer_experts + m->n_layer_top_k + m->n_layer_expert_ffn > 0;
+}
+
+static bool
+are_alike (const LsModel *m, uint32_t layer, uint32_t other)
+{
+  for (guint i = 0; i < LS_N_MODEL_LISTS; i++)
+    if (value_at (m, &ls_model_lists[i], layer) != value_at (m, &ls_model_lists[i], other))
+      return false;
+  return true;
 }
 
 static uint32_t
 first_as_wide (const LsModel *m, uint32_t layer)
 {
-  uint32_t heads = heads_at (m, layer), kv_heads = kv_heads_at (m, layer), ffn = ffn_at (m, layer), i = 0;
-  while (ls_model_has_lists (m)
-         && (heads_at (m, i) != heads || kv_heads_at (m, i) != kv_heads || ffn_at (m, i) != ffn))
+  uint32_t i = 0;
+  while (ls_model_has_lists (m) && !are_alike (m, layer, i))
     i++;
   return i;
 }
@@ -131,7 +161,9 @@ traits_at (const LsModel *m, uint32_t layer)
 uint32_t
 ls_model_layer_kind (const LsModel *m, uint32_t layer)
 {
-  return traits_at (m, layer) + LS_N_LAYER_TRAITS * first_as_wide (m, layer);
+  uint32_t own = own_layer (m, layer);
+  return traits_at (m, own) + (layer != own ? LS_LAYER_AGAIN : 0)
+      + LS_N_LAYER_TRAITS * first_as_wide (m, own);
 }
 
 /* Of more than LS_MAX_MODEL_KINDS, so many and one. */
@@ -200,9 +232,12 @@ ls_model_of_kind (const LsModel *m, uint32_t kind)
 {
   LsModel own = *m;
   uint32_t layer = kind / LS_N_LAYER_TRAITS;
-  own.n_heads = heads_at (m, layer), own.n_kv_heads = kv_heads_at (m, layer), own.ffn = ffn_at (m, layer);
-  own.layer_heads = own.layer_kv_heads = own.layer_ffn = NULL;
-  own.n_layer_heads = own.n_layer_kv_heads = own.n_layer_ffn = 0;
+  for (guint i = 0; i < LS_N_MODEL_LISTS; i++) {
+    const LsModelList *l = &ls_model_lists[i];
+    G_STRUCT_MEMBER (uint32_t, &own, l->field) = value_at (m, l, layer);
+    G_STRUCT_MEMBER (uint32_t *, &own, l->list) = NULL;
+    G_STRUCT_MEMBER (uint32_t, &own, l->n) = 0;
+  }
   if (kind & LS_LAYER_CHOSEN || !(kind & LS_LAYER_WINDOWED))
     own.index_heads = own.index_dim = own.index_block = 0;
   if (!(kind & LS_LAYER_WINDOWED))
@@ -287,10 +322,67 @@ ls_model_check_lists (const LsModel *m)
     return "expected neither latents, an encoder nor predict_layers where widths are listed";
   if (m->window_heads + m->window_kv_heads + m->window_head_dim > 0 || m->full_k_is_v)
     return "expected no heads of windowed layers alone where widths are listed";
-  for (uint32_t i = 0; i < m->n_layers; i++)
-    if (heads_at (m, i) % kv_heads_at (m, i) != 0)
+  if (ls_model_experts_differ (m) && (m->n_experts == 0 || m->expert_groups > 0))
+    return "expected \"experts\", and no groups of them, where those of layers are listed";
+  if (m->n_layer_window > 0 && (m->window + m->full_every + m->index_heads > 0))
+    return "expected neither \"window\", \"full_every\" nor an indexer where windows are listed";
+  for (uint32_t i = 0; i < m->n_layers; i++) {
+    LsModel own = ls_model_of_kind (m, LS_N_LAYER_TRAITS * first_as_wide (m, i));
+    if (own.n_heads % own.n_kv_heads != 0)
       return "expected heads of keys and values that divide the heads of each layer";
+    if (ls_model_experts_differ (m) && own.top_k > own.n_experts)
+      return "expected no more experts of a token than each layer has";
+  }
   return find_kinds (m, first) <= LS_MAX_MODEL_KINDS
       ? NULL
       : "expected layers of at most " G_STRINGIFY (LS_MAX_MODEL_KINDS) " kinds";
+}
+
+/* Of an encoder: its layers are plain ones, and its decoder's. */
+static const char *
+check_encoder (const LsModel *m)
+{
+  bool is_plain = !m->layer_pattern && m->window == 0 && m->unrotated_every == 0 && m->n_experts == 0
+      && m->kv_lora == 0 && m->predict_layers == 0 && !m->linear_bias && !m->qkv_bias
+      && (!m->qk_norm || m->merged_cross) && !m->attention_gate
+      && (m->norms == LS_NORMS_PRE || m->norms == LS_NORMS_BOTH)
+      && (m->position == LS_POSITION_NONE || m->position == LS_POSITION_ROPE);
+  if (m->encoder_layers >= m->n_layers)
+    return "expected fewer than \"layers\", which are of both sides";
+  return is_plain
+      ? NULL
+      : "expected plain layers with an encoder: norms before each half or on both sides, rope or no "
+        "positions, norms of queries and keys with \"merged_cross\" alone, and neither biases, "
+        "windows, patterns, experts, latents nor gates";
+}
+
+const char *
+ls_model_check_sides (const LsModel *m)
+{
+  const char *wrong = m->encoder_layers > 0 ? check_encoder (m)
+      : m->decoder_seq > 0 || m->merged_cross
+      ? "missing key \"encoder_layers\", which \"decoder_seq\" and \"merged_cross\" go with"
+      : NULL;
+  if (wrong || m->own_layers == 0)
+    return wrong;
+  if (m->n_layers % m->own_layers != 0)
+    return "expected a divisor of \"layers\"";
+  return m->encoder_layers + m->predict_layers + m->index_every == 0
+      ? NULL
+      : "expected neither an encoder, \"predict_layers\" nor \"index_every\" where layers come again";
+}
+
+const char *
+ls_model_check_expert_parts (const LsModel *m)
+{
+  bool has_groups = m->expert_groups > 0, has_small = m->adjugate_ffn > 0;
+  if (has_groups != (m->top_groups > 0)
+      || (has_groups
+          && (m->n_experts % m->expert_groups != 0 || m->top_groups > m->expert_groups
+              || m->top_k > m->n_experts / m->expert_groups * m->top_groups)))
+    return "expected \"expert_groups\" that divide the experts, and \"top_groups\" of them that hold top_k";
+  if (has_small != (m->adjugate_of > 0)
+      || (has_small && (m->n_experts % m->adjugate_of != 0 || ls_model_experts_differ (m))))
+    return "expected \"adjugate_ffn\" with \"adjugate_of\", which divides the experts, alike in all layers";
+  return NULL;
 }

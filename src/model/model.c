@@ -14,9 +14,8 @@ ls_model_clear (LsModel *model)
   g_free (model->name);
   g_free (model->source);
   g_free (model->layer_pattern);
-  g_free (model->layer_heads);
-  g_free (model->layer_kv_heads);
-  g_free (model->layer_ffn);
+  for (guint i = 0; i < LS_N_MODEL_LISTS; i++)
+    g_free (G_STRUCT_MEMBER (uint32_t *, model, ls_model_lists[i].list));
   *model = (LsModel) { 0 };
 }
 
@@ -27,9 +26,12 @@ ls_model_copy (LsModel *dest, const LsModel *source)
   dest->name = g_strdup (source->name);
   dest->source = g_strdup (source->source);
   dest->layer_pattern = g_strdup (source->layer_pattern);
-  dest->layer_heads = g_memdup2 (source->layer_heads, source->n_layer_heads * sizeof (uint32_t));
-  dest->layer_kv_heads = g_memdup2 (source->layer_kv_heads, source->n_layer_kv_heads * sizeof (uint32_t));
-  dest->layer_ffn = g_memdup2 (source->layer_ffn, source->n_layer_ffn * sizeof (uint32_t));
+  for (guint i = 0; i < LS_N_MODEL_LISTS; i++) {
+    const LsModelList *l = &ls_model_lists[i];
+    G_STRUCT_MEMBER (uint32_t *, dest, l->list)
+        = g_memdup2 (G_STRUCT_MEMBER (uint32_t *, source, l->list),
+                     G_STRUCT_MEMBER (uint32_t, source, l->n) * sizeof (uint32_t));
+  }
 }
 
 uint64_t
@@ -176,7 +178,21 @@ attention_norm_params (const LsModel *m, uint32_t kind)
 uint64_t
 ls_model_expert_params (const LsModel *m)
 {
-  return mlp_params (m, ls_model_expert_width (m), m->expert_ffn);
+  return mlp_params (m, ls_model_expert_width (m), (uint64_t) m->expert_ffn + m->adjugate_ffn);
+}
+
+/* Of a layer's experts. */
+typedef enum { EXPERTS_ALL, EXPERTS_MET } Experts;
+
+static uint64_t
+expert_params (const LsModel *m, Experts which)
+{
+  uint64_t own = ls_model_expert_params (m),
+           shared = mlp_params (m, ls_model_expert_width (m), m->adjugate_ffn);
+  if (which == EXPERTS_MET)
+    return m->top_k * own;
+  return m->n_experts * own
+      - (m->adjugate_of > 0 ? m->n_experts - m->n_experts / m->adjugate_of : 0) * shared;
 }
 
 /* Of attention, or of what stands for it. */
@@ -185,21 +201,21 @@ mixing_linear_params (const LsModel *m, uint32_t kind)
 {
   uint64_t n = ls_layer_has_attention (kind) ? attention_params (m, kind) : 0;
   n += kind & LS_LAYER_MIXER ? ls_mixer_linear_params (m) : 0;
-  return kind & LS_LAYER_CROSS ? 2 * n : n;
+  return kind & LS_LAYER_CROSS && !(kind & LS_LAYER_MERGED) ? 2 * n : n;
 }
 
-/* The matrices of a layer, with so many of its experts. */
+/* The matrices of a layer, with these of its experts. */
 static uint64_t
-layer_linear_params (const LsModel *m, uint32_t kind, uint32_t n_experts)
+layer_linear_params (const LsModel *all, uint32_t kind, Experts which)
 {
-  LsModel own = ls_model_of_kind (m, kind);
+  LsModel own = ls_model_of_kind (all, kind), *m = &own;
   uint64_t n = mixing_linear_params (&own, kind) + ls_layer_n_halves (kind) * ls_streams_linear_params (m);
   if (kind & LS_LAYER_NO_MLP)
     return n;
   if (!(kind & LS_LAYER_EXPERTS))
     return n + mlp_params (m, m->hidden, own.ffn);
   return n + (uint64_t) m->hidden * (ls_model_router_width (m) + 2 * (uint64_t) m->expert_latent)
-      + n_experts * ls_model_expert_params (m) + mlp_params (m, m->hidden, m->shared_ffn);
+      + expert_params (m, which) + mlp_params (m, m->hidden, m->shared_ffn);
 }
 
 /* Neither experts nor latents nor mixers have biases. */
@@ -218,7 +234,8 @@ layer_biases (const LsModel *m, uint32_t kind)
 uint32_t
 ls_layer_n_halves (uint32_t kind)
 {
-  return !(kind & LS_LAYER_NO_MIXING) + !(kind & LS_LAYER_NO_MLP) + ((kind & LS_LAYER_CROSS) != 0);
+  bool is_apart = kind & LS_LAYER_CROSS && !(kind & LS_LAYER_MERGED);
+  return !(kind & LS_LAYER_NO_MIXING) + !(kind & LS_LAYER_NO_MLP) + is_apart;
 }
 
 /* Over the hidden dimension. */
@@ -229,10 +246,12 @@ norms_of (const LsModel *m, uint32_t kind)
 }
 
 static uint64_t
-layer_params (const LsModel *m, uint32_t kind, uint32_t n_experts)
+layer_params (const LsModel *m, uint32_t kind, Experts which)
 {
+  if (kind & LS_LAYER_AGAIN)
+    return 0;
   LsModel own = ls_model_of_kind (m, kind);
-  return layer_linear_params (m, kind, n_experts) + layer_biases (&own, kind)
+  return layer_linear_params (m, kind, which) + layer_biases (&own, kind)
       + norms_of (m, kind) * norm_params (m)
       + (ls_layer_has_attention (kind) ? attention_norm_params (&own, kind) : 0)
       + ls_layer_n_halves (kind) * ls_streams_other_params (m)
@@ -242,30 +261,30 @@ layer_params (const LsModel *m, uint32_t kind, uint32_t n_experts)
 uint64_t
 ls_model_layer_params (const LsModel *m, uint32_t layer)
 {
-  return layer_params (m, ls_model_layer_kind (m, layer), m->n_experts);
+  return layer_params (m, ls_model_layer_kind (m, layer), EXPERTS_ALL);
 }
 
 uint64_t
 ls_model_layer_linear_params (const LsModel *m, uint32_t layer)
 {
-  return layer_linear_params (m, ls_model_layer_kind (m, layer), m->top_k);
+  return layer_linear_params (m, ls_model_layer_kind (m, layer), EXPERTS_MET);
 }
 
 /* A layer that predicts is as the last, behind a projection of two inputs; the head is that of the model. */
 static uint64_t
-predict_linear_params (const LsModel *m, uint32_t n_experts)
+predict_linear_params (const LsModel *m, Experts which)
 {
   uint32_t kind = ls_model_layer_kind (m, m->n_layers - 1);
-  return layer_linear_params (m, kind, n_experts) + 2 * (uint64_t) m->hidden * m->hidden
+  return layer_linear_params (m, kind, which) + 2 * (uint64_t) m->hidden * m->hidden
       + ls_streams_end_linear_params (m);
 }
 
 /* With two norms before it, and one before the head. */
 static uint64_t
-predict_params (const LsModel *m, uint32_t n_experts)
+predict_params (const LsModel *m, Experts which)
 {
   uint32_t kind = ls_model_layer_kind (m, m->n_layers - 1);
-  return layer_params (m, kind, n_experts) + 2 * (uint64_t) m->hidden * m->hidden + 3 * norm_params (m)
+  return layer_params (m, kind, which) + 2 * (uint64_t) m->hidden * m->hidden + 3 * norm_params (m)
       + ls_streams_end_linear_params (m) + ls_streams_end_other_params (m);
 }
 
@@ -273,21 +292,21 @@ uint64_t
 ls_model_linear_params (const LsModel *m, uint64_t vocab)
 {
   uint64_t n = vocab * m->hidden + ls_streams_end_linear_params (m);
-  n += m->predict_layers * (predict_linear_params (m, m->top_k) + vocab * m->hidden);
+  n += m->predict_layers * (predict_linear_params (m, EXPERTS_MET) + vocab * m->hidden);
   for (uint32_t i = 0; i < m->n_layers; i++)
-    n += layer_linear_params (m, ls_model_layer_kind (m, i), m->top_k);
+    n += layer_linear_params (m, ls_model_layer_kind (m, i), EXPERTS_MET);
   return n;
 }
 
 static uint64_t
-params_with (const LsModel *m, uint64_t vocab, uint32_t n_experts)
+params_with (const LsModel *m, uint64_t vocab, Experts which)
 {
   uint64_t table = vocab * m->hidden, layers = 0;
   uint64_t positions = m->position == LS_POSITION_LEARNED ? (uint64_t) m->seq * m->hidden : 0;
   uint64_t head = m->tied_embeddings ? 0 : table;
   for (uint32_t i = 0; i < m->n_layers; i++)
-    layers += layer_params (m, ls_model_layer_kind (m, i), n_experts);
-  layers += m->predict_layers * predict_params (m, n_experts);
+    layers += layer_params (m, ls_model_layer_kind (m, i), which);
+  layers += m->predict_layers * predict_params (m, which);
   layers += ls_streams_end_linear_params (m) + ls_streams_end_other_params (m);
   return table + positions + layers + (m->encoder_layers > 0 ? 2 : 1) * norm_params (m) + head;
 }
@@ -295,11 +314,11 @@ params_with (const LsModel *m, uint64_t vocab, uint32_t n_experts)
 uint64_t
 ls_model_params (const LsModel *m, uint64_t vocab)
 {
-  return params_with (m, vocab, m->n_experts);
+  return params_with (m, vocab, EXPERTS_ALL);
 }
 
 uint64_t
 ls_model_active_params (const LsModel *m, uint64_t vocab)
 {
-  return params_with (m, vocab, m->top_k);
+  return params_with (m, vocab, EXPERTS_MET);
 }

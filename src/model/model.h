@@ -124,9 +124,12 @@ typedef struct {
    *     S  attention to chosen compressed keys, then an MLP or experts; H  to more compressed ones */
   char *layer_pattern;
   /* Widths of layers one by one, begun again at the end of a list as the pattern is; 0, or no list: as
-   * above. Found by search in Puzzle's models (Bercovich et al. 2024, arXiv 2411.19146), set in DeciLM's. */
-  uint32_t *layer_heads, *layer_kv_heads, *layer_ffn;
-  uint32_t n_layer_heads, n_layer_kv_heads, n_layer_ffn;
+   * above, and of windows 0: the whole sequence. Found by search in Puzzle's models (Bercovich et al. 2024,
+   * arXiv 2411.19146), set in DeciLM's. */
+  uint32_t *layer_heads, *layer_kv_heads, *layer_ffn, *layer_window, *layer_experts, *layer_top_k,
+      *layer_expert_ffn;
+  uint32_t n_layer_heads, n_layer_kv_heads, n_layer_ffn, n_layer_window, n_layer_experts, n_layer_top_k,
+      n_layer_expert_ffn;
   /* A mixer: LS_MIXER_NONE, and the rest is 0 too. */
   LsMixerKind mixer;
   uint32_t mixer_heads, mixer_head_dim;
@@ -145,15 +148,22 @@ typedef struct {
   uint32_t expert_groups; /* parts of the experts, in order, of which a token is sent to experts of top_groups
                               only; 0: to any, and the next is 0 too */
   uint32_t top_groups;
-  uint32_t expert_ffn;     /* inner width of one expert's MLP                 */
+  uint32_t expert_ffn;   /* inner width of one expert's MLP                 */
+  uint32_t adjugate_ffn; /* of a small one beside each, which adjugate_of neighbours share (Wu et al. 2025,
+                              Grove MoE, arXiv 2508.07785); 0: none, and the next is 0 too */
+  uint32_t adjugate_of;
   uint32_t expert_latent;  /* width that experts read and write, between two projections of all; 0: hidden */
   uint32_t shared_ffn;     /* inner width of the experts that see every token, together */
   uint32_t n_dense_layers; /* first layers that have an MLP instead (of width ffn) */
   uint32_t predict_layers; /* behind the last, each with a head of its own, for tokens further ahead
                               (DeepSeek-AI 2024, DeepSeek-V3, section 2.2) */
   uint32_t moe_every;      /* of every so many others the last has experts: 1, all of them */
+  uint32_t own_layers;     /* first layers, whose weights those behind them use again, in order; 0: all have
+                              their own (Dehghani et al. 2018, Universal Transformers, arXiv 1807.03819) */
   uint32_t encoder_layers; /* first layers that are an encoder's; 0: a decoder alone, and the next is 0 too */
   uint32_t decoder_seq;    /* tokens of a sequence of the decoder; 0: as the encoder's */
+  bool merged_cross;       /* the decoder meets its tokens and the encoder's at once, with the same weights
+                              (T5Gemma 2, arXiv 2512.14856) */
 } LsModel;
 
 void ls_model_clear (LsModel *model);                      /* NULL allowed */
@@ -178,7 +188,9 @@ typedef enum {
   LS_LAYER_CSA = 512,      /* attention to compressed keys, of which an indexer chooses some */
   LS_LAYER_HCA = 1024,     /* to all keys that are compressed more */
   LS_LAYER_CHOSEN = 2048,  /* to keys that the indexer of a layer before it chose */
-  LS_N_LAYER_TRAITS = 4096
+  LS_LAYER_AGAIN = 4096,   /* with the weights of a layer before it */
+  LS_LAYER_MERGED = 8192,  /* attention to the encoder's tokens is one with that to its own */
+  LS_N_LAYER_TRAITS = 16384
 } LsLayerTrait;
 
 /* Of a layer in model order: its traits, and LS_N_LAYER_TRAITS times the first layer that is as wide, where
@@ -192,12 +204,24 @@ bool ls_model_heads_differ (const LsModel *m);
 /* Heads or the MLP: else all layers are as wide as the model says. */
 bool ls_model_widths_differ (const LsModel *m);
 bool ls_model_has_lists (const LsModel *m);
+/* Whether the experts of layers differ in number, in width or in how many a token is sent to. */
+bool ls_model_experts_differ (const LsModel *m);
+/* Each list, its length, and the field that it stands for in a layer, by their places in LsModel. */
+typedef struct {
+  size_t list, n, field;
+} LsModelList;
+#define LS_N_MODEL_LISTS 7
+extern const LsModelList ls_model_lists[LS_N_MODEL_LISTS];
+/* What is wrong with groups of experts, or with small ones that they share; NULL: nothing. Static. */
+const char *ls_model_check_expert_parts (const LsModel *m);
+/* What is wrong with an encoder and its decoder, or with layers that come again; NULL: nothing. Static. */
+const char *ls_model_check_sides (const LsModel *m);
 /* What is wrong with lists of widths; NULL: nothing. Static. */
 const char *ls_model_check_lists (const LsModel *m);
 /* Whether so many ranks cut the heads and the MLP of each layer evenly. */
 bool ls_model_is_cut_evenly (const LsModel *m, uint32_t tp);
 /* How many kinds its layers are of, and the first layer of each, in order of layers. */
-#define LS_MAX_MODEL_KINDS 64 /* no pattern has more, 25 without an encoder, 16 with one; of lists, checked */
+#define LS_MAX_MODEL_KINDS 64 /* no pattern has more, 25 and as many that come again; of lists, checked */
 uint32_t ls_model_first_of_kinds (const LsModel *m, uint32_t ret_first[LS_MAX_MODEL_KINDS]);
 /* The place of a layer's kind among these. */
 uint32_t ls_model_kind_place (const LsModel *m, const uint32_t *first, uint32_t n_kinds, uint32_t layer);
@@ -257,7 +281,7 @@ uint32_t ls_model_v_dim (const LsModel *m);
 uint64_t ls_model_params (const LsModel *m, uint64_t vocab);
 uint64_t ls_model_active_params (const LsModel *m, uint64_t vocab);
 uint64_t ls_model_layer_params (const LsModel *m, uint32_t layer);
-uint64_t ls_model_expert_params (const LsModel *m); /* of one expert */
+uint64_t ls_model_expert_params (const LsModel *m); /* of one expert, and of the small one beside it */
 uint64_t ls_model_linear_params (const LsModel *m, uint64_t vocab);
 
 /* Of these, of a layer, with the experts that a token is sent to. */

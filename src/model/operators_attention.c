@@ -47,10 +47,10 @@ static const LsLinearNames kv_names = { "cross-kv", "cross-kv-dgrad", "cross-kv-
 static const LsLinearNames proj_names = { "cross-proj", "cross-proj-dgrad", "cross-proj-wgrad" };
 
 static void
-append_keys_and_values (GArray *operators, const LsCut *cut, const LsShard *encoder)
+append_keys_and_values (GArray *operators, const LsCut *cut, bool is_merged)
 {
   LsCut theirs;
-  LsShard shard = *encoder;
+  LsShard shard = *cut->encoder;
   shard.dtype = cut->shard->dtype;
   ls_cut_init (&theirs, cut->model, &shard);
   uint64_t h = cut->model->hidden, width = cut->k_width + cut->v_width;
@@ -59,14 +59,30 @@ append_keys_and_values (GArray *operators, const LsCut *cut, const LsShard *enco
   ls_operator_igrad (op,
                      ls_cut_stream (&theirs, "encoder-grad-add", LS_KERNEL_ELEMENTWISE, theirs.local_tokens,
                                     h, 3 * theirs.elt));
-  ls_operator_weight (op, LS_TENSOR_ROWS, width, h, 1);
+  if (!is_merged) /* else they are those of its own tokens */
+    ls_operator_weight (op, LS_TENSOR_ROWS, width, h, 1);
   op->input_bytes = 0;
   op->saved_bytes = theirs.tokens * width * theirs.elt;
   op->tp_bytes = theirs.tokens * h * theirs.elt;
 }
 
+/* To all of the encoder's tokens. */
+static void
+append_cross (GArray *operators, const LsCut *cut)
+{
+  LsAttentionPart whole = { .queries = cut->shard->seq,
+                            .keys = cut->encoder->seq,
+                            .heads = cut->heads,
+                            .kv_heads = cut->kv_heads,
+                            .pairs = 1 };
+  LsOperator *op = ls_operator_append (operators, "cross-attention", LS_TP_NONE);
+  ls_operator_fwd (op, ls_attention_kernel (cut, &whole, false));
+  ls_operator_igrad (op, ls_attention_kernel (cut, &whole, true));
+  op->saved_bytes = 4 * cut->tokens * cut->heads; /* log-sum-exp, fp32 */
+}
+
 void
-ls_operators_cross_attention (GArray *operators, const LsCut *cut, const LsShard *encoder)
+ls_operators_cross_attention (GArray *operators, const LsCut *cut)
 {
   uint64_t h = cut->model->hidden;
   LsOperator *op = ls_operator_append (operators, "cross-q", LS_TP_COLUMN);
@@ -74,21 +90,19 @@ ls_operators_cross_attention (GArray *operators, const LsCut *cut, const LsShard
   ls_operator_weight (op, LS_TENSOR_ROWS, cut->q_width, h, 1);
   op->saved_bytes += cut->tokens * cut->q_width * cut->elt;
 
-  append_keys_and_values (operators, cut, encoder);
-
-  LsAttentionPart whole = { .queries = cut->shard->seq,
-                            .keys = encoder->seq,
-                            .heads = cut->heads,
-                            .kv_heads = cut->kv_heads,
-                            .pairs = 1 };
-  op = ls_operator_append (operators, "cross-attention", LS_TP_NONE);
-  ls_operator_fwd (op, ls_attention_kernel (cut, &whole, false));
-  ls_operator_igrad (op, ls_attention_kernel (cut, &whole, true));
-  op->saved_bytes = 4 * cut->tokens * cut->heads; /* log-sum-exp, fp32 */
+  append_keys_and_values (operators, cut, false);
+  append_cross (operators, cut);
 
   op = ls_operator_append (operators, "cross-proj", LS_TP_ROW);
   ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, cut->context_width, h);
   ls_operator_weight (op, LS_TENSOR_COLUMNS, h, cut->context_width, 1);
+}
+
+void
+ls_operators_merged_attention (GArray *operators, const LsCut *cut)
+{
+  append_keys_and_values (operators, cut, true);
+  append_cross (operators, cut);
 }
 
 /* --- the attention of a layer on one rank: a/t heads over whole sequences ------------------------ */

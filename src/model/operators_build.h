@@ -26,6 +26,7 @@ typedef struct {
   uint64_t ffn;           /* f / t                                              */
   uint64_t vocab;         /* padded V / t                                       */
   uint32_t kind;          /* of the layer: LsLayerTrait                         */
+  const LsShard *encoder; /* behind one: how its tokens are cut                  */
   LsDtype act;            /* of activations outside GEMMs: bf16 if these are fp8 */
   uint32_t elt;           /* its bytes per element                              */
 } LsCut;
@@ -194,9 +195,10 @@ void ls_operators_freeze (GArray *operators, guint from, const LsCut *cut);
 /* The activation of rows x cols: reads gate and up where the MLP has both; op keeps them. */
 void ls_operator_activation (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t cols);
 
-/* Attention to the tokens of an encoder, which are cut as encoder says, from its way in to its way out
- * (operators_attention.c). */
-void ls_operators_cross_attention (GArray *operators, const LsCut *cut, const LsShard *encoder);
+/* Attention to the tokens of an encoder, from its way in to its way out; or of the queries that meet a
+ * layer's own tokens, too (operators_attention.c). */
+void ls_operators_cross_attention (GArray *operators, const LsCut *cut);
+void ls_operators_merged_attention (GArray *operators, const LsCut *cut);
 
 /* The attention of a layer, between the QKV GEMM and the projection. */
 void ls_operators_attention (GArray *operators, const LsCut *cut);

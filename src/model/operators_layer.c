@@ -286,6 +286,8 @@ append_attention (GArray *operators, const LsCut *cut)
     append_qk_norm (operators, cut);
   append_indexer (operators, cut);
   ls_operators_attention (operators, cut);
+  if (cut->kind & LS_LAYER_MERGED)
+    ls_operators_merged_attention (operators, cut);
   if (cut->model->attention_gate)
     ls_operator_gate (operators, cut, cut->context_width);
   append_proj (operators, cut);
@@ -426,6 +428,14 @@ set_length (GArray *operators, guint from, const LsCut *cut)
   }
 }
 
+/* Its products and their gradients are computed, but what they add up to is another layer's. */
+static void
+leave_params (GArray *operators, guint from)
+{
+  for (guint i = from; i < operators->len; i++)
+    g_array_index (operators, LsOperator, i).n_params = 0;
+}
+
 void
 ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray *operators)
 {
@@ -438,15 +448,16 @@ ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray
   LsCut cut;
   ls_cut_init (&cut, &model, &own);
   cut.kind = kind;
+  cut.encoder = all;
 
   if (!(cut.kind & LS_LAYER_NO_MIXING)) {
     begin_half (operators, &cut, &halves[0]);
     append_mixing (operators, &cut);
     end_half (operators, &cut, &halves[0]);
   }
-  if (kind & LS_LAYER_CROSS) {
+  if (kind & LS_LAYER_CROSS && !(kind & LS_LAYER_MERGED)) {
     begin_half (operators, &cut, &halves[2]);
-    ls_operators_cross_attention (operators, &cut, all);
+    ls_operators_cross_attention (operators, &cut);
     end_half (operators, &cut, &halves[2]);
   }
   if (!(cut.kind & LS_LAYER_NO_MLP)) {
@@ -457,4 +468,6 @@ ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray
   if (own.seq != all->seq)
     set_length (operators, from, &cut);
   ls_operators_freeze (operators, from, &cut);
+  if (kind & LS_LAYER_AGAIN)
+    leave_params (operators, from);
 }

@@ -47,6 +47,9 @@
  * of what tp gathers for them is kept, and the router keeps its own part; the gradient of their input is
  * added behind the router's.
  *
+ * A small expert that neighbours share (Grove MoE) is computed with each of them, as if that were wider; of a
+ * token that meets two of them its result could be used twice.
+ *
  * Reference. Fedus et al. 2022 (capacity); Megatron-LM core/transformer/moe/{router,
  * token_dispatcher, experts, moe_layer}.py. */
 #include "base/draw.h"
@@ -70,7 +73,8 @@ typedef struct {
   uint64_t arrived;   /* rows: R, or fewer if a token is sent once     */
   uint64_t tiled;     /* R, with each expert's rows in whole tiles */
   uint32_t n_experts; /* here                                */
-  uint64_t ffn;       /* f / etp                             */
+  uint64_t ffn;       /* f / etp, and of small experts beside these */
+  uint64_t adjugate;  /* of these, what is shared; 0: nothing */
   uint64_t width;     /* of rows: h, or the latent           */
 } Experts;
 
@@ -86,7 +90,8 @@ experts_init (Experts *x, const LsCut *cut)
   *x = (Experts) { .cut = *cut,
                    .local = cut->local_tokens,
                    .n_experts = m->n_experts / ep,
-                   .ffn = m->expert_ffn / etp,
+                   .ffn = (m->expert_ffn + m->adjugate_ffn) / etp,
+                   .adjugate = m->adjugate_ffn / etp,
                    .width = ls_model_expert_width (m) };
   ls_expert_tokens (m, s, tokens, NULL);
   x->cut.tokens = 0;
@@ -216,6 +221,21 @@ grouped_gemm (const Experts *x, const char *name, LsDtype dtype, uint64_t out, u
   return k;
 }
 
+/* Of small experts there are fewer. */
+static void
+append_weights (LsOperator *op, const Experts *x, LsTensorCut cut, uint64_t in, uint64_t out)
+{
+  uint64_t n = x->n_experts, own = x->ffn - x->adjugate;
+  bool is_in = cut == LS_TENSOR_COLUMNS;
+  if (x->adjugate == 0) {
+    ls_operator_weight (op, cut, out, in, n);
+    return;
+  }
+  uint64_t n_shared = n / x->cut.model->adjugate_of;
+  ls_operator_weight (op, cut, is_in ? out : out / x->ffn * own, is_in ? own : in, n);
+  ls_operator_weight (op, cut, is_in ? out : out / x->ffn * x->adjugate, is_in ? x->adjugate : in, n_shared);
+}
+
 static void
 append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, LsTensorCut cut, uint64_t in,
                uint64_t out)
@@ -236,7 +256,7 @@ append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, 
   ls_operator_wgrad (op,
                      ls_scaled_wgrad (x->cut.shard, grouped_gemm (x, names->wgrad, dtype, out, in, true)));
   ls_operator_accumulate (op, &x->cut, in, x->n_experts * out);
-  ls_operator_weight (op, cut, out, in, x->n_experts);
+  append_weights (op, x, cut, in, out);
   op->is_expert = true;
   op->saved_bytes = op->input_bytes = ls_dtype_array_bytes (dtype, x->cut.tokens * in);
 }

@@ -126,6 +126,30 @@ check_rank_order (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
               s->rank_order);
 }
 
+/* Layers whose experts are not those of others. */
+static void
+check_listed_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  uint32_t first[LS_MAX_MODEL_KINDS];
+  if (!ls_model_experts_differ (m))
+    return;
+  if (s->expert_load || s->expert_capacity > 0)
+    unsupported (diags, s->expert_load ? "/expert_load" : "/expert_capacity",
+                 "uneven loads and capacities where layers differ in their experts are not modelled; "
+                 "expected none");
+  for (uint32_t i = 0, n = ls_model_first_of_kinds (m, first); i < n; i++) {
+    uint32_t kind = ls_model_layer_kind (m, first[i]);
+    LsModel own = ls_model_of_kind (m, kind);
+    if (!(kind & LS_LAYER_EXPERTS) || (own.n_experts % s->ep == 0 && own.expert_ffn % s->etp == 0))
+      continue;
+    conflict (diags, "/ep",
+              "expected ep that divides the %u experts of layer %u, and etp that divides their width %u; got "
+              "%u and %u",
+              own.n_experts, first[i], own.expert_ffn, s->ep, s->etp);
+    return;
+  }
+}
+
 void
 check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
@@ -174,6 +198,13 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   uint64_t n = s->tp * n_copies (s);
   if (m->n_experts % s->ep != 0)
     conflict (diags, "/ep", "expected a divisor of the model's %u experts; got %u", m->n_experts, s->ep);
+  if (m->adjugate_of > 0 && (m->n_experts / s->ep % m->adjugate_of != 0 || m->adjugate_ffn % s->etp != 0))
+    conflict (
+        diags, "/ep",
+        "expected ep that keeps the %u experts with one small expert together, and etp that divides its "
+        "width %u; got %u and %u",
+        m->adjugate_of, m->adjugate_ffn, s->ep, s->etp);
+  check_listed_experts (s, m, diags);
   if (n > 0 && n % ((uint64_t) s->ep * s->etp) != 0)
     conflict (diags, "/ep", "expected ep * etp to divide tp * cp * dp = %" G_GUINT64_FORMAT "; got %u * %u",
               n, s->ep, s->etp);
@@ -271,6 +302,12 @@ check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (s->cp > 1)
     unsupported (diags, "/cp", "context parallelism with an encoder is not modelled; expected 1, got %u",
                  s->cp);
+  if (s->tp > m->n_kv_heads)
+    unsupported (
+        diags, "/tp",
+        "keys and values of an encoder's tokens that ranks of tp share are not modelled; expected at "
+        "most the %u heads of them, got %u",
+        m->n_kv_heads, s->tp);
   if (s->attention == LS_ATTENTION_UNFUSED)
     unsupported (diags, "/attention", "unfused attention with an encoder is not modelled; expected flash");
   uint32_t seq = ls_model_decoder_seq (m, s->seq);
@@ -288,6 +325,24 @@ check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
                  "mlp where encoder and decoder have sequences of different lengths is not modelled; got %u "
                  "and %u",
                  s->seq, seq);
+}
+
+/* Weights that several layers use are on one stage, whole: else they, and their gradients, would go between
+ * stages, or be gathered for each use. */
+void
+check_again (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (m->own_layers == 0)
+    return;
+  if (s->pp > 1)
+    unsupported (
+        diags, "/pp",
+        "layers that use the weights of others on another stage are not modelled; expected 1, got %u", s->pp);
+  if (s->zero_stage == 3)
+    unsupported (
+        diags, "/zero_stage",
+        "weights that are gathered for each of the layers that use them are not modelled; expected a "
+        "stage below 3");
 }
 
 void
@@ -342,12 +397,12 @@ check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
   bool is_plain = !ls_model_has_latents (m) && m->index_heads == 0 && ls_model_n_streams (m) == 1
-      && m->mixer == LS_MIXER_NONE && m->encoder_layers == 0 && m->predict_layers == 0;
+      && m->mixer == LS_MIXER_NONE && m->encoder_layers == 0 && m->predict_layers == 0 && m->own_layers == 0;
   if (!is_plain)
     unsupported (
         diags, "/lora_rank",
         "adapters of latent attention or attention to compressed or chosen keys, beside mixed residual "
-        "streams, of mixers, encoders or layers that predict are not modelled; expected 0");
+        "streams, of mixers, encoders, layers that predict or that come again are not modelled; expected 0");
   if (s->dp_kind == LS_DP_PS || s->dp_kind == LS_DP_XLA_FSDP || s->offload != LS_OFFLOAD_NONE)
     unsupported (diags, "/lora_rank",
                  "frozen weights with parameter servers, XLA's FSDP or offload are not modelled; expected 0");

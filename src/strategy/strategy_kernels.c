@@ -53,7 +53,7 @@ check_fp8_shapes (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (ls_model_has_latents (m) || m->head_dim > 128)
     unsupported (diags, "/fp8_attention",
                  "attention in fp8 with latents or with heads wider than 128 is not modelled; expected none");
-  if (m->window > 0)
+  if (m->window > 0 || m->n_layer_window > 0)
     unsupported (diags, "/fp8_attention",
                  "attention in fp8 with a window is not modelled, as cuDNN's backward does not skip what it "
                  "leaves out; expected none");
@@ -100,10 +100,10 @@ check_documents (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
               "expected whole with unfused attention, which computes the scores of whole sequences and masks "
               "them; got \"%s\"",
               s->lengths);
-  if (m->encoder_layers > 0 || m->index_heads > 0 || ls_model_is_compressed (m))
+  if (m->encoder_layers > 0 || m->index_heads > 0 || ls_model_is_compressed (m) || m->n_layer_window > 0)
     unsupported (diags, "/lengths",
-                 "several documents in a sequence with an encoder, with an indexer that chooses keys or with "
-                 "compressed keys, are not modelled; expected whole, got \"%s\"",
+                 "several documents in a sequence with an encoder, with an indexer that chooses keys, with "
+                 "compressed keys or with windows by layer, are not modelled; expected whole, got \"%s\"",
                  s->lengths);
 }
 

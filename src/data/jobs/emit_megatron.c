@@ -28,6 +28,10 @@ check_model (Emit *e)
     emit_refuse (e, "--model", "layers without attention, or with a gate behind it, cannot be written");
   if (m->encoder_layers > 0)
     emit_refuse (e, "--model", "an encoder stands before its decoder; pretrain_gpt.py trains decoders");
+  if (m->own_layers > 0)
+    emit_refuse (e, "--model", "its layers use the weights of others again, which cannot be written");
+  if (m->adjugate_of > 0)
+    emit_refuse (e, "--model", "small experts beside its experts cannot be written");
   if (m->expert_latent > 0)
     emit_refuse (e, "--model", "its experts are behind a latent, which cannot be written");
   if (m->unbiased_qkv)
@@ -44,7 +48,7 @@ check_model (Emit *e)
   if (m->full_first)
     emit_refuse (e, "--model",
                  "its first layer sees the whole sequence, of Megatron-LM's the last of so many");
-  if (m->n_layer_ffn > 0)
+  if (ls_model_has_lists (m))
     emit_refuse (e, "--model", "its layers differ in width one by one, which cannot be written");
   if (ls_model_heads_differ (m))
     emit_refuse (e, "--model", "its layers differ in their heads; Megatron-LM's have the same");

@@ -122,6 +122,10 @@ const LsField ls_model_fields[] = {
         "attention heads layer by layer, begun again at the end; 0: as `heads` has it"),
   LIST (layer_kv_heads, 65536, "kv_heads", "likewise heads of keys and values"),
   LIST (layer_ffn, 1 << 22, "ffn", "likewise inner widths of MLPs"),
+  LIST (layer_window, 1 << 27, "none", "likewise keys that a query sees; 0: the whole sequence"),
+  LIST (layer_experts, 65536, "experts", "likewise experts, of layers that have them"),
+  LIST (layer_top_k, 65536, "top_k", "likewise experts that each token is sent to"),
+  LIST (layer_expert_ffn, 1 << 22, "expert_ffn", "likewise inner widths of experts"),
   ENUM (
       mixer, mixers, .default_text = "`\"none\"`",
       .meaning
@@ -156,6 +160,9 @@ const LsField ls_model_fields[] = {
   UINT ("top_groups", top_groups, 1024, .default_text = "none",
         .meaning = "groups that each token is sent to"),
   UINT ("expert_ffn", expert_ffn, 1 << 22, .default_text = "none", .meaning = "inner width of one expert"),
+  UINT ("adjugate_ffn", adjugate_ffn, 1 << 22, .default_text = "none",
+        .meaning = "inner width of a small expert beside each, which `adjugate_of` neighbours share"),
+  UINT ("adjugate_of", adjugate_of, 65536, .default_text = "none", .meaning = "so many"),
   UINT ("expert_latent", expert_latent, 1 << 20, .default_text = "none",
         .meaning = "width that experts read and write, behind a projection of all tokens and before another"),
   UINT ("shared_ffn", shared_ffn, 1 << 22, .default_text = "none",
@@ -168,10 +175,13 @@ const LsField ls_model_fields[] = {
         .meaning
         = "layers behind the last that predict tokens further ahead (MTP): each takes its input and an "
           "embedding through a projection, and ends in the head again"),
+  UINT ("own_layers", own_layers, 65536, .default_text = "layers",
+        .meaning = "first layers, whose weights those behind them use again, in order"),
   UINT ("encoder_layers", encoder_layers, 65536, .default_text = "none",
         .meaning = "first layers that are an encoder's; the others are a decoder's that attends to it, too"),
   UINT ("decoder_seq", decoder_seq, 1 << 27, .default_text = "seq",
         .meaning = "tokens of a sequence of that decoder"),
+  BOOL (merged_cross, "that decoder meets its tokens and the encoder's at once, with the same weights"),
   UINT ("kv_lora", kv_lora, 1 << 20, .default_text = "none",
         .meaning = "latent width of keys and values (multi-head latent attention); the keys that follow go "
                    "with it"),
@@ -220,7 +230,8 @@ complete_experts (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 {
   if (m->n_experts == 0) {
     bool is_dense = m->expert_latent + m->zero_experts + m->top_k + m->expert_groups + m->top_groups
-            + m->expert_ffn + m->shared_ffn + m->n_dense_layers + m->moe_every
+            + m->expert_ffn + m->adjugate_ffn + m->adjugate_of + m->shared_ffn + m->n_dense_layers
+            + m->moe_every
         == 0;
     return is_dense
         || complain (doc, "experts", diags, NULL, "missing key \"experts\", which others go with");
@@ -228,18 +239,12 @@ complete_experts (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   m->moe_every = m->moe_every ? m->moe_every : 1;
   if (m->top_k == 0 || m->top_k > m->n_experts)
     return complain (doc, "top_k", diags, NULL, "expected \"top_k\" from 1 to the number of experts");
-  bool has_groups = m->expert_groups > 0;
-  if (has_groups != (m->top_groups > 0)
-      || (has_groups
-          && (m->n_experts % m->expert_groups != 0 || m->top_groups > m->expert_groups
-              || m->top_k > m->n_experts / m->expert_groups * m->top_groups)))
-    return complain (
-        doc, "expert_groups", diags, NULL,
-        "expected \"expert_groups\" that divide the experts, and \"top_groups\" of them that hold "
-        "top_k");
   if (m->expert_ffn == 0)
     return complain (doc, "expert_ffn", diags, NULL,
                      "missing key \"expert_ffn\", the inner width of an expert");
+  const char *wanted = ls_model_check_expert_parts (m);
+  if (wanted)
+    return complain (doc, m->adjugate_ffn > 0 ? "adjugate_ffn" : "expert_groups", diags, NULL, wanted);
   if (ls_model_n_moe_layers (m) == 0)
     return complain (doc, "dense_layers", diags, NULL, "expected at least one layer with experts");
   if (3.0 * m->n_layers * m->n_experts * m->hidden * m->expert_ffn > MAX_PARAMS)
@@ -398,25 +403,23 @@ complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   return true;
 }
 
-/* Its layers are plain ones. */
 static bool
-complete_encoder (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
+complete_sides (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
-  if (m->encoder_layers == 0)
-    return m->decoder_seq == 0
-        || complain (doc, "decoder_seq", diags, NULL,
-                     "missing key \"encoder_layers\", which this one goes with");
-  if (m->encoder_layers >= m->n_layers)
-    return complain (doc, "encoder_layers", diags, NULL,
-                     "expected fewer than \"layers\", which are of both sides");
-  bool is_plain = !m->layer_pattern && m->window == 0 && m->unrotated_every == 0 && m->n_experts == 0
-      && m->kv_lora == 0 && m->predict_layers == 0 && !m->linear_bias && !m->qkv_bias && !m->qk_norm
-      && !m->attention_gate && m->norms == LS_NORMS_PRE && m->position == LS_POSITION_NONE;
-  return is_plain
-      || complain (
-             doc, "encoder_layers", diags, NULL,
-             "expected plain layers with an encoder: norms before, no positions, biases, windows, patterns, "
-             "experts, latents or gates");
+  const char *wanted = ls_model_check_sides (m);
+  bool has_encoder = m->encoder_layers + m->decoder_seq > 0 || m->merged_cross;
+  return !wanted || complain (doc, has_encoder ? "encoder_layers" : "own_layers", diags, NULL, wanted);
+}
+
+/* The last of the lists that there are. */
+static const char *
+listed_key (const LsModel *m)
+{
+  const char *key = "layers";
+  for (const LsField *f = ls_model_fields; f->key; f++)
+    if (f->kind == LS_FIELD_UINT_LIST && G_STRUCT_MEMBER (uint32_t, m, f->n_offset) > 0)
+      key = f->key;
+  return key;
 }
 
 bool
@@ -426,9 +429,8 @@ ls_model_complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   ok = complete_pattern (doc, m, diags) && complete_mixer (doc, m, diags) && ok;
   ok = complete_attention (doc, m, diags) && complete_window_heads (doc, m, diags) && ok;
   const char *wanted = ls_model_check_lists (m);
-  ok = (!wanted || complain (doc, m->n_layer_ffn > 0 ? "layer_ffn" : "layer_kv_heads", diags, NULL, wanted))
-      && ok;
-  ok = complete_encoder (doc, m, diags) && ok;
+  ok = (!wanted || complain (doc, listed_key (m), diags, NULL, wanted)) && ok;
+  ok = complete_sides (doc, m, diags) && ok;
   return complete_latent (doc, m, diags) && ok;
 }
 

@@ -1,0 +1,256 @@
+/* Pins: the conservation laws hold where layers differ in their experts and windows one by one, where they
+ * use the weights of others again, where experts share small ones, and behind encoders with rope; that the
+ * operators of such layers have as many weights as the model counts; and what is refused there. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "lower/lower.h"
+#include "analysis/conservation.h"
+
+/* Six layers: by turns four and two experts of 512 x 256, of which two and one are met, each third of half the
+ * width, under windows of 64, none and 128. */
+static LsModel
+listed (void)
+{
+  static uint32_t experts[] = { 4, 2 }, top_k[] = { 2, 1 }, widths[] = { 0, 0, 128 },
+                  windows[] = { 64, 0, 128 };
+  return (LsModel) {
+    .name = (char *) "listed",
+    .n_layers = 6,
+    .hidden = 512,
+    .n_heads = 8,
+    .n_kv_heads = 4,
+    .head_dim = 64,
+    .ffn = 1024,
+    .vocab = 5000,
+    .seq = 256,
+    .mlp = LS_MLP_SWIGLU,
+    .norm = LS_NORM_RMSNORM,
+    .position = LS_POSITION_ROPE,
+    .attention = LS_ATTENTION_FLASH,
+    .n_experts = 4,
+    .top_k = 2,
+    .expert_ffn = 256,
+    .moe_every = 1,
+    .layer_experts = experts,
+    .n_layer_experts = 2,
+    .layer_top_k = top_k,
+    .n_layer_top_k = 2,
+    .layer_expert_ffn = widths,
+    .n_layer_expert_ffn = 3,
+    .layer_window = windows,
+    .n_layer_window = 3,
+  };
+}
+
+/* Three layers of their own, the second windowed, four times. */
+static LsModel
+repeated (void)
+{
+  LsModel m = listed ();
+  m.n_experts = m.top_k = m.expert_ffn = m.moe_every = 0;
+  m.n_layer_experts = m.n_layer_top_k = m.n_layer_expert_ffn = m.n_layer_window = 0;
+  m.n_layers = 12, m.own_layers = 3;
+  m.window = 64, m.full_every = 3, m.unrotated_every = 2;
+  return m;
+}
+
+static bool
+keeps_the_laws (const LsModel *m, LsStrategy *s)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GError) error = NULL;
+  bool ok = ls_strategy_resolve (s, m, 8, 8, diags);
+  g_autofree char *why = ls_diag_list_format (diags);
+  LsPlan *plan = ok ? ls_lower (m, s, NULL, &error) : NULL;
+  LS_CHECK_STR (why, "");
+  ok = plan && ls_conserves_flops (plan, m, s, &error);
+  g_autoptr (LsMemory) memory = plan ? ls_memory_new (&(LsMemoryInput) { .plan = plan }) : NULL;
+  ok = ok && ls_conserves_memory (memory, &error);
+  LS_CHECK_NO_ERROR (error);
+  ls_plan_free (plan);
+  ls_strategy_clear (s);
+  return ok;
+}
+
+/* Of a rank that has all, the weights of each layer's operators are those that the model counts. */
+static void
+count_weights (const LsModel *m)
+{
+  const LsShard shard = { .tp = 1,
+                          .ep = 1,
+                          .etp = 1,
+                          .cp = 1,
+                          .micro_batch = 1,
+                          .seq = m->seq,
+                          .dtype = LS_DTYPE_BF16,
+                          .grad_dtype = LS_DTYPE_FP32 };
+  for (uint32_t layer = 0; layer < m->n_layers; layer++) {
+    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    uint64_t n = 0;
+    ls_operators_layer (m, &shard, layer, operators);
+    for (guint i = 0; i < operators->len; i++) {
+      const LsOperator *op = &g_array_index (operators, LsOperator, i);
+      for (guint p = 0; p < op->n_params; p++)
+        n += op->param_numel[p];
+    }
+    LS_CHECK_INT (n, ==, ls_model_layer_params (m, layer));
+  }
+}
+
+static void
+listed_layers_keep_the_laws (void)
+{
+  LsModel m = listed ();
+  const uint64_t own = 2 * 512 * 512 + 2 * 512 * 256 + 2 * 512, one = 3 * 512 * 256;
+  LS_CHECK (!ls_model_check_lists (&m));
+  count_weights (&m);
+  LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, own + 4 * 512 + 4 * one);
+  LS_CHECK_INT (ls_model_layer_params (&m, 2), ==, own + 4 * 512 + 4 * one / 2);
+  LS_CHECK_INT (ls_model_layer_params (&m, 3), ==, own + 2 * 512 + 2 * one);
+  LS_CHECK_INT (ls_model_layer_linear_params (&m, 5), ==, own - 2 * 512 + 2 * 512 + one / 2);
+  LS_CHECK_INT (ls_model_n_layer_kinds (&m), ==, 6);
+  LS_CHECK_DOUBLE (ls_model_attention_pairs (&m, ls_model_layer_kind (&m, 1), 256), ==, 0.5);
+  LS_CHECK_NEAR (ls_model_attention_pairs (&m, ls_model_layer_kind (&m, 2), 256), 0.375, 1e-12);
+  LS_CHECK_NEAR (ls_model_attention_pairs (&m, ls_model_layer_kind (&m, 3), 256), 0.21875, 1e-12);
+  for (guint i = 0; i < 12; i++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.ep = 1u << i % 2;
+    s.pp = i / 2 % 3 + 1;
+    s.gpus = 8 / s.pp * s.pp, s.ep = s.pp == 3 ? 1 : s.ep;
+    s.dp_kind = i / 6 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    s.global_batch = 24;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+}
+
+static void
+layers_that_come_again_keep_the_laws (void)
+{
+  LsModel m = repeated (), once = repeated ();
+  once.n_layers = 3, once.own_layers = 0;
+  count_weights (&m);
+  LS_CHECK_INT (ls_model_params (&m, m.vocab), ==, ls_model_params (&once, m.vocab));
+  LS_CHECK_INT (ls_model_layer_params (&m, 3), ==, 0);
+  LS_CHECK_INT (ls_model_layer_linear_params (&m, 10), ==, ls_model_layer_linear_params (&once, 1));
+  LS_CHECK_INT (ls_model_layer_kind (&m, 10), ==, ls_model_layer_kind (&once, 1) | LS_LAYER_AGAIN);
+  double head = 6.0 * 256 * 5000 * 512;
+  LS_CHECK_NEAR (ls_model_flops (&m, m.vocab, 256, 1, false) - head,
+                 4 * (ls_model_flops (&once, m.vocab, 256, 1, false) - head), 1e-12);
+  for (guint i = 0; i < 8; i++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.tp = 1u << i % 2;
+    s.recompute = i / 2 % 2 ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE;
+    s.dp_kind = i / 4 % 2 ? LS_DP_DDP : LS_DP_AUTO;
+    s.global_batch = 8;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+}
+
+/* Two experts share one of 64; four are 256 wide. */
+static LsModel
+with_small_experts (void)
+{
+  LsModel m = listed ();
+  m.n_layer_experts = m.n_layer_top_k = m.n_layer_expert_ffn = m.n_layer_window = 0;
+  m.adjugate_ffn = 64, m.adjugate_of = 2;
+  return m;
+}
+
+static void
+small_experts_keep_the_laws (void)
+{
+  LsModel m = with_small_experts (), none = with_small_experts ();
+  none.adjugate_ffn = none.adjugate_of = 0;
+  count_weights (&m);
+  LS_CHECK (!ls_model_check_expert_parts (&m));
+  LS_CHECK_INT (ls_model_params (&m, 0) - ls_model_params (&none, 0), ==, 6 * 2 * 3 * 512 * 64);
+  LS_CHECK_INT (ls_model_active_params (&m, 0) - ls_model_active_params (&none, 0), ==, 6 * 2 * 3 * 512 * 64);
+  for (guint i = 0; i < 4; i++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.ep = 1u << i % 2;
+    s.dp_kind = i / 2 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    s.global_batch = 8;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+  m.adjugate_of = 3;
+  LS_CHECK (ls_model_check_expert_parts (&m) != NULL);
+}
+
+/* Two layers of an encoder and four of its decoder, which meets the encoder's tokens apart or at once. */
+static void
+encoders_with_rope_keep_the_laws (void)
+{
+  for (guint i = 0; i < 12; i++) {
+    LsModel m = repeated ();
+    m.own_layers = m.window = m.full_every = m.unrotated_every = 0;
+    m.n_layers = 6, m.encoder_layers = 2, m.decoder_seq = 128;
+    m.norms = LS_NORMS_BOTH;
+    m.tied_embeddings = true;
+    m.merged_cross = m.qk_norm = i % 2 > 0;
+    LS_CHECK (!ls_model_check_sides (&m));
+    LS_CHECK_INT (ls_layer_n_halves (ls_model_layer_kind (&m, 2)), ==, m.merged_cross ? 2 : 3);
+    count_weights (&m);
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.tp = 1u << i / 2 % 3;
+    s.sp = s.tp > 1 && i / 6 > 0;
+    s.global_batch = 8;
+    LS_CHECK (keeps_the_laws (&m, &s));
+    m.merged_cross = false, m.qk_norm = true;
+    LS_CHECK (ls_model_check_sides (&m) != NULL);
+  }
+}
+
+static void
+says (const LsModel *m, LsStrategy *s, const char *said)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  bool ok = ls_strategy_resolve (s, m, 8, 8, diags);
+  g_autofree char *why = ls_diag_list_format (diags);
+  ls_check_impl (!ok && strstr (why, said), __FILE__, __LINE__, "%s", why);
+  ls_strategy_clear (s);
+}
+
+static void
+what_is_not_modelled_is_refused (void)
+{
+  LsModel again = repeated (), lists = listed (), small = with_small_experts (), sides = repeated ();
+  sides.own_layers = sides.window = sides.full_every = sides.unrotated_every = 0;
+  sides.encoder_layers = 6, sides.tied_embeddings = true;
+  const LsModel *const models[] = { &again, &again, &again, &lists, &lists, &lists, &small, &sides };
+  for (guint i = 0; i < G_N_ELEMENTS (models); i++) {
+    static const char *const said[] = { "layers that use the weights of others on another stage",
+                                        "weights that are gathered for each of the layers",
+                                        "predict or that come again are not modelled",
+                                        "uneven loads and capacities where layers differ",
+                                        "the 2 experts of layer 1",
+                                        "windows by layer",
+                                        "the 2 experts with one small expert together",
+                                        "an encoder's tokens that ranks of tp share" };
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.global_batch = 8;
+    s.pp = i == 0 ? 2 : 1;
+    s.dp_kind = i == 1 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    s.lora_rank = i == 2 ? 8 : 0;
+    s.expert_capacity = i == 3 ? 1 : 0;
+    s.ep = i == 4 || i == 6 ? 4 : 1;
+    s.tp = i == 7 ? 8 : 1;
+    s.lengths = i == 5 ? g_strdup ("fixed:100") : NULL;
+    says (models[i], &s, said[i]);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (listed_layers_keep_the_laws), LS_TEST (layers_that_come_again_keep_the_laws),
+               LS_TEST (small_experts_keep_the_laws), LS_TEST (encoders_with_rope_keep_the_laws),
+               LS_TEST (what_is_not_modelled_is_refused))
