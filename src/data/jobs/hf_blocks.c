@@ -7,13 +7,35 @@
 
 #define MOST_LAYERS 65536
 
+/* Each list, what it is of, and where it goes. */
+#define LIST(list_, usual_)                                                                                  \
+  {                                                                                                          \
+    offsetof (HfConfig, list_), offsetof (HfConfig, usual_), offsetof (LsModel, list_),                      \
+        offsetof (LsModel, n_##list_)                                                                        \
+  }
+
+static const struct {
+  size_t list, usual, model, n;
+} lists[] = {
+  LIST (layer_heads, heads),           LIST (layer_kv_heads, kv_heads), LIST (layer_ffn, ffn),
+  LIST (layer_window, sliding_window), LIST (layer_experts, experts),   LIST (layer_top_k, top_k),
+  LIST (layer_expert_ffn, expert_ffn),
+};
+
 HfWidths *
 hf_widths_of (HfConfig *c, size_t offset)
 {
-  return offset == offsetof (HfConfig, heads)   ? &c->layer_heads
-      : offset == offsetof (HfConfig, kv_heads) ? &c->layer_kv_heads
-      : offset == offsetof (HfConfig, ffn)      ? &c->layer_ffn
-                                                : NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+    if (lists[i].usual == offset)
+      return &G_STRUCT_MEMBER (HfWidths, c, lists[i].list);
+  return NULL;
+}
+
+void
+hf_free_widths (HfConfig *c)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+    g_free (G_STRUCT_MEMBER (HfWidths, c, lists[i].list).of);
 }
 
 static void
@@ -63,6 +85,71 @@ read_multipliers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
     uint64_t divides = (uint64_t) unit,
              width = MAX (divides, (uint64_t) (wanted + unit / 2) / divides * divides);
     append_width (&c->layer_ffn, (uint32_t) ((double) width < 0.9 * wanted ? width + divides : width));
+  }
+  return true;
+}
+
+/* --- blocks by keys of the file ------------------------------------------------------- */
+
+static bool
+are_flat (const cJSON *blocks)
+{
+  return cJSON_IsArray (blocks) && cJSON_IsObject (blocks->child)
+      && !cJSON_GetObjectItemCaseSensitive (blocks->child, "attention");
+}
+
+/* What blocks say of a number that no list has: the same, if at all. said: of those before. */
+static bool
+take_numbers (const LsJsonDoc *doc, const cJSON *block, const LsField *fields, const HfConfig *own,
+              HfConfig *said, HfConfig *c, LsDiagList *diags)
+{
+  for (const LsField *f = fields; f->key; f++) {
+    bool is_there = f->kind == LS_FIELD_UINT && !hf_widths_of (c, f->offset);
+    uint32_t value = is_there ? G_STRUCT_MEMBER (uint32_t, own, f->offset) : 0,
+             *before = is_there ? &G_STRUCT_MEMBER (uint32_t, said, f->offset) : NULL;
+    if (value == 0)
+      continue;
+    if (*before > 0 && *before != value)
+      return hf_refuse (doc, block, diags, "layers that differ in this one by one cannot be simulated");
+    *before = G_STRUCT_MEMBER (uint32_t, c, f->offset) = value;
+  }
+  return true;
+}
+
+static bool
+read_flat_block (const LsJsonDoc *doc, const cJSON *block, const LsField *fields, HfConfig *said, HfConfig *c,
+                 GPtrArray *notes, LsDiagList *diags)
+{
+  HfConfig own = { 0 };
+  bool ok = ls_fields_read (fields, doc, block, &own, notes, diags)
+      && take_numbers (doc, block, fields, &own, said, c, diags);
+  for (guint i = 0; ok && i < G_N_ELEMENTS (lists); i++)
+    append_width (&G_STRUCT_MEMBER (HfWidths, c, lists[i].list),
+                  G_STRUCT_MEMBER (uint32_t, &own, lists[i].usual));
+  g_free (own.activation);
+  g_free (own.position);
+  return ok;
+}
+
+bool
+hf_read_flat_blocks (const LsJsonDoc *doc, const LsField *fields, HfConfig *c, GPtrArray *notes,
+                     LsDiagList *diags)
+{
+  const cJSON *blocks = hf_get (doc, "block_configs"), *block;
+  g_autoptr (GPtrArray) others = g_ptr_array_new_with_free_func (g_free);
+  HfConfig said = { 0 };
+  if (!are_flat (blocks))
+    return true;
+  if (cJSON_GetArraySize (blocks) > MOST_LAYERS)
+    return hf_refuse (doc, blocks, diags, "expected as many block_configs as there are layers");
+  cJSON_ArrayForEach (block, blocks)
+  {
+    if (!read_flat_block (doc, block, fields, &said, c, block == blocks->child ? notes : others, diags))
+      return false;
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
+    HfWidths *w = &G_STRUCT_MEMBER (HfWidths, c, lists[i].list);
+    w->n = widest (w) > 0 ? w->n : 0; /* no block says it */
   }
   return true;
 }
@@ -176,7 +263,7 @@ read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *di
   const cJSON *blocks = hf_get (doc, "block_configs"), *block;
   g_autoptr (GString) pattern = g_string_new (NULL);
   uint32_t n = cJSON_IsArray (blocks) ? (uint32_t) cJSON_GetArraySize (blocks) : 0;
-  if (n == 0)
+  if (n == 0 || are_flat (blocks))
     return true;
   if (n != c->layers || n > MOST_LAYERS)
     return hf_refuse (doc, blocks, diags, "expected as many block_configs as there are layers");
@@ -200,29 +287,29 @@ read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *di
 bool
 hf_read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *diags)
 {
-  HfWidths *const lists[] = { &c->layer_heads, &c->layer_kv_heads, &c->layer_ffn };
-  uint32_t *const usual[] = { &c->heads, &c->kv_heads, &c->ffn };
   if (!read_multipliers (doc, c, diags) || !read_blocks (doc, c, notes, diags))
     return false;
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
-    if (lists[i]->n > 0 && lists[i]->n != c->layers)
+    const HfWidths *w = &G_STRUCT_MEMBER (HfWidths, c, lists[i].list);
+    if (w->n > 0 && w->n != c->layers)
       return hf_refuse (doc, ls_json_doc_root (doc), diags,
                         "expected as many numbers in lists of widths as there are layers");
-    *usual[i] = lists[i]->n > 0 ? widest (lists[i]) : *usual[i];
+    if (w->n > 0)
+      G_STRUCT_MEMBER (uint32_t, c, lists[i].usual) = widest (w);
   }
   if (c->pattern && c->ffn == 0) /* no block has an MLP */
     c->ffn = c->hidden;
   return true;
 }
 
-/* None where all layers that have it are as wide. */
+/* None where all layers that have it are as wide; of a window all count. */
 static uint32_t
-copy_widths (const HfWidths *w, uint32_t **ret_of)
+copy_widths (const HfWidths *w, bool is_window, uint32_t **ret_of)
 {
   uint32_t usual = widest (w);
   bool differ = false;
   for (uint32_t i = 0; i < w->n; i++)
-    differ = differ || (w->of[i] > 0 && w->of[i] != usual);
+    differ = differ || ((w->of[i] > 0 || is_window) && w->of[i] != usual);
   *ret_of = differ ? g_memdup2 (w->of, w->n * sizeof (uint32_t)) : NULL;
   return differ ? w->n : 0;
 }
@@ -230,9 +317,10 @@ copy_widths (const HfWidths *w, uint32_t **ret_of)
 void
 hf_add_blocks (const HfConfig *c, LsModel *m)
 {
-  m->n_layer_heads = copy_widths (&c->layer_heads, &m->layer_heads);
-  m->n_layer_kv_heads = copy_widths (&c->layer_kv_heads, &m->layer_kv_heads);
-  m->n_layer_ffn = copy_widths (&c->layer_ffn, &m->layer_ffn);
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+    G_STRUCT_MEMBER (uint32_t, m, lists[i].n) = copy_widths (
+        &G_STRUCT_MEMBER (HfWidths, c, lists[i].list), lists[i].usual == offsetof (HfConfig, sliding_window),
+        &G_STRUCT_MEMBER (uint32_t *, m, lists[i].model));
   if (!c->pattern)
     return;
   g_free (m->layer_pattern);

@@ -131,6 +131,7 @@ static const LsField common[] = {
   COUNT ("moe_latent_size", expert_latent, 1 << 20),
   BOOL ("use_full_rank_gate", mixer_full_gate),
   BOOL ("attn_output_gate", attention_gate),
+  UINT ("total_ut_steps", passes, 64),
   COUNT ("num_decoder_layers", decoder_layers, 65536),
   UINT ("decoder_seq", decoder_seq, 1 << 27),
   BOOL ("tie_word_embeddings", tied),
@@ -175,6 +176,7 @@ static const LsField common[] = {
   { "rope_layout", LS_FIELD_IGNORED },
   { "layer_rope_theta", LS_FIELD_IGNORED },
   { "block_configs", LS_FIELD_IGNORED },
+  { "block_type", LS_FIELD_IGNORED },
   { "ffn_multipliers", LS_FIELD_IGNORED },
   { "ffn_dim_divisor", LS_FIELD_IGNORED },
   { NULL },
@@ -305,7 +307,7 @@ hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrArray 
   g_autofree LsField *fields = fields_of (f, NULL);
   return read_defaults (f, fields, c, diags) && read_lists (doc, fields, c, diags)
       && ls_fields_read (fields, doc, ls_json_doc_root (doc), c, notes, diags)
-      && read_sections (f, doc, c, diags);
+      && hf_read_flat_blocks (doc, fields, c, notes, diags) && read_sections (f, doc, c, diags);
 }
 
 /* --- what a file is --------------------------------------------------------------------- */
@@ -415,4 +417,61 @@ hf_is_decoder (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
                         "not a decoder with a language-model head, which is all that can be simulated");
   }
   return true;
+}
+
+/* --- what it must say ------------------------------------------------------------------- */
+
+static bool
+missing (const LsJsonDoc *doc, LsDiagList *diags, uint32_t value, const char *key)
+{
+  if (value > 0)
+    return false;
+  ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL, "missing key \"%s\"", key);
+  return true;
+}
+
+bool
+hf_has_experts (const HfFamily *f, const HfConfig *c)
+{
+  return f->experts != HF_DENSE && (c->experts > 0 || !f->experts_are_optional);
+}
+
+bool
+hf_is_latent (const HfFamily *f, const HfConfig *c)
+{
+  return f->latent && c->use_mla;
+}
+
+bool
+hf_is_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags)
+{
+  bool is_missing = missing (doc, diags, c->layers, "num_hidden_layers");
+  is_missing = missing (doc, diags, c->hidden, "hidden_size") || is_missing;
+  is_missing = missing (doc, diags, c->heads, "num_attention_heads") || is_missing;
+  is_missing = missing (doc, diags, c->vocab, "vocab_size") || is_missing;
+  is_missing = missing (doc, diags, c->seq, "max_position_embeddings") || is_missing;
+  bool has_mlp = !hf_has_experts (f, c) || c->expert_ffn == 0 || c->dense_layers > 0;
+  if (ls_mlp_is_gated (f->model.mlp) && has_mlp
+      && c->expansion == 0) /* no rule gives it; the others have four times hidden */
+    is_missing = missing (doc, diags, c->ffn, "intermediate_size") || is_missing;
+  if (hf_has_experts (f, c)) {
+    is_missing = missing (doc, diags, c->experts, f->experts == HF_AFTER ? "n_routed_experts" : "num_experts")
+        || is_missing;
+    is_missing = missing (doc, diags, c->top_k, "num_experts_per_tok") || is_missing;
+  }
+  if (hf_has_experts (f, c) && (f->experts == HF_STEPPED || f->experts == HF_AFTER))
+    is_missing = missing (doc, diags, c->expert_ffn, "moe_intermediate_size") || is_missing;
+  if (f->compressed) {
+    is_missing = missing (doc, diags, c->out_groups, "o_groups") || is_missing;
+    is_missing = missing (doc, diags, c->out_lora, "o_lora_rank") || is_missing;
+    is_missing = missing (doc, diags, c->q_lora, "q_lora_rank") || is_missing;
+    is_missing = missing (doc, diags, c->sliding_window, "sliding_window") || is_missing;
+  }
+  if (hf_is_latent (f, c)) {
+    is_missing = missing (doc, diags, c->kv_lora, "kv_lora_rank") || is_missing;
+    is_missing = missing (doc, diags, c->rope_dim, "qk_rope_head_dim") || is_missing;
+    is_missing = missing (doc, diags, c->nope_dim, "qk_nope_head_dim") || is_missing;
+    is_missing = missing (doc, diags, c->v_dim, "v_head_dim") || is_missing;
+  }
+  return !is_missing;
 }

@@ -40,7 +40,8 @@ static const LsField family_fields[] = {
   BOOL (kv_by_flag, "heads of keys and values by multi_query and new_decoder_architecture"),
   BOOL (halves, "a list of layers names one half of a layer each"),
   BOOL (layers_are_patterns, "each layer of a file is all of layer_pattern"),
-  BOOL (encoder, "num_layers of an encoder, then those of a decoder"),
+  BOOL (encoder, "num_layers of an encoder, then those of a decoder; or a part of the file for each"),
+  BOOL (own_tables, "encoder and decoder have a table of words each, the latter's that of the head"),
   { NULL },
 };
 

@@ -1,5 +1,5 @@
 /* data/jobs/hf_family.h — types of decoders as `config.json` of Hugging Face names them: what their files say
- * in other words, and what they do not say (private to read_hf.c and hf_family.c).
+ * in other words, and what they do not say (private to read_hf.c and hf_*.c).
  *
  * Facts of a type are in models/types/huggingface.json: keys of a model that all of the type have, defaults
  * of its configuration class, other names of keys, notes on what is left out. A type that is `like` another
@@ -50,7 +50,9 @@ typedef struct {
   uint32_t mixer_heads, mixer_head_dim, mixer_groups, mixer_state, mixer_conv, mixer_chunk, mixer_expand;
   bool mixer_full_gate, attention_gate;
   uint32_t expert_latent;
+  uint32_t passes;                             /* of a token through all layers */
   uint32_t decoder_layers, decoder_seq;        /* with an encoder */
+  uint32_t encoder_layers;                     /* where the file has a part for each side */
   uint32_t attention_period, attention_offset; /* of so many layers this one has attention, from 0 */
   uint32_t expert_period, expert_offset;
   bool tied;
@@ -60,7 +62,7 @@ typedef struct {
   bool multi_query, grouped_query, alibi; /* falcon */
   bool norm_before;                       /* opt */
   double dropout;                         /* of the residual stream */
-  HfWidths layer_heads, layer_kv_heads, layer_ffn;
+  HfWidths layer_heads, layer_kv_heads, layer_ffn, layer_window, layer_experts, layer_top_k, layer_expert_ffn;
   char *pattern; /* of layers, where blocks say it; NULL: they do not */
 } HfConfig;
 
@@ -90,7 +92,8 @@ typedef struct {
   bool qkv_bias_alone;      /* attention_bias is of Q, K and V alone, and so is bias */
   bool halves;              /* a list of layers names one half of a layer each */
   bool layers_are_patterns; /* each layer of a file is all of layer_pattern */
-  bool encoder;             /* num_layers of an encoder, then a decoder's */
+  bool encoder;             /* num_layers of an encoder, then a decoder's; or a part of the file for each */
+  bool own_tables;          /* both have a table of words */
   bool is_part;             /* of a multimodal file, which leaves out defaults of its class */
   bool kv_by_flag;          /* heads of keys and values by multi_query and new_decoder_architecture */
   LsJsonDoc *doc;           /* models/types/huggingface.json */
@@ -111,6 +114,11 @@ bool hf_read_dense_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
 bool hf_read_indexers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
 /* The widths of layers that differ in this one by one, of a field of c; NULL: all have the same of it. */
 HfWidths *hf_widths_of (HfConfig *c, size_t offset);
+void hf_free_widths (HfConfig *c);
+/* Blocks that say in keys of the file what differs (Puzzle's of gpt-oss and of Nemotron-H), fields: its keys.
+ * Others are left to hf_read_blocks(). */
+bool hf_read_flat_blocks (const LsJsonDoc *doc, const LsField *fields, HfConfig *c, GPtrArray *notes,
+                          LsDiagList *diags);
 bool hf_read_widths (const LsJsonDoc *doc, const cJSON *list, double most, HfWidths *ret, LsDiagList *diags);
 /* Layers one by one, by block_configs, by ffn_multipliers or by such lists: c has then the widest of each,
  * and layers that do nothing are left out. */
@@ -130,6 +138,21 @@ bool hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c,
 void hf_note_omissions (const HfFamily *f, GPtrArray *notes);
 
 const cJSON *hf_get (const LsJsonDoc *doc, const char *key); /* of the root; NULL: not there */
+
+bool hf_has_experts (const HfFamily *f, const HfConfig *c);
+bool hf_is_latent (const HfFamily *f, const HfConfig *c); /* attention */
+/* Whether all that the type has no default of is there; else a diagnostic of each key. */
+bool hf_is_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags);
+
+/* Of a multimodal file the part that reads text, of one with a part for each side the decoder's; NULL: it is
+ * no such file. */
+const cJSON *hf_text_part (const LsJsonDoc *doc);
+bool hf_has_sides (const LsJsonDoc *outer);            /* an encoder and a decoder; NULL allowed */
+const cJSON *hf_encoder_part (const LsJsonDoc *outer); /* or what of it reads text */
+/* The encoder's layers, which are as wide as the decoder's. */
+bool hf_read_encoder (const LsJsonDoc *outer, const LsJsonDoc *decoder, HfConfig *c, LsDiagList *diags);
+/* Of a model whose sides have a table of words each. */
+bool hf_separate_tables (const LsJsonDoc *doc, LsModel *m, GPtrArray *notes, LsDiagList *diags);
 
 /* A diagnostic at a node with a reason; false. */
 bool hf_refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *reason);

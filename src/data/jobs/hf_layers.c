@@ -128,7 +128,8 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel
   uint32_t window = c->sliding_window ? c->sliding_window : (uint32_t) MIN (chosen, 1 << 27);
   m->full_every = pattern_period (pattern) > 0 ? pattern_period (pattern) : m->full_every;
   const cJSON *n_first = hf_get (doc, "max_window_layers");
-  if ((cJSON_IsArray (list) || cJSON_IsNumber (n_first)) && m->mixer == LS_MIXER_NONE && !f->compressed) {
+  if ((cJSON_IsArray (list) || cJSON_IsNumber (n_first)) && m->mixer == LS_MIXER_NONE && !f->compressed
+      && !f->encoder) {
     g_autofree bool *has = g_new0 (bool, m->n_layers);
     Layers l = { m->n_layers, has };
     if (!cJSON_IsArray (list))
@@ -140,6 +141,10 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel
     m->full_first = from_first > 1 && from_first < m->n_layers;
     m->full_every = m->full_first ? from_first : m->full_every;
     is_exact |= m->full_first;
+  }
+  if (m->n_layer_window > 0) {
+    m->window = m->full_every = 0, m->full_first = false;
+    return true;
   }
   m->window = f->slides && c->use_sliding_window && !is_off && m->full_every != 1 ? window : 0;
   if (m->window == 0) {
@@ -228,7 +233,8 @@ pattern_of_list (const LsJsonDoc *doc, const HfFamily *f, const cJSON *list, LsD
   const cJSON *name;
   cJSON_ArrayForEach (name, list)
   {
-    char letter = letter_of_name (f, name);
+    const cJSON *of_block = cJSON_GetObjectItemCaseSensitive (name, "block_type");
+    char letter = letter_of_name (f, of_block ? of_block : name);
     if (!letter) {
       hf_refuse (doc, name, diags,
                  f->halves ? "expected attention, mamba, mlp or moe"
@@ -304,7 +310,9 @@ uint32_t
 hf_count_layers (const LsJsonDoc *doc)
 {
   const cJSON *list = hf_get (doc, "layers_block_type"), *letters = hf_get (doc, "hybrid_override_pattern");
+  const cJSON *blocks = hf_get (doc, "block_configs");
   return cJSON_IsArray (list)    ? (uint32_t) cJSON_GetArraySize (list)
+      : cJSON_IsArray (blocks)   ? (uint32_t) cJSON_GetArraySize (blocks)
       : cJSON_IsString (letters) ? (uint32_t) strlen (letters->valuestring)
                                  : 0;
 }
@@ -312,7 +320,8 @@ hf_count_layers (const LsJsonDoc *doc)
 static char *
 find_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags)
 {
-  static const char *const lists[] = { "layer_types", "layers_block_type", "attn_type_list" };
+  static const char *const lists[]
+      = { "layer_types", "layers_block_type", "attn_type_list", "block_configs" };
   const cJSON *halves = hf_get (doc, "hybrid_override_pattern");
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     if (cJSON_IsArray (hf_get (doc, lists[i])))

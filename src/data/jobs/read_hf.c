@@ -10,61 +10,6 @@ note (GPtrArray *notes, const char *text)
   g_ptr_array_add (notes, g_strdup (text));
 }
 
-static bool
-missing (const LsJsonDoc *doc, LsDiagList *diags, uint32_t value, const char *key)
-{
-  if (value > 0)
-    return false;
-  ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL, "missing key \"%s\"", key);
-  return true;
-}
-
-static bool
-has_experts (const HfFamily *f, const HfConfig *c)
-{
-  return f->experts != HF_DENSE && (c->experts > 0 || !f->experts_are_optional);
-}
-
-static bool
-is_latent (const HfFamily *f, const HfConfig *c)
-{
-  return f->latent && c->use_mla;
-}
-
-static bool
-check_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags)
-{
-  bool is_missing = missing (doc, diags, c->layers, "num_hidden_layers");
-  is_missing = missing (doc, diags, c->hidden, "hidden_size") || is_missing;
-  is_missing = missing (doc, diags, c->heads, "num_attention_heads") || is_missing;
-  is_missing = missing (doc, diags, c->vocab, "vocab_size") || is_missing;
-  is_missing = missing (doc, diags, c->seq, "max_position_embeddings") || is_missing;
-  bool has_mlp = !has_experts (f, c) || c->expert_ffn == 0 || c->dense_layers > 0;
-  if (ls_mlp_is_gated (f->model.mlp) && has_mlp
-      && c->expansion == 0) /* no rule gives it; the others have four times hidden */
-    is_missing = missing (doc, diags, c->ffn, "intermediate_size") || is_missing;
-  if (has_experts (f, c)) {
-    is_missing = missing (doc, diags, c->experts, f->experts == HF_AFTER ? "n_routed_experts" : "num_experts")
-        || is_missing;
-    is_missing = missing (doc, diags, c->top_k, "num_experts_per_tok") || is_missing;
-  }
-  if (has_experts (f, c) && (f->experts == HF_STEPPED || f->experts == HF_AFTER))
-    is_missing = missing (doc, diags, c->expert_ffn, "moe_intermediate_size") || is_missing;
-  if (f->compressed) {
-    is_missing = missing (doc, diags, c->out_groups, "o_groups") || is_missing;
-    is_missing = missing (doc, diags, c->out_lora, "o_lora_rank") || is_missing;
-    is_missing = missing (doc, diags, c->q_lora, "q_lora_rank") || is_missing;
-    is_missing = missing (doc, diags, c->sliding_window, "sliding_window") || is_missing;
-  }
-  if (is_latent (f, c)) {
-    is_missing = missing (doc, diags, c->kv_lora, "kv_lora_rank") || is_missing;
-    is_missing = missing (doc, diags, c->rope_dim, "qk_rope_head_dim") || is_missing;
-    is_missing = missing (doc, diags, c->nope_dim, "qk_nope_head_dim") || is_missing;
-    is_missing = missing (doc, diags, c->v_dim, "v_head_dim") || is_missing;
-  }
-  return !is_missing;
-}
-
 /* The node of a key that has two spellings; the root if it is neither. */
 static const cJSON *
 first_of (const LsJsonDoc *doc, const char *key, const char *other)
@@ -184,9 +129,9 @@ add_decoder (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
   if (!f->encoder)
     return;
-  m->encoder_layers = c->layers;
+  m->encoder_layers = c->encoder_layers > 0 ? c->encoder_layers : c->layers;
   m->decoder_seq = c->decoder_seq;
-  m->n_layers = c->layers + (c->decoder_layers > 0 ? c->decoder_layers : c->layers);
+  m->n_layers = m->encoder_layers + (c->decoder_layers > 0 ? c->decoder_layers : c->layers);
 }
 
 /* Heads of layers with a window and without; 0 where these are those of all. */
@@ -258,9 +203,9 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
 static void
 add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
-  if (!has_experts (f, c) && f->dense_is_shared && c->shared_ffn > 0)
+  if (!hf_has_experts (f, c) && f->dense_is_shared && c->shared_ffn > 0)
     m->ffn = c->shared_ffn;
-  if (!has_experts (f, c))
+  if (!hf_has_experts (f, c))
     return;
   m->n_experts = c->experts;
   m->top_k = c->top_k;
@@ -312,7 +257,7 @@ add_compressed (const HfFamily *f, const HfConfig *c, LsModel *m)
 static void
 add_latents (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
-  if (!is_latent (f, c)) {
+  if (!hf_is_latent (f, c)) {
     bool chooses = c->index_top_blocks > 0; /* else what latent attention would have */
     m->index_heads = chooses ? c->index_heads : m->index_heads;
     m->index_dim = chooses ? c->index_dim : m->index_dim;
@@ -381,6 +326,16 @@ note_assumptions (const HfFamily *f, const HfConfig *c, GPtrArray *notes)
   hf_note_omissions (f, notes);
 }
 
+/* Behind what is read of each layer. */
+static void
+repeat_layers (const HfConfig *c, LsModel *m)
+{
+  if (c->passes <= 1)
+    return;
+  m->own_layers = m->n_layers;
+  m->n_layers *= c->passes;
+}
+
 static bool
 read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_model, GPtrArray *notes,
              LsDiagList *diags)
@@ -390,9 +345,9 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   c->layers = c->layers ? c->layers : hf_count_layers (doc);
   if (!hf_read_indexers (doc, c, diags) || !hf_read_blocks (doc, c, notes, diags))
     return false;
-  if (has_experts (f, c) && !hf_read_dense_layers (doc, c, diags))
+  if (hf_has_experts (f, c) && !hf_read_dense_layers (doc, c, diags))
     return false;
-  if (!check_complete (doc, f, c, diags))
+  if (!hf_is_complete (doc, f, c, diags))
     return false;
   LsModel model = to_model (doc, f, c);
   add_experts (f, c, &model);
@@ -403,7 +358,8 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
     hf_add_blocks (c, &model);
   if (ok)
     add_compressed (f, c, &model);
-  ok = ok && hf_add_layers (doc, f, c, &model, notes, diags) && ls_model_complete (doc, &model, diags);
+  ok = ok && hf_add_layers (doc, f, c, &model, notes, diags);
+  repeat_layers (c, &model);
   if (ok)
     *ret_model = model;
   else
@@ -412,25 +368,12 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   return ok;
 }
 
-/* outer: the file that doc is a part of, whose type it has if it does not say one; or NULL. */
+/* outer: the file that doc is a part of, or NULL. */
 static bool
-read_text_model (const LsJsonDoc *doc, const LsJsonDoc *outer, LsModel *ret_model, GPtrArray *notes,
-                 LsDiagList *diags)
+read_as_type (const LsJsonDoc *doc, const LsJsonDoc *outer, const HfFamily *f, LsModel *ret_model,
+              GPtrArray *notes, LsDiagList *diags)
 {
-  g_autoptr (LsDiagList) unknown = ls_diag_list_new ();
-  g_autoptr (HfFamily) own = hf_find_family (doc, notes, unknown);
-  bool is_outer = !own && outer && !hf_get (doc, "model_type");
-  g_autoptr (HfFamily) of_outer = is_outer ? hf_find_family (outer, notes, unknown) : NULL;
-  HfFamily *f = own ? own : of_outer;
-  if (!hf_is_decoder (is_outer ? outer : doc, f, diags))
-    return false;
-  if (!f)
-    hf_family_free (hf_find_family (is_outer ? outer : doc, NULL, diags));
-  else
-    f->is_part = outer != NULL;
-  if (!f || !hf_is_simulated (doc, f, diags) || !hf_is_dense (doc, f, diags))
-    return false;
-  g_autoptr (GPtrArray) unread = notes ? g_ptr_array_ref (notes) : g_ptr_array_new_with_free_func (g_free);
+  const cJSON *tied = outer ? hf_get (outer, "tie_word_embeddings") : NULL; /* may stand outside */
   HfConfig c = {
     .multi_query = true,
     .norm_before = true,
@@ -441,50 +384,63 @@ read_text_model (const LsJsonDoc *doc, const LsJsonDoc *outer, LsModel *ret_mode
     .unrotated_every = f->model.unrotated_every,
     .attention_offset = UINT32_MAX, /* the last */
   };
-  bool ok = read_config (doc, f, &c, ret_model, unread, diags);
+  LsModel model = { 0 };
+  bool ok = (!hf_has_sides (outer) || hf_read_encoder (outer, doc, &c, diags))
+      && read_config (doc, f, &c, &model, notes, diags) && ls_model_complete (doc, &model, diags);
+  if (ok && cJSON_IsBool (tied) && !hf_get (doc, "tie_word_embeddings"))
+    model.tied_embeddings = cJSON_IsTrue (tied);
+  ok = ok && (!f->own_tables || hf_separate_tables (doc, &model, notes, diags));
+  if (ok)
+    *ret_model = model;
+  else
+    ls_model_clear (&model);
   g_free (c.activation);
   g_free (c.position);
-  g_free (c.layer_heads.of);
-  g_free (c.layer_kv_heads.of);
-  g_free (c.layer_ffn.of);
   g_free (c.pattern);
+  hf_free_widths (&c);
   return ok;
 }
 
-/* What a multimodal model calls the part that reads text. */
-static const cJSON *
-text_part (const LsJsonDoc *doc)
+/* The same by the type that doc says, or that outer does where it says none. */
+static bool
+read_text_model (const LsJsonDoc *doc, const LsJsonDoc *outer, LsModel *ret_model, GPtrArray *notes,
+                 LsDiagList *diags)
 {
-  static const char *const names[] = { "text_config", "language_config", "llm_config" };
-  const cJSON *outer = hf_get (doc, "thinker_config");
-  const cJSON *within = cJSON_IsObject (outer) ? outer : ls_json_doc_root (doc);
-  for (size_t i = 0; i < G_N_ELEMENTS (names); i++) {
-    const cJSON *part = cJSON_GetObjectItemCaseSensitive (within, names[i]);
-    if (cJSON_IsObject (part))
-      return part;
-  }
-  return NULL;
+  g_autoptr (LsDiagList) unknown = ls_diag_list_new ();
+  g_autoptr (HfFamily) own = hf_find_family (doc, notes, unknown);
+  bool is_outer = !own && outer && !hf_get (doc, "model_type");
+  g_autoptr (HfFamily) of_outer = is_outer ? hf_find_family (outer, notes, unknown) : NULL;
+  HfFamily *f = own ? own : of_outer;
+  if (!hf_is_decoder (is_outer || hf_has_sides (outer) ? outer : doc, f, diags))
+    return false;
+  if (!f)
+    hf_family_free (hf_find_family (is_outer ? outer : doc, NULL, diags));
+  else
+    f->is_part = outer != NULL;
+  if (!f || !hf_is_simulated (doc, f, diags) || !hf_is_dense (doc, f, diags))
+    return false;
+  g_autoptr (GPtrArray) unread = notes ? g_ptr_array_ref (notes) : g_ptr_array_new_with_free_func (g_free);
+  return read_as_type (doc, outer, f, ret_model, unread, diags);
 }
 
 #define MULTIMODAL "a multimodal model: the part that reads text is simulated, without what sees or hears"
 
-/* Of a multimodal model, what is trained on text. Whether embedding and head are one may stand outside. */
+/* Of a multimodal model, what is trained on text. */
 bool
 ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
 {
-  const cJSON *text = text_part (doc), *tied = hf_get (doc, "tie_word_embeddings");
+  const cJSON *text = hf_text_part (doc);
   if (!text) {
     if (notes && cJSON_IsObject (hf_get (doc, "vision_config")))
-      note (notes, MULTIMODAL);
+      g_ptr_array_add (notes, g_strdup (MULTIMODAL));
     return read_text_model (doc, NULL, ret_model, notes, diags);
   }
   g_autoptr (LsJsonDoc) inner = ls_json_doc_part (doc, text, NULL);
   if (!read_text_model (inner, doc, ret_model, notes, diags))
     return false;
-  if (cJSON_IsBool (tied) && !hf_get (inner, "tie_word_embeddings"))
-    ret_model->tied_embeddings = cJSON_IsTrue (tied);
-  if (notes)
-    note (notes, MULTIMODAL);
+  bool is_side = text == hf_get (doc, "decoder") && hf_encoder_part (doc) == hf_get (doc, "encoder");
+  if (notes && !is_side)
+    g_ptr_array_add (notes, g_strdup (MULTIMODAL));
   return true;
 }
 

@@ -372,7 +372,6 @@ what_is_refused_says_why (void)
     { "\"model_type\":\"ernie4_5_moe_vl\"", "two sets of experts" },
     { "\"model_type\":\"baichuan_m1\"", "a convolution mixes" },
     { "\"model_type\":\"longcat_flash_ngram\"", "embeddings of several tokens" },
-    { "\"model_type\":\"iquestloopcoder\"", "passes twice" },
     { "\"model_type\":\"bailing_hybrid\",\"short_conv_kernel_size\":4", "gated latent attention" },
     { NAS ",\"num_hidden_layers\":2,\"block_configs\":[" BLOCK (GROUPS (4), TIMES (1)) "]",
       "as many block_configs" },

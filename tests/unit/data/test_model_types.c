@@ -376,7 +376,7 @@ lists_and_wrappers (void)
     { "\"model_type\":\"hunyuan_v1_moe\",\"hidden_size\":4096,\"intermediate_size\":3072,"
       "\"num_hidden_layers\":32,\"num_attention_heads\":32,\"vocab_size\":128167,"
       "\"num_experts\":64,\"moe_topk\":[8,4],\"moe_intermediate_size\":3072",
-      "layers that differ in this one by one cannot be simulated", 0, 0 },
+      "as many numbers in lists of widths as there are layers", 0, 0 },
     { "\"model_type\":\"hunyuan\",\"use_cla\":true", "layers that share keys and values", 0, 0 },
     { "\"model_type\":\"longcat_flash\",\"hidden_size\":6144,\"ffn_hidden_size\":12288,\"num_layers\":28,"
       "\"num_attention_heads\":64,\"expert_ffn_hidden_size\":2048,\"n_routed_experts\":512,"

@@ -1,0 +1,202 @@
+/* Pins config.json files whose layers are said in blocks, or whose model is a part of the file; and counts of
+ * types, total and active. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "data/jobs/job_files.h"
+
+/* Weights of one config.json; 0: refused. */
+static uint64_t
+params_of (const char *keys, uint64_t *ret_active, char **ret_said)
+{
+  LsModel m = { 0 };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *text = g_strdup_printf ("{%s}", keys);
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+  bool ok = doc && ls_model_read (doc, &m, NULL, diags);
+  uint64_t params = ok ? ls_model_params (&m, m.vocab) : 0;
+  *ret_active = ok ? ls_model_active_params (&m, m.vocab) : 0;
+  *ret_said = ls_diag_list_format (diags);
+  ls_model_clear (&m);
+  return params;
+}
+
+#define QWEN3_8B                                                                                             \
+  "\"hidden_size\":4096,\"intermediate_size\":12288,\"num_hidden_layers\":36,\"num_attention_heads\":32,"    \
+  "\"num_key_value_heads\":8,\"head_dim\":128,\"vocab_size\":151936"
+#define QWEN2_7B                                                                                             \
+  "\"hidden_size\":3584,\"intermediate_size\":18944,\"num_hidden_layers\":28,\"num_attention_heads\":28,"    \
+  "\"num_key_value_heads\":4,\"vocab_size\":152064"
+#define QWEN3_30B                                                                                            \
+  "\"hidden_size\":2048,\"intermediate_size\":6144,\"moe_intermediate_size\":768,\"num_hidden_layers\":48,"  \
+  "\"num_attention_heads\":32,\"num_key_value_heads\":4,\"head_dim\":128,\"num_experts\":128,"               \
+  "\"num_experts_per_tok\":8,\"vocab_size\":151936"
+
+/* Of Qwen3-8B and Qwen2.5-7B their published counts; LLaDA-8B 8.02 B, LLaDA2.0-mini 16 B, Pangu Pro MoE 72 B and
+ * 16.5 B active, openPangu-Ultra 718 B, Sarvam-105B, FLM-2-52B, Ouro-1.4B, Nanbeige4.2-3B, GroveMoE 33 B: by the
+ * shapes of their layers. */
+static void
+types_count_as_published (void)
+{
+  static const struct {
+    const char *keys;
+    uint64_t total, active;
+  } cases[] = {
+    { "\"model_type\":\"KeyeVL1_5\",\"vision_config\":{}," QWEN3_8B, 8190735360, 8190735360 },
+    { "\"model_type\":\"sdar\"," QWEN3_8B, 8190735360, 8190735360 },
+    { "\"model_type\":\"qwen3_asr\",\"thinker_config\":{\"text_config\":{" QWEN3_8B "}}", 8190735360,
+      8190735360 },
+    { "\"model_type\":\"Dream\",\"architectures\":[\"DreamModel\"]," QWEN2_7B, 7615616512, 7615616512 },
+    { "\"model_type\":\"llava_qwen\"," QWEN2_7B, 7615616512, 7615616512 },
+    { "\"model_type\":\"kimi_audio\",\"architectures\":[\"MoonshotKimiaForCausalLM\"]," QWEN2_7B, 7615616512,
+      7615616512 },
+    { "\"model_type\":\"molmo\",\"embedding_size\":152064,\"hidden_size\":3584,\"intermediate_size\":37888,"
+      "\"num_hidden_layers\":28,\"num_attention_heads\":28,\"num_key_value_heads\":4,\"qkv_bias\":true,"
+      "\"attention_layer_norm\":false,\"max_position_embeddings\":4096",
+      7615616512, 7615616512 },
+    { "\"model_type\":\"llada\",\"architectures\":[\"LLaDAModelLM\"],\"d_model\":4096,\"n_heads\":32,"
+      "\"n_layers\":32,\"embedding_size\":126464,\"mlp_hidden_size\":12288,\"attention_layer_norm\":false",
+      8015581184, 8015581184 },
+    { "\"model_type\":\"llada2_moe\",\"architectures\":[\"LLaDA2MoeModelLM\"],\"hidden_size\":2048,"
+      "\"intermediate_size\":5120,\"moe_intermediate_size\":512,\"num_attention_heads\":16,"
+      "\"num_key_value_heads\":4,\"head_dim\":128,\"num_experts\":256,\"num_experts_per_tok\":8,"
+      "\"num_hidden_layers\":20,\"vocab_size\":157184",
+      16255638528, 1432968192 },
+    { "\"model_type\":\"PanguProMoE\",\"vocab_size\":153376,\"bias\":true", 71988532224, 16497890304 },
+    { "\"model_type\":\"PanguEmbedded\"", 8030748672, 8030748672 },
+    { "\"model_type\":\"pangu_ultra_moe\",\"hidden_size\":7680,\"intermediate_size\":18432,"
+      "\"moe_intermediate_size\":2048,\"num_hidden_layers\":61,\"num_attention_heads\":128,"
+      "\"num_routed_experts\":256,\"num_experts_per_tok\":8,\"attention_kv_lora_dim\":512,"
+      "\"attention_q_lora_dim\":1536,\"attention_qk_rope_dim\":64,\"attention_v_dim\":128,"
+      "\"attention_qk_dim\":128,\"vocab_size\":153600,\"max_position_embeddings\":131072",
+      719093767680, 40371494400 },
+    { "\"model_type\":\"sarvam_mla\",\"hidden_size\":4096,\"intermediate_size\":16384,"
+      "\"moe_intermediate_size\":2048,\"num_hidden_layers\":32,\"num_attention_heads\":64,\"num_experts\":128,"
+      "\"num_experts_per_tok\":8,\"num_shared_experts\":1,\"kv_lora_rank\":512,\"qk_nope_head_dim\":128,"
+      "\"qk_rope_head_dim\":64,\"v_head_dim\":128,\"first_k_dense_replace\":1,\"vocab_size\":262144",
+      106031763456, 12414898176 },
+    { "\"model_type\":\"TeleFLM\",\"hidden_size\":8192,\"intermediate_size\":21824,\"num_hidden_layers\":64,"
+      "\"num_attention_heads\":64,\"vocab_size\":80000",
+      52817829888, 52817829888 },
+    { "\"model_type\":\"ouro\",\"hidden_size\":2048,\"intermediate_size\":5632,\"num_hidden_layers\":24,"
+      "\"num_attention_heads\":16,\"vocab_size\":49152,\"total_ut_steps\":4",
+      1434650624, 1434650624 },
+    { "\"model_type\":\"nanbeige\",\"hidden_size\":3072,\"intermediate_size\":10752,\"num_hidden_layers\":22,"
+      "\"num_attention_heads\":48,\"num_key_value_heads\":8,\"head_dim\":128,\"vocab_size\":166144,"
+      "\"num_loops\":2",
+      2 * 166144ull * 3072 + 3072
+          + 22 * (2 * 3072ull * 6144 + 2 * 3072 * 1024 + 3ull * 3072 * 10752 + 2 * 3072),
+      2 * 166144ull * 3072 + 3072
+          + 22 * (2 * 3072ull * 6144 + 2 * 3072 * 1024 + 3ull * 3072 * 10752 + 2 * 3072) },
+    { "\"model_type\":\"grove_moe\"," QWEN3_30B, 30532122624 + 48ull * 64 * 3 * 2048 * 128,
+      3353032704 + 48ull * 8 * 3 * 2048 * 128 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    uint64_t active;
+    g_autofree char *said = NULL;
+    LS_CHECK_INT (params_of (cases[i].keys, &active, &said), ==, cases[i].total);
+    LS_CHECK_INT (active, ==, cases[i].active);
+    LS_CHECK_STR (said, "");
+  }
+}
+
+/* Four passes through 24 layers: 96, of which 24 have weights. */
+static void
+layers_come_again (void)
+{
+  static const char text[] = "{\"model_type\":\"ouro\",\"hidden_size\":512,\"intermediate_size\":1024,"
+                             "\"num_hidden_layers\":4,\"num_attention_heads\":8,\"vocab_size\":1000,"
+                             "\"layer_types\":[\"full_attention\",\"full_attention\",\"full_attention\","
+                             "\"full_attention\"],\"total_ut_steps\":3}";
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+  LsModel m = { 0 };
+  LS_CHECK (doc && ls_model_read (doc, &m, NULL, diags));
+  LS_CHECK (m.n_layers == 12 && m.own_layers == 4 && m.window == 0 && m.norms == LS_NORMS_BOTH);
+  ls_model_clear (&m);
+}
+
+#define PUZZLE                                                                                               \
+  "\"model_type\":\"gpt_oss_puzzle\",\"hidden_size\":512,\"intermediate_size\":256,\"num_hidden_layers\":3," \
+  "\"num_attention_heads\":8,\"num_key_value_heads\":4,\"head_dim\":64,\"vocab_size\":1000,"                 \
+  "\"num_experts_per_tok\":2,\"layer_types\":[\"sliding_attention\",\"full_attention\",\"sliding_attention\"]"
+#define NEMOTRON                                                                                             \
+  "\"model_type\":\"nemotron_h_puzzle\",\"architectures\":[\"NemotronHPuzzleForCausalLM\"],"                 \
+  "\"hidden_size\":512,\"intermediate_size\":256,\"num_attention_heads\":8,\"num_key_value_heads\":2,"       \
+  "\"head_dim\":64,\"vocab_size\":1000,\"max_position_embeddings\":4096,\"mamba_num_heads\":8,"              \
+  "\"mamba_head_dim\":64,\"n_groups\":2,\"ssm_state_size\":16,\"n_routed_experts\":8,"                       \
+  "\"mlp_hidden_act\":\"relu2\""
+
+/* Experts, windows, widths and how many are met, layer by layer; one number that no layer may differ in is
+ * refused. By hand. */
+static void
+blocks_may_say_keys_of_the_file (void)
+{
+  const uint64_t rest = 2 * 1000 * 512 + 512, plain = 2 * 512 * 512 + 2 * 512 * 256 + 1024 + 2 * 512;
+  static const char text[]
+      = "{" PUZZLE ",\"block_configs\":[{\"num_local_experts\":4,\"sliding_window\":128},"
+        "{\"num_local_experts\":2,\"sliding_window\":null},"
+        "{\"num_local_experts\":2,\"sliding_window\":64}]}";
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+  LsModel m = { 0 };
+  if (LS_CHECK (doc && ls_model_read (doc, &m, NULL, diags))) {
+    LS_CHECK_INT (ls_model_params (&m, m.vocab), ==, rest + 3 * plain + 8 * (512 + 3 * 512 * 256));
+    LS_CHECK_INT (ls_model_active_params (&m, m.vocab), ==, rest + 3 * plain + 8 * 512 + 6 * 3 * 512 * 256);
+    LS_CHECK (m.window == 0 && m.n_layer_window == 3 && m.layer_window[1] == 0 && m.layer_window[2] == 64);
+  }
+  ls_model_clear (&m);
+  uint64_t active;
+  g_autofree char *said = NULL, *refused = NULL;
+  const uint64_t mamba = 512 * (2 * 512 + 2 * 32 + 8) + 576 * 5 + 3 * 8 + 512 + 512 * 512 + 512;
+  LS_CHECK_INT (params_of (NEMOTRON
+                           ",\"block_configs\":[{\"block_type\":\"mamba\"},{\"block_type\":\"moe\","
+                           "\"moe_intermediate_size\":256,\"num_experts_per_tok\":2},{\"block_type\":"
+                           "\"moe\",\"moe_intermediate_size\":64,\"num_experts_per_tok\":4}]",
+                           &active, &said),
+                ==, rest + mamba + 2 * (512 + 512 * 8) + 8 * 2 * 512 * (256 + 64));
+  LS_CHECK_INT (active, ==, rest + mamba + 2 * (512 + 512 * 8) + 2 * 512 * (2 * 256 + 4 * 64));
+  params_of (NEMOTRON ",\"block_configs\":[{\"block_type\":\"mamba\",\"mamba_num_heads\":8},"
+                      "{\"block_type\":\"mamba\",\"mamba_num_heads\":4}]",
+             &active, &refused);
+  LS_CHECK (strstr (refused, "layers that differ in this one by one"));
+}
+
+#define GEMMA_SIDE(layers_)                                                                                  \
+  "{\"hidden_size\":512,\"intermediate_size\":1024,\"num_attention_heads\":4,\"num_key_value_heads\":2,"     \
+  "\"head_dim\":64,\"vocab_size\":1000,\"num_hidden_layers\":" layers_ ","                                   \
+  "\"layer_types\":[\"full_attention\"]}"
+#define GEMMA_SIDES(type_, encoder_, tied_)                                                                  \
+  "\"model_type\":\"" type_                                                                                  \
+  "\",\"architectures\":[\"T5GemmaForConditionalGeneration\"],\"encoder\":" encoder_                         \
+  ",\"decoder\":" GEMMA_SIDE ("3") ",\"is_encoder_decoder\":true,\"tie_word_embeddings\":" tied_
+
+/* Two and three layers: of T5Gemma the decoder's have attention to the encoder between two more norms, and there
+ * are two tables of words; of T5Gemma 2 the weights of that are those of its own, and all have one table. */
+static void
+sides_may_be_parts_of_the_file (void)
+{
+  const uint64_t attention = 2 * 512 * 256 + 2 * 512 * 128, mlp = 3 * 512 * 1024, table = 1000 * 512;
+  const struct {
+    const char *keys;
+    uint64_t total; /* 0: refused */
+  } cases[] = {
+    { GEMMA_SIDES ("t5gemma", GEMMA_SIDE ("2"), "true"),
+      8 * attention + 5 * mlp + (2 * 4 + 3 * 6 + 2) * 512 + 2 * table },
+    { GEMMA_SIDES ("t5gemma2", "{\"text_config\":" GEMMA_SIDE ("2") "}", "true"),
+      5 * (attention + mlp + 4 * 512 + 2 * 64) + 2 * 512 + table },
+    { GEMMA_SIDES ("t5gemma", GEMMA_SIDE ("2"), "false"), 0 },
+    { GEMMA_SIDES ("t5gemma", "{\"hidden_size\":256,\"num_hidden_layers\":2}", "true"), 0 },
+    { GEMMA_SIDES ("gemma2", GEMMA_SIDE ("2"), "true"), 0 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    uint64_t active;
+    g_autofree char *said = NULL;
+    LS_CHECK_INT (params_of (cases[i].keys, &active, &said), ==, cases[i].total);
+    LS_CHECK_INT (active, ==, cases[i].total);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (types_count_as_published), LS_TEST (layers_come_again),
+               LS_TEST (blocks_may_say_keys_of_the_file), LS_TEST (sides_may_be_parts_of_the_file))
