@@ -137,14 +137,14 @@ blocks_may_say_keys_of_the_file (void)
   static const char text[]
       = "{" PUZZLE ",\"block_configs\":[{\"num_local_experts\":4,\"sliding_window\":128},"
         "{\"num_local_experts\":2,\"sliding_window\":null},"
-        "{\"num_local_experts\":2,\"sliding_window\":64}]}";
+        "{\"num_local_experts\":2,\"sliding_window\":128}]}";
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
   LsModel m = { 0 };
   if (LS_CHECK (doc && ls_model_read (doc, &m, NULL, diags))) {
     LS_CHECK_INT (ls_model_params (&m, m.vocab), ==, rest + 3 * plain + 8 * (512 + 3 * 512 * 256));
     LS_CHECK_INT (ls_model_active_params (&m, m.vocab), ==, rest + 3 * plain + 8 * 512 + 6 * 3 * 512 * 256);
-    LS_CHECK (m.window == 0 && m.n_layer_window == 3 && m.layer_window[1] == 0 && m.layer_window[2] == 64);
+    LS_CHECK (m.window == 0 && m.n_layer_window == 3 && m.layer_window[1] == 0 && m.layer_window[2] == 128);
   }
   ls_model_clear (&m);
   uint64_t active;
