@@ -140,14 +140,13 @@ watch (LsFillResource *r)
 {
   r->is_slack = false;
   r->left = r->capacity;
-  r->most_frozen = 0;
   for (uint32_t i = 0; i < r->n; i++) {
     const LsFillUser *u = &r->users[i];
     r->frozen[i] = u->flow->level;
     r->left -= ls_load_of_level (r->frozen[i], u->coef);
-    r->most_frozen = MAX (r->most_frozen, r->frozen[i]);
     u->flow->watched |= UINT64_C (1) << u->use;
   }
+  r->most_frozen = most_frozen (r);
 }
 
 int64_t

@@ -39,11 +39,12 @@ ls_flow_net_new (LsEngine *engine, uint32_t n, const double *capacity, bool is_r
   for (uint32_t i = 0; i < n; i++)
     g_assert (capacity[i] > 0);
   net->active = g_ptr_array_new ();
-  net->quantum = ls_level_quantum (n, capacity);
   if (!is_reference) {
     net->fill = ls_fill_new (n, capacity);
+    net->quantum = ls_fill_quantum (net->fill);
     return net;
   }
+  net->quantum = ls_level_quantum (n, capacity);
   net->local = g_new (uint32_t, n);
   return net;
 }
@@ -155,13 +156,6 @@ lasts_until (const LsFlow *f, LsTime now, LsTime then)
   return f->remaining * (double) LS_S >= f->rate * (double) (then - now) * (1 + 1e-14);
 }
 
-/* ls_time_to_s() for the loop over all that changed. */
-static inline double
-seconds (LsTime t)
-{
-  return (double) t / (double) LS_S;
-}
-
 static inline void
 set_rate (LsFlowNet *net, LsFlow *f, double rate)
 {
@@ -170,7 +164,7 @@ set_rate (LsFlowNet *net, LsFlow *f, double rate)
   LsTime now = net->engine->now;
   bool is_first = f->rate == 0;
   if (!is_first) {
-    double moved = f->rate * seconds (now - f->updated_at);
+    double moved = f->rate * ls_time_to_s (now - f->updated_at);
     f->moved += moved;
     f->remaining = f->remaining > moved ? f->remaining - moved : 0;
     f->nominal = 0;
