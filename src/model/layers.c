@@ -142,7 +142,9 @@ static uint32_t
 first_as_wide (const LsModel *m, uint32_t layer)
 {
   uint32_t i = 0;
-  while (ls_model_has_lists (m) && !are_alike (m, layer, i))
+  if (!ls_model_has_lists (m))
+    return 0;
+  while (!are_alike (m, layer, i))
     i++;
   return i;
 }

@@ -432,7 +432,7 @@ ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, Ls
   const cJSON *text = hf_text_part (doc);
   if (!text) {
     if (notes && cJSON_IsObject (hf_get (doc, "vision_config")))
-      g_ptr_array_add (notes, g_strdup (MULTIMODAL));
+      note (notes, MULTIMODAL);
     return read_text_model (doc, NULL, ret_model, notes, diags);
   }
   g_autoptr (LsJsonDoc) inner = ls_json_doc_part (doc, text, NULL);
@@ -440,7 +440,7 @@ ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, Ls
     return false;
   bool is_side = text == hf_get (doc, "decoder") && hf_encoder_part (doc) == hf_get (doc, "encoder");
   if (notes && !is_side)
-    g_ptr_array_add (notes, g_strdup (MULTIMODAL));
+    note (notes, MULTIMODAL);
   return true;
 }
 
