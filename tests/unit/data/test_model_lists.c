@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "config_params.h"
 #include "data/jobs/job_files.h"
 
 static char *
@@ -61,22 +62,6 @@ lists_say_which_layers_choose_and_have_experts (void)
 
 #define M3_EIGHT ",1,1,1,1,1,1,1,1"
 #define M3_57    M3_EIGHT M3_EIGHT M3_EIGHT M3_EIGHT M3_EIGHT M3_EIGHT M3_EIGHT ",1"
-
-/* Weights of one config.json; 0: refused. */
-static uint64_t
-params_of (const char *keys, uint64_t *ret_active, char **ret_said)
-{
-  LsModel m = { 0 };
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autofree char *text = g_strdup_printf ("{%s}", keys);
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
-  bool ok = doc && ls_model_read (doc, &m, NULL, diags);
-  uint64_t params = ok ? ls_model_params (&m, m.vocab) : 0;
-  *ret_active = ok ? ls_model_active_params (&m, m.vocab) : 0;
-  *ret_said = ls_diag_list_format (diags);
-  ls_model_clear (&m);
-  return params;
-}
 
 /* Windows by layer as the file of MiMo-V2-Flash has them: 9 layers of 48 have none. */
 #define MIMO_FIRST "0,1,1,1,1,0,"

@@ -4,23 +4,8 @@
 
 #include <string.h>
 
+#include "config_params.h"
 #include "data/jobs/job_files.h"
-
-/* Weights of one config.json; 0: refused. */
-static uint64_t
-params_of (const char *keys, uint64_t *ret_active, char **ret_said)
-{
-  LsModel m = { 0 };
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autofree char *text = g_strdup_printf ("{%s}", keys);
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
-  bool ok = doc && ls_model_read (doc, &m, NULL, diags);
-  uint64_t params = ok ? ls_model_params (&m, m.vocab) : 0;
-  *ret_active = ok ? ls_model_active_params (&m, m.vocab) : 0;
-  *ret_said = ls_diag_list_format (diags);
-  ls_model_clear (&m);
-  return params;
-}
 
 #define QWEN3_8B                                                                                             \
   "\"hidden_size\":4096,\"intermediate_size\":12288,\"num_hidden_layers\":36,\"num_attention_heads\":32,"    \
