@@ -316,6 +316,14 @@ products_in_layer (const LsCalibrateRun *run)
   return 1 / ratio;
 }
 
+/* The ratio of a number format that was not timed hot, where the calibration that is there has one, moves as
+ * that of 16 bits does. */
+static double
+moved_along (double format, double was, double now)
+{
+  return format > 0 && was > 0 ? ls_fit_round (fmin (0.999, format * now / was), 3) : format;
+}
+
 /* What the hot kernels say; without any, the ratio of the calibration that is there: it goes along with what
  * is measured cool. */
 static void
@@ -329,10 +337,11 @@ fit_sustained (LsCalibrateRun *run)
   double in_layer = products_in_layer (run);
   ratio = isnan (in_layer) ? ratio : in_layer;
   run->has_sustained = !isnan (ratio);
-  if (!isnan (ratio))
+  if (!isnan (ratio)) {
     c->sustained = ls_fit_round (fmin (0.999, ratio), 3);
-  if (run->has_base && !isnan (ratio) && was > 0)
-    c->sustained_accumulate = ls_fit_round (fmin (1, c->sustained_accumulate * c->sustained / was), 3);
+    c->sustained_fp8 = moved_along (c->sustained_fp8, was, c->sustained);
+    c->sustained_nvfp4 = moved_along (c->sustained_nvfp4, was, c->sustained);
+  }
   if (!isnan (in_layer))
     run->report.timing = g_strdup_printf ("burst and sustained: kernels alone on a cool accelerator, and the "
                                           "products of whole layers (sustained %g)",

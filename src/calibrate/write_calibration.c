@@ -219,8 +219,10 @@ ls_calibration_to_json (const LsCalibrationFile *file)
   if (file->provenance)
     append_provenance (json, file->provenance);
   g_string_append_printf (json, "  \"sustained\": %.3g,\n", c.sustained);
-  if (c.sustained_accumulate > 0)
-    g_string_append_printf (json, "  \"sustained_accumulate\": %.3g,\n", c.sustained_accumulate);
+  if (c.sustained_fp8 > 0)
+    g_string_append_printf (json, "  \"sustained_fp8\": %.3g,\n", c.sustained_fp8);
+  if (c.sustained_nvfp4 > 0)
+    g_string_append_printf (json, "  \"sustained_nvfp4\": %.3g,\n", c.sustained_nvfp4);
   if (c.gemm_unaligned > 0)
     g_string_append_printf (json, "  \"gemm_unaligned\": %.3g,\n", c.gemm_unaligned);
   append_around (json, &c.around, file->around_source);

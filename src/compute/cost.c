@@ -28,7 +28,12 @@
  * r = 0 only its share (clocks drift apart, tiles of the next wave move up). A
  * cut along k writes and reads s partial sums in fp32. Inside a training step
  * `sustained` * e stands for e: isolated loops find their operands in L2 and the
- * chip cooler. GEMMs that add to an fp32 result may have a `sustained` of their own.
+ * chip cooler. Number formats may have a `sustained` of their own.
+ *
+ * A wide result. The fits are of 16-bit results. One of more bytes, as of a weight gradient that is added to
+ * in fp32 (read and written, 8 bytes), is moved when a tile ends, and no other tile of the SM computes:
+ *
+ *     wide = bytes - operands - 2 m n;   compute + wide_exposed * wide / HBM,   memory without these bytes
  *
  * Attention, `batch` heads of m queries, n keys and head_dim k: a tile is 128 query
  * rows and goes over the keys that they see, on average n, or (n + 128) / 2 under a
@@ -147,18 +152,37 @@ ls_calibration_init_roofline (LsCalibration *c)
       = roofline;
 }
 
+/* Bytes of a GEMM's operands. */
+static double
+operand_bytes (const LsKernel *k)
+{
+  return ls_dtype_size (k->dtype) * fmax (1, (double) k->batch) * (double) k->k
+      * ((double) k->m + (double) k->n);
+}
+
+/* Traffic of a GEMM's result beyond writing 16 bits of each element. */
+static double
+wide_bytes (const LsKernel *k)
+{
+  double elements = fmax (1, (double) k->batch) * (double) k->m * (double) k->n;
+  return ls_kernel_is_gemm (k->kind) ? fmax (0, k->bytes - operand_bytes (k) - 2 * elements) : 0;
+}
+
 /* Adds to an fp32 result: reads and writes 4 bytes of each element. */
 static bool
 accumulates (const LsKernel *k)
 {
-  double m = (double) k->m, n = (double) k->n, operands = ls_dtype_size (k->dtype) * (double) k->k * (m + n);
-  return k->kind == LS_KERNEL_GEMM && k->bytes - operands >= 8 * m * n;
+  double elements = fmax (1, (double) k->batch) * (double) k->m * (double) k->n;
+  return k->kind == LS_KERNEL_GEMM && k->bytes - operand_bytes (k) >= 8 * elements;
 }
 
 double
 ls_calibration_sustained (const LsCalibration *c, const LsKernel *kernel)
 {
-  return c->sustained_accumulate > 0 && accumulates (kernel) ? c->sustained_accumulate : c->sustained;
+  double of_format = kernel->dtype == LS_DTYPE_FP8 ? c->sustained_fp8
+      : kernel->dtype == LS_DTYPE_NVFP4            ? c->sustained_nvfp4
+                                                   : 0;
+  return of_format > 0 ? of_format : c->sustained;
 }
 
 static double
@@ -273,12 +297,25 @@ saved_share (const LsKindFit *fit, const LsKernel *kernel)
   return hit_share (fit, handed) * handed / kernel->bytes;
 }
 
+/* What a GEMM moves of its result while no FLOPs run. */
+static double
+exposed_bytes (const LsKindFit *fit, const LsKernel *kernel)
+{
+  return fit->wide_exposed > 0 ? fit->wide_exposed * wide_bytes (kernel) : 0;
+}
+
+static double
+exposed_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel)
+{
+  return exposed_bytes (fit, kernel) / gpu->hbm_bytes_per_s;
+}
+
 static double
 memory_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel)
 {
   if (kernel->bytes <= 0)
     return 0;
-  double bytes = kernel->bytes * (1 - saved_share (fit, kernel));
+  double bytes = kernel->bytes * (1 - saved_share (fit, kernel)) - exposed_bytes (fit, kernel);
   return (bytes + fit->bytes_half) / (fit->memory_efficiency * gpu->hbm_bytes_per_s);
 }
 
@@ -324,7 +361,7 @@ LsKernelCost
 ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu, const LsKernel *kernel)
 {
   LsKernelCost cost = {
-    .compute_s = compute_s (fit, sustained, gpu, kernel),
+    .compute_s = compute_s (fit, sustained, gpu, kernel) + exposed_s (fit, gpu, kernel),
     .memory_s = memory_s (fit, gpu, kernel),
     .launch_s = launch_s (fit, kernel),
     .source = fit->is_fitted ? LS_COST_FITTED : LS_COST_ROOFLINE,

@@ -54,6 +54,9 @@ typedef struct {
   LsTime burst;              /* compute time of a kernel up to which an isolated loop of
                                 it stays cool; the rest runs hot                       */
   double overlap;            /* p of (compute^p + memory^p)^(1/p); 0: the larger       */
+  double wide_exposed;       /* [0, 1] of the traffic of a GEMM's result beyond 16 bits an
+                                element, as of one that is added to in fp32, the share
+                                that moves while no FLOPs run                         */
   double memory_efficiency;  /* b, (0, 1]                                              */
   double bytes_half;         /* bytes at which b is halved                             */
   double cache_bytes;        /* traffic that the L2 still serves whole; twice as much
@@ -84,16 +87,17 @@ typedef struct {
 } LsAccessFit;
 
 typedef struct LsCalibration {
-  char *name;                  /* "a100" */
-  char *source;                /* data, method, date, hold-out */
-  double sustained;            /* (0, 1] rate of GEMMs inside a training step relative to the
+  char *name;           /* "a100" */
+  char *source;         /* data, method, date, hold-out */
+  double sustained;     /* (0, 1] rate of GEMMs inside a training step relative to the
                        isolated loops that e was fitted to: power limit, cold
                        caches; multiplies e. 1 or 0: off, as in the loops */
-  double sustained_accumulate; /* the same of GEMMs that add to an fp32 result, as
-                       weight gradients do; 0: as sustained               */
-  double gemm_unaligned;       /* (0, 1] of the peak that 16-bit GEMMs with an operand on no 16 bytes
+  double sustained_fp8; /* the same of GEMMs in fp8, and in nvfp4; 0: as sustained. Fewer bits take
+                       less power, but reach more FLOPs: the limit may cut them more or less */
+  double sustained_nvfp4;
+  double gemm_unaligned; /* (0, 1] of the peak that 16-bit GEMMs with an operand on no 16 bytes
                        reach at most; 0: not known, as if they were aligned        */
-  double clock;                /* (0, 1] of the matrix units in the job, relative to the fits'
+  double clock;          /* (0, 1] of the matrix units in the job, relative to the fits'
                        (clock.h); 0: 1                                    */
   LsKindFit kind[LS_N_KERNEL_KINDS];
   LsKindFit gemm_fp8;                             /* used for fp8 GEMMs if is_fitted                */

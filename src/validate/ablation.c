@@ -70,7 +70,7 @@ static void
 ablate_clocks (LsAblated *a)
 {
   a->hardware.calibration.sustained = 1;
-  a->hardware.calibration.sustained_accumulate = 0;
+  a->hardware.calibration.sustained_fp8 = a->hardware.calibration.sustained_nvfp4 = 0;
   a->hardware.spec.gpu.clock_spread = a->hardware.spec.gpu.power_limited_flops = 0;
   for_each_fit (&a->hardware.calibration, fit_without_heat);
 }

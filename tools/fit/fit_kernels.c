@@ -69,8 +69,10 @@ print_errors (const LsRecipe *r, const LsCalibration *c)
             100 * in.bias, out.n, 100 * out.mape, 100 * out.bias, 100 * out.median);
   }
   printf ("  sustained %.3g of these GEMM rates inside a training step", c->sustained);
-  if (c->sustained_accumulate > 0)
-    printf (", %.3g of those that add to fp32", c->sustained_accumulate);
+  if (c->sustained_fp8 > 0)
+    printf (", %.3g in fp8", c->sustained_fp8);
+  if (c->sustained_nvfp4 > 0)
+    printf (", %.3g in nvfp4", c->sustained_nvfp4);
   printf ("\n\n");
 }
 
@@ -133,37 +135,44 @@ fit_and_write (LsRecipe *r, const char *folder)
   return 1;
 }
 
-/* GPUs that have sweeps alone. */
-static int
-run_swept (const char *data, const char *out, bool is_check, LsRecipe *const *relatives, guint n_relatives,
-           LsDiagList *diags)
+static void
+free_recipe (gpointer recipe)
 {
-  int n_bad = 0;
-  LsRecipe *r;
-  for (guint i = 0; (r = ls_recipe_swept (i, data, relatives, n_relatives, diags)); i++) {
-    n_bad += ls_diag_list_n (diags) > 0 ? 1 : is_check ? check (r, out, diags) : fit_and_write (r, out);
-    ls_recipe_free (r);
-  }
-  return n_bad;
+  ls_recipe_free (recipe);
+}
+
+/* Of all GPUs, each behind those whose figures it takes over. */
+static GPtrArray *
+fit_all (const char *data, const char *own, LsDiagList *diags)
+{
+  GPtrArray *all = g_ptr_array_new_with_free_func (free_recipe);
+  LsRecipe *h100 = ls_recipe_h100 (data, own, diags), *a100 = ls_recipe_a100 (data, own, h100, diags),
+           *h200 = ls_recipe_h200 (data, h100, diags), *b200 = ls_recipe_b200 (data, own, h100, diags),
+           *gb200 = ls_recipe_gb200 (data, b200, diags);
+  const LsRecipe *const timed[] = { a100, b200 };
+  ls_recipe_take_cudnn (h100, h200);
+  ls_recipe_take_wide (h100, timed, G_N_ELEMENTS (timed));
+  ls_recipe_take_wide (h200, timed, G_N_ELEMENTS (timed));
+  LsRecipe *const measured[] = { h100, a100, h200, b200, gb200 };
+  for (guint i = 0; i < G_N_ELEMENTS (measured); i++)
+    g_ptr_array_add (all, measured[i]);
+
+  const LsSweptFrom from = { .data = data, .own = own, .relatives = all, .in_layers = h100->calibration.sustained };
+  LsRecipe *swept;
+  for (guint i = 0; (swept = ls_recipe_swept (i, &from, diags)); i++)
+    g_ptr_array_add (all, swept);
+  return all;
 }
 
 static int
 run (const char *data, const char *own, const char *out, bool is_check)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsRecipe) h100 = ls_recipe_h100 (data, own, diags);
-  g_autoptr (LsRecipe) a100 = ls_recipe_a100 (data, own, h100, diags);
-  g_autoptr (LsRecipe) h200 = ls_recipe_h200 (data, h100, diags);
-  g_autoptr (LsRecipe) b200 = ls_recipe_b200 (data, own, h100, diags);
-  g_autoptr (LsRecipe) gb200 = ls_recipe_gb200 (data, b200, diags);
-  ls_recipe_take_cudnn (h100, h200);
-
+  g_autoptr (GPtrArray) all = fit_all (data, own, diags);
   int n_bad = 0;
-  if (ls_diag_list_n (diags) == 0) {
-    LsRecipe *const recipes[] = { a100, h100, h200, b200, gb200 };
-    for (guint i = 0; i < G_N_ELEMENTS (recipes); i++)
-      n_bad += is_check ? check (recipes[i], out, diags) : fit_and_write (recipes[i], out);
-    n_bad += run_swept (data, out, is_check, recipes, G_N_ELEMENTS (recipes), diags);
+  for (guint i = 0; i < all->len && ls_diag_list_n (diags) == 0; i++) {
+    LsRecipe *r = g_ptr_array_index (all, i);
+    n_bad += is_check ? check (r, out, diags) : fit_and_write (r, out);
   }
   g_autofree char *trouble = ls_diag_list_format (diags);
   fputs (trouble, stderr);

@@ -427,53 +427,6 @@ ls_recipe_fit_vllm (LsRecipe *r, const char *folder, LsDiagList *diags)
   fit_vllm (r, folder, LS_ENTRY_VLLM_SILU_MUL, is_vllm_silu_mul, "vLLM's silu_mul, >= 8 MB", diags);
 }
 
-/* ---- inside a step: `sustained` of training sizes, times `correction` ---- */
-
-void
-ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const *mlp, double correction, LsDiagList *diags)
-{
-  LsSampleSink sink = sink_for (folder, diags);
-  ls_samples_read (&sink, "gemm_vidur.csv", r->name, is_training_gemm);
-  for (guint i = 0; mlp[i]; i++)
-    ls_samples_read (&sink, mlp[i], r->name, is_training_gemm);
-  double ratio = ls_fit_sustained (&r->calibration.kind[LS_KERNEL_GEMM], &r->gpu, sink.samples);
-  r->calibration.sustained = ls_fit_round (fmin (0.999, (isnan (ratio) ? 1 : ratio) * correction), 3);
-  ls_recipe_add_check (r, "vidur gemm, m >= 2048, n k >= 512", LS_KERNEL_GEMM, NULL, sink.samples, 0.15, 0);
-  g_array_unref (sink.samples);
-}
-
-static GArray *
-not_held_out (const GArray *samples)
-{
-  GArray *some = g_array_new (FALSE, TRUE, sizeof (LsTimedKernel));
-  for (guint i = 0; i < samples->len; i++)
-    if (!g_array_index (samples, LsTimedKernel, i).held_out)
-      g_array_append_vals (some, &g_array_index (samples, LsTimedKernel, i), 1);
-  return some;
-}
-
-/* The ratio of the loops that are not held out; a check of it with the rest. */
-static double
-fit_loops (LsRecipe *r, const char *folder, const char *name, bool accumulates, LsDiagList *diags)
-{
-  LsSampleSink sink = sink_for (folder, diags);
-  ls_samples_simumax_gemm (&sink, "simumax_b200_gemm.csv", accumulates);
-  g_autoptr (GArray) some = not_held_out (sink.samples);
-  double ratio = ls_fit_sustained (&r->calibration.kind[LS_KERNEL_GEMM], &r->gpu, some);
-  double sustained = ls_fit_round (fmin (0.999, isnan (ratio) ? 1 : ratio), 3);
-  ls_recipe_add_check (r, name, LS_KERNEL_GEMM, NULL, sink.samples, 0.08, 0.05);
-  g_array_index (r->checks, LsFitCheck, r->checks->len - 1).sustained = sustained;
-  g_array_unref (sink.samples);
-  return sustained;
-}
-
-void
-ls_recipe_fit_sustained_loops (LsRecipe *r, const char *folder, LsDiagList *diags)
-{
-  r->calibration.sustained = fit_loops (r, folder, "hot loops, 16-bit result", false, diags);
-  r->calibration.sustained_accumulate = fit_loops (r, folder, "hot loops, added to fp32", true, diags);
-}
-
 char *
 ls_recipe_json (LsRecipe *r)
 {

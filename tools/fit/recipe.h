@@ -61,11 +61,7 @@ void ls_recipe_copy (LsRecipe *r, guint to, const LsKindFit *from, const char *w
 void ls_recipe_copy_streams (LsRecipe *r);
 void ls_recipe_overlap_streams (
     LsRecipe *r); /* kernels with random numbers, norms with arithmetic; after the copies */
-/* From vidur's layers; `correction` for other cards than the recipe's. */
-void ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const *mlp, double correction,
-                              LsDiagList *diags);
-/* From SimuMax's loops on a B200, in `folder`: both figures; attention, forward and backward. */
-void ls_recipe_fit_sustained_loops (LsRecipe *r, const char *folder, LsDiagList *diags);
+/* From SimuMax's loops on a B200, in `folder`: attention, forward and backward. */
 void ls_recipe_fit_training_attention (LsRecipe *r, const char *folder, LsDiagList *diags);
 /* What the fit promises of the samples that `filter` takes (NULL: all): held out, or fitted to where none is. */
 void ls_recipe_add_check (LsRecipe *r, const char *name, guint slot, LsSampleFilter filter, GArray *samples,
@@ -99,6 +95,26 @@ void ls_recipe_take_cublaslt_nvfp4 (LsRecipe *r, const LsRecipe *from);
 void ls_recipe_fit_blocks_wgrad (LsRecipe *r, const char *folder, LsDiagList *diags);
 void ls_recipe_take_blocks_wgrad (LsRecipe *r, const LsRecipe *from);
 
+/* recipe_hot.c. From vidur's layers; `correction` for other cards than the recipe's. */
+void ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const *mlp, double correction,
+                              LsDiagList *diags);
+/* From SimuMax's loops in `folder`, on a machine with memory of that bandwidth: the rate of a hot chip relative to what the fit
+ * says of one, and wide_exposed; sets neither. */
+typedef struct {
+  const char *folder, *file;
+  double hbm_bytes_per_s;
+} LsHotTable;
+typedef struct {
+  double sustained, wide_exposed;
+} LsHotFit;
+LsHotFit ls_recipe_fit_hot (LsRecipe *r, const LsHotTable *of, LsDiagList *diags);
+/* Of all products that were not fitted to such results. */
+void ls_recipe_set_wide (LsRecipe *r, double exposed, const char *why);
+/* The mean of those on which it was measured. */
+void ls_recipe_take_wide (LsRecipe *r, const LsRecipe *const *from, guint n);
+/* `sustained` of the formats that `folder`/hot_loops.csv has of this GPU; in_layers: the rate in layers over that of loops. */
+void ls_recipe_fit_formats (LsRecipe *r, const char *folder, double in_layers, LsDiagList *diags);
+
 /* recipe_gpus.c: fit everything of a GPU. The H200 has the die of the H100; it and the B200 take from it what
  * was not measured on them, the A100 its attention's width. own: tools/fit, with the tables
  * that are there. Trouble goes to diags. */
@@ -108,10 +124,14 @@ LsRecipe *ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *
 LsRecipe *ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags);
 LsRecipe *ls_recipe_gb200 (const char *folder, const LsRecipe *b200, LsDiagList *diags);
 
-/* recipe_swept.c: GPUs of which only sweeps of isolated kernels are known, in `folder`/blackwell: GEMMs, and attention
- * but for AMD's; what streams and what a hot chip sustains is a relative's. NULL beyond the last. */
-LsRecipe *ls_recipe_swept (guint i, const char *folder, LsRecipe *const *relatives, guint n_relatives,
-                           LsDiagList *diags);
+/* recipe_swept.c: GPUs of which only sweeps of isolated kernels are known, in `data`/blackwell: GEMMs, and attention
+ * but for AMD's; what streams is a relative's, and what a hot chip sustains where no loops in `own` tell. NULL beyond the last. */
+typedef struct {
+  const char *data, *own;
+  const GPtrArray *relatives; /* of LsRecipe, borrowed: those that are made */
+  double in_layers;           /* of ls_recipe_fit_formats () */
+} LsSweptFrom;
+LsRecipe *ls_recipe_swept (guint i, const LsSweptFrom *from, LsDiagList *diags);
 
 /* Errors of a calibration (the fitted one, or the same read back) on a check. */
 LsFitError ls_recipe_error (const LsRecipe *recipe, const LsCalibration *calibration, const LsFitCheck *check,

@@ -71,6 +71,9 @@ ls_recipe_a100 (const char *folder, const char *own, const LsRecipe *h100, LsDia
   ls_recipe_overlap_streams (r);
   ls_recipe_fit_vllm (r, folder, diags);
   ls_recipe_fit_sustained (r, folder, mlp, sxm_over_pcie (folder, diags), diags);
+  const LsHotTable loops = { .folder = own, .file = "simumax_a100_gemm.csv", .hbm_bytes_per_s = 1.935e12 }; /* PCIe card */
+  ls_recipe_set_wide (r, ls_recipe_fit_hot (r, &loops, diags).wide_exposed,
+                      "hot loops of weight gradients, A100 PCIe, K = 4,096 and more (tools/fit/simumax_a100_gemm.csv)");
   return r;
 }
 
@@ -185,15 +188,6 @@ ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
   return r;
 }
 
-/* SimuMax's loops are hot, but repeat one product of the same operands, which an L2 of 126 MB keeps. What it costs to take
- * them from memory, with other kernels in between, was measured on the H100. */
-static void
-take_from_memory (LsCalibration *calibration, double ratio)
-{
-  calibration->sustained = ls_fit_round (calibration->sustained * ratio, 3);
-  calibration->sustained_accumulate = ls_fit_round (calibration->sustained_accumulate * ratio, 3);
-}
-
 /* Of grouped products; tools/fit/README.md says how it was found. */
 #define B200_MATRIX_LAUNCH (42 * LS_US / 10)
 
@@ -228,9 +222,13 @@ ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDia
   ls_recipe_fit_gemm (r, folder, LS_DTYPE_NVFP4, NULL, diags);
   ls_recipe_fit_cublaslt_nvfp4 (r, own, diags);
   ls_recipe_fit_training_attention (r, own, diags);
-  ls_recipe_fit_sustained_loops (r, own, diags);
-  take_from_memory (&r->calibration, h100->calibration.sustained);
+  /* SimuMax's loops are hot, but repeat one product of the same operands, which an L2 of 126 MB keeps. What it costs to take
+   * them from memory, with other kernels in between, was measured on the H100. */
+  const LsHotTable loops = { .folder = own, .file = "simumax_b200_gemm.csv", .hbm_bytes_per_s = r->gpu.hbm_bytes_per_s };
+  const LsHotFit hot = ls_recipe_fit_hot (r, &loops, diags);
+  r->calibration.sustained = ls_fit_round (hot.sustained * h100->calibration.sustained, 3);
   set_grouped (r);
+  ls_recipe_set_wide (r, hot.wide_exposed, "hot loops of weight gradients, K = 4,096 (tools/fit/simumax_b200_gemm.csv)");
   const LsCudnnOf cudnn = { .gpu = GB200_CUDNN, .name = "gb200", .is_hot_when_long = true, .own_table = "attn_fwd_b200.csv",
                             .its_table = "blackwell/attn_fwd_gb200.csv" };
   ls_recipe_fit_cudnn (r, folder, &cudnn, diags);
@@ -255,7 +253,6 @@ ls_recipe_gb200 (const char *folder, const LsRecipe *b200, LsDiagList *diags)
   r->calibration.source = source;
   r->calibration.measured = NULL;
   r->calibration.sustained = GB200_SUSTAINED;
-  r->calibration.sustained_accumulate = 0;
   r->cublaslt_nvfp4 = b200->cublaslt_nvfp4;
   for (guint i = 0; i < LS_N_ENTRIES; i++)
     r->slot_source[i] = g_strdup (b200->slot_source[i]);

@@ -24,7 +24,8 @@ typedef struct {
       *like; /* whose gather, and unless said otherwise streaming kernels and sustained rate, it takes over */
   double stream; /* share of the HBM's bandwidth; 0: that of `like` */
   const char *stream_why;
-  double sustained; /* 0: that of `like` */
+  double sustained; /* 0: that of `hot_like`, NULL: of `like` */
+  const char *hot_like, *hot_why;
   double backward;  /* rate of attention's backward over the forward's */
   const char *backward_why;
   const char
@@ -87,6 +88,7 @@ static const Swept swept[] = {
     .fp8 = 4500e12,
     .nvfp4 = 14000e12,
     .like = "b200",
+    .hot_why = "; sustained: hot loops of Transformer Engine (tools/fit/hot_loops.csv)",
     .backward = GB300_BACKWARD,
     .backward_why = GB300_WHY,
     .cudnn = &b300_cudnn,
@@ -99,6 +101,8 @@ static const Swept swept[] = {
     .fp8 = 5000e12,
     .nvfp4 = 15000e12,
     .like = "gb200",
+    .hot_like = "b300",
+    .hot_why = "; sustained: hot loops of Azure in fp8, and as b300 (tools/fit/hot_loops.csv)",
     .backward = GB300_BACKWARD,
     .backward_why = GB300_WHY,
     .cudnn = &gb300_cudnn,
@@ -150,12 +154,25 @@ static const Swept swept[] = {
 };
 
 static const LsRecipe *
-find (LsRecipe *const *relatives, guint n, const char *name)
+find (const LsSweptFrom *from, const char *name)
 {
-  for (guint i = 0; i < n; i++)
-    if (strcmp (relatives[i]->name, name) == 0)
-      return relatives[i];
+  for (guint i = 0; i < from->relatives->len; i++) {
+    const LsRecipe *r = g_ptr_array_index (from->relatives, i);
+    if (strcmp (r->name, name) == 0)
+      return r;
+  }
   g_error ("no recipe %s", name);
+}
+
+/* Of each number format: measured on it, else on the sibling that has it, else as what it is like. */
+static void
+set_sustained (LsRecipe *r, const Swept *s, const LsSweptFrom *from, LsDiagList *diags)
+{
+  const LsCalibration *like = &find (from, s->hot_like ? s->hot_like : s->like)->calibration;
+  r->calibration.sustained = s->sustained > 0 ? ls_fit_round (s->sustained, 3) : like->sustained;
+  r->calibration.sustained_fp8 = s->sustained > 0 ? 0 : like->sustained_fp8;
+  r->calibration.sustained_nvfp4 = s->sustained > 0 ? 0 : like->sustained_nvfp4;
+  ls_recipe_fit_formats (r, from->own, from->in_layers, diags);
 }
 
 static void
@@ -271,18 +288,18 @@ source_of (const Swept *s)
 {
   return g_strdup_printf (
       "tools/fit/fit_kernels over the measured kernels of data/README.md (2026-11): %s; what was not "
-      "measured on it as %s; mape on held-out families before sustained; no training run was used",
-      s->rows ? "AITER's tuning runs" : "TensorRT-LLM sweeps", s->like);
+      "measured on it as %s%s; mape on held-out families before sustained; no training run was used",
+      s->rows ? "AITER's tuning runs" : "TensorRT-LLM sweeps", s->like, s->hot_why ? s->hot_why : "");
 }
 
 LsRecipe *
-ls_recipe_swept (guint i, const char *folder, LsRecipe *const *relatives, guint n_relatives,
-                 LsDiagList *diags)
+ls_recipe_swept (guint i, const LsSweptFrom *from, LsDiagList *diags)
 {
   if (i >= G_N_ELEMENTS (swept))
     return NULL;
   const Swept *s = &swept[i];
-  const LsRecipe *like = find (relatives, n_relatives, s->like);
+  const LsRecipe *like = find (from, s->like);
+  const char *folder = from->data;
   g_autofree char *source = source_of (s);
   LsRecipe *r = ls_recipe_new (s->name, source);
   r->gpu = s->gpu;
@@ -299,6 +316,7 @@ ls_recipe_swept (guint i, const char *folder, LsRecipe *const *relatives, guint 
   if (s->cudnn)
     ls_recipe_fit_cudnn (r, folder, s->cudnn, diags);
   ls_recipe_take_cublaslt_nvfp4 (r, like);
-  r->calibration.sustained = s->sustained > 0 ? ls_fit_round (s->sustained, 3) : like->calibration.sustained;
+  ls_recipe_take_wide (r, &like, 1);
+  set_sustained (r, s, from, diags);
   return r;
 }

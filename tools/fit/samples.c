@@ -229,7 +229,7 @@ ls_samples_deepgemm_wgrad (LsSampleSink *sink, const char *file)
 #define FP32          4       /* bytes                                        */
 
 void
-ls_samples_simumax_gemm (LsSampleSink *sink, const char *file, bool accumulates)
+ls_samples_simumax_gemm (LsSampleSink *sink, const char *file, double peak, bool accumulates)
 {
   static const char *const names[] = { "layout", "m", "n", "k", "efficiency" };
   int c[G_N_ELEMENTS (names)];
@@ -243,7 +243,7 @@ ls_samples_simumax_gemm (LsSampleSink *sink, const char *file, bool accumulates)
       .kernel = ls_kernel_gemm ("gemm", LS_DTYPE_BF16, m, n, k, 1, accumulates ? FP32 : ELT, accumulates),
       .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, n, accumulates ? m : k), /* the weight */
     };
-    sample.measured_s = sample.kernel.flops / (number (csv, r, c[4]) * SIMUMAX_PEAK);
+    sample.measured_s = sample.kernel.flops / (number (csv, r, c[4]) * peak);
     if ((strcmp (text (csv, r, c[0]), "NT") == 0) == accumulates && WARM_UP * sample.measured_s >= MIN_HOT_LOOP)
       g_array_append_val (sink->samples, sample);
   }

@@ -33,10 +33,10 @@ void ls_samples_gemm_nvfp4 (LsSampleSink *sink, const char *file);
 void ls_samples_cublaslt_nvfp4 (LsSampleSink *sink, const char *file);
 void ls_samples_deepgemm_wgrad (LsSampleSink *sink, const char *file);
 
-/* SimuMax's measurements of a B200 machine (README.md): loops of one GEMM whose warm-up alone
+/* SimuMax's measurements (README.md), as shares of `peak`: loops of one GEMM whose warm-up alone
  * takes MIN_HOT_LOOP, so that they run at the rate to which the power limit lets them fall;
  * `accumulates`: weight gradients, added to an fp32 result, else the two others. */
-void ls_samples_simumax_gemm (LsSampleSink *sink, const char *file, bool accumulates);
+void ls_samples_simumax_gemm (LsSampleSink *sink, const char *file, double peak, bool accumulates);
 /* Causal attention, kernel by kernel, in a profile: what lies between two kernels is has_host. */
 void ls_samples_simumax_attention (LsSampleSink *sink, const char *file, bool is_backward);
 

@@ -286,44 +286,6 @@ fp8_uses_its_own_fit_only_if_it_has_one (void)
 }
 
 static void
-sustained_slows_gemms_and_nothing_else (void)
-{
-  LsGpu gpu = round_gpu ();
-  LsCalibration c;
-  ls_calibration_init_roofline (&c);
-  LsKernel matrix = gemm (4096, 4096, 4096, 1), flash = attention (16, 2048, 128);
-  LsKernelCost loop = ls_kernel_cost (&c, &gpu, &matrix), flash_loop = ls_kernel_cost (&c, &gpu, &flash);
-  c.sustained = 0.8;
-  LsKernelCost step = ls_kernel_cost (&c, &gpu, &matrix), flash_step = ls_kernel_cost (&c, &gpu, &flash);
-  LS_CHECK_NEAR (step.compute_s, loop.compute_s / 0.8, 1e-12);
-  LS_CHECK_DOUBLE (step.memory_s, ==, loop.memory_s);
-  LS_CHECK_INT (flash_step.alone, ==, flash_loop.alone);
-  c.sustained = 0;
-  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &matrix).alone, ==, loop.alone);
-  ls_calibration_clear (&c);
-}
-
-/* A weight gradient reads and writes 4 bytes of each element of its result. */
-static void
-gemms_that_add_to_fp32_may_sustain_another_rate (void)
-{
-  LsGpu gpu = round_gpu ();
-  LsCalibration c;
-  ls_calibration_init_roofline (&c);
-  LsKernel forward = gemm (4096, 4096, 4096, 1),
-           added = ls_kernel_gemm ("wgrad", LS_DTYPE_BF16, 4096, 4096, 4096, 1, 4, true),
-           stored = ls_kernel_gemm ("wgrad", LS_DTYPE_BF16, 4096, 4096, 4096, 1, 4, false);
-  double peak_s = forward.flops / 100e12;
-  c.sustained = 0.8;
-  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &added).compute_s, peak_s / 0.8, 1e-12);
-  c.sustained_accumulate = 0.5;
-  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &added).compute_s, peak_s / 0.5, 1e-12);
-  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &stored).compute_s, peak_s / 0.8, 1e-12);
-  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &forward).compute_s, peak_s / 0.8, 1e-12);
-  ls_calibration_clear (&c);
-}
-
-static void
 extrapolation_is_outside_the_range_of_the_fit (void)
 {
   LsKindFit fit = tiled_fit (); /* 1e9 to 1e13 */
@@ -441,29 +403,6 @@ rounding_pays_its_share_of_a_wave (void)
   LS_CHECK_DOUBLE (ls_tile_waves_paid (30, 100, 0), ==, 1); /* never less than one */
 }
 
-/* A GEMM that reads rows on no 16 bytes, of 1e10 FLOPs at 100 TFLOP/s: 100 us aligned, 1 ms at a tenth of
- * the peak. Without a rate it is as if aligned, and said to be beyond what was measured. */
-static void
-unaligned_gemms_reach_their_own_rate (void)
-{
-  LsGpu gpu = round_gpu ();
-  LsCalibration c;
-  ls_calibration_init_roofline (&c);
-  LsKernel deep = gemm (1000, 1000, 5000, 1);
-  deep.unaligned = true;
-  LsKernelCost cost = ls_kernel_cost (&c, &gpu, &deep);
-  LS_CHECK_INT (cost.alone, ==, 100 * LS_US);
-  LS_CHECK (cost.extrapolated);
-  c.gemm_unaligned = 0.1;
-  cost = ls_kernel_cost (&c, &gpu, &deep);
-  LS_CHECK_INT (cost.alone, ==, LS_MS);
-  LS_CHECK_INT (cost.bound, ==, LS_BOUND_COMPUTE);
-  LS_CHECK (!cost.extrapolated);
-  deep.unaligned = false;
-  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &deep).alone, ==, 100 * LS_US);
-  ls_calibration_clear (&c);
-}
-
 LS_TEST_SUITE (LS_TEST (roofline_is_peak_or_bandwidth), LS_TEST (worked_example_takes_106_us),
                LS_TEST (empty_kernel_costs_its_launch), LS_TEST (huge_gemm_approaches_the_efficiency),
                LS_TEST (shallow_gemm_is_bound_by_memory), LS_TEST (one_tile_too_many_starts_a_wave),
@@ -475,9 +414,7 @@ LS_TEST_SUITE (LS_TEST (roofline_is_peak_or_bandwidth), LS_TEST (worked_example_
                LS_TEST (rooflines_of_the_book), LS_TEST (long_kernels_of_a_loop_run_hot),
                LS_TEST (what_does_not_overlap_stretches_both_terms),
                LS_TEST (timings_hold_more_than_the_kernel), LS_TEST (fp8_uses_its_own_fit_only_if_it_has_one),
-               LS_TEST (sustained_slows_gemms_and_nothing_else),
-               LS_TEST (gemms_that_add_to_fp32_may_sustain_another_rate),
-               LS_TEST (unaligned_gemms_reach_their_own_rate),
+
                LS_TEST (extrapolation_is_outside_the_range_of_the_fit), LS_TEST (beside_nobody_is_alone),
                LS_TEST (lost_sms_slow_only_the_compute_term), LS_TEST (more_work_never_takes_less_time),
                LS_TEST (tiled_gemm_never_gets_faster_with_size),
