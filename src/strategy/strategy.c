@@ -84,6 +84,7 @@ ls_strategy_init (LsStrategy *s)
     .cp_balance = true,
     .host = { LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO },
     .tp_overlap_kind = LS_TP_OVERLAP_RING,
+    .tp_overlap_margin = true,
   };
 }
 

@@ -193,6 +193,7 @@ typedef struct {
   /* model parallelism */
   bool sp_save_gathered;  /* keep the gathered input of column-parallel layers for the backward */
   int tp_overlap_kind;    /* LsTpOverlap, with tp_overlap                         */
+  bool tp_overlap_margin; /* GEMMs beside collectives that stay whole leave these their SMs */
   int cp_kind;            /* LsCpKind                                             */
   bool cp_balance;        /* ring, all-gather: each rank has an early and a late part of a sequence */
   uint32_t etp;           /* tensor-parallel degree of experts; 0: tp             */

@@ -94,6 +94,7 @@ static const struct {
   { "sp_save_gathered", has_no_sp, "it needs --sp, and tp above 1" },
   { "tp_overlap", has_one_tp, "tp is 1" },
   { "tp_overlap_kind", has_no_tp_overlap, "it needs --tp-overlap 1" },
+  { "tp_overlap_margin", has_no_tp_overlap, "it needs --tp-overlap 1" },
   { "tp_async", has_one_tp, "tp is 1" },
   { "tp_max_ctas", has_no_nccl_tp, "tp is 1, or tp_overlap has communication of its own" },
   { "cp_max_ctas", has_one_cp, "cp is 1" },

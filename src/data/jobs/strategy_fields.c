@@ -405,6 +405,7 @@ const LsField ls_strategy_fields[] = {
   { BOOL (tensor, tp_overlap, "false", "tensor-parallel collectives beside GEMMs; needs sp"), ON_OFF },
   { ENUM (tensor, tp_overlap_kind, tp_overlaps, "ring",
           "tp_overlap: beside GEMMs that do not need it, or pipelined with those that do too") },
+  { BOOL (tensor, tp_overlap_margin, "true", "tp_overlap: GEMMs leave bulk collectives SMs"), SET_ONLY },
   { BOOL (tensor, tp_async, "true",
           "in the backward, tensor-parallel collectives of column-parallel layers run beside a GEMM, as in "
           "Megatron-LM since 2022"),

@@ -269,7 +269,7 @@ build_tp_async (Build *b, int coll, uint64_t bytes, const char *name)
   const LsStrategy *s = b->l->s;
   bool is_bulk = s->tp_overlap && (s->tp_async || s->tp_overlap_kind == LS_TP_OVERLAP_BULK);
   uint16_t op = build_tp (b, coll, bytes, LS_TAG_B, name);
-  g_array_index (b->ops, LsOp, op).has_margin = is_bulk;
+  g_array_index (b->ops, LsOp, op).has_margin = is_bulk && s->tp_overlap_margin;
   if (!s->tp_async && !is_bulk)
     build_join (b, op);
   return op;

@@ -38,7 +38,8 @@
  * a kernel on 16 SMs (method pipeline, 4 pieces); here as with ring_exchange. Partial sums go
  * to the next rank here, straight to their owner there: the same through NVSwitches. Bulk
  * collectives are NCCL's, save that the GEMM is launched on the SMs that they leave (set_sm_margin, in the
- * same file the default of all but ring_exchange). */
+ * same file the default of all but ring_exchange), unless the job says otherwise (tp_overlap_margin), as the
+ * lists do that NeMo ships (nemo/collections/llm/recipes/tp_overlap_configs/userbuffers.py). */
 #include "lower/layers/lower_layers.h"
 
 bool

@@ -194,6 +194,33 @@ collectives_that_stay_whole_block_where_asked (void)
   LS_CHECK_INT (n_beside_collectives (true), ==, 0);
 }
 
+/* Collectives of a plan beside which products leave SMs. */
+static guint
+n_with_margin (const LsPlan *plan)
+{
+  guint n = 0;
+  for (uint32_t g = 0; g < plan->n_segments; g++)
+    for (uint32_t i = 0; i < plan->segments[g].n_ops; i++)
+      n += plan->segments[g].ops[i].has_margin;
+  return n;
+}
+
+/* Transformer Engine's default, and what NeMo's lists ask for. */
+static void
+products_leave_sms_unless_the_job_says_no (void)
+{
+  g_autoptr (GError) error = NULL;
+  Fixture x;
+  fixture_init (&x, 8192, true, LS_TP_OVERLAP_RING, false);
+  LS_CHECK_INT (n_with_margin (x.plan), >, 0);
+  x.s.tp_overlap_margin = false;
+  g_autoptr (LsPlan) without = ls_lower (&x.model, &x.s, NULL, &error);
+  LS_CHECK_NO_ERROR (error);
+  LS_CHECK_INT (n_with_margin (without), ==, 0);
+  fixture_clear (&x);
+}
+
 LS_TEST_SUITE (LS_TEST (gathered_rows_come_while_others_are_multiplied),
                LS_TEST (computed_rows_leave_while_others_are_multiplied), LS_TEST (less_shows),
-               LS_TEST (collectives_that_stay_whole_block_where_asked))
+               LS_TEST (collectives_that_stay_whole_block_where_asked),
+               LS_TEST (products_leave_sms_unless_the_job_says_no))
