@@ -4,6 +4,7 @@
 
 #include <lockstep/error.h>
 
+#include "model/beside.h"
 #include "model/compressed.h"
 #include "model/expert_load.h"
 #include "model/mixer.h"
@@ -141,9 +142,11 @@ repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
     double whole = ls_model_has_latents (m) ? latent_flops (m, kind, tokens, seq)
                                             : indexer_flops (m, kind, tokens, seq);
     latents += ls_layer_has_attention (kind) ? whole : 0;
-    streams += ls_layer_n_halves (kind_at (m, i)) * (double) ls_streams_linear_params (m);
+    streams += (double) (ls_streams_linear_params (m, ls_layer_n_halves (kind)) + ls_streams_again_params (m)
+                         + ls_beside_linear_params (m));
   }
   streams += s->sp ? 0 : (1 + m->predict_layers) * (double) ls_streams_end_linear_params (m);
+  streams += s->sp ? 0 : (double) ls_beside_end_linear_params (m);
   double heads = ls_model_has_latents (m) ? 0 : repeated_head_flops (m, s, tokens);
   return heads + (s->tp - 1.0) * latents + 6 * tokens * (s->tp - 1.0) * streams
       + repeated_group_flops (m, s, seq);

@@ -5,6 +5,7 @@
 #include "analysis/own_runs.h"
 #include "data/measured/read_residuals.h"
 #include "job/softwares.h"
+#include "model/beside.h"
 #include "model/compressed.h"
 #include "model/streams.h"
 
@@ -127,6 +128,8 @@ unlike_all (const LsJobResult *r)
     return "none of the measured runs has an encoder";
   if (ls_model_is_compressed (&r->model) || ls_model_n_streams (&r->model) > 1)
     return "none of the measured runs has attention to compressed keys or several residual streams";
+  if (ls_model_has_beside (&r->model))
+    return "none of the measured runs has inputs of layers, shared keys and values, LAuReL or sparse MLPs";
   if (ls_model_has_lists (&r->model))
     return "none of the measured runs has layers that differ in width one by one";
   return r->model.mixer != LS_MIXER_NONE ? "none of the measured runs has layers without attention" : NULL;

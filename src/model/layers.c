@@ -152,9 +152,11 @@ first_as_wide (const LsModel *m, uint32_t layer)
 static uint32_t
 traits_at (const LsModel *m, uint32_t layer)
 {
-  uint32_t kind = traits_of (letter_of (m, layer)) | (ls_model_has_experts (m, layer) ? LS_LAYER_EXPERTS : 0);
+  uint32_t kind = traits_of (letter_of (m, layer)) | (ls_model_has_experts (m, layer) ? LS_LAYER_EXPERTS : 0)
+      | (layer < m->sparse_layers ? LS_LAYER_SPARSE : 0);
   if (!ls_layer_has_attention (kind))
     return kind;
+  kind |= layer + m->kv_shared_layers >= m->n_layers ? LS_LAYER_KV_SHARED : 0;
   return kind | (is_windowed (m, layer) ? LS_LAYER_WINDOWED : 0)
       | (is_unrotated (m, layer) ? LS_LAYER_UNROTATED : 0) | (is_chosen_for (m, layer) ? LS_LAYER_CHOSEN : 0)
       | side_of (m, layer);
@@ -240,6 +242,7 @@ ls_model_of_kind (const LsModel *m, uint32_t kind)
     G_STRUCT_MEMBER (uint32_t *, &own, l->list) = NULL;
     G_STRUCT_MEMBER (uint32_t, &own, l->n) = 0;
   }
+  own.kv_shared_layers = (kind & LS_LAYER_KV_SHARED) != 0;
   if (kind & LS_LAYER_CHOSEN || !(kind & LS_LAYER_WINDOWED))
     own.index_heads = own.index_dim = own.index_block = 0;
   if (!(kind & LS_LAYER_WINDOWED))
@@ -322,8 +325,11 @@ ls_model_check_lists (const LsModel *m)
     return NULL;
   if (m->kv_lora + m->out_groups + m->encoder_layers + m->predict_layers > 0)
     return "expected neither latents, an encoder nor predict_layers where widths are listed";
-  if (m->window_heads + m->window_kv_heads + m->window_head_dim > 0 || m->full_k_is_v)
-    return "expected no heads of windowed layers alone where widths are listed";
+  if (m->n_layers > LS_MAX_LISTED_LAYERS)
+    return "expected at most " G_STRINGIFY (LS_MAX_LISTED_LAYERS) " layers where widths are listed";
+  if (m->n_layer_heads + m->n_layer_kv_heads + m->n_layer_window > 0
+      && (m->window_heads + m->window_kv_heads + m->window_head_dim > 0 || m->full_k_is_v))
+    return "expected no heads of windowed layers alone where heads or windows are listed";
   if (ls_model_experts_differ (m) && (m->n_experts == 0 || m->expert_groups > 0))
     return "expected \"experts\", and no groups of them, where those of layers are listed";
   if (m->n_layer_window > 0 && (m->window + m->full_every + m->index_heads > 0))

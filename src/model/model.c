@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "model/beside.h"
 #include "model/compressed.h"
 #include "model/mixer.h"
 #include "model/streams.h"
@@ -72,7 +73,7 @@ ls_model_check_values (const LsModel *m)
 uint32_t
 ls_model_kv_dim (const LsModel *m)
 {
-  return m->head_dim + (m->full_k_is_v ? 0 : ls_model_v_dim (m));
+  return m->kv_shared_layers > 0 ? 0 : m->head_dim + (m->full_k_is_v ? 0 : ls_model_v_dim (m));
 }
 
 uint32_t
@@ -171,7 +172,8 @@ attention_norm_params (const LsModel *m, uint32_t kind)
 {
   if (ls_model_is_compressed (m))
     return ls_compressed_other_params (m, kind);
-  uint64_t heads = m->qk_norm_over == LS_QK_NORM_ALL ? (uint64_t) m->n_heads + m->n_kv_heads : 2;
+  bool is_all = m->qk_norm_over == LS_QK_NORM_ALL;
+  uint64_t heads = (is_all ? m->n_heads : 1) + (m->kv_shared_layers > 0 ? 0 : is_all ? m->n_kv_heads : 1);
   return m->kv_lora + m->q_lora + 2 * (uint64_t) m->index_dim + (m->qk_norm ? heads * m->head_dim : 0);
 }
 
@@ -209,7 +211,8 @@ static uint64_t
 layer_linear_params (const LsModel *all, uint32_t kind, Experts which)
 {
   LsModel own = ls_model_of_kind (all, kind), *m = &own;
-  uint64_t n = mixing_linear_params (&own, kind) + ls_layer_n_halves (kind) * ls_streams_linear_params (m);
+  uint64_t n = mixing_linear_params (&own, kind) + ls_streams_linear_params (m, ls_layer_n_halves (kind))
+      + ls_beside_linear_params (m);
   if (kind & LS_LAYER_NO_MLP)
     return n;
   if (!(kind & LS_LAYER_EXPERTS))
@@ -254,7 +257,7 @@ layer_params (const LsModel *m, uint32_t kind, Experts which)
   return layer_linear_params (m, kind, which) + layer_biases (&own, kind)
       + norms_of (m, kind) * norm_params (m)
       + (ls_layer_has_attention (kind) ? attention_norm_params (&own, kind) : 0)
-      + ls_layer_n_halves (kind) * ls_streams_other_params (m)
+      + ls_streams_other_params (m, ls_layer_n_halves (kind)) + ls_beside_other_params (m)
       + (kind & LS_LAYER_MIXER ? ls_mixer_other_params (m) : 0);
 }
 
@@ -264,10 +267,17 @@ ls_model_layer_params (const LsModel *m, uint32_t layer)
   return layer_params (m, ls_model_layer_kind (m, layer), EXPERTS_ALL);
 }
 
+/* What a token multiplies, some of it twice. */
+static uint64_t
+met_linear_params (const LsModel *m, uint32_t kind)
+{
+  return layer_linear_params (m, kind, EXPERTS_MET) + ls_streams_again_params (m);
+}
+
 uint64_t
 ls_model_layer_linear_params (const LsModel *m, uint32_t layer)
 {
-  return layer_linear_params (m, ls_model_layer_kind (m, layer), EXPERTS_MET);
+  return met_linear_params (m, ls_model_layer_kind (m, layer));
 }
 
 /* A layer that predicts is as the last, behind a projection of two inputs; the head is that of the model. */
@@ -291,10 +301,10 @@ predict_params (const LsModel *m, Experts which)
 uint64_t
 ls_model_linear_params (const LsModel *m, uint64_t vocab)
 {
-  uint64_t n = vocab * m->hidden + ls_streams_end_linear_params (m);
+  uint64_t n = vocab * m->hidden + ls_streams_end_linear_params (m) + ls_beside_end_linear_params (m);
   n += m->predict_layers * (predict_linear_params (m, EXPERTS_MET) + vocab * m->hidden);
   for (uint32_t i = 0; i < m->n_layers; i++)
-    n += layer_linear_params (m, ls_model_layer_kind (m, i), EXPERTS_MET);
+    n += met_linear_params (m, ls_model_layer_kind (m, i));
   return n;
 }
 
@@ -308,6 +318,7 @@ params_with (const LsModel *m, uint64_t vocab, Experts which)
     layers += layer_params (m, ls_model_layer_kind (m, i), which);
   layers += m->predict_layers * predict_params (m, which);
   layers += ls_streams_end_linear_params (m) + ls_streams_end_other_params (m);
+  layers += ls_beside_table_params (m) + ls_beside_end_linear_params (m) + ls_beside_end_other_params (m);
   return table + positions + layers + (m->encoder_layers > 0 ? 2 : 1) * norm_params (m) + head;
 }
 

@@ -41,6 +41,9 @@ typedef enum {
 } LsMixerKind;
 /* Of a windowed layer a query sees so many keys, the last its own; or those of its own block of so many. */
 typedef enum { LS_WINDOW_SLIDING, LS_WINDOW_CHUNK } LsWindowKind;
+/* Several residual streams: weights of each half read and write all of them, or each layer computes one and
+ * predicts the others (model/streams.h). */
+typedef enum { LS_STREAMS_MIXED, LS_STREAMS_ALTERNATE } LsStreamKind;
 typedef enum { LS_POSITION_LEARNED, LS_POSITION_ROPE, LS_POSITION_ALIBI, LS_POSITION_NONE } LsPosition;
 typedef enum { LS_ATTENTION_UNFUSED, LS_ATTENTION_FLASH } LsAttention;
 /* How flash attention gets Q, K and V of a fused projection, and gives their gradients back: in one
@@ -91,10 +94,18 @@ typedef struct {
   uint32_t out_groups, out_lora;
   uint32_t csa_ratio, index_top;
   uint32_t hca_ratio;
-  uint32_t streams; /* of the residual, mixed (model/streams.h); 0: one */
-  uint32_t ffn;     /* inner width of the MLP          */
-  uint32_t vocab;   /* as published, before padding    */
-  uint32_t seq;     /* training sequence length        */
+  uint32_t streams; /* of the residual (model/streams.h); 0: one, and the next is 0 too */
+  LsStreamKind stream_kind;
+  /* Beside the halves of a layer (model/beside.h): an input of its own, so wide, and rows of the table that
+   * it comes from; the rank of products beside attention (LAuReL). 0: none. */
+  uint32_t layer_input, layer_vocab;
+  uint32_t laurel_rank;
+  uint32_t kv_shared_layers; /* last layers that meet keys and values of a layer before them, of the last that
+                                is windowed as they are and has its own; of one kind: whether it does so */
+  uint32_t sparse_layers;    /* first layers whose MLP keeps the highest values of its gate only */
+  uint32_t ffn;              /* inner width of the MLP          */
+  uint32_t vocab;            /* as published, before padding    */
+  uint32_t seq;              /* training sequence length        */
   LsMlp mlp;
   LsNorm norm;
   LsPosition position;
@@ -176,21 +187,23 @@ uint64_t ls_model_padded_vocab (const LsModel *m, uint32_t multiple, uint32_t tp
 
 /* What layers may differ in. Those of one kind, a sum of these, launch the same operators. */
 typedef enum {
-  LS_LAYER_EXPERTS = 1,    /* experts and not one MLP    */
-  LS_LAYER_WINDOWED = 2,   /* its attention has a window */
-  LS_LAYER_UNROTATED = 4,  /* no rope                    */
-  LS_LAYER_MIXER = 8,      /* a mixer, and no attention  */
-  LS_LAYER_NO_MIXING = 16, /* neither of the two        */
-  LS_LAYER_NO_MLP = 32,    /* nor an MLP or experts     */
-  LS_LAYER_BOTH = 64,      /* with a mixer: attention beside it */
-  LS_LAYER_ENCODER = 128,  /* attention to all tokens, not only those before */
-  LS_LAYER_CROSS = 256,    /* attention to the encoder's tokens behind its own */
-  LS_LAYER_CSA = 512,      /* attention to compressed keys, of which an indexer chooses some */
-  LS_LAYER_HCA = 1024,     /* to all keys that are compressed more */
-  LS_LAYER_CHOSEN = 2048,  /* to keys that the indexer of a layer before it chose */
-  LS_LAYER_AGAIN = 4096,   /* with the weights of a layer before it */
-  LS_LAYER_MERGED = 8192,  /* attention to the encoder's tokens is one with that to its own */
-  LS_N_LAYER_TRAITS = 16384
+  LS_LAYER_EXPERTS = 1,       /* experts and not one MLP    */
+  LS_LAYER_WINDOWED = 2,      /* its attention has a window */
+  LS_LAYER_UNROTATED = 4,     /* no rope                    */
+  LS_LAYER_MIXER = 8,         /* a mixer, and no attention  */
+  LS_LAYER_NO_MIXING = 16,    /* neither of the two        */
+  LS_LAYER_NO_MLP = 32,       /* nor an MLP or experts     */
+  LS_LAYER_BOTH = 64,         /* with a mixer: attention beside it */
+  LS_LAYER_ENCODER = 128,     /* attention to all tokens, not only those before */
+  LS_LAYER_CROSS = 256,       /* attention to the encoder's tokens behind its own */
+  LS_LAYER_CSA = 512,         /* attention to compressed keys, of which an indexer chooses some */
+  LS_LAYER_HCA = 1024,        /* to all keys that are compressed more */
+  LS_LAYER_CHOSEN = 2048,     /* to keys that the indexer of a layer before it chose */
+  LS_LAYER_AGAIN = 4096,      /* with the weights of a layer before it */
+  LS_LAYER_MERGED = 8192,     /* attention to the encoder's tokens is one with that to its own */
+  LS_LAYER_KV_SHARED = 16384, /* it meets keys and values of a layer before it */
+  LS_LAYER_SPARSE = 32768,    /* low values of its MLP's gate become 0 */
+  LS_N_LAYER_TRAITS = 65536   /* times the first of 32768 layers fits in 32 bits, and twice that */
 } LsLayerTrait;
 
 /* Of a layer in model order: its traits, and LS_N_LAYER_TRAITS times the first layer that is as wide, where
@@ -221,7 +234,8 @@ const char *ls_model_check_lists (const LsModel *m);
 /* Whether so many ranks cut the heads and the MLP of each layer evenly. */
 bool ls_model_is_cut_evenly (const LsModel *m, uint32_t tp);
 /* How many kinds its layers are of, and the first layer of each, in order of layers. */
-#define LS_MAX_MODEL_KINDS 64 /* no pattern has more, 25 and as many that come again; of lists, checked */
+#define LS_MAX_MODEL_KINDS   64 /* no pattern has more, 25 and as many that come again; of lists, checked */
+#define LS_MAX_LISTED_LAYERS 32768
 uint32_t ls_model_first_of_kinds (const LsModel *m, uint32_t ret_first[LS_MAX_MODEL_KINDS]);
 /* The place of a layer's kind among these. */
 uint32_t ls_model_kind_place (const LsModel *m, const uint32_t *first, uint32_t n_kinds, uint32_t layer);
@@ -265,7 +279,8 @@ double ls_model_index_flops (const LsModel *m, uint32_t kind, uint32_t seq);
 
 /* What is wrong with an indexer, but for one of compressed keys; NULL: nothing. Static. */
 const char *ls_model_check_indexer (const LsModel *m);
-/* Width of a pair of a key and a value as they are projected: of the key alone where that is the value. */
+/* Of a model of one kind, the width of a pair of a key and a value as they are projected: of the key alone
+ * where that is the value; 0 where both are another layer's. */
 uint32_t ls_model_kv_dim (const LsModel *m);
 /* Outputs of a router. */
 uint32_t ls_model_router_width (const LsModel *m);

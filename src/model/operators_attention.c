@@ -353,7 +353,7 @@ static void
 append_rope (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t width = cut->q_width + cut->k_width;
+  uint64_t width = cut->q_width + (cut->kind & LS_LAYER_KV_SHARED ? 0 : cut->k_width);
   LsOperator *op = ls_operator_append (operators, "rope", LS_TP_NONE);
 
   if (m->rotary_dim > 0)

@@ -317,3 +317,15 @@ ls_residual_tensors (const LsModel *m, const LsShard *s, uint32_t layer, uint64_
   ret_bytes[n++] = ls_residual_bytes (m, s);
   return n;
 }
+
+void
+ls_operators_latent_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t rows,
+                          uint64_t width)
+{
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  ls_operator_fwd (op, ls_cut_stream (cut, "latent-norm-fwd", LS_KERNEL_NORM, rows, width, 2 * cut->elt));
+  ls_operator_igrad (op, ls_cut_stream (cut, "latent-norm-bwd", LS_KERNEL_NORM, rows, width, 3 * cut->elt));
+  ls_operator_param (op, width);
+  op->param_replicated = op->is_norm = true;
+  op->saved_bytes = rows * width * cut->elt;
+}

@@ -147,6 +147,19 @@ void ls_operators_streams_out (GArray *operators, const LsCut *cut, const char *
 void ls_operators_streams_begin (GArray *operators, const LsCut *cut);
 void ls_operators_streams_end (GArray *operators, const LsCut *cut);
 
+/* Alternating streams: before the first half of a layer, behind its last. */
+void ls_operators_streams_predict (GArray *operators, const LsCut *cut);
+void ls_operators_streams_correct (GArray *operators, const LsCut *cut);
+
+/* Beside the halves of a layer (operators_beside.c; model/beside.h); nothing where the layer has none. Behind
+ * attention's sum; in the place of keys and values; before the activation; at the end of a layer; behind the
+ * embedding. */
+void ls_operators_laurel (GArray *operators, const LsCut *cut);
+void ls_operators_shared_keys (GArray *operators, const LsCut *cut);
+void ls_operators_sparse_gate (GArray *operators, const LsCut *cut);
+void ls_operators_layer_input (GArray *operators, const LsCut *cut);
+void ls_operators_layer_inputs (GArray *operators, const LsCut *cut);
+
 /* A part of flash attention: queries that meet keys, of each sequence. */
 typedef struct {
   uint64_t queries, keys;

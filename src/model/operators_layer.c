@@ -36,14 +36,15 @@ static void
 append_qkv (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t values = m->full_k_is_v ? 0 : cut->v_width, width = cut->q_width + cut->k_width + values,
-           gate = m->attention_gate ? cut->context_width : 0;
+  bool has_keys = !(cut->kind & LS_LAYER_KV_SHARED);
+  uint64_t keys = has_keys ? cut->k_width : 0, values = has_keys && !m->full_k_is_v ? cut->v_width : 0,
+           width = cut->q_width + keys + values, gate = m->attention_gate ? cut->context_width : 0;
   bool has_bias = ls_model_has_qkv_bias (m);
   bool is_unfused = cut->shard->attention == LS_ATTENTION_UNFUSED,
        is_listed = ls_cut_lists (cut, LS_RECIPE_QKV);
   LsOperator *op = ls_operator_append (operators, "qkv", LS_TP_COLUMN);
 
-  if (!is_listed && (is_unfused || cut->shard->qkv_layout != LS_QKV_JOINT))
+  if (!is_listed && has_keys && (is_unfused || cut->shard->qkv_layout != LS_QKV_JOINT))
     ls_operator_igrad (
         op, ls_cut_stream (cut, "qkv-grad-concat", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
   ls_operator_linear (op, cut, &qkv_names, cut->shard->dtype, m->hidden, width + gate);
@@ -56,7 +57,8 @@ append_qkv (GArray *operators, const LsCut *cut)
   op->saved_bytes
       += (uint64_t) (ls_scaled_attention_kept (cut) * (double) (cut->tokens * width)); /* Q, K, V */
   ls_operator_product (op, cut->q_width + gate);
-  ls_operator_product (op, cut->k_width);
+  if (keys > 0)
+    ls_operator_product (op, keys);
   if (values > 0)
     ls_operator_product (op, values);
   ls_operator_as_launched (op, cut, LS_RECIPE_QKV, cut->tokens, cut->ffn);
@@ -237,15 +239,16 @@ static void
 append_qk_norm (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  bool is_over_all = m->qk_norm_over == LS_QK_NORM_ALL;
-  uint64_t width = cut->q_width + cut->k_width;
+  bool is_over_all = m->qk_norm_over == LS_QK_NORM_ALL, has_keys = !(cut->kind & LS_LAYER_KV_SHARED);
+  uint64_t width = cut->q_width + (has_keys ? cut->k_width : 0);
   LsOperator *op = ls_operator_append (operators, "qk-norm", LS_TP_NONE);
 
   ls_operator_fwd (op, ls_cut_stream (cut, "qk-norm-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "qk-norm-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
   ls_operator_param (op, is_over_all ? cut->q_width : m->head_dim);
-  ls_operator_param (op, is_over_all ? cut->k_width : m->head_dim);
+  if (has_keys)
+    ls_operator_param (op, is_over_all ? cut->k_width : m->head_dim);
   op->param_replicated = !is_over_all;
   op->saved_bytes = cut->tokens * width * cut->elt;
 }
@@ -284,6 +287,7 @@ append_attention (GArray *operators, const LsCut *cut)
                           (uint64_t[]) { cut->q_width, cut->k_width, cut->v_width });
   if (cut->model->qk_norm)
     append_qk_norm (operators, cut);
+  ls_operators_shared_keys (operators, cut);
   append_indexer (operators, cut);
   ls_operators_attention (operators, cut);
   if (cut->kind & LS_LAYER_MERGED)
@@ -336,12 +340,18 @@ static const Half halves[] = {
     "cross-streams" },
 };
 
+static bool
+mixes_streams (const LsModel *m)
+{
+  return ls_model_n_streams (m) > 1 && !ls_streams_alternate (m);
+}
+
 static void
 begin_half (GArray *operators, const LsCut *cut, const Half *half)
 {
   LsNormPlaces norms = cut->model->norms;
   LsNormPlace before = half->before;
-  if (ls_model_n_streams (cut->model) > 1) {
+  if (mixes_streams (cut->model)) {
     ls_operators_streams_in (operators, cut, half->streams);
     before.in_residual = false;
   }
@@ -357,7 +367,7 @@ end_half (GArray *operators, const LsCut *cut, const Half *half)
   LsNormPlaces norms = cut->model->norms;
   if (norms == LS_NORMS_POST || norms == LS_NORMS_BOTH)
     ls_operators_norm (operators, cut, &half->after, cut->elt);
-  if (ls_model_n_streams (cut->model) > 1)
+  if (mixes_streams (cut->model))
     ls_operators_streams_out (operators, cut, half->sum);
   else
     append_bias_dropout_add (operators, cut, half->sum, half->before.sum);
@@ -382,6 +392,7 @@ append_mlp (GArray *operators, const LsCut *cut)
     return;
   }
   ls_operators_mlp (operators, cut, &names);
+  ls_operators_sparse_gate (operators, cut);
   for (guint i = from; i < operators->len; i++)
     g_array_index (operators, LsOperator, i).part = LS_MLP_PART_DENSE;
   if (cut->model->norms == LS_NORMS_SHARED)
@@ -436,6 +447,33 @@ leave_params (GArray *operators, guint from)
     g_array_index (operators, LsOperator, i).n_params = 0;
 }
 
+static void
+append_halves (GArray *operators, const LsCut *cut)
+{
+  bool alternates = ls_streams_alternate (cut->model);
+  if (alternates)
+    ls_operators_streams_predict (operators, cut);
+  if (!(cut->kind & LS_LAYER_NO_MIXING)) {
+    begin_half (operators, cut, &halves[0]);
+    append_mixing (operators, cut);
+    end_half (operators, cut, &halves[0]);
+    ls_operators_laurel (operators, cut);
+  }
+  if (cut->kind & LS_LAYER_CROSS && !(cut->kind & LS_LAYER_MERGED)) {
+    begin_half (operators, cut, &halves[2]);
+    ls_operators_cross_attention (operators, cut);
+    end_half (operators, cut, &halves[2]);
+  }
+  if (!(cut->kind & LS_LAYER_NO_MLP)) {
+    begin_half (operators, cut, &halves[1]);
+    append_mlp (operators, cut);
+    end_half (operators, cut, &halves[1]);
+  }
+  if (alternates)
+    ls_operators_streams_correct (operators, cut);
+  ls_operators_layer_input (operators, cut);
+}
+
 void
 ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray *operators)
 {
@@ -450,21 +488,7 @@ ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray
   cut.kind = kind;
   cut.encoder = all;
 
-  if (!(cut.kind & LS_LAYER_NO_MIXING)) {
-    begin_half (operators, &cut, &halves[0]);
-    append_mixing (operators, &cut);
-    end_half (operators, &cut, &halves[0]);
-  }
-  if (kind & LS_LAYER_CROSS && !(kind & LS_LAYER_MERGED)) {
-    begin_half (operators, &cut, &halves[2]);
-    ls_operators_cross_attention (operators, &cut);
-    end_half (operators, &cut, &halves[2]);
-  }
-  if (!(cut.kind & LS_LAYER_NO_MLP)) {
-    begin_half (operators, &cut, &halves[1]);
-    append_mlp (operators, &cut);
-    end_half (operators, &cut, &halves[1]);
-  }
+  append_halves (operators, &cut);
   if (own.seq != all->seq)
     set_length (operators, from, &cut);
   ls_operators_freeze (operators, from, &cut);

@@ -2,7 +2,7 @@
  * both ends of a model. They lie outside of the tensor-parallel regions, as the residual does: each rank has
  * its s b / t tokens of them with sequence parallelism. Their weights are on every rank.
  *
- * Kept: the streams before each half, and its output. */
+ * Kept: the streams before each half, and its output; of alternating ones those before each layer. */
 #include "model/streams.h"
 
 #include "model/operators_build.h"
@@ -34,8 +34,8 @@ void
 ls_operators_streams_in (GArray *operators, const LsCut *cut, const char *name)
 {
   const LsModel *m = cut->model;
-  uint64_t columns = ls_streams_linear_params (m) / ((uint64_t) ls_model_n_streams (m) * m->hidden);
-  append_mean (operators, cut, name, &mix_names, columns, ls_streams_other_params (m));
+  uint64_t columns = ls_streams_linear_params (m, 1) / ((uint64_t) ls_model_n_streams (m) * m->hidden);
+  append_mean (operators, cut, name, &mix_names, columns, ls_streams_other_params (m, 1));
 }
 
 void
@@ -48,12 +48,96 @@ ls_operators_streams_out (GArray *operators, const LsCut *cut, const char *name)
   op->saved_bytes = cut->local_tokens * cut->model->hidden * cut->elt;
 }
 
+/* --- alternating -------------------------------------------------------------------------- */
+
+static const LsLinearNames router_names
+    = { "streams-router", "streams-router-dgrad", "streams-router-wgrad" };
+
+/* The norm and the product that give n numbers of a token, from the computed stream. */
+static LsOperator *
+append_router (GArray *operators, const LsCut *cut, const LsNormPlace *place)
+{
+  ls_operators_norm (operators, cut, place, cut->elt);
+  LsOperator *op = ls_operator_append (operators, "streams-router", LS_TP_NONE);
+  ls_operator_local_linear (op, cut, &router_names, cut->act, cut->model->hidden,
+                            ls_model_n_streams (cut->model));
+  return op;
+}
+
+/* Keeps the streams, the first of which the norm keeps. */
+void
+ls_operators_streams_predict (GArray *operators, const LsCut *cut)
+{
+  static const LsNormPlace place = { "streams-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, false };
+  const LsModel *m = cut->model;
+  uint32_t n = ls_model_n_streams (m);
+  append_router (operators, cut, &place);
+  LsOperator *op = ls_operator_append (operators, "streams-predict", LS_TP_NONE);
+  ls_operator_fwd (op, pass (cut, "streams-predict", LS_KERNEL_ELEMENTWISE, 2 * n));
+  ls_operator_igrad (op, pass (cut, "streams-predict-bwd", LS_KERNEL_ELEMENTWISE, 3 * n));
+  ls_operator_param (op, (uint64_t) n * n * n);
+  op->param_replicated = true;
+  op->saved_bytes = (n - 1) * cut->local_tokens * m->hidden * cut->elt;
+}
+
+/* With the norm and the product of the prediction. What is predicted of the computed stream is kept by the
+ * norm that reads it, and what was computed by the norm here. */
+void
+ls_operators_streams_correct (GArray *operators, const LsCut *cut)
+{
+  static const LsNormPlace place = { "streams-out-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, false };
+  const LsModel *m = cut->model;
+  uint32_t n = ls_model_n_streams (m);
+  append_router (operators, cut, &place)->n_params = 0;
+  g_array_index (operators, LsOperator, operators->len - 2).n_params = 0;
+  LsOperator *op = ls_operator_append (operators, "streams-correct", LS_TP_NONE);
+  ls_operator_fwd (op, pass (cut, "streams-correct", LS_KERNEL_ELEMENTWISE, 2 * n + 1));
+  ls_operator_igrad (op, pass (cut, "streams-correct-bwd", LS_KERNEL_ELEMENTWISE, 2 * n + 3));
+  ls_operator_fwd (op, pass (cut, "streams-scale", LS_KERNEL_ELEMENTWISE, 2));
+  ls_operator_igrad (op, pass (cut, "streams-scale-bwd", LS_KERNEL_ELEMENTWISE, 3));
+  ls_operator_param (op, (uint64_t) n * n);
+  ls_operator_param (op, m->hidden);
+  op->param_replicated = true;
+  op->saved_bytes = cut->local_tokens * m->hidden * cut->elt;
+}
+
+/* Products of one stream with all but the first, which are then made as long; or of these streams, with their
+ * mean. */
+static void
+append_projections (GArray *operators, const LsCut *cut, bool is_end)
+{
+  static const LsLinearNames begin = { "streams-begin", "streams-begin-dgrad", "streams-begin-wgrad" };
+  const LsModel *m = cut->model;
+  uint32_t n = ls_model_n_streams (m);
+  for (uint32_t i = 1; i < n; i++) {
+    const LsLinearNames *names = is_end ? &end_names : &begin;
+    LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
+    ls_operator_local_linear (op, cut, names, cut->act, m->hidden, m->hidden);
+    if (!is_end && i > 1) /* one input */
+      op->saved_bytes = op->input_bytes = 0;
+  }
+  LsOperator *op = ls_operator_append (operators, is_end ? "streams-mean" : "streams-length", LS_TP_NONE);
+  ls_operator_fwd (
+      op,
+      pass (cut, is_end ? "streams-mean" : "streams-length", LS_KERNEL_NORM, is_end ? n + 1 : 2 * (n - 1)));
+  ls_operator_igrad (op,
+                     pass (cut, is_end ? "streams-mean-bwd" : "streams-length-bwd", LS_KERNEL_NORM,
+                           is_end ? 3 * n : 3 * (n - 1)));
+  op->saved_bytes = (n - 1) * cut->local_tokens * m->hidden * cut->elt;
+}
+
+/* --- both ends ---------------------------------------------------------------------------- */
+
 void
 ls_operators_streams_begin (GArray *operators, const LsCut *cut)
 {
   uint32_t n = ls_model_n_streams (cut->model);
   if (n == 1)
     return;
+  if (ls_streams_alternate (cut->model)) {
+    append_projections (operators, cut, false);
+    return;
+  }
   LsOperator *op = ls_operator_append (operators, "streams-begin", LS_TP_NONE);
   ls_operator_fwd (op, pass (cut, "streams-copy", LS_KERNEL_ELEMENTWISE, n + 1));
   ls_operator_igrad (op, pass (cut, "streams-grad-sum", LS_KERNEL_REDUCTION, n + 1));
@@ -64,6 +148,8 @@ ls_operators_streams_end (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   uint64_t n = ls_model_n_streams (m);
-  if (n > 1)
+  if (ls_streams_alternate (m))
+    append_projections (operators, cut, true);
+  else if (n > 1)
     append_mean (operators, cut, "streams-end", &end_names, n, ls_streams_end_other_params (m));
 }

@@ -6,35 +6,54 @@ ls_model_n_streams (const LsModel *m)
   return MAX (1, m->streams);
 }
 
-/* n^2 + 2 n, or 0. */
+bool
+ls_streams_alternate (const LsModel *m)
+{
+  return m->streams > 1 && m->stream_kind == LS_STREAMS_ALTERNATE;
+}
+
+/* Of mixed streams n^2 + 2 n, else 0. */
 static uint64_t
 n_columns (const LsModel *m)
 {
   uint64_t n = ls_model_n_streams (m);
-  return n > 1 ? n * n + 2 * n : 0;
+  return n > 1 && !ls_streams_alternate (m) ? n * n + 2 * n : 0;
 }
 
 uint64_t
-ls_streams_linear_params (const LsModel *m)
+ls_streams_linear_params (const LsModel *m, uint32_t n_halves)
 {
-  return n_columns (m) * ls_model_n_streams (m) * m->hidden;
+  uint64_t width = (uint64_t) ls_model_n_streams (m) * m->hidden;
+  return ls_streams_alternate (m) ? width : n_halves * n_columns (m) * width;
 }
 
 uint64_t
-ls_streams_other_params (const LsModel *m)
+ls_streams_again_params (const LsModel *m)
 {
-  return n_columns (m) > 0 ? n_columns (m) + 3 : 0;
+  return ls_streams_alternate (m) ? (uint64_t) ls_model_n_streams (m) * m->hidden : 0;
+}
+
+uint64_t
+ls_streams_other_params (const LsModel *m, uint32_t n_halves)
+{
+  uint64_t n = ls_model_n_streams (m);
+  if (ls_streams_alternate (m))
+    return n * n * n + n * n + 2 * (uint64_t) m->hidden;
+  return n_columns (m) > 0 ? n_halves * (n_columns (m) + 3) : 0;
 }
 
 uint64_t
 ls_streams_end_linear_params (const LsModel *m)
 {
   uint64_t n = ls_model_n_streams (m);
+  if (ls_streams_alternate (m))
+    return 2 * (n - 1) * m->hidden * m->hidden;
   return n > 1 ? n * n * m->hidden : 0;
 }
 
 uint64_t
 ls_streams_end_other_params (const LsModel *m)
 {
-  return ls_model_n_streams (m) > 1 ? ls_model_n_streams (m) + 1 : 0;
+  uint64_t n = ls_model_n_streams (m);
+  return n > 1 && !ls_streams_alternate (m) ? n + 1 : 0;
 }

@@ -1,4 +1,5 @@
 /* What follows, and what is legal, with a mixture of experts, latent attention, an encoder and adapters. */
+#include "model/beside.h"
 #include "model/expert_load.h"
 #include "strategy/dp_traits.h"
 #include "strategy/shard.h"
@@ -29,6 +30,7 @@ ops_refusal (const LsStrategy *s, const LsModel *m, uint32_t parts)
       : has_parts && parts != LS_RECOMPUTE_OP            ? "with experts or latent attention, or op"
       : ls_model_is_compressed (m) || m->index_heads > 0 ? "with attention to chosen keys"
       : ls_model_n_streams (m) > 1                       ? "with several residual streams"
+      : ls_model_has_beside (m)                          ? "with parts beside the halves of layers"
       : m->expert_latent > 0                             ? "with experts behind a latent"
       : m->n_experts > 0 && etp > 1                      ? "with experts that are cut; etp 1 has them whole"
       : m->n_experts > 0 && s->shared_overlap            ? "with shared_overlap"
@@ -345,6 +347,26 @@ check_again (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
         "stage below 3");
 }
 
+/* Inputs of layers come from the first stage, shared keys and values from a layer before. */
+void
+check_beside (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (s->pp > 1 && m->layer_input + m->kv_shared_layers > 0)
+    unsupported (
+        diags, "/pp",
+        "inputs of layers, and keys and values that layers share, on another stage are not modelled; "
+        "expected 1, got %u",
+        s->pp);
+  if (s->cp > 1 && m->kv_shared_layers > 0)
+    unsupported (diags, "/cp",
+                 "keys and values that layers share in sequences that are cut are not modelled; expected 1, "
+                 "got %u",
+                 s->cp);
+  if (m->layer_vocab % s->tp != 0)
+    conflict (diags, "/tp", "expected a divisor of the %u rows of the table of layers' inputs; got %u",
+              m->layer_vocab, s->tp);
+}
+
 void
 check_widths (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
@@ -397,12 +419,14 @@ check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
   bool is_plain = !ls_model_has_latents (m) && m->index_heads == 0 && ls_model_n_streams (m) == 1
-      && m->mixer == LS_MIXER_NONE && m->encoder_layers == 0 && m->predict_layers == 0 && m->own_layers == 0;
+      && m->mixer == LS_MIXER_NONE && m->encoder_layers == 0 && m->predict_layers == 0 && m->own_layers == 0
+      && !ls_model_has_beside (m);
   if (!is_plain)
     unsupported (
         diags, "/lora_rank",
         "adapters of latent attention or attention to compressed or chosen keys, beside mixed residual "
-        "streams, of mixers, encoders, layers that predict or that come again are not modelled; expected 0");
+        "streams or inputs of layers, of mixers, encoders, layers that share keys, predict or that come "
+        "again are not modelled; expected 0");
   if (s->dp_kind == LS_DP_PS || s->dp_kind == LS_DP_XLA_FSDP || s->offload != LS_OFFLOAD_NONE)
     unsupported (diags, "/lora_rank",
                  "frozen weights with parameter servers, XLA's FSDP or offload are not modelled; expected 0");

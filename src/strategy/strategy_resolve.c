@@ -481,6 +481,7 @@ ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint3
   check_latent_attention (s, model, diags);
   check_encoder (s, model, diags);
   check_again (s, model, diags);
+  check_beside (s, model, diags);
   check_lora (s, model, diags);
   check_recompute (s, model, diags);
   check_dtypes (s, model, diags);

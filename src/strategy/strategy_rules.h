@@ -41,6 +41,7 @@ void check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *
 void check_lora (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 /* Layers that are not as wide as others are cut evenly, too. */
 void check_widths (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
+void check_beside (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 void check_again (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 void check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 

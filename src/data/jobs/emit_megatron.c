@@ -3,6 +3,7 @@
 
 #include "data/jobs/emit_target.h"
 #include "data/launch/megatron/megatron_rules.h"
+#include "model/beside.h"
 #include "model/compressed.h"
 #include "model/operators.h"
 #include "model/streams.h"
@@ -45,6 +46,11 @@ check_model (Emit *e)
     emit_refuse (e, "--model", "an indexer chooses the keys of its attention, which cannot be written");
   if (ls_model_is_compressed (m) || ls_model_n_streams (m) > 1)
     emit_refuse (e, "--model", "attention to compressed keys and several residual streams cannot be written");
+  if (ls_model_has_beside (m))
+    emit_refuse (
+        e, "--model",
+        "inputs of layers, shared keys and values, LAuReL, sparse MLPs and alternating streams cannot "
+        "be written");
   if (m->full_first)
     emit_refuse (e, "--model",
                  "its first layer sees the whole sequence, of Megatron-LM's the last of so many");

@@ -282,6 +282,50 @@ read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *di
   return true;
 }
 
+/* --- beside the halves of layers ------------------------------------------------------ */
+
+/* Of Gemma 3n, activation_sparsity_pattern: a share of what becomes 0 for each layer, of the first alone. */
+static bool
+read_sparse_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
+{
+  const cJSON *shares = hf_get (doc, "activation_sparsity_pattern"), *one;
+  uint32_t i = 0, n_sparse = 0;
+  if (cJSON_IsNumber (shares))
+    n_sparse = shares->valuedouble > 0 ? c->layers : 0;
+  else if (!cJSON_IsArray (shares)) /* as the type has it, in models of more layers */
+    n_sparse = c->sparse_layers < c->layers ? c->sparse_layers : 0;
+  cJSON_ArrayForEach (one, shares)
+  {
+    bool is_sparse = cJSON_IsNumber (one) && one->valuedouble > 0;
+    if (is_sparse && n_sparse < i)
+      return hf_refuse (doc, one, diags, "sparse MLPs in other layers than the first cannot be simulated");
+    n_sparse += is_sparse;
+    i++;
+  }
+  if (cJSON_IsArray (shares) && i != c->layers)
+    return hf_refuse (doc, shares, diags, "expected as many shares as there are layers");
+  c->sparse_layers = n_sparse;
+  return true;
+}
+
+/* huggingface/transformers, modeling_gemma4.py, Gemma4TextMLP. */
+static void
+double_widths (HfConfig *c)
+{
+  for (uint32_t i = 0; i < c->layers && c->doubles_ffn && c->kv_shared > 0 && c->kv_shared < c->layers; i++)
+    append_width (&c->layer_ffn, i + c->kv_shared < c->layers ? c->ffn : 2 * c->ffn);
+}
+
+bool
+hf_read_beside (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
+{
+  if (c->doubles_ffn && (c->ffn > 1 << 21 || c->layers > MOST_LAYERS || c->layer_ffn.n > 0))
+    return hf_refuse (doc, hf_get (doc, "use_double_wide_mlp"), diags,
+                      "expected one intermediate_size where some MLPs are twice as wide");
+  double_widths (c);
+  return read_sparse_layers (doc, c, diags);
+}
+
 /* --- both ----------------------------------------------------------------------------- */
 
 bool

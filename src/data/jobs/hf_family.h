@@ -46,6 +46,8 @@ typedef struct {
   uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim, index_heads, index_dim, index_top, index_every,
       index_first, index_block, index_top_blocks;
   uint32_t out_groups, out_lora, csa_ratio, hca_ratio, streams;
+  uint32_t layer_input, layer_vocab, laurel_rank, kv_shared, sparse_layers;
+  bool doubles_ffn;       /* gemma4: of layers that share keys and values */
   uint32_t n_predictions; /* multi-token prediction */
   uint32_t mixer_heads, mixer_head_dim, mixer_groups, mixer_state, mixer_conv, mixer_chunk, mixer_expand;
   bool mixer_full_gate, attention_gate;
@@ -123,6 +125,9 @@ bool hf_read_widths (const LsJsonDoc *doc, const cJSON *list, double most, HfWid
 /* Layers one by one, by block_configs, by ffn_multipliers or by such lists: c has then the widest of each,
  * and layers that do nothing are left out. */
 bool hf_read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *diags);
+/* Of MLPs in layers that share keys and values, twice the width; sparse ones by
+ * activation_sparsity_pattern. */
+bool hf_read_beside (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
 void hf_add_blocks (const HfConfig *c, LsModel *m);
 /* Which layers are windowed and which have no rope: by the lists of the file, its pattern, or the type's.
  * Notes say where the model has another pattern than the file. */

@@ -165,6 +165,18 @@ position (const HfFamily *f, const HfConfig *c)
                                                            : f->model.position;
 }
 
+static void
+add_beside (const HfConfig *c, LsModel *m)
+{
+  m->streams = c->streams > 1 ? c->streams : 0;
+  m->stream_kind = m->streams > 0 ? m->stream_kind : LS_STREAMS_MIXED;
+  m->layer_input = c->layer_input;
+  m->layer_vocab = c->layer_input > 0 ? c->layer_vocab : 0;
+  m->laurel_rank = c->laurel_rank;
+  m->kv_shared_layers = c->kv_shared;
+  m->sparse_layers = c->sparse_layers;
+}
+
 static LsModel
 to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
 {
@@ -197,6 +209,7 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   set_biases (f, c, &m);
   set_mixer (c, &m);
   add_decoder (f, c, &m);
+  add_beside (c, &m);
   return m;
 }
 
@@ -245,7 +258,6 @@ add_compressed (const HfFamily *f, const HfConfig *c, LsModel *m)
   m->q_lora = c->q_lora;
   m->rope_dim = c->rope_dim ? c->rope_dim : m->rotary_dim ? m->rotary_dim : m->head_dim;
   m->rotary_dim = 0;
-  m->streams = c->streams > 1 ? c->streams : 0;
   bool chooses = strchr (m->layer_pattern, 'S') != NULL;
   m->csa_ratio = chooses ? c->csa_ratio : 0;
   m->index_heads = chooses ? c->index_heads : 0;
@@ -321,6 +333,10 @@ note_assumptions (const HfFamily *f, const HfConfig *c, GPtrArray *notes)
                      g_strdup_printf ("a token is sent to %u experts, zero_expert_num of which do "
                                       "nothing: the mean number of the others is simulated",
                                       c->top_k));
+  if (c->kv_shared > 0)
+    note (notes,
+          "weights of keys and values that a checkpoint may have in layers which use those of others "
+          "are left out");
   if (c->n_predictions > 0)
     note (notes, "layers that predict further tokens are left out: predict_layers in the model brings them");
   hf_note_omissions (f, notes);
@@ -343,7 +359,9 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   if (!hf_read_config (f, doc, c, notes, diags))
     return false;
   c->layers = c->layers ? c->layers : hf_count_layers (doc);
-  if (!hf_read_indexers (doc, c, diags) || !hf_read_blocks (doc, c, notes, diags))
+  c->sparse_layers = f->model.sparse_layers;
+  if (!hf_read_beside (doc, c, diags) || !hf_read_indexers (doc, c, diags)
+      || !hf_read_blocks (doc, c, notes, diags))
     return false;
   if (hf_has_experts (f, c) && !hf_read_dense_layers (doc, c, diags))
     return false;

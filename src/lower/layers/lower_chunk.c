@@ -38,7 +38,8 @@ layer_kind (const Lower *l, uint32_t layer)
 
 /* d is dense, m has experts; in capitals with products in bf16; s, b, f, h: parts that stand for others,
  * stand beside others, or are not there; e, c: of an encoder, and of a decoder behind one; k, l: with
- * compressed keys, chosen or all; @i: as wide as layer i. */
+ * compressed keys, chosen or all; v, g: with keys of a layer before, with a sparse gate; @i: as wide as
+ * layer i. */
 static void
 append_run (GString *text, uint32_t kind, uint32_t n)
 {
@@ -54,6 +55,8 @@ append_run (GString *text, uint32_t kind, uint32_t n)
   g_string_append (text, kind / 2 & LS_LAYER_HCA ? "l" : "");
   g_string_append (text, kind / 2 & LS_LAYER_NO_MIXING ? "f" : "");
   g_string_append (text, kind / 2 & LS_LAYER_NO_MLP ? "h" : "");
+  g_string_append (text, kind / 2 & LS_LAYER_KV_SHARED ? "v" : "");
+  g_string_append (text, kind / 2 & LS_LAYER_SPARSE ? "g" : "");
   g_string_append_printf (text, "%u", n);
   if (kind / 2 >= LS_N_LAYER_TRAITS)
     g_string_append_printf (text, "@%u", kind / 2 / LS_N_LAYER_TRAITS);

@@ -3,10 +3,7 @@
  * operators of such layers have as many weights as the model counts; and what is refused there. */
 #include "ls_test.h"
 
-#include <string.h>
-
-#include "lower/lower.h"
-#include "analysis/conservation.h"
+#include "layer_laws.h"
 
 /* Six layers: by turns four and two experts of 512 x 256, of which two and one are met, each third of half the
  * width, under windows of 64, none and 128. */
@@ -54,49 +51,6 @@ repeated (void)
   m.n_layers = 12, m.own_layers = 3;
   m.window = 64, m.full_every = 3, m.unrotated_every = 2;
   return m;
-}
-
-static bool
-keeps_the_laws (const LsModel *m, LsStrategy *s)
-{
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GError) error = NULL;
-  bool ok = ls_strategy_resolve (s, m, 8, 8, diags);
-  g_autofree char *why = ls_diag_list_format (diags);
-  LsPlan *plan = ok ? ls_lower (m, s, NULL, &error) : NULL;
-  LS_CHECK_STR (why, "");
-  ok = plan && ls_conserves_flops (plan, m, s, &error);
-  g_autoptr (LsMemory) memory = plan ? ls_memory_new (&(LsMemoryInput) { .plan = plan }) : NULL;
-  ok = ok && ls_conserves_memory (memory, &error);
-  LS_CHECK_NO_ERROR (error);
-  ls_plan_free (plan);
-  ls_strategy_clear (s);
-  return ok;
-}
-
-/* Of a rank that has all, the weights of each layer's operators are those that the model counts. */
-static void
-count_weights (const LsModel *m)
-{
-  const LsShard shard = { .tp = 1,
-                          .ep = 1,
-                          .etp = 1,
-                          .cp = 1,
-                          .micro_batch = 1,
-                          .seq = m->seq,
-                          .dtype = LS_DTYPE_BF16,
-                          .grad_dtype = LS_DTYPE_FP32 };
-  for (uint32_t layer = 0; layer < m->n_layers; layer++) {
-    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
-    uint64_t n = 0;
-    ls_operators_layer (m, &shard, layer, operators);
-    for (guint i = 0; i < operators->len; i++) {
-      const LsOperator *op = &g_array_index (operators, LsOperator, i);
-      for (guint p = 0; p < op->n_params; p++)
-        n += op->param_numel[p];
-    }
-    LS_CHECK_INT (n, ==, ls_model_layer_params (m, layer));
-  }
 }
 
 static void
@@ -208,16 +162,6 @@ encoders_with_rope_keep_the_laws (void)
     m.merged_cross = false, m.qk_norm = true;
     LS_CHECK (ls_model_check_sides (&m) != NULL);
   }
-}
-
-static void
-says (const LsModel *m, LsStrategy *s, const char *said)
-{
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  bool ok = ls_strategy_resolve (s, m, 8, 8, diags);
-  g_autofree char *why = ls_diag_list_format (diags);
-  ls_check_impl (!ok && strstr (why, said), __FILE__, __LINE__, "%s", why);
-  ls_strategy_clear (s);
 }
 
 static void

@@ -1,6 +1,5 @@
-/* Pins the types of models that a config.json of Hugging Face may be of: that each type's file of facts is whole,
- * what layers of those with windows, norms behind and rope in some layers become, and parameters, total and
- * active, against published ones and counts that were made from the publishers' code (not run where that table is absent). */
+/* Pins types of models that a config.json of Hugging Face may be of: that each type's file of facts is whole, what
+ * layers with windows, norms behind and rope in some become, and parameters against published and counted ones. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -391,10 +390,12 @@ lists_and_wrappers (void)
     { "\"model_type\":\"gemma4_text\",\"hidden_size\":5376,\"intermediate_size\":21504,"
       "\"num_hidden_layers\":60,\"num_attention_heads\":32,\"num_key_value_heads\":16,\"sliding_window\":1024,"
       "\"head_dim\":256,\"global_head_dim\":512,\"num_global_key_value_heads\":4,\"attention_k_eq_v\":true,"
-      "\"num_kv_shared_layers\":0",
+      "\"num_kv_shared_layers\":0,\"hidden_size_per_layer_input\":0",
       NULL, 30.697, 30.697 },
-    { "\"model_type\":\"gemma4_text\",\"hidden_size_per_layer_input\":256", "embeddings of each layer", 0,
-      0 },
+    { "\"model_type\":\"gemma3n_text\"", NULL, 6.835, 6.835 }, /* E4B, as the type has it */
+    { "\"model_type\":\"gemma3n_text\",\"num_hidden_layers\":30,\"intermediate_size\":8192," /* E2B */
+      "\"num_kv_shared_layers\":10",
+      NULL, 4.437, 4.437 },
     { "\"model_type\":\"lfm2\",\"hidden_size\":2048,\"block_ff_dim\":12288,\"num_hidden_layers\":16,"
       "\"num_attention_heads\":32,\"num_key_value_heads\":8,\"vocab_size\":65536,\"conv_L_cache\":3,"
       "\"full_attn_idxs\":[2,5,8,10,12,14]",

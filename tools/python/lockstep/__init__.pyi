@@ -134,7 +134,7 @@ class JobOptions(TypedDict, total=False):
     post_validation: Switch  # nobody waits for the norm of the gradients: it is checked a step later (zero bubble) [0]
     tp_overlap: Text  # tensor-parallel collectives beside GEMMs; needs sp [0]
     tp_overlap_kind: Literal["bulk", "ring"] | Sequence[Literal["bulk", "ring"]] | None  # tp_overlap: beside GEMMs that do not need it, or pipelined with those that do too [ring]
-    tp_overlap_margin: Text  # tp_overlap: GEMMs leave whole collectives their SMs [1]
+    tp_overlap_margin: Text  # tp_overlap: GEMMs leave bulk collectives SMs [1]
     tp_async: Text  # in the backward, tensor-parallel collectives of column-parallel layers run beside a GEMM, as in Megatron-LM since 2022 [1]
     tp_max_ctas: Number  # thread blocks of NCCL's kernels at most, of tensor-parallel collectives (ncclConfig_t.maxCTAs) [0: as many as NCCL has channels]
     sp_save_gathered: Text  # with sp: keep the gathered inputs instead of gathering them again [0]

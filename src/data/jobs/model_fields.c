@@ -1,0 +1,227 @@
+/* Keys of a model file. */
+#include "data/jobs/job_files.h"
+
+static const LsEnumName mlps[] = {
+  { "gelu", LS_MLP_GELU },
+  { "relu2", LS_MLP_RELU2 },
+  { "swiglu", LS_MLP_SWIGLU },
+  { "geglu", LS_MLP_GEGLU },
+  { NULL },
+};
+static const LsEnumName norms[] = {
+  { "layernorm", LS_NORM_LAYERNORM },
+  { "rmsnorm", LS_NORM_RMSNORM },
+  { "layernorm_weight", LS_NORM_LAYERNORM_WEIGHT },
+  { "layernorm_plain", LS_NORM_LAYERNORM_PLAIN },
+  { NULL },
+};
+static const LsEnumName places[] = {
+  { "pre", LS_NORMS_PRE },
+  { "post", LS_NORMS_POST },
+  { "both", LS_NORMS_BOTH },
+  { "shared", LS_NORMS_SHARED },
+  { NULL },
+};
+static const LsEnumName qk_norms[] = { { "head", LS_QK_NORM_HEAD }, { "all", LS_QK_NORM_ALL }, { NULL } };
+static const LsEnumName windows[]
+    = { { "sliding", LS_WINDOW_SLIDING }, { "chunk", LS_WINDOW_CHUNK }, { NULL } };
+static const LsEnumName positions[] = {
+  { "learned", LS_POSITION_LEARNED },
+  { "rope", LS_POSITION_ROPE },
+  { "alibi", LS_POSITION_ALIBI },
+  { "none", LS_POSITION_NONE },
+  { NULL },
+};
+static const LsEnumName mixers[] = {
+  { "none", LS_MIXER_NONE },   { "mamba1", LS_MIXER_MAMBA1 },   { "mamba2", LS_MIXER_MAMBA2 },
+  { "delta", LS_MIXER_DELTA }, { "linear", LS_MIXER_LINEAR },   { "conv", LS_MIXER_CONV },
+  { "kda", LS_MIXER_KDA },     { "product", LS_MIXER_PRODUCT }, { NULL },
+};
+static const LsEnumName stream_kinds[]
+    = { { "mixed", LS_STREAMS_MIXED }, { "alternate", LS_STREAMS_ALTERNATE }, { NULL } };
+static const LsEnumName attentions[] = {
+  { "flash", LS_ATTENTION_FLASH },
+  { "unfused", LS_ATTENTION_UNFUSED },
+  { NULL },
+};
+
+#define UINT(key_, member, max_, ...)                                                                        \
+  {                                                                                                          \
+    key_, LS_FIELD_UINT, offsetof (LsModel, member), .min = 1, .max = (max_), __VA_ARGS__                    \
+  }
+#define LIST(key_, max_, default_, meaning_)                                                                 \
+  {                                                                                                          \
+#key_, LS_FIELD_UINT_LIST, offsetof(LsModel, key_), .n_offset = offsetof(LsModel, n_##key_),             \
+                                                        .max = (max_), .runs = true, .file_only = true,      \
+                                                        .default_text = (default_), .meaning = (meaning_)    \
+  }
+#define BOOL(key_, meaning_)                                                                                 \
+  {                                                                                                          \
+#key_, LS_FIELD_BOOL, offsetof(LsModel, key_), .default_text = "false", .meaning = (meaning_)            \
+  }
+#define ENUM(key_, names_, ...)                                                                              \
+  {                                                                                                          \
+#key_, LS_FIELD_ENUM, offsetof(LsModel, key_), .names = (names_), __VA_ARGS__                            \
+  }
+
+const LsField ls_model_fields[] = {
+  LS_FIELDS_HEADER (LsModel),
+  UINT ("layers", n_layers, 65536, .required = true, .meaning = "transformer layers"),
+  UINT ("hidden", hidden, 1 << 20, .required = true, .meaning = "width of the residual stream"),
+  UINT ("heads", n_heads, 65536, .required = true, .meaning = "attention heads"),
+  UINT ("kv_heads", n_kv_heads, 65536, .default_text = "heads",
+        .meaning = "heads of keys and values; fewer with GQA"),
+  UINT ("head_dim", head_dim, 1 << 20, .default_text = "hidden / heads", .meaning = "width of one head"),
+  UINT ("ffn", ffn, 1 << 22, .default_text = "4 hidden", .meaning = "inner width of the MLP"),
+  UINT ("vocab", vocab, 1 << 24, .required = true,
+        .meaning = "entries of the vocabulary as published, before padding"),
+  UINT ("seq", seq, 1 << 27, .required = true, .meaning = "tokens of a training sequence"),
+  ENUM (mlp, mlps, .required = true,
+        .meaning = "activation; swiglu and geglu have three matrices, the others two"),
+  ENUM (norm, norms, .required = true,
+        .meaning = "normalisation; layernorm_weight has no bias, layernorm_plain nothing to learn"),
+  ENUM (norms, places, .default_text = "`\"pre\"`",
+        .meaning = "where they stand: before attention and the MLP, after (`post`), `both`, or one before "
+                   "both, side by side (`shared`)"),
+  ENUM (position, positions, .required = true, .meaning = "position encoding"),
+  ENUM (attention, attentions, .default_text = "`\"flash\"`",
+        .meaning = "attention kernels, unless the run says otherwise"),
+  BOOL (linear_bias, "biases on all linear layers"),
+  BOOL (unbiased_qkv, "with linear_bias, on all but QKV (GPT-Neo)"),
+  BOOL (qkv_bias, "biases on the QKV projection only"),
+  BOOL (qk_norm, "RMS norms of queries and keys"),
+  ENUM (qk_norm_over, qk_norms, .default_text = "`\"head\"`",
+        .meaning = "what these norm: each head, or all heads together (`all`)"),
+  UINT ("rotary_dim", rotary_dim, 1 << 20, .default_text = "head_dim",
+        .meaning = "of head_dim, what rope rotates"),
+  UINT ("unrotated_every", unrotated_every, 65536, .default_text = "none",
+        .meaning = "of every so many layers the last has no rope"),
+  UINT ("window", window, 1 << 27, .default_text = "none",
+        .meaning = "keys that a query sees in windowed layers, its own among them"),
+  ENUM (window_kind, windows, .default_text = "`\"sliding\"`",
+        .meaning = "the last keys (`sliding`), or those of its block of so many (`chunk`)"),
+  UINT ("full_every", full_every, 65536, .default_text = "none",
+        .meaning = "of every so many layers the last sees the whole sequence"),
+  BOOL (full_first, "of these the first sees the whole sequence, not the last"),
+  UINT ("window_heads", window_heads, 65536, .default_text = "heads",
+        .meaning = "attention heads of windowed layers"),
+  UINT ("window_kv_heads", window_kv_heads, 65536, .default_text = "kv_heads",
+        .meaning = "their heads of keys and values"),
+  UINT ("window_head_dim", window_head_dim, 1 << 20, .default_text = "head_dim", .meaning = "their width"),
+  BOOL (full_k_is_v, "layers that see the whole sequence take keys for values, too"),
+  BOOL (logit_cap, "logits are capped by a tanh"),
+  BOOL (attention_gate, "attention's output is gated, by a projection as wide as that of queries"),
+  { "layer_pattern", LS_FIELD_STRING, offsetof (LsModel, layer_pattern), .default_text = "`\"A\"`",
+    .meaning
+    = "a letter a layer, begun again at its end: A attention and MLP or experts, M a mixer and those, P both "
+      "side by side and those; a, m, d, e: attention, a mixer, an MLP, experts alone; S, H: attention to "
+      "compressed keys that are chosen, or to all of them, and MLP or experts" },
+  LIST (layer_heads, 65536, "heads",
+        "attention heads layer by layer, begun again at the end; 0: as `heads` has it"),
+  LIST (layer_kv_heads, 65536, "kv_heads", "likewise heads of keys and values"),
+  LIST (layer_ffn, 1 << 22, "ffn", "likewise inner widths of MLPs"),
+  LIST (layer_window, 1 << 27, "none", "likewise keys that a query sees; 0: the whole sequence"),
+  LIST (layer_experts, 65536, "experts", "likewise experts, of layers that have them"),
+  LIST (layer_top_k, 65536, "top_k", "likewise experts that each token is sent to"),
+  LIST (layer_expert_ffn, 1 << 22, "expert_ffn", "likewise inner widths of experts"),
+  ENUM (
+      mixer, mixers, .default_text = "`\"none\"`",
+      .meaning
+      = "what M and m are: a state-space model (`mamba1`, `mamba2`), a gated delta net (`delta`), "
+        "`linear` attention, a short convolution (`conv`), Kimi's delta attention (`kda`), one linear layer "
+        "(`product`); the keys that follow go with it"),
+  UINT ("mixer_heads", mixer_heads, 1 << 20, .default_text = "none", .meaning = "its heads"),
+  UINT ("mixer_head_dim", mixer_head_dim, 1 << 20, .default_text = "1", .meaning = "width of a head"),
+  UINT ("mixer_groups", mixer_groups, 65536, .default_text = "mixer_heads",
+        .meaning = "groups of heads that share keys"),
+  UINT ("mixer_state", mixer_state, 65536, .default_text = "mixer_head_dim",
+        .meaning = "width of a key, which a head's state has for each of its own"),
+  UINT ("mixer_conv", mixer_conv, 4096, .default_text = "4",
+        .meaning = "taps of its convolution over tokens"),
+  UINT ("mixer_chunk", mixer_chunk, 65536, .default_text = "256 (delta, kda: 64)",
+        .meaning = "tokens that meet each other in matrix products"),
+  UINT ("mixer_rank", mixer_rank, 1 << 20, .default_text = "hidden / 16",
+        .meaning = "rank of the step sizes of mamba1"),
+  BOOL (mixer_full_gate, "the gate of kda is one matrix, not two of low rank"),
+  BOOL (tied_embeddings, "the head shares the embedding's weights"),
+  BOOL (dropout, "trained with dropout"),
+  UINT ("experts", n_experts, 65536, .default_text = "none",
+        .meaning = "experts of a layer; the keys that follow go with it"),
+  UINT ("top_k", top_k, 65536, .default_text = "none", .meaning = "experts that each token is sent to"),
+  UINT ("zero_experts", zero_experts, 65536, .default_text = "none",
+        .meaning
+        = "outputs of the router beside these that stand for doing nothing; `top_k` is without them, "
+          "on the mean"),
+  UINT ("expert_groups", expert_groups, 1024, .default_text = "none",
+        .meaning
+        = "equal parts of the experts, in order: a token is sent to experts of `top_groups` of them"),
+  UINT ("top_groups", top_groups, 1024, .default_text = "none",
+        .meaning = "groups that each token is sent to"),
+  UINT ("expert_ffn", expert_ffn, 1 << 22, .default_text = "none", .meaning = "inner width of one expert"),
+  UINT ("adjugate_ffn", adjugate_ffn, 1 << 22, .default_text = "none",
+        .meaning = "inner width of a small expert beside each, which `adjugate_of` neighbours share"),
+  UINT ("adjugate_of", adjugate_of, 65536, .default_text = "none", .meaning = "so many"),
+  UINT ("expert_latent", expert_latent, 1 << 20, .default_text = "none",
+        .meaning = "width that experts read and write, behind a projection of all tokens and before another"),
+  UINT ("shared_ffn", shared_ffn, 1 << 22, .default_text = "none",
+        .meaning = "inner width of the shared experts together, which see every token"),
+  UINT ("dense_layers", n_dense_layers, 65536, .default_text = "none",
+        .meaning = "first layers that have an MLP, of width ffn, and no experts"),
+  UINT ("moe_every", moe_every, 65536, .default_text = "1",
+        .meaning = "of every so many of the others the last has experts"),
+  UINT ("predict_layers", predict_layers, 64, .default_text = "none",
+        .meaning
+        = "layers behind the last that predict tokens further ahead (MTP): each takes its input and an "
+          "embedding through a projection, and ends in the head again"),
+  UINT ("own_layers", own_layers, 65536, .default_text = "layers",
+        .meaning = "first layers, whose weights those behind them use again, in order"),
+  UINT ("encoder_layers", encoder_layers, 65536, .default_text = "none",
+        .meaning = "first layers that are an encoder's; the others are a decoder's that attends to it, too"),
+  UINT ("decoder_seq", decoder_seq, 1 << 27, .default_text = "seq",
+        .meaning = "tokens of a sequence of that decoder"),
+  BOOL (merged_cross, "that decoder meets its tokens and the encoder's at once, with the same weights"),
+  UINT ("kv_lora", kv_lora, 1 << 20, .default_text = "none",
+        .meaning = "latent width of keys and values (multi-head latent attention); the keys that follow go "
+                   "with it"),
+  UINT ("q_lora", q_lora, 1 << 20, .default_text = "none", .meaning = "latent width of queries"),
+  UINT ("rope_dim", rope_dim, 1 << 20, .default_text = "none",
+        .meaning = "of head_dim, what is rotated: one such key for all heads"),
+  UINT ("index_heads", index_heads, 65536, .default_text = "none",
+        .meaning = "heads of the indexer that chooses `window` keys for each query"),
+  UINT ("index_dim", index_dim, 65536, .default_text = "none", .meaning = "their width"),
+  UINT ("index_block", index_block, 65536, .default_text = "one",
+        .meaning = "keys that it chooses together, without latent attention"),
+  UINT ("index_every", index_every, 65536, .default_text = "1",
+        .meaning
+        = "behind the first layers of every so many the last has an indexer, the others meet the keys "
+          "that it chose"),
+  UINT ("index_first", index_first, 65536, .default_text = "none",
+        .meaning = "so many layers first, which all have one"),
+  UINT ("v_dim", v_dim, 1 << 20, .default_text = "head_dim", .meaning = "width of one head of values"),
+  UINT ("out_groups", out_groups, 65536, .default_text = "none",
+        .meaning = "attention to compressed keys (DeepSeek-V4), whose heads share one key that is its value: "
+                   "groups of heads on the way out; the keys that follow go with it, and `q_lora`, "
+                   "`rope_dim`, `window`"),
+  UINT ("out_lora", out_lora, 1 << 20, .default_text = "none", .meaning = "columns of each group"),
+  UINT ("csa_ratio", csa_ratio, 65536, .default_text = "none",
+        .meaning = "tokens of a compressed key in layers S, which an indexer chooses from"),
+  UINT ("index_top", index_top, 1 << 27, .default_text = "none", .meaning = "keys that it chooses"),
+  UINT ("hca_ratio", hca_ratio, 1 << 20, .default_text = "none",
+        .meaning = "tokens of a compressed key in layers H"),
+  UINT ("streams", streams, 64, .default_text = "one",
+        .meaning = "residual streams, of the kind that follows"),
+  ENUM (stream_kind, stream_kinds, .default_text = "`\"mixed\"`",
+        .meaning = "mixed before and behind each half of a layer (hyper-connections, `mixed`), or one is "
+                   "computed in each layer and all are predicted (AltUp, `alternate`)"),
+  UINT ("layer_input", layer_input, 1 << 16, .default_text = "none",
+        .meaning = "width of an input that each layer has of its own, from a table and from the embedding"),
+  UINT ("layer_vocab", layer_vocab, 1 << 24, .default_text = "none", .meaning = "rows of that table"),
+  UINT ("laurel_rank", laurel_rank, 1 << 20, .default_text = "none",
+        .meaning = "rank of two products beside attention (LAuReL)"),
+  UINT ("kv_shared_layers", kv_shared_layers, 65536, .default_text = "none",
+        .meaning = "last layers that meet keys and values of the last layer before them that is windowed as "
+                   "they are"),
+  UINT ("sparse_layers", sparse_layers, 65536, .default_text = "none",
+        .meaning = "first layers whose MLP keeps the highest values of its gate only"),
+  { NULL },
+};

@@ -1,0 +1,98 @@
+#include "model/beside.h"
+
+#include "model/streams.h"
+
+bool
+ls_model_has_beside (const LsModel *m)
+{
+  return m->layer_input + m->laurel_rank + m->kv_shared_layers + m->sparse_layers > 0
+      || ls_streams_alternate (m);
+}
+
+uint64_t
+ls_beside_linear_params (const LsModel *m)
+{
+  return 2 * (uint64_t) m->hidden * ((uint64_t) m->layer_input + m->laurel_rank);
+}
+
+/* A norm each. */
+uint64_t
+ls_beside_other_params (const LsModel *m)
+{
+  return (uint64_t) m->hidden * ((m->layer_input > 0) + (m->laurel_rank > 0));
+}
+
+static uint64_t
+width_of_all (const LsModel *m)
+{
+  return (uint64_t) m->n_layers * m->layer_input;
+}
+
+uint64_t
+ls_beside_end_linear_params (const LsModel *m)
+{
+  return m->hidden * width_of_all (m);
+}
+
+uint64_t
+ls_beside_end_other_params (const LsModel *m)
+{
+  return m->layer_input;
+}
+
+uint64_t
+ls_beside_table_params (const LsModel *m)
+{
+  return m->layer_vocab * width_of_all (m);
+}
+
+/* Layers that share have one of their kind before them that does not. */
+static bool
+has_sources (const LsModel *m)
+{
+  uint32_t own = 0, first = m->n_layers - m->kv_shared_layers;
+  for (uint32_t i = 0; i < m->n_layers; i++) {
+    uint32_t bit = ls_model_layer_kind (m, i) & LS_LAYER_WINDOWED ? 2 : 1;
+    if (i < first)
+      own |= bit;
+    else if (!(own & bit))
+      return false;
+  }
+  return true;
+}
+
+static const char *
+check_shared (const LsModel *m)
+{
+  if (m->kv_shared_layers == 0)
+    return NULL;
+  if (m->kv_lora + m->out_groups + m->index_heads + m->n_layer_heads + m->n_layer_kv_heads + m->n_layer_window
+      > 0)
+    return "expected neither latents, indexers, nor lists of heads or windows where layers share keys and "
+           "values";
+  return m->kv_shared_layers >= m->n_layers || !has_sources (m)
+      ? "expected before layers that share keys and values one with its own that is windowed as they are"
+      : NULL;
+}
+
+const char *
+ls_model_check_beside (const LsModel *m)
+{
+  if ((m->layer_input > 0) != (m->layer_vocab > 0))
+    return "expected \"layer_input\" with \"layer_vocab\"";
+  if (m->stream_kind != LS_STREAMS_MIXED && m->streams <= 1)
+    return "expected \"streams\" of several where they alternate";
+  if (!ls_model_has_beside (m))
+    return NULL;
+  if (m->layer_pattern || m->encoder_layers + m->predict_layers + m->own_layers > 0 || m->linear_bias
+      || m->norm != LS_NORM_RMSNORM)
+    return "expected RMS norms, no biases, and neither a pattern, an encoder, \"predict_layers\" nor "
+           "\"own_layers\" with inputs of layers, LAuReL, shared keys, sparse MLPs or alternating streams";
+  if (m->sparse_layers > m->n_layers || (m->sparse_layers > 0 && !ls_mlp_is_gated (m->mlp)))
+    return "expected \"sparse_layers\" of at most all, whose MLP has a gate";
+  if (m->sparse_layers > 0 && m->n_experts > 0)
+    return "expected no experts with \"sparse_layers\"";
+  if ((m->laurel_rank > 0 || m->layer_input > 0) && m->norms == LS_NORMS_SHARED)
+    return "expected norms of both halves with LAuReL or inputs of layers";
+  return check_shared (m);
+}

@@ -1,0 +1,52 @@
+/* model/beside.h — what stands beside the halves of a layer: an input of its own for each layer, products of
+ * low rank beside attention, keys and values of a layer before it, an MLP whose gate keeps few values.
+ *
+ * Inputs of layers. A table of `layer_vocab` rows has p numbers for each of the L layers. With e the
+ * embedding of a token, t its row, each layer gets
+ *
+ *     u = (norm (M e) + t) / sqrt 2            M: h x L p, the norm over p
+ *
+ * and behind its MLP adds norm (W (act (G x) u)) to what it made, G of h x p and W of p x h. Of alternating
+ * streams (model/streams.h) x is the computed one times a vector, and what is added goes to all others.
+ * Elements for a token of a layer: act and product read 2 p, written p, backward 5 p; the sum 3 h, or
+ * 2 n - 1 of h with n streams. The table is looked up as words are: its gradient is as large as it is.
+ *
+ * LAuReL: beside attention x, the normed input, goes through two products of rank r: y = x + norm (B A x),
+ * with r of 2 h weights; then the sum of attention and residual is (sum + y) / sqrt 2.
+ *
+ * Shared keys and values: a layer has queries only and meets what a layer before it made, which gets their
+ * gradients in a sum. It keeps no keys and values of its own.
+ *
+ * Sparse MLP: of each token the gate's mean and standard deviation give a threshold; what is below becomes 0,
+ * of the rest it is taken. Products are computed whole. Of f numbers: read 1 for each of both and for the
+ * threshold, written 1; backward 4. Kept beside what the activation keeps: the gate as it was.
+ *
+ * Worked example. Gemma 3n E4B (h 2048, L 35, p 256, r 64, 262144 rows): the table has 2.349 G of 6.84 G
+ * weights, M 18.4 M; of a layer G and W 1.05 M, A and B 0.26 M, beside 111 M of attention and MLP. The table
+ * costs with Adam in fp32 beside bf16 18 bytes a weight, 42 GB, as other weights do.
+ *
+ * Deviations. The mean and deviation of a gate that is cut over tp are 2 numbers a token, not sent. Layers
+ * that run again keep what others took of their keys and values: not counted, as it is two layers' of all.
+ *
+ * References: huggingface/transformers@004edfe2 src/transformers/models/gemma3n/modular_gemma3n.py;
+ * huggingface/transformers@033b1a82 src/transformers/models/gemma4/modular_gemma4.py; Menghani et al. 2024,
+ * LAuReL: Learned Augmented Residual Layer, arXiv 2411.07501. */
+#ifndef LS_MODEL_BESIDE_H
+#define LS_MODEL_BESIDE_H
+
+#include "model/model.h"
+
+/* Whether layers have anything of this, or streams that alternate. */
+bool ls_model_has_beside (const LsModel *m);
+
+/* Of a layer; of the way from the embedding to the inputs of all layers; of their table. */
+uint64_t ls_beside_linear_params (const LsModel *m);
+uint64_t ls_beside_other_params (const LsModel *m);
+uint64_t ls_beside_end_linear_params (const LsModel *m);
+uint64_t ls_beside_end_other_params (const LsModel *m);
+uint64_t ls_beside_table_params (const LsModel *m);
+
+/* What is wrong with any of it; NULL: nothing. Static. */
+const char *ls_model_check_beside (const LsModel *m);
+
+#endif

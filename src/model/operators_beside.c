@@ -1,0 +1,139 @@
+/* What stands beside the halves of a layer, on one rank (model/beside.h). All but the table lies outside of
+ * the tensor-parallel regions: weights are on every rank, which has its s b / t tokens with sequence
+ * parallelism. The table is cut as that of words is; what is looked up is summed over tp. */
+#include "model/beside.h"
+
+#include "model/operators_build.h"
+#include "model/streams.h"
+
+static const LsLinearNames down_names = { "laurel-down", "laurel-down-dgrad", "laurel-down-wgrad" };
+static const LsLinearNames up_names = { "laurel-up", "laurel-up-dgrad", "laurel-up-wgrad" };
+static const LsLinearNames gate_names
+    = { "layer-input-gate", "layer-input-gate-dgrad", "layer-input-gate-wgrad" };
+static const LsLinearNames proj_names
+    = { "layer-input-proj", "layer-input-proj-dgrad", "layer-input-proj-wgrad" };
+static const LsLinearNames all_names
+    = { "layer-inputs-proj", "layer-inputs-proj-dgrad", "layer-inputs-proj-wgrad" };
+
+static LsKernel
+pass (const LsCut *cut, const char *name, uint64_t width, uint32_t n)
+{
+  return ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, cut->local_tokens, width, n * cut->elt);
+}
+
+static LsOperator *
+append_product (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t in, uint64_t out)
+{
+  LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
+  ls_operator_local_linear (op, cut, names, cut->act, in, out);
+  return op;
+}
+
+/* What attention reads is kept there. */
+void
+ls_operators_laurel (GArray *operators, const LsCut *cut)
+{
+  static const LsNormPlace place = { "laurel-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, false };
+  uint64_t h = cut->model->hidden, r = cut->model->laurel_rank;
+  if (r == 0)
+    return;
+  LsOperator *op = append_product (operators, cut, &down_names, h, r);
+  ls_operator_igrad (op, pass (cut, "laurel-grad-add", h, 4)); /* of attention, of this, of the sum */
+  op->saved_bytes = op->input_bytes = 0;
+  append_product (operators, cut, &up_names, r, h);
+  ls_operators_norm (operators, cut, &place, cut->elt);
+  op = ls_operator_append (operators, "laurel-add", LS_TP_NONE);
+  ls_operator_fwd (op, pass (cut, "laurel-sum", h, 3));
+  ls_operator_fwd (op, pass (cut, "laurel-add", h, 3));
+  ls_operator_igrad (op, pass (cut, "laurel-add-bwd", h, 2));
+}
+
+/* dK and dV go to the layer that made both. */
+void
+ls_operators_shared_keys (GArray *operators, const LsCut *cut)
+{
+  if (!(cut->kind & LS_LAYER_KV_SHARED))
+    return;
+  uint64_t width = cut->k_width + (cut->model->full_k_is_v ? 0 : cut->v_width);
+  LsOperator *op = ls_operator_append (operators, "shared-keys", LS_TP_NONE);
+  ls_operator_igrad (
+      op,
+      ls_cut_stream (cut, "shared-keys-grad-add", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 3 * cut->elt));
+}
+
+void
+ls_operators_sparse_gate (GArray *operators, const LsCut *cut)
+{
+  if (!(cut->kind & LS_LAYER_SPARSE))
+    return;
+  uint64_t rows = cut->tokens, f = cut->ffn;
+  LsOperator *op = ls_operator_append (operators, "sparse-gate", LS_TP_NONE);
+  ls_operator_fwd (op, ls_cut_stream (cut, "gate-mean", LS_KERNEL_REDUCTION, rows, f, cut->elt));
+  ls_operator_fwd (op, ls_cut_stream (cut, "gate-deviation", LS_KERNEL_REDUCTION, rows, f, cut->elt));
+  ls_operator_fwd (op, ls_cut_stream (cut, "gate-cutoff", LS_KERNEL_ELEMENTWISE, rows, f, 2 * cut->elt));
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "gate-cutoff-bwd", LS_KERNEL_ELEMENTWISE, rows, f, 4 * cut->elt));
+  op->saved_bytes = rows * f * cut->elt;
+}
+
+/* The vector that scales what the gate reads is among the streams' weights. */
+void
+ls_operators_layer_input (GArray *operators, const LsCut *cut)
+{
+  static const LsNormPlace place = { "layer-input-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, false };
+  uint64_t h = cut->model->hidden, p = cut->model->layer_input;
+  uint32_t n = ls_model_n_streams (cut->model);
+  if (p == 0)
+    return;
+  append_product (operators, cut, &gate_names, h, p);
+  LsOperator *op = ls_operator_append (operators, "layer-input-act", LS_TP_NONE);
+  ls_operator_fwd (op, pass (cut, "layer-input-act", p, 3));
+  ls_operator_igrad (op, pass (cut, "layer-input-act-bwd", p, 5));
+  op->saved_bytes = cut->local_tokens * p * cut->elt; /* what the gate made; the input is kept with all */
+  append_product (operators, cut, &proj_names, p, h);
+  ls_operators_norm (operators, cut, &place, cut->elt);
+  op = ls_operator_append (operators, "layer-input-add", LS_TP_NONE);
+  ls_operator_fwd (op, pass (cut, "layer-input-add", h, n > 1 ? 2 * n - 1 : 3));
+  ls_operator_igrad (op, pass (cut, "layer-input-grad-add", h, n > 1 ? n : 3));
+}
+
+/* As words are looked up, in a table of L p columns. */
+static void
+append_table (GArray *operators, const LsCut *cut, uint64_t rows, uint64_t width)
+{
+  uint32_t grad_bytes = ls_dtype_bytes (cut->shard->grad_dtype);
+  double others = 1 - 1.0 / cut->shard->tp;
+  LsOperator *op = ls_operator_append (operators, "layer-words", LS_TP_ROW);
+  ls_operator_fwd (
+      op, ls_cut_stream (cut, "layer-lookup", LS_KERNEL_EMBEDDING, cut->tokens, width, 2 * cut->elt));
+  if (cut->shard->tp > 1)
+    ls_operator_fwd (op,
+                     ls_cut_stream (cut, "layer-lookup-mask", LS_KERNEL_ELEMENTWISE, cut->tokens, width,
+                                    cut->elt * others));
+  ls_operator_wgrad (op,
+                     ls_cut_stream (cut, "layer-words-grad-zero", LS_KERNEL_MEMSET, rows, width, cut->elt));
+  ls_operator_wgrad (
+      op, ls_cut_stream (cut, "layer-words-grad", LS_KERNEL_EMBEDDING, cut->tokens, width, 3 * cut->elt));
+  if (!cut->shard->grad_is_fresh)
+    ls_operator_wgrad (op,
+                       ls_cut_stream (cut, "layer-words-grad-accumulate", LS_KERNEL_ELEMENTWISE, rows, width,
+                                      cut->elt + (cut->shard->grad_is_cast ? 4 : 2) * grad_bytes));
+  ls_operator_table (op, LS_TENSOR_ROWS, rows, width);
+  op->tp_bytes = cut->tokens * width * cut->elt;
+}
+
+void
+ls_operators_layer_inputs (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t p = m->layer_input, width = m->n_layers * p;
+  if (p == 0)
+    return;
+  append_table (operators, cut, m->layer_vocab / cut->shard->tp, width);
+  append_product (operators, cut, &all_names, m->hidden, width);
+  ls_operators_latent_norm (operators, cut, "layer-inputs-norm", cut->local_tokens * m->n_layers, p);
+  LsOperator *op = ls_operator_append (operators, "layer-inputs-add", LS_TP_NONE);
+  ls_operator_fwd (op, pass (cut, "layer-inputs-add", width, 3));
+  ls_operator_igrad (op, pass (cut, "layer-inputs-grad", width, 2));
+  op->saved_bytes = cut->local_tokens * width * cut->elt; /* for all layers */
+}

@@ -1,0 +1,77 @@
+/* tests/support/layer_laws.h — the conservation laws of a job of a model that no file has, and its weights. */
+#ifndef LS_TESTS_LAYER_LAWS_H
+#define LS_TESTS_LAYER_LAWS_H
+
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "lower/lower.h"
+#include "analysis/conservation.h"
+
+static inline bool
+keeps_the_laws (const LsModel *m, LsStrategy *s)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GError) error = NULL;
+  bool ok = ls_strategy_resolve (s, m, 8, 8, diags);
+  g_autofree char *why = ls_diag_list_format (diags);
+  LsPlan *plan = ok ? ls_lower (m, s, NULL, &error) : NULL;
+  LS_CHECK_STR (why, "");
+  ok = plan && ls_conserves_flops (plan, m, s, &error);
+  g_autoptr (LsMemory) memory = plan ? ls_memory_new (&(LsMemoryInput) { .plan = plan }) : NULL;
+  ok = ok && ls_conserves_memory (memory, &error);
+  LS_CHECK_NO_ERROR (error);
+  ls_plan_free (plan);
+  ls_strategy_clear (s);
+  return ok;
+}
+
+static inline LsShard
+whole_shard (const LsModel *m)
+{
+  return (LsShard) { .tp = 1,
+                     .ep = 1,
+                     .etp = 1,
+                     .cp = 1,
+                     .micro_batch = 1,
+                     .seq = m->seq,
+                     .dtype = LS_DTYPE_BF16,
+                     .grad_dtype = LS_DTYPE_FP32 };
+}
+
+static inline uint64_t
+weights_of (const GArray *operators)
+{
+  uint64_t n = 0;
+  for (guint i = 0; i < operators->len; i++) {
+    const LsOperator *op = &g_array_index (operators, LsOperator, i);
+    for (guint p = 0; p < op->n_params; p++)
+      n += op->param_numel[p];
+  }
+  return n;
+}
+
+/* Of a rank that has all, the weights of each layer's operators are those that the model counts. */
+static inline void
+count_weights (const LsModel *m)
+{
+  const LsShard shard = whole_shard (m);
+  for (uint32_t layer = 0; layer < m->n_layers; layer++) {
+    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    ls_operators_layer (m, &shard, layer, operators);
+    LS_CHECK_INT (weights_of (operators), ==, ls_model_layer_params (m, layer));
+  }
+}
+
+static inline void
+says (const LsModel *m, LsStrategy *s, const char *said)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  bool ok = ls_strategy_resolve (s, m, 8, 8, diags);
+  g_autofree char *why = ls_diag_list_format (diags);
+  ls_check_impl (!ok && strstr (why, said), __FILE__, __LINE__, "%s", why);
+  ls_strategy_clear (s);
+}
+
+#endif

@@ -1,0 +1,176 @@
+/* Pins: the conservation laws hold with what stands beside the halves of layers (model/beside.h) and with streams
+ * that alternate; weights, FLOPs and kept bytes of such layers, by hand; and what is refused there. */
+#include "layer_laws.h"
+#include "model/beside.h"
+#include "model/streams.h"
+
+/* Six layers, each third sees all: the last three meet keys and values of the first three, and the last two are
+ * twice as wide; the first two have sparse MLPs. */
+static LsModel
+beside (void)
+{
+  static uint32_t widths[] = { 1024, 1024, 1024, 1024, 2048, 2048 };
+  return (LsModel) {
+    .name = (char *) "beside",
+    .n_layers = 6,
+    .hidden = 512,
+    .n_heads = 8,
+    .n_kv_heads = 4,
+    .head_dim = 64,
+    .ffn = 1024,
+    .vocab = 5000,
+    .seq = 256,
+    .mlp = LS_MLP_GEGLU,
+    .norm = LS_NORM_RMSNORM,
+    .norms = LS_NORMS_BOTH,
+    .position = LS_POSITION_ROPE,
+    .attention = LS_ATTENTION_FLASH,
+    .qk_norm = true,
+    .tied_embeddings = true,
+    .window = 64,
+    .full_every = 3,
+    .layer_ffn = widths,
+    .n_layer_ffn = 6,
+    .streams = 4,
+    .stream_kind = LS_STREAMS_ALTERNATE,
+    .layer_input = 32,
+    .layer_vocab = 4096,
+    .laurel_rank = 16,
+    .kv_shared_layers = 3,
+    .sparse_layers = 2,
+  };
+}
+
+/* Products of a token, in multiplications: the router of the streams twice. */
+static void
+weights_and_flops_are_those_of_the_parts (void)
+{
+  LsModel m = beside ();
+  const uint64_t h = 512, query = 2 * h * 512, keys = 2 * h * 256, mlp = 3 * h * 1024;
+  const uint64_t added = 2 * h * 16 + 2 * h * 32 + 4 * h, others = 4 * h + 2 * h + 64 + 16 + 2 * h;
+  const uint64_t ends = 6 * h * h + h * 6 * 32, tables = 5000 * h + 4096 * 6 * 32;
+  LS_CHECK (!ls_model_check_beside (&m) && !ls_model_check_lists (&m));
+  count_weights (&m);
+  LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, query + keys + mlp + added + others + 128);
+  LS_CHECK_INT (ls_model_layer_params (&m, 3), ==, query + mlp + added + others + 64);
+  LS_CHECK_INT (ls_model_layer_params (&m, 5), ==, query + 2 * mlp + added + others + 64);
+  LS_CHECK_INT (ls_model_params (&m, m.vocab), ==,
+                tables + ends + 32 + h + 6 * (query + added + others + 64) + 3 * (keys + 64) + 8 * mlp);
+  const uint64_t met = ends + 6 * (query + added + 4 * h) + 3 * keys + 8 * mlp;
+  LS_CHECK_INT (ls_model_linear_params (&m, 0), ==, met);
+  const double pairs = 4 * (64 - 64.0 * 64 / 512) / 256 + 2 * 0.5; /* of 256 x 256, of six layers */
+  LS_CHECK_NEAR (ls_model_flops (&m, 0, 256, 1, true),
+                 6 * 256.0 * (double) met + 12 * 256.0 * 256 * 512 * pairs, 1e-12);
+  const LsShard shard = whole_shard (&m);
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_embedding (&m, &shard, operators);
+  ls_operators_head (&m, &shard, false, operators);
+  LS_CHECK_INT (weights_of (operators), ==, 5120 * h + 4096 * 6 * 32 + ends + 32 + h);
+}
+
+static uint64_t
+kept (const LsModel *m, uint32_t layer)
+{
+  const LsShard shard = whole_shard (m);
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  uint64_t n = 0;
+  ls_operators_layer (m, &shard, layer, operators);
+  for (guint i = 0; i < operators->len; i++)
+    n += g_array_index (operators, LsOperator, i).saved_bytes;
+  return n;
+}
+
+/* In numbers of 2 bytes a token: of keys and values 512 and what the norm of keys reads; of a gate its width; of a
+ * layer's input what its gate reads and makes, what goes back and what the norm reads; of LAuReL 16 and a norm; of
+ * streams three beside the computed one, and twice what a norm and a product read, with what was computed. */
+static void
+layers_keep_what_the_backward_reads (void)
+{
+  const uint64_t token = 2 * 256;
+  LsModel all = beside (), without = beside ();
+  without.kv_shared_layers = 0;
+  LS_CHECK_INT (kept (&without, 3) - kept (&all, 3), ==, token * (512 + 256));
+  LS_CHECK_INT (kept (&without, 2), ==, kept (&all, 2));
+  without = beside (), without.sparse_layers = 1;
+  LS_CHECK_INT (kept (&all, 1) - kept (&without, 1), ==, token * 1024);
+  without = beside (), without.layer_input = without.layer_vocab = 0;
+  LS_CHECK_INT (kept (&all, 0) - kept (&without, 0), ==, token * (512 + 32 + 32 + 512));
+  without = beside (), without.laurel_rank = 0;
+  LS_CHECK_INT (kept (&all, 0) - kept (&without, 0), ==, token * (16 + 512));
+  without = beside (), without.streams = 0, without.stream_kind = LS_STREAMS_MIXED;
+  LS_CHECK_INT (kept (&all, 0) - kept (&without, 0), ==, token * 512 * (3 + 2 * 2 + 1));
+}
+
+static void
+parts_beside_layers_keep_the_laws (void)
+{
+  for (guint i = 0; i < 48; i++) {
+    LsModel m = beside ();
+    if (i % 3 == 1) /* as Gemma 4 has them, with other heads in windows */
+      m.streams = m.laurel_rank = m.sparse_layers = 0, m.stream_kind = LS_STREAMS_MIXED,
+      m.window_head_dim = 32, m.n_kv_heads = 1;
+    if (i % 3 == 2)
+      m.kv_shared_layers = m.layer_input = m.layer_vocab = 0, m.norms = LS_NORMS_PRE;
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.tp = 1u << i / 3 % 2;
+    s.sp = s.tp > 1 && i / 24 > 0;
+    s.pp = i % 3 == 2 && i / 12 % 2 ? 2 : 1;
+    s.recompute = i / 6 % 2 ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE;
+    s.dp_kind = i / 12 % 2 && s.pp == 1 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    s.attention = i / 24 ? LS_ATTENTION_UNFUSED : LS_ATTENTION_FLASH;
+    s.global_batch = 8;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+}
+
+static void
+what_is_not_modelled_is_refused (void)
+{
+  static const char *const said[] = { "inputs of layers, and keys and values that layers share",
+                                      "keys and values that layers share in sequences that are cut",
+                                      "layers that share keys, predict", "a divisor of the 4097 rows" };
+  for (guint i = 0; i < G_N_ELEMENTS (said); i++) {
+    LsModel m = beside ();
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.global_batch = 8;
+    s.pp = i == 0 ? 2 : 1;
+    s.cp = i == 1 ? 2 : 1;
+    s.lora_rank = i == 2 ? 8 : 0;
+    s.tp = i == 3 ? 2 : 1;
+    m.layer_vocab = i == 3 ? 4097 : m.layer_vocab;
+    says (&m, &s, said[i]);
+  }
+}
+
+/* Each breaks one rule. */
+static void
+models_must_agree_with_themselves (void)
+{
+  LsModel m = beside (), none = beside ();
+  none.layer_vocab = 0;
+  LS_CHECK (strstr (ls_model_check_beside (&none), "layer_vocab"));
+  none = m, none.streams = 0;
+  LS_CHECK (strstr (ls_model_check_beside (&none), "where they alternate"));
+  none = m, none.kv_shared_layers = 4; /* before them no layer that sees all */
+  LS_CHECK (strstr (ls_model_check_beside (&none), "windowed as they are"));
+  none = m, none.kv_shared_layers = 6;
+  LS_CHECK (strstr (ls_model_check_beside (&none), "windowed as they are"));
+  none = m, none.sparse_layers = 7;
+  LS_CHECK (strstr (ls_model_check_beside (&none), "sparse_layers"));
+  none = m, none.mlp = LS_MLP_GELU;
+  LS_CHECK (strstr (ls_model_check_beside (&none), "has a gate"));
+  none = m, none.own_layers = 3;
+  LS_CHECK (strstr (ls_model_check_beside (&none), "own_layers"));
+  none = m, none.n_layer_window = 1;
+  LS_CHECK (strstr (ls_model_check_beside (&none), "lists of heads or windows"));
+  none = m, none.sparse_layers = 0, none.norms = LS_NORMS_SHARED;
+  LS_CHECK (strstr (ls_model_check_beside (&none), "both halves"));
+}
+
+LS_TEST_SUITE (LS_TEST (weights_and_flops_are_those_of_the_parts),
+               LS_TEST (layers_keep_what_the_backward_reads), LS_TEST (parts_beside_layers_keep_the_laws),
+               LS_TEST (what_is_not_modelled_is_refused), LS_TEST (models_must_agree_with_themselves))
