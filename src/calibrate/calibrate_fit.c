@@ -326,15 +326,13 @@ ls_fit_error (const LsKindFit *fit, const LsGpu *gpu, const GArray *samples, boo
   return e;
 }
 
-#define HOT (1 - 1e-9) /* a `sustained` that only says: inside a step */
-
 double
 ls_fit_sustained (const LsKindFit *gemm, const LsGpu *gpu, const GArray *samples)
 {
   g_autoptr (GArray) ratio = g_array_new (FALSE, FALSE, sizeof (double));
   for (guint i = 0; i < samples->len; i++) {
     const LsTimedKernel *s = &g_array_index (samples, LsTimedKernel, i);
-    double x = ls_time_to_s (ls_kernel_cost_by (gemm, HOT, gpu, &s->kernel).alone) / s->measured_s;
+    double x = ls_time_to_s (ls_kernel_cost_by (gemm, LS_FIT_HOT, gpu, &s->kernel).alone) / s->measured_s;
     g_array_append_val (ratio, x);
   }
   if (ratio->len == 0)

@@ -65,6 +65,8 @@ void ls_fit_solve (LsKindFit *fit, guint free_mask, const LsGpu *gpu, const GArr
 LsFitError ls_fit_error (const LsKindFit *fit, const LsGpu *gpu, const GArray *samples, bool held_out,
                          LsSampleFilter filter);
 
+#define LS_FIT_HOT (1 - 1e-9) /* a `sustained` that only says: inside a step */
+
 /* What LsCalibration.sustained is by samples that were timed hot or inside a step: the
  * median of fitted (on a hot chip) over measured time; NaN without samples. */
 double ls_fit_sustained (const LsKindFit *gemm, const LsGpu *gpu, const GArray *samples);

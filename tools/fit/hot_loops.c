@@ -4,11 +4,10 @@
 #include <string.h>
 
 #include "base/order.h"
-#include "data/text/csv.h"
+#include "compute/measured.h"
+#include "samples.h"
 
 enum { GPU, DTYPE, PRODUCTS, MS, N_COLUMNS };
-
-#define HOT (1 - 1e-9) /* a `sustained` that only says: inside a step */
 
 /* "MxNxK"; false: it is none. */
 static bool
@@ -26,46 +25,34 @@ read_product (const char *text, LsDtype dtype, LsKernel *ret_kernel)
 
 /* Seconds; NaN: the text is wrong. */
 static double
-predicted_s (const char *products, LsDtype dtype, const LsKindFit *fit, const LsGpu *gpu)
+predicted_s (const char *products, LsDtype dtype, const LsCalibration *c, const LsGpu *gpu)
 {
   g_auto (GStrv) all = g_strsplit (products, "+", -1);
   double s = all[0] ? 0 : NAN;
-  for (char **at = all; *at; at++) {
+  for (char **at = all; *at && !isnan (s); at++) {
     LsKernel kernel;
-    s += read_product (*at, dtype, &kernel) ? ls_time_to_s (ls_kernel_cost_by (fit, HOT, gpu, &kernel).alone)
-                                            : NAN;
+    s = read_product (*at, dtype, &kernel)
+        ? s + ls_time_to_s (ls_kernel_cost_by (ls_calibration_fit (c, &kernel), LS_FIT_HOT, gpu, &kernel).alone)
+        : NAN;
   }
   return s;
 }
 
-static bool
-find_columns (const LsCsv *csv, int column[N_COLUMNS], LsDiagList *diags)
-{
-  static const char *const names[] = { "gpu", "dtype", "products", "ms" };
-  bool ok = csv != NULL;
-  for (guint i = 0; ok && i < N_COLUMNS; i++) {
-    column[i] = ls_csv_column (csv, names[i]);
-    ok = column[i] >= 0;
-    if (!ok)
-      ls_csv_header_error (csv, diags, "expected a column \"%s\"", names[i]);
-  }
-  return ok;
-}
-
 double
-ls_hot_loops_ratio (const char *path, const char *gpu_name, LsDtype dtype, const LsKindFit *fit,
+ls_hot_loops_ratio (const char *path, const char *gpu_name, LsDtype dtype, const LsCalibration *calibration,
                     const LsGpu *gpu, LsDiagList *diags)
 {
   g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
   g_autoptr (GArray) ratios = g_array_new (FALSE, FALSE, sizeof (double));
+  static const char *const names[] = { "gpu", "dtype", "products", "ms" };
   int column[N_COLUMNS];
-  if (!find_columns (csv, column, diags))
+  if (!ls_samples_find_columns (csv, diags, names, column, N_COLUMNS))
     return NAN;
   for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
     if (strcmp (ls_csv_cell (csv, r, (guint) column[GPU]), gpu_name) != 0
         || strcmp (ls_csv_cell (csv, r, (guint) column[DTYPE]), ls_dtype_name (dtype)) != 0)
       continue;
-    double s = predicted_s (ls_csv_cell (csv, r, (guint) column[PRODUCTS]), dtype, fit, gpu);
+    double s = predicted_s (ls_csv_cell (csv, r, (guint) column[PRODUCTS]), dtype, calibration, gpu);
     double ratio = s / (1e-3 * g_ascii_strtod (ls_csv_cell (csv, r, (guint) column[MS]), NULL));
     if (!isfinite (ratio)) {
       ls_csv_error (csv, r, (guint) column[PRODUCTS], diags, "expected MxNxK, joined by +, and milliseconds");

@@ -79,14 +79,6 @@ ls_recipe_error (const LsRecipe *recipe, const LsCalibration *calibration, const
   return ls_fit_error (&fit, &recipe->gpu, check->samples, held_out, check->filter);
 }
 
-static LsSampleSink
-sink_for (const char *folder, LsDiagList *diags)
-{
-  return (LsSampleSink){ .folder = folder,
-                         .samples = g_array_new (FALSE, TRUE, sizeof (LsTimedKernel)),
-                         .diags = diags };
-}
-
 /* ---- which samples ---- */
 
 static bool
@@ -105,13 +97,6 @@ static bool
 has_1_gflop (const LsTimedKernel *s)
 {
   return s->kernel.flops >= 1e9;
-}
-
-static bool
-is_training_gemm (const LsTimedKernel *s)
-{
-  bool is_gemm = s->kernel.kind == LS_KERNEL_GEMM;
-  return is_gemm && s->kernel.m >= 2048 && s->kernel.n >= 512 && s->kernel.k >= 512;
 }
 
 /* What the scores of unfused attention look like: a short inner loop. */
@@ -227,7 +212,7 @@ fit_gemms (LsRecipe *r, LsDtype dtype, const LsRecipe *die, const LsKindFit *lib
   ls_recipe_set_source (r, f->slot, "%s%s, all shapes, robust fit; hold-out by (n,k)", whose (die, &of_whom), words);
   ls_recipe_add_check (r, f->all, f->slot, NULL, samples, 0.1, 0);
   ls_recipe_add_check (r, f->large, f->slot, has_1_gflop, samples, f->promised, f->centred);
-  ls_recipe_add_check (r, f->training, f->slot, is_training_gemm, samples, 0.065, 0);
+  ls_recipe_add_check (r, f->training, f->slot, ls_sample_is_training_gemm, samples, 0.065, 0);
   if (!ls_dtype_is_scaled (dtype))
     copy_gemm_to_batched (r, samples);
 }
@@ -243,7 +228,7 @@ void
 ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, const LsRecipe *die, LsDiagList *diags)
 {
   bool casts = ls_dtype_is_scaled (dtype);
-  LsSampleSink sink = sink_for (folder, diags);
+  LsSampleSink sink = ls_samples_sink (folder, diags);
   g_autofree char *file = read_gemms (r, dtype, &sink);
   g_autofree char *words
       = g_strdup_printf ("%s, %s (TensorRT-LLM, isolated loops%s)", file, gemm_format (dtype)->words,
@@ -282,7 +267,7 @@ ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double 
                          LsDiagList *diags)
 {
   g_autofree char *file = g_strdup_printf ("attn_fwd_%s.csv", r->name);
-  LsSampleSink sink = sink_for (folder, diags);
+  LsSampleSink sink = ls_samples_sink (folder, diags);
   ls_samples_read (&sink, file, r->name, dtype == LS_DTYPE_FP8 ? is_fp8 : is_16_bit);
   guint wide = g_str_equal (r->name, "b200") ? LS_FREE_WIDE : 0; /* the only table with wide heads */
   ls_recipe_fit_attention_samples (r, dtype, width_half, wide, die, sink.samples, file);
@@ -351,7 +336,7 @@ ls_recipe_overlap_streams (LsRecipe *r)
 void
 ls_recipe_fit_embedding (LsRecipe *r, const char *folder, const char *const *files, LsDiagList *diags)
 {
-  LsSampleSink sink = sink_for (folder, diags);
+  LsSampleSink sink = ls_samples_sink (folder, diags);
   for (guint i = 0; files[i]; i++)
     ls_samples_vidur_embedding (&sink, files[i]);
   LsKindFit *fit = &r->calibration.kind[LS_KERNEL_EMBEDDING];
@@ -373,7 +358,7 @@ void
 ls_recipe_fit_elementwise (LsRecipe *r, const char *folder, double hbm_efficiency, const char *why,
                            LsDiagList *diags)
 {
-  LsSampleSink sink = sink_for (folder, diags);
+  LsSampleSink sink = ls_samples_sink (folder, diags);
   ls_samples_read (&sink, "elementwise_vidur.csv", r->name, is_usual_stream);
   if (hbm_efficiency <= 0)
     ls_samples_llmcompass_gelu (&sink, "llmcompass_gelu_A100.csv");
@@ -392,7 +377,7 @@ ls_recipe_fit_elementwise (LsRecipe *r, const char *folder, double hbm_efficienc
 void
 ls_recipe_fit_norm (LsRecipe *r, const char *folder, LsDiagList *diags)
 {
-  LsSampleSink sink = sink_for (folder, diags);
+  LsSampleSink sink = ls_samples_sink (folder, diags);
   ls_samples_llmcompass_rows (&sink, "llmcompass_layernorm_A100.csv", LS_KERNEL_NORM);
   LsKindFit *fit = &r->calibration.kind[LS_KERNEL_NORM];
   *fit = (LsKindFit){ .compute_efficiency = 1, .launch = STREAM_LAUNCH };
@@ -408,7 +393,7 @@ ls_recipe_fit_norm (LsRecipe *r, const char *folder, LsDiagList *diags)
 static void
 fit_vllm (LsRecipe *r, const char *folder, guint slot, LsSampleFilter filter, const char *name, LsDiagList *diags)
 {
-  LsSampleSink sink = sink_for (folder, diags);
+  LsSampleSink sink = ls_samples_sink (folder, diags);
   ls_samples_read (&sink, "elementwise_vidur.csv", r->name, filter);
   LsKindFit *fit = ls_entry_fit (&r->calibration, slot);
   *fit = (LsKindFit){ .compute_efficiency = 1 };

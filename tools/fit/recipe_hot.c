@@ -7,27 +7,15 @@
 
 #define HOT_LOOPS "hot_loops.csv"
 
-static LsSampleSink
-sink_for (const char *folder, LsDiagList *diags)
-{
-  return (LsSampleSink){ .folder = folder, .samples = g_array_new (FALSE, TRUE, sizeof (LsTimedKernel)), .diags = diags };
-}
-
 /* ---- of training sizes, in vidur's layers, times `correction` ---- */
-
-static bool
-is_training_gemm (const LsTimedKernel *s)
-{
-  return s->kernel.kind == LS_KERNEL_GEMM && s->kernel.m >= 2048 && s->kernel.n >= 512 && s->kernel.k >= 512;
-}
 
 void
 ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const *mlp, double correction, LsDiagList *diags)
 {
-  LsSampleSink sink = sink_for (folder, diags);
-  ls_samples_read (&sink, "gemm_vidur.csv", r->name, is_training_gemm);
+  LsSampleSink sink = ls_samples_sink (folder, diags);
+  ls_samples_read (&sink, "gemm_vidur.csv", r->name, ls_sample_is_training_gemm);
   for (guint i = 0; mlp[i]; i++)
-    ls_samples_read (&sink, mlp[i], r->name, is_training_gemm);
+    ls_samples_read (&sink, mlp[i], r->name, ls_sample_is_training_gemm);
   double ratio = ls_fit_sustained (&r->calibration.kind[LS_KERNEL_GEMM], &r->gpu, sink.samples);
   r->calibration.sustained = ls_fit_round (fmin (0.999, (isnan (ratio) ? 1 : ratio) * correction), 3);
   ls_recipe_add_check (r, "vidur gemm, m >= 2048, n k >= 512", LS_KERNEL_GEMM, NULL, sink.samples, 0.15, 0);
@@ -57,7 +45,7 @@ check_loops (LsRecipe *r, const char *name, GArray *samples, double sustained)
 static double
 fit_rate (LsRecipe *r, const LsHotTable *of, LsDiagList *diags)
 {
-  LsSampleSink sink = sink_for (of->folder, diags);
+  LsSampleSink sink = ls_samples_sink (of->folder, diags);
   ls_samples_simumax_gemm (&sink, of->file, r->gpu.peak_flops[LS_DTYPE_BF16], false);
   g_autoptr (GArray) some = not_held_out (sink.samples);
   double ratio = ls_fit_sustained (&r->calibration.kind[LS_KERNEL_GEMM], &r->gpu, some);
@@ -95,7 +83,7 @@ fit_wide (LsRecipe *r, const LsHotTable *of, double sustained, LsDiagList *diags
 {
   LsGpu gpu = r->gpu;
   LsKindFit gemm = r->calibration.kind[LS_KERNEL_GEMM];
-  LsSampleSink sink = sink_for (of->folder, diags);
+  LsSampleSink sink = ls_samples_sink (of->folder, diags);
   ls_samples_simumax_gemm (&sink, of->file, gpu.peak_flops[LS_DTYPE_BF16], true);
   g_autoptr (GArray) some = not_held_out (sink.samples);
   gemm.compute_efficiency *= sustained;
@@ -145,10 +133,7 @@ ls_recipe_take_wide (LsRecipe *r, const LsRecipe *const *from, guint n)
 static double
 sustained_in (const LsRecipe *r, const char *path, LsDtype dtype, double in_layers, LsDiagList *diags)
 {
-  const LsKindFit *fit = dtype == LS_DTYPE_FP8   ? &r->calibration.gemm_fp8
-                       : dtype == LS_DTYPE_NVFP4 ? &r->calibration.gemm_nvfp4
-                                                 : &r->calibration.kind[LS_KERNEL_GEMM];
-  double ratio = ls_hot_loops_ratio (path, r->name, dtype, fit, &r->gpu, diags);
+  double ratio = ls_hot_loops_ratio (path, r->name, dtype, &r->calibration, &r->gpu, diags);
   return isnan (ratio) ? 0 : ls_fit_round (fmin (0.999, ratio) * in_layers, 3);
 }
 

@@ -5,21 +5,9 @@
 
 #define NO_PRIOR 0
 
-static LsSampleSink
-sink_for (const char *folder, LsDiagList *diags)
-{
-  return (LsSampleSink){ .folder = folder, .samples = g_array_new (FALSE, TRUE, sizeof (LsTimedKernel)), .diags = diags };
-}
-
 /* ---- nvfp4: TensorRT-LLM's sweep times a kernel of CUTLASS, Transformer Engine calls cuBLASLt ---- */
 
 #define CUBLASLT_TABLE "cublaslt_b200_nvfp4.csv"
-
-static bool
-is_training_gemm (const LsTimedKernel *s)
-{
-  return s->kernel.m >= 2048 && s->kernel.n >= 512 && s->kernel.k >= 512;
-}
 
 static void
 forget_checks_of (LsRecipe *r, guint slot)
@@ -51,7 +39,7 @@ cublaslt_over_sweep (const LsRecipe *r, const GArray *samples)
   g_autoptr (GArray) large = g_array_new (FALSE, TRUE, sizeof (LsTimedKernel));
   cool.throttle = 0;
   for (guint i = 0; i < samples->len; i++)
-    if (is_training_gemm (&g_array_index (samples, LsTimedKernel, i)))
+    if (ls_sample_is_training_gemm (&g_array_index (samples, LsTimedKernel, i)))
       g_array_append_vals (large, &g_array_index (samples, LsTimedKernel, i), 1);
   return ls_fit_round (ls_fit_sustained (&cool, &r->gpu, large), 3);
 }
@@ -59,11 +47,11 @@ cublaslt_over_sweep (const LsRecipe *r, const GArray *samples)
 void
 ls_recipe_fit_cublaslt_nvfp4 (LsRecipe *r, const char *folder, LsDiagList *diags)
 {
-  LsSampleSink sink = sink_for (folder, diags);
+  LsSampleSink sink = ls_samples_sink (folder, diags);
   ls_samples_cublaslt_nvfp4 (&sink, CUBLASLT_TABLE);
   if (sink.samples->len > 0) {
     set_cublaslt (r, cublaslt_over_sweep (r, sink.samples), "");
-    ls_recipe_add_check (r, "gemm nvfp4, cuBLASLt", LS_ENTRY_GEMM_NVFP4, is_training_gemm, sink.samples, 0.15, 0);
+    ls_recipe_add_check (r, "gemm nvfp4, cuBLASLt", LS_ENTRY_GEMM_NVFP4, ls_sample_is_training_gemm, sink.samples, 0.15, 0);
   }
   g_array_unref (sink.samples);
 }
@@ -85,7 +73,7 @@ ls_recipe_take_cublaslt_nvfp4 (LsRecipe *r, const LsRecipe *from)
 void
 ls_recipe_fit_blocks_wgrad (LsRecipe *r, const char *folder, LsDiagList *diags)
 {
-  LsSampleSink sink = sink_for (folder, diags);
+  LsSampleSink sink = ls_samples_sink (folder, diags);
   ls_samples_deepgemm_wgrad (&sink, "deepgemm_wgrad.csv");
   LsKindFit *fit = &r->calibration.gemm_fp8_blocks;
   *fit = r->calibration.gemm_fp8;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/text/csv.h"
 #include "data/text/read_file.h"
 
 #define ELT        2   /* bytes of fp16 and bf16 */
@@ -24,9 +23,8 @@ load (const LsSampleSink *sink, const char *file, const char *header)
   return ls_csv_parse (path, text, -1, sink->diags);
 }
 
-/* A missing column is an error of the file, reported once; cells read as 0. */
-static bool
-find_columns (const LsCsv *csv, LsDiagList *diags, const char *const *names, int *ret_columns, guint n)
+bool
+ls_samples_find_columns (const LsCsv *csv, LsDiagList *diags, const char *const *names, int *ret_columns, guint n)
 {
   bool ok = csv != NULL;
   for (guint i = 0; ok && i < n; i++) {
@@ -55,6 +53,18 @@ static const char *
 text (const LsCsv *csv, guint row, int column)
 {
   return ls_csv_cell (csv, row, (guint) column);
+}
+
+LsSampleSink
+ls_samples_sink (const char *folder, LsDiagList *diags)
+{
+  return (LsSampleSink){ .folder = folder, .samples = g_array_new (FALSE, TRUE, sizeof (LsTimedKernel)), .diags = diags };
+}
+
+bool
+ls_sample_is_training_gemm (const LsTimedKernel *s)
+{
+  return s->kernel.kind == LS_KERNEL_GEMM && s->kernel.m >= 2048 && s->kernel.n >= 512 && s->kernel.k >= 512;
 }
 
 static bool G_GNUC_PRINTF (1, 2) is_held_out (const char *format, ...)
@@ -133,7 +143,7 @@ ls_samples_vidur_embedding (LsSampleSink *sink, const char *file)
       = { "n_embd", "num_tokens", "num_tensor_parallel_workers", "emb_median_ms" };
   int c[G_N_ELEMENTS (names)];
   g_autoptr (LsCsv) csv = load (sink, file, NULL);
-  if (!find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
+  if (!ls_samples_find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
     return;
 
   for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
@@ -175,7 +185,7 @@ read_nvfp4 (LsSampleSink *sink, const char *file, bool has_cast)
   static const char *const names[] = { "dtype", "m", "n", "k", "latency_ms" };
   int c[G_N_ELEMENTS (names)];
   g_autoptr (LsCsv) csv = load (sink, file, NULL);
-  if (!find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
+  if (!ls_samples_find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
     return;
 
   for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
@@ -210,7 +220,7 @@ ls_samples_deepgemm_wgrad (LsSampleSink *sink, const char *file)
   static const char *const names[] = { "m", "n", "k", "tflops" };
   int c[G_N_ELEMENTS (names)];
   g_autoptr (LsCsv) csv = load (sink, file, NULL);
-  if (!find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
+  if (!ls_samples_find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
     return;
 
   for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
@@ -234,7 +244,7 @@ ls_samples_simumax_gemm (LsSampleSink *sink, const char *file, double peak, bool
   static const char *const names[] = { "layout", "m", "n", "k", "efficiency" };
   int c[G_N_ELEMENTS (names)];
   g_autoptr (LsCsv) csv = load (sink, file, NULL);
-  if (!find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
+  if (!ls_samples_find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
     return;
 
   for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
@@ -256,7 +266,7 @@ ls_samples_simumax_attention (LsSampleSink *sink, const char *file, bool is_back
   const char *const names[] = { "batch", "seq", "heads", "kv_heads", "head_dim", is_backward ? "backward" : "forward" };
   int c[G_N_ELEMENTS (names)];
   g_autoptr (LsCsv) csv = load (sink, file, NULL);
-  if (!find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
+  if (!ls_samples_find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
     return;
 
   for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
@@ -354,7 +364,7 @@ ls_samples_attention_figures (LsSampleSink *sink, const char *file, const LsFigu
       = { "gpu", "kernel", "pass", "causal", "batch", "heads", "head_dim", "seq", "tflops" };
   g_autoptr (LsCsv) csv = load (sink, file, NULL);
   Figures f = { .csv = csv, .of = of };
-  if (!find_columns (csv, sink->diags, names, f.column, N_FIGURE_COLUMNS))
+  if (!ls_samples_find_columns (csv, sink->diags, names, f.column, N_FIGURE_COLUMNS))
     return false;
 
   const char *gpu = of->as ? "a100" : of->gpu, *own = of->is_backward ? "backward" : "forward";
@@ -388,7 +398,7 @@ ls_samples_cudnn_attention (LsSampleSink *sink, const char *file, const LsCudnnR
           "deterministic", "time_ms" };
   int c[N_CUDNN_COLUMNS];
   g_autoptr (LsCsv) csv = load (sink, file, NULL);
-  if (!find_columns (csv, sink->diags, names, c, N_CUDNN_COLUMNS))
+  if (!ls_samples_find_columns (csv, sink->diags, names, c, N_CUDNN_COLUMNS))
     return;
 
   for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
@@ -419,7 +429,7 @@ attention_times (LsSampleSink *sink, const char *file, const char *dtype)
   int c[G_N_ELEMENTS (names)];
   GHashTable *times = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   g_autoptr (LsCsv) csv = load (sink, file, NULL);
-  if (!find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
+  if (!ls_samples_find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
     return times;
 
   for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
@@ -466,7 +476,7 @@ ls_samples_mamf (const char *folder, const char *accelerator, const char *dtype,
   int c[G_N_ELEMENTS (names)];
   const LsSampleSink sink = { .folder = folder, .diags = diags };
   g_autoptr (LsCsv) csv = load (&sink, "mamf_table.csv", NULL);
-  if (!find_columns (csv, diags, names, c, G_N_ELEMENTS (names)))
+  if (!ls_samples_find_columns (csv, diags, names, c, G_N_ELEMENTS (names)))
     return false;
 
   for (guint r = 0; r < ls_csv_n_rows (csv); r++) {

@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "calibrate/calibrate_fit.h"
 #include "data/measured/read_kernels.h"
+#include "data/text/csv.h"
 
 /* Each appends LsTimedKernel values to `samples`; trouble goes to diags. */
 typedef struct {
@@ -15,6 +16,14 @@ typedef struct {
   GArray *samples;
   LsDiagList *diags;
 } LsSampleSink;
+
+LsSampleSink ls_samples_sink (const char *folder, LsDiagList *diags); /* its samples are the caller's */
+
+/* Sizes that training has. */
+bool ls_sample_is_training_gemm (const LsTimedKernel *sample);
+
+/* Of n columns. A missing one is an error of the file, reported once; false then, and without a file. */
+bool ls_samples_find_columns (const LsCsv *csv, LsDiagList *diags, const char *const *names, int *ret_columns, guint n);
 
 void ls_samples_read (LsSampleSink *sink, const char *file, const char *gpu, LsSampleFilter filter);
 void ls_samples_vidur_embedding (LsSampleSink *sink, const char *file);
