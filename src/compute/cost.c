@@ -152,28 +152,26 @@ ls_calibration_init_roofline (LsCalibration *c)
       = roofline;
 }
 
-/* Bytes of a GEMM's operands. */
 static double
-operand_bytes (const LsKernel *k)
+result_elements (const LsKernel *k)
 {
-  return ls_dtype_size (k->dtype) * fmax (1, (double) k->batch) * (double) k->k
-      * ((double) k->m + (double) k->n);
+  return fmax (1, (double) k->batch) * (double) k->m * (double) k->n;
 }
 
-/* Traffic of a GEMM's result beyond writing 16 bits of each element. */
+/* Traffic of a GEMM beside its operands. */
 static double
-wide_bytes (const LsKernel *k)
+result_bytes (const LsKernel *k)
 {
-  double elements = fmax (1, (double) k->batch) * (double) k->m * (double) k->n;
-  return ls_kernel_is_gemm (k->kind) ? fmax (0, k->bytes - operand_bytes (k) - 2 * elements) : 0;
+  double operands = ls_dtype_size (k->dtype) * fmax (1, (double) k->batch) * (double) k->k
+      * ((double) k->m + (double) k->n);
+  return k->bytes - operands;
 }
 
 /* Adds to an fp32 result: reads and writes 4 bytes of each element. */
 static bool
 accumulates (const LsKernel *k)
 {
-  double elements = fmax (1, (double) k->batch) * (double) k->m * (double) k->n;
-  return k->kind == LS_KERNEL_GEMM && k->bytes - operand_bytes (k) >= 8 * elements;
+  return k->kind == LS_KERNEL_GEMM && result_bytes (k) >= 8 * result_elements (k);
 }
 
 double
@@ -297,25 +295,21 @@ saved_share (const LsKindFit *fit, const LsKernel *kernel)
   return hit_share (fit, handed) * handed / kernel->bytes;
 }
 
-/* What a GEMM moves of its result while no FLOPs run. */
+/* What a GEMM moves while no FLOPs run, of its result beyond writing 16 bits of each element. */
 static double
-exposed_bytes (const LsKindFit *fit, const LsKernel *kernel)
+exposed_bytes (const LsKindFit *fit, const LsKernel *k)
 {
-  return fit->wide_exposed > 0 ? fit->wide_exposed * wide_bytes (kernel) : 0;
+  bool has_any = fit->wide_exposed > 0 && ls_kernel_is_gemm (k->kind);
+  return has_any ? fit->wide_exposed * fmax (0, result_bytes (k) - 2 * result_elements (k)) : 0;
 }
 
+/* exposed: bytes that are timed with the FLOPs. */
 static double
-exposed_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel)
-{
-  return exposed_bytes (fit, kernel) / gpu->hbm_bytes_per_s;
-}
-
-static double
-memory_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel)
+memory_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double exposed)
 {
   if (kernel->bytes <= 0)
     return 0;
-  double bytes = kernel->bytes * (1 - saved_share (fit, kernel)) - exposed_bytes (fit, kernel);
+  double bytes = kernel->bytes * (1 - saved_share (fit, kernel)) - exposed;
   return (bytes + fit->bytes_half) / (fit->memory_efficiency * gpu->hbm_bytes_per_s);
 }
 
@@ -360,9 +354,10 @@ launch_s (const LsKindFit *fit, const LsKernel *kernel)
 LsKernelCost
 ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu, const LsKernel *kernel)
 {
+  double exposed = exposed_bytes (fit, kernel);
   LsKernelCost cost = {
-    .compute_s = compute_s (fit, sustained, gpu, kernel) + exposed_s (fit, gpu, kernel),
-    .memory_s = memory_s (fit, gpu, kernel),
+    .compute_s = compute_s (fit, sustained, gpu, kernel) + exposed / gpu->hbm_bytes_per_s,
+    .memory_s = memory_s (fit, gpu, kernel, exposed),
     .launch_s = launch_s (fit, kernel),
     .source = fit->is_fitted ? LS_COST_FITTED : LS_COST_ROOFLINE,
     .extrapolated = extrapolates (fit, kernel),
