@@ -28,6 +28,13 @@ static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad" };
 static const LsLinearNames fc1_names = { "fc1", "fc1-dgrad", "fc1-wgrad" };
 static const LsLinearNames fc2_names = { "fc2", "fc2-dgrad", "fc2-wgrad" };
 
+/* Of keys that the layer makes itself. */
+static uint64_t
+own_key_width (const LsCut *cut)
+{
+  return cut->kind & LS_LAYER_KV_SHARED ? 0 : cut->k_width;
+}
+
 /* The unfused path (Megatron-LM 2021-22) adds the QKV bias in a kernel of its
  * own, and its backward concatenates dQ, dK, dV. Later stacks add it in the GEMM
  * and let the attention kernel write the three into one buffer, unless it is given
@@ -36,15 +43,14 @@ static void
 append_qkv (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  bool has_keys = !(cut->kind & LS_LAYER_KV_SHARED);
-  uint64_t keys = has_keys ? cut->k_width : 0, values = has_keys && !m->full_k_is_v ? cut->v_width : 0,
+  uint64_t keys = own_key_width (cut), values = keys > 0 && !m->full_k_is_v ? cut->v_width : 0,
            width = cut->q_width + keys + values, gate = m->attention_gate ? cut->context_width : 0;
   bool has_bias = ls_model_has_qkv_bias (m);
   bool is_unfused = cut->shard->attention == LS_ATTENTION_UNFUSED,
        is_listed = ls_cut_lists (cut, LS_RECIPE_QKV);
   LsOperator *op = ls_operator_append (operators, "qkv", LS_TP_COLUMN);
 
-  if (!is_listed && has_keys && (is_unfused || cut->shard->qkv_layout != LS_QKV_JOINT))
+  if (!is_listed && keys > 0 && (is_unfused || cut->shard->qkv_layout != LS_QKV_JOINT))
     ls_operator_igrad (
         op, ls_cut_stream (cut, "qkv-grad-concat", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
   ls_operator_linear (op, cut, &qkv_names, cut->shard->dtype, m->hidden, width + gate);
@@ -239,16 +245,16 @@ static void
 append_qk_norm (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  bool is_over_all = m->qk_norm_over == LS_QK_NORM_ALL, has_keys = !(cut->kind & LS_LAYER_KV_SHARED);
-  uint64_t width = cut->q_width + (has_keys ? cut->k_width : 0);
+  bool is_over_all = m->qk_norm_over == LS_QK_NORM_ALL;
+  uint64_t keys = own_key_width (cut), width = cut->q_width + keys;
   LsOperator *op = ls_operator_append (operators, "qk-norm", LS_TP_NONE);
 
   ls_operator_fwd (op, ls_cut_stream (cut, "qk-norm-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "qk-norm-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
   ls_operator_param (op, is_over_all ? cut->q_width : m->head_dim);
-  if (has_keys)
-    ls_operator_param (op, is_over_all ? cut->k_width : m->head_dim);
+  if (keys > 0)
+    ls_operator_param (op, is_over_all ? keys : m->head_dim);
   op->param_replicated = !is_over_all;
   op->saved_bytes = cut->tokens * width * cut->elt;
 }
@@ -340,18 +346,12 @@ static const Half halves[] = {
     "cross-streams" },
 };
 
-static bool
-mixes_streams (const LsModel *m)
-{
-  return ls_model_n_streams (m) > 1 && !ls_streams_alternate (m);
-}
-
 static void
 begin_half (GArray *operators, const LsCut *cut, const Half *half)
 {
   LsNormPlaces norms = cut->model->norms;
   LsNormPlace before = half->before;
-  if (mixes_streams (cut->model)) {
+  if (ls_streams_mix (cut->model)) {
     ls_operators_streams_in (operators, cut, half->streams);
     before.in_residual = false;
   }
@@ -367,7 +367,7 @@ end_half (GArray *operators, const LsCut *cut, const Half *half)
   LsNormPlaces norms = cut->model->norms;
   if (norms == LS_NORMS_POST || norms == LS_NORMS_BOTH)
     ls_operators_norm (operators, cut, &half->after, cut->elt);
-  if (mixes_streams (cut->model))
+  if (ls_streams_mix (cut->model))
     ls_operators_streams_out (operators, cut, half->sum);
   else
     append_bias_dropout_add (operators, cut, half->sum, half->before.sum);

@@ -101,29 +101,51 @@ ls_operators_streams_correct (GArray *operators, const LsCut *cut)
   op->saved_bytes = cut->local_tokens * m->hidden * cut->elt;
 }
 
-/* Products of one stream with all but the first, which are then made as long; or of these streams, with their
- * mean. */
+/* n - 1 products of a stream; with `is_of_one` they all read the same one, which is kept once. */
 static void
-append_projections (GArray *operators, const LsCut *cut, bool is_end)
+append_projections (GArray *operators, const LsCut *cut, const LsLinearNames *names, bool is_of_one)
 {
-  static const LsLinearNames begin = { "streams-begin", "streams-begin-dgrad", "streams-begin-wgrad" };
-  const LsModel *m = cut->model;
-  uint32_t n = ls_model_n_streams (m);
-  for (uint32_t i = 1; i < n; i++) {
-    const LsLinearNames *names = is_end ? &end_names : &begin;
+  uint64_t h = cut->model->hidden;
+  for (uint32_t i = 1; i < ls_model_n_streams (cut->model); i++) {
     LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
-    ls_operator_local_linear (op, cut, names, cut->act, m->hidden, m->hidden);
-    if (!is_end && i > 1) /* one input */
+    ls_operator_local_linear (op, cut, names, cut->act, h, h);
+    if (is_of_one && i > 1)
       op->saved_bytes = op->input_bytes = 0;
   }
-  LsOperator *op = ls_operator_append (operators, is_end ? "streams-mean" : "streams-length", LS_TP_NONE);
-  ls_operator_fwd (
-      op,
-      pass (cut, is_end ? "streams-mean" : "streams-length", LS_KERNEL_NORM, is_end ? n + 1 : 2 * (n - 1)));
-  ls_operator_igrad (op,
-                     pass (cut, is_end ? "streams-mean-bwd" : "streams-length-bwd", LS_KERNEL_NORM,
-                           is_end ? 3 * n : 3 * (n - 1)));
-  op->saved_bytes = (n - 1) * cut->local_tokens * m->hidden * cut->elt;
+}
+
+/* What follows them, with so many streams read and written; keeps what they made. */
+static void
+append_behind_projections (GArray *operators, const LsCut *cut, const char *name, LsKernel fwd,
+                           LsKernel igrad)
+{
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  ls_operator_fwd (op, fwd);
+  ls_operator_igrad (op, igrad);
+  op->saved_bytes = (ls_model_n_streams (cut->model) - 1) * cut->local_tokens * cut->model->hidden * cut->elt;
+}
+
+/* The others are products of the first, which are then made as long. */
+static void
+begin_alternating (GArray *operators, const LsCut *cut)
+{
+  static const LsLinearNames names = { "streams-begin", "streams-begin-dgrad", "streams-begin-wgrad" };
+  uint32_t others = ls_model_n_streams (cut->model) - 1;
+  append_projections (operators, cut, &names, true);
+  append_behind_projections (operators, cut, "streams-length",
+                             pass (cut, "streams-length", LS_KERNEL_NORM, 2 * others),
+                             pass (cut, "streams-length-bwd", LS_KERNEL_NORM, 3 * others));
+}
+
+/* The mean of the first and of products of the others. */
+static void
+end_alternating (GArray *operators, const LsCut *cut)
+{
+  uint32_t n = ls_model_n_streams (cut->model);
+  append_projections (operators, cut, &end_names, false);
+  append_behind_projections (operators, cut, "streams-mean",
+                             pass (cut, "streams-mean", LS_KERNEL_NORM, n + 1),
+                             pass (cut, "streams-mean-bwd", LS_KERNEL_NORM, 3 * n));
 }
 
 /* --- both ends ---------------------------------------------------------------------------- */
@@ -135,7 +157,7 @@ ls_operators_streams_begin (GArray *operators, const LsCut *cut)
   if (n == 1)
     return;
   if (ls_streams_alternate (cut->model)) {
-    append_projections (operators, cut, false);
+    begin_alternating (operators, cut);
     return;
   }
   LsOperator *op = ls_operator_append (operators, "streams-begin", LS_TP_NONE);
@@ -149,7 +171,7 @@ ls_operators_streams_end (GArray *operators, const LsCut *cut)
   const LsModel *m = cut->model;
   uint64_t n = ls_model_n_streams (m);
   if (ls_streams_alternate (m))
-    append_projections (operators, cut, true);
+    end_alternating (operators, cut);
   else if (n > 1)
     append_mean (operators, cut, "streams-end", &end_names, n, ls_streams_end_other_params (m));
 }

@@ -7,6 +7,12 @@ ls_model_n_streams (const LsModel *m)
 }
 
 bool
+ls_streams_mix (const LsModel *m)
+{
+  return m->streams > 1 && m->stream_kind == LS_STREAMS_MIXED;
+}
+
+bool
 ls_streams_alternate (const LsModel *m)
 {
   return m->streams > 1 && m->stream_kind == LS_STREAMS_ALTERNATE;
@@ -17,7 +23,7 @@ static uint64_t
 n_columns (const LsModel *m)
 {
   uint64_t n = ls_model_n_streams (m);
-  return n > 1 && !ls_streams_alternate (m) ? n * n + 2 * n : 0;
+  return ls_streams_mix (m) ? n * n + 2 * n : 0;
 }
 
 uint64_t

@@ -51,6 +51,7 @@
 #include "model/model.h"
 
 uint32_t ls_model_n_streams (const LsModel *m); /* at least 1 */
+bool ls_streams_mix (const LsModel *m);         /* each half reads and writes all of several */
 bool ls_streams_alternate (const LsModel *m);   /* each layer computes one of several */
 
 /* Of a layer with so many halves; of these what a token multiplies a second time; of both ends of the model.

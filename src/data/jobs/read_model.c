@@ -5,6 +5,7 @@
 #include "data/datadir.h"
 #include "data/text/override.h"
 #include "model/beside.h"
+#include "model/streams.h"
 
 static bool
 complain (const LsJsonDoc *doc, const char *key, LsDiagList *diags, const char *hint, const char *message)
@@ -155,7 +156,7 @@ complete_pattern (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
     return complain (doc, "layer_pattern", diags, NULL, "expected letters of A, M, P, S, H, a, m, d and e");
   if (pattern && strpbrk (pattern, "SH") && m->out_groups == 0)
     return complain (doc, "layer_pattern", diags, NULL, "missing key \"out_groups\", for layers S and H");
-  if (m->streams > 1 && m->stream_kind == LS_STREAMS_MIXED && m->norms != LS_NORMS_PRE)
+  if (ls_streams_mix (m) && m->norms != LS_NORMS_PRE)
     return complain (doc, "streams", diags, NULL, "expected norms before each half with several streams");
   if (m->streams > 1 && (m->dropout || m->encoder_layers > 0))
     return complain (doc, "streams", diags, NULL,
