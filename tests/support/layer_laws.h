@@ -9,6 +9,26 @@
 #include "lower/lower.h"
 #include "analysis/conservation.h"
 
+/* Six layers 512 wide, with eight heads on four of keys and values: what a test adds to. */
+static inline LsModel
+small_model (const char *name)
+{
+  return (LsModel) {
+    .name = (char *) name,
+    .n_layers = 6,
+    .hidden = 512,
+    .n_heads = 8,
+    .n_kv_heads = 4,
+    .head_dim = 64,
+    .ffn = 1024,
+    .vocab = 5000,
+    .seq = 256,
+    .norm = LS_NORM_RMSNORM,
+    .position = LS_POSITION_ROPE,
+    .attention = LS_ATTENTION_FLASH,
+  };
+}
+
 static inline bool
 keeps_the_laws (const LsModel *m, LsStrategy *s)
 {

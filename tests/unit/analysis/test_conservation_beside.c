@@ -10,35 +10,23 @@ static LsModel
 beside (void)
 {
   static uint32_t widths[] = { 1024, 1024, 1024, 1024, 2048, 2048 };
-  return (LsModel) {
-    .name = (char *) "beside",
-    .n_layers = 6,
-    .hidden = 512,
-    .n_heads = 8,
-    .n_kv_heads = 4,
-    .head_dim = 64,
-    .ffn = 1024,
-    .vocab = 5000,
-    .seq = 256,
-    .mlp = LS_MLP_GEGLU,
-    .norm = LS_NORM_RMSNORM,
-    .norms = LS_NORMS_BOTH,
-    .position = LS_POSITION_ROPE,
-    .attention = LS_ATTENTION_FLASH,
-    .qk_norm = true,
-    .tied_embeddings = true,
-    .window = 64,
-    .full_every = 3,
-    .layer_ffn = widths,
-    .n_layer_ffn = 6,
-    .streams = 4,
-    .stream_kind = LS_STREAMS_ALTERNATE,
-    .layer_input = 32,
-    .layer_vocab = 4096,
-    .laurel_rank = 16,
-    .kv_shared_layers = 3,
-    .sparse_layers = 2,
-  };
+  LsModel m = small_model ("beside");
+  m.mlp = LS_MLP_GEGLU;
+  m.norms = LS_NORMS_BOTH;
+  m.qk_norm = true;
+  m.tied_embeddings = true;
+  m.window = 64;
+  m.full_every = 3;
+  m.layer_ffn = widths;
+  m.n_layer_ffn = 6;
+  m.streams = 4;
+  m.stream_kind = LS_STREAMS_ALTERNATE;
+  m.layer_input = 32;
+  m.layer_vocab = 4096;
+  m.laurel_rank = 16;
+  m.kv_shared_layers = 3;
+  m.sparse_layers = 2;
+  return m;
 }
 
 /* Products of a token, in multiplications: the router of the streams twice. */

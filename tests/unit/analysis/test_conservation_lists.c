@@ -12,33 +12,21 @@ listed (void)
 {
   static uint32_t experts[] = { 4, 2 }, top_k[] = { 2, 1 }, widths[] = { 0, 0, 128 },
                   windows[] = { 64, 0, 128 };
-  return (LsModel) {
-    .name = (char *) "listed",
-    .n_layers = 6,
-    .hidden = 512,
-    .n_heads = 8,
-    .n_kv_heads = 4,
-    .head_dim = 64,
-    .ffn = 1024,
-    .vocab = 5000,
-    .seq = 256,
-    .mlp = LS_MLP_SWIGLU,
-    .norm = LS_NORM_RMSNORM,
-    .position = LS_POSITION_ROPE,
-    .attention = LS_ATTENTION_FLASH,
-    .n_experts = 4,
-    .top_k = 2,
-    .expert_ffn = 256,
-    .moe_every = 1,
-    .layer_experts = experts,
-    .n_layer_experts = 2,
-    .layer_top_k = top_k,
-    .n_layer_top_k = 2,
-    .layer_expert_ffn = widths,
-    .n_layer_expert_ffn = 3,
-    .layer_window = windows,
-    .n_layer_window = 3,
-  };
+  LsModel m = small_model ("listed");
+  m.mlp = LS_MLP_SWIGLU;
+  m.n_experts = 4;
+  m.top_k = 2;
+  m.expert_ffn = 256;
+  m.moe_every = 1;
+  m.layer_experts = experts;
+  m.n_layer_experts = 2;
+  m.layer_top_k = top_k;
+  m.n_layer_top_k = 2;
+  m.layer_expert_ffn = widths;
+  m.n_layer_expert_ffn = 3;
+  m.layer_window = windows;
+  m.n_layer_window = 3;
+  return m;
 }
 
 /* Three layers of their own, the second windowed, four times. */
