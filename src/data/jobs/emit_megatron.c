@@ -77,6 +77,10 @@ check_tensor (Emit *e)
                  "Megatron-LM ignores --no-async-tensor-model-parallel-allreduce by now");
   if (s->tp > 1 && s->sp && s->sp_save_gathered)
     emit_refuse (e, "--set sp_save_gathered=1", "Megatron-LM gathers again in the backward");
+  if (s->tp > 1 && s->tp_overlap && !s->tp_overlap_margin)
+    emit_note (e,
+               "set_sm_margin 0 for what stays whole (tp_overlap_margin) is said in a file for "
+               "--tp-comm-overlap-cfg");
 }
 
 /* parallel_state.py asserts that dp of experts is dp where pp is not last; without experts too, whose etp is

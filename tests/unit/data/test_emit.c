@@ -79,6 +79,7 @@ static const Case all_cases[] = {
   { "megatron", "tp=2 sp=1", "  --sequence-parallel\n" },
   { "megatron", "tp=2 sp=1 tp-overlap=1 tp-overlap-kind=bulk",
     "  --disable-tp-comm-overlap-ag --disable-tp-comm-overlap-rs\n" },
+  { "megatron", "tp=2 sp=1 tp-overlap=1 tp-overlap-margin=0", "set_sm_margin 0 for what stays whole" },
   { "megatron", "tp=2 sp=1 sp-save-gathered=1", "!--set sp_save_gathered=1" },
   { "megatron", "tp=2 tp-async=0", "!--set tp_async=0" },
   { "megatron", "pp=4 vpp=2 p2p=batched", "  --no-overlap-p2p-communication\n" },
