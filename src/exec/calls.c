@@ -16,6 +16,7 @@ collective_key (const LsOp *op)
                      .algorithm = op->algorithm,
                      .parts = op->parts,
                      .max_ctas = op->max_ctas,
+                     .is_light = op->is_light,
                      .root = op->root,
                      .bytes = op->bytes };
 }
@@ -42,6 +43,7 @@ by_key (const void *a, const void *b)
   LS_SMALLER_FIRST (x->algorithm, y->algorithm);
   LS_SMALLER_FIRST (x->parts, y->parts);
   LS_SMALLER_FIRST (x->max_ctas, y->max_ctas);
+  LS_SMALLER_FIRST (x->is_light, y->is_light);
   LS_SMALLER_FIRST (x->root, y->root);
   return LS_ORDER (x->bytes, y->bytes);
 }
@@ -191,7 +193,8 @@ known_calls_key (const Run *x, const LsCollRequest *request)
                             request->kind,
                             request->protocol,
                             request->root,
-                            request->max_ctas };
+                            request->max_ctas,
+                            request->is_light };
   g_autoptr (GArray) bytes = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_array_append_vals (bytes, head, 2 * G_N_ELEMENTS (head));
   for (uint32_t i = 0, n; i < request->n; i += n) {
@@ -261,6 +264,7 @@ call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n
     .bytes = key.bytes,
     .memo = memo,
     .max_ctas = key.max_ctas,
+    .is_light = key.is_light,
     .algorithm = ls_coll_algorithm_name (key.algorithm),
     .weights = key.parts == LS_PARTS_EQUAL ? NULL : plan->weights,
     .weighs_senders = key.parts == LS_PARTS_SENT,

@@ -18,6 +18,7 @@ typedef struct {
   uint8_t algorithm; /* LsAlgorithm                            */
   uint8_t parts;     /* LsParts                                */
   uint8_t max_ctas;  /* 0: as many as NCCL has                 */
+  bool is_light;     /* it loads nothing                       */
   uint32_t root;     /* member; 0 where the kind has none      */
   uint64_t bytes;
 } CallKey;
@@ -30,7 +31,7 @@ static inline bool
 call_key_equal (CallKey a, CallKey b)
 {
   return a.kind == b.kind && a.parts == b.parts && a.algorithm == b.algorithm && a.root == b.root
-      && a.bytes == b.bytes && a.max_ctas == b.max_ctas;
+      && a.bytes == b.bytes && a.max_ctas == b.max_ctas && a.is_light == b.is_light;
 }
 
 /* ---- what programs call ---- */

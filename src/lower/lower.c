@@ -307,7 +307,7 @@ uses_slot (const Lower *l, LsSlot slot)
   case LS_SLOT_WORLD:
     return l->s->zero_stage > 0 || m->ep > 1;
   default:
-    return false;
+    return is_amax_slot (l, slot);
   }
 }
 

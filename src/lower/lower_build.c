@@ -217,7 +217,12 @@ build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag tag, const 
 uint16_t
 build_kernel (Build *b, const LsKernel *k, LsTag tag)
 {
-  return build_kernel_on (b, b->stream, k, tag, NULL, 0);
+  uint16_t op = build_kernel_on (b, b->stream, k, tag, NULL, 0);
+  if (k->of_cut)
+    build_join (b,
+                build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_REDUCE, 4, LS_DTYPE_FP32, tag,
+                            "amax all-reduce"));
+  return op;
 }
 
 /* Thread blocks that its communicator is held to. What is not NCCL's has none: copy engines, and what

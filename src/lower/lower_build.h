@@ -86,15 +86,25 @@ void build_compute_sync (Build *b, const char *name);
 void build_device_sync (Build *b);
 void build_buffer (Build *b, uint16_t op, uint16_t id, LsMemCategory category, uint64_t bytes, bool is_free);
 
-/* Its matrix product takes fp8 or nvfp4: what sequence parallelism gathers for it is cast before
- * (model/operators_build.h). */
+/* Whether ranks agree on the largest numbers of fp8 tensors over that communicator (layers/lower_amax.c). */
+bool is_amax_slot (const Lower *l, LsSlot slot);
+
+/* Its matrix products that take fp8 or nvfp4; those of all experts of a rank are one. */
+static inline uint32_t
+n_scaled_products (const LsOperator *o)
+{
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < o->n_fwd; k++)
+    if (o->fwd[k].kind == LS_KERNEL_GEMM && ls_dtype_is_scaled (o->fwd[k].dtype))
+      n++;
+  return n;
+}
+
+/* There is one: what sequence parallelism gathers for it is cast before (model/operators_build.h). */
 static inline bool
 multiplies_scaled (const LsOperator *o)
 {
-  for (uint32_t k = 0; k < o->n_fwd; k++)
-    if (o->fwd[k].kind == LS_KERNEL_GEMM && ls_dtype_is_scaled (o->fwd[k].dtype))
-      return true;
-  return false;
+  return n_scaled_products (o) > 0;
 }
 
 #endif

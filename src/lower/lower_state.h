@@ -30,6 +30,7 @@ typedef struct {
                           that keeps; NULL: all of it */
   GPtrArray *again_at;      /* to these                                               */
   uint32_t *passes;         /* [16] segments of its passes (lower_chunk.c), + 1; 0: not known yet */
+  uint32_t n_products[2];   /* in fp8 or nvfp4: of others, of all experts of a rank side by side */
   uint64_t n_params;        /* on one rank, that learn                                */
   uint64_t n_frozen[2];     /* that do not: of others, of experts                     */
   uint64_t n_nf4;           /* of the former of these, in 4 bits                      */

@@ -120,6 +120,7 @@ typedef struct {
   bool by_blocks;  /* in fp8: both operands of a GEMM have scales of blocks along k, those of attention
                       one for each 32 values                                        */
   bool unaligned;  /* GEMM: rows of an operand begin on no 16 bytes                        */
+  bool of_cut;     /* the maximum of a tensor that sequence parallelism cuts: its ranks share it next */
 } LsKernel;
 
 /* C[m,n] (+)= A[m,k] B[k,n]; bytes = elt * (mk + kn + mn), out_bytes_per_element

@@ -48,6 +48,15 @@ amax (const LsCut *cut, uint64_t rows, uint64_t cols)
                         cut->elt);
 }
 
+/* Of the input of a COLUMN layer, or the gradient of a ROW layer's output: sequence parallelism cuts it. */
+static LsKernel
+shared_amax (const LsCut *cut, uint64_t rows, uint64_t cols, bool is_between)
+{
+  LsKernel k = amax (cut, rows, cols);
+  k.of_cut = is_between && cut->local_tokens < cut->tokens;
+  return k;
+}
+
 /* Into one layout, or into both. */
 static LsKernel
 cast (const LsCut *cut, uint64_t rows, uint64_t cols, uint32_t n_layouts)
@@ -125,7 +134,7 @@ ls_scaled_before_fwd (LsOperator *op, const LsCut *cut, const LsScaled *p)
   Way way = way_of (cut->shard);
   bool is_one = is_layout_by_layout (cut->shard) || (is_column && !way.makes_both) || is_frozen (cut);
   if (way.wants_amax)
-    ls_operator_fwd (op, amax (cut, rows, p->in));
+    ls_operator_fwd (op, shared_amax (cut, rows, p->in, is_column));
   if (!is_cast_already)
     ls_operator_fwd (op, cast (cut, rows, p->in, is_one ? 1 : 2));
 }
@@ -135,7 +144,7 @@ ls_scaled_before_igrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
 {
   bool is_one = is_layout_by_layout (cut->shard) || is_frozen (cut);
   if (way_of (cut->shard).wants_amax)
-    ls_operator_igrad (op, amax (cut, cut->tokens, p->out));
+    ls_operator_igrad (op, shared_amax (cut, cut->tokens, p->out, op->tp == LS_TP_ROW));
   ls_operator_igrad (op, cast (cut, cut->tokens, p->out, is_one ? 1 : 2));
   if (is_layout_by_layout (cut->shard) || (is_frozen (cut) && cut->shard->lora.is_fp8))
     ls_operator_igrad (op, stream (cut, "fp8-transpose", p->n * p->out, p->in, 2));

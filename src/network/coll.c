@@ -395,7 +395,7 @@ ls_coll_plan (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *reque
   LsCollCall call = call_of (c, nccl, request, arena);
   const LsCollAlgorithm *a = settle (request, &call);
   LsCollPlan *plan = a ? plan_by (a, &call) : fastest (&call);
-  if (fidelity == LS_NETWORK_ALPHABETA)
+  if (fidelity == LS_NETWORK_ALPHABETA || request->is_light)
     share_nothing (c, plan);
   return plan;
 }

@@ -96,6 +96,7 @@ typedef struct {
   bool weighs_senders;
   const LsSpread *spread; /* of dispatch and combine, which need it; NULL: none */
   uint32_t max_ctas;      /* thread blocks of NCCL at most (nccl.h); 0: as many as it has */
+  bool is_light;          /* phases load nothing: they take their time and share with nobody */
 } LsCollRequest;
 
 /* Names of all algorithms, ending in NULL; static. */

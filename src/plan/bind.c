@@ -38,6 +38,8 @@ static const struct {
   [LS_SLOT_EDP] = { BIT (ETP) | BIT (EP) | BIT (PP), BIT (EDP) },
   [LS_SLOT_EMBEDDING] = { BIT (TP) | BIT (CP) | BIT (DP), BIT (END) },
   [LS_SLOT_PIPES] = { BIT (TP) | BIT (CP) | BIT (DP) | BIT (STAGES), BIT (TURN) },
+  [LS_SLOT_TP_CP] = { BIT (DP) | BIT (PP), BIT (TP) | BIT (CP) },
+  [LS_SLOT_STAGE] = { BIT (PP), BIT (TP) | BIT (CP) | BIT (DP) },
   [LS_SLOT_MODEL] = { BIT (CP) | BIT (DP), BIT (TP) | BIT (PP) },
   [LS_SLOT_WORLD] = { 0, STAGE_DIGITS },
 };
@@ -199,6 +201,7 @@ axis_of (const LsMesh *m, LsSlot slot)
   switch (slot) {
   case LS_SLOT_TP:
   case LS_SLOT_ETP:
+  case LS_SLOT_TP_CP:
     return LS_AXIS_TP;
   case LS_SLOT_CP:
     return LS_AXIS_CP;
@@ -209,6 +212,7 @@ axis_of (const LsMesh *m, LsSlot slot)
   case LS_SLOT_REPLICA:
   case LS_SLOT_EDP:
   case LS_SLOT_PIPES:
+  case LS_SLOT_STAGE:
     return LS_AXIS_DP;
   default:
     if (m->pp > 1)

@@ -9,6 +9,8 @@
  *     replica    cp, dp: those at the same place of such runs
  *     embedding  pp, its first and last stage only
  *     pipes      pp, those with the same stages: mesh->pipes of them
+ *     tp-cp      tp, cp
+ *     stage      tp, cp, dp
  *     model      tp, pp
  *     world      tp, cp, dp, pp
  *
@@ -40,7 +42,8 @@ typedef struct LsMeshBinding LsMeshBinding;
 /* Slots whose communicators follow from tp, cp, dp and pp alone. */
 #define LS_MESH_SLOTS                                                                                        \
   (LS_SLOT_BIT (LS_SLOT_TP) | LS_SLOT_BIT (LS_SLOT_CP) | LS_SLOT_BIT (LS_SLOT_DP)                            \
-   | LS_SLOT_BIT (LS_SLOT_EMBEDDING) | LS_SLOT_BIT (LS_SLOT_MODEL) | LS_SLOT_BIT (LS_SLOT_WORLD))
+   | LS_SLOT_BIT (LS_SLOT_EMBEDDING) | LS_SLOT_BIT (LS_SLOT_TP_CP) | LS_SLOT_BIT (LS_SLOT_STAGE)             \
+   | LS_SLOT_BIT (LS_SLOT_MODEL) | LS_SLOT_BIT (LS_SLOT_WORLD))
 
 /* Fills in n_ranks, by_mesh, role_of_rank, gpu_of_rank (GPU i has rank i) and the communicators
  * of the given slots, a set of LS_SLOT_BIT; for shard and replica mesh->shard must be

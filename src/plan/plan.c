@@ -161,8 +161,9 @@ static const char *const slot_names[LS_N_SLOTS] = {
   [LS_SLOT_TP] = "tp",       [LS_SLOT_DP] = "dp",       [LS_SLOT_CP] = "cp",
   [LS_SLOT_EP] = "ep",       [LS_SLOT_SHARD] = "shard", [LS_SLOT_REPLICA] = "replica",
   [LS_SLOT_ETP] = "etp",     [LS_SLOT_EDP] = "edp",     [LS_SLOT_EMBEDDING] = "embedding",
-  [LS_SLOT_PIPES] = "pipes", [LS_SLOT_MODEL] = "model", [LS_SLOT_WORLD] = "world",
-  [LS_SLOT_PREV] = "prev",   [LS_SLOT_NEXT] = "next",
+  [LS_SLOT_PIPES] = "pipes", [LS_SLOT_TP_CP] = "tp-cp", [LS_SLOT_STAGE] = "stage",
+  [LS_SLOT_MODEL] = "model", [LS_SLOT_WORLD] = "world", [LS_SLOT_PREV] = "prev",
+  [LS_SLOT_NEXT] = "next",
 };
 
 static const char *const axis_names[LS_N_AXES] = {

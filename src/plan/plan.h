@@ -101,6 +101,8 @@ typedef enum {
   LS_SLOT_EDP,       /* the ranks that have the same experts                 */
   LS_SLOT_EMBEDDING, /* stages with the embedding: its tied gradients           */
   LS_SLOT_PIPES,     /* pipes both ways: the ranks that have the same stages            */
+  LS_SLOT_TP_CP,     /* tp x cp: maxima of fp8 tensors, of one copy                     */
+  LS_SLOT_STAGE,     /* tp x cp x dp, the ranks of a stage: of all copies               */
   LS_SLOT_MODEL,     /* tp x pp: gradient norm, found-inf                       */
   LS_SLOT_WORLD,     /* the same with a distributed optimizer                   */
   LS_SLOT_PREV,      /* peer that runs the previous chunk: p2p only             */
@@ -175,6 +177,7 @@ typedef struct {
   uint8_t parts;    /* LsParts    */
   uint8_t max_ctas; /* thread blocks that NCCL may launch for a collective; 0: as many as it has channels */
   bool has_margin;  /* a collective: GEMMs are launched on the SMs that it leaves (exec/kernel_run.c) */
+  bool is_light;    /* a collective of few numbers: takes its time, shares with nobody, counts on no link */
   bool is_in_graph; /* a kernel: launched by a CUDA graph, behind another */
   uint16_t layer;   /* index in the chunk; UINT16_MAX: none */
   uint16_t unit;    /* bucket; UINT16_MAX: none             */

@@ -89,6 +89,10 @@ typedef enum { LS_OFFLOAD_TO_CPU, LS_OFFLOAD_TO_NVME } LsOffloadTo;
  * that, the GEMM that does, cut in tp pieces (RING). */
 typedef enum { LS_TP_OVERLAP_BULK, LS_TP_OVERLAP_RING } LsTpOverlap;
 
+/* Which ranks agree on the largest numbers of fp8 tensors (lower/layers/lower_amax.c): those of a stage; of
+ * these, those of one copy; none. */
+typedef enum { LS_AMAX_STAGE, LS_AMAX_TP, LS_AMAX_NONE } LsAmaxReduction;
+
 /* How ranks that share an optimizer cut it: each has an equal piece of all elements (AUTO where it steps on
  * each element by itself), or whole tensors, dealt out. */
 typedef enum { LS_OPTIMIZER_CUT_AUTO, LS_OPTIMIZER_CUT_ELEMENTS, LS_OPTIMIZER_CUT_TENSORS } LsOptimizerCut;
@@ -226,6 +230,7 @@ typedef struct {
 
   int fp8_recipe;                 /* LsFp8Recipe                                             */
   int fp8_attention;              /* LsFp8Attention; resolved: not RECIPE                    */
+  int fp8_amax_reduction;         /* LsAmaxReduction                                         */
   bool fp8_act_store;             /* the input of an MLP's activation is kept in fp8         */
   bool fp8_params;                /* weights are kept and gathered in fp8                    */
   uint32_t bf16_first, bf16_last; /* fp8, nvfp4: so many layers at either end have their products in bf16 */

@@ -39,6 +39,8 @@ CONDITION (has_no_ep_overlap, !s->ep_overlap)
 CONDITION (has_even_attention, s->cp_kind == LS_CP_ULYSSES)
 CONDITION (is_unfused, s->attention == LS_ATTENTION_UNFUSED)
 CONDITION (is_not_fp8, s->dtype != LS_DTYPE_FP8)
+CONDITION (has_own_scales,
+           s->dtype != LS_DTYPE_FP8 || s->fp8_recipe != LS_FP8_DELAYED || s->tp * s->cp * s->dp == 1)
 CONDITION (is_not_scaled, !ls_dtype_is_scaled ((LsDtype) s->dtype))
 CONDITION (has_no_tp_overlap, !s->tp_overlap)
 CONDITION (is_fsdp, s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2)
@@ -159,6 +161,8 @@ static const struct {
   { "attention_kernel", is_unfused, "it needs --attention flash" },
   { "qkv_layout", is_unfused, "it needs --attention flash" },
   { "fp8_recipe", is_not_fp8, "it needs --dtype fp8" },
+  { "fp8_amax_reduction", has_own_scales,
+    "it needs --dtype fp8 --fp8-recipe delayed, and more than one rank" },
   { "fp8_attention", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
   { "bf16_first", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
   { "bf16_last", is_not_scaled, "it needs --dtype fp8 or nvfp4" },

@@ -96,6 +96,8 @@ preferred (const LsProfileOp *op, const uint8_t *slot_of)
     [LS_SLOT_EDP] = LS_STREAM_DP,
     [LS_SLOT_EMBEDDING] = LS_STREAM_GLOBAL,
     [LS_SLOT_PIPES] = LS_STREAM_DP,
+    [LS_SLOT_TP_CP] = LS_STREAM_GLOBAL,
+    [LS_SLOT_STAGE] = LS_STREAM_GLOBAL,
     [LS_SLOT_MODEL] = LS_STREAM_GLOBAL,
     [LS_SLOT_WORLD] = LS_STREAM_GLOBAL,
   };

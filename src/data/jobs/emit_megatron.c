@@ -83,6 +83,18 @@ check_tensor (Emit *e)
                "--tp-comm-overlap-cfg");
 }
 
+/* Both are in the configuration of its model. */
+static void
+check_scales (Emit *e)
+{
+  const LsStrategy *s = e->s;
+  bool is_delayed = s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DELAYED;
+  if (is_delayed && s->fp8_amax_reduction == LS_AMAX_TP)
+    emit_note (e, "tp_only_amax_red (fp8_amax_reduction tp) is no option of the command line");
+  if (is_delayed && s->fp8_amax_reduction == LS_AMAX_NONE)
+    emit_note (e, "Megatron-LM always reduces the maxima of delayed scaling (fp8_amax_reduction none)");
+}
+
 /* parallel_state.py asserts that dp of experts is dp where pp is not last; without experts too, whose etp is
  * tp and ep 1 then. */
 static void
@@ -251,6 +263,7 @@ check (Emit *e)
 {
   check_model (e);
   check_tensor (e);
+  check_scales (e);
   check_order (e);
   check_pipeline (e);
   check_context (e);

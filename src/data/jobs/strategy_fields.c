@@ -33,18 +33,14 @@ static const LsEnumName p2p_kinds[] = {
   { "auto", LS_P2P_AUTO },
   { NULL },
 };
-static const LsEnumName recompute_kinds[] = {
-  { "none", LS_RECOMPUTE_NONE },
-  { "selective", LS_RECOMPUTE_SELECTIVE },
-  { "full", LS_RECOMPUTE_FULL },
-  { NULL },
-};
-static const LsEnumName attention_kinds[] = {
-  { "flash", LS_ATTENTION_FLASH },
-  { "unfused", LS_ATTENTION_UNFUSED },
-  { "auto", LS_ATTENTION_AUTO },
-  { NULL },
-};
+static const LsEnumName recompute_kinds[] = { { "none", LS_RECOMPUTE_NONE },
+                                              { "selective", LS_RECOMPUTE_SELECTIVE },
+                                              { "full", LS_RECOMPUTE_FULL },
+                                              { NULL } };
+static const LsEnumName attention_kinds[] = { { "flash", LS_ATTENTION_FLASH },
+                                              { "unfused", LS_ATTENTION_UNFUSED },
+                                              { "auto", LS_ATTENTION_AUTO },
+                                              { NULL } };
 static const LsEnumName attention_kernels[] = {
   { "auto", LS_ATTENTION_KERNEL_AUTO },
   { "fa1", LS_ATTENTION_KERNEL_FA1 },
@@ -112,11 +108,7 @@ static const LsEnumName grad_syncs[] = {
   { "each", LS_GRAD_SYNC_EACH },
   { NULL },
 };
-static const LsEnumName servers[] = {
-  { "nodes", LS_PS_NODES },
-  { "one", LS_PS_ONE },
-  { NULL },
-};
+static const LsEnumName servers[] = { { "nodes", LS_PS_NODES }, { "one", LS_PS_ONE }, { NULL } };
 static const LsEnumName prefetches[] = {
   { "pre", LS_PREFETCH_PRE },
   { "post", LS_PREFETCH_POST },
@@ -153,6 +145,8 @@ static const LsEnumName fp8_recipes[] = {
   { "delayed", LS_FP8_DELAYED }, { "current", LS_FP8_CURRENT },   { "blockwise", LS_FP8_BLOCKWISE },
   { "mxfp8", LS_FP8_MXFP8 },     { "deepseek", LS_FP8_DEEPSEEK }, { NULL },
 };
+static const LsEnumName amax_reductions[]
+    = { { "stage", LS_AMAX_STAGE }, { "tp", LS_AMAX_TP }, { "none", LS_AMAX_NONE }, { NULL } };
 static const LsEnumName fp8_attentions[] = {
   { "none", LS_FP8_ATTENTION_NONE },       { "recipe", LS_FP8_ATTENTION_RECIPE },
   { "delayed", LS_FP8_ATTENTION_DELAYED }, { "current", LS_FP8_ATTENTION_CURRENT },
@@ -314,6 +308,11 @@ const LsField ls_strategy_fields[] = {
       precision, fp8_attention, fp8_attentions, "none",
       "fp8, nvfp4: attention by cuDNN in fp8 too (Transformer Engine's fp8_dpa), scaled as fp8_recipe says, "
       "or in a way of its own") },
+  { ENUM (
+        precision, fp8_amax_reduction, amax_reductions, "stage",
+        "fp8, delayed: ranks that share the largest numbers of tensors behind each pass: tp cp dp, tp cp, or "
+        "none"),
+    SET_ONLY },
   { BOOL (precision, fp8_act_store, "false",
           "the input of the activation of an MLP or expert is kept in fp8") },
   { BOOL (precision, fp8_params, "false",

@@ -108,6 +108,10 @@ static const OptionRow rows[] = {
   RULE ("model.batch_p2p_comm"),
   AS ("model.ub_tp_comm_overlap", "tp-comm-overlap"),
   AS ("model.tp_comm_overlap", "tp-comm-overlap"),
+  RULE ("model.ub_tp_comm_overlap_cfg.qkv_*grad.method"),
+  RULE ("model.ub_tp_comm_overlap_cfg.qkv_*grad.set_sm_margin"),
+  RULE ("model.ub_tp_comm_overlap_cfg.fc1_*grad.method"),
+  RULE ("model.ub_tp_comm_overlap_cfg.fc1_*grad.set_sm_margin"),
   AS ("comm_overlap.tp_comm_overlap", "tp-comm-overlap"),
 
   /* batches */
@@ -143,6 +147,8 @@ static const OptionRow rows[] = {
   RULE ("model.fp8_e4m3"),
   AS ("model.fp8_recipe", "fp8-recipe"),
   AS ("model.fp8_params", "fp8-param-gather"),
+  AS ("model.tp_only_amax_red", "tp-only-amax-red"),
+  RULE ("model.reduce_amax"),
   AS ("model.fp8_dot_product_attention", "fp8-dot-product-attention"),
   AS ("ddp.reuse_grad_buf_for_mxfp8_param_ag", "reuse-grad-buf-for-mxfp8-param-ag"),
   AS ("optimizer.reuse_grad_buf_for_mxfp8_param_ag", "reuse-grad-buf-for-mxfp8-param-ag"),
@@ -221,7 +227,7 @@ static const char ignored[]
       "model.max_position_embeddings model.mcore_gpt model.moe_aux_loss_coeff model.moe_z_loss_coeff "
       "model.moe_router_load_balancing_type model.moe_grouped_gemm model.name model.native_amp_* "
       "model.normalize_attention_scores model.nsys_profile.* model.onnx_safe model.openai_gelu "
-      "model.optim.* model.persist_layer_norm model.post_process model.pre_process model.reduce_amax "
+      "model.optim.* model.persist_layer_norm model.post_process model.pre_process "
       "model.reset_lr* model.restore_from_* model.resume_from_checkpoint model.rotary_* model.rope_* "
       "model.seed model.seq_len_interpolation_factor model.sharp model.skip_train model.tokenizer.* "
       "model.use_cpu_initialization model.use_emha model.validation_param_sync_overlap "

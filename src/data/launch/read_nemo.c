@@ -34,6 +34,36 @@ set_checks (Nemo *n)
     import_set_strategy (n->job.import, "grad_check", nemo_is_on (n, name) ? "1" : "0", name);
 }
 
+/* Whether the products of an overlap leave SMs to what stays whole (lower/layers/lower_tp_overlap.c). */
+static void
+set_margin (Nemo *n)
+{
+  static const char *const products[] = { "qkv_dgrad", "qkv_wgrad", "fc1_dgrad", "fc1_wgrad" };
+  guint n_on = 0, n_off = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (products); i++) {
+    g_autofree char *of = g_strconcat ("model.ub_tp_comm_overlap_cfg.", products[i], NULL);
+    g_autofree char *method = g_strconcat (of, ".method", NULL),
+                    *margin = g_strconcat (of, ".set_sm_margin", NULL);
+    bool is_bulk = g_strcmp0 (nemo_text (n, method), "bulk") == 0;
+    n_on += is_bulk && nemo_is_on (n, margin);
+    n_off += is_bulk && nemo_is_off (n, margin);
+  }
+  if (n_on + n_off > 0)
+    import_set_strategy (n->job.import, "tp_overlap_margin", n_on > 0 ? "1" : "0",
+                         "model.ub_tp_comm_overlap_cfg.*.set_sm_margin");
+  if (n_on > 0 && n_off > 0)
+    import_unknown (n->job.import,
+                    "model.ub_tp_comm_overlap_cfg: set_sm_margin of some products only; taken to be of all");
+}
+
+/* NeMo 1. */
+static void
+set_amax_reduction (Nemo *n)
+{
+  if (n->job.import->strategy.dtype == LS_DTYPE_FP8 && nemo_is_off (n, "model.reduce_amax"))
+    import_set_strategy (n->job.import, "fp8_amax_reduction", "none", "model.reduce_amax");
+}
+
 /* A sequence of the data is not longer than the model's, and what is computed is that. */
 static void
 check_rest (Nemo *n)
@@ -160,6 +190,8 @@ read_options (Nemo *n)
     set_checks (n);
     check_rest (n);
   }
+  set_margin (n);
+  set_amax_reduction (n);
   set_adapters (n);
   set_software (n);
 }

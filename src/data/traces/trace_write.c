@@ -72,6 +72,7 @@ ls_trace_op_of (const LsOp *op, const GArray *kernels)
     to.slot = op->slot;
     to.coll = op->coll;
     to.has_margin = op->has_margin;
+    to.is_light = op->is_light;
     to.algorithm
         = op->algorithm != LS_ALGORITHM_CHOOSE ? BORROWED (ls_coll_algorithm_name (op->algorithm)) : NULL;
     to.root = op->root > 0 ? op->root : LS_TRACE_ABSENT;

@@ -14,6 +14,7 @@ append_part (Chunk *c, uint16_t layer, const GArray *operators, guint from, guin
     const LsOperator *o = &g_array_index (operators, LsOperator, i);
     g_ptr_array_add (c->operators, (gpointer) o);
     g_array_append_val (c->layer_of, layer);
+    c->n_products[o->is_expert] += n_scaled_products (o);
     for (uint32_t p = 0; p < o->n_params && o->is_frozen; p++) {
       c->n_frozen[o->is_expert] += o->param_numel[p];
       c->n_nf4 += o->is_nf4 && p == 0 ? o->param_numel[p] : 0;
@@ -335,12 +336,13 @@ pass_name (const Lower *l, const DpPass *p)
   g_autofree char *documents = p->documents > 0 && (c->n_layers > 0 || c->has_head)
       ? g_strdup_printf (" documents %u", p->documents - 1)
       : NULL;
+  g_autofree char *amaxes = scales_behind (l, p) ? g_strdup_printf (" %u amaxes", n_amaxes (l, p)) : NULL;
   char n_layers[16];
   g_snprintf (n_layers, sizeof n_layers, "%u", c->n_layers);
   return g_strconcat (names[p->type], " ", n_layers, " layers", c->kinds,
                       c->has_embedding ? " embedding" : "", c->begins_decoder ? " decoder embedding" : "",
                       c->ends_encoder ? " encoder norm" : "", c->has_head ? " head" : "", again ? again : "",
-                      variant ? variant : "", documents ? documents : "", NULL);
+                      variant ? variant : "", documents ? documents : "", amaxes ? amaxes : "", NULL);
 }
 
 static uint32_t
@@ -351,6 +353,7 @@ segment_named (Lower *l, DpPass *p)
   if (build_reuses (&b, l, name))
     return b.segment;
   build_with (&b, p, l->backend);
+  build_scales (&b, p);
   return build_finish (&b, name);
 }
 

@@ -139,6 +139,15 @@ first_beside (const Chunk *c, guint i)
  * the permutation is still to come. What is to be built is b->shared. */
 void build_shared_beside (Build *b, LsBeside what);
 
+/* --- lower_amax.c --- */
+
+struct DpPass;
+/* Whether scales follow from the largest numbers of the pass; of how many tensors. */
+bool scales_behind (const Lower *l, const struct DpPass *p);
+uint32_t n_amaxes (const Lower *l, const struct DpPass *p);
+/* Ops for these at the end of the pass, where they are wanted. */
+void build_scales (Build *b, const struct DpPass *p);
+
 /* --- lower_wgrad.c --- */
 
 /* Of a backward whose weight gradients are delayed: operator i has its input gradients; those that wait are

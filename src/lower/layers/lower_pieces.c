@@ -176,6 +176,7 @@ segment_pieces (Lower *l, DpPass *p)
   build_piece (&b, PIECE_COMPUTE);
   build_barrier (&b); /* what an exchange at the very beginning waits for */
   build_pass_by (&b, p, l->backend);
+  build_scales (&b, p);
   if (b.next_deps->len > 0)
     build_barrier (&b);
   if (b.is_too_long && !l->too_long)

@@ -99,7 +99,7 @@ nemo_is_read (void)
   check_read (
       "NeMo",
       NEMO
-      "  virtual_pipeline_model_parallel_size: 2\n  overlap_p2p_comm: true\n  fp8: true\n  fp8_hybrid: true\n"
+      "  virtual_pipeline_model_parallel_size: 2\n  overlap_p2p_comm: true\n  fp8: true\n  fp8_hybrid: true\n  reduce_amax: false\n  ub_tp_comm_overlap_cfg: {qkv_dgrad: {method: bulk, set_sm_margin: 0}, fc2_fprop: {method: pipeline, set_sm_margin: 1}}\n"
       "  activation: fast-swiglu\n  normalization: rmsnorm\n  bias: false\n  num_query_groups: 2\n"
       "  position_embedding_type: rope\n  share_embeddings_and_output_weights: false\n"
       "  activations_checkpoint_granularity: full\n  activations_checkpoint_method: block\n"
@@ -107,7 +107,7 @@ nemo_is_read (void)
       "  data: {seq_length: 512}\n",
       "vpp=2; schedule=interleaved-1f1b; p2p=overlapped; dtype=fp8; mlp=swiglu; norm=rmsnorm; linear_bias=false; "
       "kv_heads=2; position=rope; tied_embeddings=false; recompute=full; recompute_method=block; recompute_layers=2; "
-      "zero=0; grad_dtype=bf16; ?model.data.seq_length 512");
+      "zero=0; grad_dtype=bf16; fp8_amax_reduction=none; tp_overlap_margin=false; ?model.data.seq_length 512");
   check_read ("NeMo",
               NEMO "  optim: {name: distributed_fused_adam, check_for_nan_in_grad: true}\n  fsdp: true\n",
               "dp_kind=fsdp1; zero=3; grad_check=true");
@@ -373,8 +373,8 @@ scripts_of_mlperf_are_read (void)
   check_read (
       "NeMo for MLPerf",
       "export MINIBS=1\nexport TP=4\nexport CP=2\nexport SP=1\nexport MBS=1\nexport DGXNNODES=8\n"
-      "export FP8=True\nexport FP8_DPA=1\n",
-      "tp=4; cp=2; gpus=64; global_batch=8; dtype=fp8; sp=true; seq=8192; lora_rank=16; lora_modules=q,k,v,o; fp8_attention; ?FP8_DPA with parts; ~devices 8");
+      "export FP8=True\nexport FP8_DPA=1\nexport FP8_REDUCE_AMAX=False\n",
+      "tp=4; cp=2; gpus=64; global_batch=8; dtype=fp8; fp8_amax_reduction=none; sp=true; seq=8192; lora_rank=16; lora_modules=q,k,v,o; fp8_attention; ?FP8_DPA with parts; ~devices 8");
   check_read (NULL, "export MINIBS=1\nexport DGXSYSTEM=x\nexport WALLTIME=1\n", "how many nodes there are");
   check_read (NULL, "export FP8_AMAX_HISTORY=32\nexport FP8_REDUCE_AMAX=True\n", "a part of a configuration");
 }

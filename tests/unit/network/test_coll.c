@@ -297,6 +297,10 @@ alpha_beta_is_the_flow_alone (void)
                                       LS_NETWORK_ALPHABETA, arena);
       LS_CHECK_INT (ab->phases[0].n_loads, ==, 0);
       LS_CHECK_INT (ls_coll_time_alone (c, ab), ==, ls_coll_time_alone (c, flow));
+      LsCollRequest request = { LS_COLL_ALL_REDUCE, gpus, shapes[i].n, .bytes = 64 * MIB, .is_light = true };
+      const LsCollPlan *light = ls_coll_plan (c, &round_nccl, &request, LS_NETWORK_FLOW, arena);
+      LS_CHECK_INT (light->phases[0].n_loads, ==, 0);
+      LS_CHECK_INT (ls_coll_time_alone (c, light), ==, ls_coll_time_alone (c, flow));
     }
   }
 }

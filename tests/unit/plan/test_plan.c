@@ -132,6 +132,8 @@ a_slot_joins_what_it_spans (void)
   check_members (plan, 5, LS_SLOT_DP, 2, (uint32_t[]) { 5, 7 });
   check_members (plan, 1, LS_SLOT_EMBEDDING, 2, (uint32_t[]) { 1, 9 });
   LS_CHECK_INT (ls_plan_comm_of (plan, 5, LS_SLOT_EMBEDDING), ==, UINT32_MAX); /* a middle stage */
+  check_members (plan, 6, LS_SLOT_STAGE, 4, (uint32_t[]) { 4, 5, 6, 7 });
+  check_members (plan, 6, LS_SLOT_TP_CP, 2, (uint32_t[]) { 6, 7 });
   check_members (plan, 6, LS_SLOT_MODEL, 6, (uint32_t[]) { 2, 3, 6, 7, 10, 11 });
   check_members (plan, 6, LS_SLOT_WORLD, 12, (uint32_t[]) { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 });
   LS_CHECK (plan->comms[ls_plan_comm_of (plan, 6, LS_SLOT_MODEL)].spans_stages);
@@ -297,6 +299,8 @@ groups_are_those_of_megatron (void)
     check_slot (plan, m.order, LS_SLOT_TP, degree, SPAN (TP));
     check_slot (plan, m.order, LS_SLOT_CP, degree, SPAN (CP));
     check_slot (plan, m.order, LS_SLOT_DP, degree, SPAN (DP) | SPAN (CP));
+    check_slot (plan, m.order, LS_SLOT_TP_CP, degree, SPAN (TP) | SPAN (CP));
+    check_slot (plan, m.order, LS_SLOT_STAGE, degree, SPAN (TP) | SPAN (CP) | SPAN (DP));
     check_slot (plan, m.order, LS_SLOT_MODEL, degree, SPAN (TP) | SPAN (PP));
     for (uint32_t r = 0; r < plan->n_ranks; r++) {
       LsCoord at = ls_mesh_coord (&m, r);

@@ -398,6 +398,7 @@ static const OptionRow rows[] = {
   RULE ("fp8-e4m3"),
   STRATEGY ("fp8-recipe", "fp8_recipe", .words = fp8_recipes, .when = is_fp8, .joins = true),
   SWITCH ("fp8-param-gather", "fp8_params", .when = is_fp8, .joins = true),
+  RULE ("tp-only-amax-red"), /* of forks; Megatron-LM has it in its configuration only */
   RULE ("reuse-grad-buf-for-mxfp8-param-ag"),
   RULE ("fp8-dot-product-attention"),
   SWITCH ("activation-func-fp8-input-store", "fp8_act_store"),
@@ -493,8 +494,7 @@ static const char ignored[]
       "use-cpu-initialization use-dist-ckpt use-mcore-models use-one-sent-docs use-persistent-ckpt-worker "
       "use-pytorch-profiler use-rope-scaling use-same-sampling-seed-across-dp-ranks "
       "use-tokenizer-model-from-checkpoint-args valid-data valid-data-path valid-num-workers "
-      "valid-weighted-split-paths-path vision-* vocab-file wandb-* warmup weight-decay "
-      "weight-decay-incr-style yarn-*";
+      "valid-weighted-split-paths-path vision-* vocab-file wandb-* warmup weight-decay* yarn-*";
 
 const OptionTable megatron_options
     = { rows, G_N_ELEMENTS (rows), ignored, megatron_releases, megatron_spans };

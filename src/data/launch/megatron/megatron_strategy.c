@@ -206,6 +206,8 @@ set_precision (LaunchJob *job)
     set_fp8 (job);
   else
     option_forget (job, "fp8_recipe");
+  if (is_8 && option_is_on (job, "tp-only-amax-red"))
+    import_set_strategy (job->import, "fp8_amax_reduction", "tp", "--tp-only-amax-red");
   bool is_16 = is_bf16 ? option_is_on (job, "grad-reduce-in-bf16") : is_fp16 && !in_fp32;
   const char *grads = !is_16 ? "fp32" : is_bf16 ? "bf16" : "fp16";
   import_set_strategy (job->import, "grad_dtype", grads, "--grad-reduce-in-bf16");
