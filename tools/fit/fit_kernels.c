@@ -157,7 +157,7 @@ fit_all (const char *data, const char *own, LsDiagList *diags)
   for (guint i = 0; i < G_N_ELEMENTS (measured); i++)
     g_ptr_array_add (all, measured[i]);
 
-  const LsSweptFrom from = { .data = data, .own = own, .relatives = all, .in_layers = h100->calibration.sustained };
+  const LsSweptFrom from = { .data = data, .own = own, .relatives = all, .in_layers = h100->in_layers };
   LsRecipe *swept;
   for (guint i = 0; (swept = ls_recipe_swept (i, &from, diags)); i++)
     g_ptr_array_add (all, swept);

@@ -138,6 +138,17 @@ sustained_in (const LsRecipe *r, const char *path, LsDtype dtype, double in_laye
 }
 
 void
+ls_recipe_part_formats (LsRecipe *r, const char *folder, const char *gpu_name, LsDiagList *diags)
+{
+  g_autofree char *path = g_build_filename (folder, HOT_LOOPS, NULL);
+  LsCalibration *c = &r->calibration;
+  double bf16 = ls_hot_loops_ratio (path, gpu_name, LS_DTYPE_BF16, c, &r->gpu, diags),
+         fp8 = ls_hot_loops_ratio (path, gpu_name, LS_DTYPE_FP8, c, &r->gpu, diags);
+  c->sustained_fp8 = c->sustained;
+  c->sustained = ls_fit_round (c->sustained * bf16 / fp8, 3);
+}
+
+void
 ls_recipe_fit_formats (LsRecipe *r, const char *folder, double in_layers, LsDiagList *diags)
 {
   g_autofree char *path = g_build_filename (folder, HOT_LOOPS, NULL);
