@@ -49,14 +49,31 @@ static const LsField family_fields[] = {
 typedef struct {
   HfFamily family;
   char *like, *source, *unsupported, **defaults, **part_defaults;
-  GArray *notes, *classes;
+  GArray *notes, *classes, *variants;
 } TypeEntry;
 
+typedef struct {
+  char *like;
+} Variant;
+
 static const LsField text_element[] = { { "", LS_FIELD_STRING, 0, .required = true }, { NULL } };
+
+static const LsField variant_fields[] = {
+  { "like", LS_FIELD_STRING, offsetof (Variant, like), .required = true,
+    .meaning = "the type of this file that it is like" },
+  { "where", LS_FIELD_IGNORED, .required = true, .expected = "object",
+    .meaning = "keys of a config.json, each with the value that it has, or a list of such; null: it is not "
+               "there" },
+  { NULL },
+};
 
 static const LsField other_fields[] = {
   { "like", LS_FIELD_STRING, offsetof (TypeEntry, like), .default_text = "none",
     .meaning = "another type of this file, of which all holds that is not said here" },
+  { "variants", LS_FIELD_ARRAY, offsetof (TypeEntry, variants), .fields = variant_fields,
+    .element_size = sizeof (Variant), .default_text = "none",
+    .meaning = "of models of several kinds under one name, what each is like, by its keys: the first that "
+               "they fit, else what the type itself is like" },
   { "defaults", LS_FIELD_SETTINGS, offsetof (TypeEntry, defaults), .default_text = "none",
     .meaning = "values of keys that a config.json leaves out" },
   { "part_defaults", LS_FIELD_SETTINGS, offsetof (TypeEntry, part_defaults), .default_text = "none",
@@ -151,13 +168,49 @@ find_type (const LsJsonDoc *types, const char *name)
   return NULL;
 }
 
+static bool
+has_value (const cJSON *own, const cJSON *value)
+{
+  bool is_there = own && !cJSON_IsNull (own);
+  return cJSON_IsNull (value) ? !is_there : is_there && cJSON_Compare (own, value, true);
+}
+
+/* Whether a file has all the keys that a variant has. */
+static bool
+is_variant (const LsJsonDoc *doc, const cJSON *variant)
+{
+  const cJSON *key, *value;
+  cJSON_ArrayForEach (key, cJSON_GetObjectItemCaseSensitive (variant, "where"))
+  {
+    const cJSON *own = hf_get (doc, key->string);
+    bool has = !cJSON_IsArray (key) && has_value (own, key);
+    cJSON_ArrayForEach (value, key) has = has || has_value (own, value);
+    if (!has)
+      return false;
+  }
+  return true;
+}
+
+static const cJSON *
+find_variant (const LsJsonDoc *doc, const cJSON *type)
+{
+  const cJSON *variant;
+  cJSON_ArrayForEach (variant, cJSON_GetObjectItemCaseSensitive (type, "variants"))
+  {
+    if (is_variant (doc, variant))
+      return variant;
+  }
+  return NULL;
+}
+
 #define MOST_LIKE 8 /* types, one like the other */
 
 /* The types that it is like are set first. */
 static bool
 add_type (HfFamily *f, const cJSON *type, guint depth, LsDiagList *diags)
 {
-  const cJSON *like = cJSON_GetObjectItemCaseSensitive (type, "like"), *node;
+  const cJSON *variant = f->config ? find_variant (f->config, type) : NULL, *node;
+  const cJSON *like = cJSON_GetObjectItemCaseSensitive (variant ? variant : type, "like");
   const cJSON *base = cJSON_IsString (like) ? find_type (f->doc, like->valuestring) : NULL;
   if ((like && !base) || depth == MOST_LIKE) {
     ls_json_doc_diag (f->doc, like ? like : type, LS_JSON_AT_VALUE, diags, NULL,
@@ -187,14 +240,17 @@ hf_family_free (HfFamily *f)
   g_free (f);
 }
 
-/* Takes types. */
+/* Takes types. config: the file that is of the type. */
 static HfFamily *
-family_new (LsJsonDoc *types, const cJSON *type, LsDiagList *diags)
+family_new (LsJsonDoc *types, const cJSON *type, const LsJsonDoc *config, LsDiagList *diags)
 {
   g_autoptr (HfFamily) f = g_new0 (HfFamily, 1);
   f->doc = types;
+  f->config = config;
   f->chain = g_ptr_array_new ();
-  return add_type (f, type, 0, diags) ? g_steal_pointer (&f) : NULL;
+  bool ok = add_type (f, type, 0, diags);
+  f->config = NULL;
+  return ok ? g_steal_pointer (&f) : NULL;
 }
 
 void
@@ -211,6 +267,10 @@ bool
 hf_is_simulated (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
 {
   const cJSON *own = hf_get (doc, "model_type"); /* NULL: known by its class, or by the whole that it is of */
+  if (cJSON_GetObjectItemCaseSensitive (f->chain->pdata[0], "variants")) /* it is like none */
+    return hf_refuse (doc, own ? own : ls_json_doc_root (doc), diags,
+                      "a type of several kinds, and the file has the keys of none that "
+                      "models/types/huggingface.json has");
   for (guint i = 0; i < f->chain->len; i++) {
     const cJSON *reason = cJSON_GetObjectItemCaseSensitive (f->chain->pdata[i], "unsupported");
     if (reason)
@@ -306,10 +366,28 @@ hf_find_family (const LsJsonDoc *doc, GPtrArray *notes, LsDiagList *diags)
     refuse_type (types, doc, diags);
     return NULL;
   }
-  return family_new (g_steal_pointer (&types), type, diags);
+  return family_new (g_steal_pointer (&types), type, doc, diags);
 }
 
 /* --- the file as a whole ------------------------------------------------------------------------- */
+
+/* What each variant is like is there, and says for itself whether it is right. */
+static bool
+check_variants (const LsJsonDoc *doc, const cJSON *type, LsDiagList *diags)
+{
+  const cJSON *variant;
+  bool ok = true;
+  cJSON_ArrayForEach (variant, cJSON_GetObjectItemCaseSensitive (type, "variants"))
+  {
+    const cJSON *like = cJSON_GetObjectItemCaseSensitive (variant, "like"),
+                *other = find_type (doc, like->valuestring);
+    if (other && !cJSON_GetObjectItemCaseSensitive (other, "variants"))
+      continue;
+    ls_json_doc_diag (doc, like, LS_JSON_AT_VALUE, diags, NULL, "expected a type of this file, of one kind");
+    ok = false;
+  }
+  return ok;
+}
 
 /* Its values, and those of what it is like. */
 static bool
@@ -317,7 +395,7 @@ check_type (const LsJsonDoc *doc, const cJSON *type, LsDiagList *diags)
 {
   HfFamily f = { .doc = (LsJsonDoc *) doc }; /* borrowed */
   g_autoptr (GPtrArray) chain = f.chain = g_ptr_array_new ();
-  bool ok = add_type (&f, type, 0, diags);
+  bool ok = add_type (&f, type, 0, diags) && check_variants (doc, type, diags);
   g_free (f.model_type);
   ls_model_clear (&f.model);
   return ok;

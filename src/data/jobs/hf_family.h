@@ -3,7 +3,8 @@
  *
  * Facts of a type are in models/types/huggingface.json: keys of a model that all of the type have, defaults
  * of its configuration class, other names of keys, notes on what is left out. A type that is `like` another
- * has all of that one's first. */
+ * has all of that one's first; of `variants`, which stand for models of several kinds under one name, the
+ * keys of a file say what it is like. */
 #ifndef LS_DATA_JOBS_HF_FAMILY_H
 #define LS_DATA_JOBS_HF_FAMILY_H
 
@@ -98,6 +99,7 @@ typedef struct {
   bool own_tables;          /* both have a table of words */
   bool is_part;             /* of a multimodal file, which leaves out defaults of its class */
   bool kv_by_flag;          /* heads of keys and values by multi_query and new_decoder_architecture */
+  const LsJsonDoc *config;  /* while it is made: the file that tells which variant it is; borrowed */
   LsJsonDoc *doc;           /* models/types/huggingface.json */
   GPtrArray *chain;         /* const cJSON *: the types that it is like, the first first, and itself */
 } HfFamily;

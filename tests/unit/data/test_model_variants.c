@@ -1,0 +1,98 @@
+/* Pins types of config.json that stand for models of several kinds: which kind a file is of, by its keys, and that
+ * one of none is refused. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "config_params.h"
+#include "data/jobs/job_files.h"
+
+#define MINICPM_2B                                                                                           \
+  "\"hidden_size\":2304,\"intermediate_size\":5760,\"num_hidden_layers\":40,\"num_attention_heads\":36,"     \
+  "\"num_key_value_heads\":36,\"vocab_size\":122753,\"max_position_embeddings\":4096"
+#define LLAMA3_8B                                                                                            \
+  "\"hidden_size\":4096,\"intermediate_size\":14336,\"num_hidden_layers\":32,\"num_attention_heads\":32,"    \
+  "\"num_key_value_heads\":8,\"vocab_size\":128256,\"max_position_embeddings\":8192"
+#define QWEN2_7B                                                                                             \
+  "\"hidden_size\":3584,\"intermediate_size\":18944,\"num_hidden_layers\":28,\"num_attention_heads\":28,"    \
+  "\"num_key_value_heads\":4"
+#define QWEN3_8B                                                                                             \
+  "\"hidden_size\":4096,\"intermediate_size\":12288,\"num_hidden_layers\":36,\"num_attention_heads\":32,"    \
+  "\"num_key_value_heads\":8,\"head_dim\":128"
+#define V "\"model_type\":\"minicpmv\",\"architectures\":[\"MiniCPMV\"],\"slice_mode\":true,"
+#define O "\"model_type\":\"minicpmo\",\"architectures\":[\"MiniCPMO\"],\"init_tts\":true,"
+
+/* Llama 3 8B, Qwen2-7B and Qwen3-8B as published, the latter two with tables of fewer words; MiniCPM-2B with a head
+ * of its own, and MiniCPM4-3B, by the shapes of their layers. */
+static void
+the_version_says_which_it_is (void)
+{
+  const uint64_t minicpm
+      = 40 * (4 * 2304ull * 2304 + 3 * 2304ull * 5760 + 2 * 2304) + 2304 + 2 * 122753ull * 2304;
+  const uint64_t minicpm4 = 32 * (2 * 2560ull * 4096 + 2 * 2560ull * 256 + 3 * 2560ull * 10240 + 2 * 2560)
+      + 2560 + 2 * 73448ull * 2560;
+  const struct {
+    const char *keys;
+    uint64_t total; /* 0: refused */
+  } cases[] = {
+    { V MINICPM_2B ",\"query_num\":64,\"scale_emb\":12,\"tie_word_embeddings\":false", minicpm },
+    { V LLAMA3_8B ",\"query_num\":96", 8030261248 },
+    { V LLAMA3_8B ",\"query_num\":96,\"version\":\"2.5\"", 8030261248 },
+    { V QWEN2_7B ",\"vocab_size\":151666,\"version\":2.6", 7615616512 - 2ull * (152064 - 151666) * 3584 },
+    { O QWEN2_7B ",\"vocab_size\":151700,\"version\":\"2.6\"", 7615616512 - 2ull * (152064 - 151700) * 3584 },
+    { V "\"hidden_size\":2560,\"intermediate_size\":10240,\"num_hidden_layers\":32,"
+        "\"num_attention_heads\":32,\"num_key_value_heads\":2,\"head_dim\":128,\"vocab_size\":73448,"
+        "\"version\":4.0",
+      minicpm4 },
+    { V QWEN3_8B ",\"vocab_size\":151748,\"version\":4.5", 8190735360 - 2ull * (151936 - 151748) * 4096 },
+    { O QWEN3_8B ",\"vocab_size\":151748,\"version\":\"4.5\"", 8190735360 - 2ull * (151936 - 151748) * 4096 },
+    { V QWEN3_8B ",\"vocab_size\":151748,\"version\":5.5", 0 },
+    { V QWEN3_8B ",\"vocab_size\":151748,\"query_num\":64", 0 },
+    { V LLAMA3_8B ",\"query_num\":64", 0 },
+    { O LLAMA3_8B ",\"query_num\":96", 0 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    uint64_t active;
+    g_autofree char *said = NULL;
+    LS_CHECK_INT (params_of (cases[i].keys, &active, &said), ==, cases[i].total);
+    LS_CHECK (!*said == (cases[i].total > 0));
+    LS_CHECK (cases[i].total > 0 || strstr (said, "/model_type: a type of several kinds"));
+  }
+}
+
+/* What is said of a file of types: "" where it is right. */
+static char *
+said_of_types (const char *types)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *text = g_strdup_printf (
+      "{\"schema\":\"lockstep.model-types/1\",\"name\":\"t\",\"source\":\"s\",\"types\":["
+      "{\"type\":\"a\",\"source\":\"s\",\"mlp\":\"swiglu\"},{\"type\":\"b\",\"source\":\"s\",%s}]}",
+      types);
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "t.json", diags);
+  LS_CHECK ((doc && ls_model_types_check (doc, diags) > 0) == (ls_diag_list_n (diags) == 0));
+  return ls_diag_list_format (diags);
+}
+
+/* Each is like a type that there is, of one kind, and has keys. */
+static void
+a_wrong_variant_is_refused (void)
+{
+  static const struct {
+    const char *types, *said;
+  } cases[] = {
+    { "\"variants\":[{\"like\":\"a\",\"where\":{\"x\":[1,null]}}]", "" },
+    { "\"variants\":[{\"like\":\"a\",\"where\":{\"x\":1}},{\"like\":\"c\",\"where\":{}}]",
+      "/types/1/variants/1/like: expected a type of this file, of one kind" },
+    { "\"variants\":[{\"like\":\"b\",\"where\":{}}]", "of one kind" },
+    { "\"variants\":[{\"like\":\"a\"}]", "missing key \"where\"" },
+    { "\"variants\":[{\"where\":{}}]", "missing key \"like\"" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *said = said_of_types (cases[i].types);
+    ls_check_impl (strstr (said, cases[i].said) && (*cases[i].said || !*said), __FILE__, __LINE__, "%s: %s",
+                   cases[i].types, said);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (the_version_says_which_it_is), LS_TEST (a_wrong_variant_is_refused))
