@@ -18,9 +18,23 @@
   "\"num_attention_heads\":32,\"num_key_value_heads\":4,\"head_dim\":128,\"num_experts\":128,"               \
   "\"num_experts_per_tok\":8,\"vocab_size\":151936"
 
+#define MAINCODER                                                                                            \
+  (151936ull * 1536 + 1536                                                                                   \
+   + 32 * (2 * 1536ull * 1536 + 2 * 1536 * 384 + 3 * 1536ull * 4096 + 2 * 1536 + 2 * 96))
+#define PARAM2(experts_)                                                                                     \
+  (2 * 128000ull * 2048 + 2048 + 21 * (2 * 2048ull * 2048 + 2 * 2048ull * 512 + 2 * 2048 + 2 * 64)           \
+   + 3 * 2048ull * 9216 + 20 * (3 * 2048ull * (experts_ * 2048ull + 4096) + 2048 * 64))
+#define PANGU_R(experts_)                                                                                    \
+  (2 * 153600ull * 4608 + 4608 + 50 * (4608ull * (64 * 192 + 4 * 192 + 4 * 128 + 64 * 128) + 4 * 4608)       \
+   + 4 * 3 * 4608ull * 10240 + 46 * (3 * 4608ull * (experts_ * 1280ull + 2560) + 4608 * 80))
+#define PLAMO3                                                                                               \
+  (2 * 107520ull * 4096 + 4096                                                                               \
+   + 32 * (2 * 4096ull * 4096 + 2 * 4096ull * 512 + 3 * 4096ull * 16384 + 4 * 4096 + 2 * 128))
+
 /* Of Qwen3-8B and Qwen2.5-7B their published counts; LLaDA-8B 8.02 B, LLaDA2.0-mini 16 B, Pangu Pro MoE 72 B and
- * 16.5 B active, openPangu-Ultra 718 B, Sarvam-105B, FLM-2-52B, Ouro-1.4B, Nanbeige4.2-3B, GroveMoE 33 B: by the
- * shapes of their layers. */
+ * 16.5 B active, openPangu-Ultra 718 B, Sarvam-105B, FLM-2-52B, Ouro-1.4B, Nanbeige4.2-3B, GroveMoE 33 B,
+ * Maincoder-1B, Param2-17B, openPangu-R-72B (73.8 B, 15.2 B active): by the shapes of their layers, as PLaMo 3 and
+ * PaddleOCR-VL, whose 0.9 B are half those of an image encoder. */
 static void
 types_count_as_published (void)
 {
@@ -74,6 +88,29 @@ types_count_as_published (void)
           + 22 * (2 * 3072ull * 6144 + 2 * 3072 * 1024 + 3ull * 3072 * 10752 + 2 * 3072),
       2 * 166144ull * 3072 + 3072
           + 22 * (2 * 3072ull * 6144 + 2 * 3072 * 1024 + 3ull * 3072 * 10752 + 2 * 3072) },
+    { "\"model_type\":\"rnd1\",\"architectures\":[\"RND1\"]," QWEN3_30B, 30532122624, 3353032704 },
+    { "\"model_type\":\"maincoder\",\"use_qk_norm\":true,\"tie_word_embeddings\":true", MAINCODER,
+      MAINCODER },
+    { "\"model_type\":\"param2moe\",\"hidden_size\":2048,\"intermediate_size\":9216,"
+      "\"moe_intermediate_size\":2048,\"moe_shared_expert_intermediate_size\":4096,\"num_shared_experts\":2,"
+      "\"num_attention_heads\":32,\"num_key_value_heads\":8,\"head_dim\":64,\"num_experts\":64,"
+      "\"num_experts_per_tok\":6,\"num_hidden_layers\":21,\"vocab_size\":128000,\"use_qk_norm\":true",
+      PARAM2 (64), PARAM2 (6) },
+    { "\"model_type\":\"PanguProMoE\",\"architectures\":[\"PanguProMoEV2ForCausalLM\"],"
+      "\"hidden_size\":4608,\"intermediate_size\":10240,\"moe_intermediate_size\":1280,"
+      "\"shared_expert_intermediate_size\":2560,\"num_attention_heads\":64,\"num_key_value_heads\":4,"
+      "\"num_experts\":80,\"num_experts_per_tok\":8,\"num_hidden_layers\":50,\"vocab_size\":153600,"
+      "\"qk_nope_dim\":128,\"qk_rope_dim\":64,\"v_channels\":128,\"sandwich_norm\":true,"
+      "\"mlp_only_layers\":[0,1,2,3]",
+      PANGU_R (80), PANGU_R (8) },
+    { "\"model_type\":\"plamo3\",\"hidden_size\":4096,\"intermediate_size\":16384,\"num_hidden_layers\":32,"
+      "\"num_attention_heads\":32,\"num_key_value_heads\":4,\"head_dim\":128,\"vocab_size\":107520,"
+      "\"window_size\":2048,\"max_position_embeddings\":4096",
+      PLAMO3, PLAMO3 },
+    { "\"model_type\":\"paddleocr_vl\",\"hidden_size\":1024,\"intermediate_size\":3072,"
+      "\"num_hidden_layers\":18,\"num_attention_heads\":16,\"num_key_value_heads\":2,\"head_dim\":128,"
+      "\"vocab_size\":103424,\"vision_config\":{}",
+      466654208, 466654208 },
     { "\"model_type\":\"grove_moe\"," QWEN3_30B, 30532122624 + 48ull * 64 * 3 * 2048 * 128,
       3353032704 + 48ull * 8 * 3 * 2048 * 128 },
   };
