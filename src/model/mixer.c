@@ -28,6 +28,7 @@ ls_mixer_in_width (const LsModel *m)
   case LS_MIXER_KDA:
     return (m->mixer_full_gate ? 4 : 3) * inner + heads;
   case LS_MIXER_MAMBA1:
+  case LS_MIXER_RGLRU:
     return 2 * inner;
   case LS_MIXER_PRODUCT:
   case LS_MIXER_NONE:
@@ -47,11 +48,13 @@ ls_mixer_conv_width (const LsModel *m)
       : ls_mixer_inner (m) + (has_keys ? 2 * keys (m) : 0);
 }
 
-/* Of mamba1, what makes step sizes and keys of the inner activations. */
+/* Of mamba1, what makes step sizes and keys of the inner activations; of rglru, two gates of each head. */
 static uint64_t
 selection_params (const LsModel *m)
 {
   uint64_t inner = ls_mixer_inner (m), rank = m->mixer_rank;
+  if (m->mixer == LS_MIXER_RGLRU)
+    return 2 * inner * m->mixer_head_dim;
   return m->mixer == LS_MIXER_MAMBA1 ? inner * (rank + 2 * (uint64_t) m->mixer_state) + rank * inner : 0;
 }
 
@@ -87,6 +90,8 @@ ls_mixer_other_params (const LsModel *m)
     return conv * taps;
   case LS_MIXER_MAMBA1:
     return conv * (taps + 1) + inner * (state + 2) + m->mixer_rank + 2 * state;
+  case LS_MIXER_RGLRU:
+    return conv * (taps + 1) + 5 * inner + m->hidden;
   case LS_MIXER_PRODUCT:
   case LS_MIXER_NONE:
     break;

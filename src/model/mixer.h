@@ -15,10 +15,13 @@
  *     conv     3 I               I         k a column
  *     kda      3 I + H           3 I       k a column, H + I, a norm of P
  *     mamba1   2 I               I         k + 1 a column, I (R + 2 N) + R I, I (N + 2), norms of R + 2 N
+ *     rglru    2 I               I         k + 1 a column, I decays, biases of 4 I + h
  *     product  none             none      nothing: one matrix, I = h, of one head
  *
  * and I h out of it. kda also has, through P columns each, I for the decay of each channel and I for the gate
- * (mixer_full_gate: that as I columns into it instead). Products of a chunk, m n k:
+ * (mixer_full_gate: that as I columns into it instead). rglru, a real-gated linear recurrent unit, makes of
+ * the convolved columns of each head two gates as wide, P x P each, of what comes in and of the decay; the
+ * other I columns gate what it gives. Products of a chunk, m n k:
  *
  *     mamba2   C B^T of each group: Q Q N; of each head (C B^T) X: Q P Q, B^T X: P N Q, C S: Q P N
  *     delta    of each head K K^T, Q K^T: Q Q N; W: Q N Q; U, output: Q P Q; W S, Q S: Q P N; K^T V: N P Q
@@ -26,6 +29,9 @@
  *     linear   of each head Q K^T: Q Q N; the output: Q P Q; Q S: Q P N; K^T V: N P Q
  *     conv     none, and none of a product
  *     mamba1   none: a scan of 9 I N operations a token (state-spaces/mamba, issue 110)
+ *     rglru    none: a scan of 10 I operations a token, h' = a h + sqrt(1 - a^2) i x with a = exp(-8 r s),
+ *              s = softplus of the decay: two products and an exponential for a, a^2, 1 - a^2 and its root,
+ *              two products for what comes in, a product and a sum
  *
  * Context parallelism exchanges tokens for heads, as Ulysses does attention's: behind the way into it each
  * of cp ranks gets all tokens of its heads, and before the way out of it gives them back. Of mamba2 both
@@ -40,12 +46,13 @@
  *
  * Deviations. Products within a chunk are whole squares, though causal; the solution of the triangular system
  * of delta nets is left out (Q^3 / 3 a head, a sixth of one product); the state's pass between chunks is
- * bytes only. No kernel of these was measured here: products run as other batched products do.
+ * bytes only. Sums that give the gradients of rglru's biases are left out. No kernel of these was measured
+ * here: products run as other batched products do.
  *
  * References: Gu and Dao 2023 (mamba1), Dao and Gu 2024, section 6 (mamba2), Yang et al. 2024, sections 3.2
- * and 3.3 (delta), MiniMax 2025, section 2.2 (linear), Kimi Team 2025, section 4 (kda). Sizes and parameters:
- * modeling files of Transformers for nemotron_h, jamba, qwen3_next, minimax and lfm2, of the publisher for
- * kimi_linear. */
+ * and 3.3 (delta), MiniMax 2025, section 2.2 (linear), Kimi Team 2025, section 4 (kda), De et al. 2024
+ * (rglru). Sizes and parameters: modeling files of Transformers for nemotron_h, jamba, qwen3_next, minimax,
+ * lfm2 and recurrent_gemma, of the publisher for kimi_linear. */
 #ifndef LS_MODEL_MIXER_H
 #define LS_MODEL_MIXER_H
 

@@ -130,6 +130,55 @@ append_scan (GArray *operators, const LsCut *cut)
   op->saved_bytes = cut->tokens * inner * cut->elt;
 }
 
+/* Of rglru: both gates of each head in one product, of the convolution's output, which is kept already. */
+static void
+append_head_gates (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t heads = m->mixer_heads / cut->shard->tp, width = m->mixer_head_dim, tokens = cut->tokens;
+  bool is_fused = ls_cut_fuses_gradients (cut);
+  uint32_t grad_bytes = is_fused ? ls_dtype_bytes (cut->shard->grad_dtype) : cut->elt;
+  LsOperator *op = ls_operator_append (operators, "mixer-head-gates", LS_TP_NONE);
+  ls_operator_fwd (op,
+                   ls_kernel_gemm ("head-gates", cut->act, tokens, 2 * width, width, heads, cut->elt, false));
+  ls_operator_igrad (
+      op, ls_kernel_gemm ("head-gates-dgrad", cut->act, tokens, width, 2 * width, heads, cut->elt, false));
+  ls_operator_wgrad (
+      op,
+      ls_kernel_gemm ("head-gates-wgrad", cut->act, 2 * width, width, tokens, heads, grad_bytes, is_fused));
+  ls_operator_accumulate (op, cut, width, 2 * width * heads);
+  ls_operator_weight (op, LS_TENSOR_WHOLE, width, width, 2 * heads);
+  op->saved_bytes = tokens * 2 * width * heads * cut->elt;
+}
+
+/* Reads x and both gates, writes h, which is kept; backwards h and its gradient too, and three gradients. */
+static void
+append_recurrence (GArray *operators, const LsCut *cut)
+{
+  uint64_t inner = per_rank (cut, ls_mixer_inner (cut->model));
+  double elements = (double) cut->tokens * (double) inner, bytes = 4 * elements * cut->elt;
+  LsOperator *op = ls_operator_append (operators, "mixer-scan", LS_TP_NONE);
+  ls_operator_fwd (op,
+                   ls_kernel_stream ("recurrence", LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens, inner, bytes,
+                                     10 * elements));
+  ls_operator_igrad (op,
+                     ls_kernel_stream ("recurrence-bwd", LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens, inner,
+                                       2 * bytes, 25 * elements));
+  op->saved_bytes = cut->tokens * inner * cut->elt;
+}
+
+/* h times GELU of the other columns. */
+static void
+append_branch_gate (GArray *operators, const LsCut *cut)
+{
+  uint64_t inner = per_rank (cut, ls_mixer_inner (cut->model));
+  LsOperator *op = ls_operator_append (operators, "mixer-gate", LS_TP_NONE);
+  ls_operator_fwd (op,
+                   ls_cut_stream (cut, "gelu-gate", LS_KERNEL_ELEMENTWISE, cut->tokens, inner, 3 * cut->elt));
+  ls_operator_igrad (
+      op, ls_cut_stream (cut, "gelu-gate-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens, inner, 5 * cut->elt));
+}
+
 /* Products of chunks, each with two gradients, and the states between chunks. */
 static void
 append_chunks (GArray *operators, const LsCut *cut)
@@ -220,6 +269,10 @@ append_inner (GArray *operators, const LsCut *cut)
   if (m->mixer == LS_MIXER_MAMBA1) {
     append_selection (operators, cut);
     append_scan (operators, cut);
+  } else if (m->mixer == LS_MIXER_RGLRU) {
+    append_head_gates (operators, cut);
+    append_recurrence (operators, cut);
+    append_branch_gate (operators, cut);
   } else {
     if (m->mixer != LS_MIXER_CONV)
       append_chunks (operators, cut);

@@ -50,7 +50,8 @@ typedef struct {
   uint32_t layer_input, layer_vocab, laurel_rank, kv_shared, sparse_layers;
   bool doubles_ffn;       /* gemma4: of layers that share keys and values */
   uint32_t n_predictions; /* multi-token prediction */
-  uint32_t mixer_heads, mixer_head_dim, mixer_groups, mixer_state, mixer_conv, mixer_chunk, mixer_expand;
+  uint32_t mixer_heads, mixer_head_dim, mixer_groups, mixer_state, mixer_conv, mixer_chunk, mixer_expand,
+      mixer_width; /* of all heads of rglru; 0: hidden */
   bool mixer_full_gate, attention_gate;
   uint32_t expert_latent;
   uint32_t passes;                             /* of a token through all layers */

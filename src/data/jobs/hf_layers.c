@@ -196,8 +196,13 @@ static const struct {
   const char *name;
   char letter;
 } layer_names[] = {
-  { "full_attention", 'A' }, { "attention", 'A' }, { "linear_attention", 'M' },
-  { "mamba", 'M' },          { "conv", 'M' },      { NULL },
+  { "full_attention", 'A' },
+  { "attention", 'A' },
+  { "linear_attention", 'M' },
+  { "mamba", 'M' },
+  { "conv", 'M' },
+  { "recurrent", 'M' },
+  { NULL },
 };
 
 /* The same where each is one half of a layer. */
@@ -237,8 +242,9 @@ pattern_of_list (const LsJsonDoc *doc, const HfFamily *f, const cJSON *list, LsD
     char letter = letter_of_name (f, of_block ? of_block : name);
     if (!letter) {
       hf_refuse (doc, name, diags,
-                 f->halves ? "expected attention, mamba, mlp or moe"
-                           : "expected attention, full_attention, linear_attention, mamba or conv");
+                 f->halves
+                     ? "expected attention, mamba, mlp or moe"
+                     : "expected attention, full_attention, linear_attention, mamba, conv or recurrent");
       return NULL;
     }
     g_string_append_c (pattern, letter);
@@ -320,8 +326,8 @@ hf_count_layers (const LsJsonDoc *doc)
 static char *
 find_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags)
 {
-  static const char *const lists[]
-      = { "layer_types", "layers_block_type", "attn_type_list", "block_configs" };
+  static const char *const lists[] = { "layer_types",   "layers_block_type", "attn_type_list",
+                                       "block_configs", "block_types",       "_block_types" };
   const cJSON *halves = hf_get (doc, "hybrid_override_pattern");
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     if (cJSON_IsArray (hf_get (doc, lists[i])))

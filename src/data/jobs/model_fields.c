@@ -33,9 +33,11 @@ static const LsEnumName positions[] = {
   { NULL },
 };
 static const LsEnumName mixers[] = {
-  { "none", LS_MIXER_NONE },   { "mamba1", LS_MIXER_MAMBA1 },   { "mamba2", LS_MIXER_MAMBA2 },
-  { "delta", LS_MIXER_DELTA }, { "linear", LS_MIXER_LINEAR },   { "conv", LS_MIXER_CONV },
-  { "kda", LS_MIXER_KDA },     { "product", LS_MIXER_PRODUCT }, { NULL },
+  { "none", LS_MIXER_NONE },       { "mamba1", LS_MIXER_MAMBA1 },
+  { "mamba2", LS_MIXER_MAMBA2 },   { "delta", LS_MIXER_DELTA },
+  { "linear", LS_MIXER_LINEAR },   { "conv", LS_MIXER_CONV },
+  { "kda", LS_MIXER_KDA },         { "rglru", LS_MIXER_RGLRU },
+  { "product", LS_MIXER_PRODUCT }, { NULL },
 };
 static const LsEnumName stream_kinds[]
     = { { "mixed", LS_STREAMS_MIXED }, { "alternate", LS_STREAMS_ALTERNATE }, { NULL } };
@@ -124,12 +126,11 @@ const LsField ls_model_fields[] = {
   LIST (layer_experts, 65536, "experts", "likewise experts, of layers that have them"),
   LIST (layer_top_k, 65536, "top_k", "likewise experts that each token is sent to"),
   LIST (layer_expert_ffn, 1 << 22, "expert_ffn", "likewise inner widths of experts"),
-  ENUM (
-      mixer, mixers, .default_text = "`\"none\"`",
-      .meaning
-      = "what M and m are: a state-space model (`mamba1`, `mamba2`), a gated delta net (`delta`), "
-        "`linear` attention, a short convolution (`conv`), Kimi's delta attention (`kda`), one linear layer "
-        "(`product`); the keys that follow go with it"),
+  ENUM (mixer, mixers, .default_text = "`\"none\"`",
+        .meaning
+        = "what M and m are: a state-space model (`mamba1`, `mamba2`), a gated delta net (`delta`), "
+          "`linear` attention, a short convolution (`conv`), Kimi's delta attention (`kda`), Griffin's "
+          "recurrent unit (`rglru`), one linear layer (`product`); the keys that follow go with it"),
   UINT ("mixer_heads", mixer_heads, 1 << 20, .default_text = "none", .meaning = "its heads"),
   UINT ("mixer_head_dim", mixer_head_dim, 1 << 20, .default_text = "1", .meaning = "width of a head"),
   UINT ("mixer_groups", mixer_groups, 65536, .default_text = "mixer_heads",

@@ -110,11 +110,12 @@ set_mixer (const HfConfig *c, LsModel *m)
   uint64_t inner = (uint64_t) (c->mixer_expand == 0 && is_conv ? 1 : c->mixer_expand) * c->hidden;
   if (m->mixer == LS_MIXER_NONE)
     return;
-  bool is_linear = m->mixer == LS_MIXER_LINEAR;
-  m->mixer_head_dim = is_linear ? m->head_dim : c->mixer_head_dim;
-  m->mixer_heads = is_linear ? m->n_heads
-      : c->mixer_heads       ? c->mixer_heads
-                             : (uint32_t) (inner / MAX (1, c->mixer_head_dim));
+  bool is_linear = m->mixer == LS_MIXER_LINEAR, is_recurrent = m->mixer == LS_MIXER_RGLRU;
+  uint32_t width = c->mixer_width ? c->mixer_width : c->hidden;
+  m->mixer_head_dim = is_linear ? m->head_dim : is_recurrent ? width / m->n_heads : c->mixer_head_dim;
+  m->mixer_heads = is_linear || is_recurrent ? m->n_heads
+      : c->mixer_heads                       ? c->mixer_heads
+                                             : (uint32_t) (inner / MAX (1, c->mixer_head_dim));
   bool has_keys = m->mixer != LS_MIXER_KDA; /* of their own width */
   m->mixer_groups = has_keys ? c->mixer_groups : 0;
   m->mixer_state = has_keys ? c->mixer_state : 0;

@@ -220,5 +220,65 @@ sides_may_be_parts_of_the_file (void)
   }
 }
 
+#define GRIFFIN                                                                                              \
+  "\"model_type\":\"recurrent_gemma\",\"architectures\":[\"RecurrentGemmaForCausalLM\"],\"conv1d_width\":4," \
+  "\"attention_window_size\":2048,\"logits_soft_cap\":30.0,\"attention_bias\":false,\"head_dim\":256,"       \
+  "\"num_key_value_heads\":1,\"vocab_size\":256000,\"hidden_activation\":\"gelu_pytorch_tanh\","
+
+/* RecurrentGemma-2B and -9B, 2.7 and 8.6 billion (arXiv 2404.07839): two recurrent layers, then one of attention; an
+ * MLP half as wide as it says; biases on all but queries, keys, values and the table. By hand. */
+static void
+recurrent_layers_and_local_attention (void)
+{
+  static const struct {
+    const char *keys;
+    uint64_t h, heads, ffn, layers, attention;
+  } cases[] = {
+    { GRIFFIN "\"_block_types\":[\"recurrent\",\"recurrent\",\"attention\"],\"hidden_size\":2560,"
+              "\"intermediate_size\":15360,\"num_attention_heads\":10,\"num_hidden_layers\":26",
+      2560, 10, 7680, 26, 8 },
+    { GRIFFIN "\"block_types\":[\"recurrent\",\"recurrent\",\"attention\"],\"hidden_size\":4096,"
+              "\"lru_width\":4096,\"intermediate_size\":24576,\"num_attention_heads\":16,"
+              "\"num_hidden_layers\":38",
+      4096, 16, 12288, 38, 12 },
+  };
+  static const uint64_t published[] = { 2682862080, 8579977216 };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    uint64_t active, h = cases[i].h, ffn = cases[i].ffn, n = cases[i].layers, a = cases[i].attention;
+    g_autofree char *said = NULL;
+    uint64_t recurrent = 3 * h * h + 2 * cases[i].heads * 256 * 256 + 11 * h,
+             attention = 2 * h * h + 2 * h * 256 + h, mlp = 3 * h * ffn + 2 * ffn + h;
+    LS_CHECK_INT (params_of (cases[i].keys, &active, &said), ==,
+                  256000 * h + h + (n - a) * recurrent + a * attention + n * (mlp + 2 * h));
+    LS_CHECK_INT (active, ==, published[i]);
+    LS_CHECK_STR (said, "");
+  }
+}
+
+/* Two of four layers are recurrent, those that the file says, as wide as it says; another kind is refused. */
+static void
+blocks_say_which_are_recurrent (void)
+{
+  static const char text[]
+      = "{" GRIFFIN "\"_block_types\":[\"attention\",\"recurrent\"],\"hidden_size\":1024,"
+        "\"lru_width\":1280,\"num_attention_heads\":4,\"num_hidden_layers\":4}";
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+  LsModel m = { 0 };
+  if (LS_CHECK (doc && ls_model_read (doc, &m, NULL, diags))) {
+    LS_CHECK_STR (m.layer_pattern, "AM");
+    LS_CHECK (m.mixer == LS_MIXER_RGLRU && m.mixer_heads == 4 && m.mixer_head_dim == 320
+              && m.mixer_conv == 4);
+    LS_CHECK (m.window == 2048 && m.full_every == 0 && m.rotary_dim == 128 && m.logit_cap);
+    LS_CHECK (m.linear_bias && m.unbiased_qkv && m.tied_embeddings && m.seq == 8192);
+  }
+  ls_model_clear (&m);
+  uint64_t active;
+  g_autofree char *said = NULL;
+  params_of (GRIFFIN "\"block_types\":[\"recurrent\",\"griffin\"]", &active, &said);
+  LS_CHECK (strstr (said, "/block_types/1: expected attention"));
+}
+
 LS_TEST_SUITE (LS_TEST (types_count_as_published), LS_TEST (layers_come_again),
-               LS_TEST (blocks_may_say_keys_of_the_file), LS_TEST (sides_may_be_parts_of_the_file))
+               LS_TEST (blocks_may_say_keys_of_the_file), LS_TEST (sides_may_be_parts_of_the_file),
+               LS_TEST (recurrent_layers_and_local_attention), LS_TEST (blocks_say_which_are_recurrent))

@@ -1,0 +1,109 @@
+/* Pins Griffin's recurrent layers: what they launch and hold, by hand, and the laws of jobs of them. */
+#include "layer_laws.h"
+#include "model/mixer.h"
+
+/* Two layers of three have a recurrent unit of 8 heads of 64. */
+static LsModel
+griffin (void)
+{
+  LsModel m = small_model ("griffin");
+  m.layer_pattern = (char *) "MMA";
+  m.mixer = LS_MIXER_RGLRU;
+  m.mixer_heads = m.mixer_groups = 8;
+  m.mixer_head_dim = m.mixer_state = 64;
+  m.mixer_conv = 4, m.mixer_chunk = 256;
+  m.mlp = LS_MLP_GEGLU;
+  return m;
+}
+
+static const LsOperator *
+find (const GArray *operators, const char *name)
+{
+  for (guint i = 0; i < operators->len; i++)
+    if (strcmp (g_array_index (operators, LsOperator, i).name, name) == 0)
+      return &g_array_index (operators, LsOperator, i);
+  return NULL;
+}
+
+/* Two products in and one out, 512 x 512 each; two gates of each head, 64 x 64; four taps and a bias, three
+ * more biases of 512 beside that of the taps and one of what comes out, a decay of 512. */
+static void
+weights_are_counted (void)
+{
+  LsModel m = griffin ();
+  LS_CHECK_INT (ls_mixer_linear_params (&m), ==, 3 * 512 * 512 + 2 * 8 * 64 * 64);
+  LS_CHECK_INT (ls_mixer_other_params (&m), ==, 512 * 4 + 512 + 4 * 512 + 512 + 512);
+  LS_CHECK (ls_mixer_flops (&m, 1, 256) == 0);
+  count_weights (&m);
+}
+
+/* Of 256 tokens on one of two ranks, four heads: gates are 2 x 256 x 128 x 64 FLOPs of each head forward, twice
+ * that backward; the scan moves four tensors of 256 x 256 in 16 bits, the branch three. Kept: the convolution's
+ * output, two gates, the state. */
+static void
+heads_are_cut_over_ranks (void)
+{
+  LsModel m = griffin ();
+  LsShard shard = whole_shard (&m);
+  shard.tp = 2;
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_layer (&m, &shard, 0, operators);
+  const double gates = 4 * 2.0 * 256 * 128 * 64, tensor = 256 * 256 * 2;
+  const LsOperator *op = find (operators, "mixer-head-gates"), *scan = find (operators, "mixer-scan"),
+                   *conv = find (operators, "mixer-conv"), *branch = find (operators, "mixer-gate");
+  if (!LS_CHECK (op && scan && conv && branch))
+    return;
+  LS_CHECK_DOUBLE (op->fwd[0].flops, ==, gates);
+  LS_CHECK_DOUBLE (op->igrad[0].flops, ==, gates);
+  LS_CHECK_DOUBLE (op->wgrad[0].flops, ==, gates);
+  LS_CHECK (op->n_fwd == 1 && op->n_igrad == 1 && op->n_wgrad == 1 && op->tp == LS_TP_NONE);
+  LS_CHECK_INT (weights_of (operators) * 2 - ls_model_layer_params (&m, 0), ==,
+                2 * 512); /* both norms twice */
+  LS_CHECK_DOUBLE (scan->fwd[0].bytes, ==, 4 * tensor);
+  LS_CHECK_DOUBLE (scan->igrad[0].bytes, ==, 8 * tensor);
+  LS_CHECK_DOUBLE (branch->fwd[0].bytes, ==, 3 * tensor);
+  LS_CHECK_DOUBLE ((double) conv->saved_bytes, ==, tensor);
+  LS_CHECK_DOUBLE ((double) op->saved_bytes, ==, 2 * tensor);
+  LS_CHECK_DOUBLE ((double) scan->saved_bytes, ==, tensor);
+  LS_CHECK_INT (branch->saved_bytes, ==, 0); /* its other half is the way in's */
+}
+
+/* Tensor parallelism, sequence parallelism, recomputation, FSDP, a pipeline. */
+static void
+jobs_keep_the_laws (void)
+{
+  for (guint i = 0; i < 24; i++) {
+    LsModel m = griffin ();
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.global_batch = 16;
+    s.tp = i % 2 + 1;
+    s.sp = i % 2 && i / 2 % 2;
+    s.recompute = i / 4 % 3;
+    s.dp_kind = i / 12 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    s.pp = i / 12 == 0 && i / 2 % 2 == 0 ? 2 : 1;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+}
+
+/* No library was found that cuts sequences of such layers over ranks. */
+static void
+what_is_not_known_is_refused (void)
+{
+  LsModel m = griffin ();
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.gpus = 8;
+  s.global_batch = 16;
+  s.cp = 2;
+  says (&m, &s, "which pass their state from token to token");
+  ls_strategy_init (&s);
+  s.gpus = 8;
+  s.global_batch = 16;
+  s.tp = 8, m.mixer_heads = m.mixer_groups = 4;
+  says (&m, &s, "heads");
+}
+
+LS_TEST_SUITE (LS_TEST (weights_are_counted), LS_TEST (heads_are_cut_over_ranks),
+               LS_TEST (jobs_keep_the_laws), LS_TEST (what_is_not_known_is_refused))
