@@ -12,13 +12,31 @@ keys (const LsModel *m)
   return (uint64_t) m->mixer_groups * m->mixer_state;
 }
 
+bool
+ls_mixer_selects (const LsModel *m)
+{
+  return m->mixer == LS_MIXER_MAMBA1 || (m->mixer == LS_MIXER_MAMBA2 && m->mixer_rank > 0);
+}
+
+uint64_t
+ls_mixer_select_width (const LsModel *m)
+{
+  return m->mixer_rank + 2 * (m->mixer == LS_MIXER_MAMBA2 ? keys (m) : m->mixer_state);
+}
+
+uint64_t
+ls_mixer_n_steps (const LsModel *m)
+{
+  return m->mixer == LS_MIXER_MAMBA2 ? m->mixer_heads : ls_mixer_inner (m);
+}
+
 uint64_t
 ls_mixer_in_width (const LsModel *m)
 {
   uint64_t inner = ls_mixer_inner (m), heads = m->mixer_heads;
   switch (m->mixer) {
   case LS_MIXER_MAMBA2:
-    return 2 * inner + 2 * keys (m) + heads;
+    return 2 * inner + (ls_mixer_selects (m) ? 0 : 2 * keys (m) + heads);
   case LS_MIXER_DELTA:
     return 2 * inner + 2 * keys (m) + 2 * heads;
   case LS_MIXER_LINEAR:
@@ -40,7 +58,7 @@ ls_mixer_in_width (const LsModel *m)
 uint64_t
 ls_mixer_conv_width (const LsModel *m)
 {
-  bool has_keys = m->mixer == LS_MIXER_MAMBA2 || m->mixer == LS_MIXER_DELTA;
+  bool has_keys = (m->mixer == LS_MIXER_MAMBA2 && !ls_mixer_selects (m)) || m->mixer == LS_MIXER_DELTA;
   if (m->mixer == LS_MIXER_KDA)
     return 3 * ls_mixer_inner (m);
   return m->mixer == LS_MIXER_LINEAR || m->mixer == LS_MIXER_PRODUCT
@@ -48,14 +66,14 @@ ls_mixer_conv_width (const LsModel *m)
       : ls_mixer_inner (m) + (has_keys ? 2 * keys (m) : 0);
 }
 
-/* Of mamba1, what makes step sizes and keys of the inner activations; of rglru, two gates of each head. */
+/* What makes step sizes and keys of the inner activations; of rglru, two gates of each head. */
 static uint64_t
 selection_params (const LsModel *m)
 {
-  uint64_t inner = ls_mixer_inner (m), rank = m->mixer_rank;
+  uint64_t inner = ls_mixer_inner (m);
   if (m->mixer == LS_MIXER_RGLRU)
     return 2 * inner * m->mixer_head_dim;
-  return m->mixer == LS_MIXER_MAMBA1 ? inner * (rank + 2 * (uint64_t) m->mixer_state) + rank * inner : 0;
+  return ls_mixer_selects (m) ? inner * ls_mixer_select_width (m) + m->mixer_rank * ls_mixer_n_steps (m) : 0;
 }
 
 uint32_t
@@ -79,7 +97,8 @@ ls_mixer_other_params (const LsModel *m)
   uint64_t heads = m->mixer_heads, state = m->mixer_state;
   switch (m->mixer) {
   case LS_MIXER_MAMBA2:
-    return conv * (taps + 1) + 3 * heads + inner;
+    return ls_mixer_selects (m) ? conv * taps + 3 * heads + ls_mixer_select_width (m)
+                                : conv * (taps + 1) + 3 * heads + inner;
   case LS_MIXER_DELTA:
     return conv * taps + 2 * heads + m->mixer_head_dim;
   case LS_MIXER_KDA:
@@ -89,7 +108,7 @@ ls_mixer_other_params (const LsModel *m)
   case LS_MIXER_CONV:
     return conv * taps;
   case LS_MIXER_MAMBA1:
-    return conv * (taps + 1) + inner * (state + 2) + m->mixer_rank + 2 * state;
+    return conv * (taps + 1) + inner * (state + 2) + ls_mixer_select_width (m);
   case LS_MIXER_RGLRU:
     return conv * (taps + 1) + 5 * inner + m->hidden;
   case LS_MIXER_PRODUCT:
@@ -167,7 +186,8 @@ ls_mixer_flops (const LsModel *m, uint32_t n_ranks, uint32_t seq)
 bool
 ls_mixer_has_context_parallelism (const LsModel *m)
 {
-  return m->mixer == LS_MIXER_NONE || m->mixer == LS_MIXER_MAMBA2 || m->mixer == LS_MIXER_DELTA;
+  return m->mixer == LS_MIXER_NONE || m->mixer == LS_MIXER_DELTA
+      || (m->mixer == LS_MIXER_MAMBA2 && !ls_mixer_selects (m));
 }
 
 const char *

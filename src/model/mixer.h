@@ -10,6 +10,7 @@
  * sizes (mixer_rank). Columns into it, columns that are convolved, and what is learned beside the products:
  *
  *     mamba2   2 I + 2 K + H     I + 2 K   k + 1 a column of the convolution, 3 H, a norm of I
+ *              with R > 0 2 I, I; k a column, 3 H, norms of R + 2 K
  *     delta    2 K + 2 I + 2 H   2 K + I   k a column, 2 H, a norm of P
  *     linear   4 I               none      a norm of I
  *     conv     3 I               I         k a column
@@ -18,10 +19,11 @@
  *     rglru    2 I               I         k + 1 a column, I decays, biases of 4 I + h
  *     product  none             none      nothing: one matrix, I = h, of one head
  *
- * and I h out of it. kda also has, through P columns each, I for the decay of each channel and I for the gate
- * (mixer_full_gate: that as I columns into it instead). rglru, a real-gated linear recurrent unit, makes of
- * the convolved columns of each head two gates as wide, P x P each, of what comes in and of the decay; the
- * other I columns gate what it gives. Products of a chunk, m n k:
+ * and I h out of it. mamba2 with R > 0 (PLaMo 2) makes keys and step sizes of the convolved columns as mamba1
+ * does, by I (R + 2 K) + R H. kda also has, through P columns each, I for the decay of each channel and I for
+ * the gate (mixer_full_gate: that as I columns into it instead). rglru, a real-gated linear recurrent unit,
+ * makes of the convolved columns of each head two gates as wide, P x P each, of what comes in and of the
+ * decay; the other I columns gate what it gives. Products of a chunk, m n k:
  *
  *     mamba2   C B^T of each group: Q Q N; of each head (C B^T) X: Q P Q, B^T X: P N Q, C S: Q P N
  *     delta    of each head K K^T, Q K^T: Q Q N; W: Q N Q; U, output: Q P Q; W S, Q S: Q P N; K^T V: N P Q
@@ -79,6 +81,12 @@ uint64_t ls_mixer_conv_width (const LsModel *m);
 
 /* Pairs of products of low rank, h x P and P x I, beside it: 2, 1 or none. */
 uint32_t ls_mixer_n_low_rank (const LsModel *m);
+
+/* Whether step sizes and keys are made of the convolved columns. */
+bool ls_mixer_selects (const LsModel *m);
+/* Columns of these together; of step sizes. */
+uint64_t ls_mixer_select_width (const LsModel *m);
+uint64_t ls_mixer_n_steps (const LsModel *m);
 
 /* Weights of matrix products with tokens; all that is learned beside them. */
 uint64_t ls_mixer_linear_params (const LsModel *m);

@@ -93,21 +93,22 @@ append_conv (GArray *operators, const LsCut *cut)
   op->saved_bytes = cut->tokens * width * cut->elt;
 }
 
-/* Of mamba1: step sizes and keys of the inner activations, summed over ranks in Jamba as in Megatron-Core's
+/* Step sizes and keys of the inner activations, summed over ranks in Jamba as in Megatron-Core's
  * row-parallel products. */
 static void
 append_selection (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t inner = per_rank (cut, ls_mixer_inner (m)), width = m->mixer_rank + 2 * (uint64_t) m->mixer_state;
+  uint64_t inner = per_rank (cut, ls_mixer_inner (m)), width = ls_mixer_select_width (m),
+           steps = per_rank (cut, ls_mixer_n_steps (m));
   LsOperator *op = ls_operator_append (operators, "mixer-select", LS_TP_REDUCE);
   ls_operator_linear (op, cut, &select_names, cut->shard->dtype, inner, width);
   ls_operator_weight (op, LS_TENSOR_COLUMNS, width, inner, 1);
   op->saved_bytes = op->input_bytes = 0; /* the convolution's output, kept already */
   op->reduce_bytes = cut->tokens * width * cut->elt;
   op = ls_operator_append (operators, "mixer-step", LS_TP_NONE);
-  ls_operator_linear (op, cut, &step_names, cut->shard->dtype, m->mixer_rank, inner);
-  ls_operator_weight (op, LS_TENSOR_ROWS, inner, m->mixer_rank, 1);
+  ls_operator_linear (op, cut, &step_names, cut->shard->dtype, m->mixer_rank, steps);
+  ls_operator_weight (op, LS_TENSOR_ROWS, steps, m->mixer_rank, 1);
 }
 
 /* Reads x, z, the step sizes and B and C, writes y; 9 operations a state each way forwards, 2.5 times that
@@ -167,16 +168,16 @@ append_recurrence (GArray *operators, const LsCut *cut)
   op->saved_bytes = cut->tokens * inner * cut->elt;
 }
 
-/* h times GELU of the other columns. */
+/* What it gives times an activation of the other columns. */
 static void
 append_branch_gate (GArray *operators, const LsCut *cut)
 {
   uint64_t inner = per_rank (cut, ls_mixer_inner (cut->model));
   LsOperator *op = ls_operator_append (operators, "mixer-gate", LS_TP_NONE);
-  ls_operator_fwd (op,
-                   ls_cut_stream (cut, "gelu-gate", LS_KERNEL_ELEMENTWISE, cut->tokens, inner, 3 * cut->elt));
+  ls_operator_fwd (
+      op, ls_cut_stream (cut, "branch-gate", LS_KERNEL_ELEMENTWISE, cut->tokens, inner, 3 * cut->elt));
   ls_operator_igrad (
-      op, ls_cut_stream (cut, "gelu-gate-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens, inner, 5 * cut->elt));
+      op, ls_cut_stream (cut, "branch-gate-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens, inner, 5 * cut->elt));
 }
 
 /* Products of chunks, each with two gradients, and the states between chunks. */
@@ -266,19 +267,23 @@ append_inner (GArray *operators, const LsCut *cut)
   append_low_rank (operators, cut);
   append_exchange (operators, cut, true);
   append_conv (operators, cut);
-  if (m->mixer == LS_MIXER_MAMBA1) {
+  if (ls_mixer_selects (m))
     append_selection (operators, cut);
+  if (m->mixer == LS_MIXER_MAMBA1) {
     append_scan (operators, cut);
-  } else if (m->mixer == LS_MIXER_RGLRU) {
+    return;
+  }
+  if (m->mixer == LS_MIXER_RGLRU) {
     append_head_gates (operators, cut);
     append_recurrence (operators, cut);
-    append_branch_gate (operators, cut);
-  } else {
-    if (m->mixer != LS_MIXER_CONV)
-      append_chunks (operators, cut);
-    append_exchange (operators, cut, false);
-    append_gate (operators, cut);
+  } else if (m->mixer != LS_MIXER_CONV) {
+    append_chunks (operators, cut);
   }
+  append_exchange (operators, cut, false);
+  if (m->mixer == LS_MIXER_RGLRU || ls_mixer_selects (m))
+    append_branch_gate (operators, cut);
+  else
+    append_gate (operators, cut);
 }
 
 void

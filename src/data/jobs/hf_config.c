@@ -275,6 +275,16 @@ read_sections (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, LsDiagList 
   return true;
 }
 
+/* A number of what reads, in the first place. */
+static bool
+read_first (const LsJsonDoc *doc, const cJSON *list, const LsField *field, HfConfig *c, LsDiagList *diags)
+{
+  if (!cJSON_IsNumber (list->child))
+    return hf_refuse (doc, list->child, diags, "expected a number of the experts that read text");
+  g_autofree char *text = g_strdup_printf ("%.17g", list->child->valuedouble);
+  return ls_field_set_text (field, c, field->key, text, diags);
+}
+
 /* A number that a file gives layer by layer, the same for all. Of moe_layer_freq, 0 stands for layers without
  * experts, which may come first. */
 static bool
@@ -298,15 +308,15 @@ read_list (const LsJsonDoc *doc, const cJSON *list, const LsField *field, HfConf
 
 /* Fields whose value in the file is such a list: read, and not looked at again. */
 static bool
-read_lists (const LsJsonDoc *doc, LsField *fields, HfConfig *c, LsDiagList *diags)
+read_lists (const HfFamily *f, const LsJsonDoc *doc, LsField *fields, HfConfig *c, LsDiagList *diags)
 {
-  for (LsField *f = fields; f->key; f++) {
-    const cJSON *node = f->kind == LS_FIELD_UINT ? hf_get (doc, f->key) : NULL;
+  for (LsField *own = fields; own->key; own++) {
+    const cJSON *node = own->kind == LS_FIELD_UINT ? hf_get (doc, own->key) : NULL;
     if (!cJSON_IsArray (node) || cJSON_GetArraySize (node) == 0)
       continue;
-    if (!read_list (doc, node, f, c, diags))
+    if (!(f->first_of_lists ? read_first : read_list) (doc, node, own, c, diags))
       return false;
-    f->kind = LS_FIELD_IGNORED;
+    own->kind = LS_FIELD_IGNORED;
   }
   return true;
 }
@@ -315,7 +325,7 @@ bool
 hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *diags)
 {
   g_autofree LsField *fields = fields_of (f, NULL);
-  return read_defaults (f, fields, c, diags) && read_lists (doc, fields, c, diags)
+  return read_defaults (f, fields, c, diags) && read_lists (f, doc, fields, c, diags)
       && ls_fields_read (fields, doc, ls_json_doc_root (doc), c, notes, diags)
       && hf_read_flat_blocks (doc, fields, c, notes, diags) && read_sections (f, doc, c, diags);
 }

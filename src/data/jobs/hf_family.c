@@ -38,9 +38,13 @@ static const LsField family_fields[] = {
   BOOL (halves_ffn, "intermediate_size is twice the inner width"),
   BOOL (qkv_bias_alone, "attention_bias and bias are of Q, K and V alone"),
   BOOL (kv_by_flag, "heads of keys and values by multi_query and new_decoder_architecture"),
+  BOOL (first_of_lists,
+        "a list has a number for each of several sets of experts: the first is of what reads"),
   BOOL (halves, "a list of layers names one half of a layer each"),
   BOOL (layers_are_patterns, "each layer of a file is all of layer_pattern"),
   BOOL (encoder, "num_layers of an encoder, then those of a decoder; or a part of the file for each"),
+  { "least_rank", LS_FIELD_UINT, offsetof (HfFamily, least_rank), .max = 65536, .default_text = "none",
+    .meaning = "rank of step sizes of mamba2: hidden_size / 16, or this if that is less" },
   BOOL (own_tables, "encoder and decoder have a table of words each, the latter's that of the head"),
   { NULL },
 };

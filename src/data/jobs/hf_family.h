@@ -97,12 +97,14 @@ typedef struct {
   bool halves;              /* a list of layers names one half of a layer each */
   bool layers_are_patterns; /* each layer of a file is all of layer_pattern */
   bool encoder;             /* num_layers of an encoder, then a decoder's; or a part of the file for each */
+  uint32_t least_rank;      /* of mamba2's step sizes: hidden / 16, or this; 0: none */
   bool own_tables;          /* both have a table of words */
   bool is_part;             /* of a multimodal file, which leaves out defaults of its class */
-  bool kv_by_flag;          /* heads of keys and values by multi_query and new_decoder_architecture */
-  const LsJsonDoc *config;  /* while it is made: the file that tells which variant it is; borrowed */
-  LsJsonDoc *doc;           /* models/types/huggingface.json */
-  GPtrArray *chain;         /* const cJSON *: the types that it is like, the first first, and itself */
+  bool first_of_lists; /* a list has a number for each of several sets of experts, the first of what reads */
+  bool kv_by_flag;     /* heads of keys and values by multi_query and new_decoder_architecture */
+  const LsJsonDoc *config; /* while it is made: the file that tells which variant it is; borrowed */
+  LsJsonDoc *doc;          /* models/types/huggingface.json */
+  GPtrArray *chain;        /* const cJSON *: the types that it is like, the first first, and itself */
 } HfFamily;
 
 void hf_family_free (HfFamily *f); /* NULL allowed */

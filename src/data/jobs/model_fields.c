@@ -142,7 +142,8 @@ const LsField ls_model_fields[] = {
   UINT ("mixer_chunk", mixer_chunk, 65536, .default_text = "256 (delta, kda: 64)",
         .meaning = "tokens that meet each other in matrix products"),
   UINT ("mixer_rank", mixer_rank, 1 << 20, .default_text = "hidden / 16",
-        .meaning = "rank of the step sizes of mamba1"),
+        .meaning
+        = "rank of the step sizes of mamba1; of mamba2, where these and keys are made of convolved columns"),
   BOOL (mixer_full_gate, "the gate of kda is one matrix, not two of low rank"),
   BOOL (tied_embeddings, "the head shares the embedding's weights"),
   BOOL (dropout, "trained with dropout"),

@@ -104,7 +104,7 @@ inner_width (const HfFamily *f, const HfConfig *c)
 }
 
 static void
-set_mixer (const HfConfig *c, LsModel *m)
+set_mixer (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
   bool is_conv = m->mixer == LS_MIXER_CONV; /* as wide as all unless conv_dim says otherwise */
   uint64_t inner = (uint64_t) (c->mixer_expand == 0 && is_conv ? 1 : c->mixer_expand) * c->hidden;
@@ -121,6 +121,7 @@ set_mixer (const HfConfig *c, LsModel *m)
   m->mixer_state = has_keys ? c->mixer_state : 0;
   m->mixer_conv = c->mixer_conv;
   m->mixer_chunk = c->mixer_chunk;
+  m->mixer_rank = f->least_rank > 0 ? MAX (f->least_rank, m->hidden / 16) : 0;
   m->mixer_full_gate = c->mixer_full_gate;
 }
 
@@ -208,7 +209,7 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   if (m.position != LS_POSITION_ROPE || m.rotary_dim >= m.head_dim)
     m.rotary_dim = 0;
   set_biases (f, c, &m);
-  set_mixer (c, &m);
+  set_mixer (f, c, &m);
   add_decoder (f, c, &m);
   add_beside (c, &m);
   return m;

@@ -191,7 +191,8 @@ complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   m->mixer_state = m->mixer_state ? m->mixer_state : m->mixer_head_dim;
   m->mixer_conv = m->mixer_conv ? m->mixer_conv : 4;
   m->mixer_chunk = m->mixer_chunk ? m->mixer_chunk : is_delta ? 64 : 256;
-  m->mixer_rank = m->mixer != LS_MIXER_MAMBA1 ? 0 : m->mixer_rank ? m->mixer_rank : MAX (1, m->hidden / 16);
+  bool has_rank = m->mixer == LS_MIXER_MAMBA1 || (m->mixer == LS_MIXER_MAMBA2 && m->mixer_rank > 0);
+  m->mixer_rank = !has_rank ? 0 : m->mixer_rank ? m->mixer_rank : MAX (1, m->hidden / 16);
   return true;
 }
 

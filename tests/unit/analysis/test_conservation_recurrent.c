@@ -1,4 +1,5 @@
-/* Pins Griffin's recurrent layers: what they launch and hold, by hand, and the laws of jobs of them. */
+/* Pins Griffin's recurrent layers, and state-space models whose keys are made of convolved columns: what they
+ * launch and hold, by hand, and the laws of jobs of them. */
 #include "layer_laws.h"
 #include "model/mixer.h"
 
@@ -105,5 +106,45 @@ what_is_not_known_is_refused (void)
   says (&m, &s, "heads");
 }
 
+/* PLaMo 2: 512 columns and as many for a gate in, four taps without a bias; of the convolved columns 96 of step
+ * sizes and two keys of 32, each with a norm; a step size of each of 8 heads; three numbers a head. */
+static void
+keys_of_convolved_columns (void)
+{
+  LsModel m = griffin ();
+  m.mixer = LS_MIXER_MAMBA2;
+  m.mixer_groups = 1, m.mixer_state = 32, m.mixer_rank = 96;
+  LS_CHECK_INT (ls_mixer_linear_params (&m), ==, 3 * 512 * 512 + 512 * (96 + 64) + 96 * 8);
+  LS_CHECK_INT (ls_mixer_other_params (&m), ==, 512 * 4 + 3 * 8 + 96 + 64);
+  count_weights (&m);
+  const LsShard shard = whole_shard (&m);
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_layer (&m, &shard, 0, operators);
+  const LsOperator *select = find (operators, "mixer-select"), *step = find (operators, "mixer-step"),
+                   *chunks = find (operators, "mixer-chunks");
+  if (!LS_CHECK (select && step && chunks && !find (operators, "mixer-scan")))
+    return;
+  LS_CHECK_DOUBLE (select->fwd[0].flops, ==, 2.0 * 256 * 512 * (96 + 64));
+  LS_CHECK_DOUBLE (step->fwd[0].flops, ==, 2.0 * 256 * 96 * 8);
+  LS_CHECK_DOUBLE (ls_mixer_flops (&m, 1, 256), ==,
+                   2.0 * (256 * 256 * 32 + 8 * (256 * 256 * 64 + 2 * 256 * 64 * 32)));
+  for (guint i = 0; i < 4; i++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.global_batch = 16;
+    s.recompute = i % 3;
+    s.pp = i / 2 + 1;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.gpus = 8;
+  s.global_batch = 16;
+  s.cp = 2;
+  says (&m, &s, "which pass their state from token to token");
+}
+
 LS_TEST_SUITE (LS_TEST (weights_are_counted), LS_TEST (heads_are_cut_over_ranks),
-               LS_TEST (jobs_keep_the_laws), LS_TEST (what_is_not_known_is_refused))
+               LS_TEST (jobs_keep_the_laws), LS_TEST (what_is_not_known_is_refused),
+               LS_TEST (keys_of_convolved_columns))

@@ -176,7 +176,6 @@ defaults_of_classes_count_the_same (void)
       "\"sparse_attention_freq\":[0,1],\"sparse_disable_index_value\":[1,0]}",
       0, 0 },
     { "\"model_type\":\"zaya\"", 0, 0 },
-    { "\"model_type\":\"plamo2\"", 0, 0 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     uint64_t active;
@@ -354,7 +353,7 @@ what_is_refused_says_why (void)
   static const struct {
     const char *keys, *said;
   } cases[] = {
-    { "\"model_type\":\"ernie4_5_moe_vl\"", "two sets of experts" },
+    { "\"model_type\":\"ernie4_5_moe_vl\",\"moe_num_experts\":[[64],64]", "experts that read text" },
     { "\"model_type\":\"baichuan_m1\"", "a convolution mixes" },
     { "\"model_type\":\"longcat_flash_ngram\"", "embeddings of several tokens" },
     { "\"model_type\":\"bailing_hybrid\",\"short_conv_kernel_size\":4", "gated latent attention" },

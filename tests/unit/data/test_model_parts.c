@@ -27,13 +27,17 @@
 #define PANGU_R(experts_)                                                                                    \
   (2 * 153600ull * 4608 + 4608 + 50 * (4608ull * (64 * 192 + 4 * 192 + 4 * 128 + 64 * 128) + 4 * 4608)       \
    + 4 * 3 * 4608ull * 10240 + 46 * (3 * 4608ull * (experts_ * 1280ull + 2560) + 4608 * 80))
+#define ERNIE(experts_)                                                                                      \
+  (103424ull * 2560 + 2560 + 28 * (2 * 2560ull * 2560 + 2 * 2560ull * 512 + 2 * 2560) + 3 * 2560ull * 12288  \
+   + 27 * (3 * 2560ull * 1536 * (experts_ + 2) + 2560 * 64))
 #define PLAMO3                                                                                               \
   (2 * 107520ull * 4096 + 4096                                                                               \
    + 32 * (2 * 4096ull * 4096 + 2 * 4096ull * 512 + 3 * 4096ull * 16384 + 4 * 4096 + 2 * 128))
 
 /* Of Qwen3-8B and Qwen2.5-7B their published counts; LLaDA-8B 8.02 B, LLaDA2.0-mini 16 B, Pangu Pro MoE 72 B and
  * 16.5 B active, openPangu-Ultra 718 B, Sarvam-105B, FLM-2-52B, Ouro-1.4B, Nanbeige4.2-3B, GroveMoE 33 B,
- * Maincoder-1B, Param2-17B, openPangu-R-72B (73.8 B, 15.2 B active): by the shapes of their layers, as PLaMo 3 and
+ * Maincoder-1B, Param2-17B, openPangu-R-72B (73.8 B, 15.2 B active): by the shapes of their layers, as PLaMo 3, what
+ * reads of ERNIE-4.5-VL-28B (21.8 B of 28, the rest are experts of images and an encoder) and
  * PaddleOCR-VL, whose 0.9 B are half those of an image encoder. */
 static void
 types_count_as_published (void)
@@ -111,6 +115,12 @@ types_count_as_published (void)
       "\"num_hidden_layers\":18,\"num_attention_heads\":16,\"num_key_value_heads\":2,\"head_dim\":128,"
       "\"vocab_size\":103424,\"vision_config\":{}",
       466654208, 466654208 },
+    { "\"model_type\":\"ernie4_5_moe_vl\",\"hidden_size\":2560,\"intermediate_size\":12288,"
+      "\"moe_intermediate_size\":[1536,512],\"moe_num_experts\":[64,64],\"moe_k\":6,"
+      "\"moe_num_shared_experts\":2,\"moe_layer_start_index\":[1,1],\"moe_layer_end_index\":[29,28],"
+      "\"moe_layer_interval\":1,\"num_hidden_layers\":28,\"num_attention_heads\":20,"
+      "\"num_key_value_heads\":4,\"vocab_size\":103424,\"vision_config\":{}",
+      ERNIE (64), ERNIE (6) },
     { "\"model_type\":\"grove_moe\"," QWEN3_30B, 30532122624 + 48ull * 64 * 3 * 2048 * 128,
       3353032704 + 48ull * 8 * 3 * 2048 * 128 },
   };
@@ -279,6 +289,33 @@ blocks_say_which_are_recurrent (void)
   LS_CHECK (strstr (said, "/block_types/1: expected attention"));
 }
 
+#define PLAMO2                                                                                               \
+  "\"model_type\":\"plamo2\",\"architectures\":[\"PlamoForCausalLM\"],\"attention_window_size\":2048,"       \
+  "\"hidden_size\":2048,\"hidden_size_per_head\":128,\"intermediate_size\":8192,\"mamba_chunk_size\":256,"   \
+  "\"mamba_d_conv\":4,\"mamba_d_state\":64,\"mamba_enabled\":true,\"mamba_num_heads\":32,\"n_expert\":null," \
+  "\"num_attention_heads\":16,\"num_hidden_layers\":16,\"num_key_value_heads\":1,\"vocab_size\":100000"
+
+/* plamo-2-1b, 1.29 billion: 8 of 16 layers have a state-space model of 32 heads, 8 a window and one head of keys;
+ * norms on both sides, and weights of those of each head. By hand. */
+static void
+every_second_layer_has_attention (void)
+{
+  const uint64_t h = 2048, inner = 4096,
+                 mamba = 3 * h * inner + 4 * inner + inner * (128 + 128) + 128 * 32 + 3 * 32 + 128 + 128,
+                 attention = 2 * h * h + 2 * h * 128 + 17 * 128, mlp = 3 * h * 8192 + 4 * h;
+  uint64_t active;
+  g_autofree char *said = NULL, *step = NULL, *listed = NULL;
+  LS_CHECK_INT (params_of (PLAMO2 ",\"mamba_step\":2", &active, &said), ==,
+                100000 * h + h + 8 * (mamba + attention) + 16 * mlp);
+  LS_CHECK_INT (active, ==, 1291441920);
+  LS_CHECK_STR (said, "");
+  LS_CHECK_INT (params_of (PLAMO2 ",\"mamba_step\":4", &active, &step), ==, 0);
+  LS_CHECK (strstr (step, "a type of several kinds"));
+  LS_CHECK_INT (params_of (PLAMO2 ",\"full_attention_idx\":[1]", &active, &listed), ==, 0);
+  LS_CHECK (strstr (listed, "/full_attention_idx: attention without a window"));
+}
+
 LS_TEST_SUITE (LS_TEST (types_count_as_published), LS_TEST (layers_come_again),
                LS_TEST (blocks_may_say_keys_of_the_file), LS_TEST (sides_may_be_parts_of_the_file),
-               LS_TEST (recurrent_layers_and_local_attention), LS_TEST (blocks_say_which_are_recurrent))
+               LS_TEST (recurrent_layers_and_local_attention), LS_TEST (blocks_say_which_are_recurrent),
+               LS_TEST (every_second_layer_has_attention))

@@ -111,7 +111,7 @@ hybrid (LsMixerKind mixer)
   m.mixer_state = 128;
   m.mixer_conv = 4;
   m.mixer_chunk = 256;
-  m.mixer_rank = 64;
+  m.mixer_rank = mixer == LS_MIXER_MAMBA1 ? 64 : 0;
   m.n_experts = 4;
   m.top_k = 2;
   m.expert_ffn = 512;
@@ -151,7 +151,7 @@ chunks_are_products (void)
   m.mixer_groups = 1;
   LS_CHECK_DOUBLE (ls_mixer_flops (&m, 1, 256), ==, 150994944);
   for (int mixer = LS_MIXER_MAMBA1; mixer <= LS_MIXER_RGLRU; mixer++) {
-    m.mixer = (LsMixerKind) mixer;
+    m.mixer = (LsMixerKind) mixer, m.mixer_rank = mixer == LS_MIXER_MAMBA1 ? 64 : 0;
     g_autoptr (GArray) operators = layer_of (&m, 3);
     const LsOperator *chunks = find_operator (operators, "mixer-chunks");
     double flops = chunks ? gemm_flops (chunks->fwd, chunks->n_fwd) : 0;
