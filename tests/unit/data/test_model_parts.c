@@ -37,8 +37,8 @@
 /* Of Qwen3-8B and Qwen2.5-7B their published counts; LLaDA-8B 8.02 B, LLaDA2.0-mini 16 B, Pangu Pro MoE 72 B and
  * 16.5 B active, openPangu-Ultra 718 B, Sarvam-105B, FLM-2-52B, Ouro-1.4B, Nanbeige4.2-3B, GroveMoE 33 B,
  * Maincoder-1B, Param2-17B, openPangu-R-72B (73.8 B, 15.2 B active): by the shapes of their layers, as PLaMo 3, what
- * reads of ERNIE-4.5-VL-28B (21.8 B of 28, the rest are experts of images and an encoder) and
- * PaddleOCR-VL, whose 0.9 B are half those of an image encoder. */
+ * reads of ERNIE-4.5-VL-28B (21.8 B of 28, the rest are experts of images and an encoder), and of HunyuanOCR and
+ * PaddleOCR-VL, about half of whose 1.0 and 0.9 B are an image encoder's. */
 static void
 types_count_as_published (void)
 {
@@ -121,6 +121,11 @@ types_count_as_published (void)
       "\"moe_layer_interval\":1,\"num_hidden_layers\":28,\"num_attention_heads\":20,"
       "\"num_key_value_heads\":4,\"vocab_size\":103424,\"vision_config\":{}",
       ERNIE (64), ERNIE (6) },
+    { "\"model_type\":\"hunyuan_vl\",\"hidden_size\":1024,\"intermediate_size\":3584,\"num_hidden_layers\":24,"
+      "\"num_attention_heads\":16,\"num_key_value_heads\":8,\"attention_head_dim\":128,\"num_experts\":1,"
+      "\"vocab_size\":120818,\"tie_word_embeddings\":true,\"max_position_embeddings\":32768,"
+      "\"vision_config\":{}",
+      539010048, 539010048 },
     { "\"model_type\":\"grove_moe\"," QWEN3_30B, 30532122624 + 48ull * 64 * 3 * 2048 * 128,
       3353032704 + 48ull * 8 * 3 * 2048 * 128 },
   };

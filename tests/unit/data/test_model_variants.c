@@ -60,6 +60,40 @@ the_version_says_which_it_is (void)
   }
 }
 
+#define MOLMO_O                                                                                              \
+  "{\"model_type\":\"molmo\",\"architectures\":[\"MolmoForCausalLM\"],\"attention_layer_norm\":true,"        \
+  "\"embedding_size\":100352,\"hidden_size\":4096,\"intermediate_size\":22016,\"layer_norm_type\":\"rms\","  \
+  "\"max_position_embeddings\":4096,\"num_attention_heads\":32,\"num_hidden_layers\":32,\"qkv_bias\":false," \
+  "\"num_key_value_heads\":null,\"vocab_size\":100278,\"weight_tying\":false,\"tie_word_embeddings\":false"
+
+/* Molmo-7B-O, whose language model is OLMo-7B (7.3 B), has norms behind each half; a file that does not say so has
+ * them before. As many weights either way. */
+static void
+a_key_says_where_norms_stand (void)
+{
+  static const struct {
+    const char *text;
+    LsNormPlaces norms;
+  } cases[] = {
+    { MOLMO_O ",\"norm_after\":true}", LS_NORMS_POST },
+    { MOLMO_O ",\"norm_after\":false}", LS_NORMS_PRE },
+    { MOLMO_O "}", LS_NORMS_PRE },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (LsJsonDoc) doc
+        = ls_json_doc_parse (cases[i].text, strlen (cases[i].text), "config.json", diags);
+    LsModel m = { 0 };
+    if (!LS_CHECK (doc && ls_model_read (doc, &m, NULL, diags)))
+      continue;
+    LS_CHECK (m.norms == cases[i].norms && m.qk_norm && m.qk_norm_over == LS_QK_NORM_ALL);
+    LS_CHECK_INT (ls_model_params (&m, m.vocab), ==,
+                  2 * 100352ull * 4096 + 4096
+                      + 32 * (4 * 4096ull * 4096 + 3 * 4096ull * 11008 + 2 * 4096 + 2 * 4096));
+    ls_model_clear (&m);
+  }
+}
+
 /* What is said of a file of types: "" where it is right. */
 static char *
 said_of_types (const char *types)
@@ -95,4 +129,5 @@ a_wrong_variant_is_refused (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (the_version_says_which_it_is), LS_TEST (a_wrong_variant_is_refused))
+LS_TEST_SUITE (LS_TEST (the_version_says_which_it_is), LS_TEST (a_key_says_where_norms_stand),
+               LS_TEST (a_wrong_variant_is_refused))
