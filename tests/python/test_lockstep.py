@@ -437,13 +437,20 @@ class Notebook(unittest.TestCase):
 
 class Manual(unittest.TestCase):
     def test_examples(self):
-        page = (ROOT / "src/manual/recipes/python.md").read_text()
-        blocks = re.findall(r"```python\n(.*?)```\n(?:\n```\n(.*?)```\n)?", page, re.S)
+        path = ROOT / "src/manual/recipes/python.md"
+        page, block = path.read_text(), re.compile(r"```python\n(.*?)```\n(?:\n```\n(.*?)```\n)?", re.S)
+        blocks = block.findall(page)
         self.assertGreater(len(blocks), 3)
         together = "\nprint('----')\n".join(code for code, _ in blocks)
         out = subprocess.run([sys.executable, "-c", together], env={**os.environ, "LS_DATA_DIR": str(ROOT)}, check=True,
                              capture_output=True, text=True).stdout
-        self.assertEqual(out.split("----\n"), [expected for _, expected in blocks])
+        made = out.split("----\n")
+        if os.environ.get("LS_UPDATE_GOLDEN") == "1":
+            left = iter(made)
+            shown = lambda code, text: f"```python\n{code}```\n" + (f"\n```\n{text}```\n" if text else "")
+            path.write_text(block.sub(lambda m: shown(m[1], next(left)), page))
+            return
+        self.assertEqual(made, [expected for _, expected in blocks], "LS_UPDATE_GOLDEN=1 writes them")
 
 
 if __name__ == "__main__":
