@@ -262,6 +262,13 @@ void ls_strategy_forget_kernels (LsStrategy *s);
  * stands for on GPUs. */
 int ls_strategy_dp_kind (const LsStrategy *s);
 
+/* fp8 whose scales are made of numbers of earlier passes. */
+static inline bool
+ls_strategy_delays_scales (const LsStrategy *s)
+{
+  return s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DELAYED;
+}
+
 /* Fill in what is derived, in place, for a model on a cluster of n_gpus with
  * gpus_per_node (a tp group may span nodes: that is slow, not illegal). Knobs
  * without effect are normalised: with dp 1 there is no dp_kind, zero or dp_overlap,

@@ -117,7 +117,7 @@ ls_strategy_why_even (const LsStrategy *s, const LsModel *m)
   bool is_zero = s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage <= 1;
   if (!ls_dp_traits (s->dp_kind)->keeps_gradients && !is_zero)
     return "ranks meet in each micro-batch; expected dp_kind ddp, megatron, or deepspeed with zero 0 or 1";
-  if (s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DELAYED && s->fp8_amax_reduction == LS_AMAX_STAGE)
+  if (ls_strategy_delays_scales (s) && s->fp8_amax_reduction == LS_AMAX_STAGE)
     return "delayed scales are agreed on in each micro-batch; expected fp8_amax_reduction tp or none";
   if (s->grad_sync == LS_GRAD_SYNC_EACH)
     return "gradients are reduced in each micro-batch (grad_sync each)";

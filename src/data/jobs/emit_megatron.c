@@ -83,16 +83,14 @@ check_tensor (Emit *e)
                "--tp-comm-overlap-cfg");
 }
 
-/* Both are in the configuration of its model. */
+/* tp_only_amax_red is in the configuration of its model alone, which arguments.py leaves out. */
 static void
 check_scales (Emit *e)
 {
   const LsStrategy *s = e->s;
-  bool is_delayed = s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DELAYED;
-  if (is_delayed && s->fp8_amax_reduction == LS_AMAX_TP)
-    emit_note (e, "tp_only_amax_red (fp8_amax_reduction tp) is no option of the command line");
-  if (is_delayed && s->fp8_amax_reduction == LS_AMAX_NONE)
-    emit_note (e, "Megatron-LM always reduces the maxima of delayed scaling (fp8_amax_reduction none)");
+  bool agrees = ls_strategy_delays_scales (s) && s->tp * s->cp * s->dp > 1;
+  if (agrees && s->fp8_amax_reduction != LS_AMAX_STAGE)
+    emit_refuse (e, "--set fp8_amax_reduction", "Megatron-LM's command line has stage");
 }
 
 /* parallel_state.py asserts that dp of experts is dp where pp is not last; without experts too, whose etp is

@@ -30,16 +30,11 @@
 
 #define HISTORY 1024 /* entries; fp8_amax_history_len of NeMo and MLPerf */
 
-static bool
-is_delayed (const Lower *l)
-{
-  return l->shard.dtype == LS_DTYPE_FP8 && l->shard.fp8_recipe == LS_FP8_DELAYED;
-}
-
 bool
 scales_behind (const Lower *l, const DpPass *p)
 {
-  return is_delayed (l) && p->type != LS_ACTION_W && p->c->n_products[0] + p->c->n_products[1] > 0;
+  return ls_strategy_delays_scales (l->s) && p->type != LS_ACTION_W
+      && p->c->n_products[0] + p->c->n_products[1] > 0;
 }
 
 uint32_t
@@ -60,7 +55,7 @@ amax_slot (const Lower *l)
   const LsMesh *m = &l->mesh;
   bool is_stage = l->s->fp8_amax_reduction == LS_AMAX_STAGE;
   uint32_t n_copies = is_stage ? m->cp * m->dp : m->cp;
-  if (!is_delayed (l) || l->s->fp8_amax_reduction == LS_AMAX_NONE || m->tp * n_copies == 1)
+  if (!ls_strategy_delays_scales (l->s) || l->s->fp8_amax_reduction == LS_AMAX_NONE || m->tp * n_copies == 1)
     return LS_N_SLOTS;
   if (n_copies == 1)
     return LS_SLOT_TP;

@@ -141,7 +141,6 @@ void build_shared_beside (Build *b, LsBeside what);
 
 /* --- lower_amax.c --- */
 
-struct DpPass;
 /* Whether scales follow from the largest numbers of the pass; of how many tensors. */
 bool scales_behind (const Lower *l, const struct DpPass *p);
 uint32_t n_amaxes (const Lower *l, const struct DpPass *p);

@@ -203,6 +203,9 @@ static const Case all_cases[] = {
   { "deepspeed", "zero=2 ep=4 shared-overlap=1", "!--shared-overlap", EXPERTS },
   { "megatron", "dp-kind=fsdp2 grad-sync=last global-batch=64", "!--grad-sync last" },
   { "megatron", "grad-check=1", "!--set grad_check=1" },
+  { "megatron", "dtype=fp8 fp8_amax_reduction=tp", "!--set fp8_amax_reduction" },
+  { "megatron", "dtype=fp8 fp8_amax_reduction=none", "!--set fp8_amax_reduction" },
+  { "megatron", "dtype=fp8 fp8_amax_reduction=stage", "  --fp8-format hybrid" },
 };
 
 static void
