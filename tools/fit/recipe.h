@@ -25,7 +25,7 @@ typedef struct {
   LsCalibration calibration;
   char *slot_source[LS_N_ENTRIES]; /* NULL: not in the file */
   GArray *checks;                  /* of LsFitCheck */
-  double in_layers; /* rate of products in layers over that of loops of them; 0: not measured */
+  double in_layers;                /* rate of products in layers over that of loops of them; 0: not measured */
   double cublaslt_nvfp4;           /* rate of its nvfp4 products by cuBLASLt over the sweep's; 0: not known */
 } LsRecipe;
 
@@ -113,8 +113,8 @@ LsHotFit ls_recipe_fit_hot (LsRecipe *r, const LsHotTable *of, LsDiagList *diags
 void ls_recipe_set_wide (LsRecipe *r, double exposed, const char *why);
 /* The mean of those on which it was measured. */
 void ls_recipe_take_wide (LsRecipe *r, const LsRecipe *const *from, guint n);
-/* What was found is that of fp8; 16 bits keep as much less as in loops of both on a GPU with the same die, at the same clocks or
- * not, in `folder`/hot_loops.csv. */
+/* What was found is that of fp8; 16 bits keep less by as much as in loops of both formats on that GPU, of the same die, in
+ * `folder`/hot_loops.csv. */
 void ls_recipe_part_formats (LsRecipe *r, const char *folder, const char *gpu_name, LsDiagList *diags);
 /* `sustained` of the formats that `folder`/hot_loops.csv has of this GPU; in_layers: the rate in layers over that of loops. */
 void ls_recipe_fit_formats (LsRecipe *r, const char *folder, double in_layers, LsDiagList *diags);

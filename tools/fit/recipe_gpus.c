@@ -101,7 +101,8 @@ ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags)
   LsRecipe *r
       = ls_recipe_new ("h100", "tools/fit/fit_kernels over the measured kernels of data/README.md (2026-11): "
                                "TensorRT-LLM sweeps for the form, vidur's layers (DGX H100) for sustained, in 16 bits "
-                               "less by hot loops of both formats on an H200 NVL (tools/fit/hot_loops.csv); mape on held-out families before sustained; no training run was used; " UNALIGNED_SOURCE);
+                               "less by hot loops of both formats on an H200 NVL (tools/fit/hot_loops.csv); mape on "
+                               "held-out families before sustained; no training run was used; " UNALIGNED_SOURCE);
   /* SXM5: hardware.csv */
   r->gpu = (LsGpu){ .n_sm = 132, .hbm_bytes_per_s = H100_HBM, .vector_flops = 67e12 };
   set_peaks (&r->gpu, 989.4e12, 1978.9e12);
@@ -149,7 +150,6 @@ fit_sweeps (LsRecipe *r, const char *folder, const LsRecipe *h100, const LsKindF
   ls_recipe_copy (r, LS_KERNEL_EMBEDDING, &h100->calibration.kind[LS_KERNEL_EMBEDDING],
                   "share of bandwidth of the H100's gather");
   r->calibration.sustained = h100->calibration.sustained;
-  r->calibration.sustained_fp8 = h100->calibration.sustained_fp8;
 }
 
 /* The same chip. */
@@ -182,6 +182,7 @@ ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
   stream.cache_speed = ceil (1e4 * stream.cache_speed * H100_HBM / r->gpu.hbm_bytes_per_s) / 1e4; /* not below the H100's */
   fit_sweeps (r, folder, h100, &stream,
               "the H100's share of HBM bandwidth and rate of the L2: the same chip with faster memory", h100, diags);
+  r->calibration.sustained_fp8 = h100->calibration.sustained_fp8;
   ls_recipe_set_backward (r, H100_ATTENTION_BWD, "the H100's ratio (FlashAttention-3)");
   copy_attention_kernels (r, h100);
   ls_recipe_take_blocks_wgrad (r, h100);
@@ -230,7 +231,6 @@ ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDia
   const LsHotTable loops = { .folder = own, .file = "simumax_b200_gemm.csv", .hbm_bytes_per_s = r->gpu.hbm_bytes_per_s };
   const LsHotFit hot = ls_recipe_fit_hot (r, &loops, diags);
   r->calibration.sustained = ls_fit_round (hot.sustained * h100->in_layers, 3);
-  r->calibration.sustained_fp8 = 0;
   set_grouped (r);
   ls_recipe_set_wide (r, hot.wide_exposed, "hot loops of weight gradients, K = 4,096 (tools/fit/simumax_b200_gemm.csv)");
   const LsCudnnOf cudnn = { .gpu = GB200_CUDNN, .name = "gb200", .is_hot_when_long = true, .own_table = "attn_fwd_b200.csv",
