@@ -95,13 +95,17 @@ note_built_in (LsJobResult *r)
 static void
 note_attention (const LsSoftwareSpec *software, LsJobResult *r)
 {
-  int own = software ? software->defaults.attention_kernel : LS_ATTENTION_KERNEL_AUTO;
+  const LsField *field = ls_field_find (ls_strategy_fields, "attention_kernel");
+  const char *here = ls_strategy_default_here (&r->strategy, field->key);
+  LsStrategy own
+      = { .attention_kernel = software ? software->defaults.attention_kernel : LS_ATTENTION_KERNEL_AUTO };
+  if (here)
+    ls_field_value_set (field, &own, here);
   bool runs = r->model.attention == LS_ATTENTION_FLASH || r->strategy.attention == LS_ATTENTION_FLASH;
-  if (!runs || ls_hardware_has_attention (r->hardware, own)
+  if (!runs || !software || ls_hardware_has_attention (r->hardware, own.attention_kernel)
       || r->strategy.attention_kernel != LS_ATTENTION_KERNEL_AUTO)
     return;
-  const LsField *field = ls_field_find (ls_strategy_fields, "attention_kernel");
-  g_autofree char *name = ls_field_text (field, &software->defaults, NULL);
+  g_autofree char *name = ls_field_text (field, &own, NULL);
   g_ptr_array_add (r->notes,
                    g_strdup_printf ("%s runs attention by %s, with which %s was not measured: it takes the "
                                     "time of what was measured there",

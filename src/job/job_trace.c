@@ -72,6 +72,7 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
   if (!r->cluster || !place (r, size.allocation, error)
       || (r->model.name && !ls_hardware_check_formats (&r->cluster->spec, &r->strategy, error)))
     return NULL;
+  r->strategy.architecture = g_intern_string (ls_hardware_architecture (hardware));
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_ptr_array_new_with_free_func (g_free);
   return g_steal_pointer (&r);

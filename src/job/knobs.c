@@ -42,14 +42,22 @@ is_auto (const char *value)
   return !value || strcmp (value, "auto") == 0;
 }
 
+/* What it is under the defaults of a program on the accelerator of s; NULL: defaults is, or they say nothing.
+ * Newly allocated. */
+static char *
+program_text (const LsField *f, const LsStrategy *s, const LsStrategy *defaults)
+{
+  const char *here = defaults ? ls_strategy_default_here (s, f->key) : NULL;
+  return here ? g_strdup (here) : defaults ? ls_field_text (f, defaults, NULL) : NULL;
+}
+
 /* Whether the knob is left to be what it is by itself, under the defaults of a program too. Usual numbers and
  * words, and usual knobs that others decide, are always said. */
 static bool
-goes_without_saying (const LsField *f, const char *value, const LsStrategy *blank, const LsStrategy *usual,
-                     const LsStrategy *defaults)
+goes_without_saying (const LsField *f, const char *value, const char *program, const LsStrategy *blank,
+                     const LsStrategy *usual)
 {
   g_autofree char *by_itself = ls_field_text (f, blank, NULL), *derived = ls_field_text (f, usual, NULL);
-  g_autofree char *program = defaults ? ls_field_text (f, defaults, NULL) : NULL;
   bool is_plain = f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_ENUM;
   if (f->usual && (is_plain || is_auto (by_itself)))
     return false;
@@ -58,14 +66,13 @@ goes_without_saying (const LsField *f, const char *value, const LsStrategy *blan
   return strcmp (value, is_auto (by_itself) && derived ? derived : by_itself ? by_itself : "") == 0;
 }
 
-/* Whether the program that the job would be taken to run has no other value. */
+/* Whether it is what the program that the job would be taken to run says of it; it may say nothing, and the
+ * knob is what it is by itself. */
 static bool
-is_lent (const LsField *f, const char *value, const LsStrategy *lent)
+is_lent (const LsField *f, const char *value, const LsStrategy *lent, bool is_by_itself)
 {
-  if (!ls_field_is_of_program (f))
-    return true;
-  g_autofree char *program = ls_field_text (f, lent, NULL);
-  return is_auto (program) || strcmp (value, program) == 0;
+  g_autofree char *program = ls_field_is_of_program (f) ? ls_field_text (f, lent, NULL) : NULL;
+  return is_auto (program) ? is_by_itself : strcmp (value, program) == 0;
 }
 
 /* "auto", where the defaults say something and that takes it back; else NULL. */
@@ -101,11 +108,11 @@ ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults, GHashTabl
   init_usual (&usual, s);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     g_autofree char *said = f->file_only ? NULL : ls_field_text (f, &filled, NULL),
+                    *program = program_text (f, s, defaults),
                     *value = said || f->file_only ? g_steal_pointer (&said) : taken_back (f, defaults);
     bool is_given = given && g_hash_table_contains (given, f->key);
-    if (!value
-        || (!is_given && goes_without_saying (f, value, &blank, &usual, defaults)
-            && (defaults || is_lent (f, value, &lent))))
+    bool is_by_itself = value && goes_without_saying (f, value, program, &blank, &usual);
+    if (!value || (!is_given && (defaults ? is_by_itself : is_lent (f, value, &lent, is_by_itself))))
       continue;
     g_autofree char *option = ls_field_option (f, value);
     g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", option);

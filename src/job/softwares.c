@@ -83,6 +83,9 @@ static void
 lend (const LsSoftwareSpec *software, GHashTable *said, LsStrategy *s)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_clear_pointer (&s->by_architecture, g_ptr_array_unref);
+  if (software->defaults.by_architecture)
+    s->by_architecture = g_ptr_array_ref (software->defaults.by_architecture);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     bool is_kernels = strcmp (f->key, "kernels") == 0,
          is_lent = ls_field_is_of_program (f) && !is_said (said, f->key);
@@ -90,6 +93,19 @@ lend (const LsSoftwareSpec *software, GHashTable *said, LsStrategy *s)
     if (is_lent && is_kernels)
       lend_kernels (&software->defaults, s);
     if (value)
+      ls_field_set_text (ls_strategy_fields, s, f->key, value, diags);
+  }
+}
+
+/* What its program has on the accelerator, but for what was said; of a program that is only taken to run the
+ * job, what is of a program. */
+static void
+take_defaults_here (bool is_assumed, GHashTable *said, LsStrategy *s)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  for (const LsField *f = ls_strategy_fields; s->by_architecture && f->key; f++) {
+    const char *value = ls_strategy_default_here (s, f->key);
+    if (value && !is_said (said, f->key) && (!is_assumed || ls_field_is_of_program (f)))
       ls_field_set_text (ls_strategy_fields, s, f->key, value, diags);
   }
 }
@@ -112,6 +128,8 @@ ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardware, GH
     ls_software_settle (named, s);
   else if (!s->software)
     assume (ls_hardware_architecture (hardware), said, s);
+  s->architecture = g_intern_string (ls_hardware_architecture (hardware));
+  take_defaults_here (s->software_is_assumed, said, s);
   if (!is_said (said, "kernels") && s->dtype == LS_DTYPE_FP32)
     ls_strategy_forget_kernels (s);
   if (!is_said (said, "attention_kernel") && !ls_hardware_has_attention (hardware, s->attention_kernel))
@@ -134,6 +152,8 @@ ls_softwares_blank (const LsStrategy *s, LsStrategy *ret_blank)
     software = ls_softwares_find (s->dp_kind, "");
   if (software)
     lend (software, NULL, ret_blank);
+  ret_blank->architecture = s->architecture;
+  take_defaults_here (true, NULL, ret_blank);
 }
 
 const char *

@@ -161,6 +161,31 @@ ls_strategy_forget_kernels (LsStrategy *s)
   s->recipes = NULL;
 }
 
+static const char *
+find_setting (char **settings, const char *key)
+{
+  const char *value = NULL;
+  for (char **setting = settings; *setting && !value; setting++)
+    if (g_str_has_prefix (*setting, key) && (*setting)[strlen (key)] == '=')
+      value = *setting + strlen (key) + 1;
+  return value;
+}
+
+const char *
+ls_strategy_default_here (const LsStrategy *s, const char *key)
+{
+  const char *found = NULL;
+  for (guint i = 0; s->architecture && s->by_architecture && i < s->by_architecture->len; i++) {
+    const LsArchitectureDefaults *d = s->by_architecture->pdata[i];
+    g_auto (GStrv) names = g_strsplit (d->architectures, ",", -1);
+    const char *value = g_strv_contains ((const char *const *) names, s->architecture)
+        ? find_setting (d->settings, key)
+        : NULL;
+    found = value ? value : found;
+  }
+  return found;
+}
+
 void
 ls_strategy_clear (LsStrategy *s)
 {
@@ -182,6 +207,7 @@ ls_strategy_clear (LsStrategy *s)
   g_free (s->recompute_stages);
   g_free (s->kernels);
   ls_recipes_unref (s->recipes);
+  g_clear_pointer (&s->by_architecture, g_ptr_array_unref);
   g_free (s->optimizer);
   ls_optimizer_kind_unref (s->optimizer_kind);
   ls_strategy_init (s);
@@ -209,6 +235,7 @@ ls_strategy_copy (LsStrategy *dest, const LsStrategy *source)
   dest->lengths_drawn = ls_lengths_ref (source->lengths_drawn);
   dest->kernels = g_strdup (source->kernels);
   dest->recipes = ls_recipes_ref (source->recipes);
+  dest->by_architecture = source->by_architecture ? g_ptr_array_ref (source->by_architecture) : NULL;
   dest->optimizer = g_strdup (source->optimizer);
   dest->optimizer_kind = ls_optimizer_kind_ref (source->optimizer_kind);
   dest->recompute_stages

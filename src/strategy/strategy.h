@@ -35,6 +35,13 @@ typedef enum {
   LS_N_DP_KINDS
 } LsDpKind;
 
+/* Defaults that a program has on some accelerators only. */
+typedef struct {
+  char *architectures; /* "hopper,blackwell": as data/jobs/read_software.h names them */
+  char **settings;     /* "key=value" */
+  char *source;
+} LsArchitectureDefaults;
+
 /* What is launched as one CUDA graph: the kernels and collectives of a layer, each way, or of the whole step
  * up to the optimizer. What waits for the device, or feeds it, stays outside. */
 typedef enum { LS_GRAPHS_NONE, LS_GRAPHS_LAYER, LS_GRAPHS_STEP } LsCudaGraphs;
@@ -153,24 +160,26 @@ typedef struct {
   int lengths_draw, lengths_balance; /* LsLengthsDraw, LsLengthsBalance               */
   /* a step is one executable, as XLA makes it: issuing its ops costs the host nothing; no knob */
   bool is_compiled;
-  int recompute;                    /* LsRecompute                                        */
-  int attention;                    /* LsAttention or LS_ATTENTION_AUTO: the model's      */
-  int attention_kernel;             /* LsAttentionKernel of flash attention               */
-  int qkv_layout;                   /* LsQkvLayout of flash attention                     */
-  int loss_kernel;                  /* LsLoss                                             */
-  uint32_t vocab_multiple;          /* words are padded to a multiple of this times tp    */
-  char *kernels;                    /* as they are launched: name or path; NULL: as built in */
-  LsRecipes *recipes;               /* what that file lists, shared; NULL without kernels   */
-  uint32_t train_metrics;           /* computed from the logits in each micro-batch       */
-  int dtype;                        /* LsDtype                                            */
-  int grad_dtype;                   /* LsDtype or LS_DTYPE_AUTO                           */
-  bool grad_fusion;                 /* the GEMM of W adds to a 16-bit gradient too          */
-  bool grad_norm;                   /* global gradient-norm all-reduce before the optimizer */
-  char *optimizer;                  /* name or path; NULL: Adam                           */
-  LsOptimizerKind *optimizer_kind;  /* what that file says, shared; NULL: Adam        */
-  int optimizer_cut;                /* LsOptimizerCut; with zero 1 and more           */
-  int optimizer_tp;                 /* LsOptimizerTp                                  */
-  int master;                       /* LsMaster                                       */
+  int recompute;                   /* LsRecompute                                        */
+  int attention;                   /* LsAttention or LS_ATTENTION_AUTO: the model's      */
+  int attention_kernel;            /* LsAttentionKernel of flash attention               */
+  int qkv_layout;                  /* LsQkvLayout of flash attention                     */
+  int loss_kernel;                 /* LsLoss                                             */
+  uint32_t vocab_multiple;         /* words are padded to a multiple of this times tp    */
+  char *kernels;                   /* as they are launched: name or path; NULL: as built in */
+  LsRecipes *recipes;              /* what that file lists, shared; NULL without kernels   */
+  GPtrArray *by_architecture;      /* LsArchitectureDefaults of its program, shared; NULL: none; no knob */
+  const char *architecture;        /* of its accelerator: which of them hold; interned; NULL: none; no knob */
+  uint32_t train_metrics;          /* computed from the logits in each micro-batch       */
+  int dtype;                       /* LsDtype                                            */
+  int grad_dtype;                  /* LsDtype or LS_DTYPE_AUTO                           */
+  bool grad_fusion;                /* the GEMM of W adds to a 16-bit gradient too          */
+  bool grad_norm;                  /* global gradient-norm all-reduce before the optimizer */
+  char *optimizer;                 /* name or path; NULL: Adam                           */
+  LsOptimizerKind *optimizer_kind; /* what that file says, shared; NULL: Adam        */
+  int optimizer_cut;               /* LsOptimizerCut; with zero 1 and more           */
+  int optimizer_tp;                /* LsOptimizerTp                                  */
+  int master;                      /* LsMaster                                       */
   int moment_dtype, variance_dtype; /* LsDtype: Adam's first and second moment       */
   uint64_t bucket_bytes;            /* ddp: bucket cap; 0: torch's 25 MiB (first 1 MiB)   */
   uint64_t bucket_params;           /* megatron: 0: max (40e6, 1e6 dp)                    */
@@ -257,6 +266,10 @@ void ls_strategy_copy (LsStrategy *dest, const LsStrategy *source);
 
 /* Takes the list of kernels away: those that are built in hold. */
 void ls_strategy_forget_kernels (LsStrategy *s);
+
+/* What its program has for a knob on its accelerator, before its other defaults; NULL: it has none there.
+ * Borrowed. */
+const char *ls_strategy_default_here (const LsStrategy *s, const char *key);
 
 /* The backend of data parallelism that it asks for, where there are several copies: dp_kind, or what auto
  * stands for on GPUs. */

@@ -43,6 +43,17 @@ static const LsField table_fields[] = {
   { NULL },
 };
 
+static const LsField by_architecture_fields[] = {
+  { "architectures", LS_FIELD_STRING, offsetof (LsArchitectureDefaults, architectures), .required = true,
+    .meaning = "which accelerators (with commas): names of files in topologies/nccl, tpu" },
+  { "defaults", LS_FIELD_SETTINGS, offsetof (LsArchitectureDefaults, settings), .required = true,
+    .fields = ls_strategy_fields, .element_size = sizeof (LsStrategy), .table = "strategy",
+    .meaning = "keys of a strategy as the program has them there, over its other defaults" },
+  { "source", LS_FIELD_STRING, offsetof (LsArchitectureDefaults, source), .required = true,
+    .meaning = "who says so" },
+  { NULL },
+};
+
 static const LsField own_fields[] = {
   LS_FIELDS_HEADER (LsSoftwareSpec),
   { "based_on", LS_FIELD_STRING, offsetof (LsSoftwareSpec, based_on), .default_text = "nothing",
@@ -74,6 +85,9 @@ static const LsField own_fields[] = {
   { "defaults", LS_FIELD_OBJECT, offsetof (LsSoftwareSpec, defaults), .fields = ls_strategy_fields,
     .table = "strategy", .default_text = "those of Lockstep",
     .meaning = "keys of a strategy, as the program has them if nobody says anything" },
+  { "by_architecture", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, by_architecture),
+    .fields = by_architecture_fields, .element_size = sizeof (LsArchitectureDefaults), .default_text = "none",
+    .meaning = "defaults that it has on some accelerators only" },
   { "headroom", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, headroom), .fields = headroom_fields,
     .element_size = sizeof (LsHeadroomItem), .default_text = "none",
     .meaning = "memory that it takes besides what is simulated" },
@@ -165,14 +179,13 @@ architectures_of (const GPtrArray *generations, const char *besides)
   return names;
 }
 
-/* list: the value of the key, which also takes the word `besides` (NULL: no other). */
+/* node: a list with commas, which also takes the word `besides` (NULL: no other); NULL: none. */
 static bool
-check_architectures (const LsJsonDoc *doc, const char *key, const char *list, const char *besides,
-                     LsDiagList *diags)
+check_architectures (const LsJsonDoc *doc, const cJSON *node, const char *besides, LsDiagList *diags)
 {
-  if (!list)
+  if (!cJSON_IsString (node))
     return true;
-  g_auto (GStrv) names = g_strsplit (list, ",", -1);
+  g_auto (GStrv) names = g_strsplit (node->valuestring, ",", -1);
   g_autoptr (GPtrArray) generations = ls_data_list (LS_DATA_NCCL_TABLES),
                         known = architectures_of (generations, besides);
   const char *const *all = (const char *const *) known->pdata;
@@ -182,13 +195,25 @@ check_architectures (const LsJsonDoc *doc, const char *key, const char *list, co
   if (!*name)
     return true;
   const char *near = ls_suggest (*name, all);
-  ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), key), LS_JSON_AT_VALUE,
-                    diags, NULL,
+  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
                     "expected names of files in %s, %s%sor " LS_ARCHITECTURE_TPU ", with commas; got "
                     "\"%s\"%s%s%s",
                     ls_data_folder (LS_DATA_NCCL_TABLES), besides ? besides : "", besides ? " " : "", *name,
                     near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
   return false;
+}
+
+static bool
+check_all_architectures (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *root = ls_json_doc_root (doc), *one;
+  bool ok = check_architectures (doc, cJSON_GetObjectItemCaseSensitive (root, "architectures"), NULL, diags);
+  ok = check_architectures (doc, cJSON_GetObjectItemCaseSensitive (root, "runs_on"), LS_ARCHITECTURES_OF_GPUS,
+                            diags)
+      && ok;
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (root, "by_architecture")) ok
+      = check_architectures (doc, cJSON_GetObjectItemCaseSensitive (one, "architectures"), NULL, diags) && ok;
+  return ok;
 }
 
 /* A row without the column would never meet it. */
@@ -249,6 +274,28 @@ drop_list (const LsField *fields, GArray **list)
   g_clear_pointer (list, g_array_unref);
 }
 
+static void
+drop_setting (char **settings, const char *key)
+{
+  char **kept = settings;
+  for (char **setting = settings; *setting; setting++)
+    if (g_str_has_prefix (*setting, key) && (*setting)[strlen (key)] == '=')
+      g_free (*setting);
+    else
+      *kept++ = *setting;
+  *kept = NULL;
+}
+
+/* What a file says of a knob holds on all accelerators, whatever its base has on some. */
+static void
+drop_said (const cJSON *defaults, GArray *by_architecture)
+{
+  const cJSON *said;
+  for (guint i = 0; by_architecture && i < by_architecture->len; i++)
+    cJSON_ArrayForEach (said, defaults)
+        drop_setting (g_array_index (by_architecture, LsArchitectureDefaults, i).settings, said->string);
+}
+
 /* What a file does not take from its base, or replaces as a whole. */
 static void
 forget_own (const cJSON *root, LsSoftwareSpec *s)
@@ -256,6 +303,7 @@ forget_own (const cJSON *root, LsSoftwareSpec *s)
   g_clear_pointer (&s->dp_kinds, g_free);
   g_clear_pointer (&s->architectures, g_free);
   drop_list (table_fields, &s->tables);
+  drop_said (cJSON_GetObjectItemCaseSensitive (root, "defaults"), s->by_architecture);
   if (cJSON_HasObjectItem (root, "headroom"))
     drop_list (headroom_fields, &s->headroom);
   if (cJSON_HasObjectItem (root, "ranges"))
@@ -282,8 +330,7 @@ read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_softwa
   bool ok = ls_ranges_check_lists (doc, cJSON_GetObjectItemCaseSensitive (root, "ranges"), diags) && is_read;
   ok = check_emit (doc, &s, diags) && ok;
   ok = check_dp_kinds (doc, &s, diags) && ok;
-  ok = check_architectures (doc, "architectures", s.architectures, NULL, diags) && ok;
-  ok = check_architectures (doc, "runs_on", s.runs_on, LS_ARCHITECTURES_OF_GPUS, diags) && ok;
+  ok = check_all_architectures (doc, diags) && ok;
   ok = check_conditions (doc, diags) && ok;
   if (ok)
     *ret_software = s;
@@ -292,11 +339,33 @@ read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_softwa
   return ok;
 }
 
+static void
+architecture_defaults_free (gpointer defaults)
+{
+  ls_fields_clear (by_architecture_fields, defaults);
+  g_free (defaults);
+}
+
+/* The list is emptied, and goes into the defaults. */
+static void
+share_by_architecture (LsSoftwareSpec *s)
+{
+  if (!s->by_architecture)
+    return;
+  s->defaults.by_architecture = g_ptr_array_new_with_free_func (architecture_defaults_free);
+  for (guint i = 0; i < s->by_architecture->len; i++)
+    g_ptr_array_add (s->defaults.by_architecture,
+                     g_memdup2 (&g_array_index (s->by_architecture, LsArchitectureDefaults, i),
+                                sizeof (LsArchitectureDefaults)));
+  g_clear_pointer (&s->by_architecture, g_array_unref);
+}
+
 bool
 ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList *diags)
 {
   if (!read_over_bases (doc, 0, ret_software, diags))
     return false;
+  share_by_architecture (ret_software);
   g_free (ret_software->defaults.software);
   ret_software->defaults.software = g_strdup (ret_software->name);
   return true;
@@ -329,6 +398,21 @@ with_whole_keys (const char *name)
   return g_string_free (out, FALSE);
 }
 
+/* What is changed holds on all accelerators. name: with whole keys. */
+static void
+drop_changed (const char *name, const LsSoftwareSpec *s)
+{
+  const char *changes = ls_override_find (name), *prefix = "defaults.";
+  g_autoptr (GPtrArray) each = changes ? ls_override_split (changes) : NULL;
+  for (guint i = 0; each && s->defaults.by_architecture && i < each->len; i++) {
+    const char *change = each->pdata[i];
+    g_autofree char *key = g_strndup (change, strcspn (change, "="));
+    for (guint k = 0; g_str_has_prefix (key, prefix) && k < s->defaults.by_architecture->len; k++)
+      drop_setting (((LsArchitectureDefaults *) s->defaults.by_architecture->pdata[k])->settings,
+                    key + strlen (prefix));
+  }
+}
+
 bool
 ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagList *diags)
 {
@@ -336,6 +420,7 @@ ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagList *di
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_SOFTWARE, whole, diags);
   if (!doc || !ls_software_read (doc, ret_software, diags))
     return false;
+  drop_changed (whole, ret_software);
   ret_software->defaults.software = ls_override_name (ret_software->defaults.software, name);
   return true;
 }

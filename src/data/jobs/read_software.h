@@ -48,6 +48,8 @@ typedef struct {
   char *architectures; /* "tpu": and only on these accelerators; NULL: where no other file names one */
   char *runs_on;       /* "gpu" or "tpu" or such architectures, with commas; NULL: not said */
   LsStrategy defaults; /* of the command line, with those of the program over them */
+  /* LsArchitectureDefaults while a file is read: then they are in defaults, for all strategies to share */
+  GArray *by_architecture;
   int p2p_interleaved; /* LsP2p with vpp above 1, unless it is said */
   LsRanges ranges;     /* that a sweep tries */
   GArray *headroom;    /* LsHeadroomItem */

@@ -68,9 +68,13 @@ table_facts_set_model (const LsTableFacts *facts, LsModel *model)
 }
 
 void
-ls_table_facts_set_strategy (const LsTableFacts *facts, LsStrategy *strategy)
+ls_table_facts_set_strategy (const LsTableFacts *facts, LsStrategy *strategy, GHashTable *said)
 {
   set_all (ls_strategy_fields, facts->strategy, strategy);
+  for (char **setting = facts->strategy; setting && *setting; setting++) {
+    g_autofree char *key = g_strndup (*setting, strcspn (*setting, "="));
+    g_hash_table_add (said, (gpointer) ls_field_find (ls_strategy_fields, key)->key);
+  }
 }
 
 /* --- the model of a row of measured runs: named in the column `model`, or told by its dimensions --- */

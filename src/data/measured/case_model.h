@@ -37,6 +37,7 @@ void case_model_read (const LsCsv *csv, guint row, const CaseModels *models, con
  * for. */
 bool ls_table_facts_hold (const LsTableFacts *facts, const LsCsv *csv, guint row);
 
-void ls_table_facts_set_strategy (const LsTableFacts *facts, LsStrategy *strategy);
+/* said: gains the keys of what the facts say. */
+void ls_table_facts_set_strategy (const LsTableFacts *facts, LsStrategy *strategy, GHashTable *said);
 
 #endif

@@ -222,7 +222,7 @@ apply_facts (const LsCsv *csv, guint row, const GArray *facts, LsCase *c)
     const LsTableFacts *f = &g_array_index (facts, LsTableFacts, i);
     if (!ls_table_facts_hold (f, csv, row))
       continue;
-    ls_table_facts_set_strategy (f, &c->strategy);
+    ls_table_facts_set_strategy (f, &c->strategy, c->said);
     c->has_facts |= f->model || f->strategy;
   }
 }

@@ -63,7 +63,7 @@ typedef struct {
   const char *runs_like; /* of its software, interned; NULL: not said            */
   LsModel model;
   LsStrategy strategy; /* its `gpus` is the column's                             */
-  GHashTable *said;    /* keys of the strategy of which it has a value (char *, static) */
+  GHashTable *said;    /* keys of the strategy that it or facts say (char *, static)     */
   double measured_s;
   double allocated_gib; /* 0: not measured */
   /* what cannot be read of the row, "dtype: expected ...", which then says nothing but its id; NULL: it is

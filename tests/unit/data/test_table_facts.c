@@ -265,6 +265,8 @@ rows_run_the_attention_that_their_source_names (void)
                                                  .zero = 3 });
     const LsStrategy *s = &FIRST (cases)->strategy;
     LS_CHECK_INT (s->attention_kernel, ==, rows[i].kernel);
+    LS_CHECK (g_hash_table_contains (FIRST (cases)->said, "attention_kernel")
+              == (rows[i].kernel == LS_ATTENTION_KERNEL_FA2));
     LS_CHECK_INT (s->qkv_layout, ==, rows[i].layout);
     LS_CHECK_INT (s->recompute_early_stop, ==, rows[i].stops);
     LS_CHECK (s->loss_kernel == LS_LOSS_FUSED && s->train_metrics == 2

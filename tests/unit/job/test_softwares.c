@@ -1,7 +1,7 @@
 /* Pins which program a job is taken to run that names none: by the way to be data parallel that it asks for,
  * and on TPUs by the accelerator; that it takes what is the program's (kernels, host, habits) and not what is
- * a user's choice; that what the job says stays; that the options of a result, typed, are the same job; and
- * that an accelerator that was not measured with the program's attention is no reason to refuse it. The
+ * a user's choice; that what the job says stays; that the options of a result, typed, are the same job; that
+ * a program has other defaults on some accelerators; and that an accelerator that was not measured with the program's attention is no reason to refuse it. The
  * programs are those that are shipped. */
 #include "ls_test.h"
 
@@ -221,6 +221,82 @@ attention_that_was_not_measured_is_no_refusal (void)
   }
 }
 
+/* Defaults of some accelerators go before the others of the program, there alone, and after what is said: of
+ * the job, of the program's name, of a file that is based on the program's. The file is based on nemo-2024. */
+static void
+defaults_of_an_accelerator_hold_there (void)
+{
+  static const struct {
+    const char *machine, *options;
+    int kernel;
+  } rows[] = {
+    { MACHINE ("dgx-h100"), "", LS_ATTENTION_KERNEL_CUDNN },
+    { MACHINE ("dgx-a100-80g"), "", LS_ATTENTION_KERNEL_FA2 },
+    { MACHINE ("dgx-b200"), "", LS_ATTENTION_KERNEL_AUTO },
+    { MACHINE ("dgx-h100"), "software=megatron ", LS_ATTENTION_KERNEL_CUDNN },
+    { MACHINE ("dgx-h100"), "attention_kernel=fa2 ", LS_ATTENTION_KERNEL_FA2 },
+    { MACHINE ("dgx-h100"), "software=megatron:attention_kernel=fa2 ", LS_ATTENTION_KERNEL_FA2 },
+    { MACHINE ("dgx-h100"), "software=nemo-2024:grad_check=false ", LS_ATTENTION_KERNEL_CUDNN },
+    { MACHINE ("dgx-a100-80g"), "software=nemo-2025 ", LS_ATTENTION_KERNEL_FA2 },
+    { MACHINE ("dgx-h100"), "software=FILE ", LS_ATTENTION_KERNEL_FA3 },
+    { MACHINE ("dgx-a100-80g"), "software=FILE ", LS_ATTENTION_KERNEL_AUTO },
+    { MACHINE ("dgx-h200"), "software=FILE:attention_kernel=fa2 ", LS_ATTENTION_KERNEL_FA2 },
+  };
+  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL),
+                  *file = g_build_filename (folder, "mine.json", NULL);
+  LS_CHECK (g_file_set_contents (
+      file,
+      "{ \"schema\": \"lockstep.software/1\", \"name\": \"mine\", \"source\": \"made up\", \"program\": \"a\","
+      "  \"based_on\": \"nemo-2024\", \"defaults\": { \"attention_kernel\": \"auto\" }, \"by_architecture\": ["
+      "  { \"architectures\": \"hopper\", \"source\": \"made up\","
+      "    \"defaults\": { \"attention_kernel\": \"triton\" } },"
+      "  { \"architectures\": \"volta,hopper\", \"source\": \"made up\","
+      "    \"defaults\": { \"attention_kernel\": \"fa3\" } } ] }",
+      -1, NULL));
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_auto (GStrv) parts = g_strsplit (rows[i].options, "FILE", 2);
+    g_autofree char *said = g_strjoinv (file, parts),
+                    *options = g_strconcat (rows[i].machine, said, SIZE, NULL);
+    g_autoptr (LsJobResult) r = run (options);
+    if (!LS_CHECK (r))
+      continue;
+    ls_check_impl (r->strategy.attention_kernel == rows[i].kernel, __FILE__, __LINE__,
+                   "%s: attention kernel %d", options, r->strategy.attention_kernel);
+    g_autofree char *knobs = ls_knobs_format (&r->strategy);
+    if (!strstr (options, "software="))
+      LS_CHECK ((strstr (knobs, "attention_kernel") != NULL)
+                == (strstr (options, "attention_kernel") != NULL));
+    for (guint k = 0; k < r->notes->len; k++)
+      LS_CHECK (!strstr (r->notes->pdata[k], "runs attention by"));
+  }
+  g_unlink (file);
+  g_rmdir (folder);
+}
+
+/* What a user chooses is not taken from a program that a job is only taken to run: it is where it is named. */
+static void
+choices_of_an_accelerator_are_of_a_named_program (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsSoftwareSpec named;
+  LsStrategy s;
+  LsHardware *h = ls_hardware_load ("dgx-h100", diags);
+  LS_CHECK (h && ls_software_load ("nemo-2024", &named, diags));
+  LsArchitectureDefaults *first = named.defaults.by_architecture->pdata[0];
+  g_strfreev (first->settings);
+  first->settings = g_strsplit ("attention_kernel=fa2 tp_overlap=1", " ", -1);
+  for (guint is_assumed = 0; is_assumed < 2; is_assumed++) {
+    ls_strategy_copy (&s, &named.defaults);
+    s.software_is_assumed = is_assumed;
+    ls_softwares_settle (NULL, h, NULL, &s);
+    LS_CHECK_INT (s.attention_kernel, ==, LS_ATTENTION_KERNEL_FA2);
+    LS_CHECK_INT (s.tp_overlap, ==, !is_assumed);
+    ls_strategy_clear (&s);
+  }
+  ls_software_clear (&named);
+  ls_hardware_free (h);
+}
+
 /* Their bytes are those of 16 bits; a list that is asked for is refused as ever. */
 static void
 listed_kernels_are_no_refusal_in_fp32 (void)
@@ -283,5 +359,7 @@ LS_TEST_SUITE (LS_TEST (the_way_to_be_data_parallel_tells_the_program), LS_TEST 
                LS_TEST (options_are_the_same_job_again),
                LS_TEST (attention_that_was_not_measured_is_no_refusal),
                LS_TEST (attention_that_is_asked_for_is_refused),
+               LS_TEST (defaults_of_an_accelerator_hold_there),
+               LS_TEST (choices_of_an_accelerator_are_of_a_named_program),
                LS_TEST (listed_kernels_are_no_refusal_in_fp32), LS_TEST (ending_early_needs_no_recomputation),
                LS_TEST (runs_like_are_those_of_the_program))
