@@ -1,5 +1,4 @@
-/* A list of blocks, newest first. Each is zeroed when it is made and handed out
- * from the front:
+/* A list of blocks, newest first. Each is handed out from the front, zeroed as far as that:
  *
  *     block -> [header | used ............ | free ........ ] -> older block
  *                                          ^ header + used
@@ -54,8 +53,9 @@ open_block (LsArena *arena, size_t at_least)
   n_bytes = MAX (n_bytes, at_least);
   if (n_bytes > SIZE_MAX - sizeof (Block))
     g_error ("arena: a block of %zu bytes cannot exist", n_bytes);
-  Block *block = g_malloc0 (sizeof (Block) + n_bytes);
+  Block *block = g_malloc (sizeof (Block) + n_bytes);
   block->n_bytes = n_bytes;
+  block->n_used = 0;
   block->older = arena->newest;
   arena->newest = block;
   arena->n_bytes += n_bytes;
@@ -80,7 +80,7 @@ ls_arena_alloc (LsArena *arena, size_t n, size_t size)
   Block *block = arena->newest;
   void *start = block->data + block->n_used;
   block->n_used += n_bytes;
-  return start;
+  return memset (start, 0, n_bytes);
 }
 
 char *

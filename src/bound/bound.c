@@ -34,7 +34,8 @@ typedef struct {
 struct LsBounds {
   const LsModel *model;
   const LsHardware *hardware;
-  LsHardware chosen; /* as the last job runs it              */
+  LsHardware chosen;     /* as the last job runs it              */
+  BoundKernels *kernels; /* on it                                */
   int attention_kernel;
   uint32_t n_gpus;
   GHashTable *entries;   /* Key -> Entry                        */
@@ -87,6 +88,7 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   b->entries = g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
   b->optimizer = g_hash_table_new_full (count_hash, count_equal, g_free, g_free);
   b->times = bound_times_new (&hardware->nccl);
+  b->kernels = bound_kernels_new (&b->chosen.calibration);
   count_kinds (b);
   b->layers = g_new0 (uint32_t, LS_MAX_CHUNKS);
   b->first = g_new0 (uint32_t, LS_MAX_CHUNKS + 1);
@@ -101,6 +103,7 @@ ls_bounds_free (LsBounds *b)
   g_hash_table_unref (b->entries);
   g_hash_table_unref (b->optimizer);
   bound_times_free (b->times);
+  bound_kernels_free (b->kernels);
   for (uint32_t i = 0; i < b->n_kinds; i++)
     g_free (b->n_of_kind[i]);
   g_free (b->layers);
@@ -155,7 +158,8 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
   Entry *e = g_new0 (Entry, 1);
   e->key = key;
   const BoundComm comm = { b->times, cluster, s, b->gpus };
-  const BoundParts in = { b->model, &b->chosen, &comm, key.is_split != 0, key.has_head_weight != 0 };
+  const BoundParts in
+      = { b->model, &b->chosen, &comm, b->kernels, key.is_split != 0, key.has_head_weight != 0 };
   bound_parts (&in, e->part);
   e->message = bound_send_time (&comm, message_bytes (b, s));
   g_hash_table_insert (b->entries, &e->key, e);
@@ -278,7 +282,7 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
   for (guint i = 0; i < kernels->len; i++) {
     const LsKernel *k = &g_array_index (kernels, LsKernel, i);
     if (is_behind && k->kind != LS_KERNEL_REDUCTION)
-      sum += bound_kernel_time (&b->chosen.calibration, &cluster->spec, false, k);
+      sum += bound_kernel_time (b->kernels, &cluster->spec, false, k);
     is_behind |= k->kind == LS_KERNEL_REDUCTION;
   }
   g_hash_table_insert (b->optimizer, g_memdup2 (&key, sizeof key), g_memdup2 (&sum, sizeof sum));
@@ -415,6 +419,7 @@ choose_hardware (LsBounds *b, const LsStrategy *s)
   b->n_gpus = s->gpus;
   if (!ls_hardware_for_job (b->hardware, s->attention_kernel, s->gpus, &b->chosen, NULL))
     b->chosen = *b->hardware; /* it will be refused */
+  bound_kernels_forget (b->kernels);
 }
 
 LsLowerBound

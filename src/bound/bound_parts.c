@@ -21,30 +21,14 @@ typedef struct {
   const LsCluster *cluster;
   LsShard shard;
   const BoundComm *comm;
+  BoundKernels *kernels;
   bool is_split, is_layer;
 } Parts;
-
-LsTime
-bound_kernel_time (const LsCalibration *calibration, const LsClusterSpec *spec, bool is_in_graph,
-                   const LsKernel *k)
-{
-  LsTime least = LS_TIME_NEVER;
-  for (uint32_t kind = 0; kind < ls_cluster_spec_n_kinds (spec); kind++) {
-    const LsGpu *gpu = &ls_cluster_spec_of_kind (spec, kind)->gpu;
-    LsCalibration room;
-    const LsCalibration *c = ls_calibration_of_kind (calibration, kind, gpu, &room);
-    const LsKernelCost cost = ls_kernel_cost (c, gpu, k);
-    LsTime saved = is_in_graph ? ls_around_graph_saves (&c->around, ls_time_from_s (cost.launch_s)) : 0;
-    least = MIN (least, cost.alone - MAX (0, saved));
-  }
-  return least;
-}
 
 static LsTime
 kernel_time (const Parts *x, const LsKernel *k)
 {
-  return bound_kernel_time (&x->hardware->calibration, &x->cluster->spec, x->s->cuda_graphs != LS_GRAPHS_NONE,
-                            k);
+  return bound_kernel_time (x->kernels, &x->cluster->spec, x->s->cuda_graphs != LS_GRAPHS_NONE, k);
 }
 
 static LsTime
@@ -406,9 +390,10 @@ bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS])
               .s = strategy,
               .cluster = in->comm->cluster,
               .comm = in->comm,
+              .kernels = in->kernels,
               .shard = bound_shard (strategy, m),
               .is_split = in->is_split };
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = g_array_sized_new (FALSE, FALSE, sizeof (LsOperator), LS_OPERATORS_USUAL);
   ls_operators_embedding (m, &x.shard, operators);
   add_operators (&x, operators, &ret_parts[PART_EMBEDDING]);
   g_array_set_size (operators, 0);

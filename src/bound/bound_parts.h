@@ -31,11 +31,22 @@ LsTime bound_dp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
 LsTime bound_ep_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
 LsTime bound_etp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
 LsTime bound_edp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
-/* On the fastest of the cluster's GPUs; in a CUDA graph it begins sooner. */
-LsTime bound_kernel_time (const LsCalibration *calibration, const LsClusterSpec *spec, bool is_in_graph,
-                          const LsKernel *kernel);
 /* From a stage to the next, or back from the last to the first, whichever is fastest. */
 LsTime bound_send_time (const BoundComm *c, uint64_t bytes);
+
+/* --- bound_kernels.c: times of kernels alone --------------------------------------------------------- */
+
+/* Those that are known, of clusters of the same kinds of GPUs. */
+typedef struct BoundKernels BoundKernels;
+
+BoundKernels *bound_kernels_new (const LsCalibration *calibration); /* lent */
+void bound_kernels_free (BoundKernels *kernels);
+/* Behind a change of the calibration. */
+void bound_kernels_forget (BoundKernels *kernels);
+
+/* On the fastest of the cluster's GPUs; in a CUDA graph it begins sooner. */
+LsTime bound_kernel_time (BoundKernels *kernels, const LsClusterSpec *spec, bool is_in_graph,
+                          const LsKernel *kernel);
 
 /* --- bound_parts.c: what a stage of it takes ---------------------------------------------------------- */
 
@@ -67,6 +78,7 @@ typedef struct {
   const LsModel *model;
   const LsHardware *hardware; /* with the attention kernel of the job */
   const BoundComm *comm;      /* with its strategy and cluster        */
+  BoundKernels *kernels;      /* by that calibration                  */
   bool is_split;              /* backwards are I and W */
   bool has_head_weight;
 } BoundParts;

@@ -92,6 +92,7 @@ lower_clear (Lower *l)
   orders_clear (l);
   g_free (l->times);
   g_array_unref (l->segments);
+  g_clear_pointer (&l->spare_ops, g_array_unref);
   g_array_unref (l->kernels);
   g_hash_table_unref (l->segment_ids);
   g_hash_table_unref (l->pieces);

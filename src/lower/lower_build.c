@@ -7,7 +7,7 @@ void
 build_init (Build *b, Lower *l)
 {
   b->l = l;
-  b->ops = g_array_new (FALSE, FALSE, sizeof (LsOp));
+  b->ops = l->spare_ops ? g_steal_pointer (&l->spare_ops) : g_array_new (FALSE, FALSE, sizeof (LsOp));
   b->next_deps = g_array_new (FALSE, FALSE, sizeof (LsDep));
   b->layer = UINT16_MAX;
   b->pass = NULL;
@@ -31,7 +31,9 @@ build_piece (Build *b, PieceKind kind)
 void
 build_clear (Build *b)
 {
-  g_array_unref (b->ops);
+  g_array_set_size (b->ops, 0);
+  g_clear_pointer (&b->l->spare_ops, g_array_unref);
+  b->l->spare_ops = b->ops;
   g_array_unref (b->next_deps);
   g_clear_pointer (&b->cuts, g_array_unref);
 }

@@ -74,6 +74,7 @@ typedef struct {
   LsChunkTimes *times; /* [n_stages]; NULL: nobody asked                         */
   GArray **posts;      /* [pp] of Post; NULL: none, or by a recipe (lower_megatron.c, lower_pipedream.c) */
   GArray *segments;    /* LsSegment                                              */
+  GArray *spare_ops;   /* LsOp: emptied, the room of a segment that is built; NULL: none */
   GHashTable *segment_ids; /* name -> index + 1                                  */
   GPtrArray *layers;       /* LayerMade (lower_chunk.c): operators of each kind  */
   GHashTable *pieces;      /* name of a pass -> GArray of Piece (lower_pieces.h) */

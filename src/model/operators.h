@@ -74,9 +74,6 @@ typedef struct {
   LsTpMode tp;
   bool attention_core; /* recomputed by selective recomputation (Korthikanti et al. 2022, section 5) */
   uint8_t n_fwd, n_igrad, n_wgrad, n_params;
-  LsKernel fwd[LS_OPERATOR_MAX_KERNELS];
-  LsKernel igrad[LS_OPERATOR_MAX_KERNELS];
-  LsKernel wgrad[LS_OPERATOR_MAX_KERNELS];
   uint64_t param_numel[LS_OPERATOR_MAX_PARAMS]; /* of this rank: weight, bias, in definition order */
   LsTensor param_shape[LS_OPERATOR_MAX_PARAMS]; /* of one of ... */
   uint64_t param_alike[LS_OPERATOR_MAX_PARAMS]; /* ... so many: experts */
@@ -108,6 +105,10 @@ typedef struct {
   bool context_parallel;  /* attention with cp > 1: its kernels are those of ls_context_step() */
   LsExchange exchange;    /* over cp, in the midst of its kernels        */
   uint32_t layer_kind;    /* of flash attention: LsLayerTrait */
+  /* [n_fwd], [n_igrad], [n_wgrad]; behind these nothing is set */
+  LsKernel fwd[LS_OPERATOR_MAX_KERNELS];
+  LsKernel igrad[LS_OPERATOR_MAX_KERNELS];
+  LsKernel wgrad[LS_OPERATOR_MAX_KERNELS];
 } LsOperator;
 
 /* How a model is cut, as far as one rank's operators depend on it. */
@@ -159,6 +160,11 @@ LsDtype ls_layer_dtype (const LsModel *m, const LsShard *s, uint32_t layer);
 /* Appends its parameters as LsTensor, each by itself: of Q, K and V one each, of gate and up too if they are
  * apart. */
 void ls_operator_tensors (const LsOperator *op, bool gate_is_apart, GArray *tensors);
+
+#define LS_OPERATORS_USUAL 16 /* of a layer, for which an array may have room from the start */
+
+/* dest: not set. */
+void ls_operator_copy (LsOperator *dest, const LsOperator *source);
 
 /* Flash attention, whether or not cut over ranks. */
 bool ls_operator_is_flash (const LsOperator *op);

@@ -1,4 +1,8 @@
 #include "model/operators_build.h"
+
+#include <stddef.h>
+#include <string.h>
+
 #include "model/streams.h"
 
 static uint64_t
@@ -57,8 +61,19 @@ ls_operator_append (GArray *operators, const char *name, LsTpMode tp)
 {
   g_array_set_size (operators, operators->len + 1);
   LsOperator *op = &g_array_index (operators, LsOperator, operators->len - 1);
-  *op = (LsOperator) { .name = name, .tp = tp };
+  memset (op, 0, offsetof (LsOperator, fwd));
+  op->name = name;
+  op->tp = tp;
   return op;
+}
+
+void
+ls_operator_copy (LsOperator *dest, const LsOperator *source)
+{
+  memcpy (dest, source, offsetof (LsOperator, fwd));
+  memcpy (dest->fwd, source->fwd, source->n_fwd * sizeof (LsKernel));
+  memcpy (dest->igrad, source->igrad, source->n_igrad * sizeof (LsKernel));
+  memcpy (dest->wgrad, source->wgrad, source->n_wgrad * sizeof (LsKernel));
 }
 
 void

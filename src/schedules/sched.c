@@ -20,7 +20,7 @@ const LsSched *
 ls_sched_find (const char *name)
 {
   for (guint i = 0; i < G_N_ELEMENTS (registry); i++)
-    if (strcmp (registry[i]->name, name) == 0) /* mostly, and much faster */
+    if (registry[i]->name[0] == name[0] && strcmp (registry[i]->name, name) == 0) /* mostly, and faster */
       return registry[i];
   for (guint i = 0; i < G_N_ELEMENTS (registry); i++)
     if (g_ascii_strcasecmp (registry[i]->name, name) == 0)

@@ -20,6 +20,8 @@ ls_space_init (LsSpace *space)
     space->texts[a] = g_ptr_array_new_with_free_func (g_free);
   }
   space->layers_axis = ls_space_axis ("layers_per_chunk");
+  space->order_axis = ls_space_axis ("rank_order");
+  space->placement_axis = ls_space_axis ("placement");
 }
 
 void

@@ -33,10 +33,10 @@
 typedef struct {
   GArray *values[LS_MAX_SPACE_AXES];   /* uint32_t, no value twice; of axes of texts: places in texts */
   GPtrArray *texts[LS_MAX_SPACE_AXES]; /* char *, owned; of SCHEDULE and the axes behind LS_N_SPACE_AXES */
-  LsSpaceAxis layers_axis;             /* of layers_per_chunk                                     */
-  bool has_usual_vpp;                  /* the axis has its default range                           */
-  uint64_t size;                       /* product of the lengths, once filled                      */
-  uint32_t n_varied;                   /* axes with several values, once filled                    */
+  LsSpaceAxis layers_axis, order_axis, placement_axis; /* of layers_per_chunk, rank_order, placement */
+  bool has_usual_vpp; /* the axis has its default range                           */
+  uint64_t size;      /* product of the lengths, once filled                      */
+  uint32_t n_varied;  /* axes with several values, once filled                    */
   uint16_t varied[LS_MAX_SPACE_AXES];
 } LsSpace;
 

@@ -83,7 +83,7 @@ is_even_layout (const LsStrategy *s, uint32_t n_layers)
 static bool
 repeats_layers (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
 {
-  LsSpaceAxis axis = ls_space_axis ("layers_per_chunk");
+  LsSpaceAxis axis = space->layers_axis;
   uint32_t at = p->at[axis], n = s->pp * s->vpp, n_layers = 0;
   for (uint32_t i = 0; i < s->n_layers_per_chunk; i++)
     n_layers += s->layers_per_chunk[i];
@@ -101,7 +101,7 @@ repeats_layers (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
 static bool
 repeats_order (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
 {
-  LsSpaceAxis axis = ls_space_axis ("rank_order");
+  LsSpaceAxis axis = space->order_axis;
   const LsMesh own = ls_strategy_mesh (s);
   for (uint32_t at = 0; at < p->at[axis]; at++) {
     LsMesh other = own;

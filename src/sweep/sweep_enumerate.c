@@ -62,7 +62,7 @@ candidate_variant (const LsSweepRun *x, const LsPoint *p)
 const LsCluster *
 candidate_cluster (const LsSweepRun *x, const LsPoint *p)
 {
-  LsSpaceAxis axis = ls_space_axis ("placement");
+  LsSpaceAxis axis = x->spec->space.placement_axis;
   guint n_placements = ls_space_n (&x->spec->space, axis);
   return g_ptr_array_index (x->clusters, p->at[LS_SPACE_GPUS] * n_placements + p->at[axis]);
 }
@@ -350,7 +350,7 @@ gboolean
 sweep_build_clusters (LsSweepRun *x, GError **error)
 {
   const LsSpace *space = &x->spec->space;
-  LsSpaceAxis axis = ls_space_axis ("placement");
+  LsSpaceAxis axis = space->placement_axis;
   guint n_placements = ls_space_n (space, axis);
   for (guint i = 0; i < space->values[LS_SPACE_GPUS]->len * n_placements; i++) {
     uint32_t gpus = g_array_index (space->values[LS_SPACE_GPUS], uint32_t, i / n_placements);

@@ -109,7 +109,7 @@ layer_operators (Lower *l, uint32_t layer)
   LayerMade *made = g_new (LayerMade, 1);
   memcpy (&made->shard, &l->shard, sizeof l->shard);
   made->kind = kind;
-  made->operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  made->operators = g_array_sized_new (FALSE, FALSE, sizeof (LsOperator), LS_OPERATORS_USUAL);
   ls_operators_layer (l->model, &l->shard, layer, made->operators);
   g_ptr_array_add (l->layers, made);
   return made->operators;

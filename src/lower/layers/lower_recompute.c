@@ -354,11 +354,11 @@ recompute_prepare (const Lower *l, Chunk *c)
   bool has_ops = recomputes_ops (l);
   if ((!has_ops && !l->s->recompute_early_stop) || c->again)
     return;
-  c->again = g_array_sized_new (FALSE, FALSE, sizeof (LsOperator), c->operators->len);
-  for (guint i = 0; i < c->operators->len; i++)
-    g_array_append_vals (c->again, operator_at (c, i), 1);
+  c->again = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_array_set_size (c->again, c->operators->len);
   for (guint i = 0; i < c->operators->len; i++) {
     LsOperator *o = &g_array_index (c->again, LsOperator, i);
+    ls_operator_copy (o, operator_at (c, i));
     if (has_ops && is_layer (c, i) && o->n_products > 0)
       narrow_forward (l, o, c, i);
     if (has_ops && is_layer (c, i) && ls_operator_is_flash (o) && keeps_attention (l))

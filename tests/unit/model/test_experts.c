@@ -220,8 +220,12 @@ flops_of (const GArray *ops, const char *prefix)
     const LsOperator *o = &g_array_index (ops, LsOperator, i);
     if (!g_str_has_prefix (o->name, prefix))
       continue;
-    for (guint k = 0; k < LS_OPERATOR_MAX_KERNELS; k++)
-      sum += o->fwd[k].flops + o->igrad[k].flops + o->wgrad[k].flops;
+    for (guint k = 0; k < o->n_fwd; k++)
+      sum += o->fwd[k].flops;
+    for (guint k = 0; k < o->n_igrad; k++)
+      sum += o->igrad[k].flops;
+    for (guint k = 0; k < o->n_wgrad; k++)
+      sum += o->wgrad[k].flops;
   }
   return sum;
 }

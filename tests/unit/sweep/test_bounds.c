@@ -451,6 +451,11 @@ bounds_are_below_jobs_on_a_torus (void)
              "cp", "1,2", "zero", "0,3", "dp-kind", "auto,xla-fsdp");
   check_bounds (&spec, 31);
   ls_sweep_spec_clear (&spec);
+  SPEC_INIT (&spec, "model", tiny, "cluster", "dgx-h100", "gpus", "8", "global-batch", "16", "micro-batch",
+             "2", "attention", "flash", "attention-kernel", "fa1,cudnn,fa3", "tp", "1,2", "pp", "1", "seq",
+             "2048");
+  check_bounds (&spec, 1); /* times of kernels are of one implementation of attention */
+  ls_sweep_spec_clear (&spec);
   SPEC_INIT (&spec, "model", tiny, "cluster", "tpu-v5p", "gpus", "8", "global-batch", "16", "micro-batch",
              "1,2", "pp", "1,2", "zero", "1,3", "dp-kind", "megatron,xla-fsdp", "grad-sync", "each,last",
              "recompute", "none", "seq", "128");
