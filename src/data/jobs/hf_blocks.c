@@ -282,6 +282,54 @@ read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *di
   return true;
 }
 
+/* --- layers that a file saved by transformers 5 has apart ----------------------------- */
+
+/* Whether layer i, from 0, sees the whole sequence and others do not. */
+static bool
+is_full_layer (const cJSON *types, uint32_t i)
+{
+  return g_strcmp0 (cJSON_GetStringValue (cJSON_GetArrayItem (types, (int) i)), "full_attention") == 0;
+}
+
+/* The width of heads, or the heads of keys and values, of full layers; 0: it says another thing. */
+static bool
+take_apart (const cJSON *layer, HfConfig *c)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, layer)
+  {
+    uint32_t *place = strcmp (one->string, "head_dim") == 0 ? &c->full_head_dim
+        : strcmp (one->string, "num_key_value_heads") == 0  ? &c->full_kv_heads
+                                                            : NULL;
+    bool is_number = cJSON_IsNumber (one) && one->valuedouble >= 1 && one->valuedouble <= 65536;
+    if (!place || !is_number || (*place > 0 && *place != (uint32_t) one->valuedouble))
+      return false;
+    *place = (uint32_t) one->valuedouble;
+  }
+  return true;
+}
+
+/* per_layer_config, by the number of a layer: all layers that see the whole sequence, and no others, may have
+ * other heads, all the same (Gemma 4). */
+static bool
+read_layers_apart (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
+{
+  const cJSON *apart = hf_get (doc, "per_layer_config"), *types = hf_get (doc, "layer_types"), *layer;
+  uint32_t n = 0, n_full = 0;
+  for (uint32_t i = 0; i < c->layers && apart && apart->child; i++)
+    n_full += is_full_layer (types, i);
+  cJSON_ArrayForEach (layer, apart)
+  {
+    guint64 i = g_ascii_strtoull (layer->string, NULL, 10);
+    if (i >= c->layers || !is_full_layer (types, (uint32_t) i) || !take_apart (layer, c))
+      return hf_refuse (doc, layer, diags,
+                        "a layer unlike others; only heads of all layers with full_attention can be");
+    n++;
+  }
+  return n == 0 || (n == n_full && n < c->layers)
+      || hf_refuse (doc, apart, diags, "expected all layers with full_attention, and others without");
+}
+
 /* --- beside the halves of layers ------------------------------------------------------ */
 
 /* Of Gemma 3n, activation_sparsity_pattern: a share of what becomes 0 for each layer, of the first alone. */
@@ -331,7 +379,8 @@ hf_read_beside (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
 bool
 hf_read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *diags)
 {
-  if (!read_multipliers (doc, c, diags) || !read_blocks (doc, c, notes, diags))
+  if (!read_multipliers (doc, c, diags) || !read_blocks (doc, c, notes, diags)
+      || !read_layers_apart (doc, c, diags))
     return false;
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
     const HfWidths *w = &G_STRUCT_MEMBER (HfWidths, c, lists[i].list);

@@ -183,6 +183,7 @@ static const LsField common[] = {
   { "rope_layout", LS_FIELD_IGNORED },
   { "layer_rope_theta", LS_FIELD_IGNORED },
   { "block_configs", LS_FIELD_IGNORED },
+  { "per_layer_config", LS_FIELD_IGNORED },
   { "block_types", LS_FIELD_IGNORED },
   { "_block_types", LS_FIELD_IGNORED },
   { "block_type", LS_FIELD_IGNORED },
@@ -433,8 +434,9 @@ hf_is_decoder (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
   cJSON_ArrayForEach (name, hf_get (doc, "architectures"))
   {
     if (!has_head (f, name))
-      return hf_refuse (doc, name, diags,
-                        "not a decoder with a language-model head, which is all that can be simulated");
+      return hf_refuse (
+          doc, name, diags,
+          "not known to be a decoder with a language-model head, which is all that can be simulated");
   }
   return true;
 }

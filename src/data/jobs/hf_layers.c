@@ -54,7 +54,8 @@ static bool
 read_layer_types (const LsJsonDoc *doc, const cJSON *list, Layers *l, LsDiagList *diags)
 {
   static const char *const windowed[]
-      = { "sliding_attention", "chunked_attention", "deepseek_sparse_attention", "minimax_m3_sparse", NULL };
+      = { "sliding_attention", "chunked_attention", "deepseek_sparse_attention",
+          "indexed_attention", "minimax_m3_sparse", NULL };
   const cJSON *type;
   uint32_t i = 0;
   cJSON_ArrayForEach (type, list)
@@ -66,8 +67,8 @@ read_layer_types (const LsJsonDoc *doc, const cJSON *list, Layers *l, LsDiagList
     if (!is_full && !is_number && (!name || !g_strv_contains (windowed, name)))
       return hf_refuse (
           doc, type, diags,
-          "expected full_attention, sliding_attention, chunked_attention, deepseek_sparse_attention or "
-          "minimax_m3_sparse, the layers that can be simulated");
+          "expected full_attention, sliding_attention, chunked_attention, deepseek_sparse_attention, "
+          "indexed_attention or minimax_m3_sparse, the layers that can be simulated");
     if (i < l->n_layers)
       l->has[i++] = is_full;
   }
@@ -210,7 +211,13 @@ static const struct {
   const char *name;
   char letter;
 } half_names[] = {
-  { "attention", 'a' }, { "mamba", 'm' }, { "mlp", 'd' }, { "moe", 'e' }, { NULL },
+  { "attention", 'a' },
+  { "full_attention", 'a' },
+  { "mamba", 'm' },
+  { "linear_attention", 'm' },
+  { "mlp", 'd' },
+  { "moe", 'e' },
+  { NULL },
 };
 
 /* A number stands in lists of MiniMax: 1 has attention. */
@@ -466,13 +473,14 @@ bool
 hf_read_dense_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
 {
   const cJSON *numbers = hf_get (doc, "mlp_only_layers"), *kinds = hf_get (doc, "mlp_layer_types"), *one;
+  kinds = cJSON_IsArray (kinds) ? kinds : hf_get (doc, "is_moe_layer");
   g_autofree bool *is_dense = g_new0 (bool, (gsize) c->layers + 1);
   uint32_t i = 0, n_dense = 0;
   bool is_listed = cJSON_IsArray (kinds) && kinds->child;
   cJSON_ArrayForEach (one, kinds)
   {
     if (is_listed && i < c->layers)
-      is_dense[i++] = g_strcmp0 (cJSON_GetStringValue (one), "dense") == 0;
+      is_dense[i++] = g_strcmp0 (cJSON_GetStringValue (one), "dense") == 0 || cJSON_IsFalse (one);
   }
   cJSON_ArrayForEach (one, numbers)
   {

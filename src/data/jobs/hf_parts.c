@@ -56,7 +56,7 @@ hf_separate_tables (const LsJsonDoc *doc, LsModel *m, GPtrArray *notes, LsDiagLi
 const cJSON *
 hf_text_part (const LsJsonDoc *doc)
 {
-  static const char *const names[] = { "text_config", "language_config", "llm_config" };
+  static const char *const names[] = { "text_config", "language_config", "llm_config", "decoder_config" };
   const cJSON *outer = hf_get (doc, "thinker_config");
   const cJSON *within = cJSON_IsObject (outer) ? outer : ls_json_doc_root (doc);
   if (hf_has_sides (doc))

@@ -226,7 +226,7 @@ mixers_stand_where_the_file_says (void)
     { "nemotron_h", "\"hybrid_override_pattern\":\"M-M?\"", NULL },
     { "nemotron_h", "\"layers_block_type\":[\"mamba\",\"mlp\",\"moe\",\"attention\"],\"num_experts\":4",
       "mdea" },
-    { "nemotron_h", "\"layers_block_type\":[\"mamba\",\"linear_attention\"]", NULL },
+    { "nemotron_h", "\"layers_block_type\":[\"linear_attention\",\"full_attention\"]", "ma" },
     { "falcon_h1", "\"mamba_d_head\":64", "P" },
     { "kimi_linear",
       "\"n_routed_experts\":4,\"moe_intermediate_size\":64,\"kv_lora_rank\":64,\"qk_rope_head_dim\":16,"
@@ -408,7 +408,7 @@ lists_and_wrappers (void)
       "\"num_attention_heads\":4,\"num_experts\":4,\"num_experts_per_tok\":2,\"moe_layer_freq\":[1,0,1,1],"
       "\"vocab_size\":1000",
       "layers that differ in this one by one cannot be simulated", 0, 0 },
-    { "\"model_type\":\"bert\",\"architectures\":[\"BertForMaskedLM\"]", "not a decoder", 0, 0 },
+    { "\"model_type\":\"bert\",\"architectures\":[\"BertForMaskedLM\"]", "not known to be a decoder", 0, 0 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree char *text = g_strdup_printf ("{%s}", cases[i].keys);
