@@ -43,11 +43,12 @@ static const struct {
 static uint32_t
 modules_of (const char *name)
 {
-  const char *dot = strrchr (name, '.'), *last = dot ? dot + 1 : name;
+  const char *dot = strrchr (name, '.'), *last = dot ? dot + 1 : name, *star = strrchr (last, '*');
+  const char *whole = star ? star + 1 : last; /* "*q_proj": of whatever part of the model */
   for (guint i = 0; i < G_N_ELEMENTS (known); i++)
-    if (strcmp (known[i].name, last) == 0)
+    if (strcmp (known[i].name, last) == 0 || strcmp (known[i].name, whole) == 0)
       return known[i].modules;
-  return 0;
+  return strcmp (last, "*") == 0 ? LS_LORA_ALL : 0;
 }
 
 static uint32_t

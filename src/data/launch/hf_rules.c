@@ -308,11 +308,22 @@ add_plugin (HfJob *hf)
   }
 }
 
+/* That of a file which the script does not decide; NULL: there is none. */
+static char *
+undecided_file (const LaunchJob *job)
+{
+  const LaunchOption *o = launch_words_find (job->words, "deepspeed");
+  return o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0])
+      ? ls_shell_hole_names (o->values->pdata[0])
+      : NULL;
+}
+
 static void
 read_deepspeed (HfJob *hf)
 {
   LaunchJob *job = &hf->job;
-  const char *file = hf_deepspeed_file (job);
+  g_autofree char *undecided = undecided_file (job);
+  const char *file = undecided ? undecided : hf_deepspeed_file (job);
   if (!hf->deepspeed && file)
     import_unknown (job->import, "the ZeRO stage and its buckets: they stand in %s, which is not here", file);
   if (!hf->deepspeed && !file)

@@ -4,6 +4,7 @@
 
 #include <lockstep/error.h>
 
+#include "data/launch/launch_gpus.h"
 #include "data/text/read_file.h"
 
 #define MAX_WRITTEN 64 /* files that a script writes */
@@ -17,11 +18,11 @@ typedef struct {
   GPtrArray *words; /* char *: of the best command so far */
   guint n_known;    /* options of it that are known       */
   bool is_certain;
-  guint n_commands;        /* others that launch too             */
-  GPtrArray *bare;         /* char *: lines that are options and no command */
-  guint64 nodes, per_node; /* of a batch system; 0: not said */
-  GPtrArray *sources;      /* char *: files that are sourced and not there */
-  GPtrArray *started;      /* the same of scripts that are started */
+  guint n_commands; /* others that launch too             */
+  GPtrArray *bare;  /* char *: lines that are options and no command */
+  LaunchBatch batch;
+  GPtrArray *sources; /* char *: files that are sourced and not there */
+  GPtrArray *started; /* the same of scripts that are started */
 } Search;
 
 static bool
@@ -57,69 +58,6 @@ add_words (GPtrArray *to, char *const *words, guint n)
     g_ptr_array_add (to, g_strdup (words[i]));
 }
 
-/* --- the batch system ------------------------------------------------------------------------------ */
-
-/* "8", "gpu:8", "gpu:a100:8", "4-4" */
-static guint64
-last_number (const char *text)
-{
-  const char *colon = strrchr (text, ':');
-  guint64 value = 0;
-  return g_ascii_string_to_unsigned (colon ? colon + 1 : text, 10, 1, 1 << 20, &value, NULL) ? value : 0;
-}
-
-static guint64
-value_of (const LaunchWords *w, const char *name)
-{
-  const LaunchOption *o = launch_words_find (w, name);
-  return o && o->values->len > 0 && !ls_shell_has_hole (o->values->pdata[0])
-      ? last_number (o->values->pdata[0])
-      : 0;
-}
-
-static guint64
-first_of (const LaunchWords *w, const char *const *names)
-{
-  for (; *names; names++) {
-    guint64 value = value_of (w, *names);
-    if (value > 0)
-      return value;
-  }
-  return 0;
-}
-
-static const char *const node_options[] = { "nodes", "N", "num-nodes", NULL };
-static const char *const task_options[]
-    = { "gpus-per-node", "ntasks-per-node", "gres", "tasks-per-node", NULL };
-
-static void
-read_directive (Search *s, const LsShellCommand *c)
-{
-  g_autoptr (LaunchWords) w = launch_words_new ();
-  launch_words_add (w, c->words, c->n);
-  guint64 nodes = first_of (w, node_options),
-          gpus = first_of (w, (const char *const[]) { "gres", "gpus-per-node", NULL }),
-          tasks = value_of (w, "ntasks-per-node");
-  s->nodes = nodes ? nodes : s->nodes;
-  if (gpus > 0)
-    s->per_node = gpus;
-  else if (tasks > 1 && s->per_node == 0)
-    s->per_node = tasks;
-  const struct {
-    const char *name;
-    guint64 value;
-  } said[] = { { "SLURM_NNODES", nodes },
-               { "SLURM_JOB_NUM_NODES", nodes },
-               { "SLURM_GPUS_PER_NODE", value_of (w, "gpus-per-node") },
-               { "SLURM_GPUS_ON_NODE", gpus },
-               { "SLURM_NTASKS_PER_NODE", tasks } };
-  for (guint i = 0; i < G_N_ELEMENTS (said); i++) {
-    g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT, said[i].value);
-    if (said[i].value > 0)
-      ls_shell_set (s->shell, said[i].name, text);
-  }
-}
-
 /* --- commands --------------------------------------------------------------------------------------- */
 
 static void
@@ -127,7 +65,7 @@ take_command (const LsShellCommand *c, gpointer data)
 {
   Search *s = data;
   if (c->words[0][0] == '#') {
-    read_directive (s, c);
+    launch_read_directive (&s->batch, s->shell, c);
     return;
   }
   if (g_str_has_prefix (c->words[0], "--")) {
@@ -232,62 +170,6 @@ take_variables (Search *s)
 
 /* --- the launch -------------------------------------------------------------------------------------- */
 
-static bool
-has_word (const GPtrArray *words, guint n, const char *const *names)
-{
-  for (guint i = 0; i < n; i++) {
-    const char *word = words->pdata[i], *slash = strrchr (word, '/');
-    if (g_strv_contains (names, slash ? slash + 1 : word))
-      return true;
-  }
-  return false;
-}
-
-/* On the nodes of a file of hosts, or, without one, on this node. */
-static guint64
-count_deepspeed (const LaunchWords *w, LsImport *import)
-{
-  guint64 each = value_of (w, "num-gpus"), nodes = value_of (w, "num-nodes");
-  bool is_here = each > 0 && !launch_words_find (w, "num-nodes") && !launch_words_find (w, "hostfile");
-  if (is_here)
-    import_infer (import, "1 node: deepspeed is started without --num_nodes and --hostfile");
-  return each * (is_here ? 1 : nodes);
-}
-
-/* torchrun starts processes of its own on each node; without it the batch system does, or nobody. */
-static guint64
-count_gpus (Search *s, const GPtrArray *words, guint n, LsImport *import)
-{
-  static const char *const torch[]
-      = { "torchrun", "torch.distributed.launch", "torch.distributed.run", NULL };
-  static const char *const deepspeed[]
-      = { "deepspeed", NULL },
-      *const accelerate[] = { "accelerate", "accelerate.commands.launch", NULL },
-             *const mpi[] = { "mpirun", "mpiexec", NULL }, *const slurm[] = { "srun", "sbatch", NULL };
-  g_autoptr (LaunchWords) w = launch_words_new ();
-  launch_words_add (w, (char *const *) words->pdata, n);
-  guint64 nodes = first_of (w, node_options), tasks = first_of (w, task_options);
-  nodes = nodes ? nodes : s->nodes;
-  if (has_word (words, n, torch)) {
-    guint64 each = value_of (w, "nproc-per-node"), count = value_of (w, "nnodes");
-    each = each || launch_words_find (w, "nproc-per-node") ? each : 1;
-    count = count || launch_words_find (w, "nnodes") ? count : 1;
-    return each * count;
-  }
-  if (has_word (words, n, mpi))
-    return first_of (w, (const char *const[]) { "np", "n", NULL });
-  if (has_word (words, n, deepspeed))
-    return count_deepspeed (w, import);
-  if (has_word (words, n, accelerate)) /* num_processes says, which may stand in its configuration */
-    return 0;
-  if (has_word (words, n, slurm) || s->nodes > 0)
-    return nodes * (tasks > 1 ? tasks : s->per_node);
-  if (n == 0 || !has_word (words, n, (const char *const[]) { "python", "python3", NULL }))
-    return 0;
-  import_infer (import, "1 GPU: python is started by itself");
-  return 1;
-}
-
 static void
 add_names (GString *why, const char *what, const GPtrArray *names)
 {
@@ -385,7 +267,7 @@ static guint64
 variable_of (const Search *s, const char *name)
 {
   g_autoptr (GPtrArray) words = ls_shell_words (s->shell, name);
-  return words && words->len > 0 ? last_number (words->pdata[0]) : 0;
+  return words && words->len > 0 ? launch_last_number (words->pdata[0]) : 0;
 }
 
 /* A command that a package installs starts processes as variables say, or uses the one GPU that it sees. */
@@ -397,6 +279,14 @@ count_by_variables (const Search *s)
   bool sees_one = seen && seen->len > 0 && g_ascii_isdigit (*(const char *) seen->pdata[0])
       && !strchr (seen->pdata[0], ',');
   return each > 0 ? each * MAX (1, nodes) : sees_one;
+}
+
+/* What it starts is one process of several, which another script starts. */
+static bool
+is_one_of_many (const Search *s, const LaunchWords *words)
+{
+  g_autoptr (GPtrArray) size = ls_shell_words (s->shell, "WORLD_SIZE");
+  return launch_words_find (words, "use-mpi") || (size && size->len > 0 && strcmp (size->pdata[0], "1") != 0);
 }
 
 static void
@@ -416,7 +306,7 @@ split (Search *s, LaunchScript *ret, LsImport *import)
   bool is_command = ret->script && strchr (ret->script, ' ');
   ret->gpus = is_said ? 0
       : is_command    ? count_by_variables (s)
-                      : count_gpus (s, ret->front, ret->front->len, import);
+                      : launch_count_gpus (&s->batch, ret->front, is_one_of_many (s, ret->words), import);
 }
 
 static void

@@ -58,7 +58,8 @@ is_one_of (const char *word, const char *const *names)
 
 static const char *const shells[] = { "bash", "sh", "zsh", "dash", NULL };
 static const char *const writers[] = { "cat", "tee", NULL };
-static const char *const submitters[] = { "sbatch", "bash", "sh", "srun", "qsub", "bsub", "salloc", NULL };
+static const char *const submitters[]
+    = { "sbatch", "bash", "sh", "srun", "qsub", "bsub", "salloc", "mpirun", "mpiexec", NULL };
 
 /* Reads a text as what the command in front of it starts: a shell of its own. */
 static void

@@ -170,6 +170,9 @@ attention_of_llm_foundry_has_its_copies (void)
   "pretrained_model_name_or_path: Qwen/Qwen2.5-1.5B, peft_config: {"
   check_read ("llm-foundry", LLAMA "peft_type: LORA, r: 64, target_modules: [q_proj, v_proj]}}\n",
               "lora_rank=64; lora_modules=q,v");
+  check_read ("llm-foundry", LLAMA "peft_type: LORA, r: 8, target_modules: [\"*\"]}}\n", "lora_rank=8");
+  check_read ("llm-foundry", LLAMA "peft_type: LORA, r: 8, target_modules: [\"*q_proj\", \"*.v_proj\"]}}\n",
+              "lora_rank=8; lora_modules=q,v");
   check_read ("llm-foundry", LLAMA "peft_type: LORA, use_dora: true, target_modules: [Wqkv, out_proj]}}\n",
               "lora_rank=8; lora_modules=q,k,v,o; ?use_dora");
   check_read ("llm-foundry", LLAMA "peft_type: IA3}}\n", "lora_rank; ?peft_type IA3: all weights");

@@ -186,6 +186,16 @@ set_fp8 (LaunchJob *job)
   option_default (job, "fp8_recipe", "delayed");
 }
 
+/* With bf16, gradients are summed in fp32 unless one of these says otherwise. */
+static bool
+sums_in_bf16 (LaunchJob *job, bool in_fp32)
+{
+  const char *main_grads = option_text (job, "main-grads-dtype");
+  return option_is_on (job, "grad-reduce-in-bf16")
+      || (main_grads && strstr (main_grads, "16") && option_is_on (job, "use-precision-aware-optimizer")
+          && !in_fp32);
+}
+
 static void
 set_precision (LaunchJob *job)
 {
@@ -208,7 +218,7 @@ set_precision (LaunchJob *job)
     option_forget (job, "fp8_recipe");
   if (is_8 && option_is_on (job, "tp-only-amax-red"))
     import_set_strategy (job->import, "fp8_amax_reduction", "tp", "--tp-only-amax-red");
-  bool is_16 = is_bf16 ? option_is_on (job, "grad-reduce-in-bf16") : is_fp16 && !in_fp32;
+  bool is_16 = is_bf16 ? sums_in_bf16 (job, in_fp32) : is_fp16 && !in_fp32;
   const char *grads = !is_16 ? "fp32" : is_bf16 ? "bf16" : "fp16";
   import_set_strategy (job->import, "grad_dtype", grads, "--grad-reduce-in-bf16");
 }

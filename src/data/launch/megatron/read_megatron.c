@@ -34,6 +34,7 @@ static const struct {
   { "gpt_dynamic_inference", "generates text" },
   { "gpt_static_inference", "generates text" },
   { "examples.inference", "generates text" },
+  { "inference", "generates text" },
   { "merge_mp_partitions", "converts a checkpoint" },
   { "convert", "converts a checkpoint" },
   { "checkpoint_util", "converts a checkpoint" },
@@ -45,9 +46,14 @@ static const struct {
 };
 
 static const struct {
-  const char *option, *what;
+  const char *option, *what, *value; /* value: what it begins with; NULL: any, or none */
 } foreign_marks[] = {
   { "num-tokens-to-generate", "text is generated" },
+  { "max-new-tokens", "text is generated" },
+  { "num-fewshot", "an evaluation" },
+  { "advantage-estimator", "reinforcement learning" },
+  { "rollout-batch-size", "reinforcement learning" },
+  { "stage", "learning from preferences", "dpo" },
   { "out-seq-length", "text is generated" },
   { "task", "an evaluation, or training on labels" },
   { "perform-rl-step", "reinforcement learning" },
@@ -65,6 +71,13 @@ refuse (const char *name, const char *what, const char *path, LsDiagList *diags)
   return false;
 }
 
+static bool
+has_mark (const LaunchWords *words, const char *option, const char *value)
+{
+  const LaunchOption *o = launch_words_find (words, option);
+  return o && (!value || (o->values->len > 0 && g_str_has_prefix (o->values->pdata[0], value)));
+}
+
 /* Whether a job trains a decoder on the next token, by its script (NULL: not known) and its options; false:
  * with a diagnostic that says what else it does. */
 static bool
@@ -74,7 +87,7 @@ megatron_trains_decoder (const LaunchWords *words, const char *script, const cha
     if (g_str_has_prefix (script, scripts[i].start))
       return refuse (script, scripts[i].what, path, diags);
   for (guint i = 0; i < G_N_ELEMENTS (foreign_marks); i++)
-    if (launch_words_find (words, foreign_marks[i].option)) {
+    if (has_mark (words, foreign_marks[i].option, foreign_marks[i].value)) {
       g_autofree char *name = g_strdup_printf ("--%s:", foreign_marks[i].option);
       return refuse (name, foreign_marks[i].what, path, diags);
     }

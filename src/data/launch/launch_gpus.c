@@ -1,0 +1,229 @@
+#include "data/launch/launch_gpus.h"
+
+#include <string.h>
+
+#include "data/launch/launch_words.h"
+
+guint64
+launch_last_number (const char *text)
+{
+  const char *colon = strrchr (text, ':');
+  guint64 value = 0;
+  return g_ascii_string_to_unsigned (colon ? colon + 1 : text, 10, 1, 1 << 20, &value, NULL) ? value : 0;
+}
+
+static guint64
+value_of (const LaunchWords *w, const char *name)
+{
+  const LaunchOption *o = launch_words_find (w, name);
+  return o && o->values->len > 0 && !ls_shell_has_hole (o->values->pdata[0])
+      ? launch_last_number (o->values->pdata[0])
+      : 0;
+}
+
+static guint64
+first_of (const LaunchWords *w, const char *const *names)
+{
+  for (; *names; names++) {
+    guint64 value = value_of (w, *names);
+    if (value > 0)
+      return value;
+  }
+  return 0;
+}
+
+static const char *const node_options[] = { "nodes", "N", "num-nodes", NULL };
+static const char *const task_options[]
+    = { "gpus-per-node", "ntasks-per-node", "gres", "tasks-per-node", NULL };
+
+/* --- the batch system ------------------------------------------------------------------------------ */
+
+static void
+set_number (LsShell *shell, const char *name, guint64 value)
+{
+  g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT, value);
+  if (value > 0)
+    ls_shell_set (shell, name, text);
+}
+
+static void
+read_slurm (LaunchBatch *b, LsShell *shell, const LsShellCommand *c)
+{
+  g_autoptr (LaunchWords) w = launch_words_new ();
+  launch_words_add (w, c->words, c->n);
+  guint64 nodes = first_of (w, node_options),
+          gpus = first_of (w, (const char *const[]) { "gres", "gpus-per-node", NULL }),
+          tasks = value_of (w, "ntasks-per-node");
+  b->nodes = nodes ? nodes : b->nodes;
+  if (gpus > 0)
+    b->per_node = gpus;
+  else if (tasks > 1 && b->per_node == 0)
+    b->per_node = tasks;
+  set_number (shell, "SLURM_NNODES", nodes);
+  set_number (shell, "SLURM_JOB_NUM_NODES", nodes);
+  set_number (shell, "SLURM_GPUS_PER_NODE", value_of (w, "gpus-per-node"));
+  set_number (shell, "SLURM_GPUS_ON_NODE", gpus);
+  set_number (shell, "SLURM_NTASKS_PER_NODE", tasks);
+  set_number (shell, "SLURM_JOB_ID", 1); /* it is run as a job; which, says nothing */
+}
+
+/* "-l select=4:ncpus=8:ngpus=8": of so many nodes each. */
+static void
+read_pbs (LaunchBatch *b, const LsShellCommand *c)
+{
+  for (guint i = 1; i < c->n; i++) {
+    g_auto (GStrv) parts = g_strsplit (c->words[i], ":", -1);
+    for (char **part = parts; *part; part++) {
+      guint64 *place = g_str_has_prefix (*part, "select=") ? &b->nodes
+          : g_str_has_prefix (*part, "ngpus=")             ? &b->per_node
+                                                           : NULL;
+      if (place)
+        *place = launch_last_number (strchr (*part, '=') + 1);
+    }
+  }
+}
+
+void
+launch_read_directive (LaunchBatch *batch, LsShell *shell, const LsShellCommand *line)
+{
+  if (strcmp (line->words[0], "#PBS") == 0)
+    read_pbs (batch, line);
+  else
+    read_slurm (batch, shell, line);
+}
+
+/* --- the launcher ---------------------------------------------------------------------------------- */
+
+static const char *
+base_of (const char *word)
+{
+  const char *slash = strrchr (word, '/');
+  return slash ? slash + 1 : word;
+}
+
+static bool
+has_word (const GPtrArray *words, const char *const *names)
+{
+  for (guint i = 0; i < words->len; i++)
+    if (g_strv_contains (names, base_of (words->pdata[i])))
+      return true;
+  return false;
+}
+
+/* A word whose options are not decided; NULL: there is none. */
+static const char *
+find_hole (const GPtrArray *words)
+{
+  for (guint i = 0; i < words->len; i++)
+    if (*(const char *) words->pdata[i] == LS_SHELL_HOLE)
+      return words->pdata[i];
+  return NULL;
+}
+
+/* Of an option that is one by default, unless a word that is not decided may hold it. */
+static guint64
+one_unless_said (const LaunchWords *w, const char *name, const char *hole)
+{
+  guint64 value = value_of (w, name);
+  return value || hole || launch_words_find (w, name) ? value : 1;
+}
+
+/* It starts processes of its own on each node. */
+static guint64
+count_torchrun (const LaunchWords *w, const GPtrArray *words, LsImport *import)
+{
+  const char *hole = find_hole (words);
+  guint64 each = one_unless_said (w, "nproc-per-node", hole), count = one_unless_said (w, "nnodes", hole);
+  g_autofree char *names = hole ? ls_shell_hole_names (hole) : NULL;
+  if (names && each * count == 0)
+    import_unknown (import, "options of the launcher: %s", names);
+  return each * count;
+}
+
+/* "localhost:0,1,2,3": of one host those that are listed; 0: it says another thing. */
+static guint64
+count_included (const LaunchWords *w)
+{
+  const LaunchOption *o = launch_words_find (w, "include");
+  const char *text = o && o->values->len > 0 ? o->values->pdata[0] : "", *colon = strchr (text, ':');
+  if (!colon || strchr (text, '@') || ls_shell_has_hole (text))
+    return 0;
+  g_auto (GStrv) gpus = g_strsplit (colon + 1, ",", -1);
+  return g_strv_length (gpus);
+}
+
+/* On the nodes of a file of hosts, or, without one, on this node. */
+static guint64
+count_deepspeed (const LaunchBatch *b, const LaunchWords *w, LsImport *import)
+{
+  guint64 each = value_of (w, "num-gpus"), nodes = value_of (w, "num-nodes"), included = count_included (w);
+  bool is_here = !launch_words_find (w, "num-nodes") && !launch_words_find (w, "hostfile");
+  if (included > 0)
+    return included;
+  if (each == 0 && !launch_words_find (w, "num-gpus") && is_here && b->nodes <= 1)
+    each = b->per_node;
+  if (each > 0 && is_here)
+    import_infer (import, "1 node: deepspeed is started without --num_nodes and --hostfile");
+  return each * (is_here ? 1 : nodes);
+}
+
+static guint64
+count_slurm (const LaunchBatch *b, const LaunchWords *w)
+{
+  guint64 nodes = first_of (w, node_options), tasks = first_of (w, task_options),
+          all = first_of (w, (const char *const[]) { "ntasks", "n", NULL });
+  nodes = nodes ? nodes : b->nodes;
+  guint64 count = nodes * (tasks > 1 ? tasks : b->per_node);
+  return count > 0 ? count : all;
+}
+
+/* Python in front, or what starts a command once. */
+static bool
+is_started_once (const GPtrArray *words)
+{
+  static const char *const starters[]
+      = { "nohup", "exec", "time",   "env",   "nice",   "sudo",        "numactl",   "taskset", "nsys",
+          "ncu",   "uv",   "poetry", "conda", "pipenv", "singularity", "apptainer", "docker",  NULL };
+  const char *first = base_of (words->pdata[0]);
+  return g_str_has_prefix (first, "python") || strchr (first, '=') || g_strv_contains (starters, first);
+}
+
+static guint64
+count_alone (const GPtrArray *words, bool is_one_of_many, LsImport *import)
+{
+  if (!has_word (words, (const char *const[]) { "python", "python3", NULL }) || is_one_of_many)
+    return 0;
+  if (is_started_once (words)) {
+    import_infer (import, "1 GPU: python is started by itself");
+    return 1;
+  }
+  const char *first = words->pdata[0];
+  g_autofree char *names = ls_shell_has_hole (first) ? ls_shell_hole_names (first) : NULL;
+  import_unknown (import, "how %s starts python, and on how many GPUs", names ? names : first);
+  return 0;
+}
+
+guint64
+launch_count_gpus (const LaunchBatch *batch, const GPtrArray *front, bool is_one_of_many, LsImport *import)
+{
+  static const char *const torch[]
+      = { "torchrun", "torch.distributed.launch", "torch.distributed.run", NULL };
+  static const char *const deepspeed[] = { "deepspeed", NULL },
+                           *const accelerate[] = { "accelerate", "accelerate.commands.launch", NULL },
+                           *const mpi[]
+      = { "mpirun", "mpiexec", "mpirun_rsh", "mpiexec.hydra", "aprun", "ibrun", NULL },
+                           *const slurm[] = { "srun", "sbatch", NULL };
+  g_autoptr (LaunchWords) w = launch_words_new ();
+  launch_words_add (w, (char *const *) front->pdata, front->len);
+  if (has_word (front, torch))
+    return count_torchrun (w, front, import);
+  if (has_word (front, mpi))
+    return first_of (w, (const char *const[]) { "np", "n", NULL });
+  if (has_word (front, deepspeed))
+    return count_deepspeed (batch, w, import);
+  if (has_word (front, accelerate)) /* num_processes says, which may stand in its configuration */
+    return 0;
+  if (has_word (front, slurm) || batch->nodes > 0)
+    return count_slurm (batch, w);
+  return front->len > 0 ? count_alone (front, is_one_of_many, import) : 0;
+}

@@ -1,0 +1,26 @@
+/* data/launch/launch_gpus.h — on how many GPUs a command starts a job, by its launcher and the lines of a
+ * batch system (private to launch/). */
+#ifndef LS_DATA_LAUNCH_LAUNCH_GPUS_H
+#define LS_DATA_LAUNCH_LAUNCH_GPUS_H
+
+#include "data/launch/import_reader.h"
+#include "data/shell/shell.h"
+
+/* What lines of a batch system ask for; 0: not said. */
+typedef struct {
+  guint64 nodes, per_node;
+} LaunchBatch;
+
+/* The number at the end: "8", "gpu:8", "gpu:a100:8"; 0: there is none. */
+guint64 launch_last_number (const char *text);
+
+/* "#SBATCH --nodes=4", "#PBS -l select=4:ngpus=8". Variables that the batch system sets are set in the
+ * shell. */
+void launch_read_directive (LaunchBatch *batch, LsShell *shell, const LsShellCommand *line);
+
+/* front: char *, the words in front of the script of Python. is_one_of_many: each process has one GPU, and
+ * something else starts them. 0: not known; what is not decided is told in import. */
+guint64 launch_count_gpus (const LaunchBatch *batch, const GPtrArray *front, bool is_one_of_many,
+                           LsImport *import);
+
+#endif

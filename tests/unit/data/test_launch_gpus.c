@@ -1,0 +1,90 @@
+/* Pins on how many GPUs a script is taken to start a job: by its launcher, by lines of a batch system, by what
+ * another script starts; and that a launcher, or words of one, that are not known leave it open. Besides, what
+ * such scripts do before they launch. */
+#include "ls_test.h"
+
+#include "import_check.h"
+
+#define GPT                                                                                                  \
+  "pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 1 --seq-length 8 --bf16 "           \
+  "--micro-batch-size 1"
+
+static void
+launchers_say_how_many (void)
+{
+  check ("torchrun --nproc_per_node 8 --nnodes 2 " GPT, "gpus=16");
+  check ("torchrun " GPT, "gpus=1");
+  check ("mpirun -np 64 python " GPT, "gpus=64");
+  check ("aprun -n 64 -N 8 python3 " GPT, "gpus=64");
+  check ("mpiexec.hydra -n 16 python " GPT, "gpus=16");
+  check ("srun -n 32 python " GPT, "gpus=32");
+  check ("srun -N 4 --ntasks-per-node 8 python " GPT, "gpus=32");
+  check ("deepspeed --num_gpus 4 " GPT, "gpus=4");
+  check ("deepspeed --include localhost:0,1,3 " GPT, "gpus=3");
+  check ("deepspeed --include worker-1:0,1@worker-2:0 " GPT, "gpus");
+  check ("python " GPT, "gpus=1");
+  check ("nohup python3 -u " GPT, "gpus=1");
+  check ("CUDA_VISIBLE_DEVICES=0 /usr/bin/python " GPT, "gpus=1");
+}
+
+static void
+what_is_not_known_leaves_it_open (void)
+{
+  check ("jsrun -n 64 python " GPT, "gpus; ?how jsrun starts python, and on how many GPUs");
+  check ("$LAUNCHER python " GPT, "gpus");
+  check ("torchrun $ARGS " GPT, "gpus; ?options of the launcher: $ARGS");
+  check (
+      "A=\"--nproc_per_node 8 --nnodes 1\"\nif [ $N -gt 1 ]; then A=\"--nproc_per_node 8 --nnodes $N\"; fi\n"
+      "torchrun $A " GPT,
+      "gpus; ?options of the launcher: $A");
+  check ("python " GPT " --use-mpi", "gpus");
+  check ("export WORLD_SIZE=$(expr $SLURM_NNODES \\* 8)\npython " GPT, "gpus");
+}
+
+static void
+a_batch_system_says_how_many (void)
+{
+  check ("#!/bin/bash\n#SBATCH --nodes=4\n#SBATCH --gres=gpu:8\nsrun python " GPT, "gpus=32");
+  check ("#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gres=gpu:8\ndeepspeed " GPT, "gpus=8");
+  check ("#!/bin/bash\n#PBS -l select=4:ncpus=8:mpiprocs=8:ngpus=8\npython " GPT, "gpus=32");
+  check ("#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-node=8\n"
+         "if [ -z $SLURM_JOB_ID ]; then\n  sbatch \"$0\"\n  exit\nfi\nsrun python " GPT,
+         "gpus=16"); /* it is run as a job already */
+}
+
+static void
+gradients_are_summed_as_the_optimizer_has_them (void)
+{
+  check ("python " GPT, "grad_dtype=fp32");
+  check ("python " GPT " --use-precision-aware-optimizer --main-grads-dtype bf16", "grad_dtype=bf16");
+  check ("python " GPT
+         " --use-precision-aware-optimizer --main-grads-dtype bf16 --accumulate-allreduce-grads-in-fp32",
+         "grad_dtype=fp32");
+  check ("python " GPT " --use-precision-aware-optimizer --main-grads-dtype fp32", "grad_dtype=fp32");
+}
+
+static void
+other_tasks_are_refused (void)
+{
+  check_read (NULL, "torchrun " GPT " --max-new-tokens 256", "--max-new-tokens: text is generated");
+  check_read (NULL, "torchrun " GPT " --advantage-estimator grpo", "--advantage-estimator: reinforcement");
+  check_read (NULL, "torchrun " GPT " --stage dpo", "--stage: learning from preferences");
+  check ("torchrun " GPT " --stage sft", "gpus=1");
+}
+
+#define TRAINER                                                                                              \
+  "deepspeed --num_gpus 8 train.py --model_name_or_path Qwen/Qwen2.5-1.5B --bf16 "                           \
+  "--per_device_train_batch_size 4 --deepspeed "
+
+/* A configuration whose name is not decided is not one without a stage. */
+static void
+a_file_without_a_name_says_nothing (void)
+{
+  check (TRAINER "$DIR/ds_zero2.json", "gpus=8; zero; ?the ZeRO stage and its buckets");
+  check (TRAINER "cfg/ds_zero2.json", "gpus=8; zero; ?the ZeRO stage and its buckets");
+}
+
+LS_TEST_SUITE (LS_TEST (launchers_say_how_many), LS_TEST (what_is_not_known_leaves_it_open),
+               LS_TEST (a_batch_system_says_how_many),
+               LS_TEST (gradients_are_summed_as_the_optimizer_has_them), LS_TEST (other_tasks_are_refused),
+               LS_TEST (a_file_without_a_name_says_nothing))
