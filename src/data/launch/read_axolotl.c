@@ -328,6 +328,17 @@ say_liger (Axolotl *a)
                     has_loss ? "liger_rms_norm" : "liger_fused_linear_cross_entropy");
 }
 
+/* The plugin alone turns it on (axolotl, integrations/cut_cross_entropy/args.py). */
+static void
+tell_loss (Axolotl *a, const cJSON *tree)
+{
+  const LaunchOption *plugins = launch_words_find (a->job.words, "plugins");
+  for (guint i = 0; plugins && i < plugins->values->len; i++)
+    if (strstr (plugins->values->pdata[i], "CutCrossEntropyPlugin")
+        && !yaml_config_find (tree, "cut_cross_entropy")) /* else that key is told, or it is off */
+      import_unknown (a->job.import, "plugins CutCrossEntropyPlugin: logits are taken to be whole");
+}
+
 /* "offload" keeps what is not recomputed on the host. */
 static void
 say_recompute (Axolotl *a)
@@ -403,6 +414,7 @@ read_tree (const ImportFiles *files, cJSON *tree, LsImport *import, LsDiagList *
   say_precision (&a);
   say_attention (&a);
   say_liger (&a);
+  tell_loss (&a, tree);
   say_recompute (&a);
   say_shards (&a);
   if (!take_deepspeed (&a, files, &hf, tree, diags))

@@ -64,6 +64,24 @@ what_trains_nothing_is_refused (void)
 #undef NEOX
 }
 
+#define AXOLOTL "base_model: Qwen/Qwen2.5-1.5B\nmicro_batch_size: 1\nsequence_len: 512\n"
+
+/* axolotl's plugin is on without a key of its own. */
+static void
+a_plugin_may_change_the_loss (void)
+{
+  static const char plugin[] = "plugins:\n  - axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin\n";
+  g_autofree char *alone = g_strconcat (AXOLOTL, plugin, NULL),
+                  *off = g_strconcat (AXOLOTL, plugin, "cut_cross_entropy: false\n", NULL);
+  check_read ("axolotl", alone, "?plugins CutCrossEntropyPlugin: logits are taken to be whole");
+  LsImport import;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (!LS_CHECK (ls_import_read (off, strlen (off), "job.yaml", &import, diags)))
+    return;
+  LS_CHECK (!has_line (import.unknown, "CutCrossEntropyPlugin"));
+  ls_import_clear (&import);
+}
+
 #define GPT "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --tokenizer-type Llama2Tokenizer "
 
 /* Llama2Tokenizer reads any model of SentencePiece. */
@@ -210,9 +228,10 @@ axes_that_are_not_read_are_told (void)
               "tp=2; ?doremi.domain_names");
 }
 
-LS_TEST_SUITE (LS_TEST (a_command_behind_another_is_read), LS_TEST (tasks_of_a_trainer_are_told_apart),
-               LS_TEST (what_trains_nothing_is_refused), LS_TEST (a_tokenizer_is_known_by_its_file),
-               LS_TEST (layers_with_experts_are_lists), LS_TEST (gradients_that_are_added_apart_are_told),
-               LS_TEST (a_capacity_of_experts_is_heeded), LS_TEST (copies_of_sharded_experts_are_told),
+LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (a_command_behind_another_is_read),
+               LS_TEST (tasks_of_a_trainer_are_told_apart), LS_TEST (what_trains_nothing_is_refused),
+               LS_TEST (a_tokenizer_is_known_by_its_file), LS_TEST (layers_with_experts_are_lists),
+               LS_TEST (gradients_that_are_added_apart_are_told), LS_TEST (a_capacity_of_experts_is_heeded),
+               LS_TEST (copies_of_sharded_experts_are_told),
                LS_TEST (attention_of_llm_foundry_has_its_copies), LS_TEST (long_lists_of_data_are_read),
                LS_TEST (axes_that_are_not_read_are_told))
