@@ -131,12 +131,17 @@ set_precision (LaunchJob *job)
       : strcmp (weights, "bfloat16") == 0 ? "bf16"
       : strcmp (weights, "float16") == 0  ? "fp16"
                                           : NULL;
+  bool is_open = !dtype && !of_weights && job->import->may_have_more;
   if (!dtype || strcmp (dtype, "no") == 0)
     dtype = of_weights ? of_weights : "fp32";
   if (of_weights && !uses_deepspeed (job))
     import_unknown (job->import, "torch_dtype %s: the optimizer is taken to keep weights in fp32 too",
                     weights);
-  import_set_strategy (job->import, "dtype", dtype, "mixed_precision");
+  if (is_open)
+    import_open (job->import, "dtype",
+                 "the number format: bf16 or fp16 may be among the words that are not said");
+  else
+    import_set_strategy (job->import, "dtype", dtype, "mixed_precision");
 }
 
 static void

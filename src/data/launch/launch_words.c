@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/shell/shell.h"
+
 /* --- names ----------------------------------------------------------------------------------------- */
 
 static char
@@ -113,6 +115,13 @@ is_option (const char *word)
   return word[0] == '-' && (g_ascii_isalpha (word[1]) || (word[1] == '-' && g_ascii_isalpha (word[2])));
 }
 
+/* "--$X": an option whose name is not said, and no value of the one before it. */
+static bool
+is_open_option (const char *word)
+{
+  return word[0] == '-' && word[1 + (word[1] == '-')] == LS_SHELL_HOLE;
+}
+
 /* Without the quotes around all of it. */
 static char *
 bare (const char *word)
@@ -128,8 +137,8 @@ launch_words_add (LaunchWords *w, char *const *words, guint n)
   LaunchOption *last = NULL;
   for (guint i = 0; i < n; i++) {
     const char *word = words[i], *equals = strchr (word, '=');
-    if (!is_option (word)) {
-      g_ptr_array_add (last ? last->values : w->others, bare (word));
+    if (is_open_option (word) || !is_option (word)) {
+      g_ptr_array_add (last && !is_open_option (word) ? last->values : w->others, bare (word));
       continue;
     }
     last = add_option (w, word, equals ? (gsize) (equals - word) : strlen (word));

@@ -76,6 +76,19 @@ other_tasks_are_refused (void)
   "deepspeed --num_gpus 8 train.py --model_name_or_path Qwen/Qwen2.5-1.5B --bf16 "                           \
   "--per_device_train_batch_size 4 --deepspeed "
 
+/* "--$X" is no value of the option before it. */
+static void
+an_option_that_is_not_said_may_be_the_format (void)
+{
+  static const char gpt[]
+      = "torchrun pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 1 "
+        "--seq-length 8 --micro-batch-size 1 --no-gradient-accumulation-fusion --$DTYPE",
+      trainer[] = "torchrun train.py --model_name_or_path Qwen/Qwen2.5-1.5B --do_train "
+                  "--per_device_train_batch_size 4 $precision";
+  check (gpt, "dtype; ?--bf16 may be among the words; ?what $DTYPE");
+  check (trainer, "dtype; ?bf16 or fp16 may be among the words; ?what $precision");
+}
+
 /* A configuration whose name is not decided is not one without a stage. */
 static void
 a_file_without_a_name_says_nothing (void)
@@ -87,4 +100,5 @@ a_file_without_a_name_says_nothing (void)
 LS_TEST_SUITE (LS_TEST (launchers_say_how_many), LS_TEST (what_is_not_known_leaves_it_open),
                LS_TEST (a_batch_system_says_how_many),
                LS_TEST (gradients_are_summed_as_the_optimizer_has_them), LS_TEST (other_tasks_are_refused),
+               LS_TEST (an_option_that_is_not_said_may_be_the_format),
                LS_TEST (a_file_without_a_name_says_nothing))
