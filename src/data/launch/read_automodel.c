@@ -71,6 +71,9 @@ static const OptionRow rows[] = {
   RULE ("fp8.enable_fsdp_float8_all_gather"),
   RULE ("quantization.*"),
   RULE ("optimizer._target_"),
+  RULE ("optimizer.store_param_remainders"),
+  RULE ("optimizer.exp_avg_dtype"),
+  RULE ("optimizer.exp_avg_sq_dtype"),
   RULE ("loss_fn._target_"),
   RULE ("freeze_config.freeze_embeddings"),
   RULE ("freeze_config.freeze_language_model"),
@@ -326,6 +329,14 @@ set_optimizer (Automodel *a)
 {
   const char *class = text_of (a, "optimizer._target_"), *name = class ? strrchr (class, '.') : NULL;
   import_set_optimizer (a->own.import, name ? name + 1 : class, 0, "optimizer._target_");
+  const char *first = text_of (a, "optimizer.exp_avg_dtype"),
+             *second = text_of (a, "optimizer.exp_avg_sq_dtype");
+  bool is_narrow = (first && !strstr (first, "32")) || (second && !strstr (second, "32"));
+  if (is_narrow || is_on (a, "optimizer.store_param_remainders"))
+    import_unknown (
+        a->own.import,
+        "optimizer.exp_avg_dtype, exp_avg_sq_dtype, store_param_remainders: weights and states of "
+        "the optimizer are taken to be in fp32");
 }
 
 static void

@@ -82,6 +82,27 @@ a_plugin_may_change_the_loss (void)
   ls_import_clear (&import);
 }
 
+#define AUTOMODEL                                                                                            \
+  "model:\n  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained\n"                            \
+  "  pretrained_model_name_or_path: Qwen/Qwen2.5-1.5B\n"                                                     \
+  "step_scheduler: {global_batch_size: 8, local_batch_size: 1}\n"                                            \
+  "optimizer:\n  _target_: transformer_engine.pytorch.optimizers.fused_adam.FusedAdam\n"
+
+static void
+formats_of_an_optimizer_are_told (void)
+{
+  static const char told[] = "?weights and states of the optimizer are taken to be in fp32";
+  check_read ("NeMo AutoModel", AUTOMODEL "  exp_avg_dtype: torch.bfloat16\n", told);
+  check_read ("NeMo AutoModel", AUTOMODEL "  store_param_remainders: true\n", told);
+  LsImport import;
+  static const char usual[] = AUTOMODEL "  exp_avg_dtype: torch.float32\n";
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (!LS_CHECK (ls_import_read (usual, strlen (usual), "job.yaml", &import, diags)))
+    return;
+  LS_CHECK (!has_line (import.unknown, told + 1));
+  ls_import_clear (&import);
+}
+
 #define GPT "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --tokenizer-type Llama2Tokenizer "
 
 /* Llama2Tokenizer reads any model of SentencePiece. */
@@ -228,10 +249,10 @@ axes_that_are_not_read_are_told (void)
               "tp=2; ?doremi.domain_names");
 }
 
-LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (a_command_behind_another_is_read),
-               LS_TEST (tasks_of_a_trainer_are_told_apart), LS_TEST (what_trains_nothing_is_refused),
-               LS_TEST (a_tokenizer_is_known_by_its_file), LS_TEST (layers_with_experts_are_lists),
-               LS_TEST (gradients_that_are_added_apart_are_told), LS_TEST (a_capacity_of_experts_is_heeded),
-               LS_TEST (copies_of_sharded_experts_are_told),
+LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (formats_of_an_optimizer_are_told),
+               LS_TEST (a_command_behind_another_is_read), LS_TEST (tasks_of_a_trainer_are_told_apart),
+               LS_TEST (what_trains_nothing_is_refused), LS_TEST (a_tokenizer_is_known_by_its_file),
+               LS_TEST (layers_with_experts_are_lists), LS_TEST (gradients_that_are_added_apart_are_told),
+               LS_TEST (a_capacity_of_experts_is_heeded), LS_TEST (copies_of_sharded_experts_are_told),
                LS_TEST (attention_of_llm_foundry_has_its_copies), LS_TEST (long_lists_of_data_are_read),
                LS_TEST (axes_that_are_not_read_are_told))
