@@ -43,10 +43,13 @@ unsigned
 ls_hash_bytes (const void *key, size_t n)
 {
   const unsigned char *bytes = key;
-  unsigned h = 5381;
-  for (size_t i = 0; i < n; i++)
-    h = h * 33 + bytes[i];
-  return h;
+  uint64_t h = n;
+  for (size_t at = 0; at < n; at += sizeof (uint64_t)) {
+    uint64_t word = 0;
+    memcpy (&word, bytes + at, n - at < sizeof word ? n - at : sizeof word);
+    h = ls_sig_mix (h ^ word);
+  }
+  return (unsigned) h;
 }
 
 unsigned

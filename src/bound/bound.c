@@ -158,8 +158,7 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
   Entry *e = g_new0 (Entry, 1);
   e->key = key;
   const BoundComm comm = { b->times, cluster, s, b->gpus };
-  const BoundParts in
-      = { b->model, &b->chosen, &comm, b->kernels, key.is_split != 0, key.has_head_weight != 0 };
+  const BoundParts in = { b->model, &comm, b->kernels, key.is_split != 0, key.has_head_weight != 0 };
   bound_parts (&in, e->part);
   e->message = bound_send_time (&comm, message_bytes (b, s));
   g_hash_table_insert (b->entries, &e->key, e);

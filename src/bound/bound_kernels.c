@@ -1,6 +1,5 @@
 /* bound/bound_kernels.c — times of kernels alone, each found once: candidates share most shapes. */
-#include <string.h>
-
+#include "base/digest.h"
 #include "bound/bound_parts.h"
 #include "compute/cost.h"
 
@@ -39,23 +38,7 @@ shape_of (const LsKernel *k, bool is_in_graph)
                    flags };
 }
 
-static guint
-shape_hash (gconstpointer shape)
-{
-  uint64_t words[sizeof (Shape) / sizeof (uint64_t)], h = 0;
-  memcpy (words, shape, sizeof words);
-  for (guint i = 0; i < G_N_ELEMENTS (words); i++) {
-    h = (h ^ words[i]) * UINT64_C (0x9e3779b97f4a7c15);
-    h ^= h >> 32;
-  }
-  return (guint) h;
-}
-
-static gboolean
-shape_equal (gconstpointer a, gconstpointer b)
-{
-  return memcmp (a, b, sizeof (Shape)) == 0;
-}
+LS_DEFINE_BYTES_KEY (shape, Shape)
 
 BoundKernels *
 bound_kernels_new (const LsCalibration *calibration)

@@ -16,7 +16,6 @@
 
 typedef struct {
   const LsModel *model;
-  const LsHardware *hardware;
   const LsStrategy *s;
   const LsCluster *cluster;
   LsShard shard;
@@ -386,7 +385,6 @@ bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS])
   const LsModel *m = in->model;
   const LsStrategy *strategy = in->comm->s;
   Parts x = { .model = m,
-              .hardware = in->hardware,
               .s = strategy,
               .cluster = in->comm->cluster,
               .comm = in->comm,

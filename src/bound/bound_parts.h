@@ -76,10 +76,9 @@ enum { PART_EMBEDDING, PART_HEAD, PART_LAYER, N_BOUND_PARTS = PART_LAYER + LS_MA
 
 typedef struct {
   const LsModel *model;
-  const LsHardware *hardware; /* with the attention kernel of the job */
-  const BoundComm *comm;      /* with its strategy and cluster        */
-  BoundKernels *kernels;      /* by that calibration                  */
-  bool is_split;              /* backwards are I and W */
+  const BoundComm *comm; /* with its strategy and cluster        */
+  BoundKernels *kernels; /* with the attention kernel of the job */
+  bool is_split;         /* backwards are I and W */
   bool has_head_weight;
 } BoundParts;
 
