@@ -46,8 +46,7 @@ strategy_without (const Search *x, const LsField *knob, LsStrategy *ret_strategy
     if (value)
       ls_field_set_text (ls_strategy_fields, ret_strategy, f->key, value, diags);
   }
-  if (usual->by_architecture)
-    ret_strategy->by_architecture = g_ptr_array_ref (usual->by_architecture);
+  ls_strategy_lend_by_architecture (ret_strategy, usual);
   g_autoptr (GHashTable) said = said_but (x->spec->said, knob);
   ls_softwares_settle (x->spec->software, x->hardware, said, ret_strategy);
 }

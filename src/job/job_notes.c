@@ -3,6 +3,7 @@
 #include "compute/measured.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
+#include "job/knobs.h"
 #include "job/softwares.h"
 #include "model/expert_load.h"
 #include "schedules/sched.h"
@@ -96,16 +97,14 @@ static void
 note_attention (const LsSoftwareSpec *software, LsJobResult *r)
 {
   const LsField *field = ls_field_find (ls_strategy_fields, "attention_kernel");
-  const char *here = ls_strategy_default_here (&r->strategy, field->key);
-  LsStrategy own
-      = { .attention_kernel = software ? software->defaults.attention_kernel : LS_ATTENTION_KERNEL_AUTO };
-  if (here)
-    ls_field_value_set (field, &own, here);
+  g_autofree char *name = ls_knob_of_program (field, &r->strategy, software ? &software->defaults : NULL);
+  LsStrategy own = { .attention_kernel = LS_ATTENTION_KERNEL_AUTO };
+  if (name)
+    ls_field_value_set (field, &own, name);
   bool runs = r->model.attention == LS_ATTENTION_FLASH || r->strategy.attention == LS_ATTENTION_FLASH;
-  if (!runs || !software || ls_hardware_has_attention (r->hardware, own.attention_kernel)
+  if (!runs || ls_hardware_has_attention (r->hardware, own.attention_kernel)
       || r->strategy.attention_kernel != LS_ATTENTION_KERNEL_AUTO)
     return;
-  g_autofree char *name = ls_field_text (field, &own, NULL);
   g_ptr_array_add (r->notes,
                    g_strdup_printf ("%s runs attention by %s, with which %s was not measured: it takes the "
                                     "time of what was measured there",

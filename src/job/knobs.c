@@ -42,10 +42,8 @@ is_auto (const char *value)
   return !value || strcmp (value, "auto") == 0;
 }
 
-/* What it is under the defaults of a program on the accelerator of s; NULL: defaults is, or they say nothing.
- * Newly allocated. */
-static char *
-program_text (const LsField *f, const LsStrategy *s, const LsStrategy *defaults)
+char *
+ls_knob_of_program (const LsField *f, const LsStrategy *s, const LsStrategy *defaults)
 {
   const char *here = defaults ? ls_strategy_default_here (s, f->key) : NULL;
   return here ? g_strdup (here) : defaults ? ls_field_text (f, defaults, NULL) : NULL;
@@ -108,7 +106,7 @@ ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults, GHashTabl
   init_usual (&usual, s);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     g_autofree char *said = f->file_only ? NULL : ls_field_text (f, &filled, NULL),
-                    *program = program_text (f, s, defaults),
+                    *program = ls_knob_of_program (f, s, defaults),
                     *value = said || f->file_only ? g_steal_pointer (&said) : taken_back (f, defaults);
     bool is_given = given && g_hash_table_contains (given, f->key);
     bool is_by_itself = value && goes_without_saying (f, value, program, &blank, &usual);

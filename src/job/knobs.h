@@ -2,6 +2,7 @@
 #ifndef LS_JOB_KNOBS_H
 #define LS_JOB_KNOBS_H
 
+#include "data/text/field.h"
 #include "model/model.h"
 #include "strategy/strategy.h"
 
@@ -12,6 +13,10 @@ char *ls_knobs_format (const LsStrategy *s);
  * them; NULL: of none. given: keys (static strings) whose value in the defaults was said beside, so that they
  * are told; NULL: none. */
 char *ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults, GHashTable *given);
+
+/* A knob under the defaults of a program, on the accelerator of s; NULL: defaults is, or they say nothing.
+ * Newly allocated. */
+char *ls_knob_of_program (const LsField *knob, const LsStrategy *s, const LsStrategy *defaults);
 
 /* What matters at a glance: "tp 8 + sp, pp 8 x 3 chunks, dp 1, ...", with all degrees that ranks are the
  * product of, and what a job of the model has otherwise than by itself: sequences of another length than m's,

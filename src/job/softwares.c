@@ -83,9 +83,7 @@ static void
 lend (const LsSoftwareSpec *software, GHashTable *said, LsStrategy *s)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_clear_pointer (&s->by_architecture, g_ptr_array_unref);
-  if (software->defaults.by_architecture)
-    s->by_architecture = g_ptr_array_ref (software->defaults.by_architecture);
+  ls_strategy_lend_by_architecture (s, &software->defaults);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     bool is_kernels = strcmp (f->key, "kernels") == 0,
          is_lent = ls_field_is_of_program (f) && !is_said (said, f->key);

@@ -161,16 +161,6 @@ ls_strategy_forget_kernels (LsStrategy *s)
   s->recipes = NULL;
 }
 
-static const char *
-find_setting (char **settings, const char *key)
-{
-  const char *value = NULL;
-  for (char **setting = settings; *setting && !value; setting++)
-    if (g_str_has_prefix (*setting, key) && (*setting)[strlen (key)] == '=')
-      value = *setting + strlen (key) + 1;
-  return value;
-}
-
 const char *
 ls_strategy_default_here (const LsStrategy *s, const char *key)
 {
@@ -179,11 +169,19 @@ ls_strategy_default_here (const LsStrategy *s, const char *key)
     const LsArchitectureDefaults *d = s->by_architecture->pdata[i];
     g_auto (GStrv) names = g_strsplit (d->architectures, ",", -1);
     const char *value = g_strv_contains ((const char *const *) names, s->architecture)
-        ? find_setting (d->settings, key)
+        ? g_environ_getenv (d->settings, key)
         : NULL;
     found = value ? value : found;
   }
   return found;
+}
+
+void
+ls_strategy_lend_by_architecture (LsStrategy *dest, const LsStrategy *source)
+{
+  g_clear_pointer (&dest->by_architecture, g_ptr_array_unref);
+  if (source->by_architecture)
+    dest->by_architecture = g_ptr_array_ref (source->by_architecture);
 }
 
 void

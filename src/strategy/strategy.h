@@ -38,7 +38,7 @@ typedef enum {
 /* Defaults that a program has on some accelerators only. */
 typedef struct {
   char *architectures; /* "hopper,blackwell": as data/jobs/read_software.h names them */
-  char **settings;     /* "key=value" */
+  char **settings;     /* "key=value", as of g_environ_getenv() */
   char *source;
 } LsArchitectureDefaults;
 
@@ -266,6 +266,9 @@ void ls_strategy_copy (LsStrategy *dest, const LsStrategy *source);
 
 /* Takes the list of kernels away: those that are built in hold. */
 void ls_strategy_forget_kernels (LsStrategy *s);
+
+/* What its program has on some accelerators, shared. */
+void ls_strategy_lend_by_architecture (LsStrategy *dest, const LsStrategy *source);
 
 /* What its program has for a knob on its accelerator, before its other defaults; NULL: it has none there.
  * Borrowed. */

@@ -274,26 +274,16 @@ drop_list (const LsField *fields, GArray **list)
   g_clear_pointer (list, g_array_unref);
 }
 
-static void
-drop_setting (char **settings, const char *key)
-{
-  char **kept = settings;
-  for (char **setting = settings; *setting; setting++)
-    if (g_str_has_prefix (*setting, key) && (*setting)[strlen (key)] == '=')
-      g_free (*setting);
-    else
-      *kept++ = *setting;
-  *kept = NULL;
-}
-
 /* What a file says of a knob holds on all accelerators, whatever its base has on some. */
 static void
 drop_said (const cJSON *defaults, GArray *by_architecture)
 {
-  const cJSON *said;
-  for (guint i = 0; by_architecture && i < by_architecture->len; i++)
-    cJSON_ArrayForEach (said, defaults)
-        drop_setting (g_array_index (by_architecture, LsArchitectureDefaults, i).settings, said->string);
+  for (guint i = 0; by_architecture && i < by_architecture->len; i++) {
+    LsArchitectureDefaults *d = &g_array_index (by_architecture, LsArchitectureDefaults, i);
+    for (const LsField *f = ls_strategy_fields; f->key; f++)
+      if (cJSON_HasObjectItem (defaults, f->key))
+        d->settings = g_environ_unsetenv (d->settings, f->key);
+  }
 }
 
 /* What a file does not take from its base, or replaces as a whole. */
@@ -407,9 +397,10 @@ drop_changed (const char *name, const LsSoftwareSpec *s)
   for (guint i = 0; each && s->defaults.by_architecture && i < each->len; i++) {
     const char *change = each->pdata[i];
     g_autofree char *key = g_strndup (change, strcspn (change, "="));
-    for (guint k = 0; g_str_has_prefix (key, prefix) && k < s->defaults.by_architecture->len; k++)
-      drop_setting (((LsArchitectureDefaults *) s->defaults.by_architecture->pdata[k])->settings,
-                    key + strlen (prefix));
+    for (guint k = 0; g_str_has_prefix (key, prefix) && k < s->defaults.by_architecture->len; k++) {
+      LsArchitectureDefaults *d = s->defaults.by_architecture->pdata[k];
+      d->settings = g_environ_unsetenv (d->settings, key + strlen (prefix));
+    }
   }
 }
 

@@ -134,6 +134,15 @@ what_a_job_says_stays (void)
   LS_CHECK (!r->strategy.kernels && r->strategy.tp_async);
 }
 
+/* Options with the path of a file for FILE. Newly allocated. */
+static char *
+with_file (const char *machine, const char *options, const char *file, const char *size)
+{
+  g_auto (GStrv) parts = g_strsplit (options, "FILE", 2);
+  g_autofree char *said = g_strjoinv (file, parts);
+  return g_strconcat (machine, said, size, NULL);
+}
+
 /* What words are padded to is the program's, over it that of a strategy file, over both that of a flag: of
  * GPT-2's 50,257 words. */
 static void
@@ -154,10 +163,8 @@ what_words_are_padded_to_is_said_by_the_nearest (void)
                                  "\"source\": \"made up\", \"vocab_multiple\": 64 }",
                                  -1, NULL));
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
-    g_auto (GStrv) parts = g_strsplit (rows[i].options, "FILE", 2);
-    g_autofree char *said = g_strjoinv (file, parts),
-                    *options
-        = g_strconcat ("model=gpt2-xl:layers=1 cluster=dgx-h100 ", said, " gpus=1 global-batch=1", NULL);
+    g_autofree char *options = with_file ("model=gpt2-xl:layers=1 cluster=dgx-h100 ", rows[i].options, file,
+                                          " gpus=1 global-batch=1");
     g_autoptr (LsJobResult) r = run (options);
     LS_CHECK_INT (r->strategy.vocab_multiple, ==, rows[i].multiple);
     LS_CHECK_INT (ls_model_padded_vocab (&r->model, r->strategy.vocab_multiple, 1), ==, rows[i].words);
@@ -254,9 +261,7 @@ defaults_of_an_accelerator_hold_there (void)
       "    \"defaults\": { \"attention_kernel\": \"fa3\" } } ] }",
       -1, NULL));
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
-    g_auto (GStrv) parts = g_strsplit (rows[i].options, "FILE", 2);
-    g_autofree char *said = g_strjoinv (file, parts),
-                    *options = g_strconcat (rows[i].machine, said, SIZE, NULL);
+    g_autofree char *options = with_file (rows[i].machine, rows[i].options, file, SIZE);
     g_autoptr (LsJobResult) r = run (options);
     if (!LS_CHECK (r))
       continue;
