@@ -94,18 +94,11 @@ launch_read_directive (LaunchBatch *batch, LsShell *shell, const LsShellCommand 
 
 /* --- the launcher ---------------------------------------------------------------------------------- */
 
-static const char *
-base_of (const char *word)
-{
-  const char *slash = strrchr (word, '/');
-  return slash ? slash + 1 : word;
-}
-
 static bool
 has_word (const GPtrArray *words, const char *const *names)
 {
   for (guint i = 0; i < words->len; i++)
-    if (g_strv_contains (names, base_of (words->pdata[i])))
+    if (g_strv_contains (names, ls_shell_base_of (words->pdata[i])))
       return true;
   return false;
 }
@@ -184,7 +177,7 @@ is_started_once (const GPtrArray *words)
   static const char *const starters[]
       = { "nohup", "exec", "time",   "env",   "nice",   "sudo",        "numactl",   "taskset", "nsys",
           "ncu",   "uv",   "poetry", "conda", "pipenv", "singularity", "apptainer", "docker",  NULL };
-  const char *first = base_of (words->pdata[0]);
+  const char *first = ls_shell_base_of (words->pdata[0]);
   return g_str_has_prefix (first, "python") || strchr (first, '=') || g_strv_contains (starters, first);
 }
 

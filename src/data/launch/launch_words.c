@@ -137,7 +137,7 @@ launch_words_add (LaunchWords *w, char *const *words, guint n)
   LaunchOption *last = NULL;
   for (guint i = 0; i < n; i++) {
     const char *word = words[i], *equals = strchr (word, '=');
-    if (is_open_option (word) || !is_option (word)) {
+    if (!is_option (word)) {
       g_ptr_array_add (last && !is_open_option (word) ? last->values : w->others, bare (word));
       continue;
     }

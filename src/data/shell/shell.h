@@ -59,6 +59,9 @@ GPtrArray *ls_shell_words (const LsShell *sh, const char *name);
 /* Names of variables that were taken as not set, sorted; g_list_free(). */
 GList *ls_shell_unset (const LsShell *sh);
 
+/* A program without its folder; borrowed. */
+const char *ls_shell_base_of (const char *word);
+
 /* Whether a word has holes; the names of them, "$X, $(hostname)", newly allocated. */
 bool ls_shell_has_hole (const char *word);
 char *ls_shell_hole_names (const char *word);

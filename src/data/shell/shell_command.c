@@ -43,8 +43,8 @@ shell_perform_assignment (LsShell *sh, const char *p, const char *end)
 
 /* --- texts that commands hand on ----------------------------------------------------------------- */
 
-static const char *
-base_of (const char *word)
+const char *
+ls_shell_base_of (const char *word)
 {
   const char *slash = strrchr (word, '/');
   return slash ? slash + 1 : word;
@@ -53,7 +53,7 @@ base_of (const char *word)
 static bool
 is_one_of (const char *word, const char *const *names)
 {
-  return g_strv_contains (names, base_of (word));
+  return g_strv_contains (names, ls_shell_base_of (word));
 }
 
 static const char *const shells[] = { "bash", "sh", "zsh", "dash", NULL };
@@ -92,7 +92,7 @@ static void
 read_source (LsShell *sh, const char *path, bool is_started, GPtrArray *words, guint n_outer,
              ShellReadFunc read)
 {
-  const char *name = base_of (path);
+  const char *name = ls_shell_base_of (path);
   bool can_ask = sh->funcs.source && !ls_shell_has_hole (name);
   g_autofree char *text = can_ask ? sh->funcs.source (name, is_started, sh->data) : NULL;
   if (text)
