@@ -284,13 +284,6 @@ read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *di
 
 /* --- layers that a file saved by transformers 5 has apart ----------------------------- */
 
-/* Whether layer i, from 0, sees the whole sequence and others do not. */
-static bool
-is_full_layer (const cJSON *types, uint32_t i)
-{
-  return g_strcmp0 (cJSON_GetStringValue (cJSON_GetArrayItem (types, (int) i)), "full_attention") == 0;
-}
-
 /* The width of heads, or the heads of keys and values, of full layers; 0: it says another thing. */
 static bool
 take_apart (const cJSON *layer, HfConfig *c)
@@ -314,16 +307,24 @@ take_apart (const cJSON *layer, HfConfig *c)
 static bool
 read_layers_apart (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
 {
-  const cJSON *apart = hf_get (doc, "per_layer_config"), *types = hf_get (doc, "layer_types"), *layer;
-  uint32_t n = 0, n_full = 0;
-  for (uint32_t i = 0; i < c->layers && apart && apart->child; i++)
-    n_full += is_full_layer (types, i);
+  const cJSON *apart = hf_get (doc, "per_layer_config"), *types = hf_get (doc, "layer_types"), *layer, *type;
+  g_autofree bool *is_left = g_new0 (bool, (gsize) c->layers + 1); /* that see all, and are not said yet */
+  uint32_t i = 0, n_full = 0, n = 0;
+  cJSON_ArrayForEach (type, types)
+  {
+    if (i == c->layers)
+      break;
+    is_left[i] = g_strcmp0 (cJSON_GetStringValue (type), "full_attention") == 0;
+    n_full += is_left[i++];
+  }
   cJSON_ArrayForEach (layer, apart)
   {
-    guint64 i = g_ascii_strtoull (layer->string, NULL, 10);
-    if (i >= c->layers || !is_full_layer (types, (uint32_t) i) || !take_apart (layer, c))
+    guint64 at = 0;
+    bool is_number = g_ascii_string_to_unsigned (layer->string, 10, 0, UINT32_MAX, &at, NULL);
+    if (!is_number || at >= c->layers || !is_left[at] || !take_apart (layer, c))
       return hf_refuse (doc, layer, diags,
                         "a layer unlike others; only heads of all layers with full_attention can be");
+    is_left[at] = false;
     n++;
   }
   return n == 0 || (n == n_full && n < c->layers)

@@ -74,12 +74,17 @@ heads_of_full_layers_may_be_said_by_layer (void)
       = g_strdup_printf (GEMMA ("\"per_layer_config\":{%s}"), by_layer->str, types),
       *some = g_strdup_printf (GEMMA ("\"per_layer_config\":{\"5\":{\"head_dim\":512}}"), types),
       *other = g_strdup_printf (GEMMA ("\"per_layer_config\":{\"5\":{\"skip\":[\"mlp\"]}}"), types),
+      *twice = g_strdup_printf (
+          GEMMA ("\"per_layer_config\":{\"5\":{\"head_dim\":512},\"05\":{\"head_dim\":512}}"), types),
+      *unnumbered = g_strdup_printf (GEMMA ("\"per_layer_config\":{\"a\":{}}"), types),
       *windowed = g_strdup_printf (GEMMA ("\"per_layer_config\":{\"4\":{\"head_dim\":512}}"), types);
   check_params (own, 30.697, 30.697);
   check_params (saved, 30.697, 30.697);
   check_refused (some, "expected all layers with full_attention");
   check_refused (other, "a layer unlike others");
   check_refused (windowed, "a layer unlike others");
+  check_refused (twice, "a layer unlike others");
+  check_refused (unnumbered, "a layer unlike others");
   g_string_free (by_layer, TRUE);
 }
 
