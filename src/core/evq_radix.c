@@ -278,7 +278,7 @@ list_rewrite (Radix *q, List *list, PlaceFn place_one, bool fire_soon)
     for (uint32_t i = l.from, end = chunk_end (&l, c); i < end; i++) {
       Entry x = c->entries[i];
       if (fire_soon)
-        __builtin_prefetch (x.event, 1);
+        ls_event_prefetch (x.event);
       if (x.event)
         place_one (q, x, false);
       else
@@ -342,7 +342,7 @@ list_to_front (Radix *q, List *l)
   const Entry *first = l->first->entries + l->from, *end = l->first->entries + l->to;
   q->from = q->to = 0;
   for (const Entry *x = first; x < end; x++)
-    __builtin_prefetch (x->event, 1);
+    ls_event_prefetch (x->event);
   for (const Entry *x = first; x < end; x++)
     if (x->event)
       place_in_front (q, *x);
