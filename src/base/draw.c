@@ -2,7 +2,8 @@
 
 #include <glib.h>
 #include <math.h>
-#include <stdbool.h>
+
+#include "base/gcd.h"
 
 static double
 choose (uint32_t n, uint32_t k)
@@ -69,10 +70,24 @@ missed_in_groups (const LsDraw *d, double group, const Cover *c)
   return q;
 }
 
+/* Starts are the multiples of what k and N have in common. */
+static double
+parts_in_turn (const LsDraw *d, uint32_t n_parts)
+{
+  uint64_t n = d->n_items, k = d->n_drawn, step = ls_gcd (d->n_items, d->n_drawn), hit = 0;
+  for (uint64_t start = 0; start < n; start += step) {
+    uint64_t first = start * n_parts / n, last = (start + k - 1) * n_parts / n;
+    hit += MIN (last - first + 1, n_parts);
+  }
+  return (double) hit * (double) step / (double) n;
+}
+
 double
 ls_draw_parts (const LsDraw *d, uint32_t n_parts)
 {
   double part = (double) d->n_items / n_parts, hit = 0;
+  if (d->in_turn)
+    return parts_in_turn (d, n_parts);
   if (d->n_groups == 0)
     return n_parts * (1 - missed (d, d->n_items, part));
   double group = (double) d->n_items / d->n_groups;

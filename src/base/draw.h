@@ -9,20 +9,23 @@
  *     q (m) = C (M - m, k) / C (M, k)
  *
  * and m is the sum of what lies in the part of the groups that were drawn: of w whole groups and of the
- * pieces of groups at its two ends. The mean is the sum over parts of 1 - E (q).
+ * pieces of groups at its two ends. The mean is the sum over parts of 1 - E (q). Draws that follow each other
+ * in turn have the k items from i k on, modulo N: there the mean is that of all starts.
  *
  * Worked example. 8 of 256, on 8 parts of 32: 8 (1 - C (224, 8) / C (256, 8)) = 5.29. From 4 of 8 groups,
- * which are the parts: all 4 but for 4 C (96, 8) / C (128, 8) = 0.37: 3.63.
+ * which are the parts: all 4 but for 4 C (96, 8) / C (128, 8) = 0.37: 3.63. In turn each lies in one part: 1.
  *
  * Deviations. Items are drawn by how much they fit, not by chance; experts are trained to be chosen alike. */
 #ifndef LS_BASE_DRAW_H
 #define LS_BASE_DRAW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct {
   uint32_t n_items, n_drawn;         /* n_drawn <= what the groups that are drawn hold */
   uint32_t n_groups, n_groups_drawn; /* up to 1024; 0: items are drawn from all        */
+  bool in_turn;                      /* those that follow what was drawn before, whatever the groups */
 } LsDraw;
 
 /* In [1, n_parts], n_parts <= n_items. Cost: parts x whole groups in a part. */

@@ -135,7 +135,7 @@ lower_experts (Lower *l, GError **error)
   }
   l->shard.expert_share = l->expert_share;
   if (l->shard.sends_tokens_once)
-    l->plan->spread = (LsSpread) { ls_expert_draw (l->model),
+    l->plan->spread = (LsSpread) { ls_expert_draw (l->model, &l->shard),
                                    l->s->micro_batch * UINT64_C (1) * l->s->seq / (l->s->cp * l->s->tp),
                                    l->s->dispatch_sms, l->s->dispatcher == LS_DISPATCHER_HYBRIDEP };
   g_autofree uint64_t *tokens = g_new (uint64_t, l->mesh.ep);

@@ -5,10 +5,16 @@
 
 #include "base/suggest.h"
 
-LsDraw
-ls_expert_draw (const LsModel *m)
+bool
+ls_expert_load_is_even (const char *load)
 {
-  return (LsDraw) { m->n_experts, m->top_k, m->expert_groups, m->top_groups };
+  return !load || strcmp (load, "even") == 0 || strcmp (load, "round-robin") == 0;
+}
+
+LsDraw
+ls_expert_draw (const LsModel *m, const LsShard *s)
+{
+  return (LsDraw) { m->n_experts, m->top_k, m->expert_groups, m->top_groups, s->routes_in_turn };
 }
 
 /* --- shares ------------------------------------------------------------------------ */
@@ -103,7 +109,7 @@ ls_expert_shares (const char *load, const LsModel *m, char **ret_why)
 {
   uint32_t n = m->n_experts;
   *ret_why = NULL;
-  if (!load || strcmp (load, "even") == 0 || n == 0)
+  if (ls_expert_load_is_even (load) || n == 0)
     return NULL;
   g_autofree double *w = g_new0 (double, n);
   bool is_read = g_str_has_prefix (load, "zipf:") ? fill_zipf (load + strlen ("zipf:"), n, w)
@@ -111,11 +117,11 @@ ls_expert_shares (const char *load, const LsModel *m, char **ret_why)
                                                   : fill_list (load, n, w);
   double sum = is_read ? sum_of (w, n) : 0;
   if (!is_read) {
-    static const char *const words[] = { "even", "zipf:S", "lognormal:SIGMA:SEED", NULL };
+    static const char *const words[] = { "even", "round-robin", "zipf:S", "lognormal:SIGMA:SEED", NULL };
     g_autofree char *hint = ls_did_you_mean (load, words);
     *ret_why = g_strdup_printf (
-        "expected even, zipf:S, lognormal:SIGMA:SEED, or up to %u weights a,b,c...; got \"%s\"%s", n, load,
-        hint);
+        "expected even, round-robin, zipf:S, lognormal:SIGMA:SEED, or up to %u weights a,b,c...; got \"%s\"%s",
+        n, load, hint);
   } else if (!isfinite (sum) || sum <= 0)
     *ret_why = g_strdup_printf ("expected weights that add up to more than 0; got \"%s\"", load);
   if (*ret_why)

@@ -11,6 +11,7 @@
  * With a capacity c an expert takes ceil (c N / E) and drops the rest.
  *
  *     even               1 / E
+ *     round-robin        1 / E, and a token has the top_k experts behind those of the token before it
  *     zipf:S             (e + 1)^-S of expert e = 0, 1, ...: the busiest are on the first rank
  *     lognormal:S:SEED   exp (S z), z normal: SplitMix64 of the seed, then Box-Muller
  *     a,b,c,...          these, over and over again
@@ -26,11 +27,14 @@
 #include "base/draw.h"
 #include "model/operators.h"
 
+/* Whether all experts have as many tokens. */
+bool ls_expert_load_is_even (const char *load);
+
 /* The experts of a token, as a draw from all. */
-LsDraw ls_expert_draw (const LsModel *m);
+LsDraw ls_expert_draw (const LsModel *m, const LsShard *s);
 
 /* Shares of m's experts, newly allocated, or NULL: *ret_why says why not (newly allocated), or is
- * NULL if it is "even" (or load NULL). */
+ * NULL if all are alike. */
 double *ls_expert_shares (const char *load, const LsModel *m, char **ret_why);
 
 /* Tokens that each expert computes of what an ep x etp group of ranks sends in a layer, and what

@@ -130,6 +130,7 @@ typedef struct {
   bool sp_save_gathered;      /* with SP, keep the gathered input of COLUMN layers for the backward */
   uint32_t ep, etp;           /* experts over ep ranks, each over etp; 0 counts as 1 */
   bool sends_tokens_once;     /* to a rank of ep, however many of its experts a token has there */
+  bool routes_in_turn;        /* the experts of a token follow those of the token before it     */
   bool dispatch_fp8;          /* what goes to experts                                           */
   bool shared_is_beside;      /* shared experts beside these exchanges                          */
   uint32_t ep_rank;           /* whose experts, where they differ in load      */

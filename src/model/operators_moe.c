@@ -105,7 +105,7 @@ experts_init (Experts *x, const LsCut *cut)
   x->sent = sum / (ep * etp);
   x->arrived = x->cut.tokens;
   if (s->sends_tokens_once) {
-    LsDraw draw = ls_expert_draw (m);
+    LsDraw draw = ls_expert_draw (m, s);
     x->arrived = (uint64_t) ((double) x->arrived * ls_draw_parts (&draw, ep) / m->top_k);
   }
 }

@@ -140,6 +140,7 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .sp_save_gathered = s->sp_save_gathered,
     .ep = s->ep,
     .etp = s->etp,
+    .routes_in_turn = g_strcmp0 (s->expert_load, "round-robin") == 0,
     .sends_tokens_once = s->dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->ep > 1,
     .dispatch_fp8 = s->dispatcher == LS_DISPATCHER_DEEPEP && s->dispatch_fp8,
     .shared_is_beside = s->shared_overlap && s->ep > 1,

@@ -169,9 +169,6 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     if (s->expert_load)
       conflict (diags, "/expert_load", "expected none, as the model has no experts; got \"%s\"",
                 s->expert_load);
-    if (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL)
-      conflict (diags, "/dispatcher", "expected none, as the model has no experts; got %s",
-                ls_dispatcher_name (s->dispatcher));
     if (s->ep_overlap)
       conflict (diags, "/ep_overlap", "expected 0, as the model has no experts; got 1");
     if (s->delay_wgrad)

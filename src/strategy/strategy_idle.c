@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "model/expert_load.h"
+
 bool
 ls_strategy_recomputes_nothing (const LsStrategy *s)
 {
@@ -35,6 +37,9 @@ CONDITION (has_no_nccl_tp, s->tp == 1 || s->tp_overlap)
 CONDITION (has_no_nccl_ep, s->ep == 1 || s->dispatcher != LS_DISPATCHER_ALL_TO_ALL)
 CONDITION (is_not_deepep, s->dispatcher != LS_DISPATCHER_DEEPEP)
 CONDITION (is_all_to_all, s->dispatcher == LS_DISPATCHER_ALL_TO_ALL)
+CONDITION (sends_to_each_expert,
+           g_strcmp0 (s->expert_load, "round-robin") == 0
+               && (s->ep == 1 || s->dispatcher == LS_DISPATCHER_ALL_TO_ALL))
 CONDITION (has_no_ep_overlap, !s->ep_overlap)
 CONDITION (has_even_attention, s->cp_kind == LS_CP_ULYSSES)
 CONDITION (is_unfused, s->attention == LS_ATTENTION_UNFUSED)
@@ -60,7 +65,7 @@ CONDITION (recomputes_nothing, ls_strategy_recomputes_nothing (s))
 CONDITION (is_not_overlapped, s->p2p != LS_P2P_OVERLAPPED)
 CONDITION (scatters_nothing, s->p2p == LS_P2P_SCATTER_GATHER && s->tp == 1)
 CONDITION (has_no_lora, s->lora_rank == 0)
-CONDITION (drops_nothing, !s->expert_load && s->expert_capacity >= 1)
+CONDITION (drops_nothing, ls_expert_load_is_even (s->expert_load) && s->expert_capacity >= 1)
 CONDITION (has_no_lengths, !s->lengths)
 CONDITION (has_mean_lengths, !s->lengths || s->lengths_draw == LS_LENGTHS_MEAN)
 CONDITION (has_no_attention, ls_model_n_attention_layers (m) == 0)
@@ -105,6 +110,8 @@ static const struct {
   { "pp_max_ctas", has_one_stage, "pp is 1" },
   { "expert_capacity", drops_nothing,
     "tokens fall on experts evenly (--expert-load): none has more than the mean" },
+  { "expert_load", sends_to_each_expert,
+    "it needs ep above 1 and --dispatcher deepep or hybridep: else a token is sent to each of its experts" },
   { "dispatcher", has_one_ep, "ep is 1" },
   { "dispatch_sms", is_all_to_all, "it needs --dispatcher deepep or hybridep" },
   { "dispatch_fp8", is_not_deepep, "it needs --dispatcher deepep" },

@@ -66,6 +66,31 @@ worked_examples (void)
   LS_CHECK_NEAR (ls_draw_parts (&four, 256), 8, 1e-12);
 }
 
+/* Tokens of which each has the k items behind those of the one before. */
+static void
+draws_in_turn_are_counted (void)
+{
+  static const LsDraw draws[] = {
+    { .n_items = 256, .n_drawn = 8 }, { 12, 3, 0, 0 }, { 12, 5, 3, 2 }, { 10, 10, 0, 0 }, { 9, 6, 0, 0 }
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (draws); i++)
+    for (uint32_t n_parts = 1; n_parts <= draws[i].n_items; n_parts++) {
+      LsDraw d = draws[i];
+      uint32_t part = d.n_items / n_parts, hit = 0, n_tokens = 3 * d.n_items;
+      if (part * n_parts != d.n_items)
+        continue;
+      for (uint32_t token = 0; token < n_tokens; token++) {
+        g_autofree bool *is_hit = g_new0 (bool, n_parts);
+        for (uint32_t k = 0; k < d.n_drawn; k++)
+          is_hit[(token * d.n_drawn + k) % d.n_items / part] = true;
+        for (uint32_t p = 0; p < n_parts; p++)
+          hit += is_hit[p];
+      }
+      d.in_turn = true;
+      LS_CHECK_NEAR (ls_draw_parts (&d, n_parts), (double) hit / n_tokens, 1e-12);
+    }
+}
+
 static uint32_t
 n_bits (uint32_t set)
 {
@@ -134,5 +159,6 @@ the_distribution_leads_back (void)
 }
 
 LS_TEST_SUITE (LS_TEST (known_vectors), LS_TEST (words_are_little_endian_bytes), LS_TEST (order_matters),
-               LS_TEST (worked_examples), LS_TEST (every_draw_is_counted), LS_TEST (quantiles_are_known),
+               LS_TEST (worked_examples), LS_TEST (draws_in_turn_are_counted),
+               LS_TEST (every_draw_is_counted), LS_TEST (quantiles_are_known),
                LS_TEST (the_distribution_leads_back))

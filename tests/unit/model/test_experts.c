@@ -462,6 +462,29 @@ weight_gradients_of_deepseek_are_by_blocks (void)
   }
 }
 
+/* 256 experts on 64 ranks: the 8 of a token that follow those of the one before are on 2 ranks, those that are
+ * drawn on more; R rows are computed either way. */
+static void
+tokens_in_turn_go_to_fewer_ranks (void)
+{
+  LsModel m = deepseek ();
+  LsShard s = expert_shard (&m, 1, 64, 1);
+  g_autofree char *why = NULL;
+  const double R = 8 * 4096.0;
+  m.n_dense_layers = 0;
+  s.sends_tokens_once = true;
+  g_autoptr (GArray) drawn = layer_operators (&m, &s);
+  s.routes_in_turn = true;
+  g_autoptr (GArray) in_turn = layer_operators (&m, &s);
+  const LsOperator *a = find_operator (drawn, "dispatch"), *b = find_operator (in_turn, "dispatch");
+  LS_CHECK (ls_expert_load_is_even ("round-robin") && ls_expert_shares ("round-robin", &m, &why) == NULL
+            && !why);
+  if (!LS_CHECK (a && b))
+    return;
+  LS_CHECK_INT (b->brought_bytes, ==, (uint64_t) (R * 2 / 8 * 7168 * 2));
+  LS_CHECK (a->brought_bytes > 3 * b->brought_bytes && a->ep_bytes == b->ep_bytes);
+}
+
 LS_TEST_SUITE (LS_TEST (weight_gradients_of_deepseek_are_by_blocks),
                LS_TEST (products_of_experts_are_cast_to_fp8), LS_TEST (each_layout_is_cast_by_itself),
                LS_TEST (largest_remainders_get_the_rest), LS_TEST (all_assignments_are_shared_out),
@@ -469,4 +492,5 @@ LS_TEST_SUITE (LS_TEST (weight_gradients_of_deepseek_are_by_blocks),
                LS_TEST (a_capacity_drops_what_is_above), LS_TEST (which_layers_have_experts),
                LS_TEST (a_layer_by_hand), LS_TEST (ranks_compute_what_tokens_ask_for),
                LS_TEST (uneven_experts_take_more_tiles), LS_TEST (layers_hold_the_parameters_of_the_model),
-               LS_TEST (latent_attention_by_hand), LS_TEST (experts_make_gradients_as_others_do))
+               LS_TEST (latent_attention_by_hand), LS_TEST (experts_make_gradients_as_others_do),
+               LS_TEST (tokens_in_turn_go_to_fewer_ranks))
