@@ -71,30 +71,35 @@ a_table_may_have_run_elsewhere_than_its_column_says (void)
     LS_CHECK_STR (((const LsCase *) g_ptr_array_index (cases, i))->cluster, expected[i]);
 }
 
-/* NeMo AutoModel's configuration of this model checkpoints each block, which no column of its table says;
- * that of another does not. */
+/* What no column of NeMo AutoModel's table says: its configurations of two models checkpoint each block, that
+ * of the third does not; all deal experts out in turn. */
 static void
 a_table_may_not_say_that_it_recomputes (void)
 {
   static const char row[]
-      = "%s,pool,dgx-h100,8,48,%u,32,4,,151936,4096,swiglu,flash,bf16,fp32,512,4,1,1,1,8,1,8,3,0,,"
+      = "%s,pool,dgx-h100,8,%u,%u,32,4,,151936,4096,swiglu,flash,bf16,fp32,512,4,1,1,1,8,1,8,3,0,,"
         "none,fsdp2,1,0,none,20,NeMo AutoModel performance summary,,%u,8,768,nemo-automodel-2025\n";
   g_autofree char *header = g_strdup (HEADER);
   g_strchomp (header);
   g_autoptr (GString) csv = g_string_new (header);
   g_string_append (csv, ",experts,top_k,moe_ffn,software\n");
-  g_string_append_printf (csv, row, "a", 2048, 128);
-  g_string_append_printf (csv, row, "b", 2880, 32);
+  g_string_append_printf (csv, row, "a", 48, 2048, 128);
+  g_string_append_printf (csv, row, "b", 24, 2880, 32);
+  g_string_append_printf (csv, row, "c", 36, 2880, 128);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GPtrArray) cases = ls_parse_cases ("c.csv", csv->str, diags);
-  if (!LS_CHECK (cases != NULL && cases->len == 2))
+  if (!LS_CHECK (cases != NULL && cases->len == 3))
     return;
-  const LsCase *checkpointed = g_ptr_array_index (cases, 0), *other = g_ptr_array_index (cases, 1);
-  LS_CHECK_INT (checkpointed->strategy.recompute, ==, LS_RECOMPUTE_FULL);
-  LS_CHECK_INT (checkpointed->strategy.zero_stage, ==, 2);
-  LS_CHECK_INT (other->strategy.recompute, ==, LS_RECOMPUTE_NONE);
-  LS_CHECK_INT (other->strategy.zero_stage, ==, 3);
-  LS_CHECK (!checkpointed->strategy.grad_norm && !other->strategy.grad_norm);
+  for (guint i = 0; i < 3; i++) {
+    const LsCase *c = g_ptr_array_index (cases, i);
+    bool is_checkpointed = i < 2;
+    LS_CHECK_INT (c->strategy.recompute, ==, is_checkpointed ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE);
+    LS_CHECK_INT (c->strategy.zero_stage, ==, is_checkpointed ? 2 : 3);
+    LS_CHECK_INT (c->strategy.dispatcher, ==, LS_DISPATCHER_DEEPEP);
+    LS_CHECK_STR (c->strategy.expert_load, "round-robin");
+    LS_CHECK (!c->strategy.grad_norm);
+  }
+  LS_CHECK_INT (((const LsCase *) g_ptr_array_index (cases, 0))->model.head_dim, ==, 128);
 }
 
 static void
