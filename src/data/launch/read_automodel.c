@@ -1,7 +1,8 @@
 /* A configuration of NeMo AutoModel, in YAML. It shards, pipes and accumulates as torchtitan does, by the
  * same classes of PyTorch, in whose options it is said. Keys and defaults are those of
  * nemo_automodel/components/distributed and training/step_scheduler.py of NVIDIA-NeMo/Automodel (36044ad3,
- * August 2026); until late 2025 "distributed" named a class, FSDP2Manager, and the pipeline stood apart. */
+ * August 2026); until late 2025 "distributed" named a class, FSDP2Manager, and until February 2026 the
+ * pipeline, experts and checkpointing stood apart. */
 #include <string.h>
 
 #include "data/launch/adapters.h"
@@ -13,6 +14,7 @@
 #define AS(option, torchtitan) OPTION_AS_ROW (option, torchtitan)
 #define RULE(option)           OPTION_RULE_ROW (option)
 #define IGNORED(option)        OPTION_IGNORED_ROW (option)
+#define EARLY_DEEPEP           "model.backend.enable_deepep" /* until 2026 */
 
 static const OptionRow rows[] = {
   AS ("step_scheduler.local_batch_size", "training.local_batch_size"),
@@ -39,6 +41,8 @@ static const OptionRow rows[] = {
   RULE ("distributed.zero_dp_strategy"),
   RULE ("distributed.defer_fsdp_grad_sync"),
   RULE ("distributed.mp_policy.*"),
+  IGNORED ("distributed_config.*"),
+  IGNORED ("moe_config.*"),
   RULE ("model._target_"),
   RULE ("model.pretrained_model_name_or_path"),
   RULE ("model.config.pretrained_model_name_or_path"),
@@ -46,6 +50,11 @@ static const OptionRow rows[] = {
   RULE ("model.torch_dtype"),
   RULE ("model.backend.attn"),
   RULE ("model.backend.dispatcher"),
+  RULE ("model.backend.dispatcher_num_sms"),
+  RULE (EARLY_DEEPEP),
+  RULE ("model.backend.fake_balanced_gate"),
+  RULE ("model.backend.fake_gate_noise"),
+  RULE ("model.backend.rope_fusion"),
   RULE ("model.backend.experts"),
   RULE ("model.backend.enable_fsdp_optimizations"),
   RULE ("model.attn_implementation"),
@@ -106,6 +115,7 @@ static const OptionRow rows[] = {
   IGNORED ("model.config.torch_dtype"),
   IGNORED ("model.config.trust_remote_code"),
   IGNORED ("model.*output_hidden_states"),
+  IGNORED ("model.is_meta_device"),
   IGNORED ("model.trust_remote_code"),
   IGNORED ("model.use_sdpa_patching"),
   IGNORED ("optimizer.*"),
@@ -281,11 +291,55 @@ set_precision (Automodel *a)
                     dtype ? dtype : "bfloat16, its default");
 }
 
+/* The fake gate deals experts out in turn (components/moe/layers.py, FakeBalancedGate); with noise it draws
+ * them. DeepEP is what a model with experts has by itself (components/models/common/utils.py,
+ * BackendConfig); "torch" gathers the tokens of all ranks. */
+static void
+set_exchange (Automodel *a)
+{
+  LsImport *import = a->own.import;
+  const char *how = text_of (a, "model.backend.dispatcher");
+  guint64 n_sms = option_number (&a->own, "model.backend.dispatcher_num_sms");
+  if (import->strategy.ep <= 1)
+    return;
+  how = how ? how : is_off (a, EARLY_DEEPEP) ? "torch" : "deepep";
+  bool is_known = strcmp (how, "deepep") == 0 || strcmp (how, "hybridep") == 0,
+       is_torch = strcmp (how, "torch") == 0;
+  if (is_torch)
+    import_unknown (import,
+                    "model.backend.dispatcher torch: tokens are gathered, here sent by an all-to-all");
+  else if (!is_known)
+    import_unknown (import, "model.backend.dispatcher %s: taken for DeepEP", how);
+  import_set_strategy (import, "dispatcher",
+                       is_known       ? how
+                           : is_torch ? "all-to-all"
+                                      : "deepep",
+                       "model.backend.dispatcher");
+  if (n_sms > 0 && !is_torch)
+    import_set_strategy_number (import, "dispatch_sms", n_sms);
+  if (!is_on (a, "model.backend.fake_balanced_gate"))
+    return;
+  const char *noise = text_of (a, "model.backend.fake_gate_noise");
+  if (noise && g_ascii_strtod (noise, NULL) > 0)
+    import_unknown (import, "model.backend.fake_gate_noise: tokens are taken to fall on experts evenly");
+  else if (!is_torch)
+    import_set_strategy (import, "expert_load", "round-robin", "model.backend.fake_balanced_gate");
+}
+
+/* Rotary embeddings are fused since January 2026, where a file says so or by itself; a "distributed" that
+ * names no class is later. */
 static void
 set_kernels (Automodel *a)
 {
   LsImport *import = a->own.import;
   const char *how = text_of (a, "model.attn_implementation");
+  bool is_late = !text_of (a, "distributed._target_") && !launch_words_find (a->own.words, EARLY_DEEPEP)
+      && !is_off (a, EARLY_DEEPEP);
+  if (is_on (a, "model.backend.rope_fusion") || (is_late && !is_off (a, "model.backend.rope_fusion")))
+    import_set_strategy (import, "kernels", "nemo-automodel-2026", "model.backend.rope_fusion");
+  if (g_strcmp0 (text_of (a, "model.backend.attn"), "flex") == 0)
+    import_unknown (import,
+                    "model.backend.attn flex: FlexAttention is taken to be as fast as FlashAttention");
   import_set_strategy (import, "attention", how && strcmp (how, "eager") == 0 ? "unfused" : "flash",
                        "model.attn_implementation");
   if (is_on (a, "compile.enabled"))
@@ -356,11 +410,35 @@ read_options (Automodel *a)
   torchtitan_strategy (&a->torch);
   set_sharding (a);
   set_precision (a);
+  set_exchange (a);
   set_kernels (a);
   set_adapters (a);
   set_optimizer (a);
   tell_rest (a);
   g_hash_table_unref (a->torch.open);
+}
+
+/* Sections that are one since February 2026, each key under the name that it has now. */
+static void
+join_sections (LaunchWords *words)
+{
+  static const struct {
+    const char *old, *now;
+  } keys[] = {
+    { "distributed_config._target_", "distributed._target_" },
+    { "distributed_config.activation_checkpointing", "distributed.activation_checkpointing" },
+    { "distributed_config.defer_fsdp_grad_sync", "distributed.defer_fsdp_grad_sync" },
+    { "distributed_config.sequence_parallel", "distributed.sequence_parallel" },
+    { "moe_config.activation_checkpointing", "distributed.activation_checkpointing" },
+    { "moe_config.reshard_after_forward", "distributed.moe.reshard_after_forward" },
+    { "parallelizer.activation_checkpointing", "distributed.activation_checkpointing" },
+    { "parallelizer.reshard_after_forward", "distributed.moe.reshard_after_forward" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
+    const LaunchOption *old = launch_words_find (words, keys[i].old);
+    if (old && !launch_words_find (words, keys[i].now))
+      launch_words_add_renamed (words, keys[i].now, old);
+  }
 }
 
 /* --- files ------------------------------------------------------------------------------------------ */
@@ -395,6 +473,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
     return false;
   }
   g_autoptr (LaunchWords) words = yaml_config_words (tree), torch = launch_words_new ();
+  join_sections (words);
   read_options (&(Automodel) { .own = { .import = import, .words = words, .table = &options },
                                .torch = { .import = import },
                                .words = torch });

@@ -1,5 +1,5 @@
-/* Pins what configurations in YAML mean: of gpt-neox, nanotron, NeMo, Megatron-Bridge, llm-foundry, MaxText,
- * axolotl and NeMo AutoModel, and scripts of MLPerf Training, which are a configuration of NeMo,
+/* Pins what configurations in YAML mean: of gpt-neox, nanotron, NeMo, Megatron-Bridge, llm-foundry, MaxText
+ * and axolotl, and scripts of MLPerf Training, which are a configuration of NeMo,
  * with what their programs take by default; how ${...} is resolved; that what only another file says is named,
  * and never filled in; and what is refused. */
 #include "ls_test.h"
@@ -310,46 +310,6 @@ axolotl_is_read (void)
   check_read (NULL, AXOLOTL "diffusion:\n  eps: 1\n", "diffusion: another task");
 }
 
-#define AUTOMODEL                                                                                            \
-  "step_scheduler:\n  global_batch_size: 512\n  local_batch_size: 8\nmodel:\n"                               \
-  "  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_config\n"                                        \
-  "  config:\n    pretrained_model_name_or_path: deepseek-ai/DeepSeek-V3\n  backend:\n    attn: te\n"        \
-  "dataset:\n  seq_len: 4096\n"
-
-static void
-automodel_is_read (void)
-{
-  check_read ("NeMo AutoModel",
-              AUTOMODEL "distributed:\n  strategy: fsdp2\n  pp_size: 4\n  ep_size: 64\n  cp_size: 1\n"
-                        "  activation_checkpointing: true\n  pipeline:\n    pp_schedule: interleaved1f1b\n"
-                        "    pp_microbatch_size: 1\n    layers_per_stage: 2\nci:\n  nproc_per_node: 8\n"
-                        "benchmark:\n  num_nodes: 32\n",
-              "layers=61; seq=4096; gpus=256; pp=4; vpp=8; ep=64; schedule=interleaved-1f1b; micro_batch=1; "
-              "global_batch=512; dp_kind=fsdp2; zero=2; recompute=full; dtype=bf16; grad_norm=false; "
-              "software=nemo-automodel-2025; sp=false");
-  check_read (
-      "NeMo AutoModel",
-      AUTOMODEL
-      "distributed:\n  _target_: nemo_automodel.components.distributed.fsdp2.FSDP2Manager\n"
-      "  tp_size: 2\n  cp_size: 2\n  dp_replicate_size: 1\n  dp_size: none\n"
-      "  sequence_parallel: true\npeft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n"
-      "  dim: 16\n  target_modules: [\"*.linear_qkv\", \"model.layers.*.o_proj\"]\n"
-      "slurm:\n  nodes: 2\n  ntasks_per_node: 8\n",
-      "tp=2; cp=2; cp_kind=ring; sp=true; gpus=16; zero=3; recompute=none; lora_rank; ?only adapters");
-  check_read ("NeMo AutoModel",
-              "step_scheduler:\n  global_batch_size: 64\n  local_batch_size: 1\nmodel:\n"
-              "  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained\n"
-              "  pretrained_model_name_or_path: meta-llama/Llama-3.1-8B\ndataset:\n  seq_len: 4096\n"
-              "distributed:\n  _target_: nemo_automodel.components.distributed.fsdp2.FSDP2Manager\n"
-              "peft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n  dim: 16\n"
-              "  target_modules: [\"*.linear_qkv\", \"model.layers.*.o_proj\"]\n",
-              "lora_rank=16; lora_modules=q,k,v,o");
-  check_read ("NeMo AutoModel", AUTOMODEL "distributed:\n  tp_size: 1\nbenchmark:\n  num_nodes: 32\n",
-              "gpus; global_batch=512; ?how many GPUs; ~it runs on 32 nodes");
-  check_read (NULL, AUTOMODEL "distributed:\n  tp_size: 1\nflow_matching:\n  adapter_type: simple\n",
-              "flow_matching: another task");
-}
-
 #define MLPERF                                                                                               \
   "export MINIBS=144\nexport TENSOR_MODEL_PARALLEL=4\nexport PIPELINE_MODEL_PARALLEL=8\n"                    \
   "export MICRO_BATCH_SIZE=1\nexport DGXNNODES=128\nexport DGXNGPU=4\n"                                      \
@@ -495,6 +455,6 @@ files_lie_on_top_of_each_other (void)
 
 LS_TEST_SUITE (LS_TEST (gpt_neox_is_read), LS_TEST (nanotron_is_read), LS_TEST (nemo_is_read),
                LS_TEST (nemo_2_and_bridge_are_read), LS_TEST (llm_foundry_is_read), LS_TEST (maxtext_is_read),
-               LS_TEST (axolotl_is_read), LS_TEST (automodel_is_read), LS_TEST (scripts_of_mlperf_are_read),
+               LS_TEST (axolotl_is_read), LS_TEST (scripts_of_mlperf_are_read),
                LS_TEST (others_are_told_apart), LS_TEST (interpolations_are_resolved),
                LS_TEST (interpolations_are_bounded), LS_TEST (files_lie_on_top_of_each_other))

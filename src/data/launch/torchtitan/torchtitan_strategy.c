@@ -386,6 +386,12 @@ set_global_batch (LaunchJob *job, guint64 local)
                     "training.global_batch_size: the pipeline is filled and drained %" G_GUINT64_FORMAT
                     " times a step, here once",
                     s->global_batch / (local * dp));
+  else if (said > local && dp == 0 && s->pp > 1)
+    import_unknown (
+        import,
+        "training.local_batch_size: the pipeline is filled and drained for each %" G_GUINT64_FORMAT
+        " sequences of a copy, here once a step",
+        local);
 }
 
 static void

@@ -1,0 +1,103 @@
+/* Pins what configurations of NeMo AutoModel mean, in the sections of each of its years. */
+#include "ls_test.h"
+
+#include "import_check.h"
+
+#define AUTOMODEL                                                                                            \
+  "step_scheduler:\n  global_batch_size: 512\n  local_batch_size: 8\nmodel:\n"                               \
+  "  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_config\n"                                        \
+  "  config:\n    pretrained_model_name_or_path: deepseek-ai/DeepSeek-V3\n  backend:\n    attn: te\n"        \
+  "dataset:\n  seq_len: 4096\n"
+
+static void
+automodel_is_read (void)
+{
+  check_read ("NeMo AutoModel",
+              AUTOMODEL "distributed:\n  strategy: fsdp2\n  pp_size: 4\n  ep_size: 64\n  cp_size: 1\n"
+                        "  activation_checkpointing: true\n  pipeline:\n    pp_schedule: interleaved1f1b\n"
+                        "    pp_microbatch_size: 1\n    layers_per_stage: 2\nci:\n  nproc_per_node: 8\n"
+                        "benchmark:\n  num_nodes: 32\n",
+              "layers=61; seq=4096; gpus=256; pp=4; vpp=8; ep=64; schedule=interleaved-1f1b; micro_batch=1; "
+              "global_batch=512; dp_kind=fsdp2; zero=2; recompute=full; dtype=bf16; grad_norm=false; "
+              "software=nemo-automodel-2025; sp=false");
+  check_read (
+      "NeMo AutoModel",
+      AUTOMODEL
+      "distributed:\n  _target_: nemo_automodel.components.distributed.fsdp2.FSDP2Manager\n"
+      "  tp_size: 2\n  cp_size: 2\n  dp_replicate_size: 1\n  dp_size: none\n"
+      "  sequence_parallel: true\npeft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n"
+      "  dim: 16\n  target_modules: [\"*.linear_qkv\", \"model.layers.*.o_proj\"]\n"
+      "slurm:\n  nodes: 2\n  ntasks_per_node: 8\n",
+      "tp=2; cp=2; cp_kind=ring; sp=true; gpus=16; zero=3; recompute=none; lora_rank; ?only adapters");
+  check_read ("NeMo AutoModel",
+              "step_scheduler:\n  global_batch_size: 64\n  local_batch_size: 1\nmodel:\n"
+              "  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained\n"
+              "  pretrained_model_name_or_path: meta-llama/Llama-3.1-8B\ndataset:\n  seq_len: 4096\n"
+              "distributed:\n  _target_: nemo_automodel.components.distributed.fsdp2.FSDP2Manager\n"
+              "peft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n  dim: 16\n"
+              "  target_modules: [\"*.linear_qkv\", \"model.layers.*.o_proj\"]\n",
+              "lora_rank=16; lora_modules=q,k,v,o");
+  check_read ("NeMo AutoModel", AUTOMODEL "distributed:\n  tp_size: 1\nbenchmark:\n  num_nodes: 32\n",
+              "gpus; global_batch=512; ?how many GPUs; ~it runs on 32 nodes");
+  check_read (NULL, AUTOMODEL "distributed:\n  tp_size: 1\nflow_matching:\n  adapter_type: simple\n",
+              "flow_matching: another task");
+}
+
+/* Until February 2026 checkpointing and experts had sections of their own; until January 2026 rotary
+ * embeddings were not fused. */
+static void
+earlier_sections_are_read (void)
+{
+  check_read ("NeMo AutoModel",
+              AUTOMODEL "distributed:\n  _target_: nemo_automodel.components.distributed.fsdp2.FSDP2Manager\n"
+                        "  ep_size: 64\nparallelizer:\n  _target_: parallelize_model\n"
+                        "  activation_checkpointing: true\n  reshard_after_forward: true\n",
+              "recompute=full; zero=3; dispatcher=deepep; kernels; -parallelizer._target_");
+  check_read ("NeMo AutoModel",
+              AUTOMODEL "distributed:\n  ep_size: 64\ndistributed_config:\n"
+                        "  _target_: nemo_automodel.components.distributed.config.FSDP2Config\n"
+                        "  sequence_parallel: false\nmoe_config:\n  activation_checkpointing: true\n"
+                        "autopipeline:\n  pp_schedule: 1f1b\n",
+              "recompute=full; zero=2; dispatcher=deepep; kernels");
+  check_read ("NeMo AutoModel",
+              AUTOMODEL "distributed:\n  ep_size: 64\n  activation_checkpointing: false\nmoe_config:\n"
+                        "  activation_checkpointing: false\n",
+              "recompute=none; kernels=nemo-automodel-2026");
+}
+
+#define BACKEND                                                                                              \
+  "step_scheduler:\n  global_batch_size: 512\n  local_batch_size: 8\ndataset:\n  seq_len: 4096\n"            \
+  "distributed:\n  ep_size: 8\nmodel:\n  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_config\n"    \
+  "  config:\n    pretrained_model_name_or_path: Qwen/Qwen3-30B-A3B\n  backend:\n"
+
+/* What brings tokens to experts, and whether a gate that is not learned deals them out in turn. */
+static void
+exchanges_of_tokens_are_read (void)
+{
+  check_read ("NeMo AutoModel", BACKEND "    attn: te\n",
+              "ep=8; dispatcher=deepep; expert_load; kernels=nemo-automodel-2026");
+  check_read ("NeMo AutoModel",
+              BACKEND "    dispatcher: hybridep\n    dispatcher_num_sms: 64\n    fake_balanced_gate: true\n",
+              "dispatcher=hybridep; dispatch_sms=64; expert_load=round-robin");
+  check_read ("NeMo AutoModel", BACKEND "    dispatcher: torch\n    fake_balanced_gate: true\n",
+              "dispatcher=all-to-all; expert_load; ?tokens are gathered");
+  check_read ("NeMo AutoModel", BACKEND "    dispatcher: mok\n", "dispatcher=deepep; ?mok: taken for DeepEP");
+  check_read ("NeMo AutoModel", BACKEND "    enable_deepep: false\n",
+              "dispatcher=all-to-all; kernels; ?tokens are gathered");
+  check_read ("NeMo AutoModel", BACKEND "    fake_balanced_gate: true\n    fake_gate_noise: 0.3\n",
+              "expert_load; ?fake_gate_noise: tokens are taken to fall");
+  check_read ("NeMo AutoModel", BACKEND "    attn: flex\n    rope_fusion: false\n",
+              "kernels; ?attn flex: FlexAttention is taken");
+}
+
+/* A pipeline is drained behind each local batch. */
+static void
+drained_pipelines_are_told (void)
+{
+  check_read ("NeMo AutoModel",
+              AUTOMODEL "distributed:\n  pp_size: 4\n  ep_size: 64\n  pipeline: {layers_per_stage: 2}\n",
+              "pp=4; ?drained for each 8 sequences of a copy");
+}
+
+LS_TEST_SUITE (LS_TEST (automodel_is_read), LS_TEST (earlier_sections_are_read),
+               LS_TEST (exchanges_of_tokens_are_read), LS_TEST (drained_pipelines_are_told))
