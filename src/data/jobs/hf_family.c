@@ -18,6 +18,11 @@ static const LsEnumName experts[] = {
   { NULL },
 };
 
+static const LsEnumName windows[] = {
+  { "behind", HF_WINDOWS_BEHIND },       { "all", HF_WINDOWS_ALL },       { "second", HF_WINDOWS_SECOND },
+  { "unrotated", HF_WINDOWS_UNROTATED }, { "listed", HF_WINDOWS_LISTED }, { NULL },
+};
+
 #define BOOL(key_, meaning_)                                                                                 \
   {                                                                                                          \
 #key_, LS_FIELD_BOOL, offsetof(HfFamily, key_), .default_text = "false", .meaning = (meaning_)           \
@@ -28,6 +33,10 @@ static const LsField family_fields[] = {
     .meaning = "as `model_type` of a config.json has it" },
   { "experts", LS_FIELD_ENUM, offsetof (HfFamily, experts), .names = experts,
     .meaning = "how the type says which layers have experts" },
+  { "windows", LS_FIELD_ENUM, offsetof (HfFamily, windows), .names = windows, .default_text = "`\"behind\"`",
+    .meaning = "layers with a window, where no list says it: those behind the first max_window_layers, or "
+               "unless that is said by full_every (`behind`); `all`; of the first max_window_layers the "
+               "first and each `second`; those without rope (`unrotated`); none (`listed`)" },
   BOOL (experts_are_optional, "a file without their number is dense"),
   BOOL (latent, "multi-head latent attention"),
   BOOL (compressed, "attention to compressed keys, in layers that compress_ratios or layer_types tell"),

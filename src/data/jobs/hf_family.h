@@ -36,6 +36,7 @@ typedef struct {
   uint32_t full_kv_heads, full_head_dim; /* of layers without, if those with differ */
   bool full_k_is_v;
   bool use_sliding_window;
+  uint32_t max_window_layers; /* UINT32_MAX: not said */
   uint32_t unrotated_every;
   bool adjusts_ffn; /* lfm2: two thirds of ffn times a factor, up to a multiple */
   double ffn_factor;
@@ -79,12 +80,22 @@ typedef enum {
   HF_INTERLEAVED, /* each interleave_moe_layer_step-th; one shared expert                         */
 } HfExperts;
 
+/* Which layers have a window, where no list of the file says it. */
+typedef enum {
+  HF_WINDOWS_BEHIND,    /* those behind the first max_window_layers; unless said, by the period of the type */
+  HF_WINDOWS_ALL,       /* all, whatever max_window_layers says                          */
+  HF_WINDOWS_SECOND,    /* the first and each second after it, of the first max_window_layers */
+  HF_WINDOWS_UNROTATED, /* those without rope */
+  HF_WINDOWS_LISTED,    /* none: a list must say it */
+} HfWindows;
+
 /* A type of model; seq 0: must be given. */
 typedef struct {
   LsModel
       model; /* what all of the type have, by the keys of our files; the rest is 0. First: see hf_family.c */
   char *model_type;
   HfExperts experts;
+  HfWindows windows;
   bool experts_are_optional;
   bool latent;              /* attention */
   bool compressed;          /* attention to compressed keys, in layers that a list tells */
@@ -134,8 +145,8 @@ bool hf_read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiag
  * activation_sparsity_pattern. */
 bool hf_read_beside (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
 void hf_add_blocks (const HfConfig *c, LsModel *m);
-/* Which layers are windowed and which have no rope: by the lists of the file, its pattern, or the type's.
- * Notes say where the model has another pattern than the file. */
+/* Which layers are windowed and which have no rope: by the lists of the file, its pattern, or the type's rule
+ * or period. Notes say where the model has another pattern than the file. */
 bool hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, GPtrArray *notes,
                     LsDiagList *diags);
 /* The number of layers, where only a list or a string of them says it; 0: none does. */

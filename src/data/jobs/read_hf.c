@@ -398,6 +398,7 @@ read_as_type (const LsJsonDoc *doc, const LsJsonDoc *outer, const HfFamily *f, L
     .multi_query = true,
     .norm_before = true,
     .use_sliding_window = true,
+    .max_window_layers = UINT32_MAX,
     .use_mla = true,
     .rotary_share = 1,
     .qk_norm = f->model.qk_norm,

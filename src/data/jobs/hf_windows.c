@@ -1,0 +1,283 @@
+/* Layers of a config.json that see less than the whole sequence, or have no rope: by lists of the file, or by
+ * the rule of its type. */
+#include <string.h>
+
+#include "data/jobs/hf_family.h"
+
+/* Of every so many layers the last has it. */
+typedef struct {
+  uint32_t n_layers;
+  bool *has; /* [n_layers] */
+} Layers;
+
+static uint32_t
+count (const Layers *l)
+{
+  uint32_t n_has = 0;
+  for (uint32_t i = 0; i < l->n_layers; i++)
+    n_has += l->has[i];
+  return n_has;
+}
+
+/* 0: none has it. *ret_exact: it is so indeed, and not only in number. */
+static uint32_t
+period_of (const Layers *l, bool *ret_exact)
+{
+  uint32_t n_has = count (l), period = n_has > 0 ? MAX (1, l->n_layers / n_has) : 0;
+  if (period > 0 && 2 * n_has < l->n_layers / period + l->n_layers / (period + 1))
+    period++; /* nearer in number */
+  *ret_exact = true;
+  for (uint32_t i = 0; i < l->n_layers; i++)
+    *ret_exact &= l->has[i] == (period > 0 && (i + 1) % period == 0);
+  return period;
+}
+
+/* The distance of those that have it, if the first layer has it and each after so many more; 0: not so. */
+static uint32_t
+period_from_first (const Layers *l)
+{
+  uint32_t period = 1;
+  while (period < l->n_layers && !l->has[period])
+    period++;
+  for (uint32_t i = 0; i < l->n_layers; i++)
+    if (l->has[i] != (i % period == 0))
+      return 0;
+  return period;
+}
+
+static void
+note_period (GPtrArray *notes, bool is_exact, uint32_t period, const char *what)
+{
+  if (!is_exact)
+    g_ptr_array_add (
+        notes,
+        g_strdup_printf ("%s: taken as each %u. layer, which the file has in other layers", what, period));
+}
+
+/* --- layers without rope ---------------------------------------------------------------- */
+
+/* no_rope_layers has 1 for layers with rope, layer_rope_theta 0 for those without. false: no list. */
+static bool
+list_unrotated (const LsJsonDoc *doc, Layers *l)
+{
+  const cJSON *layout = hf_get (doc, "rope_layout"), *one;
+  const cJSON *theta = hf_get (doc, "layer_rope_theta");
+  const cJSON *list = cJSON_IsArray (layout) ? layout
+      : cJSON_IsArray (theta)                ? theta
+                                             : hf_get (doc, "no_rope_layers");
+  if (!cJSON_IsArray (list) || (uint32_t) cJSON_GetArraySize (list) != l->n_layers)
+    return false;
+  uint32_t i = 0;
+  cJSON_ArrayForEach (one, list) l->has[i++] = cJSON_IsNumber (one) && one->valuedouble < 0.5;
+  return true;
+}
+
+/* full: layers that see the whole sequence, where something says which; else NULL. */
+static void
+add_rotation (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const Layers *full, LsModel *m,
+              GPtrArray *notes)
+{
+  g_autofree bool *has = g_new0 (bool, m->n_layers);
+  Layers unrotated = { m->n_layers, has };
+  bool is_exact = true;
+  m->unrotated_every = f->unrotated_full ? m->full_every : c->unrotated_every;
+  if (list_unrotated (doc, &unrotated))
+    m->unrotated_every = period_of (&unrotated, &is_exact);
+  else if (f->unrotated_full && full && m->n_layer_window > 0)
+    m->unrotated_every = period_of (full, &is_exact);
+  note_period (notes, is_exact, m->unrotated_every, "no rope");
+}
+
+/* --- windows -------------------------------------------------------------------------- */
+
+/* By name, or 1 for a window and 0 for none. */
+static bool
+read_layer_types (const LsJsonDoc *doc, const cJSON *list, Layers *l, LsDiagList *diags)
+{
+  static const char *const windowed[]
+      = { "sliding_attention", "chunked_attention", "deepseek_sparse_attention",
+          "indexed_attention", "minimax_m3_sparse", NULL };
+  const cJSON *type;
+  uint32_t i = 0;
+  cJSON_ArrayForEach (type, list)
+  {
+    const char *name = cJSON_GetStringValue (type);
+    bool is_number = cJSON_IsNumber (type);
+    bool is_full = is_number ? type->valuedouble == 0
+                             : g_strcmp0 (name, "full_attention") == 0 || g_strcmp0 (name, "attention") == 0;
+    if (!is_full && !is_number && (!name || !g_strv_contains (windowed, name)))
+      return hf_refuse (
+          doc, type, diags,
+          "expected full_attention, sliding_attention, chunked_attention, deepseek_sparse_attention, "
+          "indexed_attention or minimax_m3_sparse, the layers that can be simulated");
+    if (i < l->n_layers)
+      l->has[i++] = is_full;
+  }
+  return i == l->n_layers || hf_refuse (doc, list, diags, "expected as many layer_types as there are layers");
+}
+
+/* 4, or "LLLG": a letter a layer, G for those that see all. */
+static uint32_t
+pattern_period (const cJSON *pattern)
+{
+  if (cJSON_IsNumber (pattern) && pattern->valuedouble >= 1 && pattern->valuedouble <= 65536)
+    return (uint32_t) pattern->valuedouble;
+  const char *letters = cJSON_GetStringValue (pattern), *global = letters ? strchr (letters, 'G') : NULL;
+  return global ? (uint32_t) (global - letters) + 1 : 0;
+}
+
+/* Of MiniMax-M3, by layer: indexers could add values of their own to what attention makes. */
+static bool
+check_index_values (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *config = hf_get (doc, "sparse_attention_config"), *is_without;
+  const cJSON *has = cJSON_GetObjectItemCaseSensitive (config, "sparse_attention_freq");
+  const cJSON *one = cJSON_IsArray (has) ? has->child : NULL;
+  cJSON_ArrayForEach (is_without, cJSON_GetObjectItemCaseSensitive (config, "sparse_disable_index_value"))
+  {
+    if (one && one->valuedouble > 0 && is_without->valuedouble == 0)
+      return hf_refuse (
+          doc, is_without, diags,
+          "values of an indexer beside those of attention cannot be simulated; expected 1 in layers "
+          "that have one");
+    one = one ? one->next : NULL;
+  }
+  return true;
+}
+
+/* The list of the file that says which layers see the whole sequence; NULL: none does. */
+static const cJSON *
+list_of_layers (const LsJsonDoc *doc)
+{
+  const cJSON *lists[] = {
+    hf_get (doc, "layer_types"),
+    hf_get (doc, "sliding_window_layout"),
+    hf_get (doc, "hybrid_layer_pattern"),
+    cJSON_GetObjectItemCaseSensitive (hf_get (doc, "sparse_attention_config"), "sparse_attention_freq"),
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+    if (cJSON_IsArray (lists[i]))
+      return lists[i];
+  return NULL;
+}
+
+/* Without a list, by the rule of the type. false: it has a period alone. */
+static bool
+apply_rule (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, Layers *full)
+{
+  bool is_listed = f->windows == HF_WINDOWS_UNROTATED && list_unrotated (doc, full);
+  for (uint32_t i = 0; i < full->n_layers; i++) {
+    bool is_unrotated
+        = is_listed ? full->has[i] : c->unrotated_every > 0 && (i + 1) % c->unrotated_every == 0;
+    full->has[i] = f->windows == HF_WINDOWS_LISTED
+        || (f->windows == HF_WINDOWS_BEHIND && i < c->max_window_layers)
+        || (f->windows == HF_WINDOWS_SECOND && (i % 2 == 1 || i >= c->max_window_layers))
+        || (f->windows == HF_WINDOWS_UNROTATED && !is_unrotated);
+  }
+  return f->windows != HF_WINDOWS_BEHIND || c->max_window_layers < UINT32_MAX;
+}
+
+/* Whether each layer may have a window of its own in a list. */
+static bool
+may_list (const HfConfig *c, const LsModel *m)
+{
+  return m->kv_lora + m->out_groups + m->encoder_layers + m->index_heads + c->kv_shared == 0
+      && m->window_heads + m->window_kv_heads + m->window_head_dim == 0 && !m->full_k_is_v
+      && m->window_kind == LS_WINDOW_SLIDING;
+}
+
+/* Of layers, some of which have a window: by a period if they have one, else one by one; else by the nearest
+ * period, which a note says. */
+static bool
+place_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const Layers *full,
+               uint32_t window, LsModel *m, GPtrArray *notes, LsDiagList *diags)
+{
+  bool is_exact;
+  m->full_every = period_of (full, &is_exact);
+  uint32_t from_first = is_exact || f->unrotated_full ? 0 : period_from_first (full);
+  m->full_first = from_first > 1 && from_first < m->n_layers;
+  m->full_every = m->full_first ? from_first : m->full_every;
+  if (is_exact || m->full_first)
+    return true;
+  if (may_list (c, m)) {
+    m->layer_window = g_new0 (uint32_t, m->n_layers);
+    m->n_layer_window = m->n_layers;
+    for (uint32_t i = 0; i < m->n_layers; i++)
+      m->layer_window[i] = full->has[i] ? 0 : window;
+    m->full_every = 0;
+    return true;
+  }
+  if (m->full_every == 1)
+    return hf_refuse (
+        doc, list_of_layers (doc) ? list_of_layers (doc) : ls_json_doc_root (doc), diags,
+        "windows in so few layers cannot be simulated beside latents, indexers, chunks, shared keys or "
+        "heads that go with windows");
+  note_period (notes, false, m->full_every, "attention over the whole sequence");
+  return true;
+}
+
+/* Of a type that has none, what the file says of them is told. */
+static void
+note_unheeded (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const Layers *full,
+               GPtrArray *notes)
+{
+  bool is_off = !c->use_sliding_window || cJSON_IsNull (hf_get (doc, "sliding_window"));
+  bool is_listed = full && list_of_layers (doc) && count (full) < full->n_layers;
+  if (!f->slides && !f->encoder && (is_listed || (c->sliding_window > 0 && !is_off)))
+    g_ptr_array_add (
+        notes, g_strdup_printf ("windows are not used: attention of %s sees whole sequences", f->model_type));
+}
+
+static void
+drop_windows (LsModel *m)
+{
+  m->window = m->full_every = 0, m->full_first = false, m->window_kind = LS_WINDOW_SLIDING;
+  m->window_heads = m->window_kv_heads = m->window_head_dim = 0; /* no layer has them */
+  if (m->kv_lora == 0)
+    m->index_heads = m->index_dim = m->index_block = 0;
+}
+
+/* full: layers that see the whole sequence; NULL: the period of the type says which. */
+static bool
+add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const Layers *full, LsModel *m,
+             GPtrArray *notes, LsDiagList *diags)
+{
+  bool is_off = cJSON_IsNull (hf_get (doc, "sliding_window"));
+  uint64_t chosen = c->index_top ? c->index_top : (uint64_t) c->index_block * c->index_top_blocks;
+  uint32_t window = c->sliding_window ? c->sliding_window : (uint32_t) MIN (chosen, 1 << 27);
+  uint32_t period = pattern_period (hf_get (doc, "sliding_window_pattern"));
+  m->full_every = period > 0 ? period : m->full_every;
+  if (m->n_layer_window > 0) { /* blocks said them */
+    m->window = m->full_every = 0, m->full_first = false;
+    return true;
+  }
+  bool are_all_full = full ? count (full) == full->n_layers : m->full_every == 1;
+  if (!f->slides || !c->use_sliding_window || is_off || window == 0 || are_all_full) {
+    note_unheeded (doc, f, c, full, notes);
+    drop_windows (m);
+    return true;
+  }
+  if (full && !place_windows (doc, f, c, full, window, m, notes, diags))
+    return false;
+  m->window = m->n_layer_window > 0 ? 0 : window;
+  return true;
+}
+
+bool
+hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, GPtrArray *notes,
+               LsDiagList *diags)
+{
+  g_autofree bool *has = g_new0 (bool, m->n_layers);
+  Layers full = { m->n_layers, has };
+  const cJSON *list = list_of_layers (doc);
+  bool is_plain = m->mixer == LS_MIXER_NONE && !f->compressed && !f->encoder, is_said = is_plain;
+  if (!check_index_values (doc, diags) || (is_plain && list && !read_layer_types (doc, list, &full, diags)))
+    return false;
+  if (is_plain && !list)
+    is_said = apply_rule (doc, f, c, &full);
+  const Layers *said = is_said ? &full : NULL;
+  if (!add_windows (doc, f, c, said, m, notes, diags))
+    return false;
+  add_rotation (doc, f, c, said, m, notes);
+  return true;
+}
