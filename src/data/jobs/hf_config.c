@@ -174,6 +174,7 @@ static const LsField common[] = {
   { "mlp_only_layers", LS_FIELD_IGNORED },
   { "mlp_layer_types", LS_FIELD_IGNORED },
   { "indexer_types", LS_FIELD_IGNORED },
+  { "moe_layers_enum", LS_FIELD_IGNORED },
   { "hybrid_override_pattern", LS_FIELD_IGNORED },
   { "layers_block_type", LS_FIELD_IGNORED },
   { "attn_type_list", LS_FIELD_IGNORED },

@@ -126,7 +126,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (HfFamily, hf_family_free)
 bool hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes,
                      LsDiagList *diags);
 /* Layers without experts that come first, where a list says which: mlp_only_layers by number, mlp_layer_types
- * by kind. */
+ * by kind, moe_layers_enum all but these. */
 bool hf_read_dense_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
 /* Which layers have an indexer, where a list says which: indexer_types. */
 bool hf_read_indexers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);

@@ -282,6 +282,41 @@ hf_read_indexers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
 
 /* --- layers without experts ----------------------------------------------------------- */
 
+/* What says which layers are dense. */
+static const cJSON *
+dense_layers_node (const LsJsonDoc *doc)
+{
+  static const char *const keys[]
+      = { "moe_layers_enum", "mlp_only_layers", "mlp_layer_types", "is_moe_layer" };
+  const cJSON *node = NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (keys) && !(node && (node->child || cJSON_IsString (node))); i++)
+    node = hf_get (doc, keys[i]);
+  return node ? node : ls_json_doc_root (doc);
+}
+
+/* Of Step, moe_layers_enum: numbers of the layers with experts, in a string or a list; others are dense. */
+static bool
+read_expert_layers (const LsJsonDoc *doc, const HfConfig *c, bool *is_dense, bool *ret_is_listed,
+                    LsDiagList *diags)
+{
+  const cJSON *list = hf_get (doc, "moe_layers_enum"), *one;
+  g_autoptr (GString) text = g_string_new (cJSON_GetStringValue (list));
+  cJSON_ArrayForEach (one, list)
+      g_string_append_printf (text, "%s%.17g", text->len > 0 ? "," : "", cJSON_GetNumberValue (one));
+  g_auto (GStrv) numbers = g_strsplit (text->str, ",", -1);
+  if (text->len == 0)
+    return true;
+  memset (is_dense, true, c->layers * sizeof *is_dense);
+  for (char **number = numbers; *number; number++) {
+    guint64 layer = 0;
+    if (!g_ascii_string_to_unsigned (g_strstrip (*number), 10, 0, UINT32_MAX, &layer, NULL)
+        || layer >= c->layers)
+      return hf_refuse (doc, list, diags, "expected numbers of layers with experts, from 0");
+    is_dense[layer] = false;
+  }
+  return *ret_is_listed = true;
+}
+
 bool
 hf_read_dense_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
 {
@@ -300,13 +335,15 @@ hf_read_dense_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
     if (cJSON_IsNumber (one) && one->valuedouble >= 0 && one->valuedouble < c->layers)
       is_dense[(uint32_t) one->valuedouble] = is_listed = true;
   }
+  if (!read_expert_layers (doc, c, is_dense, &is_listed, diags))
+    return false;
   if (!is_listed)
     return true;
   while (is_dense[n_dense])
     n_dense++;
   for (i = n_dense; i < c->layers; i++)
     if (is_dense[i])
-      return hf_refuse (doc, cJSON_IsArray (numbers) && numbers->child ? numbers : kinds, diags,
+      return hf_refuse (doc, dense_layers_node (doc), diags,
                         "dense layers by number; only the first few, or all but each so-manieth, can be");
   c->dense_layers = n_dense;
   return true;

@@ -346,6 +346,45 @@ layouts_say_windows_and_rope (void)
   ls_model_clear (&m);
 }
 
+#define STEP                                                                                                 \
+  "\"model_type\":\"step3p5\",\"hidden_size\":512,\"intermediate_size\":1024,\"num_hidden_layers\":6,"       \
+  "\"num_attention_heads\":8,\"num_attention_groups\":4,\"head_dim\":64,\"vocab_size\":1000,"                \
+  "\"moe_num_experts\":4,\"moe_top_k\":2,\"moe_intermediate_size\":64,\"share_expert_dim\":64,"              \
+  "\"max_position_embeddings\":4096"
+
+/* Numbers of the layers with experts, in a string or a list; without them three layers have none. */
+static void
+layers_with_experts_may_be_numbered (void)
+{
+  static const struct {
+    const char *keys;
+    uint32_t n_dense; /* UINT32_MAX: refused */
+    const char *said;
+  } cases[] = {
+    { "", 3, "" },
+    { ",\"moe_layers_enum\":\"\"", 3, "" },
+    { ",\"moe_layers_enum\":null", 3, "" },
+    { ",\"moe_layers_enum\":\"5, 4\"", 4, "" },
+    { ",\"moe_layers_enum\":\"1,2,3,4,5\"", 1, "" },
+    { ",\"moe_layers_enum\":[2,3,4,5]", 2, "" },
+    { ",\"moe_layers_enum\":\"3,5\"", UINT32_MAX, "/moe_layers_enum: dense layers by number" },
+    { ",\"moe_layers_enum\":\"3,6\"", UINT32_MAX, "/moe_layers_enum: expected numbers of layers" },
+    { ",\"moe_layers_enum\":[3,\"four\"]", UINT32_MAX, "/moe_layers_enum: expected numbers of layers" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    LsModel m = { 0 };
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autofree char *text = g_strdup_printf ("{" STEP "%s}", cases[i].keys);
+    g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+    bool ok = doc && ls_model_read (doc, &m, NULL, diags);
+    g_autofree char *said = ls_diag_list_format (diags);
+    LS_CHECK_INT (ok, ==, cases[i].n_dense < UINT32_MAX);
+    LS_CHECK (strstr (said, cases[i].said) != NULL);
+    LS_CHECK_INT (m.n_dense_layers, ==, ok ? cases[i].n_dense : 0);
+    ls_model_clear (&m);
+  }
+}
+
 /* Not as an unknown type, but by what cannot be simulated. */
 static void
 what_is_refused_says_why (void)
@@ -387,4 +426,4 @@ LS_TEST_SUITE (LS_TEST (lists_say_which_layers_choose_and_have_experts), LS_TEST
                LS_TEST (norms_of_queries_and_keys_may_be_off), LS_TEST (positions_are_as_the_file_says),
                LS_TEST (layers_may_differ_one_by_one), LS_TEST (queries_may_differ_one_by_one),
                LS_TEST (layouts_say_windows_and_rope), LS_TEST (heads_go_with_windows_and_experts),
-               LS_TEST (what_is_refused_says_why))
+               LS_TEST (layers_with_experts_may_be_numbered), LS_TEST (what_is_refused_says_why))
