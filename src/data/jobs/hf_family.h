@@ -172,6 +172,9 @@ bool hf_has_sides (const LsJsonDoc *outer);            /* an encoder and a decod
 const cJSON *hf_encoder_part (const LsJsonDoc *outer); /* or what of it reads text */
 /* The encoder's layers, which are as wide as the decoder's. */
 bool hf_read_encoder (const LsJsonDoc *outer, const LsJsonDoc *decoder, HfConfig *c, LsDiagList *diags);
+/* Whether a part of a file has one table of words: as it says, or the whole does (usual: neither). Notes tell
+ * which counts where they differ: Transformers 4 heeds the part, 5 the whole. */
+bool hf_is_tied (const LsJsonDoc *part, const LsJsonDoc *outer, bool usual, GPtrArray *notes);
 /* Of a model whose sides have a table of words each. */
 bool hf_separate_tables (const LsJsonDoc *doc, LsModel *m, GPtrArray *notes, LsDiagList *diags);
 

@@ -40,6 +40,31 @@ hf_read_encoder (const LsJsonDoc *outer, const LsJsonDoc *decoder, HfConfig *c, 
   return true;
 }
 
+/* Transformers 4, tie_weights(), asks get_text_config(); 5, get_expanded_tied_weights_keys(), the config of
+ * the class with the head, which is the whole's (both in modeling_utils.py). */
+bool
+hf_is_tied (const LsJsonDoc *part, const LsJsonDoc *outer, bool usual, GPtrArray *notes)
+{
+  const cJSON *inside = hf_get (part, "tie_word_embeddings"),
+              *outside = hf_get (outer, "tie_word_embeddings");
+  const char *version = cJSON_GetStringValue (hf_get (outer, "transformers_version"));
+  bool is_outside = version && g_ascii_strtoull (version, NULL, 10) >= 5;
+  if (!cJSON_IsBool (inside) || !cJSON_IsBool (outside))
+    return cJSON_IsBool (outside) ? cJSON_IsTrue (outside)
+        : cJSON_IsBool (inside)   ? cJSON_IsTrue (inside)
+                                  : usual;
+  if (cJSON_IsTrue (inside) != cJSON_IsTrue (outside))
+    g_ptr_array_add (
+        notes,
+        g_strdup_printf ("tie_word_embeddings is %s in the part that reads text and %s outside of "
+                         "it: Transformers %s; taken as %s",
+                         cJSON_IsTrue (inside) ? "true" : "false", cJSON_IsTrue (outside) ? "true" : "false",
+                         is_outside ? "5, which saved the file, heeds the latter"
+                                    : "before 5 heeds the former",
+                         cJSON_IsTrue (is_outside ? outside : inside) ? "true" : "false"));
+  return cJSON_IsTrue (is_outside ? outside : inside);
+}
+
 /* A model of ours has one table for both sides: with a head apart they are as many weights. */
 bool
 hf_separate_tables (const LsJsonDoc *doc, LsModel *m, GPtrArray *notes, LsDiagList *diags)

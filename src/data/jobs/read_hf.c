@@ -393,7 +393,6 @@ static bool
 read_as_type (const LsJsonDoc *doc, const LsJsonDoc *outer, const HfFamily *f, LsModel *ret_model,
               GPtrArray *notes, LsDiagList *diags)
 {
-  const cJSON *tied = outer ? hf_get (outer, "tie_word_embeddings") : NULL; /* may stand outside */
   HfConfig c = {
     .multi_query = true,
     .norm_before = true,
@@ -408,8 +407,8 @@ read_as_type (const LsJsonDoc *doc, const LsJsonDoc *outer, const HfFamily *f, L
   LsModel model = { 0 };
   bool ok = (!hf_has_sides (outer) || hf_read_encoder (outer, doc, &c, diags))
       && read_config (doc, f, &c, &model, notes, diags) && ls_model_complete (doc, &model, diags);
-  if (ok && cJSON_IsBool (tied) && !hf_get (doc, "tie_word_embeddings"))
-    model.tied_embeddings = cJSON_IsTrue (tied);
+  if (ok && outer)
+    model.tied_embeddings = hf_is_tied (doc, outer, model.tied_embeddings, notes);
   ok = ok && (!f->own_tables || hf_separate_tables (doc, &model, notes, diags));
   if (ok)
     *ret_model = model;

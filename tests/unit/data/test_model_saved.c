@@ -136,5 +136,47 @@ other_names_and_defaults (void)
   check_refused ("{\"model_type\":\"glm_moe_dsa\",\"index_topk_pattern\":\"FFSS\"}", "pattern of letters");
 }
 
-LS_TEST_SUITE (LS_TEST (heads_of_full_layers_may_be_said_by_layer),
+/* Inside of text_config and outside: 4 heeds the former, 5 the latter, as a note tells; else what is said counts,
+ * and unless it is that of the class. */
+static void
+a_table_may_be_said_to_be_the_heads_twice (void)
+{
+  static const struct {
+    const char *inside, *outside;
+    bool is_tied;
+    const char *note; /* part of it; NULL: none */
+  } cases[] = {
+    { "true", "\"tie_word_embeddings\":false,\"transformers_version\":\"4.57.1\"", true,
+      "true in the part that reads text and false outside of it: Transformers before 5 heeds the former" },
+    { "true", "\"tie_word_embeddings\":false,\"transformers_version\":\"5.0.0.dev0\"", false,
+      "Transformers 5, which saved the file, heeds the latter; taken as false" },
+    { "false", "\"tie_word_embeddings\":true,\"transformers_version\":\"5.2.0\"", true, "taken as true" },
+    { "false", "\"tie_word_embeddings\":true", false, "taken as false" },
+    { "true", "\"tie_word_embeddings\":true", true, NULL },
+    { "true", "\"transformers_version\":\"5.0.0\"", true, NULL },
+    { "null", "\"tie_word_embeddings\":true", true, NULL },
+    { "null", "\"image_token_id\":1", false, NULL },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    LsModel m = { 0 };
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+    g_autofree char *text = g_strdup_printf (
+        "{\"model_type\":\"qwen3_vl\",%s,\"text_config\":{\"model_type\":\"qwen3_vl_text\",\"hidden_size\":512,"
+        "\"intermediate_size\":512,\"num_hidden_layers\":2,\"num_attention_heads\":8,\"vocab_size\":1000,"
+        "\"tie_word_embeddings\":%s}}",
+        cases[i].outside, cases[i].inside);
+    g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+    LS_CHECK (doc && ls_model_read (doc, &m, notes, diags));
+    LS_CHECK_INT (m.tied_embeddings, ==, cases[i].is_tied);
+    bool is_told = false;
+    for (guint k = 0; k < notes->len; k++)
+      is_told = is_told || strstr (notes->pdata[k], cases[i].note ? cases[i].note : "tie_word_embeddings");
+    LS_CHECK_INT (is_told, ==, cases[i].note != NULL);
+    ls_model_clear (&m);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (a_table_may_be_said_to_be_the_heads_twice),
+               LS_TEST (heads_of_full_layers_may_be_said_by_layer),
                LS_TEST (the_first_layer_of_k_exaone_is_dense), LS_TEST (other_names_and_defaults))
