@@ -97,10 +97,8 @@ static uint32_t
 inner_width (const HfFamily *f, const HfConfig *c)
 {
   uint32_t ratio = c->expansion ? c->expansion : 4;
-  uint32_t own = c->ffn ? c->ffn : c->expert_ffn;
-  if (c->adjusts_ffn && own > 0)
-    return adjusted_width (c, own);
-  return (own ? own : ratio * c->hidden) / (f->halves_ffn ? 2 : 1);
+  uint32_t said = c->ffn ? c->ffn : c->expert_ffn, own = said ? said : ratio * c->hidden;
+  return c->adjusts_ffn ? adjusted_width (c, own) : own / (f->halves_ffn ? 2 : 1);
 }
 
 static void

@@ -394,6 +394,8 @@ what_is_refused_says_why (void)
   } cases[] = {
     { "\"model_type\":\"ernie4_5_moe_vl\",\"moe_num_experts\":[[64],64]", "experts that read text" },
     { "\"model_type\":\"baichuan_m1\"", "a convolution mixes" },
+    { "\"model_type\":\"cosmos3_edge_text\",\"layers_block_type\":[\"attention\",\"mlp\"]",
+      "of its first form" },
     { "\"model_type\":\"longcat_flash_ngram\"", "embeddings of several tokens" },
     { "\"model_type\":\"bailing_hybrid\",\"short_conv_kernel_size\":4", "gated latent attention" },
     { NAS ",\"num_hidden_layers\":2,\"block_configs\":[" BLOCK (GROUPS (4), TIMES (1)) "]",
