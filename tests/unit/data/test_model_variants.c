@@ -129,5 +129,39 @@ a_wrong_variant_is_refused (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (the_version_says_which_it_is), LS_TEST (a_key_says_where_norms_stand),
-               LS_TEST (a_wrong_variant_is_refused))
+#define LAGUNA                                                                                               \
+  "\"model_type\":\"laguna\",\"hidden_size\":512,\"head_dim\":64,\"num_hidden_layers\":2,"                   \
+  "\"intermediate_size\":1024,\"num_attention_heads\":8,\"num_attention_heads_per_layer\":[8,16],"           \
+  "\"num_key_value_heads\":4,\"vocab_size\":1000,\"num_experts\":3,\"num_experts_per_tok\":2,"               \
+  "\"moe_intermediate_size\":64,\"shared_expert_intermediate_size\":64,\"tie_word_embeddings\":false"
+
+/* A gate of each element is a projection as wide as that of queries, of 8 and 16 heads; one of each head is left
+ * out. Grok-2 is no GIT, and CodeShell without groups is not known. */
+static void
+keys_say_which_kind_it_is (void)
+{
+  const uint64_t plain = 2 * 1000 * 512 + 512 + 2 * 512 * 64 * (8 + 16 + 4 + 4) + 2 * (2 * 512 + 2 * 64)
+      + 3 * 512 * 1024 + 4 * 3 * 512 * 64 + 3 * 512;
+  const struct {
+    const char *keys;
+    uint64_t total; /* 0: refused */
+  } cases[] = {
+    { LAGUNA, plain },
+    { LAGUNA ",\"gating\":\"per-head\"", plain },
+    { LAGUNA ",\"gating\":true", plain },
+    { LAGUNA ",\"gating\":false", plain },
+    { LAGUNA ",\"gating\":\"per-element\"", plain + 512 * 64 * (8 + 16) },
+    { LAGUNA ",\"gating\":\"per-row\"", 0 },
+    { "\"model_type\":\"git\",\"architectures\":[\"GitForCausalLM\"]", 0 },
+    { "\"model_type\":\"kclgpt\",\"group_query_attention\":false", 0 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    uint64_t active;
+    g_autofree char *said = NULL;
+    LS_CHECK_INT (params_of (cases[i].keys, &active, &said), ==, cases[i].total);
+    LS_CHECK (cases[i].total > 0 || strstr (said, "/model_type: a type of several kinds"));
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (keys_say_which_kind_it_is), LS_TEST (the_version_says_which_it_is),
+               LS_TEST (a_key_says_where_norms_stand), LS_TEST (a_wrong_variant_is_refused))

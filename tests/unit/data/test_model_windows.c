@@ -110,7 +110,7 @@ layers_that_see_all_may_have_no_rope (void)
 }
 
 /* Without a list: Qwen's behind max_window_layers, 28 if that is not said; each second of the first so many of
- * Qwen2-MoE; all of Qwen3-MoE; SmolLM3's without rope; each second of VaultGemma. */
+ * Qwen2-MoE; all of Qwen3-MoE; SmolLM3's without rope; each second of VaultGemma; none of Laguna. */
 static void
 the_rule_of_a_type_says_it (void)
 {
@@ -134,6 +134,9 @@ the_rule_of_a_type_says_it (void)
     { "\"model_type\":\"smollm3\"," ON ",\"num_hidden_layers\":8", "fffWfffW" },
     { "\"model_type\":\"smollm3\"," ON ",\"num_hidden_layers\":4,\"no_rope_layers\":[1,0,1,0]", "fWfW" },
     { "\"model_type\":\"smollm3\",\"sliding_window\":64,\"num_hidden_layers\":4", "fffF" },
+    { "\"model_type\":\"laguna\",\"head_dim\":64,\"sliding_window\":64,\"num_hidden_layers\":4,"
+      "\"num_key_value_heads\":4,\"gating\":false",
+      "ffff" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree char *keys = g_strdup_printf (SHAPE ",%s", cases[i].keys);
