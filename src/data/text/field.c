@@ -267,6 +267,8 @@ unknown_key (const Reading *r, const LsField *fields, const cJSON *node)
 {
   if (g_str_has_prefix (node->string, "x-"))
     return true;
+  if (r->notes && cJSON_IsNull (node)) /* it asks for nothing */
+    return true;
   if (r->notes) {
     g_ptr_array_add (r->notes, g_strdup_printf ("key \"%s\" is not used", node->string));
     return true;

@@ -1,5 +1,5 @@
 /* Pins counts of types whose code a publisher had beside its files before or instead of Transformers, and of what
- * reads text in multimodal models. */
+ * reads text in multimodal models; what of a file says which kind it is, and that what cannot matter gives no note. */
 #include "ls_test.h"
 
 #include <math.h>
@@ -221,5 +221,23 @@ what_a_file_leaves_out_is_of_its_class (void)
   ls_model_clear (&m);
 }
 
+/* What asks for nothing is not told; what may matter is. */
+static void
+only_what_may_matter_is_told (void)
+{
+#define LLAMA                                                                                                \
+  "\"model_type\":\"llama\",\"hidden_size\":512,\"intermediate_size\":512,\"num_hidden_layers\":2,"          \
+  "\"num_attention_heads\":8,\"vocab_size\":1000,\"max_position_embeddings\":2048,"
+  double total = TABLES (2, 1000, 512) + LAYERS (2, 512, 8, 8, 64, 3, 512, 2);
+  const Case cases[] = {
+    { LLAMA
+      "\"quirk\":null,\"initializer_factor\":1.0,\"eod_token_id\":3,\"use_flash_attn\":\"auto\",\"bf16\":true,"
+      "\"max_tokenizer_truncation\":4096,\"unsloth_fixed\":true,\"_attn_implementation_autoset\":true",
+      total, 0, LS_POSITION_ROPE, NULL },
+    { LLAMA "\"use_mtp\":true", total, 0, LS_POSITION_ROPE, "key \"use_mtp\" is not used" },
+  };
+  check_cases (cases, G_N_ELEMENTS (cases));
+}
+
 LS_TEST_SUITE (LS_TEST (publishers_code_counts_the_same), LS_TEST (parts_that_read_text_count_the_same),
-               LS_TEST (what_a_file_leaves_out_is_of_its_class))
+               LS_TEST (what_a_file_leaves_out_is_of_its_class), LS_TEST (only_what_may_matter_is_told))
