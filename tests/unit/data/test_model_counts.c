@@ -186,7 +186,9 @@ parts_that_read_text_count_the_same (void)
 
 /* Of a class in which a head is as wide as the file's other widths say, and Gemma's 256 is none: 128, in the one
  * layer of three with attention; the rest as Griffin's recurrent unit has it. MPT has ALiBi unless its file says
- * otherwise, and then a table of positions. Chameleon-34B has norms behind, 7B before. */
+ * otherwise, and then a table of positions. Chameleon-34B has norms behind, 7B before. CTRL (1.64 B) is what its
+ * class says; GLM-4.1V's attention has biases, whatever the file says; GOT-OCR-2.0 and EXAONE 4.5 (the 32.0 B of
+ * EXAONE 4) are types of others. */
 static void
 what_a_file_leaves_out_is_of_its_class (void)
 {
@@ -203,21 +205,48 @@ what_a_file_leaves_out_is_of_its_class (void)
     { MPT, TABLES (1, 1000, 512) + LAYERS (2, 512, 8, 8, 64, 2, 2048, 2), 0, LS_POSITION_ALIBI, NULL },
     { CHAMELEON, TABLES (2, 65536, 4096) + LAYERS (32, 4096, 32, 32, 128, 3, 11008, 4), 0, LS_POSITION_ROPE,
       "biases of the norms of queries and keys are left out" },
+    { "\"model_type\":\"ctrl\",\"architectures\":[\"CTRLLMHeadModel\"]",
+      TABLES (1, 246534, 1280) + LAYERS (48, 1280, 16, 16, 80, 2, 8192, 4), 0, LS_POSITION_NONE,
+      "the activation is taken to cost as much as GELU or SiLU" },
+    { PART ("glm4v_text",
+            ",\"hidden_size\":4096,\"intermediate_size\":13696,\"num_hidden_layers\":40,"
+            "\"num_attention_heads\":32,\"num_key_value_heads\":2,\"vocab_size\":151552"),
+      TABLES (2, 151552, 4096) + LAYERS (40, 4096, 32, 2, 128, 3, 13696, 4) + 40.0 * 36 * 128, 0,
+      LS_POSITION_ROPE, MULTIMODAL },
+    { "\"model_type\":\"GOT\",\"architectures\":[\"GOTQwenForCausalLM\"],\"hidden_size\":1024,"
+      "\"intermediate_size\":2816,\"num_attention_heads\":16,\"num_key_value_heads\":16,"
+      "\"num_hidden_layers\":24,\"vocab_size\":151860,\"use_sliding_window\":false,\"max_window_layers\":21,"
+      "\"im_end_token\":151858,\"tie_word_embeddings\":true",
+      TABLES (1, 151860, 1024) + LAYERS (24, 1024, 16, 16, 64, 3, 2816, 2) + 24.0 * 48 * 64, 0,
+      LS_POSITION_ROPE, "a multimodal model: the part that reads text is simulated, without what sees" },
+    { PART ("exaone4_5_text",
+            ",\"hidden_size\":5120,\"intermediate_size\":27392,\"num_hidden_layers\":64,"
+            "\"num_attention_heads\":40,\"num_key_value_heads\":8,\"vocab_size\":102400,"
+            "\"max_position_embeddings\":131072,\"sliding_window\":4096"),
+      32003216384, 0, LS_POSITION_ROPE, MULTIMODAL },
   };
   check_cases (cases, G_N_ELEMENTS (cases));
   const char *text = "{\"model_type\":\"recurrent_gemma\",\"hidden_size\":1024,\"intermediate_size\":6144,"
                      "\"num_attention_heads\":8,\"num_hidden_layers\":3,\"vocab_size\":1000,"
                      "\"num_key_value_heads\":1}",
-             *post = "{" CHAMELEON ",\"swin_norm\":true}";
+             *post = "{" CHAMELEON ",\"swin_norm\":true}",
+             *biased = "{" PART ("glm4v_text",
+                                 ",\"hidden_size\":512,\"intermediate_size\":512,"
+                                 "\"num_hidden_layers\":2,\"num_attention_heads\":8,"
+                                 "\"vocab_size\":1000,\"attention_bias\":false") "}";
   LsModel m = { 0 };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags),
-                        of_post = ls_json_doc_parse (post, strlen (post), "config.json", diags);
+                        of_post = ls_json_doc_parse (post, strlen (post), "config.json", diags),
+                        of_biased = ls_json_doc_parse (biased, strlen (biased), "config.json", diags);
   LS_CHECK (ls_model_read (doc, &m, NULL, diags));
   LS_CHECK (m.head_dim == 128 && m.rotary_dim == 64 && m.tied_embeddings && m.seq == 8192);
   ls_model_clear (&m);
   LS_CHECK (ls_model_read (of_post, &m, NULL, diags));
   LS_CHECK (m.norms == LS_NORMS_POST && m.qk_norm);
+  ls_model_clear (&m);
+  LS_CHECK (ls_model_read (of_biased, &m, NULL, diags));
+  LS_CHECK (m.qkv_bias && m.norms == LS_NORMS_BOTH);
   ls_model_clear (&m);
 }
 
