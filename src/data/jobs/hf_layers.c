@@ -317,6 +317,17 @@ read_expert_layers (const LsJsonDoc *doc, const HfConfig *c, bool *is_dense, boo
   return *ret_is_listed = true;
 }
 
+/* Of ERNIE, moe_layer_end_index: the last layer with experts, from 0; -1: the last. Of a list the first
+ * number, that of what reads text. */
+static bool
+check_last_experts (const LsJsonDoc *doc, const HfConfig *c, LsDiagList *diags)
+{
+  const cJSON *last = hf_get (doc, "moe_layer_end_index"), *number = last && last->child ? last->child : last;
+  bool is_before = cJSON_IsNumber (number)
+      && (number->valuedouble < 0 ? number->valuedouble < -1 : number->valuedouble + 1 < c->layers);
+  return !is_before || hf_refuse (doc, last, diags, "layers without experts behind the others; expected -1");
+}
+
 bool
 hf_read_dense_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
 {
@@ -335,7 +346,7 @@ hf_read_dense_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
     if (cJSON_IsNumber (one) && one->valuedouble >= 0 && one->valuedouble < c->layers)
       is_dense[(uint32_t) one->valuedouble] = is_listed = true;
   }
-  if (!read_expert_layers (doc, c, is_dense, &is_listed, diags))
+  if (!read_expert_layers (doc, c, is_dense, &is_listed, diags) || !check_last_experts (doc, c, diags))
     return false;
   if (!is_listed)
     return true;

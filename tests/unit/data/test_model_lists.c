@@ -385,6 +385,23 @@ layers_with_experts_may_be_numbered (void)
   }
 }
 
+#define ERNIE                                                                                                  \
+  "\"model_type\":\"ernie4_5_moe_vl\",\"hidden_size\":512,\"intermediate_size\":1024,\"num_hidden_layers\":4," \
+  "\"num_attention_heads\":8,\"vocab_size\":1000,\"moe_num_experts\":4,\"moe_k\":2,\"moe_intermediate_size\":64"
+
+/* The last layer with experts is the last, by its number or one behind it, as ERNIE's files have it. */
+static void
+the_last_layers_have_experts (void)
+{
+  static const char *const ends[] = { "-1", "3", "4", "[3,2]" };
+  for (guint i = 0; i < G_N_ELEMENTS (ends); i++) {
+    uint64_t active;
+    g_autofree char *said = NULL, *keys = g_strconcat (ERNIE ",\"moe_layer_end_index\":", ends[i], NULL);
+    LS_CHECK_INT (params_of (keys, &active, &said), >, 0);
+    LS_CHECK_STR (said, "");
+  }
+}
+
 /* Not as an unknown type, but by what cannot be simulated. */
 static void
 what_is_refused_says_why (void)
@@ -393,6 +410,9 @@ what_is_refused_says_why (void)
     const char *keys, *said;
   } cases[] = {
     { "\"model_type\":\"ernie4_5_moe_vl\",\"moe_num_experts\":[[64],64]", "experts that read text" },
+    { ERNIE ",\"moe_layer_end_index\":2", "/moe_layer_end_index: layers without experts behind" },
+    { ERNIE ",\"moe_layer_end_index\":[2,3]", "/moe_layer_end_index: layers without experts behind" },
+    { ERNIE ",\"moe_layer_end_index\":-2", "/moe_layer_end_index: layers without experts behind" },
     { "\"model_type\":\"baichuan_m1\"", "a convolution mixes" },
     { "\"model_type\":\"cosmos3_edge_text\",\"layers_block_type\":[\"attention\",\"mlp\"]",
       "of its first form" },
@@ -428,4 +448,5 @@ LS_TEST_SUITE (LS_TEST (lists_say_which_layers_choose_and_have_experts), LS_TEST
                LS_TEST (norms_of_queries_and_keys_may_be_off), LS_TEST (positions_are_as_the_file_says),
                LS_TEST (layers_may_differ_one_by_one), LS_TEST (queries_may_differ_one_by_one),
                LS_TEST (layouts_say_windows_and_rope), LS_TEST (heads_go_with_windows_and_experts),
-               LS_TEST (layers_with_experts_may_be_numbered), LS_TEST (what_is_refused_says_why))
+               LS_TEST (layers_with_experts_may_be_numbered), LS_TEST (the_last_layers_have_experts),
+               LS_TEST (what_is_refused_says_why))
