@@ -63,6 +63,7 @@ static const OptionRow rows[] = {
   RULE ("parallelism_config_tp_size"),
   RULE ("parallelism_config_cp_size"),
   RULE ("deepspeed"),
+  RULE ("deepspeed_config"),
   RULE ("deepspeed_config_file"),
   RULE ("deepspeed_config.deepspeed_config_file"),
   RULE ("zero_stage"),
@@ -218,6 +219,57 @@ static const HfDefault llama_factory_defaults[] = {
   { "cutoff_len", "2048", "" },
 };
 
+/* deepspeedai/DeepSpeedExamples (45b4b715, March 2026): applications/DeepSpeed-Chat, main.py of
+ * training/step1_supervised_finetuning. Linear layers whose names contain lora_module_name have adapters. */
+static const OptionRow deepspeed_chat_rows[] = {
+  AS ("lora_dim", "lora_r"),
+  RULE ("lora_module_name"),
+  RULE ("only_optimize_lora"),
+  RULE ("dtype"),
+  RULE ("offload"),
+  IGNORED ("add_eot_token"),
+  IGNORED ("enable_tensorboard"),
+  IGNORED ("eot_token"),
+  IGNORED ("print_loss"),
+  IGNORED ("sft_only_data_path"),
+  IGNORED ("tensorboard_path"),
+  AS ("*", "*"),
+};
+
+static const HfWord deepspeed_chat_words[] = {
+  { "deepspeed", NULL, "deepspeed", "get_train_ds_config" },
+  { "dtype", "fp16", "fp16", "True" },
+  { "dtype", "bf16", "bf16", "True" },
+  { "offload", NULL, "offload_optimizer_device", "cpu" },
+  { "offload", NULL, "offload_param_device", "cpu" },
+  { "lora_dim", NULL, "use_peft", "True" },
+  { "lora_module_name", "decoder.layers.", "lora_target_modules", "all-linear" },
+  { "lora_module_name", "layers.", "lora_target_modules", "all-linear" },
+};
+
+static const HfDefault deepspeed_chat_defaults[] = {
+  { "deepspeed", "get_train_ds_config", "" },
+  { "fp16", "True", "dtype" },
+  { "zero_stage", "0", "" },
+  { "offload_optimizer_device", "none", "" },
+  { "offload_param_device", "none", "" },
+  { "per_device_train_batch_size", "16", "" },
+  { "max_seq_len", "512", "" },
+  { "lora_target_modules", "all-linear", "lora_module_name", "use_peft" },
+};
+
+/* Made by dschat/utils/ds_utils.py. */
+static const HfFile deepspeed_chat_files[] = {
+  { "get_train_ds_config",
+    "{\"zero_optimization\": {\"stage\": \"auto\", \"overlap_comm\": true, "
+    "\"offload_param\": {\"device\": \"auto\"}, \"offload_optimizer\": {\"device\": \"auto\"}, "
+    "\"stage3_param_persistence_threshold\": 1e4, \"stage3_max_live_parameters\": 3e7, "
+    "\"stage3_prefetch_bucket_size\": 3e7}, \"bf16\": {\"enabled\": \"auto\"}, "
+    "\"fp16\": {\"enabled\": \"auto\"}, \"gradient_clipping\": 1.0, "
+    "\"gradient_accumulation_steps\": \"auto\", \"train_batch_size\": \"auto\", "
+    "\"train_micro_batch_size_per_gpu\": \"auto\"}" },
+};
+
 #define COUNTED(table) (table), G_N_ELEMENTS (table)
 
 const HfDialect hf_dialects[] = {
@@ -242,6 +294,17 @@ const HfDialect hf_dialects[] = {
     { COUNTED (llama_factory_rows) },
     COUNTED (llama_factory_words),
     COUNTED (llama_factory_defaults) },
+  { "DeepSpeed-Chat",
+    NULL,
+    "",
+    "lora_dim only_optimize_lora data_split",
+    "",
+    "",
+    { COUNTED (deepspeed_chat_rows) },
+    COUNTED (deepspeed_chat_words),
+    COUNTED (deepspeed_chat_defaults),
+    COUNTED (deepspeed_chat_files),
+    .freezes = "only_optimize_lora" },
   { NULL },
 };
 
@@ -287,7 +350,7 @@ const HfDialect *
 hf_dialect_of (const char *script, const LaunchWords *words)
 {
   for (const HfDialect *d = hf_dialects; d->name; d++)
-    if ((script && (g_str_has_prefix (script, d->prefix) || has_command (d->commands, script)))
+    if ((script && d->prefix && (g_str_has_prefix (script, d->prefix) || has_command (d->commands, script)))
         || has_any (words, d->marks))
       return d;
   return NULL;
@@ -297,7 +360,8 @@ bool
 hf_dialect_check (const HfDialect *d, const char *script, const LaunchWords *words, const char *path,
                   LsDiagList *diags)
 {
-  bool is_other = script && g_str_has_prefix (script, d->prefix) && !has_command (d->commands, script);
+  bool is_other
+      = script && d->prefix && g_str_has_prefix (script, d->prefix) && !has_command (d->commands, script);
   const LaunchOption *kind = launch_words_find (words, "rlhf_type");
   g_autofree char *name = g_strndup (d->tasks, strcspn (d->tasks, "="));
   const LaunchOption *task = launch_words_find (words, name);
@@ -376,6 +440,9 @@ hf_dialect_words (const HfDialect *d, const LaunchWords *words, guint64 gpus, Ls
     import_unknown (import, "%s: taken for parallelism_config_cp_size of a Trainer, a ring", d->near);
   say_words (d, &own, to);
   say_defaults (d, &own, to);
+  if (d->freezes && launch_words_find (to, "use_peft") && !option_is_on (&own, d->freezes))
+    import_unknown (import, "without %s all but linear layers is trained too; it is taken to be frozen",
+                    d->freezes);
   say_steps (d, &own, to);
   return to;
 }

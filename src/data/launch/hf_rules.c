@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "data/launch/adapters.h"
-#include "data/launch/deepspeed_rules.h"
 #include "data/shell/shell.h"
 #include "strategy/strategy.h"
 
@@ -18,8 +17,8 @@ static const char *const sections[] = { "",
                                         "parallelism_config.",
                                         "dynamo_config." };
 
-static const LaunchOption *
-find (const LaunchJob *job, const char *name)
+const LaunchOption *
+hf_find (const LaunchJob *job, const char *name)
 {
   const LaunchOption *o = NULL;
   for (guint i = 0; i < G_N_ELEMENTS (sections) && !o; i++) {
@@ -29,17 +28,17 @@ find (const LaunchJob *job, const char *name)
   return o;
 }
 
-static const char *
-text_of (const LaunchJob *job, const char *name)
+const char *
+hf_text (const LaunchJob *job, const char *name)
 {
-  const LaunchOption *o = find (job, name);
+  const LaunchOption *o = hf_find (job, name);
   return o ? option_text (job, o->name) : NULL;
 }
 
-static bool
-is_on (const LaunchJob *job, const char *name)
+bool
+hf_is_on (const LaunchJob *job, const char *name)
 {
-  const LaunchOption *o = find (job, name);
+  const LaunchOption *o = hf_find (job, name);
   return o && option_is_on (job, o->name);
 }
 
@@ -51,29 +50,22 @@ is_off (const LaunchJob *job, const char *name)
     if (option_is_off (job, option))
       return true;
   }
-  return find (job, name) && !is_on (job, name);
+  return hf_find (job, name) && !hf_is_on (job, name);
 }
 
 /* Given, and what with the file does not say. */
-static bool
-is_open (const LaunchJob *job, const char *name)
+bool
+hf_is_open (const LaunchJob *job, const char *name)
 {
-  const LaunchOption *o = find (job, name);
+  const LaunchOption *o = hf_find (job, name);
   return o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]);
 }
 
 static guint64
 number_of (const LaunchJob *job, const char *name)
 {
-  const LaunchOption *o = find (job, name);
+  const LaunchOption *o = hf_find (job, name);
   return o ? option_number (job, o->name) : 0;
-}
-
-const char *
-hf_deepspeed_file (const LaunchJob *job)
-{
-  const char *file = text_of (job, "deepspeed");
-  return file ? file : text_of (job, "deepspeed_config_file");
 }
 
 /* --- the model ------------------------------------------------------------------------------------- */
@@ -115,23 +107,24 @@ has_type (const LaunchJob *job, const char *type)
 static bool
 uses_deepspeed (const LaunchJob *job)
 {
-  return find (job, "deepspeed") || is_on (job, "use_deepspeed") || has_type (job, "DEEPSPEED");
+  return hf_find (job, "deepspeed") || hf_is_on (job, "use_deepspeed") || has_type (job, "DEEPSPEED");
 }
 
 static void
 set_precision (LaunchJob *job)
 {
-  const char *mixed = text_of (job, "mixed_precision");
-  bool is_bf16 = is_on (job, "bf16"), is_fp16 = is_on (job, "fp16");
+  const char *mixed = hf_text (job, "mixed_precision");
+  bool is_bf16 = hf_is_on (job, "bf16"), is_fp16 = hf_is_on (job, "fp16");
   const char *dtype = is_bf16 ? "bf16" : is_fp16 ? "fp16" : mixed;
   if (is_bf16 && is_fp16)
     import_conflict (job->import, "bf16 and fp16");
-  const char *weights = text_of (job, "torch_dtype");
+  const char *weights = hf_text (job, "torch_dtype");
   const char *of_weights = !weights       ? NULL
       : strcmp (weights, "bfloat16") == 0 ? "bf16"
       : strcmp (weights, "float16") == 0  ? "fp16"
                                           : NULL;
-  bool is_open = !dtype && !of_weights && job->import->may_have_more;
+  bool is_python = hf_deepspeed_is_python (job),
+       is_open = !dtype && !of_weights && (is_python || job->import->may_have_more);
   if (!dtype || strcmp (dtype, "no") == 0)
     dtype = of_weights ? of_weights : "fp32";
   if (of_weights && !uses_deepspeed (job))
@@ -139,7 +132,8 @@ set_precision (LaunchJob *job)
                     weights);
   if (is_open)
     import_open (job->import, "dtype",
-                 "the number format: bf16 or fp16 may be among the words that are not said");
+                 is_python ? "the number format: the script of Python says it"
+                           : "the number format: bf16 or fp16 may be among the words that are not said");
   else
     import_set_strategy (job->import, "dtype", dtype, "mixed_precision");
 }
@@ -148,7 +142,7 @@ static void
 set_recompute (HfJob *hf)
 {
   LaunchJob *job = &hf->job;
-  bool is_full = is_on (job, "gradient_checkpointing") || is_on (job, "activation_checkpointing");
+  bool is_full = hf_is_on (job, "gradient_checkpointing") || hf_is_on (job, "activation_checkpointing");
   if (is_full || hf->has_trainer || is_off (job, "activation_checkpointing"))
     import_set_strategy (job->import, "recompute", is_full ? "full" : "none", "gradient_checkpointing");
 }
@@ -157,9 +151,9 @@ static void
 tell_switches (LaunchJob *job)
 {
   static const char *const options[] = { "torch_compile", "fsdp_offload_params" };
-  const char *backend = text_of (job, "dynamo_backend"), *optim = option_text (job, "optim");
+  const char *backend = hf_text (job, "dynamo_backend"), *optim = option_text (job, "optim");
   for (guint i = 0; i < G_N_ELEMENTS (options); i++)
-    if (is_on (job, options[i]))
+    if (hf_is_on (job, options[i]))
       import_unknown (job->import, "%s: taken to be off", options[i]);
   if (backend && g_ascii_strcasecmp (backend, "no") != 0)
     import_unknown (job->import, "dynamo_backend %s: layers are taken to run eagerly", backend);
@@ -194,7 +188,7 @@ has_word (const LaunchOption *o, const char *word)
 static gsize
 find_sharding (const LaunchJob *job)
 {
-  const char *text = text_of (job, "sharding_strategy");
+  const char *text = hf_text (job, "sharding_strategy");
   const LaunchOption *words = launch_words_find (job->words, "fsdp");
   for (gsize i = 0; i < G_N_ELEMENTS (shardings); i++)
     if (text ? g_ascii_strcasecmp (text, shardings[i].name) == 0 || strcmp (text, shardings[i].number) == 0
@@ -224,7 +218,7 @@ static void
 set_fsdp (LaunchJob *job)
 {
   LsImport *import = job->import;
-  const LaunchOption *sharding = find (job, "sharding_strategy");
+  const LaunchOption *sharding = hf_find (job, "sharding_strategy");
   if (sharding)
     option_tell_other (job, sharding->name,
                        "1 2 3 4 5 FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD HYBRID_SHARD_ZERO2",
@@ -243,105 +237,15 @@ set_fsdp (LaunchJob *job)
   set_zero (job, is_second ? (is_kept ? "2" : "3") : shardings[k].zero, shardings[k].is_hybrid);
   if (is_second)
     import_set_strategy (import, "reshard_after_forward", is_kept ? "0" : "1", "fsdp_reshard_after_forward");
-  const char *prefetch = text_of (job, "backward_prefetch");
+  const char *prefetch = hf_text (job, "backward_prefetch");
   if (!is_second && prefetch)
     import_set_strategy (import, "backward_prefetch",
                          strstr (prefetch, "POST") || strstr (prefetch, "post")     ? "post"
                              : strstr (prefetch, "PRE") || strstr (prefetch, "pre") ? "pre"
                                                                                     : "none",
                          "fsdp_backward_prefetch");
-  if (!is_second && is_on (job, "forward_prefetch"))
+  if (!is_second && hf_is_on (job, "forward_prefetch"))
     import_set_strategy (import, "forward_prefetch", "1", "fsdp_forward_prefetch");
-}
-
-/* --- DeepSpeed ------------------------------------------------------------------------------------- */
-
-static void
-fill (HfJob *hf, const char *key, const char *value)
-{
-  const LaunchOption *o = launch_words_find (hf->deepspeed, key);
-  bool is_auto = o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]);
-  if (is_auto && value)
-    launch_words_add_value (hf->deepspeed, key, value);
-}
-
-static void
-fill_elements (HfJob *hf, const char *key, double value)
-{
-  g_autofree char *text = g_strdup_printf ("%.0f", value);
-  fill (hf, key, text);
-}
-
-/* What the Trainer puts for "auto": transformers/integrations/deepspeed.py. */
-static void
-fill_autos (HfJob *hf)
-{
-  LaunchJob *job = &hf->job;
-  const char *steps = text_of (job, "gradient_accumulation_steps"),
-             *norm = option_text (job, "max_grad_norm");
-  double hidden = import_has_model (job->import, "hidden") ? job->import->model.hidden : 0;
-  fill (hf, "train_batch_size", "None");
-  fill (hf, "train_micro_batch_size_per_gpu", option_text (job, "per_device_train_batch_size"));
-  bool is_one = hf->has_trainer && !is_open (job, "gradient_accumulation_steps");
-  fill (hf, "gradient_accumulation_steps", steps ? steps : is_one ? "1" : NULL);
-  fill (hf, "gradient_clipping", norm ? norm : hf->has_trainer ? "1.0" : NULL);
-  fill (hf, "bf16.enabled", is_on (job, "bf16") ? "True" : hf->has_trainer ? "False" : NULL);
-  fill (hf, "fp16.enabled", is_on (job, "fp16") ? "True" : hf->has_trainer ? "False" : NULL);
-  if (hidden == 0)
-    return;
-  fill_elements (hf, "zero_optimization.reduce_bucket_size", hidden * hidden);
-  fill_elements (hf, "zero_optimization.stage3_prefetch_bucket_size", 0.9 * hidden * hidden);
-  fill_elements (hf, "zero_optimization.stage3_param_persistence_threshold", 10 * hidden);
-}
-
-/* The keys that accelerate asks for, as those of a file. */
-static void
-add_plugin (HfJob *hf)
-{
-  static const char *const keys[][2] = {
-    { "zero_stage", "zero_optimization.stage" },
-    { "offload_optimizer_device", "zero_optimization.offload_optimizer.device" },
-    { "offload_param_device", "zero_optimization.offload_param.device" },
-    { "gradient_accumulation_steps", "gradient_accumulation_steps" },
-    { "gradient_clipping", "gradient_clipping" },
-  };
-  hf->deepspeed = launch_words_new ();
-  for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
-    const char *value = text_of (&hf->job, keys[i][0]);
-    if (value)
-      launch_words_add_value (hf->deepspeed, keys[i][1], value);
-  }
-}
-
-/* That of a file which the script does not decide; NULL: there is none. */
-static char *
-undecided_file (const LaunchJob *job)
-{
-  const LaunchOption *o = launch_words_find (job->words, "deepspeed");
-  return o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0])
-      ? ls_shell_hole_names (o->values->pdata[0])
-      : NULL;
-}
-
-static void
-read_deepspeed (HfJob *hf)
-{
-  LaunchJob *job = &hf->job;
-  g_autofree char *undecided = undecided_file (job);
-  const char *file = undecided ? undecided : hf_deepspeed_file (job);
-  if (!hf->deepspeed && file)
-    import_unknown (job->import, "the ZeRO stage and its buckets: they stand in %s, which is not here", file);
-  if (!hf->deepspeed && !file)
-    add_plugin (hf);
-  if (!hf->deepspeed) {
-    import_set_strategy (job->import, "dp_kind", "deepspeed", "deepspeed");
-    return;
-  }
-  fill_autos (hf);
-  LaunchJob inner = { .import = job->import, .words = hf->deepspeed, .gpus = job->gpus };
-  if (import_has_strategy (job->import, "gpus"))
-    inner.gpus = job->import->strategy.gpus;
-  deepspeed_read (&inner);
 }
 
 /* --- who shards ------------------------------------------------------------------------------------ */
@@ -349,7 +253,7 @@ read_deepspeed (HfJob *hf)
 static bool
 uses_fsdp (const LaunchJob *job)
 {
-  return option_is_there (job, "fsdp") || is_on (job, "use_fsdp") || has_type (job, "FSDP");
+  return option_is_there (job, "fsdp") || hf_is_on (job, "use_fsdp") || has_type (job, "FSDP");
 }
 
 static void
@@ -391,7 +295,7 @@ set_batch (HfJob *hf)
     import_open (import, "micro_batch", "the micro-batch: nothing here says");
     return;
   }
-  if (is_open (job, "gradient_accumulation_steps") && !import_has_strategy (import, "global_batch")) {
+  if (hf_is_open (job, "gradient_accumulation_steps") && !import_has_strategy (import, "global_batch")) {
     import_open (import, "global_batch", "the global batch: how often gradients are accumulated is not said");
     return;
   }
@@ -412,7 +316,7 @@ set_data_parallel (HfJob *hf)
 {
   LaunchJob *job = &hf->job;
   if (uses_deepspeed (job))
-    read_deepspeed (hf);
+    hf_read_deepspeed (hf);
   else if (uses_fsdp (job))
     set_fsdp (job);
   else
@@ -432,7 +336,7 @@ set_norm (LaunchJob *job)
 static void
 set_liger (LaunchJob *job)
 {
-  if (!is_on (job, "use_liger_kernel"))
+  if (!hf_is_on (job, "use_liger_kernel"))
     return;
   if (uses_deepspeed (job)) {
     import_unknown (job->import, "use_liger_kernel: taken to be off");
@@ -448,7 +352,7 @@ tell_adapters (LaunchJob *job)
 {
   static const char *const options[] = { "use_lora", "lora_enable", "peft_enable", "lora_r", "lora_rank" };
   for (guint i = 0; i < G_N_ELEMENTS (options); i++)
-    if (is_on (job, options[i])) {
+    if (hf_is_on (job, options[i])) {
       import_unknown (job->import, "%s: all weights are taken to be trained", options[i]);
       return;
     }
@@ -458,16 +362,16 @@ tell_adapters (LaunchJob *job)
 static void
 set_adapters (LaunchJob *job)
 {
-  const LaunchOption *modules = find (job, "lora_target_modules");
+  const LaunchOption *modules = hf_find (job, "lora_target_modules");
   g_autoptr (GPtrArray) usual = launch_usual_modules ();
-  if (is_on (job, "use_peft"))
+  if (hf_is_on (job, "use_peft"))
     launch_set_adapters (job->import,
                          &(LaunchAdapters) { .option = "use_peft",
                                              .rank = number_of (job, "lora_r"),
                                              .usual_rank = 16,
                                              .on = modules ? modules->values : usual,
-                                             .dropout = text_of (job, "lora_dropout"),
-                                             .is_nf4 = is_on (job, "load_in_4bit") });
+                                             .dropout = hf_text (job, "lora_dropout"),
+                                             .is_nf4 = hf_is_on (job, "load_in_4bit") });
   else if (!is_off (job, "use_peft"))
     tell_adapters (job);
 }

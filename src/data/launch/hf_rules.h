@@ -27,7 +27,7 @@ typedef struct {
  * have blanks between their items. */
 typedef struct {
   const char *name;     /* "ms-swift"                                                             */
-  const char *prefix;   /* of its commands                                                        */
+  const char *prefix;   /* of its commands; NULL: it is a script of any name                      */
   const char *commands; /* those that train                                                       */
   const char *marks;    /* options that no other program has                                      */
   const char *tasks;    /* "stage=pt stage=sft": values of an option with which it is the next token */
@@ -39,8 +39,9 @@ typedef struct {
   guint n_defaults;
   const HfFile *files;
   guint n_files;
-  const char *near;  /* an option that is something like that which stands for it; NULL: none is */
-  guint least_batch; /* sequences of a step, where no accumulation is said; 0: one micro-batch each */
+  const char *near;    /* an option that is something like that which stands for it; NULL: none is */
+  const char *freezes; /* an option without which adapters leave all but linear layers to be trained; NULL */
+  guint least_batch;   /* sequences of a step, where no accumulation is said; 0: one micro-batch each */
 } HfDialect;
 
 typedef struct {
@@ -53,11 +54,27 @@ typedef struct {
 /* A model's file among those behind the first. False: with a diagnostic. */
 bool hf_read_model (const ImportFiles *files, LsImport *import, LsDiagList *diags);
 
-/* The file that configures DeepSpeed; NULL: none is named. */
-const char *hf_deepspeed_file (const LaunchJob *job);
-
 /* Reads all options: job->table is set by it. */
 void hf_read (HfJob *job);
+
+/* An option, in whichever section of a configuration; NULL: none is there. Its text, as option_text() has it,
+ * whether it is on, or given with a hole. */
+const LaunchOption *hf_find (const LaunchJob *job, const char *name);
+const char *hf_text (const LaunchJob *job, const char *name);
+bool hf_is_on (const LaunchJob *job, const char *name);
+bool hf_is_open (const LaunchJob *job, const char *name);
+
+/* --- hf_deepspeed.c -------------------------------------------------------------------------------- */
+
+/* Whether these are arguments of a Trainer, whose defaults hold then. */
+bool hf_has_trainer (const LaunchWords *words);
+
+/* The file that configures DeepSpeed; NULL: none is named. */
+const char *hf_deepspeed_file (const LaunchJob *job);
+/* Whether its configuration is made in Python, by a program that is none of the dialects. */
+bool hf_deepspeed_is_python (const LaunchJob *job);
+
+void hf_read_deepspeed (HfJob *hf);
 
 /* --- hf_options.c ---------------------------------------------------------------------------------- */
 

@@ -111,7 +111,7 @@ void
 import_open (LsImport *import, const char *key, const char *format, ...)
 {
   guint n = import->unknown->len;
-  if (g_hash_table_contains (import->given, static_key (key)))
+  if (g_hash_table_contains (import->given, static_key (key)) || import_is_open (import, key))
     return;
   va_list args;
   va_start (args, format);

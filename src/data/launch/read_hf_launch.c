@@ -152,7 +152,8 @@ check_task (const char *script, const LaunchWords *said, const char *path, LsDia
   static const char *const others[] = { "generate", "generation", "inference", "infer", "eval",
                                         "evaluate", "evaluation", "lighteval", NULL };
   static const char *const marks[]
-      = { "num_generations", "num_samples_per_prompt_rollout", "total_episodes", "generation_only" };
+      = { "num_generations", "num_samples_per_prompt_rollout", "total_episodes",
+          "generation_only", "num_padding_at_beginning",       "offload_reference_model" };
   for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
     if (launch_words_find (said, marks[i]))
       return import_refuse_task (path, diags, "--%s", marks[i]);
@@ -169,15 +170,14 @@ read_words (const ImportFiles *files, const char *script, const LaunchWords *sai
 {
   const HfDialect *dialect = hf_dialect_of (script, said);
   const char *path = files->files[0].path;
-  if (dialect ? !hf_dialect_check (dialect, script, said, path, diags)
-              : !check_task (script, said, path, diags))
+  if ((dialect && !hf_dialect_check (dialect, script, said, path, diags))
+      || !check_task (script, said, path, diags))
     return false;
   g_autoptr (LaunchWords) own = dialect ? hf_dialect_words (dialect, said, gpus, import) : NULL;
   launch_words_add_words (words, own ? own : said);
   HfJob hf = { .job = { .import = import, .words = words, .script = script, .gpus = gpus },
                .dialect = dialect,
-               .has_trainer = dialect || launch_words_find (said, "per_device_train_batch_size")
-                   || launch_words_find (said, "output_dir") };
+               .has_trainer = dialect || hf_has_trainer (said) };
   import->program = dialect ? dialect->name : "Hugging Face Trainer";
   return read_job (files, &hf, diags);
 }

@@ -1,0 +1,141 @@
+/* What a Trainer of Hugging Face, accelerate, or a program that makes its configuration in Python tells
+ * DeepSpeed. */
+#include "data/launch/deepspeed_rules.h"
+#include "data/launch/hf_rules.h"
+#include "data/shell/shell.h"
+
+/* A switch alone is an argument of DeepSpeed's own (deepspeed.add_config_arguments), not a Trainer's. */
+static bool
+has_switch (const LaunchWords *words)
+{
+  const LaunchOption *o = launch_words_find (words, "deepspeed");
+  return o && o->values->len == 0;
+}
+
+bool
+hf_has_trainer (const LaunchWords *words)
+{
+  return (launch_words_find (words, "per_device_train_batch_size") || launch_words_find (words, "output_dir"))
+      && !has_switch (words);
+}
+
+const char *
+hf_deepspeed_file (const LaunchJob *job)
+{
+  static const char *const options[] = { "deepspeed", "deepspeed_config", "deepspeed_config_file" };
+  const char *file = NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (options) && !file; i++)
+    file = hf_text (job, options[i]);
+  return file;
+}
+
+bool
+hf_deepspeed_is_python (const LaunchJob *job)
+{
+  return has_switch (job->words) && !hf_find (job, "deepspeed_config")
+      && !hf_find (job, "deepspeed_config_file");
+}
+
+static void
+fill (HfJob *hf, const char *key, const char *value)
+{
+  const LaunchOption *o = launch_words_find (hf->deepspeed, key);
+  bool is_auto = o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]);
+  if (is_auto && value)
+    launch_words_add_value (hf->deepspeed, key, value);
+}
+
+static void
+fill_elements (HfJob *hf, const char *key, double value)
+{
+  g_autofree char *text = g_strdup_printf ("%.0f", value);
+  fill (hf, key, text);
+}
+
+/* What accelerate asks for, and the keys of a file that are the same. */
+static const char *const plugin_keys[][2] = {
+  { "zero_stage", "zero_optimization.stage" },
+  { "offload_optimizer_device", "zero_optimization.offload_optimizer.device" },
+  { "offload_param_device", "zero_optimization.offload_param.device" },
+  { "gradient_accumulation_steps", "gradient_accumulation_steps" },
+  { "gradient_clipping", "gradient_clipping" },
+};
+
+/* What the Trainer puts for "auto": transformers/integrations/deepspeed.py. */
+static void
+fill_autos (HfJob *hf)
+{
+  LaunchJob *job = &hf->job;
+  const char *norm = option_text (job, "max_grad_norm");
+  double hidden = import_has_model (job->import, "hidden") ? job->import->model.hidden : 0;
+  for (guint i = 0; i < G_N_ELEMENTS (plugin_keys); i++)
+    fill (hf, plugin_keys[i][1], hf_text (job, plugin_keys[i][0]));
+  fill (hf, "train_batch_size", "None");
+  fill (hf, "train_micro_batch_size_per_gpu", option_text (job, "per_device_train_batch_size"));
+  bool is_one = hf->has_trainer && !hf_is_open (job, "gradient_accumulation_steps");
+  fill (hf, "gradient_accumulation_steps", is_one ? "1" : NULL);
+  fill (hf, "gradient_clipping", norm ? norm : hf->has_trainer ? "1.0" : NULL);
+  fill (hf, "bf16.enabled", hf_is_on (job, "bf16") ? "True" : hf->has_trainer ? "False" : NULL);
+  fill (hf, "fp16.enabled", hf_is_on (job, "fp16") ? "True" : hf->has_trainer ? "False" : NULL);
+  if (hidden == 0)
+    return;
+  fill_elements (hf, "zero_optimization.reduce_bucket_size", hidden * hidden);
+  fill_elements (hf, "zero_optimization.stage3_prefetch_bucket_size", 0.9 * hidden * hidden);
+  fill_elements (hf, "zero_optimization.stage3_param_persistence_threshold", 10 * hidden);
+}
+
+static void
+add_plugin (HfJob *hf)
+{
+  hf->deepspeed = launch_words_new ();
+  for (guint i = 0; i < G_N_ELEMENTS (plugin_keys); i++) {
+    const char *value = hf_text (&hf->job, plugin_keys[i][0]);
+    if (value)
+      launch_words_add_value (hf->deepspeed, plugin_keys[i][1], value);
+  }
+}
+
+/* All that no option says is open: no default of a Trainer or of DeepSpeed stands for it. */
+static void
+open_python (HfJob *hf)
+{
+  static const char *const keys[]
+      = { "zero_optimization.stage", "gradient_clipping", "bf16.enabled", "fp16.enabled" };
+  g_autofree char *hole = g_strdup_printf ("%cthe script of Python%c", LS_SHELL_HOLE, LS_SHELL_HOLE_END);
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
+    if (!launch_words_find (hf->deepspeed, keys[i]))
+      launch_words_add_value (hf->deepspeed, keys[i], hole);
+}
+
+/* That of a file which the script does not decide; NULL: there is none. */
+static char *
+undecided_file (const LaunchJob *job)
+{
+  const LaunchOption *o = launch_words_find (job->words, "deepspeed");
+  return o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0])
+      ? ls_shell_hole_names (o->values->pdata[0])
+      : NULL;
+}
+
+void
+hf_read_deepspeed (HfJob *hf)
+{
+  LaunchJob *job = &hf->job;
+  g_autofree char *undecided = undecided_file (job);
+  const char *file = undecided ? undecided : hf_deepspeed_file (job);
+  if (!hf->deepspeed && file)
+    import_unknown (job->import, "the ZeRO stage and its buckets: they stand in %s, which is not here", file);
+  if (!hf->deepspeed && !file)
+    add_plugin (hf);
+  if (hf_deepspeed_is_python (job))
+    open_python (hf);
+  if (!hf->deepspeed) {
+    import_set_strategy (job->import, "dp_kind", "deepspeed", "deepspeed");
+    return;
+  }
+  fill_autos (hf);
+  LaunchJob inner = { .import = job->import, .words = hf->deepspeed, .gpus = job->gpus };
+  if (import_has_strategy (job->import, "gpus"))
+    inner.gpus = job->import->strategy.gpus;
+  deepspeed_read (&inner);
+}

@@ -1,0 +1,85 @@
+/* Pins what is known of DeepSpeed where no file configures it: DeepSpeed-Chat's options, and what a program in
+ * Python leaves open. */
+#include "ls_test.h"
+
+#include "import_check.h"
+
+#define CHAT                                                                                                 \
+  "deepspeed --num_gpus 4 main.py --data_split 2,4,4 --model_name_or_path meta-llama/Llama-2-7b-hf --deepspeed "
+
+/* Whether the same command says something of a kind twice. */
+static guint
+count_lines (const GPtrArray *list, const char *part)
+{
+  guint n = 0;
+  for (guint i = 0; i < list->len; i++)
+    n += strstr (list->pdata[i], part) != NULL;
+  return n;
+}
+
+static void
+deepspeed_chat_has_its_own_options (void)
+{
+  check_read (
+      "DeepSpeed-Chat", CHAT "--per_device_train_batch_size 2 --gradient_accumulation_steps 3",
+      "gpus=4; global_batch=24; dtype=fp16; ~fp16 True; grad_norm=true; zero=0; ~zero_stage 0; seq=512; "
+      "recompute=none; dp_overlap=true; offload; lora_rank; software=deepspeed");
+  check_read ("DeepSpeed-Chat", CHAT "--dtype bf16 --zero_stage 3 --offload --gradient_checkpointing",
+              "dtype=bf16; zero=3; offload=parameters; offload_to=cpu; recompute=full; micro_batch=16; "
+              "global_batch=64; prefetch_bucket=30000000; persistence_threshold=10000; "
+              "max_live_params=30000000");
+  check_read ("DeepSpeed-Chat", CHAT "--zero_stage 2 --offload",
+              "zero=2; offload=optimizer; prefetch_bucket");
+  check_read ("DeepSpeed-Chat",
+              "deepspeed main.py --model_name_or_path gpt2 --data_split 1,0,0 --max_seq_len 512",
+              "dp_kind=deepspeed; ~deepspeed get_train_ds_config; dtype=fp16; gpus; ?how many GPUs");
+}
+
+/* Their weights are frozen, but what is no linear layer of the name learns unless it is told not to. */
+static void
+deepspeed_chat_has_adapters (void)
+{
+  check_read ("DeepSpeed-Chat", CHAT "--lora_dim 128 --lora_module_name layers. --only_optimize_lora",
+              "lora_rank=128; lora_modules");
+  check_read ("DeepSpeed-Chat", CHAT "--lora_dim 8", "lora_rank=8; ?without only_optimize_lora all but");
+  check_read ("DeepSpeed-Chat", CHAT "--lora_dim 8 --lora_module_name h.", "?lora_module_name h.");
+  check_read ("DeepSpeed-Chat", CHAT "--lora_dim 0", "lora_rank");
+}
+
+static void
+deepspeed_chat_learns_more_than_tokens (void)
+{
+  check_read (NULL, CHAT "--num_padding_at_beginning 0", "--num_padding_at_beginning: another task");
+  check_read (NULL, CHAT "--offload_reference_model", "--offload_reference_model: another task");
+}
+
+/* Of another program neither the defaults of a Trainer hold nor those of DeepSpeed. */
+static void
+what_python_configures_is_open (void)
+{
+#define OTHER                                                                                                \
+  "deepspeed --num_gpus 4 train.py --model_name_or_path gpt2 --max_seq_len 512 --output_dir o --deepspeed "
+  check (OTHER "--per_device_train_batch_size 8 --zero_stage 3",
+         "gpus=4; zero=3; micro_batch=8; dtype; ?the number format: the script of Python says it; grad_norm; "
+         "?gradient_clipping: its value; ~dp_overlap true; recompute");
+  check (OTHER "--bf16", "dtype=bf16; zero; ?zero_optimization.stage: its value; micro_batch");
+  check (OTHER "--deepspeed_config ds.json", "?they stand in ds.json, which is not here");
+  check ("deepspeed --num_gpus 4 train.py --model_name_or_path gpt2 --output_dir o --deepspeed ds.json",
+         "dtype=fp32; recompute=none; micro_batch=8");
+}
+
+static void
+the_same_is_told_once (void)
+{
+  LsImport import;
+  if (!read_text ("deepspeed train.py --deepspeed --zero_stage 3 --model_name_or_path gpt2 "
+                  "--per_device_train_batch_size 8",
+                  &import))
+    return;
+  LS_CHECK_INT (count_lines (import.unknown, "how many GPUs: nothing"), ==, 1);
+  ls_import_clear (&import);
+}
+
+LS_TEST_SUITE (LS_TEST (deepspeed_chat_has_its_own_options), LS_TEST (deepspeed_chat_has_adapters),
+               LS_TEST (deepspeed_chat_learns_more_than_tokens), LS_TEST (what_python_configures_is_open),
+               LS_TEST (the_same_is_told_once))
