@@ -8,6 +8,7 @@
 #include "data/text/read_file.h"
 
 #define MAX_WRITTEN 64 /* files that a script writes */
+#define MAX_ABOVE   4  /* folders above the script's */
 
 /* What is found while a script is read. */
 typedef struct {
@@ -51,11 +52,14 @@ count_known (const Search *s, char *const *words, guint n)
   return n_known;
 }
 
+/* Paths from the folder of the script are as names of files beside it. */
 static void
 add_words (GPtrArray *to, char *const *words, guint n)
 {
-  for (guint i = 0; i < n; i++)
-    g_ptr_array_add (to, g_strdup (words[i]));
+  for (guint i = 0; i < n; i++) {
+    g_auto (GStrv) parts = g_strsplit (words[i], LS_SHELL_FOLDER, -1);
+    g_ptr_array_add (to, g_strjoinv (".", parts));
+  }
 }
 
 /* --- commands --------------------------------------------------------------------------------------- */
@@ -94,28 +98,61 @@ add_file (LsImport *import, const char *path)
     g_ptr_array_add (import->files, g_strdup (path));
 }
 
-/* Of the files that were given, the one of that name, or whose name ends so. */
+/* Of the files that were given, the one whose path ends in most of this one; NULL: none does. */
 static char *
-find_source (const char *name, bool is_started, gpointer data)
+find_given (const Search *s, const char *path)
 {
-  Search *s = data;
-  for (guint i = 1; i < s->files->n; i++)
-    if (g_str_has_suffix (s->files->files[i].path, name))
-      return g_strndup (s->files->files[i].text, s->files->files[i].n);
+  for (const char *end = path; end; end = strchr (end, '/')) {
+    end += *end == '/';
+    for (guint i = 1; i < s->files->n; i++) {
+      const char *own = s->files->files[i].path;
+      if (g_str_has_suffix (own, end)
+          && (strlen (own) == strlen (end) || own[strlen (own) - strlen (end) - 1] == '/'))
+        return g_strndup (s->files->files[i].text, s->files->files[i].n);
+    }
+  }
+  return NULL;
+}
+
+/* NULL: there is none. */
+static char *
+read_beside (Search *s, const char *name)
+{
   g_autofree char *folder = g_path_get_dirname (s->files->files[0].path),
                   *path = g_build_filename (folder, name, NULL);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   size_t n;
   char *text
       = g_file_test (path, G_FILE_TEST_IS_REGULAR) ? ls_read_file (path, LAUNCH_MAX_BESIDE, &n, diags) : NULL;
-  if (text) { /* beside the script */
+  if (text)
     add_file (s->import, g_str_has_prefix (path, "./") ? path + 2 : path);
-    return text;
+  return text;
+}
+
+/* One that the script wrote, was given, or lies where the path says from its folder, from one above it, where it
+ * may be started, or beside it. */
+static char *
+find_source (const char *path, bool is_started, gpointer data)
+{
+  Search *s = data;
+  const char *hole = strrchr (path, LS_SHELL_HOLE_END), *rest = hole ? hole + 1 : path,
+             *name = ls_shell_base_of (path);
+  const char *written = g_hash_table_lookup (s->files->written, name);
+  bool can_be_above = strchr (rest, '/') && !g_str_has_prefix (path, LS_SHELL_FOLDER) && *path != '/';
+  rest += strspn (rest, "/");
+  char *text = written ? g_strdup (written) : find_given (s, rest);
+  text = text ? text : read_beside (s, rest);
+  GString *above = g_string_new (rest);
+  for (guint i = 0; i < MAX_ABOVE && can_be_above && !text; i++) {
+    g_string_prepend (above, "../");
+    text = read_beside (s, above->str);
   }
+  g_string_free (above, TRUE);
+  text = text ? text : read_beside (s, name);
   GPtrArray *lacks = is_started ? s->started : s->sources;
-  if (lacks->len < 100)
+  if (!text && lacks->len < 100)
     g_ptr_array_add (lacks, g_strdup (name));
-  return NULL;
+  return text;
 }
 
 /* With "$NAME" for what the script does not decide. */
@@ -142,11 +179,14 @@ with_names (const char *text)
 
 /* What it writes is beside it then. */
 static void
-note_written (const char *name, const char *text, gpointer data)
+note_written (const char *name, const char *text, bool is_appended, gpointer data)
 {
   const Search *s = data;
-  if (g_hash_table_size (s->files->written) < MAX_WRITTEN && !ls_shell_has_hole (name))
-    g_hash_table_replace (s->files->written, g_path_get_basename (name), with_names (text));
+  g_autofree char *base = g_path_get_basename (name), *own = with_names (text);
+  const char *before = is_appended ? g_hash_table_lookup (s->files->written, base) : NULL;
+  if (g_hash_table_size (s->files->written) < MAX_WRITTEN && !ls_shell_has_hole (base))
+    g_hash_table_replace (s->files->written, g_strdup (base),
+                          g_strconcat (before ? before : "", before ? "\n" : "", own, NULL));
 }
 
 /* Without a command that launches: the options that variables hold. A variable that another one contains is
@@ -236,7 +276,8 @@ read_shell (Search *s, LsDiagList *diags)
 {
   const ImportFile *file = &s->files->files[0];
   set_given (s);
-  g_autofree char *why = ls_shell_read (s->shell, file->text, file->n);
+  g_autofree char *name = g_path_get_basename (file->path),
+                  *why = ls_shell_read (s->shell, name, file->text, file->n);
   look_given (s);
   if (why)
     ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL, "this script is not read: %s",

@@ -54,8 +54,9 @@ has_ended (ShellText *s)
 
 /* Where output goes: the word behind ">". */
 static void
-set_target (ShellText *s, const char *from, char **target)
+set_target (ShellText *s, const char *from, char **target, bool *ret_is_appended)
 {
+  *ret_is_appended = s->end - from > 1 && from[0] == '>' && from[1] == '>';
   while (from < s->p && strchr ("<>&| \t", *from))
     from++;
   if (from >= s->p)
@@ -69,15 +70,16 @@ read_simple (ShellText *s)
 {
   g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
   g_autofree char *here = NULL, *target = NULL;
-  bool has_begun = false;
+  bool has_begun = false, is_appended = false;
   const char *begin = s->p;
   for (shell_skip_blanks (s); !has_ended (s) && !shell_has_failed (s->sh); shell_skip_blanks (s)) {
-    bool is_error = s->p > begin && s->p[-1] == '2',
+    bool is_error = s->p > begin && s->p[-1] == '2', joins_errors = shell_is_at (s, ">&") && !is_error,
          is_output = shell_is_at (s, ">") && !shell_is_at (s, ">&") && !is_error;
     const char *from = s->p;
     char *text = shell_is_redirection (s) ? shell_take_redirection (s) : NULL;
     if (is_output)
-      set_target (s, from, &target);
+      set_target (s, from, &target, &is_appended);
+    s->sh->is_lost = s->sh->is_lost || (s->sh->output && joins_errors);
     if (text) {
       g_free (here);
       here = text;
@@ -87,9 +89,11 @@ read_simple (ShellText *s)
   if (s->p == begin && s->p < s->end)
     s->p++; /* a bracket out of place */
   bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left;
+  if (words->len == 0 && !is_skipped)
+    s->sh->is_lost = s->sh->is_lost || s->sh->output;
   if (words->len == 0 || is_skipped || is_declaration (words) || shell_has_failed (s->sh))
     return SHELL_DONE;
-  return shell_run (s->sh, words, here, target, read_text);
+  return shell_run (s->sh, words, here, target, is_appended);
 }
 
 /* --- blocks --------------------------------------------------------------------------------------- */
@@ -382,6 +386,7 @@ read_pipeline (ShellText *s)
   ShellStatus status = read_command (s);
   for (shell_skip_blanks (s); shell_is_at (s, "|") && !shell_is_at (s, "||"); shell_skip_blanks (s)) {
     s->p += shell_is_at (s, "|&") ? 2 : 1;
+    s->sh->is_lost = s->sh->is_lost || s->sh->output;
     while (shell_skip_blanks (s), s->p < s->end && *s->p == '\n')
       shell_skip_newline (s);
     read_command (s);
@@ -389,6 +394,7 @@ read_pipeline (ShellText *s)
   }
   while (s->p < s->end && shell_is_redirection (s)) {
     g_free (shell_take_redirection (s)); /* of a block */
+    s->sh->is_lost = s->sh->is_lost || s->sh->output;
     shell_skip_blanks (s);
   }
   return status;
@@ -465,8 +471,9 @@ read_text (LsShell *sh, const char *text, gsize n)
 
 /* Without carriage returns; other control characters, of which some mark holes, are blanks. */
 char *
-ls_shell_read (LsShell *sh, const char *text, gsize n)
+ls_shell_read (LsShell *sh, const char *name, const char *text, gsize n)
 {
+  g_autofree char *path = g_strconcat (LS_SHELL_FOLDER, "/", name, NULL);
   if (!shell_afford (sh, n))
     return g_strdup (sh->faults->pdata[0]);
   g_autofree char *copy = g_malloc (n + 1);
@@ -475,6 +482,9 @@ ls_shell_read (LsShell *sh, const char *text, gsize n)
     if (text[i] != '\r')
       copy[length++] = g_ascii_iscntrl (text[i]) && text[i] != '\n' && text[i] != '\t' ? ' ' : text[i];
   copy[length] = '\0';
+  sh->read = read_text;
+  shell_set_path (sh, "0", path);
+  shell_set_path (sh, "BASH_SOURCE", path);
   read_text (sh, copy, length);
   return shell_has_failed (sh) ? g_strdup (sh->faults->pdata[0]) : NULL;
 }

@@ -1,9 +1,9 @@
 /* data/shell/shell.h — the commands of a shell script, found by reading it: nothing is executed.
  *
  * Followed are assignments, arrays, ${X:-default} and its kin, $((arithmetic)), if, case, functions, eval,
- * bash -c "...", here documents, and files that are sourced, as far as the script decides them. What only a
- * run would know ($1, the output of a command, a variable that nobody set) stands in a word as a hole with
- * its name. A variable that nobody set is taken as not set where the script asks (-z, ${X:-...}).
+ * bash -c "...", here documents, $(commands) that print what the script says, and files that are sourced, as
+ * far as the script decides them. What only a run would know ($1, the output of another command, a variable
+ * that nobody set) stands in a word as a hole with its name. A variable that nobody set is taken as not set where the script asks (-z, ${X:-...}).
  *
  * A loop over words that the script says is run for each of them. Another loop is read once, as what perhaps
  * happens; so are the branches of a condition that is not decided: what they append is kept as such, what
@@ -21,6 +21,8 @@
 /* A hole is '\001', its name, '\002'. */
 #define LS_SHELL_HOLE     '\001'
 #define LS_SHELL_HOLE_END '\002'
+/* The hole that stands for the folder of the script, in front of paths from there. */
+#define LS_SHELL_FOLDER "\001the folder of the script\002"
 
 typedef struct {
   char *const *words; /* of the commands around it first; NULL at the end */
@@ -31,10 +33,11 @@ typedef struct {
 typedef struct {
   void (*command) (const LsShellCommand *command, gpointer data);
   /* Text of a file that is sourced, or is started as a script of its own, newly allocated; NULL: there is
-   * none. name: without its folder */
-  char *(*source) (const char *name, bool is_started, gpointer data);
-  /* A file that the script writes, by a here document or by echo; text: with holes. NULL: not asked for */
-  void (*write) (const char *name, const char *text, gpointer data);
+   * none. path: as the script says it, with holes */
+  char *(*source) (const char *path, bool is_started, gpointer data);
+  /* A file that the script writes, by a here document or by echo, or adds to; text: with holes. NULL: not
+   * asked for */
+  void (*write) (const char *name, const char *text, bool is_appended, gpointer data);
 } LsShellFuncs;
 
 typedef struct LsShell LsShell;
@@ -43,8 +46,8 @@ LsShell *ls_shell_new (const LsShellFuncs *funcs, gpointer data);
 void ls_shell_free (LsShell *sh); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsShell, ls_shell_free)
 
-/* Reads a script. A reason, newly allocated, why it cannot be read; NULL: it was. */
-char *ls_shell_read (LsShell *sh, const char *text, gsize n);
+/* Reads a script, which lies in LS_SHELL_FOLDER by this name. A reason, newly allocated, why it cannot be read; NULL: it was. */
+char *ls_shell_read (LsShell *sh, const char *name, const char *text, gsize n);
 
 /* A variable that is set from outside, before or while the script is read. */
 void ls_shell_set (LsShell *sh, const char *name, const char *text);

@@ -2,6 +2,7 @@
 #include "data/shell/shell_parts.h"
 
 #include <fnmatch.h>
+#include <regex.h>
 #include <string.h>
 
 typedef struct {
@@ -271,12 +272,19 @@ equal (Test *t, const char *a, const char *b)
   return status_of (strcmp (a, b) == 0);
 }
 
+/* A number; of [[ ... ]] an expression too. */
+static bool
+number_of (const Test *t, const char *text, gint64 *ret)
+{
+  return g_ascii_string_to_signed (text, 10, G_MININT64, G_MAXINT64, ret, NULL)
+      || (t->has_patterns && *text && shell_arithmetic (t->sh, text, ret));
+}
+
 static ShellStatus
-compare (const char *a, const char *operator, const char * b)
+compare (Test *t, const char *a, const char *operator, const char * b)
 {
   gint64 x, y;
-  if (!g_ascii_string_to_signed (a, 10, G_MININT64, G_MAXINT64, &x, NULL)
-      || !g_ascii_string_to_signed (b, 10, G_MININT64, G_MAXINT64, &y, NULL))
+  if (!number_of (t, a, &x) || !number_of (t, b, &y))
     return SHELL_UNKNOWN;
   static const char *const names[] = { "-eq", "-ne", "-lt", "-le", "-gt", "-ge" };
   const bool results[] = { x == y, x != y, x<y, x <= y, x> y, x >= y };
@@ -287,13 +295,27 @@ compare (const char *a, const char *operator, const char * b)
 }
 
 static ShellStatus
+matches (const char *text, const char *pattern)
+{
+  regex_t regex;
+  if (ls_shell_has_hole (text) || ls_shell_has_hole (pattern) || strlen (text) + strlen (pattern) > 256
+      || strpbrk (pattern, "{\\") || regcomp (&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0)
+    return SHELL_UNKNOWN;
+  bool is_found = regexec (&regex, text, 0, NULL, 0) == 0;
+  regfree (&regex);
+  return status_of (is_found);
+}
+
+static ShellStatus
 binary (Test *t, const char *a, const char *operator, const char * b)
 {
   if (strcmp (operator, "=") == 0 || strcmp (operator, "==") == 0)
     return equal (t, a, b);
   if (strcmp (operator, "!=") == 0)
     return negated_test (equal (t, a, b));
-  return compare (a, operator, b);
+  if (strcmp (operator, "=~") == 0)
+    return matches (a, b);
+  return compare (t, a, operator, b);
 }
 
 static bool
@@ -399,17 +421,53 @@ shell_read_test (ShellText *s)
   return shell_test (s->sh, (char *const *) words->pdata, words->len, true);
 }
 
+/* Behind the operator of "NAME += ...", "NAME++"; NULL: nothing is set. */
+static const char *
+assignment_end (const char *text, char **ret_name, char *ret_operator)
+{
+  const char *p = text + strspn (text, " \t"), *end = shell_name_end (p, p + strlen (p)),
+             *q = end + strspn (end, " \t");
+  bool is_step = (q[0] == '+' || q[0] == '-') && q[1] == q[0] && q[2 + strspn (q + 2, " \t")] == '\0';
+  bool is_plain = q[0] == '=' && q[1] != '=', changes = strchr ("+-*/%", *q) && *q && q[1] == '=';
+  if (end == p || !(is_step || is_plain || changes))
+    return NULL;
+  *ret_name = g_strndup (p, (gsize) (end - p));
+  *ret_operator = is_plain ? '\0' : *q;
+  q += is_plain ? 1 : 2;
+  return is_step ? "" : q;
+}
+
+bool
+shell_set_arithmetic (LsShell *sh, const char *text, gint64 *ret_value)
+{
+  g_autofree char *name = NULL;
+  char operator= '\0';
+  const char *right = assignment_end (text, &name, &operator);
+  if (!right)
+    return shell_arithmetic (sh, text, ret_value);
+  g_autofree char *sum = !operator? g_strdup (right)
+      : * right                   ? g_strdup_printf ("%s %c (%s)", name, operator, right)
+                                  : g_strdup_printf ("%s %c 1", name, operator);
+  bool is_known = shell_arithmetic (sh, sum, ret_value);
+  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
+  g_ptr_array_add (items,
+                   is_known ? g_strdup_printf ("%" G_GINT64_FORMAT, *ret_value)
+                            : g_strdup_printf ("%c$((%s))%c", LS_SHELL_HOLE, name, LS_SHELL_HOLE_END));
+  shell_assign (sh, name, items, false, false);
+  return is_known;
+}
+
 /* (( ... )) */
 ShellStatus
 shell_read_arithmetic (ShellText *s)
 {
   const char *end = shell_group_end (s->p + 1, s->end, '(', ')');
-  gint64 value;
+  gint64 value = 0;
   if (!end) {
     shell_give_up (s, "a bracket is not closed");
     return SHELL_UNKNOWN;
   }
   g_autofree char *text = shell_expand_text (s->sh, s->p + 2, MAX (end - 2, s->p + 2), true);
   s->p = end;
-  return !shell_arithmetic (s->sh, text, &value) ? SHELL_UNKNOWN : value != 0 ? SHELL_YES : SHELL_NO;
+  return !shell_set_arithmetic (s->sh, text, &value) ? SHELL_UNKNOWN : value != 0 ? SHELL_YES : SHELL_NO;
 }

@@ -88,15 +88,30 @@ find_inner (const GPtrArray *words)
   return 0;
 }
 
+/* Newly allocated; NULL: it is not known. */
+static char *
+path_of (const LsShell *sh, const char *name)
+{
+  const ShellValue *value = shell_value (sh, name);
+  return value ? g_strdup (value->items->pdata[0]) : NULL;
+}
+
 static void
 read_source (LsShell *sh, const char *path, bool is_started, GPtrArray *words, guint n_outer,
              ShellReadFunc read)
 {
-  const char *name = ls_shell_base_of (path);
-  bool can_ask = sh->funcs.source && !ls_shell_has_hole (name);
-  g_autofree char *text = can_ask ? sh->funcs.source (name, is_started, sh->data) : NULL;
-  if (text)
-    read_inner (sh, words, n_outer, text, read);
+  bool can_ask = sh->funcs.source && !ls_shell_has_hole (ls_shell_base_of (path));
+  g_autofree char *text = can_ask ? sh->funcs.source (path, is_started, sh->data) : NULL;
+  if (!text)
+    return;
+  g_autofree char *script = path_of (sh, "0"), *source = path_of (sh, "BASH_SOURCE");
+  const char *own = shell_is_beside (path) ? path : NULL;
+  if (is_started)
+    shell_set_path (sh, "0", own);
+  shell_set_path (sh, "BASH_SOURCE", own);
+  read_inner (sh, words, n_outer, text, read);
+  shell_set_path (sh, "0", script);
+  shell_set_path (sh, "BASH_SOURCE", source);
 }
 
 static bool
@@ -255,11 +270,33 @@ leave (LsShell *sh, const GPtrArray *words)
     sh->has_left = true;
 }
 
+static ShellStatus
+run_let (LsShell *sh, const GPtrArray *words)
+{
+  ShellStatus status = SHELL_UNKNOWN;
+  for (guint i = 1; i < words->len; i++) {
+    gint64 value;
+    bool is_known = shell_set_arithmetic (sh, words->pdata[i], &value);
+    status = !is_known ? SHELL_UNKNOWN : value != 0 ? SHELL_YES : SHELL_NO;
+  }
+  return status;
+}
+
 static void
 unset_all (LsShell *sh, const GPtrArray *words)
 {
   for (guint i = 1; i < words->len; i++)
     shell_unset (sh, words->pdata[i]);
+}
+
+/* torchrun and its kin start any program then. */
+static bool
+has_no_python (const GPtrArray *words)
+{
+  for (guint i = 1; i < words->len; i++)
+    if (strcmp (words->pdata[i], "--no-python") == 0 || strcmp (words->pdata[i], "--no_python") == 0)
+      return true;
+  return false;
 }
 
 static void
@@ -272,13 +309,15 @@ run_program (LsShell *sh, GPtrArray *words, const char *here, ShellReadFunc read
     read_inner (sh, words, words->len, here, read);
   else
     hand_over (sh, words);
-  if (inner == 0 && !here && (is_one_of (words->pdata[0], submitters) || is_script (words->pdata[0])))
+  bool starts_script
+      = is_one_of (words->pdata[0], submitters) || is_script (words->pdata[0]) || has_no_python (words);
+  if (inner == 0 && !here && starts_script)
     read_script (sh, words, read);
 }
 
 /* "cat <<END > FILE", "tee FILE <<END", "echo '{...}' > FILE". */
 static void
-write_file (LsShell *sh, const GPtrArray *words, const char *here, const char *target)
+write_file (LsShell *sh, const GPtrArray *words, const char *here, const char *target, bool is_appended)
 {
   const char *name = words->pdata[0], *file = target;
   GString *text = g_string_new (here);
@@ -288,25 +327,29 @@ write_file (LsShell *sh, const GPtrArray *words, const char *here, const char *t
     g_string_append_printf (text, "%s%s", i > 1 ? " " : "", (char *) words->pdata[i]);
   bool writes = strcmp (name, "echo") == 0 || (here && is_one_of (name, writers));
   if (writes && file && sh->funcs.write && shell_afford (sh, text->len))
-    sh->funcs.write (file, text->str, sh->data);
+    sh->funcs.write (file, text->str, is_appended, sh->data);
   g_string_free (text, TRUE);
 }
 
 ShellStatus
-shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, ShellReadFunc read)
+shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, bool is_appended)
 {
+  ShellReadFunc read = sh->read;
   static const char *const silent[] = { "echo", "printf", "cd", "mkdir", "set", "shift", "rm", NULL };
   const char *name = words->pdata[0];
   const char *body = g_hash_table_lookup (sh->functions, name);
   if (!shell_afford (sh, 64))
     return SHELL_UNKNOWN;
-  write_file (sh, words, here, target);
+  if (!sh->output)
+    write_file (sh, words, here, target, is_appended);
   if (strcmp (name, "[") == 0 || strcmp (name, "test") == 0)
     return run_test (sh, words);
   if (strcmp (name, "true") == 0 || strcmp (name, ":") == 0)
     return SHELL_YES;
   if (strcmp (name, "false") == 0)
     return SHELL_NO;
+  if (sh->output && !body && strcmp (name, "exit") != 0)
+    return shell_print (sh, words, target);
   if (strcmp (name, "exit") == 0 || strcmp (name, "return") == 0)
     leave (sh, words);
   else if (strcmp (name, "continue") == 0)
@@ -315,6 +358,8 @@ shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, 
     unset_all (sh, words);
   else if (strcmp (name, "read") == 0 && here)
     read_names (sh, words, here);
+  else if (strcmp (name, "let") == 0)
+    return run_let (sh, words);
   else if (strcmp (name, "eval") == 0)
     read_eval (sh, words, read);
   else if ((strcmp (name, "source") == 0 || strcmp (name, ".") == 0) && words->len > 1)

@@ -194,8 +194,8 @@ add_trimmed (Words *w, const Parameter *q, bool is_quoted)
   const char *word = q->rest + 1;
   bool is_long = word < q->rest_end && *word == *q->rest;
   g_autofree char *pattern = shell_expand_text (w->sh, word + is_long, q->rest_end, false);
-  bool is_plain = value && value->items->len == 1 && !ls_shell_has_hole (value->items->pdata[0])
-      && !ls_shell_has_hole (pattern);
+  bool is_plain = value && value->items->len == 1 && !ls_shell_has_hole (pattern)
+      && (!ls_shell_has_hole (value->items->pdata[0]) || shell_is_beside (value->items->pdata[0]));
   g_autofree char *text
       = is_plain ? trimmed (value->items->pdata[0], pattern, *q->rest == '#', is_long) : NULL;
   if (text)
@@ -291,6 +291,19 @@ add_arithmetic (Words *w, const char *p, const char *end, bool is_quoted)
   add_text (w, digits, is_quoted);
 }
 
+/* $(command), `command` */
+static void
+add_output (Words *w, const char *p, const char *end, bool is_quoted)
+{
+  const char *inner = p + (*p == '`' ? 1 : 2);
+  bool is_plain = end - 1 > inner && !(*p == '`' && memchr (inner, '\\', (gsize) (end - inner)));
+  g_autofree char *text = is_plain ? shell_output_of (w->sh, inner, (gsize) (end - 1 - inner)) : NULL;
+  if (text)
+    add_text (w, text, is_quoted);
+  else
+    add_hole (w, p, end, is_quoted);
+}
+
 static void
 add_plain (Words *w, const char *p, const char *end, bool is_quoted)
 {
@@ -319,7 +332,7 @@ add_expansion (Words *w, const char *p, const char *end, bool is_quoted)
   else if (n >= 5 && p[1] == '(' && p[2] == '(' && behind[-2] == ')')
     add_arithmetic (w, p, behind, is_quoted);
   else if (p[1] == '(' || *p == '`')
-    add_hole (w, p, behind, is_quoted);
+    add_output (w, p, behind, is_quoted);
   else if (p[1] == '{')
     add_braced (w, p, behind, is_quoted);
   else if (p[1] == '\'')

@@ -18,6 +18,8 @@ typedef struct {
   bool is_array;
 } ShellValue;
 
+typedef void (*ShellReadFunc) (LsShell *sh, const char *text, gsize n);
+
 struct LsShell {
   LsShellFuncs funcs;
   gpointer data;
@@ -29,12 +31,16 @@ struct LsShell {
   GPtrArray *outer;      /* words of commands that this text was handed to, borrowed */
   GPtrArray *texts;      /* char *: those that are being read, one within the other, borrowed */
   ShellMode mode;
-  guint n_rounds;    /* of loops that were run as often as they say */
-  bool continues;    /* has_left, but only the round of a loop */
-  bool has_left;     /* exit was met, or return in a function */
-  int depth;         /* texts within texts, blocks within blocks */
-  gsize n_bytes;     /* of words that were made, in all */
-  GPtrArray *faults; /* char *: what ended the reading; empty: nothing did */
+  guint n_rounds;     /* of loops that were run as often as they say */
+  bool continues;     /* has_left, but only the round of a loop */
+  bool has_left;      /* exit was met, or return in a function */
+  ShellReadFunc read; /* reads a text as a script                  */
+  GString *output;    /* of the $(command) that is being read; NULL: none is */
+  bool is_lost;       /* what it prints is not known             */
+  char *folder;       /* that it changed to; NULL: it did not    */
+  int depth;          /* texts within texts, blocks within blocks */
+  gsize n_bytes;      /* of words that were made, in all */
+  GPtrArray *faults;  /* char *: what ended the reading; empty: nothing did */
 };
 
 /* Gives up for a reason. */
@@ -49,6 +55,8 @@ const ShellValue *shell_value (const LsShell *sh, const char *name);
 /* Sets or appends, in the current mode. Takes items. */
 void shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended);
 void shell_unset (LsShell *sh, const char *name);
+/* Where the script lies that is being read, as "0" or "BASH_SOURCE"; path NULL: nobody knows. */
+void shell_set_path (LsShell *sh, const char *name, const char *path);
 
 /* --- words --- */
 
@@ -63,6 +71,8 @@ void shell_split (const char *text, GPtrArray *words);
 
 /* The value of an expression whose expansions were made; false: it has holes, or makes no sense. */
 bool shell_arithmetic (const LsShell *sh, const char *text, gint64 *ret_value);
+/* The same of "NAME = ...", "NAME += ..." and "NAME++", which set a variable, in the current mode. */
+bool shell_set_arithmetic (LsShell *sh, const char *text, gint64 *ret_value);
 /* Of [ ... ], the words between the brackets; of [[ ... ]] with has_patterns. */
 ShellStatus shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns);
 
@@ -139,10 +149,17 @@ ShellStatus shell_read_arithmetic (ShellText *s);
 void shell_perform_assignment (LsShell *sh, const char *p, const char *end);
 
 /* Runs a command in the current mode: words (char *), and the here document at its input, NULL: none.
- * `read` reads a text as a script. */
-typedef void (*ShellReadFunc) (LsShell *sh, const char *text, gsize n);
-/* here: a document that stands with it, target: the file that its output goes to; NULL: neither. */
-ShellStatus shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target,
-                       ShellReadFunc read);
+ * here: a document that stands with it, target: the file that its output goes to; NULL: neither. */
+ShellStatus shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, bool is_appended);
+
+/* --- shell_output.c --------------------------------------------------------------------------------- */
+
+/* Whether a path is one from there, and nothing else of it is open. */
+bool shell_is_beside (const char *path);
+/* What a command prints, without newlines at its end, newly allocated; NULL: only a run would know. What it sets
+ * is lost, as in a shell of its own. */
+char *shell_output_of (LsShell *sh, const char *text, gsize n);
+/* Runs a command of it, which is no condition. */
+ShellStatus shell_print (LsShell *sh, const GPtrArray *words, const char *target);
 
 #endif

@@ -198,7 +198,10 @@ shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bo
 {
   const ShellValue *old = look_up (sh, name);
   gsize n = size_of (items) + (old && is_appended ? size_of (old->items) : 0) + strlen (name);
-  if (sh->mode == SHELL_SKIPPED || !shell_afford (sh, n)) {
+  bool is_own = g_ascii_isdigit (*name) || *name == '@'; /* of a function in a $(command) */
+  if (sh->output && sh->mode != SHELL_SKIPPED && !is_own)
+    sh->is_lost = true;
+  if (sh->mode == SHELL_SKIPPED || sh->is_lost || !shell_afford (sh, n)) {
     g_ptr_array_unref (items);
     return;
   }
@@ -217,10 +220,23 @@ shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bo
 void
 shell_unset (LsShell *sh, const char *name)
 {
+  sh->is_lost = sh->is_lost || sh->output;
+  if (sh->is_lost)
+    return;
   if (sh->mode == SHELL_RUN)
     g_hash_table_remove (sh->values, name);
   else if (sh->mode == SHELL_MAYBE && look_up (sh, name))
     shell_assign (sh, name, new_items (g_strdup ("")), false, false);
+}
+
+void
+shell_set_path (LsShell *sh, const char *name, const char *path)
+{
+  ShellValue *value = g_new (ShellValue, 1);
+  *value = (ShellValue) { new_items (g_strdup (path)), false };
+  g_hash_table_replace (sh->values, g_strdup (name), value);
+  if (!path)
+    g_hash_table_remove (sh->values, name);
 }
 
 const GPtrArray *

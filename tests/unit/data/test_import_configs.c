@@ -284,7 +284,7 @@ programs_around_a_trainer_are_read (void)
               "lora_rank=4; lora_modules=q,v; dp_kind=fsdp2; zero=3");
   check_read ("ms-swift", SWIFT "--tuner_type longlora --deepspeed zero3_offload",
               "lora_rank; ?tuner_type longlora; zero=3; offload=parameters");
-  check_read ("ms-swift", SWIFT "--gradient_accumulation_steps $(expr 16 / 4) --deepspeed zero1",
+  check_read ("ms-swift", SWIFT "--gradient_accumulation_steps $(cat steps) --deepspeed zero1",
               "zero=1; global_batch; ?how often gradients are accumulated is not said");
   check_read ("ms-swift", SWIFT "--sequence_parallel_size 2 --gradient_accumulation_steps 1",
               "cp=2; global_batch=2; ?sequence_parallel_size: taken for");

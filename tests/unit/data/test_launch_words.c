@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "data/launch/option_table.h"
-#include "data/shell/shell.h"
 #include "import_check.h"
+#include "shell_check.h"
 
 /* Pins options with values: names of '_' and '-' that are the same and are shown as written, the last that
  * holds, trees of configurations as dotted names, and which row of a table fits a name. */
@@ -115,51 +115,6 @@ rows_fit_names (void)
 
 /* Pins what a shell script launches as it is read: what it decides is expanded as a shell would, what it
  * does not stands there by name, and nothing grows without a limit. */
-
-/* "NAME: TEXT" of a file that a script writes. */
-static void
-note_file (const char *name, const char *text, gpointer data)
-{
-  g_string_append_printf (data, "%s: %s\n", name, text);
-}
-
-/* "a|b {$X}?": the words of a command, holes in braces, '?' behind one that is perhaps run. */
-static void
-note (const LsShellCommand *c, gpointer data)
-{
-  GString *out = data;
-  for (guint i = 0; i < c->n; i++)
-    g_string_append_printf (out, "%s%s", i > 0 ? "|" : "", c->words[i]);
-  g_string_append (out, c->is_certain ? "\n" : "?\n");
-}
-
-static char *
-source (const char *name, bool is_started, gpointer data)
-{
-  if (is_started)
-    return strcmp (name, "base.sh") == 0 ? g_strdup ("run --tp $1 --pp $2\n") : NULL;
-  return strcmp (name, "config.sh") == 0 ? g_strdup ("TP=4\nlaunch() { run --tp $TP \"$1\"; }\n") : NULL;
-}
-
-static char *
-read_script (const char *script, char **ret_fault)
-{
-  static const LsShellFuncs funcs = { note, source, note_file };
-  GString *out = g_string_new (NULL);
-  g_autoptr (LsShell) sh = ls_shell_new (&funcs, out);
-  *ret_fault = ls_shell_read (sh, script, strlen (script));
-  g_strdelimit (out->str, "\001", '{');
-  g_strdelimit (out->str, "\002", '}');
-  return g_string_free (out, FALSE);
-}
-
-static void
-shell_check (const char *script, const char *expected)
-{
-  g_autofree char *fault = NULL, *found = read_script (script, &fault);
-  ls_check_impl (fault == NULL && strcmp (found, expected) == 0, __FILE__, __LINE__,
-                 "%s\n--- expected\n%s--- found\n%s%s", script, expected, found, fault ? fault : "");
-}
 
 static void
 words_are_expanded_as_a_shell_does (void)
