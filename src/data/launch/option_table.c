@@ -332,8 +332,11 @@ ours_of (const OptionRow *row, const char *theirs)
 static void
 set_text (LaunchJob *job, const LaunchOption *o, const OptionRow *row, const char *theirs)
 {
+  static const char *const absent[] = { "None", "none", "null", NULL };
   g_autofree char *ours = ours_of (row, theirs);
   if (row->none && (g_str_equal (theirs, row->none) || g_str_equal (theirs, "0")))
+    return;
+  if (!row->words && g_strv_contains (absent, theirs)) /* of a program that reads arguments as YAML */
     return;
   if (ours)
     set_key (job, row, ours, o->written);
@@ -375,7 +378,7 @@ set_value (LaunchJob *job, const LaunchOption *o, const OptionRow *row)
 void
 option_set_defaults (LaunchJob *job, OptionKind kind)
 {
-  for (guint i = 0; i < job->table->n; i++) {
+  for (guint i = 0; i < job->table->n && !(job->is_part && kind == OPTION_MODEL); i++) {
     const OptionRow *row = &job->table->rows[i];
     if (!row->otherwise || row->kind != kind || g_hash_table_contains (job->open, row->key))
       continue;

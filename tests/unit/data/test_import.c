@@ -93,7 +93,7 @@ nothing_that_matters_is_ignored (void)
       "?freeze_embeddings: all weights");
   check (GPT "--position-embedding-type rotary", "position=rope; ?position-embedding-type rotary");
   check ("bash start.sh --micro-batch-size 8 --seq-length 4096 --tensor-model-parallel-size 2",
-         "tp=2; ?the rest of the job: no --num-layers and no --hidden-size is here");
+         "tp=2; ?the rest of the job: no --hidden-size is here; dtype; mlp");
 #undef AXOLOTL
 }
 

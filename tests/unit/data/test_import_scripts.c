@@ -36,6 +36,28 @@ tasks_of_a_trainer_are_told_apart (void)
   check_read ("Hugging Face Trainer", "torchrun adopt.py " TRAINER, "micro_batch=2");
 }
 
+/* Programs around Megatron-LM, whose options stand beside its own. */
+static void
+programs_around_megatron_are_told_apart (void)
+{
+#define GPT "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 64 --micro-batch-size 1 "
+#define SLIME                                                                                                \
+  "ray job submit --address=a -- python3 train_async.py --actor-num-nodes 2 --rollout-batch-size 8 " GPT
+  check (SLIME "--loss-type sft_loss --actor-num-gpus-per-node 4 --tensor-model-parallel-size 2",
+         "gpus=8; tp=2");
+  check (SLIME "--loss-type sft_loss --colocate", "gpus=16");
+  check_read (NULL, SLIME "--actor-num-gpus-per-node 4", "--rollout-batch-size: reinforcement learning");
+  check (
+      "#!/bin/bash\nprimus-cli direct -- train pretrain --config a.yaml --micro_batch_size 2 --num_layers 78 "
+      "--pipeline_model_parallel_size 2 --mtp_num_layers None",
+      "layers=78; pp=2; predict_layers; mlp; norm; dtype; ?the rest of the job; ?--config a.yaml");
+#define MOE "torchrun --nproc_per_node 8 pretrain_gpt.py --deepspeed --num-experts 8 " GPT
+  check (MOE, "expert_capacity=1; ~expert_capacity 1; top_k=1");
+  check (MOE "--moe-train-capacity-factor 1.5", "expert_capacity=1.5");
+  check (MOE "--moe-train-capacity-factor 1.5 --disable-moe-token-dropping", "expert_capacity");
+#undef GPT
+}
+
 #define FACTORY "model_name_or_path: Qwen/Qwen2.5-1.5B\nfinetuning_type: lora\n"
 
 static void
@@ -251,8 +273,9 @@ axes_that_are_not_read_are_told (void)
 
 LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (formats_of_an_optimizer_are_told),
                LS_TEST (a_command_behind_another_is_read), LS_TEST (tasks_of_a_trainer_are_told_apart),
-               LS_TEST (what_trains_nothing_is_refused), LS_TEST (a_tokenizer_is_known_by_its_file),
-               LS_TEST (layers_with_experts_are_lists), LS_TEST (gradients_that_are_added_apart_are_told),
-               LS_TEST (a_capacity_of_experts_is_heeded), LS_TEST (copies_of_sharded_experts_are_told),
+               LS_TEST (programs_around_megatron_are_told_apart), LS_TEST (what_trains_nothing_is_refused),
+               LS_TEST (a_tokenizer_is_known_by_its_file), LS_TEST (layers_with_experts_are_lists),
+               LS_TEST (gradients_that_are_added_apart_are_told), LS_TEST (a_capacity_of_experts_is_heeded),
+               LS_TEST (copies_of_sharded_experts_are_told),
                LS_TEST (attention_of_llm_foundry_has_its_copies), LS_TEST (long_lists_of_data_are_read),
                LS_TEST (axes_that_are_not_read_are_told))

@@ -218,16 +218,28 @@ set_moe_layers (LaunchJob *job)
   g_string_free (layers, TRUE);
 }
 
+/* Megatron-DeepSpeed, megatron/arguments.py: tokens are dropped unless it is told not to. */
+static void
+set_capacity (LaunchJob *job)
+{
+  const char *factor = option_text (job, "moe-train-capacity-factor");
+  if (option_is_there (job, "disable-moe-token-dropping"))
+    return;
+  import_set_strategy (job->import, "expert_capacity", factor ? factor : "1", "--moe-train-capacity-factor");
+  if (!factor)
+    import_infer (job->import, "expert_capacity 1: the default of --moe-train-capacity-factor");
+}
+
 static void
 set_experts (LaunchJob *job)
 {
   LsImport *import = job->import;
-  guint64 ffn = import->model.ffn, top_k = option_is_there (job, "deepspeed") ? 1 : 2;
+  bool is_deepspeed = option_is_there (job, "deepspeed");
+  guint64 ffn = import->model.ffn, top_k = is_deepspeed ? 1 : 2;
   if (!import_has_model (import, "experts"))
     return;
-  if (option_text (job, "moe-train-capacity-factor"))
-    import_set_strategy (import, "expert_capacity", option_text (job, "moe-train-capacity-factor"),
-                         "--moe-train-capacity-factor");
+  if (is_deepspeed)
+    set_capacity (job);
   if (!import_has_model (import, "top_k")) {
     import_infer (import, "top_k %" G_GUINT64_FORMAT ": the default", top_k);
     import_set_model_number (import, "top_k", top_k);

@@ -64,26 +64,6 @@ WHEN (is_even, s->n_layers_per_chunk == 0 && m->n_layers % (s->pp * s->vpp) == 0
 VALUE (chunks, NUMBER (s->pp > 1 && s->vpp > 1 && is_even (m, s), s->vpp))
 VALUE (batched_p2p, ON (s->vpp > 1 && s->p2p == LS_P2P_BATCHED))
 
-/* "Ett|tt|ttL": what each chunk holds, in model order. */
-static char *
-layout (const LsModel *m, const LsStrategy *s)
-{
-  uint32_t n = s->pp * s->vpp;
-  g_autofree uint32_t *layers = g_new0 (uint32_t, n);
-  g_autoptr (LsDiagList) none = ls_diag_list_new (); /* it was resolved: it is legal */
-  if (s->pp == 1 || is_even (m, s) || !ls_chunk_layers (s, m, layers, none))
-    return NULL;
-  GString *text = g_string_new ("E");
-  for (uint32_t i = 0; i < n; i++) {
-    if (i > 0)
-      g_string_append_c (text, '|');
-    if (layers[i] > 0)
-      g_string_append_printf (text, layers[i] > 1 ? "t*%u" : "t", layers[i]);
-  }
-  g_string_append_c (text, 'L');
-  return g_string_free (text, FALSE);
-}
-
 VALUE (dispatcher, WORD (m->n_experts > 0, is_flex (m, s) ? "flex" : "alltoall"))
 VALUE (flex_backend, WORD (is_flex (m, s), ls_dispatcher_name (s->dispatcher)))
 VALUE (dispatcher_sms, NUMBER (is_flex (m, s), s->dispatch_sms))
@@ -307,7 +287,7 @@ static const OptionRow rows[] = {
   DECIDES ("num-virtual-stages-per-pipeline-rank", "vpp", .value = chunks),
   DECIDES ("num-layers-per-virtual-pipeline-stage", "vpp"),
   DECIDES ("virtual-pipeline-model-parallel-size", "vpp"),
-  DECIDES ("pipeline-model-parallel-layout", "vpp", .value = layout),
+  DECIDES ("pipeline-model-parallel-layout", "vpp", .value = megatron_layout),
   RULE ("decoder-first-pipeline-num-layers"),
   RULE ("decoder-last-pipeline-num-layers"),
   RULE ("pipeline-model-parallel-split-rank"),
@@ -324,6 +304,8 @@ static const OptionRow rows[] = {
   STRATEGY ("cp-comm-type", "cp_kind", .words = cp_kinds, .with = "context-parallel-size"),
   RULE ("ds-sequence-parallel-size"),
   RULE ("world-size"),
+  RULE ("actor-num-nodes"), /* of slime */
+  RULE ("actor-num-gpus-per-node"),
   RULE ("data-parallel-size"),
 
   /* experts */
@@ -340,6 +322,7 @@ static const OptionRow rows[] = {
   RULE ("moe-shared-expert-overlap", .value = shared_overlap),
   STRATEGY ("moe-expert-capacity-factor", "expert_capacity", .none = "0"),
   RULE ("moe-train-capacity-factor"), /* of Megatron-DeepSpeed */
+  RULE ("disable-moe-token-dropping"),
   RULE ("moe-grouped-gemm", .value = grouped_gemm),
   RULE ("moe-router-topk-limited-devices"),
 

@@ -10,6 +10,7 @@ void megatron_model (LaunchJob *job);
 void megatron_vocab (LaunchJob *job); /* a part of that */
 void megatron_strategy (LaunchJob *job);
 void megatron_stages (LaunchJob *job); /* a part of that */
+OptionValue megatron_layout;           /* of chunks, where they are not even */
 OptionValue megatron_mapping;          /* of ranks: pp before dp, and that differs */
 void megatron_kernels (LaunchJob *job);
 void megatron_optimizer (LaunchJob *job);     /* a part of that, with what adds to gradients */

@@ -52,13 +52,27 @@ set_degrees (LaunchJob *job)
 
 /* --- ranks and batches ---------------------------------------------------------------------------- */
 
+/* Of slime (slime/utils/arguments.py, 624b824a, August 2026): ranks that train, by default a node of 8; those that
+ * generate are others, or the same (--colocate). 0: no option says. */
+static guint64
+count_actor (const LaunchJob *job)
+{
+  guint64 nodes = option_number (job, "actor-num-nodes"),
+          each = option_number (job, "actor-num-gpus-per-node");
+  return nodes || each ? MAX (1, nodes) * (each ? each : 8) : 0;
+}
+
 static void
 set_gpus (LaunchJob *job)
 {
   LsImport *import = job->import;
   const LsStrategy *s = &import->strategy;
-  guint64 world = option_number (job, "world-size"), of_model = (guint64) s->tp * s->pp * s->cp;
-  guint64 gpus = import_has_strategy (import, "gpus") ? s->gpus : world ? world : job->gpus;
+  guint64 world = option_number (job, "world-size"), actor = count_actor (job),
+          said = world ? world
+      : actor          ? actor
+                       : job->gpus;
+  guint64 of_model = (guint64) s->tp * s->pp * s->cp,
+          gpus = import_has_strategy (import, "gpus") ? s->gpus : said;
   if (gpus == 0) {
     import_open (import, "gpus", "how many GPUs: nothing here says");
     return;

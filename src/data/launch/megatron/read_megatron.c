@@ -86,7 +86,8 @@ megatron_trains_decoder (const LaunchWords *words, const char *script, const cha
   for (guint i = 0; i < G_N_ELEMENTS (scripts) && script; i++)
     if (g_str_has_prefix (script, scripts[i].start))
       return refuse (script, scripts[i].what, path, diags);
-  for (guint i = 0; i < G_N_ELEMENTS (foreign_marks); i++)
+  bool tunes = has_mark (words, "loss-type", "sft_loss"); /* of slime */
+  for (guint i = 0; i < G_N_ELEMENTS (foreign_marks) && !tunes; i++)
     if (has_mark (words, foreign_marks[i].option, foreign_marks[i].value)) {
       g_autofree char *name = g_strdup_printf ("--%s:", foreign_marks[i].option);
       return refuse (name, foreign_marks[i].what, path, diags);
@@ -99,13 +100,13 @@ megatron_trains_decoder (const LaunchWords *words, const char *script, const cha
 static void
 tell_lack (LaunchJob *job)
 {
-  static const char *const required[] = { "num-layers", "encoder-num-layers", "hidden-size" };
-  for (guint i = 0; i < G_N_ELEMENTS (required); i++)
-    if (launch_words_find (job->words, required[i]) || import_has_model (job->import, "layers"))
-      return;
-  import_unknown (job->import,
-                  "the rest of the job: no --num-layers and no --hidden-size is here, so another file says "
-                  "more; what is not given is as Megatron-LM has it by default");
+  if (launch_words_find (job->words, "hidden-size") || import_has_model (job->import, "hidden"))
+    return;
+  job->is_part = job->import->may_have_more = true;
+  import_unknown (
+      job->import,
+      "the rest of the job: no --hidden-size is here, so another file says more of the model, and may "
+      "of the rest; of that, what is not given is as Megatron-LM has it by default");
 }
 
 /* Reads all options: job->table is set by it. */
@@ -184,7 +185,8 @@ add_stage (const ImportFiles *files, LaunchWords *words)
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
-  static const LaunchKind kind = { "Megatron-LM", is_known, 3, true, .is_last = true };
+  static const LaunchKind kind
+      = { "Megatron-LM", is_known, 3, true, .gpus = "actor-num-gpus-per-node", .is_last = true };
   LaunchScript script;
   bool ok = launch_script_read (files, &kind, &script, import, diags)
       && check_script (&script, import, files->files[0].path, diags);
