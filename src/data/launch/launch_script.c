@@ -26,11 +26,13 @@ typedef struct {
   GPtrArray *started; /* the same of scripts that are started */
 } Search;
 
+/* "--a", "--a=b", "-a": not a value such as "-1". */
 static bool
 is_known (const Search *s, const char *word)
 {
-  g_autofree char *name = g_strndup (word + 2, strcspn (word + 2, "="));
-  return s->kind->is_known (name);
+  const char *p = word + strspn (word, "-");
+  g_autofree char *name = g_strndup (p, strcspn (p, "="));
+  return p > word && g_ascii_isalpha (*p) && s->kind->is_known (name);
 }
 
 /* "a.b=c", "++a.b=c" of Hydra. */
@@ -47,8 +49,7 @@ count_known (const Search *s, char *const *words, guint n)
 {
   guint n_known = 0;
   for (guint i = 0; i < n; i++)
-    n_known += s->kind->has_pairs ? is_known_pair (s, words[i])
-                                  : g_str_has_prefix (words[i], "--") && is_known (s, words[i]);
+    n_known += s->kind->has_pairs ? is_known_pair (s, words[i]) : is_known (s, words[i]);
   return n_known;
 }
 
@@ -330,6 +331,16 @@ is_one_of_many (const Search *s, const LaunchWords *words)
   return launch_words_find (words, "use-mpi") || (size && size->len > 0 && strcmp (size->pdata[0], "1") != 0);
 }
 
+static bool
+says_gpus (const LaunchKind *kind, const LaunchWords *words)
+{
+  g_auto (GStrv) names = g_strsplit (kind->gpus ? kind->gpus : "", " ", -1);
+  bool is_said = false;
+  for (char **name = names; *name; name++)
+    is_said = is_said || launch_words_find (words, *name);
+  return is_said;
+}
+
 static void
 split (Search *s, LaunchScript *ret, LsImport *import)
 {
@@ -343,7 +354,7 @@ split (Search *s, LaunchScript *ret, LsImport *import)
   (s->kind->has_pairs ? launch_words_add_beside_pairs : launch_words_add) (
       ret->words, (char *const *) s->words->pdata + first, s->words->len - first);
   /* with pairs the program says how many */
-  bool is_said = s->kind->has_pairs || (s->kind->gpus && launch_words_find (ret->words, s->kind->gpus));
+  bool is_said = s->kind->has_pairs || says_gpus (s->kind, ret->words);
   bool is_command = ret->script && strchr (ret->script, ' ');
   ret->gpus = is_said ? 0
       : is_command    ? count_by_variables (s)

@@ -14,9 +14,10 @@ typedef struct {
                                          * most of them launches */
   guint n_needed;                      /* known options of a command that launches */
   bool takes_variables;                /* options that only variables hold are a command too */
-  bool has_pairs;   /* its options are words "key=value", which are `others` of the words */
-  const char *gpus; /* the option that says how many GPUs, whatever launches it; NULL: none does */
-  bool is_last;     /* scripts that no other program knows are asked for it */
+  bool has_pairs; /* its options are words "key=value", which are `others` of the words */
+  const char
+      *gpus; /* options that say how many GPUs, whatever launches it, with blanks between; NULL: none does */
+  bool is_last; /* scripts that no other program knows are asked for it */
   const char
       *mark; /* the start of a line of YAML in which options may stand, that a command names; NULL: none */
 } LaunchKind;

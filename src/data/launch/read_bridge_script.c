@@ -14,75 +14,159 @@
 
 /* --- options -------------------------------------------------------------------------------------- */
 
-/* Short forms of what a configuration says, and who names the recipe. */
-static const struct {
-  const char *option, *is;
-} forms[] = {
-  { "tp", "model.tensor_model_parallel_size" },
-  { "tensor_model_parallel_size", "model.tensor_model_parallel_size" },
-  { "pp", "model.pipeline_model_parallel_size" },
-  { "pipeline_model_parallel_size", "model.pipeline_model_parallel_size" },
-  { "vp", "model.virtual_pipeline_model_parallel_size" },
-  { "virtual_pipeline_model_parallel_size", "model.virtual_pipeline_model_parallel_size" },
-  { "cp", "model.context_parallel_size" },
-  { "context_parallel_size", "model.context_parallel_size" },
-  { "ep", "model.expert_model_parallel_size" },
-  { "expert_model_parallel_size", "model.expert_model_parallel_size" },
-  { "et", "model.expert_tensor_parallel_size" },
-  { "etp", "model.expert_tensor_parallel_size" },
-  { "expert_tensor_parallel_size", "model.expert_tensor_parallel_size" },
-  { "gb", "train.global_batch_size" },
-  { "global_batch_size", "train.global_batch_size" },
-  { "mb", "train.micro_batch_size" },
-  { "micro_batch_size", "train.micro_batch_size" },
-  { "sl", "dataset.seq_length" },
-  { "seq_length", "dataset.seq_length" },
+#define AS(option, other) OPTION_AS_ROW (option, other)
+#define RULE(option)      OPTION_RULE_ROW (option)
+
+/* What a configuration says, by what scripts/performance/argument_parser.py and scripts/training/run_recipe.py call
+ * it; rules are those of scripts/performance/utils/overrides.py. */
+static const OptionRow rows[] = {
+  AS ("tp", "model.tensor_model_parallel_size"),
+  AS ("tensor_model_parallel_size", "model.tensor_model_parallel_size"),
+  AS ("pp", "model.pipeline_model_parallel_size"),
+  AS ("pipeline_model_parallel_size", "model.pipeline_model_parallel_size"),
+  AS ("vp", "model.virtual_pipeline_model_parallel_size"),
+  AS ("virtual_pipeline_model_parallel_size", "model.virtual_pipeline_model_parallel_size"),
+  AS ("pipeline_model_parallel_layout", "model.pipeline_model_parallel_layout"),
+  AS ("cp", "model.context_parallel_size"),
+  AS ("context_parallel_size", "model.context_parallel_size"),
+  AS ("ep", "model.expert_model_parallel_size"),
+  AS ("expert_model_parallel_size", "model.expert_model_parallel_size"),
+  AS ("et", "model.expert_tensor_parallel_size"),
+  AS ("etp", "model.expert_tensor_parallel_size"),
+  AS ("expert_tensor_parallel_size", "model.expert_tensor_parallel_size"),
+  AS ("gb", "train.global_batch_size"),
+  AS ("global_batch_size", "train.global_batch_size"),
+  AS ("mb", "train.micro_batch_size"),
+  AS ("micro_batch_size", "train.micro_batch_size"),
+  AS ("sl", "dataset.seq_length"),
+  AS ("seq_length", "dataset.seq_length"),
+  AS ("num_layers", "model.num_layers"),
+  AS ("num_moe_experts", "model.num_moe_experts"),
+  AS ("rl", "model.recompute_num_layers"),
+  AS ("recompute_num_layers", "model.recompute_num_layers"),
+  RULE ("recompute_modules"),
+  RULE ("use_megatron_fsdp"),
+  RULE ("moe_a2a_overlap"),
+  RULE ("moe_flex_dispatcher_backend"),
+  RULE ("recipe"),
+  RULE ("model"),
+  RULE ("mr"),
+  RULE ("model_recipe_name"),
+  RULE ("task"),
+  RULE ("mode"),
+  RULE ("ng"),
+  RULE ("num_gpus"),
+  RULE ("g"),
+  RULE ("gpu"),
+  RULE ("c"),
+  RULE ("compute_dtype"),
 };
 
-static const char *const names[] = { "recipe", "model_recipe_name", "model" };
+static const char ignored[]
+    = "a account additional_slurm_params c4_* ce cm container_image custom_* data dataset dataset_* detach "
+      "distributed_timeout_minutes domain dryrun dump_env E env gn gpus_per_node gres head_only hf hf_token i "
+      "index_mapping_dir kubeflow_* l load_dir log_dir lr m max_retries max_steps min_lr model_family_name "
+      "most_recent_k ms nemo_home nh nsys_* offline p packager partition preempt_time pretrained_checkpoint "
+      "profiling_* save_* t time_limit tokenizer_* use_recipes vb vocab_size wandb_* warmup_iters wdj wdk wdp wds";
 
+static const OptionTable table = { rows, G_N_ELEMENTS (rows), ignored, NULL, NULL };
+
+/* Those of which one is enough to know a command by. */
 static bool
 is_known (const char *name)
 {
-  static const char *const others[] = { "mode", "num_gpus", "compute_dtype" };
-  g_autofree char *folded = g_strdelimit (g_strdup (name), "-", '_');
-  bool is_it = false;
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    is_it = is_it || strcmp (folded, names[i]) == 0;
-  for (guint i = 0; i < G_N_ELEMENTS (others); i++)
-    is_it = is_it || strcmp (folded, others[i]) == 0;
-  return is_it;
+  static const char *const all[]
+      = { "recipe", "model-recipe-name", "model", "mode", "num-gpus", "compute-dtype", "mr", "ng", NULL };
+  g_autofree char *folded = g_strdelimit (g_strdup (name), "_", '-');
+  return g_strv_contains (all, folded);
 }
 
+/* Of the first of these options that is there, to which a NULL is the end. */
 static const char *
-value_of (const LaunchWords *words, const char *name)
+value_of (const LaunchWords *words, const char *const *names)
 {
-  const LaunchOption *o = launch_words_find (words, name);
-  return o && o->values->len > 0 ? o->values->pdata[0] : NULL;
+  for (; *names; names++) {
+    const LaunchOption *o = launch_words_find (words, *names);
+    if (o && o->values->len > 0)
+      return o->values->pdata[0];
+  }
+  return NULL;
 }
+
+#define VALUE_OF(words, ...) value_of (words, (const char *const[]) { __VA_ARGS__, NULL })
 
 /* --- what a script says --------------------------------------------------------------------------- */
 
-/* Words "a.b=c", wherever they stand, over the short forms. */
+static void
+say (cJSON *tree, const char *name, const char *value)
+{
+  g_autofree char *pair = g_strdup_printf ("%s=%s", name, value);
+  yaml_config_set_pair (tree, pair);
+}
+
+/* What an option means beside what it is called. */
+static void
+say_rules (const LaunchWords *words, const LaunchJob *job, bool is_performance, cJSON *tree)
+{
+  const char *tp = VALUE_OF (words, "tp", "tensor_model_parallel_size"),
+             *modules = VALUE_OF (words, "recompute_modules"),
+             *backend = VALUE_OF (words, "moe_flex_dispatcher_backend");
+  if (tp && is_performance && !ls_shell_has_hole (tp))
+    say (tree, "model.sequence_parallel", strcmp (tp, "1") == 0 ? "false" : "true");
+  if (VALUE_OF (words, "rl", "recompute_num_layers")) {
+    say (tree, "model.recompute_granularity", "full");
+    say (tree, "model.recompute_method", "block");
+  }
+  if (modules && !ls_shell_has_hole (modules)) {
+    g_autofree char *list = g_strdup_printf ("[%s]", modules);
+    say (tree, "model.recompute_granularity", "selective");
+    say (tree, "model.recompute_modules", list);
+  }
+  if (option_is_on (job, "use_megatron_fsdp")) {
+    say (tree, "ddp.use_megatron_fsdp", "true");
+    say (tree, "ddp.data_parallel_sharding_strategy", "optim_grads_params");
+  }
+  if (option_is_on (job, "moe_a2a_overlap")) {
+    say (tree, "comm_overlap.overlap_moe_expert_parallel_comm", "true");
+    say (tree, "comm_overlap.delay_wgrad_compute", "true");
+  }
+  if (backend && !ls_shell_has_hole (backend)) {
+    bool is_none = strcmp (backend, "None") == 0;
+    say (tree, "model.moe_token_dispatcher_type", is_none ? "alltoall" : "flex");
+    if (!is_none)
+      say (tree, "model.moe_flex_dispatcher_backend", backend);
+  }
+}
+
+static void
+say_pair (cJSON *tree, const char *word)
+{
+  if (strchr (word, '='))
+    yaml_config_set_pair (tree, word);
+}
+
+/* Words "a.b=c", wherever they stand, over the options. */
 static cJSON *
-changes_of (const LaunchWords *words)
+changes_of (const LaunchWords *words, bool is_performance, LsImport *import)
 {
   cJSON *tree = cJSON_CreateObject ();
+  g_autoptr (LaunchWords) same = launch_words_new ();
+  const LaunchJob job = { .import = import, .words = words, .table = &table };
   cJSON_AddObjectToObject (tree, "train");
-  for (guint i = 0; i < G_N_ELEMENTS (forms); i++) {
-    const char *value = value_of (words, forms[i].option);
-    g_autofree char *pair = value ? g_strdup_printf ("%s=%s", forms[i].is, value) : NULL;
-    if (pair)
-      yaml_config_set_pair (tree, pair);
+  option_translate (&job, same);
+  for (guint i = 0; i < same->options->len; i++) {
+    const LaunchOption *o = same->options->pdata[i];
+    if (o->values->len > 0)
+      say (tree, o->name, o->values->pdata[0]);
   }
+  say_rules (words, &job, is_performance, tree);
   for (guint i = 0; i < words->others->len; i++)
-    if (strchr (words->others->pdata[i], '='))
-      yaml_config_set_pair (tree, words->others->pdata[i]);
+    say_pair (tree, words->others->pdata[i]);
   for (guint i = 0; i < words->options->len; i++) {
     const LaunchOption *o = words->options->pdata[i];
     for (guint k = 0; k < o->values->len; k++)
-      if (strchr (o->values->pdata[k], '=') && strchr (o->values->pdata[k], '.'))
-        yaml_config_set_pair (tree, o->values->pdata[k]);
+      if (strchr (o->values->pdata[k], '.'))
+        say_pair (tree, o->values->pdata[k]);
   }
   return tree;
 }
@@ -109,7 +193,7 @@ set_dtype (const LaunchWords *words, LsImport *import)
   } dtypes[]
       = { { "bf16", "bf16", NULL },       { "fp8_cs", "fp8", "current" },   { "fp8_mx", "fp8", "mxfp8" },
           { "fp8_ds", "fp8", "delayed" }, { "fp8_sc", "fp8", "blockwise" }, { "nvfp4", "nvfp4", NULL } };
-  const char *name = value_of (words, "compute_dtype");
+  const char *name = VALUE_OF (words, "c", "compute_dtype");
   for (guint i = 0; i < G_N_ELEMENTS (dtypes) && name; i++)
     if (strcmp (name, dtypes[i].name) == 0) {
       import_set_strategy (import, "dtype", dtypes[i].dtype, "--compute_dtype");
@@ -119,12 +203,16 @@ set_dtype (const LaunchWords *words, LsImport *import)
     }
   if (name)
     import_open (import, "dtype", "--compute_dtype: the script does not say its value");
+  else if (VALUE_OF (words, "g", "gpu")) {
+    import_set_strategy (import, "dtype", "bf16", "--compute_dtype");
+    import_infer (import, "dtype bf16: the default of --compute_dtype");
+  }
 }
 
 static void
 set_gpus (const LaunchScript *script, LsImport *import)
 {
-  const char *text = value_of (script->words, "num_gpus");
+  const char *text = VALUE_OF (script->words, "ng", "num_gpus");
   guint64 n = text ? g_ascii_strtoull (text, NULL, 10) : script->gpus;
   if (n > 0)
     import_set_strategy_number (import, "gpus", n);
@@ -138,21 +226,24 @@ static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   static const LaunchKind kind
-      = { .program = "Megatron-Bridge", .is_known = is_known, .n_needed = 1, .gpus = "num_gpus" };
+      = { .program = "Megatron-Bridge", .is_known = is_known, .n_needed = 1, .gpus = "num_gpus ng" };
   LaunchScript script;
   if (!launch_script_read (files, &kind, &script, import, diags)) {
     launch_script_clear (&script);
     return false;
   }
-  const char *recipe = NULL;
-  for (guint i = 0; i < G_N_ELEMENTS (names) && !recipe; i++)
-    recipe = value_of (script.words, names[i]);
+  const char *recipe = VALUE_OF (script.words, "recipe", "mr", "model_recipe_name", "model"),
+             *task = VALUE_OF (script.words, "task");
+  bool is_performance = script.script && strcmp (script.script, "setup_experiment.py") == 0,
+       is_peft
+      = (recipe && strstr (recipe, "_peft")) || (task && (!strcmp (task, "peft") || !strcmp (task, "lora")));
   g_autofree char *model = recipe && !ls_shell_has_hole (recipe) ? model_of (recipe) : NULL;
-  if (recipe && strstr (recipe, "_peft"))
-    import_unknown (import, "%s: only adapters are trained; all weights are taken to be", recipe);
+  if (is_peft)
+    import_unknown (import, "%s: only adapters are trained; all weights are taken to be",
+                    recipe ? recipe : task);
   set_gpus (&script, import);
   set_dtype (script.words, import);
-  cJSON *tree = changes_of (script.words);
+  cJSON *tree = changes_of (script.words, is_performance, import);
   launch_script_clear (&script);
   return nemo_read_tree (tree, &files->files[0], kind.program, model, NULL, import, diags);
 }
@@ -165,7 +256,8 @@ is_its (const ImportFile *file)
   bool is_it = false;
   for (guint i = 0; i < G_N_ELEMENTS (programs); i++)
     is_it = is_it || strstr (file->text, programs[i]);
-  return is_it && strstr (file->text, "recipe") && g_str_has_prefix (file->text, "#!");
+  bool names_recipe = strstr (file->text, "recipe") || strstr (file->text, " -mr ");
+  return is_it && names_recipe && g_str_has_prefix (file->text, "#!");
 }
 
 const ImportReader import_bridge_script

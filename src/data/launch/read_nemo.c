@@ -92,13 +92,34 @@ set_seq (Nemo *n)
       nemo_say (n, "seq-length", nemo_text (n, names[i]));
 }
 
+/* What changes a recipe may say only a number of layers. */
+static bool
+has_dimensions (const Nemo *n)
+{
+  return launch_words_find (n->megatron, "num-layers")
+      && (!n->is_bridge || launch_words_find (n->megatron, "hidden-size"));
+}
+
+/* What the file says of a model that has another number of layers or experts by its name. */
+static void
+keep_changes (Nemo *n)
+{
+  static const char *const changes[][2] = { { "num-layers", "layers" }, { "num-experts", "experts" } };
+  const LaunchJob job = { .import = n->job.import, .words = n->megatron };
+  for (guint i = 0; i < G_N_ELEMENTS (changes); i++) {
+    const char *text = option_text (&job, changes[i][0]);
+    if (text)
+      import_set_model (n->job.import, changes[i][1], text, changes[i][0]);
+  }
+}
+
 /* A class of NeMo 2, a checkpoint or a recipe of Megatron-Bridge has dimensions that a file of it need not
  * repeat. False: the file has none. */
 static bool
 has_model (Nemo *n)
 {
   const char *dot = n->target ? strrchr (n->target, '.') : NULL;
-  if (launch_words_find (n->megatron, "num-layers"))
+  if (has_dimensions (n))
     return true;
   if (n->target) {
     g_autofree char *name = g_strconcat ("nemo/", dot ? dot + 1 : n->target, NULL);
@@ -107,6 +128,7 @@ has_model (Nemo *n)
     import_model_of_name (n->job.import, n->named);
   else
     import_unknown (n->job.import, "the model: this file has none");
+  keep_changes (n);
   return false;
 }
 
@@ -127,7 +149,7 @@ set_software (Nemo *n)
 static bool
 is_change (const Nemo *n)
 {
-  return n->is_bridge && !launch_words_find (n->megatron, "num-layers");
+  return n->is_bridge && !has_dimensions (n);
 }
 
 static void
@@ -141,9 +163,11 @@ read_megatron (Nemo *n)
     megatron_model (&job);
   if (is_whole)
     megatron_strategy (&job);
-  else
+  else {
+    megatron_changes (&job);
     import_unknown (n->job.import,
                     "what this file leaves as it is: the recipe says it, which is launched with it");
+  }
   megatron_optimizer (&job);
   megatron_dispatcher (&job);
   g_hash_table_unref (job.open);

@@ -58,6 +58,27 @@ programs_around_megatron_are_told_apart (void)
 #undef GPT
 }
 
+/* Short names of options, what they mean together, and what no configuration says. */
+static void
+recipes_of_megatron_bridge_are_changed_by_options (void)
+{
+#define PERF                                                                                                 \
+  "#!/bin/bash\nuv run python scripts/performance/setup_experiment.py -mr llama3_70b -ng 64 -g h100 "
+  check (
+      PERF "-c fp8_cs -tp 4 -pp 4 -vp 5 -mb 1 -gb 128 -gn 8 -a b",
+      "gpus=64; dtype=fp8; fp8_recipe=current; tp=4; sp=true; pp=4; vpp=5; micro_batch=1; global_batch=128; "
+      "layers=80; mlp=swiglu; recompute; -gn; -a; ?what this file leaves");
+  check (PERF "--num_layers 40 --recompute_num_layers 2 --use_megatron_fsdp true",
+         "layers=40; hidden=8192; mlp=swiglu; recompute=full; recompute_method=block; recompute_layers=2; "
+         "dp_kind=fsdp2; dtype=bf16; ~dtype bf16: the default");
+  check (PERF "--recompute_modules mlp,layernorm --cuda_graph_impl local --use_tokendrop true",
+         "recompute=selective; recompute_parts=norm,mlp; ?--cuda_graph_impl local; ?--use_tokendrop true");
+  check (PERF "--task peft -tp 1", "sp; ?only adapters are trained");
+  check ("#!/bin/bash\ntorchrun --nproc_per_node 8 run_recipe.py --recipe llama3_70b_pretrain_config "
+         "model.num_layers=8 model.tensor_model_parallel_size=2",
+         "gpus=8; layers=8; hidden=8192; mlp=swiglu; tp=2; sp; dtype");
+}
+
 #define FACTORY "model_name_or_path: Qwen/Qwen2.5-1.5B\nfinetuning_type: lora\n"
 
 static void
@@ -273,9 +294,10 @@ axes_that_are_not_read_are_told (void)
 
 LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (formats_of_an_optimizer_are_told),
                LS_TEST (a_command_behind_another_is_read), LS_TEST (tasks_of_a_trainer_are_told_apart),
-               LS_TEST (programs_around_megatron_are_told_apart), LS_TEST (what_trains_nothing_is_refused),
-               LS_TEST (a_tokenizer_is_known_by_its_file), LS_TEST (layers_with_experts_are_lists),
-               LS_TEST (gradients_that_are_added_apart_are_told), LS_TEST (a_capacity_of_experts_is_heeded),
-               LS_TEST (copies_of_sharded_experts_are_told),
+               LS_TEST (programs_around_megatron_are_told_apart),
+               LS_TEST (recipes_of_megatron_bridge_are_changed_by_options),
+               LS_TEST (what_trains_nothing_is_refused), LS_TEST (a_tokenizer_is_known_by_its_file),
+               LS_TEST (layers_with_experts_are_lists), LS_TEST (gradients_that_are_added_apart_are_told),
+               LS_TEST (a_capacity_of_experts_is_heeded), LS_TEST (copies_of_sharded_experts_are_told),
                LS_TEST (attention_of_llm_foundry_has_its_copies), LS_TEST (long_lists_of_data_are_read),
                LS_TEST (axes_that_are_not_read_are_told))

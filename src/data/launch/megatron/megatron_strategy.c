@@ -345,6 +345,18 @@ megatron_strategy (LaunchJob *job)
   set_overlap (job);
 }
 
+void
+megatron_changes (LaunchJob *job)
+{
+  if (option_is_there (job, "virtual-pipeline-model-parallel-size")
+      || option_is_there (job, "pipeline-model-parallel-layout"))
+    megatron_stages (job);
+  if (option_is_there (job, "recompute-granularity"))
+    set_recompute (job);
+  if (option_is_on (job, "use-megatron-fsdp"))
+    set_fsdp (job);
+}
+
 char *
 megatron_mapping (const LsModel *m, const LsStrategy *s)
 {
