@@ -62,8 +62,8 @@ static uint64_t
 allowed (const LsJobSpec *spec, const LsJobResult *r, uint64_t capacity)
 {
   g_auto (LsHeadroom) headroom = { 0 };
-  ls_headroom_of (&spec->headroom, spec->program, r->strategy.dp_kind, r->hardware, &spec->options.memory,
-                  &headroom);
+  ls_headroom_of (&spec->headroom, spec->program, spec->software, r->strategy.dp_kind, r->hardware,
+                  &spec->options.memory, &headroom);
   return capacity - (headroom.is_asked ? MIN (headroom.bytes, capacity) : 0);
 }
 

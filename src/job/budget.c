@@ -49,11 +49,13 @@ share_of (const LsClusterSpec *spec, double percent)
 }
 
 void
-ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, int dp_kind,
-                const LsHardware *hardware, const LsMemoryOptions *memory, LsHeadroom *ret)
+ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, const LsSoftwareSpec *own,
+                int dp_kind, const LsHardware *hardware, const LsMemoryOptions *memory, LsHeadroom *ret)
 {
-  const LsSoftwareSpec *owner
-      = software ? software : ls_softwares_find (dp_kind, ls_hardware_architecture (hardware));
+  const LsSoftwareSpec *named = software ? NULL : own,
+                       *owner = software ? software
+      : named && named->headroom         ? named
+                                         : ls_softwares_find (dp_kind, ls_hardware_architecture (hardware));
   const LsClusterSpec *spec = &hardware->spec;
   *ret = (LsHeadroom) { .is_asked = ask->is_set || software };
   if (ask->is_set) {
@@ -65,7 +67,10 @@ ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, int dp
     if (!item->is_of_allocator || memory->allocator != LS_MEMORY_CACHING)
       add_part (ret, item->what, item->source, item->bytes + share_of (spec, item->percent));
   }
-  ret->program = ret->parts ? g_strdup (owner->program) : NULL;
+  bool is_others = named && ret->parts && g_strcmp0 (named->program, owner->program) != 0;
+  ret->program = is_others ? g_strdup_printf ("%s, as %s has it", named->program, owner->program)
+      : ret->parts         ? g_strdup (owner->program)
+                           : NULL;
 }
 
 /* Ops of a step that leave a span, on one rank of each role. */

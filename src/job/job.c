@@ -418,8 +418,8 @@ static void
 add_headroom (const LsJobSpec *spec, LsJobResult *r)
 {
   LsReport *report = &r->report;
-  ls_headroom_of (&spec->headroom, spec->program, r->strategy.dp_kind, r->hardware, &spec->options.memory,
-                  &report->headroom);
+  ls_headroom_of (&spec->headroom, spec->program, spec->software, r->strategy.dp_kind, r->hardware,
+                  &spec->options.memory, &report->headroom);
   if (report->headroom.is_asked)
     report->fits = ls_headroom_is_left (&report->headroom, report->needed_bytes, report->capacity_bytes);
 }

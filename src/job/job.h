@@ -42,10 +42,11 @@ typedef struct {
 #define LS_HEADROOM_EXPECTED "a size such as 6GiB, a share of the accelerator's memory such as 8%, or 0"
 bool ls_headroom_parse (const char *text, LsHeadroomAsk *ret_ask);
 
-/* Of a job with that LsDpKind on that machine. software: that it is for, or NULL: the one that it is taken to
- * run (job/softwares.h). */
-void ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, int dp_kind,
-                     const LsHardware *hardware, const LsMemoryOptions *memory, LsHeadroom *ret);
+/* Of a job with that LsDpKind on that machine. software: that it is for, or NULL: the one that it names, own,
+ * or NULL; where that has no headroom of its own, the one that such a job is taken to run
+ * (job/softwares.h), which is said. */
+void ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, const LsSoftwareSpec *own,
+                     int dp_kind, const LsHardware *hardware, const LsMemoryOptions *memory, LsHeadroom *ret);
 
 /* --- one job end to end: files in, every result out ---------------------------------------------- */
 

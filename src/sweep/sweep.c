@@ -324,7 +324,7 @@ find_headrooms (LsSweepRun *x)
 {
   const LsJobSpec *job = &x->spec->job;
   for (int kind = 0; kind < LS_N_DP_KINDS; kind++)
-    ls_headroom_of (&job->headroom, job->program, kind, x->hardware, &job->options.memory,
+    ls_headroom_of (&job->headroom, job->program, job->software, kind, x->hardware, &job->options.memory,
                     &x->headroom[kind]);
 }
 

@@ -101,6 +101,28 @@ a_headroom_is_left_to_the_byte (void)
   ls_job_spec_clear (&spec);
 }
 
+/* A program that has none of its own says whose it is. */
+static void
+a_headroom_is_of_the_program_that_runs (void)
+{
+  const LsHeadroomAsk nothing = { 0 };
+  LsSoftwareSpec other = { .program = (char *) "Mine" };
+  LsJobResult *r;
+  LsJobSpec spec;
+  job_init (&spec);
+  set (&spec, "software", "trainer");
+  LS_CHECK_STR (report_of (&spec, &r)->headroom.program, "Trainer");
+  const LsSoftwareSpec *own[] = { NULL, &other, spec.software };
+  const char *const expected[] = { "PyTorch", "Mine, as PyTorch has it", "Trainer" };
+  for (guint i = 0; i < G_N_ELEMENTS (own); i++) {
+    g_auto (LsHeadroom) h = { 0 };
+    ls_headroom_of (&nothing, NULL, own[i], LS_DP_PS, r->hardware, &spec.options.memory, &h);
+    LS_CHECK_STR (h.program, expected[i]);
+  }
+  ls_job_result_free (r);
+  ls_job_spec_clear (&spec);
+}
+
 /* --- a sweep for a program ------------------------------------------------------------------------ */
 
 #define JOB "model", "tiny", "gpus", "4", "global-batch", "16", "micro-batch", "1,2", "recompute", "none,full"
@@ -271,6 +293,7 @@ chunks_and_batches_are_turned_within_an_idea (void)
 LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (a_program_sets_defaults_and_flags_override),
                     LS_TEST (a_program_after_knobs_is_refused), LS_TEST (headrooms_are_sizes_or_shares),
                     LS_TEST (a_headroom_is_left_to_the_byte),
+                    LS_TEST (a_headroom_is_of_the_program_that_runs),
                     LS_TEST (the_winner_is_that_of_a_search_by_hand),
                     LS_TEST (uneven_layers_are_asked_about_when_balanced),
                     LS_TEST (ranges_of_a_program_give_way), LS_TEST (rows_are_different_ideas),
