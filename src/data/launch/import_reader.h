@@ -53,8 +53,8 @@ void import_set_model (LsImport *import, const char *key, const char *text, cons
 void import_set_strategy (LsImport *import, const char *key, const char *text, const char *option);
 void import_set_model_number (LsImport *import, const char *key, guint64 value);
 void import_set_strategy_number (LsImport *import, const char *key, guint64 value);
-/* What is told of a key of the model or the strategy whose value the file leaves open: of `unknown` too. What is
- * told first stays. */
+/* What is told of a key of the model or the strategy whose value the file leaves open: of `unknown` too. What
+ * is told first stays. */
 void import_open (LsImport *import, const char *key, const char *format, ...) G_GNUC_PRINTF (3, 4);
 bool import_is_open (const LsImport *import, const char *key);
 bool import_is_given (const LsImport *import, const char *key);

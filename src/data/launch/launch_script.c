@@ -130,8 +130,8 @@ read_beside (Search *s, const char *name)
   return text;
 }
 
-/* One that the script wrote, was given, or lies where the path says from its folder, from one above it, where it
- * may be started, or beside it. */
+/* One that the script wrote, was given, or lies where the path says from its folder, from one above it, where
+ * it may be started, or beside it. */
 static char *
 find_source (const char *path, bool is_started, gpointer data)
 {

@@ -17,8 +17,8 @@
 #define AS(option, other) OPTION_AS_ROW (option, other)
 #define RULE(option)      OPTION_RULE_ROW (option)
 
-/* What a configuration says, by what scripts/performance/argument_parser.py and scripts/training/run_recipe.py call
- * it; rules are those of scripts/performance/utils/overrides.py. */
+/* What a configuration says, by what scripts/performance/argument_parser.py and
+ * scripts/training/run_recipe.py call it; rules are those of scripts/performance/utils/overrides.py. */
 static const OptionRow rows[] = {
   AS ("tp", "model.tensor_model_parallel_size"),
   AS ("tensor_model_parallel_size", "model.tensor_model_parallel_size"),
@@ -63,11 +63,12 @@ static const OptionRow rows[] = {
 };
 
 static const char ignored[]
-    = "a account additional_slurm_params c4_* ce cm container_image custom_* data dataset dataset_* detach "
-      "distributed_timeout_minutes domain dryrun dump_env E env gn gpus_per_node gres head_only hf hf_token i "
-      "index_mapping_dir kubeflow_* l load_dir log_dir lr m max_retries max_steps min_lr model_family_name "
-      "most_recent_k ms nemo_home nh nsys_* offline p packager partition preempt_time pretrained_checkpoint "
-      "profiling_* save_* t time_limit tokenizer_* use_recipes vb vocab_size wandb_* warmup_iters wdj wdk wdp wds";
+    = "a account additional_slurm_params c4_* ce cm container_image custom_* data dataset dataset_* "
+      "detach distributed_timeout_minutes domain dryrun dump_env E env gn gpus_per_node gres head_only "
+      "hf hf_token i index_mapping_dir kubeflow_* l load_dir log_dir lr m max_retries max_steps min_lr "
+      "model_family_name most_recent_k ms nemo_home nh nsys_* offline p packager partition preempt_time "
+      "pretrained_checkpoint profiling_* save_* t time_limit tokenizer_* use_recipes vb vocab_size "
+      "wandb_* warmup_iters wdj wdk wdp wds";
 
 static const OptionTable table = { rows, G_N_ELEMENTS (rows), ignored, NULL, NULL };
 

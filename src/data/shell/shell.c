@@ -483,6 +483,7 @@ ls_shell_read (LsShell *sh, const char *name, const char *text, gsize n)
       copy[length++] = g_ascii_iscntrl (text[i]) && text[i] != '\n' && text[i] != '\t' ? ' ' : text[i];
   copy[length] = '\0';
   sh->read = read_text;
+  sh->output_of = shell_output_of;
   shell_set_path (sh, "0", path);
   shell_set_path (sh, "BASH_SOURCE", path);
   read_text (sh, copy, length);

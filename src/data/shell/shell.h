@@ -3,7 +3,8 @@
  * Followed are assignments, arrays, ${X:-default} and its kin, $((arithmetic)), if, case, functions, eval,
  * bash -c "...", here documents, $(commands) that print what the script says, and files that are sourced, as
  * far as the script decides them. What only a run would know ($1, the output of another command, a variable
- * that nobody set) stands in a word as a hole with its name. A variable that nobody set is taken as not set where the script asks (-z, ${X:-...}).
+ * that nobody set) stands in a word as a hole with its name. A variable that nobody set is taken as not set
+ * where the script asks (-z, ${X:-...}).
  *
  * A loop over words that the script says is run for each of them. Another loop is read once, as what perhaps
  * happens; so are the branches of a condition that is not decided: what they append is kept as such, what
@@ -46,7 +47,8 @@ LsShell *ls_shell_new (const LsShellFuncs *funcs, gpointer data);
 void ls_shell_free (LsShell *sh); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsShell, ls_shell_free)
 
-/* Reads a script, which lies in LS_SHELL_FOLDER by this name. A reason, newly allocated, why it cannot be read; NULL: it was. */
+/* Reads a script, which lies in LS_SHELL_FOLDER by this name. A reason, newly allocated, why it cannot be
+ * read; NULL: it was. */
 char *ls_shell_read (LsShell *sh, const char *name, const char *text, gsize n);
 
 /* A variable that is set from outside, before or while the script is read. */

@@ -1,5 +1,5 @@
-/* data/shell/shell_output.c — what a $(command) prints, where no run is needed to know it: conditions with echo,
- * arithmetic by expr, and where the script lies. */
+/* data/shell/shell_output.c — what a $(command) prints, where no run is needed to know it: conditions with
+ * echo, arithmetic by expr, and where the script lies. */
 #include "data/shell/shell_parts.h"
 
 #include <string.h>
@@ -66,12 +66,6 @@ print_expr (LsShell *sh, const GPtrArray *words)
 }
 
 /* --- paths ---------------------------------------------------------------------------------------- */
-
-bool
-shell_is_beside (const char *path)
-{
-  return g_str_has_prefix (path, LS_SHELL_FOLDER) && !ls_shell_has_hole (path + strlen (LS_SHELL_FOLDER));
-}
 
 static bool
 is_path (const char *path)
@@ -161,7 +155,7 @@ shell_output_of (LsShell *sh, const char *text, gsize n)
 {
   const LsShell before = *sh;
   g_autofree char *copy = g_strndup (text, n);
-  if (!sh->read || !shell_afford (sh, n))
+  if (!shell_afford (sh, n))
     return NULL;
   sh->output = g_string_new (NULL);
   sh->folder = g_strdup (before.folder);

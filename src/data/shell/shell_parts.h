@@ -19,6 +19,7 @@ typedef struct {
 } ShellValue;
 
 typedef void (*ShellReadFunc) (LsShell *sh, const char *text, gsize n);
+typedef char *ShellOutputFunc (LsShell *sh, const char *text, gsize n);
 
 struct LsShell {
   LsShellFuncs funcs;
@@ -31,16 +32,17 @@ struct LsShell {
   GPtrArray *outer;      /* words of commands that this text was handed to, borrowed */
   GPtrArray *texts;      /* char *: those that are being read, one within the other, borrowed */
   ShellMode mode;
-  guint n_rounds;     /* of loops that were run as often as they say */
-  bool continues;     /* has_left, but only the round of a loop */
-  bool has_left;      /* exit was met, or return in a function */
-  ShellReadFunc read; /* reads a text as a script                  */
-  GString *output;    /* of the $(command) that is being read; NULL: none is */
-  bool is_lost;       /* what it prints is not known             */
-  char *folder;       /* that it changed to; NULL: it did not    */
-  int depth;          /* texts within texts, blocks within blocks */
-  gsize n_bytes;      /* of words that were made, in all */
-  GPtrArray *faults;  /* char *: what ended the reading; empty: nothing did */
+  guint n_rounds;             /* of loops that were run as often as they say */
+  bool continues;             /* has_left, but only the round of a loop */
+  bool has_left;              /* exit was met, or return in a function */
+  ShellReadFunc read;         /* reads a text as a script       */
+  ShellOutputFunc *output_of; /* shell_output_of ()             */
+  GString *output;            /* of the $(command) that is being read; NULL: none is */
+  bool is_lost;               /* what it prints is not known             */
+  char *folder;               /* that it changed to; NULL: it did not    */
+  int depth;                  /* texts within texts, blocks within blocks */
+  gsize n_bytes;              /* of words that were made, in all */
+  GPtrArray *faults;          /* char *: what ended the reading; empty: nothing did */
 };
 
 /* Gives up for a reason. */
@@ -55,6 +57,8 @@ const ShellValue *shell_value (const LsShell *sh, const char *name);
 /* Sets or appends, in the current mode. Takes items. */
 void shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended);
 void shell_unset (LsShell *sh, const char *name);
+/* Whether a path is one from the folder of the script, and nothing else of it is open. */
+bool shell_is_beside (const char *path);
 /* Where the script lies that is being read, as "0" or "BASH_SOURCE"; path NULL: nobody knows. */
 void shell_set_path (LsShell *sh, const char *name, const char *path);
 
@@ -154,11 +158,9 @@ ShellStatus shell_run (LsShell *sh, GPtrArray *words, const char *here, const ch
 
 /* --- shell_output.c --------------------------------------------------------------------------------- */
 
-/* Whether a path is one from there, and nothing else of it is open. */
-bool shell_is_beside (const char *path);
-/* What a command prints, without newlines at its end, newly allocated; NULL: only a run would know. What it sets
- * is lost, as in a shell of its own. */
-char *shell_output_of (LsShell *sh, const char *text, gsize n);
+/* What a command prints, without newlines at its end, newly allocated; NULL: only a run would know. What it
+ * sets is lost, as in a shell of its own. */
+ShellOutputFunc shell_output_of;
 /* Runs a command of it, which is no condition. */
 ShellStatus shell_print (LsShell *sh, const GPtrArray *words, const char *target);
 

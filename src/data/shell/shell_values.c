@@ -78,6 +78,12 @@ ls_shell_has_hole (const char *word)
   return strchr (word, LS_SHELL_HOLE) != NULL;
 }
 
+bool
+shell_is_beside (const char *path)
+{
+  return g_str_has_prefix (path, LS_SHELL_FOLDER) && !ls_shell_has_hole (path + strlen (LS_SHELL_FOLDER));
+}
+
 char *
 ls_shell_hole_names (const char *word)
 {

@@ -52,8 +52,8 @@ set_degrees (LaunchJob *job)
 
 /* --- ranks and batches ---------------------------------------------------------------------------- */
 
-/* Of slime (slime/utils/arguments.py, 624b824a, August 2026): ranks that train, by default a node of 8; those that
- * generate are others, or the same (--colocate). 0: no option says. */
+/* Of slime (slime/utils/arguments.py, 624b824a, August 2026): ranks that train, by default a node of 8; those
+ * that generate are others, or the same (--colocate). 0: no option says. */
 static guint64
 count_actor (const LaunchJob *job)
 {
