@@ -100,19 +100,6 @@ has_dimensions (const Nemo *n)
       && (!n->is_bridge || launch_words_find (n->megatron, "hidden-size"));
 }
 
-/* What the file says of a model that has another number of layers or experts by its name. */
-static void
-keep_changes (Nemo *n)
-{
-  static const char *const changes[][2] = { { "num-layers", "layers" }, { "num-experts", "experts" } };
-  const LaunchJob job = { .import = n->job.import, .words = n->megatron };
-  for (guint i = 0; i < G_N_ELEMENTS (changes); i++) {
-    const char *text = option_text (&job, changes[i][0]);
-    if (text)
-      import_set_model (n->job.import, changes[i][1], text, changes[i][0]);
-  }
-}
-
 /* A class of NeMo 2, a checkpoint or a recipe of Megatron-Bridge has dimensions that a file of it need not
  * repeat. False: the file has none. */
 static bool
@@ -128,7 +115,6 @@ has_model (Nemo *n)
     import_model_of_name (n->job.import, n->named);
   else
     import_unknown (n->job.import, "the model: this file has none");
-  keep_changes (n);
   return false;
 }
 

@@ -71,9 +71,8 @@ a_script_that_is_written_is_started (void)
   check ("cat > /tmp/w.sh <<'EOF'\n" TRAIN " --block_size $L\nEOF\nL=64\n"
          "torchrun --nproc_per_node 8 --nnodes 2 --no-python bash /tmp/w.sh\n",
          "gpus=16; micro_batch=2; dtype=bf16; seq=64");
-  check ("L=64\necho '#!/bin/bash' > w.sh\necho " TRAIN
-         " --block_size $L >> w.sh\nsrun -N 2 --ntasks-per-node=4 "
-         "bash w.sh\n",
+  check ("echo 'L=64' > w.sh\necho '" TRAIN
+         " --block_size $L' >> w.sh\nsrun -N 2 --ntasks-per-node=4 bash w.sh\n",
          "gpus=8; micro_batch=2; seq=64");
   check ("#SBATCH --nodes=2 --gpus-per-node=4\ncat <<EOF > w.sh\n" TRAIN
          " --block_size \\$1\nEOF\nsrun ./w.sh 32\n",
