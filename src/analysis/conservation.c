@@ -91,8 +91,9 @@ latent_flops (const LsModel *m, uint32_t kind, double tokens, uint32_t seq)
     return 6.0 * tokens * (double) ls_compressed_whole_params (m, kind) + indexed;
   const LsModel own = ls_model_of_kind (m, kind);
   double width = (double) own.index_heads * own.index_dim;
-  double linear
-      = (double) m->hidden * ((double) m->q_lora + m->kv_lora + m->rope_dim + own.index_dim + own.index_heads)
+  double keys
+      = m->kv_lora > 0 ? (double) m->kv_lora + m->rope_dim : (double) own.n_kv_heads * ls_model_kv_dim (&own);
+  double linear = (double) m->hidden * ((double) m->q_lora + keys + own.index_dim + own.index_heads)
       + m->q_lora * width;
   return 6.0 * tokens * linear + indexed;
 }

@@ -9,7 +9,7 @@ ls_model_is_compressed (const LsModel *m)
 bool
 ls_model_has_latents (const LsModel *m)
 {
-  return m->kv_lora > 0 || ls_model_is_compressed (m);
+  return m->kv_lora > 0 || m->q_lora > 0 || ls_model_is_compressed (m);
 }
 
 uint32_t

@@ -22,7 +22,7 @@ ls_model_has_experts (const LsModel *m, uint32_t again)
 {
   uint32_t layer = own_layer (m, again);
   char letter = letter_of (m, layer);
-  if (m->n_experts == 0 || layer < m->n_dense_layers || strchr ("amd", letter))
+  if (m->n_experts == 0 || layer < m->n_dense_layers || strchr ("Damd", letter))
     return false;
   return letter == 'e' || (layer - m->n_dense_layers + 1) % MAX (1, m->moe_every) == 0;
 }

@@ -158,9 +158,12 @@ attention_params (const LsModel *m, uint32_t kind)
   uint64_t h = m->hidden, a = m->n_heads;
   if (ls_model_is_compressed (m))
     return ls_compressed_linear_params (m, kind);
-  if (m->kv_lora == 0)
-    return h * (qkv_width (m) + (m->attention_gate ? 2 : 1) * context_width (m)) + indexer_params (m);
   uint64_t q = m->q_lora > 0 ? m->q_lora * (h + query_width (m)) : h * query_width (m);
+  if (m->kv_lora == 0)
+    return q
+        + h
+        * ((uint64_t) m->n_kv_heads * ls_model_kv_dim (m) + (m->attention_gate ? 2 : 1) * context_width (m))
+        + indexer_params (m);
   uint64_t kv = h * (m->kv_lora + m->rope_dim) + m->kv_lora * a * (m->head_dim - m->rope_dim + m->v_dim);
   uint64_t gate = m->attention_gate ? h * a * m->v_dim : 0;
   return q + kv + gate + a * m->v_dim * h + indexer_params (m);

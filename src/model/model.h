@@ -8,6 +8,9 @@
  * with values, come from narrow latents. A key head has a part that is rotated, one for all
  * heads (rope_dim), and one that is not; head_dim is both together, v_dim that of a value.
  *
+ * Multi-matrix factorization attention (Hu et al. 2024, arXiv 2412.19255; StepFun 2025, Step-3, arXiv
+ * 2507.19427, section 3): queries alone come from a latent of q_lora, which has a norm; attention is plain.
+ *
  * Encoder and decoder (Raffel et al. 2020, T5, section 2.1): the first encoder_layers of the layers see a
  * whole sequence of `seq` tokens; the others, each with attention to what the encoder made between its own
  * attention and its MLP, one of decoder_seq tokens. Both have a norm at their end and share the embedding; in
@@ -76,8 +79,8 @@ typedef struct {
   uint32_t n_heads;
   uint32_t n_kv_heads; /* = n_heads without GQA           */
   uint32_t head_dim;   /* usually hidden / n_heads        */
-  uint32_t kv_lora;    /* latent of keys and values; 0: no latent attention, and the next three are 0 too */
-  uint32_t q_lora;     /* of queries; 0: none             */
+  uint32_t kv_lora;    /* latent of keys and values; 0: no latent attention, and rope_dim is 0 too */
+  uint32_t q_lora;     /* of queries, of plain attention too; 0: none */
   uint32_t rope_dim;   /* of head_dim, what is rotated    */
   uint32_t v_dim;      /* width of a head of values; 0: head_dim, as without latent attention most have it */
   /* An indexer that chooses which keys a query of latent attention meets (DeepSeek-AI 2025, DeepSeek-V3.2,
@@ -132,6 +135,7 @@ typedef struct {
    *
    *     A  attention, then an MLP or experts     a  attention alone    d  an MLP alone
    *     M  a mixer, then an MLP or experts       m  a mixer alone      e  experts alone
+   *     D  attention, then an MLP where others have experts
    *     P  attention and a mixer side by side, then an MLP or experts
    *     S  attention to chosen compressed keys, then an MLP or experts; H  to more compressed ones */
   char *layer_pattern;

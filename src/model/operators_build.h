@@ -126,6 +126,8 @@ void ls_operators_latent_norm (GArray *operators, const LsCut *cut, const char *
 void ls_operators_up (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t in,
                       uint64_t gathered, uint64_t out);
 void ls_operators_latent_query (GArray *operators, const LsCut *cut);
+/* Of plain attention: queries through such a latent, keys and values beside it. */
+void ls_operators_latent_qkv (GArray *operators, const LsCut *cut);
 
 /* What chooses keys for a query: columns of its keys and weights, numbers of its norm and beside them, tokens
  * of a key, how many it chooses, and numbers that it writes for a pair of a query and a key. */

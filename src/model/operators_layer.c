@@ -288,7 +288,7 @@ append_indexer (GArray *operators, const LsCut *cut)
 static void
 append_attention (GArray *operators, const LsCut *cut)
 {
-  append_qkv (operators, cut);
+  (cut->model->q_lora > 0 ? ls_operators_latent_qkv : append_qkv) (operators, cut);
   append_column_adapters (operators, cut, (LsLoraModule[]) { LS_LORA_Q, LS_LORA_K, LS_LORA_V },
                           (uint64_t[]) { cut->q_width, cut->k_width, cut->v_width });
   if (cut->model->qk_norm)

@@ -27,6 +27,15 @@
  * A gate (Kimi Team 2026, Kimi K3: mla_use_output_gate) is a product more, column-parallel, whose sigmoid the
  * context is multiplied by. Without rope keys are put together as with it.
  *
+ * Where queries alone come from a latent (multi-matrix factorization attention, Step-3), one product makes it
+ * together with the keys and values of all heads, on every rank for its tokens: qkv-down, whose three
+ * gradients are put together first. A norm and a column-parallel product make queries; latents, keys and
+ * values are gathered (Step3TextAttention of vllm-project/vllm@0169d396, model_executor/models/step3_text.py,
+ * whose qkv_proj is whole on each rank and whose wq is cut). How StepFun trains it is not published.
+ *
+ * Worked example. Step-3 (h 7168, q_lora 2048, 64 heads of 256, one of keys and values): 7168 (2048 + 512) +
+ * 2048 x 16384 + 16384 x 7168 = 169.3 M weights, where whole queries would have 238.6 M.
+ *
  * Kept: the norm's output, the latents and their normalised forms, q, k and v. */
 #include "model/operators_build.h"
 
@@ -35,6 +44,7 @@
 
 static const LsLinearNames q_down_names = { "q-down", "q-down-dgrad", "q-down-wgrad" };
 static const LsLinearNames q_up_names = { "q-up", "q-up-dgrad", "q-up-wgrad" };
+static const LsLinearNames qkv_down_names = { "qkv-down", "qkv-down-dgrad", "qkv-down-wgrad" };
 static const LsLinearNames kv_down_names = { "kv-down", "kv-down-dgrad", "kv-down-wgrad" };
 static const LsLinearNames kv_up_names = { "kv-up", "kv-up-dgrad", "kv-up-wgrad" };
 static const LsLinearNames index_key_names = { "index-key", "index-key-dgrad", "index-key-wgrad" };
@@ -85,6 +95,26 @@ ls_operators_latent_query (GArray *operators, const LsCut *cut)
   ls_operators_down (operators, cut, &q_down_names, m->q_lora);
   ls_operators_latent_norm (operators, cut, "q-norm", cut->local_tokens, m->q_lora);
   ls_operators_up (operators, cut, &q_up_names, m->q_lora, m->q_lora, cut->q_width);
+}
+
+void
+ls_operators_latent_qkv (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t keys = (uint64_t) m->n_kv_heads * m->head_dim,
+           values = (uint64_t) m->n_kv_heads * ls_model_v_dim (m), width = m->q_lora + keys + values;
+  LsOperator *op = ls_operator_append (operators, qkv_down_names.fwd, LS_TP_NONE);
+  ls_operator_igrad (
+      op,
+      ls_cut_stream (cut, "qkv-grad-concat", LS_KERNEL_ELEMENTWISE, cut->local_tokens, width, 2 * cut->elt));
+  ls_operator_local_linear (op, cut, &qkv_down_names, cut->shard->dtype, m->hidden, width);
+  ls_operator_product (op, m->q_lora);
+  ls_operator_product (op, keys);
+  ls_operator_product (op, values);
+  ls_operators_latent_norm (operators, cut, "q-norm", cut->local_tokens, m->q_lora);
+  ls_operators_up (operators, cut, &q_up_names, m->q_lora, width, cut->q_width);
+  op = &g_array_index (operators, LsOperator, operators->len - 1);
+  op->saved_bytes += cut->tokens * (cut->q_width + cut->k_width + cut->v_width) * cut->elt; /* Q, K, V */
 }
 
 /* The layer norm's output is kept by what computes the queries. */

@@ -26,7 +26,7 @@ check_model (Emit *e)
   if (m->unrotated_every > 0 && m->n_layers % m->unrotated_every != 0)
     emit_refuse (e, "--model", "Megatron-LM's --no-rope-freq divides the number of layers");
   if (m->layer_pattern || m->attention_gate)
-    emit_refuse (e, "--model", "layers without attention, or with a gate behind it, cannot be written");
+    emit_refuse (e, "--model", "layers by a pattern, or with a gate behind attention, cannot be written");
   if (m->encoder_layers > 0)
     emit_refuse (e, "--model", "an encoder stands before its decoder; pretrain_gpt.py trains decoders");
   if (m->own_layers > 0)
@@ -40,6 +40,9 @@ check_model (Emit *e)
   if (m->kv_lora == 0 && ls_model_v_dim (m) != m->head_dim)
     emit_refuse (e, "--model",
                  "its values are not as wide as its keys; Megatron-LM's are, outside of latent attention");
+  if (m->kv_lora == 0 && m->q_lora > 0 && !ls_model_is_compressed (m))
+    emit_refuse (e, "--model",
+                 "its queries come from a latent; Megatron-LM has one for them in latent attention alone");
   if (m->kv_lora > 0 && m->position != LS_POSITION_ROPE)
     emit_refuse (e, "--model", "its latent attention has no rope; Megatron-LM's has");
   if (m->index_heads > 0)

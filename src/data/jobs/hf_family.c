@@ -39,6 +39,7 @@ static const LsField family_fields[] = {
                "first and each `second`; those without rope (`unrotated`); none (`listed`)" },
   BOOL (experts_are_optional, "a file without their number is dense"),
   BOOL (latent, "multi-head latent attention"),
+  BOOL (latent_queries, "queries of plain attention come from a latent of q_lora_rank"),
   BOOL (compressed, "attention to compressed keys, in layers that compress_ratios or layer_types tell"),
   BOOL (slides, "sliding_window is heeded"),
   BOOL (unrotated_full, "layers that see the whole sequence have no rope, if others do not"),

@@ -68,7 +68,7 @@ typedef struct {
   bool norm_before;                       /* opt */
   double dropout;                         /* of the residual stream */
   HfWidths layer_heads, layer_kv_heads, layer_ffn, layer_window, layer_experts, layer_top_k, layer_expert_ffn;
-  char *pattern; /* of layers, where blocks say it; NULL: they do not */
+  char *pattern; /* of layers, where blocks or a list of experts say it; NULL: they do not */
 } HfConfig;
 
 /* How a type says which experts there are. */
@@ -98,6 +98,7 @@ typedef struct {
   HfWindows windows;
   bool experts_are_optional;
   bool latent;              /* attention */
+  bool latent_queries;      /* of plain attention, from a latent of q_lora_rank */
   bool compressed;          /* attention to compressed keys, in layers that a list tells */
   bool slides;              /* sliding_window is heeded */
   bool unrotated_full;      /* layers that see the whole sequence have no rope, if others do not */
@@ -125,9 +126,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (HfFamily, hf_family_free)
  * that are not understood go to notes. */
 bool hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes,
                      LsDiagList *diags);
-/* Layers without experts that come first, where a list says which: mlp_only_layers by number, mlp_layer_types
- * by kind, moe_layers_enum all but these. */
-bool hf_read_dense_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
+/* Layers without experts, where a list says which: mlp_only_layers by number, mlp_layer_types by kind,
+ * moe_layers_enum by the numbers of the others. Where they are not the first few c has a pattern of layers. */
+bool hf_read_dense_layers (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsDiagList *diags);
 /* Which layers have an indexer, where a list says which: indexer_types. */
 bool hf_read_indexers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
 /* The widths of layers that differ in this one by one, of a field of c; NULL: all have the same of it. */

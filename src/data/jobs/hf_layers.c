@@ -1,4 +1,4 @@
-/* Layers of a config.json that differ: mixers, indexers, experts. Windows are in hf_windows.c. */
+/* Layers of a config.json that differ: mixers, indexers. Windows are in hf_windows.c. */
 #include <string.h>
 
 #include "data/jobs/hf_family.h"
@@ -277,85 +277,5 @@ hf_read_indexers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
     return hf_refuse (doc, types, diags, "expected as many types of indexers as layers");
   c->index_every = every;
   c->index_first = first;
-  return true;
-}
-
-/* --- layers without experts ----------------------------------------------------------- */
-
-/* What says which layers are dense. */
-static const cJSON *
-dense_layers_node (const LsJsonDoc *doc)
-{
-  static const char *const keys[]
-      = { "moe_layers_enum", "mlp_only_layers", "mlp_layer_types", "is_moe_layer" };
-  const cJSON *node = NULL;
-  for (guint i = 0; i < G_N_ELEMENTS (keys) && !(node && (node->child || cJSON_IsString (node))); i++)
-    node = hf_get (doc, keys[i]);
-  return node ? node : ls_json_doc_root (doc);
-}
-
-/* Of Step, moe_layers_enum: numbers of the layers with experts, in a string or a list; others are dense. */
-static bool
-read_expert_layers (const LsJsonDoc *doc, const HfConfig *c, bool *is_dense, bool *ret_is_listed,
-                    LsDiagList *diags)
-{
-  const cJSON *list = hf_get (doc, "moe_layers_enum"), *one;
-  g_autoptr (GString) text = g_string_new (cJSON_GetStringValue (list));
-  cJSON_ArrayForEach (one, list)
-      g_string_append_printf (text, "%s%.17g", text->len > 0 ? "," : "", cJSON_GetNumberValue (one));
-  g_auto (GStrv) numbers = g_strsplit (text->str, ",", -1);
-  if (text->len == 0)
-    return true;
-  memset (is_dense, true, c->layers * sizeof *is_dense);
-  for (char **number = numbers; *number; number++) {
-    guint64 layer = 0;
-    if (!g_ascii_string_to_unsigned (g_strstrip (*number), 10, 0, UINT32_MAX, &layer, NULL)
-        || layer >= c->layers)
-      return hf_refuse (doc, list, diags, "expected numbers of layers with experts, from 0");
-    is_dense[layer] = false;
-  }
-  return *ret_is_listed = true;
-}
-
-/* Of ERNIE, moe_layer_end_index: the last layer with experts, from 0; -1: the last. Of a list the first
- * number, that of what reads text. */
-static bool
-check_last_experts (const LsJsonDoc *doc, const HfConfig *c, LsDiagList *diags)
-{
-  const cJSON *last = hf_get (doc, "moe_layer_end_index"), *number = last && last->child ? last->child : last;
-  bool is_before = cJSON_IsNumber (number)
-      && (number->valuedouble < 0 ? number->valuedouble < -1 : number->valuedouble + 1 < c->layers);
-  return !is_before || hf_refuse (doc, last, diags, "layers without experts behind the others; expected -1");
-}
-
-bool
-hf_read_dense_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
-{
-  const cJSON *numbers = hf_get (doc, "mlp_only_layers"), *kinds = hf_get (doc, "mlp_layer_types"), *one;
-  kinds = cJSON_IsArray (kinds) ? kinds : hf_get (doc, "is_moe_layer");
-  g_autofree bool *is_dense = g_new0 (bool, (gsize) c->layers + 1);
-  uint32_t i = 0, n_dense = 0;
-  bool is_listed = cJSON_IsArray (kinds) && kinds->child;
-  cJSON_ArrayForEach (one, kinds)
-  {
-    if (is_listed && i < c->layers)
-      is_dense[i++] = g_strcmp0 (cJSON_GetStringValue (one), "dense") == 0 || cJSON_IsFalse (one);
-  }
-  cJSON_ArrayForEach (one, numbers)
-  {
-    if (cJSON_IsNumber (one) && one->valuedouble >= 0 && one->valuedouble < c->layers)
-      is_dense[(uint32_t) one->valuedouble] = is_listed = true;
-  }
-  if (!read_expert_layers (doc, c, is_dense, &is_listed, diags) || !check_last_experts (doc, c, diags))
-    return false;
-  if (!is_listed)
-    return true;
-  while (is_dense[n_dense])
-    n_dense++;
-  for (i = n_dense; i < c->layers; i++)
-    if (is_dense[i])
-      return hf_refuse (doc, dense_layers_node (doc), diags,
-                        "dense layers by number; only the first few, or all but each so-manieth, can be");
-  c->dense_layers = n_dense;
   return true;
 }

@@ -115,8 +115,8 @@ const LsField ls_model_fields[] = {
   BOOL (attention_gate, "attention's output is gated, by a projection as wide as that of queries"),
   { "layer_pattern", LS_FIELD_STRING, offsetof (LsModel, layer_pattern), .default_text = "`\"A\"`",
     .meaning
-    = "a letter a layer, begun again at its end: A attention and MLP or experts, M a mixer and those, P both "
-      "side by side and those; a, m, d, e: attention, a mixer, an MLP, experts alone; S, H: attention to "
+    = "a letter a layer, begun again at its end: A attention and MLP or experts, D attention and an MLP, M a "
+      "mixer and MLP or experts, P both side by side and those; a, m, d, e: attention, a mixer, an MLP, experts alone; S, H: attention to "
       "compressed keys that are chosen, or to all of them, and MLP or experts" },
   LIST (layer_heads, 65536, "heads",
         "attention heads layer by layer, begun again at the end; 0: as `heads` has it"),
@@ -183,9 +183,9 @@ const LsField ls_model_fields[] = {
         .meaning = "tokens of a sequence of that decoder"),
   BOOL (merged_cross, "that decoder meets its tokens and the encoder's at once, with the same weights"),
   UINT ("kv_lora", kv_lora, 1 << 20, .default_text = "none",
-        .meaning = "latent width of keys and values (multi-head latent attention); the keys that follow go "
-                   "with it"),
-  UINT ("q_lora", q_lora, 1 << 20, .default_text = "none", .meaning = "latent width of queries"),
+        .meaning = "latent width of keys and values (multi-head latent attention); `rope_dim` goes with it"),
+  UINT ("q_lora", q_lora, 1 << 20, .default_text = "none",
+        .meaning = "latent width of queries, of plain attention too"),
   UINT ("rope_dim", rope_dim, 1 << 20, .default_text = "none",
         .meaning = "of head_dim, what is rotated: one such key for all heads"),
   UINT ("index_heads", index_heads, 65536, .default_text = "none",

@@ -271,6 +271,7 @@ add_latents (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
   if (!hf_is_latent (f, c)) {
     bool chooses = c->index_top_blocks > 0; /* else what latent attention would have */
+    m->q_lora = f->latent_queries ? c->q_lora : 0;
     m->index_heads = chooses ? c->index_heads : m->index_heads;
     m->index_dim = chooses ? c->index_dim : m->index_dim;
     m->index_block = chooses ? c->index_block : 0;
@@ -363,7 +364,7 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   if (!hf_read_beside (doc, c, diags) || !hf_read_indexers (doc, c, diags)
       || !hf_read_blocks (doc, c, notes, diags))
     return false;
-  if (hf_has_experts (f, c) && !hf_read_dense_layers (doc, c, diags))
+  if (hf_has_experts (f, c) && !hf_read_dense_layers (doc, f, c, diags))
     return false;
   if (!hf_is_complete (doc, f, c, diags))
     return false;

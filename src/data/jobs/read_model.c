@@ -82,6 +82,20 @@ complete_compressed (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
       || complain (doc, "hca_ratio", diags, NULL, "expected \"hca_ratio\" with layers H, and only with them");
 }
 
+/* Queries of plain attention alone. */
+static bool
+complete_latent_queries (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
+{
+  if (m->rope_dim > 0)
+    return complain (doc, "kv_lora", diags, NULL, "missing key \"kv_lora\", which \"rope_dim\" goes with");
+  bool is_plain = !m->linear_bias && !m->qkv_bias && !m->attention_gate && !m->full_k_is_v
+      && m->kv_shared_layers + m->encoder_layers == 0;
+  return m->q_lora == 0 || is_plain
+      || complain (doc, "q_lora", diags, NULL,
+                   "expected neither biases, gates, an encoder, shared keys nor keys that are values with "
+                   "queries from a latent");
+}
+
 static bool
 complete_latent (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
@@ -93,8 +107,7 @@ complete_latent (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
   if (wanted)
     return complain (doc, m->index_every > 0 ? "index_every" : "index_heads", diags, NULL, wanted);
   if (m->kv_lora == 0)
-    return m->q_lora + m->rope_dim == 0
-        || complain (doc, "kv_lora", diags, NULL, "missing key \"kv_lora\", which others go with");
+    return complete_latent_queries (doc, m, diags);
   if (m->v_dim == 0 || m->rope_dim == 0 || m->rope_dim >= m->head_dim)
     return complain (doc, "kv_lora", diags, NULL, "expected \"v_dim\", and \"rope_dim\" below head_dim");
   if (m->n_kv_heads != m->n_heads || m->qkv_bias || m->linear_bias || m->qk_norm
@@ -152,8 +165,9 @@ static bool
 complete_pattern (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   const char *pattern = m->layer_pattern;
-  if (pattern && (!*pattern || pattern[strspn (pattern, "AMPSHamde")]))
-    return complain (doc, "layer_pattern", diags, NULL, "expected letters of A, M, P, S, H, a, m, d and e");
+  if (pattern && (!*pattern || pattern[strspn (pattern, "ADMPSHamde")]))
+    return complain (doc, "layer_pattern", diags, NULL,
+                     "expected letters of A, D, M, P, S, H, a, m, d and e");
   if (pattern && strpbrk (pattern, "SH") && m->out_groups == 0)
     return complain (doc, "layer_pattern", diags, NULL, "missing key \"out_groups\", for layers S and H");
   if (ls_streams_mix (m) && m->norms != LS_NORMS_PRE)

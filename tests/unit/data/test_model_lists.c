@@ -24,9 +24,10 @@ lists_say_which_layers_choose_and_have_experts (void)
     const char *indexers, *mlps;
     uint32_t every, first, n_dense; /* UINT32_MAX: refused */
   } cases[] = {
-    { "ffffffff", "dsssssss", 0, 0, 1 },         { "fffsssfs", "dddsssss", 4, 3, 3 },
-    { "sfsfsfsf", "ssssssss", 2, 0, 0 },         { "fsffsssf", "dddsssss", UINT32_MAX, 0, 0 },
-    { "fffsssf", "ssssssss", UINT32_MAX, 0, 0 }, { "ffffffff", "dsdsssss", UINT32_MAX, 0, 0 },
+    { "ffffffff", "dsssssss", 0, 0, 1 },          { "fffsssfs", "dddsssss", 4, 3, 3 },
+    { "sfsfsfsf", "ssssssss", 2, 0, 0 },          { "fsffsssf", "dddsssss", UINT32_MAX, 0, 0 },
+    { "fffsssf", "ssssssss", UINT32_MAX, 0, 0 },  { "ffffffff", "dsdsssss", 0, 0, 0 },
+    { "sfsfsfsf", "dsdsssss", UINT32_MAX, 0, 0 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     LsModel m = { 0 };

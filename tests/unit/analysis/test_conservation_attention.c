@@ -1,0 +1,124 @@
+/* Pins attention whose queries alone come from a latent (model/operators_mla.c): its weights, FLOPs, bytes and
+ * what it keeps, by hand; layers with an MLP among others with experts; the laws of jobs of them, and what is
+ * refused there. */
+#include "layer_laws.h"
+
+/* Six layers with a latent of 128 for eight heads of 64, on one of keys and values; the first and the last
+ * have an MLP, the others 4 experts. */
+static LsModel
+factorized (void)
+{
+  LsModel m = small_model ("factorized");
+  m.mlp = LS_MLP_SWIGLU;
+  m.n_kv_heads = 1;
+  m.q_lora = 128;
+  m.layer_pattern = (char *) "DAAAAD";
+  m.n_experts = 4, m.top_k = 2, m.moe_every = 1;
+  m.expert_ffn = m.shared_ffn = 256;
+  return m;
+}
+
+static const LsOperator *
+find (const GArray *operators, const char *name)
+{
+  for (guint i = 0; i < operators->len; i++)
+    if (strcmp (g_array_index (operators, LsOperator, i).name, name) == 0)
+      return &g_array_index (operators, LsOperator, i);
+  return NULL;
+}
+
+/* Down to 128, up to 512, a key and a value of 64, 512 columns out; a norm of 128 beside the two of 512. A
+ * token goes through 3 of 5 experts, 256 wide each. */
+static void
+weights_and_flops_are_counted (void)
+{
+  LsModel m = factorized ();
+  const uint64_t h = 512, attention = h * 128 + 128 * 512 + 2 * h * 64 + 512 * h;
+  const uint64_t mlp = 3 * h * 1024, expert = 3 * h * 256, others = 128 + 2 * h;
+  count_weights (&m);
+  LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, attention + mlp + others);
+  LS_CHECK_INT (ls_model_layer_params (&m, 5), ==, attention + mlp + others);
+  LS_CHECK_INT (ls_model_layer_params (&m, 1), ==, attention + 5 * expert + 4 * h + others);
+  const uint64_t met = 6 * attention + 2 * mlp + 4 * (3 * expert + 4 * h);
+  LS_CHECK_INT (ls_model_linear_params (&m, 0), ==, met);
+  LS_CHECK_INT (ls_model_n_moe_layers (&m), ==, 4);
+  LS_CHECK_NEAR (ls_model_flops (&m, 0, 256, 1, true), 6 * 256.0 * (double) met + 6 * 6 * 256.0 * 256 * 512,
+                 1e-12);
+}
+
+/* On one of two ranks with sequence parallelism: 128 of 256 tokens go through all of the way down, all of them
+ * through half of the way up, of which 128 + 2 x 64 columns are gathered. Kept, in numbers of 2 bytes: what both
+ * read, the latent, queries of four heads, a key and a value. */
+static void
+queries_are_cut_and_latents_whole (void)
+{
+  LsModel m = factorized ();
+  LsShard shard = whole_shard (&m);
+  shard.tp = 2, shard.sp = true, shard.attention = LS_ATTENTION_FLASH;
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_layer (&m, &shard, 0, operators);
+  const LsOperator *down = find (operators, "qkv-down"), *norm = find (operators, "q-norm"),
+                   *up = find (operators, "q-up"), *attention = find (operators, "attention");
+  if (!LS_CHECK (down && norm && up && attention && !find (operators, "qkv")))
+    return;
+  LS_CHECK_DOUBLE (down->fwd[0].flops, ==, 2.0 * 128 * 512 * 256);
+  LS_CHECK_DOUBLE (up->fwd[0].flops, ==, 2.0 * 256 * 128 * 256);
+  LS_CHECK_DOUBLE (up->wgrad[0].flops, ==, 2.0 * 256 * 128 * 256);
+  LS_CHECK_DOUBLE (attention->fwd[0].flops, ==, 4.0 * 256 * 256 * 0.5 * 4 * 64);
+  LS_CHECK_DOUBLE (attention->fwd[0].bytes, ==, 2 * 2 * 256.0 * (4 * 64 + 64) + 4 * 256 * 4);
+  LS_CHECK_DOUBLE (down->igrad[0].bytes, ==, 2 * 2 * 128.0 * 256);
+  LS_CHECK_DOUBLE (norm->fwd[0].bytes, ==, 2 * 2 * 128.0 * 128);
+  LS_CHECK (down->tp == LS_TP_NONE && down->param_replicated && up->tp == LS_TP_COLUMN);
+  LS_CHECK_INT (up->tp_bytes, ==, 2 * 256 * (128 + 2 * 64));
+  LS_CHECK_INT (down->saved_bytes, ==, 2 * 128 * 512);
+  LS_CHECK_INT (norm->saved_bytes, ==, 2 * 128 * 128);
+  LS_CHECK_INT (up->saved_bytes, ==, 2 * (128 * 128 + 256 * (4 * 64 + 2 * 64)));
+}
+
+static void
+jobs_keep_the_laws (void)
+{
+  for (guint i = 0; i < 48; i++) {
+    LsModel m = factorized ();
+    m.n_kv_heads = i % 4 == 3 ? 4 : 1;
+    if (i % 4 == 2)
+      m.n_experts = m.top_k = m.moe_every = m.expert_ffn = m.shared_ffn = 0;
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.global_batch = 16;
+    s.tp = 1u << i / 4 % 2;
+    s.sp = s.tp > 1 && (m.n_experts > 0 || i / 24 > 0);
+    s.ep = m.n_experts > 0 && i / 8 % 2 ? 2 : 1;
+    s.etp = m.n_experts > 0 ? 1 : 0;
+    s.recompute = i / 8 % 3;
+    s.pp = i / 16 % 3 == 1 ? 2 : 1;
+    s.cp = i / 16 % 3 == 2 ? 2 : 1;
+    s.dp_kind = i / 16 % 3 == 0 && s.ep == 1 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    s.attention = i % 4 == 0 && s.cp == 1 ? LS_ATTENTION_UNFUSED : LS_ATTENTION_FLASH;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+}
+
+static void
+what_is_not_modelled_is_refused (void)
+{
+  static const char *const said[]
+      = { "adapters of latent attention", "without latent attention; got split", "with experts or latent" };
+  for (guint i = 0; i < G_N_ELEMENTS (said); i++) {
+    LsModel m = factorized ();
+    m.n_experts = m.top_k = m.moe_every = m.expert_ffn = m.shared_ffn = 0;
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.global_batch = 8;
+    s.lora_rank = i == 0 ? 8 : 0;
+    s.qkv_layout = i == 1 ? LS_QKV_SPLIT : LS_QKV_JOINT;
+    s.recompute = i == 2 ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
+    s.recompute_parts = i == 2 ? LS_RECOMPUTE_DOTS : 0;
+    says (&m, &s, said[i]);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (weights_and_flops_are_counted), LS_TEST (queries_are_cut_and_latents_whole),
+               LS_TEST (jobs_keep_the_laws), LS_TEST (what_is_not_modelled_is_refused))

@@ -1,0 +1,89 @@
+/* Pins config.json files of types with a mechanism of their own: counts, total and active, as published and by
+ * the shapes of their layers; what model files must say of these mechanisms. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "config_params.h"
+
+/* Step-3 of StepFun without its encoder: 316 B of 321, 38 B active (arXiv 2507.19427, table 1). */
+#define STEP3(experts_)                                                                                      \
+  (2 * 128815ull * 7168 + 7168                                                                               \
+   + 61 * (7168ull * (2048 + 2 * 256) + 2048ull * 64 * 256 + 64 * 256 * 7168ull + 2048 + 2 * 7168)           \
+   + 5 * 3 * 7168ull * 18432 + 56 * (3 * 7168ull * 5120 * (experts_ + 1) + 7168 * 48))
+
+static void
+types_count_as_published (void)
+{
+  static const struct {
+    const char *keys;
+    uint64_t total, active;
+    double published, published_active; /* billions */
+  } cases[] = {
+    { "\"model_type\":\"step3_vl\",\"architectures\":[\"Step3VLForConditionalGeneration\"],\"vision_config\":{},"
+      "\"text_config\":{\"architectures\":[\"Step3TextForCausalLM\"],\"hidden_size\":7168,"
+      "\"intermediate_size\":18432,\"num_attention_heads\":64,\"num_attention_groups\":1,"
+      "\"num_hidden_layers\":61,\"max_seq_len\":65536,\"vocab_size\":128815,\"moe_intermediate_size\":5120,"
+      "\"moe_num_experts\":48,\"moe_top_k\":3,\"share_expert_dim\":5120,\"share_q_dim\":2048,\"head_dim\":256,"
+      "\"max_position_embedding\":65536,\"norm_expert_weight\":false,\"moe_layers_enum\":\"4,5,6,7,8,9,10,11,"
+      "12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40,41,42,43,44,45,"
+      "46,47,48,49,50,51,52,53,54,55,56,57,58,59\"}",
+      STEP3 (48), STEP3 (3), 316, 38 },
+    { "\"model_type\":\"step3_text\"", STEP3 (48), STEP3 (3), 316, 38 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    uint64_t active;
+    g_autofree char *said = NULL;
+    uint64_t total = params_of (cases[i].keys, &active, &said);
+    LS_CHECK_STR (said, "");
+    LS_CHECK_INT (total, ==, cases[i].total);
+    LS_CHECK_INT (active, ==, cases[i].active);
+    LS_CHECK_NEAR ((double) total / 1e9, cases[i].published, 1e-3);
+    LS_CHECK_NEAR ((double) active / 1e9, cases[i].published_active, 0.03); /* is said with two digits */
+  }
+}
+
+#define MOE_OF_12                                                                                            \
+  "\"model_type\":\"qwen3_moe\",\"hidden_size\":64,\"intermediate_size\":256,\"moe_intermediate_size\":32,"  \
+  "\"num_attention_heads\":4,\"num_key_value_heads\":4,\"head_dim\":16,\"num_experts\":8,"                   \
+  "\"num_experts_per_tok\":2,\"vocab_size\":1000,\"num_hidden_layers\":12"
+
+/* By number, by kind, by the numbers of the others: of 12 layers these have an MLP of 3 x 64 x 256 weights, and
+ * others 8 experts of 3 x 64 x 32 with a router; of every second layer those behind the first. */
+static void
+layers_without_experts_by_number (void)
+{
+  static const struct {
+    const char *keys;
+    uint32_t n_dense;
+    const char *refused;
+  } cases[] = {
+    { MOE_OF_12, 0, NULL },
+    { MOE_OF_12 ",\"mlp_only_layers\":[0,1]", 2, NULL },
+    { MOE_OF_12 ",\"mlp_only_layers\":[3,11]", 2, NULL },
+    { MOE_OF_12 ",\"mlp_only_layers\":[3],\"decoder_sparse_step\":2", 7, NULL },
+    { MOE_OF_12 ",\"mlp_layer_types\":[\"dense\",\"sparse\",\"dense\"]", 2, NULL },
+    { MOE_OF_12 ",\"moe_layers_enum\":[1,2,4]", 9, NULL },
+    { MOE_OF_12 ",\"moe_layers_enum\":\"1, 2,4\"", 9, NULL },
+    { MOE_OF_12 ",\"moe_layers_enum\":\"1,12\"", 0, "numbers of layers" },
+    { MOE_OF_12 ",\"moe_layers_enum\":\"1;2\"", 0, "numbers of layers" },
+    { "\"model_type\":\"qwen3_next\",\"hidden_size\":64,\"intermediate_size\":256,"
+      "\"moe_intermediate_size\":32,\"num_attention_heads\":4,\"head_dim\":16,\"num_experts\":8,"
+      "\"num_experts_per_tok\":2,\"vocab_size\":1000,\"num_hidden_layers\":12,\"mlp_only_layers\":[3]",
+      0, "dense layers by number beside a pattern" },
+  };
+  uint64_t active, all_experts = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *said = NULL;
+    uint64_t total = params_of (cases[i].keys, &active, &said);
+    all_experts = i == 0 ? total : all_experts;
+    ls_check_impl (cases[i].refused ? strstr (said, cases[i].refused) != NULL : !*said, __FILE__, __LINE__,
+                   "%u: %s", i, said);
+    if (!cases[i].refused)
+      LS_CHECK_INT (total, ==,
+                    all_experts + cases[i].n_dense * 3 * 64 * 256
+                        - cases[i].n_dense * (8 * 3 * 64 * 32 + 64 * 8));
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (types_count_as_published), LS_TEST (layers_without_experts_by_number))
