@@ -144,7 +144,8 @@ repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
                                             : indexer_flops (m, kind, tokens, seq);
     latents += ls_layer_has_attention (kind) ? whole : 0;
     streams += (double) (ls_streams_linear_params (m, ls_layer_n_halves (kind)) + ls_streams_again_params (m)
-                         + ls_beside_linear_params (m));
+                         + ls_beside_linear_params (m))
+        + (ls_layer_has_attention (kind) ? (double) m->hidden * m->attention_experts : 0); /* a router */
   }
   streams += s->sp ? 0 : (1 + m->predict_layers) * (double) ls_streams_end_linear_params (m);
   streams += s->sp ? 0 : (double) ls_beside_end_linear_params (m);

@@ -128,6 +128,8 @@ unlike_all (const LsJobResult *r)
     return "none of the measured runs has an encoder";
   if (ls_model_is_compressed (&r->model) || ls_model_n_streams (&r->model) > 1)
     return "none of the measured runs has attention to compressed keys or several residual streams";
+  if (r->model.attention_experts > 0)
+    return "none of the measured runs has experts of attention";
   if (ls_model_has_beside (&r->model))
     return "none of the measured runs has inputs of layers, shared keys and values, LAuReL or sparse MLPs";
   if (ls_model_has_lists (&r->model))

@@ -381,6 +381,25 @@ ls_model_check_sides (const LsModel *m)
 }
 
 const char *
+ls_model_check_attention_experts (const LsModel *m)
+{
+  if (m->attention_experts + m->attention_top_k == 0)
+    return NULL;
+  if (m->attention_top_k == 0 || m->attention_top_k > m->attention_experts
+      || m->n_heads % m->attention_top_k != 0 || m->n_heads / m->attention_top_k % m->n_kv_heads != 0)
+    return "expected \"attention_top_k\" of the \"attention_experts\", each with a share of the heads that "
+           "heads of keys and values divide";
+  bool is_plain
+      = m->kv_lora + m->q_lora + m->out_groups + m->index_heads + m->encoder_layers + m->predict_layers == 0
+      && !ls_model_heads_differ (m) && m->kv_shared_layers == 0 && !m->attention_gate && !m->linear_bias
+      && !m->qkv_bias && !m->qk_norm;
+  return is_plain
+      ? NULL
+      : "expected neither latents, indexers, an encoder, layers that predict, heads that differ, shared "
+        "keys, gates, norms of queries nor biases with experts of attention";
+}
+
+const char *
 ls_model_check_expert_parts (const LsModel *m)
 {
   bool has_groups = m->expert_groups > 0, has_small = m->adjugate_ffn > 0;

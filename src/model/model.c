@@ -144,6 +144,18 @@ norm_params (const LsModel *m)
   return ls_norm_n_vectors (m->norm) * (uint64_t) m->hidden;
 }
 
+/* Of a layer's experts. */
+typedef enum { EXPERTS_ALL, EXPERTS_MET } Experts;
+
+/* Queries, the way out and a router, of all experts or those of a token, whose heads are all that count. */
+static uint64_t
+attention_expert_params (const LsModel *m, Experts which)
+{
+  uint64_t met = m->hidden * (query_width (m) + context_width (m));
+  return (which == EXPERTS_MET ? met : m->attention_experts * (met / m->attention_top_k))
+      + (uint64_t) m->hidden * m->attention_experts;
+}
+
 /* Queries from their latent, one key and a weight for each head; of plain attention no weights. */
 static uint64_t
 indexer_params (const LsModel *m)
@@ -153,11 +165,13 @@ indexer_params (const LsModel *m)
 }
 
 static uint64_t
-attention_params (const LsModel *m, uint32_t kind)
+attention_params (const LsModel *m, uint32_t kind, Experts which)
 {
   uint64_t h = m->hidden, a = m->n_heads;
   if (ls_model_is_compressed (m))
     return ls_compressed_linear_params (m, kind);
+  if (m->attention_experts > 0)
+    return attention_expert_params (m, which) + h * m->n_kv_heads * ls_model_kv_dim (m);
   uint64_t q = m->q_lora > 0 ? m->q_lora * (h + query_width (m)) : h * query_width (m);
   if (m->kv_lora == 0)
     return q
@@ -186,9 +200,6 @@ ls_model_expert_params (const LsModel *m)
   return mlp_params (m, ls_model_expert_width (m), (uint64_t) m->expert_ffn + m->adjugate_ffn);
 }
 
-/* Of a layer's experts. */
-typedef enum { EXPERTS_ALL, EXPERTS_MET } Experts;
-
 static uint64_t
 expert_params (const LsModel *m, Experts which)
 {
@@ -202,9 +213,9 @@ expert_params (const LsModel *m, Experts which)
 
 /* Of attention, or of what stands for it. */
 static uint64_t
-mixing_linear_params (const LsModel *m, uint32_t kind)
+mixing_linear_params (const LsModel *m, uint32_t kind, Experts which)
 {
-  uint64_t n = ls_layer_has_attention (kind) ? attention_params (m, kind) : 0;
+  uint64_t n = ls_layer_has_attention (kind) ? attention_params (m, kind, which) : 0;
   n += kind & LS_LAYER_MIXER ? ls_mixer_linear_params (m) : 0;
   return kind & LS_LAYER_CROSS && !(kind & LS_LAYER_MERGED) ? 2 * n : n;
 }
@@ -214,8 +225,8 @@ static uint64_t
 layer_linear_params (const LsModel *all, uint32_t kind, Experts which)
 {
   LsModel own = ls_model_of_kind (all, kind), *m = &own;
-  uint64_t n = mixing_linear_params (&own, kind) + ls_streams_linear_params (m, ls_layer_n_halves (kind))
-      + ls_beside_linear_params (m);
+  uint64_t n = mixing_linear_params (&own, kind, which)
+      + ls_streams_linear_params (m, ls_layer_n_halves (kind)) + ls_beside_linear_params (m);
   if (kind & LS_LAYER_NO_MLP)
     return n;
   if (!(kind & LS_LAYER_EXPERTS))

@@ -158,7 +158,11 @@ typedef struct {
   bool dropout; /* trained with dropout          */
   /* Mixture of experts; n_experts 0: none, and the rest is then 0 too. */
   uint32_t n_experts;
-  uint32_t top_k;         /* experts that a token is sent to                 */
+  uint32_t top_k; /* experts that a token is sent to                 */
+  /* Mixture of attention heads (Zhang et al. 2022, arXiv 2210.05144; JetMoE, Shen et al. 2024, arXiv
+   * 2404.07413, section 2.2): queries and the way out of attention are by so many experts of its own, of
+   * which a token is sent to so many; each has their share of the heads. 0: none, and the next is 0 too. */
+  uint32_t attention_experts, attention_top_k;
   uint32_t zero_experts;  /* more of them that the router may choose and that do nothing; top_k is without
                               these, on the mean (LongCat-Flash) */
   uint32_t expert_groups; /* parts of the experts, in order, of which a token is sent to experts of top_groups
@@ -230,6 +234,8 @@ typedef struct {
 } LsModelList;
 #define LS_N_MODEL_LISTS 7
 extern const LsModelList ls_model_lists[LS_N_MODEL_LISTS];
+/* What is wrong with experts of attention; NULL: nothing. Static. */
+const char *ls_model_check_attention_experts (const LsModel *m);
 /* What is wrong with groups of experts, or with small ones that they share; NULL: nothing. Static. */
 const char *ls_model_check_expert_parts (const LsModel *m);
 /* What is wrong with an encoder and its decoder, or with layers that come again; NULL: nothing. Static. */

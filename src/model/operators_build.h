@@ -194,6 +194,8 @@ typedef struct {
 
 void ls_operators_mlp (GArray *operators, const LsCut *cut, const LsMlpNames *names);
 void ls_operators_experts (GArray *operators, const LsCut *cut);
+/* Attention whose queries and way out are by experts, all of it (operators_moe.c). */
+void ls_operators_attention_experts (GArray *operators, const LsCut *cut);
 
 /* A linear layer with adapters, on this rank: its input, and outputs of n modules; row-parallel or column. */
 typedef struct {

@@ -414,9 +414,10 @@ append_mixing (GArray *operators, const LsCut *cut)
 {
   guint from = operators->len;
   if (ls_layer_has_attention (cut->kind))
-    (ls_model_is_compressed (cut->model) ? ls_operators_compressed_attention
-         : cut->model->kv_lora > 0       ? ls_operators_latent_attention
-                                         : append_attention) (operators, cut);
+    (ls_model_is_compressed (cut->model)     ? ls_operators_compressed_attention
+         : cut->model->kv_lora > 0           ? ls_operators_latent_attention
+         : cut->model->attention_experts > 0 ? ls_operators_attention_experts
+                                             : append_attention) (operators, cut);
   if (!(cut->kind & LS_LAYER_MIXER))
     return;
   bool is_beside = operators->len > from;

@@ -50,6 +50,25 @@
  * A small expert that neighbours share (Grove MoE) is computed with each of them, as if that were wider; of a
  * token that meets two of them its result could be used twice.
  *
+ * Experts of attention (mixture of attention heads: Zhang et al. 2022, arXiv 2210.05144; JetMoE). Of E, a
+ * token is sent to k; of the a heads of a token each makes a / k, and brings what these made back to h. Keys
+ * and values are of all. Experts are whole on each copy of the model, and cut over tp by heads, as JetMoE was
+ * trained without expert parallelism (Shen et al. 2024, arXiv 2404.07413, section 3.1); T is here s b / c:
+ *
+ *     attention-kv      T x h x 2 kv d / t, of what tp gathers for the experts, too
+ *     attention-router  of this rank's tokens, as above
+ *     attention-group   T rows read, P = T k written, by expert; P h are kept
+ *     query-experts     P / E x h x a d / (k t) each
+ *     query-ungroup     P rows of a d / (k t), read and written in the order of tokens; context-group: back
+ *     output-experts    P / E x a d / (k t) x h each
+ *     attention-sum     P rows read, T written, summed over tp; backward P rows more are read, which are kept
+ *                       for the gradient of the weights in these sums
+ *
+ * (JetMoeMoA of huggingface/transformers@00dcc6dd, src/transformers/models/jetmoe/modeling_jetmoe.py.) Load
+ * is even. Queries are written so that heads on one head of keys are together, and keys are not repeated,
+ * which that code does. Worked example. JetMoE-8B (h 2048, E 8, k 2, 32 heads of 128 on 16): of 4096 tokens
+ * 8192 rows, 1024 x 2048 x 2048 each: 8 x 8.6 GFLOP for queries.
+ *
  * Reference. Fedus et al. 2022 (capacity); Megatron-LM core/transformer/moe/{router,
  * token_dispatcher, experts, moe_layer}.py. */
 #include "base/draw.h"
@@ -331,4 +350,100 @@ ls_operators_experts (GArray *operators, const LsCut *cut)
     append_latent (operators, &x, &latent_up_names, x.width, m->hidden);
   for (guint i = from; i < operators->len; i++)
     g_array_index (operators, LsOperator, i).part = LS_MLP_PART_MOE;
+}
+
+/* --- experts of attention ----------------------------------------------------------------- */
+
+static const LsLinearNames kv_names = { "attention-kv", "attention-kv-dgrad", "attention-kv-wgrad" };
+static const LsLinearNames attention_router_names
+    = { "attention-router", "attention-router-dgrad", "attention-router-wgrad" };
+static const LsLinearNames query_names = { "query-experts", "query-experts-dgrad", "query-experts-wgrad" };
+static const LsLinearNames output_names
+    = { "output-experts", "output-experts-dgrad", "output-experts-wgrad" };
+
+static Experts
+attention_experts (const LsCut *cut)
+{
+  uint32_t n = cut->model->attention_experts;
+  Experts x = { .cut = *cut, .local = cut->tokens, .n_experts = n, .width = cut->model->hidden };
+  x.sent = x.arrived = x.cut.tokens = cut->tokens * cut->model->attention_top_k;
+  uint64_t each = (x.sent + n - 1) / n;
+  x.tiled = n * ((each + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS);
+  return x;
+}
+
+/* Backward its input's gradient meets that of the experts'. */
+static void
+append_attention_kv (GArray *operators, const LsCut *cut, const Experts *x)
+{
+  uint64_t h = cut->model->hidden, width = cut->k_width + cut->v_width;
+  LsOperator *op = ls_operator_append (operators, kv_names.fwd, LS_TP_COLUMN);
+  ls_operator_linear (op, cut, &kv_names, cut->shard->dtype, h, width);
+  ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
+  ls_operator_weight (op, LS_TENSOR_ROWS, width, h, 1);
+  ls_operator_product (op, cut->k_width);
+  ls_operator_product (op, cut->v_width);
+  op->saved_bytes += cut->tokens * width * cut->elt;
+}
+
+static void
+append_attention_router (GArray *operators, const LsCut *cut)
+{
+  uint64_t rows = cut->local_tokens, n = cut->model->attention_experts, h = cut->model->hidden;
+  LsOperator *op = ls_operator_append (operators, attention_router_names.fwd, LS_TP_NONE);
+  ls_operator_igrad (
+      op,
+      ls_cut_stream (cut, "router-softmax-bwd", LS_KERNEL_SOFTMAX, rows, n, cut->elt + 2 * FP32_BYTES + 1));
+  ls_operator_local_linear (op, cut, &attention_router_names, cut->act, h, n);
+  ls_operator_fwd (
+      op, ls_cut_stream (cut, "router-softmax-topk", LS_KERNEL_SOFTMAX, rows, n, cut->elt + FP32_BYTES + 1));
+  ls_operator_igrad (op, ls_cut_stream (cut, "moe-grad-add", LS_KERNEL_ELEMENTWISE, rows, h, 3 * cut->elt));
+  op->input_bytes = 0; /* keys and values keep it */
+  op->saved_bytes = rows * n * (FP32_BYTES + 1);
+}
+
+/* Rows so wide, in another order: so many are moved each way. */
+static void
+append_order (GArray *operators, const Experts *x, const char *name, const char *grad_name, uint64_t rows,
+              uint64_t width, uint64_t kept)
+{
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  ls_operator_fwd (op, ls_cut_stream (&x->cut, name, LS_KERNEL_ELEMENTWISE, rows, width, x->cut.elt));
+  ls_operator_igrad (op, ls_cut_stream (&x->cut, grad_name, LS_KERNEL_ELEMENTWISE, rows, width, x->cut.elt));
+  op->saved_bytes = kept * width * x->cut.elt;
+}
+
+static void
+append_attention_linear (GArray *operators, const Experts *x, const LsLinearNames *names, LsTensorCut cut,
+                         uint64_t in, uint64_t out)
+{
+  append_linear (operators, x, names, cut, in, out);
+  g_array_index (operators, LsOperator, operators->len - 1).is_expert = false; /* on each copy of the model */
+}
+
+static void
+append_attention_sum (GArray *operators, const Experts *x)
+{
+  LsOperator *op = ls_operator_append (operators, "attention-sum", LS_TP_ROW);
+  ls_operator_fwd (op, row_copy (x, "attention-sum", x->local + x->sent));
+  ls_operator_igrad (op, row_copy (x, "attention-sum-bwd", x->local + 2 * x->sent));
+  op->saved_bytes = x->sent * x->width * x->cut.elt;
+  op->tp_bytes = x->local * x->width * x->cut.elt;
+}
+
+void
+ls_operators_attention_experts (GArray *operators, const LsCut *cut)
+{
+  const Experts x = attention_experts (cut);
+  uint64_t h = x.width, query = cut->q_width / cut->model->attention_top_k,
+           context = cut->context_width / cut->model->attention_top_k;
+  append_attention_kv (operators, cut, &x);
+  append_attention_router (operators, cut);
+  append_order (operators, &x, "attention-group", "attention-group-bwd", x.local + x.sent, h, 0);
+  append_attention_linear (operators, &x, &query_names, LS_TENSOR_ROWS, h, query);
+  append_order (operators, &x, "query-ungroup", "query-ungroup-bwd", 2 * x.sent, query, x.sent); /* Q */
+  ls_operators_attention (operators, cut);
+  append_order (operators, &x, "context-group", "context-group-bwd", 2 * x.sent, context, x.sent);
+  append_attention_linear (operators, &x, &output_names, LS_TENSOR_COLUMNS, context, h);
+  append_attention_sum (operators, &x);
 }

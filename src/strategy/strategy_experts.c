@@ -30,6 +30,7 @@ ops_refusal (const LsStrategy *s, const LsModel *m, uint32_t parts)
       : has_parts && parts != LS_RECOMPUTE_OP            ? "with experts or latent attention, or op"
       : ls_model_is_compressed (m) || m->index_heads > 0 ? "with attention to chosen keys"
       : ls_model_n_streams (m) > 1                       ? "with several residual streams"
+      : m->attention_experts > 0                         ? "with experts of attention"
       : ls_model_has_beside (m)                          ? "with parts beside the halves of layers"
       : m->expert_latent > 0                             ? "with experts behind a latent"
       : m->n_experts > 0 && etp > 1                      ? "with experts that are cut; etp 1 has them whole"
@@ -417,13 +418,13 @@ check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
   bool is_plain = !ls_model_has_latents (m) && m->index_heads == 0 && ls_model_n_streams (m) == 1
       && m->mixer == LS_MIXER_NONE && m->encoder_layers == 0 && m->predict_layers == 0 && m->own_layers == 0
-      && !ls_model_has_beside (m);
+      && m->attention_experts == 0 && !ls_model_has_beside (m);
   if (!is_plain)
     unsupported (
         diags, "/lora_rank",
         "adapters of latent attention or attention to compressed or chosen keys, beside mixed residual "
-        "streams or inputs of layers, of mixers, encoders, layers that share keys, predict or that come "
-        "again are not modelled; expected 0");
+        "streams or inputs of layers, of experts of attention, mixers, encoders, layers that share keys, "
+        "predict or that come again are not modelled; expected 0");
   if (s->dp_kind == LS_DP_PS || s->dp_kind == LS_DP_XLA_FSDP || s->offload != LS_OFFLOAD_NONE)
     unsupported (diags, "/lora_rank",
                  "frozen weights with parameter servers, XLA's FSDP or offload are not modelled; expected 0");

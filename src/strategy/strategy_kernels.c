@@ -50,9 +50,10 @@ check_fp8_ways (const LsStrategy *s, LsDiagList *diags)
 static void
 check_fp8_shapes (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  if (ls_model_has_latents (m) || m->head_dim > 128)
+  if (ls_model_has_latents (m) || m->attention_experts > 0 || m->head_dim > 128)
     unsupported (diags, "/fp8_attention",
-                 "attention in fp8 with latents or with heads wider than 128 is not modelled; expected none");
+                 "attention in fp8 with latents, with experts of its own or with heads wider than 128 is not "
+                 "modelled; expected none");
   if (m->window > 0 || m->n_layer_window > 0)
     unsupported (diags, "/fp8_attention",
                  "attention in fp8 with a window is not modelled, as cuDNN's backward does not skip what it "
@@ -110,11 +111,14 @@ check_documents (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 void
 check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  bool is_plain_flash = s->attention == LS_ATTENTION_FLASH && s->cp == 1 && !ls_model_has_latents (m);
+  bool is_plain_flash = s->attention == LS_ATTENTION_FLASH && s->cp == 1 && !ls_model_has_latents (m)
+      && m->attention_experts == 0;
   if (s->qkv_layout != LS_QKV_JOINT && !is_plain_flash)
-    conflict (diags, "/qkv_layout",
-              "expected joint but for flash attention over whole sequences, without latent attention; got %s",
-              s->qkv_layout == LS_QKV_SPLIT ? "split" : "unpadded");
+    conflict (
+        diags, "/qkv_layout",
+        "expected joint but for flash attention over whole sequences, without latent attention or experts of "
+        "attention; got %s",
+        s->qkv_layout == LS_QKV_SPLIT ? "split" : "unpadded");
   if (s->loss_kernel == LS_LOSS_FUSED && s->tp > 1)
     conflict (diags, "/loss_kernel", "expected parallel with tp %u, which cuts the vocabulary; got fused",
               s->tp);

@@ -249,6 +249,9 @@ check_tensor_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (m->n_kv_heads % s->tp != 0 && s->tp % m->n_kv_heads != 0)
     conflict (diags, "/tp", "expected a divisor or a multiple of the model's %u key-value heads; got %u",
               m->n_kv_heads, s->tp);
+  else if (m->attention_experts > 0 && m->n_heads / m->attention_top_k % s->tp != 0)
+    conflict (diags, "/tp", "expected a divisor of the %u heads of an expert of attention; got %u",
+              m->n_heads / m->attention_top_k, s->tp);
   check_widths (s, m, diags);
   if (m->ffn % s->tp != 0)
     conflict (diags, "/tp", "expected a divisor of the model's ffn width %u; got %u", m->ffn, s->tp);

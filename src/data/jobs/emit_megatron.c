@@ -33,6 +33,9 @@ check_model (Emit *e)
     emit_refuse (e, "--model", "its layers use the weights of others again, which cannot be written");
   if (m->adjugate_of > 0)
     emit_refuse (e, "--model", "small experts beside its experts cannot be written");
+  if (m->attention_experts > 0)
+    emit_refuse (e, "--model",
+                 "queries and outputs of its attention are by experts, which cannot be written");
   if (m->expert_latent > 0)
     emit_refuse (e, "--model", "its experts are behind a latent, which cannot be written");
   if (m->unbiased_qkv)

@@ -39,6 +39,9 @@ static const LsField family_fields[] = {
                "first and each `second`; those without rope (`unrotated`); none (`listed`)" },
   BOOL (experts_are_optional, "a file without their number is dense"),
   BOOL (latent, "multi-head latent attention"),
+  BOOL (heads_are_experts,
+        "queries and outputs of attention are by experts, as many as of MLPs, with num_key_value_heads heads "
+        "each"),
   BOOL (latent_queries, "queries of plain attention come from a latent of q_lora_rank"),
   BOOL (compressed, "attention to compressed keys, in layers that compress_ratios or layer_types tell"),
   BOOL (slides, "sliding_window is heeded"),

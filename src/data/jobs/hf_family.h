@@ -98,6 +98,7 @@ typedef struct {
   HfWindows windows;
   bool experts_are_optional;
   bool latent;              /* attention */
+  bool heads_are_experts;   /* queries and outputs of attention are by experts, as MLPs are */
   bool latent_queries;      /* of plain attention, from a latent of q_lora_rank */
   bool compressed;          /* attention to compressed keys, in layers that a list tells */
   bool slides;              /* sliding_window is heeded */
@@ -127,7 +128,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (HfFamily, hf_family_free)
 bool hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes,
                      LsDiagList *diags);
 /* Layers without experts, where a list says which: mlp_only_layers by number, mlp_layer_types by kind,
- * moe_layers_enum by the numbers of the others. Where they are not the first few c has a pattern of layers. */
+ * moe_layers_enum by the numbers of the others. Where they are not the first few c has a pattern of
+ * layers. */
 bool hf_read_dense_layers (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsDiagList *diags);
 /* Which layers have an indexer, where a list says which: indexer_types. */
 bool hf_read_indexers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);

@@ -116,7 +116,8 @@ const LsField ls_model_fields[] = {
   { "layer_pattern", LS_FIELD_STRING, offsetof (LsModel, layer_pattern), .default_text = "`\"A\"`",
     .meaning
     = "a letter a layer, begun again at its end: A attention and MLP or experts, D attention and an MLP, M a "
-      "mixer and MLP or experts, P both side by side and those; a, m, d, e: attention, a mixer, an MLP, experts alone; S, H: attention to "
+      "mixer and MLP or experts, P both side by side and those; a, m, d, e: attention, a mixer, an MLP, "
+      "experts alone; S, H: attention to "
       "compressed keys that are chosen, or to all of them, and MLP or experts" },
   LIST (layer_heads, 65536, "heads",
         "attention heads layer by layer, begun again at the end; 0: as `heads` has it"),
@@ -147,6 +148,10 @@ const LsField ls_model_fields[] = {
   BOOL (mixer_full_gate, "the gate of kda is one matrix, not two of low rank"),
   BOOL (tied_embeddings, "the head shares the embedding's weights"),
   BOOL (dropout, "trained with dropout"),
+  UINT ("attention_experts", attention_experts, 65536, .default_text = "none",
+        .meaning = "experts of queries and of the way out of attention; keys and values are of all"),
+  UINT ("attention_top_k", attention_top_k, 65536, .default_text = "none",
+        .meaning = "of these, those that each token is sent to, whose heads together are `heads`"),
   UINT ("experts", n_experts, 65536, .default_text = "none",
         .meaning = "experts of a layer; the keys that follow go with it"),
   UINT ("top_k", top_k, 65536, .default_text = "none", .meaning = "experts that each token is sent to"),

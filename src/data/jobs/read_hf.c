@@ -222,6 +222,10 @@ add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
     return;
   m->n_experts = c->experts;
   m->top_k = c->top_k;
+  if (f->heads_are_experts) {
+    m->attention_experts = c->experts;
+    m->attention_top_k = c->top_k;
+  }
   m->zero_experts = c->zero_experts;
   if (c->zero_experts > 0) { /* they take their share of what a token is sent to, rounded */
     uint64_t all = (uint64_t) c->experts + c->zero_experts;
@@ -361,6 +365,7 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
     return false;
   c->layers = c->layers ? c->layers : hf_count_layers (doc);
   c->sparse_layers = f->model.sparse_layers;
+  c->heads = f->heads_are_experts ? c->kv_heads * MIN (c->top_k, 65536) : c->heads;
   if (!hf_read_beside (doc, c, diags) || !hf_read_indexers (doc, c, diags)
       || !hf_read_blocks (doc, c, notes, diags))
     return false;

@@ -211,6 +211,13 @@ complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 }
 
 static bool
+complete_attention_experts (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
+{
+  const char *wanted = ls_model_check_attention_experts (m);
+  return !wanted || complain (doc, "attention_experts", diags, NULL, wanted);
+}
+
+static bool
 complete_sides (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   const char *wanted = ls_model_check_sides (m);
@@ -245,6 +252,7 @@ ls_model_complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   ok = complete_attention (doc, m, diags) && complete_window_heads (doc, m, diags) && ok;
   const char *wanted = ls_model_check_lists (m);
   ok = (!wanted || complain (doc, listed_key (m), diags, NULL, wanted)) && ok;
+  ok = complete_attention_experts (doc, m, diags) && ok;
   ok = complete_sides (doc, m, diags) && complete_beside (doc, m, diags) && ok;
   return complete_latent (doc, m, diags) && ok;
 }

@@ -1,6 +1,6 @@
-/* Pins attention whose queries alone come from a latent (model/operators_mla.c): its weights, FLOPs, bytes and
- * what it keeps, by hand; layers with an MLP among others with experts; the laws of jobs of them, and what is
- * refused there. */
+/* Pins attention whose queries alone come from a latent (model/operators_mla.c), or by experts (model/
+ * operators_moe.c): weights, FLOPs, bytes and what is kept, by hand; layers with an MLP among others with experts;
+ * the laws of jobs of them, and what is refused there. */
 #include "layer_laws.h"
 
 /* Six layers with a latent of 128 for eight heads of 64, on one of keys and values; the first and the last
@@ -104,7 +104,8 @@ static void
 what_is_not_modelled_is_refused (void)
 {
   static const char *const said[]
-      = { "adapters of latent attention", "without latent attention; got split", "with experts or latent" };
+      = { "adapters of latent attention", "without latent attention or experts of attention; got split",
+          "with experts or latent" };
   for (guint i = 0; i < G_N_ELEMENTS (said); i++) {
     LsModel m = factorized ();
     m.n_experts = m.top_k = m.moe_every = m.expert_ffn = m.shared_ffn = 0;
@@ -120,5 +121,125 @@ what_is_not_modelled_is_refused (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (weights_and_flops_are_counted), LS_TEST (queries_are_cut_and_latents_whole),
-               LS_TEST (jobs_keep_the_laws), LS_TEST (what_is_not_modelled_is_refused))
+/* --- experts of attention ----------------------------------------------------------------- */
+
+/* Of four experts of attention a token is sent to two, with four of its eight heads each. */
+static LsModel
+mixed_heads (void)
+{
+  LsModel m = small_model ("mixed-heads");
+  m.mlp = LS_MLP_SWIGLU;
+  m.attention_experts = 4, m.attention_top_k = 2;
+  m.n_experts = 4, m.top_k = 2, m.moe_every = 1;
+  m.expert_ffn = 256;
+  return m;
+}
+
+/* Each expert has 512 x 256 for queries and as many back; keys and values 512 x 256 each. */
+static void
+experts_of_attention_are_counted (void)
+{
+  LsModel m = mixed_heads ();
+  const uint64_t h = 512, expert = 2 * h * 256, keys = 2 * h * 256, router = 4 * h, mlp = 3 * h * 256;
+  LS_CHECK (!ls_model_check_attention_experts (&m));
+  count_weights (&m);
+  LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, 4 * expert + keys + router + 4 * mlp + router + 2 * h);
+  const uint64_t met = 2 * expert + keys + router + 2 * mlp + router;
+  LS_CHECK_INT (ls_model_layer_linear_params (&m, 0), ==, met);
+  LS_CHECK_INT (ls_model_active_params (&m, 0), ==, 6 * (met + 2 * h) + h);
+  LS_CHECK_NEAR (ls_model_flops (&m, 0, 256, 1, true),
+                 6 * 256.0 * 6 * (double) met + 6 * 6 * 256.0 * 256 * 512, 1e-12);
+}
+
+/* On one of two ranks with sequence parallelism: all 256 tokens make 512 rows, 128 an expert, each of 512 x 128
+ * for two heads; the router has 128 tokens. In numbers of 2 bytes rows of 512 are moved by token and by expert,
+ * rows of 128 twice; kept are rows by expert, queries, contexts in both orders and what experts gave. */
+static void
+experts_of_attention_are_cut_by_heads (void)
+{
+  LsModel m = mixed_heads ();
+  LsShard shard = whole_shard (&m);
+  shard.tp = 2, shard.sp = true, shard.attention = LS_ATTENTION_FLASH;
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_layer (&m, &shard, 0, operators);
+  const LsOperator *kv = find (operators, "attention-kv"), *router = find (operators, "attention-router"),
+                   *group = find (operators, "attention-group"), *query = find (operators, "query-experts"),
+                   *back = find (operators, "query-ungroup"), *context = find (operators, "context-group"),
+                   *output = find (operators, "output-experts"), *sum = find (operators, "attention-sum");
+  if (!LS_CHECK (kv && router && group && query && back && context && output && sum))
+    return;
+  LS_CHECK_DOUBLE (kv->fwd[0].flops, ==, 2.0 * 256 * 512 * 256);
+  LS_CHECK_DOUBLE (router->fwd[0].flops, ==, 2.0 * 128 * 512 * 4);
+  LS_CHECK_DOUBLE (query->fwd[0].flops, ==, 2.0 * 512 * 512 * 128);
+  LS_CHECK_DOUBLE (query->wgrad[0].flops, ==, 2.0 * 512 * 512 * 128);
+  LS_CHECK_DOUBLE (output->igrad[0].flops, ==, 2.0 * 512 * 512 * 128);
+  LS_CHECK_DOUBLE (query->fwd[0].bytes, ==, 2 * (512.0 * 512 + 4 * 512 * 128 + 512 * 128));
+  LS_CHECK (query->fwd[0].m == 128 && query->fwd[0].n == 128 && query->fwd[0].batch == 4);
+  LS_CHECK_DOUBLE (group->fwd[0].bytes, ==, 2 * (256.0 + 512) * 512);
+  LS_CHECK_DOUBLE (back->fwd[0].bytes, ==, 2 * 2.0 * 512 * 128);
+  LS_CHECK_DOUBLE (sum->fwd[0].bytes, ==, 2 * (256.0 + 512) * 512);
+  LS_CHECK_DOUBLE (sum->igrad[0].bytes, ==, 2 * (256.0 + 2 * 512) * 512);
+  LS_CHECK (!query->is_expert && query->param_numel[0] == 4 * 512 * 128 && sum->tp == LS_TP_ROW);
+  LS_CHECK_INT (kv->saved_bytes, ==, 2 * (128 * 512 + 256 * 256));
+  LS_CHECK_INT (router->saved_bytes, ==, 128 * 4 * 5);
+  LS_CHECK_INT (group->saved_bytes, ==, 0);
+  LS_CHECK_INT (query->saved_bytes, ==, 2 * 512 * 512);
+  LS_CHECK_INT (back->saved_bytes, ==, 2 * 256 * 256);
+  LS_CHECK_INT (context->saved_bytes, ==, 2 * 256 * 256);
+  LS_CHECK_INT (output->saved_bytes, ==, 2 * 512 * 128);
+  LS_CHECK_INT (sum->saved_bytes, ==, 2 * 512 * 512);
+}
+
+static void
+jobs_with_experts_of_attention_keep_the_laws (void)
+{
+  for (guint i = 0; i < 48; i++) {
+    LsModel m = mixed_heads ();
+    if (i % 4 == 2)
+      m.n_experts = m.top_k = m.moe_every = m.expert_ffn = 0;
+    m.n_kv_heads = i % 4 == 3 ? 1 : 4;
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.global_batch = 16;
+    s.tp = 1u << i / 4 % 2;
+    s.sp = s.tp > 1 && (m.n_experts > 0 || i / 24 > 0);
+    s.ep = m.n_experts > 0 && i / 8 % 2 ? 2 : 1;
+    s.etp = m.n_experts > 0 ? 1 : 0;
+    s.recompute = i / 8 % 3;
+    s.pp = i / 16 % 3 == 1 ? 2 : 1;
+    s.cp = i / 16 % 3 == 2 ? 2 : 1;
+    s.dp_kind = i / 16 % 3 == 0 && s.ep == 1 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    s.attention = i % 4 == 0 && s.cp == 1 ? LS_ATTENTION_UNFUSED : LS_ATTENTION_FLASH;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+}
+
+static void
+experts_of_attention_have_rules (void)
+{
+  LsModel m = mixed_heads (), wrong = m;
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.gpus = s.global_batch = 8;
+  s.tp = 8, s.sp = true, s.etp = 1;
+  says (&m, &s, "a divisor of the 4 heads of an expert of attention");
+  ls_strategy_init (&s);
+  s.gpus = s.global_batch = 8;
+  s.lora_rank = 8;
+  says (&m, &s, "of experts of attention");
+  wrong.attention_top_k = 0;
+  LS_CHECK (strstr (ls_model_check_attention_experts (&wrong), "attention_top_k"));
+  wrong = m, wrong.attention_top_k = 5;
+  LS_CHECK (strstr (ls_model_check_attention_experts (&wrong), "attention_top_k"));
+  wrong = m, wrong.attention_top_k = 4; /* two heads each, on four of keys */
+  LS_CHECK (strstr (ls_model_check_attention_experts (&wrong), "divide"));
+  wrong = m, wrong.qk_norm = true;
+  LS_CHECK (strstr (ls_model_check_attention_experts (&wrong), "norms of queries"));
+}
+
+LS_TEST_SUITE (LS_TEST (experts_of_attention_are_counted), LS_TEST (experts_of_attention_are_cut_by_heads),
+               LS_TEST (jobs_with_experts_of_attention_keep_the_laws),
+               LS_TEST (experts_of_attention_have_rules), LS_TEST (weights_and_flops_are_counted),
+               LS_TEST (queries_are_cut_and_latents_whole), LS_TEST (jobs_keep_the_laws),
+               LS_TEST (what_is_not_modelled_is_refused))

@@ -12,6 +12,11 @@
    + 61 * (7168ull * (2048 + 2 * 256) + 2048ull * 64 * 256 + 64 * 256 * 7168ull + 2048 + 2 * 7168)           \
    + 5 * 3 * 7168ull * 18432 + 56 * (3 * 7168ull * 5120 * (experts_ + 1) + 7168 * 48))
 
+/* JetMoE-8B: 8.52 B, 2.2 B active without the table of words (arXiv 2404.07413, table 1; model card). */
+#define JETMOE(experts_)                                                                                     \
+  (32000ull * 2048 + 2048                                                                                    \
+   + 24 * (2048ull * 2048 * 2 * (experts_ + 1) + 3 * 2048ull * 5632 * experts_ + 2 * 8 * 2048 + 2 * 2048))
+
 static void
 types_count_as_published (void)
 {
@@ -30,6 +35,12 @@ types_count_as_published (void)
       "46,47,48,49,50,51,52,53,54,55,56,57,58,59\"}",
       STEP3 (48), STEP3 (3), 316, 38 },
     { "\"model_type\":\"step3_text\"", STEP3 (48), STEP3 (3), 316, 38 },
+    { "\"model_type\":\"jetmoe\",\"architectures\":[\"JetMoEForCausalLM\"],\"bias\":true,"
+      "\"ffn_hidden_size\":5632,\"glu\":true,\"hidden_size\":2048,\"kv_channels\":128,\"moe_num_experts\":8,"
+      "\"moe_top_k\":2,\"n_positions\":4096,\"num_attention_heads\":32,\"num_hidden_layers\":24,"
+      "\"num_key_value_heads\":16,\"num_layers\":24,\"vocab_size\":32000",
+      JETMOE (8), JETMOE (2), 8.52, 2.2 + 0.0655 },
+    { "\"model_type\":\"jetmoe\",\"num_hidden_layers\":24", JETMOE (8), JETMOE (2), 8.52, 2.2 + 0.0655 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     uint64_t active;
