@@ -5,6 +5,7 @@
 #include <lockstep/error.h>
 
 #include "model/beside.h"
+#include "model/block.h"
 #include "model/compressed.h"
 #include "model/expert_load.h"
 #include "model/mixer.h"
@@ -118,7 +119,7 @@ repeated_head_flops (const LsModel *m, const LsStrategy *s, double tokens)
     LsModel own = ls_model_of_kind (m, kind_at (m, i));
     double n_more = s->tp > own.n_kv_heads ? s->tp - own.n_kv_heads : 0;
     if (ls_layer_has_attention (kind_at (m, i)))
-      weights += n_more * ls_model_kv_dim (&own);
+      weights += n_more * ls_model_kv_dim (&own) * (kind_at (m, i) & LS_LAYER_BLOCK ? 2 : 1);
   }
   return 6.0 * tokens * weights * m->hidden;
 }
@@ -145,7 +146,8 @@ repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
     latents += ls_layer_has_attention (kind) ? whole : 0;
     streams += (double) (ls_streams_linear_params (m, ls_layer_n_halves (kind)) + ls_streams_again_params (m)
                          + ls_beside_linear_params (m))
-        + (ls_layer_has_attention (kind) ? (double) m->hidden * m->attention_experts : 0); /* a router */
+        + (ls_layer_has_attention (kind) ? (double) m->hidden * m->attention_experts : 0) /* a router */
+        + (kind & LS_LAYER_BLOCK ? (double) ls_block_whole_params (m) : 0);
   }
   streams += s->sp ? 0 : (1 + m->predict_layers) * (double) ls_streams_end_linear_params (m);
   streams += s->sp ? 0 : (double) ls_beside_end_linear_params (m);

@@ -130,6 +130,8 @@ unlike_all (const LsJobResult *r)
     return "none of the measured runs has attention to compressed keys or several residual streams";
   if (r->model.attention_experts > 0)
     return "none of the measured runs has experts of attention";
+  if (r->model.shared_blocks > 0)
+    return "none of the measured runs has blocks that layers share";
   if (ls_model_has_beside (&r->model))
     return "none of the measured runs has inputs of layers, shared keys and values, LAuReL or sparse MLPs";
   if (ls_model_has_lists (&r->model))

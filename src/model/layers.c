@@ -22,7 +22,7 @@ ls_model_has_experts (const LsModel *m, uint32_t again)
 {
   uint32_t layer = own_layer (m, again);
   char letter = letter_of (m, layer);
-  if (m->n_experts == 0 || layer < m->n_dense_layers || strchr ("Damd", letter))
+  if (m->n_experts == 0 || layer < m->n_dense_layers || strchr ("BDamd", letter))
     return false;
   return letter == 'e' || (layer - m->n_dense_layers + 1) % MAX (1, m->moe_every) == 0;
 }
@@ -35,6 +35,8 @@ traits_of (char letter)
     return LS_LAYER_MIXER;
   case 'P':
     return LS_LAYER_MIXER | LS_LAYER_BOTH;
+  case 'B':
+    return LS_LAYER_MIXER | LS_LAYER_NO_MLP | LS_LAYER_BLOCK;
   case 'm':
     return LS_LAYER_MIXER | LS_LAYER_NO_MLP;
   case 'a':
@@ -54,7 +56,7 @@ traits_of (char letter)
 bool
 ls_layer_has_attention (uint32_t kind)
 {
-  return kind & LS_LAYER_BOTH || !(kind & (LS_LAYER_MIXER | LS_LAYER_NO_MIXING));
+  return kind & (LS_LAYER_BOTH | LS_LAYER_BLOCK) || !(kind & (LS_LAYER_MIXER | LS_LAYER_NO_MIXING));
 }
 
 static bool
@@ -149,6 +151,17 @@ first_as_wide (const LsModel *m, uint32_t layer)
   return i;
 }
 
+/* Of layers B, how many come before. */
+static uint32_t
+n_blocks_before (const LsModel *m, uint32_t layer)
+{
+  uint32_t length = (uint32_t) strlen (m->layer_pattern), n = 0;
+  for (uint32_t i = 0; i < length; i++)
+    if (m->layer_pattern[i] == 'B')
+      n += layer / length + (i < layer % length);
+  return n;
+}
+
 static uint32_t
 traits_at (const LsModel *m, uint32_t layer)
 {
@@ -156,6 +169,7 @@ traits_at (const LsModel *m, uint32_t layer)
       | (layer < m->sparse_layers ? LS_LAYER_SPARSE : 0);
   if (!ls_layer_has_attention (kind))
     return kind;
+  kind |= kind & LS_LAYER_BLOCK && n_blocks_before (m, layer) >= m->shared_blocks ? LS_LAYER_AGAIN : 0;
   kind |= layer + m->kv_shared_layers >= m->n_layers ? LS_LAYER_KV_SHARED : 0;
   return kind | (is_windowed (m, layer) ? LS_LAYER_WINDOWED : 0)
       | (is_unrotated (m, layer) ? LS_LAYER_UNROTATED : 0) | (is_chosen_for (m, layer) ? LS_LAYER_CHOSEN : 0)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/beside.h"
+#include "model/block.h"
 #include "model/compressed.h"
 #include "model/mixer.h"
 #include "model/streams.h"
@@ -215,7 +216,9 @@ expert_params (const LsModel *m, Experts which)
 static uint64_t
 mixing_linear_params (const LsModel *m, uint32_t kind, Experts which)
 {
-  uint64_t n = ls_layer_has_attention (kind) ? attention_params (m, kind, which) : 0;
+  uint64_t n = kind & LS_LAYER_BLOCK  ? ls_block_shared_linear_params (m) + ls_block_own_linear_params (m)
+      : ls_layer_has_attention (kind) ? attention_params (m, kind, which)
+                                      : 0;
   n += kind & LS_LAYER_MIXER ? ls_mixer_linear_params (m) : 0;
   return kind & LS_LAYER_CROSS && !(kind & LS_LAYER_MERGED) ? 2 * n : n;
 }
@@ -265,11 +268,13 @@ norms_of (const LsModel *m, uint32_t kind)
 static uint64_t
 layer_params (const LsModel *m, uint32_t kind, Experts which)
 {
-  if (kind & LS_LAYER_AGAIN)
+  bool is_block = kind & LS_LAYER_BLOCK, is_again = kind & LS_LAYER_AGAIN;
+  if (is_again && !is_block)
     return 0;
   LsModel own = ls_model_of_kind (m, kind);
-  return layer_linear_params (m, kind, which) + layer_biases (&own, kind)
-      + norms_of (m, kind) * norm_params (m)
+  uint64_t others = ls_block_shared_other_params (m), shared = ls_block_shared_linear_params (m) + others;
+  return (is_block ? others : 0) - (is_again ? shared : 0) + layer_linear_params (m, kind, which)
+      + layer_biases (&own, kind) + norms_of (m, kind) * norm_params (m)
       + (ls_layer_has_attention (kind) ? attention_norm_params (&own, kind) : 0)
       + ls_streams_other_params (m, ls_layer_n_halves (kind)) + ls_beside_other_params (m)
       + (kind & LS_LAYER_MIXER ? ls_mixer_other_params (m) : 0);

@@ -136,6 +136,7 @@ typedef struct {
    *     A  attention, then an MLP or experts     a  attention alone    d  an MLP alone
    *     M  a mixer, then an MLP or experts       m  a mixer alone      e  experts alone
    *     D  attention, then an MLP where others have experts
+   *     B  a block that layers share, then a mixer alone (model/block.h)
    *     P  attention and a mixer side by side, then an MLP or experts
    *     S  attention to chosen compressed keys, then an MLP or experts; H  to more compressed ones */
   char *layer_pattern;
@@ -154,6 +155,8 @@ typedef struct {
   uint32_t mixer_chunk;               /* tokens that meet each other in products */
   uint32_t mixer_rank;                /* of the step sizes (mamba1) */
   bool mixer_full_gate;               /* the gate is a product, not two of low rank (kda) */
+  /* Sets of weights of blocks that layers B share; ranks of the adapters of each place. 0: none. */
+  uint32_t shared_blocks, block_mlp_rank, block_attention_rank;
   bool tied_embeddings;
   bool dropout; /* trained with dropout          */
   /* Mixture of experts; n_experts 0: none, and the rest is then 0 too. */
@@ -212,7 +215,8 @@ typedef enum {
   LS_LAYER_MERGED = 8192,     /* attention to the encoder's tokens is one with that to its own */
   LS_LAYER_KV_SHARED = 16384, /* it meets keys and values of a layer before it */
   LS_LAYER_SPARSE = 32768,    /* low values of its MLP's gate become 0 */
-  LS_N_LAYER_TRAITS = 65536   /* times the first of 32768 layers fits in 32 bits, and twice that */
+  LS_LAYER_BLOCK = 65536,     /* before its mixer a block that layers share; with AGAIN, of one before it */
+  LS_N_LAYER_TRAITS = 131072  /* times the first of 16384 layers fits in 32 bits, and twice that */
 } LsLayerTrait;
 
 /* Of a layer in model order: its traits, and LS_N_LAYER_TRAITS times the first layer that is as wide, where
@@ -246,7 +250,7 @@ const char *ls_model_check_lists (const LsModel *m);
 bool ls_model_is_cut_evenly (const LsModel *m, uint32_t tp);
 /* How many kinds its layers are of, and the first layer of each, in order of layers. */
 #define LS_MAX_MODEL_KINDS   64 /* no pattern has more, 25 and as many that come again; of lists, checked */
-#define LS_MAX_LISTED_LAYERS 32768
+#define LS_MAX_LISTED_LAYERS 16384
 uint32_t ls_model_first_of_kinds (const LsModel *m, uint32_t ret_first[LS_MAX_MODEL_KINDS]);
 /* The place of a layer's kind among these. */
 uint32_t ls_model_kind_place (const LsModel *m, const uint32_t *first, uint32_t n_kinds, uint32_t layer);

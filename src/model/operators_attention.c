@@ -347,13 +347,51 @@ append_flash (GArray *operators, const LsCut *cut)
     append_pad (operators, cut);
 }
 
+/* Of keys that the layer makes itself. */
+static uint64_t
+own_key_width (const LsCut *cut)
+{
+  return cut->kind & LS_LAYER_KV_SHARED ? 0 : cut->k_width;
+}
+
+/* Each head of Q and K by itself, with weights as wide as a head (Qwen3), or all heads together (OLMo 2),
+ * whose sums of squares over tp are left out: 8 bytes a token. */
+void
+ls_operators_qk_norm (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  bool is_over_all = m->qk_norm_over == LS_QK_NORM_ALL;
+  uint64_t keys = own_key_width (cut), width = cut->q_width + keys;
+  LsOperator *op = ls_operator_append (operators, "qk-norm", LS_TP_NONE);
+
+  ls_operator_fwd (op, ls_cut_stream (cut, "qk-norm-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "qk-norm-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
+  ls_operator_param (op, is_over_all ? cut->q_width : m->head_dim);
+  if (keys > 0)
+    ls_operator_param (op, is_over_all ? keys : m->head_dim);
+  op->param_replicated = !is_over_all;
+  op->saved_bytes = cut->tokens * width * cut->elt;
+}
+
+void
+ls_operator_gate (GArray *operators, const LsCut *cut, uint64_t width)
+{
+  LsOperator *op = ls_operator_append (operators, "attention-gate", LS_TP_NONE);
+  ls_operator_fwd (
+      op, ls_cut_stream (cut, "attention-gate", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 3 * cut->elt));
+  ls_operator_igrad (
+      op, ls_cut_stream (cut, "attention-gate-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 5 * cut->elt));
+  op->saved_bytes = 2 * cut->tokens * width * cut->elt;
+}
+
 /* Fused rotation of Q and K, of so much of a head as is rotated. It is linear, so its backward needs no
  * activation. */
 static void
 append_rope (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t width = cut->q_width + (cut->kind & LS_LAYER_KV_SHARED ? 0 : cut->k_width);
+  uint64_t width = cut->q_width + own_key_width (cut);
   LsOperator *op = ls_operator_append (operators, "rope", LS_TP_NONE);
 
   if (m->rotary_dim > 0)

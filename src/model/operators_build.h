@@ -190,6 +190,7 @@ void ls_operators_mixer (GArray *operators, const LsCut *cut);
  * (operators_moe.c). */
 typedef struct {
   const char *fc1, *act, *fc2;
+  uint32_t adapter_rank; /* of products beside the way up (ls_operators_low_rank()); 0: none */
 } LsMlpNames;
 
 void ls_operators_mlp (GArray *operators, const LsCut *cut, const LsMlpNames *names);
@@ -209,6 +210,23 @@ void ls_operators_adapter (GArray *operators, const LsCut *cut, const LsAdapted 
 /* With adapters: takes from all other operators from this one on what learns. */
 void ls_operators_freeze (GArray *operators, guint from, const LsCut *cut);
 
+/* Two products of low rank beside each of n outputs of one input, which what stands before keeps: the first
+ * on every rank, for its tokens, the second cut as the outputs are. rank 0: nothing. */
+typedef struct {
+  uint64_t in;
+  uint32_t rank, n;
+  uint64_t out[LS_OPERATOR_MAX_PRODUCTS];
+} LsLowRank;
+
+void ls_operators_low_rank (GArray *operators, const LsCut *cut, const LsLowRank *what);
+
+/* A block that layers share, up to the sum that a mixer reads (operators_block.c; model/block.h). */
+void ls_operators_block (GArray *operators, const LsCut *cut);
+
+/* Of plain attention, from cut->model->hidden columns; from heads to them. */
+void ls_operators_qkv (GArray *operators, const LsCut *cut);
+void ls_operators_proj (GArray *operators, const LsCut *cut);
+
 /* The activation of rows x cols: reads gate and up where the MLP has both; op keeps them. */
 void ls_operator_activation (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t cols);
 
@@ -216,6 +234,9 @@ void ls_operator_activation (LsOperator *op, const LsCut *cut, uint64_t rows, ui
  * layer's own tokens, too (operators_attention.c). */
 void ls_operators_cross_attention (GArray *operators, const LsCut *cut);
 void ls_operators_merged_attention (GArray *operators, const LsCut *cut);
+
+/* Norms of Q and K, behind what makes them. */
+void ls_operators_qk_norm (GArray *operators, const LsCut *cut);
 
 /* The attention of a layer, between the QKV GEMM and the projection. */
 void ls_operators_attention (GArray *operators, const LsCut *cut);

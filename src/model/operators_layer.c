@@ -39,8 +39,8 @@ own_key_width (const LsCut *cut)
  * own, and its backward concatenates dQ, dK, dV. Later stacks add it in the GEMM
  * and let the attention kernel write the three into one buffer, unless it is given
  * views (torch.split), whose backward concatenates too. */
-static void
-append_qkv (GArray *operators, const LsCut *cut)
+void
+ls_operators_qkv (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   uint64_t keys = own_key_width (cut), values = keys > 0 && !m->full_k_is_v ? cut->v_width : 0,
@@ -91,8 +91,8 @@ append_row_adapter (GArray *operators, const LsCut *cut, LsLoraModule module, ui
       &(LsAdapted) { .is_row = true, .in = in, .out = { cut->model->hidden }, .n = is_there ? 1 : 0 });
 }
 
-static void
-append_proj (GArray *operators, const LsCut *cut)
+void
+ls_operators_proj (GArray *operators, const LsCut *cut)
 {
   LsOperator *op = ls_operator_append (operators, "proj", LS_TP_ROW);
 
@@ -234,40 +234,14 @@ ls_operators_mlp (GArray *operators, const LsCut *cut, const LsMlpNames *names)
   append_fc1 (operators, cut, names->fc1);
   append_column_adapters (operators, cut, (LsLoraModule[]) { LS_LORA_GATE, LS_LORA_UP, 0 },
                           (uint64_t[]) { cut->ffn, cut->ffn, 0 });
+  ls_operators_low_rank (operators, cut,
+                         &(LsLowRank) { cut->model->hidden,
+                                        names->adapter_rank,
+                                        1,
+                                        { cut->ffn * (ls_mlp_is_gated (cut->model->mlp) ? 2 : 1) } });
   ls_operator_activation (ls_operator_append (operators, names->act, LS_TP_NONE), cut, cut->tokens, cut->ffn);
   append_fc2 (operators, cut, names->fc2);
   append_row_adapter (operators, cut, LS_LORA_DOWN, cut->ffn);
-}
-
-/* Each head of Q and K by itself, with weights as wide as a head (Qwen3), or all heads together (OLMo 2),
- * whose sums of squares over tp are left out: 8 bytes a token. */
-static void
-append_qk_norm (GArray *operators, const LsCut *cut)
-{
-  const LsModel *m = cut->model;
-  bool is_over_all = m->qk_norm_over == LS_QK_NORM_ALL;
-  uint64_t keys = own_key_width (cut), width = cut->q_width + keys;
-  LsOperator *op = ls_operator_append (operators, "qk-norm", LS_TP_NONE);
-
-  ls_operator_fwd (op, ls_cut_stream (cut, "qk-norm-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, "qk-norm-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
-  ls_operator_param (op, is_over_all ? cut->q_width : m->head_dim);
-  if (keys > 0)
-    ls_operator_param (op, is_over_all ? keys : m->head_dim);
-  op->param_replicated = !is_over_all;
-  op->saved_bytes = cut->tokens * width * cut->elt;
-}
-
-void
-ls_operator_gate (GArray *operators, const LsCut *cut, uint64_t width)
-{
-  LsOperator *op = ls_operator_append (operators, "attention-gate", LS_TP_NONE);
-  ls_operator_fwd (
-      op, ls_cut_stream (cut, "attention-gate", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 3 * cut->elt));
-  ls_operator_igrad (
-      op, ls_cut_stream (cut, "attention-gate-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 5 * cut->elt));
-  op->saved_bytes = 2 * cut->tokens * width * cut->elt;
 }
 
 /* Of blocks, by heads of its own. */
@@ -288,11 +262,11 @@ append_indexer (GArray *operators, const LsCut *cut)
 static void
 append_attention (GArray *operators, const LsCut *cut)
 {
-  (cut->model->q_lora > 0 ? ls_operators_latent_qkv : append_qkv) (operators, cut);
+  (cut->model->q_lora > 0 ? ls_operators_latent_qkv : ls_operators_qkv) (operators, cut);
   append_column_adapters (operators, cut, (LsLoraModule[]) { LS_LORA_Q, LS_LORA_K, LS_LORA_V },
                           (uint64_t[]) { cut->q_width, cut->k_width, cut->v_width });
   if (cut->model->qk_norm)
-    append_qk_norm (operators, cut);
+    ls_operators_qk_norm (operators, cut);
   ls_operators_shared_keys (operators, cut);
   append_indexer (operators, cut);
   ls_operators_attention (operators, cut);
@@ -300,7 +274,7 @@ append_attention (GArray *operators, const LsCut *cut)
     ls_operators_merged_attention (operators, cut);
   if (cut->model->attention_gate)
     ls_operator_gate (operators, cut, cut->context_width);
-  append_proj (operators, cut);
+  ls_operators_proj (operators, cut);
   append_row_adapter (operators, cut, LS_LORA_O, cut->context_width);
 }
 
@@ -413,7 +387,7 @@ static void
 append_mixing (GArray *operators, const LsCut *cut)
 {
   guint from = operators->len;
-  if (ls_layer_has_attention (cut->kind))
+  if (ls_layer_has_attention (cut->kind) && !(cut->kind & LS_LAYER_BLOCK))
     (ls_model_is_compressed (cut->model)     ? ls_operators_compressed_attention
          : cut->model->kv_lora > 0           ? ls_operators_latent_attention
          : cut->model->attention_experts > 0 ? ls_operators_attention_experts
@@ -454,6 +428,8 @@ append_halves (GArray *operators, const LsCut *cut)
   bool alternates = ls_streams_alternate (cut->model);
   if (alternates)
     ls_operators_streams_predict (operators, cut);
+  if (cut->kind & LS_LAYER_BLOCK)
+    ls_operators_block (operators, cut);
   if (!(cut->kind & LS_LAYER_NO_MIXING)) {
     begin_half (operators, cut, &halves[0]);
     append_mixing (operators, cut);
@@ -493,6 +469,6 @@ ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray
   if (own.seq != all->seq)
     set_length (operators, from, &cut);
   ls_operators_freeze (operators, from, &cut);
-  if (kind & LS_LAYER_AGAIN)
+  if (kind & LS_LAYER_AGAIN && !(kind & LS_LAYER_BLOCK))
     leave_params (operators, from);
 }

@@ -31,6 +31,7 @@ ops_refusal (const LsStrategy *s, const LsModel *m, uint32_t parts)
       : ls_model_is_compressed (m) || m->index_heads > 0 ? "with attention to chosen keys"
       : ls_model_n_streams (m) > 1                       ? "with several residual streams"
       : m->attention_experts > 0                         ? "with experts of attention"
+      : m->shared_blocks > 0                             ? "with blocks that layers share"
       : ls_model_has_beside (m)                          ? "with parts beside the halves of layers"
       : m->expert_latent > 0                             ? "with experts behind a latent"
       : m->n_experts > 0 && etp > 1                      ? "with experts that are cut; etp 1 has them whole"
@@ -332,7 +333,7 @@ check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 void
 check_again (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  if (m->own_layers == 0)
+  if (m->own_layers + m->shared_blocks == 0)
     return;
   if (s->pp > 1)
     unsupported (

@@ -142,6 +142,10 @@ static const LsField common[] = {
   UINT ("total_ut_steps", passes, 64),
   COUNT ("num_decoder_layers", decoder_layers, 65536),
   UINT ("decoder_seq", decoder_seq, 1 << 27),
+  UINT ("num_mem_blocks", mem_blocks, 65536),
+  UINT ("adapter_rank", adapter_rank, 1 << 20),
+  BOOL ("use_shared_attention_adapter", adapts_attention),
+  BOOL ("use_mem_rope", mem_rope),
   BOOL ("tie_word_embeddings", tied),
   BOOL ("attention_bias", attention_bias),
   BOOL ("mlp_bias", mlp_bias),
@@ -344,43 +348,6 @@ bool
 ls_is_hf_config (const LsJsonDoc *doc)
 {
   return !hf_get (doc, "schema") && (hf_get (doc, "model_type") || hf_get (doc, "architectures"));
-}
-
-/* target_modules in words of the knob lora_modules: "q,v"; NULL: one is none of these, or a pattern. */
-static char *
-modules_of_adapter (const LsJsonDoc *doc)
-{
-  static const char *const names[]
-      = { "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", NULL };
-  g_autoptr (GString) words = g_string_new (NULL);
-  const cJSON *module, *list = hf_get (doc, "target_modules");
-  if (cJSON_IsString (list) && strcmp (list->valuestring, "all-linear") == 0)
-    return g_strdup ("all-linear");
-  cJSON_ArrayForEach (module, list)
-  {
-    if (!cJSON_IsString (module) || !g_strv_contains (names, module->valuestring))
-      return NULL;
-    g_string_append_printf (words, "%s%.*s", words->len > 0 ? "," : "",
-                            (int) (strlen (module->valuestring) - strlen ("_proj")), module->valuestring);
-  }
-  return cJSON_IsArray (list) && words->len > 0 ? g_string_free (g_steal_pointer (&words), FALSE) : NULL;
-}
-
-bool
-ls_refuse_adapter (const LsJsonDoc *doc, LsDiagList *diags)
-{
-  const cJSON *base = hf_get (doc, "base_model_name_or_path"), *rank = hf_get (doc, "r");
-  if (hf_get (doc, "schema") || !hf_get (doc, "peft_type"))
-    return false;
-  g_autofree char *modules = modules_of_adapter (doc);
-  g_autofree char *number = cJSON_IsNumber (rank) ? g_strdup_printf ("%.0f", rank->valuedouble) : NULL;
-  ls_json_doc_diag_code (
-      doc, LS_ERROR_UNSUPPORTED, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
-      "an adapter of PEFT, no model: expected its base%s%s as --model, with --lora-rank %s "
-      "--lora-modules %s",
-      cJSON_IsString (base) ? " " : "", cJSON_IsString (base) ? base->valuestring : "", number ? number : "N",
-      modules ? modules : "A,B (lockstep run --help memory)");
-  return true;
 }
 
 bool

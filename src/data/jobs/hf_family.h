@@ -52,7 +52,9 @@ typedef struct {
   bool doubles_ffn;       /* gemma4: of layers that share keys and values */
   uint32_t n_predictions; /* multi-token prediction */
   uint32_t mixer_heads, mixer_head_dim, mixer_groups, mixer_state, mixer_conv, mixer_chunk, mixer_expand,
-      mixer_width; /* of all heads of rglru; 0: hidden */
+      mixer_width;                   /* of all heads of rglru; 0: hidden */
+  uint32_t mem_blocks, adapter_rank; /* zamba: blocks that layers share, and their adapters */
+  bool adapts_attention, mem_rope;
   bool mixer_full_gate, attention_gate;
   uint32_t expert_latent;
   uint32_t passes;                             /* of a token through all layers */

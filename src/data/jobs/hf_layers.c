@@ -30,6 +30,8 @@ static const struct {
   { "linear_attention", 'm' },
   { "mlp", 'd' },
   { "moe", 'e' },
+  { "hybrid", 'B' },
+  { "attention+mamba", 'B' },
   { NULL },
 };
 
@@ -63,7 +65,7 @@ pattern_of_list (const LsJsonDoc *doc, const HfFamily *f, const cJSON *list, LsD
     if (!letter) {
       hf_refuse (doc, name, diags,
                  f->halves
-                     ? "expected attention, mamba, mlp or moe"
+                     ? "expected attention, mamba, mlp, moe or hybrid"
                      : "expected attention, full_attention, linear_attention, mamba, conv or recurrent");
       return NULL;
     }
@@ -240,7 +242,7 @@ hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsMo
     m->n_experts = m->top_k = m->expert_ffn = m->expert_latent = m->shared_ffn = m->moe_every = 0;
     m->expert_groups = m->top_groups = 0;
   }
-  if (!strpbrk (m->layer_pattern, "AaP")) { /* heads are the mixer's alone */
+  if (!strpbrk (m->layer_pattern, "AaPB")) { /* heads are the mixer's alone */
     m->n_heads = m->n_kv_heads = m->mixer_heads;
     m->head_dim = 1;
   }

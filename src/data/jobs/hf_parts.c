@@ -1,6 +1,9 @@
 /* Files of Hugging Face that hold a model as a part: what a multimodal model reads text with, an encoder and
- * its decoder. */
+ * its decoder; that hold adapters and no model. */
+#include <string.h>
+
 #include "data/jobs/hf_family.h"
+#include "data/jobs/job_files.h"
 
 /* Whether a file has a part for each side. outer: NULL allowed. */
 bool
@@ -92,4 +95,41 @@ hf_text_part (const LsJsonDoc *doc)
       return part;
   }
   return NULL;
+}
+
+/* target_modules in words of the knob lora_modules: "q,v"; NULL: one is none of these, or a pattern. */
+static char *
+modules_of_adapter (const LsJsonDoc *doc)
+{
+  static const char *const names[]
+      = { "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", NULL };
+  g_autoptr (GString) words = g_string_new (NULL);
+  const cJSON *module, *list = hf_get (doc, "target_modules");
+  if (cJSON_IsString (list) && strcmp (list->valuestring, "all-linear") == 0)
+    return g_strdup ("all-linear");
+  cJSON_ArrayForEach (module, list)
+  {
+    if (!cJSON_IsString (module) || !g_strv_contains (names, module->valuestring))
+      return NULL;
+    g_string_append_printf (words, "%s%.*s", words->len > 0 ? "," : "",
+                            (int) (strlen (module->valuestring) - strlen ("_proj")), module->valuestring);
+  }
+  return cJSON_IsArray (list) && words->len > 0 ? g_string_free (g_steal_pointer (&words), FALSE) : NULL;
+}
+
+bool
+ls_refuse_adapter (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *base = hf_get (doc, "base_model_name_or_path"), *rank = hf_get (doc, "r");
+  if (hf_get (doc, "schema") || !hf_get (doc, "peft_type"))
+    return false;
+  g_autofree char *modules = modules_of_adapter (doc);
+  g_autofree char *number = cJSON_IsNumber (rank) ? g_strdup_printf ("%.0f", rank->valuedouble) : NULL;
+  ls_json_doc_diag_code (
+      doc, LS_ERROR_UNSUPPORTED, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
+      "an adapter of PEFT, no model: expected its base%s%s as --model, with --lora-rank %s "
+      "--lora-modules %s",
+      cJSON_IsString (base) ? " " : "", cJSON_IsString (base) ? base->valuestring : "", number ? number : "N",
+      modules ? modules : "A,B (lockstep run --help memory)");
+  return true;
 }

@@ -117,7 +117,7 @@ const LsField ls_model_fields[] = {
     .meaning
     = "a letter a layer, begun again at its end: A attention and MLP or experts, D attention and an MLP, M a "
       "mixer and MLP or experts, P both side by side and those; a, m, d, e: attention, a mixer, an MLP, "
-      "experts alone; S, H: attention to "
+      "experts alone; B a block that layers share, then a mixer alone; S, H: attention to "
       "compressed keys that are chosen, or to all of them, and MLP or experts" },
   LIST (layer_heads, 65536, "heads",
         "attention heads layer by layer, begun again at the end; 0: as `heads` has it"),
@@ -146,6 +146,14 @@ const LsField ls_model_fields[] = {
         .meaning
         = "rank of the step sizes of mamba1; of mamba2, where these and keys are made of convolved columns"),
   BOOL (mixer_full_gate, "the gate of kda is one matrix, not two of low rank"),
+  UINT ("shared_blocks", shared_blocks, 65536, .default_text = "none",
+        .meaning
+        = "sets of weights of the blocks that layers B share, which take them in turn (Zamba): attention, "
+          "whose input is the embedding, too, and an MLP"),
+  UINT ("block_mlp_rank", block_mlp_rank, 1 << 20, .default_text = "none",
+        .meaning = "rank of adapters that each of these layers has beside the way up of the MLP"),
+  UINT ("block_attention_rank", block_attention_rank, 1 << 20, .default_text = "none",
+        .meaning = "likewise beside queries, keys and values"),
   BOOL (tied_embeddings, "the head shares the embedding's weights"),
   BOOL (dropout, "trained with dropout"),
   UINT ("attention_experts", attention_experts, 65536, .default_text = "none",

@@ -110,7 +110,8 @@ set_mixer (const HfFamily *f, const HfConfig *c, LsModel *m)
     return;
   bool is_linear = m->mixer == LS_MIXER_LINEAR, is_recurrent = m->mixer == LS_MIXER_RGLRU;
   uint32_t width = c->mixer_width ? c->mixer_width : c->hidden;
-  m->mixer_head_dim = is_linear ? m->head_dim : is_recurrent ? width / m->n_heads : c->mixer_head_dim;
+  uint64_t own_dim = c->mixer_head_dim || c->mixer_heads == 0 ? c->mixer_head_dim : inner / c->mixer_heads;
+  m->mixer_head_dim = is_linear ? m->head_dim : is_recurrent ? width / m->n_heads : (uint32_t) own_dim;
   m->mixer_heads = is_linear || is_recurrent ? m->n_heads
       : c->mixer_heads                       ? c->mixer_heads
                                              : (uint32_t) (inner / MAX (1, c->mixer_head_dim));
@@ -159,6 +160,8 @@ value_width (const HfFamily *f, const HfConfig *c, const LsModel *m)
 static LsPosition
 position (const HfFamily *f, const HfConfig *c)
 {
+  if (c->mem_rope)
+    return LS_POSITION_ROPE;
   return c->alibi || g_strcmp0 (c->position, "alibi") == 0 ? LS_POSITION_ALIBI
       : g_strcmp0 (c->position, "rope") == 0               ? LS_POSITION_ROPE
       : g_strcmp0 (c->position, "nope") == 0               ? LS_POSITION_NONE
@@ -188,7 +191,7 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   m.hidden = c->hidden;
   m.n_heads = c->heads;
   m.n_kv_heads = kv_heads (f, c);
-  m.head_dim = c->head_dim ? c->head_dim : c->hidden / c->heads;
+  m.head_dim = c->head_dim ? c->head_dim : (c->mem_blocks > 0 ? 2 : 1) * c->hidden / c->heads;
   set_window_heads (c, &m);
   m.v_dim = value_width (f, c, &m);
   m.ffn = inner_width (f, c);
@@ -294,6 +297,17 @@ add_latents (const HfFamily *f, const HfConfig *c, LsModel *m)
   m->n_kv_heads = m->n_heads;
 }
 
+/* Adapters beside the MLP are in all such layers, whatever use_shared_mlp_adapter says (Zamba2MLP). */
+static void
+add_shared_blocks (const HfConfig *c, LsModel *m)
+{
+  if (!m->layer_pattern || !strchr (m->layer_pattern, 'B'))
+    return;
+  m->shared_blocks = c->mem_blocks;
+  m->block_mlp_rank = c->adapter_rank;
+  m->block_attention_rank = c->adapts_attention ? c->adapter_rank : 0;
+}
+
 /* Layers that are dense one by one, and experts of which not every so-manieth layer has. */
 static bool
 check_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags)
@@ -380,6 +394,8 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
       && hf_add_pattern (doc, f, c, &model, diags);
   if (ok)
     hf_add_blocks (c, &model);
+  if (ok)
+    add_shared_blocks (c, &model);
   if (ok)
     add_compressed (f, c, &model);
   ok = ok && hf_add_layers (doc, f, c, &model, notes, diags);

@@ -5,6 +5,7 @@
 #include "data/datadir.h"
 #include "data/text/override.h"
 #include "model/beside.h"
+#include "model/block.h"
 #include "model/streams.h"
 
 static bool
@@ -158,16 +159,16 @@ complete_window_heads (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags
 static bool
 has_mixers (const LsModel *m)
 {
-  return m->layer_pattern && strpbrk (m->layer_pattern, "MmP");
+  return m->layer_pattern && strpbrk (m->layer_pattern, "MmPB");
 }
 
 static bool
 complete_pattern (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   const char *pattern = m->layer_pattern;
-  if (pattern && (!*pattern || pattern[strspn (pattern, "ADMPSHamde")]))
+  if (pattern && (!*pattern || pattern[strspn (pattern, "ABDMPSHamde")]))
     return complain (doc, "layer_pattern", diags, NULL,
-                     "expected letters of A, D, M, P, S, H, a, m, d and e");
+                     "expected letters of A, B, D, M, P, S, H, a, m, d and e");
   if (pattern && strpbrk (pattern, "SH") && m->out_groups == 0)
     return complain (doc, "layer_pattern", diags, NULL, "missing key \"out_groups\", for layers S and H");
   if (ls_streams_mix (m) && m->norms != LS_NORMS_PRE)
@@ -177,7 +178,7 @@ complete_pattern (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
                      "expected neither dropout nor an encoder with several streams");
   if (pattern && strchr (pattern, 'e') && m->n_experts == 0)
     return complain (doc, "layer_pattern", diags, NULL, "missing key \"experts\", for layers of them alone");
-  if (m->norms == LS_NORMS_SHARED && pattern && strpbrk (pattern, "amde"))
+  if (m->norms == LS_NORMS_SHARED && pattern && strpbrk (pattern, "amdeB"))
     return complain (doc, "layer_pattern", diags, NULL, "expected two halves of a layer that share a norm");
   return true;
 }
@@ -218,6 +219,13 @@ complete_attention_experts (const LsJsonDoc *doc, const LsModel *m, LsDiagList *
 }
 
 static bool
+complete_blocks (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
+{
+  const char *wanted = ls_model_check_blocks (m);
+  return !wanted || complain (doc, "shared_blocks", diags, NULL, wanted);
+}
+
+static bool
 complete_sides (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   const char *wanted = ls_model_check_sides (m);
@@ -252,7 +260,7 @@ ls_model_complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   ok = complete_attention (doc, m, diags) && complete_window_heads (doc, m, diags) && ok;
   const char *wanted = ls_model_check_lists (m);
   ok = (!wanted || complain (doc, listed_key (m), diags, NULL, wanted)) && ok;
-  ok = complete_attention_experts (doc, m, diags) && ok;
+  ok = complete_attention_experts (doc, m, diags) && complete_blocks (doc, m, diags) && ok;
   ok = complete_sides (doc, m, diags) && complete_beside (doc, m, diags) && ok;
   return complete_latent (doc, m, diags) && ok;
 }

@@ -17,6 +17,30 @@
   (32000ull * 2048 + 2048                                                                                    \
    + 24 * (2048ull * 2048 * 2 * (experts_ + 1) + 3 * 2048ull * 5632 * experts_ + 2 * 8 * 2048 + 2 * 2048))
 
+/* Of Zamba2-2.7B, 7B and 1.2B: 2.66 B, 7.36 B, 1.22 B as their files hold; Zamba-7B 7.23 B. Mixers, sets, places. */
+#define ZAMBA2_MIXER(h_, state_, groups_, heads_)                                                            \
+  (h_ * (4ull * h_ + 2 * groups_ * state_ + heads_) + 2ull * h_ * h_                                         \
+   + 5 * (2ull * h_ + 2 * groups_ * state_) + 3 * heads_ + 2 * h_ + h_)
+#define ZAMBA_SET(h_)    (12ull * h_ * h_ + 2ull * h_ * h_ + 12ull * h_ * h_ + 3 * h_)
+#define ZAMBA2_PLACE(h_) ((uint64_t) h_ * h_ + 128ull * 9 * h_)
+#define ZAMBA2_27B                                                                                           \
+  (32000ull * 2560 + 2560 + 54 * ZAMBA2_MIXER (2560, 64, 1, 80) + 2 * ZAMBA_SET (2560)                       \
+   + 9 * ZAMBA2_PLACE (2560))
+#define ZAMBA2_7B                                                                                            \
+  (32000ull * 3584 + 3584 + 81 * ZAMBA2_MIXER (3584, 64, 2, 112) + 2 * ZAMBA_SET (3584)                      \
+   + 13 * ZAMBA2_PLACE (3584))
+#define ZAMBA2_12B                                                                                           \
+  (32000ull * 2048 + 2048 + 38 * ZAMBA2_MIXER (2048, 128, 1, 64) + ZAMBA_SET (2048)                          \
+   + 6 * (ZAMBA2_PLACE (2048) + 128ull * 3 * 4 * 4096 / 2))
+#define ZAMBA_7B                                                                                             \
+  (32000ull * 3712 + 3712                                                                                    \
+   + 76 * (6 * 3712ull * 3712 + 7424ull * (2 * 232 + 32) + 5 * 7424 + 7424 * 18 + (232 + 32) + 3712)         \
+   + ZAMBA_SET (3712) + 13 * 3712ull * 3712)
+
+#define M  "\"mamba\","
+#define M5 M M M M M
+#define H  "\"hybrid\","
+
 static void
 types_count_as_published (void)
 {
@@ -40,6 +64,24 @@ types_count_as_published (void)
       "\"moe_top_k\":2,\"n_positions\":4096,\"num_attention_heads\":32,\"num_hidden_layers\":24,"
       "\"num_key_value_heads\":16,\"num_layers\":24,\"vocab_size\":32000",
       JETMOE (8), JETMOE (2), 8.52, 2.2 + 0.0655 },
+    { "\"model_type\":\"zamba2\",\"n_mamba_heads\":80,\"mamba_headdim\":64,\"num_mem_blocks\":2", ZAMBA2_27B,
+      ZAMBA2_27B, 2.662, 2.662 },
+    { "\"model_type\":\"zamba2\",\"adapter_rank\":128,\"add_bias_linear\":false,\"attention_head_dim\":224,"
+      "\"attention_hidden_size\":7168,\"ffn_hidden_size\":14336,\"hidden_size\":3584,\"intermediate_size\":14336,"
+      "\"kv_channels\":112,\"layers_block_type\":[" M5 M H M M M M H M5 H M5 H M5 H M5 H M5 H M5 H M5 H M5 H
+          M5 H M5 H M5 H M M
+      "\"mamba\"],\"mamba_d_state\":64,\"mamba_headdim\":64,\"mamba_ngroups\":2,\"n_mamba_heads\":112,"
+      "\"num_hidden_layers\":81,\"num_mem_blocks\":2,\"use_mem_rope\":true,\"use_shared_attention_adapter\":false,"
+      "\"use_shared_mlp_adapter\":true",
+      ZAMBA2_7B, ZAMBA2_7B, 7.357, 7.357 },
+    { "\"model_type\":\"zamba2\",\"hidden_size\":2048,\"intermediate_size\":8192,\"layers_block_type\":[" M5 H
+          M5 H M5 H M5 H M5 H M5 H M
+      "\"mamba\"],\"mamba_d_state\":128,\"n_mamba_heads\":64,\"num_hidden_layers\":38,"
+      "\"use_mem_rope\":true,\"use_shared_attention_adapter\":true",
+      ZAMBA2_12B, ZAMBA2_12B, 1.215, 1.215 },
+    { "\"model_type\":\"zamba\",\"attn_layer_offset\":4,\"attn_layer_period\":6,\"mamba_dt_rank\":232,"
+      "\"n_mamba_heads\":2",
+      ZAMBA_7B, ZAMBA_7B, 7.232, 7.232 },
     { "\"model_type\":\"jetmoe\",\"num_hidden_layers\":24", JETMOE (8), JETMOE (2), 8.52, 2.2 + 0.0655 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {

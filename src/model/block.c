@@ -1,0 +1,70 @@
+#include "model/block.h"
+
+#include <string.h>
+
+#include "model/beside.h"
+#include "model/streams.h"
+
+static uint64_t
+query_width (const LsModel *m)
+{
+  return (uint64_t) m->n_heads * m->head_dim;
+}
+
+static uint64_t
+key_value_width (const LsModel *m)
+{
+  return (uint64_t) m->n_kv_heads * ls_model_kv_dim (m);
+}
+
+/* Columns of the way up, with a gate. */
+static uint64_t
+up_width (const LsModel *m)
+{
+  return (ls_mlp_is_gated (m->mlp) ? 2 : 1) * (uint64_t) m->ffn;
+}
+
+uint64_t
+ls_block_shared_linear_params (const LsModel *m)
+{
+  uint64_t h = m->hidden, context = (uint64_t) m->n_heads * ls_model_v_dim (m);
+  return 2 * h * (query_width (m) + key_value_width (m)) + context * h + h * (up_width (m) + m->ffn);
+}
+
+uint64_t
+ls_block_shared_other_params (const LsModel *m)
+{
+  return 3 * ls_norm_n_vectors (m->norm) * (uint64_t) m->hidden;
+}
+
+uint64_t
+ls_block_whole_params (const LsModel *m)
+{
+  return m->hidden * ((uint64_t) m->hidden + m->block_mlp_rank + 6 * (uint64_t) m->block_attention_rank);
+}
+
+uint64_t
+ls_block_own_linear_params (const LsModel *m)
+{
+  return ls_block_whole_params (m) + m->block_mlp_rank * up_width (m)
+      + m->block_attention_rank * (query_width (m) + key_value_width (m));
+}
+
+const char *
+ls_model_check_blocks (const LsModel *m)
+{
+  bool has_layers = m->layer_pattern && strchr (m->layer_pattern, 'B');
+  if (!has_layers && m->shared_blocks + m->block_mlp_rank + m->block_attention_rank == 0)
+    return NULL;
+  if (has_layers != (m->shared_blocks > 0))
+    return "expected \"shared_blocks\" with layers B, and layers B with it";
+  bool is_plain = m->kv_lora + m->q_lora + m->out_groups + m->index_heads + m->attention_experts == 0
+      && m->encoder_layers + m->predict_layers + m->own_layers == 0 && !ls_model_widths_differ (m)
+      && !ls_model_has_beside (m) && ls_model_n_streams (m) == 1 && m->norms == LS_NORMS_PRE
+      && !m->linear_bias && !m->qkv_bias && !m->qk_norm && !m->attention_gate;
+  return is_plain
+      ? NULL
+      : "expected norms before each half, widths alike and neither latents, indexers, experts of "
+        "attention, an encoder, layers that predict or come again, streams, biases, norms of heads nor "
+        "gates with shared blocks";
+}

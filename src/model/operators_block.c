@@ -1,0 +1,132 @@
+/* A block that layers share, on one rank (model/block.h): what stands before the mixer of a layer B. It is
+ * cut as other layers are, its input [x; e] is twice as wide. Weights of a set are those of its first place:
+ * others compute products and gradients, which add to the same sums. */
+#include "model/block.h"
+
+#include "model/operators_build.h"
+
+static const LsLinearNames down_names = { "adapter-down", "adapter-down-dgrad", "adapter-down-wgrad" };
+static const LsLinearNames up_names = { "adapter-up", "adapter-up-dgrad", "adapter-up-wgrad" };
+static const LsLinearNames out_names = { "block-out", "block-out-dgrad", "block-out-wgrad" };
+
+static LsKernel
+pass (const LsCut *cut, const char *name, uint32_t n)
+{
+  return ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, cut->local_tokens, cut->model->hidden,
+                        n * cut->elt);
+}
+
+/* The input is kept by what stands before. */
+static void
+append_down (GArray *operators, const LsCut *cut, const LsLowRank *what)
+{
+  LsCut local = *cut;
+  local.tokens = cut->local_tokens;
+  LsOperator *op = ls_operator_append (operators, down_names.fwd, LS_TP_NONE);
+  for (uint32_t i = 0; i < what->n; i++) {
+    ls_operator_linear (op, &local, &down_names, cut->act, what->in, what->rank);
+    ls_operator_igrad (op,
+                       ls_cut_stream (cut, "adapter-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
+                                      what->in, 3 * cut->elt));
+    ls_operator_weight (op, LS_TENSOR_WHOLE, what->rank, what->in, 1);
+  }
+  op->param_replicated = true;
+  op->saved_bytes = op->input_bytes = 0;
+}
+
+static void
+append_up (GArray *operators, const LsCut *cut, const LsLowRank *what)
+{
+  LsOperator *op = ls_operator_append (operators, up_names.fwd, LS_TP_COLUMN);
+  uint64_t kept = 0;
+  for (uint32_t i = 0; i < what->n; i++) {
+    ls_operator_linear (op, cut, &up_names, cut->act, what->rank, what->out[i]);
+    ls_operator_fwd (
+        op,
+        ls_cut_stream (cut, "adapter-add", LS_KERNEL_ELEMENTWISE, cut->tokens, what->out[i], 3 * cut->elt));
+    ls_operator_weight (op, LS_TENSOR_ROWS, what->out[i], what->rank, 1);
+    kept += op->input_bytes;
+  }
+  op->saved_bytes = op->input_bytes = kept;
+  op->tp_bytes = cut->tokens * what->rank * what->n * cut->elt;
+}
+
+void
+ls_operators_low_rank (GArray *operators, const LsCut *cut, const LsLowRank *what)
+{
+  if (what->rank == 0)
+    return;
+  append_down (operators, cut, what);
+  append_up (operators, cut, what);
+}
+
+/* Its gradient goes to x, and to the sum of those of e. */
+static void
+append_concat (GArray *operators, const LsCut *cut)
+{
+  LsOperator *op = ls_operator_append (operators, "embedding-concat", LS_TP_NONE);
+  ls_operator_fwd (op, pass (cut, "embedding-concat", 4));
+  ls_operator_igrad (op, pass (cut, "embedding-concat-bwd", 6));
+}
+
+/* Of another place. */
+static void
+leave_weights (GArray *operators, guint from, const LsCut *cut)
+{
+  for (guint i = from; cut->kind & LS_LAYER_AGAIN && i < operators->len; i++)
+    g_array_index (operators, LsOperator, i).n_params = 0;
+}
+
+static void
+append_block_attention (GArray *operators, const LsCut *cut)
+{
+  static const LsNormPlace place = { "block-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, false };
+  LsModel wide = *cut->model;
+  LsCut in = *cut;
+  wide.hidden = 2 * cut->model->hidden;
+  in.model = &wide;
+  append_concat (operators, cut);
+  guint from = operators->len;
+  ls_operators_norm (operators, &in, &place, ls_scaled_norm_out_bytes (cut->shard));
+  ls_operators_qkv (operators, &in);
+  g_array_index (operators, LsOperator, operators->len - 1).tp_bytes = cut->tokens * wide.hidden * cut->elt;
+  leave_weights (operators, from, cut);
+  ls_operators_low_rank (operators, cut,
+                         &(LsLowRank) { .in = wide.hidden,
+                                        .rank = cut->model->block_attention_rank,
+                                        .n = 3,
+                                        .out = { cut->q_width, cut->k_width, cut->v_width } });
+  ls_operators_attention (operators, cut);
+  from = operators->len;
+  ls_operators_proj (operators, cut);
+  leave_weights (operators, from, cut);
+}
+
+/* All but the adapter is shared. */
+static void
+append_block_mlp (GArray *operators, const LsCut *cut)
+{
+  static const LsNormPlace place = { "block-mlp-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, false };
+  const LsMlpNames names = { "fc1", "mlp-act", "fc2", cut->model->block_mlp_rank };
+  guint from = operators->len;
+  ls_operators_norm (operators, cut, &place, ls_scaled_norm_out_bytes (cut->shard));
+  guint mlp = operators->len;
+  ls_operators_mlp (operators, cut, &names);
+  for (guint i = from; i < operators->len; i++) {
+    LsOperator *op = &g_array_index (operators, LsOperator, i);
+    bool is_own = op->name == down_names.fwd || op->name == up_names.fwd;
+    op->part = i >= mlp ? LS_MLP_PART_DENSE : op->part;
+    op->n_params = cut->kind & LS_LAYER_AGAIN && !is_own ? 0 : op->n_params;
+  }
+}
+
+void
+ls_operators_block (GArray *operators, const LsCut *cut)
+{
+  append_block_attention (operators, cut);
+  append_block_mlp (operators, cut);
+  LsOperator *op = ls_operator_append (operators, out_names.fwd, LS_TP_NONE);
+  ls_operator_local_linear (op, cut, &out_names, cut->shard->dtype, cut->model->hidden, cut->model->hidden);
+  op = ls_operator_append (operators, "block-add", LS_TP_NONE);
+  ls_operator_fwd (op, pass (cut, "block-add", 3));
+}
