@@ -38,6 +38,7 @@ ls_mixer_in_width (const LsModel *m)
   case LS_MIXER_MAMBA2:
     return 2 * inner + (ls_mixer_selects (m) ? 0 : 2 * keys (m) + heads);
   case LS_MIXER_DELTA:
+  case LS_MIXER_MLSTM:
     return 2 * inner + 2 * keys (m) + 2 * heads;
   case LS_MIXER_LINEAR:
     return 4 * inner;
@@ -61,7 +62,7 @@ ls_mixer_conv_width (const LsModel *m)
   bool has_keys = (m->mixer == LS_MIXER_MAMBA2 && !ls_mixer_selects (m)) || m->mixer == LS_MIXER_DELTA;
   if (m->mixer == LS_MIXER_KDA)
     return 3 * ls_mixer_inner (m);
-  return m->mixer == LS_MIXER_LINEAR || m->mixer == LS_MIXER_PRODUCT
+  return m->mixer == LS_MIXER_LINEAR || m->mixer == LS_MIXER_MLSTM || m->mixer == LS_MIXER_PRODUCT
       ? 0
       : ls_mixer_inner (m) + (has_keys ? 2 * keys (m) : 0);
 }
@@ -105,6 +106,8 @@ ls_mixer_other_params (const LsModel *m)
     return conv * taps + heads + inner + m->mixer_head_dim;
   case LS_MIXER_LINEAR:
     return inner;
+  case LS_MIXER_MLSTM:
+    return inner + 2 * heads;
   case LS_MIXER_CONV:
     return conv * taps;
   case LS_MIXER_MAMBA1:
@@ -137,7 +140,8 @@ ls_mixer_products (const LsModel *m, uint32_t n_ranks, uint32_t seq,
 {
   uint64_t q = chunk_of (m, seq), p = m->mixer_head_dim, s = m->mixer_state;
   uint64_t heads = m->mixer_heads / n_ranks, groups = MAX (1, m->mixer_groups / n_ranks);
-  bool is_delta = m->mixer == LS_MIXER_DELTA || m->mixer == LS_MIXER_KDA;
+  bool is_delta = m->mixer == LS_MIXER_DELTA || m->mixer == LS_MIXER_KDA,
+       is_linear = m->mixer == LS_MIXER_LINEAR || m->mixer == LS_MIXER_MLSTM;
   const LsMixerProduct mamba2[] = {
     { "ssd-scores", "ssd-scores-bwd", q, q, s, groups },
     { "ssd-output", "ssd-output-bwd", q, p, q, heads },
@@ -161,7 +165,7 @@ ls_mixer_products (const LsModel *m, uint32_t n_ranks, uint32_t seq,
     { "delta-state", "delta-state-bwd", s, p, q, heads },
   };
   const LsMixerProduct *of_kind = m->mixer == LS_MIXER_MAMBA2 ? mamba2
-      : m->mixer == LS_MIXER_LINEAR                           ? linear
+      : is_linear                                             ? linear
       : is_delta                                              ? delta
                                                               : NULL;
   uint32_t n = !of_kind ? 0 : is_delta ? 8 : 4;

@@ -17,6 +17,7 @@
  *     kda      3 I + H           3 I       k a column, H + I, a norm of P
  *     mamba1   2 I               I         k + 1 a column, I (R + 2 N) + R I, I (N + 2), norms of R + 2 N
  *     rglru    2 I               I         k + 1 a column, I decays, biases of 4 I + h
+ *     mlstm    2 K + 2 I + 2 H   none      2 H, a norm of I
  *     product  none             none      nothing: one matrix, I = h, of one head
  *
  * and I h out of it. mamba2 with R > 0 (PLaMo 2) makes keys and step sizes of the convolved columns as mamba1
@@ -29,6 +30,7 @@
  *     delta    of each head K K^T, Q K^T: Q Q N; W: Q N Q; U, output: Q P Q; W S, Q S: Q P N; K^T V: N P Q
  *     kda      as delta, with N = P
  *     linear   of each head Q K^T: Q Q N; the output: Q P Q; Q S: Q P N; K^T V: N P Q
+ *     mlstm    as linear
  *     conv     none, and none of a product
  *     mamba1   none: a scan of 9 I N operations a token (state-spaces/mamba, issue 110)
  *     rglru    none: a scan of 10 I operations a token, h' = a h + sqrt(1 - a^2) i x with a = exp(-8 r s),
@@ -45,6 +47,12 @@
  *
  * Worked example: mamba2 with Q 256, H 8, P 64, G 1, N 128: a chunk is
  * 2 (256^2 128 + 8 (256^2 64 + 2 x 256 x 64 x 128)) = 151.0 MFLOP.
+ *
+ * mlstm (Beck et al. 2024, xLSTM, arXiv 2405.04517, section 2.3; 2025, xLSTM 7B, arXiv 2503.13427) has two
+ * exponential gates a head, of what comes in and of the state, and a key for each head (G = H). Its chunks
+ * are those of linear attention (Beck et al. 2025, Tiled Flash Linear Attention, arXiv 2503.14376, section
+ * 3); the vector that it divides by, N a head, and the maximum that its gates are kept below are left out: 1
+ * of P numbers of a state. Worked example: xLSTM-7B (h 4096, H 8, P 512, N 256): 12288 + 16 columns in.
  *
  * Deviations. Products within a chunk are whole squares, though causal; the solution of the triangular system
  * of delta nets is left out (Q^3 / 3 a head, a sixth of one product); the state's pass between chunks is

@@ -41,6 +41,7 @@ typedef enum {
   LS_MIXER_CONV,
   LS_MIXER_KDA,
   LS_MIXER_RGLRU,
+  LS_MIXER_MLSTM,
   LS_MIXER_PRODUCT
 } LsMixerKind;
 /* Of a windowed layer a query sees so many keys, the last its own; or those of its own block of so many. */

@@ -46,6 +46,10 @@ static const LsField common[] = {
   BOOL ("block_auto_adjust_ff_dim", adjusts_ffn),
   { "block_ffn_dim_multiplier", LS_FIELD_DOUBLE, offsetof (HfConfig, ffn_factor), .max = 64 },
   UINT ("block_multiple_of", ffn_multiple, 65536),
+  { "ffn_proj_factor", LS_FIELD_DOUBLE, offsetof (HfConfig, ffn_share), .max = 64 },
+  UINT ("ffn_round_up_to_multiple_of", ffn_multiple, 65536),
+  { "qk_dim_factor", LS_FIELD_DOUBLE, offsetof (HfConfig, key_share), .max = 64 },
+  { "v_dim_factor", LS_FIELD_DOUBLE, offsetof (HfConfig, value_share), .max = 64 },
   UINT ("expansion_ratio", expansion, 65536),
   UINT ("vocab_size", vocab, 1 << 24),
   UINT ("max_position_embeddings", seq, 1 << 27),
@@ -441,8 +445,8 @@ hf_is_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDi
   is_missing = missing (doc, diags, c->vocab, "vocab_size") || is_missing;
   is_missing = missing (doc, diags, c->seq, "max_position_embeddings") || is_missing;
   bool has_mlp = !hf_has_experts (f, c) || c->expert_ffn == 0 || c->dense_layers > 0;
-  if (ls_mlp_is_gated (f->model.mlp) && has_mlp
-      && c->expansion == 0) /* no rule gives it; the others have four times hidden */
+  if (ls_mlp_is_gated (f->model.mlp) && has_mlp && c->expansion == 0
+      && c->ffn_share == 0) /* no rule gives it; the others have four times hidden */
     is_missing = missing (doc, diags, c->ffn, "intermediate_size") || is_missing;
   if (hf_has_experts (f, c)) {
     is_missing = missing (doc, diags, c->experts, f->experts == HF_AFTER ? "n_routed_experts" : "num_experts")

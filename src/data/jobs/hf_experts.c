@@ -1,4 +1,4 @@
-/* Which layers of a config.json have experts, where a list says it. */
+/* Experts of a config.json: of what kind, and which layers have them where a list says it. */
 #include <string.h>
 
 #include "data/jobs/hf_family.h"
@@ -119,4 +119,42 @@ hf_read_dense_layers (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsDi
   read_numbers (doc, &d);
   return read_enumeration (doc, &d, diags) && check_last (doc, &d, diags)
       && (!d.said || take_layers (doc, f, &d, c, diags));
+}
+
+void
+hf_add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
+{
+  if (!hf_has_experts (f, c) && f->dense_is_shared && c->shared_ffn > 0)
+    m->ffn = c->shared_ffn;
+  if (!hf_has_experts (f, c))
+    return;
+  m->n_experts = c->experts;
+  m->top_k = c->top_k;
+  if (f->heads_are_experts) {
+    m->attention_experts = c->experts;
+    m->attention_top_k = c->top_k;
+  }
+  m->zero_experts = c->zero_experts;
+  if (c->zero_experts > 0) { /* they take their share of what a token is sent to, rounded */
+    uint64_t all = (uint64_t) c->experts + c->zero_experts;
+    m->top_k = (uint32_t) MAX (1, ((uint64_t) c->top_k * c->experts + all / 2) / all);
+  }
+  if (c->expert_groups > 1 && c->top_groups < c->expert_groups) { /* else they leave nothing out */
+    m->expert_groups = c->expert_groups;
+    m->top_groups = c->top_groups;
+  }
+  m->expert_ffn = c->expert_ffn;
+  m->expert_latent = c->expert_latent;
+  m->moe_every
+      = MAX (1, f->experts == HF_INTERLEAVED ? c->interleave : MAX (c->sparse_step, c->expert_period));
+  if (f->experts == HF_INTERLEAVED || c->expert_ffn == 0)
+    m->expert_ffn = c->ffn;
+  if (f->experts == HF_INTERLEAVED && c->dense_ffn > 0)
+    m->ffn = c->dense_ffn;
+  m->shared_ffn = c->shared_ffn > 0  ? c->shared_ffn
+      : f->ffn_is_shared             ? c->ffn
+      : f->experts == HF_AFTER       ? c->n_shared * c->expert_ffn
+      : f->experts == HF_INTERLEAVED ? c->ffn
+                                     : 0;
+  m->n_dense_layers = f->experts == HF_AFTER || f->experts == HF_STEPPED ? c->dense_layers : 0;
 }

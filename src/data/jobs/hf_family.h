@@ -41,7 +41,8 @@ typedef struct {
   bool adjusts_ffn; /* lfm2: two thirds of ffn times a factor, up to a multiple */
   double ffn_factor;
   uint32_t ffn_multiple;
-  uint32_t zero_experts; /* that do nothing and are chosen as the others are (longcat) */
+  double ffn_share, key_share, value_share; /* xlstm: of hidden, up to that multiple; of keys; of values */
+  uint32_t zero_experts;                    /* that do nothing and are chosen as the others are (longcat) */
   uint32_t experts, top_k, expert_groups, top_groups, expert_ffn, shared_ffn, n_shared, dense_layers,
       dense_ffn, sparse_step, interleave;
   bool use_mla; /* what a latent type may be without */
@@ -133,6 +134,8 @@ bool hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrA
  * moe_layers_enum by the numbers of the others. Where they are not the first few c has a pattern of
  * layers. */
 bool hf_read_dense_layers (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsDiagList *diags);
+/* Into a model that is else complete. */
+void hf_add_experts (const HfFamily *f, const HfConfig *c, LsModel *m);
 /* Which layers have an indexer, where a list says which: indexer_types. */
 bool hf_read_indexers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
 /* The widths of layers that differ in this one by one, of a field of c; NULL: all have the same of it. */

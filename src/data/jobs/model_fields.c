@@ -33,11 +33,17 @@ static const LsEnumName positions[] = {
   { NULL },
 };
 static const LsEnumName mixers[] = {
-  { "none", LS_MIXER_NONE },       { "mamba1", LS_MIXER_MAMBA1 },
-  { "mamba2", LS_MIXER_MAMBA2 },   { "delta", LS_MIXER_DELTA },
-  { "linear", LS_MIXER_LINEAR },   { "conv", LS_MIXER_CONV },
-  { "kda", LS_MIXER_KDA },         { "rglru", LS_MIXER_RGLRU },
-  { "product", LS_MIXER_PRODUCT }, { NULL },
+  { "none", LS_MIXER_NONE },
+  { "mamba1", LS_MIXER_MAMBA1 },
+  { "mamba2", LS_MIXER_MAMBA2 },
+  { "delta", LS_MIXER_DELTA },
+  { "linear", LS_MIXER_LINEAR },
+  { "conv", LS_MIXER_CONV },
+  { "kda", LS_MIXER_KDA },
+  { "rglru", LS_MIXER_RGLRU },
+  { "mlstm", LS_MIXER_MLSTM },
+  { "product", LS_MIXER_PRODUCT },
+  { NULL },
 };
 static const LsEnumName stream_kinds[]
     = { { "mixed", LS_STREAMS_MIXED }, { "alternate", LS_STREAMS_ALTERNATE }, { NULL } };
@@ -131,7 +137,8 @@ const LsField ls_model_fields[] = {
         .meaning
         = "what M and m are: a state-space model (`mamba1`, `mamba2`), a gated delta net (`delta`), "
           "`linear` attention, a short convolution (`conv`), Kimi's delta attention (`kda`), Griffin's "
-          "recurrent unit (`rglru`), one linear layer (`product`); the keys that follow go with it"),
+          "recurrent unit (`rglru`), the matrix memory of xLSTM (`mlstm`), one linear layer (`product`); the "
+          "keys that follow go with it"),
   UINT ("mixer_heads", mixer_heads, 1 << 20, .default_text = "none", .meaning = "its heads"),
   UINT ("mixer_head_dim", mixer_head_dim, 1 << 20, .default_text = "1", .meaning = "width of a head"),
   UINT ("mixer_groups", mixer_groups, 65536, .default_text = "mixer_heads",
@@ -140,7 +147,7 @@ const LsField ls_model_fields[] = {
         .meaning = "width of a key, which a head's state has for each of its own"),
   UINT ("mixer_conv", mixer_conv, 4096, .default_text = "4",
         .meaning = "taps of its convolution over tokens"),
-  UINT ("mixer_chunk", mixer_chunk, 65536, .default_text = "256 (delta, kda: 64)",
+  UINT ("mixer_chunk", mixer_chunk, 65536, .default_text = "256 (delta, kda, mlstm: 64)",
         .meaning = "tokens that meet each other in matrix products"),
   UINT ("mixer_rank", mixer_rank, 1 << 20, .default_text = "hidden / 16",
         .meaning

@@ -93,11 +93,21 @@ adjusted_width (const HfConfig *c, uint32_t ffn)
   return (uint32_t) MIN (multiple * ((n + multiple - 1) / multiple), UINT32_MAX);
 }
 
+/* modeling_xlstm.py of Transformers, round_up_to_next_multiple_of(). */
+static uint32_t
+shared_width (const HfConfig *c)
+{
+  uint32_t multiple = MAX (1, c->ffn_multiple);
+  return (uint32_t) ((c->ffn_share * c->hidden + multiple - 1) / multiple) * multiple;
+}
+
 static uint32_t
 inner_width (const HfFamily *f, const HfConfig *c)
 {
   uint32_t ratio = c->expansion ? c->expansion : 4;
   uint32_t said = c->ffn ? c->ffn : c->expert_ffn, own = said ? said : ratio * c->hidden;
+  if (c->ffn_share > 0 && said == 0)
+    return shared_width (c);
   return c->adjusts_ffn ? adjusted_width (c, own) : own / (f->halves_ffn ? 2 : 1);
 }
 
@@ -122,6 +132,11 @@ set_mixer (const HfFamily *f, const HfConfig *c, LsModel *m)
   m->mixer_chunk = c->mixer_chunk;
   m->mixer_rank = f->least_rank > 0 ? MAX (f->least_rank, m->hidden / 16) : 0;
   m->mixer_full_gate = c->mixer_full_gate;
+  if (m->mixer == LS_MIXER_MLSTM) {
+    m->mixer_heads = m->n_heads;
+    m->mixer_head_dim = (uint32_t) (c->value_share * c->hidden) / m->n_heads;
+    m->mixer_state = (uint32_t) (c->key_share * c->hidden) / m->n_heads;
+  }
 }
 
 /* The file counts the layers of an encoder, and of a decoder as many unless it says otherwise. */
@@ -214,44 +229,6 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   add_decoder (f, c, &m);
   add_beside (c, &m);
   return m;
-}
-
-static void
-add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
-{
-  if (!hf_has_experts (f, c) && f->dense_is_shared && c->shared_ffn > 0)
-    m->ffn = c->shared_ffn;
-  if (!hf_has_experts (f, c))
-    return;
-  m->n_experts = c->experts;
-  m->top_k = c->top_k;
-  if (f->heads_are_experts) {
-    m->attention_experts = c->experts;
-    m->attention_top_k = c->top_k;
-  }
-  m->zero_experts = c->zero_experts;
-  if (c->zero_experts > 0) { /* they take their share of what a token is sent to, rounded */
-    uint64_t all = (uint64_t) c->experts + c->zero_experts;
-    m->top_k = (uint32_t) MAX (1, ((uint64_t) c->top_k * c->experts + all / 2) / all);
-  }
-  if (c->expert_groups > 1 && c->top_groups < c->expert_groups) { /* else they leave nothing out */
-    m->expert_groups = c->expert_groups;
-    m->top_groups = c->top_groups;
-  }
-  m->expert_ffn = c->expert_ffn;
-  m->expert_latent = c->expert_latent;
-  m->moe_every
-      = MAX (1, f->experts == HF_INTERLEAVED ? c->interleave : MAX (c->sparse_step, c->expert_period));
-  if (f->experts == HF_INTERLEAVED || c->expert_ffn == 0)
-    m->expert_ffn = c->ffn;
-  if (f->experts == HF_INTERLEAVED && c->dense_ffn > 0)
-    m->ffn = c->dense_ffn;
-  m->shared_ffn = c->shared_ffn > 0  ? c->shared_ffn
-      : f->ffn_is_shared             ? c->ffn
-      : f->experts == HF_AFTER       ? c->n_shared * c->expert_ffn
-      : f->experts == HF_INTERLEAVED ? c->ffn
-                                     : 0;
-  m->n_dense_layers = f->experts == HF_AFTER || f->experts == HF_STEPPED ? c->dense_layers : 0;
 }
 
 /* What no layer has is 0. */
@@ -388,7 +365,7 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   if (!hf_is_complete (doc, f, c, diags))
     return false;
   LsModel model = to_model (doc, f, c);
-  add_experts (f, c, &model);
+  hf_add_experts (f, c, &model);
   add_latents (f, c, &model);
   bool ok = check_shape (doc, c, &model, diags) && check_layers (doc, f, c, diags)
       && hf_add_pattern (doc, f, c, &model, diags);

@@ -198,6 +198,8 @@ complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   m->mixer_head_dim = m->mixer_head_dim ? m->mixer_head_dim : 1;
   if (m->mixer == LS_MIXER_KDA && (m->mixer_groups > 0 || m->mixer_state > 0))
     return complain (doc, "mixer_state", diags, NULL, "expected neither groups nor a state with kda");
+  if (m->mixer == LS_MIXER_MLSTM && m->mixer_groups > 0 && m->mixer_groups != m->mixer_heads)
+    return complain (doc, "mixer_groups", diags, NULL, "expected a key for each head of mlstm");
   if (m->mixer == LS_MIXER_PRODUCT && (m->mixer_heads != 1 || m->mixer_head_dim != m->hidden))
     return complain (doc, "mixer_heads", diags, NULL, "expected one head as wide as hidden of a product");
   if (m->mixer != LS_MIXER_KDA && m->mixer_full_gate)
@@ -205,7 +207,7 @@ complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   m->mixer_groups = m->mixer_groups ? m->mixer_groups : m->mixer_heads;
   m->mixer_state = m->mixer_state ? m->mixer_state : m->mixer_head_dim;
   m->mixer_conv = m->mixer_conv ? m->mixer_conv : 4;
-  m->mixer_chunk = m->mixer_chunk ? m->mixer_chunk : is_delta ? 64 : 256;
+  m->mixer_chunk = m->mixer_chunk ? m->mixer_chunk : is_delta || m->mixer == LS_MIXER_MLSTM ? 64 : 256;
   bool has_rank = m->mixer == LS_MIXER_MAMBA1 || (m->mixer == LS_MIXER_MAMBA2 && m->mixer_rank > 0);
   m->mixer_rank = !has_rank ? 0 : m->mixer_rank ? m->mixer_rank : MAX (1, m->hidden / 16);
   return true;

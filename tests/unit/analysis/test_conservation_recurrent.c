@@ -145,6 +145,43 @@ keys_of_convolved_columns (void)
   says (&m, &s, "which pass their state from token to token");
 }
 
-LS_TEST_SUITE (LS_TEST (weights_are_counted), LS_TEST (heads_are_cut_over_ranks),
-               LS_TEST (jobs_keep_the_laws), LS_TEST (what_is_not_known_is_refused),
-               LS_TEST (keys_of_convolved_columns))
+/* xLSTM: queries and keys of 32 for each of 8 heads of 64, values and a gate of 512, two gates a head with a bias;
+ * a norm of 512. A chunk of 64 has four products a head: 64 x 64 x 32 for scores, 64 x 64 x 64 for what they weigh,
+ * 64 x 64 x 32 with the state and as many into it; no convolution stands before. */
+static void
+matrix_memories_are_linear_attention (void)
+{
+  LsModel m = griffin ();
+  m.mixer = LS_MIXER_MLSTM;
+  m.mixer_state = 32, m.mixer_chunk = 64;
+  const uint64_t in = 2 * 8 * 32 + 2 * 512 + 2 * 8;
+  LS_CHECK_INT (ls_mixer_in_width (&m), ==, in);
+  LS_CHECK_INT (ls_mixer_linear_params (&m), ==, 512 * (in + 512));
+  LS_CHECK_INT (ls_mixer_other_params (&m), ==, 512 + 2 * 8);
+  LS_CHECK_DOUBLE (ls_mixer_flops (&m, 1, 256), ==, 4 * 2.0 * 8 * (3 * 64 * 64 * 32 + 64 * 64 * 64));
+  count_weights (&m);
+  const LsShard shard = whole_shard (&m);
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_layer (&m, &shard, 0, operators);
+  const LsOperator *chunks = find (operators, "mixer-chunks"), *gate = find (operators, "mixer-gate");
+  if (!LS_CHECK (chunks && gate && !find (operators, "mixer-conv")))
+    return;
+  LS_CHECK_INT (chunks->saved_bytes, ==,
+                4 * 512 * 32 * 4 + 2 * 256 * 512); /* states of chunks, and what is made */
+  LS_CHECK_INT (gate->param_numel[0], ==, 512 + 2 * 8);
+  for (guint i = 0; i < 12; i++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.global_batch = 16;
+    s.tp = i % 2 + 1;
+    s.sp = i % 2 && i / 2 % 2;
+    s.recompute = i / 4 % 3;
+    s.dp_kind = i / 2 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (matrix_memories_are_linear_attention), LS_TEST (weights_are_counted),
+               LS_TEST (heads_are_cut_over_ranks), LS_TEST (jobs_keep_the_laws),
+               LS_TEST (what_is_not_known_is_refused), LS_TEST (keys_of_convolved_columns))

@@ -37,6 +37,13 @@
    + 76 * (6 * 3712ull * 3712 + 7424ull * (2 * 232 + 32) + 5 * 7424 + 7424 * 18 + (232 + 32) + 3712)         \
    + ZAMBA_SET (3712) + 13 * 3712ull * 3712)
 
+/* xLSTM-7B: six files of 27.46 GB in fp32. */
+#define XLSTM                                                                                                \
+  (2 * 50304ull * 4096 + 4096                                                                                \
+   + 32                                                                                                      \
+       * (4096ull * (2 * 2048 + 2 * 4096 + 16) + 16 + 4096 + 4096ull * 4096 + 3 * 4096ull * 10944            \
+          + 2 * 4096))
+
 #define M  "\"mamba\","
 #define M5 M M M M M
 #define H  "\"hybrid\","
@@ -82,6 +89,9 @@ types_count_as_published (void)
     { "\"model_type\":\"zamba\",\"attn_layer_offset\":4,\"attn_layer_period\":6,\"mamba_dt_rank\":232,"
       "\"n_mamba_heads\":2",
       ZAMBA_7B, ZAMBA_7B, 7.232, 7.232 },
+    { "\"model_type\":\"xlstm\",\"architectures\":[\"xLSTMForCausalLM\"],\"hidden_size\":4096,\"num_blocks\":32,"
+      "\"use_bias\":false",
+      XLSTM, XLSTM, 6.865, 6.865 },
     { "\"model_type\":\"jetmoe\",\"num_hidden_layers\":24", JETMOE (8), JETMOE (2), 8.52, 2.2 + 0.0655 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
