@@ -60,6 +60,16 @@ whole_shard (const LsModel *m)
                      .grad_dtype = LS_DTYPE_FP32 };
 }
 
+/* The first of this name; NULL: there is none. */
+static inline const LsOperator *
+find_operator (const GArray *operators, const char *name)
+{
+  for (guint i = 0; i < operators->len; i++)
+    if (strcmp (g_array_index (operators, LsOperator, i).name, name) == 0)
+      return &g_array_index (operators, LsOperator, i);
+  return NULL;
+}
+
 static inline uint64_t
 weights_of (const GArray *operators)
 {

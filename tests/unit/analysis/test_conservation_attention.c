@@ -18,15 +18,6 @@ factorized (void)
   return m;
 }
 
-static const LsOperator *
-find (const GArray *operators, const char *name)
-{
-  for (guint i = 0; i < operators->len; i++)
-    if (strcmp (g_array_index (operators, LsOperator, i).name, name) == 0)
-      return &g_array_index (operators, LsOperator, i);
-  return NULL;
-}
-
 /* Down to 128, up to 512, a key and a value of 64, 512 columns out; a norm of 128 beside the two of 512. A
  * token goes through 3 of 5 experts, 256 wide each. */
 static void
@@ -57,9 +48,10 @@ queries_are_cut_and_latents_whole (void)
   shard.tp = 2, shard.sp = true, shard.attention = LS_ATTENTION_FLASH;
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   ls_operators_layer (&m, &shard, 0, operators);
-  const LsOperator *down = find (operators, "qkv-down"), *norm = find (operators, "q-norm"),
-                   *up = find (operators, "q-up"), *attention = find (operators, "attention");
-  if (!LS_CHECK (down && norm && up && attention && !find (operators, "qkv")))
+  const LsOperator *down = find_operator (operators, "qkv-down"), *norm = find_operator (operators, "q-norm"),
+                   *up = find_operator (operators, "q-up"),
+                   *attention = find_operator (operators, "attention");
+  if (!LS_CHECK (down && norm && up && attention && !find_operator (operators, "qkv")))
     return;
   LS_CHECK_DOUBLE (down->fwd[0].flops, ==, 2.0 * 128 * 512 * 256);
   LS_CHECK_DOUBLE (up->fwd[0].flops, ==, 2.0 * 256 * 128 * 256);
@@ -162,10 +154,14 @@ experts_of_attention_are_cut_by_heads (void)
   shard.tp = 2, shard.sp = true, shard.attention = LS_ATTENTION_FLASH;
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   ls_operators_layer (&m, &shard, 0, operators);
-  const LsOperator *kv = find (operators, "attention-kv"), *router = find (operators, "attention-router"),
-                   *group = find (operators, "attention-group"), *query = find (operators, "query-experts"),
-                   *back = find (operators, "query-ungroup"), *context = find (operators, "context-group"),
-                   *output = find (operators, "output-experts"), *sum = find (operators, "attention-sum");
+  const LsOperator *kv = find_operator (operators, "attention-kv"),
+                   *router = find_operator (operators, "attention-router"),
+                   *group = find_operator (operators, "attention-group"),
+                   *query = find_operator (operators, "query-experts"),
+                   *back = find_operator (operators, "query-ungroup"),
+                   *context = find_operator (operators, "context-group"),
+                   *output = find_operator (operators, "output-experts"),
+                   *sum = find_operator (operators, "attention-sum");
   if (!LS_CHECK (kv && router && group && query && back && context && output && sum))
     return;
   LS_CHECK_DOUBLE (kv->fwd[0].flops, ==, 2.0 * 256 * 512 * 256);

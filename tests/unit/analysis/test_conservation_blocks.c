@@ -23,15 +23,6 @@ shared (void)
   return m;
 }
 
-static const LsOperator *
-find (const GArray *operators, const char *name)
-{
-  for (guint i = 0; i < operators->len; i++)
-    if (strcmp (g_array_index (operators, LsOperator, i).name, name) == 0)
-      return &g_array_index (operators, LsOperator, i);
-  return NULL;
-}
-
 /* A set: three products of 1024 x 1024, one of 1024 x 512, an MLP of 3 x 512 x 1024, norms of 1024 and 512. A place:
  * 512 x 512, adapters of 16 (512 + 2048) and 8 x 3 (1024 + 1024). */
 static void
@@ -67,11 +58,13 @@ blocks_are_cut_as_layers_are (void)
   for (uint32_t layer = 3; layer < 6; layer += 2) {
     g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
     ls_operators_layer (&m, &shard, layer, operators);
-    const LsOperator *concat = find (operators, "embedding-concat"), *norm = find (operators, "block-norm"),
-                     *qkv = find (operators, "qkv"), *down = find (operators, "adapter-down"),
-                     *up = find (operators, "adapter-up"), *attention = find (operators, "attention"),
-                     *proj = find (operators, "proj"), *fc1 = find (operators, "fc1"),
-                     *out = find (operators, "block-out"), *mixer = find (operators, "mixer-in");
+    const LsOperator *concat
+        = find_operator (operators, "embedding-concat"),
+        *norm = find_operator (operators, "block-norm"), *qkv = find_operator (operators, "qkv"),
+        *down = find_operator (operators, "adapter-down"), *up = find_operator (operators, "adapter-up"),
+        *attention = find_operator (operators, "attention"), *proj = find_operator (operators, "proj"),
+        *fc1 = find_operator (operators, "fc1"), *out = find_operator (operators, "block-out"),
+        *mixer = find_operator (operators, "mixer-in");
     if (!LS_CHECK (concat && norm && qkv && down && up && attention && proj && fc1 && out && mixer))
       return;
     LS_CHECK_DOUBLE (concat->fwd[0].bytes, ==, 2 * 4.0 * 128 * 512);

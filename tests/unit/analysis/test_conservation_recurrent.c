@@ -17,15 +17,6 @@ griffin (void)
   return m;
 }
 
-static const LsOperator *
-find (const GArray *operators, const char *name)
-{
-  for (guint i = 0; i < operators->len; i++)
-    if (strcmp (g_array_index (operators, LsOperator, i).name, name) == 0)
-      return &g_array_index (operators, LsOperator, i);
-  return NULL;
-}
-
 /* Two products in and one out, 512 x 512 each; two gates of each head, 64 x 64; four taps and a bias, three
  * more biases of 512 beside that of the taps and one of what comes out, a decay of 512. */
 static void
@@ -50,8 +41,10 @@ heads_are_cut_over_ranks (void)
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   ls_operators_layer (&m, &shard, 0, operators);
   const double gates = 4 * 2.0 * 256 * 128 * 64, tensor = 256 * 256 * 2;
-  const LsOperator *op = find (operators, "mixer-head-gates"), *scan = find (operators, "mixer-scan"),
-                   *conv = find (operators, "mixer-conv"), *branch = find (operators, "mixer-gate");
+  const LsOperator *op = find_operator (operators, "mixer-head-gates"),
+                   *scan = find_operator (operators, "mixer-scan"),
+                   *conv = find_operator (operators, "mixer-conv"),
+                   *branch = find_operator (operators, "mixer-gate");
   if (!LS_CHECK (op && scan && conv && branch))
     return;
   LS_CHECK_DOUBLE (op->fwd[0].flops, ==, gates);
@@ -120,9 +113,10 @@ keys_of_convolved_columns (void)
   const LsShard shard = whole_shard (&m);
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   ls_operators_layer (&m, &shard, 0, operators);
-  const LsOperator *select = find (operators, "mixer-select"), *step = find (operators, "mixer-step"),
-                   *chunks = find (operators, "mixer-chunks");
-  if (!LS_CHECK (select && step && chunks && !find (operators, "mixer-scan")))
+  const LsOperator *select = find_operator (operators, "mixer-select"),
+                   *step = find_operator (operators, "mixer-step"),
+                   *chunks = find_operator (operators, "mixer-chunks");
+  if (!LS_CHECK (select && step && chunks && !find_operator (operators, "mixer-scan")))
     return;
   LS_CHECK_DOUBLE (select->fwd[0].flops, ==, 2.0 * 256 * 512 * (96 + 64));
   LS_CHECK_DOUBLE (step->fwd[0].flops, ==, 2.0 * 256 * 96 * 8);
@@ -163,8 +157,9 @@ matrix_memories_are_linear_attention (void)
   const LsShard shard = whole_shard (&m);
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   ls_operators_layer (&m, &shard, 0, operators);
-  const LsOperator *chunks = find (operators, "mixer-chunks"), *gate = find (operators, "mixer-gate");
-  if (!LS_CHECK (chunks && gate && !find (operators, "mixer-conv")))
+  const LsOperator *chunks = find_operator (operators, "mixer-chunks"),
+                   *gate = find_operator (operators, "mixer-gate");
+  if (!LS_CHECK (chunks && gate && !find_operator (operators, "mixer-conv")))
     return;
   LS_CHECK_INT (chunks->saved_bytes, ==,
                 4 * 512 * 32 * 4 + 2 * 256 * 512); /* states of chunks, and what is made */

@@ -149,4 +149,50 @@ layers_without_experts_by_number (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (types_count_as_published), LS_TEST (layers_without_experts_by_number))
+#define PLAIN                                                                                                          \
+  "\"schema\":\"lockstep.model/1\",\"name\":\"config\",\"source\":\"a test\",\"layers\":4,\"hidden\":512,\"heads\":8," \
+  "\"vocab\":1000,\"seq\":256,\"mlp\":\"swiglu\",\"norm\":\"rmsnorm\",\"position\":\"rope\""
+#define MAMBA "\"mixer\":\"mamba2\",\"mixer_heads\":16,\"mixer_head_dim\":64,\"mixer_groups\":1"
+
+/* The same mechanisms in files of ours: what goes with what. */
+static void
+model_files_say_the_same (void)
+{
+  static const struct {
+    const char *keys, *refused;
+  } cases[] = {
+    { PLAIN ",\"kv_heads\":1,\"q_lora\":128", NULL },
+    { PLAIN ",\"kv_heads\":1,\"q_lora\":128,\"rope_dim\":32", "missing key \"kv_lora\"" },
+    { PLAIN ",\"kv_heads\":1,\"q_lora\":128,\"qkv_bias\":true", "with queries from a latent" },
+    { PLAIN ",\"kv_heads\":4,\"attention_experts\":8,\"attention_top_k\":2", NULL },
+    { PLAIN ",\"kv_heads\":4,\"attention_experts\":8", "expected \"attention_top_k\"" },
+    { PLAIN ",\"kv_heads\":4,\"attention_top_k\":2", "expected \"attention_top_k\" of" },
+    { PLAIN ",\"attention_experts\":8,\"attention_top_k\":2", "heads of keys and values divide" },
+    { PLAIN ",\"kv_heads\":4,\"attention_experts\":8,\"attention_top_k\":2,\"q_lora\":64",
+      "neither latents" },
+    { PLAIN ",\"head_dim\":128,\"layer_pattern\":\"mmB\",\"shared_blocks\":1,\"block_mlp_rank\":8," MAMBA,
+      NULL },
+    { PLAIN ",\"layer_pattern\":\"mmB\"," MAMBA, "expected \"shared_blocks\" with layers B" },
+    { PLAIN ",\"shared_blocks\":1", "expected \"shared_blocks\" with layers B" },
+    { PLAIN ",\"layer_pattern\":\"mmB\",\"shared_blocks\":1," MAMBA ",\"norms\":\"post\"",
+      "norms before each half" },
+    { PLAIN ",\"layer_pattern\":\"DA\",\"experts\":4,\"top_k\":2,\"expert_ffn\":64", NULL },
+    { PLAIN ",\"layer_pattern\":\"D\",\"experts\":4,\"top_k\":2,\"expert_ffn\":64", "at least one layer" },
+    { PLAIN
+      ",\"layer_pattern\":\"M\",\"mixer\":\"mlstm\",\"mixer_heads\":8,\"mixer_head_dim\":64,\"mixer_state\":32",
+      NULL },
+    { PLAIN
+      ",\"layer_pattern\":\"M\",\"mixer\":\"mlstm\",\"mixer_heads\":8,\"mixer_head_dim\":64,\"mixer_groups\":2",
+      "a key for each head" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    uint64_t active;
+    g_autofree char *said = NULL;
+    bool ok = params_of (cases[i].keys, &active, &said) > 0;
+    ls_check_impl (ok == !cases[i].refused && (ok ? !*said : strstr (said, cases[i].refused) != NULL),
+                   __FILE__, __LINE__, "%u: %s", i, said);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (model_files_say_the_same), LS_TEST (types_count_as_published),
+               LS_TEST (layers_without_experts_by_number))
