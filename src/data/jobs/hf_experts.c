@@ -48,9 +48,9 @@ read_enumeration (const LsJsonDoc *doc, Dense *d, LsDiagList *diags)
   char *printed = cJSON_IsArray (list) ? cJSON_PrintUnformatted (list) : NULL; /* "[4,5,6]" */
   g_autofree char *text = g_strdup (printed ? printed : cJSON_GetStringValue (list));
   cJSON_free (printed);
-  if (!text)
+  if (!text || *g_strstrip (g_strdelimit (text, "[]", ' ')) == '\0')
     return true;
-  g_auto (GStrv) words = g_strsplit (g_strdelimit (text, "[]", ' '), ",", -1);
+  g_auto (GStrv) words = g_strsplit (text, ",", -1);
   for (uint32_t i = 0; i < d->n; i++)
     d->is_dense[i] = true;
   for (char **word = words; *word; word++) {
