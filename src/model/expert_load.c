@@ -120,7 +120,8 @@ ls_expert_shares (const char *load, const LsModel *m, char **ret_why)
     static const char *const words[] = { "even", "round-robin", "zipf:S", "lognormal:SIGMA:SEED", NULL };
     g_autofree char *hint = ls_did_you_mean (load, words);
     *ret_why = g_strdup_printf (
-        "expected even, round-robin, zipf:S, lognormal:SIGMA:SEED, or up to %u weights a,b,c...; got \"%s\"%s",
+        "expected even, round-robin, zipf:S, lognormal:SIGMA:SEED, or up to %u weights a,b,c...; "
+        "got \"%s\"%s",
         n, load, hint);
   } else if (!isfinite (sum) || sum <= 0)
     *ret_why = g_strdup_printf ("expected weights that add up to more than 0; got \"%s\"", load);

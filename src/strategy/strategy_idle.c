@@ -35,11 +35,9 @@ CONDITION (fetches_everywhere_or_never, !s->batch_sync || s->pp * s->vpp <= 2 ||
 CONDITION (has_one_ep, s->ep == 1)
 CONDITION (has_no_nccl_tp, s->tp == 1 || s->tp_overlap)
 CONDITION (has_no_nccl_ep, s->ep == 1 || s->dispatcher != LS_DISPATCHER_ALL_TO_ALL)
-CONDITION (is_not_deepep, s->dispatcher != LS_DISPATCHER_DEEPEP)
-CONDITION (is_all_to_all, s->dispatcher == LS_DISPATCHER_ALL_TO_ALL)
-CONDITION (sends_to_each_expert,
-           g_strcmp0 (s->expert_load, "round-robin") == 0
-               && (s->ep == 1 || s->dispatcher == LS_DISPATCHER_ALL_TO_ALL))
+CONDITION (is_not_deepep, s->ep == 1 || s->dispatcher != LS_DISPATCHER_DEEPEP)
+CONDITION (is_all_to_all, s->ep == 1 || s->dispatcher == LS_DISPATCHER_ALL_TO_ALL)
+CONDITION (sends_to_each_expert, is_all_to_all (s, m) && g_strcmp0 (s->expert_load, "round-robin") == 0)
 CONDITION (has_no_ep_overlap, !s->ep_overlap)
 CONDITION (has_even_attention, s->cp_kind == LS_CP_ULYSSES)
 CONDITION (is_unfused, s->attention == LS_ATTENTION_UNFUSED)
@@ -113,9 +111,9 @@ static const struct {
   { "expert_load", sends_to_each_expert,
     "it needs ep above 1 and --dispatcher deepep or hybridep: else a token is sent to each of its experts" },
   { "dispatcher", has_one_ep, "ep is 1" },
-  { "dispatch_sms", is_all_to_all, "it needs --dispatcher deepep or hybridep" },
-  { "dispatch_fp8", is_not_deepep, "it needs --dispatcher deepep" },
-  { "dispatch_margin", is_all_to_all, "it needs --dispatcher deepep or hybridep" },
+  { "dispatch_sms", is_all_to_all, "it needs ep above 1 and --dispatcher deepep or hybridep" },
+  { "dispatch_fp8", is_not_deepep, "it needs ep above 1 and --dispatcher deepep" },
+  { "dispatch_margin", is_all_to_all, "it needs ep above 1 and --dispatcher deepep or hybridep" },
   { "ep_overlap", has_one_ep, "ep is 1" },
   { "delay_wgrad", has_no_ep_overlap, "it needs --ep-overlap 1" },
   { "shared_overlap", has_one_ep, "ep is 1" },

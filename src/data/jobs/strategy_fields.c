@@ -423,10 +423,9 @@ const LsField ls_strategy_fields[] = {
   { ROW (experts, expert_capacity, LS_FIELD_DOUBLE, "0",
          "tokens that an expert takes at most, over the mean; 0: none are dropped"),
     .min = 0, .max = 1e6 },
-  { TEXT (
-        experts, expert_load, "even",
-        "how tokens fall on experts: even, round-robin (a token's behind those of the one before), zipf:S (the "
-        "busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over"),
+  { TEXT (experts, expert_load, "even",
+          "how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), "
+          "lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over"),
     .argument = "TEXT" },
   { ENUM (
       experts, dispatcher, dispatchers, "all-to-all",
