@@ -17,7 +17,7 @@
   (32000ull * 2048 + 2048                                                                                    \
    + 24 * (2048ull * 2048 * 2 * (experts_ + 1) + 3 * 2048ull * 5632 * experts_ + 2 * 8 * 2048 + 2 * 2048))
 
-/* Of Zamba2-2.7B, 7B and 1.2B: 2.66 B, 7.36 B, 1.22 B as their files hold; Zamba-7B 7.23 B. Mixers, sets, places. */
+/* Of Zamba2-2.7B, 7B and 1.2B: 2.66 B, 7.36 B, 1.22 B by hand; Zamba-7B 7.23 B. Mixers, sets, places. */
 #define ZAMBA2_MIXER(h_, state_, groups_, heads_)                                                            \
   (h_ * (4ull * h_ + 2 * groups_ * state_ + heads_) + 2ull * h_ * h_                                         \
    + 5 * (2ull * h_ + 2 * groups_ * state_) + 3 * heads_ + 2 * h_ + h_)
