@@ -240,14 +240,15 @@ inspect_software (const LsJsonDoc *doc, LsDiagList *diags)
   if (!ls_software_read (doc, &s, diags))
     return NULL;
   GString *line = g_string_new (NULL);
-  g_string_append_printf (line, "software, %s%s%s%s%s: ", s.program, s.release ? " " : "",
+  g_string_append_printf (line, "software, %s%s%s%s%s", s.program, s.release ? " " : "",
                           s.release ? s.release : "", s.vendor ? " of " : "", s.vendor ? s.vendor : "");
-  g_string_append_printf (line, s.emit ? "jobs are written by --emit %s" : "no job is written for it",
-                          s.emit);
+  if (s.emit)
+    g_string_append_printf (line, ", its jobs written by --emit %s", s.emit);
   if (s.dp_kinds)
     g_string_append_printf (line, ", assumed with dp_kind %s%s%s", s.dp_kinds, s.architectures ? " on " : "",
                             s.architectures ? s.architectures : "");
-  g_string_append_printf (line, ", headroom of %u parts", s.headroom ? s.headroom->len : 0);
+  if (s.headroom)
+    g_string_append (line, ", with a headroom of its own");
   ls_software_clear (&s);
   return g_string_free (line, FALSE);
 }
