@@ -180,8 +180,8 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   check_overlap (s, diags);
   if (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->etp > 1)
     conflict (diags, "/dispatcher",
-              "expected all-to-all with etp %u, as DeepEP and HybridEP send whole tokens; got %s", s->etp,
-              ls_dispatcher_name (s->dispatcher));
+              "expected all-to-all, or etp 1: DeepEP and HybridEP send whole tokens; got %s with etp %u",
+              ls_dispatcher_name (s->dispatcher), s->etp);
   if (s->dispatcher == LS_DISPATCHER_HYBRIDEP && s->dispatch_fp8)
     unsupported (
         diags, "/dispatch_fp8",
