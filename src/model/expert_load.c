@@ -6,9 +6,15 @@
 #include "base/suggest.h"
 
 bool
+ls_expert_load_is_in_turn (const char *load)
+{
+  return load && strcmp (load, "round-robin") == 0;
+}
+
+bool
 ls_expert_load_is_even (const char *load)
 {
-  return !load || strcmp (load, "even") == 0 || strcmp (load, "round-robin") == 0;
+  return !load || strcmp (load, "even") == 0 || ls_expert_load_is_in_turn (load);
 }
 
 LsDraw

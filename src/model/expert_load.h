@@ -27,8 +27,9 @@
 #include "base/draw.h"
 #include "model/operators.h"
 
-/* Whether all experts have as many tokens. */
+/* Whether all experts have as many tokens; whether it is "round-robin". */
 bool ls_expert_load_is_even (const char *load);
+bool ls_expert_load_is_in_turn (const char *load);
 
 /* The experts of a token, as a draw from all. */
 LsDraw ls_expert_draw (const LsModel *m, const LsShard *s);

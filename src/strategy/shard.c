@@ -1,5 +1,6 @@
 #include "strategy/shard.h"
 
+#include "model/expert_load.h"
 #include "strategy/dp_traits.h"
 
 /* --- chunks -------------------------------------------------------------------------------------- */
@@ -140,7 +141,7 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .sp_save_gathered = s->sp_save_gathered,
     .ep = s->ep,
     .etp = s->etp,
-    .routes_in_turn = g_strcmp0 (s->expert_load, "round-robin") == 0,
+    .routes_in_turn = ls_expert_load_is_in_turn (s->expert_load),
     .sends_tokens_once = s->dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->ep > 1,
     .dispatch_fp8 = s->dispatcher == LS_DISPATCHER_DEEPEP && s->dispatch_fp8,
     .shared_is_beside = s->shared_overlap && s->ep > 1,
