@@ -143,7 +143,7 @@ class JobOptions(TypedDict, total=False):
     cp_balance: Text  # ring, all-gather: each context-parallel rank has an early and a late part of a sequence [1]
     cp_max_ctas: Number  # thread blocks of NCCL's kernels at most, of context-parallel exchanges [0: as many as NCCL has channels]
     expert_capacity: Text  # tokens that an expert takes at most, over the mean; 0: none are dropped [0]
-    expert_load: Text  # how tokens fall on experts: even, round-robin (a token's behind those of the one before), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
+    expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     dispatcher: Literal["all-to-all", "deepep", "hybridep"] | Sequence[Literal["all-to-all", "deepep", "hybridep"]] | None  # what brings tokens to experts and back: NCCL's all-to-all, or DeepEP or HybridEP, which send a token once to a node and once to a GPU [all-to-all]
     ep_max_ctas: Number  # thread blocks of NCCL's kernels at most, of exchanges of tokens by NCCL [0: as many as NCCL has channels]
     dispatch_sms: Number  # deepep, hybridep: SMs that each of its calls holds [20]
