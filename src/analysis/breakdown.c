@@ -105,9 +105,9 @@ ls_bubble_name (LsBubble bubble)
   return names[bubble];
 }
 
-/* Instances of a program; UINT32_MAX, 0: none. */
+/* Instances of a program, up to the first forward behind a flush of the pipeline; UINT32_MAX, 0: none. */
 typedef struct {
-  uint32_t first_backward, last_forward;
+  uint32_t first_backward, last_forward, end;
 } Phases;
 
 enum { HAS_FORWARD = 1, HAS_BACKWARD = 2 };
@@ -128,36 +128,56 @@ passes_of_segments (const LsPlan *plan)
   return passes;
 }
 
-static Phases
+/* Phases in order, newly allocated: one, or one for each flush. */
+static GArray *
 phases_of (const LsProgram *program, const uint8_t *passes)
 {
-  Phases p = { UINT32_MAX, 0 };
+  GArray *all = g_array_new (FALSE, FALSE, sizeof (Phases));
+  Phases p = { UINT32_MAX, 0, UINT32_MAX };
   for (uint32_t i = 0; i < program->n_instances; i++) {
-    uint8_t pass = passes[program->instances[i].segment];
+    const LsInstance *in = &program->instances[i];
+    uint8_t pass = passes[in->segment];
+    bool is_flushed = program->n_per_flush > 0 && in->mb / program->n_per_flush > all->len;
+    if ((pass & HAS_FORWARD) && is_flushed) {
+      p.end = i;
+      g_array_append_val (all, p);
+      p = (Phases) { UINT32_MAX, 0, UINT32_MAX };
+    }
     if (pass & HAS_FORWARD)
       p.last_forward = i;
     if (pass & HAS_BACKWARD)
       p.first_backward = MIN (p.first_backward, i);
   }
-  return p;
+  g_array_append_val (all, p);
+  return all;
 }
 
 /* Of a rank and the window. */
 typedef struct {
   const LsTimeline *t;
-  uint32_t rank, next; /* instance behind the last kernel of the window */
-  Phases phases;       /* of its role                                   */
+  uint32_t rank, next;  /* instance behind the last kernel of the window */
+  const GArray *phases; /* Phases: of its role; NULL: they do not matter  */
   LsTime parts[LS_N_PARTS], bubbles[LS_N_BUBBLES];
 } Account;
+
+static const Phases *
+phases_at (const GArray *phases, uint32_t instance)
+{
+  guint i = 0;
+  while (i + 1 < phases->len && instance >= g_array_index (phases, Phases, i).end)
+    i++;
+  return &g_array_index (phases, Phases, i);
+}
 
 static LsBubble
 bubble_of (const Account *a, const LsIdlePiece *piece)
 {
   uint32_t instance
       = piece->before == LS_SPAN_NONE ? a->next : a->t->ranks[a->rank].spans[piece->before].instance;
+  const Phases *at = phases_at (a->phases, instance);
   return piece->op && piece->op->kind == LS_OP_COLLECTIVE ? LS_BUBBLE_OPTIMIZER_SYNC
-      : instance <= a->phases.first_backward              ? LS_BUBBLE_WARMUP
-      : instance <= a->phases.last_forward                ? LS_BUBBLE_STEADY
+      : instance <= at->first_backward                    ? LS_BUBBLE_WARMUP
+      : instance <= at->last_forward                      ? LS_BUBBLE_STEADY
                                                           : LS_BUBBLE_DRAIN;
 }
 
@@ -166,7 +186,7 @@ add_piece (const LsIdlePiece *piece, void *data)
 {
   Account *a = data;
   a->parts[piece->part] += piece->to - piece->from;
-  if (piece->part == LS_PART_BUBBLE)
+  if (piece->part == LS_PART_BUBBLE && a->phases)
     a->bubbles[bubble_of (a, piece)] += piece->to - piece->from;
 }
 
@@ -182,7 +202,7 @@ next_instance (const LsTimeline *t, uint32_t rank)
 }
 
 static Account
-account_of (const LsTimeline *t, uint32_t rank, Phases phases)
+account_of (const LsTimeline *t, uint32_t rank, const GArray *phases)
 {
   Account a = { .t = t, .rank = rank, .next = next_instance (t, rank), .phases = phases };
   g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
@@ -201,20 +221,21 @@ work_of (const Account *a)
   return a->parts[LS_PART_FORWARD] + a->parts[LS_PART_BACKWARD] + a->parts[LS_PART_RECOMPUTE];
 }
 
-static Phases *
+/* [n_roles] of arrays. */
+static GPtrArray *
 phases_of_roles (const LsPlan *plan)
 {
   g_autofree uint8_t *passes = passes_of_segments (plan);
-  Phases *phases = g_new (Phases, plan->n_roles);
+  GPtrArray *phases = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
   for (uint32_t role = 0; role < plan->n_roles; role++)
-    phases[role] = phases_of (&plan->programs[role], passes);
+    g_ptr_array_add (phases, phases_of (&plan->programs[role], passes));
   return phases;
 }
 
 void
 ls_breakdown_rank (const LsTimeline *t, uint32_t rank, LsTime ret_rank[LS_N_PARTS])
 {
-  Account a = account_of (t, rank, (Phases) { 0 });
+  Account a = account_of (t, rank, NULL);
   memcpy (ret_rank, a.parts, sizeof a.parts);
 }
 
@@ -234,13 +255,13 @@ add_account (const Account *a, LsTime most_work, LsTime sum[LS_N_PARTS], LsTime 
 void
 ls_breakdown (const LsTimeline *t, LsTime ret_sum[LS_N_PARTS], LsTime ret_bubbles[LS_N_BUBBLES])
 {
-  g_autofree Phases *phases = phases_of_roles (t->plan);
+  g_autoptr (GPtrArray) phases = phases_of_roles (t->plan);
   g_autoptr (GArray) accounts = g_array_new (FALSE, FALSE, sizeof (Account));
   LsTime most_work = 0;
   for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
     if (t->multiplicity[rank] == 0)
       continue;
-    Account a = account_of (t, rank, phases[ls_plan_role (t->plan, rank)]);
+    Account a = account_of (t, rank, g_ptr_array_index (phases, ls_plan_role (t->plan, rank)));
     most_work = MAX (most_work, work_of (&a));
     g_array_append_val (accounts, a);
   }

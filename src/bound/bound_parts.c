@@ -301,7 +301,7 @@ units_of (const Parts *x, const BoundPart *p)
 {
   const LsStrategy *s = x->s;
   const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
-  bool is_whole = s->grad_sync == LS_GRAD_SYNC_LAST && s->pp > 1;
+  bool is_whole = s->grad_sync != LS_GRAD_SYNC_EACH && s->pp > 1;
   uint64_t reduced = ls_dtype_bytes ((LsDtype) s->grad_dtype),
            grad = ls_dtype_bytes (ls_dtype_between (x->shard.dtype)), size = s->fp8_params ? 1 : 2,
            others = p->n_params - p->n_expert;

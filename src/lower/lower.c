@@ -399,6 +399,7 @@ lower_programs (Lower *l, GError **error)
     memcpy (p->instances, instances->data, instances->len * sizeof (LsInstance));
     p->n_events = n_events_of (l, p);
     p->stage = (uint16_t) r;
+    p->n_per_flush = l->orders->layout.n_micro_batches / l->n_flushes;
     for (uint32_t c = 0; c < l->n_chunks; c++)
       p->n_params += chunk_at (l, r, c)->n_params;
     step_static_memory (l, r, p);

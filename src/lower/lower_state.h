@@ -10,7 +10,7 @@
 
 /* What copies with as many micro-batches have in common. */
 typedef struct {
-  uint32_t n_micro_batches;
+  uint32_t n_micro_batches, n_flushes;
   LsOrders *orders;
   GArray **posts;
 } CopyOrders;
@@ -58,6 +58,7 @@ typedef struct {
   uint32_t dp_rank;    /* likewise: the first with these documents, or so many     */
   LsPlan *plan;
   uint32_t n_micro_batches; /* of the copies whose program is being built         */
+  uint32_t n_flushes;       /* of their pipeline in a step                          */
   uint32_t n_stages;        /* pp * vpp, of a pipe                                    */
   uint32_t n_chunks;        /* of a rank: vpp, or as many as there are pipes          */
   Chunk *all_chunks;        /* [n_ep_roles * n_stages]                                */
@@ -70,11 +71,12 @@ typedef struct {
   LsOrders *orders;   /* of all ranks of a copy, without pairs; of the present one */
   CopyOrders *copies; /* [n_dp_roles] where numbers of micro-batches differ, else [1] */
   uint32_t n_copies;
-  bool has_split;      /* some backwards are I and W                             */
-  LsChunkTimes *times; /* [n_stages]; NULL: nobody asked                         */
-  GArray **posts;      /* [pp] of Post; NULL: none, or by a recipe (lower_megatron.c, lower_pipedream.c) */
-  GArray *segments;    /* LsSegment                                              */
-  GArray *spare_ops;   /* LsOp: emptied, the room of a segment that is built; NULL: none */
+  bool has_split;          /* some backwards are I and W                             */
+  LsChunkTimes *times;     /* [n_stages]; NULL: nobody asked                         */
+  GArray **posts;          /* [pp] of Post, of what comes before a flush; NULL: none, or by a recipe
+                          (lower_megatron.c, lower_pipedream.c) */
+  GArray *segments;        /* LsSegment                                              */
+  GArray *spare_ops;       /* LsOp: emptied, the room of a segment that is built; NULL: none */
   GHashTable *segment_ids; /* name -> index + 1                                  */
   GPtrArray *layers;       /* LayerMade (lower_chunk.c): operators of each kind  */
   GHashTable *pieces;      /* name of a pass -> GArray of Piece (lower_pieces.h) */

@@ -242,6 +242,21 @@ segment_step_end (Lower *l, uint32_t pp_rank)
   return build_finish (&b, name);
 }
 
+/* Nothing but the last stage has a loss; others make one of a number on the host, which they wait for
+ * (torchtitan/trainer.py, pp_forward_backward_step; nemo_automodel/recipes/llm/train_ft.py). */
+uint32_t
+segment_flush (Lower *l, uint32_t pp_rank, bool is_first)
+{
+  Build b;
+  build_init (&b, l);
+  if (l->backend->reduce_flush && l->s->grad_sync == LS_GRAD_SYNC_FLUSH)
+    l->backend->reduce_flush (&b, pp_rank, is_first);
+  if (pp_rank != last_rank (l))
+    build_compute_sync (&b, "stand-in of a loss");
+  g_autofree char *name = g_strdup_printf ("%s stage %u", is_first ? "flush" : "flush again", pp_rank);
+  return build_finish (&b, name);
+}
+
 uint32_t
 segment_early_gather (Lower *l, uint32_t pp_rank, uint32_t chunk)
 {

@@ -6,6 +6,8 @@
 
 uint32_t segment_step_begin (Lower *l, uint32_t pp_rank);
 uint32_t segment_step_end (Lower *l, uint32_t pp_rank);
+/* Between two flushes of the pipeline; the first of the step. */
+uint32_t segment_flush (Lower *l, uint32_t pp_rank, bool is_first);
 /* Gathers parameters of a chunk as the step begins; UINT32_MAX: nothing to gather. */
 uint32_t segment_early_gather (Lower *l, uint32_t pp_rank, uint32_t chunk);
 /* Where lower_dp.h has them between passes. */

@@ -215,9 +215,10 @@ typedef struct {
 typedef struct {
   uint32_t n_instances;
   LsInstance *instances;
-  uint32_t n_lead;   /* instances at the front that only the first step runs; below n_instances */
-  uint32_t n_events; /* event classes used          */
-  uint16_t stage;    /* pipeline stage of the role  */
+  uint32_t n_lead;      /* instances at the front that only the first step runs; below n_instances */
+  uint32_t n_events;    /* event classes used       */
+  uint32_t n_per_flush; /* micro-batches between two flushes of the pipeline; 0: it is not known */
+  uint16_t stage;       /* pipeline stage of the role */
   uint64_t static_bytes[LS_N_MEM]; /* alive for the whole run */
   uint64_t host_bytes, nvme_bytes; /* of the states of one rank, what lives there instead */
   uint64_t n_params;               /* on one rank                 */

@@ -115,6 +115,14 @@ ls_strategy_forget_placement (LsStrategy *s)
   s->allocation = NULL;
 }
 
+/* Between two flushes, of so many in a step; a number that the rules refuse may leave a rest. */
+static uint32_t
+micro_batches_of_flush (const LsStrategy *s, uint32_t n_micro_batches)
+{
+  uint32_t n = s->pp > 1 ? s->pipeline_batch / s->micro_batch : 0;
+  return n > 0 ? MIN (n, n_micro_batches) : n_micro_batches;
+}
+
 LsSchedShape
 ls_strategy_sched_shape (const LsStrategy *s, uint32_t n_micro_batches)
 {
@@ -122,7 +130,7 @@ ls_strategy_sched_shape (const LsStrategy *s, uint32_t n_micro_batches)
   return (LsSchedShape) {
     .pp = s->pp,
     .vpp = s->vpp,
-    .n_micro_batches = n_micro_batches,
+    .n_micro_batches = micro_batches_of_flush (s, n_micro_batches),
     .has_pairs = s->ep_overlap == 1 && sched && (sched->knobs & LS_SCHED_PAIRS),
   };
 }

@@ -77,8 +77,9 @@ typedef enum {
  * BLOCK recomputes the first recompute_layers layers of a chunk, and keeps all of the rest. */
 typedef enum { LS_RECOMPUTE_UNIFORM, LS_RECOMPUTE_BLOCK } LsRecomputeMethod;
 
-/* Which micro-batches reduce gradients. AUTO: each with ZeRO-2 and 3, else the last. */
-typedef enum { LS_GRAD_SYNC_AUTO, LS_GRAD_SYNC_LAST, LS_GRAD_SYNC_EACH } LsGradSync;
+/* Which micro-batches reduce gradients: the last of a step, each, or the last before a pipeline is flushed.
+ * AUTO: each with ZeRO-2 and 3, before each flush with FSDP2 and DDP, else the last. */
+typedef enum { LS_GRAD_SYNC_AUTO, LS_GRAD_SYNC_LAST, LS_GRAD_SYNC_EACH, LS_GRAD_SYNC_FLUSH } LsGradSync;
 /* Parameter servers: one in each node, which share the parameters, or one for all ranks. */
 typedef enum { LS_PS_NODES, LS_PS_ONE } LsPsServers;
 /* torch.distributed.fsdp.BackwardPrefetch */
@@ -256,6 +257,7 @@ typedef struct {
   int cuda_graphs;              /* LsCudaGraphs                                         */
   LsTime host[LS_N_HOST_COSTS]; /* what the host pays, by LsHostCost; LS_HOST_AUTO: as exec/host.c has it */
   bool p2p_warmup_flush;        /* overlapped p2p in warm-up and cool-down too         */
+  uint32_t pipeline_batch;      /* sequences of a copy between two flushes; 0: of a step */
   bool post_validation;         /* nobody waits for the norm: checked a step later     */
 } LsStrategy;
 
@@ -309,7 +311,7 @@ bool ls_strategy_is_ordered (const LsStrategy *s, const char *order);
 /* As if no placement had ever been said. */
 void ls_strategy_forget_placement (LsStrategy *s);
 
-/* What its schedule is asked for. */
+/* What its schedule is asked for: of the micro-batches between two flushes, where a step has more. */
 LsSchedShape ls_strategy_sched_shape (const LsStrategy *s, uint32_t n_micro_batches);
 
 /* Micro-batches that a dp rank has in a step, and the most that any has; of a resolved strategy. */

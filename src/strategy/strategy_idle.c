@@ -151,6 +151,7 @@ static const struct {
   { "grad_check", is_not_megatron, "it needs --dp-kind megatron" },
   { "p2p", has_one_stage, "pp is 1" },
   { "p2p", scatters_nothing, "tp is 1: there is nothing to scatter" },
+  { "pipeline_batch", has_one_stage, "pp is 1" },
   { "p2p_warmup_flush", is_not_overlapped, "it needs --p2p overlapped" },
   { "post_validation", has_no_norm, "no norm of the gradients is taken" },
   { "recompute", recomputes_nothing,

@@ -1,5 +1,5 @@
 /* What is legal of a pipeline: its p2p, its schedule, and how many micro-batches go through it, also where
- * replicas have other numbers of them. */
+ * replicas have other numbers of them; and which of these reduce gradients. */
 #include <string.h>
 
 #include "base/suggest.h"
@@ -65,6 +65,60 @@ check_p2p (const LsStrategy *s, const LsSched *sched, LsDiagList *diags)
               "deepspeed");
 }
 
+/* Whether a step is a whole number of what passes between two flushes. */
+static gboolean
+check_flushes (const LsStrategy *s, const LsSched *sched, uint32_t n_micro_batches, LsDiagList *diags)
+{
+  uint64_t n = (uint64_t) n_micro_batches * s->micro_batch;
+  if (s->pp == 1 || s->pipeline_batch == 0)
+    return TRUE;
+  if (s->pipeline_batch % s->micro_batch != 0)
+    conflict (diags, "/pipeline_batch", "expected a multiple of micro_batch = %u; got %u", s->micro_batch,
+              s->pipeline_batch);
+  else if (n % s->pipeline_batch != 0)
+    conflict (diags, "/pipeline_batch",
+              "expected a divisor of the %" G_GUINT64_FORMAT " sequences of a copy in a step; got %u", n,
+              s->pipeline_batch);
+  else if (!ls_sched_is_flushed (sched))
+    conflict (diags, "/pipeline_batch", "expected 0 with %s, which is never flushed; got %u", sched->name,
+              s->pipeline_batch);
+  else if (s->p2p == LS_P2P_DEEPSPEED)
+    conflict (diags, "/pipeline_batch",
+              "expected 0 with p2p deepspeed, whose engine flushes once a step; got %u", s->pipeline_batch);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/* PyTorch's stages reduce before each flush (distributed/pipelining/stage.py, backward_maybe_with_nosync). */
+static bool
+may_reduce_before_flush (const LsStrategy *s)
+{
+  return s->dp_kind == LS_DP_FSDP2 || (s->dp_kind == LS_DP_DDP && s->dp_overlap);
+}
+
+/* Without a pipeline each micro-batch ends what would be flushed; with one flush the step does. */
+void
+fill_grad_sync (LsStrategy *s)
+{
+  bool is_sharded = s->zero_stage >= 2 && s->dp_kind != LS_DP_MEGATRON, is_alone = s->pp == 1;
+  if (s->grad_sync == LS_GRAD_SYNC_AUTO && s->pipeline_batch > 0 && !is_alone && may_reduce_before_flush (s))
+    s->grad_sync = LS_GRAD_SYNC_FLUSH;
+  else if (s->grad_sync == LS_GRAD_SYNC_AUTO)
+    s->grad_sync = is_sharded && is_alone ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
+  else if (s->grad_sync == LS_GRAD_SYNC_FLUSH && (is_alone || s->pipeline_batch == 0))
+    s->grad_sync = is_alone ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
+}
+
+static void
+check_flush_sync (const LsStrategy *s, LsDiagList *diags)
+{
+  bool is_idle = s->dp_kind == LS_DP_NONE;
+  if (s->grad_sync == LS_GRAD_SYNC_FLUSH && !is_idle && !may_reduce_before_flush (s))
+    conflict (diags, "/grad_sync", "expected last or each with dp_kind %s%s; got flush",
+              ls_dp_kind_name (s->dp_kind), s->dp_kind == LS_DP_DDP ? " and dp_overlap 0" : "");
+}
+
 const char *
 ls_sched_job_refusal (const LsSched *sched, const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches)
 {
@@ -93,7 +147,10 @@ check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches,
   if (!sched)
     return;
   check_p2p (s, sched, diags);
+  check_flush_sync (s, diags);
   if (n_micro_batches > 0 && !check_order_size (s, n_micro_batches, diags))
+    return;
+  if (n_micro_batches > 0 && !check_flushes (s, sched, n_micro_batches, diags))
     return;
   /* Without a number of micro-batches, the rules on pp and vpp still hold: pp
    * micro-batches are legal wherever any number is. */

@@ -153,9 +153,7 @@ ls_strategy_fill_auto (LsStrategy *s)
 {
   if (s->gather_overlap == LS_FLAG_AUTO)
     s->gather_overlap = s->dp_overlap;
-  if (s->grad_sync == LS_GRAD_SYNC_AUTO)
-    s->grad_sync = s->zero_stage >= 2 && s->pp == 1 && s->dp_kind != LS_DP_MEGATRON ? LS_GRAD_SYNC_EACH
-                                                                                    : LS_GRAD_SYNC_LAST;
+  fill_grad_sync (s);
   if (s->reshard_after_forward == LS_RESHARD_AUTO)
     s->reshard_after_forward = s->zero_stage == 3 && s->pp == 1;
   if (s->etp == 0)
@@ -300,10 +298,10 @@ check_data_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (s->zero_group > 0 && n_copies (s) > 0 && n_copies (s) % s->zero_group != 0)
     conflict (diags, "/zero", "expected groups whose size divides dp * cp = %u * %u; got %u@%u", s->dp, s->cp,
               s->zero_stage, s->zero_group);
-  if (s->dp_kind == LS_DP_MEGATRON && s->grad_sync == LS_GRAD_SYNC_EACH)
+  bool sums_each = s->grad_sync == LS_GRAD_SYNC_EACH;
+  if (s->dp_kind == LS_DP_MEGATRON && sums_each)
     conflict (diags, "/grad_sync",
               "expected last, as Megatron-LM reduces with the last micro-batch only; got each");
-  bool sums_each = s->grad_sync == LS_GRAD_SYNC_EACH;
   if (s->dp_kind == LS_DP_DEEPSPEED && s->pp == 1 && sums_each != (s->zero_stage >= 2))
     conflict (diags, "/grad_sync", "expected %s with deepspeed's stage %u; got %s",
               s->zero_stage >= 2 ? "each" : "last", s->zero_stage, sums_each ? "each" : "last");

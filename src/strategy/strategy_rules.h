@@ -59,6 +59,7 @@ void check_optimizer (const LsStrategy *s, LsDiagList *diags);
 
 /* --- strategy_pipeline.c --- */
 
+void fill_grad_sync (LsStrategy *s);
 /* n_micro_batches: 0 if not known. */
 void check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches, LsDiagList *diags);
 /* Of replicas with numbers of their own; and the pipeline of each. */

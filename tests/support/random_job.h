@@ -181,6 +181,16 @@ random_lengths (const LsModel *m, LsStrategy *s)
   s->lengths_balance = number % 7 == 0 ? LS_LENGTHS_SORTED : LS_LENGTHS_AS_DRAWN;
 }
 
+/* Some flush their pipeline twice a step: drawn from what is drawn already. */
+static inline void
+random_flushes (LsStrategy *s)
+{
+  if (s->pp == 1 || (s->global_batch + s->tp + s->recompute + s->vpp) % 3 != 0)
+    return;
+  s->pipeline_batch = s->global_batch / s->dp;
+  s->global_batch *= 2;
+}
+
 static inline void
 random_strategy (GRand *rand, LsStrategy *s)
 {
@@ -210,6 +220,7 @@ random_strategy (GRand *rand, LsStrategy *s)
   s->p2p_warmup_flush = g_rand_boolean (rand);
   s->post_validation = g_rand_int_range (rand, 0, 4) == 0;
   random_fsdp (rand, s);
+  random_flushes (s);
   random_adapters (s);
 }
 

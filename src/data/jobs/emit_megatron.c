@@ -276,6 +276,8 @@ check (Emit *e)
   check_recompute (e);
   check_formats (e);
   check_optimizer (e);
+  if (e->s->pipeline_batch > 0)
+    emit_refuse (e, "--pipeline-batch", "Megatron-LM flushes its pipeline once a step");
   if (e->s->post_validation)
     emit_refuse (e, "--post-validation", "Megatron-LM waits for the norm of the gradients");
   emit_note (e, "data, tokenizer, learning rate and checkpoints are not part of it; the world has %u ranks",

@@ -83,6 +83,9 @@ check_pipeline (Emit *e)
                  "torchtitan splits evenly, with embedding and head as a layer each or none");
   if (s->p2p != LS_P2P_BATCHED)
     emit_refuse (e, p2p, "PyTorch's pipelines send whole activations, batched");
+  if (s->pipeline_batch > 0 && s->grad_sync == LS_GRAD_SYNC_LAST && s->dp > 1)
+    emit_refuse (e, "--grad-sync last",
+                 "with --pipeline-batch: PyTorch's pipelines reduce before each flush");
 }
 
 static void

@@ -106,6 +106,7 @@ static const LsEnumName grad_syncs[] = {
   { "auto", LS_GRAD_SYNC_AUTO },
   { "last", LS_GRAD_SYNC_LAST },
   { "each", LS_GRAD_SYNC_EACH },
+  { "flush", LS_GRAD_SYNC_FLUSH },
   { NULL },
 };
 static const LsEnumName servers[] = { { "nodes", LS_PS_NODES }, { "one", LS_PS_ONE }, { NULL } };
@@ -334,8 +335,7 @@ const LsField ls_strategy_fields[] = {
           "what is multiplied of a matrix that tp cuts: a rank's part, the whole on each, or parts whose "
           "products are summed") },
   { ENUM (optimizer, master, masters, "fp32",
-          "megatron: fp32 weights of the optimizer, in 16 bits, or the 16 bits that bf16 weights lack "
-          "(precision-aware)") },
+          "megatron: fp32 weights of the optimizer, in 16 bits, or what bf16 ones lack (precision-aware)") },
   { ENUM (optimizer, moment_dtype, moment_dtypes, "fp32", "megatron: format of Adam's first moment") },
   { ENUM (optimizer, variance_dtype, moment_dtypes, "fp32", "and of its second") },
 
@@ -391,6 +391,9 @@ const LsField ls_strategy_fields[] = {
   { BOOL (pipeline, p2p_warmup_flush, "false",
           "overlapped p2p: in warm-up and cool-down too, where Megatron-LM otherwise waits for it"),
     SET_ONLY },
+  { ROW (pipeline, pipeline_batch, LS_FIELD_UINT, "0: all of a step",
+         "sequences of a copy that pass the pipeline before it is flushed (local_batch_size of torchtitan)"),
+    .max = MAX_DEGREE },
   { LIST (pipeline, layers_per_chunk,
           "auto: even where pp vpp divides the layers, or layers + 2, else balanced",
           "layers of each chunk, pp vpp of them; balanced: by what layers, embedding and head cost"),
@@ -427,10 +430,9 @@ const LsField ls_strategy_fields[] = {
           "how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), "
           "lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over"),
     .argument = "TEXT" },
-  { ENUM (
-      experts, dispatcher, dispatchers, "all-to-all",
-      "what brings tokens to experts and back: NCCL's all-to-all, or DeepEP or HybridEP, which send a token "
-      "once to a node and once to a GPU") },
+  { ENUM (experts, dispatcher, dispatchers, "all-to-all",
+          "what brings tokens to experts and back: NCCL's all-to-all, or DeepEP or HybridEP, which send a "
+          "token once to a node and once to a GPU") },
   { CTAS (experts, ep_max_ctas, "exchanges of tokens by NCCL") },
   { UINT (experts, dispatch_sms, "20", "deepep, hybridep: SMs that each of its calls holds") },
   { BOOL (experts, dispatch_fp8, "false", "deepep: tokens go to experts in fp8, and come back in 16 bits") },
@@ -448,8 +450,8 @@ const LsField ls_strategy_fields[] = {
   { ENUM (data, gather_overlap, flags, "as dp_overlap",
           "megatron: gather parameters during the next forward"),
     ON_OFF },
-  { ENUM (data, grad_sync, grad_syncs, "each with zero 2 and 3, else last",
-          "micro-batches that reduce gradients") },
+  { ENUM (data, grad_sync, grad_syncs, "each with zero 2 and 3, flush with pipeline_batch, else last",
+          "micro-batches that reduce gradients; flush: the last before each flush of the pipeline") },
   { BOOL (data, grad_norm, "true", "all-reduce the norm of the gradients before the optimizer"), ON_OFF },
   { BOOL (data, grad_check, "false",
           "megatron: the host reads the norm of each bucket before it is reduced, to find what is no number "
@@ -457,7 +459,6 @@ const LsField ls_strategy_fields[] = {
   { ROW (data, bucket_bytes, LS_FIELD_BYTES, "25MiB, the first 1MiB", "ddp: size of a bucket"),
     .above = true },
   { ELEMENTS (data, bucket_params, "the larger of 40e6 and 1e6 dp", "megatron: parameters of a bucket") },
-
   { ENUM (data, ps_servers, servers, "nodes",
           "ps: a parameter server in each node, which share the parameters, or one for all ranks") },
 

@@ -248,6 +248,7 @@ set_model (Automodel *a)
     import_unknown (a->own.import, "the model: no name of one is given; its file may stand behind this one");
 }
 
+/* With a pipeline its own models, which have experts, reduce once a step (components/moe/fsdp_mixin.py). */
 static void
 set_sharding (Automodel *a)
 {
@@ -266,7 +267,9 @@ set_sharding (Automodel *a)
     import_set_strategy (import, "cp_kind",
                          g_strcmp0 (text_of (a, "model.backend.attn"), "te") == 0 ? "ring" : "all-gather",
                          "distributed.cp_size");
-  if (is_on (a, "distributed.defer_fsdp_grad_sync") || is_on (a, "model.backend.enable_fsdp_optimizations"))
+  bool is_late
+      = is_on (a, "distributed.defer_fsdp_grad_sync") || is_on (a, "model.backend.enable_fsdp_optimizations");
+  if (import->strategy.pp > 1 ? import->strategy.ep > 1 : is_late)
     import_set_strategy (import, "grad_sync", "last", "distributed.defer_fsdp_grad_sync");
   if (!launch_words_find (a->own.words, "clip_grad_norm.max_norm"))
     import_set_strategy (import, "grad_norm", "0", "clip_grad_norm");
@@ -306,8 +309,7 @@ set_exchange (Automodel *a)
   bool is_known = strcmp (how, "deepep") == 0 || strcmp (how, "hybridep") == 0,
        is_torch = strcmp (how, "torch") == 0;
   if (is_torch)
-    import_unknown (import,
-                    "model.backend.dispatcher torch: tokens are gathered, here sent by an all-to-all");
+    import_unknown (import, "model.backend.dispatcher torch: a gather, here an all-to-all");
   else if (!is_known)
     import_unknown (import, "model.backend.dispatcher %s: taken for DeepEP", how);
   import_set_strategy (import, "dispatcher",
@@ -321,7 +323,7 @@ set_exchange (Automodel *a)
     return;
   const char *noise = text_of (a, "model.backend.fake_gate_noise");
   if (noise && g_ascii_strtod (noise, NULL) > 0)
-    import_unknown (import, "model.backend.fake_gate_noise: tokens are taken to fall on experts evenly");
+    import_unknown (import, "model.backend.fake_gate_noise: tokens are taken to fall evenly");
   else if (!is_torch)
     import_set_strategy (import, "expert_load", "round-robin", "model.backend.fake_balanced_gate");
 }
@@ -387,10 +389,8 @@ set_optimizer (Automodel *a)
              *second = text_of (a, "optimizer.exp_avg_sq_dtype");
   bool is_narrow = (first && !strstr (first, "32")) || (second && !strstr (second, "32"));
   if (is_narrow || is_on (a, "optimizer.store_param_remainders"))
-    import_unknown (
-        a->own.import,
-        "optimizer.exp_avg_dtype, exp_avg_sq_dtype, store_param_remainders: weights and states of "
-        "the optimizer are taken to be in fp32");
+    import_unknown (a->own.import,
+                    "optimizer.exp_avg_dtype, exp_avg_sq_dtype, store_param_remainders: all taken as fp32");
 }
 
 static void

@@ -24,8 +24,9 @@ typedef struct DpPass {
   const Chunk *c;
   uint32_t pp_rank;
   LsActionType type;      /* F, B, I, W                                                    */
-  bool is_first, is_last; /* of the step, of this chunk: of its forwards (I: of its input gradients),
-                             or of the passes that complete weight gradients: B, W         */
+  bool is_first, is_last; /* of the step, or between two flushes (grad_sync flush), of this chunk: of its
+                             forwards (I: of its input gradients), or of the passes that complete weight
+                             gradients: B, W */
   uint32_t documents;     /* of its micro-batch: documents_at ()                               */
   gpointer state;         /* of the backend, from begin to end                                 */
 } DpPass;
@@ -59,6 +60,8 @@ typedef struct DpBackend {
   void (*before_again) (Build *b, DpPass *p, guint o);
   void (*after_again) (Build *b, DpPass *p, guint o);
   void (*step_begin) (Build *b, uint32_t pp_rank);
+  /* Before each flush of the pipeline but the last, where grad_sync is flush: what no pass has reduced. */
+  void (*reduce_flush) (Build *b, uint32_t pp_rank, bool is_first);
   void (*reduce_rest) (Build *b, uint32_t pp_rank);
   void (*step_end) (Build *b, uint32_t pp_rank);
   /* Behind step_begin, in a segment of its own per chunk; false: none (and is not asked again). */

@@ -224,7 +224,7 @@ reduce (Build *b, const DpPass *p, Fsdp *f, guint unit)
   fsdp_buffer (b, p, f, unit, FSDP_GRADS, scattered, numel * size, true);
   if (r != size)
     fsdp_buffer (b, p, f, unit, FSDP_REDUCED, scattered, numel * r, true);
-  fsdp_finish_reduction (b, p, u, unit, scattered, n / before);
+  fsdp_finish_reduction (b, p, f, unit, scattered, n / before);
 }
 
 /* --- passes ---------------------------------------------------------------------------------- */
@@ -305,4 +305,4 @@ reduce_rest (Build *b, uint32_t pp_rank)
   fsdp_step_held (b, pp_rank, dp_last_compute (b), true);
 }
 
-const DpBackend dp_backend_fsdp1 = FSDP_BACKEND ("fsdp1", reduce_rest);
+const DpBackend dp_backend_fsdp1 = FSDP_BACKEND ("fsdp1", NULL, reduce_rest);

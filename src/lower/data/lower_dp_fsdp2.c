@@ -19,7 +19,8 @@
  * reshard_after_forward 0 keeps parameters for the backward; 1 does not; N keeps 1/N of them, so
  * that the backward gathers within groups of N neighbours. The root is always kept. With a
  * pipeline (distributed/pipelining/stage.py) backwards neither reshard nor reduce: gradients add
- * up unsharded in the reduced type, and all units reduce once behind the last micro-batch.
+ * up unsharded in the reduced type, and all units reduce once behind the last micro-batch: of the step, or
+ * (grad_sync flush) before each flush, where the next forward gathers anew and shards add up.
  *
  * NCCL averages in fp32 and bf16; fp16 is divided before and behind by kernels.
  *
@@ -175,7 +176,7 @@ reduce (Build *b, const DpPass *p, Fsdp *f, guint unit)
     fsdp_kernel (b, p, LS_STREAM_DP, "grad-predivide", numel, numel * 2 * r, &copied, 1);
   f->reduce_op = fsdp_collective (b, u, LS_STREAM_DP, LS_COLL_REDUCE_SCATTER, 0, r, unit, copied);
   f->reducing = unit;
-  fsdp_finish_reduction (b, p, u, unit, f->reduce_op, n / before);
+  fsdp_finish_reduction (b, p, f, unit, f->reduce_op, n / before);
 }
 
 /* Adds what a micro-batch made to what is kept whole. */
@@ -275,19 +276,33 @@ const FsdpHooks fsdp2_hooks
 
 /* --- the backend --------------------------------------------------------------------------------- */
 
-/* With a pipeline: all units, in the order of modules, the root first. */
+/* With a pipeline: all units, in the order of modules, the root first. adds: not for the first time in the
+ * step. */
 static void
-reduce_rest (Build *b, uint32_t pp_rank)
+reduce_units (Build *b, uint32_t pp_rank, bool adds)
 {
   Lower *l = b->l;
   for (uint32_t c = 0; l->mesh.pp > 1 && fsdp_accumulates_whole (l) && c < l->n_chunks; c++) {
     Fsdp *f = fsdp_new (l, chunk_at (l, pp_rank, c));
+    f->adds = adds;
     for (guint i = 0; i < f->units->len; i++)
       reduce (b, NULL, f, f->root == FSDP_NONE ? i : i == 0 ? f->root : i - 1);
     finish_reductions (b, NULL, f);
     fsdp_free (f);
   }
+}
+
+static void
+reduce_flush (Build *b, uint32_t pp_rank, bool is_first)
+{
+  reduce_units (b, pp_rank, !is_first);
+}
+
+static void
+reduce_rest (Build *b, uint32_t pp_rank)
+{
+  reduce_units (b, pp_rank, b->l->s->grad_sync == LS_GRAD_SYNC_FLUSH && b->l->n_flushes > 1);
   fsdp_step_held (b, pp_rank, dp_last_compute (b), true);
 }
 
-const DpBackend dp_backend_fsdp2 = FSDP_BACKEND ("fsdp2", reduce_rest);
+const DpBackend dp_backend_fsdp2 = FSDP_BACKEND ("fsdp2", reduce_flush, reduce_rest);

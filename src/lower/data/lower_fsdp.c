@@ -164,7 +164,7 @@ bool
 fsdp_accumulates_whole (const Lower *l)
 {
   bool waits_for_pipe = l->s->dp_kind == LS_DP_FSDP2 && l->mesh.pp > 1;
-  return l->s->grad_sync == LS_GRAD_SYNC_LAST && (l->n_micro_batches > 1 || waits_for_pipe);
+  return l->s->grad_sync != LS_GRAD_SYNC_EACH && (l->n_micro_batches > 1 || waits_for_pipe);
 }
 
 /* --- sizes ------------------------------------------------------------------------------ */
@@ -323,10 +323,11 @@ fsdp_collective (Build *b, const FsdpUnit *u, LsStream stream, int coll, uint32_
 }
 
 void
-fsdp_finish_reduction (Build *b, const DpPass *p, const FsdpUnit *u, guint unit, uint16_t scattered,
+fsdp_finish_reduction (Build *b, const DpPass *p, const Fsdp *f, guint unit, uint16_t scattered,
                        uint32_t divisor)
 {
   const Lower *l = b->l;
+  const FsdpUnit *u = fsdp_unit (f, unit);
   uint32_t r = fsdp_reduce_size (l);
   uint64_t numel = fsdp_shard_numel (l, u);
   LsStream stream = LS_STREAM_DP;
@@ -341,7 +342,8 @@ fsdp_finish_reduction (Build *b, const DpPass *p, const FsdpUnit *u, guint unit,
     fsdp_kernel (b, p, stream, "grad-postdivide", numel, numel * 2 * r, NULL, 0);
   if (r < FP32_BYTES)
     fsdp_kernel (b, p, stream, "grad-shard-cast", numel, numel * (r + FP32_BYTES), NULL, 0);
-  if (p && !p->is_first && !fsdp_accumulates_whole (l))
+  bool is_behind_another = p && !p->is_first && !fsdp_accumulates_whole (l);
+  if (is_behind_another || f->adds)
     fsdp_kernel (b, p, stream, "grad-shard-accumulate", numel, numel * 3 * FP32_BYTES, NULL, 0);
 }
 

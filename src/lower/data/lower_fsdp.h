@@ -63,6 +63,7 @@ struct Fsdp {
   uint16_t copy_out;  /* fsdp2: that copy                                                 */
   guint reducing;     /* fsdp2: unit whose reduce-scatter is in flight, FSDP_NONE         */
   uint16_t reduce_op; /* fsdp2: that                                                      */
+  bool adds;          /* fsdp2: its shards have gradients from before an earlier flush      */
 };
 
 /* An instant at which the memory of a gather was given back. */
@@ -124,7 +125,7 @@ uint16_t fsdp_collective (Build *b, const FsdpUnit *u, LsStream stream, int coll
                           uint32_t element_size, guint unit, LsDep dep);
 /* Behind a reduce-scatter on stream dp: all-reduce over replicas on a stream of its own, then
  * `post` kernels: division, cast to fp32, sum with what is there. */
-void fsdp_finish_reduction (Build *b, const DpPass *p, const FsdpUnit *u, guint unit, uint16_t scattered,
+void fsdp_finish_reduction (Build *b, const DpPass *p, const Fsdp *f, guint unit, uint16_t scattered,
                             uint32_t divisor);
 /* torch's factors for n ranks: before and after the sum (default_hooks.py, DefaultState). */
 uint32_t fsdp_predivide (uint32_t n);
@@ -151,12 +152,13 @@ void fsdp_free_grads (Build *b, const DpPass *p, const Fsdp *f, guint unit, uint
 void fsdp_step_begin (Build *b, uint32_t pp_rank);
 void fsdp_step_held (Build *b, uint32_t pp_rank, uint16_t op, bool is_free);
 
-/* A backend, but for what reduces the rest. */
-#define FSDP_BACKEND(name_, reduce_rest_)                                                                    \
+/* A backend, but for what reduces before a flush, and the rest. */
+#define FSDP_BACKEND(name_, reduce_flush_, reduce_rest_)                                                     \
   {                                                                                                          \
     .name = (name_), .variant = fsdp_variant, .begin = fsdp_begin, .before = fsdp_before,                    \
-    .after = fsdp_after, .end = fsdp_end, .step_begin = fsdp_step_begin, .reduce_rest = (reduce_rest_),      \
-    .cuts = fsdp_cuts, .steps_on_shards = true, .static_memory = fsdp_static_memory                          \
+    .after = fsdp_after, .end = fsdp_end, .step_begin = fsdp_step_begin, .reduce_flush = (reduce_flush_),    \
+    .reduce_rest = (reduce_rest_), .cuts = fsdp_cuts, .steps_on_shards = true,                               \
+    .static_memory = fsdp_static_memory                                                                      \
   }
 
 #endif

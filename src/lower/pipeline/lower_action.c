@@ -37,7 +37,8 @@ check_norm (Pipe *p)
 void
 pipe_add_gather (Pipe *p, uint32_t segment, uint32_t chunk)
 {
-  pipe_add (p, segment, pipe_action (p, p->turns[chunk].first_forward)->mb, chunk);
+  const GArray *actions = p->l->orders->ranks[p->rank];
+  pipe_add (p, segment, g_array_index (actions, LsAction, p->turns[chunk].first_forward).mb, chunk);
 }
 
 static void
@@ -99,7 +100,7 @@ pipe_build_synced_group (Build *b, uint32_t what, uint64_t bytes, const char *na
 static guint
 number_of (const Pipe *p, const LsAction *a)
 {
-  return (guint) (a - (const LsAction *) p->actions->data);
+  return p->first + (guint) (a - (const LsAction *) p->actions->data);
 }
 
 /* Pipes both ways have micro-batches of their own. */

@@ -104,6 +104,26 @@ orders_copy (const LsOrders *o)
   return copy;
 }
 
+/* The same orders so many times, one behind the other. */
+static LsOrders *
+orders_repeated (LsOrders *once, uint32_t n)
+{
+  const LsLayout *l = &once->layout;
+  if (n == 1)
+    return once;
+  LsOrders *all
+      = ls_orders_new (l->n_ranks, l->n_chunks, l->n_pipes, l->n_stages, l->n_micro_batches * n, l->stages);
+  for (uint32_t r = 0; r < l->n_ranks; r++)
+    for (uint32_t k = 0; k < n; k++)
+      for (guint i = 0; i < once->ranks[r]->len; i++) {
+        LsAction a = g_array_index (once->ranks[r], LsAction, i);
+        a.mb += k * l->n_micro_batches;
+        g_array_append_val (all->ranks[r], a);
+      }
+  ls_orders_free (once);
+  return all;
+}
+
 /* Pairs that do not run side by side are executed one after the other (lower_pipe.c): what the forward
  * needs is there before it begins, and what the backward needs may come until that begins. */
 static void
@@ -135,6 +155,8 @@ init_present (Lower *l, const LsOrders *given)
   look_through (l);
   if (has_messages)
     posts_init (l, &shape.times);
+  l->n_flushes = l->n_micro_batches / shape.n_micro_batches;
+  l->orders = orders_repeated (l->orders, l->n_flushes);
 }
 
 void
@@ -149,7 +171,7 @@ orders_init (Lower *l, const LsOrders *given)
     l->n_micro_batches = counts ? counts[dp_rank] : l->n_micro_batches;
     l->posts = NULL;
     init_present (l, given);
-    l->copies[i] = (CopyOrders) { l->n_micro_batches, l->orders, l->posts };
+    l->copies[i] = (CopyOrders) { l->n_micro_batches, l->n_flushes, l->orders, l->posts };
   }
 }
 
@@ -158,6 +180,7 @@ orders_use (Lower *l, uint32_t dp_role)
 {
   const CopyOrders *of = &l->copies[l->n_copies > 1 ? dp_role : 0];
   l->n_micro_batches = of->n_micro_batches;
+  l->n_flushes = of->n_flushes;
   l->orders = of->orders;
   l->posts = of->posts;
 }

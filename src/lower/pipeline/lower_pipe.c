@@ -7,7 +7,13 @@
  * (lower_pair.c). Any other is its forward, then its backward: kernels of both run one after the
  * other on the compute stream. Nothing stands between the two: what the forward sends moves while
  * the backward computes, what the backward needs arrived while the forward did, and the host waits
- * for neither. Deviation: tensor-parallel collectives of one do not hide behind kernels of the other. */
+ * for neither.
+ *
+ * Where a step flushes its pipeline several times (pipeline_batch), the same actions come behind each other,
+ * each time as if they were a step: no receive is posted before what it meets is not behind the same flush.
+ * Neighbours pass their flushes in turn, so what matches in one step matches here.
+ *
+ * Deviation: tensor-parallel collectives of one do not hide behind kernels of the other. */
 #include "lower/pipeline/lower_pipe.h"
 #include "lower/lower_step.h"
 #include "lower/pipeline/lower_order.h"
@@ -25,12 +31,12 @@ add_posts (Pipe *p, guint from, uint32_t before, bool is_beside)
   while (from + n < posts->len && first[n].before == before && first[n].is_beside == is_beside)
     n++;
   if (n > 0 && !is_alone)
-    pipe_add (p, segment_posts (p->l, first, n), first->mb, first->chunk);
+    pipe_add (p, segment_posts (p->l, first, n), p->mb + first->mb, first->chunk);
   for (guint i = 0; i < n; i++) {
     if (is_alone)
-      pipe_add (p, segment_post (p->l, &first[i]), first[i].mb, first[i].chunk);
+      pipe_add (p, segment_post (p->l, &first[i]), p->mb + first[i].mb, first[i].chunk);
     if (!first[i].is_send)
-      pipe_add (p, segment_received (p->l, &first[i], is_alone), first[i].mb, first[i].chunk);
+      pipe_add (p, segment_received (p->l, &first[i], is_alone), p->mb + first[i].mb, first[i].chunk);
   }
   return from + n;
 }
@@ -110,15 +116,16 @@ note_turn (guint number, guint *first, guint *last)
   *last = number;
 }
 
-static Turns *
-turns_new (const GArray *actions, uint32_t n_chunks)
+/* Of the actions from one number up to another. */
+static void
+find_turns (Pipe *p, guint from, guint to)
 {
-  Turns *all = g_new (Turns, n_chunks);
-  for (uint32_t c = 0; c < n_chunks; c++)
-    all[c] = (Turns) { .first_forward = G_MAXUINT, .first_input = G_MAXUINT, .first_weights = G_MAXUINT };
-  for (guint i = 0; i < actions->len; i++) {
-    const LsAction *a = &g_array_index (actions, LsAction, i);
-    Turns *t = &all[a->chunk];
+  for (uint32_t c = 0; c < p->l->n_chunks; c++)
+    p->turns[c]
+        = (Turns) { .first_forward = G_MAXUINT, .first_input = G_MAXUINT, .first_weights = G_MAXUINT };
+  for (guint i = from; i < to; i++) {
+    const LsAction *a = &g_array_index (p->l->orders->ranks[p->rank], LsAction, i);
+    Turns *t = &p->turns[a->chunk];
     if (a->type == LS_ACTION_F)
       note_turn (i, &t->first_forward, &t->last_forward);
     else if (a->type == LS_ACTION_I)
@@ -126,19 +133,35 @@ turns_new (const GArray *actions, uint32_t n_chunks)
     else
       note_turn (i, &t->first_weights, &t->last_weights);
   }
-  return all;
+}
+
+/* The actions behind so many flushes, up to the next one. */
+static void
+begin_flush (Pipe *p, uint32_t n)
+{
+  const Lower *l = p->l;
+  const GArray *all = l->orders->ranks[p->rank];
+  guint len = all->len / l->n_flushes;
+  p->first = n * len;
+  p->mb = n * (l->orders->layout.n_micro_batches / l->n_flushes);
+  g_array_set_size (p->actions, 0);
+  g_array_append_vals (p->actions, &g_array_index (all, LsAction, p->first), len);
+  if (l->s->grad_sync == LS_GRAD_SYNC_FLUSH)
+    find_turns (p, p->first, p->first + len);
 }
 
 static void
 pipe_init (Pipe *p, Lower *l, uint32_t rank)
 {
   *p = (Pipe) { .l = l, .rank = rank, .shape = ls_strategy_sched_shape (l->s, l->n_micro_batches) };
-  p->actions = l->orders->ranks[rank];
+  p->actions = g_array_new (FALSE, FALSE, sizeof (LsAction));
   p->instances = g_array_new (FALSE, FALSE, sizeof (LsInstance));
-  p->turns = turns_new (p->actions, l->n_chunks);
+  p->turns = g_new (Turns, l->n_chunks);
+  find_turns (p, 0, l->orders->ranks[rank]->len);
   p->dp_turns = dp_turns (l, rank);
   if (l->sched->recipe == LS_RECIPE_MEGATRON)
     p->n_warmup = l->sched->n_warmup (&p->shape, rank);
+  begin_flush (p, 0);
 }
 
 static void
@@ -151,6 +174,11 @@ pipe_flushed (Pipe *p)
       pipe_add_gather (p, gather, c);
   }
   pipe_actions (p);
+  for (uint32_t n = 1; n < p->l->n_flushes; n++) {
+    begin_flush (p, n);
+    pipe_add (p, segment_flush (p->l, p->rank, n == 1), p->mb, 0);
+    pipe_actions (p);
+  }
   pipe_add (p, segment_step_end (p->l, p->rank), 0, 0);
 }
 
@@ -164,6 +192,7 @@ pipe_instances (Lower *l, uint32_t pp_rank, uint32_t *ret_n_lead)
   else
     pipe_flushed (&p);
   *ret_n_lead = p.n_lead;
+  g_array_unref (p.actions);
   g_free (p.turns);
   g_free (p.dp_turns);
   return p.instances;

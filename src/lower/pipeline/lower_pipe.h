@@ -12,7 +12,7 @@
 
 #include "lower/data/lower_dp.h"
 
-/* Numbers of a chunk's first and last actions: forwards, input gradients (I), and what
+/* Numbers, in a rank's order, of a chunk's first and last actions: forwards, input gradients (I), and what
  * completes weight gradients (B, W). */
 typedef struct {
   guint first_forward, last_forward, first_input, last_input, first_weights, last_weights;
@@ -22,9 +22,11 @@ typedef struct {
   Lower *l;
   uint32_t rank; /* of the pipeline */
   LsSchedShape shape;
-  const GArray *actions; /* LsAction */
-  Turns *turns;          /* [n_chunks] */
-  DpTurn *dp_turns;      /* [n_chunks] */
+  GArray *actions;  /* LsAction: those between two flushes               */
+  guint first;      /* number of the first of them in the rank's order    */
+  uint32_t mb;      /* micro-batches that were flushed before              */
+  Turns *turns;     /* [n_chunks]: of the step, or between two flushes (grad_sync flush) */
+  DpTurn *dp_turns; /* [n_chunks] */
   uint32_t n_warmup;
   bool has_backward; /* of which the first is issued after the norm was checked */
   uint32_t n_lead;   /* instances that only the first step runs */
@@ -34,7 +36,8 @@ typedef struct {
 /* What an action sends to, or receives from, another rank; what one group carries. */
 enum { SEND_F = 1, RECV_F = 2, SEND_B = 4, RECV_B = 8 };
 
-const LsAction *pipe_action (const Pipe *p, guint i); /* NULL past the end */
+/* Behind the last flush; NULL past the end. */
+const LsAction *pipe_action (const Pipe *p, guint i);
 void pipe_add (Pipe *p, uint32_t segment, uint32_t mb, uint32_t chunk);
 void pipe_add_action (Pipe *p, const LsAction *a);
 /* A gather of a chunk's parameters, for the micro-batch that needs them first. */

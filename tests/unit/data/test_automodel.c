@@ -80,24 +80,27 @@ exchanges_of_tokens_are_read (void)
               BACKEND "    dispatcher: hybridep\n    dispatcher_num_sms: 64\n    fake_balanced_gate: true\n",
               "dispatcher=hybridep; dispatch_sms=64; expert_load=round-robin");
   check_read ("NeMo AutoModel", BACKEND "    dispatcher: torch\n    fake_balanced_gate: true\n",
-              "dispatcher=all-to-all; expert_load; ?tokens are gathered");
+              "dispatcher=all-to-all; expert_load; ?dispatcher torch: a gather");
   check_read ("NeMo AutoModel", BACKEND "    dispatcher: mok\n", "dispatcher=deepep; ?mok: taken for DeepEP");
   check_read ("NeMo AutoModel", BACKEND "    enable_deepep: false\n",
-              "dispatcher=all-to-all; kernels; ?tokens are gathered");
+              "dispatcher=all-to-all; kernels; ?dispatcher torch: a gather");
   check_read ("NeMo AutoModel", BACKEND "    fake_balanced_gate: true\n    fake_gate_noise: 0.3\n",
               "expert_load; ?fake_gate_noise: tokens are taken to fall");
   check_read ("NeMo AutoModel", BACKEND "    attn: flex\n    rope_fusion: false\n",
               "kernels; ?attn flex: FlexAttention is taken");
 }
 
-/* A pipeline is drained behind each local batch. */
+/* Each local batch fills and drains a pipeline. Gradients are reduced behind each, but for models with
+ * experts. */
 static void
-drained_pipelines_are_told (void)
+pipelines_pass_local_batches (void)
 {
   check_read ("NeMo AutoModel",
               AUTOMODEL "distributed:\n  pp_size: 4\n  ep_size: 64\n  pipeline: {layers_per_stage: 2}\n",
-              "pp=4; ?drained for each 8 sequences of a copy");
+              "pp=4; pipeline_batch=8; grad_sync=last");
+  check_read ("NeMo AutoModel", AUTOMODEL "distributed:\n  pp_size: 4\n  pipeline: {layers_per_stage: 2}\n",
+              "pp=4; pipeline_batch=8");
 }
 
 LS_TEST_SUITE (LS_TEST (automodel_is_read), LS_TEST (earlier_sections_are_read),
-               LS_TEST (exchanges_of_tokens_are_read), LS_TEST (drained_pipelines_are_told))
+               LS_TEST (exchanges_of_tokens_are_read), LS_TEST (pipelines_pass_local_batches))

@@ -135,7 +135,7 @@ a_plugin_may_change_the_loss (void)
 static void
 formats_of_an_optimizer_are_told (void)
 {
-  static const char told[] = "?weights and states of the optimizer are taken to be in fp32";
+  static const char told[] = "?store_param_remainders: all taken as fp32";
   check_read ("NeMo AutoModel", AUTOMODEL "  exp_avg_dtype: torch.bfloat16\n", told);
   check_read ("NeMo AutoModel", AUTOMODEL "  store_param_remainders: true\n", told);
   LsImport import;

@@ -29,12 +29,14 @@ add_layers (GString *out, const LsStrategy *s, const LsModel *m)
 }
 
 /* What makes no difference beside what the strategy knows of: the stage of FSDP2, whose shards are kept or not
- * by reshard_after_forward, and which micro-batches reduce gradients if there is one. */
+ * by reshard_after_forward; which micro-batches reduce gradients if there is one; and a flush behind all. */
 static bool
 is_said_elsewhere (const LsStrategy *s, const char *key)
 {
   bool has_one = s->global_batch <= s->dp * s->micro_batch;
-  return (strcmp (key, "zero") == 0 && s->dp_kind == LS_DP_FSDP2) || strcmp (key, "recompute_layers") == 0
+  bool is_flushed_once = s->pipeline_batch == 0 || s->pipeline_batch * s->dp >= s->global_batch;
+  return (strcmp (key, "pipeline_batch") == 0 && is_flushed_once)
+      || (strcmp (key, "zero") == 0 && s->dp_kind == LS_DP_FSDP2) || strcmp (key, "recompute_layers") == 0
       || (strcmp (key, "grad_sync") == 0 && has_one);
 }
 

@@ -251,6 +251,18 @@ bounds_are_below_jobs_of_listed_knobs (void)
   ls_sweep_spec_clear (&spec);
 }
 
+/* A pipeline that is flushed several times a step is filled as often, and its units may be gathered as often. */
+static void
+bounds_are_below_jobs_that_flush (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, SMALL, "pp", "1,2,4", "pipeline-batch", "0,4,8", "dp-kind", "ddp,fsdp2,megatron", "zero",
+             "0,1,3", "schedule", "none,1f1b,gpipe,zb-h1,interleaved-1f1b", "recompute", "none,full",
+             "host-launch", "0us");
+  check_bounds (&spec, 7);
+  ls_sweep_spec_clear (&spec);
+}
+
 /* Which ranks are neighbours, and on which GPUs, decides what calls take at least; layers of chunks are
  * balanced by it. */
 static void
@@ -475,6 +487,6 @@ LS_TEST_SUITE_WITH (
     LS_TEST (bounds_are_below_jobs_that_gather_each_parameter),
     LS_TEST (bounds_are_below_jobs_of_stages_that_wait_for_parameters),
     LS_TEST (bounds_are_below_jobs_of_listed_knobs), LS_TEST (bounds_are_below_jobs_of_listed_kernels),
-    LS_TEST (bounds_are_below_jobs_in_any_order), LS_TEST (bounds_are_below_jobs_that_keep_outputs),
-    LS_TEST (bounds_hold_what_runs_again), LS_TEST (bounds_are_below_jobs_with_adapters),
-    LS_TEST (bounds_are_below_jobs_with_documents))
+    LS_TEST (bounds_are_below_jobs_that_flush), LS_TEST (bounds_are_below_jobs_in_any_order),
+    LS_TEST (bounds_are_below_jobs_that_keep_outputs), LS_TEST (bounds_hold_what_runs_again),
+    LS_TEST (bounds_are_below_jobs_with_adapters), LS_TEST (bounds_are_below_jobs_with_documents))

@@ -22,7 +22,11 @@ WHEN (is_fp8, s->dtype == LS_DTYPE_FP8)
 
 /* With a pipeline the local batch is what passes it in a step; without, one micro-batch, and gradients are
  * accumulated up to the global batch. */
-VALUE (local_batch, NUMBER (true, s->pp > 1 ? s->global_batch / s->dp : s->micro_batch))
+VALUE (local_batch,
+       NUMBER (true,
+               s->pp == 1                  ? s->micro_batch
+                   : s->pipeline_batch > 0 ? s->pipeline_batch
+                                           : s->global_batch / s->dp))
 VALUE (sequence, NUMBER (true, s->seq))
 VALUE (param_dtype, WORD (true, s->dtype == LS_DTYPE_FP32 ? "float32" : "bfloat16"))
 VALUE (reduce_dtype, WORD (true, "float32"))

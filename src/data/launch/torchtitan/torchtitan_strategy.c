@@ -381,17 +381,12 @@ set_global_batch (LaunchJob *job, guint64 local)
   else if (said > 0 && dp > 0 && s->global_batch % (local * dp) != 0)
     import_conflict (import, "a batch of %u is no multiple of the %" G_GUINT64_FORMAT " sequences at once",
                      s->global_batch, local * dp);
-  else if (said > 0 && dp > 0 && s->pp > 1 && s->global_batch > local * dp)
-    import_unknown (import,
-                    "training.global_batch_size: the pipeline is filled and drained %" G_GUINT64_FORMAT
-                    " times a step, here once",
-                    s->global_batch / (local * dp));
-  else if (said > local && dp == 0 && s->pp > 1)
-    import_unknown (
-        import,
-        "training.local_batch_size: the pipeline is filled and drained for each %" G_GUINT64_FORMAT
-        " sequences of a copy, here once a step",
-        local);
+  else if (s->pp > 1 && said > local * MAX (1, dp)) {
+    import_set_strategy_number (import, "pipeline_batch", local);
+    import_infer (import,
+                  "pipeline_batch %" G_GUINT64_FORMAT ": each local batch fills and drains the pipeline",
+                  local);
+  }
 }
 
 static void
