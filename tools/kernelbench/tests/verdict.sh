@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The whole route on real times of this machine: kernels measured, half of them predicted from the
 # other half, a step composed and run, a verdict. Printed are the errors reached; the bounds are
-# wide, for other programs share the machine, but a wrong unit, count or shape is off by more. A
-# bound that cannot be held fails.
+# wide, for other programs share the machine (no other test: it runs alone), but a wrong unit, count
+# or shape is off by more. A bound that cannot be held fails.
 #
 # Usage: verdict.sh RUN KERNELBENCH-HOST LOCKSTEP
 set -u
