@@ -304,7 +304,7 @@ ls_layer_kernels_of_side (const LsStepSide *side)
 static LsLayerPart
 part_of_operator (const LsOperator *op)
 {
-  if (op->is_norm || strcmp (op->name, "qk-norm") == 0)
+  if (op->is_norm || g_str_has_suffix (op->name, "-norm"))
     return LS_LAYER_NORM;
   if (op->is_activation)
     return LS_LAYER_ACTIVATION;

@@ -14,13 +14,18 @@
  *     a   heads of Q                     T   tensors that these are of
  *     d   width of a head
  *
+ * and of latent attention:
+ *
+ *     r   rotated part of a head         v   width of V, of all heads
+ *     n   what is not rotated of it      l   latent of K and V
+ *
  * Example. With s 4096, b 2, h 1024: "0.5*s*b*h + 3" is 4194307. */
 #ifndef LS_MODEL_EXPRESSION_H
 #define LS_MODEL_EXPRESSION_H
 
 #include <glib.h>
 
-#define LS_SIZE_LETTERS "sbhqkadfVST"
+#define LS_SIZE_LETTERS "sbhqkadfVSTrnvl"
 
 typedef enum {
   LS_SIZE_S,
@@ -34,6 +39,10 @@ typedef enum {
   LS_SIZE_V,
   LS_SIZE_SHARD,
   LS_SIZE_TENSORS,
+  LS_SIZE_ROTATED,
+  LS_SIZE_UNROTATED,
+  LS_SIZE_VALUES,
+  LS_SIZE_LATENT,
   LS_N_SIZES
 } LsSize;
 

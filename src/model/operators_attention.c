@@ -354,24 +354,52 @@ own_key_width (const LsCut *cut)
   return cut->kind & LS_LAYER_KV_SHARED ? 0 : cut->k_width;
 }
 
+/* Of so wide a Q or K, or of both in one kernel. */
+static LsOperator *
+append_qk_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t width)
+{
+  bool is_over_all = cut->model->qk_norm_over == LS_QK_NORM_ALL;
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  ls_operator_fwd (op, ls_cut_stream (cut, "qk-norm-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "qk-norm-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
+  op->param_replicated = !is_over_all;
+  op->saved_bytes = cut->tokens * width * cut->elt;
+  return op;
+}
+
+static uint64_t
+qk_norm_weights (const LsModel *m, uint64_t width)
+{
+  return m->qk_norm_over == LS_QK_NORM_ALL ? width : m->head_dim;
+}
+
+/* As listed: a norm of Q, or of K. */
+static void
+append_listed_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t width)
+{
+  uint64_t n = qk_norm_weights (cut->model, width);
+  LsOperator *op = append_qk_norm (operators, cut, name, width);
+  ls_operator_param (op, n);
+  ls_operator_norm_as_launched (op, cut, cut->tokens * (width / n), n);
+}
+
 /* Each head of Q and K by itself, with weights as wide as a head (Qwen3), or all heads together (OLMo 2),
  * whose sums of squares over tp are left out: 8 bytes a token. */
 void
 ls_operators_qk_norm (GArray *operators, const LsCut *cut)
 {
-  const LsModel *m = cut->model;
-  bool is_over_all = m->qk_norm_over == LS_QK_NORM_ALL;
-  uint64_t keys = own_key_width (cut), width = cut->q_width + keys;
-  LsOperator *op = ls_operator_append (operators, "qk-norm", LS_TP_NONE);
-
-  ls_operator_fwd (op, ls_cut_stream (cut, "qk-norm-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, "qk-norm-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
-  ls_operator_param (op, is_over_all ? cut->q_width : m->head_dim);
+  uint64_t keys = own_key_width (cut);
+  if (ls_cut_lists (cut, LS_RECIPE_NORM)) {
+    append_listed_norm (operators, cut, "q-norm", cut->q_width);
+    if (keys > 0)
+      append_listed_norm (operators, cut, "k-norm", keys);
+    return;
+  }
+  LsOperator *op = append_qk_norm (operators, cut, "qk-norm", cut->q_width + keys);
+  ls_operator_param (op, qk_norm_weights (cut->model, cut->q_width));
   if (keys > 0)
-    ls_operator_param (op, is_over_all ? keys : m->head_dim);
-  op->param_replicated = !is_over_all;
-  op->saved_bytes = cut->tokens * width * cut->elt;
+    ls_operator_param (op, qk_norm_weights (cut->model, keys));
 }
 
 void

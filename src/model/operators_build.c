@@ -343,4 +343,5 @@ ls_operators_latent_norm (GArray *operators, const LsCut *cut, const char *name,
   ls_operator_param (op, width);
   op->param_replicated = op->is_norm = true;
   op->saved_bytes = rows * width * cut->elt;
+  ls_operator_norm_as_launched (op, cut, rows, width);
 }

@@ -76,6 +76,8 @@ bool ls_cut_lists_bias_grad (const LsCut *cut, LsRecipeOperator which);
  * (operators_recipe.c). */
 void ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t tokens,
                               uint64_t ffn);
+/* The same of a norm of so many rows of another width. */
+void ls_operator_norm_as_launched (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t width);
 /* Appends to what op does backwards the sum of the gradients of its input, which goes into this sum too;
  * false: nobody lists it. */
 bool ls_operator_residual_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator sum);

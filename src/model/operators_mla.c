@@ -146,6 +146,7 @@ append_rope (GArray *operators, const LsCut *cut)
   ls_operator_fwd (op, fwd);
   ls_operator_igrad (op, bwd);
   op->saved_bytes = cut->tokens * cut->heads * (2 * m->head_dim + m->v_dim) * cut->elt; /* q, k, v */
+  ls_operator_as_launched (op, cut, LS_RECIPE_LATENT_ROPE, cut->tokens, cut->ffn);
   op->is_latent_up = true;
 }
 

@@ -31,7 +31,11 @@ sizes_of (const LsCut *cut, uint64_t tokens, uint64_t ffn)
                              [LS_SIZE_A] = (double) cut->heads,
                              [LS_SIZE_D] = (double) cut->model->head_dim,
                              [LS_SIZE_F] = (double) ffn,
-                             [LS_SIZE_V] = (double) cut->vocab } };
+                             [LS_SIZE_V] = (double) cut->vocab,
+                             [LS_SIZE_ROTATED] = (double) cut->model->rope_dim,
+                             [LS_SIZE_UNROTATED] = (double) (cut->model->head_dim - cut->model->rope_dim),
+                             [LS_SIZE_VALUES] = (double) cut->v_width,
+                             [LS_SIZE_LATENT] = (double) cut->model->kv_lora } };
 }
 
 /* What a breakdown calls them. */
@@ -137,14 +141,13 @@ ls_cut_lists_bias_grad (const LsCut *cut, LsRecipeOperator which)
   return r && r->bias_grad_is_listed;
 }
 
-void
-ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t tokens,
-                         uint64_t ffn)
+static void
+as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, LsSizes sizes)
 {
   const LsRecipe *r = ls_recipe_find (cut->shard->recipes, which, cut->model);
   if (!r)
     return;
-  const Launch launch = { which, sizes_of (cut, tokens, ffn) };
+  const Launch launch = { which, sizes };
   if (r->one_by_one && !cut->shard->gathers_in_pieces) {
     one_by_one (op, ALONG_N, op->fwd, &op->n_fwd);
     one_by_one (op, ALONG_K, op->igrad, &op->n_igrad);
@@ -157,6 +160,21 @@ ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator whic
     op->saved_bytes = op->input_bytes + (uint64_t) ls_expression_value (r->saved, &launch.sizes);
   if (op->tp == LS_TP_COLUMN && !cut->shard->gathers_in_pieces)
     gather_and_reduce_each (op, cut, r);
+}
+
+void
+ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t tokens,
+                         uint64_t ffn)
+{
+  as_launched (op, cut, which, sizes_of (cut, tokens, ffn));
+}
+
+void
+ls_operator_norm_as_launched (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t width)
+{
+  LsSizes sizes = sizes_of (cut, rows, cut->ffn);
+  sizes.at[LS_SIZE_H] = (double) width;
+  as_launched (op, cut, LS_RECIPE_NORM, sizes);
 }
 
 bool

@@ -12,14 +12,15 @@
 
 typedef enum {
   LS_RECIPE_EMBEDDING,
-  LS_RECIPE_NORM,       /* any that has no entry of its own              */
+  LS_RECIPE_NORM,       /* any that has no entry of its own: of a layer, of heads of Q and K, of latents */
   LS_RECIPE_INPUT_NORM, /* the first of a layer                          */
   LS_RECIPE_MLP_NORM,   /* the second                                    */
   LS_RECIPE_FINAL_NORM,
   LS_RECIPE_QKV,
   LS_RECIPE_ROPE,
-  LS_RECIPE_ATTENTION, /* flash                                         */
-  LS_RECIPE_SCORES,    /* unfused: Q times K                            */
+  LS_RECIPE_LATENT_ROPE, /* of latent attention: what makes Q, K and V of projections and a rotated key */
+  LS_RECIPE_ATTENTION,   /* flash                                         */
+  LS_RECIPE_SCORES,      /* unfused: Q times K                            */
   LS_RECIPE_SOFTMAX,
   LS_RECIPE_CONTEXT, /* times V                                       */
   LS_RECIPE_PROJ,
