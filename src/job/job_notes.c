@@ -178,13 +178,25 @@ ls_job_note_program (const LsJobSpec *spec, LsJobResult *r)
                                     program->program, on, r->cluster->spec.gpu.name));
 }
 
+/* Grouped products and fused copies of rows stand for what some software does expert by expert. */
+static void
+note_experts (const LsSoftwareSpec *program, LsJobResult *r)
+{
+  if (r->model.n_experts > 0 && program && program->experts)
+    g_ptr_array_add (r->notes,
+                     g_strdup_printf ("%s runs %s; here they run as Megatron-LM's, which is faster",
+                                      program->program, program->experts));
+}
+
 void
 ls_job_note_kernels (const LsSoftwareSpec *named, LsJobResult *r)
 {
   if (!r->model.name || !r->notes || r->trace)
     return;
+  const LsSoftwareSpec *program = named ? named : ls_softwares_assumed (&r->strategy);
   note_built_in (r);
-  note_attention (named ? named : ls_softwares_assumed (&r->strategy), r);
+  note_attention (program, r);
+  note_experts (program, r);
   note_guessed_attention (r);
 }
 

@@ -113,7 +113,8 @@ block_on_launches (Build *b)
   b->ops = ops;
 }
 
-/* Whether a CUDA graph may hold it: what waits for the device, or is fed from the host, it may not. Reduction
+/* Whether a CUDA graph may hold it: what waits for the device, is fed from the host or has a size that the host
+ * has counted (tokens of experts), that of a layer may not. Reduction
  * of gradients, gathers and transfers between stages are issued by hooks, outside the graph of a layer. */
 static bool
 is_in_graph (const Build *b, const LsOp *op)
@@ -121,7 +122,7 @@ is_in_graph (const Build *b, const LsOp *op)
   bool is_launch = op->host == LS_HOST_LAUNCH || op->host == LS_HOST_COMM || op->host == LS_HOST_VIEW;
   if (!is_launch || op->tag == LS_TAG_OPTIMIZER)
     return false;
-  bool is_of_layer = op->layer != UINT16_MAX
+  bool is_of_layer = op->layer != UINT16_MAX && !op->is_counted
       && (op->stream == LS_STREAM_COMPUTE || op->stream == LS_STREAM_TP || op->stream == LS_STREAM_CP);
   return b->l->s->cuda_graphs == LS_GRAPHS_STEP || is_of_layer;
 }
@@ -136,8 +137,8 @@ launch_graphs (Build *b)
   for (guint i = 0; i < b->ops->len; i++) {
     LsOp *op = &g_array_index (b->ops, LsOp, i);
     if (!is_in_graph (b, op)) {
-      layer = op->host == LS_HOST_SYNC || op->host == LS_HOST_BATCH ? UINT16_MAX
-                                                                    : layer; /* the host comes between */
+      bool is_between = op->host == LS_HOST_SYNC || op->host == LS_HOST_BATCH || op->is_counted;
+      layer = is_between ? UINT16_MAX : layer; /* the host comes between */
       continue;
     }
     bool is_launched = is_step || op->layer == layer;
@@ -189,6 +190,7 @@ build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps)
   op.deps = all;
   op.n_deps = (uint16_t) (n_deps + n_joins);
   op.layer = b->layer;
+  op.is_counted = b->is_counted;
   if (b->l->s->is_compiled)
     op.host = LS_HOST_FREE; /* a step is one executable */
   g_array_append_val (b->ops, op);
@@ -206,6 +208,17 @@ intern_kernel (Lower *l, const LsKernel *k)
   return l->kernels->len - 1;
 }
 
+/* What launching the others costs the host, while the first runs. */
+static void
+build_launches (Build *b, uint32_t n_others, LsTag tag)
+{
+  LsOp op = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, tag, "launches");
+  op.host = LS_HOST_LAUNCH;
+  op.recorded = 0;
+  op.repeat = n_others;
+  build_op (b, op, NULL, 0);
+}
+
 uint16_t
 build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag tag, const LsDep *deps, uint16_t n_deps)
 {
@@ -213,7 +226,10 @@ build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag tag, const 
   op.host = LS_HOST_LAUNCH;
   op.dtype = (uint8_t) k->dtype;
   op.kernel = intern_kernel (b->l, k);
-  return build_op (b, op, deps, n_deps);
+  uint16_t index = build_op (b, op, deps, n_deps);
+  if (k->n_launches > 1 && !b->l->s->is_compiled)
+    build_launches (b, k->n_launches - 1, tag);
+  return index;
 }
 
 uint16_t

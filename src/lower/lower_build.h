@@ -41,6 +41,7 @@ typedef struct Build {
   GArray *next_deps;            /* LsDep: of the next op on that stream     */
   LsStream stream;              /* of kernels: the compute stream, or that of shared experts */
   uint16_t layer;               /* stamped on what is emitted               */
+  bool is_counted;              /* likewise: of an operator of counted tokens */
   struct DpPass *pass;          /* of lower_dp.h, while one is built        */
   bool is_too_long;             /* ops were dropped                         */
   uint32_t segment;             /* that build_reuses() found                */
@@ -54,6 +55,13 @@ typedef struct Build {
 } Build;
 
 void build_init (Build *b, Lower *l);
+/* What is built from here on is of that operator. */
+static inline void
+build_at_operator (Build *b, const Chunk *c, guint i)
+{
+  b->layer = layer_of (c, i);
+  b->is_counted = operator_at (c, i)->is_counted;
+}
 /* What is built from here on is a piece of that kind; nothing where the pass is not cut. */
 void build_piece (Build *b, PieceKind kind);
 void build_clear (Build *b); /* instead of build_finish() */

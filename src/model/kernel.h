@@ -116,11 +116,12 @@ typedef struct {
   uint64_t batch;
   double flops;
   double bytes;
-  LsAccess access; /* of a kernel that streams m x n elements; batch: in so many launches */
-  bool by_blocks;  /* in fp8: both operands of a GEMM have scales of blocks along k, those of attention
+  LsAccess access;     /* of a kernel that streams m x n elements; batch: in so many launches */
+  bool by_blocks;      /* in fp8: both operands of a GEMM have scales of blocks along k, those of attention
                       one for each 32 values                                        */
-  bool unaligned;  /* GEMM: rows of an operand begin on no 16 bytes                        */
-  bool of_cut;     /* the maximum of a tensor that sequence parallelism cuts: its ranks share it next */
+  bool unaligned;      /* GEMM: rows of an operand begin on no 16 bytes                        */
+  uint32_t n_launches; /* of its matrices or tensors by the host, on several streams; 0: one of all      */
+  bool of_cut;         /* the maximum of a tensor that sequence parallelism cuts: its ranks share it next */
 } LsKernel;
 
 /* C[m,n] (+)= A[m,k] B[k,n]; bytes = elt * (mk + kn + mn), out_bytes_per_element

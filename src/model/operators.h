@@ -82,6 +82,7 @@ typedef struct {
   bool is_frozen;                               /* its parameters do not learn                           */
   bool is_nf4;                                  /* and are kept in 4 bits                                */
   bool is_expert;                               /* held by the ranks of an edp communicator, not of dp   */
+  bool is_counted;                              /* of as many tokens as the host has counted             */
   bool grad_is_whole;          /* replicated, yet with SP each rank has the whole gradient: no
                             all-reduce over tp (positions)                         */
   uint64_t saved_bytes;        /* kept on this rank from forward to backward          */
@@ -132,6 +133,7 @@ typedef struct {
   bool sends_tokens_once;     /* to a rank of ep, however many of its experts a token has there */
   bool routes_in_turn;        /* the experts of a token follow those of the token before it     */
   bool dispatch_fp8;          /* what goes to experts                                           */
+  bool grouped_gemm;          /* products of a rank's experts are one kernel                    */
   bool shared_is_beside;      /* shared experts beside these exchanges                          */
   uint32_t ep_rank;           /* whose experts, where they differ in load      */
   const double *expert_share; /* [n_experts] of all tokens; NULL: evenly */

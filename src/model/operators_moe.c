@@ -27,6 +27,13 @@
  * The grouped GEMM takes the time of one of E / ep equal matrices with R rows in all; rows of
  * an expert are rounded up to the smallest tile first, as a tile has rows of one expert only.
  *
+ * The host launches a product for each expert of a rank, on several streams (GroupedLinear of Transformer
+ * Engine, cublaslt_gemm.cu), and a cast of each one's rows where no kernel has all, as with delayed scales;
+ * one where all are one kernel (grouped_gemm: torch._grouped_mm). Deviation: each costs what any kernel does
+ * (10 us); eight products of 128 x 2048 x 2048 in nvfp4 took 33 us each (NVIDIA/TransformerEngine pull 3134,
+ * SM100), and Python's share of an expert, 52 us a layer even where its products are one kernel (issue 2897,
+ * GB200), is not there.
+ *
  * Behind a latent (Nemotron 3; Megatron-LM, moe_latent_size) rows are expert_latent wide from permute to
  * unpermute, between two products of each rank's tokens, latent-down of h to that and latent-up back; the
  * router and the shared experts see h.
@@ -234,6 +241,7 @@ grouped_gemm (const Experts *x, const char *name, LsDtype dtype, uint64_t out, u
   LsKernel k = is_wgrad ? ls_kernel_gemm (name, dtype, out, in, rows, 1, 0, false)
                         : ls_kernel_gemm (name, dtype, rows, out, in, 1, 0, false);
   k.batch = n;
+  k.n_launches = x->cut.shard->grouped_gemm ? 0 : (uint32_t) n;
   k.flops = 2 * R * (double) out * (double) in;
   k.bytes = is_wgrad ? elt * R * (double) (out + in) + out_elt * weights
                      : elt * (R * (double) in + weights) + out_elt * R * (double) out;
@@ -339,12 +347,15 @@ ls_operators_experts (GArray *operators, const LsCut *cut)
   if (m->expert_latent > 0)
     append_latent (operators, &x, &latent_down_names, m->hidden, x.width);
   append_permute (operators, &x);
+  guint counted = operators->len;
   append_exchange (operators, &x, "dispatch", LS_EP_DISPATCH);
   append_linear (operators, &x, &fc1_names, LS_TENSOR_ROWS, x.width,
                  (ls_mlp_is_gated (m->mlp) ? 2 : 1) * x.ffn);
   append_activation (operators, &x);
   append_linear (operators, &x, &fc2_names, LS_TENSOR_COLUMNS, x.ffn, x.width);
   append_exchange (operators, &x, "combine", LS_EP_COMBINE);
+  for (guint i = counted; i < operators->len; i++)
+    g_array_index (operators, LsOperator, i).is_counted = true;
   append_unpermute (operators, &x);
   if (m->expert_latent > 0)
     append_latent (operators, &x, &latent_up_names, x.width, m->hidden);

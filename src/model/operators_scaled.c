@@ -122,6 +122,17 @@ is_frozen (const LsCut *cut)
   return cut->shard->lora.rank > 0;
 }
 
+/* The inputs of a rank's experts, cast one by one before products that are launched so; delayed scales are known
+ * before, and one kernel casts all (transformer_engine/pytorch/csrc/extensions, multi_tensor_quantize). */
+static LsKernel
+of_experts (LsKernel k, const LsCut *cut, const LsScaled *p)
+{
+  bool is_fused = cut->shard->grouped_gemm
+      || (cut->shard->dtype == LS_DTYPE_FP8 && cut->shard->fp8_recipe == LS_FP8_DELAYED);
+  k.n_launches = is_fused ? 0 : (uint32_t) p->n;
+  return k;
+}
+
 /* --- before products ---------------------------------------------------------------------------------- */
 
 void
@@ -134,9 +145,9 @@ ls_scaled_before_fwd (LsOperator *op, const LsCut *cut, const LsScaled *p)
   Way way = way_of (cut->shard);
   bool is_one = is_layout_by_layout (cut->shard) || (is_column && !way.makes_both) || is_frozen (cut);
   if (way.wants_amax)
-    ls_operator_fwd (op, shared_amax (cut, rows, p->in, is_column));
+    ls_operator_fwd (op, of_experts (shared_amax (cut, rows, p->in, is_column), cut, p));
   if (!is_cast_already)
-    ls_operator_fwd (op, cast (cut, rows, p->in, is_one ? 1 : 2));
+    ls_operator_fwd (op, of_experts (cast (cut, rows, p->in, is_one ? 1 : 2), cut, p));
 }
 
 void
@@ -144,8 +155,8 @@ ls_scaled_before_igrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
 {
   bool is_one = is_layout_by_layout (cut->shard) || is_frozen (cut);
   if (way_of (cut->shard).wants_amax)
-    ls_operator_igrad (op, shared_amax (cut, cut->tokens, p->out, op->tp == LS_TP_ROW));
-  ls_operator_igrad (op, cast (cut, cut->tokens, p->out, is_one ? 1 : 2));
+    ls_operator_igrad (op, of_experts (shared_amax (cut, cut->tokens, p->out, op->tp == LS_TP_ROW), cut, p));
+  ls_operator_igrad (op, of_experts (cast (cut, cut->tokens, p->out, is_one ? 1 : 2), cut, p));
   if (is_layout_by_layout (cut->shard) || (is_frozen (cut) && cut->shard->lora.is_fp8))
     ls_operator_igrad (op, stream (cut, "fp8-transpose", p->n * p->out, p->in, 2));
 }

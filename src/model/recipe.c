@@ -144,8 +144,10 @@ ls_recipe_kernel (const LsRecipeKernel *k, const LsSizes *sizes, LsKernelKind ki
   LsKernel kernel = ls_kernel_stream (g_intern_string (k->name), kind, (LsDtype) k->dtype, 1,
                                       (uint64_t) elements, round (bytes), 0);
   kernel.access = (LsAccess) k->access;
-  kernel.batch = k->launches
-      ? (uint64_t) fmin (fmax (1, round (ls_expression_value (k->launches, sizes))), MOST_ELEMENTS)
-      : kernel.batch;
+  if (k->launches) {
+    kernel.batch
+        = (uint64_t) fmin (fmax (1, round (ls_expression_value (k->launches, sizes))), MOST_ELEMENTS);
+    kernel.n_launches = (uint32_t) MIN (kernel.batch, G_MAXINT32);
+  }
   return kernel;
 }

@@ -179,6 +179,7 @@ typedef struct {
   bool has_margin;  /* a collective: GEMMs are launched on the SMs that it leaves (exec/kernel_run.c) */
   bool is_light;    /* a collective of few numbers: takes its time, shares with nobody, counts on no link */
   bool is_in_graph; /* a kernel: launched by a CUDA graph, behind another */
+  bool is_counted;  /* while it is lowered: its size is of tokens that the host has counted */
   uint16_t layer;   /* index in the chunk; UINT16_MAX: none */
   uint16_t unit;    /* bucket; UINT16_MAX: none             */
   uint16_t event;   /* record, wait: event class; LS_EVENT_NONE */

@@ -217,6 +217,7 @@ typedef struct {
   uint32_t dispatch_sms;  /* deepep, hybridep: SMs of each of its calls         */
   bool dispatch_fp8;      /* deepep: what goes to experts goes in fp8           */
   bool dispatch_margin;   /* deepep, hybridep: GEMMs leave these SMs free       */
+  bool grouped_gemm;      /* products of a rank's experts are one kernel        */
   int ep_overlap;         /* a forward and a backward side by side, so that the exchange of tokens of one runs
                             beside kernels of the other (lower/layers/lower_pieces.h); LS_FLAG_AUTO */
   int delay_wgrad;        /* with it: weight gradients behind what other ranks wait for; LS_FLAG_AUTO */

@@ -33,6 +33,7 @@ CONDITION (has_one_issued_copy, s->dp_kind == LS_DP_NONE && !s->is_compiled)
 CONDITION (has_no_sp, !s->sp)
 CONDITION (fetches_everywhere_or_never, !s->batch_sync || s->pp * s->vpp <= 2 || s->p2p == LS_P2P_DEEPSPEED)
 CONDITION (has_one_ep, s->ep == 1)
+CONDITION (has_no_experts, m->n_experts == 0)
 CONDITION (has_no_nccl_tp, s->tp == 1 || s->tp_overlap)
 CONDITION (has_no_nccl_ep, s->ep == 1 || s->dispatcher != LS_DISPATCHER_ALL_TO_ALL)
 CONDITION (is_not_deepep, s->ep == 1 || s->dispatcher != LS_DISPATCHER_DEEPEP)
@@ -114,6 +115,7 @@ static const struct {
   { "dispatch_sms", is_all_to_all, "it needs ep above 1 and --dispatcher deepep or hybridep" },
   { "dispatch_fp8", is_not_deepep, "it needs ep above 1 and --dispatcher deepep" },
   { "dispatch_margin", is_all_to_all, "it needs ep above 1 and --dispatcher deepep or hybridep" },
+  { "grouped_gemm", has_no_experts, "the model has no experts" },
   { "ep_overlap", has_one_ep, "ep is 1" },
   { "delay_wgrad", has_no_ep_overlap, "it needs --ep-overlap 1" },
   { "shared_overlap", has_one_ep, "ep is 1" },

@@ -87,6 +87,8 @@ check_data_parallel (Emit *e)
   g_autofree char *knob = g_strdup_printf ("--dp-kind %s", ls_dp_kind_name (s->dp_kind));
   if (s->dp_kind != LS_DP_DEEPSPEED && s->dp_kind != LS_DP_NONE)
     emit_refuse (e, knob, "expected deepspeed");
+  if (e->m->n_experts > 0 && s->grouped_gemm)
+    emit_refuse (e, "--grouped-gemm 1", "DeepSpeed multiplies with one expert after the other");
   if (s->pipeline_batch > 0)
     emit_refuse (e, "--pipeline-batch", "DeepSpeed flushes its pipeline once a step");
   if (s->post_validation)

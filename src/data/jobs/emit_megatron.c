@@ -152,6 +152,8 @@ check_experts (Emit *e)
   const LsStrategy *s = e->s;
   if (e->m->n_experts == 0)
     return;
+  if (s->grouped_gemm)
+    emit_refuse (e, "--grouped-gemm 1", "Transformer Engine launches the products of experts one by one");
   if (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL && (s->dispatch_fp8 || s->dispatch_margin))
     emit_refuse (
         e, s->dispatch_fp8 ? "--dispatch-fp8 1" : "--dispatch-margin 1",

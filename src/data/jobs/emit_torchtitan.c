@@ -117,6 +117,8 @@ check_experts (Emit *e)
     emit_refuse (
         e, s->dispatch_fp8 ? "--dispatch-fp8 1" : "--dispatch-margin 1",
         "torchtitan sends tokens in 16 bits, and its products know nothing of the SMs that this takes");
+  if (!s->grouped_gemm)
+    emit_refuse (e, "--grouped-gemm 0", "torchtitan multiplies all experts of a rank in one kernel");
   if (s->expert_capacity > 0)
     emit_refuse (e, "--expert-capacity", "torchtitan drops no tokens");
   if (s->ep_overlap)

@@ -78,6 +78,9 @@ static const LsField own_fields[] = {
     .meaning
     = "accelerators that it runs on, as far as the file speaks of it (with commas): gpu, tpu, names of "
       "files in topologies/nccl; a result on others has a note" },
+  { "experts", LS_FIELD_STRING, offsetof (LsSoftwareSpec, experts), .default_text = "as simulated",
+    .meaning
+    = "how it runs experts, where that is not how they are simulated; a result with experts has a note" },
   { "runs_like", LS_FIELD_STRING, offsetof (LsSoftwareSpec, runs_like),
     .default_text = "as the file whose dp_kinds has the job's",
     .meaning = "whose measured runs tell how far off a prediction may be; jobs are compared with those of "

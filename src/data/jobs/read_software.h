@@ -47,6 +47,7 @@ typedef struct {
       *dp_kinds; /* "megatron,none": whose jobs are taken to run it where they name no software; NULL: none */
   char *architectures; /* "tpu": and only on these accelerators; NULL: where no other file names one */
   char *runs_on;       /* "gpu" or "tpu" or such architectures, with commas; NULL: not said */
+  char *experts;       /* how it runs them, where they are simulated otherwise; NULL: they are not */
   LsStrategy defaults; /* of the command line, with those of the program over them */
   /* LsArchitectureDefaults while a file is read: then they are in defaults, for all strategies to share */
   GArray *by_architecture;

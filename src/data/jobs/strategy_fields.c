@@ -74,7 +74,6 @@ static const LsEnumName grad_dtypes[] = {
   { "float16", LS_DTYPE_FP16 }, { "float32", LS_DTYPE_FP32 },
   { "auto", LS_DTYPE_AUTO },    { NULL },
 };
-
 static const LsEnumName optimizer_cuts[] = {
   { "auto", LS_OPTIMIZER_CUT_AUTO },
   { "elements", LS_OPTIMIZER_CUT_ELEMENTS },
@@ -99,7 +98,6 @@ static const LsEnumName moment_dtypes[] = {
   { "bfloat16", LS_DTYPE_BF16 }, { "float16", LS_DTYPE_FP16 },
   { "float32", LS_DTYPE_FP32 },  { NULL },
 };
-
 static const LsEnumName cuda_graphs[]
     = { { "none", LS_GRAPHS_NONE }, { "layer", LS_GRAPHS_LAYER }, { "step", LS_GRAPHS_STEP }, { NULL } };
 static const LsEnumName grad_syncs[] = {
@@ -433,6 +431,7 @@ const LsField ls_strategy_fields[] = {
   { ENUM (experts, dispatcher, dispatchers, "all-to-all",
           "what brings tokens to experts and back: NCCL's all-to-all, or DeepEP or HybridEP, which send a "
           "token once to a node and once to a GPU") },
+  { BOOL (experts, grouped_gemm, "false", "products of a rank's experts are one kernel, not one of each") },
   { CTAS (experts, ep_max_ctas, "exchanges of tokens by NCCL") },
   { UINT (experts, dispatch_sms, "20", "deepep, hybridep: SMs that each of its calls holds") },
   { BOOL (experts, dispatch_fp8, "false", "deepep: tokens go to experts in fp8, and come back in 16 bits") },

@@ -244,7 +244,7 @@ build_forward (Build *b, DpPass *p, const DpBackend *backend)
     read_batch (b);
   for (guint i = 0; i < c->operators->len; i++) {
     hook_at (backend->before, b, p, i);
-    b->layer = layer_of (c, i);
+    build_at_operator (b, c, i);
     guint first = b->ops->len;
     build_forward_operator (b, c, i, LS_TAG_F, !is_recomputed (l, c, i));
     recompute_keep (b, c, i, first_op (b, first));
@@ -271,7 +271,7 @@ build_backward (Build *b, DpPass *p, const DpBackend *backend)
   guint recomputed_from = c->operators->len;
   Reload reload = { .layer = UINT32_MAX };
   for (guint i = c->operators->len; i-- > 0;) {
-    b->layer = layer_of (c, i);
+    build_at_operator (b, c, i);
     hook_at (backend->before, b, p, i);
     if (p->type == LS_ACTION_W) {
       build_weight_operator (b, c, i);
@@ -310,6 +310,7 @@ build_with (Build *b, DpPass *p, const DpBackend *backend)
   else
     build_backward (b, p, backend);
   b->layer = UINT16_MAX;
+  b->is_counted = false;
   hook (backend->end, b, p);
   b->pass = NULL;
   b->behind_exchange = NULL;

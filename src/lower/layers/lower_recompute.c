@@ -447,12 +447,12 @@ run_again (Build *b, const Chunk *c, guint from, guint to)
   partly.operators = c->again ? c->again_at : c->operators;
   partly.again = NULL;
   for (guint i = from; i <= to; i++) {
-    b->layer = layer_of (c, i);
+    build_at_operator (b, c, i);
     dp_around_again (b, i, true);
     build_forward_operator (b, &partly, i, LS_TAG_RECOMPUTE, true);
     dp_around_again (b, i, false);
   }
-  b->layer = layer_of (c, to);
+  build_at_operator (b, c, to);
 }
 
 /* All that makes them runs again, up to what keeps them. */

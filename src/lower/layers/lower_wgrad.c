@@ -25,15 +25,17 @@ build_delayed_weights (Build *b)
   GArray *joins = b->next_deps;
   b->next_deps = g_array_new (FALSE, FALSE, sizeof (LsDep));
   uint16_t layer = b->layer;
+  bool is_counted = b->is_counted;
   build_piece (b, PIECE_WEIGHTS);
   for (guint d = 0; d < b->delayed->len; d++) {
     guint i = g_array_index (b->delayed, guint, d);
-    b->layer = layer_of (p->c, i);
+    build_at_operator (b, p->c, i);
     build_weight_operator (b, p->c, i);
     if (p->backend->after)
       p->backend->after (b, p, i);
   }
   b->layer = layer;
+  b->is_counted = is_counted;
   g_array_set_size (b->delayed, 0);
   g_array_prepend_vals (b->next_deps, joins->data, joins->len);
   g_array_unref (joins);

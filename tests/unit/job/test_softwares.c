@@ -109,6 +109,30 @@ what_does_not_run_there_is_told (void)
   }
 }
 
+/* Of a program that is known to run them otherwise than they are simulated, and of models that have them. */
+static void
+experts_that_run_otherwise_are_told (void)
+{
+#define MIXTRAL "model=mixtral-8x7b:layers=2 cluster=dgx-h100 "
+  static const struct {
+    const char *options, *note;
+  } rows[] = {
+    { MIXTRAL "software=hf-trainer-2024 " SIZE "dp-kind=ddp",
+      "Hugging Face Trainer runs experts one after the other, behind a count of their tokens that the host waits "
+      "for; here they run as Megatron-LM's, which is faster" },
+    { MIXTRAL "software=megatron " SIZE, NULL },
+    { MACHINE ("dgx-h100") "software=hf-trainer-2024 " SIZE "dp-kind=ddp", NULL },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (LsJobResult) r = run (rows[i].options);
+    const char *found = NULL;
+    for (guint k = 0; r && k < r->notes->len; k++)
+      if (strstr (r->notes->pdata[k], " runs experts "))
+        found = r->notes->pdata[k];
+    LS_CHECK_STR (found, rows[i].note);
+  }
+}
+
 /* torchtitan has sequence parallelism and gradients in fp32 by itself: those a user chooses. */
 static void
 choices_stay_the_users (void)
@@ -359,8 +383,9 @@ runs_like_are_those_of_the_program (void)
 }
 
 LS_TEST_SUITE (LS_TEST (the_way_to_be_data_parallel_tells_the_program), LS_TEST (on_tpus_all_is_of_xla),
-               LS_TEST (what_does_not_run_there_is_told), LS_TEST (choices_stay_the_users),
-               LS_TEST (what_a_job_says_stays), LS_TEST (what_words_are_padded_to_is_said_by_the_nearest),
+               LS_TEST (what_does_not_run_there_is_told), LS_TEST (experts_that_run_otherwise_are_told),
+               LS_TEST (choices_stay_the_users), LS_TEST (what_a_job_says_stays),
+               LS_TEST (what_words_are_padded_to_is_said_by_the_nearest),
                LS_TEST (options_are_the_same_job_again),
                LS_TEST (attention_that_was_not_measured_is_no_refusal),
                LS_TEST (attention_that_is_asked_for_is_refused),

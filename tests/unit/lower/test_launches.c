@@ -1,0 +1,96 @@
+/* Pins what a rank's experts cost the host: a launch for each expert of a product, and of a cast whose scale is
+ * not known before; one where one kernel has all; and that no CUDA graph of a layer holds what works on tokens
+ * which the host has counted. */
+#include "fixtures.h"
+
+/* Of a role: all but the first launches of kernels, by the name of what comes before them. */
+typedef struct {
+  guint products, casts;
+  guint graphed, counted; /* of experts: kernels in a graph, and that the host launches */
+} Launches;
+
+static void
+add_segment (const LsSegment *seg, LsHostCost each, Launches *a)
+{
+  for (uint32_t o = 0; o < seg->n_ops; o++) {
+    const LsOp *op = &seg->ops[o], *before = o > 0 ? &seg->ops[o - 1] : NULL;
+    if (g_str_has_prefix (op->name, "expert-"))
+      *(op->host == LS_HOST_FREE ? &a->graphed : &a->counted) += op->kind == LS_OP_KERNEL;
+    if (op->kind != LS_OP_HOST_DELAY || strcmp (op->name, "launches") != 0)
+      continue;
+    LS_CHECK_INT (op->repeat, ==, 4 - 1);
+    LS_CHECK_INT (op->host, ==, each);
+    *(g_str_has_prefix (before->name, "expert-fc") ? &a->products : &a->casts) += 1;
+  }
+}
+
+/* Four layers of 8 experts on two ranks, one micro-batch each: four experts of a rank. */
+static Launches
+launches_of (LsStrategy s)
+{
+  Launches a = { 0 };
+  LsHostCost each = s.cuda_graphs == LS_GRAPHS_STEP ? LS_HOST_FREE : LS_HOST_LAUNCH;
+  LsModel m = model;
+  m.n_experts = 8;
+  m.top_k = 2;
+  m.expert_ffn = 512;
+  m.moe_every = 1;
+  m.linear_bias = false;
+  m.attention = LS_ATTENTION_FLASH;
+  s.gpus = s.dp = s.ep = 2;
+  s.global_batch = 2 * s.micro_batch;
+  g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+  for (uint32_t i = 0; plan && i < plan->programs[0].n_instances; i++)
+    add_segment (&plan->segments[plan->programs[0].instances[i].segment], each, &a);
+  ls_strategy_clear (&s);
+  return a;
+}
+
+static LsStrategy
+scaled (LsFp8Recipe recipe)
+{
+  LsStrategy s = job (1, 1);
+  s.dtype = LS_DTYPE_FP8;
+  s.fp8_recipe = recipe;
+  return s;
+}
+
+/* Four layers, two products forwards, two each of dgrad and wgrad; inputs and gradients of outputs are cast. */
+static void
+each_expert_is_launched (void)
+{
+  Launches plain = launches_of (job (1, 1)), delayed = launches_of (scaled (LS_FP8_DELAYED)),
+           mxfp8 = launches_of (scaled (LS_FP8_MXFP8)), current = launches_of (scaled (LS_FP8_CURRENT));
+  LS_CHECK_INT (plain.products, ==, 4 * 6);
+  LS_CHECK_INT (plain.casts, ==, 0);
+  LS_CHECK_INT (delayed.products, ==, 4 * 6);
+  LS_CHECK_INT (delayed.casts, ==, 0);
+  LS_CHECK_INT (mxfp8.casts, ==, 4 * 4);
+  LS_CHECK_INT (current.casts, ==, 4 * 4 * 2); /* and their maxima */
+}
+
+static void
+one_kernel_is_one_launch (void)
+{
+  LsStrategy s = scaled (LS_FP8_MXFP8);
+  s.grouped_gemm = true;
+  Launches a = launches_of (s);
+  LS_CHECK_INT (a.products, ==, 0);
+  LS_CHECK_INT (a.casts, ==, 0);
+}
+
+/* But for the tokens' order, which is not of their number: permute and unpermute. */
+static void
+graphs_do_not_hold_counted_tokens (void)
+{
+  LsStrategy layer = job (1, 1), step = job (1, 1);
+  layer.cuda_graphs = LS_GRAPHS_LAYER;
+  step.cuda_graphs = LS_GRAPHS_STEP;
+  Launches a = launches_of (layer), b = launches_of (step);
+  LS_CHECK_INT (a.graphed, ==, 0);
+  LS_CHECK_INT (a.counted, >=, 4 * 8);
+  LS_CHECK_INT (b.counted, ==, 0);
+}
+
+LS_TEST_SUITE (LS_TEST (each_expert_is_launched), LS_TEST (one_kernel_is_one_launch),
+               LS_TEST (graphs_do_not_hold_counted_tokens))
