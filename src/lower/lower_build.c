@@ -113,9 +113,9 @@ block_on_launches (Build *b)
   b->ops = ops;
 }
 
-/* Whether a CUDA graph may hold it: what waits for the device, is fed from the host or has a size that the host
- * has counted (tokens of experts), that of a layer may not. Reduction
- * of gradients, gathers and transfers between stages are issued by hooks, outside the graph of a layer. */
+/* Whether a CUDA graph may hold it: what waits for the device, or is fed from the host, it may not; that of a
+ * layer nothing whose size the host has counted (tokens of experts). Reduction of gradients, gathers and
+ * transfers between stages are issued by hooks, outside the graph of a layer. */
 static bool
 is_in_graph (const Build *b, const LsOp *op)
 {

@@ -122,8 +122,8 @@ is_frozen (const LsCut *cut)
   return cut->shard->lora.rank > 0;
 }
 
-/* The inputs of a rank's experts, cast one by one before products that are launched so; delayed scales are known
- * before, and one kernel casts all (transformer_engine/pytorch/csrc/extensions, multi_tensor_quantize). */
+/* The inputs of a rank's experts, cast one by one before products that are launched so; with delayed scales
+ * one kernel casts all (transformer_engine/pytorch/csrc/extensions, multi_tensor_quantize). */
 static LsKernel
 of_experts (LsKernel k, const LsCut *cut, const LsScaled *p)
 {
