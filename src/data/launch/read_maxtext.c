@@ -141,6 +141,22 @@ set_batch (LaunchJob *job, guint64 n_copies)
 
 /* --- the rest ------------------------------------------------------------------------------------- */
 
+/* Products are kept by name, those of experts too (layers/moe.py, checkpoint_name "mlpwi_0" to "mlpwo"); what
+ * is between them runs again. */
+static void
+set_kept_products (LaunchJob *job, const char *policy, const char *parts)
+{
+  bool has_experts = job->import->model.n_experts > 0 || job->import->model.kv_lora > 0;
+  import_set_strategy (job->import, "recompute_parts", has_experts ? "norm,activation" : parts,
+                       "remat_policy");
+  if (has_experts)
+    import_unknown (
+        job->import,
+        "remat_policy %s: with experts or latent attention only norms and activations are taken to "
+        "run again; there all but products does",
+        policy);
+}
+
 static void
 set_recompute (LaunchJob *job)
 {
@@ -167,7 +183,7 @@ set_recompute (LaunchJob *job)
     if (strcmp (policies[i].policy, policy ? policy : "full") == 0) {
       import_set_strategy (job->import, "recompute", policies[i].recompute, "remat_policy");
       if (policies[i].parts)
-        import_set_strategy (job->import, "recompute_parts", policies[i].parts, "remat_policy");
+        set_kept_products (job, policy, policies[i].parts);
       return;
     }
   import_open (job->import, "recompute", "remat_policy %s: what it keeps is no choice here", policy);

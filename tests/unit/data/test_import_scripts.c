@@ -201,6 +201,15 @@ gradients_that_are_added_apart_are_told (void)
 #define MAXTEXT "base_config: base.yml\nmodel_name: mixtral-8x7b\nhardware: gpu\nper_device_batch_size: 1\n"
 
 /* Of a model that is known by its name too; sorted tokens, the default, have none. */
+/* What is kept by name is no choice beside experts: the nearest is, and it is told. */
+static void
+products_of_experts_are_kept (void)
+{
+  check_read ("MaxText", MAXTEXT "remat_policy: minimal_with_context\n",
+              "recompute=selective; recompute_parts=norm,activation; ?minimal_with_context: with experts");
+  check_read ("MaxText", MAXTEXT "remat_policy: full\n", "recompute=full; recompute_parts");
+}
+
 static void
 a_capacity_of_experts_is_heeded (void)
 {
@@ -299,6 +308,7 @@ LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (formats_of_an_op
                LS_TEST (recipes_of_megatron_bridge_are_changed_by_options),
                LS_TEST (what_trains_nothing_is_refused), LS_TEST (a_tokenizer_is_known_by_its_file),
                LS_TEST (layers_with_experts_are_lists), LS_TEST (gradients_that_are_added_apart_are_told),
-               LS_TEST (a_capacity_of_experts_is_heeded), LS_TEST (copies_of_sharded_experts_are_told),
+               LS_TEST (products_of_experts_are_kept), LS_TEST (a_capacity_of_experts_is_heeded),
+               LS_TEST (copies_of_sharded_experts_are_told),
                LS_TEST (attention_of_llm_foundry_has_its_copies), LS_TEST (long_lists_of_data_are_read),
                LS_TEST (axes_that_are_not_read_are_told))
