@@ -229,6 +229,8 @@ ls_job_host (const LsHardware *h, const LsStrategy *s, LsHostCosts *costs)
   for (int i = 0; i < LS_N_HOST_COSTS; i++)
     if (s->host[i] != LS_HOST_AUTO)
       costs->cost[i] = s->host[i];
+  if (s->host[LS_HOST_LAUNCH] == 0 && s->host[LS_HOST_PRODUCT] == LS_HOST_AUTO)
+    costs->cost[LS_HOST_PRODUCT] = 0; /* launching is for nothing */
 }
 
 gboolean

@@ -119,7 +119,8 @@ block_on_launches (Build *b)
 static bool
 is_in_graph (const Build *b, const LsOp *op)
 {
-  bool is_launch = op->host == LS_HOST_LAUNCH || op->host == LS_HOST_COMM || op->host == LS_HOST_VIEW;
+  bool is_launch = op->host == LS_HOST_LAUNCH || op->host == LS_HOST_COMM || op->host == LS_HOST_VIEW
+      || op->host == LS_HOST_PRODUCT;
   if (!is_launch || op->tag == LS_TAG_OPTIMIZER)
     return false;
   bool is_of_layer = op->layer != UINT16_MAX && !op->is_counted
@@ -210,10 +211,10 @@ intern_kernel (Lower *l, const LsKernel *k)
 
 /* What launching the others costs the host, while the first runs. */
 static void
-build_launches (Build *b, uint32_t n_others, LsTag tag)
+build_launches (Build *b, LsHostCost each, uint32_t n_others, LsTag tag)
 {
   LsOp op = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, tag, "launches");
-  op.host = LS_HOST_LAUNCH;
+  op.host = (uint8_t) each;
   op.recorded = 0;
   op.repeat = n_others;
   build_op (b, op, NULL, 0);
@@ -223,12 +224,13 @@ uint16_t
 build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag tag, const LsDep *deps, uint16_t n_deps)
 {
   LsOp op = ls_op_blank (LS_OP_KERNEL, stream, tag, k->name);
-  op.host = LS_HOST_LAUNCH;
+  LsHostCost each = k->n_launches > 1 && k->kind == LS_KERNEL_GEMM ? LS_HOST_PRODUCT : LS_HOST_LAUNCH;
+  op.host = (uint8_t) each;
   op.dtype = (uint8_t) k->dtype;
   op.kernel = intern_kernel (b->l, k);
   uint16_t index = build_op (b, op, deps, n_deps);
   if (k->n_launches > 1 && !b->l->s->is_compiled)
-    build_launches (b, k->n_launches - 1, tag);
+    build_launches (b, each, k->n_launches - 1, tag);
   return index;
 }
 

@@ -29,10 +29,9 @@
  *
  * The host launches a product for each expert of a rank, on several streams (GroupedLinear of Transformer
  * Engine, cublaslt_gemm.cu), and a cast of each one's rows where no kernel has all, as with delayed scales;
- * one where all are one kernel (grouped_gemm: torch._grouped_mm). Deviation: each costs what any kernel does
- * (10 us); eight products of 128 x 2048 x 2048 in nvfp4 took 33 us each (NVIDIA/TransformerEngine pull 3134,
- * SM100), and Python's share of an expert, 52 us a layer even where its products are one kernel (issue 2897,
- * GB200), is not there.
+ * one where all are one kernel (grouped_gemm: torch._grouped_mm). Deviation: Python's share of an expert is
+ * not there, 52 us a layer even where its products are one kernel (NVIDIA/TransformerEngine issue 2897,
+ * GB200).
  *
  * Behind a latent (Nemotron 3; Megatron-LM, moe_latent_size) rows are expert_latent wide from permute to
  * unpermute, between two products of each rank's tokens, latent-down of h to that and latent-up back; the

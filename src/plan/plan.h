@@ -57,12 +57,13 @@ const char *ls_tag_name (LsTag tag); /* static */
 
 /* What issuing an op costs the host, by kind; how much is in exec/host.c, a strategy or a fit. */
 typedef enum {
-  LS_HOST_LAUNCH, /* one kernel                        */
-  LS_HOST_COMM,   /* one collective or p2p group       */
-  LS_HOST_FREE,   /* events and waits                  */
-  LS_HOST_SYNC,   /* a synchronising call, once it returns */
-  LS_HOST_VIEW,   /* a call on a tensor that launches nothing */
-  LS_HOST_BATCH,  /* a micro-batch fetched and handed out     */
+  LS_HOST_LAUNCH,  /* one kernel                        */
+  LS_HOST_COMM,    /* one collective or p2p group       */
+  LS_HOST_FREE,    /* events and waits                  */
+  LS_HOST_SYNC,    /* a synchronising call, once it returns */
+  LS_HOST_VIEW,    /* a call on a tensor that launches nothing */
+  LS_HOST_BATCH,   /* a micro-batch fetched and handed out     */
+  LS_HOST_PRODUCT, /* one of several products of experts        */
   LS_N_HOST_COSTS
 } LsHostCost;
 

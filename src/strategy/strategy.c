@@ -82,7 +82,7 @@ ls_strategy_init (LsStrategy *s)
     .max_live_params = 1000000000,
     .max_reuse_distance = 1000000000,
     .cp_balance = true,
-    .host = { LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO, LS_HOST_AUTO },
+    .host = { [0 ... LS_N_HOST_COSTS - 1] = LS_HOST_AUTO },
     .tp_overlap_kind = LS_TP_OVERLAP_RING,
     .tp_overlap_margin = true,
   };

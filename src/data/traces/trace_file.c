@@ -46,13 +46,10 @@ static const LsEnumName tags[] = {
   { NULL },
 };
 static const LsEnumName host_costs[] = {
-  { "launch", LS_HOST_LAUNCH },
-  { "comm", LS_HOST_COMM },
-  { "free", LS_HOST_FREE },
-  { "sync", LS_HOST_SYNC },
-  { "view", LS_HOST_VIEW },
-  { "batch", LS_HOST_BATCH },
-  { NULL },
+  { "launch", LS_HOST_LAUNCH },   { "comm", LS_HOST_COMM },
+  { "free", LS_HOST_FREE },       { "sync", LS_HOST_SYNC },
+  { "view", LS_HOST_VIEW },       { "batch", LS_HOST_BATCH },
+  { "product", LS_HOST_PRODUCT }, { NULL },
 };
 static const LsEnumName comm_slots[] = {
   { "tp", LS_SLOT_TP },       { "dp", LS_SLOT_DP },       { "cp", LS_SLOT_CP },
@@ -256,7 +253,7 @@ const LsField ls_trace_op_fields[] = {
         .meaning = "what it is for; I input gradient, W weight gradient, B both"),
   ENUM (TraceOp, "host", host, host_costs, .default_text = "by op",
         .meaning = "what issuing it costs: --host-launch, --host-comm, nothing, --host-sync, --host-view, "
-                   "--host-batch"),
+                   "--host-batch, --host-product"),
   INDEX (TraceOp, "kernel", kernel, UINT32_MAX - 1, .default_text = "none",
          .meaning = "of a kernel: index into `kernels`"),
   { "recorded", LS_FIELD_TIME, offsetof (TraceOp, recorded), .max = MAX_TIME,

@@ -457,6 +457,7 @@ host_costs_are_as_documented (void)
   LS_CHECK_INT (costs.cost[LS_HOST_SYNC], ==, 10 * LS_US);
   LS_CHECK_INT (costs.cost[LS_HOST_VIEW], ==, 2 * LS_US);
   LS_CHECK_INT (costs.cost[LS_HOST_BATCH], ==, 513 * LS_US);
+  LS_CHECK_INT (costs.cost[LS_HOST_PRODUCT], ==, 33 * LS_US);
 }
 
 LS_TEST_SUITE (LS_TEST (mismatched_collectives_name_both_sides),

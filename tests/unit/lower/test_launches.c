@@ -19,8 +19,10 @@ add_segment (const LsSegment *seg, LsHostCost each, Launches *a)
     if (op->kind != LS_OP_HOST_DELAY || strcmp (op->name, "launches") != 0)
       continue;
     LS_CHECK_INT (op->repeat, ==, 4 - 1);
-    LS_CHECK_INT (op->host, ==, each);
-    *(g_str_has_prefix (before->name, "expert-fc") ? &a->products : &a->casts) += 1;
+    bool is_product = g_str_has_prefix (before->name, "expert-fc");
+    LS_CHECK_INT (op->host, ==, each == LS_HOST_LAUNCH && is_product ? LS_HOST_PRODUCT : each);
+    LS_CHECK_INT (before->host, ==, op->host);
+    *(is_product ? &a->products : &a->casts) += 1;
   }
 }
 
