@@ -10,8 +10,8 @@
  * for neither.
  *
  * Where a step flushes its pipeline several times (pipeline_batch), the same actions come behind each other,
- * each time as if they were a step: no receive is posted before what it meets is not behind the same flush.
- * Neighbours pass their flushes in turn, so what matches in one step matches here.
+ * each time as if they were a step. A receive stands behind the same flush as its send, and neighbours pass
+ * their flushes in turn: what matches in a step matches here.
  *
  * Deviation: tensor-parallel collectives of one do not hide behind kernels of the other. */
 #include "lower/pipeline/lower_pipe.h"
