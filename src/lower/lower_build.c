@@ -6,18 +6,14 @@
 void
 build_init (Build *b, Lower *l)
 {
-  b->l = l;
-  b->ops = l->spare_ops ? g_steal_pointer (&l->spare_ops) : g_array_new (FALSE, FALSE, sizeof (LsOp));
-  b->next_deps = g_array_new (FALSE, FALSE, sizeof (LsDep));
-  b->layer = UINT16_MAX;
-  b->pass = NULL;
-  b->is_too_long = false;
-  b->cuts = b->delayed = NULL;
-  b->behind_exchange = NULL;
-  b->stream = LS_STREAM_COMPUTE;
-  b->shared = (SharedExperts) { 0 };
-  b->beside = NULL;
-  b->documents = documents_at (l, 0);
+  *b = (Build) {
+    .l = l,
+    .ops = l->spare_ops ? g_steal_pointer (&l->spare_ops) : g_array_new (FALSE, FALSE, sizeof (LsOp)),
+    .next_deps = g_array_new (FALSE, FALSE, sizeof (LsDep)),
+    .layer = UINT16_MAX,
+    .stream = LS_STREAM_COMPUTE,
+    .documents = documents_at (l, 0),
+  };
 }
 
 void
