@@ -495,6 +495,6 @@ const LsField ls_strategy_fields[] = {
   { HOST (host_sync, LS_HOST_SYNC, "10us", "what a synchronising call costs after the device is done") },
   { HOST (host_view, LS_HOST_VIEW, "2us", "a call from Python that launches nothing") },
   { HOST (host_batch, LS_HOST_BATCH, "513us", "with batch_sync: fetching a micro-batch"), SET_ONLY },
-  { HOST (host_product, LS_HOST_PRODUCT, "33us", "one of several products of experts"), SET_ONLY },
+  { HOST (host_product, LS_HOST_PRODUCT, "33us; 0us if host_launch is", "a product of experts"), SET_ONLY },
   { NULL },
 };

@@ -9,6 +9,7 @@
 #include "data/launch/launch_script.h"
 #include "data/launch/maxtext_rules.h"
 #include "data/launch/yaml_config.h"
+#include "model/compressed.h"
 
 /* --- degrees -------------------------------------------------------------------------------------- */
 
@@ -146,10 +147,11 @@ set_batch (LaunchJob *job, guint64 n_copies)
 static void
 set_kept_products (LaunchJob *job, const char *policy, const char *parts)
 {
-  bool has_experts = job->import->model.n_experts > 0 || job->import->model.kv_lora > 0;
-  import_set_strategy (job->import, "recompute_parts", has_experts ? "norm,activation" : parts,
+  const LsModel *m = &job->import->model;
+  bool is_refused = m->n_experts > 0 || ls_model_has_latents (m);
+  import_set_strategy (job->import, "recompute_parts", is_refused ? "norm,activation" : parts,
                        "remat_policy");
-  if (has_experts)
+  if (is_refused)
     import_unknown (
         job->import,
         "remat_policy %s: with experts or latent attention only norms and activations are taken to "

@@ -182,7 +182,7 @@ class JobOptions(TypedDict, total=False):
     host_sync: Text  # what a synchronising call costs after the device is done [10us]
     host_view: Text  # a call from Python that launches nothing [2us]
     host_batch: Text  # with batch_sync: fetching a micro-batch [513us]
-    host_product: Text  # one of several products of experts [33us]
+    host_product: Text  # a product of experts [33us; 0us if host_launch is]
     steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
     network: Literal["flow", "alphabeta", "step", "all"] | Sequence[Literal["flow", "alphabeta", "step", "all"]] | None  # shared links, no contention, every message of a collective, or all: flow, and how far the others disagree [flow]
     fold: Literal["auto", "off", "check"] | Sequence[Literal["auto", "off", "check"]] | None  # simulate ranks that behave alike once; check: both ways, exit 1 if they differ [auto]
