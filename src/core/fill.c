@@ -68,18 +68,11 @@ touch (LsFill *fill, LsFillResource *r)
   fill->touched[fill->n_touched++] = r;
 }
 
-static inline uint32_t
-id_of (const LsFill *fill, const LsFillResource *r)
-{
-  return (uint32_t) (r - fill->res);
-}
-
 /* Nobody holds back who is on r, and W is "never": all could rise by a quantum. */
 static inline bool
-has_room (const LsFill *fill, const LsFillResource *r)
+has_room (const LsFillResource *r)
 {
-  return r->level == LS_LEVEL_NEVER && fill->waiting.key[id_of (fill, r)] == 0
-      && r->left >= (LsLoad) r->coefs;
+  return r->level == LS_LEVEL_NEVER && r->waiter.key == 0 && r->left >= (LsLoad) r->coefs;
 }
 
 static void
@@ -113,7 +106,7 @@ set_level_on (LsFill *fill, const LsFlowUse *use, int64_t level)
       return;
     ls_fill_resource_freeze (r, slot, level);
   }
-  if (!has_room (fill, r))
+  if (!has_room (r))
     touch (fill, r);
   else if (++r->n_counts > r->n)
     ls_fill_resource_make_slack (r);
@@ -225,9 +218,23 @@ refill_touched (LsFill *fill)
     LsFillResource *r = fill->touched[i];
     r->is_touched = false;
     r->next = ls_fill_resource_w (r);
-    ls_waiting_set (&fill->waiting, id_of (fill, r), r->next == r->level ? 0 : MIN (r->next, r->level));
+    ls_waiting_set (&fill->waiting, &r->waiter, r->next == r->level ? 0 : MIN (r->next, r->level));
   }
   fill->n_touched = 0;
+}
+
+/* What renewing a user some places on will read: the beginning of an activity, which may lie in two lines of
+ * the cache, and then its uses. */
+static inline void
+fetch_ahead (const LsFillResource *r, uint32_t i)
+{
+  if (i + 8 < r->n) {
+    const LsFlow *f = r->users[i + 8].flow;
+    __builtin_prefetch (f, 1);
+    __builtin_prefetch (&f->uses, 1);
+  }
+  if (i + 4 < r->n)
+    __builtin_prefetch (r->users[i + 4].flow->uses, 1);
 }
 
 /* Those that are held back by r get what their other resources allow too. Who freezes on r
@@ -238,10 +245,17 @@ renew_held (LsFill *fill, LsFillResource *r)
   for (uint32_t i = r->n_frozen; i < r->n; i++) {
     const LsFillUser *u = &r->users[i];
     LsFlow *f = u->flow;
-    uint64_t known = u->use < LS_FILL_N_WATCHED ? UINT64_C (1) << u->use : 0;
+    fetch_ahead (r, i);
+    uint64_t known = (uint64_t) (u->use < LS_FILL_N_WATCHED) << (u->use & 63);
     int64_t level = allowed_level (fill, f, MIN (f->cap_level, r->level), known);
     set_level (fill, f, level, level == r->level ? known : 0);
   }
+}
+
+static LsFillResource *
+resource_of (LsWaiter *waiter)
+{
+  return (LsFillResource *) ((char *) waiter - offsetof (LsFillResource, waiter));
 }
 
 static void
@@ -250,8 +264,8 @@ settle_least (LsFill *fill)
   LsWaiting *waiting = &fill->waiting;
   uint32_t n = 0;
   for (int64_t x = waiting->heap[0].key; waiting->n > 0 && waiting->heap[0].key == x; n++) {
-    fill->batch[n] = &fill->res[waiting->heap[0].id];
-    ls_waiting_set (waiting, waiting->heap[0].id, 0);
+    fill->batch[n] = resource_of (waiting->heap[0].who);
+    ls_waiting_set (waiting, waiting->heap[0].who, 0);
   }
   for (uint32_t i = 0; i < n; i++)
     ls_fill_resource_change_level (fill->batch[i]);

@@ -35,8 +35,8 @@
  * fills. Then a change of its level costs a pass over those that rise on it.
  *
  * Where that has lasted for as many changes as there are activities, the resource becomes
- * slack: it counts each at more than its level, by half of what is left, and until one rises
- * beyond what it is counted at, the resource is not looked at. In a fabric with narrow trunks
+ * slack: it counts each at more than its level, by half of what is left (by all, where one is alone), and
+ * until one rises beyond what it is counted at, the resource is not looked at. In a fabric with narrow trunks
  * these are the NICs: half of what a change would pass through.
  *
  * Reference. J. Ros, W. K. Tsai, "A theory of convergence order of maxmin rate

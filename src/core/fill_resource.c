@@ -111,11 +111,12 @@ ls_fill_resource_change_level (LsFillResource *r)
 
 /* --- slack ---------------------------------------------------------------- */
 
-/* By how much all users may be counted above their levels: half of what leaves room. */
+/* By how much all users may be counted above their levels: half of what leaves room; all, if one is alone. */
 static int64_t
 spare_level (const LsFillResource *r)
 {
-  return MIN (ls_level_of_fill (r->left - (LsLoad) r->coefs, 2 * r->coefs), LS_LEVEL_MAX / 2) - 1;
+  uint64_t shares = r->n > 1 ? 2 * r->coefs : r->coefs;
+  return MIN (ls_level_of_fill (r->left - (LsLoad) r->coefs, shares), LS_LEVEL_MAX / 2) - 1;
 }
 
 void

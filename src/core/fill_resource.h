@@ -13,6 +13,7 @@
 
 #include "core/flow.h"
 #include "core/level.h"
+#include "core/waiting.h"
 
 #define LS_FILL_N_WATCHED 64 /* bits of LsFlow.watched: of its first uses */
 
@@ -38,8 +39,9 @@ typedef struct {
   uint64_t coefs;  /* sum of coef                                     */
   uint64_t rising; /* of those that rise                              */
   LsLoad capacity;
-  int64_t next; /* W                                               */
-  uint32_t max; /* users there is room for                         */
+  int64_t next;    /* W                                               */
+  LsWaiter waiter; /* while its level is not W                        */
+  uint32_t max;    /* users there is room for                         */
 } __attribute__ ((aligned (64))) LsFillResource;
 
 void ls_fill_resource_add (LsFillResource *r, LsFlow *f, uint32_t use); /* frozen at 0 */

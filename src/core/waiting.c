@@ -3,28 +3,22 @@
 #include <glib.h>
 
 void
-ls_waiting_init (LsWaiting *waiting, uint32_t n_ids)
+ls_waiting_init (LsWaiting *waiting, uint32_t most)
 {
-  *waiting = (LsWaiting) {
-    .heap = g_new (LsWaitingEntry, n_ids),
-    .key = g_new0 (int64_t, n_ids),
-    .place = g_new (uint32_t, n_ids),
-  };
+  *waiting = (LsWaiting) { .heap = g_new (LsWaitingEntry, most) };
 }
 
 void
 ls_waiting_clear (LsWaiting *waiting)
 {
   g_free (waiting->heap);
-  g_free (waiting->key);
-  g_free (waiting->place);
 }
 
 static inline void
 put (LsWaiting *waiting, uint32_t at, LsWaitingEntry e)
 {
   waiting->heap[at] = e;
-  waiting->place[e.id] = at;
+  e.who->place = at;
 }
 
 /* Puts e where it belongs, from a place that is free: there, or nearer to the first. */
@@ -64,18 +58,19 @@ fill_gap (LsWaiting *waiting, uint32_t at)
 }
 
 void
-ls_waiting_set (LsWaiting *waiting, uint32_t id, int64_t key)
+ls_waiting_set (LsWaiting *waiting, LsWaiter *who, int64_t key)
 {
-  int64_t old = waiting->key[id];
-  waiting->key[id] = key;
+  int64_t old = who->key;
+  who->key = key;
   if (key == old)
     return;
-  if (key == 0)
-    fill_gap (waiting, waiting->place[id]);
-  else if (old == 0)
-    rise (waiting, waiting->n++, (LsWaitingEntry) { key, id });
-  else if (key < old)
-    rise (waiting, waiting->place[id], (LsWaitingEntry) { key, id });
+  if (key == 0) {
+    fill_gap (waiting, who->place);
+    return;
+  }
+  uint32_t at = old == 0 ? waiting->n++ : who->place;
+  if ((uint64_t) key - 1 < (uint64_t) old - 1) /* an old 0 is above all keys */
+    rise (waiting, at, (LsWaitingEntry) { key, who });
   else
-    sink (waiting, waiting->place[id], (LsWaitingEntry) { key, id });
+    sink (waiting, at, (LsWaitingEntry) { key, who });
 }

@@ -1,4 +1,4 @@
-/* core/waiting.h — which of n numbered things is the first: a binary heap.
+/* core/waiting.h — which of many things is the first: a binary heap of things that know their place in it.
  *
  * Each of them waits with a key > 0, or does not wait: its key is 0. A key may change. Things
  * with equal keys come in an order that depends on history alone, not on addresses. */
@@ -7,21 +7,26 @@
 
 #include <stdint.h>
 
+/* Part of what waits. All zero: it does not. */
 typedef struct {
   int64_t key;
-  uint32_t id;
+  uint32_t place; /* in the heap, while it waits */
+} LsWaiter;
+
+typedef struct {
+  int64_t key;
+  LsWaiter *who;
 } LsWaitingEntry;
 
 typedef struct {
-  uint32_t n;           /* that wait                            */
-  LsWaitingEntry *heap; /* [n]: heap[0] is the first            */
-  int64_t *key;         /* [n_ids]                              */
-  uint32_t *place;      /* [n_ids], in the heap, of those in it */
+  uint32_t n;           /* that wait                    */
+  LsWaitingEntry *heap; /* [most]: heap[0] is the first */
 } LsWaiting;
 
-void ls_waiting_init (LsWaiting *waiting, uint32_t n_ids);
+/* most: that will ever wait at once. */
+void ls_waiting_init (LsWaiting *waiting, uint32_t most);
 void ls_waiting_clear (LsWaiting *waiting);
 
-void ls_waiting_set (LsWaiting *waiting, uint32_t id, int64_t key);
+void ls_waiting_set (LsWaiting *waiting, LsWaiter *who, int64_t key);
 
 #endif

@@ -7,18 +7,18 @@
 #define N_IDS 40
 
 static void
-check_heap (const LsWaiting *w, const int64_t *key)
+check_heap (const LsWaiting *w, const LsWaiter *things, const int64_t *key)
 {
   uint32_t n = 0;
   int64_t least = 0;
   for (uint32_t i = 0; i < N_IDS; i++) {
-    LS_CHECK_INT (w->key[i], ==, key[i]);
+    LS_CHECK_INT (things[i].key, ==, key[i]);
     if (key[i] == 0)
       continue;
     n++;
     least = least == 0 ? key[i] : MIN (least, key[i]);
-    LS_CHECK_INT (w->heap[w->place[i]].id, ==, i);
-    LS_CHECK_INT (w->heap[w->place[i]].key, ==, key[i]);
+    LS_CHECK (w->heap[things[i].place].who == &things[i]);
+    LS_CHECK_INT (w->heap[things[i].place].key, ==, key[i]);
   }
   LS_CHECK_INT (w->n, ==, n);
   if (n > 0)
@@ -30,13 +30,15 @@ the_least_key_is_first_whatever_changes (void)
 {
   g_autoptr (GRand) rand = g_rand_new_with_seed (1);
   LsWaiting w;
+  LsWaiter things[N_IDS] = { 0 };
   int64_t key[N_IDS] = { 0 };
   ls_waiting_init (&w, N_IDS);
   for (int step = 0; step < 20000; step++) {
     uint32_t id = (uint32_t) g_rand_int_range (rand, 0, N_IDS);
-    key[id] = MAX (0, g_rand_int_range (rand, -25, 50));
-    ls_waiting_set (&w, id, key[id]);
-    check_heap (&w, key);
+    int drawn = g_rand_int_range (rand, -25, 50);
+    key[id] = MAX (0, drawn);
+    ls_waiting_set (&w, &things[id], key[id]);
+    check_heap (&w, things, key);
   }
   ls_waiting_clear (&w);
 }
@@ -45,12 +47,13 @@ static void
 all_leave_in_order (void)
 {
   LsWaiting w;
+  LsWaiter things[N_IDS] = { 0 };
   ls_waiting_init (&w, N_IDS);
   for (uint32_t i = 0; i < N_IDS; i++)
-    ls_waiting_set (&w, i, 1 + i * 17 % N_IDS);
+    ls_waiting_set (&w, &things[i], 1 + i * 17 % N_IDS);
   for (int64_t due = 1; due <= N_IDS; due++) {
     LS_CHECK_INT (w.heap[0].key, ==, due);
-    ls_waiting_set (&w, w.heap[0].id, 0);
+    ls_waiting_set (&w, w.heap[0].who, 0);
   }
   LS_CHECK_INT (w.n, ==, 0);
   ls_waiting_clear (&w);
