@@ -2,9 +2,6 @@
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include "cli/cli.h"
 
@@ -121,23 +118,12 @@ print_error (const GError *error, const LsCommand *command)
     fprintf (stderr, "see 'lockstep%s%s --help'\n", command ? " " : "", command ? command->name : "");
 }
 
-/* What one candidate of a sweep gives back is there for the next. Else each begins with fresh pages, which
- * the kernel fills with zeros: a tenth of a sweep's processor time. */
-static void
-keep_memory (void)
-{
-#ifdef __GLIBC__
-  mallopt (M_MMAP_THRESHOLD, 32 << 20); /* the greatest that it takes */
-  mallopt (M_TRIM_THRESHOLD, 256 << 20);
-#endif
-}
-
 int
 main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
   const LsCommand *command = NULL;
-  keep_memory ();
+  cli_keep_memory ();
   setlocale (LC_CTYPE, ""); /* only to know what the terminal can show */
   if (dispatch (argc, argv, &command, &error))
     return 0;

@@ -117,6 +117,7 @@ struct Rank {
   /* By parity of the step: all of it, the i-th at i; or the last ones, at i & span_mask (spans.c). */
   LsSpan *spans[2];
   uint32_t n_spans[2], span_step[2], span_mask[2];
+  uint32_t span_room[2]; /* of a step that is kept as a whole: how many there is room for */
 };
 
 static inline Frame *

@@ -66,14 +66,17 @@ room_of (const Run *x, const Rank *r)
   return n + n / 8 + 1;
 }
 
+/* A step that is kept as a whole begins with room for an eighth of it: of the one behind the last, ranks only
+ * do the beginning. */
 static void
 begin_step (Run *x, Rank *r, uint32_t step)
 {
   uint32_t i = step & 1, mask = may_be_reported (x, step) ? UINT32_MAX : x->last_spans - 1;
   if (!r->spans[i] || r->span_mask[i] != mask) {
     g_free (r->spans[i]);
-    r->spans[i] = g_new (LsSpan, mask == UINT32_MAX ? room_of (x, r) : x->last_spans);
     r->span_mask[i] = mask;
+    r->span_room[i] = mask == UINT32_MAX ? (uint32_t) (room_of (x, r) / 8 + 1) : UINT32_MAX;
+    r->spans[i] = g_new (LsSpan, mask == UINT32_MAX ? r->span_room[i] : x->last_spans);
   }
   r->n_spans[i] = 0;
   r->span_step[i] = step + 1;
@@ -88,6 +91,8 @@ span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime mat
   uint32_t i = f->step & 1;
   if (r->span_step[i] != f->step + 1)
     begin_step (x, r, f->step);
+  if (G_UNLIKELY (r->n_spans[i] == r->span_room[i]))
+    r->spans[i] = g_renew (LsSpan, r->spans[i], r->span_room[i] = (uint32_t) room_of (x, r));
   r->spans[i][r->n_spans[i] & r->span_mask[i]] = (LsSpan) {
     .start = start,
     .issued = f->time[op],
