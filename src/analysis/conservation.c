@@ -197,11 +197,11 @@ low_rank_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   return 6 * tokens * mixers * (s->tp - 1.0) * ls_mixer_n_low_rank (m) * m->hidden * m->mixer_head_dim;
 }
 
-double
-ls_dropped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
+/* Of experts, were all assignments like those: share_of() of what each rank sends to experts. */
+static double
+flops_of_share (const LsModel *m, const LsStrategy *s, uint32_t seq,
+                double share_of (const LsModel *m, const LsShard *shard))
 {
-  if (m->n_experts == 0 || s->expert_capacity <= 0)
-    return 0;
   g_autofree char *why = NULL;
   g_autofree double *share = ls_expert_shares (s->expert_load, m, &why);
   LsShard shard = { .tp = s->tp,
@@ -212,10 +212,31 @@ ls_dropped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
                     .ep = s->ep,
                     .etp = s->etp,
                     .expert_share = share,
-                    .expert_capacity = s->expert_capacity };
+                    .expert_capacity = s->expert_capacity,
+                    .expert_padding = (LsExpertPadding) s->expert_padding };
   double assignments = (double) s->global_batch * seq * m->top_k
       * (ls_model_n_moe_layers (m) + n_predicting (m, kind_at (m, m->n_layers) & LS_LAYER_EXPERTS));
-  return 6 * (double) ls_model_expert_params (m) * assignments * (1 - ls_expert_kept_share (m, &shard));
+  return 6 * (double) ls_model_expert_params (m) * assignments * share_of (m, &shard);
+}
+
+static double
+dropped_share (const LsModel *m, const LsShard *shard)
+{
+  return 1 - ls_expert_kept_share (m, shard);
+}
+
+double
+ls_dropped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
+{
+  return m->n_experts == 0 || s->expert_capacity <= 0 ? 0 : flops_of_share (m, s, seq, dropped_share);
+}
+
+/* Of rows of zeros. */
+static double
+blank_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
+{
+  bool has_none = m->n_experts == 0 || s->expert_padding == LS_EXPERT_PADDING_NONE;
+  return has_none ? 0 : flops_of_share (m, s, seq, ls_expert_blank_share);
 }
 
 /* Adapters that every rank of tp has for all tokens, without sequence parallelism: A beside column-parallel
@@ -272,7 +293,7 @@ ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, G
   double asked = ls_trained_flops (m, s, seq, false) + of_frozen (s, repeated_flops (m, s, seq))
       + (s->lora_rank > 0 ? one_hot / 2 : one_hot) + hidden_flops (m, s, seq) + two_way_flops (m, s, seq)
       + low_rank_flops (m, s, seq) + repeated_adapters (m, s, seq)
-      - of_frozen (s, ls_dropped_flops (m, s, seq));
+      + of_frozen (s, blank_flops (m, s, seq) - ls_dropped_flops (m, s, seq));
   double done = ls_plan_model_flops (plan, false);
   if (fabs (done - asked) <= FLOPS_TOLERANCE * asked)
     return TRUE;

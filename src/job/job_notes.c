@@ -242,13 +242,19 @@ ls_note_documents (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 void
 ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 {
-  if (m->n_experts == 0 || s->expert_capacity <= 0)
+  if (m->n_experts == 0 || (s->expert_capacity <= 0 && s->expert_padding == LS_EXPERT_PADDING_NONE))
     return;
   g_autofree char *why = NULL;
   g_autofree double *share = ls_expert_shares (s->expert_load, m, &why);
   LsShard shard = ls_strategy_shard (s, m);
   shard.expert_share = share;
-  double dropped = 1 - ls_expert_kept_share (m, &shard);
+  double kept = ls_expert_kept_share (m, &shard), blank = ls_expert_blank_share (m, &shard);
+  double dropped = 1 - kept;
+  if (blank > 0)
+    g_ptr_array_add (notes,
+                     g_strdup_printf ("%.1f %% of the rows that experts compute are zeros "
+                                      "(expert_padding); FLOPs and MFU leave these out",
+                                      100 * blank / (kept + blank)));
   if (dropped > 0)
     g_ptr_array_add (
         notes,

@@ -139,7 +139,7 @@ lower_experts (Lower *l, GError **error)
                                    l->s->micro_batch * UINT64_C (1) * l->s->seq / (l->s->cp * l->s->tp),
                                    l->s->dispatch_sms, l->s->dispatcher == LS_DISPATCHER_HYBRIDEP };
   g_autofree uint64_t *tokens = g_new (uint64_t, l->mesh.ep);
-  ls_expert_tokens_of_ranks (l->model, &l->shard, tokens);
+  ls_expert_rows_of_ranks (l->model, &l->shard, tokens);
   for (uint32_t r = 0; r < l->mesh.ep; r++) {
     l->n_ep_roles = tokens[r] != tokens[0] ? l->mesh.ep : l->n_ep_roles;
     l->shard.ep_rank = tokens[r] > tokens[l->shard.ep_rank] ? r : l->shard.ep_rank;

@@ -190,14 +190,20 @@ share_out (const double *share, uint32_t n_experts, uint64_t n, uint64_t most, u
     }
 }
 
+/* What an expert takes of n assignments at most. */
+static uint64_t
+capacity_of (const LsModel *m, const LsShard *s, uint64_t n)
+{
+  double mean = (double) n / m->n_experts;
+  return s->expert_capacity > 0 ? (uint64_t) ceil (s->expert_capacity * mean) : UINT64_MAX;
+}
+
 void
 ls_expert_tokens (const LsModel *m, const LsShard *s, uint64_t *ret_kept, uint64_t *ret_sent)
 {
-  uint64_t tokens = tokens_of_group (s), n = tokens * m->top_k;
+  uint64_t tokens = tokens_of_group (s), n = tokens * m->top_k, limit = capacity_of (m, s, n);
   g_autofree uint64_t *sent = g_new (uint64_t, m->n_experts);
   share_out (s->expert_share, m->n_experts, n, tokens, sent);
-  double mean = (double) n / m->n_experts;
-  uint64_t limit = s->expert_capacity > 0 ? (uint64_t) ceil (s->expert_capacity * mean) : UINT64_MAX;
   for (uint32_t e = 0; e < m->n_experts; e++) {
     if (ret_sent)
       ret_sent[e] = sent[e];
@@ -206,28 +212,68 @@ ls_expert_tokens (const LsModel *m, const LsShard *s, uint64_t *ret_kept, uint64
   }
 }
 
+static uint64_t
+most_of (const uint64_t *x, uint32_t n)
+{
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < n; i++)
+    most = MAX (most, x[i]);
+  return most;
+}
+
 void
-ls_expert_tokens_of_ranks (const LsModel *m, const LsShard *s, uint64_t *ret_tokens)
+ls_expert_rows (const LsModel *m, const LsShard *s, uint64_t *ret_brought, uint64_t *ret_computed)
+{
+  uint32_t per_rank = m->n_experts / MAX (1, s->ep);
+  uint64_t limit = capacity_of (m, s, tokens_of_group (s) * m->top_k);
+  ls_expert_tokens (m, s, ret_brought, NULL);
+  for (uint32_t e = 0; e < m->n_experts; e++) {
+    if (s->expert_padding == LS_EXPERT_PADDING_CAPACITY)
+      ret_brought[e] = limit;
+    ret_computed[e] = s->expert_padding == LS_EXPERT_PADDING_FULLEST
+        ? most_of (&ret_brought[e / per_rank * per_rank], per_rank)
+        : ret_brought[e];
+  }
+}
+
+void
+ls_expert_rows_of_ranks (const LsModel *m, const LsShard *s, uint64_t *ret_rows)
 {
   uint32_t ep = MAX (1, s->ep), per_rank = m->n_experts / ep;
-  g_autofree uint64_t *kept = g_new (uint64_t, m->n_experts);
-  ls_expert_tokens (m, s, kept, NULL);
+  g_autofree uint64_t *brought = g_new (uint64_t, m->n_experts), *computed = g_new (uint64_t, m->n_experts);
+  ls_expert_rows (m, s, brought, computed);
   for (uint32_t r = 0; r < ep; r++) {
-    ret_tokens[r] = 0;
+    ret_rows[r] = 0;
     for (uint32_t e = 0; e < per_rank; e++)
-      ret_tokens[r] += kept[r * per_rank + e];
+      ret_rows[r] += brought[r * per_rank + e];
   }
+}
+
+static double
+sum_of_rows (const uint64_t *x, uint32_t n)
+{
+  double sum = 0;
+  for (uint32_t i = 0; i < n; i++)
+    sum += (double) x[i];
+  return sum;
 }
 
 double
 ls_expert_kept_share (const LsModel *m, const LsShard *s)
 {
   g_autofree uint64_t *kept = g_new (uint64_t, m->n_experts), *sent = g_new (uint64_t, m->n_experts);
-  double n_kept = 0, n_sent = 0;
   ls_expert_tokens (m, s, kept, sent);
-  for (uint32_t e = 0; e < m->n_experts; e++) {
-    n_kept += (double) kept[e];
-    n_sent += (double) sent[e];
-  }
-  return n_sent > 0 ? n_kept / n_sent : 1;
+  double n_sent = sum_of_rows (sent, m->n_experts);
+  return n_sent > 0 ? sum_of_rows (kept, m->n_experts) / n_sent : 1;
+}
+
+double
+ls_expert_blank_share (const LsModel *m, const LsShard *s)
+{
+  g_autofree uint64_t *brought = g_new (uint64_t, m->n_experts), *computed = g_new (uint64_t, m->n_experts),
+                      *kept = g_new (uint64_t, m->n_experts), *sent = g_new (uint64_t, m->n_experts);
+  ls_expert_tokens (m, s, kept, sent);
+  ls_expert_rows (m, s, brought, computed);
+  double n_sent = sum_of_rows (sent, m->n_experts);
+  return n_sent > 0 ? (sum_of_rows (computed, m->n_experts) - sum_of_rows (kept, m->n_experts)) / n_sent : 0;
 }

@@ -8,7 +8,8 @@
  * expert gets floor (N w), and what is left over goes one by one to the largest remainders
  * (to the lower number among equals). No token is sent to an expert twice, so that w is
  * at most 1 / top_k: what a wanted share has above that goes to the others, in proportion.
- * With a capacity c an expert takes ceil (c N / E) and drops the rest.
+ * With a capacity c an expert takes ceil (c N / E) and drops the rest. Some programs multiply with equal
+ * matrices: rows of zeros follow the tokens of an expert (LsExpertPadding).
  *
  *     even               1 / E
  *     round-robin        1 / E, and a token has the top_k experts behind those of the token before it
@@ -17,7 +18,8 @@
  *     a,b,c,...          these, over and over again
  *
  * Worked example. "3,1" for 4 experts and 10 assignments: w = 3/8, 1/8, 3/8, 1/8; N w = 3.75,
- * 1.25, 3.75, 1.25; floors 3 1 3 1, and the two left go to the first and the third: 4 1 4 1.
+ * 1.25, 3.75, 1.25; floors 3 1 3 1, and the two left go to the first and the third: 4 1 4 1. Padded to the
+ * fullest they are 4 4 4 4 rows; with a capacity of 1.2 and its padding 3 3 3 3, of which 8 are tokens.
  *
  * Deviations. Real loads differ between layers, micro-batches and sources. Megatron-LM applies
  * a capacity to the tokens of each source; that is the same here, as all sources are alike. */
@@ -42,10 +44,16 @@ double *ls_expert_shares (const char *load, const LsModel *m, char **ret_why);
  * each is sent if none were dropped; [n_experts], NULL: not wanted. */
 void ls_expert_tokens (const LsModel *m, const LsShard *s, uint64_t *ret_kept, uint64_t *ret_sent);
 
-/* Of ls_expert_tokens(), those of the experts of each ep rank: [ep]. */
-void ls_expert_tokens_of_ranks (const LsModel *m, const LsShard *s, uint64_t *ret_tokens);
+/* Rows that are brought to each expert, and rows that it computes: the tokens that it keeps, and rows of
+ * zeros; [n_experts]. */
+void ls_expert_rows (const LsModel *m, const LsShard *s, uint64_t *ret_brought, uint64_t *ret_computed);
+
+/* Rows that are brought to the experts of each ep rank: [ep]. */
+void ls_expert_rows_of_ranks (const LsModel *m, const LsShard *s, uint64_t *ret_rows);
 
 /* Share of the assignments that are computed: below 1 if a capacity drops some. */
 double ls_expert_kept_share (const LsModel *m, const LsShard *s);
+/* Rows of zeros that are computed, over the assignments. */
+double ls_expert_blank_share (const LsModel *m, const LsShard *s);
 
 #endif

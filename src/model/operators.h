@@ -112,6 +112,14 @@ typedef struct {
   LsKernel wgrad[LS_OPERATOR_MAX_KERNELS];
 } LsOperator;
 
+/* Rows of zeros behind the tokens of an expert: none; as many as the fullest expert of its rank has more;
+ * as many as its capacity leaves, which are sent to it, too. */
+typedef enum {
+  LS_EXPERT_PADDING_NONE,
+  LS_EXPERT_PADDING_FULLEST,
+  LS_EXPERT_PADDING_CAPACITY
+} LsExpertPadding;
+
 /* How a model is cut, as far as one rank's operators depend on it. */
 typedef struct {
   uint32_t tp;
@@ -138,7 +146,8 @@ typedef struct {
   uint32_t ep_rank;           /* whose experts, where they differ in load      */
   const double *expert_share; /* [n_experts] of all tokens; NULL: evenly */
   double expert_capacity;     /* tokens of an expert over the mean; 0: no limit */
-  bool fp8_act_store;         /* the input of an activation is kept in fp8 */
+  LsExpertPadding expert_padding;
+  bool fp8_act_store; /* the input of an activation is kept in fp8 */
   LsFp8Recipe fp8_recipe;
   LsFp8Attention fp8_attention;   /* of layers in a scaled format */
   uint32_t bf16_first, bf16_last; /* layers whose products are in bf16, not in the scaled dtype */

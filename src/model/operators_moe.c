@@ -92,7 +92,7 @@ static const LsLinearNames fc2_names = { "expert-fc2", "expert-fc2-dgrad", "expe
 
 /* What one rank has to do with experts. */
 typedef struct {
-  LsCut cut;          /* tokens: R                           */
+  LsCut cut;          /* tokens: R, with rows of zeros       */
   uint64_t local;     /* T                                   */
   uint64_t sent;      /* P                                   */
   uint64_t arrived;   /* rows: R, or fewer if a token is sent once     */
@@ -109,7 +109,7 @@ experts_init (Experts *x, const LsCut *cut)
   const LsModel *m = cut->model;
   const LsShard *s = cut->shard;
   uint32_t ep = MAX (1, s->ep), etp = MAX (1, s->etp);
-  g_autofree uint64_t *tokens = g_new (uint64_t, m->n_experts);
+  g_autofree uint64_t *brought = g_new (uint64_t, m->n_experts), *computed = g_new (uint64_t, m->n_experts);
   uint64_t sum = 0;
 
   *x = (Experts) { .cut = *cut,
@@ -118,17 +118,17 @@ experts_init (Experts *x, const LsCut *cut)
                    .ffn = (m->expert_ffn + m->adjugate_ffn) / etp,
                    .adjugate = m->adjugate_ffn / etp,
                    .width = ls_model_expert_width (m) };
-  ls_expert_tokens (m, s, tokens, NULL);
+  ls_expert_rows (m, s, brought, computed);
   x->cut.tokens = 0;
   for (uint32_t e = 0; e < m->n_experts; e++) {
-    sum += tokens[e];
+    sum += brought[e];
     if (e / x->n_experts != s->ep_rank)
       continue;
-    x->cut.tokens += tokens[e];
-    x->tiled += (tokens[e] + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
+    x->arrived += brought[e];
+    x->cut.tokens += computed[e];
+    x->tiled += (computed[e] + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
   }
   x->sent = sum / (ep * etp);
-  x->arrived = x->cut.tokens;
   if (s->sends_tokens_once) {
     LsDraw draw = ls_expert_draw (m, s);
     x->arrived = (uint64_t) ((double) x->arrived * ls_draw_parts (&draw, ep) / m->top_k);

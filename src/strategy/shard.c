@@ -147,6 +147,7 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .dispatch_fp8 = s->dispatcher == LS_DISPATCHER_DEEPEP && s->dispatch_fp8,
     .shared_is_beside = s->shared_overlap && s->ep > 1,
     .expert_capacity = s->expert_capacity,
+    .expert_padding = (LsExpertPadding) s->expert_padding,
     .fp8_act_store = s->fp8_act_store,
     .fp8_recipe = (LsFp8Recipe) s->fp8_recipe,
     .fp8_attention = (LsFp8Attention) s->fp8_attention,

@@ -212,6 +212,7 @@ typedef struct {
   bool cp_balance;        /* ring, all-gather: each rank has an early and a late part of a sequence */
   uint32_t etp;           /* tensor-parallel degree of experts; 0: tp             */
   double expert_capacity; /* tokens of an expert over the mean, dropped beyond; 0: none are dropped */
+  int expert_padding;     /* LsExpertPadding                                    */
   char *expert_load;      /* how tokens fall on experts; NULL: evenly             */
   int dispatcher;         /* LsDispatcher                                       */
   uint32_t dispatch_sms;  /* deepep, hybridep: SMs of each of its calls         */

@@ -64,7 +64,13 @@ CONDITION (recomputes_nothing, ls_strategy_recomputes_nothing (s))
 CONDITION (is_not_overlapped, s->p2p != LS_P2P_OVERLAPPED)
 CONDITION (scatters_nothing, s->p2p == LS_P2P_SCATTER_GATHER && s->tp == 1)
 CONDITION (has_no_lora, s->lora_rank == 0)
-CONDITION (drops_nothing, ls_expert_load_is_even (s->expert_load) && s->expert_capacity >= 1)
+CONDITION (drops_nothing,
+           ls_expert_load_is_even (s->expert_load) && s->expert_capacity >= 1
+               && s->expert_padding != LS_EXPERT_PADDING_CAPACITY)
+CONDITION (has_lone_experts, s->expert_padding != LS_EXPERT_PADDING_CAPACITY && m->n_experts == s->ep)
+CONDITION (pads_nothing,
+           ls_expert_load_is_even (s->expert_load)
+               && (s->expert_padding != LS_EXPERT_PADDING_CAPACITY || s->expert_capacity == 1))
 CONDITION (has_no_lengths, !s->lengths)
 CONDITION (has_mean_lengths, !s->lengths || s->lengths_draw == LS_LENGTHS_MEAN)
 CONDITION (has_no_attention, ls_model_n_attention_layers (m) == 0)
@@ -111,6 +117,9 @@ static const struct {
     "tokens fall on experts evenly (--expert-load): none has more than the mean" },
   { "expert_load", sends_to_each_expert,
     "it needs ep above 1 and --dispatcher deepep or hybridep: else a token is sent to each of its experts" },
+  { "expert_padding", has_no_experts, "the model has no experts" },
+  { "expert_padding", has_lone_experts, "a rank has one expert, which is its fullest" },
+  { "expert_padding", pads_nothing, "tokens fall on experts evenly (--expert-load): they are alike" },
   { "dispatcher", has_one_ep, "ep is 1" },
   { "dispatch_sms", is_all_to_all, "it needs ep above 1 and --dispatcher deepep or hybridep" },
   { "dispatch_fp8", is_not_deepep, "it needs ep above 1 and --dispatcher deepep" },

@@ -154,6 +154,8 @@ check_experts (Emit *e)
     return;
   if (s->grouped_gemm)
     emit_refuse (e, "--grouped-gemm 1", "Transformer Engine launches the products of experts one by one");
+  if (s->expert_padding == LS_EXPERT_PADDING_FULLEST)
+    emit_refuse (e, "--expert-padding fullest", "Megatron-LM pads experts to their capacity, or not at all");
   if (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL && (s->dispatch_fp8 || s->dispatch_margin))
     emit_refuse (
         e, s->dispatch_fp8 ? "--dispatch-fp8 1" : "--dispatch-margin 1",

@@ -1,6 +1,7 @@
 /* What of a job torchtitan does not have. Rules as in torchtitan/config/job_config.py of January 2026; its
  * options are written by torchtitan_rules.c. */
 
+#include "model/operators.h"
 #include "data/jobs/emit_target.h"
 #include "data/launch/torchtitan/torchtitan_rules.h"
 
@@ -121,6 +122,8 @@ check_experts (Emit *e)
     emit_refuse (e, "--grouped-gemm 0", "torchtitan multiplies all experts of a rank in one kernel");
   if (s->expert_capacity > 0)
     emit_refuse (e, "--expert-capacity", "torchtitan drops no tokens");
+  if (s->expert_padding != LS_EXPERT_PADDING_NONE)
+    emit_refuse (e, "--expert-padding", "torchtitan multiplies with the tokens of an expert, and no more");
   if (s->ep_overlap)
     emit_refuse (e, "--ep-overlap", "torchtitan runs its passes one after the other");
   if (s->shared_overlap)

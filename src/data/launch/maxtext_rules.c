@@ -223,11 +223,10 @@ set_capacity (LaunchJob *job)
   else if (capacity > 0) {
     import_set_strategy (job->import, "expert_capacity", option_text (job, "capacity_factor"),
                          "capacity_factor");
-    if (capacity > 1)
-      import_unknown (job->import,
-                      "capacity_factor %g: there an expert computes so many tokens, or blanks in their "
-                      "place; here those that it has",
-                      capacity);
+    import_set_strategy (job->import, "expert_padding", "capacity", "capacity_factor");
+    import_unknown (job->import,
+                    "capacity_factor: there products with masks bring tokens to experts and back, "
+                    "which are not simulated");
   } else if (!is_sparse)
     import_unknown (job->import,
                     "sparse_matmul is off, and capacity_factor not given: there each expert "

@@ -31,6 +31,7 @@ static const OptionRow rows[] = {
   SAME ("model.", "moe_deepep_num_sms"),
   SAME ("model.", "moe_hybridep_num_sms"),
   SAME ("model.", "moe_expert_capacity_factor"),
+  SAME ("model.", "moe_pad_expert_input_to_capacity"),
   SAME ("model.", "hybrid_override_pattern"),
   SAME ("model.", "hybrid_attention_ratio"),
   SAME ("model.", "hybrid_mlp_ratio"),

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "model/operators.h"
 #include "schedules/sched.h"
 #include "strategy/strategy_rules.h"
 
@@ -97,6 +98,8 @@ rules_of_experts (const Ask *a, Broken *b)
   rule (b, m->n_experts > 0 || s->ep == 1, "/ep");
   rule (b, m->n_experts > 0 || s->expert_capacity <= 0, "/expert_capacity");
   rule (b, m->n_experts > 0 || s->dispatcher != LS_DISPATCHER_DEEPEP, "/dispatcher");
+  rule (b, m->n_experts == 0 || s->expert_capacity > 0 || s->expert_padding != LS_EXPERT_PADDING_CAPACITY,
+        "/expert_padding");
   if (m->n_experts == 0)
     return;
   rule (b, s->tp == 1 || s->sp, "/sp");

@@ -210,6 +210,8 @@ draw (GRand *rand, Ask *a)
   s->etp = has_experts && chance (rand, 0.3) ? pick (rand, 2, (uint32_t[]) { 1, 2 }) : 0;
   s->expert_load = has_experts && chance (rand, 0.2) ? g_strdup ("zipf:0.5") : NULL;
   s->expert_capacity = chance (rand, has_experts ? 0.3 : 0.02) ? 1.1 : 0;
+  s->expert_padding
+      = has_experts ? pick (rand, 4, (uint32_t[]) { 0, 0, 1, s->expert_capacity > 0 ? 2 : 1 }) : 0;
   s->tp_overlap = chance (rand, 0.15);
   s->tp_overlap_kind = g_rand_int_range (rand, LS_TP_OVERLAP_BULK, LS_TP_OVERLAP_RING + 1);
   s->sp_save_gathered = chance (rand, 0.1);

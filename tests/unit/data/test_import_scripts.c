@@ -52,9 +52,10 @@ programs_around_megatron_are_told_apart (void)
       "--pipeline_model_parallel_size 2 --mtp_num_layers None",
       "layers=78; pp=2; predict_layers; mlp; norm; dtype; ?the rest of the job; ?--config a.yaml");
 #define MOE "torchrun --nproc_per_node 8 pretrain_gpt.py --deepspeed --num-experts 8 " GPT
-  check (MOE, "expert_capacity=1; ~expert_capacity 1; top_k=1");
+  check (MOE, "expert_capacity=1; ~expert_capacity 1; expert_padding=capacity; top_k=1");
   check (MOE "--moe-train-capacity-factor 1.5", "expert_capacity=1.5");
-  check (MOE "--moe-train-capacity-factor 1.5 --disable-moe-token-dropping", "expert_capacity");
+  check (MOE "--moe-train-capacity-factor 1.5 --disable-moe-token-dropping",
+         "expert_capacity; expert_padding");
 #undef GPT
 }
 
@@ -213,9 +214,11 @@ products_of_experts_are_kept (void)
 static void
 a_capacity_of_experts_is_heeded (void)
 {
-  check_read ("MaxText", MAXTEXT "sparse_matmul: false\ncapacity_factor: 1.25\n",
-              "experts=8; expert_capacity=1.25; ?capacity_factor 1.25: there an expert computes");
-  check_read ("MaxText", MAXTEXT "megablox: false\ncapacity_factor: 2\n", "expert_capacity=2");
+  check_read (
+      "MaxText", MAXTEXT "sparse_matmul: false\ncapacity_factor: 1.25\n",
+      "experts=8; expert_capacity=1.25; expert_padding=capacity; ?capacity_factor: there products with masks");
+  check_read ("MaxText", MAXTEXT "megablox: false\ncapacity_factor: 2\n",
+              "expert_capacity=2; expert_padding=capacity");
   check_read ("MaxText", MAXTEXT "megablox: false\nsparse_matmul: true\ncapacity_factor: 2\n",
               "expert_capacity; ~capacity_factor: it has no effect with sparse_matmul");
   check_read ("MaxText", MAXTEXT "capacity_factor: 2\n",

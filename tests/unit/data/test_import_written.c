@@ -155,6 +155,7 @@ complete_deepspeed (const LsImport *import, const LsStrategy *was, LsStrategy *a
                                       "tp_overlap",
                                       "tp_overlap_kind",
                                       "expert_capacity",
+                                      "expert_padding",
                                       "attention",
                                       "schedule",
                                       "bf16_first",

@@ -82,6 +82,39 @@ largest_remainders_get_the_rest (void)
   LS_CHECK (kept[0] == 4 && kept[1] == 1 && kept[2] == 4 && kept[3] == 1);
 }
 
+/* The same, padded: to the fullest of a rank after they were sent, to their capacity before. */
+static void
+rows_of_zeros_make_experts_alike (void)
+{
+  LsModel m = mixtral ();
+  m.n_experts = 4;
+  m.seq = 5;
+  LsShard s = expert_shard (&m, 1, 1, 1);
+  g_autofree double *w = shares ("3,1", &m), *rising = shares ("1,2,3,4", &m);
+  uint64_t brought[4], computed[4], of_rank[2];
+  s.expert_share = w;
+  s.expert_padding = LS_EXPERT_PADDING_FULLEST;
+  ls_expert_rows (&m, &s, brought, computed);
+  LS_CHECK (brought[0] == 4 && brought[1] == 1 && brought[2] == 4 && brought[3] == 1);
+  LS_CHECK (computed[0] == 4 && computed[1] == 4 && computed[2] == 4 && computed[3] == 4);
+  LS_CHECK_NEAR (ls_expert_blank_share (&m, &s), 0.6, 1e-12);
+  s.expert_padding = LS_EXPERT_PADDING_CAPACITY;
+  s.expert_capacity = 1.2;
+  ls_expert_rows (&m, &s, brought, computed);
+  for (guint e = 0; e < 4; e++)
+    LS_CHECK (brought[e] == 3 && computed[e] == 3);
+  LS_CHECK_NEAR (ls_expert_kept_share (&m, &s), 0.8, 1e-12);
+  LS_CHECK_NEAR (ls_expert_blank_share (&m, &s), 0.4, 1e-12);
+
+  s = expert_shard (&m, 1, 2, 1); /* 1 2 3 4 of 20 assignments: 2 4, 6 8 */
+  s.expert_share = rising;
+  s.expert_padding = LS_EXPERT_PADDING_FULLEST;
+  ls_expert_rows (&m, &s, brought, computed);
+  LS_CHECK (computed[0] == 4 && computed[1] == 4 && computed[2] == 8 && computed[3] == 8);
+  ls_expert_rows_of_ranks (&m, &s, of_rank);
+  LS_CHECK (of_rank[0] == 6 && of_rank[1] == 14);
+}
+
 static void
 all_assignments_are_shared_out (void)
 {
@@ -95,7 +128,7 @@ all_assignments_are_shared_out (void)
       uint64_t kept[8], sent[8], of_rank[4], tokens = 8ul * m.seq;
       s.expert_share = w;
       ls_expert_tokens (&m, &s, kept, sent);
-      ls_expert_tokens_of_ranks (&m, &s, of_rank);
+      ls_expert_rows_of_ranks (&m, &s, of_rank);
       LS_CHECK_INT (SUM (uint64_t, 8, kept), ==, tokens * m.top_k);
       LS_CHECK_INT (SUM (uint64_t, 4, of_rank), ==, tokens * m.top_k);
       for (guint e = 0; e < 8; e++)
@@ -487,10 +520,10 @@ tokens_in_turn_go_to_fewer_ranks (void)
 
 LS_TEST_SUITE (LS_TEST (weight_gradients_of_deepseek_are_by_blocks),
                LS_TEST (products_of_experts_are_cast_to_fp8), LS_TEST (each_layout_is_cast_by_itself),
-               LS_TEST (largest_remainders_get_the_rest), LS_TEST (all_assignments_are_shared_out),
-               LS_TEST (a_seed_says_it_all), LS_TEST (wrong_loads_are_refused),
-               LS_TEST (a_capacity_drops_what_is_above), LS_TEST (which_layers_have_experts),
-               LS_TEST (a_layer_by_hand), LS_TEST (ranks_compute_what_tokens_ask_for),
-               LS_TEST (uneven_experts_take_more_tiles), LS_TEST (layers_hold_the_parameters_of_the_model),
-               LS_TEST (latent_attention_by_hand), LS_TEST (experts_make_gradients_as_others_do),
-               LS_TEST (tokens_in_turn_go_to_fewer_ranks))
+               LS_TEST (largest_remainders_get_the_rest), LS_TEST (rows_of_zeros_make_experts_alike),
+               LS_TEST (all_assignments_are_shared_out), LS_TEST (a_seed_says_it_all),
+               LS_TEST (wrong_loads_are_refused), LS_TEST (a_capacity_drops_what_is_above),
+               LS_TEST (which_layers_have_experts), LS_TEST (a_layer_by_hand),
+               LS_TEST (ranks_compute_what_tokens_ask_for), LS_TEST (uneven_experts_take_more_tiles),
+               LS_TEST (layers_hold_the_parameters_of_the_model), LS_TEST (latent_attention_by_hand),
+               LS_TEST (experts_make_gradients_as_others_do), LS_TEST (tokens_in_turn_go_to_fewer_ranks))

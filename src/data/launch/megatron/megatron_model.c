@@ -218,7 +218,8 @@ set_moe_layers (LaunchJob *job)
   g_string_free (layers, TRUE);
 }
 
-/* Megatron-DeepSpeed, megatron/arguments.py: tokens are dropped unless it is told not to. */
+/* Megatron-DeepSpeed, megatron/arguments.py: tokens are dropped unless it is told not to. Each expert is sent
+ * as many rows as its capacity, zeros among them (deepspeed/moe/sharded_moe.py, MOELayer). */
 static void
 set_capacity (LaunchJob *job)
 {
@@ -226,6 +227,7 @@ set_capacity (LaunchJob *job)
   if (option_is_there (job, "disable-moe-token-dropping"))
     return;
   import_set_strategy (job->import, "expert_capacity", factor ? factor : "1", "--moe-train-capacity-factor");
+  import_set_strategy (job->import, "expert_padding", "capacity", "--moe-train-capacity-factor");
   if (!factor)
     import_infer (job->import, "expert_capacity 1: the default of --moe-train-capacity-factor");
 }

@@ -321,6 +321,7 @@ static const OptionRow rows[] = {
   STRATEGY ("delay-wgrad-compute", "delay_wgrad", .on = "1", .when = has_experts, .joins = true),
   RULE ("moe-shared-expert-overlap", .value = shared_overlap),
   STRATEGY ("moe-expert-capacity-factor", "expert_capacity", .none = "0"),
+  STRATEGY ("moe-pad-expert-input-to-capacity", "expert_padding", .on = "capacity", .when = has_experts),
   RULE ("moe-train-capacity-factor"), /* of Megatron-DeepSpeed */
   RULE ("disable-moe-token-dropping"),
   RULE ("moe-grouped-gemm", .value = grouped_gemm),
