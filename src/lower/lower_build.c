@@ -205,14 +205,13 @@ intern_kernel (Lower *l, const LsKernel *k)
   return l->kernels->len - 1;
 }
 
-/* What launching the others costs the host, while the first runs. */
-static void
-build_launches (Build *b, LsHostCost each, uint32_t n_others, LsTag tag)
+void
+build_waits (Build *b, LsHostCost each, uint32_t n, LsTag tag)
 {
   LsOp op = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, tag, "launches");
   op.host = (uint8_t) each;
   op.recorded = 0;
-  op.repeat = n_others;
+  op.repeat = n;
   build_op (b, op, NULL, 0);
 }
 
@@ -226,7 +225,7 @@ build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag tag, const 
   op.kernel = intern_kernel (b->l, k);
   uint16_t index = build_op (b, op, deps, n_deps);
   if (k->n_launches > 1 && !b->l->s->is_compiled)
-    build_launches (b, each, k->n_launches - 1, tag);
+    build_waits (b, each, k->n_launches - 1, tag); /* the others, while the first runs */
   return index;
 }
 

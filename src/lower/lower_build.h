@@ -74,6 +74,8 @@ char *build_role_name (const Lower *l, const char *name);
 bool build_reuses (Build *b, Lower *l, const char *name);
 
 uint16_t build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps);
+/* The host spends so many of these costs. */
+void build_waits (Build *b, LsHostCost each, uint32_t n, LsTag tag);
 uint16_t build_kernel (Build *b, const LsKernel *k, LsTag tag);
 /* On any stream; other ones than the compute stream take no joins. */
 uint16_t build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag tag, const LsDep *deps,

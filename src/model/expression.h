@@ -19,13 +19,18 @@
  *     r   rotated part of a head         v   width of V, of all heads
  *     n   what is not rotated of it      l   latent of K and V
  *
+ * and of experts:
+ *
+ *     E   experts of a layer             O   those of the rank
+ *     C   experts of a token             P   rows that these compute, with rows of zeros
+ *
  * Example. With s 4096, b 2, h 1024: "0.5*s*b*h + 3" is 4194307. */
 #ifndef LS_MODEL_EXPRESSION_H
 #define LS_MODEL_EXPRESSION_H
 
 #include <glib.h>
 
-#define LS_SIZE_LETTERS "sbhqkadfVSTrnvl"
+#define LS_SIZE_LETTERS "sbhqkadfVSTrnvlECOP"
 
 typedef enum {
   LS_SIZE_S,
@@ -43,6 +48,10 @@ typedef enum {
   LS_SIZE_UNROTATED,
   LS_SIZE_VALUES,
   LS_SIZE_LATENT,
+  LS_SIZE_EXPERTS,
+  LS_SIZE_CHOICES,
+  LS_SIZE_OWN_EXPERTS,
+  LS_SIZE_EXPERT_ROWS,
   LS_N_SIZES
 } LsSize;
 

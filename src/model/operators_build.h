@@ -78,6 +78,12 @@ void ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator
                               uint64_t ffn);
 /* The same of a norm of so many rows of another width. */
 void ls_operator_norm_as_launched (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t width);
+/* Of the router or around the experts: rows that the rank's experts compute. */
+void ls_operator_experts_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which,
+                                      uint64_t rows);
+/* Of experts that run one after the other (LsRecipe.loops): each kernel is launched for each; of fc1, a
+ * product for gate and up each if the list has them one by one. Others stay as they are. */
+void ls_operator_launch_each (LsOperator *op, const LsCut *cut, uint32_t n_experts, bool is_fc1);
 /* Appends to what op does backwards the sum of the gradients of its input, which goes into this sum too;
  * false: nobody lists it. */
 bool ls_operator_residual_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator sum);

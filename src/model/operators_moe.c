@@ -29,7 +29,8 @@
  *
  * The host launches a product for each expert of a rank, on several streams (GroupedLinear of Transformer
  * Engine, cublaslt_gemm.cu), and a cast of each one's rows where no kernel has all, as with delayed scales;
- * one where all are one kernel (grouped_gemm: torch._grouped_mm). Deviation: Python's share of an expert is
+ * one where all are one kernel (grouped_gemm: torch._grouped_mm); of all else, too, where the model's code runs
+ * one after the other (LsRecipe.loops). Deviation: Python's share of an expert is
  * not there, 52 us a layer even where its products are one kernel (NVIDIA/TransformerEngine issue 2897,
  * GB200).
  *
@@ -169,9 +170,13 @@ append_router (GArray *operators, const Experts *x)
                                    ls_model_router_width (m), x->cut.elt + FP32_BYTES + 1);
   LsKernel back = ls_cut_stream (&x->cut, "router-softmax-bwd", LS_KERNEL_SOFTMAX, x->local,
                                  ls_model_router_width (m), x->cut.elt + 2 * FP32_BYTES + 1);
-  ls_operator_igrad (op, back);
+  bool is_listed = ls_cut_lists (&x->cut, LS_RECIPE_ROUTER);
+  if (!is_listed)
+    ls_operator_igrad (op, back);
   ls_operator_local_linear (op, &x->cut, &router_names, x->cut.act, m->hidden, ls_model_router_width (m));
-  ls_operator_fwd (op, choose);
+  if (!is_listed)
+    ls_operator_fwd (op, choose);
+  ls_operator_experts_as_launched (op, &x->cut, LS_RECIPE_ROUTER, x->cut.tokens);
   ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
   if (m->shared_ffn > 0 && !keeps_gathered (s))
     op->saved_bytes = op->input_bytes = 0; /* the shared experts keep it */
@@ -194,6 +199,13 @@ append_latent (GArray *operators, const Experts *x, const LsLinearNames *names, 
   }
 }
 
+/* Which kernels bring tokens into the order of experts, and back. */
+static bool
+is_order_listed (const Experts *x)
+{
+  return !x->cut.shard->sends_tokens_once && ls_cut_lists (&x->cut, LS_RECIPE_PERMUTE);
+}
+
 static void
 append_permute (GArray *operators, const Experts *x)
 {
@@ -203,6 +215,7 @@ append_permute (GArray *operators, const Experts *x)
   if (!x->cut.shard->sends_tokens_once) {
     ls_operator_fwd (op, row_copy (x, "permute", x->local + x->sent));
     ls_operator_igrad (op, row_copy (x, "permute-bwd", x->local + x->sent));
+    ls_operator_experts_as_launched (op, &x->cut, LS_RECIPE_PERMUTE, x->cut.tokens);
   }
   if (x->cut.model->shared_ffn > 0 && x->cut.shard->shared_is_beside)
     op->beside = LS_BESIDE_GATHER;
@@ -222,7 +235,7 @@ append_exchange (GArray *operators, const Experts *x, const char *name, LsEpMode
   op->etp_bytes = x->cut.tokens * x->width * x->cut.elt;
   uint64_t back = x->cut.shard->sends_tokens_once ? x->local : x->sent;
   op->brought_bytes = (mode == LS_EP_DISPATCH ? x->arrived : back) * x->width * x->cut.elt;
-  if (x->n_experts > 1) {
+  if (x->n_experts > 1 && !is_order_listed (x)) {
     ls_operator_fwd (op, row_copy (x, "expert-sort", x->cut.tokens + x->arrived));
     ls_operator_igrad (op, row_copy (x, "expert-sort-bwd", x->cut.tokens + x->arrived));
   }
@@ -281,6 +294,7 @@ append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, 
   ls_operator_igrad (op, grouped_gemm (x, names->igrad, dtype, in, out, false));
   ls_operator_wgrad (op,
                      ls_scaled_wgrad (x->cut.shard, grouped_gemm (x, names->wgrad, dtype, out, in, true)));
+  ls_operator_launch_each (op, &x->cut, x->n_experts, names == &fc1_names);
   ls_operator_accumulate (op, &x->cut, in, x->n_experts * out);
   append_weights (op, x, cut, in, out);
   op->is_expert = true;
@@ -293,9 +307,12 @@ append_activation (GArray *operators, const Experts *x)
   uint64_t rows = x->cut.tokens;
   LsOperator *op = ls_operator_append (operators, "expert-act", LS_TP_NONE);
   ls_operator_activation (op, &x->cut, rows, x->ffn);
-  op->fwd[0].bytes += FP32_BYTES * (double) rows;
-  op->igrad[0].bytes += 2 * FP32_BYTES * (double) rows;
+  if (!is_order_listed (x)) { /* else the probabilities are there */
+    op->fwd[0].bytes += FP32_BYTES * (double) rows;
+    op->igrad[0].bytes += 2 * FP32_BYTES * (double) rows;
+  }
   op->saved_bytes += FP32_BYTES * rows;
+  ls_operator_launch_each (op, &x->cut, x->n_experts, false);
 }
 
 static void
@@ -305,6 +322,7 @@ append_unpermute (GArray *operators, const Experts *x)
   if (!x->cut.shard->sends_tokens_once) {
     ls_operator_fwd (op, row_copy (x, "unpermute", x->local + x->sent));
     ls_operator_igrad (op, row_copy (x, "unpermute-bwd", x->local + x->sent));
+    ls_operator_experts_as_launched (op, &x->cut, LS_RECIPE_UNPERMUTE, x->cut.tokens);
   }
   if (x->cut.model->shared_ffn > 0)
     ls_operator_fwd (op, token_sum (x, "shared-expert-add"));

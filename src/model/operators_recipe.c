@@ -177,6 +177,39 @@ ls_operator_norm_as_launched (LsOperator *op, const LsCut *cut, uint64_t rows, u
   as_launched (op, cut, LS_RECIPE_NORM, sizes);
 }
 
+void
+ls_operator_experts_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t rows)
+{
+  LsSizes sizes = sizes_of (cut, cut->local_tokens, cut->ffn);
+  sizes.at[LS_SIZE_EXPERTS] = cut->model->n_experts;
+  sizes.at[LS_SIZE_CHOICES] = cut->model->top_k;
+  sizes.at[LS_SIZE_OWN_EXPERTS] = (double) cut->model->n_experts / MAX (1, cut->shard->ep);
+  sizes.at[LS_SIZE_EXPERT_ROWS] = (double) rows;
+  as_launched (op, cut, which, sizes);
+}
+
+static void
+launch_each (LsKernel *kernels, uint32_t n, uint32_t n_experts, uint32_t n_products)
+{
+  for (uint32_t i = 0; i < n; i++) {
+    bool is_product = kernels[i].kind == LS_KERNEL_GEMM;
+    kernels[i].n_launches = n_experts * (is_product ? n_products : 1);
+    kernels[i].batch = is_product ? kernels[i].batch : n_experts;
+  }
+}
+
+void
+ls_operator_launch_each (LsOperator *op, const LsCut *cut, uint32_t n_experts, bool is_fc1)
+{
+  const LsRecipe *fc1 = ls_recipe_find (cut->shard->recipes, LS_RECIPE_FC1, cut->model);
+  uint32_t n_products = is_fc1 && fc1 && fc1->one_by_one && ls_mlp_is_gated (cut->model->mlp) ? 2 : 1;
+  if (!ls_recipes_loop (cut->shard->recipes, cut->model))
+    return;
+  launch_each (op->fwd, op->n_fwd, n_experts, n_products);
+  launch_each (op->igrad, op->n_igrad, n_experts, n_products);
+  launch_each (op->wgrad, op->n_wgrad, n_experts, n_products);
+}
+
 bool
 ls_operator_residual_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator sum)
 {

@@ -117,6 +117,13 @@ ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel 
   return r || general[which] == LS_RECIPE_EMBEDDING ? r : find (recipes, general[which], model);
 }
 
+bool
+ls_recipes_loop (const LsRecipes *recipes, const LsModel *model)
+{
+  const LsRecipe *permute = ls_recipe_find (recipes, LS_RECIPE_PERMUTE, model);
+  return permute && permute->loops;
+}
+
 const LsRecipeKernel *
 ls_recipe_kernel_named (const GArray *kernels, const char *name)
 {

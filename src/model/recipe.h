@@ -31,6 +31,9 @@ typedef enum {
   LS_RECIPE_FC1,           /* up, or gate and up                            */
   LS_RECIPE_ACTIVATION,
   LS_RECIPE_FC2,
+  LS_RECIPE_ROUTER,
+  LS_RECIPE_PERMUTE,   /* tokens to the rows of experts, with what sorts them where they arrive */
+  LS_RECIPE_UNPERMUTE, /* and back                                     */
   LS_RECIPE_LOGITS,
   LS_RECIPE_LOSS,
   LS_RECIPE_VOCAB_LOSS, /* with tensor parallelism: of a rank's part of the vocabulary */
@@ -91,6 +94,8 @@ typedef struct {
   bool gathers_each, reduces_each;
   bool gathers_output; /* logits: those of all tp ranks are gathered, and each rank has the whole loss */
   bool is_one_hot;     /* embedding: words by a product with a one-hot matrix, which is its core */
+  bool loops;          /* permute: experts run one after the other, each behind a count that the host
+                         waits for                                             */
   /* a kernel of the lists sums the gradient of the bias: no kernel of its own does */
   bool bias_grad_is_listed;
   char *saved_text;
@@ -114,6 +119,8 @@ void ls_recipe_clear (LsRecipe *recipe); /* frees what it owns */
 
 /* The entry for an operator of this model; NULL: as built in. recipes may be NULL. */
 const LsRecipe *ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *model);
+/* Whether experts of this model run one after the other. */
+bool ls_recipes_loop (const LsRecipes *recipes, const LsModel *model);
 /* Of an entry's kernels that with this name; NULL: there is none. */
 const LsRecipeKernel *ls_recipe_kernel_named (const GArray *kernels, const char *name);
 /* Whether a rank of these sizes launches it. */

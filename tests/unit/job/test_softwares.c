@@ -117,9 +117,10 @@ experts_that_run_otherwise_are_told (void)
   static const struct {
     const char *options, *note;
   } rows[] = {
-    { MIXTRAL "software=hf-trainer-2024 " SIZE "dp-kind=ddp",
-      "Hugging Face Trainer runs experts one after the other, behind a count of their tokens that the host waits "
+    { MIXTRAL "software=deepspeed " SIZE "dp-kind=deepspeed",
+      "DeepSpeed runs experts one after the other, behind a count of their tokens that the host waits "
       "for; here they run as Megatron-LM's, which is faster" },
+    { MIXTRAL "software=hf-trainer-2024 " SIZE "dp-kind=ddp", NULL }, /* its kernels are listed */
     { MIXTRAL "software=megatron " SIZE, NULL },
     { MACHINE ("dgx-h100") "software=hf-trainer-2024 " SIZE "dp-kind=ddp", NULL },
   };

@@ -2,6 +2,7 @@
  * not known before; one where one kernel has all; and that no CUDA graph of a layer holds what works on tokens
  * which the host has counted. */
 #include "fixtures.h"
+#include "unit/model/recipe_layers.h"
 
 /* Of a role: all but the first launches of kernels, by the name of what comes before them. */
 typedef struct {
@@ -94,5 +95,57 @@ graphs_do_not_hold_counted_tokens (void)
   LS_CHECK_INT (b.counted, ==, 0);
 }
 
-LS_TEST_SUITE (LS_TEST (each_expert_is_launched), LS_TEST (one_kernel_is_one_launch),
-               LS_TEST (graphs_do_not_hold_counted_tokens))
+/* How often the host waits for, or launches, the others of a rank's experts, behind an op of that name. */
+static guint
+n_behind (const LsPlan *plan, const char *name, LsHostCost cost, uint32_t n_others)
+{
+  guint n = 0;
+  for (uint32_t i = 0; i < plan->programs[0].n_instances; i++) {
+    const LsSegment *seg = &plan->segments[plan->programs[0].instances[i].segment];
+    for (uint32_t o = 1; o < seg->n_ops; o++)
+      if (seg->ops[o].kind == LS_OP_HOST_DELAY && strcmp (seg->ops[o - 1].name, name) == 0) {
+        LS_CHECK_INT (seg->ops[o].host, ==, cost);
+        LS_CHECK_INT (seg->ops[o].repeat, ==, n_others);
+        n++;
+      }
+  }
+  return n;
+}
+
+/* Four layers of eight experts on one rank: each is counted, its rows gathered, its products launched, those of
+ * gate and up apart, and its activation. */
+static void
+experts_run_one_after_the_other (void)
+{
+  const LsRecipe permute
+      = { .operator_ = LS_RECIPE_PERMUTE,
+          .loops = true,
+          .forward = LIST (launched (kernel ("expert rows", LS_ACCESS_GATHER, "P*h", 2, 2), "O")) },
+      fc1 = { .operator_ = LS_RECIPE_FC1, .one_by_one = true };
+  g_autoptr (LsRecipes) recipes = recipes_of (permute);
+  g_array_append_val (recipes->operators, fc1);
+  LsModel m = model;
+  m.n_experts = 8;
+  m.top_k = 2;
+  m.expert_ffn = 512;
+  m.moe_every = 1;
+  m.mlp = LS_MLP_SWIGLU;
+  m.linear_bias = false;
+  m.attention = LS_ATTENTION_FLASH;
+  LsStrategy s = job (1, 1);
+  s.global_batch = s.micro_batch;
+  s.recipes = ls_recipes_ref (recipes);
+  g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+  if (!LS_CHECK (plan))
+    return;
+  LS_CHECK_INT (n_behind (plan, "token counts", LS_HOST_SYNC, 7), ==, 4);
+  LS_CHECK_INT (n_behind (plan, "expert rows", LS_HOST_LAUNCH, 7), ==, 4);
+  LS_CHECK_INT (n_behind (plan, "expert-fc1", LS_HOST_PRODUCT, 15), ==, 4);
+  LS_CHECK_INT (n_behind (plan, "expert-fc2", LS_HOST_PRODUCT, 7), ==, 4);
+  LS_CHECK_INT (n_behind (plan, "swiglu", LS_HOST_LAUNCH, 7), ==, 4);
+  LS_CHECK_INT (n_behind (plan, "expert-sort", LS_HOST_LAUNCH, 7), ==, 0);
+  ls_strategy_clear (&s);
+}
+
+LS_TEST_SUITE (LS_TEST (experts_run_one_after_the_other), LS_TEST (each_expert_is_launched),
+               LS_TEST (one_kernel_is_one_launch), LS_TEST (graphs_do_not_hold_counted_tokens))

@@ -319,8 +319,48 @@ words_are_padded_to_a_multiple (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (a_norm_runs_the_kernels_of_its_list), LS_TEST (lists_are_for_models_that_have_it),
-               LS_TEST (products_one_by_one_compute_the_same), LS_TEST (the_core_stands_where_the_list_says),
+/* 512 tokens, two of eight experts each; the fullest has a quarter of all, and others are padded to it. */
+static void
+experts_have_sizes_of_their_own (void)
+{
+  const LsRecipe permute
+      = { .operator_ = LS_RECIPE_PERMUTE,
+          .saved = expression ("16*P"),
+          .forward = LIST (launched (kernel ("mask", LS_ACCESS_VEC, "O*C*s*b + E", 8, 0), "2*O"),
+                           kernel ("rows", LS_ACCESS_GATHER, "P*h", 2, 2)),
+          .backward = LIST (kernel ("rows grad", LS_ACCESS_SCATTER, "P*h", 4, 2)) },
+      router = { .operator_ = LS_RECIPE_ROUTER,
+                 .forward = LIST (kernel ("softmax", LS_ACCESS_SOFTMAX, "s*b*E", 2, 4), CORE),
+                 .backward = LIST (CORE, kernel ("softmax grad", LS_ACCESS_SOFTMAX, "s*b*E", 8, 2)) };
+  LsModel m = llama ();
+  m.n_experts = 8;
+  m.top_k = 2;
+  m.expert_ffn = 256;
+  m.moe_every = 1;
+  g_autoptr (LsRecipes) r = recipes_of (permute);
+  g_array_append_val (r->operators, router);
+  LsShard s = shard (r);
+  static const double shares[] = { 0.25, 0.25, 0.125, 0.125, 0.125, 0.125, 0, 0 };
+  s.expert_share = shares;
+  s.expert_padding = LS_EXPERT_PADDING_FULLEST;
+  g_autoptr (GArray) ops = layer (&m, &s);
+  const LsOperator *o = named (ops, "permute"), *route = named (ops, "router");
+  LS_CHECK_INT (o->n_fwd, ==, 2);
+  LS_CHECK_INT (o->fwd[0].n, ==, 8 * 2 * 512 + 8);
+  LS_CHECK_INT (o->fwd[0].n_launches, ==, 16);
+  LS_CHECK_INT (o->fwd[1].n, ==, 8 * 256 * 512);
+  LS_CHECK_INT (o->saved_bytes, ==, 16 * 8 * 256);
+  LS_CHECK_INT (named (ops, "dispatch")->n_fwd + named (ops, "combine")->n_fwd, ==, 0); /* sorted already */
+  LS_CHECK_STR (named (ops, "unpermute")->fwd[0].name, "unpermute");
+  LS_CHECK_STR (route->fwd[0].name, "softmax");
+  LS_CHECK_INT (route->fwd[0].n, ==, 512 * 8);
+  LS_CHECK_STR (route->fwd[1].name, "router");
+  LS_CHECK_INT (route->n_fwd, ==, 2);
+}
+
+LS_TEST_SUITE (LS_TEST (experts_have_sizes_of_their_own), LS_TEST (a_norm_runs_the_kernels_of_its_list),
+               LS_TEST (lists_are_for_models_that_have_it), LS_TEST (products_one_by_one_compute_the_same),
+               LS_TEST (the_core_stands_where_the_list_says),
                LS_TEST (sums_have_their_gradients_beside_a_norm),
                LS_TEST (an_embedding_has_its_gradient_with_the_weights),
                LS_TEST (metrics_run_the_kernels_of_their_list), LS_TEST (an_optimizer_steps_as_listed),
