@@ -29,10 +29,10 @@
  *
  * The host launches a product for each expert of a rank, on several streams (GroupedLinear of Transformer
  * Engine, cublaslt_gemm.cu), and a cast of each one's rows where no kernel has all, as with delayed scales;
- * one where all are one kernel (grouped_gemm: torch._grouped_mm); of all else, too, where the model's code runs
- * one after the other (LsRecipe.loops). Deviation: Python's share of an expert is
- * not there, 52 us a layer even where its products are one kernel (NVIDIA/TransformerEngine issue 2897,
- * GB200).
+ * one where all are one kernel (grouped_gemm: torch._grouped_mm). Where the model's code runs them one after
+ * the other (LsRecipe.loops), each kernel between the orders of tokens is launched for each. Deviation:
+ * Python's share of an expert is not there, 52 us a layer even where its products are one kernel
+ * (NVIDIA/TransformerEngine issue 2897, GB200).
  *
  * Behind a latent (Nemotron 3; Megatron-LM, moe_latent_size) rows are expert_latent wide from permute to
  * unpermute, between two products of each rank's tokens, latent-down of h to that and latent-up back; the

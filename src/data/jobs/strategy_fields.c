@@ -276,10 +276,9 @@ const LsField ls_strategy_fields[] = {
           "how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), "
           "lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over"),
     .argument = "TEXT" },
-  { ENUM (
-      experts, expert_padding, expert_paddings, "none",
-      "rows of zeros that make the matrices of experts alike: as many as the fullest of a rank has more, or "
-      "as many as expert_capacity leaves, which are sent, too") },
+  { ENUM (experts, expert_padding, expert_paddings, "none",
+          "rows of zeros behind the tokens of an expert, up to the fullest of its rank, or up to "
+          "expert_capacity; these are sent, too") },
   { ENUM (experts, dispatcher, dispatchers, "all-to-all",
           "what brings tokens to experts and back: NCCL's all-to-all, or DeepEP or HybridEP, which send a "
           "token once to a node and once to a GPU") },

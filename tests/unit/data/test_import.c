@@ -305,8 +305,6 @@ releases_are_a_range (void)
          "software=megatron-lm-2023-08; ~its options are those of April 2021 to August 2023 (--DDP-impl)");
   check (GPT "--use-flash-attn --DDP-impl local",
          "software=megatron-lm-2023-08; ~August 2023 (--use-flash-attn)");
-  check (GPT "--num-experts 8 --moe-expert-capacity-factor 2 --moe-pad-expert-input-to-capacity",
-         "expert_capacity=2; expert_padding=capacity");
   check (GPT "--num-experts 8 --moe-token-dispatcher-type alltoall",
          "software=megatron; ~core 0.6 (--moe-token-dispatcher-type) to core 0.15");
   check (GPT "--use-custom-fsdp",

@@ -56,6 +56,9 @@ programs_around_megatron_are_told_apart (void)
   check (MOE "--moe-train-capacity-factor 1.5", "expert_capacity=1.5");
   check (MOE "--moe-train-capacity-factor 1.5 --disable-moe-token-dropping",
          "expert_capacity; expert_padding");
+  check ("torchrun --nproc_per_node 8 pretrain_gpt.py --num-experts 8 --moe-expert-capacity-factor 2 "
+         "--moe-pad-expert-input-to-capacity " GPT,
+         "expert_capacity=2; expert_padding=capacity");
 #undef GPT
 }
 

@@ -145,6 +145,7 @@ class JobOptions(TypedDict, total=False):
     cp_max_ctas: Number  # thread blocks of NCCL's kernels at most, of context-parallel exchanges [0: as many as NCCL has channels]
     expert_capacity: Text  # tokens that an expert takes at most, over the mean; 0: none are dropped [0]
     expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
+    expert_padding: Literal["none", "fullest", "capacity"] | Sequence[Literal["none", "fullest", "capacity"]] | None  # rows of zeros behind the tokens of an expert, up to the fullest of its rank, or up to expert_capacity; these are sent, too [none]
     dispatcher: Literal["all-to-all", "deepep", "hybridep"] | Sequence[Literal["all-to-all", "deepep", "hybridep"]] | None  # what brings tokens to experts and back: NCCL's all-to-all, or DeepEP or HybridEP, which send a token once to a node and once to a GPU [all-to-all]
     grouped_gemm: Switch  # products of a rank's experts are one kernel, not one of each [0]
     ep_max_ctas: Number  # thread blocks of NCCL's kernels at most, of exchanges of tokens by NCCL [0: as many as NCCL has channels]
