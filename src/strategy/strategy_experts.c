@@ -206,6 +206,9 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
         "width %u; got %u and %u",
         m->adjugate_of, m->adjugate_ffn, s->ep, s->etp);
   check_listed_experts (s, m, diags);
+  if (s->grouped_gemm && ls_recipes_loop (s->recipes, m))
+    conflict (diags, "/grouped_gemm", "expected 0, as %s runs experts one after the other; got 1",
+              s->recipes->name);
   if (s->expert_padding == LS_EXPERT_PADDING_CAPACITY && s->expert_capacity <= 0)
     conflict (diags, "/expert_padding", "expected expert_capacity above 0 with it; got capacity and none");
   if (n > 0 && n % ((uint64_t) s->ep * s->etp) != 0)
