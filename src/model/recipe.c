@@ -121,7 +121,7 @@ bool
 ls_recipes_loop (const LsRecipes *recipes, const LsModel *model)
 {
   const LsRecipe *permute = ls_recipe_find (recipes, LS_RECIPE_PERMUTE, model);
-  return permute && permute->loops;
+  return permute && permute->loops && model->n_experts > 0;
 }
 
 const LsRecipeKernel *

@@ -134,6 +134,28 @@ experts_that_run_otherwise_are_told (void)
   }
 }
 
+/* Of stage 3, and of models whose experts run one after the other. */
+static void
+hooks_around_experts_are_told (void)
+{
+  static const struct {
+    const char *options;
+    gboolean is_told;
+  } rows[] = {
+    { MIXTRAL "software=hf-trainer-2024 " SIZE "dp-kind=deepspeed zero=3", TRUE },
+    { MIXTRAL "software=hf-trainer-2024 " SIZE "dp-kind=deepspeed zero=2", FALSE },
+    { MIXTRAL "software=hf-trainer-2024 " SIZE "dp-kind=fsdp1 zero=3", FALSE },
+    { MACHINE ("dgx-h100") "software=hf-trainer-2024 " SIZE "dp-kind=deepspeed zero=3", FALSE },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (LsJobResult) r = run (rows[i].options);
+    gboolean is_told = FALSE;
+    for (guint k = 0; r && k < r->notes->len; k++)
+      is_told |= strstr (r->notes->pdata[k], "set_z3_leaf_modules") != NULL;
+    LS_CHECK_INT (is_told, ==, rows[i].is_told);
+  }
+}
+
 /* torchtitan has sequence parallelism and gradients in fp32 by itself: those a user chooses. */
 static void
 choices_stay_the_users (void)
@@ -385,8 +407,8 @@ runs_like_are_those_of_the_program (void)
 
 LS_TEST_SUITE (LS_TEST (the_way_to_be_data_parallel_tells_the_program), LS_TEST (on_tpus_all_is_of_xla),
                LS_TEST (what_does_not_run_there_is_told), LS_TEST (experts_that_run_otherwise_are_told),
-               LS_TEST (choices_stay_the_users), LS_TEST (what_a_job_says_stays),
-               LS_TEST (what_words_are_padded_to_is_said_by_the_nearest),
+               LS_TEST (hooks_around_experts_are_told), LS_TEST (choices_stay_the_users),
+               LS_TEST (what_a_job_says_stays), LS_TEST (what_words_are_padded_to_is_said_by_the_nearest),
                LS_TEST (options_are_the_same_job_again),
                LS_TEST (attention_that_was_not_measured_is_no_refusal),
                LS_TEST (attention_that_is_asked_for_is_refused),
