@@ -191,15 +191,14 @@ note_experts (const LsSoftwareSpec *program, LsJobResult *r)
 /* ms-swift's Qwen3-30B-A3B takes 91.2 s a step on 16 A800 with stage 3 (docs, Megatron-SWIFT/Quick-start.md):
  * gathers and kernels are a few of these. */
 static void
-note_hooks (LsJobResult *r)
+note_fetches (LsJobResult *r)
 {
   const LsStrategy *s = &r->strategy;
   if (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage == 3 && ls_recipes_loop (s->recipes, &r->model))
     g_ptr_array_add (
         r->notes,
-        g_strdup_printf ("DeepSpeed's stage 3 runs hooks in Python around the modules of each of %u "
-                         "experts, which are not simulated: expect a step several times as long, "
-                         "unless set_z3_leaf_modules takes a layer's experts as one",
+        g_strdup_printf ("DeepSpeed's stage 3 fetches and frees the parameters of %u experts one by "
+                         "one in Python, which is not simulated: expect a step several times as long",
                          r->model.n_experts));
 }
 
@@ -212,7 +211,7 @@ ls_job_note_kernels (const LsSoftwareSpec *named, LsJobResult *r)
   note_built_in (r);
   note_attention (program, r);
   note_experts (program, r);
-  note_hooks (r);
+  note_fetches (r);
   note_guessed_attention (r);
 }
 
