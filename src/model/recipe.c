@@ -40,6 +40,8 @@ recipes_clear (gpointer data)
   g_free (r->name);
   g_free (r->source);
   g_free (r->variant_of);
+  g_free (r->based_on);
+  ls_recipes_unref (r->base);
   for (guint i = 0; r->operators && i < r->operators->len; i++)
     ls_recipe_clear (&g_array_index (r->operators, LsRecipe, i));
   if (r->operators)
@@ -97,7 +99,7 @@ is_for (int models, const LsModel *m)
 static const LsRecipe *
 find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *m)
 {
-  for (guint i = 0; recipes && i < recipes->operators->len; i++) {
+  for (guint i = 0; i < recipes->operators->len; i++) {
     const LsRecipe *r = &g_array_index (recipes->operators, LsRecipe, i);
     if (r->operator_ == (int) which && is_for (r->models, m))
       return r;
@@ -113,8 +115,14 @@ ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel 
     [LS_RECIPE_FINAL_NORM] = LS_RECIPE_NORM,  [LS_RECIPE_ATTENTION_ADD] = LS_RECIPE_RESIDUAL,
     [LS_RECIPE_MLP_ADD] = LS_RECIPE_RESIDUAL,
   };
-  const LsRecipe *r = find (recipes, which, model);
-  return r || general[which] == LS_RECIPE_EMBEDDING ? r : find (recipes, general[which], model);
+  for (; recipes; recipes = recipes->base) {
+    const LsRecipe *r = find (recipes, which, model);
+    if (!r && general[which] != LS_RECIPE_EMBEDDING)
+      r = find (recipes, general[which], model);
+    if (r)
+      return r;
+  }
+  return NULL;
 }
 
 bool

@@ -104,11 +104,15 @@ typedef struct {
 } LsRecipe;
 
 /* Frozen and shared. */
-typedef struct {
+typedef struct LsRecipes LsRecipes;
+
+struct LsRecipes {
   char *name, *source;
+  char *based_on;
+  LsRecipes *base;   /* owned: what this list does not name; NULL: as built in */
   char *variant_of;  /* the list in whose place a user of that program may put this one; NULL: none */
   GArray *operators; /* LsRecipe */
-} LsRecipes;
+};
 
 LsRecipes *ls_recipes_new (void);               /* with one reference, empty */
 LsRecipes *ls_recipes_ref (LsRecipes *recipes); /* NULL allowed */

@@ -157,6 +157,8 @@ static const LsField operator_fields[] = {
 
 const LsField ls_recipes_fields[] = {
   LS_FIELDS_HEADER (LsRecipes),
+  { "based_on", LS_FIELD_STRING, offsetof (LsRecipes, based_on), .default_text = "none",
+    .meaning = "the list that has what this one does not name" },
   { "variant_of", LS_FIELD_STRING, offsetof (LsRecipes, variant_of), .default_text = "none",
     .meaning = "the list that it takes the place of where the program is asked to, say to compile: whatif "
                "proposes it" },
@@ -362,6 +364,9 @@ check_place (Check *check, const cJSON *object)
   if (r->bias_grad_is_listed && !has_bias (r))
     complain (check, cJSON_GetObjectItemCaseSensitive (object, "bias_grad_listed"),
               "%s has no bias; expected it of qkv, fc1 or a sum", operator_name (r));
+  if (r->loops && r->operator_ != LS_RECIPE_PERMUTE)
+    complain (check, cJSON_GetObjectItemCaseSensitive (object, "loops"),
+              "%s does not say how experts run; expected it of permute", operator_name (r));
   if (r->one_by_one && !has_products)
     complain (check, cJSON_GetObjectItemCaseSensitive (object, "one_by_one"),
               "%s is one product; expected it of qkv or fc1", operator_name (r));
@@ -382,18 +387,44 @@ check_operator (Check *check, const cJSON *object, LsRecipe *r, const LsRecipes 
   r->saved = parse (check, object, "saved", r->saved_text);
 }
 
-LsRecipes *
-ls_recipes_read (const LsJsonDoc *doc, LsDiagList *diags)
+#define MAX_BASES 8
+
+static LsRecipes *read_over_bases (const LsJsonDoc *doc, guint n_bases, LsDiagList *diags);
+
+static bool
+read_base (const LsJsonDoc *doc, guint n_bases, LsRecipes *recipes, LsDiagList *diags)
+{
+  const cJSON *name = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "based_on");
+  if (n_bases == MAX_BASES) {
+    ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, NULL,
+                      "expected at most %d files, each based on the next; got more, or a circle", MAX_BASES);
+    return false;
+  }
+  g_autoptr (LsJsonDoc) base = ls_data_load (LS_DATA_KERNELS, recipes->based_on, diags);
+  recipes->base = base ? read_over_bases (base, n_bases + 1, diags) : NULL;
+  return recipes->base != NULL;
+}
+
+static LsRecipes *
+read_over_bases (const LsJsonDoc *doc, guint n_bases, LsDiagList *diags)
 {
   g_autoptr (LsRecipes) recipes = ls_recipes_new ();
   Check check = { .doc = doc, .diags = diags };
   if (!ls_fields_read_file (ls_recipes_fields, "kernels", doc, recipes, diags))
+    return NULL;
+  if (recipes->based_on && !read_base (doc, n_bases, recipes, diags))
     return NULL;
   const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "operators");
   for (guint i = 0; i < recipes->operators->len; i++)
     check_operator (&check, cJSON_GetArrayItem (list, (int) i),
                     &g_array_index (recipes->operators, LsRecipe, i), recipes);
   return check.is_wrong ? NULL : g_steal_pointer (&recipes);
+}
+
+LsRecipes *
+ls_recipes_read (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  return read_over_bases (doc, 0, diags);
 }
 
 LsRecipes *

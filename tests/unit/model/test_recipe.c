@@ -3,6 +3,12 @@
  * built in. */
 #include "recipe_layers.h"
 
+static const char *
+first_of (const LsRecipe *r)
+{
+  return r ? g_array_index (r->forward, LsRecipeKernel, 0).name : NULL;
+}
+
 static double
 flops_of (const LsKernel *kernels, guint n)
 {
@@ -358,9 +364,29 @@ experts_have_sizes_of_their_own (void)
   LS_CHECK_INT (route->n_fwd, ==, 2);
 }
 
-LS_TEST_SUITE (LS_TEST (experts_have_sizes_of_their_own), LS_TEST (a_norm_runs_the_kernels_of_its_list),
-               LS_TEST (lists_are_for_models_that_have_it), LS_TEST (products_one_by_one_compute_the_same),
-               LS_TEST (the_core_stands_where_the_list_says),
+/* What a list does not name is that of its base; a general entry of its own goes before a special one there. */
+static void
+a_base_has_what_a_list_does_not_name (void)
+{
+  g_autoptr (LsRecipes) base
+      = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_INPUT_NORM,
+                                 .forward = LIST (kernel ("base norm", LS_ACCESS_VEC, "s*b*h", 2, 2)) });
+  const LsRecipe sum = { .operator_ = LS_RECIPE_RESIDUAL,
+                         .forward = LIST (kernel ("base sum", LS_ACCESS_VEC, "s*b*h", 4, 2)) };
+  g_array_append_val (base->operators, sum);
+  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) {
+      .operator_ = LS_RECIPE_NORM, .forward = LIST (kernel ("own norm", LS_ACCESS_VEC, "s*b*h", 2, 2)) });
+  r->base = ls_recipes_ref (base);
+  LsModel m = llama ();
+  LS_CHECK_STR (first_of (ls_recipe_find (r, LS_RECIPE_INPUT_NORM, &m)), "own norm");
+  LS_CHECK_STR (first_of (ls_recipe_find (base, LS_RECIPE_INPUT_NORM, &m)), "base norm");
+  LS_CHECK_STR (first_of (ls_recipe_find (r, LS_RECIPE_MLP_ADD, &m)), "base sum");
+  LS_CHECK (!ls_recipe_find (r, LS_RECIPE_LOGITS, &m) && !ls_recipe_find (base, LS_RECIPE_NORM, &m));
+}
+
+LS_TEST_SUITE (LS_TEST (a_base_has_what_a_list_does_not_name), LS_TEST (experts_have_sizes_of_their_own),
+               LS_TEST (a_norm_runs_the_kernels_of_its_list), LS_TEST (lists_are_for_models_that_have_it),
+               LS_TEST (products_one_by_one_compute_the_same), LS_TEST (the_core_stands_where_the_list_says),
                LS_TEST (sums_have_their_gradients_beside_a_norm),
                LS_TEST (an_embedding_has_its_gradient_with_the_weights),
                LS_TEST (metrics_run_the_kernels_of_their_list), LS_TEST (an_optimizer_steps_as_listed),
