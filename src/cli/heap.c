@@ -3,6 +3,7 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,7 +16,8 @@ widen_heap (void)
 {
   uintptr_t begin = ((uintptr_t) sbrk (0) + PAGE - 1) & ~(PAGE - 1);
   mallopt (M_TOP_PAD, HEAP);
-  g_free (g_malloc (1 << 20)); /* more than the heap has */
+  void *volatile more = malloc (1 << 20); /* than the heap has; NULL: a limit (ulimit -v) is below that */
+  free (more);
   mallopt (M_TOP_PAD, 1 << 20);
   uintptr_t end = (uintptr_t) sbrk (0) & ~(PAGE - 1);
   if (end > begin)
