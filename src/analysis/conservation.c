@@ -197,7 +197,7 @@ low_rank_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   return 6 * tokens * mixers * (s->tp - 1.0) * ls_mixer_n_low_rank (m) * m->hidden * m->mixer_head_dim;
 }
 
-/* Of experts, were all assignments like those: share_of() of what each rank sends to experts. */
+/* Of experts, for that share of all that tokens are assigned to. */
 static double
 flops_of_share (const LsModel *m, const LsStrategy *s, uint32_t seq,
                 double share_of (const LsModel *m, const LsShard *shard))

@@ -69,7 +69,7 @@ ls_waiting_set (LsWaiting *waiting, LsWaiter *who, int64_t key)
     return;
   }
   uint32_t at = old == 0 ? waiting->n++ : who->place;
-  if ((uint64_t) key - 1 < (uint64_t) old - 1) /* an old 0 is above all keys */
+  if (old == 0 || key < old)
     rise (waiting, at, (LsWaitingEntry) { key, who });
   else
     sink (waiting, at, (LsWaitingEntry) { key, who });

@@ -69,6 +69,10 @@ LsJsonDoc *ls_data_member (const LsJsonDoc *set, const char *member, LsDiagList 
 /* Finds, loads and completes; NULL and diagnostics (LS_ERROR_INPUT) on failure. */
 LsJsonDoc *ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags);
 
+/* The file, of that kind, that the text "based_on" of doc names, behind n_bases files that led to doc. NULL:
+ * there are too many, or it cannot be read. */
+LsJsonDoc *ls_data_load_base (LsDataKind kind, const LsJsonDoc *doc, guint n_bases, LsDiagList *diags);
+
 /* A document as it is meant. Paths of other files that stand in it (what it extends, a cluster's GPU, a GPU's
  * calibration, also of a GPU described in the cluster, the generation of an NCCL file) are meant from its own
  * folder, if there is such a file: rewritten so. "extends" in it, or in a GPU described in it, names another

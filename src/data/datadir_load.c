@@ -232,3 +232,14 @@ ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags)
 {
   return load (kind, name, 0, diags);
 }
+
+LsJsonDoc *
+ls_data_load_base (LsDataKind kind, const LsJsonDoc *doc, guint n_bases, LsDiagList *diags)
+{
+  const cJSON *name = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "based_on");
+  if (n_bases < MAX_BASES)
+    return ls_data_load (kind, name->valuestring, diags);
+  ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, NULL,
+                    "expected at most %d files, each based on the next; got more, or a circle", MAX_BASES);
+  return NULL;
+}

@@ -227,12 +227,12 @@ ls_expert_rows (const LsModel *m, const LsShard *s, uint64_t *ret_brought, uint6
   uint32_t per_rank = m->n_experts / MAX (1, s->ep);
   uint64_t limit = capacity_of (m, s, tokens_of_group (s) * m->top_k);
   ls_expert_tokens (m, s, ret_brought, NULL);
-  for (uint32_t e = 0; e < m->n_experts; e++) {
-    if (s->expert_padding == LS_EXPERT_PADDING_CAPACITY)
-      ret_brought[e] = limit;
-    ret_computed[e] = s->expert_padding == LS_EXPERT_PADDING_FULLEST
-        ? most_of (&ret_brought[e / per_rank * per_rank], per_rank)
-        : ret_brought[e];
+  for (uint32_t e = 0; e < m->n_experts && s->expert_padding == LS_EXPERT_PADDING_CAPACITY; e++)
+    ret_brought[e] = limit;
+  for (uint32_t first = 0; first < m->n_experts; first += per_rank) {
+    uint64_t fullest = most_of (&ret_brought[first], per_rank);
+    for (uint32_t e = first; e < first + per_rank; e++)
+      ret_computed[e] = s->expert_padding == LS_EXPERT_PADDING_FULLEST ? fullest : ret_brought[e];
   }
 }
 

@@ -1,9 +1,9 @@
 /* What of a job torchtitan does not have. Rules as in torchtitan/config/job_config.py of January 2026; its
  * options are written by torchtitan_rules.c. */
 
-#include "model/operators.h"
 #include "data/jobs/emit_target.h"
 #include "data/launch/torchtitan/torchtitan_rules.h"
+#include "model/operators.h"
 
 static void
 check_training (Emit *e)

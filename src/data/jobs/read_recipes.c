@@ -387,20 +387,12 @@ check_operator (Check *check, const cJSON *object, LsRecipe *r, const LsRecipes 
   r->saved = parse (check, object, "saved", r->saved_text);
 }
 
-#define MAX_BASES 8
-
 static LsRecipes *read_over_bases (const LsJsonDoc *doc, guint n_bases, LsDiagList *diags);
 
 static bool
 read_base (const LsJsonDoc *doc, guint n_bases, LsRecipes *recipes, LsDiagList *diags)
 {
-  const cJSON *name = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "based_on");
-  if (n_bases == MAX_BASES) {
-    ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, NULL,
-                      "expected at most %d files, each based on the next; got more, or a circle", MAX_BASES);
-    return false;
-  }
-  g_autoptr (LsJsonDoc) base = ls_data_load (LS_DATA_KERNELS, recipes->based_on, diags);
+  g_autoptr (LsJsonDoc) base = ls_data_load_base (LS_DATA_KERNELS, doc, n_bases, diags);
   recipes->base = base ? read_over_bases (base, n_bases + 1, diags) : NULL;
   return recipes->base != NULL;
 }

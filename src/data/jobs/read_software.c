@@ -9,8 +9,6 @@
 #include "data/jobs/job_files.h"
 #include "data/text/override.h"
 
-#define MAX_BASES 8
-
 static const LsField headroom_fields[] = {
   { "what", LS_FIELD_STRING, offsetof (LsHeadroomItem, what), .required = true, .meaning = "who takes it" },
   { "size", LS_FIELD_BYTES, offsetof (LsHeadroomItem, bytes), .default_text = "0B", .meaning = "so much" },
@@ -257,15 +255,9 @@ static bool read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec
                              LsDiagList *diags);
 
 static bool
-read_base (const LsJsonDoc *doc, const cJSON *name, guint n_bases, LsSoftwareSpec *ret_software,
-           LsDiagList *diags)
+read_base (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_software, LsDiagList *diags)
 {
-  if (n_bases == MAX_BASES) {
-    ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, NULL,
-                      "expected at most %d files, each based on the next; got more, or a circle", MAX_BASES);
-    return false;
-  }
-  g_autoptr (LsJsonDoc) base = ls_data_load (LS_DATA_SOFTWARE, name->valuestring, diags);
+  g_autoptr (LsJsonDoc) base = ls_data_load_base (LS_DATA_SOFTWARE, doc, n_bases, diags);
   return base && read_over_bases (base, n_bases + 1, ret_software, diags);
 }
 
@@ -316,7 +308,7 @@ read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_softwa
   const cJSON *root = ls_json_doc_root (doc), *base = cJSON_GetObjectItemCaseSensitive (root, "based_on");
   LsSoftwareSpec s;
   init (&s);
-  if (cJSON_IsString (base) && !read_base (doc, base, n_bases, &s, diags))
+  if (cJSON_IsString (base) && !read_base (doc, n_bases, &s, diags))
     return false;
   forget_own (root, &s);
   bool is_read = ls_fields_read_file (ls_software_fields (), "software", doc, &s, diags);

@@ -70,8 +70,9 @@ host_counts_tokens (Build *b, LsTag tag)
   LsOp op = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, tag, "token counts");
   op.host = LS_HOST_SYNC;
   build_op (b, op, &dep, 1);
-  if (ls_recipes_loop (l->shard.recipes, l->model) && l->model->n_experts / l->mesh.ep > 1)
-    build_waits (b, LS_HOST_SYNC, l->model->n_experts / l->mesh.ep - 1, tag);
+  uint32_t n_others = l->model->n_experts / l->mesh.ep - 1;
+  if (n_others > 0 && ls_recipes_loop (l->shard.recipes, l->model))
+    build_waits (b, LS_HOST_SYNC, n_others, tag);
 }
 
 void
