@@ -82,14 +82,16 @@ reserve (LsFill *fill, LsFlow *f, int64_t level)
   for (uint32_t i = 0; i < MIN (f->n_uses, LS_FILL_N_WATCHED); i++)
     if (!(f->watched >> i & 1)) {
       const LsFlowUse *use = &f->uses[i];
-      f->reserved = MIN (f->reserved, ls_fill_resource_reserve (&fill->res[use->resource], use, level));
+      int64_t counted = ls_fill_resource_reserve (&fill->res[use->resource], use, level);
+      f->reserved = MIN (f->reserved, counted);
     }
 }
 
 /* --- what changed --------------------------------------------------------- */
 
+/* was: its level so far. A resource that is watched counts it at that. */
 static inline void
-set_level_on (LsFill *fill, const LsFlowUse *use, int64_t level)
+set_level_on (LsFill *fill, const LsFlowUse *use, int64_t was, int64_t level)
 {
   LsFillResource *r = &fill->res[use->resource];
   uint32_t slot = use->slot;
@@ -97,7 +99,7 @@ set_level_on (LsFill *fill, const LsFlowUse *use, int64_t level)
     if (G_UNLIKELY (level >= r->level)) {
       ls_fill_resource_thaw (r, slot);
     } else {
-      r->left += ls_load_of_level (r->frozen[slot] - level, use->coef);
+      r->left += ls_load_of_level (was - level, use->coef);
       r->frozen[slot] = level;
       r->most_frozen = MAX (r->most_frozen, level);
     }
@@ -119,9 +121,9 @@ set_level (LsFill *fill, LsFlow *f, int64_t level, uint64_t known)
   if (level > f->reserved)
     reserve (fill, f, level);
   for (uint64_t w = f->watched & ~known; w; w &= w - 1)
-    set_level_on (fill, &f->uses[__builtin_ctzll (w)], level);
+    set_level_on (fill, &f->uses[__builtin_ctzll (w)], f->level, level);
   for (uint32_t i = LS_FILL_N_WATCHED; i < f->n_uses; i++)
-    set_level_on (fill, &f->uses[i], level);
+    set_level_on (fill, &f->uses[i], f->level, level);
   if (level != f->level && f->changed_in != fill->n_settles) {
     f->changed_in = fill->n_settles;
     fill->changed[fill->n_changed++] = f;
