@@ -10,7 +10,7 @@
  * has the same for a seed, however many ranks there are.
  *
  * Worked example: sigma 0.05: two thirds of the ranks are within 5 %, the slowest of 1,000
- * some 1.18; a step with a barrier waits for that one.
+ * some 1.18; a step with a barrier waits for that one. Factors beyond LS_SLOW_MIN and LS_SLOW_MAX become these.
  *
  * Deviation: a factor holds for all kernels of a rank and for the whole run. */
 #ifndef LS_EXEC_SLOW_H

@@ -380,6 +380,21 @@ stragglers_depend_on_seed_and_rank_only (void)
 }
 
 static void
+a_wide_spread_ends_at_the_bounds (void)
+{
+  LsSlow s = { .sigma = 5, .seed = 1 };
+  g_autofree double *factor = ls_slow_factors (&s, 1000, NULL);
+  uint32_t n_least = 0, n_most = 0;
+  for (int r = 0; r < 1000; r++) {
+    LS_CHECK (factor[r] >= LS_SLOW_MIN && factor[r] <= LS_SLOW_MAX);
+    n_least += factor[r] == LS_SLOW_MIN;
+    n_most += factor[r] == LS_SLOW_MAX;
+  }
+  LS_CHECK (n_least > 250 && n_least < 400); /* z < ln (0.1) / 5: 0.32 of all */
+  LS_CHECK (n_most > 120 && n_most < 240);   /* z > ln (100) / 5: 0.18 */
+}
+
+static void
 named_stragglers (void)
 {
   LsSlow s = { .ranks = g_array_new (FALSE, FALSE, sizeof (LsSlowRank)) };
@@ -443,4 +458,5 @@ LS_TEST_SUITE (LS_TEST (replicas_are_one_class), LS_TEST (steps_that_repeat_comp
                LS_TEST (message_by_message_nothing_folds),
                LS_TEST (loads_beyond_a_quarter_of_memory_fold_nothing), LS_TEST (errors_name_real_ranks),
                LS_TEST (ranks_of_a_mesh_owe_what_each_says), LS_TEST (the_comparison_notices_a_picosecond),
-               LS_TEST (stragglers_depend_on_seed_and_rank_only), LS_TEST (named_stragglers))
+               LS_TEST (stragglers_depend_on_seed_and_rank_only),
+               LS_TEST (a_wide_spread_ends_at_the_bounds), LS_TEST (named_stragglers))
