@@ -20,11 +20,6 @@ char *cli_help_text (const LsCommand *command, const char *topic, GError **error
 /* Writes text to stdout and makes sure that it got there: LS_ERROR_IO. */
 gboolean cli_print (const char *text, GError **error);
 
-/* Once, before all else. Memory that is given back is there for who asks next, as for the candidates of a
- * sweep, and comes from the kernel in pages of 2 MiB, if it has these: by 4 KiB, bringing and clearing them
- * takes a third of a run. */
-void cli_keep_memory (void);
-
 #define CLI_EXIT_CODES                                                                                       \
   "Exit codes:\n"                                                                                            \
   "  0 ok   1 failed   2 usage   3 bad, missing or unreadable input file\n"                                  \

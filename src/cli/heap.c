@@ -1,4 +1,4 @@
-#include "cli/cli.h"
+#include "cli/heap.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>

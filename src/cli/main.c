@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/heap.h"
 
 static char *
 usage_text (void)

@@ -7,10 +7,10 @@
  * so that half of the ranks are slower than the calibration says and half faster; a named
  * rank takes its own factor on top of that. z is drawn by the polar form of Box and Muller
  * (Annals of Mathematical Statistics 29, 1958) from GLib's Mersenne twister: rank r always
- * has the same for a seed, however many ranks there are.
+ * has the same for a seed, however many ranks there are. Factors end at LS_SLOW_MIN and LS_SLOW_MAX.
  *
  * Worked example: sigma 0.05: two thirds of the ranks are within 5 %, the slowest of 1,000
- * some 1.18; a step with a barrier waits for that one. Factors beyond LS_SLOW_MIN and LS_SLOW_MAX become these.
+ * some 1.18; a step with a barrier waits for that one.
  *
  * Deviation: a factor holds for all kernels of a rank and for the whole run. */
 #ifndef LS_EXEC_SLOW_H

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "cli/heap.h"
 #include "network/coll.h"
 #include "nccl_tables.h"
 #include "tiny_cluster.h"
@@ -99,6 +100,7 @@ int
 main (void)
 {
   static const uint32_t sizes[] = { 256, 1024, 4096, 16384, 65536 };
+  cli_keep_memory ();
   ls_bench_header ();
   for (size_t i = 0; i < G_N_ELEMENTS (sizes); i++) {
     double s = best_of (all_reduce, sizes[i]);

@@ -4,6 +4,7 @@
  * second event that fires. */
 #include "ls_bench.h"
 
+#include "cli/heap.h"
 #include "core/engine.h"
 
 #define MAX_HOLD (2 * LS_MS) /* holds are uniform below this */
@@ -79,6 +80,7 @@ main (void)
     uint64_t n_events, n_reference; /* 0: the reference takes too long */
   } sizes[] = { { 1000, 10000000, 1000000 }, { 100000, 10000000, 20000 }, { 1000000, 10000000, 0 } };
 
+  cli_keep_memory ();
   ls_bench_header ();
   for (int moving = 0; moving < 2; moving++)
     for (size_t i = 0; i < G_N_ELEMENTS (sizes); i++) {

@@ -3,6 +3,7 @@
  * Activities per second, against solving all of them every time. */
 #include "ls_bench.h"
 
+#include "cli/heap.h"
 #include "core/flow.h"
 
 #define PER_HOST 8
@@ -80,6 +81,7 @@ main (void)
     uint64_t n_fast, n_reference;
   } sizes[] = { { 8, 500000, 500000 }, { 64, 500000, 50000 }, { 1024, 500000, 300 } };
 
+  cli_keep_memory ();
   ls_bench_header ();
   for (size_t i = 0; i < G_N_ELEMENTS (sizes); i++) {
     double fast = transfers_per_s (sizes[i].n, sizes[i].n_fast, false);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "cli/heap.h"
 #include "core/maxmin.h"
 
 #define PATH 3
@@ -59,6 +60,7 @@ main (void)
     uint32_t n, n_solves;
   } sizes[] = { { 8, 1000000 }, { 64, 50000 }, { 512, 1000 } };
 
+  cli_keep_memory ();
   ls_bench_header ();
   for (size_t i = 0; i < G_N_ELEMENTS (sizes); i++) {
     System s;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "cli/heap.h"
 #include "exec/messages/messages.h"
 
 #define BYTES 0x1p30
@@ -227,6 +228,7 @@ main (void)
 {
   static const uint32_t sizes[] = { 256, 1024, 4096 };
   struct rusage used;
+  cli_keep_memory ();
   ls_bench_header ();
   for (size_t i = 0; i < G_N_ELEMENTS (sizes); i++) {
     uint32_t n = sizes[i];

@@ -3,6 +3,7 @@
  * is followed by another. Flows per second, against solving all of them every time. */
 #include "ls_bench.h"
 
+#include "cli/heap.h"
 #include "storm.h"
 
 #define SUSTAINED 4 /* flows that follow each other */
@@ -28,6 +29,7 @@ main (void)
 {
   static const uint32_t sizes[] = { 1024, 4096 };
 
+  cli_keep_memory ();
   ls_bench_header ();
   for (size_t i = 0; i < G_N_ELEMENTS (sizes); i++)
     for (int sustained = 0; sustained < 2; sustained++) {
