@@ -458,5 +458,5 @@ LS_TEST_SUITE (LS_TEST (replicas_are_one_class), LS_TEST (steps_that_repeat_comp
                LS_TEST (message_by_message_nothing_folds),
                LS_TEST (loads_beyond_a_quarter_of_memory_fold_nothing), LS_TEST (errors_name_real_ranks),
                LS_TEST (ranks_of_a_mesh_owe_what_each_says), LS_TEST (the_comparison_notices_a_picosecond),
-               LS_TEST (stragglers_depend_on_seed_and_rank_only),
-               LS_TEST (a_wide_spread_ends_at_the_bounds), LS_TEST (named_stragglers))
+               LS_TEST (stragglers_depend_on_seed_and_rank_only), LS_TEST (a_wide_spread_ends_at_the_bounds),
+               LS_TEST (named_stragglers))
