@@ -232,10 +232,15 @@ void
 ls_job_fit_retries (LsJobResult *r)
 {
   const LsRetriesReport *x = &r->retries;
-  if (x->n == 0 || x->is_out_of_memory || x->is_refused)
+  if (!x->is_out_of_memory && (x->n == 0 || x->is_refused))
     return;
-  uint64_t capacity = ls_memory_fullest (r->memory)->capacity_bytes,
-           beside = capacity - MIN (capacity, x->limit_bytes);
+  LsClassMemory *fullest = &r->memory->classes[ls_memory_fullest (r->memory) - r->memory->classes];
+  uint64_t capacity = fullest->capacity_bytes, beside = capacity - MIN (capacity, x->limit_bytes);
+  if (x->is_out_of_memory) { /* what does not fit without segments needs what it needs */
+    bool is_by_segments = fullest->needed_bytes <= capacity;
+    fullest->needed_bytes = is_by_segments ? x->reserved_bytes + beside : fullest->needed_bytes;
+    return;
+  }
   for (uint32_t i = 0; i < r->memory->n_classes; i++) {
     LsClassMemory *m = &r->memory->classes[i];
     m->needed_bytes = MIN (m->needed_bytes, x->reserved_bytes + beside);
@@ -302,8 +307,10 @@ headroom_beside (const LsJobSpec *spec, const LsJobResult *r, LsHeadroom *ret_he
 static char *
 note_of (const LsRetriesReport *x, const LsReport *report, const LsHeadroom *beside)
 {
-  if (x->is_out_of_memory) /* that it does not fit is said elsewhere */
-    return report->needed_bytes <= report->capacity_bytes ? no_room_text (x) : NULL;
+  if (x->is_out_of_memory) { /* of what does not fit without segments that is said elsewhere */
+    uint64_t others = report->capacity_bytes - MIN (report->capacity_bytes, x->limit_bytes);
+    return report->needed_bytes == x->reserved_bytes + others ? no_room_text (x) : NULL;
+  }
   if (x->n > 0)
     return many_text (x);
   return ls_headroom_is_left (beside, x->reserved_bytes, x->limit_bytes) ? NULL : near_text (x, beside);

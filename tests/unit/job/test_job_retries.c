@@ -83,8 +83,37 @@ a_job_that_finds_no_room_says_so (void)
   if (!r || !expandable)
     return;
   LS_CHECK (r->retries.is_out_of_memory);
-  LS_CHECK_INT (is_noted (r, "finds no room"), ==, r->report.fits); /* else "does not fit" says it */
-  LS_CHECK_INT (r->report.digest, ==, expandable->report.digest);   /* nothing is charged */
+  LS_CHECK (!r->report.fits);
+  LS_CHECK_INT (r->report.digest, ==, expandable->report.digest); /* nothing is charged */
+}
+
+/* All that is alive at once would fit, the segments that hold it do not. */
+static void
+segments_without_room_do_not_fit (void)
+{
+  static const char *const knobs[][2] = {
+    { "model", "qwen3-30b-a3b" },
+    { "cluster", "dgx-h100" },
+    { "gpus", "16" },
+    { "tp", "2" },
+    { "sp", "1" },
+    { "ep", "8" },
+    { "etp", "1" },
+    { "global-batch", "32" },
+  };
+  LsJobSpec spec;
+  ls_job_spec_init (&spec);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  for (size_t i = 0; i < G_N_ELEMENTS (knobs); i++)
+    LS_CHECK (ls_job_spec_set (&spec, knobs[i][0], knobs[i][1], diags));
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  ls_job_spec_clear (&spec);
+  if (!r)
+    return;
+  LS_CHECK (r->retries.is_out_of_memory && is_noted (r, "finds no room"));
+  LS_CHECK (!r->report.fits && r->report.needed_bytes > r->report.capacity_bytes);
 }
 
 /* What a sweep and validate run. */
@@ -110,4 +139,5 @@ a_run_without_spans_takes_as_long (void)
 }
 
 LS_TEST_SUITE (LS_TEST (a_job_at_the_limit_is_slower), LS_TEST (a_job_with_room_is_as_it_was),
-               LS_TEST (a_job_that_finds_no_room_says_so), LS_TEST (a_run_without_spans_takes_as_long))
+               LS_TEST (a_job_that_finds_no_room_says_so), LS_TEST (segments_without_room_do_not_fit),
+               LS_TEST (a_run_without_spans_takes_as_long))
