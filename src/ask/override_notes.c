@@ -119,7 +119,7 @@ add_note (GPtrArray *notes, const char *change, const char *other, const LsClust
 
 /* --- jobs -------------------------------------------------------------------------------- */
 
-/* The step and what a GPU can hold are the same with another cluster. */
+/* The step, what a GPU can hold and what it must are the same with another cluster. */
 static bool
 is_same_job (const LsJobSpec *spec, const LsJobResult *r, char *cluster)
 {
@@ -130,7 +130,8 @@ is_same_job (const LsJobSpec *spec, const LsJobResult *r, char *cluster)
   g_autoptr (LsJobResult) x = ls_job_spec_run (&other, NULL);
   return x && x->report.step_time_s == r->report.step_time_s
       && x->report.capacity_bytes == r->report.capacity_bytes
-      && x->report.context_bytes == r->report.context_bytes;
+      && x->report.context_bytes == r->report.context_bytes
+      && x->report.needed_bytes == r->report.needed_bytes;
 }
 
 void
