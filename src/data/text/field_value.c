@@ -108,11 +108,23 @@ set_uint (const LsField *f, uint32_t *place, const char *text)
   return true;
 }
 
+/* Counts of elements are written as DeepSpeed's files write them too: "5e8". */
+static bool
+read_power (const LsField *f, const char *text, guint64 *ret)
+{
+  char *end = NULL;
+  double value = strchr (text, 'e') && g_ascii_isdigit (*text) ? g_ascii_strtod (text, &end) : -1;
+  if (value < 0 || *end != '\0' || value > ls_field_value_max (f) || value != floor (value))
+    return false;
+  *ret = (guint64) value;
+  return ls_field_value_in_range (f, value);
+}
+
 static bool
 set_uint64 (const LsField *f, uint64_t *place, const char *text)
 {
   guint64 value;
-  if (!read_whole (f, text, &value))
+  if (!read_whole (f, text, &value) && !read_power (f, text, &value))
     return false;
   *place = value;
   return true;

@@ -85,6 +85,21 @@ thing_clear (Thing *thing)
   g_free (thing->list);
 }
 
+/* As DeepSpeed's files have them. */
+static void
+large_counts_may_have_an_exponent (void)
+{
+  Thing thing = { 0 };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LS_CHECK (ls_field_set_text (fields, &thing, "large", "5e8", diags) && thing.large == 500000000);
+  LS_CHECK (ls_field_set_text (fields, &thing, "large", "1.5e3", diags) && thing.large == 1500);
+  static const char *const wrong[] = { "1e-3", "1.5e0", "1e99", "1e7x", "-1e3", "e3" };
+  for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++)
+    LS_CHECK (!ls_field_set_text (fields, &thing, "large", wrong[i], diags));
+  LS_CHECK (!ls_field_set_text (fields, &thing, "micro_batch", "1e0", diags)); /* a small one has none */
+  thing_clear (&thing);
+}
+
 static void
 counts_may_have_a_letter_in_a_file (void)
 {
@@ -417,8 +432,9 @@ elements_are_located (void)
   check_complaint ("{\"rows\": [[]]}", "/thing/rows/0: expected up to three digits");
 }
 
-LS_TEST_SUITE (LS_TEST (counts_may_have_a_letter_in_a_file), LS_TEST (a_file_sets_every_kind),
-               LS_TEST (every_mistake_is_counted), LS_TEST (foreign_files_give_notes),
-               LS_TEST (flags_set_the_same_fields), LS_TEST (wrong_flags_are_explained),
-               LS_TEST (markdown_has_a_row_for_each_key), LS_TEST (what_is_written_reads_back_exactly),
-               LS_TEST (defaults_are_left_out), LS_TEST (elements_are_located))
+LS_TEST_SUITE (LS_TEST (large_counts_may_have_an_exponent), LS_TEST (counts_may_have_a_letter_in_a_file),
+               LS_TEST (a_file_sets_every_kind), LS_TEST (every_mistake_is_counted),
+               LS_TEST (foreign_files_give_notes), LS_TEST (flags_set_the_same_fields),
+               LS_TEST (wrong_flags_are_explained), LS_TEST (markdown_has_a_row_for_each_key),
+               LS_TEST (what_is_written_reads_back_exactly), LS_TEST (defaults_are_left_out),
+               LS_TEST (elements_are_located))
