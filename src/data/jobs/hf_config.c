@@ -370,8 +370,10 @@ hf_is_dense (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
   if (f->experts != HF_DENSE)
     return true;
   for (size_t i = 0; i < G_N_ELEMENTS (counts); i++) {
-    const cJSON *n = hf_get (doc, counts[i]);
-    if (cJSON_IsNumber (n) && n->valuedouble > 1)
+    const cJSON *n = hf_get (doc, counts[i]), *most = n;
+    if (cJSON_IsArray (n))
+      cJSON_ArrayForEach (most, n) if (cJSON_IsNumber (most) && most->valuedouble > 1) break;
+    if (cJSON_IsNumber (most) && most->valuedouble > 1)
       return hf_refuse (doc, n, diags, "experts in a model_type that has none");
   }
   return true;
