@@ -167,6 +167,14 @@ unsettled (const LsJobSpec *spec)
   return lines;
 }
 
+/* What is explained ("x: taken to be off") says what it does to the figures; a bare option says less. */
+static int
+explained_first (gconstpointer a, gconstpointer b)
+{
+  bool x = strstr (*(char *const *) a, ": ") != NULL, y = strstr (*(char *const *) b, ": ") != NULL;
+  return y - x;
+}
+
 void
 ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
 {
@@ -174,6 +182,7 @@ ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
   if (!from)
     return;
   g_autoptr (GPtrArray) lines = unsettled (spec);
+  g_ptr_array_sort (lines, explained_first); /* stable */
   g_ptr_array_add (
       notes,
       g_strdup_printf ("%s is a job of %s: %u values, %u inferred, %u ignored, %u not known "

@@ -93,6 +93,8 @@ set_attention (LaunchJob *job)
   if (how)
     import_set_strategy (job->import, "attention", strcmp (how, "eager") == 0 ? "unfused" : "flash",
                          "attn_implementation");
+  if (how && (strstr (how, "flash_attention_3") || strstr (how, "flash-attn3")))
+    import_set_strategy (job->import, "attention_kernel", "fa3", "attn_implementation");
 }
 
 /* --- precision and memory -------------------------------------------------------------------------- */
@@ -147,6 +149,17 @@ set_recompute (HfJob *hf)
     import_set_strategy (job->import, "recompute", is_full ? "full" : "none", "gradient_checkpointing");
 }
 
+static bool
+has_word (const LaunchOption *o, const char *word)
+{
+  for (guint i = 0; o && i < o->values->len; i++) {
+    g_auto (GStrv) words = g_strsplit_set (o->values->pdata[i], " ,", -1);
+    if (g_strv_contains ((const char *const *) words, word))
+      return true;
+  }
+  return false;
+}
+
 static void
 tell_switches (LaunchJob *job)
 {
@@ -155,6 +168,10 @@ tell_switches (LaunchJob *job)
   for (guint i = 0; i < G_N_ELEMENTS (options); i++)
     if (hf_is_on (job, options[i]))
       import_unknown (job->import, "%s: taken to be off", options[i]);
+  if (has_word (launch_words_find (job->words, "fsdp"), "offload"))
+    import_unknown (job->import, "fsdp offload: taken to be off");
+  if (option_is_on (job, "fsdp_config.offload_params"))
+    import_unknown (job->import, "fsdp_config.offload_params: taken to be off");
   if (backend && g_ascii_strcasecmp (backend, "no") != 0)
     import_unknown (job->import, "dynamo_backend %s: layers are taken to run eagerly", backend);
   import_set_optimizer (job->import, optim, 0, "optim");
@@ -174,15 +191,25 @@ static const struct {
   { "HYBRID_SHARD_ZERO2", "5", "hybrid_shard_zero2", "2", true },
 };
 
-static bool
-has_word (const LaunchOption *o, const char *word)
+/* A Trainer knows these words, and refuses others (transformers/training_args.py, FSDPOption). */
+static void
+tell_words (LaunchJob *job)
 {
+  static const char *const others[] = { "auto_wrap", "offload", "true", "True", "1", "" };
+  const LaunchOption *o = launch_words_find (job->words, "fsdp");
   for (guint i = 0; o && i < o->values->len; i++) {
     g_auto (GStrv) words = g_strsplit_set (o->values->pdata[i], " ,", -1);
-    if (g_strv_contains ((const char *const *) words, word))
-      return true;
+    for (char **w = words; *w; w++) {
+      bool is_known = false;
+      for (gsize k = 0; k < G_N_ELEMENTS (shardings); k++)
+        is_known |= strcmp (*w, shardings[k].word) == 0;
+      for (gsize k = 0; k < G_N_ELEMENTS (others); k++)
+        is_known |= strcmp (*w, others[k]) == 0;
+      if (!is_known)
+        import_unknown (job->import, "fsdp %s: no word of it; taken for full_shard where nothing else says",
+                        *w);
+    }
   }
-  return false;
 }
 
 static gsize
@@ -226,6 +253,7 @@ set_fsdp (LaunchJob *job)
   const char *file = option_text (job, "fsdp_config");
   if (file)
     import_unknown (import, "what %s says of FSDP: it is not read", file);
+  tell_words (job);
   gsize k = find_sharding (job);
   bool is_second = number_of (job, "fsdp_version") == 2 || number_of (job, "version") == 2,
        is_kept = is_second && (is_off (job, "reshard_after_forward") || strcmp (shardings[k].zero, "2") == 0);
@@ -358,22 +386,44 @@ tell_adapters (LaunchJob *job)
     }
 }
 
-/* ModelConfig of TRL (trl/trainer/model_config.py): r 16; modules as PEFT has them for Llama and its kin. */
+/* ModelConfig of TRL (trl/trainer/model_config.py): r 16; modules as PEFT has them for Llama and its kin. The
+ * examples of PEFT (examples/sft/train.py) name the same otherwise, with r 64. */
 static void
 set_adapters (LaunchJob *job)
 {
   const LaunchOption *modules = hf_find (job, "lora_target_modules");
   g_autoptr (GPtrArray) usual = launch_usual_modules ();
-  if (hf_is_on (job, "use_peft"))
+  bool is_example = hf_is_on (job, "use_peft_lora");
+  if (hf_is_on (job, "use_peft") || is_example)
     launch_set_adapters (job->import,
-                         &(LaunchAdapters) { .option = "use_peft",
+                         &(LaunchAdapters) { .option = is_example ? "use_peft_lora" : "use_peft",
                                              .rank = number_of (job, "lora_r"),
-                                             .usual_rank = 16,
+                                             .usual_rank = is_example ? 64 : 16,
                                              .on = modules ? modules->values : usual,
                                              .dropout = hf_text (job, "lora_dropout"),
-                                             .is_nf4 = hf_is_on (job, "load_in_4bit") });
+                                             .is_nf4 = hf_is_on (job, "load_in_4bit")
+                                                 || hf_is_on (job, "use_4bit_quantization") });
   else if (!is_off (job, "use_peft"))
     tell_adapters (job);
+  if (hf_find (job, "lora_target_parameters"))
+    import_unknown (job->import, "lora_target_parameters: adapters of experts are left out");
+}
+
+/* Examples of fine-tuning are shorter than what they are cut to, and are not joined unless a file says so;
+ * LLaMA-Factory joins texts that are only continued. */
+static void
+tell_lengths (LaunchJob *job)
+{
+  static const char *const limits[] = { "cutoff_len", "max_length", "max_seq_length", "max_seq_len" };
+  const char *stage = option_text (job, "stage");
+  if (import_is_open (job->import, "lengths") || (stage && strcmp (stage, "pt") == 0))
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (limits); i++)
+    if (launch_words_find (job->words, limits[i])) {
+      import_unknown (job->import,
+                      "%s: sequences are taken to be that long; without packing most are shorter", limits[i]);
+      return;
+    }
 }
 
 void
@@ -396,6 +446,7 @@ hf_read (HfJob *hf)
   set_batch (hf);
   tell_switches (job);
   set_adapters (job);
+  tell_lengths (job);
   if (!import_has_model (job->import, "seq"))
     import_open (job->import, "seq", "how long a sequence is: nothing here says");
   launch_words_free (hf->deepspeed);

@@ -98,7 +98,7 @@ static const char ignored[]
       "generate_* global_rampup_samples global_rope_* goodput_* heartbeat_* image_placeholder indexer_* "
       "inference_* key_proj kv_proj kv_quant_* kv_wa_proj local_rope_* lora_* max_num_images_per_example "
       "mesh_axes mhc_* mla_kv mla_naive_kvcache mla_q mlpwi* mlpwo moba_* moe_mlpw* mrope_section "
-      "mtp_eval_target_module mtp_loss_scaling_factor muon_* nope_layer_interval num_vocab_tiling olmo_* "
+      "mtp_eval_target_module mtp_loss_scaling_factor muon_* nope_layer_interval olmo_* "
       "out_proj partial_rotary_factor per_device_batch_size_* position_id_per_seconds prefill_* "
       "prefix_caching_* prometheus_port pure_nnx* qk_clip_threshold qk_norm_with_scale qkv_proj "
       "quantization_local_shard_count query_proj query_wa_proj ragged_* remove_size_one_mesh_axis_from_type "

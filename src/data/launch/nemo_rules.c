@@ -191,8 +191,8 @@ say_precision_config (Nemo *n, const char *prefix)
 }
 
 /* In NeMo 1 fp8 is a flag beside its formats; in Megatron-Core it names the format. */
-static void
-say_precision (Nemo *n)
+void
+nemo_say_precision (Nemo *n)
 {
   static const char *const names[] = { "trainer.precision", "mixed_precision", "model.precision" };
   guint i = 0;
@@ -283,7 +283,7 @@ void
 nemo_say_strategy (Nemo *n)
 {
   say_gpus (n);
-  say_precision (n);
+  nemo_say_precision (n);
   say_recompute (n);
   say_data_parallel (n);
   say_kernels (n);

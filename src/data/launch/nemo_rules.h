@@ -38,5 +38,6 @@ void nemo_say (Nemo *n, const char *megatron, const char *value);
 /* Says in options of Megatron-LM what no table tells. */
 void nemo_say_model (Nemo *n);
 void nemo_say_strategy (Nemo *n);
+void nemo_say_precision (Nemo *n); /* a part of that */
 
 #endif

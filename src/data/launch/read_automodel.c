@@ -6,135 +6,11 @@
 #include <string.h>
 
 #include "data/launch/adapters.h"
+#include "data/launch/automodel_options.h"
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/torchtitan/torchtitan_rules.h"
 #include "data/launch/yaml_config.h"
-
-#define AS(option, torchtitan) OPTION_AS_ROW (option, torchtitan)
-#define RULE(option)           OPTION_RULE_ROW (option)
-#define IGNORED(option)        OPTION_IGNORED_ROW (option)
-#define EARLY_DEEPEP           "model.backend.enable_deepep" /* until 2026 */
-
-static const OptionRow rows[] = {
-  AS ("step_scheduler.local_batch_size", "training.local_batch_size"),
-  AS ("step_scheduler.global_batch_size", "training.global_batch_size"),
-  AS ("distributed.tp_size", "parallelism.tensor_parallel_degree"),
-  AS ("distributed.pp_size", "parallelism.pipeline_parallel_degree"),
-  AS ("distributed.cp_size", "parallelism.context_parallel_degree"),
-  AS ("distributed.ep_size", "parallelism.expert_parallel_degree"),
-  AS ("distributed.dp_replicate_size", "parallelism.data_parallel_replicate_degree"),
-  AS ("distributed.pipeline.pp_schedule", "parallelism.pipeline_parallel_schedule"),
-  AS ("distributed.pipeline.pp_microbatch_size", "parallelism.pipeline_parallel_microbatch_size"),
-  AS ("distributed.pipeline.layers_per_stage", "parallelism.pipeline_parallel_layers_per_stage"),
-  AS ("autopipeline.pp_schedule", "parallelism.pipeline_parallel_schedule"),
-  AS ("autopipeline.pp_microbatch_size", "parallelism.pipeline_parallel_microbatch_size"),
-  AS ("autopipeline.layers_per_stage", "parallelism.pipeline_parallel_layers_per_stage"),
-  RULE ("distributed.pp_batch_size"),
-  RULE ("autopipeline.pp_batch_size"),
-  RULE ("distributed.strategy"),
-  RULE ("distributed._target_"),
-  RULE ("distributed.dp_size"),
-  RULE ("distributed.sequence_parallel"),
-  RULE ("distributed.activation_checkpointing"),
-  RULE ("distributed.moe.reshard_after_forward"),
-  RULE ("distributed.zero_dp_strategy"),
-  RULE ("distributed.defer_fsdp_grad_sync"),
-  RULE ("distributed.mp_policy.*"),
-  IGNORED ("distributed_config.*"),
-  IGNORED ("moe_config.*"),
-  RULE ("model._target_"),
-  RULE ("model.pretrained_model_name_or_path"),
-  RULE ("model.config.pretrained_model_name_or_path"),
-  RULE ("model.config"),
-  RULE ("model.torch_dtype"),
-  RULE ("model.backend.attn"),
-  RULE ("model.backend.dispatcher"),
-  RULE ("model.backend.dispatcher_num_sms"),
-  RULE (EARLY_DEEPEP),
-  RULE ("model.backend.fake_balanced_gate"),
-  RULE ("model.backend.fake_gate_noise"),
-  RULE ("model.backend.rope_fusion"),
-  RULE ("model.backend.experts"),
-  RULE ("model.backend.enable_fsdp_optimizations"),
-  RULE ("model.attn_implementation"),
-  RULE ("model.use_liger_kernel"),
-  RULE ("dataset.seq_len"),
-  RULE ("dataset.seq_length"),
-  RULE ("dataset.max_length"),
-  RULE ("packed_sequence.packed_sequence_size"),
-  RULE ("packed_sequence.pack_size"),
-  RULE ("benchmark.num_nodes"),
-  RULE ("ci.nodes"),
-  RULE ("ci.nproc_per_node"),
-  RULE ("slurm.nodes"),
-  RULE ("slurm.ntasks_per_node"),
-  RULE ("peft._target_"),
-  RULE ("peft.dim"),
-  RULE ("peft.target_modules"),
-  RULE ("peft.match_all_linear"),
-  RULE ("clip_grad_norm.max_norm"),
-  RULE ("compile.enabled"),
-  RULE ("fp8.enabled"),
-  RULE ("fp8.recipe_name"),
-  RULE ("fp8.enable_fsdp_float8_all_gather"),
-  RULE ("quantization.*"),
-  RULE ("optimizer._target_"),
-  RULE ("optimizer.store_param_remainders"),
-  RULE ("optimizer.exp_avg_dtype"),
-  RULE ("optimizer.exp_avg_sq_dtype"),
-  RULE ("loss_fn._target_"),
-  RULE ("freeze_config.freeze_embeddings"),
-  RULE ("freeze_config.freeze_language_model"),
-
-  /* where data and checkpoints are, what is logged, how numbers learn; which fused kernels its backends have,
-   * which its software has by itself */
-  IGNORED ("auto_resume*"),
-  IGNORED ("autopipeline.*"),
-  IGNORED ("benchmark.*"),
-  IGNORED ("checkpoint.*"),
-  IGNORED ("ci.*"),
-  IGNORED ("compile.*"),
-  IGNORED ("dataloader.*"),
-  IGNORED ("dataset.*"),
-  IGNORED ("dist_env.*"),
-  IGNORED ("distributed.pipeline.*"),
-  IGNORED ("distributed.moe.*"),
-  IGNORED ("fp8.*"),
-  IGNORED ("freeze_config.*"),
-  IGNORED ("loss_fn.*"),
-  IGNORED ("lr_scheduler.*"),
-  IGNORED ("mlflow.*"),
-  IGNORED ("moe_metrics.*"),
-  IGNORED ("parallelizer.*"),
-  IGNORED ("distributed.patch_*"),
-  IGNORED ("distributed.enable_fsdp2_prefetch"), /* on by itself */
-  IGNORED ("model.backend.*"),
-  IGNORED ("model.config._target_"), /* its other members change dimensions */
-  IGNORED ("model.config.*token_id"),
-  IGNORED ("model.config.torch_dtype"),
-  IGNORED ("model.config.trust_remote_code"),
-  IGNORED ("model.*output_hidden_states"),
-  IGNORED ("model.is_meta_device"),
-  IGNORED ("model.trust_remote_code"),
-  IGNORED ("model.use_sdpa_patching"),
-  IGNORED ("optimizer.*"),
-  IGNORED ("packed_sequence.*"),
-  IGNORED ("peft.*"),
-  IGNORED ("processor.*"),
-  IGNORED ("profiling.*"),
-  IGNORED ("recipe"),
-  IGNORED ("rng.*"),
-  IGNORED ("run_name"),
-  IGNORED ("seed"),
-  IGNORED ("slurm.*"),
-  IGNORED ("step_scheduler.*"),
-  IGNORED ("tokenizer.*"),
-  IGNORED ("validation_*"),
-  IGNORED ("wandb.*"),
-};
-
-static const OptionTable options = { rows, G_N_ELEMENTS (rows) };
 
 typedef struct {
   LaunchJob own, torch; /* by its options; by those of torchtitan, the words of which it fills */
@@ -275,6 +151,21 @@ set_sharding (Automodel *a)
     import_set_strategy (import, "grad_norm", "0", "clip_grad_norm");
 }
 
+/* Of products by Transformer Engine (components/models/common/utils.py, TEFp8Config). */
+static void
+set_te_recipe (LsImport *import, const char *name)
+{
+  static const char *const recipes[][2]
+      = { { "mxfp8", "mxfp8" }, { "block", "blockwise" }, { "current", "current" } };
+  guint i = 0;
+  while (i < G_N_ELEMENTS (recipes) && strcmp (name, recipes[i][0]) != 0)
+    i++;
+  if (i == G_N_ELEMENTS (recipes))
+    import_unknown (import, "model.backend.te_fp8.recipe %s: taken for current", name);
+  import_set_strategy (import, "fp8_recipe", i < G_N_ELEMENTS (recipes) ? recipes[i][1] : "current",
+                       "model.backend.te_fp8.recipe");
+}
+
 /* Weights are of the type that the model is built in, bfloat16 by itself. */
 static void
 set_precision (Automodel *a)
@@ -282,12 +173,15 @@ set_precision (Automodel *a)
   LsImport *import = a->own.import;
   const char *dtype = text_of (a, "model.torch_dtype");
   bool is_fp32 = dtype && strstr (dtype, "32");
+  const char *te = text_of (a, "model.backend.te_fp8.recipe");
   import_set_strategy (import, "dtype",
-                       is_on (a, "fp8.enabled") ? "fp8"
-                           : is_fp32            ? "fp32"
-                                                : "bf16",
+                       is_on (a, "fp8.enabled") || te ? "fp8"
+                           : is_fp32                  ? "fp32"
+                                                      : "bf16",
                        "model.torch_dtype");
-  if (is_on (a, "fp8.enabled"))
+  if (te)
+    set_te_recipe (import, te);
+  else if (is_on (a, "fp8.enabled"))
     import_set_strategy (import, "fp8_recipe", "current", "fp8.recipe_name");
   if (!is_fp32)
     import_unknown (import, "model.torch_dtype %s: the optimizer is taken to keep weights in fp32 too",
@@ -305,7 +199,7 @@ set_exchange (Automodel *a)
   guint64 n_sms = option_number (&a->own, "model.backend.dispatcher_num_sms");
   if (import->strategy.ep <= 1)
     return;
-  how = how ? how : is_off (a, EARLY_DEEPEP) ? "torch" : "deepep";
+  how = how ? how : is_off (a, AUTOMODEL_EARLY_DEEPEP) ? "torch" : "deepep";
   bool is_known = strcmp (how, "deepep") == 0 || strcmp (how, "hybridep") == 0,
        is_torch = strcmp (how, "torch") == 0;
   if (is_torch)
@@ -335,8 +229,8 @@ set_kernels (Automodel *a)
 {
   LsImport *import = a->own.import;
   const char *how = text_of (a, "model.attn_implementation");
-  bool is_late = !text_of (a, "distributed._target_") && !launch_words_find (a->own.words, EARLY_DEEPEP)
-      && !is_off (a, EARLY_DEEPEP);
+  bool is_late = !text_of (a, "distributed._target_")
+      && !launch_words_find (a->own.words, AUTOMODEL_EARLY_DEEPEP) && !is_off (a, AUTOMODEL_EARLY_DEEPEP);
   if (is_on (a, "model.backend.rope_fusion") || (is_late && !is_off (a, "model.backend.rope_fusion")))
     import_set_strategy (import, "kernels", "nemo-automodel-2026", "model.backend.rope_fusion");
   if (g_strcmp0 (text_of (a, "model.backend.attn"), "flex") == 0)
@@ -362,7 +256,8 @@ set_adapters (Automodel *a)
       &(LaunchAdapters) { .option = "peft",
                           .rank = option_number (&a->own, "peft.dim"),
                           .usual_rank = 8,
-                          .on = modules && !is_on (a, "peft.match_all_linear") ? modules->values : NULL });
+                          .on = modules && !is_on (a, "peft.match_all_linear") ? modules->values : NULL,
+                          .is_nf4 = is_on (a, "quantization.load_in_4bit") });
 }
 
 /* A loss that is fused with the head keeps no logits; what is frozen has neither gradients nor states. */
@@ -474,7 +369,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   }
   g_autoptr (LaunchWords) words = yaml_config_words (tree), torch = launch_words_new ();
   join_sections (words);
-  read_options (&(Automodel) { .own = { .import = import, .words = words, .table = &options },
+  read_options (&(Automodel) { .own = { .import = import, .words = words, .table = &automodel_options },
                                .torch = { .import = import },
                                .words = torch });
   return true;

@@ -76,6 +76,7 @@ static const OptionRow rows[] = {
 
   /* what adapters are like; where data and checkpoints are, what is logged, how numbers learn; Liger's other
    * kernels, which come with its norm */
+  RULE ("lora_target_parameters"),
   IGNORED ("lora_*"),
   IGNORED ("peft*"),
   IGNORED ("bnb_*"),
@@ -225,6 +226,8 @@ tell_adapters (Axolotl *a)
       import_unknown (import, "%s: taken to be off", options_on[i]);
   if (option_number (&a->job, "expert_parallel_size") > 1)
     import_unknown (import, "expert_parallel_size: experts are taken to be sharded as other weights are");
+  if (option_is_there (&a->job, "lora_target_parameters"))
+    import_unknown (import, "lora_target_parameters: adapters of experts are left out");
   if (is_on (a, "sample_packing"))
     import_open (
         import, "lengths",

@@ -146,6 +146,13 @@ say_pair (cJSON *tree, const char *word)
     yaml_config_set_pair (tree, word);
 }
 
+/* Of the words behind an option, of which the first may be its own. */
+static bool
+is_change (const char *word, guint at)
+{
+  return at > 0 || strchr (word, '.') || g_str_has_prefix (word, "mixed_precision=");
+}
+
 /* Words "a.b=c", wherever they stand, over the options. */
 static cJSON *
 changes_of (const LaunchWords *words, bool is_performance, LsImport *import)
@@ -166,7 +173,7 @@ changes_of (const LaunchWords *words, bool is_performance, LsImport *import)
   for (guint i = 0; i < words->options->len; i++) {
     const LaunchOption *o = words->options->pdata[i];
     for (guint k = 0; k < o->values->len; k++)
-      if (strchr (o->values->pdata[k], '.'))
+      if (is_change (o->values->pdata[k], k))
         say_pair (tree, o->values->pdata[k]);
   }
   return tree;

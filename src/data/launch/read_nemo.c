@@ -138,6 +138,36 @@ is_change (const Nemo *n)
   return n->is_bridge && !has_dimensions (n);
 }
 
+/* Its name sets all of it, whatever the recipe has (megatron/bridge/training/mixed_precision.py). */
+static bool
+has_precision (const Nemo *n)
+{
+  return nemo_text (n, "mixed_precision") != NULL;
+}
+
+/* What is set by itself and stands in the recipe too, which may set it once more. */
+static void
+tell_changes (Nemo *n)
+{
+  static const char *const names[] = { "ddp.overlap_grad_reduce",
+                                       "ddp.overlap_param_gather",
+                                       "ddp.grad_reduce_in_fp32",
+                                       "ddp.use_distributed_optimizer",
+                                       "dist.use_torch_fsdp2",
+                                       "optimizer.use_distributed_optimizer",
+                                       "model.attention_backend",
+                                       "model.fp8",
+                                       "mixed_precision.fp8",
+                                       "mixed_precision.grad_reduce_in_fp32",
+                                       "peft.dim" };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    bool is_there = launch_words_find (n->job.words, names[i]) || nemo_is_off (n, names[i]),
+         is_read = strcmp (names[i], "peft.dim") == 0 && nemo_text (n, "peft._target_");
+    if (is_there && !is_read)
+      import_unknown (n->job.import, "%s: left as it is without it", names[i]);
+  }
+}
+
 static void
 read_megatron (Nemo *n)
 {
@@ -151,6 +181,9 @@ read_megatron (Nemo *n)
     megatron_strategy (&job);
   else {
     megatron_changes (&job);
+    if (has_precision (n))
+      megatron_precision (&job);
+    tell_changes (n);
     import_unknown (n->job.import,
                     "what this file leaves as it is: the recipe says it, which is launched with it");
   }
@@ -185,6 +218,18 @@ set_adapters (Nemo *n)
                                            .dropout = option_text (&n->job, dropout) });
 }
 
+/* Recipes shard all where they are told to use Megatron-FSDP (megatron/bridge/recipes/common.py). */
+static void
+say_change (Nemo *n)
+{
+  if (has_precision (n))
+    nemo_say_precision (n);
+  if (nemo_is_on (n, "ddp.use_megatron_fsdp") && !nemo_text (n, "ddp.data_parallel_sharding_strategy")) {
+    nemo_say (n, "data-parallel-sharding-strategy", "optim_grads_params");
+    import_infer (n->job.import, "zero 3: ddp.data_parallel_sharding_strategy of recipes");
+  }
+}
+
 static void
 read_options (Nemo *n)
 {
@@ -193,7 +238,8 @@ read_options (Nemo *n)
   if (!is_change (n)) {
     nemo_say_model (n);
     nemo_say_strategy (n);
-  }
+  } else
+    say_change (n);
   read_megatron (n);
   if (!is_change (n)) {
     set_fsdp (n);

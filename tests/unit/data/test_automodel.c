@@ -102,5 +102,24 @@ pipelines_pass_local_batches (void)
               "pp=4; pipeline_batch=8");
 }
 
-LS_TEST_SUITE (LS_TEST (automodel_is_read), LS_TEST (earlier_sections_are_read),
-               LS_TEST (exchanges_of_tokens_are_read), LS_TEST (pipelines_pass_local_batches))
+/* Products in 8 bits by Transformer Engine, and weights that are frozen in 4. */
+static void
+narrow_formats_are_read (void)
+{
+  check_read ("NeMo AutoModel", BACKEND "    linear: te\n    te_fp8: {recipe: mxfp8}\n",
+              "dtype=fp8; fp8_recipe=mxfp8");
+  check_read ("NeMo AutoModel", BACKEND "    te_fp8: {recipe: block}\n", "dtype=fp8; fp8_recipe=blockwise");
+  check_read ("NeMo AutoModel", BACKEND "    te_fp8: {recipe: new}\n",
+              "dtype=fp8; fp8_recipe=current; ?te_fp8.recipe new");
+  check_read (
+      "NeMo AutoModel",
+      "step_scheduler:\n  global_batch_size: 64\n  local_batch_size: 1\nmodel:\n"
+      "  pretrained_model_name_or_path: meta-llama/Llama-3.1-8B\ndataset:\n  seq_len: 4096\n"
+      "distributed:\n  strategy: fsdp2\npeft:\n  _target_: nemo_automodel.components._peft.PeftConfig\n"
+      "  dim: 16\n  match_all_linear: true\nquantization:\n  load_in_4bit: true\n",
+      "lora_rank=16; qlora=true");
+}
+
+LS_TEST_SUITE (LS_TEST (narrow_formats_are_read), LS_TEST (automodel_is_read),
+               LS_TEST (earlier_sections_are_read), LS_TEST (exchanges_of_tokens_are_read),
+               LS_TEST (pipelines_pass_local_batches))

@@ -82,6 +82,49 @@ recipes_of_megatron_bridge_are_changed_by_options (void)
   check ("#!/bin/bash\ntorchrun --nproc_per_node 8 run_recipe.py --recipe llama3_70b_pretrain_config "
          "model.num_layers=8 model.tensor_model_parallel_size=2",
          "gpus=8; layers=8; hidden=8192; mlp=swiglu; tp=2; sp; dtype");
+#define RECIPE "#!/bin/bash\ntorchrun --nproc_per_node 8 run_recipe.py --recipe llama3_8b_pretrain_config "
+  check (RECIPE "train.micro_batch_size=1 mixed_precision=bf16_with_fp8_current_scaling_mixed",
+         "dtype=fp8; fp8_recipe=current; grad_dtype=fp32");
+  check (RECIPE "ddp.use_megatron_fsdp=True ddp.overlap_grad_reduce=false peft.dim=8",
+         "dp_kind=fsdp2; zero=3; ~zero 3; ?ddp.overlap_grad_reduce: left as it is; ?peft.dim: left as it is");
+#undef RECIPE
+}
+
+#define LLAMA                                                                                                \
+  "torchrun --nproc_per_node 4 train.py --model_name_or_path meta-llama/Llama-2-7b-hf --bf16 --output_dir o "
+
+/* Words of --fsdp, what PEFT's examples call adapters, a kernel of attention; what is left out of each. */
+static void
+words_of_a_trainer_are_heeded (void)
+{
+  check (LLAMA "--fsdp 'full_shard auto_wrap offload'", "zero=3; ?fsdp offload: taken to be off");
+  check (LLAMA "--max_seq_length 512", "seq=512; ?max_seq_length: sequences are taken to be that long");
+  check (LLAMA "--max_seq_length 512 --packing", "seq=512; ?--packing: attention may be inside documents");
+  check (LLAMA "--fsdp 'full_shrad auto_wrap'", "zero=3; ?fsdp full_shrad: no word of it");
+  check (LLAMA "--use_peft_lora True --use_4bit_quantization True",
+         "lora_rank=64; qlora=true; ~lora_rank 64");
+  check (LLAMA "--use_peft --lora_target_parameters a b", "lora_rank=16; ?lora_target_parameters");
+  check (LLAMA "--attn_implementation flash_attention_3", "attention=flash; attention_kernel=fa3");
+  check (LLAMA "--attn_implementation flash_attention_2", "attention=flash; attention_kernel");
+  check_read ("axolotl",
+              "base_model: Qwen/Qwen2.5-1.5B\nmicro_batch_size: 1\nsequence_len: 512\nfsdp_version: 2\n"
+              "fsdp_config: {offload_params: true}\n",
+              "dp_kind=fsdp2; ?fsdp_config.offload_params: taken to be off");
+#undef LLAMA
+}
+
+/* Stages with chunks share what the first and the last leave. */
+static void
+ends_of_a_pipeline_have_chunks (void)
+{
+#define CHUNKS                                                                                               \
+  "torchrun pretrain_gpt.py --num-layers 32 --hidden-size 64 --seq-length 8 --num-attention-heads 1 --bf16 " \
+  "--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 "
+  check (CHUNKS "--decoder-first-pipeline-num-layers 2", "vpp=2; layers_per_chunk=1,15,1,15");
+  check (CHUNKS "--decoder-last-pipeline-num-layers 14", "vpp=2; layers_per_chunk=9,7,9,7");
+  check (CHUNKS "--decoder-first-pipeline-num-layers 13",
+         "layers_per_chunk; !2 chunks of a stage do not share");
+#undef CHUNKS
 }
 
 #define FACTORY "model_name_or_path: Qwen/Qwen2.5-1.5B\nfinetuning_type: lora\n"
@@ -317,4 +360,5 @@ LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (formats_of_an_op
                LS_TEST (products_of_experts_are_kept), LS_TEST (a_capacity_of_experts_is_heeded),
                LS_TEST (copies_of_sharded_experts_are_told),
                LS_TEST (attention_of_llm_foundry_has_its_copies), LS_TEST (long_lists_of_data_are_read),
-               LS_TEST (axes_that_are_not_read_are_told))
+               LS_TEST (axes_that_are_not_read_are_told), LS_TEST (words_of_a_trainer_are_heeded),
+               LS_TEST (ends_of_a_pipeline_have_chunks))

@@ -388,6 +388,12 @@ configurations_of_torchtitan_in_python_are_read (void)
              "    activation_checkpoint=FullAC.Config(), optimizer=default_adamw(lr=3e-4))\n"),
       "layers=32; seq=8192; tp=4; gpus=8; micro_batch=2; global_batch=64; recompute=full; sp=true; "
       "cuda_graphs=step; optimizer=adam; software=torchtitan; ~cuda_graphs step");
+  check_titan (
+      TITAN (", moe_comm_backend='hybridep'),\n"
+             "    training=TrainingConfig(num_tokens_per_microbatch_per_dp_rank=8192,\n"
+             "    max_context_length=8192), parallelism=ParallelismConfig(expert_parallel_degree=4,\n"
+             "    data_parallel_shard_degree=8))\n"),
+      "ep=4; dispatcher=hybridep");
   check_titan (TITAN (", attn_backend='varlen', converters=[Float8LinearConverter.Config()]),\n"
                       "    loss=ChunkedLossWrapper.Config(loss_fn=CrossEntropyLoss.Config()),\n"
                       "    training=TrainingConfig(num_tokens_per_microbatch_per_dp_rank=8192,\n"

@@ -432,7 +432,7 @@ static const OptionRow rows[] = {
 };
 
 /* What matters neither to time nor to memory: data, checkpoints, what is logged, how numbers begin and learn.
- * cpu-offloading-num-layers does nothing without cpu-offloading; of deepspeed-config zero-stage matters. */
+ * of deepspeed-config zero-stage matters. */
 static const char ignored[]
     = "abort-on-unmet-fused-kernel-constraints adam-* adlr-autoresume* app-tag-* "
       "apply-query-key-layer-scaling apply-rope-fusion apply-wd-to-qk-layernorm async-save async-strategy "
@@ -440,7 +440,7 @@ static const char ignored[]
       "bias-gelu-fusion bias-swiglu-fusion biencoder-* block-data-path calc-ft-timeouts "
       "calculate-per-token-loss check-for-large-grads check-for-nan-in-grad check-for-nan-in-loss-and-grad "
       "check-for-spiky-loss check-weight-hash-* ckpt-* classes-fraction config-logger-dir consumed-* "
-      "cpu-offloading-num-layers create-attention-mask-in-dataloader create-moe-param-group "
+      "create-attention-mask-in-dataloader create-moe-param-group "
       "cross-entropy-fusion-impl cuda-graph-warmup-steps data-args-path data-cache-path data-impl data-path "
       "data-per-class-fraction data-sharding dataloader-* dataset ddp-average-in-collective decoupled-lr "
       "decoupled-min-lr deepspeed-activation-checkpointing deepspeed-config deepspeed-mpi dino-* "

@@ -9,6 +9,7 @@
 void megatron_model (LaunchJob *job);
 void megatron_vocab (LaunchJob *job); /* a part of that */
 void megatron_strategy (LaunchJob *job);
+void megatron_precision (LaunchJob *job); /* a part of that */
 void megatron_changes (LaunchJob *job); /* the same of what only changes another job: no defaults */
 void megatron_stages (LaunchJob *job);  /* a part of that */
 OptionValue megatron_layout;            /* of chunks, where they are not even */

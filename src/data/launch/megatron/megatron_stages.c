@@ -127,7 +127,8 @@ set_layout (LaunchJob *job)
   g_string_free (list, TRUE);
 }
 
-/* The first or the last stage has another number of layers; the rest have as many each. */
+/* The first or the last stage has another number of layers; the rest have as many each. Chunks of a stage
+ * share its layers evenly. */
 static void
 set_ends (LaunchJob *job)
 {
@@ -135,18 +136,27 @@ set_ends (LaunchJob *job)
   guint64 first = option_number (job, "decoder-first-pipeline-num-layers"),
           last = option_number (job, "decoder-last-pipeline-num-layers"), layers = import->model.n_layers;
   guint pp = import->strategy.pp, n_ends = (first > 0) + (last > 0);
-  if (n_ends == 0 || layers == 0 || pp <= n_ends || import->strategy.vpp > 1)
+  if (n_ends == 0 || layers == 0 || pp <= n_ends)
     return;
+  guint vpp = MAX (1, import->strategy.vpp);
   guint64 rest = layers > first + last ? layers - first - last : 0, each = rest / (pp - n_ends);
   if (rest % (pp - n_ends) != 0 || each == 0) {
     import_stages_conflict (import, "%u stages do not share the layers between the first and the last evenly",
                             pp);
     return;
   }
+  if (first % vpp != 0 || last % vpp != 0 || each % vpp != 0) {
+    import_stages_conflict (import,
+                            "%u chunks of a stage do not share the layers of the first, the last and those "
+                            "between evenly",
+                            vpp);
+    return;
+  }
   GString *list = g_string_new (NULL);
-  for (guint i = 0; i < pp; i++) {
-    guint64 n = i == 0 && first ? first : i == pp - 1 && last ? last : each;
-    g_string_append_printf (list, "%s%" G_GUINT64_FORMAT, i > 0 ? "," : "", n);
+  for (guint i = 0; i < pp * vpp; i++) {
+    guint stage = i % pp;
+    guint64 n = stage == 0 && first ? first : stage == pp - 1 && last ? last : each;
+    g_string_append_printf (list, "%s%" G_GUINT64_FORMAT, i > 0 ? "," : "", n / vpp);
   }
   import_set_strategy (import, "layers_per_chunk", list->str, "--decoder-first-pipeline-num-layers");
   g_string_free (list, TRUE);

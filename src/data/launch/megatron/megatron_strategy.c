@@ -210,8 +210,8 @@ sums_in_bf16 (LaunchJob *job, bool in_fp32)
           && !in_fp32);
 }
 
-static void
-set_precision (LaunchJob *job)
+void
+megatron_precision (LaunchJob *job)
 {
   bool is_bf16 = option_is_on (job, "bf16"), is_fp16 = option_is_on (job, "fp16");
   bool in_fp32 = option_is_on (job, "accumulate-allreduce-grads-in-fp32");
@@ -338,7 +338,7 @@ megatron_strategy (LaunchJob *job)
   set_degrees (job);
   set_batch (job);
   set_recompute (job);
-  set_precision (job);
+  megatron_precision (job);
   megatron_fp8_attention (job);
   set_attention (job);
   set_data_parallel (job);

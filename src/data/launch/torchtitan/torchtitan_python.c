@@ -30,6 +30,19 @@ add_converters (cJSON *model, const cJSON *where)
   }
 }
 
+/* moe_comm_backend="hybridep", which has a place among other options in TOML. */
+static void
+set_experts (cJSON *tree, const cJSON *spec)
+{
+  const char *backend = text_in (spec, "moe_comm_backend");
+  cJSON *parallelism = cJSON_GetObjectItemCaseSensitive (tree, "parallelism");
+  if (!backend)
+    return;
+  if (!parallelism)
+    parallelism = cJSON_AddObjectToObject (tree, "parallelism");
+  cJSON_AddStringToObject (parallelism, "expert_parallel_comm_backend", backend);
+}
+
 /* model_registry ("8B", attn_backend="varlen"); a log has "name" and "flavor". */
 static void
 set_spec (cJSON *tree, const char *module)
@@ -46,6 +59,7 @@ set_spec (cJSON *tree, const char *module)
   }
   if (backend)
     cJSON_AddStringToObject (model, "attn_backend", backend);
+  set_experts (tree, spec);
   add_converters (model, older ? older : spec);
   cJSON_AddItemToObject (tree, "model", model);
   if (text_in (tree, "hf_model"))
