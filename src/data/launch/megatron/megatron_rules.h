@@ -10,10 +10,10 @@ void megatron_model (LaunchJob *job);
 void megatron_vocab (LaunchJob *job); /* a part of that */
 void megatron_strategy (LaunchJob *job);
 void megatron_precision (LaunchJob *job); /* a part of that */
-void megatron_changes (LaunchJob *job); /* the same of what only changes another job: no defaults */
-void megatron_stages (LaunchJob *job);  /* a part of that */
-OptionValue megatron_layout;            /* of chunks, where they are not even */
-OptionValue megatron_mapping;           /* of ranks: pp before dp, and that differs */
+void megatron_changes (LaunchJob *job);   /* the same of what only changes another job: no defaults */
+void megatron_stages (LaunchJob *job);    /* a part of that */
+OptionValue megatron_layout;              /* of chunks, where they are not even */
+OptionValue megatron_mapping;             /* of ranks: pp before dp, and that differs */
 void megatron_kernels (LaunchJob *job);
 void megatron_optimizer (LaunchJob *job);     /* a part of that, with what adds to gradients */
 void megatron_dispatcher (LaunchJob *job);    /* another */
