@@ -124,6 +124,48 @@ set_model (Automodel *a)
     import_unknown (a->own.import, "the model: no name of one is given; its file may stand behind this one");
 }
 
+/* As many chunks as so many layers make, rounded to a multiple of the stages if that is asked for; 0: a
+ * conflict, or it does not say. */
+static guint64
+count_chunks (Automodel *a, guint64 layers, guint64 pp)
+{
+  guint64 each = first_number (a,
+                               (const char *const[]) { "distributed.pipeline.layers_per_stage",
+                                                       "autopipeline.layers_per_stage", NULL });
+  const char *round = text_of (a, "distributed.pipeline.round_virtual_stages_to_pp_multiple");
+  round = round ? round : text_of (a, "autopipeline.round_virtual_stages_to_pp_multiple");
+  if (each == 0)
+    return a->own.import->strategy.vpp * pp;
+  guint64 n = (layers + each - 1) / each, over = n % pp;
+  if (over > 0 && round)
+    n = strcmp (round, "up") == 0 ? n + pp - over : n - over;
+  if (n > 0 && n % pp == 0 && n <= layers && n <= 4096 * pp)
+    return n;
+  import_stages_conflict (a->own.import,
+                          "layers_per_stage %" G_GUINT64_FORMAT ": %" G_GUINT64_FORMAT
+                          " chunks of %" G_GUINT64_FORMAT " layers over %" G_GUINT64_FORMAT " stages",
+                          each, n, layers, pp);
+  return 0;
+}
+
+/* Embedding and head count as nothing; layers that are over go to the first chunks
+ * (components/distributed/pipelining/functional.py). */
+static void
+set_chunks (Automodel *a)
+{
+  LsImport *import = a->own.import;
+  guint64 layers = import->model.n_layers, pp = import->strategy.pp;
+  guint64 n = pp > 1 && layers > 0 ? count_chunks (a, layers, pp) : 0;
+  if (n == 0)
+    return;
+  GString *list = g_string_new (NULL);
+  for (guint64 i = 0; i < n; i++)
+    g_string_append_printf (list, "%s%" G_GUINT64_FORMAT, i > 0 ? "," : "", layers / n + (i < layers % n));
+  import_set_strategy_number (import, "vpp", n / pp);
+  import_set_strategy (import, "layers_per_chunk", list->str, "distributed.pipeline.layers_per_stage");
+  g_string_free (list, TRUE);
+}
+
 /* With a pipeline its own models, which have experts, reduce once a step (components/moe/fsdp_mixin.py). */
 static void
 set_sharding (Automodel *a)
@@ -303,6 +345,7 @@ read_options (Automodel *a)
   if (!import_has_model (a->own.import, "seq"))
     import_open (a->own.import, "seq", "how long a sequence is: nothing here says");
   torchtitan_strategy (&a->torch);
+  set_chunks (a);
   set_sharding (a);
   set_precision (a);
   set_exchange (a);

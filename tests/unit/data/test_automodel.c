@@ -12,14 +12,16 @@
 static void
 automodel_is_read (void)
 {
-  check_read ("NeMo AutoModel",
-              AUTOMODEL "distributed:\n  strategy: fsdp2\n  pp_size: 4\n  ep_size: 64\n  cp_size: 1\n"
-                        "  activation_checkpointing: true\n  pipeline:\n    pp_schedule: interleaved1f1b\n"
-                        "    pp_microbatch_size: 1\n    layers_per_stage: 2\nci:\n  nproc_per_node: 8\n"
-                        "benchmark:\n  num_nodes: 32\n",
-              "layers=61; seq=4096; gpus=256; pp=4; vpp=8; ep=64; schedule=interleaved-1f1b; micro_batch=1; "
-              "global_batch=512; dp_kind=fsdp2; zero=2; recompute=full; dtype=bf16; grad_norm=false; "
-              "software=nemo-automodel-2025; sp=false");
+  check_read (
+      "NeMo AutoModel",
+      AUTOMODEL "distributed:\n  strategy: fsdp2\n  pp_size: 4\n  ep_size: 64\n  cp_size: 1\n"
+                "  activation_checkpointing: true\n  pipeline:\n    pp_schedule: interleaved1f1b\n"
+                "    pp_microbatch_size: 1\n    layers_per_stage: 2\n"
+                "    round_virtual_stages_to_pp_multiple: up\nci:\n  nproc_per_node: 8\n"
+                "benchmark:\n  num_nodes: 32\n",
+      "layers=61; seq=4096; gpus=256; pp=4; vpp=8; layers_per_chunk=2x29,1x3; ep=64; schedule=interleaved-1f1b; micro_batch=1; "
+      "global_batch=512; dp_kind=fsdp2; zero=2; recompute=full; dtype=bf16; grad_norm=false; "
+      "software=nemo-automodel-2025; sp=false");
   check_read (
       "NeMo AutoModel",
       AUTOMODEL
@@ -90,6 +92,22 @@ exchanges_of_tokens_are_read (void)
               "kernels; ?attn flex: FlexAttention is taken");
 }
 
+/* Layers that are over go to the first chunks; chunks that stages do not share are rounded or refused. */
+static void
+chunks_share_layers (void)
+{
+#define PIPE  AUTOMODEL "distributed:\n  pp_size: 4\n  pipeline:\n    pp_schedule: interleaved1f1b\n"
+#define ROUND "    round_virtual_stages_to_pp_multiple: "
+  check_read ("NeMo AutoModel", PIPE, "vpp=2; layers_per_chunk=8x5,7x3");
+  check_read ("NeMo AutoModel", PIPE "    layers_per_stage: 2\n",
+              "!layers_per_stage 2: 31 chunks of 61 layers");
+  check_read ("NeMo AutoModel", PIPE "    layers_per_stage: 2\n" ROUND "down\n",
+              "vpp=7; layers_per_chunk=3x5,2x23");
+  check_read ("NeMo AutoModel", PIPE "    layers_per_stage: 4\n", "vpp=4; layers_per_chunk=4x13,3x3");
+#undef ROUND
+#undef PIPE
+}
+
 /* Each local batch fills and drains a pipeline. Gradients are reduced behind each, but for models with
  * experts. */
 static void
@@ -122,4 +140,4 @@ narrow_formats_are_read (void)
 
 LS_TEST_SUITE (LS_TEST (narrow_formats_are_read), LS_TEST (automodel_is_read),
                LS_TEST (earlier_sections_are_read), LS_TEST (exchanges_of_tokens_are_read),
-               LS_TEST (pipelines_pass_local_batches))
+               LS_TEST (chunks_share_layers), LS_TEST (pipelines_pass_local_batches))
