@@ -249,6 +249,7 @@ fields_of (const HfFamily *f, const char *section)
   if (!section) {
     g_array_append_vals (fields, common, G_N_ELEMENTS (common) - 1);
     cJSON_ArrayForEach (key, hf_get (f->doc, "ignored")) append_ignored (fields, key->valuestring);
+    cJSON_ArrayForEach (key, hf_get (f->doc, "told")) append_ignored (fields, key->string);
   }
   return (LsField *) (gpointer) g_array_free (fields, FALSE);
 }

@@ -139,6 +139,8 @@ static const LsField file_fields[] = {
   { "ignored", LS_FIELD_ARRAY, offsetof (TypesFile, ignored), .fields = text_element,
     .element_size = sizeof (char *), .default_text = "none",
     .meaning = "keys of a config.json that make no difference to a step" },
+  { "told", LS_FIELD_SOURCES, .default_text = "none",
+    .meaning = "keys of a config.json that are left out, and what is told where they are on" },
   { "types", LS_FIELD_ARRAY, offsetof (TypesFile, types), .required = true, .fields = type_fields,
     .element_size = sizeof (TypeEntry), .meaning = "what is known of each" },
   { NULL },
@@ -270,14 +272,35 @@ family_new (LsJsonDoc *types, const cJSON *type, const LsJsonDoc *config, LsDiag
   return ok ? g_steal_pointer (&f) : NULL;
 }
 
+static bool
+is_off (const cJSON *node)
+{
+  return !node || cJSON_IsNull (node) || cJSON_IsFalse (node)
+      || (cJSON_IsNumber (node) && node->valuedouble == 0);
+}
+
+/* Of several keys with one note it is told once. */
+static void
+tell_keys (const LsJsonDoc *doc, const HfFamily *f, GPtrArray *notes)
+{
+  const cJSON *told;
+  cJSON_ArrayForEach (told, hf_get (f->doc, "told"))
+  {
+    bool is_said = g_ptr_array_find_with_equal_func (notes, told->valuestring, g_str_equal, NULL);
+    if (!is_off (hf_get (doc, told->string)) && !is_said)
+      g_ptr_array_add (notes, g_strdup (told->valuestring));
+  }
+}
+
 void
-hf_note_omissions (const HfFamily *f, GPtrArray *notes)
+hf_note_omissions (const LsJsonDoc *doc, const HfFamily *f, GPtrArray *notes)
 {
   for (guint i = 0; i < f->chain->len; i++) {
     const cJSON *note;
     cJSON_ArrayForEach (note, cJSON_GetObjectItemCaseSensitive (f->chain->pdata[i], "notes"))
         g_ptr_array_add (notes, g_strdup (note->valuestring));
   }
+  tell_keys (doc, f, notes);
 }
 
 bool
@@ -295,9 +318,7 @@ hf_is_simulated (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
     cJSON_ArrayForEach (reason, cJSON_GetObjectItemCaseSensitive (f->chain->pdata[i], "refused"))
     {
       const cJSON *node = hf_get (doc, reason->string);
-      bool is_off = !node || cJSON_IsNull (node) || cJSON_IsFalse (node)
-          || (cJSON_IsNumber (node) && node->valuedouble == 0);
-      if (!is_off)
+      if (!is_off (node))
         return hf_refuse (doc, node, diags, reason->valuestring);
     }
   }

@@ -163,8 +163,8 @@ uint32_t hf_count_layers (const LsJsonDoc *doc);
  * the type has them. */
 bool hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m,
                      LsDiagList *diags);
-/* Appends what is left out in all models of the type: char *. */
-void hf_note_omissions (const HfFamily *f, GPtrArray *notes);
+/* Appends what is left out in all models of the type, or since the file asks for it: char *. */
+void hf_note_omissions (const LsJsonDoc *doc, const HfFamily *f, GPtrArray *notes);
 
 const cJSON *hf_get (const LsJsonDoc *doc, const char *key); /* of the root; NULL: not there */
 

@@ -313,7 +313,7 @@ is_known_activation (const char *name)
 }
 
 static void
-note_assumptions (const HfFamily *f, const HfConfig *c, GPtrArray *notes)
+note_assumptions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, GPtrArray *notes)
 {
   static const char *const positions[] = { "alibi", "nope", "rope", NULL };
   g_ptr_array_add (notes,
@@ -335,7 +335,7 @@ note_assumptions (const HfFamily *f, const HfConfig *c, GPtrArray *notes)
           "are left out");
   if (c->n_predictions > 0)
     note (notes, "layers that predict further tokens are left out: predict_layers in the model brings them");
-  hf_note_omissions (f, notes);
+  hf_note_omissions (doc, f, notes);
 }
 
 /* Behind what is read of each layer. */
@@ -381,7 +381,7 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
     *ret_model = model;
   else
     ls_model_clear (&model);
-  note_assumptions (f, c, notes);
+  note_assumptions (doc, f, c, notes);
   return ok;
 }
 

@@ -403,6 +403,45 @@ the_last_layers_have_experts (void)
   }
 }
 
+static bool
+has_note (const GPtrArray *notes, const char *words)
+{
+  for (guint i = 0; i < notes->len; i++)
+    if (strstr (notes->pdata[i], words))
+      return true;
+  return false;
+}
+
+/* Once, and only where it is on. */
+static void
+what_is_left_out_is_told (void)
+{
+  static const struct {
+    const char *keys, *said;
+    guint n_notes;
+  } cases[] = {
+    { "", "dropout", 1 },
+    { ",\"attention_dropout\":0.0,\"visual\":null", "dropout", 1 },
+    { ",\"attention_dropout\":0.1,\"embd_pdrop\":0.1", "dropout of attention weights", 2 },
+    { ",\"visual\":{\"layers\":48}", "a tower that sees", 2 },
+    { ",\"mtp_num_hidden_layers\":1", "layers that predict further tokens", 2 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    LsModel m = { 0 };
+    g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autofree char *text = g_strdup_printf (
+        "{\"model_type\":\"llama\",\"hidden_size\":512,\"intermediate_size\":1024,\"num_attention_heads\":8,"
+        "\"num_hidden_layers\":2,\"vocab_size\":1000,\"max_position_embeddings\":4096%s}",
+        cases[i].keys);
+    g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+    LS_CHECK (doc && ls_model_read (doc, &m, notes, diags));
+    LS_CHECK_INT (notes->len, ==, cases[i].n_notes); /* the length of sequences is one */
+    LS_CHECK_INT (has_note (notes, cases[i].said), ==, cases[i].n_notes > 1);
+    ls_model_clear (&m);
+  }
+}
+
 /* Not as an unknown type, but by what cannot be simulated. */
 static void
 what_is_refused_says_why (void)
@@ -453,4 +492,4 @@ LS_TEST_SUITE (LS_TEST (lists_say_which_layers_choose_and_have_experts), LS_TEST
                LS_TEST (layers_may_differ_one_by_one), LS_TEST (queries_may_differ_one_by_one),
                LS_TEST (layouts_say_windows_and_rope), LS_TEST (heads_go_with_windows_and_experts),
                LS_TEST (layers_with_experts_may_be_numbered), LS_TEST (the_last_layers_have_experts),
-               LS_TEST (what_is_refused_says_why))
+               LS_TEST (what_is_left_out_is_told), LS_TEST (what_is_refused_says_why))
