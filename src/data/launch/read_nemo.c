@@ -164,7 +164,7 @@ tell_changes (Nemo *n)
     bool is_there = launch_words_find (n->job.words, names[i]) || nemo_is_off (n, names[i]),
          is_read = strcmp (names[i], "peft.dim") == 0 && nemo_text (n, "peft._target_");
     if (is_there && !is_read)
-      import_unknown (n->job.import, "%s: left as it is without it", names[i]);
+      import_unknown (n->job.import, "%s: not followed; what the recipe says is taken", names[i]);
   }
 }
 

@@ -86,7 +86,7 @@ recipes_of_megatron_bridge_are_changed_by_options (void)
   check (RECIPE "train.micro_batch_size=1 mixed_precision=bf16_with_fp8_current_scaling_mixed",
          "dtype=fp8; fp8_recipe=current; grad_dtype=fp32");
   check (RECIPE "ddp.use_megatron_fsdp=True ddp.overlap_grad_reduce=false peft.dim=8",
-         "dp_kind=fsdp2; zero=3; ~zero 3; ?ddp.overlap_grad_reduce: left as it is; ?peft.dim: left as it is");
+         "dp_kind=fsdp2; zero=3; ~zero 3; ?ddp.overlap_grad_reduce: not followed; ?peft.dim: not followed");
 #undef RECIPE
 }
 
