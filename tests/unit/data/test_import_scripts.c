@@ -51,6 +51,10 @@ programs_around_megatron_are_told_apart (void)
       "#!/bin/bash\nprimus-cli direct -- train pretrain --config a.yaml --micro_batch_size 2 --num_layers 78 "
       "--pipeline_model_parallel_size 2 --mtp_num_layers None",
       "layers=78; pp=2; predict_layers; mlp; norm; dtype; ?the rest of the job; ?--config a.yaml");
+  check_read (NULL, "torchrun --nproc_per_node 8 train.py --sharding_strategy=full " GPT,
+              "--sharding-strategy: an option of another program than Megatron-LM");
+  check_read (NULL, "deepspeed --num_gpus 4 finetune.py --batch_size 4 --dataset_percentage 10 " GPT,
+              "--dataset-percentage: an option of another program");
 #define MOE "torchrun --nproc_per_node 8 pretrain_gpt.py --deepspeed --num-experts 8 " GPT
   check (MOE, "expert_capacity=1; ~expert_capacity 1; expert_padding=capacity; top_k=1");
   check (MOE "--moe-train-capacity-factor 1.5", "expert_capacity=1.5");

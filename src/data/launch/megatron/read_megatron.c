@@ -78,6 +78,23 @@ has_mark (const LaunchWords *words, const char *option, const char *value)
   return o && (!value || (o->values->len > 0 && g_str_has_prefix (o->values->pdata[0], value)));
 }
 
+/* Programs with a model and a loop of their own, some of whose options have the names of Megatron-LM's: by
+ * others, which it and its forks have not. */
+static bool
+is_of_another (const LaunchWords *words, const char *path, LsDiagList *diags)
+{
+  static const char *const marks[] = { "sharding-strategy", "hidden-width", "dataset-percentage" };
+  for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
+    if (launch_words_find (words, marks[i])) {
+      ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
+                   "--%s: an option of another program than Megatron-LM, which is not read: give the job by "
+                   "--model and flags",
+                   marks[i]);
+      return true;
+    }
+  return false;
+}
+
 /* Whether a job trains a decoder on the next token, by its script (NULL: not known) and its options; false:
  * with a diagnostic that says what else it does. */
 static bool
@@ -92,7 +109,7 @@ megatron_trains_decoder (const LaunchWords *words, const char *script, const cha
       g_autofree char *name = g_strdup_printf ("--%s:", foreign_marks[i].option);
       return refuse (name, foreign_marks[i].what, path, diags);
     }
-  return true;
+  return !is_of_another (words, path, diags);
 }
 
 /* Without what Megatron-LM asks for, some other file has more of the job: of a program around it, as Primus
