@@ -55,6 +55,9 @@ programs_around_megatron_are_told_apart (void)
               "--sharding-strategy: an option of another program than Megatron-LM");
   check_read (NULL, "deepspeed --num_gpus 4 finetune.py --batch_size 4 --dataset_percentage 10 " GPT,
               "--dataset-percentage: an option of another program");
+  check ("torchrun --nproc_per_node 8 pretrain_gpt.py --num-experts 8 --moe-ffn-hidden-size 128 "
+         "--first-k-dense-replace 2 --n-shared-experts 3 " GPT,
+         "dense_layers=2; shared_ffn=384; expert_ffn=128");
 #define MOE "torchrun --nproc_per_node 8 pretrain_gpt.py --deepspeed --num-experts 8 " GPT
   check (MOE, "expert_capacity=1; ~expert_capacity 1; expert_padding=capacity; top_k=1");
   check (MOE "--moe-train-capacity-factor 1.5", "expert_capacity=1.5");

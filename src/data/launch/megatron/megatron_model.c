@@ -218,6 +218,20 @@ set_moe_layers (LaunchJob *job)
   g_string_free (layers, TRUE);
 }
 
+/* MindSpeed-LLM counts as files of Hugging Face do: dense layers before all others, and shared experts of the
+ * width of the rest (Ascend/MindSpeed-LLM, features_manager/moe/shared_expert.py). */
+static void
+set_counts (LaunchJob *job)
+{
+  LsImport *import = job->import;
+  guint64 n_dense = option_number (job, "first-k-dense-replace"),
+          n_shared = option_number (job, "n-shared-experts");
+  if (n_dense > 0)
+    import_set_model_number (import, "dense_layers", n_dense);
+  if (n_shared > 0 && !import_has_model (import, "shared_ffn"))
+    import_set_model_number (import, "shared_ffn", n_shared * import->model.expert_ffn);
+}
+
 /* Megatron-DeepSpeed, megatron/arguments.py: tokens are dropped unless it is told not to. Each expert is sent
  * as many rows as its capacity, zeros among them (deepspeed/moe/sharded_moe.py, MOELayer). */
 static void
@@ -257,6 +271,7 @@ set_experts (LaunchJob *job)
     import_set_model_number (import, "top_groups", n_chosen);
   }
   set_moe_layers (job);
+  set_counts (job);
 }
 
 /* --- mixers ---------------------------------------------------------------------------------------- */

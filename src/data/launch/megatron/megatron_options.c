@@ -222,6 +222,8 @@ static const OptionRow rows[] = {
   MODEL ("moe-ffn-hidden-size", "expert_ffn", .with = "num-experts"),
   MODEL ("moe-shared-expert-intermediate-size", "shared_ffn", .with = "num-experts", .none = "0"),
   RULE ("moe-layer-freq", .value = moe_layers),
+  RULE ("first-k-dense-replace"), /* of MindSpeed-LLM, as the next */
+  RULE ("n-shared-experts"),
   RULE ("expert-interval"),
   RULE ("hybrid-layer-pattern"),
   OLD ("hybrid-override-pattern", OPTION_RULE, NULL, NULL),
