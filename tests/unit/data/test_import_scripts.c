@@ -58,6 +58,8 @@ programs_around_megatron_are_told_apart (void)
   check ("torchrun --nproc_per_node 8 pretrain_gpt.py --num-experts 8 --moe-ffn-hidden-size 128 "
          "--first-k-dense-replace 2 --n-shared-experts 3 " GPT,
          "dense_layers=2; shared_ffn=384; expert_ffn=128");
+  check ("torchrun --nproc_per_node 8 pretrain_gpt.py --swap-optimizer --noop-layers 2,3 " GPT,
+         "layers=4; ?--noop-layers: layers that do nothing; ?--swap-optimizer: states");
 #define MOE "torchrun --nproc_per_node 8 pretrain_gpt.py --deepspeed --num-experts 8 " GPT
   check (MOE, "expert_capacity=1; ~expert_capacity 1; expert_padding=capacity; top_k=1");
   check (MOE "--moe-train-capacity-factor 1.5", "expert_capacity=1.5");

@@ -232,6 +232,19 @@ set_counts (LaunchJob *job)
     import_set_model_number (import, "shared_ffn", n_shared * import->model.expert_ffn);
 }
 
+/* What MindSpeed-LLM has beside, which changes a step by much. */
+static void
+tell_others (LaunchJob *job)
+{
+  static const char *const others[][2]
+      = { { "noop-layers", "layers that do nothing are taken for layers" },
+          { "schedules-method", "the schedule is taken to be what other options say" },
+          { "swap-optimizer", "states of the optimizer are taken to stay on the device" } };
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++)
+    if (option_is_there (job, others[i][0]))
+      import_unknown (job->import, "--%s: %s", others[i][0], others[i][1]);
+}
+
 /* Megatron-DeepSpeed, megatron/arguments.py: tokens are dropped unless it is told not to. Each expert is sent
  * as many rows as its capacity, zeros among them (deepspeed/moe/sharded_moe.py, MOELayer). */
 static void
@@ -472,5 +485,6 @@ megatron_model (LaunchJob *job)
   set_layer_kinds (job);
   set_switches (job);
   set_encoder (job);
+  tell_others (job);
   megatron_vocab (job);
 }

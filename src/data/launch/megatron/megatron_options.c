@@ -224,6 +224,9 @@ static const OptionRow rows[] = {
   RULE ("moe-layer-freq", .value = moe_layers),
   RULE ("first-k-dense-replace"), /* of MindSpeed-LLM, as the next */
   RULE ("n-shared-experts"),
+  RULE ("noop-layers"),
+  RULE ("schedules-method"),
+  RULE ("swap-optimizer"),
   RULE ("expert-interval"),
   RULE ("hybrid-layer-pattern"),
   OLD ("hybrid-override-pattern", OPTION_RULE, NULL, NULL),
