@@ -181,8 +181,8 @@ option_forget (LaunchJob *job, const char *key)
 
 /* --- each by itself -------------------------------------------------------------------------------- */
 
-static void
-tell_hole (const LaunchJob *job, const char *word)
+void
+option_tell_hole (const LaunchJob *job, const char *word)
 {
   if (!ls_shell_has_hole (word))
     return;
@@ -196,7 +196,7 @@ static void
 tell_holes (const LaunchJob *job, const LaunchOption *o, guint n_values)
 {
   for (guint i = n_values; i < o->values->len; i++)
-    tell_hole (job, o->values->pdata[i]);
+    option_tell_hole (job, o->values->pdata[i]);
 }
 
 /* --- what no row fits ------------------------------------------------------------------------------ */
@@ -276,7 +276,7 @@ tell_holes_that_matter (LaunchJob *job, const LaunchOption *o)
 {
   for (guint i = 1; i < o->values->len; i++)
     if (!g_str_has_prefix (o->values->pdata[i], "\001<"))
-      tell_hole (job, o->values->pdata[i]);
+      option_tell_hole (job, o->values->pdata[i]);
 }
 
 /* A value that the script leaves open, of a key or, NULL, of none alone; false: it does not. */
@@ -448,5 +448,5 @@ option_read_all (LaunchJob *job)
     read_option (job, o);
   }
   for (guint i = 0; i < job->words->others->len; i++)
-    tell_hole (job, job->words->others->pdata[i]);
+    option_tell_hole (job, job->words->others->pdata[i]);
 }

@@ -175,6 +175,8 @@ void option_release (LaunchJob *job, const char *today);
  * the strategy; tells what is ignored, what no row fits, and what is left open by a hole. Allocates
  * job->open, which the caller unrefs. */
 void option_read_all (LaunchJob *job);
+/* Of a word beside options: what it leaves open, which may be options. */
+void option_tell_hole (const LaunchJob *job, const char *word);
 
 /* Behind it, where the options are all that the program is told: sets what rows of the model, or of the
  * strategy, say `otherwise`. */

@@ -146,6 +146,14 @@ say_pair (cJSON *tree, const char *word)
     yaml_config_set_pair (tree, word);
 }
 
+/* A word that is no change and that the script leaves open may be many. */
+static void
+tell_rest (const LaunchJob *job, const char *word)
+{
+  if (!strchr (word, '='))
+    option_tell_hole (job, word);
+}
+
 /* Of the words behind an option, of which the first may be its own. */
 static bool
 is_change (const char *word, guint at)
@@ -168,13 +176,18 @@ changes_of (const LaunchWords *words, bool is_performance, LsImport *import)
       say (tree, o->name, o->values->pdata[0]);
   }
   say_rules (words, &job, is_performance, tree);
-  for (guint i = 0; i < words->others->len; i++)
+  for (guint i = 0; i < words->others->len; i++) {
     say_pair (tree, words->others->pdata[i]);
+    tell_rest (&job, words->others->pdata[i]);
+  }
   for (guint i = 0; i < words->options->len; i++) {
     const LaunchOption *o = words->options->pdata[i];
-    for (guint k = 0; k < o->values->len; k++)
+    for (guint k = 0; k < o->values->len; k++) {
       if (is_change (o->values->pdata[k], k))
         say_pair (tree, o->values->pdata[k]);
+      if (k > 0)
+        tell_rest (&job, o->values->pdata[k]);
+    }
   }
   return tree;
 }

@@ -96,6 +96,8 @@ recipes_of_megatron_bridge_are_changed_by_options (void)
          "dtype=fp8; fp8_recipe=current; grad_dtype=fp32");
   check (RECIPE "ddp.use_megatron_fsdp=True ddp.overlap_grad_reduce=false peft.dim=8",
          "dp_kind=fsdp2; zero=3; ~zero 3; ?ddp.overlap_grad_reduce: not followed; ?peft.dim: not followed");
+  check (RECIPE "$(echo \"$CHANGES\" | tr '\\n' ' ') model.tensor_model_parallel_size=2",
+         "tp=2; layers=32; ?the script does not say");
 #undef RECIPE
 }
 
