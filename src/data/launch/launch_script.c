@@ -130,6 +130,15 @@ read_beside (Search *s, const char *name)
   return text;
 }
 
+/* Files that a shell or a virtual environment is set up by: where programs are, and no option of one. */
+static bool
+sets_up_shell (const char *name)
+{
+  static const char *const names[] = { "activate", "conda.sh", "mamba.sh",   ".bashrc", ".bash_profile",
+                                       ".profile", "bashrc",   "modules.sh", NULL };
+  return g_strv_contains (names, name);
+}
+
 /* One that the script wrote, was given, or lies where the path says from its folder, from one above it, where
  * it may be started, or beside it. */
 static char *
@@ -151,7 +160,7 @@ find_source (const char *path, bool is_started, gpointer data)
   g_string_free (above, TRUE);
   text = text ? text : read_beside (s, name);
   GPtrArray *lacks = is_started ? s->started : s->sources;
-  if (!text && lacks->len < 100)
+  if (!text && !sets_up_shell (name) && lacks->len < 100)
     g_ptr_array_add (lacks, g_strdup (name));
   return text;
 }

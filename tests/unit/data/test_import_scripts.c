@@ -68,6 +68,13 @@ programs_around_megatron_are_told_apart (void)
   check ("torchrun --nproc_per_node 8 pretrain_gpt.py --num-experts 8 --moe-expert-capacity-factor 2 "
          "--moe-pad-expert-input-to-capacity " GPT,
          "expert_capacity=2; expert_padding=capacity");
+  LsImport import;
+  if (read_text ("#!/bin/bash\nsource ~/env/bin/activate\nsource ./cluster.sh\n"
+                 "torchrun --nproc_per_node 8 pretrain_gpt.py " GPT,
+                 &import)) {
+    LS_CHECK (has_line (import.unknown, "what cluster.sh sets") && !has_line (import.unknown, "activate"));
+    ls_import_clear (&import);
+  }
 #undef GPT
 }
 
