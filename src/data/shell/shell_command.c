@@ -88,6 +88,21 @@ find_inner (const GPtrArray *words)
   return 0;
 }
 
+/* What XPK starts on the machines of a cluster ("xpk workload create --command=..."); NULL: it is not XPK. */
+static const char *
+find_workload (const GPtrArray *words)
+{
+  static const char option[] = "--command";
+  for (guint i = 1; i < words->len && strcmp (ls_shell_base_of (words->pdata[0]), "xpk") == 0; i++) {
+    const char *word = words->pdata[i];
+    if (g_str_has_prefix (word, option) && word[strlen (option)] == '=')
+      return word + strlen (option) + 1;
+    if (strcmp (word, option) == 0 && i + 1 < words->len)
+      return words->pdata[i + 1];
+  }
+  return NULL;
+}
+
 /* Newly allocated; NULL: it is not known. */
 static char *
 path_of (const LsShell *sh, const char *name)
@@ -303,8 +318,11 @@ static void
 run_program (LsShell *sh, GPtrArray *words, const char *here, ShellReadFunc read)
 {
   guint inner = find_inner (words);
+  const char *workload = find_workload (words);
   if (inner > 0)
     read_inner (sh, words, inner, words->pdata[inner], read);
+  else if (workload)
+    read_inner (sh, words, 0, workload, read);
   else if (here && is_one_of (words->pdata[0], submitters))
     read_inner (sh, words, words->len, here, read);
   else
