@@ -191,24 +191,27 @@ static const struct {
   { "HYBRID_SHARD_ZERO2", "5", "hybrid_shard_zero2", "2", true },
 };
 
-/* A Trainer knows these words, and refuses others (transformers/training_args.py, FSDPOption). */
+/* Of --fsdp; a Trainer refuses others (transformers/training_args.py, FSDPOption). */
+static bool
+is_word (const char *word)
+{
+  static const char *const others[] = { "auto_wrap", "offload", "true", "True", "1", "", NULL };
+  for (gsize i = 0; i < G_N_ELEMENTS (shardings); i++)
+    if (strcmp (word, shardings[i].word) == 0)
+      return true;
+  return g_strv_contains (others, word);
+}
+
 static void
 tell_words (LaunchJob *job)
 {
-  static const char *const others[] = { "auto_wrap", "offload", "true", "True", "1", "" };
   const LaunchOption *o = launch_words_find (job->words, "fsdp");
   for (guint i = 0; o && i < o->values->len; i++) {
     g_auto (GStrv) words = g_strsplit_set (o->values->pdata[i], " ,", -1);
-    for (char **w = words; *w; w++) {
-      bool is_known = false;
-      for (gsize k = 0; k < G_N_ELEMENTS (shardings); k++)
-        is_known |= strcmp (*w, shardings[k].word) == 0;
-      for (gsize k = 0; k < G_N_ELEMENTS (others); k++)
-        is_known |= strcmp (*w, others[k]) == 0;
-      if (!is_known)
+    for (char **w = words; *w; w++)
+      if (!is_word (*w))
         import_unknown (job->import, "fsdp %s: no word of it; taken for full_shard where nothing else says",
                         *w);
-    }
   }
 }
 
@@ -387,7 +390,7 @@ tell_adapters (LaunchJob *job)
 }
 
 /* ModelConfig of TRL (trl/trainer/model_config.py): r 16; modules as PEFT has them for Llama and its kin. The
- * examples of PEFT (examples/sft/train.py) name the same otherwise, with r 64. */
+ * examples of PEFT (examples/sft/train.py) name the same otherwise, with r 64 on all linear layers. */
 static void
 set_adapters (LaunchJob *job)
 {
@@ -399,7 +402,9 @@ set_adapters (LaunchJob *job)
                          &(LaunchAdapters) { .option = is_example ? "use_peft_lora" : "use_peft",
                                              .rank = number_of (job, "lora_r"),
                                              .usual_rank = is_example ? 64 : 16,
-                                             .on = modules ? modules->values : usual,
+                                             .on = modules    ? modules->values
+                                                 : is_example ? NULL
+                                                              : usual,
                                              .dropout = hf_text (job, "lora_dropout"),
                                              .is_nf4 = hf_is_on (job, "load_in_4bit")
                                                  || hf_is_on (job, "use_4bit_quantization") });

@@ -120,7 +120,7 @@ words_of_a_trainer_are_heeded (void)
   check (LLAMA "--max_seq_length 512 --packing", "seq=512; ?--packing: attention may be inside documents");
   check (LLAMA "--fsdp 'full_shrad auto_wrap'", "zero=3; ?fsdp full_shrad: no word of it");
   check (LLAMA "--use_peft_lora True --use_4bit_quantization True",
-         "lora_rank=64; qlora=true; ~lora_rank 64");
+         "lora_rank=64; lora_modules; qlora=true; ~lora_rank 64");
   check (LLAMA "--use_peft --lora_target_parameters a b", "lora_rank=16; ?lora_target_parameters");
   check (LLAMA "--attn_implementation flash_attention_3", "attention=flash; attention_kernel=fa3");
   check (LLAMA "--attn_implementation flash_attention_2", "attention=flash; attention_kernel");
