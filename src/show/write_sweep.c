@@ -315,6 +315,17 @@ append_also (GString *out, const LsSweepReport *r)
                      "what is listed (--prune off)\n");
 }
 
+/* What no axis has, and would be faster. */
+static void
+append_untried (GString *out, const LsSweepReport *r)
+{
+  bool is_fused = !r->has_attention;
+  for (guint i = 0; i < r->best->len; i++)
+    is_fused |= g_array_index (r->best, LsSweepRow, i).strategy.attention != LS_ATTENTION_UNFUSED;
+  if (!is_fused)
+    g_string_append (out, "\nAttention is unfused in all of these: --attention flash was not tried\n");
+}
+
 char *
 ls_sweep_to_text (const LsSweepReport *r)
 {
@@ -355,6 +366,7 @@ ls_sweep_to_text (const LsSweepReport *r)
   }
   if (r->headroom)
     g_string_append_printf (out, "\nEach leaves a headroom of %s (--headroom)\n", r->headroom);
+  append_untried (out, r);
   if (r->changes)
     ls_sweep_changes_print (r->changes, out);
   if (r->has_timing) {

@@ -397,6 +397,7 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   x->report.title = x->title;
   x->report.software = x->software = name_software (x);
   x->report.software_is_assumed = !x->spec->job.strategy.software;
+  x->report.has_attention = ls_model_n_attention_layers (&x->model) > 0;
   x->report.chip = ls_cluster_chip_word (&x->hardware->spec, 1);
   x->report.chips = ls_cluster_chip_word (&x->hardware->spec, 2);
   bool is_asked = x->spec->stop && g_atomic_int_get (x->spec->stop) != 0;

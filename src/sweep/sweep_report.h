@@ -101,6 +101,7 @@ typedef struct {
   const char
       *software; /* that they run: its name, or names of those that they are taken to run, with commas */
   bool software_is_assumed;
+  bool has_attention;            /* in some layer of the model */
   const LsSweepChanges *changes; /* of launch files, with their program; NULL: there are none */
   LsSweepNone *none;             /* why there is no best; NULL: there is, or it was stopped */
   double usd_per_gpu_hour, gpu_watts, pue;
