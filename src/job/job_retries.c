@@ -228,6 +228,13 @@ ls_job_settle_retries (LsJobResult *r, const LsHardware *chosen, const LsRunOpti
   return is_free || charge (r, x, chosen, run, ret_cost_share, error);
 }
 
+/* What a GPU holds outside the segments. */
+static uint64_t
+beside_segments (const LsRetriesReport *x, uint64_t capacity_bytes)
+{
+  return capacity_bytes - MIN (capacity_bytes, x->limit_bytes);
+}
+
 void
 ls_job_fit_retries (LsJobResult *r)
 {
@@ -235,15 +242,15 @@ ls_job_fit_retries (LsJobResult *r)
   if (!x->is_out_of_memory && (x->n == 0 || x->is_refused))
     return;
   LsClassMemory *fullest = &r->memory->classes[ls_memory_fullest (r->memory) - r->memory->classes];
-  uint64_t capacity = fullest->capacity_bytes, beside = capacity - MIN (capacity, x->limit_bytes);
+  uint64_t with_segments = x->reserved_bytes + beside_segments (x, fullest->capacity_bytes);
   if (x->is_out_of_memory) { /* what does not fit without segments needs what it needs */
-    bool is_by_segments = fullest->needed_bytes <= capacity;
-    fullest->needed_bytes = is_by_segments ? x->reserved_bytes + beside : fullest->needed_bytes;
+    if (fullest->needed_bytes <= fullest->capacity_bytes)
+      fullest->needed_bytes = with_segments;
     return;
   }
   for (uint32_t i = 0; i < r->memory->n_classes; i++) {
     LsClassMemory *m = &r->memory->classes[i];
-    m->needed_bytes = MIN (m->needed_bytes, x->reserved_bytes + beside);
+    m->needed_bytes = MIN (m->needed_bytes, with_segments);
   }
 }
 
@@ -308,8 +315,8 @@ static char *
 note_of (const LsRetriesReport *x, const LsReport *report, const LsHeadroom *beside)
 {
   if (x->is_out_of_memory) { /* of what does not fit without segments that is said elsewhere */
-    uint64_t others = report->capacity_bytes - MIN (report->capacity_bytes, x->limit_bytes);
-    return report->needed_bytes == x->reserved_bytes + others ? no_room_text (x) : NULL;
+    uint64_t with_segments = x->reserved_bytes + beside_segments (x, report->capacity_bytes);
+    return report->needed_bytes == with_segments ? no_room_text (x) : NULL;
   }
   if (x->n > 0)
     return many_text (x);

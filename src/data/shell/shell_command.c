@@ -93,7 +93,9 @@ static const char *
 find_workload (const GPtrArray *words)
 {
   static const char option[] = "--command";
-  for (guint i = 1; i < words->len && strcmp (ls_shell_base_of (words->pdata[0]), "xpk") == 0; i++) {
+  if (strcmp (ls_shell_base_of (words->pdata[0]), "xpk") != 0)
+    return NULL;
+  for (guint i = 1; i < words->len; i++) {
     const char *word = words->pdata[i];
     if (g_str_has_prefix (word, option) && word[strlen (option)] == '=')
       return word + strlen (option) + 1;
