@@ -238,20 +238,15 @@ cut_of (const LsBounds *b, const LsStrategy *s)
   return (Cut) { MAX (1, copies), MAX (1, of_experts) };
 }
 
-static LsAdamStates
-states_of (const LsStrategy *s)
-{
-  return (LsAdamStates) { (LsMaster) s->master, (LsDtype) s->moment_dtype, (LsDtype) s->variance_dtype };
-}
-
 /* At least, of an element; of other optimizers than Adam with its master weight. */
 static double
 optimizer_bytes (const LsStrategy *s)
 {
-  const LsAdamStates states = states_of (s);
+  const LsAdamStates states = ls_strategy_adam (s);
   if (!s->optimizer_kind)
     return ls_adam_bytes (&states, (LsDtype) s->dtype);
-  bool has_master = s->dtype != LS_DTYPE_FP32 && ls_dp_traits (s->dp_kind)->keeps_gradients;
+  bool has_master = s->dtype != LS_DTYPE_FP32 && ls_dp_traits (s->dp_kind)->keeps_gradients
+      && !ls_master_is_the_weight (states.master);
   return ls_optimizer_least_state (s->optimizer_kind) + (has_master ? 4 : 0);
 }
 
@@ -267,14 +262,19 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
   if (known)
     return *known;
   g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
-  const LsAdamStates states = states_of (s);
-  bool is_plain = ls_adam_is_plain (&states);
-  if (is_plain)
+  const LsAdamStates states = ls_strategy_adam (s);
+  bool is_plain = ls_adam_is_plain (&states), is_own = ls_master_is_the_weight (states.master);
+  LsDtype weights = ls_strategy_weights (s);
+  if (is_own)
+    ls_optimizer_kernels_own (n_params, (LsDtype) s->dtype, weights, kernels);
+  else if (is_plain)
     ls_optimizer_kernels (n_params, (LsDtype) s->dtype, (LsDtype) s->grad_dtype, kernels);
   else
     ls_optimizer_kernels_narrow (n_params, (LsDtype) s->dtype, (LsDtype) s->grad_dtype, &states, kernels);
   ls_optimizer_as_launched (s->recipes, b->model,
-                            (LsStepped) { .n_params = n_params, .is_not_adam = !is_plain },
+                            (LsStepped) { .n_params = n_params,
+                                          .is_not_adam = !is_own && !is_plain,
+                                          .is_narrow = is_own && weights != LS_DTYPE_FP32 },
                             kernels); /* launches: at least one */
   LsTime sum = 0;
   bool is_behind = !s->grad_norm;
@@ -307,9 +307,10 @@ static_bytes (const LsBounds *b, const LsStrategy *s, const BoundPart *p)
   const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
   if (s->zero_group > 0 || s->offload != LS_OFFLOAD_NONE)
     return 0;
+  bool keeps_gradients = kind->keeps_gradients && !ls_master_is_the_weight ((LsMaster) s->master);
   bool is_gathered = kind->has_reshard && (z == 2 || s->reshard_after_forward == 0); /* until the backward */
   return share (p, z >= 3 && !is_gathered ? cut : whole) * (s->fp8_params ? 1 : 2)
-      + frozen_bytes (p, s, z >= 3 ? cut : whole) + (kind->keeps_gradients ? p->n_params * grad_size : 0)
+      + frozen_bytes (p, s, z >= 3 ? cut : whole) + (keeps_gradients ? p->n_params * grad_size : 0)
       + (uint64_t) ((double) share (p, z >= 1 ? cut : whole) * optimizer_bytes (s));
 }
 

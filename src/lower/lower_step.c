@@ -10,6 +10,7 @@
 #include "lower/data/lower_deepspeed.h"
 #include "lower/layers/lower_layers.h"
 #include "lower/lower_step.h"
+#include "strategy/shard.h"
 
 #include <string.h>
 
@@ -46,6 +47,13 @@ n_tensors (const Lower *l, uint32_t pp_rank)
   return n;
 }
 
+/* As torch.optim does: not on masters beside them. */
+static bool
+steps_on_weights (const Lower *l)
+{
+  return l->backend->steps_on_shards || l->shard.grad_is_own;
+}
+
 uint32_t
 segment_step_begin (Lower *l, uint32_t pp_rank)
 {
@@ -54,7 +62,7 @@ segment_step_begin (Lower *l, uint32_t pp_rank)
   uint64_t n = n_kept (l, pp_rank, CUT_GRADS);
   LsKernel zero = ls_kernel_stream ("zero gradients", LS_KERNEL_MEMSET, l->shard.grad_dtype, 1, n,
                                     (double) dp_grad_bytes (l, n), 0);
-  if (!l->backend->steps_on_shards) /* torch sets them to None */
+  if (!steps_on_weights (l)) /* torch sets them to None */
     build_kernel (&b, &zero, LS_TAG_OPTIMIZER);
   if (l->backend->step_begin)
     l->backend->step_begin (&b, pp_rank);
@@ -144,21 +152,17 @@ n_stepped (const Lower *l, uint32_t pp_rank)
   return is_dealt ? n_dealt (l, pp_rank) : n_kept (l, pp_rank, CUT_OPTIMIZER);
 }
 
-static LsAdamStates
-adam_states (const LsStrategy *s)
-{
-  return (LsAdamStates) { (LsMaster) s->master, (LsDtype) s->moment_dtype, (LsDtype) s->variance_dtype };
-}
-
 static GArray *
 optimizer_kernels (const Lower *l, uint32_t pp_rank)
 {
   uint64_t n = n_stepped (l, pp_rank);
   GArray *kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
-  const LsAdamStates states = adam_states (l->s);
+  const LsAdamStates states = ls_strategy_adam (l->s);
   bool is_plain = ls_adam_is_plain (&states);
-  if (l->backend->steps_on_shards)
-    ls_optimizer_kernels_sharded (n, l->shard.dtype, kernels);
+  LsDtype weights = l->backend->steps_on_shards ? LS_DTYPE_FP32 : ls_strategy_weights (l->s);
+  bool is_own = steps_on_weights (l), is_narrow = is_own && weights != LS_DTYPE_FP32;
+  if (is_own)
+    ls_optimizer_kernels_own (n, l->shard.dtype, weights, kernels);
   else if (is_plain)
     ls_optimizer_kernels (n, l->shard.dtype, l->shard.grad_dtype, kernels);
   else
@@ -167,7 +171,8 @@ optimizer_kernels (const Lower *l, uint32_t pp_rank)
     ls_weight_cast_kernels (n_scaled (l, pp_rank, dp_gathers_fp8 (l) ? CUT_OPTIMIZER : CUT_PARAMS)
                                 + n_frozen_cast (l, pp_rank),
                             l->shard.dtype, kernels);
-  const LsStepped stepped = { n, n_tensors (l, pp_rank), !is_plain || l->s->optimizer_kind };
+  const LsStepped stepped
+      = { n, n_tensors (l, pp_rank), (!is_own && !is_plain) || l->s->optimizer_kind, is_narrow };
   ls_optimizer_as_launched (l->shard.recipes, l->model, stepped, kernels);
   return kernels;
 }
@@ -176,7 +181,7 @@ optimizer_kernels (const Lower *l, uint32_t pp_rank)
 static void
 hold_scratch (Build *b, uint32_t pp_rank, uint16_t first, bool is_free)
 {
-  const LsAdamStates states = adam_states (b->l->s);
+  const LsAdamStates states = ls_strategy_adam (b->l->s);
   build_buffer (b, first, UINT16_MAX, LS_MEM_WORKSPACE,
                 n_stepped (b->l, pp_rank) * ls_adam_scratch_bytes (&states), is_free);
 }
@@ -186,7 +191,6 @@ optimizer (Build *b, uint32_t pp_rank)
 {
   Lower *l = b->l;
   g_autoptr (GArray) kernels = optimizer_kernels (l, pp_rank);
-  bool steps_on_shards = l->backend->steps_on_shards;
   uint16_t last_cast = NO_OP;
   bool held = false;
   LsSlot slot;
@@ -216,7 +220,7 @@ optimizer (Build *b, uint32_t pp_rank)
     }
     if (is_spread && l->s->grad_norm)
       reduce_global (b, slot, 4, LS_DTYPE_FP32, is_norm ? "grad-norm all-reduce" : "found-inf all-reduce");
-    if (finds_inf || !steps_on_shards)
+    if (finds_inf || !steps_on_weights (l))
       host_reads (b);
   }
   if (held)
@@ -236,6 +240,7 @@ segment_step_end (Lower *l, uint32_t pp_rank)
   reduce_replicated (&b, pp_rank);
   reduce_tied_embedding (&b, pp_rank);
   optimizer (&b, pp_rank);
+  forget_gradients (&b, pp_rank);
   if (l->backend->step_end)
     l->backend->step_end (&b, pp_rank);
   g_autofree char *name = g_strdup_printf ("end stage %u", pp_rank);
@@ -297,7 +302,7 @@ weight_bytes (const Lower *l, uint32_t pp_rank)
 {
   uint64_t n = n_kept (l, pp_rank, CUT_PARAMS),
            beside = l->s->fp8_params ? 0 : 2 * n_scaled (l, pp_rank, CUT_PARAMS);
-  return n * (l->shard.dtype == LS_DTYPE_FP32 ? 4 : 2) + ls_dtype_array_bytes (l->shard.dtype, beside);
+  return n * ls_dtype_bytes (ls_strategy_weights (l->s)) + ls_dtype_array_bytes (l->shard.dtype, beside);
 }
 
 /* Of weights that do not learn, cut as all parameters are: they need no more than what is computed with. */
@@ -340,10 +345,11 @@ states (const uint64_t bytes[LS_N_MEM])
 static uint64_t
 optimizer_bytes (const Lower *l, uint32_t pp_rank)
 {
-  const LsAdamStates states = adam_states (l->s);
+  const LsAdamStates states = ls_strategy_adam (l->s);
   if (!l->s->optimizer_kind)
     return n_kept (l, pp_rank, CUT_OPTIMIZER) * ls_adam_bytes (&states, l->shard.dtype);
-  return optimizer_state_bytes (l, pp_rank, l->shard.dtype != LS_DTYPE_FP32 ? 4 : 0);
+  bool has_master = l->shard.dtype != LS_DTYPE_FP32 && !l->shard.grad_is_own;
+  return optimizer_state_bytes (l, pp_rank, has_master ? 4 : 0);
 }
 
 void
@@ -351,7 +357,7 @@ step_static_memory (const Lower *l, uint32_t pp_rank, LsProgram *p)
 {
   uint64_t *bytes = p->static_bytes;
   bytes[LS_MEM_PARAMETERS] = weight_bytes (l, pp_rank);
-  bytes[LS_MEM_GRADIENTS] = dp_grad_bytes (l, n_kept (l, pp_rank, CUT_GRADS));
+  bytes[LS_MEM_GRADIENTS] = grads_come_and_go (l) ? 0 : dp_grad_bytes (l, n_kept (l, pp_rank, CUT_GRADS));
   bytes[LS_MEM_OPTIMIZER] = optimizer_bytes (l, pp_rank);
   bytes[LS_MEM_WORKSPACE] = placeholder_bytes (l, pp_rank) + dequantised_bytes (l, pp_rank);
   uint64_t all = states (bytes);

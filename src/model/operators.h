@@ -157,6 +157,7 @@ typedef struct {
   /* W makes a gradient in the type of activations, which is cast and then added to an fp32 one */
   bool grad_is_cast;
   bool grad_is_fresh;       /* W makes a gradient of its own in the type of activations, and adds to none */
+  bool grad_is_own;         /* so that of the first micro-batch does, and autograd adds those of others  */
   const LsRecipes *recipes; /* kernels as some software launches them; NULL: as built in */
   LsLora lora;
   /* beside products: Q, K and V, gate and up share what was gathered, in one product each */
@@ -236,16 +237,25 @@ uint32_t ls_residual_tensors (const LsModel *m, const LsShard *s, uint32_t layer
  * (optimizer_kind.c). Appends LsKernel values. The one of kind REDUCTION is the gradient
  * norm, and "grad-unscale" (fp16) looks for inf: their all-reduces follow them. */
 void ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype, GArray *kernels);
-/* The same where parameters and gradients are fp32 shards and nothing else, as with FSDP:
- * torch.optim's fused Adam and clip_grad_norm_. */
-void ls_optimizer_kernels_sharded (uint64_t n_params, LsDtype dtype, GArray *kernels);
-/* What Adam keeps of a weight: a master of 32 bits, of 16, or the 16 that the weight lacks; its moments in
+/* The same where it steps on the weights themselves, as torch.optim's fused Adam and clip_grad_norm_ do:
+ * weights, gradients and moments are all of this format. dtype: of the activations. */
+void ls_optimizer_kernels_own (uint64_t n_params, LsDtype dtype, LsDtype weights, GArray *kernels);
+/* What Adam keeps of a weight: a master of 32 bits, of 16, or the 16 that the weight lacks; none: it steps on
+ * the weight, in 16 bits, or, WEIGHTS, in fp32, which each product has cast (torch.autocast). Its moments in
  * fp32, bf16, fp16, or fp8. */
-typedef enum { LS_MASTER_FP32, LS_MASTER_FP16, LS_MASTER_REMAINDER } LsMaster;
+typedef enum {
+  LS_MASTER_FP32,
+  LS_MASTER_FP16,
+  LS_MASTER_REMAINDER,
+  LS_MASTER_NONE,
+  LS_MASTER_WEIGHTS
+} LsMaster;
 typedef struct {
   LsMaster master;
   LsDtype moment, variance;
 } LsAdamStates;
+
+bool ls_master_is_the_weight (LsMaster master); /* the optimizer steps on the weights themselves */
 
 bool ls_adam_is_plain (const LsAdamStates *states);                 /* all in fp32 */
 uint32_t ls_adam_bytes (const LsAdamStates *states, LsDtype dtype); /* of an element */
@@ -261,7 +271,8 @@ void ls_weight_cast_kernels (uint64_t n_weights, LsDtype dtype, GArray *kernels)
  * recipes may be NULL. n_tensors: of which the parameters are. */
 typedef struct {
   uint64_t n_params, n_tensors;
-  bool is_not_adam; /* or not in fp32: the list's step is not this one */
+  bool is_not_adam; /* or states of several formats: the list's step is not this one */
+  bool is_narrow;   /* all in 16 bits                                                */
 } LsStepped;
 
 void ls_optimizer_as_launched (const LsRecipes *recipes, const LsModel *model, LsStepped stepped,

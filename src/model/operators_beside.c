@@ -101,7 +101,6 @@ ls_operators_layer_input (GArray *operators, const LsCut *cut)
 static void
 append_table (GArray *operators, const LsCut *cut, uint64_t rows, uint64_t width)
 {
-  uint32_t grad_bytes = ls_dtype_bytes (cut->shard->grad_dtype);
   double others = 1 - 1.0 / cut->shard->tp;
   LsOperator *op = ls_operator_append (operators, "layer-words", LS_TP_ROW);
   ls_operator_fwd (
@@ -117,7 +116,7 @@ append_table (GArray *operators, const LsCut *cut, uint64_t rows, uint64_t width
   if (!cut->shard->grad_is_fresh)
     ls_operator_wgrad (op,
                        ls_cut_stream (cut, "layer-words-grad-accumulate", LS_KERNEL_ELEMENTWISE, rows, width,
-                                      cut->elt + (cut->shard->grad_is_cast ? 4 : 2) * grad_bytes));
+                                      ls_cut_accumulate_bytes (cut)));
   ls_operator_table (op, LS_TENSOR_ROWS, rows, width);
   op->tp_bytes = cut->tokens * width * cut->elt;
 }

@@ -168,7 +168,17 @@ bool
 ls_cut_fuses_gradients (const LsCut *cut)
 {
   const LsShard *s = cut->shard;
-  return (s->grad_dtype == LS_DTYPE_FP32 || s->grad_is_fused) && !s->grad_is_fresh && !s->grad_is_cast;
+  bool is_apart = s->grad_is_fresh || s->grad_is_own || s->grad_is_cast;
+  return (s->grad_dtype == LS_DTYPE_FP32 || s->grad_is_fused) && !is_apart;
+}
+
+/* Of an element: read, and added to what is there; by DeepSpeed after a cast into a temporary. Autograd adds
+ * two of the weight's own format. */
+uint32_t
+ls_cut_accumulate_bytes (const LsCut *cut)
+{
+  uint32_t grad = ls_dtype_bytes (cut->shard->grad_dtype);
+  return (cut->shard->grad_is_own ? grad : cut->elt) + (cut->shard->grad_is_cast ? 4 : 2) * grad;
 }
 
 /* The gradient of the weight. apex's fused kernel lets the GEMM add to an fp32 main
@@ -181,11 +191,10 @@ void
 ls_operator_accumulate (LsOperator *op, const LsCut *cut, uint64_t in, uint64_t out)
 {
   const LsShard *s = cut->shard;
-  uint32_t n_passes = s->grad_is_cast ? 4 : 2;
   if (!ls_cut_fuses_gradients (cut) && !s->grad_is_fresh)
     ls_operator_wgrad (op,
                        ls_cut_stream (cut, "grad-accumulate", LS_KERNEL_ELEMENTWISE, out, in,
-                                      cut->elt + n_passes * ls_dtype_bytes (s->grad_dtype)));
+                                      ls_cut_accumulate_bytes (cut)));
 }
 
 static void

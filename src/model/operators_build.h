@@ -108,6 +108,7 @@ void ls_operator_local_linear (LsOperator *op, const LsCut *cut, const LsLinearN
 /* Whether the W GEMM itself adds to the gradient; the kernel that adds in x out gradients to
  * what is there, where there is one. */
 bool ls_cut_fuses_gradients (const LsCut *cut);
+uint32_t ls_cut_accumulate_bytes (const LsCut *cut); /* that kernel's traffic, of an element */
 void ls_operator_accumulate (LsOperator *op, const LsCut *cut, uint64_t in, uint64_t out);
 
 /* Where a norm stands. in_residual: its input also feeds a residual connection, which ends in this sum, so

@@ -26,6 +26,14 @@
  * The least that fused kernels could move is g + 24 + w = 28 or 30 bytes; what is
  * listed is what runs.
  *
+ * Where the optimizer steps on the weights themselves, of w bytes as gradients and moments are (PyTorch;
+ * ls_optimizer_kernels_own):
+ *
+ *     unscale         2 w     fp16 only
+ *     norm            w
+ *     clip            2 w
+ *     Adam            7 w     read gradient; read and write weight, m, v
+ *
  * States narrower than fp32 (Megatron-Core's precision-aware optimizer; ls_optimizer_kernels_narrow), with
  * g of the gradient as above:
  *
@@ -37,7 +45,8 @@
  *                                        16 bits, read and written, 8; a master in fp32 8 + 2
  *     state scale     4 + s   each of them, from fp32; fp16: its largest value and a product, 4 + 8; fp8: 4
  *
- * Reference: Transformer Engine 2.x, pytorch/optimizers/fused_adam.py, functions get_unscaled_state,
+ * Reference: PyTorch 2.11, torch/optim/adam.py (_fused_adam), torch/nn/utils/clip_grad.py; Transformer Engine
+ * 2.x, pytorch/optimizers/fused_adam.py, functions get_unscaled_state,
  * _apply_scale, step; Megatron-Core, core/optimizer/optimizer_config.py (use_precision_aware_optimizer,
  * store_param_remainders).
  *
@@ -56,13 +65,14 @@ append (GArray *kernels, const char *name, LsKernelKind kind, LsDtype dtype, uin
 }
 
 void
-ls_optimizer_kernels_sharded (uint64_t n_params, LsDtype dtype, GArray *kernels)
+ls_optimizer_kernels_own (uint64_t n_params, LsDtype dtype, LsDtype weights, GArray *kernels)
 {
+  uint32_t w = ls_dtype_bytes (weights);
   if (dtype == LS_DTYPE_FP16)
-    append (kernels, "grad-unscale", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params, 8);
-  append (kernels, "grad-norm", LS_KERNEL_REDUCTION, LS_DTYPE_FP32, n_params, 4);
-  append (kernels, "grad-clip", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params, 8);
-  append (kernels, "adam", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params, 4 + MASTER_AND_MOMENTS_BYTES);
+    append (kernels, "grad-unscale", LS_KERNEL_OPTIMIZER, weights, n_params, 2 * w);
+  append (kernels, "grad-norm", LS_KERNEL_REDUCTION, weights, n_params, w);
+  append (kernels, "grad-clip", LS_KERNEL_OPTIMIZER, weights, n_params, 2 * w);
+  append (kernels, "adam", LS_KERNEL_OPTIMIZER, weights, n_params, w + 3 * 2 * w);
 }
 
 void
@@ -89,10 +99,17 @@ ls_adam_is_plain (const LsAdamStates *states)
       && states->variance == LS_DTYPE_FP32;
 }
 
+bool
+ls_master_is_the_weight (LsMaster master)
+{
+  return master == LS_MASTER_NONE || master == LS_MASTER_WEIGHTS;
+}
+
 uint32_t
 ls_adam_bytes (const LsAdamStates *states, LsDtype dtype)
 {
-  uint32_t master = dtype == LS_DTYPE_FP32 ? 0 : states->master == LS_MASTER_FP32 ? 4 : 2;
+  bool has_none = dtype == LS_DTYPE_FP32 || ls_master_is_the_weight (states->master);
+  uint32_t master = has_none ? 0 : states->master == LS_MASTER_FP32 ? 4 : 2;
   return master + ls_dtype_bytes (states->moment) + ls_dtype_bytes (states->variance);
 }
 
@@ -174,6 +191,7 @@ take_out (GArray *kernels, const char *const *names)
   return place;
 }
 
+/* A list is of fp32: narrower weights, with gradients and moments like them, move less. */
 static void
 put_in (GArray *kernels, guint place, const LsRecipe *r, LsStepped stepped)
 {
@@ -184,6 +202,8 @@ put_in (GArray *kernels, guint place, const LsRecipe *r, LsStepped stepped)
     bool is_norm = r->operator_ == LS_RECIPE_CLIP && i == 0;
     LsKernel k = ls_recipe_kernel (&g_array_index (r->forward, LsRecipeKernel, i), &sizes,
                                    is_norm ? LS_KERNEL_REDUCTION : LS_KERNEL_OPTIMIZER);
+    if (stepped.is_narrow)
+      k.bytes /= 2;
     g_array_insert_val (kernels, place + i, k);
   }
 }

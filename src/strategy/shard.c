@@ -120,6 +120,21 @@ ls_strategy_lora (const LsStrategy *s, const LsModel *m)
   return lora;
 }
 
+LsDtype
+ls_strategy_weights (const LsStrategy *s)
+{
+  return s->master == LS_MASTER_WEIGHTS ? LS_DTYPE_FP32 : ls_dtype_between ((LsDtype) s->dtype);
+}
+
+LsAdamStates
+ls_strategy_adam (const LsStrategy *s)
+{
+  LsAdamStates states = { (LsMaster) s->master, (LsDtype) s->moment_dtype, (LsDtype) s->variance_dtype };
+  if (states.master == LS_MASTER_NONE)
+    states.moment = states.variance = ls_strategy_weights (s);
+  return states;
+}
+
 LsShard
 ls_strategy_shard (const LsStrategy *s, const LsModel *m)
 {
@@ -159,6 +174,7 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .grad_is_cast = s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage <= 1 && s->dtype == LS_DTYPE_BF16
         && s->grad_dtype == LS_DTYPE_FP32,
     .grad_is_fresh = ls_dp_traits (s->dp_kind)->grad_is_fresh,
+    .grad_is_own = ls_master_is_the_weight ((LsMaster) s->master),
     .recipes = s->recipes,
     .lora = ls_strategy_lora (s, m),
     .sides_are_apart = m->encoder_layers > 0 && s->pp > 1,

@@ -57,6 +57,7 @@ CONDITION (is_not_megatron1, s->dp_kind != LS_DP_MEGATRON || s->zero_stage == 0)
 CONDITION (is_not_deepspeed, s->dp_kind != LS_DP_DEEPSPEED)
 CONDITION (is_not_deepspeed12, s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage == 0 || s->zero_stage == 3)
 CONDITION (is_not_deepspeed3, s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage != 3)
+CONDITION (has_masters, s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_DDP && s->master == LS_MASTER_FP32)
 CONDITION (is_not_offloaded, s->offload == LS_OFFLOAD_NONE)
 CONDITION (is_not_full, s->recompute != LS_RECOMPUTE_FULL)
 CONDITION (is_not_selective, s->recompute != LS_RECOMPUTE_SELECTIVE)
@@ -138,6 +139,7 @@ static const struct {
   { "grad_sync", has_one_copy, "there is one copy of the model: dp and cp are 1" },
   { "gather_overlap", is_not_megatron1, "it needs --dp-kind megatron with --zero 1" },
   { "gather_overlap", deals_tensors, "tensors that are dealt out are gathered behind the step" },
+  { "master", has_masters, "it needs one copy of the model, or --dp-kind ddp" },
   { "optimizer_cut", has_whole_optimizer, "zero is 0: each rank steps on all of its parameters" },
   { "optimizer_cut", needs_no_matrices, "the optimizer steps on each element by itself" },
   { "optimizer_tp", has_one_tp, "tp is 1" },

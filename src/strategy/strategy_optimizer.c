@@ -1,6 +1,7 @@
 /* What is legal of the optimizer, and of what is offloaded with it. */
 #include "model/operators.h"
 #include "strategy/dp_traits.h"
+#include "strategy/shard.h"
 #include "strategy/strategy_rules.h"
 
 static bool
@@ -77,11 +78,30 @@ check_dealt (const LsStrategy *s, LsDiagList *diags)
                  s->zero_group);
 }
 
+/* PyTorch's gradients have the format of their weights, and moments too. */
+static void
+check_own_weights (const LsStrategy *s, LsDiagList *diags)
+{
+  LsDtype own = ls_strategy_weights (s);
+  if (s->grad_dtype != (int) own)
+    conflict (diags, "/grad_dtype", "expected %s with master %s, as weights are; got %s", ls_dtype_name (own),
+              s->master == LS_MASTER_NONE ? "none" : "weights", ls_dtype_name ((LsDtype) s->grad_dtype));
+  if (s->moment_dtype != LS_DTYPE_FP32 || s->variance_dtype != LS_DTYPE_FP32)
+    conflict (diags, s->moment_dtype != LS_DTYPE_FP32 ? "/moment_dtype" : "/variance_dtype",
+              "expected none with master none or weights: moments are as weights are; got one");
+  if (s->grad_fusion)
+    conflict (diags, "/grad_fusion",
+              "expected false with master none or weights: autograd adds gradients; got true");
+}
+
 static void
 check_states (const LsStrategy *s, LsDiagList *diags)
 {
-  const LsAdamStates states
-      = { (LsMaster) s->master, (LsDtype) s->moment_dtype, (LsDtype) s->variance_dtype };
+  const LsAdamStates states = ls_strategy_adam (s);
+  if (ls_master_is_the_weight (states.master)) {
+    check_own_weights (s, diags);
+    return;
+  }
   const char *pointer = s->master != LS_MASTER_FP32 ? "/master"
       : s->moment_dtype != LS_DTYPE_FP32            ? "/moment_dtype"
                                                     : "/variance_dtype";

@@ -146,6 +146,8 @@ fill_data_parallel (LsStrategy *s, const LsModel *m)
   if (s->zero_stage == 0 || s->zero_group == n_copies (s))
     s->zero_group = 0;
   s->collective_lists = s->collective_lists && s->dp_kind != LS_DP_NONE;
+  if (s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_DDP && ls_master_is_the_weight ((LsMaster) s->master))
+    s->master = LS_MASTER_FP32;
 }
 
 void
@@ -212,7 +214,7 @@ fill_from_model (LsStrategy *s, const LsModel *model)
   if (s->attention == LS_ATTENTION_AUTO)
     s->attention = model->attention;
   if (s->grad_dtype == LS_DTYPE_AUTO)
-    s->grad_dtype = default_grad_dtype (s->dtype);
+    s->grad_dtype = s->master == LS_MASTER_WEIGHTS ? LS_DTYPE_FP32 : (int) default_grad_dtype (s->dtype);
   s->fp8_params &= s->dtype == LS_DTYPE_FP8;
   if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
     s->bf16_first = s->bf16_last = 0;

@@ -23,7 +23,7 @@ dtype_kept (const LsStrategy *s)
 {
   if (ls_dp_traits (s->dp_kind)->is_fsdp)
     return LS_DTYPE_FP32;
-  return s->fp8_params ? LS_DTYPE_FP8 : ls_dtype_between ((LsDtype) s->dtype);
+  return s->fp8_params ? LS_DTYPE_FP8 : ls_strategy_weights (s);
 }
 
 /* Weights as they are kept, master weights and Adam's moments; of another optimizer without its state. */
@@ -32,9 +32,9 @@ bytes_per_param (const LsStrategy *s)
 {
   LsDtype kept = dtype_kept (s);
   double weight = (double) ls_dtype_bytes (kept);
-  const LsAdamStates states
-      = { (LsMaster) s->master, (LsDtype) s->moment_dtype, (LsDtype) s->variance_dtype };
-  return weight + (!s->optimizer_kind ? ls_adam_bytes (&states, kept) : kept == LS_DTYPE_FP32 ? 0 : 4);
+  const LsAdamStates states = ls_strategy_adam (s);
+  bool has_master = kept != LS_DTYPE_FP32 && !ls_master_is_the_weight (states.master);
+  return weight + (!s->optimizer_kind ? ls_adam_bytes (&states, kept) : has_master ? 4 : 0);
 }
 
 /* What it keeps of the parameters of one operator, on one rank. */

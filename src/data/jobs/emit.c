@@ -6,6 +6,7 @@
 #include "base/suggest.h"
 #include "data/jobs/emit_target.h"
 #include "model/operators.h"
+#include "strategy/shard.h"
 
 static const EmitTarget *const targets[] = { &emit_megatron, &emit_torchtitan, &emit_deepspeed };
 
@@ -68,10 +69,11 @@ emit_refuse_megatrons (Emit *e)
 {
   if (e->s->fp8_act_store)
     emit_refuse (e, "--fp8-act-store", "Megatron-LM's activation_func_fp8_input_store");
-  const LsAdamStates states
-      = { (LsMaster) e->s->master, (LsDtype) e->s->moment_dtype, (LsDtype) e->s->variance_dtype };
+  const LsAdamStates states = ls_strategy_adam (e->s);
   if (!ls_adam_is_plain (&states))
-    emit_refuse (e, "--master, --moment-dtype, --variance-dtype", "Megatron-LM's precision-aware optimizer");
+    emit_refuse (
+        e, "--master, --moment-dtype, --variance-dtype",
+        "Megatron-LM's precision-aware optimizer, or weights that the optimizer steps on themselves");
   if (e->s->cuda_graphs != LS_GRAPHS_NONE)
     emit_refuse (e, "--cuda-graphs", "only Megatron-LM's --cuda-graph-impl is written");
   if (!ls_strategy_is_ordered (e->s, "tp-cp-ep-dp-pp"))

@@ -7,6 +7,7 @@
 #include "model/compressed.h"
 #include "model/operators.h"
 #include "model/streams.h"
+#include "strategy/shard.h"
 
 static void
 check_model (Emit *e)
@@ -253,13 +254,15 @@ check_optimizer (Emit *e)
 {
   static const char *const known[] = { "sgd", "sgd-momentum", "lion", "muon", NULL };
   const LsStrategy *s = e->s;
-  const LsAdamStates states
-      = { (LsMaster) s->master, (LsDtype) s->moment_dtype, (LsDtype) s->variance_dtype };
+  const LsAdamStates states = ls_strategy_adam (s);
   bool is_muon = g_strcmp0 (s->optimizer, "muon") == 0;
   if (!ls_adam_is_plain (&states) && states.master == LS_MASTER_FP32 && s->dtype != LS_DTYPE_FP16)
     emit_refuse (
         e, "--master fp32",
         "Megatron-LM's precision-aware optimizer keeps the 16 bits that bf16 weights lack (remainder)");
+  if (ls_master_is_the_weight (states.master))
+    emit_refuse (e, "--master none or weights",
+                 "Megatron-LM's optimizer steps on fp32 weights beside those in 16 bits");
   if (is_muon && s->zero_stage > 0 && s->optimizer_cut != LS_OPTIMIZER_CUT_TENSORS)
     emit_refuse (e, "--optimizer-cut elements", "Megatron-LM's muon has whole matrices on a rank");
   if (s->optimizer && !g_strv_contains (known, s->optimizer))

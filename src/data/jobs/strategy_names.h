@@ -88,10 +88,8 @@ static const LsEnumName optimizer_tps[] = {
   { NULL },
 };
 static const LsEnumName masters[] = {
-  { "fp32", LS_MASTER_FP32 },
-  { "fp16", LS_MASTER_FP16 },
-  { "remainder", LS_MASTER_REMAINDER },
-  { NULL },
+  { "fp32", LS_MASTER_FP32 }, { "fp16", LS_MASTER_FP16 },       { "remainder", LS_MASTER_REMAINDER },
+  { "none", LS_MASTER_NONE }, { "weights", LS_MASTER_WEIGHTS }, { NULL },
 };
 static const LsEnumName moment_dtypes[] = {
   { "fp32", LS_DTYPE_FP32 },     { "bf16", LS_DTYPE_BF16 },

@@ -343,7 +343,8 @@ pass_name (const Lower *l, const DpPass *p)
   return g_strconcat (names[p->type], " ", n_layers, " layers", c->kinds,
                       c->has_embedding ? " embedding" : "", c->begins_decoder ? " decoder embedding" : "",
                       c->ends_encoder ? " encoder norm" : "", c->has_head ? " head" : "", again ? again : "",
-                      variant ? variant : "", documents ? documents : "", amaxes ? amaxes : "", NULL);
+                      variant ? variant : "", l->shard.grad_is_own && p->is_first ? " first" : "",
+                      documents ? documents : "", amaxes ? amaxes : "", NULL);
 }
 
 static uint32_t

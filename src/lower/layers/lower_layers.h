@@ -155,6 +155,12 @@ bool delays_weights (const Lower *l, LsActionType pass);
 void delay_weights (Build *b, guint i);
 void build_delayed_weights (Build *b);
 
+/* Whether gradients are there only from the first backward to the step; those of operator i, behind this op,
+ * and the end of all. */
+bool grads_come_and_go (const Lower *l);
+void make_gradients (Build *b, uint16_t op, const Chunk *c, guint i);
+void forget_gradients (Build *b, uint32_t pp_rank);
+
 /* Placeholders of linears, for the whole run. */
 uint64_t placeholder_bytes (const Lower *l, uint32_t pp_rank);
 /* The placeholder of the head, if operator i is it: from before its weight gradient to behind it. */

@@ -20,7 +20,10 @@
  *
  * A split backward: I has the input gradients, W the weight gradients of matrix products,
  * and the collectives that each needs; nothing of I then runs beside the GEMMs of W. */
+#include "lower/data/lower_dp.h"
 #include "lower/layers/lower_layers.h"
+
+#include <string.h>
 
 static bool
 has_tp (const Lower *l)
@@ -208,10 +211,24 @@ build_forward_here (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps)
 
 /* --- backward ------------------------------------------------------------------- */
 
+/* What adds a gradient to those of earlier micro-batches, where there are none. That of words is added to
+ * what the head made of the same weights. */
+static bool
+adds_to_nothing (const Build *b, const LsKernel *k)
+{
+  if (!b->l->shard.grad_is_own || !b->pass || !b->pass->is_first)
+    return false;
+  bool is_shared = b->l->model->tied_embeddings && b->pass->c->has_head;
+  return g_str_has_suffix (k->name, "grad-accumulate")
+      && !(is_shared && strcmp (k->name, "embedding-grad-accumulate") == 0);
+}
+
 static uint16_t
 build_wgrad (Build *b, const LsOperator *o, LsActionType pass, uint16_t last)
 {
   for (uint32_t k = 0; k < o->n_wgrad; k++) {
+    if (adds_to_nothing (b, &o->wgrad[k]))
+      continue;
     bool is_deferred = deferred_gemm (o) && o->wgrad[k].kind != LS_KERNEL_REDUCTION;
     if (pass == LS_ACTION_B || is_deferred == (pass == LS_ACTION_W))
       last = build_kernel (b, &o->wgrad[k], LS_TAG_W);
@@ -345,6 +362,7 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
   for (uint32_t k = 0; is_column && !is_apart && k < MAX (1, o->n_reduces); k++)
     async = build_input_grad_reduction (b, bytes);
   last = build_wgrad (b, o, pass, last);
+  make_gradients (b, last, c, i);
   if (pass == LS_ACTION_B && last != NO_OP)
     hold_placeholder (b, last, c, i, true);
   if (is_apart)

@@ -41,6 +41,43 @@ build_delayed_weights (Build *b)
   g_array_unref (joins);
 }
 
+/* --- made by autograd ---------------------------------------------------------------------------------- */
+
+/* Of one copy of the model the backward of the first micro-batch makes them, and the step forgets them
+ * (set_to_none): where activations are at their peak there are none. The buckets of DDP stay. */
+bool
+grads_come_and_go (const Lower *l)
+{
+  return l->shard.grad_is_own && l->s->dp_kind == LS_DP_NONE && l->mesh.pp == 1 && l->n_chunks == 1;
+}
+
+static void
+hold_gradients_of (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
+{
+  const LsOperator *o = operator_at (c, i);
+  uint64_t n = 0;
+  for (uint32_t k = 0; k < o->n_params && !o->is_frozen; k++)
+    n += o->param_numel[k];
+  build_buffer (b, op, dp_buffer (b, c, 1 + i), LS_MEM_GRADIENTS, dp_grad_bytes (b->l, n), is_free);
+}
+
+void
+make_gradients (Build *b, uint16_t op, const Chunk *c, guint i)
+{
+  if (op != NO_OP && grads_come_and_go (b->l) && b->pass && b->pass->is_first)
+    hold_gradients_of (b, op, c, i, false);
+}
+
+void
+forget_gradients (Build *b, uint32_t pp_rank)
+{
+  if (!grads_come_and_go (b->l))
+    return;
+  const Chunk *c = chunk_at (b->l, pp_rank, 0);
+  for (guint i = 0; i < c->operators->len; i++)
+    hold_gradients_of (b, dp_last_compute (b), c, i, true);
+}
+
 /* --- placeholders ------------------------------------------------------------------------------------ */
 
 /* Tensors that stand for gradients.

@@ -213,6 +213,77 @@ weights_of_mxfp8_are_cast_behind_their_gather (void)
   LS_CHECK_DOUBLE (sum_of (FP8 "mxfp8", "parameter all-gather").bytes, ==, 2 * all);
 }
 
+/* PyTorch's: the optimizer steps on the weights. In 16 bits they, gradients and both moments are 2 bytes an
+ * element, read and written but for the gradient, 14 in all; in fp32 twice that. Nothing is zeroed or copied
+ * beside, and no gradient is added to none. */
+static void
+weights_may_be_stepped_on_themselves (void)
+{
+  uint64_t n = (uint64_t) (N_MATRIX + N_TABLE + N_VECTOR);
+  static const char *const kinds[] = { ONE "--master none", ONE "--master weights" };
+  static const char *const beside[]
+      = { "zero gradients", "main-grad-copy", "weight-copy", "grad-accumulate" };
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
+    uint64_t size = i == 0 ? 2 : 4;
+    LsPlan *plan = dp_plan (kinds[i], NULL);
+    if (!LS_CHECK (plan != NULL))
+      continue;
+    LS_CHECK_INT (plan->programs[0].static_bytes[LS_MEM_PARAMETERS], ==, size * n);
+    LS_CHECK_INT (plan->programs[0].static_bytes[LS_MEM_GRADIENTS], ==, 0);
+    LS_CHECK_INT (plan->programs[0].static_bytes[LS_MEM_OPTIMIZER], ==, 2 * size * n);
+    ls_plan_free (plan);
+    LS_CHECK_DOUBLE (sum_of (kinds[i], "adam").bytes, ==, 7.0 * (double) (size * n));
+    LS_CHECK_DOUBLE (sum_of (kinds[i], "grad-norm").bytes, ==, (double) (size * n));
+    for (guint k = 0; k < G_N_ELEMENTS (beside); k++)
+      LS_CHECK_INT (sum_of (kinds[i], beside[k]).n, ==, 0);
+  }
+}
+
+/* Gradients come with the first backward, are added to by the second, and are gone behind the step. */
+static void
+gradients_are_there_from_the_first_backward_to_the_step (void)
+{
+#define TWICE "--gpus 1 --global-batch 2 --micro-batch 1 --master none"
+  uint64_t n = (uint64_t) (N_MATRIX + N_TABLE + N_VECTOR), made[2] = { 0 };
+  LsPlan *plan = dp_plan (TWICE, NULL);
+  for (uint32_t s = 0; plan && s < plan->n_segments; s++)
+    for (uint32_t i = 0; i < plan->segments[s].n_ops; i++)
+      for (uint32_t k = 0; k < plan->segments[s].ops[i].n_buffers; k++) {
+        const LsBufferEvent *e = &plan->segments[s].ops[i].buffers[k];
+        made[e->is_free] += e->category == LS_MEM_GRADIENTS ? e->bytes : 0;
+      }
+  ls_plan_free (plan);
+  LS_CHECK_INT (made[false], ==, 2 * n);
+  LS_CHECK_INT (made[true], ==, 2 * n);
+  double words = 50048.0 * 1024; /* what the head made of them is there each time */
+  LS_CHECK_DOUBLE (sum_of (TWICE, "grad-accumulate").bytes, ==, 3 * 2 * (N_MATRIX + words));
+  LS_CHECK_DOUBLE (sum_of (TWICE, "embedding-grad-accumulate").bytes, ==, 2 * 3 * 2 * words);
+
+  DpRun once = dp_run (ONE "--master none", NULL), twice = dp_run (TWICE, NULL);
+  if (LS_CHECK (once.result && twice.result)) {
+    const LsMemory *a = once.result->memory, *b = twice.result->memory;
+    LS_CHECK (b->classes[0].peak_bytes > a->classes[0].peak_bytes);
+  }
+  dp_clear (&once);
+  dp_clear (&twice);
+}
+
+/* DDP keeps its buckets; FSDP and Megatron-LM have fp32 weights whatever is said. */
+static void
+masters_are_there_where_a_program_has_them (void)
+{
+  uint64_t n = (uint64_t) (N_MATRIX + N_TABLE + N_VECTOR);
+  LsPlan *ddp = dp_plan (TWO "--dp-kind ddp --master none", NULL);
+  if (LS_CHECK (ddp != NULL)) {
+    LS_CHECK_INT (ddp->programs[0].static_bytes[LS_MEM_GRADIENTS], ==, 2 * n);
+    LS_CHECK_INT (ddp->programs[0].static_bytes[LS_MEM_OPTIMIZER], ==, 4 * n);
+  }
+  ls_plan_free (ddp);
+  LS_CHECK_INT (optimizer_bytes (TWO "--master none"), ==, optimizer_bytes (TWO));
+  LS_CHECK_INT (optimizer_bytes (TWO "--dp-kind fsdp2 --master weights"), ==,
+                optimizer_bytes (TWO "--dp-kind fsdp2"));
+}
+
 /* What an optimizer multiplies is not the model's. Nobody gathers more than there is. */
 static void
 all_of_them_run_and_conserve (void)
@@ -226,6 +297,10 @@ all_of_them_run_and_conserve (void)
                                        TWO "--pp 2 --optimizer adamw-8bit",
                                        TWO "--lora-rank 8 --optimizer muon",
                                        NARROW,
+                                       TWICE,
+                                       TWO "--dp-kind ddp --master weights",
+                                       ONE "--master none --optimizer lion",
+                                       ONE "--master none --dtype fp16",
                                        TWO "--dp-kind deepspeed --zero 2 --optimizer lion",
                                        TWO "--dp-kind xla-fsdp --optimizer sgd" };
   for (guint i = 0; i < G_N_ELEMENTS (flags); i++) {
@@ -242,4 +317,6 @@ LS_TEST_SUITE (LS_TEST (states_are_those_of_a_count_by_hand), LS_TEST (shampoo_w
                LS_TEST (matrices_that_are_cut_are_multiplied_as_asked),
                LS_TEST (narrow_states_take_less_but_while_they_are_stepped_on),
                LS_TEST (weights_of_mxfp8_are_cast_behind_their_gather),
-               LS_TEST (all_of_them_run_and_conserve))
+               LS_TEST (weights_may_be_stepped_on_themselves),
+               LS_TEST (gradients_are_there_from_the_first_backward_to_the_step),
+               LS_TEST (masters_are_there_where_a_program_has_them), LS_TEST (all_of_them_run_and_conserve))

@@ -177,7 +177,7 @@ a_step_launches_some_kernels_for_each_tensor (void)
   if (!LS_CHECK (h && recipes))
     return;
   g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
-  ls_optimizer_kernels_sharded (31400000, LS_DTYPE_BF16, kernels);
+  ls_optimizer_kernels_own (31400000, LS_DTYPE_BF16, LS_DTYPE_FP32, kernels);
   ls_optimizer_as_launched (recipes, &gpt_126m, (LsStepped) { 31400000, 148 }, kernels);
   double n = 0, us = 0;
   for (guint i = 0; i < kernels->len; i++) {

@@ -111,8 +111,7 @@ VALUE (reduces_in_bf16, ON (is_bf16 (m, s) && s->grad_dtype == LS_DTYPE_BF16))
 static char *
 precision_aware (const LsModel *m, const LsStrategy *s)
 {
-  const LsAdamStates states
-      = { (LsMaster) s->master, (LsDtype) s->moment_dtype, (LsDtype) s->variance_dtype };
+  const LsAdamStates states = ls_strategy_adam (s);
   return ON (!ls_adam_is_plain (&states));
 }
 
