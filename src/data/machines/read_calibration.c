@@ -305,7 +305,7 @@ const LsField ls_calibration_fields[] = {
     .default_text = "as sustained", .meaning = "and in nvfp4" },
   { "gemm_unaligned", LS_FIELD_DOUBLE, offsetof (LsCalibration, gemm_unaligned), .above = true, .max = 1,
     .default_text = "not known: as if aligned",
-    .meaning = "of the peak, what 16-bit GEMMs reach at most that read rows which begin on no 16 bytes" },
+    .meaning = "of the peak, what 16-bit GEMMs reach at most with rows which begin on no 16 bytes" },
   { "around", LS_FIELD_OBJECT, 0, .fields = around_fields, .default_text = "nothing measured",
     .meaning = "what was measured besides kernels: launches, gaps, GEMMs beside communication" },
   { "kernels", LS_FIELD_OBJECT, 0, .required = true, .fields = kernel_fields,
