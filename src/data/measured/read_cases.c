@@ -24,15 +24,15 @@ static const LsField case_fields[] = {
   TEXT (family, false),
   { "iteration_s", LS_FIELD_DOUBLE, offsetof (LsCase, measured_s), .required = true, .min = LS_MEASURED_MIN_S,
     .max = LS_MEASURED_MAX_S },
-  { "allocated_gib", LS_FIELD_DOUBLE, offsetof (LsCase, allocated_gib), .above = true,
-    .max = LS_MEASURED_MAX_GIB },
   { NULL },
 };
 
-/* Where it ran: cells may be empty, or the columns absent. */
+/* Where it ran, and what it took: cells may be empty, or the columns absent. */
 static const LsField where_fields[] = {
   TEXT (cluster, false),
   TEXT (hardware, false),
+  { "allocated_gib", LS_FIELD_DOUBLE, offsetof (LsCase, allocated_gib), .above = true,
+    .max = LS_MEASURED_MAX_GIB },
   { "gpus_per_node", LS_FIELD_UINT, offsetof (LsCase, gpus_per_node), .min = 1, .max = UINT32_MAX },
   { NULL },
 };

@@ -17,7 +17,7 @@
  *   p2p (none, batched, scatter-gather, overlapped)
  *   software  optional: a name of strategies/software, which has the defaults of the row's knobs
  *   iteration_s  measured, in seconds
- *   allocated_gib  optional: what PyTorch had allocated at most on the fullest rank, measured
+ *   allocated_gib  optional, also in a row: what PyTorch had allocated at most on the fullest rank, measured
  *     (torch.cuda.max_memory_allocated: without NCCL, the CUDA context and fragmentation)
  *   split, source, caveat  optional
  *   family  optional: rows that are scored together; else the name of its table, where the software knows

@@ -110,7 +110,7 @@ class JobOptions(TypedDict, total=False):
     optimizer: File  # which optimizer: adam or adamw, or one of a file (lockstep list optimizers) [adam]
     optimizer_cut: Literal["auto", "elements", "tensors"] | Sequence[Literal["auto", "elements", "tensors"]] | None  # megatron, zero 1: ranks have equal pieces of all parameters, or whole tensors [tensors where it multiplies matrices, else elements]
     optimizer_tp: Literal["blockwise", "duplicated", "distributed"] | Sequence[Literal["blockwise", "duplicated", "distributed"]] | None  # what is multiplied of a matrix that tp cuts: a rank's part, the whole on each, or parts whose products are summed [blockwise]
-    master: Literal["fp32", "fp16", "remainder"] | Sequence[Literal["fp32", "fp16", "remainder"]] | None  # megatron: fp32 weights of the optimizer, in 16 bits, or what bf16 ones lack (precision-aware) [fp32]
+    master: Literal["fp32", "fp16", "remainder", "none", "weights"] | Sequence[Literal["fp32", "fp16", "remainder", "none", "weights"]] | None  # weights that the optimizer steps on: fp32 beside those in 16 bits; megatron, precision-aware: in 16 bits, or what bf16 ones lack; one copy, ddp, fsdp: none, those in 16 bits, with moments in 16 bits; or the weights are fp32 and cast for each product (autocast) [fp32]
     moment_dtype: Literal["fp32", "bf16", "fp16", "fp8"] | Sequence[Literal["fp32", "bf16", "fp16", "fp8"]] | None  # megatron: format of Adam's first moment [fp32]
     variance_dtype: Literal["fp32", "bf16", "fp16", "fp8"] | Sequence[Literal["fp32", "bf16", "fp16", "fp8"]] | None  # and of its second [fp32]
     software: File  # what runs the job (lockstep list software): its defaults [that of --for, or of the strategy]
