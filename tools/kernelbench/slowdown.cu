@@ -24,6 +24,7 @@ static constexpr double run_s = 0.35;
 static constexpr size_t traffic_vectors = 1u << 25; /* of 16 bytes, each way: 512 MiB */
 static constexpr int copy_unroll = 4;
 static constexpr int copies_per_poll = 16;
+static constexpr unsigned poll_ns = 50'000;
 
 static const GemmShape gemm_shapes[] = { { 8192, 12288, 12288 }, { 2048, 12288, 6144 } };
 
@@ -33,7 +34,7 @@ enum class Kind { SPIN, COPY };
 
 /* In pinned host memory, seen by both sides. */
 struct Shared {
-  volatile int stop;
+  volatile int stop; /* what is copied to the kernel's own */
   volatile int has_started[max_blocks];
   volatile double bytes[max_blocks], ns[max_blocks];
 };
@@ -49,31 +50,26 @@ global_ns ()
 }
 
 static __device__ bool
-must_stop (const Shared *shared, unsigned long long start_ns)
+must_stop (const volatile int *stop, unsigned long long start_ns)
 {
-  return shared->stop || global_ns () - start_ns > give_up_ns;
+  return *stop || global_ns () - start_ns > give_up_ns;
 }
 
-/* One thread polls the host, the others shared memory: all warps issue instructions,
- * nothing crosses to L2 but a read per block now and then. */
+/* One thread asks now and then, in device memory, the others wait for it at a barrier: the SMs are held, and
+ * nothing is issued that others could feel. It matters. Asked every half microsecond in the host's memory, with
+ * warps that spun beside, products on other SMs of an H100 took 2 to 33 times as long, the more the more blocks
+ * asked; every 50 microseconds on an H200 still a third longer than by the SMs that were left, with 32 blocks;
+ * kernels that only compute took what the SMs left say (November 2026, both in a virtual machine). */
 static __global__ void
-spin_resident (Shared *shared)
+spin_resident (Shared *shared, const volatile int *stop)
 {
-  __shared__ volatile int done;
-  if (threadIdx.x == 0) {
-    done = 0;
-    shared->has_started[blockIdx.x] = 1;
-  }
-  __syncthreads ();
   if (threadIdx.x == 0) {
     unsigned long long start = global_ns ();
-    while (!must_stop (shared, start))
-      __nanosleep (500);
-    done = 1;
-  } else {
-    while (!done)
-      ;
+    shared->has_started[blockIdx.x] = 1;
+    while (!must_stop (stop, start))
+      __nanosleep (poll_ns);
   }
+  __syncthreads ();
 }
 
 static __device__ void
@@ -90,7 +86,7 @@ copy_chunk (const uint4 *from, uint4 *to, size_t chunk)
 }
 
 static __global__ void
-copy_resident (Shared *shared, const uint4 *from, uint4 *to)
+copy_resident (Shared *shared, const volatile int *stop, const uint4 *from, uint4 *to)
 {
   size_t chunk = blockIdx.x, n_chunks = 0;
   unsigned long long start = global_ns ();
@@ -99,7 +95,7 @@ copy_resident (Shared *shared, const uint4 *from, uint4 *to)
   do {
     for (int i = 0; i < copies_per_poll; i++, n_chunks++, chunk += gridDim.x)
       copy_chunk (from, to, chunk);
-  } while (!__syncthreads_or (threadIdx.x == 0 && must_stop (shared, start)));
+  } while (!__syncthreads_or (threadIdx.x == 0 && must_stop (stop, start)));
   if (threadIdx.x == 0) {
     shared->bytes[blockIdx.x] = 2.0 * n_chunks * block_threads * copy_unroll * sizeof (uint4);
     shared->ns[blockIdx.x] = (double) (global_ns () - start);
@@ -113,10 +109,11 @@ namespace {
 class Resident {
 public:
   explicit Resident (const Bench &bench)
-    : shared_bytes_ (bench.max_shared_bytes () - 1024), from_ (traffic_vectors), to_ (traffic_vectors)
+    : shared_bytes_ (bench.max_shared_bytes () - 1024), from_ (traffic_vectors), to_ (traffic_vectors), stop_ (1)
   {
     KB_CHECK (cudaHostAlloc ((void **) &shared_, sizeof *shared_, cudaHostAllocMapped));
     KB_CHECK (cudaStreamCreateWithFlags (&stream_, cudaStreamNonBlocking));
+    KB_CHECK (cudaStreamCreateWithFlags (&signals_, cudaStreamNonBlocking));
     KB_CHECK (cudaFuncSetAttribute (spin_resident, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared_bytes_));
     KB_CHECK (cudaFuncSetAttribute (copy_resident, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared_bytes_));
     fill_normal (stream_, (float *) from_.get (), 4 * from_.size (), 1, 30);
@@ -127,6 +124,7 @@ public:
   {
     abandon ();
     cudaStreamDestroy (stream_);
+    cudaStreamDestroy (signals_);
     cudaFreeHost (shared_);
   }
 
@@ -134,10 +132,12 @@ public:
   {
     *shared_ = Shared ();
     blocks_ = blocks;
+    signal ();
+    KB_CHECK (cudaStreamSynchronize (signals_));
     if (kind == Kind::SPIN)
-      spin_resident<<<blocks, block_threads, shared_bytes_, stream_>>> (shared_);
+      spin_resident<<<blocks, block_threads, shared_bytes_, stream_>>> (shared_, stop_.get ());
     else
-      copy_resident<<<blocks, block_threads, shared_bytes_, stream_>>> (shared_, from_.get (), to_.get ());
+      copy_resident<<<blocks, block_threads, shared_bytes_, stream_>>> (shared_, stop_.get (), from_.get (), to_.get ());
     KB_CHECK_LAUNCH ();
   }
 
@@ -151,6 +151,7 @@ public:
   {
     double bytes_per_s = 0;
     shared_->stop = 1;
+    signal ();
     KB_CHECK (cudaStreamSynchronize (stream_));
     for (int i = 0; i < blocks_; i++)
       if (shared_->ns[i] > 0)
@@ -162,14 +163,22 @@ public:
   void abandon ()
   {
     shared_->stop = 1;
+    signal ();
     cudaStreamSynchronize (stream_);
   }
 
 private:
+  /* By a copy engine, which needs no SM. What fails is found where the kernel is waited for. */
+  void signal ()
+  {
+    cudaMemcpyAsync (stop_.get (), const_cast<int *> (&shared_->stop), sizeof (int), cudaMemcpyHostToDevice, signals_);
+  }
+
   size_t shared_bytes_;
   Buffer<uint4> from_, to_;
+  Buffer<int> stop_;
   Shared *shared_ = nullptr;
-  cudaStream_t stream_ = nullptr;
+  cudaStream_t stream_ = nullptr, signals_ = nullptr;
   int blocks_ = 0;
 };
 
