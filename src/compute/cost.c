@@ -43,6 +43,8 @@
  *     longest   L = (n + depth_half) * s        mean  a = (mean keys + depth_half) * s
  *     per key   s = FLOPs of 128 rows and a key / (e * peak / n_sm)
  *                   * (1 + width_half / k) * (1 + [k > wide_head] wide_slow)
+ *                   with k, up to 128, the next multiple of width_step, in the FLOPs too: heads of 96 run
+ *                   cuDNN's kernels for 128
  *     compute   max (L, batch * ceil (m / 128) * a / n_sm + tail * L)
  *
  * width_half is the exponentials, whose number per FLOP goes with 1 / k; tail says how
@@ -225,6 +227,15 @@ keys_met (const LsKernel *kernel)
   return (Keys) { share * n, windowed, windowed };
 }
 
+/* Of the heads that the kernel computes. Above, there are kernels for pairs of widths (192 of Q and K, 128 of
+ * V), of which k is the mean. */
+static double
+head_width (const LsKindFit *fit, const LsKernel *kernel)
+{
+  double k = (double) kernel->k, step = fit->width_step;
+  return step > 0 && k < WIDE_HEAD ? fmin (WIDE_HEAD, step * ceil (k / step)) : k;
+}
+
 static double
 attention_compute_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate)
 {
@@ -232,8 +243,9 @@ attention_compute_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *ker
   double blocks = heads * ceil (m / ATTENTION_TILE_ROWS);
   const Keys met = keys_met (kernel);
   double key_s = kernel->flops / (heads * m * met.by_query) * ATTENTION_TILE_ROWS * gpu->n_sm / rate;
-  double wide = fit->wide_head > 0 ? fit->wide_head : WIDE_HEAD;
-  key_s *= (1 + fit->width_half / (double) kernel->k) * ((double) kernel->k > wide ? 1 + fit->wide_slow : 1);
+  double wide = fit->wide_head > 0 ? fit->wide_head : WIDE_HEAD, width = head_width (fit, kernel);
+  key_s
+      *= width / (double) kernel->k * (1 + fit->width_half / width) * (width > wide ? 1 + fit->wide_slow : 1);
   double longest_s = (met.by_longest + fit->depth_half) * key_s;
   double even_s = blocks * (met.by_tile + fit->depth_half) * key_s / gpu->n_sm;
   return fmax (longest_s, even_s + fit->tail * longest_s);

@@ -40,6 +40,8 @@ typedef struct {
   double wide_slow;          /* extra share of attention's time above wide_head        */
   double wide_head;          /* head_dim; 0: 128, above which two tiles do not fit beside
                                 each other                                             */
+  double width_step;         /* a head runs the library's kernel for the next multiple of this
+                                width, up to 128; 0: for its own                       */
   double tail;               /* longest tiles of attention in which SMs run out of work
                                 one by one; 0: no tiles, the work spreads evenly       */
   double tile_half;          /* edge of the square tile that runs at half rate         */

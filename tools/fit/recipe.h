@@ -79,6 +79,7 @@ typedef struct {
   const char *gpu, *name;             /* "NVIDIA GB200", "gb200"                                          */
   bool is_hot_when_long;              /* long calls meet a limit of power                                 */
   bool has_slow_mask;                 /* backward in fp8 does not skip half of a masked square            */
+  double head_step;                   /* heads run its 16-bit kernels for the next multiple of this; 0: not known */
   const char *own_table, *its_table;  /* of a chip that it lacks: "attn_fwd_b200.csv", and the sibling's; NULL: it has the chip */
 } LsCudnnOf;
 

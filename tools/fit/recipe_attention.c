@@ -7,6 +7,9 @@
 #define SPILLING_ABOVE 64
 #define PROMISED_MAPE  0.12
 
+/* Kernels for heads of 32, 64, 96 and 128: Dao-AILab/flash-attention, csrc/flash_attn/src, HEADDIM_SWITCH. */
+#define FA2_STEP 32
+
 /* FlashAttention and its version in Triton spill registers with heads of 128. */
 static bool
 spills (LsAttentionKernel kernel)
@@ -42,6 +45,7 @@ start (const LsRecipe *r, LsAttentionKernel kernel, const LsFigure *figure, cons
   fit->wide_slow = 0;
   fit->width_half = spills (kernel) ? 0 : fit->width_half;
   fit->wide_head = spills (kernel) && has_widths ? SPILLING_ABOVE : 0;
+  fit->width_step = kernel == LS_ATTENTION_KERNEL_FA2 ? FA2_STEP : 0;
   guint width = !has_widths ? 0 : spills (kernel) ? LS_FREE_WIDE : LS_FREE_WIDTH;
   return LS_FREE_COMPUTE | width | (as_fa1 ? 0 : LS_FREE_DEPTH | LS_FREE_TAIL);
 }
@@ -50,11 +54,12 @@ static void
 set_source (LsRecipe *r, guint slot, guint free_mask, const char *as)
 {
   bool has_widths = free_mask & (LS_FREE_WIDE | LS_FREE_WIDTH);
-  ls_recipe_set_source (r, slot, "attention_figures.csv%s; %s; nothing held out",
+  ls_recipe_set_source (r, slot, "attention_figures.csv%s; %s%s; nothing held out",
                         as ? ": the A100's, times what FlashAttention gains here" : "",
                         !(free_mask & LS_FREE_DEPTH) ? "mask and length as fa1_fwd"
                         : has_widths                 ? "heads of 64 and 128"
-                                                     : "softmax as attention-fwd");
+                                                     : "softmax as attention-fwd",
+                        ls_entry_fit (&r->calibration, slot)->width_step > 0 ? "; width_step: HEADDIM_SWITCH of flash-attention" : "");
 }
 
 /* Whether forward and backward are printed apart. */
@@ -107,6 +112,16 @@ static const CudnnFormat cudnn_formats[] = {
   { LS_ATTENTION_KERNEL_CUDNN_MXFP8, "mxfp8", "fp8", { "cudnn_mxfp8_fwd", "cudnn_mxfp8_bwd" } },
 };
 
+#define HEAD_STEP_SOURCE \
+  "; width_step: heads of 80 and 96 run kernels named 64x64x128 and 64x128x128, as those of 128 do (profiles of training steps on one H100, " \
+  "torch 2.11, November 2026)"
+
+static double
+head_step (const CudnnFormat *format, const LsCudnnOf *of)
+{
+  return format->kernel == LS_ATTENTION_KERNEL_CUDNN ? of->head_step : 0;
+}
+
 static void
 set_cudnn_source (LsRecipe *r, guint slot, const CudnnFormat *format, const LsCudnnOf *of, const LsCudnnRows *rows)
 {
@@ -119,7 +134,7 @@ set_cudnn_source (LsRecipe *r, guint slot, const CudnnFormat *format, const LsCu
     ls_recipe_set_source (r, slot, "no data: %s, times %.3f, what TensorRT-LLM's attention forward in %s takes on %s over %s (calls from 1 ms on)",
                           words, rows->slower, format->ratio_dtype, r->name, of->name);
   else
-    ls_recipe_set_source (r, slot, "%s; hold-out by (seq,heads,kv_heads)", words);
+    ls_recipe_set_source (r, slot, "%s; hold-out by (seq,heads,kv_heads)%s", words, head_step (format, of) > 0 ? HEAD_STEP_SOURCE : "");
 }
 
 /* Of a chip that was not measured: a stated guess. */
@@ -140,7 +155,8 @@ fit_cudnn_pass (LsRecipe *r, const CudnnFormat *format, const LsCudnnOf *of, con
   double stream = r->calibration.kind[LS_KERNEL_ELEMENTWISE].memory_efficiency;
   bool has_sums = rows->is_backward && format->kernel != LS_ATTENTION_KERNEL_CUDNN;
   *fit = (LsKindFit){ .memory_efficiency = stream, .timed_efficiency = has_sums ? stream : 0,
-                      .burst = of->is_hot_when_long ? CUDNN_BURST : 0, .launch = rows->launch };
+                      .burst = of->is_hot_when_long ? CUDNN_BURST : 0, .launch = rows->launch,
+                      .width_step = head_step (format, of) };
   guint width = has_two_widths (sink->samples) ? LS_FREE_WIDTH | LS_FREE_WIDE : 0;
   ls_fit_solve (fit, LS_FREE_COMPUTE | LS_FREE_DEPTH | LS_FREE_TAIL | LS_FIT_SCATTERED | width
                          | (of->is_hot_when_long ? LS_FREE_THROTTLE : 0),

@@ -187,7 +187,7 @@ ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
   copy_attention_kernels (r, h100);
   ls_recipe_take_blocks_wgrad (r, h100);
   r->calibration.gemm_unaligned = h100->calibration.gemm_unaligned;
-  const LsCudnnOf cudnn = { .gpu = "NVIDIA H200", .name = "h200", .has_slow_mask = true };
+  const LsCudnnOf cudnn = { .gpu = "NVIDIA H200", .name = "h200", .has_slow_mask = true, .head_step = 64 };
   ls_recipe_fit_cudnn (r, folder, &cudnn, diags);
   return r;
 }

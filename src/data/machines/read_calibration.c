@@ -92,6 +92,8 @@ const LsField ls_kind_fit_fields[] = {
     .meaning = "extra share of the time of attention with heads wider than wide_head" },
   { "wide_head", LS_FIELD_DOUBLE, offsetof (LsKindFit, wide_head), .max = 1e9, .default_text = "128",
     .meaning = "width of a head from which on wide_slow is paid, itself not" },
+  { "width_step", LS_FIELD_DOUBLE, offsetof (LsKindFit, width_step), .max = 1e9, .default_text = "0",
+    .meaning = "heads run kernels for the next multiple of this width, up to 128; 0: for their own" },
   { "tail", LS_FIELD_DOUBLE, offsetof (LsKindFit, tail), .max = 10, .default_text = "0",
     .meaning = "longest tiles of attention in which the SMs run out of work; 0: it spreads evenly over "
                "them" },

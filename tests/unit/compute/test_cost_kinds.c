@@ -48,6 +48,23 @@ wide_heads_cost_extra (void)
   LS_CHECK_DOUBLE (cost_with (&spills, &at_limit).compute_s, ==, cost_with (&fit, &at_limit).compute_s);
 }
 
+/* A library with kernels for 64, 128 and so on: heads of 80 and 96 take what those of 128 do. */
+static void
+heads_run_the_kernel_for_the_next_width (void)
+{
+  LsKindFit own = { .compute_efficiency = 0.5, .tail = 0.5, .width_half = 20, .memory_efficiency = 1 },
+            padded = own;
+  padded.width_step = 64;
+  LsKernel next = attention (100, 2048, 128), same = attention (100, 2048, 64);
+  static const uint64_t widths[] = { 80, 96 };
+  for (guint i = 0; i < G_N_ELEMENTS (widths); i++) {
+    LsKernel odd = attention (100, 2048, widths[i]);
+    LS_CHECK_NEAR (cost_with (&padded, &odd).compute_s, cost_with (&own, &next).compute_s, 1e-12);
+    LS_CHECK (cost_with (&own, &odd).compute_s < cost_with (&padded, &odd).compute_s);
+  }
+  LS_CHECK_DOUBLE (cost_with (&padded, &same).compute_s, ==, cost_with (&own, &same).compute_s);
+}
+
 /* Worked example fa-1: 1 x 16,384 tokens, 16 heads of 128, without a mask. */
 static void
 attention_counts_its_flops (void)
@@ -338,8 +355,9 @@ int8_becomes_bound_by_compute (void)
 }
 
 LS_TEST_SUITE (LS_TEST (attention_deals_out_the_tiles_of_a_triangle), LS_TEST (wide_heads_cost_extra),
-               LS_TEST (attention_counts_its_flops), LS_TEST (another_attention_has_its_own_fits),
-               LS_TEST (attention_in_fp8_is_cudnns), LS_TEST (streams_with_arithmetic_take_what_was_measured),
+               LS_TEST (heads_run_the_kernel_for_the_next_width), LS_TEST (attention_counts_its_flops),
+               LS_TEST (another_attention_has_its_own_fits), LS_TEST (attention_in_fp8_is_cudnns),
+               LS_TEST (streams_with_arithmetic_take_what_was_measured),
                LS_TEST (joining_partial_sums_takes_a_launch), LS_TEST (each_matrix_of_a_group_takes_a_launch),
                LS_TEST (small_streams_stay_in_the_l2), LS_TEST (access_is_elements_or_bytes_behind_the_gap),
                LS_TEST (access_without_figures_is_a_roofline), LS_TEST (streams_take_longer_in_a_layer),
