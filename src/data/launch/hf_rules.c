@@ -112,6 +112,28 @@ uses_deepspeed (const LaunchJob *job)
   return hf_find (job, "deepspeed") || hf_is_on (job, "use_deepspeed") || has_type (job, "DEEPSPEED");
 }
 
+static bool
+uses_fsdp (const LaunchJob *job)
+{
+  return option_is_there (job, "fsdp") || hf_is_on (job, "use_fsdp") || has_type (job, "FSDP");
+}
+
+/* A model in 16 bits is stepped on as it is. FSDP makes fp32 weights of it where precision is mixed
+ * (accelerate, utils/fsdp_utils.py), DeepSpeed always; adapters are fp32 by themselves (PEFT,
+ * autocast_adapter_dtype). */
+static void
+set_weights (LaunchJob *job, const char *of_weights, const char *mixed)
+{
+  bool is_mixed = mixed && strcmp (mixed, "no") != 0;
+  if (!of_weights || uses_deepspeed (job) || hf_is_on (job, "use_peft"))
+    return;
+  if (!uses_fsdp (job))
+    import_set_strategy (job->import, "master", "none", "torch_dtype");
+  else if (!is_mixed)
+    import_unknown (job->import, "torch_dtype %s: FSDP is taken to keep weights in fp32 too",
+                    hf_text (job, "torch_dtype"));
+}
+
 static void
 set_precision (LaunchJob *job)
 {
@@ -125,13 +147,11 @@ set_precision (LaunchJob *job)
       : strcmp (weights, "bfloat16") == 0 ? "bf16"
       : strcmp (weights, "float16") == 0  ? "fp16"
                                           : NULL;
+  set_weights (job, of_weights, dtype);
   bool is_python = hf_deepspeed_is_python (job),
        is_open = !dtype && !of_weights && (is_python || job->import->may_have_more);
   if (!dtype || strcmp (dtype, "no") == 0)
     dtype = of_weights ? of_weights : "fp32";
-  if (of_weights && !uses_deepspeed (job))
-    import_unknown (job->import, "torch_dtype %s: the optimizer is taken to keep weights in fp32 too",
-                    weights);
   if (is_open)
     import_open (job->import, "dtype",
                  is_python ? "the number format: the script of Python says it"
@@ -280,12 +300,6 @@ set_fsdp (LaunchJob *job)
 }
 
 /* --- who shards ------------------------------------------------------------------------------------ */
-
-static bool
-uses_fsdp (const LaunchJob *job)
-{
-  return option_is_there (job, "fsdp") || hf_is_on (job, "use_fsdp") || has_type (job, "FSDP");
-}
 
 static void
 set_degree (LaunchJob *job, const char *option, const char *key)

@@ -308,8 +308,7 @@ programs_around_a_trainer_are_read (void)
       "LLaMA-Factory",
       "model_name_or_path: Qwen/Qwen2.5-1.5B\nstage: sft\nfinetuning_type: lora\nlora_rank: 4\n"
       "pure_bf16: true\ncutoff_len: 64\nper_device_train_batch_size: 2\ngradient_accumulation_steps: 8\n",
-      "lora_rank=4; lora_modules; recompute=full; dtype=bf16; seq=64; micro_batch=2; gpus; "
-      "?torch_dtype bfloat16: the optimizer");
+      "lora_rank=4; lora_modules; recompute=full; dtype=bf16; seq=64; micro_batch=2; gpus");
   check_read (NULL, "model_name_or_path: a\nstage: rm\nfinetuning_type: lora\n", "stage=rm: another task");
 #undef SWIFT
 #undef FACTORY
@@ -320,8 +319,9 @@ static void
 options_of_other_trainers_are_told (void)
 {
 #define RUN "torchrun --nproc_per_node 2 train.py --model_name_or_path Qwen/Qwen2.5-1.5B --output_dir o "
-  check (RUN "--torch_dtype bfloat16", "dtype=bf16; ?torch_dtype bfloat16: the optimizer is taken");
+  check (RUN "--torch_dtype bfloat16", "dtype=bf16; master=none");
   check (RUN "--torch_dtype auto", "dtype=fp32");
+  check (RUN "--torch_dtype bfloat16 --fsdp full_shard", "zero=3; ?torch_dtype bfloat16: FSDP is taken");
   check (RUN "--lora_enable True --lora_r 16",
          "lora_rank; ?lora_enable: all weights are taken to be trained");
   check (RUN "--peft_enable False", "lora_rank");
