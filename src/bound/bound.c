@@ -243,6 +243,8 @@ static double
 optimizer_bytes (const LsStrategy *s)
 {
   const LsAdamStates states = ls_strategy_adam (s);
+  if (!s->optimizer_kind && s->narrow_shards && ls_dp_traits (s->dp_kind)->is_fsdp)
+    return 2 * ls_dtype_bytes (ls_strategy_weights (s));
   if (!s->optimizer_kind)
     return ls_adam_bytes (&states, (LsDtype) s->dtype);
   bool has_master = s->dtype != LS_DTYPE_FP32 && ls_dp_traits (s->dp_kind)->keeps_gradients

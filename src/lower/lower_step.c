@@ -159,7 +159,7 @@ optimizer_kernels (const Lower *l, uint32_t pp_rank)
   GArray *kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
   const LsAdamStates states = ls_strategy_adam (l->s);
   bool is_plain = ls_adam_is_plain (&states);
-  LsDtype weights = l->backend->steps_on_shards ? LS_DTYPE_FP32 : ls_strategy_weights (l->s);
+  LsDtype weights = ls_strategy_weights (l->s);
   bool is_own = steps_on_weights (l), is_narrow = is_own && weights != LS_DTYPE_FP32;
   if (is_own)
     ls_optimizer_kernels_own (n, l->shard.dtype, weights, kernels);

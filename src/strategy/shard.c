@@ -123,7 +123,9 @@ ls_strategy_lora (const LsStrategy *s, const LsModel *m)
 LsDtype
 ls_strategy_weights (const LsStrategy *s)
 {
-  return s->master == LS_MASTER_WEIGHTS ? LS_DTYPE_FP32 : ls_dtype_between ((LsDtype) s->dtype);
+  bool has_shards = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2;
+  bool is_wide = has_shards ? !s->narrow_shards : s->master == LS_MASTER_WEIGHTS;
+  return is_wide ? LS_DTYPE_FP32 : ls_dtype_between ((LsDtype) s->dtype);
 }
 
 LsAdamStates

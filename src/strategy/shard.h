@@ -46,7 +46,7 @@ LsShard ls_strategy_shard (const LsStrategy *s, const LsModel *m);
 /* What Adam keeps of a weight. */
 LsAdamStates ls_strategy_adam (const LsStrategy *s);
 /* The number format that weights are kept in, where one is for all of them; of a scaled format that of its 16
- * bits. */
+ * bits. Of FSDP that of the shards. */
 LsDtype ls_strategy_weights (const LsStrategy *s);
 /* Its adapters; modules that the model has not are none. */
 LsLora ls_strategy_lora (const LsStrategy *s, const LsModel *m);

@@ -194,6 +194,7 @@ typedef struct {
   int gather_overlap; /* megatron: parameters gathered during the next forward; LS_FLAG_AUTO: as dp_overlap */
   int ps_servers;     /* ps: LsPsServers */
   uint32_t layers_per_unit;         /* fsdp: layers that one unit holds                  */
+  bool narrow_shards;               /* fsdp: shards, gradients and moments in 16 bits       */
   bool limit_all_gathers;           /* fsdp1: at most two gathers in flight, by the host */
   int backward_prefetch;            /* fsdp1: LsPrefetch                                 */
   uint32_t forward_prefetch;        /* units gathered ahead by an explicit list (fsdp1: 0 or 1); 0: none */

@@ -47,6 +47,7 @@ CONDITION (has_own_scales, !ls_strategy_delays_scales (s) || s->tp * s->cp * s->
 CONDITION (is_not_scaled, !ls_dtype_is_scaled ((LsDtype) s->dtype))
 CONDITION (has_no_tp_overlap, !s->tp_overlap)
 CONDITION (is_fsdp, s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2)
+CONDITION (is_fp32, s->dtype == LS_DTYPE_FP32)
 CONDITION (is_not_fsdp1, s->dp_kind != LS_DP_FSDP1)
 CONDITION (is_not_fsdp2, s->dp_kind != LS_DP_FSDP2)
 CONDITION (is_not_torch_fsdp, s->dp_kind != LS_DP_FSDP1 && s->dp_kind != LS_DP_FSDP2)
@@ -145,6 +146,8 @@ static const struct {
   { "optimizer_tp", has_one_tp, "tp is 1" },
   { "optimizer_tp", multiplies_nothing, "the optimizer multiplies no matrices" },
   { "layers_per_unit", is_not_torch_fsdp, "it needs --dp-kind fsdp1 or fsdp2" },
+  { "narrow_shards", is_not_torch_fsdp, "it needs --dp-kind fsdp1 or fsdp2" },
+  { "narrow_shards", is_fp32, "weights are fp32" },
   { "limit_all_gathers", is_not_fsdp1, "it needs --dp-kind fsdp1" },
   { "backward_prefetch", is_not_fsdp1, "it needs --dp-kind fsdp1" },
   { "forward_prefetch", is_not_torch_fsdp, "it needs --dp-kind fsdp1 or fsdp2" },

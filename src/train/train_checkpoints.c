@@ -22,7 +22,7 @@ static LsDtype
 dtype_kept (const LsStrategy *s)
 {
   if (ls_dp_traits (s->dp_kind)->is_fsdp)
-    return LS_DTYPE_FP32;
+    return s->narrow_shards ? ls_strategy_weights (s) : LS_DTYPE_FP32;
   return s->fp8_params ? LS_DTYPE_FP8 : ls_strategy_weights (s);
 }
 

@@ -316,6 +316,10 @@ const LsField ls_strategy_fields[] = {
           "ps: a parameter server in each node, which share the parameters, or one for all ranks") },
 
   { UINT (fsdp, layers_per_unit, "1", "layers that are gathered together") },
+  { BOOL (fsdp, narrow_shards, "false",
+          "fsdp1, fsdp2: shards, their gradients and moments are in 16 bits, as of a model that was in bf16 "
+          "when it was wrapped"),
+    SET_ONLY },
   { BOOL (fsdp, limit_all_gathers, "true", "fsdp1: the host keeps at most two gathers in flight"), ON_OFF },
   { ENUM (fsdp, backward_prefetch, prefetches, "pre",
           "fsdp1: when the next gather of the backward is issued") },

@@ -157,8 +157,9 @@ gather (Build *b, const DpPass *p, Fsdp *f, guint unit)
   const FsdpUnit *u = fsdp_unit (f, unit);
   uint32_t size = fsdp_param_size (l);
   uint64_t shard = fsdp_shard_numel (l, u);
-  if (size < 4 && shard > 0)
-    fsdp_kernel (b, p, LS_STREAM_GATHER_IN, "shard-cast", shard, shard * (4 + size), NULL, 0);
+  uint32_t kept = fsdp_shard_size (l);
+  if (size < kept && shard > 0)
+    fsdp_kernel (b, p, LS_STREAM_GATHER_IN, "shard-cast", shard, shard * (kept + size), NULL, 0);
   limit (b, f);
   LsDep ready = { LS_DEP_STREAM, LS_STREAM_GATHER_IN };
   guint first = b->ops->len;

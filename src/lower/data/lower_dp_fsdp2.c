@@ -27,8 +27,6 @@
  * Deviation: with a pipeline and reshard_after_forward 1 a backward reshards too. */
 #include "lower/data/lower_fsdp.h"
 
-#define FP32_BYTES 4
-
 static FsdpHold
 hold (const Lower *l, bool is_root)
 {
@@ -64,8 +62,8 @@ gather (Build *b, const DpPass *p, Fsdp *f, guint unit)
   uint64_t part = n > 0 ? dp_part (fsdp_numel (u), n) : fsdp_shard_numel (l, u);
   uint64_t frozen = n > 0 ? dp_part (u->frozen[0] + u->frozen[1], n) : fsdp_frozen_shard_bytes (l, u);
   guint first = b->ops->len;
-  if (size < FP32_BYTES && part > 0) {
-    uint32_t from = n > 0 ? size : FP32_BYTES; /* what a forward left is in 16 bits already */
+  if (size < fsdp_shard_size (l) && part > 0) {
+    uint32_t from = n > 0 ? size : fsdp_shard_size (l); /* what a forward left is in 16 bits already */
     fsdp_kernel (b, p, LS_STREAM_GATHER_IN, "shard-cast", part, part * (from + size), NULL, 0);
   }
   fsdp_kernel (b, p, LS_STREAM_GATHER_IN, "gather-copy-in", part + frozen / size, 2 * (part * size + frozen),

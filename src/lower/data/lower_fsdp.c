@@ -1,6 +1,7 @@
 #include "lower/data/lower_fsdp.h"
 #include "lower/layers/lower_layers.h"
 #include "lower/lower_step.h"
+#include "strategy/shard.h"
 
 #define FP32_BYTES 4
 
@@ -70,8 +71,9 @@ fsdp_static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
   uint64_t n = 0;
   for (int is_expert = 0; is_expert < 2; is_expert++)
     n += dp_part (dp_params_of_rank (l, pp_rank, is_expert), dp_shard (l, is_expert).n);
-  bytes[LS_MEM_PARAMETERS] = bytes[LS_MEM_GRADIENTS] = n * FP32_BYTES;
-  bytes[LS_MEM_OPTIMIZER] = l->s->optimizer_kind ? optimizer_state_bytes (l, pp_rank, 0) : n * 2 * FP32_BYTES;
+  uint32_t size = fsdp_shard_size (l);
+  bytes[LS_MEM_PARAMETERS] = bytes[LS_MEM_GRADIENTS] = n * size;
+  bytes[LS_MEM_OPTIMIZER] = l->s->optimizer_kind ? optimizer_state_bytes (l, pp_rank, 0) : n * 2 * size;
 }
 
 /* --- the walk ------------------------------------------------------------------------ */
@@ -192,6 +194,12 @@ uint32_t
 fsdp_param_size (const Lower *l)
 {
   return (uint32_t) dp_param_bytes (l, 1);
+}
+
+uint32_t
+fsdp_shard_size (const Lower *l)
+{
+  return ls_dtype_bytes (ls_strategy_weights (l->s));
 }
 
 uint32_t
@@ -328,7 +336,7 @@ fsdp_finish_reduction (Build *b, const DpPass *p, const Fsdp *f, guint unit, uin
 {
   const Lower *l = b->l;
   const FsdpUnit *u = fsdp_unit (f, unit);
-  uint32_t r = fsdp_reduce_size (l);
+  uint32_t r = fsdp_reduce_size (l), kept = fsdp_shard_size (l);
   uint64_t numel = fsdp_shard_numel (l, u);
   LsStream stream = LS_STREAM_DP;
   DpGroup replica = dp_replica (l, false);
@@ -340,11 +348,11 @@ fsdp_finish_reduction (Build *b, const DpPass *p, const Fsdp *f, guint unit, uin
   }
   if (divisor > 1)
     fsdp_kernel (b, p, stream, "grad-postdivide", numel, numel * 2 * r, NULL, 0);
-  if (r < FP32_BYTES)
-    fsdp_kernel (b, p, stream, "grad-shard-cast", numel, numel * (r + FP32_BYTES), NULL, 0);
+  if (r != kept)
+    fsdp_kernel (b, p, stream, "grad-shard-cast", numel, numel * (r + kept), NULL, 0);
   bool is_behind_another = p && !p->is_first && !fsdp_accumulates_whole (l);
   if (is_behind_another || f->adds)
-    fsdp_kernel (b, p, stream, "grad-shard-accumulate", numel, numel * 3 * FP32_BYTES, NULL, 0);
+    fsdp_kernel (b, p, stream, "grad-shard-accumulate", numel, numel * 3 * kept, NULL, 0);
 }
 
 /* --- buffers ------------------------------------------------------------------------------- */

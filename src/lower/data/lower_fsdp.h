@@ -106,6 +106,7 @@ uint64_t fsdp_numel (const FsdpUnit *u);                          /* that learn 
 uint64_t fsdp_gathered_bytes (const Lower *l, const FsdpUnit *u); /* of all, as computed with, or in 4 bits */
 uint64_t fsdp_frozen_shard_bytes (const Lower *l, const FsdpUnit *u);
 uint32_t fsdp_param_size (const Lower *l);  /* bytes of what is computed with    */
+uint32_t fsdp_shard_size (const Lower *l);  /* bytes of what is kept, of each    */
 uint32_t fsdp_grad_size (const Lower *l);   /* bytes of what autograd makes      */
 uint32_t fsdp_reduce_size (const Lower *l); /* bytes of what is reduced          */
 /* Elements of a unit on one rank, padded. */

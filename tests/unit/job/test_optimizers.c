@@ -284,6 +284,22 @@ masters_are_there_where_a_program_has_them (void)
                 optimizer_bytes (TWO "--dp-kind fsdp2"));
 }
 
+/* FSDP of a model that was in bf16: shards, gradients and both moments of 2 bytes; nothing is cast on the way to a
+ * gather, and what is reduced in fp32 is cast behind it. */
+static void
+shards_may_be_narrow (void)
+{
+#define SHARDS TWO "--dp-kind fsdp2 --grad-dtype fp32 "
+  uint64_t n = (uint64_t) (N_MATRIX + N_TABLE + N_VECTOR);
+  LS_CHECK_INT (optimizer_bytes (SHARDS), ==, 8 * n / 2);
+  LS_CHECK_INT (optimizer_bytes (SHARDS "--narrow-shards 1"), ==, 4 * n / 2);
+  LS_CHECK (sum_of (SHARDS, "shard-cast").n > 0);
+  LS_CHECK_INT (sum_of (SHARDS "--narrow-shards 1", "shard-cast").n, ==, 0);
+  LS_CHECK_INT (sum_of (SHARDS, "grad-shard-cast").n, ==, 0);
+  LS_CHECK_DOUBLE (sum_of (SHARDS "--narrow-shards 1", "grad-shard-cast").bytes, ==, 6.0 * (double) n / 2);
+  LS_CHECK_DOUBLE (sum_of (SHARDS "--narrow-shards 1", "adam").bytes, ==, 14.0 * (double) n / 2);
+}
+
 /* What an optimizer multiplies is not the model's. Nobody gathers more than there is. */
 static void
 all_of_them_run_and_conserve (void)
@@ -298,6 +314,8 @@ all_of_them_run_and_conserve (void)
                                        TWO "--lora-rank 8 --optimizer muon",
                                        NARROW,
                                        TWICE,
+                                       TWO "--dp-kind fsdp1 --narrow-shards 1",
+                                       SHARDS "--narrow-shards 1 --optimizer lion",
                                        TWO "--dp-kind ddp --master weights",
                                        ONE "--master none --optimizer lion",
                                        ONE "--master none --dtype fp16",
@@ -319,4 +337,5 @@ LS_TEST_SUITE (LS_TEST (states_are_those_of_a_count_by_hand), LS_TEST (shampoo_w
                LS_TEST (weights_of_mxfp8_are_cast_behind_their_gather),
                LS_TEST (weights_may_be_stepped_on_themselves),
                LS_TEST (gradients_are_there_from_the_first_backward_to_the_step),
-               LS_TEST (masters_are_there_where_a_program_has_them), LS_TEST (all_of_them_run_and_conserve))
+               LS_TEST (shards_may_be_narrow), LS_TEST (masters_are_there_where_a_program_has_them),
+               LS_TEST (all_of_them_run_and_conserve))

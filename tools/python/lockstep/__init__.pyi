@@ -165,6 +165,7 @@ class JobOptions(TypedDict, total=False):
     bucket_params: Number  # megatron: parameters of a bucket [the larger of 40e6 and 1e6 dp]
     ps_servers: Literal["nodes", "one"] | Sequence[Literal["nodes", "one"]] | None  # ps: a parameter server in each node, which share the parameters, or one for all ranks [nodes]
     layers_per_unit: Number  # layers that are gathered together [1]
+    narrow_shards: Text  # fsdp1, fsdp2: shards, their gradients and moments are in 16 bits, as of a model that was in bf16 when it was wrapped [0]
     limit_all_gathers: Text  # fsdp1: the host keeps at most two gathers in flight [1]
     backward_prefetch: Literal["pre", "post", "none"] | Sequence[Literal["pre", "post", "none"]] | None  # fsdp1: when the next gather of the backward is issued [pre]
     forward_prefetch: Number  # units gathered ahead in the forward by an explicit list (fsdp1: 0 or 1) [0]
