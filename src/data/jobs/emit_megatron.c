@@ -184,6 +184,8 @@ check_fsdp2 (Emit *e)
     emit_refuse (e, "--dtype fp16", "not with --use-torch-fsdp2");
   if (s->zero_group > 0)
     emit_refuse (e, "--zero", "groups of ranks; --use-torch-fsdp2 shards over all of them");
+  if (s->narrow_shards)
+    emit_refuse (e, "--set narrow_shards=1", "shards are fp32 in what is written");
   if (s->layers_per_unit != 1)
     emit_refuse (e, "--layers-per-unit", "Megatron-LM wraps each layer");
   if (s->forward_prefetch > 0 || s->backward_prefetch_units > 0)

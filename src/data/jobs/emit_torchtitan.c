@@ -29,6 +29,8 @@ check_fsdp2 (Emit *e)
                  s->zero_group, s->cp);
   if (s->reshard_after_forward > 1)
     emit_refuse (e, "--reshard-after-forward", "a size of groups; torchtitan has always and never");
+  if (s->narrow_shards)
+    emit_refuse (e, "--set narrow_shards=1", "shards are fp32 in what is written");
   if (s->layers_per_unit != 1)
     emit_refuse (e, "--layers-per-unit", "torchtitan wraps each layer");
   if (s->forward_prefetch > 0 || s->backward_prefetch_units > 0)
