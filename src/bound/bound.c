@@ -264,20 +264,8 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
   if (known)
     return *known;
   g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
-  const LsAdamStates states = ls_strategy_adam (s);
-  bool is_plain = ls_adam_is_plain (&states), is_own = ls_master_is_the_weight (states.master);
-  LsDtype weights = ls_strategy_weights (s);
-  if (is_own)
-    ls_optimizer_kernels_own (n_params, (LsDtype) s->dtype, weights, kernels);
-  else if (is_plain)
-    ls_optimizer_kernels (n_params, (LsDtype) s->dtype, (LsDtype) s->grad_dtype, kernels);
-  else
-    ls_optimizer_kernels_narrow (n_params, (LsDtype) s->dtype, (LsDtype) s->grad_dtype, &states, kernels);
-  ls_optimizer_as_launched (s->recipes, b->model,
-                            (LsStepped) { .n_params = n_params,
-                                          .is_not_adam = !is_own && !is_plain,
-                                          .is_narrow = is_own && weights != LS_DTYPE_FP32 },
-                            kernels); /* launches: at least one */
+  const LsStepped stepped = ls_strategy_optimizer_kernels (s, n_params, kernels);
+  ls_optimizer_as_launched (s->recipes, b->model, stepped, kernels); /* launches: at least one */
   LsTime sum = 0;
   bool is_behind = !s->grad_norm;
   for (guint i = 0; i < kernels->len; i++) {

@@ -376,8 +376,7 @@ bound_shard (const LsStrategy *s, const LsModel *m)
 {
   LsShard shard = ls_strategy_shard (s, m);
   shard.bf16_first = shard.bf16_last = 0;
-  shard.grad_is_fresh
-      |= shard.grad_is_own; /* of the first micro-batch, which is all that others take at least */
+  shard.grad_is_fresh |= shard.grad_is_own; /* the first micro-batch's, the least that others take */
   return shard;
 }
 

@@ -47,13 +47,6 @@ n_tensors (const Lower *l, uint32_t pp_rank)
   return n;
 }
 
-/* As torch.optim does: not on masters beside them. */
-static bool
-steps_on_weights (const Lower *l)
-{
-  return l->backend->steps_on_shards || l->shard.grad_is_own;
-}
-
 uint32_t
 segment_step_begin (Lower *l, uint32_t pp_rank)
 {
@@ -62,7 +55,7 @@ segment_step_begin (Lower *l, uint32_t pp_rank)
   uint64_t n = n_kept (l, pp_rank, CUT_GRADS);
   LsKernel zero = ls_kernel_stream ("zero gradients", LS_KERNEL_MEMSET, l->shard.grad_dtype, 1, n,
                                     (double) dp_grad_bytes (l, n), 0);
-  if (!steps_on_weights (l)) /* torch sets them to None */
+  if (!ls_strategy_steps_on_weights (l->s)) /* torch sets them to None */
     build_kernel (&b, &zero, LS_TAG_OPTIMIZER);
   if (l->backend->step_begin)
     l->backend->step_begin (&b, pp_rank);
@@ -157,22 +150,12 @@ optimizer_kernels (const Lower *l, uint32_t pp_rank)
 {
   uint64_t n = n_stepped (l, pp_rank);
   GArray *kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
-  const LsAdamStates states = ls_strategy_adam (l->s);
-  bool is_plain = ls_adam_is_plain (&states);
-  LsDtype weights = ls_strategy_weights (l->s);
-  bool is_own = steps_on_weights (l), is_narrow = is_own && weights != LS_DTYPE_FP32;
-  if (is_own)
-    ls_optimizer_kernels_own (n, l->shard.dtype, weights, kernels);
-  else if (is_plain)
-    ls_optimizer_kernels (n, l->shard.dtype, l->shard.grad_dtype, kernels);
-  else
-    ls_optimizer_kernels_narrow (n, l->shard.dtype, l->shard.grad_dtype, &states, kernels);
+  LsStepped stepped = ls_strategy_optimizer_kernels (l->s, n, kernels);
+  stepped.n_tensors = n_tensors (l, pp_rank);
   if (!l->backend->steps_on_shards)
     ls_weight_cast_kernels (n_scaled (l, pp_rank, dp_gathers_fp8 (l) ? CUT_OPTIMIZER : CUT_PARAMS)
                                 + n_frozen_cast (l, pp_rank),
                             l->shard.dtype, kernels);
-  const LsStepped stepped
-      = { n, n_tensors (l, pp_rank), (!is_own && !is_plain) || l->s->optimizer_kind, is_narrow };
   ls_optimizer_as_launched (l->shard.recipes, l->model, stepped, kernels);
   return kernels;
 }
@@ -220,7 +203,7 @@ optimizer (Build *b, uint32_t pp_rank)
     }
     if (is_spread && l->s->grad_norm)
       reduce_global (b, slot, 4, LS_DTYPE_FP32, is_norm ? "grad-norm all-reduce" : "found-inf all-reduce");
-    if (finds_inf || !steps_on_weights (l))
+    if (finds_inf || !ls_strategy_steps_on_weights (l->s))
       host_reads (b);
   }
   if (held)

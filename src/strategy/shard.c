@@ -120,11 +120,22 @@ ls_strategy_lora (const LsStrategy *s, const LsModel *m)
   return lora;
 }
 
+static bool
+has_shards (const LsStrategy *s)
+{
+  return s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2;
+}
+
+bool
+ls_strategy_steps_on_weights (const LsStrategy *s)
+{
+  return has_shards (s) || ls_master_is_the_weight ((LsMaster) s->master);
+}
+
 LsDtype
 ls_strategy_weights (const LsStrategy *s)
 {
-  bool has_shards = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2;
-  bool is_wide = has_shards ? !s->narrow_shards : s->master == LS_MASTER_WEIGHTS;
+  bool is_wide = has_shards (s) ? !s->narrow_shards : s->master == LS_MASTER_WEIGHTS;
   return is_wide ? LS_DTYPE_FP32 : ls_dtype_between ((LsDtype) s->dtype);
 }
 
@@ -135,6 +146,23 @@ ls_strategy_adam (const LsStrategy *s)
   if (states.master == LS_MASTER_NONE)
     states.moment = states.variance = ls_strategy_weights (s);
   return states;
+}
+
+LsStepped
+ls_strategy_optimizer_kernels (const LsStrategy *s, uint64_t n, GArray *kernels)
+{
+  const LsAdamStates states = ls_strategy_adam (s);
+  LsDtype dtype = (LsDtype) s->dtype, grad = (LsDtype) s->grad_dtype, weights = ls_strategy_weights (s);
+  bool is_own = ls_strategy_steps_on_weights (s), is_plain = ls_adam_is_plain (&states);
+  if (is_own)
+    ls_optimizer_kernels_own (n, dtype, weights, kernels);
+  else if (is_plain)
+    ls_optimizer_kernels (n, dtype, grad, kernels);
+  else
+    ls_optimizer_kernels_narrow (n, dtype, grad, &states, kernels);
+  return (LsStepped) { .n_params = n,
+                       .is_not_adam = (!is_own && !is_plain) || s->optimizer_kind,
+                       .is_narrow = is_own && weights != LS_DTYPE_FP32 };
 }
 
 LsShard

@@ -48,6 +48,10 @@ LsAdamStates ls_strategy_adam (const LsStrategy *s);
 /* The number format that weights are kept in, where one is for all of them; of a scaled format that of its 16
  * bits. Of FSDP that of the shards. */
 LsDtype ls_strategy_weights (const LsStrategy *s);
+/* Whether the optimizer steps on the weights themselves, or on shards of them, not on masters beside. */
+bool ls_strategy_steps_on_weights (const LsStrategy *s);
+/* Appends the kernels of Adam's step on n elements; returns what ls_optimizer_as_launched() is to know. */
+LsStepped ls_strategy_optimizer_kernels (const LsStrategy *s, uint64_t n, GArray *kernels);
 /* Its adapters; modules that the model has not are none. */
 LsLora ls_strategy_lora (const LsStrategy *s, const LsModel *m);
 

@@ -86,9 +86,12 @@ check_own_weights (const LsStrategy *s, LsDiagList *diags)
   if (s->grad_dtype != (int) own)
     conflict (diags, "/grad_dtype", "expected %s with master %s, as weights are; got %s", ls_dtype_name (own),
               s->master == LS_MASTER_NONE ? "none" : "weights", ls_dtype_name ((LsDtype) s->grad_dtype));
-  if (s->moment_dtype != LS_DTYPE_FP32 || s->variance_dtype != LS_DTYPE_FP32)
-    conflict (diags, s->moment_dtype != LS_DTYPE_FP32 ? "/moment_dtype" : "/variance_dtype",
-              "expected none with master none or weights: moments are as weights are; got one");
+  bool is_first = s->moment_dtype != LS_DTYPE_FP32;
+  if (is_first || s->variance_dtype != LS_DTYPE_FP32)
+    conflict (
+        diags, is_first ? "/moment_dtype" : "/variance_dtype",
+        "expected fp32, its default, with master none or weights, whose moments are as weights are; got %s",
+        ls_dtype_name ((LsDtype) (is_first ? s->moment_dtype : s->variance_dtype)));
   if (s->grad_fusion)
     conflict (diags, "/grad_fusion",
               "expected false with master none or weights: autograd adds gradients; got true");

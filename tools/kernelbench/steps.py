@@ -86,7 +86,7 @@ def step_of(torch, model, batch, n_micro, tokens, is_autocast):
 
 
 def time_steps(torch, step):
-    """Seconds of the median step, by the host's clock, and the peak in GiB."""
+    """Seconds of the median step, by events, and the peak in GiB."""
     for _ in range(N_WARM_UP):
         step()
     torch.cuda.synchronize()
