@@ -84,7 +84,7 @@ static const LsField common[] = {
   COUNT ("first_k_dense_replace", dense_layers, 65536),
   UINT ("moe_layer_freq", sparse_step, 65536),
   UINT ("decoder_sparse_step", sparse_step, 65536),
-  UINT ("interleave_moe_layer_step", interleave, 65536),
+  COUNT ("interleave_moe_layer_step", interleave, 65536),
   UINT ("q_lora_rank", q_lora, 1 << 20),
   UINT ("kv_lora_rank", kv_lora, 1 << 20),
   BOOL ("use_mla", use_mla),
@@ -254,18 +254,6 @@ fields_of (const HfFamily *f, const char *section)
   return (LsField *) (gpointer) g_array_free (fields, FALSE);
 }
 
-static bool
-read_defaults (const HfFamily *f, const LsField *fields, HfConfig *c, LsDiagList *diags)
-{
-  for (guint i = f->chain->len; i-- > 0;) {
-    const cJSON *defaults = of_chain (f, i, "defaults");
-    if (defaults && !ls_fields_read (fields, f->doc, defaults, c, NULL, diags))
-      return false;
-  }
-  const cJSON *of_class = f->is_part ? of_chain (f, 0, "part_defaults") : NULL; /* its own alone */
-  return !of_class || ls_fields_read (fields, f->doc, of_class, c, NULL, diags);
-}
-
 /* What the type calls by other names inside of objects of the file. */
 static bool
 read_sections (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
@@ -336,7 +324,7 @@ bool
 hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *diags)
 {
   g_autofree LsField *fields = fields_of (f, NULL);
-  return read_defaults (f, fields, c, diags) && read_lists (f, doc, fields, c, diags)
+  return hf_read_defaults (f, doc, fields, c, notes, diags) && read_lists (f, doc, fields, c, diags)
       && ls_fields_read (fields, doc, ls_json_doc_root (doc), c, notes, diags)
       && hf_read_flat_blocks (doc, fields, c, notes, diags) && read_sections (f, doc, c, diags);
 }
@@ -430,7 +418,8 @@ missing (const LsJsonDoc *doc, LsDiagList *diags, uint32_t value, const char *ke
 bool
 hf_has_experts (const HfFamily *f, const HfConfig *c)
 {
-  return f->experts != HF_DENSE && (c->experts > 0 || !f->experts_are_optional);
+  bool has_none = f->experts == HF_INTERLEAVED && c->interleave == 0; /* of so many layers */
+  return f->experts != HF_DENSE && !has_none && (c->experts > 0 || !f->experts_are_optional);
 }
 
 bool

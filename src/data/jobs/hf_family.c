@@ -65,7 +65,7 @@ static const LsField family_fields[] = {
 /* What a type says beside: read where it is used, by the keys of a file of that program. */
 typedef struct {
   HfFamily family;
-  char *like, *source, *unsupported, **defaults, **part_defaults;
+  char *like, *class, *source, *unsupported, **defaults, **class_defaults;
   GArray *notes, *classes, *variants;
 } TypeEntry;
 
@@ -93,9 +93,11 @@ static const LsField other_fields[] = {
                "they fit, else what the type itself is like" },
   { "defaults", LS_FIELD_SETTINGS, offsetof (TypeEntry, defaults), .default_text = "none",
     .meaning = "values of keys that a config.json leaves out" },
-  { "part_defaults", LS_FIELD_SETTINGS, offsetof (TypeEntry, part_defaults), .default_text = "none",
-    .meaning = "the same for a part of a multimodal file, which says only what its class has otherwise; not "
-               "of the type that it is like" },
+  { "class_defaults", LS_FIELD_SETTINGS, offsetof (TypeEntry, class_defaults), .default_text = "none",
+    .meaning = "the same, of its configuration class alone: not of types that are like it" },
+  { "class", LS_FIELD_STRING, offsetof (TypeEntry, class), .default_text = "none",
+    .meaning = "another type of this file, whose configuration class it has or extends: those class_defaults "
+               "count before its own" },
   { "classes", LS_FIELD_ARRAY, offsetof (TypeEntry, classes), .fields = text_element,
     .element_size = sizeof (char *), .default_text = "none",
     .meaning = "names of classes that have a language-model head though they do not say it" },
@@ -174,8 +176,8 @@ set_key (HfFamily *f, const cJSON *node, LsDiagList *diags)
   return ok;
 }
 
-static const cJSON *
-find_type (const LsJsonDoc *types, const char *name)
+const cJSON *
+hf_find_type (const LsJsonDoc *types, const char *name)
 {
   const cJSON *type;
   cJSON_ArrayForEach (type, hf_get (types, "types"))
@@ -230,7 +232,7 @@ add_type (HfFamily *f, const cJSON *type, guint depth, LsDiagList *diags)
 {
   const cJSON *variant = f->config ? find_variant (f->config, type) : NULL, *node;
   const cJSON *like = cJSON_GetObjectItemCaseSensitive (variant ? variant : type, "like");
-  const cJSON *base = cJSON_IsString (like) ? find_type (f->doc, like->valuestring) : NULL;
+  const cJSON *base = cJSON_IsString (like) ? hf_find_type (f->doc, like->valuestring) : NULL;
   if ((like && !base) || depth == MOST_LIKE) {
     ls_json_doc_diag (f->doc, like ? like : type, LS_JSON_AT_VALUE, diags, NULL,
                       "expected a type of this file");
@@ -272,8 +274,8 @@ family_new (LsJsonDoc *types, const cJSON *type, const LsJsonDoc *config, LsDiag
   return ok ? g_steal_pointer (&f) : NULL;
 }
 
-static bool
-is_off (const cJSON *node)
+bool
+hf_is_off (const cJSON *node)
 {
   return !node || cJSON_IsNull (node) || cJSON_IsFalse (node)
       || (cJSON_IsNumber (node) && node->valuedouble == 0);
@@ -287,7 +289,7 @@ tell_keys (const LsJsonDoc *doc, const HfFamily *f, GPtrArray *notes)
   cJSON_ArrayForEach (told, hf_get (f->doc, "told"))
   {
     bool is_said = g_ptr_array_find_with_equal_func (notes, told->valuestring, g_str_equal, NULL);
-    if (!is_off (hf_get (doc, told->string)) && !is_said)
+    if (!hf_is_off (hf_get (doc, told->string)) && !is_said)
       g_ptr_array_add (notes, g_strdup (told->valuestring));
   }
 }
@@ -318,7 +320,7 @@ hf_is_simulated (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
     cJSON_ArrayForEach (reason, cJSON_GetObjectItemCaseSensitive (f->chain->pdata[i], "refused"))
     {
       const cJSON *node = hf_get (doc, reason->string);
-      if (!is_off (node))
+      if (!hf_is_off (node))
         return hf_refuse (doc, node, diags, reason->valuestring);
     }
   }
@@ -397,7 +399,7 @@ hf_find_family (const LsJsonDoc *doc, GPtrArray *notes, LsDiagList *diags)
   if (!types)
     return NULL;
   const cJSON *own = hf_get (doc, "model_type");
-  const cJSON *type = cJSON_IsString (own) ? find_type (types, own->valuestring) : NULL;
+  const cJSON *type = cJSON_IsString (own) ? hf_find_type (types, own->valuestring) : NULL;
   if (!type && (!own || cJSON_IsString (own)))
     type = type_of_classes (types, doc, notes);
   if (!type) {
@@ -418,7 +420,7 @@ check_variants (const LsJsonDoc *doc, const cJSON *type, LsDiagList *diags)
   cJSON_ArrayForEach (variant, cJSON_GetObjectItemCaseSensitive (type, "variants"))
   {
     const cJSON *like = cJSON_GetObjectItemCaseSensitive (variant, "like"),
-                *other = find_type (doc, like->valuestring);
+                *other = hf_find_type (doc, like->valuestring);
     if (other && !cJSON_GetObjectItemCaseSensitive (other, "variants"))
       continue;
     ls_json_doc_diag (doc, like, LS_JSON_AT_VALUE, diags, NULL, "expected a type of this file, of one kind");
@@ -427,13 +429,27 @@ check_variants (const LsJsonDoc *doc, const cJSON *type, LsDiagList *diags)
   return ok;
 }
 
+/* The type whose class it has gives values, and has no other's itself. */
+static bool
+check_class (const LsJsonDoc *doc, const cJSON *type, LsDiagList *diags)
+{
+  const cJSON *class = cJSON_GetObjectItemCaseSensitive (type, "class"),
+              *other = class ? hf_find_type (doc, class->valuestring) : NULL;
+  if (!class || (cJSON_HasObjectItem (other, "class_defaults") && !cJSON_HasObjectItem (other, "class")))
+    return true;
+  ls_json_doc_diag (doc, class, LS_JSON_AT_VALUE, diags, NULL,
+                    "expected a type of this file with class_defaults and no class of another");
+  return false;
+}
+
 /* Its values, and those of what it is like. */
 static bool
 check_type (const LsJsonDoc *doc, const cJSON *type, LsDiagList *diags)
 {
   HfFamily f = { .doc = (LsJsonDoc *) doc }; /* borrowed */
   g_autoptr (GPtrArray) chain = f.chain = g_ptr_array_new ();
-  bool ok = add_type (&f, type, 0, diags) && check_variants (doc, type, diags);
+  bool ok
+      = add_type (&f, type, 0, diags) && check_variants (doc, type, diags) && check_class (doc, type, diags);
   g_free (f.model_type);
   ls_model_clear (&f.model);
   return ok;
@@ -453,7 +469,7 @@ ls_model_types_check (const LsJsonDoc *doc, LsDiagList *diags)
   cJSON_ArrayForEach (type, hf_get (doc, "types"))
   {
     const cJSON *name = cJSON_GetObjectItemCaseSensitive (type, "type");
-    bool is_first = find_type (doc, name->valuestring) == type;
+    bool is_first = hf_find_type (doc, name->valuestring) == type;
     if (!is_first)
       ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, NULL, "expected a type that comes once");
     ok = is_first && check_type (doc, type, diags) && ok;

@@ -53,7 +53,7 @@ typedef struct {
   bool doubles_ffn;       /* gemma4: of layers that share keys and values */
   uint32_t n_predictions; /* multi-token prediction */
   uint32_t mixer_heads, mixer_head_dim, mixer_groups, mixer_state, mixer_conv, mixer_chunk, mixer_expand,
-      mixer_width;                   /* of all heads of rglru; 0: hidden */
+      mixer_width;                   /* of all heads; 0: hidden, or a multiple */
   uint32_t mem_blocks, adapter_rank; /* zamba: blocks that layers share, and their adapters */
   bool adapts_attention, mem_rope;
   bool mixer_full_gate, attention_gate;
@@ -115,7 +115,6 @@ typedef struct {
   bool encoder;             /* num_layers of an encoder, then a decoder's; or a part of the file for each */
   uint32_t least_rank;      /* of mamba2's step sizes: hidden / 16, or this; 0: none */
   bool own_tables;          /* both have a table of words */
-  bool is_part;             /* of a multimodal file, which leaves out defaults of its class */
   bool first_of_lists; /* a list has a number for each of several sets of experts, the first of what reads */
   bool kv_by_flag;     /* heads of keys and values by multi_query and new_decoder_architecture */
   const LsJsonDoc *config; /* while it is made: the file that tells which variant it is; borrowed */
@@ -126,10 +125,13 @@ typedef struct {
 void hf_family_free (HfFamily *f); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (HfFamily, hf_family_free)
 
-/* Reads the defaults of the type, for a part of a file those of its class also, then the file, into c. Keys
- * that are not understood go to notes. */
+/* Reads what the file leaves out, then the file, into c. Keys that are not understood go to notes. */
 bool hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes,
                      LsDiagList *diags);
+/* Defaults of the type and of its class, but for keys of which the file says null, into c. Notes (NULL
+ * allowed) tell what is as the class has it. */
+bool hf_read_defaults (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, HfConfig *c,
+                       GPtrArray *notes, LsDiagList *diags);
 /* Layers without experts, where a list says which: mlp_only_layers by number, mlp_layer_types by kind,
  * moe_layers_enum by the numbers of the others. Where they are not the first few c has a pattern of
  * layers. */
@@ -166,7 +168,9 @@ bool hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c,
 /* Appends what is left out in all models of the type, or since the file asks for it: char *. */
 void hf_note_omissions (const LsJsonDoc *doc, const HfFamily *f, GPtrArray *notes);
 
-const cJSON *hf_get (const LsJsonDoc *doc, const char *key); /* of the root; NULL: not there */
+bool hf_is_off (const cJSON *node);                                   /* NULL, null, false or 0 */
+const cJSON *hf_find_type (const LsJsonDoc *types, const char *name); /* NULL: there is none */
+const cJSON *hf_get (const LsJsonDoc *doc, const char *key);          /* of the root; NULL: not there */
 
 bool hf_has_experts (const HfFamily *f, const HfConfig *c);
 bool hf_is_latent (const HfFamily *f, const HfConfig *c); /* attention */

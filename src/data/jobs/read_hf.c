@@ -115,7 +115,8 @@ static void
 set_mixer (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
   bool is_conv = m->mixer == LS_MIXER_CONV; /* as wide as all unless conv_dim says otherwise */
-  uint64_t inner = (uint64_t) (c->mixer_expand == 0 && is_conv ? 1 : c->mixer_expand) * c->hidden;
+  uint64_t own = (uint64_t) (c->mixer_expand == 0 && is_conv ? 1 : c->mixer_expand) * c->hidden,
+           inner = c->mixer_width > 0 ? c->mixer_width : own;
   if (m->mixer == LS_MIXER_NONE)
     return;
   bool is_linear = m->mixer == LS_MIXER_LINEAR, is_recurrent = m->mixer == LS_MIXER_RGLRU;
@@ -432,8 +433,6 @@ read_text_model (const LsJsonDoc *doc, const LsJsonDoc *outer, LsModel *ret_mode
     return false;
   if (!f)
     hf_family_free (hf_find_family (is_outer ? outer : doc, NULL, diags));
-  else
-    f->is_part = outer != NULL;
   if (!f || !hf_is_simulated (doc, f, diags) || !hf_is_dense (doc, f, diags))
     return false;
   g_autoptr (GPtrArray) unread = notes ? g_ptr_array_ref (notes) : g_ptr_array_new_with_free_func (g_free);

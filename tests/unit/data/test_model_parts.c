@@ -113,7 +113,7 @@ types_count_as_published (void)
       PLAMO3, PLAMO3 },
     { "\"model_type\":\"paddleocr_vl\",\"hidden_size\":1024,\"intermediate_size\":3072,"
       "\"num_hidden_layers\":18,\"num_attention_heads\":16,\"num_key_value_heads\":2,\"head_dim\":128,"
-      "\"vocab_size\":103424,\"vision_config\":{}",
+      "\"vocab_size\":103424,\"tie_word_embeddings\":false,\"vision_config\":{}",
       466654208, 466654208 },
     { "\"model_type\":\"ernie4_5_moe_vl\",\"hidden_size\":2560,\"intermediate_size\":12288,"
       "\"moe_intermediate_size\":[1536,512],\"moe_num_experts\":[64,64],\"moe_k\":6,"

@@ -120,7 +120,8 @@ other_names_and_defaults (void)
   check_params (/* MobileLLM-R1-950M: of llama4_text's type, without experts */
                 "{\"model_type\":\"llama4_text\",\"hidden_size\":1536,\"intermediate_size\":6144,"
                 "\"intermediate_size_mlp\":6144,\"num_hidden_layers\":22,\"num_attention_heads\":24,"
-                "\"num_key_value_heads\":6,\"head_dim\":64,\"vocab_size\":128256,\"tie_word_embeddings\":true}",
+                "\"num_key_value_heads\":6,\"head_dim\":64,\"vocab_size\":128256,\"interleave_moe_layer_step\":0,"
+                "\"tie_word_embeddings\":true}",
                 0.949686, 0.949686);
   check_params (/* LLaDA-MoE-7B-A1B, published 7.36 */
                 "{\"model_type\":\"llada\",\"architectures\":[\"LLaDAMoEModelLM\"],\"hidden_size\":2048,"
@@ -163,8 +164,8 @@ a_table_may_be_said_to_be_the_heads_twice (void)
     g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
     g_autofree char *text = g_strdup_printf (
         "{\"model_type\":\"qwen3_vl\",%s,\"text_config\":{\"model_type\":\"qwen3_vl_text\",\"hidden_size\":512,"
-        "\"intermediate_size\":512,\"num_hidden_layers\":2,\"num_attention_heads\":8,\"vocab_size\":1000,"
-        "\"tie_word_embeddings\":%s}}",
+        "\"intermediate_size\":512,\"num_hidden_layers\":2,\"num_attention_heads\":8,"
+        "\"num_key_value_heads\":8,\"vocab_size\":1000,\"tie_word_embeddings\":%s}}",
         cases[i].outside, cases[i].inside);
     g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
     LS_CHECK (doc && ls_model_read (doc, &m, notes, diags));

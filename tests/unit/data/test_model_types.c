@@ -38,7 +38,7 @@ every_type_is_whole (void)
         "\"max_position_embeddings\":8192,\"sliding_window\":1024,\"num_experts\":4,\"num_experts_per_tok\":2,"
         "\"moe_intermediate_size\":256,\"q_lora_rank\":128,\"kv_lora_rank\":64,\"qk_rope_head_dim\":32,"
         "\"qk_nope_head_dim\":32,\"v_head_dim\":32,"
-        "\"layers_block_type\":[\"mamba\",\"attention\"],\"mamba_num_heads\":8,\"mamba_head_dim\":64}",
+        "\"n_group\":1,\"layers_block_type\":[\"mamba\",\"attention\"],\"mamba_num_heads\":8,\"mamba_head_dim\":64}",
         name, cJSON_GetObjectItemCaseSensitive (type, "compressed") ? 1 : 8);
     const cJSON *experts = cJSON_GetObjectItemCaseSensitive (type, "experts");
     LsModel m;
@@ -85,6 +85,11 @@ a_wrong_file_of_types_is_refused (void)
     { "{\"type\":\"a\",\"source\":\"s\",\"like\":\"a\"}", "expected a type of this file" },
     { "{\"type\":\"a\",\"source\":\"s\"},{\"type\":\"a\",\"source\":\"s\"}",
       "expected a type that comes once" },
+    { "{\"type\":\"a\",\"source\":\"s\",\"class_defaults\":{\"hidden_size\":1}},"
+      "{\"type\":\"b\",\"source\":\"s\",\"class\":\"a\"}",
+      "" },
+    { "{\"type\":\"a\",\"source\":\"s\"},{\"type\":\"b\",\"source\":\"s\",\"class\":\"a\"}",
+      "/types/1/class: expected a type of this file with class_defaults" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree char *said = said_of_types (cases[i].types);
@@ -182,7 +187,8 @@ mixers_stand_where_the_file_says (void)
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree char *text = g_strdup_printf (
         "{\"model_type\":\"%s\",\"hidden_size\":256,\"intermediate_size\":512,\"num_hidden_layers\":4,"
-        "\"num_attention_heads\":4,\"vocab_size\":1000,\"max_position_embeddings\":512,\"mamba_num_heads\":4,"
+        "\"num_attention_heads\":4,\"num_key_value_heads\":4,\"vocab_size\":1000,"
+        "\"max_position_embeddings\":512,\"mamba_num_heads\":4,"
         "\"num_experts_per_tok\":2,\"mamba_d_state\":16,%s}",
         cases[i].type, cases[i].keys);
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -304,7 +310,7 @@ lists_and_wrappers (void)
     { "\"model_type\":\"hunyuan_v1_moe\",\"hidden_size\":4096,\"intermediate_size\":3072,"
       "\"num_hidden_layers\":32,\"num_attention_heads\":32,\"num_key_value_heads\":8,\"vocab_size\":128167,"
       "\"num_experts\":64,\"moe_topk\":[8,8,8],\"num_shared_expert\":[1,1],"
-      "\"moe_intermediate_size\":[3072,3072],\"use_cla\":false",
+      "\"moe_intermediate_size\":[3072,3072],\"use_cla\":false,\"tie_word_embeddings\":true",
       NULL, 80.393, 12.75 },
     { "\"model_type\":\"hunyuan_v1_moe\",\"hidden_size\":4096,\"intermediate_size\":3072,"
       "\"num_hidden_layers\":32,\"num_attention_heads\":32,\"vocab_size\":128167,"

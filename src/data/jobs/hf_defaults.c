@@ -1,0 +1,72 @@
+/* What a config.json leaves out: values that the type has, and those of its configuration class. */
+#include "data/jobs/hf_family.h"
+
+static const cJSON *
+of (const HfFamily *f, guint i, const char *key)
+{
+  return cJSON_GetObjectItemCaseSensitive (f->chain->pdata[i], key);
+}
+
+/* Null in the file is a value: no default counts then. */
+static bool
+read_values (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, const cJSON *values, HfConfig *c,
+             LsDiagList *diags)
+{
+  cJSON *left = cJSON_Duplicate (values, true);
+  const cJSON *value;
+  cJSON_ArrayForEach (value, values)
+  {
+    if (cJSON_IsNull (hf_get (doc, value->string)))
+      cJSON_DeleteItemFromObjectCaseSensitive (left, value->string);
+  }
+  bool ok = !left || ls_fields_read (fields, f->doc, left, c, NULL, diags);
+  cJSON_Delete (left);
+  return ok;
+}
+
+/* Whether the file has a value of a key, by any of its names. */
+static bool
+is_said (const LsJsonDoc *doc, const LsField *fields, const char *key)
+{
+  const LsField *own = ls_field_find (fields, key);
+  for (const LsField *f = fields; f->key; f++)
+    if (own && f->kind == own->kind && f->offset == own->offset && hf_get (doc, f->key))
+      return true;
+  return false;
+}
+
+/* Of its class: what the file leaves out is told, but for what is off. */
+static bool
+read_class (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, const cJSON *values, HfConfig *c,
+            GString *told, LsDiagList *diags)
+{
+  const cJSON *value;
+  cJSON_ArrayForEach (value, values)
+  {
+    char *printed
+        = is_said (doc, fields, value->string) || hf_is_off (value) ? NULL : cJSON_PrintUnformatted (value);
+    if (printed)
+      g_string_append_printf (told, "%s%s %s", told->len > 0 ? ", " : "", value->string, printed);
+    cJSON_free (printed);
+  }
+  return read_values (f, doc, fields, values, c, diags);
+}
+
+bool
+hf_read_defaults (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, HfConfig *c,
+                  GPtrArray *notes, LsDiagList *diags)
+{
+  for (guint i = 0; i < f->chain->len; i++)
+    if (!read_values (f, doc, fields, of (f, i, "defaults"), c, diags))
+      return false;
+  g_autoptr (GString) told = g_string_new (NULL);
+  const char *class = cJSON_GetStringValue (of (f, f->chain->len - 1, "class")); /* its own alone */
+  const cJSON *base = class ? hf_find_type (f->doc, class) : NULL;
+  bool ok
+      = read_class (f, doc, fields, cJSON_GetObjectItemCaseSensitive (base, "class_defaults"), c, told, diags)
+      && read_class (f, doc, fields, of (f, f->chain->len - 1, "class_defaults"), c, told, diags);
+  if (notes && told->len > 0)
+    g_ptr_array_add (notes,
+                     g_strdup_printf ("the file leaves out what its class has defaults of: %s", told->str));
+  return ok;
+}
