@@ -52,6 +52,30 @@ read_class (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, cons
   return read_values (f, doc, fields, values, c, diags);
 }
 
+/* Of a class that is not known, the nearest known one tells what it may have otherwise than is usual. */
+static bool
+is_guessed (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, const HfConfig *c,
+            LsDiagList *diags)
+{
+  const cJSON *near = NULL;
+  for (guint i = f->chain->len; i-- > 0 && !near;)
+    near = of (f, i, "class_defaults");
+  const struct {
+    const char *key;
+    uint32_t usual; /* of all of the type */
+  } widths[] = { { "num_key_value_heads", c->kv_heads }, { "head_dim", c->head_dim } };
+  for (guint i = 0; i < G_N_ELEMENTS (widths) && !f->latent; i++) {
+    const char *key = widths[i].key;
+    if (widths[i].usual > 0 || !cJSON_GetObjectItemCaseSensitive (near, key) || is_said (doc, fields, key))
+      continue;
+    ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
+                      "missing key \"%s\"; what the class of %s takes without it is not known", key,
+                      f->model_type);
+    return true;
+  }
+  return false;
+}
+
 bool
 hf_read_defaults (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, HfConfig *c,
                   GPtrArray *notes, LsDiagList *diags)
@@ -62,6 +86,8 @@ hf_read_defaults (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields
   g_autoptr (GString) told = g_string_new (NULL);
   const char *class = cJSON_GetStringValue (of (f, f->chain->len - 1, "class")); /* its own alone */
   const cJSON *base = class ? hf_find_type (f->doc, class) : NULL;
+  if (!class && !of (f, f->chain->len - 1, "class_defaults"))
+    return !is_guessed (f, doc, fields, c, diags);
   bool ok
       = read_class (f, doc, fields, cJSON_GetObjectItemCaseSensitive (base, "class_defaults"), c, told, diags)
       && read_class (f, doc, fields, of (f, f->chain->len - 1, "class_defaults"), c, told, diags);

@@ -203,6 +203,34 @@ null_is_no_default (void)
   }
 }
 
+/* Like one whose class has other heads than the usual, and of a class that nobody has read. */
+static void
+what_nobody_knows_is_refused (void)
+{
+#define SMALL                                                                                                \
+  ",\"vocab_size\":1000,\"hidden_size\":256,\"intermediate_size\":512,\"num_hidden_layers\":2,"              \
+  "\"num_attention_heads\":4"
+  static const struct {
+    const char *keys, *said; /* "": it is right */
+  } cases[] = {
+    { "\"model_type\":\"sdar\"" SMALL ",\"num_key_value_heads\":4",
+      "missing key \"head_dim\"; what the class of sdar takes without it is not known" },
+    { "\"model_type\":\"sdar\"" SMALL ",\"head_dim\":64", "missing key \"num_key_value_heads\"; what" },
+    { "\"model_type\":\"sdar\"" SMALL ",\"num_key_value_heads\":4,\"head_dim\":null", "" },
+    { "\"model_type\":\"sdar_moe\"" SMALL ",\"num_key_value_heads\":4,\"num_experts\":4,"
+      "\"num_experts_per_tok\":2,\"moe_intermediate_size\":64",
+      "" },
+    { "\"model_type\":\"xverse\"" SMALL, "" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    uint64_t active;
+    g_autofree char *said = NULL;
+    bool ok = params_of (cases[i].keys, &active, &said) > 0;
+    ls_check_impl (ok == !*cases[i].said && strstr (said, cases[i].said), __FILE__, __LINE__, "%s: %s",
+                   cases[i].keys, said);
+  }
+}
+
 /* What is told: values that are not off, and not what the file says by another name. */
 static void
 what_the_class_says_is_told (void)
@@ -233,4 +261,5 @@ what_the_class_says_is_told (void)
 }
 
 LS_TEST_SUITE (LS_TEST (classes_say_what_files_leave_out), LS_TEST (what_is_left_out_counts_as_if_said),
-               LS_TEST (null_is_no_default), LS_TEST (what_the_class_says_is_told))
+               LS_TEST (null_is_no_default), LS_TEST (what_nobody_knows_is_refused),
+               LS_TEST (what_the_class_says_is_told))

@@ -389,7 +389,8 @@ layers_with_experts_may_be_numbered (void)
 
 #define ERNIE                                                                                                  \
   "\"model_type\":\"ernie4_5_moe_vl\",\"hidden_size\":512,\"intermediate_size\":1024,\"num_hidden_layers\":4," \
-  "\"num_attention_heads\":8,\"vocab_size\":1000,\"moe_num_experts\":4,\"moe_k\":2,\"moe_intermediate_size\":64"
+  "\"num_attention_heads\":8,\"num_key_value_heads\":8,\"vocab_size\":1000,\"moe_num_experts\":4,"             \
+  "\"moe_k\":2,\"moe_intermediate_size\":64"
 
 /* The last layer with experts is the last, by its number or one behind it, as ERNIE's files have it. */
 static void
@@ -450,7 +451,8 @@ what_is_refused_says_why (void)
   static const struct {
     const char *keys, *said;
   } cases[] = {
-    { "\"model_type\":\"ernie4_5_moe_vl\",\"moe_num_experts\":[[64],64]", "experts that read text" },
+    { "\"model_type\":\"ernie4_5_moe_vl\",\"num_key_value_heads\":8,\"moe_num_experts\":[[64],64]",
+      "experts that read text" },
     { ERNIE ",\"moe_layer_end_index\":2", "/moe_layer_end_index: layers without experts behind" },
     { ERNIE ",\"moe_layer_end_index\":[2,3]", "/moe_layer_end_index: layers without experts behind" },
     { ERNIE ",\"moe_layer_end_index\":-2", "/moe_layer_end_index: layers without experts behind" },
