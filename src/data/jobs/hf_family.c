@@ -278,7 +278,7 @@ bool
 hf_is_off (const cJSON *node)
 {
   return !node || cJSON_IsNull (node) || cJSON_IsFalse (node)
-      || (cJSON_IsNumber (node) && node->valuedouble == 0);
+      || (cJSON_IsNumber (node) && node->valuedouble == 0) || (cJSON_IsArray (node) && !node->child);
 }
 
 /* Of several keys with one note it is told once. */
@@ -330,14 +330,19 @@ hf_is_simulated (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
 /* --- which it is ------------------------------------------------------------------------ */
 
 /* Of a class of transformers, such as DeepseekV3ForCausalLM: what stands before "ForCausalLM" without
- * its capitals is the model_type without its underscores. */
+ * its capitals is the model_type without its underscores; or one that a type names. */
 static const cJSON *
 type_of_class (const LsJsonDoc *types, const char *class_name)
 {
-  const cJSON *type;
+  const cJSON *type, *own;
   cJSON_ArrayForEach (type, hf_get (types, "types"))
   {
     const char *name = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (type, "type"));
+    cJSON_ArrayForEach (own, cJSON_GetObjectItemCaseSensitive (type, "classes"))
+    {
+      if (strcmp (own->valuestring, class_name) == 0)
+        return type;
+    }
     g_auto (GStrv) words = g_strsplit (name, "_", -1);
     g_autofree char *joined = g_strjoinv ("", words), *expected = g_strconcat (joined, "ForCausalLM", NULL);
     if (g_ascii_strcasecmp (class_name, expected) == 0)

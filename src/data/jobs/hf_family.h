@@ -168,7 +168,7 @@ bool hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c,
 /* Appends what is left out in all models of the type, or since the file asks for it: char *. */
 void hf_note_omissions (const LsJsonDoc *doc, const HfFamily *f, GPtrArray *notes);
 
-bool hf_is_off (const cJSON *node);                                   /* NULL, null, false or 0 */
+bool hf_is_off (const cJSON *node);                                   /* NULL, null, false, 0 or [] */
 const cJSON *hf_find_type (const LsJsonDoc *types, const char *name); /* NULL: there is none */
 const cJSON *hf_get (const LsJsonDoc *doc, const char *key);          /* of the root; NULL: not there */
 

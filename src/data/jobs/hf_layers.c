@@ -100,18 +100,17 @@ pattern_of_period (const HfConfig *c)
   return pattern;
 }
 
-/* Layers with attention by number: from 1 (Kimi), or from 0 (Bamba). */
+/* Layers with attention by number: from 1 (Kimi), or from 0 (Bamba, LFM2, Solar Open 2). */
 static const cJSON *
 numbered_attention (const LsJsonDoc *doc, uint32_t *ret_first)
 {
-  const cJSON *config = hf_get (doc, "linear_attn_config"), *from_0 = hf_get (doc, "attn_layer_indices");
-  const cJSON *by_index = hf_get (doc, "full_attn_idxs");
-  const cJSON *from_1 = cJSON_GetObjectItemCaseSensitive (config, "full_attn_layers");
-  *ret_first = cJSON_IsArray (from_1) ? 1 : 0;
-  return cJSON_IsArray (from_1)  ? from_1
-      : cJSON_IsArray (from_0)   ? from_0
-      : cJSON_IsArray (by_index) ? by_index
-                                 : NULL;
+  static const char *const lists[] = { "attn_layer_indices", "full_attn_idxs", "gqa_layers" };
+  const cJSON *config = hf_get (doc, "linear_attn_config");
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive (config, "full_attn_layers");
+  *ret_first = cJSON_IsArray (list) ? 1 : 0;
+  for (guint i = 0; i < G_N_ELEMENTS (lists) && !cJSON_IsArray (list); i++)
+    list = hf_get (doc, lists[i]);
+  return cJSON_IsArray (list) ? list : NULL;
 }
 
 static char *

@@ -251,6 +251,43 @@ what_a_file_leaves_out_is_of_its_class (void)
   ls_model_clear (&m);
 }
 
+/* By the arguments of modules in the code: Solar-Open2-250B, whose layers with KDA have products of rank 128 for decay and
+ * gate; Open-Llama-V2; Doge-320M, of which residual weights and what makes the mask, 0.04 %, are left out. GPT-2
+ * of a file that has neither a model_type nor a head. */
+static void
+further_decoders_count_as_their_code_says (void)
+{
+#define KDA(h_, width_, heads_, dim_)                                                                        \
+  (4.0 * (h_) * (width_) + (h_) * (heads_) + 12.0 * (width_) + 2.0 * (dim_) * ((h_) + (width_)) + (width_)   \
+   + (heads_) + (dim_))
+#define SOLAR(met_)                                                                                          \
+  (TABLES (2, 196608, 4096) + LAYERS (12, 4096, 64, 8, 128, 1, 8192, 0) + 36.0 * KDA (4096, 8192, 64, 128)   \
+   + 48.0 * (2 * 4096 + 320 * 4096 + ((met_) + 1) * 3.0 * 4096 * 1280))
+#define DOGE_LAYER (2.0 * 1024 + 2 * 128 + 4 * 128 * 4 + 4)
+  static const Case cases[] = {
+    { "\"model_type\":\"solar_open2\",\"architectures\":[\"SolarOpen2ForCausalLM\"],\"gqa_interval\":3,"
+      "\"linear_attn_config\":{\"short_conv_kernel_size\":4,\"head_dim\":128,\"num_heads\":64,\"num_kv_heads\":null},"
+      "\"gqa_layers\":[0,4,8,12,16,20,24,28,32,36,40,44]",
+      SOLAR (320), SOLAR (8), LS_POSITION_NONE, NULL },
+    { "\"model_type\":\"open-llama\",\"vocab_size\":64000,\"tie_word_embeddings\":false",
+      TABLES (1, 64000, 4096) + LAYERS (32, 4096, 32, 32, 128, 3, 11008, 2), 0, LS_POSITION_ROPE,
+      "the norm behind the embedding is left out" },
+    { "\"model_type\":\"open-llama\",\"shared_input_output_embedding\":false,\"use_stable_embedding\":true",
+      TABLES (2, 100000, 4096) + LAYERS (32, 4096, 32, 32, 128, 3, 11008, 2), 0, LS_POSITION_ROPE,
+      "the norm behind the embedding is left out" },
+    { "\"model_type\":\"doge\",\"num_key_value_heads\":4,\"is_moe\":false,\"num_experts\":16384,"
+      "\"num_experts_per_tok\":64,\"keep_window_size\":2048,\"tie_word_embeddings\":true",
+      TABLES (1, 32768, 1024) + LAYERS (32, 1024, 8, 4, 128, 3, 2048, 2) + 32 * DOGE_LAYER, 0,
+      LS_POSITION_ROPE,
+      "the mask that values make, keys that it leaves out past keep_window_size, and weights of residuals are "
+      "left out" },
+    { "\"architectures\":[\"GPT2Model\"],\"n_embd\":768,\"n_layer\":12,\"n_head\":12,\"vocab_size\":50257",
+      124439808, 0, LS_POSITION_LEARNED,
+      "model_type (none) is not known; read as gpt2, which its architecture GPT2Model is" },
+  };
+  check_cases (cases, G_N_ELEMENTS (cases));
+}
+
 /* What asks for nothing is not told; what may matter is. */
 static void
 only_what_may_matter_is_told (void)
@@ -270,4 +307,5 @@ only_what_may_matter_is_told (void)
 }
 
 LS_TEST_SUITE (LS_TEST (publishers_code_counts_the_same), LS_TEST (parts_that_read_text_count_the_same),
-               LS_TEST (what_a_file_leaves_out_is_of_its_class), LS_TEST (only_what_may_matter_is_told))
+               LS_TEST (what_a_file_leaves_out_is_of_its_class),
+               LS_TEST (further_decoders_count_as_their_code_says), LS_TEST (only_what_may_matter_is_told))

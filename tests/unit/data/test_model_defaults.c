@@ -221,6 +221,12 @@ what_nobody_knows_is_refused (void)
       "\"num_experts_per_tok\":2,\"moe_intermediate_size\":64",
       "" },
     { "\"model_type\":\"xverse\"" SMALL, "" },
+    { "\"model_type\":\"solar_open2\",\"gqa_interval\":5", "a type of several kinds" },
+    { "\"model_type\":\"solar_open2\",\"kda_use_full_proj\":true", "a type of several kinds" },
+    { "\"model_type\":\"doge\",\"is_moe\":true", "experts of one column each" },
+    { "\"model_type\":\"plamo2\",\"full_attention_idx\":[]", "" },
+    { "\"model_type\":\"plamo2\",\"full_attention_idx\":[3]", "attention without a window" },
+    { "\"model_type\":\"llama4_text\",\"interleave_moe_layer_step\":0", "" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     uint64_t active;

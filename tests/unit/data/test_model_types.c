@@ -183,6 +183,9 @@ mixers_stand_where_the_file_says (void)
     { "qwen3_next", "\"full_attention_interval\":2,\"moe_intermediate_size\":64,\"x\":[0.0,Infinity]", "MA" },
     { "minimax", "\"attn_type_list\":[0,0,0,1],\"num_local_experts\":4", "MMMA" },
     { "mamba2", "\"num_heads\":8", "m" },
+    { "solar_open2", "\"n_routed_experts\":4", "AMMM" },
+    { "solar_open2", "\"n_routed_experts\":4,\"gqa_layers\":[1,2]", "MAAM" },
+    { "solar_open2", "\"n_routed_experts\":4,\"gqa_layers\":[4]", NULL },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree char *text = g_strdup_printf (
