@@ -237,6 +237,32 @@ what_nobody_knows_is_refused (void)
   }
 }
 
+/* "auto" of mamba_d_head: what all heads have, said or so many times hidden, by their number. */
+static void
+heads_of_mixers_share_their_width (void)
+{
+  static const struct {
+    const char *keys;
+    uint32_t heads, head_dim;
+  } cases[] = {
+    { "\"model_type\":\"falcon_h1\"", 128, 8 },
+    { "\"model_type\":\"falcon_h1\",\"mamba_d_ssm\":1536,\"mamba_n_heads\":24", 24, 64 },
+    { "\"model_type\":\"falcon_h1\",\"mamba_d_ssm\":null", 128, 64 },
+    { "\"model_type\":\"falcon_h1\",\"mamba_d_ssm\":1536,\"mamba_n_heads\":24,\"mamba_d_head\":32", 24, 32 },
+    { "\"model_type\":\"bamba\",\"hidden_size\":2048,\"attn_layer_indices\":[9]", 128, 32 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    LsModel m = { 0 };
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autofree char *text = g_strdup_printf ("{%s}", cases[i].keys);
+    g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+    LS_CHECK (doc && ls_model_read (doc, &m, NULL, diags));
+    LS_CHECK_INT (m.mixer_heads, ==, cases[i].heads);
+    LS_CHECK_INT (m.mixer_head_dim, ==, cases[i].head_dim);
+    ls_model_clear (&m);
+  }
+}
+
 /* What is told: values that are not off, and not what the file says by another name. */
 static void
 what_the_class_says_is_told (void)
@@ -268,4 +294,4 @@ what_the_class_says_is_told (void)
 
 LS_TEST_SUITE (LS_TEST (classes_say_what_files_leave_out), LS_TEST (what_is_left_out_counts_as_if_said),
                LS_TEST (null_is_no_default), LS_TEST (what_nobody_knows_is_refused),
-               LS_TEST (what_the_class_says_is_told))
+               LS_TEST (heads_of_mixers_share_their_width), LS_TEST (what_the_class_says_is_told))
