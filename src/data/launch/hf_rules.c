@@ -106,58 +106,16 @@ has_type (const LaunchJob *job, const char *type)
   return text && g_ascii_strcasecmp (text, type) == 0;
 }
 
-static bool
-uses_deepspeed (const LaunchJob *job)
+bool
+hf_uses_deepspeed (const LaunchJob *job)
 {
   return hf_find (job, "deepspeed") || hf_is_on (job, "use_deepspeed") || has_type (job, "DEEPSPEED");
 }
 
-static bool
-uses_fsdp (const LaunchJob *job)
+bool
+hf_uses_fsdp (const LaunchJob *job)
 {
   return option_is_there (job, "fsdp") || hf_is_on (job, "use_fsdp") || has_type (job, "FSDP");
-}
-
-/* A model in 16 bits is stepped on as it is. FSDP makes fp32 weights of it where precision is mixed
- * (accelerate, utils/fsdp_utils.py), DeepSpeed always; adapters are fp32 by themselves (PEFT,
- * autocast_adapter_dtype). */
-static void
-set_weights (LaunchJob *job, const char *of_weights, const char *mixed)
-{
-  bool is_mixed = mixed && strcmp (mixed, "no") != 0;
-  if (!of_weights || uses_deepspeed (job) || hf_is_on (job, "use_peft"))
-    return;
-  if (!uses_fsdp (job))
-    import_set_strategy (job->import, "master", "none", "torch_dtype");
-  else if (!is_mixed)
-    import_unknown (job->import, "torch_dtype %s: FSDP is taken to keep weights in fp32 too",
-                    hf_text (job, "torch_dtype"));
-}
-
-static void
-set_precision (LaunchJob *job)
-{
-  const char *mixed = hf_text (job, "mixed_precision");
-  bool is_bf16 = hf_is_on (job, "bf16"), is_fp16 = hf_is_on (job, "fp16");
-  const char *dtype = is_bf16 ? "bf16" : is_fp16 ? "fp16" : mixed;
-  if (is_bf16 && is_fp16)
-    import_conflict (job->import, "bf16 and fp16");
-  const char *weights = hf_text (job, "torch_dtype");
-  const char *of_weights = !weights       ? NULL
-      : strcmp (weights, "bfloat16") == 0 ? "bf16"
-      : strcmp (weights, "float16") == 0  ? "fp16"
-                                          : NULL;
-  set_weights (job, of_weights, dtype);
-  bool is_python = hf_deepspeed_is_python (job),
-       is_open = !dtype && !of_weights && (is_python || job->import->may_have_more);
-  if (!dtype || strcmp (dtype, "no") == 0)
-    dtype = of_weights ? of_weights : "fp32";
-  if (is_open)
-    import_open (job->import, "dtype",
-                 is_python ? "the number format: the script of Python says it"
-                           : "the number format: bf16 or fp16 may be among the words that are not said");
-  else
-    import_set_strategy (job->import, "dtype", dtype, "mixed_precision");
 }
 
 static void
@@ -360,9 +318,9 @@ static void
 set_data_parallel (HfJob *hf)
 {
   LaunchJob *job = &hf->job;
-  if (uses_deepspeed (job))
+  if (hf_uses_deepspeed (job))
     hf_read_deepspeed (hf);
-  else if (uses_fsdp (job))
+  else if (hf_uses_fsdp (job))
     set_fsdp (job);
   else
     import_set_strategy (job->import, "dp_kind", job->import->strategy.gpus == 1 ? "none" : "ddp",
@@ -375,20 +333,6 @@ set_norm (LaunchJob *job)
   const char *norm = option_text (job, "max_grad_norm");
   if (norm && g_ascii_strtod (norm, NULL) == 0)
     import_set_strategy (job->import, "grad_norm", "0", "max_grad_norm");
-}
-
-/* Liger's kernels are software of their own; DeepSpeed's runs with those of Transformers here. */
-static void
-set_liger (LaunchJob *job)
-{
-  if (!hf_is_on (job, "use_liger_kernel"))
-    return;
-  if (uses_deepspeed (job)) {
-    import_unknown (job->import, "use_liger_kernel: taken to be off");
-    return;
-  }
-  import_set_software (job->import, "hf-trainer-2024-liger");
-  import_infer (job->import, "software hf-trainer-2024-liger: with use_liger_kernel");
 }
 
 /* Of programs that are none of those that are known. */
@@ -406,12 +350,15 @@ tell_adapters (LaunchJob *job)
 /* ModelConfig of TRL (trl/trainer/model_config.py): r 16; modules as PEFT has them for Llama and its kin. The
  * examples of PEFT (examples/sft/train.py) name the same otherwise, with r 64 on all linear layers. */
 static void
-set_adapters (LaunchJob *job)
+set_adapters (HfJob *hf)
 {
+  LaunchJob *job = &hf->job;
   const LaunchOption *modules = hf_find (job, "lora_target_modules");
   g_autoptr (GPtrArray) usual = launch_usual_modules ();
   bool is_example = hf_is_on (job, "use_peft_lora");
-  if (hf_is_on (job, "use_peft") || is_example)
+  if (hf->adapters)
+    launch_set_adapters (job->import, hf->adapters);
+  else if (hf_is_on (job, "use_peft") || is_example)
     launch_set_adapters (job->import,
                          &(LaunchAdapters) { .option = is_example ? "use_peft_lora" : "use_peft",
                                              .rank = number_of (job, "lora_r"),
@@ -450,21 +397,20 @@ hf_read (HfJob *hf)
 {
   LaunchJob *job = &hf->job;
   job->table = &hf_options;
-  option_release (job, uses_deepspeed (job) ? "deepspeed" : "hf-trainer-2024");
   option_read_all (job);
-  set_liger (job);
   set_model (hf);
   set_attention (job);
   set_degree (job, "parallelism_config_tp_size", "tp");
   set_degree (job, "parallelism_config_cp_size", "cp");
   set_gpus (job);
-  set_precision (job);
+  hf_set_dtype (hf);
   set_recompute (hf);
   set_norm (job);
   set_data_parallel (hf);
   set_batch (hf);
   tell_switches (job);
-  set_adapters (job);
+  set_adapters (hf);
+  hf_set_formats (hf);
   tell_lengths (job);
   if (!import_has_model (job->import, "seq"))
     import_open (job->import, "seq", "how long a sequence is: nothing here says");

@@ -3,6 +3,7 @@
 #ifndef LS_DATA_LAUNCH_HF_RULES_H
 #define LS_DATA_LAUNCH_HF_RULES_H
 
+#include "data/launch/adapters.h"
 #include "data/launch/option_table.h"
 
 /* What a value of a program's option is in one of a Trainer's. */
@@ -16,7 +17,18 @@ typedef struct {
 typedef struct {
   const char *says, *as, *unless;
   const char *with; /* with that option only; NULL: always */
+  const char *why;  /* in words; NULL: it is its default */
 } HfDefault;
+
+/* A profile of strategies/software, and what says so: a release that a program asks for, or an option. NULL:
+ * nothing. */
+typedef struct {
+  const char *software, *why;
+  bool is_option;
+} HfRelease;
+
+#define HF_RELEASE_4 "hf-trainer-2024" /* of transformers 4 */
+#define HF_RELEASE_5 "hf-trainer-2026"
 
 /* A file that comes with a program, by its name there. */
 typedef struct {
@@ -39,6 +51,9 @@ typedef struct {
   guint n_defaults;
   const HfFile *files;
   guint n_files;
+  const char *release; /* of transformers that it runs with today: HF_RELEASE_5; NULL: nothing says    */
+  const char *pins;    /* who says so                                                              */
+  const char *old;     /* options that only its releases for transformers 4 have                  */
   const char *near;    /* an option that is something like that which stands for it; NULL: none is */
   const char *freezes; /* an option without which adapters leave all but linear layers to be trained; NULL */
   guint least_batch;   /* sequences of a step, where no accumulation is said; 0: one micro-batch each */
@@ -46,9 +61,11 @@ typedef struct {
 
 typedef struct {
   LaunchJob job;
-  const HfDialect *dialect; /* whose words were translated; NULL: none's */
-  LaunchWords *deepspeed;   /* the configuration of DeepSpeed; NULL: none was read */
-  bool has_trainer;         /* arguments of a Trainer are among the options, whose defaults then hold */
+  const HfDialect *dialect;       /* whose words were translated; NULL: none's */
+  LaunchWords *deepspeed;         /* the configuration of DeepSpeed; NULL: none was read */
+  HfRelease release;              /* of a program that is known */
+  const LaunchAdapters *adapters; /* of a program whose options of these are others; NULL: a Trainer's */
+  bool has_trainer;               /* arguments of a Trainer are among the options, whose defaults then hold */
 } HfJob;
 
 /* A model's file among those behind the first. False: with a diagnostic. */
@@ -63,6 +80,17 @@ const LaunchOption *hf_find (const LaunchJob *job, const char *name);
 const char *hf_text (const LaunchJob *job, const char *name);
 bool hf_is_on (const LaunchJob *job, const char *name);
 bool hf_is_open (const LaunchJob *job, const char *name);
+
+bool hf_uses_deepspeed (const LaunchJob *job);
+bool hf_uses_fsdp (const LaunchJob *job);
+
+/* --- hf_formats.c ---------------------------------------------------------------------------------- */
+
+/* In which number format a job multiplies. */
+void hf_set_dtype (HfJob *hf);
+/* In which it keeps what it steps on, and so by which profile it is simulated; once it is set who shards, and
+ * whether adapters are trained. */
+void hf_set_formats (HfJob *hf);
 
 /* --- hf_deepspeed.c -------------------------------------------------------------------------------- */
 
@@ -88,6 +116,9 @@ extern const HfDialect hf_dialects[]; /* a name of NULL ends them */
 
 /* By its command, or by an option of it; NULL: it is a Trainer itself, or unknown. */
 const HfDialect *hf_dialect_of (const char *script, const LaunchWords *words);
+
+/* Of the options as they are said. */
+HfRelease hf_dialect_release (const HfDialect *d, const LaunchWords *words);
 
 /* Whether it trains on the next token; false: with a diagnostic. */
 bool hf_dialect_check (const HfDialect *d, const char *script, const LaunchWords *words, const char *path,

@@ -12,7 +12,6 @@
 #define AS(option, trainer) OPTION_AS_ROW (option, trainer)
 #define SAME(option)        AS (option, "*")
 #define RULE(option)        OPTION_RULE_ROW (option)
-#define IGNORED(option)     OPTION_IGNORED_ROW (option)
 
 static const OptionRow rows[] = {
   AS ("base_model", "model_name_or_path"),
@@ -24,9 +23,6 @@ static const OptionRow rows[] = {
   AS ("optimizer", "optim"),
   SAME ("torch_compile"),
   SAME ("attn_implementation"),
-  SAME ("fp16"),
-  AS ("float16", "fp16"),
-  AS ("bfloat16", "bf16"),
   SAME ("fsdp"),
   SAME ("fsdp_version"),
   SAME ("fsdp_config"),
@@ -50,6 +46,10 @@ static const OptionRow rows[] = {
   RULE ("peft_use_dora"),
   RULE ("bf16"),
   RULE ("bf16.*"),
+  RULE ("fp16"),
+  RULE ("float16"),
+  RULE ("float32"),
+  RULE ("bfloat16"),
   RULE ("batch_size"),
   RULE ("gradient_checkpointing"),
   RULE ("deepspeed"),
@@ -69,108 +69,35 @@ static const OptionRow rows[] = {
   RULE ("lora_dropout"),
   RULE ("load_in_*"),
   RULE ("expert_parallel_size"),
+  RULE ("experts_implementation"),
   RULE ("fp8"),
   RULE ("qat.*"),
   RULE ("plugins"),
   RULE ("rl"),
 
-  /* what adapters are like; where data and checkpoints are, what is logged, how numbers learn; Liger's other
-   * kernels, which come with its norm */
+  /* what changes the job only if it is there */
   RULE ("lora_target_parameters"),
-  IGNORED ("lora_*"),
-  IGNORED ("peft*"),
-  IGNORED ("bnb_*"),
-  IGNORED ("qlora_*"),
-  IGNORED ("loraplus_*"),
-  IGNORED ("loftq*"),
-  IGNORED ("liger_*"),
-  IGNORED ("adam_*"),
-  IGNORED ("accelerator_config*"),
-  IGNORED ("added_tokens*"),
-  IGNORED ("auto_resume*"),
-  IGNORED ("base_model_*"),
-  IGNORED ("chat_template*"),
-  IGNORED ("cosine_*"),
-  IGNORED ("dataset*"),
-  IGNORED ("dataloader_*"),
-  IGNORED ("ddp_*"),
-  IGNORED ("debug"),
-  IGNORED ("default_system_message"),
-  IGNORED ("device_map"),
-  IGNORED ("do_*"),
-  IGNORED ("early_stopping_*"),
-  IGNORED ("embedding*"),
-  IGNORED ("eot_tokens"),
-  IGNORED ("eval_*"),
-  IGNORED ("evals_*"),
-  IGNORED ("evaluation_*"),
-  IGNORED ("excess_length_strategy"),
-  IGNORED ("experimental_*"),
-  IGNORED ("fix_*"),
-  IGNORED ("gc_*"),
-  IGNORED ("generate_*"),
-  IGNORED ("generation_*"),
-  IGNORED ("gradient_checkpointing_kwargs*"),
-  IGNORED ("group_by_length"),
-  IGNORED ("hf_*"),
-  IGNORED ("hub_*"),
-  IGNORED ("include_*"),
-  IGNORED ("is_*_derived_model"),
-  IGNORED ("learning_rate"),
-  IGNORED ("load_best_model_at_end"),
-  IGNORED ("local_rank"),
-  IGNORED ("log_*"),
-  IGNORED ("logging_*"),
-  IGNORED ("loss_watchdog_*"),
-  IGNORED ("low_cpu_mem_usage"),
-  IGNORED ("lr_*"),
-  IGNORED ("max_steps"),
-  IGNORED ("mean_resizing_embeddings"),
-  IGNORED ("min_sample_len"),
-  IGNORED ("mlflow_*"),
-  IGNORED ("comet_*"),
-  IGNORED ("model_type"),
-  IGNORED ("model_config*"),
-  IGNORED ("neftune_*"),
-  IGNORED ("num_*"),
-  IGNORED ("output_dir"),
-  IGNORED ("overrides_of_model_config.rope_*"),
-  IGNORED ("pretrain_*"),
-  IGNORED ("pretraining_dataset*"),
-  IGNORED ("processor_*"),
-  IGNORED ("profiler_*"),
-  IGNORED ("push_*"),
-  IGNORED ("remove_unused_columns"),
   RULE ("resize_token_embeddings_to_32x"),
-  IGNORED ("resume_*"),
-  IGNORED ("revision_of_model"),
-  IGNORED ("sample_packing_*"),
-  IGNORED ("save_*"),
-  IGNORED ("saves_*"),
-  IGNORED ("seed"),
-  IGNORED ("shuffle_*"),
-  IGNORED ("skip_*"),
-  IGNORED ("special_tokens*"),
-  IGNORED ("streaming*"),
-  IGNORED ("strict"),
-  IGNORED ("test_datasets*"),
-  IGNORED ("tf32"),
-  IGNORED ("tokenizer_*"),
-  IGNORED ("tokens*"),
-  IGNORED ("torch_compile_*"),
-  IGNORED ("trackio_*"),
-  IGNORED ("train_on_inputs"),
-  IGNORED ("trust_remote_code"),
-  IGNORED ("type_of_model"),
-  IGNORED ("use_tensorboard"),
-  IGNORED ("use_wandb"),
-  IGNORED ("val_set_size"),
-  IGNORED ("wandb_*"),
-  IGNORED ("warmup_*"),
-  IGNORED ("weight_decay"),
 };
 
-static const OptionTable options = { rows, G_N_ELEMENTS (rows) };
+/* What adapters are like; where data and checkpoints are, what is logged, how numbers learn; Liger's other
+ * kernels, which come with its norm. */
+static const char ignored[]
+    = "lora_* peft* bnb_* qlora_* loraplus_* loftq* liger_* adam_* accelerator_config* "
+      "added_tokens* auto_resume* base_model_* chat_template* cosine_* dataset* dataloader_* ddp_* "
+      "debug default_system_message device_map do_* early_stopping_* embedding* eot_tokens eval_* "
+      "evals_* evaluation_* excess_length_strategy experimental_* fix_* gc_* generate_* "
+      "generation_* gradient_checkpointing_kwargs* group_by_length hf_* hub_* include_* "
+      "is_*_derived_model learning_rate load_best_model_at_end local_rank log_* logging_* "
+      "loss_watchdog_* low_cpu_mem_usage lr_* max_steps mean_resizing_embeddings min_sample_len "
+      "mlflow_* comet_* model_type model_config* neftune_* num_* output_dir "
+      "overrides_of_model_config.rope_* pretrain_* pretraining_dataset* processor_* profiler_* "
+      "push_* remove_unused_columns resume_* revision_of_model sample_packing_* save_* saves_* seed "
+      "shuffle_* skip_* special_tokens* streaming* strict test_datasets* tf32 tokenizer_* tokens* "
+      "torch_compile_* trackio_* train_on_inputs trust_remote_code type_of_model use_tensorboard "
+      "use_wandb val_set_size wandb_* warmup_* weight_decay";
+
+static const OptionTable options = { rows, G_N_ELEMENTS (rows), ignored, NULL, NULL };
 
 typedef struct {
   LaunchJob job;        /* by options of axolotl      */
@@ -240,29 +167,44 @@ tell_adapters (Axolotl *a)
 /* What PEFT takes where a file names neither: r of LoraConfig, and the modules of Llama and its kin. */
 #define PEFT_RANK 8
 
-static void
-set_adapters (Axolotl *a)
+/* False: there are none. */
+static bool
+read_adapters (Axolotl *a, const GPtrArray *usual, LaunchAdapters *ret)
 {
   const char *adapter = text_of (a, "adapter");
   const LaunchOption *modules = launch_words_find (a->job.words, "lora_target_modules");
-  bool is_all = is_on (a, "lora_target_linear"), has_modules = modules && modules->values->len > 0;
-  g_autoptr (GPtrArray) usual = launch_usual_modules ();
-  bool is_qlora = g_strcmp0 (adapter, "qlora") == 0, is_lora = g_strcmp0 (adapter, "lora") == 0;
+  bool is_all = is_on (a, "lora_target_linear"), has_modules = modules && modules->values->len > 0,
+       is_qlora = g_strcmp0 (adapter, "qlora") == 0, is_lora = g_strcmp0 (adapter, "lora") == 0;
   if (adapter && !is_lora && !is_qlora)
     import_unknown (a->job.import, "adapter %s: only it is trained; all weights are taken to be", adapter);
   if (!is_lora && !is_qlora)
-    return;
+    return false;
   if (!is_all && !has_modules)
     import_infer (a->job.import, "lora_modules q,v: the default of PEFT");
-  launch_set_adapters (a->job.import,
-                       &(LaunchAdapters) { .option = "adapter",
-                                           .rank = option_number (&a->job, "lora_r"),
-                                           .usual_rank = PEFT_RANK,
-                                           .dropout = text_of (a, "lora_dropout"),
-                                           .on = is_all      ? NULL
-                                               : has_modules ? modules->values
-                                                             : usual,
-                                           .is_nf4 = is_qlora || is_on (a, "load_in_4bit") });
+  *ret = (LaunchAdapters) { .option = "adapter",
+                            .rank = option_number (&a->job, "lora_r"),
+                            .usual_rank = PEFT_RANK,
+                            .dropout = text_of (a, "lora_dropout"),
+                            .on = is_all      ? NULL
+                                : has_modules ? modules->values
+                                              : usual,
+                            .is_nf4 = is_qlora || is_on (a, "load_in_4bit") };
+  return true;
+}
+
+/* Experts are looped over unless another way is asked for (integrations/kernels/args.py,
+ * check_experts_implementation). */
+static void
+tell_experts (Axolotl *a)
+{
+  const char *how = text_of (a, "experts_implementation");
+  LsImport *import = a->job.import;
+  if (import->model.n_experts == 0 || launch_words_find (a->trainer, "deepspeed")
+      || g_strcmp0 (how, "grouped_mm") == 0)
+    return;
+  if (how && strcmp (how, "eager") != 0)
+    import_unknown (import, "experts_implementation %s: experts are taken to be looped over", how);
+  import_set_strategy (import, "grouped_gemm", "0", "experts_implementation");
 }
 
 /* --- what a Trainer is told ------------------------------------------------------------------------- */
@@ -288,16 +230,26 @@ say_batch (Axolotl *a)
   }
 }
 
+/* Weights are loaded in the format that is trained in; bf16 "full" is without autocast, and so is float16
+ * (utils/config/__init__.py, resolve_dtype; core/builders/base.py; utils/trainer.py). */
 static void
 say_precision (Axolotl *a)
 {
   const char *bf16 = text_of (a, "bf16");
-  bool is_other = launch_words_find (a->trainer, "fp16") || is_on (a, "float32"),
-       is_off = option_is_none (&a->job, "bf16"),
-       is_auto = bf16 ? strcmp (bf16, "auto") == 0 : !launch_words_find (a->job.words, "bf16");
-  if (launch_words_find (a->job.words, "bf16") || (!is_off && !is_other))
+  bool is_fp16 = is_on (a, "fp16"), is_half = is_on (a, "float16"),
+       is_other = is_fp16 || is_half || is_on (a, "float32"), is_off = option_is_none (&a->job, "bf16"),
+       is_auto = bf16 ? strcmp (bf16, "auto") == 0 : !launch_words_find (a->job.words, "bf16"),
+       is_bf16 = is_on (a, "bfloat16")
+      || (is_auto ? !is_off && !is_other : launch_words_find (a->job.words, "bf16") != NULL);
+  const char *weights = is_bf16 ? "bfloat16" : is_fp16 || is_half ? "float16" : "float32";
+  say (a, "torch_dtype", weights);
+  import_infer (a->job.import, "torch_dtype %s: axolotl loads weights so (utils/config, resolve_dtype)",
+                weights);
+  if (is_bf16 && g_strcmp0 (bf16, "full") != 0)
     say (a, "bf16", "True");
-  if (is_auto && !is_off && !is_other)
+  else if (is_fp16)
+    say (a, "fp16", "True");
+  if (is_auto && is_bf16 && !is_on (a, "bfloat16"))
     import_infer (a->job.import, "dtype bf16: bf16 is on by itself where a GPU has it");
 }
 
@@ -312,6 +264,20 @@ say_attention (Axolotl *a)
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     if (is_on (a, names[i][0]))
       say (a, "attn_implementation", names[i][1]);
+}
+
+/* With PyTorch's attention, and without FSDP and adapters, embeddings and norms become fp32
+ * (loaders/model.py, _configure_embedding_dtypes; DeepSpeed has its own format of all). */
+static void
+tell_embeddings (Axolotl *a)
+{
+  const LaunchJob trainer = { .import = a->job.import, .words = a->trainer };
+  const char *how = option_text (&trainer, "attn_implementation");
+  bool is_torch = !how || strcmp (how, "sdpa") == 0 || strcmp (how, "eager") == 0;
+  if (is_torch && !text_of (a, "adapter") && !hf_uses_fsdp (&trainer) && !hf_uses_deepspeed (&trainer))
+    import_unknown (
+        a->job.import,
+        "embeddings are made fp32 without flash attention: taken to be in the format of all weights");
 }
 
 /* Kernels of Liger are software of their own, of which all are taken. */
@@ -409,7 +375,9 @@ read_tree (const ImportFiles *files, cJSON *tree, LsImport *import, LsDiagList *
   g_autoptr (LaunchWords) words = launch_words_new (), trainer = launch_words_new ();
   launch_words_add_tree (words, tree);
   Axolotl a = { { .import = import, .words = words, .table = &options }, trainer };
-  HfJob hf = { .job = { .import = import, .words = trainer }, .has_trainer = true };
+  HfJob hf = { .job = { .import = import, .words = trainer },
+               .has_trainer = true,
+               .release = { HF_RELEASE_5, "transformers 5.14 (pyproject.toml of July 2026)", false } };
   if (!check_task (tree, import->path, diags) || !hf_read_model (files, import, diags))
     return false;
   option_translate (&a.job, trainer);
@@ -423,8 +391,12 @@ read_tree (const ImportFiles *files, cJSON *tree, LsImport *import, LsDiagList *
   if (!take_deepspeed (&a, files, &hf, tree, diags))
     return false;
   tell_adapters (&a);
+  tell_embeddings (&a);
+  g_autoptr (GPtrArray) usual = launch_usual_modules ();
+  LaunchAdapters adapters;
+  hf.adapters = read_adapters (&a, usual, &adapters) ? &adapters : NULL;
   hf_read (&hf);
-  set_adapters (&a);
+  tell_experts (&a);
   if (is_on (&a, "resize_token_embeddings_to_32x"))
     import_set_strategy (import, "vocab_multiple", "32", "resize_token_embeddings_to_32x");
   return true;

@@ -177,6 +177,7 @@ read_words (const ImportFiles *files, const char *script, const LaunchWords *sai
   launch_words_add_words (words, own ? own : said);
   HfJob hf = { .job = { .import = import, .words = words, .script = script, .gpus = gpus },
                .dialect = dialect,
+               .release = dialect ? hf_dialect_release (dialect, said) : (HfRelease) { 0 },
                .has_trainer = dialect || hf_has_trainer (said) };
   import->program = dialect ? dialect->name : "Hugging Face Trainer";
   return read_job (files, &hf, diags);

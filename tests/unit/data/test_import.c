@@ -75,7 +75,7 @@ nothing_that_matters_is_ignored (void)
               "software=hf-trainer-2024-liger; ?liger_rms_norm is off: all kernels of Liger are taken");
   check_read ("axolotl", AXOLOTL "liger_swiglu: true\nliger_rms_norm: true\n",
               "software=hf-trainer-2024-liger; ?liger_fused_linear_cross_entropy is off");
-  check_read ("axolotl", AXOLOTL "liger_rope: false\nliger_rms_norm: false\n", "software=hf-trainer-2024");
+  check_read ("axolotl", AXOLOTL "liger_rope: false\nliger_rms_norm: false\n", "software=hf-trainer-2026");
   check_read ("axolotl",
               AXOLOTL
               "adapter: lora\nlora_modules_to_save: [embed_tokens]\npeft_use_dora: true\n"

@@ -319,9 +319,6 @@ static void
 options_of_other_trainers_are_told (void)
 {
 #define RUN "torchrun --nproc_per_node 2 train.py --model_name_or_path Qwen/Qwen2.5-1.5B --output_dir o "
-  check (RUN "--torch_dtype bfloat16", "dtype=bf16; master=none");
-  check (RUN "--torch_dtype auto", "dtype=fp32");
-  check (RUN "--torch_dtype bfloat16 --fsdp full_shard", "zero=3; ?torch_dtype bfloat16: FSDP is taken");
   check (RUN "--lora_enable True --lora_r 16",
          "lora_rank; ?lora_enable: all weights are taken to be trained");
   check (RUN "--peft_enable False", "lora_rank");

@@ -1,0 +1,170 @@
+/* Pins in which number formats jobs of a Trainer keep weights and step on them, and by which release of
+ * transformers they are simulated: defaults of programs, what shards, adapters. */
+#include "import_check.h"
+
+#define OPTIONS " --model_name_or_path Qwen/Qwen2.5-1.5B --output_dir o --per_device_train_batch_size 1 "
+#define RUN     "torchrun --nproc_per_node 2 train.py" OPTIONS
+#define ONE     "python run_clm.py" OPTIONS
+
+static void
+check_all (const char *const (*rows)[2], gsize n)
+{
+  for (gsize i = 0; i < n; i++)
+    check (rows[i][0], rows[i][1]);
+}
+
+static void
+weights_are_kept_as_they_are_loaded (void)
+{
+  static const char *const rows[][2] = {
+    { RUN "--bf16",
+      "dtype=bf16; master=weights; software=hf-trainer-2024-autocast; dp_kind=ddp; "
+      "~nothing says which release; ~weights fp32, cast for each product: no torch_dtype" },
+    { ONE "--fp16", "dtype=fp16; master=weights; software=hf-trainer-2024-autocast; gpus=1" },
+    { RUN "--bf16 --torch_dtype bfloat16",
+      "dtype=bf16; master=none; software=hf-trainer-2024; "
+      "~weights bf16, which are stepped on as they are" },
+    { RUN "--torch_dtype bfloat16", "dtype=bf16; master=none; software=hf-trainer-2024" },
+    { RUN "--bf16 --torch_dtype float32", "dtype=bf16; master=weights; software=hf-trainer-2024-autocast" },
+    { RUN "--bf16 --torch_dtype auto", "master=none; ~loaded as the checkpoint is (torch_dtype)" },
+    { RUN "--torch_dtype auto", "dtype=bf16; master=none" },
+    { RUN "--torch_dtype float32", "dtype=fp32; master; software=hf-trainer-2024" },
+    { RUN, "dtype=fp32; master; software=hf-trainer-2024" },
+    { RUN "--fp16 --torch_dtype float16", "dtype=fp16; master=none; ?fp16 with weights in fp16" },
+    { RUN "--bf16 --use_liger_kernel", "software=hf-trainer-2024-liger; master=weights" },
+    { RUN "--use_liger_kernel True $MORE", "software=hf-trainer-2024-liger; dtype; master" },
+    { "distributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_processes: 8\n",
+      "dtype=bf16; master=weights; software=hf-trainer-2024-autocast" },
+    { "distributed_type: MULTI_GPU\nmixed_precision: no\nnum_processes: 8\n", "dtype=fp32; master" },
+  };
+  check_all (rows, G_N_ELEMENTS (rows));
+}
+
+/* FSDP has shards in fp32 where precision is mixed, DeepSpeed weights of its own. */
+static void
+shards_have_formats_of_their_own (void)
+{
+  static const char *const rows[][2] = {
+    { RUN "--bf16 --fsdp full_shard",
+      "zero=3; master; narrow_shards; software=hf-trainer-2024; ~shards fp32" },
+    { RUN "--bf16 --torch_dtype bfloat16 --fsdp full_shard", "master; narrow_shards; ~shards fp32" },
+    { RUN "--torch_dtype bfloat16 --fsdp full_shard", "zero=3; dtype=bf16; master; narrow_shards=true" },
+    { RUN "--bf16 --torch_dtype bfloat16 --fsdp no_shard", "dp_kind=ddp; master=weights; narrow_shards" },
+    { RUN "--torch_dtype bfloat16 --fsdp no_shard", "dp_kind=ddp; master=none; narrow_shards" },
+    { ONE "--bf16 --torch_dtype bfloat16 --fsdp full_shard", "gpus=1; master=weights; narrow_shards" },
+    { "accelerate launch --use_fsdp --fsdp_version 2 --num_processes 8 --mixed_precision no x.py "
+      "--model_name_or_path gpt2 --output_dir o --dtype bfloat16",
+      "dp_kind=fsdp2; narrow_shards=true; software=hf-trainer-2026" },
+    { RUN "--bf16 --torch_dtype bfloat16 --deepspeed z.json", "software=deepspeed; master; narrow_shards" },
+  };
+  check_all (rows, G_N_ELEMENTS (rows));
+}
+
+static void
+adapters_are_fp32 (void)
+{
+  static const char *const rows[][2] = {
+    { RUN "--bf16 --torch_dtype bfloat16 --use_peft",
+      "lora_rank=16; master=weights; software=hf-trainer-2024; ~adapters fp32: PEFT; ~weights bf16, frozen" },
+    { RUN "--bf16 --use_peft",
+      "master=weights; software=hf-trainer-2024; "
+      "?frozen weights are loaded in fp32 (no torch_dtype): taken to be in 16 bits" },
+    { RUN "--bf16 --use_peft --load_in_4bit", "qlora=true; master=weights" },
+    { RUN "--bf16 --use_peft --deepspeed z.json", "lora_rank=16; master" },
+  };
+  check_all (rows, G_N_ELEMENTS (rows));
+}
+
+static void
+options_tell_the_release_of_a_trainer (void)
+{
+  static const char *const rows[][2] = {
+    { RUN "--bf16 --dtype bfloat16",
+      "master=none; software=hf-trainer-2026; ~dtype is an option of its time" },
+    { RUN "--bf16 --dtype float32", "master=weights; software=hf-trainer-2026-autocast" },
+    { RUN "--bf16 --dtype never", "master=none; software=hf-trainer-2026; ?dtype never: no number format" },
+    { RUN "--bf16 --evaluation_strategy no --dtype float32",
+      "software=hf-trainer-2024-autocast; ~evaluation_strategy is an option" },
+    { RUN "--bf16 --overwrite_output_dir", "software=hf-trainer-2024-autocast; ~overwrite_output_dir is" },
+    { RUN "--bf16 --eval_strategy no", "~nothing says which release" },
+  };
+  check_all (rows, G_N_ELEMENTS (rows));
+}
+
+#define FACTORY                                                                                              \
+  "CUDA_VISIBLE_DEVICES=0 llamafactory-cli train --model_name_or_path Qwen/Qwen2.5-1.5B --stage sft "        \
+  "--output_dir o "
+#define SWIFT "NPROC_PER_NODE=4 swift sft --model Qwen/Qwen2.5-1.5B --max_length 2048 "
+#define TRL   "python trl/scripts/sft.py" OPTIONS
+
+/* LLaMA-Factory makes what is trained fp32, but with pure_bf16 and BAdam. */
+static void
+programs_load_in_formats_of_their_own (void)
+{
+  static const char *const rows[][2] = {
+    { FACTORY "--bf16 --finetuning_type full",
+      "dtype=bf16; master=weights; software=hf-trainer-2026-autocast; ~all that is trained is made fp32" },
+    { FACTORY "--pure_bf16 --finetuning_type full", "dtype=bf16; master=none; software=hf-trainer-2026" },
+    { FACTORY "--bf16 --use_badam --finetuning_type full",
+      "master=none; software=hf-trainer-2026; ?use_badam" },
+    { FACTORY "--finetuning_type full", "dtype=fp32; master" },
+    { FACTORY "--bf16 --finetuning_type lora",
+      "lora_rank=8; master=weights; software=hf-trainer-2026; ~weights bf16, frozen: loaded as the checkpoint" },
+    { FACTORY "--bf16 --finetuning_type full --deepspeed z.json", "master; software=deepspeed" },
+    { SWIFT "--tuner_type full",
+      "dtype=bf16; master=none; software=hf-trainer-2026; ~weights are as config.json" },
+    { SWIFT "--tuner_type full --torch_dtype float32",
+      "dtype=fp16; master=weights; "
+      "software=hf-trainer-2026-autocast" },
+    { SWIFT,
+      "lora_rank=8; master=weights; software=hf-trainer-2026; ~ms-swift asks for transformers below 5.17" },
+    { TRL,
+      "dtype=bf16; recompute=full; seq=1024; master=weights; software=hf-trainer-2026-autocast; "
+      "~torch_dtype float32: the default of dtype of TRL; ~TRL asks for transformers from 4.56" },
+    { TRL "--dtype bfloat16 --use_peft", "lora_rank=16; master=weights; software=hf-trainer-2026" },
+    { TRL "--torch_dtype bfloat16 --bf16 --max_seq_length 512",
+      "seq=512; recompute=none; master=none; software=hf-trainer-2024; ~torch_dtype is an option of its time" },
+    { TRL "--max_seq_length 512", "dtype=fp32; master; software=hf-trainer-2024" },
+  };
+  check_all (rows, G_N_ELEMENTS (rows));
+  check_read (NULL, "trl dpo --model_name_or_path a --output_dir o --per_device_train_batch_size 1",
+              "trl dpo");
+}
+
+/* Axolotl loads weights in the format that it trains in. */
+static void
+axolotl_trains_in_the_format_of_its_weights (void)
+{
+#define AXOLOTL "base_model: Qwen/Qwen2.5-1.5B\nmicro_batch_size: 1\nsequence_len: 512\nworld_size: 8\n"
+#define FSDP    "fsdp_version: 2\nfsdp_config:\n  reshard_after_forward: true\n"
+  static const char *const rows[][2] = {
+    { AXOLOTL "bf16: auto\nflash_attention: true\n",
+      "dtype=bf16; master=none; software=hf-trainer-2026; ~axolotl asks for transformers 5.14; "
+      "~torch_dtype bfloat16: axolotl loads weights so" },
+    { AXOLOTL "bf16: true\n",
+      "master=none; grouped_gemm; ?embeddings are made fp32 without flash attention" },
+    { AXOLOTL "bf16: full\n", "dtype=bf16; master=none" },
+    { AXOLOTL "bfloat16: true\n", "dtype=bf16; master=none" },
+    { AXOLOTL "float16: true\nbf16: false\n", "dtype=fp16; master=none" },
+    { AXOLOTL "fp16: true\nbf16: false\nadapter: lora\n", "dtype=fp16; master=weights; lora_rank=8" },
+    { AXOLOTL "bf16: false\nfp16: false\n", "dtype=fp32; master" },
+    { AXOLOTL FSDP "bf16: true\n", "dtype=bf16; dp_kind=fsdp2; narrow_shards; master; ~shards fp32" },
+    { AXOLOTL FSDP "bf16: full\n", "dtype=bf16; dp_kind=fsdp2; narrow_shards=true" },
+    { "base_model: Qwen/Qwen3-30B-A3B\nmicro_batch_size: 1\nsequence_len: 512\n", "grouped_gemm=false" },
+    { "base_model: Qwen/Qwen3-30B-A3B\nmicro_batch_size: 1\nsequence_len: 512\n"
+      "experts_implementation: grouped_mm\n",
+      "grouped_gemm" },
+    { "base_model: Qwen/Qwen3-30B-A3B\nmicro_batch_size: 1\nsequence_len: 512\n"
+      "experts_implementation: scattermoe\n",
+      "grouped_gemm=false; ?experts_implementation scattermoe" },
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    check_read ("axolotl", rows[i][0], rows[i][1]);
+#undef AXOLOTL
+#undef FSDP
+}
+
+LS_TEST_SUITE (LS_TEST (weights_are_kept_as_they_are_loaded), LS_TEST (shards_have_formats_of_their_own),
+               LS_TEST (adapters_are_fp32), LS_TEST (options_tell_the_release_of_a_trainer),
+               LS_TEST (programs_load_in_formats_of_their_own),
+               LS_TEST (axolotl_trains_in_the_format_of_its_weights))
