@@ -6,6 +6,7 @@
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
+#include "model/operators.h"
 
 /* Of jobs like which nobody is known to have measured any. */
 #define RUNS_LIKE_NOBODY "software that is not known"
@@ -108,6 +109,19 @@ take_defaults_here (bool is_assumed, GHashTable *said, LsStrategy *s)
   }
 }
 
+/* PyTorch's gradients are in the format of their weights, so what is said of them is said of these; with
+ * moments of their own, or where products add to gradients, there are masters. */
+static void
+fit_master (GHashTable *said, LsStrategy *s)
+{
+  if (is_said (said, "master") || !ls_master_is_the_weight ((LsMaster) s->master))
+    return;
+  if (is_said (said, "moment_dtype") || is_said (said, "variance_dtype") || is_said (said, "grad_fusion"))
+    s->master = LS_MASTER_FP32;
+  else if (is_said (said, "grad_dtype") && s->grad_dtype != LS_DTYPE_FP32)
+    s->master = LS_MASTER_NONE;
+}
+
 static void
 assume (const char *architecture, GHashTable *said, LsStrategy *s)
 {
@@ -115,6 +129,7 @@ assume (const char *architecture, GHashTable *said, LsStrategy *s)
   if (!software)
     return;
   lend (software, said, s);
+  fit_master (said, s);
   s->software = g_strdup (software->name);
   s->software_is_assumed = true;
 }

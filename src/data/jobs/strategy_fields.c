@@ -181,10 +181,11 @@ const LsField ls_strategy_fields[] = {
           "what is multiplied of a matrix that tp cuts: a rank's part, the whole on each, or parts whose "
           "products are summed") },
   { ENUM (
-      optimizer, master, masters, "fp32",
-      "weights that the optimizer steps on: fp32 beside those in 16 bits; megatron, precision-aware: in 16 "
-      "bits, or what bf16 ones lack; one copy, ddp: none, those in 16 bits, with moments in 16 bits; "
-      "or the weights are fp32 and cast for each product (autocast)") },
+        optimizer, master, masters, "fp32",
+        "weights that the optimizer steps on: fp32 beside those in 16 bits; megatron, precision-aware: in 16 "
+        "bits, or what bf16 ones lack; one copy, ddp: none, those in 16 bits, with moments in 16 bits; "
+        "or the weights are fp32 and cast for each product (autocast)"),
+    .of_program = true },
   { ENUM (optimizer, moment_dtype, moment_dtypes, "fp32", "megatron: format of Adam's first moment") },
   { ENUM (optimizer, variance_dtype, moment_dtypes, "fp32", "and of its second") },
 

@@ -11,6 +11,7 @@
 #include "job/job.h"
 #include "job/knobs.h"
 #include "job/softwares.h"
+#include "model/operators.h"
 
 static void
 set_all (LsJobSpec *spec, const char *options)
@@ -61,8 +62,38 @@ the_way_to_be_data_parallel_tells_the_program (void)
   check_program (JOB, "megatron", NULL);
   check_program (JOB "zero=3", "deepspeed", "hf-transformers-4.49");
   check_program (JOB "dp-kind=fsdp2", "torchtitan", "torchtitan-2025-03");
-  check_program (JOB "dp-kind=ddp", "pytorch", "hf-transformers-4.49");
+  check_program (JOB "dp-kind=ddp", "pytorch-ddp", "hf-transformers-4.49-autocast");
+  check_program (JOB "dp-kind=fsdp1", "pytorch", "hf-transformers-4.49");
   check_program (JOB "dp-kind=xla-fsdp", "xla-gpu", "maxtext-2024-gpu");
+}
+
+/* DDP has no masters: weights are fp32, or as gradients are said to be. */
+static void
+the_program_tells_what_is_stepped_on (void)
+{
+  static const struct {
+    const char *options;
+    int master;
+  } rows[] = {
+    { JOB, LS_MASTER_FP32 },
+    { JOB "dp-kind=ddp", LS_MASTER_WEIGHTS },
+    { JOB "dp-kind=ddp grad-dtype=fp32", LS_MASTER_WEIGHTS },
+    { JOB "dp-kind=ddp grad-dtype=bf16", LS_MASTER_NONE },
+    { JOB "dp-kind=ddp grad-fusion=1", LS_MASTER_FP32 },
+    { JOB "dp-kind=ddp master=none", LS_MASTER_NONE },
+    { JOB "dp-kind=ddp master=fp32", LS_MASTER_FP32 },
+    { MACHINE ("dgx-h100") "software=megatron " SIZE "dp-kind=ddp", LS_MASTER_FP32 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (LsJobResult) r = run (rows[i].options);
+    ls_check_impl (r && r->strategy.master == rows[i].master, __FILE__, __LINE__, "%s: master %d",
+                   rows[i].options, r ? r->strategy.master : -1);
+  }
+  LsJobSpec spec;
+  g_autoptr (GError) error = NULL;
+  set_all (&spec, JOB "dp-kind=ddp master=weights grad-dtype=bf16"); /* what is said does not give way */
+  LS_CHECK (!ls_job_spec_run (&spec, &error));
+  ls_job_spec_clear (&spec);
 }
 
 static void
@@ -405,7 +436,8 @@ runs_like_are_those_of_the_program (void)
   ls_strategy_clear (&s);
 }
 
-LS_TEST_SUITE (LS_TEST (the_way_to_be_data_parallel_tells_the_program), LS_TEST (on_tpus_all_is_of_xla),
+LS_TEST_SUITE (LS_TEST (the_way_to_be_data_parallel_tells_the_program),
+               LS_TEST (the_program_tells_what_is_stepped_on), LS_TEST (on_tpus_all_is_of_xla),
                LS_TEST (what_does_not_run_there_is_told), LS_TEST (experts_that_run_otherwise_are_told),
                LS_TEST (fetches_of_experts_are_told), LS_TEST (choices_stay_the_users),
                LS_TEST (what_a_job_says_stays), LS_TEST (what_words_are_padded_to_is_said_by_the_nearest),
