@@ -11,7 +11,14 @@ typedef struct {
   LsTime *before;               /* [n_layers + 1] of the layers before layer i    */
   LsTime *total;                /* [n_ranks] scratch                              */
   uint32_t *layers;             /* [n] the counts so far                          */
+  uint32_t *first;              /* [n] the first layer of each, while one moves   */
+  uint32_t *held_from, *held;   /* [n_ranks + 1], [n * n_homes] chunks of ranks   */
 } Balance;
+
+/* A layer from one chunk to another; both 0: none. */
+typedef struct {
+  uint32_t from, to;
+} Move;
 
 /* Less is better, the first member first. */
 typedef struct {
@@ -51,6 +58,22 @@ find_homes (Balance *b, const LsSched *sched, const LsStrategy *s)
     }
 }
 
+/* What each rank holds. */
+static void
+find_held (Balance *b)
+{
+  uint32_t n = 0;
+  b->held_from = g_new (uint32_t, b->n_ranks + 1);
+  b->held = g_new (uint32_t, (gsize) b->n * b->n_homes);
+  for (uint32_t r = 0; r < b->n_ranks; r++) {
+    b->held_from[r] = n;
+    for (uint32_t i = 0; i < b->n * b->n_homes; i++)
+      if (b->home[i] == r)
+        b->held[n++] = i / b->n_homes;
+  }
+  b->held_from[b->n_ranks] = n;
+}
+
 static void
 balance_init (Balance *b, const LsModel *m, const LsStrategy *s, const LsPartTimes *times, uint32_t *layers)
 {
@@ -69,6 +92,9 @@ balance_clear (Balance *b)
   g_free (b->home);
   g_free (b->total);
   g_free (b->before);
+  g_free (b->first);
+  g_free (b->held_from);
+  g_free (b->held);
 }
 
 /* To its homes. The busiest of these. */
@@ -155,15 +181,38 @@ fill_evenly (const Balance *b, uint32_t n_layers)
 
 /* --- moving on ------------------------------------------------------------------------ */
 
+/* Of a chunk, once that has moved. */
+static LsTime
+moved_time (const Balance *b, uint32_t c, Move m)
+{
+  uint32_t first = b->first[c] - (c > m.from) + (c > m.to), n = b->layers[c] - (c == m.from) + (c == m.to);
+  return ends_time (b, c) + b->before[first + n] - b->before[first];
+}
+
+/* Whether a rank that holds the chunk to which it moves then takes longer: most moves end here. */
+static bool
+is_beyond (const Balance *b, Move m, LsTime most)
+{
+  for (uint32_t i = 0; i < b->n_homes; i++) {
+    uint32_t r = b->home[m.to * b->n_homes + i];
+    LsTime total = 0;
+    for (uint32_t k = b->held_from[r]; k < b->held_from[r + 1]; k++)
+      total += moved_time (b, b->held[k], m);
+    if (total > most)
+      return true;
+  }
+  return false;
+}
+
 /* Not beyond a rank that takes longer than `most`, which is as bad as any. */
 static Score
-score_within (const Balance *b, LsTime most)
+score_within (const Balance *b, Move m, LsTime most)
 {
   Score s = { 0 };
   for (uint32_t r = 0; r < b->n_ranks; r++)
     b->total[r] = 0;
-  for (uint32_t c = 0, first = 0; c < b->n; first += b->layers[c], c++) {
-    LsTime t = ends_time (b, c) + b->before[first + b->layers[c]] - b->before[first];
+  for (uint32_t c = 0; c < b->n; c++) {
+    LsTime t = moved_time (b, c, m);
     if (add_time (b, c, t) > most)
       return (Score) { .rank = LS_TIME_NEVER };
     s.chunk = MAX (s.chunk, t);
@@ -175,6 +224,14 @@ score_within (const Balance *b, LsTime most)
     s.squares += (double) b->total[r] * (double) b->total[r];
   }
   return s;
+}
+
+static Score
+score (const Balance *b)
+{
+  for (uint32_t c = 0, first = 0; c < b->n; first += b->layers[c], c++)
+    b->first[c] = first;
+  return score_within (b, (Move) { 0 }, LS_TIME_NEVER);
 }
 
 static bool
@@ -193,40 +250,41 @@ is_better (Score a, Score b)
 static bool
 move_one (const Balance *b)
 {
-  Score best = score_within (b, LS_TIME_NEVER);
-  uint32_t from = b->n, to = b->n;
+  Score best = score (b);
+  Move move = { 0 };
   for (uint32_t i = 0; i < b->n; i++)
     for (uint32_t k = 0; k < b->n; k++) {
-      if (i == k || b->layers[i] <= (is_end (b, i) ? 0 : 1))
+      const Move m = { i, k };
+      if (i == k || b->layers[i] <= (is_end (b, i) ? 0 : 1) || is_beyond (b, m, best.rank))
         continue;
-      b->layers[i]--, b->layers[k]++;
-      Score s = score_within (b, best.rank);
-      b->layers[i]++, b->layers[k]--;
+      Score s = score_within (b, m, best.rank);
       if (!is_better (s, best))
         continue;
       best = s;
-      from = i, to = k;
+      move = m;
     }
-  if (from == b->n)
+  if (move.from == move.to)
     return false;
-  b->layers[from]--, b->layers[to]++;
+  b->layers[move.from]--, b->layers[move.to]++;
   return true;
 }
 
-#define MAX_MOVED 128 /* chunks: each move costs their number cubed */
+#define MAX_MOVED 128 /* chunks: a move costs up to their number cubed */
 
 static Score
 move_on (const Balance *b)
 {
   while (b->n <= MAX_MOVED && move_one (b))
     ;
-  return score_within (b, LS_TIME_NEVER);
+  return score (b);
 }
 
 /* From both beginnings: the better end. */
 static void
 balance_kinds (Balance *b, uint32_t n_layers)
 {
+  find_held (b);
+  b->first = g_new (uint32_t, b->n);
   Score dealt = move_on (b);
   g_autofree uint32_t *kept = g_memdup2 (b->layers, b->n * sizeof *kept);
   fill_evenly (b, n_layers);

@@ -1,6 +1,7 @@
 /* Pins how layers that do not come out even are balanced: the least busy busiest rank, against all layouts
  * there are, for every placement of chunks on ranks; which of equals is taken; and that a layout is found
- * once, is legal, and is found again for other degrees. */
+ * once, is legal, and is found again for other degrees; that of two kinds of layers no single move is left that
+ * helps. */
 #include "ls_test.h"
 
 #include <string.h>
@@ -29,22 +30,27 @@ chunk_time (const Case *c, const uint32_t *layers, uint32_t chunk)
   return t;
 }
 
-/* Ranks of each placement, as schedules/sched.h has them. */
+/* Of each placement, as schedules/sched.h has them. */
+static LsTime
+rank_time (const Case *c, const uint32_t *layers, uint32_t r)
+{
+  const LsSched *sched = ls_sched_find (c->s.schedule);
+  LsTime sum = 0;
+  for (uint32_t v = 0; v < c->s.vpp; v++) {
+    bool is_back = sched->placement == LS_PLACE_WAVE && v % 2 == 1;
+    sum += chunk_time (c, layers, v * c->s.pp + (is_back ? c->s.pp - 1 - r : r));
+  }
+  if (sched->placement == LS_PLACE_PIPES)
+    sum += chunk_time (c, layers, c->s.pp - 1 - r);
+  return sum;
+}
+
 static LsTime
 busiest (const Case *c, const uint32_t *layers)
 {
-  const LsSched *sched = ls_sched_find (c->s.schedule);
   LsTime most = 0;
-  for (uint32_t r = 0; r < c->s.pp; r++) {
-    LsTime sum = 0;
-    for (uint32_t v = 0; v < c->s.vpp; v++) {
-      bool is_back = sched->placement == LS_PLACE_WAVE && v % 2 == 1;
-      sum += chunk_time (c, layers, v * c->s.pp + (is_back ? c->s.pp - 1 - r : r));
-    }
-    if (sched->placement == LS_PLACE_PIPES)
-      sum += chunk_time (c, layers, c->s.pp - 1 - r);
-    most = MAX (most, sum);
-  }
+  for (uint32_t r = 0; r < c->s.pp; r++)
+    most = MAX (most, rank_time (c, layers, r));
   return most;
 }
 
@@ -139,6 +145,65 @@ of_two_kinds_of_layers_none_is_better_with_a_chunk_per_rank (void)
     ls_strategy_clear (&c.s);
   }
   LS_CHECK_DOUBLE (sum / 1000, <, 0.01);
+}
+
+/* What layouts are compared by, the first member first: less is better. */
+#define N_MEASURES 5
+static void
+measure (const Case *c, const uint32_t *layers, double ret[N_MEASURES])
+{
+  memset (ret, 0, N_MEASURES * sizeof *ret);
+  for (uint32_t r = 0; r < c->s.pp; r++) {
+    double t = (double) rank_time (c, layers, r);
+    ret[2] = t >= ret[0] ? r : ret[2];
+    ret[0] = MAX (ret[0], t);
+    ret[3] += t * t;
+  }
+  for (uint32_t i = 0; i < c->n; i++) {
+    double t = (double) chunk_time (c, layers, i);
+    ret[1] = MAX (ret[1], t);
+    ret[4] += i * t;
+  }
+}
+
+static bool
+is_less (const double a[N_MEASURES], const double b[N_MEASURES])
+{
+  for (int i = 0; i < N_MEASURES; i++)
+    if (a[i] != b[i])
+      return a[i] < b[i];
+  return false;
+}
+
+/* Times are of few different numbers, so that many layouts are as good in what comes first. */
+static void
+of_two_kinds_of_layers_no_move_helps (void)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (3);
+  for (int n = 0; n < 1000; n++) {
+    Case c;
+    uint32_t layers[12];
+    double own[N_MEASURES], other[N_MEASURES];
+    random_case (rand, &c);
+    c.model.n_experts = 8;
+    c.model.n_dense_layers = (uint32_t) g_rand_int_range (rand, 0, (gint32) MIN (c.model.n_layers + 1, 5));
+    c.model.moe_every = (uint32_t) g_rand_int_range (rand, 1, 3);
+    c.times = (LsPartTimes) { g_rand_int_range (rand, 0, 2),
+                              g_rand_int_range (rand, 0, 4),
+                              { g_rand_int_range (rand, 1, 4), g_rand_int_range (rand, 1, 4) } };
+    ls_balance_layers (&c.model, &c.s, &c.times, layers);
+    measure (&c, layers, own);
+    for (uint32_t i = 0; i < c.n && ls_model_n_layer_kinds (&c.model) > 1; i++)
+      for (uint32_t k = 0; k < c.n; k++) {
+        if (i == k || layers[i] <= (i == 0 || i == c.n - 1 ? 0u : 1u))
+          continue;
+        layers[i]--, layers[k]++;
+        measure (&c, layers, other);
+        layers[i]++, layers[k]--;
+        LS_CHECK (!is_less (other, own));
+      }
+    ls_strategy_clear (&c.s);
+  }
 }
 
 /* --- worked examples ---------------------------------------------------------------------- */
@@ -247,6 +312,7 @@ layers_that_come_out_even_are_balanced_if_asked_for (void)
 
 LS_TEST_SUITE (LS_TEST (of_layers_alike_no_layout_is_better),
                LS_TEST (of_two_kinds_of_layers_none_is_better_with_a_chunk_per_rank),
-               LS_TEST (layouts_are_as_documented), LS_TEST (ends_may_be_without_layers),
+               LS_TEST (of_two_kinds_of_layers_no_move_helps), LS_TEST (layouts_are_as_documented),
+               LS_TEST (ends_may_be_without_layers),
                LS_TEST (a_strategy_is_balanced_where_layers_do_not_come_out_even),
                LS_TEST (layers_that_come_out_even_are_balanced_if_asked_for))
