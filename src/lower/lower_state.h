@@ -28,7 +28,7 @@ typedef struct {
   GArray *layer_of;         /* uint16_t per operator: layer in the chunk, or UINT16_MAX */
   GArray *again;            /* LsOperator: the same, with what runs again of their forwards and what
                           that keeps; NULL: all of it */
-  GPtrArray *again_at;      /* to these                                               */
+  GPtrArray *again_at;      /* to these; of what runs as it ran, to operators         */
   uint32_t *passes;         /* [16] segments of its passes (lower_chunk.c), + 1; 0: not known yet */
   uint32_t n_products[2];   /* in fp8 or nvfp4: of others, of all experts of a rank side by side */
   uint64_t n_params;        /* on one rank, that learn                                */

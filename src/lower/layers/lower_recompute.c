@@ -58,10 +58,8 @@ uint32_t
 recompute_n_layers (const Lower *l, uint32_t pp_rank, uint32_t n_layers)
 {
   const LsStrategy *s = l->s;
-  if (recomputes_ops (l))
-    return n_layers;
   if (s->recompute != LS_RECOMPUTE_FULL)
-    return 0;
+    return recomputes_ops (l) ? n_layers : 0;
   if (s->recompute_method == LS_RECOMPUTE_UNIFORM)
     return n_layers;
   uint32_t n = s->recompute_stages ? s->recompute_stages[pp_rank]
@@ -249,7 +247,15 @@ recompute_kept_bytes (const Lower *l, const Chunk *c, guint i)
   return MIN (o->saved_bytes - o->input_bytes, kept_output_bytes (l, c, i));
 }
 
-static bool is_behind_all (const Chunk *c, guint i);
+/* Its output is for the next layer only. */
+static bool
+is_behind_all (const Chunk *c, guint i)
+{
+  bool is_needed = operator_at (c, i)->saved_bytes != operator_at (c, i)->input_bytes;
+  for (guint j = i + 1; j < c->operators->len && layer_of (c, j) == layer_of (c, i); j++)
+    is_needed |= operator_at (c, j)->saved_bytes > 0;
+  return !is_needed;
+}
 
 /* Kept outputs of the layer that begins at i which are nobody's input: of its row-parallel products, of
  * the reduce-scatters behind them and of exchanges; where all products are kept, of those whose output
@@ -264,16 +270,6 @@ needless_bytes (const Lower *l, const Chunk *c, guint i)
     else if (l->mesh.ep > 1)
       bytes += operator_at (c, i)->brought_bytes;
   return bytes;
-}
-
-/* Its output is for the next layer only. */
-static bool
-is_behind_all (const Chunk *c, guint i)
-{
-  bool is_needed = operator_at (c, i)->saved_bytes != operator_at (c, i)->input_bytes;
-  for (guint j = i + 1; j < c->operators->len && layer_of (c, j) == layer_of (c, i); j++)
-    is_needed |= operator_at (c, j)->saved_bytes > 0;
-  return !is_needed;
 }
 
 static bool
@@ -351,27 +347,30 @@ drop_all (LsOperator *o)
 void
 recompute_prepare (const Lower *l, Chunk *c)
 {
-  bool has_ops = recomputes_ops (l);
-  if ((!has_ops && !l->s->recompute_early_stop) || c->again)
+  if ((!recomputes_ops (l) && !l->s->recompute_early_stop) || c->again)
     return;
   c->again = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   g_array_set_size (c->again, c->operators->len);
+  c->again_at = pointers_to (c->again);
   for (guint i = 0; i < c->operators->len; i++) {
-    LsOperator *o = &g_array_index (c->again, LsOperator, i);
+    LsOperator *o = c->again_at->pdata[i];
+    bool has_ops = recomputes_ops (l) && is_layer (c, i), is_stopped = is_stopped_before (l, c, i);
+    if (!has_ops && !is_stopped && operator_at (c, i)->n_fwd > 0) {
+      c->again_at->pdata[i] = c->operators->pdata[i];
+      continue;
+    }
     ls_operator_copy (o, operator_at (c, i));
-    if (has_ops && is_layer (c, i) && o->n_products > 0)
+    if (has_ops && o->n_products > 0)
       narrow_forward (l, o, c, i);
-    if (has_ops && is_layer (c, i) && ls_operator_is_flash (o) && keeps_attention (l))
+    if (has_ops && ls_operator_is_flash (o) && keeps_attention (l))
       drop_attention (o);
-    if (has_ops && is_layer (c, i))
-      o->ep = LS_EP_NONE;
-    if (is_stopped_before (l, c, i))
+    o->ep = has_ops ? LS_EP_NONE : o->ep;
+    if (is_stopped)
       drop_all (o);
     if (o->n_fwd == 0 || (has_ops && o->tp == LS_TP_ROW && l->shard.sp))
       o->tp = LS_TP_NONE;
-    o->saved_bytes -= has_ops && is_layer (c, i) ? recompute_kept_bytes (l, c, i) : 0;
+    o->saved_bytes -= has_ops ? recompute_kept_bytes (l, c, i) : 0;
   }
-  c->again_at = pointers_to (c->again);
 }
 
 /* --- inputs of groups ---------------------------------------------------------------- */
