@@ -26,6 +26,14 @@ typedef struct {
   LsPartTimes times;
 } Entry;
 
+/* A collective of the group of the first rank, where ranks are in the usual order. */
+typedef struct {
+  const LsCluster *cluster;
+  uint64_t bytes;
+  uint32_t tp, cp, ep, etp;
+  int slot, coll;
+} CallKey;
+
 /* What the layers of chunks depend on, of one model. */
 typedef struct {
   const LsSched *pipes; /* NULL: its chunks are as many as the strategy says */
@@ -44,11 +52,13 @@ struct LsLayouts {
   GHashTable *entries; /* Key -> Entry                                 */
   GHashTable *times;   /* Entry -> itself, one for each set of times   */
   GHashTable *chunks;  /* ChunksKey -> Chunks                          */
+  GHashTable *calls;   /* CallKey -> LsTime *                          */
   LsCallTimes *call_times;
 };
 
 LS_DEFINE_BYTES_KEY (key, Key)
 LS_DEFINE_BYTES_KEY (chunks_key, ChunksKey)
+LS_DEFINE_BYTES_KEY (call_key, CallKey)
 
 static guint
 times_hash (gconstpointer entry)
@@ -78,6 +88,7 @@ ls_layouts_new (const LsModel *m, const LsHardware *hardware)
                      g_hash_table_new_full (key_hash, key_equal, NULL, g_free),
                      g_hash_table_new (times_hash, times_equal),
                      g_hash_table_new_full (chunks_key_hash, chunks_key_equal, NULL, chunks_free),
+                     g_hash_table_new_full (call_key_hash, call_key_equal, g_free, g_free),
                      ls_call_times_new (&hardware->nccl) };
   return l;
 }
@@ -90,6 +101,7 @@ ls_layouts_free (LsLayouts *l)
   g_hash_table_unref (l->times);
   g_hash_table_unref (l->entries);
   g_hash_table_unref (l->chunks);
+  g_hash_table_unref (l->calls);
   ls_call_times_free (l->call_times);
   g_free (l);
 }
@@ -114,7 +126,37 @@ fill_key (Key *key, const LsStrategy *s, const LsModel *m, const LsCluster *clus
   key->recompute = (uint32_t) s->recompute, key->recompute_parts = s->recompute_parts;
   key->grad_is_cast = shard.grad_is_cast, key->grad_is_fresh = shard.grad_is_fresh;
   key->n_copies = is_in_usual_order (s) ? 0 : s->dp * s->cp;
-  key->placement = (uint32_t) sched->placement, key->ends_together = s->vpp % 2 == 0;
+  key->placement = (uint32_t) sched->placement;
+  key->ends_together = m->tied_embeddings && s->vpp % 2 == 0;
+}
+
+/* Costs of a job, with calls that were timed before. */
+typedef struct {
+  LsLowerCosts own;
+  CallKey key; /* of all its calls */
+  GHashTable *calls;
+} KnownCosts;
+
+static LsTime
+known_kernel (const LsKernel *kernel, void *data)
+{
+  const LsLowerCosts *own = &((const KnownCosts *) data)->own;
+  return own->kernel (kernel, own->data);
+}
+
+static LsTime
+known_collective (int slot, int coll, uint64_t bytes, void *data)
+{
+  KnownCosts *costs = data;
+  CallKey *key = &costs->key;
+  key->slot = slot, key->coll = coll, key->bytes = bytes;
+  LsTime *known = g_hash_table_lookup (costs->calls, key);
+  if (!known) {
+    LsTime time = costs->own.collective (slot, coll, bytes, costs->own.data);
+    known = g_memdup2 (&time, sizeof time);
+    g_hash_table_insert (costs->calls, g_memdup2 (key, sizeof *key), known);
+  }
+  return *known;
 }
 
 /* As a job is timed in job/job.c. */
@@ -128,8 +170,11 @@ time_parts (const LsLayouts *l, const LsStrategy *s, const LsCluster *cluster, L
   if (!gpus)
     return false;
   LsCostSources of = { &chosen, cluster, s, l->call_times, gpus };
-  const LsLowerCosts costs = ls_lower_costs (&of);
-  return ls_part_times (l->model, s, &costs, ret_times, NULL);
+  KnownCosts known = { ls_lower_costs (&of), { .cluster = cluster }, l->calls };
+  CallKey *key = &known.key;
+  key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->etp;
+  const LsLowerCosts costs = { known_kernel, known_collective, known.own.send, &known };
+  return ls_part_times (l->model, s, is_in_usual_order (s) ? &costs : &known.own, ret_times, NULL);
 }
 
 static void
