@@ -33,15 +33,22 @@ keep_call (const Run *x, GBytes *key, const BoundCall *call)
 
 /* --- one op --------------------------------------------------------------------------- */
 
-/* ranks: who takes part in it. */
+/* NULL: the rank has not had it yet. */
 static const BoundCall *
-known_call (RankSum *r, uint8_t slot, CallKey key, const uint32_t *ranks, uint32_t n_ranks)
+known_call (const RankSum *r, uint8_t slot, CallKey key)
 {
   for (guint i = 0; i < r->known->len; i++) {
     const BoundCall *k = &g_array_index (r->known, BoundCall, i);
     if (k->slot == slot && call_key_equal (k->key, key))
       return k;
   }
+  return NULL;
+}
+
+/* ranks: who takes part in it. */
+static const BoundCall *
+new_call (RankSum *r, uint8_t slot, CallKey key, const uint32_t *ranks, uint32_t n_ranks)
+{
   BoundCall k = { .key = key, .slot = slot, .channels = 1, .stall = 1 };
   const Run *x = r->x;
   g_autoptr (LsArena) arena = ls_arena_new ();
@@ -72,16 +79,22 @@ static const BoundCall *
 known_collective (RankSum *r, const LsOp *op)
 {
   const LsPlan *plan = r->x->plan;
+  const CallKey key = collective_key (op);
+  const BoundCall *known = known_call (r, op->slot, key);
+  if (known)
+    return known;
   const LsCommunicator *c = &plan->comms[ls_plan_comm_of (plan, r->rank, op->slot)];
-  g_autofree uint32_t *ranks = ls_comm_ranks (c);
-  return known_call (r, op->slot, collective_key (op), ranks, c->n_ranks);
+  g_autofree uint32_t *ranks = ls_comm_ranks (c); /* of some calls thousands */
+  return new_call (r, op->slot, key, ranks, c->n_ranks);
 }
 
 LsTime
 bound_send_alone (RankSum *r, const LsTransfer *t)
 {
   const uint32_t ranks[] = { r->rank, ls_plan_peer (r->x->plan, r->rank, t->slot == LS_SLOT_NEXT) };
-  return known_call (r, t->slot, transfer_key (t->bytes, t->max_ctas), ranks, 2)->alone;
+  const CallKey key = transfer_key (t->bytes, t->max_ctas);
+  const BoundCall *known = known_call (r, t->slot, key);
+  return (known ? known : new_call (r, t->slot, key, ranks, 2))->alone;
 }
 
 LsTime
