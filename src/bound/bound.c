@@ -3,51 +3,17 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "bound/bound_parts.h"
+#include "bound/bound_state.h"
 #include "job/job_steps.h"
 #include "lower/lower.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 #include "strategy/dp_traits.h"
 
-/* What a part depends on. No gaps: hashed and compared as bytes. */
-typedef struct {
-  const LsCluster *cluster;
-  uint64_t variant;
-  uint32_t tp, pp, cp, ep, etp, micro_batch, seq;
-  uint32_t sharded, grad_sync, p2p; /* FSDP: ranks of a group */
-  uint32_t sp, tp_overlap, is_fresh, is_cast, is_split, is_paired, has_head_weight, recompute,
-      recompute_parts, is_fsdp, is_fsdp2;
-} Key;
-
-typedef struct {
-  Key key;
-  BoundPart part[N_BOUND_PARTS];
-  LsTime message; /* to a neighbour */
-} Entry;
-
 /* A number of parameters, and a variant. */
 typedef struct {
   uint64_t n, of;
 } CountKey;
-
-struct LsBounds {
-  const LsModel *model;
-  const LsHardware *hardware;
-  LsHardware chosen;     /* as the last job runs it              */
-  BoundKernels *kernels; /* on it                                */
-  int attention_kernel;
-  uint32_t n_gpus;
-  GHashTable *entries;   /* Key -> Entry                        */
-  GHashTable *optimizer; /* CountKey -> LsTime *                */
-  uint64_t variant;      /* of the strategy at hand             */
-  const uint32_t *gpus;  /* of its ranks; NULL: node after node */
-  BoundTimes *times;
-  uint32_t n_kinds;                        /* of layers */
-  uint32_t *n_of_kind[LS_MAX_MODEL_KINDS]; /* [n_layers + 1] of the i-th among the first so many */
-  uint32_t *layers, *first;                /* scratch: layers of each chunk, and before it */
-  Entry *last;
-};
 
 LS_DEFINE_BYTES_KEY (key, Key)
 
@@ -86,6 +52,7 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   b->hardware = hardware;
   b->chosen = *hardware;
   b->entries = g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
+  b->sizes = bound_sizes_table_new ();
   b->optimizer = g_hash_table_new_full (count_hash, count_equal, g_free, g_free);
   b->times = bound_times_new (&hardware->nccl);
   b->kernels = bound_kernels_new (&b->chosen.calibration);
@@ -101,6 +68,7 @@ ls_bounds_free (LsBounds *b)
   if (!b)
     return;
   g_hash_table_unref (b->entries);
+  g_hash_table_unref (b->sizes);
   g_hash_table_unref (b->optimizer);
   bound_times_free (b->times);
   bound_kernels_free (b->kernels);
@@ -129,27 +97,26 @@ is_split (const LsStrategy *s, const LsSched *sched)
   return sched->is_split || s->delay_wgrad;
 }
 
+/* What times follow from. */
+static void
+fill_key_of_times (Key *key, const LsBounds *b, const LsStrategy *s, const LsCluster *cluster,
+                   const LsSched *sched)
+{
+  const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
+  bound_fill_key (key, b, s, cluster, sched);
+  key->pp = s->pp, key->tp_overlap = s->tp_overlap, key->is_split = is_split (s, sched);
+  key->is_paired = (uint32_t) s->ep_overlap;
+  key->p2p = (uint32_t) s->p2p;
+  key->is_fsdp = kind->is_fsdp, key->is_fsdp2 = kind->has_reshard;
+  if ((kind->cuts_operators || kind->is_fsdp) && s->zero_group == 0)
+    key->sharded = s->dp * s->cp, key->grad_sync = (uint32_t) s->grad_sync;
+}
+
 static const Entry *
 entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSched *sched)
 {
   Key key;
-  memset (&key, 0, sizeof key);
-  key.cluster = cluster;
-  key.variant = b->variant;
-  key.tp = s->tp, key.pp = s->pp, key.cp = s->cp, key.ep = s->ep, key.etp = s->etp,
-  key.micro_batch = s->micro_batch, key.seq = s->seq;
-  key.sp = s->sp, key.tp_overlap = s->tp_overlap, key.is_split = is_split (s, sched);
-  key.is_paired = (uint32_t) s->ep_overlap;
-  key.p2p = (uint32_t) s->p2p;
-  const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
-  key.is_fsdp = kind->is_fsdp, key.is_fsdp2 = kind->has_reshard;
-  if ((kind->cuts_operators || kind->is_fsdp) && s->zero_group == 0)
-    key.sharded = s->dp * s->cp, key.grad_sync = (uint32_t) s->grad_sync;
-  const LsShard shard = bound_shard (s, b->model);
-  key.is_fresh = shard.grad_is_fresh, key.is_cast = shard.grad_is_cast;
-  bool ends_where_it_begins = s->pp == 1 || (sched->placement == LS_PLACE_WAVE && s->vpp % 2 == 0);
-  key.has_head_weight = !b->model->tied_embeddings || !ends_where_it_begins;
-  key.recompute = (uint32_t) s->recompute, key.recompute_parts = s->recompute_parts;
+  fill_key_of_times (&key, b, s, cluster, sched);
   if (b->last && key_equal (&b->last->key, &key))
     return b->last;
   b->last = g_hash_table_lookup (b->entries, &key);
@@ -179,14 +146,14 @@ add_units (BoundUnits *to, const BoundUnits *u, LsTime n)
 }
 
 /* Chunks in model order: n of them. */
-static BoundPart
-chunk_part (const LsBounds *b, const Entry *e, uint32_t stage, uint32_t n)
+BoundPart
+bound_chunk (const LsBounds *b, const BoundPart *part, uint32_t stage, uint32_t n)
 {
   uint32_t first = b->first[stage], n_layers = b->layers[stage];
   BoundPart p = { 0 };
   for (uint32_t i = 0; i < b->n_kinds; i++) {
     uint64_t n_layers_of = b->n_of_kind[i][first + n_layers] - b->n_of_kind[i][first];
-    const BoundPart *l = &e->part[PART_LAYER + i];
+    const BoundPart *l = &part[PART_LAYER + i];
     p.f += (LsTime) n_layers_of * l->f;
     p.b += (LsTime) n_layers_of * l->b;
     p.reduce += (LsTime) n_layers_of * l->reduce;
@@ -203,7 +170,7 @@ chunk_part (const LsBounds *b, const Entry *e, uint32_t stage, uint32_t n)
     add_units (&p.units, &l->units, (LsTime) n_layers_of);
   }
   for (int end = 0; end < 2; end++) {
-    const BoundPart *q = &e->part[end ? PART_HEAD : PART_EMBEDDING];
+    const BoundPart *q = &part[end ? PART_HEAD : PART_EMBEDDING];
     if (stage != (end ? n - 1 : 0))
       continue;
     p.f += q->f;
@@ -217,39 +184,6 @@ chunk_part (const LsBounds *b, const Entry *e, uint32_t stage, uint32_t n)
     p.units.root = MAX (p.units.root, q->units.root); /* both are gathered as one */
   }
   return p;
-}
-
-/* Ranks that an element is cut over. */
-typedef struct {
-  uint64_t dense, expert;
-} Cut;
-
-static uint64_t
-share (const BoundPart *p, Cut cut)
-{
-  return (p->n_params - p->n_expert) / cut.dense + p->n_expert / cut.expert;
-}
-
-static Cut
-cut_of (const LsBounds *b, const LsStrategy *s)
-{
-  uint64_t copies = (uint64_t) s->dp * s->cp,
-           of_experts = b->model->n_experts ? s->tp * copies / ((uint64_t) s->ep * s->etp) : copies;
-  return (Cut) { MAX (1, copies), MAX (1, of_experts) };
-}
-
-/* At least, of an element; of other optimizers than Adam with its master weight. */
-static double
-optimizer_bytes (const LsStrategy *s)
-{
-  const LsAdamStates states = ls_strategy_adam (s);
-  if (!s->optimizer_kind && s->narrow_shards && ls_dp_traits (s->dp_kind)->is_fsdp)
-    return 2 * ls_dtype_bytes (ls_strategy_weights (s));
-  if (!s->optimizer_kind)
-    return ls_adam_bytes (&states, (LsDtype) s->dtype);
-  bool has_master = s->dtype != LS_DTYPE_FP32 && ls_dp_traits (s->dp_kind)->keeps_gradients
-      && !ls_master_is_the_weight (states.master);
-  return ls_optimizer_least_state (s->optimizer_kind) + (has_master ? 4 : 0);
 }
 
 /* Of kernels that every rank runs behind the norm: clip, Adam, weight copy; nothing of other optimizers. */
@@ -278,52 +212,9 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
   return sum;
 }
 
-/* Weights that do not learn. */
-static uint64_t
-frozen_bytes (const BoundPart *p, const LsStrategy *s, Cut cut)
-{
-  uint64_t size = s->dtype == LS_DTYPE_FP32 ? 4
-      : s->fp8_params                       ? 1
-                                            : 2,
-           n = p->n_frozen - p->n_frozen_experts - p->n_nf4;
-  return (n * size + ls_nf4_bytes (p->n_nf4)) / cut.dense + p->n_frozen_experts * size / cut.expert;
-}
-
-static uint64_t
-static_bytes (const LsBounds *b, const LsStrategy *s, const BoundPart *p)
-{
-  const Cut whole = { 1, 1 }, cut = cut_of (b, s);
-  uint64_t z = s->zero_stage, grad_size = s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
-  const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
-  if (s->zero_group > 0 || s->offload != LS_OFFLOAD_NONE)
-    return 0;
-  bool keeps_gradients = kind->keeps_gradients && !ls_master_is_the_weight ((LsMaster) s->master);
-  bool is_gathered = kind->has_reshard && (z == 2 || s->reshard_after_forward == 0); /* until the backward */
-  return share (p, z >= 3 && !is_gathered ? cut : whole) * (s->fp8_params ? 1 : 2)
-      + frozen_bytes (p, s, z >= 3 ? cut : whole) + (keeps_gradients ? p->n_params * grad_size : 0)
-      + (uint64_t) ((double) share (p, z >= 1 ? cut : whole) * optimizer_bytes (s));
-}
-
-/* What those among them keep that are of this chunk. */
-static uint64_t
-n_of_chunk (const LsStrategy *s, uint64_t n_passes, uint32_t chunk)
-{
-  uint64_t round = (uint64_t) s->pp * s->vpp, rest = n_passes % round, from = (uint64_t) chunk * s->pp;
-  return n_passes / round * s->pp + (rest > from ? MIN (rest - from, s->pp) : 0);
-}
-
-/* Which stage the chunk of a rank is (schedules/sched.h). */
-static uint32_t
-stage_of (const LsStrategy *s, const LsSched *sched, uint32_t rank, uint32_t chunk)
-{
-  bool is_back = sched->placement == LS_PLACE_WAVE && chunk % 2 == 1;
-  return chunk * s->pp + (is_back ? s->pp - 1 - rank : rank);
-}
-
 typedef struct {
   BoundPart sum, first; /* all chunks of a rank; chunk 0 */
   LsTime fsdp;          /* what FSDP adds to its passes  */
-  uint64_t kept;        /* of what is in flight          */
 } RankParts;
 
 static RankParts
@@ -331,26 +222,16 @@ rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const 
             uint32_t n_mb)
 {
   RankParts r = { 0 };
-  const LsSchedShape shape = ls_strategy_sched_shape (s, n_mb);
-  uint64_t n_passes = ls_sched_in_flight (sched, &shape, rank);
   for (uint32_t c = 0; c < s->vpp; c++) {
-    BoundPart p = chunk_part (b, e, stage_of (s, sched, rank, c), s->pp * s->vpp);
+    BoundPart p = bound_chunk (b, e->part, bound_stage (s, sched, rank, c), s->pp * s->vpp);
     if (c == 0)
       r.first = p;
     r.sum.f += p.f;
     r.sum.b += p.b;
     r.sum.w += p.w;
     r.sum.reduce += p.reduce;
-    r.sum.n_params += p.n_params;
-    r.sum.n_expert += p.n_expert;
-    r.sum.n_most = MAX (r.sum.n_most, p.n_most);
-    r.sum.n_persistent += p.n_persistent;
-    r.sum.n_persistent_experts += p.n_persistent_experts;
-    r.sum.n_frozen += p.n_frozen;
-    r.sum.n_frozen_experts += p.n_frozen_experts;
-    r.sum.n_nf4 += p.n_nf4;
-    r.kept += p.kept * n_of_chunk (s, n_passes, c);
     r.sum.units.copy_in += p.units.copy_in;
+    bound_add_sizes (&r.sum, &p);
     r.fsdp += bound_fsdp_passes (s, &p, n_mb);
   }
   return r;
@@ -389,8 +270,8 @@ has_barrier (const LsStrategy *s)
   return s->grad_norm && !s->post_validation;
 }
 
-static void
-find_chunks (LsBounds *b, const LsStrategy *s)
+void
+bound_find_chunks (LsBounds *b, const LsStrategy *s)
 {
   uint32_t n = s->pp * s->vpp;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -412,15 +293,15 @@ choose_hardware (LsBounds *b, const LsStrategy *s)
   bound_kernels_forget (b->kernels);
 }
 
-LsLowerBound
-ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant)
+LsTime
+ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant)
 {
   const LsSched *sched = ls_sched_find (s->schedule);
   g_autofree uint32_t *gpus = s->allocation ? ls_job_gpus (s, cluster, NULL) : NULL;
   b->variant = variant;
   b->gpus = gpus;
   choose_hardware (b, s);
-  find_chunks (b, s);
+  bound_find_chunks (b, s);
   const Entry *e = entry_of (b, s, cluster, sched);
   uint32_t n_mb = s->global_batch / (s->dp * s->micro_batch);
   bool is_loop = sched->placement == LS_PLACE_LOOP, has_pipes = sched->placement == LS_PLACE_PIPES;
@@ -428,10 +309,9 @@ ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t v
       && ls_sched_is_flushed (sched); /* the last B of rank 0 is behind all of a step */
   bool comes_back_apart = is_loop && sched->is_split && !s->delay_wgrad && ls_sched_is_flushed (sched)
       && has_barrier (s) && !ls_dp_traits (s->dp_kind)->cuts_operators;
-  const Cut cut = cut_of (b, s);
   const BoundComm comm = { b->times, cluster, s, gpus };
   LsTime fill = 0, drain = 0, drain_apart = 0, all = 0, first_optimizer = 0, first_reduction = 0, first_w = 0;
-  LsLowerBound bound = { 0 };
+  LsTime step = 0;
   for (uint32_t r = 0; r < s->pp; r++) {
     RankParts p = rank_parts (b, s, sched, e, r, n_mb);
     const BoundRank rank = { &p.sum, first_layer (b, e, r), r == 0 };
@@ -440,7 +320,7 @@ ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t v
            own_messages = (LsTime) n_messages * message;
     LsTime work = n_mb * (p.sum.f + p.sum.b) + own_messages + gathers
         + (has_pipes ? 0 : p.sum.reduce + p.fsdp + bound_zero3_passes (&comm, &p.sum, n_mb));
-    uint64_t n_owned = s->zero_stage >= 1 ? share (&p.sum, cut) : p.sum.n_params;
+    uint64_t n_owned = bound_n_owned (b->model, s, &p.sum);
     LsTime optimizer
         = has_pipes ? 0 : optimizer_time (b, s, cluster, n_owned) + bound_last_gathers (&comm, &rank);
     LsTime reduction = has_pipes ? 0 : bound_reductions (&comm, &rank);
@@ -458,14 +338,18 @@ ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t v
                    first_optimizer + fill + n_mb * (p.sum.f + p.sum.b - p.sum.w) + own_messages + gathers
                        + drain_apart + first_w + first_reduction);
     all += work;
-    bound.step = MAX (bound.step, has_pipes ? all / s->pp : MAX (own, chain));
-    uint64_t bytes = has_pipes ? 0 : static_bytes (b, s, &p.sum) + p.kept;
-    bound.memory_bytes = MAX (bound.memory_bytes, bytes);
+    step = MAX (step, has_pipes ? all / s->pp : MAX (own, chain));
     LsTime sent_back = r > 0 || n_messages == 0 ? message : 0;
     fill += is_loop ? p.first.f + bound_fsdp_forward (s, &p.first) + gathers + message : 0;
     drain += comes_back ? p.first.b + sent_back : 0;
     drain_apart += p.first.b - p.first.w + sent_back;
   }
   b->gpus = NULL;
-  return bound;
+  return step;
+}
+
+LsLowerBound
+ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant)
+{
+  return (LsLowerBound) { ls_bound_step (b, s, cluster, variant), ls_bound_memory (b, s, cluster, variant) };
 }

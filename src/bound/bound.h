@@ -55,9 +55,10 @@
  * sends 4 messages back: 15.5 + 0.1 + 0.4 = 16 ms.
  *
  * Memory. Parameters, gradients (where Megatron-LM keeps them) and optimizer as lower_step.c
- * cuts them, and what layers keep of the micro-batches that are in flight before the first
- * backward of a rank: min (m, p - s) with 1F1B and ZB-H1, min (m v, 2 (p - s - 1) + (v - 1) p + 1)
- * chunks interleaved, else of a single chunk one. This is for the host's clock (exec/memory/memory.h). */
+ * cuts them, and what layers keep, whatever of them runs again, of the micro-batches that are in flight
+ * before the first backward of a rank: min (m, p - s) with 1F1B and ZB-H1,
+ * min (m v, 2 (p - s - 1) + (v - 1) p + 1) chunks interleaved, else of a single chunk one. This is for the
+ * host's clock (exec/memory/memory.h). */
 #ifndef LS_BOUND_BOUND_H
 #define LS_BOUND_BOUND_H
 
@@ -81,5 +82,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsBounds, ls_bounds_free)
  * knobs that have no range by themselves (ls_space_variant()); the others are told apart here. Where it is
  * placed as the cluster does not allow, it says nothing. */
 LsLowerBound ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant);
+/* Either by itself: memory takes far less to find. */
+LsTime ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant);
+uint64_t ls_bound_memory (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant);
+/* The same whatever the layers of its chunks are: nobody has to know them. */
+uint64_t ls_bound_memory_of_any_layers (LsBounds *b, const LsStrategy *s, const LsCluster *cluster,
+                                        uint64_t variant);
 
 #endif

@@ -15,19 +15,17 @@
 #define COUNT_BYTES 8 /* as lower_experts.c */
 
 typedef struct {
-  const LsModel *model;
-  const LsStrategy *s;
+  BoundCut cut;
   const LsCluster *cluster;
-  LsShard shard;
   const BoundComm *comm;
   BoundKernels *kernels;
-  bool is_split, is_layer;
+  bool is_split;
 } Parts;
 
 static LsTime
 kernel_time (const Parts *x, const LsKernel *k)
 {
-  return bound_kernel_time (x->kernels, &x->cluster->spec, x->s->cuda_graphs != LS_GRAPHS_NONE, k);
+  return bound_kernel_time (x->kernels, &x->cluster->spec, x->cut.s->cuda_graphs != LS_GRAPHS_NONE, k);
 }
 
 static LsTime
@@ -43,7 +41,7 @@ kernels_time (const Parts *x, const LsKernel *k, uint32_t n)
 static LsTime
 tp_time (const Parts *x, LsCollKind kind, uint64_t bytes)
 {
-  return x->s->ep_overlap ? 0 : bound_tp_time (x->comm, kind, bytes);
+  return x->cut.s->ep_overlap ? 0 : bound_tp_time (x->comm, kind, bytes);
 }
 
 /* In pieces beside the moves of a ring (lower_tp_overlap.c): tp pieces of g and tp - 1 moves of m, the
@@ -51,8 +49,8 @@ tp_time (const Parts *x, LsCollKind kind, uint64_t bytes)
 static LsTime
 pieces_time (const Parts *x, const LsKernel *k, uint32_t n)
 {
-  uint32_t tp = x->s->tp;
-  uint64_t bytes = ls_boundary_bytes (x->model, &x->shard);
+  uint32_t tp = x->cut.s->tp;
+  uint64_t bytes = ls_boundary_bytes (x->cut.model, &x->cut.shard);
   LsTime sum = 0;
   for (uint32_t i = 0; i < n; i++) {
     if (k[i].kind != LS_KERNEL_GEMM) {
@@ -70,17 +68,18 @@ pieces_time (const Parts *x, const LsKernel *k, uint32_t n)
 static uint64_t
 full_bytes (const Parts *x, const LsOperator *o)
 {
-  uint64_t bytes = o->tp_bytes > 0 ? o->tp_bytes
-                                   : ls_boundary_bytes (x->model, &x->shard) * (x->shard.sp ? x->s->tp : 1);
-  return ls_dtype_cast_bytes (x->shard.dtype, bytes); /* some are gathered in fp8 or nvfp4 */
+  uint64_t bytes = o->tp_bytes > 0
+      ? o->tp_bytes
+      : ls_boundary_bytes (x->cut.model, &x->cut.shard) * (x->cut.shard.sp ? x->cut.s->tp : 1);
+  return ls_dtype_cast_bytes (x->cut.shard.dtype, bytes); /* some are gathered in fp8 or nvfp4 */
 }
 
 static bool
 is_pipelined (const Parts *x, const LsOperator *o)
 {
   bool is_linear = (o->tp == LS_TP_COLUMN || o->tp == LS_TP_ROW) && o->tp_bytes == 0;
-  return x->s->tp_overlap && x->s->tp_overlap_kind == LS_TP_OVERLAP_RING && x->shard.sp && is_linear
-      && x->is_layer;
+  return x->cut.s->tp_overlap && x->cut.s->tp_overlap_kind == LS_TP_OVERLAP_RING && x->cut.shard.sp
+      && is_linear && x->cut.is_layer;
 }
 
 /* On a stream of its own, where kernels of others hide its collectives. */
@@ -96,15 +95,17 @@ is_beside (const LsOperator *o)
 static LsTime
 exchange_time (const Parts *x, const LsOperator *o, bool is_dispatch, bool counts_tokens)
 {
-  const LsStrategy *s = x->s;
-  if (o->ep == LS_EP_NONE || s->expert_load || s->ep_overlap || s->delay_wgrad || x->shard.shared_is_beside)
+  const LsStrategy *s = x->cut.s;
+  if (o->ep == LS_EP_NONE || s->expert_load || s->ep_overlap || s->delay_wgrad
+      || x->cut.shard.shared_is_beside)
     return 0;
   LsTime t
       = bound_etp_time (x->comm, is_dispatch ? LS_COLL_ALL_GATHER : LS_COLL_REDUCE_SCATTER, o->etp_bytes);
-  if (s->ep == 1 || x->shard.sends_tokens_once)
+  if (s->ep == 1 || x->cut.shard.sends_tokens_once)
     return t;
   if (counts_tokens)
-    t += bound_ep_time (x->comm, LS_COLL_ALL_GATHER, (uint64_t) COUNT_BYTES * x->model->n_experts * s->ep);
+    t += bound_ep_time (x->comm, LS_COLL_ALL_GATHER,
+                        (uint64_t) COUNT_BYTES * x->cut.model->n_experts * s->ep);
   return t + bound_ep_time (x->comm, LS_COLL_ALL_TO_ALL, is_dispatch ? o->to_ep_bytes : o->ep_bytes);
 }
 
@@ -112,7 +113,7 @@ exchange_time (const Parts *x, const LsOperator *o, bool is_dispatch, bool count
 static LsTime
 forward_time (const Parts *x, const LsOperator *o)
 {
-  bool sp = x->shard.sp;
+  bool sp = x->cut.shard.sp;
   if (is_beside (o))
     return kernels_time (x, o->fwd, o->n_fwd);
   if (is_pipelined (x, o) && !o->context_parallel)
@@ -135,7 +136,7 @@ backward_time (const Parts *x, const LsOperator *o)
 {
   if (is_beside (o))
     return kernels_time (x, o->igrad, o->n_igrad) + kernels_time (x, o->wgrad, o->n_wgrad);
-  bool sp = x->shard.sp, gathers_input = sp && !x->shard.sp_save_gathered && o->n_wgrad > 0,
+  bool sp = x->cut.shard.sp, gathers_input = sp && !x->cut.shard.sp_save_gathered && o->n_wgrad > 0,
        gathers_grad = sp && (o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && o->n_igrad + o->n_wgrad > 0;
   bool pieces = gathers_grad && is_pipelined (x, o);
   LsTime i = o->context_parallel ? 0
@@ -151,51 +152,6 @@ backward_time (const Parts *x, const LsOperator *o)
   return MAX (i, beside_i) + MAX (w, beside_w) + exchange_time (x, o, o->ep == LS_EP_COMBINE, false);
 }
 
-/* Full recomputation of whole layers; the inside of attention; parts. is_last: nothing behind it in its layer
- * keeps anything. */
-static bool
-runs_again (const Parts *x, const LsOperator *o, bool is_last)
-{
-  if (!x->is_layer || x->s->recompute == LS_RECOMPUTE_NONE)
-    return false;
-  if (x->s->recompute == LS_RECOMPUTE_SELECTIVE) {
-    bool is_in_moe = o->part == LS_MLP_PART_MOE || o->part == LS_MLP_PART_SHARED;
-    uint32_t parts = (o->attention_core ? LS_RECOMPUTE_CORE : 0) | (is_in_moe ? LS_RECOMPUTE_MOE : 0)
-        | (o->part == LS_MLP_PART_DENSE ? LS_RECOMPUTE_MLP : 0)
-        | (o->part == LS_MLP_PART_SHARED ? LS_RECOMPUTE_SHARED : 0);
-    return x->s->recompute_parts & parts;
-  }
-  bool may_stop_before = x->s->recompute_early_stop && is_last && o->saved_bytes == o->input_bytes;
-  return x->s->recompute_method == LS_RECOMPUTE_UNIFORM && !may_stop_before;
-}
-
-/* Bytes of a layer's operator that surely stay; of the input of layers that run again: below. */
-static uint64_t
-kept_bytes (const Parts *x, const LsOperator *o)
-{
-  const LsStrategy *s = x->s;
-  if (!x->is_layer || s->offload_activations || s->recompute == LS_RECOMPUTE_FULL)
-    return 0;
-  if (s->recompute == LS_RECOMPUTE_NONE)
-    return o->saved_bytes;
-  if (s->recompute_parts == LS_RECOMPUTE_CORE)
-    return o->attention_core ? 0 : o->saved_bytes;
-  return (s->recompute_parts & (LS_RECOMPUTE_OP | LS_RECOMPUTE_DOTS_FLASH)) && ls_operator_is_flash (o)
-      ? o->saved_bytes
-      : 0;
-}
-
-/* The input of each layer stays. */
-static bool
-keeps_input (const Parts *x)
-{
-  const LsStrategy *s = x->s;
-  bool is_whole = s->recompute == LS_RECOMPUTE_FULL && s->recompute_method == LS_RECOMPUTE_UNIFORM
-      && s->recompute_layers == 1;
-  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
-  return x->is_layer && (is_whole || has_ops) && !s->partition_activations && !s->offload_activations;
-}
-
 /* --- with what XLA's FSDP gathers and reduces (lower_dp_xla.c) ----------------------------------- */
 
 /* Of an operator in a unit. */
@@ -209,7 +165,7 @@ typedef struct {
 static bool
 is_cut (const Parts *x, const LsOperator *o)
 {
-  return ls_dp_traits (x->s->dp_kind)->cuts_operators && x->s->zero_group == 0 && !o->is_expert
+  return ls_dp_traits (x->cut.s->dp_kind)->cuts_operators && x->cut.s->zero_group == 0 && !o->is_expert
       && !o->param_replicated;
 }
 
@@ -217,17 +173,18 @@ is_cut (const Parts *x, const LsOperator *o)
 static bool
 is_unit (const Parts *x)
 {
-  bool is_grouped = x->s->recompute == LS_RECOMPUTE_FULL && x->s->recompute_method == LS_RECOMPUTE_UNIFORM;
-  return !x->is_layer || !is_grouped || x->s->recompute_layers == 1;
+  bool is_grouped
+      = x->cut.s->recompute == LS_RECOMPUTE_FULL && x->cut.s->recompute_method == LS_RECOMPUTE_UNIFORM;
+  return !x->cut.is_layer || !is_grouped || x->cut.s->recompute_layers == 1;
 }
 
 /* again: what of it does where outputs are kept by operator, else NULL. */
 static UnitOp
 unit_op (const Parts *x, const LsOperator *o, const LsOperator *again, bool is_last)
 {
-  bool is_even = (!x->s->expert_load || !o->is_expert) /* else ranks differ, */
-      && !(x->s->lengths && ls_operator_is_flash (o)); /* or micro-batches do */
-  UnitOp u = { .runs_again = again || runs_again (x, o, is_last) };
+  bool is_even = (!x->cut.s->expert_load || !o->is_expert) /* else ranks differ, */
+      && !(x->cut.s->lengths && ls_operator_is_flash (o)); /* or micro-batches do */
+  UnitOp u = { .runs_again = again || bound_runs_again (&x->cut, o, is_last) };
   uint64_t numel = 0;
   if (is_even) {
     u.f = forward_time (x, o);
@@ -238,7 +195,7 @@ unit_op (const Parts *x, const LsOperator *o, const LsOperator *again, bool is_l
   for (uint32_t i = 0; i < o->n_params && is_cut (x, o); i++)
     numel += o->param_numel[i];
   if (is_unit (x))
-    u.gather = bound_dp_time (x->comm, LS_COLL_ALL_GATHER, numel * (x->s->fp8_params ? 1 : 2));
+    u.gather = bound_dp_time (x->comm, LS_COLL_ALL_GATHER, numel * (x->cut.s->fp8_params ? 1 : 2));
   u.reduce = bound_dp_time (x->comm, LS_COLL_REDUCE_SCATTER, numel * 2);
   return u;
 }
@@ -261,14 +218,14 @@ unit_forward (const UnitOp *ops, guint n)
 static LsTime
 unit_backward (const Parts *x, const UnitOp *ops, guint n, bool reduces)
 {
-  const LsStrategy *s = x->s;
+  const LsStrategy *s = x->cut.s;
   bool is_full = s->recompute == LS_RECOMPUTE_FULL;
   bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
-  bool is_backwards = x->is_layer && !is_full && !has_ops;
+  bool is_backwards = x->cut.is_layer && !is_full && !has_ops;
   LsTime t = 0, gathered = 0, all = 0;
   for (guint i = 0; i < n; i++) {
-    gathered += x->is_layer && is_full ? ops[i].gather : 0;
-    all += x->is_layer && !x->is_split ? ops[i].gather : 0;
+    gathered += x->cut.is_layer && is_full ? ops[i].gather : 0;
+    all += x->cut.is_layer && !x->is_split ? ops[i].gather : 0;
     if (ops[i].runs_again)
       t = MAX (t, gathered) + ops[i].again;
   }
@@ -287,9 +244,9 @@ unit_backward (const Parts *x, const UnitOp *ops, guint n, bool reduces)
 static LsTime
 copy_time (const Parts *x, const char *name, uint64_t numel, uint64_t bytes_each)
 {
-  const LsRecipe *r = ls_recipe_find (x->shard.recipes, LS_RECIPE_FSDP, x->model);
+  const LsRecipe *r = ls_recipe_find (x->cut.shard.recipes, LS_RECIPE_FSDP, x->cut.model);
   const LsRecipeKernel *listed = r ? ls_recipe_kernel_named (r->forward, name) : NULL;
-  LsKernel k = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, ls_dtype_between (x->shard.dtype), 1, numel,
+  LsKernel k = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, ls_dtype_between (x->cut.shard.dtype), 1, numel,
                                  (double) (numel * bytes_each), 0);
   k.access = listed ? (LsAccess) listed->access : LS_ACCESS_NONE;
   return numel > 0 ? kernel_time (x, &k) : 0;
@@ -299,17 +256,17 @@ copy_time (const Parts *x, const char *name, uint64_t numel, uint64_t bytes_each
 static BoundUnits
 units_of (const Parts *x, const BoundPart *p)
 {
-  const LsStrategy *s = x->s;
+  const LsStrategy *s = x->cut.s;
   const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
   bool is_whole = s->grad_sync != LS_GRAD_SYNC_EACH && s->pp > 1;
   uint64_t reduced = ls_dtype_bytes ((LsDtype) s->grad_dtype),
-           grad = ls_dtype_bytes (ls_dtype_between (x->shard.dtype)), size = s->fp8_params ? 1 : 2,
+           grad = ls_dtype_bytes (ls_dtype_between (x->cut.shard.dtype)), size = s->fp8_params ? 1 : 2,
            others = p->n_params - p->n_expert;
   BoundUnits u = { 0 };
   if (!kind->is_fsdp || kind->cuts_operators || s->zero_group > 0 || s->layers_per_unit != 1)
     return u;
   LsTime gather = bound_dp_time (x->comm, LS_COLL_ALL_GATHER, others * size);
-  if (!x->is_layer) {
+  if (!x->cut.is_layer) {
     u.root = gather;
     return u;
   }
@@ -338,46 +295,23 @@ last_that_saves (const GArray *operators)
 static void
 add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
 {
-  BoundPart p = { 0 };
-  g_autoptr (GArray) again = x->is_layer ? ls_layer_again (x->model, x->s, &x->shard, operators) : NULL;
+  const LsStrategy *s = x->cut.s;
+  g_autoptr (GArray) again
+      = x->cut.is_layer ? ls_layer_again (x->cut.model, s, &x->cut.shard, operators) : NULL;
   g_autofree UnitOp *ops = g_new0 (UnitOp, operators->len + 1);
   guint last_saving = last_that_saves (operators);
+  BoundPart p = bound_operators_sizes (&x->cut, operators, again);
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *o = &g_array_index (operators, LsOperator, i);
-    bool is_even = !x->s->expert_load || !o->is_expert;
     ops[i] = unit_op (x, o, again ? &g_array_index (again, LsOperator, i) : NULL, i >= last_saving);
     p.w += ops[i].w;
-    p.kept += is_even ? kept_bytes (x, o) : 0;
-    for (uint32_t n = 0; n < o->n_params && o->is_frozen; n++) {
-      p.n_frozen += o->param_numel[n];
-      p.n_frozen_experts += o->is_expert ? o->param_numel[n] : 0;
-      p.n_nf4 += o->is_nf4 && n == 0 ? o->param_numel[n] : 0;
-    }
-    for (uint32_t n = 0; n < o->n_params && !o->is_frozen; n++) {
-      p.n_params += o->param_numel[n];
-      p.n_expert += o->is_expert ? o->param_numel[n] : 0;
-      uint64_t *persistent = o->is_expert ? &p.n_persistent_experts : &p.n_persistent;
-      *persistent += o->param_numel[n] <= x->s->persistence_threshold ? o->param_numel[n] : 0;
-    }
   }
-  bool reduces_each = x->s->grad_sync == LS_GRAD_SYNC_EACH;
+  bool reduces_each = s->grad_sync == LS_GRAD_SYNC_EACH;
   p.f = unit_forward (ops, operators->len);
   p.b = unit_backward (x, ops, operators->len, reduces_each);
   p.reduce = reduces_each ? 0 : unit_backward (x, ops, operators->len, true) - p.b;
-  if (keeps_input (x))
-    p.kept += ls_boundary_bytes (x->model, &x->shard);
   p.units = units_of (x, &p);
   *ret_part = p;
-}
-
-/* All layers as the fastest: in the scaled number format. */
-LsShard
-bound_shard (const LsStrategy *s, const LsModel *m)
-{
-  LsShard shard = ls_strategy_shard (s, m);
-  shard.bf16_first = shard.bf16_last = 0;
-  shard.grad_is_fresh |= shard.grad_is_own; /* the first micro-batch's, the least that others take */
-  return shard;
 }
 
 void
@@ -385,24 +319,22 @@ bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS])
 {
   const LsModel *m = in->model;
   const LsStrategy *strategy = in->comm->s;
-  Parts x = { .model = m,
-              .s = strategy,
+  Parts x = { .cut = { m, strategy, bound_shard (strategy, m), false },
               .cluster = in->comm->cluster,
               .comm = in->comm,
               .kernels = in->kernels,
-              .shard = bound_shard (strategy, m),
               .is_split = in->is_split };
   g_autoptr (GArray) operators = g_array_sized_new (FALSE, FALSE, sizeof (LsOperator), LS_OPERATORS_USUAL);
-  ls_operators_embedding (m, &x.shard, operators);
+  ls_operators_embedding (m, &x.cut.shard, operators);
   add_operators (&x, operators, &ret_parts[PART_EMBEDDING]);
   g_array_set_size (operators, 0);
-  ls_operators_head (m, &x.shard, in->has_head_weight, operators);
+  ls_operators_head (m, &x.cut.shard, in->has_head_weight, operators);
   add_operators (&x, operators, &ret_parts[PART_HEAD]);
-  x.is_layer = true;
+  x.cut.is_layer = true;
   uint32_t first[LS_MAX_MODEL_KINDS], n_kinds = ls_model_first_of_kinds (m, first);
   for (uint32_t k = 0; k < n_kinds; k++) {
     g_array_set_size (operators, 0);
-    ls_operators_layer (m, &x.shard, first[k], operators);
+    ls_operators_layer (m, &x.cut.shard, first[k], operators);
     add_operators (&x, operators, &ret_parts[PART_LAYER + k]);
   }
 }

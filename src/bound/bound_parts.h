@@ -86,6 +86,30 @@ typedef struct {
 LsShard bound_shard (const LsStrategy *s, const LsModel *m);
 void bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS]);
 
+/* --- bound_sizes.c: what of it takes memory ------------------------------------------------------------ */
+
+/* Of the strategy and how it cuts the model. */
+typedef struct {
+  const LsModel *model;
+  const LsStrategy *s;
+  LsShard shard;
+  bool is_layer; /* else the embedding or the head */
+} BoundCut;
+
+/* Whether it runs again as a part of what does, or as its layer. is_last: nothing behind it in its layer
+ * keeps anything. */
+bool bound_runs_again (const BoundCut *x, const LsOperator *o, bool is_last);
+/* All but times, which are 0. again: ls_layer_again(), or NULL. */
+BoundPart bound_operators_sizes (const BoundCut *x, const GArray *operators, const GArray *again);
+/* Of all parts of a job. */
+void bound_sizes (const LsModel *m, const LsStrategy *s, bool has_head_weight,
+                  BoundPart ret_parts[N_BOUND_PARTS]);
+
+/* Of a rank, by the sum of its parts: elements that its optimizer steps on; parameters, gradients where they
+ * are kept, and the optimizer's state. */
+uint64_t bound_n_owned (const LsModel *m, const LsStrategy *s, const BoundPart *sum);
+uint64_t bound_static_bytes (const LsModel *m, const LsStrategy *s, const BoundPart *sum);
+
 /* --- bound_data.c: what data parallelism adds to them ------------------------------------------------- */
 
 /* Behind n_mb micro-batches of a chunk, what passes take longer than they compute. */

@@ -158,26 +158,48 @@ number_of (GHashTable *ideas, char *text)
   return GPOINTER_TO_UINT (number);
 }
 
-/* Of a configuration that is legal: kept if it may be worth a simulation. */
+/* Of a configuration that is legal: kept if it may be worth a simulation. Most do not fit: how long their
+ * steps take is not looked at. */
 static void
 keep (Part *part, const LsPoint *p, const LsStrategy *s, uint64_t index)
 {
   const LsSweepRun *x = part->x;
   const LsCluster *cluster = candidate_cluster (x, p);
-  uint64_t limit = candidate_limit (x, s);
-  Candidate c = { .index = index,
-                  .bound = ls_bound (part->bounds, s, cluster, candidate_variant (x, p)),
-                  .goodput = ls_objective_goodput (&x->objective, &x->model, s, &cluster->spec) };
+  uint64_t limit = candidate_limit (x, s), variant = candidate_variant (x, p);
+  Candidate c = { .index = index, .bound.memory_bytes = ls_bound_memory (part->bounds, s, cluster, variant) };
   if (x->options.memory.clock == LS_MEMORY_HOST && c.bound.memory_bytes > limit) {
     part->counts.infeasible++;
     sweep_note_near (&part->nearest, index, c.bound.memory_bytes, limit);
     return;
   }
-  c.key = c.bound.step;
+  c.key = c.bound.step = ls_bound_step (part->bounds, s, cluster, variant);
+  c.goodput = ls_objective_goodput (&x->objective, &x->model, s, &cluster->spec);
   c.idea = number_of (part->ideas, ls_idea_text (s));
   c.group = p->at[LS_SPACE_GPUS] * x->spec->space.values[LS_SPACE_GLOBAL_BATCH]->len
       + p->at[LS_SPACE_GLOBAL_BATCH];
   g_array_append_val (part->candidates, c);
+}
+
+/* However the layers of its chunks lie, which then nobody has to find. Only where these do not decide what is
+ * legal, or the same as another. */
+static bool
+surely_does_not_fit (Part *part, const LsPoint *p, const LsStrategy *s, uint64_t index)
+{
+  const LsSweepRun *x = part->x;
+  uint64_t limit = candidate_limit (x, s);
+  if (!ls_chunks_want_balance (s, &x->model) || x->spec->job.program
+      || ls_space_n (&x->spec->space, x->spec->space.layers_axis) > 1
+      || x->options.memory.clock != LS_MEMORY_HOST)
+    return false;
+  uint64_t bytes
+      = ls_bound_memory_of_any_layers (part->bounds, s, candidate_cluster (x, p), candidate_variant (x, p));
+  if (bytes <= limit || !ls_space_has_effect (&x->spec->space, p, s, &x->model)
+      || !is_within_budget (part, s, index))
+    return false;
+  part->counts.enumerated++;
+  part->counts.infeasible++;
+  sweep_note_near (&part->nearest, index, bytes, limit);
+  return true;
 }
 
 static void
@@ -194,7 +216,12 @@ look_at (Part *part, const LsPoint *p, uint64_t index)
     n->illegal++;
     return;
   }
-  bool is_legal = candidate_strategy (x, p, &s, NULL)
+  bool is_legal = candidate_strategy (x, p, &s, NULL);
+  if (is_legal && surely_does_not_fit (part, p, &s, index)) {
+    ls_strategy_clear (&s);
+    return;
+  }
+  is_legal = is_legal
       && ls_layouts_balance (part->layouts, &s, candidate_cluster (x, p), candidate_variant (x, p));
   is_legal = is_legal && can_be_emitted (x, &s, NULL); /* with these layers */
   bool is_repeated = is_legal && !ls_space_has_effect (space, p, &s, &x->model);
