@@ -82,7 +82,7 @@ typedef struct {
   LsTime likely;         /* WORK_TRY: up to so much by its plan it is likely to be confirmed later, */
   LsTime hope;           /* and is confirmed at once if the step takes at most that      */
   uint8_t status;        /* WORK_TRY: TryStatus: answer, as all below; ILLEGAL: cannot run */
-  LsTime least, step;    /* WORK_TRY; least: by its plan; 0: not known */
+  LsTime least, step;    /* WORK_TRY; least: by its plan, also where the question says it; 0: not known */
   uint64_t memory_bytes; /* WORK_TRY */
   int64_t simulate_us;
   Confirmation confirmed;

@@ -98,7 +98,8 @@ try_it (const LsSweepRun *x, Work *w)
   w->status = TRY_ILLEGAL;
   if (!prepared)
     return;
-  w->least = x->spec->no_prune ? 0 : ls_job_bound (prepared, x->hardware, &x->options);
+  if (w->least == 0 && !x->spec->no_prune)
+    w->least = ls_job_bound (prepared, x->hardware, &x->options);
   if (w->least > w->limit) { /* the cheaper of the two questions comes first */
     w->status = TRY_PRUNED;
     return;

@@ -343,6 +343,7 @@ ask (Workers *workers, guint to, WorkKind kind, Candidate *c)
                 .index = c->index,
                 .candidate = (uint32_t) (c - candidate_at (x, 0)),
                 .limit = sweep_step_within (c, x->threshold),
+                .least = kind == WORK_TRY ? c->least : 0,
                 .hope = sweep_hope (x, c) };
   work.likely = work.hope == LS_TIME_NEVER ? work.hope : (LsTime) ((double) work.hope / x->stretch);
   c->is_asked = true;
