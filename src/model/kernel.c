@@ -16,6 +16,17 @@ ls_access_name (LsAccess access)
   return access_names[access];
 }
 
+LsAccess
+ls_access_narrow (LsAccess access)
+{
+  static const LsAccess narrow[LS_N_ACCESSES] = { [LS_ACCESS_BCAST32] = LS_ACCESS_BCAST16,
+                                                  [LS_ACCESS_STRIDED32] = LS_ACCESS_STRIDED16,
+                                                  [LS_ACCESS_MULTI] = LS_ACCESS_MULTI16,
+                                                  [LS_ACCESS_ADAM] = LS_ACCESS_ADAM16 };
+  g_assert ((unsigned) access < LS_N_ACCESSES);
+  return narrow[access] != LS_ACCESS_NONE ? narrow[access] : access;
+}
+
 const char *
 ls_kernel_kind_name (LsKernelKind kind)
 {

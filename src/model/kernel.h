@@ -54,7 +54,10 @@ typedef enum {
   LS_ACCESS_COLRED,        /* over the first                                               */
   LS_ACCESS_FILL,          /* writes a constant                                            */
   LS_ACCESS_MEMCPY,        /* a copy by the driver                                         */
-  LS_ACCESS_MULTI,         /* many tensors in one launch: foreach, apex                    */
+  LS_ACCESS_MULTI,         /* many tensors in one launch: foreach, apex; fp32              */
+  LS_ACCESS_MULTI16,       /* the same in 16 bits                                          */
+  LS_ACCESS_ADAM,          /* a step of Adam of many tensors in one launch; fp32           */
+  LS_ACCESS_ADAM16,        /* the same in 16 bits                                          */
   LS_ACCESS_SOFTMAX,       /* rows of a softmax that no fused kernel does                  */
   LS_ACCESS_TRITON,        /* made by a compiler: elementwise, fused                       */
   LS_ACCESS_TRITON_RED,    /* the same with a reduction over rows                          */
@@ -73,10 +76,11 @@ typedef enum {
       X ("strided16", LS_ACCESS_STRIDED16), X ("strided32", LS_ACCESS_STRIDED32), X ("cat", LS_ACCESS_CAT),  \
       X ("gather", LS_ACCESS_GATHER), X ("scatter", LS_ACCESS_SCATTER), X ("rowred", LS_ACCESS_ROWRED),      \
       X ("colred", LS_ACCESS_COLRED), X ("fill", LS_ACCESS_FILL), X ("memcpy", LS_ACCESS_MEMCPY),            \
-      X ("multi-tensor", LS_ACCESS_MULTI), X ("softmax", LS_ACCESS_SOFTMAX), X ("triton", LS_ACCESS_TRITON), \
-      X ("triton-red", LS_ACCESS_TRITON_RED), X ("xla", LS_ACCESS_XLA), X ("xla-red", LS_ACCESS_XLA_RED),    \
-      X ("xla-colred", LS_ACCESS_XLA_COLRED), X ("xla-transpose", LS_ACCESS_XLA_TRANSPOSE),                  \
-      X ("tiny", LS_ACCESS_TINY)
+      X ("multi-tensor", LS_ACCESS_MULTI), X ("multi-tensor16", LS_ACCESS_MULTI16),                          \
+      X ("adam", LS_ACCESS_ADAM), X ("adam16", LS_ACCESS_ADAM16), X ("softmax", LS_ACCESS_SOFTMAX),          \
+      X ("triton", LS_ACCESS_TRITON), X ("triton-red", LS_ACCESS_TRITON_RED), X ("xla", LS_ACCESS_XLA),      \
+      X ("xla-red", LS_ACCESS_XLA_RED), X ("xla-colred", LS_ACCESS_XLA_COLRED),                              \
+      X ("xla-transpose", LS_ACCESS_XLA_TRANSPOSE), X ("tiny", LS_ACCESS_TINY)
 
 /* Implementations of flash attention: FlashAttention, its version in Triton, FlashAttention-2 and
  * -3, cuDNN's; AUTO: whichever a GPU was measured with. Behind those that a job chooses from stand cuDNN's
@@ -106,7 +110,8 @@ ls_kernel_is_attention (LsKernelKind kind)
 }
 
 const char *ls_kernel_kind_name (LsKernelKind kind); /* static: "gemm" */
-const char *ls_access_name (LsAccess access);        /* static: "castup"; "none" */
+LsAccess ls_access_narrow (LsAccess access);  /* of numbers half as wide: multi-tensor16 for multi-tensor */
+const char *ls_access_name (LsAccess access); /* static: "castup"; "none" */
 
 typedef struct {
   const char *name; /* static: "qkv", "scale-mask-softmax"; what the timeline shows */

@@ -202,8 +202,10 @@ put_in (GArray *kernels, guint place, const LsRecipe *r, LsStepped stepped)
     bool is_norm = r->operator_ == LS_RECIPE_CLIP && i == 0;
     LsKernel k = ls_recipe_kernel (&g_array_index (r->forward, LsRecipeKernel, i), &sizes,
                                    is_norm ? LS_KERNEL_REDUCTION : LS_KERNEL_OPTIMIZER);
-    if (stepped.is_narrow)
+    if (stepped.is_narrow) {
       k.bytes /= 2;
+      k.access = ls_access_narrow (k.access);
+    }
     g_array_insert_val (kernels, place + i, k);
   }
 }

@@ -147,7 +147,7 @@ fit_all (const char *data, const char *own, LsDiagList *diags)
 {
   GPtrArray *all = g_ptr_array_new_with_free_func (free_recipe);
   LsRecipe *h100 = ls_recipe_h100 (data, own, diags), *a100 = ls_recipe_a100 (data, own, h100, diags),
-           *h200 = ls_recipe_h200 (data, h100, diags), *b200 = ls_recipe_b200 (data, own, h100, diags),
+           *h200 = ls_recipe_h200 (data, own, h100, diags), *b200 = ls_recipe_b200 (data, own, h100, diags),
            *gb200 = ls_recipe_gb200 (data, b200, diags);
   const LsRecipe *const timed[] = { a100, b200 };
   ls_recipe_take_cudnn (h100, h200);

@@ -316,6 +316,8 @@ ls_recipe_copy_streams (LsRecipe *r)
   ls_recipe_copy (r, LS_KERNEL_CROSS_ENTROPY, stream, "as elementwise, each pass over the logits streams");
   ls_recipe_copy (r, LS_KERNEL_OPTIMIZER, &cold,
                   "as elementwise from HBM; 0.85 of bandwidth is an estimate for a fused Adam on the A100");
+  if (r->adam_s > 0)
+    ls_recipe_set_optimizer (r);
   ls_recipe_copy (r, LS_KERNEL_MEMSET, &cold, "as elementwise from HBM");
 }
 

@@ -26,6 +26,8 @@ typedef struct {
   char *slot_source[LS_N_ENTRIES]; /* NULL: not in the file */
   GArray *checks;                  /* of LsFitCheck */
   double in_layers;                /* rate of products in layers over that of loops of them; 0: not measured */
+  double adam_s;                   /* of Adam fused, an element beside its bytes, times SMs; 0: not known */
+  bool has_adam;                   /* it was timed on this GPU */
   double cublaslt_nvfp4;           /* rate of its nvfp4 products by cuBLASLt over the sweep's; 0: not known */
 } LsRecipe;
 
@@ -54,11 +56,17 @@ void ls_recipe_set_backward (LsRecipe *r, double ratio, const char *why);
 void ls_recipe_fit_embedding (LsRecipe *r, const char *folder, const char *const *files, LsDiagList *diags);
 void ls_recipe_fit_elementwise (LsRecipe *r, const char *folder, double hbm_efficiency, const char *why,
                                 LsDiagList *diags);
+/* recipe_profile.c: share of the HBM that plain streams reach in a profile of tools/kernelbench; adds a check. */
+double ls_recipe_profile_stream (LsRecipe *r, const char *own, const char *profile, LsDiagList *diags);
+/* adam_s, by a profile of tools/kernelbench/libraries.py, behind elementwise; where it is known already only the check. */
+void ls_recipe_profile_adam (LsRecipe *r, const char *own, const char *profile, LsDiagList *diags);
+/* What an optimizer of many tensors reaches, behind streams and adam_s. */
+void ls_recipe_set_optimizer (LsRecipe *r);
 void ls_recipe_fit_norm (LsRecipe *r, const char *folder, LsDiagList *diags);
 void ls_recipe_fit_vllm (LsRecipe *r, const char *folder, LsDiagList *diags);
 /* A kind for which nothing was measured runs like another. */
 void ls_recipe_copy (LsRecipe *r, guint to, const LsKindFit *from, const char *why);
-/* The streaming kinds without data run as elementwise. */
+/* The streaming kinds without data run as elementwise, but for the optimizer where adam_s is known. */
 void ls_recipe_copy_streams (LsRecipe *r);
 void ls_recipe_overlap_streams (
     LsRecipe *r); /* kernels with random numbers, norms with arithmetic; after the copies */
@@ -125,7 +133,7 @@ void ls_recipe_fit_formats (LsRecipe *r, const char *folder, double in_layers, L
  * that are there. Trouble goes to diags. */
 LsRecipe *ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags);
 LsRecipe *ls_recipe_a100 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags);
-LsRecipe *ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags);
+LsRecipe *ls_recipe_h200 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags);
 LsRecipe *ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags);
 LsRecipe *ls_recipe_gb200 (const char *folder, const LsRecipe *b200, LsDiagList *diags);
 

@@ -12,9 +12,7 @@
  * alone 600: backward 2.5 / (3.5 / 447 - 1 / 600) = 406, and 406 / 600 = 0.68. */
 #define H100_ATTENTION_BWD 0.68
 
-/* jax-ml/scaling-book gpus.md@1a55377: fp32 add of 2^30 elements, 12 bytes each, in 4.1 ms, of 3.35 TB/s. */
-#define H100_STREAM_EFFICIENCY (12.0 * 1073741824 / 4.1e-3 / 3.35e12)
-#define H100_HBM               3.35e12
+#define H100_HBM 3.35e12
 /* relu of 2^28 fp16 numbers, 4 bytes each, 156.56 us from launch to launch, less a launch, of 8 TB/s (NVIDIA/cccl, pull request
  * 7391, January 2026). The memory itself moves 7.67 TB/s (pytorch/ao, pull request 4002). A norm written for this
  * chip reaches 6.52 (NVIDIA/cutlass, pull request 2917). */
@@ -67,6 +65,7 @@ ls_recipe_a100 (const char *folder, const char *own, const LsRecipe *h100, LsDia
   ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_TRITON, NULL, diags);
   ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_FA2, NULL, diags);
   ls_recipe_fit_embedding (r, folder, mlp, diags);
+  r->adam_s = h100->adam_s;
   ls_recipe_copy_streams (r);
   ls_recipe_overlap_streams (r);
   ls_recipe_fit_vllm (r, folder, diags);
@@ -108,10 +107,11 @@ ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags)
   r->gpu = (LsGpu){ .n_sm = 132, .hbm_bytes_per_s = H100_HBM, .vector_flops = 67e12 };
   set_peaks (&r->gpu, 989.4e12, 1978.9e12);
 
-  ls_recipe_fit_elementwise (r, folder, H100_STREAM_EFFICIENCY,
-                             "HBM: fp32 add of 2^30 elements in 4.1 ms (jax-ml/scaling-book gpus.md@1a55377); L2: elementwise_vidur.csv "
+  ls_recipe_fit_elementwise (r, folder, ls_recipe_profile_stream (r, own, "h100-2026-11.json", diags),
+                             "HBM: streams of tools/kernelbench from 100 MB on (profiles/h100-2026-11.json); L2: elementwise_vidur.csv "
                              "(add) from 8 MB on, nothing of which is well beyond it; hold-out by (rows,columns)",
                              diags);
+  ls_recipe_profile_adam (r, own, "h100-libraries-2026-11.json", diags);
   ls_recipe_fit_gemm (r, folder, LS_DTYPE_BF16, NULL, diags);
   ls_recipe_fit_gemm (r, folder, LS_DTYPE_FP8, NULL, diags);
   ls_recipe_fit_blocks_wgrad (r, own, diags);
@@ -142,6 +142,7 @@ fit_sweeps (LsRecipe *r, const char *folder, const LsRecipe *h100, const LsKindF
             const LsRecipe *die, LsDiagList *diags)
 {
   ls_recipe_copy (r, LS_KERNEL_ELEMENTWISE, stream, stream_why);
+  r->adam_s = h100->adam_s;
   ls_recipe_fit_gemm (r, folder, LS_DTYPE_BF16, die, diags);
   ls_recipe_fit_gemm (r, folder, LS_DTYPE_FP8, die, diags);
   ls_recipe_fit_attention (r, folder, LS_DTYPE_BF16, 0, die, diags);
@@ -163,13 +164,16 @@ copy_attention_kernels (LsRecipe *r, const LsRecipe *from)
       ls_recipe_set_source (r, slot, "as on the H100, the same chip: %s", from->slot_source[slot]);
 }
 
+#define H200_STREAMS \
+  "HBM: streams of tools/kernelbench from 100 MB on (profiles/h200-2026-11.json); the H100's rate of the L2: the same chip"
+
 /* H100-SXM5 and H200-SXM have one compute die, with as many SMs, the same clocks and the same limit of power, and another HBM. Their
  * two tables are of two machines with two versions of the libraries: the best product of each GPU is said to be the same
  * (mamf_table.csv), and yet the table of the H200 has products above 10 TFLOP 6 % slower, and in fp8 those of 0.1 TFLOP 2 %
  * faster. What the die does is therefore fitted once, on the H100, on which layers and other kernels were measured too;
  * what the H200's table says of it is its error (README.md of this folder). */
 LsRecipe *
-ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
+ls_recipe_h200 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags)
 {
   LsRecipe *r = ls_recipe_new (
       "h200", "the compute die of the H100, by its coefficients; memory, and what TensorRT-LLM's sweeps of the H200 time "
@@ -180,9 +184,15 @@ ls_recipe_h200 (const char *folder, const LsRecipe *h100, LsDiagList *diags)
   r->gpu = (LsGpu){ .n_sm = 132, .hbm_bytes_per_s = 4.8e12, .vector_flops = 67e12 };
   set_peaks (&r->gpu, 989.4e12, 1978.9e12);
   LsKindFit stream = h100->calibration.kind[LS_KERNEL_ELEMENTWISE];
-  stream.cache_speed = ceil (1e4 * stream.cache_speed * H100_HBM / r->gpu.hbm_bytes_per_s) / 1e4; /* not below the H100's */
+  r->has_adam = true; /* ls_recipe_profile_adam() below checks that it is the H100's */
+  double h100_stream = H100_HBM * stream.memory_efficiency;
+  stream.memory_efficiency = ls_fit_round (ls_recipe_profile_stream (r, own, "h200-2026-11.json", diags), 3);
+  stream.cache_speed = ceil (1e4 * stream.cache_speed * h100_stream / (r->gpu.hbm_bytes_per_s * stream.memory_efficiency)) / 1e4; /* not below the H100's */
   fit_sweeps (r, folder, h100, &stream,
-              "the H100's share of HBM bandwidth and rate of the L2: the same chip with faster memory", h100, diags);
+              H200_STREAMS, h100, diags);
+  r->calibration.kind[LS_KERNEL_ELEMENTWISE].is_fitted = true;
+  ls_recipe_set_source (r, LS_KERNEL_ELEMENTWISE, "%s", H200_STREAMS);
+  ls_recipe_profile_adam (r, own, "h200-libraries-2026-11.json", diags);
   r->calibration.sustained_fp8 = h100->calibration.sustained_fp8;
   ls_recipe_set_backward (r, H100_ATTENTION_BWD, "the H100's ratio (FlashAttention-3)");
   copy_attention_kernels (r, h100);

@@ -185,6 +185,7 @@ copy_streams (LsRecipe *r, const Swept *s, const LsRecipe *like)
   g_autofree char *share = g_strdup_printf ("share of bandwidth of %s; the L2 is left out", like->name),
                   *gather = g_strdup_printf ("share of bandwidth of %s's gather", like->name);
   ls_recipe_copy (r, LS_KERNEL_ELEMENTWISE, &stream, s->stream > 0 ? s->stream_why : share);
+  r->adam_s = like->adam_s;
   ls_recipe_copy_streams (r);
   ls_recipe_copy (r, LS_KERNEL_NORM, &stream, "as elementwise");
   ls_recipe_copy (r, LS_KERNEL_EMBEDDING, &like->calibration.kind[LS_KERNEL_EMBEDDING], gather);

@@ -220,9 +220,35 @@ an_optimizer_steps_as_listed (void)
   LS_CHECK_INT (g_array_index (kernels, LsKernel, 0).kind, ==, LS_KERNEL_REDUCTION);
   LS_CHECK_INT (g_array_index (kernels, LsKernel, 1).kind, ==, LS_KERNEL_OPTIMIZER);
   LS_CHECK_DOUBLE (g_array_index (kernels, LsKernel, 3).bytes, ==, 20000);
+  LS_CHECK_INT (g_array_index (kernels, LsKernel, 3).access, ==, LS_ACCESS_MULTI);
   LS_CHECK_DOUBLE (g_array_index (kernels, LsKernel, 2).bytes, ==, 12000);
   LS_CHECK_INT (g_array_index (kernels, LsKernel, 2).batch, ==, 3); /* 2.5 of 10 tensors */
   LS_CHECK_INT (g_array_index (kernels, LsKernel, 3).batch, ==, 1);
+}
+
+/* Half of the bytes of a list of fp32, at the rate of 16 bits. */
+static void
+an_optimizer_in_16_bits_moves_half (void)
+{
+  LsModel m = llama ();
+  g_autoptr (LsRecipes) r
+      = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_CLIP,
+                                 .forward = LIST (kernel ("squares", LS_ACCESS_MULTI, "S", 4, 0),
+                                                  kernel ("scale", LS_ACCESS_VEC, "S", 4, 4)) });
+  LsRecipe step = { .operator_ = LS_RECIPE_OPTIMIZER,
+                    .forward = LIST (kernel ("adam fused", LS_ACCESS_ADAM, "S", 16, 12)) };
+  g_array_append_val (r->operators, step);
+  g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
+  ls_optimizer_kernels_own (1000, LS_DTYPE_BF16, LS_DTYPE_BF16, kernels);
+  ls_optimizer_as_launched (r, &m, (LsStepped) { .n_params = 1000, .n_tensors = 10, .is_narrow = true },
+                            kernels);
+  static const LsAccess access[] = { LS_ACCESS_MULTI16, LS_ACCESS_VEC, LS_ACCESS_ADAM16 };
+  static const double bytes[] = { 2000, 4000, 14000 };
+  LS_CHECK_INT (kernels->len, ==, G_N_ELEMENTS (access));
+  for (guint i = 0; i < kernels->len; i++) {
+    LS_CHECK_INT (g_array_index (kernels, LsKernel, i).access, ==, access[i]);
+    LS_CHECK_DOUBLE (g_array_index (kernels, LsKernel, i).bytes, ==, bytes[i]);
+  }
 }
 
 /* --- attention that is not fused, biases, words by a product ---------------------------------------- */
@@ -390,6 +416,7 @@ LS_TEST_SUITE (LS_TEST (a_base_has_what_a_list_does_not_name), LS_TEST (experts_
                LS_TEST (sums_have_their_gradients_beside_a_norm),
                LS_TEST (an_embedding_has_its_gradient_with_the_weights),
                LS_TEST (metrics_run_the_kernels_of_their_list), LS_TEST (an_optimizer_steps_as_listed),
+               LS_TEST (an_optimizer_in_16_bits_moves_half),
                LS_TEST (unfused_attention_runs_the_kernels_of_its_lists),
                LS_TEST (gradients_of_biases_are_there_once), LS_TEST (words_are_looked_up_by_a_product),
                LS_TEST (words_are_padded_to_a_multiple))
