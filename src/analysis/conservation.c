@@ -255,6 +255,21 @@ repeated_adapters (const LsModel *m, const LsStrategy *s, uint32_t seq)
   return s->sp ? 0 : 6 * tokens * lora.rank * m->hidden * (s->tp - 1.0) * (columns + rows);
 }
 
+/* Of pairs that a mask hides, which its kernel meets: twice as many, as all of attention counts. */
+static double
+masked_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
+{
+  if (!s->window_mask || s->cp > 1 || s->lengths || s->attention != LS_ATTENTION_FLASH)
+    return 0;
+  double widths = 0;
+  for (uint32_t i = 0; i < m->n_layers + m->predict_layers; i++) {
+    uint32_t kind = kind_at (m, MIN (i, m->n_layers - 1));
+    if (ls_layer_has_attention (kind) && ls_model_masks_window (m, kind, seq))
+      widths += 2 * (1 - ls_model_attention_pairs (m, kind, seq)) * ls_model_attention_width (m, kind);
+  }
+  return 12.0 * s->global_batch * seq * seq * widths;
+}
+
 /* The third that is for gradients of weights is not computed of what is frozen. */
 static double
 of_frozen (const LsStrategy *s, double flops)
@@ -292,7 +307,7 @@ ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, G
   double one_hot = one_hot_flops (m, s, seq);
   double asked = ls_trained_flops (m, s, seq, false) + of_frozen (s, repeated_flops (m, s, seq))
       + (s->lora_rank > 0 ? one_hot / 2 : one_hot) + hidden_flops (m, s, seq) + two_way_flops (m, s, seq)
-      + low_rank_flops (m, s, seq) + repeated_adapters (m, s, seq)
+      + masked_flops (m, s, seq) + low_rank_flops (m, s, seq) + repeated_adapters (m, s, seq)
       + of_frozen (s, blank_flops (m, s, seq) - ls_dropped_flops (m, s, seq));
   double done = ls_plan_model_flops (plan, false);
   if (fabs (done - asked) <= FLOPS_TOLERANCE * asked)

@@ -38,6 +38,14 @@ ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
   return token_pairs (&own, kind, seq) + ls_compressed_pairs (m, kind, seq);
 }
 
+bool
+ls_model_masks_window (const LsModel *m, uint32_t kind, uint32_t seq)
+{
+  const LsModel own = ls_model_of_kind (m, kind);
+  bool is_plain = own.index_heads == 0 && !ls_model_is_compressed (&own) && !(kind & LS_LAYER_ENCODER);
+  return is_plain && kind & LS_LAYER_WINDOWED && own.window <= seq;
+}
+
 double
 ls_model_index_flops (const LsModel *m, uint32_t kind, uint32_t seq)
 {

@@ -285,6 +285,9 @@ uint32_t ls_layer_n_halves (uint32_t kind);
 /* Of the s x s pairs of a query and a key of a sequence, the share that the mask of a layer of this kind
  * leaves: a half with a causal mask alone, all in an encoder. */
 double ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq);
+/* Whether software that knows no windows makes a mask of its window: of plain attention, and no longer than
+ * the sequence. */
+bool ls_model_masks_window (const LsModel *m, uint32_t kind, uint32_t seq);
 
 /* Of a layer of this kind with attention, heads times the mean width of a key and a value. */
 double ls_model_attention_width (const LsModel *m, uint32_t kind);

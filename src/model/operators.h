@@ -150,6 +150,7 @@ typedef struct {
   bool fp8_act_store; /* the input of an activation is kept in fp8 */
   LsFp8Recipe fp8_recipe;
   LsFp8Attention fp8_attention;   /* of layers in a scaled format */
+  bool window_mask;               /* flash attention with a window gets a mask, and skips nothing */
   uint32_t bf16_first, bf16_last; /* layers whose products are in bf16, not in the scaled dtype */
   bool apex_norm;     /* layer norms run apex's kernels, not those for long rows that came in 2022 */
   bool bias_is_apart; /* the bias of proj and fc2 is added in a kernel of its own        */

@@ -8,7 +8,15 @@
  *
  * Flash (Dao et al. 2022, 2023): one kernel each way, causal. FLOPs: forward
  * 4 s^2 d per head and sequence, half of it if causal; backward 2.5 times that,
- * because it computes Q K^T again. With a window it skips the keys outside; unfused kernels mask them.
+ * because it computes Q K^T again. With a window it skips the keys outside; unfused kernels mask them. So
+ * does PyTorch's scaled_dot_product_attention, which knows no windows: transformers (masking_utils.py,
+ * _ignore_causal_mask_sdpa) hands it a mask where the window is not longer than the sequence. The kernel
+ * meets all s keys then, twice what a causal mask leaves, and each call makes 16-bit numbers of the mask,
+ * which are kept: 2 s^2 bytes a sequence. Worked example: Mistral-7B, a window of 4,096 and as many tokens:
+ * 32 heads of 128 have 4 * 4096^2 * 4096 = 2.7e11 FLOPs forward, and the mask 34 MB. Deviation: cuDNN's
+ * kernels with a mask are taken to be as fast as others for what they compute; on an H200 both passes of two
+ * such sequences took 1.7 times as long (1.73 and 5.13 ms). Nor are keys copied for each head of queries, as
+ * transformers does with a mask.
  * Of packed documents it meets the keys of each document alone (model/documents.h).
  *
  * Unpadded (llm-foundry's attn_impl flash of 2023, llmfoundry/models/layers/attention.py, flash_attn_fn;
@@ -222,11 +230,21 @@ append_context (GArray *operators, const LsCut *cut)
   ls_operator_as_launched (op, cut, LS_RECIPE_CONTEXT, cut->tokens, cut->ffn);
 }
 
-/* Of what a causal mask alone leaves. */
-static double
-window_share (const LsCut *cut)
+static bool
+has_window_mask (const LsCut *cut)
 {
-  return 2 * ls_model_attention_pairs (cut->model, cut->kind, cut->shard->seq);
+  const LsShard *s = cut->shard;
+  return s->window_mask && s->cp <= 1 && !s->documents
+      && ls_model_masks_window (cut->model, cut->kind, s->seq);
+}
+
+/* Of all pairs. */
+static double
+met_share (const LsCut *cut, const LsAttentionPart *part)
+{
+  if (has_window_mask (cut))
+    return 1;
+  return part->pairs * 2 * ls_model_attention_pairs (cut->model, cut->kind, cut->shard->seq);
 }
 
 /* q, kv: elements of queries, of keys and as many values. Forward Q, K, V in, O out; backward these and dO
@@ -249,7 +267,7 @@ ls_attention_kernel (const LsCut *cut, const LsAttentionPart *part, bool is_back
   double sequences = cut->shard->micro_batch, head_dim = (double) width / 2;
   double q = sequences * (double) part->queries * (double) part->heads * head_dim;
   double kv = sequences * (double) part->keys * (double) part->kv_heads * head_dim;
-  double flops = 4 * q * (double) part->keys * part->pairs * window_share (cut);
+  double flops = 4 * q * (double) part->keys * met_share (cut, part);
   double lse
       = 4 * sequences * (double) part->queries * (double) part->heads; /* log-sum-exp of each row, fp32 */
   uint32_t n_tensors = is_backward ? 4 : 2;                            /* q, k, v, o; and do, dq, dk, dv */
@@ -340,8 +358,13 @@ append_flash (GArray *operators, const LsCut *cut)
     ls_operator_context_parallel (op, cut);
     return;
   }
+  if (has_window_mask (cut)) {
+    LsKernel mask = ls_cut_stream (cut, "window-mask", LS_KERNEL_ELEMENTWISE, cut->tokens, s, 1 + cut->elt);
+    mask.access = LS_ACCESS_BCAST16; /* torch.where with a number */
+    ls_operator_fwd (op, mask);
+  }
   append_passes (op, cut, &whole);
-  op->saved_bytes = 4 * cut->tokens * cut->heads;
+  op->saved_bytes = 4 * cut->tokens * cut->heads + (has_window_mask (cut) ? cut->tokens * s * cut->elt : 0);
   ls_operator_as_launched (op, cut, LS_RECIPE_ATTENTION, cut->tokens, cut->ffn);
   if (is_unpadded)
     append_pad (operators, cut);

@@ -196,6 +196,7 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .fp8_act_store = s->fp8_act_store,
     .fp8_recipe = (LsFp8Recipe) s->fp8_recipe,
     .fp8_attention = (LsFp8Attention) s->fp8_attention,
+    .window_mask = s->window_mask,
     .bf16_first = s->bf16_first,
     .bf16_last = s->bf16_last,
     .apex_norm = s->apex_norm,

@@ -243,6 +243,7 @@ typedef struct {
 
   int fp8_recipe;                 /* LsFp8Recipe                                             */
   int fp8_attention;              /* LsFp8Attention; resolved: not RECIPE                    */
+  bool window_mask;               /* windows are masks over all keys                         */
   int fp8_amax_reduction;         /* LsAmaxReduction                                         */
   bool fp8_act_store;             /* the input of an MLP's activation is kept in fp8         */
   bool fp8_params;                /* weights are kept and gathered in fp8                    */

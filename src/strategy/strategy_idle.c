@@ -28,6 +28,7 @@ CONDITION (has_one_degree,
                && (m->n_experts == 0 || s->ep == 1 || s->tp * s->cp * s->dp == s->ep * s->etp))
 CONDITION (has_one_rank, s->tp * s->cp * s->dp * s->pp == 1)
 CONDITION (has_one_cp, s->cp == 1)
+CONDITION (has_cp, s->cp > 1)
 CONDITION (has_one_copy, s->dp_kind == LS_DP_NONE)
 CONDITION (has_one_issued_copy, s->dp_kind == LS_DP_NONE && !s->is_compiled)
 CONDITION (has_no_sp, !s->sp)
@@ -79,6 +80,7 @@ CONDITION (has_no_attention, ls_model_n_attention_layers (m) == 0)
 CONDITION (has_no_layernorm, !ls_norm_is_layernorm (m->norm))
 CONDITION (has_no_bias, !m->linear_bias)
 CONDITION (has_no_norm, !s->grad_norm)
+CONDITION (has_no_window, m->window == 0 && m->n_layer_window == 0)
 CONDITION (has_whole_optimizer, s->zero_stage == 0)
 CONDITION (deals_tensors, s->optimizer_cut == LS_OPTIMIZER_CUT_TENSORS)
 CONDITION (needs_no_matrices,
@@ -181,6 +183,9 @@ static const struct {
   { "split_bias_dropout", has_no_bias, "the model's products have no bias" },
   { "attention_kernel", is_unfused, "it needs --attention flash" },
   { "qkv_layout", is_unfused, "it needs --attention flash" },
+  { "window_mask", is_unfused, "attention that is not fused masks anyway" },
+  { "window_mask", has_no_window, "no layer of the model has a window" },
+  { "window_mask", has_cp, "it needs --cp 1" },
   { "fp8_recipe", is_not_fp8, "it needs --dtype fp8" },
   { "fp8_amax_reduction", has_own_scales,
     "it needs --dtype fp8 --fp8-recipe delayed, and more than one rank" },

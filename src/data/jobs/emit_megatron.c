@@ -135,13 +135,15 @@ check_pipeline (Emit *e)
 /* Transformer Engine's attn_forward_func_with_cp asserts that latent attention, whose values are narrower
  * than its keys, goes round a ring, and that attention with a window does not. */
 static void
-check_context (Emit *e)
+check_attention (Emit *e)
 {
   const LsStrategy *s = e->s;
   if (s->cp > 1 && e->m->kv_lora > 0 && s->cp_kind != LS_CP_RING)
     emit_refuse (e, "--cp-kind", "Transformer Engine has a ring alone for latent attention");
   if (s->cp > 1 && e->m->window > 0 && s->cp_kind == LS_CP_RING)
     emit_refuse (e, "--cp-kind", "Transformer Engine has no ring for attention with a window");
+  if (s->window_mask && e->m->window > 0)
+    emit_refuse (e, "--set window_mask=1", "Transformer Engine's attention skips what is outside a window");
   if (s->cp > 1 && s->cp_kind != LS_CP_ULYSSES && !s->cp_balance)
     emit_refuse (e, "--cp-balance 0",
                  "Megatron-LM always gives a rank an early and a late part of a sequence");
@@ -279,7 +281,7 @@ check (Emit *e)
   check_scales (e);
   check_order (e);
   check_pipeline (e);
-  check_context (e);
+  check_attention (e);
   check_experts (e);
   check_data_parallel (e);
   check_recompute (e);

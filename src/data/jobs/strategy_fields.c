@@ -203,6 +203,10 @@ const LsField ls_strategy_fields[] = {
   { ENUM (software, qkv_layout, qkv_layouts, "joint",
           "flash: Q, K, V in one tensor, as three views, or copied without padding and back"),
     SET_ONLY },
+  { BOOL (software, window_mask, "false",
+          "flash: a window no longer than the sequence is a mask over all keys, of which none is skipped, as "
+          "in PyTorch's scaled_dot_product_attention"),
+    SET_ONLY },
   { ENUM (software, loss_kernel, losses, "parallel",
           "cross-entropy: parallel over the vocabulary, or one kernel each way (tp 1)"),
     SET_ONLY },

@@ -95,6 +95,8 @@ set_attention (LaunchJob *job)
                          "attn_implementation");
   if (how && (strstr (how, "flash_attention_3") || strstr (how, "flash-attn3")))
     import_set_strategy (job->import, "attention_kernel", "fa3", "attn_implementation");
+  if (how && strstr (how, "flash"))
+    import_set_strategy (job->import, "window_mask", "0", "attn_implementation");
 }
 
 /* --- precision and memory -------------------------------------------------------------------------- */

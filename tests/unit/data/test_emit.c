@@ -104,6 +104,8 @@ static const Case all_cases[] = {
   { "megatron", "cp=2 cp-kind=ring", "  --cp-comm-type p2p\n", LATENT },
   { "megatron", "cp=2 cp-kind=all-gather", "  --cp-comm-type all_gather\n", WINDOWED },
   { "megatron", "cp=2 cp-kind=ring", "!--cp-kind", WINDOWED },
+  { "megatron", "window_mask=1", "!--set window_mask=1", WINDOWED },
+  { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32 window_mask=1", "!--set window_mask=1", WINDOWED },
   { "megatron", "tp=2 vocab_multiple=64", "  --vocab-size 5000\n  --make-vocab-size-divisible-by 64\n" },
   { "torchtitan", "dp-kind=fsdp2 grad-dtype=fp32",
     "the 5000 words are padded to 5120 here (vocab_multiple 128), not there\n" },

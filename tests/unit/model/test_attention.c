@@ -325,6 +325,31 @@ documents_leave_fewer_keys (void)
     }
 }
 
+/* The mask of model/operators_attention.c makes a kernel meet all pairs, and is kept in 16 bits. One longer
+ * than the sequence is none. */
+static void
+a_window_that_is_a_mask_skips_nothing (void)
+{
+  LsModel m = llama (32, 4096, 32, 8, 14336, 32000);
+  LsShard s = { .tp = 1, .cp = 1, .micro_batch = 1, .seq = 8192, .attention = LS_ATTENTION_FLASH };
+  s.window_mask = true;
+  s.dtype = LS_DTYPE_BF16;
+  m.window = 8193;
+  g_autoptr (GArray) wide = operators_new (), masked = operators_new ();
+  ls_operators_layer (&m, &s, LS_LAYER_WINDOWED, wide);
+  m.window = 4096;
+  ls_operators_layer (&m, &s, LS_LAYER_WINDOWED, masked);
+  const LsOperator *op = find_operator (masked, "attention"), *causal = find_operator (wide, "attention");
+  LS_CHECK_INT (causal->n_fwd, ==, 1);
+  LS_CHECK_INT (op->n_fwd, ==, 2);
+  LS_CHECK_STR (op->fwd[0].name, "window-mask");
+  LS_CHECK_DOUBLE (op->fwd[0].bytes, ==, 8192.0 * 8192 * 3);
+  LS_CHECK_DOUBLE (op->fwd[1].flops, ==, 4 * 8192.0 * 8192 * 4096);
+  LS_CHECK_DOUBLE (op->fwd[1].flops, ==, 2 * causal->fwd[0].flops);
+  LS_CHECK_DOUBLE (op->igrad[0].flops, ==, 2.5 * op->fwd[1].flops);
+  LS_CHECK_INT (op->saved_bytes - causal->saved_bytes, ==, 8192 * 8192 * 2);
+}
+
 /* Attention in fp8: the worked example of model/operators_build.h, 8,192 tokens of 32 heads of 128 and 8 of keys. Bytes
  * of all kernels around the attention, and what is kept of Q, K and V. */
 static void
@@ -374,4 +399,4 @@ LS_TEST_SUITE (LS_TEST (gradients_of_views_are_concatenated), LS_TEST (padding_i
                LS_TEST (ulysses_has_whole_sequences_of_few_heads),
                LS_TEST (latent_attention_sends_what_its_heads_are_wide), LS_TEST (a_layer_keeps_a_cp_th),
                LS_TEST (gathered_inputs_may_be_kept), LS_TEST (attention_in_fp8_is_cast_around),
-               LS_TEST (documents_leave_fewer_keys))
+               LS_TEST (documents_leave_fewer_keys), LS_TEST (a_window_that_is_a_mask_skips_nothing))

@@ -118,6 +118,7 @@ class JobOptions(TypedDict, total=False):
     kernels: File  # kernels as some software launches them (lockstep list kernels) [built-in: fused, as Megatron-LM's]
     attention_kernel: Literal["auto", "fa1", "triton", "fa2", "fa3", "cudnn"] | Sequence[Literal["auto", "fa1", "triton", "fa2", "fa3", "cudnn"]] | None  # flash: its implementation; auto: whichever the accelerator was measured with [auto]
     qkv_layout: Literal["joint", "split", "unpadded"] | Sequence[Literal["joint", "split", "unpadded"]] | None  # flash: Q, K, V in one tensor, as three views, or copied without padding and back [joint]
+    window_mask: Text  # flash: a window no longer than the sequence is a mask over all keys, of which none is skipped, as in PyTorch's scaled_dot_product_attention [0]
     loss_kernel: Literal["parallel", "fused"] | Sequence[Literal["parallel", "fused"]] | None  # cross-entropy: parallel over the vocabulary, or one kernel each way (tp 1) [parallel]
     vocab_multiple: Number  # words are padded to a multiple of this times tp, as Megatron-LM's make_vocab_size_divisible_by; 1: only so that tp cuts them [128]
     train_metrics: Number  # how often the loss is computed again from the logits for what is logged [0]
