@@ -66,6 +66,10 @@ LsJsonDoc *ls_data_open (const char *path, LsDiagList *diags);
 const char *ls_data_given_name (LsDataKind kind);
 LsJsonDoc *ls_data_member (const LsJsonDoc *set, const char *member, LsDiagList *diags);
 
+/* A name or path that stands in a file. The path of a file that is there as from its folder is meant so; all
+ * else stays. Changes may stand behind it. Newly allocated. */
+char *ls_data_beside (const char *file, const char *name);
+
 /* Finds, loads and completes; NULL and diagnostics (LS_ERROR_INPUT) on failure. */
 LsJsonDoc *ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags);
 

@@ -36,19 +36,27 @@ is_there (const char *path)
   return g_file_test (set ? set : path, G_FILE_TEST_IS_REGULAR);
 }
 
+char *
+ls_data_beside (const char *file, const char *name)
+{
+  g_autofree char *folder = g_path_get_dirname (file);
+  const char *changes = ls_override_find (name);
+  g_autofree char *bare = changes ? g_strndup (name, (gsize) (changes - 1 - name)) : g_strdup (name);
+  g_autofree char *there = g_build_filename (folder, bare, NULL);
+  bool is_here = g_str_equal (folder, ".") || g_path_is_absolute (bare) || !ls_data_is_path (bare);
+  if (is_here || !is_there (there))
+    return g_strdup (name);
+  return g_strconcat (there, changes ? ":" : "", changes ? changes : "", NULL);
+}
+
 /* A path that stands in the document, as from here. Takes doc. */
 static LsJsonDoc *
 rebase_path (LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
 {
-  g_autofree char *folder = g_path_get_dirname (ls_json_doc_name (doc));
-  const char *changes = ls_override_find (node->valuestring);
-  g_autofree char *bare = changes ? g_strndup (node->valuestring, (gsize) (changes - 1 - node->valuestring))
-                                  : g_strdup (node->valuestring);
-  g_autofree char *there = g_build_filename (folder, bare, NULL);
-  if (g_path_is_absolute (bare) || !ls_data_is_path (bare) || !is_there (there))
+  g_autofree char *path = ls_data_beside (ls_json_doc_name (doc), node->valuestring);
+  if (g_str_equal (path, node->valuestring))
     return doc;
-  g_autofree char *all = g_strconcat (there, changes ? ":" : "", changes ? changes : "", NULL);
-  g_autofree char *text = json_string (all);
+  g_autofree char *text = json_string (path);
   return ls_json_doc_replace (doc, node, text, diags);
 }
 

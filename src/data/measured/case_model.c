@@ -161,7 +161,8 @@ is_there (const char *name, char **reterr_message)
 static const LsModel *
 named_model (const LsCsv *csv, guint row, const CaseModels *models, LsDiagList *diags)
 {
-  const char *name = models->column < 0 ? "" : ls_csv_cell (csv, row, (guint) models->column);
+  const char *cell = models->column < 0 ? "" : ls_csv_cell (csv, row, (guint) models->column);
+  g_autofree char *name = ls_data_beside (ls_csv_name (csv), cell);
   LsModel *model = g_hash_table_lookup (models->named, name);
   if (model || *name == '\0')
     return model;

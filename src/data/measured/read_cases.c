@@ -168,7 +168,8 @@ static const LsSoftwareSpec *
 software_of (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
 {
   int column = ls_csv_column (csv, "software");
-  const char *name = column < 0 ? "" : ls_csv_cell (csv, row, (guint) column);
+  const char *cell = column < 0 ? "" : ls_csv_cell (csv, row, (guint) column);
+  g_autofree char *name = ls_data_beside (ls_csv_name (csv), cell);
   LsSoftwareSpec *software = g_hash_table_lookup (t->software, name);
   if (software || *name == '\0')
     return software;
@@ -198,6 +199,15 @@ find_family (const LsCsv *csv, guint row, const GArray *facts, LsCase *c)
     g_free (c->family);
     c->family = g_strdup (family);
   }
+}
+
+/* Takes the name. */
+static char *
+beside (const LsCsv *csv, char *name)
+{
+  char *path = ls_data_beside (ls_csv_name (csv), name);
+  g_free (name);
+  return path;
 }
 
 /* Where its table ran, which the row may say otherwise or not at all. */
@@ -272,6 +282,7 @@ read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
   remember_said (csv, row, c);
   find_family (csv, row, facts, c);
   find_cluster (csv, row, facts, c);
+  c->cluster = beside (csv, c->cluster);
   finish_model (c);
   apply_facts (csv, row, facts, c);
   finish_strategy (&c->strategy, software);

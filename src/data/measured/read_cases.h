@@ -6,7 +6,8 @@
  *   cluster  a name of topologies/. It may be empty or absent: what it then is, job/job_cases.h tells by
  *   hardware  optional: the accelerator in words, "H200-SXM-141GB", and by
  *   gpus_per_node  optional
- *   model  optional: a name of models/ or a file. A cell of a dimension is then empty, or the same; but seq
+ *   model  optional: a name of models/ or a file. A path, as of a cluster or a software, is from the folder
+ *     of the table, if the file is there. A cell of a dimension is then empty, or the same; but seq
  *     is the job's
  *   layers hidden heads kv_heads ffn vocab seq   mlp (gelu, relu2, swiglu): of rows that name no model
  *   attention (flash, unfused)   dtype, grad_dtype (fp16, bf16, fp8, nvfp4, fp32)

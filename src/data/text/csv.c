@@ -267,6 +267,12 @@ ls_csv_free (LsCsv *csv)
   g_free (csv);
 }
 
+const char *
+ls_csv_name (const LsCsv *csv)
+{
+  return csv->name;
+}
+
 guint
 ls_csv_n_rows (const LsCsv *csv)
 {

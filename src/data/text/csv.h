@@ -29,7 +29,8 @@ LsCsv *ls_csv_parse (const char *name, const char *text, gssize n, LsDiagList *d
 void ls_csv_free (LsCsv *csv); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCsv, ls_csv_free)
 
-guint ls_csv_n_rows (const LsCsv *csv); /* without the header */
+const char *ls_csv_name (const LsCsv *csv); /* of the file, or what stands for it */
+guint ls_csv_n_rows (const LsCsv *csv);     /* without the header */
 guint ls_csv_n_columns (const LsCsv *csv);
 int ls_csv_column (const LsCsv *csv, const char *name); /* -1 if there is none */
 

@@ -292,10 +292,43 @@ models_may_have_experts_and_what_else_columns_say (void)
   check_refused ("apex_norm", "maybe", "8192", "expected 0 or 1; got \"maybe\"");
 }
 
+/* As from the folder of the table, wherever it is read from; what is not there stays as it is. */
+static void
+files_are_found_beside_the_table (void)
+{
+  g_autofree char *folder = g_dir_make_tmp ("ls-cases-XXXXXX", NULL);
+  g_autofree char *table = g_build_filename (folder, "c.csv", NULL),
+                  *model = g_build_filename (folder, "own.json", NULL);
+  g_file_set_contents (model,
+                       "{\"schema\": \"lockstep.model/1\", \"name\": \"own\", \"source\": \"a test\", "
+                       "\"extends\": \"gpt-1.7b\", \"layers\": 3}",
+                       -1, NULL);
+  static const char columns[]
+      = "id,cluster,model,gpus,attention,dtype,grad_dtype,global_batch,micro_batch,tp,pp,vpp,dp,cp,ep,"
+        "zero,sp,recompute,schedule,dp_kind,dp_overlap,tp_overlap,p2p,iteration_s\n";
+  static const char cells[] = "1,flash,bf16,fp32,1,1,1,1,1,1,1,1,0,0,none,none,none,1,0,none,1.25\n";
+  g_autofree char *text = g_strconcat (columns, "a,./own.json,./own.json:layers=2,", cells,
+                                       "b,./none.json,./own.json,", cells, NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GPtrArray) cases = ls_parse_cases (table, text, diags);
+  g_autofree char *report = ls_diag_list_format (diags);
+  LS_CHECK_STR (report, "");
+  if (LS_CHECK (cases && cases->len == 2)) {
+    const LsCase *const *c = (const LsCase *const *) cases->pdata;
+    LS_CHECK (g_str_has_prefix (c[0]->cluster, folder) && g_str_has_suffix (c[0]->cluster, "own.json"));
+    LS_CHECK_STR (c[1]->cluster, "./none.json");
+    LS_CHECK_INT (c[0]->model.n_layers, ==, 2);
+    LS_CHECK_INT (c[1]->model.n_layers, ==, 3);
+  }
+  g_unlink (model);
+  g_rmdir (folder);
+}
+
 LS_TEST_SUITE (LS_TEST (models_may_have_experts_and_what_else_columns_say),
                LS_TEST (a_row_becomes_a_model_and_a_strategy),
                LS_TEST (a_table_may_have_run_elsewhere_than_its_column_says),
                LS_TEST (a_table_may_not_say_that_it_recomputes), LS_TEST (every_wrong_cell_is_reported),
                LS_TEST (cells_have_the_limits_of_the_data_files), LS_TEST (a_table_without_rows_is_refused),
-               LS_TEST (missing_columns_are_named), LS_TEST (memory_may_be_measured_too),
-               LS_TEST (wrong_rows_leave_the_others_alone), LS_TEST (the_published_rows_are_read))
+               LS_TEST (missing_columns_are_named), LS_TEST (files_are_found_beside_the_table),
+               LS_TEST (memory_may_be_measured_too), LS_TEST (wrong_rows_leave_the_others_alone),
+               LS_TEST (the_published_rows_are_read))
