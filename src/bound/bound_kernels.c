@@ -24,7 +24,8 @@ typedef struct {
 static Shape
 shape_of (const LsKernel *k, bool is_in_graph)
 {
-  uint32_t flags = (uint32_t) is_in_graph | (uint32_t) k->by_blocks << 1 | (uint32_t) k->unaligned << 2;
+  uint32_t flags = (uint32_t) is_in_graph | (uint32_t) k->by_blocks << 1 | (uint32_t) k->unaligned << 2
+      | (uint32_t) k->masked << 3;
   return (Shape) { k->name,
                    k->m,
                    k->n,

@@ -225,6 +225,8 @@ ls_calibration_to_json (const LsCalibrationFile *file)
     g_string_append_printf (json, "  \"sustained_nvfp4\": %.3g,\n", c.sustained_nvfp4);
   if (c.gemm_unaligned > 0)
     g_string_append_printf (json, "  \"gemm_unaligned\": %.3g,\n", c.gemm_unaligned);
+  if (c.attention_masked > 0)
+    g_string_append_printf (json, "  \"attention_masked\": %.3g,\n", c.attention_masked);
   append_around (json, &c.around, file->around_source);
   g_string_append (json, "  \"kernels\": {\n");
   for (guint i = 0; i < LS_N_ENTRIES; i++)

@@ -440,6 +440,18 @@ slow_unaligned (const LsCalibration *c, const LsGpu *gpu, const LsKernel *kernel
   cost->alone = ls_kernel_time_beside (cost, 0);
 }
 
+/* A number of the mask is loaded for each pair, between its two products. */
+static void
+slow_masked (const LsCalibration *c, const LsKernel *kernel, LsKernelCost *cost)
+{
+  if (!kernel->masked)
+    return;
+  cost->extrapolated = cost->extrapolated || c->attention_masked <= 0;
+  cost->compute_s /= c->attention_masked > 0 ? c->attention_masked : 1;
+  cost->bound = bound_of (cost);
+  cost->alone = ls_kernel_time_beside (cost, 0);
+}
+
 LsKernelCost
 ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel)
 {
@@ -451,6 +463,7 @@ ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKern
   ls_measured_refine (calibration->measured, ls_calibration_implementation (calibration, kernel), fit, gpu,
                       kernel, &cost);
   slow_unaligned (calibration, gpu, kernel, &cost);
+  slow_masked (calibration, kernel, &cost);
   ls_kernel_cost_in_layer (calibration, kernel, &cost);
   return cost;
 }

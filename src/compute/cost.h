@@ -97,9 +97,11 @@ typedef struct LsCalibration {
   double sustained_fp8; /* the same of GEMMs in fp8, and in nvfp4; 0: as sustained. Fewer bits take
                        less power, but reach more FLOPs: the limit may cut them more or less */
   double sustained_nvfp4;
-  double gemm_unaligned; /* (0, 1] of the peak that 16-bit GEMMs with rows on no 16 bytes
+  double gemm_unaligned;   /* (0, 1] of the peak that 16-bit GEMMs with rows on no 16 bytes
                        reach at most; 0: not known, as if they were aligned        */
-  double clock;          /* (0, 1] of the matrix units in the job, relative to the fits'
+  double attention_masked; /* (0, 1] rate of 16-bit attention that reads a mask, relative to what its kernel
+                       reaches without; 0: not known, 1                           */
+  double clock;            /* (0, 1] of the matrix units in the job, relative to the fits'
                        (clock.h); 0: 1                                    */
   LsKindFit kind[LS_N_KERNEL_KINDS];
   LsKindFit gemm_fp8;                             /* used for fp8 GEMMs if is_fitted                */

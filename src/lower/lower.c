@@ -29,8 +29,7 @@ kernel_hash (gconstpointer key)
   h = h * 33 + (guint) k->kind;
   h = h * 33 + (guint) k->m;
   h = h * 33 + (guint) k->n;
-  h = h * 33 + (guint) k->k;
-  return h * 33 + (guint) k->batch;
+  return (h * 33 + (guint) k->k) * 33 + (guint) k->batch;
 }
 
 static gboolean
@@ -39,7 +38,8 @@ kernel_equal (gconstpointer a, gconstpointer b)
   const LsKernel *x = a, *y = b;
   return x->kind == y->kind && x->dtype == y->dtype && x->m == y->m && x->n == y->n && x->k == y->k
       && x->batch == y->batch && x->flops == y->flops && x->bytes == y->bytes && x->access == y->access
-      && x->by_blocks == y->by_blocks && x->unaligned == y->unaligned && strcmp (x->name, y->name) == 0;
+      && x->by_blocks == y->by_blocks && x->masked == y->masked && x->unaligned == y->unaligned
+      && strcmp (x->name, y->name) == 0;
 }
 
 static const DpBackend *const backends[LS_N_DP_KINDS] = {

@@ -124,6 +124,7 @@ typedef struct {
   LsAccess access;     /* of a kernel that streams m x n elements; batch: in so many launches */
   bool by_blocks;      /* in fp8: both operands of a GEMM have scales of blocks along k, those of attention
                       one for each 32 values                                        */
+  bool masked;         /* attention reads a mask, a number for each pair                       */
   bool unaligned;      /* GEMM: rows of an operand or of the result begin on no 16 bytes      */
   uint32_t n_launches; /* of its matrices or tensors by the host, on several streams; 0: one of all      */
   bool of_cut;         /* the maximum of a tensor that sequence parallelism cuts: its ranks share it next */

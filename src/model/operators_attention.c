@@ -13,10 +13,9 @@
  * _ignore_causal_mask_sdpa) hands it a mask where the window is not longer than the sequence. The kernel
  * meets all s keys then, twice what a causal mask leaves, and each call makes 16-bit numbers of the mask,
  * which are kept: 2 s^2 bytes a sequence. Worked example: Mistral-7B, a window of 4,096 and as many tokens:
- * 32 heads of 128 have 4 * 4096^2 * 4096 = 2.7e11 FLOPs forward, and the mask 34 MB. Deviation: cuDNN's
- * kernels with a mask are taken to be as fast as others for what they compute; on an H200 both passes of two
- * such sequences took 1.7 times as long (1.73 and 5.13 ms). Nor are keys copied for each head of queries, as
- * transformers does with a mask.
+ * 32 heads of 128 have 4 * 4096^2 * 4096 = 2.7e11 FLOPs forward, and the mask 34 MB. Such a kernel has a rate
+ * of its own (attention_masked of compute/cost.h). Deviation: keys are not copied for each head of queries,
+ * as transformers does with a mask.
  * Of packed documents it meets the keys of each document alone (model/documents.h).
  *
  * Unpadded (llm-foundry's attn_impl flash of 2023, llmfoundry/models/layers/attention.py, flash_attn_fn;
@@ -283,6 +282,7 @@ ls_attention_kernel (const LsCut *cut, const LsAttentionPart *part, bool is_back
     .flops = is_backward ? 2.5 * flops : flops,
     .bytes = cut->elt * n_tensors * (q + kv) + lse,
   };
+  kernel.masked = has_window_mask (cut);
   if (ls_scaled_attention (cut))
     set_fp8 (cut, &kernel, q, kv, lse);
   if (cut->shard->documents)

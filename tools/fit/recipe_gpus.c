@@ -93,6 +93,18 @@ unaligned_share (double peak_flops)
   return ls_fit_round (G_N_ELEMENTS (ms) * 2.0 * 8192 * 50257 * 768 / (seconds * peak_flops), 2);
 }
 
+/* cuDNN's attention with a mask, bf16, 2 x 4,096 tokens, 32 heads of 128 (8 of keys), both passes, over the same FLOPs at the rate
+ * of its causal kernels of that shape (tools/kernelbench/profiles/h200-libraries-2026-11.json, which have half of them). */
+#define MASKED_SOURCE \
+  "attention_masked: cuDNN's kernels in a step of mistral-7b with a mask, one H200, torch 2.11, November 2026: 1.732 and 5.134 ms, where the " \
+  "causal ones of half of the FLOPs take 0.477 and 1.462"
+
+static double
+masked_rate (void)
+{
+  return ls_fit_round (2 * (0.477 + 1.462) / (1.732 + 5.134), 2);
+}
+
 LsRecipe *
 ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags)
 {
@@ -102,7 +114,7 @@ ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags)
       = ls_recipe_new ("h100", "tools/fit/fit_kernels over the measured kernels of data/README.md (2026-11): "
                                "TensorRT-LLM sweeps for the form, vidur's layers (DGX H100) for sustained, in 16 bits "
                                "less by hot loops of both formats on an H200 NVL (tools/fit/hot_loops.csv); mape on "
-                               "held-out families before sustained; no training run was used; " UNALIGNED_SOURCE);
+                               "held-out families before sustained; no training run was used; " UNALIGNED_SOURCE "; " MASKED_SOURCE);
   /* SXM5: hardware.csv */
   r->gpu = (LsGpu){ .n_sm = 132, .hbm_bytes_per_s = H100_HBM, .vector_flops = 67e12 };
   set_peaks (&r->gpu, 989.4e12, 1978.9e12);
@@ -132,6 +144,7 @@ ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags)
   r->in_layers = r->calibration.sustained;
   ls_recipe_part_formats (r, own, "h200-nvl", diags);
   r->calibration.gemm_unaligned = unaligned_share (r->gpu.peak_flops[LS_DTYPE_BF16]);
+  r->calibration.attention_masked = masked_rate ();
   return r;
 }
 
@@ -179,7 +192,7 @@ ls_recipe_h200 (const char *folder, const char *own, const LsRecipe *h100, LsDia
       "h200", "the compute die of the H100, by its coefficients; memory, and what TensorRT-LLM's sweeps of the H200 time "
               "besides, by tools/fit/fit_kernels (measured kernels of data/README.md, 2026-11); sustained as on the H100, "
               "under the same 700 W; mape on held-out families of the H200's sweep before sustained; no training run was used; "
-              UNALIGNED_SOURCE);
+              UNALIGNED_SOURCE "; " MASKED_SOURCE);
   /* SXM: hardware.csv */
   r->gpu = (LsGpu){ .n_sm = 132, .hbm_bytes_per_s = 4.8e12, .vector_flops = 67e12 };
   set_peaks (&r->gpu, 989.4e12, 1978.9e12);
@@ -198,6 +211,7 @@ ls_recipe_h200 (const char *folder, const char *own, const LsRecipe *h100, LsDia
   copy_attention_kernels (r, h100);
   ls_recipe_take_blocks_wgrad (r, h100);
   r->calibration.gemm_unaligned = h100->calibration.gemm_unaligned;
+  r->calibration.attention_masked = h100->calibration.attention_masked;
   const LsCudnnOf cudnn = { .gpu = "NVIDIA H200", .name = "h200", .has_slow_mask = true, .head_step = 64 };
   ls_recipe_fit_cudnn (r, folder, &cudnn, diags);
   return r;

@@ -213,6 +213,8 @@ const LsField ls_trace_kernel_fields[] = {
     .meaning = "a GEMM in fp8 whose operands both have scales of blocks along k" },
   { "unaligned", LS_FIELD_BOOL, offsetof (TraceKernel, unaligned), .default_text = "false",
     .meaning = "a GEMM that reads rows which begin on no 16 bytes" },
+  { "masked", LS_FIELD_BOOL, offsetof (TraceKernel, masked), .default_text = "false",
+    .meaning = "attention that reads a mask, a number for each pair" },
   { NULL },
 };
 

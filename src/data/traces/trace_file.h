@@ -22,7 +22,7 @@ typedef struct {
   uint64_t m, n, k, batch;
   double flops, bytes; /* below 0: absent */
   int access;          /* LsAccess */
-  bool by_blocks, unaligned;
+  bool by_blocks, unaligned, masked;
 } TraceKernel;
 
 typedef struct {

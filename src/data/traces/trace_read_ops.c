@@ -64,9 +64,12 @@ read_kernel (TraceReading *r, const cJSON *node, const TraceKernel *from, LsKern
     .access = (LsAccess) from->access,
     .by_blocks = from->by_blocks,
     .unaligned = from->unaligned,
+    .masked = from->masked,
   };
   if (from->unaligned && !is_gemm)
     ls_trace_complain (r, node, NULL, TRACE_ALL, "\"unaligned\" is of GEMMs");
+  if (from->masked && !is_attention)
+    ls_trace_complain (r, node, NULL, TRACE_ALL, "\"masked\" is of attention");
   if (from->by_blocks && (!is_gemm || from->dtype != LS_DTYPE_FP8))
     ls_trace_complain (r, node, NULL, TRACE_ALL, "\"by_blocks\" is of GEMMs in fp8");
   if ((is_gemm || is_attention) && from->access != LS_ACCESS_NONE)

@@ -153,6 +153,7 @@ ls_trace_kernels_of (const LsPlan *plan)
       .access = (int) k->access,
       .by_blocks = k->by_blocks,
       .unaligned = k->unaligned,
+      .masked = k->masked,
     };
   }
   return kernels;

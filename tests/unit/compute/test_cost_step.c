@@ -100,6 +100,28 @@ unaligned_gemms_reach_their_own_rate (void)
   ls_calibration_clear (&c);
 }
 
+/* Attention of 1e10 FLOPs at 100 TFLOP/s: 100 us, and with a mask at half of the rate 200. */
+static void
+attention_with_a_mask_has_its_own_rate (void)
+{
+  LsGpu gpu = round_gpu ();
+  LsCalibration c;
+  ls_calibration_init_roofline (&c);
+  LsKernel k = { .name = "flash-attention-fwd", .kind = LS_KERNEL_ATTENTION_FWD, .dtype = LS_DTYPE_FP16 };
+  k.m = k.n = 1000, k.k = 100, k.batch = 25, k.flops = 1e10, k.bytes = 1e3;
+  LsTime alone = ls_kernel_cost (&c, &gpu, &k).alone;
+  k.masked = true;
+  LsKernelCost cost = ls_kernel_cost (&c, &gpu, &k);
+  LS_CHECK_INT (cost.alone, ==, alone);
+  LS_CHECK (cost.extrapolated);
+  c.attention_masked = 0.5;
+  cost = ls_kernel_cost (&c, &gpu, &k);
+  LS_CHECK_INT (cost.alone, ==, 2 * alone);
+  LS_CHECK (!cost.extrapolated);
+  ls_calibration_clear (&c);
+}
+
 LS_TEST_SUITE (LS_TEST (sustained_slows_gemms_and_nothing_else),
                LS_TEST (number_formats_may_sustain_another_rate), LS_TEST (wide_results_are_exposed_in_part),
-               LS_TEST (unaligned_gemms_reach_their_own_rate))
+               LS_TEST (unaligned_gemms_reach_their_own_rate),
+               LS_TEST (attention_with_a_mask_has_its_own_rate))

@@ -347,6 +347,7 @@ a_window_that_is_a_mask_skips_nothing (void)
   LS_CHECK_DOUBLE (op->fwd[1].flops, ==, 4 * 8192.0 * 8192 * 4096);
   LS_CHECK_DOUBLE (op->fwd[1].flops, ==, 2 * causal->fwd[0].flops);
   LS_CHECK_DOUBLE (op->igrad[0].flops, ==, 2.5 * op->fwd[1].flops);
+  LS_CHECK (op->fwd[1].masked && op->igrad[0].masked && !causal->fwd[0].masked);
   LS_CHECK_INT (op->saved_bytes - causal->saved_bytes, ==, 8192 * 8192 * 2);
 }
 
