@@ -20,10 +20,12 @@ check_memory (LsSweepSpec *spec, double share, guint at_least)
   LsPoint p = { 0 };
   do {
     LsStrategy s;
-    bool is_legal = ls_space_is_distinct (&spec->space, &x->model, &spec->job.strategy, &p)
-        && candidate_strategy (x, &p, &s, NULL);
-    if (!is_legal)
+    if (!ls_space_is_distinct (&spec->space, &x->model, &spec->job.strategy, &p))
       continue;
+    if (!candidate_strategy (x, &p, &s, NULL)) {
+      ls_strategy_clear (&s);
+      continue;
+    }
     uint64_t bound = ls_bound_memory (bounds, &s, cluster, candidate_variant (x, &p));
     g_autoptr (LsJobResult) r = ls_job_simulate (&x->model, x->hardware, 0, &s, &x->options, NULL);
     g_autofree char *knobs = ls_knobs_format (&s);
@@ -102,9 +104,12 @@ bounds_hold_however_layers_lie (void)
   LsPoint p = { 0 };
   do {
     LsStrategy s;
-    if (!ls_space_is_distinct (&spec.space, &x->model, &spec.job.strategy, &p)
-        || !candidate_strategy (x, &p, &s, NULL))
+    if (!ls_space_is_distinct (&spec.space, &x->model, &spec.job.strategy, &p))
       continue;
+    if (!candidate_strategy (x, &p, &s, NULL)) {
+      ls_strategy_clear (&s);
+      continue;
+    }
     uint64_t variant = candidate_variant (x, &p), own = ls_bound_memory (bounds, &s, cluster, variant),
              any = ls_bound_memory_of_any_layers (bounds, &s, cluster, variant);
     g_autofree char *knobs = ls_knobs_format (&s);
