@@ -109,17 +109,17 @@ take_defaults_here (bool is_assumed, GHashTable *said, LsStrategy *s)
   }
 }
 
-/* PyTorch's gradients are in the format of their weights, so what is said of them is said of these; with
- * moments of their own, or where products add to gradients, there are masters. */
+/* Gradients that are said to be in 16 bits are those of weights in 16 bits, beside which there are masters
+ * (Rajbhandari et al. 2020, section 3.1); so with moments of their own, or products that add to them. */
 static void
 fit_master (GHashTable *said, LsStrategy *s)
 {
   if (is_said (said, "master") || !ls_master_is_the_weight ((LsMaster) s->master))
     return;
-  if (is_said (said, "moment_dtype") || is_said (said, "variance_dtype") || is_said (said, "grad_fusion"))
+  bool is_narrow = is_said (said, "grad_dtype") && s->grad_dtype != LS_DTYPE_FP32;
+  if (is_narrow || is_said (said, "moment_dtype") || is_said (said, "variance_dtype")
+      || is_said (said, "grad_fusion"))
     s->master = LS_MASTER_FP32;
-  else if (is_said (said, "grad_dtype") && s->grad_dtype != LS_DTYPE_FP32)
-    s->master = LS_MASTER_NONE;
 }
 
 static void

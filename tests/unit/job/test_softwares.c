@@ -67,7 +67,7 @@ the_way_to_be_data_parallel_tells_the_program (void)
   check_program (JOB "dp-kind=xla-fsdp", "xla-gpu", "maxtext-2024-gpu");
 }
 
-/* DDP has no masters: weights are fp32, or as gradients are said to be. */
+/* DDP has no masters: weights are fp32, unless gradients are said to be in 16 bits. */
 static void
 the_program_tells_what_is_stepped_on (void)
 {
@@ -78,7 +78,7 @@ the_program_tells_what_is_stepped_on (void)
     { JOB, LS_MASTER_FP32 },
     { JOB "dp-kind=ddp", LS_MASTER_WEIGHTS },
     { JOB "dp-kind=ddp grad-dtype=fp32", LS_MASTER_WEIGHTS },
-    { JOB "dp-kind=ddp grad-dtype=bf16", LS_MASTER_NONE },
+    { JOB "dp-kind=ddp grad-dtype=bf16", LS_MASTER_FP32 },
     { JOB "dp-kind=ddp grad-fusion=1", LS_MASTER_FP32 },
     { JOB "dp-kind=ddp master=none", LS_MASTER_NONE },
     { JOB "dp-kind=ddp master=fp32", LS_MASTER_FP32 },
