@@ -346,6 +346,14 @@ bound_of (const LsKernelCost *cost)
   return cost->compute_s > cost->memory_s ? LS_BOUND_COMPUTE : LS_BOUND_MEMORY;
 }
 
+/* What follows from its parts. */
+static void
+settle (LsKernelCost *cost)
+{
+  cost->bound = bound_of (cost);
+  cost->alone = ls_kernel_time_beside (cost, 0);
+}
+
 static bool
 extrapolates (const LsKindFit *fit, const LsKernel *kernel)
 {
@@ -375,8 +383,7 @@ ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu, con
     .extrapolated = extrapolates (fit, kernel),
   };
   stretch (&cost, fit->overlap);
-  cost.bound = bound_of (&cost);
-  cost.alone = ls_kernel_time_beside (&cost, 0);
+  settle (&cost);
   return cost;
 }
 
@@ -401,8 +408,7 @@ access_cost (const LsAccessFit *fit, const LsGpu *gpu, const LsKernel *kernel)
     .launch_s = ls_time_to_s (fit->launch) * fmax (1, (double) kernel->batch),
     .source = fit->is_fitted ? LS_COST_FITTED : LS_COST_ROOFLINE,
   };
-  cost.bound = bound_of (&cost);
-  cost.alone = ls_kernel_time_beside (&cost, 0);
+  settle (&cost);
   return cost;
 }
 
@@ -421,8 +427,7 @@ ls_kernel_cost_in_layer (const LsCalibration *calibration, const LsKernel *kerne
     return;
   cost->compute_s *= slower;
   cost->memory_s *= slower;
-  cost->bound = bound_of (cost);
-  cost->alone = ls_kernel_time_beside (cost, 0);
+  settle (cost);
 }
 
 /* Rows that begin on no 16 bytes cannot be loaded as the fast kernels do (Hopper: wgmma by TMA); libraries
@@ -436,8 +441,7 @@ slow_unaligned (const LsCalibration *c, const LsGpu *gpu, const LsKernel *kernel
   cost->extrapolated = cost->extrapolated || rate <= 0;
   if (rate > 0)
     cost->compute_s = fmax (cost->compute_s, kernel->flops / rate);
-  cost->bound = bound_of (cost);
-  cost->alone = ls_kernel_time_beside (cost, 0);
+  settle (cost);
 }
 
 /* A number of the mask is loaded for each pair, between its two products. */
@@ -448,8 +452,7 @@ slow_masked (const LsCalibration *c, const LsKernel *kernel, LsKernelCost *cost)
     return;
   cost->extrapolated = cost->extrapolated || c->attention_masked <= 0;
   cost->compute_s /= c->attention_masked > 0 ? c->attention_masked : 1;
-  cost->bound = bound_of (cost);
-  cost->alone = ls_kernel_time_beside (cost, 0);
+  settle (cost);
 }
 
 LsKernelCost

@@ -10,10 +10,7 @@
 /* What members of a family with one die may differ in: what comes from memory, and what a framework's timing adds. */
 #define OF_THE_MEMBER (LS_FREE_MEMORY | LS_FREE_SIDE | LS_FREE_HOST)
 
-/* vidur's "add" takes 1 to 2 us (its timer's step is 1 us) below 1 MB of traffic. */
-#define STREAM_LAUNCH (2 * LS_US)
-#define MIN_STREAM    8e6 /* bytes: below, that step is too coarse */
-#define NO_PRIOR      0
+#define MIN_STREAM 8e6 /* bytes: below, the step of vidur's timer (STREAM_LAUNCH) is too coarse */
 
 LsRecipe *
 ls_recipe_new (const char *name, const char *source)

@@ -8,6 +8,10 @@
 #include "compute/measured.h"
 #include "samples.h"
 
+/* vidur's "add" takes 1 to 2 us (its timer's step is 1 us) below 1 MB of traffic. */
+#define STREAM_LAUNCH (2 * LS_US)
+#define NO_PRIOR      0
+
 /* A set of measured kernels that a calibration is judged on. */
 typedef struct {
   const char *name; /* "gemm, m >= 2048"       */

@@ -197,7 +197,8 @@ ls_recipe_h200 (const char *folder, const char *own, const LsRecipe *h100, LsDia
   r->gpu = (LsGpu){ .n_sm = 132, .hbm_bytes_per_s = 4.8e12, .vector_flops = 67e12 };
   set_peaks (&r->gpu, 989.4e12, 1978.9e12);
   LsKindFit stream = h100->calibration.kind[LS_KERNEL_ELEMENTWISE];
-  r->has_adam = true; /* ls_recipe_profile_adam() below checks that it is the H100's */
+  r->adam_s = h100->adam_s;
+  ls_recipe_profile_adam (r, own, "h200-libraries-2026-11.json", diags);
   double h100_stream = H100_HBM * stream.memory_efficiency;
   stream.memory_efficiency = ls_fit_round (ls_recipe_profile_stream (r, own, "h200-2026-11.json", diags), 3);
   stream.cache_speed = ceil (1e4 * stream.cache_speed * h100_stream / (r->gpu.hbm_bytes_per_s * stream.memory_efficiency)) / 1e4; /* not below the H100's */
@@ -205,7 +206,6 @@ ls_recipe_h200 (const char *folder, const char *own, const LsRecipe *h100, LsDia
               H200_STREAMS, h100, diags);
   r->calibration.kind[LS_KERNEL_ELEMENTWISE].is_fitted = true;
   ls_recipe_set_source (r, LS_KERNEL_ELEMENTWISE, "%s", H200_STREAMS);
-  ls_recipe_profile_adam (r, own, "h200-libraries-2026-11.json", diags);
   r->calibration.sustained_fp8 = h100->calibration.sustained_fp8;
   ls_recipe_set_backward (r, H100_ATTENTION_BWD, "the H100's ratio (FlashAttention-3)");
   copy_attention_kernels (r, h100);

@@ -16,10 +16,8 @@
 #include "data/measured/read_profile.h"
 #include "recipe.h"
 
-#define LARGE          100e6 /* bytes: twice an L2 of 50 MB */
-#define STREAM_LAUNCH  (2 * LS_US)
-#define NO_PRIOR       0
-#define ADAM_BYTES     28.0  /* fp32: weight, gradient and two moments read, all but the gradient written */
+#define LARGE      100e6 /* bytes: twice an L2 of 50 MB */
+#define ADAM_BYTES 28.0  /* fp32: weight, gradient and two moments read, all but the gradient written */
 
 static LsProfile *
 load (const char *own, const char *name, LsDiagList *diags)

@@ -3,8 +3,6 @@
 
 #include "recipe.h"
 
-#define NO_PRIOR 0
-
 /* ---- nvfp4: TensorRT-LLM's sweep times a kernel of CUTLASS, Transformer Engine calls cuBLASLt ---- */
 
 #define CUBLASLT_TABLE "cublaslt_b200_nvfp4.csv"

@@ -201,15 +201,6 @@ find_family (const LsCsv *csv, guint row, const GArray *facts, LsCase *c)
   }
 }
 
-/* Takes the name. */
-static char *
-beside (const LsCsv *csv, char *name)
-{
-  char *path = ls_data_beside (ls_csv_name (csv), name);
-  g_free (name);
-  return path;
-}
-
 /* Where its table ran, which the row may say otherwise or not at all. */
 static void
 find_cluster (const LsCsv *csv, guint row, const GArray *facts, LsCase *c)
@@ -282,7 +273,8 @@ read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
   remember_said (csv, row, c);
   find_family (csv, row, facts, c);
   find_cluster (csv, row, facts, c);
-  c->cluster = beside (csv, c->cluster);
+  g_autofree char *cluster = c->cluster;
+  c->cluster = ls_data_beside (ls_csv_name (csv), cluster);
   finish_model (c);
   apply_facts (csv, row, facts, c);
   finish_strategy (&c->strategy, software);
