@@ -8,6 +8,8 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
+#include "data/datadir.h"
+#include "data/jobs/read_software.h"
 #include "job/job.h"
 #include "job/knobs.h"
 #include "job/softwares.h"
@@ -436,7 +438,30 @@ runs_like_are_those_of_the_program (void)
   ls_strategy_clear (&s);
 }
 
-LS_TEST_SUITE (LS_TEST (the_way_to_be_data_parallel_tells_the_program),
+/* Hugging Face's layers have PyTorch's attention, whoever shards them: a window is a mask. */
+static void
+layers_of_hugging_face_mask_windows (void)
+{
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_SOFTWARE);
+  guint n = 0;
+  for (guint i = 0; i < entries->len; i++) {
+    const char *name = ((const LsDataEntry *) entries->pdata[i])->name;
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsSoftwareSpec software;
+    if (!LS_CHECK (ls_software_load (name, &software, diags)))
+      continue;
+    const char *kernels = software.defaults.kernels;
+    if (kernels && g_str_has_prefix (kernels, "hf-transformers")) {
+      ls_check_impl (software.defaults.window_mask, __FILE__, __LINE__, "%s", name);
+      n++;
+    }
+    ls_software_clear (&software);
+  }
+  LS_CHECK_INT (n, >=, 6);
+}
+
+LS_TEST_SUITE (LS_TEST (layers_of_hugging_face_mask_windows),
+               LS_TEST (the_way_to_be_data_parallel_tells_the_program),
                LS_TEST (the_program_tells_what_is_stepped_on), LS_TEST (on_tpus_all_is_of_xla),
                LS_TEST (what_does_not_run_there_is_told), LS_TEST (experts_that_run_otherwise_are_told),
                LS_TEST (fetches_of_experts_are_told), LS_TEST (choices_stay_the_users),
