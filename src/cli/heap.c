@@ -1,9 +1,10 @@
 #include "cli/heap.h"
 
+#include <stdlib.h> /* and with it __GLIBC__, where it is glibc */
+
 #ifdef __GLIBC__
 #include <malloc.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
