@@ -37,14 +37,15 @@
 #include <glib.h>
 #include <string.h>
 
-#define BITS      6 /* of a digit: the lists of a level have their flags in one word */
+#define BITS      8 /* of a digit: of fewer, an event moves more often; of more, most lists hold none */
 #define N_DIGITS  (1 << BITS)
 #define N_LEVELS  ((64 + BITS - 1) / BITS)
+#define N_WORDS   (N_DIGITS / 64) /* of the flags of a level */
 #define CHUNK     67   /* entries: 17 lines of a cache with the link, so that chunks begin in any set */
 #define SLAB      15   /* chunks that are allocated together */
 #define SHORT     64   /* chunks of a list whose events stay in the cache until they fire */
 #define MAX_FRONT 64   /* entries */
-#define TO_FRONT  24   /* entries of a list that is sorted into the front */
+#define TO_FRONT  40   /* entries of a list that is sorted into the front */
 #define FEW       1024 /* empty entries that are not worth a sweep */
 
 typedef struct {
@@ -69,14 +70,14 @@ typedef struct {
 } List;
 
 typedef struct {
-  LsTime now;               /* of the event that was popped last                 */
-  uint64_t floor;           /* what is in `later` differs from it                */
-  uint64_t front_end;       /* what is before it, and not now, is in the front   */
-  uint32_t from, to;        /* in front                                          */
-  uint32_t levels;          /* bit: the level has flags                          */
-  bool has_instant;         /* there may be entries in instant                   */
-  uint64_t flags[N_LEVELS]; /* bit: the list is not empty, or was before a sweep */
-  Entry front[MAX_FRONT];   /* sorted by time, phase and seq; none is empty      */
+  LsTime now;                        /* of the event that was popped last                 */
+  uint64_t floor;                    /* what is in `later` differs from it                */
+  uint64_t front_end;                /* what is before it, and not now, is in the front   */
+  uint32_t from, to;                 /* in front                                          */
+  uint32_t levels;                   /* bit: the level has flags                          */
+  bool has_instant;                  /* there may be entries in instant                   */
+  uint64_t flags[N_LEVELS][N_WORDS]; /* bit: the list is not empty, or was before a sweep */
+  Entry front[MAX_FRONT];            /* sorted by time, phase and seq; none is empty      */
   List instant[LS_N_PHASES];
   List later[N_LEVELS][N_DIGITS];
   size_t n, n_removed; /* events, empty entries */
@@ -209,7 +210,7 @@ place_later (Radix *q, Entry x, bool is_new)
 {
   uint32_t level = level_of (q, x.at), digit = digit_of (x.at, level);
   q->levels |= 1u << level;
-  q->flags[level] |= UINT64_C (1) << digit;
+  q->flags[level][digit / 64] |= UINT64_C (1) << digit % 64;
   list_append (q, &q->later[level][digit], x, is_new);
 }
 
@@ -327,11 +328,25 @@ vacate (Radix *q, LsEvent *e)
 
 /* --- opening ----------------------------------------------------------- */
 
-static inline void
-clear_flag (Radix *q, uint32_t level)
+/* The first digit of a level that has flags. */
+static inline uint32_t
+first_digit (const Radix *q, uint32_t level)
 {
-  q->flags[level] &= q->flags[level] - 1;
-  if (q->flags[level] == 0)
+  uint32_t word = 0;
+  while (q->flags[level][word] == 0)
+    word++;
+  return 64 * word + (uint32_t) __builtin_ctzll (q->flags[level][word]);
+}
+
+/* Of that digit of the first level. */
+static inline void
+clear_flag (Radix *q, uint32_t level, uint32_t digit)
+{
+  uint64_t any = 0;
+  q->flags[level][digit / 64] &= ~(UINT64_C (1) << digit % 64);
+  for (uint32_t word = digit / 64; word < N_WORDS; word++)
+    any |= q->flags[level][word];
+  if (any == 0)
     q->levels &= q->levels - 1;
 }
 
@@ -356,7 +371,6 @@ list_to_front (Radix *q, List *l)
 static inline bool
 open_list (Radix *q, List *l, uint64_t base, uint32_t level)
 {
-  clear_flag (q, level);
   q->floor = q->front_end = base;
   if (l->first == l->last && l->to - l->from <= TO_FRONT) {
     q->front_end = base + (UINT64_C (1) << level * BITS);
@@ -379,16 +393,17 @@ open_next (Radix *q, LsTime before)
 {
   while (q->levels) {
     uint32_t level = (uint32_t) __builtin_ctz (q->levels), shift = level * BITS;
-    uint64_t digit = (uint64_t) __builtin_ctzll (q->flags[level]);
+    uint32_t digit = first_digit (q, level);
     List *l = &q->later[level][digit];
     if (!list_first (q, l)) {
-      clear_flag (q, level);
+      clear_flag (q, level, digit);
       continue;
     }
     uint64_t base = ((q->floor >> shift & ~(uint64_t) (N_DIGITS - 1)) | digit) << shift;
     uint64_t end = base + (UINT64_C (1) << shift);
     if (end > (uint64_t) before && list_earliest (l) >= before)
       return false;
+    clear_flag (q, level, digit);
     if (!open_list (q, l, base, level))
       return true;
   }
