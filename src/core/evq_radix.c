@@ -32,42 +32,17 @@
  * the shortest path problem", J. ACM 37 (1990), with digits of several bits; the front is
  * the bottom of W. T. Tang, R. S. M. Goh, I. L.-J. Thng, "Ladder queue: an O(1) priority
  * queue structure for large-scale discrete event simulation", ACM TOMACS 15 (2005). */
-#include "core/evq.h"
+#include "core/evq_chunks.h"
 
-#include <glib.h>
 #include <string.h>
 
 #define BITS      8 /* of a digit: of fewer, an event moves more often; of more, most lists hold none */
 #define N_DIGITS  (1 << BITS)
 #define N_LEVELS  ((64 + BITS - 1) / BITS)
 #define N_WORDS   (N_DIGITS / 64) /* of the flags of a level */
-#define CHUNK     67   /* entries: 17 lines of a cache with the link, so that chunks begin in any set */
-#define SLAB      15   /* chunks that are allocated together */
-#define SHORT     64   /* chunks of a list whose events stay in the cache until they fire */
-#define MAX_FRONT 64   /* entries */
-#define TO_FRONT  40   /* entries of a list that is sorted into the front */
-#define FEW       1024 /* empty entries that are not worth a sweep */
-
-typedef struct {
-  LsTime at;
-  LsEvent *event; /* NULL: removed */
-} Entry;
-
-typedef struct Chunk {
-  struct Chunk *next;
-  Entry entries[CHUNK];
-} __attribute__ ((aligned (64))) Chunk;
-
-typedef struct Slab {
-  Chunk chunks[SLAB];
-  struct Slab *next;
-} Slab;
-
-typedef struct {
-  Chunk *first, *last; /* NULL: no entries                  */
-  uint32_t from, to;   /* begin in first, end in last       */
-  bool has_places;     /* the place of each event is its entry */
-} List;
+#define MAX_FRONT 64              /* entries */
+#define TO_FRONT  40              /* entries of a list that is sorted into the front */
+#define FEW       1024            /* empty entries that are not worth a sweep */
 
 typedef struct {
   LsTime now;                        /* of the event that was popped last                 */
@@ -80,116 +55,12 @@ typedef struct {
   Entry front[MAX_FRONT];            /* sorted by time, phase and seq; none is empty      */
   List instant[LS_N_PHASES];
   List later[N_LEVELS][N_DIGITS];
-  size_t n, n_removed; /* events, empty entries */
-  Chunk *spare;
-  Slab *slabs;
+  size_t n; /* events */
+  Chunks chunks;
 } Radix;
 
 /* Puts an entry where it belongs. is_new: was just scheduled. */
 typedef void (*PlaceFn) (Radix *q, Entry x, bool is_new);
-
-/* --- lists ------------------------------------------------------------- */
-
-static inline uint32_t
-chunk_end (const List *l, const Chunk *c)
-{
-  return c == l->last ? l->to : CHUNK;
-}
-
-static void
-add_slab (Radix *q)
-{
-  Slab *s = g_aligned_alloc (1, sizeof *s, 64);
-  s->next = q->slabs;
-  q->slabs = s;
-  for (uint32_t i = SLAB; i-- > 0; q->spare = &s->chunks[i])
-    s->chunks[i].next = q->spare;
-}
-
-static void
-list_grow (Radix *q, List *l)
-{
-  if (!q->spare)
-    add_slab (q);
-  Chunk *c = q->spare;
-  q->spare = c->next;
-  c->next = NULL;
-  if (l->last)
-    l->last->next = c;
-  else
-    l->first = c;
-  l->last = c;
-  l->to = 0;
-}
-
-static inline void
-list_append (Radix *q, List *l, Entry x, bool is_new)
-{
-  if (G_UNLIKELY (!l->last || l->to == CHUNK))
-    list_grow (q, l);
-  Entry *entry = &l->last->entries[l->to++];
-  *entry = x;
-  if (is_new || l->has_places)
-    x.event->place = entry;
-}
-
-/* Gives the first chunk back; returns the one after it. */
-static inline Chunk *
-list_drop_chunk (Radix *q, List *l)
-{
-  Chunk *c = l->first;
-  if (c->next)
-    *l = (List) { c->next, l->last, 0, l->to, l->has_places };
-  else
-    *l = (List) { 0 };
-  c->next = q->spare;
-  q->spare = c;
-  return l->first;
-}
-
-/* The first entry that is not empty, or NULL; drops those before it. */
-static Entry *
-list_first (Radix *q, List *l)
-{
-  for (Chunk *c = l->first; c; c = list_drop_chunk (q, l))
-    for (; l->from < chunk_end (l, c); l->from++, q->n_removed--)
-      if (c->entries[l->from].event)
-        return &c->entries[l->from];
-  return NULL;
-}
-
-/* Of a list that has events. */
-static LsTime
-list_earliest (const List *l)
-{
-  LsTime best = LS_TIME_NEVER;
-  uint32_t from = l->from;
-  for (const Chunk *c = l->first; c; c = c->next, from = 0)
-    for (const Entry *x = c->entries + from, *end = c->entries + chunk_end (l, c); x < end; x++)
-      if (x->event)
-        best = MIN (best, x->at);
-  return best;
-}
-
-static void
-list_give_places (List *l)
-{
-  l->has_places = true;
-  uint32_t from = l->from;
-  for (Chunk *c = l->first; c; c = c->next, from = 0)
-    for (Entry *x = c->entries + from, *end = c->entries + chunk_end (l, c); x < end; x++)
-      if (x->event)
-        x->event->place = x;
-}
-
-static bool
-list_is_short (const List *l)
-{
-  const Chunk *c = l->first;
-  for (uint32_t n = 0; c && n < SHORT; n++)
-    c = c->next;
-  return !c;
-}
 
 /* --- placing ----------------------------------------------------------- */
 
@@ -211,14 +82,14 @@ place_later (Radix *q, Entry x, bool is_new)
   uint32_t level = level_of (q, x.at), digit = digit_of (x.at, level);
   q->levels |= 1u << level;
   q->flags[level][digit / 64] |= UINT64_C (1) << digit % 64;
-  list_append (q, &q->later[level][digit], x, is_new);
+  list_append (&q->chunks, &q->later[level][digit], x, is_new);
 }
 
 static inline void
 place_now (Radix *q, Entry x, bool is_new)
 {
   q->has_instant = true;
-  list_append (q, &q->instant[ls_event_phase (x.event)], x, is_new);
+  list_append (&q->chunks, &q->instant[ls_event_phase (x.event)], x, is_new);
 }
 
 static inline bool
@@ -275,7 +146,7 @@ list_rewrite (Radix *q, List *list, PlaceFn place_one, bool fire_soon)
 {
   List l = *list;
   *list = (List) { 0 };
-  for (Chunk *c = l.first; c; c = list_drop_chunk (q, &l)) {
+  for (Chunk *c = l.first; c; c = list_drop_chunk (&q->chunks, &l)) {
     for (uint32_t i = l.from, end = chunk_end (&l, c); i < end; i++) {
       Entry x = c->entries[i];
       if (fire_soon)
@@ -283,7 +154,7 @@ list_rewrite (Radix *q, List *list, PlaceFn place_one, bool fire_soon)
       if (x.event)
         place_one (q, x, false);
       else
-        q->n_removed--;
+        q->chunks.n_removed--;
     }
   }
 }
@@ -322,7 +193,7 @@ vacate (Radix *q, LsEvent *e)
   if (!l->has_places)
     list_give_places (l);
   ((Entry *) e->place)->event = NULL;
-  if (++q->n_removed > q->n + FEW)
+  if (++q->chunks.n_removed > q->n + FEW)
     sweep (q);
 }
 
@@ -338,12 +209,12 @@ first_digit (const Radix *q, uint32_t level)
   return 64 * word + (uint32_t) __builtin_ctzll (q->flags[level][word]);
 }
 
-/* Of that digit of the first level. */
+/* Of the first digit of the first level. */
 static inline void
 clear_flag (Radix *q, uint32_t level, uint32_t digit)
 {
   uint64_t any = 0;
-  q->flags[level][digit / 64] &= ~(UINT64_C (1) << digit % 64);
+  q->flags[level][digit / 64] &= q->flags[level][digit / 64] - 1;
   for (uint32_t word = digit / 64; word < N_WORDS; word++)
     any |= q->flags[level][word];
   if (any == 0)
@@ -362,8 +233,8 @@ list_to_front (Radix *q, List *l)
     if (x->event)
       place_in_front (q, *x);
     else
-      q->n_removed--;
-  list_drop_chunk (q, l);
+      q->chunks.n_removed--;
+  list_drop_chunk (&q->chunks, l);
 }
 
 /* Opens the first list, the times of which begin at `base`. Returns whether it went to
@@ -395,7 +266,7 @@ open_next (Radix *q, LsTime before)
     uint32_t level = (uint32_t) __builtin_ctz (q->levels), shift = level * BITS;
     uint32_t digit = first_digit (q, level);
     List *l = &q->later[level][digit];
-    if (!list_first (q, l)) {
+    if (!list_first (&q->chunks, l)) {
       clear_flag (q, level, digit);
       continue;
     }
@@ -422,10 +293,7 @@ static void
 radix_destroy (void *queue)
 {
   Radix *q = queue;
-  for (Slab *s = q->slabs, *next; s; s = next) {
-    next = s->next;
-    g_aligned_free (s);
-  }
+  chunks_free (&q->chunks);
   g_free (q);
 }
 
@@ -463,7 +331,7 @@ static List *
 first_instant (Radix *q)
 {
   for (uint32_t p = 0; q->has_instant && p < LS_N_PHASES; p++)
-    if (list_first (q, &q->instant[p]))
+    if (list_first (&q->chunks, &q->instant[p]))
       return &q->instant[p];
   q->has_instant = false;
   return NULL;
