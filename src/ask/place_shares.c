@@ -102,9 +102,9 @@ shares_init (Search *x)
   const LsJobResult *now = x->p->now;
   const LsStrategy *s = &now->strategy;
   LsHardware chosen;
-  if (!now->cluster->kind_of_host
-      || !ls_hardware_for_job (now->hardware, s->attention_kernel, s->gpus, &chosen, NULL))
+  if (!now->cluster->kind_of_host)
     return;
+  ls_hardware_for_job (now->hardware, s->attention_kernel, s->gpus, &chosen);
   x->own_layers = g_new0 (uint32_t, s->pp * s->vpp);
   x->n_stages = s->pp > 1 && s->vpp == 1 && layers_of (now, x->own_layers) ? s->pp : 0;
   x->n_replicas = s->dp > 1 && !ls_strategy_why_even (s, &now->model) ? s->dp : 0;

@@ -227,9 +227,9 @@ prepare (SharedJobs *jobs, guint i, LsJobSpec *spec, const LsSharingOptions *opt
   j->job = ls_job_spec_prepare (spec, error);
   spec->of_nodes = NULL;
   LsRunOptions run;
-  if (!j->job || !ls_job_spec_options (spec, &run, error)
-      || !ls_job_hardware (j->job, j->job->hardware, &run, &j->chosen, error))
+  if (!j->job || !ls_job_spec_options (spec, &run, error))
     return FALSE;
+  ls_job_hardware (j->job, j->job->hardware, &run, &j->chosen);
   ls_host_costs_default (&j->host);
   ls_job_host (j->job->hardware, &j->job->strategy, &j->host);
   GError *failed = NULL;

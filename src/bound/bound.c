@@ -288,8 +288,7 @@ choose_hardware (LsBounds *b, const LsStrategy *s)
     return;
   b->attention_kernel = s->attention_kernel;
   b->n_gpus = s->gpus;
-  if (!ls_hardware_for_job (b->hardware, s->attention_kernel, s->gpus, &b->chosen, NULL))
-    b->chosen = *b->hardware; /* it will be refused */
+  ls_hardware_for_job (b->hardware, s->attention_kernel, s->gpus, &b->chosen);
   bound_kernels_forget (b->kernels);
 }
 

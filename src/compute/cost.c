@@ -124,8 +124,7 @@ ls_calibration_of_kind (const LsCalibration *c, uint32_t kind, const LsGpu *gpu,
     return c;
   g_assert (kind <= c->n_others);
   *room = c->others[kind - 1];
-  if (ls_calibration_has_attention (room, c->attention_kernel))
-    room->attention_kernel = c->attention_kernel;
+  room->attention_kernel = c->attention_kernel;
   room->clock = c->clock_gpus > 0 ? ls_clock (room, gpu, c->clock_gpus) : room->clock;
   return room;
 }

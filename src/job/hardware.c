@@ -370,24 +370,11 @@ ls_hardware_has_attention (const LsHardware *h, int kernel)
   return ls_calibration_has_attention (&h->calibration, (LsAttentionKernel) kernel);
 }
 
-gboolean
-ls_hardware_for_job (const LsHardware *h, int attention_kernel, uint32_t n_gpus, LsHardware *ret_hardware,
-                     GError **error)
+void
+ls_hardware_for_job (const LsHardware *h, int attention_kernel, uint32_t n_gpus, LsHardware *ret_hardware)
 {
   *ret_hardware = *h;
   ret_hardware->calibration.attention_kernel = attention_kernel;
   ret_hardware->calibration.clock = ls_clock (&h->calibration, &h->spec.gpu, n_gpus);
   ret_hardware->calibration.clock_gpus = n_gpus;
-  if (ls_hardware_has_attention (h, attention_kernel))
-    return TRUE;
-  g_autoptr (GString) names = g_string_new ("auto");
-  for (int k = LS_ATTENTION_KERNEL_AUTO + 1; k <= LS_ATTENTION_KERNEL_CUDNN; k++) {
-    const char *key = ls_entry_key (ls_entry_attention ((LsAttentionKernel) k, false));
-    if (ls_hardware_has_attention (h, k))
-      g_string_append_printf (names, ", %.*s", (int) (strlen (key) - strlen ("_fwd")), key);
-  }
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-               "/attention_kernel: expected one that calibration \"%s\" has: %s", h->calibration.name,
-               names->str);
-  return FALSE;
 }

@@ -71,10 +71,9 @@ LsCluster *ls_hardware_build_asked (const LsHardware *hardware, uint32_t n_nodes
 bool ls_hardware_has_attention (const LsHardware *hardware, int kernel);
 
 /* The hardware as a job runs it: with its implementation of attention (LsAttentionKernel), at the
- * pace of the slowest of so many GPUs (compute/clock.h; 1: of a mean one). Borrows all.
- * LS_ERROR_CONFLICT: the calibration does not know that attention. */
-gboolean ls_hardware_for_job (const LsHardware *hardware, int attention_kernel, uint32_t n_gpus,
-                              LsHardware *ret_hardware, GError **error);
+ * pace of the slowest of so many GPUs (compute/clock.h; 1: of a mean one). Borrows all. */
+void ls_hardware_for_job (const LsHardware *hardware, int attention_kernel, uint32_t n_gpus,
+                          LsHardware *ret_hardware);
 
 /* LS_ERROR_CONFLICT: the GPU's file gives no peak rate for the number format; says which it has. */
 gboolean ls_hardware_check_dtype (const LsGpu *gpu, LsDtype dtype, GError **error);

@@ -166,8 +166,7 @@ static gboolean
 lower (LsJobResult *r, const LsHardware *hardware, const char *order, GError **error)
 {
   LsHardware chosen;
-  if (!ls_hardware_for_job (hardware, r->strategy.attention_kernel, r->strategy.gpus, &chosen, error))
-    return FALSE;
+  ls_hardware_for_job (hardware, r->strategy.attention_kernel, r->strategy.gpus, &chosen);
   r->plan = make_plan (&r->model, &chosen, r->cluster, &r->strategy, order, error);
   return r->plan && ls_conserves_flops (r->plan, &r->model, &r->strategy, error);
 }
@@ -233,13 +232,12 @@ ls_job_host (const LsHardware *h, const LsStrategy *s, LsHostCosts *costs)
     costs->cost[LS_HOST_PRODUCT] = 0; /* launching is for nothing */
 }
 
-gboolean
+void
 ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options,
-                 LsHardware *ret_hardware, GError **error)
+                 LsHardware *ret_hardware)
 {
   bool is_drawn = options->stragglers && options->stragglers->sigma > 0;
-  return ls_hardware_for_job (hardware, r->strategy.attention_kernel, is_drawn ? 1 : r->plan->n_ranks,
-                              ret_hardware, error);
+  ls_hardware_for_job (hardware, r->strategy.attention_kernel, is_drawn ? 1 : r->plan->n_ranks, ret_hardware);
 }
 
 /* The cost of its allocator near the limit of the memory. */
@@ -250,8 +248,9 @@ settle_allocator (LsJobResult *run, const LsHardware *hardware, const LsRunOptio
   g_autoptr (LsJobResult) r = run;
   LsRunOptions own = *options;
   LsHardware chosen;
-  if (!r || !ls_job_hardware (r, hardware, options, &chosen, error))
+  if (!r)
     return NULL;
+  ls_job_hardware (r, hardware, options, &chosen);
   ls_job_host (hardware, &r->strategy, &own.host);
   gboolean is_settled = ls_job_settle_retries (r, &chosen, &own, ret_cost_share, error);
   return is_settled ? g_steal_pointer (&r) : NULL;
@@ -266,8 +265,7 @@ ls_job_run_plain (LsJobResult *prepared, const LsHardware *hardware, const LsRun
     return NULL;
   LsRunOptions own = *options;
   LsHardware chosen;
-  if (!ls_job_hardware (r, hardware, options, &chosen, error))
-    return NULL;
+  ls_job_hardware (r, hardware, options, &chosen);
   ls_job_host (hardware, &r->strategy, &own.host);
   r->timeline
       = ls_run (r->plan, r->cluster, &chosen.calibration, &hardware->nccl, &own, ret_cost_share, error);
@@ -316,8 +314,7 @@ LsTime
 ls_job_bound (const LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options)
 {
   LsHardware chosen;
-  if (!ls_job_hardware (prepared, hardware, options, &chosen, NULL))
-    return 0;
+  ls_job_hardware (prepared, hardware, options, &chosen);
   return ls_plan_bound (prepared->plan, prepared->cluster, &chosen.calibration, &hardware->nccl, options);
 }
 

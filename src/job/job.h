@@ -195,9 +195,9 @@ LsJobResult *ls_job_simulate_rest (LsJobResult *plain, const LsHardware *hardwar
 LsTime ls_job_bound (const LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options);
 
 /* The hardware at the pace of the slowest GPU of the job, save where each rank has drawn a speed of its
- * own. Borrows all. Errors as of ls_hardware_for_job(). */
-gboolean ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options,
-                          LsHardware *ret_hardware, GError **error);
+ * own. Borrows all. */
+void ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options,
+                      LsHardware *ret_hardware);
 
 /* What the host pays: by itself, over that what a cluster was fitted to (job/fitted.h), over that what the
  * strategy says. */

@@ -92,24 +92,19 @@ note_built_in (LsJobResult *r)
                                     ls_dp_kind_name (r->strategy.dp_kind)));
 }
 
-/* The program's own implementation of attention, where it was not measured. */
+/* The implementation of attention that the job runs, where its accelerator was not measured with it. */
 static void
-note_attention (const LsSoftwareSpec *software, LsJobResult *r)
+note_attention (LsJobResult *r)
 {
-  const LsField *field = ls_field_find (ls_strategy_fields, "attention_kernel");
-  g_autofree char *name = ls_knob_of_program (field, &r->strategy, software ? &software->defaults : NULL);
-  LsStrategy own = { .attention_kernel = LS_ATTENTION_KERNEL_AUTO };
-  if (name)
-    ls_field_value_set (field, &own, name);
-  bool runs = r->model.attention == LS_ATTENTION_FLASH || r->strategy.attention == LS_ATTENTION_FLASH;
-  if (!runs || ls_hardware_has_attention (r->hardware, own.attention_kernel)
-      || r->strategy.attention_kernel != LS_ATTENTION_KERNEL_AUTO)
+  const LsStrategy *s = &r->strategy;
+  bool runs = r->model.attention == LS_ATTENTION_FLASH || s->attention == LS_ATTENTION_FLASH;
+  if (!runs || ls_hardware_has_attention (r->hardware, s->attention_kernel))
     return;
-  g_ptr_array_add (r->notes,
-                   g_strdup_printf ("%s runs attention by %s, with which %s was not measured: it takes the "
-                                    "time of what was measured there",
-                                    software->program ? software->program : software->name, name,
-                                    r->cluster->spec.gpu.name));
+  g_autofree char *name = ls_field_text (ls_field_find (ls_strategy_fields, "attention_kernel"), s, NULL);
+  g_ptr_array_add (
+      r->notes,
+      g_strdup_printf ("attention by %s was not measured on %s: it takes the time of what was measured there",
+                       name, r->cluster->spec.gpu.name));
 }
 
 /* Of the implementation that the job runs: that it was not measured on this accelerator, but on another one
@@ -125,7 +120,8 @@ note_guessed_attention (LsJobResult *r)
   LsAttentionKernel kernel = is_fp8
       ? ls_cudnn_attention (LS_DTYPE_FP8, s->fp8_attention == LS_FP8_ATTENTION_MXFP8)
       : (LsAttentionKernel) s->attention_kernel;
-  if (c->attention[kernel][0].is_fitted && c->attention[kernel][1].is_fitted)
+  if (!ls_calibration_has_attention (c, kernel)
+      || (c->attention[kernel][0].is_fitted && c->attention[kernel][1].is_fitted))
     return;
   const LsField *field = ls_field_find (ls_strategy_fields, "attention_kernel");
   g_autofree char *name = ls_field_text (field, s, NULL);
@@ -209,7 +205,7 @@ ls_job_note_kernels (const LsSoftwareSpec *named, LsJobResult *r)
     return;
   const LsSoftwareSpec *program = named ? named : ls_softwares_assumed (&r->strategy);
   note_built_in (r);
-  note_attention (program, r);
+  note_attention (r);
   note_experts (program, r);
   note_fetches (r);
   note_guessed_attention (r);

@@ -24,8 +24,8 @@ ls_rerun (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *
           LsCluster **ret_cluster, GError **error)
 {
   LsHardware h;
-  g_autoptr (LsCluster) cluster
-      = ls_job_hardware (r, hardware, options, &h, error) ? ls_cluster_build (&h.spec, error) : NULL;
+  ls_job_hardware (r, hardware, options, &h);
+  g_autoptr (LsCluster) cluster = ls_cluster_build (&h.spec, error);
   LsTimeline *t = cluster ? ls_run (r->plan, cluster, &h.calibration, &h.nccl, options, NULL, error) : NULL;
   if (t && ret_cluster)
     *ret_cluster = g_steal_pointer (&cluster);

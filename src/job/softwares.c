@@ -145,8 +145,6 @@ ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardware, GH
   take_defaults_here (s->software_is_assumed, said, s);
   if (!is_said (said, "kernels") && s->dtype == LS_DTYPE_FP32)
     ls_strategy_forget_kernels (s);
-  if (!is_said (said, "attention_kernel") && !ls_hardware_has_attention (hardware, s->attention_kernel))
-    s->attention_kernel = LS_ATTENTION_KERNEL_AUTO;
 }
 
 const LsSoftwareSpec *

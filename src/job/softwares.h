@@ -29,8 +29,7 @@ const LsSoftwareSpec *ls_softwares_find (int dp_kind, const char *architecture);
 /* What a strategy leaves to the program that runs it. named: that it names, whose defaults it has already;
  * NULL: it is taken to run one, which is noted in s and gives what is of a program. said: keys that were said
  * (char *), which stay; may be NULL. What is only the program's habit gives way: a list of kernels, whose
- * bytes are those of 16 bits, in a job in fp32 to those that are built in, an implementation of attention
- * that the accelerator was not measured with to those that it was. s need not be resolved. */
+ * bytes are those of 16 bits, in a job in fp32 to those that are built in. s need not be resolved. */
 void ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardware, GHashTable *said,
                           LsStrategy *s);
 

@@ -43,6 +43,19 @@ can_be_placed (const LsStrategy *s, const LsCluster *cluster, LsDiagList *why)
   return false;
 }
 
+/* An implementation of attention that is compared with others has times of its own. */
+static bool
+has_attention (const LsSweepRun *x, const LsStrategy *base, const LsStrategy *s, LsDiagList *why)
+{
+  if (s->attention_kernel == base->attention_kernel
+      || ls_hardware_has_attention (x->hardware, s->attention_kernel))
+    return true;
+  if (why)
+    ls_diag_add (why, LS_ERROR_CONFLICT, NULL, 0, 0, "/attention_kernel", NULL, NULL,
+                 "the accelerator was not measured with it");
+  return false;
+}
+
 int
 candidate_dp_kind (const LsSweepRun *x, const LsPoint *p)
 {
@@ -72,14 +85,16 @@ candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, Ls
 {
   const LsJobSpec *job = &x->spec->job;
   const LsCluster *cluster = candidate_cluster (x, p);
-  ls_space_strategy (&x->spec->space, &x->base[candidate_dp_kind (x, p)], p, ret_s);
+  const LsStrategy *base = &x->base[candidate_dp_kind (x, p)];
+  ls_space_strategy (&x->spec->space, base, p, ret_s);
   if (job->software)
     ls_software_settle (job->software, ret_s);
   g_autoptr (LsDiagList) unheard = why ? NULL : ls_diag_list_new_counting ();
   bool is_legal = ls_strategy_resolve (ret_s, &x->model, ls_cluster_n_taken (cluster),
                                        ls_cluster_common (cluster), why ? why : unheard);
   ls_space_choose_parts (&job->strategy, ret_s);
-  return is_legal && can_be_placed (ret_s, cluster, why) && can_be_emitted (x, ret_s, why);
+  return is_legal && has_attention (x, base, ret_s, why) && can_be_placed (ret_s, cluster, why)
+      && can_be_emitted (x, ret_s, why);
 }
 
 uint64_t

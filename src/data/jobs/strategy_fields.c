@@ -198,7 +198,7 @@ const LsField ls_strategy_fields[] = {
                 "says what is wrong with one)",
     .why = strategy_why_kernels, .clear = strategy_clear_kernels },
   { ENUM (software, attention_kernel, attention_kernels, "auto",
-          "flash: its implementation; auto: whichever the accelerator was measured with"),
+          "flash: its implementation; auto, or one without times on the accelerator: one that has"),
     SET_ONLY },
   { ENUM (software, qkv_layout, qkv_layouts, "joint",
           "flash: Q, K, V in one tensor, as three views, or copied without padding and back"),

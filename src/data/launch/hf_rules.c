@@ -90,12 +90,15 @@ static void
 set_attention (LaunchJob *job)
 {
   const char *how = option_text (job, "attn_implementation");
-  if (how)
-    import_set_strategy (job->import, "attention", strcmp (how, "eager") == 0 ? "unfused" : "flash",
-                         "attn_implementation");
-  if (how && (strstr (how, "flash_attention_3") || strstr (how, "flash-attn3")))
-    import_set_strategy (job->import, "attention_kernel", "fa3", "attn_implementation");
-  if (how && strstr (how, "flash"))
+  if (!how)
+    return;
+  bool is_fa3 = strstr (how, "flash_attention_3") || strstr (how, "flash-attn3"),
+       is_fa2 = !is_fa3 && (strstr (how, "flash_attention_2") || strstr (how, "flash-attn2"));
+  import_set_strategy (job->import, "attention", strcmp (how, "eager") == 0 ? "unfused" : "flash",
+                       "attn_implementation");
+  if (is_fa2 || is_fa3)
+    import_set_strategy (job->import, "attention_kernel", is_fa3 ? "fa3" : "fa2", "attn_implementation");
+  if (strstr (how, "flash"))
     import_set_strategy (job->import, "window_mask", "0", "attn_implementation");
 }
 

@@ -280,6 +280,8 @@ set_kernels (Automodel *a)
                     "model.backend.attn flex: FlexAttention is taken to be as fast as FlashAttention");
   import_set_strategy (import, "attention", how && strcmp (how, "eager") == 0 ? "unfused" : "flash",
                        "model.attn_implementation");
+  if (how && strcmp (how, "flash_attention_2") == 0 && !text_of (a, "model.backend.attn"))
+    import_set_strategy (import, "attention_kernel", "fa2", "model.attn_implementation");
   if (is_on (a, "compile.enabled"))
     import_unknown (import, "compile.enabled: layers are taken to run eagerly");
   if (is_on (a, "model.use_liger_kernel"))

@@ -124,8 +124,9 @@ lower_layer (Layer *layer)
   g_autoptr (LsHardware) h = ls_hardware_load ("dgx-h100", diags);
   g_autoptr (LsRecipes) recipes = ls_recipes_load ("hf-transformers-4.49", diags);
   LsHardware chosen;
-  if (!LS_CHECK (h && recipes && ls_hardware_for_job (h, LS_ATTENTION_KERNEL_FA2, 1, &chosen, NULL)))
+  if (!LS_CHECK (h && recipes))
     return false;
+  ls_hardware_for_job (h, LS_ATTENTION_KERNEL_FA2, 1, &chosen);
   const LsShard shard = { .tp = 1,
                           .micro_batch = 16,
                           .seq = 559,

@@ -330,6 +330,22 @@ what_a_run_refuses_is_illegal (void)
   ls_sweep_spec_clear (&spec);
 }
 
+/* An implementation of attention that takes the time of another one is not compared with it; what all jobs
+ * run by themselves stays. "pair" was measured with none. */
+static void
+attention_without_times_is_not_compared (void)
+{
+  LsSweepSpec spec;
+  SPEC_INIT (&spec, "model", "tiny", "cluster", "pair", "gpus", "4", "global-batch", "8", "micro-batch", "1",
+             "tp", "1", "pp", "1", "dp-kind", "megatron", "zero", "1", "recompute", "none", "attention",
+             "flash", "attention_kernel", "auto,fa2,fa3");
+  g_autoptr (LsSweepRun) x = run (&spec);
+  const LsSweepReport *r = ls_sweep_run_report (x);
+  LS_CHECK_INT (r->counts.enumerated, ==, 3);
+  LS_CHECK_INT (r->counts.illegal, ==, 2);
+  ls_sweep_spec_clear (&spec);
+}
+
 /* A number of nodes stands for all of their GPUs. */
 static void
 nodes_are_swept_whole (void)
@@ -474,4 +490,5 @@ LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (layers_are_an_axis),
                     LS_TEST (what_was_stopped_says_so), LS_TEST (listed_bytes_are_the_peak_or_none),
                     LS_TEST (timing_stands_apart), LS_TEST (without_pruning_ranks_are_exact),
                     LS_TEST (bad_ranges_are_refused), LS_TEST (what_a_run_refuses_is_illegal),
-                    LS_TEST (nodes_are_swept_whole), LS_TEST (only_what_makes_a_difference_is_tried))
+                    LS_TEST (attention_without_times_is_not_compared), LS_TEST (nodes_are_swept_whole),
+                    LS_TEST (only_what_makes_a_difference_is_tried))
