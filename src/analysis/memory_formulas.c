@@ -5,6 +5,7 @@
 #include "model/operators.h"
 #include "schedules/sched.h"
 #include "strategy/dp_traits.h"
+#include "strategy/shard.h"
 
 static bool
 is_gpt (const LsModel *m)
@@ -71,7 +72,8 @@ ls_memory_formula (const LsModel *m, const LsStrategy *s, uint32_t pp_rank, uint
   double n = (double) n_params, d = s->zero_group > 0 ? s->zero_group : (double) s->dp * s->cp;
   return (LsMemoryFormula) {
     .parameters = (is_fp32 ? 4 : 2) * n / (s->zero_stage >= 3 ? d : 1),
-    .gradients = (double) ls_dtype_bytes ((LsDtype) s->grad_dtype) * n / (s->zero_stage >= 2 ? d : 1),
+    .gradients = (double) ls_dtype_bytes ((LsDtype) s->grad_dtype) * n / (s->zero_stage >= 2 ? d : 1)
+        * (ls_strategy_has_buckets (s) ? 2 : 1),
     .optimizer = (is_fp32 ? 8 : 12) * n / (s->zero_stage >= 1 ? d : 1),
     .activations = ls_layer_activation_bytes (m, s) * ls_layers_held (m, s, pp_rank),
   };

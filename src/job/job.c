@@ -435,7 +435,7 @@ run_one (const LsJobSpec *spec, GError **error)
     add_headroom (spec, r);
   if (r && !spec->no_notes) {
     ls_job_note_schedule (r);
-    ls_job_note_kernels (spec->software, r);
+    ls_job_note_kernels (spec, r);
     ls_job_note_retries (spec, r);
     if (r->notes) {
       const LsClusterSpec *c = &r->cluster->spec;

@@ -92,19 +92,22 @@ note_built_in (LsJobResult *r)
                                     ls_dp_kind_name (r->strategy.dp_kind)));
 }
 
-/* The implementation of attention that the job runs, where its accelerator was not measured with it. */
+/* The implementation of attention that the job runs, where its accelerator was not measured with it. is_said: by
+ * the job, not its program. */
 static void
-note_attention (LsJobResult *r)
+note_attention (bool is_said, LsJobResult *r)
 {
   const LsStrategy *s = &r->strategy;
   bool runs = r->model.attention == LS_ATTENTION_FLASH || s->attention == LS_ATTENTION_FLASH;
   if (!runs || ls_hardware_has_attention (r->hardware, s->attention_kernel))
     return;
-  g_autofree char *name = ls_field_text (ls_field_find (ls_strategy_fields, "attention_kernel"), s, NULL);
+  const LsField *field = ls_field_find (ls_strategy_fields, "attention_kernel");
+  g_autofree char *name = ls_field_text (field, s, NULL), *flag = ls_field_flag (field);
   g_ptr_array_add (
       r->notes,
-      g_strdup_printf ("attention by %s was not measured on %s: it takes the time of what was measured there",
-                       name, r->cluster->spec.gpu.name));
+      g_strdup_printf ("%s%sattention by %s was not measured on %s: it takes the time of what was",
+                       is_said ? flag : "", is_said ? " has no effect here: " : "", name,
+                       r->cluster->spec.gpu.name));
 }
 
 /* Of the implementation that the job runs: that it was not measured on this accelerator, but on another one
@@ -199,13 +202,13 @@ note_fetches (LsJobResult *r)
 }
 
 void
-ls_job_note_kernels (const LsSoftwareSpec *named, LsJobResult *r)
+ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
 {
   if (!r->model.name || !r->notes || r->trace)
     return;
-  const LsSoftwareSpec *program = named ? named : ls_softwares_assumed (&r->strategy);
+  const LsSoftwareSpec *program = spec->software ? spec->software : ls_softwares_assumed (&r->strategy);
   note_built_in (r);
-  note_attention (r);
+  note_attention (spec->said && g_hash_table_contains (spec->said, "attention_kernel"), r);
   note_experts (program, r);
   note_fetches (r);
   note_guessed_attention (r);

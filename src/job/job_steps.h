@@ -122,9 +122,9 @@ void ls_job_note_program (const LsJobSpec *spec, LsJobResult *result);
 void ls_job_note_calibration (const LsJobSpec *spec, LsJobResult *result);
 
 /* Appends to the notes of a result, if it has a model, that its kernels are Megatron-Core's, where gradients
- * are reduced by other software and no list of kernels is given, and that attention is not as its program
- * runs it, where that was not measured. named: the program that the job names; NULL: none. */
-void ls_job_note_kernels (const LsSoftwareSpec *named, LsJobResult *result);
+ * are reduced by other software and no list of kernels is given, and that attention takes the time of
+ * another implementation, where its own was not measured. */
+void ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *result);
 
 /* --- job_retries.c --------------------------------------------------------------------------------- */
 

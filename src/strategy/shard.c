@@ -132,6 +132,12 @@ ls_strategy_steps_on_weights (const LsStrategy *s)
   return has_shards (s) || ls_master_is_the_weight ((LsMaster) s->master);
 }
 
+bool
+ls_strategy_has_buckets (const LsStrategy *s)
+{
+  return s->dp_kind == LS_DP_DDP && s->dp_overlap && !s->bucket_view;
+}
+
 LsDtype
 ls_strategy_weights (const LsStrategy *s)
 {

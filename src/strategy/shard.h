@@ -50,6 +50,9 @@ LsAdamStates ls_strategy_adam (const LsStrategy *s);
 LsDtype ls_strategy_weights (const LsStrategy *s);
 /* Whether the optimizer steps on the weights themselves, or on shards of them, not on masters beside. */
 bool ls_strategy_steps_on_weights (const LsStrategy *s);
+/* Whether gradients lie in buckets, too, for as long as the job runs: of torch's DDP, whose reducer overlaps
+ * (reducer.cpp, initialize_buckets), but with gradient_as_bucket_view. */
+bool ls_strategy_has_buckets (const LsStrategy *s);
 /* Appends the kernels of Adam's step on n elements; returns what ls_optimizer_as_launched() is to know. */
 LsStepped ls_strategy_optimizer_kernels (const LsStrategy *s, uint64_t n, GArray *kernels);
 /* Its adapters; modules that the model has not are none. */

@@ -183,6 +183,7 @@ typedef struct {
   int master;                      /* LsMaster                                       */
   int moment_dtype, variance_dtype; /* LsDtype: Adam's first and second moment       */
   uint64_t bucket_bytes;            /* ddp: bucket cap; 0: torch's 25 MiB (first 1 MiB)   */
+  bool bucket_view;                 /* ddp: gradients are views of buckets, not beside them */
   uint64_t bucket_params;           /* megatron: 0: max (40e6, 1e6 dp)                    */
   uint32_t *layers_per_chunk;       /* [n_layers_per_chunk] in model order, or NULL: see strategy/shard.h */
   uint32_t n_layers_per_chunk;

@@ -53,6 +53,7 @@ CONDITION (is_not_fsdp1, s->dp_kind != LS_DP_FSDP1)
 CONDITION (is_not_fsdp2, s->dp_kind != LS_DP_FSDP2)
 CONDITION (is_not_torch_fsdp, s->dp_kind != LS_DP_FSDP1 && s->dp_kind != LS_DP_FSDP2)
 CONDITION (has_no_ddp_buckets, s->dp_kind != LS_DP_DDP && s->dp_kind != LS_DP_PS)
+CONDITION (has_no_reducer, s->dp_kind != LS_DP_DDP || !s->dp_overlap)
 CONDITION (has_no_servers, s->dp_kind != LS_DP_PS)
 CONDITION (is_not_megatron, s->dp_kind != LS_DP_MEGATRON)
 CONDITION (is_not_megatron1, s->dp_kind != LS_DP_MEGATRON || s->zero_stage == 0)
@@ -165,6 +166,7 @@ static const struct {
   { "offload_to", is_not_offloaded, "it needs --offload optimizer or parameters" },
   { "ps_servers", has_no_servers, "it needs --dp-kind ps" },
   { "bucket_bytes", has_no_ddp_buckets, "it needs --dp-kind ddp or ps" },
+  { "bucket_view", has_no_reducer, "it needs --dp-kind ddp, and --dp-overlap" },
   { "bucket_params", is_not_megatron, "it needs --dp-kind megatron" },
   { "grad_check", is_not_megatron, "it needs --dp-kind megatron" },
   { "p2p", has_one_stage, "pp is 1" },

@@ -133,7 +133,8 @@ check_offload (const LsStrategy *s, LsDiagList *diags)
   if (s->offload == LS_OFFLOAD_NONE)
     return;
   if (s->dp_kind != LS_DP_DEEPSPEED)
-    conflict (diags, "/offload", "expected none with dp_kind %s, as only deepspeed offloads; got %s",
+    conflict (diags, "/offload",
+              "expected none with dp_kind %s, as only --dp-kind deepspeed offloads; got %s",
               ls_dp_kind_name (s->dp_kind), s->offload == LS_OFFLOAD_PARAMETERS ? "parameters" : "optimizer");
   else if (s->offload == LS_OFFLOAD_PARAMETERS && s->zero_stage != 3)
     conflict (diags, "/offload",

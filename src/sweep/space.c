@@ -292,6 +292,8 @@ fill_axis (LsSpace *space, LsSpaceAxis axis, const LsModel *m, const LsStrategy 
     fill_list (space, axis, off_on, 2);
   else if (axis == LS_SPACE_ZERO)
     fill_list (space, axis, stages + (is_torus ? 3 : 0), is_torus ? 1 : 4);
+  else if (axis == LS_SPACE_DP_KIND && base->dp_kind != LS_DP_AUTO && base->dp_kind != LS_DP_NONE)
+    add_value (space, axis, (uint32_t) base->dp_kind); /* of the program */
   else if (axis == LS_SPACE_DP_KIND && is_torus)
     add_value (space, axis, LS_DP_XLA_FSDP);
   else if (axis == LS_SPACE_DP_KIND)

@@ -233,6 +233,23 @@ is_said (LsSpaceAxis axis, const void *job)
       && g_hash_table_contains (spec->said, ls_space_axis_name (axis));
 }
 
+/* Of a program that runs the job, the ways to be data parallel alone: the other ranges are of --for. */
+static bool
+is_no_way_to_be_parallel (LsSpaceAxis axis, const void *data)
+{
+  return axis != LS_SPACE_DP_KIND;
+}
+
+static void
+add_ranges (LsSweepSpec *spec)
+{
+  const LsJobSpec *job = &spec->job;
+  if (job->program)
+    ls_space_add_ranges (&spec->space, &job->program->ranges, is_said, job);
+  else if (job->software)
+    ls_space_add_ranges (&spec->space, &job->software->ranges, is_no_way_to_be_parallel, NULL);
+}
+
 /* Layers that a file lists are of its own stages: with others they lie as the program lays them. */
 static void
 add_layers (LsSweepSpec *spec)
@@ -280,8 +297,7 @@ fill_space (LsSweepRun *x, GError **error)
   if (base->gpus == 0 && n_nodes > 0)
     base->gpus = n_gpus_of (&placed, n_nodes);
   bool is_torus = c->interior == LS_INTERIOR_TORUS;
-  if (x->spec->job.program)
-    ls_space_add_ranges (&x->spec->space, &x->spec->job.program->ranges, is_said, &x->spec->job);
+  add_ranges (x->spec);
   add_layers (x->spec);
   return ls_space_fill (&x->spec->space, &x->model, base, taken_of_largest (&placed), is_torus, error);
 }

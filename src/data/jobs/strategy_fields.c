@@ -189,7 +189,8 @@ const LsField ls_strategy_fields[] = {
   { ENUM (optimizer, moment_dtype, moment_dtypes, "fp32", "megatron: format of Adam's first moment") },
   { ENUM (optimizer, variance_dtype, moment_dtypes, "fp32", "and of its second") },
 
-  { ENUM (software, attention, attention_kinds, "the model's", "attention kernels"), USUAL },
+  { ENUM (software, attention, attention_kinds, "the model's", "attention kernels"), .of_program = true,
+    USUAL },
   { CUSTOM (software, kernels, strategy_parse_kernels, strategy_format_kernels,
             "built-in: fused, as Megatron-LM's",
             "kernels as some software launches them (lockstep list kernels)"),
@@ -316,6 +317,9 @@ const LsField ls_strategy_fields[] = {
           "(check_for_nan_in_grad)") },
   { ROW (data, bucket_bytes, LS_FIELD_BYTES, "25MiB, the first 1MiB", "ddp: size of a bucket"),
     .above = true },
+  { BOOL (data, bucket_view, "false",
+          "ddp: gradients are views of the buckets, which else are beside them "
+          "(gradient_as_bucket_view)") },
   { ELEMENTS (data, bucket_params, "the larger of 40e6 and 1e6 dp", "megatron: parameters of a bucket") },
   { ENUM (data, ps_servers, servers, "nodes",
           "ps: a parameter server in each node, which share the parameters, or one for all ranks") },

@@ -247,6 +247,27 @@ ranges_of_a_program_give_way (void)
 /* --- ideas ---------------------------------------------------------------------------------------- */
 
 /* As many different ones as are asked for; what is folded into a row is its idea, and not faster. */
+/* "trainer" runs one, "wrapper" says none; said, or of neither, it is as ever. */
+static void
+a_program_is_data_parallel_in_its_own_way (void)
+{
+  static const struct {
+    const char *software, *dp_kind;
+    guint n;
+  } rows[] = { { "trainer", NULL, 1 }, { "trainer", "megatron,fsdp2", 2 }, { "wrapper", NULL, 2 } };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    LsSweepSpec spec;
+    SPEC_INIT (&spec, "model", "tiny", "cluster", "pair", "gpus", "4", "global-batch", "8", "software",
+               rows[i].software, "tp", "1", "pp", "1", "recompute", "none");
+    if (rows[i].dp_kind)
+      LS_CHECK (ls_sweep_spec_set (&spec, "dp-kind", rows[i].dp_kind, NULL));
+    g_autoptr (LsSweepRun) x = run (&spec);
+    LS_CHECK_INT (ls_space_n (&spec.space, LS_SPACE_DP_KIND), ==, rows[i].n);
+    LS_CHECK (ls_sweep_run_report (x)->counts.simulated > 0);
+    ls_sweep_spec_clear (&spec);
+  }
+}
+
 static void
 rows_are_different_ideas (void)
 {
@@ -296,5 +317,6 @@ LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (a_program_sets_defaults_
                     LS_TEST (a_headroom_is_of_the_program_that_runs),
                     LS_TEST (the_winner_is_that_of_a_search_by_hand),
                     LS_TEST (uneven_layers_are_asked_about_when_balanced),
-                    LS_TEST (ranges_of_a_program_give_way), LS_TEST (rows_are_different_ideas),
+                    LS_TEST (ranges_of_a_program_give_way),
+                    LS_TEST (a_program_is_data_parallel_in_its_own_way), LS_TEST (rows_are_different_ideas),
                     LS_TEST (chunks_and_batches_are_turned_within_an_idea))
