@@ -9,4 +9,8 @@
 
 extern const OptionTable automodel_options;
 
+/* In which formats it multiplies, reduces, and keeps what it steps on; the optimizer: automodel_formats.c,
+ * behind how it shards. */
+void automodel_formats (LaunchJob *job);
+
 #endif

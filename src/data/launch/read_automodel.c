@@ -65,6 +65,20 @@ say_recompute (Automodel *a)
     say (a, "activation_checkpoint.selective_ac_option", "op");
 }
 
+/* Models with experts keep their layers gathered unless told otherwise (MoEParallelizerConfig). */
+static void
+say_reshard (Automodel *a)
+{
+  static const char *const all = "distributed.reshard_after_forward",
+                           *const experts = "distributed.moe.reshard_after_forward";
+  bool has_experts = option_number (&a->own, "distributed.ep_size") > 1;
+  const char *name = has_experts ? experts : all;
+  if (is_on (a, name))
+    say (a, "parallelism.fsdp_reshard_after_forward", "always");
+  else if (has_experts || is_off (a, name))
+    say (a, "parallelism.fsdp_reshard_after_forward", "never");
+}
+
 static void
 say_rest (Automodel *a)
 {
@@ -89,9 +103,7 @@ say_rest (Automodel *a)
   if (option_number (&a->own, "distributed.dp_size") > 0
       && option_number (&a->own, "distributed.dp_replicate_size") <= 1)
     say (a, "parallelism.data_parallel_shard_degree", text_of (a, "distributed.dp_size"));
-  if (!is_on (a, "distributed.moe.reshard_after_forward")
-      && option_number (&a->own, "distributed.ep_size") > 1)
-    say (a, "parallelism.fsdp_reshard_after_forward", "never");
+  say_reshard (a);
   say_recompute (a);
 }
 
@@ -166,7 +178,9 @@ set_chunks (Automodel *a)
   g_string_free (list, TRUE);
 }
 
-/* With a pipeline its own models, which have experts, reduce once a step (components/moe/fsdp_mixin.py). */
+/* Without a pipeline the last micro-batch alone reduces, unless defer_fsdp_grad_sync is off
+ * (components/distributed/utils.py, get_sync_ctx; before December 2025 always). With one its own models, which
+ * have experts, reduce once a step (components/moe/fsdp_mixin.py). */
 static void
 set_sharding (Automodel *a)
 {
@@ -185,49 +199,21 @@ set_sharding (Automodel *a)
     import_set_strategy (import, "cp_kind",
                          g_strcmp0 (text_of (a, "model.backend.attn"), "te") == 0 ? "ring" : "all-gather",
                          "distributed.cp_size");
-  bool is_late
-      = is_on (a, "distributed.defer_fsdp_grad_sync") || is_on (a, "model.backend.enable_fsdp_optimizations");
-  if (import->strategy.pp > 1 ? import->strategy.ep > 1 : is_late)
+  if (is_off (a, "distributed.defer_fsdp_grad_sync"))
+    import_set_strategy (import, "grad_sync", "each", "distributed.defer_fsdp_grad_sync");
+  else if (import->strategy.pp <= 1 || import->strategy.ep > 1)
     import_set_strategy (import, "grad_sync", "last", "distributed.defer_fsdp_grad_sync");
-  if (!launch_words_find (a->own.words, "clip_grad_norm.max_norm"))
-    import_set_strategy (import, "grad_norm", "0", "clip_grad_norm");
 }
 
-/* Of products by Transformer Engine (components/models/common/utils.py, TEFp8Config). */
+/* The loop of its benchmarks steps without a norm (recipes/llm/benchmark.py). Every other computes it: it
+ * clips to 1.0 where a file says nothing, and did so before it could be said (recipes/llm/train_ft.py). */
 static void
-set_te_recipe (LsImport *import, const char *name)
+set_clipping (Automodel *a)
 {
-  static const char *const recipes[][2]
-      = { { "mxfp8", "mxfp8" }, { "block", "blockwise" }, { "current", "current" } };
-  guint i = 0;
-  while (i < G_N_ELEMENTS (recipes) && strcmp (name, recipes[i][0]) != 0)
-    i++;
-  if (i == G_N_ELEMENTS (recipes))
-    import_unknown (import, "model.backend.te_fp8.recipe %s: taken for current", name);
-  import_set_strategy (import, "fp8_recipe", i < G_N_ELEMENTS (recipes) ? recipes[i][1] : "current",
-                       "model.backend.te_fp8.recipe");
-}
-
-/* Weights are of the type that the model is built in, bfloat16 by itself. */
-static void
-set_precision (Automodel *a)
-{
-  LsImport *import = a->own.import;
-  const char *dtype = text_of (a, "model.torch_dtype");
-  bool is_fp32 = dtype && strstr (dtype, "32");
-  const char *te = text_of (a, "model.backend.te_fp8.recipe");
-  import_set_strategy (import, "dtype",
-                       is_on (a, "fp8.enabled") || te ? "fp8"
-                           : is_fp32                  ? "fp32"
-                                                      : "bf16",
-                       "model.torch_dtype");
-  if (te)
-    set_te_recipe (import, te);
-  else if (is_on (a, "fp8.enabled"))
-    import_set_strategy (import, "fp8_recipe", "current", "fp8.recipe_name");
-  if (!is_fp32)
-    import_unknown (import, "model.torch_dtype %s: the optimizer is taken to keep weights in fp32 too",
-                    dtype ? dtype : "bfloat16, its default");
+  const char *recipe = text_of (a, "recipe");
+  if (recipe ? strstr (recipe, "Benchmark") != NULL
+             : launch_words_find (a->own.words, "benchmark.warmup_steps") != NULL)
+    import_set_strategy (a->own.import, "grad_norm", "0", "recipe");
 }
 
 /* The fake gate deals experts out in turn (components/moe/layers.py, FakeBalancedGate); with noise it draws
@@ -318,20 +304,6 @@ tell_rest (Automodel *a)
       import_unknown (a->own.import, "%s: all weights are taken to be trained", frozen[i]);
 }
 
-/* A class: torch.optim.AdamW. */
-static void
-set_optimizer (Automodel *a)
-{
-  const char *class = text_of (a, "optimizer._target_"), *name = class ? strrchr (class, '.') : NULL;
-  import_set_optimizer (a->own.import, name ? name + 1 : class, 0, "optimizer._target_");
-  const char *first = text_of (a, "optimizer.exp_avg_dtype"),
-             *second = text_of (a, "optimizer.exp_avg_sq_dtype");
-  bool is_narrow = (first && !strstr (first, "32")) || (second && !strstr (second, "32"));
-  if (is_narrow || is_on (a, "optimizer.store_param_remainders"))
-    import_unknown (a->own.import,
-                    "optimizer.exp_avg_dtype, exp_avg_sq_dtype, store_param_remainders: all taken as fp32");
-}
-
 static void
 read_options (Automodel *a)
 {
@@ -349,11 +321,11 @@ read_options (Automodel *a)
   torchtitan_strategy (&a->torch);
   set_chunks (a);
   set_sharding (a);
-  set_precision (a);
+  set_clipping (a);
   set_exchange (a);
   set_kernels (a);
   set_adapters (a);
-  set_optimizer (a);
+  automodel_formats (&a->own);
   tell_rest (a);
   g_hash_table_unref (a->torch.open);
 }

@@ -20,7 +20,7 @@ automodel_is_read (void)
                 "    round_virtual_stages_to_pp_multiple: up\nci:\n  nproc_per_node: 8\n"
                 "benchmark:\n  num_nodes: 32\n",
       "layers=61; seq=4096; gpus=256; pp=4; vpp=8; layers_per_chunk=2x29,1x3; ep=64; schedule=interleaved-1f1b; micro_batch=1; "
-      "global_batch=512; dp_kind=fsdp2; zero=2; recompute=full; dtype=bf16; grad_norm=false; "
+      "global_batch=512; dp_kind=fsdp2; zero=2; recompute=full; dtype=bf16; grad_norm; grad_dtype=fp32; narrow_shards=true; "
       "software=nemo-automodel-2025; sp=false");
   check_read (
       "NeMo AutoModel",
@@ -138,6 +138,63 @@ narrow_formats_are_read (void)
       "lora_rank=16; qlora=true");
 }
 
-LS_TEST_SUITE (LS_TEST (narrow_formats_are_read), LS_TEST (automodel_is_read),
-               LS_TEST (earlier_sections_are_read), LS_TEST (exchanges_of_tokens_are_read),
-               LS_TEST (chunks_share_layers), LS_TEST (pipelines_pass_local_batches))
+/* The norm is computed but in the loop of its benchmarks. */
+static void
+only_benchmarks_do_not_clip (void)
+{
+  check_read ("NeMo AutoModel",
+              "recipe: BenchmarkingRecipeForNextTokenPrediction\n" AUTOMODEL "distributed:\n  tp_size: 1\n",
+              "grad_norm=false");
+  check_read ("NeMo AutoModel",
+              AUTOMODEL "benchmark:\n  warmup_steps: 10\ndistributed:\n  tp_size: 1\n"
+                        "clip_grad_norm:\n  max_norm: 1.0\n",
+              "grad_norm=false");
+  check_read ("NeMo AutoModel",
+              "recipe: TrainFinetuneRecipeForNextTokenPrediction\n" AUTOMODEL
+              "benchmark:\n  warmup_steps: 10\ndistributed:\n  tp_size: 1\n",
+              "grad_norm");
+}
+
+#define DENSE                                                                                                \
+  "step_scheduler:\n  global_batch_size: 64\n  local_batch_size: 1\ndataset:\n  seq_len: 4096\nmodel:\n"     \
+  "  pretrained_model_name_or_path: meta-llama/Llama-3.1-8B\n"
+#define POLICY "distributed:\n  strategy: fsdp2\n  mp_policy:\n    param_dtype: bfloat16\n"
+#define ADAM   "optimizer:\n  _target_: torch.optim.AdamW\n"
+
+/* What is stored, in what it is reduced, and what Transformer Engine's Adam keeps beside it. */
+static void
+formats_are_those_of_the_policy (void)
+{
+  check_read ("NeMo AutoModel", DENSE "  torch_dtype: float32\n" POLICY "    reduce_dtype: bfloat16\n" ADAM,
+              "dtype=bf16; grad_dtype=bf16; narrow_shards; ~shards fp32");
+  check_read ("NeMo AutoModel", DENSE "  torch_dtype: bf16\n" POLICY "    output_dtype: float32\n" ADAM,
+              "dtype=bf16; grad_dtype=fp32; narrow_shards=true; ?output_dtype float32");
+  check_read ("NeMo AutoModel",
+              DENSE POLICY
+              "optimizer:\n  _target_: transformer_engine.pytorch.optimizers.fused_adam.FusedAdam\n",
+              "narrow_shards; grad_dtype=fp32; optimizer=adam; ?FusedAdam with weights stored in bf16");
+  check_read ("NeMo AutoModel", DENSE "  torch_dtype: float32\ndistributed:\n  strategy: ddp\n" ADAM,
+              "dtype=fp32; master; dp_kind=ddp");
+  check_read ("NeMo AutoModel", DENSE "distributed:\n  strategy: ddp\n" ADAM,
+              "dtype=bf16; master=none; dp_kind=ddp");
+  check_read ("NeMo AutoModel", DENSE POLICY "    reduce_dtype: int\n  enable_compile: true\n" ADAM,
+              "grad_dtype=fp32; ?reduce_dtype int: taken for fp32; ?distributed.enable_compile");
+}
+
+/* Without a pipeline the last micro-batch alone reduces; layers stay gathered where it says so. */
+static void
+shards_are_gathered_and_reduced_as_said (void)
+{
+  check_read ("NeMo AutoModel", DENSE POLICY ADAM, "grad_sync=last; zero=3");
+  check_read ("NeMo AutoModel", DENSE "distributed:\n  defer_fsdp_grad_sync: false\n" ADAM, "grad_sync=each");
+  check_read ("NeMo AutoModel", DENSE "distributed:\n  reshard_after_forward: false\n" ADAM, "zero=2");
+  check_read ("NeMo AutoModel",
+              AUTOMODEL "distributed:\n  ep_size: 8\n  moe:\n    lm_head_precision: float32\n",
+              "zero=2; ?lm_head_precision");
+}
+
+LS_TEST_SUITE (LS_TEST (only_benchmarks_do_not_clip), LS_TEST (formats_are_those_of_the_policy),
+               LS_TEST (shards_are_gathered_and_reduced_as_said), LS_TEST (narrow_formats_are_read),
+               LS_TEST (automodel_is_read), LS_TEST (earlier_sections_are_read),
+               LS_TEST (exchanges_of_tokens_are_read), LS_TEST (chunks_share_layers),
+               LS_TEST (pipelines_pass_local_batches))
