@@ -159,13 +159,25 @@ find_host_reason (const LsJobResult *job, const LsField *f)
 
 /* --- notes --- */
 
+/* What a launch file says is said in words of its program, or is what its program does by itself: nobody has
+ * set the knob. */
+static bool
+is_of_launch_file (const LsJobSpec *spec, const LsField *f, const char *value)
+{
+  const LsImport *from = spec->from;
+  if (!from || !g_hash_table_contains (from->strategy_said, f->key))
+    return false;
+  g_autofree char *there = ls_field_text (f, &from->strategy, NULL);
+  return g_strcmp0 (there, value) == 0;
+}
+
 static void
 note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
 {
   g_autofree char *value = ls_field_text (f, &x->spec->strategy, NULL),
                   *usual = ls_field_text (f, &x->blank, NULL);
   bool is_said = x->spec->said && g_hash_table_contains (x->spec->said, f->key);
-  if (!is_said || !value || g_strcmp0 (value, usual) == 0)
+  if (!is_said || !value || g_strcmp0 (value, usual) == 0 || is_of_launch_file (x->spec, f, value))
     return;
   bool is_host = strcmp (f->topic, "host") == 0;
   const char *why = is_host ? find_host_reason (x->job, f) : find_reason (x, f, value);

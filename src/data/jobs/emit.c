@@ -97,14 +97,6 @@ emit_has_pipeline (Emit *e, const char *program)
   return s->pp > 1;
 }
 
-gboolean
-ls_emit_check (const LsEmitJob *job, const char *target, GError **error)
-{
-  g_autofree char *notes = NULL;
-  g_autofree char *fragment = ls_emit (job, target, &notes, error);
-  return fragment != NULL;
-}
-
 static char *
 write (const EmitTarget *target, const LsEmitJob *job)
 {
@@ -119,14 +111,11 @@ write (const EmitTarget *target, const LsEmitJob *job)
   return g_string_free (out, FALSE);
 }
 
-char *
-ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError **error)
+/* Whether the program has all of the job; false: *error is set. */
+static bool
+is_had (const EmitTarget *target, const LsEmitJob *job, GString *notes, GError **error)
 {
-  if (!ls_emit_check_target (target_name, error))
-    return NULL;
-  const EmitTarget *target = find (target_name);
   g_autoptr (LsDiagList) refusals = error ? ls_diag_list_new () : ls_diag_list_new_counting ();
-  g_autoptr (GString) notes = g_string_new (NULL);
   Emit e = { job->model, job->strategy, job->title, refusals, notes };
   if (job->order)
     emit_refuse (&e, "--order", "the order of a file; a schedule has a name there");
@@ -155,14 +144,29 @@ ls_emit (const LsEmitJob *job, const char *target_name, char **ret_notes, GError
                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in the environment makes segments of the "
                "allocator grow");
   target->check (&e);
-  if (!error && ls_diag_list_n (refusals) > 0)
-    return NULL;
+  if (!error)
+    return ls_diag_list_n (refusals) == 0;
   g_autoptr (GError) refused = NULL;
-  if (!ls_diag_list_to_error (refusals, &refused)) {
-    g_prefix_error (&refused, "%s cannot express this job:\n", target->program);
-    g_propagate_error (error, g_steal_pointer (&refused));
+  if (ls_diag_list_to_error (refusals, &refused))
+    return true;
+  g_prefix_error (&refused, "%s cannot express this job:\n", target->program);
+  g_propagate_error (error, g_steal_pointer (&refused));
+  return false;
+}
+
+gboolean
+ls_emit_check (const LsEmitJob *job, const char *target, GError **error)
+{
+  g_autoptr (GString) notes = g_string_new (NULL);
+  return ls_emit_check_target (target, error) && is_had (find (target), job, notes, error);
+}
+
+char *
+ls_emit (const LsEmitJob *job, const char *target, char **ret_notes, GError **error)
+{
+  g_autoptr (GString) notes = g_string_new (NULL);
+  if (!ls_emit_check_target (target, error) || !is_had (find (target), job, notes, error))
     return NULL;
-  }
   *ret_notes = g_strdup (notes->str);
-  return write (target, job);
+  return write (find (target), job);
 }

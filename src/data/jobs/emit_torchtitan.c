@@ -181,7 +181,7 @@ check (Emit *e)
   check_experts (e);
   check_recompute (e);
   check_fp8 (e);
-  if (e->s->tp_overlap)
+  if (e->s->tp_overlap && !(e->s->kernels && g_str_has_suffix (e->s->kernels, "-compile")))
     emit_note (e, "with [compile] layers run other kernels: --kernels torchtitan-2025-03-compile");
   if (e->s->attention != LS_ATTENTION_FLASH)
     emit_refuse (e, "--attention unfused", "torchtitan's attention is PyTorch's, which is fused");
@@ -191,7 +191,8 @@ check (Emit *e)
     emit_refuse (e, "--optimizer", "torchtitan has Adam and AdamW");
   emit_note (
       e,
-      "[model] name and flavor, data, optimizer and checkpoints are not part of it; the world has %u ranks",
+      "[model] is there where torchtitan has the model; data, optimizer and checkpoints are not part of "
+      "it; the world has %u ranks",
       e->s->gpus);
 }
 

@@ -38,6 +38,9 @@ extern const LsField ls_model_names_fields[];
 /* The model of a name, in which capital letters are as small ones. On success the caller clears *ret_model;
  * false: nobody has that name, and *ret_model is untouched. */
 bool ls_model_of_name (const char *name, LsModel *ret_model);
+/* The other way round: the name "PREFIX/..." of a published model that is the same but for its sequences,
+ * newly allocated; NULL: there is none. prefixes end in a NULL. */
+char *ls_model_name_of (const LsModel *model, const char *const *prefixes);
 
 /* What ls_data_load() takes for a model, newly allocated: a file of that name or path, else the published
  * model that is called so, with the changes behind the name. What is neither is handed back as it is; NULL

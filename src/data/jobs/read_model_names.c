@@ -94,6 +94,57 @@ ls_model_of_name (const char *name, LsModel *ret_model)
   return entry && read_entry (doc, entry, ret_model, diags);
 }
 
+/* --- the name of a model --------------------------------------------------------------------------- */
+
+/* Of the entry the first name "PREFIX/..."; NULL: none. */
+static const char *
+name_with (const cJSON *entry, const char *const *prefixes)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (entry, "names"))
+  {
+    const char *slash = cJSON_IsString (one) ? strchr (one->valuestring, '/') : NULL;
+    g_autofree char *prefix = slash ? g_strndup (one->valuestring, slash - one->valuestring) : NULL;
+    if (prefix && g_strv_contains (prefixes, prefix))
+      return one->valuestring;
+  }
+  return NULL;
+}
+
+/* But for the length of a sequence and the kernel of attention, which a job chooses. */
+static bool
+is_same_model (const LsModel *a, const LsModel *b)
+{
+  for (const LsField *f = ls_model_fields; f->key; f++) {
+    if (f->file_only || strcmp (f->key, "seq") == 0 || strcmp (f->key, "attention") == 0)
+      continue;
+    g_autofree char *one = ls_field_text (f, a, NULL), *other = ls_field_text (f, b, NULL);
+    if (g_strcmp0 (one, other) != 0)
+      return false;
+  }
+  return true;
+}
+
+char *
+ls_model_name_of (const LsModel *model, const char *const *prefixes)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_MODEL_NAMES, "published", diags);
+  const cJSON *models = doc ? models_of (doc) : NULL, *entry;
+  cJSON_ArrayForEach (entry, models)
+  {
+    const char *name = name_with (entry, prefixes);
+    LsModel published;
+    if (!name || !read_entry (doc, entry, &published, diags))
+      continue;
+    bool is_same = is_same_model (model, &published);
+    ls_model_clear (&published);
+    if (is_same)
+      return g_strdup (name);
+  }
+  return NULL;
+}
+
 /* --- as a name of a file --------------------------------------------------------------------------- */
 
 /* What --model would take for that entry: a path, or the JSON of a model in place. */

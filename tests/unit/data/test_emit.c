@@ -7,6 +7,7 @@
 #include "data/jobs/emit.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
+#include "import_check.h"
 #include "lower/lower.h"
 
 static const LsModel dense = {
@@ -276,5 +277,95 @@ an_order_of_its_own_is_refused (void)
   ls_strategy_clear (&s);
 }
 
-LS_TEST_SUITE (LS_TEST (knobs_are_said_or_refused), LS_TEST (unknown_programs_are_refused),
-               LS_TEST (an_order_of_its_own_is_refused))
+/* --- what is written is read ----------------------------------------------------------------------- */
+
+/* Of published models; open: what the program's file does not say, but its profile, or who reads it. */
+#define TITAN "dp-kind=fsdp2 grad-dtype=fp32 p2p=batched "
+static const struct {
+  const char *target, *model, *knobs, *open;
+} round_trips[] = {
+  { "torchtitan", "llama3/8B", TITAN "tp=2 sp=1 recompute=full", "" },
+  { "torchtitan", "llama3/70B", TITAN "zero=3@8 seq=4096 pp=2", "" },
+  { "torchtitan", "qwen3/30B-A3B", TITAN "ep=8 grouped-gemm=1 dispatcher=deepep", "grouped-gemm=1" },
+  { "torchtitan", "deepseek_v3/671B", TITAN "ep=8 grouped-gemm=1", "grouped-gemm=1" },
+  { "torchtitan", "llama3/8B", TITAN "kernels=torchtitan-2025-03-compile", "" },
+  { "megatron", "llama3/8B", "tp=2 sp=1 pp=2 zero=1 grad-dtype=fp32", "" },
+  { "megatron", "qwen3/30B-A3B", "ep=8 dispatcher=deepep recompute=full zero=1", "" },
+  { "megatron", "deepseek_v3/671B", "ep=8 tp=2 sp=1 etp=1 pp=2 layers-per-chunk=31,30", "" },
+  { "megatron", "gpt2-xl", "cp=2 cp-kind=ring dtype=fp16 grad-norm=0", "" },
+  { "megatron", "gpt_oss/20b", "tp=2 sp=1 dp-kind=fsdp2 zero=2 recompute=selective recompute-parts=norm",
+    "" },
+  { "deepspeed", "llama3/8B", "dp-kind=deepspeed zero=3 offload=parameters micro-batch=2", "seq=8192" },
+  { "deepspeed", "llama3/8B", "dp-kind=deepspeed zero=1 dtype=fp16 tp=2", "seq=8192 tp=2" },
+};
+
+/* All of a strategy; of a model those that are said, whose sequences are the strategy's. */
+static void
+check_keys (const LsField *fields, const void *written, const void *read, const char *what)
+{
+  for (const LsField *f = fields; f->key; f++) {
+    g_autofree char *one = ls_field_text (f, written, NULL), *other = ls_field_text (f, read, NULL);
+    bool is_said = fields == ls_strategy_fields || other;
+    if (f->file_only || !is_said || strcmp (f->key, "software") == 0
+        || (fields == ls_model_fields && strcmp (f->key, "seq") == 0))
+      continue;
+    ls_check_impl (g_strcmp0 (one, other) == 0, __FILE__, __LINE__, "%s: %s is %s; it was %s", what, f->key,
+                   other, one);
+  }
+}
+
+/* The job of a fragment, with what is said beside it. */
+static void
+check_read_back (const char *fragment, const char *open, const LsModel *m, const LsStrategy *s)
+{
+  LsImport import;
+  LsStrategy read;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_auto (GStrv) pairs = g_strsplit (open, " ", -1);
+  if (!read_text (fragment, &import))
+    return;
+  LS_CHECK_INT (import.conflicts->len, ==, 0);
+  ls_strategy_copy (&read, &import.strategy);
+  read.gpus = s->gpus;
+  read.vocab_multiple = s->vocab_multiple;
+  read.seq = read.seq > 0 ? read.seq : import.model.seq;
+  for (char **pair = pairs; *pair && **pair; pair++) {
+    char *value = strchr (*pair, '=');
+    *value++ = '\0';
+    ls_field_set_text (ls_strategy_fields, &read, *pair, value, diags);
+  }
+  LS_CHECK (ls_strategy_resolve (&read, m, 16, 8, diags) && ls_strategy_balance (&read, m, NULL, NULL));
+  check_keys (ls_strategy_fields, s, &read, fragment);
+  bool is_whole = !strstr (open, "seq="); /* DeepSpeed's says nothing of the model */
+  LS_CHECK_INT (import.model.n_layers, ==, is_whole ? m->n_layers : 0);
+  if (is_whole)
+    check_keys (ls_model_fields, m, &import.model, fragment);
+  ls_strategy_clear (&read);
+  ls_import_clear (&import);
+}
+
+static void
+what_is_written_is_read_back (void)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (round_trips); i++) {
+    LsModel m;
+    LsStrategy s;
+    g_autofree char *notes = NULL;
+    g_autoptr (GError) error = NULL;
+    if (!LS_CHECK (ls_model_of_name (round_trips[i].model, &m)))
+      continue;
+    if (resolve (&s, &m, round_trips[i].knobs)) {
+      const LsEmitJob job = { .model = &m, .strategy = &s, .title = "a job" };
+      g_autofree char *text = ls_emit (&job, round_trips[i].target, &notes, &error);
+      ls_check_impl (text != NULL, __FILE__, __LINE__, "%s: %s", round_trips[i].knobs,
+                     error ? error->message : "");
+      if (text)
+        check_read_back (text, round_trips[i].open, &m, &s);
+    }
+    ls_strategy_clear (&s);
+    ls_model_clear (&m);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (knobs_are_said_or_refused), LS_TEST (what_is_written_is_read_back),
+               LS_TEST (unknown_programs_are_refused), LS_TEST (an_order_of_its_own_is_refused))

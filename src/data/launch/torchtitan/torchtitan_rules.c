@@ -4,6 +4,8 @@
 #include <lockstep/error.h>
 #include <string.h>
 
+#include "data/jobs/job_files.h"
+
 /* --- its table of options, and its names of schedules -------------------------------------------- */
 
 /* --- what rules write: the other side of torchtitan_rules.c and torchtitan_strategy.c ---------------- */
@@ -30,6 +32,8 @@ VALUE (local_batch,
 VALUE (sequence, NUMBER (true, s->seq))
 VALUE (param_dtype, WORD (true, s->dtype == LS_DTYPE_FP32 ? "float32" : "bfloat16"))
 VALUE (reduce_dtype, WORD (true, "float32"))
+
+#define COMPILED "torchtitan-2025-03-compile" /* kernels of layers under torch.compile */
 
 /* Ranks that share parameters; context-parallel ranks hold shards too. */
 static uint32_t
@@ -67,8 +71,21 @@ VALUE (selective_option, WORD (s->recompute == LS_RECOMPUTE_SELECTIVE, "op"))
 VALUE (converters, WORD (is_fp8 (m, s), "[\"quantize.linear.float8\"]"))
 VALUE (fp8_recipe, WORD (is_fp8 (m, s), "tensorwise"))
 VALUE (fp8_gathers, ON (is_fp8 (m, s) && s->fp8_params))
-VALUE (compiles, ON (s->tp > 1 && s->tp_overlap))
+VALUE (compiles, ON ((s->tp > 1 && s->tp_overlap) || g_strcmp0 (s->kernels, COMPILED) == 0))
 VALUE (not_written, NULL)
+
+/* Of torchtitan/models (January 2026): "llama3/8B". */
+static char *
+part_of_name (const LsModel *m, bool is_flavor)
+{
+  static const char *const families[] = { "llama3", "llama4", "deepseek_v3", "qwen3", "gpt_oss", NULL };
+  g_autofree char *name = ls_model_name_of (m, families);
+  g_auto (GStrv) parts = g_strsplit (name ? name : "", "/", 2);
+  return name ? g_strdup (parts[is_flavor ? 1 : 0]) : NULL;
+}
+
+VALUE (model_name, part_of_name (m, false))
+VALUE (model_flavor, part_of_name (m, true))
 
 /* --- options --------------------------------------------------------------------------------------- */
 
@@ -152,8 +169,8 @@ static const OptionRow rows[] = {
   RULE ("activation_checkpoint.early_stop"),
 
   /* the model and its formats */
-  RULE ("model.name"),
-  RULE ("model.flavor"),
+  RULE ("model.name", .value = model_name),
+  RULE ("model.flavor", .value = model_flavor),
   RULE ("model.converters", .value = converters),
   RULE ("hf_transformers.model"),
   OLD ("model.norm_type", OPTION_RULE, NULL, IN_EARLY),
@@ -169,7 +186,7 @@ static const OptionRow rows[] = {
 
   /* kernels */
   RULE ("training.disable_cuda_graphs"),
-  DECIDES ("compile.enable", "compile", .value = compiles, .remark = "async tensor parallelism wants it"),
+  DECIDES ("compile.enable", "compile", .value = compiles, .remark = "layers run compiled"),
   RULE ("compile.components"),
   OLD ("training.compile", OPTION_RULE, "compile", IN_EARLY),
   RULE ("optimizer.name"),
@@ -397,8 +414,8 @@ set_compile (LaunchJob *job)
   if (!compiles_model (job))
     return;
   if (strcmp (*software, "torchtitan") == 0) {
-    import_set_strategy (import, "kernels", "torchtitan-2025-03-compile", "compile.enable");
-    import_infer (import, "kernels torchtitan-2025-03-compile: those that compile.enable runs");
+    import_set_strategy (import, "kernels", COMPILED, "compile.enable");
+    import_infer (import, "kernels " COMPILED ": those that compile.enable runs");
     return;
   }
   char *compiled = g_strconcat (*software, "-compile", NULL);
