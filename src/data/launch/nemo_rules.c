@@ -263,6 +263,18 @@ say_kernels (Nemo *n)
   nemo_say (n, "attention-backend", is_flash ? "flash" : "unfused");
 }
 
+/* What a Trainer of Lightning takes for devices by itself, or for "auto" and -1: all GPUs of a node. */
+static void
+tell_devices (Nemo *n, guint64 nodes)
+{
+  const char *devices = nemo_text (n, "trainer.devices");
+  if (nodes > 0 && (!devices || strcmp (devices, "auto") == 0 || strcmp (devices, "-1") == 0))
+    import_open (n->job.import, "gpus",
+                 "how many GPUs: all of %" G_GUINT64_FORMAT
+                 " node%s (trainer.devices %s); how many each has is not said",
+                 nodes, nodes == 1 ? "" : "s", devices ? devices : "is left out");
+}
+
 static void
 say_gpus (Nemo *n)
 {
@@ -271,11 +283,15 @@ say_gpus (Nemo *n)
   guint64 ranks = MAX (1, option_number (&n->job, "model.tensor_model_parallel_size"))
       * MAX (1, option_number (&n->job, "model.pipeline_model_parallel_size"))
       * MAX (1, option_number (&n->job, "model.context_parallel_size"));
-  bool is_default = nodes == 0 && each > 0 && !launch_words_find (n->job.words, "trainer.num_nodes");
-  if (is_default && each % ranks == 0) {
+  bool has_trainer = n->is_nemo1 && each == 0,
+       is_default = nodes == 0 && (has_trainer || (each > 0 && each % ranks == 0))
+      && !launch_words_find (n->job.words, "trainer.num_nodes");
+  if (is_default) {
     import_infer (n->job.import, "1 node: the default of trainer.num_nodes");
     nodes = 1;
   }
+  if (each == 0)
+    tell_devices (n, nodes);
   n->job.gpus = nodes * each;
 }
 

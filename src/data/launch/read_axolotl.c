@@ -43,7 +43,12 @@ static const OptionRow rows[] = {
   RULE ("lora_qkv_kernel"),
   RULE ("lora_o_kernel"),
   RULE ("lora_modules_to_save"),
+  RULE ("lora_layers_to_transform"),
+  RULE ("lora_rank_pattern*"),
   RULE ("peft_use_dora"),
+  RULE ("peft_layers_to_transform"),
+  RULE ("peft_layer_replication"),
+  RULE ("peft_trainable_token_indices"),
   RULE ("bf16"),
   RULE ("bf16.*"),
   RULE ("fp16"),
@@ -138,6 +143,21 @@ check_task (const cJSON *tree, const char *path, LsDiagList *diags)
                                is_text ? node->valuestring : "");
   }
   return true;
+}
+
+/* Which layers have adapters was lora_layers_to_transform until 2024. */
+static void
+tell_uneven_adapters (Axolotl *a, const cJSON *tree)
+{
+  static const char *const uneven[][2]
+      = { { "peft_layers_to_transform", "adapters are taken to be on all layers" },
+          { "lora_layers_to_transform", "adapters are taken to be on all layers" },
+          { "lora_rank_pattern", "all adapters are taken to have the rank lora_r" },
+          { "peft_layer_replication", "layers are taken to be there once" },
+          { "peft_trainable_token_indices", "the embedding is taken to be frozen" } };
+  for (guint i = 0; i < G_N_ELEMENTS (uneven); i++)
+    if (yaml_config_find (tree, uneven[i][0]) && !option_is_off (&a->job, uneven[i][0]))
+      import_unknown (a->job.import, "%s: %s", uneven[i][0], uneven[i][1]);
 }
 
 static void
@@ -391,6 +411,7 @@ read_tree (const ImportFiles *files, cJSON *tree, LsImport *import, LsDiagList *
   if (!take_deepspeed (&a, files, &hf, tree, diags))
     return false;
   tell_adapters (&a);
+  tell_uneven_adapters (&a, tree);
   tell_embeddings (&a);
   g_autoptr (GPtrArray) usual = launch_usual_modules ();
   LaunchAdapters adapters;

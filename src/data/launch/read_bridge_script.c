@@ -205,6 +205,62 @@ model_of (const char *recipe)
   return g_strdup_printf ("bridge/%.*s", (int) n, recipe);
 }
 
+/* --- adapters of recipes ---------------------------------------------------------------------------- */
+
+/* Of recipes whose adapters are not those of peft/lora.py, of rank 32 on all linear layers (recipes/llama,
+ * gemma, qwen, exaone, nemotronh; NVIDIA-NeMo/Megatron-Bridge@067f987df). */
+static const struct {
+  const char *model, *rank, *on; /* on NULL: all linear layers */
+} adapters[] = {
+  { "llama3_8b", "8", NULL },
+  { "llama31_8b", "8", NULL },
+  { "llama3_70b", "16", NULL },
+  { "llama31_70b", "16", NULL },
+  { "llama31_405b", "16", "[linear_qkv]" },
+  { "gemma3_1b", "8", NULL },
+  { "qwen3_8b", "8", "[linear_qkv, linear_proj]" },
+  { "qwen3_30b_a3b", "8", "[linear_qkv, linear_proj]" },
+  { "qwen3_235b_a22b", "8", "[linear_qkv, linear_proj]" },
+  { "exaone_moe_236b_a23b", "8", "[linear_qkv, linear_proj]" },
+  { "exaone_moe_2_0_750b_a37", "8", "[linear_qkv, linear_proj]" },
+  { "nemotron_3_nano_4b", "8", "[linear_qkv, linear_proj]" },
+};
+
+static void
+say_unless (cJSON *tree, const char *name, const char *value)
+{
+  if (value && !yaml_config_find (tree, name))
+    say (tree, name, value);
+}
+
+/* scheme: "dora", or LoRA; model: "bridge/qwen3_8b", or NULL. */
+static void
+say_adapters (cJSON *tree, const char *scheme, const char *model, LsImport *import)
+{
+  bool is_dora = strcmp (scheme, "dora") == 0;
+  guint i = 0;
+  say_unless (tree, "peft._target_",
+              is_dora ? "megatron.bridge.peft.dora.DoRA" : "megatron.bridge.peft.lora.LoRA");
+  while (i < G_N_ELEMENTS (adapters) && (!model || strcmp (strchr (model, '/') + 1, adapters[i].model) != 0))
+    i++;
+  if (i < G_N_ELEMENTS (adapters)) {
+    say_unless (tree, "peft.dim", adapters[i].rank);
+    say_unless (tree, "peft.target_modules", adapters[i].on);
+  }
+  import_infer (import, "adapters: those of the recipe, as of August 2026");
+}
+
+/* What is trained: by the name of the recipe, or by options; NULL: all weights. */
+static const char *
+scheme_of (const LaunchWords *words, const char *recipe)
+{
+  const char *task = VALUE_OF (words, "mode", "task");
+  bool is_task = task && (!strcmp (task, "peft") || !strcmp (task, "lora"));
+  if (task && strcmp (task, "dora") == 0)
+    return "dora";
+  return is_task || (recipe && strstr (recipe, "_peft")) ? "lora" : NULL;
+}
+
 /* Names of setup_experiment.py. */
 static void
 set_dtype (const LaunchWords *words, LsImport *import)
@@ -254,17 +310,14 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
     return false;
   }
   const char *recipe = VALUE_OF (script.words, "recipe", "mr", "model_recipe_name", "model"),
-             *task = VALUE_OF (script.words, "task");
-  bool is_performance = script.script && strcmp (script.script, "setup_experiment.py") == 0,
-       is_peft
-      = (recipe && strstr (recipe, "_peft")) || (task && (!strcmp (task, "peft") || !strcmp (task, "lora")));
+             *scheme = scheme_of (script.words, recipe);
+  bool is_performance = script.script && strcmp (script.script, "setup_experiment.py") == 0;
   g_autofree char *model = recipe && !ls_shell_has_hole (recipe) ? model_of (recipe) : NULL;
-  if (is_peft)
-    import_unknown (import, "%s: only adapters are trained; all weights are taken to be",
-                    recipe ? recipe : task);
   set_gpus (&script, import);
   set_dtype (script.words, import);
   cJSON *tree = changes_of (script.words, is_performance, import);
+  if (scheme)
+    say_adapters (tree, scheme, model, import);
   launch_script_clear (&script);
   return nemo_read_tree (tree, &files->files[0], kind.program, model, NULL, import, diags);
 }

@@ -164,7 +164,22 @@ axolotl_trains_in_the_format_of_its_weights (void)
 #undef FSDP
 }
 
-LS_TEST_SUITE (LS_TEST (weights_are_kept_as_they_are_loaded), LS_TEST (shards_have_formats_of_their_own),
-               LS_TEST (adapters_are_fp32), LS_TEST (options_tell_the_release_of_a_trainer),
+/* Adapters that are not on all layers, or not of one rank, are told. */
+static void
+axolotl_has_uneven_adapters (void)
+{
+#define ADAPTERS                                                                                             \
+  "base_model: Qwen/Qwen2.5-1.5B\nmicro_batch_size: 1\ngradient_accumulation_steps: 1\nsequence_len: 512\n"  \
+  "adapter: lora\n"
+  check_read ("axolotl", ADAPTERS "lora_layers_to_transform: [1, 2]\nlora_rank_pattern: {q_proj: 4}\n",
+              "?lora_layers_to_transform: adapters are taken to be on all; ?lora_rank_pattern: all adapters");
+  check_read ("axolotl", ADAPTERS "peft_layers_to_transform: [1, 2]\npeft_layer_replication: [[0, 4]]\n",
+              "?peft_layers_to_transform: adapters are taken to be on all; ?peft_layer_replication: layers");
+#undef ADAPTERS
+}
+
+LS_TEST_SUITE (LS_TEST (axolotl_has_uneven_adapters), LS_TEST (weights_are_kept_as_they_are_loaded),
+               LS_TEST (shards_have_formats_of_their_own), LS_TEST (adapters_are_fp32),
+               LS_TEST (options_tell_the_release_of_a_trainer),
                LS_TEST (programs_load_in_formats_of_their_own),
                LS_TEST (axolotl_trains_in_the_format_of_its_weights))

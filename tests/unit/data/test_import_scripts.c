@@ -94,7 +94,7 @@ recipes_of_megatron_bridge_are_changed_by_options (void)
   check (PERF "--recompute_modules mlp,layernorm --cuda_graph_impl local --use_tokendrop true",
          "recompute=selective; recompute_parts=norm,mlp; ?--cuda_graph_impl local; ?--use_tokendrop true");
   check (PERF "-mr qwen3_30b_a3b --num_moe_experts 64", "experts=64; layers=48");
-  check (PERF "--task peft -tp 1", "sp; ?only adapters are trained");
+  check (PERF "--task peft -tp 1", "sp; lora_rank=16; ~adapters: those of the recipe");
   check ("#!/bin/bash\ntorchrun --nproc_per_node 8 run_recipe.py --recipe llama3_70b_pretrain_config "
          "model.num_layers=8 model.tensor_model_parallel_size=2",
          "gpus=8; layers=8; hidden=8192; mlp=swiglu; tp=2; sp; dtype");

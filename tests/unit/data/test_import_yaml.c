@@ -143,6 +143,13 @@ nemo_is_read (void)
       "trainer: {devices: 8}\nmodel: {tensor_model_parallel_size: 8, pipeline_model_parallel_size: 2, "
       "micro_batch_size: 1}\n",
       "gpus; ?how many GPUs");
+  check_read ("NeMo",
+              "trainer: {precision: bf16}\nmodel: {tensor_model_parallel_size: 1, micro_batch_size: 1}\n",
+              "gpus; ~1 node: the default; ?all of 1 node (trainer.devices is left out)");
+  check_read ("NeMo",
+              "trainer: {devices: -1, num_nodes: 2}\nmodel: {tensor_model_parallel_size: 1, "
+              "micro_batch_size: 1}\n",
+              "gpus; ?all of 2 nodes (trainer.devices -1)");
   check_read ("NeMo", "trainer: {devices: 8}\nmodel: {tensor_model_parallel_size: 4, micro_batch_size: 1}\n",
               "gpus=8; ~1 node");
   check_read (
@@ -208,7 +215,7 @@ nemo_2_and_bridge_are_read (void)
   check_read (
       "Megatron-Bridge",
       "#!/bin/bash\npython3 setup_experiment.py --model_recipe_name x_peft --num_gpus $N --compute_dtype $D\n",
-      "gpus; dtype; layers; ?model bridge/x: its dimensions; ?only adapters; ?--compute_dtype; ?how many GPUs");
+      "gpus; dtype; layers; ?model bridge/x: its dimensions; ~adapters: those of the recipe; ?--compute_dtype; ?how many GPUs");
 }
 
 #define MPT                                                                                                  \
@@ -453,8 +460,26 @@ files_lie_on_top_of_each_other (void)
   g_rmdir (folder);
 }
 
-LS_TEST_SUITE (LS_TEST (gpt_neox_is_read), LS_TEST (nanotron_is_read), LS_TEST (nemo_is_read),
-               LS_TEST (nemo_2_and_bridge_are_read), LS_TEST (llm_foundry_is_read), LS_TEST (maxtext_is_read),
-               LS_TEST (axolotl_is_read), LS_TEST (scripts_of_mlperf_are_read),
+/* A recipe for adapters has its own, which a script may change. */
+static void
+recipes_have_adapters (void)
+{
+#define RECIPE                                                                                               \
+  "#!/bin/bash\ntorchrun --nproc_per_node=2 run_recipe.py -gb 8 -mb 1 -sl 2048 "                             \
+  "model.tensor_model_parallel_size=1 mixed_precision=bf16_mixed "
+  check_read ("Megatron-Bridge", RECIPE "--recipe llama31_8b_peft_1gpu_h100_bf16_config\n",
+              "lora_rank=8; lora_modules; ~adapters: those of the recipe");
+  check_read ("Megatron-Bridge", RECIPE "--recipe qwen3_8b_peft_1gpu_h100_bf16_config peft.dim=64\n",
+              "lora_rank=64; lora_modules=q,k,v,o");
+  check_read ("Megatron-Bridge", RECIPE "--model qwen3_14b --mode lora\n", "lora_rank=32; lora_modules");
+  check_read ("Megatron-Bridge", RECIPE "--model qwen3_14b --mode dora\n",
+              "lora_rank; ?dora.DoRA: all weights");
+  check_read ("Megatron-Bridge", RECIPE "--model qwen3_14b --mode sft\n", "lora_rank");
+#undef RECIPE
+}
+
+LS_TEST_SUITE (LS_TEST (recipes_have_adapters), LS_TEST (gpt_neox_is_read), LS_TEST (nanotron_is_read),
+               LS_TEST (nemo_is_read), LS_TEST (nemo_2_and_bridge_are_read), LS_TEST (llm_foundry_is_read),
+               LS_TEST (maxtext_is_read), LS_TEST (axolotl_is_read), LS_TEST (scripts_of_mlperf_are_read),
                LS_TEST (others_are_told_apart), LS_TEST (interpolations_are_resolved),
                LS_TEST (interpolations_are_bounded), LS_TEST (files_lie_on_top_of_each_other))
