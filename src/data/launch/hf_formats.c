@@ -70,11 +70,25 @@ format_of (const char *text)
 static const char *const options[]
     = { "torch_dtype", "dtype", "model_init_kwargs.torch_dtype", "model_init_kwargs.dtype" };
 
+/* What the configuration of DeepSpeed says itself, which a Trainer's arguments may not contradict
+ * (transformers/integrations/deepspeed.py, fill_match); NULL: it leaves it to them. */
+static const char *
+deepspeed_format (const HfJob *hf)
+{
+  const LaunchJob inner = { .import = hf->job.import, .words = hf->deepspeed };
+  if (!hf->deepspeed || !hf_uses_deepspeed (&hf->job))
+    return NULL;
+  return option_is_on (&inner, "bf16.enabled") || option_is_on (&inner, "bfloat16.enabled") ? "bf16"
+      : option_is_on (&inner, "fp16.enabled")                                               ? "fp16"
+                                                                                            : NULL;
+}
+
 static Formats
 formats_of (const HfJob *hf)
 {
   const LaunchJob *job = &hf->job;
-  const char *mixed = hf_text (job, "mixed_precision");
+  const char *mixed = hf_text (job, "mixed_precision"), *own = deepspeed_format (hf);
+  mixed = own ? own : mixed;
   Formats f = { .mixed = hf_is_on (job, "bf16") ? "bf16" : hf_is_on (job, "fp16") ? "fp16" : mixed };
   f.is_mixed_said = f.mixed != NULL;
   if (f.mixed && strcmp (f.mixed, "no") == 0)
@@ -98,6 +112,13 @@ is_wide (const char *format)
   return strcmp (format, "fp32") == 0;
 }
 
+/* A Trainer's arguments say it too. */
+static bool
+is_absent (const HfJob *hf)
+{
+  return !hf->has_trainer && !hf->deepspeed && hf_deepspeed_file (&hf->job) != NULL;
+}
+
 void
 hf_set_dtype (HfJob *hf)
 {
@@ -111,10 +132,12 @@ hf_set_dtype (HfJob *hf)
     if (text && !format_of (text))
       import_unknown (import, "%s %s: no number format that is known", options[i], text);
   }
-  if (!f.is_mixed_said && is_wide (f.loaded) && (is_python || import->may_have_more))
-    import_open (import, "dtype",
-                 is_python ? "the number format: the script of Python says it"
-                           : "the number format: bf16 or fp16 may be among the words that are not said");
+  const char *why = is_python ? "the script of Python says it"
+      : is_absent (hf)        ? "the configuration of DeepSpeed says it, which is not here"
+      : import->may_have_more ? "bf16 or fp16 may be among the words that are not said"
+                              : NULL;
+  if (!f.is_mixed_said && is_wide (f.loaded) && why)
+    import_open (import, "dtype", "the number format: %s", why);
   else
     import_set_strategy (import, "dtype", f.mixed ? f.mixed : f.loaded, "mixed_precision");
 }

@@ -114,7 +114,8 @@ has_type (const LaunchJob *job, const char *type)
 bool
 hf_uses_deepspeed (const LaunchJob *job)
 {
-  return hf_find (job, "deepspeed") || hf_is_on (job, "use_deepspeed") || has_type (job, "DEEPSPEED");
+  return hf_find (job, "deepspeed") || option_text (job, "deepspeed_config")
+      || hf_is_on (job, "use_deepspeed") || has_type (job, "DEEPSPEED");
 }
 
 bool

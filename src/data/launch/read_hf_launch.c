@@ -179,7 +179,9 @@ read_words (const ImportFiles *files, const char *script, const LaunchWords *sai
                .dialect = dialect,
                .release = dialect ? hf_dialect_release (dialect, said) : (HfRelease) { 0 },
                .has_trainer = dialect || hf_has_trainer (said) };
-  import->program = dialect ? dialect->name : "Hugging Face Trainer";
+  bool is_own
+      = !hf.has_trainer && !launch_words_find (said, "model_name_or_path") && hf_uses_deepspeed (&hf.job);
+  import->program = dialect ? dialect->name : is_own ? "DeepSpeed" : "Hugging Face Trainer";
   return read_job (files, &hf, diags);
 }
 
@@ -228,10 +230,21 @@ check_command (const ImportFile *file, LsDiagList *diags)
   return !is_bare;
 }
 
+/* A program of nobody here may be told no more than a configuration of DeepSpeed, which its script names or
+ * writes. */
+static bool
+names_deepspeed (const ImportFile *file)
+{
+  return strstr (file->text, "--deepspeed")
+      && (strstr (file->text, ".json") || strstr (file->text, "zero_optimization")
+          || strstr (file->text, "--deepspeed_config"));
+}
+
 static bool
 read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
-  static const LaunchKind kind = { "a Trainer of Hugging Face", is_known, 2, true, .mark = ARGUMENT };
+  const LaunchKind kind = { "a Trainer of Hugging Face", is_known, names_deepspeed (&files->files[0]) ? 1 : 2,
+                            true, .mark = ARGUMENT };
   LaunchScript script;
   if (!check_command (&files->files[0], diags))
     return false;
@@ -285,7 +298,7 @@ is_script (const ImportFile *file)
   for (guint i = 0; i < G_N_ELEMENTS (marks) && *p != '{'; i++)
     if (strstr (file->text, marks[i]))
       return !strstr (file->text, "--num-layers");
-  return false;
+  return *p != '{' && names_deepspeed (file) && !strstr (file->text, "--num-layers");
 }
 
 const ImportReader import_hf_script

@@ -80,6 +80,27 @@ the_same_is_told_once (void)
   ls_import_clear (&import);
 }
 
-LS_TEST_SUITE (LS_TEST (deepspeed_chat_has_its_own_options), LS_TEST (deepspeed_chat_has_adapters),
-               LS_TEST (deepspeed_chat_learns_more_than_tokens), LS_TEST (what_python_configures_is_open),
-               LS_TEST (the_same_is_told_once))
+/* A program that nobody knows is told a configuration that its script writes, by which it runs. */
+static void
+configurations_in_a_script_are_read (void)
+{
+#define WRITES                                                                                               \
+  "#!/bin/bash\nCFG=/tmp/ds.json\ncat > $CFG <<END\n{\"train_micro_batch_size_per_gpu\": 2,\n"               \
+  "\"gradient_accumulation_steps\": 4, \"bf16\": {\"enabled\": true},\n\"zero_optimization\": "              \
+  "{\"stage\": 3}}\nEND\n"
+  check_read ("DeepSpeed", WRITES "deepspeed --num_gpus 8 train.py --deepspeed $CFG\n",
+              "gpus=8; dp_kind=deepspeed; zero=3; micro_batch=2; global_batch=64; dtype=bf16; ?the model");
+  check_read ("DeepSpeed", WRITES "deepspeed --num_gpus 8 train.py --deepspeed_config=ds.json --data x\n",
+              "gpus=8; dp_kind=deepspeed; zero=3; global_batch=64; dtype=bf16; ?--data x");
+  check_read ("DeepSpeed", "#!/bin/bash\ntorchrun --nproc_per_node 8 train.py --deepspeed other.json\n",
+              "gpus=8; dp_kind=deepspeed; zero; dtype; ?they stand in other.json, which is not here");
+  check_read ("Hugging Face Trainer",
+              WRITES "deepspeed --num_gpus 8 train.py --deepspeed ds.json --model_name_or_path "
+                     "meta-llama/Llama-2-7b-hf\n",
+              "layers=32; dtype=bf16; zero=3");
+#undef WRITES
+}
+
+LS_TEST_SUITE (LS_TEST (configurations_in_a_script_are_read), LS_TEST (deepspeed_chat_has_its_own_options),
+               LS_TEST (deepspeed_chat_has_adapters), LS_TEST (deepspeed_chat_learns_more_than_tokens),
+               LS_TEST (what_python_configures_is_open), LS_TEST (the_same_is_told_once))
