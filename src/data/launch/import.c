@@ -192,6 +192,7 @@ static const ImportReader *const readers[] = {
   &import_megatron_test,
   &import_torchtitan_log,
   &import_deepspeed_log,
+  &import_primus,
   &import_torchtitan,
   &import_torchtitan_python,
   &import_torchtitan_script,

@@ -44,7 +44,7 @@ typedef struct {
 extern const ImportReader import_accelerate, import_automodel, import_axolotl, import_bridge_script,
     import_deepspeed, import_deepspeed_log, import_hf_script, import_llama_factory, import_llm_foundry,
     import_maxtext, import_megatron_log, import_mlperf, import_megatron_test, import_megatron,
-    import_nanotron, import_nemo, import_neox, import_torchtitan, import_torchtitan_log,
+    import_nanotron, import_nemo, import_neox, import_primus, import_torchtitan, import_torchtitan_log,
     import_torchtitan_python, import_torchtitan_script;
 
 /* Sets a key of the model or the strategy from text; `option` is what the file calls it. A value out of

@@ -44,6 +44,22 @@ set_grad_fusion (LaunchJob *job)
     import_set_strategy (job->import, "grad_fusion", "0", "--no-gradient-accumulation-fusion");
 }
 
+/* Transformer Engine does not ask; layers of Megatron-LM's own then wait for their all-reduce
+ * (core/tensor_parallel/layers.py). */
+static void
+set_async (LaunchJob *job)
+{
+  const LsStrategy *s = &job->import->strategy;
+  const char *impl = option_text (job, "transformer-impl");
+  if (!option_is_on (job, "no-async-tensor-model-parallel-allreduce") || s->tp <= 1 || s->sp)
+    return;
+  if (impl && strcmp (impl, "local") != 0)
+    import_infer (job->import,
+                  "--no-async-tensor-model-parallel-allreduce: Transformer Engine does not heed it");
+  else
+    import_set_strategy (job->import, "tp_async", "0", "--no-async-tensor-model-parallel-allreduce");
+}
+
 /* Of transformer_config.py: a graph for each layer, of Megatron-LM or of Transformer Engine, or of an
  * iteration. */
 static void
@@ -89,6 +105,19 @@ tell_buffers (LaunchJob *job)
                     grads);
 }
 
+/* In the namespace of arguments, which a log prints and other programs fill, by the options that turn off
+ * what is on by itself. */
+void
+megatron_namespace (LaunchWords *words)
+{
+  static const char *const members[][2]
+      = { { "gradient_accumulation_fusion", "no-gradient-accumulation-fusion" },
+          { "async_tensor_model_parallel_allreduce", "no-async-tensor-model-parallel-allreduce" } };
+  for (guint i = 0; i < G_N_ELEMENTS (members); i++)
+    if (g_hash_table_contains (words->off, members[i][0]))
+      launch_words_add_value (words, members[i][1], "true");
+}
+
 /* Of whose options what changes neither time nor memory is not asked for. */
 static void
 set_muon (LaunchJob *job, bool is_dealt)
@@ -118,6 +147,7 @@ megatron_optimizer (LaunchJob *job)
   set_master (job);
   tell_buffers (job);
   set_grad_fusion (job);
+  set_async (job);
 }
 
 static void

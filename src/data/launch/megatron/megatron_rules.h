@@ -15,6 +15,7 @@ void megatron_stages (LaunchJob *job);    /* a part of that */
 OptionValue megatron_layout;              /* of chunks, where they are not even */
 OptionValue megatron_mapping;             /* of ranks: pp before dp, and that differs */
 void megatron_kernels (LaunchJob *job);
+void megatron_namespace (LaunchWords *words); /* before options are read */
 void megatron_optimizer (LaunchJob *job);     /* a part of that, with what adds to gradients */
 void megatron_dispatcher (LaunchJob *job);    /* another */
 void megatron_fp8_attention (LaunchJob *job); /* behind the number format and cp */

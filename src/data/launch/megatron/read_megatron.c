@@ -355,6 +355,7 @@ read_log (const ImportFiles *files, LsImport *import, LsDiagList *diags)
                  "this log has iterations but no arguments: what is trained is not known");
     return false;
   }
+  megatron_namespace (words);
   LaunchJob job = { .import = import, .words = words, .is_dump = true };
   megatron_read (&job);
   read_vocab (file->text, import);

@@ -1,0 +1,86 @@
+/* Pins what configurations of Primus mean: overrides on top of its own files, of the program that they name. */
+#include "ls_test.h"
+
+#include "import_check.h"
+
+#define MEGATRON                                                                                             \
+  "modules:\n  pre_trainer:\n    framework: megatron\n    config: pre_trainer.yaml\n    model: "
+#define OVER "\n    overrides:\n"
+
+static void
+megatron_is_overridden (void)
+{
+  check_read ("Primus",
+              MEGATRON "${PRIMUS_MODEL:llama3.1_8B}.yaml" OVER
+                       "      micro_batch_size: 4\n      global_batch_size: ${GBS:128}\n"
+                       "      seq_length: 8192\n      tensor_model_parallel_size: 2\n"
+                       "      overlap_grad_reduce: true\n      overlap_param_gather: true\n"
+                       "      stderr_sink_level: DEBUG\n      odd_option: 3\n",
+              "layers=32; vocab=128256; seq=8192; tp=2; sp=true; zero=1; micro_batch=4; global_batch=128; "
+              "dtype=bf16; attention=flash; dp_overlap=true; tied_embeddings=false; ?how many GPUs; "
+              "?odd_option 3; ~${GBS:128}: 128; -stderr_sink_level");
+  check_read ("Primus", MEGATRON "llama2_7B.yaml" OVER "      num_layers: 4\n",
+              "layers=4; hidden=4096; seq=1024; micro_batch=2; global_batch=16");
+  check_read ("Primus",
+              MEGATRON "llama2_7B.yaml" OVER
+                       "      use_torch_fsdp2: true\n      use_distributed_optimizer: false\n"
+                       "      sequence_parallel: false\n      recompute_granularity: full\n"
+                       "      recompute_method: block\n      recompute_num_layers: 8\n",
+              "dp_kind=fsdp2; recompute=full; recompute_method=block; recompute_layers=8; sp=false");
+}
+
+/* What its own kernels and schedules change is told. */
+static void
+turbo_is_told (void)
+{
+  check_read ("Primus",
+              MEGATRON "deepseek_v2_lite.yaml" OVER
+                       "      expert_model_parallel_size: 8\n      use_turbo_deepep: true\n"
+                       "      use_turbo_attention: true\n      patch_zero_bubble: true\n"
+                       "      gradient_accumulation_fusion: false\n",
+              "experts=64; ep=8; dispatcher=deepep; shared_overlap=true; ?use_turbo_attention: attention is; "
+              "?patch_zero_bubble: the schedule; ?no-gradient-accumulation-fusion");
+  check_read ("Primus",
+              MEGATRON "mixtral_8x7B_v0.1.yaml" OVER "      moe_router_force_load_balancing: true\n"
+                       "      moe_router_force_load_balancing_type: uniform\n",
+              "experts=8; shared_overlap; ?load_balancing_type uniform: tokens");
+}
+
+static void
+torchtitan_is_overridden (void)
+{
+#define TITAN "modules:\n  pre_trainer:\n    framework: torchtitan\n    config: pre_trainer.yaml\n    model: "
+  check_read ("Primus",
+              TITAN "llama3.1_8B-fp8.yaml" OVER
+                    "      stderr_sink_level: DEBUG\n      training:\n        local_batch_size: 5\n"
+                    "        seq_len: 8192\n      activation_checkpoint:\n        mode: full\n"
+                    "      primus_turbo:\n        enable_attention_float8: true\n",
+              "layers=32; micro_batch=5; seq=8192; recompute=full; dtype=fp8; "
+              "kernels=torchtitan-2025-03-compile; ?kernels of Primus-Turbo; ?attention_float8");
+  check_read (NULL, "modules:\n  pre_trainer:\n    framework: maxtext\n    model: llama2_7B.yaml\n",
+              "framework maxtext: of Primus's, megatron and torchtitan are read");
+  check_read (NULL, MEGATRON "diffusion/flux_12b.yaml" OVER "      bf16: true\n",
+              "diffusion/flux_12b: another task");
+}
+
+/* A log has the namespace of arguments, in which what an option turns off is False. */
+static void
+namespaces_are_read (void)
+{
+#define LOG                                                                                                  \
+  "--- arguments ---\n num_layers .... 2\n hidden_size .... 64\n num_attention_heads .... 4\n"               \
+  " seq_length .... 64\n padded_vocab_size .... 512\n bf16 .... True\n world_size .... 4\n"                  \
+  " tensor_model_parallel_size .... 2\n micro_batch_size .... 1\n global_batch_size .... 2\n"                \
+  " accumulate_allreduce_grads_in_fp32 .... False\n"
+#define END "--- end of arguments ---\n"
+  check (LOG " gradient_accumulation_fusion .... True\n" END, "tp=2; grad_fusion; tp_async");
+  check (LOG " gradient_accumulation_fusion .... False\n"
+             " async_tensor_model_parallel_allreduce .... False\n" END,
+         "tp=2; tp_async=false; ?no-gradient-accumulation-fusion: products");
+  check (LOG " transformer_impl .... transformer_engine\n"
+             " async_tensor_model_parallel_allreduce .... False\n" END,
+         "tp=2; tp_async; ~Transformer Engine does not heed it");
+}
+
+LS_TEST_SUITE (LS_TEST (megatron_is_overridden), LS_TEST (turbo_is_told), LS_TEST (torchtitan_is_overridden),
+               LS_TEST (namespaces_are_read))
