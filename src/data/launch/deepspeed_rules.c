@@ -349,7 +349,8 @@ set_norm (LaunchJob *job)
 static void
 set_context (LaunchJob *job)
 {
-  if (import_has_strategy (job->import, "cp") && job->import->strategy.cp > 1)
+  bool is_said = import_has_strategy (job->import, "cp_kind");
+  if (!is_said && import_has_strategy (job->import, "cp") && job->import->strategy.cp > 1)
     import_set_strategy (job->import, "cp_kind", "ulysses", "sequence_parallel_size");
 }
 

@@ -34,6 +34,7 @@ static const OptionRow rows[] = {
   /* the batch */
   STRATEGY ("per_device_train_batch_size", "micro_batch"),
   STRATEGY ("per_gpu_train_batch_size", "micro_batch"),
+  STRATEGY ("global_train_batch_size", "global_batch"), /* of all ranks, as programs around it have it */
   RULE ("gradient_accumulation_steps"),
   RULE ("deepspeed_config.gradient_accumulation_steps"),
   RULE ("max_grad_norm"),
@@ -56,6 +57,7 @@ static const OptionRow rows[] = {
   RULE ("*fsdp_offload_params"),
   RULE ("*activation_checkpointing"),
   RULE ("fsdp_config.offload_params"),
+  STRATEGY ("context_parallel_kind", "cp_kind"),
   RULE ("parallelism_config.parallelism_config_dp_replicate_size"),
   RULE ("parallelism_config.parallelism_config_dp_shard_size"),
   RULE ("parallelism_config.parallelism_config_tp_size"),

@@ -23,12 +23,13 @@ launch_script_refuse (const ImportFile *file, LsDiagList *diags)
  * "--external_plugins reward.py". */
 static const char *const commands[] = { "axolotl", "llamafactory-cli", "megatron", "swift", "trl", NULL };
 
-/* "-m", "-um": flags of python of one letter stand together. */
+/* "-m", "-um": flags of python of one letter stand together; "--module" of launchers. */
 static bool
 is_module_flag (const char *word)
 {
   gsize n = strlen (word);
-  return n >= 2 && word[0] == '-' && word[n - 1] == 'm' && strspn (word + 1, "bBEIOPqsSuvx") == n - 2;
+  return strcmp (word, "--module") == 0
+      || (n >= 2 && word[0] == '-' && word[n - 1] == 'm' && strspn (word + 1, "bBEIOPqsSuvx") == n - 2);
 }
 
 guint

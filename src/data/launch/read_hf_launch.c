@@ -290,6 +290,7 @@ is_script (const ImportFile *file)
                                        "accelerate launch",
                                        "--model_name_or_path",
                                        "accelerate.commands.launch",
+                                       "openrlhf.cli.",
                                        "swift sft",
                                        "swift pt",
                                        "swift rlhf",

@@ -234,20 +234,28 @@ read_script (LsShell *sh, GPtrArray *words, ShellReadFunc read)
     }
 }
 
-/* "read -r A B <<< TEXT": a word each, the rest to the last. */
+/* Of read: where its names begin, behind options, of which these have a word of their own. */
+static guint
+find_names (const GPtrArray *words)
+{
+  guint i = 1;
+  for (; i < words->len && *(const char *) words->pdata[i] == '-'; i++) {
+    const char *option = words->pdata[i];
+    i += option[1] && strchr ("adinNptu", option[strlen (option) - 1]) != NULL;
+  }
+  return i;
+}
+
+/* "read -r A B <<< TEXT": a word each, the rest to the last; "read -d '' A <<END": all of the document. */
 static void
 read_names (LsShell *sh, const GPtrArray *words, const char *text)
 {
   const ShellValue *ifs = shell_value (sh, "IFS");
   const char *cuts = ifs && ifs->items->len == 1 ? ifs->items->pdata[0] : " \t\n";
-  for (guint i = 1; i < words->len; i++) {
+  for (guint i = find_names (words); i < words->len; i++) {
     const char *name = words->pdata[i];
     GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
     gsize n = i + 1 < words->len && !ls_shell_has_hole (text) ? strcspn (text, cuts) : strlen (text);
-    if (*name == '-') {
-      g_ptr_array_unref (items);
-      continue;
-    }
     g_ptr_array_add (items, g_strndup (text, n));
     shell_assign (sh, name, items, false, false);
     text += n == strlen (text) && ls_shell_has_hole (text) ? 0 : n + (text[n] != '\0');

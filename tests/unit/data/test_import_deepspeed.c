@@ -101,6 +101,28 @@ configurations_in_a_script_are_read (void)
 #undef WRITES
 }
 
-LS_TEST_SUITE (LS_TEST (configurations_in_a_script_are_read), LS_TEST (deepspeed_chat_has_its_own_options),
-               LS_TEST (deepspeed_chat_has_adapters), LS_TEST (deepspeed_chat_learns_more_than_tokens),
-               LS_TEST (what_python_configures_is_open), LS_TEST (the_same_is_told_once))
+/* Options of OpenRLHF before 2026 and since; its batch is that of all ranks. */
+static void
+openrlhf_is_read (void)
+{
+#define OPENRLHF "deepspeed --num_gpus 8 --module openrlhf.cli.train_sft "
+  check (
+      OPENRLHF "--max_len 4096 --train_batch_size 256 --micro_train_batch_size 2 --pretrain "
+               "meta-llama/Llama-2-7b-hf --zero_stage 3 --bf16 --flash_attn --gradient_checkpointing "
+               "--packing_samples --adam_offload --ring_attn_size 2 --zpg 8 --l2 0 --max_norm 0.5",
+      "layers=32; seq=4096; gpus=8; zero=3; cp=2; cp_kind=ring; micro_batch=2; global_batch=256; dtype=bf16; "
+      "attention=flash; recompute=full; offload=optimizer; grad_norm=true; ?packing_samples; ?zpg 8; -l2");
+  check ("#!/bin/bash\nread -r -d '' ARGS <<END\nopenrlhf.cli.train_sft \\\n"
+         " --train.batch_size 64 --model.model_name_or_path mistralai/Mixtral-8x7B-v0.1 \\\n"
+         " --ds.lora.rank 64 --ds.overlap_comm --adam.lr 5e-6\nEND\ndeepspeed --module $ARGS\n",
+         "experts=8; seq=2048; gpus; zero=2; micro_batch=8; global_batch=64; dtype=bf16; recompute=none; "
+         "lora_rank=64; dp_overlap=true; ?how many GPUs; ~attn_implementation flash_attention_2; -adam.lr");
+  check_read (NULL, "#!/bin/bash\ndeepspeed --module openrlhf.cli.train_dpo --pretrain a/b --zero_stage 3\n",
+              "openrlhf.cli.train_dpo: another task");
+#undef OPENRLHF
+}
+
+LS_TEST_SUITE (LS_TEST (openrlhf_is_read), LS_TEST (configurations_in_a_script_are_read),
+               LS_TEST (deepspeed_chat_has_its_own_options), LS_TEST (deepspeed_chat_has_adapters),
+               LS_TEST (deepspeed_chat_learns_more_than_tokens), LS_TEST (what_python_configures_is_open),
+               LS_TEST (the_same_is_told_once))
