@@ -190,6 +190,24 @@ say_precision_config (Nemo *n, const char *prefix)
     say_precision_name (n, nemo_text (n, precision));
 }
 
+/* In Megatron-Bridge what mixed_precision says goes over what ddp says; of its recipes by name those of fp16
+ * alone reduce in 16 bits (src/megatron/bridge/training/mixed_precision.py). */
+static bool
+reduces_in_16 (Nemo *n)
+{
+  const char *recipe = n->is_bridge ? nemo_text (n, "mixed_precision") : NULL,
+             *const own = "mixed_precision.grad_reduce_in_fp32", *const ddp = "ddp.grad_reduce_in_fp32";
+  bool is_off = nemo_is_off (n, ddp), is_on = nemo_is_on (n, ddp);
+  if (recipe && is_off && !g_str_has_prefix (recipe, "fp16"))
+    import_infer (n->job.import, "%s: mixed_precision %s goes over it, and reduces in fp32", ddp, recipe);
+  if (recipe)
+    return g_str_has_prefix (recipe, "fp16");
+  bool is_mapping = nemo_is_on (n, "mixed_precision.bf16") || nemo_is_on (n, own) || nemo_is_off (n, own);
+  if (n->is_bridge && is_mapping)
+    return nemo_is_off (n, own);
+  return !is_on && (is_off || nemo_is_off (n, own) || nemo_is_off (n, "trainer.plugins.grad_reduce_in_fp32"));
+}
+
 /* In NeMo 1 fp8 is a flag beside its formats; in Megatron-Core it names the format. */
 void
 nemo_say_precision (Nemo *n)
@@ -206,10 +224,7 @@ nemo_say_precision (Nemo *n)
   if (n->is_nemo1 && !nemo_text (n, "model.fp8") && nemo_is_on (n, "model.fp8"))
     nemo_say (n, "fp8-format", nemo_is_on (n, "model.fp8_e4m3") ? "e4m3" : "hybrid");
   const char *sync = nemo_text (n, "model.optim.grad_sync_dtype");
-  bool is_16 = nemo_is_off (n, "ddp.grad_reduce_in_fp32")
-      || nemo_is_off (n, "mixed_precision.grad_reduce_in_fp32")
-      || nemo_is_off (n, "trainer.plugins.grad_reduce_in_fp32");
-  if ((sync && strcmp (sync, "fp32") != 0) || (is_16 && !nemo_is_on (n, "ddp.grad_reduce_in_fp32")))
+  if ((sync && strcmp (sync, "fp32") != 0) || reduces_in_16 (n))
     nemo_say (n, "grad-reduce-in-bf16", NULL);
   else
     nemo_say (n, "accumulate-allreduce-grads-in-fp32", NULL);

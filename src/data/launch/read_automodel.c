@@ -104,6 +104,8 @@ say_rest (Automodel *a)
       && option_number (&a->own, "distributed.dp_replicate_size") <= 1)
     say (a, "parallelism.data_parallel_shard_degree", text_of (a, "distributed.dp_size"));
   say_reshard (a);
+  if (!is_on (a, "distributed.sequence_parallel"))
+    say (a, "parallelism.enable_sequence_parallel", "false");
   say_recompute (a);
 }
 

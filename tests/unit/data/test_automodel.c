@@ -188,6 +188,9 @@ shards_are_gathered_and_reduced_as_said (void)
   check_read ("NeMo AutoModel", DENSE POLICY ADAM, "grad_sync=last; zero=3");
   check_read ("NeMo AutoModel", DENSE "distributed:\n  defer_fsdp_grad_sync: false\n" ADAM, "grad_sync=each");
   check_read ("NeMo AutoModel", DENSE "distributed:\n  reshard_after_forward: false\n" ADAM, "zero=2");
+  check_read ("NeMo AutoModel", DENSE "distributed:\n  tp_size: 2\n" ADAM, "tp=2; sp=false");
+  check_read ("NeMo AutoModel", DENSE "distributed:\n  tp_size: 2\n  sequence_parallel: true\n" ADAM,
+              "tp=2; sp=true; ~sequence parallelism wherever");
   check_read ("NeMo AutoModel",
               AUTOMODEL "distributed:\n  ep_size: 8\n  moe:\n    lm_head_precision: float32\n",
               "zero=2; ?lm_head_precision");

@@ -255,7 +255,7 @@ gradients_that_are_added_apart_are_told (void)
   "train: {micro_batch_size: 1, global_batch_size: 8}\nmodel: {_target_: megatron.bridge.models.x.Y, "       \
   "num_layers: 4, hidden_size: 512, num_attention_heads: 8, seq_length: 64, "                                \
   "gradient_accumulation_fusion: %s}\noptimizer: {optimizer_cpu_offload: %s}\n"                              \
-  "ddp: {grad_reduce_in_fp32: false}\nmixed_precision: bf16_mixed\n"
+  "mixed_precision: {bf16: true, grad_reduce_in_fp32: false}\n"
   g_autofree char *on = g_strdup_printf (BRIDGE, "false", "true"),
                   *off = g_strdup_printf (BRIDGE, "true", "false");
   check_read ("Megatron-Bridge", on, "?optimizer_cpu_offload; grad_fusion=false");

@@ -183,7 +183,7 @@ nemo_2_and_bridge_are_read (void)
       "ddp: {use_distributed_optimizer: true, grad_reduce_in_fp32: false, overlap_param_gather: true}\n"
       "mixed_precision: bf16_with_mxfp8_mixed\n",
       "layers=32; kv_heads=8; mlp=swiglu; norm=rmsnorm; vocab=128256; tied_embeddings=false; linear_bias=false; zero=1; "
-      "dtype=fp8; fp8_recipe=mxfp8; grad_dtype=bf16; gather_overlap=1; recompute=none; gpus; ?how many GPUs");
+      "dtype=fp8; fp8_recipe=mxfp8; grad_dtype=fp32; gather_overlap=1; recompute=none; gpus; ?how many GPUs; ~mixed_precision bf16_with_mxfp8_mixed goes over it");
   check_read ("Megatron-Bridge",
               "train: {global_batch_size: 8}\nmodel: {seq_length: 4096, tensor_model_parallel_size: 2}\n",
               "tp=2; seq=4096; global_batch=8; dtype; recompute; mlp; zero; ?what this file leaves as it is");

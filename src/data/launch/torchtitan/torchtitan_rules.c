@@ -411,8 +411,12 @@ set_compile (LaunchJob *job)
 {
   LsImport *import = job->import;
   char **software = &import->strategy.software;
-  if (!compiles_model (job))
+  bool is_async = import->strategy.tp > 1 && import->strategy.tp_overlap;
+  if (!compiles_model (job)) {
+    if (is_async)
+      import_unknown (import, "enable_async_tensor_parallel: torchtitan refuses it without compile.enable");
     return;
+  }
   if (strcmp (*software, "torchtitan") == 0) {
     import_set_strategy (import, "kernels", COMPILED, "compile.enable");
     import_infer (import, "kernels " COMPILED ": those that compile.enable runs");
