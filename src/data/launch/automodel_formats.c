@@ -6,9 +6,9 @@
  *     FSDP 2          fp32      any                      param_dtype   in fp32       reduce_dtype
  *     DDP             any       any                      as stored     whole         as stored
  *
- * param_dtype is bfloat16 and reduce_dtype float32 by themselves (components/distributed/config.py, FSDP2Config
- * of NVIDIA-NeMo/Automodel 36044ad3). What is stored is model.torch_dtype; without it, and with "auto", it is
- * bfloat16 (docs/guides/mixed-precision-training.mdx, which says too what optimizers keep). */
+ * param_dtype is bfloat16 and reduce_dtype float32 by themselves (components/distributed/config.py,
+ * FSDP2Config of NVIDIA-NeMo/Automodel 36044ad3). What is stored is model.torch_dtype; without it, and with
+ * "auto", it is bfloat16 (docs/guides/mixed-precision-training.mdx, which says too what optimizers keep). */
 #include <string.h>
 
 #include "data/launch/automodel_options.h"

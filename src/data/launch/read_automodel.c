@@ -181,8 +181,8 @@ set_chunks (Automodel *a)
 }
 
 /* Without a pipeline the last micro-batch alone reduces, unless defer_fsdp_grad_sync is off
- * (components/distributed/utils.py, get_sync_ctx; before December 2025 always). With one its own models, which
- * have experts, reduce once a step (components/moe/fsdp_mixin.py). */
+ * (components/distributed/utils.py, get_sync_ctx; before December 2025 always). With one its own models,
+ * which have experts, reduce once a step (components/moe/fsdp_mixin.py). */
 static void
 set_sharding (Automodel *a)
 {

@@ -27,7 +27,7 @@ torchtitan_is_read (void)
          "dp_kind=ddp; gpus=4; zero");
   check (TITAN TITAN_BATCH "[compile]\nenable = true\n[model.x]\n", "~that compile.enable runs");
   check (TITAN TITAN_BATCH "[compile]\nenable = true\ncomponents = ['loss']\n", "kernels");
-  check (TITAN "tensor_parallel_degree = 2\nenable_async_tensor_parallel = true\n" TITAN_BATCH,
+  check (TITAN "enable_async_tensor_parallel = true\n" TITAN_BATCH,
          "tp=2; tp_overlap=true; ?torchtitan refuses it without compile");
   check ("model.converters = ['quantize.linear.float8']\n[quantize.linear.float8]\n"
          "recipe_name = 'rowwise'\nenable_fsdp_float8_all_gather = true\n" TITAN_BATCH,
