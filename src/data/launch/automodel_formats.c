@@ -1,10 +1,10 @@
 /* In which number formats a job of NeMo AutoModel multiplies, reduces, and keeps what it steps on.
  *
- *     how it shards   stored    optimizer                products      shards        reduced
- *     FSDP 2          16 bits   torch.optim              param_dtype   in 16 bits    reduce_dtype
- *     FSDP 2          16 bits   TE FusedAdam, masters    param_dtype   16 bits, rest 16 bits, or in fp32 together
- *     FSDP 2          fp32      any                      param_dtype   in fp32       reduce_dtype
- *     DDP             any       any                      as stored     whole         as stored
+ *     how it shards   stored    optimizer                shards and moments        reduced
+ *     FSDP 2          16 bits   torch.optim              in 16 bits                reduce_dtype
+ *     FSDP 2          16 bits   TE FusedAdam, masters    16 bits beside fp32 ones  reduce_dtype
+ *     FSDP 2          fp32      any                      fp32                      reduce_dtype
+ *     DDP             any       any                      whole, as stored          as stored
  *
  * param_dtype is bfloat16 and reduce_dtype float32 by themselves (components/distributed/config.py,
  * FSDP2Config of NVIDIA-NeMo/Automodel 36044ad3). What is stored is model.torch_dtype; without it, and with
