@@ -45,7 +45,7 @@ ls_mixer_in_width (const LsModel *m)
   case LS_MIXER_CONV:
     return 3 * inner;
   case LS_MIXER_KDA:
-    return (m->mixer_full_gate ? 4 : 3) * inner + heads;
+    return (m->mixer_full_gate ? 2 : 1) * inner + 2 * keys (m) + heads;
   case LS_MIXER_MAMBA1:
   case LS_MIXER_RGLRU:
     return 2 * inner;
@@ -59,9 +59,8 @@ ls_mixer_in_width (const LsModel *m)
 uint64_t
 ls_mixer_conv_width (const LsModel *m)
 {
-  bool has_keys = (m->mixer == LS_MIXER_MAMBA2 && !ls_mixer_selects (m)) || m->mixer == LS_MIXER_DELTA;
-  if (m->mixer == LS_MIXER_KDA)
-    return 3 * ls_mixer_inner (m);
+  bool has_keys = (m->mixer == LS_MIXER_MAMBA2 && !ls_mixer_selects (m)) || m->mixer == LS_MIXER_DELTA
+      || m->mixer == LS_MIXER_KDA;
   return m->mixer == LS_MIXER_LINEAR || m->mixer == LS_MIXER_MLSTM || m->mixer == LS_MIXER_PRODUCT
       ? 0
       : ls_mixer_inner (m) + (has_keys ? 2 * keys (m) : 0);

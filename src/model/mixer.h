@@ -14,7 +14,7 @@
  *     delta    2 K + 2 I + 2 H   2 K + I   k a column, 2 H, a norm of P
  *     linear   4 I               none      a norm of I
  *     conv     3 I               I         k a column
- *     kda      3 I + H           3 I       k a column, H + I, a norm of P
+ *     kda      I + 2 K + H       I + 2 K   k a column, H + I, a norm of P
  *     mamba1   2 I               I         k + 1 a column, I (R + 2 N) + R I, I (N + 2), norms of R + 2 N
  *     rglru    2 I               I         k + 1 a column, I decays, biases of 4 I + h
  *     mlstm    2 K + 2 I + 2 H   none      2 H, a norm of I
@@ -28,7 +28,7 @@
  *
  *     mamba2   C B^T of each group: Q Q N; of each head (C B^T) X: Q P Q, B^T X: P N Q, C S: Q P N
  *     delta    of each head K K^T, Q K^T: Q Q N; W: Q N Q; U, output: Q P Q; W S, Q S: Q P N; K^T V: N P Q
- *     kda      as delta, with N = P
+ *     kda      as delta, with N = P, and a value for each key, which heads of a group share
  *     linear   of each head Q K^T: Q Q N; the output: Q P Q; Q S: Q P N; K^T V: N P Q
  *     mlstm    as linear
  *     conv     none, and none of a product

@@ -419,7 +419,8 @@ bool
 hf_has_experts (const HfFamily *f, const HfConfig *c)
 {
   bool has_none = f->experts == HF_INTERLEAVED && c->interleave == 0; /* of so many layers */
-  return f->experts != HF_DENSE && !has_none && (c->experts > 0 || !f->experts_are_optional);
+  bool is_one = f->one_is_dense && c->experts == 1;
+  return f->experts != HF_DENSE && !has_none && !is_one && (c->experts > 0 || !f->experts_are_optional);
 }
 
 bool

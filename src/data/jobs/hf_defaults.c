@@ -24,14 +24,43 @@ read_values (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, con
   return ok;
 }
 
+static bool
+is_same (const LsField *f, const LsField *other)
+{
+  return f && other && f->kind == other->kind && f->offset == other->offset;
+}
+
+/* Whether an object of the file has it, by the names that the type gives there. */
+static bool
+is_said_in (const cJSON *object, const cJSON *names, const LsField *fields, const LsField *own)
+{
+  const cJSON *name;
+  cJSON_ArrayForEach (name, names)
+  {
+    const char *other = cJSON_GetStringValue (name);
+    if (other && is_same (ls_field_find (fields, other), own)
+        && cJSON_GetObjectItemCaseSensitive (object, name->string))
+      return true;
+  }
+  return false;
+}
+
 /* Whether the file has a value of a key, by any of its names. */
 static bool
-is_said (const LsJsonDoc *doc, const LsField *fields, const char *key)
+is_said (const HfFamily *t, const LsJsonDoc *doc, const LsField *fields, const char *key)
 {
   const LsField *own = ls_field_find (fields, key);
+  const cJSON *section;
   for (const LsField *f = fields; f->key; f++)
-    if (own && f->kind == own->kind && f->offset == own->offset && hf_get (doc, f->key))
+    if (is_same (f, own) && hf_get (doc, f->key))
       return true;
+  for (guint i = 0; i < t->chain->len; i++)
+    cJSON_ArrayForEach (section, of (t, i, "keys"))
+    {
+      const cJSON *object = cJSON_IsObject (section) ? hf_get (doc, section->string) : NULL;
+      if (object && is_said_in (object, section, fields, own))
+        return true;
+    }
   return false;
 }
 
@@ -43,8 +72,9 @@ read_class (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, cons
   const cJSON *value;
   cJSON_ArrayForEach (value, values)
   {
-    char *printed
-        = is_said (doc, fields, value->string) || hf_is_off (value) ? NULL : cJSON_PrintUnformatted (value);
+    char *printed = is_said (f, doc, fields, value->string) || hf_is_off (value)
+        ? NULL
+        : cJSON_PrintUnformatted (value);
     if (printed)
       g_string_append_printf (told, "%s%s %s", told->len > 0 ? ", " : "", value->string, printed);
     cJSON_free (printed);
@@ -66,7 +96,7 @@ is_guessed (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, cons
   } widths[] = { { "num_key_value_heads", c->kv_heads }, { "head_dim", c->head_dim } };
   for (guint i = 0; i < G_N_ELEMENTS (widths) && !f->latent; i++) {
     const char *key = widths[i].key;
-    if (widths[i].usual > 0 || !cJSON_GetObjectItemCaseSensitive (near, key) || is_said (doc, fields, key))
+    if (widths[i].usual > 0 || !cJSON_GetObjectItemCaseSensitive (near, key) || is_said (f, doc, fields, key))
       continue;
     ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
                       "missing key \"%s\"; what the class of %s takes without it is not known", key,

@@ -38,6 +38,7 @@ static const LsField family_fields[] = {
                "unless that is said by full_every (`behind`); `all`; of the first max_window_layers the "
                "first and each `second`; those without rope (`unrotated`); none (`listed`)" },
   BOOL (experts_are_optional, "a file without their number is dense"),
+  BOOL (one_is_dense, "a file with one expert is dense, too"),
   BOOL (latent, "multi-head latent attention"),
   BOOL (heads_are_experts,
         "queries and outputs of attention are by experts, as many as of MLPs, with num_key_value_heads heads "
@@ -58,6 +59,10 @@ static const LsField family_fields[] = {
   BOOL (encoder, "num_layers of an encoder, then those of a decoder; or a part of the file for each"),
   { "least_rank", LS_FIELD_UINT, offsetof (HfFamily, least_rank), .max = 65536, .default_text = "none",
     .meaning = "rank of step sizes of mamba2: hidden_size / 16, or this if that is less" },
+  { "mixer_key_share", LS_FIELD_DOUBLE, offsetof (HfFamily, mixer_key_share), .max = 64,
+    .default_text = "none",
+    .meaning = "unless said, a mixer has as many heads as attention, and keys of as many; all keys together "
+               "are this share of hidden_size wide, and a value is as wide as two keys" },
   BOOL (own_tables, "encoder and decoder have a table of words each, the latter's that of the head"),
   { NULL },
 };

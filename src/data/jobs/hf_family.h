@@ -100,6 +100,7 @@ typedef struct {
   HfExperts experts;
   HfWindows windows;
   bool experts_are_optional;
+  bool one_is_dense;        /* a file with one expert, too */
   bool latent;              /* attention */
   bool heads_are_experts;   /* queries and outputs of attention are by experts, as MLPs are */
   bool latent_queries;      /* of plain attention, from a latent of q_lora_rank */
@@ -114,6 +115,7 @@ typedef struct {
   bool layers_are_patterns; /* each layer of a file is all of layer_pattern */
   bool encoder;             /* num_layers of an encoder, then a decoder's; or a part of the file for each */
   uint32_t least_rank;      /* of mamba2's step sizes: hidden / 16, or this; 0: none */
+  double mixer_key_share;   /* of hidden, of a mixer with as many heads as attention; 0: it says all */
   bool own_tables;          /* both have a table of words */
   bool first_of_lists; /* a list has a number for each of several sets of experts, the first of what reads */
   bool kv_by_flag;     /* heads of keys and values by multi_query and new_decoder_architecture */

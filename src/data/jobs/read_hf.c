@@ -111,6 +111,19 @@ inner_width (const HfFamily *f, const HfConfig *c)
   return c->adjusts_ffn ? adjusted_width (c, own) : own / (f->halves_ffn ? 2 : 1);
 }
 
+/* configuration_olmo_hybrid.py of Transformers. */
+static void
+share_out (const HfFamily *f, HfConfig *c)
+{
+  if (f->mixer_key_share <= 0)
+    return;
+  c->mixer_heads = c->mixer_heads ? c->mixer_heads : c->heads;
+  c->mixer_groups = c->mixer_groups ? c->mixer_groups : c->heads;
+  if (c->mixer_state == 0)
+    c->mixer_state = (uint32_t) (f->mixer_key_share * c->hidden / c->mixer_groups);
+  c->mixer_head_dim = c->mixer_head_dim ? c->mixer_head_dim : 2 * c->mixer_state;
+}
+
 static void
 set_mixer (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
@@ -126,9 +139,8 @@ set_mixer (const HfFamily *f, const HfConfig *c, LsModel *m)
   m->mixer_heads = is_linear || is_recurrent ? m->n_heads
       : c->mixer_heads                       ? c->mixer_heads
                                              : (uint32_t) (inner / MAX (1, c->mixer_head_dim));
-  bool has_keys = m->mixer != LS_MIXER_KDA; /* of their own width */
-  m->mixer_groups = has_keys ? c->mixer_groups : 0;
-  m->mixer_state = has_keys ? c->mixer_state : 0;
+  m->mixer_groups = c->mixer_groups;
+  m->mixer_state = m->mixer != LS_MIXER_KDA ? c->mixer_state : 0; /* else as wide as values */
   m->mixer_conv = c->mixer_conv;
   m->mixer_chunk = c->mixer_chunk;
   m->mixer_rank = f->least_rank > 0 ? MAX (f->least_rank, m->hidden / 16) : 0;
@@ -365,6 +377,7 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
     return false;
   if (!hf_is_complete (doc, f, c, diags))
     return false;
+  share_out (f, c);
   LsModel model = to_model (doc, f, c);
   hf_add_experts (f, c, &model);
   add_latents (f, c, &model);

@@ -108,6 +108,70 @@ classes_say_what_files_leave_out (void)
   }
 }
 
+#define GELU_LAYER(h_, ffn_) (4ull * (h_) * (h_) + 2ull * (h_) * (ffn_) + (ffn_) + 9ull * (h_))
+/* Of mamba1 and mamba2 (model/mixer.h), with the norm before it; of a gated delta net and kda without. */
+#define MAMBA1(h_, i_, n_, r_)                                                                               \
+  (3ull * (h_) * (i_) + 5ull * (i_) + (i_) * (2ull * (r_) + 2 * (n_)) + (i_) * ((n_) + 2ull) + (r_)          \
+   + 2 * (n_) + (h_))
+#define MAMBA2(h_, i_, k_, heads_)                                                                           \
+  ((h_) * (3ull * (i_) + 2 * (k_) + (heads_)) + 5ull * ((i_) + 2 * (k_)) + 3 * (heads_) + (i_) + (h_))
+#define DELTA(h_, heads_, n_, p_)                                                                            \
+  ((h_) * (heads_) * (2ull * (n_) + 3 * (p_) + 2) + 4ull * (heads_) * (2 * (n_) + (p_)) + 2 * (heads_) + (p_))
+#define KDA(h_, heads_, groups_, p_)                                                                         \
+  ((h_) * (2ull * (heads_) * (p_) + 2 * (groups_) * (p_) + (heads_))                                         \
+   + 2ull * (p_) * ((h_) + (heads_) * (p_)) + 4ull * (p_) * ((heads_) + 2 * (groups_)) + (heads_)            \
+   + (heads_) * (p_) + (p_))
+
+/* Sizes of an older class, of parts of a file, of mixers by the width of all: Jamba Reasoning 3B has one expert, which
+ * is an MLP (3.03 B). The norm behind BLOOM's embedding and two positions of BioGPT are left out. */
+static void
+sizes_follow_from_what_is_said (void)
+{
+  static const Pin pins[] = {
+    { "bloom", "", 250880ull * 64 + 2 * GELU_LAYER (64, 256) + 2 * 64, 0 },
+    { "bloom", ",\"hidden_size\":1024,\"n_layer\":24,\"n_head\":16",
+      250880ull * 1024 + 24 * GELU_LAYER (1024, 4096) + 2 * 1024, 0 },
+    { "xglm", "", 256008ull * 1024 + 24 * GELU_LAYER (1024, 4096) + 2 * 1024, 0 },
+    { "biogpt", "", (42384ull + 1024) * 1024 + 24 * GELU_LAYER (1024, 4096) + 2 * 1024, 0 },
+    { "dbrx", "", MODEL (2, 32000, 2048, 24, LAYER (2048, 16, 1, 128, 0, 0) + ROUTED (2048, 4, 4, 3584)),
+      MODEL (2, 32000, 2048, 24, LAYER (2048, 16, 1, 128, 0, 0) + ROUTED (2048, 4, 1, 3584)) },
+    { "dbrx",
+      ",\"d_model\":6144,\"n_heads\":48,\"n_layers\":40,\"vocab_size\":100352,"
+      "\"attn_config\":{\"kv_n_heads\":8},\"ffn_config\":{\"moe_num_experts\":16,\"moe_top_k\":4}",
+      MODEL (2, 100352, 6144, 40, LAYER (6144, 48, 8, 128, 0, 0) + ROUTED (6144, 16, 16, 3584)),
+      MODEL (2, 100352, 6144, 40, LAYER (6144, 48, 8, 128, 0, 0) + ROUTED (6144, 16, 4, 3584)) },
+    { "mamba", "", 50280ull * 768 + 32 * MAMBA1 (768, 1536, 16, 48) + 768, 0 },
+    { "mamba", ",\"hidden_size\":2560,\"num_hidden_layers\":64",
+      50280ull * 2560 + 64 * MAMBA1 (2560, 5120, 16, 160) + 2560, 0 },
+    { "mamba", ",\"hidden_size\":2560,\"num_hidden_layers\":64,\"intermediate_size\":5120,\"expand\":2",
+      50280ull * 2560 + 64 * MAMBA1 (2560, 5120, 16, 160) + 2560, 0 },
+    { "mamba2", "", 2 * 32768ull * 4096 + 64 * MAMBA2 (4096, 8192, 1024, 128) + 4096, 0 },
+    { "olmo_hybrid", "",
+      MODEL (2, 100352, 3840, 32, 3ull * 3840 * 11008 + 2 * 3840) + 24 * DELTA (3840, 30, 96, 192)
+          + 8 * (ATTENTION (3840, 30, 30, 128) + 2 * 3840),
+      0 },
+    { "olmo_hybrid", ",\"hidden_size\":2048,\"num_attention_heads\":16,\"linear_num_key_heads\":null",
+      MODEL (2, 100352, 2048, 32, 3ull * 2048 * 11008 + 2 * 2048) + 24 * DELTA (2048, 16, 96, 192)
+          + 8 * (ATTENTION (2048, 16, 16, 128) + 2 * 2048),
+      0 },
+    { "solar_open2",
+      ",\"num_hidden_layers\":4,\"linear_attn_config\":{\"head_dim\":128,\"num_heads\":64,\"num_kv_heads\":16}",
+      MODEL (2, 196608, 4096, 4, 2 * 4096 + ROUTED (4096, 320, 321, 1280)) + 3 * KDA (4096, 64, 16, 128)
+          + ATTENTION (4096, 64, 8, 128) + 4096ull * 8192,
+      MODEL (2, 196608, 4096, 4, 2 * 4096 + ROUTED (4096, 320, 9, 1280)) + 3 * KDA (4096, 64, 16, 128)
+          + ATTENTION (4096, 64, 8, 128) + 4096ull * 8192 },
+    { "jamba",
+      ",\"hidden_size\":2560,\"intermediate_size\":8192,\"num_hidden_layers\":28,\"num_attention_heads\":20,"
+      "\"num_key_value_heads\":1,\"attn_layer_period\":14,\"attn_layer_offset\":7,\"num_experts\":1,"
+      "\"num_experts_per_tok\":1,\"tie_word_embeddings\":true",
+      MODEL (1, 65536, 2560, 28, 3ull * 2560 * 8192 + 2560) + 26 * MAMBA1 (2560, 5120, 16, 160)
+          + 2 * (ATTENTION (2560, 20, 1, 128) + 2560),
+      0 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (pins); i++)
+    check_pin (&pins[i], false);
+}
+
 /* What classes have no value of, so that all can be read. */
 static void
 add_needed (cJSON *config, const char *type)
@@ -263,6 +327,26 @@ heads_of_mixers_share_their_width (void)
   }
 }
 
+static void
+kimi_rotates_where_it_says_so (void)
+{
+  static const char *const said[] = { "", ",\"mla_use_nope\":true", ",\"mla_use_nope\":false" };
+  for (guint i = 0; i < G_N_ELEMENTS (said); i++) {
+    LsModel m = { 0 };
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autofree char *text = g_strdup_printf (
+        "{\"model_type\":\"kimi_linear\",\"vocab_size\":1000,\"hidden_size\":256,\"intermediate_size\":512,"
+        "\"num_hidden_layers\":4,\"num_attention_heads\":4,\"num_experts\":4,\"num_experts_per_token\":2,"
+        "\"moe_intermediate_size\":64,\"kv_lora_rank\":64,\"qk_rope_head_dim\":16,\"qk_nope_head_dim\":16,"
+        "\"v_head_dim\":32,\"linear_attn_config\":{\"full_attn_layers\":[4],\"head_dim\":64,\"num_heads\":4}%s}",
+        said[i]);
+    g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+    LS_CHECK (doc && ls_model_read (doc, &m, NULL, diags));
+    LS_CHECK_INT (m.position, ==, i == 2 ? LS_POSITION_ROPE : LS_POSITION_NONE);
+    ls_model_clear (&m);
+  }
+}
+
 /* What is told: values that are not off, and not what the file says by another name. */
 static void
 what_the_class_says_is_told (void)
@@ -272,6 +356,10 @@ what_the_class_says_is_told (void)
   } cases[] = {
     { "\"model_type\":\"opt\",\"vocab_size\":1000,\"d_model\":256,\"ffn_dim\":512,\"num_hidden_layers\":2",
       "the file leaves out what its class has defaults of: num_attention_heads 12, max_position_embeddings 2048" },
+    { "\"model_type\":\"dbrx\",\"d_model\":6144,\"n_heads\":48,\"n_layers\":40,\"vocab_size\":100352,"
+      "\"max_seq_len\":2048,\"attn_config\":{\"kv_n_heads\":8},\"ffn_config\":{\"ffn_hidden_size\":10752,"
+      "\"moe_top_k\":4}",
+      "the file leaves out what its class has defaults of: num_experts 4" },
     { "\"model_type\":\"smollm3\",\"vocab_size\":1000,\"hidden_size\":256,\"intermediate_size\":512,"
       "\"num_hidden_layers\":2,\"num_attention_heads\":4",
       "the file leaves out what its class has defaults of: num_key_value_heads 4" },
@@ -292,6 +380,7 @@ what_the_class_says_is_told (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (classes_say_what_files_leave_out), LS_TEST (what_is_left_out_counts_as_if_said),
-               LS_TEST (null_is_no_default), LS_TEST (what_nobody_knows_is_refused),
-               LS_TEST (heads_of_mixers_share_their_width), LS_TEST (what_the_class_says_is_told))
+LS_TEST_SUITE (LS_TEST (classes_say_what_files_leave_out), LS_TEST (sizes_follow_from_what_is_said),
+               LS_TEST (what_is_left_out_counts_as_if_said), LS_TEST (null_is_no_default),
+               LS_TEST (what_nobody_knows_is_refused), LS_TEST (heads_of_mixers_share_their_width),
+               LS_TEST (kimi_rotates_where_it_says_so), LS_TEST (what_the_class_says_is_told))

@@ -175,6 +175,9 @@ mixers_stand_where_the_file_says (void)
       "\"n_routed_experts\":4,\"moe_intermediate_size\":64,\"kv_lora_rank\":64,\"qk_rope_head_dim\":16,"
       "\"qk_nope_head_dim\":16,\"v_head_dim\":32,\"linear_attn_config\":{\"full_attn_layers\":[5],\"head_dim\":64,\"num_heads\":4}",
       NULL },
+    { "solar_open2",
+      "\"n_routed_experts\":4,\"linear_attn_config\":{\"num_heads\":4,\"head_dim\":64,\"num_kv_heads\":3}",
+      NULL },
     { "granitemoehybrid", "\"layer_types\":[\"mamba\",\"mamba\",\"attention\",\"mamba\"]", "MMAM" },
     { "granitemoehybrid", "\"layer_types\":[\"mamba\",\"mamba\",\"attention\",\"rwkv\"]", NULL },
     { "jamba", "\"attn_layer_period\":4,\"attn_layer_offset\":1,\"num_experts\":2", "MAMM" },
