@@ -1,5 +1,7 @@
 #include "model/beside.h"
 
+#include <string.h>
+
 #include "model/streams.h"
 
 bool
@@ -46,13 +48,23 @@ ls_beside_table_params (const LsModel *m)
   return m->layer_vocab * width_of_all (m);
 }
 
-/* Layers that share have one of their kind before them that does not. */
+/* What it shares: keys and values as far as all see, or as a window goes; a memory. */
+static uint32_t
+shared_bit (uint32_t kind)
+{
+  return !ls_layer_has_attention (kind) ? 4 : kind & LS_LAYER_WINDOWED ? 2 : 1;
+}
+
+/* Layers that share have one of their kind before them that does not. Of listed windows none is known to be
+ * that of another layer. */
 static bool
 has_sources (const LsModel *m)
 {
   uint32_t own = 0, first = m->n_layers - m->kv_shared_layers;
   for (uint32_t i = 0; i < m->n_layers; i++) {
-    uint32_t bit = ls_model_layer_kind (m, i) & LS_LAYER_WINDOWED ? 2 : 1;
+    uint32_t bit = shared_bit (ls_model_layer_kind (m, i));
+    if (i >= first && bit == 2 && m->n_layer_window > 0)
+      return false;
     if (i < first)
       own |= bit;
     else if (!(own & bit))
@@ -66,13 +78,23 @@ check_shared (const LsModel *m)
 {
   if (m->kv_shared_layers == 0)
     return NULL;
-  if (m->kv_lora + m->out_groups + m->index_heads + m->n_layer_heads + m->n_layer_kv_heads + m->n_layer_window
-      > 0)
-    return "expected neither latents, indexers, nor lists of heads or windows where layers share keys and "
-           "values";
+  if (m->kv_lora + m->out_groups + m->index_heads + m->n_layer_heads + m->n_layer_kv_heads > 0)
+    return "expected neither latents, indexers, nor lists of heads where layers share keys and values";
   return m->kv_shared_layers >= m->n_layers || !has_sources (m)
       ? "expected before layers that share keys and values one with its own that is windowed as they are"
       : NULL;
+}
+
+/* With layers that share, and nothing else of this. */
+static const char *
+check_plain (const LsModel *m)
+{
+  const char *pattern = m->layer_pattern;
+  if (m->encoder_layers + m->predict_layers + m->own_layers > 0 || m->linear_bias
+      || (pattern && (pattern[strspn (pattern, "AM")] || m->mixer != LS_MIXER_MAMBA1)))
+    return "expected no biases on all layers, an encoder, \"predict_layers\" or \"own_layers\", and a "
+           "pattern of A and M with mamba1 alone, where layers share keys and values";
+  return check_shared (m);
 }
 
 const char *
@@ -84,6 +106,8 @@ ls_model_check_beside (const LsModel *m)
     return "expected \"streams\" of several where they alternate";
   if (!ls_model_has_beside (m))
     return NULL;
+  if (m->layer_input + m->laurel_rank + m->sparse_layers == 0 && !ls_streams_alternate (m))
+    return check_plain (m);
   if (m->layer_pattern || m->encoder_layers + m->predict_layers + m->own_layers > 0 || m->linear_bias
       || m->norm != LS_NORM_RMSNORM)
     return "expected RMS norms, no biases, and neither a pattern, an encoder, \"predict_layers\" nor "

@@ -15,7 +15,8 @@
  * with r of 2 h weights; then the sum of attention and residual is (sum + y) / sqrt 2.
  *
  * Shared keys and values: a layer has queries only and meets what a layer before it made, which gets their
- * gradients in a sum. It keeps no keys and values of its own.
+ * gradients in a sum. It keeps no keys and values of its own. A mixer among such layers gates what one before
+ * it made (model/difference.h).
  *
  * Sparse MLP: of each token the gate's mean and standard deviation give a threshold; what is below becomes 0,
  * of the rest it is taken. Products are computed whole. Of f numbers: read 1 for each of both and for the

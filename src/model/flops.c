@@ -15,6 +15,7 @@
  * top_k, the shared ones and the router; values may be narrower than keys: q is the mean. Behind an encoder
  * the tokens are the decoder's, but for keys and values of the encoder's. */
 #include "model/compressed.h"
+#include "model/difference.h"
 #include "model/mixer.h"
 
 /* Without those of compressed keys. */
@@ -59,7 +60,7 @@ double
 ls_model_attention_width (const LsModel *m, uint32_t kind)
 {
   LsModel own = ls_model_of_kind (m, kind);
-  return own.n_heads * ((double) own.head_dim + ls_model_v_dim (&own)) / 2;
+  return ls_difference_calls (&own) * own.n_heads * ((double) own.head_dim + ls_model_v_dim (&own)) / 2;
 }
 
 double

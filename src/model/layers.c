@@ -167,10 +167,11 @@ traits_at (const LsModel *m, uint32_t layer)
 {
   uint32_t kind = traits_of (letter_of (m, layer)) | (ls_model_has_experts (m, layer) ? LS_LAYER_EXPERTS : 0)
       | (layer < m->sparse_layers ? LS_LAYER_SPARSE : 0);
+  bool shares = layer + m->kv_shared_layers >= m->n_layers;
   if (!ls_layer_has_attention (kind))
-    return kind;
+    return kind | (shares && kind & LS_LAYER_MIXER ? LS_LAYER_KV_SHARED : 0);
   kind |= kind & LS_LAYER_BLOCK && n_blocks_before (m, layer) >= m->shared_blocks ? LS_LAYER_AGAIN : 0;
-  kind |= layer + m->kv_shared_layers >= m->n_layers ? LS_LAYER_KV_SHARED : 0;
+  kind |= shares ? LS_LAYER_KV_SHARED : 0;
   return kind | (is_windowed (m, layer) ? LS_LAYER_WINDOWED : 0)
       | (is_unrotated (m, layer) ? LS_LAYER_UNROTATED : 0) | (is_chosen_for (m, layer) ? LS_LAYER_CHOSEN : 0)
       | side_of (m, layer);

@@ -30,10 +30,18 @@ ls_mixer_n_steps (const LsModel *m)
   return m->mixer == LS_MIXER_MAMBA2 ? m->mixer_heads : ls_mixer_inner (m);
 }
 
+bool
+ls_mixer_gates_memory (const LsModel *m)
+{
+  return m->kv_shared_layers > 0;
+}
+
 uint64_t
 ls_mixer_in_width (const LsModel *m)
 {
   uint64_t inner = ls_mixer_inner (m), heads = m->mixer_heads;
+  if (ls_mixer_gates_memory (m))
+    return inner;
   switch (m->mixer) {
   case LS_MIXER_MAMBA2:
     return 2 * inner + (ls_mixer_selects (m) ? 0 : 2 * keys (m) + heads);
@@ -86,6 +94,8 @@ uint64_t
 ls_mixer_linear_params (const LsModel *m)
 {
   uint64_t low_rank = m->mixer_head_dim * (m->hidden + ls_mixer_inner (m));
+  if (ls_mixer_gates_memory (m))
+    return 2 * m->hidden * ls_mixer_inner (m);
   return m->hidden * (ls_mixer_in_width (m) + ls_mixer_inner (m)) + selection_params (m)
       + ls_mixer_n_low_rank (m) * low_rank;
 }
@@ -95,6 +105,8 @@ ls_mixer_other_params (const LsModel *m)
 {
   uint64_t inner = ls_mixer_inner (m), conv = ls_mixer_conv_width (m), taps = m->mixer_conv;
   uint64_t heads = m->mixer_heads, state = m->mixer_state;
+  if (ls_mixer_gates_memory (m))
+    return 0;
   switch (m->mixer) {
   case LS_MIXER_MAMBA2:
     return ls_mixer_selects (m) ? conv * taps + 3 * heads + ls_mixer_select_width (m)

@@ -82,6 +82,10 @@ uint32_t ls_mixer_products (const LsModel *m, uint32_t n_ranks, uint32_t seq,
                             LsMixerProduct ret_products[LS_MIXER_MAX_PRODUCTS]);
 uint64_t ls_mixer_n_chunks (const LsModel *m, uint32_t seq);
 
+/* Of a model of one kind: it gates what a mixer before it made (model/difference.h), and the rest of what it
+ * would be is not there. */
+bool ls_mixer_gates_memory (const LsModel *m);
+
 /* Columns, of all ranks. */
 uint64_t ls_mixer_inner (const LsModel *m);
 uint64_t ls_mixer_in_width (const LsModel *m);

@@ -5,6 +5,7 @@
 #include "model/beside.h"
 #include "model/block.h"
 #include "model/compressed.h"
+#include "model/difference.h"
 #include "model/mixer.h"
 #include "model/streams.h"
 
@@ -192,7 +193,8 @@ attention_norm_params (const LsModel *m, uint32_t kind)
     return ls_compressed_other_params (m, kind);
   bool is_all = m->qk_norm_over == LS_QK_NORM_ALL;
   uint64_t heads = (is_all ? m->n_heads : 1) + (m->kv_shared_layers > 0 ? 0 : is_all ? m->n_kv_heads : 1);
-  return m->kv_lora + m->q_lora + 2 * (uint64_t) m->index_dim + (m->qk_norm ? heads * m->head_dim : 0);
+  return m->kv_lora + m->q_lora + 2 * (uint64_t) m->index_dim + (m->qk_norm ? heads * m->head_dim : 0)
+      + ls_difference_params (m);
 }
 
 uint64_t
@@ -277,7 +279,7 @@ layer_params (const LsModel *m, uint32_t kind, Experts which)
       + layer_biases (&own, kind) + norms_of (m, kind) * norm_params (m)
       + (ls_layer_has_attention (kind) ? attention_norm_params (&own, kind) : 0)
       + ls_streams_other_params (m, ls_layer_n_halves (kind)) + ls_beside_other_params (m)
-      + (kind & LS_LAYER_MIXER ? ls_mixer_other_params (m) : 0);
+      + (kind & LS_LAYER_MIXER ? ls_mixer_other_params (&own) : 0);
 }
 
 uint64_t

@@ -106,7 +106,8 @@ typedef struct {
   uint32_t layer_input, layer_vocab;
   uint32_t laurel_rank;
   uint32_t kv_shared_layers; /* last layers that meet keys and values of a layer before them, of the last that
-                                is windowed as they are and has its own; of one kind: whether it does so */
+                                is windowed as they are and has its own, or gate what a mixer made (model/
+                                difference.h); of one kind: whether it does so */
   uint32_t sparse_layers;    /* first layers whose MLP keeps the highest values of its gate only */
   uint32_t ffn;              /* inner width of the MLP          */
   uint32_t vocab;            /* as published, before padding    */
@@ -131,6 +132,7 @@ typedef struct {
   uint32_t window_heads, window_kv_heads, window_head_dim;
   bool full_k_is_v;    /* layers that see all have no values of their own: their keys are (Gemma 4) */
   bool logit_cap;      /* logits go through c tanh (x / c) */
+  bool difference;     /* of two attentions (model/difference.h) */
   bool attention_gate; /* attention's output is gated: as wide a projection more as that of queries */
   /* Layers one by one, a letter each, begun again where it is shorter than the model; NULL: all A.
    *
@@ -214,7 +216,7 @@ typedef enum {
   LS_LAYER_CHOSEN = 2048,     /* to keys that the indexer of a layer before it chose */
   LS_LAYER_AGAIN = 4096,      /* with the weights of a layer before it */
   LS_LAYER_MERGED = 8192,     /* attention to the encoder's tokens is one with that to its own */
-  LS_LAYER_KV_SHARED = 16384, /* it meets keys and values of a layer before it */
+  LS_LAYER_KV_SHARED = 16384, /* it meets keys and values of a layer before it, or what its mixer made */
   LS_LAYER_SPARSE = 32768,    /* low values of its MLP's gate become 0 */
   LS_LAYER_BLOCK = 65536,     /* before its mixer a block that layers share; with AGAIN, of one before it */
   LS_N_LAYER_TRAITS = 131072  /* times the first of 16384 layers fits in 32 bits, and twice that */

@@ -460,6 +460,10 @@ ls_operators_attention (GArray *operators, const LsCut *cut)
 {
   if (cut->model->position == LS_POSITION_ROPE && !(cut->kind & LS_LAYER_UNROTATED))
     append_rope (operators, cut);
+  if (cut->model->difference) {
+    ls_operators_difference (operators, cut);
+    return;
+  }
   if (cut->shard->attention == LS_ATTENTION_FLASH) {
     append_flash (operators, cut);
     return;

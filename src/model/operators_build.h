@@ -192,6 +192,11 @@ void ls_operators_latent_attention (GArray *operators, const LsCut *cut);
 /* The context, so wide, times the sigmoid of a gate (Qwen3-Next): one kernel each way, which keeps both. */
 void ls_operator_gate (GArray *operators, const LsCut *cut, uint64_t width);
 
+/* Four calls of attention and their difference; what a mixer before made, gated (operators_difference.c;
+ * model/difference.h). */
+void ls_operators_difference (GArray *operators, const LsCut *cut);
+void ls_operators_memory_gate (GArray *operators, const LsCut *cut);
+
 /* A mixer, from its way in to its way out (operators_mixer.c). */
 void ls_operators_mixer (GArray *operators, const LsCut *cut);
 

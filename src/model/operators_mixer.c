@@ -264,6 +264,10 @@ append_inner (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   append_in (operators, cut);
+  if (ls_mixer_gates_memory (m)) {
+    ls_operators_memory_gate (operators, cut);
+    return;
+  }
   append_low_rank (operators, cut);
   append_exchange (operators, cut, true);
   append_conv (operators, cut);

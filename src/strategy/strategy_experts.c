@@ -351,6 +351,24 @@ check_again (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
         "stage below 3");
 }
 
+/* Calls of flash attention, of pairs of heads. */
+static void
+check_difference (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (!m->difference)
+    return;
+  if (m->n_heads / 2 % s->tp != 0 || m->n_kv_heads / 2 % s->tp != 0)
+    conflict (diags, "/tp", "expected a divisor of the %u and %u pairs of heads; got %u", m->n_heads / 2,
+              m->n_kv_heads / 2, s->tp);
+  if (s->attention == LS_ATTENTION_UNFUSED || s->cp > 1 || s->fp8_attention != LS_FP8_ATTENTION_NONE)
+    unsupported (
+        diags,
+        s->cp > 1                                  ? "/cp"
+            : s->attention == LS_ATTENTION_UNFUSED ? "/attention"
+                                                   : "/fp8_attention",
+        "differences of two attentions are modelled in flash kernels of 16 bits, of whole sequences");
+}
+
 /* Inputs of layers come from the first stage, shared keys and values from a layer before. */
 void
 check_beside (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
@@ -366,6 +384,7 @@ check_beside (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
                  "keys and values that layers share in sequences that are cut are not modelled; expected 1, "
                  "got %u",
                  s->cp);
+  check_difference (s, m, diags);
   if (m->layer_vocab % s->tp != 0)
     conflict (diags, "/tp", "expected a divisor of the %u rows of the table of layers' inputs; got %u",
               m->layer_vocab, s->tp);

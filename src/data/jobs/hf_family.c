@@ -19,8 +19,13 @@ static const LsEnumName experts[] = {
 };
 
 static const LsEnumName windows[] = {
-  { "behind", HF_WINDOWS_BEHIND },       { "all", HF_WINDOWS_ALL },       { "second", HF_WINDOWS_SECOND },
-  { "unrotated", HF_WINDOWS_UNROTATED }, { "listed", HF_WINDOWS_LISTED }, { NULL },
+  { "behind", HF_WINDOWS_BEHIND },
+  { "all", HF_WINDOWS_ALL },
+  { "second", HF_WINDOWS_SECOND },
+  { "unrotated", HF_WINDOWS_UNROTATED },
+  { "listed", HF_WINDOWS_LISTED },
+  { "first_half", HF_WINDOWS_FIRST_HALF },
+  { NULL },
 };
 
 #define BOOL(key_, meaning_)                                                                                 \
@@ -36,7 +41,8 @@ static const LsField family_fields[] = {
   { "windows", LS_FIELD_ENUM, offsetof (HfFamily, windows), .names = windows, .default_text = "`\"behind\"`",
     .meaning = "layers with a window, where no list says it: those behind the first max_window_layers, or "
                "unless that is said by full_every (`behind`); `all`; of the first max_window_layers the "
-               "first and each `second`; those without rope (`unrotated`); none (`listed`)" },
+               "first and each `second`; those without rope (`unrotated`); those with attention of the "
+               "first half of all (`first_half`); none (`listed`)" },
   BOOL (experts_are_optional, "a file without their number is dense"),
   BOOL (one_is_dense, "a file with one expert is dense, too"),
   BOOL (latent, "multi-head latent attention"),
@@ -59,6 +65,9 @@ static const LsField family_fields[] = {
   BOOL (encoder, "num_layers of an encoder, then those of a decoder; or a part of the file for each"),
   { "least_rank", LS_FIELD_UINT, offsetof (HfFamily, least_rank), .max = 65536, .default_text = "none",
     .meaning = "rank of step sizes of mamba2: hidden_size / 16, or this if that is less" },
+  { "own_behind_half", LS_FIELD_UINT, offsetof (HfFamily, own_behind_half), .max = 65536,
+    .default_text = "all",
+    .meaning = "of layers behind the first half so many have keys and values, or a memory, of their own" },
   { "mixer_key_share", LS_FIELD_DOUBLE, offsetof (HfFamily, mixer_key_share), .max = 64,
     .default_text = "none",
     .meaning = "unless said, a mixer has as many heads as attention, and keys of as many; all keys together "

@@ -89,7 +89,8 @@ typedef enum {
   HF_WINDOWS_ALL,       /* all, whatever max_window_layers says                          */
   HF_WINDOWS_SECOND,    /* the first and each second after it, of the first max_window_layers */
   HF_WINDOWS_UNROTATED, /* those without rope */
-  HF_WINDOWS_LISTED,    /* none: a list must say it */
+  HF_WINDOWS_FIRST_HALF, /* those with attention of the first half of all */
+  HF_WINDOWS_LISTED,     /* none: a list must say it */
 } HfWindows;
 
 /* A type of model; seq 0: must be given. */
@@ -115,6 +116,8 @@ typedef struct {
   bool layers_are_patterns; /* each layer of a file is all of layer_pattern */
   bool encoder;             /* num_layers of an encoder, then a decoder's; or a part of the file for each */
   uint32_t least_rank;      /* of mamba2's step sizes: hidden / 16, or this; 0: none */
+  uint32_t own_behind_half; /* of layers behind the first half, so many have keys or a memory of their own; 0:
+                               all, unless the file says otherwise */
   double mixer_key_share;   /* of hidden, of a mixer with as many heads as attention; 0: it says all */
   bool own_tables;          /* both have a table of words */
   bool first_of_lists; /* a list has a number for each of several sets of experts, the first of what reads */

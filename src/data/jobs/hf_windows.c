@@ -163,8 +163,9 @@ list_of_layers (const LsJsonDoc *doc)
 
 /* Without a list, by the rule of the type. false: it has a period alone. */
 static bool
-apply_rule (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, Layers *full)
+apply_rule (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const LsModel *m, Layers *full)
 {
+  const char *pattern = m->layer_pattern ? m->layer_pattern : "A";
   bool is_listed = f->windows == HF_WINDOWS_UNROTATED && list_unrotated (doc, full);
   for (uint32_t i = 0; i < full->n_layers; i++) {
     bool is_unrotated
@@ -172,7 +173,9 @@ apply_rule (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, Layers *
     full->has[i] = f->windows == HF_WINDOWS_LISTED
         || (f->windows == HF_WINDOWS_BEHIND && i < c->max_window_layers)
         || (f->windows == HF_WINDOWS_SECOND && (i % 2 == 1 || i >= c->max_window_layers))
-        || (f->windows == HF_WINDOWS_UNROTATED && !is_unrotated);
+        || (f->windows == HF_WINDOWS_UNROTATED && !is_unrotated)
+        || (f->windows == HF_WINDOWS_FIRST_HALF
+            && (i >= full->n_layers / 2 || pattern[i % strlen (pattern)] == 'M'));
   }
   return f->windows != HF_WINDOWS_BEHIND || c->max_window_layers < UINT32_MAX;
 }
@@ -181,7 +184,8 @@ apply_rule (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, Layers *
 static bool
 may_list (const HfConfig *c, const LsModel *m)
 {
-  return m->kv_lora + m->out_groups + m->encoder_layers + m->index_heads + c->kv_shared == 0
+  bool may_share = c->kv_shared == 0 || m->difference; /* else a layer that shares may have a window */
+  return m->kv_lora + m->out_groups + m->encoder_layers + m->index_heads == 0 && may_share
       && m->window_heads + m->window_kv_heads + m->window_head_dim == 0 && !m->full_k_is_v
       && m->window_kind == LS_WINDOW_SLIDING;
 }
@@ -270,11 +274,12 @@ hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsMod
   g_autofree bool *has = g_new0 (bool, m->n_layers);
   Layers full = { m->n_layers, has };
   const cJSON *list = list_of_layers (doc);
-  bool is_plain = m->mixer == LS_MIXER_NONE && !f->compressed && !f->encoder, is_said = is_plain;
+  bool is_plain = m->mixer == LS_MIXER_NONE && !f->compressed && !f->encoder, is_said = is_plain,
+       is_half = f->windows == HF_WINDOWS_FIRST_HALF;
   if (!check_index_values (doc, diags) || (is_plain && list && !read_layer_types (doc, list, &full, diags)))
     return false;
-  if (is_plain && !list)
-    is_said = apply_rule (doc, f, c, &full);
+  if ((is_plain || is_half) && !list)
+    is_said = apply_rule (doc, f, c, m, &full);
   const Layers *said = is_said ? &full : NULL;
   if (!add_windows (doc, f, c, said, m, notes, diags))
     return false;

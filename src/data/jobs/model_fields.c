@@ -118,6 +118,9 @@ const LsField ls_model_fields[] = {
   UINT ("window_head_dim", window_head_dim, 1 << 20, .default_text = "head_dim", .meaning = "their width"),
   BOOL (full_k_is_v, "layers that see the whole sequence take keys for values, too"),
   BOOL (logit_cap, "logits are capped by a tanh"),
+  BOOL (difference,
+        "attention is the difference of two, of the first and of the second of each pair of heads, "
+        "over the values of both"),
   BOOL (attention_gate, "attention's output is gated, by a projection as wide as that of queries"),
   { "layer_pattern", LS_FIELD_STRING, offsetof (LsModel, layer_pattern), .default_text = "`\"A\"`",
     .meaning
@@ -242,7 +245,7 @@ const LsField ls_model_fields[] = {
         .meaning = "rank of two products beside attention (LAuReL)"),
   UINT ("kv_shared_layers", kv_shared_layers, 65536, .default_text = "none",
         .meaning = "last layers that meet keys and values of the last layer before them that is windowed as "
-                   "they are"),
+                   "they are; those with a mixer gate what the last one before them made"),
   UINT ("sparse_layers", sparse_layers, 65536, .default_text = "none",
         .meaning = "first layers whose MLP keeps the highest values of its gate only"),
   { NULL },

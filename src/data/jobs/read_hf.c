@@ -111,10 +111,13 @@ inner_width (const HfFamily *f, const HfConfig *c)
   return c->adjusts_ffn ? adjusted_width (c, own) : own / (f->halves_ffn ? 2 : 1);
 }
 
-/* configuration_olmo_hybrid.py of Transformers. */
+/* configuration_olmo_hybrid.py of Transformers; modeling_phi4flash.py. */
 static void
 share_out (const HfFamily *f, HfConfig *c)
 {
+  if (f->own_behind_half > 0)
+    c->kv_shared
+        = c->layers > c->layers / 2 + f->own_behind_half ? c->layers - c->layers / 2 - f->own_behind_half : 0;
   if (f->mixer_key_share <= 0)
     return;
   c->mixer_heads = c->mixer_heads ? c->mixer_heads : c->heads;
@@ -342,7 +345,7 @@ note_assumptions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, GP
                      g_strdup_printf ("a token is sent to %u experts, zero_expert_num of which do "
                                       "nothing: the mean number of the others is simulated",
                                       c->top_k));
-  if (c->kv_shared > 0)
+  if (c->kv_shared > 0 && f->own_behind_half == 0)
     note (notes,
           "weights of keys and values that a checkpoint may have in layers which use those of others "
           "are left out");

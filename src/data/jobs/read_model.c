@@ -6,6 +6,7 @@
 #include "data/text/override.h"
 #include "model/beside.h"
 #include "model/block.h"
+#include "model/difference.h"
 #include "model/streams.h"
 
 static bool
@@ -223,6 +224,13 @@ complete_attention_experts (const LsJsonDoc *doc, const LsModel *m, LsDiagList *
 }
 
 static bool
+complete_difference (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
+{
+  const char *wanted = ls_model_check_difference (m);
+  return !wanted || complain (doc, "difference", diags, NULL, wanted);
+}
+
+static bool
 complete_blocks (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   const char *wanted = ls_model_check_blocks (m);
@@ -266,6 +274,7 @@ ls_model_complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   ok = (!wanted || complain (doc, listed_key (m), diags, NULL, wanted)) && ok;
   ok = complete_attention_experts (doc, m, diags) && complete_blocks (doc, m, diags) && ok;
   ok = complete_sides (doc, m, diags) && complete_beside (doc, m, diags) && ok;
+  ok = complete_difference (doc, m, diags) && ok;
   return complete_latent (doc, m, diags) && ok;
 }
 

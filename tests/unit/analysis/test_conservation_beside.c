@@ -153,8 +153,8 @@ models_must_agree_with_themselves (void)
   LS_CHECK (strstr (ls_model_check_beside (&none), "has a gate"));
   none = m, none.own_layers = 3;
   LS_CHECK (strstr (ls_model_check_beside (&none), "own_layers"));
-  none = m, none.n_layer_window = 1;
-  LS_CHECK (strstr (ls_model_check_beside (&none), "lists of heads or windows"));
+  none = m, none.n_layer_heads = 1;
+  LS_CHECK (strstr (ls_model_check_beside (&none), "lists of heads"));
   none = m, none.sparse_layers = 0, none.norms = LS_NORMS_SHARED;
   LS_CHECK (strstr (ls_model_check_beside (&none), "both halves"));
 }

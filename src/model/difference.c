@@ -1,0 +1,29 @@
+#include "model/difference.h"
+
+uint64_t
+ls_difference_params (const LsModel *m)
+{
+  return m->difference ? 6 * (uint64_t) m->head_dim : 0;
+}
+
+uint32_t
+ls_difference_calls (const LsModel *m)
+{
+  return m->difference ? 2 : 1;
+}
+
+const char *
+ls_model_check_difference (const LsModel *m)
+{
+  if (!m->difference)
+    return NULL;
+  if (m->n_heads % 2 != 0 || m->n_kv_heads % 2 != 0)
+    return "expected pairs of heads, of keys too, with differences of attention";
+  bool is_plain = m->kv_lora + m->q_lora + m->out_groups + m->index_heads + m->encoder_layers
+              + m->attention_experts + m->shared_blocks + m->v_dim
+          == 0
+      && !ls_model_heads_differ (m);
+  return is_plain ? NULL
+                  : "expected neither latents, indexers, an encoder, experts of attention, shared blocks, "
+                    "v_dim nor heads that differ with differences of attention";
+}

@@ -1,0 +1,46 @@
+/* model/difference.h — differences of two attentions, and mixers that gate what one before them made.
+ *
+ * Differences (Ye et al. 2024, Differential Transformer, arXiv 2410.05258, section 2.1). Heads of queries,
+ * keys and values are in pairs. The first of each pair make one attention, the second another one, both over
+ * the values of both; with l a number learned of four vectors of a head's width d
+ *
+ *     y = (1 - l0) norm (A1 - l A2)              A1, A2: as wide as all heads, the norm over 2 d
+ *
+ * As kernels have values as wide as keys, each attention is two calls, for the values of the first and of the
+ * second: four calls of half of the heads each, which compute scores twice, 8 s^2 d a head instead of 4.
+ * FLOPs of a model count what these calls do. Elements of the context of q columns that are moved beside
+ * them: 4 q to join, 3 q for the difference, 2 q each for the norm and its factor; backward 5 q, 3 q, 2 q and
+ * 4 q to part, and 3 q + 3 of keys and values for sums of two gradients each. Kept: what four calls make
+ * (2 q), the second attention, the norm's input. Learned: 6 d of a layer.
+ *
+ * Shared memory (Ren et al. 2025, Decoder-Hybrid-Decoder Architecture for Efficient Reasoning with Long
+ * Generation, arXiv 2507.06607, section 2): where layers share keys and values (model/beside.h), mixers among
+ * them are gated memory units. With m what the scan of the last mixer before them gave, of I columns,
+ *
+ *     y = W2 (m * silu (W1 x))                   W1: h x I, W2: I x h
+ *
+ * and the gradients of m are summed over them. m is kept by the mixer that made it.
+ *
+ * Worked example. Phi-4-mini-flash (h 2560, 40 heads of 64, 20 of keys, f 10240, I 5120): of 32 layers 9 have
+ * mamba1 (41.2 M), 9 attention (19.7 M), 7 such units (26.2 M), 7 attention without keys (13.1 M), all an MLP
+ * (78.6 M); with one table of 200,064 rows 3.85 G.
+ *
+ * Deviations. l is left out, and which rows of a buffer a view of every second head skips.
+ *
+ * References: microsoft/Phi-4-mini-flash-reasoning modeling_phi4flash.py, as in NVIDIA/TensorRT-LLM
+ * tensorrt_llm/_torch/auto_deploy/models/custom and vllm-project/vllm@03356f8c
+ * vllm/model_executor/models/phi4flash.py. */
+#ifndef LS_MODEL_DIFFERENCE_H
+#define LS_MODEL_DIFFERENCE_H
+
+#include "model/model.h"
+
+/* Of an attention layer, all that is learned beside products; 0: it has no difference. */
+uint64_t ls_difference_params (const LsModel *m);
+/* Calls of attention for each head, in heads. */
+uint32_t ls_difference_calls (const LsModel *m);
+
+/* What is wrong with differences; NULL: nothing. Static. */
+const char *ls_model_check_difference (const LsModel *m);
+
+#endif

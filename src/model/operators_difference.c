@@ -1,0 +1,61 @@
+/* Differences of two attentions, and gates on what a mixer before made, on one rank (model/difference.h). */
+#include "model/difference.h"
+
+#include "model/mixer.h"
+#include "model/operators_build.h"
+
+static LsKernel
+pass (const LsCut *cut, const char *name, uint64_t width, uint32_t n)
+{
+  return ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, cut->tokens, width, n * cut->elt);
+}
+
+/* Four calls, each of half of the heads. */
+static void
+append_calls (GArray *operators, const LsCut *cut)
+{
+  uint64_t s = cut->shard->seq, q = cut->q_width;
+  LsAttentionPart half
+      = { .queries = s, .keys = s, .heads = cut->heads / 2, .kv_heads = cut->kv_heads / 2, .pairs = 0.5 };
+  LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
+  op->layer_kind = cut->kind;
+  for (uint32_t i = 0; i < 4; i++) {
+    ls_operator_fwd (op, ls_attention_kernel (cut, &half, false));
+    ls_operator_igrad (op, ls_attention_kernel (cut, &half, true));
+  }
+  ls_operator_igrad (op, pass (cut, "call-grad-add", q + cut->k_width + cut->v_width, 3));
+  op->saved_bytes = 8 * cut->tokens * cut->heads + 2 * cut->tokens * q * cut->elt;
+}
+
+void
+ls_operators_difference (GArray *operators, const LsCut *cut)
+{
+  uint64_t q = cut->q_width, pair = 2ull * cut->model->head_dim, rows = cut->tokens * (q / pair);
+  append_calls (operators, cut);
+  LsOperator *op = ls_operator_append (operators, "attention-difference", LS_TP_NONE);
+  ls_operator_fwd (op, pass (cut, "attention-join", q, 4));
+  ls_operator_fwd (op, pass (cut, "attention-difference", q, 3));
+  ls_operator_igrad (op, pass (cut, "attention-difference-bwd", q, 3));
+  ls_operator_igrad (op, pass (cut, "attention-part", q, 4));
+  op->saved_bytes = cut->tokens * q * cut->elt;
+  op = ls_operator_append (operators, "difference-norm", LS_TP_NONE);
+  ls_operator_fwd (op, ls_cut_stream (cut, "difference-norm", LS_KERNEL_NORM, rows, pair, 2 * cut->elt));
+  ls_operator_fwd (op, pass (cut, "difference-factor", q, 2));
+  ls_operator_igrad (op, pass (cut, "difference-factor-bwd", q, 2));
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "difference-norm-bwd", LS_KERNEL_NORM, rows, pair, 5 * cut->elt));
+  ls_operator_param (op, ls_difference_params (cut->model));
+  op->param_replicated = true;
+  op->saved_bytes = cut->tokens * q * cut->elt;
+}
+
+/* Both inputs are kept by what made them. */
+void
+ls_operators_memory_gate (GArray *operators, const LsCut *cut)
+{
+  uint64_t inner = ls_mixer_inner (cut->model) / cut->shard->tp;
+  LsOperator *op = ls_operator_append (operators, "memory-gate", LS_TP_NONE);
+  ls_operator_fwd (op, pass (cut, "memory-gate", inner, 3));
+  ls_operator_igrad (op, pass (cut, "memory-gate-bwd", inner, 5));
+  ls_operator_igrad (op, pass (cut, "memory-grad-add", inner, 3));
+}
