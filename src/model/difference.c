@@ -27,3 +27,22 @@ ls_model_check_difference (const LsModel *m)
                   : "expected neither latents, indexers, an encoder, experts of attention, shared blocks, "
                     "v_dim nor heads that differ with differences of attention";
 }
+
+uint64_t
+ls_kv_conv_params (const LsModel *m)
+{
+  return 2 * (uint64_t) m->n_kv_heads * m->kv_conv;
+}
+
+const char *
+ls_model_check_kv_conv (const LsModel *m)
+{
+  bool is_plain = m->kv_lora + m->out_groups + m->index_heads + m->encoder_layers + m->kv_shared_layers
+              + m->attention_experts + m->shared_blocks
+          == 0
+      && !m->full_k_is_v;
+  return m->kv_conv == 0 || is_plain
+      ? NULL
+      : "expected neither latents of keys, indexers, an encoder, shared keys or blocks, experts of attention "
+        "nor keys that are values with a convolution of keys and values";
+}

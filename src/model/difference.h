@@ -1,4 +1,5 @@
-/* model/difference.h — differences of two attentions, and mixers that gate what one before them made.
+/* model/difference.h — differences of two attentions, mixers that gate what one before them made, and keys
+ * and values that meet those of the tokens before.
  *
  * Differences (Ye et al. 2024, Differential Transformer, arXiv 2410.05258, section 2.1). Heads of queries,
  * keys and values are in pairs. The first of each pair make one attention, the second another one, both over
@@ -21,6 +22,10 @@
  *
  * and the gradients of m are summed over them. m is kept by the mixer that made it.
  *
+ * Convolutions (Baichuan-M1; mlx-lm baichuan_m1.py): each head of keys, and of values, is a sum of its last
+ * few tokens, with a weight for each tap: 2 a taps of a layer with a such heads. One kernel each way is taken
+ * to read and write each number once, backward three numbers; what goes in is kept.
+ *
  * Worked example. Phi-4-mini-flash (h 2560, 40 heads of 64, 20 of keys, f 10240, I 5120): of 32 layers 9 have
  * mamba1 (41.2 M), 9 attention (19.7 M), 7 such units (26.2 M), 7 attention without keys (13.1 M), all an MLP
  * (78.6 M); with one table of 200,064 rows 3.85 G.
@@ -40,7 +45,11 @@ uint64_t ls_difference_params (const LsModel *m);
 /* Calls of attention for each head, in heads. */
 uint32_t ls_difference_calls (const LsModel *m);
 
-/* What is wrong with differences; NULL: nothing. Static. */
+/* Taps of all heads of keys and values. */
+uint64_t ls_kv_conv_params (const LsModel *m);
+
+/* What is wrong with differences, or with such convolutions; NULL: nothing. Static. */
 const char *ls_model_check_difference (const LsModel *m);
+const char *ls_model_check_kv_conv (const LsModel *m);
 
 #endif

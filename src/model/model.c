@@ -194,7 +194,7 @@ attention_norm_params (const LsModel *m, uint32_t kind)
   bool is_all = m->qk_norm_over == LS_QK_NORM_ALL;
   uint64_t heads = (is_all ? m->n_heads : 1) + (m->kv_shared_layers > 0 ? 0 : is_all ? m->n_kv_heads : 1);
   return m->kv_lora + m->q_lora + 2 * (uint64_t) m->index_dim + (m->qk_norm ? heads * m->head_dim : 0)
-      + ls_difference_params (m);
+      + ls_difference_params (m) + ls_kv_conv_params (m);
 }
 
 uint64_t

@@ -133,6 +133,7 @@ typedef struct {
   bool full_k_is_v;    /* layers that see all have no values of their own: their keys are (Gemma 4) */
   bool logit_cap;      /* logits go through c tanh (x / c) */
   bool difference;     /* of two attentions (model/difference.h) */
+  uint32_t kv_conv;    /* taps of a convolution of keys and values over tokens; 0: none */
   bool attention_gate; /* attention's output is gated: as wide a projection more as that of queries */
   /* Layers one by one, a letter each, begun again where it is shorter than the model; NULL: all A.
    *

@@ -196,6 +196,7 @@ void ls_operator_gate (GArray *operators, const LsCut *cut, uint64_t width);
  * model/difference.h). */
 void ls_operators_difference (GArray *operators, const LsCut *cut);
 void ls_operators_memory_gate (GArray *operators, const LsCut *cut);
+void ls_operators_kv_conv (GArray *operators, const LsCut *cut); /* nothing without one */
 
 /* A mixer, from its way in to its way out (operators_mixer.c). */
 void ls_operators_mixer (GArray *operators, const LsCut *cut);

@@ -1,4 +1,5 @@
-/* Differences of two attentions, and gates on what a mixer before made, on one rank (model/difference.h). */
+/* Differences of two attentions, gates on what a mixer before made, convolutions of keys, on one rank
+ * (model/difference.h). */
 #include "model/difference.h"
 
 #include "model/mixer.h"
@@ -58,4 +59,18 @@ ls_operators_memory_gate (GArray *operators, const LsCut *cut)
   ls_operator_fwd (op, pass (cut, "memory-gate", inner, 3));
   ls_operator_igrad (op, pass (cut, "memory-gate-bwd", inner, 5));
   ls_operator_igrad (op, pass (cut, "memory-grad-add", inner, 3));
+}
+
+/* Each head by itself. */
+void
+ls_operators_kv_conv (GArray *operators, const LsCut *cut)
+{
+  uint64_t width = cut->k_width + cut->v_width;
+  if (cut->model->kv_conv == 0)
+    return;
+  LsOperator *op = ls_operator_append (operators, "kv-conv", LS_TP_NONE);
+  ls_operator_fwd (op, pass (cut, "kv-conv", width, 2));
+  ls_operator_igrad (op, pass (cut, "kv-conv-bwd", width, 3));
+  ls_operator_param (op, 2 * cut->kv_heads * cut->model->kv_conv);
+  op->saved_bytes = cut->tokens * width * cut->elt;
 }

@@ -267,6 +267,7 @@ append_attention (GArray *operators, const LsCut *cut)
                           (uint64_t[]) { cut->q_width, cut->k_width, cut->v_width });
   if (cut->model->qk_norm)
     ls_operators_qk_norm (operators, cut);
+  ls_operators_kv_conv (operators, cut);
   ls_operators_shared_keys (operators, cut);
   append_indexer (operators, cut);
   ls_operators_attention (operators, cut);

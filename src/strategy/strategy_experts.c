@@ -355,6 +355,10 @@ check_again (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 static void
 check_difference (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
+  if (m->kv_conv > 0 && s->cp > 1)
+    unsupported (diags, "/cp",
+                 "keys that meet those of tokens on another rank are not modelled; expected 1, got %u",
+                 s->cp);
   if (!m->difference)
     return;
   if (m->n_heads / 2 % s->tp != 0 || m->n_kv_heads / 2 % s->tp != 0)

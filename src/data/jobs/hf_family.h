@@ -35,6 +35,7 @@ typedef struct {
       window_v_dim;                      /* of layers with a window, if others differ */
   uint32_t full_kv_heads, full_head_dim; /* of layers without, if those with differ */
   bool full_k_is_v;
+  uint32_t kv_conv; /* baichuan_m1: taps */
   bool use_sliding_window;
   uint32_t max_window_layers; /* UINT32_MAX: not said */
   uint32_t unrotated_every;

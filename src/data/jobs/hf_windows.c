@@ -161,6 +161,23 @@ list_of_layers (const LsJsonDoc *doc)
   return NULL;
 }
 
+/* Those with a window by number, from 0. false: a number is of no layer. */
+static bool
+read_numbered (const LsJsonDoc *doc, const cJSON *list, Layers *full, LsDiagList *diags)
+{
+  const cJSON *number;
+  for (uint32_t i = 0; i < full->n_layers; i++)
+    full->has[i] = true;
+  cJSON_ArrayForEach (number, list)
+  {
+    double n = cJSON_IsNumber (number) ? number->valuedouble : -1;
+    if (n < 0 || n >= full->n_layers)
+      return hf_refuse (doc, number, diags, "expected the number of a layer, from 0");
+    full->has[(uint32_t) n] = false;
+  }
+  return true;
+}
+
 /* Without a list, by the rule of the type. false: it has a period alone. */
 static bool
 apply_rule (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const LsModel *m, Layers *full)
@@ -278,7 +295,10 @@ hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsMod
        is_half = f->windows == HF_WINDOWS_FIRST_HALF;
   if (!check_index_values (doc, diags) || (is_plain && list && !read_layer_types (doc, list, &full, diags)))
     return false;
-  if ((is_plain || is_half) && !list)
+  const cJSON *numbers = is_plain && !list ? hf_get (doc, "sliding_window_layers") : NULL;
+  if (cJSON_IsArray (numbers) && !read_numbered (doc, numbers, &full, diags))
+    return false;
+  if ((is_plain || is_half) && !list && !cJSON_IsArray (numbers))
     is_said = apply_rule (doc, f, c, m, &full);
   const Layers *said = is_said ? &full : NULL;
   if (!add_windows (doc, f, c, said, m, notes, diags))

@@ -121,6 +121,8 @@ const LsField ls_model_fields[] = {
   BOOL (difference,
         "attention is the difference of two, of the first and of the second of each pair of heads, "
         "over the values of both"),
+  UINT ("kv_conv", kv_conv, 4096, .default_text = "none",
+        .meaning = "taps of a convolution of keys and values over tokens, of each head by itself"),
   BOOL (attention_gate, "attention's output is gated, by a projection as wide as that of queries"),
   { "layer_pattern", LS_FIELD_STRING, offsetof (LsModel, layer_pattern), .default_text = "`\"A\"`",
     .meaning

@@ -173,6 +173,8 @@ set_window_heads (const HfConfig *c, LsModel *m)
   uint32_t heads = c->window_heads ? c->window_heads : m->n_heads,
            kv_heads = c->window_kv_heads ? c->window_kv_heads : m->n_kv_heads,
            head_dim = c->window_head_dim ? c->window_head_dim : m->head_dim;
+  if (c->head_dim == 0 && c->window_heads > 0 && c->window_head_dim == 0) /* as they divide hidden */
+    head_dim = c->hidden / c->window_heads;
   m->full_k_is_v = c->full_k_is_v;
   m->n_kv_heads = c->full_kv_heads ? c->full_kv_heads : m->n_kv_heads;
   m->head_dim = c->full_head_dim ? c->full_head_dim : m->head_dim;
@@ -232,6 +234,7 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   m.position = position (f, c);
   m.attention = LS_ATTENTION_FLASH;
   m.attention_gate |= c->attention_gate;
+  m.kv_conv = c->kv_conv;
   m.qk_norm = c->qk_norm;
   m.qk_norm_over = m.qk_norm ? m.qk_norm_over : LS_QK_NORM_HEAD;
   m.tied_embeddings = c->tied;

@@ -227,6 +227,9 @@ static bool
 complete_difference (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   const char *wanted = ls_model_check_difference (m);
+  const char *of_conv = ls_model_check_kv_conv (m);
+  if (of_conv)
+    return complain (doc, "kv_conv", diags, NULL, of_conv);
   return !wanted || complain (doc, "difference", diags, NULL, wanted);
 }
 

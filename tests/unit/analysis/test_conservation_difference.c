@@ -98,9 +98,38 @@ differences_keep_the_laws (void)
   }
 }
 
+/* Taps of 4 heads of keys and 4 of values. */
+static void
+convolutions_of_keys_keep_the_laws (void)
+{
+  LsModel with = small_model ("conv"), without = small_model ("plain");
+  with.kv_conv = 3;
+  LS_CHECK (!ls_model_check_kv_conv (&with));
+  count_weights (&with);
+  LS_CHECK_INT (ls_model_layer_params (&with, 0) - ls_model_layer_params (&without, 0), ==, 2 * 4 * 3);
+  LS_CHECK_INT (kept (&with, 0) - kept (&without, 0), ==, 256 * 2 * 2 * 256);
+  for (guint i = 0; i < 8; i++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.tp = 1u << i % 4; /* to twice as many as heads of keys */
+    s.pp = s.tp < 8 && i / 4 ? 2 : 1;
+    s.attention = i / 4 ? LS_ATTENTION_UNFUSED : LS_ATTENTION_FLASH;
+    s.global_batch = 8;
+    LS_CHECK (keeps_the_laws (&with, &s));
+  }
+}
+
 static void
 what_is_not_modelled_is_refused (void)
 {
+  LsModel conv = small_model ("conv");
+  conv.kv_conv = 2;
+  LsStrategy cut;
+  ls_strategy_init (&cut);
+  cut.gpus = cut.global_batch = 8;
+  cut.cp = 2;
+  says (&conv, &cut, "keys that meet those of tokens on another rank");
   for (guint i = 0; i < 3; i++) {
     LsModel m = flash ();
     LsStrategy s;
@@ -135,4 +164,5 @@ models_must_agree_with_themselves (void)
 
 LS_TEST_SUITE (LS_TEST (weights_and_flops_are_those_of_the_parts),
                LS_TEST (layers_keep_what_the_backward_reads), LS_TEST (differences_keep_the_laws),
-               LS_TEST (what_is_not_modelled_is_refused), LS_TEST (models_must_agree_with_themselves))
+               LS_TEST (convolutions_of_keys_keep_the_laws), LS_TEST (what_is_not_modelled_is_refused),
+               LS_TEST (models_must_agree_with_themselves))

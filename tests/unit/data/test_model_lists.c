@@ -456,7 +456,6 @@ what_is_refused_says_why (void)
     { ERNIE ",\"moe_layer_end_index\":2", "/moe_layer_end_index: layers without experts behind" },
     { ERNIE ",\"moe_layer_end_index\":[2,3]", "/moe_layer_end_index: layers without experts behind" },
     { ERNIE ",\"moe_layer_end_index\":-2", "/moe_layer_end_index: layers without experts behind" },
-    { "\"model_type\":\"baichuan_m1\"", "a convolution mixes" },
     { "\"model_type\":\"llama\",\"num_experts\":16", "experts in a model_type that has none" },
     { "\"model_type\":\"llama\",\"num_experts\":[16]", "experts in a model_type that has none" },
     { "\"model_type\":\"llama\",\"num_local_experts\":[1,8]", "experts in a model_type that has none" },

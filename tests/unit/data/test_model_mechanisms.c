@@ -51,6 +51,11 @@
   (200064ull * 2560 + 2 * 2560 + 32 * (3 * 2560ull * 10240 + 4 * 2560) + 9 * PHI4_SCAN                       \
    + 7 * 2 * 2560ull * 5120 + 16 * (2 * 2560ull * 2560 + 2560 + 6 * 64) + 9 * (2 * 2560ull * 1280 + 2560))
 
+/* Baichuan-M1-14B: 14.5 B; heads of 256 in layers that see all, of 128 in those with a window, taps for each. */
+#define BAICHUAN_M1                                                                                          \
+  (2 * 133120ull * 5120 + 5120 + 40 * (3 * 5120ull * 17408 + 2 * 5120ull * 5120 + 2 * 5120)                  \
+   + 20 * (2 * 5120ull * 2 * 256 + 2 * 2 * 2) + 20 * (2 * 5120ull * 8 * 128 + 2 * 8 * 2))
+
 #define M  "\"mamba\","
 #define M5 M M M M M
 #define H  "\"hybrid\","
@@ -106,6 +111,12 @@ types_count_as_published (void)
       "\"num_hidden_layers\":32,\"num_key_value_heads\":20,\"resid_pdrop\":0.0,\"sliding_window\":512,"
       "\"tie_word_embeddings\":true,\"vocab_size\":200064",
       PHI4FLASH, PHI4FLASH, 3.853, 3.853 },
+    { "\"model_type\":\"baichuan_m1\",\"architectures\":[\"BaichuanM1ForCausalLM\"],\"hidden_size\":5120,"
+      "\"intermediate_size\":17408,\"num_attention_heads\":20,\"num_key_value_heads\":2,\"num_hidden_layers\":40,"
+      "\"num_swa_attention_heads\":40,\"num_swa_key_value_heads\":8,\"sliding_window\":8192,\"conv_window\":2,"
+      "\"sliding_window_layers\":[1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33,35,37,39],\"vocab_size\":133120,"
+      "\"max_position_embeddings\":32768,\"tie_word_embeddings\":false",
+      BAICHUAN_M1, BAICHUAN_M1, 14.47, 14.47 },
     { "\"model_type\":\"jetmoe\",\"num_hidden_layers\":24", JETMOE (8), JETMOE (2), 8.52, 2.2 + 0.0655 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
@@ -190,6 +201,17 @@ model_files_say_the_same (void)
     { PLAIN ",\"shared_blocks\":1", "expected \"shared_blocks\" with layers B" },
     { PLAIN ",\"layer_pattern\":\"mmB\",\"shared_blocks\":1," MAMBA ",\"norms\":\"post\"",
       "norms before each half" },
+    { "\"model_type\":\"baichuan_m1\",\"hidden_size\":256,\"intermediate_size\":512,\"num_hidden_layers\":4,"
+      "\"num_attention_heads\":4,\"vocab_size\":1000,\"max_position_embeddings\":512,\"sliding_window\":64,"
+      "\"sliding_window_layers\":[1,4]",
+      "/sliding_window_layers/1: expected the number of a layer" },
+    { "\"model_type\":\"phi4flash\",\"mb_per_layer\":3", "a type of several kinds" },
+    { "\"model_type\":\"phi4flash\",\"mlp_bias\":true", "biases of MLPs alone" },
+    { "\"model_type\":\"axk2\"", "norms with a gate" },
+    { "\"model_type\":\"hrm_text\"", "several of which no gradient passes" },
+    { "\"model_type\":\"cpmant\"", "attention of both ways to a prompt" },
+    { PLAIN ",\"kv_conv\":2", NULL },
+    { PLAIN ",\"kv_conv\":2,\"kv_shared_layers\":2", "a convolution of keys and values" },
     { PLAIN ",\"difference\":true", NULL },
     { PLAIN ",\"difference\":true,\"kv_heads\":1", "pairs of heads" },
     { PLAIN ",\"kv_shared_layers\":1,\"layer_pattern\":\"aA\"", "a pattern of A and M" },
