@@ -134,6 +134,8 @@ unlike_all (const LsJobResult *r)
     return "none of the measured runs has blocks that layers share";
   if (ls_model_has_beside (&r->model))
     return "none of the measured runs has inputs of layers, shared keys and values, LAuReL or sparse MLPs";
+  if (r->model.difference || r->model.kv_conv + r->model.qk_conv > 0)
+    return "none of the measured runs has differences of attention or convolutions of keys";
   if (ls_model_has_lists (&r->model))
     return "none of the measured runs has layers that differ in width one by one";
   return r->model.mixer != LS_MIXER_NONE ? "none of the measured runs has layers without attention" : NULL;

@@ -5,6 +5,7 @@
 #include "model/beside.h"
 #include "model/block.h"
 #include "model/compressed.h"
+#include "model/convolved.h"
 #include "model/difference.h"
 #include "model/mixer.h"
 #include "model/streams.h"
@@ -179,7 +180,7 @@ attention_params (const LsModel *m, uint32_t kind, Experts which)
     return q
         + h
         * ((uint64_t) m->n_kv_heads * ls_model_kv_dim (m) + (m->attention_gate ? 2 : 1) * context_width (m))
-        + indexer_params (m);
+        + indexer_params (m) + ls_convolved_linear_params (m);
   uint64_t kv = h * (m->kv_lora + m->rope_dim) + m->kv_lora * a * (m->head_dim - m->rope_dim + m->v_dim);
   uint64_t gate = m->attention_gate ? h * a * m->v_dim : 0;
   return q + kv + gate + a * m->v_dim * h + indexer_params (m);
@@ -194,7 +195,7 @@ attention_norm_params (const LsModel *m, uint32_t kind)
   bool is_all = m->qk_norm_over == LS_QK_NORM_ALL;
   uint64_t heads = (is_all ? m->n_heads : 1) + (m->kv_shared_layers > 0 ? 0 : is_all ? m->n_kv_heads : 1);
   return m->kv_lora + m->q_lora + 2 * (uint64_t) m->index_dim + (m->qk_norm ? heads * m->head_dim : 0)
-      + ls_difference_params (m) + ls_kv_conv_params (m);
+      + ls_difference_params (m) + ls_kv_conv_params (m) + ls_convolved_other_params (m);
 }
 
 uint64_t
@@ -236,7 +237,7 @@ layer_linear_params (const LsModel *all, uint32_t kind, Experts which)
     return n;
   if (!(kind & LS_LAYER_EXPERTS))
     return n + mlp_params (m, m->hidden, own.ffn);
-  return n + (uint64_t) m->hidden * (ls_model_router_width (m) + 2 * (uint64_t) m->expert_latent)
+  return n + ls_router_linear_params (m) + 2 * (uint64_t) m->hidden * m->expert_latent
       + expert_params (m, which) + mlp_params (m, m->hidden, m->shared_ffn);
 }
 
@@ -277,6 +278,8 @@ layer_params (const LsModel *m, uint32_t kind, Experts which)
   uint64_t others = ls_block_shared_other_params (m), shared = ls_block_shared_linear_params (m) + others;
   return (is_block ? others : 0) - (is_again ? shared : 0) + layer_linear_params (m, kind, which)
       + layer_biases (&own, kind) + norms_of (m, kind) * norm_params (m)
+      + (kind & LS_LAYER_EXPERTS ? ls_router_other_params (m) : 0)
+      + ls_layer_n_halves (kind) * ls_residual_params (m)
       + (ls_layer_has_attention (kind) ? attention_norm_params (&own, kind) : 0)
       + ls_streams_other_params (m, ls_layer_n_halves (kind)) + ls_beside_other_params (m)
       + (kind & LS_LAYER_MIXER ? ls_mixer_other_params (&own) : 0);

@@ -130,11 +130,14 @@ typedef struct {
   bool full_first;     /* the first of these, not the last */
   /* Heads of windowed layers where others have other ones; 0: as others. */
   uint32_t window_heads, window_kv_heads, window_head_dim;
-  bool full_k_is_v;    /* layers that see all have no values of their own: their keys are (Gemma 4) */
-  bool logit_cap;      /* logits go through c tanh (x / c) */
-  bool difference;     /* of two attentions (model/difference.h) */
-  uint32_t kv_conv;    /* taps of a convolution of keys and values over tokens; 0: none */
-  bool attention_gate; /* attention's output is gated: as wide a projection more as that of queries */
+  bool full_k_is_v;         /* layers that see all have no values of their own: their keys are (Gemma 4) */
+  bool logit_cap;           /* logits go through c tanh (x / c) */
+  bool difference;          /* of two attentions (model/difference.h) */
+  uint32_t kv_conv;         /* taps of a convolution of keys and values over tokens; 0: none */
+  uint32_t qk_conv, qk_mix; /* taps of convolutions of queries and keys (model/convolved.h); 0: none */
+  uint32_t router_hidden;   /* columns of the layers of a router; 0: it has none but the last */
+  bool residual_scale;      /* each half scales what it adds, and what it adds to */
+  bool attention_gate;      /* attention's output is gated: as wide a projection more as that of queries */
   /* Layers one by one, a letter each, begun again where it is shorter than the model; NULL: all A.
    *
    *     A  attention, then an MLP or experts     a  attention alone    d  an MLP alone

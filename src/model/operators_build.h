@@ -198,6 +198,13 @@ void ls_operators_difference (GArray *operators, const LsCut *cut);
 void ls_operators_memory_gate (GArray *operators, const LsCut *cut);
 void ls_operators_kv_conv (GArray *operators, const LsCut *cut); /* nothing without one */
 
+/* Of convolved queries and keys (operators_convolved.c; model/convolved.h), nothing where there are none:
+ * behind what makes Q, K and V; layers before the scores of a router, returns what these are made of; before
+ * the sum of a half. */
+void ls_operators_qk_conv (GArray *operators, const LsCut *cut);
+uint64_t ls_operators_router_layers (GArray *operators, const LsCut *cut);
+void ls_operators_residual_scale (GArray *operators, const LsCut *cut);
+
 /* A mixer, from its way in to its way out (operators_mixer.c). */
 void ls_operators_mixer (GArray *operators, const LsCut *cut);
 

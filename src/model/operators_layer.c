@@ -268,6 +268,7 @@ append_attention (GArray *operators, const LsCut *cut)
   if (cut->model->qk_norm)
     ls_operators_qk_norm (operators, cut);
   ls_operators_kv_conv (operators, cut);
+  ls_operators_qk_conv (operators, cut);
   ls_operators_shared_keys (operators, cut);
   append_indexer (operators, cut);
   ls_operators_attention (operators, cut);
@@ -345,6 +346,8 @@ end_half (GArray *operators, const LsCut *cut, const Half *half)
   if (ls_streams_mix (cut->model))
     ls_operators_streams_out (operators, cut, half->sum);
   else
+    ls_operators_residual_scale (operators, cut);
+  if (!ls_streams_mix (cut->model))
     append_bias_dropout_add (operators, cut, half->sum, half->before.sum);
 }
 

@@ -162,7 +162,8 @@ append_router (GArray *operators, const Experts *x)
 {
   const LsModel *m = x->cut.model;
   const LsShard *s = x->cut.shard;
-  uint64_t scores = x->local * ls_model_router_width (m);
+  uint64_t scores = x->local * ls_model_router_width (m),
+           width = ls_operators_router_layers (operators, &x->cut);
   LsOperator *op = ls_operator_append (operators, "router", LS_TP_NONE);
 
   /* Scores in 16 bits become probabilities in fp32 and a choice, a byte each. */
@@ -173,7 +174,7 @@ append_router (GArray *operators, const Experts *x)
   bool is_listed = ls_cut_lists (&x->cut, LS_RECIPE_ROUTER);
   if (!is_listed)
     ls_operator_igrad (op, back);
-  ls_operator_local_linear (op, &x->cut, &router_names, x->cut.act, m->hidden, ls_model_router_width (m));
+  ls_operator_local_linear (op, &x->cut, &router_names, x->cut.act, width, ls_model_router_width (m));
   if (!is_listed)
     ls_operator_fwd (op, choose);
   ls_operator_experts_as_launched (op, &x->cut, LS_RECIPE_ROUTER, x->cut.tokens);

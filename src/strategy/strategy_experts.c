@@ -355,7 +355,10 @@ check_again (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 static void
 check_difference (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  if (m->kv_conv > 0 && s->cp > 1)
+  if (m->qk_conv > 0 && m->n_kv_heads % s->tp != 0)
+    conflict (diags, "/tp", "expected a divisor of the %u heads of keys that are convolved; got %u",
+              m->n_kv_heads, s->tp);
+  if (m->kv_conv + m->qk_conv > 0 && s->cp > 1)
     unsupported (diags, "/cp",
                  "keys that meet those of tokens on another rank are not modelled; expected 1, got %u",
                  s->cp);

@@ -58,9 +58,10 @@ check_model (Emit *e)
         e, "--model",
         "inputs of layers, shared keys and values, LAuReL, sparse MLPs and alternating streams cannot "
         "be written");
-  if (m->difference || m->kv_conv > 0)
+  if (m->difference || m->residual_scale || m->kv_conv + m->qk_conv + m->router_hidden > 0)
     emit_refuse (e, "--model",
-                 "differences of attention, and convolutions of keys and values, cannot be written");
+                 "differences of attention, convolutions of keys, layers of routers and scales of residuals "
+                 "cannot be written");
   if (m->full_first)
     emit_refuse (e, "--model",
                  "its first layer sees the whole sequence, of Megatron-LM's the last of so many");

@@ -35,7 +35,9 @@ typedef struct {
       window_v_dim;                      /* of layers with a window, if others differ */
   uint32_t full_kv_heads, full_head_dim; /* of layers without, if those with differ */
   bool full_k_is_v;
-  uint32_t kv_conv; /* baichuan_m1: taps */
+  uint32_t kv_conv;         /* baichuan_m1: taps */
+  uint32_t qk_conv, qk_mix; /* zaya: likewise */
+  uint32_t router_hidden;
   bool use_sliding_window;
   uint32_t max_window_layers; /* UINT32_MAX: not said */
   uint32_t unrotated_every;

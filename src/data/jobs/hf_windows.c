@@ -94,9 +94,13 @@ add_rotation (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const 
 static bool
 read_layer_types (const LsJsonDoc *doc, const cJSON *list, Layers *l, LsDiagList *diags)
 {
-  static const char *const windowed[]
-      = { "sliding_attention", "chunked_attention", "deepseek_sparse_attention",
-          "indexed_attention", "minimax_m3_sparse", NULL };
+  static const char *const windowed[] = { "sliding_attention",
+                                          "chunked_attention",
+                                          "deepseek_sparse_attention",
+                                          "indexed_attention",
+                                          "minimax_m3_sparse",
+                                          "hybrid_sliding",
+                                          NULL };
   const cJSON *type;
   uint32_t i = 0;
   cJSON_ArrayForEach (type, list)
@@ -104,7 +108,8 @@ read_layer_types (const LsJsonDoc *doc, const cJSON *list, Layers *l, LsDiagList
     const char *name = cJSON_GetStringValue (type);
     bool is_number = cJSON_IsNumber (type);
     bool is_full = is_number ? type->valuedouble == 0
-                             : g_strcmp0 (name, "full_attention") == 0 || g_strcmp0 (name, "attention") == 0;
+                             : g_strcmp0 (name, "full_attention") == 0 || g_strcmp0 (name, "attention") == 0
+            || g_strcmp0 (name, "hybrid") == 0;
     if (!is_full && !is_number && (!name || !g_strv_contains (windowed, name)))
       return hf_refuse (
           doc, type, diags,

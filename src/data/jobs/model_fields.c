@@ -123,6 +123,14 @@ const LsField ls_model_fields[] = {
         "over the values of both"),
   UINT ("kv_conv", kv_conv, 4096, .default_text = "none",
         .meaning = "taps of a convolution of keys and values over tokens, of each head by itself"),
+  UINT ("qk_conv", qk_conv, 4096, .default_text = "none",
+        .meaning
+        = "taps of a convolution of queries and keys over tokens, of each column; `qk_mix` goes with it"),
+  UINT ("qk_mix", qk_mix, 4096, .default_text = "none",
+        .meaning = "taps of another behind it, in which the columns of a head meet"),
+  UINT ("router_hidden", router_hidden, 1 << 20, .default_text = "none",
+        .meaning = "columns of three layers of a router before its last, and of a norm"),
+  BOOL (residual_scale, "each half scales and shifts what it adds, and what it adds to"),
   BOOL (attention_gate, "attention's output is gated, by a projection as wide as that of queries"),
   { "layer_pattern", LS_FIELD_STRING, offsetof (LsModel, layer_pattern), .default_text = "`\"A\"`",
     .meaning

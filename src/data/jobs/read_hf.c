@@ -235,6 +235,9 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   m.attention = LS_ATTENTION_FLASH;
   m.attention_gate |= c->attention_gate;
   m.kv_conv = c->kv_conv;
+  m.qk_conv = c->qk_conv;
+  m.qk_mix = c->qk_mix;
+  m.router_hidden = c->router_hidden;
   m.qk_norm = c->qk_norm;
   m.qk_norm_over = m.qk_norm ? m.qk_norm_over : LS_QK_NORM_HEAD;
   m.tied_embeddings = c->tied;

@@ -6,6 +6,7 @@
 #include "data/text/override.h"
 #include "model/beside.h"
 #include "model/block.h"
+#include "model/convolved.h"
 #include "model/difference.h"
 #include "model/streams.h"
 
@@ -227,7 +228,9 @@ static bool
 complete_difference (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   const char *wanted = ls_model_check_difference (m);
-  const char *of_conv = ls_model_check_kv_conv (m);
+  const char *of_conv = ls_model_check_kv_conv (m), *of_qk = ls_model_check_convolved (m);
+  if (of_qk)
+    return complain (doc, m->qk_conv > 0 ? "qk_conv" : "router_hidden", diags, NULL, of_qk);
   if (of_conv)
     return complain (doc, "kv_conv", diags, NULL, of_conv);
   return !wanted || complain (doc, "difference", diags, NULL, wanted);

@@ -177,7 +177,6 @@ defaults_of_classes_count_the_same (void)
     { "\"model_type\":\"minimax_m3\",\"num_hidden_layers\":2,\"sparse_attention_config\":{"
       "\"sparse_attention_freq\":[0,1],\"sparse_disable_index_value\":[1,0]}",
       0, 0 },
-    { "\"model_type\":\"zaya\"", 0, 0 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     uint64_t active;

@@ -56,6 +56,15 @@
   (2 * 133120ull * 5120 + 5120 + 40 * (3 * 5120ull * 17408 + 2 * 5120ull * 5120 + 2 * 5120)                  \
    + 20 * (2 * 5120ull * 2 * 256 + 2 * 2 * 2) + 20 * (2 * 5120ull * 8 * 128 + 2 * 8 * 2))
 
+/* ZAYA1-8B: 8.4 B, 760 M active without the table of words (model card). Left out are 4096 numbers behind it, and of
+ * the first router 256 too many are counted. */
+#define ZAYA(experts_)                                                                                       \
+  (262272ull * 2048 + 2048                                                                                   \
+   + 40                                                                                                      \
+       * (2048ull * (1024 + 2 * 256) + 1024 * 2048ull + 1280 * (2 + 1) + 1280 * (128 * 2 + 1) + 2 + 2 * 2048 \
+          + 2 * 4 * 2048 + 2048 * 256 + 256 + 256 + 256 + 2 * (256 * 256 + 256) + 256 * 17                   \
+          + experts_ * 3 * 2048ull * 2048))
+
 #define M  "\"mamba\","
 #define M5 M M M M M
 #define H  "\"hybrid\","
@@ -117,6 +126,19 @@ types_count_as_published (void)
       "\"sliding_window_layers\":[1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33,35,37,39],\"vocab_size\":133120,"
       "\"max_position_embeddings\":32768,\"tie_word_embeddings\":false",
       BAICHUAN_M1, BAICHUAN_M1, 14.47, 14.47 },
+    { "\"model_type\":\"zaya\",\"architectures\":[\"ZayaForCausalLM\"],\"hidden_size\":2048,"
+      "\"num_hidden_layers\":40,\"num_attention_heads\":8,\"num_key_value_heads\":2,\"head_dim\":128,"
+      "\"moe_intermediate_size\":2048,\"num_experts\":16,\"num_experts_per_tok\":1,\"router_hidden_size\":256,"
+      "\"cca_time0\":2,\"cca_time1\":2,\"vocab_size\":262272,\"tie_word_embeddings\":true,\"lm_head_bias\":false,"
+      "\"rope_parameters\":{\"hybrid\":{\"partial_rotary_factor\":0.5},\"rope_type\":\"default\"}",
+      ZAYA (16), ZAYA (1), 8.84, 0.753 + 0.537 },
+    { "\"model_type\":\"zaya\"", ZAYA (16), ZAYA (1), 8.84, 0.753 + 0.537 },
+    { "\"model_type\":\"BlueLM\",\"architectures\":[\"BlueLMForCausalLM\"],\"hidden_size\":4096,"
+      "\"intermediate_size\":11008,\"num_hidden_layers\":32,\"num_attention_heads\":32,\"vocab_size\":100096,"
+      "\"max_position_embeddings\":2048,\"use_stable_embedding\":true",
+      2 * 100096ull * 4096 + 4096 + 32 * (4 * 4096ull * 4096 + 3 * 4096ull * 11008 + 2 * 4096),
+      2 * 100096ull * 4096 + 4096 + 32 * (4 * 4096ull * 4096 + 3 * 4096ull * 11008 + 2 * 4096), 7.296,
+      7.296 },
     { "\"model_type\":\"jetmoe\",\"num_hidden_layers\":24", JETMOE (8), JETMOE (2), 8.52, 2.2 + 0.0655 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
@@ -210,6 +232,8 @@ model_files_say_the_same (void)
     { "\"model_type\":\"axk2\"", "norms with a gate" },
     { "\"model_type\":\"hrm_text\"", "several of which no gradient passes" },
     { "\"model_type\":\"cpmant\"", "attention of both ways to a prompt" },
+    { PLAIN ",\"qk_conv\":2,\"qk_mix\":2,\"residual_scale\":true", NULL },
+    { PLAIN ",\"qk_conv\":2", "\"qk_conv\" with \"qk_mix\"" },
     { PLAIN ",\"kv_conv\":2", NULL },
     { PLAIN ",\"kv_conv\":2,\"kv_shared_layers\":2", "a convolution of keys and values" },
     { PLAIN ",\"difference\":true", NULL },

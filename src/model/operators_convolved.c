@@ -1,0 +1,94 @@
+/* Convolutions of queries and keys, routers with layers of their own and scales of residuals, on one rank
+ * (model/convolved.h). */
+#include "model/convolved.h"
+
+#include "model/operators_build.h"
+
+static const LsLinearNames down_names = { "router-down", "router-down-dgrad", "router-down-wgrad" };
+static const LsLinearNames inner_names = { "router-inner", "router-inner-dgrad", "router-inner-wgrad" };
+
+static LsKernel
+pass (const LsCut *cut, const char *name, uint64_t width, uint32_t n)
+{
+  return ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, cut->tokens, width, n * cut->elt);
+}
+
+/* Each head's columns of the last few tokens, by a matrix of its own. */
+static void
+append_mix (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t heads = cut->heads + cut->kv_heads, out = m->head_dim, in = out * m->qk_mix, tokens = cut->tokens;
+  bool is_fused = ls_cut_fuses_gradients (cut);
+  uint32_t grad_bytes = is_fused ? ls_dtype_bytes (cut->shard->grad_dtype) : cut->elt;
+  LsOperator *op = ls_operator_append (operators, "qk-mix", LS_TP_NONE);
+  ls_operator_fwd (op, ls_kernel_gemm ("qk-mix", cut->act, tokens, out, in, heads, cut->elt, false));
+  ls_operator_igrad (op, ls_kernel_gemm ("qk-mix-dgrad", cut->act, tokens, in, out, heads, cut->elt, false));
+  ls_operator_wgrad (op,
+                     ls_kernel_gemm ("qk-mix-wgrad", cut->act, out, in, tokens, heads, grad_bytes, is_fused));
+  ls_operator_accumulate (op, cut, in, out * heads);
+  ls_operator_weight (op, LS_TENSOR_WHOLE, out, in, heads);
+  op->saved_bytes = tokens * out * heads * cut->elt;
+}
+
+void
+ls_operators_qk_conv (GArray *operators, const LsCut *cut)
+{
+  uint64_t width = cut->q_width + cut->k_width;
+  if (cut->model->qk_conv == 0)
+    return;
+  LsOperator *op = ls_operator_append (operators, "qk-conv", LS_TP_NONE);
+  ls_operator_fwd (op, pass (cut, "qk-conv", width, 2));
+  ls_operator_igrad (op, pass (cut, "qk-conv-bwd", width, 3));
+  ls_operator_param (op, width * (cut->model->qk_conv + 2) + cut->kv_heads);
+  append_mix (operators, cut);
+  op = ls_operator_append (operators, "qk-scale", LS_TP_NONE);
+  ls_operator_fwd (op, pass (cut, "qk-means", width, 4));
+  ls_operator_fwd (op, ls_cut_stream (cut, "qk-scale", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
+  ls_operator_fwd (op, pass (cut, "value-shift", cut->v_width, 2));
+  ls_operator_igrad (op, pass (cut, "value-shift-bwd", cut->v_width, 2));
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "qk-scale-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
+  ls_operator_igrad (op, pass (cut, "qk-means-bwd", width, 4));
+  op->saved_bytes = cut->tokens * width * cut->elt;
+}
+
+/* Up to what scores are made of. */
+uint64_t
+ls_operators_router_layers (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t r = m->router_hidden;
+  if (r == 0)
+    return m->hidden;
+  LsOperator *op = ls_operator_append (operators, down_names.fwd, LS_TP_NONE);
+  ls_operator_local_linear (op, cut, &down_names, cut->act, m->hidden, r);
+  ls_operator_param (op, 2 * r); /* its bias, and the scale of what the layer before gives */
+  ls_operators_latent_norm (operators, cut, "router-norm", cut->local_tokens, r);
+  for (uint32_t i = 0; i < 2; i++) {
+    op = ls_operator_append (operators, inner_names.fwd, LS_TP_NONE);
+    ls_operator_local_linear (op, cut, &inner_names, cut->act, r, r);
+    ls_operator_fwd (
+        op, ls_cut_stream (cut, "router-act", LS_KERNEL_ELEMENTWISE, cut->local_tokens, r, 2 * cut->elt));
+    ls_operator_igrad (
+        op, ls_cut_stream (cut, "router-act-bwd", LS_KERNEL_ELEMENTWISE, cut->local_tokens, r, 3 * cut->elt));
+    ls_operator_param (op, r);
+    op->saved_bytes += cut->local_tokens * r * cut->elt;
+  }
+  return r;
+}
+
+void
+ls_operators_residual_scale (GArray *operators, const LsCut *cut)
+{
+  uint64_t rows = cut->local_tokens, h = cut->model->hidden;
+  if (!cut->model->residual_scale)
+    return;
+  LsOperator *op = ls_operator_append (operators, "residual-scale", LS_TP_NONE);
+  ls_operator_fwd (op, ls_cut_stream (cut, "residual-scale", LS_KERNEL_ELEMENTWISE, rows, h, 4 * cut->elt));
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "residual-scale-bwd", LS_KERNEL_ELEMENTWISE, rows, h, 6 * cut->elt));
+  ls_operator_param (op, ls_residual_params (cut->model));
+  op->param_replicated = true;
+  op->saved_bytes = 2 * rows * h * cut->elt;
+}
