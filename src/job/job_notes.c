@@ -92,8 +92,8 @@ note_built_in (LsJobResult *r)
                                     ls_dp_kind_name (r->strategy.dp_kind)));
 }
 
-/* The implementation of attention that the job runs, where its accelerator was not measured with it. is_said: by
- * the job, not its program. */
+/* The implementation of attention that the job runs, where its accelerator was not measured with it.
+ * is_said: by the job, not its program. */
 static void
 note_attention (bool is_said, LsJobResult *r)
 {

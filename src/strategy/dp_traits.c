@@ -13,7 +13,7 @@ static const LsDpTraits kinds[LS_N_DP_KINDS] = {
   = { .name = "ddp",
       .stages = 1,
       .expected
-      = "0, as ddp replicates optimizer, gradients and parameters (--dp-kind fsdp2 and deepspeed share them out)",
+      = "0, as ddp replicates optimizer, gradients and parameters (--dp-kind fsdp2, deepspeed do not)",
       .keeps_gradients = true,
       .has_overlap = true,
       .has_byte_buckets = true },

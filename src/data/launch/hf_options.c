@@ -50,7 +50,9 @@ static const OptionRow rows[] = {
   RULE ("fsdp"),
   RULE ("fsdp_config"),
   RULE ("*fsdp_version"),
+  RULE ("*auto_wrap_policy"),
   RULE ("*sharding_strategy"),
+  RULE ("tf32"),
   RULE ("*reshard_after_forward"),
   RULE ("*backward_prefetch*"),
   RULE ("*forward_prefetch"),
@@ -104,10 +106,10 @@ static const char ignored[]
       "dataset* ddp_find_unused_parameters ddp_timeout debug deepspeed_config.deepspeed_* "
       "deepspeed_config.zero3_* zero3_* deepspeed_multinode_launcher disable_tqdm do_* "
       "downcast_bf16 dynamo_config.* enable_cpu_affinity eos_token eval_* evaluation_strategy "
-      "exp_name finetuning_type fp16_full_eval *fsdp_auto_wrap_policy "
+      "exp_name finetuning_type fp16_full_eval "
       "*fsdp_cpu_ram_efficient_loading *fsdp_limit_all_gathers *fsdp_min_num_params "
       "*fsdp_state_dict_type *fsdp_sync_module_states *fsdp_transformer_layer_cls_to_wrap "
-      "*fsdp_use_orig_params fsdp_config.auto_wrap_policy fsdp_config.cpu_ram_efficient_loading "
+      "*fsdp_use_orig_params fsdp_config.cpu_ram_efficient_loading "
       "fsdp_config.min_num_params fsdp_config.state_dict_type fsdp_config.sync_module_states "
       "fsdp_config.transformer_layer_cls_to_wrap fsdp_config.use_orig_params gpu_ids "
       "gradient_checkpointing_kwargs* greater_is_better hostfile hub_* ignore_data_skip label_* "
@@ -117,7 +119,7 @@ static const char ignored[]
       "num_cpu_threads_per_process num_epochs num_train_* num_warmup_steps output_dir overwrite_* "
       "per_device_eval_batch_size preprocessing_num_workers push_to_hub rdzv_* "
       "remove_unused_columns report_to resume_from_checkpoint run_name same_network save_* seed "
-      "skip_memory_metrics stage streaming template tf32 tokenizer_name* tokenizer_revision tpu_* "
+      "skip_memory_metrics stage streaming template tokenizer_name* tokenizer_revision tpu_* "
       "train_file training_script* trust_remote_code use_cache use_cpu use_fast_tokenizer "
       "use_slow_tokenizer validation_* wandb_* warmup_* weight_decay with_tracking";
 

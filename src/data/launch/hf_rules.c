@@ -199,6 +199,31 @@ tell_words (LaunchJob *job)
   }
 }
 
+/* Without a policy of wrapping the whole model is one unit (accelerate/utils/dataclasses.py, NO_WRAP where
+ * nothing is said; transformers/training_args.py wraps by layers with the word auto_wrap). */
+static void
+tell_units (LaunchJob *job, bool is_second)
+{
+  const char *policy = hf_text (job, "auto_wrap_policy");
+  const LaunchOption *words = launch_words_find (job->words, "fsdp");
+  bool is_named = is_second || hf_find (job, "transformer_layer_cls_to_wrap");
+  bool is_by_layer = policy ? g_ascii_strcasecmp (policy, "TRANSFORMER_BASED_WRAP") == 0
+                            : is_named || !words || has_word (words, "auto_wrap");
+  if (!is_by_layer)
+    import_unknown (job->import,
+                    "fsdp with %s: units are taken to be layers; of the whole model it is --layers-per-unit "
+                    "with all layers",
+                    policy ? policy : "no auto_wrap");
+}
+
+/* Products in fp32 on the units of TF32 are some eight times as fast. */
+static void
+tell_tf32 (LaunchJob *job)
+{
+  if (option_is_on (job, "tf32") && !hf_is_on (job, "bf16") && !hf_is_on (job, "fp16"))
+    import_unknown (job->import, "tf32: products in fp32 are taken to run without it");
+}
+
 static gsize
 find_sharding (const LaunchJob *job)
 {
@@ -244,6 +269,7 @@ set_fsdp (LaunchJob *job)
   gsize k = find_sharding (job);
   bool is_second = number_of (job, "fsdp_version") == 2 || number_of (job, "version") == 2,
        is_kept = is_second && (is_off (job, "reshard_after_forward") || strcmp (shardings[k].zero, "2") == 0);
+  tell_units (job, is_second);
   if (!is_second && strcmp (shardings[k].zero, "0") == 0) {
     import_set_strategy (import, "dp_kind", "ddp", "fsdp_sharding_strategy");
     return;
@@ -410,6 +436,7 @@ hf_read (HfJob *hf)
   set_degree (job, "parallelism_config_cp_size", "cp");
   set_gpus (job);
   hf_set_dtype (hf);
+  tell_tf32 (job);
   set_recompute (hf);
   set_norm (job);
   set_data_parallel (hf);

@@ -3,6 +3,8 @@
 #include "lower/data/lower_dp.h"
 #include "lower/layers/lower_layers.h"
 
+#include "strategy/shard.h"
+
 /* --- delayed: an exchange does not wait for them (lower_pieces.h) -------------------------------------- */
 
 bool
@@ -43,12 +45,13 @@ build_delayed_weights (Build *b)
 
 /* --- made by autograd ---------------------------------------------------------------------------------- */
 
-/* Of one copy of the model the backward of the first micro-batch makes them, and the step forgets them
- * (set_to_none): where activations are at their peak there are none. The buckets of DDP stay. */
+/* Of one copy of the model, and beside the buckets of DDP, which stay, the backward of the first micro-batch
+ * makes them, and the step forgets them (set_to_none): where activations are at their peak there are none. */
 bool
 grads_come_and_go (const Lower *l)
 {
-  return l->shard.grad_is_own && l->s->dp_kind == LS_DP_NONE && l->mesh.pp == 1 && l->n_chunks == 1;
+  bool is_autograds = l->s->dp_kind == LS_DP_NONE || ls_strategy_has_buckets (l->s);
+  return l->shard.grad_is_own && is_autograds && l->mesh.pp == 1 && l->n_chunks == 1;
 }
 
 static void

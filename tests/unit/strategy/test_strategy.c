@@ -220,7 +220,8 @@ what_is_illegal_is_refused_with_its_rule (void)
     { &gpt3, 8, no_reduction,
       "error: /dp_kind: expected a way to reduce gradients, as dp * cp = 8 * 1; got none\n" },
     { &gpt3, 8, sharded_ddp,
-      "error: /zero: expected 0, as ddp replicates optimizer, gradients and parameters; got 1\n" },
+      "error: /zero: expected 0, as ddp replicates optimizer, gradients and parameters (--dp-kind "
+      "fsdp2, deepspeed do not); got 1\n" },
     { &gpt3, 8, misspelt_schedule,
       "error: /schedule: expected a pipeline schedule; got \"zb-3p\"\n"
       "note: did you mean \"zb-1p\"?\n" },
@@ -366,7 +367,7 @@ sharding_and_offloading_have_their_rules (void)
     { &gpt3, 8, offload_replicated,
       "error: /offload: expected zero 1 to 3 with it, whose optimizer is cut; got zero 0\n" },
     { &gpt3, 8, offload_of_ddp,
-      "error: /offload: expected none with dp_kind ddp, as only deepspeed offloads; got optimizer\n" },
+      "error: /offload: expected none with dp_kind ddp, as only --dp-kind deepspeed offloads; got optimizer\n" },
     { &gpt3, 8, offload_parameters_early,
       "error: /offload: expected none or optimizer with zero 2, as only stage 3 gathers parameters when"
       " they are used; got parameters\n" },
