@@ -12,7 +12,8 @@ LsWhatIfRow
 ls_what_if_row (const LsJobResult *r)
 {
   const LsReport *p = &r->report;
-  uint64_t wanted = p->needed_bytes + (p->headroom.is_asked ? p->headroom.bytes : 0);
+  uint64_t wanted = p->needed_bytes + (p->headroom.is_asked ? p->headroom.bytes : 0),
+           usual = p->needed_bytes + p->headroom.bytes;
   const LsPrice none = LS_PRICE_NOT_GIVEN, price = ls_price_of_cluster (&none, &r->cluster->spec);
   return (LsWhatIfRow) {
     .step_time_s = p->step_time_s,
@@ -21,6 +22,7 @@ ls_what_if_row (const LsJobResult *r)
     .capacity_bytes = p->capacity_bytes,
     .short_bytes = wanted > p->capacity_bytes ? wanted - p->capacity_bytes : 0,
     .fits = p->fits,
+    .lacking_bytes = p->fits && usual > p->capacity_bytes ? usual - p->capacity_bytes : 0,
     .usd_per_million_tokens = 1e6 * ls_price_usd (&price, r->plan->n_ranks, p->tokens_per_s),
   };
 }

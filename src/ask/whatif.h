@@ -84,6 +84,7 @@ typedef struct {
   uint64_t needed_bytes, capacity_bytes; /* of the fullest rank                          */
   uint64_t short_bytes; /* of the capacity, less the headroom that is asked for; 0: it fits */
   bool fits;
+  uint64_t lacking_bytes;        /* where it fits: what is not left of a headroom that is not asked for */
   double usd_per_million_tokens; /* NAN: no price is known                               */
   guint number;                  /* in the order in which changes are proposed                        */
 } LsWhatIfRow;

@@ -201,6 +201,21 @@ note_fetches (LsJobResult *r)
                          r->model.n_experts));
 }
 
+/* What it costs to launch one of them rests on one measurement (exec/host.c). */
+#define MUCH_OF_A_STEP 0.1
+
+static void
+note_lone_products (LsJobResult *r)
+{
+  double share = r->report.breakdown_s[LS_PART_HOST] / r->report.step_time_s;
+  if (r->model.n_experts > 0 && !r->strategy.grouped_gemm && share > MUCH_OF_A_STEP)
+    g_ptr_array_add (r->notes,
+                     g_strdup_printf ("the host takes %.0f %% of the step: products of experts are launched "
+                                      "one by one, by one measured cost (--set host_product); "
+                                      "--grouped-gemm launches all in one",
+                                      100 * share));
+}
+
 void
 ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
 {
@@ -211,6 +226,7 @@ ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
   note_attention (spec->said && g_hash_table_contains (spec->said, "attention_kernel"), r);
   note_experts (program, r);
   note_fetches (r);
+  note_lone_products (r);
   note_guessed_attention (r);
 }
 

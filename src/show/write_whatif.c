@@ -81,6 +81,9 @@ cost_of (const LsWhatIf *w, const LsWhatIfRow *row)
   if (!row->fits)
     g_string_append_printf (out, "%s%.2f GiB too much", out->len > 0 ? "; " : "",
                             (double) row->short_bytes / GIB);
+  else if (row->lacking_bytes > 0)
+    g_string_append_printf (out, "%s%.2f GiB of the headroom", out->len > 0 ? "; " : "",
+                            (double) row->lacking_bytes / GIB);
   if (has_other_price (w, row))
     g_string_append_printf (out, "%s$%.3f a million tokens, now $%.3f", out->len > 0 ? "; " : "",
                             row->usd_per_million_tokens, w->now.usd_per_million_tokens);

@@ -235,6 +235,15 @@ row_at (const LsWhatIf *w, guint i)
   return &g_array_index (w->rows, LsWhatIfRow, i);
 }
 
+/* What it leaves of the headroom, where it fits. */
+static bool
+lacks_what_it_says (const LsReport *r, const LsWhatIfRow *row)
+{
+  bool is_left = ls_headroom_is_left (&r->headroom, r->needed_bytes, r->capacity_bytes);
+  uint64_t lacking = r->fits && !is_left ? r->needed_bytes + r->headroom.bytes - r->capacity_bytes : 0;
+  return row->lacking_bytes == lacking;
+}
+
 /* The job with its options saves what the row says, and leaves too much what it says, with the job's
  * headroom. */
 static void
@@ -251,7 +260,7 @@ check_promise (const LsJobSpec *job, const LsWhatIfRow *now, const LsWhatIfRow *
   ls_check_impl (r && !row->refused && r->report.needed_bytes == row->needed_bytes
                      && r->report.step_time_s == row->step_time_s && r->report.fits == row->fits
                      && row->short_bytes == wanted - MIN (wanted, r->report.capacity_bytes)
-                     && row->short_bytes < now->short_bytes,
+                     && row->short_bytes < now->short_bytes && lacks_what_it_says (&r->report, row),
                  __FILE__, __LINE__, "%s: not what was promised", row->change);
   ls_job_spec_clear (&spec);
 }

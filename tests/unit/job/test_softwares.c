@@ -448,6 +448,20 @@ layers_of_hugging_face_mask_windows (void)
   LS_CHECK_INT (n, >=, 6);
 }
 
+/* Products of experts one by one: the host takes most of the step, by a cost that was measured once. */
+static void
+lone_products_are_told_where_they_cost (void)
+{
+#define EXPERTS "model=qwen3-30b-a3b:layers=2 cluster=dgx-h100 gpus=8 global-batch=8 seq=4096 "
+  for (int is_grouped = 0; is_grouped < 2; is_grouped++) {
+    g_autoptr (LsJobResult) r = run (is_grouped ? EXPERTS "grouped-gemm=1" : EXPERTS);
+    bool is_told = false;
+    for (guint k = 0; LS_CHECK (r) && k < r->notes->len; k++)
+      is_told |= g_str_has_prefix (r->notes->pdata[k], "the host takes ");
+    LS_CHECK (is_told == !is_grouped);
+  }
+}
+
 /* torch's reducer has buckets beside the gradients, and copies the sums back; not where gradients are views of
  * buckets, and not where nothing overlaps, which is not torch's. */
 static void
@@ -472,6 +486,7 @@ ddp_has_buckets_beside_its_gradients (void)
 }
 
 LS_TEST_SUITE (LS_TEST (layers_of_hugging_face_mask_windows), LS_TEST (ddp_has_buckets_beside_its_gradients),
+               LS_TEST (lone_products_are_told_where_they_cost),
                LS_TEST (the_way_to_be_data_parallel_tells_the_program),
                LS_TEST (the_program_tells_what_is_stepped_on), LS_TEST (on_tpus_all_is_of_xla),
                LS_TEST (what_does_not_run_there_is_told), LS_TEST (experts_that_run_otherwise_are_told),
