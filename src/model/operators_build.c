@@ -39,6 +39,12 @@ ls_cut_stream (const LsCut *cut, const char *name, LsKernelKind kind, uint64_t r
   return ls_kernel_stream (name, kind, cut->act, rows, cols, bytes, 0);
 }
 
+LsKernel
+ls_cut_pass (const LsCut *cut, const char *name, uint64_t width, uint32_t n)
+{
+  return ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, cut->tokens, width, n * cut->elt);
+}
+
 /* PyTorch's dropout draws from cuRAND's Philox4x32-10 (aten/src/ATen/native/cuda/Dropout.cu), four
  * numbers at a time: ten rounds of two 32 x 32 -> 64 bit products (two issue slots each), two
  * three-input xors and two additions to the key, and six for the counter: 86 integer operations

@@ -44,6 +44,9 @@ LsKernel ls_cut_stream (const LsCut *cut, const char *name, LsKernelKind kind, u
 LsKernel ls_cut_random_stream (const LsCut *cut, const char *name, uint64_t rows, uint64_t cols,
                                double bytes_per_element);
 
+/* Element by element over n tensors of that width, read or written, of all tokens. */
+LsKernel ls_cut_pass (const LsCut *cut, const char *name, uint64_t width, uint32_t n);
+
 /* Appends an empty operator; the pointer is good until the next one. */
 LsOperator *ls_operator_append (GArray *operators, const char *name, LsTpMode tp);
 void ls_operator_fwd (LsOperator *op, LsKernel kernel);

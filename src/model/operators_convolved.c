@@ -7,12 +7,6 @@
 static const LsLinearNames down_names = { "router-down", "router-down-dgrad", "router-down-wgrad" };
 static const LsLinearNames inner_names = { "router-inner", "router-inner-dgrad", "router-inner-wgrad" };
 
-static LsKernel
-pass (const LsCut *cut, const char *name, uint64_t width, uint32_t n)
-{
-  return ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, cut->tokens, width, n * cut->elt);
-}
-
 /* Each head's columns of the last few tokens, by a matrix of its own. */
 static void
 append_mix (GArray *operators, const LsCut *cut)
@@ -38,18 +32,18 @@ ls_operators_qk_conv (GArray *operators, const LsCut *cut)
   if (cut->model->qk_conv == 0)
     return;
   LsOperator *op = ls_operator_append (operators, "qk-conv", LS_TP_NONE);
-  ls_operator_fwd (op, pass (cut, "qk-conv", width, 2));
-  ls_operator_igrad (op, pass (cut, "qk-conv-bwd", width, 3));
+  ls_operator_fwd (op, ls_cut_pass (cut, "qk-conv", width, 2));
+  ls_operator_igrad (op, ls_cut_pass (cut, "qk-conv-bwd", width, 3));
   ls_operator_param (op, width * (cut->model->qk_conv + 2) + cut->kv_heads);
   append_mix (operators, cut);
   op = ls_operator_append (operators, "qk-scale", LS_TP_NONE);
-  ls_operator_fwd (op, pass (cut, "qk-means", width, 4));
+  ls_operator_fwd (op, ls_cut_pass (cut, "qk-means", width, 4));
   ls_operator_fwd (op, ls_cut_stream (cut, "qk-scale", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
-  ls_operator_fwd (op, pass (cut, "value-shift", cut->v_width, 2));
-  ls_operator_igrad (op, pass (cut, "value-shift-bwd", cut->v_width, 2));
+  ls_operator_fwd (op, ls_cut_pass (cut, "value-shift", cut->v_width, 2));
+  ls_operator_igrad (op, ls_cut_pass (cut, "value-shift-bwd", cut->v_width, 2));
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "qk-scale-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
-  ls_operator_igrad (op, pass (cut, "qk-means-bwd", width, 4));
+  ls_operator_igrad (op, ls_cut_pass (cut, "qk-means-bwd", width, 4));
   op->saved_bytes = cut->tokens * width * cut->elt;
 }
 

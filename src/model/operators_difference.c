@@ -5,12 +5,6 @@
 #include "model/mixer.h"
 #include "model/operators_build.h"
 
-static LsKernel
-pass (const LsCut *cut, const char *name, uint64_t width, uint32_t n)
-{
-  return ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, cut->tokens, width, n * cut->elt);
-}
-
 /* Four calls, each of half of the heads. */
 static void
 append_calls (GArray *operators, const LsCut *cut)
@@ -24,7 +18,7 @@ append_calls (GArray *operators, const LsCut *cut)
     ls_operator_fwd (op, ls_attention_kernel (cut, &half, false));
     ls_operator_igrad (op, ls_attention_kernel (cut, &half, true));
   }
-  ls_operator_igrad (op, pass (cut, "call-grad-add", q + cut->k_width + cut->v_width, 3));
+  ls_operator_igrad (op, ls_cut_pass (cut, "call-grad-add", q + cut->k_width + cut->v_width, 3));
   op->saved_bytes = 8 * cut->tokens * cut->heads + 2 * cut->tokens * q * cut->elt;
 }
 
@@ -34,15 +28,15 @@ ls_operators_difference (GArray *operators, const LsCut *cut)
   uint64_t q = cut->q_width, pair = 2ull * cut->model->head_dim, rows = cut->tokens * (q / pair);
   append_calls (operators, cut);
   LsOperator *op = ls_operator_append (operators, "attention-difference", LS_TP_NONE);
-  ls_operator_fwd (op, pass (cut, "attention-join", q, 4));
-  ls_operator_fwd (op, pass (cut, "attention-difference", q, 3));
-  ls_operator_igrad (op, pass (cut, "attention-difference-bwd", q, 3));
-  ls_operator_igrad (op, pass (cut, "attention-part", q, 4));
+  ls_operator_fwd (op, ls_cut_pass (cut, "attention-join", q, 4));
+  ls_operator_fwd (op, ls_cut_pass (cut, "attention-difference", q, 3));
+  ls_operator_igrad (op, ls_cut_pass (cut, "attention-difference-bwd", q, 3));
+  ls_operator_igrad (op, ls_cut_pass (cut, "attention-part", q, 4));
   op->saved_bytes = cut->tokens * q * cut->elt;
   op = ls_operator_append (operators, "difference-norm", LS_TP_NONE);
   ls_operator_fwd (op, ls_cut_stream (cut, "difference-norm", LS_KERNEL_NORM, rows, pair, 2 * cut->elt));
-  ls_operator_fwd (op, pass (cut, "difference-factor", q, 2));
-  ls_operator_igrad (op, pass (cut, "difference-factor-bwd", q, 2));
+  ls_operator_fwd (op, ls_cut_pass (cut, "difference-factor", q, 2));
+  ls_operator_igrad (op, ls_cut_pass (cut, "difference-factor-bwd", q, 2));
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "difference-norm-bwd", LS_KERNEL_NORM, rows, pair, 5 * cut->elt));
   ls_operator_param (op, ls_difference_params (cut->model));
@@ -56,9 +50,9 @@ ls_operators_memory_gate (GArray *operators, const LsCut *cut)
 {
   uint64_t inner = ls_mixer_inner (cut->model) / cut->shard->tp;
   LsOperator *op = ls_operator_append (operators, "memory-gate", LS_TP_NONE);
-  ls_operator_fwd (op, pass (cut, "memory-gate", inner, 3));
-  ls_operator_igrad (op, pass (cut, "memory-gate-bwd", inner, 5));
-  ls_operator_igrad (op, pass (cut, "memory-grad-add", inner, 3));
+  ls_operator_fwd (op, ls_cut_pass (cut, "memory-gate", inner, 3));
+  ls_operator_igrad (op, ls_cut_pass (cut, "memory-gate-bwd", inner, 5));
+  ls_operator_igrad (op, ls_cut_pass (cut, "memory-grad-add", inner, 3));
 }
 
 /* Each head by itself. */
@@ -69,8 +63,8 @@ ls_operators_kv_conv (GArray *operators, const LsCut *cut)
   if (cut->model->kv_conv == 0)
     return;
   LsOperator *op = ls_operator_append (operators, "kv-conv", LS_TP_NONE);
-  ls_operator_fwd (op, pass (cut, "kv-conv", width, 2));
-  ls_operator_igrad (op, pass (cut, "kv-conv-bwd", width, 3));
+  ls_operator_fwd (op, ls_cut_pass (cut, "kv-conv", width, 2));
+  ls_operator_igrad (op, ls_cut_pass (cut, "kv-conv-bwd", width, 3));
   ls_operator_param (op, 2 * cut->kv_heads * cut->model->kv_conv);
   op->saved_bytes = cut->tokens * width * cut->elt;
 }

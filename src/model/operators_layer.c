@@ -343,12 +343,12 @@ end_half (GArray *operators, const LsCut *cut, const Half *half)
   LsNormPlaces norms = cut->model->norms;
   if (norms == LS_NORMS_POST || norms == LS_NORMS_BOTH)
     ls_operators_norm (operators, cut, &half->after, cut->elt);
-  if (ls_streams_mix (cut->model))
+  if (ls_streams_mix (cut->model)) {
     ls_operators_streams_out (operators, cut, half->sum);
-  else
-    ls_operators_residual_scale (operators, cut);
-  if (!ls_streams_mix (cut->model))
-    append_bias_dropout_add (operators, cut, half->sum, half->before.sum);
+    return;
+  }
+  ls_operators_residual_scale (operators, cut);
+  append_bias_dropout_add (operators, cut, half->sum, half->before.sum);
 }
 
 /* The output of a norm is kept once: by what computes Q, K and V. */

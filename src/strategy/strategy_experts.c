@@ -351,7 +351,7 @@ check_again (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
         "stage below 3");
 }
 
-/* Calls of flash attention, of pairs of heads. */
+/* Convolutions of keys, and differences: calls of flash attention, of pairs of heads. */
 static void
 check_difference (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
