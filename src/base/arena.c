@@ -4,8 +4,9 @@
  *                                          ^ header + used
  *
  * A request that does not fit opens a block twice as large as the one before
- * (up to MAX_BLOCK, or as large as the request needs); the rest of the old
- * block is lost, which wastes less than half of what was reserved. */
+ * (up to MAX_BLOCK); the rest of the old block is lost, which wastes less than
+ * half of what was reserved. One from LARGE on has a block of its own size, behind
+ * the newest, which goes on being used. */
 #include "base/arena.h"
 
 #include <stdint.h>
@@ -13,6 +14,7 @@
 
 #define FIRST_BLOCK ((size_t) 4096)
 #define MAX_BLOCK   ((size_t) 16 << 20)
+#define LARGE       ((size_t) 256 << 10)
 #define ALIGNMENT   (_Alignof(max_align_t))
 
 typedef struct Block Block;
@@ -46,19 +48,29 @@ ls_arena_free (LsArena *arena)
   g_free (arena);
 }
 
-static void
-open_block (LsArena *arena, size_t at_least)
+static Block *
+block_new (LsArena *arena, size_t n_bytes, Block *older)
 {
-  size_t n_bytes = arena->newest ? MIN (2 * arena->newest->n_bytes, MAX_BLOCK) : FIRST_BLOCK;
-  n_bytes = MAX (n_bytes, at_least);
   if (n_bytes > SIZE_MAX - sizeof (Block))
     g_error ("arena: a block of %zu bytes cannot exist", n_bytes);
   Block *block = g_malloc (sizeof (Block) + n_bytes);
   block->n_bytes = n_bytes;
   block->n_used = 0;
-  block->older = arena->newest;
-  arena->newest = block;
+  block->older = older;
   arena->n_bytes += n_bytes;
+  return block;
+}
+
+static Block *
+block_with (LsArena *arena, size_t n_bytes)
+{
+  Block *newest = arena->newest;
+  if (newest && newest->n_bytes - newest->n_used >= n_bytes)
+    return newest;
+  if (newest && n_bytes >= LARGE)
+    return newest->older = block_new (arena, n_bytes, newest->older);
+  size_t twice = newest ? MIN (2 * newest->n_bytes, MAX_BLOCK) : FIRST_BLOCK;
+  return arena->newest = block_new (arena, MAX (twice, n_bytes), newest);
 }
 
 /* Rounded up to the alignment; never 0, so that every pointer is unique. */
@@ -75,9 +87,7 @@ void *
 ls_arena_alloc (LsArena *arena, size_t n, size_t size)
 {
   size_t n_bytes = padded (n, size);
-  if (!arena->newest || arena->newest->n_bytes - arena->newest->n_used < n_bytes)
-    open_block (arena, n_bytes);
-  Block *block = arena->newest;
+  Block *block = block_with (arena, n_bytes);
   void *start = block->data + block->n_used;
   block->n_used += n_bytes;
   return memset (start, 0, n_bytes);
