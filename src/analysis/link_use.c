@@ -237,7 +237,6 @@ typedef struct {
   guint tally, n; /* n in a row that are used so */
   uint32_t first, last;
   double bytes, utilisation;
-  bool is_plain; /* rates are those of any sound host */
 } Column;
 
 static void
@@ -266,34 +265,41 @@ begin_column (Places *p, Column *column, uint32_t trunk)
 }
 
 static void
-tally_trunk (Places *p, Column *column, uint32_t trunk, bool is_plain)
+tally_trunk (Places *p, Column *column, uint32_t trunk)
 {
-  double bytes = ls_timeline_bytes (p->t, trunk);
+  double bytes = ls_timeline_bytes (p->t, trunk), own = bytes > 0 ? utilisation_of (p, trunk) : 0;
   if (bytes <= 0)
     return;
-  if (column->n == 0 || bytes != column->bytes || !is_plain || !column->is_plain) {
-    double own = utilisation_of (p, trunk);
-    if (column->first == UINT32_MAX)
-      begin_column (p, column, trunk);
-    if (bytes != column->bytes || own != column->utilisation)
-      end_row (p, column);
-    column->bytes = bytes;
-    column->utilisation = own;
-    column->is_plain = is_plain;
-  }
+  if (column->first == UINT32_MAX)
+    begin_column (p, column, trunk);
+  if (bytes != column->bytes || own != column->utilisation)
+    end_row (p, column);
+  column->bytes = bytes;
+  column->utilisation = own;
   column->last = trunk;
   column->n++;
 }
 
-/* As in the row before, which begins at `before`: what was used there is used. */
+/* n_rows as the row that begins at `before`; the last begins at `last`. */
 static void
-repeat_row (Column *columns, uint32_t n, uint32_t before, uint32_t first)
+repeat_row (Column *columns, uint32_t n, uint32_t before, uint32_t last, guint n_rows)
 {
-  for (uint32_t i = 0; i < n; i++)
+  for (uint32_t i = 0; i < n && n_rows > 0; i++)
     if (columns[i].n > 0 && columns[i].last == before + i) {
-      columns[i].last = first + i;
-      columns[i].n++;
+      columns[i].last = last + i;
+      columns[i].n += n_rows;
     }
+}
+
+/* How many places behind this one are used as it is: hosts. */
+static guint
+count_alike (const Places *p, uint32_t place, uint32_t end)
+{
+  uint32_t last = place;
+  while (last + 1 < MIN (end, p->at.n_hosts) && ls_places_is_sound (p->c, last)
+         && ls_places_is_sound (p->c, last + 1) && ls_timeline_is_alike (p->t, last, last + 1))
+    last++;
+  return last - place;
 }
 
 static void
@@ -302,17 +308,13 @@ tally_places (Places *p, uint32_t from, uint32_t n, uint32_t n_trunks)
   g_autofree Column *columns = g_new (Column, n_trunks + 1);
   for (uint32_t i = 0; i < n_trunks; i++)
     columns[i] = (Column) { .first = UINT32_MAX };
-  bool was_plain = false;
-  for (uint32_t place = from, before = 0; place < from + n && n_trunks > 0; place++) {
-    bool is_plain = place < p->at.n_hosts && ls_places_is_sound (p->c, place);
+  for (uint32_t place = from; place < from + n && n_trunks > 0; place++) {
     uint32_t first = ls_places_resource (&p->at, place, 0);
-    bool is_repeated = is_plain && was_plain && ls_timeline_is_alike (p->t, place - 1, place);
-    if (is_repeated)
-      repeat_row (columns, n_trunks, before, first);
-    for (uint32_t i = 0; i < n_trunks && !is_repeated; i++)
-      tally_trunk (p, &columns[i], first + i, is_plain);
-    was_plain = is_plain;
-    before = first;
+    for (uint32_t i = 0; i < n_trunks; i++)
+      tally_trunk (p, &columns[i], first + i);
+    guint n_alike = count_alike (p, place, from + n);
+    place += n_alike;
+    repeat_row (columns, n_trunks, first, ls_places_resource (&p->at, place, 0), n_alike);
   }
   for (uint32_t i = 0; i < n_trunks; i++) {
     end_row (p, &columns[i]);
@@ -416,20 +418,16 @@ offer_hosts (Places *p, GArray *best, guint n, double use)
   }
 }
 
-/* Names that begin with the leaf. */
+/* Names that begin with the leaf: one for the hosts of a group. */
 static void
 offer_from_leaves (Places *p, GArray *best, guint n, uint32_t local, double use)
 {
-  uint32_t late = UINT32_MAX; /* a leaf whose names come behind all that are kept */
-  for (uint32_t host = 0; host < p->at.n_hosts; host++) {
-    uint32_t trunk = ls_places_resource (&p->at, host, local), leaf = ls_cluster_edge_of_trunk (p->c, trunk);
+  for (uint32_t first = 0; first < p->at.n_hosts; first += p->at.hosts_per_group) {
     char begin[32];
-    if (leaf == late)
-      continue;
-    g_snprintf (begin, sizeof begin, "leaf%u>", leaf);
-    if (is_behind (best, n, begin))
-      late = leaf;
-    else
+    g_snprintf (begin, sizeof begin, "leaf%u>",
+                ls_cluster_edge_of_trunk (p->c, ls_places_resource (&p->at, first, local)));
+    uint32_t end = MIN (p->at.n_hosts, first + p->at.hosts_per_group);
+    for (uint32_t host = first; host < end && !is_behind (best, n, begin); host++)
       offer_at (p, best, n, host, local, use);
   }
 }

@@ -113,12 +113,13 @@ ls_layout_links (LsCluster *c, uint32_t a, uint32_t b, uint32_t n_physical, cons
     g_array_index (c->trunks, LsTrunk, t).capacity_bytes_per_s += n_physical * ls_link_capacity (spec);
 }
 
+/* Where links are not kept, the first says between what they are. */
 void
 ls_layout_pair (LsCluster *c, LsEnd a, LsEnd b, uint32_t n, uint32_t n_physical, const LsLinkSpec *spec)
 {
-  uint32_t outward = c->trunks->len;
+  uint32_t outward = c->trunks->len, n_seen = c->index->has_links ? n : MIN (n, 1);
   ls_layout_trunks (c, a, b, spec);
-  for (uint32_t i = 0; i < n; i++)
+  for (uint32_t i = 0; i < n_seen; i++)
     ls_layout_links (c, a.vertex, b.vertex + i, n_physical / n + (i < n_physical % n), spec);
   for (uint32_t t = outward; t < outward + 2; t++) /* one product, not a rounded sum */
     g_array_index (c->trunks, LsTrunk, t).capacity_bytes_per_s = n_physical * ls_link_capacity (spec);
