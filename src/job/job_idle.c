@@ -65,12 +65,14 @@ plan_text (const LsJobResult *r)
 }
 
 /* An order that is searched for costs more than the answer is worth; an order from a file, kernels of another
- * implementation, and what an allocator does at the limit are not in the plan. */
+ * implementation, and what an allocator does at the limit are not in the plan. Another batch is always
+ * another plan. */
 static bool
 can_compare (const Search *x, const LsField *f)
 {
   const LsSched *sched = ls_sched_find (x->job->strategy.schedule);
-  bool is_in_plan = strcmp (f->key, "attention_kernel") != 0 && strcmp (f->key, "cuda_allocator") != 0;
+  bool is_in_plan = strcmp (f->key, "attention_kernel") != 0 && strcmp (f->key, "cuda_allocator") != 0
+      && strcmp (f->key, "global_batch") != 0;
   return !x->spec->order && !(sched && ls_sched_is_searched (sched)) && is_in_plan;
 }
 
