@@ -61,7 +61,7 @@ add_kernels (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsTime p
 {
   for (guint i = 0; i < kernels->len; i++) {
     const LsKernelTime *k = &g_array_index (kernels, LsKernelTime, i);
-    const LsSpan *s = &t->ranks[rank].spans[k->span];
+    const LsSpan *s = &ls_timeline_spans (t, rank)->spans[k->span];
     LsTime from = MAX (k->from, t->window_start), to = MIN (k->to, t->window_end);
     if (from >= to)
       continue;
@@ -172,8 +172,9 @@ phases_at (const GArray *phases, uint32_t instance)
 static LsBubble
 bubble_of (const Account *a, const LsIdlePiece *piece)
 {
-  uint32_t instance
-      = piece->before == LS_SPAN_NONE ? a->next : a->t->ranks[a->rank].spans[piece->before].instance;
+  uint32_t instance = piece->before == LS_SPAN_NONE
+      ? a->next
+      : ls_timeline_spans (a->t, a->rank)->spans[piece->before].instance;
   const Phases *at = phases_at (a->phases, instance);
   return piece->op && piece->op->kind == LS_OP_COLLECTIVE ? LS_BUBBLE_OPTIMIZER_SYNC
       : instance <= at->first_backward                    ? LS_BUBBLE_WARMUP
@@ -193,7 +194,7 @@ add_piece (const LsIdlePiece *piece, void *data)
 static uint32_t
 next_instance (const LsTimeline *t, uint32_t rank)
 {
-  const LsRankSpans *r = &t->ranks[rank];
+  const LsRankSpans *r = ls_timeline_spans (t, rank);
   const LsProgram *program = &t->plan->programs[ls_plan_role (t->plan, rank)];
   for (uint32_t i = r->n; i-- > 0;)
     if (ls_span_is_compute (t, rank, &r->spans[i]))
@@ -242,7 +243,7 @@ ls_breakdown_rank (const LsTimeline *t, uint32_t rank, LsTime ret_rank[LS_N_PART
 static void
 add_account (const Account *a, LsTime most_work, LsTime sum[LS_N_PARTS], LsTime bubbles[LS_N_BUBBLES])
 {
-  LsTime n = a->t->multiplicity[a->rank], steady = a->bubbles[LS_BUBBLE_STEADY];
+  LsTime n = ls_timeline_multiplicity (a->t, a->rank), steady = a->bubbles[LS_BUBBLE_STEADY];
   LsTime imbalance = MIN (steady, most_work - work_of (a));
   for (int part = 0; part < LS_N_PARTS; part++)
     sum[part] += n * a->parts[part];
@@ -258,8 +259,9 @@ ls_breakdown (const LsTimeline *t, LsTime ret_sum[LS_N_PARTS], LsTime ret_bubble
   g_autoptr (GPtrArray) phases = phases_of_roles (t->plan);
   g_autoptr (GArray) accounts = g_array_new (FALSE, FALSE, sizeof (Account));
   LsTime most_work = 0;
-  for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
-    if (t->multiplicity[rank] == 0)
+  for (uint32_t row = 0; row < t->n_rows; row++) {
+    uint32_t rank = ls_timeline_rank (t, row);
+    if (t->multiplicity[row] == 0)
       continue;
     Account a = account_of (t, rank, g_ptr_array_index (phases, ls_plan_role (t->plan, rank)));
     most_work = MAX (most_work, work_of (&a));

@@ -75,7 +75,7 @@ add_rank (LsPathSummary *s, GHashTable *places, const LsCriticalPath *path, cons
   rank->rank = piece->rank;
   rank->stage = t->plan->programs[ls_plan_role (t->plan, piece->rank)].stage;
   rank->class = ls_timeline_representative (t, piece->rank);
-  rank->n_class = t->multiplicity[rank->class];
+  rank->n_class = ls_timeline_multiplicity (t, rank->class);
   rank->time += piece->to - piece->from;
 }
 

@@ -81,7 +81,7 @@ by_match (const void *a, const void *b)
 static void
 look_at (const LsMatcher *m, uint32_t rank, RankEnds *e)
 {
-  const LsRankSpans *r = &m->t->ranks[rank];
+  const LsRankSpans *r = ls_timeline_spans (m->t, rank);
   e->calls = g_array_new (FALSE, FALSE, sizeof (MatchedCall));
   for (int i = 0; i < 4; i++)
     e->posts[i / 2][i % 2] = g_array_new (FALSE, FALSE, sizeof (uint32_t));
@@ -129,7 +129,7 @@ static uint32_t
 match_call (LsMatcher *m, uint32_t rank, uint32_t comm, const LsSpan *x)
 {
   const GArray *calls = ends_of (m, rank)->calls;
-  const LsRankSpans *r = &m->t->ranks[ls_timeline_representative (m->t, rank)];
+  const LsRankSpans *r = ls_timeline_spans (m->t, ls_timeline_representative (m->t, rank));
   for (guint i = first_at (calls, x->matched); i < calls->len; i++) {
     const MatchedCall *call = &g_array_index (calls, MatchedCall, i);
     if (call->matched != x->matched)
@@ -161,7 +161,7 @@ first_post (const GArray *posts, uint32_t span)
 static uint32_t
 match_transfer (LsMatcher *m, uint32_t rank, uint32_t x, uint32_t i, uint32_t *ret_rank)
 {
-  const LsRankSpans *r = &m->t->ranks[ls_timeline_representative (m->t, rank)];
+  const LsRankSpans *r = ls_timeline_spans (m->t, ls_timeline_representative (m->t, rank));
   const LsOp *op = ls_span_op (m->t, rank, &r->spans[x]);
   const LsTransfer *transfer = &op->transfers[i];
   bool is_to_next = transfer->slot == LS_SLOT_NEXT;
@@ -204,8 +204,9 @@ ls_path_name (const LsCriticalPath *path, const LsPathPiece *piece)
   const LsTimeline *t = path->timeline;
   if (piece->span == LS_SPAN_NONE)
     return "nothing";
-  return ls_span_name (t, piece->rank,
-                       &t->ranks[ls_timeline_representative (t, piece->rank)].spans[piece->span]);
+  return ls_span_name (
+      t, piece->rank,
+      &ls_timeline_spans (t, ls_timeline_representative (t, piece->rank))->spans[piece->span]);
 }
 
 /* --- the walk ----------------------------------------------------------- */
@@ -223,7 +224,7 @@ typedef struct {
 static const LsSpan *
 span_of (const Walk *w, uint32_t rank, uint32_t span)
 {
-  return &w->t->ranks[ls_timeline_representative (w->t, rank)].spans[span];
+  return &ls_timeline_spans (w->t, ls_timeline_representative (w->t, rank))->spans[span];
 }
 
 /* [since, to) belongs to where the walk is, as far as it lies in the window. */
@@ -422,13 +423,13 @@ static bool
 find_last (Walk *w)
 {
   LsTime last = -1;
-  for (uint32_t rank = 0; rank < w->t->n_ranks; rank++)
-    for (uint32_t i = 0; w->t->multiplicity[rank] > 0 && i < w->t->ranks[rank].n; i++) {
-      const LsSpan *x = &w->t->ranks[rank].spans[i];
+  for (uint32_t row = 0; row < w->t->n_rows; row++)
+    for (uint32_t i = 0; w->t->multiplicity[row] > 0 && i < w->t->ranks[row].n; i++) {
+      const LsSpan *x = &w->t->ranks[row].spans[i];
       if (!matcher_is_reported (w->t, x) || x->end > w->t->window_end || x->end <= last)
         continue;
       last = x->end;
-      go_to (w, rank, i);
+      go_to (w, ls_timeline_rank (w->t, row), i);
     }
   return last >= 0;
 }
@@ -439,8 +440,8 @@ static void
 walk (Walk *w)
 {
   uint64_t n_most = 1;
-  for (uint32_t rank = 0; rank < w->t->n_ranks; rank++)
-    n_most += w->t->ranks[ls_timeline_representative (w->t, rank)].n;
+  for (uint32_t row = 0; row < w->t->n_rows; row++)
+    n_most += (uint64_t) w->t->multiplicity[row] * w->t->ranks[row].n;
   if (find_last (w)) {
     take (w, span_of (w, w->rank, w->span)->end,
           LS_PATH_HOST); /* what has no span and no stream: a host that waited */

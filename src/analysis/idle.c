@@ -89,7 +89,7 @@ explain_span (Gap *g, const LsSpan *x)
 static void
 explain_gap (Gap *g, uint8_t kind, uint32_t cause)
 {
-  const LsRankSpans *r = &g->t->ranks[g->rank];
+  const LsRankSpans *r = ls_timeline_spans (g->t, g->rank);
   for (uint32_t hops = 0; g->to > g->from && kind != LS_CAUSE_NONE && cause != LS_SPAN_NONE; hops++) {
     if (hops > r->n) {
       kind = LS_CAUSE_NONE;
@@ -118,7 +118,7 @@ by_start (gconstpointer a, gconstpointer b)
 GArray *
 ls_kernel_times_new (const LsTimeline *t, uint32_t rank)
 {
-  const LsRankSpans *r = &t->ranks[rank];
+  const LsRankSpans *r = ls_timeline_spans (t, rank);
   GArray *kernels = g_array_sized_new (FALSE, FALSE, sizeof (LsKernelTime), r->n);
   LsKernelTime *to = (LsKernelTime *) (gpointer) kernels->data; /* has room for all */
   bool is_sorted = true;
@@ -149,7 +149,7 @@ ls_kernel_times_new (const LsTimeline *t, uint32_t rank)
 void
 ls_idle_each (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsIdleFunc each, void *data)
 {
-  const LsRankSpans *r = &t->ranks[rank];
+  const LsRankSpans *r = ls_timeline_spans (t, rank);
   Gap gap = { .t = t, .rank = rank, .each = each, .data = data, .from = t->window_start };
   for (guint i = 0; i < kernels->len; i++) {
     const LsKernelTime *k = &g_array_index (kernels, LsKernelTime, i);

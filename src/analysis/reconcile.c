@@ -79,7 +79,7 @@ ls_step_side_of_timeline (const LsTimeline *t, uint32_t rank, GError **error)
   }
   g_autoptr (LsStepSide) side = ls_step_side_new ();
   uint32_t who = ls_timeline_representative (t, rank);
-  const LsRankSpans *spans = &t->ranks[who];
+  const LsRankSpans *spans = ls_timeline_spans (t, who);
   LsTime first = LS_TIME_NEVER;
   for (uint32_t i = 0; i < spans->n; i++) {
     const LsSpan *s = &spans->spans[i];

@@ -171,8 +171,8 @@ ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, const 
     .n_segments = t->n_segments,
     .n_coarse = t->n_coarse,
   };
-  for (uint32_t rank = 0; rank < t->n_ranks; rank++)
-    r->n_classes += t->multiplicity[rank] > 0;
+  for (uint32_t row = 0; row < t->n_rows; row++)
+    r->n_classes += t->multiplicity[row] > 0;
   if (t->is_sampled) /* one of each role is recorded, all classes were simulated */
     r->n_classes = t->n_classes;
   if (m)

@@ -114,7 +114,7 @@ check_ranks (const LsTimeline *t, const GArray *ranks, GError **error)
   for (guint i = 0; ranks && i < ranks->len; i++) {
     uint32_t rank = g_array_index (ranks, uint32_t, i);
     bool is_there = rank < t->n_ranks;
-    if (is_there && (!t->is_sampled || t->multiplicity[rank] > 0))
+    if (is_there && (!t->is_sampled || ls_timeline_multiplicity (t, rank) > 0))
       continue;
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
                  is_there

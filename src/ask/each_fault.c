@@ -75,7 +75,7 @@ find_classes (Parts *p)
   g_autofree uint32_t *at = g_new (uint32_t, n_gpus);
   memset (at, 0xff, n_gpus * sizeof *at);
   for (uint32_t rank = 0; rank < r->plan->n_ranks; rank++)
-    at[r->plan->gpu_of_rank[rank]] = r->timeline->representative[rank];
+    at[r->plan->gpu_of_rank[rank]] = ls_timeline_representative (r->timeline, rank);
   p->classes = g_new0 (char *, n_nodes + 1);
   for (uint32_t node = 0; node < n_nodes; node++) {
     GString *out = g_string_new (NULL);
@@ -156,7 +156,7 @@ static void
 find_gpus (Parts *p)
 {
   for (uint32_t rank = 0; rank < p->r->plan->n_ranks; rank++)
-    add_part (p, g_strdup_printf ("%u", p->r->timeline->representative[rank]), rank);
+    add_part (p, g_strdup_printf ("%u", ls_timeline_representative (p->r->timeline, rank)), rank);
 }
 
 static void

@@ -332,7 +332,7 @@ check_rank (const LsJobResult *r, uint32_t rank, GError **error)
 static gboolean
 check_spans (const LsJobResult *r, uint32_t rank, GError **error)
 {
-  if (r->timeline->ranks[ls_timeline_representative (r->timeline, rank)].n > 0)
+  if (ls_timeline_spans (r->timeline, ls_timeline_representative (r->timeline, rank))->n > 0)
     return TRUE;
   g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
                "rank %u has no spans of its own: the table of `lockstep memory` names ranks that have", rank);

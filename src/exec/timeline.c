@@ -12,15 +12,48 @@ ls_timeline_free (LsTimeline *t)
 {
   if (!t)
     return;
-  for (uint32_t i = 0; t->ranks && i < t->n_ranks; i++)
+  for (uint32_t i = 0; t->ranks && i < t->n_rows; i++)
     g_free (t->ranks[i].spans);
+  g_free (t->rank_of_row);
   g_free (t->ranks);
   g_free (t->multiplicity);
-  g_free (t->representative);
+  g_free (t->class_of_rank);
+  g_free (t->rank_of_class);
   g_free (t->resource_bytes);
   fold_places_free (t->places);
   g_free (t->bytes_at);
   g_free (t);
+}
+
+uint32_t
+ls_timeline_row (const LsTimeline *t, uint32_t rank)
+{
+  uint32_t from = 0, to = t->n_rows;
+  if (!t->rank_of_row)
+    return rank;
+  while (from < to) {
+    uint32_t mid = from + (to - from) / 2;
+    if (t->rank_of_row[mid] < rank)
+      from = mid + 1;
+    else
+      to = mid;
+  }
+  return from < t->n_rows && t->rank_of_row[from] == rank ? from : UINT32_MAX;
+}
+
+const LsRankSpans *
+ls_timeline_spans (const LsTimeline *t, uint32_t rank)
+{
+  static const LsRankSpans none = { .tail_cause = LS_SPAN_NONE };
+  uint32_t row = ls_timeline_row (t, rank);
+  return row == UINT32_MAX ? &none : &t->ranks[row];
+}
+
+uint32_t
+ls_timeline_multiplicity (const LsTimeline *t, uint32_t rank)
+{
+  uint32_t row = ls_timeline_row (t, rank);
+  return row == UINT32_MAX ? 0 : t->multiplicity[row];
 }
 
 const LsInstance *
@@ -121,17 +154,31 @@ collect_rank (Run *x, Rank *r, LsRankSpans *to, uint32_t reported)
 static void
 represent (Run *x, LsTimeline *t)
 {
-  const Fold *f = x->fold;
+  Fold *f = x->fold;
   g_autofree uint32_t *first = g_new (uint32_t, x->plan->n_roles); /* class */
-  for (uint32_t i = x->plan->n_ranks; i-- > 0;)
+  g_autofree uint32_t *n_of_class = g_new0 (uint32_t, t->n_classes + 1);
+  t->rank_of_class = g_new (uint32_t, t->n_classes + 1);
+  for (uint32_t i = t->n_classes; i-- > 0;)
     first[ls_plan_role (x->plan, i)] = i;
-  for (uint32_t i = 0; i < t->n_ranks; i++) {
-    uint32_t class = f->class_of_rank[i];
-    if (!x->keeps_all_spans || !x->ranks[class].keeps_spans)
-      class = first[ls_plan_role (x->plan, class)];
-    t->representative[i] = f->rank[class];
-    t->multiplicity[f->rank[class]]++;
+  for (uint32_t i = 0; i < t->n_classes; i++) {
+    bool stands = x->keeps_all_spans && x->ranks[i].keeps_spans;
+    uint32_t class = stands ? i : first[ls_plan_role (x->plan, i)];
+    t->rank_of_class[i] = f->rank[class];
+    n_of_class[class] += f->n_of_rank[i];
   }
+  t->class_of_rank = g_steal_pointer (&f->class_of_rank);
+  t->rank_of_row = g_new (uint32_t, t->n_classes + 1);
+  t->ranks = g_new0 (LsRankSpans, t->n_classes + 1);
+  t->multiplicity = g_new (uint32_t, t->n_classes + 1);
+  for (uint32_t i = 0; i < t->n_classes; i++) {
+    if (n_of_class[i] == 0)
+      continue;
+    t->rank_of_row[t->n_rows] = f->rank[i];
+    t->ranks[t->n_rows].tail_cause = LS_SPAN_NONE;
+    t->multiplicity[t->n_rows++] = n_of_class[i];
+  }
+  if (t->n_rows == t->n_ranks)
+    g_clear_pointer (&t->rank_of_row, g_free);
 }
 
 double
@@ -210,16 +257,11 @@ timeline_collect (Run *x)
   t->first_step = x->begins_at_quiescence ? 0 : job->step_end[0];
   t->n_steps = step + 1;
   t->is_periodic = x->is_periodic;
-  t->ranks = g_new0 (LsRankSpans, t->n_ranks);
-  t->multiplicity = g_new0 (uint32_t, t->n_ranks);
-  t->representative = g_new (uint32_t, t->n_ranks);
   t->is_sampled = !x->keeps_all_spans;
   represent (x, t);
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
-    t->ranks[x->fold->rank[i]].tail_cause = LS_SPAN_NONE;
-  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
     if (x->ranks[i].keeps_spans)
-      collect_rank (x, &x->ranks[i], &t->ranks[x->fold->rank[i]], step);
+      collect_rank (x, &x->ranks[i], &t->ranks[ls_timeline_row (t, x->fold->rank[i])], step);
   collect_bytes (x, job, step, t);
   t->digest = job->last_digest;
   t->n_events = x->engine.n_events;

@@ -49,17 +49,19 @@ typedef struct {
 typedef struct {
   const LsPlan *plan; /* borrowed */
   uint32_t n_ranks;
-  LsRankSpans *ranks;       /* [n_ranks]; only what overlaps the window is kept       */
-  uint32_t n_classes;       /* of ranks: what was simulated                            */
-  uint32_t *multiplicity;   /* [n_ranks] ranks that each stands for; 0: another stands for it */
-  uint32_t *representative; /* [n_ranks] who stands for each, itself where multiplicity > 0;
-                         NULL: everybody for himself                              */
-  LsTime window_start;      /* end of step k - 1 on the last rank                     */
-  LsTime window_end;        /* end of step k on the last rank                         */
-  LsTime first_step;        /* duration of step 1; 0: it was cut short (steady.c)      */
-  uint32_t n_steps;         /* simulated                                              */
-  bool is_periodic;         /* the last two steps were equal to the picosecond        */
-  bool is_sampled;          /* too many spans: one rank of each role stands for all of it */
+  uint32_t n_rows;         /* ranks that stand for others or themselves: what follows is of these */
+  uint32_t *rank_of_row;   /* [n_rows] in order; NULL: row i is rank i, of all ranks      */
+  LsRankSpans *ranks;      /* [n_rows]; only what overlaps the window is kept            */
+  uint32_t *multiplicity;  /* [n_rows] ranks that each stands for; 0: another stands for it */
+  uint32_t n_classes;      /* of ranks: what was simulated                               */
+  uint32_t *class_of_rank; /* [n_ranks]; NULL: everybody stands for himself              */
+  uint32_t *rank_of_class; /* [n_classes] who stands for it                              */
+  LsTime window_start;     /* end of step k - 1 on the last rank                     */
+  LsTime window_end;       /* end of step k on the last rank                         */
+  LsTime first_step;       /* duration of step 1; 0: it was cut short (steady.c)      */
+  uint32_t n_steps;        /* simulated                                              */
+  bool is_periodic;        /* the last two steps were equal to the picosecond        */
+  bool is_sampled;         /* too many spans: one rank of each role stands for all of it */
   uint32_t n_resources;
   double *resource_bytes; /* [n_resources] payload of the ops of the last step; NULL: see bytes_at. Read it by
                              ls_timeline_bytes()                                  */
@@ -83,8 +85,20 @@ bool ls_timeline_is_alike (const LsTimeline *t, uint32_t a, uint32_t b);
 static inline uint32_t
 ls_timeline_representative (const LsTimeline *t, uint32_t rank)
 {
-  return t->representative ? t->representative[rank] : rank;
+  return t->class_of_rank ? t->rank_of_class[t->class_of_rank[rank]] : rank;
 }
+
+static inline uint32_t
+ls_timeline_rank (const LsTimeline *t, uint32_t row)
+{
+  return t->rank_of_row ? t->rank_of_row[row] : row;
+}
+
+/* UINT32_MAX: another stands for that rank. O(log rows). */
+uint32_t ls_timeline_row (const LsTimeline *t, uint32_t rank);
+/* What was kept of a rank, and for how many it stands: nothing and none where another stands for it. */
+const LsRankSpans *ls_timeline_spans (const LsTimeline *t, uint32_t rank);
+uint32_t ls_timeline_multiplicity (const LsTimeline *t, uint32_t rank);
 
 /* The op of a span. */
 const LsOp *ls_span_op (const LsTimeline *t, uint32_t rank, const LsSpan *span);

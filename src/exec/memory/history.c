@@ -327,7 +327,7 @@ ls_memory_history_new (const LsMemoryInput *in, uint32_t rank, uint64_t max_chan
   const LsTimeline *t = in->timeline;
   LsMemoryHistory *h = g_new0 (LsMemoryHistory, 1);
   h->rank = t ? ls_timeline_representative (t, rank) : rank;
-  h->is_timed = t && t->ranks[h->rank].n > 0;
+  h->is_timed = t && ls_timeline_spans (t, h->rank)->n > 0;
   h->events = g_array_new (FALSE, FALSE, sizeof (LsMemoryEvent));
   h->blocks = g_array_new (FALSE, FALSE, sizeof (LsHistoryBlock));
   const LsProgram *program = &in->plan->programs[ls_plan_role (in->plan, h->rank)];

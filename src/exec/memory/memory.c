@@ -221,13 +221,13 @@ blank_class (const LsMemoryInput *in, uint32_t role, uint32_t rank)
 static bool
 has_spans (const LsTimeline *t, uint32_t rank)
 {
-  return t && t->ranks[rank].n > 0;
+  return t && ls_timeline_spans (t, rank)->n > 0;
 }
 
 static uint32_t
 count_of (const LsMemoryInput *in, uint32_t rank)
 {
-  return in->timeline ? in->timeline->multiplicity[rank] : 1;
+  return in->timeline ? ls_timeline_multiplicity (in->timeline, rank) : 1;
 }
 
 static bool
@@ -289,8 +289,9 @@ add_role_timed (GArray *classes, const LsMemoryInput *in, Ranks of, bool is_orde
 {
   const LsTimeline *t = in->timeline;
   guint first_of_role = classes->len; /* and kind */
-  for (uint32_t rank = 0; rank < in->plan->n_ranks; rank++) {
-    if (count_of (in, rank) == 0 || !is_of (in, of, rank))
+  for (uint32_t row = 0; row < t->n_rows; row++) {
+    uint32_t rank = ls_timeline_rank (t, row);
+    if (t->multiplicity[row] == 0 || !is_of (in, of, rank))
       continue;
     if (is_order_enough && classes->len > first_of_role) {
       g_array_index (classes, LsClassMemory, first_of_role).count += count_of (in, rank);
@@ -312,8 +313,8 @@ add_role_timed (GArray *classes, const LsMemoryInput *in, Ranks of, bool is_orde
 static bool
 any_spans (const LsMemoryInput *in)
 {
-  for (uint32_t rank = 0; in->timeline && rank < in->plan->n_ranks; rank++)
-    if (has_spans (in->timeline, rank))
+  for (uint32_t row = 0; in->timeline && row < in->timeline->n_rows; row++)
+    if (in->timeline->ranks[row].n > 0)
       return true;
   return false;
 }

@@ -240,7 +240,7 @@ init_tails (Times *x, const LsTimeline *t)
 static void
 times_init (Times *x, const LsTimeline *t, uint32_t rank)
 {
-  const LsRankSpans *spans = &t->ranks[rank];
+  const LsRankSpans *spans = ls_timeline_spans (t, rank);
   const LsPlan *plan = t->plan;
   const LsProgram *p = &plan->programs[ls_plan_role (plan, rank)];
   *x = (Times) { .plan = plan, .program = p, .spans = spans->spans, .n_spans = spans->n };

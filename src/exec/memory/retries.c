@@ -319,8 +319,9 @@ void
 retries_add_role (LsRetries *r, const LsMemoryInput *in, uint32_t role, const GArray *changes)
 {
   const LsTimeline *t = in->timeline;
-  for (uint32_t rank = 0; rank < in->plan->n_ranks; rank++) {
-    if ((t && t->multiplicity[rank] == 0) || ls_plan_role (in->plan, rank) != role)
+  for (uint32_t row = 0; row < (t ? t->n_rows : in->plan->n_ranks); row++) {
+    uint32_t rank = t ? ls_timeline_rank (t, row) : row;
+    if ((t && t->multiplicity[row] == 0) || ls_plan_role (in->plan, rank) != role)
       continue;
     g_autoptr (GArray) events = memory_events (changes);
     retries_add_rank (r, in, rank, changes, events, changes->len);

@@ -43,7 +43,7 @@ static GPtrArray *
 spans_of (const LsTimeline *t, uint32_t rank)
 {
   GPtrArray *spans = g_ptr_array_new ();
-  const LsRankSpans *r = &t->ranks[rank];
+  const LsRankSpans *r = ls_timeline_spans (t, rank);
   for (uint32_t i = 0; i < r->n; i++)
     if (r->spans[i].start < t->window_end)
       g_ptr_array_add (spans, &r->spans[i]);
@@ -76,7 +76,8 @@ is_same_cause (const LsTimeline *a, uint32_t rank_a, const LsSpan *x, const LsTi
     return false;
   if (x->cause == LS_SPAN_NONE)
     return true;
-  const LsSpan *of_x = &a->ranks[rank_a].spans[x->cause], *of_y = &b->ranks[rank_b].spans[y->cause];
+  const LsSpan *of_x = &ls_timeline_spans (a, rank_a)->spans[x->cause],
+               *of_y = &ls_timeline_spans (b, rank_b)->spans[y->cause];
   return is_same_op (a, of_x, b, of_y);
 }
 
@@ -104,8 +105,8 @@ last_idle_cause (const LsTimeline *t, uint32_t rank, LsCause *ret_kind, bool *re
 {
   LsTime last = t->window_start;
   const LsSpan *next = NULL;
-  for (uint32_t i = 0; i < t->ranks[rank].n; i++) {
-    const LsSpan *s = &t->ranks[rank].spans[i];
+  for (uint32_t i = 0; i < ls_timeline_spans (t, rank)->n; i++) {
+    const LsSpan *s = &ls_timeline_spans (t, rank)->spans[i];
     if (ls_span_op (t, rank, s)->kind != LS_OP_KERNEL)
       continue;
     if (s->start < t->window_end)
@@ -113,8 +114,8 @@ last_idle_cause (const LsTimeline *t, uint32_t rank, LsCause *ret_kind, bool *re
     else if (!next || s->start < next->start)
       next = s;
   }
-  *ret_kind = next ? next->cause_kind : t->ranks[rank].tail_cause_kind;
-  *ret_has_span = (next ? next->cause : t->ranks[rank].tail_cause) != LS_SPAN_NONE;
+  *ret_kind = next ? next->cause_kind : ls_timeline_spans (t, rank)->tail_cause_kind;
+  *ret_has_span = (next ? next->cause : ls_timeline_spans (t, rank)->tail_cause) != LS_SPAN_NONE;
   return last < t->window_end;
 }
 
@@ -139,7 +140,7 @@ static gboolean
 check_rank (const LsTimeline *folded, const LsTimeline *whole, uint32_t rank, const char *names,
             GError **error)
 {
-  uint32_t other = folded->representative[rank];
+  uint32_t other = ls_timeline_representative (folded, rank);
   g_autoptr (GPtrArray) x = spans_of (folded, other), y = spans_of (whole, rank);
   if (x->len != y->len) {
     g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
@@ -204,9 +205,11 @@ fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *
 {
   if (!check_times (folded, whole, names, error) || !check_links (folded, whole, cluster, names, error))
     return FALSE;
-  for (uint32_t rank = 0; rank < whole->n_ranks; rank++)
-    if (whole->ranks[rank].spans && folded->ranks[folded->representative[rank]].spans
+  for (uint32_t rank = 0; rank < whole->n_ranks; rank++) {
+    uint32_t other = ls_timeline_representative (folded, rank);
+    if (ls_timeline_spans (whole, rank)->spans && ls_timeline_spans (folded, other)->spans
         && !check_rank (folded, whole, rank, names, error))
       return FALSE;
+  }
   return TRUE;
 }

@@ -330,7 +330,7 @@ static uint32_t
 streams_of (const Plot *p, uint32_t rank)
 {
   G_STATIC_ASSERT (LS_N_STREAMS < 32);
-  const LsRankSpans *spans = &p->t->ranks[rank];
+  const LsRankSpans *spans = ls_timeline_spans (p->t, rank);
   uint32_t streams = 0;
   for (uint32_t i = 0; i < spans->n; i++) {
     const LsSpan *s = &spans->spans[i];
@@ -344,7 +344,7 @@ streams_of (const Plot *p, uint32_t rank)
 static void
 draw_stream (Plot *p, uint32_t rank, int stream)
 {
-  const LsRankSpans *spans = &p->t->ranks[rank];
+  const LsRankSpans *spans = ls_timeline_spans (p->t, rank);
   lane_ground (p, p->y, LANE, stream == LS_N_STREAMS ? "host" : ls_stream_name ((LsStream) stream), true);
   Lane l = lane_open (p, p->y, LANE);
   uint32_t open_instance = UINT32_MAX;

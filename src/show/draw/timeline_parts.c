@@ -107,7 +107,7 @@ place_of (const Arrows *a, uint32_t rank)
 static const LsSpan *
 span_at (const Arrows *a, uint32_t rank, uint32_t i)
 {
-  return &a->t->ranks[rank].spans[i];
+  return &ls_timeline_spans (a->t, rank)->spans[i];
 }
 
 static double
@@ -195,7 +195,7 @@ static guint
 draw_waits (Arrows *a, const LsRankPlace *place)
 {
   guint n = 0;
-  for (uint32_t i = 0; i < a->t->ranks[place->rank].n; i++)
+  for (uint32_t i = 0; i < ls_timeline_spans (a->t, place->rank)->n; i++)
     n += draw_wait (a, place, span_at (a, place->rank, i));
   return n;
 }

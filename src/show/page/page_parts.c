@@ -148,7 +148,7 @@ add_ops (LsJsonOut *w, const LsTimeline *t, uint32_t rank, Names *names)
       = { "start", "length", "wait", "stream", "name", "tag", "mb", "chunk", "layer", "cause", "why" };
   GArray *c[N];
   columns_init (c, N);
-  const LsRankSpans *spans = &t->ranks[rank];
+  const LsRankSpans *spans = ls_timeline_spans (t, rank);
   int64_t before = 0;
   for (uint32_t i = 0; i < spans->n; i++) {
     const LsSpan *s = &spans->spans[i];
@@ -181,7 +181,7 @@ add_rank (LsJsonOut *w, const LsTimeline *t, uint32_t rank, bool has_ops, Names 
   ls_json_out_begin_object (w, NULL);
   ls_json_out_uint (w, "rank", rank);
   ls_json_out_uint (w, "stage", t->plan->programs[ls_plan_role (t->plan, rank)].stage);
-  ls_json_out_uint (w, "stands_for", t->multiplicity[rank]);
+  ls_json_out_uint (w, "stands_for", ls_timeline_multiplicity (t, rank));
   add_boxes (w, t, rank);
   add_strips (w, t, rank);
   if (has_ops)
@@ -265,7 +265,7 @@ ls_page_timeline (const LsTimeline *t)
   g_autofree uint32_t *index = g_new0 (uint32_t, t->n_ranks);
   for (guint i = 0; i < rows->len; i++) {
     uint32_t rank = ls_timeline_representative (t, g_array_index (rows, uint32_t, i));
-    n_ops += t->ranks[rank].n;
+    n_ops += ls_timeline_spans (t, rank)->n;
     index[rank] = n_ops <= LS_PAGE_MAX_OPS ? i + 1 : 0;
     add_rank (&w, t, rank, n_ops <= LS_PAGE_MAX_OPS, &names);
   }

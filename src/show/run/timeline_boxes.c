@@ -47,7 +47,7 @@ count_before_instances (const LsPlan *plan, const LsProgram *program)
 static void
 append_ends (const LsTimeline *t, uint32_t rank, uint32_t index, const Count *before, GArray *ends)
 {
-  const LsSpan *span = &t->ranks[rank].spans[index];
+  const LsSpan *span = &ls_timeline_spans (t, rank)->spans[index];
   const LsOp *op = ls_span_op (t, rank, span);
   const LsSegment *segment = &t->plan->segments[ls_span_instance (t, rank, span)->segment];
   const LsBinding binding = ls_plan_binding (t->plan, rank);
@@ -100,8 +100,8 @@ collect_ends (const LsTimeline *t)
   g_autofree Count **before = g_new0 (Count *, t->plan->n_roles);
   for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
     uint32_t role = ls_plan_role (t->plan, rank);
-    for (uint32_t i = 0; i < t->ranks[rank].n; i++) {
-      if (ls_span_op (t, rank, &t->ranks[rank].spans[i])->kind != LS_OP_P2P)
+    for (uint32_t i = 0; i < ls_timeline_spans (t, rank)->n; i++) {
+      if (ls_span_op (t, rank, &ls_timeline_spans (t, rank)->spans[i])->kind != LS_OP_P2P)
         continue;
       if (!before[role])
         before[role] = count_before_instances (t->plan, &t->plan->programs[role]);
@@ -178,8 +178,8 @@ ls_timeline_boxes (const LsTimeline *t, uint32_t rank)
 {
   GArray *boxes = g_array_new (FALSE, FALSE, sizeof (LsTimelineBox));
   const LsSpan *last = NULL;
-  for (uint32_t i = 0; i < t->ranks[rank].n; i++) {
-    const LsSpan *s = &t->ranks[rank].spans[i];
+  for (uint32_t i = 0; i < ls_timeline_spans (t, rank)->n; i++) {
+    const LsSpan *s = &ls_timeline_spans (t, rank)->spans[i];
     LsTime from = MAX (s->start, t->window_start), to = MIN (ls_span_end (t, s), t->window_end);
     if (from >= to || !ls_span_is_compute (t, rank, s))
       continue;
@@ -299,9 +299,10 @@ first_of_roles (const LsTimeline *t)
   GArray *firsts = g_array_new (FALSE, FALSE, sizeof (Turn));
   g_autofree bool *is_seen = g_new0 (bool, plan->n_roles);
   g_autoptr (GHashTable) turns = g_hash_table_new (NULL, NULL);
-  for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
-    uint32_t role = ls_plan_role (plan, rank), stage = plan->programs[role].stage;
-    if (t->multiplicity[rank] == 0 || is_seen[role])
+  for (uint32_t row = 0; row < t->n_rows; row++) {
+    uint32_t rank = ls_timeline_rank (t, row), role = ls_plan_role (plan, rank),
+             stage = plan->programs[role].stage;
+    if (t->multiplicity[row] == 0 || is_seen[role])
       continue;
     is_seen[role] = true;
     const Turn turn
@@ -317,9 +318,11 @@ ls_timeline_rows (const LsTimeline *t, guint max_rows)
 {
   GArray *rows = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   if (t->n_ranks <= max_rows) {
-    for (uint32_t rank = 0; rank < t->n_ranks; rank++)
-      if (t->multiplicity[rank] > 0)
+    for (uint32_t row = 0; row < t->n_rows; row++) {
+      uint32_t rank = ls_timeline_rank (t, row);
+      if (t->multiplicity[row] > 0)
         g_array_append_val (rows, rank);
+    }
     return rows;
   }
 

@@ -289,8 +289,8 @@ write_arrows (Trace *w)
   g_autoptr (GArray) pairs = ls_p2p_pairs (t);
   for (guint i = 0; i < pairs->len; i++) {
     const LsP2pPair *pair = &g_array_index (pairs, LsP2pPair, i);
-    const LsSpan *send = &t->ranks[pair->from].spans[pair->from_span];
-    const LsSpan *receive = &t->ranks[pair->to].spans[pair->to_span];
+    const LsSpan *send = &ls_timeline_spans (t, pair->from)->spans[pair->from_span];
+    const LsSpan *receive = &ls_timeline_spans (t, pair->to)->spans[pair->to_span];
     LsTime send_from, send_to, receive_from, receive_to;
     if (receive->matched > t->window_end || !trace_cut (t, send, &send_from, &send_to)
         || !trace_cut (t, receive, &receive_from, &receive_to) || send_from >= w->until[pair->from]
@@ -335,7 +335,7 @@ compare_times (const void *a, const void *b)
 static LsTime
 cut_ops (const LsTimeline *t, uint32_t rank, guint64 *left, guint64 *left_out)
 {
-  const LsRankSpans *r = &t->ranks[rank];
+  const LsRankSpans *r = ls_timeline_spans (t, rank);
   g_autoptr (GArray) starts = g_array_new (FALSE, FALSE, sizeof (LsTime));
   LsTime from, to, until = G_MAXINT64;
   for (uint32_t i = 0; i < r->n; i++)
@@ -398,8 +398,8 @@ write_rank (Trace *w, uint32_t rank)
     write_passes (w, rank, boxes);
     write_micro_batches (w, rank, boxes);
   }
-  for (uint32_t i = 0; i < w->t->ranks[rank].n; i++)
-    write_span (w, rank, &w->t->ranks[rank].spans[i]);
+  for (uint32_t i = 0; i < ls_timeline_spans (w->t, rank)->n; i++)
+    write_span (w, rank, &ls_timeline_spans (w->t, rank)->spans[i]);
   trace_put_counters (w, rank);
 }
 

@@ -96,7 +96,7 @@ put_in_flight (Trace *w, uint32_t rank)
 {
   g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (Point)),
                      bytes = g_array_new (FALSE, FALSE, sizeof (Point));
-  const LsRankSpans *r = &w->t->ranks[rank];
+  const LsRankSpans *r = ls_timeline_spans (w->t, rank);
   for (uint32_t i = 0; i < r->n; i++) {
     const LsOp *op = ls_span_op (w->t, rank, &r->spans[i]);
     LsTime from, to;
@@ -142,7 +142,7 @@ static void
 put_op_rates (Trace *w, uint32_t rank)
 {
   g_autofree double *flops = g_new0 (double, N_COLUMNS), *sent = g_new0 (double, N_COLUMNS);
-  const LsRankSpans *r = &w->t->ranks[rank];
+  const LsRankSpans *r = ls_timeline_spans (w->t, rank);
   bool has_flops = false;
   for (uint32_t i = 0; i < r->n; i++) {
     LsSpan s = r->spans[i];
@@ -220,7 +220,7 @@ put_links (Trace *w, uint32_t rank)
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free),
                         busy = g_ptr_array_new_with_free_func (g_free);
   Links links = { w, names, busy };
-  const LsRankSpans *r = &w->t->ranks[rank];
+  const LsRankSpans *r = ls_timeline_spans (w->t, rank);
   for (uint32_t i = 0; w->asked->cluster && w->asked->nccl && i < r->n; i++) {
     LsSpan s = r->spans[i];
     const LsOp *op = ls_span_op (w->t, rank, &s);

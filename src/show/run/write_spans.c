@@ -102,7 +102,7 @@ is_expanded (const LsTimeline *t)
 {
   uint64_t n_rows = 0;
   for (uint32_t rank = 0; rank < t->n_ranks; rank++)
-    n_rows += t->ranks[ls_timeline_representative (t, rank)].n;
+    n_rows += ls_timeline_spans (t, ls_timeline_representative (t, rank))->n;
   return !t->is_sampled && n_rows <= LS_SPANS_MAX_ROWS;
 }
 
@@ -113,7 +113,7 @@ write_table (FILE *out, void *data, GError **error)
   bool is_of_all = is_expanded (t);
   fputs (HEADER, out);
   for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
-    const LsRankSpans *r = &t->ranks[is_of_all ? ls_timeline_representative (t, rank) : rank];
+    const LsRankSpans *r = ls_timeline_spans (t, is_of_all ? ls_timeline_representative (t, rank) : rank);
     for (uint32_t i = 0; i < r->n; i++)
       write_span (out, t, rank, r->spans, &r->spans[i]);
   }

@@ -300,9 +300,12 @@ hand_init (BubbleHand *h)
       = (LsRankSpans) { .n = G_N_ELEMENTS (rank_0), .spans = (LsSpan *) rank_0, .tail_cause = LS_SPAN_NONE };
   h->ranks[1]
       = (LsRankSpans) { .n = G_N_ELEMENTS (rank_1), .spans = (LsSpan *) rank_1, .tail_cause = LS_SPAN_NONE };
-  h->t = (LsTimeline) {
-    .plan = &h->plan, .n_ranks = 2, .ranks = h->ranks, .multiplicity = h->multiplicity, .window_end = 60
-  };
+  h->t = (LsTimeline) { .plan = &h->plan,
+                        .n_ranks = 2,
+                        .n_rows = 2,
+                        .ranks = h->ranks,
+                        .multiplicity = h->multiplicity,
+                        .window_end = 60 };
 }
 
 static void

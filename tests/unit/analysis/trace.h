@@ -110,6 +110,7 @@ trace_init (Trace *trace, uint32_t n_ranks, LsTime window_start, LsTime window_e
   trace->t = (LsTimeline) {
     .plan = &trace->plan,
     .n_ranks = n_ranks,
+    .n_rows = n_ranks,
     .ranks = trace->ranks,
     .multiplicity = trace->multiplicity,
     .window_start = window_start,

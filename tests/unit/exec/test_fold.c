@@ -41,11 +41,11 @@ check_classes (Hand *h, const uint32_t *expected)
   g_autoptr (LsTimeline) t = hand_run (h);
   uint32_t n_classes = 0, n_ranks = 0;
   for (uint32_t r = 0; t && r < t->n_ranks; r++) {
-    LS_CHECK_INT (t->representative[r], ==, expected[r]);
-    LS_CHECK_INT (t->multiplicity[r] > 0, ==, expected[r] == r);
-    LS_CHECK_INT (t->ranks[r].n > 0, ==, expected[r] == r);
+    LS_CHECK_INT (ls_timeline_representative (t, r), ==, expected[r]);
+    LS_CHECK_INT (ls_timeline_multiplicity (t, r) > 0, ==, expected[r] == r);
+    LS_CHECK_INT (ls_timeline_spans (t, r)->n > 0, ==, expected[r] == r);
     n_classes += expected[r] == r;
-    n_ranks += t->multiplicity[r];
+    n_ranks += ls_timeline_multiplicity (t, r);
   }
   if (t) {
     LS_CHECK_INT (t->n_classes, ==, n_classes);

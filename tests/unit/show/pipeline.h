@@ -209,6 +209,7 @@ pipeline_init (Pipeline *p, const char *schedule, PipelineShape shape)
   LsSchedShape sched_shape = { pp, shape.vpp, shape.n_micro_batches };
   p->t = (LsTimeline) { .plan = &p->plan,
                         .n_ranks = pp,
+                        .n_rows = pp,
                         .ranks = g_new0 (LsRankSpans, pp),
                         .multiplicity = g_new (uint32_t, pp),
                         .digest = 1 };

@@ -127,7 +127,7 @@ one_rank_of_each_role_when_there_are_many (void)
   plan.bindings = bindings;
   LsTimeline t = p.t;
   t.plan = &plan;
-  t.n_ranks = 100;
+  t.n_ranks = t.n_rows = 100;
   t.multiplicity = multiplicity;
   g_autoptr (GArray) roles = ls_timeline_rows (&t, 64);
   g_autoptr (GArray) all = ls_timeline_rows (&t, 100);
@@ -152,7 +152,7 @@ all_stages_when_there_are_many_roles (void)
     multiplicity[rank] = 1;
   }
   LsPlan plan = { .n_ranks = 40, .n_roles = 40, .programs = programs, .bindings = bindings };
-  LsTimeline t = { .plan = &plan, .n_ranks = 40, .multiplicity = multiplicity };
+  LsTimeline t = { .plan = &plan, .n_ranks = 40, .n_rows = 40, .multiplicity = multiplicity };
   g_autoptr (GArray) rows = ls_timeline_rows (&t, 6);
   static const uint32_t expected[] = { 0, 1, 10, 11, 20, 30 };
   if (LS_CHECK_INT (rows->len, ==, G_N_ELEMENTS (expected)))
