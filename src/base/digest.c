@@ -1,28 +1,9 @@
-/* FNV-1a, 64 bit (G. Fowler, L. C. Noll, K.-P. Vo): xor a byte in, multiply by
- * the prime. Basis and prime are the published ones. */
 #include "base/digest.h"
-
-#define FNV_BASIS UINT64_C (14695981039346656037)
-#define FNV_PRIME UINT64_C (1099511628211)
-
-static uint64_t
-mix (uint64_t state, uint8_t byte)
-{
-  return (state ^ byte) * FNV_PRIME;
-}
 
 void
 ls_digest_init (LsDigest *d)
 {
-  d->state = FNV_BASIS;
-}
-
-/* Least significant byte first, whatever the machine does. */
-void
-ls_digest_u64 (LsDigest *d, uint64_t value)
-{
-  for (int shift = 0; shift < 64; shift += 8)
-    d->state = mix (d->state, (uint8_t) (value >> shift));
+  d->state = LS_FNV_BASIS;
 }
 
 void
@@ -30,7 +11,7 @@ ls_digest_bytes (LsDigest *d, const void *data, size_t n)
 {
   const uint8_t *byte = data;
   for (size_t i = 0; i < n; i++)
-    d->state = mix (d->state, byte[i]);
+    ls_digest_byte (d, byte[i]);
 }
 
 uint64_t

@@ -11,8 +11,26 @@ typedef struct {
   uint64_t state;
 } LsDigest;
 
+/* FNV-1a, 64 bit (G. Fowler, L. C. Noll, K.-P. Vo): xor a byte in, multiply by the prime. Basis and prime are
+ * the published ones. */
+#define LS_FNV_BASIS UINT64_C (14695981039346656037)
+#define LS_FNV_PRIME UINT64_C (1099511628211)
+
+static inline void
+ls_digest_byte (LsDigest *d, uint8_t byte)
+{
+  d->state = (d->state ^ byte) * LS_FNV_PRIME;
+}
+
+/* Least significant byte first, whatever the machine does. */
+static inline void
+ls_digest_u64 (LsDigest *d, uint64_t value)
+{
+  for (int shift = 0; shift < 64; shift += 8)
+    ls_digest_byte (d, (uint8_t) (value >> shift));
+}
+
 void ls_digest_init (LsDigest *d);
-void ls_digest_u64 (LsDigest *d, uint64_t value);
 void ls_digest_bytes (LsDigest *d, const void *data, size_t n);
 uint64_t ls_digest_get (const LsDigest *d);
 

@@ -7,18 +7,8 @@
  * before it could be as it was (steps.c). Of it only the last spans are kept, those of a
  * segment, which shortcuts/coarsen.c reads when it is over; they take the places of earlier
  * ones, so that its memory is written again and again. */
-#include "base/digest.h"
 #include "exec/rank.h"
 #include "exec/state.h"
-
-uint64_t
-digest_of (uint64_t what)
-{
-  LsDigest d;
-  ls_digest_init (&d);
-  ls_digest_u64 (&d, what);
-  return ls_digest_get (&d);
-}
 
 void
 digest_add (XJob *job, uint32_t step, LsTime at, uint64_t weight)

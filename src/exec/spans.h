@@ -2,6 +2,7 @@
 #ifndef LS_EXEC_SPANS_H
 #define LS_EXEC_SPANS_H
 
+#include "base/digest.h"
 #include "exec/timeline.h"
 
 typedef struct Run Run;
@@ -46,7 +47,14 @@ bool spans_skip (Run *x, Rank *r, uint32_t step, uint32_t n, uint32_t *ret_first
 
 /* Something of this step was over at this time, of weight digest_of() or, of several alike, their
  * sum: the digest is linear in it, and depends on times from the start of the step only. */
-uint64_t digest_of (uint64_t what);
+static inline uint64_t
+digest_of (uint64_t what)
+{
+  LsDigest d = { LS_FNV_BASIS };
+  ls_digest_u64 (&d, what);
+  return d.state;
+}
+
 void digest_add (XJob *job, uint32_t step, LsTime at, uint64_t weight);
 uint64_t digest_of_step (const XJob *job, uint32_t step); /* over last on all ranks: its duration too */
 

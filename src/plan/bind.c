@@ -251,6 +251,25 @@ ls_mesh_binding_peer (const LsMeshBinding *b, uint32_t rank, uint32_t peer)
   return pp > 1 ? rank - at * b->stride[DIGIT_PP] + other * b->stride[DIGIT_PP] : UINT32_MAX;
 }
 
+uint32_t
+ls_mesh_binding_comms (const LsMeshBinding *b, LsSlot slot, uint32_t *ret_first)
+{
+  *ret_first = b->slots[slot].first;
+  return b->slots[slot].is_bound ? b->slots[slot].group.n : 0;
+}
+
+uint32_t
+ls_mesh_binding_stages (const LsMeshBinding *b)
+{
+  return b->mesh.pp;
+}
+
+uint32_t
+ls_mesh_binding_first_of_stage (const LsMeshBinding *b, uint32_t stage)
+{
+  return stage * b->stride[DIGIT_PP];
+}
+
 LsBinding
 ls_plan_binding (const LsPlan *plan, uint32_t rank)
 {

@@ -263,7 +263,7 @@ typedef struct {
   uint32_t n_comms;
   LsCommunicator *comms;
   LsBinding *bindings;           /* [n_ranks]; NULL: ranks are bound by a mesh, and have */
-  uint32_t *role_of_rank;        /* [n_ranks] */
+  uint32_t *role_of_rank;        /* [n_ranks] each role of one stage */
   struct LsMeshBinding *by_mesh; /* plan/bind.h */
   uint32_t *gpu_of_rank;         /* [n_ranks] */
   uint32_t n_weights;            /* 0, or members of each communicator that has unequal parts */
@@ -282,6 +282,11 @@ LsBinding *ls_plan_bindings (const LsPlan *plan, LsArena *arena); /* [n_ranks] a
 uint32_t ls_mesh_binding_comm (const struct LsMeshBinding *b, uint32_t rank, LsSlot slot,
                                uint32_t *ret_member);
 uint32_t ls_mesh_binding_peer (const struct LsMeshBinding *b, uint32_t rank, uint32_t peer);
+/* How many communicators a slot has, from *ret_first on. */
+uint32_t ls_mesh_binding_comms (const struct LsMeshBinding *b, LsSlot slot, uint32_t *ret_first);
+/* How many stages there are, and the first rank of one. */
+uint32_t ls_mesh_binding_stages (const struct LsMeshBinding *b);
+uint32_t ls_mesh_binding_first_of_stage (const struct LsMeshBinding *b, uint32_t stage);
 
 static inline uint32_t
 ls_plan_role (const LsPlan *plan, uint32_t rank)

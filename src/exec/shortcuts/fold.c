@@ -83,26 +83,28 @@ fold_resources (Fold *f, const LsCluster *cluster, const double *capacity, FoldC
   f->capacity[c->n_resources] = most;
 }
 
-/* A member of the quotient's communicator: a class of ranks by the slot in which it has it. */
+/* A member of the quotient's communicator: a class of ranks. All have it in one slot (fold_owed()). */
 static void
 fold_comm (Fold *f, const FoldClasses *c, uint32_t id, uint32_t *seen)
 {
   LsPlan *q = f->quotient;
   const LsCommunicator *from = &f->plan->comms[f->comm[id]];
   LsCommunicator *to = &q->comms[id];
+  int slot = 0;
+  while (ls_plan_comm_of (f->plan, ls_comm_rank (from, 0), (LsSlot) slot) != f->comm[id])
+    slot++;
   *to = *from;
   to->n_ranks = 0;
   to->first = 0;
-  to->offsets = ls_arena_new_array (q->arena, uint32_t, from->n_ranks);
-  for (uint32_t i = 0; i < from->n_ranks; i++)
-    for (int s = 0; s < LS_SLOT_PREV; s++) {
-      uint32_t class = c->rank[ls_comm_rank (from, i)], *mark = &seen[class * LS_SLOT_PREV + (uint32_t) s];
-      if (ls_plan_comm_of (f->plan, ls_comm_rank (from, i), s) != f->comm[id] || *mark == id + 1)
-        continue;
-      *mark = id + 1;
-      q->bindings[class].member[s] = to->n_ranks;
-      to->offsets[to->n_ranks++] = class;
-    }
+  to->offsets = ls_arena_new_array (q->arena, uint32_t, MIN (from->n_ranks, q->n_ranks));
+  for (uint32_t i = 0; i < from->n_ranks; i++) {
+    uint32_t class = c->rank[ls_comm_rank (from, i)];
+    if (seen[class] == id + 1)
+      continue;
+    seen[class] = id + 1;
+    q->bindings[class].member[slot] = to->n_ranks;
+    to->offsets[to->n_ranks++] = class;
+  }
 }
 
 static void
@@ -125,7 +127,7 @@ fold_plan (Fold *f, const FoldClasses *c)
     for (int p = 0; p < 2; p++)
       b->peer[p] = b->peer[p] == UINT32_MAX ? UINT32_MAX : c->rank[b->peer[p]];
   }
-  g_autofree uint32_t *seen = g_new0 (uint32_t, (gsize) q->n_ranks * LS_SLOT_PREV);
+  g_autofree uint32_t *seen = g_new0 (uint32_t, (gsize) q->n_ranks + 1);
   for (uint32_t i = 0; i < q->n_comms; i++)
     fold_comm (f, c, i, seen);
 }
@@ -212,8 +214,54 @@ fold_classes_clear (FoldClasses *c)
 
 /* --- weights -------------------------------------------------------------------- */
 
+/* What the ranks of a role do, to the next and to the previous. They are of one stage, so in a mesh their
+ * neighbours are at one distance. */
+typedef struct {
+  bool sends[2], copies, has_distance;
+  uint32_t distance[2];
+} RoleWork;
+
+static RoleWork *
+role_works_new (const LsPlan *plan, const RoleCalls *roles)
+{
+  RoleWork *works = g_new0 (RoleWork, plan->n_roles + 1);
+  for (uint32_t r = 0; r < plan->n_roles; r++) {
+    for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
+      works[r].copies = works[r].copies || roles[r].id[COPIES + d] != 0;
+    for (int p = 0; p < 2; p++)
+      works[r].sends[p] = roles[r].id[SENDS + 1 - p] != 0;
+  }
+  return works;
+}
+
+static uint32_t
+peer_of (const LsPlan *plan, RoleWork *work, uint32_t rank, uint32_t p)
+{
+  if (!work->has_distance || plan->bindings)
+    for (uint32_t k = 0; k < 2; k++)
+      work->distance[k] = ls_plan_peer (plan, rank, 1 - k) - rank;
+  work->has_distance = true;
+  return rank + work->distance[p];
+}
+
 static void
-weigh (Fold *f, const uint32_t *class_of_comm)
+weigh_ranks (Fold *f, const RoleCalls *roles)
+{
+  const LsPlan *plan = f->plan;
+  g_autofree RoleWork *works = role_works_new (plan, roles);
+  for (uint32_t i = 0; i < plan->n_ranks; i++) {
+    RoleWork *work = &works[ls_plan_role (plan, i)];
+    uint32_t class = f->class_of_rank[i];
+    if (work->copies)
+      f->copy_weight[class] += digest_of (UINT64_C (1) << 63 | i);
+    for (uint32_t p = 0; p < 2; p++)
+      if (work->sends[p])
+        f->channel_weight[2 * class + p] += digest_of ((uint64_t) i << 32 | peer_of (plan, work, i, p));
+  }
+}
+
+static void
+weigh (Fold *f, const RoleCalls *roles, const uint32_t *class_of_comm)
 {
   const LsPlan *plan = f->plan;
   uint32_t n_comms = f->quotient ? f->quotient->n_comms : plan->n_comms;
@@ -222,13 +270,7 @@ weigh (Fold *f, const uint32_t *class_of_comm)
   f->copy_weight = g_new0 (uint64_t, f->n_ranks);
   for (uint32_t i = 0; i < plan->n_comms; i++)
     f->comm_weight[class_of_comm ? class_of_comm[i] : i] += digest_of (i);
-  for (uint32_t i = 0; i < plan->n_ranks; i++) {
-    uint32_t class = f->class_of_rank[i];
-    f->copy_weight[class] += digest_of (UINT64_C (1) << 63 | i);
-    for (int p = 0; p < 2; p++)
-      f->channel_weight[2 * class + (uint32_t) p]
-          += digest_of ((uint64_t) i << 32 | ls_plan_peer (plan, i, 1 - p));
-  }
+  weigh_ranks (f, roles);
 }
 
 void
@@ -250,7 +292,7 @@ fold_new (Run *x)
     fold_by (f, x, capacity, &classes);
   else
     stay_unfolded (f, x->cluster, capacity);
-  weigh (f, is_folded ? classes.comm : NULL);
+  weigh (f, x->role_calls, is_folded ? classes.comm : NULL);
   f->sum = g_new0 (uint64_t, f->n_resources);
   fold_classes_clear (&classes);
 }

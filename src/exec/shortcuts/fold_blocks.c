@@ -9,11 +9,22 @@
 
 /* --- what lies where ------------------------------------------------------------------ */
 
+static bool
+is_identity (const uint32_t *map, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++)
+    if (map[i] != i)
+      return false;
+  return true;
+}
+
 /* False: two ranks share a GPU. */
 static bool
 find_ranks (Blocks *b)
 {
   uint32_t n_gpus = b->at->n_hosts * b->at->gpus_per_host;
+  if (b->plan->n_ranks <= n_gpus && is_identity (b->plan->gpu_of_rank, b->plan->n_ranks))
+    return true;
   b->rank_of_gpu = g_new (uint32_t, n_gpus);
   memset (b->rank_of_gpu, 0xff, n_gpus * sizeof *b->rank_of_gpu);
   for (uint32_t i = 0; i < b->plan->n_ranks; i++) {
@@ -25,153 +36,19 @@ find_ranks (Blocks *b)
   return true;
 }
 
-static bool
-shape_comms (Blocks *b, const uint8_t *slot)
-{
-  const LsPlan *plan = b->plan;
-  g_autoptr (GArray) places = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  b->shape_of_comm = g_new (uint32_t, plan->n_comms + 1);
-  b->first = g_new (uint32_t, plan->n_comms + 1);
-  for (uint32_t c = 0; c < plan->n_comms; c++) {
-    const LsCommunicator *comm = &plan->comms[c];
-    const RoleCalls *role = &b->roles[ls_plan_role (plan, ls_comm_rank (comm, 0))];
-    int list = CALLS + slot[c];
-    const uint32_t *at;
-    g_autofree uint32_t *ranks = ls_comm_ranks (comm);
-    uint32_t shape = shapes_of_calls (b->shapes, role->keys[list], role->id[list], ranks, comm->n_ranks, &at);
-    if (shape == NO_SHAPE)
-      return false;
-    b->shape_of_comm[c] = shape;
-    b->first[c] = places->len;
-    g_array_append_vals (places, at, shapes_at (b->shapes, shape)->n_places);
-  }
-  b->first[plan->n_comms] = places->len;
-  b->places = (uint32_t *) g_array_free (g_steal_pointer (&places), FALSE);
-  return true;
-}
-
-bool
-blocks_shape_rank (const Blocks *b, uint32_t rank, uint32_t ret_shape[3], uint32_t ret_places[2][SEND_PLACES])
-{
-  const RoleCalls *role = &b->roles[ls_plan_role (b->plan, rank)];
-  for (uint32_t p = 0; p < 2; p++) {
-    ret_shape[p] = NO_SHAPE;
-    if (role->id[SENDS + p] == 0)
-      continue;
-    const uint32_t ranks[] = { rank, ls_plan_peer (b->plan, rank, p) };
-    const uint32_t *at;
-    ret_shape[p] = shapes_of_calls (b->shapes, role->keys[SENDS + p], role->id[SENDS + p], ranks, 2, &at);
-    if (ret_shape[p] == NO_SHAPE)
-      return false;
-    memcpy (ret_places[p], at, shapes_at (b->shapes, ret_shape[p])->n_places * sizeof *at);
-  }
-  ret_shape[2] = shapes_of_copies (b->shapes, role, rank);
-  return ret_shape[2] != NO_SHAPE;
-}
-
-/* --- rows ------------------------------------------------------------------------------- */
-
-static uint32_t
-rank_at (const Blocks *b, uint32_t host, uint32_t gpu)
-{
-  return b->rank_of_gpu[host * b->at->gpus_per_host + gpu];
-}
-
-/* Of each GPU of a host, the neighbour in that direction, if it matters; else UINT32_MAX. */
+/* After how many hosts all comes again: where ranks are bound by a mesh, in the order of GPUs, and what is
+ * above hosts differs in nothing. */
 static void
-find_peers (const Blocks *b, uint32_t host, uint32_t to_next, uint32_t *ret_peers)
+find_period (Blocks *b)
 {
-  for (uint32_t i = 0; i < b->at->gpus_per_host; i++) {
-    uint32_t rank = rank_at (b, host, i);
-    bool matters = rank != UINT32_MAX && (b->peers[ls_plan_role (b->plan, rank)] >> to_next & 1);
-    ret_peers[i] = matters ? ls_plan_peer (b->plan, rank, to_next) : UINT32_MAX;
-  }
-}
-
-static uint32_t
-host_of_peer (const Blocks *b, uint32_t peer)
-{
-  return peer == UINT32_MAX ? UINT32_MAX : b->plan->gpu_of_rank[peer] / b->at->gpus_per_host;
-}
-
-/* False: a call cannot be planned. */
-static bool
-make_row (Blocks *b, uint32_t host, uint32_t n_places, Row *row)
-{
-  uint32_t *shapes = ls_arena_new_array (b->arena, uint32_t, row->n);
-  for (uint32_t i = 0; i < row->n; i++) {
-    uint32_t shape[3], places[2][SEND_PLACES];
-    if (!blocks_shape_rank (b, rank_at (b, host, row->gpu + i), shape, places))
-      return false;
-    shapes[i] = shape[row->to_next];
-    g_assert (shapes[i] == NO_SHAPE || shapes_at (b->shapes, shapes[i])->n_places == n_places);
-    row->n_places = shapes[i] == NO_SHAPE ? row->n_places : n_places;
-  }
-  row->shape = shapes;
-  row->label = b->n_row_labels;
-  b->n_row_labels += MAX (1, n_places);
-  return true;
-}
-
-/* Of `row` nothing is known but the GPUs. peers: of these; ranks: scratch, two for each GPU of a host. */
-static bool
-add_row (Blocks *b, uint32_t host, Row row, const uint32_t *peers, uint32_t *ranks)
-{
-  const uint32_t *places;
-  uint32_t n_places;
-  for (uint32_t i = 0; i < row.n; i++)
-    ranks[i] = rank_at (b, host, row.gpu + i);
-  memcpy (&ranks[row.n], peers, row.n * sizeof *peers);
-  LsSig key = shapes_key (b->shapes, row.to_next, ranks, 2 * row.n, &places, &n_places);
-  for (uint32_t i = 0; i < row.n; i++)
-    ls_sig_add (&key, b->roles[ls_plan_role (b->plan, ranks[i])].id[SENDS + row.to_next]);
-  RowAt at = { .from = host, .to = host_of_peer (b, peers[0]), .first = b->row_places->len };
-  g_array_append_vals (b->row_places, places, n_places);
-  at.row = GPOINTER_TO_UINT (g_hash_table_lookup (b->known, &key));
-  if (at.row == 0) {
-    if (!make_row (b, host, n_places, &row))
-      return false;
-    g_array_append_val (b->rows, row);
-    LsSig *kept = ls_arena_new_array (b->arena, LsSig, 1);
-    *kept = key;
-    g_hash_table_insert (b->known, kept, GUINT_TO_POINTER (at.row = b->rows->len));
-  }
-  at.row--;
-  g_array_append_val (b->rows_at, at);
-  return true;
-}
-
-static bool
-find_rows_of (Blocks *b, uint32_t host, uint32_t to_next, uint32_t *peers, uint32_t *ranks)
-{
-  uint32_t per_host = b->at->gpus_per_host;
-  find_peers (b, host, to_next, peers);
-  for (uint32_t i = 0, n; i < per_host; i += n) {
-    uint32_t to = host_of_peer (b, peers[i]);
-    for (n = 1; i + n < per_host && host_of_peer (b, peers[i + n]) == to;)
-      n++;
-    if (to != UINT32_MAX
-        && !add_row (b, host, (Row) { .gpu = i, .n = n, .to_next = to_next }, &peers[i], ranks))
-      return false;
-  }
-  return true;
-}
-
-static bool
-find_rows (Blocks *b)
-{
-  g_autofree uint32_t *peers = g_new (uint32_t, b->at->gpus_per_host),
-                      *ranks = g_new (uint32_t, 2 * b->at->gpus_per_host);
-  b->arena = ls_arena_new ();
-  b->rows = g_array_new (FALSE, FALSE, sizeof (Row));
-  b->known = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
-  b->rows_at = g_array_new (FALSE, FALSE, sizeof (RowAt));
-  b->row_places = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  for (uint32_t host = 0; host < b->at->n_hosts; host++)
-    for (uint32_t p = 0; p < 2; p++)
-      if (!find_rows_of (b, host, p, peers, ranks))
-        return false;
-  return true;
+  const GArray *faults = b->x->cluster->spec.faults;
+  if (b->rank_of_gpu || b->plan->bindings || (faults && faults->len > 0))
+    return;
+  b->period = b->at->trunks_per_pod > 0 ? b->at->hosts_per_group * b->at->groups_per_pod
+      : b->at->trunks_per_group > 0     ? b->at->hosts_per_group
+                                        : 1;
+  b->groups_of_period = b->at->trunks_per_group > 0 ? b->period / b->at->hosts_per_group : 0;
+  b->pods_of_period = b->at->trunks_per_pod > 0 ? 1 : 0;
 }
 
 /* --- to begin with --------------------------------------------------------------------- */
@@ -184,12 +61,20 @@ first_of_host (const Blocks *b, uint32_t host)
   if (!ls_places_is_sound (b->x->cluster, host))
     ls_sig_add (&sig, UINT64_C (1) << 63 | host);
   for (uint32_t i = 0; i < b->at->gpus_per_host; i++) {
-    uint32_t rank = b->rank_of_gpu[host * b->at->gpus_per_host + i];
+    uint32_t rank = blocks_rank (b, host * b->at->gpus_per_host + i);
     ls_sig_add (&sig, rank == UINT32_MAX ? UINT64_MAX : ls_plan_role (b->plan, rank));
     if (slow && rank != UINT32_MAX)
       ls_sig_add_double (&sig, slow[rank]);
   }
   return sig;
+}
+
+static void
+first_of_hosts (const Blocks *b, LsSig *ret)
+{
+  bool may_repeat = b->period > 0 && !b->x->options->slow;
+  for (uint32_t i = 0; i < b->at->n_hosts; i++)
+    ret[i] = may_repeat && i > 0 && rows_are_of_same_roles (b, i, i - 1) ? ret[i - 1] : first_of_host (b, i);
 }
 
 /* Of a group or a pod: its rates. */
@@ -206,8 +91,10 @@ first_above (const Blocks *b, uint32_t place)
 
 typedef struct {
   Blocks *b;
-  LsSig *sums; /* [most of places, communicators] */
+  LsSig *sums; /* [most of places, bundles] */
   LsSig *scratch;
+  uint32_t *wide, n_wide;   /* bundles of several places      */
+  uint32_t *class, n_class; /* [n_wide]; classes of these    */
 } Round;
 
 /* Who sees what of a class by which label. */
@@ -220,32 +107,34 @@ sig_seen (Seen kind, uint32_t class, uint32_t label)
 }
 
 static void
-refine_comms (Round *x)
+refine_bundles (Round *x)
 {
-  Blocks *b = x->b;
-  for (uint32_t c = 0; c < b->plan->n_comms; c++) {
-    const Shape *shape = shapes_at (b->shapes, b->shape_of_comm[c]);
-    const uint32_t *places = &b->places[b->first[c]];
-    LsSig sum = { 0 }, own = ls_sig_of (b->class_of_comm[c]);
-    for (uint32_t k = 0; k < shape->n_places; k++)
-      if (shape->label[k] > 0 && blocks_matters (b, places[k]))
-        ls_sig_add_times (&sum, 1, sig_seen (SEEN_PLACE, b->class_of_place[places[k]], shape->label[k]));
+  const Blocks *b = x->b;
+  for (uint32_t i = 0; i < x->n_wide; i++) {
+    const Bundle *bundle = &b->bundles[x->wide[i]];
+    const BundleKind *kind = blocks_kind (b, bundle);
+    LsSig sum = { 0 }, own = ls_sig_of (x->class[i]);
+    for (uint32_t k = 0; k < kind->n; k++) {
+      uint32_t place = blocks_moved (b, kind->place[k], bundle->shift);
+      if (blocks_matters (b, place))
+        ls_sig_add_times (&sum, 1, sig_seen (SEEN_PLACE, b->class_of_place[place], kind->label[k]));
+    }
     ls_sig_add_sig (&own, sum);
-    x->scratch[c] = own;
+    x->scratch[i] = own;
   }
-  b->n_comm_classes = sigs_number (x->scratch, b->plan->n_comms, b->class_of_comm);
+  x->n_class = sigs_number (x->scratch, x->n_wide, x->class);
 }
 
 static void
-add_comms (Round *x)
+add_bundles (Round *x)
 {
   const Blocks *b = x->b;
-  for (uint32_t c = 0; c < b->plan->n_comms; c++) {
-    const Shape *shape = shapes_at (b->shapes, b->shape_of_comm[c]);
-    const uint32_t *places = &b->places[b->first[c]];
-    for (uint32_t k = 0; k < shape->n_places; k++)
-      if (shape->label[k] > 0)
-        ls_sig_add_times (&x->sums[places[k]], 1, sig_seen (SEEN_COMM, b->class_of_comm[c], shape->label[k]));
+  for (uint32_t i = 0; i < x->n_wide; i++) {
+    const Bundle *bundle = &b->bundles[x->wide[i]];
+    const BundleKind *kind = blocks_kind (b, bundle);
+    for (uint32_t k = 0; k < kind->n; k++)
+      ls_sig_add_times (&x->sums[blocks_moved (b, kind->place[k], bundle->shift)], 1,
+                        sig_seen (SEEN_COMM, x->class[i], kind -> label[k]));
   }
 }
 
@@ -255,12 +144,14 @@ add_rows (Round *x)
   const Blocks *b = x->b;
   for (guint i = 0; i < b->rows_at->len; i++) {
     const RowAt *at = &g_array_index (b->rows_at, RowAt, i);
-    const Row *row = &g_array_index (b->rows, Row, at->row);
-    const uint32_t *places = &g_array_index (b->row_places, uint32_t, at->first);
-    ls_sig_add_times (&x->sums[at->from], 1, sig_seen (SEEN_PEERS, b->class_of_place[at->to], row->label));
+    const RowLie *lie = &g_array_index (b->row_lies, RowLie, at->lie);
+    const Row *row = &g_array_index (b->rows, Row, lie->row);
+    const uint32_t *places = &g_array_index (b->row_places, uint32_t, lie->first);
+    uint32_t from = blocks_moved (b, lie->from, at->shift), to = blocks_moved (b, lie->to, at->shift);
+    ls_sig_add_times (&x->sums[from], 1, sig_seen (SEEN_PEERS, b->class_of_place[to], row->label));
     for (uint32_t k = 0; k < row->n_places; k++)
-      ls_sig_add_times (&x->sums[places[k]], 1,
-                        sig_seen (SEEN_ROW, b->class_of_place[at->from], row->label + k));
+      ls_sig_add_times (&x->sums[blocks_moved (b, places[k], at->shift)], 1,
+                        sig_seen (SEEN_ROW, b->class_of_place[from], row->label + k));
   }
 }
 
@@ -276,7 +167,7 @@ refine_places (Round *x)
 {
   Blocks *b = x->b;
   memset (x->sums, 0, b->n_places * sizeof *x->sums);
-  add_comms (x);
+  add_bundles (x);
   add_rows (x);
   for (uint32_t i = 0; i < b->n_places; i++) {
     LsSig own = ls_sig_of (b->class_of_place[i]);
@@ -290,37 +181,108 @@ refine_places (Round *x)
   b->n_place_classes = sigs_number (x->scratch, b->n_places, b->class_of_place);
 }
 
-static void
-begin (Round *x, const uint8_t *slot)
+/* What a bundle in one host adds to what the host is. */
+static LsSig
+sig_of_local (const BundleKind *kind)
 {
-  Blocks *b = x->b;
-  for (uint32_t i = 0; i < b->n_places; i++)
-    x->scratch[i] = i < b->at->n_hosts ? first_of_host (b, i) : first_above (b, i);
-  b->n_place_classes = sigs_number (x->scratch, b->n_places, b->class_of_place);
-  for (uint32_t c = 0; c < b->plan->n_comms; c++) {
-    LsSig sig = shapes_at (b->shapes, b->shape_of_comm[c])->sig;
-    ls_sig_add (&sig, (uint64_t) b->plan->comms[c].n_ranks << 32 | slot[c]);
-    x->scratch[c] = sig;
-  }
-  b->n_comm_classes = sigs_number (x->scratch, b->plan->n_comms, b->class_of_comm);
+  LsSig sig = kind->sig;
+  ls_sig_add (&sig, kind->label[0]);
+  return sig;
 }
 
 static void
-refine_blocks (Blocks *b, const uint8_t *slot)
+find_wide (Round *x)
 {
-  uint32_t most = MAX (b->n_places, b->plan->n_comms) + 1;
+  const Blocks *b = x->b;
+  memset (x->sums, 0, b->n_places * sizeof *x->sums);
+  for (uint32_t i = 0; i < b->n_bundles; i++) {
+    const BundleKind *kind = blocks_kind (b, &b->bundles[i]);
+    if (blocks_is_local (kind))
+      ls_sig_add_times (&x->sums[blocks_moved (b, kind->place[0], b->bundles[i].shift)], 1,
+                        sig_of_local (kind));
+    else
+      x->wide[x->n_wide++] = i;
+  }
+}
+
+static void
+begin (Round *x)
+{
+  Blocks *b = x->b;
+  find_wide (x);
+  first_of_hosts (b, x->scratch);
+  for (uint32_t i = 0; i < b->n_places; i++) {
+    if (i >= b->at->n_hosts)
+      x->scratch[i] = first_above (b, i);
+    ls_sig_add_sig (&x->scratch[i], x->sums[i]);
+  }
+  b->n_place_classes = sigs_number (x->scratch, b->n_places, b->class_of_place);
+  for (uint32_t i = 0; i < x->n_wide; i++)
+    x->scratch[i] = blocks_kind (b, &b->bundles[x->wide[i]])->sig;
+  x->n_class = sigs_number (x->scratch, x->n_wide, x->class);
+}
+
+/* --- what it says of communicators --------------------------------------------------------- */
+
+/* Classes of all bundles, with those of one host. */
+static uint32_t
+number_bundles (Round *x, uint32_t *ret_class)
+{
+  const Blocks *b = x->b;
+  for (uint32_t i = 0; i < b->n_bundles; i++) {
+    const BundleKind *kind = blocks_kind (b, &b->bundles[i]);
+    if (!blocks_is_local (kind))
+      continue;
+    x->scratch[i] = sig_of_local (kind);
+    ls_sig_add (&x->scratch[i], b->class_of_place[blocks_moved (b, kind->place[0], b->bundles[i].shift)]);
+  }
+  for (uint32_t i = 0; i < x->n_wide; i++)
+    x->scratch[x->wide[i]] = ls_sig_of (x->class[i]);
+  return sigs_number (x->scratch, b->n_bundles, ret_class);
+}
+
+/* Of communicators: one class for each of a bundle. */
+static void
+spread_bundles (Round *x)
+{
+  Blocks *b = x->b;
+  g_autofree uint32_t *class = g_new (uint32_t, b->n_bundles + 1);
+  uint32_t n = number_bundles (x, class);
+  g_autofree uint32_t *first = g_new0 (uint32_t, n + 1); /* + 1 */
+  for (uint32_t i = 0; i < b->n_bundles; i++) {
+    uint32_t *own = &first[class[i]], n_comms = b->bundles[i + 1].first - b->bundles[i].first;
+    if (*own == 0) {
+      *own = b->n_comm_classes + 1;
+      b->n_comm_classes += n_comms;
+    }
+    for (uint32_t k = 0; k < n_comms; k++)
+      b->class_of_comm[b->comm_of_bundle[b->bundles[i].first + k]] = *own - 1 + k;
+  }
+}
+
+static void
+refine_blocks (Blocks *b)
+{
+  uint32_t most = MAX (b->n_places, b->n_bundles) + 1;
   b->class_of_place = g_new (uint32_t, b->n_places + 1);
   b->class_of_comm = g_new (uint32_t, b->plan->n_comms + 1);
-  Round x = { b, g_new (LsSig, most), g_new (LsSig, most) };
-  begin (&x, slot);
+  Round x = { .b = b,
+              .sums = g_new (LsSig, most),
+              .scratch = g_new (LsSig, most),
+              .wide = g_new (uint32_t, most),
+              .class = g_new (uint32_t, most) };
+  begin (&x);
   for (uint32_t before = 0, now = 1; now != before;) {
-    before = b->n_place_classes + b->n_comm_classes;
-    refine_comms (&x);
+    before = b->n_place_classes + x.n_class;
+    refine_bundles (&x);
     refine_places (&x);
-    now = b->n_place_classes + b->n_comm_classes;
+    now = b->n_place_classes + x.n_class;
   }
+  spread_bundles (&x);
   g_free (x.sums);
   g_free (x.scratch);
+  g_free (x.wide);
+  g_free (x.class);
 }
 
 bool
@@ -332,12 +294,16 @@ blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers)
     return false;
   b->at = shapes_places (b->shapes);
   b->n_places = ls_places_n (b->at);
-  if (!find_ranks (b) || !shape_comms (b, slot) || !find_rows (b))
+  b->arena = ls_arena_new ();
+  if (!find_ranks (b))
+    return false;
+  find_period (b);
+  if (!bundles_find (b, slot) || !rows_find (b))
     return false;
   b->is_ample = g_new (bool, b->n_places - b->at->n_hosts + 1);
   for (uint32_t i = b->at->n_hosts; i < b->n_places; i++)
     b->is_ample[i - b->at->n_hosts] = ls_places_are_ample (b->at, x->cluster, i);
-  refine_blocks (b, slot);
+  refine_blocks (b);
   return true;
 }
 
@@ -346,16 +312,16 @@ blocks_clear (Blocks *b)
 {
   shapes_free (b->shapes);
   g_free (b->rank_of_gpu);
-  g_free (b->shape_of_comm);
-  g_free (b->places);
-  g_free (b->first);
-  if (b->rows) {
-    g_array_unref (b->rows);
-    g_hash_table_unref (b->known);
-    g_array_unref (b->rows_at);
-    g_array_unref (b->row_places);
-    ls_arena_free (b->arena);
-  }
+  g_clear_pointer (&b->arena, ls_arena_free);
+  g_clear_pointer (&b->templates, g_array_unref);
+  g_clear_pointer (&b->kinds, g_array_unref);
+  g_free (b->bundles);
+  g_free (b->bundle_of_comm);
+  g_free (b->comm_of_bundle);
+  g_clear_pointer (&b->rows, g_array_unref);
+  g_clear_pointer (&b->row_lies, g_array_unref);
+  g_clear_pointer (&b->rows_at, g_array_unref);
+  g_clear_pointer (&b->row_places, g_array_unref);
   g_free (b->is_ample);
   g_free (b->class_of_place);
   g_free (b->class_of_comm);

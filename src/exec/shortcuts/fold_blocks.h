@@ -12,19 +12,25 @@
  *                    (cluster/places.h), which have no say in what loads them
  *
  * until nothing splits, where a label says what is loaded and by which GPUs of the place (shapes.h). What the
- * ranks of a host send to those of another host is one thing, a *row*. Ranks and resources that are the same
- * of places of one class then see the same, so that this is a stable partition, though not the coarsest: GPU
- * 0 and GPU 1 of a host are apart. Second, one place of each class stands for all of it, and refine() finds
- * the coarsest partition of these few. Coarsest of all is what that one says of all: a stable partition is a
- * refinement of the coarsest, and the coarsest of the quotient by it is the same (Cardon and Crochemore,
- * Theoretical Computer Science 19, 1982).
+ * ranks of a host send to those of another host is one thing, a *row*; communicators in the same places are
+ * one thing, a *bundle*, and one in a single host is part of what tells that host apart. Ranks and resources
+ * that are the same of places of one class then see the same, so that this is a stable partition, though not
+ * the coarsest: GPU 0 and GPU 1 of a host are apart. Second, one place of each class stands for all of it,
+ * and refine() finds the coarsest partition of these few. Coarsest of all is what that one says of all: a
+ * stable partition is a refinement of the coarsest, and the coarsest of the quotient by it is the same
+ * (Cardon and Crochemore, Theoretical Computer Science 19, 1982).
  *
- * Cost. Once: O(ranks * slots), to find out where all lie. First step: O(places * (communicators at a place))
- * a round, with a few nanoseconds each. Second step:
+ * Where things lie is asked once of those that lie alike. Nothing tells a host from the one a whole number of
+ * *periods* further on: pods, or groups, or hosts, where links above these differ in nothing. So a
+ * communicator of a mesh, and what a host sends, is where the first of its kind is, moved by periods.
+ *
+ * Cost. Once: O(hosts + communicators), and O(ranks) to compare their roles. First step: O(places +
+ * (bundles at a place)) a round, with a few nanoseconds each. Second step:
  * O(classes of places * what one loads). Shapes: each is lowered once.
  *
  * Worked example. 16,384 GPUs in hosts of 8, tp 8, pp 16: 2,048 hosts and 512 groups and pods become some
- * hundred classes of places, and these 32 classes of ranks. */
+ * hundred classes of places, and these 32 classes of ranks. The eight data-parallel communicators of the GPUs
+ * of a host are one bundle: 16 of these, for 128 communicators. */
 #ifndef LS_EXEC_SHORTCUTS_FOLD_BLOCKS_H
 #define LS_EXEC_SHORTCUTS_FOLD_BLOCKS_H
 
@@ -39,11 +45,39 @@ typedef struct {
   uint32_t label;           /* at the first of these; the others follow */
 } Row;
 
+/* Where the first of those rows lies that are alike but for whole periods: from one host to another, over
+ * these of row_places. */
 typedef struct {
-  uint32_t from, to; /* hosts */
-  uint32_t row;
-  uint32_t first; /* into row_places */
+  uint32_t row, from, to, first;
+} RowLie;
+
+typedef struct {
+  uint32_t lie, shift; /* in periods */
 } RowAt;
+
+/* Communicators that lie alike, whole periods apart, and call the same. */
+typedef struct {
+  uint32_t shape, n_ranks;
+  uint32_t lie; /* which list of places, by their numbers in the shape: equal of equal lists */
+  uint8_t slot;
+} Template;
+
+/* Bundles that are alike but for where they are. */
+typedef struct {
+  LsSig sig; /* of all that its communicators are, but for where */
+  uint32_t n_comms;
+  const uint32_t *templates; /* [n_comms] */
+  uint32_t n, n_hosts;       /* places where something is loaded or a member is: hosts, then those above */
+  const uint32_t *place;     /* [n] at no shift                          */
+  const uint32_t *number;    /* [n] in the shapes                        */
+  const uint32_t *label;     /* [n] equal of what is equal, of any kind */
+} BundleKind;
+
+/* Communicators in the same places. */
+typedef struct {
+  uint32_t kind, shift;
+  uint32_t first; /* into comm_of_bundle */
+} Bundle;
 
 /* What the first step finds out. */
 typedef struct {
@@ -53,15 +87,18 @@ typedef struct {
   const uint8_t *peers; /* see Refine */
   Shapes *shapes;
   const LsPlaces *at;
-  double fastest;           /* run_fastest_kernel() */
-  uint32_t *rank_of_gpu;    /* [GPUs], or UINT32_MAX                                     */
-  uint32_t *shape_of_comm;  /* [n_comms]                                                 */
-  uint32_t *places, *first; /* of a communicator, by their number in its shape: [n_comms + 1] */
+  double fastest;                                    /* run_fastest_kernel() */
+  uint32_t period, groups_of_period, pods_of_period; /* hosts; 0: nothing is known of other places         */
+  uint32_t *rank_of_gpu;                             /* [GPUs], or UINT32_MAX; NULL: GPU i has rank i      */
   LsArena *arena;
-  GArray *rows;       /* Row */
-  GHashTable *known;  /* LsSig > row + 1 */
-  GArray *rows_at;    /* RowAt */
-  GArray *row_places; /* uint32_t */
+  GArray *templates, *kinds; /* Template, BundleKind                        */
+  uint32_t n_bundles;
+  Bundle *bundles;
+  uint32_t *bundle_of_comm, *comm_of_bundle; /* [n_comms]; the latter by bundle, in order   */
+  GArray *rows;                              /* Row                                         */
+  GArray *row_lies;                          /* RowLie                                      */
+  GArray *rows_at;                           /* RowAt                                       */
+  GArray *row_places;                        /* uint32_t                                    */
   uint32_t n_row_labels;
   uint32_t n_places;
   bool *is_ample; /* [groups, pods] all that is there */
@@ -72,6 +109,49 @@ typedef struct {
 /* slot: [n_comms] of each communicator's members. False: this cluster or plan is not made so. */
 bool blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers);
 void blocks_clear (Blocks *b);
+
+/* UINT32_MAX: none. */
+static inline uint32_t
+blocks_rank (const Blocks *b, uint32_t gpu)
+{
+  if (b->rank_of_gpu)
+    return b->rank_of_gpu[gpu];
+  return gpu < b->plan->n_ranks ? gpu : UINT32_MAX;
+}
+
+/* A place, so many periods further on. */
+static inline uint32_t
+blocks_moved (const Blocks *b, uint32_t place, uint32_t shift)
+{
+  if (place < b->at->n_hosts)
+    return place + shift * b->period;
+  bool is_group = place < b->at->n_hosts + b->at->n_groups;
+  return place + shift * (is_group ? b->groups_of_period : b->pods_of_period);
+}
+
+static inline const BundleKind *
+blocks_kind (const Blocks *b, const Bundle *bundle)
+{
+  return &g_array_index (b->kinds, BundleKind, bundle->kind);
+}
+
+/* In one host alone. */
+static inline bool
+blocks_is_local (const BundleKind *kind)
+{
+  return kind->n == 1 && kind->n_hosts == 1;
+}
+
+/* What a communicator loads, and where the first of its kind does so. */
+static inline const Template *
+blocks_template (const Blocks *b, uint32_t comm)
+{
+  const Bundle *bundle = &b->bundles[b->bundle_of_comm[comm]];
+  uint32_t i = 0;
+  while (b->comm_of_bundle[bundle->first + i] != comm)
+    i++;
+  return &g_array_index (b->templates, Template, blocks_kind (b, bundle)->templates[i]);
+}
 
 /* A rank by the class of its place and its number there. */
 static inline uint32_t
@@ -88,11 +168,17 @@ blocks_matters (const Blocks *b, uint32_t place)
   return place < b->at->n_hosts || !b->is_ample[place - b->at->n_hosts];
 }
 
+/* fold_bundles.c, fold_rows.c: parts of blocks_init(). False: a call cannot be planned. */
+bool bundles_find (Blocks *b, const uint8_t *slot);
+bool rows_find (Blocks *b);
+/* Whether GPUs of both hosts have ranks of the same roles, where GPU i has rank i. */
+bool rows_are_of_same_roles (const Blocks *b, uint32_t host, uint32_t other);
+
 /* The shapes of the sends of a rank to previous and next, and of its copies; NO_SHAPE: none. ret_places: of
  * sends, where these lie, SEND_PLACES at most. False: a call cannot be planned. */
 #define SEND_PLACES 6
-bool blocks_shape_rank (const Blocks *b, uint32_t rank, uint32_t ret_shape[3],
-                        uint32_t ret_places[2][SEND_PLACES]);
+bool rows_shape_rank (const Blocks *b, uint32_t rank, uint32_t ret_shape[3],
+                      uint32_t ret_places[2][SEND_PLACES]);
 
 /* fold_quotient.c: the second step. Takes the blocks' arrays for scratch. False: a copy cannot be planned. */
 bool blocks_classify (const Blocks *b, const uint8_t *slot, FoldClasses *ret);

@@ -1,10 +1,13 @@
 /* exec/shortcuts/fold_owed.c — what ranks owe each other: before it is asked who is alike, each must get what
  * it waits for. */
+#include <string.h>
+
 #include "exec/state.h"
 
 typedef struct {
   const LsPlan *plan;     /* whole */
   const RoleCalls *roles; /* Run.role_calls */
+  bool is_by_stage;       /* ranks of a mesh, all of a stage do the same */
 } Owed;
 
 /* As fold_owed(), of communicators. */
@@ -35,33 +38,34 @@ check_calls (const Owed *l)
   return g_steal_pointer (&slot);
 }
 
-/* The slot of a communicator of a mesh; before: that of the one before, of which most have the same. */
-static uint8_t
-slot_of (const LsPlan *plan, uint32_t comm, uint8_t before)
+/* Members of a communicator must call the same. */
+static bool
+calls_the_same (const Owed *l, const LsCommunicator *comm, int list)
 {
-  uint32_t rank = ls_comm_rank (&plan->comms[comm], 0);
-  uint8_t slot = before;
-  while (ls_plan_comm_of (plan, rank, (LsSlot) slot) != comm)
-    slot = (uint8_t) ((slot + 1) % LS_SLOT_PREV);
-  return slot;
+  const uint32_t *role_of_rank = l->plan->role_of_rank;
+  uint32_t role = role_of_rank[ls_comm_rank (comm, 0)];
+  for (uint32_t i = 1; i < comm->n_ranks; i++) {
+    uint32_t other = role_of_rank[ls_comm_rank (comm, i)];
+    if (other != role && l->roles[other].id[list] != l->roles[role].id[list])
+      return false;
+  }
+  return true;
 }
 
-/* As check_calls() of a mesh, where members have a communicator in one slot: they must call the same. */
+/* As check_calls() of a mesh, where members have a communicator in one slot. Communicators of most slots have
+ * members of the same stages each, or of one: where all of a stage do the same, the first says it of all. */
 static uint8_t *
 check_calls_of_mesh (const Owed *l)
 {
   const LsPlan *plan = l->plan;
   g_autofree uint8_t *slot = g_new0 (uint8_t, plan->n_comms + 1);
-  for (uint32_t c = 0; c < plan->n_comms; c++) {
-    const LsCommunicator *comm = &plan->comms[c];
-    slot[c] = slot_of (plan, c, c > 0 ? slot[c - 1] : 0);
-    int list = CALLS + slot[c];
-    uint32_t role = plan->role_of_rank[ls_comm_rank (comm, 0)];
-    for (uint32_t i = 1; i < comm->n_ranks; i++) {
-      uint32_t other = plan->role_of_rank[ls_comm_rank (comm, i)];
-      if (other != role && l->roles[other].id[list] != l->roles[role].id[list])
+  for (int s = 0; s < LS_SLOT_PREV; s++) {
+    uint32_t first, n = ls_mesh_binding_comms (plan->by_mesh, (LsSlot) s, &first);
+    memset (&slot[first], s, n);
+    uint32_t n_looked_at = l->is_by_stage && s != LS_SLOT_PIPES ? MIN (n, 1) : n;
+    for (uint32_t i = 0; i < n_looked_at; i++)
+      if (!calls_the_same (l, &plan->comms[first + i], CALLS + s))
         return NULL;
-    }
   }
   return g_steal_pointer (&slot);
 }
@@ -83,20 +87,31 @@ check_neighbour (const Owed *l, uint32_t i, uint32_t p)
 }
 
 static bool
+check_neighbours (const Owed *l, uint32_t i)
+{
+  return check_neighbour (l, i, 0) && check_neighbour (l, i, 1);
+}
+
+/* Of all ranks, or of one of each stage. */
+static bool
 check_transfers (const Owed *l)
 {
-  for (uint32_t i = 0; i < l->plan->n_ranks; i++)
-    for (uint32_t p = 0; p < 2; p++)
-      if (!check_neighbour (l, i, p))
-        return false;
-  return true;
+  bool ok = true;
+  for (uint32_t s = 0; s < l->plan->n_roles && l->is_by_stage && ok; s++)
+    ok = check_neighbours (l, ls_mesh_binding_first_of_stage (l->plan->by_mesh, s));
+  for (uint32_t i = 0; i < l->plan->n_ranks && !l->is_by_stage && ok; i++)
+    ok = check_neighbours (l, i);
+  return ok;
 }
 
 uint8_t *
 fold_owed (const Run *x)
 {
-  const Owed o = { x->plan, x->role_calls };
   bool is_plain = x->plan->bindings || x->options->folds_by_walk;
+  const Owed o
+      = { .plan = x->plan,
+          .roles = x->role_calls,
+          .is_by_stage = !is_plain && x->plan->n_roles == ls_mesh_binding_stages (x->plan->by_mesh) };
   g_autofree uint8_t *slot = is_plain ? check_calls (&o) : check_calls_of_mesh (&o);
   return slot && check_transfers (&o) ? g_steal_pointer (&slot) : NULL;
 }

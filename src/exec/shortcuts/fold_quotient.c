@@ -15,7 +15,7 @@ typedef struct {
   uint32_t *seat;           /* [n_ranks]                                      */
   uint32_t *first_resource; /* [classes + 1]                                  */
   uint32_t n_ranks;
-  uint32_t (*shape)[3]; /* [n_ranks] see blocks_shape_rank() */
+  uint32_t (*shape)[3]; /* [n_ranks] see rows_shape_rank() */
   uint32_t (*send_places)[2][SEND_PLACES];
   GArray *loads, *first;          /* RefineLoad, uint32_t */
   GArray *members, *first_member; /* RefineMember, uint32_t */
@@ -48,7 +48,7 @@ find_seats (Quotient *q)
     uint32_t place = q->place[class];
     q->first_resource[class + 1] = q->first_resource[class] + ls_places_n_at (b->at, place);
     for (uint32_t i = 0; i < per_host; i++) {
-      uint32_t rank = place < b->at->n_hosts ? b->rank_of_gpu[place * per_host + i] : UINT32_MAX;
+      uint32_t rank = place < b->at->n_hosts ? blocks_rank (b, place * per_host + i) : UINT32_MAX;
       q->rank_of_seat[class * per_host + i] = UINT32_MAX;
       if (rank == UINT32_MAX)
         continue;
@@ -63,19 +63,13 @@ static uint32_t
 rank_at (const Quotient *q, uint32_t i)
 {
   uint32_t per_host = q->b->at->gpus_per_host;
-  return q->b->rank_of_gpu[q->place[q->seat[i] / per_host] * per_host + q->seat[i] % per_host];
+  return blocks_rank (q->b, q->place[q->seat[i] / per_host] * per_host + q->seat[i] % per_host);
 }
 
 static uint32_t
 element_of (const Quotient *q, uint32_t rank)
 {
   return q->rank_of_seat[blocks_seat (q->b, rank)];
-}
-
-static uint32_t
-resource_at (const Quotient *q, uint32_t place, uint32_t local)
-{
-  return q->first_resource[q->b->class_of_place[place]] + local;
 }
 
 static bool
@@ -165,12 +159,16 @@ add_comm (Quotient *q, uint32_t class)
   const Blocks *b = q->b;
   uint32_t c = q->comm[class];
   const LsCommunicator *comm = &b->plan->comms[c];
-  const Shape *shape = shapes_at (b->shapes, b->shape_of_comm[c]);
+  const Bundle *bundle = &b->bundles[b->bundle_of_comm[c]];
+  const BundleKind *kind = blocks_kind (b, bundle);
+  const Shape *shape = shapes_at (b->shapes, blocks_template (b, c)->shape);
   g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (Times));
   begin_owner (q);
   g_array_append_val (q->first_member, q->members->len);
-  for (uint32_t k = 0; k < shape->n_places; k++)
-    add_time (times, (uint64_t) b->class_of_place[b->places[b->first[c] + k]] << 32 | shape->vector[k]);
+  for (uint32_t k = 0; k < kind->n; k++)
+    add_time (times,
+              (uint64_t) b->class_of_place[blocks_moved (b, kind->place[k], bundle->shift)] << 32
+                  | shape->vector[kind->number[k]]);
   add_each_once (q, times, class, add_vectors);
   for (uint32_t i = 0; i < comm->n_ranks; i++)
     add_time (times, element_of (q, ls_comm_rank (comm, i)));
@@ -213,35 +211,49 @@ add_rank (Quotient *q, uint32_t i)
 static void
 use_vector (Quotient *q, uint32_t place, uint32_t vector, uint32_t owner, uint32_t pattern)
 {
-  uint32_t n;
+  uint32_t n, first = q->first_resource[q->b->class_of_place[place]];
   const PlaceLoad *l = shapes_vector (q->b->shapes, vector, &n);
   for (uint32_t i = 0; i < n; i++) {
-    const RefineUseOf use
-        = { resource_at (q, place, l[i].local), { l[i].coef, owner, pattern + l[i].pattern } };
+    const RefineUseOf use = { first + l[i].local, { l[i].coef, owner, pattern + l[i].pattern } };
     g_array_append_val (q->uses, use);
   }
 }
 
+/* What the communicators of a bundle load at the k-th place of its kind. */
 static void
-use_by_comms (Quotient *q)
+use_by_bundle (Quotient *q, const Bundle *bundle, const BundleKind *kind, uint32_t place, uint32_t k)
 {
   const Blocks *b = q->b;
-  for (uint32_t c = 0; c < b->plan->n_comms; c++) {
-    const Shape *shape = shapes_at (b->shapes, b->shape_of_comm[c]);
-    for (uint32_t k = 0; k < shape->n_places; k++)
-      if (stands_for_others (q, b->places[b->first[c] + k]))
-        use_vector (q, b->places[b->first[c] + k], shape->vector[k], b->class_of_comm[c], 0);
+  for (uint32_t i = 0; i < kind->n_comms; i++) {
+    const Shape *shape
+        = shapes_at (b->shapes, g_array_index (b->templates, Template, kind->templates[i]).shape);
+    use_vector (q, place, shape->vector[kind->number[k]],
+                b->class_of_comm[b->comm_of_bundle[bundle->first + i]], 0);
+  }
+}
+
+static void
+use_by_bundles (Quotient *q)
+{
+  const Blocks *b = q->b;
+  for (uint32_t i = 0; i < b->n_bundles; i++) {
+    const Bundle *bundle = &b->bundles[i];
+    const BundleKind *kind = blocks_kind (b, bundle);
+    for (uint32_t k = 0; k < kind->n; k++) {
+      uint32_t place = blocks_moved (b, kind->place[k], bundle->shift);
+      if (stands_for_others (q, place))
+        use_by_bundle (q, bundle, kind, place, k);
+    }
   }
 }
 
 /* What a row loads at its k-th place. */
 static void
-use_by_row (Quotient *q, const RowAt *at, const Row *row, uint32_t k)
+use_by_row (Quotient *q, uint32_t from, uint32_t place, const Row *row, uint32_t k)
 {
   const Blocks *b = q->b;
-  uint32_t place = g_array_index (b->row_places, uint32_t, at->first + k);
   for (uint32_t i = 0; i < row->n; i++) {
-    uint32_t element = q->rank_of_seat[b->class_of_place[at->from] * b->at->gpus_per_host + row->gpu + i];
+    uint32_t element = q->rank_of_seat[b->class_of_place[from] * b->at->gpus_per_host + row->gpu + i];
     if (row->shape[i] != NO_SHAPE)
       use_vector (q, place, shapes_at (b->shapes, row->shape[i])->vector[k], b->n_comm_classes + element,
                   first_pattern (q, element, row->to_next));
@@ -254,10 +266,13 @@ use_by_rows (Quotient *q)
   const Blocks *b = q->b;
   for (guint i = 0; i < b->rows_at->len; i++) {
     const RowAt *at = &g_array_index (b->rows_at, RowAt, i);
-    const Row *row = &g_array_index (b->rows, Row, at->row);
-    for (uint32_t k = 0; k < row->n_places; k++)
-      if (stands_for_others (q, g_array_index (b->row_places, uint32_t, at->first + k)))
-        use_by_row (q, at, row, k);
+    const RowLie *lie = &g_array_index (b->row_lies, RowLie, at->lie);
+    const Row *row = &g_array_index (b->rows, Row, lie->row);
+    for (uint32_t k = 0; k < row->n_places; k++) {
+      uint32_t place = blocks_moved (b, g_array_index (b->row_places, uint32_t, lie->first + k), at->shift);
+      if (stands_for_others (q, place))
+        use_by_row (q, blocks_moved (b, lie->from, at->shift), place, row, k);
+    }
   }
 }
 
@@ -323,7 +338,7 @@ tell_apart (const Quotient *q, Refine *r)
     r->rank[i] = first_of_rank (q, i);
   for (uint32_t c = 0; c < r->n_comms; c++) {
     ls_sig_add (&r->comm[c], b->plan->comms[q->comm[c]].n_ranks);
-    ls_sig_add_sig (&r->comm[c], shapes_at (b->shapes, b->shape_of_comm[q->comm[c]])->sig);
+    ls_sig_add_sig (&r->comm[c], shapes_at (b->shapes, blocks_template (b, q->comm[c])->shape)->sig);
   }
   bool *is_ample = g_new (bool, r->n_resources + 1);
   r->is_ample = is_ample;
@@ -349,7 +364,7 @@ refine_new (Quotient *q)
   tell_apart (q, r);
   begin_owner (q); /* none: where the last ends */
   g_array_append_val (q->first_member, q->members->len);
-  use_by_comms (q);
+  use_by_bundles (q);
   use_by_ranks (q);
   refine_take_uses (r, q->uses);
   r->loads = (RefineLoad *) g_array_free (g_steal_pointer (&q->loads), FALSE);
@@ -404,7 +419,7 @@ spread_comms (const Quotient *q, const Classes *c, FoldClasses *ret)
     if (ret->n_comms == before)
       continue;
     ret->row_of_comm[before] = class;
-    ret->calls[before] = shapes_at (b->shapes, b->shape_of_comm[i])->calls;
+    ret->calls[before] = shapes_at (b->shapes, blocks_template (b, i)->shape)->calls;
   }
   for (uint32_t i = 0; i < b->n_comm_classes; i++)
     ret->owner[i] = number[c->comm[i]] - 1;
@@ -443,7 +458,7 @@ find_shapes (Quotient *q)
   q->shape = g_malloc_n ((gsize) q->n_ranks + 1, sizeof *q->shape);
   q->send_places = g_malloc_n ((gsize) q->n_ranks + 1, sizeof *q->send_places);
   for (uint32_t i = 0; i < q->n_ranks; i++)
-    if (!blocks_shape_rank (q->b, rank_at (q, i), q->shape[i], q->send_places[i]))
+    if (!rows_shape_rank (q->b, rank_at (q, i), q->shape[i], q->send_places[i]))
       return false;
   return true;
 }

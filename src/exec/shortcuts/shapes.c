@@ -1,44 +1,10 @@
-#include "exec/shortcuts/shapes.h"
+#include "exec/shortcuts/rails.h"
+#include "exec/shortcuts/shapes_state.h"
 
 #include <string.h>
 
 #include "exec/calls.h"
 #include "exec/state.h"
-
-/* While a shape is found out: at which of its places something is loaded. */
-typedef struct {
-  uint32_t place;
-  PlaceLoad load;
-} Found;
-
-/* What was planned for ranks that lie in one way: other calls of ranks that lie alike add up the same
- * messages, and are planned for these ranks. */
-typedef struct {
-  LsSig key; /* of how they lie */
-  uint32_t *ranks, n;
-  LsCollMemo *memo;
-} Lying;
-
-/* So many are kept, the latest: tensor parallelism of a node makes as many data-parallel groups that lie
- * differently. */
-#define N_LYING 16
-
-struct Shapes {
-  const Run *x;
-  const LsPlan *plan; /* whole */
-  LsLie lie;
-  LsArena *arena;
-  GArray *shapes;      /* Shape */
-  GHashTable *known;   /* LsSig of a key > shape + 1 */
-  GArray *loads;       /* PlaceLoad of all vectors */
-  GArray *first;       /* uint32_t: where those of each vector begin, and of one more */
-  GHashTable *vectors; /* LsSig > vector + 1 */
-  GHashTable *labels;  /* LsSig > label */
-  GArray *found;       /* Found */
-  Lying lying[N_LYING];
-  uint32_t n_lying; /* that ever were; the i-th is lying[i % N_LYING] */
-  GArray *patterns; /* uint32_t: where those of the present shape begin in found */
-};
 
 Shapes *
 shapes_new (const Run *x)
@@ -54,6 +20,7 @@ shapes_new (const Run *x)
   s->arena = ls_arena_new ();
   s->shapes = g_array_new (FALSE, FALSE, sizeof (Shape));
   s->known = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
+  s->on_rails = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
   s->loads = g_array_new (FALSE, FALSE, sizeof (PlaceLoad));
   s->first = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_array_append_val (s->first, zero);
@@ -79,6 +46,7 @@ shapes_free (Shapes *s)
   ls_arena_free (s->arena);
   g_array_unref (s->shapes);
   g_hash_table_unref (s->known);
+  g_hash_table_unref (s->on_rails);
   g_array_unref (s->loads);
   g_array_unref (s->first);
   g_hash_table_unref (s->vectors);
@@ -219,17 +187,16 @@ sort_found (Shapes *s)
   s->found = sorted;
 }
 
-static LsSig *
-keep_sig (Shapes *s, LsSig sig)
+LsSig *
+shapes_keep_sig (Shapes *s, LsSig sig)
 {
   LsSig *kept = ls_arena_new_array (s->arena, LsSig, 1);
   *kept = sig;
   return kept;
 }
 
-/* That of found[from .. to). */
-static uint32_t
-vector_of (Shapes *s, guint from, guint to)
+uint32_t
+shapes_vector_of (Shapes *s, guint from, guint to)
 {
   LsSig sig = { to - from, 0 };
   for (guint i = from; i < to; i++) {
@@ -244,7 +211,7 @@ vector_of (Shapes *s, guint from, guint to)
     g_array_append_val (s->loads, g_array_index (s->found, Found, i).load);
   uint32_t end = s->loads->len;
   g_array_append_val (s->first, end);
-  g_hash_table_insert (s->vectors, keep_sig (s, sig), GUINT_TO_POINTER (shapes_n_vectors (s)));
+  g_hash_table_insert (s->vectors, shapes_keep_sig (s, sig), GUINT_TO_POINTER (shapes_n_vectors (s)));
   return shapes_n_vectors (s) - 1;
 }
 
@@ -271,33 +238,40 @@ label_of (Shapes *s, uint32_t vector, LsSig members)
   guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->labels, &members));
   if (known == 0) {
     known = g_hash_table_size (s->labels) + 1;
-    g_hash_table_insert (s->labels, keep_sig (s, members), GUINT_TO_POINTER (known));
+    g_hash_table_insert (s->labels, shapes_keep_sig (s, members), GUINT_TO_POINTER (known));
   }
   return known;
+}
+
+uint32_t
+shapes_keep (Shapes *s, LsSig key, Shape shape, const uint32_t *ranks, uint32_t n_ranks)
+{
+  uint32_t *label = ls_arena_new_array (s->arena, uint32_t, MAX (shape.n_places, 1));
+  g_autofree LsSig *members = find_members (s, ranks, n_ranks);
+  for (uint32_t k = 0; k < shape.n_places; k++)
+    label[k] = label_of (s, shape.vector[k], members[k]);
+  shape.label = label;
+  g_array_append_val (s->shapes, shape);
+  g_hash_table_insert (s->known, shapes_keep_sig (s, key), GUINT_TO_POINTER (s->shapes->len));
+  return s->shapes->len - 1;
 }
 
 /* Of what was found, of these ranks; `shape` has the calls. */
 static uint32_t
 keep_shape (Shapes *s, LsSig key, Shape shape, const uint32_t *ranks, uint32_t n_ranks)
 {
-  uint32_t n = s->lie.places->len, *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1)),
-           *label = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1));
-  g_autofree LsSig *members = find_members (s, ranks, n_ranks);
+  uint32_t n = s->lie.places->len, *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1));
   sort_found (s);
   for (guint place = 0, i = 0; place < n; place++) {
     guint from = i;
     while (i < s->found->len && g_array_index (s->found, Found, i).place == place)
       i++;
-    vector[place] = vector_of (s, from, i);
-    label[place] = label_of (s, vector[place], members[place]);
+    vector[place] = shapes_vector_of (s, from, i);
   }
   shape.n_patterns = s->patterns->len;
   shape.n_places = n;
   shape.vector = vector;
-  shape.label = label;
-  g_array_append_val (s->shapes, shape);
-  g_hash_table_insert (s->known, keep_sig (s, key), GUINT_TO_POINTER (s->shapes->len));
-  return s->shapes->len - 1;
+  return shapes_keep (s, key, shape, ranks, n_ranks);
 }
 
 static void
@@ -353,6 +327,27 @@ lower_calls (Shapes *s, LsSig key, const GArray *keys, const uint32_t *ranks, ui
   return keep_shape (s, key, shape, ranks, n);
 }
 
+static uint32_t
+lower_unknown (Shapes *s, LsSig lie, LsSig key, const GArray *keys, uint32_t list, const uint32_t *ranks,
+               uint32_t n)
+{
+  LsSig rails_key;
+  uint32_t number, shape = shapes_on_rails (s, key, list, ranks, n, &rails_key, &number);
+  if (shape != NO_SHAPE)
+    return shape;
+  const Lying *first = find_lying (s, lie, ranks, n);
+  lie_of (s, first->ranks, n);
+  shape = lower_calls (s, key, keys, first->ranks, n, first->memo);
+  lie_of (s, ranks, n);
+  if (shape != NO_SHAPE && number != NO_GPU_NUMBER) {
+    g_array_index (s->shapes, Shape, shape).gpu = number;
+    g_hash_table_insert (s->on_rails, shapes_keep_sig (s, rails_key), GUINT_TO_POINTER (shape + 1));
+  }
+  return shape;
+}
+
+/* --- shapes ------------------------------------------------------------------------ */
+
 uint32_t
 shapes_of_calls (Shapes *s, const GArray *keys, uint32_t list, const uint32_t *ranks, uint32_t n,
                  const uint32_t **ret_places)
@@ -363,12 +358,8 @@ shapes_of_calls (Shapes *s, const GArray *keys, uint32_t list, const uint32_t *r
   uint32_t shape = known - 1;
   if (known == 0 && n <= 2)
     shape = lower_calls (s, key, keys, ranks, n, NULL);
-  else if (known == 0) {
-    const Lying *first = find_lying (s, lie, ranks, n);
-    lie_of (s, first->ranks, n);
-    shape = lower_calls (s, key, keys, first->ranks, n, first->memo);
-    lie_of (s, ranks, n);
-  }
+  else if (known == 0)
+    shape = lower_unknown (s, lie, key, keys, list, ranks, n);
   *ret_places = &g_array_index (s->lie.places, uint32_t, 0);
   return shape;
 }

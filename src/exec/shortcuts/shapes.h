@@ -41,6 +41,7 @@ typedef struct {
   const ShapedCalls *calls; /* in the arena of the run; of copies NULL */
   const uint32_t *vector;   /* [n_places] */
   const uint32_t *label;    /* [n_places] of the vector and the GPUs of members there; 0: neither */
+  uint32_t gpu;             /* whose members have all that number in hosts of their own (rails.h) */
 } Shape;
 
 typedef struct Shapes Shapes;

@@ -1,0 +1,54 @@
+/* exec/shortcuts/shapes_state.h — shapes as they are found out (private to shapes.c and shapes_rails.c). */
+#ifndef LS_EXEC_SHORTCUTS_SHAPES_STATE_H
+#define LS_EXEC_SHORTCUTS_SHAPES_STATE_H
+
+#include "exec/shortcuts/shapes.h"
+
+/* While a shape is found out: at which of its places something is loaded. */
+typedef struct {
+  uint32_t place;
+  PlaceLoad load;
+} Found;
+
+/* What was planned for ranks that lie in one way: other calls of ranks that lie alike add up the same
+ * messages, and are planned for these ranks. */
+typedef struct {
+  LsSig key; /* of how they lie */
+  uint32_t *ranks, n;
+  LsCollMemo *memo;
+} Lying;
+
+/* So many are kept, the latest: tensor parallelism of a node makes as many data-parallel groups that lie
+ * differently. */
+#define N_LYING 16
+
+struct Shapes {
+  const Run *x;
+  const LsPlan *plan; /* whole */
+  LsLie lie;
+  LsArena *arena;
+  GArray *shapes;       /* Shape */
+  GHashTable *known;    /* LsSig of a key > shape + 1 */
+  GHashTable *on_rails; /* the same of GPUs of one number, as if that were 0 */
+  GArray *loads;        /* PlaceLoad of all vectors */
+  GArray *first;        /* uint32_t: where those of each vector begin, and of one more */
+  GHashTable *vectors;  /* LsSig > vector + 1 */
+  GHashTable *labels;   /* LsSig > label */
+  GArray *found;        /* Found */
+  Lying lying[N_LYING];
+  uint32_t n_lying; /* that ever were; the i-th is lying[i % N_LYING] */
+  GArray *patterns; /* uint32_t: where those of the present shape begin in found */
+};
+
+LsSig *shapes_keep_sig (Shapes *s, LsSig sig);
+/* The vector of found[from .. to). */
+uint32_t shapes_vector_of (Shapes *s, guint from, guint to);
+/* `shape` has all but the labels. */
+uint32_t shapes_keep (Shapes *s, LsSig key, Shape shape, const uint32_t *ranks, uint32_t n_ranks);
+
+/* By a shape of GPUs that lie so but for their number in hosts of their own; NO_SHAPE: there is none that can
+ * stand for these. *ret_key: under which it would be; *ret_number: theirs, or NO_GPU_NUMBER (rails.h). */
+uint32_t shapes_on_rails (Shapes *s, LsSig key, uint32_t list, const uint32_t *ranks, uint32_t n,
+                          LsSig *ret_key, uint32_t *ret_number);
+
+#endif

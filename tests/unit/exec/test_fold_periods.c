@@ -1,0 +1,154 @@
+/* Pins: what lies whole groups or pods of hosts apart is alike (fold_blocks.h): jobs on clusters of many groups
+ * have the same classes, digest, times and bytes on links by the structure of the cluster and rank by rank. In
+ * each all of a template, a bundle and a row come many times, in hosts, groups and pods that matter. */
+#include "ls_test.h"
+
+#include "tiny_cluster.h"
+#include "random_job.h"
+
+#include "cluster/allocation.h"
+#include "strategy/strategy.h"
+
+enum { N_HOSTS = 32 };
+
+typedef struct {
+  const char *name;
+  uint32_t tp, cp, pp, ep;
+  const char *order;
+  bool is_one_short; /* the last host has no job */
+} Shape;
+
+static const Shape shapes[] = {
+  { "a node a replica", 8, 1, 4, 1, "tp-cp-ep-dp-pp", false },
+  { "four replicas a node", 2, 1, 4, 1, "tp-cp-ep-dp-pp", false },
+  { "stages beside each other", 2, 1, 4, 1, "tp-cp-ep-pp-dp", false },
+  { "context over nodes", 4, 4, 2, 1, "tp-cp-ep-dp-pp", false },
+  { "experts over a node", 1, 1, 2, 8, "tp-cp-ep-dp-pp", false },
+  { "data parallelism alone", 1, 1, 1, 1, "tp-cp-ep-dp-pp", false },
+  { "a node is left over", 8, 1, 1, 1, "tp-cp-ep-dp-pp", true },
+};
+
+static LsClusterSpec
+leaves (uint32_t rails, double oversubscription)
+{
+  LsClusterSpec spec = tiny_dgx (N_HOSTS);
+  spec.nodes_per_leaf = 4;
+  spec.rails = rails;
+  spec.oversubscription = oversubscription;
+  return spec;
+}
+
+static LsClusterSpec
+pods (double oversubscription)
+{
+  LsClusterSpec spec = tiny_fat_tree (N_HOSTS);
+  spec.nodes_per_leaf = 2;
+  spec.rails = 8;
+  spec.spine_oversubscription = oversubscription;
+  return spec;
+}
+
+static bool
+resolve (const Shape *shape, LsModel *model, LsStrategy *s)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_strategy_init (s);
+  s->gpus = 8 * (N_HOSTS - shape->is_one_short);
+  s->tp = shape->tp;
+  s->cp = shape->cp;
+  s->pp = shape->pp;
+  s->ep = shape->ep;
+  s->dp = s->gpus / (s->tp * s->cp * s->pp);
+  s->global_batch = 2 * s->pp * s->dp;
+  s->rank_order = g_strdup (shape->order);
+  return ls_strategy_resolve (s, model, s->gpus, 8, diags);
+}
+
+static bool
+has_same_bytes (const LsTimeline *a, const LsTimeline *b)
+{
+  for (uint32_t i = 0; i < a->n_resources; i++)
+    if (ls_timeline_bytes (a, i) != ls_timeline_bytes (b, i))
+      return false;
+  return true;
+}
+
+static bool
+has_same_classes (const LsTimeline *a, const LsTimeline *b)
+{
+  for (uint32_t r = 0; r < a->n_ranks; r++)
+    if (ls_timeline_representative (a, r) != ls_timeline_representative (b, r))
+      return false;
+  return a->n_classes == b->n_classes;
+}
+
+static void
+check_job (const LsCluster *cluster, const char *fabric, const Shape *shape)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (1);
+  LsModel model = small_model (rand);
+  if (shape->ep > 1)
+    random_experts (rand, &model);
+  LsCalibration calibration;
+  ls_calibration_init_roofline (&calibration);
+  LsStrategy s;
+  LsRunOptions options;
+  ls_run_options_init (&options);
+  options.fold = LS_SHORTCUT_AUTO;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsPlan) plan = resolve (shape, &model, &s) ? ls_lower (&model, &s, NULL, &error) : NULL;
+  LS_CHECK_NO_ERROR (error);
+  ls_check_impl (plan != NULL, __FILE__, __LINE__, "%s: not lowered", shape->name);
+  ls_strategy_clear (&s);
+  if (!plan)
+    return;
+  g_autoptr (LsTimeline) t = ls_run (plan, cluster, &calibration, &nccl, &options, NULL, &error);
+  options.folds_by_walk = true;
+  g_autoptr (LsTimeline) w = ls_run (plan, cluster, &calibration, &nccl, &options, NULL, &error);
+  LS_CHECK_NO_ERROR (error);
+  ls_check_impl (t && w && t->n_classes < t->n_ranks && has_same_classes (t, w), __FILE__, __LINE__,
+                 "%s, %s: other classes", fabric, shape->name);
+  ls_check_impl (t && w && t->digest == w->digest && t->window_end == w->window_end, __FILE__, __LINE__,
+                 "%s, %s: another digest, or other times", fabric, shape->name);
+  ls_check_impl (t && w && has_same_bytes (t, w), __FILE__, __LINE__, "%s, %s: other bytes on links", fabric,
+                 shape->name);
+  ls_calibration_clear (&calibration);
+}
+
+static void
+check_jobs (const char *fabric, LsClusterSpec spec)
+{
+  g_autoptr (GError) error = NULL;
+  LsCluster *cluster = ls_cluster_build_brief (&spec, UINT64_MAX, &error);
+  LS_CHECK_NO_ERROR (error);
+  for (size_t i = 0; cluster && i < G_N_ELEMENTS (shapes); i++)
+    check_job (cluster, fabric, &shapes[i]);
+  ls_cluster_free (cluster);
+}
+
+static void
+groups_come_again (void)
+{
+  check_jobs ("rails", leaves (8, 1));
+  check_jobs ("rails that are narrow above", leaves (8, 2));
+  check_jobs ("one leaf a group, narrow above", leaves (1, 2));
+}
+
+static void
+pods_come_again (void)
+{
+  check_jobs ("pods", pods (1));
+  check_jobs ("pods that are narrow above", pods (2));
+}
+
+/* GPUs share NICs by four: those of one PCIe switch may stand for each other. */
+static void
+nodes_of_few_nics_come_again (void)
+{
+  LsClusterSpec spec = tiny_pcie (N_HOSTS);
+  spec.nodes_per_leaf = 4;
+  check_jobs ("few NICs", spec);
+}
+
+LS_TEST_SUITE (LS_TEST (groups_come_again), LS_TEST (pods_come_again),
+               LS_TEST (nodes_of_few_nics_come_again));
