@@ -95,29 +95,53 @@ typedef struct {
   LsSig *scratch;
   uint32_t *wide, n_wide;   /* bundles of several places      */
   uint32_t *class, n_class; /* [n_wide]; classes of these    */
+  LsSig *of_class;          /* [the same most] of the classes that are looked at */
+  LsSig **of_label;         /* [kinds][places of a kind]                         */
+  LsSig *of_row, *of_peers; /* [row labels]                                      */
 } Round;
 
-/* Who sees what of a class by which label. */
-typedef enum { SEEN_PLACE, SEEN_COMM, SEEN_ROW, SEEN_PEERS } Seen;
+/* Who sees what: a word says it, by what, as a label or a class. */
+typedef enum { SEEN_LABEL, SEEN_ROW, SEEN_PEERS, SEEN_PLACE, SEEN_BUNDLE } Seen;
 
 static inline LsSig
-sig_seen (Seen kind, uint32_t class, uint32_t label)
+sig_seen (Seen what, uint32_t number)
 {
-  return ls_sig_of ((uint64_t) kind << 62 | (uint64_t) class << 32 | label);
+  return ls_sig_of ((uint64_t) what << 32 | number);
+}
+
+/* Something of that class by that label: the sum over all that is seen is bilinear in random words, so that
+ * two sums of other pairs are alike by no chance that counts. */
+static inline void
+add_seen (LsSig *sum, LsSig class, LsSig label)
+{
+  sum->a += class.a * label.a;
+  sum->b += class.b * label.b;
+}
+
+static void
+look_at (Round *x, Seen what, uint32_t n_classes)
+{
+  for (uint32_t i = 0; i < n_classes; i++)
+    x->of_class[i] = sig_seen (what, i);
 }
 
 static void
 refine_bundles (Round *x)
 {
   const Blocks *b = x->b;
+  look_at (x, SEEN_PLACE, b->n_place_classes);
   for (uint32_t i = 0; i < x->n_wide; i++) {
     const Bundle *bundle = &b->bundles[x->wide[i]];
     const BundleKind *kind = blocks_kind (b, bundle);
+    const LsSig *of_label = x->of_label[bundle->kind];
     LsSig sum = { 0 }, own = ls_sig_of (x->class[i]);
-    for (uint32_t k = 0; k < kind->n; k++) {
+    for (uint32_t k = 0; k < kind->n_hosts; k++)
+      add_seen (&sum, x->of_class[b->class_of_place[kind->place[k] + bundle->shift * b->period]],
+                of_label[k]);
+    for (uint32_t k = kind->n_hosts; k < kind->n; k++) {
       uint32_t place = blocks_moved (b, kind->place[k], bundle->shift);
       if (blocks_matters (b, place))
-        ls_sig_add_times (&sum, 1, sig_seen (SEEN_PLACE, b->class_of_place[place], kind->label[k]));
+        add_seen (&sum, x->of_class[b->class_of_place[place]], of_label[k]);
     }
     ls_sig_add_sig (&own, sum);
     x->scratch[i] = own;
@@ -132,9 +156,11 @@ add_bundles (Round *x)
   for (uint32_t i = 0; i < x->n_wide; i++) {
     const Bundle *bundle = &b->bundles[x->wide[i]];
     const BundleKind *kind = blocks_kind (b, bundle);
-    for (uint32_t k = 0; k < kind->n; k++)
-      ls_sig_add_times (&x->sums[blocks_moved (b, kind->place[k], bundle->shift)], 1,
-                        sig_seen (SEEN_COMM, x->class[i], kind -> label[k]));
+    const LsSig own = sig_seen (SEEN_BUNDLE, x->class[i]), *of_label = x->of_label[bundle->kind];
+    for (uint32_t k = 0; k < kind->n_hosts; k++)
+      add_seen (&x->sums[kind->place[k] + bundle->shift * b->period], own, of_label[k]);
+    for (uint32_t k = kind->n_hosts; k < kind->n; k++)
+      add_seen (&x->sums[blocks_moved (b, kind->place[k], bundle->shift)], own, of_label[k]);
   }
 }
 
@@ -142,16 +168,17 @@ static void
 add_rows (Round *x)
 {
   const Blocks *b = x->b;
+  look_at (x, SEEN_PLACE, b->n_place_classes);
   for (guint i = 0; i < b->rows_at->len; i++) {
     const RowAt *at = &g_array_index (b->rows_at, RowAt, i);
     const RowLie *lie = &g_array_index (b->row_lies, RowLie, at->lie);
     const Row *row = &g_array_index (b->rows, Row, lie->row);
     const uint32_t *places = &g_array_index (b->row_places, uint32_t, lie->first);
     uint32_t from = blocks_moved (b, lie->from, at->shift), to = blocks_moved (b, lie->to, at->shift);
-    ls_sig_add_times (&x->sums[from], 1, sig_seen (SEEN_PEERS, b->class_of_place[to], row->label));
+    LsSig own = x->of_class[b->class_of_place[from]];
+    add_seen (&x->sums[from], x->of_class[b->class_of_place[to]], x->of_peers[row->label]);
     for (uint32_t k = 0; k < row->n_places; k++)
-      ls_sig_add_times (&x->sums[blocks_moved (b, places[k], at->shift)], 1,
-                        sig_seen (SEEN_ROW, b->class_of_place[from], row->label + k));
+      add_seen (&x->sums[blocks_moved (b, places[k], at->shift)], own, x->of_row[row->label + k]);
   }
 }
 
@@ -206,10 +233,30 @@ find_wide (Round *x)
 }
 
 static void
+find_labels (Round *x)
+{
+  const Blocks *b = x->b;
+  x->of_label = g_new (LsSig *, b->kinds->len + 1);
+  for (guint i = 0; i < b->kinds->len; i++) {
+    const BundleKind *kind = &g_array_index (b->kinds, BundleKind, i);
+    x->of_label[i] = ls_arena_new_array (b->arena, LsSig, MAX (1, kind->n));
+    for (uint32_t k = 0; k < kind->n; k++)
+      x->of_label[i][k] = sig_seen (SEEN_LABEL, kind->label[k]);
+  }
+  x->of_row = g_new (LsSig, b->n_row_labels + 1);
+  x->of_peers = g_new (LsSig, b->n_row_labels + 1);
+  for (uint32_t i = 0; i < b->n_row_labels; i++) {
+    x->of_row[i] = sig_seen (SEEN_ROW, i);
+    x->of_peers[i] = sig_seen (SEEN_PEERS, i);
+  }
+}
+
+static void
 begin (Round *x)
 {
   Blocks *b = x->b;
   find_wide (x);
+  find_labels (x);
   first_of_hosts (b, x->scratch);
   for (uint32_t i = 0; i < b->n_places; i++) {
     if (i >= b->at->n_hosts)
@@ -270,7 +317,8 @@ refine_blocks (Blocks *b)
               .sums = g_new (LsSig, most),
               .scratch = g_new (LsSig, most),
               .wide = g_new (uint32_t, most),
-              .class = g_new (uint32_t, most) };
+              .class = g_new (uint32_t, most),
+              .of_class = g_new (LsSig, most) };
   begin (&x);
   for (uint32_t before = 0, now = 1; now != before;) {
     before = b->n_place_classes + x.n_class;
@@ -283,6 +331,10 @@ refine_blocks (Blocks *b)
   g_free (x.scratch);
   g_free (x.wide);
   g_free (x.class);
+  g_free (x.of_class);
+  g_free (x.of_label);
+  g_free (x.of_row);
+  g_free (x.of_peers);
 }
 
 bool

@@ -148,11 +148,11 @@ static void
 repeat_rows (Blocks *b, uint32_t host, Seen *seen)
 {
   guint first = b->rows_at->len;
-  for (guint i = 0; i < seen->n; i++) {
-    RowAt at = g_array_index (b->rows_at, RowAt, seen->first + i);
-    at.shift += (host - seen->host) / b->period;
-    g_array_append_val (b->rows_at, at);
-  }
+  g_array_set_size (b->rows_at, first + seen->n);
+  RowAt *at = &g_array_index (b->rows_at, RowAt, first),
+        *before = &g_array_index (b->rows_at, RowAt, seen->first);
+  for (guint i = 0; i < seen->n; i++)
+    at[i] = (RowAt) { before[i].lie, before[i].shift + (host - seen->host) / b->period };
   *seen = (Seen) { true, host, first, seen->n };
 }
 
