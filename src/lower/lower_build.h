@@ -110,11 +110,18 @@ n_scaled_products (const LsOperator *o)
   return n;
 }
 
-/* There is one: what sequence parallelism gathers for it is cast before (model/operators_build.h). */
+/* There is one. */
 static inline bool
 multiplies_scaled (const LsOperator *o)
 {
   return n_scaled_products (o) > 0;
+}
+
+/* What sequence parallelism gathers for it is cast before (model/operators_build.h). */
+static inline bool
+gathers_scaled (const Lower *l, const LsOperator *o)
+{
+  return multiplies_scaled (o) && !ls_scaled_keeps_input (&l->shard);
 }
 
 #endif

@@ -115,12 +115,12 @@ host_reads (Build *b)
   build_device_sync (b);
 }
 
-/* Weights of fp8 or nvfp4 products. */
+/* Weights of fp8 or nvfp4 products, but those that their layers cast. */
 static uint64_t
 n_scaled (const Lower *l, uint32_t pp_rank, Cut cut)
 {
   uint64_t n = 0;
-  for (uint32_t c = 0; c < l->n_chunks; c++)
+  for (uint32_t c = 0; c < l->n_chunks && !l->shard.fp8_linear; c++)
     for (int is_expert = 0; is_expert < 2; is_expert++)
       n += dp_part (chunk_at (l, pp_rank, c)->n_scaled[is_expert], n_parts (l, is_expert, cut));
   return n;

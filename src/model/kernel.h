@@ -127,6 +127,7 @@ typedef struct {
   bool masked;         /* attention reads a mask, a number for each pair                       */
   bool unaligned;      /* GEMM: rows of an operand or of the result begin on no 16 bytes      */
   uint32_t n_launches; /* of its matrices or tensors by the host, on several streams; 0: one of all      */
+  bool is_cast;        /* brings an operand of a product into its format, or finds its maximum for that */
   bool of_cut;         /* the maximum of a tensor that sequence parallelism cuts: its ranks share it next */
 } LsKernel;
 

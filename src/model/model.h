@@ -70,6 +70,9 @@ typedef enum {
   LS_FP8_ATTENTION_MXFP8
 } LsFp8Attention;
 
+/* Whose linear layers are in fp8: Transformer Engine's; torchao's, which keep what they cast; or what they
+ * were given. */
+typedef enum { LS_FP8_LINEAR_TE, LS_FP8_LINEAR_TORCHAO_CAST, LS_FP8_LINEAR_TORCHAO } LsFp8Linear;
 typedef enum { LS_FP8_DELAYED, LS_FP8_CURRENT, LS_FP8_BLOCKWISE, LS_FP8_MXFP8, LS_FP8_DEEPSEEK } LsFp8Recipe;
 
 typedef struct {

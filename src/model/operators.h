@@ -149,6 +149,8 @@ typedef struct {
   LsExpertPadding expert_padding;
   bool fp8_act_store; /* the input of an activation is kept in fp8 */
   LsFp8Recipe fp8_recipe;
+  LsFp8Linear fp8_linear;
+  bool fp8_weights;               /* weights come in fp8                */
   LsFp8Attention fp8_attention;   /* of layers in a scaled format */
   bool window_mask;               /* flash attention with a window gets a mask, and skips nothing */
   uint32_t bf16_first, bf16_last; /* layers whose products are in bf16, not in the scaled dtype */
@@ -179,6 +181,12 @@ void ls_operator_tensors (const LsOperator *op, bool gate_is_apart, GArray *tens
 
 /* dest: not set. */
 void ls_operator_copy (LsOperator *dest, const LsOperator *source);
+
+/* Whether products in fp8 keep their input in 16 bits, and cast it again in their backward. */
+bool ls_scaled_keeps_input (const LsShard *s);
+/* From a forward that runs again beside kept results, of which maxima are some (torchtitan keeps those of
+ * aten.max): casts that no product of it wants. */
+void ls_scaled_drop_casts (const LsShard *s, LsOperator *op);
 
 /* Flash attention, whether or not cut over ranks. */
 bool ls_operator_is_flash (const LsOperator *op);

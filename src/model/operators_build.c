@@ -236,8 +236,8 @@ ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names
 
   /* With SP a COLUMN layer keeps its own part and gathers the input again, unless it is to keep all. */
   bool keeps_part = is_column && !cut->shard->sp_save_gathered;
-  op->saved_bytes = op->input_bytes
-      = ls_dtype_array_bytes (dtype, (keeps_part ? cut->local_tokens : tokens) * in);
+  op->saved_bytes = op->input_bytes = ls_dtype_array_bytes (ls_scaled_kept (cut->shard, dtype),
+                                                            (keeps_part ? cut->local_tokens : tokens) * in);
 }
 
 void

@@ -306,6 +306,20 @@ void ls_operators_attention (GArray *operators, const LsCut *cut);
  * where Transformer Engine moves 3.03 T h, 4.06 T f and 2 T h. Deviations: transposes of scales (10 us each
  * in the profile), and the formats of more bits in which some inputs are kept, are left out. */
 
+/* fp8_linear torchao: Float8Linear compiled (pytorch/ao@36027d82:torchao/float8/float8_linear.py, _ops.py;
+ * mxfp8: prototype/moe_training/mxfp8_linear.py). Each pass casts what it multiplies. Before a product the
+ * input and, unless fp8 is what FSDP gathers, the weight: amax, then one layout. For I the gradient as above,
+ * and the weight in its other layout; for W the input in its other layout. What is kept for these is the
+ * input in 16 bits. With one scale for a tensor it is in fp8 where tensor parallelism gathers it so
+ * (float8_tensor_parallel.py), and was always before July 2025 (torchao-cast:
+ * manual_float8_matmul_with_args_in_float8): other layouts are then made from fp8. mxfp8 has no amax, and two
+ * kernels for a gradient.
+ * Worked example: T tokens, a product of h x f, one scale: forward 5 T h + 5 h f bytes, I 6 T f + 3 h f,
+ * W 3 T h; torchao-cast: I 6 T f + 2 h f, W 2 T h.
+ * Deviations: not compiled, each cast is several kernels over fp32; casts of shards before FSDP gathers them,
+ * once for each gather, are left out, as are weights in fp8 that torchao-cast keeps to the backward; scales
+ * of rows are taken for one of the tensor. */
+
 /* Attention in fp8, as Transformer Engine 2.x runs cuDNN's (NVIDIA/TransformerEngine@d0067d0d,
  * transformer_engine/pytorch/attention/dot_product_attention: FusedAttnFunc of backends.py,
  * combine_and_quantize of utils.py), with Q, K and V in three tensors, between linear layers whose
@@ -348,6 +362,9 @@ void ls_scaled_after_attention (LsOperator *op, const LsCut *cut, bool is_backwa
 
 /* Bytes per element that the norm before a COLUMN layer writes. */
 uint32_t ls_scaled_norm_out_bytes (const LsShard *s);
+
+/* The format in which a product in this one keeps its input. */
+LsDtype ls_scaled_kept (const LsShard *s, LsDtype dtype);
 
 /* A product, or n of them side by side over all tokens together. */
 typedef struct {

@@ -299,7 +299,8 @@ append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, 
   ls_operator_accumulate (op, &x->cut, in, x->n_experts * out);
   append_weights (op, x, cut, in, out);
   op->is_expert = true;
-  op->saved_bytes = op->input_bytes = ls_dtype_array_bytes (dtype, x->cut.tokens * in);
+  op->saved_bytes = op->input_bytes
+      = ls_dtype_array_bytes (ls_scaled_kept (x->cut.shard, dtype), x->cut.tokens * in);
 }
 
 static void

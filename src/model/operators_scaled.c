@@ -48,11 +48,32 @@ amax (const LsCut *cut, uint64_t rows, uint64_t cols)
                         cut->elt);
 }
 
+static bool
+is_torchao (const LsShard *s)
+{
+  return s->dtype == LS_DTYPE_FP8 && s->fp8_linear != LS_FP8_LINEAR_TE;
+}
+
+/* Tensor parallelism of torchao casts before it gathers, with one scale for a tensor. */
+bool
+ls_scaled_keeps_input (const LsShard *s)
+{
+  bool is_cast = s->fp8_linear == LS_FP8_LINEAR_TORCHAO_CAST || s->tp > 1;
+  return is_torchao (s) && (s->fp8_recipe != LS_FP8_CURRENT || !is_cast);
+}
+
+LsDtype
+ls_scaled_kept (const LsShard *s, LsDtype dtype)
+{
+  return ls_dtype_is_scaled (dtype) && ls_scaled_keeps_input (s) ? ls_dtype_between (dtype) : dtype;
+}
+
 /* Of the input of a COLUMN layer, or the gradient of a ROW layer's output: sequence parallelism cuts it. */
 static LsKernel
 shared_amax (const LsCut *cut, uint64_t rows, uint64_t cols, bool is_between)
 {
   LsKernel k = amax (cut, rows, cols);
+  k.is_cast = true;
   k.of_cut = is_between && cut->local_tokens < cut->tokens;
   return k;
 }
@@ -63,7 +84,9 @@ cast (const LsCut *cut, uint64_t rows, uint64_t cols, uint32_t n_layouts)
 {
   const char *name = n_layouts > 1 ? named (cut, "fp8-cast-transpose", "nvfp4-cast-transpose")
                                    : named (cut, "fp8-cast", "nvfp4-cast");
-  return stream (cut, name, rows, cols, cut->elt + n_layouts * way_of (cut->shard).layout_bytes);
+  LsKernel k = stream (cut, name, rows, cols, cut->elt + n_layouts * way_of (cut->shard).layout_bytes);
+  k.is_cast = true;
+  return k;
 }
 
 uint32_t
@@ -82,10 +105,16 @@ is_layout_by_layout (const LsShard *s)
 
 /* From 16 bits, or from the other layout. */
 static LsKernel
-cast_for_w (const LsCut *cut, uint64_t cols, bool is_fp8)
+cast_across (const LsCut *cut, uint64_t rows, uint64_t cols, bool is_fp8)
 {
   double layout = way_of (cut->shard).layout_bytes;
-  return stream (cut, "fp8-column-cast", cut->tokens, cols, (is_fp8 ? layout : cut->elt) + layout);
+  return stream (cut, "fp8-column-cast", rows, cols, (is_fp8 ? layout : cut->elt) + layout);
+}
+
+static LsKernel
+cast_for_w (const LsCut *cut, uint64_t cols, bool is_fp8)
+{
+  return cast_across (cut, cut->tokens, cols, is_fp8);
 }
 
 static void
@@ -133,6 +162,57 @@ of_experts (LsKernel k, const LsCut *cut, const LsScaled *p)
   return k;
 }
 
+/* --- torchao ------------------------------------------------------------------------------------------- */
+
+static void
+torchao_before_fwd (LsOperator *op, const LsCut *cut, const LsScaled *p)
+{
+  bool is_column = op->tp == LS_TP_COLUMN && !ls_scaled_keeps_input (cut->shard),
+       has_amax = way_of (cut->shard).wants_amax;
+  uint64_t rows = is_column ? cut->local_tokens : cut->tokens, n_rows = p->n * p->out;
+  if (has_amax)
+    ls_operator_fwd (op, of_experts (shared_amax (cut, rows, p->in, is_column), cut, p));
+  ls_operator_fwd (op, of_experts (cast (cut, rows, p->in, 1), cut, p));
+  if (has_amax && !cut->shard->fp8_weights)
+    ls_operator_fwd (op, of_experts (shared_amax (cut, n_rows, p->in, false), cut, p));
+  if (!cut->shard->fp8_weights)
+    ls_operator_fwd (op, of_experts (cast (cut, n_rows, p->in, 1), cut, p));
+}
+
+/* Of mxfp8 the layout of a gradient for W is a kernel of its own. */
+static void
+torchao_before_igrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
+{
+  Way way = way_of (cut->shard);
+  bool is_from_fp8 = cut->shard->fp8_weights || !ls_scaled_keeps_input (cut->shard);
+  if (way.wants_amax)
+    ls_operator_igrad (op, of_experts (shared_amax (cut, cut->tokens, p->out, op->tp == LS_TP_ROW), cut, p));
+  ls_operator_igrad (op, of_experts (cast (cut, cut->tokens, p->out, way.makes_both ? 1 : 2), cut, p));
+  ls_operator_igrad (op, of_experts (cast_across (cut, p->n * p->out, p->in, is_from_fp8), cut, p));
+}
+
+static void
+torchao_before_wgrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
+{
+  bool is_from_fp8 = !ls_scaled_keeps_input (cut->shard);
+  ls_operator_wgrad (op, of_experts (cast_across (cut, cut->tokens, p->in, is_from_fp8), cut, p));
+  if (way_of (cut->shard).makes_both)
+    ls_operator_wgrad (op, of_experts (cast_across (cut, cut->tokens, p->out, false), cut, p));
+}
+
+void
+ls_scaled_drop_casts (const LsShard *s, LsOperator *op)
+{
+  uint8_t n = 0;
+  bool has_product = false;
+  for (uint32_t k = 0; k < op->n_fwd; k++)
+    has_product |= op->fwd[k].kind == LS_KERNEL_GEMM;
+  for (uint32_t k = 0; k < op->n_fwd; k++)
+    if (!is_torchao (s) || !op->fwd[k].is_cast || (has_product && op->fwd[k].kind != LS_KERNEL_REDUCTION))
+      op->fwd[n++] = op->fwd[k];
+  op->n_fwd = n;
+}
+
 /* --- before products ---------------------------------------------------------------------------------- */
 
 void
@@ -140,6 +220,10 @@ ls_scaled_before_fwd (LsOperator *op, const LsCut *cut, const LsScaled *p)
 {
   if (p->is_sent && is_layout_by_layout (cut->shard))
     return;
+  if (is_torchao (cut->shard)) {
+    torchao_before_fwd (op, cut, p);
+    return;
+  }
   bool is_column = op->tp == LS_TP_COLUMN, is_cast_already = is_column && norm_casts (cut->shard);
   uint64_t rows = is_column ? cut->local_tokens : cut->tokens;
   Way way = way_of (cut->shard);
@@ -153,6 +237,10 @@ ls_scaled_before_fwd (LsOperator *op, const LsCut *cut, const LsScaled *p)
 void
 ls_scaled_before_igrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
 {
+  if (is_torchao (cut->shard)) {
+    torchao_before_igrad (op, cut, p);
+    return;
+  }
   bool is_one = is_layout_by_layout (cut->shard) || is_frozen (cut);
   if (way_of (cut->shard).wants_amax)
     ls_operator_igrad (op, of_experts (shared_amax (cut, cut->tokens, p->out, op->tp == LS_TP_ROW), cut, p));
@@ -166,6 +254,10 @@ ls_scaled_before_wgrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
 {
   if (is_layout_by_layout (cut->shard)) {
     layouts_before_wgrad (op, cut, p);
+    return;
+  }
+  if (is_torchao (cut->shard)) {
+    torchao_before_wgrad (op, cut, p);
     return;
   }
   bool is_gathered = cut->local_tokens < cut->tokens;

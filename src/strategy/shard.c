@@ -126,6 +126,14 @@ has_shards (const LsStrategy *s)
   return s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2;
 }
 
+/* What runs again op by op has its inputs in 16 bits. */
+static LsFp8Linear
+fp8_linear (const LsStrategy *s)
+{
+  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && (s->recompute_parts & LS_RECOMPUTE_OP);
+  return has_ops && s->fp8_linear ? LS_FP8_LINEAR_TORCHAO : (LsFp8Linear) s->fp8_linear;
+}
+
 bool
 ls_strategy_steps_on_weights (const LsStrategy *s)
 {
@@ -201,6 +209,8 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .expert_padding = (LsExpertPadding) s->expert_padding,
     .fp8_act_store = s->fp8_act_store,
     .fp8_recipe = (LsFp8Recipe) s->fp8_recipe,
+    .fp8_linear = fp8_linear (s),
+    .fp8_weights = s->fp8_params && s->fp8_recipe != LS_FP8_MXFP8,
     .fp8_attention = (LsFp8Attention) s->fp8_attention,
     .window_mask = s->window_mask,
     .bf16_first = s->bf16_first,

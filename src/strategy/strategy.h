@@ -243,6 +243,7 @@ typedef struct {
   bool qlora;         /* frozen weights of linear layers in NF4                     */
 
   int fp8_recipe;                 /* LsFp8Recipe                                             */
+  int fp8_linear;                 /* LsFp8Linear                                             */
   int fp8_attention;              /* LsFp8Attention; resolved: not RECIPE                    */
   bool window_mask;               /* windows are masks over all keys                         */
   int fp8_amax_reduction;         /* LsAmaxReduction                                         */

@@ -189,6 +189,7 @@ static const struct {
   { "window_mask", has_no_window, "no layer of the model has a window" },
   { "window_mask", has_cp, "it needs --cp 1" },
   { "fp8_recipe", is_not_fp8, "it needs --dtype fp8" },
+  { "fp8_linear", is_not_fp8, "it needs --dtype fp8" },
   { "fp8_amax_reduction", has_own_scales,
     "it needs --dtype fp8 --fp8-recipe delayed, and more than one rank" },
   { "fp8_attention", is_not_scaled, "it needs --dtype fp8 or nvfp4" },

@@ -22,6 +22,8 @@ attention_of_recipe (const LsStrategy *s)
 void
 fill_kernels (LsStrategy *s)
 {
+  if (s->dtype != LS_DTYPE_FP8)
+    s->fp8_linear = LS_FP8_LINEAR_TE;
   if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
     s->fp8_attention = LS_FP8_ATTENTION_NONE;
   if (s->fp8_attention == LS_FP8_ATTENTION_RECIPE)
@@ -80,6 +82,18 @@ check_fp8_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   check_fp8_shapes (s, m, diags);
 }
 
+/* torchao has recipes of its own (float8/config.py, Float8LinearRecipeName; prototype/mx_formats). */
+static void
+check_fp8_linear (const LsStrategy *s, LsDiagList *diags)
+{
+  bool is_te = s->fp8_linear == LS_FP8_LINEAR_TE;
+  if (!is_te && s->fp8_recipe != LS_FP8_CURRENT && s->fp8_recipe != LS_FP8_MXFP8)
+    conflict (diags, "/fp8_recipe", "expected current or mxfp8 with linear layers of torchao; got another");
+  if (!is_te && s->lora_rank > 0)
+    unsupported (diags, "/fp8_linear",
+                 "adapters beside linear layers of torchao in fp8 are not modelled; expected te");
+}
+
 /* --- kernels that are listed; documents -------------------------------------------------------- */
 
 /* Their bytes are those of 16 bits. */
@@ -122,6 +136,7 @@ check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (s->loss_kernel == LS_LOSS_FUSED && s->tp > 1)
     conflict (diags, "/loss_kernel", "expected parallel with tp %u, which cuts the vocabulary; got fused",
               s->tp);
+  check_fp8_linear (s, diags);
   check_fp8_attention (s, m, diags);
   check_recipes (s, diags);
   check_documents (s, m, diags);

@@ -147,6 +147,10 @@ static const LsEnumName fp8_recipes[] = {
   { "delayed", LS_FP8_DELAYED }, { "current", LS_FP8_CURRENT },   { "blockwise", LS_FP8_BLOCKWISE },
   { "mxfp8", LS_FP8_MXFP8 },     { "deepseek", LS_FP8_DEEPSEEK }, { NULL },
 };
+static const LsEnumName fp8_linears[] = { { "te", LS_FP8_LINEAR_TE },
+                                          { "torchao-cast", LS_FP8_LINEAR_TORCHAO_CAST },
+                                          { "torchao", LS_FP8_LINEAR_TORCHAO },
+                                          { NULL } };
 static const LsEnumName amax_reductions[]
     = { { "stage", LS_AMAX_STAGE }, { "tp", LS_AMAX_TP }, { "none", LS_AMAX_NONE }, { NULL } };
 static const LsEnumName fp8_attentions[] = {

@@ -66,8 +66,15 @@ set_products (LaunchJob *job, const char *format)
   import_set_strategy (import, "dtype", is_fp8 ? "fp8" : format, POLICY "param_dtype");
   if (te)
     set_te_recipe (import, te);
-  else if (is_fp8)
+  else if (is_fp8) {
+    const char *recipe = option_text (job, "fp8.recipe_name");
     import_set_strategy (import, "fp8_recipe", "current", "fp8.recipe_name");
+    import_set_strategy (import, "fp8_linear", "torchao", "fp8.enabled");
+    if (option_is_on (job, "fp8.enable_fsdp_float8_all_gather"))
+      import_set_strategy (import, "fp8_params", "1", "fp8.enable_fsdp_float8_all_gather");
+    if (recipe && strcmp (recipe, "tensorwise") != 0)
+      import_unknown (import, "fp8.recipe_name %s: taken for one scale for each tensor", recipe);
+  }
 }
 
 /* --- what is stepped on ---------------------------------------------------------------------------- */

@@ -15,18 +15,18 @@
  *            mla-up: queries, keys and values of latent attention are made again from the latents
  *            before the backward of attention (Megatron-LM's mla_up_proj; DeepSeek-AI 2024,
  *            DeepSeek-V3, section 3.2.3).
- *            op: each layer runs again but for the outputs that were kept of every other
- *            matrix product, of flash attention and of reduce-scatters (torchtitan,
- *            parallelisms/parallelize_llama.py of December 2024, selective_ac_option "op").
- *            Products are counted as Llama has them, within a layer: q, v, gate and down are
- *            kept, k, the projection and up run again. Nothing runs behind what the backward
- *            still needs, so down does not matter (torch.utils.checkpoint, early stop), but
- *            its output is kept. Products in fp8 are other ops, of which none is kept. With latent attention
- *            products are q-down, q-up, kv-down, kv-up, the projection; shared experts' follow. The router's
- *            product always runs again, and so do grouped products, which are ops of another kind; what
- *            exchanges bring stays, and the numbers of tokens that the host has read (torchtitan,
- *            distributed/activation_checkpoint.py; pull requests 1672 of September 2025 and 1580: layers of
- *            models with experts run again to their end). Deviation: dense layers of these stop early too.
+ *            op: each layer runs again but for the outputs that were kept of every other matrix product, of
+ *            flash attention and of reduce-scatters (torchtitan, parallelize_llama.py of December 2024,
+ *            selective_ac_option "op"). Products are counted as Llama has them, within a layer: q, v, gate
+ *            and down are kept, k, the projection and up run again. Nothing runs behind what the backward
+ *            needs, so down does not matter (torch.utils.checkpoint, early stop), but its output is kept. In
+ *            fp8 those of torchao are the same op, of tensors in fp8 (torch.mm in float8_linear.py); others
+ *            are not. With latent attention products are q-down, q-up, kv-down, kv-up, the projection;
+ *            shared experts' follow. The router's product always runs again, and so do grouped products,
+ *            which are ops of another kind; what exchanges bring stays, and the numbers of tokens that the
+ *            host has read (torchtitan, distributed/activation_checkpoint.py; pull requests 1672 of
+ *            September 2025 and 1580: layers of models with experts run again to their end). Deviation:
+ *            dense layers of these stop early too.
  *            dots: each layer runs again but for the outputs of its matrix products (JAX's policy
  *            dots_with_no_batch_dims_saveable, praxis' SAVE_DOT_WITH_NO_BATCH_DIM, MaxText's minimal): those
  *            of attention have a batch, so attention runs again, fused or not. Products are kept whatever
@@ -124,7 +124,7 @@ takes_input_as_is (const Lower *l, const Chunk *c, guint i)
 {
   const LsOperator *o = operator_at (c, i);
   bool is_gathered = o->tp == LS_TP_COLUMN && l->shard.sp && (l->shard.sp_save_gathered || o->beside);
-  return !multiplies_scaled (o) && !is_gathered;
+  return !gathers_scaled (l, o) && !is_gathered;
 }
 
 bool
@@ -214,7 +214,8 @@ kept_columns (const Lower *l, const Chunk *c, guint i)
 static bool
 is_kept_kind (const Lower *l, const LsKernel *k)
 {
-  return k->kind == LS_KERNEL_GEMM && (k->dtype != LS_DTYPE_FP8 || recomputes_no_products (l));
+  return k->kind == LS_KERNEL_GEMM
+      && (k->dtype != LS_DTYPE_FP8 || l->shard.fp8_linear || recomputes_no_products (l));
 }
 
 static uint64_t
@@ -322,6 +323,7 @@ narrow_forward (const Lower *l, LsOperator *o, const Chunk *c, guint i)
     drop_products (l, o, c, i);
   else
     narrow_product (l, o, kept_columns (l, c, i));
+  ls_scaled_drop_casts (&l->shard, o);
 }
 
 /* What attention made is kept; copies around it run again. */

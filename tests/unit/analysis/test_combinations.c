@@ -136,6 +136,9 @@ draw_numbers (GRand *rand, LsStrategy *s)
                          (uint32_t[]) { LS_DTYPE_BF16, LS_DTYPE_BF16, LS_DTYPE_FP16, LS_DTYPE_FP32,
                                         LS_DTYPE_FP8, LS_DTYPE_NVFP4 });
   s->fp8_recipe = g_rand_int_range (rand, LS_FP8_DELAYED, LS_FP8_MXFP8 + 1);
+  bool is_torchaos = s->fp8_recipe == LS_FP8_CURRENT || s->fp8_recipe == LS_FP8_MXFP8;
+  s->fp8_linear
+      = is_torchaos && s->lora_rank == 0 ? g_rand_int_range (rand, 0, LS_FP8_LINEAR_TORCHAO + 1) : 0;
   s->bf16_last = chance (rand, 0.2);
   s->fp8_params = !s->bf16_last && chance (rand, 0.2);
 }

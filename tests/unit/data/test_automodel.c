@@ -129,6 +129,10 @@ narrow_formats_are_read (void)
   check_read ("NeMo AutoModel", BACKEND "    te_fp8: {recipe: block}\n", "dtype=fp8; fp8_recipe=blockwise");
   check_read ("NeMo AutoModel", BACKEND "    te_fp8: {recipe: new}\n",
               "dtype=fp8; fp8_recipe=current; ?te_fp8.recipe new");
+  check_read ("NeMo AutoModel", BACKEND "fp8: {enabled: true, recipe_name: rowwise}\n",
+              "dtype=fp8; fp8_recipe=current; fp8_linear=torchao; fp8_params; ?fp8.recipe_name rowwise");
+  check_read ("NeMo AutoModel", BACKEND "fp8: {enabled: true, enable_fsdp_float8_all_gather: true}\n",
+              "dtype=fp8; fp8_linear=torchao; fp8_params=true");
   check_read (
       "NeMo AutoModel",
       "step_scheduler:\n  global_batch_size: 64\n  local_batch_size: 1\nmodel:\n"

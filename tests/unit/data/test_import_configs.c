@@ -31,7 +31,7 @@ torchtitan_is_read (void)
          "tp=2; tp_overlap=true; ?torchtitan refuses it without compile");
   check ("model.converters = ['quantize.linear.float8']\n[quantize.linear.float8]\n"
          "recipe_name = 'rowwise'\nenable_fsdp_float8_all_gather = true\n" TITAN_BATCH,
-         "dtype=fp8; fp8_recipe=current; fp8_params=true; ?rowwise; ?model.name and model.flavor");
+         "dtype=fp8; fp8_params=true; ?rowwise; ~float8 without compile; ?model.name and model.flavor");
   check (TITAN_BATCH "[float8]\nenable_fsdp_float8_all_gather = true\n", "dtype=bf16; fp8_params");
   check (TITAN_BATCH "never_heard_of = 3\n[checkpoint]\nfolder = 'a'\n",
          "?training.never_heard_of 3; -checkpoint.folder; ?how many GPUs; gpus");

@@ -101,6 +101,7 @@ class JobOptions(TypedDict, total=False):
     qlora: Switch  # frozen weights of linear layers are kept in 4 bits (NF4) [0]
     grad_dtype: Literal["fp16", "bf16", "fp32", "auto"] | Sequence[Literal["fp16", "bf16", "fp32", "auto"]] | None  # number format of gradients, accumulated and reduced [the 16-bit type of dtype]
     fp8_recipe: Literal["delayed", "current", "blockwise", "mxfp8", "deepseek"] | Sequence[Literal["delayed", "current", "blockwise", "mxfp8", "deepseek"]] | None  # fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, of 32 (Blackwell), or of 128 by DeepSeek's own kernels [delayed]
+    fp8_linear: Literal["te", "torchao-cast", "torchao"] | Sequence[Literal["te", "torchao-cast", "torchao"]] | None  # fp8: linear layers of Transformer Engine, or of torchao, which cast weights in each pass and keep their input in 16 bits (torchao-cast, until July 2025: as cast, scaled by tensor) [te]
     fp8_attention: Literal["none", "recipe", "delayed", "current", "mxfp8"] | Sequence[Literal["none", "recipe", "delayed", "current", "mxfp8"]] | None  # fp8, nvfp4: attention by cuDNN in fp8 too (Transformer Engine's fp8_dpa), scaled as fp8_recipe says, or in a way of its own [none]
     fp8_amax_reduction: Literal["stage", "tp", "none"] | Sequence[Literal["stage", "tp", "none"]] | None  # fp8, delayed: ranks that share the largest numbers of tensors behind each pass: tp cp dp, tp cp, or none [stage]
     fp8_act_store: Switch  # the input of the activation of an MLP or expert is kept in fp8 [0]

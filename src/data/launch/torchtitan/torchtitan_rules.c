@@ -338,6 +338,16 @@ has_converter (const LaunchJob *job, const char *part)
   return false;
 }
 
+static bool
+compiles_model (const LaunchJob *job)
+{
+  const LaunchOption *o = launch_words_find (job->words, "compile.components");
+  bool has_model = !o;
+  for (guint i = 0; o && i < o->values->len; i++)
+    has_model = has_model || strcmp (o->values->pdata[i], "model") == 0;
+  return option_is_on (job, "training.compile") || (option_is_on (job, "compile.enable") && has_model);
+}
+
 static const char *
 recipe_of (const LaunchJob *job)
 {
@@ -360,6 +370,8 @@ set_float8 (LaunchJob *job)
     import_unknown (import, "float8.recipe_name %s: taken for one scale for each tensor", recipe);
   if (gathers)
     import_set_strategy (import, "fp8_params", "1", "float8.enable_fsdp_float8_all_gather");
+  if (!compiles_model (job))
+    import_infer (import, "float8 without compile: casts, several kernels each, are taken to be compiled");
 }
 
 static void
@@ -386,16 +398,6 @@ set_precision (LaunchJob *job)
 }
 
 /* --- kernels --------------------------------------------------------------------------------------- */
-
-static bool
-compiles_model (const LaunchJob *job)
-{
-  const LaunchOption *o = launch_words_find (job->words, "compile.components");
-  bool has_model = !o;
-  for (guint i = 0; o && i < o->values->len; i++)
-    has_model = has_model || strcmp (o->values->pdata[i], "model") == 0;
-  return option_is_on (job, "training.compile") || (option_is_on (job, "compile.enable") && has_model);
-}
 
 /* scaled_dot_product_attention, which takes a fused kernel, or flex_attention, which is one. */
 static void
