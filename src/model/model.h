@@ -58,6 +58,8 @@ typedef enum { LS_QKV_JOINT, LS_QKV_SPLIT, LS_QKV_UNPADDED } LsQkvLayout;
 typedef enum { LS_LOSS_PARALLEL, LS_LOSS_FUSED } LsLoss;
 /* How the attention of a sequence that is cut over ranks gets the keys and values of others. */
 typedef enum { LS_CP_RING, LS_CP_ALL_GATHER, LS_CP_ULYSSES } LsCpKind;
+/* Whose steps these are: Transformer Engine's, or those of PyTorch, run eagerly or compiled. */
+typedef enum { LS_CP_STEPS_TE, LS_CP_STEPS_PYTORCH, LS_CP_STEPS_PYTORCH_COMPILE } LsCpSteps;
 /* Scaling factors of fp8: from earlier steps, from the tensor itself, or one for each of its blocks, of 128
  * or of 32. */
 /* Attention whose operands are in fp8, by which way of scaling; RECIPE: as the linear layers are (model/

@@ -135,6 +135,7 @@ typedef struct {
   LsDtype grad_dtype;      /* of the gradients that W accumulates into  */
   uint32_t cp; /* context-parallel degree; seq is of whole sequences: a rank has seq / cp tokens of each */
   LsCpKind cp_kind;
+  LsCpSteps cp_steps;
   bool cp_balance;
   bool sp_save_gathered;      /* with SP, keep the gathered input of COLUMN layers for the backward */
   uint32_t ep, etp;           /* experts over ep ranks, each over etp; 0 counts as 1 */
@@ -212,6 +213,8 @@ typedef struct {
   LsKernel merge, merge_grad; /* of its results with those of the steps before; bytes 0: none */
 } LsContextStep;
 
+/* Whether attention goes by the steps of PyTorch's ring, however keys and values come. */
+bool ls_context_is_pytorchs (const LsShard *s);
 /* Whether ranks of a cp group have different kernels. */
 bool ls_context_is_uneven (const LsShard *s);
 /* Whether a rank has a part of a sequence wherever documents begin, not a part of each document. */

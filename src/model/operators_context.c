@@ -33,6 +33,22 @@
  * travel. So do documents in a ring, which cuts each of them over its ranks (Transformer Engine's thd
  * layout); with an all-gather whole sequences are cut, and a rank meets what it meets (model/documents.h).
  *
+ * PyTorch's ring (torch/distributed/tensor/experimental/_attention.py, pytorch/pytorch@f2127dbd, of 2025):
+ * the steps of a balanced ring, whether keys and values come one by one or are gathered at the first step.
+ * They are those of all heads (repeat_kv). Bytes per element of O, or of dQ, dK and dV, that a step has:
+ *
+ *                     eager                                      compiled: one kernel of what is pointwise
+ *     first forward   O to fp32: 6                               -
+ *     others          O to fp32, a difference, a product, a      the sum so far and O read, the new sum
+ *                     difference: 42; half of Q: cat, 8 of all   written: 10, 8 of them of the whole sum;
+ *     last            O to 16 bits: 6                            the first read, the last written in 16 bits
+ *     first backward  zeros 4, += 10; dK, dV joined: 8           6
+ *     others          += 10, of a half: cat, 8 of all; joined    10, 8 of them of the whole sum
+ *     last            dQ to 16 bits: 6; dK, dV once they came    6
+ *
+ * Log-sum-exps, 1/d of O, are left out. Worked example: 32,768 tokens, d 4096, c 8, compiled: a step forward
+ * with all queries moves 10 x 134 M bytes to sum up.
+ *
  * Deviations. Transformer Engine runs even and odd steps on two streams, so that the last
  * tiles of one meet the first of the next; here steps follow each other. Its two kernels of an
  * all-gather (one per part of the sequence, side by side too) are one.
@@ -43,10 +59,16 @@
  * twice: before its all-to-all, for the backward of attention, and after it. */
 #include "model/operators_build.h"
 
+bool
+ls_context_is_pytorchs (const LsShard *s)
+{
+  return s->cp > 1 && s->cp_steps != LS_CP_STEPS_TE && s->cp_kind != LS_CP_ULYSSES;
+}
+
 static bool
 is_ring (const LsShard *s)
 {
-  return s->cp_kind == LS_CP_RING;
+  return s->cp_kind == LS_CP_RING || ls_context_is_pytorchs (s);
 }
 
 bool
@@ -84,7 +106,7 @@ part_of (const LsCut *cut, uint32_t cp_rank, uint32_t step, LsAttentionPart *par
     .queries = s->seq,
     .keys = s->seq,
     .heads = cut->heads,
-    .kv_heads = cut->kv_heads,
+    .kv_heads = ls_context_is_pytorchs (s) ? cut->heads : cut->kv_heads,
     .pairs = 0.5,
     .cp_rank = cp_rank,
   };
@@ -120,6 +142,67 @@ merge_of (const LsCut *cut, const LsAttentionPart *part, bool is_first, bool is_
                            bytes, 0);
 }
 
+/* --- PyTorch's ring ----------------------------------------------------------------------------------- */
+
+/* Elements of a tensor: of all tokens of this rank, and of those of a step. */
+typedef struct {
+  double all, part;
+} Elements;
+
+static Elements
+elements (const LsCut *cut, uint64_t tokens, uint64_t width)
+{
+  double heads = (double) cut->heads * cut->shard->micro_batch;
+  double all = (double) cut->shard->seq / cut->shard->cp;
+  return (Elements) { all * heads * (double) width, (double) tokens * heads * (double) width };
+}
+
+static double
+eager_sum (Elements o, bool is_first, bool is_last)
+{
+  double sum = is_first ? 6 * o.all : 42 * o.part + (o.part < o.all ? 8 * o.all : 0);
+  return sum + (is_last ? 6 * o.all : 0);
+}
+
+static double
+compiled_sum (Elements o, uint32_t step, bool is_last)
+{
+  return step == 0 ? 0 : ((step == 1 ? 2 : 4) + (is_last ? 2 : 4)) * o.all + 2 * o.part;
+}
+
+/* is_sent: joined with another for the next rank. */
+static double
+eager_grad (Elements x, bool is_first, bool is_last, bool is_sent)
+{
+  double sum = is_first ? 14 * x.all : 10 * x.part + (x.part < x.all ? 8 * x.all : 0);
+  return sum + (is_sent ? 8 * x.all : 0) + (is_last ? 6 * x.all : 0);
+}
+
+static double
+compiled_grad (Elements x, bool is_first, bool is_last)
+{
+  return (is_first ? 4 : 8) * x.all + 2 * x.part + (is_last ? 6 * x.all : 0);
+}
+
+static void
+sum_as_pytorch (const LsCut *cut, const LsAttentionPart *part, uint32_t step, LsContextStep *ret)
+{
+  const LsModel *m = cut->model;
+  bool is_eager = cut->shard->cp_steps == LS_CP_STEPS_PYTORCH, is_first = step == 0,
+       is_last = step + 1 == cut->shard->cp;
+  uint64_t v = ls_model_v_dim (m), kv = m->head_dim + v;
+  Elements o = elements (cut, part->queries, v), dq = elements (cut, part->queries, m->head_dim),
+           dkv = elements (cut, part->keys, kv);
+  double sum = is_eager ? eager_sum (o, is_first, is_last) : compiled_sum (o, step, is_last);
+  double grad = is_eager ? eager_grad (dq, is_first, is_last, false) + eager_grad (dkv, is_first, false, true)
+                         : compiled_grad (dq, is_first, is_last) + compiled_grad (dkv, is_first, false);
+  uint64_t rows = part->queries * cut->shard->micro_batch;
+  ret->merge
+      = ls_kernel_stream ("attention-merge", LS_KERNEL_ELEMENTWISE, cut->act, rows, cut->heads * v, sum, 0);
+  ret->merge_grad = ls_kernel_stream ("attention-grad-merge", LS_KERNEL_ELEMENTWISE, cut->act, rows,
+                                      cut->heads * m->head_dim, grad, 0);
+}
+
 void
 ls_context_step (const LsModel *m, const LsShard *s, LsContextPlace place, LsContextStep *ret_step)
 {
@@ -134,7 +217,9 @@ ls_context_step (const LsModel *m, const LsShard *s, LsContextPlace place, LsCon
     return;
   ret_step->fwd = ls_attention_kernel (&cut, &part, false);
   ret_step->bwd = ls_attention_kernel (&cut, &part, true);
-  if (!is_ring (s))
+  if (ls_context_is_pytorchs (s))
+    sum_as_pytorch (&cut, &part, step, ret_step);
+  if (!is_ring (s) || ls_context_is_pytorchs (s))
     return;
   ret_step->merge = merge_of (&cut, &part, step == 0, false);
   ret_step->merge_grad = merge_of (&cut, &part, step == s->cp - 1, true); /* backwards the last comes first */
@@ -153,10 +238,11 @@ ls_context_bytes (const LsModel *m, const LsShard *s)
 {
   LsCut cut;
   ls_cut_init (&cut, m, s);
+  bool has_all = ls_context_is_pytorchs (s);
   return (LsContextBytes) {
     .q = cut.tokens * cut.q_width * cut.elt,
-    .k = cut.tokens * cut.k_width * cut.elt,
-    .v = cut.tokens * cut.v_width * cut.elt,
+    .k = cut.tokens * (has_all ? cut.q_width : cut.k_width) * cut.elt,
+    .v = cut.tokens * (has_all ? cut.context_width : cut.v_width) * cut.elt,
     .context = cut.tokens * cut.context_width * cut.elt,
   };
 }

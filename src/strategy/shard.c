@@ -196,6 +196,7 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .grad_dtype = (LsDtype) s->grad_dtype,
     .cp = s->cp,
     .cp_kind = (LsCpKind) s->cp_kind,
+    .cp_steps = s->lengths ? LS_CP_STEPS_TE : (LsCpSteps) s->cp_steps, /* flex_attention gathers */
     .cp_balance = s->cp_balance,
     .sp_save_gathered = s->sp_save_gathered,
     .ep = s->ep,

@@ -211,6 +211,7 @@ typedef struct {
   int tp_overlap_kind;    /* LsTpOverlap, with tp_overlap                         */
   bool tp_overlap_margin; /* GEMMs beside collectives that stay whole leave these their SMs */
   int cp_kind;            /* LsCpKind                                             */
+  int cp_steps;           /* LsCpSteps                                            */
   bool cp_balance;        /* ring, all-gather: each rank has an early and a late part of a sequence */
   uint32_t etp;           /* tensor-parallel degree of experts; 0: tp             */
   double expert_capacity; /* tokens of an expert over the mean, dropped beyond; 0: none are dropped */

@@ -134,6 +134,8 @@ static const struct {
   { "delay_wgrad", has_no_ep_overlap, "it needs --ep-overlap 1" },
   { "shared_overlap", has_one_ep, "ep is 1" },
   { "cp_kind", has_one_cp, "cp is 1" },
+  { "cp_steps", has_one_cp, "cp is 1" },
+  { "cp_steps", has_even_attention, "with ulysses each rank has whole sequences of some heads" },
   { "cp_balance", has_one_cp, "cp is 1" },
   { "cp_balance", has_even_attention, "with ulysses each rank has whole sequences of some heads" },
   { "zero", has_one_copy, "there is one copy of the model: dp and cp are 1" },

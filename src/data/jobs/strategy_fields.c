@@ -277,6 +277,10 @@ const LsField ls_strategy_fields[] = {
     SET_ONLY },
 
   { ENUM (context, cp_kind, cp_kinds, "ring", "how context-parallel attention exchanges keys and values") },
+  { ENUM (context, cp_steps, cp_steps, "te",
+          "ring, all-gather: as Transformer Engine has them, or PyTorch, whose all-gather goes by steps too, "
+          "with keys and values for all heads, sums in fp32 and gradients sent in fp32 (eager or compiled)"),
+    SET_ONLY },
   { BOOL (context, cp_balance, "true",
           "ring, all-gather: each context-parallel rank has an early and a late part of a sequence"),
     ON_OFF },

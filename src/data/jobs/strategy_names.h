@@ -141,6 +141,10 @@ static const LsEnumName cp_kinds[] = {
   { "ulysses", LS_CP_ULYSSES },
   { NULL },
 };
+static const LsEnumName cp_steps[] = { { "te", LS_CP_STEPS_TE },
+                                       { "pytorch", LS_CP_STEPS_PYTORCH },
+                                       { "pytorch-compile", LS_CP_STEPS_PYTORCH_COMPILE },
+                                       { NULL } };
 static const LsEnumName recompute_methods[]
     = { { "uniform", LS_RECOMPUTE_UNIFORM }, { "block", LS_RECOMPUTE_BLOCK }, { NULL } };
 static const LsEnumName fp8_recipes[] = {

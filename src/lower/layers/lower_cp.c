@@ -22,11 +22,18 @@
  * of the context; a copy before and after puts what goes to one rank together. The backward is
  * its mirror image. Nothing runs beside.
  *
+ * PyTorch's ring (cp_steps) sends behind all compute before it: keys and values to the next rank in
+ * each step, or all of them gathered beside the first, which the second waits for. The backward goes
+ * the same way again, with the first step first; dK and dV in fp32 go on behind each step and are
+ * added to behind the next, c moves.
+ *
  * While it runs it holds, with q the bytes of Q and kv those of K and V of a rank:
  *
  *     ring        forward: K and V of all steps, c kv, and their partial results; backward:
  *                 two buffers of K, V and their gradients, and those of a step, q + 5 kv
  *     all-gather  K and V of all, c kv, once more in order if balanced; backward: and gradients
+ *     PyTorch's   K and V of all if gathered, else two of them, those joined, and the sums in fp32; backward:
+ *                 dK, dV as they come and go, dQ, and those of a step, 3 q + 5 kv
  *     ulysses     Q, K, V or their gradients as they came, q + kv
  *
  * Deviations. Transformer Engine overlaps the all-to-alls of Q, K and V with each other's
@@ -141,6 +148,66 @@ ring_backward (Build *b)
   }
 }
 
+/* --- PyTorch's ring ----------------------------------------------------------------- */
+
+/* Before a step but the last; eagerly keys and values are joined each time. */
+static uint16_t
+exchange_kv (Build *b, uint32_t step, LsTag comm_tag, LsTag tag)
+{
+  const Lower *l = b->l;
+  bool is_gathered = l->shard.cp_kind == LS_CP_ALL_GATHER;
+  if (step == 0 || l->shard.cp_steps == LS_CP_STEPS_PYTORCH)
+    build_copy (b, "kv-join", kv_bytes (l), tag);
+  if (is_gathered && step > 0)
+    return NO_OP;
+  return is_gathered ? build_cp (b, LS_COLL_ALL_GATHER, kv_bytes (l) * l->mesh.cp, comm_tag, "kv all-gather")
+                     : build_cp (b, LS_COLL_PERMUTE, kv_bytes (l), comm_tag, "kv permute");
+}
+
+static void
+join_if (Build *b, uint16_t op)
+{
+  if (op != NO_OP)
+    build_join (b, op);
+}
+
+static void
+pytorchs_forward (Build *b, LsTag tag)
+{
+  uint32_t n = b->l->mesh.cp;
+  uint16_t coming = NO_OP;
+  for (uint32_t i = 0; i < n; i++) {
+    LsContextStep s = step_of (b, i);
+    join_if (b, coming);
+    coming = i + 1 < n ? exchange_kv (b, i, tag, tag) : NO_OP;
+    if (s.is_idle)
+      continue;
+    build_kernel (b, &s.fwd, tag);
+    if (s.merge.bytes > 0)
+      build_kernel (b, &s.merge, tag);
+  }
+}
+
+static void
+pytorchs_backward (Build *b)
+{
+  uint32_t n = b->l->mesh.cp;
+  uint16_t coming = NO_OP, grads = NO_OP;
+  for (uint32_t i = 0; i < n; i++) {
+    LsContextStep s = step_of (b, i);
+    join_if (b, coming);
+    coming = i + 1 < n ? exchange_kv (b, i, LS_TAG_B, LS_TAG_I) : NO_OP;
+    if (!s.is_idle)
+      build_kernel (b, &s.bwd, LS_TAG_I);
+    join_if (b, grads);
+    if (!s.is_idle)
+      build_kernel (b, &s.merge_grad, LS_TAG_I);
+    grads = build_cp (b, LS_COLL_PERMUTE, 2 * kv_bytes (b->l), LS_TAG_B, "kv grad permute");
+  }
+  build_join (b, grads);
+  build_copy (b, "kv-grad-cast", kv_bytes (b->l) * 3 / 2, LS_TAG_I); /* from fp32 */
+}
+
 /* --- all-gather ---------------------------------------------------------------------- */
 
 static void
@@ -215,6 +282,10 @@ held_bytes (const Build *b, Time time)
 {
   const Lower *l = b->l;
   uint64_t q = bytes_of (l).q, kv = kv_bytes (l), gathered = kv * l->mesh.cp;
+  if (ls_context_is_pytorchs (&l->shard)) {
+    uint64_t others = (l->shard.cp_kind == LS_CP_ALL_GATHER ? gathered : 2 * kv) + kv;
+    return others + (time == IN_BACKWARD ? 3 * q + 5 * kv : 2 * bytes_of (l).context);
+  }
   switch (l->shard.cp_kind) {
   case LS_CP_RING:
     return time == IN_BACKWARD ? q + 5 * kv : gathered + partial_results (b);
@@ -238,13 +309,25 @@ hold (Build *b, guint first, const Chunk *c, guint i, Time time, uint64_t bytes)
   build_buffer (b, (uint16_t) (b->ops->len - 1), id, LS_MEM_ACTIVATIONS, bytes, true);
 }
 
+/* Beside the kinds. */
+#define BY_PYTORCH -1
+
+static int
+steps_of (const LsShard *s)
+{
+  return ls_context_is_pytorchs (s) ? BY_PYTORCH : (int) s->cp_kind;
+}
+
 void
 build_context_forward (Build *b, const Chunk *c, guint i, LsTag tag)
 {
   guint first = b->ops->len;
   b->layer_kind = operator_at (c, i)->layer_kind;
   LsContextStep s = step_of (b, 0);
-  switch (b->l->shard.cp_kind) {
+  switch (steps_of (&b->l->shard)) {
+  case BY_PYTORCH:
+    pytorchs_forward (b, tag);
+    break;
   case LS_CP_RING:
     ring_forward (b, tag);
     break;
@@ -268,7 +351,10 @@ build_context_backward (Build *b, const Chunk *c, guint i)
   guint first = b->ops->len;
   b->layer_kind = operator_at (c, i)->layer_kind;
   LsContextStep s = step_of (b, 0);
-  switch (b->l->shard.cp_kind) {
+  switch (steps_of (&b->l->shard)) {
+  case BY_PYTORCH:
+    pytorchs_backward (b);
+    break;
   case LS_CP_RING:
     ring_backward (b);
     break;

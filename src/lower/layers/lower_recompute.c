@@ -19,14 +19,13 @@
  *            flash attention and of reduce-scatters (torchtitan, parallelize_llama.py of December 2024,
  *            selective_ac_option "op"). Products are counted as Llama has them, within a layer: q, v, gate
  *            and down are kept, k, the projection and up run again. Nothing runs behind what the backward
- *            needs, so down does not matter (torch.utils.checkpoint, early stop), but its output is kept. In
- *            fp8 those of torchao are the same op, of tensors in fp8 (torch.mm in float8_linear.py); others
- *            are not. With latent attention products are q-down, q-up, kv-down, kv-up, the projection;
- *            shared experts' follow. The router's product always runs again, and so do grouped products,
- *            which are ops of another kind; what exchanges bring stays, and the numbers of tokens that the
- *            host has read (torchtitan, distributed/activation_checkpoint.py; pull requests 1672 of
- *            September 2025 and 1580: layers of models with experts run again to their end). Deviation:
- *            dense layers of these stop early too.
+ *            needs, so down does not matter (early stop), but its output is kept. In fp8 those of torchao
+ *            are the same op, of tensors in fp8 (torch.mm in float8_linear.py); others are not. With latent
+ *            attention products are q-down, q-up, kv-down, kv-up, the projection; shared experts' follow.
+ *            The router's product always runs again, and so do grouped products, which are ops of another
+ *            kind; what exchanges bring stays, and the numbers of tokens that the host has read (torchtitan,
+ *            distributed/activation_checkpoint.py; pull requests 1672 of September 2025 and 1580: layers of
+ *            models with experts run again to their end). Deviation: their dense layers stop early.
  *            dots: each layer runs again but for the outputs of its matrix products (JAX's policy
  *            dots_with_no_batch_dims_saveable, praxis' SAVE_DOT_WITH_NO_BATCH_DIM, MaxText's minimal): those
  *            of attention have a batch, so attention runs again, fused or not. Products are kept whatever

@@ -207,6 +207,7 @@ draw (GRand *rand, Ask *a)
   s->sp = s->tp > 1 && chance (rand, 0.6);
   s->cp = pick (rand, 3, (uint32_t[]) { 1, 1, 2 });
   s->cp_kind = g_rand_int_range (rand, LS_CP_RING, LS_CP_ULYSSES + 1);
+  s->cp_steps = g_rand_int_range (rand, LS_CP_STEPS_TE, LS_CP_STEPS_PYTORCH_COMPILE + 1);
   s->cp_balance = chance (rand, 0.7);
   s->attention = s->cp > 1 && chance (rand, 0.9) ? LS_ATTENTION_FLASH : LS_ATTENTION_AUTO;
   s->ep = has_experts || chance (rand, 0.05) ? pick (rand, 3, (uint32_t[]) { 1, 2, 4 }) : 1;

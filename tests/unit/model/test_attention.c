@@ -184,6 +184,37 @@ steps_of_a_balanced_ring_compute_the_same (void)
   }
 }
 
+/* PyTorch's: 2048 tokens of 4096 wide are o elements, keys and values of all heads as many each. Compiled, step 1
+ * reads a first result of 16 bits and writes fp32, the last reads fp32 and writes 16 bits; step 3 has half of the
+ * queries, steps 1 and 2 half of the keys. */
+static void
+steps_of_pytorch_sum_in_fp32 (void)
+{
+  static const LsCpKind kinds[] = { LS_CP_RING, LS_CP_ALL_GATHER };
+  const double o = 2048.0 * 4096;
+  static const double eager[] = { 6, 42, 42, 42 / 2.0 + 8 + 6 },
+                      compiled[] = { 0, 2 + 2 + 4, 4 + 2 + 4, 4 + 1 + 2 },
+                      eager_grad[]
+      = { 14 + 2 * (14 + 8), 10 + 2 * (5 + 8 + 8), 10 + 2 * (5 + 8 + 8), 5 + 8 + 6 + 2 * (10 + 8) },
+                      compiled_grad[]
+      = { 3 * (4 + 2), 8 + 2 + 2 * (8 + 1), 8 + 2 + 2 * (8 + 1), 8 + 1 + 6 + 2 * (8 + 2) };
+  for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
+    for (uint32_t i = 0; i < 4; i++) {
+      LsShard s = cut_shard (4, kinds[k], true);
+      LsContextStep step;
+      s.cp_steps = LS_CP_STEPS_PYTORCH;
+      ls_context_step (&model, &s, (LsContextPlace) { .step = i }, &step);
+      LS_CHECK_DOUBLE (step.fwd.flops, ==, 4 * 2048.0 * 2048 * 4096 / 2);
+      LS_CHECK_DOUBLE (step.merge.bytes, ==, eager[i] * o);
+      LS_CHECK_DOUBLE (step.merge_grad.bytes, ==, eager_grad[i] * o);
+      s.cp_steps = LS_CP_STEPS_PYTORCH_COMPILE;
+      ls_context_step (&model, &s, (LsContextPlace) { .step = i }, &step);
+      LS_CHECK_DOUBLE (step.merge.bytes, ==, compiled[i] * o);
+      LS_CHECK_DOUBLE (step.merge_grad.bytes, ==, compiled_grad[i] * o);
+      LS_CHECK_INT (ls_context_bytes (&model, &s).k, ==, 2 * 2048 * 4096);
+    }
+}
+
 static void
 an_unbalanced_rank_sees_what_is_before_it (void)
 {
@@ -395,7 +426,7 @@ attention_in_fp8_is_cast_around (void)
 LS_TEST_SUITE (LS_TEST (gradients_of_views_are_concatenated), LS_TEST (padding_is_taken_out_and_put_back),
                LS_TEST (the_host_reads_two_results_of_each_mask), LS_TEST (a_fused_loss_passes_once_each_way),
                LS_TEST (a_metric_is_a_loss_without_gradient),
-               LS_TEST (steps_of_a_balanced_ring_compute_the_same),
+               LS_TEST (steps_of_a_balanced_ring_compute_the_same), LS_TEST (steps_of_pytorch_sum_in_fp32),
                LS_TEST (an_unbalanced_rank_sees_what_is_before_it),
                LS_TEST (ulysses_has_whole_sequences_of_few_heads),
                LS_TEST (latent_attention_sends_what_its_heads_are_wide), LS_TEST (a_layer_keeps_a_cp_th),

@@ -143,6 +143,7 @@ class JobOptions(TypedDict, total=False):
     tp_max_ctas: Number  # thread blocks of NCCL's kernels at most, of tensor-parallel collectives (ncclConfig_t.maxCTAs) [0: as many as NCCL has channels]
     sp_save_gathered: Text  # with sp: keep the gathered inputs instead of gathering them again [0]
     cp_kind: Literal["ring", "all-gather", "ulysses"] | Sequence[Literal["ring", "all-gather", "ulysses"]] | None  # how context-parallel attention exchanges keys and values [ring]
+    cp_steps: Literal["te", "pytorch", "pytorch-compile"] | Sequence[Literal["te", "pytorch", "pytorch-compile"]] | None  # ring, all-gather: as Transformer Engine has them, or PyTorch, whose all-gather goes by steps too, with keys and values for all heads, sums in fp32 and gradients sent in fp32 (eager or compiled) [te]
     cp_balance: Text  # ring, all-gather: each context-parallel rank has an early and a late part of a sequence [1]
     cp_max_ctas: Number  # thread blocks of NCCL's kernels at most, of context-parallel exchanges [0: as many as NCCL has channels]
     expert_capacity: Text  # tokens that an expert takes at most, over the mean; 0: none are dropped [0]

@@ -421,6 +421,8 @@ set_compile (LaunchJob *job)
   }
   if (strcmp (*software, "torchtitan") == 0) {
     import_set_strategy (import, "kernels", COMPILED, "compile.enable");
+    if (import->strategy.cp > 1)
+      import_set_strategy (import, "cp_steps", "pytorch-compile", "compile.enable");
     import_infer (import, "kernels " COMPILED ": those that compile.enable runs");
     return;
   }
