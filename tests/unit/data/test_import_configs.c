@@ -142,7 +142,7 @@ deepspeed_is_read (void)
              "\"stage3_prefetch_bucket_size\": 1000, \"param_persistence_threshold\": 0, "
              "\"offload_param\": {\"device\": \"nvme\"}, \"mics_shard_size\": 4}"),
          "zero=3@4; dp_overlap=true; ~default of stage 3; reduce_bucket=200000000; prefetch_bucket=1000; "
-         "persistence_threshold=1; offload=parameters; offload_to=nvme; dtype=fp32; grad_norm=false");
+         "persistence_threshold=0; offload=parameters; offload_to=nvme; dtype=fp32; grad_norm=false");
   check (DS (", \"zero_optimization\": {\"stage\": 2, \"cpu_offload\": true, \"overlap_comm\": true}"),
          "offload=optimizer; offload_to=cpu; zero=2; dp_overlap=true");
   check (
