@@ -65,6 +65,7 @@ static const OptionRow rows[] = {
   RULE ("xformers_attention"),
   RULE ("flex_attention"),
   RULE ("sample_packing"),
+  RULE ("ring_attn_func"),
   RULE ("pad_to_sequence_len"),
   RULE ("adapter"),
   RULE ("lora_model_dir"),
@@ -366,6 +367,28 @@ say_shards (Axolotl *a)
   import_infer (a->job.import, "gpus %s: dp_shard_size times the other degrees", n);
 }
 
+/* Contiguous parts of sequences, by kernels of ring-flash-attn (utils/schemas/validation.py,
+ * validate_ring_attn_func): a ring, or with packed samples keys and values gathered. In 2025 there were rings
+ * with parts in zigzag, too. */
+static void
+set_context (Axolotl *a)
+{
+  const LaunchJob trainer = { .import = a->job.import, .words = a->trainer };
+  LsImport *import = a->job.import;
+  if (option_number (&trainer, "parallelism_config_cp_size") <= 1)
+    return;
+  const char *said = text_of (a, "ring_attn_func"),
+             *way = said            ? said
+      : is_on (a, "sample_packing") ? "varlen_llama3"
+                                    : "batch_ring";
+  bool is_gathered = strcmp (way, "varlen_llama3") == 0, is_balanced = strstr (way, "zigzag") != NULL;
+  import_set_strategy (import, "cp_kind", is_gathered ? "all-gather" : "ring", "ring_attn_func");
+  import_set_strategy (import, "cp_balance", is_balanced ? "1" : "0", "ring_attn_func");
+  if (!said)
+    import_infer (import, "cp_kind %s of contiguous parts (cp_balance 0): ring_attn_func %s by itself",
+                  is_gathered ? "all-gather" : "ring", way);
+}
+
 /* A file, or the configuration itself. */
 static bool
 take_deepspeed (Axolotl *a, const ImportFiles *files, HfJob *hf, const cJSON *tree, LsDiagList *diags)
@@ -408,6 +431,7 @@ read_tree (const ImportFiles *files, cJSON *tree, LsImport *import, LsDiagList *
   tell_loss (&a, tree);
   say_recompute (&a);
   say_shards (&a);
+  set_context (&a);
   if (!take_deepspeed (&a, files, &hf, tree, diags))
     return false;
   tell_adapters (&a);

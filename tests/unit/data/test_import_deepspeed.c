@@ -117,6 +117,12 @@ openrlhf_is_read (void)
          " --ds.lora.rank 64 --ds.overlap_comm --adam.lr 5e-6\nEND\ndeepspeed --module $ARGS\n",
          "experts=8; seq=2048; gpus; zero=2; micro_batch=8; global_batch=64; dtype=bf16; recompute=none; "
          "lora_rank=64; dp_overlap=true; ?how many GPUs; ~attn_implementation flash_attention_2; -adam.lr");
+  check (OPENRLHF "--pretrain meta-llama/Llama-2-7b-hf --bf16",
+         "attention=flash; ~attn_implementation flash_attention_2: the default since August 2025");
+  check (OPENRLHF "--pretrain meta-llama/Llama-2-7b-hf --bf16 --packing_samples",
+         "attention=flash; ~attn_implementation flash_attention_2: packing_samples turns it on");
+  check (OPENRLHF "--pretrain meta-llama/Llama-2-7b-hf --bf16 --attn_implementation eager",
+         "attention=unfused");
   check_read (NULL, "#!/bin/bash\ndeepspeed --module openrlhf.cli.train_dpo --pretrain a/b --zero_stage 3\n",
               "openrlhf.cli.train_dpo: another task");
 #undef OPENRLHF

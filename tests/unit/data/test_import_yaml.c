@@ -296,7 +296,12 @@ axolotl_is_read (void)
               "gradient_checkpointing: true\nresize_token_embeddings_to_32x: true\n",
       "layers=36; seq=8192; micro_batch=2; gpus=16; tp=2; cp=2; dp_kind=fsdp2; zero=3; "
       "global_batch=32; dtype=bf16; recompute=full; attention=flash; ~gpus 16: dp_shard_size; ~bf16 is on; "
-      "-datasets.0.path; vocab_multiple=32");
+      "-datasets.0.path; vocab_multiple=32; cp_kind=all-gather; cp_balance=false; ~ring_attn_func varlen_llama3");
+  check_read (
+      "axolotl",
+      "base_model: Qwen/Qwen3-8B\nsequence_len: 8192\nmicro_batch_size: 1\ndatasets:\n  - path: x\ndp_shard_size: 4\n"
+      "context_parallel_size: 2\nflash_attention: true\n",
+      "cp=2; cp_kind=ring; cp_balance=false; ~ring_attn_func batch_ring");
   check_read ("axolotl", AXOLOTL "adapter: qlora\nload_in_4bit: true\nfp16: true\nbf16: false\n",
               "dtype=fp16; dp_kind=ddp; lora_rank=8; lora_modules=q,v; qlora=true; ~lora_modules q,v");
   check_read ("axolotl",
