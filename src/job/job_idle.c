@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/jobs/job_files.h"
+#include "data/launch/launch_changes.h"
 #include "data/text/field.h"
 #include "data/traces/trace_json.h"
 #include "job/softwares.h"
@@ -161,8 +162,7 @@ find_host_reason (const LsJobResult *job, const LsField *f)
 
 /* --- notes --- */
 
-/* What a launch file says is said in words of its program, or is what its program does by itself: nobody has
- * set the knob. */
+/* What a launch file says is said in words of its program, or is what its program does by itself. */
 static bool
 is_of_launch_file (const LsJobSpec *spec, const LsField *f, const char *value)
 {
@@ -179,7 +179,11 @@ note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
   g_autofree char *value = ls_field_text (f, &x->spec->strategy, NULL),
                   *usual = ls_field_text (f, &x->blank, NULL);
   bool is_said = x->spec->said && g_hash_table_contains (x->spec->said, f->key);
-  if (!is_said || !value || g_strcmp0 (value, usual) == 0 || is_of_launch_file (x->spec, f, value))
+  if (!is_said || !value || g_strcmp0 (value, usual) == 0)
+    return;
+  bool is_theirs = is_of_launch_file (x->spec, f, value);
+  g_autofree char *theirs = is_theirs ? ls_launch_option_of (x->spec->from, f->key) : NULL;
+  if (is_theirs && !theirs)
     return;
   bool is_host = strcmp (f->topic, "host") == 0;
   const char *why = is_host ? find_host_reason (x->job, f) : find_reason (x, f, value);
@@ -187,7 +191,7 @@ note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
     return;
   bool is_time = f->kind == LS_FIELD_TIME; /* whose text is in picoseconds */
   g_autofree char *option = is_time ? ls_field_flag (f) : ls_field_option (f, value);
-  g_ptr_array_add (notes, g_strdup_printf ("%s has no effect here: %s", option, why));
+  g_ptr_array_add (notes, g_strdup_printf ("%s has no effect here: %s", theirs ? theirs : option, why));
 }
 
 void

@@ -230,6 +230,17 @@ key_of (const LsImport *import, const char *name)
   return row ? row->key : NULL;
 }
 
+char *
+ls_launch_option_of (const LsImport *import, const char *key)
+{
+  for (guint i = 0; i < import->options->len; i++) {
+    const LsImportOption *o = &g_array_index (import->options, LsImportOption, i);
+    if (g_strcmp0 (key_of (import, o->written), key) == 0)
+      return o->value && *o->value ? g_strdup_printf ("%s %s", o->written, o->value) : g_strdup (o->written);
+  }
+  return NULL;
+}
+
 typedef struct {
   const LsImport *import;
   LaunchWords *now, *wanted; /* now: NULL if it cannot be written */

@@ -26,6 +26,10 @@ typedef struct {
  * fragments. */
 GPtrArray *ls_launch_changes (const LsImport *import, const char *now, const char *wanted);
 
+/* The option of the files, as they write it, which alone decides a key, with its value behind it; NULL: none
+ * does. Newly allocated. */
+char *ls_launch_option_of (const LsImport *import, const char *key);
+
 /* --- where an option stands in somebody's files ---------------------------------------------------- */
 
 /* Of an option, "--tp-size" or "training.seq_len", and its value: the one line of the files (char *, paths)
