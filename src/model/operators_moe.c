@@ -280,7 +280,7 @@ static void
 append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, LsTensorCut cut, uint64_t in,
                uint64_t out)
 {
-  LsDtype dtype = x->cut.shard->dtype;
+  LsDtype dtype = x->cut.shard->bf16_experts ? x->cut.act : x->cut.shard->dtype;
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
 
   if (ls_dtype_is_scaled (dtype)) {

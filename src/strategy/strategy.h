@@ -250,6 +250,7 @@ typedef struct {
   int fp8_amax_reduction;         /* LsAmaxReduction                                         */
   bool fp8_act_store;             /* the input of an MLP's activation is kept in fp8         */
   bool fp8_params;                /* weights are kept and gathered in fp8                    */
+  bool bf16_experts;              /* fp8, nvfp4: products of experts are in bf16             */
   uint32_t bf16_first, bf16_last; /* fp8, nvfp4: so many layers at either end have their products in bf16 */
 
   bool wgrad_placeholders; /* megatron: tensors that stand for gradients (lower_wgrad.c) */

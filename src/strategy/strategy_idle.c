@@ -196,6 +196,8 @@ static const struct {
     "it needs --dtype fp8 --fp8-recipe delayed, and more than one rank" },
   { "fp8_attention", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
   { "bf16_first", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
+  { "bf16_experts", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
+  { "bf16_experts", has_no_experts, "the model has no experts" },
   { "bf16_last", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
   { "fp8_params", is_not_fp8, "it needs --dtype fp8" },
   { "lengths", has_no_attention, "the model has no attention" },

@@ -24,6 +24,7 @@ fill_kernels (LsStrategy *s)
 {
   if (s->dtype != LS_DTYPE_FP8)
     s->fp8_linear = LS_FP8_LINEAR_TE;
+  s->bf16_experts &= ls_dtype_is_scaled ((LsDtype) s->dtype);
   if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
     s->fp8_attention = LS_FP8_ATTENTION_NONE;
   if (s->fp8_attention == LS_FP8_ATTENTION_RECIPE)
@@ -94,6 +95,17 @@ check_fp8_linear (const LsStrategy *s, LsDiagList *diags)
                  "adapters beside linear layers of torchao in fp8 are not modelled; expected te");
 }
 
+static void
+check_scaled_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  bool has_bf16 = s->bf16_experts && (m->n_experts > 0 || m->attention_experts > 0);
+  if (has_bf16 && s->fp8_params)
+    unsupported (diags, "/fp8_params",
+                 "expected false with experts in bf16, whose parameters would be gathered in another format");
+  if (has_bf16 && s->dispatch_fp8 && s->dispatcher == LS_DISPATCHER_DEEPEP)
+    conflict (diags, "/dispatch_fp8", "expected false with experts in bf16, which do not take fp8");
+}
+
 /* --- kernels that are listed; documents -------------------------------------------------------- */
 
 /* Their bytes are those of 16 bits. */
@@ -137,6 +149,7 @@ check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     conflict (diags, "/loss_kernel", "expected parallel with tp %u, which cuts the vocabulary; got fused",
               s->tp);
   check_fp8_linear (s, diags);
+  check_scaled_experts (s, m, diags);
   check_fp8_attention (s, m, diags);
   check_recipes (s, diags);
   check_documents (s, m, diags);

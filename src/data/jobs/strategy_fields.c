@@ -168,6 +168,8 @@ const LsField ls_strategy_fields[] = {
           "the input of the activation of an MLP or expert is kept in fp8") },
   { BOOL (precision, fp8_params, "false",
           "fp8: weights are stored and gathered in fp8; of mxfp8 gathered in 16 bits") },
+  { BOOL (precision, bf16_experts, "false",
+          "fp8, nvfp4: products of experts are in bf16, as where only linear layers are converted") },
   { COUNT (precision, bf16_first, "0",
            "fp8, nvfp4: so many layers at the start have their products in bf16") },
   { COUNT (precision, bf16_last, "0",

@@ -70,7 +70,15 @@ set_products (LaunchJob *job, const char *format)
     const char *recipe = option_text (job, "fp8.recipe_name");
     import_set_strategy (import, "fp8_recipe", "current", "fp8.recipe_name");
     import_set_strategy (import, "fp8_linear", "torchao", "fp8.enabled");
-    if (option_is_on (job, "fp8.enable_fsdp_float8_all_gather"))
+    bool gathers = option_is_on (job, "fp8.enable_fsdp_float8_all_gather"),
+         has_experts = import->model.n_experts > 0;
+    if (has_experts)
+      import_set_strategy (import, "bf16_experts", "1", "fp8.enabled");
+    if (gathers && has_experts)
+      import_unknown (
+          import,
+          "fp8.enable_fsdp_float8_all_gather with experts in bf16: all is taken to be gathered in bf16");
+    else if (gathers)
       import_set_strategy (import, "fp8_params", "1", "fp8.enable_fsdp_float8_all_gather");
     if (recipe && strcmp (recipe, "tensorwise") != 0)
       import_unknown (import, "fp8.recipe_name %s: taken for one scale for each tensor", recipe);

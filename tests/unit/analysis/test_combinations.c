@@ -140,7 +140,8 @@ draw_numbers (GRand *rand, LsStrategy *s)
   s->fp8_linear
       = is_torchaos && s->lora_rank == 0 ? g_rand_int_range (rand, 0, LS_FP8_LINEAR_TORCHAO + 1) : 0;
   s->bf16_last = chance (rand, 0.2);
-  s->fp8_params = !s->bf16_last && chance (rand, 0.2);
+  s->bf16_experts = chance (rand, 0.2);
+  s->fp8_params = !s->bf16_last && !s->bf16_experts && chance (rand, 0.2);
 }
 
 /* Where it is modelled. */

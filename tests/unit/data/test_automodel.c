@@ -132,7 +132,7 @@ narrow_formats_are_read (void)
   check_read ("NeMo AutoModel", BACKEND "fp8: {enabled: true, recipe_name: rowwise}\n",
               "dtype=fp8; fp8_recipe=current; fp8_linear=torchao; fp8_params; ?fp8.recipe_name rowwise");
   check_read ("NeMo AutoModel", BACKEND "fp8: {enabled: true, enable_fsdp_float8_all_gather: true}\n",
-              "dtype=fp8; fp8_linear=torchao; fp8_params=true");
+              "dtype=fp8; fp8_linear=torchao; bf16_experts=true; fp8_params; ?gathered in bf16");
   check_read (
       "NeMo AutoModel",
       "step_scheduler:\n  global_batch_size: 64\n  local_batch_size: 1\nmodel:\n"

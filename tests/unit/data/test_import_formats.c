@@ -178,8 +178,31 @@ axolotl_has_uneven_adapters (void)
 #undef ADAPTERS
 }
 
-LS_TEST_SUITE (LS_TEST (axolotl_has_uneven_adapters), LS_TEST (weights_are_kept_as_they_are_loaded),
-               LS_TEST (shards_have_formats_of_their_own), LS_TEST (adapters_are_fp32),
-               LS_TEST (options_tell_the_release_of_a_trainer),
+/* torchao converts linear layers; experts are none. */
+static void
+experts_of_torchtitan_have_a_converter (void)
+{
+#define QWEN                                                                                                 \
+  "name = 'qwen3'\nflavor = '30B-A3B'\n[training]\nlocal_batch_size = 4\n[parallelism]\n"                    \
+  "data_parallel_shard_degree = 8\n"
+#define LINEAR  "[model]\nconverters = ['quantize.linear.float8']\n"
+#define EXPERTS "[model]\nconverters = ['quantize.linear.float8', 'quantize.grouped_mm.float8']\n"
+  static const char *const rows[][2] = {
+    { LINEAR QWEN, "dtype=fp8; bf16_experts=true; fp8_params" },
+    { EXPERTS QWEN, "dtype=fp8; bf16_experts; fp8_params" },
+    { LINEAR QWEN "[float8]\nmoe_fqns_prototype = ['experts']\n", "bf16_experts" },
+    { LINEAR QWEN "[quantize.linear.float8]\nenable_fsdp_float8_all_gather = true\n",
+      "bf16_experts=true; fp8_params; ?enable_fsdp_float8_all_gather with experts in bf16" },
+    { EXPERTS QWEN "[quantize.linear.float8]\nfilter_fqns = ['output', 'router.gate', 'wk']\n",
+      "dtype=fp8; ?filter_fqns wk: taken to be converted" },
+    { "[model]\nconverters = ['quantize.linear.mx']\n" QWEN, "fp8_recipe=mxfp8; bf16_experts=true" },
+    { "[model]\n" QWEN, "dtype=bf16; bf16_experts" },
+  };
+  check_all (rows, G_N_ELEMENTS (rows));
+}
+
+LS_TEST_SUITE (LS_TEST (experts_of_torchtitan_have_a_converter), LS_TEST (axolotl_has_uneven_adapters),
+               LS_TEST (weights_are_kept_as_they_are_loaded), LS_TEST (shards_have_formats_of_their_own),
+               LS_TEST (adapters_are_fp32), LS_TEST (options_tell_the_release_of_a_trainer),
                LS_TEST (programs_load_in_formats_of_their_own),
                LS_TEST (axolotl_trains_in_the_format_of_its_weights))

@@ -78,4 +78,29 @@ torchao_casts_blocks_twice (void)
   LS_CHECK_DOUBLE (sum_of (fc2->wgrad, fc2->n_wgrad), ==, to * (T * F + T * H));
 }
 
-LS_TEST_SUITE (LS_TEST (torchao_casts_in_each_pass), LS_TEST (torchao_casts_blocks_twice))
+/* Experts whose products are in bf16 have the kernels and inputs of bf16; attention is in fp8. */
+static void
+experts_may_stay_in_bf16 (void)
+{
+  LsModel m = llama3_70b ();
+  m.n_experts = 8;
+  m.top_k = 2;
+  LsShard s = shard (&m, 1, false, 1);
+  g_autoptr (GArray) bf16 = layer_operators (&m, &s);
+  s.dtype = LS_DTYPE_FP8;
+  s.fp8_recipe = LS_FP8_CURRENT;
+  s.bf16_experts = true;
+  g_autoptr (GArray) fp8 = layer_operators (&m, &s);
+  const LsOperator *of_bf16 = operator_named (bf16, "expert-fc1"),
+                   *of_fp8 = operator_named (fp8, "expert-fc1"), *qkv = operator_named (fp8, "qkv");
+  if (!LS_CHECK (of_bf16 && of_fp8 && qkv))
+    return;
+  LS_CHECK_INT (of_fp8->n_fwd, ==, of_bf16->n_fwd);
+  LS_CHECK_INT (of_fp8->fwd[0].dtype, ==, LS_DTYPE_BF16);
+  LS_CHECK_DOUBLE (of_fp8->wgrad[0].bytes, ==, of_bf16->wgrad[0].bytes);
+  LS_CHECK_INT (of_fp8->saved_bytes, ==, of_bf16->saved_bytes);
+  LS_CHECK_INT (qkv->fwd[qkv->n_fwd - 1].dtype, ==, LS_DTYPE_FP8);
+}
+
+LS_TEST_SUITE (LS_TEST (experts_may_stay_in_bf16), LS_TEST (torchao_casts_in_each_pass),
+               LS_TEST (torchao_casts_blocks_twice))

@@ -106,6 +106,7 @@ class JobOptions(TypedDict, total=False):
     fp8_amax_reduction: Literal["stage", "tp", "none"] | Sequence[Literal["stage", "tp", "none"]] | None  # fp8, delayed: ranks that share the largest numbers of tensors behind each pass: tp cp dp, tp cp, or none [stage]
     fp8_act_store: Switch  # the input of the activation of an MLP or expert is kept in fp8 [0]
     fp8_params: Switch  # fp8: weights are stored and gathered in fp8; of mxfp8 gathered in 16 bits [0]
+    bf16_experts: Switch  # fp8, nvfp4: products of experts are in bf16, as where only linear layers are converted [0]
     bf16_first: Number  # fp8, nvfp4: so many layers at the start have their products in bf16 [0]
     bf16_last: Number  # fp8, nvfp4: and at the end; recipes of NVIDIA for nvfp4 keep some 15 % [0]
     optimizer: File  # which optimizer: adam or adamw, or one of a file (lockstep list optimizers) [adam]

@@ -21,6 +21,7 @@ WHEN (cuts_tensors, s->tp > 1)
 WHEN (has_stages, s->pp > 1)
 WHEN (is_fsdp2, s->dp_kind == LS_DP_FSDP2)
 WHEN (is_fp8, s->dtype == LS_DTYPE_FP8)
+WHEN (converts_experts, is_fp8 (m, s) && m->n_experts > 0 && !s->bf16_experts)
 
 /* With a pipeline the local batch is what passes it in a step; without, one micro-batch, and gradients are
  * accumulated up to the global batch. */
@@ -68,7 +69,11 @@ VALUE (expert_tp, NUMBER (has_experts (m, s), s->etp))
 VALUE (expert_backend, WORD (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL, ls_dispatcher_name (s->dispatcher)))
 VALUE (mode, g_strdup (ls_recompute_name (s->recompute)))
 VALUE (selective_option, WORD (s->recompute == LS_RECOMPUTE_SELECTIVE, "op"))
-VALUE (converters, WORD (is_fp8 (m, s), "[\"quantize.linear.float8\"]"))
+VALUE (converters,
+       WORD (is_fp8 (m, s),
+             converts_experts (m, s) ? "[\"quantize.linear.float8\", \"quantize.grouped_mm.float8\"]"
+                                     : "[\"quantize.linear.float8\"]"))
+VALUE (converted_experts, WORD (converts_experts (m, s), "[\"experts\"]"))
 VALUE (fp8_recipe, WORD (is_fp8 (m, s), "tensorwise"))
 VALUE (fp8_gathers, ON (is_fp8 (m, s) && s->fp8_params))
 VALUE (compiles, ON ((s->tp > 1 && s->tp_overlap) || g_strcmp0 (s->kernels, COMPILED) == 0))
@@ -180,6 +185,11 @@ static const OptionRow rows[] = {
   RULE (FP8 "recipe_name", .value = fp8_recipe),
   RULE (FP8 "enable_fsdp_float8_all_gather", .value = fp8_gathers),
   RULE ("float8.recipe_name"),
+  RULE ("quantize.*.filter_fqns"),
+  RULE ("quantize.grouped_mm.float8.fqns", .value = converted_experts),
+  RULE ("float8.filter_fqns"),
+  RULE ("float8.moe_fqns_prototype"),
+  RULE ("mx.filter_fqns"),
   RULE ("float8.enable_fsdp_float8_all_gather"),
   OLD ("float8.enable_float8_linear", OPTION_RULE, NULL, IN_2024),
   OLD ("training.fp8_linear", OPTION_RULE, NULL, IN_2024),
@@ -206,15 +216,15 @@ static const OptionRow rows[] = {
 
 /* What matters neither: where data and checkpoints are, what is logged, how numbers begin and learn. Besides:
  * per_op_sac_... is of the router, which is small, memory_budget of that mode only; float8's scales are
- * dynamic, and its filters are of small products and of the head, which is never in fp8 here; the backend of
+ * dynamic; the backend of
  * compile is inductor, as by itself; experts are loaded evenly unless --expert-load says otherwise; overlap
  * of experts is of DualPipeV alone. */
 static const char ignored[]
     = "activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns "
       "activation_checkpoint.memory_budget float8.precompute_float8_dynamic_scale_for_fsdp "
-      "float8.scaling_type_* float8.filter_fqns "
-      "quantize.linear.float8.precompute_float8_dynamic_scale_for_fsdp quantize.*.filter_fqns "
-      "quantize.*.fqns mx.filter_fqns mx.recipe_name quantize.linear.mx.recipe_name job.config_file "
+      "float8.scaling_type_* "
+      "quantize.linear.float8.precompute_float8_dynamic_scale_for_fsdp "
+      "quantize.*.fqns mx.recipe_name quantize.linear.mx.recipe_name job.config_file "
       "job.description job.dump_folder job.print_* job.save_config_file profiling.* metrics.* "
       "model.hf_assets_path model.print_after_conversion model.tokenizer_path optimizer.beta* optimizer.eps "
       "optimizer.lr optimizer.weight_decay lr_scheduler.* training.dataloader.* training.dataset "
@@ -326,77 +336,6 @@ set_norm (LaunchJob *job)
                       "model.norm_type");
 }
 
-/* --- precision ------------------------------------------------------------------------------------- */
-
-static bool
-has_converter (const LaunchJob *job, const char *part)
-{
-  const LaunchOption *o = launch_words_find (job->words, "model.converters");
-  for (guint i = 0; o && i < o->values->len; i++)
-    if (strstr (o->values->pdata[i], part))
-      return true;
-  return false;
-}
-
-static bool
-compiles_model (const LaunchJob *job)
-{
-  const LaunchOption *o = launch_words_find (job->words, "compile.components");
-  bool has_model = !o;
-  for (guint i = 0; o && i < o->values->len; i++)
-    has_model = has_model || strcmp (o->values->pdata[i], "model") == 0;
-  return option_is_on (job, "training.compile") || (option_is_on (job, "compile.enable") && has_model);
-}
-
-static const char *
-recipe_of (const LaunchJob *job)
-{
-  const char *recipe = option_text (job, "quantize.linear.float8.recipe_name");
-  recipe = recipe ? recipe : option_text (job, "float8.recipe_name");
-  return recipe ? recipe : "tensorwise";
-}
-
-/* A scale for each row is taken for one for the whole tensor: both are found from the tensor itself. */
-static void
-set_float8 (LaunchJob *job)
-{
-  LsImport *import = job->import;
-  const char *recipe = recipe_of (job);
-  bool gathers = option_is_on (job, "quantize.linear.float8.enable_fsdp_float8_all_gather")
-      || option_is_on (job, "float8.enable_fsdp_float8_all_gather");
-  import_set_strategy (import, "dtype", "fp8", "model.converters");
-  import_set_strategy (import, "fp8_recipe", "current", "float8.recipe_name");
-  if (strcmp (recipe, "tensorwise") != 0)
-    import_unknown (import, "float8.recipe_name %s: taken for one scale for each tensor", recipe);
-  if (gathers)
-    import_set_strategy (import, "fp8_params", "1", "float8.enable_fsdp_float8_all_gather");
-  if (!compiles_model (job))
-    import_infer (import, "float8 without compile: casts, several kernels each, are taken to be compiled");
-}
-
-static void
-set_precision (LaunchJob *job)
-{
-  LsImport *import = job->import;
-  const char *param = option_text (job, "training.mixed_precision_param"),
-             *dtype = option_text (job, "training.dtype");
-  bool is_float8 = has_converter (job, "float8") || option_is_on (job, "float8.enable_float8_linear")
-      || option_text (job, "training.fp8_linear");
-  import_set_strategy (import, "dtype", param ? param : "bf16", "training.mixed_precision_param");
-  import_set_strategy (import, "grad_dtype", "fp32", "training.mixed_precision_reduce");
-  if (dtype && strcmp (dtype, "float32") != 0)
-    import_unknown (import, "training.dtype %s: parameters are taken to be kept in float32", dtype);
-  if (is_float8)
-    set_float8 (job);
-  else if (has_converter (job, "nvfp4")) {
-    import_set_strategy (import, "dtype", "nvfp4", "model.converters");
-    import_unknown (import, "the layers that NVFP4LinearConverter leaves in bf16: none is taken to be");
-  } else if (has_converter (job, "mx")) {
-    import_set_strategy (import, "dtype", "fp8", "model.converters");
-    import_set_strategy (import, "fp8_recipe", "mxfp8", "model.converters");
-  }
-}
-
 /* --- kernels --------------------------------------------------------------------------------------- */
 
 /* scaled_dot_product_attention, which takes a fused kernel, or flex_attention, which is one. */
@@ -414,7 +353,7 @@ set_compile (LaunchJob *job)
   LsImport *import = job->import;
   char **software = &import->strategy.software;
   bool is_async = import->strategy.tp > 1 && import->strategy.tp_overlap;
-  if (!compiles_model (job)) {
+  if (!torchtitan_compiles (job)) {
     if (is_async)
       import_unknown (import, "enable_async_tensor_parallel: torchtitan refuses it without compile.enable");
     return;
@@ -478,7 +417,7 @@ torchtitan_read (LaunchJob *job, LsDiagList *diags)
   set_model (job);
   set_norm (job);
   torchtitan_strategy (job);
-  set_precision (job);
+  torchtitan_precision (job);
   set_attention (job);
   set_compile (job);
   set_graphs (job);

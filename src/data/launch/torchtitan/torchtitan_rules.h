@@ -12,6 +12,9 @@ bool torchtitan_read (LaunchJob *job, LsDiagList *diags);
  * [training], as releases have had it. */
 const char *torchtitan_text (const LaunchJob *job, const char *name);
 void torchtitan_strategy (LaunchJob *job);
+/* Formats (torchtitan_precision.c), once the model is known; whether layers are compiled. */
+void torchtitan_precision (LaunchJob *job);
+bool torchtitan_compiles (const LaunchJob *job);
 
 /* Adds a configuration as Python made it, or as a log of such a release prints it, by the names of TOML where
  * it has them; module: of the model, NULL: not known. tree is changed. */
