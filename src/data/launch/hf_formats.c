@@ -119,6 +119,37 @@ is_absent (const HfJob *hf)
   return !hf->has_trainer && !hf->deepspeed && hf_deepspeed_file (&hf->job) != NULL;
 }
 
+/* Of accelerate (utils/dataclasses.py, AORecipeKwargs and TERecipeKwargs; of those that are installed the
+ * first, Accelerator.__init__): linear layers alone. FSDP2 gathers what torchao casts, by itself. */
+void
+hf_set_fp8 (HfJob *hf)
+{
+  const LaunchJob *job = &hf->job;
+  LsImport *import = job->import;
+  if (import->strategy.dtype != LS_DTYPE_FP8)
+    return;
+  const char *said = hf_text (job, "fp8_config.backend"),
+             *backend = said ? said : hf_text (job, "fp8_backend");
+  bool is_te = backend && g_ascii_strcasecmp (backend, "te") == 0,
+       is_ao = !backend || g_ascii_strcasecmp (backend, "ao") == 0,
+       is_off = option_is_off (job, "fp8_config.enable_fsdp_float8_all_gather"),
+       has_experts = import->model.n_experts > 0;
+  if (!backend)
+    import_unknown (import, "mixed_precision fp8 without a backend: torchao's linear layers are taken");
+  else if (!is_te && !is_ao)
+    import_unknown (import, "fp8 backend %s: taken for Transformer Engine", backend);
+  import_set_strategy (import, "fp8_recipe",
+                       is_ao                                                          ? "current"
+                           : option_is_on (job, "fp8_config.use_mxfp8_block_scaling") ? "mxfp8"
+                                                                                      : "delayed",
+                       "fp8_config.backend");
+  import_set_strategy (import, "fp8_linear", is_ao ? "torchao" : "te", "fp8_config.backend");
+  if (is_ao && has_experts)
+    import_set_strategy (import, "bf16_experts", "1", "fp8_config.backend");
+  else if (is_ao && !is_off && import->strategy.dp_kind == LS_DP_FSDP2)
+    import_set_strategy (import, "fp8_params", "1", "fp8_config.enable_fsdp_float8_all_gather");
+}
+
 void
 hf_set_dtype (HfJob *hf)
 {

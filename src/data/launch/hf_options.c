@@ -81,6 +81,10 @@ static const OptionRow rows[] = {
   RULE ("bf16"),
   RULE ("fp16"),
   RULE ("mixed_precision"),
+  RULE ("fp8_backend"),
+  RULE ("fp8_config.backend"),
+  RULE ("fp8_config.enable_fsdp_float8_all_gather"),
+  RULE ("fp8_config.use_mxfp8_block_scaling"),
 
   /* what changes the job only if it is on */
   RULE ("use_lora"),

@@ -440,6 +440,7 @@ hf_read (HfJob *hf)
   set_recompute (hf);
   set_norm (job);
   set_data_parallel (hf);
+  hf_set_fp8 (hf);
   set_batch (hf);
   tell_switches (job);
   set_adapters (hf);

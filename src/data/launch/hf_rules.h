@@ -88,6 +88,8 @@ bool hf_uses_fsdp (const LaunchJob *job);
 
 /* In which number format a job multiplies. */
 void hf_set_dtype (HfJob *hf);
+/* Once it is known who shards. */
+void hf_set_fp8 (HfJob *hf);
 /* In which it keeps what it steps on, and so by which profile it is simulated; once it is set who shards, and
  * whether adapters are trained. */
 void hf_set_formats (HfJob *hf);

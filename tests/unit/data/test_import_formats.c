@@ -35,6 +35,16 @@ weights_are_kept_as_they_are_loaded (void)
     { RUN "--use_liger_kernel True $MORE", "software=hf-trainer-2024-liger; dtype; master" },
     { "distributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_processes: 8\n",
       "dtype=bf16; master=weights; software=hf-trainer-2024-autocast" },
+    { "distributed_type: FSDP\nmixed_precision: fp8\nfp8_config:\n  backend: AO\nfsdp_config:\n"
+      "  fsdp_version: 2\nnum_processes: 8\n",
+      "dtype=fp8; fp8_recipe=current; fp8_linear=torchao; fp8_params=true" },
+    { "distributed_type: FSDP\nmixed_precision: fp8\nfp8_config:\n  backend: AO\n"
+      "  enable_fsdp_float8_all_gather: false\nfsdp_config:\n  fsdp_version: 2\nnum_processes: 8\n",
+      "fp8_linear=torchao; fp8_params" },
+    { "distributed_type: MULTI_GPU\nmixed_precision: fp8\nfp8_config:\n  backend: TE\nnum_processes: 8\n",
+      "dtype=fp8; fp8_recipe=delayed; fp8_linear=te; fp8_params" },
+    { "distributed_type: MULTI_GPU\nmixed_precision: fp8\nnum_processes: 8\n",
+      "fp8_linear=torchao; ?mixed_precision fp8 without a backend" },
     { "distributed_type: MULTI_GPU\nmixed_precision: no\nnum_processes: 8\n", "dtype=fp32; master" },
   };
   check_all (rows, G_N_ELEMENTS (rows));
