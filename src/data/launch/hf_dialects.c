@@ -271,6 +271,8 @@ static const HfDefault openrlhf_defaults[] = {
   { "attn_implementation", "flash_attention_2", "", "packing", "packing_samples turns it on" },
   { "attn_implementation", "flash_attention_2", "", NULL,
     "the default since August 2025; with --flash_attn left out it was eager before" },
+  { "gradient_checkpointing_kwargs", "{\"use_reentrant\": false}",
+    "gradient_checkpointing_use_reentrant model.gradient_checkpointing_reentrant", "gradient_checkpointing" },
   { "gradient_checkpointing", "False", "" },
   { "lora_target_modules", "all-linear", "", "use_peft" },
   { "context_parallel_kind", "ring", "", "parallelism_config_cp_size" },

@@ -78,6 +78,9 @@ static const OptionRow rows[] = {
 
   /* memory and precision */
   RULE ("gradient_checkpointing"),
+  RULE ("gradient_checkpointing_kwargs"),
+  RULE ("use_reentrant_gc"),
+  RULE ("gradient_checkpointing_kwargs.use_reentrant"),
   RULE ("bf16"),
   RULE ("fp16"),
   RULE ("mixed_precision"),
@@ -116,7 +119,7 @@ static const char ignored[]
       "*fsdp_use_orig_params fsdp_config.cpu_ram_efficient_loading "
       "fsdp_config.min_num_params fsdp_config.state_dict_type fsdp_config.sync_module_states "
       "fsdp_config.transformer_layer_cls_to_wrap fsdp_config.use_orig_params gpu_ids "
-      "gradient_checkpointing_kwargs* greater_is_better hostfile hub_* ignore_data_skip label_* "
+      "gradient_checkpointing_kwargs.* greater_is_better hostfile hub_* ignore_data_skip label_* "
       "lora_* peft_* learning_rate load_best_model_at_end local_rank log_* logging_* lr_* "
       "machine_rank main_process_ip main_process_port main_training_function max_eval_samples "
       "max_steps max_train_* metric_for_best_model model_revision mpirun_* mpi_* "

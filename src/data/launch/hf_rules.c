@@ -124,13 +124,29 @@ hf_uses_fsdp (const LaunchJob *job)
   return option_is_there (job, "fsdp") || hf_is_on (job, "use_fsdp") || has_type (job, "FSDP");
 }
 
+/* The option, or JSON: {"use_reentrant": false}. What accelerate wraps for FSDP is so by itself
+ * (CheckpointImpl.NO_REENTRANT). */
+static bool
+is_without_reentrance (const LaunchJob *job)
+{
+  const char *json = option_text (job, "gradient_checkpointing_kwargs"),
+             *said = json ? strstr (json, "use_reentrant") : NULL;
+  said = said ? strchr (said, ':') : NULL;
+  return option_is_off (job, "gradient_checkpointing_kwargs.use_reentrant")
+      || option_is_off (job, "use_reentrant_gc") /* LLaMA-Factory */
+      || (said && g_ascii_strncasecmp (said + 1 + strspn (said + 1, " "), "false", 5) == 0);
+}
+
 static void
 set_recompute (HfJob *hf)
 {
   LaunchJob *job = &hf->job;
-  bool is_full = hf_is_on (job, "gradient_checkpointing") || hf_is_on (job, "activation_checkpointing");
+  bool is_wrapped = hf_is_on (job, "activation_checkpointing");
+  bool is_full = hf_is_on (job, "gradient_checkpointing") || is_wrapped;
   if (is_full || hf->has_trainer || is_off (job, "activation_checkpointing"))
     import_set_strategy (job->import, "recompute", is_full ? "full" : "none", "gradient_checkpointing");
+  if (is_full && (is_wrapped || is_without_reentrance (job)))
+    import_set_strategy (job->import, "recompute_early_stop", "1", "use_reentrant");
 }
 
 static bool

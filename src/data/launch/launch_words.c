@@ -174,6 +174,12 @@ launch_words_add_words (LaunchWords *w, const LaunchWords *others)
     for (guint k = 0; k < o->values->len; k++)
       g_ptr_array_add (copy->values, g_strdup (o->values->pdata[k]));
   }
+  GHashTableIter iter;
+  gpointer name;
+  g_hash_table_iter_init (&iter, others->off);
+  while (g_hash_table_iter_next (&iter, &name, NULL))
+    if (!launch_words_find (w, name))
+      add_off (w, name);
 }
 
 void

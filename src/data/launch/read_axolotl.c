@@ -22,6 +22,7 @@ static const OptionRow rows[] = {
   SAME ("max_grad_norm"),
   AS ("optimizer", "optim"),
   SAME ("torch_compile"),
+  SAME ("gradient_checkpointing_kwargs.*"),
   SAME ("attn_implementation"),
   SAME ("fsdp"),
   SAME ("fsdp_version"),
@@ -93,7 +94,7 @@ static const char ignored[]
       "added_tokens* auto_resume* base_model_* chat_template* cosine_* dataset* dataloader_* ddp_* "
       "debug default_system_message device_map do_* early_stopping_* embedding* eot_tokens eval_* "
       "evals_* evaluation_* excess_length_strategy experimental_* fix_* gc_* generate_* "
-      "generation_* gradient_checkpointing_kwargs* group_by_length hf_* hub_* include_* "
+      "generation_* group_by_length hf_* hub_* include_* "
       "is_*_derived_model learning_rate load_best_model_at_end local_rank log_* logging_* "
       "loss_watchdog_* low_cpu_mem_usage lr_* max_steps mean_resizing_embeddings min_sample_len "
       "mlflow_* comet_* model_type model_config* neftune_* num_* output_dir "

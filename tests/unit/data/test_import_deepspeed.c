@@ -111,7 +111,7 @@ openrlhf_is_read (void)
                "meta-llama/Llama-2-7b-hf --zero_stage 3 --bf16 --flash_attn --gradient_checkpointing "
                "--packing_samples --adam_offload --ring_attn_size 2 --zpg 8 --l2 0 --max_norm 0.5",
       "layers=32; seq=4096; gpus=8; zero=3; cp=2; cp_kind=ring; micro_batch=2; global_batch=256; dtype=bf16; "
-      "attention=flash; recompute=full; offload=optimizer; grad_norm=true; ?packing_samples; ?zpg 8; -l2");
+      "attention=flash; recompute=full; recompute_early_stop=true; offload=optimizer; grad_norm=true; ?packing_samples; ?zpg 8; -l2");
   check ("#!/bin/bash\nread -r -d '' ARGS <<END\nopenrlhf.cli.train_sft \\\n"
          " --train.batch_size 64 --model.model_name_or_path mistralai/Mixtral-8x7B-v0.1 \\\n"
          " --ds.lora.rank 64 --ds.overlap_comm --adam.lr 5e-6\nEND\ndeepspeed --module $ARGS\n",

@@ -21,6 +21,12 @@ weights_are_kept_as_they_are_loaded (void)
       "dtype=bf16; master=weights; software=hf-trainer-2024-autocast; dp_kind=ddp; "
       "~nothing says which release; ~weights fp32, cast for each product: no torch_dtype" },
     { ONE "--fp16", "dtype=fp16; master=weights; software=hf-trainer-2024-autocast; gpus=1" },
+    { RUN "--gradient_checkpointing True --gradient_checkpointing_kwargs '{\"use_reentrant\": false}'",
+      "recompute=full; recompute_early_stop=true" },
+    { "stage: sft\ndo_train: true\nfinetuning_type: full\nmodel_name_or_path: Qwen/Qwen3-8B\ntemplate: qwen3\n"
+      "cutoff_len: 2048\nuse_reentrant_gc: false\n",
+      "recompute=full; recompute_early_stop=true" },
+    { RUN "--gradient_checkpointing True", "recompute=full; recompute_early_stop" },
     { RUN "--bf16 --torch_dtype bfloat16",
       "dtype=bf16; master=none; software=hf-trainer-2024; "
       "~weights bf16, which are stepped on as they are" },

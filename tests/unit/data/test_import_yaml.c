@@ -309,6 +309,10 @@ axolotl_is_read (void)
                       "  - q_proj\n  - o_proj\n  - down_proj\n  - lm_head\n",
               "lora_rank=32; lora_modules=q,o,down; ?lora_dropout 0.05; ?lm_head is no linear layer");
   check_read ("axolotl", AXOLOTL "adapter: lora\nlora_r: 4\nlora_target_linear: true\n", "lora_rank=4");
+  check_read ("axolotl",
+              AXOLOTL "gradient_checkpointing: true\ngradient_checkpointing_kwargs: {use_reentrant: false}\n",
+              "recompute=full; recompute_early_stop=true");
+  check_read ("axolotl", AXOLOTL "gradient_checkpointing: true\n", "recompute=full; recompute_early_stop");
   check_read ("axolotl", AXOLOTL "adapter: llama-adapter\n", "?adapter llama-adapter");
   check_read ("axolotl",
               AXOLOTL "deepspeed:\n  zero_optimization:\n    stage: 3\n  bf16:\n    enabled: true\n"
