@@ -101,16 +101,43 @@ ls_mixer_linear_params (const LsModel *m)
 }
 
 uint64_t
-ls_mixer_other_params (const LsModel *m)
+ls_mixer_in_biases (const LsModel *m)
 {
-  uint64_t inner = ls_mixer_inner (m), conv = ls_mixer_conv_width (m), taps = m->mixer_conv;
+  return m->mixer_bias && !ls_mixer_gates_memory (m) ? ls_mixer_in_width (m) : 0;
+}
+
+uint64_t
+ls_mixer_out_biases (const LsModel *m)
+{
+  return m->mixer_bias && !ls_mixer_gates_memory (m) ? m->hidden : 0;
+}
+
+const char *
+ls_mixer_check_biases (const LsModel *m)
+{
+  bool is_mamba = (m->mixer == LS_MIXER_MAMBA1 || m->mixer == LS_MIXER_MAMBA2) && m->kv_shared_layers == 0;
+  if (m->mixer_plain_conv && !is_mamba)
+    return "expected \"mixer\" mamba1 or mamba2, whose convolution has a bias";
+  if (m->mixer_plain_keys && m->mixer != LS_MIXER_MAMBA1)
+    return "expected \"mixer\" mamba1, whose keys and step sizes may have norms";
+  if (m->mixer_bias && !is_mamba && m->mixer != LS_MIXER_CONV)
+    return "expected \"mixer\" mamba1, mamba2 or conv: of others no biases are known";
+  return NULL;
+}
+
+/* Beside the ways into it and out of it. */
+static uint64_t
+inner_params (const LsModel *m)
+{
+  uint64_t inner = ls_mixer_inner (m), conv = ls_mixer_conv_width (m), taps = m->mixer_conv,
+           bias = !m->mixer_plain_conv;
   uint64_t heads = m->mixer_heads, state = m->mixer_state;
   if (ls_mixer_gates_memory (m))
     return 0;
   switch (m->mixer) {
   case LS_MIXER_MAMBA2:
     return ls_mixer_selects (m) ? conv * taps + 3 * heads + ls_mixer_select_width (m)
-                                : conv * (taps + 1) + 3 * heads + inner;
+                                : conv * (taps + bias) + 3 * heads + inner;
   case LS_MIXER_DELTA:
     return conv * taps + 2 * heads + m->mixer_head_dim;
   case LS_MIXER_KDA:
@@ -120,9 +147,9 @@ ls_mixer_other_params (const LsModel *m)
   case LS_MIXER_MLSTM:
     return inner + 2 * heads;
   case LS_MIXER_CONV:
-    return conv * taps;
+    return conv * (taps + m->mixer_bias);
   case LS_MIXER_MAMBA1:
-    return conv * (taps + 1) + inner * (state + 2) + ls_mixer_select_width (m);
+    return conv * (taps + bias) + inner * (state + 2) + (m->mixer_plain_keys ? 0 : ls_mixer_select_width (m));
   case LS_MIXER_RGLRU:
     return conv * (taps + 1) + 5 * inner + m->hidden;
   case LS_MIXER_PRODUCT:
@@ -130,6 +157,12 @@ ls_mixer_other_params (const LsModel *m)
     break;
   }
   return 0;
+}
+
+uint64_t
+ls_mixer_other_params (const LsModel *m)
+{
+  return inner_params (m) + ls_mixer_in_biases (m) + ls_mixer_out_biases (m);
 }
 
 static uint64_t

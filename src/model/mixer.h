@@ -20,7 +20,9 @@
  *     mlstm    2 K + 2 I + 2 H   none      2 H, a norm of I
  *     product  none             none      nothing: one matrix, I = h, of one head
  *
- * and I h out of it. mamba2 with R > 0 (PLaMo 2) makes keys and step sizes of the convolved columns as mamba1
+ * and I h out of it; with mixer_bias, biases of all columns into it and of h out of it, and of conv of the
+ * convolved ones. mixer_plain_conv leaves out the one of k + 1,
+ * mixer_plain_keys the norms of mamba1, which Jamba has and Mamba has not. mamba2 with R > 0 (PLaMo 2) makes keys and step sizes of the convolved columns as mamba1
  * does, by I (R + 2 K) + R H. kda also has, through P columns each, I for the decay of each channel and I for
  * the gate (mixer_full_gate: that as I columns into it instead). rglru, a real-gated linear recurrent unit,
  * makes of the convolved columns of each head two gates as wide, P x P each, of what comes in and of the
@@ -103,6 +105,11 @@ uint64_t ls_mixer_n_steps (const LsModel *m);
 /* Weights of matrix products with tokens; all that is learned beside them. */
 uint64_t ls_mixer_linear_params (const LsModel *m);
 uint64_t ls_mixer_other_params (const LsModel *m);
+/* Of these, the biases of the ways into it and out of it; 0 unless mixer_bias. */
+uint64_t ls_mixer_in_biases (const LsModel *m);
+uint64_t ls_mixer_out_biases (const LsModel *m);
+/* What is wrong with its biases; NULL: nothing. Static. */
+const char *ls_mixer_check_biases (const LsModel *m);
 
 /* FLOPs of the products of a sequence, forward; with heads cut over so many ranks, of all of them. */
 double ls_mixer_flops (const LsModel *m, uint32_t n_ranks, uint32_t seq);

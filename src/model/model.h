@@ -167,6 +167,9 @@ typedef struct {
   uint32_t mixer_chunk;               /* tokens that meet each other in products */
   uint32_t mixer_rank;                /* of the step sizes (mamba1) */
   bool mixer_full_gate;               /* the gate is a product, not two of low rank (kda) */
+  bool mixer_bias;                    /* the ways into it and out of it have biases; of conv its taps, too */
+  bool mixer_plain_conv;              /* the convolution of mamba1 or mamba2 has no bias */
+  bool mixer_plain_keys;              /* keys and step sizes of mamba1 have no norms to learn */
   /* Sets of weights of blocks that layers B share; ranks of the adapters of each place. 0: none. */
   uint32_t shared_blocks, block_mlp_rank, block_attention_rank;
   bool tied_embeddings;

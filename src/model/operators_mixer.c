@@ -44,6 +44,8 @@ append_in (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "mixer-in", LS_TP_COLUMN);
   ls_operator_linear (op, cut, &in_names, cut->shard->dtype, cut->model->hidden, width);
   ls_operator_weight (op, LS_TENSOR_ROWS, width, cut->model->hidden, 1);
+  if (ls_mixer_in_biases (cut->model) > 0)
+    ls_operator_bias (op, cut, (LsBias) { "mixer-in-bias-grad", LS_RECIPE_RESIDUAL }, cut->tokens, width);
   op->saved_bytes += cut->tokens * width * cut->elt;
 }
 
@@ -75,6 +77,13 @@ append_low_rank (GArray *operators, const LsCut *cut)
   op->saved_bytes += cut->tokens * wide * cut->elt;
 }
 
+/* All that is learned but the ways in and out. */
+static uint64_t
+inner_params (const LsModel *m)
+{
+  return ls_mixer_other_params (m) - ls_mixer_in_biases (m) - ls_mixer_out_biases (m);
+}
+
 /* Causal, of each column by itself: fused with its activation. */
 static void
 append_conv (GArray *operators, const LsCut *cut)
@@ -89,7 +98,7 @@ append_conv (GArray *operators, const LsCut *cut)
       op, ls_cut_stream (cut, "mixer-conv", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
   ls_operator_igrad (
       op, ls_cut_stream (cut, "mixer-conv-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 3 * cut->elt));
-  ls_operator_param (op, per_rank (cut, ls_mixer_other_params (m)));
+  ls_operator_param (op, per_rank (cut, inner_params (m)));
   op->saved_bytes = cut->tokens * width * cut->elt;
 }
 
@@ -219,7 +228,7 @@ append_gate (GArray *operators, const LsCut *cut)
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "gated-norm-bwd", LS_KERNEL_NORM, cut->tokens, inner, 5 * cut->elt));
   if (ls_mixer_conv_width (cut->model) == 0)
-    ls_operator_param (op, per_rank (cut, ls_mixer_other_params (cut->model)));
+    ls_operator_param (op, per_rank (cut, inner_params (cut->model)));
 }
 
 /* Copies that go with an exchange: of tokens what goes to one rank put together; of heads what came apart put
@@ -290,6 +299,18 @@ append_inner (GArray *operators, const LsCut *cut)
     append_gate (operators, cut);
 }
 
+/* Added by the product before it; its gradient is a sum over tokens of a rank. */
+static void
+append_out_bias (GArray *operators, const LsCut *cut)
+{
+  if (ls_mixer_out_biases (cut->model) == 0)
+    return;
+  LsOperator *op = ls_operator_append (operators, "mixer-out-bias", LS_TP_NONE);
+  ls_operator_bias (op, cut, (LsBias) { "mixer-out-bias-grad", LS_RECIPE_RESIDUAL }, cut->local_tokens,
+                    cut->model->hidden);
+  op->param_replicated = true;
+}
+
 void
 ls_operators_mixer (GArray *operators, const LsCut *cut)
 {
@@ -300,4 +321,5 @@ ls_operators_mixer (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "mixer-out", LS_TP_ROW);
   ls_operator_linear (op, cut, &out_names, cut->shard->dtype, inner, m->hidden);
   ls_operator_weight (op, LS_TENSOR_COLUMNS, m->hidden, inner, 1);
+  append_out_bias (operators, cut);
 }

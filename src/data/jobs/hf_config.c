@@ -144,6 +144,8 @@ static const LsField common[] = {
   COUNT ("moe_shared_expert_intermediate_size", shared_ffn, 1 << 22),
   COUNT ("moe_latent_size", expert_latent, 1 << 20),
   BOOL ("use_full_rank_gate", mixer_full_gate),
+  BOOL ("mamba_proj_bias", mixer_bias),
+  BOOL ("mamba_conv_bias", mixer_conv_bias),
   BOOL ("attn_output_gate", attention_gate),
   UINT ("conv_window", kv_conv, 4096),
   UINT ("cca_time0", qk_conv, 4096),
@@ -180,6 +182,8 @@ static const LsField common[] = {
   { "hidden_activation", LS_FIELD_STRING, offsetof (HfConfig, activation) },
   { "activation_function", LS_FIELD_STRING, offsetof (HfConfig, activation) },
   /* lists, which read_hf.c looks at */
+  { "time_step_rank", LS_FIELD_IGNORED },
+  { "mamba_dt_rank", LS_FIELD_IGNORED },
   { "linear_attn_config", LS_FIELD_IGNORED },
   { "layer_types", LS_FIELD_IGNORED },
   { "compress_ratios", LS_FIELD_IGNORED },

@@ -59,6 +59,8 @@ typedef struct {
       mixer_width;                   /* of all heads; 0: hidden, or a multiple */
   uint32_t mem_blocks, adapter_rank; /* zamba: blocks that layers share, and their adapters */
   bool adapts_attention, mem_rope;
+  uint32_t mixer_rank; /* of the step sizes; 0: a sixteenth of hidden, rounded up */
+  bool mixer_bias, mixer_conv_bias;
   bool mixer_full_gate, attention_gate;
   uint32_t expert_latent;
   uint32_t passes;                             /* of a token through all layers */
@@ -163,6 +165,13 @@ bool hf_read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiag
  * activation_sparsity_pattern. */
 bool hf_read_beside (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
 void hf_add_blocks (const HfConfig *c, LsModel *m);
+/* The rank of step sizes, a number or the word auto, by any of its names. */
+bool hf_read_rank (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
+/* The mixer of a type that has one, into a model whose heads are there. */
+void hf_add_mixer (const HfFamily *f, const HfConfig *c, LsModel *m);
+/* As many heads and as wide as attention's, of a type whose mixer says no more; layers that use what others
+ * made. */
+void hf_share_out (const HfFamily *f, HfConfig *c);
 /* Which layers are windowed and which have no rope: by the lists of the file, its pattern, or the type's rule
  * or period. Notes say where the model has another pattern than the file. */
 bool hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, GPtrArray *notes,

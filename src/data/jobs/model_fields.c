@@ -166,6 +166,9 @@ const LsField ls_model_fields[] = {
         .meaning
         = "rank of the step sizes of mamba1; of mamba2, where these and keys are made of convolved columns"),
   BOOL (mixer_full_gate, "the gate of kda is one matrix, not two of low rank"),
+  BOOL (mixer_bias, "the ways into and out of mamba1, mamba2 and conv have biases; of conv the taps, too"),
+  BOOL (mixer_plain_conv, "the convolution of mamba1 or mamba2 has no bias"),
+  BOOL (mixer_plain_keys, "keys and step sizes of mamba1 have no norms to learn, as Jamba's have"),
   UINT ("shared_blocks", shared_blocks, 65536, .default_text = "none",
         .meaning
         = "sets of weights of the blocks that layers B share, which take them in turn (Zamba): attention, "

@@ -111,50 +111,6 @@ inner_width (const HfFamily *f, const HfConfig *c)
   return c->adjusts_ffn ? adjusted_width (c, own) : own / (f->halves_ffn ? 2 : 1);
 }
 
-/* configuration_olmo_hybrid.py of Transformers; modeling_phi4flash.py. */
-static void
-share_out (const HfFamily *f, HfConfig *c)
-{
-  if (f->own_behind_half > 0)
-    c->kv_shared
-        = c->layers > c->layers / 2 + f->own_behind_half ? c->layers - c->layers / 2 - f->own_behind_half : 0;
-  if (f->mixer_key_share <= 0)
-    return;
-  c->mixer_heads = c->mixer_heads ? c->mixer_heads : c->heads;
-  c->mixer_groups = c->mixer_groups ? c->mixer_groups : c->heads;
-  if (c->mixer_state == 0)
-    c->mixer_state = (uint32_t) (f->mixer_key_share * c->hidden / c->mixer_groups);
-  c->mixer_head_dim = c->mixer_head_dim ? c->mixer_head_dim : 2 * c->mixer_state;
-}
-
-static void
-set_mixer (const HfFamily *f, const HfConfig *c, LsModel *m)
-{
-  bool is_conv = m->mixer == LS_MIXER_CONV; /* as wide as all unless conv_dim says otherwise */
-  uint64_t own = (uint64_t) (c->mixer_expand == 0 && is_conv ? 1 : c->mixer_expand) * c->hidden,
-           inner = c->mixer_width > 0 ? c->mixer_width : own;
-  if (m->mixer == LS_MIXER_NONE)
-    return;
-  bool is_linear = m->mixer == LS_MIXER_LINEAR, is_recurrent = m->mixer == LS_MIXER_RGLRU;
-  uint32_t width = c->mixer_width ? c->mixer_width : c->hidden;
-  uint64_t own_dim = c->mixer_head_dim || c->mixer_heads == 0 ? c->mixer_head_dim : inner / c->mixer_heads;
-  m->mixer_head_dim = is_linear ? m->head_dim : is_recurrent ? width / m->n_heads : (uint32_t) own_dim;
-  m->mixer_heads = is_linear || is_recurrent ? m->n_heads
-      : c->mixer_heads                       ? c->mixer_heads
-                                             : (uint32_t) (inner / MAX (1, c->mixer_head_dim));
-  m->mixer_groups = c->mixer_groups;
-  m->mixer_state = m->mixer != LS_MIXER_KDA ? c->mixer_state : 0; /* else as wide as values */
-  m->mixer_conv = c->mixer_conv;
-  m->mixer_chunk = c->mixer_chunk;
-  m->mixer_rank = f->least_rank > 0 ? MAX (f->least_rank, m->hidden / 16) : 0;
-  m->mixer_full_gate = c->mixer_full_gate;
-  if (m->mixer == LS_MIXER_MLSTM) {
-    m->mixer_heads = m->n_heads;
-    m->mixer_head_dim = (uint32_t) (c->value_share * c->hidden) / m->n_heads;
-    m->mixer_state = (uint32_t) (c->key_share * c->hidden) / m->n_heads;
-  }
-}
-
 /* The file counts the layers of an encoder, and of a decoder as many unless it says otherwise. */
 static void
 add_decoder (const HfFamily *f, const HfConfig *c, LsModel *m)
@@ -247,7 +203,7 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   if (m.position != LS_POSITION_ROPE || m.rotary_dim >= m.head_dim)
     m.rotary_dim = 0;
   set_biases (f, c, &m);
-  set_mixer (f, c, &m);
+  hf_add_mixer (f, c, &m);
   add_decoder (f, c, &m);
   add_beside (c, &m);
   return m;
@@ -379,14 +335,14 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   c->layers = c->layers ? c->layers : hf_count_layers (doc);
   c->sparse_layers = f->model.sparse_layers;
   c->heads = f->heads_are_experts ? c->kv_heads * MIN (c->top_k, 65536) : c->heads;
-  if (!hf_read_beside (doc, c, diags) || !hf_read_indexers (doc, c, diags)
+  if (!hf_read_rank (doc, c, diags) || !hf_read_beside (doc, c, diags) || !hf_read_indexers (doc, c, diags)
       || !hf_read_blocks (doc, c, notes, diags))
     return false;
   if (hf_has_experts (f, c) && !hf_read_dense_layers (doc, f, c, diags))
     return false;
   if (!hf_is_complete (doc, f, c, diags))
     return false;
-  share_out (f, c);
+  hf_share_out (f, c);
   LsModel model = to_model (doc, f, c);
   hf_add_experts (f, c, &model);
   add_latents (f, c, &model);
@@ -420,6 +376,7 @@ read_as_type (const LsJsonDoc *doc, const LsJsonDoc *outer, const HfFamily *f, L
     .max_window_layers = UINT32_MAX,
     .use_mla = true,
     .rotary_share = 1,
+    .mixer_conv_bias = true,
     .qk_norm = f->model.qk_norm,
     .unrotated_every = f->model.unrotated_every,
     .attention_offset = UINT32_MAX, /* the last */

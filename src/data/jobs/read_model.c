@@ -8,6 +8,7 @@
 #include "model/block.h"
 #include "model/convolved.h"
 #include "model/difference.h"
+#include "model/mixer.h"
 #include "model/streams.h"
 
 static bool
@@ -190,7 +191,8 @@ static bool
 complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 {
   uint32_t said = m->mixer_heads + m->mixer_head_dim + m->mixer_groups + m->mixer_state + m->mixer_conv
-      + m->mixer_chunk + m->mixer_rank + m->mixer_full_gate;
+      + m->mixer_chunk + m->mixer_rank + m->mixer_full_gate + m->mixer_bias + m->mixer_plain_conv
+      + m->mixer_plain_keys;
   bool is_delta = m->mixer == LS_MIXER_DELTA || m->mixer == LS_MIXER_KDA;
   if (m->mixer == LS_MIXER_NONE)
     return (said == 0 && !has_mixers (m)) || complain (doc, "mixer", diags, NULL, "missing key \"mixer\"");
@@ -208,6 +210,9 @@ complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
     return complain (doc, "mixer_heads", diags, NULL, "expected one head as wide as hidden of a product");
   if (m->mixer != LS_MIXER_KDA && m->mixer_full_gate)
     return complain (doc, "mixer_full_gate", diags, NULL, "expected it with kda");
+  const char *wanted = ls_mixer_check_biases (m);
+  if (wanted)
+    return complain (doc, m->mixer_bias ? "mixer_bias" : "mixer", diags, NULL, wanted);
   m->mixer_groups = m->mixer_groups ? m->mixer_groups : m->mixer_heads;
   m->mixer_state = m->mixer_state ? m->mixer_state : m->mixer_head_dim;
   m->mixer_conv = m->mixer_conv ? m->mixer_conv : 4;

@@ -177,6 +177,46 @@ matrix_memories_are_linear_attention (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (matrix_memories_are_linear_attention), LS_TEST (weights_are_counted),
-               LS_TEST (heads_are_cut_over_ranks), LS_TEST (jobs_keep_the_laws),
-               LS_TEST (what_is_not_known_is_refused), LS_TEST (keys_of_convolved_columns))
+/* Mamba with biases: of 1024 columns in and of 512 out, none of the taps, and no norms of keys; the gradient of each
+ * is a sum over tokens, the latter's over those of a rank. */
+static void
+ways_in_and_out_have_biases (void)
+{
+  LsModel m = griffin ();
+  m.mixer = LS_MIXER_MAMBA1;
+  m.mixer_heads = m.mixer_groups = 512, m.mixer_head_dim = 1, m.mixer_state = 16, m.mixer_rank = 32;
+  const uint64_t with_norms = ls_mixer_other_params (&m);
+  m.mixer_plain_keys = true;
+  LS_CHECK_INT (with_norms - ls_mixer_other_params (&m), ==, 32 + 2 * 16);
+  LS_CHECK_INT (ls_mixer_other_params (&m), ==, 512 * (4 + 1) + 512 * (16 + 2));
+  m.mixer_plain_conv = m.mixer_bias = true;
+  LS_CHECK_INT (ls_mixer_other_params (&m), ==, 512 * 4 + 512 * (16 + 2) + 2 * 512 + 512);
+  count_weights (&m);
+  LsShard shard = whole_shard (&m);
+  shard.tp = 2;
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_layer (&m, &shard, 0, operators);
+  const LsOperator *in = find_operator (operators, "mixer-in"),
+                   *out = find_operator (operators, "mixer-out-bias");
+  if (!LS_CHECK (in && out && in->n_wgrad == 2 && out->n_wgrad == 1))
+    return;
+  LS_CHECK_INT (in->param_numel[0] + in->param_numel[1], ==, 512 * 512 + 512);
+  LS_CHECK (out->param_numel[0] == 512 && out->param_replicated);
+  LS_CHECK_DOUBLE (in->wgrad[1].bytes, ==, 256.0 * 512 * 2);
+  for (guint i = 0; i < 12; i++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.global_batch = 16;
+    s.tp = i % 2 + 1;
+    s.sp = i % 2 && i / 2 % 2;
+    s.recompute = i / 4 % 3;
+    s.dp_kind = i / 2 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (ways_in_and_out_have_biases), LS_TEST (matrix_memories_are_linear_attention),
+               LS_TEST (weights_are_counted), LS_TEST (heads_are_cut_over_ranks),
+               LS_TEST (jobs_keep_the_laws), LS_TEST (what_is_not_known_is_refused),
+               LS_TEST (keys_of_convolved_columns))

@@ -109,10 +109,9 @@ classes_say_what_files_leave_out (void)
 }
 
 #define GELU_LAYER(h_, ffn_) (4ull * (h_) * (h_) + 2ull * (h_) * (ffn_) + (ffn_) + 9ull * (h_))
-/* Of mamba1 and mamba2 (model/mixer.h), with the norm before it; of a gated delta net and kda without. */
+/* Of mamba1, whose keys have no norms but in Jamba, and mamba2 (model/mixer.h), with the norm before it; of a gated delta net and kda without. */
 #define MAMBA1(h_, i_, n_, r_)                                                                               \
-  (3ull * (h_) * (i_) + 5ull * (i_) + (i_) * (2ull * (r_) + 2 * (n_)) + (i_) * ((n_) + 2ull) + (r_)          \
-   + 2 * (n_) + (h_))
+  (3ull * (h_) * (i_) + 5ull * (i_) + (i_) * (2ull * (r_) + 2 * (n_)) + (i_) * ((n_) + 2ull) + (h_))
 #define MAMBA2(h_, i_, k_, heads_)                                                                           \
   ((h_) * (3ull * (i_) + 2 * (k_) + (heads_)) + 5ull * ((i_) + 2 * (k_)) + 3 * (heads_) + (i_) + (h_))
 #define DELTA(h_, heads_, n_, p_)                                                                            \
@@ -145,6 +144,16 @@ sizes_follow_from_what_is_said (void)
       50280ull * 2560 + 64 * MAMBA1 (2560, 5120, 16, 160) + 2560, 0 },
     { "mamba", ",\"hidden_size\":2560,\"num_hidden_layers\":64,\"intermediate_size\":5120,\"expand\":2",
       50280ull * 2560 + 64 * MAMBA1 (2560, 5120, 16, 160) + 2560, 0 },
+    /* mamba-130m: 129.1 M, of which its files have 129135360 numbers; a rank, biases of 2 I and h, and without taps' */
+    { "mamba", ",\"num_hidden_layers\":24,\"time_step_rank\":48", 129135360, 0 },
+    { "mamba", ",\"num_hidden_layers\":24,\"time_step_rank\":\"auto\"", 129135360, 0 },
+    { "mamba", ",\"num_hidden_layers\":24,\"time_step_rank\":100", 129135360 + 24 * 52 * 2 * 1536ull, 0 },
+    { "mamba", ",\"num_hidden_layers\":24,\"use_bias\":true", 129135360 + 24 * (2 * 1536 + 768), 0 },
+    { "mamba", ",\"num_hidden_layers\":24,\"use_conv_bias\":false", 129135360 - 24 * 1536, 0 },
+    { "mamba2", ",\"use_bias\":true,\"use_conv_bias\":false",
+      2 * 32768ull * 4096
+          + 64 * (MAMBA2 (4096, 8192, 1024, 128) + 2 * 8192 + 2 * 1024 + 128 + 4096 - 8192 - 2048) + 4096,
+      0 },
     { "mamba2", "", 2 * 32768ull * 4096 + 64 * MAMBA2 (4096, 8192, 1024, 128) + 4096, 0 },
     { "olmo_hybrid", "",
       MODEL (2, 100352, 3840, 32, 3ull * 3840 * 11008 + 2 * 3840) + 24 * DELTA (3840, 30, 96, 192)
@@ -164,8 +173,8 @@ sizes_follow_from_what_is_said (void)
       ",\"hidden_size\":2560,\"intermediate_size\":8192,\"num_hidden_layers\":28,\"num_attention_heads\":20,"
       "\"num_key_value_heads\":1,\"attn_layer_period\":14,\"attn_layer_offset\":7,\"num_experts\":1,"
       "\"num_experts_per_tok\":1,\"tie_word_embeddings\":true",
-      MODEL (1, 65536, 2560, 28, 3ull * 2560 * 8192 + 2560) + 26 * MAMBA1 (2560, 5120, 16, 160)
-          + 2 * (ATTENTION (2560, 20, 1, 128) + 2560),
+      MODEL (1, 65536, 2560, 28, 3ull * 2560 * 8192 + 2560)
+          + 26 * (MAMBA1 (2560, 5120, 16, 160) + 160 + 2 * 16) + 2 * (ATTENTION (2560, 20, 1, 128) + 2560),
       0 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (pins); i++)
