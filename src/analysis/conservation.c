@@ -9,6 +9,7 @@
 #include "model/compressed.h"
 #include "model/expert_load.h"
 #include "model/mixer.h"
+#include "model/ngram.h"
 #include "model/streams.h"
 #include "strategy/packing.h"
 #include "strategy/shard.h"
@@ -150,7 +151,7 @@ repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
         + (kind & LS_LAYER_BLOCK ? (double) ls_block_whole_params (m) : 0);
   }
   streams += s->sp ? 0 : (1 + m->predict_layers) * (double) ls_streams_end_linear_params (m);
-  streams += s->sp ? 0 : (double) ls_beside_end_linear_params (m);
+  streams += s->sp ? 0 : (double) (ls_beside_end_linear_params (m) + ls_ngram_linear_params (m));
   double heads = ls_model_has_latents (m) ? 0 : repeated_head_flops (m, s, tokens);
   return heads + (s->tp - 1.0) * latents + 6 * tokens * (s->tp - 1.0) * streams
       + repeated_group_flops (m, s, seq);

@@ -3,7 +3,7 @@
 uint64_t
 ls_difference_params (const LsModel *m)
 {
-  return m->difference ? 6 * (uint64_t) m->head_dim : 0;
+  return m->difference ? (m->difference_plain ? 4 : 6) * (uint64_t) m->head_dim : 0;
 }
 
 uint32_t
@@ -16,7 +16,7 @@ const char *
 ls_model_check_difference (const LsModel *m)
 {
   if (!m->difference)
-    return NULL;
+    return m->difference_plain ? "expected \"difference\" with \"difference_plain\"" : NULL;
   if (m->n_heads % 2 != 0 || m->n_kv_heads % 2 != 0)
     return "expected pairs of heads, of keys too, with differences of attention";
   bool is_plain = m->kv_lora + m->q_lora + m->out_groups + m->index_heads + m->encoder_layers

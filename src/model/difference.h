@@ -12,7 +12,8 @@
  * FLOPs of a model count what these calls do. Elements of the context of q columns that are moved beside
  * them: 4 q to join, 3 q for the difference, 2 q each for the norm and its factor; backward 5 q, 3 q, 2 q and
  * 4 q to part, and 3 q + 3 of keys and values for sums of two gradients each. Kept: what four calls make
- * (2 q), the second attention, the norm's input. Learned: 6 d of a layer.
+ * (2 q), the second attention, the norm's input. Learned: 6 d of a layer, 4 d where
+ * the norm has no weights (DiffLlama: huggingface/transformers modular_diffllama.py).
  *
  * Shared memory (Ren et al. 2025, Decoder-Hybrid-Decoder Architecture for Efficient Reasoning with Long
  * Generation, arXiv 2507.06607, section 2): where layers share keys and values (model/beside.h), mixers among

@@ -8,6 +8,7 @@
 #include "model/convolved.h"
 #include "model/difference.h"
 #include "model/mixer.h"
+#include "model/ngram.h"
 #include "model/streams.h"
 
 void
@@ -325,7 +326,8 @@ predict_params (const LsModel *m, Experts which)
 uint64_t
 ls_model_linear_params (const LsModel *m, uint64_t vocab)
 {
-  uint64_t n = vocab * m->hidden + ls_streams_end_linear_params (m) + ls_beside_end_linear_params (m);
+  uint64_t n = vocab * m->hidden + ls_streams_end_linear_params (m) + ls_beside_end_linear_params (m)
+      + ls_ngram_linear_params (m);
   n += m->predict_layers * (predict_linear_params (m, EXPERTS_MET) + vocab * m->hidden);
   for (uint32_t i = 0; i < m->n_layers; i++)
     n += met_linear_params (m, ls_model_layer_kind (m, i));
@@ -343,6 +345,8 @@ params_with (const LsModel *m, uint64_t vocab, Experts which)
   layers += m->predict_layers * predict_params (m, which);
   layers += ls_streams_end_linear_params (m) + ls_streams_end_other_params (m);
   layers += ls_beside_table_params (m) + ls_beside_end_linear_params (m) + ls_beside_end_other_params (m);
+  layers += ls_ngram_linear_params (m);
+  layers += which == EXPERTS_ALL ? ls_ngram_table_params (m) : m->ngram_tables * ls_ngram_width (m);
   return table + positions + layers + (m->encoder_layers > 0 ? 2 : 1) * norm_params (m) + head;
 }
 

@@ -110,6 +110,8 @@ typedef struct {
    * it comes from; the rank of products beside attention (LAuReL). 0: none. */
   uint32_t layer_input, layer_vocab;
   uint32_t laurel_rank;
+  /* Tables of several tokens in a row (model/ngram.h), and rows of the first; 0: none, and the next is 0 too. */
+  uint32_t ngram_tables, ngram_rows;
   uint32_t kv_shared_layers; /* last layers that meet keys and values of a layer before them, of the last that
                                 is windowed as they are and has its own, or gate what a mixer made (model/
                                 difference.h); of one kind: whether it does so */
@@ -138,6 +140,7 @@ typedef struct {
   bool full_k_is_v;         /* layers that see all have no values of their own: their keys are (Gemma 4) */
   bool logit_cap;           /* logits go through c tanh (x / c) */
   bool difference;          /* of two attentions (model/difference.h) */
+  bool difference_plain;    /* their norm has no weights */
   uint32_t kv_conv;         /* taps of a convolution of keys and values over tokens; 0: none */
   uint32_t qk_conv, qk_mix; /* taps of convolutions of queries and keys (model/convolved.h); 0: none */
   uint32_t router_hidden;   /* columns of the layers of a router; 0: it has none but the last */

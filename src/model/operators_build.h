@@ -173,6 +173,7 @@ void ls_operators_shared_keys (GArray *operators, const LsCut *cut);
 void ls_operators_sparse_gate (GArray *operators, const LsCut *cut);
 void ls_operators_layer_input (GArray *operators, const LsCut *cut);
 void ls_operators_layer_inputs (GArray *operators, const LsCut *cut);
+void ls_operators_ngram (GArray *operators, const LsCut *cut); /* behind words */
 
 /* A part of flash attention: queries that meet keys, of each sequence. */
 typedef struct {

@@ -145,6 +145,7 @@ append_embedding (const LsModel *m, const LsShard *s, uint32_t seq, GArray *oper
     append_positions (operators, &cut);
   if (m->dropout)
     append_dropout (operators, &cut);
+  ls_operators_ngram (operators, &cut);
   ls_operators_layer_inputs (operators, &cut);
   ls_operators_streams_begin (operators, &cut);
   ls_operators_freeze (operators, from, &cut);

@@ -118,6 +118,7 @@ const LsField ls_model_fields[] = {
   UINT ("window_head_dim", window_head_dim, 1 << 20, .default_text = "head_dim", .meaning = "their width"),
   BOOL (full_k_is_v, "layers that see the whole sequence take keys for values, too"),
   BOOL (logit_cap, "logits are capped by a tanh"),
+  BOOL (difference_plain, "the norm of these differences has no weights"),
   BOOL (difference,
         "attention is the difference of two, of the first and of the second of each pair of heads, "
         "over the values of both"),
@@ -254,6 +255,11 @@ const LsField ls_model_fields[] = {
   UINT ("layer_input", layer_input, 1 << 16, .default_text = "none",
         .meaning = "width of an input that each layer has of its own, from a table and from the embedding"),
   UINT ("layer_vocab", layer_vocab, 1 << 24, .default_text = "none", .meaning = "rows of that table"),
+  UINT ("ngram_tables", ngram_tables, 4096, .default_text = "none",
+        .meaning = "tables of several tokens in a row, each `hidden / ngram_tables` wide, of which products "
+                   "are added to the embedding of a token"),
+  UINT ("ngram_rows", ngram_rows, 1u << 31, .default_text = "none",
+        .meaning = "rows of the first of them; each next one has two more"),
   UINT ("laurel_rank", laurel_rank, 1 << 20, .default_text = "none",
         .meaning = "rank of two products beside attention (LAuReL)"),
   UINT ("kv_shared_layers", kv_shared_layers, 65536, .default_text = "none",

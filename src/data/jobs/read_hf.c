@@ -167,6 +167,10 @@ add_beside (const HfConfig *c, LsModel *m)
   m->laurel_rank = c->laurel_rank;
   m->kv_shared_layers = c->kv_shared;
   m->sparse_layers = c->sparse_layers;
+  if (c->ngram_ratio > 0 && c->ngram_tokens > 1) {
+    m->ngram_tables = c->ngram_splits * (c->ngram_tokens - 1);
+    m->ngram_rows = m->ngram_tables > 0 ? (uint32_t) MIN (c->ngram_ratio * c->vocab, 1u << 31) + 1 : 0;
+  }
 }
 
 static LsModel
@@ -290,6 +294,25 @@ is_known_activation (const char *name)
   return g_strv_contains (known, name);
 }
 
+/* A model sends each token to a whole number of experts. */
+static void
+note_zero_experts (const HfConfig *c, GPtrArray *notes)
+{
+  uint64_t all = (uint64_t) c->experts + c->zero_experts, part = (uint64_t) c->top_k * c->experts;
+  if (part % all == 0)
+    g_ptr_array_add (notes,
+                     g_strdup_printf ("a token is sent to %u experts, zero_expert_num of which do "
+                                      "nothing: the mean number of the others is simulated",
+                                      c->top_k));
+  else
+    g_ptr_array_add (
+        notes,
+        g_strdup_printf (
+            "experts that do nothing are %u of %" G_GUINT64_FORMAT
+            ": were all chosen alike, a token would meet %.2f others; %" G_GUINT64_FORMAT " simulated",
+            c->zero_experts, all, (double) part / (double) all, MAX (1, (part + all / 2) / all)));
+}
+
 static void
 note_assumptions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, GPtrArray *notes)
 {
@@ -303,10 +326,7 @@ note_assumptions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, GP
                      g_strdup_printf ("position_embedding_type %s is not known: taken as others of %s",
                                       c->position, f->model_type));
   if (c->zero_experts > 0)
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("a token is sent to %u experts, zero_expert_num of which do "
-                                      "nothing: the mean number of the others is simulated",
-                                      c->top_k));
+    note_zero_experts (c, notes);
   if (c->kv_shared > 0 && f->own_behind_half == 0)
     note (notes,
           "weights of keys and values that a checkpoint may have in layers which use those of others "

@@ -9,6 +9,7 @@
 #include "model/convolved.h"
 #include "model/difference.h"
 #include "model/mixer.h"
+#include "model/ngram.h"
 #include "model/streams.h"
 
 static bool
@@ -259,7 +260,10 @@ complete_sides (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 static bool
 complete_beside (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
-  const char *wanted = ls_model_check_beside (m);
+  const char *wanted = ls_model_check_ngram (m);
+  if (wanted)
+    return complain (doc, "ngram_tables", diags, NULL, wanted);
+  wanted = ls_model_check_beside (m);
   return !wanted
       || complain (doc, m->kv_shared_layers > 0 ? "kv_shared_layers" : "layer_input", diags, NULL, wanted);
 }

@@ -1,7 +1,9 @@
 /* Pins: the conservation laws hold with what stands beside the halves of layers (model/beside.h) and with streams
- * that alternate; weights, FLOPs and kept bytes of such layers, by hand; and what is refused there. */
+ * that alternate; weights, FLOPs and kept bytes of such layers, by hand; tables of several
+ * tokens in a row; and what is refused there. */
 #include "layer_laws.h"
 #include "model/beside.h"
+#include "model/ngram.h"
 #include "model/streams.h"
 
 /* Six layers, each third sees all: the last three meet keys and values of the first three, and the last two are
@@ -159,6 +161,60 @@ models_must_agree_with_themselves (void)
   LS_CHECK (strstr (ls_model_check_beside (&none), "both halves"));
 }
 
-LS_TEST_SUITE (LS_TEST (weights_and_flops_are_those_of_the_parts),
+/* Four tables of 128 columns, of 1000, 1002, 1004 and 1006 rows, each with a product of 128 x 512: 4012 x 128 numbers
+ * in tables, of which a token meets 4 x 128, and 512 x 512 in products. A token of 512 numbers is looked up and kept
+ * once; the sum reads four products and the word. */
+static void
+tables_of_several_tokens (void)
+{
+  LsModel m = small_model ("ngram"), plain = small_model ("plain");
+  m.ngram_tables = 4, m.ngram_rows = 1000;
+  LS_CHECK (!ls_model_check_ngram (&m));
+  count_weights (&m);
+  const uint64_t tables = 4012 * 128, products = 512 * 512;
+  LS_CHECK_INT (ls_model_params (&m, m.vocab) - ls_model_params (&plain, m.vocab), ==, tables + products);
+  LS_CHECK_INT (ls_model_active_params (&m, m.vocab) - ls_model_active_params (&plain, m.vocab), ==,
+                4 * 128 + products);
+  LS_CHECK_INT (ls_model_linear_params (&m, 0) - ls_model_linear_params (&plain, 0), ==, products);
+  LsShard shard = whole_shard (&m);
+  shard.tp = 2;
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_embedding (&m, &shard, operators);
+  const LsOperator *words = find_operator (operators, "ngram-words"),
+                   *product = find_operator (operators, "ngram-proj"),
+                   *sum = find_operator (operators, "ngram-add");
+  if (!LS_CHECK (words && product && sum && operators->len == 1 + 1 + 4 + 1))
+    return;
+  LS_CHECK_INT (words->param_numel[0], ==, 2006 * 128);
+  LS_CHECK_DOUBLE (words->fwd[0].bytes, ==, 2 * 256.0 * 512 * 2);
+  LS_CHECK_INT (words->tp_bytes, ==, 256 * 512 * 2);
+  LS_CHECK_DOUBLE (words->wgrad[0].bytes, ==, 2006.0 * 128 * 2);
+  LS_CHECK_DOUBLE (product->fwd[0].flops, ==, 2.0 * 256 * 128 * 512);
+  LS_CHECK (product->saved_bytes == 256 * 128 * 2 && product->param_replicated);
+  LS_CHECK_DOUBLE (sum->fwd[0].bytes, ==, 256.0 * 512 * 2 * (4 + 2));
+  for (guint i = 0; i < 12; i++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.global_batch = 16;
+    s.tp = i % 2 + 1;
+    s.sp = i % 2 && i / 2 % 2;
+    s.pp = i / 4 == 1 ? 2 : 1;
+    s.dp_kind = i / 8 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.gpus = 8;
+  s.global_batch = 16;
+  s.tp = 8;
+  says (&m, &s, "4012 rows of tables of several tokens");
+  m.ngram_rows = 0;
+  LS_CHECK_STR (ls_model_check_ngram (&m), "expected \"ngram_tables\" with \"ngram_rows\"");
+  m.ngram_rows = 1000, m.dropout = true;
+  LS_CHECK (ls_model_check_ngram (&m) != NULL);
+}
+
+LS_TEST_SUITE (LS_TEST (tables_of_several_tokens), LS_TEST (weights_and_flops_are_those_of_the_parts),
                LS_TEST (layers_keep_what_the_backward_reads), LS_TEST (parts_beside_layers_keep_the_laws),
                LS_TEST (what_is_not_modelled_is_refused), LS_TEST (models_must_agree_with_themselves))

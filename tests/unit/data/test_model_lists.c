@@ -460,7 +460,6 @@ what_is_refused_says_why (void)
     { "\"model_type\":\"llama\",\"num_local_experts\":[1,8]", "experts in a model_type that has none" },
     { "\"model_type\":\"cosmos3_edge_text\",\"layers_block_type\":[\"attention\",\"mlp\"]",
       "of its first form" },
-    { "\"model_type\":\"longcat_flash_ngram\"", "embeddings of several tokens" },
     { "\"model_type\":\"bailing_hybrid\",\"short_conv_kernel_size\":4", "gated latent attention" },
     { NAS ",\"num_hidden_layers\":2,\"block_configs\":[" BLOCK (GROUPS (4), TIMES (1)) "]",
       "as many block_configs" },

@@ -64,6 +64,20 @@
           + 2 * 4 * 2048 + 2048 * 256 + 256 + 256 + 256 + 2 * (256 * 256 + 256) + 256 * 17                   \
           + experts_ * 3 * 2048ull * 2048))
 
+/* LongCat-Flash-Lite: 68.5 B, of which 31.4 B in tables of several tokens; 2.9 to 4.5 B active (model card). */
+#define LONGCAT_MLA (3072ull * (1536 + 576) + 1536 * 32 * 192 + 512 * 32 * 256 + 32 * 128 * 3072 + 1536 + 512)
+#define LONGCAT(experts_, rows_)                                                                             \
+  (2 * 131072ull * 3072 + 3072 + 256ull * (rows_) + 3072ull * 3072                                           \
+   + 14                                                                                                      \
+       * (2 * LONGCAT_MLA + 2 * 3 * 3072ull * 6144 + 3072 * 384 + 3 * 3072ull * 1024 * (experts_)            \
+          + 5 * 3072))
+
+/* Motif-2.6B: 2.6 B, but for four numbers of an activation in each layer. */
+#define MOTIF                                                                                                \
+  (219520ull * 2048 + 2048 + 32 * (4 * 2048ull * 2048 + 3 * 2048ull * 8192 + 2 * 2048 + (4 + 2) * 128))
+#define DIFFLLAMA                                                                                            \
+  (2 * 32000ull * 2048 + 2048 + 16 * (4 * 2048ull * 2048 + 3 * 2048ull * 8192 + 2 * 2048 + 4 * 64))
+
 #define M  "\"mamba\","
 #define M5 M M M M M
 #define H  "\"hybrid\","
@@ -131,6 +145,18 @@ types_count_as_published (void)
       "\"cca_time0\":2,\"cca_time1\":2,\"vocab_size\":262272,\"tie_word_embeddings\":true,\"lm_head_bias\":false,"
       "\"rope_parameters\":{\"hybrid\":{\"partial_rotary_factor\":0.5},\"rope_type\":\"default\"}",
       ZAYA (16), ZAYA (1), 8.84, 0.753 + 0.537 },
+    { "\"model_type\":\"longcat_flash_ngram\",\"hidden_size\":3072,\"ffn_hidden_size\":6144,\"moe_topk\":12,"
+      "\"expert_ffn_hidden_size\":1024,\"n_routed_experts\":256,\"zero_expert_num\":128,\"num_layers\":14,"
+      "\"vocab_size\":131072,\"max_position_embeddings\":327680,\"num_attention_heads\":32,"
+      "\"kv_lora_rank\":512,\"q_lora_rank\":1536,\"qk_rope_head_dim\":64,\"qk_nope_head_dim\":128,"
+      "\"v_head_dim\":128,\"ngram_vocab_size_ratio\":78,\"emb_neighbor_num\":4,\"emb_split_num\":4",
+      LONGCAT (256, 12 * (78 * 131072ull) + 144), LONGCAT (8, 12), 68.56, 4.39 },
+    { "\"model_type\":\"Motif\",\"architectures\":[\"MotifForCausalLM\"],\"hidden_size\":2048,"
+      "\"num_hidden_layers\":32,\"num_attention_heads\":16,\"num_key_value_heads\":16,"
+      "\"intermediate_size\":8192,\"vocab_size\":219520,\"max_position_embeddings\":16384,"
+      "\"tie_word_embeddings\":true,\"hidden_act\":\"poly_norm\"",
+      MOTIF, MOTIF, 2.597, 2.597 },
+    { "\"model_type\":\"diffllama\",\"lambda_std_dev\":0.1", DIFFLLAMA, DIFFLLAMA, 1.205, 1.205 },
     { "\"model_type\":\"zaya\"", ZAYA (16), ZAYA (1), 8.84, 0.753 + 0.537 },
     { "\"model_type\":\"BlueLM\",\"architectures\":[\"BlueLMForCausalLM\"],\"hidden_size\":4096,"
       "\"intermediate_size\":11008,\"num_hidden_layers\":32,\"num_attention_heads\":32,\"vocab_size\":100096,"
@@ -236,6 +262,16 @@ model_files_say_the_same (void)
     { PLAIN ",\"kv_conv\":2", NULL },
     { PLAIN ",\"kv_conv\":2,\"kv_shared_layers\":2", "a convolution of keys and values" },
     { PLAIN ",\"difference\":true", NULL },
+    { "\"model_type\":\"Motif\",\"num_noise_heads\":8", "fewer heads in the second" },
+    { PLAIN ",\"difference_plain\":true", "expected \"difference\" with" },
+    { PLAIN ",\"ngram_tables\":4,\"ngram_rows\":100", NULL },
+    { PLAIN ",\"ngram_tables\":4", "with \"ngram_rows\"" },
+    { PLAIN ",\"ngram_tables\":4,\"ngram_rows\":100,\"dropout\":true", "learned positions nor dropout" },
+    { PLAIN ",\"mixer_bias\":true", "missing key \"mixer\"" },
+    { PLAIN ",\"layer_pattern\":\"m\",\"mixer\":\"linear\",\"mixer_heads\":8,\"mixer_head_dim\":64,"
+            "\"mixer_bias\":true",
+      "of others no biases are known" },
+    { PLAIN ",\"layer_pattern\":\"m\"," MAMBA ",\"mixer_plain_keys\":true", "mamba1, whose keys" },
     { PLAIN ",\"difference\":true,\"kv_heads\":1", "pairs of heads" },
     { PLAIN ",\"kv_shared_layers\":1,\"layer_pattern\":\"aA\"", "a pattern of A and M" },
     { PLAIN ",\"layer_pattern\":\"DA\",\"experts\":4,\"top_k\":2,\"expert_ffn\":64", NULL },
